@@ -1,0 +1,26 @@
+package toolerr
+
+import (
+	"errors"
+	"syscall"
+)
+
+// codeOfErrno maps the system's error numbers that the io/fs errors do not
+// cover; "" for any other.
+func codeOfErrno(err error) Code {
+	switch {
+	case errors.Is(err, syscall.ENOSPC):
+		return NoSpace
+	case errors.Is(err, syscall.EROFS):
+		return ReadOnly
+	case errors.Is(err, syscall.ENOTDIR):
+		return NotADirectory
+	case errors.Is(err, syscall.EISDIR):
+		return IsADirectory
+	case errors.Is(err, syscall.EFBIG):
+		return TooLarge
+	case errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ECONNRESET):
+		return TransportError
+	}
+	return ""
+}

@@ -1,0 +1,155 @@
+// Package toolerr is the error type of every tool: a stable code for
+// programs, a text for the model that says what went wrong, where, and what
+// to do next, and small metadata for structuredContent.
+//
+// It is a leaf: every other package may import it, and it imports none of
+// ours.
+package toolerr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+)
+
+// Code is a stable error code, sent as structuredContent.code.
+type Code string
+
+// The codes. Their spelling is part of the public interface: a client may
+// branch on them, so one is added but never renamed.
+const (
+	InvalidInput       Code = "INVALID_INPUT"
+	MissingParameter   Code = "MISSING_PARAMETER"
+	InvalidParams      Code = "INVALID_PARAMS"
+	NoRoot             Code = "NO_ROOT"
+	RootRefused        Code = "ROOT_REFUSED"
+	OutsideRoot        Code = "OUTSIDE_ROOT"
+	DeniedPath         Code = "DENIED_PATH"
+	NotFound           Code = "NOT_FOUND"
+	NotADirectory      Code = "NOT_A_DIRECTORY"
+	IsADirectory       Code = "IS_A_DIRECTORY"
+	PermissionDenied   Code = "PERMISSION_DENIED"
+	SpecialFile        Code = "SPECIAL_FILE"
+	BinaryFile         Code = "BINARY_FILE"
+	TooLarge           Code = "TOO_LARGE"
+	BadPattern         Code = "BAD_PATTERN"
+	BadEncoding        Code = "BAD_ENCODING"
+	NotUnique          Code = "NOT_UNIQUE"
+	NoMatch            Code = "NO_MATCH"
+	NoChange           Code = "NO_CHANGE"
+	Stale              Code = "STALE"
+	NotViewed          Code = "NOT_VIEWED"
+	ReadOnly           Code = "READ_ONLY"
+	Exists             Code = "EXISTS"
+	Conflict           Code = "CONFLICT"
+	CommandDenied      Code = "COMMAND_DENIED"
+	SandboxUnavailable Code = "SANDBOX_UNAVAILABLE"
+	JobNotFound        Code = "JOB_NOT_FOUND"
+	Timeout            Code = "TIMEOUT"
+	Cancelled          Code = "CANCELLED"
+	ToolNotFound       Code = "TOOL_NOT_FOUND"
+	ServerOffline      Code = "SERVER_OFFLINE"
+	PolicyDenied       Code = "POLICY_DENIED"
+	PendingApproval    Code = "PENDING_APPROVAL"
+	RateLimited        Code = "RATE_LIMITED"
+	LimitReached       Code = "LIMIT_REACHED"
+	NoSpace            Code = "NO_SPACE"
+	Locked             Code = "LOCKED"
+	ProtocolError      Code = "PROTOCOL_ERROR"
+	TransportError     Code = "TRANSPORT_ERROR"
+	AuthFailed         Code = "AUTH_FAILED"
+	ResultInvalid      Code = "RESULT_INVALID"
+	NoModel            Code = "NO_MODEL"
+	ModelError         Code = "MODEL_ERROR"
+	ExecutionError     Code = "EXECUTION_ERROR"
+	Internal           Code = "INTERNAL"
+)
+
+// Codes returns every code in the order of the documentation.
+func Codes() []Code {
+	return []Code{
+		InvalidInput, MissingParameter, InvalidParams, NoRoot, RootRefused,
+		OutsideRoot, DeniedPath, NotFound, NotADirectory, IsADirectory,
+		PermissionDenied, SpecialFile, BinaryFile, TooLarge, BadPattern,
+		BadEncoding, NotUnique, NoMatch, NoChange, Stale, NotViewed, ReadOnly,
+		Exists, Conflict, CommandDenied, SandboxUnavailable, JobNotFound,
+		Timeout, Cancelled, ToolNotFound, ServerOffline, PolicyDenied,
+		PendingApproval, RateLimited, LimitReached, NoSpace, Locked,
+		ProtocolError, TransportError, AuthFailed, ResultInvalid, NoModel,
+		ModelError, ExecutionError, Internal,
+	}
+}
+
+// Error is a failure a caller can act on. It is immutable.
+type Error struct {
+	code  Code
+	err   error // carries the text, and the cause where %w named one
+	extra map[string]any
+}
+
+// New makes an error with a code and a text. The text is formatted as
+// fmt.Errorf does, so %w keeps a cause for errors.Is and errors.As.
+func New(code Code, format string, args ...any) *Error {
+	return &Error{code: code, err: fmt.Errorf(format, args...)}
+}
+
+// With returns a copy of e that carries one more value for
+// structuredContent. Values are small: counts, names, the next offset.
+func (e *Error) With(key string, value any) *Error {
+	extra := maps.Clone(e.extra)
+	if extra == nil {
+		extra = make(map[string]any, 1)
+	}
+	extra[key] = value
+	return &Error{code: e.code, err: e.err, extra: extra}
+}
+
+// Error returns the text without the code.
+func (e *Error) Error() string { return e.err.Error() }
+
+// Unwrap returns the cause that New was given with %w, or nil.
+func (e *Error) Unwrap() error { return errors.Unwrap(e.err) }
+
+// Code returns the stable code.
+func (e *Error) Code() Code { return e.code }
+
+// Extra returns a copy of the values given to With.
+func (e *Error) Extra() map[string]any { return maps.Clone(e.extra) }
+
+// Is makes errors.Is(err, toolerr.New(code, "")) compare codes alone.
+func (e *Error) Is(target error) bool {
+	var t *Error
+	return errors.As(target, &t) && t.Error() == "" && t.code == e.code
+}
+
+// Is reports whether err is, or wraps, an error that CodeOf maps to code.
+func Is(err error, code Code) bool { return err != nil && CodeOf(err) == code }
+
+// CodeOf returns the code that fits err best: its own where it is or wraps
+// an Error, else one derived from the context's or the system's error, else
+// EXECUTION_ERROR. It returns "" for nil.
+func CodeOf(err error) Code {
+	var e *Error
+	switch {
+	case err == nil:
+		return ""
+	case errors.As(err, &e):
+		return e.code
+	case errors.Is(err, context.Canceled):
+		return Cancelled
+	case errors.Is(err, context.DeadlineExceeded):
+		return Timeout
+	case errors.Is(err, fs.ErrNotExist):
+		return NotFound
+	case errors.Is(err, fs.ErrExist):
+		return Exists
+	case errors.Is(err, fs.ErrPermission):
+		return PermissionDenied
+	}
+	if code := codeOfErrno(err); code != "" {
+		return code
+	}
+	return ExecutionError
+}
