@@ -1,0 +1,65 @@
+# Everything a developer or CI runs. `make help` lists the targets.
+.DEFAULT_GOAL := help
+.PHONY: build test test-all oracles lint race fuzz bench run check clean help
+
+GO          ?= go
+EXE         := $(if $(filter Windows_NT,$(OS)),.exe,)
+TOOLS       := $(notdir $(patsubst %/main.go,%,$(wildcard tools/*/main.go)))
+BINARIES    := $(addprefix bin/mcp-,$(addsuffix $(EXE),$(TOOLS) host))
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+FUZZTIME    ?= 10s
+ROOT        ?= .
+
+build: ## build every binary into bin/
+	@for name in $(TOOLS); do \
+		CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w' -o bin/mcp-$$name$(EXE) ./tools/$$name || exit 1; \
+	done
+	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w' -o bin/mcp-host$(EXE) ./host
+	@echo "built $(BINARIES)"
+
+test: ## run the tests that need nothing but Go
+	$(GO) test ./...
+
+test-all: oracles ## add the race detector, the oracles, real clients and fuzzing (installs them)
+	TOOLROOM_SOAK=1 $(GO) test -race -tags oracle -timeout 12m ./...
+	@$(MAKE) --no-print-directory fuzz
+
+oracles: ## install the pinned programs that tests compare against
+	@bench/oracle/install.sh
+
+lint: ## gofmt, vet on three systems, staticcheck, tidy go.mod
+	@out=$$(gofmt -l $$(git ls-files '*.go' 2>/dev/null || find . -name '*.go')); \
+		if [ -n "$$out" ]; then echo "not gofmt-ed:"; echo "$$out"; exit 1; fi
+	$(GO) vet ./...
+	$(GO) vet -tags oracle ./...
+	GOOS=darwin $(GO) vet ./pkg/... ./tools/... ./host/...
+	GOOS=windows $(GO) vet ./pkg/... ./tools/... ./host/...
+	$(GO) run $(STATICCHECK) -tags oracle ./...
+	$(GO) mod tidy -diff
+	$(GO) mod verify
+
+race: ## run the tests under the race detector
+	$(GO) test -race ./...
+
+fuzz: ## run every fuzz target for FUZZTIME (default 10s) each
+	@set -e; grep -rl --include='*_test.go' '^func Fuzz' pkg tools host | while read -r file; do \
+		dir=$$(dirname $$file); \
+		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\).*/\1/p' $$file); do \
+			echo "fuzz $$dir $$target"; \
+			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) ./$$dir >fuzz.log 2>&1 || { cat fuzz.log; exit 1; }; \
+		done; \
+	done; rm -f fuzz.log
+
+bench: build oracles ## measure against other programs and write bench/RESULTS.md
+	$(GO) run ./bench/run
+
+run: build ## build, then serve the current directory (ROOT=DIR for another) over HTTP
+	@bin/mcp-host$(EXE) serve --root '$(ROOT)'
+
+check: lint test ## what to run before a commit
+
+clean: ## remove what was built
+	rm -rf bin fuzz.log
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  %-9s %s\n", $$1, $$2}'

@@ -1,0 +1,300 @@
+// The tests of this file check the repository itself: who imports whom, that
+// every package is documented once, that files stay readable, and that
+// nothing of the machine it was written on has crept in.
+package toolroom_test
+
+import (
+	"bytes"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const module = "github.com/toolroom-mcp/toolroom/"
+
+// goFile is one parsed source file of the repository.
+type goFile struct {
+	path string // slash-separated, relative to the repository
+	dir  string
+	test bool
+	text []byte
+	set  *token.FileSet
+	tree *ast.File
+}
+
+func (f goFile) lines() int { return bytes.Count(f.text, []byte("\n")) }
+
+// imports returns the import paths, those of this module without its prefix.
+func (f goFile) imports() (own, others []string) {
+	for _, spec := range f.tree.Imports {
+		name := strings.Trim(spec.Path.Value, `"`)
+		if rest, ok := strings.CutPrefix(name, module); ok {
+			own = append(own, rest)
+		} else {
+			others = append(others, name)
+		}
+	}
+	return own, others
+}
+
+// skippedDirs hold what is built or installed, not what is written.
+var skippedDirs = []string{".git", "bin", "node_modules", "testdata", "cache"}
+
+func goFiles(t *testing.T) []goFile {
+	t.Helper()
+	var files []goFile
+	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && slices.Contains(skippedDirs, d.Name()) {
+			return fs.SkipDir
+		}
+		if d.IsDir() || !strings.HasSuffix(name, ".go") {
+			return nil
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		set := token.NewFileSet()
+		tree, err := parser.ParseFile(set, name, text, parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		slashed := filepath.ToSlash(name)
+		files = append(files, goFile{
+			path: slashed, dir: path.Dir(slashed), text: text, set: set, tree: tree,
+			test: strings.HasSuffix(name, "_test.go"),
+		})
+		return nil
+	})
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	return files
+}
+
+// foundation lists the packages below everything, with what each may import
+// of ours.
+var foundation = map[string][]string{
+	"pkg/toolerr":           {},
+	"pkg/mcpkit":            {"pkg/toolerr", "pkg/mcpkit"},
+	"pkg/sandbox":           {"pkg/toolerr"},
+	"pkg/walk":              {"pkg/toolerr", "pkg/sandbox"},
+	"pkg/textfile":          {"pkg/toolerr"},
+	"pkg/state":             {"pkg/toolerr", "pkg/sandbox", "pkg/textfile"},
+	"pkg/listing":           {"pkg/toolerr", "pkg/sandbox", "pkg/walk"},
+	"pkg/mcpkit/mcpkittest": {"pkg/toolerr", "pkg/mcpkit"},
+}
+
+// mayImport reports whether a file of package dir may import the package own,
+// both relative to the module.
+func mayImport(dir, own string) bool {
+	within := func(pkg, tree string) bool { return pkg == tree || strings.HasPrefix(pkg, tree+"/") }
+	switch {
+	case within(dir, "tools"):
+		return within(own, "pkg")
+	case within(dir, "host/pipeline"):
+		return own == "host/call" || within(own, dir) || within(own, "pkg")
+	case within(dir, "host"):
+		return within(own, "pkg") || within(own, "host")
+	case within(dir, "pkg"):
+		best := ""
+		for pkg := range foundation {
+			if within(dir, pkg) && len(pkg) > len(best) {
+				best = pkg
+			}
+		}
+		for _, allowed := range append(slices.Clone(foundation[best]), best) {
+			if best != "" && within(own, allowed) {
+				return true
+			}
+		}
+		return false
+	}
+	return true // bench and this directory look at everything
+}
+
+func TestImportRules(t *testing.T) {
+	for _, file := range goFiles(t) {
+		own, _ := file.imports()
+		for _, name := range own {
+			if file.test && (strings.HasPrefix(name, "bench/oracle") || strings.HasPrefix(name, "pkg/mcpkit/mcpkittest")) {
+				continue
+			}
+			if file.test && name == file.dir {
+				continue
+			}
+			require.True(t, mayImport(file.dir, name) || file.test && strings.HasPrefix(name, "pkg/"),
+				"%s must not import %s (see the import rules in README)", file.path, name)
+		}
+	}
+}
+
+// libraries are kept behind the packages that own them, so that one can be
+// replaced, and so that none ends up in a binary it only slows.
+var libraryOwners = map[string][]string{
+	"github.com/mark3labs/mcp-go":                {"pkg/mcpkit", "host/upstream", "host/gateway", "bench"},
+	"github.com/spf13/cobra":                     {"host/cli"},
+	"github.com/bmatcuk/doublestar":              {"tools", "pkg"},
+	"github.com/ledongthuc/pdf":                  {"tools/view"},
+	"golang.org/x/image":                         {"tools/view"},
+	"github.com/santhosh-tekuri/jsonschema":      {"pkg/mcpkit", "bench"},
+	"github.com/modelcontextprotocol/go-sdk":     {"bench"},
+	"github.com/rogpeppe/go-internal/testscript": {"pkg/mcpkit/mcpkittest"},
+}
+
+func TestLibrariesStayWithTheirOwners(t *testing.T) {
+	for _, file := range goFiles(t) {
+		_, others := file.imports()
+		for _, name := range others {
+			for library, owners := range libraryOwners {
+				if name != library && !strings.HasPrefix(name, library+"/") || file.test {
+					continue
+				}
+				require.True(t, slices.ContainsFunc(owners, func(owner string) bool {
+					return file.dir == owner || strings.HasPrefix(file.dir, owner+"/")
+				}), "%s must not import %s: only %v may", file.path, name, owners)
+			}
+		}
+	}
+}
+
+func TestEveryPackageIsDocumentedOnce(t *testing.T) {
+	docs := map[string][]string{}
+	dirs := map[string]bool{}
+	for _, file := range goFiles(t) {
+		if file.test {
+			continue
+		}
+		dirs[file.dir] = true
+		if file.tree.Doc != nil {
+			docs[file.dir] = append(docs[file.dir], file.path)
+		}
+	}
+	for dir := range dirs {
+		require.Len(t, docs[dir], 1, "package %s: exactly one file has the package comment, found %v", dir, docs[dir])
+	}
+}
+
+func TestSizesStayReadable(t *testing.T) {
+	for _, file := range goFiles(t) {
+		if file.test {
+			continue
+		}
+		require.LessOrEqual(t, file.lines(), 450, "%s: cut it along its purpose", file.path)
+		if path.Base(file.path) == "main.go" && (strings.HasPrefix(file.path, "tools/") || strings.HasPrefix(file.path, "host/")) {
+			code := file.lines() - file.set.Position(file.tree.Package).Line
+			require.LessOrEqual(t, code, 40, "%s: main wires and exits", file.path)
+		}
+		for _, decl := range file.tree.Decls {
+			if fn, ok := decl.(*ast.FuncDecl); ok {
+				length := file.set.Position(fn.End()).Line - file.set.Position(fn.Pos()).Line
+				require.LessOrEqual(t, length, 80, "%s: func %s is too long to read in one go", file.path, fn.Name.Name)
+			}
+		}
+	}
+}
+
+func TestHabits(t *testing.T) {
+	vague := []string{"util", "utils", "common", "types", "helpers", "models", "misc"}
+	for _, file := range goFiles(t) {
+		require.NotContains(t, vague, file.tree.Name.Name, "%s: name the package after what it does", file.path)
+		for _, decl := range file.tree.Decls {
+			if fn, ok := decl.(*ast.FuncDecl); ok && fn.Recv == nil {
+				require.NotEqual(t, "init", fn.Name.Name, "%s: registration is explicit", file.path)
+			}
+		}
+		for _, spec := range file.tree.Imports {
+			if spec.Name != nil && spec.Name.Name == "_" {
+				require.Equal(t, `"embed"`, spec.Path.Value, "%s: no blank imports", file.path)
+			}
+		}
+	}
+}
+
+// textFiles calls visit with every written file that is text.
+func textFiles(t *testing.T, visit func(name string, text []byte)) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && slices.Contains([]string{".git", "bin", "node_modules", "cache"}, d.Name()) {
+			return fs.SkipDir
+		}
+		if !d.Type().IsRegular() {
+			return nil
+		}
+		text, err := os.ReadFile(name)
+		if err == nil && !bytes.Contains(text, []byte{0}) {
+			visit(filepath.ToSlash(name), text)
+		}
+		return err
+	})
+	require.NoError(t, err)
+}
+
+func TestNothingOfAMachineIsInTheTree(t *testing.T) {
+	machine := regexp.MustCompile(`(^|[\s"'=(:])/(work|farm|root|home/[a-z]+|Users/[a-z]+|tmp/npm[a-z]*)/[a-zA-Z]`)
+	registry := regexp.MustCompile(`(proxy|sum)\.golang\.` + `org|registry\.npmjs\.` + `org|deb\.debian\.` + `org`)
+	// Invented paths in examples and tests are fine under these names.
+	invented := regexp.MustCompile(`/(home|Users)/(you|user|u|me|alice|bob|ada|dev|someone|nobody|x|other)/|/root/(x|secret)`)
+	textFiles(t, func(name string, text []byte) {
+		if name == "repo_test.go" || path.Base(name) == "go.sum" {
+			return
+		}
+		for number, line := range strings.Split(string(text), "\n") {
+			if machine.MatchString(line) && !invented.MatchString(line) {
+				t.Errorf("%s:%d names a path of one machine: %.120s", name, number+1, line)
+			}
+			if registry.MatchString(line) {
+				t.Errorf("%s:%d names a package registry's host: %.120s", name, number+1, line)
+			}
+		}
+	})
+}
+
+func TestToolsAreComplete(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	dirs, err := filepath.Glob("tools/*")
+	require.NoError(t, err)
+	require.NotEmpty(t, dirs)
+	for _, dir := range dirs {
+		name := filepath.Base(dir)
+		description, err := os.ReadFile(filepath.Join(dir, name+".md"))
+		require.NoError(t, err, "every tool has the text that the model reads")
+		require.LessOrEqual(t, len(description), 1536, "%s.md: clients cut long descriptions; key facts first", name)
+		require.FileExists(t, filepath.Join(dir, "testdata", "tool.json"), "every tool has its definition as a snapshot")
+		scripts, err := filepath.Glob(filepath.Join(dir, "testdata", "script", "*.txtar"))
+		require.NoError(t, err)
+		require.NotEmpty(t, scripts, "%s: every tool has black-box scripts", dir)
+		require.Contains(t, string(readme), "mcp-"+name, "README names every tool")
+	}
+}
+
+func TestMakefileTargetsHaveHelp(t *testing.T) {
+	text, err := os.ReadFile("Makefile")
+	require.NoError(t, err)
+	for _, target := range strings.Fields("build test test-all lint race fuzz bench run check clean help") {
+		require.Regexp(t, `(?m)^`+target+`:.*## \S`, string(text), "make help lists %s", target)
+	}
+}
+
+func TestModuleHasNoReplacements(t *testing.T) {
+	text, err := os.ReadFile("go.mod")
+	require.NoError(t, err)
+	require.NotRegexp(t, `(?m)^replace\b`, string(text))
+	require.Regexp(t, `(?m)^go 1\.26`, string(text))
+}
