@@ -8,11 +8,11 @@ cd "$(dirname "$0")"
 stamp=node_modules/.installed-from
 if ! cmp -s package-lock.json "$stamp" 2>/dev/null; then
 	rm -rf node_modules
-	npm ci --no-audit --no-fund --loglevel=error
+	npm ci --loglevel=error
 	cp package-lock.json "$stamp"
 fi
 missing=
-for program in fdfind git bash; do
+for program in fdfind git bash gcc; do
 	command -v "$program" >/dev/null 2>&1 || missing="$missing $program"
 done
 if [ -n "$missing" ]; then

@@ -69,12 +69,10 @@ func candidates(name string) []string {
 	case "rg":
 		return []string{
 			filepath.Join(modules, "@vscode", "ripgrep-"+runtime.GOOS+"-"+arch, "bin", "rg"),
-			filepath.Join(modules, "@vscode", "ripgrep", "bin", "rg"),
 		}
 	case "node":
 		return []string{
-			filepath.Join(modules, "node", "bin", "node"),
-			filepath.Join(modules, ".bin", "node"),
+			filepath.Join(modules, "node-"+runtime.GOOS+"-"+arch, "bin", "node"),
 		}
 	}
 	return []string{filepath.Join(modules, ".bin", name)}
