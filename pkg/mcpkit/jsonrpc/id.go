@@ -1,0 +1,43 @@
+package jsonrpc
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"math"
+	"strconv"
+)
+
+// errID says which ids are accepted.
+var errID = errors.New("an id is a string or an integer")
+
+// Key returns a form of an id in which two spellings of the same id are
+// equal: "a" and "\u0061", 1 and 1.0. Use it to compare; echo the bytes as
+// they came. It fails for what is no id: null, booleans, arrays, objects,
+// numbers with a fraction.
+func Key(id json.RawMessage) (string, error) {
+	if len(id) == 0 {
+		return "", errID
+	}
+	switch c := id[0]; {
+	case c == '"':
+		if !bytes.ContainsRune(id, '\\') {
+			return string(id), nil
+		}
+		var s string
+		if err := json.Unmarshal(id, &s); err != nil {
+			return "", errID
+		}
+		return `"` + s + `"`, nil
+	case c == '-' || c >= '0' && c <= '9':
+		if !bytes.ContainsAny(id, ".eE") {
+			return string(id), nil
+		}
+		f, err := strconv.ParseFloat(string(id), 64)
+		if err != nil || f != math.Trunc(f) || math.Abs(f) > 1<<53 {
+			return "", errID
+		}
+		return strconv.FormatInt(int64(f), 10), nil
+	}
+	return "", errID
+}

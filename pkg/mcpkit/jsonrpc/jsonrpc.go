@@ -1,0 +1,211 @@
+// Package jsonrpc reads and writes JSON-RPC 2.0 messages without decoding
+// what they carry: a line is split into its top-level members, which stay the
+// bytes they were, and a message is built by putting such bytes together. It
+// serves both ends of the stdio wire (one message a line).
+//
+// It is strict where two parsers could read a message differently, since a
+// router that checks one reading and forwards the other can be fooled: member
+// names are exact (also in case), none appears twice, the text is valid UTF-8
+// and valid JSON throughout.
+//
+// Sources: the JSON-RPC 2.0 specification, sections 4 and 5; RFC 8259; the
+// MCP specification, "Base protocol" (ids are strings or integers, never
+// null; no batches).
+package jsonrpc
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// The error codes of the JSON-RPC specification, section 5.1.
+const (
+	CodeParse          = -32700
+	CodeInvalidRequest = -32600
+	CodeMethodNotFound = -32601
+	CodeInvalidParams  = -32602
+	CodeInternal       = -32603
+)
+
+// Kind says what a message is.
+type Kind uint8
+
+// The kinds of messages. A response carries a result or an error.
+const (
+	Request Kind = iota + 1
+	Notification
+	Response
+)
+
+// A Message is one JSON-RPC message, split. The byte slices alias the line it
+// was split from.
+type Message struct {
+	Kind   Kind
+	ID     json.RawMessage // as received; nil for a notification
+	Method string
+	Params json.RawMessage // nil when absent
+	Result json.RawMessage // of a response
+	Error  json.RawMessage // of a response
+
+	idStart, idEnd int // where the id stands in the line
+}
+
+// An Error says why a line is not a message, with the code to answer.
+type Error struct {
+	Code    int
+	Message string
+	ID      json.RawMessage // the id to answer with; nil when it cannot be told
+}
+
+// Error returns the text.
+func (e *Error) Error() string { return e.Message }
+
+func invalid(id json.RawMessage, format string, args ...any) *Error {
+	return &Error{Code: CodeInvalidRequest, Message: "invalid request: " + fmt.Sprintf(format, args...), ID: id}
+}
+
+// Split splits one line. Its error, if any, is an *Error: CodeParse when the
+// line is not JSON, CodeInvalidRequest when it is JSON but not one message.
+func Split(line []byte) (Message, error) {
+	var room [8]Member
+	members, err := split(line, room[:0])
+	if err != nil {
+		return Message{}, err
+	}
+	m, fault := gather(members)
+	if fault != nil {
+		return Message{}, fault
+	}
+	if fault := m.classify(); fault != nil {
+		return Message{}, fault
+	}
+	return m, nil
+}
+
+// split is Members with the errors of a whole line.
+func split(line []byte, room []Member) ([]Member, error) {
+	start := skipSpace(line, 0)
+	if start < len(line) && line[start] != '{' {
+		if err := Valid(line); err != nil {
+			return nil, parseError(err)
+		}
+		if line[start] == '[' {
+			return nil, invalid(nil, "batches are not part of this protocol; send one message a line")
+		}
+		return nil, invalid(nil, "a message is a JSON object")
+	}
+	members, err := appendMembers(room, line)
+	switch {
+	case err == nil:
+		return members, nil
+	case isDuplicate(err):
+		return nil, invalid(soleID(members), "%v", err)
+	default:
+		return nil, parseError(err)
+	}
+}
+
+func parseError(err error) *Error {
+	return &Error{Code: CodeParse, Message: "parse error: " + err.Error()}
+}
+
+// soleID returns the id among members when it is one and usable.
+func soleID(members []Member) json.RawMessage {
+	var id json.RawMessage
+	for _, m := range members {
+		if m.Name == "id" {
+			if id != nil {
+				return nil
+			}
+			id = m.Value
+		}
+	}
+	if _, err := Key(id); err != nil {
+		return nil
+	}
+	return id
+}
+
+// gather sorts the members of an envelope into a Message.
+func gather(members []Member) (Message, *Error) {
+	var m Message
+	var version, method json.RawMessage
+	for _, member := range members {
+		switch member.Name {
+		case "jsonrpc":
+			version = member.Value
+		case "id":
+			m.ID, m.idStart, m.idEnd = member.Value, member.Start, member.End
+		case "method":
+			method = member.Value
+		case "params":
+			m.Params = member.Value
+		case "result":
+			m.Result = member.Value
+		case "error":
+			m.Error = member.Value
+		default:
+			if name := nearMiss(member.Name); name != "" {
+				return m, invalid(soleID(members), "member %q is spelt %q", member.Name, name)
+			}
+		}
+	}
+	id := soleID(members)
+	if !bytes.Equal(version, []byte(`"2.0"`)) {
+		return m, invalid(id, `member "jsonrpc" must be "2.0"`)
+	}
+	if method != nil {
+		if method[0] != '"' || json.Unmarshal(method, &m.Method) != nil || m.Method == "" {
+			return m, invalid(id, `member "method" must be a string that is not empty`)
+		}
+	}
+	return m, nil
+}
+
+// nearMiss returns the envelope's member that a case-insensitive decoder
+// would take name for, or "".
+func nearMiss(name string) string {
+	if len(name) > 16 {
+		return ""
+	}
+	for _, known := range [...]string{"jsonrpc", "id", "method", "params", "result", "error"} {
+		if strings.EqualFold(name, known) {
+			return known
+		}
+	}
+	return ""
+}
+
+// classify finds the kind, and what does not fit it.
+func (m *Message) classify() *Error {
+	if m.ID != nil && !isNull(m.ID) {
+		if _, err := Key(m.ID); err != nil {
+			return invalid(nil, "%v", err)
+		}
+	}
+	switch {
+	case m.Method != "" && (m.Result != nil || m.Error != nil):
+		return invalid(m.ID, "a message has a method or a result, not both")
+	case m.Method != "" && m.ID == nil:
+		m.Kind = Notification
+	case m.Method != "":
+		if isNull(m.ID) {
+			return invalid(nil, "a request's id is a string or an integer, not null")
+		}
+		m.Kind = Request
+	case (m.Result != nil) == (m.Error != nil):
+		return invalid(m.ID, `it has neither "method" nor one of "result" and "error"`)
+	case m.ID == nil:
+		return invalid(nil, "a response carries the id of its request")
+	default:
+		m.Kind = Response
+	}
+	if m.Params != nil && m.Params[0] != '{' && m.Params[0] != '[' && !isNull(m.Params) {
+		return invalid(m.ID, `member "params" must be an object`)
+	}
+	return nil
+}
+
+func isNull(raw json.RawMessage) bool { return len(raw) == 4 && raw[0] == 'n' }

@@ -1,0 +1,112 @@
+package jsonrpc
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// MaxLine is the default bound of a line: larger than any message a client
+// accepts (the TypeScript SDK closes at 10 MiB), small enough to hold.
+const MaxLine = 64 << 20
+
+// ErrTooLong is wrapped by ReadLine's error for a line over the bound. The
+// line has been skipped; reading can go on.
+var ErrTooLong = errors.New("line too long")
+
+const readSize = 32 << 10
+
+// A Reader reads lines of any length up to a bound.
+type Reader struct {
+	src        io.Reader
+	max        int
+	buf        []byte
+	start, end int // the unread part of buf
+	err        error
+	begun      bool
+}
+
+// NewReader returns a Reader. A max of 0 means MaxLine. Buffered input may be
+// given back first by putting it before src with io.MultiReader.
+func NewReader(src io.Reader, max int) *Reader {
+	if max <= 0 {
+		max = MaxLine
+	}
+	return &Reader{src: src, max: max}
+}
+
+// ReadLine returns the next line without its ending (LF or CRLF), in memory
+// of its own. A last line without a newline is a line; after it, and after
+// any read error, the error comes alone. A byte order mark at the start of
+// the input is dropped.
+func (r *Reader) ReadLine() ([]byte, error) {
+	line, err := r.next()
+	if err != nil {
+		return nil, err
+	}
+	if !r.begun {
+		r.begun = true
+		line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
+	}
+	return bytes.TrimSuffix(line, []byte("\r")), nil
+}
+
+func (r *Reader) next() ([]byte, error) {
+	var long []byte // what a line has beyond one buffer
+	skipping := false
+	for {
+		if i := bytes.IndexByte(r.buf[r.start:r.end], '\n'); i >= 0 {
+			part := r.buf[r.start : r.start+i]
+			r.start += i + 1
+			return r.finish(long, part, skipping)
+		}
+		part := r.buf[r.start:r.end]
+		if len(long)+len(part) > r.max {
+			skipping, long = true, nil
+		}
+		if !skipping {
+			long = append(long, part...)
+		}
+		r.start, r.end = 0, 0
+		if r.err != nil {
+			if len(long) > 0 || skipping {
+				return r.finish(long, nil, skipping)
+			}
+			return nil, r.err
+		}
+		r.fill(len(long))
+	}
+}
+
+func (r *Reader) finish(long, part []byte, skipping bool) ([]byte, error) {
+	if skipping || len(long)+len(part) > r.max {
+		r.begun = true
+		return nil, fmt.Errorf("%w: more than %d bytes", ErrTooLong, r.max)
+	}
+	if long == nil {
+		return bytes.Clone(part), nil
+	}
+	return append(long, part...), nil
+}
+
+// fill reads once into the empty buffer, a larger one when a long line is
+// under way.
+func (r *Reader) fill(have int) {
+	switch {
+	case r.buf == nil:
+		r.buf = make([]byte, readSize)
+	case have > 4*readSize && len(r.buf) == readSize:
+		r.buf = make([]byte, 8*readSize)
+	case have == 0 && len(r.buf) > readSize:
+		r.buf = make([]byte, readSize)
+	}
+	for range 100 {
+		n, err := r.src.Read(r.buf)
+		r.end, r.err = n, err
+		if n > 0 || err != nil {
+			return
+		}
+	}
+	r.err = io.ErrNoProgress
+}

@@ -1,0 +1,304 @@
+package jsonrpc
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"unicode/utf8"
+)
+
+// maxDepth bounds nesting, so that a hostile line cannot exhaust the stack.
+const maxDepth = 1000
+
+// maxMembers bounds the members Members returns, whose names are compared
+// with each other.
+const maxMembers = 4096
+
+// A Member is one member of a JSON object: its decoded name, the bytes of its
+// value, and where the value stands in the object.
+type Member struct {
+	Name       string
+	Value      json.RawMessage
+	Start, End int
+}
+
+// errSyntax is wrapped by what Valid and Members say about bytes that are not
+// JSON.
+var errSyntax = errors.New("not JSON")
+
+func syntax(pos int, what string) error {
+	return fmt.Errorf("%w at byte %d: %s", errSyntax, pos, what)
+}
+
+// A duplicateError names a member that appears twice.
+type duplicateError struct{ name string }
+
+func (e *duplicateError) Error() string {
+	return fmt.Sprintf("member %q appears more than once", e.name)
+}
+
+func isDuplicate(err error) bool {
+	var d *duplicateError
+	return errors.As(err, &d)
+}
+
+// Members splits one JSON object into its members, in order, checking the
+// whole of it. Names are decoded; a name that appears twice is an error.
+func Members(object []byte) ([]Member, error) {
+	var room [8]Member
+	members, err := appendMembers(room[:0], object)
+	if err != nil {
+		return nil, err
+	}
+	return append([]Member(nil), members...), nil
+}
+
+// Valid reports what keeps b from being one JSON value in UTF-8.
+func Valid(b []byte) error {
+	if !utf8.Valid(b) {
+		return fmt.Errorf("%w: the text is not valid UTF-8", errSyntax)
+	}
+	end, err := skipValue(b, skipSpace(b, 0), 0)
+	if err != nil {
+		return err
+	}
+	if end = skipSpace(b, end); end != len(b) {
+		return syntax(end, "more text after the value")
+	}
+	return nil
+}
+
+// appendMembers appends to members; with a duplicateError it still returns
+// all of them.
+func appendMembers(members []Member, b []byte) ([]Member, error) {
+	if !utf8.Valid(b) {
+		return nil, fmt.Errorf("%w: the text is not valid UTF-8", errSyntax)
+	}
+	pos := skipSpace(b, 0)
+	if pos >= len(b) || b[pos] != '{' {
+		return nil, syntax(pos, "expected {")
+	}
+	var twice error
+	end, err := eachMember(b, pos, 0, func(name string, start, end int) error {
+		if len(members) == maxMembers {
+			return fmt.Errorf("%w: more than %d members", errSyntax, maxMembers)
+		}
+		for _, m := range members {
+			if m.Name == name {
+				twice = &duplicateError{name}
+			}
+		}
+		members = append(members, Member{name, b[start:end:end], start, end})
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if end = skipSpace(b, end); end != len(b) {
+		return nil, syntax(end, "more text after the object")
+	}
+	return members, twice
+}
+
+// eachMember scans the object at pos. With a visitor it decodes the names;
+// without one (nil) it only checks.
+func eachMember(b []byte, pos, depth int, visit func(name string, start, end int) error) (int, error) {
+	pos = skipSpace(b, pos+1)
+	if pos < len(b) && b[pos] == '}' {
+		return pos + 1, nil
+	}
+	for {
+		if pos >= len(b) || b[pos] != '"' {
+			return 0, syntax(pos, "expected a member name")
+		}
+		nameEnd, escaped, err := skipString(b, pos)
+		if err != nil {
+			return 0, err
+		}
+		colon := skipSpace(b, nameEnd)
+		if colon >= len(b) || b[colon] != ':' {
+			return 0, syntax(colon, "expected :")
+		}
+		start := skipSpace(b, colon+1)
+		end, err := skipValue(b, start, depth+1)
+		if err != nil {
+			return 0, err
+		}
+		if visit != nil {
+			name := string(b[pos+1 : nameEnd-1])
+			if escaped {
+				if err := json.Unmarshal(b[pos:nameEnd], &name); err != nil {
+					return 0, syntax(pos, err.Error())
+				}
+			}
+			if err := visit(name, start, end); err != nil {
+				return 0, err
+			}
+		}
+		pos = skipSpace(b, end)
+		switch {
+		case pos < len(b) && b[pos] == ',':
+			pos = skipSpace(b, pos+1)
+		case pos < len(b) && b[pos] == '}':
+			return pos + 1, nil
+		default:
+			return 0, syntax(pos, "expected , or }")
+		}
+	}
+}
+
+func skipSpace(b []byte, pos int) int {
+	for pos < len(b) && (b[pos] == ' ' || b[pos] == '\t' || b[pos] == '\n' || b[pos] == '\r') {
+		pos++
+	}
+	return pos
+}
+
+// skipValue returns the position after the value at pos.
+func skipValue(b []byte, pos, depth int) (int, error) {
+	if pos >= len(b) {
+		return 0, syntax(pos, "unexpected end")
+	}
+	if depth > maxDepth {
+		return 0, syntax(pos, fmt.Sprintf("nested deeper than %d", maxDepth))
+	}
+	switch c := b[pos]; {
+	case c == '"':
+		end, _, err := skipString(b, pos)
+		return end, err
+	case c == '{':
+		return eachMember(b, pos, depth, nil)
+	case c == '[':
+		return skipArray(b, pos, depth)
+	case c == 't':
+		return skipWord(b, pos, "true")
+	case c == 'f':
+		return skipWord(b, pos, "false")
+	case c == 'n':
+		return skipWord(b, pos, "null")
+	case c == '-' || c >= '0' && c <= '9':
+		return skipNumber(b, pos)
+	}
+	return 0, syntax(pos, "expected a value")
+}
+
+func skipArray(b []byte, pos, depth int) (int, error) {
+	pos = skipSpace(b, pos+1)
+	if pos < len(b) && b[pos] == ']' {
+		return pos + 1, nil
+	}
+	for {
+		end, err := skipValue(b, pos, depth+1)
+		if err != nil {
+			return 0, err
+		}
+		pos = skipSpace(b, end)
+		switch {
+		case pos < len(b) && b[pos] == ',':
+			pos = skipSpace(b, pos+1)
+		case pos < len(b) && b[pos] == ']':
+			return pos + 1, nil
+		default:
+			return 0, syntax(pos, "expected , or ]")
+		}
+	}
+}
+
+func skipWord(b []byte, pos int, word string) (int, error) {
+	if len(b)-pos < len(word) || string(b[pos:pos+len(word)]) != word {
+		return 0, syntax(pos, "expected a value")
+	}
+	return pos + len(word), nil
+}
+
+func skipNumber(b []byte, pos int) (int, error) {
+	digits := func() bool {
+		from := pos
+		for pos < len(b) && b[pos] >= '0' && b[pos] <= '9' {
+			pos++
+		}
+		return pos > from
+	}
+	if b[pos] == '-' {
+		pos++
+	}
+	if pos < len(b) && b[pos] == '0' {
+		pos++
+	} else if !digits() {
+		return 0, syntax(pos, "expected a digit")
+	}
+	if pos < len(b) && b[pos] == '.' {
+		pos++
+		if !digits() {
+			return 0, syntax(pos, "expected a digit")
+		}
+	}
+	if pos < len(b) && b[pos]|0x20 == 'e' {
+		pos++
+		if pos < len(b) && (b[pos] == '+' || b[pos] == '-') {
+			pos++
+		}
+		if !digits() {
+			return 0, syntax(pos, "expected a digit")
+		}
+	}
+	return pos, nil
+}
+
+// skipString returns the position after the string at pos and whether it has
+// escapes. Eight bytes at a time: a result's text is most of a message.
+func skipString(b []byte, pos int) (end int, escaped bool, err error) {
+	pos++
+	for {
+		for len(b)-pos >= 8 && plain(binary.LittleEndian.Uint64(b[pos:])) {
+			pos += 8
+		}
+		if pos >= len(b) {
+			return 0, false, syntax(pos, "unterminated string")
+		}
+		switch c := b[pos]; {
+		case c == '"':
+			return pos + 1, escaped, nil
+		case c == '\\':
+			escaped = true
+			if pos, err = skipEscape(b, pos); err != nil {
+				return 0, false, err
+			}
+		case c < 0x20:
+			return 0, false, syntax(pos, "control character in a string")
+		default:
+			pos++
+		}
+	}
+}
+
+// plain reports whether none of eight bytes is a quote, a backslash or below
+// 0x20 (the zero-in-word test of Hacker's Delight, section 6-1).
+func plain(w uint64) bool {
+	const ones, high = 0x0101010101010101, 0x8080808080808080
+	quote, slash := w^(ones*'"'), w^(ones*'\\')
+	control := (w - ones*0x20) &^ w
+	return (control|(quote-ones)&^quote|(slash-ones)&^slash)&high == 0
+}
+
+func skipEscape(b []byte, pos int) (int, error) {
+	if pos+1 >= len(b) {
+		return 0, syntax(pos, "unterminated string")
+	}
+	switch b[pos+1] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return pos + 2, nil
+	case 'u':
+		if len(b)-pos < 6 {
+			return 0, syntax(pos, "unterminated escape")
+		}
+		for _, c := range b[pos+2 : pos+6] {
+			if (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'f') {
+				return 0, syntax(pos, "malformed \\u escape")
+			}
+		}
+		return pos + 6, nil
+	}
+	return 0, syntax(pos, "unknown escape")
+}
