@@ -1,0 +1,217 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"image"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
+	"io"
+
+	"golang.org/x/image/bmp"
+	"golang.org/x/image/tiff"
+	"golang.org/x/image/webp"
+
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+const (
+	// maxImageSide and maxImageBytes are what vision models take without
+	// scaling again, and what fits a message once it is base64.
+	maxImageSide  = 1568
+	maxImageBytes = 700 << 10
+	// maxImageFile and maxDecodedBytes bound what one picture may cost:
+	// the file as it is read, and its pixels (with the decoder's own tables)
+	// as they are unpacked. They hold before a single pixel is decoded.
+	maxImageFile    = 64 << 20
+	maxDecodedBytes = 256 << 20
+)
+
+// imageWorkers lets one picture at a time be unpacked, so that parallel
+// calls do not add up their memory.
+var imageWorkers = make(chan struct{}, 1)
+
+// picture is an image ready to be sent.
+type picture struct {
+	Data   []byte
+	MIME   string // what Data is
+	Format string // what the file is: png, jpeg, gif, webp, bmp, tiff
+	// Width and Height are the file's, SentWidth and SentHeight those of Data.
+	Width, Height         int
+	SentWidth, SentHeight int
+	// Note says what was lost on the way ("first frame of an animation"),
+	// or is empty.
+	Note string
+}
+
+// imageFormat names the image format that the first bytes of a file show,
+// or "" for anything else. 16 bytes are enough. The file's name is not asked.
+func imageFormat(head []byte) string {
+	has := func(magic string) bool { return bytes.HasPrefix(head, []byte(magic)) }
+	switch {
+	case has("\x89PNG\r\n\x1a\n"):
+		return "png"
+	case has("\xff\xd8\xff"):
+		return "jpeg"
+	case has("GIF87a"), has("GIF89a"):
+		return "gif"
+	case has("RIFF") && len(head) >= 12 && string(head[8:12]) == "WEBP":
+		return "webp"
+	case has("II*\x00"), has("MM\x00*"):
+		return "tiff"
+	case has("BM") && isBMP(head):
+		return "bmp"
+	}
+	return ""
+}
+
+// isBMP checks what follows "BM", since a text may begin with these letters:
+// the reserved bytes are zero and the header has one of the known sizes.
+func isBMP(head []byte) bool {
+	if len(head) < 16 || head[6]|head[7]|head[8]|head[9] != 0 || head[15] != 0 {
+		return false
+	}
+	switch head[14] {
+	case 12, 40, 52, 56, 64, 108, 124:
+		return true
+	}
+	return false
+}
+
+// loadImage reads the image in r and makes it fit to be sent: at most
+// maxImageSide on its long side and maxImageBytes encoded. One that fits
+// already is sent as it is, once it has been seen to decode: a damaged image
+// makes a model's API refuse the whole conversation.
+func loadImage(ctx context.Context, r io.ReaderAt, size int64, format string) (pic *picture, err error) {
+	if size > maxImageFile {
+		return nil, toolerr.New(toolerr.TooLarge, "the %s image takes %d bytes, more than the %d that view decodes", format, size, maxImageFile)
+	}
+	select {
+	case imageWorkers <- struct{}{}:
+		defer func() { <-imageWorkers }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	defer func() {
+		// The decoders are fuzzed upstream, but the file may be hostile.
+		if recover() != nil {
+			pic, err = nil, damaged(format, "its decoder failed")
+		}
+	}()
+	data := make([]byte, size)
+	n, err := r.ReadAt(data, 0)
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	return prepareImage(ctx, data[:n], format)
+}
+
+func damaged(format, why string) error {
+	return toolerr.New(toolerr.BinaryFile, "this looks like a %s image but it cannot be decoded: %s; use hex=true to look at its bytes", format, why)
+}
+
+func prepareImage(ctx context.Context, data []byte, format string) (*picture, error) {
+	source := data
+	pic := &picture{Format: format, MIME: "image/" + format}
+	if format == "webp" {
+		if still, ok := firstWebPFrame(data); ok {
+			source, pic.Note = still, "first frame of an animation"
+		}
+	}
+	if format == "gif" && gifFrames(data) > 1 {
+		pic.Note = "first frame of an animation"
+	}
+	config, err := codecs[format].config(bytes.NewReader(source))
+	if err != nil {
+		return nil, damaged(format, err.Error())
+	}
+	if cost := decodedBytes(config, source, format); config.Width <= 0 || config.Height <= 0 || cost > maxDecodedBytes {
+		return nil, toolerr.New(toolerr.TooLarge,
+			"the %s image has %d×%d pixels, which is more than view unpacks (%d MiB in memory); scale it down with another program first",
+			format, config.Width, config.Height, maxDecodedBytes>>20)
+	}
+	img, err := codecs[format].decode(bytes.NewReader(source))
+	if err != nil {
+		return nil, damaged(format, err.Error())
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	turn := 1
+	if format == "jpeg" {
+		turn = scanJPEG(data).orientation
+	}
+	pic.Width, pic.Height = turnedSize(img.Bounds().Dx(), img.Bounds().Dy(), turn)
+	if pic.Note == "" && turn == 1 && sendable(format) && len(data) <= maxImageBytes && max(pic.Width, pic.Height) <= maxImageSide {
+		pic.Data, pic.SentWidth, pic.SentHeight = data, pic.Width, pic.Height
+		return pic, nil
+	}
+	if err := fitImage(ctx, pic, img, turn); err != nil {
+		return nil, err
+	}
+	return pic, nil
+}
+
+// sendable are the formats that vision models take.
+func sendable(format string) bool {
+	switch format {
+	case "png", "jpeg", "gif", "webp":
+		return true
+	}
+	return false
+}
+
+// fitImage encodes img into pic.Data: as PNG where that is small enough and
+// the source was not a photograph's JPEG, else as JPEG of falling quality,
+// then of falling size. Text in a screenshot stays sharp while it can.
+func fitImage(ctx context.Context, pic *picture, img image.Image, turn int) error {
+	scaled := turnImage(shrink(img, maxImageSide), turn)
+	img = nil // the large one may go
+	if pic.Format != "jpeg" {
+		if fits, err := encodeInto(pic, scaled, "image/png", png.Encode); fits || err != nil {
+			return err
+		}
+	}
+	for side := maxImageSide; side >= 64; side = side * 3 / 4 {
+		scaled = shrink(scaled, side)
+		for _, quality := range []int{88, 75, 60} {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			fits, err := encodeInto(pic, onWhite(scaled), "image/jpeg", func(w io.Writer, img image.Image) error {
+				return jpeg.Encode(w, img, &jpeg.Options{Quality: quality})
+			})
+			if fits || err != nil {
+				return err
+			}
+		}
+	}
+	return toolerr.New(toolerr.TooLarge, "the image does not fit into %d bytes at any size", maxImageBytes)
+}
+
+// encodeInto makes the encoded image pic's data if it is small enough.
+func encodeInto(pic *picture, img image.Image, mime string, encode func(io.Writer, image.Image) error) (bool, error) {
+	var out bytes.Buffer
+	if err := encode(&out, img); err != nil || out.Len() > maxImageBytes {
+		return false, err
+	}
+	pic.Data, pic.MIME = out.Bytes(), mime
+	pic.SentWidth, pic.SentHeight = img.Bounds().Dx(), img.Bounds().Dy()
+	return true, nil
+}
+
+// codec is one format's decoder; config reads no pixels.
+type codec struct {
+	config func(io.Reader) (image.Config, error)
+	decode func(io.Reader) (image.Image, error)
+}
+
+var codecs = map[string]codec{
+	"png":  {png.DecodeConfig, png.Decode},
+	"jpeg": {jpeg.DecodeConfig, jpeg.Decode},
+	"gif":  {gif.DecodeConfig, gif.Decode}, // Decode stops after the first frame
+	"webp": {webp.DecodeConfig, webp.Decode},
+	"bmp":  {bmp.DecodeConfig, bmp.Decode},
+	"tiff": {tiff.DecodeConfig, tiff.Decode},
+}

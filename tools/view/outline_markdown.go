@@ -1,0 +1,111 @@
+package main
+
+import "strings"
+
+// headingMarks are the characters that begin a heading, by extension.
+var headingMarks = map[string]string{
+	".md": "#", ".markdown": "#", ".mdx": "#", ".mdown": "#", ".mkd": "#", ".qmd": "#", ".rmd": "#", ".rst": "#", ".txt": "#",
+	".adoc": "=", ".asciidoc": "=", ".org": "*",
+}
+
+// headingSymbols lists the headings of a text: lines that begin with one to
+// six marks and a space, and lines underlined with = or -. Fenced code has no
+// headings.
+func headingSymbols(text []byte, mark string) []symbol {
+	var found []symbol
+	var levels []int
+	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+	fence := ""
+	for i, line := range lines {
+		line = strings.TrimRight(line, "\r")
+		trimmed := strings.TrimLeft(line, " ")
+		if len(line)-len(trimmed) > 3 {
+			continue // indented code
+		}
+		if fence != "" {
+			if strings.HasPrefix(trimmed, fence) && strings.Trim(trimmed, fence[:1]+" \t") == "" {
+				fence = ""
+			}
+			continue
+		}
+		if fence = fenceOf(trimmed); fence != "" {
+			continue
+		}
+		if level, title, ok := atxHeading(trimmed, mark); ok {
+			found = append(found, symbol{Name: title, Kind: "heading", Text: clip(trimmed, maxRuleLine), Line: i + 1, Start: i + 1})
+			levels = append(levels, level)
+		} else if level := setextLevel(trimmed); level > 0 && i > 0 && isTitle(lines[i-1], trimmed) {
+			title := strings.TrimSpace(lines[i-1])
+			if n := len(found); n > 0 && found[n-1].Line == i {
+				continue // the line above is a heading already
+			}
+			found = append(found, symbol{Name: title, Kind: "heading", Text: clip(title, maxRuleLine), Line: i, Start: i})
+			levels = append(levels, level)
+		}
+	}
+	endHeadings(found, levels, len(lines))
+	return found
+}
+
+// endHeadings ends each section before the next heading that is not below it.
+func endHeadings(found []symbol, levels []int, last int) {
+	var open []int
+	for i := range found {
+		for len(open) > 0 && levels[open[len(open)-1]] >= levels[i] {
+			found[open[len(open)-1]].End = found[i].Line - 1
+			open = open[:len(open)-1]
+		}
+		open = append(open, i)
+	}
+	for _, i := range open {
+		found[i].End = last
+	}
+}
+
+// fenceOf returns the characters that open a code fence, or "".
+func fenceOf(line string) string {
+	for _, mark := range []string{"`", "~"} {
+		n := len(line) - len(strings.TrimLeft(line, mark))
+		if n >= 3 && !(mark == "`" && strings.Contains(line[n:], "`")) {
+			return line[:n]
+		}
+	}
+	return ""
+}
+
+func atxHeading(line, mark string) (level int, title string, ok bool) {
+	level = len(line) - len(strings.TrimLeft(line, mark))
+	if level < 1 || level > 6 || len(line) == level || line[level] != ' ' && line[level] != '\t' {
+		return 0, "", false
+	}
+	title = strings.TrimSpace(line[level:])
+	if bare := strings.TrimRight(title, mark); bare == "" || strings.HasSuffix(bare, " ") {
+		title = strings.TrimSpace(bare)
+	}
+	return level, title, title != ""
+}
+
+// setextLevel is 1 for a line of =, 2 for a line of -, else 0.
+func setextLevel(line string) int {
+	line = strings.TrimRight(line, " \t")
+	switch {
+	case len(line) < 2:
+		return 0
+	case strings.Trim(line, "=") == "":
+		return 1
+	case strings.Trim(line, "-") == "":
+		return 2
+	}
+	return 0
+}
+
+// isTitle tells an underlined title from a table's row, a list's item or the
+// end of a paragraph or front matter above a rule.
+func isTitle(line, underline string) bool {
+	title := strings.TrimSpace(line)
+	if title == "" || strings.ContainsAny(title[:1], "|>#-*+=") || setextLevel(title) > 0 {
+		return false
+	}
+	// A short rule under a long line is a front matter's end.
+	return len(strings.TrimSpace(underline)) > 3 || len(title) < 60 && !strings.Contains(title, ": ")
+}

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"regexp"
+	"strings"
+)
+
+// maxRuleLine is as much of a line as is matched against the rules.
+const maxRuleLine = 500
+
+// notNames are words that look like a function's name before "(".
+var notNames = map[string]bool{
+	"if": true, "for": true, "while": true, "switch": true, "catch": true, "return": true, "else": true,
+	"function": true, "new": true, "throw": true, "await": true, "do": true, "try": true, "case": true,
+	"sizeof": true, "using": true, "lock": true, "fixed": true, "foreach": true, "when": true, "with": true,
+	"assert": true, "super": true, "this": true, "typeof": true, "yield": true, "delete": true, "defined": true,
+	"default": true, "in": true, "of": true, "and": true, "or": true, "not": true, "elif": true, "until": true,
+}
+
+// scannedLine is one line with what stands around it.
+type scannedLine struct {
+	text   string
+	inside bool // it starts in a comment or a string
+	depth  int  // braces open where it starts
+	after  int  // and where it ends
+	indent int  // columns of leading white space, a tab as 8; -1 when blank
+}
+
+// symbols finds the symbols of a text.
+func (l *language) symbols(text []byte) []symbol {
+	lines := l.scan(string(text))
+	rules := l.rules()
+	var found []symbol
+	for i, line := range lines {
+		if line.inside || line.indent < 0 || l.isComment(line.text) {
+			continue
+		}
+		if s, ok := match(rules, line.text); ok {
+			s.Line, s.Start = i+1, l.above(lines, i)
+			s.End = l.endOf(lines, i)
+			found = append(found, s)
+		}
+	}
+	if l.end == byNext {
+		for i := range found {
+			found[i].End = len(lines)
+			if i+1 < len(found) {
+				found[i].End = max(found[i].Line, found[i+1].Start-1)
+			}
+		}
+	}
+	for i := range found {
+		for found[i].End > found[i].Line && lines[found[i].End-1].indent < 0 {
+			found[i].End--
+		}
+	}
+	return found
+}
+
+// match tries the rules on one line.
+func match(rules []*regexp.Regexp, line string) (symbol, bool) {
+	part := line[:min(len(line), maxRuleLine)]
+	for _, rule := range rules {
+		groups := rule.FindStringSubmatch(part)
+		if groups == nil {
+			continue
+		}
+		s := symbol{Kind: "symbol", Text: strings.ToValidUTF8(strings.TrimSpace(part), "\uFFFD")}
+		if i := rule.SubexpIndex("kind"); i >= 0 && groups[i] != "" {
+			s.Kind = groups[i]
+		}
+		if i := rule.SubexpIndex("name"); i >= 0 {
+			s.Name = strings.TrimSpace(groups[i])
+		}
+		if s.Name == "" || notNames[s.Name] || notNames[firstWord(part)] && s.Kind == "symbol" {
+			return symbol{}, false
+		}
+		return s, true
+	}
+	return symbol{}, false
+}
+
+func firstWord(line string) string {
+	word, _, _ := strings.Cut(strings.TrimLeft(line, " \t}"), " ")
+	word, _, _ = strings.Cut(word, "(")
+	return word
+}
+
+func (l *language) isComment(line string) bool {
+	line = strings.TrimLeft(line, " \t")
+	for start := range strings.FieldsSeq(l.comments) {
+		if strings.HasPrefix(line, start) {
+			// "*" starts the lines of a block comment; "*p = f()" is code.
+			return start != "*" || line == "*" || strings.HasPrefix(line, "* ") || strings.HasPrefix(line, "*/")
+		}
+	}
+	return false
+}
+
+// above is the first line (1-based) of the comments, decorators and
+// attributes directly above lines[i].
+func (l *language) above(lines []scannedLine, i int) int {
+	first := i
+	for first > 0 && i-first < 100 {
+		line := lines[first-1]
+		text := strings.TrimLeft(line.text, " \t")
+		if line.indent < 0 || !l.isComment(text) && !strings.HasPrefix(text, "@") && !strings.HasPrefix(text, "#[") && !line.inside {
+			break
+		}
+		if strings.HasPrefix(text, "#!") {
+			break
+		}
+		first--
+	}
+	return first + 1
+}
+
+// endOf is the last line (1-based) of the symbol that lines[i] declares.
+func (l *language) endOf(lines []scannedLine, i int) int {
+	switch l.end {
+	case byBraces:
+		return braceEnd(lines, i)
+	case byEnd:
+		if text := strings.TrimRight(lines[i].text, " \t"); strings.HasSuffix(text, " end") || strings.HasSuffix(text, ";end") {
+			return i + 1
+		}
+		for j := i + 1; j < len(lines); j++ {
+			text := strings.TrimLeft(lines[j].text, " \t")
+			if lines[j].indent >= 0 && lines[j].indent <= lines[i].indent && !lines[j].inside {
+				if strings.HasPrefix(text, "end") && lines[j].indent == lines[i].indent {
+					return j + 1
+				}
+				return j
+			}
+		}
+		return len(lines)
+	case byIndent:
+		for j := i + 1; j < len(lines); j++ {
+			text := strings.TrimLeft(lines[j].text, " \t")
+			closes := text != "" && strings.Contains(")]}", text[:1]) // of a long header
+			if lines[j].indent >= 0 && lines[j].indent <= lines[i].indent && !lines[j].inside && !closes &&
+				!(strings.HasPrefix(text, "- ") && lines[j].indent == lines[i].indent) {
+				return j
+			}
+		}
+		return len(lines)
+	}
+	return i + 1
+}
+
+// braceEnd follows the braces: a block that opens within 40 lines ends where
+// its brace closes, a declaration without one at its semicolon or blank line.
+func braceEnd(lines []scannedLine, i int) int {
+	depth := lines[i].depth
+	opened := false
+	for j := i; j < len(lines); j++ {
+		after := lines[j].after
+		text := strings.TrimRight(lines[j].text, " \t\r")
+		if !opened {
+			oneLiner := strings.HasSuffix(text, "}") || strings.HasSuffix(text, "};") || strings.HasSuffix(text, ";")
+			switch {
+			case after > depth:
+				opened = true
+				continue
+			case after < depth && j > i: // the block around it closes
+				return j
+			case after < depth, oneLiner:
+				return j + 1
+			case lines[j].indent < 0, j-i > 40:
+				return max(i+1, j)
+			case j > i && lines[j].indent <= lines[i].indent && text != "" && !strings.ContainsAny(text[:1], "{)") && !strings.Contains(text, "{"):
+				return j
+			}
+			continue
+		}
+		if after <= depth {
+			return j + 1
+		}
+	}
+	return len(lines)
+}

@@ -1,0 +1,318 @@
+package main
+
+import (
+	"math"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/ledongthuc/pdf"
+)
+
+// pageText lays out a page's text in the order it is drawn: a new line where
+// the pen moves up or down, a space where it jumps to the right. At most room
+// bytes. fault says what kept the rest from being read.
+func pageText(page pdf.Page, room int) (text, fault string) {
+	layout := &pdfLayout{room: room, resources: inherited(page.V, "Resources")}
+	defer func() {
+		if x := recover(); x != nil {
+			text, fault = layout.text(), shortFault(x)
+		}
+	}()
+	if contents := page.V.Key("Contents"); contents.Kind() == pdf.Stream || contents.Kind() == pdf.Array {
+		layout.run(contents, 0)
+	}
+	return layout.text(), ""
+}
+
+// inherited looks a key up in a page and its parents, of which there may be a
+// ring.
+func inherited(node pdf.Value, key string) pdf.Value {
+	for range 64 {
+		if value := node.Key(key); value.Kind() != pdf.Null {
+			return value
+		}
+		node = node.Key("Parent")
+	}
+	return pdf.Value{}
+}
+
+// matrix is [a b c d e f] of the PDF specification, 8.3.3.
+type matrix [6]float64
+
+var identity = matrix{1, 0, 0, 1, 0, 0}
+
+// mul applies m, then n.
+func (m matrix) mul(n matrix) matrix {
+	return matrix{
+		m[0]*n[0] + m[1]*n[2], m[0]*n[1] + m[1]*n[3],
+		m[2]*n[0] + m[3]*n[2], m[2]*n[1] + m[3]*n[3],
+		m[4]*n[0] + m[5]*n[2] + n[4], m[4]*n[1] + m[5]*n[3] + n[5],
+	}
+}
+
+// pdfFont is a font with what is asked of it for every glyph.
+type pdfFont struct {
+	font   pdf.Font
+	widths map[int]float64 // thousandths of the size; nil: unknown
+	wide   bool            // two bytes a glyph
+}
+
+// pdfLayout interprets content streams, PDF 32000-1 section 9.4.
+type pdfLayout struct {
+	out       strings.Builder
+	room      int
+	resources pdf.Value
+	fonts     map[string]*pdfFont
+
+	ctm, tm, line matrix
+	saved         []matrix
+	font          *pdfFont
+	size, leading float64
+	spacing       float64 // Tc
+	scale         float64 // Tz, 1 is normal
+
+	penX, penY float64 // where the last glyph ended, in page space
+	height     float64 // of the last glyphs, in page space
+	started    bool
+}
+
+func (l *pdfLayout) text() string {
+	lines := strings.Split(l.out.String(), "\n")
+	for i, line := range lines {
+		lines[i] = strings.TrimRight(line, " ")
+	}
+	return strings.Trim(strings.Join(lines, "\n"), "\n") + "\n"
+}
+
+func (l *pdfLayout) run(stream pdf.Value, depth int) {
+	if depth == 0 {
+		l.ctm, l.tm, l.line, l.scale = identity, identity, identity, 1
+		l.fonts = map[string]*pdfFont{}
+	}
+	pdf.Interpret(stream, func(stack *pdf.Stack, op string) {
+		args := make([]pdf.Value, stack.Len())
+		for i := len(args) - 1; i >= 0; i-- {
+			args[i] = stack.Pop()
+		}
+		if l.out.Len() < l.room {
+			l.operator(op, args, depth)
+		}
+	})
+}
+
+// number is the i-th argument, 0 where it is missing.
+func number(args []pdf.Value, i int) float64 {
+	if i < len(args) {
+		return args[i].Float64()
+	}
+	return 0
+}
+
+func matrixOf(args []pdf.Value) (m matrix) {
+	for i := range m {
+		m[i] = number(args, i)
+	}
+	return m
+}
+
+func (l *pdfLayout) operator(op string, args []pdf.Value, depth int) {
+	switch op {
+	case "q":
+		if len(l.saved) < 1000 {
+			l.saved = append(l.saved, l.ctm)
+		}
+	case "Q":
+		if n := len(l.saved); n > 0 {
+			l.ctm, l.saved = l.saved[n-1], l.saved[:n-1]
+		}
+	case "cm":
+		l.ctm = matrixOf(args).mul(l.ctm)
+	case "BT":
+		l.tm, l.line = identity, identity
+	case "Tm":
+		l.tm = matrixOf(args)
+		l.line = l.tm
+	case "TD":
+		l.leading = -number(args, 1)
+		l.move(number(args, 0), number(args, 1))
+	case "Td":
+		l.move(number(args, 0), number(args, 1))
+	case "T*":
+		l.move(0, -l.leading)
+	case "TL":
+		l.leading = number(args, 0)
+	case "Tc":
+		l.spacing = number(args, 0)
+	case "Tz":
+		l.scale = number(args, 0) / 100
+	case "Tf":
+		if len(args) == 2 {
+			l.font, l.size = l.findFont(args[0].Name()), args[1].Float64()
+		}
+	case "Do":
+		l.form(args, depth)
+	default:
+		l.show(op, args)
+	}
+}
+
+func (l *pdfLayout) show(op string, args []pdf.Value) {
+	if len(args) == 0 {
+		return
+	}
+	last := args[len(args)-1]
+	switch op {
+	case "'", "\"":
+		l.move(0, -l.leading)
+		l.glyphs(last.RawString())
+	case "Tj":
+		l.glyphs(last.RawString())
+	case "TJ":
+		for i := range last.Len() {
+			if item := last.Index(i); item.Kind() == pdf.String {
+				l.glyphs(item.RawString())
+			} else {
+				l.tm = matrix{1, 0, 0, 1, -item.Float64() / 1000 * l.size * l.scale, 0}.mul(l.tm)
+			}
+		}
+	}
+}
+
+func (l *pdfLayout) move(x, y float64) {
+	l.line = matrix{1, 0, 0, 1, x, y}.mul(l.line)
+	l.tm = l.line
+}
+
+// form draws a form XObject, which is how some programs store whole pages.
+func (l *pdfLayout) form(args []pdf.Value, depth int) {
+	if len(args) != 1 || depth > 4 {
+		return
+	}
+	object := l.resources.Key("XObject").Key(args[0].Name())
+	if object.Kind() != pdf.Stream || object.Key("Subtype").Name() != "Form" {
+		return
+	}
+	outer := *l
+	if own := object.Key("Resources"); own.Kind() == pdf.Dict {
+		l.resources, l.fonts = own, map[string]*pdfFont{}
+	}
+	if m := object.Key("Matrix"); m.Len() == 6 {
+		var values []pdf.Value
+		for i := range 6 {
+			values = append(values, m.Index(i))
+		}
+		l.ctm = matrixOf(values).mul(l.ctm)
+	}
+	l.run(object, depth+1)
+	l.resources, l.fonts, l.ctm, l.saved = outer.resources, outer.fonts, outer.ctm, outer.saved
+	l.tm, l.line, l.font, l.size = outer.tm, outer.line, outer.font, outer.size
+}
+
+// glyphs shows one string and moves the pen past it.
+func (l *pdfLayout) glyphs(raw string) {
+	if l.font == nil || raw == "" {
+		return
+	}
+	text := cleanGlyphs(l.font.font.Encoder().Decode(raw))
+	at := l.tm.mul(l.ctm)
+	height := math.Abs(l.size) * math.Hypot(at[2], at[3])
+	l.separate(at, height)
+	l.out.WriteString(text)
+	l.tm = matrix{1, 0, 0, 1, l.advance(raw), 0}.mul(l.tm)
+	end := l.tm.mul(l.ctm)
+	l.penX, l.penY, l.height, l.started = end[4], end[5], height, true
+}
+
+// separate writes what the jump from the pen to the next string means.
+func (l *pdfLayout) separate(at matrix, height float64) {
+	if !l.started {
+		return
+	}
+	unit := max(min(height, l.height), 0.01)
+	// Distances along and across the writing direction.
+	length := max(math.Hypot(at[0], at[1]), 1e-9)
+	dx, dy := at[4]-l.penX, at[5]-l.penY
+	along := (dx*at[0] + dy*at[1]) / length
+	across := (dy*at[0] - dx*at[1]) / length
+	so := l.out.String()
+	switch {
+	case math.Abs(across) > 1.9*unit:
+		l.out.WriteString("\n\n")
+	case math.Abs(across) > 0.5*unit, along < -2*unit:
+		l.out.WriteString("\n")
+	case along > 0.17*unit && !strings.HasSuffix(so, " ") && !strings.HasSuffix(so, "\n"):
+		l.out.WriteString(" ")
+	}
+}
+
+// cleanGlyphs drops what no reader sees.
+func cleanGlyphs(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\t', r == '\n', r == '\r', r == 0xa0:
+			return ' '
+		case r < ' ', r == 0x7f, r == 0xad:
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, string(utf8.RuneError)))
+}
+
+// advance is how far a string moves the pen, in text space.
+func (l *pdfLayout) advance(raw string) float64 {
+	width, step := 0.0, 1
+	if l.font.wide {
+		step = 2
+	}
+	for i := 0; i+step <= len(raw); i += step {
+		code := int(raw[i])
+		if step == 2 {
+			code = code<<8 | int(raw[i+1])
+		}
+		w, ok := l.font.widths[code]
+		if !ok {
+			w = 500
+		}
+		width += (w/1000*l.size + l.spacing) * l.scale
+	}
+	return width
+}
+
+func (l *pdfLayout) findFont(name string) *pdfFont {
+	if font, ok := l.fonts[name]; ok {
+		return font
+	}
+	value := l.resources.Key("Font").Key(name)
+	font := &pdfFont{font: pdf.Font{V: value}, widths: map[int]float64{}, wide: value.Key("Subtype").Name() == "Type0"}
+	if font.wide {
+		cidWidths(font.widths, value.Key("DescendantFonts").Index(0))
+	} else {
+		first := int(value.Key("FirstChar").Int64())
+		widths := value.Key("Widths")
+		for i := range min(widths.Len(), 256) {
+			font.widths[first+i] = widths.Index(i).Float64()
+		}
+	}
+	l.fonts[name] = font
+	return font
+}
+
+// cidWidths reads a /W array: "first [w w …]" and "first last w".
+func cidWidths(into map[int]float64, descendant pdf.Value) {
+	table := descendant.Key("W")
+	for i := 0; i+1 < table.Len() && len(into) < 1<<16; {
+		first, next := int(table.Index(i).Int64()), table.Index(i+1)
+		if next.Kind() == pdf.Array {
+			for j := range min(next.Len(), 1<<16) {
+				into[first+j] = next.Index(j).Float64()
+			}
+			i += 2
+			continue
+		}
+		width := table.Index(i + 2).Float64()
+		for code := first; code <= min(int(next.Int64()), first+1<<16); code++ {
+			into[code] = width
+		}
+		i += 3
+	}
+}

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"runtime/metrics"
+	"strings"
+	"time"
+
+	"github.com/ledongthuc/pdf"
+
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// exitMemory is the exit status of a worker that needed too much.
+const exitMemory = 3
+
+// pdfWorker turns this process into a PDF worker, and does not return, when
+// it was started as one. main calls it first.
+func pdfWorker() {
+	order := os.Getenv(pdfWorkerEnv)
+	if order == "" {
+		return
+	}
+	var first, count int
+	if _, err := fmt.Sscanf(order, "%d %d", &first, &count); err != nil {
+		os.Exit(2)
+	}
+	debug.SetMemoryLimit(maxPDFMemory / 2)
+	debug.SetMaxStack(32 << 20)
+	go watchMemory()
+	// The parent kills a worker that is late; this is for an orphan.
+	time.AfterFunc(pdfDeadline+time.Second, func() { os.Exit(4) })
+	info, err := os.Stdin.Stat()
+	if err != nil {
+		os.Exit(2)
+	}
+	if err := json.NewEncoder(os.Stdout).Encode(readPDF(os.Stdin, info.Size(), first, count)); err != nil {
+		os.Exit(2)
+	}
+	os.Exit(0)
+}
+
+// watchMemory ends the process before a hostile file takes the machine's
+// memory.
+func watchMemory() {
+	sample := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	for range time.Tick(10 * time.Millisecond) {
+		metrics.Read(sample)
+		if sample[0].Value.Uint64()-sample[1].Value.Uint64() > maxPDFMemory {
+			os.Exit(exitMemory)
+		}
+	}
+}
+
+// readPDF extracts the text of count pages from page first on.
+func readPDF(file io.ReaderAt, size int64, first, count int) (document *pdfDocument) {
+	fail := func(code toolerr.Code, format string, args ...any) *pdfDocument {
+		return &pdfDocument{Code: code, Error: fmt.Sprintf(format, args...)}
+	}
+	defer func() {
+		if fault := recover(); fault != nil {
+			document = fail(toolerr.BinaryFile, "the PDF is damaged: %s; use hex=true to look at its bytes", shortFault(fault))
+		}
+	}()
+	reader, err := openPDF(file, size)
+	switch {
+	case errors.Is(err, pdf.ErrInvalidPassword), err != nil && strings.Contains(err.Error(), "ncrypt"):
+		return fail(toolerr.PermissionDenied, "the PDF is encrypted and needs a password, which view does not take; decrypt it with another program first")
+	case err != nil:
+		return fail(toolerr.BinaryFile, "the PDF is damaged: %s; use hex=true to look at its bytes", shortFault(err))
+	}
+	pages, total := findPages(reader, first, count)
+	document = &pdfDocument{Total: total, Pages: []pdfPage{}}
+	room := maxPDFText
+	for i, page := range pages {
+		text, fault := pageText(page, room)
+		room -= len(text)
+		document.Pages = append(document.Pages, pdfPage{Number: first + i, Text: text, Fault: fault})
+		if room <= 0 {
+			document.Cut = i+1 < len(pages)
+			break
+		}
+	}
+	return document
+}
+
+func shortFault(fault any) string {
+	text := strings.TrimPrefix(fmt.Sprint(fault), "malformed PDF: ")
+	if len(text) > 160 {
+		text = strings.ToValidUTF8(text[:160], "") + "…"
+	}
+	return text
+}
+
+// openPDF opens what readers in the wild open: the header may have junk
+// before it and any version, and the end may have junk after it.
+func openPDF(file io.ReaderAt, size int64) (*pdf.Reader, error) {
+	head := make([]byte, min(size, 1024))
+	if _, err := file.ReadAt(head, 0); err != nil && err != io.EOF {
+		return nil, err
+	}
+	start := max(0, bytes.Index(head, []byte("%PDF-")))
+	tail := make([]byte, min(size, 64<<10))
+	if _, err := file.ReadAt(tail, size-int64(len(tail))); err != nil && err != io.EOF {
+		return nil, err
+	}
+	end := size
+	if at := bytes.LastIndex(tail, []byte("%%EOF")); at >= 0 {
+		end = size - int64(len(tail)) + int64(at) + 5
+	}
+	body := io.NewSectionReader(file, int64(start), end-int64(start))
+	return pdf.NewReader(anyVersion{body}, body.Size())
+}
+
+// anyVersion shows the header that the library insists on. The structure is
+// the same in all versions; 2.0 changed what this program does not read.
+type anyVersion struct{ io.ReaderAt }
+
+func (r anyVersion) ReadAt(p []byte, off int64) (int, error) {
+	n, err := r.ReaderAt.ReadAt(p, off)
+	if off == 0 && n >= 9 {
+		copy(p, "%PDF-1.7\n")
+	}
+	return n, err
+}
+
+// findPages walks the page tree, since its counts may lie and its nodes may
+// form a ring. total is the number of pages there are.
+func findPages(reader *pdf.Reader, first, count int) (pages []pdf.Page, total int) {
+	const maxDepth, maxNodes = 64, 200_000
+	nodes := 0
+	var walk func(node pdf.Value, depth int)
+	walk = func(node pdf.Value, depth int) {
+		if nodes++; depth > maxDepth || nodes > maxNodes || node.Kind() != pdf.Dict {
+			return
+		}
+		kids := node.Key("Kids")
+		if kids.Kind() != pdf.Array {
+			total++
+			if total >= first && len(pages) < count {
+				pages = append(pages, pdf.Page{V: node})
+			}
+			return
+		}
+		// Past the asked pages the declared counts do.
+		if declared := node.Key("Count").Int64(); len(pages) == count && declared > 0 && declared < 1_000_000 {
+			total += int(declared)
+			return
+		}
+		if declared := node.Key("Count").Int64(); declared > 0 && total+int(declared) < first && declared < 1_000_000 {
+			total += int(declared)
+			return
+		}
+		for i := range kids.Len() {
+			if len(pages) == count && depth == 0 {
+				if rest := int(node.Key("Count").Int64()); rest > total && rest < 1_000_000 {
+					total = rest
+					return
+				}
+			}
+			walk(kids.Index(i), depth+1)
+		}
+	}
+	walk(reader.Trailer().Key("Root").Key("Pages"), 0)
+	return pages, total
+}

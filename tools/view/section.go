@@ -1,0 +1,175 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// section is a part of a file that was asked for by name.
+type section struct {
+	Name        string
+	First, Last int // lines, 1-based
+	// Note says how the name was understood when it was not the very name,
+	// and where its namesakes are; or is empty.
+	Note string
+}
+
+// findSection finds the heading or symbol that want names: as it is written,
+// with "#" marks or without, as "Type.Method" or its last part, without
+// regard to case, as a link's anchor, or by a part that only one has.
+func findSection(name string, text []byte, want string) (section, error) {
+	symbols := outline(name, text)
+	asked := strings.TrimSpace(want)
+	level := len(asked) - len(strings.TrimLeft(asked, "#"))
+	bare := strings.TrimSpace(asked[level:])
+	if bare == "" {
+		return section{}, toolerr.New(toolerr.InvalidParams, "section is empty: name a heading or a symbol of %s", name)
+	}
+	if level > 0 { // "## Install" asks for that level first
+		exact := pick(symbols, func(s symbol) bool { return strings.TrimRight(s.Text, " #") == strings.TrimRight(asked, " #") })
+		if len(exact) > 0 {
+			return chosen(exact, "")
+		}
+	}
+	ladder := []func(s symbol) bool{
+		func(s symbol) bool { return s.Name == bare || s.Text == asked },
+		func(s symbol) bool { return lastPart(s.Name) == bare || s.Kind+" "+s.Name == bare },
+		func(s symbol) bool {
+			return strings.EqualFold(s.Name, bare) || strings.EqualFold(lastPart(s.Name), bare)
+		},
+		func(s symbol) bool { return anchor(s.Name) == anchor(bare) && anchor(bare) != "" },
+		func(s symbol) bool {
+			return lastPart(s.Name) == lastPart(bare) && strings.Contains(bare, lastPart(s.Name)) && within(symbols, s, bare)
+		},
+	}
+	for _, matches := range ladder {
+		if found := pick(symbols, matches); len(found) > 0 {
+			return chosen(found, bare)
+		}
+	}
+	if part := pick(symbols, func(s symbol) bool { return strings.Contains(strings.ToLower(s.Name), strings.ToLower(bare)) }); len(part) == 1 {
+		return chosen(part, bare)
+	}
+	return section{}, noSection(name, text, symbols, bare)
+}
+
+func pick(symbols []symbol, matches func(symbol) bool) (found []symbol) {
+	for _, s := range symbols {
+		if matches(s) {
+			found = append(found, s)
+		}
+	}
+	return found
+}
+
+// chosen takes the first of several and names the lines of the others.
+func chosen(found []symbol, asked string) (section, error) {
+	s := found[0]
+	result := section{Name: s.Name, First: max(1, s.Start), Last: max(s.Line, s.End)}
+	var notes []string
+	if asked != "" && s.Name != asked && lastPart(s.Name) != asked {
+		notes = append(notes, fmt.Sprintf("section %q is the nearest to %q", clip(s.Name, 80), clip(asked, 80)))
+	}
+	if len(found) > 1 {
+		var lines []string
+		for _, other := range found[1:min(len(found), 9)] {
+			lines = append(lines, fmt.Sprint(other.Line))
+		}
+		notes = append(notes, fmt.Sprintf("%d sections have this name; the others begin at lines %s", len(found), strings.Join(lines, ", ")))
+	}
+	result.Note = strings.Join(notes, "; ")
+	return result, nil
+}
+
+// lastPart is "Method" of "Type.Method", "Type::method", "Type#method"; a
+// heading, which has spaces, is whole.
+func lastPart(name string) string {
+	if strings.ContainsAny(name, " \t") {
+		return name
+	}
+	return name[strings.LastIndexAny(name, ".:#")+1:]
+}
+
+// within reports whether s stands inside a symbol that the qualified name
+// asked for begins with ("Class.method").
+func within(symbols []symbol, s symbol, asked string) bool {
+	owner := strings.TrimRight(strings.TrimSuffix(asked, lastPart(asked)), ".:#")
+	if owner == "" {
+		return false
+	}
+	return slices.ContainsFunc(symbols, func(outer symbol) bool {
+		return outer.Line < s.Line && outer.End >= s.End && strings.EqualFold(lastPart(outer.Name), lastPart(owner))
+	})
+}
+
+// anchor is a name as it stands in a link: lower case, words joined by "-".
+func anchor(name string) string {
+	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	return strings.Join(words, "-")
+}
+
+// noSection says which sections there are, the near ones first.
+func noSection(name string, text []byte, symbols []symbol, asked string) error {
+	lines := strings.Count(string(text), "\n")
+	if len(symbols) == 0 {
+		return toolerr.New(toolerr.NotFound, "no section %q: no headings or symbols were found in %s (%d lines); use offset and limit", clip(asked, 80), name, lines)
+	}
+	message := fmt.Sprintf("no section %q in %s (%d lines).", clip(asked, 80), name, lines)
+	if near := nearNames(symbols, asked); len(near) > 0 {
+		message += " Did you mean " + strings.Join(near, ", ") + "?"
+	}
+	message += " Sections that exist:\n" + renderOutline(symbols, 4000)
+	return toolerr.New(toolerr.NotFound, "%s", strings.TrimRight(message, "\n"))
+}
+
+// nearNames are up to three names that differ from asked by little.
+func nearNames(symbols []symbol, asked string) []string {
+	type near struct {
+		name     string
+		distance int
+	}
+	var all []near
+	seen := map[string]bool{}
+	for _, s := range symbols[:min(len(symbols), 2000)] {
+		a, b := strings.ToLower(clip(lastPart(s.Name), 60)), strings.ToLower(clip(lastPart(asked), 60))
+		d := editDistance(a, b)
+		if strings.Contains(a, b) {
+			d = 1
+		}
+		if !seen[s.Name] && d <= max(1, len(b)/3) {
+			seen[s.Name] = true
+			all = append(all, near{fmt.Sprintf("%q", clip(s.Name, 60)), d})
+		}
+	}
+	slices.SortStableFunc(all, func(x, y near) int { return cmp.Compare(x.distance, y.distance) })
+	var names []string
+	for _, n := range all[:min(3, len(all))] {
+		names = append(names, n.name)
+	}
+	return names
+}
+
+// editDistance is Levenshtein's, over bytes.
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost = 1 + min(diagonal, row[j], row[j+1])
+			}
+			diagonal, row[j+1] = row[j+1], cost
+		}
+	}
+	return row[len(b)]
+}
