@@ -1,0 +1,70 @@
+// Package call is the narrow waist of the host: what a tool, a call and its
+// result are between the front doors and the servers behind them, and how
+// stages are put around the route. It holds types only, so that a stage
+// imports nothing else of the host.
+//
+// Everything that is not the router's business stays the bytes it was:
+// definitions, parameters and results.
+package call
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+)
+
+// A Tool is one entry of the catalogue. It is immutable.
+type Tool struct {
+	Name     string // as served: ^[a-zA-Z0-9_-]{1,64}$
+	Server   string // the server it belongs to
+	Original string // the server's own name for it
+
+	// Definition is the server's own entry of tools/list, byte for byte but
+	// for the name, which is the served one.
+	Definition json.RawMessage
+
+	// TakesCode is whether {"code": "…"} as structuredContent agrees with the
+	// tool's outputSchema, or it has none: strict clients check even errors.
+	TakesCode bool
+}
+
+// A Caller says who asks, and in which form the answer has to be.
+type Caller struct {
+	Door   string // "stdio", "http", "cli"
+	Modern bool   // speaks protocol version 2026-07-28 or later
+}
+
+// A Request is one call of a tool.
+type Request struct {
+	Tool   *Tool
+	Params json.RawMessage // of tools/call, as received: name, arguments, _meta …
+	Caller Caller
+
+	// OnNotify, unless nil, takes the notifications that belong to this call,
+	// with the caller's own progress token. It is called by one goroutine at
+	// a time, in order, and never after the handler has returned.
+	OnNotify func(method string, params json.RawMessage)
+}
+
+// A Result is the answer to a call: the result member of the response, good
+// or with isError, as the server sent it.
+type Result struct {
+	Raw json.RawMessage
+}
+
+// A Handler carries out a call. Its error is a failure to do so: an *MCPError
+// when the server answered with a JSON-RPC error, else an error whose code
+// toolerr.CodeOf tells. A tool that failed is a Result.
+type Handler func(ctx context.Context, req *Request) (*Result, error)
+
+// A Stage wraps a handler with one concern.
+type Stage func(next Handler) Handler
+
+// Chain puts stages around h; the first is the outermost, so it sees a
+// request first and its result last.
+func Chain(h Handler, stages ...Stage) Handler {
+	for _, stage := range slices.Backward(stages) {
+		h = stage(h)
+	}
+	return h
+}

@@ -1,0 +1,66 @@
+package call
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// An MCPError is a JSON-RPC error that a server answered a call with.
+type MCPError struct {
+	Server  string
+	Code    int
+	Message string
+	Object  json.RawMessage // the whole error object as received
+}
+
+// Error names the server and repeats its words.
+func (e *MCPError) Error() string {
+	return fmt.Sprintf("server %s answered with error %d: %s", e.Server, e.Code, e.Message)
+}
+
+// Unwrap makes toolerr.CodeOf say PROTOCOL_ERROR.
+func (e *MCPError) Unwrap() error { return toolerr.New(toolerr.ProtocolError, "%s", e.Message) }
+
+// The phases of an ExecutionError.
+const (
+	PhaseConnect  = "connect"
+	PhaseValidate = "validate"
+	PhaseExecute  = "execute"
+)
+
+// An ExecutionError is a call that could not be carried out.
+type ExecutionError struct {
+	Tool    string // as served
+	Phase   string // PhaseConnect, PhaseValidate or PhaseExecute
+	Message string
+	Cause   error
+}
+
+// Error says what failed, with what is known of the cause.
+func (e *ExecutionError) Error() string {
+	if e.Cause == nil {
+		return e.Message
+	}
+	return e.Message + ": " + e.Cause.Error()
+}
+
+// Unwrap returns the cause, which carries the code.
+func (e *ExecutionError) Unwrap() error { return e.Cause }
+
+// A TimeoutError is a call that was given up after its time.
+type TimeoutError struct {
+	Tool  string
+	After time.Duration
+}
+
+// Error says how long was waited, and what to do.
+func (e *TimeoutError) Error() string {
+	return fmt.Sprintf("%s did not answer within %v; narrow the call and try again", e.Tool, e.After)
+}
+
+// Unwrap makes it a deadline's error, whose code is TIMEOUT.
+func (e *TimeoutError) Unwrap() error { return context.DeadlineExceeded }

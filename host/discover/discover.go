@@ -1,0 +1,66 @@
+// Package discover finds the executables that are tools. It looks and never
+// runs: whether one works shows when it is first needed.
+package discover
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+)
+
+// Names returns the names of the bundled tools, in the order they are served.
+// The binary of each is mcp-NAME beside the host. The set is fixed, so that
+// no other program that happens to be there is ever run.
+func Names() []string {
+	return []string{"ls", "glob", "grep", "view", "edit", "replace", "bash", "dispatch_agent"}
+}
+
+// A Tool is a bundled tool's binary that is there.
+type Tool struct {
+	Name string
+	Path string // absolute
+}
+
+// Siblings returns the bundled tools whose binaries are in dir, and the names
+// of those whose are not.
+func Siblings(dir string) (found []Tool, missing []string) {
+	for _, name := range Names() {
+		path := filepath.Join(dir, "mcp-"+name+exeSuffix())
+		if executable(path) {
+			found = append(found, Tool{Name: name, Path: path})
+		} else {
+			missing = append(missing, name)
+		}
+	}
+	return found, missing
+}
+
+// HostDir returns the directory of the running binary, links resolved, which
+// is where its siblings are.
+func HostDir() (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("cannot tell where this binary is: %w", err)
+	}
+	real, err := filepath.EvalSymlinks(self)
+	if err != nil {
+		return "", fmt.Errorf("cannot tell where this binary is: %w", err)
+	}
+	return filepath.Dir(real), nil
+}
+
+func executable(path string) bool {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	return runtime.GOOS == "windows" || info.Mode().Perm()&0o111 != 0
+}
+
+func exeSuffix() string {
+	if runtime.GOOS == "windows" {
+		return ".exe"
+	}
+	return ""
+}
