@@ -93,7 +93,8 @@ var foundation = map[string][]string{
 	"pkg/walk":              {"pkg/toolerr", "pkg/sandbox"},
 	"pkg/textfile":          {"pkg/toolerr"},
 	"pkg/state":             {"pkg/toolerr", "pkg/sandbox", "pkg/textfile"},
-	"pkg/listing":           {"pkg/toolerr", "pkg/sandbox", "pkg/walk"},
+	"pkg/pathglob":          {"pkg/toolerr"},
+	"pkg/listing":           {"pkg/toolerr", "pkg/sandbox", "pkg/walk", "pkg/pathglob"},
 	"pkg/mcpkit/mcpkittest": {"pkg/toolerr", "pkg/mcpkit"},
 }
 
