@@ -1,0 +1,91 @@
+package sandbox
+
+import (
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// Stat is what the system tells about a file. Device, inode, links and owner
+// are zero where the system does not have them.
+type Stat struct {
+	Mode            fs.FileMode
+	Size            int64
+	ModTime         time.Time
+	ChangeTime      time.Time
+	Dev, Ino, Nlink uint64
+	UID             uint32
+}
+
+// DirEntry is a name in a directory. Type holds the type bits of the mode;
+// it is fs.ModeIrregular where only Lstat can tell.
+type DirEntry struct {
+	Name string
+	Type fs.FileMode
+}
+
+// IsDir reports whether the entry is a directory (a link to one is not).
+func (e DirEntry) IsDir() bool { return e.Type.IsDir() }
+
+// TypeUnknown is the Type of an entry whose file system does not tell it.
+const TypeUnknown = fs.ModeIrregular
+
+// readFileStart is the least space ReadFile makes.
+const readFileStart = 512
+
+// checkComponent refuses what is not the name of one entry, so that nothing
+// given to a Dir's methods can lead out of the directory.
+func checkComponent(name string) error {
+	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") {
+		return toolerr.New(toolerr.InvalidParams, "%q is not the name of a directory entry: give one name without separators", name)
+	}
+	return nil
+}
+
+// errSpecial is the refusal of fifos, sockets and devices.
+func errSpecial(path string, mode fs.FileMode) error {
+	return toolerr.New(toolerr.SpecialFile, "%s is a %s: only regular files are read", EscapeName(path), kindOf(mode))
+}
+
+// kindOf names what is not a regular file.
+func kindOf(mode fs.FileMode) string {
+	switch {
+	case mode&fs.ModeSymlink != 0:
+		return "symbolic link"
+	case mode&fs.ModeNamedPipe != 0:
+		return "named pipe"
+	case mode&fs.ModeSocket != 0:
+		return "socket"
+	case mode&fs.ModeDevice != 0:
+		return "device"
+	case mode.IsDir():
+		return "directory"
+	}
+	return "special file"
+}
+
+// join appends an entry's name to a directory's path.
+func (d *Dir) join(name string) string {
+	if strings.HasSuffix(d.path, pathSeparator) {
+		return d.path + name
+	}
+	return d.path + pathSeparator + name
+}
+
+// Path returns the absolute path the directory had when it was opened, links
+// resolved. It is for messages and for finding what lies above: operations
+// go by the descriptor.
+func (d *Dir) Path() string { return d.path }
+
+// ReadAll appends the directory's entries to buf, unsorted and without "."
+// and "..", from its beginning.
+func (d *Dir) ReadAll(buf []DirEntry) ([]DirEntry, error) {
+	var r DirReader
+	if err := d.Rewind(); err != nil {
+		return buf, err
+	}
+	buf, _, err := r.Read(d, "", buf, 0)
+	return buf, err
+}

@@ -1,0 +1,21 @@
+//go:build darwin || freebsd || netbsd
+
+package sandbox
+
+import (
+	"io/fs"
+	"syscall"
+	"time"
+)
+
+const openNonblock = syscall.O_NONBLOCK
+
+// statOfInfo converts the standard library's form.
+func statOfInfo(info fs.FileInfo) Stat {
+	st := Stat{Mode: info.Mode(), Size: info.Size(), ModTime: info.ModTime(), ChangeTime: info.ModTime()}
+	if raw, ok := info.Sys().(*syscall.Stat_t); ok {
+		st.ChangeTime = time.Unix(int64(raw.Ctimespec.Sec), int64(raw.Ctimespec.Nsec))
+		st.Dev, st.Ino, st.Nlink, st.UID = uint64(raw.Dev), raw.Ino, uint64(raw.Nlink), raw.Uid
+	}
+	return st
+}

@@ -1,0 +1,120 @@
+package walk
+
+import "strings"
+
+// parseClass reads the bracket expression that p begins with, as git's
+// wildmatch does, and returns its length; nil if it is not closed or names an
+// unknown class. No class matches a slash, since it is asked for the bytes of
+// one path element only.
+func parseClass(p string, fold bool) (*byteSet, int) {
+	set := new(byteSet)
+	i, negated := 1, false
+	if i < len(p) && (p[i] == '!' || p[i] == '^') {
+		negated = true
+		i++
+	}
+	for first := true; ; first = false {
+		if i >= len(p) {
+			return nil, 0
+		}
+		if p[i] == ']' && !first {
+			break
+		}
+		if strings.HasPrefix(p[i:], "[:") {
+			if size, known := set.addNamed(p[i:], fold); size > 0 {
+				if !known {
+					return nil, 0
+				}
+				i += size
+				continue
+			}
+		}
+		from, size := classByte(p[i:])
+		if size == 0 {
+			return nil, 0
+		}
+		i += size
+		to := from
+		if i+1 < len(p) && p[i] == '-' && p[i+1] != ']' {
+			end, size := classByte(p[i+1:])
+			if size == 0 {
+				return nil, 0
+			}
+			to = end
+			i += 1 + size
+		}
+		set.addRange(from, to)
+	}
+	if fold {
+		set.fold()
+	}
+	if negated {
+		set.invert()
+	}
+	return set, i + 1
+}
+
+// classByte reads one member of a class, which a backslash may precede.
+func classByte(p string) (byte, int) {
+	if p[0] != '\\' {
+		return p[0], 1
+	}
+	if len(p) < 2 {
+		return 0, 0
+	}
+	return p[1], 2
+}
+
+// addNamed adds a class like [:alpha:] and returns its length, 0 if p does
+// not begin with one.
+func (s *byteSet) addNamed(p string, fold bool) (size int, known bool) {
+	end := strings.IndexByte(p[2:], ']') + 2
+	if end < 4 || p[end-1] != ':' {
+		return 0, true
+	}
+	in := namedClass(p[2 : end-1])
+	if in == nil {
+		return end + 1, false
+	}
+	for c := 0; c < 128; c++ {
+		if in(byte(c)) {
+			s.add(byte(c))
+		}
+	}
+	return end + 1, true
+}
+
+// namedClass returns the membership test of a POSIX class in ASCII.
+func namedClass(name string) func(byte) bool {
+	isUpper := func(c byte) bool { return 'A' <= c && c <= 'Z' }
+	isLower := func(c byte) bool { return 'a' <= c && c <= 'z' }
+	isDigit := func(c byte) bool { return '0' <= c && c <= '9' }
+	isAlnum := func(c byte) bool { return isUpper(c) || isLower(c) || isDigit(c) }
+	switch name {
+	case "alnum":
+		return isAlnum
+	case "alpha":
+		return func(c byte) bool { return isUpper(c) || isLower(c) }
+	case "blank":
+		return func(c byte) bool { return c == ' ' || c == '\t' }
+	case "cntrl":
+		return func(c byte) bool { return c < ' ' || c == 0x7f }
+	case "digit":
+		return isDigit
+	case "graph":
+		return func(c byte) bool { return c > ' ' && c < 0x7f }
+	case "lower":
+		return isLower
+	case "print":
+		return func(c byte) bool { return c >= ' ' && c < 0x7f }
+	case "punct":
+		return func(c byte) bool { return c > ' ' && c < 0x7f && !isAlnum(c) }
+	case "space":
+		return func(c byte) bool { return c == ' ' || '\t' <= c && c <= '\r' }
+	case "upper":
+		return isUpper
+	case "xdigit":
+		return func(c byte) bool { return isDigit(c) || 'a' <= lower(c) && lower(c) <= 'f' }
+	}
+	return nil
+}

@@ -1,0 +1,34 @@
+package walk
+
+import (
+	"context"
+	"io/fs"
+	"sync/atomic"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+)
+
+// CountFiles counts what is below a directory and is no directory itself,
+// ignored and hidden files included, until ctx ends or limit (0: none) is
+// reached; exact is false when there may be more. dir remains the caller's.
+func CountFiles(ctx context.Context, dir *sandbox.Dir, limit int) (n int, exact bool) {
+	node := StartDir(dir, Options{Hidden: true, NoIgnore: true})
+	var count atomic.Int64
+	report, err := Walk(ctx, node, func(_ int, e *Entry) error {
+		if !e.IsDir() && limit > 0 && count.Add(1) >= int64(limit) {
+			return fs.SkipAll
+		}
+		return nil
+	})
+	return report.Files, err == nil && !report.Partial && report.Unreadable == 0 && report.TooDeep == 0
+}
+
+// Count is CountFiles for the sub-directory name.
+func (n *Node) Count(ctx context.Context, name string, limit int) (count int, exact bool) {
+	dir, err := n.dir.OpenDir(name)
+	if err != nil {
+		return 0, false
+	}
+	defer dir.Close()
+	return CountFiles(ctx, dir, limit)
+}

@@ -1,0 +1,171 @@
+package walk
+
+import (
+	"path/filepath"
+	"strings"
+)
+
+// gitConfig is the part of git's configuration that matters here.
+type gitConfig struct {
+	home         string
+	excludesFile string
+	ignoreCase   bool
+}
+
+// maxIncludes bounds how many files one configuration may pull in.
+const maxIncludes = 10
+
+// readUserConfig reads the system's file and the user's, later ones taking
+// precedence, as git-config(1) says.
+func readUserConfig(getenv func(string) string) *gitConfig {
+	home := getenv("HOME")
+	if home == "" {
+		home = getenv("USERPROFILE")
+	}
+	c := &gitConfig{home: home}
+	xdg := getenv("XDG_CONFIG_HOME")
+	if xdg == "" && home != "" {
+		xdg = filepath.Join(home, ".config")
+	}
+	var files []string
+	if getenv("GIT_CONFIG_NOSYSTEM") == "" {
+		system := getenv("GIT_CONFIG_SYSTEM")
+		if system == "" {
+			system = "/etc/gitconfig"
+		}
+		files = append(files, system)
+	}
+	if user := getenv("GIT_CONFIG_GLOBAL"); user != "" {
+		files = append(files, user)
+	} else {
+		if xdg != "" {
+			files = append(files, filepath.Join(xdg, "git", "config"))
+		}
+		if home != "" {
+			files = append(files, filepath.Join(home, ".gitconfig"))
+		}
+	}
+	included := 0
+	for _, file := range files {
+		c.read(file, &included)
+	}
+	if c.excludesFile == "" && xdg != "" {
+		c.excludesFile = filepath.Join(xdg, "git", "ignore")
+	}
+	return c
+}
+
+func (c *gitConfig) read(file string, included *int) {
+	if text, err := readUser(file); err == nil {
+		c.parse(string(text), filepath.Dir(file), included)
+	}
+}
+
+// parse takes the settings out of one file in dir. Files it includes are
+// read if included counts them.
+func (c *gitConfig) parse(text, dir string, included *int) {
+	section := ""
+	for text != "" {
+		var line string
+		line, text = configLine(text)
+		if strings.HasPrefix(line, "[") {
+			name, rest, ok := strings.Cut(line[1:], "]")
+			if !ok {
+				return
+			}
+			section, line = strings.ToLower(strings.TrimSpace(name)), strings.TrimSpace(rest)
+		}
+		key, value, hasValue := strings.Cut(line, "=")
+		value = configValue(value)
+		switch section + "." + strings.ToLower(strings.TrimSpace(key)) {
+		case "core.ignorecase":
+			c.ignoreCase = !hasValue || isTrue(value)
+		case "core.excludesfile":
+			c.excludesFile = c.expand(value, "")
+		case "include.path":
+			if included != nil && *included < maxIncludes && value != "" {
+				*included++
+				c.read(c.expand(value, dir), included)
+			}
+		}
+	}
+}
+
+// expand resolves ~/ and, with a directory, relative paths.
+func (c *gitConfig) expand(path, dir string) string {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok && c.home != "" {
+		return filepath.Join(c.home, rest)
+	}
+	if path != "" && dir != "" && !filepath.IsAbs(path) {
+		return filepath.Join(dir, path)
+	}
+	return path
+}
+
+// isTrue reads a boolean as git does.
+func isTrue(value string) bool {
+	switch strings.ToLower(value) {
+	case "true", "yes", "on", "1":
+		return true
+	}
+	return false
+}
+
+// configLine cuts off the next line, joined with those it continues on, and
+// without white space around it.
+func configLine(text string) (line, rest string) {
+	for {
+		part, after, _ := strings.Cut(text, "\n")
+		part = strings.TrimSuffix(part, "\r")
+		text = after
+		if odd(part) {
+			line += part[:len(part)-1]
+			if text != "" {
+				continue
+			}
+		} else {
+			line += part
+		}
+		return strings.TrimSpace(line), text
+	}
+}
+
+// odd reports whether s ends with a backslash that is not itself escaped.
+func odd(s string) bool {
+	n := len(s) - len(strings.TrimRight(s, `\`))
+	return n%2 == 1
+}
+
+// configValue removes quotes, escapes and comments.
+func configValue(raw string) string {
+	var b strings.Builder
+	quoted := false
+	solid := 0 // length up to which trailing white space counts
+	for i := 0; i < len(raw); i++ {
+		c := raw[i]
+		switch {
+		case c == '"':
+			quoted = !quoted
+			solid = b.Len()
+			continue
+		case c == '\\' && i+1 < len(raw):
+			i++
+			c = raw[i]
+			if j := strings.IndexByte("ntb", c); j >= 0 {
+				c = "\n\t\b"[j]
+			}
+			b.WriteByte(c)
+			solid = b.Len()
+			continue
+		case !quoted && (c == '#' || c == ';'):
+			return b.String()[:solid]
+		case !quoted && b.Len() == 0 && (c == ' ' || c == '\t'):
+			continue
+		}
+		b.WriteByte(c)
+		if quoted || c != ' ' && c != '\t' {
+			solid = b.Len()
+		}
+	}
+	return b.String()[:solid]
+}

@@ -1,0 +1,166 @@
+package walk
+
+import "strings"
+
+// glob matches one path element. Common shapes are compared directly; the
+// rest is a list of tokens, matched without recursion: going back to the last
+// star only, in time proportional to pattern times name.
+type glob struct {
+	shape  shape
+	text   string // of literal, prefix, suffix
+	tokens []token
+	least  int // length of the shortest name the tokens match
+}
+
+type shape uint8
+
+const (
+	literal shape = iota
+	anyName       // *
+	prefix        // text*
+	suffix        // *text
+	tokens
+	recursive // **, between slashes: any number of directories
+)
+
+// token matches one byte, or with star any number of them.
+type token struct {
+	star bool
+	set  *byteSet // nil: the byte c
+	c    byte
+}
+
+type byteSet [4]uint64
+
+func (s *byteSet) add(c byte)      { s[c>>6] |= 1 << (c & 63) }
+func (s *byteSet) has(c byte) bool { return s[c>>6]&(1<<(c&63)) != 0 }
+
+func (s *byteSet) addRange(from, to byte) {
+	for c := int(from); c <= int(to); c++ {
+		s.add(byte(c))
+	}
+}
+
+func (s *byteSet) invert() {
+	for i := range s {
+		s[i] = ^s[i]
+	}
+}
+
+// fold makes letters match in both cases.
+func (s *byteSet) fold() {
+	for c := byte('a'); c <= 'z'; c++ {
+		if upper := c - 'a' + 'A'; s.has(c) || s.has(upper) {
+			s.add(c)
+			s.add(upper)
+		}
+	}
+}
+
+// match reports whether the whole name matches.
+func (g *glob) match(name string) bool {
+	switch g.shape {
+	case literal:
+		return name == g.text
+	case anyName, recursive:
+		return true
+	case prefix:
+		return strings.HasPrefix(name, g.text)
+	case suffix:
+		return strings.HasSuffix(name, g.text)
+	}
+	if len(name) < g.least {
+		return false
+	}
+	return matchTokens(g.tokens, name)
+}
+
+func matchTokens(list []token, name string) bool {
+	t, n := 0, 0
+	star, mark := -1, 0 // the last star, and where in name it was tried to end
+	for n < len(name) {
+		if t < len(list) {
+			tok := &list[t]
+			if tok.star {
+				star, mark = t, n
+				t++
+				continue
+			}
+			if tok.set == nil && tok.c == name[n] || tok.set != nil && tok.set.has(name[n]) {
+				t++
+				n++
+				continue
+			}
+		}
+		if star < 0 {
+			return false
+		}
+		mark++
+		t, n = star+1, mark
+	}
+	for t < len(list) && list[t].star {
+		t++
+	}
+	return t == len(list)
+}
+
+// newGlob chooses the shape for the tokens of one path element.
+func newGlob(list []token) glob {
+	stars, plain := 0, true
+	text := make([]byte, 0, len(list))
+	for _, t := range list {
+		switch {
+		case t.star:
+			stars++
+		case t.set != nil:
+			plain = false
+		default:
+			text = append(text, t.c)
+		}
+	}
+	switch {
+	case plain && stars == 0:
+		return glob{shape: literal, text: string(text)}
+	case plain && stars == 1 && len(text) == 0:
+		return glob{shape: anyName}
+	case plain && stars == 1 && list[0].star:
+		return glob{shape: suffix, text: string(text)}
+	case plain && stars == 1 && list[len(list)-1].star:
+		return glob{shape: prefix, text: string(text)}
+	}
+	return glob{shape: tokens, tokens: list, least: len(list) - stars}
+}
+
+// matchDir reports whether the elements of a pattern match dir, a relative
+// path with slashes, "" for no element at all. With open, it is enough that
+// they match the beginning of dir.
+func matchDir(pattern []glob, dir string, open bool) bool {
+	p, rest := 0, dir
+	star, mark := -1, ""
+	for {
+		if p < len(pattern) && pattern[p].shape == recursive {
+			p++
+			if p == len(pattern) {
+				return true
+			}
+			star, mark = p, rest
+			continue
+		}
+		if p == len(pattern) && (open || rest == "") {
+			return true
+		}
+		if rest == "" {
+			return false // a longer ** would leave even less
+		}
+		element, after, _ := strings.Cut(rest, "/")
+		if p < len(pattern) && pattern[p].match(element) {
+			p, rest = p+1, after
+			continue
+		}
+		if star < 0 {
+			return false
+		}
+		_, mark, _ = strings.Cut(mark, "/")
+		p, rest = star, mark
+	}
+}

@@ -1,0 +1,215 @@
+package walk
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+)
+
+// chunk is how many entries are held at once, except by Entries.
+const chunk = 8192
+
+// Node is one open directory with the ignore rules in force in it. It serves
+// one goroutine at a time; nodes got from it by Enter are independent of it.
+type Node struct {
+	tree   *tree
+	parent *Node // nil for the start
+	dir    *sandbox.Dir
+	path   string // relative to the start, slashes; "" for the start
+	depth  int
+
+	outer *scope // the rules of the directories above
+	own   *scope // with this directory's; nil until its ignore files were looked for
+	view  *view  // own, prepared for the names in this directory
+
+	reader  *sandbox.DirReader
+	entries []sandbox.DirEntry // buffer
+}
+
+// Start opens the directory at path (as fs resolves it) and reads the ignore
+// files of the directories above it. The errors are those of fs.OpenDir.
+func Start(box *sandbox.FS, path string, opts Options) (*Node, error) {
+	dir, err := box.OpenDir(path)
+	if err != nil {
+		return nil, err
+	}
+	return StartDir(dir, opts), nil
+}
+
+// StartDir is Start with a directory that is already open. The node takes it
+// over.
+func StartDir(dir *sandbox.Dir, opts Options) *Node {
+	if opts.Getenv == nil {
+		opts.Getenv = os.Getenv
+	}
+	if opts.MaxDepth <= 0 || opts.MaxDepth > MaxDepth {
+		opts.MaxDepth = MaxDepth
+	}
+	t := &tree{opts: opts}
+	n := &Node{tree: t, dir: dir}
+	if opts.NoIgnore {
+		n.own, n.view = emptyScope, emptyView
+	} else {
+		n.outer = t.above(dir.Path())
+	}
+	return n
+}
+
+// Path returns the directory's path relative to the start, "." for the start.
+func (n *Node) Path() string {
+	if n.path == "" {
+		return "."
+	}
+	return n.path
+}
+
+// Depth returns how many levels below the start the directory is.
+func (n *Node) Depth() int { return n.depth }
+
+// Dir returns the open directory, which remains the node's.
+func (n *Node) Dir() *sandbox.Dir { return n.dir }
+
+// Faults returns the ignore files that could not be read so far, in the
+// whole tree.
+func (n *Node) Faults() []Fault { return n.tree.listFaults() }
+
+// Close closes the directory.
+func (n *Node) Close() error {
+	if n.dir == nil {
+		return nil
+	}
+	return n.dir.Close()
+}
+
+// Enter opens the sub-directory name (one component, no link). Whether it is
+// ignored does not matter. The new node is the caller's to close.
+func (n *Node) Enter(name string) (*Node, error) {
+	if err := n.load(nil, false); err != nil {
+		return nil, err
+	}
+	dir, err := n.dir.OpenDir(name)
+	if err != nil {
+		return nil, err
+	}
+	return n.child(dir, n.prefix()+name), nil
+}
+
+// child makes the node of a sub-directory that was opened; path is relative
+// to the start. The node's own rules must have been loaded.
+func (n *Node) child(dir *sandbox.Dir, path string) *Node {
+	return &Node{
+		tree: n.tree, parent: n, dir: dir, path: path, depth: n.depth + 1,
+		outer: n.own,
+	}
+}
+
+func (n *Node) prefix() string {
+	if n.path == "" {
+		return ""
+	}
+	return n.path + "/"
+}
+
+// Entries returns all entries of the directory, classified and sorted by
+// name, hidden and ignored ones among them; .git is left out. Their Dir is
+// open as long as the node is.
+func (n *Node) Entries() ([]Entry, error) {
+	var list []Entry
+	err := n.Each(func(e *Entry) error {
+		list = append(list, *e)
+		return nil
+	})
+	slices.SortFunc(list, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
+	return list, err
+}
+
+// Each calls f with the entries that Entries returns, sorted within pieces of
+// 8192 only, so that a directory of any size takes bounded memory. An error
+// of f ends it and is returned, but for fs.SkipAll, which just ends it.
+func (n *Node) Each(f func(*Entry) error) error {
+	if n.reader == nil {
+		n.reader = new(sandbox.DirReader)
+	}
+	if err := n.dir.Rewind(); err != nil {
+		return err
+	}
+	for {
+		list, done, err := n.next()
+		if err != nil {
+			return err
+		}
+		for i := range list {
+			e := n.entry(&list[i])
+			if isGit(e.Name) {
+				continue
+			}
+			if err := f(&e); err != nil {
+				if errors.Is(err, fs.SkipAll) {
+					return nil
+				}
+				return err
+			}
+		}
+		if done {
+			return nil
+		}
+	}
+}
+
+// next reads the next piece of the directory, sorted by name. The names in
+// it are paths relative to the start. It is valid until the next call.
+func (n *Node) next() (list []sandbox.DirEntry, done bool, err error) {
+	prefix := n.prefix()
+	list, done, err = n.reader.Read(n.dir, prefix, n.entries[:0], chunk)
+	if err != nil {
+		return nil, true, err
+	}
+	n.entries = list
+	slices.SortFunc(list, func(a, b sandbox.DirEntry) int {
+		return strings.Compare(a.Name[len(prefix):], b.Name[len(prefix):])
+	})
+	return list, done, n.load(list, done)
+}
+
+// entry classifies one of next's.
+func (n *Node) entry(raw *sandbox.DirEntry) Entry {
+	name := raw.Name
+	if n.path != "" {
+		name = name[len(n.path)+1:]
+	}
+	e := Entry{Path: raw.Name, Name: name, Type: raw.Type, Depth: n.depth + 1, Dir: n.dir}
+	if e.Type == sandbox.TypeUnknown {
+		if st, err := n.dir.Lstat(name); err == nil {
+			e.Type = st.Mode.Type()
+		}
+	}
+	verdict := n.view.match(name, e.Type.IsDir())
+	e.Ignored = verdict == ignored
+	e.Hidden = name[0] == '.' && verdict != kept
+	return e
+}
+
+// load reads the directory's own ignore files, once. With list, all its
+// entries sorted if complete, it need not look for those that are not there.
+func (n *Node) load(list []sandbox.DirEntry, complete bool) error {
+	if n.own != nil {
+		return nil
+	}
+	present := func(name string) bool { return true }
+	if complete {
+		prefix := len(n.prefix())
+		present = func(name string) bool {
+			_, ok := slices.BinarySearchFunc(list, name, func(e sandbox.DirEntry, name string) int {
+				return strings.Compare(e.Name[prefix:], name)
+			})
+			return ok
+		}
+	}
+	n.own = n.tree.enter(n.outer, n.dir, n.path, present)
+	n.view = n.own.view(n.path)
+	return nil
+}

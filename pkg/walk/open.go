@@ -1,0 +1,67 @@
+package walk
+
+import (
+	"errors"
+	"strings"
+	"syscall"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+)
+
+// enter opens a sub-directory of a frame's node. When descriptors have run
+// out it makes room and tries again.
+func (w *walker) enter(parent *Node, path string) (*Node, error) {
+	name := path[len(parent.prefix()):]
+	dir, err := w.openBelow(parent, name)
+	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
+		w.shed()
+		dir, err = w.openBelow(parent, name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	w.mu.Lock()
+	w.open++
+	w.mu.Unlock()
+	return parent.child(dir, path), nil
+}
+
+// openBelow opens a sub-directory of parent, which may have been closed.
+func (w *walker) openBelow(parent *Node, name string) (*sandbox.Dir, error) {
+	var chain []*Node // closed nodes, the innermost first
+	w.mu.Lock()
+	top := parent
+	for top.dir == nil {
+		chain = append(chain, top)
+		top = top.parent
+	}
+	at := top.dir
+	if top != parent {
+		// Nobody keeps an ancestor open for us: take it for the moment.
+		var err error
+		last := chain[len(chain)-1]
+		at, err = at.OpenDir(last.name())
+		if err != nil {
+			w.mu.Unlock()
+			return nil, err
+		}
+		chain = chain[:len(chain)-1]
+	}
+	w.mu.Unlock()
+	if top == parent {
+		return at.OpenDir(name)
+	}
+	for i := len(chain) - 1; i >= 0; i-- {
+		next, err := at.OpenDir(chain[i].name())
+		at.Close()
+		if err != nil {
+			return nil, err
+		}
+		at = next
+	}
+	defer at.Close()
+	return at.OpenDir(name)
+}
+
+// name returns the last element of the node's path.
+func (n *Node) name() string { return n.path[strings.LastIndexByte(n.path, '/')+1:] }

@@ -1,0 +1,241 @@
+package walk
+
+import (
+	"strings"
+	"unicode"
+)
+
+// dialect is whose reading of a pattern counts where git and ripgrep differ.
+type dialect uint8
+
+const (
+	gitDialect dialect = iota
+	rgDialect          // .ignore and .rgignore
+)
+
+// rule is one line of an ignore file.
+type rule struct {
+	negated  bool
+	dirOnly  bool
+	nameOnly bool   // lead is empty and the rule holds at any depth
+	lead     []glob // the elements before the last
+	last     glob   // of shape recursive: everything below lead
+}
+
+// maxAlternatives bounds what the braces of one line expand to, maxLine what
+// a line may hold and still be a pattern: no path it could match is longer.
+const (
+	maxAlternatives = 256
+	maxLine         = 4096
+)
+
+// parseLine returns the rules of a line, without its line end: none for
+// comments, blank lines and patterns that can match nothing, several only
+// for alternatives in braces.
+func parseLine(line string, d dialect, fold bool) []rule {
+	if strings.HasPrefix(line, "#") || len(line) > maxLine {
+		return nil
+	}
+	line = trimLine(line, d)
+	var r rule
+	if rest, ok := strings.CutPrefix(line, "!"); ok {
+		r.negated, line = true, rest
+	}
+	if rest, ok := strings.CutSuffix(line, "/"); ok {
+		r.dirOnly, line = true, rest
+		if d == rgDialect {
+			line = strings.TrimSuffix(line, `\`) // ripgrep takes an escaped slash for a slash
+		}
+	}
+	if line == "" {
+		return nil
+	}
+	anchored := strings.Contains(line, "/")
+	line = strings.TrimPrefix(line, "/")
+	lines := []string{line}
+	if d == rgDialect {
+		lines = expandBraces(line)
+	}
+	var rules []rule
+	for _, text := range lines {
+		elements, ok := parsePattern(text, d, fold)
+		if ok {
+			rules = append(rules, r.with(elements, anchored))
+		}
+	}
+	return rules
+}
+
+// with completes r by the elements of its pattern.
+func (r rule) with(elements []glob, anchored bool) rule {
+	end := len(elements) - 1
+	r.lead, r.last = elements[:end], elements[end]
+	switch {
+	case !anchored:
+		r.nameOnly = true
+	case len(r.lead) == 1 && r.lead[0].shape == recursive, // **/name
+		len(r.lead) == 0 && r.last.shape == recursive: // /**
+		r.lead, r.nameOnly = nil, true
+	}
+	return r
+}
+
+// trimLine removes the white space at the end that does not count.
+func trimLine(line string, d dialect) string {
+	if d == rgDialect {
+		if strings.HasSuffix(line, `\ `) {
+			return line
+		}
+		return strings.TrimRightFunc(line, unicode.IsSpace)
+	}
+	end := len(line)
+	for i := 0; i < len(line); i++ {
+		switch line[i] {
+		case ' ':
+			end = min(end, i)
+		case '\\':
+			i++
+			end = len(line)
+		default:
+			end = len(line)
+		}
+	}
+	return line[:end]
+}
+
+// parsePattern splits a pattern into path elements. It fails for a pattern
+// that can match nothing: an unclosed class, a backslash at the end.
+func parsePattern(p string, d dialect, fold bool) (elements []glob, ok bool) {
+	var list []token
+	stars := 0 // in a row, from the element's beginning
+	finish := func() {
+		double := stars == 2 || stars > 2 && d == gitDialect
+		if double && len(list) == 1 {
+			if n := len(elements); n == 0 || elements[n-1].shape != recursive {
+				elements = append(elements, glob{shape: recursive})
+			}
+		} else {
+			elements = append(elements, newGlob(list))
+		}
+		list, stars = nil, 0
+	}
+	for i := 0; i < len(p); i++ {
+		switch c := p[i]; c {
+		case '/':
+			finish()
+		case '*':
+			if len(list) == 0 || len(list) == 1 && stars > 0 {
+				stars++
+			}
+			if len(list) == 0 || !list[len(list)-1].star {
+				list = append(list, token{star: true})
+			}
+		case '?':
+			all := new(byteSet)
+			all.invert()
+			list = append(list, token{set: all})
+		case '[':
+			set, size := parseClass(p[i:], fold)
+			if set == nil {
+				return nil, false
+			}
+			list = append(list, token{set: set})
+			i += size - 1
+		case '\\':
+			i++
+			if i == len(p) {
+				return nil, false
+			}
+			if p[i] == '/' {
+				finish()
+				continue
+			}
+			list = append(list, byteToken(p[i], fold))
+		default:
+			list = append(list, byteToken(c, fold))
+		}
+	}
+	finish()
+	return elements, true
+}
+
+func byteToken(c byte, fold bool) token {
+	if fold {
+		c = lower(c)
+	}
+	return token{c: c}
+}
+
+func lower(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		c += 'a' - 'A'
+	}
+	return c
+}
+
+// expandBraces returns the alternatives of a pattern with {a,b}: itself if
+// there are none, nothing if the braces do not pair up or say too much.
+func expandBraces(p string) []string {
+	done, todo := []string(nil), []string{p}
+	for len(todo) > 0 {
+		p := todo[len(todo)-1]
+		open, ends, ok := braces(p)
+		switch {
+		case !ok || len(done)+len(todo) > maxAlternatives:
+			return nil
+		case open < 0:
+			done, todo = append(done, p), todo[:len(todo)-1]
+		default:
+			todo = append(todo[:len(todo)-1], alternatives(p, open, ends)...)
+		}
+	}
+	return done
+}
+
+// braces finds the first group: where it opens (-1: there is none) and where
+// its alternatives end. It is not ok when braces do not pair up.
+func braces(p string) (open int, ends []int, ok bool) {
+	depth := 0
+	for i := 0; i < len(p); i++ {
+		switch p[i] {
+		case '\\':
+			i++
+		case '[':
+			if _, size := parseClass(p[i:], false); size > 0 {
+				i += size - 1
+			}
+		case '{':
+			if depth == 0 {
+				open = i
+			}
+			depth++
+		case ',':
+			if depth == 1 {
+				ends = append(ends, i)
+			}
+		case '}':
+			depth--
+			switch {
+			case depth < 0:
+				return 0, nil, false
+			case depth == 0:
+				return open, append(ends, i), true
+			}
+		}
+	}
+	return -1, nil, depth == 0
+}
+
+// alternatives replaces a group by each of its alternatives. An empty one
+// counts for nothing unless it is the only one.
+func alternatives(p string, open int, ends []int) []string {
+	var all []string
+	start := open + 1
+	for _, end := range ends {
+		if start < end || len(ends) == 1 {
+			all = append(all, p[:open]+p[start:end]+p[ends[len(ends)-1]+1:])
+		}
+		start = end + 1
+	}
+	return all
+}

@@ -1,0 +1,154 @@
+package walk
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// repository is what git's own directory says about ignoring.
+type repository struct {
+	exclude *ruleSet // info/exclude
+	global  *ruleSet // core.excludesFile, or the user's default
+	fold    bool     // core.ignorecase
+}
+
+// openRepository reads the settings of the work tree whose top is src. What
+// cannot be found is taken as not set: a directory with an empty .git counts
+// as a repository, too.
+func (t *tree) openRepository(src source) repository {
+	var repo repository
+	user := t.userConfig()
+	config := *user
+	gitDir := commonDir(src)
+	if gitDir != "" {
+		config.excludesFile = ""
+		if text, err := readSmall(filepath.Join(gitDir, "config")); err == nil {
+			config.parse(string(text), gitDir, nil)
+		}
+		repo.fold = config.ignoreCase
+		repo.exclude = t.load(outside(filepath.Join(gitDir, "info")), "exclude", gitDialect, repo.fold)
+	}
+	file := user.excludesFile
+	if own := config.excludesFile; own != "" {
+		// A repository may come from anywhere, and what a listing leaves out
+		// tells about the patterns: it may name files of its own only.
+		if path, ok := within(src.abs(), own); ok {
+			file = path
+		} else {
+			t.fault(src.shown(".git"), toolerr.New(toolerr.DeniedPath,
+				"core.excludesFile of the repository is outside it: it is not read"))
+		}
+	}
+	repo.global = t.globalRules(file, repo.fold)
+	return repo
+}
+
+// within resolves a path relative to dir and reports whether it is in dir.
+func within(dir, path string) (string, bool) {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		real = path // it does not exist: nothing will be read
+	}
+	rel, err := filepath.Rel(dir, real)
+	return real, err == nil && filepath.IsLocal(rel)
+}
+
+// commonDir returns the absolute path of the git directory that holds
+// config and info/exclude: .git itself, or what a .git file leads to in a
+// linked work tree or a submodule (gitrepository-layout(5)). It is "" if
+// there is none.
+func commonDir(src source) string {
+	path := filepath.Join(src.abs(), ".git")
+	info, err := os.Stat(path)
+	if err != nil {
+		return ""
+	}
+	if info.IsDir() {
+		return path
+	}
+	gitDir, ok := pointer(path, "gitdir: ")
+	if !ok {
+		return ""
+	}
+	gitDir = absolute(src.abs(), gitDir)
+	if common, ok := pointer(filepath.Join(gitDir, "commondir"), ""); ok {
+		return absolute(gitDir, common)
+	}
+	return gitDir
+}
+
+// pointer reads a file of one line that names a path.
+func pointer(path, key string) (string, bool) {
+	text, err := readSmall(path)
+	if err != nil {
+		return "", false
+	}
+	line, _, _ := strings.Cut(string(text), "\n")
+	target, ok := strings.CutPrefix(strings.TrimSuffix(line, "\r"), key)
+	return target, ok && target != "" && !strings.ContainsRune(target, 0)
+}
+
+func absolute(dir, path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(dir, path)
+}
+
+// globalRules reads the user's excludes, each file once a walk.
+func (t *tree) globalRules(file string, fold bool) *ruleSet {
+	if file == "" {
+		return nil
+	}
+	key := file
+	if fold {
+		key += "\x00fold"
+	}
+	t.mu.Lock()
+	set, ok := t.globals[key]
+	t.mu.Unlock()
+	if ok {
+		return set
+	}
+	text, err := readUser(file)
+	if err == nil {
+		set = parseRules(text, gitDialect, fold)
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		t.fault(file, err)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.globals == nil {
+		t.globals = make(map[string]*ruleSet)
+	}
+	t.globals[key] = set
+	return set
+}
+
+// readUser reads a file of the user's own configuration, which may be a link
+// (to a directory of dot files).
+func readUser(path string) ([]byte, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return nil, err
+	}
+	return readSmall(real)
+}
+
+// userConfig reads the system's and the user's git configuration, once.
+func (t *tree) userConfig() *gitConfig {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.user == nil {
+		t.user = readUserConfig(t.opts.Getenv)
+	}
+	return t.user
+}

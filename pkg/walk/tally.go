@@ -1,0 +1,153 @@
+package walk
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+)
+
+// tally is what one worker counts.
+type tally struct {
+	files, dirs int
+	ignored     int
+	ignoredIn   map[string]*DirCount
+	ignoredLast *DirCount
+	ignoredDirs []string
+	unread      int
+	unreadList  []Fault
+	tooDeep     int
+	deepDirs    []string
+}
+
+func (t *tally) count(e *Entry) {
+	if e.IsDir() {
+		t.dirs++
+	} else {
+		t.files++
+	}
+}
+
+// ignore counts an entry that an ignore file hides.
+func (t *tally) ignore(e *Entry) {
+	t.ignored++
+	dir := "."
+	if n := len(e.Path) - len(e.Name); n > 0 {
+		dir = e.Path[:n-1]
+	}
+	c := t.ignoredLast
+	if c == nil || c.Path != dir {
+		if c = t.ignoredIn[dir]; c == nil && len(t.ignoredIn) < maxListed {
+			if t.ignoredIn == nil {
+				t.ignoredIn = make(map[string]*DirCount)
+			}
+			c = &DirCount{Path: strings.Clone(dir)}
+			t.ignoredIn[c.Path] = c
+		}
+		t.ignoredLast = c
+	}
+	if c != nil && e.IsDir() {
+		c.Dirs++
+	} else if c != nil {
+		c.Files++
+	}
+	if e.IsDir() && len(t.ignoredDirs) < maxListed {
+		t.ignoredDirs = append(t.ignoredDirs, strings.Clone(e.Path))
+	}
+}
+
+func (t *tally) unreadable(path string, err error) {
+	t.unread++
+	if len(t.unreadList) < maxListed {
+		t.unreadList = append(t.unreadList, Fault{Path: strings.Clone(path), Err: err})
+	}
+}
+
+func (t *tally) deep(path string) {
+	t.tooDeep++
+	if len(t.deepDirs) < maxListed {
+		t.deepDirs = append(t.deepDirs, strings.Clone(path))
+	}
+}
+
+// seed begins the walk, at the start or where the cursor says.
+func (w *walker) seed() error {
+	if w.opts.After == "" {
+		w.seeds = []position{{}}
+		return w.start.dir.Rewind()
+	}
+	seeds, err := decodeCursor(w.opts.After)
+	if err != nil {
+		return err
+	}
+	w.seeds = seeds
+	if err := w.start.load(nil, false); err != nil {
+		return err
+	}
+	return w.start.dir.Rewind()
+}
+
+// report sums up when all workers have returned.
+func (w *walker) report(workers []*worker) (Report, error) {
+	var r Report
+	in := make(map[string]*DirCount)
+	for _, t := range workers {
+		r.Files += t.files
+		r.Dirs += t.dirs
+		r.Ignored += t.ignored
+		r.Unreadable += t.unread
+		r.TooDeep += t.tooDeep
+		r.IgnoredDirs = append(r.IgnoredDirs, t.ignoredDirs...)
+		r.UnreadableDirs = append(r.UnreadableDirs, t.unreadList...)
+		r.TooDeepDirs = append(r.TooDeepDirs, t.deepDirs...)
+		for dir, c := range t.ignoredIn {
+			if in[dir] == nil {
+				in[dir] = &DirCount{Path: dir}
+			}
+			in[dir].Files += c.Files
+			in[dir].Dirs += c.Dirs
+		}
+	}
+	for _, c := range in {
+		r.IgnoredIn = append(r.IgnoredIn, *c)
+	}
+	r.IgnoredIn = listed(r.IgnoredIn, func(a, b DirCount) int { return cmp.Compare(a.Path, b.Path) })
+	r.IgnoredDirs = listed(r.IgnoredDirs, cmp.Compare[string])
+	r.TooDeepDirs = listed(r.TooDeepDirs, cmp.Compare[string])
+	r.UnreadableDirs = listed(r.UnreadableDirs, func(a, b Fault) int { return cmp.Compare(a.Path, b.Path) })
+	r.Faults = w.start.tree.listFaults()
+	w.mu.Lock()
+	reason, ended := w.err, w.ended
+	w.mu.Unlock()
+	left := w.left()
+	if len(left) > 0 {
+		r.Partial, r.Cursor = true, encodeCursor(left)
+	}
+	if errors.Is(reason, fs.SkipAll) || len(left) == 0 && ended {
+		return r, nil
+	}
+	return r, reason
+}
+
+// listed sorts a list of a report and bounds it.
+func listed[T any](list []T, compare func(a, b T) int) []T {
+	slices.SortFunc(list, compare)
+	return list[:min(len(list), maxListed)]
+}
+
+// left returns what was not done, and closes what is still open.
+func (w *walker) left() []position {
+	list := append(w.seeds, w.rest...)
+	for _, f := range w.stack {
+		p := position{path: f.node.path, raw: f.raw + f.size}
+		if len(f.kids) > 0 {
+			kid := f.kids[0]
+			p = position{path: f.node.path, raw: f.raw, none: true, enter: kid[len(f.node.prefix()):]}
+		}
+		list = append(list, p)
+		w.drop(f)
+	}
+	slices.SortFunc(list, func(a, b position) int { return cmp.Compare(a.path, b.path) })
+	return list
+}

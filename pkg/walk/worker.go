@@ -1,0 +1,179 @@
+package walk
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+)
+
+// worker is one goroutine of a walk, with its buffers and counts.
+type worker struct {
+	*walker
+	id     int
+	reader sandbox.DirReader
+	buffer []sandbox.DirEntry
+	tally
+}
+
+func (w *worker) run() {
+	w.mu.Lock()
+	w.busy++
+	w.mu.Unlock()
+	for {
+		j, ok := w.take()
+		if !ok {
+			return
+		}
+		switch {
+		case j.seed != nil:
+			w.resume(*j.seed)
+		case j.kid != "":
+			node, err := w.enter(j.frame.node, j.kid)
+			w.release(j.frame)
+			if err != nil {
+				w.unreadable(j.kid, err)
+				continue
+			}
+			w.piece(&frame{node: node}, position{path: j.kid})
+		default:
+			f := j.frame
+			w.mu.Lock()
+			f.users--
+			w.mu.Unlock()
+			w.piece(f, position{path: f.node.path, raw: f.raw + f.size})
+		}
+	}
+}
+
+// piece reads and visits the next piece of a directory, from the position
+// on, and leaves the sub-directories to be entered on the stack.
+func (w *worker) piece(f *frame, from position) {
+	n := f.node
+	n.reader, n.entries = &w.reader, w.buffer
+	list, done, err := n.next()
+	w.buffer = n.entries
+	n.reader, n.entries = nil, nil
+	if err != nil {
+		w.unreadable(n.Path(), err)
+		w.drop(f)
+		return
+	}
+	f.kids, f.raw, f.size, f.done = nil, from.raw, len(list), done
+	for i := range list {
+		e := n.entry(&list[i])
+		if isGit(e.Name) {
+			continue
+		}
+		if w.stopped.Load() && !from.visited(e.Name) {
+			from.visit = e.Name
+			w.suspend(f, from)
+			return
+		}
+		enter, err := w.one(&e, from.visited(e.Name))
+		if enter && e.Name >= from.enter && !(w.opts.Prune != nil && w.opts.Prune(e.Path)) {
+			f.kids = append(f.kids, e.Path)
+		}
+		if err != nil {
+			w.stop(err, false)
+			if errors.Is(err, fs.SkipAll) {
+				from.visit = e.Name + "\x00" // the least name behind it
+			} else {
+				from.visit = e.Name
+			}
+			w.suspend(f, from)
+			return
+		}
+	}
+	if len(f.kids) == 0 && done {
+		w.drop(f)
+		return
+	}
+	w.push(f)
+}
+
+// one visits an entry, unless it is left out or was visited before, and
+// reports whether it is a directory to be entered.
+func (w *worker) one(e *Entry, before bool) (enter bool, err error) {
+	if e.Hidden && !w.opts.Hidden {
+		return false, nil
+	}
+	if e.Ignored {
+		if !before {
+			w.ignore(e)
+		}
+		if !w.opts.ShowIgnored {
+			return false, nil
+		}
+	}
+	if !before {
+		if err := w.visit(w.id, e); err != nil {
+			if err == fs.SkipDir && e.IsDir() {
+				w.count(e)
+				return false, nil
+			}
+			if err == fs.SkipAll {
+				w.count(e)
+			}
+			return w.enters(e), err
+		}
+		w.count(e)
+	}
+	return w.enters(e), nil
+}
+
+// enters reports whether a directory is within the depths asked for.
+func (w *worker) enters(e *Entry) bool {
+	if !e.IsDir() || e.Ignored {
+		return false
+	}
+	if e.Depth < w.opts.MaxDepth {
+		return true
+	}
+	if e.Depth >= MaxDepth {
+		w.deep(e.Path)
+	}
+	return false
+}
+
+// suspend keeps what a stopped worker had still to do in a directory.
+func (w *worker) suspend(f *frame, from position) {
+	w.mu.Lock()
+	w.rest = append(w.rest, from)
+	w.mu.Unlock()
+	w.drop(f)
+}
+
+// resume takes up a position of the cursor: it goes down to the directory,
+// reading the ignore files on the way, and past what was read of it.
+func (w *worker) resume(p position) {
+	n := w.start
+	for end := 0; end < len(p.path); {
+		next := strings.IndexByte(p.path[end+1:], '/')
+		if next < 0 {
+			end = len(p.path)
+		} else {
+			end += 1 + next
+		}
+		child, err := w.enter(n, p.path[:end])
+		w.drop(&frame{node: n})
+		if err == nil {
+			n = child
+			err = n.load(nil, false)
+		}
+		if err != nil {
+			w.unreadable(p.path, err)
+			return
+		}
+	}
+	n.reader, n.entries = &w.reader, w.buffer
+	for read := 0; read < p.raw; {
+		list, done, err := n.next()
+		if err != nil || done {
+			break // piece will see the same
+		}
+		read += len(list)
+	}
+	w.piece(&frame{node: n}, p)
+}
