@@ -1,0 +1,9 @@
+// Package conformance runs clients that other people wrote against every
+// binary of this repository: the MCP inspector, the TypeScript SDKs 1 and 2,
+// the official Go SDK, and the official conformance suites. Each speaks both
+// protocol eras where it can.
+//
+// The tests stand behind the build tag "oracle", since the clients come from
+// npm: `make oracles` installs them at pinned versions, `make test-all` runs
+// them.
+package conformance

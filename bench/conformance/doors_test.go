@@ -1,0 +1,224 @@
+//go:build oracle
+
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	legacy = "legacy"
+	modern = "modern"
+
+	token = "conformance-tests-own-token-0123456789"
+)
+
+// protocolVersions are what a client of each era speaks.
+var protocolVersions = map[string]string{legacy: "2025-11-25", modern: "2026-07-28"}
+
+// door is one way into the product.
+type door struct {
+	name    string
+	command string   // stdio
+	args    []string // stdio
+	url     string   // streamable HTTP
+	tools   []string // what it serves, at least
+}
+
+func (d door) headers() map[string]string {
+	if d.url == "" {
+		return nil
+	}
+	return map[string]string{"Authorization": "Bearer " + token}
+}
+
+// call is one tool call with what its answer has to show.
+type call struct {
+	Name      string         `json:"name"`
+	Arguments map[string]any `json:"arguments"`
+
+	text string // a part of the text
+	code string // structuredContent.code of a tool error
+}
+
+// callsOf lists calls for every tool. A tool without one fails the tests: a
+// new tool brings its own.
+func callsOf(t *testing.T, tool string) []call {
+	calls := map[string][]call{
+		"ls": {
+			{Name: "ls", Arguments: map[string]any{"path": "."}, text: "notes.txt"},
+			{Name: "ls", Arguments: map[string]any{"path": "missing"}, code: "NOT_FOUND"},
+		},
+		"glob": {
+			{Name: "glob", Arguments: map[string]any{"pattern": "**/*.go"}, text: "src/main.go"},
+			{Name: "glob", Arguments: map[string]any{}, code: "MISSING_PARAMETER"},
+		},
+		"view": {
+			{Name: "view", Arguments: map[string]any{"file_path": "notes.txt"}, text: "\tsecond line"},
+			{Name: "view", Arguments: map[string]any{"file_path": "../escape"}, code: "OUTSIDE_ROOT"},
+		},
+	}[tool]
+	require.NotEmpty(t, calls, "conformance: add calls of the tool %s", tool)
+	return calls
+}
+
+// fixtureRoot is a small tree for the calls above.
+func fixtureRoot(t *testing.T) string {
+	t.Helper()
+	root := t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(root, "src"), 0o755))
+	for name, text := range map[string]string{
+		"notes.txt":   "first line\nsecond line\n",
+		"src/main.go": "package main\n\nfunc main() {}\n",
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(root, filepath.FromSlash(name)), []byte(text), 0o644))
+	}
+	return root
+}
+
+// binaries builds everything into one directory, once; the host looks for the
+// tools beside itself.
+var binaries = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "toolroom-conformance-")
+	if err != nil {
+		return "", err
+	}
+	packages, err := filepath.Glob("../../tools/*/main.go")
+	if err != nil {
+		return dir, err
+	}
+	for _, main := range append(packages, "../../host/main.go") {
+		from := filepath.Dir(main)
+		build := exec.Command("go", "build", "-o", filepath.Join(dir, "mcp-"+filepath.Base(from)), "./"+filepath.ToSlash(from))
+		if out, err := build.CombinedOutput(); err != nil {
+			return dir, fmt.Errorf("%s: %w\n%s", build, err, out)
+		}
+	}
+	return dir, nil
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if dir, _ := binaries(); dir != "" {
+		if err := os.RemoveAll(dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+	}
+	os.Exit(code)
+}
+
+// doors lists every binary as a stdio server, and the host over HTTP too.
+func doors(t *testing.T) []door {
+	t.Helper()
+	dir, err := binaries()
+	require.NoError(t, err)
+	root := fixtureRoot(t)
+	built, err := filepath.Glob(filepath.Join(dir, "mcp-*"))
+	require.NoError(t, err)
+	var all []door
+	var tools []string
+	for _, binary := range built {
+		name := strings.TrimPrefix(filepath.Base(binary), "mcp-")
+		if name == "host" {
+			continue
+		}
+		tools = append(tools, name)
+		all = append(all, door{
+			name: filepath.Base(binary), command: binary, tools: []string{name},
+			args: []string{"--root", root, "--state", t.TempDir()},
+		})
+	}
+	host := filepath.Join(dir, "mcp-host")
+	return append(all,
+		door{name: "mcp-host stdio", command: host, args: []string{"stdio", "--root", root, "--state", t.TempDir()}, tools: tools},
+		door{name: "mcp-host serve", url: serveHost(t, host, root), tools: tools})
+}
+
+// serveHost starts the host on a free port and waits until it answers.
+func serveHost(t *testing.T, host, root string) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	address := listener.Addr().String()
+	require.NoError(t, listener.Close())
+
+	ctx, stop := context.WithCancel(context.Background())
+	cmd := exec.CommandContext(ctx, host, "serve", "--listen", address, "--root", root, "--state", t.TempDir())
+	cmd.Env = append(os.Environ(), "TOOLROOM_TOKEN="+token)
+	var log strings.Builder
+	cmd.Stdout, cmd.Stderr = &log, &log
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 10 * time.Second
+	require.NoError(t, cmd.Start())
+	exited := make(chan error, 1)
+	go func() { exited <- cmd.Wait() }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-exited; t.Failed() {
+			t.Logf("mcp-host serve ended: %v\n%s", err, log.String())
+		}
+	})
+	require.Eventually(t, func() bool {
+		response, err := http.Get("http://" + address + "/healthz")
+		if err != nil {
+			return false
+		}
+		return response.Body.Close() == nil && response.StatusCode == http.StatusOK
+	}, 20*time.Second, 20*time.Millisecond, "mcp-host serve does not answer /healthz")
+	return "http://" + address + "/mcp"
+}
+
+// eachDoor runs a test on every door in both eras.
+func eachDoor(t *testing.T, test func(t *testing.T, d door, era string)) {
+	all := doors(t)
+	for _, era := range []string{legacy, modern} {
+		for _, d := range all {
+			t.Run(era+"/"+d.name, func(t *testing.T) { test(t, d, era) })
+		}
+	}
+}
+
+// calls are all calls that a door's tools have to answer.
+func (d door) calls(t *testing.T) []call {
+	var all []call
+	for _, tool := range d.tools {
+		all = append(all, callsOf(t, tool)...)
+	}
+	return all
+}
+
+// answer is a tool's answer as a client hands it out.
+type answer struct {
+	Content []struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	} `json:"content"`
+	IsError    bool           `json:"isError"`
+	Structured map[string]any `json:"structuredContent"`
+	Thrown     string         `json:"thrown"` // a protocol error, as text
+	Code       any            `json:"code"`
+}
+
+// check compares an answer with what the call promises.
+func (c call) check(t *testing.T, got answer) {
+	t.Helper()
+	require.Empty(t, got.Thrown, "%s %v", c.Name, c.Arguments)
+	require.NotEmpty(t, got.Content, "%s %v", c.Name, c.Arguments)
+	require.Equal(t, c.code != "", got.IsError, "%s %v: %s", c.Name, c.Arguments, got.Content[0].Text)
+	require.Contains(t, got.Content[0].Text, c.text)
+	if c.code != "" {
+		require.Equal(t, c.code, got.Structured["code"], got.Content[0].Text)
+	}
+}
