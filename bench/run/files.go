@@ -1,0 +1,171 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+)
+
+// toolCommand is a tool started for a benchmark.
+func (b *bench) toolCommand(name, root string, more ...string) []string {
+	return append([]string{b.tool(name), "--root", root, "--no-state", "--max-tokens", "1000000"}, more...)
+}
+
+// shownTool is the same for the report.
+func shownTool(name string, more ...string) string {
+	return shown(append([]string{"mcp-" + name, "--root", "{dir}", "--no-state", "--max-tokens", "1000000"}, more...))
+}
+
+// peerSubjects makes subjects of peers that run to their end.
+func (b *bench) peerSubjects(peers []peer, fill ...string) []subject {
+	var all []subject
+	for _, p := range peers {
+		command := b.fill(p.Command, fill...)
+		all = append(all, subject{name: p.Name, command: shown(p.Command), run: func() (sample, error) { return process(command) }})
+	}
+	return all
+}
+
+// warmCall measures one call in a server that has answered it before.
+func (b *bench) warmCall(tool, root, arguments string) subject {
+	return subject{
+		name: tool + ", running server", command: "tools/call " + tool + " " + arguments, ours: true,
+		run: func() (sample, error) { return b.measuredCall(tool, root, arguments, arguments) },
+	}
+}
+
+// measuredCall starts a tool, makes the first call if there is one, and
+// measures the second.
+func (b *bench) measuredCall(tool, root, first, second string) (sample, error) {
+	server, err := startStdio(b.toolCommand(tool, root))
+	if err != nil {
+		return sample{}, err
+	}
+	call := func(id int, arguments string) error {
+		_, err := server.call(id, "tools/call", fmt.Sprintf(`{"name":%q,"arguments":%s}`, tool, arguments))
+		return err
+	}
+	if err = server.handshake(); err == nil && first != "" {
+		err = call(1, first)
+	}
+	var value float64
+	if err == nil {
+		value, err = timed(func() error { return call(2, second) })
+	}
+	got, stopErr := server.stop()
+	got.value = value
+	if err != nil {
+		return got, err
+	}
+	return got, stopErr
+}
+
+func measureList(b *bench) ([]table, error) {
+	root := runtime.GOROOT()
+	files := 0
+	err := filepath.WalkDir(root, func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			files++
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	arguments := `{"pattern":"**","limit":1000000,"sort":"path"}`
+	command := b.toolCommand("glob", root, "--call", arguments)
+	subjects := append([]subject{{
+		name: "mcp-glob, one call", ours: true, command: shownTool("glob", "--call", arguments),
+		run: func() (sample, error) { return process(command) },
+	}}, b.peerSubjects(b.peers.ListFiles, "dir", root)...)
+	subjects = append(subjects, b.warmCall("glob", root, arguments), b.warmCall("ls", root, `{"depth":20,"limit":1000000}`))
+	series, err := inTurn(b.runs, subjects)
+	return []table{{
+		title: fmt.Sprintf("Every file of {dir}, the Go distribution (%d files), ignore rules on, warm page cache. One call is a whole process: start, call, end.", files),
+		unit:  "ms", target: "as fast as fd, twice as fast wanted", series: series,
+	}}, err
+}
+
+func measureEntries(b *bench) ([]table, error) {
+	root := filepath.Join(b.temp, "entries")
+	if err := os.Mkdir(root, 0o755); err != nil {
+		return nil, err
+	}
+	for i := range 100_000 {
+		f, err := os.Create(filepath.Join(root, "file"+strconv.Itoa(i)+".txt"))
+		if err != nil {
+			return nil, err
+		}
+		if err := f.Close(); err != nil {
+			return nil, err
+		}
+	}
+	oneShot := func(tool, arguments string) subject {
+		command := b.toolCommand(tool, root, "--call", arguments)
+		return subject{
+			name: "mcp-" + tool + ", one call", ours: true, command: shownTool(tool, "--call", arguments),
+			run: func() (sample, error) { return process(command) },
+		}
+	}
+	subjects := []subject{
+		oneShot("ls", `{"path":"."}`), oneShot("glob", `{"pattern":"*.txt"}`),
+		b.warmCall("ls", root, `{"path":"."}`), b.warmCall("glob", root, `{"pattern":"*.txt"}`),
+	}
+	series, err := inTurn(b.runs, append(subjects, b.peerSubjects(b.peers.ListFiles, "dir", root)...))
+	return []table{{
+		title: "One directory {dir} with 100 000 empty files. ls and glob sort, stat and count; the others list.",
+		unit:  "ms", target: "under 1 s", series: series,
+	}}, err
+}
+
+// bigLine is where the big file is looked at.
+const bigLine = 4_000_000
+
+func measureView(b *bench) ([]table, error) {
+	root := filepath.Join(b.temp, "big")
+	name := filepath.Join(root, "big.log")
+	if err := writeBig(name); err != nil {
+		return nil, err
+	}
+	arguments := fmt.Sprintf(`{"file_path":"big.log","offset":%d,"limit":50}`, bigLine)
+	subjects := []subject{
+		{name: "view, first call", ours: true, command: "tools/call view " + arguments,
+			run: func() (sample, error) { return b.measuredCall("view", root, "", arguments) }},
+		{name: "view, second call", ours: true, command: "the same once more",
+			run: func() (sample, error) { return b.measuredCall("view", root, arguments, arguments) }},
+	}
+	series, err := inTurn(b.runs, append(subjects, b.peerSubjects(b.peers.ReadFile, "file", name)...))
+	if err := os.Remove(name); err != nil {
+		return nil, err
+	}
+	return []table{{
+		title: "50 lines from line 4 000 000 of {file}, 1 GB in 5 million lines, warm page cache. A new server in every run, without state; CPU and memory are the server's over its life.",
+		unit:  "ms", target: "first ≤ 1.5 × wc -l, second ≤ 20 ms, peak memory ≤ 64 MiB", series: series,
+	}}, err
+}
+
+func writeBig(name string) error {
+	if err := os.Mkdir(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriterSize(f, 1<<20)
+	for i := range 5_000_000 {
+		// 200 bytes a line, as logs have them.
+		fmt.Fprintf(w, "2026-07-28T12:00:00.%09d level=info request=%016x message=%q\n", i, i*7919,
+			"an ordinary line of a log whose text fills the rest of it with words that say little, as such lines do; the quick brown fox jumps")
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	return f.Close()
+}

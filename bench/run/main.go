@@ -1,0 +1,73 @@
+//go:build unix
+
+// Run measures the binaries of this repository against other programs and
+// writes bench/RESULTS.md.
+//
+// Usage: go run ./bench/run [-runs N] [-only NAME[,NAME]] [-out FILE]
+//
+// It is started in the repository's directory, after `make build oracles`.
+// Every figure is the median of at least seven runs, and programs that are
+// compared run in turn, so that a slow moment of the machine hits all alike.
+// The peers are command lines in bench/peers.yaml.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+)
+
+func main() {
+	runs := flag.Int("runs", 7, "runs of each program")
+	only := flag.String("only", "", "sections to measure, separated by commas; all when empty")
+	out := flag.String("out", "bench/RESULTS.md", "the report")
+	flag.Parse()
+	if err := run(*runs, *only, *out); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// sections are measured in this order.
+func sections() []section {
+	return []section{
+		{"list", "Listing the Go distribution", measureList},
+		{"entries", "A directory of 100 000 entries", measureEntries},
+		{"view", "Line 4 000 000 of a 1 GB file", measureView},
+		{"start", "Start and idle memory", measureStart},
+		{"kit", "mcpkit beside plain mcp-go", measureKit},
+		{"hop", "A hop through the host", measureHop},
+	}
+}
+
+func run(runs int, only, out string) error {
+	if runs < 1 {
+		return fmt.Errorf("-runs %d: at least one", runs)
+	}
+	b, err := newBench(runs)
+	if err != nil {
+		return err
+	}
+	defer b.close()
+	report := newReport(b)
+	for _, s := range sections() {
+		if only != "" && !slices.Contains(strings.Split(only, ","), s.key) {
+			continue
+		}
+		fmt.Fprintln(os.Stderr, "measuring:", s.title)
+		tables, err := s.measure(b)
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.key, err)
+		}
+		report.add(s.title, tables)
+	}
+	return os.WriteFile(out, []byte(report.String()), 0o644)
+}
+
+// section is one part of the report.
+type section struct {
+	key, title string
+	measure    func(*bench) ([]table, error)
+}

@@ -1,0 +1,91 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// sample is what one run showed. Fields that do not apply are zero.
+type sample struct {
+	value float64       // in the table's unit
+	cpu   time.Duration // user and system, of the process and its children
+	rss   int64         // peak, bytes
+}
+
+// subject is one line of a table: how to run it once.
+type subject struct {
+	name, command string
+	ours          bool
+	run           func() (sample, error)
+}
+
+// series is a subject with its samples.
+type series struct {
+	subject
+	samples []sample
+}
+
+// inTurn runs all subjects once, then all again, in an order that rotates;
+// one round before that warms caches and does not count.
+func inTurn(runs int, subjects []subject) ([]series, error) {
+	all := make([]series, len(subjects))
+	for i, s := range subjects {
+		all[i].subject = s
+	}
+	for round := range runs + 1 {
+		for i := range all {
+			s := &all[(i+round)%len(all)]
+			got, err := s.run()
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", s.name, err)
+			}
+			if round > 0 {
+				s.samples = append(s.samples, got)
+			}
+		}
+	}
+	return all, nil
+}
+
+// process runs a command to its end; its output goes nowhere. The value is
+// milliseconds.
+func process(command []string) (sample, error) {
+	cmd := exec.Command(command[0], command[1:]...)
+	var errors bytes.Buffer
+	cmd.Stderr = &errors
+	start := time.Now()
+	if err := cmd.Run(); err != nil {
+		return sample{}, fmt.Errorf("%s: %w: %s", cmd, err, firstLine(errors.String()))
+	}
+	wall := time.Since(start)
+	got := usage(cmd.ProcessState)
+	got.value = milliseconds(wall)
+	return got, nil
+}
+
+// usage reads what an ended process took.
+func usage(state *os.ProcessState) sample {
+	got := sample{cpu: state.UserTime() + state.SystemTime()}
+	if rusage, ok := state.SysUsage().(*syscall.Rusage); ok {
+		got.rss = int64(rusage.Maxrss)
+		if runtime.GOOS != "darwin" { // there it is bytes, elsewhere KiB
+			got.rss <<= 10
+		}
+	}
+	return got
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
+	return line
+}

@@ -1,0 +1,172 @@
+//go:build unix
+
+package main
+
+import (
+	"fmt"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// table compares subjects by one figure.
+type table struct {
+	title  string
+	unit   string // "ms", "calls/s", "MiB"
+	target string // what performance.md asks for; empty: nothing
+	series []series
+	notes  []string
+}
+
+// report collects the tables as markdown.
+type report struct{ out strings.Builder }
+
+func newReport(b *bench) *report {
+	r := &report{}
+	r.out.WriteString("# Measured\n\nWritten by `make bench`; not edited by hand. Medians of runs in turn, with the least and the most; CPU seconds and\n" +
+		"peak memory are medians too. \"×\" is the median of the pairwise ratios to a table's first line; this repository's\nprograms are bold.\n\n")
+	fmt.Fprintf(&r.out, "Machine: %d CPUs, %s, %s. Runs: %d.", runtime.NumCPU(), kernel(), runtime.Version(), b.runs)
+	names := make([]string, 0, len(b.peers.Versions))
+	for name := range b.peers.Versions {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		command := b.fill(b.peers.Versions[name])
+		out, err := exec.Command(command[0], command[1:]...).Output()
+		if err != nil {
+			out = []byte("unknown")
+		}
+		version := strings.TrimPrefix(firstLine(string(out)), name+" ")
+		fmt.Fprintf(&r.out, " %s %s.", name, strings.TrimPrefix(strings.TrimPrefix(version, "fdfind "), "v"))
+	}
+	r.out.WriteString("\n")
+	return r
+}
+
+func kernel() string {
+	var name unix.Utsname
+	if err := unix.Uname(&name); err != nil {
+		return runtime.GOOS
+	}
+	return unix.ByteSliceToString(name.Sysname[:]) + " " + unix.ByteSliceToString(name.Release[:])
+}
+
+func (r *report) String() string { return r.out.String() }
+
+func (r *report) add(title string, tables []table) {
+	fmt.Fprintf(&r.out, "\n## %s\n", title)
+	for _, t := range tables {
+		fmt.Fprintf(&r.out, "\n%s", t.title)
+		if t.target != "" {
+			fmt.Fprintf(&r.out, " Target: %s.", t.target)
+		}
+		fmt.Fprintf(&r.out, "\n\n| program | median %s | least–most | × | CPU s | peak MiB |\n| --- | ---: | ---: | ---: | ---: | ---: |\n", t.unit)
+		base := t.series[0]
+		for _, s := range t.series {
+			name := s.name
+			if s.ours {
+				name = "**" + name + "**"
+			}
+			values := s.values()
+			fmt.Fprintf(&r.out, "| %s | %s | %s–%s | %s | %s | %s |\n", name, figure(median(values)),
+				figure(slices.Min(values)), figure(slices.Max(values)), ratio(s, base), s.cpuSeconds(), s.peak())
+		}
+		r.out.WriteString("\n")
+		for _, s := range t.series {
+			if s.command != "" {
+				fmt.Fprintf(&r.out, "- %s: `%s`\n", s.name, s.command)
+			}
+		}
+		for _, note := range t.notes {
+			fmt.Fprintf(&r.out, "- %s\n", note)
+		}
+	}
+}
+
+func (s series) values() []float64 {
+	values := make([]float64, len(s.samples))
+	for i, one := range s.samples {
+		values[i] = one.value
+	}
+	return values
+}
+
+// ratio pairs the runs of two subjects, round by round.
+func ratio(s, base series) string {
+	if s.name == base.name {
+		return "1"
+	}
+	var all []float64
+	for i := range min(len(s.samples), len(base.samples)) {
+		if base.samples[i].value > 0 {
+			all = append(all, s.samples[i].value/base.samples[i].value)
+		}
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.2f", median(all))
+}
+
+func (s series) cpuSeconds() string {
+	var all []float64
+	for _, one := range s.samples {
+		if one.cpu > 0 {
+			all = append(all, one.cpu.Seconds())
+		}
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.3f", median(all))
+}
+
+func (s series) peak() string {
+	var all []float64
+	for _, one := range s.samples {
+		if one.rss > 0 {
+			all = append(all, float64(one.rss)/(1<<20))
+		}
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.1f", median(all))
+}
+
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	n := len(sorted)
+	switch {
+	case n == 0:
+		return 0
+	case n%2 == 1:
+		return sorted[n/2]
+	}
+	return (sorted[n/2-1] + sorted[n/2]) / 2
+}
+
+// figure prints three significant digits or so.
+func figure(v float64) string {
+	switch {
+	case v >= 100:
+		return fmt.Sprintf("%.0f", v)
+	case v >= 10:
+		return fmt.Sprintf("%.1f", v)
+	}
+	return fmt.Sprintf("%.2f", v)
+}
+
+// percentile is the value below which a share of the durations lies.
+func percentile(all []time.Duration, share float64) time.Duration {
+	if len(all) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(all))
+	return sorted[min(len(sorted)-1, int(share*float64(len(sorted))))]
+}

@@ -1,0 +1,219 @@
+//go:build unix
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// timed is how many milliseconds a function takes.
+func timed(f func() error) (float64, error) {
+	start := time.Now()
+	err := f()
+	return milliseconds(time.Since(start)), err
+}
+
+// serverSubject is a server whose start is measured.
+type serverSubject struct {
+	name, shown string
+	command     []string
+	ours        bool
+}
+
+func (b *bench) stdioSubjects() ([]serverSubject, error) {
+	built, err := filepath.Glob(filepath.Join(b.bin, "mcp-*"))
+	if err != nil {
+		return nil, err
+	}
+	var all []serverSubject
+	for _, path := range built {
+		name := filepath.Base(path)
+		args := []string{"--root", b.temp, "--no-state"}
+		if name == "mcp-host" {
+			args = []string{"stdio", "--root", b.temp, "--state", filepath.Join(b.temp, "state")}
+		}
+		all = append(all, serverSubject{name: name, command: append([]string{path}, args...), ours: true})
+	}
+	if len(all) == 0 {
+		return nil, errors.New("bin/ is empty: run `make build` first")
+	}
+	all = append(all, serverSubject{name: "plain mcp-go", command: []string{b.echo("plain")}})
+	for _, p := range b.peers.StdioServers {
+		all = append(all, serverSubject{name: p.Name, shown: shown(p.Command), command: b.fill(p.Command, "dir", b.temp)})
+	}
+	return all, nil
+}
+
+func measureStart(b *bench) ([]table, error) {
+	servers, err := b.stdioSubjects()
+	if err != nil {
+		return nil, err
+	}
+	var starts, idles []subject
+	for _, s := range servers {
+		starts = append(starts, subject{name: s.name, command: s.shown, ours: s.ours, run: func() (sample, error) { return startOnce(s.command, false) }})
+		if runtime.GOOS == "linux" {
+			idles = append(idles, subject{name: s.name, ours: s.ours, run: func() (sample, error) { return startOnce(s.command, true) }})
+		}
+	}
+	start, err := inTurn(b.runs, starts)
+	if err != nil {
+		return nil, err
+	}
+	tables := []table{{
+		title: "From starting the process to its answer to `initialize`.",
+		unit:  "ms", target: "tools ≤ 12 ms, host ≤ 15 ms", series: start,
+	}}
+	if len(idles) == 0 {
+		return tables, nil
+	}
+	idle, err := inTurn(b.runs, idles)
+	return append(tables, table{
+		title: "Resident memory after `initialize` and `tools/list`, half a second idle.",
+		unit:  "MiB", target: "tools ≤ 16 MiB", series: idle,
+	}), err
+}
+
+// startOnce measures the time to the first answer, or the resident memory of
+// the idle server.
+func startOnce(command []string, idle bool) (sample, error) {
+	var server *stdioServer
+	value, err := timed(func() (err error) {
+		if server, err = startStdio(command); err != nil {
+			return err
+		}
+		return server.handshake()
+	})
+	if server == nil {
+		return sample{}, err
+	}
+	if err == nil && idle {
+		if _, err = server.call(1, "tools/list", "{}"); err == nil {
+			time.Sleep(500 * time.Millisecond)
+			value, err = residentMiB(server.cmd.Process.Pid)
+		}
+	}
+	got, stopErr := server.stop()
+	got.value = value
+	return got, errors.Join(err, stopErr)
+}
+
+// residentMiB reads VmRSS.
+func residentMiB(pid int) (float64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			kib, err := strconv.Atoi(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")))
+			return float64(kib) / 1024, err
+		}
+	}
+	return 0, errors.New("no VmRSS")
+}
+
+// loadTables measures subjects at 1 and at 64 calls in flight.
+func (b *bench) loadTables(title, target string, calls int, run func(workers, total int) []subject) ([]table, error) {
+	one, err := inTurn(b.runs, run(1, calls/4))
+	if err != nil {
+		return nil, err
+	}
+	many, err := inTurn(b.runs, run(64, calls))
+	return []table{
+		{title: title + " One call in flight.", unit: "p50 µs", target: target, series: one},
+		{title: title + " 64 calls in flight.", unit: "calls/s", series: many},
+	}, err
+}
+
+func measureKit(b *bench) ([]table, error) {
+	return b.loadTables("The tool `echo` with 64 bytes over stdio.", "mcpkit adds ≤ 10 %", 40_000, func(workers, total int) []subject {
+		var all []subject
+		for _, name := range []string{"plain", "kit"} {
+			command := []string{b.echo(name)}
+			all = append(all, subject{
+				name: map[string]string{"plain": "plain mcp-go", "kit": "mcpkit"}[name], ours: name == "kit",
+				run: func() (sample, error) { return stdioLoad(command, "", workers, total) },
+			})
+		}
+		return all
+	})
+}
+
+// hostBeside puts the host into a directory of its own with the echo server
+// under a bundled tool's name, since that is what it serves without any
+// configuration.
+func (b *bench) hostBeside() (host string, err error) {
+	dir := filepath.Join(b.temp, "beside")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	for from, to := range map[string]string{b.tool("host"): "mcp-host", b.echo("kit"): "mcp-ls"} {
+		data, err := os.ReadFile(from)
+		if err != nil {
+			return "", err
+		}
+		if err := os.WriteFile(filepath.Join(dir, to), data, 0o755); err != nil {
+			return "", err
+		}
+	}
+	return filepath.Join(dir, "mcp-host"), nil
+}
+
+const benchToken = "a-token-for-the-benchmark-0123456789"
+
+func measureHop(b *bench) ([]table, error) {
+	host, err := b.hostBeside()
+	if err != nil {
+		return nil, err
+	}
+	state := filepath.Join(b.temp, "state")
+	args := []string{"--root", b.temp, "--state", state}
+	tables, err := b.loadTables("`echo` with 64 bytes over stdio: straight, and through `mcp-host stdio`.",
+		"≤ 150 µs added, ≥ 15 000 calls/s", 40_000, func(workers, total int) []subject {
+			return []subject{
+				{name: "straight", ours: true, run: func() (sample, error) { return stdioLoad([]string{b.echo("kit")}, "", workers, total) }},
+				{name: "mcp-host stdio", ours: true, command: "mcp-host stdio --root dir", run: func() (sample, error) {
+					return stdioLoad(append([]string{host, "stdio"}, args...), "", workers, total)
+				}},
+			}
+		})
+	if err != nil {
+		return nil, err
+	}
+	overHTTP, err := b.loadTables("The same over streamable HTTP, beside other gateways to a stdio server.", "", 8_000, func(workers, total int) []subject {
+		all := []subject{{name: "mcp-host serve", ours: true, command: "mcp-host serve --root dir --listen 127.0.0.1:port", run: func() (sample, error) {
+			port, err := freePort()
+			if err != nil {
+				return sample{}, err
+			}
+			command := append([]string{host, "serve", "--listen", "127.0.0.1:" + port}, args...)
+			return httpLoad(command, port, benchToken, workers, total)
+		}}}
+		all = append(all, subject{name: "no gateway (mcp-go's HTTP server)", run: func() (sample, error) {
+			port, err := freePort()
+			if err != nil {
+				return sample{}, err
+			}
+			return httpLoad([]string{b.echo("plain"), "127.0.0.1:" + port}, port, "", workers, total)
+		}})
+		for _, p := range b.peers.HTTPGateways {
+			all = append(all, subject{name: p.Name, command: shown(p.Command), run: func() (sample, error) {
+				port, err := freePort()
+				if err != nil {
+					return sample{}, err
+				}
+				return httpLoad(b.fill(p.Command, "port", port, "echo", b.echo("kit")), port, "", workers, total)
+			}})
+		}
+		return all
+	})
+	return append(tables, overHTTP...), err
+}
