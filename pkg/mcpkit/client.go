@@ -1,0 +1,215 @@
+package mcpkit
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+)
+
+// questions are the requests we sent to the client and wait for.
+type questions struct {
+	mu     sync.Mutex
+	last   int
+	open   map[string]chan jsonrpc.Message // by id
+	closed bool                            // no answer can come any more
+}
+
+// ask sends the client a request and decodes its result.
+func (c *conn) ask(ctx context.Context, method string, params, result any) error {
+	var raw json.RawMessage
+	if params != nil {
+		var err error
+		if raw, err = jsonrpc.Marshal(params); err != nil {
+			return err
+		}
+	}
+	q := &c.questions
+	q.mu.Lock()
+	if q.closed {
+		q.mu.Unlock()
+		return errNoAnswer
+	}
+	q.last++
+	id := `"toolroom:` + strconv.Itoa(q.last) + `"`
+	answer := make(chan jsonrpc.Message, 1)
+	if q.open == nil {
+		q.open = make(map[string]chan jsonrpc.Message)
+	}
+	q.open[id] = answer
+	q.mu.Unlock()
+
+	c.send(jsonrpc.AppendRequest(nil, json.RawMessage(id), method, raw))
+	select {
+	case m, ok := <-answer:
+		if !ok {
+			return errNoAnswer
+		}
+		if m.Error != nil {
+			return fmt.Errorf("the client refused %s: %s", method, m.Error)
+		}
+		return json.Unmarshal(m.Result, result)
+	case <-ctx.Done():
+		q.mu.Lock()
+		delete(q.open, id)
+		q.mu.Unlock()
+		return context.Cause(ctx)
+	}
+}
+
+// respond hands an answer of the client's to who asked. One that nobody waits
+// for is dropped, as JSON-RPC asks.
+func (c *conn) respond(m jsonrpc.Message) {
+	key, err := jsonrpc.Key(m.ID)
+	if err != nil {
+		return
+	}
+	q := &c.questions
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if answer, ok := q.open[key]; ok {
+		delete(q.open, key)
+		answer <- m
+	}
+}
+
+// close ends all questions: the input has ended.
+func (q *questions) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	for id, answer := range q.open {
+		delete(q.open, id)
+		close(answer)
+	}
+}
+
+// rootsWait bounds how long a call waits for the client's roots.
+const rootsWait = 5 * time.Second
+
+// roots is what the client said about its roots.
+type roots struct {
+	mu      sync.Mutex
+	changes int           // list_changed notifications so far
+	known   bool          // paths is what the client last said
+	paths   []string      // nil: none offered
+	asking  chan struct{} // closed when the question under way is over
+}
+
+// ClientRoots returns the directories that the client of the call offers as
+// its roots, as local paths; nil when it offers none, as modern clients do
+// not. A legacy client is asked once, at the first call that wants to know,
+// and again after it says that its list has changed. A client that offers
+// roots and does not answer within five seconds counts as offering none until
+// its next change.
+func ClientRoots(ctx context.Context) ([]string, error) {
+	v := viewOf(ctx)
+	if v == nil || v.isModern() || !v.conn.offersRoots() {
+		return nil, nil
+	}
+	return v.conn.clientRoots(ctx)
+}
+
+// offersRoots reports whether the handshake is complete and named roots.
+func (c *conn) offersRoots() bool {
+	c.hs.mu.Lock()
+	defer c.hs.mu.Unlock()
+	return c.hs.ready && c.hs.caps.Roots != nil
+}
+
+func (c *conn) clientRoots(ctx context.Context) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, rootsWait+time.Second)
+	defer cancel()
+	r := &c.roots
+	for {
+		r.mu.Lock()
+		if r.known {
+			paths := slices.Clone(r.paths)
+			r.mu.Unlock()
+			return paths, nil
+		}
+		if r.asking == nil {
+			r.asking = make(chan struct{})
+			go c.fetchRoots(r.changes)
+		}
+		asking := r.asking
+		r.mu.Unlock()
+		select {
+		case <-asking:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("waiting for the client's roots: %w", ctx.Err())
+		}
+	}
+}
+
+// fetchRoots asks once for all calls that wait.
+func (c *conn) fetchRoots(changes int) {
+	ctx, cancel := context.WithTimeout(c.ctx, rootsWait)
+	defer cancel()
+	var list mcp.ListRootsResult
+	err := c.ask(ctx, string(mcp.MethodListRoots), nil, &list)
+	if err != nil {
+		c.logf("the client offers roots but did not list them, going on without: %v", err)
+	}
+	r := &c.roots
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.changes == changes {
+		r.known, r.paths = true, rootPaths(list.Roots)
+	}
+	close(r.asking)
+	r.asking = nil
+}
+
+// forgetRoots makes the next call ask again.
+func (c *conn) forgetRoots() {
+	r := &c.roots
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.changes++
+	r.known, r.paths = false, nil
+}
+
+// rootPaths decodes the roots that are local directories.
+func rootPaths(list []mcp.Root) []string {
+	var paths []string
+	for _, root := range list {
+		if path, ok := filePath(root.URI, runtime.GOOS == "windows"); ok {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+// filePath decodes a file URI (RFC 8089): its percent-escapes, its host (only
+// this one, or on Windows a share's), and on Windows the slash before a drive.
+func filePath(uri string, windows bool) (string, bool) {
+	u, err := url.Parse(uri)
+	if err != nil || !strings.EqualFold(u.Scheme, "file") || u.Path == "" || strings.ContainsRune(u.Path, 0) {
+		return "", false
+	}
+	local := u.Host == "" || strings.EqualFold(u.Host, "localhost")
+	if !windows {
+		return filepath.Clean(u.Path), local && strings.HasPrefix(u.Path, "/")
+	}
+	path := u.Path
+	if !local {
+		path = "//" + u.Host + path
+	} else if len(path) >= 3 && path[0] == '/' && path[2] == ':' {
+		path = path[1:]
+		if len(path) == 2 {
+			path += "/"
+		}
+	}
+	return strings.ReplaceAll(path, "/", `\`), true
+}

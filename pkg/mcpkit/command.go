@@ -1,0 +1,202 @@
+package mcpkit
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/mark3labs/mcp-go/server"
+)
+
+// Exit codes of a Command.
+const (
+	ExitOK    = 0 // served to the end, told to stop, or the one call went well
+	ExitFail  = 1 // the one call failed, or the server could not go on
+	ExitUsage = 2 // the command line is wrong
+)
+
+// A Command is the program around tools: its command line, and one of the
+// ways to use them (an MCP server on stdin and stdout, one call and exit, or
+// printing what they are). Fill in the fields, register flags on Flags, call
+// Main.
+type Command struct {
+	Name         string // of the first tool; the program is called mcp-NAME
+	Title        string // for people
+	Instructions string // for the model, ≤ 1 KB, key facts first
+	Source       string // main.go, whose package comment is the manual
+
+	Flags      *flag.FlagSet
+	Positional func(args []string) // takes the plain arguments; nil: there are none
+	Tools      func() ([]*Tool, error)
+
+	Middleware    []Middleware // next to the tools, inside Standard()
+	MaxConcurrent int          // calls that run at once; 0: DefaultMaxConcurrent
+
+	set settings
+}
+
+// settings are the values of the flags that every Command has.
+type settings struct {
+	call       string
+	schema     schemaFlag
+	version    bool
+	structured bool
+	maxTokens  tokenFlag
+	logLevel   levelFlag
+}
+
+// NewCommand makes a command. mainSource is the embedded main.go.
+func NewCommand(name, title, mainSource string) *Command {
+	c := &Command{Name: name, Title: title, Source: mainSource}
+	c.Flags = flag.NewFlagSet(c.program(), flag.ContinueOnError)
+	c.set.logLevel.level = slog.LevelWarn
+	c.addFlags()
+	return c
+}
+
+func (c *Command) program() string { return "mcp-" + c.Name }
+
+// Main runs the command as the process: it keeps the real standard output
+// for itself and points os.Stdout at standard error, so that a stray print
+// cannot break the protocol. It returns the exit code.
+func (c *Command) Main() int {
+	stdout := os.Stdout
+	os.Stdout = os.Stderr
+	ctx, release := Lifetime(context.Background(), stdout)
+	defer release()
+	return c.Run(ctx, os.Args[1:], os.Stdin, stdout, os.Stderr)
+}
+
+// Run is Main with everything given. It sets slog's default logger.
+func (c *Command) Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	plain, err := parseInterspersed(c.Flags, args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return c.printed(stderr, c.help(stdout))
+	case err == nil && len(plain) > 0 && c.Positional == nil:
+		err = fmt.Errorf("unexpected argument %q", plain[0])
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "%s: %v\nRun '%s --help' for the manual.\n", c.program(), err, c.program())
+		return ExitUsage
+	}
+	slog.SetDefault(slog.New(&logHandler{w: stderr, name: c.program(), level: c.set.logLevel.level, mu: new(sync.Mutex)}))
+	if c.set.version {
+		return c.printed(stderr, printVersion(stdout, c.program()))
+	}
+	if len(plain) > 0 {
+		c.Positional(plain)
+	}
+	tools, err := c.Tools()
+	if err == nil && len(tools) == 0 {
+		err = errors.New("there are no tools to serve")
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "%s: %v\n", c.program(), err)
+		return ExitUsage
+	}
+	return c.do(ctx, NewRegistry(tools...), stdin, stdout, stderr)
+}
+
+// printed turns the outcome of printing into an exit code.
+func (c *Command) printed(stderr io.Writer, err error) int {
+	if err != nil {
+		fmt.Fprintf(stderr, "%s: writing: %v\n", c.program(), err)
+		return ExitFail
+	}
+	return ExitOK
+}
+
+// do chooses the way to run.
+func (c *Command) do(ctx context.Context, tools *Registry, stdin io.Reader, stdout, stderr io.Writer) int {
+	if c.set.schema.asked() {
+		return c.printed(stderr, c.printSchema(stdout, tools))
+	}
+	shot := &oneShot{runner: c.runner(tools), structured: c.set.structured, out: stdout}
+	if callGiven(c.Flags) {
+		return c.oneShotEnd(stderr, shot.call(ctx, c.set.call, stdin))
+	}
+	if f, ok := stdin.(*os.File); ok && isTerminal(f) {
+		fmt.Fprintf(stderr, "%s: waiting for an MCP client on standard input, or for one call as JSON, "+
+			"such as {} and Enter; end with Ctrl-D; '%s --help' is the manual\n", c.program(), c.program())
+		shot.patient = true
+	}
+	in, mode := detect(ctx, stdin, shot.patient)
+	if mode == modeOneShot {
+		return c.oneShotEnd(stderr, shot.stream(ctx, in))
+	}
+	return c.serve(ctx, tools, in, stdout)
+}
+
+// serve serves MCP to the end of the input.
+func (c *Command) serve(ctx context.Context, tools *Registry, in io.Reader, stdout io.Writer) int {
+	opts := ServeOptions{
+		MaxConcurrent: c.MaxConcurrent,
+		Logf:          func(format string, args ...any) { slog.Error(fmt.Sprintf(format, args...)) },
+	}
+	if slog.Default().Enabled(ctx, LevelTrace) {
+		opts.Trace = traceMessage
+	}
+	err := ServeStdio(ctx, c.Server(tools), in, stdout, opts)
+	switch {
+	case err == nil:
+		return ExitOK
+	case errors.Is(err, ErrStopped):
+		slog.Info(err.Error())
+		return ExitOK
+	default:
+		slog.Error(err.Error())
+		return ExitFail
+	}
+}
+
+func (c *Command) oneShotEnd(stderr io.Writer, err error) int {
+	if errors.Is(err, errCallFailed) {
+		return ExitFail // said on stdout
+	}
+	return c.printed(stderr, err)
+}
+
+// Server returns an MCP server of the tools, with the command's middleware,
+// for use over any transport of mcp-go's.
+func (c *Command) Server(tools *Registry) *server.MCPServer {
+	return newToolServer(c, c.runner(tools))
+}
+
+// runner returns what carries out calls for this command.
+func (c *Command) runner(tools *Registry) *runner {
+	return &runner{
+		tools:     tools,
+		handler:   Chain(handle, append(Standard(), c.Middleware...)...),
+		maxTokens: int(c.set.maxTokens),
+	}
+}
+
+// parseInterspersed parses flags wherever they stand among plain arguments.
+// What follows "--" is plain.
+func parseInterspersed(fs *flag.FlagSet, args []string) (plain []string, err error) {
+	var said strings.Builder
+	fs.SetOutput(&said)
+	fs.Usage = func() {}
+	for len(args) > 0 {
+		if err := fs.Parse(args); err != nil {
+			return nil, err
+		}
+		rest := fs.Args()
+		if used := len(args) - len(rest); used > 0 && args[used-1] == "--" {
+			return append(plain, rest...), nil
+		}
+		if len(rest) == 0 {
+			break
+		}
+		plain = append(plain, rest[0])
+		args = rest[1:]
+	}
+	return plain, nil
+}

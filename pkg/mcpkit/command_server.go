@@ -1,0 +1,161 @@
+package mcpkit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+)
+
+// A runner carries out calls of a set of tools.
+type runner struct {
+	tools     *Registry
+	handler   Handler
+	maxTokens int // of every tool; 0: each its own
+}
+
+// run carries out one call.
+func (r *runner) run(ctx context.Context, t *Tool, args json.RawMessage) *CallResult {
+	tokens := r.maxTokens
+	if tokens == 0 {
+		tokens = t.Def().MaxTokens
+	}
+	res := r.handler(WithBudget(ctx, tokens), t, args)
+	var p *Panic
+	if errors.As(res.Err, &p) {
+		slog.Error(fmt.Sprintf("panic in %s: %v\n%s", t.Name(), p.Value, p.Stack))
+	}
+	return res
+}
+
+// A toolServer puts tools into an mcp-go server.
+type toolServer struct {
+	*runner
+	stamp json.RawMessage // the server's identity, as modern results carry it
+}
+
+func newToolServer(c *Command, r *runner) *server.MCPServer {
+	s := &toolServer{runner: r}
+	identity := mcp.Implementation{Name: c.program(), Title: c.Title, Version: buildVersion()}
+	meta, err := jsonrpc.Marshal(map[string]any{mcp.MetaKeyServerInfo: identity})
+	if err != nil { // strings always encode
+		meta = json.RawMessage("{}")
+	}
+	s.stamp = meta
+
+	hooks := &server.Hooks{}
+	hooks.AddBeforeCallTool(s.resolveAlias)
+	hooks.AddAfterListTools(s.listAsDefined)
+	m := server.NewMCPServer(identity.Name, identity.Version,
+		server.WithTitle(c.Title),
+		server.WithInstructions(c.Instructions),
+		server.WithToolCapabilities(false), // the set is fixed
+		server.WithHooks(hooks),
+	)
+	for _, t := range r.tools.All() {
+		m.AddTool(toolOf(t), func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return s.call(ctx, t, req)
+		})
+	}
+	return m
+}
+
+// toolOf gives mcp-go what it needs to know of a tool. What it would list is
+// the definition but for the order of the members.
+func toolOf(t *Tool) mcp.Tool {
+	var tool mcp.Tool
+	var schemas struct {
+		Input  json.RawMessage `json:"inputSchema"`
+		Output json.RawMessage `json:"outputSchema"`
+	}
+	if json.Unmarshal(t.Definition(), &tool) != nil || json.Unmarshal(t.Definition(), &schemas) != nil {
+		return mcp.Tool{Name: t.Name(), RawInputSchema: json.RawMessage(`{"type":"object"}`)}
+	}
+	tool.InputSchema, tool.RawInputSchema = mcp.ToolInputSchema{}, schemas.Input
+	tool.OutputSchema, tool.RawOutputSchema = mcp.ToolOutputSchema{}, schemas.Output
+	return tool
+}
+
+// resolveAlias lets tools/call take the unadvertised names.
+func (s *toolServer) resolveAlias(_ context.Context, _ any, req *mcp.CallToolRequest) {
+	if t, ok := s.tools.ByName(req.Params.Name); ok {
+		req.Params.Name = t.Name()
+	}
+}
+
+// listAsDefined answers tools/list with the definitions as they are, in the
+// registry's order. A request for a further page, which there is not, is left
+// to mcp-go.
+func (s *toolServer) listAsDefined(ctx context.Context, _ any, req *mcp.ListToolsRequest, _ *mcp.ListToolsResult) {
+	if req.Params.Cursor != "" {
+		return
+	}
+	raw := append(make(json.RawMessage, 0, 4096), `{"tools":[`...)
+	for i, t := range s.tools.All() {
+		if i > 0 {
+			raw = append(raw, ',')
+		}
+		raw = append(raw, t.Definition()...)
+	}
+	raw = append(raw, ']')
+	if server.IsModernRequest(ctx) {
+		// What mcp-go says: always to be asked again, never to be shared.
+		raw = append(raw, `,"ttlMs":0,"cacheScope":"private"`...)
+	}
+	SetRawResult(ctx, s.close(ctx, raw))
+}
+
+// close ends an object of a result, in the modern era with what each carries.
+func (s *toolServer) close(ctx context.Context, object json.RawMessage) json.RawMessage {
+	if server.IsModernRequest(ctx) {
+		object = append(object, `,"resultType":"complete","_meta":`...)
+		object = append(object, s.stamp...)
+	}
+	return append(object, '}')
+}
+
+// call answers tools/call.
+func (s *toolServer) call(ctx context.Context, t *Tool, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	raw := s.run(ctx, t, req.Params.RawArguments).JSON()
+	if server.IsModernRequest(ctx) {
+		raw = s.close(ctx, raw[:len(raw)-1:len(raw)-1])
+	}
+	if SetRawResult(ctx, raw) {
+		return &mcp.CallToolResult{}, nil
+	}
+	var res mcp.CallToolResult
+	if err := json.Unmarshal(raw, &res); err != nil {
+		return nil, fmt.Errorf("encoding the result: %w", err)
+	}
+	return &res, nil
+}
+
+// printSchema prints the definitions for people, and for other programs to
+// read: {"tools": […]} as in tools/list, or the list of function tools that
+// OpenAI takes.
+func (c *Command) printSchema(w io.Writer, tools *Registry) error {
+	list := make([]any, 0, tools.Len())
+	for _, t := range tools.All() {
+		if c.set.schema == "openai" {
+			schema, _ := t.Schema(true)
+			list = append(list, map[string]any{"type": "function", "function": map[string]any{
+				"name": t.Name(), "description": t.Def().Description, "strict": true, "parameters": schema}})
+			continue
+		}
+		list = append(list, t.Definition())
+	}
+	var shown any = map[string]any{"tools": list}
+	if c.set.schema == "openai" {
+		shown = list
+	}
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(shown)
+}

@@ -1,0 +1,132 @@
+package mcpkit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// A Handler carries out one call of a tool. It always answers; args is the
+// arguments object as received, or nil.
+type Handler func(ctx context.Context, t *Tool, args json.RawMessage) *CallResult
+
+// A Middleware wraps a handler. One instance serves all tools of a server.
+type Middleware func(next Handler) Handler
+
+// Chain wraps h: the first middleware is the outermost, so it sees a call
+// first and its result last.
+func Chain(h Handler, mw ...Middleware) Handler {
+	for _, m := range slices.Backward(mw) {
+		h = m(h)
+	}
+	return h
+}
+
+// Standard returns the middleware of every server made by this package, in
+// its order, and the reason for it:
+//
+//  1. Recover: outermost, so that a panic in any of the others is answered.
+//  2. Deadline: outside Concurrency, so that waiting for a turn counts and
+//     every call is over by its deadline; and so that a tool that overruns
+//     it keeps its turn until it really returns.
+//  3. Concurrency: innermost, nothing but the tool itself is bounded.
+//
+// Middleware of the Command's own comes after these, next to the tool.
+func Standard() []Middleware {
+	return []Middleware{Recover, Deadline(overrun), Concurrency()}
+}
+
+// overrun is how long a tool may go on after its deadline to hand over what
+// it found.
+const overrun = time.Second
+
+// handle is the innermost handler.
+func handle(ctx context.Context, t *Tool, args json.RawMessage) *CallResult {
+	return t.Call(ctx, args)
+}
+
+// Recover answers a panic with INTERNAL. The value and the stack are in the
+// result's Err, for the log, and never in what the client sees.
+func Recover(next Handler) Handler {
+	return func(ctx context.Context, t *Tool, args json.RawMessage) (res *CallResult) {
+		defer func() {
+			if value := recover(); value != nil {
+				res = panicResult(t, value)
+			}
+		}()
+		return next(ctx, t, args)
+	}
+}
+
+func panicResult(t *Tool, value any) *CallResult {
+	return t.ErrorResult(toolerr.New(toolerr.Internal, "%w in %s; the server's log has the details",
+		&Panic{Value: value, Stack: debug.Stack()}, t.Name()))
+}
+
+// Deadline gives each call its tool's Timeout. The tool's context ends then,
+// and the tool answers with what it has; one that has not answered after
+// overrun more is answered for with TIMEOUT, and what it returns is dropped.
+func Deadline(overrun time.Duration) Middleware {
+	return func(next Handler) Handler {
+		return func(ctx context.Context, t *Tool, args json.RawMessage) *CallResult {
+			limit := t.Def().Timeout
+			if limit <= 0 {
+				return next(ctx, t, args)
+			}
+			ctx, cancel := context.WithTimeout(ctx, limit)
+			done := make(chan *CallResult, 1)
+			go func() {
+				defer cancel()
+				done <- Recover(next)(ctx, t, args)
+			}()
+			patience := time.NewTimer(limit + overrun)
+			defer patience.Stop()
+			select {
+			case res := <-done:
+				return res
+			case <-patience.C:
+				return t.ErrorResult(toolerr.New(toolerr.Timeout,
+					"%s did not finish within %v; narrow the call (a smaller path or range) and try again", t.Name(), limit))
+			}
+		}
+	}
+}
+
+// Concurrency lets at most MaxConcurrent calls of each tool run at once; the
+// others wait for a turn, in order.
+func Concurrency() Middleware {
+	var turns sync.Map // *Tool → chan struct{}
+	return func(next Handler) Handler {
+		return func(ctx context.Context, t *Tool, args json.RawMessage) *CallResult {
+			limit := t.Def().MaxConcurrent
+			if limit <= 0 {
+				return next(ctx, t, args)
+			}
+			made, ok := turns.Load(t)
+			if !ok {
+				made, _ = turns.LoadOrStore(t, make(chan struct{}, limit))
+			}
+			turn := made.(chan struct{})
+			select {
+			case turn <- struct{}{}:
+			case <-ctx.Done():
+				return t.ErrorResult(waitError(ctx, t))
+			}
+			defer func() { <-turn }()
+			return next(ctx, t, args)
+		}
+	}
+}
+
+func waitError(ctx context.Context, t *Tool) error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return toolerr.New(toolerr.Timeout, "%s is busy: no turn came free within its deadline; try again later", t.Name())
+	}
+	return toolerr.New(toolerr.Cancelled, "%s was cancelled before it began", t.Name())
+}

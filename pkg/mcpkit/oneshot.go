@@ -1,0 +1,215 @@
+package mcpkit
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// errCallFailed says that a call's failure has been printed.
+var errCallFailed = errors.New("the call failed")
+
+// A oneShot answers calls that come without a protocol.
+type oneShot struct {
+	*runner
+	structured bool // rows as objects, where the tool has them
+	patient    bool // somebody types the input
+	out        io.Writer
+}
+
+// call answers --call.
+func (o *oneShot) call(ctx context.Context, args string, stdin io.Reader) error {
+	if args != "-" {
+		return o.answerText(ctx, []byte(args))
+	}
+	text, err := io.ReadAll(io.LimitReader(stdin, jsonrpc.MaxLine+1))
+	if err != nil {
+		return fmt.Errorf("reading standard input: %w", err)
+	}
+	return o.answerText(ctx, text)
+}
+
+// answerText answers a text that should be one JSON value.
+func (o *oneShot) answerText(ctx context.Context, text []byte) error {
+	text = bytes.TrimSpace(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")))
+	if len(text) > jsonrpc.MaxLine {
+		return o.refuse(fmt.Errorf("more than %d bytes", jsonrpc.MaxLine))
+	}
+	if err := jsonrpc.Valid(text); err != nil {
+		return o.refuse(err)
+	}
+	return o.answer(ctx, text)
+}
+
+// stream answers each object of the input in turn, as soon as it is complete.
+func (o *oneShot) stream(ctx context.Context, in io.Reader) error {
+	dec := json.NewDecoder(in)
+	var failed error
+	for n := 0; ; n++ {
+		var value json.RawMessage
+		err := dec.Decode(&value)
+		switch {
+		case errors.Is(err, io.EOF) && n > 0:
+			return failed
+		case err != nil:
+			return o.refuse(err)
+		}
+		if err := jsonrpc.Valid(value); err != nil {
+			return o.refuse(err)
+		}
+		if err := o.answer(ctx, value); err != nil {
+			failed = err
+			if !errors.Is(err, errCallFailed) {
+				return err
+			}
+		}
+	}
+}
+
+// refuse answers what is no JSON object.
+func (o *oneShot) refuse(err error) error {
+	return o.print(false, ErrorResult(toolerr.New(toolerr.InvalidInput,
+		"the input is not a JSON object (%v); send the arguments, such as {\"path\":\".\"}, or {\"name\":\"%s\",\"params\":{…}}",
+		err, o.tools.Names()[0])))
+}
+
+// answer carries out one call. Null is no arguments.
+func (o *oneShot) answer(ctx context.Context, value json.RawMessage) error {
+	if value[0] != '{' && string(value) != "null" {
+		return o.refuse(errors.New("it is another JSON value"))
+	}
+	tool, args, named := o.target(value)
+	if tool == nil {
+		return o.print(named, ErrorResult(toolerr.New(toolerr.ToolNotFound,
+			"there is no tool %s here, only %v", member(value, "name"), o.tools.Names())))
+	}
+	return o.print(named, o.runBounded(ctx, tool, args))
+}
+
+// target finds the tool and its arguments in either form: the arguments
+// themselves, for the first tool, or {"name": …, "params": {…}}.
+func (o *oneShot) target(value json.RawMessage) (t *Tool, args json.RawMessage, named bool) {
+	first := o.tools.All()[0]
+	members, err := jsonrpc.Members(value)
+	if err != nil {
+		return first, value, false // said by the tool's own check
+	}
+	var name string
+	params := json.RawMessage("{}")
+	found := 0
+	for _, m := range members {
+		switch m.Name {
+		case "name":
+			if json.Unmarshal(m.Value, &name) == nil {
+				found++
+			}
+		case "params", "arguments":
+			params, named = m.Value, true
+			found++
+		}
+	}
+	if name == "" || found != len(members) || found > 2 {
+		return first, value, false
+	}
+	t, ok := o.tools.ByName(name)
+	if !named && !ok {
+		return first, value, false // an argument that is called name
+	}
+	if !ok {
+		return nil, nil, true
+	}
+	return t, params, true
+}
+
+// runBounded is run that does not wait for a tool which ignores that the
+// program has to stop.
+func (o *oneShot) runBounded(ctx context.Context, t *Tool, args json.RawMessage) *CallResult {
+	done := make(chan *CallResult, 1)
+	go func() { done <- o.run(ctx, t, args) }()
+	select {
+	case res := <-done:
+		return res
+	case <-ctx.Done():
+	}
+	select {
+	case res := <-done:
+		return res
+	case <-time.After(DefaultGrace):
+		return ErrorResult(toolerr.New(toolerr.Cancelled, "%s was stopped: %w", t.Name(), context.Cause(ctx)))
+	}
+}
+
+// print writes one answer in the form that was asked for.
+func (o *oneShot) print(named bool, res *CallResult) error {
+	var answer any
+	switch {
+	case res.IsError && named:
+		answer = struct {
+			Error any `json:"error"`
+		}{oneShotError{Message: res.Text, Code: res.Code}}
+	case res.IsError:
+		answer = oneShotFlatError{Error: res.Text, Code: res.Code}
+	case o.structured && res.Rows != nil:
+		answer = struct {
+			Results any `json:"results"`
+		}{rows(res.Rows)}
+	default:
+		answer = oneShotResult{Result: res.Text, Images: images(res.Images)}
+	}
+	line, err := jsonrpc.Marshal(answer)
+	if err != nil {
+		return fmt.Errorf("encoding the answer: %w", err)
+	}
+	if _, err := o.out.Write(append(line, '\n')); err != nil {
+		return err
+	}
+	if res.IsError {
+		return errCallFailed
+	}
+	return nil
+}
+
+type oneShotError struct {
+	Message string       `json:"message"`
+	Code    toolerr.Code `json:"code"`
+}
+
+type oneShotFlatError struct {
+	Error string       `json:"error"`
+	Code  toolerr.Code `json:"code"`
+}
+
+type oneShotResult struct {
+	Result string         `json:"result"`
+	Images []oneShotImage `json:"images,omitempty"`
+}
+
+type oneShotImage struct {
+	MIME string `json:"mimeType"`
+	Data string `json:"data"` // base64
+}
+
+func images(list []Image) []oneShotImage {
+	var out []oneShotImage
+	for _, img := range list {
+		out = append(out, oneShotImage{MIME: img.MIME, Data: base64.StdEncoding.EncodeToString(img.Data)})
+	}
+	return out
+}
+
+// rows makes no rows an empty list instead of null.
+func rows(list any) any {
+	if v := reflect.ValueOf(list); v.Kind() == reflect.Slice && v.IsNil() {
+		return []struct{}{}
+	}
+	return list
+}

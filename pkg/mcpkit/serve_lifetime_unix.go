@@ -1,0 +1,71 @@
+//go:build unix
+
+package mcpkit
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// parentInterval is how often the parent is looked at where the system cannot
+// tell by itself that it is gone.
+const parentInterval = time.Second
+
+// watch waits until stdout's reader or the parent process is gone, and says
+// which, or until ctx ends, and says "". It blocks in poll(2), so it costs
+// nothing while nothing happens.
+func watch(ctx context.Context, stdout *os.File) string {
+	wakeRead, wakeWrite, err := os.Pipe()
+	if err != nil {
+		<-ctx.Done()
+		return ""
+	}
+	defer wakeRead.Close()
+	stop := context.AfterFunc(ctx, func() { wakeWrite.Close() })
+	defer func() {
+		if stop() {
+			wakeWrite.Close()
+		}
+	}()
+	parent := os.Getppid()
+	pidfd := openParent(parent)
+	timeout := int(parentInterval / time.Millisecond)
+	if pidfd >= 0 {
+		defer unix.Close(pidfd)
+		timeout = -1
+	}
+	out := -1
+	if stdout != nil {
+		out = int(stdout.Fd())
+	}
+	fds := []unix.PollFd{
+		{Fd: int32(wakeRead.Fd()), Events: unix.POLLIN},
+		{Fd: int32(out)}, // errors and hang-up only
+		{Fd: int32(pidfd), Events: unix.POLLIN},
+	}
+	for {
+		_, err := unix.Poll(fds, timeout)
+		switch {
+		case err != nil && !errors.Is(err, unix.EINTR) && !errors.Is(err, unix.EAGAIN):
+			<-ctx.Done()
+			return ""
+		case ctx.Err() != nil:
+			return ""
+		case err != nil:
+		case fds[1].Revents != 0:
+			return stdoutClosed
+		case fds[2].Revents != 0 || os.Getppid() != parent:
+			return parentGone
+		}
+	}
+}
+
+// isTerminal reports whether f is one.
+func isTerminal(f *os.File) bool {
+	_, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
+	return err == nil
+}

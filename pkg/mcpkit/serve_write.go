@@ -1,0 +1,117 @@
+package mcpkit
+
+import (
+	"io"
+	"sync"
+)
+
+const (
+	// smallMessage is the size up to which messages are joined into one write.
+	smallMessage = 16 << 10
+	// writeBacklog is how much may wait for a client that reads slowly before
+	// those who answer have to wait too.
+	writeBacklog = 8 << 20
+)
+
+// A lineWriter writes messages, one a line, in the order they were sent.
+// Whoever sends while nobody writes becomes the writer and writes until
+// nothing waits: one message goes out without any hand-over, and under load
+// many go out in one write.
+type lineWriter struct {
+	w    io.Writer
+	fail func(error) // called once, with the first write error
+
+	mu      sync.Mutex
+	changed sync.Cond // writing ended, or waiting shrank
+	queue   [][]byte  // complete lines; small ones share an element
+	waiting int       // bytes in queue and in the write under way
+	writing bool
+	err     error
+}
+
+func newLineWriter(w io.Writer, fail func(error)) *lineWriter {
+	lw := &lineWriter{w: w, fail: fail}
+	lw.changed.L = &lw.mu
+	return lw
+}
+
+// send takes over msg, which has no newline, and waits while the backlog is
+// full.
+func (lw *lineWriter) send(msg []byte) {
+	lw.mu.Lock()
+	for lw.waiting > writeBacklog && lw.err == nil {
+		lw.changed.Wait()
+	}
+	if lw.push(msg) {
+		lw.write()
+	}
+	lw.mu.Unlock()
+}
+
+// post is send for the goroutine that reads: it never waits.
+func (lw *lineWriter) post(msg []byte) {
+	lw.mu.Lock()
+	if lw.push(msg) {
+		go func() {
+			lw.mu.Lock()
+			lw.write()
+			lw.mu.Unlock()
+		}()
+	}
+	lw.mu.Unlock()
+}
+
+// push queues msg. With true the caller must see to it that write is called.
+func (lw *lineWriter) push(msg []byte) bool {
+	if lw.err != nil {
+		return false
+	}
+	lw.waiting += len(msg) + 1
+	if last := len(lw.queue) - 1; last >= 0 && len(lw.queue[last])+len(msg) < smallMessage {
+		lw.queue[last] = append(append(lw.queue[last], msg...), '\n')
+	} else {
+		lw.queue = append(lw.queue, append(msg, '\n'))
+	}
+	if lw.writing {
+		return false
+	}
+	lw.writing = true
+	return true
+}
+
+// write writes until the queue is empty. It is called, and returns, locked.
+func (lw *lineWriter) write() {
+	for len(lw.queue) > 0 && lw.err == nil {
+		batch := lw.queue
+		lw.queue = nil
+		lw.mu.Unlock()
+		var err error
+		n := 0
+		for _, line := range batch {
+			n += len(line)
+			if err == nil {
+				_, err = lw.w.Write(line)
+			}
+		}
+		lw.mu.Lock()
+		lw.waiting -= n
+		if err != nil {
+			lw.err = err
+			lw.queue = nil
+			go lw.fail(err)
+		}
+		lw.changed.Broadcast()
+	}
+	lw.writing = false
+	lw.changed.Broadcast()
+}
+
+// flush waits until everything sent has been written.
+func (lw *lineWriter) flush() error {
+	lw.mu.Lock()
+	defer lw.mu.Unlock()
+	for lw.writing {
+		lw.changed.Wait()
+	}
+	return lw.err
+}
