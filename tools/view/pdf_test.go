@@ -83,17 +83,18 @@ func extract(t testing.TB, data []byte, first, count int) (*pdfDocument, error) 
 
 func TestPDFText(t *testing.T) {
 	tests := map[string]struct{ content, want string }{
-		"lines":            {"BT /F1 12 Tf 14 TL 72 700 Td (Hello, world) Tj T* (second line) Tj ET", "Hello, world\nsecond line\n"},
-		"kerning":          {"BT /F1 10 Tf 72 700 Td [(W) 80 (orld) -300 (apart)] TJ ET", "World apart\n"},
-		"moved right":      {"BT /F1 10 Tf 1 0 0 1 72 700 Tm (left) Tj 1 0 0 1 300 700 Tm (right) Tj ET", "left right\n"},
-		"paragraph":        {"BT /F1 10 Tf 72 700 Td (one) Tj 0 -40 Td (two) Tj ET", "one\n\ntwo\n"},
-		"quote operators":  {"BT /F1 10 Tf 12 TL 72 700 Td (a) Tj (b) ' 1 1 (c) \" ET", "a\nb\nc\n"},
-		"win ansi":         {"BT /F1 10 Tf 72 700 Td (caf\\351 \\200) Tj ET", "café €\n"},
-		"scaled by cm":     {"q 0.1 0 0 0.1 0 0 cm BT /F1 100 Tf 720 7000 Td (big) Tj 0 -140 Td (next) Tj ET Q", "big\nnext\n"},
-		"unknown font":     {"BT /F9 10 Tf 72 700 Td (plain) Tj ET", "plain\n"},
-		"nothing":          {"0 0 100 100 re f", "\n"},
-		"unbalanced":       {"Q Q Q BT /F1 10 Tf (ok) Tj ET", "ok\n"},
-		"arguments absent": {"Td Tm TL Tf BT /F1 10 Tf TJ Tj cm (ok) Tj ET", "ok\n"},
+		"lines":                 {"BT /F1 12 Tf 14 TL 72 700 Td (Hello, world) Tj T* (second line) Tj ET", "Hello, world\nsecond line\n"},
+		"kerning":               {"BT /F1 10 Tf 72 700 Td [(W) 80 (orld) -300 (apart)] TJ ET", "World apart\n"},
+		"moved right":           {"BT /F1 10 Tf 1 0 0 1 72 700 Tm (left) Tj 1 0 0 1 300 700 Tm (right) Tj ET", "left right\n"},
+		"paragraph":             {"BT /F1 10 Tf 72 700 Td (one) Tj 0 -40 Td (two) Tj ET", "one\n\ntwo\n"},
+		"quote operators":       {"BT /F1 10 Tf 12 TL 72 700 Td (a) Tj (b) ' 1 1 (c) \" ET", "a\nb\nc\n"},
+		"win ansi":              {"BT /F1 10 Tf 72 700 Td (caf\\351 \\200) Tj ET", "café €\n"},
+		"scaled by cm":          {"q 0.1 0 0 0.1 0 0 cm BT /F1 100 Tf 720 7000 Td (big) Tj 0 -140 Td (next) Tj ET Q", "big\nnext\n"},
+		"unknown font, latin-1": {"BT /F9 10 Tf 72 700 Td (caf\\351) Tj ET", "café\n"},
+		"unknown font":          {"BT /F9 10 Tf 72 700 Td (plain) Tj ET", "plain\n"},
+		"nothing":               {"0 0 100 100 re f", "\n"},
+		"unbalanced":            {"Q Q Q BT /F1 10 Tf (ok) Tj ET", "ok\n"},
+		"arguments absent":      {"Td Tm TL Tf BT /F1 10 Tf TJ Tj cm (ok) Tj ET", "ok\n"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -243,4 +244,8 @@ func FuzzPDFLayout(f *testing.F) {
 		document := readPDF(bytes.NewReader(data), int64(len(data)), 1, 3)
 		require.LessOrEqual(t, len(document.Pages), 1)
 	})
+}
+
+func TestLigaturesAreLetters(t *testing.T) {
+	require.Equal(t, "office file  x", cleanGlyphs("o\ufb03ce \ufb01le\u00a0\u00ad\x01\tx"))
 }

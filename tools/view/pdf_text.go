@@ -245,17 +245,32 @@ func (l *pdfLayout) separate(at matrix, height float64) {
 	}
 }
 
-// cleanGlyphs drops what no reader sees.
+// ligatures are single glyphs for several letters, U+FB00 to U+FB06.
+var ligatures = [...]string{"ff", "fi", "fl", "ffi", "ffl", "st", "st"}
+
+// cleanGlyphs drops what no reader sees, and writes ligatures as the letters
+// that one would search for. Bytes of an unknown encoding are Latin-1.
 func cleanGlyphs(text string) string {
-	return strings.Map(func(r rune) rune {
+	if !utf8.ValidString(text) {
+		runes := make([]rune, len(text))
+		for i := range len(text) {
+			runes[i] = rune(text[i])
+		}
+		text = string(runes)
+	}
+	var out strings.Builder
+	for _, r := range text {
 		switch {
 		case r == '\t', r == '\n', r == '\r', r == 0xa0:
-			return ' '
-		case r < ' ', r == 0x7f, r == 0xad:
-			return -1
+			out.WriteByte(' ')
+		case r < ' ', r >= 0x7f && r < 0xa0, r == 0xad:
+		case r >= 0xfb00 && int(r-0xfb00) < len(ligatures):
+			out.WriteString(ligatures[r-0xfb00])
+		default:
+			out.WriteRune(r)
 		}
-		return r
-	}, strings.ToValidUTF8(text, string(utf8.RuneError)))
+	}
+	return out.String()
 }
 
 // advance is how far a string moves the pen, in text space.
