@@ -8,6 +8,7 @@ import (
 	"image/jpeg"
 	"image/png"
 	"io"
+	"runtime/debug"
 
 	"golang.org/x/image/bmp"
 	"golang.org/x/image/tiff"
@@ -26,6 +27,9 @@ const (
 	// as they are unpacked. They hold before a single pixel is decoded.
 	maxImageFile    = 64 << 20
 	maxDecodedBytes = 256 << 20
+	// keepMemory is what an image may leave to the collector; more is given
+	// back to the system at once.
+	keepMemory = 16 << 20
 )
 
 // imageWorkers lets one picture at a time be unpacked, so that parallel
@@ -126,17 +130,21 @@ func prepareImage(ctx context.Context, data []byte, format string) (*picture, er
 	if err != nil {
 		return nil, damaged(format, err.Error())
 	}
-	if cost := decodedBytes(config, source, format); config.Width <= 0 || config.Height <= 0 || cost > maxDecodedBytes {
+	cost := decodedBytes(config, source, format)
+	if cost > maxDecodedBytes {
 		return nil, toolerr.New(toolerr.TooLarge,
 			"the %s image has %d×%d pixels, which is more than view unpacks (%d MiB in memory); scale it down with another program first",
 			format, config.Width, config.Height, maxDecodedBytes>>20)
 	}
-	img, err := codecs[format].decode(bytes.NewReader(source))
+	if cost > keepMemory {
+		defer debug.FreeOSMemory()
+	}
+	img, err := codecs[format].decode(&cancelledReader{ctx, bytes.NewReader(source)})
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	if err != nil {
 		return nil, damaged(format, err.Error())
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
 	}
 	turn := 1
 	if format == "jpeg" {
@@ -166,15 +174,17 @@ func sendable(format string) bool {
 // the source was not a photograph's JPEG, else as JPEG of falling quality,
 // then of falling size. Text in a screenshot stays sharp while it can.
 func fitImage(ctx context.Context, pic *picture, img image.Image, turn int) error {
-	scaled := turnImage(shrink(img, maxImageSide), turn)
-	img = nil // the large one may go
+	scaled := turnImage(shrink(ctx, img, maxImageSide), turn)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	if pic.Format != "jpeg" {
 		if fits, err := encodeInto(pic, scaled, "image/png", png.Encode); fits || err != nil {
 			return err
 		}
 	}
 	for side := maxImageSide; side >= 64; side = side * 3 / 4 {
-		scaled = shrink(scaled, side)
+		scaled = shrink(ctx, scaled, side)
 		for _, quality := range []int{88, 75, 60} {
 			if err := ctx.Err(); err != nil {
 				return err
@@ -199,6 +209,19 @@ func encodeInto(pic *picture, img image.Image, mime string, encode func(io.Write
 	pic.Data, pic.MIME = out.Bytes(), mime
 	pic.SentWidth, pic.SentHeight = img.Bounds().Dx(), img.Bounds().Dy()
 	return true, nil
+}
+
+// cancelledReader fails once its context ends, and the decoder with it.
+type cancelledReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (c *cancelledReader) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.r.Read(p)
 }
 
 // codec is one format's decoder; config reads no pixels.

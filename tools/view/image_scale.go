@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"image"
 	"image/draw"
 )
@@ -8,8 +9,9 @@ import (
 // shrink returns img with its long side at most side pixels, by averaging
 // the area that each new pixel covers. It works strip by strip: beside the
 // source it needs the result and a few rows, which the kernel scalers of
-// x/image do not promise. An image that is small enough is only converted.
-func shrink(img image.Image, side int) *image.NRGBA {
+// x/image do not promise. An image that is small enough is only converted. When
+// ctx ends, the rest stays blank.
+func shrink(ctx context.Context, img image.Image, side int) *image.NRGBA {
 	bounds := img.Bounds()
 	width, height := bounds.Dx(), bounds.Dy()
 	newWidth, newHeight := fitSize(width, height, side)
@@ -29,6 +31,9 @@ func shrink(img image.Image, side int) *image.NRGBA {
 	bottom := scale
 	for y := range height {
 		if y%stripRows == 0 {
+			if ctx.Err() != nil {
+				return out
+			}
 			draw.Draw(strip, strip.Bounds(), img, image.Pt(bounds.Min.X, bounds.Min.Y+y), draw.Src)
 		}
 		averageLine(line, strip.Pix[(y%stripRows)*strip.Stride:][:4*width])

@@ -153,7 +153,7 @@ func TestAveragingKeepsColours(t *testing.T) {
 	for i := 0; i < len(img.Pix); i += 8 {
 		copy(img.Pix[i:], []byte{255, 255, 255, 255})
 	}
-	small := shrink(img, 2)
+	small := shrink(t.Context(), img, 2)
 	require.Equal(t, image.Rect(0, 0, 2, 2), small.Bounds())
 	for i := 0; i < len(small.Pix); i += 4 {
 		require.Equal(t, []byte{255, 255, 255, 128}, small.Pix[i:i+4])
@@ -165,7 +165,7 @@ func TestAveragingKeepsColours(t *testing.T) {
 			crop.Set(x, y, uniform.C)
 		}
 	}
-	scaled := shrink(crop, maxImageSide)
+	scaled := shrink(t.Context(), crop, maxImageSide)
 	for i := 0; i < len(scaled.Pix); i += 4 {
 		require.Equal(t, []byte{10, 200, 30, 255}, scaled.Pix[i:i+4], "pixel %d", i/4)
 	}
@@ -274,6 +274,14 @@ func TestCancelledWhileWaiting(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	_, err := loadImage(ctx, bytes.NewReader(nil), 0, "png")
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+func TestCancelledWhileDecoding(t *testing.T) {
+	data := encodeImage(t, "png", noise(1000, 1000))
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err := prepareImage(ctx, data, "png")
 	require.ErrorIs(t, err, context.Canceled)
 }
 

@@ -13,8 +13,13 @@ import (
 	"strings"
 )
 
-// maxOutline is the longest text that is searched for symbols.
-const maxOutline = 32 << 20
+const (
+	// maxOutline is the longest text that is searched for symbols, and
+	// maxGoParse the longest that is parsed: a syntax tree takes some twenty
+	// times the memory of its text.
+	maxOutline = 8 << 20
+	maxGoParse = 2 << 20
+)
 
 // symbol is a named part of a file: a declaration or a heading.
 type symbol struct {
@@ -39,7 +44,7 @@ func outline(name string, text []byte) []symbol {
 	ext := filepath.Ext(base)
 	var symbols []symbol
 	switch {
-	case ext == ".go":
+	case ext == ".go" && len(text) <= maxGoParse:
 		symbols = goSymbols(text)
 	case headingMarks[ext] != "":
 		symbols = headingSymbols(text, headingMarks[ext])

@@ -23,6 +23,9 @@ type section struct {
 // with "#" marks or without, as "Type.Method" or its last part, without
 // regard to case, as a link's anchor, or by a part that only one has.
 func findSection(name string, text []byte, want string) (section, error) {
+	if len(text) > maxOutline {
+		return section{}, toolerr.New(toolerr.TooLarge, "%s has %d bytes, and sections are looked for in up to %d; use offset and limit", name, len(text), maxOutline)
+	}
 	symbols := outline(name, text)
 	asked := strings.TrimSpace(want)
 	level := len(asked) - len(strings.TrimLeft(asked, "#"))

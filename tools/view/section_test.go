@@ -56,6 +56,8 @@ func TestMissingSection(t *testing.T) {
 	_, err = findSection("a.md", []byte("no headings\n"), "x")
 	require.Equal(t, toolerr.NotFound, toolerr.CodeOf(err))
 	require.Contains(t, err.Error(), "no headings or symbols")
+	_, err = findSection("a.md", make([]byte, maxOutline+1), "x")
+	require.Equal(t, toolerr.TooLarge, toolerr.CodeOf(err))
 	_, err = findSection("a.md", []byte(guide), " ## ")
 	require.Equal(t, toolerr.InvalidParams, toolerr.CodeOf(err))
 }
