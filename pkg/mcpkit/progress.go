@@ -84,15 +84,15 @@ func (v *view) progress(done, total float64, message string) {
 
 // progressToken returns params._meta.progressToken, or nil.
 func progressToken(params json.RawMessage) json.RawMessage {
-	token := member(member(params, "_meta"), "progressToken")
+	token := memberOf(memberOf(params, "_meta"), "progressToken")
 	if _, err := jsonrpc.Key(token); err != nil {
 		return nil
 	}
 	return token
 }
 
-// member returns one member of an object, or nil.
-func member(object json.RawMessage, name string) json.RawMessage {
+// memberOf returns one member of an object, or nil.
+func memberOf(object json.RawMessage, name string) json.RawMessage {
 	if len(object) == 0 {
 		return nil
 	}

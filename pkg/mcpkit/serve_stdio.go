@@ -246,7 +246,7 @@ func isBlank(line []byte) bool {
 func (c *conn) notification(m jsonrpc.Message, line []byte) {
 	switch m.Method {
 	case string(mcp.MethodNotificationCancelled):
-		c.cancelRequest(member(m.Params, "requestId"))
+		c.cancelRequest(memberOf(m.Params, "requestId"))
 		return
 	case "notifications/initialized":
 		c.hs.mu.Lock()

@@ -157,7 +157,12 @@ func gather(members []Member) (Message, *Error) {
 		return m, invalid(id, `member "jsonrpc" must be "2.0"`)
 	}
 	if method != nil {
-		if method[0] != '"' || json.Unmarshal(method, &m.Method) != nil || m.Method == "" {
+		if method[0] == '"' {
+			if name, err := text(method, bytes.IndexByte(method, '\\') >= 0); err == nil {
+				m.Method = name
+			}
+		}
+		if m.Method == "" {
 			return m, invalid(id, `member "method" must be a string that is not empty`)
 		}
 	}

@@ -126,11 +126,9 @@ func eachMember(b []byte, pos, depth int, visit func(name string, start, end int
 			return 0, err
 		}
 		if visit != nil {
-			name := string(b[pos+1 : nameEnd-1])
-			if escaped {
-				if err := json.Unmarshal(b[pos:nameEnd], &name); err != nil {
-					return 0, syntax(pos, err.Error())
-				}
+			name, err := text(b[pos:nameEnd], escaped)
+			if err != nil {
+				return 0, syntax(pos, err.Error())
 			}
 			if err := visit(name, start, end); err != nil {
 				return 0, err
@@ -145,6 +143,35 @@ func eachMember(b []byte, pos, depth int, visit func(name string, start, end int
 		default:
 			return 0, syntax(pos, "expected , or }")
 		}
+	}
+}
+
+// text decodes a JSON string. The names that every message has cost no memory.
+func text(quoted []byte, escaped bool) (string, error) {
+	if escaped {
+		var s string
+		err := json.Unmarshal(quoted, &s)
+		return s, err
+	}
+	switch plain := quoted[1 : len(quoted)-1]; string(plain) {
+	case "jsonrpc":
+		return "jsonrpc", nil
+	case "id":
+		return "id", nil
+	case "method":
+		return "method", nil
+	case "params":
+		return "params", nil
+	case "result":
+		return "result", nil
+	case "name":
+		return "name", nil
+	case "arguments":
+		return "arguments", nil
+	case "_meta":
+		return "_meta", nil
+	default:
+		return string(plain), nil
 	}
 }
 

@@ -1,0 +1,105 @@
+package jsonrpc_test
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/stretchr/testify/require"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+)
+
+// readAll returns the lines, "!" standing for one that is too long.
+func readAll(t *testing.T, src io.Reader, max int) []string {
+	t.Helper()
+	r := jsonrpc.NewReader(src, max)
+	var lines []string
+	for {
+		line, err := r.ReadLine()
+		switch {
+		case errors.Is(err, io.EOF):
+			return lines
+		case errors.Is(err, jsonrpc.ErrTooLong):
+			lines = append(lines, "!")
+		default:
+			require.NoError(t, err)
+			lines = append(lines, string(line))
+		}
+	}
+}
+
+func TestReadLine(t *testing.T) {
+	long := strings.Repeat("0123456789", 500_000) // 5 MB
+	for name, c := range map[string]struct {
+		in   string
+		max  int
+		want []string
+	}{
+		"empty":             {"", 0, nil},
+		"no final newline":  {"a\nb", 0, []string{"a", "b"}},
+		"endings":           {"a\r\nb\n\r\nc\r", 0, []string{"a", "b", "", "c"}},
+		"byte order mark":   {"\xef\xbb\xbfa\n\xef\xbb\xbfb", 0, []string{"a", "\xef\xbb\xbfb"}},
+		"long":              {"a\n" + long + "\nb\n", 0, []string{"a", long, "b"}},
+		"long and the last": {long, 0, []string{long}},
+		"too long":          {"a\n" + long + "\nb\n", 1000, []string{"a", "!", "b"}},
+		"too long, last":    {"a\n" + long, 1000, []string{"a", "!"}},
+		"just fits":         {strings.Repeat("x", 1000) + "\ny", 1000, []string{strings.Repeat("x", 1000), "y"}},
+		"just not":          {strings.Repeat("x", 1001) + "\ny", 1000, []string{"!", "y"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, c.want, readAll(t, strings.NewReader(c.in), c.max))
+			require.Equal(t, c.want, readAll(t, iotest.DataErrReader(strings.NewReader(c.in)), c.max))
+			if len(c.in) < 5000 {
+				require.Equal(t, c.want, readAll(t, iotest.OneByteReader(strings.NewReader(c.in)), c.max))
+			}
+		})
+	}
+}
+
+// A line handed out must not change when the next one is read.
+func TestLinesAreTheCallers(t *testing.T) {
+	r := jsonrpc.NewReader(strings.NewReader("first\nsecond\nthird"), 0)
+	first, err := r.ReadLine()
+	require.NoError(t, err)
+	_, err = r.ReadLine()
+	require.NoError(t, err)
+	require.Equal(t, "first", string(first))
+	require.Equal(t, "first!", string(append(first, '!')))
+	third, err := r.ReadLine()
+	require.NoError(t, err)
+	require.Equal(t, "third", string(third))
+}
+
+func TestReadError(t *testing.T) {
+	r := jsonrpc.NewReader(iotest.ErrReader(errors.New("unplugged")), 0)
+	_, err := r.ReadLine()
+	require.EqualError(t, err, "unplugged")
+	r = jsonrpc.NewReader(iotest.TimeoutReader(strings.NewReader("a\nb\nc")), 0)
+	line, err := r.ReadLine()
+	require.NoError(t, err)
+	require.Equal(t, "a", string(line))
+}
+
+func FuzzReadLine(f *testing.F) {
+	f.Add("a\nb\r\n\nc", 3)
+	f.Fuzz(func(t *testing.T, in string, max int) {
+		max = 1 + max&63
+		var want []string
+		text := in
+		for len(text) > 0 {
+			line, rest, _ := strings.Cut(text, "\n")
+			text = rest
+			if len(line) > max {
+				want = append(want, "!")
+				continue
+			}
+			if len(want) == 0 {
+				line = strings.TrimPrefix(line, "\xef\xbb\xbf")
+			}
+			want = append(want, strings.TrimSuffix(line, "\r"))
+		}
+		require.Equal(t, want, readAll(t, iotest.HalfReader(strings.NewReader(in)), max))
+	})
+}
