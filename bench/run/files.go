@@ -7,9 +7,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
+	"strings"
 )
 
 // toolCommand is a tool started for a benchmark.
@@ -67,9 +68,13 @@ func (b *bench) measuredCall(tool, root, first, second string) (sample, error) {
 }
 
 func measureList(b *bench) ([]table, error) {
-	root := runtime.GOROOT()
+	out, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		return nil, err
+	}
+	root := strings.TrimSpace(string(out))
 	files := 0
-	err := filepath.WalkDir(root, func(_ string, d fs.DirEntry, err error) error {
+	err = filepath.WalkDir(root, func(_ string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {
 			files++
 		}
