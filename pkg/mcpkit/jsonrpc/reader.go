@@ -15,6 +15,23 @@ const MaxLine = 64 << 20
 // line has been skipped; reading can go on.
 var ErrTooLong = errors.New("line too long")
 
+// A TooLongError is that error with how the line began, which usually tells
+// whose answer it was.
+type TooLongError struct {
+	Max  int    // the bound in bytes
+	Head []byte // the first bytes of the line, at most 256
+}
+
+// Error says how much was allowed.
+func (e *TooLongError) Error() string {
+	return fmt.Sprintf("%v: more than %d bytes", ErrTooLong, e.Max)
+}
+
+// Unwrap returns ErrTooLong.
+func (e *TooLongError) Unwrap() error { return ErrTooLong }
+
+const headSize = 256
+
 const readSize = 32 << 10
 
 // A Reader reads lines of any length up to a bound.
@@ -53,7 +70,7 @@ func (r *Reader) ReadLine() ([]byte, error) {
 }
 
 func (r *Reader) next() ([]byte, error) {
-	var long []byte // what a line has beyond one buffer
+	var long []byte // what a line has beyond one buffer; of one that is skipped, its head
 	skipping := false
 	for {
 		if i := bytes.IndexByte(r.buf[r.start:r.end], '\n'); i >= 0 {
@@ -62,8 +79,8 @@ func (r *Reader) next() ([]byte, error) {
 			return r.finish(long, part, skipping)
 		}
 		part := r.buf[r.start:r.end]
-		if len(long)+len(part) > r.max {
-			skipping, long = true, nil
+		if !skipping && len(long)+len(part) > r.max {
+			skipping, long = true, head(long, part)
 		}
 		if !skipping {
 			long = append(long, part...)
@@ -82,12 +99,18 @@ func (r *Reader) next() ([]byte, error) {
 func (r *Reader) finish(long, part []byte, skipping bool) ([]byte, error) {
 	if skipping || len(long)+len(part) > r.max {
 		r.begun = true
-		return nil, fmt.Errorf("%w: more than %d bytes", ErrTooLong, r.max)
+		return nil, &TooLongError{Max: r.max, Head: head(long, part)}
 	}
 	if long == nil {
 		return bytes.Clone(part), nil
 	}
 	return append(long, part...), nil
+}
+
+// head returns how a line begins, in memory of its own.
+func head(long, part []byte) []byte {
+	h := append([]byte(nil), long[:min(len(long), headSize)]...)
+	return append(h, part[:min(len(part), headSize-len(h))]...)
 }
 
 // fill reads once into the empty buffer, a larger one when a long line is

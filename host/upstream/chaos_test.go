@@ -1,0 +1,238 @@
+package upstream_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/toolroom-mcp/toolroom/host/fixture"
+	"github.com/toolroom-mcp/toolroom/host/upstream"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+func TestACrashFailsTheCallsUnderWayAndTheNextStartsAgain(t *testing.T) {
+	s := start(t, nil)
+	mustDo(t, s, "echo", `{}`)
+	var wg sync.WaitGroup
+	errs := make([]error, 5)
+	for i := range errs {
+		wg.Go(func() { _, errs[i] = do(t.Context(), s, "hang", `{}`) })
+	}
+	require.Eventually(t, func() bool { // until they are under way
+		raw, err := do(t.Context(), s, "echo", `{}`)
+		return err == nil && raw != ""
+	}, 5*time.Second, time.Millisecond)
+	_, err := do(t.Context(), s, "crash", `{}`)
+	wg.Wait()
+	for _, err := range append(errs, err) {
+		require.Equal(t, toolerr.ServerOffline, toolerr.CodeOf(err))
+		require.ErrorContains(t, err, "exit status 3")
+		require.ErrorContains(t, err, "segmentation fault, as asked")
+	}
+	mustDo(t, s, "echo", `{}`)
+	st := s.Status()
+	require.Equal(t, 1, st.Restarts)
+	require.Equal(t, "ready", st.State)
+	require.Equal(t, "run", st.Last.Stage)
+}
+
+func TestAServerThatDiesWhileIdleIsStartedAgain(t *testing.T) {
+	s := start(t, nil)
+	mustDo(t, s, "echo", `{}`)
+	for range 3 {
+		pid := s.Status().PID
+		p, err := os.FindProcess(pid)
+		require.NoError(t, err)
+		require.NoError(t, p.Kill())
+		require.Eventually(t, func() bool { return s.Status().State == "offline" }, 5*time.Second, time.Millisecond)
+		mustDo(t, s, "echo", `{}`)
+		require.NotEqual(t, pid, s.Status().PID)
+	}
+}
+
+func TestAServerThatDoesNotStartIsReportedAndTriedLessAndLess(t *testing.T) {
+	pids := filepath.Join(t.TempDir(), "pids")
+	s := start(t, nil, "-start", "crash", "-pid", pids)
+	for range 200 {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		_, err := do(ctx, s, "echo", `{}`)
+		cancel()
+		require.Error(t, err)
+	}
+	_, err := do(t.Context(), s, "echo", `{}`)
+	require.Equal(t, toolerr.ServerOffline, toolerr.CodeOf(err))
+	require.ErrorContains(t, err, "cannot find my configuration")
+	require.Equal(t, "offline", s.Status().State)
+	text, err := os.ReadFile(pids)
+	require.NoError(t, err)
+	require.Less(t, strings.Count(string(text), "\n"), 20, "with a growing pause, not once a call")
+}
+
+func TestAProgramThatIsNotThere(t *testing.T) {
+	s := start(t, func(c *upstream.Config) { c.Command = []string{filepath.Join(t.TempDir(), "no")} })
+	_, err := s.Tools(t.Context())
+	require.Equal(t, toolerr.ServerOffline, toolerr.CodeOf(err))
+	require.ErrorContains(t, err, "cannot start")
+}
+
+func TestAServerThatHangsAtStartIsGivenUp(t *testing.T) {
+	s := start(t, func(c *upstream.Config) { c.StartTimeout = 200 * time.Millisecond }, "-start", "hang")
+	_, err := s.Tools(t.Context())
+	require.Equal(t, toolerr.ServerOffline, toolerr.CodeOf(err))
+	require.ErrorContains(t, err, "did not answer the handshake within 200ms")
+}
+
+func TestNoiseIsCountedAndFloodsAreBounded(t *testing.T) {
+	s := start(t, nil, "-start", "noise")
+	mustDo(t, s, "noise", `{"n":1000}`)
+	require.EqualValues(t, 1004, s.Status().Noise)
+	mustDo(t, s, "flood", `{"n":5000000}`)
+	require.Eventually(t, func() bool { return len(s.Status().Stderr) > 60_000 }, 5*time.Second, time.Millisecond)
+	require.LessOrEqual(t, len(s.Status().Stderr), 64<<10)
+	mustDo(t, s, "echo", `{}`)
+}
+
+func TestAServerThatStopsReadingIsGivenUp(t *testing.T) {
+	s := start(t, func(c *upstream.Config) { c.WriteTimeout = 300 * time.Millisecond })
+	mustDo(t, s, "stop_reading", `{}`)
+	big := `{"text":"` + strings.Repeat("z", 1<<20) + `"}`
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			_, err := do(t.Context(), s, "echo", big)
+			require.Equal(t, toolerr.ServerOffline, toolerr.CodeOf(err))
+			require.ErrorContains(t, err, "has not read its input for 300ms")
+		})
+	}
+	// A caller with less patience is not held up by the pipe.
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+	defer cancel()
+	_, err := do(ctx, s, "echo", big)
+	require.Error(t, err)
+	wg.Wait()
+	mustDo(t, s, "echo", `{}`)
+}
+
+func TestAServerThatClosesItsOutput(t *testing.T) {
+	s := start(t, nil)
+	_, err := do(t.Context(), s, "close_stdout", `{}`)
+	require.Equal(t, toolerr.ServerOffline, toolerr.CodeOf(err))
+	mustDo(t, s, "echo", `{}`)
+}
+
+func TestAHugeLineFailsItsCallAndNothingElse(t *testing.T) {
+	s := start(t, func(c *upstream.Config) { c.MaxLine = 1 << 20 })
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		_, err := do(t.Context(), s, "sleep", `{"n":300}`)
+		require.NoError(t, err)
+	})
+	_, err := do(t.Context(), s, "huge", `{"n":5000000}`)
+	require.Equal(t, toolerr.TooLarge, toolerr.CodeOf(err))
+	mustDo(t, s, "echo", `{}`)
+	wg.Wait()
+	require.Zero(t, s.Status().Restarts)
+}
+
+// alive reports whether a process of that id runs (not as a zombie).
+func alive(pid int) bool {
+	if runtime.GOOS == "linux" {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil {
+			return false
+		}
+		after := string(stat[strings.LastIndexByte(string(stat), ')')+1:])
+		return !strings.HasPrefix(after, " Z")
+	}
+	return processAnswers(pid)
+}
+
+func pidIn(t *testing.T, file string) int {
+	t.Helper()
+	var pid int
+	require.Eventually(t, func() bool {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return false
+		}
+		pid, err = strconv.Atoi(strings.TrimSpace(string(text)))
+		return err == nil
+	}, 10*time.Second, 5*time.Millisecond)
+	return pid
+}
+
+func requireGone(t *testing.T, pid int, what string) {
+	t.Helper()
+	require.Eventually(t, func() bool { return !alive(pid) }, 10*time.Second, 5*time.Millisecond, what)
+}
+
+func TestCloseEndsChildAndGrandchild(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "grandchild")
+	s := start(t, nil, "-start", "deaf") // ignores the end of its input, and SIGTERM
+	mustDo(t, s, "fork", `{"text":`+strconv.Quote(file)+`}`)
+	child, grandchild := s.Status().PID, pidIn(t, file)
+	require.True(t, alive(child) && alive(grandchild))
+	s.Close()
+	requireGone(t, child, "child")
+	requireGone(t, grandchild, "grandchild")
+	_, err := do(t.Context(), s, "echo", `{}`)
+	require.Equal(t, toolerr.ServerOffline, toolerr.CodeOf(err))
+}
+
+func TestACrashTakesItsGrandchildrenAlong(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "grandchild")
+	s := start(t, nil)
+	mustDo(t, s, "fork", `{"text":`+strconv.Quote(file)+`}`)
+	grandchild := pidIn(t, file) // it holds the server's stdout open
+	_, err := do(t.Context(), s, "crash", `{}`)
+	require.Equal(t, toolerr.ServerOffline, toolerr.CodeOf(err))
+	requireGone(t, grandchild, "grandchild")
+}
+
+// hostForKilling is a host in a process of its own: it starts the fixture,
+// has it fork, and waits to be killed.
+func hostForKilling(args []string) int {
+	self, err := os.Executable()
+	if err != nil {
+		return 1
+	}
+	spawner := upstream.NewSpawner([]string{self, "guard"})
+	s, err := upstream.New(upstream.Config{
+		Name: "fix", Env: os.Environ(),
+		Command: []string{self, fixture.Arg, "-start", "deaf", "-pid", args[0]},
+	}, spawner)
+	if err != nil {
+		return 1
+	}
+	if _, err := do(context.Background(), s, "fork", `{"text":`+strconv.Quote(args[1])+`}`); err != nil {
+		return 1
+	}
+	select {}
+}
+
+func TestKillingTheHostLeavesNobody(t *testing.T) {
+	self, err := os.Executable()
+	require.NoError(t, err)
+	for range 3 {
+		dir := t.TempDir()
+		childFile, grandchildFile := filepath.Join(dir, "child"), filepath.Join(dir, "grandchild")
+		host := exec.Command(self, "host", childFile, grandchildFile)
+		host.Stderr = os.Stderr
+		require.NoError(t, host.Start())
+		child, grandchild := pidIn(t, childFile), pidIn(t, grandchildFile)
+		require.True(t, alive(child) && alive(grandchild))
+		require.NoError(t, host.Process.Kill())
+		require.Error(t, host.Wait())
+		requireGone(t, child, "child")
+		requireGone(t, grandchild, "grandchild")
+	}
+}

@@ -1,0 +1,153 @@
+package upstream
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+)
+
+// A process is one run of a server's program, in a process group of its own.
+type process struct {
+	cmd    *exec.Cmd
+	group  group
+	stdin  *os.File // we write
+	stdout *os.File // we read
+	stderr *tail
+
+	errEnd  *os.File // we read stderr from it
+	errDone chan struct{}
+	exited  chan struct{} // closed when the program has been waited for
+	state   error         // of Wait; set before exited is closed
+	closing sync.Once
+}
+
+// newProcess prepares a command with pipes of our own: exec's would be closed
+// by Wait while output is still in them.
+func newProcess(cfg Config) (*process, []*os.File, error) {
+	cmd := exec.Command(cfg.Command[0], cfg.Command[1:]...)
+	cmd.Env, cmd.Dir = cfg.Env, cfg.Dir
+	cmd.SysProcAttr = groupAttributes()
+	p := &process{cmd: cmd, stderr: &tail{}, exited: make(chan struct{}), errDone: make(chan struct{})}
+	var theirs, ours []*os.File
+	closeAll := func() {
+		for _, f := range append(theirs, ours...) {
+			f.Close() //nolint:errcheck // nothing was written
+		}
+	}
+	for range 3 {
+		r, w, err := os.Pipe()
+		if err != nil {
+			closeAll()
+			return nil, nil, err
+		}
+		if len(theirs) == 0 { // stdin: they read
+			theirs, ours = append(theirs, r), append(ours, w)
+		} else {
+			theirs, ours = append(theirs, w), append(ours, r)
+		}
+	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs[0], theirs[1], theirs[2]
+	p.stdin, p.stdout, p.errEnd = ours[0], ours[1], ours[2]
+	return p, theirs, nil
+}
+
+// started begins to watch a command that runs.
+func (p *process) started() {
+	go func() {
+		defer close(p.errDone)
+		p.stderr.readFrom(p.errEnd)
+	}()
+	go func() {
+		p.state = p.cmd.Wait()
+		close(p.exited)
+	}()
+}
+
+func (p *process) pid() int { return p.cmd.Process.Pid }
+
+// stop ends the program as the specification says: its input is closed, then
+// it is asked, then it is killed; and with it all that is left of its group.
+func (p *process) stop(closeGrace, termGrace time.Duration) {
+	p.closeInput()
+	if !p.waitFor(closeGrace) {
+		p.group.terminate()
+		p.waitFor(termGrace)
+	}
+	p.group.kill()
+	<-p.exited
+}
+
+func (p *process) waitFor(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-p.exited:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+func (p *process) closeInput() {
+	p.closing.Do(func() { p.stdin.Close() }) //nolint:errcheck // the program is being stopped
+}
+
+// closeOutput ends the readers of the program's output.
+func (p *process) closeOutput() {
+	p.stdout.Close() //nolint:errcheck // only read from
+	select {
+	case <-p.errDone:
+	case <-time.After(100 * time.Millisecond): // held by somebody who left the group
+	}
+	p.errEnd.Close() //nolint:errcheck // only read from
+	<-p.errDone
+}
+
+// exitText says how the program ended, to follow "the server".
+func (p *process) exitText() string {
+	select {
+	case <-p.exited:
+	default:
+		return "closed its output"
+	}
+	if p.state == nil {
+		return "exited"
+	}
+	return fmt.Sprintf("ended (%v)", p.state)
+}
+
+// tail keeps the end of what a server writes to its standard error.
+type tail struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+// maxTail is how much of it is kept.
+const maxTail = 64 << 10
+
+func (t *tail) readFrom(f *os.File) {
+	buf := make([]byte, 4<<10)
+	for {
+		n, err := f.Read(buf)
+		if n > 0 {
+			t.mu.Lock()
+			t.text = append(t.text, buf[:n]...)
+			if over := len(t.text) - maxTail; over > maxTail {
+				t.text = append(t.text[:0], t.text[over:]...)
+			}
+			t.mu.Unlock()
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// String returns what is kept, at most maxTail bytes.
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(t.text[max(0, len(t.text)-maxTail):])
+}

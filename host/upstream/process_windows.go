@@ -1,0 +1,72 @@
+package upstream
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/windows"
+)
+
+// group is a job object: closing its last handle, which the end of the host
+// does too, ends every process in it.
+type group struct{ job windows.Handle }
+
+func groupAttributes() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP}
+}
+
+func newGroup(p *os.Process) (group, error) {
+	job, err := windows.CreateJobObject(nil, nil)
+	if err != nil {
+		return group{}, fmt.Errorf("cannot make a job object: %w", err)
+	}
+	limits := windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION{
+		BasicLimitInformation: windows.JOBOBJECT_BASIC_LIMIT_INFORMATION{
+			LimitFlags: windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE,
+		},
+	}
+	_, err = windows.SetInformationJobObject(job, windows.JobObjectExtendedLimitInformation,
+		uintptr(unsafe.Pointer(&limits)), uint32(unsafe.Sizeof(limits)))
+	if err == nil {
+		err = assign(job, p.Pid)
+	}
+	if err != nil {
+		windows.CloseHandle(job) //nolint:errcheck // it was not used
+		return group{}, fmt.Errorf("cannot put the process into a job object: %w", err)
+	}
+	return group{job}, nil
+}
+
+func assign(job windows.Handle, pid int) error {
+	process, err := windows.OpenProcess(windows.PROCESS_SET_QUOTA|windows.PROCESS_TERMINATE, false, uint32(pid))
+	if err != nil {
+		return err
+	}
+	defer windows.CloseHandle(process) //nolint:errcheck // only used for the assignment
+	return windows.AssignProcessToJobObject(job, process)
+}
+
+// terminate does what kill does: a console program has no other end that can
+// be asked for from outside.
+func (g group) terminate() { g.kill() }
+
+func (g group) kill() {
+	if g.job != 0 {
+		windows.TerminateJobObject(g.job, 1) //nolint:errcheck // it fails when nobody is left
+	}
+}
+
+func (g group) release() {
+	if g.job != 0 {
+		windows.CloseHandle(g.job) //nolint:errcheck // the processes are gone
+	}
+}
+
+// killGroup has nothing to do: the job objects end with the host.
+func killGroup(int) {}
+
+func detached() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP}
+}

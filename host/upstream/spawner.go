@@ -1,0 +1,123 @@
+package upstream
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"sync"
+)
+
+// A Spawner starts the servers' processes of one host, so that none outlives
+// it. Its thread lives as long as the host does, because Linux kills a child
+// (Pdeathsig) when the thread that started it ends, not the process. Children
+// of the children are killed by a guard: a small process that waits for the
+// host's end. It runs once a server is started that does not promise to end
+// its own children.
+type Spawner struct {
+	guardCommand []string // nil: no guard
+
+	mu       sync.Mutex
+	work     chan func()
+	finished chan struct{}
+	guard    *guard
+	closed   bool
+}
+
+// NewSpawner returns a Spawner. guardCommand is the program and arguments
+// that call RunGuard on standard input; nil for none.
+func NewSpawner(guardCommand []string) *Spawner {
+	return &Spawner{guardCommand: guardCommand}
+}
+
+// start runs a server's program.
+func (s *Spawner) start(cfg Config) (*process, error) {
+	p, theirs, err := newProcess(cfg)
+	if err != nil {
+		return nil, err
+	}
+	err = s.onThread(p.cmd.Start)
+	for _, f := range theirs {
+		f.Close() //nolint:errcheck // the child has its own
+	}
+	if err == nil {
+		if p.group, err = newGroup(p.cmd.Process); err != nil {
+			p.cmd.Process.Kill() //nolint:errcheck // reported is why
+			p.cmd.Wait()         //nolint:errcheck // it was killed
+		}
+	}
+	if err != nil {
+		for _, f := range []*os.File{p.stdin, p.stdout, p.errEnd} {
+			f.Close() //nolint:errcheck // nothing was written
+		}
+		return nil, err
+	}
+	if !cfg.KillsOwnTree {
+		s.watchOver(p.pid())
+	}
+	p.started()
+	return p, nil
+}
+
+// ended is told when a process and its group are gone.
+func (s *Spawner) ended(p *process) {
+	p.group.release()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.guard != nil {
+		s.guard.tell('-', p.pid())
+	}
+}
+
+// onThread runs f on the thread that starts all children.
+func (s *Spawner) onThread(f func() error) error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return fmt.Errorf("the host is shutting down")
+	}
+	if s.work == nil {
+		s.work, s.finished = make(chan func()), make(chan struct{})
+		go func() {
+			// Never unlocked: a thread that ends with its goroutine is not
+			// used again, and none but this goroutine ends it.
+			runtime.LockOSThread()
+			defer close(s.finished)
+			for f := range s.work {
+				f()
+			}
+		}()
+	}
+	done := make(chan error, 1)
+	s.work <- func() { done <- f() }
+	s.mu.Unlock()
+	return <-done
+}
+
+// watchOver tells the guard of a group, starting the guard at first.
+func (s *Spawner) watchOver(pid int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.guardCommand) == 0 {
+		return
+	}
+	if s.guard == nil {
+		s.guard = startGuard(s.guardCommand)
+	}
+	s.guard.tell('+', pid)
+}
+
+// Close ends the guard and the thread. All servers have been closed before.
+func (s *Spawner) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	if s.work != nil {
+		close(s.work)
+		<-s.finished
+		s.work = nil
+	}
+	if s.guard != nil {
+		s.guard.close()
+		s.guard = nil
+	}
+}

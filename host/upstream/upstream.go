@@ -1,0 +1,227 @@
+// Package upstream is one MCP server behind the host: it starts the server's
+// process when it is first needed, shakes hands in whichever era the server
+// speaks, lists its tools, carries calls, notices its death and starts it
+// again, and ends it with its whole process group.
+//
+// The stdio wire is spliced: of a message only the top-level members are
+// looked at, a request gets an id of this connection's, and everything else
+// stays the bytes it was. Nothing a server does (crash, hang, flood, stop
+// reading, write noise) reaches beyond the calls it was given.
+//
+// Sources: the MCP specification, "Lifecycle" and "Transports: stdio" (how to
+// shut down: close stdin, SIGTERM, SIGKILL), versions 2025-11-25 and
+// 2026-07-28.
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/call"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// Era says which opening a server is given.
+type Era string
+
+// The eras. With Auto the modern one is tried first, for ProbeTimeout.
+const (
+	Auto   Era = "auto"
+	Legacy Era = "legacy"
+	Modern Era = "modern"
+)
+
+// Config is one server. Zero durations and sizes mean the defaults.
+type Config struct {
+	Name    string
+	Command []string // the program, absolute, and its arguments; no shell
+	Env     []string // the whole environment, NAME=value
+	Dir     string   // working directory; "": the host's
+	Era     Era      // "": Auto
+	Version string   // of the host, told to the server
+
+	// KillsOwnTree says that the server ends its own children when its input
+	// ends, so that no guard has to.
+	KillsOwnTree bool
+
+	// Roots answers the server's roots/list with file URIs; nil: the host
+	// declares no roots.
+	Roots func() []string
+
+	StartTimeout time.Duration // from start to the end of the handshake and listing; 10 s
+	ProbeTimeout time.Duration // for the modern opening with Auto; 1 s
+	WriteTimeout time.Duration // how long a server may leave its input unread; 10 s
+	CloseGrace   time.Duration // from closing stdin to SIGTERM; 2 s
+	TermGrace    time.Duration // from SIGTERM to SIGKILL; 3 s
+	MaxLine      int           // of one message in bytes; 64 MiB
+}
+
+// Validate names the field that is wrong.
+func (c Config) Validate() error {
+	switch {
+	case c.Name == "":
+		return errors.New("server: name is empty")
+	case len(c.Command) == 0 || c.Command[0] == "":
+		return fmt.Errorf("server %s: command is empty", c.Name)
+	case !filepath.IsAbs(c.Command[0]):
+		return fmt.Errorf("server %s: command %q is not an absolute path", c.Name, c.Command[0])
+	case c.Era != "" && c.Era != Auto && c.Era != Legacy && c.Era != Modern:
+		return fmt.Errorf("server %s: era %q is not one of auto, legacy, modern", c.Name, c.Era)
+	}
+	return nil
+}
+
+func (c Config) withDefaults() Config {
+	set := func(d *time.Duration, to time.Duration) {
+		if *d <= 0 {
+			*d = to
+		}
+	}
+	set(&c.StartTimeout, 10*time.Second)
+	set(&c.ProbeTimeout, time.Second)
+	set(&c.WriteTimeout, 10*time.Second)
+	set(&c.CloseGrace, 2*time.Second)
+	set(&c.TermGrace, 3*time.Second)
+	if c.Era == "" {
+		c.Era = Auto
+	}
+	if c.MaxLine <= 0 {
+		c.MaxLine = jsonrpc.MaxLine
+	}
+	return c
+}
+
+// A Server is one upstream. It is safe for concurrent use. Close it before
+// the Spawner.
+type Server struct {
+	cfg     Config
+	spawner *Spawner
+
+	life context.Context // ends with Close
+	end  context.CancelFunc
+	work sync.WaitGroup // what the server's own goroutines do
+
+	mu       sync.Mutex
+	closed   bool
+	conn     *conn     // the present connection; may be dead
+	starting *starting // nil unless a start is under way
+	era      Era       // as found out by the first handshake
+	fails    int       // failed starts, and deaths soon after a start, in a row
+	starts   int
+	notUntil time.Time // no start before this
+	last     *Failure
+	onChange func() // called after the tools may have changed
+}
+
+// New returns a server that has not been started.
+func New(cfg Config, spawner *Spawner) (*Server, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	s := &Server{cfg: cfg.withDefaults(), spawner: spawner}
+	s.life, s.end = context.WithCancel(context.Background())
+	return s, nil
+}
+
+// Name returns the configured name.
+func (s *Server) Name() string { return s.cfg.Name }
+
+// OnChange sets what is called, in a goroutine of the server's, when its list
+// of tools may have changed. Call it before first use.
+func (s *Server) OnChange(f func()) { s.onChange = f }
+
+// Tools returns the server's definitions as it sent them, starting it if need
+// be.
+func (s *Server) Tools(ctx context.Context) ([]json.RawMessage, error) {
+	c, err := s.ready(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.listed(), nil
+}
+
+// Handle carries out a call of one of the server's tools, starting the server
+// if need be. A server that dies during a call fails that call with
+// SERVER_OFFLINE; it is not sent again.
+func (s *Server) Handle(ctx context.Context, req *call.Request) (*call.Result, error) {
+	for attempt := 0; ; attempt++ {
+		c, err := s.ready(ctx)
+		if err != nil {
+			return nil, s.failed(ctx, req, call.PhaseConnect, err)
+		}
+		result, err := c.call(ctx, req)
+		if errors.Is(err, errNotSent) && attempt < 2 {
+			select { // it had died before: nothing was lost
+			case <-c.dead:
+				continue
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+		if err != nil {
+			return nil, s.failed(ctx, req, call.PhaseExecute, err)
+		}
+		s.worked(c)
+		return &call.Result{Raw: result}, nil
+	}
+}
+
+// failed wraps what keeps a call from being carried out, but for what the
+// server itself answered and the end of the caller's context.
+func (s *Server) failed(ctx context.Context, req *call.Request, phase string, err error) error {
+	var answered *call.MCPError
+	if errors.As(err, &answered) || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return err
+	}
+	return &call.ExecutionError{
+		Tool: req.Tool.Name, Phase: phase, Cause: err,
+		Message: fmt.Sprintf("%s could not be carried out by server %s", req.Tool.Name, s.cfg.Name),
+	}
+}
+
+// Ping asks the server for a sign of life and returns how long it took.
+func (s *Server) Ping(ctx context.Context) (time.Duration, error) {
+	c, err := s.ready(ctx)
+	if err != nil {
+		return 0, err
+	}
+	begin := time.Now()
+	if c.era == Modern { // which has no ping
+		_, err = c.ask(ctx, "server/discover", nil)
+	} else {
+		_, err = c.ask(ctx, "ping", nil)
+	}
+	return time.Since(begin), err
+}
+
+// RootsChanged tells a running server that Roots answers something else.
+func (s *Server) RootsChanged() {
+	s.mu.Lock()
+	c := s.conn
+	s.mu.Unlock()
+	if c != nil && c.era == Legacy && s.cfg.Roots != nil {
+		c.send(append(jsonrpc.AppendNotification(nil, "notifications/roots/list_changed", nil), '\n'))
+	}
+}
+
+// Close ends the server's process and waits until it and its group are gone.
+func (s *Server) Close() {
+	s.mu.Lock()
+	s.closed = true
+	c := s.conn
+	s.mu.Unlock()
+	s.end()
+	if c != nil {
+		c.fail(errClosed)
+		<-c.gone
+	}
+	s.work.Wait()
+}
+
+var errClosed = toolerr.New(toolerr.ServerOffline, "the host is shutting down")

@@ -1,0 +1,327 @@
+package upstream_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/toolroom-mcp/toolroom/host/call"
+	"github.com/toolroom-mcp/toolroom/host/fixture"
+	"github.com/toolroom-mcp/toolroom/host/upstream"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case fixture.Arg:
+			os.Exit(fixture.Main(os.Args[2:]))
+		case "guard":
+			upstream.RunGuard(os.Stdin)
+			os.Exit(0)
+		case "host":
+			os.Exit(hostForKilling(os.Args[2:]))
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// start returns a server that runs the fixture with args.
+func start(t *testing.T, change func(*upstream.Config), args ...string) *upstream.Server {
+	t.Helper()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	cfg := upstream.Config{
+		Name: "fix", Command: append([]string{self, fixture.Arg}, args...), Env: os.Environ(),
+		CloseGrace: 500 * time.Millisecond, TermGrace: 500 * time.Millisecond,
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	spawner := upstream.NewSpawner([]string{self, "guard"})
+	s, err := upstream.New(cfg, spawner)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		s.Close()
+		spawner.Close()
+	})
+	return s
+}
+
+func request(tool, params string) *call.Request {
+	return &call.Request{Tool: &call.Tool{Name: tool, Original: tool, Server: "fix"}, Params: json.RawMessage(params)}
+}
+
+// do calls a tool with arguments and returns the raw result.
+func do(ctx context.Context, s *upstream.Server, tool, arguments string) (string, error) {
+	res, err := s.Handle(ctx, request(tool, `{"name":"x","arguments":`+arguments+`}`))
+	if err != nil {
+		return "", err
+	}
+	return string(res.Raw), nil
+}
+
+func mustDo(t *testing.T, s *upstream.Server, tool, arguments string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	raw, err := do(ctx, s, tool, arguments)
+	require.NoError(t, err)
+	return raw
+}
+
+// textOf returns the text of the first content block.
+func textOf(t *testing.T, raw string) string {
+	t.Helper()
+	var r struct{ Content []struct{ Text string } }
+	require.NoError(t, json.Unmarshal([]byte(raw), &r))
+	require.NotEmpty(t, r.Content)
+	return r.Content[0].Text
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	for _, c := range []struct {
+		cfg  upstream.Config
+		want string
+	}{
+		{upstream.Config{}, "name is empty"},
+		{upstream.Config{Name: "a"}, "command is empty"},
+		{upstream.Config{Name: "a", Command: []string{"relative"}}, "not an absolute path"},
+		{upstream.Config{Name: "a", Command: []string{os.Args[0]}, Era: "old"}, "not one of auto, legacy, modern"},
+	} {
+		_, err := upstream.New(c.cfg, nil)
+		require.ErrorContains(t, err, c.want)
+	}
+}
+
+func TestBothErasListAndCall(t *testing.T) {
+	for _, c := range []struct {
+		serves string
+		asked  upstream.Era
+		found  upstream.Era
+		more   []string
+	}{
+		{"both", upstream.Auto, upstream.Modern, nil},
+		{"both", upstream.Legacy, upstream.Legacy, nil},
+		{"both", upstream.Modern, upstream.Modern, nil},
+		{"legacy", upstream.Auto, upstream.Legacy, nil},
+		{"legacy", upstream.Auto, upstream.Legacy, []string{"-ignore-unknown"}},
+		{"legacy", upstream.Auto, upstream.Legacy, []string{"-exit-unknown"}},
+		{"legacy", upstream.Legacy, upstream.Legacy, []string{"-start", "noise"}},
+		{"modern", upstream.Auto, upstream.Modern, []string{"-page", "5"}},
+		{"modern", upstream.Modern, upstream.Modern, []string{"-start", "slow"}},
+	} {
+		t.Run(fmt.Sprint(c.serves, c.asked, c.more), func(t *testing.T) {
+			t.Parallel()
+			s := start(t, func(cfg *upstream.Config) {
+				cfg.Era, cfg.ProbeTimeout = c.asked, 700*time.Millisecond
+			}, append([]string{"-era", c.serves}, c.more...)...)
+			tools, err := s.Tools(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, fixture.Definition("echo"), string(tools[0]), "definitions are forwarded as received")
+			require.Len(t, tools, 24)
+			require.Equal(t, `{"a":1}`, textOf(t, mustDo(t, s, "echo", `{"a":1}`)))
+			st := s.Status()
+			require.Equal(t, c.found, st.Era)
+			require.Equal(t, "ready", st.State)
+			require.Equal(t, "fixture 1", st.Server)
+			_, err = s.Ping(t.Context())
+			require.NoError(t, err)
+		})
+	}
+}
+
+func TestEraIsRememberedAcrossRestarts(t *testing.T) {
+	s := start(t, func(c *upstream.Config) { c.ProbeTimeout = 300 * time.Millisecond }, "-era", "legacy", "-ignore-unknown")
+	mustDo(t, s, "echo", `{}`)
+	_, err := do(t.Context(), s, "crash", `{}`)
+	require.Error(t, err)
+	begin := time.Now()
+	mustDo(t, s, "echo", `{}`)
+	require.Less(t, time.Since(begin), 300*time.Millisecond, "no second probe")
+}
+
+func TestParamsReachTheServer(t *testing.T) {
+	modern := `"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"x":1}`
+	for _, c := range []struct {
+		name, params string
+		era          upstream.Era
+		modern       bool
+		want         string
+	}{
+		{"no params", ``, upstream.Legacy, false, `{"name":"params","arguments":{}}`},
+		{"null arguments", `{"name":"a","arguments":null}`, upstream.Legacy, false, `{"name":"params","arguments":{}}`},
+		{"bytes are kept", `{"name":"a","arguments":{"f": 1.0, "s":"<\u0041>","big":12345678901234567890},"task":{"ttl":1}}`, upstream.Legacy, false,
+			`{"name":"params","task":{"ttl":1},"arguments":{"f": 1.0, "s":"<\u0041>","big":12345678901234567890}}`},
+		{"line breaks", "{\"name\":\"a\",\n\"arguments\":{\r\n\"a\": \"b\\n\"\n}}", upstream.Legacy, false, `{"name":"params","arguments":{"a": "b\n"}}`},
+		{"meta of the call is kept, of the era is not", `{"_meta":{"traceparent":"00-1","progressToken":"t",` + modern + `}}`, upstream.Legacy, true,
+			`{"name":"params","arguments":{},"_meta":{"traceparent":"00-1"}}`},
+		{"modern to modern", `{"_meta":{` + modern + `}}`, upstream.Modern, true, `{"name":"params","arguments":{},"_meta":{` + modern + `}}`},
+		{"legacy to modern", `{"_meta":{"a":1}}`, upstream.Modern, false,
+			`{"name":"params","arguments":{},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"toolroom","version":"0"},"io.modelcontextprotocol/clientCapabilities":{},"a":1}}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := start(t, func(cfg *upstream.Config) { cfg.Era = c.era })
+			req := request("params", c.params)
+			req.Caller.Modern = c.modern
+			res, err := s.Handle(t.Context(), req)
+			require.NoError(t, err)
+			require.Equal(t, c.want, textOf(t, string(res.Raw)))
+		})
+	}
+	s := start(t, nil)
+	_, err := s.Handle(t.Context(), request("params", `{"name":"a","name":"b"}`))
+	require.Equal(t, toolerr.InvalidParams, toolerr.CodeOf(err))
+}
+
+func TestResultsAreForwardedAsReceived(t *testing.T) {
+	s := start(t, nil)
+	for _, raw := range []string{
+		`{"content":[{"type":"resource_link","uri":"x:y","icons":[{"src":"a","odd":1}]},{"type":"hologram","data":"<&>","n":1.0}],"x":{"b":1,"a":2},"structuredContent":[1]}`,
+		`{"content":[],"_meta":{"k":12345678901234567890}}`,
+		`{}`,
+	} {
+		require.Equal(t, raw, mustDo(t, s, "raw", `{"raw":`+raw+`}`))
+	}
+	require.Equal(t, `{"content":[]}`, mustDo(t, s, "both_members", `{}`), "a null error beside a result is tolerated")
+	require.Equal(t, "caf\uFFFD", textOf(t, mustDo(t, s, "latin1", `{}`)))
+
+	_, err := do(t.Context(), s, "rpcerror", `{}`)
+	var answered *call.MCPError
+	require.ErrorAs(t, err, &answered)
+	require.Equal(t, `{"code":-32602,"message":"bad <args>","data":{"why":[1,2.0]},"odd":true}`, string(answered.Object))
+	require.Equal(t, "fix", answered.Server)
+
+	_, err = do(t.Context(), s, "malformed", `{}`)
+	require.Equal(t, toolerr.ProtocolError, toolerr.CodeOf(err))
+	mustDo(t, s, "echo", `{}`)
+}
+
+func TestProgressComesBeforeTheAnswerWithTheCallersToken(t *testing.T) {
+	for _, era := range []upstream.Era{upstream.Legacy, upstream.Modern} {
+		s := start(t, func(c *upstream.Config) { c.Era = era })
+		var got []string
+		req := request("progress", `{"arguments":{"n":500},"_meta":{"progressToken":"mine"}}`)
+		req.OnNotify = func(method string, params json.RawMessage) {
+			require.Equal(t, "notifications/progress", method)
+			got = append(got, string(params))
+		}
+		_, err := s.Handle(t.Context(), req)
+		require.NoError(t, err)
+		require.Len(t, got, 500)
+		for i, params := range got {
+			require.Equal(t, fmt.Sprintf(`{"progressToken":"mine","progress":%d,"total":500,"x-odd":1.0}`, i+1), params)
+		}
+		req = request("progress", `{"arguments":{"n":3}}`) // no token: none asked for
+		req.OnNotify = func(string, json.RawMessage) { t.Error("not asked for") }
+		_, err = s.Handle(t.Context(), req)
+		require.NoError(t, err)
+	}
+}
+
+func TestCancelReachesTheServer(t *testing.T) {
+	s := start(t, nil)
+	mustDo(t, s, "echo", `{}`)
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(20*time.Millisecond, cancel)
+	_, err := do(ctx, s, "sleep", `{"n":60000}`)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, toolerr.Cancelled, toolerr.CodeOf(err))
+	require.Eventually(t, func() bool { return textOf(t, mustDo(t, s, "cancelled", `{}`)) != "" }, 5*time.Second, 5*time.Millisecond)
+
+	ctx, cancel = context.WithTimeout(t.Context(), 30*time.Millisecond)
+	defer cancel()
+	_, err = do(ctx, s, "hang", `{}`)
+	require.Equal(t, toolerr.Timeout, toolerr.CodeOf(err))
+	mustDo(t, s, "echo", `{}`)
+	require.Zero(t, s.Status().Restarts)
+}
+
+func TestManyCallsAtOnce(t *testing.T) {
+	s := start(t, nil)
+	var wg sync.WaitGroup
+	for i := range 64 {
+		wg.Go(func() {
+			for j := range 30 {
+				want := fmt.Sprintf(`{"i":%d,"j":%d,"pad":"%s"}`, i, j, strings.Repeat("p", i*j))
+				raw, err := do(t.Context(), s, "echo", want)
+				if err != nil || textOf(t, raw) != want {
+					t.Errorf("call %d %d: %v", i, j, err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestLargeMessagesPass(t *testing.T) {
+	s := start(t, nil)
+	big := `{"text":"` + strings.Repeat("y", 3<<20) + `"}`
+	require.Equal(t, big, textOf(t, mustDo(t, s, "echo", big)))
+	require.Len(t, textOf(t, mustDo(t, s, "blob", `{"n":5000000}`)), 5000000)
+}
+
+func TestNoGoroutineIsLeft(t *testing.T) {
+	before := runtime.NumGoroutine()
+	t.Run("use", func(t *testing.T) {
+		s := start(t, nil)
+		for range 5 {
+			mustDo(t, s, "echo", `{}`)
+			_, err := do(t.Context(), s, "crash", `{}`)
+			require.Error(t, err)
+		}
+	})
+	if !eventually(func() bool { return runtime.NumGoroutine() <= before }) {
+		stacks := make([]byte, 1<<20)
+		t.Fatalf("%d goroutines before, now:\n%s", before, stacks[:runtime.Stack(stacks, true)])
+	}
+}
+
+// eventually polls, in this goroutine, so that none is counted.
+func eventually(done func() bool) bool {
+	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if done() {
+			return true
+		}
+	}
+	return done()
+}
+
+func TestRootsAreAnswered(t *testing.T) {
+	s := start(t, func(c *upstream.Config) {
+		c.Era = upstream.Legacy
+		c.Roots = func() []string { return []string{"file:///a%20b"} }
+	})
+	require.Equal(t, `{"roots":[{"uri":"file:///a%20b"}]}`, textOf(t, mustDo(t, s, "roots", `{}`)))
+	s = start(t, nil)
+	require.Contains(t, textOf(t, mustDo(t, s, "roots", `{}`)), "-32601")
+}
+
+func TestListChangedIsFollowed(t *testing.T) {
+	changed := make(chan struct{}, 10)
+	s := start(t, func(c *upstream.Config) { c.Era = upstream.Legacy })
+	s.OnChange(func() { changed <- struct{}{} })
+	mustDo(t, s, "add_tool", `{"text":"late"}`)
+	select {
+	case <-changed:
+	case <-time.After(10 * time.Second):
+		t.Fatal("not told")
+	}
+	tools, err := s.Tools(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, fixture.Definition("late"), string(tools[len(tools)-1]))
+}
+
+func TestEnvironmentIsTheConfiguredOne(t *testing.T) {
+	s := start(t, func(c *upstream.Config) { c.Env = []string{"ONLY=this"} })
+	require.Equal(t, "this", textOf(t, mustDo(t, s, "env", `{"text":"ONLY"}`)))
+	require.Empty(t, textOf(t, mustDo(t, s, "env", `{"text":"PATH"}`)))
+}

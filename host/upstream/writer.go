@@ -1,0 +1,168 @@
+package upstream
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// A writer writes lines to a server's standard input without ever holding a
+// caller up: whoever finds nobody writing writes for all; once the server
+// does not read, a goroutine takes over, and a watchdog gives the server up
+// when it has read nothing for the timeout.
+type writer struct {
+	file      *os.File
+	timeout   time.Duration
+	fail      func(error) // ends the connection
+	deadlines bool        // whether the file supports them
+
+	mu      sync.Mutex
+	queue   [][]byte
+	queued  int // bytes in queue
+	writing bool
+	closed  bool
+}
+
+const (
+	maxQueued  = 256 << 20            // bytes that wait for a server that is slow to read
+	eagerness  = 2 * time.Millisecond // how long a caller tries to write itself
+	eagerTurns = 8                    // how often it writes what others queued meanwhile
+	chunk      = 64 << 10             // what the watchdog looks at
+)
+
+func newWriter(file *os.File, timeout time.Duration, fail func(error)) *writer {
+	w := &writer{file: file, timeout: timeout, fail: fail}
+	w.deadlines = file.SetWriteDeadline(time.Time{}) == nil
+	return w
+}
+
+// send queues a line, ending in a newline, which it keeps. It returns an
+// error that wraps errNotSent when nothing of it will be written.
+func (w *writer) send(line []byte) error {
+	w.mu.Lock()
+	if w.closed {
+		w.mu.Unlock()
+		return fmt.Errorf("%w: the connection has ended", errNotSent)
+	}
+	if w.queued > maxQueued {
+		w.mu.Unlock()
+		return toolerr.New(toolerr.LimitReached, "the server is too slow to read what it is sent: %d bytes wait", maxQueued)
+	}
+	w.queue = append(w.queue, line)
+	w.queued += len(line)
+	if w.writing {
+		w.mu.Unlock()
+		return nil
+	}
+	w.writing = true
+	w.mu.Unlock()
+	if !w.deadlines {
+		go w.drain(nil)
+		return nil
+	}
+	for range eagerTurns {
+		data := w.take()
+		if data == nil {
+			return nil
+		}
+		n, err := w.writeBy(data, eagerness)
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			go w.drain(data[n:])
+			return nil
+		}
+		if err != nil {
+			w.broken(err)
+			return nil
+		}
+	}
+	go w.drain(nil)
+	return nil
+}
+
+// take returns all that is queued as one piece, or nil after giving up the
+// turn to write.
+func (w *writer) take() []byte {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	queue := w.queue
+	if len(queue) == 0 || w.closed {
+		w.writing, w.queue = false, nil
+		return nil
+	}
+	size := w.queued
+	w.queued = 0
+	if len(queue) == 1 {
+		w.queue = nil
+		return queue[0]
+	}
+	w.queue = queue[:0:0]
+	data := make([]byte, 0, size)
+	for _, line := range queue {
+		data = append(data, line...)
+	}
+	return data
+}
+
+func (w *writer) writeBy(data []byte, within time.Duration) (int, error) {
+	if err := w.file.SetWriteDeadline(time.Now().Add(within)); err != nil {
+		return 0, err
+	}
+	return w.file.Write(data)
+}
+
+// drain writes data and then whatever is queued, under the watchdog.
+func (w *writer) drain(data []byte) {
+	for {
+		for len(data) > 0 {
+			piece := data[:min(len(data), chunk)]
+			n, err := w.watched(piece)
+			if n == 0 && errors.Is(err, os.ErrDeadlineExceeded) {
+				w.fail(toolerr.New(toolerr.ServerOffline, "the server has not read its input for %v and was stopped", w.timeout))
+				return
+			}
+			if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+				w.broken(err)
+				return
+			}
+			data = data[n:]
+		}
+		if data = w.take(); data == nil {
+			return
+		}
+	}
+}
+
+// watched writes a piece within the watchdog's time. Where pipes have no
+// deadlines, ending the connection ends the write.
+func (w *writer) watched(piece []byte) (int, error) {
+	if w.deadlines {
+		return w.writeBy(piece, w.timeout)
+	}
+	dog := time.AfterFunc(w.timeout, func() {
+		w.fail(toolerr.New(toolerr.ServerOffline, "the server has not read its input for %v and was stopped", w.timeout))
+	})
+	defer dog.Stop()
+	return w.file.Write(piece)
+}
+
+// broken handles a write error, which means that the server is going: why
+// shows when its process has been waited for. One that only closed its input
+// is of no use any more either.
+func (w *writer) broken(err error) {
+	w.close()
+	time.AfterFunc(time.Second, func() {
+		w.fail(toolerr.New(toolerr.ServerOffline, "the server closed its input: %w", err))
+	})
+}
+
+// close refuses further lines. What is being written ends when the file is
+// closed.
+func (w *writer) close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed, w.queue, w.queued = true, nil, 0
+}
