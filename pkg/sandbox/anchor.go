@@ -1,0 +1,180 @@
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// anchor finds the root that a tool's argument starts from, and what is left
+// to go. Nothing outside the roots has a say in it but the links of the
+// path's own directories (physical).
+func (f *FS) anchor(name string) (*openRoot, []string, bool) {
+	if len(f.roots) == 0 {
+		return nil, nil, false
+	}
+	if isAbsolute(name) {
+		volume := filepath.VolumeName(name)
+		return f.anchorParts(volume, splitPath(name[len(volume):]))
+	}
+	if filepath.VolumeName(name) != "" || runtime.GOOS == "windows" && name != "" && isSeparator(name[0]) {
+		return nil, nil, false // "C:x" and "\x" depend on what is current
+	}
+	return f.roots[0], splitPath(name), true
+}
+
+func isAbsolute(name string) bool { return filepath.IsAbs(name) }
+
+// anchorParts finds the innermost root on the absolute path that parts make.
+// The path is tried as it is, then with its .. removed by name (only outside
+// the roots: beneath one, .. is resolved for real), then with its links
+// resolved, as /tmp is one on macOS.
+func (f *FS) anchorParts(volume string, parts []string) (*openRoot, []string, bool) {
+	if root, rest, ok := f.matchRoot(volume, parts); ok {
+		return root, rest, true
+	}
+	if slices.Contains(parts, "..") {
+		if root, rest, ok := f.matchRoot(volume, cleanParts(parts)); ok {
+			return root, rest, true
+		}
+	}
+	return f.physical(volume, parts)
+}
+
+// matchRoot finds the innermost root whose path, or another name it was
+// given by, begins the absolute path.
+func (f *FS) matchRoot(volume string, parts []string) (*openRoot, []string, bool) {
+	var best *openRoot
+	var rest []string
+	for _, r := range f.roots {
+		for _, name := range append([]string{r.Path}, r.aliases...) {
+			left, ok := r.begins(name, volume, parts)
+			if ok && (best == nil || len(left) < len(rest)) {
+				best, rest = r, left
+			}
+		}
+	}
+	return best, rest, best != nil
+}
+
+// begins reports whether the root's name begins the absolute path, component
+// by component, and what is left. A "." counts for nothing.
+func (r *openRoot) begins(name, volume string, parts []string) (rest []string, ok bool) {
+	folded := false
+	if own := filepath.VolumeName(name); own != volume {
+		if !strings.EqualFold(own, volume) {
+			return nil, false
+		}
+	}
+	name = name[len(filepath.VolumeName(name)):]
+	i := 0
+	for _, part := range splitPath(name) {
+		if part == "." {
+			continue
+		}
+		for i < len(parts) && parts[i] == "." {
+			i++
+		}
+		switch {
+		case i == len(parts):
+			return nil, false
+		case parts[i] == part:
+		case foldsCase && strings.EqualFold(parts[i], part):
+			folded = true
+		default:
+			return nil, false
+		}
+		i++
+	}
+	if folded {
+		// Another spelling of the root's own path is the root only where
+		// the file system says so.
+		top := volume + string(filepath.Separator)
+		info, err := os.Lstat(joinPath(top, parts[:i]))
+		if err != nil || !r.handle.same(info) {
+			return nil, false
+		}
+	}
+	return parts[i:], true
+}
+
+// foldsCase: file systems here usually take upper for lower case.
+const foldsCase = runtime.GOOS == "darwin" || runtime.GOOS == "windows"
+
+// cleanParts removes "." and ".." by name.
+func cleanParts(parts []string) []string {
+	clean := make([]string, 0, len(parts))
+	for i, part := range parts {
+		switch {
+		case part == "..":
+			clean = clean[:max(0, len(clean)-1)]
+		case part != "." || i == len(parts)-1:
+			clean = append(clean, part)
+		}
+	}
+	return clean
+}
+
+// physical resolves the links on an outside path, looking for a root: /tmp/x
+// where the root is /private/tmp/x. Whatever happens outside, the answer is
+// only that there is no root there, so it tells nothing about what exists.
+// It never enters pseudo file systems (whose links are magic) nor ones that
+// mount on demand, and on Windows no network path.
+func (f *FS) physical(volume string, parts []string) (*openRoot, []string, bool) {
+	if strings.HasPrefix(volume, `\\`) {
+		return nil, nil, false
+	}
+	top := volume + string(filepath.Separator)
+	here, links := top, 0
+	for steps := 0; len(parts) > 0 && steps < maxPath; steps++ {
+		part := parts[0]
+		parts = parts[1:]
+		switch part {
+		case ".":
+			continue
+		case "..":
+			here = filepath.Dir(here)
+			continue
+		}
+		next := filepath.Join(here, part)
+		info, err := os.Lstat(next)
+		if err != nil {
+			return nil, nil, false
+		}
+		if info.Mode()&os.ModeSymlink != 0 {
+			target, err := os.Readlink(next)
+			if links++; err != nil || links > maxLinks {
+				return nil, nil, false
+			}
+			if isAbsolute(target) {
+				if filepath.VolumeName(target) != volume {
+					return nil, nil, false
+				}
+				here, target = top, target[len(volume):]
+			}
+			parts = append(splitPath(target), parts...)
+			continue
+		}
+		if !info.IsDir() || pseudoPath(next) {
+			return nil, nil, false
+		}
+		here = next
+		for _, r := range f.roots {
+			if r.Path == here {
+				return f.deepest(r, parts)
+			}
+		}
+	}
+	return nil, nil, false
+}
+
+// deepest prefers a root nested in r that the rest of the path leads to.
+func (f *FS) deepest(r *openRoot, rest []string) (*openRoot, []string, bool) {
+	full := append(splitPath(r.Path[len(filepath.VolumeName(r.Path)):]), rest...)
+	if root, left, ok := f.matchRoot(filepath.VolumeName(r.Path), full); ok {
+		return root, left, true
+	}
+	return r, rest, true
+}

@@ -1,0 +1,87 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"syscall"
+
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+var (
+	errDenied = errors.New("looks like a secret")
+	errPseudo = errors.New("on a pseudo file system")
+)
+
+// explain turns the error of a resolution into what the caller may be told
+// and what to do next; nil stays nil. What is outside the roots gets one and
+// the same text, whether it exists or not.
+func (f *FS) explain(name string, err error) error {
+	shown := EscapeName(name)
+	var m *missing
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, errOutside):
+		return toolerr.New(toolerr.OutsideRoot, "%s is outside the allowed directories (%s): use a path inside them, or start the server with another --root DIR", shown, f.listRoots())
+	case errors.Is(err, errDenied):
+		return toolerr.New(toolerr.DeniedPath, "%s looks like a secret (credentials, private key or the like) and is not read: ask the user, who can allow it with --allow-path", shown)
+	case errors.Is(err, errPseudo):
+		return toolerr.New(toolerr.SpecialFile, "%s shows the state of the kernel or a device, it is not a file: only regular files and directories are used", shown)
+	case errors.Is(err, syscall.ELOOP):
+		return toolerr.New(toolerr.NotFound, "%s leads nowhere: more than %d symbolic links follow one another, probably in a loop", shown, maxLinks)
+	case errors.Is(err, syscall.ENAMETOOLONG):
+		return toolerr.New(toolerr.InvalidParams, "%s is too long a name for this file system", shown)
+	case errors.Is(err, errNotDirectory) && errors.As(err, &m):
+		return toolerr.New(toolerr.NotADirectory, "%s cannot be: %s is not a directory", shown, f.Display(joinPath(m.root.Path, append(m.dir[:len(m.dir):len(m.dir)], m.name))))
+	case errors.Is(err, fs.ErrNotExist) && errors.As(err, &m):
+		return f.notFound(shown, m)
+	case errors.Is(err, fs.ErrPermission):
+		return toolerr.New(toolerr.PermissionDenied, "%s cannot be opened: the operating system denies permission to this user", shown)
+	}
+	return toolerr.New(toolerr.CodeOf(err), "%s cannot be opened: %w", shown, plainErr(err))
+}
+
+// notFound names what is missing and up to three names that come close.
+func (f *FS) notFound(shown string, m *missing) error {
+	at := ""
+	if len(m.rest) > 0 {
+		at = fmt.Sprintf(": there is no %s in %s", EscapeName(m.name), f.Display(joinPath(m.root.Path, m.dir)))
+	}
+	near := f.suggest(m)
+	if len(near) == 0 {
+		return toolerr.New(toolerr.NotFound, "%s does not exist%s", shown, at)
+	}
+	return toolerr.New(toolerr.NotFound, "%s does not exist%s; did you mean %s?", shown, at, strings.Join(near, ", ")).With("did_you_mean", near)
+}
+
+// listRoots names the roots for an error.
+func (f *FS) listRoots() string {
+	var b strings.Builder
+	for i, r := range f.roots {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		if i == 8 {
+			fmt.Fprintf(&b, "and %d more", len(f.roots)-i)
+			break
+		}
+		b.WriteString(EscapeName(r.Path))
+		if r.ReadOnly {
+			b.WriteString(" (read-only)")
+		}
+	}
+	return b.String()
+}
+
+// plainErr strips the operation and path that the standard library adds,
+// which are of no use to the reader and may name what they asked by accident.
+func plainErr(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}

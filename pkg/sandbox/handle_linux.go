@@ -1,0 +1,229 @@
+package sandbox
+
+import (
+	"io/fs"
+	"os"
+	"runtime"
+	"strconv"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// Every object is found with O_PATH, which touches nothing: a fifo does not
+// block and a device is not started by it. readFlags is how a regular file is opened, in case it is none any more.
+const readFlags = unix.O_RDONLY | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC
+
+// openNonblock is added where os.Root opens a file.
+const openNonblock = unix.O_NONBLOCK | unix.O_NOCTTY
+
+// haveOpenat2 is probed once: containers and old kernels (before 5.6) lack
+// it. Any refusal, whatever its number, means that os.Root is used.
+var haveOpenat2 = sync.OnceValue(func() bool {
+	fd, err := unix.Openat2(unix.AT_FDCWD, "/", &unix.OpenHow{
+		Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_MAGICLINKS,
+	})
+	if err != nil {
+		return false
+	}
+	return unix.Close(fd) == nil
+})
+
+// openFastest opens a root with openat2 where the kernel allows it.
+func openFastest(path string) (handle, error) {
+	if haveOpenat2() {
+		return openKernelRoot(path)
+	}
+	return openPortableRoot(path)
+}
+
+// kernelHandle is an O_PATH descriptor.
+type kernelHandle struct {
+	fd int
+	st unix.Stat_t
+	// root and rel are the name under which the object was found, without
+	// links: where there is no /proc, it is found again by them.
+	root *kernelHandle
+	rel  string
+}
+
+// openKernelRoot opens a root. It closes itself when nothing refers to it
+// any more, since calls may still be using it when the roots change.
+func openKernelRoot(path string) (handle, error) {
+	root, err := openat2(unix.AT_FDCWD, path, unix.O_DIRECTORY, unix.RESOLVE_NO_SYMLINKS|unix.RESOLVE_NO_MAGICLINKS)
+	if err != nil {
+		return nil, err
+	}
+	runtime.SetFinalizer(root, (*kernelHandle).close)
+	root.rel = "."
+	return root, nil
+}
+
+// openat2 finds an object and notes what it is.
+func openat2(dir int, name string, flags, resolve uint64) (*kernelHandle, error) {
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC | flags, Resolve: resolve}
+	fd, err := retry(func() (int, error) { return unix.Openat2(dir, name, &how) })
+	if err != nil {
+		return nil, err
+	}
+	h := &kernelHandle{fd: fd}
+	if err := unix.Fstat(fd, &h.st); err != nil {
+		h.close()
+		return nil, err
+	}
+	return h, nil
+}
+
+func (h *kernelHandle) stat() Stat { return statOf(&h.st) }
+
+func (h *kernelHandle) same(info fs.FileInfo) bool {
+	st := statOfInfo(info)
+	return st.Dev == uint64(h.st.Dev) && st.Ino == h.st.Ino
+}
+
+func (h *kernelHandle) pseudo() bool {
+	defer runtime.KeepAlive(h)
+	return pseudoFD(h.fd) || uint64(h.st.Dev) == devDevice()
+}
+
+// beneath is how everything under a root is looked up.
+const beneath = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS
+
+func (h *kernelHandle) child(name string) (handle, error) {
+	defer runtime.KeepAlive(h)
+	c, err := openat2(h.fd, name, unix.O_NOFOLLOW, beneath)
+	if err != nil {
+		return nil, err
+	}
+	c.root, c.rel = h.top(), name
+	if h.rel != "." {
+		c.rel = h.rel + "/" + name
+	}
+	return c, nil
+}
+
+func (h *kernelHandle) deep(rel string) (handle, error) {
+	defer runtime.KeepAlive(h)
+	c, err := openat2(h.fd, rel, 0, beneath|unix.RESOLVE_NO_SYMLINKS)
+	if err != nil {
+		return nil, err
+	}
+	c.root, c.rel = h.top(), rel
+	return c, nil
+}
+
+func (h *kernelHandle) top() *kernelHandle {
+	if h.root != nil {
+		return h.root
+	}
+	return h
+}
+
+func (h *kernelHandle) readlink() (string, error) {
+	for size := 256; ; size *= 4 {
+		buf := make([]byte, size)
+		n, err := unix.Readlinkat(h.fd, "", buf)
+		if err != nil {
+			return "", err
+		}
+		if n < size {
+			return string(buf[:n]), nil
+		}
+	}
+}
+
+// openFile opens what the descriptor stands for, through /proc/self/fd: the
+// name plays no part, so nothing can be put in its place.
+func (h *kernelHandle) openFile() (*os.File, Stat, error) {
+	fd, err := retry(func() (int, error) {
+		return unix.Open("/proc/self/fd/"+strconv.Itoa(h.fd), readFlags, 0)
+	})
+	if err == unix.ENOENT || err == unix.ENOTDIR {
+		fd, err = h.openAgain(readFlags) // no /proc here
+	}
+	if err != nil {
+		return nil, Stat{}, err
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		unix.Close(fd)
+		return nil, Stat{}, err
+	}
+	if st.Dev != h.st.Dev || st.Ino != h.st.Ino || st.Mode&unix.S_IFMT != unix.S_IFREG {
+		unix.Close(fd)
+		return nil, Stat{}, errChanged
+	}
+	return os.NewFile(uintptr(fd), h.rel), statOf(&st), nil
+}
+
+// openAgain finds the object by its name once more. The caller compares: the
+// descriptor that is still held keeps its inode number from being reused.
+func (h *kernelHandle) openAgain(flags uint64) (int, error) {
+	root := h.top()
+	defer runtime.KeepAlive(root)
+	how := unix.OpenHow{Flags: flags | unix.O_NOFOLLOW, Resolve: beneath | unix.RESOLVE_NO_SYMLINKS}
+	return retry(func() (int, error) { return unix.Openat2(root.fd, h.rel, &how) })
+}
+
+// readable opens the directory itself for reading its entries.
+func (h *kernelHandle) readable() (int, error) {
+	defer runtime.KeepAlive(h)
+	return retry(func() (int, error) { return unix.Openat(h.fd, ".", openDirFlags, 0) })
+}
+
+func (h *kernelHandle) openDir(path string) (*Dir, error) {
+	fd, err := h.readable()
+	if err != nil {
+		return nil, err
+	}
+	return newDir(fd, path), nil
+}
+
+func (h *kernelHandle) names(limit int) []string {
+	fd, err := h.readable()
+	if err != nil {
+		return nil
+	}
+	return readNames(os.NewFile(uintptr(fd), h.rel), limit)
+}
+
+func (h *kernelHandle) close() {
+	if h.fd >= 0 {
+		unix.Close(h.fd)
+		h.fd = -1
+	}
+}
+
+// devDevice is the device number of the file system mounted on /dev, which
+// holds device nodes but looks like any tmpfs to statfs; 0 when /dev is an
+// ordinary directory.
+var devDevice = sync.OnceValue(func() uint64 {
+	var top, dev unix.Stat_t
+	if unix.Stat("/", &top) != nil || unix.Stat("/dev", &dev) != nil || top.Dev == dev.Dev {
+		return 0
+	}
+	return uint64(dev.Dev)
+})
+
+// pseudoRoot is pseudo for what os.Root found: name in dir.
+func pseudoRoot(dir *os.Root, name string, info fs.FileInfo) bool {
+	if dev := statOfInfo(info).Dev; dev != 0 && dev == devDevice() {
+		return true
+	}
+	f, err := dir.OpenFile(name, unix.O_PATH, 0)
+	if err != nil {
+		return true
+	}
+	defer f.Close()
+	return pseudoFD(int(f.Fd()))
+}
+
+// pseudoPath is pseudo for a path outside the roots.
+func pseudoPath(path string) bool {
+	h, err := openat2(unix.AT_FDCWD, path, unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return true
+	}
+	defer h.close()
+	return h.pseudo()
+}

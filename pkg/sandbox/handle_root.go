@@ -1,0 +1,128 @@
+package sandbox
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// rootHandle finds objects through os.Root. Where macOS and Windows live,
+// and Linux containers without openat2.
+//
+// os.Root follows links beneath the root, opens devices, and waits on a
+// fifo. So each entry is looked at first (Lstat) and only opened if it is of
+// the right kind, and what was opened must be the very object looked at.
+// What remains is that somebody who swaps a directory for a fifo in that
+// instant makes us wait; nobody can make us read elsewhere.
+type rootHandle struct {
+	info   fs.FileInfo
+	dir    *os.Root // the directory itself, nil for anything else
+	parent *os.Root // for anything else, what it is in; not closed with it
+	name   string
+}
+
+// openPortableRoot opens a root; the descriptor is freed by os.Root when
+// nothing refers to it any more.
+func openPortableRoot(path string) (handle, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	if real, err := filepath.EvalSymlinks(path); err != nil || real != path || !info.IsDir() {
+		return nil, errChanged
+	}
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, err
+	}
+	return verifiedDir(root, info)
+}
+
+// verifiedDir makes a handle of root if it is the directory in info.
+func verifiedDir(root *os.Root, info fs.FileInfo) (handle, error) {
+	opened, err := root.Stat(".")
+	if err == nil && !os.SameFile(opened, info) {
+		err = errChanged
+	}
+	if err != nil {
+		root.Close()
+		return nil, err
+	}
+	return &rootHandle{info: opened, dir: root}, nil
+}
+
+func (h *rootHandle) stat() Stat { return statOfInfo(h.info) }
+
+func (h *rootHandle) same(info fs.FileInfo) bool { return os.SameFile(h.info, info) }
+
+func (h *rootHandle) pseudo() bool {
+	if h.dir == nil {
+		return pseudoRoot(h.parent, h.name, h.info)
+	}
+	return pseudoRoot(h.dir, ".", h.info)
+}
+
+func (h *rootHandle) child(name string) (handle, error) {
+	if h.dir == nil {
+		return nil, errNotDirectory
+	}
+	for range openTries {
+		info, err := h.dir.Lstat(name)
+		if err != nil {
+			return nil, err
+		}
+		if !info.IsDir() {
+			return &rootHandle{info: info, parent: h.dir, name: name}, nil
+		}
+		root, err := h.dir.OpenRoot(name)
+		if err != nil {
+			return nil, err
+		}
+		if c, err := verifiedDir(root, info); err != errChanged {
+			return c, err
+		}
+	}
+	return nil, errChanged
+}
+
+func (h *rootHandle) deep(string) (handle, error) { return nil, errSlow }
+
+func (h *rootHandle) readlink() (string, error) { return h.parent.Readlink(h.name) }
+
+func (h *rootHandle) openFile() (*os.File, Stat, error) {
+	f, err := h.parent.OpenFile(h.name, os.O_RDONLY|openNonblock, 0)
+	if err != nil {
+		return nil, Stat{}, err
+	}
+	info, err := f.Stat()
+	if err == nil && !os.SameFile(info, h.info) {
+		err = errChanged
+	}
+	if err != nil {
+		f.Close()
+		return nil, Stat{}, err
+	}
+	return f, statOfInfo(info), nil
+}
+
+func (h *rootHandle) openDir(path string) (*Dir, error) {
+	root, err := h.dir.OpenRoot(".")
+	if err != nil {
+		return nil, err
+	}
+	return newDirRoot(root, path)
+}
+
+func (h *rootHandle) names(limit int) []string {
+	f, err := h.dir.Open(".")
+	if err != nil {
+		return nil
+	}
+	return readNames(f, limit)
+}
+
+func (h *rootHandle) close() {
+	if h.dir != nil {
+		h.dir.Close()
+	}
+}

@@ -1,0 +1,117 @@
+package sandbox
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"runtime"
+
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// File is a regular file open for reading.
+type File struct {
+	*os.File
+	Stat   Stat   // of the very file that is open
+	Path   string // absolute, links resolved
+	Root   Root   // the innermost root it is in
+	Masked bool   // by its name or the one it was asked by: see FS.Masked
+	asked  string
+}
+
+// Name returns the file's real path, for messages.
+func (f *File) Name() string { return f.Path }
+
+// keyHead is how much of a file is looked at to tell a private key.
+const keyHead = 1024
+
+// Open opens a regular file for reading. It never waits: fifos, sockets and
+// devices are SPECIAL_FILE and are not touched. The caller bounds what it
+// reads, since a file may grow after Stat was taken.
+func (f *FS) Open(name string) (*File, error) {
+	defer runtime.KeepAlive(f)
+	var last error
+	for range openTries {
+		o, err := f.resolve(name, toRead)
+		if err != nil {
+			return nil, err
+		}
+		file, err := f.openFound(name, o)
+		o.close()
+		if !errors.Is(err, errChanged) {
+			return file, err
+		}
+		last = err
+	}
+	return nil, toolerr.New(toolerr.Conflict, "%s: %w again and again; try once more", EscapeName(name), last)
+}
+
+// openFound opens what was found if it is a regular file and no private key.
+func (f *FS) openFound(name string, o *found) (*File, error) {
+	switch mode := o.stat().Mode; {
+	case mode.IsRegular():
+	case mode.IsDir():
+		return nil, toolerr.New(toolerr.IsADirectory, "%s is a directory, not a file: list it, or name a file in it", EscapeName(name))
+	default:
+		return nil, errSpecial(name, mode)
+	}
+	opened, st, err := o.openFile()
+	if errors.Is(err, errChanged) || errors.Is(err, fs.ErrNotExist) {
+		return nil, errChanged
+	}
+	if err != nil {
+		return nil, f.explain(name, err)
+	}
+	file := &File{
+		File: opened, Stat: st, Path: o.path, Root: o.root.Root, asked: o.asked,
+		Masked: f.Masked(o.asked) || f.Masked(o.path),
+	}
+	if f.holdsKey(file) {
+		opened.Close()
+		return nil, f.explain(name, errDenied)
+	}
+	return file, nil
+}
+
+// holdsKey reports whether the content is a private key that the user did not
+// allow.
+func (f *FS) holdsKey(file *File) bool {
+	var head [keyHead]byte
+	n, err := file.ReadAt(head[:], 0)
+	if err != nil && err != io.EOF {
+		return false // the reader will see it, too
+	}
+	return IsPrivateKey(head[:n]) && !f.allowed(file.Path) && !f.allowed(file.asked)
+}
+
+// OpenDir opens a directory, from which its entries are opened in turn.
+func (f *FS) OpenDir(name string) (*Dir, error) {
+	defer runtime.KeepAlive(f)
+	o, err := f.resolve(name, toRead)
+	if err != nil {
+		return nil, err
+	}
+	defer o.close()
+	if mode := o.stat().Mode; !mode.IsDir() {
+		return nil, toolerr.New(toolerr.NotADirectory, "%s is a %s, not a directory: name the directory it is in", EscapeName(name), kindOf(mode))
+	}
+	dir, err := o.openDir(o.path)
+	if err != nil {
+		return nil, f.explain(name, err)
+	}
+	return dir, nil
+}
+
+// Stat returns what the system tells about the object a name leads to, links
+// followed. Secrets may be looked at this way where their directory may be
+// listed.
+func (f *FS) Stat(name string) (Stat, error) {
+	defer runtime.KeepAlive(f)
+	o, err := f.resolve(name, toLook)
+	if err != nil {
+		return Stat{}, err
+	}
+	defer o.close()
+	return o.stat(), nil
+}

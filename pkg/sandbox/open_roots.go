@@ -1,0 +1,217 @@
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// openRoot is a root held open by a descriptor.
+type openRoot struct {
+	Root
+	aliases []string // other absolute names it was given by
+	handle  handle
+	dev     uint64 // its file system, known not to be a pseudo one
+}
+
+// FS is a set of opened roots: all that the calls of a moment may touch. It
+// is safe for concurrent use. Nobody closes it; its descriptors go with it.
+type FS struct {
+	roots  []*openRoot
+	policy *secretPolicy
+}
+
+// Roots returns the roots, the one that relative paths start from first.
+func (f *FS) Roots() []Root {
+	roots := make([]Root, len(f.roots))
+	for i, r := range f.roots {
+		roots[i] = r.Root
+	}
+	return roots
+}
+
+// openRoots resolves, checks, narrows and opens.
+func (s *Sandbox) openRoots(specs []rootSpec) (*FS, error) {
+	var configured, offered []candidate
+	var refusal error
+	for _, spec := range specs {
+		c, err := s.examine(spec)
+		switch {
+		case err == nil && spec.client:
+			offered = append(offered, c)
+		case err == nil:
+			configured = append(configured, c)
+		case spec.client:
+			// One bad offer does not spoil the others; it is reported when
+			// none is left.
+			refusal = err
+		default:
+			return nil, err
+		}
+	}
+	inForce := narrow(configured, offered)
+	if len(inForce) == 0 {
+		return nil, refusal
+	}
+	opened := &FS{policy: s.policy()}
+	for _, c := range inForce {
+		root, err := s.openOne(c)
+		if err != nil {
+			return nil, err
+		}
+		opened.roots = append(opened.roots, root)
+	}
+	return opened, nil
+}
+
+// candidate is a directory that exists and may be a root.
+type candidate struct {
+	real     string
+	aliases  []string
+	readOnly bool
+}
+
+// examine resolves the links of a specification once and refuses what is no
+// directory or too broad. A client's root that is inside a configured one
+// needs no such check of its own, but never fails it either.
+func (s *Sandbox) examine(spec rootSpec) (candidate, error) {
+	shown := EscapeName(spec.dir)
+	if err := checkName(spec.dir); err != nil {
+		return candidate{}, err
+	}
+	real, err := s.realPath(spec.dir)
+	if err != nil {
+		return candidate{}, rootError(shown, spec.source, err)
+	}
+	info, err := os.Lstat(real)
+	if err != nil {
+		return candidate{}, rootError(shown, spec.source, err)
+	}
+	if !info.IsDir() {
+		return candidate{}, toolerr.New(toolerr.NotADirectory, "root %s (from %s) is not a directory: name the directory that holds it", shown, spec.source)
+	}
+	if !s.config.AllowRootDir {
+		if why := s.tooBroad(real, info); why != "" {
+			return candidate{}, toolerr.New(toolerr.RootRefused,
+				"root %s (from %s) is refused: it is %s; name a directory further down with --root DIR, or insist with --allow-root-dir", shown, spec.source, why)
+		}
+	}
+	return candidate{real: real, aliases: []string{spec.dir}, readOnly: spec.readOnly || s.config.ReadOnly}, nil
+}
+
+// realPath resolves the links in a root's path the first time that it is
+// needed. A root that is a link swapped later, by a command that may write
+// beside it, must not become a way out, so the first answer stays.
+func (s *Sandbox) realPath(dir string) (string, error) {
+	if real, ok := s.pinned[dir]; ok {
+		return real, nil
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return "", err
+	}
+	s.pinned[dir] = real
+	return real, nil
+}
+
+// rootError keeps the system's code and says whose root it was.
+func rootError(shown, source string, err error) error {
+	if os.IsNotExist(err) {
+		return toolerr.New(toolerr.NotFound, "root %s (from %s) does not exist: create it, or name another with --root DIR", shown, source)
+	}
+	return toolerr.New(toolerr.CodeOf(err), "root %s (from %s) cannot be opened: %w", shown, source, plainErr(err))
+}
+
+// narrow returns what the client's roots leave of the configured ones. An
+// offer never adds a directory that was not configured, and where the two
+// have nothing in common the configuration stands; with nothing configured
+// the offers are adopted.
+func narrow(configured, offered []candidate) []candidate {
+	if len(configured) == 0 {
+		return unique(offered)
+	}
+	var both []candidate
+	for _, c := range configured {
+		for _, o := range offered {
+			switch {
+			case contains(c.real, o.real):
+				o.readOnly = o.readOnly || c.readOnly
+				both = append(both, o)
+			case contains(o.real, c.real):
+				both = append(both, c)
+			}
+		}
+	}
+	if len(both) == 0 {
+		return unique(configured)
+	}
+	return unique(both)
+}
+
+// unique drops repeated directories, joining their names. One that is named
+// both read-only and not is read-only.
+func unique(list []candidate) []candidate {
+	var out []candidate
+next:
+	for _, c := range list {
+		for i := range out {
+			if out[i].real == c.real {
+				out[i].readOnly = out[i].readOnly || c.readOnly
+				out[i].aliases = append(out[i].aliases, c.aliases...)
+				continue next
+			}
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// openOne opens a directory as a root, by a path in which no link is
+// followed any more.
+func (s *Sandbox) openOne(c candidate) (*openRoot, error) {
+	h, err := s.open(c.real)
+	if err != nil {
+		return nil, rootError(EscapeName(c.real), "the configuration", err)
+	}
+	root := &openRoot{
+		Root: Root{Path: c.real, ReadOnly: c.readOnly}, aliases: c.aliases,
+		handle: h, dev: h.stat().Dev,
+	}
+	if h.pseudo() && !s.config.AllowRootDir {
+		return nil, toolerr.New(toolerr.RootRefused,
+			"root %s is refused: it shows the kernel's or the system's state, not files; insist with --allow-root-dir", EscapeName(c.real))
+	}
+	return root, nil
+}
+
+// fresh reports whether each root's path still leads to the directory that
+// was opened; a root that was deleted and made anew is opened anew.
+func (f *FS) fresh() bool {
+	for _, r := range f.roots {
+		info, err := os.Lstat(r.Path)
+		if err != nil || !info.IsDir() || !r.handle.same(info) {
+			return false
+		}
+	}
+	return true
+}
+
+// contains reports whether path is dir or beneath it, by whole components.
+// Both are absolute and clean.
+func contains(dir, path string) bool {
+	_, ok := relativeTo(dir, path)
+	return ok
+}
+
+// relativeTo returns path as seen from dir, "." for dir itself.
+func relativeTo(dir, path string) (string, bool) {
+	if path == dir {
+		return ".", true
+	}
+	if !strings.HasSuffix(dir, string(filepath.Separator)) {
+		dir += string(filepath.Separator)
+	}
+	return strings.CutPrefix(path, dir)
+}

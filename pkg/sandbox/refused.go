@@ -1,0 +1,83 @@
+package sandbox
+
+import (
+	"io/fs"
+	"os"
+	"os/user"
+	"path/filepath"
+	"runtime"
+)
+
+// systemDirs are refused as roots, and so is everything that contains one.
+func systemDirs() []string {
+	if runtime.GOOS == "windows" {
+		return []string{os.Getenv("SystemRoot"), os.Getenv("ProgramFiles"), os.Getenv("ProgramData")}
+	}
+	return []string{"/etc", "/proc", "/sys", "/dev"}
+}
+
+// stateDirs are those of them whose sub-directories are no better.
+func stateDirs() []string {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	return []string{"/proc", "/sys"}
+}
+
+// tooBroad says why a directory must not be a root, or "". Directories are
+// compared by what they are (info, an Lstat of real), so another spelling or
+// a bind mount of the home directory is refused as well.
+func (s *Sandbox) tooBroad(real string, info fs.FileInfo) string {
+	if isTop(real) {
+		return "the whole file system"
+	}
+	for _, home := range s.homes() {
+		if holds(real, info, home) {
+			if sameDir(info, home) {
+				return "the home directory itself"
+			}
+			return "a directory that contains the home directory"
+		}
+	}
+	for _, dir := range systemDirs() {
+		if holds(real, info, dir) {
+			return "a system directory, or contains one"
+		}
+	}
+	for _, dir := range stateDirs() {
+		if contains(dir, real) {
+			return "a view of the system's state, not files"
+		}
+	}
+	return ""
+}
+
+// homes are the home directory by the environment, which a client may have
+// set to anything, and by the user database.
+func (s *Sandbox) homes() []string {
+	var homes []string
+	if home := s.home(); home != "" && filepath.IsAbs(home) {
+		homes = append(homes, home)
+	}
+	if u, err := user.Current(); err == nil && filepath.IsAbs(u.HomeDir) {
+		homes = append(homes, u.HomeDir)
+	}
+	return homes
+}
+
+// holds reports whether the directory real is dir or contains it.
+func holds(real string, info fs.FileInfo, dir string) bool {
+	if dir == "" || isTop(dir) {
+		return false
+	}
+	if sameDir(info, dir) {
+		return true
+	}
+	resolved, err := filepath.EvalSymlinks(dir)
+	return err == nil && contains(real, resolved)
+}
+
+func sameDir(info fs.FileInfo, dir string) bool {
+	other, err := os.Stat(dir)
+	return err == nil && os.SameFile(info, other)
+}

@@ -1,0 +1,355 @@
+package sandbox
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// maxLinks bounds the links followed for one path, as the kernel does.
+const maxLinks = 40
+
+var (
+	errOutside      = errors.New("outside the roots")
+	errNotDirectory = &fs.PathError{Op: "open", Path: "entry", Err: syscall.ENOTDIR}
+)
+
+// found is the object a name leads to.
+type found struct {
+	handle      // to be closed, unless shared
+	shared bool // the handle is a root's own
+	root   *openRoot
+	asked  string // absolute, as the caller named it
+	path   string // absolute, links resolved
+}
+
+func (o *found) close() {
+	if !o.shared {
+		o.handle.close()
+	}
+}
+
+// walker follows one name, component by component, from root to root.
+type walker struct {
+	fs      *FS
+	root    *openRoot
+	real    []string // components of where we are, beneath root
+	here    handle   // the directory we are in
+	pending []string // components still to go; may hold "." and ".."
+	links   int
+}
+
+// missing is a component that does not exist, for the error to explain.
+type missing struct {
+	err  error
+	root *openRoot
+	dir  []string // where it was looked for, beneath root
+	name string
+	rest []string
+}
+
+func (m *missing) Error() string { return m.err.Error() }
+func (m *missing) Unwrap() error { return m.err }
+
+// purpose is what an object is resolved for.
+type purpose int
+
+const (
+	toLook purpose = iota // its metadata: a secret may be seen, not what is in it
+	toRead                // its content: secrets are refused
+)
+
+// resolve finds the object that a tool's argument names. A name in the form
+// that EscapeName gives is accepted where the literal one does not exist.
+// Errors are ready to be shown.
+func (f *FS) resolve(name string, why purpose) (*found, error) {
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
+	o, err := f.lookup(name, why)
+	if err == nil {
+		return o, nil
+	}
+	if plain, ok := unescapePath(name); ok && errors.Is(err, fs.ErrNotExist) && checkName(plain) == nil {
+		o, err2 := f.lookup(plain, why)
+		if err2 == nil {
+			return o, nil
+		}
+		if !errors.Is(err2, fs.ErrNotExist) {
+			err = err2
+		}
+	}
+	return nil, f.explain(name, err)
+}
+
+// unescapePath undoes EscapeName in each component that holds an escape.
+func unescapePath(name string) (string, bool) {
+	if filepath.Separator == '\\' || !strings.Contains(name, `\`) {
+		return "", false
+	}
+	parts := strings.Split(name, "/")
+	any := false
+	for i, part := range parts {
+		if plain, ok := UnescapeName(part); ok {
+			parts[i], any = plain, true
+		}
+	}
+	return strings.Join(parts, "/"), any
+}
+
+// lookup resolves a literal name. Secrets are told by the name asked for,
+// and again by where it leads.
+func (f *FS) lookup(name string, why purpose) (*found, error) {
+	root, rest, ok := f.anchor(name)
+	if !ok {
+		return nil, errOutside
+	}
+	asked := joinPath(root.Path, rest)
+	if f.secret(asked, why) {
+		return nil, errDenied
+	}
+	o := f.shortcut(root, rest)
+	if o == nil {
+		w := &walker{fs: f, root: root, here: root.handle, pending: rest}
+		var err error
+		if o, err = w.walk(); err != nil {
+			w.leave()
+			return nil, f.hide(err, why)
+		}
+	}
+	o.asked = asked
+	if f.secret(o.path, why) {
+		o.close()
+		return nil, errDenied
+	}
+	return o, nil
+}
+
+// secret reports whether the object at path is refused for this purpose.
+func (f *FS) secret(path string, why purpose) bool {
+	if why == toRead {
+		return f.Denied(path)
+	}
+	return f.Denied(filepath.Dir(path))
+}
+
+// hide keeps an error from telling what a place of secrets holds.
+func (f *FS) hide(err error, why purpose) error {
+	var m *missing
+	if errors.As(err, &m) && f.secret(filepath.Join(joinPath(m.root.Path, m.dir), m.name), why) {
+		return errDenied
+	}
+	return err
+}
+
+// shortcut finds in one step what has no link and no .. on its way; nil when
+// that is not so, or when anything at all is to be said about it.
+func (f *FS) shortcut(root *openRoot, rest []string) *found {
+	clean := make([]string, 0, len(rest))
+	for i, part := range rest {
+		switch {
+		case part == "..":
+			return nil
+		case part == "." && i == len(rest)-1 && len(clean) > 0:
+			return nil // a trailing slash: must be a directory
+		case part != ".":
+			clean = append(clean, part)
+		}
+	}
+	if len(clean) == 0 {
+		return nil
+	}
+	h, err := root.handle.deep(strings.Join(clean, "/"))
+	if err != nil {
+		return nil
+	}
+	if h.stat().Dev != root.dev && h.pseudo() {
+		h.close()
+		return nil
+	}
+	return f.foundAt(h, root, clean)
+}
+
+// foundAt makes the result for an object beneath root. Of nested roots the
+// innermost decides what may be done with it.
+func (f *FS) foundAt(h handle, root *openRoot, real []string) *found {
+	path := joinPath(root.Path, real)
+	return &found{handle: h, shared: h == root.handle, root: f.innermost(path, root), path: path}
+}
+
+func (f *FS) innermost(path string, root *openRoot) *openRoot {
+	for _, r := range f.roots {
+		if len(r.Path) > len(root.Path) && contains(r.Path, path) {
+			root = r
+		}
+	}
+	return root
+}
+
+// walk follows the pending components. On an error the caller leaves.
+func (w *walker) walk() (*found, error) {
+	for len(w.pending) > 0 {
+		name := w.pending[0]
+		w.pending = w.pending[1:]
+		switch name {
+		case ".":
+			continue
+		case "..":
+			if err := w.up(); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		next, err := w.here.child(name)
+		if err != nil {
+			return nil, w.missing(name, err)
+		}
+		mode := next.stat().Mode
+		if mode&fs.ModeSymlink != 0 {
+			err := w.follow(name, next)
+			if err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if next.stat().Dev != w.here.stat().Dev && next.stat().Dev != w.root.dev && next.pseudo() {
+			next.close()
+			return nil, errPseudo
+		}
+		if mode.IsDir() {
+			w.leave()
+			w.here = next
+			w.real = append(w.real, name)
+			continue
+		}
+		if len(w.pending) > 0 {
+			next.close()
+			return nil, w.missing(name, errNotDirectory)
+		}
+		return w.leaf(next, name), nil
+	}
+	return w.fs.foundAt(w.here, w.root, w.real), nil
+}
+
+// leaf is the result for what is no directory. The directory it is in stays
+// open as long, since the portable handle opens the file in it.
+func (w *walker) leaf(h handle, name string) *found {
+	o := w.fs.foundAt(h, w.root, append(w.real, name))
+	if w.here != w.root.handle {
+		o.handle = &leafHandle{handle: h, dir: w.here}
+	}
+	return o
+}
+
+// leafHandle closes a file's directory with it.
+type leafHandle struct {
+	handle
+	dir handle
+}
+
+func (l *leafHandle) close() {
+	l.handle.close()
+	l.dir.close()
+}
+
+// leave closes the directory we are in, unless it is a root.
+func (w *walker) leave() {
+	if w.here != w.root.handle {
+		w.here.close()
+	}
+	w.here = w.root.handle
+}
+
+// missing describes a failed step.
+func (w *walker) missing(name string, err error) error {
+	return &missing{err: err, root: w.root, dir: w.real, name: name, rest: w.pending}
+}
+
+// follow goes where a link points: beneath the directory it is in, or, when
+// its target is absolute, wherever a root is.
+func (w *walker) follow(name string, link handle) error {
+	target, err := link.readlink()
+	link.close()
+	if err != nil {
+		return w.missing(name, err)
+	}
+	if w.links++; w.links > maxLinks {
+		return w.missing(name, syscall.ELOOP)
+	}
+	if len(target) == 0 {
+		return w.missing(name, fs.ErrNotExist)
+	}
+	if isAbsolute(target) {
+		return w.jump(target)
+	}
+	w.pending = append(splitPath(target), w.pending...)
+	return nil
+}
+
+// up goes to the parent directory by its name beneath the root: the
+// directory we are in may have been moved since. Above the root lies nothing
+// but, perhaps, another root.
+func (w *walker) up() error {
+	if len(w.real) == 0 {
+		if isTop(w.root.Path) {
+			return nil
+		}
+		return w.jump(filepath.Dir(w.root.Path))
+	}
+	real := w.real[:len(w.real)-1]
+	for len(real) > 0 && len(w.pending) > 0 && w.pending[0] == ".." {
+		real, w.pending = real[:len(real)-1], w.pending[1:]
+	}
+	w.leave()
+	w.real = nil
+	if len(real) == 0 {
+		return nil
+	}
+	if h, err := w.root.handle.deep(strings.Join(real, "/")); err == nil {
+		w.here, w.real = h, real
+		return nil
+	}
+	w.pending = append(slices.Clip(real), w.pending...)
+	return nil
+}
+
+// jump starts again from the root that holds the absolute path target
+// followed by the pending components.
+func (w *walker) jump(target string) error {
+	root, rest, ok := w.fs.anchorParts(filepath.VolumeName(target), append(splitPath(target[len(filepath.VolumeName(target)):]), w.pending...))
+	if !ok {
+		return errOutside
+	}
+	w.leave()
+	w.root, w.here, w.pending = root, root.handle, rest
+	w.real = nil
+	return nil
+}
+
+// splitPath returns the components of a path. A trailing slash, which asks
+// for a directory, is kept as a last ".".
+func splitPath(path string) []string {
+	parts := make([]string, 0, strings.Count(path, "/")+2)
+	start := 0
+	for i := 0; i <= len(path); i++ {
+		if i < len(path) && !isSeparator(path[i]) {
+			continue
+		}
+		if i > start {
+			parts = append(parts, path[start:i])
+		}
+		start = i + 1
+	}
+	if len(path) > 0 && isSeparator(path[len(path)-1]) {
+		parts = append(parts, ".")
+	}
+	return parts
+}
+
+// joinPath is the absolute path of components beneath dir, cleaned by name.
+func joinPath(dir string, parts []string) string {
+	return filepath.Join(dir, strings.Join(parts, string(filepath.Separator)))
+}

@@ -1,0 +1,157 @@
+package sandbox
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// rootSpec is one directory somebody named as a root, not yet looked at.
+type rootSpec struct {
+	dir      string // absolute, ~ expanded, links not resolved
+	readOnly bool
+	source   string // who named it, for errors
+	client   bool   // offered by the MCP client
+}
+
+// rootSpecs lists the directories that the roots in force come from:
+// the configured ones (command line, else MCP_ROOT, else
+// CLAUDE_PROJECT_DIR), then those of the client, which narrow them; where
+// nothing is configured those of the client alone, else the working
+// directory.
+func (s *Sandbox) rootSpecs(ctx context.Context) ([]rootSpec, error) {
+	specs, err := s.configured()
+	if err != nil {
+		return nil, err
+	}
+	offered, err := s.offered(ctx)
+	if err != nil {
+		return nil, err
+	}
+	specs = append(specs, offered...)
+	if len(specs) > 0 {
+		return specs, nil
+	}
+	wd, err := os.Getwd()
+	if err != nil || isTop(wd) {
+		return nil, toolerr.New(toolerr.NoRoot,
+			"no directory to work in: start the server with --root DIR, or set MCP_ROOT")
+	}
+	return []rootSpec{{dir: wd, source: "the working directory"}}, nil
+}
+
+// configured returns the first of the user's own sources that names any
+// directory.
+func (s *Sandbox) configured() ([]rootSpec, error) {
+	specs := make([]rootSpec, 0, len(s.config.Roots))
+	for _, root := range s.config.Roots {
+		dir, readOnly := splitRootSpec(root)
+		specs = append(specs, rootSpec{dir: dir, readOnly: readOnly, source: "the command line"})
+	}
+	if len(specs) == 0 {
+		specs = splitRootList(s.config.Getenv("MCP_ROOT"))
+	}
+	if dir := s.config.Getenv("CLAUDE_PROJECT_DIR"); len(specs) == 0 && dir != "" {
+		specs = []rootSpec{{dir: dir, source: "CLAUDE_PROJECT_DIR"}}
+	}
+	for i := range specs {
+		dir, err := s.expand(specs[i].dir)
+		if err != nil {
+			return nil, err
+		}
+		specs[i].dir = dir
+	}
+	return specs, nil
+}
+
+// splitRootList reads a path list in which an element may end in ":ro". On
+// Unix that colon separates elements too, so there an element "ro" belongs
+// to the one before it.
+func splitRootList(list string) []rootSpec {
+	var specs []rootSpec
+	for _, element := range filepath.SplitList(list) {
+		switch {
+		case element == "":
+		case element == "ro" && os.PathListSeparator == ':' && len(specs) > 0:
+			specs[len(specs)-1].readOnly = true
+		default:
+			dir, readOnly := splitRootSpec(element)
+			specs = append(specs, rootSpec{dir: dir, readOnly: readOnly, source: "MCP_ROOT"})
+		}
+	}
+	return specs
+}
+
+// offered returns the client's roots. A client that fails to say is taken as
+// one that offers none: the user's own configuration stands without it.
+func (s *Sandbox) offered(ctx context.Context) ([]rootSpec, error) {
+	if s.config.ClientRoots == nil {
+		return nil, nil
+	}
+	dirs, err := s.config.ClientRoots(ctx)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		return nil, nil
+	}
+	var specs []rootSpec
+	for _, dir := range dirs {
+		if filepath.IsAbs(dir) && checkName(dir) == nil {
+			specs = append(specs, rootSpec{dir: filepath.Clean(dir), source: "the client", client: true})
+		}
+	}
+	return specs, nil
+}
+
+// expand makes a configured directory absolute. Only here does ~ mean
+// anything: in a tool's arguments it is a name like any other.
+func (s *Sandbox) expand(dir string) (string, error) {
+	if dir == "~" || strings.HasPrefix(dir, "~/") || runtime.GOOS == "windows" && strings.HasPrefix(dir, `~\`) {
+		home := s.home()
+		if home == "" {
+			return "", toolerr.New(toolerr.NotFound, "root %s: the home directory is not known; set HOME or give the whole path", EscapeName(dir))
+		}
+		dir = filepath.Join(home, dir[1:])
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", toolerr.New(toolerr.NotFound, "root %s: %w", EscapeName(dir), err)
+	}
+	return abs, nil
+}
+
+// home is the home directory as the environment has it, or "".
+func (s *Sandbox) home() string {
+	if runtime.GOOS == "windows" {
+		return s.config.Getenv("USERPROFILE")
+	}
+	return s.config.Getenv("HOME")
+}
+
+// specKey is the same for two lists of sources exactly when they are equal.
+func specKey(specs []rootSpec) string {
+	var b strings.Builder
+	for _, spec := range specs {
+		b.WriteString(spec.dir)
+		b.WriteByte(0)
+		if spec.readOnly {
+			b.WriteByte('r')
+		}
+		if spec.client {
+			b.WriteByte('c')
+		}
+		b.WriteByte(0)
+	}
+	return b.String()
+}
+
+// isTop reports whether dir is the top of a file system tree: / or a volume.
+func isTop(dir string) bool {
+	clean := filepath.Clean(dir)
+	return filepath.Dir(clean) == clean
+}

@@ -1,0 +1,247 @@
+package sandbox
+
+import (
+	"bytes"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
+
+// secretPolicy is the user's exceptions from the rules of this file.
+type secretPolicy struct {
+	allow []string // globs over slash paths
+}
+
+func (s *Sandbox) policy() *secretPolicy {
+	p := &secretPolicy{}
+	for _, glob := range s.config.AllowPaths {
+		glob = filepath.ToSlash(glob)
+		if rest, ok := strings.CutPrefix(glob, "~/"); ok && s.home() != "" {
+			glob = strings.TrimSuffix(filepath.ToSlash(s.home()), "/") + "/" + rest
+		}
+		glob = strings.TrimSuffix(glob, "/")
+		if !strings.Contains(glob, "/") {
+			glob = "**/" + glob
+		}
+		p.allow = append(p.allow, glob, glob+"/**")
+	}
+	return p
+}
+
+// Denied reports by its name whether the file or directory at an absolute
+// path is a secret, which is listed with a mark and never read: credential
+// stores with all they hold, private keys, key stores, Terraform state, shell
+// histories. It is called for each entry of large trees and allocates
+// nothing unless the answer is yes.
+func (f *FS) Denied(abs string) bool {
+	return secretPath(abs) && !f.allowed(abs)
+}
+
+// Masked reports by its name whether a readable file holds secrets as values
+// (.env, .env.*, .npmrc), which are shown as MaskSecrets leaves them.
+func (f *FS) Masked(abs string) bool {
+	return maskedName(baseName(abs)) && !f.allowed(abs)
+}
+
+// allowed reports whether --allow-path lifts the rules for a path.
+func (f *FS) allowed(abs string) bool {
+	if len(f.policy.allow) == 0 {
+		return false
+	}
+	slash := filepath.ToSlash(abs)
+	forms := []string{slash}
+	for _, r := range f.roots {
+		if rel, ok := relativeTo(r.Path, abs); ok {
+			forms = append(forms, filepath.ToSlash(rel))
+		}
+	}
+	for _, glob := range f.policy.allow {
+		for _, form := range forms {
+			if ok, err := doublestar.Match(glob, form); err == nil && ok {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// secretPath looks at each component from the last to the first. Letter case
+// never matters, since on many file systems it does not.
+func secretPath(path string) bool {
+	end, last, odd := len(path), true, false
+	for i := len(path) - 1; i >= -1; i-- {
+		if i >= 0 && !isSeparator(path[i]) {
+			odd = odd || path[i] >= utf8.RuneSelf
+			continue
+		}
+		if i+1 < end {
+			name := path[i+1 : end]
+			if odd {
+				name = foldName(name)
+			}
+			if last && secretName(name) || secretStore(name, path[end:]) {
+				return true
+			}
+			last, odd = false, false
+		}
+		end = i
+	}
+	return false
+}
+
+// foldName maps what file systems that ignore case take for ASCII letters,
+// and drops what HFS+ ignores in a name. It allocates only if there is any.
+func foldName(name string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\u017f':
+			return 's'
+		case r == '\u212a':
+			return 'k'
+		case r >= utf8.RuneSelf && r != utf8.RuneError && hidden(r):
+			return -1
+		}
+		return r
+	}, name)
+}
+
+// secretStore reports whether a component is a credential store, which makes
+// all beneath it secret. rest is the path behind it.
+func secretStore(name, rest string) bool {
+	if len(name) < 4 || name[0] != '.' && name[0] != '_' {
+		return false
+	}
+	switch len(name) {
+	case 4:
+		return is(name, ".ssh") || is(name, ".aws")
+	case 5:
+		return is(name, ".kube")
+	case 6:
+		return is(name, ".gnupg") || is(name, ".azure") || is(name, ".netrc") || is(name, "_netrc")
+	case 7:
+		if is(name, ".docker") {
+			return is(firstPart(rest), "config.json")
+		}
+		if is(name, ".config") {
+			next := firstPart(rest)
+			return is(next, "gcloud") || is(next, "gh")
+		}
+		return is(name, ".pgpass") || is(name, ".pypirc")
+	case 12:
+		return is(name, ".vault-token")
+	case 16:
+		return is(name, ".git-credentials")
+	}
+	return false
+}
+
+// firstPart is the component that a path beginning with a separator starts
+// with.
+func firstPart(rest string) string {
+	rest = strings.TrimLeft(rest, string(filepath.Separator)+"/")
+	for i := range len(rest) {
+		if isSeparator(rest[i]) {
+			rest = rest[:i]
+			break
+		}
+	}
+	return foldName(rest)
+}
+
+// secretName reports whether a last component is the name of a private key,
+// a key store, Terraform state or a shell history.
+func secretName(name string) bool {
+	switch lower(name[len(name)-1]) {
+	case 'a': // id_rsa, id_dsa, id_ecdsa
+		if is(name, "id_rsa") || is(name, "id_dsa") || is(name, "id_ecdsa") {
+			return true
+		}
+	case '9':
+		if is(name, "id_ed25519") {
+			return true
+		}
+	case 'k':
+		if is(name, "id_ecdsa_sk") || is(name, "id_ed25519_sk") {
+			return true
+		}
+	case '2', 'x', 's':
+		if endsIn(name, ".p12") || endsIn(name, ".pfx") || endsIn(name, ".jks") {
+			return true
+		}
+	case 'e', 'y':
+		if is(name, ".histfile") || is(name, ".history") || is(name, ".zhistory") || is(name, "fish_history") ||
+			name[0] == '.' && endsIn(name, "_history") {
+			return true
+		}
+	case 't':
+		if is(name, "ConsoleHost_history.txt") {
+			return true
+		}
+	}
+	for i := 0; i+len(".tfstate") <= len(name); i++ {
+		if name[i] == '.' && is(name[i:i+len(".tfstate")], ".tfstate") {
+			return true
+		}
+	}
+	return false
+}
+
+// maskedName reports whether a file of this name holds settings some of whose
+// values are secrets.
+func maskedName(name string) bool {
+	if !ascii(name) {
+		name = foldName(name)
+	}
+	if is(name, ".npmrc") || is(name, ".env") {
+		return true
+	}
+	if len(name) < len(".env.") || !is(name[:len(".env.")], ".env.") {
+		return false
+	}
+	return !(endsIn(name, ".example") || endsIn(name, ".sample") || endsIn(name, ".template") || endsIn(name, ".dist"))
+}
+
+// IsPrivateKey reports whether a file that begins with head begins as a
+// private key in PEM form. A kilobyte is enough.
+func IsPrivateKey(head []byte) bool {
+	head = bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
+	line, _, _ := bytes.Cut(head, []byte("\n"))
+	kind, ok := bytes.CutPrefix(bytes.TrimRight(line, " \t\r"), []byte("-----BEGIN "))
+	return ok && (bytes.Contains(kind, []byte("PRIVATE KEY-----")) || bytes.Contains(kind, []byte("PRIVATE KEY BLOCK-----")))
+}
+
+// is compares with an ASCII word, ignoring case.
+func is(s, word string) bool {
+	if len(s) != len(word) {
+		return false
+	}
+	for i := range len(s) {
+		if lower(s[i]) != lower(word[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func endsIn(s, suffix string) bool {
+	return len(s) >= len(suffix) && is(s[len(s)-len(suffix):], suffix)
+}
+
+func lower(c byte) byte {
+	if c >= 'A' && c <= 'Z' {
+		c += 'a' - 'A'
+	}
+	return c
+}
+
+// baseName is the last component of a path.
+func baseName(path string) string {
+	for i := len(path) - 1; i >= 0; i-- {
+		if isSeparator(path[i]) {
+			return path[i+1:]
+		}
+	}
+	return path
+}
