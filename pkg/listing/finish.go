@@ -1,0 +1,48 @@
+package listing
+
+import "github.com/toolroom-mcp/toolroom/pkg/sandbox"
+
+// label is the entry's name as it is shown.
+func (e *entry) label() string { return sandbox.EscapeName(e.name) }
+
+// each calls f with the rows of the page in the order of the text.
+func (r *Result) each(f func(*shownRow)) {
+	if r.single != nil {
+		f(r.single)
+	}
+	var visit func(d *dir)
+	visit = func(d *dir) {
+		for _, kid := range d.inOrder() {
+			visit(kid)
+		}
+		for _, row := range d.rows {
+			f(row)
+			if row.sub != nil {
+				visit(row.sub)
+			}
+		}
+	}
+	if r.root != nil {
+		visit(r.root)
+	}
+}
+
+// setStatus puts git's letters on rows.
+func (r *Result) setStatus(status statuses, rows []placed) {
+	r.GitAnswered = status != nil
+	for _, p := range rows {
+		if letter := status.of(p.row.rel); letter != 0 {
+			p.row.Git = string(letter)
+		}
+	}
+}
+
+// collect makes the list of rows, complete with what is known only at the end.
+func (r *Result) collect() {
+	r.each(func(row *shownRow) {
+		if row.sub != nil && row.sub.err != nil {
+			row.Error = plain(row.sub.err)
+		}
+		r.Rows = append(r.Rows, row.Row)
+	})
+}

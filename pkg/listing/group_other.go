@@ -1,0 +1,8 @@
+//go:build !unix
+
+package listing
+
+import "os/exec"
+
+// ownGroup leaves the command as it is: only its own process is killed.
+func ownGroup(*exec.Cmd) {}

@@ -1,0 +1,14 @@
+//go:build unix
+
+package listing
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// ownGroup makes the command a process group that is killed whole.
+func ownGroup(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+}

@@ -1,0 +1,64 @@
+package listing
+
+import "strings"
+
+// compareNatural orders names as people do: runs of digits by their value,
+// ASCII letters without regard to case. Names that are equal so far are
+// ordered by their bytes, so the order is total and stable between calls.
+func compareNatural(a, b string) int {
+	i, j := 0, 0
+	for i < len(a) && j < len(b) {
+		x, y := a[i], b[j]
+		if isDigit(x) && isDigit(y) {
+			endX, endY := digitsEnd(a, i), digitsEnd(b, j)
+			if c := compareNumbers(a[i:endX], b[j:endY]); c != 0 {
+				return c
+			}
+			i, j = endX, endY
+			continue
+		}
+		if x, y = lower(x), lower(y); x != y {
+			if x < y {
+				return -1
+			}
+			return 1
+		}
+		i++
+		j++
+	}
+	switch {
+	case i < len(a):
+		return 1
+	case j < len(b):
+		return -1
+	}
+	return strings.Compare(a, b)
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+func lower(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		return c + 'a' - 'A'
+	}
+	return c
+}
+
+func digitsEnd(s string, from int) int {
+	for from < len(s) && isDigit(s[from]) {
+		from++
+	}
+	return from
+}
+
+// compareNumbers compares decimal numbers of any length.
+func compareNumbers(a, b string) int {
+	a, b = strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")
+	if len(a) != len(b) {
+		if len(a) < len(b) {
+			return -1
+		}
+		return 1
+	}
+	return strings.Compare(a, b)
+}

@@ -1,0 +1,231 @@
+package listing
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// headerRoom is what the first line may take of the budget.
+const headerRoom = 1000
+
+// Render returns the listing as text: a line that says what, how many and
+// which, then a line an entry.
+func Render(r *Result) string {
+	var b strings.Builder
+	b.WriteString(r.header())
+	b.WriteByte('\n')
+	if r.single != nil {
+		row := *r.single
+		row.label = strings.Replace(row.label, r.single.base(), r.Path, 1)
+		row.write(&b, 0, r.long)
+	}
+	if r.root != nil {
+		r.writeDir(&b, r.root)
+	}
+	return b.String()
+}
+
+// base is the name without what the tree adds.
+func (row *shownRow) base() string {
+	name, _, _ := strings.Cut(row.label, " -> ")
+	if row.Exec {
+		name = strings.TrimSuffix(name, "*")
+	}
+	return name
+}
+
+func (r *Result) writeDir(b *strings.Builder, d *dir) {
+	for _, kid := range d.inOrder() {
+		indent(b, kid.depth-1)
+		b.WriteString(d.entries[kid.index].label() + "/ " + kid.coverage(true) + "\n")
+		r.writeDir(b, kid)
+	}
+	for _, row := range d.rows {
+		row.write(b, d.depth, r.long)
+		if row.sub != nil {
+			r.writeDir(b, row.sub)
+		}
+	}
+}
+
+// inOrder returns the directories of earlier pages in the order of names.
+func (d *dir) inOrder() []*dir {
+	return slices.SortedFunc(slices.Values(d.kids), func(a, b *dir) int { return a.index - b.index })
+}
+
+func indent(b *strings.Builder, depth int) {
+	for range depth {
+		b.WriteString("  ")
+	}
+}
+
+// write writes the line of a row.
+func (row *shownRow) write(b *strings.Builder, depth int, long bool) {
+	indent(b, depth)
+	b.WriteString(row.label)
+	lead := "  "
+	add := func(text string) {
+		if text != "" {
+			b.WriteString(lead + text)
+			lead = " "
+		}
+	}
+	if row.sub != nil {
+		add(row.sub.coverage(false))
+	}
+	add(row.remark())
+	if row.Lines != nil {
+		add(fmt.Sprintf("[%d]", *row.Lines))
+	}
+	if row.Size != nil {
+		add(humanSize(*row.Size))
+	}
+	add(row.Git)
+	if long {
+		add(row.Mode)
+		add(row.Modified)
+	}
+	b.WriteByte('\n')
+}
+
+// remark is what is special about an entry.
+func (row *shownRow) remark() string {
+	switch {
+	case row.Secret:
+		return "(secret, not readable)"
+	case row.Ignored && row.Files == nil:
+		return "(ignored)"
+	case row.Ignored && row.AtLeast:
+		return fmt.Sprintf("(ignored, %d+ files)", *row.Files)
+	case row.Ignored:
+		return "(ignored, " + plural(*row.Files, "file") + ")"
+	case row.Error != "" && row.sub == nil:
+		return "(unreadable: " + row.Error + ")"
+	case row.Type != "file" && row.Type != "directory" && row.Type != "link":
+		return "(" + row.Type + ")"
+	}
+	return ""
+}
+
+// size is about how many bytes the line takes.
+func (row shownRow) size(depth int, long bool) int {
+	var b strings.Builder
+	row.sub = nil // what is said beside a directory is not known yet
+	row.write(&b, depth, long)
+	return b.Len()
+}
+
+// coverage says which of its entries this page has, if not all.
+func (d *dir) coverage(again bool) string {
+	total := len(d.entries)
+	from, to := d.from+1, d.from+len(d.rows)
+	switch {
+	case d.err != nil:
+		return "(unreadable: " + plain(d.err) + ")"
+	case !d.loaded:
+		return "(not listed yet)"
+	case total == 0 && d.ignored > 0:
+		return "(nothing but " + plural(d.ignored, "ignored file") + ")"
+	case total == 0:
+		return "(empty)"
+	case again && (len(d.rows) == 0 || len(d.rows) == total):
+		return "(continued)"
+	case len(d.rows) == 0:
+		return fmt.Sprintf("(%s left out)", plural(total, "entry"))
+	case from == 1 && to == total:
+		return ""
+	case from == 1:
+		return fmt.Sprintf("(first %d of %d)", to, total)
+	}
+	return fmt.Sprintf("(%d-%d of %d)", from, to, total)
+}
+
+// plural counts things; "entry" becomes "entries".
+func plural(n int, what string) string {
+	switch {
+	case n == 1:
+	case strings.HasSuffix(what, "y"):
+		what = what[:len(what)-1] + "ies"
+	default:
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
+
+// humanSize is a size in at most six characters; units are powers of 1024.
+func humanSize(n int64) string {
+	if n < 1024 {
+		return fmt.Sprintf("%dB", n)
+	}
+	size := float64(n)
+	unit := -1
+	for size >= 1023.5 && unit < 5 {
+		size /= 1024
+		unit++
+	}
+	if size < 9.95 {
+		return fmt.Sprintf("%.1f%c", size, "KMGTPE"[unit])
+	}
+	return fmt.Sprintf("%.0f%c", size, "KMGTPE"[unit])
+}
+
+// header is the first line.
+func (r *Result) header() string {
+	if r.single != nil {
+		return r.Path + ": " + r.single.Type
+	}
+	var b strings.Builder
+	b.WriteString(r.Path + ": ")
+	shown, first := r.shown, r.Offset+1
+	switch {
+	case r.Total == 0:
+		b.WriteString("empty")
+	case shown == 0:
+		fmt.Fprintf(&b, "nothing from offset %d, there are %s", r.Offset, plural(r.Total, "entry"))
+	case shown == r.Total && r.TotalExact:
+		b.WriteString(plural(r.Total, "entry"))
+	case r.TotalExact:
+		fmt.Fprintf(&b, "%d of %d entries", shown, r.Total)
+	default:
+		fmt.Fprintf(&b, "%d of more than %d entries", shown, r.Total)
+	}
+	fmt.Fprintf(&b, ", depth %d", r.Depth)
+	if shown > 0 && (shown < r.Total || !r.TotalExact) {
+		fmt.Fprintf(&b, ", %d-%d", first, r.Offset+shown)
+	}
+	if notes := r.notes(); len(notes) > 0 {
+		b.WriteString(" (" + strings.Join(notes, "; ") + ")")
+	}
+	return b.String()
+}
+
+func (r *Result) notes() []string {
+	var notes []string
+	if r.NextOffset > 0 {
+		notes = append(notes, fmt.Sprintf("offset=%d for more", r.NextOffset))
+	}
+	if d := r.root; len(d.rows) > 0 && len(d.rows) < len(d.entries) {
+		notes = append(notes, fmt.Sprintf("%d-%d of the %d at the top", d.from+1, d.from+len(d.rows), len(d.entries)))
+	}
+	if r.Ignored > 0 {
+		notes = append(notes, plural(r.Ignored, "ignored file")+" not shown, no_ignore=true to include")
+	}
+	if r.Excluded > 0 {
+		notes = append(notes, fmt.Sprintf("%d left out by ignore", r.Excluded))
+	}
+	if r.Hidden > 0 {
+		notes = append(notes, fmt.Sprintf("%d hidden not shown, hidden=true to include", r.Hidden))
+	}
+	if r.Unreadable > 0 {
+		note := fmt.Sprintf("%d unreadable: %s", r.Unreadable, strings.Join(r.Unread, ", "))
+		if r.Unreadable > len(r.Unread) {
+			note += ", …"
+		}
+		notes = append(notes, note)
+	}
+	if r.LinesCut {
+		notes = append(notes, "some lines not counted, to save time")
+	}
+	return notes
+}

@@ -1,0 +1,240 @@
+package listing
+
+import (
+	"bytes"
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+	"github.com/toolroom-mcp/toolroom/pkg/walk"
+)
+
+// maxCounted is the size up to which the lines of a file are counted.
+const maxCounted = 1 << 20
+
+// maxFiles bounds the counting in one ignored directory.
+const maxFiles = 1_000_000
+
+// shownRow is a row with what its line of text is made of.
+type shownRow struct {
+	Row
+	rel   string // path relative to what is listed
+	label string // the name as the tree shows it
+	sub   *dir   // of a directory that is listed
+}
+
+// details looks at the entries [from, to) of a directory, several at a time.
+func (l *lister) details(d *dir, from, to int) ([]*shownRow, error) {
+	if err := l.ensure(d); err != nil {
+		return nil, err
+	}
+	rows := make([]*shownRow, to-from)
+	var next atomic.Int64
+	var cut atomic.Bool
+	work := func() {
+		look := looker{dir: d.node.Dir(), long: l.opts.Long, deadline: l.deadline}
+		for l.ctx.Err() == nil {
+			i := int(next.Add(1)) - 1
+			if i >= len(rows) {
+				break
+			}
+			e := &d.entries[from+i]
+			row := look.row(e)
+			row.rel, row.Depth, row.sub = relative(d.path, e.name), d.depth+1, e.sub
+			row.Path = l.pathOf(row.rel)
+			rows[i] = row
+		}
+		if look.cut {
+			cut.Store(true)
+		}
+	}
+	var group sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), 4, 1+len(rows)/8) - 1 {
+		group.Go(work)
+	}
+	work()
+	group.Wait()
+	if err := l.ctx.Err(); err != nil {
+		return nil, err
+	}
+	for i, row := range rows { // counting uses several workers itself
+		if row.Ignored && d.entries[from+i].typ.IsDir() {
+			l.countIgnored(d.node, d.entries[from+i].name, row)
+		}
+	}
+	l.result.LinesCut = l.result.LinesCut || cut.Load()
+	return rows, l.ctx.Err()
+}
+
+func relative(dir, name string) string {
+	if dir == "" {
+		return name
+	}
+	return dir + "/" + name
+}
+
+// countIgnored counts what is in an ignored directory, while time allows.
+func (l *lister) countIgnored(node *walk.Node, name string, row *shownRow) {
+	ctx, stop := context.WithDeadline(l.ctx, l.deadline)
+	defer stop()
+	if row.Secret || ctx.Err() != nil {
+		return
+	}
+	n, exact := node.Count(ctx, name, maxFiles)
+	row.Files, row.AtLeast = &n, !exact
+}
+
+// looker finds out about entries of one directory.
+type looker struct {
+	dir      *sandbox.Dir
+	long     bool
+	deadline time.Time
+	buffer   []byte
+	cut      bool
+}
+
+func (k *looker) row(e *entry) *shownRow {
+	row := &shownRow{label: sandbox.EscapeName(e.name)}
+	row.Type, row.Ignored, row.Secret = kindName(e.typ), e.ignored, e.secret
+	st, err := k.dir.Lstat(e.name)
+	if err != nil {
+		row.Error = plain(err)
+		return row
+	}
+	row.Type = kindName(st.Mode)
+	if k.long {
+		row.Mode, row.Modified = st.Mode.String(), st.ModTime.Format(time.RFC3339)
+	}
+	switch {
+	case st.Mode.IsDir():
+		row.label += "/"
+	case st.Mode&fs.ModeSymlink != 0:
+		k.link(e.name, row)
+	case st.Mode.IsRegular():
+		row.Size = &st.Size
+		if row.Exec = st.Mode&0o111 != 0; row.Exec {
+			row.label += "*"
+		}
+		if !e.secret && st.Size <= maxCounted {
+			k.count(e.name, st.Size, row)
+		}
+	}
+	return row
+}
+
+func (k *looker) link(name string, row *shownRow) {
+	target, err := k.dir.Readlink(name)
+	if err != nil {
+		row.Error = plain(err)
+		return
+	}
+	row.Target = sandbox.EscapeName(target)
+	row.label += " -> " + row.Target
+}
+
+// count counts the lines of a text file. A file that cannot be read still has
+// its row, without a count.
+func (k *looker) count(name string, size int64, row *shownRow) {
+	if size > 0 && time.Now().After(k.deadline) {
+		k.cut = true
+		return
+	}
+	text, _, err := k.dir.ReadFile(name, k.buffer[:0], maxCounted)
+	if err != nil {
+		if toolerr.Is(err, toolerr.PermissionDenied) {
+			row.Error = plain(err)
+		}
+		return
+	}
+	k.buffer = text
+	if n, ok := countLines(text); ok {
+		row.Lines = &n
+	}
+}
+
+// countLines counts the lines of text, a last one without its line feed
+// included; false if it is binary.
+func countLines(text []byte) (int, bool) {
+	feed := []byte{'\n'}
+	switch {
+	case bytes.HasPrefix(text, []byte{0xff, 0xfe}):
+		return countWide(text[2:], 1), true
+	case bytes.HasPrefix(text, []byte{0xfe, 0xff}):
+		return countWide(text[2:], 0), true
+	case bytes.IndexByte(text, 0) >= 0:
+		return 0, false
+	}
+	n := bytes.Count(text, feed)
+	if len(text) > 0 && !bytes.HasSuffix(text, feed) {
+		n++
+	}
+	return n, true
+}
+
+// countWide counts the lines of UTF-16 text; high is where the high byte of a
+// unit is.
+func countWide(text []byte, high int) int {
+	n, ended := 0, true
+	for ; len(text) >= 2; text = text[2:] {
+		if ended = text[high] == 0 && text[1-high] == '\n'; ended {
+			n++
+		}
+	}
+	if !ended {
+		n++
+	}
+	return n
+}
+
+// plain is an error without the path, which stands beside it.
+func plain(err error) string {
+	switch toolerr.CodeOf(err) {
+	case toolerr.PermissionDenied:
+		return "permission denied"
+	case toolerr.NotFound:
+		return "gone"
+	}
+	return err.Error()
+}
+
+// listFile answers for a path that is no directory.
+func listFile(ctx context.Context, box *sandbox.FS, name string, opts Options) (*Result, error) {
+	parent, base := filepath.Split(strings.TrimRight(name, `/`+string(os.PathSeparator)))
+	if parent == "" {
+		parent = "."
+	}
+	d, err := box.OpenDir(parent)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	st, err := d.Lstat(base)
+	if literal, ok := sandbox.UnescapeName(base); err != nil && ok {
+		base = literal
+		st, err = d.Lstat(base)
+	}
+	if err != nil {
+		return nil, err
+	}
+	abs := filepath.Join(d.Path(), base)
+	look := looker{dir: d, long: opts.Long, deadline: time.Now().Add(detailTime)}
+	row := look.row(&entry{name: base, typ: st.Mode.Type(), secret: box.Denied(abs)})
+	row.Path, row.rel = box.Display(abs), base
+	status := startStatus(ctx, box, d.Path(), opts.GitWait)
+	defer status.stop()
+	result := &Result{
+		Path: row.Path, Total: 1, TotalExact: true, LinesCut: look.cut,
+		budget: opts.Budget, long: opts.Long, single: row,
+	}
+	result.setStatus(status.wait(), []placed{{row: row}})
+	result.collect()
+	return result, ctx.Err()
+}

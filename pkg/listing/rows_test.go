@@ -1,0 +1,74 @@
+package listing
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+func TestCountLines(t *testing.T) {
+	for text, want := range map[string]int{
+		"": 0, "a": 1, "a\n": 1, "a\nb": 2, "\n\n": 2, "a\r\nb\r\n": 2, "\xff\xfe": 0, "\xff\xfea\x00": 1,
+		"\xff\xfea\x00\n\x00": 1, "\xfe\xff\x00a\x00\n\x00b": 2, "\xff\xfe\x0a\x0a": 1, "\xe9t\xe9\n": 1, "\xff\xfea\x00\n": 1,
+	} {
+		n, ok := countLines([]byte(text))
+		require.True(t, ok, "%q", text)
+		require.Equal(t, want, n, "%q", text)
+	}
+	_, ok := countLines([]byte("a\x00b\n"))
+	require.False(t, ok)
+}
+
+func TestHumanSize(t *testing.T) {
+	for n, want := range map[int64]string{
+		0: "0B", 1023: "1023B", 1024: "1.0K", 1500: "1.5K", 10188: "9.9K", 10200: "10K", 1047552: "1023K", 1048100: "1.0M",
+		1 << 20: "1.0M", 5 << 30: "5.0G", 1 << 40: "1.0T", 1<<63 - 1: "8.0E",
+	} {
+		require.Equal(t, want, humanSize(n), n)
+	}
+}
+
+func TestKindName(t *testing.T) {
+	for mode, want := range map[fs.FileMode]string{
+		0: "file", fs.ModeDir: "directory", fs.ModeSymlink: "link", fs.ModeNamedPipe: "fifo", fs.ModeSocket: "socket",
+		fs.ModeDevice: "device", fs.ModeDevice | fs.ModeCharDevice: "device", fs.ModeIrregular: "unknown",
+	} {
+		require.Equal(t, want, kindName(mode))
+	}
+}
+
+// TestUnreadable: what cannot be read is said beside it and named above, and
+// the rest is listed.
+func TestUnreadable(t *testing.T) {
+	denied := &dir{name: "closed", depth: 1, loaded: true, err: fs.ErrPermission}
+	top := &dir{loaded: true, entries: []entry{{name: "closed", typ: fs.ModeDir, sub: denied}, {name: "a"}}, on: true}
+	denied.parent = top
+	top.rows = []*shownRow{
+		{Row: Row{Path: "closed", Type: "directory"}, label: "closed/", rel: "closed", sub: denied},
+		{Row: Row{Path: "a", Type: "file", Error: plain(fs.ErrPermission)}, label: "a", rel: "a"},
+	}
+	r := &Result{Path: ".", Total: 2, TotalExact: true, Depth: 2, root: top, Unreadable: 4, Unread: []string{"closed", "x", "y"}}
+	r.collect()
+	r.shown = 2
+	require.Equal(t, ".: 2 entries, depth 2 (4 unreadable: closed, x, y, …)\n"+
+		"closed/  (unreadable: permission denied)\na  (unreadable: permission denied)\n", Render(r))
+	require.Equal(t, "permission denied", r.Rows[0].Error)
+}
+
+func TestPlain(t *testing.T) {
+	require.Equal(t, "gone", plain(fs.ErrNotExist))
+	require.Equal(t, "odd", plain(errors.New("odd")))
+	require.Equal(t, "permission denied", plain(toolerr.New(toolerr.PermissionDenied, "long text")))
+}
+
+func TestPlural(t *testing.T) {
+	require.Equal(t, "1 entry", plural(1, "entry"))
+	require.Equal(t, "2 entries", plural(2, "entry"))
+	require.Equal(t, "0 files", plural(0, "file"))
+	require.False(t, strings.Contains(plural(1, "file"), "files"))
+}

@@ -1,0 +1,376 @@
+package listing
+
+import (
+	"context"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/pathglob"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/walk"
+)
+
+// How many entries a directory lists at its turn. The numbers are part of
+// the order of the listing: changing them moves entries between pages.
+const (
+	firstTurn = 200 // of the top directory
+	turn      = 10
+)
+
+// maxOpen is how many directories are kept open for the ones below them.
+const maxOpen = 100
+
+// maxLine is as long as lines mostly are not.
+const maxLine = 60
+
+// maxNamed is how many unreadable directories are named.
+const maxNamed = 3
+
+// entry is one name of a directory.
+type entry struct {
+	name    string
+	typ     fs.FileMode
+	ignored bool
+	secret  bool
+	sub     *dir // of a directory that is listed, once its row was reached
+}
+
+// expands reports whether the listing goes into the entry.
+func (e *entry) expands(depth, max int) bool {
+	return e.typ.IsDir() && !e.ignored && !e.secret && depth < max
+}
+
+// dir is a directory of the listing.
+type dir struct {
+	parent *dir
+	index  int    // in the parent's entries
+	name   string // "" for the top
+	path   string // relative to the top, slashes; "" for the top
+	depth  int    // 0 for the top
+
+	node    *walk.Node // nil while closed
+	loaded  bool
+	err     error // why it could not be read
+	entries []entry
+	next    int // the first entry whose turn has not come
+	ignored int // ignored files that are not shown
+
+	// What this page shows of it: rows[i] is of entries[from+i].
+	from int
+	rows []*shownRow
+	kids []*dir // directories of earlier pages that have rows on this one
+	on   bool   // is on this page, by a row or as the place of rows
+}
+
+// lister makes one listing.
+type lister struct {
+	ctx   context.Context
+	box   *sandbox.FS
+	opts  Options
+	globs []*pathglob.Glob
+	shown string // the top as results show it
+
+	result   *Result
+	open     []*dir // beside the top, the longest open first
+	queue    []*dir
+	rank     int // entries whose turn has come
+	room     int // bytes left on the page
+	full     bool
+	placed   []placed // the page's rows, in the order of the listing
+	started  time.Time
+	deadline time.Time // for details
+}
+
+// listDir lists a directory.
+func listDir(ctx context.Context, box *sandbox.FS, name string, opts Options, globs []*pathglob.Glob) (*Result, error) {
+	node, err := walk.Start(box, name, walk.Options{Hidden: true, NoIgnore: opts.NoIgnore})
+	if err != nil {
+		return nil, err
+	}
+	defer node.Close()
+	top := &dir{node: node}
+	now := time.Now()
+	l := &lister{
+		ctx: ctx, box: box, opts: opts, globs: globs, shown: box.Display(node.Dir().Path()),
+		queue: []*dir{top}, room: opts.Budget - headerRoom, started: now, deadline: now.Add(detailTime),
+	}
+	l.result = &Result{
+		Path: l.shown, IsDir: true, Depth: opts.Depth, Offset: opts.Offset,
+		budget: opts.Budget, long: opts.Long, root: top,
+	}
+	status := startStatus(ctx, box, node.Dir().Path(), opts.GitWait)
+	defer status.stop()
+	defer l.closeAll()
+	if err := l.run(); err != nil {
+		return nil, err
+	}
+	if top.err != nil {
+		return nil, top.err
+	}
+	l.result.setStatus(status.wait(), l.placed)
+	l.arrange()
+	l.result.collect()
+	return l.result, nil
+}
+
+// run gives the directories their turns: until the page is full for the
+// rows, and then for the total as long as time allows.
+func (l *lister) run() error {
+	for len(l.queue) > 0 {
+		if err := l.ctx.Err(); err != nil {
+			return err
+		}
+		if l.full && time.Since(l.started) > totalTime {
+			l.result.Total = l.rank
+			for _, d := range l.queue {
+				l.result.Total += len(d.entries) - d.next
+			}
+			return nil
+		}
+		d := l.queue[0]
+		l.queue = l.queue[1:]
+		l.load(d)
+		if err := l.take(d); err != nil {
+			return err
+		}
+	}
+	if err := l.ctx.Err(); err != nil {
+		return err
+	}
+	l.result.Total, l.result.TotalExact = l.rank, true
+	return nil
+}
+
+// take lists the entries whose turn it is.
+func (l *lister) take(d *dir) error {
+	share := turn
+	if d.depth == 0 && d.next == 0 {
+		share = firstTurn
+	}
+	from := d.next
+	to := min(from+share, len(d.entries))
+	d.next = to
+	for i := from; i < to; i++ {
+		if e := &d.entries[i]; e.expands(d.depth+1, l.opts.Depth) {
+			e.sub = &dir{parent: d, index: i, name: e.name, path: relative(d.path, e.name), depth: d.depth + 1}
+			l.queue = append(l.queue, e.sub)
+		}
+	}
+	if to < len(d.entries) {
+		l.queue = append(l.queue, d)
+	}
+	first := l.rank
+	l.rank += to - from
+	return l.page(d, from, to, first)
+}
+
+// page puts those of the entries on the page that belong there; first is the
+// rank of the one at from.
+func (l *lister) page(d *dir, from, to, first int) error {
+	if l.full {
+		return nil
+	}
+	if skip := l.opts.Offset - first; skip > 0 {
+		from += skip
+		first += skip
+	}
+	if from >= to {
+		return nil
+	}
+	if end := l.opts.Offset + l.opts.Limit; first+to-from >= end {
+		to = from + end - first
+	}
+	rows, err := l.details(d, from, to)
+	if err != nil {
+		return err
+	}
+	for i, row := range rows {
+		l.room -= row.size(d.depth, l.opts.Long)
+		if l.room < 0 && len(l.placed) > 0 {
+			l.full = true
+			return nil
+		}
+		l.placed = append(l.placed, placed{d, from + i, row})
+	}
+	l.full = first+to-from >= l.opts.Offset+l.opts.Limit
+	return nil
+}
+
+// placed is a row of the page and where it belongs.
+type placed struct {
+	dir   *dir
+	index int // of its entry
+	row   *shownRow
+}
+
+// arrange puts the rows into the tree: as many as the budget takes, since
+// only then it is known what is said beside the directories.
+func (l *lister) arrange() {
+	r := l.result
+	for n := len(l.placed); ; {
+		for _, p := range l.placed {
+			p.dir.clear()
+		}
+		for _, p := range l.placed[:n] {
+			p.dir.put(p.index, p.row)
+		}
+		r.NextOffset = 0
+		if end := r.Offset + n; n > 0 && (end < r.Total || !r.TotalExact) {
+			r.NextOffset = end
+		}
+		r.shown = n
+		over := len(Render(r)) - r.budget
+		if over <= 0 || n <= 1 {
+			return
+		}
+		n = max(1, n-1-over/maxLine)
+	}
+}
+
+// clear takes a directory and those above it off the page.
+func (d *dir) clear() {
+	for ; d != nil; d = d.parent {
+		d.rows, d.kids, d.on = nil, nil, false
+	}
+}
+
+// put adds a row to the page.
+func (d *dir) put(index int, row *shownRow) {
+	if len(d.rows) == 0 {
+		d.from = index
+	}
+	d.rows = append(d.rows, row)
+	if row.sub != nil {
+		row.sub.on = true
+	}
+	for up := d; !up.on && up.parent != nil; up = up.parent {
+		up.on = true
+		up.parent.kids = append(up.parent.kids, up)
+	}
+}
+
+// load reads a directory, once.
+func (l *lister) load(d *dir) {
+	if d.loaded {
+		return
+	}
+	d.loaded = true
+	if d.err = l.ensure(d); d.err == nil {
+		d.err = l.read(d)
+	}
+	if d.err != nil {
+		d.entries = nil
+		l.result.Unreadable++
+		if len(l.result.Unread) < maxNamed {
+			l.result.Unread = append(l.result.Unread, l.pathOf(d.path))
+		}
+	}
+}
+
+// read fills in the entries of an open directory.
+func (l *lister) read(d *dir) error {
+	abs := d.node.Dir().Path()
+	err := d.node.Each(func(e *walk.Entry) error {
+		if len(d.entries)%1024 == 0 && l.ctx.Err() != nil {
+			return l.ctx.Err()
+		}
+		switch {
+		case l.opts.SkipHidden && e.Hidden:
+			l.result.Hidden++
+		case l.excluded(e):
+			l.result.Excluded++
+		case e.Ignored && !e.IsDir():
+			d.ignored++
+			l.result.Ignored++
+		default:
+			d.entries = append(d.entries, entry{
+				name: e.Name, typ: e.Type, ignored: e.Ignored, secret: l.box.Denied(filepath.Join(abs, e.Name)),
+			})
+		}
+		return nil
+	})
+	slices.SortFunc(d.entries, compareEntries)
+	return err
+}
+
+func compareEntries(a, b entry) int {
+	if a.typ.IsDir() != b.typ.IsDir() {
+		if a.typ.IsDir() {
+			return -1
+		}
+		return 1
+	}
+	return compareNatural(a.name, b.name)
+}
+
+func (l *lister) excluded(e *walk.Entry) bool {
+	for _, g := range l.globs {
+		if (e.IsDir() || !g.DirOnly()) && g.Match(e.Path) {
+			return true
+		}
+	}
+	return false
+}
+
+// pathOf returns how a path below the top is shown.
+func (l *lister) pathOf(rel string) string { return join(l.shown, sandbox.EscapeName(rel)) }
+
+func join(dir, rel string) string {
+	switch {
+	case rel == "":
+		return dir
+	case dir == ".":
+		return rel
+	}
+	return dir + "/" + rel
+}
+
+// ensure opens a directory that is not open; one that was closed in between
+// is found again from the nearest open one above.
+func (l *lister) ensure(d *dir) error {
+	if d.node != nil {
+		return nil
+	}
+	if err := l.ensure(d.parent); err != nil {
+		return err
+	}
+	if len(l.open) >= maxOpen {
+		if err := l.shed(d.parent); err != nil {
+			return err
+		}
+	}
+	node, err := d.parent.node.Enter(d.name)
+	if err != nil {
+		return err
+	}
+	d.node = node
+	l.open = append(l.open, d)
+	return nil
+}
+
+// shed closes the half of the directories that are open the longest, but for
+// one in use.
+func (l *lister) shed(used *dir) error {
+	var kept []*dir
+	for i, d := range l.open {
+		if d == used || i >= len(l.open)/2 {
+			kept = append(kept, d)
+			continue
+		}
+		node := d.node
+		d.node = nil
+		if err := node.Close(); err != nil {
+			return err
+		}
+	}
+	l.open = kept
+	return nil
+}
+
+func (l *lister) closeAll() {
+	for _, d := range l.open {
+		d.node.Close()
+	}
+}
