@@ -1,0 +1,353 @@
+package mcpkit_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+	"github.com/stretchr/testify/require"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+)
+
+// Defect 1: mcp-go's StdioServer cancels running calls when its input ends
+// and drops a last line without a newline.
+func TestEndOfInputAnswersEverything(t *testing.T) {
+	h := newServer()
+	slow := make(chan struct{})
+	tool(h, "slow", func(ctx context.Context, _ mcp.CallToolRequest) string {
+		select {
+		case <-slow:
+			return "done"
+		case <-ctx.Done():
+			return "cancelled"
+		}
+	})
+	var in strings.Builder
+	for i := range 300 {
+		name := "echo"
+		if i%100 == 0 {
+			name = "slow"
+		}
+		fmt.Fprintf(&in, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":{"text":"t%d"}}}`+"\n", i, name, i)
+	}
+	var out bytes.Buffer
+	timer := time.AfterFunc(50*time.Millisecond, func() { close(slow) })
+	defer timer.Stop()
+	input := strings.NewReader(strings.TrimSuffix(in.String(), "\n"))
+	require.NoError(t, mcpkit.ServeStdio(t.Context(), h, input, &out, mcpkit.ServeOptions{}))
+
+	seen := map[string]string{}
+	for line := range strings.Lines(out.String()) {
+		m, err := jsonrpc.Split([]byte(line))
+		require.NoError(t, err)
+		seen[string(m.ID)] = text(t, m)
+	}
+	require.Len(t, seen, 300)
+	require.Equal(t, "done", seen["0"])
+	require.Equal(t, "done", seen["200"])
+	require.Equal(t, "t299", seen["299"])
+}
+
+// Defect 1: a call's own deadline, not the end of the input, ends it.
+func TestEndOfInputKeepsDeadlines(t *testing.T) {
+	h := newServer()
+	tool(h, "patient", func(ctx context.Context, _ mcp.CallToolRequest) string {
+		ctx, cancel := context.WithTimeout(ctx, 30*time.Millisecond)
+		defer cancel()
+		<-ctx.Done()
+		return ctx.Err().Error()
+	})
+	w := serve(t, h, mcpkit.ServeOptions{})
+	w.call(1, "patient", `{}`)
+	rest, err := w.end()
+	require.NoError(t, err)
+	require.Len(t, rest, 1)
+	require.Equal(t, context.DeadlineExceeded.Error(), text(t, rest[0]))
+}
+
+// Defect 1: an open subscription does not keep the server alive.
+func TestEndOfInputDoesNotWaitForListen(t *testing.T) {
+	h := newServer(server.WithToolCapabilities(true))
+	w := serve(t, h, mcpkit.ServeOptions{})
+	w.send(`{"jsonrpc":"2.0","id":"sub","method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},%s}}`, modern("new"))
+	require.Equal(t, "notifications/subscriptions/acknowledged", w.next().Method)
+	w.call(1, "echo", `{"text":"x"}`)
+	rest, err := w.end()
+	require.NoError(t, err)
+	require.NotEmpty(t, rest)
+	require.Equal(t, "1", string(rest[0].ID), "the call is answered before the stream is closed")
+}
+
+// Defect 2: notifications went through a channel of 100 slots and came after
+// the answer, where clients drop them.
+func TestNotificationsComeBeforeTheAnswer(t *testing.T) {
+	const n = 500
+	h := newServer(server.WithLogging())
+	left := make(chan context.Context, 1)
+	tool(h, "talk", func(ctx context.Context, _ mcp.CallToolRequest) string {
+		for i := range n {
+			err := server.ServerFromContext(ctx).SendNotificationToClient(ctx, "notifications/progress",
+				map[string]any{"progressToken": 1, "progress": i})
+			if err != nil {
+				return err.Error()
+			}
+		}
+		left <- ctx
+		return "said"
+	})
+	w := serve(t, h, mcpkit.ServeOptions{})
+	w.handshake(`{}`)
+	w.call(1, "talk", `{}`)
+	for i := range n {
+		m := w.next()
+		require.Equal(t, jsonrpc.Notification, m.Kind, "after %d", i)
+		require.Contains(t, string(m.Params), `"progress":`+strconv.Itoa(i)+`,`)
+	}
+	require.Equal(t, "said", text(t, w.answer(1)))
+
+	ctx := <-left // one who goes on after the answer
+	require.Error(t, server.ServerFromContext(ctx).SendNotificationToClient(ctx, "notifications/late", nil))
+	require.False(t, mcpkit.Notify(ctx, "notifications/late", nil))
+	mcpkit.Progress(ctx, 1, 2, "late")
+	rest, err := w.end()
+	require.NoError(t, err)
+	require.Empty(t, rest)
+}
+
+// Defect 3: with 5 workers and a queue of 100 slots, calls came to run on the
+// goroutine that reads, and pings and cancels stalled behind them.
+func TestOthersPassCalls(t *testing.T) {
+	h := newServer()
+	g := addGate(h)
+	w := serve(t, h, mcpkit.ServeOptions{})
+	w.handshake(`{}`)
+	const n = 500
+	for i := range n {
+		w.call(i, "gate", fmt.Sprintf(`{"n":"%d"}`, i))
+	}
+	running := g.waitRunning(t, mcpkit.DefaultMaxConcurrent)
+	require.Len(t, running, mcpkit.DefaultMaxConcurrent)
+	w.send(`{"jsonrpc":"2.0","id":"ping","method":"ping"}`)
+	w.answer("ping")
+	w.send(`{"jsonrpc":"2.0","id":"list","method":"tools/list"}`)
+	require.Contains(t, string(w.answer("list").Result), `"echo"`)
+	require.Empty(t, g.running, "no more than the bound run")
+	close(g.release)
+	w.answers(n)
+}
+
+// Defect 3: calls begin in the order they came.
+func TestCallsRunInOrder(t *testing.T) {
+	h := newServer()
+	g := addGate(h)
+	w := serve(t, h, mcpkit.ServeOptions{MaxConcurrent: 1})
+	const n = 1500
+	for i := range n {
+		w.call(i, "gate", fmt.Sprintf(`{"n":"%d"}`, i))
+	}
+	close(g.release)
+	for i, name := range g.waitRunning(t, n) {
+		require.Equal(t, strconv.Itoa(i), name)
+	}
+	w.answers(n)
+}
+
+// Defect 4: the cancel of a call that still waited was lost.
+func TestCancelledInTheQueueNeverRuns(t *testing.T) {
+	h := newServer()
+	g := addGate(h)
+	w := serve(t, h, mcpkit.ServeOptions{MaxConcurrent: 1})
+	w.call(1, "gate", `{"n":"first"}`)
+	g.waitRunning(t, 1)
+	w.call("q\u00e9", "gate", `{"n":"cancelled"}`)
+	w.call(3, "gate", `{"n":"third"}`)
+	w.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"q\u00e9"}}`)
+	w.send(`{"jsonrpc":"2.0","id":"ping","method":"ping"}`)
+	w.answer("ping") // the cancel has been read
+	close(g.release)
+	w.answers(2)
+	require.Equal(t, []string{"third"}, g.waitRunning(t, 1))
+	rest, err := w.end()
+	require.NoError(t, err)
+	require.Empty(t, rest, "no answer to a cancelled call")
+}
+
+// Defect 4: after a cancel no answer is sent, and the call stops.
+func TestCancelledWhileRunning(t *testing.T) {
+	h := newServer()
+	ended := make(chan error, 1)
+	began := make(chan struct{})
+	tool(h, "wait", func(ctx context.Context, _ mcp.CallToolRequest) string {
+		close(began)
+		<-ctx.Done()
+		ended <- context.Cause(ctx)
+		return "an answer nobody wants"
+	})
+	w := serve(t, h, mcpkit.ServeOptions{})
+	w.call(7, "wait", `{}`)
+	<-began
+	w.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7.0,"reason":"changed my mind"}}`)
+	select {
+	case cause := <-ended:
+		require.ErrorIs(t, cause, mcpkit.ErrCancelled)
+	case <-time.After(patience):
+		require.Fail(t, "the call goes on")
+	}
+	w.call(7, "echo", `{"text":"the id is free again"}`)
+	require.Equal(t, "the id is free again", text(t, w.answer(7)))
+	rest, err := w.end()
+	require.NoError(t, err)
+	require.Empty(t, rest)
+}
+
+// A cancel that names nothing in flight, or nothing at all, changes nothing.
+func TestStrayCancels(t *testing.T) {
+	w := serve(t, newServer(), mcpkit.ServeOptions{})
+	for _, params := range []string{`{"requestId":99}`, `{"requestId":null}`, `{}`, `[]`, `null`, `{"requestId":{}}`} {
+		w.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":%s}`, params)
+	}
+	w.call(1, "echo", `{"text":"x"}`)
+	w.answer(1)
+}
+
+// Defect 4: an id in flight is refused, under no id, so that the first
+// request is not taken for failed.
+func TestIDInFlight(t *testing.T) {
+	h := newServer()
+	g := addGate(h)
+	w := serve(t, h, mcpkit.ServeOptions{})
+	w.call("same", "gate", `{"n":"1"}`)
+	g.waitRunning(t, 1)
+	w.send(`{"jsonrpc":"2.0","id":"s\u0061me","method":"ping"}`)
+	m := w.next()
+	require.Equal(t, "null", string(m.ID))
+	require.Equal(t, jsonrpc.CodeInvalidRequest, errorCode(t, m))
+	close(g.release)
+	require.Equal(t, "released", text(t, w.answer("same")))
+}
+
+// Defect 4: mcp-go reads a numeric id as a float64.
+func TestIDsAreEchoedByteForByte(t *testing.T) {
+	w := serve(t, newServer(), mcpkit.ServeOptions{})
+	for _, id := range []string{`1`, `-7`, `0`, `12345678901234567890`, `9007199254740993`, `1.0`, `1e2`, `"a\u0062\/<>&"`, `""`, `"é"`} {
+		for _, method := range []string{"ping", "tools/list", "no/such", "tools/call"} {
+			w.send(`{"jsonrpc":"2.0","id":%s,"method":%q,"params":{"name":"echo"}}`, id, method)
+			require.Equal(t, id, string(w.next().ID), method)
+		}
+	}
+}
+
+// What is no message is answered, and the server lives on.
+func TestMalformedLines(t *testing.T) {
+	w := serve(t, newServer(), mcpkit.ServeOptions{MaxLine: 10_000})
+	for line, code := range map[string]int{
+		`{"jsonrpc":"2.0","id":1,`: jsonrpc.CodeParse,
+		`garbage`:                  jsonrpc.CodeParse,
+		"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}": jsonrpc.CodeParse,
+		`[{"jsonrpc":"2.0","id":1,"method":"ping"}]`:         jsonrpc.CodeInvalidRequest,
+		`[]`: jsonrpc.CodeInvalidRequest,
+		`7`:  jsonrpc.CodeInvalidRequest,
+		`{}`: jsonrpc.CodeInvalidRequest,
+		`{"jsonrpc":"2.0","id":null,"method":"ping"}`:                                            jsonrpc.CodeInvalidRequest,
+		`{"jsonrpc":"2.0","id":1,"method":"ping","Id":2}`:                                        jsonrpc.CodeInvalidRequest,
+		strings.Repeat("x", 20_000):                                                              jsonrpc.CodeInvalidRequest,
+		`{"jsonrpc":"2.0","id":1,"method":"no/such"}`:                                            jsonrpc.CodeMethodNotFound,
+		`{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}`:                                   jsonrpc.CodeInvalidParams,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"no such tool"}}`:        jsonrpc.CodeInvalidParams,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","Name":"x"}}`:     jsonrpc.CodeInvalidParams,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","name":"x"}}`:     jsonrpc.CodeInvalidParams,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","ARGUMENTS":{}}}`: jsonrpc.CodeInvalidParams,
+	} {
+		w.send("%s", strings.ReplaceAll(line, "%", "%%"))
+		m := w.next()
+		require.Equal(t, code, errorCode(t, m), line)
+	}
+	// Blank lines, answers nobody asked for and unknown notifications are no faults.
+	w.send("\n  \n\r\n" + `{"jsonrpc":"2.0","id":5,"result":{}}` + "\n" + `{"jsonrpc":"2.0","method":"notifications/unknown"}`)
+	w.call(2, "echo", `{"text":"alive"}`)
+	require.Equal(t, "alive", text(t, w.answer(2)))
+}
+
+// Long lines: 5 MB, 3 MB of arguments.
+func TestLongLines(t *testing.T) {
+	w := serve(t, newServer(), mcpkit.ServeOptions{})
+	big := strings.Repeat("0123456789", 300_000)
+	w.call(1, "echo", `{"text":"`+big+`"}`)
+	require.Equal(t, big, text(t, w.answer(1)))
+	w.send("%s", `{"jsonrpc":"2.0","id":2,"method":"ping"`+strings.Repeat(" ", 5_000_000)+`}`)
+	w.answer(2)
+	w.send("%s", strings.Repeat("z", 5_000_000))
+	require.Equal(t, jsonrpc.CodeParse, errorCode(t, w.next()))
+}
+
+// A panic of a handler ends its call, not the server, and its text and stack
+// stay in the log.
+func TestPanicsAreAnswered(t *testing.T) {
+	h := newServer()
+	tool(h, "panic", func(context.Context, mcp.CallToolRequest) string { panic("secret state") })
+	h.AddNotificationHandler("notifications/panic", func(context.Context, mcp.JSONRPCNotification) { panic("again") })
+	w := serve(t, h, mcpkit.ServeOptions{})
+	w.call(1, "panic", `{}`)
+	m := w.answer(1)
+	require.Equal(t, jsonrpc.CodeInternal, errorCode(t, m))
+	require.NotContains(t, string(m.Error), "secret")
+	require.NotContains(t, string(m.Error), "goroutine")
+	w.send(`{"jsonrpc":"2.0","method":"notifications/panic"}`)
+	w.call(2, "echo", `{"text":"alive"}`)
+	w.answer(2)
+}
+
+// When told to stop, the server cancels what runs, with a cause that says so.
+func TestStop(t *testing.T) {
+	h := newServer()
+	g := addGate(h)
+	w := serve(t, h, mcpkit.ServeOptions{})
+	w.call(1, "gate", `{"n":"1"}`)
+	g.waitRunning(t, 1)
+	w.cancel(fmt.Errorf("%w: test", mcpkit.ErrStopped))
+	_, err := w.wait()
+	require.ErrorIs(t, err, mcpkit.ErrStopped)
+}
+
+// A tool that does not listen does not hold up the end for long.
+func TestStopDoesNotWaitForTheDeaf(t *testing.T) {
+	h := newServer()
+	began, release := make(chan struct{}), make(chan struct{})
+	tool(h, "deaf", func(context.Context, mcp.CallToolRequest) string { close(began); <-release; return "" })
+	defer close(release)
+	w := serve(t, h, mcpkit.ServeOptions{Grace: time.Millisecond})
+	w.call(1, "deaf", `{}`)
+	<-began
+	w.cancel(mcpkit.ErrStopped)
+	_, err := w.wait()
+	require.ErrorIs(t, err, mcpkit.ErrStopped)
+}
+
+type brokenWriter struct{ writes atomic.Int32 }
+
+func (b *brokenWriter) Write([]byte) (int, error) {
+	b.writes.Add(1)
+	return 0, errors.New("broken pipe")
+}
+
+// A client that is gone ends the server, and what it runs.
+func TestOutputFails(t *testing.T) {
+	h := newServer()
+	g := addGate(h)
+	in := strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"gate"}}` + "\n" +
+		`{"jsonrpc":"2.0","id":2,"method":"ping"}` + "\n")
+	out := &brokenWriter{}
+	err := mcpkit.ServeStdio(t.Context(), h, in, out, mcpkit.ServeOptions{})
+	require.ErrorContains(t, err, "broken pipe")
+	g.waitRunning(t, 1)
+	require.EqualValues(t, 1, out.writes.Load())
+}
