@@ -1,0 +1,210 @@
+package textfile
+
+import (
+	"bytes"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/japanese"
+	"golang.org/x/text/encoding/korean"
+	"golang.org/x/text/encoding/simplifiedchinese"
+	"golang.org/x/text/encoding/traditionalchinese"
+	"golang.org/x/text/encoding/unicode"
+
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// Encoding is how text is written as bytes, by the name that is shown.
+type Encoding string
+
+// The encodings that Detect finds. Others can be asked for by name.
+const (
+	UTF8        Encoding = "utf-8"
+	UTF16LE     Encoding = "utf-16le"
+	UTF16BE     Encoding = "utf-16be"
+	Latin1      Encoding = "latin-1"
+	Windows1252 Encoding = "windows-1252"
+	ShiftJIS    Encoding = "shift-jis"
+	GBK         Encoding = "gbk"
+	GB18030     Encoding = "gb18030"
+)
+
+// codecs are the encodings that x/text does. In all of them a line feed is
+// the byte 0x0A and nothing else has that byte, which the line index needs;
+// UTF-16 is the exception that it knows of.
+func codec(e Encoding) encoding.Encoding {
+	switch e {
+	case UTF16LE:
+		return unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM)
+	case UTF16BE:
+		return unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM)
+	case Latin1:
+		return charmap.ISO8859_1
+	case Windows1252:
+		return charmap.Windows1252
+	case ShiftJIS:
+		return japanese.ShiftJIS
+	case GBK:
+		return simplifiedchinese.GBK
+	case GB18030:
+		return simplifiedchinese.GB18030
+	case "euc-jp":
+		return japanese.EUCJP
+	case "euc-kr":
+		return korean.EUCKR
+	case "big5":
+		return traditionalchinese.Big5
+	case "windows-1250":
+		return charmap.Windows1250
+	case "windows-1251":
+		return charmap.Windows1251
+	case "windows-1253":
+		return charmap.Windows1253
+	case "windows-1254":
+		return charmap.Windows1254
+	case "iso-8859-2":
+		return charmap.ISO8859_2
+	case "iso-8859-15":
+		return charmap.ISO8859_15
+	case "koi8-r":
+		return charmap.KOI8R
+	case "cp437":
+		return charmap.CodePage437
+	case "cp850":
+		return charmap.CodePage850
+	case "macintosh":
+		return charmap.Macintosh
+	}
+	return nil
+}
+
+// Names returns the encodings that ParseEncoding takes, without the many
+// other spellings it knows.
+func Names() []string {
+	return []string{
+		"utf-8", "utf-16le", "utf-16be", "latin-1", "windows-1252", "shift-jis", "gbk", "gb18030",
+		"euc-jp", "euc-kr", "big5", "windows-1250", "windows-1251", "windows-1253", "windows-1254",
+		"iso-8859-2", "iso-8859-15", "koi8-r", "cp437", "cp850", "macintosh",
+	}
+}
+
+// ParseEncoding reads the name of an encoding, in any common spelling. "utf-16"
+// alone is the little-endian one; a byte order mark overrules it when read.
+// Any other name is BAD_ENCODING.
+func ParseEncoding(name string) (Encoding, error) {
+	plain := strings.NewReplacer("-", "", "_", "", " ", "", ".", "").Replace(strings.ToLower(strings.TrimSpace(name)))
+	for _, known := range Names() {
+		if plain == strings.ReplaceAll(known, "-", "") {
+			return Encoding(known), nil
+		}
+	}
+	switch plain {
+	case "utf8bom", "utf8sig", "ascii", "usascii":
+		return UTF8, nil
+	case "utf16", "ucs2", "unicode", "utf16bom":
+		return UTF16LE, nil
+	case "iso88591", "l1", "88591", "ansix341968":
+		return Latin1, nil
+	case "cp1252", "1252", "win1252", "ansi":
+		return Windows1252, nil
+	case "sjis", "cp932", "ms932", "windows31j", "mskanji", "xsjis":
+		return ShiftJIS, nil
+	case "gb2312", "cp936", "ms936", "windows936", "euccn", "xgbk":
+		return GBK, nil
+	case "cp949", "uhc", "windows949", "ksc5601":
+		return "euc-kr", nil
+	case "cp950", "big5hkscs":
+		return "big5", nil
+	case "cp1250", "cp1251", "cp1253", "cp1254", "win1251":
+		return Encoding("windows-" + plain[len(plain)-4:]), nil
+	case "latin2", "l2":
+		return "iso-8859-2", nil
+	case "latin9", "l9":
+		return "iso-8859-15", nil
+	case "koi8r":
+		return "koi8-r", nil
+	case "ibm437":
+		return "cp437", nil
+	case "ibm850":
+		return "cp850", nil
+	case "mac", "macroman":
+		return "macintosh", nil
+	}
+	return "", toolerr.New(toolerr.BadEncoding, "unknown encoding %q; known are %s", name, strings.Join(Names(), ", "))
+}
+
+// Wide reports whether characters are units of two bytes, so that lines
+// cannot be found by looking for single bytes.
+func (e Encoding) Wide() bool { return e == UTF16LE || e == UTF16BE }
+
+// Decode returns raw as UTF-8. What is not valid becomes U+FFFD.
+func (e Encoding) Decode(raw []byte) string {
+	if e == UTF8 || e == "" {
+		if utf8.Valid(raw) {
+			return string(raw)
+		}
+		return strings.ToValidUTF8(string(raw), "\uFFFD")
+	}
+	c := codec(e)
+	if c == nil {
+		return Latin1.Decode(raw)
+	}
+	text, err := c.NewDecoder().Bytes(raw)
+	if err != nil { // decoders replace instead of failing; keep what there is
+		return Latin1.Decode(raw)
+	}
+	return string(text)
+}
+
+// Encode returns text in the encoding, without a byte order mark. A character
+// that it does not have is BAD_ENCODING, named, and nothing is returned.
+func (e Encoding) Encode(text string) ([]byte, error) {
+	if !utf8.ValidString(text) {
+		return nil, toolerr.New(toolerr.BadEncoding, "the text is not valid UTF-8")
+	}
+	if e == UTF8 || e == "" {
+		return []byte(text), nil
+	}
+	c := codec(e)
+	if c == nil {
+		return nil, toolerr.New(toolerr.BadEncoding, "unknown encoding %q", string(e))
+	}
+	raw, err := c.NewEncoder().Bytes([]byte(text))
+	if err == nil && e.Decode(raw) == text {
+		return raw, nil
+	}
+	for _, r := range text {
+		one, err := c.NewEncoder().Bytes([]byte(string(r)))
+		if err != nil || e.Decode(one) != string(r) {
+			return nil, toolerr.New(toolerr.BadEncoding, "%q (U+%04X) cannot be written in %s", string(r), r, e)
+		}
+	}
+	return nil, toolerr.New(toolerr.BadEncoding, "the text cannot be written in %s so that it reads back the same", e)
+}
+
+// The byte order marks.
+var (
+	bomUTF8    = []byte{0xEF, 0xBB, 0xBF}
+	bomUTF16LE = []byte{0xFF, 0xFE}
+	bomUTF16BE = []byte{0xFE, 0xFF}
+	bomUTF32LE = []byte{0xFF, 0xFE, 0, 0}
+	bomUTF32BE = []byte{0, 0, 0xFE, 0xFF}
+)
+
+// markOf returns the encoding that a byte order mark at the start of head
+// tells, and the mark's length; "" and 0 without one.
+func markOf(head []byte) (Encoding, int) {
+	switch {
+	case bytes.HasPrefix(head, bomUTF8):
+		return UTF8, len(bomUTF8)
+	case bytes.HasPrefix(head, bomUTF32LE) && len(head)%4 == 0:
+		return "", 0 // UTF-32, which nobody writes; not UTF-16 full of NULs
+	case bytes.HasPrefix(head, bomUTF16LE):
+		return UTF16LE, len(bomUTF16LE)
+	case bytes.HasPrefix(head, bomUTF16BE):
+		return UTF16BE, len(bomUTF16BE)
+	}
+	return "", 0
+}

@@ -1,0 +1,71 @@
+package textfile
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strconv"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// ChunkSize is the unit that content is hashed in, and the smallest distance
+// between two entries of a line index. Etags depend on it: it never changes.
+const ChunkSize = 256 << 10
+
+// Etag is a hash of a file's bytes: the xxHash64 of content of up to one
+// chunk, else the xxHash64 of the chunks' hashes and the length. Chunks can
+// so be hashed side by side. It tells versions of a file apart; it is no
+// defence against someone who wants two to collide.
+type Etag uint64
+
+// String returns the 8 hex digits that are shown to a model.
+func (e Etag) String() string { return fmt.Sprintf("%08x", uint64(e)>>32) }
+
+// Full returns all 16 hex digits.
+func (e Etag) Full() string { return fmt.Sprintf("%016x", uint64(e)) }
+
+// Matches reports whether given, an etag of 8 to 16 hex digits as a model
+// hands it back, names this content.
+func (e Etag) Matches(given string) bool {
+	if len(given) < 8 || len(given) > 16 {
+		return false
+	}
+	v, err := strconv.ParseUint(given, 16, 64)
+	return err == nil && v == uint64(e)>>(64-4*len(given))
+}
+
+// Sum returns the etag of content that is in memory.
+func Sum(data []byte) Etag {
+	if len(data) <= ChunkSize {
+		return Etag(xxhash.Sum64(data))
+	}
+	sums := make([]uint64, 0, len(data)/ChunkSize+1)
+	for rest := data; len(rest) > 0; {
+		n := min(len(rest), ChunkSize)
+		sums = append(sums, xxhash.Sum64(rest[:n]))
+		rest = rest[n:]
+	}
+	return joinSums(sums, int64(len(data)))
+}
+
+// joinSums makes the etag of the hashes of all chunks, in order.
+func joinSums(sums []uint64, size int64) Etag {
+	if size <= ChunkSize {
+		if len(sums) == 0 {
+			return Etag(xxhash.Sum64(nil))
+		}
+		return Etag(sums[0])
+	}
+	h := xxhash.New()
+	var b [8]byte
+	for _, sum := range append(sums, uint64(size)) {
+		binary.LittleEndian.PutUint64(b[:], sum)
+		// A Digest's Write never fails.
+		_, _ = h.Write(b[:])
+	}
+	return Etag(h.Sum64())
+}
+
+// LineSum is a hash of one line's bytes with its ending, for telling later
+// whether the line is still what was seen.
+func LineSum(line []byte) uint32 { return uint32(xxhash.Sum64(line) >> 32) }

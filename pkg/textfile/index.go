@@ -1,0 +1,177 @@
+// Package textfile reads text files of any size as they are: which encoding,
+// which line endings, how many lines, where each begins, and an etag of the
+// bytes, all in one pass and constant memory.
+//
+// Scan makes an Index, which stays right as long as the file is not changed;
+// with it any line is found by reading one chunk. Lines are given decoded
+// and with their byte offsets, so that an editor can splice bytes:
+//
+//	index, err := textfile.Scan(ctx, f, size, textfile.Options{})
+//	err = index.Each(f, 4_000_000, textfile.DefaultMaxChars, func(l textfile.Line) bool { … })
+package textfile
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"slices"
+)
+
+// ErrChanged tells that a file got shorter while it was read.
+var ErrChanged = errors.New("the file changed while it was read")
+
+// Index is what a scan found out about one version of a file.
+type Index struct {
+	Format
+	Size  int64
+	Etag  Etag
+	Lines int64 // a last line without an ending counts
+	Final bool  // the last line has an ending
+
+	// Stride is the distance in bytes between two Starts, a multiple of
+	// ChunkSize; Starts[i] is how many lines end before offset i*Stride.
+	// Without Starts, lines are counted from the beginning.
+	Stride int64
+	Starts []int64
+}
+
+// LineIndexMin is the size from which on a line index is worth keeping.
+const LineIndexMin = 8 << 20
+
+// ends finds line endings in the bytes of one format.
+type ends struct {
+	unit byte
+	wide int // 0: single bytes; 1: UTF-16LE; 2: UTF-16BE
+}
+
+func (x *Index) ends() ends {
+	e := ends{unit: '\n'}
+	if x.Ending == CR {
+		e.unit = '\r'
+	}
+	switch x.Encoding {
+	case UTF16LE:
+		e.wide = 1
+	case UTF16BE:
+		e.wide = 2
+	}
+	return e
+}
+
+// next returns the offset in b just behind the first line ending, or -1. In
+// wide text b begins at an even offset of the file.
+func (e ends) next(b []byte) int {
+	if e.wide == 0 {
+		if i := bytes.IndexByte(b, e.unit); i >= 0 {
+			return i + 1
+		}
+		return -1
+	}
+	for at := 0; at < len(b); {
+		i := bytes.IndexByte(b[at:], e.unit)
+		if i < 0 {
+			return -1
+		}
+		at += i
+		unit := at &^ 1
+		low := e.wide == 1 && at == unit && unit+1 < len(b) && b[unit+1] == 0
+		if low || e.wide == 2 && at == unit+1 && b[unit] == 0 {
+			return unit + 2
+		}
+		at++
+	}
+	return -1
+}
+
+// blockSize is how much is read at once when looking for a line.
+const blockSize = 64 << 10
+
+// Offset returns the byte offset at which line (1-based) begins; for the
+// first one that is behind a byte order mark. A line behind the last one
+// begins at the end of the file.
+func (x *Index) Offset(r io.ReaderAt, line int64) (int64, error) {
+	if line <= 1 {
+		return int64(x.BOM), nil
+	}
+	if line > x.Lines {
+		return x.Size, nil
+	}
+	stride, _ := slices.BinarySearch(x.Starts, line-1) // the first that has line-1 ends before it
+	stride--
+	left, at := line-1, int64(0)
+	if stride >= 0 {
+		left, at = line-1-x.Starts[stride], int64(stride)*x.Stride
+	}
+	e := x.ends()
+	buf := make([]byte, blockSize)
+	for at < x.Size {
+		block, err := readBlock(r, buf, at, x.Size)
+		if err != nil {
+			return 0, err
+		}
+		// Skip blocks that cannot hold the line by counting, which is faster
+		// than stopping at every end.
+		if e.wide == 0 {
+			if n := int64(bytes.Count(block, []byte{e.unit})); n < left {
+				left -= n
+				at += int64(len(block))
+				continue
+			}
+		}
+		for pos := 0; ; {
+			n := e.next(block[pos:])
+			if n < 0 {
+				break
+			}
+			pos += n
+			if left--; left == 0 {
+				return at + int64(pos), nil
+			}
+		}
+		at += int64(len(block))
+	}
+	return x.Size, nil
+}
+
+// after returns the offset just behind the first line ending at or behind at,
+// or the end of the file, passing over strides without one.
+func (x *Index) after(r io.ReaderAt, at int64) (int64, error) {
+	e := x.ends()
+	buf := make([]byte, blockSize)
+	for at < x.Size {
+		if len(x.Starts) > 0 && at%x.Stride == 0 {
+			i := at / x.Stride
+			for i+1 < int64(len(x.Starts)) && x.Starts[i+1] == x.Starts[i] {
+				i++
+			}
+			at = i * x.Stride
+		}
+		block, err := readBlock(r, buf, at, x.Size)
+		if err != nil {
+			return 0, err
+		}
+		if n := e.next(block); n >= 0 {
+			return at + int64(n), nil
+		}
+		at += int64(len(block))
+		if len(x.Starts) > 0 { // stop at the next stride, whose count is known
+			start := (at - int64(len(block)) + x.Stride) / x.Stride * x.Stride
+			at = min(at, start)
+		}
+	}
+	return x.Size, nil
+}
+
+// readBlock reads at offset at what fits in buf, within size. Wide text needs
+// even offsets and even blocks, which all callers keep.
+func readBlock(r io.ReaderAt, buf []byte, at, size int64) ([]byte, error) {
+	want := min(int64(len(buf)), size-at)
+	n, err := r.ReadAt(buf[:want], at)
+	if int64(n) == want {
+		return buf[:n], nil
+	}
+	if err == nil || errors.Is(err, io.EOF) {
+		return nil, ErrChanged
+	}
+	return nil, err
+}

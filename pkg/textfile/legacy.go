@@ -1,0 +1,246 @@
+package textfile
+
+import (
+	"unicode/utf8"
+
+	"golang.org/x/text/encoding/japanese"
+	"golang.org/x/text/encoding/simplifiedchinese"
+)
+
+// guessLegacy tells Shift-JIS, GBK and the Western single-byte encodings
+// apart, by how plausible each makes the bytes that are not ASCII. sample
+// holds some and may be cut inside a character at its end. It returns "" when
+// none fits.
+func guessLegacy(sample []byte) Encoding {
+	western, single := scoreWestern(sample)
+	best, score := western, single
+	// A tie goes to the simpler reading.
+	if s, ok := scoreDouble(sample, shiftJIS{}); ok && s > score {
+		best, score = ShiftJIS, s
+	}
+	four := false
+	if s, ok := scoreDouble(sample, chinese{four: &four}); ok && s > score {
+		best, score = GBK, s
+		if four {
+			best = GB18030
+		}
+	}
+	if score < 0.2 {
+		return ""
+	}
+	return best
+}
+
+// A doubleByte encoding reads one character and says how usual it is.
+type doubleByte interface {
+	// next returns the length of the character at the start of b, and its
+	// weight from 0 (never seen in real text) to 1. length 0: not valid;
+	// -1: b ends inside it.
+	next(b []byte) (length int, weight float64)
+}
+
+// scoreDouble returns the mean weight of the characters that are not ASCII.
+// ok is false when the bytes are not valid: bar one fault in 200 characters,
+// as a cut or damaged text has it.
+func scoreDouble(b []byte, enc doubleByte) (score float64, ok bool) {
+	var sum float64
+	count, faults := 0, 0
+	for i := 0; i < len(b); {
+		if b[i] < utf8.RuneSelf {
+			i++
+			continue
+		}
+		n, weight := enc.next(b[i:])
+		if n < 0 {
+			break
+		}
+		if n == 0 {
+			faults++
+			i++
+			continue
+		}
+		// "don\x92t", "na\xefve": a word of ASCII letters with one foreign
+		// byte in it is Western.
+		if n == 2 && letter(b[i+1]) && i > 0 && letter(b[i-1]) {
+			weight *= 0.4
+		}
+		sum += weight
+		count++
+		i += n
+	}
+	if count == 0 || faults*200 > count {
+		return 0, false
+	}
+	return sum / float64(count), true
+}
+
+func letter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
+
+type shiftJIS struct{}
+
+func (shiftJIS) next(b []byte) (int, float64) {
+	lead := b[0]
+	if lead >= 0xA1 && lead <= 0xDF {
+		return 1, 0.45 // half-width katakana: real, but out of fashion
+	}
+	if lead < 0x81 || lead == 0xA0 || lead > 0xFC {
+		return 0, 0
+	}
+	if len(b) < 2 {
+		return -1, 0
+	}
+	trail := b[1]
+	if trail < 0x40 || trail == 0x7F || trail > 0xFC || !decodes(japanese.ShiftJIS.NewDecoder().Bytes, b[:2]) {
+		return 0, 0
+	}
+	switch {
+	case lead == 0x82, lead == 0x83: // kana, full-width letters
+		return 2, 1
+	case lead == 0x81: // punctuation
+		return 2, 0.95
+	case lead >= 0x88 && lead <= 0x97, lead == 0x98 && trail <= 0x72: // first level
+		return 2, 0.95
+	case lead <= 0x84, lead == 0x87: // Greek, Cyrillic, signs of vendors
+		return 2, 0.4
+	case lead <= 0x9F, lead <= 0xEA && lead >= 0xE0: // second level
+		return 2, 0.5
+	}
+	return 2, 0.2
+}
+
+type chinese struct{ four *bool }
+
+func (c chinese) next(b []byte) (int, float64) {
+	lead := b[0]
+	if lead < 0x81 || lead == 0xFF {
+		if lead == 0x80 {
+			return 1, 0.1 // the euro sign of code page 936
+		}
+		return 0, 0
+	}
+	if len(b) < 2 {
+		return -1, 0
+	}
+	trail := b[1]
+	if trail >= '0' && trail <= '9' {
+		return c.nextFour(b)
+	}
+	if trail < 0x40 || trail == 0x7F || trail == 0xFF || !decodes(simplifiedchinese.GBK.NewDecoder().Bytes, b[:2]) {
+		return 0, 0
+	}
+	switch {
+	case trail < 0xA1: // characters that GBK added to GB 2312
+		return 2, 0.25
+	case lead == 0xA1, lead == 0xA3: // punctuation, full-width letters
+		return 2, 0.95
+	case lead >= 0xB0 && lead <= 0xD7: // first level
+		return 2, 1
+	case lead >= 0xD8 && lead <= 0xF7: // second level
+		return 2, 0.45
+	case lead == 0xA4, lead == 0xA5: // kana
+		return 2, 0.7
+	case lead > 0xA1 && lead < 0xAA:
+		return 2, 0.5
+	}
+	return 2, 0.2
+}
+
+// nextFour reads a four-byte character of GB 18030.
+func (c chinese) nextFour(b []byte) (int, float64) {
+	if len(b) < 4 {
+		return -1, 0
+	}
+	if b[2] < 0x81 || b[2] == 0xFF || b[3] < '0' || b[3] > '9' || !decodes(simplifiedchinese.GB18030.NewDecoder().Bytes, b[:4]) {
+		return 0, 0
+	}
+	*c.four = true
+	return 4, 0.4
+}
+
+func decodes(decode func([]byte) ([]byte, error), b []byte) bool {
+	text, err := decode(b)
+	if err != nil {
+		return false
+	}
+	r, _ := utf8.DecodeRune(text)
+	return r != utf8.RuneError && (r < 0xE000 || r > 0xF8FF)
+}
+
+// scoreWestern returns the mean plausibility of each byte above ASCII as a
+// letter or sign of Windows-1252, by its neighbours, and whether the sample
+// needs that encoding or is Latin-1.
+func scoreWestern(b []byte) (Encoding, float64) {
+	e := Latin1
+	var sum float64
+	count := 0
+	for i, c := range b {
+		if c < utf8.RuneSelf {
+			continue
+		}
+		if c < 0xA0 {
+			e = Windows1252
+		}
+		run := 1
+		for j := i - 1; j >= 0 && b[j] >= utf8.RuneSelf; j-- {
+			run++
+		}
+		for j := i + 1; j < len(b) && b[j] >= utf8.RuneSelf; j++ {
+			run++
+		}
+		var before, after byte = ' ', ' '
+		if i > 0 {
+			before = b[i-1]
+		}
+		if i+1 < len(b) {
+			after = b[i+1]
+		}
+		sum += westernWeight(c, run, before, after)
+		count++
+	}
+	if count == 0 {
+		return e, 0
+	}
+	return e, sum / float64(count)
+}
+
+func westernWeight(c byte, run int, before, after byte) float64 {
+	near := letter(before) || letter(after)
+	switch {
+	case c >= 0xC0 && c != 0xD7 && c != 0xF7:
+		switch {
+		case run == 1 && near:
+			return 1
+		case run == 1:
+			return 0.85 // "à" between blanks
+		case run == 2 && near:
+			return 0.8
+		case run <= 3:
+			return 0.35
+		}
+		return 0.25
+	case c >= 0xA0:
+		if run == 1 {
+			return 0.8 // a sign beside plain text
+		}
+		if run == 2 && near {
+			return 0.6 // "«é"
+		}
+		return 0.25
+	case c >= 0x91 && c <= 0x97, c == 0x85, c == 0x80, c == 0x99: // quotes, dashes, ellipsis, euro, trade mark
+		if run == 1 {
+			return 0.97
+		}
+		if run == 2 {
+			return 0.6
+		}
+		return 0.25
+	case c == 0x8A, c == 0x8C, c == 0x8E, c == 0x9A, c == 0x9C, c == 0x9E, c == 0x9F: // letters
+		if run == 1 && near {
+			return 0.9
+		}
+		return 0.25
+	case c == 0x81, c == 0x8D, c == 0x8F, c == 0x90, c == 0x9D:
+		return 0 // not assigned
+	}
+	return 0.25
+}

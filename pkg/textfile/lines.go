@@ -1,0 +1,140 @@
+package textfile
+
+import (
+	"bytes"
+	"io"
+	"strings"
+)
+
+// DefaultMaxChars is how many characters of a line are shown.
+const DefaultMaxChars = 2000
+
+// maxCharBytes is the length of the longest character in any encoding.
+const maxCharBytes = 4
+
+// Line is one line of a file.
+type Line struct {
+	Number int64
+	Offset int64  // of its first byte
+	Size   int64  // bytes, with the ending
+	Text   string // in UTF-8, without the ending
+	Cut    bool   // Text is only the beginning
+	Sum    uint32 // LineSum of the bytes read: all, unless Cut
+}
+
+// Each calls yield for each line from first (1-based) on until it returns
+// false or the file ends. Only what is needed is read; of a line, however
+// long, no more than maxChars characters are held.
+func (x *Index) Each(r io.ReaderAt, first int64, maxChars int, yield func(Line) bool) error {
+	first = max(first, 1)
+	at, err := x.Offset(r, first)
+	if err != nil {
+		return err
+	}
+	w := window{x: x, r: r, ends: x.ends(), buf: make([]byte, max(blockSize, 2*(maxChars+2)*maxCharBytes)), at: at}
+	for number := first; number <= x.Lines; number++ {
+		raw, offset, size, err := w.line((maxChars + 2) * maxCharBytes)
+		if err != nil {
+			return err
+		}
+		line := Line{Number: number, Offset: offset, Size: size, Sum: LineSum(raw)}
+		line.Text, line.Cut = x.text(raw, int64(len(raw)) < size, maxChars)
+		if !yield(line) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// text decodes a line and takes its ending off. partial says that raw is only
+// the line's beginning, which may end inside a character.
+func (x *Index) text(raw []byte, partial bool, maxChars int) (string, bool) {
+	if !partial {
+		raw = x.chomp(raw)
+	}
+	text := x.Encoding.Decode(raw)
+	if len(text) <= maxChars && !partial {
+		return text, false
+	}
+	chars := 0
+	for i := range text {
+		if chars == maxChars {
+			return strings.Clone(text[:i]), true
+		}
+		chars++
+	}
+	return text, partial
+}
+
+// chomp takes the line ending off.
+func (x *Index) chomp(raw []byte) []byte {
+	take := func(unit byte) bool {
+		var end []byte
+		switch x.Encoding {
+		case UTF16LE:
+			end = []byte{unit, 0}
+		case UTF16BE:
+			end = []byte{0, unit}
+		default:
+			end = []byte{unit}
+		}
+		cut, ok := bytes.CutSuffix(raw, end)
+		raw = cut
+		return ok
+	}
+	if x.Ending == CR {
+		take('\r')
+		return raw
+	}
+	if take('\n') {
+		take('\r')
+	}
+	return raw
+}
+
+// window reads a file block by block from some line's start on.
+type window struct {
+	x    *Index
+	r    io.ReaderAt
+	ends ends
+	buf  []byte
+	have []byte // read and not used yet, the bytes at offset at
+	at   int64
+}
+
+// line returns the next line with its ending, or its first limit bytes, which
+// is even. The bytes are good until the next call.
+func (w *window) line(limit int) (raw []byte, offset, size int64, err error) {
+	offset = w.at
+	if n := w.ends.next(w.have); n >= 0 {
+		return w.take(n, limit), offset, int64(n), nil
+	}
+	// Read on behind what is left over, which is moved to the front.
+	kept := copy(w.buf, w.have)
+	end := w.at + int64(kept)
+	more, err := readBlock(w.r, w.buf[kept:len(w.buf)&^1], end, w.x.Size)
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	w.have = w.buf[:kept+len(more)]
+	if n := w.ends.next(w.have); n >= 0 {
+		return w.take(n, limit), offset, int64(n), nil
+	}
+	end += int64(len(more))
+	if end < w.x.Size { // longer than the buffer
+		if end, err = w.x.after(w.r, end); err != nil {
+			return nil, 0, 0, err
+		}
+		raw, w.have, w.at = w.have[:min(limit, len(w.have))], nil, end
+		return raw, offset, end - offset, nil
+	}
+	n := len(w.have)
+	return w.take(n, limit), offset, int64(n), nil
+}
+
+func (w *window) take(n, limit int) []byte {
+	raw := w.have[:min(n, limit)]
+	w.have = w.have[n:]
+	w.at += int64(n)
+	return raw
+}

@@ -1,0 +1,215 @@
+package textfile
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"maps"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// Options steer a scan. The zero value detects everything.
+type Options struct {
+	Encoding Encoding         // how to read the file; "": by detection
+	Progress func(done int64) // told now and then how many bytes are done
+}
+
+// maxStarts bounds the line index: a larger file has longer strides.
+const maxStarts = 8192
+
+// maxWorkers bounds a scan's memory, a chunk each; more than a few cores only
+// wait for memory.
+const maxWorkers = 4
+
+// Scan reads all size bytes of r once and describes them. What stands behind
+// size, as in a file that grows, is not looked at; a file that got shorter is
+// ErrChanged.
+func Scan(ctx context.Context, r io.ReaderAt, size int64, o Options) (*Index, error) {
+	head, err := readBlock(r, make([]byte, min(size, HeadSize)), 0, size)
+	if err != nil {
+		return nil, err
+	}
+	e, bom := markOf(head)
+	if bom == 0 {
+		e = guessWide(head)
+	}
+	if o.Encoding != "" {
+		if !(e.Wide() && o.Encoding.Wide() && bom > 0) && e != o.Encoding {
+			e, bom = o.Encoding, 0
+		}
+	}
+	s := &scan{r: r, size: size, encoding: e, progress: o.Progress, samples: map[int64][]byte{}}
+	s.chunks = make([]chunk, (size+ChunkSize-1)/ChunkSize)
+	if err := s.run(ctx); err != nil {
+		return nil, err
+	}
+	j := judged{head: head, encoding: e, bom: bom, size: size, facts: s.total, sample: s.sample()}
+	x := &Index{Format: j.format(), Size: size}
+	if o.Encoding != "" {
+		x.Format = forced(e, bom, s.total)
+	}
+	x.Etag = joinSums(s.sums(), size)
+	s.count(x)
+	return x, x.last(r)
+}
+
+// forced is the format of a file that is to be read in a given encoding.
+func forced(e Encoding, bom int, f facts) Format {
+	format := Format{Encoding: e, BOM: bom, Ending: endingOf(f), NUL: f.nul}
+	if e == UTF8 {
+		format.Invalid = f.invalid
+	}
+	return format
+}
+
+// chunk is what is kept of a chunk: 16 bytes for every 256 KiB.
+type chunk struct {
+	sum    uint64
+	lf, cr int32
+}
+
+type scan struct {
+	r        io.ReaderAt
+	size     int64
+	encoding Encoding
+	progress func(int64)
+
+	chunks []chunk
+	next   atomic.Int64
+
+	mu      sync.Mutex
+	total   facts
+	samples map[int64][]byte // by chunk, of the first few that have one
+	done    int64
+	err     error
+}
+
+// run looks at all chunks, with several workers when there are several.
+func (s *scan) run(ctx context.Context) error {
+	workers := min(runtime.GOMAXPROCS(0), maxWorkers, len(s.chunks)/4+1)
+	var group sync.WaitGroup
+	for range workers - 1 {
+		group.Go(func() { s.work(ctx) })
+	}
+	s.work(ctx)
+	group.Wait()
+	return s.err
+}
+
+func (s *scan) work(ctx context.Context) {
+	buf := make([]byte, min(s.size, ChunkSize)+2*reach)
+	for {
+		i := s.next.Add(1) - 1
+		if i >= int64(len(s.chunks)) {
+			return
+		}
+		f, err := s.one(i, buf)
+		if err == nil {
+			err = context.Cause(ctx)
+		}
+		s.mu.Lock()
+		if s.err == nil {
+			s.err = err
+		}
+		s.total.add(f)
+		s.done += ChunkSize
+		done, stop := s.done, s.err != nil
+		s.mu.Unlock()
+		if stop {
+			return
+		}
+		if s.progress != nil && i%64 == 63 {
+			s.progress(min(done, s.size))
+		}
+	}
+}
+
+// one reads chunk i, with a little before and after it.
+func (s *scan) one(i int64, buf []byte) (facts, error) {
+	start := i * ChunkSize
+	end := min(start+ChunkSize, s.size)
+	from, to := max(0, start-reach), min(end+reach, s.size)
+	part, err := readBlock(s.r, buf[:to-from], from, s.size)
+	if err != nil {
+		return facts{}, err
+	}
+	var f facts
+	if s.encoding.Wide() {
+		f = lookWide(part, int(start-from), int(end-from), s.encoding)
+	} else {
+		f = look(part, int(start-from), int(end-from))
+	}
+	s.chunks[i] = chunk{sum: f.sum, lf: int32(f.lf), cr: int32(f.cr)}
+	if f.invalid > 0 {
+		s.keepSample(i, part[f.first:min(f.first+sampleSize, len(part))])
+	}
+	return f, nil
+}
+
+// keepSample keeps the samples of the first chunks that have one, whatever
+// the order the workers come by.
+func (s *scan) keepSample(i int64, sample []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.samples[i] = bytes.Clone(sample)
+	if len(s.samples)*sampleSize > sampleLimit {
+		delete(s.samples, slices.Max(slices.Collect(maps.Keys(s.samples))))
+	}
+}
+
+func (s *scan) sample() []byte {
+	var all [][]byte
+	for _, i := range slices.Sorted(maps.Keys(s.samples)) {
+		all = append(all, s.samples[i])
+	}
+	return bytes.Join(all, []byte{'\n'})
+}
+
+func (s *scan) sums() []uint64 {
+	sums := make([]uint64, len(s.chunks), len(s.chunks)+1)
+	for i, c := range s.chunks {
+		sums[i] = c.sum
+	}
+	return sums
+}
+
+// count fills in the line index and the number of line ends.
+func (s *scan) count(x *Index) {
+	every := (len(s.chunks) + maxStarts - 1) / maxStarts
+	x.Stride = int64(max(every, 1)) * ChunkSize
+	for i, c := range s.chunks {
+		if len(s.chunks) > 1 && i%every == 0 {
+			x.Starts = append(x.Starts, x.Lines)
+		}
+		if x.Ending == CR {
+			x.Lines += int64(c.cr)
+		} else {
+			x.Lines += int64(c.lf)
+		}
+	}
+}
+
+// last looks whether the last line has an ending; one without counts, too.
+func (x *Index) last(r io.ReaderAt) error {
+	if x.Size <= int64(x.BOM) {
+		return nil
+	}
+	from := max(int64(x.BOM), (x.Size-2)&^1)
+	tail, err := readBlock(r, make([]byte, 4), from, x.Size)
+	if err != nil {
+		return err
+	}
+	for e := x.ends(); len(tail) > 0; {
+		n := e.next(tail)
+		if n < 0 {
+			x.Lines++
+			return nil
+		}
+		tail = tail[n:]
+	}
+	x.Final = true
+	return nil
+}
