@@ -1,7 +1,286 @@
 package mcpkit
 
-// schema is the part of JSON Schema that Go types need.
-type schema struct{}
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"strings"
 
-// node is one parsed JSON value.
-type node struct{}
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+)
+
+// kind is what a schema describes. It is finer than JSON Schema's type,
+// because checking, decoding and wording depend on the Go type behind it.
+type kind uint8
+
+const (
+	kindAny      kind = iota // {}: whatever JSON there is
+	kindObject               // struct
+	kindMap                  // map with string keys
+	kindList                 // slice or array
+	kindString               // string
+	kindText                 // string read by UnmarshalText
+	kindBytes                // []byte as base64
+	kindDuration             // time.Duration as "30s"
+	kindInteger
+	kindNumber
+	kindBoolean
+	kindRef // a recursive type, kept under $defs
+)
+
+// schema is the part of JSON Schema that Go types need, in the order in
+// which it is written out. It is immutable once built.
+type schema struct {
+	kind        kind
+	typ         reflect.Type // what it decodes into, pointers removed
+	description string
+	format      string
+	enum        []*node
+	def         *node // default
+	min, max    bound // of the value, or of the length of strings, lists and maps
+	verbatim    bool  // "null" and "undefined" are text like any other
+
+	properties   []property     // kindObject, in struct order
+	named        map[string]int // property name or alias → index of properties
+	items        *schema        // of a list, or the values of a map
+	ref          *schema        // kindRef
+	defName      string         // name under $defs; "" is the root
+	optionalRoot bool           // leave out the root's required list: an outputSchema also describes errors
+	defs         []*schema      // of the root
+}
+
+// property is one member of an object.
+type property struct {
+	name     string
+	aliases  []string
+	required bool
+	index    []int // path of the field, through embedded structs
+	*schema
+}
+
+// target follows a $ref.
+func (s *schema) target() *schema {
+	for s.kind == kindRef {
+		s = s.ref
+	}
+	return s
+}
+
+// jsonType is the type keyword, "" for none.
+func (s *schema) jsonType() string {
+	switch s.kind {
+	case kindObject, kindMap:
+		return "object"
+	case kindList:
+		return "array"
+	case kindString, kindText, kindBytes, kindDuration:
+		return "string"
+	case kindInteger:
+		return "integer"
+	case kindNumber:
+		return "number"
+	case kindBoolean:
+		return "boolean"
+	}
+	return ""
+}
+
+// words names the type for a person or a model.
+func (s *schema) words() string {
+	t := s.target()
+	switch t.kind {
+	case kindMap:
+		if t.items.target().kind == kindAny {
+			return "object"
+		}
+		return "object of " + plural(t.items.words())
+	case kindList:
+		if t.items.target().kind == kindAny {
+			return "list"
+		}
+		return "list of " + plural(t.items.words())
+	case kindBytes:
+		return "base64 string"
+	case kindDuration:
+		return "duration"
+	case kindAny:
+		return "any value"
+	}
+	return t.jsonType()
+}
+
+func plural(words string) string {
+	switch head, rest, _ := strings.Cut(words, " "); head {
+	case "any":
+		return "any values"
+	case "list", "object":
+		if rest != "" {
+			return head + "s " + rest
+		}
+	}
+	return words + "s"
+}
+
+// JSON writes the schema. Members come in a fixed order and properties in the
+// order of the struct, so that the same type always gives the same bytes.
+func (s *schema) JSON() json.RawMessage {
+	var w schemaWriter
+	w.root(s)
+	return w.buf.Bytes()
+}
+
+type schemaWriter struct{ buf bytes.Buffer }
+
+func (w *schemaWriter) root(s *schema) {
+	w.open()
+	w.body(s)
+	if len(s.defs) > 0 {
+		w.key("$defs")
+		w.open()
+		for _, def := range s.defs {
+			w.key(def.defName)
+			w.schema(def)
+		}
+		w.close()
+	}
+	w.close()
+}
+
+func (w *schemaWriter) schema(s *schema) {
+	w.open()
+	w.body(s)
+	w.close()
+}
+
+func (w *schemaWriter) body(s *schema) {
+	if s.kind == kindRef {
+		w.text("$ref", refTo(s.ref))
+	}
+	if name := s.jsonType(); name != "" {
+		w.text("type", name)
+	}
+	if text := s.describe(); text != "" {
+		w.text("description", text)
+	}
+	if s.format != "" {
+		w.text("format", s.format)
+	}
+	if s.kind == kindBytes {
+		w.text("contentEncoding", "base64")
+	}
+	if len(s.enum) > 0 {
+		w.key("enum")
+		w.buf.WriteByte('[')
+		for i, value := range s.enum {
+			if i > 0 {
+				w.buf.WriteByte(',')
+			}
+			w.buf.Write(value.raw)
+		}
+		w.buf.WriteByte(']')
+	}
+	if s.def != nil {
+		w.raw("default", s.def.raw)
+	}
+	w.bounds(s)
+	w.children(s)
+}
+
+func (w *schemaWriter) bounds(s *schema) {
+	low, high := "minimum", "maximum"
+	switch s.kind {
+	case kindDuration: // said in the description: JSON Schema has no bounds for text
+		return
+	case kindString, kindText:
+		low, high = "minLength", "maxLength"
+	case kindList:
+		low, high = "minItems", "maxItems"
+	case kindMap:
+		low, high = "minProperties", "maxProperties"
+	}
+	if s.min.set {
+		w.raw(low, []byte(s.min.text))
+	}
+	if s.max.set {
+		w.raw(high, []byte(s.max.text))
+	}
+}
+
+func (w *schemaWriter) children(s *schema) {
+	switch s.kind {
+	case kindList:
+		w.key("items")
+		w.schema(s.items)
+	case kindMap:
+		// Some clients refuse an object without properties.
+		w.raw("properties", []byte("{}"))
+		if s.items.kind != kindAny || s.items.description != "" {
+			w.key("additionalProperties")
+			w.schema(s.items)
+		}
+	case kindObject:
+		w.key("properties")
+		w.open()
+		var required []string
+		for _, p := range s.properties {
+			w.key(p.name)
+			w.schema(p.schema)
+			if p.required {
+				required = append(required, p.name)
+			}
+		}
+		w.close()
+		if len(required) > 0 && !s.optionalRoot {
+			w.raw("required", encode(required))
+		}
+	}
+}
+
+// describe returns the description with what JSON Schema cannot say.
+func (s *schema) describe() string {
+	if s.kind != kindDuration {
+		return s.description
+	}
+	text := `a duration like "30s" or "1m30s"`
+	if s.min.set {
+		text += ", at least " + s.min.text
+	}
+	if s.max.set {
+		text += ", at most " + s.max.text
+	}
+	if s.description == "" {
+		return text
+	}
+	return s.description + " (" + text + ")"
+}
+
+func (w *schemaWriter) open()  { w.buf.WriteByte('{') }
+func (w *schemaWriter) close() { w.buf.WriteByte('}') }
+
+func (w *schemaWriter) key(name string) {
+	if b := w.buf.Bytes(); len(b) > 0 && b[len(b)-1] != '{' {
+		w.buf.WriteByte(',')
+	}
+	w.buf.Write(encode(name))
+	w.buf.WriteByte(':')
+}
+
+func (w *schemaWriter) raw(name string, value []byte) { w.key(name); w.buf.Write(value) }
+func (w *schemaWriter) text(name, value string)       { w.raw(name, encode(value)) }
+
+func refTo(s *schema) string {
+	if s.defName == "" {
+		return "#"
+	}
+	return "#/$defs/" + s.defName
+}
+
+// encode marshals without the escapes for HTML, which cost tokens. Its
+// values are ours and always encodable; text is made valid UTF-8.
+func encode(v any) []byte {
+	out, err := jsonrpc.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return out
+}

@@ -52,22 +52,8 @@ type Tool struct {
 	definition json.RawMessage
 	input      *schema
 	output     *schema // nil: none declared
+	data       bool    // the answer is structuredContent, the text its rendering
 	run        func(ctx context.Context, args *node) (*Result, error)
-}
-
-// NewTool makes a tool that answers with text. A is the struct of its
-// arguments; its tags become the input schema (see the package comment). Every fault of the
-// definition or of the tags is returned at once.
-func NewTool[A any](d Def, fn func(ctx context.Context, args A) (*Result, error)) (*Tool, error) {
-	return nil, nil
-}
-
-// NewStructuredTool makes a tool whose whole answer is data: R becomes both
-// structuredContent and, rendered, the text. R is rendered by its method
-// String where it has one, else as JSON. An R that is not an object is sent
-// as {"result": R}.
-func NewStructuredTool[A, R any](d Def, fn func(ctx context.Context, args A) (R, error)) (*Tool, error) {
-	return nil, nil
 }
 
 // Name returns the name the tool is served under.
@@ -80,14 +66,42 @@ func (t *Tool) Def() Def { return t.def }
 func (t *Tool) Definition() json.RawMessage { return t.definition }
 
 // Schema returns the input schema. With strictOpenAI it is the variant that
-// OpenAI's strict mode takes, and lost names in plain words what that variant
-// cannot say.
-func (t *Tool) Schema(strictOpenAI bool) (schema json.RawMessage, lost []string) { return nil, nil }
+// OpenAI's strict mode takes, and lost says in plain words what that variant
+// cannot express.
+func (t *Tool) Schema(strictOpenAI bool) (schema json.RawMessage, lost []string) {
+	if strictOpenAI {
+		return t.input.strict()
+	}
+	return t.input.JSON(), nil
+}
 
 // OutputSchema returns the schema of structuredContent, or nil.
-func (t *Tool) OutputSchema() json.RawMessage { return nil }
+func (t *Tool) OutputSchema() json.RawMessage {
+	if t.output == nil {
+		return nil
+	}
+	return t.output.JSON()
+}
 
 // Call checks args against the schema, decodes them, runs the tool and
-// renders what it returned within Budget(ctx). It never fails otherwise than
-// by a result with IsError: a Go error, a nil result and a panic become one too.
-func (t *Tool) Call(ctx context.Context, args json.RawMessage) *CallResult { return nil }
+// renders what it returned within Budget(ctx), or within the tool's own
+// budget where ctx has none. It never fails otherwise than by a result with
+// IsError: a Go error, a missing result and a panic become one too.
+func (t *Tool) Call(ctx context.Context, args json.RawMessage) (res *CallResult) {
+	if !hasBudget(ctx) {
+		ctx = WithBudget(ctx, t.def.MaxTokens)
+	}
+	said := &notes{}
+	ctx = context.WithValue(ctx, notesKey{}, said)
+	defer func() {
+		if value := recover(); value != nil {
+			res = panicResult(t, value)
+		}
+	}()
+	n, err := t.validate(ctx, args)
+	if err != nil {
+		return t.render(ctx, nil, err, said)
+	}
+	r, err := t.run(ctx, n)
+	return t.render(ctx, r, err, said)
+}

@@ -1,0 +1,169 @@
+package mcpkit
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"math"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// coerce turns a value of the wrong type into the one that was clearly meant,
+// and says so in a note. It reports false where nothing is clear.
+func (c *checker) coerce(s *schema, n *node, at *path) (*node, bool) {
+	if !c.tolerant {
+		return nil, false
+	}
+	switch s.kind {
+	case kindInteger, kindNumber:
+		text := strings.TrimSpace(n.str)
+		if n.kind != '"' || text == "" || !number(text[0]) || !json.Valid([]byte(text)) {
+			return nil, false
+		}
+		c.note(at, "%s taken as the number %s", quoted(n.str), shown(text))
+		return &node{kind: '0', raw: []byte(text)}, true
+	case kindBoolean:
+		text := strings.ToLower(strings.TrimSpace(n.str))
+		if n.kind != '"' || text != "true" && text != "false" {
+			return nil, false
+		}
+		c.note(at, "%s taken as %s", quoted(n.str), text)
+		return &node{kind: 't', raw: []byte(text)}, true
+	case kindDuration:
+		return c.milliseconds(n, at)
+	case kindList:
+		return c.one(s, n, at)
+	case kindObject, kindMap:
+		if inner, ok := unwrap(n, '{'); ok {
+			c.note(at, "a string taken as the object it holds")
+			return inner, true
+		}
+	}
+	return nil, false
+}
+
+// milliseconds takes a bare number for a duration, as other tools do.
+func (c *checker) milliseconds(n *node, at *path) (*node, bool) {
+	value, whole, fits := wholeNumber(string(n.raw))
+	if n.kind != '0' || !whole || !fits || value.u > math.MaxInt64/uint64(time.Millisecond) {
+		return nil, false
+	}
+	d := time.Duration(value.bound().i) * time.Millisecond
+	c.note(at, "%s taken as milliseconds: %s", value.text(), d)
+	return &node{kind: '"', raw: encode(d.String()), str: d.String()}, true
+}
+
+// one takes a bare value for a list of it, and a string that holds a list for
+// that list.
+func (c *checker) one(s *schema, n *node, at *path) (*node, bool) {
+	if inner, ok := unwrap(n, '['); ok {
+		trial := checker{tolerant: true}
+		if trial.check(s, inner, at); len(trial.faults) == 0 {
+			c.note(at, "a string taken as the list it holds")
+			return inner, true
+		}
+	}
+	if n.kind == '"' && n.str == "" {
+		c.note(at, `"" taken as an empty list`)
+		return &node{kind: '[', raw: []byte("[]")}, true
+	}
+	trial := checker{tolerant: true}
+	if trial.check(s.items, n, at); len(trial.faults) > 0 || n.null() {
+		return nil, false
+	}
+	c.note(at, "%s taken as a list of one", n.words())
+	raw := append(append([]byte{'['}, n.raw...), ']')
+	return &node{kind: '[', raw: raw, items: []*node{n}}, true
+}
+
+// unwrap reads JSON that was sent as a string.
+func unwrap(n *node, want byte) (*node, bool) {
+	text := strings.TrimSpace(n.str)
+	if n.kind != '"' || text == "" || text[0] != want {
+		return nil, false
+	}
+	inner, err := parseJSON([]byte(text))
+	return inner, err == nil && inner.kind == want
+}
+
+// integer is a whole number of up to 64 bits and a sign.
+type integer struct {
+	negative bool
+	u        uint64
+}
+
+func (v integer) text() string {
+	text := strconv.FormatUint(v.u, 10)
+	if v.negative {
+		return "-" + text
+	}
+	return text
+}
+
+func (v integer) bound() bound {
+	f := float64(v.u)
+	if v.negative {
+		return bound{set: true, i: -int64(v.u), f: -f, whole: v.u <= 1<<63}
+	}
+	return bound{set: true, i: int64(v.u), f: f, whole: v.u <= math.MaxInt64}
+}
+
+// wholeNumber reads a JSON number without loss. whole is false for 10.5, fits
+// is false for what has no place in 64 bits. 10.0 and 1e3 are whole.
+func wholeNumber(text string) (v integer, whole, fits bool) {
+	text, v.negative = strings.CutPrefix(text, "-")
+	mantissa, exponentText, _ := strings.Cut(strings.ToLower(text), "e")
+	exponent := 0
+	if exponentText != "" {
+		var err error
+		if exponent, err = strconv.Atoi(exponentText); err != nil {
+			exponent = 1 << 20
+			if exponentText[0] == '-' {
+				exponent = -exponent
+			}
+		}
+	}
+	digits, fraction, _ := strings.Cut(mantissa, ".")
+	exponent -= len(fraction)
+	digits = strings.TrimLeft(digits+fraction, "0")
+	short := strings.TrimRight(digits, "0")
+	exponent += len(digits) - len(short)
+	switch {
+	case short == "":
+		return integer{}, true, true
+	case exponent < 0:
+		return v, false, false
+	case exponent > 20 || len(short) > 20:
+		return v, true, false
+	}
+	var err error
+	v.u, err = strconv.ParseUint(short+strings.Repeat("0", exponent), 10, 64)
+	return v, true, err == nil
+}
+
+// fitsInt reports whether the Go type behind s holds v.
+func fitsInt(s *schema, v integer) bool {
+	bits, signed := 64, true
+	if s.typ != nil {
+		bits = s.typ.Bits()
+		signed = s.typ.Kind() < reflect.Uint
+	}
+	switch {
+	case !signed:
+		return (!v.negative || v.u == 0) && v.u <= math.MaxUint64>>(64-bits)
+	case v.negative:
+		return v.u <= 1<<(bits-1)
+	}
+	return v.u < 1<<(bits-1)
+}
+
+// decodeBase64 takes both alphabets, with and without padding.
+func decodeBase64(text string) ([]byte, error) {
+	text = strings.TrimRight(text, "=")
+	if strings.ContainsAny(text, "-_") {
+		return base64.RawURLEncoding.DecodeString(text)
+	}
+	return base64.RawStdEncoding.DecodeString(text)
+}

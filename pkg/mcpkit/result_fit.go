@@ -1,0 +1,234 @@
+package mcpkit
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// maxMeta bounds the metadata of a text result.
+const maxMeta = 64 << 10
+
+// structured makes the structuredContent of a text result or an error, so
+// that it fits the outputSchema whatever meta holds: strict clients drop the
+// whole answer otherwise. Metadata that does not fit is left out and logged.
+func (t *Tool) structured(meta any, err error) json.RawMessage {
+	object := json.RawMessage("{}")
+	if meta != nil && t.output == nil {
+		t.warn("metadata without Def.Output is not sent")
+	} else if meta != nil {
+		fitted, misfit := t.fit(meta, false)
+		if len(fitted) > maxMeta {
+			misfit, fitted = fmt.Errorf("metadata of %d bytes is too much", len(fitted)), nil
+		}
+		if misfit != nil {
+			t.warn("%v", misfit)
+		}
+		if fitted != nil {
+			object = fitted
+		}
+	}
+	if err == nil {
+		if t.output == nil {
+			return nil
+		}
+		return object
+	}
+	return t.withError(object, err)
+}
+
+// withError puts an error's code and extra values before an object's own.
+func (t *Tool) withError(object json.RawMessage, err error) json.RawMessage {
+	out := []member{{"code", text(string(toolerr.CodeOf(err)))}}
+	has := func(name string) bool {
+		return slices.ContainsFunc(out, func(m member) bool { return m.name == name })
+	}
+	var coded *toolerr.Error
+	if errors.As(err, &coded) {
+		extra := coded.Extra()
+		for _, name := range sortedKeys(extra) {
+			raw, bad := jsonrpc.Marshal(extra[name])
+			if bad != nil {
+				continue
+			}
+			value, bad := parseJSON(raw)
+			if bad == nil && !has(name) {
+				if value, bad = t.fitMember(name, value); bad == nil && value != nil {
+					out = append(out, member{name, value})
+				}
+			}
+			if bad != nil {
+				t.warn("error metadata %s: %v", name, bad)
+			}
+		}
+	}
+	if own, bad := parseJSON(object); bad == nil {
+		for _, m := range own.members {
+			if !has(m.name) {
+				out = append(out, m)
+			}
+		}
+	}
+	return objectOf(out).raw
+}
+
+func text(s string) *node { return &node{kind: '"', raw: encode(s), str: s} }
+
+func sortedKeys(m map[string]any) []string {
+	keys := make([]string, 0, len(m))
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// fitMember fits one member of the root.
+func (t *Tool) fitMember(name string, value *node) (*node, error) {
+	if t.output == nil {
+		return value, nil
+	}
+	if t.output.kind == kindMap {
+		return fit(t.output.items, value, nil)
+	}
+	if i, known := t.output.named[name]; known {
+		return fit(t.output.properties[i].schema, value, (*path)(nil).member(name))
+	}
+	return value, nil
+}
+
+// fit encodes v as the outputSchema has it. Unless all must fit, members of
+// the root that do not are left out, and the error names the last of them.
+func (t *Tool) fit(v any, all bool) (json.RawMessage, error) {
+	raw, err := jsonrpc.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	n, err := parseJSON(raw)
+	if err != nil {
+		return nil, err
+	}
+	if n.null() {
+		return json.RawMessage("{}"), nil
+	}
+	if n.kind != '{' {
+		return nil, fmt.Errorf("structuredContent must be an object, got %s", n.words())
+	}
+	var kept []member
+	var misfit error
+	for _, m := range n.members {
+		value, err := t.fitMember(m.name, m.value)
+		if err != nil {
+			misfit = err
+			continue
+		}
+		if value != nil {
+			kept = append(kept, member{m.name, value})
+		}
+	}
+	if misfit != nil && all {
+		return nil, misfit
+	}
+	return objectOf(kept).raw, misfit
+}
+
+// fit turns what encoding/json made of a Go value into what the schema says:
+// a nil slice is an empty list and not null, a nil pointer is absent (a nil
+// node), a duration is text.
+func fit(s *schema, n *node, at *path) (*node, error) {
+	use := s
+	s = s.target()
+	switch {
+	case n.null() && s.kind == kindList:
+		return &node{kind: '[', raw: []byte("[]")}, nil
+	case n.null() && s.kind == kindMap:
+		return &node{kind: '{', raw: []byte("{}")}, nil
+	case n.null() && s.kind == kindBytes:
+		return text(""), nil
+	case n.null() && s.kind != kindAny:
+		return nil, nil
+	case s.kind == kindDuration && n.kind == '0':
+		value, whole, fits := wholeNumber(string(n.raw))
+		if whole && fits {
+			return text(time.Duration(value.bound().i).String()), nil
+		}
+	case s.kind == kindObject && n.kind == '{':
+		return fitObject(s, n, at)
+	case s.kind == kindMap && n.kind == '{':
+		var members []member
+		for _, m := range n.members {
+			value, err := fit(s.items, m.value, at.member(m.name))
+			if err != nil {
+				return nil, err
+			}
+			if value != nil {
+				members = append(members, member{m.name, value})
+			}
+		}
+		return objectOf(members), nil
+	case s.kind == kindList && n.kind == '[':
+		return fitList(s, n, at)
+	}
+	c := checker{}
+	c.check(use, n, at)
+	if len(c.faults) > 0 {
+		return nil, errors.New(c.faults[0].text)
+	}
+	return n, nil
+}
+
+func fitObject(s *schema, n *node, at *path) (*node, error) {
+	var members []member
+	for _, m := range n.members {
+		value := m.value
+		if i, known := s.named[m.name]; known {
+			var err error
+			if value, err = fit(s.properties[i].schema, value, at.member(m.name)); err != nil {
+				return nil, err
+			}
+		}
+		if value != nil {
+			members = append(members, member{m.name, value})
+		}
+	}
+	return objectOf(members), nil
+}
+
+func fitList(s *schema, n *node, at *path) (*node, error) {
+	raw := []byte{'['}
+	c := checker{}
+	c.length(s, len(n.items), "items", at)
+	if len(c.faults) > 0 {
+		return nil, errors.New(c.faults[0].text)
+	}
+	for i, item := range n.items {
+		value, err := fit(s.items, item, at.at(i))
+		if err == nil && value == nil {
+			err = fmt.Errorf("%s is null, where %s belongs", shown(at.at(i).String()), article(s.items))
+		}
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			raw = append(raw, ',')
+		}
+		raw = append(raw, value.raw...)
+	}
+	return &node{kind: '[', raw: append(raw, ']')}, nil
+}
+
+func objectOf(members []member) *node {
+	raw := []byte{'{'}
+	for i, m := range members {
+		if i > 0 {
+			raw = append(raw, ',')
+		}
+		raw = append(append(append(raw, encode(m.name)...), ':'), m.value.raw...)
+	}
+	return &node{kind: '{', raw: append(raw, '}'), members: members}
+}

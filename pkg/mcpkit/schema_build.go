@@ -1,0 +1,312 @@
+package mcpkit
+
+import (
+	"cmp"
+	"encoding"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Types with a form of their own.
+var (
+	typeDuration = reflect.TypeFor[time.Duration]()
+	typeTime     = reflect.TypeFor[time.Time]()
+	typeRaw      = reflect.TypeFor[json.RawMessage]()
+	typeNumber   = reflect.TypeFor[json.Number]()
+
+	unmarshaler     = reflect.TypeFor[json.Unmarshaler]()
+	textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
+	marshaler       = reflect.TypeFor[json.Marshaler]()
+	textMarshaler   = reflect.TypeFor[encoding.TextMarshaler]()
+)
+
+// buildSchema makes the schema of a type, or reports every fault of its tags
+// and fields. For output the type is described as encoding/json writes it.
+func buildSchema(t reflect.Type, output bool) (*schema, error) {
+	b := &builder{output: output, open: map[reflect.Type]*schema{}, done: map[reflect.Type]*schema{}}
+	s := b.build(t, t.String())
+	if s.kind == kindRef { // the root itself is recursive: it is "#"
+		s = s.ref
+		s.defName = ""
+	}
+	for _, def := range b.defs {
+		if def != s {
+			s.defs = append(s.defs, def)
+		}
+	}
+	return s, errors.Join(b.faults...)
+}
+
+type builder struct {
+	output bool
+	open   map[reflect.Type]*schema // types being built, to find recursion
+	done   map[reflect.Type]*schema // recursive types that are built
+	defs   []*schema
+	faults []error
+}
+
+func (b *builder) fault(where, format string, args ...any) {
+	b.faults = append(b.faults, fmt.Errorf("%s: %w", where, fmt.Errorf(format, args...)))
+}
+
+// build returns a fresh schema of t, which the caller may put tags on.
+func (b *builder) build(t reflect.Type, where string) *schema {
+	for depth := 0; t.Kind() == reflect.Pointer; t = t.Elem() {
+		if depth++; depth > 8 {
+			b.fault(where, "a pointer to itself cannot be described")
+			return &schema{}
+		}
+	}
+	if s := b.special(t); s != nil {
+		return s
+	}
+	if t.Name() == "" {
+		return b.compose(t, where, &schema{typ: t})
+	}
+	if s := cmp.Or(b.open[t], b.done[t]); s != nil {
+		return b.refer(t, s)
+	}
+	s := &schema{typ: t}
+	b.open[t] = s
+	b.compose(t, where, s)
+	delete(b.open, t)
+	if s.defName != "" {
+		b.done[t] = s
+		b.defs = append(b.defs, s)
+		return &schema{kind: kindRef, ref: s, typ: t}
+	}
+	return s
+}
+
+var notInName = regexp.MustCompile(`[^a-zA-Z0-9_]+`)
+
+// refer makes a reference to a type that contains itself, and gives the type
+// its name under $defs.
+func (b *builder) refer(t reflect.Type, s *schema) *schema {
+	if s.defName == "" {
+		name := strings.Trim(notInName.ReplaceAllString(t.Name(), "_"), "_")
+		taken := func(name string) bool {
+			for _, other := range b.open {
+				if other.defName == name {
+					return true
+				}
+			}
+			return slices.ContainsFunc(b.defs, func(d *schema) bool { return d.defName == name })
+		}
+		free := name
+		for i := 2; taken(free); i++ {
+			free = name + strconv.Itoa(i)
+		}
+		s.defName = free
+	}
+	return &schema{kind: kindRef, ref: s, typ: t}
+}
+
+// special describes the types whose JSON form is not that of their kind.
+func (b *builder) special(t reflect.Type) *schema {
+	pointer := reflect.PointerTo(t)
+	switch {
+	case t == typeDuration:
+		return &schema{kind: kindDuration, typ: t}
+	case t == typeTime:
+		return &schema{kind: kindText, typ: t, format: "date-time"}
+	case t == typeRaw:
+		return &schema{kind: kindAny, typ: t}
+	case t == typeNumber:
+		return &schema{kind: kindNumber, typ: t}
+	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
+		if !pointer.Implements(unmarshaler) && !pointer.Implements(textUnmarshaler) {
+			return &schema{kind: kindBytes, typ: t}
+		}
+	}
+	whole, text := unmarshaler, textUnmarshaler
+	if b.output {
+		whole, text = marshaler, textMarshaler
+	}
+	switch {
+	case t.Kind() == reflect.Interface:
+		return nil
+	case pointer.Implements(whole):
+		return &schema{kind: kindAny, typ: t}
+	case pointer.Implements(text):
+		return &schema{kind: kindText, typ: t}
+	}
+	return nil
+}
+
+// compose fills s from t's kind.
+func (b *builder) compose(t reflect.Type, where string, s *schema) *schema {
+	switch t.Kind() {
+	case reflect.Bool:
+		s.kind = kindBoolean
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		s.kind = kindInteger
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		s.kind = kindInteger
+		s.min = bound{set: true, text: "0", whole: true}
+	case reflect.Float32, reflect.Float64:
+		s.kind = kindNumber
+	case reflect.String:
+		s.kind = kindString
+	case reflect.Slice, reflect.Array:
+		s.kind = kindList
+		s.items = b.build(t.Elem(), where+"[]")
+		if t.Kind() == reflect.Array {
+			n := int64(t.Len())
+			s.min = bound{set: true, text: fmt.Sprint(n), i: n, f: float64(n), whole: true}
+			s.max = s.min
+		}
+	case reflect.Map:
+		s.kind = kindMap
+		if t.Key().Kind() != reflect.String || reflect.PointerTo(t.Key()).Implements(textUnmarshaler) {
+			b.fault(where, "a map needs plain string keys, not %s", t.Key())
+		}
+		s.items = b.build(t.Elem(), where+"{}")
+	case reflect.Struct:
+		s.kind = kindObject
+		b.object(t, where, s)
+	case reflect.Interface:
+		if t.NumMethod() > 0 {
+			b.fault(where, "an interface with methods (%s) cannot be described", t)
+		}
+		s.kind = kindAny
+	default:
+		b.fault(where, "a %s cannot be sent as JSON", t.Kind())
+	}
+	return s
+}
+
+// candidate is a field that may become a property: of several with the same
+// name the one in the outermost struct wins, as in encoding/json.
+type candidate struct {
+	property
+	depth int
+	where string
+}
+
+func (b *builder) object(t reflect.Type, where string, s *schema) {
+	var all []candidate
+	b.fields(t, where, nil, 0, map[reflect.Type]bool{}, &all)
+	s.named = map[string]int{}
+	for i, c := range all {
+		if slices.ContainsFunc(all, func(o candidate) bool { return o.name == c.name && o.depth < c.depth }) {
+			continue
+		}
+		for _, o := range all[:i] {
+			if o.depth == c.depth && o.name == c.name {
+				b.fault(c.where, "the name %q is already that of %s", c.name, o.where)
+			}
+		}
+		s.named[c.name] = len(s.properties)
+		s.properties = append(s.properties, c.property)
+	}
+	for i, p := range s.properties {
+		for _, alias := range p.aliases {
+			if other, taken := s.named[alias]; taken {
+				b.fault(where, "the alias %q of %s is already a name of %s", alias, p.name, s.properties[other].name)
+				continue
+			}
+			s.named[alias] = i
+		}
+		for _, o := range s.properties[:i] {
+			if o.name != p.name && strings.EqualFold(o.name, p.name) {
+				b.fault(where, "the names %q and %q differ only in case", o.name, p.name)
+			}
+		}
+	}
+}
+
+// fields collects the fields of t, those of embedded structs in their place.
+func (b *builder) fields(t reflect.Type, where string, index []int, depth int, within map[reflect.Type]bool, all *[]candidate) {
+	if within[t] {
+		b.fault(where, "%s embeds itself", t)
+		return
+	}
+	within[t] = true
+	defer delete(within, t)
+	for i := range t.NumField() {
+		field := t.Field(i)
+		here := where + "." + field.Name
+		at := append(slices.Clone(index), i)
+		tags, err := parseTags(field.Tag)
+		if err != nil {
+			if field.IsExported() || field.Anonymous {
+				b.fault(here, "%w", err)
+			}
+			continue
+		}
+		name, optional, skip, err := jsonName(field, tags)
+		if err != nil {
+			b.fault(here, "%w", err)
+			continue
+		}
+		if embedded := embeddedStruct(field, tags); embedded != nil && !skip && b.special(embedded) == nil {
+			if field.Type.Kind() == reflect.Pointer && !field.IsExported() {
+				b.fault(here, "an embedded pointer to an unexported struct cannot be filled in")
+				continue
+			}
+			b.fields(embedded, here, at, depth+1, within, all)
+			continue
+		}
+		if skip || !field.IsExported() {
+			continue
+		}
+		if name == "" {
+			name = field.Name
+		}
+		*all = append(*all, candidate{depth: depth, where: here, property: property{
+			name: name, index: at, aliases: b.aliases(tags, here),
+			required: !optional && field.Type.Kind() != reflect.Pointer,
+			schema:   b.field(field, name, tags, here),
+		}})
+	}
+}
+
+// field builds the schema of one field with its tags.
+func (b *builder) field(field reflect.StructField, name string, tags map[string]string, where string) *schema {
+	if !keyPattern.MatchString(name) {
+		b.fault(where, "clients refuse the argument name %q: letters, digits, _ . - and at most 64 of them", name)
+	}
+	s := b.build(field.Type, where)
+	if err := s.applyTags(tags); err != nil {
+		b.fault(where, "%w", err)
+	}
+	return s
+}
+
+func (b *builder) aliases(tags map[string]string, where string) []string {
+	text, ok := tags["alias"]
+	if !ok {
+		return nil
+	}
+	var names []string
+	for alias := range strings.SplitSeq(text, ",") {
+		alias = strings.TrimSpace(alias)
+		if alias == "" || slices.Contains(names, alias) {
+			b.fault(where, "alias:%q: empty or repeated name", text)
+			continue
+		}
+		names = append(names, alias)
+	}
+	return names
+}
+
+// embeddedStruct returns the struct whose fields a field promotes, or nil.
+func embeddedStruct(field reflect.StructField, tags map[string]string) reflect.Type {
+	name, _, _ := strings.Cut(tags["json"], ",")
+	t := field.Type
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if !field.Anonymous || name != "" || t.Kind() != reflect.Struct {
+		return nil
+	}
+	return t
+}

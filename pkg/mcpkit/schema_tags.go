@@ -1,0 +1,253 @@
+package mcpkit
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Client APIs take no other names for arguments.
+var keyPattern = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
+
+// otherDialect finds the tag syntax of other libraries ("description=…",
+// "required,minimum=1"), which here would end up as the description.
+var otherDialect = regexp.MustCompile(`^(required|optional|omitempty)?[^ \t\n]*=|^(required|optional)$|^(required|optional),`)
+
+// tagKeys are the keys this package reads.
+var tagKeys = []string{"json", "jsonschema", "desc", "description", "enum", "default", "min", "max", "alias", "verbatim"}
+
+// parseTags reads a struct tag strictly: reflect.StructTag ignores what it
+// cannot parse, and a mistyped tag would lose an argument's description.
+func parseTags(tag reflect.StructTag) (map[string]string, error) {
+	tags := map[string]string{}
+	for rest := strings.TrimLeft(string(tag), " "); rest != ""; rest = strings.TrimLeft(rest, " ") {
+		key, after, ok := strings.Cut(rest, ":")
+		if !ok || key == "" || strings.ContainsAny(key, " \"\t") {
+			return nil, fmt.Errorf("malformed struct tag at %q", rest)
+		}
+		quoted, err := strconv.QuotedPrefix(after)
+		if err != nil || quoted[0] != '"' {
+			return nil, fmt.Errorf("malformed struct tag: %s has no quoted value", key)
+		}
+		value, err := strconv.Unquote(quoted)
+		if err != nil {
+			return nil, fmt.Errorf("malformed struct tag: %s: %w", key, err)
+		}
+		if _, twice := tags[key]; twice {
+			return nil, fmt.Errorf("struct tag has %s twice", key)
+		}
+		tags[key], rest = value, after[len(quoted):]
+	}
+	for _, key := range tagKeys {
+		for other := range tags {
+			if other != key && strings.EqualFold(other, key) {
+				return nil, fmt.Errorf("struct tag %s is spelled %s", other, key)
+			}
+		}
+	}
+	return tags, nil
+}
+
+// jsonName reads the json tag as encoding/json does.
+func jsonName(field reflect.StructField, tags map[string]string) (name string, optional, skip bool, err error) {
+	tag, ok := tags["json"]
+	if tag == "-" {
+		return "", false, true, nil
+	}
+	name, options, _ := strings.Cut(tag, ",")
+	for _, option := range strings.Split(options, ",") {
+		switch option {
+		case "omitempty", "omitzero":
+			optional = true
+		case "":
+		default:
+			return "", false, false, fmt.Errorf("json option %q is not supported", option)
+		}
+	}
+	if name == "" && !(ok && field.Anonymous) {
+		name = field.Name
+	}
+	return name, optional, false, nil
+}
+
+// applyTags puts a field's tags on its schema.
+func (s *schema) applyTags(tags map[string]string) error {
+	description, err := descriptionOf(tags)
+	if err != nil {
+		return err
+	}
+	if description != "" {
+		s.description = description
+	}
+	valued := s // enum means the items of a list
+	if s.kind == kindList {
+		valued = s.items
+	}
+	if text, ok := tags["enum"]; ok {
+		if err := valued.setEnum(text); err != nil {
+			return err
+		}
+	}
+	for _, side := range []struct {
+		key string
+		to  *bound
+	}{{"min", &s.min}, {"max", &s.max}} {
+		if text, ok := tags[side.key]; ok {
+			if *side.to, err = s.parseBound(text); err != nil {
+				return fmt.Errorf("%s:%q: %w", side.key, text, err)
+			}
+		}
+	}
+	if s.min.set && s.max.set && s.max.less(s.min) {
+		return fmt.Errorf("min %s is above max %s", s.min.text, s.max.text)
+	}
+	switch tags["verbatim"] {
+	case "":
+	case "true":
+		if s.kind != kindString {
+			return fmt.Errorf("verbatim is for strings only")
+		}
+		s.verbatim = true
+	default:
+		return fmt.Errorf("verbatim:%q: the value is \"true\"", tags["verbatim"])
+	}
+	if text, ok := tags["default"]; ok {
+		return s.setDefault(text)
+	}
+	return nil
+}
+
+func descriptionOf(tags map[string]string) (string, error) {
+	text := ""
+	for _, key := range []string{"jsonschema", "desc", "description"} {
+		value, ok := tags[key]
+		if !ok {
+			continue
+		}
+		if strings.TrimSpace(value) == "" {
+			return "", fmt.Errorf("%s is empty", key)
+		}
+		if key == "jsonschema" && otherDialect.MatchString(value) {
+			return "", fmt.Errorf("jsonschema:%q is another library's syntax: write the description itself, and use enum, default, min and max for the rest", value)
+		}
+		if text != "" && text != value {
+			return "", fmt.Errorf("two different descriptions")
+		}
+		text = value
+	}
+	return text, nil
+}
+
+func (s *schema) setEnum(text string) error {
+	switch s.kind {
+	case kindString, kindInteger, kindNumber:
+	default:
+		return fmt.Errorf("enum is for strings and numbers, not for %s", plural(s.words()))
+	}
+	seen := map[string]bool{}
+	for value := range strings.SplitSeq(text, ",") {
+		value = strings.TrimSpace(value)
+		if value == "" || seen[value] {
+			return fmt.Errorf("enum:%q: empty or repeated value", text)
+		}
+		seen[value] = true
+		n, err := s.literal(value)
+		if err != nil {
+			return fmt.Errorf("enum:%q: %w", text, err)
+		}
+		s.enum = append(s.enum, n)
+	}
+	return nil
+}
+
+// setDefault reads a default as the field's type is written: plain text for a
+// string, a comma-separated list or a JSON array for a list, JSON for the rest.
+func (s *schema) setDefault(text string) error {
+	if s.kind == kindRef {
+		return fmt.Errorf("default:%q: a recursive type has no default", text)
+	}
+	n, err := s.literal(text)
+	if err != nil {
+		return fmt.Errorf("default:%q: %w", text, err)
+	}
+	c := checker{}
+	n = c.check(s, n, nil)
+	if len(c.faults) > 0 {
+		return fmt.Errorf("default:%q %s", text, c.faults[0].text)
+	}
+	s.def = n
+	return nil
+}
+
+func (s *schema) literal(text string) (*node, error) {
+	switch s.target().kind {
+	case kindString, kindText, kindBytes, kindDuration:
+		return parseJSON(encode(text))
+	case kindList:
+		if strings.HasPrefix(strings.TrimSpace(text), "[") {
+			break
+		}
+		list := []json.RawMessage{}
+		for item := range strings.SplitSeq(text, ",") {
+			if item = strings.TrimSpace(item); item == "" {
+				continue
+			}
+			n, err := s.target().items.literal(item)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, n.raw)
+		}
+		return parseJSON(encode(list))
+	}
+	n, err := parseJSON([]byte(text))
+	if err != nil {
+		return nil, fmt.Errorf("not a valid %s", s.words())
+	}
+	return n, nil
+}
+
+func (s *schema) parseBound(text string) (bound, error) {
+	switch s.kind {
+	case kindInteger:
+		if i, err := strconv.ParseInt(text, 10, 64); err == nil {
+			return bound{set: true, text: text, i: i, f: float64(i), whole: true}, nil
+		}
+	case kindNumber:
+		if n, err := parseJSON([]byte(text)); err == nil && n.kind == '0' {
+			f, err := strconv.ParseFloat(text, 64)
+			return bound{set: true, text: text, f: f}, err
+		}
+	case kindDuration:
+		if d, err := time.ParseDuration(text); err == nil {
+			return bound{set: true, text: text, i: int64(d), f: float64(d), whole: true}, nil
+		}
+	case kindString, kindText, kindList, kindMap:
+		if i, err := strconv.ParseInt(text, 10, 32); err == nil && i >= 0 {
+			return bound{set: true, text: text, i: i, f: float64(i), whole: true}, nil
+		}
+	default:
+		return bound{}, fmt.Errorf("%s has no bounds", s.words())
+	}
+	return bound{}, fmt.Errorf("not a valid bound of a %s", s.words())
+}
+
+// bound is one end of a range: of a number, of nanoseconds, or of a length.
+type bound struct {
+	set   bool
+	text  string
+	i     int64
+	f     float64
+	whole bool // i is exact
+}
+
+func (b bound) less(other bound) bool {
+	if b.whole && other.whole {
+		return b.i < other.i
+	}
+	return b.f < other.f
+}

@@ -1,0 +1,244 @@
+package mcpkit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// namePattern is what every model API takes as a tool's name.
+var namePattern = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+
+// NewTool makes a tool that answers with text. A is the struct of its
+// arguments, whose tags become the input schema. Every fault of the
+// definition and of the tags is returned, at once.
+func NewTool[A any](d Def, fn func(ctx context.Context, args A) (*Result, error)) (*Tool, error) {
+	t := &Tool{def: d}
+	err := t.finish(reflect.TypeFor[A](), nil)
+	if fn == nil {
+		err = errors.Join(err, errors.New("no function"))
+	}
+	t.run = func(ctx context.Context, n *node) (*Result, error) {
+		args, err := decodeArgs[A](t, n)
+		if err != nil {
+			return nil, err
+		}
+		return fn(ctx, args)
+	}
+	return t.orFault(err)
+}
+
+// NewStructuredTool makes a tool whose whole answer is data: R becomes both
+// structuredContent and the text, by its method String where it has one,
+// else as JSON. An R that is not an object is sent as {"result": R}. Data
+// cannot be cut: more of it than the budget is the error TOO_LARGE.
+func NewStructuredTool[A, R any](d Def, fn func(ctx context.Context, args A) (R, error)) (*Tool, error) {
+	t := &Tool{def: d, data: true}
+	output := reflect.TypeFor[R]()
+	wrap := !isObject(output)
+	if wrap {
+		output = reflect.TypeFor[struct {
+			Result R `json:"result"`
+		}]()
+	}
+	err := t.finish(reflect.TypeFor[A](), output)
+	if fn == nil {
+		err = errors.Join(err, errors.New("no function"))
+	}
+	if d.Output != nil {
+		err = errors.Join(err, errors.New("Output is for NewTool: here the result's type says it"))
+	}
+	t.run = func(ctx context.Context, n *node) (*Result, error) {
+		args, err := decodeArgs[A](t, n)
+		if err != nil {
+			return nil, err
+		}
+		r, err := fn(ctx, args)
+		if err != nil {
+			return nil, err
+		}
+		return renderData(r, wrap)
+	}
+	return t.orFault(err)
+}
+
+// isObject reports whether t is sent as a JSON object.
+func isObject(t reflect.Type) bool {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	b := builder{output: true}
+	return b.special(t) == nil && (t.Kind() == reflect.Struct || t.Kind() == reflect.Map)
+}
+
+func renderData(r any, wrap bool) (*Result, error) {
+	v := reflect.ValueOf(r)
+	if v.Kind() == reflect.Pointer && v.IsNil() {
+		return nil, nil
+	}
+	res := &Result{Meta: r}
+	if wrap {
+		res.Meta = map[string]any{"result": r}
+	}
+	if s, ok := r.(fmt.Stringer); ok {
+		res.Text = s.String()
+		return res, nil
+	}
+	text, err := jsonrpc.Marshal(r)
+	if err != nil {
+		return nil, toolerr.New(toolerr.ResultInvalid, "the result cannot be sent as JSON: %w", err)
+	}
+	res.Text = string(text)
+	return res, nil
+}
+
+func (t *Tool) orFault(err error) (*Tool, error) {
+	if err != nil {
+		return nil, fmt.Errorf("tool %q: %w", t.def.Name, err)
+	}
+	return t, nil
+}
+
+// finish checks the definition and makes the schemas. output is nil where
+// Def.Output says it.
+func (t *Tool) finish(input, output reflect.Type) error {
+	t.def.Aliases = slices.Clone(t.def.Aliases)
+	faults := t.def.faults()
+	in, err := buildSchema(input, false)
+	faults = append(faults, err)
+	if in.kind != kindObject && in.kind != kindMap && err == nil {
+		faults = append(faults, fmt.Errorf("arguments must be a struct or a map, not %s", input))
+	}
+	t.input = in
+	if output == nil && t.def.Output != nil {
+		output = reflect.TypeOf(t.def.Output)
+	}
+	if output != nil {
+		t.output, err = outputSchema(output)
+		faults = append(faults, err)
+	}
+	if err := errors.Join(faults...); err != nil {
+		return err
+	}
+	t.definition, err = t.define()
+	return err
+}
+
+// faults checks what needs no type.
+func (d Def) faults() []error {
+	var faults []error
+	add := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	for i, name := range append([]string{d.Name}, d.Aliases...) {
+		if !namePattern.MatchString(name) {
+			add("clients refuse the name %q: letters, digits, _ and -, at most 64 of them", name)
+		}
+		if i > 0 && (name == d.Name || slices.Index(d.Aliases, name) != i-1) {
+			add("the alias %q is given twice", name)
+		}
+	}
+	if d.Hints.ReadOnly && d.Hints.Destructive {
+		add("a tool cannot be both read-only and destructive")
+	}
+	if d.Timeout < 0 || d.MaxConcurrent < 0 || d.MaxTokens < 0 {
+		add("Timeout, MaxConcurrent and MaxTokens cannot be negative")
+	}
+	if _, taken := d.Meta[metaCall]; taken {
+		add("_meta %s is the kit's own", metaCall)
+	}
+	return faults
+}
+
+// outputSchema describes structuredContent. Its root requires nothing, and
+// has a code, since the same schema is held against errors by strict clients.
+func outputSchema(t reflect.Type) (*schema, error) {
+	s, err := buildSchema(t, true)
+	if err != nil {
+		return s, fmt.Errorf("output: %w", err)
+	}
+	if s.kind == kindMap {
+		return s, checkMapOutput(s)
+	}
+	if s.kind != kindObject {
+		return s, fmt.Errorf("output must be a struct or a map, not %s", t)
+	}
+	s.optionalRoot = true
+	code := schema{kind: kindString, description: "stable code of an error"}
+	if i, taken := s.named["code"]; taken {
+		if s.properties[i].kind != kindString || len(s.properties[i].enum) > 0 {
+			return s, errors.New("output: code is the error's code, a string")
+		}
+		return s, nil
+	}
+	s.named["code"] = len(s.properties)
+	s.properties = append(s.properties, property{name: "code", schema: &code})
+	return s, nil
+}
+
+// checkMapOutput makes sure that an error's code fits among a map's values.
+func checkMapOutput(s *schema) error {
+	if k := s.items.target().kind; k != kindString && k != kindAny {
+		return errors.New("output: an error's code does not fit into a map of " + plural(s.items.words()) + ": use a struct")
+	}
+	return nil
+}
+
+// metaCall is the _meta key under which a tool says what a host must know to
+// call it well.
+const metaCall = "io.github.toolroom-mcp/call"
+
+// define writes the entry of tools/list.
+func (t *Tool) define() (json.RawMessage, error) {
+	d := t.def
+	type annotations struct {
+		Title       string `json:"title,omitempty"`
+		ReadOnly    bool   `json:"readOnlyHint"`
+		Destructive bool   `json:"destructiveHint"`
+		Idempotent  bool   `json:"idempotentHint"`
+		OpenWorld   bool   `json:"openWorldHint"`
+	}
+	meta := map[string]any{metaCall: struct {
+		Validates  bool  `json:"validatesArguments"`
+		TimeoutMS  int64 `json:"timeoutMs"` // 0: none
+		Concurrent int   `json:"maxConcurrency"`
+	}{true, d.Timeout.Milliseconds(), cmpPositive(d.MaxConcurrent, DefaultMaxConcurrent)}}
+	for key, value := range d.Meta {
+		meta[key] = value
+	}
+	text, err := jsonrpc.Marshal(struct {
+		Name        string          `json:"name"`
+		Title       string          `json:"title,omitempty"`
+		Description string          `json:"description,omitempty"`
+		Input       json.RawMessage `json:"inputSchema"`
+		Output      json.RawMessage `json:"outputSchema,omitempty"`
+		Annotations annotations     `json:"annotations"`
+		Meta        map[string]any  `json:"_meta"`
+	}{
+		d.Name, d.Title, strings.TrimSpace(d.Description), t.input.JSON(), t.OutputSchema(),
+		annotations{d.Title, d.Hints.ReadOnly, d.Hints.Destructive, d.Hints.Idempotent, d.Hints.OpenWorld}, meta,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("the definition cannot be sent as JSON: %w", err)
+	}
+	return text, nil
+}
+
+func cmpPositive(n, otherwise int) int {
+	if n > 0 {
+		return n
+	}
+	return otherwise
+}
+
+// warn tells the tool's author what the client is not told.
+func (t *Tool) warn(format string, args ...any) {
+	slog.Warn(t.Name() + ": " + fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,378 @@
+package mcpkit
+
+import (
+	"encoding"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// fault is one thing wrong with the arguments.
+type fault struct {
+	path    string // JSON pointer
+	text    string // whole sentence, the pointer included
+	missing bool
+}
+
+// checker walks arguments beside their schema. It collects every fault and
+// every tolerated deviation, and returns the arguments as the schema has them.
+type checker struct {
+	tolerant      bool // take "10" for 10 and so on, with a note
+	refuseUnknown bool
+	faults        []fault
+	notes         []string
+	more          int      // notes past those that are kept
+	dropped       int      // faults past those that are kept
+	nulls         []string // optional arguments given as null, told in one note
+}
+
+// maxFaults bounds what one answer lists.
+const maxFaults = 20
+
+func (c *checker) fault(at *path, format string, args ...any) {
+	pointer := at.String()
+	text := fmt.Sprintf(format, args...)
+	if pointer != "" {
+		text = shown(pointer) + " " + text
+	} else {
+		text = "the arguments " + text
+	}
+	c.add(fault{path: pointer, text: text})
+}
+
+// add keeps a fault, up to a bound: three megabytes of arguments may have a
+// million.
+func (c *checker) add(f fault) {
+	if len(c.faults) >= 10*maxFaults {
+		c.dropped++
+		return
+	}
+	c.faults = append(c.faults, f)
+}
+
+func (c *checker) note(at *path, format string, args ...any) {
+	if len(c.notes) >= 10*maxFaults {
+		c.more++
+		return
+	}
+	where := shown(at.String())
+	if where == "" {
+		where = "arguments"
+	}
+	c.notes = append(c.notes, where+": "+fmt.Sprintf(format, args...))
+}
+
+// check returns n as s describes it. After a fault the returned node is only
+// good for looking on for more faults.
+func (c *checker) check(s *schema, n *node, at *path) *node {
+	use := s
+	s = s.target()
+	if !kindFits(s.kind, n.kind) {
+		if better, ok := c.coerce(s, n, at); ok {
+			n = better
+		} else {
+			c.fault(at, "must be %s, got %s", article(s), n.words())
+			return n
+		}
+	}
+	switch s.kind {
+	case kindObject:
+		n = c.object(s, n, at)
+	case kindMap:
+		n = c.mapping(s, n, at)
+	case kindList:
+		n = c.list(s, n, at)
+	case kindString, kindText, kindBytes, kindDuration:
+		n = c.text(s, n, at)
+	case kindInteger, kindNumber:
+		c.number(s, n, at)
+	case kindAny:
+		c.any(n, at)
+	}
+	if len(use.enum) > 0 {
+		n = c.enum(use, n, at)
+	}
+	return n
+}
+
+func kindFits(k kind, got byte) bool {
+	switch k {
+	case kindAny:
+		return true
+	case kindObject, kindMap:
+		return got == '{'
+	case kindList:
+		return got == '['
+	case kindString, kindText, kindBytes, kindDuration:
+		return got == '"'
+	case kindInteger, kindNumber:
+		return got == '0'
+	}
+	return got == 't'
+}
+
+func (c *checker) object(s *schema, n *node, at *path) *node {
+	out := &node{kind: '{', raw: n.raw, fields: make([]*node, len(s.properties))}
+	by := make([]string, len(s.properties)) // the name each was given under
+	seen := make(map[string]bool, len(n.members))
+	for _, m := range n.members {
+		if seen[m.name] {
+			c.fault(at.member(m.name), "is given twice")
+			continue
+		}
+		seen[m.name] = true
+		i, known := s.named[m.name]
+		if !known {
+			c.unknown(s, m.name, at)
+			continue
+		}
+		p := s.properties[i]
+		value := c.given(p, m, at)
+		if value == nil {
+			continue
+		}
+		if out.fields[i] != nil {
+			if string(out.fields[i].raw) != string(value.raw) {
+				c.fault(at.member(m.name), "and %s are the same argument: give only %s", shown(by[i]), p.name)
+			}
+			continue
+		}
+		if m.name != p.name {
+			c.note(at.member(m.name), "taken as %s", p.name)
+		}
+		out.fields[i], by[i] = c.check(p.schema, value, at.member(m.name)), m.name
+	}
+	for i, p := range s.properties {
+		switch {
+		case out.fields[i] != nil:
+		case p.def != nil && !p.required:
+			out.fields[i] = p.def
+		case p.required:
+			c.missing(p, at)
+		}
+	}
+	return out
+}
+
+// given returns the member's value, or nil where it stands for an argument
+// that is not given.
+func (c *checker) given(p property, m member, at *path) *node {
+	if m.value.null() && p.target().kind == kindAny && p.required {
+		return m.value
+	}
+	absent := m.value.null()
+	if !p.required && !absent && c.tolerant && m.value.kind == '"' && !p.verbatim {
+		absent = (m.value.str == "null" || m.value.str == "undefined") && !p.allows(m.value)
+	}
+	if absent && p.required {
+		return nil
+	}
+	if absent && !c.tolerant {
+		return m.value
+	}
+	if absent {
+		c.nulls = append(c.nulls, shown(at.member(m.name).String()))
+		return nil
+	}
+	return m.value
+}
+
+func (s *schema) allows(n *node) bool {
+	return slices.ContainsFunc(s.enum, func(e *node) bool { return string(e.raw) == string(n.raw) })
+}
+
+func (c *checker) missing(p property, at *path) {
+	here := at.member(p.name)
+	c.add(fault{path: here.String(), missing: true,
+		text: fmt.Sprintf("missing: %s (%s, required) at %s", p.name, p.words(), shown(here.String()))})
+}
+
+func (c *checker) unknown(s *schema, name string, at *path) {
+	if near := nearest(name, s.names()); near != "" {
+		c.fault(at.member(name), "is not an argument: did you mean %s?", near)
+		return
+	}
+	if c.refuseUnknown || !c.tolerant {
+		c.fault(at.member(name), "is not an argument%s", c.known(s))
+		return
+	}
+	c.note(at.member(name), "unknown argument ignored")
+}
+
+func (c *checker) known(s *schema) string {
+	if len(s.properties) == 0 {
+		return ": none are taken"
+	}
+	return ""
+}
+
+// names returns the property names, then the aliases.
+func (s *schema) names() []string {
+	var names []string
+	for _, p := range s.properties {
+		names = append(names, p.name)
+	}
+	for _, p := range s.properties {
+		names = append(names, p.aliases...)
+	}
+	return names
+}
+
+func (c *checker) mapping(s *schema, n *node, at *path) *node {
+	out := &node{kind: '{', raw: n.raw}
+	seen := make(map[string]bool, len(n.members))
+	for _, m := range n.members {
+		here := at.member(m.name)
+		if seen[m.name] {
+			c.fault(here, "is given twice")
+			continue
+		}
+		seen[m.name] = true
+		out.members = append(out.members, member{m.name, c.check(s.items, m.value, here)})
+	}
+	c.length(s, len(out.members), "members", at)
+	return out
+}
+
+func (c *checker) list(s *schema, n *node, at *path) *node {
+	out := &node{kind: '[', raw: n.raw, items: make([]*node, 0, len(n.items))}
+	for i, item := range n.items {
+		out.items = append(out.items, c.check(s.items, item, at.at(i)))
+	}
+	c.length(s, len(n.items), "items", at)
+	return out
+}
+
+func (c *checker) length(s *schema, n int, of string, at *path) {
+	size := bound{whole: true, i: int64(n)}
+	switch {
+	case s.min.set && s.max.set && s.min.i == s.max.i && size.i != s.min.i:
+		c.fault(at, "must have %s %s, got %d", s.min.text, of, n)
+	case s.min.set && size.less(s.min):
+		c.fault(at, "must have at least %s %s, got %d", s.min.text, of, n)
+	case s.max.set && s.max.less(size):
+		c.fault(at, "must have at most %s %s, got %d", s.max.text, of, n)
+	}
+}
+
+func (c *checker) text(s *schema, n *node, at *path) *node {
+	if n.torn {
+		c.fault(at, "holds half of a surrogate pair (\\ud800–\\udfff), which is not a character")
+		return n
+	}
+	switch s.kind {
+	case kindBytes:
+		if _, err := decodeBase64(n.str); err != nil {
+			c.fault(at, "must be base64: %s", shown(err.Error()))
+		}
+	case kindDuration:
+		d, err := parseDuration(n)
+		if err != nil {
+			c.fault(at, `must be a duration like "30s" or "1m30s", got %s`, n.words())
+			return n
+		}
+		c.bounds(s, bound{whole: true, i: int64(d)}, n, at)
+	case kindText:
+		v := reflect.New(s.typ)
+		if u, ok := v.Interface().(encoding.TextUnmarshaler); ok && s.typ != nil {
+			if err := u.UnmarshalText([]byte(n.str)); err != nil {
+				c.fault(at, "is not valid: %s", shown(err.Error()))
+			}
+		}
+		c.length(s, utf8.RuneCountInString(n.str), "characters", at)
+	default:
+		c.length(s, utf8.RuneCountInString(n.str), "characters", at)
+	}
+	return n
+}
+
+func parseDuration(n *node) (time.Duration, error) {
+	return time.ParseDuration(strings.TrimSpace(n.str))
+}
+
+func (c *checker) number(s *schema, n *node, at *path) {
+	text := string(n.raw)
+	if s.kind == kindInteger {
+		value, whole, fits := wholeNumber(text)
+		switch {
+		case !whole:
+			c.fault(at, "must be an integer, got %s", n.words())
+		case !fits || !fitsInt(s, value):
+			c.fault(at, "is out of range: %s", shown(text))
+		default:
+			c.bounds(s, value.bound(), n, at)
+		}
+		return
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil || s.typ != nil && s.typ.Kind() == reflect.Float32 && math.Abs(f) > math.MaxFloat32 {
+		c.fault(at, "is out of range: %s", shown(text))
+		return
+	}
+	c.bounds(s, bound{f: f}, n, at)
+}
+
+func (c *checker) bounds(s *schema, value bound, n *node, at *path) {
+	switch {
+	case s.min.set && s.max.set && (value.less(s.min) || s.max.less(value)):
+		c.fault(at, "must be from %s to %s, got %s", s.min.text, s.max.text, shown(string(n.raw)))
+	case s.min.set && value.less(s.min):
+		c.fault(at, "must be at least %s, got %s", s.min.text, shown(string(n.raw)))
+	case s.max.set && s.max.less(value):
+		c.fault(at, "must be at most %s, got %s", s.max.text, shown(string(n.raw)))
+	}
+}
+
+func (c *checker) enum(s *schema, n *node, at *path) *node {
+	if s.allows(n) || slices.ContainsFunc(s.enum, func(e *node) bool { return sameValue(e, n) }) {
+		return n
+	}
+	var values, names []string
+	for _, e := range s.enum {
+		values = append(values, string(e.raw))
+		names = append(names, e.str)
+	}
+	hint := ""
+	if near := nearest(n.str, names); n.kind == '"' && near != "" {
+		hint = fmt.Sprintf(": did you mean %q?", near)
+	}
+	c.fault(at, "must be one of %s, got %s%s", strings.Join(values, ", "), shown(string(n.raw)), hint)
+	return n
+}
+
+// sameValue compares enum values however they are written: 1.0 is 1, and a
+// string may have escapes.
+func sameValue(a, b *node) bool {
+	if a.kind != b.kind {
+		return false
+	}
+	if a.kind == '"' {
+		return a.str == b.str
+	}
+	x, errX := strconv.ParseFloat(string(a.raw), 64)
+	y, errY := strconv.ParseFloat(string(b.raw), 64)
+	return a.kind == '0' && errX == nil && errY == nil && x == y
+}
+
+// any looks for what is wrong in a value of any type.
+func (c *checker) any(n *node, at *path) {
+	if n.torn {
+		c.fault(at, "holds half of a surrogate pair (\\ud800–\\udfff), which is not a character")
+	}
+	seen := make(map[string]bool, len(n.members))
+	for _, m := range n.members {
+		if seen[m.name] {
+			c.fault(at.member(m.name), "is given twice")
+		}
+		seen[m.name] = true
+		c.any(m.value, at.member(m.name))
+	}
+	for i, item := range n.items {
+		c.any(item, at.at(i))
+	}
+}

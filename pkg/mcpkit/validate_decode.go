@@ -1,0 +1,172 @@
+package mcpkit
+
+import (
+	"encoding"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strconv"
+)
+
+// decode fills v from a checked node. It is not left to encoding/json, which
+// matches names whatever their case, rounds large numbers in an any, and has
+// no form for durations.
+func decode(s *schema, n *node, v reflect.Value, at *path) error {
+	for v.Kind() == reflect.Pointer {
+		if v.IsNil() {
+			v.Set(reflect.New(v.Type().Elem()))
+		}
+		v = v.Elem()
+	}
+	s = s.target()
+	if n.null() && s.kind != kindAny {
+		return nil
+	}
+	var err error
+	switch s.kind {
+	case kindObject:
+		return decodeObject(s, n, v, at)
+	case kindMap:
+		return decodeMap(s, n, v, at)
+	case kindList:
+		return decodeList(s, n, v, at)
+	case kindAny:
+		err = decodeAny(n, v)
+	case kindString:
+		v.SetString(n.str)
+	case kindText:
+		err = v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(n.str))
+	case kindBytes:
+		var data []byte
+		data, err = decodeBase64(n.str)
+		v.SetBytes(data)
+	case kindDuration:
+		d, parseErr := parseDuration(n)
+		err = parseErr
+		v.SetInt(int64(d))
+	case kindBoolean:
+		v.SetBool(n.boolean())
+	case kindInteger, kindNumber:
+		err = decodeNumber(s, n, v)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", shown(at.String()), err)
+	}
+	return nil
+}
+
+func decodeObject(s *schema, n *node, v reflect.Value, at *path) error {
+	for i, p := range s.properties {
+		if n.fields[i] == nil {
+			continue
+		}
+		if err := decode(p.schema, n.fields[i], fieldByIndex(v, p.index), at.member(p.name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fieldByIndex is reflect's, but makes embedded pointers on the way.
+func fieldByIndex(v reflect.Value, index []int) reflect.Value {
+	for i, x := range index {
+		if i > 0 && v.Kind() == reflect.Pointer {
+			if v.IsNil() {
+				v.Set(reflect.New(v.Type().Elem()))
+			}
+			v = v.Elem()
+		}
+		v = v.Field(x)
+	}
+	return v
+}
+
+func decodeMap(s *schema, n *node, v reflect.Value, at *path) error {
+	out := reflect.MakeMapWithSize(v.Type(), len(n.members))
+	for _, m := range n.members {
+		value := reflect.New(v.Type().Elem()).Elem()
+		if err := decode(s.items, m.value, value, at.member(m.name)); err != nil {
+			return err
+		}
+		out.SetMapIndex(reflect.ValueOf(m.name).Convert(v.Type().Key()), value)
+	}
+	v.Set(out)
+	return nil
+}
+
+func decodeList(s *schema, n *node, v reflect.Value, at *path) error {
+	if v.Kind() == reflect.Slice {
+		v.Set(reflect.MakeSlice(v.Type(), len(n.items), len(n.items)))
+	}
+	for i, item := range n.items {
+		if err := decode(s.items, item, v.Index(i), at.at(i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func decodeNumber(s *schema, n *node, v reflect.Value) error {
+	if v.Type() == typeNumber {
+		v.SetString(string(n.raw))
+		return nil
+	}
+	if s.kind == kindNumber {
+		f, err := strconv.ParseFloat(string(n.raw), 64)
+		v.SetFloat(f)
+		return err
+	}
+	value, whole, fits := wholeNumber(string(n.raw))
+	switch {
+	case !whole || !fits:
+		return fmt.Errorf("not a 64-bit integer: %s", shown(string(n.raw)))
+	case v.CanUint():
+		v.SetUint(value.u)
+	case value.negative:
+		v.SetInt(-int64(value.u))
+	default:
+		v.SetInt(int64(value.u))
+	}
+	return nil
+}
+
+// decodeAny fills an any, a json.RawMessage or a type with its own
+// UnmarshalJSON. In an any, a whole number that a float64 would round is a
+// json.Number.
+func decodeAny(n *node, v reflect.Value) error {
+	if v.Kind() == reflect.Interface {
+		if value := n.any(); value != nil {
+			v.Set(reflect.ValueOf(value))
+		}
+		return nil
+	}
+	return json.Unmarshal(n.raw, v.Addr().Interface())
+}
+
+func (n *node) any() any {
+	switch n.kind {
+	case '{':
+		out := make(map[string]any, len(n.members))
+		for _, m := range n.members {
+			out[m.name] = m.value.any()
+		}
+		return out
+	case '[':
+		out := make([]any, len(n.items))
+		for i, item := range n.items {
+			out[i] = item.any()
+		}
+		return out
+	case '"':
+		return n.str
+	case 't':
+		return n.boolean()
+	case '0':
+		f, err := strconv.ParseFloat(string(n.raw), 64)
+		if value, whole, fits := wholeNumber(string(n.raw)); err != nil || whole && (!fits || value.u > 1<<53) {
+			return json.Number(n.raw)
+		}
+		return f
+	}
+	return nil
+}

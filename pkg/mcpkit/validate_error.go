@@ -1,0 +1,156 @@
+package mcpkit
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// FaultType says whose fault a ValidationError is.
+type FaultType string
+
+// The kinds of fault.
+const (
+	ArgsInvalid     FaultType = "args_invalid"     // the caller's: what it sent
+	ResultInvalid   FaultType = "result_invalid"   // the tool's: what it answered
+	PolicyViolation FaultType = "policy_violation" // a rule's: what it forbids
+)
+
+// ValidationError is the error of arguments or of a result that do not fit.
+// It wraps the toolerr.Error with the code that goes to the client.
+type ValidationError struct {
+	Type   FaultType
+	Tool   string
+	Detail string // every fault, a line each
+	Path   string // JSON pointer of the first fault
+	err    *toolerr.Error
+}
+
+func (e *ValidationError) Error() string { return e.err.Error() }
+
+// Unwrap returns the toolerr.Error with the stable code.
+func (e *ValidationError) Unwrap() error { return e.err }
+
+// ExecutionError is the failure of a tool's own function that carries no code
+// of its own: a plain Go error, or a panic.
+type ExecutionError struct {
+	Tool    string
+	Phase   string // execute, validate or connect
+	Message string
+	Cause   error
+}
+
+func (e *ExecutionError) Error() string { return e.Message }
+
+// Unwrap returns the cause.
+func (e *ExecutionError) Unwrap() error { return e.Cause }
+
+// TimeoutError is the end of a call by its deadline. After is 0 where the
+// deadline was not the tool's own.
+type TimeoutError struct {
+	Tool  string
+	After time.Duration
+}
+
+func (e *TimeoutError) Error() string {
+	within := "in time"
+	if e.After > 0 {
+		within = "within " + e.After.String()
+	}
+	return fmt.Sprintf("%s did not finish %s: ask for less at once (a narrower path or pattern) and call again", e.Tool, within)
+}
+
+// Unwrap makes the error a context.DeadlineExceeded with the code TIMEOUT.
+func (e *TimeoutError) Unwrap() []error {
+	return []error{context.DeadlineExceeded, toolerr.New(toolerr.Timeout, "%s", e.Error())}
+}
+
+// validate parses and checks the arguments of a call. What it tolerated is
+// noted in ctx.
+func (t *Tool) validate(ctx context.Context, args []byte) (*node, error) {
+	if len(strings.TrimSpace(string(args[:min(len(args), 16)]))) == 0 && len(args) <= 16 {
+		args = []byte("{}")
+	}
+	n, err := parseJSON(args)
+	if err != nil {
+		c := &checker{faults: []fault{{text: "the arguments are " + err.Error()}}}
+		return nil, c.err(t)
+	}
+	if n.null() {
+		n = &node{kind: '{', raw: []byte("{}")}
+	}
+	c := &checker{tolerant: true, refuseUnknown: t.def.RefuseUnknown}
+	n = c.check(t.input, n, nil)
+	if len(c.faults) > 0 {
+		return nil, c.err(t)
+	}
+	const maxNotes = 10
+	if len(c.nulls) > 0 {
+		Notef(ctx, "taken as not given: %s", strings.Join(c.nulls[:min(len(c.nulls), maxNotes)], ", "))
+	}
+	for i, note := range c.notes {
+		if i == maxNotes {
+			Notef(ctx, "%d more arguments were unknown or not of their type", len(c.notes)-i+c.more)
+			break
+		}
+		Notef(ctx, "%s", note)
+	}
+	return n, nil
+}
+
+// err puts every fault into one error.
+func (c *checker) err(t *Tool) error {
+	code := toolerr.MissingParameter
+	var lines []string
+	pointers := []string{}
+	for i, f := range c.faults {
+		if !f.missing {
+			code = toolerr.InvalidParams
+		}
+		if i < maxFaults {
+			lines = append(lines, f.text)
+		}
+		if i < maxFaults && f.path != "" {
+			pointers = append(pointers, shown(f.path))
+		}
+	}
+	total := len(c.faults) + c.dropped
+	if total > len(lines) {
+		lines = append(lines, fmt.Sprintf("and %d more", total-len(lines)))
+	}
+	detail := strings.Join(lines, "\n")
+	text := detail
+	if total > 1 {
+		text = fmt.Sprintf("%d faults in the arguments of %s:\n%s", total, t.Name(), detail)
+	}
+	if signature := t.input.signature(); signature != "" {
+		text += fmt.Sprintf("\n%s takes: %s", t.Name(), signature)
+	}
+	return &ValidationError{
+		Type: ArgsInvalid, Tool: t.Name(), Detail: detail, Path: c.faults[0].path,
+		err: toolerr.New(code, "%s", text).With("invalid", pointers),
+	}
+}
+
+// decodeArgs fills a value of type A from checked arguments.
+func decodeArgs[A any](t *Tool, n *node) (A, error) {
+	var args A
+	if err := decode(t.input, n, reflect.ValueOf(&args).Elem(), nil); err != nil {
+		return args, &ValidationError{Type: ArgsInvalid, Tool: t.Name(), Detail: err.Error(),
+			err: toolerr.New(toolerr.InvalidParams, "%w", err)}
+	}
+	return args, nil
+}
+
+// Panic is the error of a call whose function panicked. Its text says
+// nothing of the value or the stack, which are for the log only.
+type Panic struct {
+	Value any
+	Stack []byte
+}
+
+func (p *Panic) Error() string { return "internal error" }

@@ -1,0 +1,206 @@
+package mcpkit
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"unicode/utf8"
+)
+
+// node is one JSON value. It keeps what encoding/json throws away: the exact
+// bytes of numbers, the case and repetition of names, and half surrogates.
+type node struct {
+	kind    byte   // { [ " 0 t n
+	raw     []byte // the value as it was sent
+	str     string // decoded, of a string
+	torn    bool   // the string holds half of a surrogate pair
+	items   []*node
+	members []member
+	fields  []*node // of a checked object: parallel to the schema's properties, nil where absent
+}
+
+type member struct {
+	name  string
+	value *node
+}
+
+func (n *node) boolean() bool { return n.raw[0] == 't' }
+
+// null reports whether the value stands for "not given".
+func (n *node) null() bool { return n.kind == 'n' }
+
+// maxDepth bounds the nesting of arguments, so that no input can exhaust the stack.
+const maxDepth = 200
+
+var errTooDeep = fmt.Errorf("nested more than %d levels deep", maxDepth)
+
+// parseJSON reads one value. The nodes share data, which must not change.
+func parseJSON(data []byte) (*node, error) {
+	if !utf8.Valid(data) {
+		return nil, fmt.Errorf("invalid UTF-8 at byte %d", invalidAt(data))
+	}
+	var raw json.RawMessage
+	if err := json.Unmarshal(data, &raw); err != nil {
+		var syntax *json.SyntaxError
+		if errors.As(err, &syntax) {
+			return nil, fmt.Errorf("not valid JSON at byte %d: %w", syntax.Offset, err)
+		}
+		return nil, fmt.Errorf("not valid JSON: %w", err)
+	}
+	p := parser{data: data}
+	p.space()
+	return p.value(0)
+}
+
+func invalidAt(data []byte) int {
+	for i := 0; i < len(data); {
+		r, size := utf8.DecodeRune(data[i:])
+		if r == utf8.RuneError && size <= 1 {
+			return i
+		}
+		i += size
+	}
+	return len(data)
+}
+
+// parser walks text that is known to be valid JSON.
+type parser struct {
+	data []byte
+	at   int
+}
+
+func (p *parser) space() {
+	for p.at < len(p.data) {
+		switch p.data[p.at] {
+		case ' ', '\t', '\r', '\n':
+			p.at++
+		default:
+			return
+		}
+	}
+}
+
+func (p *parser) value(depth int) (*node, error) {
+	if depth > maxDepth {
+		return nil, errTooDeep
+	}
+	start := p.at
+	n := &node{}
+	var err error
+	switch c := p.data[p.at]; c {
+	case '{':
+		n.kind, err = c, p.object(n, depth)
+	case '[':
+		n.kind, err = c, p.list(n, depth)
+	case '"':
+		n.kind = c
+		n.str, n.torn, err = p.text()
+	case 't', 'n':
+		n.kind = c
+		p.at += 4
+	case 'f':
+		n.kind = 't'
+		p.at += 5
+	default:
+		n.kind = '0'
+		for p.at < len(p.data) && number(p.data[p.at]) {
+			p.at++
+		}
+	}
+	n.raw = p.data[start:p.at]
+	return n, err
+}
+
+func number(c byte) bool {
+	return c >= '0' && c <= '9' || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E'
+}
+
+func (p *parser) object(n *node, depth int) error {
+	for p.at++; ; p.at++ {
+		p.space()
+		if p.data[p.at] == '}' { // only of an empty object
+			break
+		}
+		name, _, err := p.text()
+		if err != nil {
+			return err
+		}
+		p.space()
+		p.at++ // the colon
+		p.space()
+		value, err := p.value(depth + 1)
+		if err != nil {
+			return err
+		}
+		n.members = append(n.members, member{name, value})
+		if p.space(); p.data[p.at] == '}' {
+			break
+		}
+	}
+	p.at++
+	return nil
+}
+
+func (p *parser) list(n *node, depth int) error {
+	for p.at++; ; p.at++ {
+		p.space()
+		if p.data[p.at] == ']' {
+			break
+		}
+		item, err := p.value(depth + 1)
+		if err != nil {
+			return err
+		}
+		n.items = append(n.items, item)
+		if p.space(); p.data[p.at] == ']' {
+			break
+		}
+	}
+	p.at++
+	return nil
+}
+
+// text reads a string and reports whether it holds a lone surrogate, which
+// encoding/json would replace in silence.
+func (p *parser) text() (s string, torn bool, err error) {
+	start := p.at
+	escaped := false
+	for p.at++; p.data[p.at] != '"'; p.at++ {
+		if p.data[p.at] == '\\' {
+			escaped = true
+			p.at++
+		}
+	}
+	p.at++
+	raw := p.data[start:p.at]
+	if !escaped {
+		return string(raw[1 : len(raw)-1]), false, nil
+	}
+	err = json.Unmarshal(raw, &s)
+	return s, loneSurrogate(raw), err
+}
+
+func loneSurrogate(raw []byte) bool {
+	high := false // the escape just before was the first half of a pair
+	for i := 0; i < len(raw); i++ {
+		if raw[i] != '\\' {
+			if high {
+				return true
+			}
+			continue
+		}
+		i++
+		var unit uint64
+		if raw[i] == 'u' && i+4 < len(raw) {
+			unit, _ = strconv.ParseUint(string(raw[i+1:i+5]), 16, 32) // valid JSON: cannot fail
+			i += 4
+		}
+		low := unit >= 0xDC00 && unit < 0xE000
+		if low != high {
+			return true
+		}
+		high = unit >= 0xD800 && unit < 0xDC00
+	}
+	return high
+}

@@ -1,0 +1,132 @@
+package mcpkit
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// path is a place in the arguments, linked upwards so that walking a long
+// list builds no text until there is something to say.
+type path struct {
+	up   *path
+	name string
+	item int // used where name is not
+	list bool
+}
+
+func (p *path) member(name string) *path { return &path{up: p, name: name} }
+func (p *path) at(i int) *path           { return &path{up: p, item: i, list: true} }
+
+var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
+
+// String returns the JSON pointer (RFC 6901), "" for the root.
+func (p *path) String() string {
+	var parts []string
+	for ; p != nil; p = p.up {
+		part := strconv.Itoa(p.item)
+		if !p.list {
+			part = pointerEscapes.Replace(p.name)
+		}
+		parts = append(parts, "/"+part)
+	}
+	slices.Reverse(parts)
+	return strings.Join(parts, "")
+}
+
+// maxShown is how much of a value a message repeats, in characters.
+const maxShown = 80
+
+// shown makes text from outside safe and short enough to repeat in one line:
+// control and invisible characters are written as escapes.
+func shown(s string) string {
+	plain := true
+	for i, r := range s {
+		if i >= maxShown || r == utf8.RuneError || !unicode.IsPrint(r) {
+			plain = false
+			break
+		}
+	}
+	if plain {
+		return s
+	}
+	var b strings.Builder
+	count := 0
+	for i, r := range s {
+		if count++; count > maxShown {
+			b.WriteString("…")
+			break
+		}
+		switch {
+		case r == utf8.RuneError && !strings.HasPrefix(s[i:], "\uFFFD"):
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		case unicode.IsPrint(r):
+			b.WriteRune(r)
+		default:
+			quoted := strconv.QuoteRuneToASCII(r)
+			b.WriteString(quoted[1 : len(quoted)-1])
+		}
+	}
+	return b.String()
+}
+
+// words says what a value is: `string "abc"`, "number 5", "null", "a list".
+func (n *node) words() string {
+	switch n.kind {
+	case '{':
+		return "an object"
+	case '[':
+		return "a list"
+	case '"':
+		return "string " + quoted(n.str)
+	case '0':
+		return "number " + shown(string(n.raw))
+	case 't':
+		return "boolean " + string(n.raw)
+	}
+	return "null"
+}
+
+func quoted(s string) string { return `"` + shown(s) + `"` }
+
+// article names a schema's type in a sentence.
+func article(s *schema) string {
+	words := s.words()
+	switch words {
+	case "boolean":
+		return "a boolean (true or false)"
+	case "duration":
+		return `a duration like "30s" or "1m30s"`
+	case "integer", "object":
+		return "an " + words
+	}
+	if strings.HasPrefix(words, "object") || strings.HasPrefix(words, "any") {
+		return "an " + words
+	}
+	return "a " + words
+}
+
+// signature lists the arguments in one line, for the end of an error: the
+// next step is to call again with these.
+func (s *schema) signature() string {
+	const limit = 600
+	var b strings.Builder
+	for i, p := range s.properties {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		if b.Len() > limit {
+			fmt.Fprintf(&b, "and %d more", len(s.properties)-i)
+			break
+		}
+		required := ""
+		if p.required {
+			required = ", required"
+		}
+		fmt.Fprintf(&b, "%s (%s%s)", p.name, p.words(), required)
+	}
+	return b.String()
+}
