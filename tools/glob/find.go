@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/walk"
+)
+
+// ignoredTime bounds the counting of what is in ignored directories.
+const ignoredTime = 50 * time.Millisecond
+
+// maxIgnored is how many ignored directories a walk lists.
+const maxIgnored = 1000
+
+// maxWorkers is as many as disks and the kernel make use of.
+const maxWorkers = 8
+
+// found is what a search found.
+type found struct {
+	page      []match
+	total     int
+	shown     string // the start, as results show it
+	abs       string // the start
+	report    walk.Report
+	ignored   int
+	ignoredUp bool // there are more than ignored
+	partial   bool
+	elapsed   time.Duration
+}
+
+// finder is the state of one worker.
+type finder struct {
+	top   top
+	total int
+	_     [64]byte // workers do not share a cache line
+}
+
+// find walks and collects. On the end of the deadline it returns what was
+// found so far with the context's error.
+func (q *query) find(ctx context.Context) (*found, error) {
+	workers := min(runtime.GOMAXPROCS(0), maxWorkers)
+	node, err := walk.Start(q.fs, q.dir, walk.Options{
+		Hidden: q.args.Hidden, NoIgnore: q.args.NoIgnore, Workers: workers,
+		Prune: q.prune,
+	})
+	if err != nil {
+		return nil, q.explain(err)
+	}
+	defer node.Close()
+	f := &found{abs: node.Dir().Path(), shown: q.inDir}
+	if f.shown == "" {
+		f.shown = q.fs.Display(f.abs)
+	}
+	q.abs = f.abs
+	finders := make([]finder, workers)
+	for i := range finders {
+		finders[i].top.size = q.args.Offset + q.args.Limit
+	}
+	f.report, err = walk.Walk(ctx, node, func(worker int, e *walk.Entry) error {
+		w := &finders[worker]
+		if q.matches(e) {
+			q.collect(w, e)
+		}
+		return nil
+	})
+	tops := make([]top, workers)
+	for i := range finders {
+		f.total += finders[i].total
+		tops[i] = finders[i].top
+	}
+	f.page = merge(tops, q.args.Offset, q.args.Limit)
+	f.partial = err != nil || f.report.Partial
+	if err == nil {
+		q.countIgnored(ctx, node, f)
+	}
+	return f, err
+}
+
+// prune reports that a directory need not be entered.
+func (q *query) prune(dir string) bool {
+	return !q.glob.Enter(dir) || q.excluded(dir, true) || q.fs.Denied(filepath.Join(q.abs, filepath.FromSlash(dir)))
+}
+
+func (q *query) matches(e *walk.Entry) bool {
+	if e.IsDir() && q.args.Type == "f" || e.IsRegular() && q.args.Type == "d" {
+		return false
+	}
+	return q.glob.Match(e.Path) && !q.excluded(e.Path, e.IsDir())
+}
+
+// collect takes up an entry whose path matches, if its type fits.
+func (q *query) collect(w *finder, e *walk.Entry) {
+	m := match{path: e.Path, isDir: e.IsDir()}
+	if !e.IsDir() && !e.IsRegular() && q.args.Type != "any" {
+		st, err := q.fs.Stat(filepath.Join(q.abs, filepath.FromSlash(e.Path)))
+		if err != nil || e.Type&fs.ModeSymlink == 0 ||
+			q.args.Type == "f" && !st.Mode.IsRegular() || q.args.Type == "d" && !st.Mode.IsDir() {
+			return
+		}
+		m.mtime = st.ModTime.UnixNano()
+	} else if q.args.Sort == "mtime" {
+		if st, err := e.Lstat(); err == nil {
+			m.mtime = st.ModTime.UnixNano()
+		}
+	}
+	if q.args.Sort == "path" {
+		m.mtime = 0
+	}
+	w.total++
+	w.top.add(m)
+}
+
+// countIgnored counts what was skipped for being ignored, what is in ignored
+// directories included as far as time allows.
+func (q *query) countIgnored(ctx context.Context, start *walk.Node, f *found) {
+	report := &f.report
+	ctx, stop := context.WithTimeout(ctx, ignoredTime)
+	defer stop()
+	f.ignored = report.Ignored - len(report.IgnoredDirs)
+	f.ignoredUp = len(report.IgnoredDirs) >= maxIgnored // there may be more of them
+	for i, dir := range report.IgnoredDirs {
+		if ctx.Err() != nil {
+			f.ignored += len(report.IgnoredDirs) - i
+			f.ignoredUp = true
+			return
+		}
+		if q.prune(dir) {
+			continue
+		}
+		n, exact := countBelow(ctx, start, dir)
+		f.ignored += n
+		f.ignoredUp = f.ignoredUp || !exact
+	}
+}
+
+// countBelow counts what is in a directory below the start.
+func countBelow(ctx context.Context, start *walk.Node, dir string) (int, bool) {
+	above, name := path.Split(dir)
+	node := start
+	for part := range strings.SplitSeq(strings.TrimSuffix(above, "/"), "/") {
+		if part == "" {
+			break
+		}
+		next, err := node.Enter(part)
+		if node != start {
+			node.Close()
+		}
+		if err != nil {
+			return 0, false
+		}
+		node = next
+	}
+	if node != start {
+		defer node.Close()
+	}
+	return node.Count(ctx, name, 0)
+}

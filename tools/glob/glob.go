@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+	"github.com/toolroom-mcp/toolroom/pkg/pathglob"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+//go:embed glob.md
+var description string
+
+// defaultTimeout is how long a call may look before it answers with what it
+// found.
+const defaultTimeout = 10 * time.Second
+
+type arguments struct {
+	Pattern  string   `json:"pattern" jsonschema:"glob: * ? [abc] {a,b} and ** for any number of directories; without a / it matches at any depth"`
+	Path     string   `json:"path,omitempty" jsonschema:"directory to search; default the root"`
+	Exclude  []string `json:"exclude,omitempty" jsonschema:"globs of files and directories to leave out"`
+	Hidden   bool     `json:"hidden,omitempty" default:"true" jsonschema:"also names that begin with a dot (.git never)"`
+	NoIgnore bool     `json:"no_ignore,omitempty" default:"false" jsonschema:"also what .gitignore and the like ignore"`
+	Type     string   `json:"type,omitempty" enum:"f,d,any" default:"f" jsonschema:"f files, d directories; a link counts as what it leads to"`
+	Limit    int      `json:"limit,omitempty" default:"100" min:"1" max:"10000" jsonschema:"paths to show"`
+	Offset   int      `json:"offset,omitempty" default:"0" min:"0" jsonschema:"paths to pass over, to go on"`
+	Sort     string   `json:"sort,omitempty" enum:"mtime,path" default:"mtime" jsonschema:"mtime: newest first"`
+	Absolute bool     `json:"absolute,omitempty" default:"false" jsonschema:"show absolute paths"`
+}
+
+// meta is the structuredContent.
+type meta struct {
+	Count      int  `json:"count" jsonschema:"paths shown"`
+	Total      int  `json:"total" jsonschema:"paths that match"`
+	Truncated  bool `json:"truncated" jsonschema:"there are more than shown"`
+	NextOffset int  `json:"next_offset,omitempty" jsonschema:"offset of the next page"`
+	Ignored    int  `json:"ignored,omitempty" jsonschema:"ignored paths that were skipped"`
+	Unreadable int  `json:"unreadable,omitempty" jsonschema:"directories that could not be read"`
+	Partial    bool `json:"partial,omitempty" jsonschema:"the search was stopped by its deadline"`
+}
+
+// row is one match, as --structured shows it.
+type row struct {
+	Path     string `json:"path"`
+	Type     string `json:"type"`
+	Modified string `json:"modified,omitempty"` // RFC 3339; with sort mtime
+	Secret   bool   `json:"secret,omitempty"`
+}
+
+func newTool(box *sandbox.Sandbox, timeout time.Duration) (*mcpkit.Tool, error) {
+	return mcpkit.NewTool(mcpkit.Def{
+		Name: "glob", Title: "Find files by name", Description: description,
+		Hints:   mcpkit.Hints{ReadOnly: true, Idempotent: true},
+		Aliases: []string{"GlobTool", "Glob"},
+		Timeout: timeout, Output: meta{},
+	}, func(ctx context.Context, args arguments) (*mcpkit.Result, error) {
+		fs, err := box.FS(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return run(ctx, fs, args)
+	})
+}
+
+// run makes one call.
+func run(ctx context.Context, fs *sandbox.FS, args arguments) (*mcpkit.Result, error) {
+	started := time.Now()
+	q, err := newQuery(fs, args)
+	if err != nil {
+		return nil, err
+	}
+	f, err := q.find(ctx)
+	if errors.Is(err, context.Canceled) {
+		return nil, err
+	}
+	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		return nil, err
+	}
+	f.elapsed = time.Since(started)
+	if f.total == 0 && !f.partial {
+		if q.glob.Fault() != nil { // it is no file's plain name either
+			return nil, q.glob.Fault()
+		}
+		return q.nothing(ctx, f)
+	}
+	return q.render(f, mcpkit.Budget(ctx)), nil
+}
+
+// query is a checked call.
+type query struct {
+	args    arguments
+	fs      *sandbox.FS
+	dir     string // where the search starts, as given
+	glob    *pathglob.Glob
+	pattern string // relative to dir
+	exclude []*pathglob.Glob
+	missing error  // the plain directories that the pattern begins with do not exist
+	inDir   string // how results show dir, where the pattern led there by a link
+	abs     string // dir, once it is open
+}
+
+func newQuery(fs *sandbox.FS, args arguments) (*query, error) {
+	q := &query{args: args, fs: fs, dir: args.Path, pattern: args.Pattern}
+	if q.dir == "" {
+		q.dir = "."
+	}
+	if dir, rest, ok := splitAbsolute(args.Pattern); ok {
+		q.dir, q.pattern = dir, rest
+	}
+	var err error
+	if q.glob, err = pathglob.Compile(q.pattern); err != nil {
+		return nil, err
+	}
+	for _, pattern := range args.Exclude {
+		g, err := pathglob.Compile(pattern)
+		if err == nil {
+			err = g.Fault()
+		}
+		if err != nil {
+			return nil, err
+		}
+		q.exclude = append(q.exclude, g)
+	}
+	if q.glob.DirOnly() && args.Type == "f" {
+		q.args.Type = "d"
+	}
+	return q, q.followPrefix()
+}
+
+// splitAbsolute parts an absolute pattern into the directory that holds
+// everything it matches and the pattern there, tied to it.
+func splitAbsolute(pattern string) (dir, rest string, ok bool) {
+	text := pathglob.Slashes(pattern)
+	if !filepath.IsAbs(filepath.FromSlash(text)) {
+		return "", "", false
+	}
+	volume := filepath.VolumeName(filepath.FromSlash(text))
+	parts := strings.Split(text[len(volume):], "/")
+	plain := 0
+	for plain < len(parts)-1 && !pathglob.HasMeta(parts[plain]) {
+		plain++
+	}
+	for plain > 1 && strings.Join(parts[plain:], "") == "" { // slashes at the end
+		plain--
+	}
+	return volume + strings.Join(parts[:plain], "/") + "/", "/" + strings.Join(parts[plain:], "/"), true
+}
+
+// explain adds to an error of opening the start what may have been meant.
+func (q *query) explain(err error) error {
+	if q.pattern != q.args.Pattern && toolerr.Is(err, toolerr.OutsideRoot) {
+		return toolerr.New(toolerr.OutsideRoot, `%w (a pattern relative to path has no "/" at its beginning)`, err)
+	}
+	return err
+}
+
+// followPrefix looks at the plain directories that the pattern begins with.
+// A walk follows no link, but one that the caller names is followed.
+func (q *query) followPrefix() error {
+	prefix := q.glob.Prefix()
+	if prefix == "" {
+		return nil
+	}
+	start, err := q.fs.OpenDir(q.dir)
+	if err != nil {
+		return q.explain(err)
+	}
+	defer start.Close()
+	below := filepath.Join(q.dir, filepath.FromSlash(prefix))
+	dir, err := q.fs.OpenDir(below)
+	switch code := toolerr.CodeOf(err); code {
+	case "":
+	case toolerr.NotFound, toolerr.NotADirectory:
+		q.missing = err
+		return nil
+	default:
+		return err
+	}
+	defer dir.Close()
+	if dir.Path() != filepath.Join(start.Path(), filepath.FromSlash(prefix)) {
+		q.inDir = path.Join(q.fs.Display(start.Path()), sandbox.EscapeName(prefix))
+		q.dir, q.glob = below, q.glob.Below()
+	}
+	return nil
+}
+
+// excluded reports whether a path is to be left out, and for a directory all
+// below it.
+func (q *query) excluded(path string, isDir bool) bool {
+	for _, g := range q.exclude {
+		if (isDir || !g.DirOnly()) && g.Match(path) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,47 @@
+// Mcp-glob is an MCP server with one tool, glob, that finds files and
+// directories by name below the directories it is given.
+//
+//	mcp-glob [DIR…] [flags]
+//
+// It serves the Model Context Protocol on standard input and output. Without
+// a DIR or --root the roots come from MCP_ROOT, CLAUDE_PROJECT_DIR, the
+// client, or the working directory.
+//
+// Patterns are those of doublestar: * ? [abc] {a,b} and ** for any number of
+// directories; one without a slash matches at any depth. What .gitignore,
+// .ignore, .git/info/exclude and git's global excludes ignore is skipped and
+// counted, .git is never looked into, links are not followed.
+//
+// A call answers with one path a line, newest first. To try it:
+//
+//	echo '{"pattern":"*.go"}' | mcp-glob
+//	mcp-glob --call '{"pattern":"src/**/*.ts","sort":"path"}'
+package main
+
+import (
+	_ "embed"
+	"os"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+)
+
+//go:embed main.go
+var source string
+
+func main() {
+	cmd := mcpkit.NewCommand("glob", "Find files by name", source)
+	var box sandbox.Config
+	box.AddFlags(cmd.Flags)
+	cmd.Positional = box.AddRoots
+	timeout := cmd.Flags.Duration("timeout", defaultTimeout, "`time` after which a call answers with what it found")
+	cmd.Tools = func() ([]*mcpkit.Tool, error) {
+		if err := box.Validate(); err != nil {
+			return nil, err
+		}
+		box.ClientRoots = mcpkit.ClientRoots
+		tool, err := newTool(sandbox.New(box), *timeout)
+		return []*mcpkit.Tool{tool}, err
+	}
+	os.Exit(cmd.Main())
+}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+)
+
+// headerRoom is kept free for the first line and notes.
+const headerRoom = 1000
+
+// maxNamed is how many unreadable directories are named.
+const maxNamed = 3
+
+// render makes the answer: as many of the paths as the budget takes.
+func (q *query) render(f *found, budget int) *mcpkit.Result {
+	var lines strings.Builder
+	var rows []row
+	for _, m := range f.page {
+		r := q.row(f, m)
+		line := r.Path
+		if m.isDir {
+			line += "/"
+		}
+		if r.Secret {
+			line += "  (secret, not readable)"
+		}
+		if lines.Len()+len(line)+1 > budget-headerRoom && len(rows) > 0 {
+			break
+		}
+		lines.WriteString(line + "\n")
+		rows = append(rows, r)
+	}
+	m := meta{Count: len(rows), Total: f.total, Ignored: f.ignored, Unreadable: f.report.Unreadable, Partial: f.partial}
+	if end := q.args.Offset + len(rows); len(rows) > 0 && end < f.total {
+		m.Truncated, m.NextOffset = true, end
+	}
+	return &mcpkit.Result{Text: q.header(f, m) + "\n" + lines.String(), Meta: m, Rows: rows}
+}
+
+func (q *query) row(f *found, m match) row {
+	abs := filepath.Join(f.abs, filepath.FromSlash(m.path))
+	r := row{Path: q.shownPath(f, m.path), Type: "file", Secret: q.fs.Denied(abs)}
+	if m.isDir {
+		r.Type = "directory"
+	}
+	if m.mtime != 0 {
+		r.Modified = time.Unix(0, m.mtime).Format(time.RFC3339Nano)
+	}
+	return r
+}
+
+// shownPath is a path as results show it: one that can be given to any tool.
+func (q *query) shownPath(f *found, rel string) string {
+	dir := f.shown
+	if q.args.Absolute {
+		dir = sandbox.EscapeName(filepath.ToSlash(f.abs))
+	}
+	if dir == "." {
+		return sandbox.EscapeName(rel)
+	}
+	return strings.TrimSuffix(dir, "/") + "/" + sandbox.EscapeName(rel)
+}
+
+// header is the first line.
+func (q *query) header(f *found, m meta) string {
+	var b strings.Builder
+	more := ""
+	if f.partial {
+		more = "+"
+	}
+	switch {
+	case f.total == 0:
+		b.WriteString("no " + q.noun(0) + " so far")
+	case m.Count == f.total && !f.partial:
+		b.WriteString(q.plural(f.total))
+	case m.Count == 0:
+		fmt.Fprintf(&b, "0 of %d%s %s from offset %d", f.total, more, q.noun(f.total), q.args.Offset)
+	case q.args.Offset == 0:
+		fmt.Fprintf(&b, "%d of %d%s %s", m.Count, f.total, more, q.noun(f.total))
+	default:
+		fmt.Fprintf(&b, "%d-%d of %d%s %s", q.args.Offset+1, q.args.Offset+m.Count, f.total, more, q.noun(f.total))
+	}
+	if q.args.Sort == "mtime" {
+		b.WriteString(", newest first")
+	} else {
+		b.WriteString(", by path")
+	}
+	var notes []string
+	if m.NextOffset > 0 {
+		notes = append(notes, fmt.Sprintf("offset=%d for more", m.NextOffset))
+	}
+	if notes = append(notes, q.remarks(f)...); len(notes) > 0 {
+		b.WriteString(" (" + strings.Join(notes, "; ") + ")")
+	}
+	return b.String()
+}
+
+// remarks say what the search left out.
+func (q *query) remarks(f *found) []string {
+	var notes []string
+	if f.partial {
+		notes = append(notes, fmt.Sprintf("stopped after %s with %s searched: narrow path or pattern for the rest",
+			f.elapsed.Round(100*time.Millisecond), plural(f.report.Files+f.report.Dirs, "path")))
+	}
+	if f.ignored > 0 || f.ignoredUp {
+		more := ""
+		if f.ignoredUp {
+			more = "+"
+		}
+		noun := "paths"
+		if f.ignored == 1 && !f.ignoredUp {
+			noun = "path"
+		}
+		notes = append(notes, fmt.Sprintf("%d%s ignored %s skipped, no_ignore=true to include", f.ignored, more, noun))
+	}
+	if n := f.report.Unreadable; n > 0 {
+		var names []string
+		for _, fault := range f.report.UnreadableDirs[:min(len(f.report.UnreadableDirs), maxNamed)] {
+			names = append(names, q.shownPath(f, fault.Path))
+		}
+		if n > len(names) {
+			names = append(names, "…")
+		}
+		notes = append(notes, fmt.Sprintf("%d unreadable: %s", n, strings.Join(names, ", ")))
+	}
+	if n := f.report.TooDeep; n > 0 {
+		notes = append(notes, plural(n, "directory")+" too deep to enter")
+	}
+	return notes
+}
+
+// noun is what is looked for.
+func (q *query) noun(n int) string {
+	_, noun, _ := strings.Cut(q.plural(n), " ")
+	return noun
+}
+
+func (q *query) plural(n int) string {
+	return plural(n, map[string]string{"f": "file", "d": "directory"}[q.args.Type])
+}
+
+// plural counts things; "" are paths.
+func plural(n int, what string) string {
+	if what == "" {
+		what = "path"
+	}
+	switch {
+	case n == 1:
+	case strings.HasSuffix(what, "y"):
+		what = what[:len(what)-1] + "ies"
+	default:
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
