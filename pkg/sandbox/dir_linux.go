@@ -256,13 +256,7 @@ func pseudoFD(fd int) bool {
 	if err := unix.Fstatfs(fd, &st); err != nil {
 		return false
 	}
-	switch st.Type {
-	case unix.PROC_SUPER_MAGIC, unix.SYSFS_MAGIC, unix.DEVPTS_SUPER_MAGIC, unix.DEBUGFS_MAGIC,
-		unix.TRACEFS_MAGIC, unix.SECURITYFS_MAGIC, unix.CGROUP_SUPER_MAGIC, unix.CGROUP2_SUPER_MAGIC,
-		unix.BPF_FS_MAGIC, unix.PSTOREFS_MAGIC, unix.EFIVARFS_MAGIC, unix.SELINUX_MAGIC, unix.BINFMTFS_MAGIC:
-		return true
-	}
-	return false
+	return pseudoType(&st)
 }
 
 // statOf converts the system's form.

@@ -83,7 +83,7 @@ func (h *kernelHandle) same(info fs.FileInfo) bool {
 
 func (h *kernelHandle) pseudo() bool {
 	defer runtime.KeepAlive(h)
-	return pseudoFD(h.fd) || uint64(h.st.Dev) == devDevice()
+	return pseudoFD(h.fd) || devDevice() != 0 && uint64(h.st.Dev) == devDevice()
 }
 
 // beneath is how everything under a root is looked up.
@@ -192,38 +192,4 @@ func (h *kernelHandle) close() {
 		unix.Close(h.fd)
 		h.fd = -1
 	}
-}
-
-// devDevice is the device number of the file system mounted on /dev, which
-// holds device nodes but looks like any tmpfs to statfs; 0 when /dev is an
-// ordinary directory.
-var devDevice = sync.OnceValue(func() uint64 {
-	var top, dev unix.Stat_t
-	if unix.Stat("/", &top) != nil || unix.Stat("/dev", &dev) != nil || top.Dev == dev.Dev {
-		return 0
-	}
-	return uint64(dev.Dev)
-})
-
-// pseudoRoot is pseudo for what os.Root found: name in dir.
-func pseudoRoot(dir *os.Root, name string, info fs.FileInfo) bool {
-	if dev := statOfInfo(info).Dev; dev != 0 && dev == devDevice() {
-		return true
-	}
-	f, err := dir.OpenFile(name, unix.O_PATH, 0)
-	if err != nil {
-		return true
-	}
-	defer f.Close()
-	return pseudoFD(int(f.Fd()))
-}
-
-// pseudoPath is pseudo for a path outside the roots.
-func pseudoPath(path string) bool {
-	h, err := openat2(unix.AT_FDCWD, path, unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
-	if err != nil {
-		return true
-	}
-	defer h.close()
-	return h.pseudo()
 }

@@ -1,0 +1,68 @@
+package sandbox
+
+import (
+	"io/fs"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// Magic numbers of <linux/magic.h> and the kernel's sources that x/sys lacks.
+const (
+	configfsMagic = 0x62656570
+	fusectlMagic  = 0x65735543
+	mqueueMagic   = 0x19800202
+	nfsdMagic     = 0x6e667364
+	rpcPipeMagic  = 0x67596969
+)
+
+// pseudoType reports whether a file system of this type (statfs) shows the
+// state of kernel or devices, changes it when it is read, or, as autofs, does
+// things when it is only walked through.
+func pseudoType(st *unix.Statfs_t) bool {
+	switch uint32(st.Type) {
+	case unix.PROC_SUPER_MAGIC, unix.SYSFS_MAGIC, unix.DEVPTS_SUPER_MAGIC, unix.DEBUGFS_MAGIC,
+		unix.TRACEFS_MAGIC, unix.SECURITYFS_MAGIC, unix.CGROUP_SUPER_MAGIC, unix.CGROUP2_SUPER_MAGIC,
+		unix.BPF_FS_MAGIC, unix.PSTOREFS_MAGIC, unix.EFIVARFS_MAGIC, unix.SELINUX_MAGIC, unix.SMACK_MAGIC,
+		unix.BINFMTFS_MAGIC, unix.AUTOFS_SUPER_MAGIC, unix.BINDERFS_SUPER_MAGIC, unix.NSFS_MAGIC,
+		unix.OPENPROM_SUPER_MAGIC, unix.RDTGROUP_SUPER_MAGIC, unix.XENFS_SUPER_MAGIC,
+		configfsMagic, fusectlMagic, mqueueMagic, nfsdMagic, rpcPipeMagic:
+		return true
+	}
+	return false
+}
+
+// devDevice is the device number of the file system mounted on /dev, which
+// holds device nodes but looks like any tmpfs to statfs; 0 when /dev is an
+// ordinary directory.
+var devDevice = sync.OnceValue(func() uint64 {
+	var top, dev unix.Stat_t
+	if unix.Stat("/", &top) != nil || unix.Stat("/dev", &dev) != nil || top.Dev == dev.Dev {
+		return 0
+	}
+	return uint64(dev.Dev)
+})
+
+// pseudoRoot is pseudo for what os.Root found: name in dir.
+func pseudoRoot(dir *os.Root, name string, info fs.FileInfo) bool {
+	if dev := statOfInfo(info).Dev; dev != 0 && dev == devDevice() {
+		return true
+	}
+	f, err := dir.OpenFile(name, unix.O_PATH, 0)
+	if err != nil {
+		return true
+	}
+	defer f.Close()
+	return pseudoFD(int(f.Fd()))
+}
+
+// pseudoPath is pseudo for a path outside the roots.
+func pseudoPath(path string) bool {
+	var st unix.Stat_t
+	var sfs unix.Statfs_t
+	if unix.Lstat(path, &st) != nil || unix.Statfs(path, &sfs) != nil {
+		return true
+	}
+	return pseudoType(&sfs) || devDevice() != 0 && uint64(st.Dev) == devDevice()
+}
