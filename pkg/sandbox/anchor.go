@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 )
 
@@ -17,7 +16,11 @@ func (f *FS) anchor(name string) (*openRoot, []string, bool) {
 	}
 	if isAbsolute(name) {
 		volume := filepath.VolumeName(name)
-		return f.anchorParts(volume, splitPath(name[len(volume):]))
+		parts := splitPath(name[len(volume):])
+		if root, rest, ok := f.matchRoot(volume, parts); ok {
+			return root, rest, true
+		}
+		return f.anchorParts(volume, cleanParts(parts))
 	}
 	if filepath.VolumeName(name) != "" || runtime.GOOS == "windows" && name != "" && isSeparator(name[0]) {
 		return nil, nil, false // "C:x" and "\x" depend on what is current
@@ -28,17 +31,12 @@ func (f *FS) anchor(name string) (*openRoot, []string, bool) {
 func isAbsolute(name string) bool { return filepath.IsAbs(name) }
 
 // anchorParts finds the innermost root on the absolute path that parts make.
-// The path is tried as it is, then with its .. removed by name (only outside
-// the roots: beneath one, .. is resolved for real), then with its links
-// resolved, as /tmp is one on macOS.
+// The path is tried as it is, and then with its links resolved, as /tmp is
+// one on macOS. No .. outside the roots is ever looked up, since whether
+// /x/../root/f leads anywhere would tell whether /x exists.
 func (f *FS) anchorParts(volume string, parts []string) (*openRoot, []string, bool) {
 	if root, rest, ok := f.matchRoot(volume, parts); ok {
 		return root, rest, true
-	}
-	if slices.Contains(parts, "..") {
-		if root, rest, ok := f.matchRoot(volume, cleanParts(parts)); ok {
-			return root, rest, true
-		}
 	}
 	return f.physical(volume, parts)
 }
@@ -126,15 +124,19 @@ func (f *FS) physical(volume string, parts []string) (*openRoot, []string, bool)
 	if strings.HasPrefix(volume, `\\`) {
 		return nil, nil, false
 	}
+	asked := len(parts) // how many of parts, from the end, no link put there
 	top := volume + string(filepath.Separator)
 	here, links := top, 0
 	for steps := 0; len(parts) > 0 && steps < maxPath; steps++ {
-		part := parts[0]
+		part, own := parts[0], len(parts) == asked
 		parts = parts[1:]
-		switch part {
-		case ".":
+		asked = min(asked, len(parts))
+		switch {
+		case part == ".":
 			continue
-		case "..":
+		case part == ".." && own:
+			return nil, nil, false
+		case part == "..":
 			here = filepath.Dir(here)
 			continue
 		}

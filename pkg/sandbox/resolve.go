@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 )
@@ -30,16 +29,6 @@ func (o *found) close() {
 	if !o.shared {
 		o.handle.close()
 	}
-}
-
-// walker follows one name, component by component, from root to root.
-type walker struct {
-	fs      *FS
-	root    *openRoot
-	real    []string // components of where we are, beneath root
-	here    handle   // the directory we are in
-	pending []string // components still to go; may hold "." and ".."
-	links   int
 }
 
 // missing is a component that does not exist, for the error to explain.
@@ -108,7 +97,7 @@ func (f *FS) lookup(name string, why purpose) (*found, error) {
 		return nil, errOutside
 	}
 	asked := joinPath(root.Path, rest)
-	if f.secret(asked, why) {
+	if f.inside(asked) && f.secret(asked, why) {
 		return nil, errDenied
 	}
 	o := f.shortcut(root, rest)
@@ -126,6 +115,16 @@ func (f *FS) lookup(name string, why purpose) (*found, error) {
 		return nil, errDenied
 	}
 	return o, nil
+}
+
+// inside reports whether a path is, by its name, in one of the roots.
+func (f *FS) inside(path string) bool {
+	for _, r := range f.roots {
+		if contains(r.Path, path) {
+			return true
+		}
+	}
+	return false
 }
 
 // secret reports whether the object at path is refused for this purpose.
@@ -187,146 +186,6 @@ func (f *FS) innermost(path string, root *openRoot) *openRoot {
 		}
 	}
 	return root
-}
-
-// walk follows the pending components. On an error the caller leaves.
-func (w *walker) walk() (*found, error) {
-	for len(w.pending) > 0 {
-		name := w.pending[0]
-		w.pending = w.pending[1:]
-		switch name {
-		case ".":
-			continue
-		case "..":
-			if err := w.up(); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		next, err := w.here.child(name)
-		if err != nil {
-			return nil, w.missing(name, err)
-		}
-		mode := next.stat().Mode
-		if mode&fs.ModeSymlink != 0 {
-			err := w.follow(name, next)
-			if err != nil {
-				return nil, err
-			}
-			continue
-		}
-		if next.stat().Dev != w.here.stat().Dev && next.stat().Dev != w.root.dev && next.pseudo() {
-			next.close()
-			return nil, errPseudo
-		}
-		if mode.IsDir() {
-			w.leave()
-			w.here = next
-			w.real = append(w.real, name)
-			continue
-		}
-		if len(w.pending) > 0 {
-			next.close()
-			return nil, w.missing(name, errNotDirectory)
-		}
-		return w.leaf(next, name), nil
-	}
-	return w.fs.foundAt(w.here, w.root, w.real), nil
-}
-
-// leaf is the result for what is no directory. The directory it is in stays
-// open as long, since the portable handle opens the file in it.
-func (w *walker) leaf(h handle, name string) *found {
-	o := w.fs.foundAt(h, w.root, append(w.real, name))
-	if w.here != w.root.handle {
-		o.handle = &leafHandle{handle: h, dir: w.here}
-	}
-	return o
-}
-
-// leafHandle closes a file's directory with it.
-type leafHandle struct {
-	handle
-	dir handle
-}
-
-func (l *leafHandle) close() {
-	l.handle.close()
-	l.dir.close()
-}
-
-// leave closes the directory we are in, unless it is a root.
-func (w *walker) leave() {
-	if w.here != w.root.handle {
-		w.here.close()
-	}
-	w.here = w.root.handle
-}
-
-// missing describes a failed step.
-func (w *walker) missing(name string, err error) error {
-	return &missing{err: err, root: w.root, dir: w.real, name: name, rest: w.pending}
-}
-
-// follow goes where a link points: beneath the directory it is in, or, when
-// its target is absolute, wherever a root is.
-func (w *walker) follow(name string, link handle) error {
-	target, err := link.readlink()
-	link.close()
-	if err != nil {
-		return w.missing(name, err)
-	}
-	if w.links++; w.links > maxLinks {
-		return w.missing(name, syscall.ELOOP)
-	}
-	if len(target) == 0 {
-		return w.missing(name, fs.ErrNotExist)
-	}
-	if isAbsolute(target) {
-		return w.jump(target)
-	}
-	w.pending = append(splitPath(target), w.pending...)
-	return nil
-}
-
-// up goes to the parent directory by its name beneath the root: the
-// directory we are in may have been moved since. Above the root lies nothing
-// but, perhaps, another root.
-func (w *walker) up() error {
-	if len(w.real) == 0 {
-		if isTop(w.root.Path) {
-			return nil
-		}
-		return w.jump(filepath.Dir(w.root.Path))
-	}
-	real := w.real[:len(w.real)-1]
-	for len(real) > 0 && len(w.pending) > 0 && w.pending[0] == ".." {
-		real, w.pending = real[:len(real)-1], w.pending[1:]
-	}
-	w.leave()
-	w.real = nil
-	if len(real) == 0 {
-		return nil
-	}
-	if h, err := w.root.handle.deep(strings.Join(real, "/")); err == nil {
-		w.here, w.real = h, real
-		return nil
-	}
-	w.pending = append(slices.Clip(real), w.pending...)
-	return nil
-}
-
-// jump starts again from the root that holds the absolute path target
-// followed by the pending components.
-func (w *walker) jump(target string) error {
-	root, rest, ok := w.fs.anchorParts(filepath.VolumeName(target), append(splitPath(target[len(filepath.VolumeName(target)):]), w.pending...))
-	if !ok {
-		return errOutside
-	}
-	w.leave()
-	w.root, w.here, w.pending = root, root.handle, rest
-	w.real = nil
-	return nil
 }
 
 // splitPath returns the components of a path. A trailing slash, which asks

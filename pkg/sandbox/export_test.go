@@ -1,0 +1,9 @@
+package sandbox
+
+// NewPortable makes a sandbox that uses os.Root also where the kernel has
+// something better, so that the same tests run over both.
+func NewPortable(c Config) *Sandbox {
+	s := New(c)
+	s.open = openPortableRoot
+	return s
+}
