@@ -5,7 +5,9 @@ import "strings"
 // parseClass reads the bracket expression that p begins with, as git's
 // wildmatch does, and returns its length; nil if it is not closed or names an
 // unknown class. No class matches a slash, since it is asked for the bytes of
-// one path element only.
+// one path element only. With fold the names it is asked about are in lower
+// case; as in git, ranges and [:upper:] take that into account and single
+// letters do not.
 func parseClass(p string, fold bool) (*byteSet, int) {
 	set := new(byteSet)
 	i, negated := 1, false
@@ -34,19 +36,15 @@ func parseClass(p string, fold bool) (*byteSet, int) {
 			return nil, 0
 		}
 		i += size
-		to := from
+		set.add(from)
 		if i+1 < len(p) && p[i] == '-' && p[i+1] != ']' {
 			end, size := classByte(p[i+1:])
 			if size == 0 {
 				return nil, 0
 			}
-			to = end
+			set.addRange(from, end, fold)
 			i += 1 + size
 		}
-		set.addRange(from, to)
-	}
-	if fold {
-		set.fold()
 	}
 	if negated {
 		set.invert()
@@ -72,7 +70,7 @@ func (s *byteSet) addNamed(p string, fold bool) (size int, known bool) {
 	if end < 4 || p[end-1] != ':' {
 		return 0, true
 	}
-	in := namedClass(p[2 : end-1])
+	in := namedClass(p[2:end-1], fold)
 	if in == nil {
 		return end + 1, false
 	}
@@ -85,7 +83,7 @@ func (s *byteSet) addNamed(p string, fold bool) (size int, known bool) {
 }
 
 // namedClass returns the membership test of a POSIX class in ASCII.
-func namedClass(name string) func(byte) bool {
+func namedClass(name string, fold bool) func(byte) bool {
 	isUpper := func(c byte) bool { return 'A' <= c && c <= 'Z' }
 	isLower := func(c byte) bool { return 'a' <= c && c <= 'z' }
 	isDigit := func(c byte) bool { return '0' <= c && c <= '9' }
@@ -112,6 +110,9 @@ func namedClass(name string) func(byte) bool {
 	case "space":
 		return func(c byte) bool { return c == ' ' || '\t' <= c && c <= '\r' }
 	case "upper":
+		if fold {
+			return isLower
+		}
 		return isUpper
 	case "xdigit":
 		return func(c byte) bool { return isDigit(c) || 'a' <= lower(c) && lower(c) <= 'f' }

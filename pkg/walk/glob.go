@@ -35,25 +35,18 @@ type byteSet [4]uint64
 func (s *byteSet) add(c byte)      { s[c>>6] |= 1 << (c & 63) }
 func (s *byteSet) has(c byte) bool { return s[c>>6]&(1<<(c&63)) != 0 }
 
-func (s *byteSet) addRange(from, to byte) {
+func (s *byteSet) addRange(from, to byte, fold bool) {
 	for c := int(from); c <= int(to); c++ {
 		s.add(byte(c))
+		if fold {
+			s.add(lower(byte(c)))
+		}
 	}
 }
 
 func (s *byteSet) invert() {
 	for i := range s {
 		s[i] = ^s[i]
-	}
-}
-
-// fold makes letters match in both cases.
-func (s *byteSet) fold() {
-	for c := byte('a'); c <= 'z'; c++ {
-		if upper := c - 'a' + 'A'; s.has(c) || s.has(upper) {
-			s.add(c)
-			s.add(upper)
-		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
@@ -20,6 +21,7 @@ type Node struct {
 	parent *Node // nil for the start
 	dir    *sandbox.Dir
 	path   string // relative to the start, slashes; "" for the start
+	prefix string // what the paths of its entries begin with
 	depth  int
 
 	outer *scope // the rules of the directories above
@@ -95,23 +97,16 @@ func (n *Node) Enter(name string) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return n.child(dir, n.prefix()+name), nil
+	return n.child(dir, n.prefix+name), nil
 }
 
 // child makes the node of a sub-directory that was opened; path is relative
 // to the start. The node's own rules must have been loaded.
 func (n *Node) child(dir *sandbox.Dir, path string) *Node {
 	return &Node{
-		tree: n.tree, parent: n, dir: dir, path: path, depth: n.depth + 1,
+		tree: n.tree, parent: n, dir: dir, path: path, prefix: path + "/", depth: n.depth + 1,
 		outer: n.own,
 	}
-}
-
-func (n *Node) prefix() string {
-	if n.path == "" {
-		return ""
-	}
-	return n.path + "/"
 }
 
 // Entries returns all entries of the directory, classified and sorted by
@@ -143,11 +138,12 @@ func (n *Node) Each(f func(*Entry) error) error {
 			return err
 		}
 		for i := range list {
-			e := n.entry(&list[i])
+			e := new(Entry)
+			n.entry(e, &list[i])
 			if isGit(e.Name) {
 				continue
 			}
-			if err := f(&e); err != nil {
+			if err := f(e); err != nil {
 				if errors.Is(err, fs.SkipAll) {
 					return nil
 				}
@@ -163,7 +159,7 @@ func (n *Node) Each(f func(*Entry) error) error {
 // next reads the next piece of the directory, sorted by name. The names in
 // it are paths relative to the start. It is valid until the next call.
 func (n *Node) next() (list []sandbox.DirEntry, done bool, err error) {
-	prefix := n.prefix()
+	prefix := n.prefix
 	list, done, err = n.reader.Read(n.dir, prefix, n.entries[:0], chunk)
 	if err != nil {
 		return nil, true, err
@@ -176,21 +172,23 @@ func (n *Node) next() (list []sandbox.DirEntry, done bool, err error) {
 }
 
 // entry classifies one of next's.
-func (n *Node) entry(raw *sandbox.DirEntry) Entry {
+func (n *Node) entry(e *Entry, raw *sandbox.DirEntry) {
 	name := raw.Name
 	if n.path != "" {
 		name = name[len(n.path)+1:]
 	}
-	e := Entry{Path: raw.Name, Name: name, Type: raw.Type, Depth: n.depth + 1, Dir: n.dir}
+	*e = Entry{Path: raw.Name, Name: name, Type: raw.Type, Depth: n.depth + 1, Dir: n.dir}
 	if e.Type == sandbox.TypeUnknown {
 		if st, err := n.dir.Lstat(name); err == nil {
 			e.Type = st.Mode.Type()
 		}
 	}
-	verdict := n.view.match(name, e.Type.IsDir())
+	verdict := noRule
+	if len(n.view.sets) > 0 {
+		verdict = n.view.match(name, e.Type.IsDir())
+	}
 	e.Ignored = verdict == ignored
 	e.Hidden = name[0] == '.' && verdict != kept
-	return e
 }
 
 // load reads the directory's own ignore files, once. With list, all its
@@ -199,17 +197,33 @@ func (n *Node) load(list []sandbox.DirEntry, complete bool) error {
 	if n.own != nil {
 		return nil
 	}
-	present := func(name string) bool { return true }
-	if complete {
-		prefix := len(n.prefix())
-		present = func(name string) bool {
-			_, ok := slices.BinarySearchFunc(list, name, func(e sandbox.DirEntry, name string) int {
-				return strings.Compare(e.Name[prefix:], name)
-			})
-			return ok
-		}
+	n.own = n.outer
+	if has := n.finder(list, complete); has != nil {
+		n.own = n.tree.enter(n.outer, n.dir, n.path, has)
 	}
-	n.own = n.tree.enter(n.outer, n.dir, n.path, present)
 	n.view = n.own.view(n.path)
 	return nil
 }
+
+// finder returns a function that says which names may be there, nil if none
+// of those that matter is.
+func (n *Node) finder(list []sandbox.DirEntry, complete bool) func(string) bool {
+	if !complete {
+		return func(string) bool { return true }
+	}
+	at := func(i int) string { return list[i].Name[len(n.prefix):] }
+	first := sort.Search(len(list), func(i int) bool { return at(i) >= "." })
+	var found []string
+	for i := first; i < len(list) && at(i)[0] == '.'; i++ {
+		if slices.Contains(telling, at(i)) {
+			found = append(found, at(i))
+		}
+	}
+	if found == nil {
+		return nil
+	}
+	return func(name string) bool { return slices.Contains(found, name) }
+}
+
+// telling are the names that change the rules in force.
+var telling = []string{".git", ".gitignore", ".ignore", ".jj", ".rgignore"}

@@ -11,7 +11,7 @@ import (
 // enter opens a sub-directory of a frame's node. When descriptors have run
 // out it makes room and tries again.
 func (w *walker) enter(parent *Node, path string) (*Node, error) {
-	name := path[len(parent.prefix()):]
+	name := path[len(parent.prefix):]
 	dir, err := w.openBelow(parent, name)
 	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
 		w.shed()

@@ -48,6 +48,10 @@ func parseLine(line string, d dialect, fold bool) []rule {
 		}
 	}
 	if line == "" {
+		if d == rgDialect && r.negated && !r.dirOnly {
+			r.nameOnly, r.last = true, glob{shape: anyName} // to ripgrep, "!" keeps everything
+			return []rule{r}
+		}
 		return nil
 	}
 	anchored := strings.Contains(line, "/")
@@ -150,7 +154,7 @@ func parsePattern(p string, d dialect, fold bool) (elements []glob, ok bool) {
 				finish()
 				continue
 			}
-			list = append(list, byteToken(p[i], fold))
+			list = append(list, byteToken(p[i], false)) // as git, which does not fold it
 		default:
 			list = append(list, byteToken(c, fold))
 		}

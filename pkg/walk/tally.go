@@ -143,7 +143,7 @@ func (w *walker) left() []position {
 		p := position{path: f.node.path, raw: f.raw + f.size}
 		if len(f.kids) > 0 {
 			kid := f.kids[0]
-			p = position{path: f.node.path, raw: f.raw, none: true, enter: kid[len(f.node.prefix()):]}
+			p = position{path: f.node.path, raw: f.raw, none: true, enter: kid[len(f.node.prefix):]}
 		}
 		list = append(list, p)
 		w.drop(f)

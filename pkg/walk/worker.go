@@ -14,6 +14,7 @@ type worker struct {
 	id     int
 	reader sandbox.DirReader
 	buffer []sandbox.DirEntry
+	entry  Entry
 	tally
 }
 
@@ -61,8 +62,9 @@ func (w *worker) piece(f *frame, from position) {
 		return
 	}
 	f.kids, f.raw, f.size, f.done = nil, from.raw, len(list), done
+	e := &w.entry // one for all visits: it would escape to the heap each time
 	for i := range list {
-		e := n.entry(&list[i])
+		n.entry(e, &list[i])
 		if isGit(e.Name) {
 			continue
 		}
@@ -71,7 +73,7 @@ func (w *worker) piece(f *frame, from position) {
 			w.suspend(f, from)
 			return
 		}
-		enter, err := w.one(&e, from.visited(e.Name))
+		enter, err := w.one(e, from.visited(e.Name))
 		if enter && e.Name >= from.enter && !(w.opts.Prune != nil && w.opts.Prune(e.Path)) {
 			f.kids = append(f.kids, e.Path)
 		}

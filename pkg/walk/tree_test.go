@@ -1,0 +1,113 @@
+package walk_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/walk"
+)
+
+// files is a tree to be made: content by path. A path that ends in a slash is
+// an empty directory, content that begins with "-> " a link.
+type files map[string]string
+
+// write makes the tree below dir.
+func (f files) write(t testing.TB, dir string) {
+	t.Helper()
+	for _, name := range f.paths() {
+		full := filepath.Join(dir, filepath.FromSlash(name))
+		if strings.HasSuffix(name, "/") {
+			require.NoError(t, os.MkdirAll(full, 0o755))
+			continue
+		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(full), 0o755))
+		if target, ok := strings.CutPrefix(f[name], "-> "); ok {
+			require.NoError(t, os.Symlink(target, full))
+			continue
+		}
+		require.NoError(t, os.WriteFile(full, []byte(f[name]), 0o644))
+	}
+}
+
+func (f files) paths() []string {
+	list := make([]string, 0, len(f))
+	for name := range f {
+		list = append(list, name)
+	}
+	sort.Strings(list)
+	return list
+}
+
+// String shows a tree in a failure message.
+func (f files) String() string {
+	var b strings.Builder
+	for _, name := range f.paths() {
+		fmt.Fprintf(&b, "%q: %q\n", name, f[name])
+	}
+	return b.String()
+}
+
+// noEnv is an environment without any user configuration.
+func noEnv(key string) string {
+	if key == "GIT_CONFIG_NOSYSTEM" {
+		return "1"
+	}
+	return ""
+}
+
+// start opens sub, a directory below root.
+func start(t testing.TB, root, sub string, opts walk.Options) *walk.Node {
+	t.Helper()
+	if opts.Getenv == nil {
+		opts.Getenv = noEnv
+	}
+	fs, err := sandbox.New(sandbox.Config{Roots: []string{root}}).FS(context.Background())
+	require.NoError(t, err)
+	node, err := walk.Start(fs, sub, opts)
+	require.NoError(t, err)
+	t.Cleanup(func() { node.Close() })
+	return node
+}
+
+// collect walks and returns the sorted paths of what keep accepts.
+func collect(t testing.TB, node *walk.Node, keep func(*walk.Entry) bool) ([]string, walk.Report) {
+	t.Helper()
+	found := make([][]string, 16)
+	report, err := walk.Walk(context.Background(), node, func(worker int, e *walk.Entry) error {
+		if keep(e) {
+			found[worker] = append(found[worker], e.Path)
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	all := slices.Concat(found...)
+	slices.Sort(all)
+	return all, report
+}
+
+func regular(e *walk.Entry) bool { return e.IsRegular() }
+func fileOrLink(e *walk.Entry) bool {
+	return !e.IsDir()
+}
+func anything(*walk.Entry) bool { return true }
+
+// regularIn returns the regular files of the model that are not in .git.
+func (f files) regularIn() []string {
+	var list []string
+	for _, name := range f.paths() {
+		if !strings.HasSuffix(name, "/") && !strings.HasPrefix(f[name], "-> ") && !slices.Contains(strings.Split(path.Clean(name), "/"), ".git") {
+			list = append(list, name)
+		}
+	}
+	return list
+}
