@@ -70,6 +70,10 @@ func newBench(runs int) (*bench, error) {
 	if b.temp, err = os.MkdirTemp("", "toolroom-bench-"); err != nil {
 		return nil, err
 	}
+	// Nothing that is measured touches the user's own state.
+	if err := os.Setenv("MCP_STATE_DIR", filepath.Join(b.temp, "state")); err != nil {
+		return nil, err
+	}
 	for _, name := range []string{"plain", "kit"} {
 		build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", filepath.Join(b.temp, "echo-"+name), "./bench/echo/"+name)
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")

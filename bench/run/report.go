@@ -28,7 +28,7 @@ type report struct{ out strings.Builder }
 func newReport(b *bench) *report {
 	r := &report{}
 	r.out.WriteString("# Measured\n\nWritten by `make bench`; not edited by hand. Medians of runs in turn, with the least and the most; CPU seconds and\n" +
-		"peak memory are medians too. \"×\" is the median of the pairwise ratios to a table's first line; this repository's\nprograms are bold.\n\n")
+		"peak memory are medians too. \"×\" is the median of the pairwise ratios to a table's first line; this repository's\nprograms are bold. A peak below some 14 MiB, the benchmark's own, cannot be seen.\n\n")
 	fmt.Fprintf(&r.out, "Machine: %d CPUs, %s, %s. Runs: %d.", runtime.NumCPU(), kernel(), runtime.Version(), b.runs)
 	names := make([]string, 0, len(b.peers.Versions))
 	for name := range b.peers.Versions {
@@ -53,7 +53,12 @@ func kernel() string {
 	if err := unix.Uname(&name); err != nil {
 		return runtime.GOOS
 	}
-	return unix.ByteSliceToString(name.Sysname[:]) + " " + unix.ByteSliceToString(name.Release[:])
+	// What follows the numbers is one distributor's or machine's own.
+	release := unix.ByteSliceToString(name.Release[:])
+	if end := strings.IndexFunc(release, func(r rune) bool { return r != '.' && (r < '0' || r > '9') }); end > 0 {
+		release = release[:end]
+	}
+	return unix.ByteSliceToString(name.Sysname[:]) + " " + release
 }
 
 func (r *report) String() string { return r.out.String() }
@@ -76,8 +81,10 @@ func (r *report) add(title string, tables []table) {
 			fmt.Fprintf(&r.out, "| %s | %s | %s–%s | %s | %s | %s |\n", name, figure(median(values)),
 				figure(slices.Min(values)), figure(slices.Max(values)), ratio(s, base), s.cpuSeconds(), s.peak())
 		}
-		r.out.WriteString("\n")
-		for _, s := range t.series {
+		for i, s := range t.series {
+			if i == 0 {
+				r.out.WriteString("\n")
+			}
 			if s.command != "" {
 				fmt.Fprintf(&r.out, "- %s: `%s`\n", s.name, s.command)
 			}

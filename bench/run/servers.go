@@ -35,9 +35,9 @@ func (b *bench) stdioSubjects() ([]serverSubject, error) {
 	var all []serverSubject
 	for _, path := range built {
 		name := filepath.Base(path)
-		args := []string{"--root", b.temp, "--no-state"}
+		args := []string{"--root", b.temp}
 		if name == "mcp-host" {
-			args = []string{"stdio", "--root", b.temp, "--state", filepath.Join(b.temp, "state")}
+			args = []string{"stdio", "--root", b.temp}
 		}
 		all = append(all, serverSubject{name: name, command: append([]string{path}, args...), ours: true})
 	}
@@ -174,8 +174,7 @@ func measureHop(b *bench) ([]table, error) {
 	if err != nil {
 		return nil, err
 	}
-	state := filepath.Join(b.temp, "state")
-	args := []string{"--root", b.temp, "--state", state}
+	args := []string{"--root", b.temp}
 	tables, err := b.loadTables("`echo` with 64 bytes over stdio: straight, and through `mcp-host stdio`.",
 		"≤ 150 µs added, ≥ 15 000 calls/s", 40_000, func(workers, total int) []subject {
 			return []subject{
