@@ -1,0 +1,186 @@
+package state
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/textfile"
+)
+
+// seenDir holds the seen records. Its name carries the version of the format:
+// another version's records are in another directory and simply not there.
+const seenDir = "seen-1"
+
+// maxSeenLines bounds the lines that a record remembers.
+const maxSeenLines = 20_000
+
+// Seen is what is remembered of a file: how it was identified, what a scan
+// found, and which of its lines were shown.
+type Seen struct {
+	Path   string // absolute, links resolved
+	Stamp  Stamp
+	Index  textfile.Index
+	Ranges []Range // sorted, apart from each other
+}
+
+// Stamp identifies a version of a file without reading it.
+type Stamp struct {
+	Size, ModTime, ChangeTime int64 // times in nanoseconds
+	Dev, Ino                  uint64
+	// Taken is when the stamp was, and so how far changes can hide in the
+	// clock's grain.
+	Taken int64
+}
+
+// StampOf returns the stamp of a file as stat describes it. taken is a time
+// before the stat.
+func StampOf(stat sandbox.Stat, taken time.Time) Stamp {
+	s := Stamp{Size: stat.Size, ModTime: stat.ModTime.UnixNano(), Dev: stat.Dev, Ino: stat.Ino, Taken: taken.UnixNano()}
+	if !stat.ChangeTime.IsZero() {
+		s.ChangeTime = stat.ChangeTime.UnixNano()
+	}
+	return s
+}
+
+// Grain is how long after a change another one may leave the same times: the
+// tick of a kernel's clock, with room.
+const Grain = 20 * time.Millisecond
+
+// coarseGrain is the same for file systems that keep whole seconds.
+const coarseGrain = 2 * time.Second
+
+// Settled reports whether a later change of the file would show in a stamp:
+// not, if the file was changed just before this one was taken.
+func (s Stamp) Settled() bool {
+	last := s.ChangeTime
+	if last == 0 {
+		last = s.ModTime
+	}
+	grain := Grain
+	if last%int64(time.Second) == 0 {
+		grain = coarseGrain
+	}
+	return s.Taken-last >= int64(grain)
+}
+
+// Same reports whether two stamps are of the same version of a file.
+func (s Stamp) Same(other Stamp) bool {
+	s.Taken, other.Taken = 0, 0
+	return s == other
+}
+
+// Range is some lines that were shown.
+type Range struct {
+	First, Last int64    // 1-based, inclusive
+	Sums        []uint32 // textfile.LineSum of each
+}
+
+// Seen returns what is remembered of the file with this absolute real path,
+// whichever version of it.
+func (s *Store) Seen(path string) (*Seen, bool) {
+	data, err := s.read(seenDir, recordName(path))
+	if err != nil {
+		return nil, false
+	}
+	seen, err := decodeSeen(data)
+	if err != nil || seen.Path != path {
+		return nil, false
+	}
+	return seen, true
+}
+
+// Current returns what is remembered of the very version of a file that stamp
+// names.
+func (s *Store) Current(path string, stamp Stamp) (*Seen, bool) {
+	seen, ok := s.Seen(path)
+	if !ok || !seen.Stamp.Same(stamp) || !seen.Stamp.Settled() {
+		return nil, false
+	}
+	return seen, true
+}
+
+// Remember keeps seen. Ranges that are remembered of the same content stay.
+func (s *Store) Remember(seen Seen) error {
+	if s.config.Disabled {
+		return nil
+	}
+	if old, ok := s.Seen(seen.Path); ok && old.Index.Etag == seen.Index.Etag && old.Index.Size == seen.Index.Size {
+		fresh := seen.Ranges
+		seen.Ranges = old.Ranges
+		for _, r := range fresh {
+			seen.Ranges = addRange(seen.Ranges, r)
+		}
+		if old.Stamp.Same(seen.Stamp) && old.Stamp.Settled() && slices.EqualFunc(old.Ranges, seen.Ranges, equalRange) && s.recent(old) {
+			return nil
+		}
+	}
+	data, err := encodeSeen(&seen)
+	if err != nil {
+		return err
+	}
+	return s.write(seenDir, recordName(seen.Path), data)
+}
+
+// recent reports whether a record is far from being pruned for its age.
+func (s *Store) recent(seen *Seen) bool {
+	return time.Since(time.Unix(0, seen.Stamp.Taken)) < s.config.MaxAge/4
+}
+
+func equalRange(a, b Range) bool {
+	return a.First == b.First && a.Last == b.Last && slices.Equal(a.Sums, b.Sums)
+}
+
+// recordName is the file name of a path's record.
+func recordName(path string) string { return fmt.Sprintf("%016x", xxhash.Sum64String(path)) }
+
+// addRange puts r into ranges, in place of what it overlaps. Ranges that
+// touch become one.
+func addRange(ranges []Range, r Range) []Range {
+	if r.First < 1 || r.Last < r.First || r.Last-r.First+1 != int64(len(r.Sums)) {
+		return ranges
+	}
+	if over := len(r.Sums) - maxSeenLines; over > 0 {
+		r.Last -= int64(over)
+		r.Sums = r.Sums[:maxSeenLines]
+	}
+	var before, behind []Range
+	total := len(r.Sums)
+	for _, old := range ranges {
+		if old.First < r.First {
+			keep := min(old.Last, r.First-1) - old.First + 1
+			before = append(before, Range{old.First, old.First + keep - 1, old.Sums[:keep]})
+			total += int(keep)
+		}
+		if old.Last > r.Last {
+			skip := max(old.First, r.Last+1) - old.First
+			behind = append(behind, Range{old.First + skip, old.Last, old.Sums[skip:]})
+			total += len(old.Sums) - int(skip)
+		}
+	}
+	// What is farthest from the newest goes first.
+	for total > maxSeenLines {
+		if len(behind) > 0 {
+			total -= len(behind[len(behind)-1].Sums)
+			behind = behind[:len(behind)-1]
+			continue
+		}
+		total -= len(before[0].Sums)
+		before = before[1:]
+	}
+	all := append(append(before, r), behind...)
+	joined := all[:1]
+	for _, next := range all[1:] {
+		last := &joined[len(joined)-1]
+		if last.Last+1 == next.First {
+			last.Last = next.Last
+			last.Sums = append(slices.Clone(last.Sums), next.Sums...)
+			continue
+		}
+		joined = append(joined, next)
+	}
+	return joined
+}

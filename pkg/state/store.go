@@ -1,0 +1,216 @@
+package state
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	defaultMaxBytes = 32 << 20
+	defaultMaxAge   = 30 * 24 * time.Hour
+
+	// maxRecord bounds one record: a longer one is not kept, nor read.
+	maxRecord = 1 << 20
+	// pruneEvery is how often a directory is looked through for what is old.
+	pruneEvery = time.Hour
+	// pruneWrites is after how many writes of one process it is, whatever
+	// the clock says.
+	pruneWrites = 512
+)
+
+// errOff is the reason why a store keeps nothing when nobody wants it to.
+var errOff = errors.New("state is switched off")
+
+// Store is a state directory, opened at first use. It is safe for concurrent
+// use by several goroutines and processes.
+type Store struct {
+	config Config
+	open   func() (string, error)
+
+	mu     sync.Mutex
+	writes int
+}
+
+// New returns the store that c describes. It touches nothing yet.
+func New(c Config) *Store {
+	if c.MaxBytes == 0 {
+		c.MaxBytes = defaultMaxBytes
+	}
+	if c.MaxAge == 0 {
+		c.MaxAge = defaultMaxAge
+	}
+	return &Store{config: c, open: sync.OnceValues(func() (string, error) { return openDir(c) })}
+}
+
+// Err opens the store and tells why it keeps nothing: nil when it does, or
+// when it was switched off.
+func (s *Store) Err() error {
+	if _, err := s.open(); !errors.Is(err, errOff) {
+		return err
+	}
+	return nil
+}
+
+// openDir makes the directory, for this user alone.
+func openDir(c Config) (string, error) {
+	if c.Disabled {
+		return "", errOff
+	}
+	dir := c.directory()
+	if dir == "" {
+		return "", errors.New("no state directory: neither --state nor a home directory")
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	return dir, nil
+}
+
+// sub returns the path of a directory of the store's own, 0700, made anew
+// when it has gone.
+func (s *Store) sub(name string) (string, error) {
+	dir, err := s.open()
+	if err != nil {
+		return "", err
+	}
+	dir = filepath.Join(dir, name)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	info, err := os.Lstat(dir)
+	switch {
+	case err != nil:
+		return "", err
+	case !info.IsDir() || !ours(info):
+		return "", fmt.Errorf("%s is not a directory of this user's own", dir)
+	case info.Mode().Perm()&0o077 != 0 && posixModes:
+		return dir, os.Chmod(dir, 0o700)
+	}
+	return dir, nil
+}
+
+// read returns the content of a record; an error means there is none.
+func (s *Store) read(sub, name string) ([]byte, error) {
+	dir, err := s.open()
+	if err != nil {
+		return nil, err
+	}
+	dir = filepath.Join(dir, sub)
+	if info, err := os.Lstat(dir); err != nil || !info.IsDir() || !ours(info) {
+		return nil, fs.ErrNotExist
+	}
+	path := filepath.Join(dir, name)
+	if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
+		return nil, fs.ErrNotExist
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxRecord+1))
+	if err == nil && len(data) > maxRecord {
+		err = fs.ErrInvalid
+	}
+	return data, err
+}
+
+// write replaces a record whole.
+func (s *Store) write(sub, name string, data []byte) error {
+	if len(data) > maxRecord {
+		return fmt.Errorf("a record of %d bytes is over the limit of %d", len(data), maxRecord)
+	}
+	dir, err := s.sub(sub)
+	if err != nil {
+		return err
+	}
+	// CreateTemp makes files 0600. Nothing is synced: a record lost in a
+	// crash is only slower.
+	f, err := os.CreateTemp(dir, tempPrefix+"*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), filepath.Join(dir, name))
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return s.pruneSometimes(dir)
+}
+
+const (
+	tempPrefix = ".tmp-"
+	pruneMark  = ".pruned"
+)
+
+// pruneSometimes prunes dir when no process has done so for a while.
+func (s *Store) pruneSometimes(dir string) error {
+	s.mu.Lock()
+	s.writes++
+	due := s.writes%pruneWrites == 0
+	first := s.writes == 1
+	s.mu.Unlock()
+	if !due && !first {
+		return nil
+	}
+	mark := filepath.Join(dir, pruneMark)
+	if info, err := os.Stat(mark); !due && err == nil && age(info) < pruneEvery {
+		return nil
+	}
+	if err := os.WriteFile(mark, nil, 0o600); err != nil {
+		return err
+	}
+	now := time.Now()
+	if err := os.Chtimes(mark, now, now); err != nil {
+		return err
+	}
+	return prune(dir, s.config.MaxBytes, s.config.MaxAge)
+}
+
+// age is how old a file is; one from the future is new.
+func age(info fs.FileInfo) time.Duration { return max(0, time.Since(info.ModTime())) }
+
+// prune removes what is older than maxAge, then the oldest until the rest
+// takes at most maxBytes, and temporary files that a killed process left.
+func prune(dir string, maxBytes int64, maxAge time.Duration) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	var files []fs.FileInfo
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if err != nil || !info.Mode().IsRegular() || info.Name() == pruneMark {
+			continue // gone meanwhile, or not ours
+		}
+		files = append(files, info)
+	}
+	slices.SortFunc(files, func(a, b fs.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
+	var total int64
+	var errs []error
+	for _, info := range files {
+		// A file takes a block at least, however little it holds.
+		total += max(info.Size(), 4<<10)
+		stale := strings.HasPrefix(info.Name(), tempPrefix) && age(info) > pruneEvery
+		if total <= maxBytes && age(info) <= maxAge && !stale {
+			continue
+		}
+		if err := os.Remove(filepath.Join(dir, info.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
