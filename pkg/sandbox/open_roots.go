@@ -1,9 +1,11 @@
 package sandbox
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -37,7 +39,9 @@ func (s *Sandbox) openRoots(specs []rootSpec) (*FS, error) {
 	var configured, offered []candidate
 	var refusal error
 	for _, spec := range specs {
-		c, err := s.examine(spec)
+		// An offer only narrows what is configured, however broad it is.
+		anyBreadth := s.config.AllowRootDir || spec.client && len(configured) > 0
+		c, err := s.examine(spec, anyBreadth)
 		switch {
 		case err == nil && spec.client:
 			offered = append(offered, c)
@@ -74,9 +78,8 @@ type candidate struct {
 }
 
 // examine resolves the links of a specification once and refuses what is no
-// directory or too broad. A client's root that is inside a configured one
-// needs no such check of its own, but never fails it either.
-func (s *Sandbox) examine(spec rootSpec) (candidate, error) {
+// directory or, unless any breadth will do, too broad.
+func (s *Sandbox) examine(spec rootSpec, anyBreadth bool) (candidate, error) {
 	shown := EscapeName(spec.dir)
 	if err := checkName(spec.dir); err != nil {
 		return candidate{}, err
@@ -92,7 +95,7 @@ func (s *Sandbox) examine(spec rootSpec) (candidate, error) {
 	if !info.IsDir() {
 		return candidate{}, toolerr.New(toolerr.NotADirectory, "root %s (from %s) is not a directory: name the directory that holds it", shown, spec.source)
 	}
-	if !s.config.AllowRootDir {
+	if !anyBreadth {
 		if why := s.tooBroad(real, info); why != "" {
 			return candidate{}, toolerr.New(toolerr.RootRefused,
 				"root %s (from %s) is refused: it is %s; name a directory further down with --root DIR, or insist with --allow-root-dir", shown, spec.source, why)
@@ -120,6 +123,9 @@ func (s *Sandbox) realPath(dir string) (string, error) {
 func rootError(shown, source string, err error) error {
 	if os.IsNotExist(err) {
 		return toolerr.New(toolerr.NotFound, "root %s (from %s) does not exist: create it, or name another with --root DIR", shown, source)
+	}
+	if errors.Is(err, syscall.ELOOP) || errors.Is(err, errChanged) {
+		return toolerr.New(toolerr.NotFound, "root %s (from %s) is not the directory any more that it was when the server first used it: restart the server to use what is there now", shown, source)
 	}
 	return toolerr.New(toolerr.CodeOf(err), "root %s (from %s) cannot be opened: %w", shown, source, plainErr(err))
 }
