@@ -205,7 +205,7 @@ func (r *Result) notes() []string {
 	if r.NextOffset > 0 {
 		notes = append(notes, fmt.Sprintf("offset=%d for more", r.NextOffset))
 	}
-	if d := r.root; len(d.rows) > 0 && len(d.rows) < len(d.entries) {
+	if d := r.root; len(d.rows) > 0 && len(d.rows) < len(d.entries) && len(d.entries) < r.Total {
 		notes = append(notes, fmt.Sprintf("%d-%d of the %d at the top", d.from+1, d.from+len(d.rows), len(d.entries)))
 	}
 	if r.Ignored > 0 {

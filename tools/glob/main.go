@@ -20,10 +20,12 @@ package main
 
 import (
 	_ "embed"
+	"errors"
 	"os"
 
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/state"
 )
 
 //go:embed main.go
@@ -34,9 +36,11 @@ func main() {
 	var box sandbox.Config
 	box.AddFlags(cmd.Flags)
 	cmd.Positional = box.AddRoots
+	var st state.Config // all tools take its flags; this one keeps none
+	st.AddFlags(cmd.Flags)
 	timeout := cmd.Flags.Duration("timeout", defaultTimeout, "`time` after which a call answers with what it found")
 	cmd.Tools = func() ([]*mcpkit.Tool, error) {
-		if err := box.Validate(); err != nil {
+		if err := errors.Join(box.Validate(), st.Validate()); err != nil {
 			return nil, err
 		}
 		box.ClientRoots = mcpkit.ClientRoots

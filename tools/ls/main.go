@@ -21,10 +21,12 @@ package main
 
 import (
 	_ "embed"
+	"errors"
 	"os"
 
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/state"
 )
 
 //go:embed main.go
@@ -35,8 +37,10 @@ func main() {
 	var box sandbox.Config
 	box.AddFlags(cmd.Flags)
 	cmd.Positional = box.AddRoots
+	var st state.Config // all tools take its flags; this one keeps none
+	st.AddFlags(cmd.Flags)
 	cmd.Tools = func() ([]*mcpkit.Tool, error) {
-		if err := box.Validate(); err != nil {
+		if err := errors.Join(box.Validate(), st.Validate()); err != nil {
 			return nil, err
 		}
 		box.ClientRoots = mcpkit.ClientRoots

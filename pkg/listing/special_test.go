@@ -1,0 +1,25 @@
+//go:build unix
+
+package listing_test
+
+import (
+	"net"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/pkg/listing"
+)
+
+func TestSpecialFilesHaveTheirType(t *testing.T) {
+	root := tree(t, map[string]string{"a": ""})
+	require.NoError(t, syscall.Mkfifo(filepath.Join(root, "pipe"), 0o644))
+	t.Chdir(root) // a socket's path is short
+	l, err := net.Listen("unix", "sock")
+	require.NoError(t, err)
+	defer l.Close()
+	require.Equal(t, lines(".: 3 entries, depth 2", "a  [0] 0B", "pipe  (fifo)", "sock  (socket)"), text(t, root, "", listing.Options{}))
+	require.Equal(t, lines("pipe: fifo", "pipe  (fifo)"), text(t, root, "pipe", listing.Options{}))
+}
