@@ -1,0 +1,58 @@
+package sandbox_test
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+)
+
+func TestMaskSecrets(t *testing.T) {
+	cases := []struct{ name, in, want string }{
+		{"plain", "KEY=value\n", "KEY=***\n"},
+		{"no newline at the end", "KEY=value", "KEY=***"},
+		{"line ends stay", "A=1\r\nB=2\r\n\r\n", "A=***\r\nB=***\r\n\r\n"},
+		{"white space stays", "  A = 1 \n", "  A = ***\n"},
+		{"export", "export TOKEN='x y'\n", "export TOKEN=***\n"},
+		{"empty values", "A=\nB= \nC=3\n", "A=\nB= \nC=***\n"},
+		{"comments", "# about\n\n#OLD=secret\n; see\nA=1 # why\n", "# about\n\n#OLD=***\n; see\nA=***\n"},
+		{"addresses in comments", "# was https://me:pw@host/x and ftp://a@b\n", "# was https://***@host/x and ftp://***@b\n"},
+		{"several lines in quotes", "A=\"one\ntwo=2\nthree\"\nB=1\n", "A=***\n***\n***\nB=***\n"},
+		{"an escaped quote", "A=\"x\\\"y\nz\"\nB=1\n", "A=***\n***\nB=***\n"},
+		{"a quote that never ends", "A='it\nB=2\n", "A=***\nB=***\n"},
+		{"a key without quotes", "K=-----BEGIN RSA PRIVATE KEY-----\nMIIE=\nabc==\n-----END RSA PRIVATE KEY-----\nB=2\n", "K=***\n***\n***\n***\nB=***\n"},
+		{"a key alone", "-----BEGIN X-----\na=b\n-----END X-----\n", "***\n***\n***\n"},
+		{"base64 over lines", "K=abcd\nefgh1234==\nijkl=\n", "K=***\n***\n***\n"},
+		{"a backslash goes on", "A=one\\\ntwo=three\nB=1\n", "A=***\n***\nB=***\n"},
+		{"what is not understood", "just-a-token\nbearer abc\n", "***\n***\n"},
+		{"with a colon", "A: 1\nB:2\n", "A: ***\nB:***\n"},
+		{"as JSON", "{\n  \"A\": \"1\",\n  \"B\": \"2\"\n}\n", "{\n  \"A\": ***\n  \"B\": ***\n}\n"},
+		{"npm", "//registry.example.com/:_authToken=npm_x\n@me:registry=https://x\n_auth = abc=\nsave-exact=true\n", "//registry.example.com/:_authToken=***\n@me:registry=***\n_auth = ***\nsave-exact=***\n"},
+		{"a section", "[default]\nA=1\n", "[default]\nA=***\n"},
+		{"an = in the value", "A=b=c\n", "A=***\n"},
+		{"nothing", "", ""},
+		{"only newlines", "\n\n", "\n\n"},
+	}
+	for _, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) {
+			require.Equal(t, tc.want, string(sandbox.MaskSecrets([]byte(tc.in))))
+		})
+	}
+}
+
+// Whatever the text, lines stay lines and a value behind = never shows.
+func FuzzMaskSecrets(f *testing.F) {
+	f.Add([]byte("A=1\nB=\"x\ny\"\n# c\n"), "hunter2")
+	f.Add([]byte("{\r\n\"a\":'\\"), "s3cr3t")
+	f.Fuzz(func(t *testing.T, text []byte, secret string) {
+		out := sandbox.MaskSecrets(text)
+		require.Equal(t, bytes.Count(text, []byte("\n")), bytes.Count(out, []byte("\n")))
+		if len(secret) < 4 || bytes.ContainsAny([]byte(secret), "\n\r*=#") || len(bytes.TrimSpace([]byte(secret))) != len(secret) || bytes.Contains(text, []byte(secret)) {
+			return
+		}
+		withSecret := append(append(append([]byte{}, text...), "\nTOKEN="...), secret...)
+		require.NotContains(t, string(sandbox.MaskSecrets(withSecret)), secret)
+	})
+}

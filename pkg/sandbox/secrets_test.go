@@ -1,0 +1,206 @@
+package sandbox_test
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+var secretFiles = []string{
+	".ssh/config", ".ssh/id_ed25519", ".ssh/keys/deep", ".gnupg/secring.gpg", ".aws/credentials", ".azure/token",
+	".kube/config", ".config/gcloud/credentials.db", ".config/gh/hosts.yml", ".docker/config.json", ".netrc", "_netrc",
+	".pgpass", ".pypirc", ".git-credentials", ".vault-token", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519",
+	"id_ed25519_sk", "deploy.p12", "deploy.pfx", "store.jks", "terraform.tfstate", "terraform.tfstate.backup",
+	"prod.tfstate.1", ".bash_history", ".zsh_history", ".python_history", ".histfile", "fish_history",
+	".ssh/id_rsa.pub", // in a store everything is
+}
+
+var harmless = []string{
+	"id_rsa.pub", "id_ed25519.pub", "ssh/config", "aws/credentials", ".docker/cli.json", ".config/other/gh", ".config/ghost",
+	"config.json", "docker/config.json", "netrc", ".sshrc", ".aws.md", "x.p12.txt", "p12", "tfstate.go", "history", "git_history",
+	".github/workflows/ci.yml", ".gitignore", "id_rsa.go", "my_id_rsa", ".kubernetes/x", "jks",
+}
+
+func TestSecretNames(t *testing.T) {
+	tr := newTree(t)
+	fs := open(t, sandbox.New, tr.root)
+	at := func(name string) string { return filepath.Join(tr.root, filepath.FromSlash(name)) }
+	for _, name := range secretFiles {
+		for _, where := range []string{"", "a/b/c/"} {
+			require.True(t, fs.Denied(at(where+name)), name)
+			require.True(t, fs.Denied(at(where+strings.ToUpper(name))), name)
+			require.True(t, fs.Denied(at(where+strings.ReplaceAll(name, "s", "S"))), name)
+		}
+	}
+	for _, name := range []string{".ssh", ".gnupg", ".aws", ".azure", ".kube", ".config/gcloud", ".config/gh", ".\u017f\u017fh", ".\u212aube/config", ".s\u200csh/x", "ID_R\u017fA"} {
+		require.True(t, fs.Denied(at(name)), name)
+	}
+	for _, name := range harmless {
+		require.False(t, fs.Denied(at(name)), name)
+		require.False(t, fs.Masked(at(name)), name)
+	}
+	for _, name := range []string{".env", ".ENV", ".env.local", ".env.production", "a/.npmrc", ".env.example.bak"} {
+		require.True(t, fs.Masked(at(name)), name)
+		require.False(t, fs.Denied(at(name)), name)
+	}
+	for _, name := range []string{".env.example", ".env.local.sample", ".env.Template", ".env.dist", ".environment", "env", ".envrc", "x.env"} {
+		require.False(t, fs.Masked(at(name)), name)
+	}
+}
+
+func TestDeniedAllocatesNothing(t *testing.T) {
+	tr := newTree(t)
+	fs := open(t, sandbox.New, tr.root)
+	for _, name := range []string{"a/b/c/main.go", ".github/workflows/build.yml", "docs/\u65e5\u672c\u8a9e.txt", ".config/x", "x.tfvars"} {
+		path := filepath.Join(tr.root, name)
+		require.Zero(t, testing.AllocsPerRun(100, func() { fs.Denied(path); fs.Masked(path) }), name)
+	}
+}
+
+// A secret is refused by the name asked for and by what it leads to.
+func TestSecretsAreNotRead(t *testing.T) {
+	eachWay(t, func(t *testing.T, box func(sandbox.Config) *sandbox.Sandbox) {
+		tr := newTree(t)
+		for _, name := range append(secretFiles, harmless...) {
+			tr.write(t, "root/h/"+name, "content of "+name)
+		}
+		tr.link(t, ".ssh", "root/h/keys")
+		tr.link(t, ".ssh/id_ed25519", "root/h/readme")
+		tr.link(t, "id_rsa.pub", "root/h/id_ecdsa_sk")
+		tr.link(t, "../a.txt", "root/h/.ssh/harmless-target")
+		tr.link(t, filepath.Join(tr.root, "h", ".aws"), "root/h/abs")
+		fs := open(t, box, tr.root)
+		for _, name := range secretFiles {
+			_, err := read(t, fs, "h/"+name)
+			requireCode(t, toolerr.DeniedPath, err)
+			require.NotContains(t, err.Error(), "content of")
+		}
+		for _, name := range harmless {
+			content, err := read(t, fs, "h/"+name)
+			require.NoError(t, err, name)
+			require.Equal(t, "content of "+name, content)
+		}
+		for _, name := range []string{"h/keys/config", "h/readme", "h/id_ecdsa_sk", "h/abs/credentials", "h/.ssh/nothing", "h/keys/nothing",
+			"h/.ssh/harmless-target", "h/dir/../.ssh/config", "h/./.ssh//config", filepath.Join(tr.root, "h/.ssh/config"), "h/.ssh/nothing/x", "h/.SSH/config"} {
+			_, err := fs.Open(name)
+			requireCode(t, toolerr.DeniedPath, err)
+		}
+		for _, name := range []string{"h/.ssh", "h/keys", "h/.ssh/keys", "h/.config/gh", "h/abs/"} {
+			_, err := fs.OpenDir(name)
+			requireCode(t, toolerr.DeniedPath, err)
+		}
+		// What a listing shows may be looked at, what is deeper may not.
+		for _, name := range []string{"h/.ssh", "h/id_rsa", "h/keys"} {
+			_, err := fs.Stat(name)
+			require.NoError(t, err, name)
+		}
+		for _, name := range []string{"h/.ssh/config", "h/.ssh/nothing", "h/keys/config", "h/keys/nothing"} {
+			_, err := fs.Stat(name)
+			requireCode(t, toolerr.DeniedPath, err)
+		}
+	})
+}
+
+func TestAllowPath(t *testing.T) {
+	tr := newTree(t)
+	for _, name := range []string{"root/.ssh/config", "root/x/deploy.p12", "root/id_rsa", "second/.env", "root/.env"} {
+		tr.write(t, name, "content")
+	}
+	tr.write(t, "root/key.txt", "-----BEGIN OPENSSH PRIVATE KEY-----\nx\n")
+	cases := []struct {
+		glob            string
+		readable, still string
+	}{
+		{"*.p12", "x/deploy.p12", "id_rsa"},
+		{"x/*.p12", "x/deploy.p12", "id_rsa"},
+		{".ssh", ".ssh/config", "id_rsa"},
+		{".ssh/", ".ssh/config", "id_rsa"},
+		{".ssh/**", ".ssh/config", "id_rsa"},
+		{".ssh/con*", ".ssh/config", "id_rsa"},
+		{filepath.Join(tr.root, "id_rsa"), "id_rsa", ".ssh/config"},
+		{"~/root/id_rsa", "id_rsa", ".ssh/config"},
+		{"key.txt", "key.txt", "id_rsa"},
+	}
+	for _, tc := range cases {
+		config := sandbox.Config{Roots: []string{tr.root}, AllowPaths: []string{tc.glob}, Getenv: env("HOME", tr.base, "USERPROFILE", tr.base)}
+		require.NoError(t, config.Validate())
+		fs, err := sandbox.New(config).FS(context.Background())
+		require.NoError(t, err)
+		_, err = read(t, fs, tc.readable)
+		require.NoError(t, err, tc.glob)
+		_, err = read(t, fs, tc.still)
+		requireCode(t, toolerr.DeniedPath, err)
+	}
+	fs, err := sandbox.New(sandbox.Config{Roots: []string{tr.root, tr.second}, AllowPaths: []string{".env"}, Getenv: noEnv}).FS(context.Background())
+	require.NoError(t, err)
+	require.False(t, fs.Masked(filepath.Join(tr.root, ".env")))
+	require.False(t, fs.Masked(filepath.Join(tr.second, ".env")))
+}
+
+func TestPrivateKeysByContent(t *testing.T) {
+	eachWay(t, func(t *testing.T, box func(sandbox.Config) *sandbox.Sandbox) {
+		tr := newTree(t)
+		secret := map[string]string{
+			"pkcs8": "-----BEGIN PRIVATE KEY-----\nMIIE\n", "rsa": "-----BEGIN RSA PRIVATE KEY-----\r\nMIIE\r\n",
+			"openssh": "-----BEGIN OPENSSH PRIVATE KEY-----\n", "encrypted": "-----BEGIN ENCRYPTED PRIVATE KEY-----",
+			"pgp": "-----BEGIN PGP PRIVATE KEY BLOCK-----\n", "bom": "\xef\xbb\xbf-----BEGIN EC PRIVATE KEY-----\n",
+			"blank": "\n\n  -----BEGIN EC PRIVATE KEY-----\n", "id_x.pub": "-----BEGIN EC PRIVATE KEY-----\n",
+		}
+		shown := map[string]string{
+			"cert": "-----BEGIN CERTIFICATE-----\nMIIE\n", "public": "-----BEGIN PUBLIC KEY-----\n", "empty": "",
+			"about": "A key begins with\n-----BEGIN PRIVATE KEY-----\n", "short": "-----BEGIN",
+		}
+		for name, content := range secret {
+			tr.write(t, "root/"+name, content)
+		}
+		for name, content := range shown {
+			tr.write(t, "root/"+name, content)
+		}
+		tr.link(t, "pkcs8", "root/link")
+		fs := open(t, box, tr.root)
+		for name := range secret {
+			_, err := fs.Open(name)
+			requireCode(t, toolerr.DeniedPath, err)
+		}
+		_, err := fs.Open("link")
+		requireCode(t, toolerr.DeniedPath, err)
+		for name, content := range shown {
+			got, err := read(t, fs, name)
+			require.NoError(t, err)
+			require.Equal(t, content, got)
+		}
+	})
+}
+
+func TestMaskedFile(t *testing.T) {
+	tr := newTree(t)
+	tr.write(t, "root/.env", "A=b\n")
+	tr.link(t, ".env", "root/settings")
+	tr.link(t, "a.txt", "root/.npmrc")
+	fs := open(t, sandbox.New, tr.root)
+	for name, masked := range map[string]bool{".env": true, "settings": true, ".npmrc": true, "a.txt": false} {
+		f, err := fs.Open(name)
+		require.NoError(t, err)
+		require.Equal(t, masked, f.Masked, name)
+		require.NoError(t, f.Close())
+	}
+}
+
+func BenchmarkDenied(b *testing.B) {
+	dir := b.TempDir()
+	fs, err := sandbox.New(sandbox.Config{Roots: []string{dir}, Getenv: noEnv}).FS(context.Background())
+	if err != nil {
+		b.Fatal(err)
+	}
+	path := filepath.Join(dir, "pkg/mcpkit/internal/transport/handler_test.go")
+	b.ReportAllocs()
+	for b.Loop() {
+		fs.Denied(path)
+	}
+}
