@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -50,7 +51,7 @@ func newToolServer(c *Command, r *runner) *server.MCPServer {
 	s.stamp = meta
 
 	hooks := &server.Hooks{}
-	hooks.AddBeforeCallTool(s.resolveAlias)
+	hooks.AddBeforeCallTool(s.resolve)
 	hooks.AddAfterListTools(s.listAsDefined)
 	m := server.NewMCPServer(identity.Name, identity.Version,
 		server.WithTitle(c.Title),
@@ -82,10 +83,17 @@ func toolOf(t *Tool) mcp.Tool {
 	return tool
 }
 
-// resolveAlias lets tools/call take the unadvertised names.
-func (s *toolServer) resolveAlias(_ context.Context, _ any, req *mcp.CallToolRequest) {
+// resolve lets tools/call take the unadvertised names, and says what there is
+// in answer to an unknown one.
+func (s *toolServer) resolve(ctx context.Context, _ any, req *mcp.CallToolRequest) {
 	if t, ok := s.tools.ByName(req.Params.Name); ok {
 		req.Params.Name = t.Name()
+		return
+	}
+	said := fmt.Sprintf("unknown tool %q; the tools here are: %s", req.Params.Name, strings.Join(s.tools.Names(), ", "))
+	object, err := jsonrpc.Marshal(mcp.NewJSONRPCErrorDetails(mcp.INVALID_PARAMS, said, nil))
+	if err == nil {
+		SetRawError(ctx, object)
 	}
 }
 

@@ -163,7 +163,7 @@ func (o *oneShot) print(named bool, res *CallResult) error {
 			Results any `json:"results"`
 		}{rows(res.Rows)}
 	default:
-		answer = oneShotResult{Result: res.Text, Images: images(res.Images)}
+		answer = oneShotResult{Result: res.Text, Notes: res.Notes, Images: images(res.Images)}
 	}
 	line, err := jsonrpc.Marshal(answer)
 	if err != nil {
@@ -190,6 +190,7 @@ type oneShotFlatError struct {
 
 type oneShotResult struct {
 	Result string         `json:"result"`
+	Notes  string         `json:"notes,omitempty"` // where the result is data
 	Images []oneShotImage `json:"images,omitempty"`
 }
 

@@ -171,6 +171,9 @@ func (c *conn) cancelRequest(id json.RawMessage) {
 
 // encode makes the answer's line.
 func (v *view) encode(response mcp.JSONRPCMessage) []byte {
+	if object := v.rawError(); object != nil {
+		return jsonrpc.AppendErrorObject(nil, v.id, object)
+	}
 	switch r := response.(type) {
 	case mcp.JSONRPCError:
 		if object, err := jsonrpc.Marshal(r.Error); err == nil {

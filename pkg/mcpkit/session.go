@@ -52,6 +52,7 @@ type view struct {
 	mu     sync.Mutex
 	ended  bool // answered, or never to be: nothing more may be sent
 	raw    json.RawMessage
+	rawErr json.RawMessage
 	prog   progressState
 	modern bool
 	info   mcp.Implementation     // modern only

@@ -1,0 +1,89 @@
+package mcpkit_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/mark3labs/mcp-go/server"
+	"github.com/stretchr/testify/require"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+)
+
+// BenchmarkWire compares ServeStdio with mcp-go's own stdio server in one
+// run, over real pipes, the echo tool, at several calls in flight. One
+// operation is one call.
+func BenchmarkWire(b *testing.B) {
+	servers := []struct {
+		name  string
+		serve func(ctx context.Context, in io.Reader, out io.Writer) error
+	}{
+		{"plain", func(ctx context.Context, in io.Reader, out io.Writer) error {
+			return server.NewStdioServer(newServer()).Listen(ctx, in, out)
+		}},
+		{"mcpkit", func(ctx context.Context, in io.Reader, out io.Writer) error {
+			return mcpkit.ServeStdio(ctx, newServer(), in, out, mcpkit.ServeOptions{})
+		}},
+	}
+	for _, size := range []int{64, 64 << 10} {
+		for _, flight := range []int{1, 8, 64} {
+			for _, s := range servers {
+				b.Run(fmt.Sprintf("%dB/%d/%s", size, flight, s.name), func(b *testing.B) {
+					benchmarkWire(b, size, flight, s.serve)
+				})
+			}
+		}
+	}
+}
+
+func benchmarkWire(b *testing.B, size, flight int, serve func(context.Context, io.Reader, io.Writer) error) {
+	inRead, inWrite, err := os.Pipe()
+	require.NoError(b, err)
+	outRead, outWrite, err := os.Pipe()
+	require.NoError(b, err)
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		if err := serve(context.Background(), inRead, outWrite); err != nil {
+			b.Error(err)
+		}
+		outWrite.Close()
+	}()
+	payload := strings.Repeat("x", size)
+	request := func(id int) []byte {
+		return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"echo","arguments":{"text":%q}}}`+"\n", id, payload)
+	}
+	tokens := make(chan struct{}, flight)
+	answered := make(chan struct{})
+	b.ReportAllocs()
+	b.ResetTimer()
+	go func() {
+		defer close(answered)
+		out := bufio.NewReaderSize(outRead, 1<<20)
+		for range b.N {
+			line, err := out.ReadSlice('\n')
+			if err != nil || !bytes.Contains(line, []byte(`"result"`)) {
+				b.Errorf("%.100s: %v", line, err)
+				return
+			}
+			<-tokens
+		}
+	}()
+	for i := range b.N {
+		tokens <- struct{}{}
+		if _, err := inWrite.Write(request(i)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	<-answered
+	b.StopTimer()
+	inWrite.Close()
+	<-served
+	inRead.Close()
+	outRead.Close()
+}
