@@ -1,13 +1,9 @@
 package sandbox
 
 import (
-	"encoding/binary"
-	"errors"
 	"io/fs"
 	"os"
 	"sync/atomic"
-	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -45,19 +41,6 @@ func newDirRoot(root *os.Root, path string) (*Dir, error) {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
 	return newDir(fd, path), nil
-}
-
-// statOfInfo converts the standard library's form.
-func statOfInfo(info fs.FileInfo) Stat {
-	if raw, ok := info.Sys().(*syscall.Stat_t); ok {
-		st := Stat{
-			Mode: info.Mode(), Size: raw.Size, ModTime: info.ModTime(),
-			ChangeTime: time.Unix(int64(raw.Ctim.Sec), int64(raw.Ctim.Nsec)),
-			Dev:        uint64(raw.Dev), Ino: raw.Ino, Nlink: uint64(raw.Nlink), UID: raw.Uid,
-		}
-		return st
-	}
-	return Stat{Mode: info.Mode(), Size: info.Size(), ModTime: info.ModTime(), ChangeTime: info.ModTime()}
 }
 
 // Close frees the descriptor. A second Close is fs.ErrClosed.
@@ -99,7 +82,8 @@ func (d *Dir) openMounted(name string) (*Dir, error) {
 	if err != nil {
 		return nil, d.dirError("open", name, err)
 	}
-	if pseudoFD(fd) {
+	var st unix.Stat_t
+	if unix.Fstat(fd, &st) != nil || pseudoFD(fd) || devDevice() != 0 && uint64(st.Dev) == devDevice() {
 		unix.Close(fd)
 		return nil, toolerr.New(toolerr.SpecialFile, "%s shows the system's state, not files: it is not entered", EscapeName(d.join(name)))
 	}
@@ -250,158 +234,11 @@ func retry(call func() (int, error)) (int, error) {
 }
 
 // pseudoFD reports whether fd lies in a file system that shows the state of
-// kernel or devices.
+// kernel or devices, or that does not tell.
 func pseudoFD(fd int) bool {
 	var st unix.Statfs_t
 	if err := unix.Fstatfs(fd, &st); err != nil {
-		return false
+		return true
 	}
 	return pseudoType(&st)
-}
-
-// statOf converts the system's form.
-func statOf(raw *unix.Stat_t) Stat {
-	return Stat{
-		Mode: modeOf(raw.Mode), Size: raw.Size,
-		ModTime:    time.Unix(int64(raw.Mtim.Sec), int64(raw.Mtim.Nsec)),
-		ChangeTime: time.Unix(int64(raw.Ctim.Sec), int64(raw.Ctim.Nsec)),
-		Dev:        uint64(raw.Dev), Ino: raw.Ino, Nlink: uint64(raw.Nlink), UID: raw.Uid,
-	}
-}
-
-func modeOf(raw uint32) fs.FileMode {
-	mode := fs.FileMode(raw & 0o777)
-	if raw&unix.S_ISUID != 0 {
-		mode |= fs.ModeSetuid
-	}
-	if raw&unix.S_ISGID != 0 {
-		mode |= fs.ModeSetgid
-	}
-	if raw&unix.S_ISVTX != 0 {
-		mode |= fs.ModeSticky
-	}
-	switch raw & unix.S_IFMT {
-	case unix.S_IFDIR:
-		mode |= fs.ModeDir
-	case unix.S_IFLNK:
-		mode |= fs.ModeSymlink
-	case unix.S_IFIFO:
-		mode |= fs.ModeNamedPipe
-	case unix.S_IFSOCK:
-		mode |= fs.ModeSocket
-	case unix.S_IFCHR:
-		mode |= fs.ModeDevice | fs.ModeCharDevice
-	case unix.S_IFBLK:
-		mode |= fs.ModeDevice
-	}
-	return mode
-}
-
-// typeOf converts the type of a raw directory entry.
-func typeOf(raw byte) fs.FileMode {
-	switch raw {
-	case unix.DT_REG:
-		return 0
-	case unix.DT_DIR:
-		return fs.ModeDir
-	case unix.DT_LNK:
-		return fs.ModeSymlink
-	case unix.DT_FIFO:
-		return fs.ModeNamedPipe
-	case unix.DT_SOCK:
-		return fs.ModeSocket
-	case unix.DT_CHR:
-		return fs.ModeDevice | fs.ModeCharDevice
-	case unix.DT_BLK:
-		return fs.ModeDevice
-	}
-	return TypeUnknown
-}
-
-// rawBuffer is the size of one getdents call: about a thousand entries.
-const rawBuffer = 32 << 10
-
-// DirReader reads directories, keeping its buffers between them. It serves
-// one goroutine.
-type DirReader struct {
-	raw   []byte
-	names []byte
-	ends  []int32
-}
-
-// Read appends to buf the entries that follow the last one read from d,
-// unsorted, without "." and "..", each name preceded by prefix: with a prefix
-// "dir/" the names are paths that share one allocation. With limit > 0 it
-// stops at limit entries or a mebibyte of names, and done is false when there
-// may be more.
-func (r *DirReader) Read(d *Dir, prefix string, buf []DirEntry, limit int) (entries []DirEntry, done bool, err error) {
-	if r.raw == nil {
-		r.raw = make([]byte, rawBuffer)
-	}
-	first := len(buf)
-	r.names, r.ends = r.names[:0], r.ends[:0]
-	for !done && err == nil && !r.full(limit) {
-		var n int
-		n, err = retry(func() (int, error) { return unix.Getdents(int(d.fd.Load()), r.raw) })
-		if err != nil {
-			err = &fs.PathError{Op: "read", Path: d.path, Err: err}
-			break
-		}
-		if n <= 0 {
-			done = true
-			break
-		}
-		buf, err = r.parse(d, r.raw[:n], prefix, buf, limit)
-	}
-	all := string(r.names)
-	start := int32(0)
-	for i, end := range r.ends {
-		buf[first+i].Name = all[start:end]
-		start = end
-	}
-	return buf, done, err
-}
-
-// maxNames bounds the bytes of names that a limited Read gathers, which
-// matters where a deep directory's prefix is long.
-const maxNames = 1 << 20
-
-func (r *DirReader) full(limit int) bool {
-	return limit > 0 && (len(r.ends) >= limit || len(r.names) >= maxNames)
-}
-
-// parse takes the entries out of one getdents answer. When it has enough it
-// moves the directory's position to just behind the last one taken.
-func (r *DirReader) parse(d *Dir, raw []byte, prefix string, buf []DirEntry, limit int) ([]DirEntry, error) {
-	const offOffset, lenOffset, typeOffset, nameOffset = 8, 16, 18, 19
-	for len(raw) >= nameOffset {
-		size := int(binary.NativeEndian.Uint16(raw[lenOffset:]))
-		if size < nameOffset || size > len(raw) {
-			return buf, &fs.PathError{Op: "read", Path: d.path, Err: errors.New("malformed directory entry")}
-		}
-		record := raw[:size]
-		raw = raw[size:]
-		name := record[nameOffset:]
-		name = name[:clen(name)]
-		if binary.NativeEndian.Uint64(record) == 0 || string(name) == "." || string(name) == ".." {
-			continue
-		}
-		r.names = append(append(r.names, prefix...), name...)
-		r.ends = append(r.ends, int32(len(r.names)))
-		buf = append(buf, DirEntry{Type: typeOf(record[typeOffset])})
-		if len(raw) > 0 && r.full(limit) {
-			return buf, d.seek(int64(binary.NativeEndian.Uint64(record[offOffset:])))
-		}
-	}
-	return buf, nil
-}
-
-// clen returns the length of a NUL-terminated name.
-func clen(name []byte) int {
-	for i, c := range name {
-		if c == 0 {
-			return i
-		}
-	}
-	return len(name)
 }

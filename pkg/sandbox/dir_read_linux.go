@@ -1,0 +1,118 @@
+package sandbox
+
+import (
+	"encoding/binary"
+	"errors"
+	"io/fs"
+
+	"golang.org/x/sys/unix"
+)
+
+// rawBuffer is the size of one getdents call: about a thousand entries.
+const rawBuffer = 32 << 10
+
+// DirReader reads directories, keeping its buffers between them. It serves
+// one goroutine.
+type DirReader struct {
+	raw   []byte
+	names []byte
+	ends  []int32
+}
+
+// Read appends to buf the entries that follow the last one read from d,
+// unsorted, without "." and "..", each name preceded by prefix: with a prefix
+// "dir/" the names are paths that share one allocation. With limit > 0 it
+// stops at limit entries or a mebibyte of names, and done is false when there
+// may be more.
+func (r *DirReader) Read(d *Dir, prefix string, buf []DirEntry, limit int) (entries []DirEntry, done bool, err error) {
+	if r.raw == nil {
+		r.raw = make([]byte, rawBuffer)
+	}
+	first := len(buf)
+	r.names, r.ends = r.names[:0], r.ends[:0]
+	for !done && err == nil && !r.full(limit) {
+		var n int
+		n, err = retry(func() (int, error) { return unix.Getdents(int(d.fd.Load()), r.raw) })
+		if err != nil {
+			err = &fs.PathError{Op: "read", Path: d.path, Err: err}
+			break
+		}
+		if n <= 0 {
+			done = true
+			break
+		}
+		buf, err = r.parse(d, r.raw[:n], prefix, buf, limit)
+	}
+	all := string(r.names)
+	start := int32(0)
+	for i, end := range r.ends {
+		buf[first+i].Name = all[start:end]
+		start = end
+	}
+	return buf, done, err
+}
+
+// maxNames bounds the bytes of names that a limited Read gathers, which
+// matters where a deep directory's prefix is long.
+const maxNames = 1 << 20
+
+func (r *DirReader) full(limit int) bool {
+	return limit > 0 && (len(r.ends) >= limit || len(r.names) >= maxNames)
+}
+
+// parse takes the entries out of one getdents answer. When it has enough it
+// moves the directory's position to just behind the last one taken.
+func (r *DirReader) parse(d *Dir, raw []byte, prefix string, buf []DirEntry, limit int) ([]DirEntry, error) {
+	const offOffset, lenOffset, typeOffset, nameOffset = 8, 16, 18, 19
+	for len(raw) >= nameOffset {
+		size := int(binary.NativeEndian.Uint16(raw[lenOffset:]))
+		if size < nameOffset || size > len(raw) {
+			return buf, &fs.PathError{Op: "read", Path: d.path, Err: errors.New("malformed directory entry")}
+		}
+		record := raw[:size]
+		raw = raw[size:]
+		name := record[nameOffset:]
+		name = name[:clen(name)]
+		if binary.NativeEndian.Uint64(record) == 0 || string(name) == "." || string(name) == ".." {
+			continue
+		}
+		r.names = append(append(r.names, prefix...), name...)
+		r.ends = append(r.ends, int32(len(r.names)))
+		buf = append(buf, DirEntry{Type: typeOf(record[typeOffset])})
+		if len(raw) > 0 && r.full(limit) {
+			return buf, d.seek(int64(binary.NativeEndian.Uint64(record[offOffset:])))
+		}
+	}
+	return buf, nil
+}
+
+// clen returns the length of a NUL-terminated name.
+func clen(name []byte) int {
+	for i, c := range name {
+		if c == 0 {
+			return i
+		}
+	}
+	return len(name)
+}
+
+// typeOf converts the type of a raw directory entry.
+func typeOf(raw byte) fs.FileMode {
+	switch raw {
+	case unix.DT_REG:
+		return 0
+	case unix.DT_DIR:
+		return fs.ModeDir
+	case unix.DT_LNK:
+		return fs.ModeSymlink
+	case unix.DT_FIFO:
+		return fs.ModeNamedPipe
+	case unix.DT_SOCK:
+		return fs.ModeSocket
+	case unix.DT_CHR:
+		return fs.ModeDevice | fs.ModeCharDevice
+	case unix.DT_BLK:
+		return fs.ModeDevice
+	}
+	return TypeUnknown
+}
