@@ -19,6 +19,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	os.Setenv("GORACE", "atexit_sleep_ms=0") //nolint:errcheck // for the children; they end with os.Exit
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case fixture.Arg:

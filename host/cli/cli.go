@@ -1,0 +1,181 @@
+// Package cli is the command line of mcp-host: it reads flags, calls the
+// parts, and is the only one that prints.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"github.com/toolroom-mcp/toolroom/host/app"
+	"github.com/toolroom-mcp/toolroom/host/config"
+	"github.com/toolroom-mcp/toolroom/host/discover"
+	"github.com/toolroom-mcp/toolroom/host/upstream"
+)
+
+// The exit statuses.
+const (
+	exitDone    = 0
+	exitFailed  = 1 // the tool, or the check
+	exitUsage   = 2
+	exitConnect = 3 // a server could not be reached
+)
+
+// exitError is an error with the status it ends the program with. An empty
+// text has been printed already.
+type exitError struct {
+	status int
+	err    error
+}
+
+func (e *exitError) Error() string { return e.err.Error() }
+func (e *exitError) Unwrap() error { return e.err }
+
+func exit(status int, err error) error { return &exitError{status, err} }
+
+func usage(format string, args ...any) error { return exit(exitUsage, fmt.Errorf(format, args...)) }
+
+// errPrinted is the error of a command that has said what went wrong.
+var errPrinted = errors.New("")
+
+// program is one run of the command line.
+type program struct {
+	in       io.Reader
+	out, err io.Writer
+	getenv   func(string) string
+	environ  []string
+	flags    config.Flags
+}
+
+// Main runs the command line of this process and returns its exit status.
+func Main() int {
+	return Run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+}
+
+// Run runs a command line.
+func Run(ctx context.Context, args []string, in io.Reader, out, stderr io.Writer) int {
+	p := &program{in: in, out: out, err: stderr, getenv: os.Getenv, environ: os.Environ()}
+	root := p.root()
+	root.SetArgs(args)
+	root.SetIn(in)
+	root.SetOut(out)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitDone
+	}
+	var e *exitError
+	if !errors.As(err, &e) { // cobra's: flags and arguments
+		e = &exitError{exitUsage, fmt.Errorf("%w; mcp-host --help and mcp-host COMMAND --help say more", err)}
+	}
+	if !errors.Is(e, errPrinted) {
+		fmt.Fprintf(stderr, "mcp-host: %s\n", strings.TrimSpace(e.Error())) //nolint:errcheck // nowhere else to say so
+	}
+	return e.status
+}
+
+func (p *program) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "mcp-host",
+		Short: "All tool servers behind one door",
+		Long: `mcp-host finds the tool servers beside itself (mcp-ls, mcp-glob, …) and those
+of its configuration, starts each when it is first needed, and serves them all
+as one MCP server: over standard input and output (stdio) or HTTP (serve).
+
+Exit status: 0 done, 1 the tool or the check failed, 2 usage, 3 a server could
+not be reached.`,
+		Version:           version(),
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		DisableAutoGenTag: true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usage("there is no command %q; mcp-host --help lists them", args[0])
+			}
+			return cmd.Help()
+		},
+		Args: cobra.ArbitraryArgs,
+	}
+	f := root.PersistentFlags()
+	f.StringVar(&p.flags.Config, "config", "", "configuration `FILE` (default $XDG_CONFIG_HOME/toolroom/toolroom.yaml, if it is there)")
+	f.StringArrayVar(&p.flags.Roots, "root", nil, "`DIR` the tools may touch, or DIR:ro; repeatable (default: MCP_ROOT, CLAUDE_PROJECT_DIR, the client's roots, or the working directory)")
+	f.StringVar(&p.flags.State, "state", "", "`DIR` for state (default MCP_STATE_DIR, or $XDG_STATE_HOME/toolroom)")
+	root.SetHelpCommand(&cobra.Command{Hidden: true, Use: "no-help"})
+	root.AddCommand(p.serve(), p.stdio(), p.tools(), p.call(), p.servers(), p.doctor(), p.guard())
+	return root
+}
+
+// guard is the process that upstream.RunGuard describes.
+func (p *program) guard() *cobra.Command {
+	return &cobra.Command{Use: "guard", Hidden: true, Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error {
+		upstream.RunGuard(p.in)
+		return nil
+	}}
+}
+
+// open makes the host that the flags and the environment ask for.
+func (p *program) open() (*app.App, error) {
+	dir, err := discover.HostDir()
+	if err != nil {
+		return nil, exit(exitFailed, err)
+	}
+	cfg, err := config.Load(p.flags, dir, version(), p.getenv, p.environ)
+	if err != nil {
+		return nil, exit(exitUsage, err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, exit(exitFailed, err)
+	}
+	cfg.Guard = []string{self, "guard"}
+	if len(cfg.Servers) == 0 {
+		fmt.Fprintf(p.err, "mcp-host: no tool binaries in %s and none configured; run make build, or name a configuration with --config\n", dir) //nolint:errcheck
+	}
+	a, err := app.Open(cfg, version())
+	if err != nil {
+		return nil, exit(exitFailed, err)
+	}
+	return a, nil
+}
+
+// with runs f with a host, and ends the host afterwards. A signal ends f's
+// context.
+func (p *program) with(ctx context.Context, f func(ctx context.Context, a *app.App) error) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	a, err := p.open()
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	return f(ctx, a)
+}
+
+func (p *program) printf(format string, args ...any) error {
+	_, err := fmt.Fprintf(p.out, format, args...)
+	if err != nil {
+		return exit(exitFailed, fmt.Errorf("writing: %w", err))
+	}
+	return nil
+}
+
+func (p *program) logf(format string, args ...any) {
+	fmt.Fprintf(p.err, "mcp-host: "+format+"\n", args...) //nolint:errcheck // nowhere else to say so
+}
+
+// version is that of the build.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
+		return "devel"
+	}
+	return info.Main.Version
+}

@@ -1,0 +1,198 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/toolroom-mcp/toolroom/host/app"
+	"github.com/toolroom-mcp/toolroom/host/config"
+	"github.com/toolroom-mcp/toolroom/host/gateway"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+)
+
+func (p *program) stdio() *cobra.Command {
+	return &cobra.Command{
+		Use:   "stdio",
+		Short: "Serve one MCP client on standard input and output",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			stdout, ok := p.out.(*os.File)
+			ctx := cmd.Context()
+			if ok {
+				var stop func()
+				ctx, stop = mcpkit.Lifetime(ctx, stdout)
+				defer stop()
+			}
+			a, err := p.open()
+			if err != nil {
+				return err
+			}
+			defer a.Close()
+			err = a.Gateway.ServeStdio(ctx, p.in, p.out, p.logf)
+			if err != nil && !errors.Is(err, mcpkit.ErrStopped) {
+				return exit(exitFailed, err)
+			}
+			return nil
+		},
+	}
+}
+
+type serveFlags struct {
+	listen    string
+	tokenFile string
+	noToken   bool
+	hosts     []string
+}
+
+func (p *program) serve() *cobra.Command {
+	var f serveFlags
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve MCP over streamable HTTP, and print URL and token",
+		Long: `serve answers at http://ADDRESS/mcp to who sends the token as "Authorization:
+Bearer TOKEN", and at /healthz to anybody on this machine. The token is that of
+--token-file, else of TOOLROOM_TOKEN, else one made at the first start and kept
+in the state directory.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return p.with(cmd.Context(), func(ctx context.Context, a *app.App) error { return p.runServe(ctx, a, f) })
+		},
+	}
+	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:8080", "`ADDRESS` to listen on; one that others can reach needs --token-file")
+	cmd.Flags().StringVar(&f.tokenFile, "token-file", "", "`FILE` with the token")
+	cmd.Flags().BoolVar(&f.noToken, "no-token", false, "ask for no token; on loopback only")
+	cmd.Flags().StringArrayVar(&f.hosts, "allow-host", nil, "another `NAME[:PORT]` by which clients may call this server; repeatable")
+	return cmd
+}
+
+func (p *program) runServe(ctx context.Context, a *app.App, f serveFlags) error {
+	loopback, err := config.Loopback(f.listen)
+	switch {
+	case err != nil:
+		return exit(exitUsage, err)
+	case f.noToken && f.tokenFile != "":
+		return usage("--no-token and --token-file contradict each other")
+	case !loopback && f.noToken:
+		return usage("--no-token is for loopback only; %s can be reached by others", f.listen)
+	case !loopback && f.tokenFile == "":
+		return usage("%s can be reached by others: give a token with --token-file, or listen on 127.0.0.1", f.listen)
+	}
+	var token, from string
+	if !f.noToken {
+		if token, from, err = config.Token(f.tokenFile, a.Config.State, p.getenv); err != nil {
+			return exit(exitFailed, err)
+		}
+	}
+	listener, err := net.Listen("tcp", f.listen)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return exit(exitFailed, fmt.Errorf("%s is in use by another program; choose another with --listen 127.0.0.1:PORT (port 0 takes a free one)", f.listen))
+	}
+	if err != nil {
+		return exit(exitFailed, err)
+	}
+	handler := a.Gateway.HTTP(gateway.HTTPConfig{Token: token, Hosts: hostNames(f.listen, listener.Addr(), f.hosts)})
+	server := gateway.NewHTTPServer(handler)
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(listener) }()
+	if err := p.announce(listener.Addr(), token, from); err != nil {
+		return err
+	}
+	select {
+	case err = <-done:
+	case <-ctx.Done():
+		err = shutDown(server, handler)
+	}
+	if err != nil && !errors.Is(err, http.ErrServerClosed) {
+		return exit(exitFailed, err)
+	}
+	return nil
+}
+
+// shutDown gives running calls a moment, and streams none.
+func shutDown(server *http.Server, handler *gateway.HTTPHandler) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	err := errors.Join(handler.Close(ctx), server.Shutdown(ctx))
+	if errors.Is(err, context.DeadlineExceeded) {
+		return server.Close()
+	}
+	return err
+}
+
+func (p *program) announce(addr net.Addr, token, from string) error {
+	if err := p.printf("url:   http://%s/mcp\n", reachable(addr)); err != nil {
+		return err
+	}
+	if token == "" {
+		return p.printf("token: none is asked for\n")
+	}
+	if err := p.printf("token: %s\n", token); err != nil {
+		return err
+	}
+	p.logf("the token is from %s; stop with Ctrl-C", from)
+	return nil
+}
+
+// reachable is the address to call when one listens on addr.
+func reachable(addr net.Addr) string {
+	host, port, err := net.SplitHostPort(addr.String())
+	if err != nil {
+		return addr.String()
+	}
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		if name, err := os.Hostname(); err == nil {
+			host = name
+		}
+	}
+	return net.JoinHostPort(host, port)
+}
+
+// hostNames returns the values of Host that mean this server: a page of
+// another name that resolves to this machine is refused.
+func hostNames(listen string, addr net.Addr, extra []string) []string {
+	_, port, err := net.SplitHostPort(addr.String())
+	if err != nil {
+		return nil
+	}
+	names := []string{"localhost", "127.0.0.1", "::1"}
+	host, _, err := net.SplitHostPort(listen)
+	if loopback, lerr := config.Loopback(listen); err == nil && lerr == nil && !loopback {
+		names = append(names, host)
+		if name, err := os.Hostname(); err == nil {
+			names = append(names, name)
+		}
+		if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+			if addrs, err := net.InterfaceAddrs(); err == nil {
+				for _, a := range addrs {
+					if ipnet, ok := a.(*net.IPNet); ok {
+						names = append(names, ipnet.IP.String())
+					}
+				}
+			}
+		}
+	}
+	var hosts []string
+	for _, name := range slices.Concat(names, extra) {
+		if name == "" {
+			continue
+		}
+		if _, _, err := net.SplitHostPort(name); err == nil {
+			hosts = append(hosts, strings.ToLower(name))
+			continue
+		}
+		hosts = append(hosts, strings.ToLower(net.JoinHostPort(name, port)))
+		if port == "80" {
+			hosts = append(hosts, strings.ToLower(name))
+		}
+	}
+	return hosts
+}

@@ -1,0 +1,206 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/toolroom-mcp/toolroom/host/app"
+	"github.com/toolroom-mcp/toolroom/host/upstream"
+)
+
+func (p *program) servers() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:       "servers [list|test]",
+		Short:     "List the servers; test starts each and says how it is",
+		ValidArgs: []string{"list", "test"},
+		Args:      cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.with(cmd.Context(), func(ctx context.Context, a *app.App) error {
+				return p.listServers(ctx, a, len(args) == 1 && args[0] == "test", asJSON)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// check is what a test of one server found.
+type check struct {
+	upstream.Status
+	StartMS float64 `json:"startMs,omitempty"`
+	PingMS  float64 `json:"pingMs,omitempty"`
+	Error   string  `json:"error,omitempty"`
+}
+
+// test starts a server, lists its tools and asks it for a sign of life.
+func test(ctx context.Context, s *upstream.Server) check {
+	begin := time.Now()
+	_, err := s.Tools(ctx)
+	c := check{StartMS: milliseconds(time.Since(begin))}
+	if err == nil {
+		var d time.Duration
+		d, err = s.Ping(ctx)
+		c.PingMS = milliseconds(d)
+	}
+	c.Status = s.Status()
+	if err != nil {
+		c.Error = err.Error()
+	}
+	return c
+}
+
+func milliseconds(d time.Duration) float64 {
+	return float64(d.Round(10*time.Microsecond).Microseconds()) / 1000
+}
+
+// testAll tests all servers, four at a time.
+func testAll(ctx context.Context, servers []*upstream.Server) []check {
+	checks := make([]check, len(servers))
+	turns := make(chan struct{}, 4)
+	var all sync.WaitGroup
+	for i, s := range servers {
+		all.Go(func() {
+			turns <- struct{}{}
+			defer func() { <-turns }()
+			checks[i] = test(ctx, s)
+		})
+	}
+	all.Wait()
+	return checks
+}
+
+func (p *program) listServers(ctx context.Context, a *app.App, run, asJSON bool) error {
+	checks := make([]check, 0, len(a.Servers()))
+	if run {
+		checks = testAll(ctx, a.Servers())
+	} else {
+		for _, s := range a.Servers() {
+			checks = append(checks, check{Status: s.Status()})
+		}
+	}
+	var bad bool
+	for _, c := range checks {
+		bad = bad || c.Error != ""
+	}
+	if asJSON {
+		if err := p.printJSON(checks); err != nil {
+			return err
+		}
+	} else if err := p.serverTable(checks, run); err != nil {
+		return err
+	}
+	if bad {
+		return exit(exitConnect, errPrinted)
+	}
+	return nil
+}
+
+func (p *program) serverTable(checks []check, run bool) error {
+	w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
+	for _, c := range checks {
+		detail := strings.Join(c.Command, " ")
+		if run {
+			detail = fmt.Sprintf("%d tools, started in %.1f ms, answers in %.2f ms", c.Tools, c.StartMS, c.PingMS)
+		}
+		if c.Error != "" {
+			detail = printable(c.Error)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\n", c.Name, c.State, detail) //nolint:errcheck // Flush tells
+	}
+	if err := w.Flush(); err != nil {
+		return exit(exitFailed, err)
+	}
+	return nil
+}
+
+func (p *program) doctor() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Check that every server starts, lists its tools and answers",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return p.with(cmd.Context(), func(ctx context.Context, a *app.App) error { return p.runDoctor(ctx, a, asJSON) })
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// finding is one line of the doctor's.
+type finding struct {
+	OK     bool   `json:"ok"`
+	What   string `json:"what"`
+	Detail string `json:"detail"`
+	Advice string `json:"advice,omitempty"`
+}
+
+func (p *program) runDoctor(ctx context.Context, a *app.App, asJSON bool) error {
+	findings := examine(ctx, a)
+	var bad bool
+	for _, f := range findings {
+		bad = bad || !f.OK
+	}
+	if asJSON {
+		if err := p.printJSON(findings); err != nil {
+			return err
+		}
+	} else {
+		for _, f := range findings {
+			mark := "ok  "
+			if !f.OK {
+				mark = "FAIL"
+			}
+			if err := p.printf("%s  %s: %s\n", mark, f.What, printable(f.Detail)); err != nil {
+				return err
+			}
+			if f.Advice != "" {
+				if err := p.printf("      %s\n", f.Advice); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if bad {
+		return exit(exitFailed, errPrinted)
+	}
+	return nil
+}
+
+func examine(ctx context.Context, a *app.App) []finding {
+	var findings []finding
+	if len(a.Servers()) == 0 {
+		findings = append(findings, finding{false, "servers", "none found in " + a.Config.Dir, "run make build, or name a configuration with --config"})
+	}
+	if len(a.Config.Missing) > 0 {
+		// Not a fault: a distribution may leave some out.
+		findings = append(findings, finding{true, "bundled tools", "not installed: " + strings.Join(a.Config.Missing, ", "), ""})
+	}
+	for _, c := range testAll(ctx, a.Servers()) {
+		f := finding{OK: c.Error == "", What: "server " + c.Name}
+		switch {
+		case !f.OK:
+			f.Detail = c.Error
+			f.Advice = "try it alone: " + strings.Join(c.Command, " ") + " </dev/null"
+		case c.Tools == 0:
+			f.OK, f.Detail = false, "it lists no tools"
+		default:
+			f.Detail = fmt.Sprintf("%s, %d tools, started in %.1f ms, answers in %.2f ms", c.Era, c.Tools, c.StartMS, c.PingMS)
+			if c.Noise > 0 {
+				f.Detail += fmt.Sprintf("; %d lines on its standard output were no messages", c.Noise)
+			}
+		}
+		findings = append(findings, f)
+	}
+	a.Catalog.Snapshot(ctx)
+	for _, err := range a.Catalog.Errors() {
+		findings = append(findings, finding{false, "catalogue", err.Error(), ""})
+	}
+	return findings
+}

@@ -1,0 +1,285 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	"github.com/toolroom-mcp/toolroom/host/app"
+	"github.com/toolroom-mcp/toolroom/host/call"
+	"github.com/toolroom-mcp/toolroom/host/gateway"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+func (p *program) tools() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "tools [NAME]",
+		Short: "List the tools, or show one definition",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.with(cmd.Context(), func(ctx context.Context, a *app.App) error {
+				if len(args) == 1 {
+					return p.showTool(ctx, a, args[0], asJSON)
+				}
+				return p.listTools(ctx, a, asJSON)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the definitions as JSON, as clients get them")
+	return cmd
+}
+
+func (p *program) listTools(ctx context.Context, a *app.App, asJSON bool) error {
+	tools := a.Catalog.Snapshot(ctx).Tools()
+	if asJSON {
+		defs := make([]json.RawMessage, len(tools))
+		for i, t := range tools {
+			defs[i] = t.Definition
+		}
+		if err := p.printJSON(defs); err != nil {
+			return err
+		}
+	} else {
+		w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
+		for _, t := range tools {
+			fmt.Fprintf(w, "%s\t%s\n", t.Name, summary(t.Definition)) //nolint:errcheck // Flush tells
+		}
+		if err := w.Flush(); err != nil {
+			return exit(exitFailed, err)
+		}
+	}
+	return p.complain(a)
+}
+
+// complain says which servers and tools are missing.
+func (p *program) complain(a *app.App) error {
+	errs := a.Catalog.Errors()
+	for _, err := range errs {
+		p.logf("%v", err)
+	}
+	if len(errs) > 0 {
+		return exit(exitConnect, errPrinted)
+	}
+	return nil
+}
+
+// summary is the first sentence of a description, on one line.
+func summary(definition json.RawMessage) string {
+	var d struct {
+		Title       string `json:"title"`
+		Description string `json:"description"`
+	}
+	if json.Unmarshal(definition, &d) != nil {
+		return ""
+	}
+	text := strings.Join(strings.Fields(d.Description), " ")
+	if i := strings.Index(text, ". "); i >= 0 {
+		text = text[:i+1]
+	}
+	if text == "" {
+		text = d.Title
+	}
+	if r := []rune(text); len(r) > 100 {
+		text = string(r[:99]) + "…"
+	}
+	return printable(text)
+}
+
+// printable shows control characters, which could steer a terminal, escaped.
+func printable(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
+			fmt.Fprintf(&b, `\u%04x`, r)
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+func (p *program) showTool(ctx context.Context, a *app.App, name string, asJSON bool) error {
+	t, err := p.find(ctx, a, name)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return p.printf("%s\n", t.Definition)
+	}
+	var pretty bytes.Buffer
+	if err := json.Indent(&pretty, t.Definition, "", "  "); err != nil {
+		return exit(exitFailed, err)
+	}
+	return p.printf("%s\n", pretty.String())
+}
+
+// find looks a tool up for a person, who may have mistyped.
+func (p *program) find(ctx context.Context, a *app.App, name string) (*call.Tool, error) {
+	if t, ok := a.Catalog.Lookup(ctx, name); ok {
+		return t, nil
+	}
+	status := exitFailed
+	if p.complain(a) != nil {
+		status = exitConnect // it may be one of theirs
+	}
+	var names []string
+	for _, t := range a.Catalog.Snapshot(ctx).Tools() {
+		names = append(names, t.Name)
+	}
+	return nil, exit(status, fmt.Errorf("there is no tool %q; there are: %s", name, strings.Join(names, ", ")))
+}
+
+func (p *program) printJSON(v any) error {
+	raw, err := jsonrpc.Marshal(v)
+	if err != nil {
+		return exit(exitFailed, err)
+	}
+	return p.printf("%s\n", raw)
+}
+
+func (p *program) call() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "call NAME [JSON | - | key=value…]",
+		Short: "Call one tool and print its result",
+		Long: `call prints the text of the result, or with --json the whole of it as the
+server sent it. The arguments are one JSON object, or - to read one from
+standard input, or key=value pairs, whose values are read as the tool's schema
+says. The exit status is 1 when the tool says that it failed.`,
+		Example: "  mcp-host call ls path=.\n  mcp-host call view '{\"path\":\"README.md\",\"limit\":20}'",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.with(cmd.Context(), func(ctx context.Context, a *app.App) error {
+				return p.runCall(ctx, a, args[0], args[1:], asJSON)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
+	return cmd
+}
+
+func (p *program) runCall(ctx context.Context, a *app.App, name string, args []string, asJSON bool) error {
+	t, err := p.find(ctx, a, name)
+	if err != nil {
+		return err
+	}
+	arguments, err := p.arguments(t, args)
+	if err != nil {
+		return exit(exitUsage, err)
+	}
+	params := append(append([]byte(`{"arguments":`), arguments...), '}')
+	res, err := a.Handler(ctx, &call.Request{Tool: t, Params: params, Caller: call.Caller{Door: "cli"}})
+	status := exitFailed
+	switch code := toolerr.CodeOf(err); {
+	case err == nil:
+	case errors.As(err, new(*call.MCPError)):
+		return exit(exitFailed, err)
+	case code == toolerr.ServerOffline || code == toolerr.TransportError:
+		status = exitConnect
+		fallthrough
+	default:
+		if !asJSON {
+			return exit(status, err)
+		}
+		res = &call.Result{Raw: gateway.ErrorResult(t, err)}
+	}
+	failed, err := p.printResult(res.Raw, asJSON)
+	if err != nil {
+		return err
+	}
+	if failed {
+		return exit(status, errPrinted)
+	}
+	return nil
+}
+
+// printResult prints a result and reports whether it is an error.
+func (p *program) printResult(raw json.RawMessage, asJSON bool) (failed bool, err error) {
+	var r struct {
+		IsError bool `json:"isError"`
+		Content []struct {
+			Type     string `json:"type"`
+			Text     string `json:"text"`
+			MIME     string `json:"mimeType"`
+			Data     string `json:"data"`
+			URI      string `json:"uri"`
+			Resource struct {
+				URI  string `json:"uri"`
+				Text string `json:"text"`
+			} `json:"resource"`
+		} `json:"content"`
+	}
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return true, exit(exitFailed, fmt.Errorf("the result is malformed: %w", err))
+	}
+	if asJSON {
+		return r.IsError, p.printf("%s\n", raw)
+	}
+	for _, c := range r.Content {
+		text := c.Text
+		switch {
+		case c.Type == "text":
+		case c.Resource.Text != "":
+			text = c.Resource.Text
+		case c.URI != "" || c.Resource.URI != "":
+			text = fmt.Sprintf("[%s %s%s]", c.Type, c.URI, c.Resource.URI)
+		default:
+			text = fmt.Sprintf("[%s %s, %d bytes; --json prints it]", c.Type, c.MIME, len(c.Data)*3/4)
+		}
+		if err := p.printf("%s\n", strings.TrimSuffix(text, "\n")); err != nil {
+			return r.IsError, err
+		}
+	}
+	return r.IsError, nil
+}
+
+// arguments makes the arguments object from the command line.
+func (p *program) arguments(t *call.Tool, args []string) (json.RawMessage, error) {
+	if len(args) == 0 {
+		return json.RawMessage(`{}`), nil
+	}
+	if len(args) == 1 && (args[0] == "-" || strings.HasPrefix(strings.TrimSpace(args[0]), "{")) {
+		raw := []byte(args[0])
+		if args[0] == "-" {
+			var err error
+			if raw, err = io.ReadAll(p.in); err != nil {
+				return nil, fmt.Errorf("reading standard input: %w", err)
+			}
+		}
+		if _, err := jsonrpc.Members(raw); err != nil {
+			return nil, fmt.Errorf("the arguments are not one JSON object: %w", err)
+		}
+		return raw, nil
+	}
+	var schema struct {
+		Input struct {
+			Properties map[string]struct {
+				Type any `json:"type"`
+			} `json:"properties"`
+		} `json:"inputSchema"`
+	}
+	if err := json.Unmarshal(t.Definition, &schema); err != nil {
+		return nil, fmt.Errorf("the tool's schema is malformed: %w", err)
+	}
+	out := map[string]json.RawMessage{}
+	for _, arg := range args {
+		key, value, ok := strings.Cut(arg, "=")
+		if !ok || key == "" {
+			return nil, fmt.Errorf("argument %q is not key=value; give pairs, or one JSON object", arg)
+		}
+		raw := json.RawMessage(jsonrpc.AppendString(nil, value))
+		if schema.Input.Properties[key].Type != "string" && jsonrpc.Valid([]byte(value)) == nil {
+			raw = json.RawMessage(value)
+		}
+		out[key] = raw
+	}
+	return jsonrpc.Marshal(out)
+}

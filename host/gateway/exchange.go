@@ -1,0 +1,218 @@
+package gateway
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+)
+
+// httpExchange is one POST with a request in it, and the ResponseWriter that
+// mcp-go writes to: of what mcp-go writes it lets the form pass and replaces
+// the content, the id and the result, by the bytes that were received.
+type httpExchange struct {
+	http.ResponseWriter
+	header     http.Header     // of the request
+	id         json.RawMessage // as received
+	callParams json.RawMessage
+	events     bool // the client takes an event stream
+	modern     bool
+
+	mu     sync.Mutex
+	result json.RawMessage
+	fault  json.RawMessage
+	status int  // as mcp-go set it, not sent yet
+	sent   bool // the header is out
+	stream bool // as an event stream
+}
+
+func (x *httpExchange) door() string            { return "http" }
+func (x *httpExchange) params() json.RawMessage { return x.callParams }
+
+func (x *httpExchange) answer(result json.RawMessage) {
+	x.mu.Lock()
+	x.result = result
+	x.mu.Unlock()
+}
+
+func (x *httpExchange) fail(object json.RawMessage) {
+	x.mu.Lock()
+	x.fault = object
+	x.mu.Unlock()
+}
+
+// notify sends a notification as an event, which makes the response a stream.
+func (x *httpExchange) notify(method string, params json.RawMessage) {
+	if !x.events {
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !x.sent {
+		x.begin()
+	}
+	if x.stream {
+		// A client that is gone shows as the end of the request's context.
+		x.event(jsonrpc.AppendNotification(nil, method, params)) //nolint:errcheck
+	}
+}
+
+// begin makes the response an event stream. x.mu is held.
+func (x *httpExchange) begin() {
+	h := x.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-cache")
+	x.ResponseWriter.WriteHeader(http.StatusOK)
+	x.sent, x.stream = true, true
+}
+
+// event writes one message to the stream. x.mu is held.
+func (x *httpExchange) event(message []byte) error {
+	buf := append(make([]byte, 0, len(message)+24), "event: message\ndata: "...)
+	buf = append(append(buf, oneLine(message)...), "\n\n"...)
+	if err := x.write(buf); err != nil {
+		return err
+	}
+	return http.NewResponseController(x.ResponseWriter).Flush()
+}
+
+// writeTimeout is how long a client may leave a message unread.
+const writeTimeout = 30 * time.Second
+
+func (x *httpExchange) write(p []byte) error {
+	return writeWithin(x.ResponseWriter, p)
+}
+
+func writeWithin(w http.ResponseWriter, p []byte) error {
+	deadline := http.NewResponseController(w)
+	if err := deadline.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	if _, err := w.Write(p); err != nil {
+		return err
+	}
+	if err := deadline.SetWriteDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	return nil
+}
+
+// WriteHeader keeps a status until the body says what it is the status of.
+func (x *httpExchange) WriteHeader(status int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.status = status
+	if !x.sent && strings.HasPrefix(x.Header().Get("Content-Type"), "text/event-stream") {
+		x.begin()
+	}
+}
+
+// Write takes what mcp-go writes: a JSON message, an event with one, or text.
+func (x *httpExchange) Write(p []byte) (int, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	message := bytes.TrimSpace(p)
+	if x.stream {
+		var ok bool
+		if message, ok = eventData(p); !ok && !json.Valid(message) {
+			return len(p), x.write(p)
+		}
+	}
+	message, code := x.replace(message)
+	if x.stream {
+		return len(p), x.event(message)
+	}
+	if !x.sent {
+		x.sendHeader(code)
+	}
+	return len(p), x.write(message)
+}
+
+// sendHeader sends the status, which for a modern client follows the error
+// that was put in. x.mu is held.
+func (x *httpExchange) sendHeader(code int) {
+	status := x.status
+	if status == 0 {
+		status = http.StatusOK
+	}
+	if x.modern && status == http.StatusOK {
+		switch code {
+		case jsonrpc.CodeMethodNotFound:
+			status = http.StatusNotFound
+		case jsonrpc.CodeInvalidParams, jsonrpc.CodeInvalidRequest, codeHeaderMismatch:
+			status = http.StatusBadRequest
+		}
+	}
+	x.ResponseWriter.WriteHeader(status)
+	x.sent = true
+}
+
+const codeHeaderMismatch = -32020
+
+// replace returns the message with the id and the result as received, and the
+// code of the error that was put in, or 0.
+func (x *httpExchange) replace(message []byte) ([]byte, int) {
+	m, err := jsonrpc.Split(message)
+	if err != nil || m.Kind != jsonrpc.Response || x.id == nil {
+		return message, 0
+	}
+	switch {
+	case x.fault != nil:
+		var e struct{ Code int }
+		if json.Unmarshal(x.fault, &e) != nil {
+			e.Code = jsonrpc.CodeInternal
+		}
+		return jsonrpc.AppendErrorObject(nil, x.id, x.fault), e.Code
+	case m.Error == nil && x.result != nil:
+		return jsonrpc.AppendResult(make([]byte, 0, len(x.result)+len(x.id)+48), x.id, x.result), 0
+	}
+	return m.ReplaceID(message, x.id), 0
+}
+
+// eventData returns the message in an event of mcp-go's.
+func eventData(p []byte) ([]byte, bool) {
+	rest, ok := bytes.CutPrefix(p, []byte("event: message\ndata: "))
+	if !ok {
+		return p, false
+	}
+	return bytes.TrimSpace(rest), true
+}
+
+// Flush sends what has been written.
+func (x *httpExchange) Flush() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.sent {
+		http.NewResponseController(x.ResponseWriter).Flush() //nolint:errcheck // the next write will tell
+	}
+}
+
+// end sends the header of a response without a body.
+func (x *httpExchange) end() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !x.sent && x.status != 0 {
+		x.ResponseWriter.WriteHeader(x.status)
+		x.sent = true
+	}
+}
+
+// Unwrap is for http.ResponseController.
+func (x *httpExchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
+
+// oneLine returns JSON without the line breaks that would end an event.
+func oneLine(raw []byte) []byte {
+	if bytes.IndexByte(raw, '\n') < 0 && bytes.IndexByte(raw, '\r') < 0 {
+		return raw
+	}
+	var out bytes.Buffer
+	if json.Compact(&out, raw) != nil {
+		return bytes.ReplaceAll(bytes.ReplaceAll(raw, []byte("\n"), nil), []byte("\r"), nil)
+	}
+	return out.Bytes()
+}

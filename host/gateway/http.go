@@ -1,0 +1,194 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+)
+
+// HTTPConfig is who may talk to the HTTP door.
+type HTTPConfig struct {
+	Token string   // "": none is asked for
+	Hosts []string // the values of Host that are accepted, with port
+}
+
+// Bounds of one request.
+const (
+	maxBody     = 16 << 20
+	bodyTimeout = 30 * time.Second
+	sessionIdle = 30 * time.Minute // after which a legacy session is forgotten
+)
+
+// HTTPHandler is the HTTP door: /mcp, and /healthz for anybody who may ask at
+// all. Close it after the server.
+type HTTPHandler struct {
+	cfg    HTTPConfig
+	digest [sha256.Size]byte // of the token, so that comparing tells nothing of its length
+	mcp    *server.StreamableHTTPServer
+}
+
+// HTTP returns the HTTP door.
+func (g *Gateway) HTTP(cfg HTTPConfig) *HTTPHandler {
+	return &HTTPHandler{
+		cfg: cfg, digest: sha256.Sum256([]byte(cfg.Token)),
+		mcp: server.NewStreamableHTTPServer(g.mcp,
+			server.WithSessionIdleTTL(sessionIdle),
+			server.WithHeartbeatInterval(30*time.Second),
+			server.WithStreamableHTTPLogger(slog.New(slog.DiscardHandler)), // it reports clients that went away
+		),
+	}
+}
+
+// Close ends the sessions.
+func (h *HTTPHandler) Close(ctx context.Context) error { return h.mcp.Shutdown(ctx) }
+
+// NewHTTPServer returns a server with the bounds that a public door needs.
+func NewHTTPServer(h http.Handler) *http.Server {
+	return &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: 5 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // it reports clients that went away
+	}
+}
+
+// ServeHTTP lets in who names this server by its own name, does not come from
+// another site's page, and has the token.
+func (h *HTTPHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	switch {
+	case !slices.Contains(h.cfg.Hosts, strings.ToLower(r.Host)):
+		refuseHTTP(w, http.StatusForbidden, fmt.Sprintf("Host %q is not a name of this server; use one of %s", r.Host, strings.Join(h.cfg.Hosts, ", ")))
+	case !h.ownOrigin(r):
+		refuseHTTP(w, http.StatusForbidden, "requests from other sites' pages are refused (Origin)")
+	case r.URL.Path == "/healthz" && (r.Method == http.MethodGet || r.Method == http.MethodHead):
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		io.WriteString(w, "ok\n") //nolint:errcheck // the client is gone
+	case !h.authorized(r):
+		w.Header().Set("WWW-Authenticate", `Bearer realm="toolroom"`)
+		refuseHTTP(w, http.StatusUnauthorized, "send the token that serve printed as Authorization: Bearer TOKEN")
+	case r.URL.Path != "/mcp":
+		refuseHTTP(w, http.StatusNotFound, "there is nothing at this path; the MCP endpoint is /mcp")
+	case r.Method == http.MethodPost:
+		h.post(w, r)
+	case r.Method == http.MethodGet || r.Method == http.MethodDelete:
+		h.mcp.ServeHTTP(w, r)
+	default:
+		w.Header().Set("Allow", "GET, POST, DELETE")
+		refuseHTTP(w, http.StatusMethodNotAllowed, "use POST, GET or DELETE")
+	}
+}
+
+// ownOrigin reports whether a request comes from no web page, or from one of
+// this server's own.
+func (h *HTTPHandler) ownOrigin(r *http.Request) bool {
+	origins := r.Header.Values("Origin")
+	if len(origins) == 0 {
+		return true
+	}
+	u, err := url.Parse(origins[0])
+	return len(origins) == 1 && err == nil && u.Scheme == "http" && u.User == nil && u.Path == "" &&
+		slices.Contains(h.cfg.Hosts, strings.ToLower(u.Host))
+}
+
+func (h *HTTPHandler) authorized(r *http.Request) bool {
+	if h.cfg.Token == "" {
+		return true
+	}
+	values := r.Header.Values("Authorization")
+	if len(values) != 1 {
+		return false
+	}
+	scheme, token, _ := strings.Cut(values[0], " ")
+	given := sha256.Sum256([]byte(strings.TrimSpace(token)))
+	return subtle.ConstantTimeCompare(given[:], h.digest[:]) == 1 && strings.EqualFold(scheme, "Bearer")
+}
+
+// post reads the message and hands it to mcp-go with an exchange to answer to.
+func (h *HTTPHandler) post(w http.ResponseWriter, r *http.Request) {
+	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || media != "application/json" {
+		refuseHTTP(w, http.StatusUnsupportedMediaType, "Content-Type must be application/json")
+		return
+	}
+	body, status, err := readBody(w, r)
+	if err != nil {
+		w.Header().Set("Connection", "close")
+		refuseHTTP(w, status, err.Error())
+		return
+	}
+	m, err := jsonrpc.Split(body)
+	var fault *jsonrpc.Error
+	if errors.As(err, &fault) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusBadRequest)
+		w.Write(jsonrpc.AppendError(nil, fault.ID, fault.Code, fault.Message)) //nolint:errcheck // the client is gone
+		return
+	}
+	x := &httpExchange{
+		ResponseWriter: w, header: r.Header, callParams: m.Params,
+		events: strings.Contains(r.Header.Get("Accept"), "text/event-stream"),
+		modern: mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)),
+	}
+	if m.Kind == jsonrpc.Request {
+		x.id = m.ID
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	h.mcp.ServeHTTP(x, r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x)))
+	x.end()
+}
+
+// readBody reads at most maxBody bytes within bodyTimeout.
+func readBody(w http.ResponseWriter, r *http.Request) ([]byte, int, error) {
+	if r.ContentLength > maxBody {
+		return nil, http.StatusRequestEntityTooLarge, fmt.Errorf("the body has more than %d bytes", maxBody)
+	}
+	deadline := http.NewResponseController(w)
+	if err := deadline.SetReadDeadline(time.Now().Add(bodyTimeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return nil, http.StatusInternalServerError, err
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	var large *http.MaxBytesError
+	var slow net.Error
+	switch {
+	case errors.As(err, &large):
+		return nil, http.StatusRequestEntityTooLarge, fmt.Errorf("the body has more than %d bytes", maxBody)
+	case errors.As(err, &slow) && slow.Timeout():
+		return nil, http.StatusRequestTimeout, fmt.Errorf("the body did not come within %v", bodyTimeout)
+	case err != nil:
+		return nil, http.StatusBadRequest, fmt.Errorf("reading the body: %w", err)
+	}
+	if err := deadline.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return nil, http.StatusInternalServerError, err
+	}
+	return body, 0, nil
+}
+
+// refuseHTTP answers what never reaches MCP.
+func refuseHTTP(w http.ResponseWriter, status int, message string) {
+	body, err := json.Marshal(map[string]string{"error": message})
+	if err != nil {
+		body = []byte(`{}`)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	w.Write(append(body, '\n')) //nolint:errcheck // the client is gone
+}

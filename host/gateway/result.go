@@ -1,0 +1,113 @@
+package gateway
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/toolroom-mcp/toolroom/host/call"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// toolName returns the name a tools/call asks for. The name is read exactly,
+// and not at all when another reader could take another one.
+func toolName(params json.RawMessage) (string, error) {
+	members, err := jsonrpc.Members(params)
+	if err != nil {
+		return "", errors.New("params of tools/call must be an object with a name: " + err.Error())
+	}
+	var name string
+	for _, m := range members {
+		switch {
+		case m.Name == "name":
+			if m.Value[0] != '"' || json.Unmarshal(m.Value, &name) != nil {
+				return "", errors.New(`params of tools/call: "name" must be a string`)
+			}
+		case strings.EqualFold(m.Name, "name"):
+			return "", errors.New("params of tools/call: member " + string(jsonrpc.AppendString(nil, m.Name)) + ` is spelt "name"`)
+		}
+	}
+	if name == "" {
+		return "", errors.New(`params of tools/call: "name" is missing`)
+	}
+	return name, nil
+}
+
+// ErrorResult renders a failure of the host's own as a tool's result. Its
+// code is in structuredContent where the tool's outputSchema allows it, and
+// in any case in _meta.
+func ErrorResult(tool *call.Tool, err error) json.RawMessage {
+	code := string(toolerr.CodeOf(err))
+	raw := jsonrpc.AppendString([]byte(`{"content":[{"type":"text","text":`), code+": "+err.Error())
+	raw = append(raw, `}],"isError":true`...)
+	if tool.TakesCode {
+		raw = append(jsonrpc.AppendString(append(raw, `,"structuredContent":{"code":`...), code), '}')
+	}
+	raw = jsonrpc.AppendString(append(raw, `,"_meta":{"toolroom/code":`...), code)
+	return append(raw, "}}"...)
+}
+
+// finish gives a result what a modern client needs and a legacy server did
+// not send.
+func finish(result json.RawMessage, modern bool) json.RawMessage {
+	if !modern {
+		return result
+	}
+	members, err := jsonrpc.Members(result)
+	if err != nil {
+		return result
+	}
+	for _, m := range members {
+		if m.Name == "resultType" {
+			return result
+		}
+	}
+	// At the end, so that nothing else moves.
+	end := bytes.LastIndexByte(result, '}')
+	out := append(make([]byte, 0, len(result)+32), result[:end]...)
+	if len(members) > 0 {
+		out = append(out, ',')
+	}
+	return append(append(out, `"resultType":"complete"`...), result[end:]...)
+}
+
+// asksForInput reports whether a result is a modern server's question.
+func asksForInput(result json.RawMessage) bool {
+	if !bytes.Contains(result, []byte(`"input_required"`)) {
+		return false
+	}
+	members, err := jsonrpc.Members(result)
+	if err != nil {
+		return false
+	}
+	for _, m := range members {
+		if m.Name == "resultType" {
+			return string(m.Value) == `"input_required"`
+		}
+	}
+	return false
+}
+
+// checkHeaders compares the arguments that a tool's schema marks with
+// x-mcp-header with the request's headers, which modern clients send.
+func checkHeaders(x exchange, tool *call.Tool) error {
+	h, ok := x.(*httpExchange)
+	if !ok || !mcp.IsModernProtocol(h.header.Get(mcp.HeaderProtocolVersion)) ||
+		!bytes.Contains(tool.Definition, []byte(`"x-mcp-header"`)) {
+		return nil
+	}
+	var decoded mcp.Tool
+	if json.Unmarshal(tool.Definition, &decoded) != nil {
+		return nil // no client can have made headers of it either
+	}
+	return mcp.ValidateParamHeadersLookup(func(name string) (string, bool) {
+		values := h.header.Values(name)
+		if len(values) == 0 {
+			return "", false
+		}
+		return values[0], true
+	}, &decoded, h.callParams)
+}
