@@ -147,7 +147,7 @@ func doors(t *testing.T) []door {
 }
 
 // serveHost starts the host on a free port and waits until it answers.
-func serveHost(t *testing.T, host, root string) string {
+func serveHost(t *testing.T, host, root string, more ...string) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -155,7 +155,8 @@ func serveHost(t *testing.T, host, root string) string {
 	require.NoError(t, listener.Close())
 
 	ctx, stop := context.WithCancel(context.Background())
-	cmd := exec.CommandContext(ctx, host, "serve", "--listen", address, "--root", root, "--state", t.TempDir())
+	args := append([]string{"serve", "--listen", address, "--root", root, "--state", t.TempDir()}, more...)
+	cmd := exec.CommandContext(ctx, host, args...)
 	cmd.Env = append(os.Environ(), "TOOLROOM_TOKEN="+token)
 	var log strings.Builder
 	cmd.Stdout, cmd.Stderr = &log, &log

@@ -5,10 +5,6 @@ package conformance
 import (
 	"encoding/json"
 	"maps"
-	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -32,8 +28,10 @@ func TestConformanceSuites(t *testing.T) {
 	require.NoError(t, err)
 	var baseline map[string]map[string]string // revision → scenario:check → reason
 	require.NoError(t, yaml.UnmarshalWithOptions(text, &baseline, yaml.Strict()))
-	all := doors(t)
-	server := withToken(t, all[len(all)-1].url)
+	dir, err := binaries()
+	require.NoError(t, err)
+	// The suite cannot send a token, and it sets Host and Origin itself.
+	server := serveHost(t, filepath.Join(dir, "mcp-host"), fixtureRoot(t), "--no-token")
 	for _, revision := range []string{"2025-11-25", "2026-07-28"} {
 		t.Run(revision, func(t *testing.T) {
 			ran, failures := runSuite(t, server, revision)
@@ -56,33 +54,6 @@ func TestConformanceSuites(t *testing.T) {
 			t.Logf("%d scenarios, %d checks fail as expected", len(ran), len(failures))
 		})
 	}
-}
-
-// withToken puts a proxy before the host that adds the token, which the suite
-// cannot send. It leaves Host and Origin as they come, since the suite tests
-// how these are checked; only its own address it replaces.
-func withToken(t *testing.T, target string) string {
-	t.Helper()
-	to, err := url.Parse(target)
-	require.NoError(t, err)
-	var own string
-	proxy := httptest.NewServer(&httputil.ReverseProxy{
-		Rewrite: func(r *httputil.ProxyRequest) {
-			r.Out.URL.Scheme, r.Out.URL.Host = to.Scheme, to.Host
-			r.Out.Host = r.In.Host
-			if r.In.Host == own {
-				r.Out.Host = to.Host
-			}
-			r.Out.Header.Set("Authorization", "Bearer "+token)
-		},
-		FlushInterval: -1,
-		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
-			http.Error(w, err.Error(), http.StatusBadGateway)
-		},
-	})
-	t.Cleanup(proxy.Close)
-	own = strings.TrimPrefix(proxy.URL, "http://")
-	return proxy.URL + to.Path
 }
 
 // runSuite returns the scenarios that the revision scores and the checks of
