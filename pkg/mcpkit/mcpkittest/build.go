@@ -1,0 +1,95 @@
+package mcpkittest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// built remembers what this process has built.
+var built struct {
+	sync.Mutex
+	bin map[string]string
+}
+
+// Build compiles a package, named from the module's root like "./tools/ls",
+// once in a test process and returns the binary's path. It works from any
+// directory of the module.
+func Build(t testing.TB, pkg string) string {
+	t.Helper()
+	built.Lock()
+	defer built.Unlock()
+	if bin, ok := built.bin[pkg]; ok {
+		return bin
+	}
+	bin, err := build(pkg)
+	if err != nil {
+		t.Fatalf("building %s: %v", pkg, err)
+	}
+	if built.bin == nil {
+		built.bin = map[string]string{}
+	}
+	built.bin[pkg] = bin
+	return bin
+}
+
+// build puts the binary in a directory that is the same for every run, so
+// that runs do not litter, under a name that is replaced as a whole, so that
+// runs at the same time do not disturb each other.
+func build(pkg string) (string, error) {
+	root, err := moduleRoot()
+	if err != nil {
+		return "", err
+	}
+	exe := ""
+	if runtime.GOOS == "windows" {
+		exe = ".exe"
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		cache = os.TempDir()
+	}
+	name := strings.Trim(strings.Map(func(r rune) rune {
+		if strings.ContainsRune(`/\:. `, r) {
+			return '_'
+		}
+		return r
+	}, filepath.Join(root, pkg)), "_")
+	dir := filepath.Join(cache, "mcpkittest", name)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	final := filepath.Join(dir, "mcp-"+filepath.Base(pkg)+exe)
+	fresh := fmt.Sprintf("%s.%d%s", strings.TrimSuffix(final, exe), os.Getpid(), exe)
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", fresh, pkg)
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w\n%s", err, out)
+	}
+	if err := os.Rename(fresh, final); err != nil {
+		return fresh, nil // Windows: the old one is running
+	}
+	return final, nil
+}
+
+// moduleRoot finds go.mod above the working directory.
+func moduleRoot() (string, error) {
+	start, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for dir := start; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", fmt.Errorf("no go.mod in %s or above", start)
+		}
+	}
+}

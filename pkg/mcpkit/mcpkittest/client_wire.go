@@ -1,0 +1,129 @@
+package mcpkittest
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+)
+
+// read takes the server's messages until its output ends.
+func (c *Client) read(out io.Reader) {
+	defer close(c.exited)
+	reader := bufio.NewReaderSize(out, 64<<10)
+	answers := 0
+	for {
+		line, err := reader.ReadBytes('\n')
+		if trimmed := bytes.TrimSpace(line); len(trimmed) > 0 {
+			c.take(trimmed, &answers)
+		}
+		if err != nil {
+			break
+		}
+	}
+	err := c.cmd.Wait()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		c.exit = exit.ExitCode()
+	} else if err != nil {
+		c.exit = -1
+	}
+	c.mu.Lock()
+	c.ended = true
+	c.wake()
+	c.mu.Unlock()
+}
+
+func (c *Client) wake() {
+	close(c.change)
+	c.change = make(chan struct{})
+}
+
+// take sorts in one message.
+func (c *Client) take(line []byte, answers *int) {
+	var m struct {
+		Version string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Method  string          `json:"method"`
+		Params  json.RawMessage `json:"params"`
+		Result  json.RawMessage `json:"result"`
+		Error   *RPCError       `json:"error"`
+	}
+	err := json.Unmarshal(line, &m)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer c.wake()
+	switch {
+	case err != nil || m.Version != "2.0":
+		c.faults = append(c.faults, fmt.Sprintf("standard output has what is no message: %.200q", line))
+	case m.Method != "" && m.ID != nil:
+		go c.reply(string(m.ID), m.Method, m.Params)
+	case m.Method != "":
+		c.notes = append(c.notes, Notification{m.Method, m.Params, *answers})
+	case (m.Result == nil) == (m.Error == nil):
+		c.faults = append(c.faults, fmt.Sprintf("an answer has one of result and error: %.200q", line))
+	default:
+		*answers++
+		id := string(orNull(m.ID))
+		c.got[id] = append(c.got[id], Answer{id, m.Result, m.Error, line})
+	}
+}
+
+// reply answers a request of the server's.
+func (c *Client) reply(id, method string, params json.RawMessage) {
+	var result any
+	err := errors.New("not supported by this client")
+	switch {
+	case method == "roots/list" && c.opts.Roots != nil:
+		list := []any{}
+		for _, dir := range c.opts.Roots {
+			slashed := filepath.ToSlash(dir)
+			if !strings.HasPrefix(slashed, "/") {
+				slashed = "/" + slashed
+			}
+			list = append(list, map[string]any{"uri": "file://" + escapePath(slashed)})
+		}
+		result, err = map[string]any{"roots": list}, nil
+	case method == "ping":
+		result, err = map[string]any{}, nil
+	case c.opts.Handle != nil:
+		result, err = c.opts.Handle(method, params)
+	}
+	answer := map[string]any{"jsonrpc": "2.0", "id": json.RawMessage(id), "result": result}
+	if err != nil {
+		delete(answer, "result")
+		answer["error"] = RPCError{Code: -32601, Message: err.Error()}
+	}
+	line, err := json.Marshal(answer)
+	if err != nil {
+		panic(fmt.Sprintf("answering %s: %v", method, err))
+	}
+	c.SendRaw(append(line, '\n'))
+}
+
+// safeBuffer collects standard error.
+type safeBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *safeBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.buf.Len() < 1<<20 {
+		b.buf.Write(p)
+	}
+	return len(p), nil
+}
+
+func (b *safeBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}

@@ -1,0 +1,95 @@
+// Package mcpkittest tests MCP servers from the outside: it builds and starts
+// the binary, speaks JSON-RPC over its standard input and output, compares
+// its definitions with a committed snapshot, and runs scripts. It needs Go
+// and nothing else: no shell, no git.
+//
+//	func TestTool(t *testing.T) {
+//		bin := mcpkittest.Build(t, "./tools/ls")
+//		mcpkittest.Snapshot(t, bin, "testdata/tool.json")
+//		mcpkittest.RunScripts(t, bin, "testdata/script")
+//	}
+//
+// With -update, snapshots and the expected text of scripts are rewritten
+// (go test ./tools/ls -update).
+//
+// # Scripts
+//
+// A script is a txtar archive. Its comment says what it is about, above all
+// which bugs it keeps fixed. Sections with the names below say what to do;
+// every other section is a file of the root directory, which is the server's
+// working directory.
+//
+//	A missing path names what is near. Keeps fixed: an absolute
+//	path in the answer.
+//
+//	-- src/main.go --
+//	package main
+//	-- setup --
+//	symlink src/link main.go
+//	-- args --
+//	--root $ROOT
+//	-- in --
+//	ls {"path":"src"}
+//	ls {"path":"scr"}
+//	{"jsonrpc":"2.0","id":"x","method":"no/such"}
+//	{broken
+//	-- out --
+//	1 ok
+//	| src  [..] entries
+//	| ...
+//	2 error NOT_FOUND
+//	~ did you mean
+//	!~ $ROOT
+//	x rpc -32601
+//	null rpc -32700
+//	-- in.oneshot --
+//	{"path":"nowhere"}
+//	-- out.oneshot --
+//	error NOT_FOUND
+//	~ nowhere
+//
+// The sections, all but one of in and in.oneshot optional:
+//
+//	setup       how to make what a text file cannot be, one a line:
+//	            mkdir DIR; symlink NAME TARGET; hardlink NAME OLD;
+//	            chmod OCTAL NAME; mtime NAME RFC3339; base64 NAME DATA;
+//	            size NAME BYTES (sparse); repeat NAME COUNT TEXT;
+//	            crlf NAME
+//	args        command line, one or more words a line
+//	env         NAME=VALUE a line, beside a small fixed environment
+//	era         legacy (default: initialize comes first), modern (each call
+//	            carries its _meta), or none (nothing is added)
+//	roots       the roots that the client offers, a directory a line
+//	in          what is sent. NAME {ARGUMENTS} calls a tool, METHOD/NAME
+//	            {PARAMS} sends a request; they are numbered from 1, and each
+//	            is answered before the next line is sent, unless it begins
+//	            with &. "wait ID" waits for an answer. "eof" ends the input
+//	            without waiting. Any other line is sent as it is.
+//	            Lines that begin with white space go on from the one before;
+//	            # begins a comment.
+//	out         the answers, in any order: ID ok, ID error CODE (a result
+//	            with isError) or ID rpc NUMBER (a JSON-RPC error), then what
+//	            is to hold of each. "notify METHOD" is one for a
+//	            notification, and "exit N" tells the status (default 0).
+//	            Every answer but initialize's is listed.
+//	stderr      lines that standard error contains
+//	in.oneshot  standard input of a second run, without a protocol
+//	args.oneshot, env    its command line (default: args) and environment
+//	out.oneshot its answers in order: ok, or error CODE; the exit status is
+//	            1 if there is an error
+//
+// What is to hold of an answer:
+//
+//	| TEXT      all lines of the text, in order; [..] in a line is any text,
+//	            a line ... is any number of lines
+//	~ TEXT      the text contains it
+//	!~ TEXT     the text does not contain it
+//	meta JSON   structuredContent has these members; "*" is any value
+//	json JSON   the whole result (or error, or the notification's params)
+//	            has these members
+//	image MIME  one of the images is of that type
+//
+// $ROOT is the root directory, $STATE an empty directory for state ($XDG_STATE_HOME
+// points to it). Files get fixed modification times, a second apart in the
+// order of the archive.
+package mcpkittest

@@ -1,0 +1,242 @@
+package mcpkittest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+)
+
+// RunScripts runs every *.txtar of a directory against a server, each as a
+// subtest. With -update it rewrites the expected text of those that fail.
+func RunScripts(t *testing.T, bin, dir string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.txtar"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scripts in %s (%v)", dir, err)
+	}
+	bin, err = filepath.Abs(bin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			t.Parallel()
+			runScript(t, bin, file)
+		})
+	}
+}
+
+// script is one archive, laid out in directories of its own.
+type script struct {
+	archive  *txtar.Archive
+	sections map[string]string
+	vars     *strings.Replacer // $ROOT and $STATE to paths, in JSON as well
+	back     *strings.Replacer
+	root     string
+	state    string
+	changed  bool
+}
+
+// sectionNames are the sections that are no files.
+var sectionNames = []string{"setup", "args", "env", "era", "roots", "in", "out", "stderr", "in.oneshot", "args.oneshot", "out.oneshot"}
+
+func runScript(t *testing.T, bin, file string) {
+	archive, err := txtar.ParseFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &script{archive: archive, sections: map[string]string{}}
+	if err := s.layOut(tempDir(t)); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	_, wire := s.sections["in"]
+	_, oneShot := s.sections["in.oneshot"]
+	if !wire && !oneShot {
+		t.Fatalf("%s has neither a section in nor in.oneshot", file)
+	}
+	if strings.TrimSpace(string(archive.Comment)) == "" {
+		t.Errorf("%s: its first lines say what it is about", file)
+	}
+	if wire {
+		s.runWire(t, bin)
+	}
+	if oneShot {
+		s.runOneShot(t, bin)
+	}
+	if s.changed {
+		if err := os.WriteFile(file, txtar.Format(archive), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// tempDir is the test's directory by its real path, which is what servers show.
+func tempDir(t *testing.T) string {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func (s *script) words(section string) []string {
+	return strings.Fields(s.vars.Replace(s.sections[section]))
+}
+
+func (s *script) lines(section string) []string {
+	var lines []string
+	for line := range strings.Lines(s.vars.Replace(s.sections[section])) {
+		if line = strings.TrimRight(line, "\r\n"); strings.TrimSpace(line) != "" {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+func (s *script) env() []string {
+	env := []string{
+		"HOME=" + filepath.Join(s.state, "home"), "USERPROFILE=" + filepath.Join(s.state, "home"),
+		"XDG_STATE_HOME=" + s.state, "LOCALAPPDATA=" + s.state, "PATH=" + os.Getenv("PATH"),
+		"TMPDIR=" + os.TempDir(), "TEMP=" + os.TempDir(), "LANG=C.UTF-8",
+	}
+	if system := os.Getenv("SYSTEMROOT"); system != "" { // Windows starts nothing without
+		env = append(env, "SYSTEMROOT="+system)
+	}
+	return append(env, s.lines("env")...)
+}
+
+// replaceSection puts new text into the archive, for -update.
+func (s *script) replaceSection(name, text string) {
+	s.changed = true
+	for i := range s.archive.Files {
+		if s.archive.Files[i].Name == name {
+			s.archive.Files[i].Data = []byte(text)
+			return
+		}
+	}
+	s.archive.Files = append(s.archive.Files, txtar.File{Name: name, Data: []byte(text)})
+}
+
+// runWire speaks the protocol.
+func (s *script) runWire(t *testing.T, bin string) {
+	t.Helper()
+	opts := Options{Args: s.words("args"), Dir: s.root, Env: s.env(), Roots: s.lines("roots")}
+	if len(opts.Roots) == 0 {
+		opts.Roots = nil
+	}
+	switch era := strings.TrimSpace(s.sections["era"]); era {
+	case "", "legacy":
+	case "modern":
+		opts.Era = Modern
+	case "none":
+		opts.Era = Raw
+	default:
+		t.Fatalf("era %q: legacy, modern or none", era)
+	}
+	expected, err := parseBlocks(s.sections["out"], true)
+	if err != nil {
+		t.Fatalf("section out: %v", err)
+	}
+	c := StartWith(t, bin, opts)
+	if err := s.send(c); err != nil {
+		t.Fatalf("section in: %v", err)
+	}
+	exit := c.Close()
+	s.checkWire(t, c, expected, exit)
+	for _, line := range s.lines("stderr") {
+		if !strings.Contains(c.Stderr(), line) {
+			t.Errorf("standard error lacks %q; it is:\n%s", line, c.Stderr())
+		}
+	}
+}
+
+// send plays the section in.
+func (s *script) send(c *Client) error {
+	taken := map[string][]Answer{}
+	number, closed := 0, false
+	for _, line := range joinLines(s.vars.Replace(s.sections["in"])) {
+		await := true
+		if rest, ok := strings.CutPrefix(line, "&"); ok {
+			line, await = strings.TrimSpace(rest), false
+		}
+		head, rest, _ := strings.Cut(line, " ")
+		switch {
+		case head == "eof" && rest == "":
+			c.CloseInput()
+			closed = true
+		case head == "wait":
+			id := strings.TrimSpace(rest)
+			taken[id] = append(taken[id], c.Answer(wireID(id)))
+		case isCall(line):
+			number++
+			method, params, err := call(head, strings.TrimSpace(rest))
+			if err != nil {
+				return err
+			}
+			id := c.Go(method, params)
+			if await {
+				taken[id] = append(taken[id], c.Answer(id))
+			}
+		default:
+			c.Send([]byte(line))
+		}
+		if closed {
+			break
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for id, answers := range taken { // back in their place, for the check
+		c.got[wireID(id)] = append(answers, c.got[wireID(id)]...)
+	}
+	return nil
+}
+
+// isCall tells NAME {…} and METHOD/NAME {…} from lines that are sent as they are.
+func isCall(line string) bool {
+	head, rest, _ := strings.Cut(line, " ")
+	rest = strings.TrimSpace(rest)
+	if strings.ContainsAny(head, "{}[]\",:") || rest != "" && rest[0] != '{' && rest != "null" {
+		return false
+	}
+	return rest != "" || strings.Contains(head, "/")
+}
+
+func call(name, args string) (method string, params any, err error) {
+	if strings.Contains(name, "/") {
+		if args == "" {
+			return name, nil, nil
+		}
+		return name, rawJSON(args), validJSON(args)
+	}
+	return "tools/call", CallParams(name, rawJSON(args)), validJSON(args)
+}
+
+// wireID is an id of the script as it stands on the wire: a number or null as
+// it is, anything else as a string.
+func wireID(id string) string {
+	if id == "null" || validJSON(id) == nil {
+		return id
+	}
+	return fmt.Sprintf("%q", id)
+}
+
+// joinLines drops comments and blank lines and joins those that go on.
+func joinLines(text string) []string {
+	var lines []string
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\r\n")
+		switch {
+		case strings.TrimSpace(line) == "" || line[0] == '#':
+		case (line[0] == ' ' || line[0] == '\t') && len(lines) > 0:
+			lines[len(lines)-1] += strings.TrimLeft(line, " \t")
+		default:
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}

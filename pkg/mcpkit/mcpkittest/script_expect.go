@@ -1,0 +1,263 @@
+package mcpkittest
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// block is what the script expects of one answer.
+type block struct {
+	id      string // of the script; "" in one-shot mode
+	kind    string // ok, error, rpc, notify, exit
+	arg     string // code, number, method, status
+	comment []string
+	text    []string // | lines; nil: not compared
+	checks  []check
+}
+
+type check struct{ verb, arg string }
+
+// answered is one answer in the form that a block is compared with.
+type answered struct {
+	kind, arg  string
+	text       string
+	structured any
+	whole      json.RawMessage
+	images     []string
+}
+
+// parseBlocks reads a section out.
+func parseBlocks(text string, withID bool) ([]*block, error) {
+	var blocks []*block
+	var comment []string
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\r\n")
+		verb, arg, _ := strings.Cut(line, " ")
+		switch {
+		case strings.TrimSpace(line) == "":
+			continue
+		case line[0] == '#':
+			comment = append(comment, line)
+			continue
+		case slices.Contains([]string{"|", "~", "!~", "meta", "json", "image"}, verb):
+			if len(blocks) == 0 {
+				return nil, fmt.Errorf("%q belongs to no answer", line)
+			}
+			b := blocks[len(blocks)-1]
+			if verb == "|" {
+				b.text = append(b.text, arg)
+				continue
+			}
+			if (verb == "meta" || verb == "json") && validJSON(arg) != nil {
+				return nil, fmt.Errorf("%q: not valid JSON", line)
+			}
+			b.checks = append(b.checks, check{verb, arg})
+			continue
+		}
+		b, err := parseHead(strings.Fields(line), withID)
+		if err != nil {
+			return nil, fmt.Errorf("%q: %w", line, err)
+		}
+		b.comment, comment = comment, nil
+		blocks = append(blocks, b)
+	}
+	return blocks, nil
+}
+
+func parseHead(words []string, withID bool) (*block, error) {
+	b := &block{}
+	special := words[0] == "notify" || words[0] == "exit"
+	if withID && !special {
+		b.id, words = words[0], words[1:]
+	}
+	if len(words) == 0 {
+		return nil, fmt.Errorf("ID is followed by ok, error CODE or rpc NUMBER")
+	}
+	b.kind = words[0]
+	arity := map[string]int{"ok": 1, "error": 2, "rpc": 2, "notify": 2, "exit": 2}[b.kind]
+	if arity != len(words) {
+		return nil, fmt.Errorf("not ok, error CODE, rpc NUMBER, notify METHOD or exit N")
+	}
+	if arity == 2 {
+		b.arg = words[1]
+	}
+	return b, nil
+}
+
+func (b *block) head() string {
+	head := b.kind
+	if b.id != "" {
+		head = b.id + " " + head
+	}
+	if b.arg != "" {
+		head += " " + b.arg
+	}
+	return head
+}
+
+// String writes the block as it stands in the script.
+func (b *block) String() string {
+	var out strings.Builder
+	for _, line := range b.comment {
+		out.WriteString(line + "\n")
+	}
+	out.WriteString(b.head() + "\n")
+	for _, line := range b.text {
+		out.WriteString(strings.TrimRight("| "+line, " ") + "\n")
+	}
+	for _, c := range b.checks {
+		out.WriteString(c.verb + " " + c.arg + "\n")
+	}
+	return out.String()
+}
+
+// compare says what of the block does not hold, "" for nothing.
+func (b *block) compare(got answered, vars, back *strings.Replacer) string {
+	var faults []string
+	if b.kind != got.kind || b.arg != got.arg {
+		faults = append(faults, fmt.Sprintf("want %s %s, got %s %s:\n%s", b.kind, b.arg, got.kind, got.arg, back.Replace(got.text)))
+	}
+	if b.text != nil && !matchLines(b.text, strings.Split(back.Replace(got.text), "\n")) {
+		faults = append(faults, "text (-want +got):\n"+diffLines(strings.Join(b.text, "\n"), back.Replace(got.text)))
+	}
+	for _, c := range b.checks {
+		if fault := c.fault(got, vars); fault != "" {
+			faults = append(faults, fault)
+		}
+	}
+	return strings.Join(faults, "\n")
+}
+
+func (c check) fault(got answered, vars *strings.Replacer) string {
+	arg := vars.Replace(c.arg)
+	switch c.verb {
+	case "~":
+		if !strings.Contains(got.text, arg) {
+			return fmt.Sprintf("the text lacks %q:\n%s", arg, got.text)
+		}
+	case "!~":
+		if strings.Contains(got.text, arg) {
+			return fmt.Sprintf("the text must not have %q:\n%s", arg, got.text)
+		}
+	case "meta":
+		if fault := subset(decodeJSON([]byte(arg)), got.structured, "structuredContent"); fault != "" {
+			return fault
+		}
+	case "json":
+		if fault := subset(decodeJSON([]byte(arg)), decodeJSON(got.whole), ""); fault != "" {
+			return fault
+		}
+	case "image":
+		if !slices.Contains(got.images, arg) {
+			return fmt.Sprintf("no image %s among %v", arg, got.images)
+		}
+	}
+	return ""
+}
+
+// matchLines compares lines with patterns: ... stands for any lines, [..] for
+// any text within one. Trailing spaces of a script's lines do not count.
+func matchLines(patterns, lines []string) bool {
+	// before[j]: the patterns so far match the first j lines.
+	before := make([]bool, len(lines)+1)
+	before[0] = true
+	for _, pattern := range patterns {
+		after := make([]bool, len(lines)+1)
+		if pattern == "..." {
+			reached := false
+			for j := range after {
+				reached = reached || before[j]
+				after[j] = reached
+			}
+		} else {
+			match := linePattern(pattern)
+			for j, line := range lines {
+				after[j+1] = before[j] && match(strings.TrimRight(line, " \r"))
+			}
+		}
+		before = after
+	}
+	// A final newline gives an empty last line that a script need not have.
+	return before[len(lines)] || len(lines) > 0 && lines[len(lines)-1] == "" && before[len(lines)-1]
+}
+
+func linePattern(pattern string) func(string) bool {
+	pattern = strings.TrimRight(pattern, " \r")
+	if !strings.Contains(pattern, "[..]") {
+		return func(line string) bool { return line == pattern }
+	}
+	parts := strings.Split(pattern, "[..]")
+	for i := range parts {
+		parts[i] = regexp.QuoteMeta(parts[i])
+	}
+	return regexp.MustCompile("(?s)^" + strings.Join(parts, ".*") + "$").MatchString
+}
+
+// subset says where got lacks what want has, "" if nowhere. The string "*"
+// is any value; lists are compared item by item.
+func subset(want, got any, at string) string {
+	if want == "*" && got != nil {
+		return ""
+	}
+	switch want := want.(type) {
+	case map[string]any:
+		object, ok := got.(map[string]any)
+		if !ok {
+			return fmt.Sprintf("%s: want an object, got %s", at, show(got))
+		}
+		for name, value := range want {
+			member, there := object[name]
+			if !there && value != nil {
+				return fmt.Sprintf("%s/%s: missing in %s", at, name, show(got))
+			}
+			if fault := subset(value, member, at+"/"+name); fault != "" {
+				return fault
+			}
+		}
+		return ""
+	case []any:
+		list, ok := got.([]any)
+		if !ok || len(list) != len(want) {
+			return fmt.Sprintf("%s: want %s, got %s", at, show(want), show(got))
+		}
+		for i := range want {
+			if fault := subset(want[i], list[i], at+"/"+strconv.Itoa(i)); fault != "" {
+				return fault
+			}
+		}
+		return ""
+	}
+	if want != got {
+		return fmt.Sprintf("%s: want %s, got %s", at, show(want), show(got))
+	}
+	return ""
+}
+
+func show(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return fmt.Sprintf("%.400s", text)
+}
+
+func decodeJSON(raw []byte) any {
+	var v any
+	if json.Unmarshal(raw, &v) != nil {
+		return nil
+	}
+	return v
+}
+
+func rawJSON(text string) json.RawMessage { return json.RawMessage(text) }
+
+func validJSON(text string) error {
+	if !json.Valid([]byte(text)) {
+		return fmt.Errorf("not valid JSON: %s", text)
+	}
+	return nil
+}

@@ -1,0 +1,151 @@
+package mcpkittest
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// firstTime is the modification time of a script's first file.
+var firstTime = time.Date(2025, 1, 1, 12, 0, 0, 0, time.UTC)
+
+// layOut makes the root and the state directory below dir, and the files.
+func (s *script) layOut(dir string) error {
+	s.root, s.state = filepath.Join(dir, "root"), filepath.Join(dir, "state")
+	for _, name := range []string{s.root, filepath.Join(s.state, "home")} {
+		if err := os.MkdirAll(name, 0o755); err != nil {
+			return err
+		}
+	}
+	s.replacers(s.root, s.state)
+	for i, file := range s.archive.Files {
+		if slices.Contains(sectionNames, file.Name) {
+			if _, twice := s.sections[file.Name]; twice {
+				return fmt.Errorf("section %s is there twice", file.Name)
+			}
+			s.sections[file.Name] = string(file.Data)
+			continue
+		}
+		name, err := s.path(file.Name)
+		if err != nil {
+			return err
+		}
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(name, file.Data, 0o644); err != nil {
+			return err
+		}
+		at := firstTime.Add(time.Duration(i) * time.Second)
+		if err := os.Chtimes(name, at, at); err != nil {
+			return err
+		}
+	}
+	for _, line := range s.lines("setup") {
+		if err := s.setup(line); err != nil {
+			return fmt.Errorf("setup %s: %w", line, err)
+		}
+	}
+	return nil
+}
+
+// replacers makes what puts the two directories' paths into the script's text
+// and takes them out of a server's.
+func (s *script) replacers(root, state string) *script {
+	slashRoot, slashState := filepath.ToSlash(root), filepath.ToSlash(state)
+	s.vars = strings.NewReplacer("$ROOT", slashRoot, "$STATE", slashState)
+	s.back = strings.NewReplacer(root, "$ROOT", slashRoot, "$ROOT", state, "$STATE", slashState, "$STATE")
+	return s
+}
+
+// path is a name below the root. It keeps a script from writing elsewhere.
+func (s *script) path(name string) (string, error) {
+	if !filepath.IsLocal(filepath.FromSlash(name)) {
+		return "", fmt.Errorf("the file %s is not below the root", name)
+	}
+	return filepath.Join(s.root, filepath.FromSlash(name)), nil
+}
+
+// setup carries out one line of the section.
+func (s *script) setup(line string) error {
+	verb, rest, _ := strings.Cut(line, " ")
+	first, arg, _ := strings.Cut(strings.TrimSpace(rest), " ")
+	if verb == "chmod" {
+		first, arg = arg, first
+	}
+	name, err := s.path(first)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	switch verb {
+	case "mkdir":
+		return os.MkdirAll(name, 0o755)
+	case "symlink":
+		return os.Symlink(arg, name)
+	case "hardlink":
+		old, err := s.path(arg)
+		if err != nil {
+			return err
+		}
+		return os.Link(old, name)
+	case "chmod":
+		mode, err := strconv.ParseUint(arg, 8, 32)
+		if err != nil {
+			return err
+		}
+		return os.Chmod(name, os.FileMode(mode))
+	case "mtime":
+		at, err := time.Parse(time.RFC3339, arg)
+		if err != nil {
+			return err
+		}
+		return os.Chtimes(name, at, at)
+	case "base64":
+		data, err := base64.StdEncoding.DecodeString(arg)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(name, data, 0o644)
+	case "size":
+		return makeSparse(name, arg)
+	case "repeat":
+		count, text, _ := strings.Cut(arg, " ")
+		n, err := strconv.Atoi(count)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(name, bytes.Repeat([]byte(text+"\n"), n), 0o644)
+	case "crlf":
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(name, bytes.ReplaceAll(data, []byte("\n"), []byte("\r\n")), 0o644)
+	}
+	return fmt.Errorf("no such verb %s", verb)
+}
+
+func makeSparse(name, size string) error {
+	n, err := strconv.ParseInt(size, 10, 64)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	if err := f.Truncate(n); err != nil {
+		f.Close()
+		return err
+	}
+	return f.Close()
+}
