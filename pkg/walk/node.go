@@ -122,13 +122,27 @@ func (n *Node) Entries() ([]Entry, error) {
 	return list, err
 }
 
+// buffers are what reading a directory takes; one after the other shares
+// them.
+type buffers struct {
+	reader  sandbox.DirReader
+	entries []sandbox.DirEntry
+}
+
 // Each calls f with the entries that Entries returns, sorted within pieces of
 // 8192 only, so that a directory of any size takes bounded memory. An error
 // of f ends it and is returned, but for fs.SkipAll, which just ends it.
 func (n *Node) Each(f func(*Entry) error) error {
-	if n.reader == nil {
-		n.reader = new(sandbox.DirReader)
+	with, ok := n.tree.spare.Get().(*buffers)
+	if !ok {
+		with = new(buffers)
 	}
+	n.reader, n.entries = &with.reader, with.entries
+	defer func() {
+		with.entries = n.entries
+		n.reader, n.entries = nil, nil
+		n.tree.spare.Put(with)
+	}()
 	if err := n.dir.Rewind(); err != nil {
 		return err
 	}

@@ -21,7 +21,8 @@ const maxIgnoreFile = 1 << 20
 
 // tree is what the nodes of one walk share.
 type tree struct {
-	opts Options
+	opts  Options
+	spare sync.Pool // of *buffers
 
 	mu      sync.Mutex
 	faults  []Fault

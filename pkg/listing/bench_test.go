@@ -1,0 +1,41 @@
+package listing_test
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/pkg/listing"
+)
+
+// BenchmarkGoTree lists the Go distribution that runs the test.
+func BenchmarkGoTree(b *testing.B) {
+	box := open(b, runtime.GOROOT())
+	for _, depth := range []int{2, 20} {
+		b.Run(strconv.Itoa(depth), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				_, err := listing.Tree(b.Context(), box, ".", listing.Options{Depth: depth})
+				require.NoError(b, err)
+			}
+		})
+	}
+}
+
+// BenchmarkManyEntries lists one directory of 100 000 files.
+func BenchmarkManyEntries(b *testing.B) {
+	root := b.TempDir()
+	for i := range 100_000 {
+		require.NoError(b, os.WriteFile(filepath.Join(root, strconv.Itoa(i)), nil, 0o644))
+	}
+	box := open(b, root)
+	b.ReportAllocs()
+	for b.Loop() {
+		_, err := listing.Tree(b.Context(), box, ".", listing.Options{})
+		require.NoError(b, err)
+	}
+}
