@@ -1,0 +1,157 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/toolroom-mcp/toolroom/pkg/state"
+	"github.com/toolroom-mcp/toolroom/pkg/textfile"
+)
+
+// body collects the lines that are shown.
+type body struct {
+	first, limit int64
+	fromEnd      bool // of too many lines the last ones are shown
+	room         int  // bytes
+	chars        int  // characters of a line
+	last         int64
+	text         strings.Builder
+	ranges       []state.Range
+	cut          []textfile.Line // the first of the lines that were cut
+	cuts         int
+	strange      strange
+}
+
+func row(l textfile.Line) string { return fmt.Sprintf("%6d\t%s\n", l.Number, l.Text) }
+
+// fill renders lines until the limit or the room is reached; one at least.
+func (b *body) fill(p *page) error {
+	// A line of the full length must fit a small budget, too.
+	b.chars = min(textfile.DefaultMaxChars, max(16, (b.room-8)/4))
+	var lines []textfile.Line
+	size := 0
+	err := p.index.Each(p.source, b.first, b.chars, func(l textfile.Line) bool {
+		if l.Number >= b.first+b.limit {
+			return false
+		}
+		size += len(row(l))
+		for b.fromEnd && size > b.room && len(lines) > 0 {
+			size -= len(row(lines[0]))
+			lines = lines[1:]
+		}
+		if size > b.room && len(lines) > 0 {
+			return false
+		}
+		lines = append(lines, l)
+		return true
+	})
+	if err != nil || len(lines) == 0 {
+		return err
+	}
+	b.first, b.last = lines[0].Number, lines[len(lines)-1].Number
+	for _, l := range lines {
+		b.add(l)
+	}
+	return nil
+}
+
+// add shows a line.
+func (b *body) add(l textfile.Line) {
+	b.text.WriteString(row(l))
+	b.strange.count(l)
+	if !l.Cut {
+		b.seen(l)
+		return
+	}
+	b.cuts++
+	if len(b.cut) < 5 {
+		b.cut = append(b.cut, l)
+	}
+}
+
+// seen adds a line that was shown whole.
+func (b *body) seen(l textfile.Line) {
+	if n := len(b.ranges); n > 0 && b.ranges[n-1].Last+1 == l.Number {
+		r := &b.ranges[n-1]
+		r.Last, r.Sums = l.Number, append(r.Sums, l.Sum)
+		return
+	}
+	b.ranges = append(b.ranges, state.Range{First: l.Number, Last: l.Number, Sums: []uint32{l.Sum}})
+}
+
+// notes says what is not as it looks.
+func (b *body) notes(p *page) (notes []string) {
+	if b.cuts > 0 {
+		var which []string
+		for _, l := range b.cut {
+			which = append(which, fmt.Sprintf("%d (%d bytes from byte %d)", l.Number, l.Size, l.Offset))
+		}
+		more := ""
+		if b.cuts > len(b.cut) {
+			more = fmt.Sprintf(" and %d more", b.cuts-len(b.cut))
+		}
+		notes = append(notes, fmt.Sprintf("cut after %d characters: line %s%s; grep -o finds parts of a line, hex=true with a byte offset shows any of it",
+			b.chars, strings.Join(which, ", "), more))
+	}
+	if p.index.Invalid > 0 {
+		notes = append(notes, fmt.Sprintf("%d bytes of the file are not valid %s; they are shown as U+FFFD", p.index.Invalid, p.index.Encoding))
+	}
+	return append(notes, b.strange.notes()...)
+}
+
+// strange counts the characters that cannot be seen, or change how others
+// look. Content is shown as it is; only the count tells a reader of them.
+type strange struct {
+	total int
+	kinds map[rune]int
+	order []rune
+	first map[rune]int64
+}
+
+func (s *strange) count(l textfile.Line) {
+	before := rune(0)
+	for _, r := range l.Text {
+		if hidden(r, before) {
+			if s.kinds == nil {
+				s.kinds, s.first = map[rune]int{}, map[rune]int64{}
+			}
+			if s.kinds[r]++; s.kinds[r] == 1 {
+				s.order, s.first[r] = append(s.order, r), l.Number
+			}
+			s.total++
+		}
+		before = r
+	}
+}
+
+// hidden reports whether r is a control or an invisible character. The
+// joiners are part of ordinary writing, unless they stand beside ASCII.
+func hidden(r, before rune) bool {
+	switch {
+	case r < 0x20:
+		return r != '\t'
+	case r < 0x7F:
+		return false
+	case r < 0xA0, r == 0xAD, r == 0x180E, r >= 0xE0000 && r < 0xE0080:
+		return true
+	case r == 0x200C, r == 0x200D:
+		return before < 0x80
+	}
+	return r >= 0x2000 && unicode.Is(unicode.Cf, r)
+}
+
+func (s *strange) notes() []string {
+	if s.total == 0 {
+		return nil
+	}
+	const named = 6
+	var kinds []string
+	for _, r := range s.order[:min(named, len(s.order))] {
+		kinds = append(kinds, fmt.Sprintf("U+%04X %d (first in line %d)", r, s.kinds[r], s.first[r]))
+	}
+	if more := len(s.order) - named; more > 0 {
+		kinds = append(kinds, fmt.Sprintf("%d other kinds", more))
+	}
+	return []string{fmt.Sprintf("%d control or invisible characters in these lines: %s", s.total, strings.Join(kinds, ", "))}
+}

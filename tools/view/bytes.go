@@ -1,0 +1,196 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+	"strings"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+const (
+	// defaultDump is how many bytes hex shows unless asked otherwise.
+	defaultDump = 4096
+	dumpRow     = 16
+	dumpColumns = 79 // bytes of text a row, with the newline
+)
+
+// binary tells what a file is that cannot be shown.
+func (f *opened) binary() *answer {
+	return &answer{
+		text: fmt.Sprintf("%s  binary: %s  %d bytes  %s\nnote: hex=true dumps its bytes; offset (from 0) and limit are bytes then\n",
+			f.shown, binaryType(f.head), f.Stat.Size, f.tag()),
+		meta: f.meta("binary"),
+	}
+}
+
+// dump shows bytes in hexadecimal. offset and limit are bytes, from 0.
+func (f *opened) dump() (*answer, error) {
+	if f.Masked {
+		return nil, toolerr.New(toolerr.DeniedPath, "%s holds secrets: it is shown with masked values, never as bytes; --allow-path lifts that", f.shown)
+	}
+	if f.section != "" {
+		return nil, toolerr.New(toolerr.InvalidParams, "section and hex exclude each other: give offset and limit in bytes")
+	}
+	size := f.Stat.Size
+	from, count := f.offset, int64(defaultDump)
+	if f.limit > 0 {
+		count = f.limit
+	}
+	if f.tail > 0 {
+		from, count = max(0, size-f.tail), f.tail
+	}
+	m := f.meta("binary")
+	if from >= size {
+		return &answer{text: fmt.Sprintf("%s  no bytes from %d on: there are %d  hex  %s\n", f.shown, from, size, f.tag()), meta: m}, nil
+	}
+	fits := int64(max(f.budget-noteRoom, f.budget/2)/dumpColumns) * dumpRow
+	wanted := min(from+count, size)
+	end := min(wanted, from+max(fits, dumpRow))
+	raw, err := readAll(f, from, end-from)
+	if err != nil {
+		return nil, err
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s  bytes %d-%d of %d  hex  %s\n", f.shown, from, end-1, size, f.tag())
+	for at := 0; at < len(raw); at += dumpRow {
+		dumpLine(&text, from+int64(at), raw[at:min(at+dumpRow, len(raw))])
+	}
+	m.Truncated = end < wanted || f.limit == 0 && f.tail == 0 && end < size
+	if end < size {
+		m.NextOffset = end
+	}
+	if m.Truncated {
+		fmt.Fprintf(&text, "note: %d more bytes follow; to go on: view hex=true offset=%d\n", size-end, end)
+	}
+	return &answer{text: text.String(), meta: m}, nil
+}
+
+// dumpLine writes a row as hexdump -C does.
+func dumpLine(out *strings.Builder, offset int64, row []byte) {
+	fmt.Fprintf(out, "%08x ", offset)
+	for i := range dumpRow {
+		if i%8 == 0 {
+			out.WriteByte(' ')
+		}
+		if i < len(row) {
+			fmt.Fprintf(out, "%02x ", row[i])
+		} else {
+			out.WriteString("   ")
+		}
+	}
+	out.WriteString(" |")
+	for _, c := range row {
+		if c < ' ' || c > '~' {
+			c = '.'
+		}
+		out.WriteByte(c)
+	}
+	out.WriteString("|\n")
+}
+
+// binaryType names a file by its first bytes.
+func binaryType(head []byte) string {
+	for _, m := range []struct{ magic, name string }{
+		{"\x7fELF", "ELF program or library"}, {"MZ", "Windows program"},
+		{"\xcf\xfa\xed\xfe", "Mach-O program"}, {"\xce\xfa\xed\xfe", "Mach-O program"},
+		{"\xca\xfe\xba\xbe", "Java class or universal Mach-O"}, {"\x00asm", "WebAssembly module"},
+		{"!<arch>\n", "ar archive"}, {"PK\x03\x04", "zip archive (also docx, xlsx, jar)"}, {"PK\x05\x06", "empty zip archive"},
+		{"\x1f\x8b", "gzip data"}, {"BZh", "bzip2 data"}, {"\xfd7zXZ\x00", "xz data"}, {"\x28\xb5\x2f\xfd", "zstd data"},
+		{"7z\xbc\xaf\x27\x1c", "7-zip archive"}, {"Rar!\x1a\x07", "rar archive"}, {"SQLite format 3\x00", "SQLite database"},
+		{"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "old Office document"}, {"OggS", "Ogg media"}, {"fLaC", "FLAC audio"}, {"ID3", "MP3 audio"},
+		{"\x1aE\xdf\xa3", "Matroska or WebM video"}, {"wOFF", "WOFF font"}, {"wOF2", "WOFF2 font"}, {"\x00\x01\x00\x00\x00", "TrueType font"},
+		{"\x00\x00\x01\x00", "Windows icon"}, {"\xff\xfe\x00\x00", "UTF-32 text"}, {"\x00\x00\xfe\xff", "UTF-32 text"}, {"DIRC", "git index"},
+		{"PAR1", "Parquet data"}, {"\x80\x04\x95", "Python pickle"}, {"PACK", "git pack"}, {"\x89HDF\r\n", "HDF5 data"},
+	} {
+		if strings.HasPrefix(string(head[:min(len(head), 16)]), m.magic) {
+			return m.name
+		}
+	}
+	switch {
+	case len(head) > 262 && bytes.Equal(head[257:262], []byte("ustar")):
+		return "tar archive"
+	case len(head) > 12 && string(head[4:8]) == "ftyp":
+		return "MP4 or other ISO media"
+	case len(head) > 12 && string(head[:4]) == "RIFF":
+		return "RIFF media (" + strings.Map(plain, string(head[8:12])) + ")"
+	}
+	return "data of unknown type"
+}
+
+func plain(r rune) rune {
+	if r < ' ' || r > '~' {
+		return '.'
+	}
+	return r
+}
+
+// describe tells about the file without showing it.
+func (f *opened) describe() *answer {
+	kind := "text"
+	m := f.meta(kind)
+	var text strings.Builder
+	row := func(name, format string, values ...any) {
+		fmt.Fprintf(&text, "%-15s %s\n", name+":", fmt.Sprintf(format, values...))
+	}
+	fmt.Fprintf(&text, "%s  metadata  %d bytes  %s\n", f.shown, f.Stat.Size, f.tag())
+	switch format := imageFormat(f.head); {
+	case f.Stat.Size == 0:
+		m.Type = "empty"
+		row("type", "empty file")
+	case format != "":
+		m.Type = "image"
+		row("type", "image %s%s", format, f.dimensions(format))
+	case isPDF(f.head):
+		m.Type = "pdf"
+		row("type", "pdf")
+	case f.index.Binary:
+		m.Type = "binary"
+		row("type", "binary: %s", binaryType(f.head))
+	default:
+		f.describeText(row, &m)
+	}
+	row("size", "%d bytes", f.Stat.Size)
+	row("mode", "%s", f.Stat.Mode)
+	row("modified", "%s", f.Stat.ModTime.UTC().Format(time.RFC3339Nano))
+	if f.Masked {
+		row("note", "its values are masked when it is shown")
+	}
+	return &answer{text: text.String(), meta: m}
+}
+
+func (f *opened) describeText(row func(name, format string, values ...any), m *meta) {
+	x := f.index
+	m.Lines, m.Encoding, m.Ending = x.Lines, string(x.Encoding), string(x.Ending)
+	if isNotebook(f.shown) {
+		m.Type = "notebook"
+	}
+	row("type", "%s", m.Type)
+	row("lines", "%d", x.Lines)
+	row("encoding", "%s", x.Encoding)
+	if x.BOM > 0 {
+		row("byte order mark", "yes")
+	}
+	row("line endings", "%s", x.Ending)
+	if !x.Final && x.Lines > 0 {
+		row("last line", "has no line ending")
+	}
+	if x.Invalid > 0 {
+		row("invalid bytes", "%d", x.Invalid)
+	}
+	if x.NUL > 0 {
+		row("NUL characters", "%d", x.NUL)
+	}
+}
+
+// dimensions returns an image's size, or nothing when it does not tell.
+func (f *opened) dimensions(format string) string {
+	var config image.Config
+	config, err := codecs[format].config(bytes.NewReader(f.head))
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf(", %d x %d", config.Width, config.Height)
+}

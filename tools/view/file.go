@@ -1,0 +1,230 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/listing"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/state"
+	"github.com/toolroom-mcp/toolroom/pkg/textfile"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// openTries is how often a file that is rewritten while it is read is read
+// anew.
+const openTries = 3
+
+// opened is a file being shown.
+type opened struct {
+	*sandbox.File
+	ask
+	shown string // its path in results
+	head  []byte // the first bytes
+	stamp state.Stamp
+	index *textfile.Index // of the whole file, as detected
+}
+
+// show answers for one file or directory.
+func (v *viewer) show(ctx context.Context, fs *sandbox.FS, a ask) (*answer, error) {
+	for try := 1; ; try++ {
+		got, err := v.showOnce(ctx, fs, a)
+		switch {
+		case !errors.Is(err, textfile.ErrChanged):
+			return got, err
+		case try == openTries:
+			return nil, toolerr.New(toolerr.Conflict, "%s changes all the time while it is read; try again when its writer has finished", sandbox.EscapeName(a.name))
+		}
+	}
+}
+
+func (v *viewer) showOnce(ctx context.Context, fs *sandbox.FS, a ask) (*answer, error) {
+	taken := time.Now()
+	file, err := fs.Open(a.name)
+	if toolerr.Is(err, toolerr.IsADirectory) && !a.hex {
+		return showDirectory(ctx, fs, a)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	f := &opened{File: file, ask: a, shown: fs.Display(file.Path), stamp: state.StampOf(file.Stat, taken)}
+	if err := f.readHead(); err != nil {
+		return nil, err
+	}
+	if err := v.scan(ctx, f); err != nil {
+		return nil, err
+	}
+	got, ranges, err := f.answer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.unchanged(got); err != nil {
+		return nil, err
+	}
+	seen := state.Seen{Path: f.Path, Stamp: f.stamp, Index: *f.index, Ranges: ranges}
+	if err := v.store.Remember(seen); err != nil {
+		slog.DebugContext(ctx, "the file is not remembered", "error", err)
+	}
+	return got, nil
+}
+
+// showDirectory answers as ls would.
+func showDirectory(ctx context.Context, fs *sandbox.FS, a ask) (*answer, error) {
+	page, err := listing.Tree(ctx, fs, a.name, listing.Options{
+		Limit: int(min(a.limit, 10_000)), Offset: int(min(a.offset, 1<<30)), Budget: a.budget,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &answer{text: listing.Render(page), meta: meta{
+		Path: page.Path, Type: "directory", Truncated: page.NextOffset > 0, NextOffset: int64(page.NextOffset),
+	}}, nil
+}
+
+// readHead reads the first bytes, by which the kind of file is told.
+func (f *opened) readHead() error {
+	f.head = make([]byte, min(max(f.Stat.Size, 1), textfile.HeadSize))
+	n, err := f.ReadAt(f.head, 0)
+	f.head = f.head[:n]
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if f.Stat.Size == 0 && n > 0 {
+		if info, err := f.File.File.Stat(); err == nil && info.Size() == 0 {
+			return toolerr.New(toolerr.SpecialFile, "%s has content but no size: it is a pseudo-file of the system, which view does not read", f.shown)
+		}
+		return textfile.ErrChanged
+	}
+	return nil
+}
+
+// readAll reads the size bytes at offset at; less than that is a file that
+// changed.
+func readAll(r io.ReaderAt, at, size int64) ([]byte, error) {
+	raw := make([]byte, size)
+	n, err := r.ReadAt(raw, at)
+	switch {
+	case int64(n) == size:
+		return raw, nil
+	case err == nil || errors.Is(err, io.EOF):
+		return nil, textfile.ErrChanged
+	}
+	return nil, err
+}
+
+// scan finds out what the whole file is: from the state directory where this
+// very version was scanned before, else by reading it.
+func (v *viewer) scan(ctx context.Context, f *opened) error {
+	if seen, ok := v.store.Current(f.Path, f.stamp); ok {
+		f.index = &seen.Index
+		return nil
+	}
+	if f.Stat.Size > textfile.LineIndexMin {
+		if err := f.settle(ctx); err != nil {
+			return err
+		}
+	}
+	index, err := textfile.Scan(ctx, f, f.Stat.Size, textfile.Options{Progress: func(done int64) {
+		mcpkit.Progress(ctx, float64(done), float64(f.Stat.Size), "reading "+f.shown)
+	}})
+	f.index = index
+	return err
+}
+
+// settle waits out the grain of the clock for a large file that was changed
+// just now, so that what its scan finds can be kept.
+func (f *opened) settle(ctx context.Context) error {
+	if f.stamp.Settled() {
+		return nil
+	}
+	timer := time.NewTimer(state.Grain)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	taken := time.Now()
+	if f.same() {
+		f.stamp.Taken = taken.UnixNano()
+	}
+	return nil
+}
+
+// same reports whether the file still is what it was when it was opened.
+func (f *opened) same() bool {
+	info, err := f.File.File.Stat()
+	return err == nil && info.Size() == f.Stat.Size && info.ModTime().Equal(f.Stat.ModTime)
+}
+
+// unchanged looks whether what was read is of one version. A file that only
+// grew, as a log does, is shown as far as it went.
+func (f *opened) unchanged(got *answer) error {
+	if f.same() {
+		return nil
+	}
+	info, err := f.File.File.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Size() <= f.Stat.Size {
+		return textfile.ErrChanged
+	}
+	got.text += fmt.Sprintf("note: the file grew to %d bytes while it was read; this is its state at %d\n", info.Size(), f.Stat.Size)
+	return nil
+}
+
+// answer shows the file by its kind. The ranges are the lines shown as they
+// are in the file.
+func (f *opened) answer(ctx context.Context) (*answer, []state.Range, error) {
+	var got *answer
+	var err error
+	format := imageFormat(f.head)
+	switch {
+	case f.metadata:
+		got = f.describe()
+	case f.hex:
+		got, err = f.dump()
+	case f.Masked:
+		got, err = f.masked(ctx)
+	case f.encoding != "":
+		return f.text(ctx)
+	case format != "":
+		got, err = f.image(ctx, format)
+	case isPDF(f.head):
+		got, err = f.pdf(ctx)
+	case isNotebook(f.shown) && f.Stat.Size <= maxNotebook:
+		got, err = f.notebook(ctx)
+		if toolerr.Is(err, toolerr.BadEncoding) { // it only has the name of one
+			return f.text(ctx)
+		}
+	case f.index.Binary:
+		got = f.binary()
+	default:
+		return f.text(ctx)
+	}
+	return got, nil, err
+}
+
+// meta returns what is the same for every kind.
+func (f *opened) meta(kind string) meta {
+	m := meta{Path: f.shown, Type: kind, Size: f.Stat.Size, Masked: f.Masked}
+	if !f.Masked { // a hash would let a guess at a value be checked
+		m.Etag = f.index.Etag.String()
+	}
+	return m
+}
+
+// tag is the end of a header.
+func (f *opened) tag() string {
+	if f.Masked {
+		return "values masked"
+	}
+	return "etag=" + f.index.Etag.String()
+}

@@ -1,0 +1,258 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/state"
+	"github.com/toolroom-mcp/toolroom/pkg/textfile"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+const (
+	// noteRoom is what the header and the notes may take of the budget.
+	noteRoom = 1200
+	// maxMasked bounds a file whose values are masked, which needs the whole.
+	maxMasked = 4 << 20
+)
+
+// page is text being shown line by line: a file, or what was made of one.
+type page struct {
+	ask
+	shown  string // path
+	kind   string // for the header, "" for plain text
+	tag    string // end of the header
+	format string
+	index  *textfile.Index
+	source io.ReaderAt
+}
+
+// text shows the file's own lines.
+func (f *opened) text(ctx context.Context) (*answer, []state.Range, error) {
+	index := f.index
+	if f.encoding != "" && f.encoding != index.Encoding {
+		forced, err := f.reread(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		index = forced
+	}
+	p := page{ask: f.ask, shown: f.shown, tag: f.tag(), format: index.Format.String(), index: index, source: f}
+	got, ranges, err := p.show()
+	if err != nil {
+		return nil, nil, err
+	}
+	m := f.meta("text")
+	m.Lines, m.Encoding, m.Ending = index.Lines, string(index.Encoding), string(index.Ending)
+	if f.Stat.Size == 0 {
+		m.Type = "empty"
+	}
+	got.meta.fill(m)
+	if index.Encoding.Wide() != f.index.Encoding.Wide() {
+		ranges = nil // lines of another count
+	}
+	return got, ranges, nil
+}
+
+// fill adds what p.show does not know.
+func (m *meta) fill(of meta) {
+	of.First, of.Last, of.Truncated, of.NextOffset = m.First, m.Last, m.Truncated, m.NextOffset
+	*m = of
+}
+
+// reread makes the index for an encoding that was asked for. Where single
+// bytes end lines in both, the one there is will do.
+func (f *opened) reread(ctx context.Context) (*textfile.Index, error) {
+	if x := *f.index; !x.Binary && x.BOM == 0 && !x.Encoding.Wide() && !f.encoding.Wide() && f.encoding != textfile.UTF8 {
+		x.Encoding, x.Invalid = f.encoding, 0
+		return &x, nil
+	}
+	return textfile.Scan(ctx, f, f.Stat.Size, textfile.Options{Encoding: f.encoding})
+}
+
+// masked shows a settings file without its values.
+func (f *opened) masked(ctx context.Context) (*answer, error) {
+	if f.Stat.Size > maxMasked {
+		return nil, toolerr.New(toolerr.TooLarge, "%s has %d bytes; its values have to be masked, which view does up to %d", f.shown, f.Stat.Size, maxMasked)
+	}
+	raw, err := readAll(f, 0, f.Stat.Size)
+	if err != nil {
+		return nil, err
+	}
+	encoding := f.index.Encoding
+	if f.encoding != "" {
+		encoding = f.encoding
+	}
+	text := encoding.Decode(raw[f.index.BOM:])
+	if f.index.Ending == textfile.CR { // masking goes by line feeds
+		text = strings.ReplaceAll(text, "\r", "\n")
+	}
+	got, err := f.made(ctx, sandbox.MaskSecrets([]byte(text)), "", f.index.Format.String())
+	if err != nil {
+		return nil, err
+	}
+	m := f.meta("text")
+	m.Lines, m.Encoding, m.Ending = f.index.Lines, string(encoding), string(f.index.Ending)
+	got.meta.fill(m)
+	return got, nil
+}
+
+// made shows text that was made of the file.
+func (f *opened) made(ctx context.Context, text []byte, kind, format string) (*answer, error) {
+	source := bytes.NewReader(text)
+	index, err := textfile.Scan(ctx, source, int64(len(text)), textfile.Options{Encoding: textfile.UTF8})
+	if err != nil {
+		return nil, err
+	}
+	p := page{ask: f.ask, shown: f.shown, kind: kind, tag: f.tag(), format: format, index: index, source: source}
+	got, _, err := p.show()
+	if err != nil {
+		return nil, err
+	}
+	got.meta.Lines = index.Lines
+	return got, nil
+}
+
+// show renders the lines that were asked for.
+func (p *page) show() (*answer, []state.Range, error) {
+	if p.index.Lines == 0 {
+		return &answer{text: fmt.Sprintf("%s  empty: 0 lines, %d bytes  %s\n", p.title(), p.index.Size, p.tag)}, nil, nil
+	}
+	b := body{room: max(p.budget-noteRoom, p.budget/2), first: max(p.offset, 1), limit: defaultLines}
+	if p.limit > 0 {
+		b.limit = p.limit
+	}
+	if p.tail > 0 {
+		b.first = max(1, p.index.Lines-p.tail+1)
+		if p.limit == 0 {
+			// More than fits need not be read: a row is 8 bytes at least.
+			b.fromEnd, b.limit = true, p.tail
+			b.first = max(b.first, p.index.Lines-int64(b.room/8))
+		}
+	}
+	asked := b.first
+	var notes []string
+	if p.section != "" {
+		found, err := p.find(&b)
+		if err != nil {
+			return nil, nil, err
+		}
+		notes = append(notes, found...)
+	}
+	if b.first > p.index.Lines {
+		return p.pastEnd(b.first), nil, nil
+	}
+	symbols := p.outline(b.room / 8)
+	b.room -= len(symbols)
+	if err := b.fill(p); err != nil {
+		return nil, nil, err
+	}
+	got := &answer{meta: meta{First: b.first, Last: b.last}}
+	wanted := min(b.first+b.limit-1, p.index.Lines)
+	if b.last < p.index.Lines {
+		got.meta.NextOffset = b.last + 1
+	}
+	if b.first > asked {
+		got.meta.Truncated = true
+		notes = append(notes, fmt.Sprintf("the last %d lines that fit; view offset=%d limit=%d shows those before", b.last-b.first+1, asked, b.first-asked))
+	}
+	got.meta.Truncated = got.meta.Truncated || b.last < wanted || !p.ranged() && b.last < p.index.Lines
+	if got.meta.Truncated && b.last < p.index.Lines {
+		notes = append(notes, p.more(b.last, wanted))
+	}
+	notes = append(notes, b.notes(p)...)
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s  lines %d-%d of %d  %s  %s\n", p.title(), b.first, b.last, p.index.Lines, p.format, p.tag)
+	text.WriteString(b.text.String())
+	text.WriteString(symbols)
+	for _, note := range notes {
+		text.WriteString("note: " + note + "\n")
+	}
+	got.text = text.String()
+	return got, b.ranges, nil
+}
+
+// title is how the header begins.
+func (p *page) title() string {
+	if p.kind == "" {
+		return p.shown
+	}
+	return p.shown + "  " + p.kind
+}
+
+func (p *page) pastEnd(first int64) *answer {
+	return &answer{text: fmt.Sprintf("%s  no lines from %d on: there are %d  %s  %s\nnote: offset=%d is past the end; view offset=%d shows the last lines\n",
+		p.title(), first, p.index.Lines, p.format, p.tag, first, max(1, p.index.Lines-19))}
+}
+
+// more says how much is left and the call that continues.
+func (p *page) more(last, wanted int64) string {
+	next := fmt.Sprintf("view offset=%d", last+1)
+	if p.limit > 0 || p.tail > 0 || p.section != "" {
+		next += fmt.Sprintf(" limit=%d", wanted-last)
+	}
+	left := p.index.Lines - last
+	if last < wanted && wanted < p.index.Lines {
+		return fmt.Sprintf("cut here to fit: %d of the lines asked for and %d in all follow; to go on: %s", wanted-last, left, next)
+	}
+	return fmt.Sprintf("%d more lines follow; to go on: %s", left, next)
+}
+
+// whole returns all of the text, or nil when it is too long for symbols.
+func (p *page) whole() ([]byte, error) {
+	if p.index.Size > maxOutline {
+		return nil, nil
+	}
+	raw, err := readAll(p.source, 0, p.index.Size)
+	if err != nil {
+		return nil, err
+	}
+	text := p.index.Encoding.Decode(raw[p.index.BOM:])
+	if p.index.Ending == textfile.CR {
+		text = strings.ReplaceAll(text, "\r", "\n")
+	}
+	return []byte(text), nil
+}
+
+// find sets the range to a section's lines.
+func (p *page) find(b *body) (notes []string, err error) {
+	text, err := p.whole()
+	if err != nil {
+		return nil, err
+	}
+	if text == nil {
+		return nil, toolerr.New(toolerr.TooLarge, "%s has %d bytes, and sections are looked for in up to %d; use offset and limit", p.shown, p.index.Size, maxOutline)
+	}
+	found, err := findSection(p.shown, text, p.section)
+	if err != nil {
+		return nil, err
+	}
+	b.first, b.limit = int64(found.First), int64(found.Last-found.First+1)
+	if p.limit > 0 {
+		b.limit = min(b.limit, p.limit)
+	}
+	if found.Note != "" {
+		notes = append(notes, found.Note)
+	}
+	return notes, nil
+}
+
+// outline lists the symbols of a long file of which no part was asked for.
+func (p *page) outline(budget int) string {
+	if p.index.Lines <= defaultLines || p.ranged() {
+		return ""
+	}
+	text, err := p.whole()
+	if err != nil || text == nil {
+		return "" // shown or said by the lines themselves
+	}
+	found := outline(p.shown, text)
+	if len(found) == 0 {
+		return ""
+	}
+	return "\noutline (lines, symbol):\n" + renderOutline(found, budget) + "\n"
+}
