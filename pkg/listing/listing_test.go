@@ -122,7 +122,7 @@ func TestFileAnswersItsRow(t *testing.T) {
 func TestEmptyAndPastTheEnd(t *testing.T) {
 	root := tree(t, map[string]string{"empty/": "", "one/a": ""})
 	require.Equal(t, "empty: empty, depth 2\n", text(t, root, "empty", listing.Options{}))
-	require.Equal(t, "one: nothing from offset 5, there are 1 entry, depth 2\n", text(t, root, "one", listing.Options{Offset: 5}))
+	require.Equal(t, "one: nothing from offset 5, 1 entry in all, depth 2\n", text(t, root, "one", listing.Options{Offset: 5}))
 }
 
 func TestMissing(t *testing.T) {

@@ -182,7 +182,7 @@ func (r *Result) header() string {
 	case r.Total == 0:
 		b.WriteString("empty")
 	case shown == 0:
-		fmt.Fprintf(&b, "nothing from offset %d, there are %s", r.Offset, plural(r.Total, "entry"))
+		fmt.Fprintf(&b, "nothing from offset %d, %s in all", r.Offset, plural(r.Total, "entry"))
 	case shown == r.Total && r.TotalExact:
 		b.WriteString(plural(r.Total, "entry"))
 	case r.TotalExact:
