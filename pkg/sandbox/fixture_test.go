@@ -25,6 +25,11 @@ func newTree(t *testing.T) tree {
 	t.Helper()
 	base, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
+	return newTreeIn(t, base)
+}
+
+func newTreeIn(t *testing.T, base string) tree {
+	t.Helper()
 	tr := tree{base: base, root: filepath.Join(base, "root"), second: filepath.Join(base, "second")}
 	for name, content := range map[string]string{
 		"root/a.txt":              "a",
@@ -44,6 +49,21 @@ func newTree(t *testing.T) tree {
 		tr.write(t, name, content)
 	}
 	return tr
+}
+
+// memoryDir is a temporary directory in memory where there is one, for tests
+// that make and rename a great many files.
+func memoryDir(t *testing.T) string {
+	t.Helper()
+	if dir, err := os.MkdirTemp("/dev/shm", "sandbox"); err == nil {
+		t.Cleanup(func() { os.RemoveAll(dir) })
+		if _, err := sandbox.New(sandbox.Config{Roots: []string{dir}, Getenv: noEnv}).FS(context.Background()); err == nil {
+			return dir
+		}
+	}
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	return base
 }
 
 // write makes a file, and the directories above it, beneath the base.

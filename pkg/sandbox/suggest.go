@@ -84,9 +84,10 @@ func (f *FS) reopen(root *openRoot, real []string) (handle, func()) {
 // canonical makes names equal that people take for equal: composed and
 // decomposed letters, upper and lower case, the kinds of space.
 func canonical(name string) string {
-	if !ascii(name) {
-		name = norm.NFC.String(name)
+	if plainName(name) && ascii(name) {
+		return strings.ToLower(name)
 	}
+	name = norm.NFC.String(name)
 	return strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) || unicode.Is(unicode.Zs, r) {
 			return ' '
@@ -111,42 +112,58 @@ func ascii(s string) bool {
 }
 
 // distance is the number of letters to insert, delete, change or swap with
-// the next one to make a into b, or limit+1 when that is more than limit.
+// the next one to make a into b, or limit+1 when that is more than limit. Only
+// a band of the table, limit cells to each side, is computed, so a directory
+// full of long names costs no more than one of short ones.
 func distance(a, b string, limit int) int {
 	if a == b {
 		return 0
 	}
-	if len(a)-len(b) > 4*limit || len(b)-len(a) > 4*limit {
-		return limit + 1
-	}
-	x, y := []rune(a), []rune(b)
+	x, y := apart([]rune(a), []rune(b))
 	if abs(len(x)-len(y)) > limit {
 		return limit + 1
 	}
-	before, last, row := make([]int, len(y)+1), make([]int, len(y)+1), make([]int, len(y)+1)
+	far := limit + 1
+	before, last, row := make([]int, len(y)+2), make([]int, len(y)+2), make([]int, len(y)+2)
 	for j := range last {
-		last[j] = j
+		last[j] = min(j, far)
 	}
 	for i := 1; i <= len(x); i++ {
-		row[0] = i
-		least := i
-		for j := 1; j <= len(y); j++ {
+		from, to := max(1, i-limit), min(len(y), i+limit)
+		row[from-1] = far
+		if from == 1 {
+			row[0] = min(i, far)
+		}
+		least := row[from-1]
+		for j := from; j <= to; j++ {
 			cost := 1
 			if x[i-1] == y[j-1] {
 				cost = 0
 			}
-			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost, far)
 			if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
 				row[j] = min(row[j], before[j-2]+1)
 			}
 			least = min(least, row[j])
 		}
+		row[to+1] = far
 		if least > limit {
-			return limit + 1
+			return far
 		}
 		before, last, row = last, row, before
 	}
 	return last[len(y)]
+}
+
+// apart drops what two names begin and end with alike.
+func apart(x, y []rune) ([]rune, []rune) {
+	for len(x) > 0 && len(y) > 0 && x[0] == y[0] {
+		x, y = x[1:], y[1:]
+	}
+	for len(x) > 0 && len(y) > 0 && x[len(x)-1] == y[len(y)-1] {
+		x, y = x[:len(x)-1], y[:len(y)-1]
+	}
+	return x, y
 }
 
 func abs(n int) int { return max(n, -n) }

@@ -1,0 +1,114 @@
+//go:build unix
+
+package sandbox_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+func TestEscapeName(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain.txt": "plain.txt", "sp ace": "sp ace", "日本語": "日本語", "naïve": "naïve", "🙂.md": "🙂.md",
+		"a\nb": `a\nb`, "a\tb": `a\tb`, "\x1b[31mred": `\x1b[31mred`, "\x1b]0;title\a": `\x1b]0;title\a`, "del\x7f": `del\x7f`,
+		"c1\u009b31m": `c1\u009b31m`, "bidi\u202egnp.exe": `bidi\u202egnp.exe`, "iso\u2066x\u2069": `iso\u2066x\u2069`,
+		"zero\u200bwidth": `zero\u200bwidth`, "bom\ufeff": `bom\ufeff`, "tag\U000e0041": `tag\U000e0041`, "soft\u00adhyphen": `soft\u00adhyphen`,
+		"latin\xe9": `latin\xe9`, "\xff\xfe": `\xff\xfe`, "line\u2028sep": `line\u2028sep`, "nbsp\u00a0": "nbsp\u00a0",
+		// A backslash stays unless it could be taken for an escape.
+		`back\slash`: `back\slash`, `c:\dir`: `c:\dir`, `a\nb`: `a\\nb`, `a\\b`: `a\\\\b`, "a\\b\n": `a\\b\n`, `x\x1b`: `x\\x1b`, `x\x41`: `x\x41`,
+	} {
+		require.Equal(t, want, sandbox.EscapeName(in))
+	}
+	for _, in := range []string{"plain", `c:\dir`, `\x2e\x2e`, `\x2f`, `\u002f`, `a\0`, `\000`, `\101`, `a\`, `\x`, `\ud800`, `\q`, `\"`, `\x00`} {
+		_, ok := sandbox.UnescapeName(in)
+		require.False(t, ok, in)
+	}
+}
+
+func FuzzEscapeName(f *testing.F) {
+	for _, seed := range []string{"a\nb", `a\nb`, `a\\nb`, "\xff", `\xff`, "\u202e", `\`, "\U000e0041\\", "é\x80", `\u00e9`} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, name string) {
+		shown := sandbox.EscapeName(name)
+		require.True(t, utf8.ValidString(shown))
+		require.NotContains(t, shown, "\n")
+		require.NotContains(t, shown, "\x1b")
+		if strings.Contains(name, "\x00") {
+			return // shown in errors, but no file's name: never accepted back
+		}
+		back, ok := sandbox.UnescapeName(shown)
+		if shown == name {
+			require.False(t, ok, "%q shows as itself but reads as %q", name, back)
+			return
+		}
+		require.True(t, ok)
+		require.Equal(t, name, back)
+	})
+}
+
+func TestDidYouMean(t *testing.T) {
+	eachWay(t, func(t *testing.T, box func(sandbox.Config) *sandbox.Sandbox) {
+		tr := newTree(t)
+		for _, name := range []string{"README.md", "src/handler.go", "src/handlers.go", "src/Handler_test.go", "cafe\u0301.txt", "two\u00a0words.txt",
+			"Screen\u202fshot.png", "x1", "x2", "x3", "x4", ".ssh/key", "deep/er/file.txt"} {
+			tr.write(t, "root/"+name, "")
+		}
+		tr.write(t, "second/unique.txt", "")
+		fs := open(t, box, tr.root, tr.second)
+		for name, want := range map[string][]string{
+			"readme.md": {"README.md"}, "REAMDE.md": {"README.md"}, "src/handlr.go": {"src/handler.go", "src/handlers.go"},
+			"src/handler.og": {"src/handler.go", "src/handlers.go"}, "caf\u00e9.txt": {"cafe\u0301.txt"}, "two words.txt": {"two\u00a0words.txt"},
+			"Screen shot.png": {`Screen` + "\u202f" + `shot.png`}, "x5": {"x1", "x2", "x3"}, "dep/er/file.txt": {"deep/er/file.txt"}, "dep/er/nothing": {"deep"},
+			filepath.Join(tr.second, "uniqe.txt"): {filepath.ToSlash(tr.second) + "/unique.txt"}, "entirely-different": nil, ".shs": nil,
+			"src/../readme.md": {"README.md"},
+		} {
+			_, err := fs.Open(name)
+			requireCode(t, toolerr.NotFound, err)
+			var e *toolerr.Error
+			require.ErrorAs(t, err, &e)
+			if want == nil {
+				require.NotContains(t, err.Error(), "did you mean", name)
+				continue
+			}
+			require.Equal(t, want, e.Extra()["did_you_mean"], name)
+			require.Contains(t, err.Error(), "did you mean "+strings.Join(want, ", ")+"?")
+		}
+		// Nothing outside is ever offered.
+		for _, name := range []string{"../outsid/secret.txt", "../roo", filepath.Join(tr.base, "secon")} {
+			_, err := fs.Open(name)
+			requireCode(t, toolerr.OutsideRoot, err)
+			require.NotContains(t, err.Error(), "mean")
+		}
+	})
+}
+
+// Long names that are nearly alike are the dear case of comparing.
+func BenchmarkDidYouMean(b *testing.B) {
+	dir := b.TempDir()
+	for i := range 1000 {
+		name := strings.Repeat("n", 240) + strconv.Itoa(i)
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o644); err != nil {
+			b.Fatal(err)
+		}
+	}
+	fs, err := sandbox.New(sandbox.Config{Roots: []string{dir}, Getenv: noEnv}).FS(context.Background())
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, err := fs.Open(strings.Repeat("n", 244)); !toolerr.Is(err, toolerr.NotFound) {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,178 @@
+//go:build unix
+
+package sandbox_test
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// secretMark is in a secret inside the root, which no race may show either.
+const secretMark = "SECRET-b81c04"
+
+// raceTime is how long each resolver is raced: 10 s where TOOLROOM_SOAK is
+// set, as CI does.
+func raceTime() time.Duration {
+	if os.Getenv("TOOLROOM_SOAK") != "" {
+		return 10 * time.Second
+	}
+	return 250 * time.Millisecond
+}
+
+// swap exchanges name between the two things kept beside it until stop, and
+// counts how often.
+func swap(name string, stop <-chan struct{}, count *atomic.Int64) {
+	one, two := name+".one", name+".two"
+	for {
+		select {
+		case <-stop:
+			return
+		default:
+		}
+		// A name that is missing for a moment is part of the game.
+		for _, step := range [][2]string{{one, name}, {name, one}, {two, name}, {name, two}} {
+			if os.Rename(step[0], step[1]) == nil {
+				count.Add(1)
+			}
+		}
+	}
+}
+
+// TestSwapRace reads, lists and looks through names that are swapped between
+// something inside and a way out all the while: 0 escapes, 0 secrets, and
+// nothing blocks.
+func TestSwapRace(t *testing.T) {
+	eachWay(t, func(t *testing.T, box func(sandbox.Config) *sandbox.Sandbox) {
+		tr := newTreeIn(t, memoryDir(t))
+		tr.write(t, "root/in/f", "inside")
+		tr.write(t, "root/.ssh/f", secretMark)
+		tr.write(t, "outside/f", outsideMark)
+		names := map[string][2]string{"dir": {"in", "../outside"}, "store": {"in", ".ssh"}, "file": {"in/f", "../outside/f"}, "abs": {"in", tr.base + "/outside"}}
+		var swapped []string
+		for name, targets := range names {
+			path := filepath.Join(tr.root, name)
+			if name == "file" {
+				tr.write(t, "root/file.one", "inside")
+			} else {
+				tr.write(t, "root/"+name+".one/f", "inside")
+			}
+			require.NoError(t, os.Symlink(targets[1], path+".two"))
+			swapped = append(swapped, path)
+		}
+		tr.write(t, "root/pipe.one", "inside")
+		require.NoError(t, syscall.Mkfifo(filepath.Join(tr.root, "pipe.two"), 0o644))
+		swapped = append(swapped, filepath.Join(tr.root, "pipe"))
+
+		fs := open(t, box, tr.root)
+		var swaps, reads, failures, escapes atomic.Int64
+		stop := make(chan struct{})
+		var group sync.WaitGroup
+		for _, name := range swapped {
+			group.Go(func() { swap(name, stop, &swaps) })
+		}
+		check := func(content []byte, err error) {
+			switch {
+			case err != nil:
+				failures.Add(1)
+			case strings.Contains(string(content), outsideMark), strings.Contains(string(content), secretMark):
+				escapes.Add(1)
+			default:
+				reads.Add(1)
+			}
+		}
+		for range 2 {
+			group.Go(func() {
+				for {
+					select {
+					case <-stop:
+						return
+					default:
+					}
+					for _, name := range []string{"dir/f", "store/f", "abs/f", "dir/../store/f", "file", "pipe"} {
+						check(readAll(fs.Open(name)))
+					}
+					for _, name := range []string{"dir", "store", "abs"} {
+						check(readThrough(fs, name))
+					}
+				}
+			})
+		}
+		time.AfterFunc(raceTime(), func() { close(stop) })
+		group.Wait()
+		t.Logf("%d renames, %d reads, %d refusals, %d escapes", swaps.Load(), reads.Load(), failures.Load(), escapes.Load())
+		require.Zero(t, escapes.Load())
+		require.NotZero(t, swaps.Load())
+		require.NotZero(t, reads.Load()+failures.Load())
+	})
+}
+
+func readAll(f *sandbox.File, err error) ([]byte, error) {
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(f)
+}
+
+// readThrough opens a directory and the file f in it.
+func readThrough(fs *sandbox.FS, name string) ([]byte, error) {
+	d, err := fs.OpenDir(name)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	f, _, err := d.Open("f")
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(f)
+}
+
+// Directories that are renamed while .. is resolved must not become the way
+// up: .. goes by the name beneath the root.
+func TestDotDotAfterRename(t *testing.T) {
+	eachWay(t, func(t *testing.T, box func(sandbox.Config) *sandbox.Sandbox) {
+		tr := newTreeIn(t, memoryDir(t))
+		tr.write(t, "root/p/q/r/f", "inside")
+		fs := open(t, box, tr.root)
+		stop := make(chan struct{})
+		var group sync.WaitGroup
+		group.Go(func() {
+			deep, away := filepath.Join(tr.root, "p/q/r"), filepath.Join(tr.base, "outside/r")
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					if os.Rename(deep, away) == nil {
+						require.NoError(t, os.Rename(away, deep))
+					}
+				}
+			}
+		})
+		deadline := time.Now().Add(raceTime() / 2)
+		for time.Now().Before(deadline) {
+			for _, name := range []string{"p/q/r/../../../outside/secret.txt", "p/q/r/../secret.txt", "p/q/r/../dir/secret.txt"} {
+				content, err := readAll(fs.Open(name))
+				require.Error(t, err)
+				require.NotContains(t, string(content), outsideMark)
+				require.Contains(t, []toolerr.Code{toolerr.NotFound, toolerr.OutsideRoot}, toolerr.CodeOf(err))
+			}
+		}
+		close(stop)
+		group.Wait()
+	})
+}
