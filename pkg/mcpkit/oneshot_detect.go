@@ -27,11 +27,15 @@ const (
 // unlimited it waits for the end of a beginning however long that takes.
 func detect(ctx context.Context, stdin io.Reader, patient bool) (io.Reader, mode) {
 	src := newChunks(stdin)
-	var seen []byte
+	var seen []byte // without a byte order mark
+	all := func() io.Reader { return io.MultiReader(bytes.NewReader(seen), src) }
+	judged := 0
 	for {
-		verdict := judge(seen, src.ended)
-		if verdict != undecided {
-			return io.MultiReader(bytes.NewReader(seen), src), verdict.mode()
+		if worthJudging(seen, judged) || src.ended {
+			judged = len(seen)
+			if verdict := judge(seen, src.ended); verdict != undecided {
+				return all(), verdict.mode()
+			}
 		}
 		var limit <-chan time.Time
 		if !patient && len(bytes.TrimSpace(seen)) > 0 {
@@ -40,16 +44,29 @@ func detect(ctx context.Context, stdin io.Reader, patient bool) (io.Reader, mode
 		select {
 		case <-src.request():
 			seen = append(seen, src.take()...)
+			seen = bytes.TrimPrefix(seen, []byte("\xef\xbb\xbf"))
 		case <-limit:
 			if complete(seen) {
-				return io.MultiReader(bytes.NewReader(seen), src), modeServe
+				return all(), modeServe
 			}
 			// A long line still arrives: wait for its end.
 			patient = true
 		case <-ctx.Done():
-			return io.MultiReader(bytes.NewReader(seen), src), modeServe
+			return all(), modeServe
 		}
 	}
+}
+
+// worthJudging keeps the work for a long object that arrives in many pieces
+// from growing with the square of its length: a long beginning is looked at
+// when it seems to end, and when it has doubled.
+func worthJudging(seen []byte, judged int) bool {
+	const short = 64 << 10
+	if len(seen) <= short || len(seen) >= 2*judged {
+		return true
+	}
+	end := bytes.TrimRight(seen, " \t\r\n")
+	return len(end) > 0 && (end[len(end)-1] == '}' || end[len(end)-1] == ']')
 }
 
 // complete reports whether what was seen ends with a line's end.
@@ -72,7 +89,7 @@ func (v verdict) mode() mode {
 
 // judge looks for the first JSON object in what was seen.
 func judge(seen []byte, ended bool) verdict {
-	rest := bytes.TrimPrefix(seen, []byte("\xef\xbb\xbf"))
+	rest := seen
 	if len(bytes.TrimSpace(rest)) == 0 {
 		if ended {
 			return isMessage // nothing to do

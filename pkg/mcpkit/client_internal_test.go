@@ -1,0 +1,69 @@
+package mcpkit
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestFilePath(t *testing.T) {
+	for _, c := range []struct {
+		uri     string
+		windows bool
+		want    string // "": refused
+	}{
+		{"file:///a/b", false, "/a/b"},
+		{"file:///a%20b/%C3%A9", false, "/a b/é"},
+		{"file://localhost/a", false, "/a"},
+		{"FILE:///a", false, "/a"},
+		{"file:/a", false, "/a"},
+		{"file:///a/../b/", false, "/b"},
+		{"file:///a%00b", false, ""},
+		{"file://elsewhere/a", false, ""},
+		{"file:a", false, ""},
+		{"http://localhost/a", false, ""},
+		{"file://", false, ""},
+		{"/plain", false, ""},
+		{"%zz", false, ""},
+		{"file:///C:/Users/me", true, `C:\Users\me`},
+		{"file:///c%3A/Users/me", true, `c:\Users\me`},
+		{"file:///C:", true, `C:\`},
+		{"file://server/share/x", true, `\\server\share\x`},
+	} {
+		got, ok := filePath(c.uri, c.windows)
+		if c.want == "" {
+			require.False(t, ok, c.uri)
+			continue
+		}
+		require.True(t, ok, c.uri)
+		require.Equal(t, c.want, got)
+	}
+}
+
+func TestPackageComment(t *testing.T) {
+	require.Equal(t, "Mcp-x does x.\n\n\tmcp-x DIR\n", packageComment("// Copyright\n\n// Mcp-x does x.\n//\n//\tmcp-x DIR\npackage main\n\n// other\nvar x int\n"))
+	require.Equal(t, "A.\n", packageComment("//go:build unix\n\n//go:generate x\n// A.\r\npackage main\r\n"))
+	require.Empty(t, packageComment("package main\n// no\n"))
+	require.Empty(t, packageComment(""))
+}
+
+func TestRedact(t *testing.T) {
+	for in, want := range map[string]string{
+		`{"params":{"arguments":{"path":"src/a.go"}}}`:                 `{"params":{"arguments":{"path":"src/a.go"}}}`,
+		`{"result":{"content":[{"type":"text","text":"the file"}]}}`:   `{"result":{"content":[{"text":"(8 bytes)","type":"text"}]}}`,
+		`{"_meta":{"progressToken":17,"authToken":"abc"}}`:             `{"_meta":{"authToken":"***","progressToken":17}}`,
+		`{"password":12345,"max_tokens":5,"api_key":["a","b"]}`:        `{"api_key":["***","***"],"max_tokens":5,"password":"***"}`,
+		`{"command":"curl -H 'Authorization: Bearer abcdefghijkl' x"}`: `{"command":"curl -H 'Authorization: ***' x"}`,
+		`{"command":"AWS_SECRET_ACCESS_KEY=abc/def make"}`:             `{"command":"*** make"}`,
+		`{"u":"https://me:pw@host/x"}`:                                 `{"u":"https***host/x"}`,
+		`{"k":"sk-` + strings.Repeat("x", 20) + `"}`:                   `{"k":"***"}`,
+		`{"id":12345678901234567890}`:                                  `{"id":12345678901234567890}`,
+		`nonsense`:                                                     `(8 bytes that are not JSON)`,
+	} {
+		require.Equal(t, want, redact([]byte(in)))
+	}
+	long := redact([]byte(`{"query":"` + strings.Repeat("é2345678", 100) + `"}`))
+	require.Contains(t, long, "… (")
+	require.Less(t, len(long), 250)
+}

@@ -1,0 +1,369 @@
+package mcpkit_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+const manual = `// Mcp-say says things.
+//
+// Bugs: none known.
+package main
+`
+
+type sayArgs struct {
+	Text string   `json:"text" jsonschema:"what to say"`
+	Fail bool     `json:"fail,omitempty" jsonschema:"answer an error"`
+	More []string `json:"more,omitempty" jsonschema:"more to say"`
+}
+
+type sayMeta struct {
+	Words int `json:"words" jsonschema:"how many words"`
+}
+
+type sayRow struct {
+	Word string `json:"word"`
+}
+
+// A run is one run of a command in the test.
+type run struct {
+	code          int
+	stdout        string
+	stderr        string
+	dirs          []string
+	read          bool // whether the flag --fast was given
+	callsReceived int
+}
+
+// newSay makes the command; what it is told shows in r.
+func newSay(t *testing.T, r *run) *mcpkit.Command {
+	cmd := mcpkit.NewCommand("say", "Say", manual)
+	cmd.Instructions = "Says what it is told."
+	cmd.Positional = func(args []string) { r.dirs = append(r.dirs, args...) }
+	cmd.Flags.BoolVar(&r.read, "fast", false, "say it fast")
+	cmd.Flags.Func("root", "a `DIR`", func(s string) error { r.dirs = append(r.dirs, "root:"+s); return nil })
+	cmd.Tools = func() ([]*mcpkit.Tool, error) {
+		say, err := mcpkit.NewTool(mcpkit.Def{
+			Name: "say", Title: "Say", Description: "Says text. <&>", Hints: mcpkit.Hints{ReadOnly: true, Idempotent: true},
+			Aliases: []string{"Say", "SayTool"}, Output: sayMeta{},
+		}, func(ctx context.Context, args sayArgs) (*mcpkit.Result, error) {
+			r.callsReceived++
+			if args.Fail {
+				return nil, toolerr.New(toolerr.NotFound, "nothing called %s; try another", args.Text)
+			}
+			words := strings.Fields(args.Text)
+			var rows []sayRow
+			for _, w := range words {
+				rows = append(rows, sayRow{w})
+			}
+			return &mcpkit.Result{Text: args.Text, Meta: sayMeta{len(words)}, Rows: rows}, nil
+		})
+		require.NoError(t, err)
+		budget, err := mcpkit.NewTool(mcpkit.Def{Name: "a_budget", Title: "Budget", Description: "For tests.", MaxTokens: 50,
+			Hints: mcpkit.Hints{Destructive: true, OpenWorld: true}},
+			func(ctx context.Context, _ struct{}) (*mcpkit.Result, error) {
+				return &mcpkit.Result{Text: strings.Repeat("x", mcpkit.Budget(ctx))}, nil
+			})
+		require.NoError(t, err)
+		return []*mcpkit.Tool{say, budget}, nil
+	}
+	return cmd
+}
+
+func runSay(t *testing.T, stdin string, args ...string) *run {
+	t.Helper()
+	return runReader(t, strings.NewReader(stdin), args...)
+}
+
+func runReader(t *testing.T, stdin io.Reader, args ...string) *run {
+	t.Helper()
+	r := &run{}
+	var out, errOut bytes.Buffer
+	r.code = newSay(t, r).Run(t.Context(), args, stdin, &out, &errOut)
+	r.stdout, r.stderr = out.String(), errOut.String()
+	return r
+}
+
+// messages splits what a server wrote.
+func (r *run) messages(t *testing.T) map[string]jsonrpc.Message {
+	t.Helper()
+	got := map[string]jsonrpc.Message{}
+	for line := range strings.Lines(r.stdout) {
+		m, err := jsonrpc.Split([]byte(line))
+		require.NoError(t, err, line)
+		got[string(m.ID)] = m
+	}
+	return got
+}
+
+func TestFlagsAnywhere(t *testing.T) {
+	r := runSay(t, "", "a", "--root", "r", "b", "-fast", "c", "--root=s", "--", "--not-a-flag", "d")
+	require.Equal(t, mcpkit.ExitOK, r.code, r.stderr)
+	require.Equal(t, []string{"root:r", "root:s", "a", "b", "c", "--not-a-flag", "d"}, r.dirs)
+	require.True(t, r.read)
+	require.Empty(t, r.stdout)
+}
+
+func TestUsageErrors(t *testing.T) {
+	for _, args := range [][]string{
+		{"--no-such-flag"}, {"dir", "--max-tokens", "0"}, {"--max-tokens=many"}, {"--log-level", "loud"},
+		{"--schema=yaml"}, {"--root"}, {"--fast=perhaps"},
+	} {
+		r := runSay(t, "", args...)
+		require.Equal(t, mcpkit.ExitUsage, r.code, args)
+		require.Empty(t, r.stdout)
+		require.Contains(t, r.stderr, "mcp-say: ")
+		require.Contains(t, r.stderr, "mcp-say --help")
+	}
+	cmd := newSay(t, &run{})
+	cmd.Positional = nil
+	var errOut bytes.Buffer
+	require.Equal(t, mcpkit.ExitUsage, cmd.Run(t.Context(), []string{"dir"}, strings.NewReader(""), io.Discard, &errOut))
+	require.Contains(t, errOut.String(), `unexpected argument "dir"`)
+}
+
+func TestToolsFail(t *testing.T) {
+	cmd := mcpkit.NewCommand("bad", "Bad", "")
+	cmd.Tools = func() ([]*mcpkit.Tool, error) { return nil, flag.ErrHelp }
+	var errOut bytes.Buffer
+	require.Equal(t, mcpkit.ExitUsage, cmd.Run(t.Context(), nil, strings.NewReader(""), io.Discard, &errOut))
+	require.Contains(t, errOut.String(), "mcp-bad: ")
+	cmd.Tools = func() ([]*mcpkit.Tool, error) { return nil, nil }
+	require.Equal(t, mcpkit.ExitUsage, cmd.Run(t.Context(), nil, strings.NewReader(""), io.Discard, &errOut))
+}
+
+func TestHelp(t *testing.T) {
+	for _, arg := range []string{"--help", "-h", "-help"} {
+		r := runSay(t, "", "dir", arg)
+		require.Equal(t, mcpkit.ExitOK, r.code)
+		require.Empty(t, r.stderr)
+		require.True(t, strings.HasPrefix(r.stdout, "Mcp-say says things.\n\nBugs: none known.\n"), r.stdout)
+		for _, name := range []string{"--call JSON", "--schema", "--version", "--max-tokens N", "--log-level LEVEL", "--structured", "--fast", "--root DIR"} {
+			require.Contains(t, r.stdout, "\n  "+name+"\n")
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	r := runSay(t, "", "--version")
+	require.Equal(t, mcpkit.ExitOK, r.code)
+	require.Regexp(t, `^mcp-say \S+ \(go\S+ \S+/\S+\)\n$`, r.stdout)
+}
+
+func TestSchema(t *testing.T) {
+	r := runSay(t, "", "--schema")
+	require.Equal(t, mcpkit.ExitOK, r.code)
+	require.Contains(t, r.stdout, "Says text. <&>")
+	list := runSay(t, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`).messages(t)["1"]
+	require.JSONEq(t, string(list.Result), r.stdout, "the same as tools/list")
+
+	r = runSay(t, "", "--schema=openai")
+	var tools []struct {
+		Type     string
+		Function struct {
+			Name       string
+			Strict     bool
+			Parameters struct {
+				AdditionalProperties *bool
+				Required             []string
+			}
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(r.stdout), &tools))
+	require.Equal(t, "say", tools[0].Function.Name)
+	require.True(t, tools[0].Function.Strict)
+	require.Equal(t, []string{"text", "fail", "more"}, tools[0].Function.Parameters.Required)
+	require.False(t, *tools[0].Function.Parameters.AdditionalProperties)
+}
+
+// Defects 7 and 8: what a tool is said to be, from end to end: all four
+// hints, a title, plain types, in the order of registration.
+func TestDefinitionsOnTheWire(t *testing.T) {
+	list := runSay(t, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`).messages(t)["1"]
+	var got struct{ Tools []json.RawMessage }
+	require.NoError(t, json.Unmarshal(list.Result, &got))
+	tools, err := newSay(t, &run{}).Tools()
+	require.NoError(t, err)
+	require.Len(t, got.Tools, len(tools))
+	for i, tool := range tools {
+		require.Equal(t, string(tool.Definition()), string(got.Tools[i]), "byte for byte")
+	}
+	for _, want := range []string{`"readOnlyHint":true`, `"destructiveHint":false`, `"idempotentHint":true`, `"openWorldHint":false`,
+		`"title":"Say"`, `"outputSchema":{"type":"object"`} {
+		require.Contains(t, string(got.Tools[0]), want)
+	}
+	require.NotContains(t, string(list.Result), `"null"`)
+	require.NotContains(t, string(list.Result), "SayTool", "aliases are not advertised")
+	require.NotContains(t, string(list.Result), "ttlMs")
+}
+
+// A modern list says what mcp-go's own would.
+func TestModernListLikeMcpGo(t *testing.T) {
+	in := `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{` + modern("new") + `}}`
+	ours := runSay(t, in).messages(t)["1"]
+	tools, err := newSay(t, &run{}).Tools()
+	require.NoError(t, err)
+	h := newSay(t, &run{}).Server(mcpkit.NewRegistry(tools...))
+	answer, err := json.Marshal(h.HandleMessage(t.Context(), json.RawMessage(in))) // no slot: mcp-go encodes
+	require.NoError(t, err)
+	theirs, err := jsonrpc.Split(answer)
+	require.NoError(t, err)
+	var a, b map[string]any
+	require.NoError(t, json.Unmarshal(ours.Result, &a))
+	require.NoError(t, json.Unmarshal(theirs.Result, &b))
+	require.ElementsMatch(t, a["tools"], b["tools"])
+	delete(a, "tools")
+	delete(b, "tools")
+	require.Equal(t, b, a)
+}
+
+// initialize says who this is, and that the set of tools is fixed.
+func TestInitialize(t *testing.T) {
+	m := runSay(t, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`).messages(t)["1"]
+	var res struct {
+		ProtocolVersion string
+		Instructions    string
+		ServerInfo      struct{ Name, Title, Version string }
+		Capabilities    struct{ Tools map[string]any }
+	}
+	require.NoError(t, json.Unmarshal(m.Result, &res))
+	require.Equal(t, "2025-06-18", res.ProtocolVersion)
+	require.Equal(t, "Says what it is told.", res.Instructions)
+	require.Equal(t, "mcp-say", res.ServerInfo.Name)
+	require.Equal(t, "Say", res.ServerInfo.Title)
+	require.NotEmpty(t, res.ServerInfo.Version)
+	require.NotNil(t, res.Capabilities.Tools)
+	require.NotEqual(t, true, res.Capabilities.Tools["listChanged"])
+}
+
+// Defects 5 and 6: bad arguments and a tool's errors are results in plain
+// words with a code; an unknown tool or method is a JSON-RPC error.
+func TestErrorsOnTheWire(t *testing.T) {
+	r := runSay(t, strings.Join([]string{
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"say","arguments":{"fail":[],"more":{}}}}`,
+		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"say","arguments":{"text":"x","fail":true}}}`,
+		`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"sya","arguments":{}}}`,
+		`{"jsonrpc":"2.0","id":4,"method":"no/such"}`,
+		`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"say"}}`,
+		`{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"name":"say","arguments":null}}`,
+		`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"arguments":{}}}`,
+	}, "\n"))
+	require.Equal(t, mcpkit.ExitOK, r.code)
+	got := r.messages(t)
+	var res struct {
+		IsError           bool
+		StructuredContent struct{ Code string }
+	}
+	require.NoError(t, json.Unmarshal(got["1"].Result, &res))
+	require.True(t, res.IsError)
+	require.Equal(t, "INVALID_PARAMS", res.StructuredContent.Code)
+	for _, pointer := range []string{"/text", "/fail", "/more"} {
+		require.Contains(t, text(t, got["1"]), pointer)
+	}
+	require.Equal(t, "nothing called x; try another", text(t, got["2"]))
+	require.Contains(t, string(got["2"].Result), `"code":"NOT_FOUND"`)
+	require.Equal(t, jsonrpc.CodeInvalidParams, errorCode(t, got["3"]))
+	require.Contains(t, string(got["3"].Error), "say, a_budget")
+	require.Equal(t, jsonrpc.CodeMethodNotFound, errorCode(t, got["4"]))
+	for _, id := range []string{"5", "6"} {
+		require.Contains(t, string(got[id].Result), `"code":"MISSING_PARAMETER"`)
+	}
+	require.Equal(t, jsonrpc.CodeInvalidParams, errorCode(t, got["7"]))
+}
+
+// Both eras, an alias, and the bytes < > & as they are.
+func TestCallOnTheWire(t *testing.T) {
+	r := runSay(t, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"SayTool","arguments":{"text":"a <b> & c"}}}
+{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"say","arguments":{"text":"x"},`+modern("new")+`}}`)
+	got := r.messages(t)
+	require.Equal(t, `{"content":[{"type":"text","text":"a <b> & c"}],"structuredContent":{"words":4}}`, string(got["1"].Result))
+	require.Contains(t, string(got["2"].Result), `"resultType":"complete"`)
+	require.Contains(t, string(got["2"].Result), `"io.modelcontextprotocol/serverInfo":{"name":"mcp-say"`)
+	require.Equal(t, "x", text(t, got["2"]))
+}
+
+// The same server behind another transport of mcp-go's.
+func TestServerWithoutTheWire(t *testing.T) {
+	tools, err := newSay(t, &run{}).Tools()
+	require.NoError(t, err)
+	h := newSay(t, &run{}).Server(mcpkit.NewRegistry(tools...).Filter(func(t *mcpkit.Tool) bool { return t.Name() == "say" }))
+	answer, err := json.Marshal(h.HandleMessage(t.Context(), json.RawMessage(
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"Say","arguments":{"text":"x"}}}`)))
+	require.NoError(t, err)
+	require.JSONEq(t, `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"x"}],"structuredContent":{"words":1}}}`, string(answer))
+	answer, err = json.Marshal(h.HandleMessage(t.Context(), json.RawMessage(
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a_budget"}}`)))
+	require.NoError(t, err)
+	require.Contains(t, string(answer), "-32602", "filtered out")
+}
+
+// --max-tokens overrides each tool's budget.
+func TestMaxTokens(t *testing.T) {
+	const call = `{"name":"a_budget","params":{}}`
+	for _, c := range []struct {
+		args []string
+		want int
+	}{{nil, 200}, {[]string{"--max-tokens", "10"}, 40}, {[]string{"--max-tokens", "999999999"}, 1 << 20}} {
+		var res struct{ Result string }
+		require.NoError(t, json.Unmarshal([]byte(runSay(t, call, c.args...).stdout), &res))
+		require.Len(t, res.Result, c.want)
+	}
+}
+
+// --log-level trace shows the wire on standard error, without its contents.
+func TestTrace(t *testing.T) {
+	r := runSay(t, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"say","arguments":{"text":"the contents of a file"}}}`, "--log-level", "trace")
+	require.Contains(t, r.stderr, `mcp-say: received {"id":1,"jsonrpc":"2.0","method":"tools/call"`)
+	require.Contains(t, r.stderr, `mcp-say: sent {`)
+	require.NotContains(t, r.stderr, "the contents")
+	require.Contains(t, r.stdout, "the contents")
+	require.Empty(t, runSay(t, `{"jsonrpc":"2.0","id":1,"method":"ping"}`, "--log-level", "debug").stderr)
+}
+
+// A context that ends is how the process is told to stop: exit code 0
+// (defect 9 is tested with a real signal in serve_lifetime_test.go).
+func TestRunStops(t *testing.T) {
+	in, inWrite := io.Pipe()
+	defer inWrite.Close()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	code := make(chan int, 1)
+	go func() { code <- newSay(t, &run{}).Run(ctx, nil, in, io.Discard, io.Discard) }()
+	_, err := io.WriteString(inWrite, `{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n")
+	require.NoError(t, err)
+	cancel(mcpkit.ErrStopped)
+	select {
+	case got := <-code:
+		require.Equal(t, mcpkit.ExitOK, got)
+	case <-time.After(patience):
+		require.Fail(t, "it does not stop")
+	}
+}
+
+func TestOutputGone(t *testing.T) {
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	require.NoError(t, r.Close())
+	defer w.Close()
+	for _, c := range []struct {
+		in   string
+		args []string
+	}{{"", []string{"--help"}}, {"", []string{"--version"}}, {"", []string{"--schema"}}, {`{"text":"x"}`, nil},
+		{`{"jsonrpc":"2.0","id":1,"method":"ping"}`, nil}} {
+		var errOut bytes.Buffer
+		code := newSay(t, &run{}).Run(t.Context(), c.args, strings.NewReader(c.in), w, &errOut)
+		require.Equal(t, mcpkit.ExitFail, code)
+		require.Contains(t, errOut.String(), "mcp-say: ")
+	}
+}

@@ -1,0 +1,152 @@
+package mcpkit_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+type none struct{}
+
+func newTool(t *testing.T, d mcpkit.Def, fn func(ctx context.Context) (*mcpkit.Result, error)) *mcpkit.Tool {
+	t.Helper()
+	d.Name, d.Title, d.Description = "work", "Work", "For tests."
+	made, err := mcpkit.NewTool(d, func(ctx context.Context, _ none) (*mcpkit.Result, error) { return fn(ctx) })
+	require.NoError(t, err)
+	return made
+}
+
+// callTool is the innermost handler.
+func callTool(ctx context.Context, t *mcpkit.Tool, args json.RawMessage) *mcpkit.CallResult {
+	return t.Call(ctx, args)
+}
+
+func TestChainOrder(t *testing.T) {
+	var order []string
+	mark := func(name string) mcpkit.Middleware {
+		return func(next mcpkit.Handler) mcpkit.Handler {
+			return func(ctx context.Context, tool *mcpkit.Tool, args json.RawMessage) *mcpkit.CallResult {
+				order = append(order, name)
+				res := next(ctx, tool, args)
+				order = append(order, "/"+name)
+				return res
+			}
+		}
+	}
+	work := newTool(t, mcpkit.Def{}, func(context.Context) (*mcpkit.Result, error) {
+		order = append(order, "tool")
+		return &mcpkit.Result{Text: "x"}, nil
+	})
+	mcpkit.Chain(callTool, mark("outer"), mark("inner"))(t.Context(), work, nil)
+	require.Equal(t, []string{"outer", "inner", "tool", "/inner", "/outer"}, order)
+}
+
+// A panic anywhere is INTERNAL; what panicked is for the log only.
+func TestRecover(t *testing.T) {
+	work := newTool(t, mcpkit.Def{Timeout: time.Minute, MaxConcurrent: 1}, func(context.Context) (*mcpkit.Result, error) { panic("secret state") })
+	middleware := func(mcpkit.Handler) mcpkit.Handler {
+		return func(context.Context, *mcpkit.Tool, json.RawMessage) *mcpkit.CallResult { panic("secret state") }
+	}
+	for name, handler := range map[string]mcpkit.Handler{
+		"tool":       mcpkit.Chain(callTool, mcpkit.Standard()...),
+		"middleware": mcpkit.Chain(callTool, append(mcpkit.Standard(), middleware)...),
+	} {
+		t.Run(name, func(t *testing.T) {
+			res := handler(t.Context(), work, nil)
+			require.True(t, res.IsError)
+			require.Equal(t, toolerr.Internal, res.Code)
+			require.NotContains(t, string(res.JSON()), "secret")
+			require.NotContains(t, string(res.JSON()), ".go:")
+			var p *mcpkit.Panic
+			require.True(t, errors.As(res.Err, &p))
+			require.Equal(t, "secret state", p.Value)
+			require.Contains(t, string(p.Stack), ".go:")
+			// The turn is free again.
+			require.Equal(t, toolerr.Internal, handler(t.Context(), work, nil).Code)
+		})
+	}
+}
+
+// A tool that minds its deadline answers with what it has.
+func TestDeadlineMinded(t *testing.T) {
+	work := newTool(t, mcpkit.Def{Timeout: time.Millisecond}, func(ctx context.Context) (*mcpkit.Result, error) {
+		<-ctx.Done()
+		return &mcpkit.Result{Text: "3 found before the deadline"}, nil
+	})
+	res := mcpkit.Chain(callTool, mcpkit.Standard()...)(t.Context(), work, nil)
+	require.False(t, res.IsError)
+	require.Equal(t, "3 found before the deadline", res.Text)
+}
+
+// One that does not is answered for, keeps its turn, and gives it back.
+func TestDeadlineOverrun(t *testing.T) {
+	release := make(chan struct{})
+	var runs atomic.Int32
+	work := newTool(t, mcpkit.Def{Timeout: time.Millisecond, MaxConcurrent: 1}, func(context.Context) (*mcpkit.Result, error) {
+		runs.Add(1)
+		<-release
+		return &mcpkit.Result{Text: "late"}, nil
+	})
+	handler := mcpkit.Chain(callTool, mcpkit.Recover, mcpkit.Deadline(time.Millisecond), mcpkit.Concurrency())
+	res := handler(t.Context(), work, nil)
+	require.Equal(t, toolerr.Timeout, res.Code)
+	require.Contains(t, res.Text, "work did not finish within 1ms")
+	require.Equal(t, toolerr.Timeout, handler(t.Context(), work, nil).Code, "no turn came free")
+	require.EqualValues(t, 1, runs.Load())
+	close(release)
+	require.Eventually(t, func() bool { return handler(t.Context(), work, nil).Text == "late" }, patience, time.Millisecond)
+}
+
+func TestConcurrency(t *testing.T) {
+	const limit, calls = 3, 50
+	var now, most atomic.Int32
+	work := newTool(t, mcpkit.Def{MaxConcurrent: limit}, func(context.Context) (*mcpkit.Result, error) {
+		n := now.Add(1)
+		for seen := most.Load(); n > seen && !most.CompareAndSwap(seen, n); seen = most.Load() {
+		}
+		for range 100 { // let the others in
+			runtime.Gosched()
+		}
+		now.Add(-1)
+		return &mcpkit.Result{Text: "x"}, nil
+	})
+	handler := mcpkit.Chain(callTool, mcpkit.Concurrency())
+	done := make(chan *mcpkit.CallResult, calls)
+	for range calls {
+		go func() { done <- handler(t.Context(), work, nil) }()
+	}
+	for range calls {
+		require.False(t, (<-done).IsError)
+	}
+	require.LessOrEqual(t, most.Load(), int32(limit))
+}
+
+// A call that is cancelled while it waits for a turn never runs.
+func TestConcurrencyCancelled(t *testing.T) {
+	began, release := make(chan struct{}), make(chan struct{})
+	var runs atomic.Int32
+	work := newTool(t, mcpkit.Def{MaxConcurrent: 1}, func(context.Context) (*mcpkit.Result, error) {
+		runs.Add(1)
+		close(began)
+		<-release
+		return &mcpkit.Result{Text: "x"}, nil
+	})
+	handler := mcpkit.Chain(callTool, mcpkit.Concurrency())
+	done := make(chan struct{})
+	go func() { defer close(done); handler(t.Context(), work, nil) }()
+	<-began
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.Equal(t, toolerr.Cancelled, handler(ctx, work, nil).Code)
+	close(release)
+	<-done
+	require.EqualValues(t, 1, runs.Load())
+}
