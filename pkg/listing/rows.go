@@ -47,6 +47,9 @@ func (l *lister) details(d *dir, from, to int) ([]*shownRow, error) {
 				break
 			}
 			e := &d.entries[from+i]
+			if !e.typ.IsDir() {
+				e.secret = l.box.Denied(filepath.Join(look.dir.Path(), e.name))
+			}
 			row := look.row(e)
 			row.rel, row.Depth, row.sub = relative(d.path, e.name), d.depth+1, e.sub
 			row.Path = l.pathOf(row.rel)

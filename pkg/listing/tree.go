@@ -286,7 +286,9 @@ func (l *lister) read(d *dir) error {
 			l.result.Ignored++
 		default:
 			d.entries = append(d.entries, entry{
-				name: e.Name, typ: e.Type, ignored: e.Ignored, secret: l.box.Denied(filepath.Join(abs, e.Name)),
+				name: e.Name, typ: e.Type, ignored: e.Ignored,
+				// of the others that are shown, details finds out
+				secret: e.IsDir() && l.box.Denied(filepath.Join(abs, e.Name)),
 			})
 		}
 		return nil
