@@ -97,6 +97,7 @@ func (s *httpServer) post(body string) ([]byte, error) {
 }
 
 func (s *httpServer) stop() (sample, error) {
+	most := peak(s.cmd.Process.Pid)
 	s.client.CloseIdleConnections()
 	if err := s.cmd.Process.Signal(os.Interrupt); err != nil {
 		return sample{}, err
@@ -108,7 +109,7 @@ func (s *httpServer) stop() (sample, error) {
 	if err != nil && !errors.As(err, &exit) {
 		return sample{}, err
 	}
-	return usage(s.cmd.ProcessState), nil
+	return usage(s.cmd.ProcessState).withPeak(most), nil
 }
 
 // httpLoad is stdioLoad over HTTP.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -81,6 +82,40 @@ func usage(state *os.ProcessState) sample {
 		}
 	}
 	return got
+}
+
+// peak is the most memory a running process had, 0 where that cannot be
+// asked. It is better than usage's figure, in which a process inherits the
+// peak of the one that started it.
+func peak(pid int) int64 {
+	mib, err := statusMiB(pid, "VmHWM:")
+	if err != nil {
+		return 0
+	}
+	return int64(mib * (1 << 20))
+}
+
+// withPeak takes the better figure if there is one.
+func (s sample) withPeak(bytes int64) sample {
+	if bytes > 0 {
+		s.rss = bytes
+	}
+	return s
+}
+
+// statusMiB reads a size from Linux's /proc/PID/status.
+func statusMiB(pid int, field string) (float64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, field); ok {
+			kib, err := strconv.Atoi(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")))
+			return float64(kib) / 1024, err
+		}
+	}
+	return 0, fmt.Errorf("no %s", field)
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

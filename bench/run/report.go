@@ -28,7 +28,7 @@ type report struct{ out strings.Builder }
 func newReport(b *bench) *report {
 	r := &report{}
 	r.out.WriteString("# Measured\n\nWritten by `make bench`; not edited by hand. Medians of runs in turn, with the least and the most; CPU seconds and\n" +
-		"peak memory are medians too. \"×\" is the median of the pairwise ratios to a table's first line; this repository's\nprograms are bold. A peak below some 14 MiB, the benchmark's own, cannot be seen.\n\n")
+		"peak memory are medians too. \"×\" is the median of the pairwise ratios to a table's first line; this repository's\nprograms are bold. Of a program that runs to its end, a peak\nbelow the benchmark's own, some 15 to 30 MiB, cannot be seen.\n\n")
 	fmt.Fprintf(&r.out, "Machine: %d CPUs, %s, %s. Runs: %d.", runtime.NumCPU(), kernel(), runtime.Version(), b.runs)
 	names := make([]string, 0, len(b.peers.Versions))
 	for name := range b.peers.Versions {

@@ -8,8 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strconv"
-	"strings"
 	"time"
 )
 
@@ -97,27 +95,12 @@ func startOnce(command []string, idle bool) (sample, error) {
 	if err == nil && idle {
 		if _, err = server.call(1, "tools/list", "{}"); err == nil {
 			time.Sleep(500 * time.Millisecond)
-			value, err = residentMiB(server.cmd.Process.Pid)
+			value, err = statusMiB(server.cmd.Process.Pid, "VmRSS:")
 		}
 	}
 	got, stopErr := server.stop()
 	got.value = value
 	return got, errors.Join(err, stopErr)
-}
-
-// residentMiB reads VmRSS.
-func residentMiB(pid int) (float64, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0, err
-	}
-	for line := range strings.Lines(string(text)) {
-		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
-			kib, err := strconv.Atoi(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")))
-			return float64(kib) / 1024, err
-		}
-	}
-	return 0, errors.New("no VmRSS")
 }
 
 // loadTables measures subjects at 1 and at 64 calls in flight.
@@ -187,6 +170,8 @@ func measureHop(b *bench) ([]table, error) {
 	if err != nil {
 		return nil, err
 	}
+	straight, hop := median(tables[0].series[0].values()), median(tables[0].series[1].values())
+	tables[0].notes = append(tables[0].notes, fmt.Sprintf("added by the host: %.0f µs", hop-straight))
 	overHTTP, err := b.loadTables("The same over streamable HTTP, beside other gateways to a stdio server.", "", 8_000, func(workers, total int) []subject {
 		all := []subject{{name: "mcp-host serve", ours: true, command: "mcp-host serve --root dir --listen 127.0.0.1:port", run: func() (sample, error) {
 			port, err := freePort()

@@ -108,6 +108,7 @@ const initializeParams = `{"protocolVersion":"2025-11-25","capabilities":{},"cli
 
 // stop ends the server by closing its input and says what it took.
 func (s *stdioServer) stop() (sample, error) {
+	most := peak(s.cmd.Process.Pid)
 	if err := s.in.Close(); err != nil {
 		return sample{}, err
 	}
@@ -124,5 +125,5 @@ func (s *stdioServer) stop() (sample, error) {
 	if err != nil && !errors.As(err, &exit) {
 		return sample{}, err
 	}
-	return usage(s.cmd.ProcessState), nil
+	return usage(s.cmd.ProcessState).withPeak(most), nil
 }
