@@ -197,7 +197,7 @@ func expandBraces(p string) []string {
 }
 
 // braces finds the first group: where it opens (-1: there is none) and where
-// its alternatives end. It is not ok when braces do not pair up.
+// its alternatives end. It is not ok when braces or brackets do not pair up.
 func braces(p string) (open int, ends []int, ok bool) {
 	depth := 0
 	for i := 0; i < len(p); i++ {
@@ -205,9 +205,11 @@ func braces(p string) (open int, ends []int, ok bool) {
 		case '\\':
 			i++
 		case '[':
-			if _, size := parseClass(p[i:], false); size > 0 {
-				i += size - 1
+			_, size := parseClass(p[i:], false)
+			if size == 0 {
+				return 0, nil, false
 			}
+			i += size - 1
 		case '{':
 			if depth == 0 {
 				open = i

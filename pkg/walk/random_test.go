@@ -149,6 +149,9 @@ func (g *generator) line(kind fileKind) string {
 		}
 		b.WriteString(g.element(kind))
 	}
+	if g.chance(8) {
+		b.WriteString("/**")
+	}
 	if g.git && strings.Contains(b.String(), "/") {
 		// In a pattern with slashes git takes stars that follow its literal
 		// beginning for those between slashes: not what it documents.
@@ -156,9 +159,6 @@ func (g *generator) line(kind fileKind) string {
 		joined = strings.NewReplacer("/\x01", "/**/", "**", "*", "\x01", "*/").Replace(joined)
 		b.Reset()
 		b.WriteString(joined)
-	}
-	if g.chance(8) {
-		b.WriteString("/**")
 	}
 	if g.chance(22) {
 		b.WriteString("/")

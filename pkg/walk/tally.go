@@ -74,7 +74,7 @@ func (t *tally) deep(path string) {
 // seed begins the walk, at the start or where the cursor says.
 func (w *walker) seed() error {
 	if w.opts.After == "" {
-		w.seeds = []position{{}}
+		w.seeds = []position{{path: w.start.path}}
 		return w.start.dir.Rewind()
 	}
 	seeds, err := decodeCursor(w.opts.After)

@@ -66,13 +66,15 @@ type Options struct {
 	MaxDepth    int                   // levels below the start; 0: the package's MaxDepth, which also bounds it
 	Workers     int                   // goroutines that visit; 0: one a processor, at most 8
 	Prune       func(dir string) bool // reports that a directory (path as in Entry.Path) need not be entered; called by several goroutines
-	After       string                // Report.Cursor of an earlier walk of the same tree: visit only what that one did not
+	After       string                // Report.Cursor of an earlier walk of the same tree: visit only what that one did not (directories that visit skipped are entered: Prune is asked again)
 	Getenv      func(string) string   // for HOME and git's variables; nil: os.Getenv
+
+	maxOpen int // directories kept open, for tests; 0: the package's
 }
 
 // Entry is one name in a directory.
 type Entry struct {
-	Path    string       // slash-separated, relative to the start
+	Path    string       // slash-separated, relative to what Start opened
 	Name    string       // last element of Path
 	Type    fs.FileMode  // type bits: 0 for a regular file
 	Depth   int          // 1 for the entries of the start

@@ -1,6 +1,7 @@
 package walk
 
 import (
+	"cmp"
 	"context"
 	"runtime"
 	"sync"
@@ -23,11 +24,11 @@ const maxWorkers = 8
 //
 // visit may return fs.SkipDir for a directory that need not be entered,
 // fs.SkipAll to end the walk, or any other error to end it with that error.
-// When ctx ends, the walk ends with its error. In these cases the report
+// When ctx ends, no further visit begins and the walk ends with its error. In these cases the report
 // holds what was visited so far, and a cursor: an entry counts as visited
 // unless its visit failed with an error of its own.
 func Walk(ctx context.Context, start *Node, visit func(worker int, e *Entry) error) (Report, error) {
-	w := &walker{start: start, opts: start.tree.opts, visit: visit, maxOpen: maxOpen}
+	w := &walker{ctx: ctx, done: ctx.Done(), start: start, opts: start.tree.opts, visit: visit, maxOpen: cmp.Or(start.tree.opts.maxOpen, maxOpen)}
 	w.wake.L = &w.mu
 	count := w.opts.Workers
 	if count <= 0 {
@@ -35,11 +36,6 @@ func Walk(ctx context.Context, start *Node, visit func(worker int, e *Entry) err
 	}
 	if err := w.seed(); err != nil {
 		return Report{}, err
-	}
-	end := func() { w.stop(ctx.Err(), true) }
-	defer context.AfterFunc(ctx, end)()
-	if ctx.Err() != nil {
-		end()
 	}
 	workers := make([]*worker, count)
 	var group sync.WaitGroup
@@ -64,6 +60,8 @@ type frame struct {
 
 // walker is the state that the workers of one walk share.
 type walker struct {
+	ctx     context.Context
+	done    <-chan struct{} // of ctx
 	start   *Node
 	opts    Options
 	visit   func(worker int, e *Entry) error
@@ -90,8 +88,22 @@ type job struct {
 	seed  *position
 }
 
-// stop ends the walk; the first reason counts, and is it of the context when
-// ended says so.
+// halted reports whether no visit may begin any more.
+func (w *walker) halted() bool {
+	if w.stopped.Load() {
+		return true
+	}
+	select {
+	case <-w.done:
+		w.stop(w.ctx.Err(), true)
+		return true
+	default:
+		return false
+	}
+}
+
+// stop ends the walk; the first reason counts, and ended says that it is the
+// context's.
 func (w *walker) stop(reason error, ended bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -61,6 +61,10 @@ func (w *worker) piece(f *frame, from position) {
 		w.drop(f)
 		return
 	}
+	if w.halted() {
+		w.suspend(f, from)
+		return
+	}
 	f.kids, f.raw, f.size, f.done = nil, from.raw, len(list), done
 	e := &w.entry // one for all visits: it would escape to the heap each time
 	for i := range list {
@@ -68,7 +72,7 @@ func (w *worker) piece(f *frame, from position) {
 		if isGit(e.Name) {
 			continue
 		}
-		if w.stopped.Load() && !from.visited(e.Name) {
+		if !from.visited(e.Name) && w.halted() {
 			from.visit = e.Name
 			w.suspend(f, from)
 			return
@@ -80,6 +84,10 @@ func (w *worker) piece(f *frame, from position) {
 		if err != nil {
 			w.stop(err, false)
 			if errors.Is(err, fs.SkipAll) {
+				if i == len(list)-1 && done && len(f.kids) == 0 {
+					w.drop(f)
+					return
+				}
 				from.visit = e.Name + "\x00" // the least name behind it
 			} else {
 				from.visit = e.Name
@@ -147,11 +155,18 @@ func (w *worker) suspend(f *frame, from position) {
 	w.drop(f)
 }
 
+// errElsewhere is of a cursor that belongs to another tree.
+var errElsewhere = errors.New("the cursor's directory is not below the start")
+
 // resume takes up a position of the cursor: it goes down to the directory,
 // reading the ignore files on the way, and past what was read of it.
 func (w *worker) resume(p position) {
 	n := w.start
-	for end := 0; end < len(p.path); {
+	if p.path != n.path && !strings.HasPrefix(p.path, n.prefix) {
+		w.unreadable(p.path, errElsewhere)
+		return
+	}
+	for end := len(n.path); end < len(p.path); {
 		next := strings.IndexByte(p.path[end+1:], '/')
 		if next < 0 {
 			end = len(p.path)

@@ -1,0 +1,135 @@
+package walk
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// verdictOn asks one ignore file about a path relative to its directory.
+func verdictOn(s *ruleSet, path string, dir bool) verdict {
+	if s == nil {
+		return noRule
+	}
+	above, name := "", path
+	if i := strings.LastIndexByte(path, '/'); i >= 0 {
+		above, name = path[:i], path[i+1:]
+	}
+	l := s.localTo(above)
+	return s.match(name, dir, &l)
+}
+
+// Patterns made to blow up a backtracking matcher, in time or in memory. A
+// test that does not end has failed.
+func TestHostilePatterns(t *testing.T) {
+	long := strings.Repeat("a", 250)
+	path := strings.Repeat("a/", 1000) + long
+	for _, pattern := range []string{
+		strings.Repeat("**/", 1300) + "b",
+		strings.Repeat("**/a/", 800) + "b",
+		strings.Repeat("a*", 2000) + "b",
+		strings.Repeat("*a", 2000) + "b",
+		"/" + strings.Repeat("**/*a*a*a*b/", 300),
+		strings.Repeat("?*", 2000),
+		strings.Repeat("[a-z]*", 600) + "b",
+		strings.Repeat("{a,b}", 800),
+		strings.Repeat("{", 4000),
+		strings.Repeat("{a,", 1000) + strings.Repeat("}", 1000),
+		"{" + strings.Repeat("a,", 2000) + "}",
+		strings.Repeat("{a,b}", 8) + strings.Repeat("[", 4000),
+		strings.Repeat("[!", 2000),
+		strings.Repeat("\\", 4001),
+		strings.Repeat("x", 1<<20),
+	} {
+		for _, d := range []dialect{gitDialect, rgDialect} {
+			for _, fold := range []bool{false, true} {
+				s := parseRules([]byte(pattern+"\n"), d, fold)
+				for _, name := range []string{path, long, "a", "b"} {
+					verdictOn(s, name, true)
+				}
+			}
+		}
+	}
+}
+
+func TestManyRules(t *testing.T) {
+	var b strings.Builder
+	for range 20_000 {
+		b.WriteString("dup/\n!dup\n*.ext/\n")
+	}
+	s := parseRules([]byte(b.String()), gitDialect, false)
+	require.Len(t, s.names.literal["dup"], 1, "a later rule for all overrides the earlier ones")
+	require.Len(t, s.names.ending[".ext"], 1)
+	require.Equal(t, kept, verdictOn(s, "dup", true))
+	require.Equal(t, ignored, verdictOn(s, "a/b.ext", true))
+	require.Equal(t, noRule, verdictOn(s, "a/b.ext", false))
+}
+
+func TestOrderOfRulesAcrossIndexes(t *testing.T) {
+	s := parseRules([]byte("*.go\n!a.go\n/d/a.go\n!/d/a*\nd/**/a.g?\n!x/\nx"), gitDialect, false)
+	for path, want := range map[string]verdict{
+		"b.go": ignored, "a.go": kept, "d/a.go": ignored, "d/ab.go": kept, "d/e/a.go": ignored, "e/a.go": kept, "x": ignored, "d/x": ignored, "y": noRule,
+	} {
+		require.Equal(t, want, verdictOn(s, path, false), path)
+	}
+}
+
+func FuzzRules(f *testing.F) {
+	f.Add("*.log\n!/a/**/b/\n[a-z]?\\*\n", "a/x/b", false)
+	f.Add("{a,{b,c}}/**", "c/d", true)
+	f.Add("**/**/x\n", "x", true)
+	f.Add("[[:alpha:]\n[]-]\n[\\]]\n", "]", false)
+	f.Fuzz(func(t *testing.T, content, path string, fold bool) {
+		for _, d := range []dialect{gitDialect, rgDialect} {
+			s := parseRules([]byte(content), d, fold)
+			verdictOn(s, path, true)
+			asFile := verdictOn(s, path, false)
+			// A last rule that is for the name itself decides.
+			if path != "" && !strings.ContainsAny(path, "/\n\r\\ \t") && len(path) < 100 && plainPattern(path) {
+				s = parseRules([]byte(content+"\n"+path+"\n"), d, fold)
+				if got := verdictOn(s, path, false); got != ignored {
+					t.Errorf("%q after %q: %v, before %v", path, content, got, asFile)
+				}
+			}
+		}
+	})
+}
+
+// plainPattern reports whether a name, taken as a pattern, means itself.
+func plainPattern(name string) bool {
+	for _, c := range []byte(name) {
+		if c >= 0x80 || strings.IndexByte("*?[]{}!#", c) >= 0 || c < ' ' {
+			return false
+		}
+	}
+	return true
+}
+
+func FuzzGitConfig(f *testing.F) {
+	f.Add("[core]\n\texcludesFile = \"a b\" ; c\n")
+	f.Add("[core] ignorecase\nexcludesfile = a\\\nb\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		c := gitConfig{home: "/home/u"}
+		c.parse(text, "/dir", nil)
+	})
+}
+
+func TestGitConfig(t *testing.T) {
+	for text, want := range map[string]gitConfig{
+		"[core]\nexcludesfile=a":                                 {excludesFile: "a"},
+		"[core]\n\tExcludesFile = \"a # b\" # c\n":               {excludesFile: "a # b"},
+		"[core]excludesfile = a\\\n  b ; c":                      {excludesFile: "a  b"},
+		"[core]\nexcludesfile = ~/x\n[other]\nexcludesfile = y":  {excludesFile: "/home/u/x"},
+		"[core]\nexcludesfile = a\\\\b\\\"c":                     {excludesFile: `a\b"c`},
+		"[core]\nignorecase\n":                                   {ignoreCase: true},
+		"[core]\nignorecase = yes\n[core]\nignoreCase = false\n": {},
+		"[core \"sub\"]\nignorecase\n":                           {},
+		"[core":                                                  {},
+	} {
+		c := gitConfig{home: "/home/u"}
+		c.parse(text, "/dir", nil)
+		want.home = c.home
+		require.Equal(t, want, c, text)
+	}
+}
