@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 )
@@ -20,7 +21,13 @@ import (
 //go:embed main.go
 var source string
 
+// nap is the argument that makes this program a child that only sleeps.
+const nap = "nap"
+
 func main() {
+	if len(os.Args) == 2 && os.Args[1] == nap {
+		time.Sleep(time.Hour)
+	}
 	cmd := mcpkit.NewCommand("echo", "Echo", source)
 	cmd.Instructions = "Echoes what it is given."
 	var dirs []string

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 	"time"
@@ -72,13 +73,18 @@ func tools(dirs *[]string) ([]*mcpkit.Tool, error) {
 	return []*mcpkit.Tool{echo, panics, sleep, overdue, roots, child}, errors.Join(err1, err2, err3, err4, err5, err6)
 }
 
-// runChild starts a program that outlives a server which does not kill it.
+// runChild starts a program that outlives a server which does not kill it:
+// this one, asleep.
 func runChild(ctx context.Context) (string, error) {
-	cmd := exec.CommandContext(ctx, "sleep", "3600")
+	self, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.CommandContext(ctx, self, nap)
 	if err := cmd.Start(); err != nil {
 		return "", err
 	}
-	mcpkit.Progress(ctx, 1, 0, fmt.Sprint(cmd.Process.Pid))
-	err := cmd.Wait()
+	fmt.Fprintln(os.Stderr, "child", cmd.Process.Pid)
+	err = cmd.Wait()
 	return "", fmt.Errorf("the child ended: %w", err)
 }
