@@ -208,9 +208,11 @@ func plain(err error) string {
 	return err.Error()
 }
 
+func isSeparator(r rune) bool { return r < 0x80 && os.IsPathSeparator(byte(r)) }
+
 // listFile answers for a path that is no directory.
 func listFile(ctx context.Context, box *sandbox.FS, name string, opts Options) (*Result, error) {
-	parent, base := filepath.Split(strings.TrimRight(name, `/`+string(os.PathSeparator)))
+	parent, base := filepath.Split(strings.TrimRightFunc(name, isSeparator))
 	if parent == "" {
 		parent = "."
 	}

@@ -4,7 +4,6 @@ package main
 
 import (
 	"os/exec"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -16,7 +15,7 @@ import (
 
 // TestLikeFd compares with fd on the Go distribution that runs the test.
 func TestLikeFd(t *testing.T) {
-	root := runtime.GOROOT()
+	root := goRoot(t)
 	for _, pattern := range []string{"**/*.go", "**/*_test.go", "src/net/**/*.{go,s}", "**/[a-c]*/*.txt", "src/*/*.go", "**/testdata/**/*.gol?en"} {
 		cmd := exec.Command(oracle.Path(t, "fd"), "--type", "f", "--hidden", "--exclude", ".git", "--full-path",
 			"--strip-cwd-prefix", "--glob", root+"/"+pattern)
