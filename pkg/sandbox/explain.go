@@ -30,6 +30,8 @@ func (f *FS) explain(name string, err error) error {
 		return toolerr.New(toolerr.DeniedPath, "%s looks like a secret (credentials, private key or the like) and is not read: ask the user, who can allow it with --allow-path", shown)
 	case errors.Is(err, errPseudo):
 		return toolerr.New(toolerr.SpecialFile, "%s shows the state of the kernel or a device, it is not a file: only regular files and directories are used", shown)
+	case errors.Is(err, errChanged):
+		return toolerr.New(toolerr.Conflict, "%s was replaced again and again while it was being opened: try once more", shown)
 	case errors.Is(err, syscall.ELOOP):
 		return toolerr.New(toolerr.NotFound, "%s leads nowhere: more than %d symbolic links follow one another, probably in a loop", shown, maxLinks)
 	case errors.Is(err, syscall.ENAMETOOLONG):

@@ -92,6 +92,9 @@ const beneath = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS
 func (h *kernelHandle) child(name string) (handle, error) {
 	defer runtime.KeepAlive(h)
 	c, err := openat2(h.fd, name, unix.O_NOFOLLOW, beneath)
+	if err == unix.EXDEV || err == unix.EAGAIN {
+		err = errChanged // moved away while the kernel looked at it
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -132,14 +135,20 @@ func (h *kernelHandle) readlink() (string, error) {
 	}
 }
 
-// openFile opens what the descriptor stands for, through /proc/self/fd: the
-// name plays no part, so nothing can be put in its place.
-func (h *kernelHandle) openFile() (*os.File, Stat, error) {
+func (h *kernelHandle) openFile() (*os.File, Stat, error) { return h.openBy(descriptors()) }
+
+// openBy opens what the descriptor stands for through /proc/self/fd: the name
+// plays no part, so nothing can be put in its place. proc is that directory,
+// or negative where there is none.
+func (h *kernelHandle) openBy(proc int) (*os.File, Stat, error) {
 	fd, err := retry(func() (int, error) {
-		return unix.Open("/proc/self/fd/"+strconv.Itoa(h.fd), readFlags, 0)
+		if proc < 0 {
+			return h.openAgain(readFlags)
+		}
+		return unix.Openat(proc, strconv.Itoa(h.fd), readFlags, 0)
 	})
-	if err == unix.ENOENT || err == unix.ENOTDIR {
-		fd, err = h.openAgain(readFlags) // no /proc here
+	if proc < 0 && (err == unix.ENOENT || err == unix.ENOTDIR || err == unix.ELOOP) {
+		err = errChanged
 	}
 	if err != nil {
 		return nil, Stat{}, err
@@ -156,13 +165,28 @@ func (h *kernelHandle) openFile() (*os.File, Stat, error) {
 	return os.NewFile(uintptr(fd), h.rel), statOf(&st), nil
 }
 
+// descriptors is this process's directory of descriptors, opened once; -1
+// where /proc is missing or is not the kernel's.
+var descriptors = sync.OnceValue(func() int {
+	fd, err := unix.Open("/proc/self/fd", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1
+	}
+	var st unix.Statfs_t
+	if unix.Fstatfs(fd, &st) != nil || st.Type != unix.PROC_SUPER_MAGIC {
+		unix.Close(fd)
+		return -1
+	}
+	return fd
+})
+
 // openAgain finds the object by its name once more. The caller compares: the
 // descriptor that is still held keeps its inode number from being reused.
 func (h *kernelHandle) openAgain(flags uint64) (int, error) {
 	root := h.top()
 	defer runtime.KeepAlive(root)
 	how := unix.OpenHow{Flags: flags | unix.O_NOFOLLOW, Resolve: beneath | unix.RESOLVE_NO_SYMLINKS}
-	return retry(func() (int, error) { return unix.Openat2(root.fd, h.rel, &how) })
+	return unix.Openat2(root.fd, h.rel, &how)
 }
 
 // readable opens the directory itself for reading its entries.

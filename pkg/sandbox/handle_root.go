@@ -66,33 +66,45 @@ func (h *rootHandle) child(name string) (handle, error) {
 	if h.dir == nil {
 		return nil, errNotDirectory
 	}
-	for range openTries {
-		info, err := h.dir.Lstat(name)
-		if err != nil {
-			return nil, err
-		}
-		if !info.IsDir() {
-			return &rootHandle{info: info, parent: h.dir, name: name}, nil
-		}
-		root, err := h.dir.OpenRoot(name)
-		if err != nil {
-			return nil, err
-		}
-		if c, err := verifiedDir(root, info); err != errChanged {
-			return c, err
-		}
+	info, err := h.dir.Lstat(name)
+	if err != nil {
+		return nil, err
 	}
-	return nil, errChanged
+	if !info.IsDir() {
+		return &rootHandle{info: info, parent: h.dir, name: name}, nil
+	}
+	root, err := h.dir.OpenRoot(name)
+	if err != nil {
+		return nil, h.changed(name, info, err)
+	}
+	return verifiedDir(root, info)
+}
+
+// changed tells an error that comes of an entry's being replaced, since it
+// was looked at, from a lasting one.
+func (h *rootHandle) changed(name string, was fs.FileInfo, err error) error {
+	now, err2 := h.dir.Lstat(name)
+	if err2 != nil || !os.SameFile(now, was) || os.IsNotExist(err) {
+		return errChanged
+	}
+	return err
 }
 
 func (h *rootHandle) deep(string) (handle, error) { return nil, errSlow }
 
-func (h *rootHandle) readlink() (string, error) { return h.parent.Readlink(h.name) }
+func (h *rootHandle) readlink() (string, error) {
+	target, err := h.parent.Readlink(h.name)
+	if err != nil {
+		return "", errChanged // it was a link when it was found
+	}
+	return target, nil
+}
 
 func (h *rootHandle) openFile() (*os.File, Stat, error) {
 	f, err := h.parent.OpenFile(h.name, os.O_RDONLY|openNonblock, 0)
 	if err != nil {
-		return nil, Stat{}, err
+		in := rootHandle{dir: h.parent}
+		return nil, Stat{}, in.changed(h.name, h.info, err)
 	}
 	info, err := f.Stat()
 	if err == nil && !os.SameFile(info, h.info) {

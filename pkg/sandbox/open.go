@@ -31,7 +31,6 @@ const keyHead = 1024
 // reads, since a file may grow after Stat was taken.
 func (f *FS) Open(name string) (*File, error) {
 	defer runtime.KeepAlive(f)
-	var last error
 	for range openTries {
 		o, err := f.resolve(name, toRead)
 		if err != nil {
@@ -42,9 +41,8 @@ func (f *FS) Open(name string) (*File, error) {
 		if !errors.Is(err, errChanged) {
 			return file, err
 		}
-		last = err
 	}
-	return nil, toolerr.New(toolerr.Conflict, "%s: %w again and again; try once more", EscapeName(name), last)
+	return nil, f.explain(name, errChanged)
 }
 
 // openFound opens what was found if it is a regular file and no private key.

@@ -59,19 +59,23 @@ func (f *FS) resolve(name string, why purpose) (*found, error) {
 		return nil, err
 	}
 	o, err := f.lookup(name, why)
-	if err == nil {
-		return o, nil
-	}
 	if plain, ok := unescapePath(name); ok && errors.Is(err, fs.ErrNotExist) && checkName(plain) == nil {
-		o, err2 := f.lookup(plain, why)
-		if err2 == nil {
-			return o, nil
-		}
-		if !errors.Is(err2, fs.ErrNotExist) {
-			err = err2
+		if o2, err2 := f.lookup(plain, why); !errors.Is(err2, fs.ErrNotExist) {
+			o, err = o2, err2
 		}
 	}
-	return nil, f.explain(name, err)
+	return o, f.explain(name, err)
+}
+
+// lookup resolves a literal name, again if things moved meanwhile.
+func (f *FS) lookup(name string, why purpose) (o *found, err error) {
+	for range openTries {
+		o, err = f.lookupOnce(name, why)
+		if !errors.Is(err, errChanged) {
+			break
+		}
+	}
+	return o, err
 }
 
 // unescapePath undoes EscapeName in each component that holds an escape.
@@ -89,9 +93,9 @@ func unescapePath(name string) (string, bool) {
 	return strings.Join(parts, "/"), any
 }
 
-// lookup resolves a literal name. Secrets are told by the name asked for,
-// and again by where it leads.
-func (f *FS) lookup(name string, why purpose) (*found, error) {
+// lookupOnce resolves a literal name. Secrets are told by the name asked
+// for, and again by where it leads.
+func (f *FS) lookupOnce(name string, why purpose) (*found, error) {
 	root, rest, ok := f.anchor(name)
 	if !ok {
 		return nil, errOutside

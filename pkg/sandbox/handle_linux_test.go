@@ -1,0 +1,76 @@
+package sandbox
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Where /proc is not mounted a file is opened by its name once more, and only
+// if it still is the one that was found.
+func TestOpenWithoutProc(t *testing.T) {
+	if !haveOpenat2() {
+		t.Log("no openat2 here: the portable resolver is in use")
+		return
+	}
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	path := filepath.Join(base, "dir", "file")
+	require.NoError(t, os.Mkdir(filepath.Dir(path), 0o755))
+	require.NoError(t, os.WriteFile(path, []byte("content"), 0o644))
+	root, err := openKernelRoot(base)
+	require.NoError(t, err)
+	dir, err := root.child("dir")
+	require.NoError(t, err)
+	defer dir.close()
+	byStep, err := dir.child("file")
+	require.NoError(t, err)
+	defer byStep.close()
+	atOnce, err := root.deep("dir/file")
+	require.NoError(t, err)
+	defer atOnce.close()
+
+	for _, h := range []handle{byStep, atOnce} {
+		f, st, err := h.(*kernelHandle).openBy(-1)
+		require.NoError(t, err)
+		content, err := io.ReadAll(f)
+		require.NoError(t, err)
+		require.Equal(t, "content", string(content))
+		require.EqualValues(t, len(content), st.Size)
+		require.NoError(t, f.Close())
+	}
+
+	require.NoError(t, os.Rename(path, path+".away"))
+	require.NoError(t, os.WriteFile(path, []byte("another"), 0o644))
+	for _, h := range []handle{byStep, atOnce} {
+		_, _, err := h.(*kernelHandle).openBy(-1)
+		require.ErrorIs(t, err, errChanged)
+		f, _, err := h.openFile()
+		require.NoError(t, err, "the descriptor needs no name")
+		require.NoError(t, f.Close())
+	}
+	require.NoError(t, os.Remove(path))
+	require.NoError(t, os.Symlink("file.away", path))
+	_, _, err = atOnce.(*kernelHandle).openBy(-1)
+	require.Error(t, err, "not even a link to the very file")
+}
+
+// The fallback is what containers without openat2 get.
+func TestPortableRootAgrees(t *testing.T) {
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	require.NoError(t, os.Symlink(base, filepath.Join(base, "link")))
+	for _, open := range []opener{openFastest, openPortableRoot} {
+		h, err := open(base)
+		require.NoError(t, err)
+		info, err := os.Lstat(base)
+		require.NoError(t, err)
+		require.True(t, h.same(info))
+		require.False(t, h.pseudo())
+		_, err = open(filepath.Join(base, "link"))
+		require.Error(t, err, "a root is opened by a path without links")
+	}
+}
