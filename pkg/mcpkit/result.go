@@ -55,21 +55,14 @@ const envelope = 4 << 10
 // cut.
 func (r *CallResult) JSON() json.RawMessage {
 	const room = MaxMessage - envelope
-	out := r.encode()
-	if len(out) <= room {
-		return out
+	if r.size() <= room {
+		if out := r.encode(); len(out) <= room {
+			return out
+		}
 	}
 	cut := *r
-	var left []string
-	for len(out) > room && len(cut.Images) > 0 {
-		last := cut.Images[len(cut.Images)-1]
-		cut.Images = cut.Images[:len(cut.Images)-1]
-		left = append(left, fmt.Sprintf("image %d (%s, %d bytes) left out: the message would be over %d bytes",
-			len(cut.Images)+1, shown(last.MIME), len(last.Data), MaxMessage))
-		const said = 20
-		cut.Text = r.Text + "\n" + strings.Join(left[:min(len(left), said)], "\n")
-		out = cut.encode()
-	}
+	cut.dropImages(room)
+	out := cut.encode()
 	for limit := len(cut.Text); len(out) > room && limit > 0; out = cut.encode() {
 		limit = min(limit*3/4, room)
 		cut.Text = cutText(cut.Text, limit)
@@ -81,12 +74,44 @@ func (r *CallResult) JSON() json.RawMessage {
 	return out
 }
 
-func (r *CallResult) encode() json.RawMessage {
-	size := len(r.Text) + len(r.Structured) + 256
+// size is what the encoded result takes at least.
+func (r *CallResult) size() int {
+	size := len(r.Text) + len(r.Notes) + len(r.Structured) + 128
 	for _, image := range r.Images {
-		size += base64.StdEncoding.EncodedLen(len(image.Data)) + 64
+		size += image.size()
 	}
-	out := append(make([]byte, 0, size), `{"content":[`...)
+	return size
+}
+
+func (i Image) size() int { return base64.StdEncoding.EncodedLen(len(i.Data)) + len(i.MIME) + 64 }
+
+// dropImages leaves out the last images until the rest fits, and says so.
+func (r *CallResult) dropImages(room int) {
+	const most = 20
+	all := r.Images
+	bare := *r
+	bare.Images = nil
+	// The text as it is on the wire, and what is added to it below.
+	size := len(bare.encode()) + (most+1)*128
+	for i, image := range all {
+		if size += image.size(); size > room {
+			r.Images = all[:i]
+			break
+		}
+	}
+	left := all[len(r.Images):]
+	for i, image := range left {
+		if i == most {
+			r.Text += fmt.Sprintf("\n%d more images left out", len(left)-most)
+			break
+		}
+		r.Text += fmt.Sprintf("\nimage %d (%s, %d bytes) left out: the message would be over %d bytes",
+			len(r.Images)+i+1, shown(image.MIME), len(image.Data), MaxMessage)
+	}
+}
+
+func (r *CallResult) encode() json.RawMessage {
+	out := append(make([]byte, 0, r.size()), `{"content":[`...)
 	comma := func() {
 		if out[len(out)-1] != '[' {
 			out = append(out, ',')
@@ -189,7 +214,7 @@ func (t *Tool) timed(ctx context.Context, err error) error {
 	case errors.As(err, &coded):
 		return err
 	case errors.Is(err, context.DeadlineExceeded):
-		return &TimeoutError{Tool: t.Name(), After: t.def.Timeout}
+		return &TimeoutError{Tool: t.Name(), After: t.def.Timeout, Cause: err}
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
 		return toolerr.New(toolerr.Cancelled, "%s was cancelled before it finished: %w", t.Name(), err)
 	case toolerr.CodeOf(err) == toolerr.ExecutionError:

@@ -19,7 +19,25 @@ import (
 var namePattern = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
 // NewTool makes a tool that answers with text. A is the struct of its
-// arguments, whose tags become the input schema. Every fault of the
+// arguments (or a map), and these tags of its fields make the input schema:
+//
+//	json:"name,omitempty"  the name; without omitempty (or omitzero, or a
+//	                       pointer type) the argument is required
+//	jsonschema:"text"      the description as it is; desc and description
+//	                       are the same
+//	enum:"a,b"             the values of a string, a number, or a list's items
+//	default:"10"           given to the function where the caller says nothing;
+//	                       lists as "a,b" or JSON, other composites as JSON
+//	min:"1" max:"20"       bounds of a number or a duration, or of the length
+//	                       of a string, list or map
+//	alias:"old,other"      further names that are taken, with a note
+//	verbatim:"true"        of an optional string that is data: "null" and
+//	                       "undefined" are text, not a way to say nothing
+//
+// A time.Duration is text like "30s" (a bare number is taken as
+// milliseconds, with a note), []byte is base64, any is any JSON: whole
+// numbers in it that a float64 would round arrive as json.Number. Embedded
+// structs are flattened, recursive types go to $defs. Every fault of the
 // definition and of the tags is returned, at once.
 func NewTool[A any](d Def, fn func(ctx context.Context, args A) (*Result, error)) (*Tool, error) {
 	t := &Tool{def: d}

@@ -1,6 +1,7 @@
 package mcpkit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"reflect"
@@ -54,6 +55,7 @@ func (e *ExecutionError) Unwrap() error { return e.Cause }
 type TimeoutError struct {
 	Tool  string
 	After time.Duration
+	Cause error // what the tool returned; nil: the deadline itself
 }
 
 func (e *TimeoutError) Error() string {
@@ -66,7 +68,7 @@ func (e *TimeoutError) Error() string {
 
 // Unwrap makes the error a context.DeadlineExceeded with the code TIMEOUT.
 func (e *TimeoutError) Unwrap() []error {
-	return []error{context.DeadlineExceeded, toolerr.New(toolerr.Timeout, "%s", e.Error())}
+	return []error{cmp.Or(e.Cause, context.DeadlineExceeded), toolerr.New(toolerr.Timeout, "%s", e.Error())}
 }
 
 // validate parses and checks the arguments of a call. What it tolerated is

@@ -1,0 +1,58 @@
+package mcpkit
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Tags that vet refuses in source still come from generated code.
+func TestMalformedTags(t *testing.T) {
+	build := func(fields ...reflect.StructField) error {
+		for i := range fields {
+			fields[i].Name = string(rune('A' + i))
+			fields[i].Type = reflect.TypeFor[string]()
+		}
+		_, err := buildSchema(reflect.StructOf(fields), false)
+		return err
+	}
+	for _, tag := range []reflect.StructTag{`json:a`, `json`, `json:"a`, `json:"a" json:"b"`, "json:`a`", ` :"x"`, `json: "a"`} {
+		require.Error(t, build(reflect.StructField{Tag: tag}), string(tag))
+	}
+	require.ErrorContains(t, build(reflect.StructField{Tag: `json:"a"`}, reflect.StructField{Tag: `json:"a"`}),
+		`the name "a" is already that of`)
+	require.NoError(t, build(reflect.StructField{Tag: `json:"a"  desc:"x" `}, reflect.StructField{Tag: `yaml:"q"`}))
+}
+
+func TestNearest(t *testing.T) {
+	known := []string{"path", "pattern", "old_string", "-A", "-i", "head_limit", "no_ignore"}
+	for name, want := range map[string]string{
+		"Path": "path", "PATH": "path", "paht": "path", "paths": "path", "oldString": "old_string",
+		"old-string": "old_string", "oldstrng": "old_string", "-a": "-A", "i": "-i", "headlimit": "head_limit",
+		"no_ignored": "no_ignore", "-B": "", "foo": "", "pat": "path", "bath": "path", "description": "", "": "", "limit": "",
+	} {
+		require.Equal(t, want, nearest(name, known), name)
+	}
+}
+
+func TestWholeNumber(t *testing.T) {
+	for text, want := range map[string]string{
+		"0": "0", "-0": "0", "10.0": "10", "1e3": "1000", "1.5e1": "15", "9007199254740993": "9007199254740993",
+		"18446744073709551615": "18446744073709551615", "-9223372036854775808": "-9223372036854775808",
+		"100e-2": "1", "0e999999999999": "0", "0.000e5": "0",
+	} {
+		v, whole, fits := wholeNumber(text)
+		require.True(t, whole && fits, text)
+		require.Equal(t, want, v.text(), text)
+	}
+	for _, text := range []string{"10.5", "1e-3", "1e-999999999999999999999"} {
+		_, whole, _ := wholeNumber(text)
+		require.False(t, whole, text)
+	}
+	for _, text := range []string{"1e99", "18446744073709551616", "1e999999999999999999999"} {
+		_, whole, fits := wholeNumber(text)
+		require.True(t, whole, text)
+		require.False(t, fits, text)
+	}
+}
