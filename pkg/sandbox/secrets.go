@@ -140,7 +140,9 @@ func secretStore(name, rest string) bool {
 // firstPart is the component that a path beginning with a separator starts
 // with.
 func firstPart(rest string) string {
-	rest = strings.TrimLeft(rest, string(filepath.Separator)+"/")
+	for rest != "" && isSeparator(rest[0]) {
+		rest = rest[1:]
+	}
 	for i := range len(rest) {
 		if isSeparator(rest[i]) {
 			rest = rest[:i]
