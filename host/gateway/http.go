@@ -49,11 +49,26 @@ func (g *Gateway) HTTP(cfg HTTPConfig) *HTTPHandler {
 	return &HTTPHandler{
 		cfg: cfg, digest: sha256.Sum256([]byte(cfg.Token)),
 		mcp: server.NewStreamableHTTPServer(g.mcp,
+			server.WithSessionIdManager(&sessions{}),
 			server.WithSessionIdleTTL(sessionIdle),
 			server.WithHeartbeatInterval(30*time.Second),
 			server.WithStreamableHTTPLogger(slog.New(slog.DiscardHandler)), // it reports clients that went away
 		),
 	}
+}
+
+// sessions are the legacy sessions' ids. Nothing here depends on one, so a
+// request without an id is answered, too: simple clients skip initialize.
+type sessions struct {
+	server.StatelessGeneratingSessionIdManager
+}
+
+// Validate accepts no id, or one that Generate could have made.
+func (s *sessions) Validate(id string) (terminated bool, err error) {
+	if id == "" {
+		return false, nil
+	}
+	return s.StatelessGeneratingSessionIdManager.Validate(id)
 }
 
 // Close ends the sessions.
@@ -148,8 +163,13 @@ func (h *HTTPHandler) post(w http.ResponseWriter, r *http.Request) {
 		events: strings.Contains(r.Header.Get("Accept"), "text/event-stream"),
 		modern: mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)),
 	}
-	if m.Kind == jsonrpc.Request {
+	switch {
+	case m.Kind == jsonrpc.Request:
 		x.id = m.ID
+	case m.Method == string(mcp.MethodNotificationCancelled) && r.Header.Get("Mcp-Session-Id") == "":
+		// Without a session an id says nothing of whose request is meant.
+		w.WriteHeader(http.StatusAccepted)
+		return
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	h.mcp.ServeHTTP(x, r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x)))
