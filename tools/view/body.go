@@ -95,9 +95,17 @@ func (b *body) notes(p *page) (notes []string) {
 			b.chars, strings.Join(which, ", "), more))
 	}
 	if p.index.Invalid > 0 {
-		notes = append(notes, fmt.Sprintf("%d bytes of the file are not valid %s; they are shown as U+FFFD", p.index.Invalid, p.index.Encoding))
+		notes = append(notes, fmt.Sprintf("not valid %s, shown as U+FFFD: %s of the file", p.index.Encoding, count(p.index.Invalid, "byte")))
 	}
 	return append(notes, b.strange.notes()...)
+}
+
+// count writes a number of things.
+func count(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
 }
 
 // strange counts the characters that cannot be seen, or change how others
@@ -153,5 +161,5 @@ func (s *strange) notes() []string {
 	if more := len(s.order) - named; more > 0 {
 		kinds = append(kinds, fmt.Sprintf("%d other kinds", more))
 	}
-	return []string{fmt.Sprintf("%d control or invisible characters in these lines: %s", s.total, strings.Join(kinds, ", "))}
+	return []string{fmt.Sprintf("%s in these lines: %s", count(s.total, "control or invisible character"), strings.Join(kinds, ", "))}
 }

@@ -134,7 +134,6 @@ func (p *page) show() (*answer, []state.Range, error) {
 			b.first = max(b.first, p.index.Lines-int64(b.room/8))
 		}
 	}
-	asked := b.first
 	var notes []string
 	if p.section != "" {
 		found, err := p.find(&b)
@@ -143,8 +142,9 @@ func (p *page) show() (*answer, []state.Range, error) {
 		}
 		notes = append(notes, found...)
 	}
-	if b.first > p.index.Lines {
-		return p.pastEnd(b.first), nil, nil
+	asked := b.first
+	if asked > p.index.Lines {
+		return p.pastEnd(asked), nil, nil
 	}
 	symbols := p.outline(b.room / 8)
 	b.room -= len(symbols)
@@ -158,7 +158,7 @@ func (p *page) show() (*answer, []state.Range, error) {
 	}
 	if b.first > asked {
 		got.meta.Truncated = true
-		notes = append(notes, fmt.Sprintf("the last %d lines that fit; view offset=%d limit=%d shows those before", b.last-b.first+1, asked, b.first-asked))
+		notes = append(notes, fmt.Sprintf("these are the last %d lines, what fits; view offset=%d limit=%d shows those before", b.last-b.first+1, asked, b.first-asked))
 	}
 	got.meta.Truncated = got.meta.Truncated || b.last < wanted || !p.ranged() && b.last < p.index.Lines
 	if got.meta.Truncated && b.last < p.index.Lines {
