@@ -130,8 +130,9 @@ type buffers struct {
 }
 
 // Each calls f with the entries that Entries returns, sorted within pieces of
-// 8192 only, so that a directory of any size takes bounded memory. An error
-// of f ends it and is returned, but for fs.SkipAll, which just ends it.
+// 8192 only, so that a directory of any size takes bounded memory. The entry
+// serves during the call, its strings beyond. An error of f ends it and is
+// returned, but for fs.SkipAll, which just ends it.
 func (n *Node) Each(f func(*Entry) error) error {
 	with, ok := n.tree.spare.Get().(*buffers)
 	if !ok {
@@ -146,13 +147,13 @@ func (n *Node) Each(f func(*Entry) error) error {
 	if err := n.dir.Rewind(); err != nil {
 		return err
 	}
+	e := new(Entry)
 	for {
 		list, done, err := n.next()
 		if err != nil {
 			return err
 		}
 		for i := range list {
-			e := new(Entry)
 			n.entry(e, &list[i])
 			if isGit(e.Name) {
 				continue

@@ -20,9 +20,7 @@
 // directory). The first of these kinds with a matching rule decides, within
 // a kind the file nearest to the entry, within a file the last rule. The
 // three that belong to git count only inside a repository: from the nearest
-// directory with a .git or .jj downwards. Outside files are read by their
-// owner's rules: braces are alternatives in .ignore and .rgignore, as
-// ripgrep has it, and plain characters in git's files, as git has it.
+// directory with a .git or .jj downwards.
 //
 // Directories that are ignored are not entered, so what is in them cannot be
 // re-included. The start itself is never ignored. An entry called .git is
@@ -31,13 +29,17 @@
 // An ignore file that is a link or a special file, or larger than a
 // mebibyte, is not read; Report.Faults names it.
 //
-// Known differences to ripgrep: what git reads otherwise than ripgrep in
-// git's own files follows git (braces, trailing tabs, [[:classes:]], a
-// worktree's relative gitdir, core.ignorecase, repository-local
-// core.excludesFile, invalid UTF-8); patterns of the global excludes are
-// anchored at the repository, not at the working directory; linked ignore
-// files are not followed. Known difference to git: tracked files are not
-// treated apart, and a nested repository is entered, both as in ripgrep.
+// Each file is read by its owner's rules where git and ripgrep differ. So
+// the known differences to ripgrep are: in git's files, braces are plain
+// characters, a lone ! keeps nothing, trailing tabs count, [[:classes:]] and
+// invalid UTF-8 are understood, a .git file may name a relative path,
+// core.ignorecase and the repository's own core.excludesFile (if it is
+// inside the repository) are obeyed; the global excludes are anchored at the
+// repository, not at the working directory; [!a] never matches a slash;
+// ignore files that are links are not followed. The known differences to
+// git: tracked files are not told apart and a nested repository is entered,
+// both as in ripgrep; and ** right behind the literal beginning of a pattern
+// with slashes (ab**/c) means what it is documented to mean, a single star.
 //
 // # Bounds
 //

@@ -252,12 +252,3 @@ func TestCountFiles(t *testing.T) {
 	_, exact = node.Count(context.Background(), "none", 0)
 	require.False(t, exact)
 }
-
-func TestFairShares(t *testing.T) {
-	require.Equal(t, []int{}, walk.FairShares(10, nil))
-	require.Equal(t, []int{3, 4, 3}, walk.FairShares(100, []int{3, 4, 3}))
-	require.Equal(t, []int{3, 3, 4}, walk.FairShares(10, []int{100, 100, 100}))
-	require.Equal(t, []int{1, 8, 1}, walk.FairShares(10, []int{1, 1000, 1}))
-	require.Equal(t, []int{0, 0, 0}, walk.FairShares(0, []int{5, 5, 5}))
-	require.Equal(t, []int{0, 0, 1}, walk.FairShares(1, []int{5, 5, 5}))
-}
