@@ -73,7 +73,7 @@ func NewStructuredTool[A, R any](d Def, fn func(ctx context.Context, args A) (R,
 		err = errors.Join(err, errors.New("no function"))
 	}
 	if d.Output != nil {
-		err = errors.Join(err, errors.New("Output is for NewTool: here the result's type says it"))
+		err = errors.Join(err, errors.New("field Output is for NewTool: here the result's type says it"))
 	}
 	t.run = func(ctx context.Context, n *node) (*Result, error) {
 		args, err := decodeArgs[A](t, n)

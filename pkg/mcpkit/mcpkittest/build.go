@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// built remembers what this process has built.
+// built remembers what this process has built: the one variable that changes,
+// since a test process has no other place to keep it.
 var built struct {
 	sync.Mutex
 	bin map[string]string

@@ -145,3 +145,58 @@ func TestIDsOfScripts(t *testing.T) {
 	require.Equal(t, `"1"`, scriptID(`"1"`))
 	require.True(t, json.Valid([]byte(wireID("a"))))
 }
+
+// -update writes what came, with $ROOT for the directory, and leaves what
+// holds, wildcards included.
+func TestUpdateRewritesOnlyWhatFails(t *testing.T) {
+	*update = true
+	defer func() { *update = false }()
+	bin := Build(t, server)
+	file := filepath.Join(t.TempDir(), "x.txtar")
+	const before = `About updating.
+-- a.txt --
+alpha
+-- in --
+read {"path":"a.txt"}
+read {"path":"b.txt"}
+read {"path":"a.txt"}
+-- out --
+# stays
+1 ok
+| al[..]
+2 ok
+| wrong
+!~ never
+-- in.oneshot --
+{"text":"x"}
+`
+	const after = `About updating.
+-- a.txt --
+alpha
+-- in --
+read {"path":"a.txt"}
+read {"path":"b.txt"}
+read {"path":"a.txt"}
+-- out --
+# stays
+1 ok
+| al[..]
+2 error NOT_FOUND
+| b.txt is not there; see $HOME or $ROOT/b.txt
+!~ never
+3 ok
+| alpha
+-- in.oneshot --
+{"text":"x"}
+-- out.oneshot --
+ok
+| x
+`
+	require.NoError(t, os.WriteFile(file, []byte(before), 0o644))
+	runScript(t, bin, file)
+	got, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, after, string(got))
+	*update = false
+	runScript(t, bin, file)
+}
