@@ -1,6 +1,6 @@
 module github.com/toolroom-mcp/toolroom
 
-go 1.26.0
+go 1.26.5
 
 require (
 	github.com/bmatcuk/doublestar/v4 v4.10.4
