@@ -1,0 +1,312 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/state"
+	"github.com/toolroom-mcp/toolroom/pkg/textfile"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// fixture is a root with a tool that serves it in this process.
+type fixture struct {
+	t    testing.TB
+	root string
+	kept state.Config
+	tool *mcpkit.Tool
+}
+
+func newFixture(t testing.TB) *fixture {
+	t.Helper()
+	f := &fixture{t: t, root: t.TempDir(), kept: state.Config{Dir: t.TempDir()}}
+	f.restart()
+	return f
+}
+
+// restart makes the tool anew, as another process would.
+func (f *fixture) restart() {
+	f.t.Helper()
+	served, err := tools(sandbox.Config{Roots: []string{f.root}}, f.kept)
+	require.NoError(f.t, err)
+	f.tool = served[0]
+}
+
+func (f *fixture) write(name string, data []byte) {
+	f.t.Helper()
+	require.NoError(f.t, os.WriteFile(filepath.Join(f.root, name), data, 0o644))
+}
+
+func (f *fixture) callWith(ctx context.Context, args map[string]any) *mcpkit.CallResult {
+	f.t.Helper()
+	raw, err := json.Marshal(args)
+	require.NoError(f.t, err)
+	return f.tool.Call(ctx, raw)
+}
+
+func (f *fixture) call(args map[string]any) *mcpkit.CallResult {
+	f.t.Helper()
+	return f.callWith(context.Background(), args)
+}
+
+func (f *fixture) text(args map[string]any) string {
+	f.t.Helper()
+	res := f.call(args)
+	require.False(f.t, res.IsError, res.Text)
+	return res.Text
+}
+
+func TestWindowsOverTheBinary(t *testing.T) {
+	f := newFixture(t)
+	f.write("five.txt", []byte("before\n"+strings.Repeat("日", 1<<21)+"\nafter"))
+	c := mcpkittest.Start(t, mcpkittest.Build(t, "./tools/view"), f.root, "--no-state")
+	got := c.Call("view", map[string]any{"file_path": "five.txt"})
+	lines := strings.Split(got.Text, "\n")
+	require.Contains(t, lines[0], "lines 1-3 of 3")
+	require.Equal(t, "     2\t"+strings.Repeat("日", 2000), lines[2])
+	require.Equal(t, "     3\tafter", lines[3])
+	require.Contains(t, lines[4], "cut after 2000 characters: line 2 (6291457 bytes from byte 7)")
+}
+
+// TestMemory: one line or many, a large file takes no more than its window.
+func TestMemory(t *testing.T) {
+	f := newFixture(t)
+	for name, line := range map[string]string{"lines": strings.Repeat("x", 63) + "\n", "oneline": strings.Repeat("x", 64)} {
+		out, err := os.Create(filepath.Join(f.root, name))
+		require.NoError(t, err)
+		block := []byte(strings.Repeat(line, 1<<14))
+		for range 100 {
+			_, err := out.Write(block)
+			require.NoError(t, err)
+		}
+		require.NoError(t, out.Close())
+	}
+	c := mcpkittest.Start(t, mcpkittest.Build(t, "./tools/view"), f.root, "--state", f.kept.Dir)
+	got := c.Call("view", map[string]any{"file_path": "lines", "offset": 1_500_000, "limit": 2})
+	require.Contains(t, got.Text, "lines 1500000-1500001 of 1638400")
+	got = c.Call("view", map[string]any{"file_path": "oneline"})
+	require.Contains(t, got.Text, "lines 1-1 of 1")
+	require.Contains(t, got.Text, "104857600 bytes")
+	got = c.Call("view", map[string]any{"file_path": "lines", "tail": 1_000_000})
+	require.Contains(t, got.Text, "\n1638400\t")
+	if _, peak, ok := mcpkittest.RSS(t, c.PID()); ok {
+		require.Less(t, peak, int64(64<<20))
+	}
+}
+
+// TestResultsStayWithinTheBudget tries windows of random files against the
+// text they come from, under random budgets.
+func TestResultsStayWithinTheBudget(t *testing.T) {
+	f := newFixture(t)
+	rng := rand.New(rand.NewPCG(5, 5))
+	for round := range 60 {
+		var want []string
+		for range rng.IntN(3000) {
+			want = append(want, strings.Repeat("wörd ", rng.IntN(30)))
+		}
+		f.write("file", []byte(strings.Join(want, "\n")+"\n"))
+		if len(want) == 0 {
+			want = []string{""}
+		}
+		tokens := 1500 + rng.IntN(5000)
+		offset, limit := 1+rng.IntN(len(want)), 1+rng.IntN(2500)
+		res := f.callWith(mcpkit.WithBudget(context.Background(), tokens), map[string]any{"file_path": "file", "offset": offset, "limit": limit})
+		require.False(t, res.IsError, res.Text)
+		require.LessOrEqual(t, len(res.Text), tokens*4)
+		shown := 0
+		for line := range strings.SplitSeq(res.Text, "\n") {
+			number, text, ok := strings.Cut(line, "\t")
+			if !ok {
+				continue
+			}
+			require.Equal(t, fmt.Sprintf("%6d", offset+shown), number, "round %d", round)
+			require.Equal(t, want[offset+shown-1], text)
+			shown++
+		}
+		var m meta
+		require.NoError(t, json.Unmarshal(res.Structured, &m))
+		require.EqualValues(t, offset+shown-1, m.Last)
+		require.Equal(t, shown < min(limit, len(want)-offset+1), m.Truncated)
+		if m.Truncated {
+			require.EqualValues(t, m.Last+1, m.NextOffset)
+			require.Contains(t, res.Text, fmt.Sprintf("view offset=%d", m.NextOffset))
+		}
+	}
+}
+
+// TestAnotherProcessNeedsNoScan: what one process found out about a large
+// file is used by the next, and not once the file has changed.
+func TestAnotherProcessNeedsNoScan(t *testing.T) {
+	f := newFixture(t)
+	data := bytes.Repeat([]byte("0123456789abcdef\n"), 1<<20)
+	f.write("large", data)
+	first := f.text(map[string]any{"file_path": "large", "offset": 1_000_000, "limit": 3})
+	f.restart()
+	file, seen := f.seen("large")
+	require.NotNil(t, seen, "a file that was changed just now is remembered, too")
+	require.EqualValues(t, 1<<20, seen.Index.Lines)
+	require.NotEmpty(t, seen.Index.Starts)
+	require.EqualValues(t, 1_000_000, seen.Ranges[0].First)
+	require.EqualValues(t, 1_000_002, seen.Ranges[0].Last)
+	require.Equal(t, textfile.LineSum([]byte("0123456789abcdef\n")), seen.Ranges[0].Sums[0])
+
+	// A record with another count shows that the file is not scanned again.
+	forged := *seen
+	forged.Index.Lines = 1<<20 + 5
+	truth := f.kept.Dir
+	f.kept.Dir = t.TempDir()
+	require.NoError(t, state.New(f.kept).Remember(forged))
+	f.restart()
+	require.Contains(t, f.text(map[string]any{"file_path": "large", "offset": 1_000_000, "limit": 3}), "of 1048581")
+	f.kept.Dir = truth
+	f.restart()
+	require.Equal(t, first, f.text(map[string]any{"file_path": "large", "offset": 1_000_000, "limit": 3}))
+
+	past := time.Now().Add(-time.Hour)
+	require.NoError(t, os.Chtimes(file, past, past))
+	data[0] = 'X'
+	f.write("large", data)
+	require.NoError(t, os.Chtimes(file, past, past))
+	changed := f.text(map[string]any{"file_path": "large", "offset": 1_000_000, "limit": 3})
+	require.NotEqual(t, first, changed, "the times were put back, the change is seen")
+}
+
+// seen returns what is remembered of a file as it is now.
+func (f *fixture) seen(name string) (string, *state.Seen) {
+	f.t.Helper()
+	served, err := sandbox.New(sandbox.Config{Roots: []string{f.root}}).FS(context.Background())
+	require.NoError(f.t, err)
+	file, err := served.Open(name)
+	require.NoError(f.t, err)
+	defer file.Close()
+	seen, ok := state.New(f.kept).Current(file.Path, state.StampOf(file.Stat, time.Now()))
+	if !ok {
+		return file.Path, nil
+	}
+	return file.Path, seen
+}
+
+// TestWithoutState: everything is the same, and nothing is written.
+func TestWithoutState(t *testing.T) {
+	f := newFixture(t)
+	f.write("a.txt", []byte("one\ntwo\n"))
+	with := f.text(map[string]any{"file_path": "a.txt"})
+	dir := t.TempDir()
+	f.kept = state.Config{Disabled: true, Getenv: func(string) string { return dir }}
+	f.restart()
+	require.Equal(t, with, f.text(map[string]any{"file_path": "a.txt"}))
+	require.Equal(t, with, f.text(map[string]any{"file_path": "a.txt"}))
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Empty(t, entries)
+
+	blocked := filepath.Join(dir, "file")
+	require.NoError(t, os.WriteFile(blocked, nil, 0o600))
+	f.kept = state.Config{Dir: filepath.Join(blocked, "state")}
+	f.restart()
+	require.Equal(t, with, f.text(map[string]any{"file_path": "a.txt"}), "a directory that cannot be made fails nothing")
+}
+
+// TestChangesAreSeen: each version of a file that is rewritten at once, with
+// the same size, is shown as it is.
+func TestChangesAreSeen(t *testing.T) {
+	f := newFixture(t)
+	last := ""
+	for i := range 200 {
+		f.write("a.txt", fmt.Appendf(nil, "version %03d\n", i))
+		text := f.text(map[string]any{"file_path": "a.txt"})
+		require.Contains(t, text, fmt.Sprintf("version %03d", i))
+		require.NotEqual(t, last, text)
+		last = text
+	}
+}
+
+// TestGrowingAndShrinking: a file that is written while it is read is shown
+// as it was at some moment, or the call says that it changes.
+func TestGrowingAndShrinking(t *testing.T) {
+	f := newFixture(t)
+	line := []byte("a line of a log that grows\n")
+	f.write("log", bytes.Repeat(line, 1000))
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() {
+		out, err := os.OpenFile(filepath.Join(f.root, "log"), os.O_WRONLY|os.O_APPEND, 0)
+		for i := 0; err == nil && ctx.Err() == nil; i++ {
+			if i%50 == 49 {
+				err = out.Truncate(int64(len(line) * 10))
+				continue
+			}
+			_, err = out.Write(line)
+		}
+		done <- err
+	}()
+	for range 100 {
+		res := f.call(map[string]any{"file_path": "log", "tail": 3})
+		if res.IsError {
+			require.Equal(t, toolerr.Conflict, res.Code, res.Text)
+			continue
+		}
+		require.Contains(t, res.Text, string(line))
+	}
+	cancel()
+	require.NoError(t, <-done)
+}
+
+func TestNeverPanics(t *testing.T) {
+	f := newFixture(t)
+	rng := rand.New(rand.NewPCG(9, 9))
+	heads := []string{"", "\x89PNG\r\n\x1a\n", "GIF89a", "\xff\xd8\xff\xe0", "BM", "RIFF\x00\x00\x00\x00WEBP", "%PDF-1.7\n", "II*\x00", "\xff\xfe", "{\"cells\":[{}]}"}
+	for range 60 {
+		data := []byte(heads[rng.IntN(len(heads))])
+		for range rng.IntN(400) {
+			data = append(data, byte(rng.Uint32()))
+		}
+		name := []string{"f", "f.ipynb", "f.go", "f.md"}[rng.IntN(4)]
+		f.write(name, data)
+		for _, args := range []map[string]any{
+			{}, {"hex": true}, {"metadata": true}, {"encoding": textfile.Names()[rng.IntN(len(textfile.Names()))]}, {"tail": 2}, {"section": "x"},
+		} {
+			if strings.HasPrefix(string(data), "%PDF") && len(args) == 0 {
+				continue // takes a process; pdf_test.go has them
+			}
+			args["file_path"] = name
+			require.NotEqual(t, toolerr.Internal, f.call(args).Code, "%q %v", data, args)
+		}
+	}
+}
+
+func TestDescriptionIsShort(t *testing.T) {
+	require.LessOrEqual(t, len(description), 1536)
+}
+
+// TestStateIsPrivate: records tell what a user looked at.
+func TestStateIsPrivate(t *testing.T) {
+	f := newFixture(t)
+	f.write("a.txt", []byte("x\n"))
+	f.text(map[string]any{"file_path": "a.txt"})
+	found := 0
+	require.NoError(t, filepath.WalkDir(f.kept.Dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		found++
+		data, err := os.ReadFile(path)
+		require.NotContains(t, string(data), "x\n\"")
+		return err
+	}))
+	require.Positive(t, found)
+}
