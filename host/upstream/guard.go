@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"strconv"
 	"syscall"
+	"time"
 )
 
 // guard is the host's end of the pipe to the guard process.
@@ -42,9 +43,17 @@ func (g *guard) tell(sign byte, pid int) {
 func (g *guard) close() {
 	if g.cmd != nil {
 		g.pipe.Close() //nolint:errcheck // its end is what is meant
-		g.cmd.Wait()   //nolint:errcheck // it reports nothing
+		late := time.AfterFunc(guardGrace, func() {
+			g.cmd.Process.Kill() //nolint:errcheck // it has ended after all
+		})
+		defer late.Stop()
+		g.cmd.Wait() //nolint:errcheck // it reports nothing
 	}
 }
+
+// guardGrace is how long the guard may take to end once there is nothing left
+// to guard.
+const guardGrace = time.Second
 
 // RunGuard is the guard process: it reads lines "+PID" and "-PID" and, when
 // its input ends, which happens when the host ends, however it ends, kills
