@@ -15,9 +15,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 )
 
-// BenchmarkWire compares ServeStdio with mcp-go's own stdio server in one
-// run, over real pipes, the echo tool, at several calls in flight. One
-// operation is one call.
+// BenchmarkWire compares, in one run, over real pipes, the echo tool, at
+// several calls in flight: mcp-go's own stdio server ("plain"), the same
+// server behind ServeStdio ("mcpkit"), and a tool made by NewTool, which also
+// checks its arguments ("tool"). One operation is one call.
 func BenchmarkWire(b *testing.B) {
 	servers := []struct {
 		name  string
@@ -30,6 +31,12 @@ func BenchmarkWire(b *testing.B) {
 			return mcpkit.ServeStdio(ctx, newServer(), in, out, mcpkit.ServeOptions{})
 		}},
 	}
+	servers = append(servers, struct {
+		name  string
+		serve func(ctx context.Context, in io.Reader, out io.Writer) error
+	}{"tool", func(ctx context.Context, in io.Reader, out io.Writer) error {
+		return mcpkit.ServeStdio(ctx, echoServer(b), in, out, mcpkit.ServeOptions{})
+	}})
 	for _, size := range []int{64, 64 << 10} {
 		for _, flight := range []int{1, 8, 64} {
 			for _, s := range servers {
@@ -39,6 +46,17 @@ func BenchmarkWire(b *testing.B) {
 			}
 		}
 	}
+}
+
+// echoServer serves the echo tool as mcpkit makes it.
+func echoServer(b *testing.B) *server.MCPServer {
+	type args struct {
+		Text string `json:"text" jsonschema:"what to say"`
+	}
+	echo, err := mcpkit.NewTool(mcpkit.Def{Name: "echo", Title: "Echo", Description: "Echoes.", MaxTokens: 1 << 18},
+		func(_ context.Context, a args) (*mcpkit.Result, error) { return &mcpkit.Result{Text: a.Text}, nil })
+	require.NoError(b, err)
+	return mcpkit.NewCommand("echo", "Echo", "").Server(mcpkit.NewRegistry(echo))
 }
 
 func benchmarkWire(b *testing.B, size, flight int, serve func(context.Context, io.Reader, io.Writer) error) {

@@ -6,7 +6,9 @@ import "sync"
 // a flood is held back in the client's pipe instead of in our memory.
 const queueBytes = 256 << 20
 
-// A queue runs requests, at most limit at a time, in the order they came.
+// A queue runs requests, at most limit at a time, in the order they came. Its
+// goroutines stay for the next request: growing a new one's stack each time
+// was a quarter of the cost of a small call.
 type queue struct {
 	limit int
 	run   func(*view)
@@ -15,8 +17,10 @@ type queue struct {
 	room    sync.Cond
 	waiting []*view // [head:] wait
 	head    int
-	bytes   int // of those that wait
-	running int
+	bytes   int          // of those that wait
+	workers int          // idle ones included
+	idle    []chan *view // of the workers that wait; the last one is the warmest
+	closed  bool
 }
 
 func newQueue(limit int, run func(*view)) *queue {
@@ -29,8 +33,14 @@ func newQueue(limit int, run func(*view)) *queue {
 func (q *queue) add(v *view) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.running < q.limit {
-		q.running++
+	if last := len(q.idle) - 1; last >= 0 {
+		worker := q.idle[last]
+		q.idle = q.idle[:last]
+		worker <- v
+		return
+	}
+	if q.workers < q.limit {
+		q.workers++
 		go q.work(v)
 		return
 	}
@@ -41,19 +51,29 @@ func (q *queue) add(v *view) {
 	q.bytes += len(v.line)
 }
 
-// work runs v and then those that wait, until none does.
+// work runs v and then what comes, until the queue is closed.
 func (q *queue) work(v *view) {
-	for ; v != nil; v = q.next() {
+	hand := make(chan *view, 1)
+	for v != nil {
 		q.run(v)
+		if v = q.next(hand); v == nil {
+			v = <-hand // nil when closed
+		}
 	}
 }
 
-func (q *queue) next() *view {
+// next returns the first request that waits. When none does, the worker will
+// be handed one.
+func (q *queue) next(hand chan *view) *view {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.head == len(q.waiting) {
-		q.running--
 		q.waiting, q.head = nil, 0
+		if q.closed {
+			close(hand)
+		} else {
+			q.idle = append(q.idle, hand)
+		}
 		return nil
 	}
 	v := q.waiting[q.head]
@@ -66,4 +86,15 @@ func (q *queue) next() *view {
 		q.head = 0
 	}
 	return v
+}
+
+// close ends the workers when nothing waits any more. No more may be added.
+func (q *queue) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	for _, hand := range q.idle {
+		close(hand)
+	}
+	q.idle = nil
 }

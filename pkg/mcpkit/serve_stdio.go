@@ -96,7 +96,12 @@ func ServeStdio(ctx context.Context, h *server.MCPServer, in io.Reader, out io.W
 	defer h.UnregisterSession(context.WithoutCancel(ctx), sessionID)
 
 	ended := make(chan error, 1)
-	go func() { ended <- c.read(jsonrpc.NewReader(in, opts.MaxLine)) }()
+	go func() {
+		err := c.read(jsonrpc.NewReader(in, opts.MaxLine))
+		c.calls.close()
+		c.control.close()
+		ended <- err
+	}()
 	var readErr error
 	select {
 	case readErr = <-ended:
