@@ -21,6 +21,9 @@ const (
 	ExitUsage = 2 // the command line is wrong
 )
 
+// maxInstructions keeps what every client's model has to read short.
+const maxInstructions = 1 << 10
+
 // A Command is the program around tools: its command line, and one of the
 // ways to use them (an MCP server on stdin and stdout, one call and exit, or
 // printing what they are). Fill in the fields, register flags on Flags, call
@@ -94,8 +97,12 @@ func (c *Command) Run(ctx context.Context, args []string, stdin io.Reader, stdou
 		c.Positional(plain)
 	}
 	tools, err := c.Tools()
-	if err == nil && len(tools) == 0 {
+	switch {
+	case err != nil:
+	case len(tools) == 0:
 		err = errors.New("there are no tools to serve")
+	case len(c.Instructions) > maxInstructions:
+		err = fmt.Errorf("the instructions are %d bytes, more than %d, which clients cut", len(c.Instructions), maxInstructions)
 	}
 	if err != nil {
 		fmt.Fprintf(stderr, "%s: %v\n", c.program(), err)

@@ -142,6 +142,10 @@ func TestToolsFail(t *testing.T) {
 	require.Contains(t, errOut.String(), "mcp-bad: ")
 	cmd.Tools = func() ([]*mcpkit.Tool, error) { return nil, nil }
 	require.Equal(t, mcpkit.ExitUsage, cmd.Run(t.Context(), nil, strings.NewReader(""), io.Discard, &errOut))
+	cmd = newSay(t, &run{})
+	cmd.Instructions = strings.Repeat("x", 1025)
+	require.Equal(t, mcpkit.ExitUsage, cmd.Run(t.Context(), nil, strings.NewReader(""), io.Discard, &errOut))
+	require.Contains(t, errOut.String(), "1025 bytes")
 }
 
 func TestHelp(t *testing.T) {

@@ -91,8 +91,7 @@ func Deadline(overrun time.Duration) Middleware {
 			case res := <-done:
 				return res
 			case <-patience.C:
-				return t.ErrorResult(toolerr.New(toolerr.Timeout,
-					"%s did not finish within %v; narrow the call (a smaller path or range) and try again", t.Name(), limit))
+				return t.ErrorResult(&TimeoutError{Tool: t.Name(), After: limit})
 			}
 		}
 	}

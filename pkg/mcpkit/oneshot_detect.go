@@ -29,7 +29,7 @@ func detect(ctx context.Context, stdin io.Reader, patient bool) (io.Reader, mode
 	src := newChunks(stdin)
 	var seen []byte // without a byte order mark
 	all := func() io.Reader { return io.MultiReader(bytes.NewReader(seen), src) }
-	judged := 0
+	judged, marked := 0, false
 	for {
 		if worthJudging(seen, judged) || src.ended {
 			judged = len(seen)
@@ -44,7 +44,9 @@ func detect(ctx context.Context, stdin io.Reader, patient bool) (io.Reader, mode
 		select {
 		case <-src.request():
 			seen = append(seen, src.take()...)
-			seen = bytes.TrimPrefix(seen, []byte("\xef\xbb\xbf"))
+			if rest, ok := bytes.CutPrefix(seen, []byte("\xef\xbb\xbf")); ok && !marked {
+				seen, marked = rest, true
+			}
 		case <-limit:
 			if complete(seen) {
 				return all(), modeServe

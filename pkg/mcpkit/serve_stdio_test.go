@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -287,6 +288,38 @@ func TestLongLines(t *testing.T) {
 	w.answer(2)
 	w.send("%s", strings.Repeat("z", 5_000_000))
 	require.Equal(t, jsonrpc.CodeParse, errorCode(t, w.next()))
+}
+
+// A client that writes all it has to say before it reads anything: the
+// answers, more than the writer holds, wait for it, and nothing is stuck.
+func TestClientReadsLate(t *testing.T) {
+	inRead, inWrite, err := os.Pipe()
+	require.NoError(t, err)
+	outRead, outWrite, err := os.Pipe()
+	require.NoError(t, err)
+	done := make(chan error, 1)
+	go func() {
+		done <- mcpkit.ServeStdio(context.Background(), newServer(), inRead, outWrite, mcpkit.ServeOptions{MaxConcurrent: 4})
+		outWrite.Close()
+	}()
+	const n = 40
+	big := strings.Repeat("0123456789", 50_000)
+	for i := range n {
+		_, err := fmt.Fprintf(inWrite, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"echo","arguments":{"text":"%s"}}}`+"\n", i, big)
+		require.NoError(t, err)
+	}
+	inWrite.Close()
+	lines := jsonrpc.NewReader(outRead, 0)
+	for range n {
+		line, err := lines.ReadLine()
+		require.NoError(t, err)
+		m, err := jsonrpc.Split(line)
+		require.NoError(t, err)
+		require.Len(t, text(t, m), len(big))
+	}
+	require.NoError(t, <-done)
+	inRead.Close()
+	outRead.Close()
 }
 
 // A panic of a handler ends its call, not the server, and its text and stack
