@@ -190,7 +190,6 @@ var (
 	bomUTF16LE = []byte{0xFF, 0xFE}
 	bomUTF16BE = []byte{0xFE, 0xFF}
 	bomUTF32LE = []byte{0xFF, 0xFE, 0, 0}
-	bomUTF32BE = []byte{0, 0, 0xFE, 0xFF}
 )
 
 // markOf returns the encoding that a byte order mark at the start of head

@@ -47,7 +47,7 @@ func (f *opened) dump() (*answer, error) {
 		return &answer{text: fmt.Sprintf("%s  no bytes from %d on: there are %d  hex  %s\n", f.shown, from, size, f.tag()), meta: m}, nil
 	}
 	fits := int64(max(f.budget-noteRoom, f.budget/2)/dumpColumns) * dumpRow
-	wanted := min(from+count, size)
+	wanted := from + min(count, size-from)
 	end := min(wanted, from+max(fits, dumpRow))
 	raw, err := readAll(f, from, end-from)
 	if err != nil {

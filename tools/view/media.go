@@ -33,11 +33,11 @@ func (f *opened) pdf(ctx context.Context) (*answer, error) {
 	if f.section != "" || f.tail > 0 {
 		return nil, toolerr.New(toolerr.InvalidParams, "%s is a PDF: offset and limit choose pages, section and tail do not apply", f.shown)
 	}
-	first, count := max(f.offset, 1), int64(defaultPages)
+	first, count := min(max(f.offset, 1), 1<<30), int64(defaultPages)
 	if f.limit > 0 {
-		count = f.limit
+		count = min(f.limit, 1<<20)
 	}
-	document, err := pdfText(ctx, f.File.File, int(min(first, 1<<30)), int(min(count, 1<<20)))
+	document, err := pdfText(ctx, f.File.File, int(first), int(count))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.shown, err)
 	}

@@ -16,6 +16,9 @@ import (
 const (
 	// noteRoom is what the header and the notes may take of the budget.
 	noteRoom = 1200
+	// autoOutline is the longest text that is outlined without being asked:
+	// a dense one takes forty times its size to parse.
+	autoOutline = 1 << 20
 	// maxMasked bounds a file whose values are masked, which needs the whole.
 	maxMasked = 4 << 20
 )
@@ -124,13 +127,13 @@ func (p *page) show() (*answer, []state.Range, error) {
 	}
 	b := body{room: max(p.budget-noteRoom, p.budget/2), first: max(p.offset, 1), limit: defaultLines}
 	if p.limit > 0 {
-		b.limit = p.limit
+		b.limit = min(p.limit, p.index.Lines)
 	}
 	if p.tail > 0 {
 		b.first = max(1, p.index.Lines-p.tail+1)
 		if p.limit == 0 {
 			// More than fits need not be read: a row is 8 bytes at least.
-			b.fromEnd, b.limit = true, p.tail
+			b.fromEnd, b.limit = true, min(p.tail, p.index.Lines)
 			b.first = max(b.first, p.index.Lines-int64(b.room/8))
 		}
 	}
@@ -243,7 +246,7 @@ func (p *page) find(b *body) (notes []string, err error) {
 
 // outline lists the symbols of a long file of which no part was asked for.
 func (p *page) outline(budget int) string {
-	if p.index.Lines <= defaultLines || p.ranged() {
+	if p.index.Lines <= defaultLines || p.index.Size > autoOutline || p.ranged() {
 		return ""
 	}
 	text, err := p.whole()

@@ -22,6 +22,8 @@ const (
 	maxTokens    = 20_000
 	// maxPaths bounds the files of one call.
 	maxPaths = 100
+	// maxConcurrent bounds the memory of calls side by side.
+	maxConcurrent = 8
 	// deadline is far above what the largest file on a slow disk takes.
 	deadline = 2 * time.Minute
 )
@@ -83,7 +85,7 @@ func tools(box sandbox.Config, kept state.Config) ([]*mcpkit.Tool, error) {
 		Name: "view", Title: "View file", Description: strings.TrimSpace(description),
 		Hints:   mcpkit.Hints{ReadOnly: true, Idempotent: true},
 		Aliases: []string{"View", "Read"},
-		Timeout: deadline, MaxTokens: maxTokens, Output: meta{},
+		Timeout: deadline, MaxTokens: maxTokens, MaxConcurrent: maxConcurrent, Output: meta{},
 	}, v.call)
 	return []*mcpkit.Tool{tool}, err
 }

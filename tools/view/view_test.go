@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -287,6 +288,28 @@ func TestNeverPanics(t *testing.T) {
 			require.NotEqual(t, toolerr.Internal, f.call(args).Code, "%q %v", data, args)
 		}
 	}
+}
+
+// TestEnormousNumbers: no sum of arguments wraps around.
+func TestEnormousNumbers(t *testing.T) {
+	f := newFixture(t)
+	f.write("f", []byte("a\nb\nc\n"))
+	const most = int64(math.MaxInt64)
+	for _, args := range []map[string]any{
+		{"limit": most}, {"tail": most}, {"offset": 2, "limit": most}, {"tail": 2, "limit": most},
+		{"hex": true, "limit": most}, {"hex": true, "tail": most}, {"hex": true, "offset": 3, "limit": most},
+	} {
+		args["file_path"] = "f"
+		text := f.text(args)
+		if args["hex"] != nil {
+			require.Contains(t, text, "-5 of 6")
+			continue
+		}
+		require.Contains(t, text, "-3 of 3", args)
+		require.NotContains(t, text, "note:")
+	}
+	require.Contains(t, f.text(map[string]any{"file_path": "f", "offset": most, "limit": most}), "past the end")
+	require.Contains(t, f.text(map[string]any{"file_path": "f", "offset": most, "hex": true}), "no bytes")
 }
 
 func TestDescriptionIsShort(t *testing.T) {
