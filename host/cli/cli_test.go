@@ -268,3 +268,5 @@ func TestIdleConnectionsDoNotKeepItUp(t *testing.T) {
 	require.Zero(t, s.end())
 	require.Less(t, time.Since(begin), 20*time.Second)
 }
+
+func writeFile(name, text string) error { return os.WriteFile(name, []byte(text), 0o600) }

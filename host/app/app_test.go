@@ -1,0 +1,63 @@
+package app_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/toolroom-mcp/toolroom/host/app"
+	"github.com/toolroom-mcp/toolroom/host/call"
+	"github.com/toolroom-mcp/toolroom/host/config"
+	"github.com/toolroom-mcp/toolroom/host/fixture"
+	"github.com/toolroom-mcp/toolroom/host/upstream"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == fixture.Arg {
+		os.Exit(fixture.Main(os.Args[2:]))
+	}
+	os.Exit(m.Run())
+}
+
+func server(t *testing.T, name string, bundled bool, args ...string) config.Server {
+	t.Helper()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	return config.Server{Bundled: bundled, Config: upstream.Config{
+		Name: name, Command: append([]string{self, fixture.Arg}, args...), Env: []string{"GORACE=atexit_sleep_ms=0"}, KillsOwnTree: bundled,
+	}}
+}
+
+func TestOneHostOverSeveralServers(t *testing.T) {
+	a, err := app.Open(config.Config{Servers: []config.Server{
+		server(t, "ours", true, "-era", "legacy"), server(t, "theirs", false, "-page", "7"), server(t, "broken", false, "-start", "crash"),
+	}}, "1")
+	require.NoError(t, err)
+	defer a.Close()
+	for _, s := range a.Servers() {
+		require.Equal(t, "configured", s.Status().State, "nothing is started before it is needed")
+	}
+
+	tool, ok := a.Catalog.Lookup(t.Context(), "theirs__echo")
+	require.True(t, ok)
+	require.Equal(t, "configured", a.Servers()[0].Status().State, "a call starts its server alone")
+	res, err := a.Handler(t.Context(), &call.Request{Tool: tool, Params: []byte(`{"name":"theirs__echo","arguments":{"a":1}}`)})
+	require.NoError(t, err)
+	require.Equal(t, `{"content":[{"type":"text","text":"{\"a\":1}"}]}`, string(res.Raw))
+
+	tools := a.Catalog.Snapshot(t.Context()).Tools()
+	require.Len(t, tools, 48)
+	require.Equal(t, "echo", tools[0].Name)
+	require.Equal(t, "theirs__echo", tools[24].Name)
+	require.Equal(t, fixture.Definition("echo"), string(tools[0].Definition))
+	require.ErrorContains(t, a.Catalog.Errors()[0], "cannot find my configuration")
+
+	_, err = a.Handler(t.Context(), &call.Request{Tool: &call.Tool{Name: "x", Server: "gone"}})
+	require.Equal(t, toolerr.ServerOffline, toolerr.CodeOf(err))
+}
+
+func TestABadServerIsNamed(t *testing.T) {
+	_, err := app.Open(config.Config{Servers: []config.Server{{Config: upstream.Config{Name: "x"}}}}, "1")
+	require.ErrorContains(t, err, "server x: command is empty")
+}

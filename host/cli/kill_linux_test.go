@@ -1,0 +1,75 @@
+package cli_test
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// runs reports whether a process runs, and not as a zombie.
+func runs(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	text := string(stat)
+	return !strings.HasPrefix(text[strings.LastIndexByte(text, ')')+1:], " Z")
+}
+
+// TestNoChildOutlivesTheHost ends the host in every way there is, over a
+// server and its child that both ignore the end of their input and SIGTERM.
+func TestNoChildOutlivesTheHost(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, 0} {
+		t.Run(fmt.Sprint(sig), func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			child, grandchild := filepath.Join(dir, "child"), filepath.Join(dir, "grandchild")
+			config := filepath.Join(dir, "c.yaml")
+			require.NoError(t, writeFile(config, "servers: {fix: {command: fixture, args: [-era, legacy, -start, deaf, -pid, "+child+"]}}"))
+			host := exec.Command("mcp-host", "stdio", "--config", config, "--state", dir)
+			in, err := host.StdinPipe()
+			require.NoError(t, err)
+			out, err := host.StdoutPipe()
+			require.NoError(t, err)
+			require.NoError(t, host.Start())
+			fmt.Fprintf(in, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"fix__fork","arguments":{"text":%q}}}`+"\n", grandchild) //nolint:errcheck // the answer tells
+			_, err = bufio.NewReader(out).ReadString('\n')
+			require.NoError(t, err)
+			pids := []int{host.Process.Pid, pidIn(t, child), pidIn(t, grandchild)}
+			for _, pid := range pids {
+				require.True(t, runs(pid))
+			}
+			if sig == 0 {
+				require.NoError(t, in.Close())
+			} else {
+				require.NoError(t, host.Process.Signal(sig))
+			}
+			for _, pid := range pids {
+				require.Eventually(t, func() bool { return !runs(pid) }, 20*time.Second, 10*time.Millisecond)
+			}
+			host.Wait() //nolint:errcheck // how it ended is above
+		})
+	}
+}
+
+func pidIn(t *testing.T, file string) (pid int) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return false
+		}
+		pid, err = strconv.Atoi(strings.TrimSpace(string(text)))
+		return err == nil
+	}, 10*time.Second, 5*time.Millisecond)
+	return pid
+}
