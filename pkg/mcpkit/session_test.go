@@ -159,14 +159,13 @@ func TestConcurrentNotifications(t *testing.T) {
 // The server's own questions to a legacy client, mcp-go's way.
 func TestElicitationAndSampling(t *testing.T) {
 	h := newServer(server.WithElicitation())
-	h.EnableSampling()
 	tool(h, "ask", func(ctx context.Context, _ mcp.CallToolRequest) string {
 		s := server.ServerFromContext(ctx)
 		e, err := s.RequestElicitation(ctx, mcp.ElicitationRequest{Params: mcp.ElicitationParams{Message: "sure?", RequestedSchema: map[string]any{"type": "object", "properties": map[string]any{}}}})
 		if err != nil {
 			return err.Error()
 		}
-		r, err := s.RequestSampling(ctx, mcp.CreateMessageRequest{})
+		r, err := server.ClientSessionFromContext(ctx).(server.SessionWithSampling).RequestSampling(ctx, mcp.CreateMessageRequest{})
 		if err != nil {
 			return err.Error()
 		}

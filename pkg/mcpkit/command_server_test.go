@@ -1,0 +1,132 @@
+package mcpkit_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+)
+
+// Defects 7 and 8: what a tool is said to be, from end to end: all four
+// hints, a title, plain types, in the order of registration.
+func TestDefinitionsOnTheWire(t *testing.T) {
+	list := runSay(t, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`).messages(t)["1"]
+	var got struct{ Tools []json.RawMessage }
+	require.NoError(t, json.Unmarshal(list.Result, &got))
+	tools, err := newSay(t, &run{}).Tools()
+	require.NoError(t, err)
+	require.Len(t, got.Tools, len(tools))
+	for i, tool := range tools {
+		require.Equal(t, string(tool.Definition()), string(got.Tools[i]), "byte for byte")
+	}
+	for _, want := range []string{`"readOnlyHint":true`, `"destructiveHint":false`, `"idempotentHint":true`, `"openWorldHint":false`,
+		`"title":"Say"`, `"outputSchema":{"type":"object"`} {
+		require.Contains(t, string(got.Tools[0]), want)
+	}
+	require.NotContains(t, string(list.Result), `"null"`)
+	require.NotContains(t, string(list.Result), "SayTool", "aliases are not advertised")
+	require.NotContains(t, string(list.Result), "ttlMs")
+}
+
+// A modern list says what mcp-go's own would.
+func TestModernListLikeMcpGo(t *testing.T) {
+	in := `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{` + modern("new") + `}}`
+	ours := runSay(t, in).messages(t)["1"]
+	tools, err := newSay(t, &run{}).Tools()
+	require.NoError(t, err)
+	h := newSay(t, &run{}).Server(mcpkit.NewRegistry(tools...))
+	answer, err := json.Marshal(h.HandleMessage(t.Context(), json.RawMessage(in))) // no slot: mcp-go encodes
+	require.NoError(t, err)
+	theirs, err := jsonrpc.Split(answer)
+	require.NoError(t, err)
+	var a, b map[string]any
+	require.NoError(t, json.Unmarshal(ours.Result, &a))
+	require.NoError(t, json.Unmarshal(theirs.Result, &b))
+	require.ElementsMatch(t, a["tools"], b["tools"])
+	delete(a, "tools")
+	delete(b, "tools")
+	require.Equal(t, b, a)
+}
+
+// initialize says who this is, and that the set of tools is fixed.
+func TestInitialize(t *testing.T) {
+	m := runSay(t, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`).messages(t)["1"]
+	var res struct {
+		ProtocolVersion string
+		Instructions    string
+		ServerInfo      struct{ Name, Title, Version string }
+		Capabilities    struct{ Tools map[string]any }
+	}
+	require.NoError(t, json.Unmarshal(m.Result, &res))
+	require.Equal(t, "2025-06-18", res.ProtocolVersion)
+	require.Equal(t, "Says what it is told.", res.Instructions)
+	require.Equal(t, "mcp-say", res.ServerInfo.Name)
+	require.Equal(t, "Say", res.ServerInfo.Title)
+	require.NotEmpty(t, res.ServerInfo.Version)
+	require.NotNil(t, res.Capabilities.Tools)
+	require.NotEqual(t, true, res.Capabilities.Tools["listChanged"])
+}
+
+// Defects 5 and 6: bad arguments and a tool's errors are results in plain
+// words with a code; an unknown tool or method is a JSON-RPC error.
+func TestErrorsOnTheWire(t *testing.T) {
+	r := runSay(t, strings.Join([]string{
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"say","arguments":{"fail":[],"more":{}}}}`,
+		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"say","arguments":{"text":"x","fail":true}}}`,
+		`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"sya","arguments":{}}}`,
+		`{"jsonrpc":"2.0","id":4,"method":"no/such"}`,
+		`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"say"}}`,
+		`{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"name":"say","arguments":null}}`,
+		`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"arguments":{}}}`,
+	}, "\n"))
+	require.Equal(t, mcpkit.ExitOK, r.code)
+	got := r.messages(t)
+	var res struct {
+		IsError           bool
+		StructuredContent struct{ Code string }
+	}
+	require.NoError(t, json.Unmarshal(got["1"].Result, &res))
+	require.True(t, res.IsError)
+	require.Equal(t, "INVALID_PARAMS", res.StructuredContent.Code)
+	for _, pointer := range []string{"/text", "/fail", "/more"} {
+		require.Contains(t, text(t, got["1"]), pointer)
+	}
+	require.Equal(t, "nothing called x; try another", text(t, got["2"]))
+	require.Contains(t, string(got["2"].Result), `"code":"NOT_FOUND"`)
+	require.Equal(t, jsonrpc.CodeInvalidParams, errorCode(t, got["3"]))
+	require.Contains(t, string(got["3"].Error), "say, a_budget")
+	require.Equal(t, jsonrpc.CodeMethodNotFound, errorCode(t, got["4"]))
+	for _, id := range []string{"5", "6"} {
+		require.Contains(t, string(got[id].Result), `"code":"MISSING_PARAMETER"`)
+	}
+	require.Equal(t, jsonrpc.CodeInvalidParams, errorCode(t, got["7"]))
+}
+
+// Both eras, an alias, and the bytes < > & as they are.
+func TestCallOnTheWire(t *testing.T) {
+	r := runSay(t, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"SayTool","arguments":{"text":"a <b> & c"}}}
+{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"say","arguments":{"text":"x"},`+modern("new")+`}}`)
+	got := r.messages(t)
+	require.Equal(t, `{"content":[{"type":"text","text":"a <b> & c"}],"structuredContent":{"words":4}}`, string(got["1"].Result))
+	require.Contains(t, string(got["2"].Result), `"resultType":"complete"`)
+	require.Contains(t, string(got["2"].Result), `"io.modelcontextprotocol/serverInfo":{"name":"mcp-say"`)
+	require.Equal(t, "x", text(t, got["2"]))
+}
+
+// The same server behind another transport of mcp-go's.
+func TestServerWithoutTheWire(t *testing.T) {
+	tools, err := newSay(t, &run{}).Tools()
+	require.NoError(t, err)
+	h := newSay(t, &run{}).Server(mcpkit.NewRegistry(tools...).Filter(func(t *mcpkit.Tool) bool { return t.Name() == "say" }))
+	answer, err := json.Marshal(h.HandleMessage(t.Context(), json.RawMessage(
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"Say","arguments":{"text":"x"}}}`)))
+	require.NoError(t, err)
+	require.JSONEq(t, `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"x"}],"structuredContent":{"words":1}}}`, string(answer))
+	answer, err = json.Marshal(h.HandleMessage(t.Context(), json.RawMessage(
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a_budget"}}`)))
+	require.NoError(t, err)
+	require.Contains(t, string(answer), "-32602", "filtered out")
+}

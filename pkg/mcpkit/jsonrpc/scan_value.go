@@ -1,0 +1,154 @@
+package jsonrpc
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// skipValue returns the position after the value at pos.
+func skipValue(b []byte, pos, depth int) (int, error) {
+	if pos >= len(b) {
+		return 0, syntax(pos, "unexpected end")
+	}
+	if depth > maxDepth {
+		return 0, syntax(pos, fmt.Sprintf("nested deeper than %d", maxDepth))
+	}
+	switch c := b[pos]; {
+	case c == '"':
+		end, _, err := skipString(b, pos)
+		return end, err
+	case c == '{':
+		return eachMember(b, pos, depth, nil)
+	case c == '[':
+		return skipArray(b, pos, depth)
+	case c == 't':
+		return skipWord(b, pos, "true")
+	case c == 'f':
+		return skipWord(b, pos, "false")
+	case c == 'n':
+		return skipWord(b, pos, "null")
+	case c == '-' || c >= '0' && c <= '9':
+		return skipNumber(b, pos)
+	}
+	return 0, syntax(pos, "expected a value")
+}
+
+func skipArray(b []byte, pos, depth int) (int, error) {
+	pos = skipSpace(b, pos+1)
+	if pos < len(b) && b[pos] == ']' {
+		return pos + 1, nil
+	}
+	for {
+		end, err := skipValue(b, pos, depth+1)
+		if err != nil {
+			return 0, err
+		}
+		pos = skipSpace(b, end)
+		switch {
+		case pos < len(b) && b[pos] == ',':
+			pos = skipSpace(b, pos+1)
+		case pos < len(b) && b[pos] == ']':
+			return pos + 1, nil
+		default:
+			return 0, syntax(pos, "expected , or ]")
+		}
+	}
+}
+
+func skipWord(b []byte, pos int, word string) (int, error) {
+	if len(b)-pos < len(word) || string(b[pos:pos+len(word)]) != word {
+		return 0, syntax(pos, "expected a value")
+	}
+	return pos + len(word), nil
+}
+
+func skipNumber(b []byte, pos int) (int, error) {
+	digits := func() bool {
+		from := pos
+		for pos < len(b) && b[pos] >= '0' && b[pos] <= '9' {
+			pos++
+		}
+		return pos > from
+	}
+	if b[pos] == '-' {
+		pos++
+	}
+	if pos < len(b) && b[pos] == '0' {
+		pos++
+	} else if !digits() {
+		return 0, syntax(pos, "expected a digit")
+	}
+	if pos < len(b) && b[pos] == '.' {
+		pos++
+		if !digits() {
+			return 0, syntax(pos, "expected a digit")
+		}
+	}
+	if pos < len(b) && b[pos]|0x20 == 'e' {
+		pos++
+		if pos < len(b) && (b[pos] == '+' || b[pos] == '-') {
+			pos++
+		}
+		if !digits() {
+			return 0, syntax(pos, "expected a digit")
+		}
+	}
+	return pos, nil
+}
+
+// skipString returns the position after the string at pos and whether it has
+// escapes. Eight bytes at a time: a result's text is most of a message.
+func skipString(b []byte, pos int) (end int, escaped bool, err error) {
+	pos++
+	for {
+		for len(b)-pos >= 8 && plain(binary.LittleEndian.Uint64(b[pos:])) {
+			pos += 8
+		}
+		if pos >= len(b) {
+			return 0, false, syntax(pos, "unterminated string")
+		}
+		switch c := b[pos]; {
+		case c == '"':
+			return pos + 1, escaped, nil
+		case c == '\\':
+			escaped = true
+			if pos, err = skipEscape(b, pos); err != nil {
+				return 0, false, err
+			}
+		case c < 0x20:
+			return 0, false, syntax(pos, "control character in a string")
+		default:
+			pos++
+		}
+	}
+}
+
+// plain reports whether none of eight bytes is a quote, a backslash or below
+// 0x20 (the zero-in-word test of Hacker's Delight, section 6-1).
+func plain(w uint64) bool {
+	const ones, high = 0x0101010101010101, 0x8080808080808080
+	quote, slash := w^(ones*'"'), w^(ones*'\\')
+	control := (w - ones*0x20) &^ w
+	return (control|(quote-ones)&^quote|(slash-ones)&^slash)&high == 0
+}
+
+func skipEscape(b []byte, pos int) (int, error) {
+	if pos+1 >= len(b) {
+		return 0, syntax(pos, "unterminated string")
+	}
+	switch b[pos+1] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return pos + 2, nil
+	case 'u':
+		if len(b)-pos < 6 {
+			return 0, syntax(pos, "unterminated escape")
+		}
+		for _, c := range b[pos+2 : pos+6] {
+			if (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'f') {
+				return 0, syntax(pos, "malformed \\u escape")
+			}
+		}
+		return pos + 6, nil
+	}
+	return 0, syntax(pos, "unknown escape")
+}

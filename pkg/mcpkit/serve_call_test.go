@@ -1,0 +1,98 @@
+package mcpkit_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/stretchr/testify/require"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+)
+
+// Defect 4: the cancel of a call that still waited was lost.
+func TestCancelledInTheQueueNeverRuns(t *testing.T) {
+	h := newServer()
+	g := addGate(h)
+	w := serve(t, h, mcpkit.ServeOptions{MaxConcurrent: 1})
+	w.call(1, "gate", `{"n":"first"}`)
+	g.waitRunning(t, 1)
+	w.call("q\u00e9", "gate", `{"n":"cancelled"}`)
+	w.call(3, "gate", `{"n":"third"}`)
+	w.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"q\u00e9"}}`)
+	w.send(`{"jsonrpc":"2.0","id":"ping","method":"ping"}`)
+	w.answer("ping") // the cancel has been read
+	close(g.release)
+	w.answers(2)
+	require.Equal(t, []string{"third"}, g.waitRunning(t, 1))
+	rest, err := w.end()
+	require.NoError(t, err)
+	require.Empty(t, rest, "no answer to a cancelled call")
+}
+
+// Defect 4: after a cancel no answer is sent, and the call stops.
+func TestCancelledWhileRunning(t *testing.T) {
+	h := newServer()
+	ended := make(chan error, 1)
+	began := make(chan struct{})
+	tool(h, "wait", func(ctx context.Context, _ mcp.CallToolRequest) string {
+		close(began)
+		<-ctx.Done()
+		ended <- context.Cause(ctx)
+		return "an answer nobody wants"
+	})
+	w := serve(t, h, mcpkit.ServeOptions{})
+	w.call(7, "wait", `{}`)
+	<-began
+	w.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7.0,"reason":"changed my mind"}}`)
+	select {
+	case cause := <-ended:
+		require.ErrorIs(t, cause, mcpkit.ErrCancelled)
+	case <-time.After(patience):
+		require.Fail(t, "the call goes on")
+	}
+	w.call(7, "echo", `{"text":"the id is free again"}`)
+	require.Equal(t, "the id is free again", text(t, w.answer(7)))
+	rest, err := w.end()
+	require.NoError(t, err)
+	require.Empty(t, rest)
+}
+
+// A cancel that names nothing in flight, or nothing at all, changes nothing.
+func TestStrayCancels(t *testing.T) {
+	w := serve(t, newServer(), mcpkit.ServeOptions{})
+	for _, params := range []string{`{"requestId":99}`, `{"requestId":null}`, `{}`, `[]`, `null`, `{"requestId":{}}`} {
+		w.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":%s}`, params)
+	}
+	w.call(1, "echo", `{"text":"x"}`)
+	w.answer(1)
+}
+
+// Defect 4: an id in flight is refused, under no id, so that the first
+// request is not taken for failed.
+func TestIDInFlight(t *testing.T) {
+	h := newServer()
+	g := addGate(h)
+	w := serve(t, h, mcpkit.ServeOptions{})
+	w.call("same", "gate", `{"n":"1"}`)
+	g.waitRunning(t, 1)
+	w.send(`{"jsonrpc":"2.0","id":"s\u0061me","method":"ping"}`)
+	m := w.next()
+	require.Equal(t, "null", string(m.ID))
+	require.Equal(t, jsonrpc.CodeInvalidRequest, errorCode(t, m))
+	close(g.release)
+	require.Equal(t, "released", text(t, w.answer("same")))
+}
+
+// Defect 4: mcp-go reads a numeric id as a float64.
+func TestIDsAreEchoedByteForByte(t *testing.T) {
+	w := serve(t, newServer(), mcpkit.ServeOptions{})
+	for _, id := range []string{`1`, `-7`, `0`, `12345678901234567890`, `9007199254740993`, `1.0`, `1e2`, `"a\u0062\/<>&"`, `""`, `"é"`} {
+		for _, method := range []string{"ping", "tools/list", "no/such", "tools/call"} {
+			w.send(`{"jsonrpc":"2.0","id":%s,"method":%q,"params":{"name":"echo"}}`, id, method)
+			require.Equal(t, id, string(w.next().ID), method)
+		}
+	}
+}
