@@ -2,7 +2,6 @@ package mcpkit_test
 
 import (
 	"context"
-	"fmt"
 	"testing"
 	"time"
 
