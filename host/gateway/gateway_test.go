@@ -249,12 +249,21 @@ func TestOpenings(t *testing.T) {
 	status, body, _ = d.post(t, `{"jsonrpc":"2.0","id":2,"method":"ping"}`, "Mcp-Session-Id", session)
 	require.Equal(t, 200, status)
 	require.Equal(t, `{"jsonrpc":"2.0","id":2,"result":{}}`, body)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, d.URL+"/mcp", nil)
+	require.NoError(t, err)
+	set(req, []string{"Authorization", "Bearer " + token, "Mcp-Session-Id", session})
+	status, _, _ = d.do(t, req)
+	require.Equal(t, 200, status)
+	for _, gone := range []string{session, "mcp-session-of-another-run"} {
+		status, _, _ = d.post(t, `{"jsonrpc":"2.0","id":2,"method":"ping"}`, "Mcp-Session-Id", gone)
+		require.Equal(t, 404, status)
+	}
 	status, body, _ = d.post(t, `{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{`+modernMeta+`}}`, modernHeaders("server/discover", "")...)
 	require.Equal(t, 200, status)
 	require.Contains(t, body, `"2026-07-28"`)
 	require.Contains(t, body, `"instructions":"hello"`)
 
-	_, err := gateway.New(gateway.Config{Name: "x", Instructions: strings.Repeat("x", 1025)}, nil, nil)
+	_, err = gateway.New(gateway.Config{Name: "x", Instructions: strings.Repeat("x", 1025)}, nil, nil)
 	require.Error(t, err)
 }
 

@@ -49,26 +49,12 @@ func (g *Gateway) HTTP(cfg HTTPConfig) *HTTPHandler {
 	return &HTTPHandler{
 		cfg: cfg, digest: sha256.Sum256([]byte(cfg.Token)),
 		mcp: server.NewStreamableHTTPServer(g.mcp,
-			server.WithSessionIdManager(&sessions{}),
+			server.WithSessionIdManager(newSessions()),
 			server.WithSessionIdleTTL(sessionIdle),
 			server.WithHeartbeatInterval(30*time.Second),
 			server.WithStreamableHTTPLogger(slog.New(slog.DiscardHandler)), // it reports clients that went away
 		),
 	}
-}
-
-// sessions are the legacy sessions' ids. Nothing here depends on one, so a
-// request without an id is answered, too: simple clients skip initialize.
-type sessions struct {
-	server.StatelessGeneratingSessionIdManager
-}
-
-// Validate accepts no id, or one that Generate could have made.
-func (s *sessions) Validate(id string) (terminated bool, err error) {
-	if id == "" {
-		return false, nil
-	}
-	return s.StatelessGeneratingSessionIdManager.Validate(id)
 }
 
 // Close ends the sessions.
