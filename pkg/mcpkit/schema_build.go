@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -85,13 +84,11 @@ func (b *builder) build(t reflect.Type, where string) *schema {
 	return s
 }
 
-var notInName = regexp.MustCompile(`[^a-zA-Z0-9_]+`)
-
 // refer makes a reference to a type that contains itself, and gives the type
 // its name under $defs.
 func (b *builder) refer(t reflect.Type, s *schema) *schema {
 	if s.defName == "" {
-		name := strings.Trim(notInName.ReplaceAllString(t.Name(), "_"), "_")
+		name := strings.Join(strings.FieldsFunc(t.Name(), func(r rune) bool { return !isNameRune(r, "_") }), "_")
 		taken := func(name string) bool {
 			for _, other := range b.open {
 				if other.defName == name {
@@ -271,7 +268,7 @@ func (b *builder) fields(t reflect.Type, where string, index []int, depth int, w
 
 // field builds the schema of one field with its tags.
 func (b *builder) field(field reflect.StructField, name string, tags map[string]string, where string) *schema {
-	if !keyPattern.MatchString(name) {
+	if !isName(name, "_.-") { // client APIs take no other names for arguments
 		b.fault(where, "clients refuse the argument name %q: letters, digits, _ . - and at most 64 of them", name)
 	}
 	s := b.build(field.Type, where)

@@ -4,18 +4,28 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// Client APIs take no other names for arguments.
-var keyPattern = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
-
 // otherDialect finds the tag syntax of other libraries ("description=…",
 // "required,minimum=1"), which here would end up as the description.
-var otherDialect = regexp.MustCompile(`^(required|optional|omitempty)?[^ \t\n]*=|^(required|optional)$|^(required|optional),`)
+func otherDialect(text string) bool {
+	word := text
+	if end := strings.IndexAny(text, " \t\n"); end >= 0 {
+		word = text[:end]
+	}
+	if strings.Contains(word, "=") {
+		return true
+	}
+	for _, keyword := range []string{"required", "optional"} {
+		if rest, ok := strings.CutPrefix(text, keyword); ok && (rest == "" || rest[0] == ',') {
+			return true
+		}
+	}
+	return false
+}
 
 // tagKeys are the keys this package reads.
 var tagKeys = []string{"json", "jsonschema", "desc", "description", "enum", "default", "min", "max", "alias", "verbatim"}
@@ -131,7 +141,7 @@ func descriptionOf(tags map[string]string) (string, error) {
 		if strings.TrimSpace(value) == "" {
 			return "", fmt.Errorf("%s is empty", key)
 		}
-		if key == "jsonschema" && otherDialect.MatchString(value) {
+		if key == "jsonschema" && otherDialect(value) {
 			return "", fmt.Errorf("jsonschema:%q is another library's syntax: write the description itself, and use enum, default, min and max for the rest", value)
 		}
 		if text != "" && text != value {

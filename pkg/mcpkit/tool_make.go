@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -15,8 +14,17 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// namePattern is what every model API takes as a tool's name.
-var namePattern = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+// isName reports whether name has 1 to 64 characters, all of them ASCII
+// letters, digits or among others: what every model API takes. It is no
+// regular expression, since compiling one would be paid at every start.
+func isName(name, others string) bool {
+	return name != "" && len(name) <= 64 &&
+		!strings.ContainsFunc(name, func(r rune) bool { return !isNameRune(r, others) })
+}
+
+func isNameRune(r rune, others string) bool {
+	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune(others, r)
+}
 
 // NewTool makes a tool that answers with text. A is the struct of its
 // arguments (or a map), and these tags of its fields make the input schema:
@@ -156,7 +164,7 @@ func (d Def) faults() []error {
 	var faults []error
 	add := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
 	for i, name := range append([]string{d.Name}, d.Aliases...) {
-		if !namePattern.MatchString(name) {
+		if !isName(name, "_-") {
 			add("clients refuse the name %q: letters, digits, _ and -, at most 64 of them", name)
 		}
 		if i > 0 && (name == d.Name || slices.Index(d.Aliases, name) != i-1) {
