@@ -173,3 +173,5 @@ func TestRandomTreesAsGit(t *testing.T) {
 		})
 	}
 }
+
+func fileOrLink(e *walk.Entry) bool { return !e.IsDir() }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"sort"
@@ -96,18 +95,4 @@ func collect(t testing.TB, node *walk.Node, keep func(*walk.Entry) bool) ([]stri
 }
 
 func regular(e *walk.Entry) bool { return e.IsRegular() }
-func fileOrLink(e *walk.Entry) bool {
-	return !e.IsDir()
-}
-func anything(*walk.Entry) bool { return true }
-
-// regularIn returns the regular files of the model that are not in .git.
-func (f files) regularIn() []string {
-	var list []string
-	for _, name := range f.paths() {
-		if !strings.HasSuffix(name, "/") && !strings.HasPrefix(f[name], "-> ") && !slices.Contains(strings.Split(path.Clean(name), "/"), ".git") {
-			list = append(list, name)
-		}
-	}
-	return list
-}
+func anything(*walk.Entry) bool  { return true }
