@@ -5,6 +5,7 @@ package sandbox_test
 import (
 	"context"
 	"os"
+	"os/user"
 	"path/filepath"
 	"testing"
 
@@ -31,10 +32,10 @@ func TestSystemRootsAreRefused(t *testing.T) {
 			require.ErrorContains(t, err, "--allow-root-dir")
 		}
 	}
-	home, err := os.UserHomeDir()
-	if err == nil && home != "/" {
-		// The user database knows the home directory without the variable.
-		_, err = rootsOf(t, sandbox.Config{Roots: []string{home}})
+	if account, err := user.Current(); err == nil && account.HomeDir != "/" {
+		// The user database knows the home directory without the variable,
+		// and whatever the variable says.
+		_, err = rootsOf(t, sandbox.Config{Roots: []string{account.HomeDir}})
 		require.Error(t, err)
 	}
 }
