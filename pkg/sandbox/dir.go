@@ -62,6 +62,8 @@ func kindOf(mode fs.FileMode) string {
 		return "device"
 	case mode.IsDir():
 		return "directory"
+	case mode.IsRegular():
+		return "file"
 	}
 	return "special file"
 }

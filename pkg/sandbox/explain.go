@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -39,22 +41,26 @@ func (f *FS) explain(name string, err error) error {
 	case errors.Is(err, errNotDirectory) && errors.As(err, &m):
 		return toolerr.New(toolerr.NotADirectory, "%s cannot be: %s is not a directory", shown, f.Display(joinPath(m.root.Path, append(m.dir[:len(m.dir):len(m.dir)], m.name))))
 	case errors.Is(err, fs.ErrNotExist) && errors.As(err, &m):
-		return f.notFound(shown, m)
+		return f.notFound(name, m)
 	case errors.Is(err, fs.ErrPermission):
-		return toolerr.New(toolerr.PermissionDenied, "%s cannot be opened: the operating system denies permission to this user", shown)
+		return toolerr.New(toolerr.PermissionDenied, "%s cannot be opened: the operating system denies permission to this user; ask for the permission, or do without it", shown)
 	}
 	return toolerr.New(toolerr.CodeOf(err), "%s cannot be opened: %w", shown, plainErr(err))
 }
 
-// notFound names what is missing and up to three names that come close.
-func (f *FS) notFound(shown string, m *missing) error {
-	at := ""
-	if len(m.rest) > 0 {
-		at = fmt.Sprintf(": there is no %s in %s", EscapeName(m.name), f.Display(joinPath(m.root.Path, m.dir)))
+// notFound names what is missing and up to three names that come close. Where
+// that is not the very name that was asked for, as behind a link that leads
+// nowhere, it says so.
+func (f *FS) notFound(name string, m *missing) error {
+	shown, at := EscapeName(name), ""
+	dir := f.Display(joinPath(m.root.Path, m.dir))
+	whole := joinPath(m.root.Path, append(slices.Clip(m.dir), m.name))
+	if len(m.rest) > 0 || EscapeName(filepath.ToSlash(filepath.Clean(name))) != f.Display(whole) && filepath.Clean(name) != whole {
+		at = fmt.Sprintf(": there is no %s in %s", EscapeName(m.name), dir)
 	}
 	near := f.suggest(m)
 	if len(near) == 0 {
-		return toolerr.New(toolerr.NotFound, "%s does not exist%s", shown, at)
+		return toolerr.New(toolerr.NotFound, "%s does not exist%s; list %s to see what there is", shown, at, dir)
 	}
 	return toolerr.New(toolerr.NotFound, "%s does not exist%s; did you mean %s?", shown, at, strings.Join(near, ", ")).With("did_you_mean", near)
 }

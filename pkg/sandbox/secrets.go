@@ -206,12 +206,27 @@ func maskedName(name string) bool {
 }
 
 // IsPrivateKey reports whether a file that begins with head begins as a
-// private key in PEM form. A kilobyte is enough.
+// private key in PEM form, also behind the parameters or the attributes that
+// openssl writes before it, and in UTF-16 as some shells redirect to. A
+// kilobyte is enough.
 func IsPrivateKey(head []byte) bool {
+	if bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff")) {
+		head = bytes.ReplaceAll(head[2:], []byte{0}, nil)
+	}
 	head = bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
-	line, _, _ := bytes.Cut(head, []byte("\n"))
-	kind, ok := bytes.CutPrefix(bytes.TrimRight(line, " \t\r"), []byte("-----BEGIN "))
-	return ok && (bytes.Contains(kind, []byte("PRIVATE KEY-----")) || bytes.Contains(kind, []byte("PRIVATE KEY BLOCK-----")))
+	before := bytes.HasPrefix(head, []byte("Bag Attributes")) || bytes.HasPrefix(head, []byte("Key Attributes"))
+	for line := range bytes.Lines(head) {
+		kind, ok := bytes.CutPrefix(bytes.TrimSpace(line), []byte("-----BEGIN "))
+		switch {
+		case ok && (bytes.Contains(kind, []byte("PRIVATE KEY-----")) || bytes.Contains(kind, []byte("PRIVATE KEY BLOCK-----"))):
+			return true
+		case ok && bytes.HasSuffix(kind, []byte(" PARAMETERS-----")):
+			before = true
+		case !before:
+			return false
+		}
+	}
+	return false
 }
 
 // is compares with an ASCII word, ignoring case.

@@ -1,0 +1,33 @@
+package sandbox_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+)
+
+// TestErrorsNameTheNextStep holds the texts of the commonest mistakes: what is
+// missing, where it was looked for, and what to do.
+func TestErrorsNameTheNextStep(t *testing.T) {
+	tr := newTree(t)
+	tr.write(t, "root/sub/notes.txt", "x")
+	tr.link(t, "sub/gone", "root/dangling")
+	fs := open(t, sandbox.New, tr.root)
+	for name, want := range map[string]string{
+		"quite-else":          "quite-else does not exist; list . to see what there is",
+		"./quite-else":        "./quite-else does not exist; list . to see what there is",
+		"sub/quite-else":      "sub/quite-else does not exist; list sub to see what there is",
+		"other/file":          "other/file does not exist: there is no other in .; list . to see what there is",
+		"dangling":            "dangling does not exist: there is no gone in sub; list sub to see what there is",
+		"sub/note.txt":        "sub/note.txt does not exist; did you mean sub/notes.txt?",
+		tr.root + "/else":     tr.root + "/else does not exist; list . to see what there is",
+		tr.root + "/sub/else": tr.root + "/sub/else does not exist; list sub to see what there is",
+	} {
+		_, err := fs.Open(name)
+		require.EqualError(t, err, want)
+	}
+	_, err := fs.OpenDir("sub/notes.txt")
+	require.EqualError(t, err, "sub/notes.txt is a file, not a directory: name the directory it is in")
+}
