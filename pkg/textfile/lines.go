@@ -24,7 +24,8 @@ type Line struct {
 
 // Each calls yield for each line from first (1-based) on until it returns
 // false or the file ends. Only what is needed is read; of a line, however
-// long, no more than maxChars characters are held.
+// long, no more than maxChars characters are held. Lines that are not where
+// the index has them are ErrChanged.
 func (x *Index) Each(r io.ReaderAt, first int64, maxChars int, yield func(Line) bool) error {
 	first = max(first, 1)
 	at, err := x.Offset(r, first)
@@ -36,6 +37,9 @@ func (x *Index) Each(r io.ReaderAt, first int64, maxChars int, yield func(Line) 
 		raw, offset, size, err := w.line((maxChars + 2) * maxCharBytes)
 		if err != nil {
 			return err
+		}
+		if size == 0 || number == x.Lines && w.at != x.Size {
+			return ErrChanged // no line is empty, not even of its ending
 		}
 		line := Line{Number: number, Offset: offset, Size: size, Sum: LineSum(raw)}
 		line.Text, line.Cut = x.text(raw, int64(len(raw)) < size, maxChars)

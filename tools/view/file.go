@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -64,7 +65,7 @@ func (v *viewer) showOnce(ctx context.Context, fs *sandbox.FS, a ask) (*answer, 
 	if err != nil {
 		return nil, err
 	}
-	if err := f.unchanged(got); err != nil {
+	if err := f.unchanged(ctx, got); err != nil {
 		return nil, err
 	}
 	seen := state.Seen{Path: f.Path, Stamp: f.stamp, Index: *f.index, Ranges: ranges}
@@ -164,8 +165,10 @@ func (f *opened) same() bool {
 }
 
 // unchanged looks whether what was read is of one version. A file that only
-// grew, as a log does, is shown as far as it went.
-func (f *opened) unchanged(got *answer) error {
+// grew, as a log does, is shown as far as it went. Whether it only grew is
+// told by its content where that is read again quickly: one that was
+// truncated and refilled is longer, too.
+func (f *opened) unchanged(ctx context.Context, got *answer) error {
 	if f.same() {
 		return nil
 	}
@@ -175,6 +178,21 @@ func (f *opened) unchanged(got *answer) error {
 	}
 	if info.Size() <= f.Stat.Size {
 		return textfile.ErrChanged
+	}
+	if f.Stat.Size <= textfile.LineIndexMin {
+		again, err := textfile.Scan(ctx, f, f.Stat.Size, textfile.Options{})
+		if err != nil {
+			return err
+		}
+		head, err := readAll(f, 0, int64(len(f.head)))
+		if err != nil {
+			return err
+		}
+		// The head was read by itself, and Linux shows zeros for a moment
+		// where a file is being truncated.
+		if again.Etag != f.index.Etag || again.Format != f.index.Format || !bytes.Equal(head, f.head) {
+			return textfile.ErrChanged
+		}
 	}
 	got.text += fmt.Sprintf("note: the file grew to %d bytes while it was read; this is its state at %d\n", info.Size(), f.Stat.Size)
 	return nil
