@@ -17,6 +17,7 @@ package pathglob
 
 import (
 	"runtime"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -165,6 +166,15 @@ func (g *Glob) DirOnly() bool { return g.dirOnly }
 // Prefix returns the directory that everything the pattern matches lies
 // below, "" if that is the top.
 func (g *Glob) Prefix() string { return strings.Join(g.prefix, "/") }
+
+// Or returns a pattern that matches what g or other matches. What it tells
+// about itself is g's.
+func (g *Glob) Or(other *Glob) *Glob {
+	both := *g
+	both.alts = slices.Concat(g.alts, other.alts)
+	both.prefix = commonPrefix(both.alts)
+	return &both
+}
 
 // Below returns the pattern as seen from the directory Prefix.
 func (g *Glob) Below() *Glob {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/walk"
 )
 
@@ -98,9 +99,8 @@ func (q *query) matches(e *walk.Entry) bool {
 func (q *query) collect(w *finder, e *walk.Entry) {
 	m := match{path: e.Path, isDir: e.IsDir()}
 	if !e.IsDir() && !e.IsRegular() && q.args.Type != "any" {
-		st, err := q.fs.Stat(filepath.Join(q.abs, filepath.FromSlash(e.Path)))
-		if err != nil || e.Type&fs.ModeSymlink == 0 ||
-			q.args.Type == "f" && !st.Mode.IsRegular() || q.args.Type == "d" && !st.Mode.IsDir() {
+		st, fits := q.target(e)
+		if !fits {
 			return
 		}
 		m.mtime = st.ModTime.UnixNano()
@@ -114,6 +114,30 @@ func (q *query) collect(w *finder, e *walk.Entry) {
 	}
 	w.total++
 	w.top.add(m)
+}
+
+// target looks at what a link leads to, and whether that is of the type that
+// is looked for. Other special files never are.
+func (q *query) target(e *walk.Entry) (sandbox.Stat, bool) {
+	if e.Type&fs.ModeSymlink == 0 {
+		return sandbox.Stat{}, false
+	}
+	st, err := q.fs.Stat(filepath.Join(q.abs, filepath.FromSlash(e.Path)))
+	return st, err == nil && (q.args.Type == "f" && st.Mode.IsRegular() || q.args.Type == "d" && st.Mode.IsDir())
+}
+
+// fits reports whether an entry is of the type that is looked for.
+func (q *query) fits(e *walk.Entry) bool {
+	switch {
+	case q.args.Type == "any":
+		return true
+	case e.IsDir():
+		return q.args.Type == "d"
+	case e.IsRegular():
+		return q.args.Type == "f"
+	}
+	_, fits := q.target(e)
+	return fits
 }
 
 // countIgnored counts what was skipped for being ignored, what is in ignored

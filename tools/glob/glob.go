@@ -115,7 +115,7 @@ func newQuery(fs *sandbox.FS, args arguments) (*query, error) {
 		q.dir, q.pattern = dir, rest
 	}
 	var err error
-	if q.glob, err = pathglob.Compile(q.pattern); err != nil {
+	if q.glob, err = compile(q.pattern); err != nil {
 		return nil, err
 	}
 	for _, pattern := range args.Exclude {
@@ -132,6 +132,25 @@ func newQuery(fs *sandbox.FS, args arguments) (*query, error) {
 		q.args.Type = "d"
 	}
 	return q, q.followPrefix()
+}
+
+// compile reads a pattern. Names with control characters and the like are
+// shown with escapes (\n, \xff): a pattern that was made of one as shown finds
+// it, too.
+func compile(pattern string) (*pathglob.Glob, error) {
+	g, err := pathglob.Compile(pattern)
+	if err != nil || filepath.Separator == '\\' {
+		return g, err
+	}
+	name, ok := sandbox.UnescapeName(pattern)
+	if !ok || name == pattern || strings.ReplaceAll(name, `\`, `\\`) == pattern {
+		return g, nil
+	}
+	shown, err := pathglob.Compile(strings.ReplaceAll(name, `\`, `\\`))
+	if err != nil {
+		return g, nil
+	}
+	return g.Or(shown), nil
 }
 
 // splitAbsolute parts an absolute pattern into the directory that holds
@@ -156,6 +175,10 @@ func splitAbsolute(pattern string) (dir, rest string, ok bool) {
 // explain adds to an error of opening the start what may have been meant.
 func (q *query) explain(err error) error {
 	if q.pattern != q.args.Pattern && toolerr.Is(err, toolerr.OutsideRoot) {
+		if _, failed := q.fs.Stat(q.args.Pattern); failed == nil { // a root: what it is in is outside
+			return toolerr.New(toolerr.BadPattern, "%s is the directory to search, not a pattern: %q lists the files in it",
+				sandbox.EscapeName(q.args.Pattern), strings.TrimRight(q.args.Pattern, "/")+"/**")
+		}
 		return toolerr.New(toolerr.OutsideRoot, `%w (a pattern relative to path has no "/" at its beginning)`, err)
 	}
 	return err

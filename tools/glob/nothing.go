@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/pathglob"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/walk"
 )
 
@@ -23,7 +25,7 @@ const (
 // close.
 func (q *query) nothing(ctx context.Context, f *found) (*mcpkit.Result, error) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "0 %s match %s in %s (searched %s", q.noun(0), q.args.Pattern, f.shown, plural(f.report.Files+f.report.Dirs, "path"))
+	fmt.Fprintf(&b, "0 %s match %s in %s (searched %s", q.noun(0), sandbox.EscapeName(q.args.Pattern), f.shown, plural(f.report.Files+f.report.Dirs, "path"))
 	for _, note := range q.remarks(f) {
 		b.WriteString("; " + note)
 	}
@@ -40,6 +42,9 @@ func (q *query) nothing(ctx context.Context, f *found) (*mcpkit.Result, error) {
 	}
 	for _, n := range near {
 		n.write(&b, q, f)
+	}
+	if slices.Contains(strings.Split(q.pattern, "/"), ".git") {
+		b.WriteString(".git is only searched when path names it or a directory in it.\n")
 	}
 	if strings.Contains(q.pattern, `\`) && filepath.Separator == '/' {
 		b.WriteString("A backslash takes the meaning from the next character: write / between directories.\n")
@@ -132,7 +137,7 @@ func (q *query) lookAgain(ctx context.Context) ([]*near, error) {
 			if !e.IsDir() || q.args.Type != "f" {
 				cased.add(e.Path)
 			}
-		case e.IsDir() != (q.args.Type == "d") && q.args.Type != "any":
+		case !q.fits(e):
 			other.add(e.Path)
 		case q.excludedAbove(e.Path):
 			excluded.add(e.Path)
