@@ -149,6 +149,9 @@ func (f *opened) describe() *answer {
 	case f.index.Binary:
 		m.Type = "binary"
 		row("type", "binary: %s", binaryType(f.head))
+	case f.unread:
+		row("type", "text by its first bytes, %s", f.index.Encoding)
+		row("lines", "not counted: the file is too large to be read as a whole")
 	default:
 		f.describeText(row, &m)
 	}

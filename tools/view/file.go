@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/pkg/listing"
-	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/state"
 	"github.com/toolroom-mcp/toolroom/pkg/textfile"
@@ -29,6 +28,9 @@ type opened struct {
 	head  []byte // the first bytes
 	stamp state.Stamp
 	index *textfile.Index // of the whole file, as detected
+	// unread: the file is too large to be read as a whole, and index is of
+	// its first bytes only.
+	unread bool
 }
 
 // show answers for one file or directory.
@@ -67,6 +69,9 @@ func (v *viewer) showOnce(ctx context.Context, fs *sandbox.FS, a ask) (*answer, 
 	}
 	if err := f.unchanged(ctx, got); err != nil {
 		return nil, err
+	}
+	if f.unread {
+		return got, nil
 	}
 	seen := state.Seen{Path: f.Path, Stamp: f.stamp, Index: *f.index, Ranges: ranges}
 	if err := v.store.Remember(seen); err != nil {
@@ -117,25 +122,6 @@ func readAll(r io.ReaderAt, at, size int64) ([]byte, error) {
 		return nil, textfile.ErrChanged
 	}
 	return nil, err
-}
-
-// scan finds out what the whole file is: from the state directory where this
-// very version was scanned before, else by reading it.
-func (v *viewer) scan(ctx context.Context, f *opened) error {
-	if seen, ok := v.store.Current(f.Path, f.stamp); ok {
-		f.index = &seen.Index
-		return nil
-	}
-	if f.Stat.Size > textfile.LineIndexMin {
-		if err := f.settle(ctx); err != nil {
-			return err
-		}
-	}
-	index, err := textfile.Scan(ctx, f, f.Stat.Size, textfile.Options{Progress: func(done int64) {
-		mcpkit.Progress(ctx, float64(done), float64(f.Stat.Size), "reading "+f.shown)
-	}})
-	f.index = index
-	return err
 }
 
 // settle waits out the grain of the clock for a large file that was changed
@@ -214,9 +200,13 @@ func (f *opened) answer(ctx context.Context) (*answer, []state.Range, error) {
 	case f.encoding != "":
 		return f.text(ctx)
 	case format != "":
-		got, err = f.image(ctx, format)
+		if got, err = f.image(ctx, format); f.onlyBegins(err) {
+			return f.text(ctx)
+		}
 	case isPDF(f.head):
-		got, err = f.pdf(ctx)
+		if got, err = f.pdf(ctx); f.onlyBegins(err) {
+			return f.text(ctx)
+		}
 	case isNotebook(f.shown) && f.Stat.Size <= maxNotebook:
 		got, err = f.notebook(ctx)
 		if toolerr.Is(err, toolerr.BadEncoding) { // it only has the name of one
@@ -230,10 +220,16 @@ func (f *opened) answer(ctx context.Context) (*answer, []state.Range, error) {
 	return got, nil, err
 }
 
+// onlyBegins reports whether err tells of a text that begins as an image or a
+// PDF does, and is none.
+func (f *opened) onlyBegins(err error) bool {
+	return toolerr.Is(err, toolerr.BinaryFile) && !f.index.Binary && !f.unread
+}
+
 // meta returns what is the same for every kind.
 func (f *opened) meta(kind string) meta {
 	m := meta{Path: f.shown, Type: kind, Size: f.Stat.Size, Masked: f.Masked}
-	if !f.Masked { // a hash would let a guess at a value be checked
+	if !f.Masked && !f.unread { // a hash would let a guess at a value be checked
 		m.Etag = f.index.Etag.String()
 	}
 	return m
@@ -243,6 +239,9 @@ func (f *opened) meta(kind string) meta {
 func (f *opened) tag() string {
 	if f.Masked {
 		return "values masked"
+	}
+	if f.unread {
+		return "no etag: too large to be read as a whole"
 	}
 	return "etag=" + f.index.Etag.String()
 }

@@ -9,16 +9,24 @@ var headingMarks = map[string]string{
 }
 
 // headingSymbols lists the headings of a text: lines that begin with one to
-// six marks and a space, and lines underlined with = or -. Fenced code has no
-// headings.
+// six marks and a space, and lines underlined with = or -. Fenced code, HTML
+// comments and the settings at a file's beginning have no headings.
 func headingSymbols(text []byte, mark string) []symbol {
 	var found []symbol
 	var levels []int
 	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
-	fence := ""
+	fence, comment := "", false
+	settings := frontMatter(lines)
 	for i, line := range lines {
+		if i < settings {
+			continue
+		}
 		line = strings.TrimRight(line, "\r")
 		trimmed := strings.TrimLeft(line, " ")
+		if fence == "" && (comment || strings.HasPrefix(trimmed, "<!--")) {
+			comment = !strings.Contains(line, "-->")
+			continue
+		}
 		if len(line)-len(trimmed) > 3 {
 			continue // indented code
 		}
@@ -45,6 +53,21 @@ func headingSymbols(text []byte, mark string) []symbol {
 	}
 	endHeadings(found, levels, len(lines))
 	return found
+}
+
+// frontMatter returns how many lines the settings take that a file may begin
+// with, between lines of dashes.
+func frontMatter(lines []string) int {
+	for i, line := range lines[:min(len(lines), 500)] {
+		end := strings.TrimRight(line, " \t\r") == "---"
+		if i == 0 && !end {
+			return 0
+		}
+		if i > 0 && end {
+			return i + 1
+		}
+	}
+	return 0
 }
 
 // endHeadings ends each section before the next heading that is not below it.

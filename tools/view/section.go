@@ -119,6 +119,9 @@ func anchor(name string) string {
 // noSection says which sections there are, the near ones first.
 func noSection(name string, text []byte, symbols []symbol, asked string) error {
 	lines := strings.Count(string(text), "\n")
+	if len(text) > 0 && text[len(text)-1] != '\n' {
+		lines++
+	}
 	if len(symbols) == 0 {
 		return toolerr.New(toolerr.NotFound, "no section %q: no headings or symbols were found in %s (%d lines); use offset and limit", clip(asked, 80), name, lines)
 	}

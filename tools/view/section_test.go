@@ -32,6 +32,8 @@ func TestFindSection(t *testing.T) {
 		{"s.go", server, "Close", 6, 8, "others begin at lines 12"},
 		{"s.go", server, "func NewServer", 15, 15, "nearest"},
 		{"s.go", server, "newserver", 15, 15, "nearest"},
+		{"settings.md", "---\ntitle: x\n# no heading\n---\n# Real\ntext\n", "real", 5, 6, "nearest"},
+		{"comment.md", "# One\n<!--\n# Two\n-->\n<!-- x -->\ntext\n# Three\n", "One", 1, 6, ""},
 		{"a.py", "class A:\n    def m(self):\n        pass\n\nclass B:\n    def m(self):\n        pass\n", "B.m", 6, 7, "nearest"},
 	}
 	for _, test := range tests {
@@ -56,6 +58,8 @@ func TestMissingSection(t *testing.T) {
 	_, err = findSection("a.md", []byte("no headings\n"), "x")
 	require.Equal(t, toolerr.NotFound, toolerr.CodeOf(err))
 	require.Contains(t, err.Error(), "no headings or symbols")
+	_, err = findSection("a.md", []byte("# A\nthe last line has no ending"), "x")
+	require.ErrorContains(t, err, "(2 lines)")
 	_, err = findSection("a.md", make([]byte, maxOutline+1), "x")
 	require.Equal(t, toolerr.TooLarge, toolerr.CodeOf(err))
 	_, err = findSection("a.md", []byte(guide), " ## ")

@@ -129,8 +129,10 @@ func (p *page) show() (*answer, []state.Range, error) {
 	if p.limit > 0 {
 		b.limit = min(p.limit, p.index.Lines)
 	}
+	asked := b.first
 	if p.tail > 0 {
 		b.first = max(1, p.index.Lines-p.tail+1)
+		asked = b.first
 		if p.limit == 0 {
 			// More than fits need not be read: a row is 8 bytes at least.
 			b.fromEnd, b.limit = true, min(p.tail, p.index.Lines)
@@ -144,8 +146,8 @@ func (p *page) show() (*answer, []state.Range, error) {
 			return nil, nil, err
 		}
 		notes = append(notes, found...)
+		asked = b.first
 	}
-	asked := b.first
 	if asked > p.index.Lines {
 		return p.pastEnd(asked), nil, nil
 	}

@@ -160,6 +160,8 @@ func asksOf(args arguments) ([]ask, error) {
 		return nil, toolerr.New(toolerr.MissingParameter, "file_path is missing: name the file to view, or several in paths")
 	case len(asks) > maxPaths:
 		return nil, toolerr.New(toolerr.InvalidParams, "paths names %d files; at most %d go into one call", len(asks), maxPaths)
+	case args.FilePath == "" && (args.Offset > 0 || args.Limit > 0 || args.Tail > 0 || args.Section != ""):
+		return nil, toolerr.New(toolerr.InvalidParams, "offset, limit, tail and section are for file_path: give offset and limit in each of paths")
 	case args.Tail > 0 && args.Offset > 0:
 		return nil, toolerr.New(toolerr.InvalidParams, "offset and tail exclude each other: offset counts from the beginning, tail from the end")
 	case args.Section != "" && (args.Tail > 0 || args.Offset > 0):

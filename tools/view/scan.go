@@ -1,0 +1,85 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+	"github.com/toolroom-mcp/toolroom/pkg/textfile"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+const (
+	// maxScan is how large a file may be to be read as a whole: more than a
+	// fast disk gives before the deadline.
+	maxScan = 256 << 30
+	// glanceTime is how long a file is read for an etag that the answer can do
+	// without.
+	glanceTime = 15 * time.Second
+)
+
+// scan finds out what the whole file is: from the state directory where this
+// very version was scanned before, else by reading it. Of a file that takes
+// too long only the first bytes are looked at, if they are enough to answer.
+func (v *viewer) scan(ctx context.Context, f *opened) error {
+	if seen, ok := v.store.Current(f.Path, f.stamp); ok {
+		f.index = &seen.Index
+		return nil
+	}
+	if f.Stat.Size <= textfile.LineIndexMin {
+		return f.read(ctx)
+	}
+	whole, err := f.needsWhole(ctx)
+	switch {
+	case err != nil:
+		return err
+	case f.Stat.Size > maxScan && whole:
+		return toolerr.New(toolerr.TooLarge, "%s has %d bytes, and view reads text of up to %d; hex=true shows any part of it, offset and limit are bytes then",
+			f.shown, f.Stat.Size, int64(maxScan))
+	case f.Stat.Size > maxScan:
+		return f.glance(ctx)
+	}
+	if err := f.settle(ctx); err != nil {
+		return err
+	}
+	if whole {
+		return f.read(ctx)
+	}
+	short, stop := context.WithTimeout(ctx, glanceTime)
+	defer stop()
+	if err := f.read(short); err == nil || short.Err() == nil || ctx.Err() != nil {
+		return err
+	}
+	return f.glance(ctx)
+}
+
+// read makes the index of the whole file.
+func (f *opened) read(ctx context.Context) (err error) {
+	f.index, err = textfile.Scan(ctx, f, f.Stat.Size, textfile.Options{Progress: func(done int64) {
+		mcpkit.Progress(ctx, float64(done), float64(f.Stat.Size), "reading "+f.shown)
+	}})
+	return err
+}
+
+// glance takes the first bytes for the whole.
+func (f *opened) glance(ctx context.Context) (err error) {
+	f.unread = true
+	f.index, err = textfile.Scan(ctx, bytes.NewReader(f.head), int64(len(f.head)), textfile.Options{})
+	return err
+}
+
+// needsWhole reports whether the answer needs more than the first bytes and
+// the part that was asked for.
+func (f *opened) needsWhole(ctx context.Context) (bool, error) {
+	switch {
+	case f.metadata, f.hex, f.Masked:
+		return false, nil
+	case f.encoding != "":
+		return true, nil
+	case imageFormat(f.head) != "", isPDF(f.head):
+		return false, nil
+	}
+	first, err := textfile.Scan(ctx, bytes.NewReader(f.head), int64(len(f.head)), textfile.Options{})
+	return err == nil && !first.Binary, err
+}
