@@ -1,9 +1,11 @@
 package sandbox
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // rootHandle finds objects through os.Root. Where macOS and Windows live,
@@ -83,6 +85,12 @@ func (h *rootHandle) child(name string) (handle, error) {
 // changed tells an error that comes of an entry's being replaced, since it
 // was looked at, from a lasting one.
 func (h *rootHandle) changed(name string, was fs.FileInfo, err error) error {
+	var errno syscall.Errno
+	if !errors.As(err, &errno) {
+		// os.Root's own refusal of a link that leads outside: there was none
+		// when the object was found, though it may be back by now.
+		return errChanged
+	}
 	now, err2 := h.dir.Lstat(name)
 	if err2 != nil || !os.SameFile(now, was) || os.IsNotExist(err) {
 		return errChanged
