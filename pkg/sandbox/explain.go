@@ -62,7 +62,13 @@ func (f *FS) notFound(name string, m *missing) error {
 	if len(near) == 0 {
 		return toolerr.New(toolerr.NotFound, "%s does not exist%s; list %s to see what there is", shown, at, dir)
 	}
-	return toolerr.New(toolerr.NotFound, "%s does not exist%s; did you mean %s?", shown, at, strings.Join(near, ", ")).With("did_you_mean", near)
+	quoted := slices.Clone(near)
+	for i, n := range quoted {
+		if strings.TrimSpace(n) != n { // a space at an end would go unseen
+			quoted[i] = `"` + n + `"`
+		}
+	}
+	return toolerr.New(toolerr.NotFound, "%s does not exist%s; did you mean %s?", shown, at, strings.Join(quoted, ", ")).With("did_you_mean", near)
 }
 
 // listRoots names the roots for an error.

@@ -1,6 +1,7 @@
 package sandbox_test
 
 import (
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -30,4 +31,16 @@ func TestErrorsNameTheNextStep(t *testing.T) {
 	}
 	_, err := fs.OpenDir("sub/notes.txt")
 	require.EqualError(t, err, "sub/notes.txt is a file, not a directory: name the directory it is in")
+}
+
+// TestSpaceAtTheEndIsSeen: without quotes a suggestion would look like the
+// name that does not exist.
+func TestSpaceAtTheEndIsSeen(t *testing.T) {
+	if filepath.Separator == '\\' {
+		return // no name there ends in a space
+	}
+	tr := newTree(t)
+	tr.write(t, "root/sub/draft ", "x")
+	_, err := open(t, sandbox.New, tr.root).Open("sub/draft")
+	require.EqualError(t, err, `sub/draft does not exist; did you mean "sub/draft "?`)
 }
