@@ -87,7 +87,7 @@ func measureList(b *bench) ([]table, error) {
 	if err != nil {
 		return nil, err
 	}
-	arguments := `{"pattern":"**","limit":10000,"sort":"path"}`
+	arguments := `{"pattern":"**","limit":100000,"sort":"path"}`
 	command := b.toolCommand("glob", root, "--call", arguments)
 	subjects := append([]subject{{
 		name: "mcp-glob, one call", ours: true, command: shownTool("glob", "--call", arguments),

@@ -29,7 +29,7 @@ type arguments struct {
 	Hidden   bool     `json:"hidden,omitempty" default:"true" jsonschema:"also names that begin with a dot (.git never)"`
 	NoIgnore bool     `json:"no_ignore,omitempty" default:"false" jsonschema:"also what .gitignore and the like ignore"`
 	Type     string   `json:"type,omitempty" enum:"f,d,any" default:"f" jsonschema:"f files, d directories; a link counts as what it leads to"`
-	Limit    int      `json:"limit,omitempty" default:"100" min:"1" max:"10000" jsonschema:"paths to show"`
+	Limit    int      `json:"limit,omitempty" default:"100" min:"1" max:"100000" jsonschema:"paths to show"`
 	Offset   int      `json:"offset,omitempty" default:"0" min:"0" jsonschema:"paths to pass over, to go on"`
 	Sort     string   `json:"sort,omitempty" enum:"mtime,path" default:"mtime" jsonschema:"mtime: newest first"`
 	Absolute bool     `json:"absolute,omitempty" default:"false" jsonschema:"show absolute paths"`
