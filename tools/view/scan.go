@@ -16,7 +16,7 @@ const (
 	maxScan = 256 << 30
 	// glanceTime is how long a file is read for an etag that the answer can do
 	// without.
-	glanceTime = 15 * time.Second
+	glanceTime = 5 * time.Second
 )
 
 // scan finds out what the whole file is: from the state directory where this
