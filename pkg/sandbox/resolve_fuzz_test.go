@@ -58,6 +58,7 @@ func FuzzResolve(f *testing.F) {
 	f.Add([]byte{2, 0, 3, 8, 9, 2, 1, 10, 8, 9, 1, 2, 0, 0, 0}, []byte{0, 9}, "")
 	f.Add([]byte{0, 0, 1, 0, 0, 2, 1, 3, 6, 0, 1, 0, 0, 0, 0}, []byte{3, 6, 0}, "x")
 	f.Add([]byte{2, 0, 12, 1, 1, 2, 1, 11, 7, 13}, []byte{10, 12, 0}, "../outside/secret.txt")
+	f.Add([]byte{0}, []byte{0}, "\u008f") // nothing is left of it when folded
 	f.Fuzz(func(t *testing.T, seed, picks []byte, tail string) {
 		base := memoryDir(t)
 		for _, dir := range []string{"root", "second", "outside"} {

@@ -155,6 +155,9 @@ func firstPart(rest string) string {
 // secretName reports whether a last component is the name of a private key,
 // a key store, Terraform state or a shell history.
 func secretName(name string) bool {
+	if name == "" { // nothing but characters that foldName drops
+		return false
+	}
 	switch lower(name[len(name)-1]) {
 	case 'a': // id_rsa, id_dsa, id_ecdsa
 		if is(name, "id_rsa") || is(name, "id_dsa") || is(name, "id_ecdsa") {
