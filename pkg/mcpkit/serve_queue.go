@@ -6,6 +6,9 @@ import "sync"
 // a flood is held back in the client's pipe instead of in our memory.
 const queueBytes = 256 << 20
 
+// requestCost is what a waiting request takes beside its line.
+const requestCost = 1 << 10
+
 // A queue runs requests, at most limit at a time, in the order they came. Its
 // goroutines stay for the next request: growing a new one's stack each time
 // was a quarter of the cost of a small call.
@@ -48,7 +51,7 @@ func (q *queue) add(v *view) {
 		q.room.Wait()
 	}
 	q.waiting = append(q.waiting, v)
-	q.bytes += len(v.line)
+	q.bytes += len(v.line) + requestCost
 }
 
 // work runs v and then what comes, until the queue is closed.
@@ -79,7 +82,7 @@ func (q *queue) next(hand chan *view) *view {
 	v := q.waiting[q.head]
 	q.waiting[q.head] = nil
 	q.head++
-	q.bytes -= len(v.line)
+	q.bytes -= len(v.line) + requestCost
 	q.room.Signal()
 	if q.head > 1024 && q.head*2 > len(q.waiting) {
 		q.waiting = append([]*view(nil), q.waiting[q.head:]...)

@@ -195,6 +195,7 @@ func (c *conn) endListens() {
 // read reads to the end of the input and starts what it asks for.
 func (c *conn) read(lines *jsonrpc.Reader) error {
 	for c.ctx.Err() == nil {
+		c.out.waitRead()
 		line, err := lines.ReadLine()
 		switch {
 		case errors.Is(err, jsonrpc.ErrTooLong):

@@ -11,6 +11,10 @@ const (
 	// writeBacklog is how much may wait for a client that reads slowly before
 	// those who answer have to wait too.
 	writeBacklog = 8 << 20
+	// readBacklog is how much may wait for it before no more is read of what
+	// it sends: lines that are no requests are answered by who reads, which
+	// must not wait for a client that writes first and reads later.
+	readBacklog = 64 << 20
 )
 
 // A lineWriter writes messages, one a line, in the order they were sent.
@@ -20,6 +24,7 @@ const (
 type lineWriter struct {
 	w    io.Writer
 	fail func(error) // called once, with the first write error
+	hold int         // readBacklog, less in tests
 
 	mu      sync.Mutex
 	changed sync.Cond // writing ended, or waiting shrank
@@ -30,7 +35,7 @@ type lineWriter struct {
 }
 
 func newLineWriter(w io.Writer, fail func(error)) *lineWriter {
-	lw := &lineWriter{w: w, fail: fail}
+	lw := &lineWriter{w: w, fail: fail, hold: readBacklog}
 	lw.changed.L = &lw.mu
 	return lw
 }
@@ -59,6 +64,15 @@ func (lw *lineWriter) post(msg []byte) {
 		}()
 	}
 	lw.mu.Unlock()
+}
+
+// waitRead waits while the backlog is too large to read on.
+func (lw *lineWriter) waitRead() {
+	lw.mu.Lock()
+	defer lw.mu.Unlock()
+	for lw.waiting > lw.hold && lw.err == nil {
+		lw.changed.Wait()
+	}
 }
 
 // push queues msg. With true the caller must see to it that write is called.

@@ -1,0 +1,74 @@
+package mcpkit
+
+import (
+	"io"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+)
+
+// stuckWriter is a client that reads nothing until it is released.
+type stuckWriter struct{ release chan struct{} }
+
+func (w stuckWriter) Write(p []byte) (int, error) {
+	<-w.release
+	return len(p), nil
+}
+
+// countingReader counts what was read of it.
+type countingReader struct {
+	io.Reader
+	n atomic.Int64
+}
+
+func (r *countingReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	r.n.Add(int64(n))
+	return n, err
+}
+
+// A client that floods and reads no answer is held back in its pipe: the
+// answers that wait for it stay bounded, also those to lines that are no
+// requests. Once it reads, all of them come.
+func TestAFloodThatNobodyReadsIsHeldBack(t *testing.T) {
+	const lines, hold = 200_000, 1 << 20 // some 20 MB of answers
+	out := stuckWriter{make(chan struct{})}
+	in := &countingReader{Reader: strings.NewReader(strings.Repeat("x\n", lines))}
+	c := newConn(t.Context(), nil, out, ServeOptions{})
+	c.out.hold = hold
+	ended := make(chan error, 1)
+	go func() { ended <- c.read(jsonrpc.NewReader(in, 0)) }()
+
+	before, same := int64(0), 0
+	require.Eventually(t, func() bool {
+		now := in.n.Load()
+		if same++; now == 0 || now != before {
+			before, same = now, 0
+		}
+		return same >= 10
+	}, 20*time.Second, 20*time.Millisecond, "reading pauses")
+	require.Empty(t, ended)
+	require.Less(t, in.n.Load(), int64(lines))
+
+	close(out.release)
+	require.NoError(t, <-ended)
+	require.NoError(t, c.out.flush())
+	require.EqualValues(t, 2*lines, in.n.Load())
+}
+
+// The queue counts what a request costs beside its line, so that a flood of
+// small ones is held back, too.
+func TestTheQueueIsBoundedInMemory(t *testing.T) {
+	block := make(chan struct{})
+	q := newQueue(1, func(*view) { <-block })
+	q.add(&view{})
+	for q.bytes <= queueBytes {
+		q.add(&view{line: []byte(`{}`)})
+	}
+	require.LessOrEqual(t, len(q.waiting), queueBytes/requestCost+1)
+	close(block)
+}
