@@ -105,6 +105,31 @@ func TestErrorsOnTheWire(t *testing.T) {
 	require.Equal(t, jsonrpc.CodeInvalidParams, errorCode(t, got["7"]))
 }
 
+// Params of the wrong form are -32602, in the words of JSON and not of Go.
+func TestParamsOfTheWrongForm(t *testing.T) {
+	for _, c := range []struct{ method, params, want string }{
+		{"tools/call", `{"name":7}`, "invalid params: params.name must be a string, not a number"},
+		{"tools/call", `{"name":"say","_meta":"x"}`, "invalid params: params._meta must be an object, not a string"},
+		{"tools/list", `{"cursor":[]}`, "invalid params: params.cursor must be a string, not a list"},
+		{"tools/list", `{"cursor":"zz!"}`, "invalid params: the cursor is not one that this server gave; list again without it"},
+		{"initialize", `{"protocolVersion":1.5}`, "invalid params: params.protocolVersion must be a string, not a number"},
+		{"initialize", `{"protocolVersion":"2025-11-25","capabilities":true}`, "invalid params: params.capabilities must be an object, not a boolean"},
+		{"initialize", `{"protocolVersion":"2025-11-25","clientInfo":{"name":{}}}`, "invalid params: params.clientInfo.name must be a string, not an object"},
+	} {
+		r := runSay(t, `{"jsonrpc":"2.0","id":1,"method":"`+c.method+`","params":`+c.params+`}`)
+		m := r.messages(t)["1"]
+		require.Equal(t, jsonrpc.CodeInvalidParams, errorCode(t, m), c.params)
+		var e struct{ Message string }
+		require.NoError(t, json.Unmarshal(m.Error, &e))
+		require.Equal(t, c.want, e.Message)
+	}
+	for _, same := range []string{`{"code":-32601,"message":"Method x not found","data":1.0}`, `[]`, `{"code":1,"message":2}`} {
+		require.Equal(t, same, string(mcpkit.PlainError(json.RawMessage(same))))
+	}
+	require.JSONEq(t, `{"code":-32602,"message":"invalid params: unknown reference type: ref/x"}`,
+		string(mcpkit.PlainError(json.RawMessage(`{"code":-32600,"message":"unparsable completion/complete request: unknown reference type: ref/x"}`))))
+}
+
 // Both eras, an alias, and the bytes < > & as they are.
 func TestCallOnTheWire(t *testing.T) {
 	r := runSay(t, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"SayTool","arguments":{"text":"a <b> & c"}}}

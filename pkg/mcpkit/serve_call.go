@@ -177,7 +177,7 @@ func (v *view) encode(response mcp.JSONRPCMessage) []byte {
 	switch r := response.(type) {
 	case mcp.JSONRPCError:
 		if object, err := jsonrpc.Marshal(r.Error); err == nil {
-			return jsonrpc.AppendErrorObject(nil, v.id, object)
+			return jsonrpc.AppendErrorObject(nil, v.id, PlainError(object))
 		}
 	case mcp.JSONRPCResponse:
 		result, err := v.result(r.Result)
