@@ -269,4 +269,22 @@ func TestIdleConnectionsDoNotKeepItUp(t *testing.T) {
 	require.Less(t, time.Since(begin), 20*time.Second)
 }
 
+// A call that is still running when the host ends is answered that it was
+// cut off.
+func TestACallUnderWayIsAnsweredAtTheEnd(t *testing.T) {
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	pid := filepath.Join(t.TempDir(), "pid")
+	s := serve(t, "--config", writeConfig(t, map[string][]string{"fix": {"-era", "legacy", "-pid", pid}}), "--state", t.TempDir())
+	var body string
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		_, body = s.post(t, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"fix__hang"}}`)
+	})
+	require.Eventually(t, func() bool { _, err := os.Stat(pid); return err == nil }, 20*time.Second, time.Millisecond)
+	require.Zero(t, s.end())
+	wg.Wait()
+	require.Contains(t, body, "fix__hang was not finished: the host is stopping")
+	require.Contains(t, body, `"code":"CANCELLED"`)
+}
+
 func writeFile(name, text string) error { return os.WriteFile(name, []byte(text), 0o600) }

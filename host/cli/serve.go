@@ -117,11 +117,19 @@ func (p *program) runServe(ctx context.Context, a *app.App, f serveFlags) error 
 	return nil
 }
 
-// shutDown gives running calls a moment, and streams none.
+// shutDown gives running calls a moment, and streams none. Calls that take
+// longer are told so.
 func shutDown(server *http.Server, handler *gateway.HTTPHandler) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
-	defer cancel()
-	err := errors.Join(handler.Close(ctx), server.Shutdown(ctx))
+	within := func(d time.Duration) error {
+		ctx, cancel := context.WithTimeout(context.Background(), d)
+		defer cancel()
+		return errors.Join(handler.Close(ctx), server.Shutdown(ctx))
+	}
+	err := within(2 * time.Second)
+	if errors.Is(err, context.DeadlineExceeded) {
+		handler.Abort()
+		err = within(time.Second)
+	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		return server.Close()
 	}

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
@@ -22,6 +24,7 @@ type httpExchange struct {
 	callParams json.RawMessage
 	events     bool // the client takes an event stream
 	modern     bool
+	life       context.Context // of the door
 
 	mu     sync.Mutex
 	result json.RawMessage
@@ -31,7 +34,19 @@ type httpExchange struct {
 	stream bool // as an event stream
 }
 
-func (x *httpExchange) door() string            { return "http" }
+func (x *httpExchange) door() string { return "http" }
+
+// bound ends a call with the door. The request's own context must outlive it:
+// once that has ended, mcp-go writes no answer.
+func (x *httpExchange) bound(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(x.life, func() { cancel(context.Cause(x.life)) })
+	return ctx, func() {
+		stop()
+		cancel(nil)
+	}
+}
+
 func (x *httpExchange) params() json.RawMessage { return x.callParams }
 
 func (x *httpExchange) answer(result json.RawMessage) {
@@ -155,23 +170,39 @@ func (x *httpExchange) sendHeader(code int) {
 const codeHeaderMismatch = -32020
 
 // replace returns the message with the id and the result as received, and the
-// code of the error that was put in, or 0.
+// code of the error in it, or 0. What is no response passes as it is. The id
+// is not looked at: mcp-go makes a float64 of a number, which a large one does
+// not survive.
 func (x *httpExchange) replace(message []byte) ([]byte, int) {
-	m, err := jsonrpc.Split(message)
-	if err != nil || m.Kind != jsonrpc.Response || x.id == nil {
+	members, err := jsonrpc.Members(message)
+	if err != nil || x.id == nil {
 		return message, 0
 	}
+	var result, fault json.RawMessage
+	for _, m := range members {
+		switch m.Name {
+		case "result":
+			result = m.Value
+		case "error":
+			fault = mcpkit.PlainError(m.Value)
+		}
+	}
 	switch {
+	case result == nil && fault == nil:
+		return message, 0
 	case x.fault != nil:
+		fault = x.fault
+	case fault == nil && x.result != nil:
+		result = x.result
+	}
+	if fault != nil {
 		var e struct{ Code int }
-		if json.Unmarshal(x.fault, &e) != nil {
+		if json.Unmarshal(fault, &e) != nil {
 			e.Code = jsonrpc.CodeInternal
 		}
-		return jsonrpc.AppendErrorObject(nil, x.id, x.fault), e.Code
-	case m.Error == nil && x.result != nil:
-		return jsonrpc.AppendResult(make([]byte, 0, len(x.result)+len(x.id)+48), x.id, x.result), 0
+		return jsonrpc.AppendErrorObject(nil, x.id, fault), e.Code
 	}
-	return m.ReplaceID(message, x.id), 0
+	return jsonrpc.AppendResult(make([]byte, 0, len(result)+len(x.id)+48), x.id, result), 0
 }
 
 // eventData returns the message in an event of mcp-go's.

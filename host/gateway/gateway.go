@@ -104,6 +104,7 @@ func (g *Gateway) ToolsChanged() {
 type exchange interface {
 	door() string
 	params() json.RawMessage
+	bound(ctx context.Context) (context.Context, func()) // ends when the door closes
 	notify(method string, params json.RawMessage)
 	answer(result json.RawMessage) // in place of what mcp-go would send
 	fail(object json.RawMessage)   // the same with a JSON-RPC error
@@ -129,6 +130,8 @@ func (g *Gateway) call(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToo
 	if err := checkHeaders(x, tool); err != nil {
 		return refuse(x, mcp.HEADER_MISMATCH, err.Error())
 	}
+	ctx, release := x.bound(ctx)
+	defer release()
 	res, err := g.handler(ctx, &call.Request{
 		Tool: tool, Params: x.params(), OnNotify: x.notify,
 		Caller: call.Caller{Door: x.door(), Modern: modern},
@@ -137,6 +140,8 @@ func (g *Gateway) call(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToo
 	switch {
 	case errors.As(err, &answered):
 		x.fail(answered.Object)
+	case err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		x.answer(finish(ErrorResult(tool, toolerr.New(toolerr.CodeOf(ctx.Err()), "%s was not finished: %w", name, context.Cause(ctx))), modern))
 	case err != nil:
 		x.answer(finish(ErrorResult(tool, err), modern))
 	case !modern && asksForInput(res.Raw):
@@ -163,6 +168,9 @@ type stdio struct{ ctx context.Context }
 
 func (s stdio) door() string            { return "stdio" }
 func (s stdio) params() json.RawMessage { return mcpkit.RawParams(s.ctx) }
+func (s stdio) bound(ctx context.Context) (context.Context, func()) {
+	return ctx, func() {} // ServeStdio's
+}
 func (s stdio) notify(method string, params json.RawMessage) {
 	mcpkit.Notify(s.ctx, method, params)
 }

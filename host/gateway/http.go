@@ -33,6 +33,7 @@ type HTTPConfig struct {
 const (
 	maxBody     = 16 << 20
 	bodyTimeout = 30 * time.Second
+	lateBody    = 5 * time.Second  // for the body of a request that is answered without it
 	sessionIdle = 30 * time.Minute // after which a legacy session is forgotten
 )
 
@@ -42,12 +43,18 @@ type HTTPHandler struct {
 	cfg    HTTPConfig
 	digest [sha256.Size]byte // of the token, so that comparing tells nothing of its length
 	mcp    *server.StreamableHTTPServer
+	life   context.Context // ends the calls
+	end    context.CancelCauseFunc
 }
+
+// errStopping is why calls end with the host.
+var errStopping = errors.New("the host is stopping; call again once it runs")
 
 // HTTP returns the HTTP door.
 func (g *Gateway) HTTP(cfg HTTPConfig) *HTTPHandler {
+	life, end := context.WithCancelCause(context.Background())
 	return &HTTPHandler{
-		cfg: cfg, digest: sha256.Sum256([]byte(cfg.Token)),
+		cfg: cfg, digest: sha256.Sum256([]byte(cfg.Token)), life: life, end: end,
 		mcp: server.NewStreamableHTTPServer(g.mcp,
 			server.WithSessionIdManager(newSessions()),
 			server.WithSessionIdleTTL(sessionIdle),
@@ -56,6 +63,9 @@ func (g *Gateway) HTTP(cfg HTTPConfig) *HTTPHandler {
 		),
 	}
 }
+
+// Abort ends the calls under way: each is answered that it was cancelled.
+func (h *HTTPHandler) Abort() { h.end(errStopping) }
 
 // Close ends the sessions.
 func (h *HTTPHandler) Close(ctx context.Context) error { return h.mcp.Shutdown(ctx) }
@@ -75,6 +85,11 @@ func NewHTTPServer(h http.Handler) *http.Server {
 // another site's page, and has the token.
 func (h *HTTPHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
+	// The server reads what is left of a body before it sends an answer, and
+	// would wait for it without end, also from who may not ask at all.
+	if !readWithin(w, lateBody) {
+		return
+	}
 	switch {
 	case !slices.Contains(h.cfg.Hosts, strings.ToLower(r.Host)):
 		refuseHTTP(w, http.StatusForbidden, fmt.Sprintf("Host %q is not a name of this server; use one of %s", r.Host, strings.Join(h.cfg.Hosts, ", ")))
@@ -90,8 +105,12 @@ func (h *HTTPHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuseHTTP(w, http.StatusNotFound, "there is nothing at this path; the MCP endpoint is /mcp")
 	case r.Method == http.MethodPost:
 		h.post(w, r)
+	case (r.Method == http.MethodGet || r.Method == http.MethodDelete) && r.ContentLength != 0:
+		refuseHTTP(w, http.StatusBadRequest, r.Method+" takes no body")
 	case r.Method == http.MethodGet || r.Method == http.MethodDelete:
-		h.mcp.ServeHTTP(w, r)
+		if readWithin(w, 0) {
+			h.mcp.ServeHTTP(w, r)
+		}
 	default:
 		w.Header().Set("Allow", "GET, POST, DELETE")
 		refuseHTTP(w, http.StatusMethodNotAllowed, "use POST, GET or DELETE")
@@ -145,7 +164,7 @@ func (h *HTTPHandler) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	x := &httpExchange{
-		ResponseWriter: w, header: r.Header, callParams: m.Params,
+		ResponseWriter: w, header: r.Header, callParams: m.Params, life: h.life,
 		events: strings.Contains(r.Header.Get("Accept"), "text/event-stream"),
 		modern: mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)),
 	}
@@ -162,14 +181,27 @@ func (h *HTTPHandler) post(w http.ResponseWriter, r *http.Request) {
 	x.end()
 }
 
+// readWithin bounds how long what the client still sends is waited for, 0
+// meaning not at all. It reports false when the connection is gone.
+func readWithin(w http.ResponseWriter, d time.Duration) bool {
+	var until time.Time
+	if d > 0 {
+		until = time.Now().Add(d)
+	}
+	err := http.NewResponseController(w).SetReadDeadline(until)
+	return err == nil || errors.Is(err, http.ErrNotSupported)
+}
+
+// errGone is told to nobody.
+var errGone = errors.New("the connection is gone")
+
 // readBody reads at most maxBody bytes within bodyTimeout.
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, int, error) {
 	if r.ContentLength > maxBody {
 		return nil, http.StatusRequestEntityTooLarge, fmt.Errorf("the body has more than %d bytes", maxBody)
 	}
-	deadline := http.NewResponseController(w)
-	if err := deadline.SetReadDeadline(time.Now().Add(bodyTimeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return nil, http.StatusInternalServerError, err
+	if !readWithin(w, bodyTimeout) {
+		return nil, http.StatusBadRequest, errGone
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	var large *http.MaxBytesError
@@ -182,8 +214,8 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, int, error) {
 	case err != nil:
 		return nil, http.StatusBadRequest, fmt.Errorf("reading the body: %w", err)
 	}
-	if err := deadline.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return nil, http.StatusInternalServerError, err
+	if !readWithin(w, 0) {
+		return nil, http.StatusBadRequest, errGone
 	}
 	return body, 0, nil
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -128,6 +129,53 @@ func TestASlowHeaderIsCutOff(t *testing.T) {
 		}
 	}
 	require.False(t, errors.Is(err, os.ErrDeadlineExceeded), "the server hangs up")
+}
+
+// Whoever announces a body and does not send it is answered and hung up on,
+// above all who has no token.
+func TestABodyThatNeverComesIsNotWaitedFor(t *testing.T) {
+	t.Parallel() // it waits for the body's five seconds
+	d := serve(t, open(t, fixtures()))
+	for _, c := range []struct {
+		start, token string
+		want         int
+	}{
+		{"POST /mcp", "wrong", 401}, {"GET /healthz", "", 200}, {"POST /nowhere", token, 404}, {"GET /mcp", token, 400}, {"DELETE /mcp", token, 400},
+	} {
+		t.Run(c.start, func(t *testing.T) {
+			t.Parallel()
+			conn, err := net.Dial("tcp", d.host)
+			require.NoError(t, err)
+			defer conn.Close()
+			fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{", c.start, d.host, c.token)
+			require.NoError(t, conn.SetReadDeadline(time.Now().Add(20*time.Second)))
+			in := bufio.NewReader(conn)
+			resp, err := http.ReadResponse(in, nil)
+			require.NoError(t, err)
+			require.Equal(t, c.want, resp.StatusCode)
+			_, err = io.Copy(io.Discard, resp.Body)
+			require.NoError(t, err)
+			_, err = in.ReadByte()
+			require.Error(t, err)
+			require.False(t, errors.Is(err, os.ErrDeadlineExceeded), "the server hangs up")
+		})
+	}
+}
+
+// Ids come back as they were sent, also numbers that a float64 does not hold;
+// params of the wrong form are named in plain words.
+func TestWhatMcpGoSaysIsPutRight(t *testing.T) {
+	d := serve(t, open(t, fixtures()))
+	for _, id := range []string{`123456789012345678901234567890`, `-9007199254740993`, `1.0`, `1e3`, `"\u0061"`} {
+		_, body, _ := d.post(t, `{"jsonrpc":"2.0","id":`+id+`,"method":"ping"}`)
+		require.Equal(t, `{"jsonrpc":"2.0","id":`+id+`,"result":{}}`, body)
+		_, body, _ = d.post(t, `{"jsonrpc":"2.0","id":`+id+`,"method":"no/such"}`)
+		require.Contains(t, body, `{"jsonrpc":"2.0","id":`+id+`,"error":{"code":-32601`)
+		_, body, _ = d.post(t, `{"jsonrpc":"2.0","id":`+id+`,"method":"tools/call","params":{"name":"odd"}}`)
+		require.Equal(t, `{"jsonrpc":"2.0","id":`+id+`,"result":`+odd+`}`, body)
+	}
+	_, body, _ := d.post(t, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":7}}`)
+	require.Equal(t, `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"invalid params: params.name must be a string, not a number"}}`, body)
 }
 
 func TestModernHeadersMustAgreeWithTheBody(t *testing.T) {
