@@ -149,13 +149,17 @@ func (p *program) open() (*app.App, error) {
 // with runs f with a host, and ends the host afterwards. A signal ends f's
 // context.
 func (p *program) with(ctx context.Context, f func(ctx context.Context, a *app.App) error) error {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	// Nothing runs before the configuration has been read: until then, as when
+	// it is a pipe that nobody writes to, a signal just ends the program.
 	a, err := p.open()
 	if err != nil {
 		return err
 	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	defer a.Close()
+	// So does a second signal; what still runs is killed with the program.
+	defer context.AfterFunc(ctx, stop)()
 	return f(ctx, a)
 }
 

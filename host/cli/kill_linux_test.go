@@ -61,6 +61,33 @@ func TestNoChildOutlivesTheHost(t *testing.T) {
 	}
 }
 
+// A configuration may be a pipe; a signal ends a host that waits for it.
+func TestASignalEndsAHostThatWaitsForItsConfiguration(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "c.yaml")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	for _, command := range []string{"stdio", "servers"} {
+		host := exec.Command("mcp-host", command, "--config", pipe)
+		require.NoError(t, host.Start())
+		ended := make(chan error, 1)
+		go func() { ended <- host.Wait() }()
+		var writer *os.File // the pipe can be opened once the host reads it
+		require.Eventually(t, func() (open bool) {
+			var err error
+			writer, err = os.OpenFile(pipe, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+			return err == nil
+		}, 10*time.Second, 5*time.Millisecond)
+		defer writer.Close()
+		require.NoError(t, host.Process.Signal(syscall.SIGTERM))
+		select {
+		case <-ended:
+		case <-time.After(10 * time.Second):
+			require.NoError(t, host.Process.Kill())
+			<-ended
+			t.Fatalf("%s does not end", command)
+		}
+	}
+}
+
 func pidIn(t *testing.T, file string) (pid int) {
 	t.Helper()
 	require.Eventually(t, func() bool {

@@ -25,16 +25,15 @@ func (p *program) stdio() *cobra.Command {
 		Short: "Serve one MCP client on standard input and output",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			stdout, ok := p.out.(*os.File)
-			ctx := cmd.Context()
-			if ok {
-				var stop func()
-				ctx, stop = mcpkit.Lifetime(ctx, stdout)
-				defer stop()
-			}
 			a, err := p.open()
 			if err != nil {
 				return err
+			}
+			ctx := cmd.Context()
+			if stdout, ok := p.out.(*os.File); ok {
+				var stop func()
+				ctx, stop = mcpkit.Lifetime(ctx, stdout)
+				defer stop()
 			}
 			defer a.Close()
 			err = a.Gateway.ServeStdio(ctx, p.in, p.out, p.logf)

@@ -275,6 +275,9 @@ func (p *program) arguments(t *call.Tool, args []string) (json.RawMessage, error
 		if !ok || key == "" {
 			return nil, fmt.Errorf("argument %q is not key=value; give pairs, or one JSON object", arg)
 		}
+		if _, twice := out[key]; twice {
+			return nil, fmt.Errorf("argument %s is given twice; a list is %s='[…]'", key, key)
+		}
 		raw := json.RawMessage(jsonrpc.AppendString(nil, value))
 		if schema.Input.Properties[key].Type != "string" && jsonrpc.Valid([]byte(value)) == nil {
 			raw = json.RawMessage(value)

@@ -217,6 +217,9 @@ func (c *conn) call(ctx context.Context, req *call.Request) (json.RawMessage, er
 		return nil, err
 	}
 	result, err := c.wait(ctx, id, p, req.OnNotify)
+	if err == nil && result[0] != '{' {
+		return nil, toolerr.New(toolerr.ProtocolError, "the server's result is not an object")
+	}
 	var answered *call.MCPError
 	if errors.As(err, &answered) {
 		answered.Server = c.cfg.Name
@@ -394,6 +397,9 @@ func rpcError(object json.RawMessage) error {
 	var e struct {
 		Code    int    `json:"code"`
 		Message string `json:"message"`
+	}
+	if object[0] != '{' {
+		return toolerr.New(toolerr.ProtocolError, "the server's error is not an object")
 	}
 	if err := json.Unmarshal(object, &e); err != nil {
 		return toolerr.New(toolerr.ProtocolError, "the server's error is malformed: %w", err)

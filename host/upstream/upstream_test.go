@@ -202,6 +202,10 @@ func TestResultsAreForwardedAsReceived(t *testing.T) {
 
 	_, err = do(t.Context(), s, "malformed", `{}`)
 	require.Equal(t, toolerr.ProtocolError, toolerr.CodeOf(err))
+	for _, raw := range []string{`null`, `[1]`, `"text"`, `7`} { // no client takes these
+		_, err = do(t.Context(), s, "raw", `{"raw":`+raw+`}`)
+		require.Equal(t, toolerr.ProtocolError, toolerr.CodeOf(err), raw)
+	}
 	mustDo(t, s, "echo", `{}`)
 }
 
