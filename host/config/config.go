@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/toolroom-mcp/toolroom/host/discover"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
@@ -69,6 +70,7 @@ func Load(f Flags, dir, version string, getenv func(string) string, environ []st
 			Name: tool.Name, Command: append([]string{tool.Path}, args...), Env: env,
 			Era:     upstream.Legacy, // the era in which a server can ask for roots
 			Version: version, KillsOwnTree: true,
+			QuietTime: 5 * time.Second, // they answer a ping whatever they do
 		}})
 	}
 	if c.File, err = configFile(f.Config, getenv); err != nil || c.File == "" {

@@ -122,6 +122,32 @@ func TestAServerThatStopsReadingIsGivenUp(t *testing.T) {
 	mustDo(t, s, "echo", `{}`)
 }
 
+// A server that is silent and answers no ping (stopped, stuck, not reading) is
+// given up, and its callers are told; one that only takes long is not.
+func TestASilentServerIsGivenUp(t *testing.T) {
+	for _, era := range []upstream.Era{upstream.Legacy, upstream.Modern} {
+		t.Run(string(era), func(t *testing.T) {
+			t.Parallel()
+			s := start(t, func(c *upstream.Config) { c.QuietTime, c.StartTimeout, c.Era = time.Second, 2*time.Second, era })
+			ctx, cancel := context.WithTimeout(t.Context(), 3500*time.Millisecond)
+			defer cancel()
+			_, err := do(ctx, s, "hang", `{}`)
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.Zero(t, s.Status().Restarts, "it answers pings")
+
+			mustDo(t, s, "stop_reading", `{}`)
+			_, err = s.Ping(t.Context())
+			require.ErrorContains(t, err, "did not answer a ping within 2s")
+			ctx, cancel = context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			_, err = do(ctx, s, "echo", `{}`)
+			require.Equal(t, toolerr.ServerOffline, toolerr.CodeOf(err))
+			require.ErrorContains(t, err, "silent for 2s, also when pinged")
+			mustDo(t, s, "echo", `{}`)
+		})
+	}
+}
+
 func TestAServerThatClosesItsOutput(t *testing.T) {
 	s := start(t, nil)
 	_, err := do(t.Context(), s, "close_stdout", `{}`)

@@ -39,11 +39,13 @@ type conn struct {
 
 	nextID atomic.Uint64
 	noise  atomic.Int64
-	worked atomic.Bool // a call was answered
+	worked atomic.Bool  // a call was answered
+	heard  atomic.Int64 // messages so far
 
 	mu      sync.Mutex
 	pending map[uint64]*pending
 	err     error // why it is dead
+	minding bool  // somebody minds its silence
 	tools   []json.RawMessage
 }
 
@@ -169,8 +171,9 @@ func (c *conn) listed() []json.RawMessage {
 // send queues a line; its failure shows as the connection's.
 func (c *conn) send(line []byte) bool { return c.out.send(line) == nil }
 
-// register makes room for the answer to a new request.
-func (c *conn) register(token json.RawMessage) (uint64, *pending, error) {
+// register makes room for the answer to a new request, and with mind sees to
+// it that a silent server is noticed.
+func (c *conn) register(token json.RawMessage, mind bool) (uint64, *pending, error) {
 	p := &pending{answer: make(chan answer, 1), token: token}
 	if token != nil {
 		p.notes = make(chan json.RawMessage, maxNotes)
@@ -182,6 +185,9 @@ func (c *conn) register(token json.RawMessage) (uint64, *pending, error) {
 		return 0, nil, fmt.Errorf("%w: %w", errNotSent, c.err)
 	}
 	c.pending[id] = p
+	if mind {
+		c.minded()
+	}
 	return id, p, nil
 }
 
@@ -201,7 +207,7 @@ func (c *conn) call(ctx context.Context, req *call.Request) (json.RawMessage, er
 	if req.OnNotify != nil {
 		token = params.token
 	}
-	id, p, err := c.register(token)
+	id, p, err := c.register(token, true)
 	if err != nil {
 		return nil, err
 	}
@@ -229,7 +235,7 @@ func (c *conn) call(ctx context.Context, req *call.Request) (json.RawMessage, er
 
 // ask sends a request of the host's own. params is an object or nil.
 func (c *conn) ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
-	id, p, err := c.register(nil)
+	id, p, err := c.register(nil, false)
 	if err != nil {
 		return nil, err
 	}
@@ -316,6 +322,7 @@ func (c *conn) take(line []byte) {
 		}
 		return
 	}
+	c.heard.Add(1)
 	switch m.Kind {
 	case jsonrpc.Response:
 		if m.Error != nil {

@@ -57,6 +57,7 @@ type Config struct {
 	StartTimeout time.Duration // from start to the end of the handshake and listing; 10 s
 	ProbeTimeout time.Duration // for the modern opening with Auto; 1 s
 	WriteTimeout time.Duration // how long a server may leave its input unread; 10 s
+	QuietTime    time.Duration // of silence while calls wait, before it is pinged, and again before it is given up; 20 s
 	CloseGrace   time.Duration // from closing stdin to SIGTERM; 2 s
 	TermGrace    time.Duration // from SIGTERM to SIGKILL; 3 s
 	MaxLine      int           // of one message in bytes; 64 MiB
@@ -86,6 +87,7 @@ func (c Config) withDefaults() Config {
 	set(&c.StartTimeout, 10*time.Second)
 	set(&c.ProbeTimeout, time.Second)
 	set(&c.WriteTimeout, 10*time.Second)
+	set(&c.QuietTime, 20*time.Second)
 	set(&c.CloseGrace, 2*time.Second)
 	set(&c.TermGrace, 3*time.Second)
 	if c.Era == "" {
@@ -191,11 +193,11 @@ func (s *Server) Ping(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.StartTimeout)
+	defer cancel()
 	begin := time.Now()
-	if c.era == Modern { // which has no ping
-		_, err = c.ask(ctx, "server/discover", nil)
-	} else {
-		_, err = c.ask(ctx, "ping", nil)
+	if err = c.ping(ctx); errors.Is(err, context.DeadlineExceeded) {
+		err = toolerr.New(toolerr.ServerOffline, "it did not answer a ping within %v", s.cfg.StartTimeout)
 	}
 	return time.Since(begin), err
 }
