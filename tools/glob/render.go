@@ -10,8 +10,14 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
+const sep = string(filepath.Separator)
+
 // headerRoom is kept free for the first line and notes.
 const headerRoom = 1000
+
+// minLine and usualLine are what a path takes in bytes, its line's end
+// included, at the least and most of the time.
+const minLine, usualLine = 2, 48
 
 // maxNamed is how many unreadable directories are named.
 const maxNamed = 3
@@ -19,7 +25,9 @@ const maxNamed = 3
 // render makes the answer: as many of the paths as the budget takes.
 func (q *query) render(f *found, budget int) *mcpkit.Result {
 	var lines strings.Builder
-	var rows []row
+	fits := min(len(f.page), budget/minLine)
+	lines.Grow(min(budget, fits*usualLine))
+	rows := make([]row, 0, fits)
 	for _, m := range f.page {
 		r := q.row(f, m)
 		line := r.Path
@@ -32,7 +40,8 @@ func (q *query) render(f *found, budget int) *mcpkit.Result {
 		if lines.Len()+len(line)+1 > budget-headerRoom && len(rows) > 0 {
 			break
 		}
-		lines.WriteString(line + "\n")
+		lines.WriteString(line)
+		lines.WriteByte('\n')
 		rows = append(rows, r)
 	}
 	m := meta{Count: len(rows), Total: f.total, Ignored: f.ignored, Unreadable: f.report.Unreadable, Partial: f.partial}
@@ -43,7 +52,7 @@ func (q *query) render(f *found, budget int) *mcpkit.Result {
 }
 
 func (q *query) row(f *found, m match) row {
-	abs := filepath.Join(f.abs, filepath.FromSlash(m.path))
+	abs := strings.TrimSuffix(f.abs, sep) + sep + filepath.FromSlash(m.path) // clean already
 	r := row{Path: q.shownPath(f, m.path), Type: "file", Secret: q.fs.Denied(abs)}
 	if m.isDir {
 		r.Type = "directory"

@@ -22,8 +22,9 @@ func (m match) before(other match) int {
 	return strings.Compare(m.path, other.path)
 }
 
-// top keeps the first size of the matches it is given: a heap with the last
-// of them at its root, so a million matches cost the memory of a page.
+// top keeps the first size of the matches it is given, so a million matches
+// cost the memory of a page. Once there are that many they are a heap with
+// the last of them at its root; fewer are just a list, which costs nothing.
 type top struct {
 	size int
 	heap []match
@@ -33,21 +34,14 @@ func (t *top) add(m match) {
 	switch {
 	case len(t.heap) < t.size:
 		t.heap = append(t.heap, m)
-		t.up(len(t.heap) - 1)
+		if len(t.heap) == t.size {
+			for i := t.size/2 - 1; i >= 0; i-- {
+				t.down(i)
+			}
+		}
 	case t.size > 0 && m.before(t.heap[0]) < 0:
 		t.heap[0] = m
 		t.down(0)
-	}
-}
-
-func (t *top) up(i int) {
-	for i > 0 {
-		parent := (i - 1) / 2
-		if t.heap[i].before(t.heap[parent]) <= 0 {
-			return
-		}
-		t.heap[i], t.heap[parent] = t.heap[parent], t.heap[i]
-		i = parent
 	}
 }
 
@@ -70,7 +64,11 @@ func (t *top) down(i int) {
 // merge returns the matches from offset on of what several tops hold, at
 // most limit.
 func merge(tops []top, offset, limit int) []match {
-	var all []match
+	held := 0
+	for _, t := range tops {
+		held += len(t.heap)
+	}
+	all := make([]match, 0, held)
 	for _, t := range tops {
 		all = append(all, t.heap...)
 	}
