@@ -57,7 +57,7 @@ type Config struct {
 	StartTimeout time.Duration // from start to the end of the handshake and listing; 10 s
 	ProbeTimeout time.Duration // for the modern opening with Auto; 1 s
 	WriteTimeout time.Duration // how long a server may leave its input unread; 10 s
-	QuietTime    time.Duration // of silence while calls wait, before it is pinged, and again before it is given up; 20 s
+	QuietTime    time.Duration // of silence while calls wait, before it is pinged, and again before it is given up; 15 s
 	CloseGrace   time.Duration // from closing stdin to SIGTERM; 2 s
 	TermGrace    time.Duration // from SIGTERM to SIGKILL; 3 s
 	MaxLine      int           // of one message in bytes; 64 MiB
@@ -87,7 +87,7 @@ func (c Config) withDefaults() Config {
 	set(&c.StartTimeout, 10*time.Second)
 	set(&c.ProbeTimeout, time.Second)
 	set(&c.WriteTimeout, 10*time.Second)
-	set(&c.QuietTime, 20*time.Second)
+	set(&c.QuietTime, 15*time.Second)
 	set(&c.CloseGrace, 2*time.Second)
 	set(&c.TermGrace, 3*time.Second)
 	if c.Era == "" {

@@ -111,7 +111,7 @@ type roots struct {
 // not. A legacy client is asked once, at the first call that wants to know,
 // and again after it says that its list has changed. A client that offers
 // roots and does not answer within five seconds counts as offering none until
-// its next change.
+// it does.
 func ClientRoots(ctx context.Context) ([]string, error) {
 	v := viewOf(ctx)
 	if v == nil || v.isModern() || !v.conn.offersRoots() {
@@ -140,7 +140,7 @@ func (c *conn) clientRoots(ctx context.Context) ([]string, error) {
 		}
 		if r.asking == nil {
 			r.asking = make(chan struct{})
-			go c.fetchRoots(r.changes)
+			go c.fetchRoots(r.changes, r.asking)
 		}
 		asking := r.asking
 		r.mu.Unlock()
@@ -152,23 +152,33 @@ func (c *conn) clientRoots(ctx context.Context) ([]string, error) {
 	}
 }
 
-// fetchRoots asks once for all calls that wait.
-func (c *conn) fetchRoots(changes int) {
-	ctx, cancel := context.WithTimeout(c.ctx, rootsWait)
-	defer cancel()
+// fetchRoots asks once for all calls that wait on asking. An answer that comes
+// after they went on without holds for the calls after it.
+func (c *conn) fetchRoots(changes int, asking chan struct{}) {
+	r := &c.roots
+	learn := func(paths []string, answered bool) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		waited := r.asking == asking
+		if r.changes == changes && (answered || waited) {
+			r.known, r.paths = true, paths
+		}
+		if waited {
+			close(asking)
+			r.asking = nil
+		}
+	}
+	patience := time.AfterFunc(rootsWait, func() {
+		c.logf("the client offers roots but has not listed them in %v, going on without until it does", rootsWait)
+		learn(nil, false)
+	})
 	var list mcp.ListRootsResult
-	err := c.ask(ctx, string(mcp.MethodListRoots), nil, &list)
+	err := c.ask(c.ctx, string(mcp.MethodListRoots), nil, &list)
+	patience.Stop()
 	if err != nil {
 		c.logf("the client offers roots but did not list them, going on without: %v", err)
 	}
-	r := &c.roots
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.changes == changes {
-		r.known, r.paths = true, rootPaths(list.Roots)
-	}
-	close(r.asking)
-	r.asking = nil
+	learn(rootPaths(list.Roots), true)
 }
 
 // forgetRoots makes the next call ask again.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -96,6 +97,27 @@ func TestClientRootsRefused(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, rest, 1)
 	require.Equal(t, `[] <nil>`, text(t, rest[0]))
+}
+
+// A client that answers late, such as one that asks its user first, is not
+// waited for beyond five seconds, but its answer holds from then on.
+func TestClientRootsLate(t *testing.T) {
+	t.Parallel() // it waits for the five seconds
+	w := serve(t, rootsServer(), mcpkit.ServeOptions{})
+	w.handshake(`{"roots":{}}`)
+	w.call(1, "roots", `{}`)
+	ask := w.next()
+	require.Equal(t, `[] <nil>`, text(t, w.answer(1)))
+	w.call(2, "roots", `{}`)
+	require.Equal(t, `[] <nil>`, text(t, w.answer(2)), "without a second question or wait")
+	w.send(`{"jsonrpc":"2.0","id":%s,"result":{"roots":[{"uri":"file:///late"}]}}`, ask.ID)
+	id := 3
+	require.Eventually(t, func() bool {
+		w.call(id, "roots", `{}`)
+		said := text(t, w.answer(id))
+		id++
+		return said == `["/late"] <nil>`
+	}, patience, time.Millisecond)
 }
 
 // A call that is cancelled while it waits for the roots stops waiting.
