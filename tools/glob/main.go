@@ -33,6 +33,9 @@ var source string
 
 func main() {
 	cmd := mcpkit.NewCommand("glob", "Find files by name", source)
+	cmd.Instructions = "glob finds files by name pattern, newest first. " +
+		"Paths are relative to the first root, or absolute; what a result shows can be passed back as it is. " +
+		"Use offset to go on where a result was cut."
 	var box sandbox.Config
 	box.AddFlags(cmd.Flags)
 	cmd.Positional = box.AddRoots

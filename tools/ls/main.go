@@ -34,6 +34,9 @@ var source string
 
 func main() {
 	cmd := mcpkit.NewCommand("ls", "List directory", source)
+	cmd.Instructions = "ls shows directories as trees. " +
+		"Paths are relative to the first root, or absolute; what a result shows can be passed back as it is. " +
+		"Use offset to go on where a result was cut."
 	var box sandbox.Config
 	box.AddFlags(cmd.Flags)
 	cmd.Positional = box.AddRoots

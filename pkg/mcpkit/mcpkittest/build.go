@@ -2,6 +2,7 @@ package mcpkittest
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,6 +30,9 @@ func Build(t testing.TB, pkg string) string {
 		return bin
 	}
 	bin, err := build(pkg)
+	if err == nil {
+		err = watchSources()
+	}
 	if err != nil {
 		t.Fatalf("building %s: %v", pkg, err)
 	}
@@ -37,6 +41,32 @@ func Build(t testing.TB, pkg string) string {
 	}
 	built.bin[pkg] = bin
 	return bin
+}
+
+// watchSources looks at every file that a binary may be made of. go test
+// notes what a test looks at and runs it again when that has changed; what
+// go build reads it would not see, and report an old result.
+func watchSources() error {
+	root, err := moduleRoot()
+	if err != nil {
+		return err
+	}
+	return filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if name := entry.Name(); entry.IsDir() {
+			if path != root && (name[0] == '.' || name == "node_modules" || name == "bin" || name == "testdata") {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		switch filepath.Ext(path) {
+		case ".go", ".md", ".mod":
+			_, err = os.Stat(path)
+		}
+		return err
+	})
 }
 
 // build puts the binary in a directory that is the same for every run, so
