@@ -96,7 +96,7 @@ func measureList(b *bench) ([]table, error) {
 	subjects = append(subjects, b.warmCall("glob", root, arguments), b.warmCall("ls", root, `{"depth":20,"limit":10000}`))
 	series, err := inTurn(b.runs, subjects)
 	return []table{{
-		title: fmt.Sprintf("Every file of {dir}, the Go distribution (%d files), ignore rules on, warm page cache. One call is a whole process: start, call, end. glob and ls walk all and print 10 000.", files),
+		title: fmt.Sprintf("Every file of {dir}, the Go distribution (%d files), ignore rules on, warm page cache. One call is a whole process: start, call, end. glob walks and prints all, ls all and prints 10 000.", files),
 		unit:  "ms", target: "as fast as fd, twice as fast wanted", series: series,
 	}}, err
 }
