@@ -103,8 +103,9 @@ var foundation = map[string][]string{
 func mayImport(dir, own string) bool {
 	within := func(pkg, tree string) bool { return pkg == tree || strings.HasPrefix(pkg, tree+"/") }
 	switch {
-	case within(dir, "tools"):
-		return within(own, "pkg")
+	case within(dir, "tools"): // and what belongs to the same tool
+		parts := strings.SplitN(dir, "/", 3)
+		return within(own, "pkg") || len(parts) > 1 && within(own, parts[0]+"/"+parts[1])
 	case within(dir, "host/pipeline"):
 		return own == "host/call" || within(own, dir) || within(own, "pkg")
 	case within(dir, "host"):
