@@ -152,6 +152,8 @@ func (o *oneShot) runBounded(ctx context.Context, t *Tool, args json.RawMessage)
 // print writes one answer in the form that was asked for.
 func (o *oneShot) print(named bool, res *CallResult) error {
 	var answer any
+	var line json.RawMessage
+	var err error
 	switch {
 	case res.IsError && named:
 		answer = struct {
@@ -163,12 +165,15 @@ func (o *oneShot) print(named bool, res *CallResult) error {
 		answer = struct {
 			Results any `json:"results"`
 		}{rows(res.Rows)}
+	case res.Notes == "" && len(res.Images) == 0: // most answers, and the long ones
+		line = append(jsonrpc.AppendString([]byte(`{"result":`), res.Text), '}')
 	default:
 		answer = oneShotResult{Result: res.Text, Notes: res.Notes, Images: images(res.Images)}
 	}
-	line, err := jsonrpc.Marshal(answer)
-	if err != nil {
-		return fmt.Errorf("encoding the answer: %w", err)
+	if line == nil {
+		if line, err = jsonrpc.Marshal(answer); err != nil {
+			return fmt.Errorf("encoding the answer: %w", err)
+		}
 	}
 	if _, err := o.out.Write(append(line, '\n')); err != nil {
 		return err
@@ -208,8 +213,11 @@ func images(list []Image) []oneShotImage {
 	return out
 }
 
-// rows makes no rows an empty list instead of null.
+// rows makes the rows, and of none an empty list instead of null.
 func rows(list any) any {
+	if make, ok := list.(func() any); ok {
+		list = make()
+	}
 	if v := reflect.ValueOf(list); v.Kind() == reflect.Slice && v.IsNil() {
 		return []struct{}{}
 	}

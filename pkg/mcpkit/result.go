@@ -26,7 +26,7 @@ type Result struct {
 	Text   string // header line first
 	Images []Image
 	Meta   any // small metadata for structuredContent; fits Def.Output
-	Rows   any // slice of objects, for one-shot --structured
+	Rows   any // for one-shot --structured: slice of objects, or a func() any that makes it when it is wanted
 }
 
 // CallResult is the outcome of one call, good or bad, ready for the wire.

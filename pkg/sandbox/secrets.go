@@ -39,6 +39,20 @@ func (f *FS) Denied(abs string) bool {
 	return secretPath(abs) && !f.allowed(abs)
 }
 
+// DeniedIn is Denied for the entry name of a directory that is not denied
+// itself, as any that was opened; dir is its absolute path. It spares a walk
+// the joining and the looking at each path once more.
+func (f *FS) DeniedIn(dir, name string) bool {
+	above, last := baseName(dir), name
+	if !ascii(above) {
+		above = foldName(above)
+	}
+	if !ascii(last) {
+		last = foldName(last)
+	}
+	return (secretName(last) || secretStore(last, "") || secretStore(above, name)) && !f.allowed(filepath.Join(dir, name))
+}
+
 // Masked reports by its name whether a readable file holds secrets as values
 // (.env, .env.*, .npmrc), which are shown as MaskSecrets leaves them.
 func (f *FS) Masked(abs string) bool {

@@ -3,6 +3,7 @@ package sandbox_test
 import (
 	"context"
 	"encoding/binary"
+	"math/rand/v2"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -52,6 +53,38 @@ func TestSecretNames(t *testing.T) {
 	}
 	for _, name := range []string{".env.example", ".env.local.sample", ".env.Template", ".env.dist", ".environment", "env", ".envrc", "x.env"} {
 		require.False(t, fs.Masked(at(name)), name)
+	}
+}
+
+// TestDeniedIn goes down random paths: at each step the entry of a directory
+// that is not denied is judged as the whole path is.
+func TestDeniedIn(t *testing.T) {
+	tr := newTree(t)
+	parts := []string{
+		"a", "config.json", "gh", "gcloud", ".ssh", ".docker", ".config", ".DOCKER", ".Con\u200cfig", "Gcloud", "_netrc", ".kube",
+		"id_rsa", "x.p12", "terraform.tfstate.1", ".histfile", "\u200c", "\xff", ".env", "_history", ".zsh_history", ".docker\u200c",
+	}
+	allowing := func(c sandbox.Config) *sandbox.Sandbox {
+		c.AllowPaths = []string{".ssh", "gh", "a/*.p12", "**/.config/gcloud/*"}
+		return sandbox.New(c)
+	}
+	r := rand.New(rand.NewPCG(3, 4))
+	for _, fs := range []*sandbox.FS{open(t, sandbox.New, tr.root), open(t, allowing, tr.root)} {
+		denied := 0
+		for range 20_000 {
+			dir := tr.root
+			for range 5 {
+				name := parts[r.IntN(len(parts))]
+				want := fs.Denied(filepath.Join(dir, name))
+				require.Equal(t, want, fs.DeniedIn(dir, name), "%q in %q", name, dir)
+				if want {
+					denied++
+					break
+				}
+				dir = filepath.Join(dir, name)
+			}
+		}
+		require.NotZero(t, denied)
 	}
 }
 

@@ -75,8 +75,10 @@ func paths(t testing.TB, args arguments, roots ...string) []string {
 	r, err := glob(t, args, roots...)
 	require.NoError(t, err)
 	list := []string{}
-	for _, row := range r.Rows.([]row) {
-		list = append(list, row.Path)
+	if make, ok := r.Rows.(func() any); ok {
+		for _, row := range make().([]row) {
+			list = append(list, row.Path)
+		}
 	}
 	slices.Sort(list)
 	return list

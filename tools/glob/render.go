@@ -10,57 +10,77 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
-const sep = string(filepath.Separator)
-
 // headerRoom is kept free for the first line and notes.
 const headerRoom = 1000
-
-// minLine and usualLine are what a path takes in bytes, its line's end
-// included, at the least and most of the time.
-const minLine, usualLine = 2, 48
 
 // maxNamed is how many unreadable directories are named.
 const maxNamed = 3
 
-// render makes the answer: as many of the paths as the budget takes.
+// render makes the answer: as many of the paths as the budget takes. Their
+// lines are measured before they are written, so that the text, which may be
+// long, is made once.
 func (q *query) render(f *found, budget int) *mcpkit.Result {
-	var lines strings.Builder
-	fits := min(len(f.page), budget/minLine)
-	lines.Grow(min(budget, fits*usualLine))
-	rows := make([]row, 0, fits)
+	shown, size := 0, 0
 	for _, m := range f.page {
-		r := q.row(f, m)
-		line := r.Path
-		if m.isDir {
-			line += "/"
-		}
-		if r.Secret {
-			line += "  (secret, not readable)"
-		}
-		if lines.Len()+len(line)+1 > budget-headerRoom && len(rows) > 0 {
+		line := q.lineSize(f, m)
+		if size+line > budget-headerRoom && shown > 0 {
 			break
 		}
-		lines.WriteString(line)
-		lines.WriteByte('\n')
-		rows = append(rows, r)
+		size += line
+		shown++
 	}
-	m := meta{Count: len(rows), Total: f.total, Ignored: f.ignored, Unreadable: f.report.Unreadable, Partial: f.partial}
-	if end := q.args.Offset + len(rows); len(rows) > 0 && end < f.total {
+	f.page = f.page[:shown]
+	m := meta{Count: shown, Total: f.total, Ignored: f.ignored, Unreadable: f.report.Unreadable, Partial: f.partial}
+	if end := q.args.Offset + shown; shown > 0 && end < f.total {
 		m.Truncated, m.NextOffset = true, end
 	}
-	return &mcpkit.Result{Text: q.header(f, m) + "\n" + lines.String(), Meta: m, Rows: rows}
+	header := q.header(f, m)
+	var text strings.Builder
+	text.Grow(len(header) + 1 + size)
+	text.WriteString(header)
+	text.WriteByte('\n')
+	for _, m := range f.page {
+		text.WriteString(q.shownPath(f, m.path))
+		text.WriteString(m.mark())
+		text.WriteByte('\n')
+	}
+	return &mcpkit.Result{Text: text.String(), Meta: m, Rows: func() any { return q.rows(f) }}
 }
 
-func (q *query) row(f *found, m match) row {
-	abs := strings.TrimSuffix(f.abs, sep) + sep + filepath.FromSlash(m.path) // clean already
-	r := row{Path: q.shownPath(f, m.path), Type: "file", Secret: q.fs.Denied(abs)}
-	if m.isDir {
-		r.Type = "directory"
+// lineSize is how many bytes a path's line takes, its end included.
+func (q *query) lineSize(f *found, m match) int {
+	return len(q.shownPath(f, m.path)) + len(m.mark()) + 1
+}
+
+// mark is what stands behind a path.
+func (m match) mark() string {
+	switch {
+	case m.isDir && m.secret:
+		return "/" + secretMark
+	case m.isDir:
+		return "/"
+	case m.secret:
+		return secretMark
 	}
-	if m.mtime != 0 {
-		r.Modified = time.Unix(0, m.mtime).Format(time.RFC3339Nano)
+	return ""
+}
+
+const secretMark = "  (secret, not readable)"
+
+// rows are the paths of the page as objects.
+func (q *query) rows(f *found) []row {
+	list := make([]row, 0, len(f.page))
+	for _, m := range f.page {
+		r := row{Path: q.shownPath(f, m.path), Type: "file", Secret: m.secret}
+		if m.isDir {
+			r.Type = "directory"
+		}
+		if m.mtime != 0 {
+			r.Modified = time.Unix(0, m.mtime).Format(time.RFC3339Nano)
+		}
+		list = append(list, r)
 	}
-	return r
+	return list
 }
 
 // shownPath is a path as results show it: one that can be given to any tool.

@@ -4,13 +4,15 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // match is one path that matches.
 type match struct {
-	path  string // relative to where the search starts
-	mtime int64  // nanoseconds; 0 when sorted by path
-	isDir bool
+	path   string // relative to where the search starts
+	mtime  int64  // nanoseconds; 0 when sorted by path
+	isDir  bool
+	secret bool // not readable by any tool
 }
 
 // before is the order of results: newest first, then by path. It is total, so
@@ -62,17 +64,31 @@ func (t *top) down(i int) {
 }
 
 // merge returns the matches from offset on of what several tops hold, at
-// most limit.
+// most limit. It sorts each in place, side by side.
 func merge(tops []top, offset, limit int) []match {
+	var group sync.WaitGroup
 	held := 0
 	for _, t := range tops {
 		held += len(t.heap)
+		group.Go(func() { slices.SortFunc(t.heap, match.before) })
 	}
-	all := make([]match, 0, held)
-	for _, t := range tops {
-		all = append(all, t.heap...)
+	group.Wait()
+	page := make([]match, 0, min(limit, max(held-offset, 0)))
+	rest := make([][]match, len(tops))
+	for i, t := range tops {
+		rest[i] = t.heap
 	}
-	slices.SortFunc(all, match.before)
-	all = all[min(offset, len(all)):]
-	return all[:min(limit, len(all))]
+	for n := range min(held, offset+limit) {
+		first := -1
+		for i, list := range rest {
+			if len(list) > 0 && (first < 0 || list[0].before(rest[first][0]) < 0) {
+				first = i
+			}
+		}
+		if n >= offset {
+			page = append(page, rest[first][0])
+		}
+		rest[first] = rest[first][1:]
+	}
+	return page
 }

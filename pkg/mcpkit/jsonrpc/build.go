@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"unicode/utf8"
 )
 
 // AppendRequest appends a request, without a final newline. Nil params are
@@ -65,11 +66,59 @@ func appendID(dst []byte, id json.RawMessage) []byte {
 // AppendString appends s as a JSON string. Unlike encoding/json's default it
 // leaves < > & as they are.
 func AppendString(dst []byte, s string) []byte {
-	quoted, err := Marshal(s)
-	if err != nil { // a string always encodes
-		return append(dst, `""`...)
+	dst = append(slices.Grow(dst, len(s)+len(s)/16+2), '"')
+	plain := 0 // s[plain:i] needs no escape
+	for i := 0; i < len(s); {
+		if c := s[i]; c < utf8.RuneSelf {
+			if i++; c < ' ' || c == '"' || c == '\\' {
+				dst = appendEscape(append(dst, s[plain:i-1]...), c)
+				plain = i
+			}
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(s[i:])
+		i += size
+		if escape := awkward(r, size); escape != "" {
+			dst = append(append(dst, s[plain:i-size]...), escape...)
+			plain = i
+		}
 	}
-	return append(dst, quoted...)
+	return append(append(dst, s[plain:]...), '"')
+}
+
+// appendEscape appends an ASCII character that cannot stand in a JSON string.
+func appendEscape(dst []byte, c byte) []byte {
+	switch c {
+	case '"', '\\':
+		return append(dst, '\\', c)
+	case '\n':
+		return append(dst, `\n`...)
+	case '\t':
+		return append(dst, `\t`...)
+	case '\r':
+		return append(dst, `\r`...)
+	case '\b':
+		return append(dst, `\b`...)
+	case '\f':
+		return append(dst, `\f`...)
+	}
+	const hex = "0123456789abcdef"
+	return append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+}
+
+// awkward returns how a character beyond ASCII is written, if not as it is:
+// bytes that are no UTF-8, and the two line ends that JavaScript's strings
+// may not hold.
+func awkward(r rune, size int) string {
+	switch {
+	case r == utf8.RuneError && size == 1:
+		return `\ufffd`
+	case r == '\u2028':
+		return `\u2028`
+	case r == '\u2029':
+		return `\u2029`
+	}
+	return ""
 }
 
 func appendInt(dst []byte, n int) []byte {
