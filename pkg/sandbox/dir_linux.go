@@ -233,6 +233,28 @@ func retry(call func() (int, error)) (int, error) {
 	}
 }
 
+// Local reports whether the directory is on a file system whose times this
+// machine keeps, so that any change of an entry shows in the directory's
+// times at once. It says no where it is not known, as of networks and FUSE.
+func (d *Dir) Local() bool {
+	var st unix.Statfs_t
+	if unix.Fstatfs(int(d.fd.Load()), &st) != nil {
+		return false
+	}
+	switch uint32(st.Type) {
+	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC,
+		unix.TMPFS_MAGIC, unix.OVERLAYFS_SUPER_MAGIC, zfsMagic, bcachefsMagic:
+		return true
+	}
+	return false
+}
+
+// What golang.org/x/sys does not name, from the file systems' own sources.
+const (
+	zfsMagic      = 0x2fc12fc1
+	bcachefsMagic = 0xca451a4e
+)
+
 // pseudoFD reports whether fd lies in a file system that shows the state of
 // kernel or devices, or that does not tell.
 func pseudoFD(fd int) bool {

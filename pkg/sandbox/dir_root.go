@@ -223,3 +223,7 @@ func (r *DirReader) Read(d *Dir, prefix string, buf []DirEntry, limit int) (entr
 		}
 	}
 }
+
+// Local reports whether the directory's times are known to tell of any change
+// of an entry at once. Here nothing is known of the file system.
+func (d *Dir) Local() bool { return false }

@@ -1,8 +1,27 @@
 package walk
 
+import "time"
+
 // WithMaxOpen bounds the directories kept open, so that tests need not make
 // hundreds.
 func (o Options) WithMaxOpen(n int) Options {
 	o.maxOpen = n
 	return o
+}
+
+// WithGrain takes directories changed longer than d ago to be settled, so that
+// tests need not wait for seconds.
+func (c *Cache) WithGrain(d time.Duration) *Cache {
+	c.grain = d
+	return c
+}
+
+// Held returns how many directories and bytes are remembered.
+func (c *Cache) Held() (dirs, bytes int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, l := range c.old {
+		bytes += l.size
+	}
+	return len(c.young) + len(c.old), bytes + c.size
 }

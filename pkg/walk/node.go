@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"time"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
@@ -30,6 +31,7 @@ type Node struct {
 
 	reader  *sandbox.DirReader
 	entries []sandbox.DirEntry // buffer
+	begun   bool               // some of the entries were read
 }
 
 // Start opens the directory at path (as fs resolves it) and reads the ignore
@@ -52,6 +54,9 @@ func StartDir(dir *sandbox.Dir, opts Options) *Node {
 		opts.MaxDepth = MaxDepth
 	}
 	t := &tree{opts: opts}
+	if opts.Cache != nil {
+		t.remember = opts.Cache.walks.Add(1) > 1
+	}
 	n := &Node{tree: t, dir: dir}
 	if opts.NoIgnore {
 		n.own, n.view = emptyScope, emptyView
@@ -144,7 +149,7 @@ func (n *Node) Each(f func(*Entry) error) error {
 		n.reader, n.entries = nil, nil
 		n.tree.spare.Put(with)
 	}()
-	if err := n.dir.Rewind(); err != nil {
+	if err := n.rewind(); err != nil {
 		return err
 	}
 	e := new(Entry)
@@ -171,9 +176,37 @@ func (n *Node) Each(f func(*Entry) error) error {
 	}
 }
 
-// next reads the next piece of the directory, sorted by name. The names in
-// it are paths relative to the start. It is valid until the next call.
+// rewind makes next begin again.
+func (n *Node) rewind() error {
+	n.begun = false
+	return n.dir.Rewind()
+}
+
+// next returns the next piece of the directory, sorted by name. The names in
+// it are paths relative to the start. It is valid until the next call, and
+// not to be changed.
 func (n *Node) next() (list []sandbox.DirEntry, done bool, err error) {
+	cache, whole := n.tree.opts.Cache, !n.begun
+	n.begun = true
+	if !n.tree.remember || !whole {
+		list, done, err = n.read()
+	} else {
+		now := time.Now()
+		st, failed := n.dir.Stat()
+		if list, done = cache.get(&st, n.prefix); !done || failed != nil {
+			if list, done, err = n.read(); done && err == nil && failed == nil {
+				cache.put(n.dir, &st, now, n.prefix, list)
+			}
+		}
+	}
+	if err != nil {
+		return nil, true, err
+	}
+	return list, done, n.load(list, done)
+}
+
+// read reads the next piece of the directory and sorts it.
+func (n *Node) read() (list []sandbox.DirEntry, done bool, err error) {
 	prefix := n.prefix
 	list, done, err = n.reader.Read(n.dir, prefix, n.entries[:0], chunk)
 	if err != nil {
@@ -183,7 +216,7 @@ func (n *Node) next() (list []sandbox.DirEntry, done bool, err error) {
 	slices.SortFunc(list, func(a, b sandbox.DirEntry) int {
 		return strings.Compare(a.Name[len(prefix):], b.Name[len(prefix):])
 	})
-	return list, done, n.load(list, done)
+	return list, done, nil
 }
 
 // entry classifies one of next's.

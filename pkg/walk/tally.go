@@ -75,7 +75,7 @@ func (t *tally) deep(path string) {
 func (w *walker) seed() error {
 	if w.opts.After == "" {
 		w.seeds = []position{{path: w.start.path}}
-		return w.start.dir.Rewind()
+		return w.start.rewind()
 	}
 	seeds, err := decodeCursor(w.opts.After)
 	if err != nil {
@@ -85,7 +85,7 @@ func (w *walker) seed() error {
 	if err := w.start.load(nil, false); err != nil {
 		return err
 	}
-	return w.start.dir.Rewind()
+	return w.start.rewind()
 }
 
 // report sums up when all workers have returned.

@@ -21,8 +21,9 @@ const maxIgnoreFile = 1 << 20
 
 // tree is what the nodes of one walk share.
 type tree struct {
-	opts  Options
-	spare sync.Pool // of *buffers
+	opts     Options
+	remember bool      // opts.Cache is in use
+	spare    sync.Pool // of *buffers
 
 	mu      sync.Mutex
 	faults  []Fault

@@ -69,6 +69,7 @@ type Options struct {
 	Workers     int                   // goroutines that visit; 0: one a processor, at most 8
 	Prune       func(dir string) bool // reports that a directory (path as in Entry.Path) need not be entered; called by several goroutines
 	After       string                // Report.Cursor of an earlier walk of the same tree: visit only what that one did not (directories that visit skipped are entered: Prune is asked again)
+	Cache       *Cache                // what directories held at an earlier walk; nil: none
 	Getenv      func(string) string   // for HOME and git's variables; nil: os.Getenv
 
 	maxOpen int // directories kept open, for tests; 0: the package's

@@ -185,6 +185,7 @@ func (w *worker) resume(p position) {
 		}
 	}
 	n.reader, n.entries = &w.reader, w.buffer
+	n.begun = p.raw > 0 // a piece, which no cache has
 	for read := 0; read < p.raw; {
 		list, done, err := n.next()
 		if err != nil || done {

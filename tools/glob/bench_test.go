@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/walk"
 )
 
 // goRoot asks go for the directory of its distribution.
@@ -25,6 +26,7 @@ func goRoot(t testing.TB) string {
 func BenchmarkGoTree(b *testing.B) {
 	box, err := sandbox.New(sandbox.Config{Roots: []string{goRoot(b)}}).FS(b.Context())
 	require.NoError(b, err)
+	cache := walk.NewCache(maxRemembered)
 	for _, sort := range []string{"path", "mtime"} {
 		for _, pattern := range []string{"*.go", "src/net/**/*_test.go", "**"} {
 			b.Run(sort+" "+pattern, func(b *testing.B) {
@@ -32,7 +34,7 @@ func BenchmarkGoTree(b *testing.B) {
 				args.Sort = sort
 				b.ReportAllocs()
 				for b.Loop() {
-					_, err := run(b.Context(), box, args)
+					_, err := run(b.Context(), box, cache, args)
 					require.NoError(b, err)
 				}
 			})
@@ -49,7 +51,7 @@ func BenchmarkManyEntries(b *testing.B) {
 	box, err := sandbox.New(sandbox.Config{Roots: []string{root}}).FS(b.Context())
 	require.NoError(b, err)
 	for b.Loop() {
-		_, err := run(b.Context(), box, defaults("*7"))
+		_, err := run(b.Context(), box, nil, defaults("*7"))
 		require.NoError(b, err)
 	}
 }

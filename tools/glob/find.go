@@ -47,7 +47,7 @@ type finder struct {
 func (q *query) find(ctx context.Context) (*found, error) {
 	workers := min(runtime.GOMAXPROCS(0), maxWorkers)
 	node, err := walk.Start(q.fs, q.dir, walk.Options{
-		Hidden: q.args.Hidden, NoIgnore: q.args.NoIgnore, Workers: workers,
+		Hidden: q.args.Hidden, NoIgnore: q.args.NoIgnore, Workers: workers, Cache: q.dirs,
 		Prune: q.prune,
 	})
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/pathglob"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+	"github.com/toolroom-mcp/toolroom/pkg/walk"
 )
 
 //go:embed glob.md
@@ -54,7 +55,12 @@ type row struct {
 	Secret   bool   `json:"secret,omitempty"`
 }
 
+// maxRemembered is how many bytes the remembered directories of a server take:
+// some 100 000 entries.
+const maxRemembered = 8 << 20
+
 func newTool(box *sandbox.Sandbox, timeout time.Duration) (*mcpkit.Tool, error) {
+	dirs := walk.NewCache(maxRemembered)
 	return mcpkit.NewTool(mcpkit.Def{
 		Name: "glob", Title: "Find files by name", Description: description,
 		Hints:   mcpkit.Hints{ReadOnly: true, Idempotent: true},
@@ -65,14 +71,14 @@ func newTool(box *sandbox.Sandbox, timeout time.Duration) (*mcpkit.Tool, error) 
 		if err != nil {
 			return nil, err
 		}
-		return run(ctx, fs, args)
+		return run(ctx, fs, dirs, args)
 	})
 }
 
 // run makes one call.
-func run(ctx context.Context, fs *sandbox.FS, args arguments) (*mcpkit.Result, error) {
+func run(ctx context.Context, fs *sandbox.FS, dirs *walk.Cache, args arguments) (*mcpkit.Result, error) {
 	started := time.Now()
-	q, err := newQuery(fs, args)
+	q, err := newQuery(fs, dirs, args)
 	if err != nil {
 		return nil, err
 	}
@@ -97,6 +103,7 @@ func run(ctx context.Context, fs *sandbox.FS, args arguments) (*mcpkit.Result, e
 type query struct {
 	args    arguments
 	fs      *sandbox.FS
+	dirs    *walk.Cache
 	dir     string // where the search starts, as given
 	glob    *pathglob.Glob
 	pattern string // relative to dir
@@ -106,8 +113,8 @@ type query struct {
 	abs     string // dir, once it is open
 }
 
-func newQuery(fs *sandbox.FS, args arguments) (*query, error) {
-	q := &query{args: args, fs: fs, dir: args.Path, pattern: args.Pattern}
+func newQuery(fs *sandbox.FS, dirs *walk.Cache, args arguments) (*query, error) {
+	q := &query{args: args, fs: fs, dirs: dirs, dir: args.Path, pattern: args.Pattern}
 	if q.dir == "" {
 		q.dir = "."
 	}

@@ -59,7 +59,7 @@ func glob(t testing.TB, args arguments, roots ...string) (*mcpkit.Result, error)
 	t.Helper()
 	box, err := sandbox.New(sandbox.Config{Roots: roots}).FS(t.Context())
 	require.NoError(t, err)
-	return run(t.Context(), box, args)
+	return run(t.Context(), box, nil, args)
 }
 
 func text(t testing.TB, args arguments, roots ...string) string {
@@ -228,7 +228,7 @@ func TestBudget(t *testing.T) {
 	for offset := 0; ; {
 		args := defaults("*")
 		args.Limit, args.Offset = 1000, offset
-		r, err := run(mcpkit.WithBudget(t.Context(), 2000), box, args)
+		r, err := run(mcpkit.WithBudget(t.Context(), 2000), box, nil, args)
 		require.NoError(t, err)
 		require.LessOrEqual(t, len(r.Text), 8000)
 		m := r.Meta.(meta)
@@ -344,7 +344,7 @@ func TestDeadlineAndCancel(t *testing.T) {
 	require.NoError(t, err)
 	late, stop := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 	defer stop()
-	r, err := run(late, box, defaults("*.go"))
+	r, err := run(late, box, nil, defaults("*.go"))
 	require.NoError(t, err, "what was found so far is an answer")
 	require.True(t, r.Meta.(meta).Partial)
 	require.Contains(t, r.Text, "no files so far, newest first (stopped after")
@@ -352,6 +352,6 @@ func TestDeadlineAndCancel(t *testing.T) {
 
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = run(cancelled, box, defaults("*.go"))
+	_, err = run(cancelled, box, nil, defaults("*.go"))
 	require.ErrorIs(t, err, context.Canceled)
 }
