@@ -2,17 +2,69 @@
 // tell that a pattern cannot be in it, so that a later search need not read
 // it.
 //
-// It never says so of content that it has not seen: a file is known by device,
-// inode, size, and both times in nanoseconds, and one that was changed so
-// recently that a further change could leave the same times is not taken up.
+//	x := index.New(128 << 20)
+//	q := index.NewQuery(matcher.Required()) // once a search; nil is fine
+//	switch x.Look(index.KeyOf(stat), q) {   // for each file, before it is opened
+//	case index.Missing, index.Binary:       // need not be read
+//	}
+//
+// A Builder fills it behind the answers; Add takes up one file.
+//
+// # What is kept
+//
+// For each file a Bloom filter of the sequences of three and of four bytes in
+// it, in lower case (ASCII), so that one filter serves searches with and
+// without case. U+212A and U+017F, which fold to k and s, are taken up as
+// themselves and as these letters. Literals of less than three bytes require
+// nothing.
+//
+// # When it is believed
+//
+// It never says Missing of content that it has not seen. A file is known by
+// device, inode, size, and modification and change time in nanoseconds; it is
+// taken up only if both times lie Settled (two seconds) before it was read,
+// so that whatever changes it later gets another change time, even where
+// these are counted in whole seconds or pairs of them. Setting the
+// modification time back helps nothing, since that changes the change time;
+// a new file in a freed inode has a new one. What comes without device or
+// inode (systems that have none) is never taken up.
+//
+// This rests on the kernel stamping every change by the clock that the time
+// of reading is taken from, and that clock not going back. When it was set
+// back, which is looked for at the beginning of each search, everything is
+// forgotten. What no stat can show, the index cannot see either:
+//
+//   - A program that keeps writing through a shared mapping stamps the file
+//     at its first store and then once after each time the kernel wrote the
+//     pages back (every 30 s or so; in a file system in memory, never).
+//   - A network file system may show a client the old stat for some seconds
+//     (NFS: acregmax), and stamps by the server's clock: two changes within
+//     one tick of a server that is behind by more than two seconds look the
+//     same.
+//   - Block devices written to behind the file system's back.
+//
+// Who has such files searches without an index.
+//
+// # Bounds
+//
+// New's bound counts filters, entries and what the maps take at worst; the
+// collector's own reserve comes on top. When it is reached, what was not
+// looked at for the most searches goes. What the latest search looked at
+// stays: a tree too large for the index keeps a part of its files known,
+// rather than each pass pushing out what the next one needs first.
 package index
 
 import (
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
-	"github.com/toolroom-mcp/toolroom/tools/grep/search"
 )
+
+// Settled is how long before its reading a file must have been changed last
+// to be taken up: the coarsest step in which file systems count time.
+const Settled = 2 * time.Second
 
 // Key names one version of one file.
 type Key struct {
@@ -26,19 +78,92 @@ func KeyOf(st sandbox.Stat) Key {
 	return Key{st.Dev, st.Ino, st.Size, st.ModTime.UnixNano(), st.ChangeTime.UnixNano()}
 }
 
+// names reports whether k can stand for a file at all.
+func (k Key) names() bool { return k.Dev != 0 && k.Ino != 0 }
+
+// settled reports whether any change after taken shows in the key.
+func (k Key) settled(taken time.Time) bool {
+	latest := taken.Add(-Settled).UnixNano()
+	return k.ChangeTime < latest && k.ModTime < latest
+}
+
+// shardCount is the number of separately locked parts; more than there are
+// walkers, so that they seldom meet.
+const shardCount = 64
+
 // Index holds the filters of files. It is safe for concurrent use.
-type Index struct{}
+type Index struct {
+	max    int64
+	shards [shardCount]shard
+	bytes  atomic.Int64
+	// search counts the searches; entries carry the count of the last one
+	// that looked at them.
+	search atomic.Uint32
+	// full is the search at which nothing older was left to make room.
+	full     atomic.Uint32
+	evicting sync.Mutex
+	scratch  sync.Pool // of *grams
+	clock    clock
+}
+
+type shard struct {
+	mu    sync.RWMutex
+	files map[inode]*entry
+	_     [64]byte // the next shard's lock is in another cache line
+}
+
+type inode struct{ dev, ino uint64 }
+
+// entry is one version of a file; all but used is never changed.
+type entry struct {
+	size, modTime, changeTime int64
+	filter                    filter
+	verdict                   Verdict // Missing: ask the filter; else what Look says
+	used                      atomic.Uint32
+}
+
+// entryCost is what an entry takes beside its filter: itself, and a slot in a
+// map that has just grown.
+const entryCost = 64 + 64
+
+func (e *entry) cost() int64 { return entryCost + 8*int64(len(e.filter)) }
+
+func (e *entry) is(k Key) bool {
+	return e.size == k.Size && e.modTime == k.ModTime && e.changeTime == k.ChangeTime
+}
+
+// touch notes the use. Most calls find it noted, and write nothing that other
+// processors would have to fetch again.
+func (e *entry) touch(search uint32) {
+	if e.used.Load() != search {
+		e.used.Store(search)
+	}
+}
 
 // New returns an index that takes at most maxBytes of memory, keeping what was
 // used last.
-func New(maxBytes int64) *Index { return &Index{} }
+func New(maxBytes int64) *Index {
+	x := &Index{max: maxBytes}
+	for i := range x.shards {
+		x.shards[i].files = map[inode]*entry{}
+	}
+	x.scratch.New = func() any { return new(grams) }
+	x.search.Store(1)
+	x.clock.start(time.Now())
+	return x
+}
 
-// Query is what a pattern requires, made once a search.
-type Query struct{}
-
-// NewQuery takes what search.Matcher.Required returns. A query that requires
-// nothing usable is nil.
-func NewQuery(required [][]search.Literal) *Query { return nil }
+// Stats returns how many files are known and the memory that is accounted to
+// them.
+func (x *Index) Stats() (files int, bytes int64) {
+	for i := range x.shards {
+		s := &x.shards[i]
+		s.mu.RLock()
+		files += len(s.files)
+		s.mu.RUnlock()
+	}
+	return files, x.bytes.Load()
+}
 
 // Verdict is what the index knows of a file.
 type Verdict int
@@ -51,11 +176,87 @@ const (
 	Binary                 // it was found to be binary
 )
 
-// Look returns what is known of a version of a file.
-func (x *Index) Look(k Key, q *Query) Verdict { return Unknown }
+// Look returns what is known of a version of a file. With a nil query it
+// never is Missing.
+func (x *Index) Look(k Key, q *Query) Verdict {
+	search := x.search.Load()
+	if q != nil {
+		search = q.begin(x)
+	}
+	e := x.find(k)
+	if e == nil {
+		return Unknown
+	}
+	e.touch(search)
+	switch {
+	case e.verdict != Missing:
+		return e.verdict
+	case q != nil && !q.mayBeIn(e.filter):
+		return Missing
+	}
+	return Maybe
+}
+
+func (x *Index) shard(k Key) *shard {
+	// Inodes of one directory often follow one another, devices are few.
+	h := (k.Ino ^ k.Dev<<32) * 0x9E3779B97F4A7C15
+	return &x.shards[h>>58]
+}
+
+// find returns the entry of a version of a file, or nil.
+func (x *Index) find(k Key) *entry {
+	s := x.shard(k)
+	s.mu.RLock()
+	e := s.files[inode{k.Dev, k.Ino}]
+	s.mu.RUnlock()
+	if e == nil || !e.is(k) {
+		return nil
+	}
+	return e
+}
 
 // Add takes up a file's text (decoded as it is searched; nil and binary for a
 // binary file). k is of the open file it was read from, the same before and
 // after the reading, and taken a time before the first stat: unless the
 // file's change lies settled before that, it is not taken up.
-func (x *Index) Add(k Key, taken time.Time, text []byte, binary bool) {}
+func (x *Index) Add(k Key, taken time.Time, text []byte, binary bool) {
+	_ = x.add(k, taken, text, binary, func() error { return nil })
+}
+
+// add is Add that calls pause between pieces of a large text and gives up
+// with its error.
+func (x *Index) add(k Key, taken time.Time, text []byte, binary bool, pause func() error) error {
+	if !k.names() || !k.settled(taken) {
+		return nil
+	}
+	if e := x.find(k); e != nil {
+		e.touch(x.search.Load())
+		return nil
+	}
+	e := &entry{size: k.Size, modTime: k.ModTime, changeTime: k.ChangeTime, verdict: Binary}
+	if !binary {
+		g := x.scratch.Get().(*grams)
+		defer x.scratch.Put(g)
+		defer g.clear()
+		if err := g.read(text, pause); err != nil {
+			return err
+		}
+		if g.saturated() {
+			e.verdict = Maybe
+		} else {
+			e.verdict, e.filter = Missing, g.filter()
+		}
+	}
+	e.used.Store(x.search.Load())
+	if !x.reserve(e.cost()) {
+		return nil
+	}
+	s := x.shard(k)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if old := s.files[inode{k.Dev, k.Ino}]; old != nil {
+		x.bytes.Add(-old.cost())
+	}
+	s.files[inode{k.Dev, k.Ino}] = e
+	return nil
+}

@@ -1,0 +1,14 @@
+package index
+
+import "time"
+
+// PieceSize is where texts have seams.
+const PieceSize = pieceSize
+
+// StepClock tells the index how far wall and monotonic clock are from its
+// beginning, as a search does.
+func (x *Index) StepClock(wall, monotonic time.Duration) {
+	if x.clock.steppedBack(wall, monotonic) {
+		x.clear()
+	}
+}

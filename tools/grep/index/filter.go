@@ -1,0 +1,158 @@
+package index
+
+import "bytes"
+
+// A gram is a sequence of three or four bytes in lower case. It is known by a
+// code of codeBits bits, a hash: so many that few meet in one file, so few
+// that a bitmap of all stays in a processor's cache.
+const (
+	codeBits = 20
+	codes    = 1 << codeBits
+)
+
+// bitsPerGram is the size of a filter: with threes and fours, five bits tell
+// apart what takes threes alone ten and more.
+const bitsPerGram = 5
+
+// maxGrams is the number of distinct grams above which codes no longer tell
+// files apart: random text, several megabytes of it.
+const maxGrams = codes / 2
+
+// pieceSize is how much text is taken up between two calls of pause.
+const pieceSize = 1 << 20
+
+// threeCode and fourCode take the last bytes read, the newest lowest.
+func threeCode(last uint32) uint32 { return last << 8 * 0x9E3779B1 >> (32 - codeBits) }
+func fourCode(last uint32) uint32  { return last * 0x85EBCA77 >> (32 - codeBits) }
+
+func lower(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		c += 'a' - 'A'
+	}
+	return c
+}
+
+// The signs beyond ASCII that letters of ASCII fold to.
+const (
+	kelvin = "\u212a" // k
+	longS  = "\u017f" // s
+)
+
+// hasFolding reports whether text has a sign that unfold replaces.
+func hasFolding(text []byte) bool {
+	return bytes.Contains(text, []byte(kelvin)) || bytes.Contains(text, []byte(longS))
+}
+
+// unfold appends text to dst with those signs as letters.
+func unfold(dst, text []byte) []byte {
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == kelvin[0] && bytes.HasPrefix(text[i:], []byte(kelvin)):
+			dst, i = append(dst, 'k'), i+len(kelvin)-1
+		case c == longS[0] && bytes.HasPrefix(text[i:], []byte(longS)):
+			dst, i = append(dst, 's'), i+len(longS)-1
+		default:
+			dst = append(dst, c)
+		}
+	}
+	return dst
+}
+
+// grams is the set of grams of one text.
+type grams struct {
+	seen  [codes / 64]uint64
+	codes []uint32 // those in seen
+}
+
+// read adds the grams of text.
+func (g *grams) read(text []byte, pause func() error) error {
+	var unfolded []byte
+	for from := 0; from < len(text); from += pieceSize {
+		// A gram across the seam begins at most three bytes before it; one
+		// across a sign is longer by what the signs in it are.
+		piece := text[max(0, from-3):min(len(text), from+pieceSize)]
+		g.addAll(piece)
+		if wide := text[max(0, from-4*len(kelvin)):min(len(text), from+pieceSize)]; hasFolding(wide) {
+			unfolded = unfold(unfolded[:0], wide)
+			g.addAll(unfolded)
+		}
+		if len(text) > pieceSize {
+			if err := pause(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// addAll adds the grams within text.
+func (g *grams) addAll(text []byte) {
+	if len(text) < 3 || g.saturated() {
+		return
+	}
+	last := uint32(lower(text[0]))<<8 | uint32(lower(text[1]))
+	last = last<<8 | uint32(lower(text[2]))
+	g.add(threeCode(last))
+	for _, c := range text[3:] {
+		last = last<<8 | uint32(lower(c))
+		g.add(threeCode(last))
+		g.add(fourCode(last))
+	}
+}
+
+func (g *grams) add(code uint32) {
+	word, bit := &g.seen[code/64%uint32(len(g.seen))], uint64(1)<<(code%64)
+	if *word&bit == 0 {
+		*word |= bit
+		g.codes = append(g.codes, code)
+	}
+}
+
+func (g *grams) saturated() bool { return len(g.codes) > maxGrams }
+
+// clear empties the set.
+func (g *grams) clear() {
+	for _, code := range g.codes {
+		g.seen[code/64] = 0
+	}
+	g.codes = g.codes[:0]
+}
+
+// filter is a Bloom filter whose bits for one gram are all in one word. That
+// of a text without grams is empty.
+type filter []uint64
+
+// probe is where a gram is in filters: place scaled to their length, and the
+// bits there.
+type probe struct {
+	mask  uint64
+	place uint32
+}
+
+func probeOf(code uint32) probe {
+	h := uint64(code+1) * 0x9E3779B97F4A7C15
+	h = (h ^ h>>32) * 0xD6E8FEB86659FD93
+	return probe{mask: 1<<(h&63) | 1<<(h>>6&63), place: uint32(h >> 32)}
+}
+
+// filter returns a filter of the set.
+func (g *grams) filter() filter {
+	n := len(g.codes)
+	if n == 0 {
+		return nil
+	}
+	// What the allocator rounds up to is used.
+	f := append(filter(nil), make(filter, (n*bitsPerGram+63)/64)...)
+	f = f[:cap(f)]
+	clear(f)
+	for _, code := range g.codes {
+		p := probeOf(code)
+		f[uint64(p.place)*uint64(len(f))>>32] |= p.mask
+	}
+	return f
+}
+
+// has reports whether the gram may be in the text; f is not empty.
+func (f filter) has(p probe) bool {
+	return f[uint64(p.place)*uint64(len(f))>>32]&p.mask == p.mask
+}

@@ -1,0 +1,242 @@
+package index_test
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/tools/grep/index"
+	"github.com/toolroom-mcp/toolroom/tools/grep/search"
+)
+
+// now is the time of the tests, which do not look at the clock.
+func now() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 678, time.UTC) }
+
+// settledKey is the key of a file changed a minute before now.
+func settledKey(ino uint64, text []byte) index.Key {
+	at := now().Add(-time.Minute).UnixNano()
+	return index.Key{Dev: 1, Ino: ino, Size: int64(len(text)), ModTime: at, ChangeTime: at}
+}
+
+// lookIn returns what an index that knows text, and only that, says.
+func lookIn(text string, required ...[]search.Literal) index.Verdict {
+	x := index.New(1 << 20)
+	k := settledKey(1, []byte(text))
+	x.Add(k, now(), []byte(text), false)
+	return x.Look(k, index.NewQuery(required))
+}
+
+// anyOf is a set of literals; those that begin with ~ are in any case.
+func anyOf(texts ...string) []search.Literal {
+	var set []search.Literal
+	for _, text := range texts {
+		rest, fold := strings.CutPrefix(text, "~")
+		set = append(set, search.Literal{Text: []byte(rest), Fold: fold})
+	}
+	return set
+}
+
+func TestLook(t *testing.T) {
+	const text = "package main\n\nfunc Main() { println(\"Grüße\") }\n"
+	for _, c := range []struct {
+		required [][]search.Literal
+		want     index.Verdict
+	}{
+		{nil, index.Maybe},
+		{[][]search.Literal{{}}, index.Maybe},
+		{[][]search.Literal{anyOf("func")}, index.Maybe},
+		{[][]search.Literal{anyOf("func Main() { println(\"Grüße\")")}, index.Maybe},
+		{[][]search.Literal{anyOf("Grüße")}, index.Maybe},
+		{[][]search.Literal{anyOf("Grüsse")}, index.Missing},
+		{[][]search.Literal{anyOf("~main")}, index.Maybe},
+		{[][]search.Literal{anyOf("xyz")}, index.Missing},
+		{[][]search.Literal{anyOf("~xyz")}, index.Missing},
+		{[][]search.Literal{anyOf("xy")}, index.Maybe}, // too short to tell
+		{[][]search.Literal{anyOf("unknown", "x")}, index.Maybe},
+		{[][]search.Literal{anyOf("unknown", "println")}, index.Maybe},
+		{[][]search.Literal{anyOf("unknown", "neither")}, index.Missing},
+		{[][]search.Literal{anyOf("func"), anyOf("unknown")}, index.Missing},
+		{[][]search.Literal{anyOf("func"), anyOf("x")}, index.Maybe},
+		{[][]search.Literal{anyOf("func"), anyOf("unknown", "main")}, index.Maybe},
+		{[][]search.Literal{anyOf("x"), anyOf("unknown")}, index.Missing},
+	} {
+		require.Equal(t, c.want, lookIn(text, c.required...), "%s", c.required)
+	}
+}
+
+func TestSmallTexts(t *testing.T) {
+	for _, text := range []string{"", "a", "ab"} {
+		require.Equal(t, index.Missing, lookIn(text, anyOf("abc")), "%q", text)
+		require.Equal(t, index.Maybe, lookIn(text), "%q", text)
+	}
+	require.Equal(t, index.Maybe, lookIn("abc", anyOf("abc")))
+	require.Equal(t, index.Missing, lookIn("abc", anyOf("abcd")))
+}
+
+// Both signs are found as letters where case does not count, as themselves
+// where it does.
+func TestSignsThatFoldToLetters(t *testing.T) {
+	const text = "the \u212aelvin \u017fcale, \u017f\u212a\u017f\u212a\u017f\u212a\u017f"
+	for _, present := range []string{
+		"~kelvin", "\u212aelvin", "~scale", "\u017fcale", "~ \u017fcale",
+		"~sksksks", "~\u017f\u212ask", "\u212a\u017f\u212a\u017f", "~n scale, sk",
+	} {
+		require.Equal(t, index.Maybe, lookIn(text, anyOf(present)), present)
+	}
+	for _, absent := range []string{"Celvin", "~celvin", "\u212acale", "~kkk"} {
+		require.Equal(t, index.Missing, lookIn(text, anyOf(absent)), absent)
+	}
+	// A literal cut within the signs.
+	require.Equal(t, index.Maybe, lookIn("\u212a\u212a\u212a\u212a\u212a", anyOf("~\x84\xaakkk")))
+	require.Equal(t, index.Maybe, lookIn("\u212a\u212a\u212a\u212a\u212a", anyOf("~kkk\xe2\x84")))
+	require.Equal(t, index.Maybe, lookIn("\u017f\u017f\u017f\u017f\u017f", anyOf("~\xbf\u017f\u017f\u017f\xc5")))
+}
+
+func TestAVersionIsKnownByAllOfItsKey(t *testing.T) {
+	text := []byte("some text")
+	x := index.New(1 << 20)
+	k := settledKey(7, text)
+	require.Equal(t, index.Unknown, x.Look(k, nil))
+	x.Add(k, now(), text, false)
+	require.Equal(t, index.Maybe, x.Look(k, nil))
+	for name, change := range map[string]func(k *index.Key){
+		"device":      func(k *index.Key) { k.Dev++ },
+		"inode":       func(k *index.Key) { k.Ino++ },
+		"size":        func(k *index.Key) { k.Size++ },
+		"mtime":       func(k *index.Key) { k.ModTime++ },
+		"mtime back":  func(k *index.Key) { k.ModTime -= 1_000_000_000 },
+		"change time": func(k *index.Key) { k.ChangeTime++ },
+	} {
+		other := k
+		change(&other)
+		require.Equal(t, index.Unknown, x.Look(other, nil), name)
+	}
+	// The next version takes the place of the one before.
+	next := k
+	next.ChangeTime++
+	x.Add(next, now(), []byte("another"), false)
+	require.Equal(t, index.Unknown, x.Look(k, nil))
+	require.Equal(t, index.Missing, x.Look(next, index.NewQuery([][]search.Literal{anyOf("some")})))
+	files, _ := x.Stats()
+	require.Equal(t, 1, files)
+}
+
+func TestBinaryFiles(t *testing.T) {
+	x := index.New(1 << 20)
+	k := settledKey(1, nil)
+	x.Add(k, now(), nil, true)
+	require.Equal(t, index.Binary, x.Look(k, nil))
+	require.Equal(t, index.Binary, x.Look(k, index.NewQuery([][]search.Literal{anyOf("text")})))
+}
+
+// A stamp so young that a later change could leave the same is no proof.
+func TestRacyStampsAreNotTakenUp(t *testing.T) {
+	for _, c := range []struct {
+		modified, changed time.Duration // before now
+		want              index.Verdict
+	}{
+		{time.Hour, time.Hour, index.Maybe},
+		{index.Settled + 1, index.Settled + 1, index.Maybe},
+		{index.Settled, time.Hour, index.Unknown},
+		{time.Hour, index.Settled, index.Unknown},
+		{time.Second, time.Second, index.Unknown},
+		{time.Hour, time.Millisecond, index.Unknown},
+		{time.Hour, 0, index.Unknown},
+		{time.Hour, -time.Hour, index.Unknown},
+		{-time.Hour, time.Hour, index.Unknown},
+	} {
+		x := index.New(1 << 20)
+		k := index.Key{Dev: 1, Ino: 1, Size: 4, ModTime: now().Add(-c.modified).UnixNano(), ChangeTime: now().Add(-c.changed).UnixNano()}
+		x.Add(k, now(), []byte("text"), false)
+		require.Equal(t, c.want, x.Look(k, nil), "%v %v", c.modified, c.changed)
+	}
+}
+
+func TestFilesWithoutAnInodeAreNotTakenUp(t *testing.T) {
+	x := index.New(1 << 20)
+	for _, k := range []index.Key{{Dev: 1}, {Ino: 1}, index.KeyOf(sandbox.Stat{})} {
+		x.Add(k, now(), []byte("text"), false)
+		require.Equal(t, index.Unknown, x.Look(k, nil))
+	}
+	files, bytes := x.Stats()
+	require.Zero(t, files)
+	require.Zero(t, bytes)
+}
+
+// Large texts are taken up in pieces; what stands across a seam is in them.
+func TestSeamsOfLargeTexts(t *testing.T) {
+	text := bytes.Repeat([]byte("lorem ipsum dolor "), 2*index.PieceSize/18+10)
+	for _, word := range []string{"wxyz", "\u212a\u017f\u212a\u017f\u212az", "w\u212a\u212a\u212a", "\u017f\u212a\u017f\u017f"} {
+		for before := range len(word) + 1 {
+			large := bytes.Clone(text)
+			copy(large[2*index.PieceSize-before:], word)
+			k := settledKey(1, large)
+			x := index.New(1 << 20)
+			x.Add(k, now(), large, false)
+			folded := strings.NewReplacer("\u212a", "k", "\u017f", "s").Replace(word)
+			for _, literal := range []string{word, "~" + word, "~" + folded} {
+				require.Equal(t, index.Maybe, x.Look(k, index.NewQuery([][]search.Literal{anyOf(literal)})), "%s at %d", literal, before)
+			}
+			require.Equal(t, index.Missing, x.Look(k, index.NewQuery([][]search.Literal{anyOf("absent")})))
+		}
+	}
+}
+
+// A text with nearly every sequence in it is known, but nothing is missing
+// from it, and it takes no room.
+func TestRandomTextsHaveNoFilter(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	text := make([]byte, 4<<20)
+	for i := range text {
+		text[i] = byte(1 + rng.IntN(255))
+	}
+	x := index.New(64 << 20)
+	k := settledKey(1, text)
+	x.Add(k, now(), text, false)
+	require.Equal(t, index.Maybe, x.Look(k, index.NewQuery([][]search.Literal{anyOf("absent")})))
+	_, size := x.Stats()
+	require.Less(t, size, int64(1000))
+}
+
+// Files that lack a literal are seldom searched for it.
+func TestFalsePositives(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	words := make([]string, 5000)
+	for i := range words {
+		for range 4 + rng.IntN(8) {
+			words[i] += string(rune('a' + rng.IntN(26)))
+		}
+	}
+	x := index.New(64 << 20)
+	var keys []index.Key
+	var texts [][]byte
+	for ino := range 200 {
+		var text []byte
+		for range 1 + rng.IntN(2000) {
+			text = append(append(text, words[rng.IntN(2500)]...), ' ')
+		}
+		k := settledKey(uint64(ino+1), text)
+		x.Add(k, now(), text, false)
+		keys, texts = append(keys, k), append(texts, text)
+	}
+	asked, wrong := 0, 0
+	for _, word := range words[2500:3000] {
+		q := index.NewQuery([][]search.Literal{anyOf(word)})
+		for i, text := range texts {
+			if bytes.Contains(text, []byte(word)) {
+				continue
+			}
+			asked++
+			if x.Look(keys[i], q) != index.Missing {
+				wrong++
+			}
+		}
+	}
+	require.Greater(t, asked, 50_000)
+	require.Less(t, float64(wrong)/float64(asked), 0.02)
+}

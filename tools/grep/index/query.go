@@ -1,0 +1,171 @@
+package index
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/toolroom-mcp/toolroom/tools/grep/search"
+)
+
+// Bounds of what a query asks of each filter: more grams of a literal add
+// nothing, and a set of more literals is nearly always met.
+const (
+	maxLiteral  = 64 // bytes of a literal that are looked at
+	maxProbes   = 16 // of a literal, the rarest ones
+	maxLiterals = 1024
+	maxSample   = 64 // filters that tell what is rare
+)
+
+// Query is what a pattern requires, made once a search. It is used with one
+// index, by any number of goroutines.
+type Query struct {
+	sets   [][]literal // one literal of each set is required
+	once   sync.Once
+	search uint32
+}
+
+// literal is the probes of its grams, all of which are required.
+type literal []probe
+
+// NewQuery takes what search.Matcher.Required returns. A query that requires
+// nothing usable is nil.
+func NewQuery(required [][]search.Literal) *Query {
+	q, g := &Query{}, new(grams)
+	for _, alternatives := range required {
+		if len(alternatives) > maxLiterals {
+			continue
+		}
+		var set []literal
+		for _, alternative := range alternatives {
+			l := literalOf(g, alternative)
+			if len(l) == 0 { // may be anywhere, so the set is always met
+				set = nil
+				break
+			}
+			set = append(set, l)
+		}
+		if len(set) > 0 {
+			q.sets = append(q.sets, set)
+		}
+	}
+	if len(q.sets) == 0 {
+		return nil
+	}
+	return q
+}
+
+// literalOf returns no probes for what is too short. It uses g, which is empty.
+func literalOf(g *grams, l search.Literal) literal {
+	text := l.Text
+	if len(text) > maxLiteral {
+		text = text[:maxLiteral]
+	}
+	if l.Fold {
+		text = unfold(nil, wholeRunes(text))
+	}
+	g.addAll(text)
+	defer g.clear()
+	var probes literal
+	for _, code := range g.codes {
+		probes = append(probes, probeOf(code))
+	}
+	return probes
+}
+
+// wholeRunes cuts parts of runes from both ends: they might be parts of a
+// sign that is a letter in the other reading of the text.
+func wholeRunes(text []byte) []byte {
+	for len(text) > 0 && !utf8.RuneStart(text[0]) {
+		text = text[1:]
+	}
+	for i := len(text) - 1; i >= 0 && i >= len(text)-utf8.UTFMax; i-- {
+		if utf8.RuneStart(text[i]) {
+			if !utf8.FullRune(text[i:]) {
+				text = text[:i]
+			}
+			break
+		}
+	}
+	return text
+}
+
+// begin returns the count of the search, which begins with the first call.
+func (q *Query) begin(x *Index) uint32 {
+	q.once.Do(func() {
+		q.search = x.begin()
+		q.order(x.sample(maxSample))
+	})
+	return q.search
+}
+
+// order puts first what decides soonest, judging by some filters: the rarest
+// set, in a set the most frequent literal, in a literal the rarest gram.
+func (q *Query) order(sample []filter) {
+	type counted[T any] struct {
+		of    T
+		found int
+	}
+	sorted := func(a, b counted[[]literal]) int { return cmp.Compare(a.found, b.found) }
+	var sets []counted[[]literal]
+	for _, set := range q.sets {
+		var literals []counted[literal]
+		sum := 0
+		for _, l := range set {
+			var probes []counted[probe]
+			for _, p := range l {
+				n := 0
+				for _, f := range sample {
+					if f.has(p) {
+						n++
+					}
+				}
+				probes = append(probes, counted[probe]{p, n})
+			}
+			slices.SortStableFunc(probes, func(a, b counted[probe]) int { return cmp.Compare(a.found, b.found) })
+			ordered := make(literal, 0, maxProbes)
+			for _, p := range probes[:min(len(probes), maxProbes)] {
+				ordered = append(ordered, p.of)
+			}
+			literals = append(literals, counted[literal]{ordered, probes[0].found})
+			sum += probes[0].found
+		}
+		slices.SortStableFunc(literals, func(a, b counted[literal]) int { return cmp.Compare(b.found, a.found) })
+		ordered := make([]literal, 0, len(literals))
+		for _, l := range literals {
+			ordered = append(ordered, l.of)
+		}
+		sets = append(sets, counted[[]literal]{ordered, sum})
+	}
+	slices.SortStableFunc(sets, sorted)
+	for i, set := range sets {
+		q.sets[i] = set.of
+	}
+}
+
+// mayBeIn reports whether a text with this filter may hold what is required.
+func (q *Query) mayBeIn(f filter) bool {
+	if len(f) == 0 {
+		return false
+	}
+	for _, set := range q.sets {
+		if !f.hasOneOf(set) {
+			return false
+		}
+	}
+	return true
+}
+
+func (f filter) hasOneOf(set []literal) bool {
+next:
+	for _, l := range set {
+		for _, p := range l {
+			if !f.has(p) {
+				continue next
+			}
+		}
+		return true
+	}
+	return false
+}
