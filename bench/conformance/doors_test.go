@@ -65,6 +65,10 @@ func callsOf(t *testing.T, tool string) []call {
 			{Name: "glob", Arguments: map[string]any{"pattern": "**/*.go"}, text: "src/main.go"},
 			{Name: "glob", Arguments: map[string]any{}, code: "MISSING_PARAMETER"},
 		},
+		"grep": {
+			{Name: "grep", Arguments: map[string]any{"pattern": "func main", "type": "go"}, text: "src/main.go\n  1- package main"},
+			{Name: "grep", Arguments: map[string]any{"pattern": "("}, code: "BAD_PATTERN"},
+		},
 		"view": {
 			{Name: "view", Arguments: map[string]any{"file_path": "notes.txt"}, text: "\tsecond line"},
 			{Name: "view", Arguments: map[string]any{"file_path": "../escape"}, code: "OUTSIDE_ROOT"},

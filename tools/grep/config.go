@@ -1,0 +1,73 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// Config is what the flags set.
+type Config struct {
+	Timeout     time.Duration // after which a call answers with what it found
+	MaxFileSize int64         // bytes; a larger file is counted, not searched
+}
+
+// DefaultConfig returns what holds without flags.
+func DefaultConfig() Config {
+	return Config{Timeout: 20 * time.Second, MaxFileSize: 64 << 20}
+}
+
+// AddFlags registers the flags that set c.
+func (c *Config) AddFlags(fs *flag.FlagSet) {
+	fs.DurationVar(&c.Timeout, "timeout", c.Timeout, "`time` after which a call answers with what it found")
+	fs.Var((*size)(&c.MaxFileSize), "max-file-size", "search no file larger than `SIZE` bytes (or 64M, 1G)")
+}
+
+// Validate reports settings that cannot work.
+func (c *Config) Validate() error {
+	switch {
+	case c.Timeout <= 0:
+		return toolerr.New(toolerr.InvalidParams, "--timeout must be more than zero")
+	case c.MaxFileSize <= 0 || c.MaxFileSize > math.MaxInt32:
+		return toolerr.New(toolerr.InvalidParams, "--max-file-size must be more than zero and below 2G")
+	}
+	return nil
+}
+
+// size is a flag's number of bytes, with K, M or G for powers of 1024.
+type size int64
+
+func (s *size) String() string {
+	n := int64(*s)
+	for _, unit := range []struct {
+		shift int
+		name  string
+	}{{30, "G"}, {20, "M"}, {10, "K"}} {
+		if n != 0 && n%(1<<unit.shift) == 0 {
+			return strconv.FormatInt(n>>unit.shift, 10) + unit.name
+		}
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+func (s *size) Set(text string) error {
+	number := strings.TrimSuffix(strings.TrimSuffix(strings.ToUpper(text), "B"), "I")
+	shift := 0
+	for i, unit := range "KMG" {
+		if rest, ok := strings.CutSuffix(number, string(unit)); ok {
+			number, shift = rest, 10*(i+1)
+			break
+		}
+	}
+	n, err := strconv.ParseInt(number, 10, 64)
+	if err != nil || n < 0 || n > math.MaxInt64>>shift {
+		return fmt.Errorf("%q is no size: give bytes, or a number with K, M or G", text)
+	}
+	*s = size(n << shift)
+	return nil
+}

@@ -1,0 +1,206 @@
+package main
+
+import (
+	"bytes"
+
+	"github.com/toolroom-mcp/toolroom/tools/grep/search"
+)
+
+// maxHitLines is how many lines are shown of one match, which may span many.
+const maxHitLines = 100
+
+// excerpt shows some of a file's matches with their context, while the file
+// passes by in windows of whole lines.
+type excerpt struct {
+	*query
+	out      *page
+	from, to int // matches to show, counted in the file
+	passed   int // matches that went by
+
+	next    int    // number of the window's first line
+	pending int    // lines of context to come behind the last match shown
+	tail    []line // the last lines of the window before
+}
+
+// window shows what is wanted of a window, and reports whether the next one
+// is needed, too.
+func (x *excerpt) window(text []byte) bool {
+	at := cursor{line: x.next}
+	rest, base := 0, 0 // where context goes on; where the part begins
+	for _, part := range x.parts(text) {
+		for hit, ok := x.first(part, 0); ok; hit, ok = x.first(part, hit.End) {
+			before := x.passed
+			spans := x.pass(part, hit)
+			if x.passed <= x.from || x.passed == before {
+				continue
+			}
+			start := base + hit.Start
+			x.trail(text[rest:start])
+			number := at.to(text, start)
+			x.lead(text[:start], number)
+			if x.args.Only {
+				x.spans(part, hit, number, spans[max(x.from-before, 0):])
+			} else {
+				x.lines(part, hit, number)
+			}
+			if x.out.full {
+				return false
+			}
+			rest, x.pending = base+hit.End, x.out.after
+		}
+		base += len(part)
+	}
+	x.trail(text[rest:])
+	if x.out.full || x.passed >= x.to && x.pending == 0 {
+		return false
+	}
+	x.next = at.to(text, len(text))
+	x.keep(text)
+	return true
+}
+
+// cursor tells line numbers at ascending places of a text.
+type cursor struct{ pos, line int }
+
+func (c *cursor) to(text []byte, pos int) int {
+	c.line += bytes.Count(text[c.pos:pos], newline)
+	c.pos = pos
+	return c.line
+}
+
+var newline = []byte{'\n'}
+
+// first finds the next hit, unless no more are wanted.
+func (x *excerpt) first(part []byte, from int) (search.Hit, bool) {
+	if x.passed >= x.to {
+		return search.Hit{}, false
+	}
+	return x.matcher.Next(part, from)
+}
+
+// span is where a match begins and ends in a part.
+type span struct{ start, end int }
+
+// pass counts the matches of a hit, and returns them where each is shown by
+// itself, up to the last one wanted.
+func (x *excerpt) pass(part []byte, hit search.Hit) []span {
+	if !x.args.Only {
+		x.passed++
+		return nil
+	}
+	var spans []span
+	x.matcher.Spans(part, hit, func(start, end int) bool {
+		if end > start {
+			spans = append(spans, span{start, end})
+			x.passed++
+		}
+		return x.passed < x.to
+	})
+	return spans
+}
+
+// trail shows the context behind the last match.
+func (x *excerpt) trail(text []byte) {
+	for ; x.pending > 0 && len(text) > 0; x.pending-- {
+		var l []byte
+		l, text = cutLine(text)
+		x.out.add(clip(l, 0, x.out.width).at(x.out.last+1, true))
+	}
+}
+
+// lead shows the context before the line with the given number, which begins
+// where above ends.
+func (x *excerpt) lead(above []byte, number int) {
+	want := min(x.out.before, number-1-x.out.last)
+	var lines [][]byte
+	for len(lines) < want && len(above) > 0 {
+		begin := bytes.LastIndexByte(above[:len(above)-1], '\n') + 1
+		lines = append(lines, above[begin:])
+		above = above[:begin]
+	}
+	earlier := want - len(lines) // in the window before
+	for _, l := range x.tail[max(len(x.tail)-earlier, 0):] {
+		x.out.add(l)
+	}
+	for i := len(lines) - 1; i >= 0; i-- {
+		l, _ := cutLine(lines[i])
+		x.out.add(clip(l, 0, x.out.width).at(number-1-i, true))
+	}
+}
+
+// keep holds on to the lines that may be context of a match in the next
+// window.
+func (x *excerpt) keep(text []byte) {
+	if x.passed >= x.to || x.out.before == 0 {
+		x.tail = nil
+		return
+	}
+	var lines []line
+	number := x.next
+	for len(lines) < x.out.before && len(text) > 0 {
+		begin := bytes.LastIndexByte(text[:len(text)-1], '\n') + 1
+		l, _ := cutLine(text[begin:])
+		text = text[:begin]
+		number--
+		lines = append(lines, clip(l, 0, x.out.width).at(number, true))
+	}
+	kept := x.tail[max(len(x.tail)-(x.out.before-len(lines)), 0):]
+	for i := len(lines) - 1; i >= 0; i-- {
+		kept = append(kept, lines[i])
+	}
+	x.tail = kept
+}
+
+// lines shows the lines of a hit, the first of which has the given number.
+// A long one is cut around where the match begins.
+func (x *excerpt) lines(part []byte, hit search.Hit, number int) {
+	text := part[hit.Start:hit.End]
+	match := span{hit.Start, hit.Start}
+	if len(text) > x.out.width {
+		x.matcher.Spans(part, hit, func(start, end int) bool {
+			match = span{start, end}
+			return false
+		})
+	}
+	match.start -= hit.Start
+	x.show(text, number, match.start)
+}
+
+// spans shows matches by themselves. number is that of the line the hit
+// begins with.
+func (x *excerpt) spans(part []byte, hit search.Hit, number int, spans []span) {
+	at := cursor{pos: hit.Start, line: number}
+	for _, s := range spans {
+		x.show(part[s.start:s.end], at.to(part, s.start), 0)
+	}
+	x.out.last = at.to(part, hit.End-1)
+}
+
+// show shows text, each line of it with its number. mark is the place that
+// must not be cut off.
+func (x *excerpt) show(text []byte, number, mark int) {
+	for shown := 0; len(text) > 0 || shown == 0; shown++ {
+		if shown == maxHitLines {
+			left := bytes.Count(text, newline)
+			if text[len(text)-1] != '\n' {
+				left++
+			}
+			x.out.more(left, number)
+			return
+		}
+		l, rest := cutLine(text)
+		x.out.add(clip(l, min(max(mark, 0), len(l)), x.out.width).at(number, false))
+		mark -= len(text) - len(rest)
+		text = rest
+		number++
+	}
+}
+
+// cutLine parts the first line, without its ending, from the rest.
+func cutLine(text []byte) (first, rest []byte) {
+	first = text
+	if end := bytes.IndexByte(text, '\n'); end >= 0 {
+		first, rest = text[:end], text[end+1:]
+	}
+	return bytes.TrimSuffix(first, []byte{'\r'}), rest
+}

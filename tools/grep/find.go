@@ -1,0 +1,386 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+	"github.com/toolroom-mcp/toolroom/pkg/walk"
+	"github.com/toolroom-mcp/toolroom/tools/grep/search"
+)
+
+// maxWorkers is as many as disks and the kernel make use of.
+const maxWorkers = 8
+
+// maxIgnored is how many ignored files and directories are kept for the look
+// at what they hold.
+const maxIgnored = 1000
+
+// match is one file that matches.
+type match struct {
+	path  string // relative to where the search starts; "" for that itself
+	mtime int64  // nanoseconds; 0 when sorted by path
+	count int    // matches; 1 at least, exact unless only files are looked for
+}
+
+// tally counts files by what became of them, and matches.
+type tally struct {
+	outcomes [outcomes]int
+	files    int // that match
+	matches  int
+	entries  int // to show, if there were no bound but the one a file
+	filtered int // left out by glob, exclude or type
+}
+
+func (t *tally) add(other *tally) {
+	for i, n := range other.outcomes {
+		t.outcomes[i] += n
+	}
+	t.files += other.files
+	t.matches += other.matches
+	t.entries += other.entries
+	t.filtered += other.filtered
+}
+
+// found is what a search found.
+type found struct {
+	tally
+	page    []match // the files that the asked page begins in and after it
+	abs     string  // the start
+	isFile  bool    // the start is a file
+	report  walk.Report
+	ignored []string // ignored files
+	used    []bool   // which of the globs matched anything
+	partial bool
+	elapsed time.Duration
+}
+
+// searcher is the state of one worker.
+type searcher struct {
+	*query
+	tally
+	ctx     context.Context
+	matcher *search.Matcher
+	top     top
+	buf     []byte
+	ignored []string
+	used    []bool
+	done    *atomic.Int64 // files searched by all workers
+	_       [64]byte      // workers do not share a cache line
+}
+
+// find searches all files. On the end of the deadline it returns what was
+// found so far with the context's error.
+func (q *query) find(ctx context.Context) (*found, error) {
+	workers := min(runtime.GOMAXPROCS(0), maxWorkers)
+	node, err := walk.Start(q.fs, q.dir, walk.Options{
+		Hidden: q.args.Hidden, NoIgnore: q.args.NoIgnore, ShowIgnored: true, Workers: workers, Prune: q.prune,
+	})
+	if toolerr.Is(err, toolerr.NotADirectory) {
+		return q.findInFile(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer node.Close()
+	q.abs = node.Dir().Path()
+	if q.perFile == 0 {
+		q.perFile = defaultPerFile
+	}
+	f := &found{abs: q.abs, used: make([]bool, len(q.filter.include))}
+	searchers := q.searchers(ctx, workers, q.matcher)
+	f.report, err = walk.Walk(ctx, node, func(worker int, e *walk.Entry) error {
+		return searchers[worker].visit(e)
+	})
+	tops := make([]top, workers)
+	for i := range searchers {
+		w := &searchers[i]
+		f.tally.add(&w.tally)
+		f.ignored = append(f.ignored, w.ignored...)
+		for i, used := range w.used {
+			f.used[i] = f.used[i] || used
+		}
+		tops[i] = w.top
+	}
+	f.page = merge(tops)
+	f.partial = err != nil || f.report.Partial
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return nil, ctx.Err()
+	}
+	return f, err
+}
+
+func (q *query) searchers(ctx context.Context, workers int, matcher *search.Matcher) []searcher {
+	all := make([]searcher, workers)
+	done := new(atomic.Int64)
+	for i := range all {
+		all[i] = searcher{query: q, ctx: ctx, matcher: matcher, done: done, used: make([]bool, len(q.filter.include))}
+		all[i].top.size = q.args.Offset + q.args.HeadLimit
+	}
+	return all
+}
+
+// findInFile searches the one file that path names.
+func (q *query) findInFile(ctx context.Context) (*found, error) {
+	file, err := q.fs.Open(q.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	q.abs = file.Path
+	if q.perFile == 0 {
+		q.perFile = q.args.Offset + q.args.HeadLimit
+	}
+	w := &q.searchers(ctx, 1, q.matcher)[0]
+	w.stream("", file.File, file.Stat, file.Masked, true)
+	f := &found{abs: q.abs, isFile: true, tally: w.tally, page: merge([]top{w.top}), partial: ctx.Err() != nil}
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return nil, ctx.Err()
+	}
+	return f, ctx.Err()
+}
+
+// prune reports that a directory need not be entered.
+func (q *query) prune(dir string) bool {
+	return !q.filter.enter(dir) || q.fs.Denied(filepath.Join(q.abs, filepath.FromSlash(dir)))
+}
+
+// visit searches an entry if it is one to search.
+func (w *searcher) visit(e *walk.Entry) error {
+	switch {
+	case e.Ignored:
+		if !e.IsDir() && e.IsRegular() && len(w.ignored) < maxIgnored && w.filter.wants(e.Path, e.Name, nil) {
+			w.ignored = append(w.ignored, strings.Clone(e.Path))
+		}
+		return nil
+	case e.IsDir():
+		if w.fs.DeniedIn(e.Dir.Path(), e.Name) && w.filter.enter(e.Path) {
+			w.outcomes[secret]++
+		}
+		return nil
+	case !e.IsRegular():
+		if e.Type&os.ModeSymlink == 0 && w.filter.wants(e.Path, e.Name, nil) {
+			w.outcomes[special]++
+		}
+		return nil
+	case !w.filter.wants(e.Path, e.Name, w.used):
+		w.filtered++
+		return nil
+	case w.fs.DeniedIn(e.Dir.Path(), e.Name):
+		w.outcomes[secret]++
+		return nil
+	}
+	return w.file(e)
+}
+
+// file searches a regular file.
+func (w *searcher) file(e *walk.Entry) error {
+	masked := w.fs.Masked(e.Name) && w.fs.Masked(filepath.Join(w.abs, e.Path))
+	raw, st, err := e.Dir.ReadFile(e.Name, w.buf, wholeSize)
+	switch {
+	case err == nil:
+		w.buf = raw
+		w.whole(e.Path, raw, st, masked)
+	case toolerr.Is(err, toolerr.TooLarge):
+		file, st, err := e.Dir.Open(e.Name)
+		if err != nil {
+			w.outcomes[failure(err)]++
+			return nil
+		}
+		defer file.Close()
+		w.stream(e.Path, file, st, masked, false)
+	default:
+		w.outcomes[failure(err)]++
+	}
+	return w.ctx.Err()
+}
+
+// failure is what became of a file that could not be read.
+func failure(err error) outcome {
+	if toolerr.Is(err, toolerr.SpecialFile) {
+		return special
+	}
+	return unreadable
+}
+
+// whole searches a file that is in memory.
+func (w *searcher) whole(path string, raw []byte, st sandbox.Stat, masked bool) {
+	if int64(len(raw)) > w.MaxFileSize {
+		w.outcomes[tooLarge]++
+		return
+	}
+	if w.isKey(path, raw) {
+		w.outcomes[secret]++
+		return
+	}
+	text := plain(raw, masked)
+	if hasNUL(text) {
+		w.outcomes[binary]++
+		return
+	}
+	n := w.count(text)
+	if n > 0 && bytes.IndexByte(text, 0) >= 0 {
+		w.outcomes[binary]++
+		return
+	}
+	w.took(path, st, n)
+}
+
+// isKey reports whether a file is a private key that the user did not allow.
+func (w *searcher) isKey(path string, raw []byte) bool {
+	if !sandbox.IsPrivateKey(raw[:min(len(raw), keyHead)]) {
+		return false
+	}
+	file, err := w.fs.Open(filepath.Join(w.abs, filepath.FromSlash(path)))
+	if err != nil {
+		return true
+	}
+	file.Close()
+	return false
+}
+
+// took notes a file that was searched.
+func (w *searcher) took(path string, st sandbox.Stat, n int) {
+	w.outcomes[searched]++
+	if w.outcomes[searched]%256 == 0 {
+		mcpkit.Progress(w.ctx, float64(w.done.Add(256)), 0, "files searched")
+	}
+	if n == 0 {
+		return
+	}
+	w.files++
+	w.matches += n
+	m := match{path: path, count: n}
+	w.entries += m.entries(w.query)
+	if w.args.Sort != "path" {
+		m.mtime = st.ModTime.UnixNano()
+	}
+	w.top.add(m)
+}
+
+// entries is how many entries of the mode a file has to show.
+func (m *match) entries(q *query) int {
+	if q.args.OutputMode != modeContent {
+		return 1
+	}
+	return min(m.count, q.perFile)
+}
+
+// count counts the matches in a run of whole lines; as far as it goes, if
+// the context ends. Where only files are looked for, one is enough.
+func (w *searcher) count(text []byte) (n int) {
+	for _, part := range w.parts(text) {
+		if w.ctx.Err() != nil {
+			return n
+		}
+		for hit, ok := w.matcher.Next(part, 0); ok; hit, ok = w.matcher.Next(part, hit.End) {
+			if w.args.OutputMode == modeFiles {
+				return 1
+			}
+			if !w.args.Only {
+				n++
+				continue
+			}
+			w.matcher.Spans(part, hit, func(start, end int) bool {
+				if end > start {
+					n++
+				}
+				return true
+			})
+		}
+	}
+	return n
+}
+
+// partSize bounds what is searched between two looks at the clock.
+const partSize = 256 << 10
+
+// parts cuts a text into runs of whole lines, but not where a match may go
+// across.
+func (q *query) parts(text []byte) [][]byte {
+	if q.args.Multiline || len(text) <= partSize {
+		return [][]byte{text}
+	}
+	var parts [][]byte
+	for len(text) > partSize {
+		end := bytes.IndexByte(text[partSize:], '\n')
+		if end < 0 {
+			break
+		}
+		parts = append(parts, text[:partSize+end+1])
+		text = text[partSize+end+1:]
+	}
+	if len(text) > 0 {
+		parts = append(parts, text)
+	}
+	return parts
+}
+
+// stream searches a file of any size.
+func (w *searcher) stream(path string, file io.Reader, st sandbox.Stat, masked, checked bool) {
+	n := 0
+	outcome := w.windows(path, file, st, masked, checked, func(text []byte) bool {
+		if n == 0 || w.args.OutputMode != modeFiles {
+			n += w.count(text)
+		}
+		return true // also to find a NUL
+	})
+	if outcome != searched {
+		w.outcomes[outcome]++
+		return
+	}
+	if w.ctx.Err() == nil || n > 0 {
+		w.took(path, st, n)
+	}
+}
+
+// windows calls yield with a file's text, window by window, until it returns
+// false or the context ends. The text is all of it if masked or if matches
+// may span lines. checked says that the file is known to be no key.
+func (w *searcher) windows(path string, file io.Reader, st sandbox.Stat, masked, checked bool, yield func(text []byte) bool) outcome {
+	if st.Size > w.MaxFileSize {
+		return tooLarge
+	}
+	head := make([]byte, headSize)
+	n, err := io.ReadFull(file, head)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return unreadable
+	}
+	head = head[:n]
+	if !checked && w.isKey(path, head) {
+		return secret
+	}
+	f := newFeed(file, head, w.large, w.MaxFileSize+w.MaxFileSize/2, w.buf)
+	f.whole, f.size = masked || w.args.Multiline, st.Size
+	defer func() { w.buf = f.close() }()
+	for first := true; ; first = false {
+		text, err := f.next(w.ctx)
+		switch {
+		case errors.Is(err, io.EOF), w.ctx.Err() != nil:
+			return searched
+		case errors.Is(err, errTooLarge):
+			return tooLarge
+		case err != nil:
+			return unreadable
+		}
+		if first && masked {
+			text = sandbox.MaskSecrets(text)
+		}
+		if bytes.IndexByte(text, 0) >= 0 {
+			return binary
+		}
+		if !yield(text) {
+			return searched
+		}
+	}
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+)
+
+// maxNamed is how many paths a remark names.
+const maxNamed = 3
+
+// header is the first line: what was found, which part of it follows, what
+// was searched, and what was not.
+func (q *query) header(f *found, s second, m meta) string {
+	var b strings.Builder
+	more := ""
+	if f.partial {
+		more = "+"
+	}
+	switch {
+	case f.files == 0 && f.partial:
+		b.WriteString("no matches so far")
+	case f.files == 0:
+		fmt.Fprintf(&b, "0 matches for %s in %s", quoted(q.args.Pattern), q.shownPath(f, ""))
+	case q.args.OutputMode == modeFiles:
+		fmt.Fprintf(&b, "%d%s %s", f.files, more, verb(f.files, "file matches", "files match"))
+	default:
+		fmt.Fprintf(&b, "%d%s %s in %d%s %s", f.matches, more, verb(f.matches, "match", "matches"), f.files, more, verb(f.files, "file", "files"))
+	}
+	switch {
+	case f.files == 0 || m.Shown == f.entries:
+	case m.Shown == 0:
+		fmt.Fprintf(&b, ", none from offset %d on", q.args.Offset)
+	default:
+		fmt.Fprintf(&b, ", shown %d-%d", q.args.Offset+1, q.args.Offset+m.Shown)
+	}
+	var notes []string
+	if m.NextOffset > 0 {
+		notes = append(notes, fmt.Sprintf("offset=%d for more", m.NextOffset))
+	}
+	notes = append(notes, fmt.Sprintf("searched %d", f.outcomes[searched]))
+	notes = append(notes, q.remarks(f)...)
+	if s.ignored.files > 0 {
+		notes = append(notes, s.ignored.remark())
+	}
+	return b.String() + " (" + strings.Join(notes, "; ") + ")"
+}
+
+func verb(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+// quoted shows a pattern in one line.
+func quoted(pattern string) string {
+	const most = 100
+	shown := []rune(sandbox.EscapeName(pattern))
+	if len(shown) > most {
+		shown = append(shown[:most], '…')
+	}
+	return `"` + string(shown) + `"`
+}
+
+// remarks say what was not searched, and why.
+func (q *query) remarks(f *found) []string {
+	var notes []string
+	if f.partial {
+		notes = append(notes, fmt.Sprintf("stopped after %s: narrow path, glob or type for the rest", f.elapsed.Round(100*time.Millisecond)))
+	}
+	var skipped []string
+	for _, kind := range []struct {
+		what outcome
+		text string
+	}{
+		{binary, "binary"}, {tooLarge, "larger than " + (*size)(&q.MaxFileSize).String()},
+		{unreadable, "unreadable"}, {secret, "secret"}, {special, "special"},
+	} {
+		if n := f.outcomes[kind.what]; n > 0 {
+			skipped = append(skipped, fmt.Sprintf("%d %s", n, kind.text))
+		}
+	}
+	if len(skipped) > 0 {
+		notes = append(notes, "not searched: "+strings.Join(skipped, ", "))
+	}
+	if n := f.report.Unreadable; n > 0 {
+		var names []string
+		for _, fault := range f.report.UnreadableDirs[:min(len(f.report.UnreadableDirs), maxNamed)] {
+			names = append(names, q.shownPath(f, fault.Path))
+		}
+		if n > len(names) {
+			names = append(names, "…")
+		}
+		notes = append(notes, fmt.Sprintf("%s unreadable: %s", verb(n, "1 directory", fmt.Sprint(n)+" directories"), strings.Join(names, ", ")))
+	}
+	if n := f.report.TooDeep; n > 0 {
+		notes = append(notes, plural(n, "directory")+" too deep to enter")
+	}
+	return notes
+}
+
+// advice is what follows the matches: what was left out for length, which
+// filters found nothing to hold on to, and what comes close when nothing
+// matched.
+func (q *query) advice(f *found, s second, m meta) string {
+	var b strings.Builder
+	if m.Reduced != "" {
+		fmt.Fprintf(&b, "note: %s, for the answer to fit; narrow the pattern, path, glob or type, or show less at once with head_limit\n", map[string]string{
+			lessContext: "fewer lines of context shown", lessWidth: "lines are cut short",
+			noText: "only line numbers shown", noLines: "only how many matches each file has",
+		}[m.Reduced])
+	}
+	for i, used := range f.used {
+		if !used && !f.partial {
+			fmt.Fprintf(&b, "note: no file matches glob %s; globs are relative to %s, and one without / matches at any depth\n",
+				quoted(q.filter.include[i].String()), q.shownPath(f, ""))
+		}
+	}
+	if f.files == 0 {
+		s.write(&b)
+	}
+	return b.String()
+}

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// detail is how much is shown of each match.
+type detail struct {
+	before, after int  // lines of context
+	width         int  // characters of a line
+	numbers       bool // only the numbers of lines
+}
+
+// line is one line as it is shown.
+type line struct {
+	number  int
+	text    string
+	context bool
+	length  int // characters of the whole line, where text is only a part
+	column  int // of the match, in characters, where text is a part around it
+}
+
+func (l line) at(number int, context bool) line {
+	l.number, l.context = number, context
+	if context {
+		l.column = 0
+	}
+	return l
+}
+
+// clip makes a line of text, no more than width characters of it around
+// mark, a byte offset.
+func clip(text []byte, mark, width int) line {
+	if len(text) <= width {
+		return line{text: valid(text)}
+	}
+	length := utf8.RuneCount(text)
+	if length <= width {
+		return line{text: valid(text)}
+	}
+	from := mark
+	for n := 0; n < width/2 && from > 0; n++ {
+		_, size := utf8.DecodeLastRune(text[:from])
+		from -= size
+	}
+	to := from
+	n := 0
+	for ; n < width && to < len(text); n++ {
+		_, size := utf8.DecodeRune(text[to:])
+		to += size
+	}
+	for ; n < width && from > 0; n++ {
+		_, size := utf8.DecodeLastRune(text[:from])
+		from -= size
+	}
+	shown := valid(text[from:to])
+	if from > 0 {
+		shown = "…" + shown
+	}
+	if to < len(text) {
+		shown += "…"
+	}
+	return line{text: shown, length: length, column: utf8.RuneCount(text[:mark]) + 1}
+}
+
+func valid(text []byte) string { return strings.ToValidUTF8(string(text), "\uFFFD") }
+
+// page is the text of a result that is being made, within a bound.
+type page struct {
+	detail
+	numbered bool // lines are shown with their numbers
+	limit    int  // bytes
+	full     bool // something did not fit
+	text     strings.Builder
+	rows     []row
+	path     string
+	last     int // number of the last line shown of the file; 0: none
+	listed   []int
+}
+
+// put adds text if all of it fits.
+func (p *page) put(text string) {
+	if p.full = p.full || p.text.Len()+len(text) > p.limit; !p.full {
+		p.text.WriteString(text)
+	}
+}
+
+// begin begins a file.
+func (p *page) begin(path string) {
+	p.path, p.last, p.listed = path, 0, p.listed[:0]
+	p.put(path + "\n")
+}
+
+// add shows a line.
+func (p *page) add(l line) {
+	last := p.last
+	p.last = l.number
+	if p.numbers {
+		if !l.context && l.number != last {
+			p.listed = append(p.listed, l.number)
+			p.full = p.full || p.text.Len()+3*len(p.listed) > p.limit
+		}
+		return
+	}
+	if last > 0 && l.number > last+1 && p.before+p.after > 0 {
+		p.put("  --\n")
+	}
+	p.put(p.prefix(l) + l.text + cutMark(l) + "\n")
+	if !p.full {
+		r := row{Path: p.path, Line: l.number, Text: l.text, Context: l.context}
+		if l.length > 0 {
+			r.Column = l.column
+		}
+		p.rows = append(p.rows, r)
+	}
+}
+
+func (p *page) prefix(l line) string {
+	switch {
+	case !p.numbered && l.context:
+		return "- "
+	case !p.numbered:
+		return "  "
+	case l.context:
+		return "  " + strconv.Itoa(l.number) + "- "
+	}
+	return "  " + strconv.Itoa(l.number) + ": "
+}
+
+// cutMark says what a line that is cut was.
+func cutMark(l line) string {
+	switch {
+	case l.length == 0:
+		return ""
+	case l.column == 0:
+		return fmt.Sprintf("  [%d characters]", l.length)
+	}
+	return fmt.Sprintf("  [column %d of %d]", l.column, l.length)
+}
+
+// more says that a match goes on for some lines, the first of which has the
+// given number.
+func (p *page) more(lines, number int) {
+	p.last = number + lines - 1
+	if p.numbers {
+		p.listed = append(p.listed, number)
+		return
+	}
+	p.note("%s more of this match, to line %d", plural(lines, "line"), p.last)
+}
+
+// note adds a remark to the file.
+func (p *page) note(format string, args ...any) {
+	p.put("  … " + fmt.Sprintf(format, args...) + "\n")
+}
+
+// end ends a file.
+func (p *page) end() {
+	if !p.numbers || len(p.listed) == 0 {
+		return
+	}
+	numbers := make([]string, len(p.listed))
+	for i, n := range p.listed {
+		numbers[i] = strconv.Itoa(n)
+		p.rows = append(p.rows, row{Path: p.path, Line: n})
+	}
+	p.put("  " + plural(len(numbers), "line")[len(strconv.Itoa(len(numbers)))+1:] + " " + strings.Join(slices.Compact(numbers), ", ") + "\n")
+}
+
+// plural counts things.
+func plural(n int, what string) string {
+	switch {
+	case n == 1:
+	case strings.HasSuffix(what, "y"):
+		what = what[:len(what)-1] + "ies"
+	case strings.HasSuffix(what, "ch"):
+		what += "es"
+	default:
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/pkg/pathglob"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/tools/grep/search"
+)
+
+// query is a checked call.
+type query struct {
+	*grepper
+	args    arguments
+	fs      *sandbox.FS
+	dir     string // where the search starts, as given
+	matcher *search.Matcher
+	filter  filter
+	before  int // lines of context
+	after   int
+	asked   bool   // the caller named the context
+	perFile int    // entries to show of one file
+	abs     string // dir, once it is open
+}
+
+// filter says which files below the start are searched.
+type filter struct {
+	include []*pathglob.Glob // any of these, unless there are none
+	exclude []*pathglob.Glob
+	types   []*pathglob.Glob // any of these, over the file's name, unless there are none
+}
+
+func (g *grepper) newQuery(fs *sandbox.FS, args arguments) (*query, error) {
+	q := &query{grepper: g, args: args, fs: fs, dir: args.Path, perFile: args.MaxPerFile}
+	if q.dir == "" {
+		q.dir = "."
+	}
+	q.context()
+	var err error
+	if q.matcher, err = search.Compile(args.Pattern, search.Options{
+		IgnoreCase: args.IgnoreCase, Literal: args.Literal, Multiline: args.Multiline,
+	}); err != nil {
+		return nil, err
+	}
+	if q.filter, err = newFilter(args); err != nil {
+		return nil, err
+	}
+	return q, nil
+}
+
+// context takes up -A, -B and -C; the ones that name a side win.
+func (q *query) context() {
+	for _, given := range []struct {
+		lines *int
+		sides []*int
+	}{{q.args.Context, []*int{&q.before, &q.after}}, {q.args.Before, []*int{&q.before}}, {q.args.After, []*int{&q.after}}} {
+		if given.lines == nil {
+			continue
+		}
+		q.asked = true
+		for _, side := range given.sides {
+			*side = *given.lines
+		}
+	}
+}
+
+func newFilter(args arguments) (filter, error) {
+	var f filter
+	var err error
+	include := []string{}
+	exclude := append([]string{}, args.Exclude...)
+	for _, text := range args.Glob {
+		if rest, ok := strings.CutPrefix(text, "!"); ok {
+			exclude = append(exclude, rest)
+		} else {
+			include = append(include, text)
+		}
+	}
+	if f.include, err = compileGlobs(include); err != nil {
+		return f, err
+	}
+	if f.exclude, err = compileGlobs(exclude); err != nil {
+		return f, err
+	}
+	if args.Type != "" {
+		f.types, err = typeGlobs(args.Type)
+	}
+	return f, err
+}
+
+// compileGlobs reads globs. One made of a name as it is shown, with escapes,
+// matches that name, too.
+func compileGlobs(patterns []string) ([]*pathglob.Glob, error) {
+	var globs []*pathglob.Glob
+	for _, pattern := range patterns {
+		g, err := pathglob.Compile(pattern)
+		if err == nil {
+			err = g.Fault()
+		}
+		if err != nil {
+			return nil, err
+		}
+		if name, ok := sandbox.UnescapeName(pattern); ok && name != pattern && filepath.Separator == '/' {
+			if shown, err := pathglob.Compile(strings.ReplaceAll(name, `\`, `\\`)); err == nil {
+				g = g.Or(shown)
+			}
+		}
+		globs = append(globs, g)
+	}
+	return globs, nil
+}
+
+// enter reports whether a directory may hold files to search.
+func (f *filter) enter(dir string) bool {
+	if f.excluded(dir, true) {
+		return false
+	}
+	for _, g := range f.include {
+		if g.Enter(dir) {
+			return true
+		}
+	}
+	return len(f.include) == 0
+}
+
+// excluded reports whether a path is to be left out, and for a directory all
+// below it.
+func (f *filter) excluded(path string, isDir bool) bool {
+	for _, g := range f.exclude {
+		if (isDir || !g.DirOnly()) && g.Match(path) {
+			return true
+		}
+	}
+	return false
+}
+
+// excludedAbove reports whether a path, or a directory it is in, is excluded.
+func (f *filter) excludedAbove(path string) bool {
+	for i := range len(path) {
+		if path[i] == '/' && f.excluded(path[:i], true) {
+			return true
+		}
+	}
+	return f.excluded(path, false)
+}
+
+// wants reports whether a file is to be searched. used notes which globs
+// match anything; it may be nil.
+func (f *filter) wants(path, name string, used []bool) bool {
+	included := len(f.include) == 0
+	for i, g := range f.include {
+		if (!included || used != nil && !used[i]) && !g.DirOnly() && g.Match(path) {
+			included = true
+			if used != nil {
+				used[i] = true
+			}
+		}
+	}
+	return included && f.ofType(name) && !f.excluded(path, false)
+}
+
+func (f *filter) ofType(name string) bool {
+	for _, g := range f.types {
+		if g.Match(name) {
+			return true
+		}
+	}
+	return len(f.types) == 0
+}

@@ -1,0 +1,225 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+)
+
+const (
+	// headerRoom is kept free for the first line and notes.
+	headerRoom = 1500
+	// lateTime bounds showing what was found before the deadline.
+	lateTime = 500 * time.Millisecond
+	// lineWidth is how many characters of a line are shown.
+	lineWidth = 400
+)
+
+// The steps by which a result that is too long is reduced, as meta names
+// them.
+const (
+	lessContext = "context"
+	lessWidth   = "width"
+	noText      = "text"
+	noLines     = "lines"
+)
+
+// pick is what is shown of one file: its matches from from to to.
+type pick struct {
+	match
+	from, to int
+}
+
+// picks are the files and matches of the asked page.
+func (q *query) picks(f *found) []pick {
+	var picks []pick
+	skip, want := q.args.Offset, q.args.HeadLimit
+	for _, m := range f.page {
+		n := m.entries(q)
+		if skip >= n {
+			skip -= n
+			continue
+		}
+		to := min(n, skip+want)
+		picks = append(picks, pick{m, skip, to})
+		if want -= to - skip; want == 0 {
+			break
+		}
+		skip = 0
+	}
+	return picks
+}
+
+// answer renders what was found.
+func (q *query) answer(ctx context.Context, f *found) (*mcpkit.Result, error) {
+	late := ctx
+	if ctx.Err() != nil { // the deadline: what was found is still shown
+		var stop context.CancelFunc
+		late, stop = context.WithTimeout(context.WithoutCancel(ctx), lateTime)
+		defer stop()
+	}
+	second := q.lookAgain(ctx, f)
+	budget := max(mcpkit.Budget(ctx)-headerRoom, headerRoom/3)
+	var p *page
+	var m meta
+	if q.args.OutputMode == modeContent {
+		p, m = q.content(late, f, budget)
+	} else {
+		p, m = q.list(q.picks(f), budget)
+	}
+	if errors.Is(context.Cause(ctx), mcpkit.ErrCancelled) || errors.Is(ctx.Err(), context.Canceled) {
+		return nil, ctx.Err()
+	}
+	m.Files, m.Searched, m.Partial, m.Ignored = f.files, f.outcomes[searched], f.partial, second.ignored.files
+	if q.args.OutputMode != modeFiles {
+		m.Matches = f.matches
+	}
+	for _, n := range f.outcomes[searched+1:] {
+		m.Skipped += n
+	}
+	m.Skipped += f.report.Unreadable
+	if end := q.args.Offset + m.Shown; m.Shown > 0 && end < f.entries {
+		m.Truncated, m.NextOffset = true, end
+	}
+	m.Truncated = m.Truncated || m.Reduced != ""
+	text := q.header(f, second, m) + "\n" + p.text.String() + q.advice(f, second, m)
+	return &mcpkit.Result{Text: text, Meta: m, Rows: p.rows}, nil
+}
+
+// content shows the lines of the page, with as much around them as fits.
+func (q *query) content(ctx context.Context, f *found, budget int) (*page, meta) {
+	picks := q.picks(f)
+	steps := q.steps(f)
+	for _, step := range steps {
+		p := &page{detail: step, numbered: q.args.Number, limit: budget}
+		m := meta{Reduced: q.reduced(steps[0], step)}
+		for _, pick := range picks {
+			m.Shown += pick.to - pick.from
+			q.file(ctx, p, f, pick)
+			if p.full {
+				break
+			}
+		}
+		if !p.full {
+			return p, m
+		}
+	}
+	p, m := q.list(picks, budget)
+	m.Reduced = noLines
+	return p, m
+}
+
+// steps are the details to try, one after the other.
+func (q *query) steps(f *found) []detail {
+	full := detail{before: q.before, after: q.after, width: lineWidth}
+	if !q.asked && !q.args.Only {
+		switch {
+		case f.matches == 1:
+			full.before, full.after = 20, 20
+		case f.matches <= 3:
+			full.before, full.after = 8, 8
+		}
+	}
+	steps := []detail{full}
+	d := full
+	for _, lines := range []int{8, 3, 1, 0} {
+		if d.before > lines || d.after > lines {
+			d.before, d.after = min(d.before, lines), min(d.after, lines)
+			steps = append(steps, d)
+		}
+	}
+	for _, width := range []int{200, 100} {
+		d.width = width
+		steps = append(steps, d)
+	}
+	d.numbers = true
+	return append(steps, d)
+}
+
+// reduced names what a step leaves out.
+func (q *query) reduced(full, step detail) string {
+	switch {
+	case step.numbers:
+		return noText
+	case step.width < full.width:
+		return lessWidth
+	case step != full:
+		return lessContext
+	}
+	return ""
+}
+
+// file shows the matches of one file.
+func (q *query) file(ctx context.Context, p *page, f *found, pick pick) {
+	p.begin(q.shownPath(f, pick.path))
+	x := &excerpt{query: q, out: p, from: pick.from, to: pick.to, next: 1}
+	outcome := q.reread(ctx, f, pick.path, x.window)
+	p.end()
+	switch {
+	case p.full:
+	case outcome != searched:
+		p.note("cannot be read any more")
+	case ctx.Err() != nil:
+		p.note("not all shown: the time is up")
+	case x.passed < pick.to:
+		p.note("changed meanwhile: %d of the %s are left", x.passed, plural(pick.count, "match"))
+	case pick.to < pick.count && pick.to == q.perFile:
+		p.note("%d more in this file (max_per_file=%d)", pick.count-pick.to, q.perFile)
+	}
+}
+
+// reread reads a file that matched once more.
+func (q *query) reread(ctx context.Context, f *found, path string, yield func([]byte) bool) outcome {
+	name := filepath.Join(f.abs, filepath.FromSlash(path))
+	if f.isFile {
+		name = q.dir
+	}
+	file, err := q.fs.Open(name)
+	if err != nil {
+		return failure(err)
+	}
+	defer file.Close()
+	w := &searcher{query: q, ctx: ctx}
+	return w.windows(path, file.File, file.Stat, file.Masked, true, yield)
+}
+
+// list lists files, with how often each matches where that is known.
+func (q *query) list(picks []pick, budget int) (*page, meta) {
+	p := &page{limit: budget}
+	var m meta
+	for _, pick := range picks {
+		r := row{Path: q.shownPath(&found{abs: q.abs}, pick.path)}
+		text := r.Path
+		if q.args.OutputMode != modeFiles {
+			r.Count = pick.count
+			text += fmt.Sprintf(": %d", pick.count)
+		}
+		if pick.mtime != 0 {
+			r.Modified = time.Unix(0, pick.mtime).Format(time.RFC3339Nano)
+		}
+		if p.put(text + "\n"); p.full {
+			break
+		}
+		p.rows = append(p.rows, r)
+		m.Shown += pick.to - pick.from
+	}
+	return p, m
+}
+
+// shownPath is a path as results show it: one that can be given to any tool.
+func (q *query) shownPath(f *found, rel string) string {
+	if rel == "" {
+		return q.fs.Display(f.abs)
+	}
+	dir := q.fs.Display(f.abs)
+	if dir == "." {
+		return sandbox.EscapeName(rel)
+	}
+	return strings.TrimSuffix(dir, "/") + "/" + sandbox.EscapeName(rel)
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	_ "embed"
+	"slices"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/pkg/pathglob"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// typeList is what ripgrep 15.0.0 prints for --type-list.
+//
+//go:embed types.txt
+var typeList string
+
+// allTypes stands for every type, as in ripgrep.
+const allTypes = "all"
+
+// typeGlobs returns the globs, over file names, of a type by its ripgrep
+// name.
+func typeGlobs(name string) ([]*pathglob.Glob, error) {
+	var globs []*pathglob.Glob
+	for line := range strings.Lines(typeList) {
+		known, list, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		if known != name && name != allTypes {
+			continue
+		}
+		for _, text := range splitList(list) {
+			g, err := pathglob.Compile(text)
+			if err != nil {
+				return nil, err
+			}
+			globs = append(globs, g)
+		}
+	}
+	if len(globs) == 0 {
+		return nil, unknownType(name)
+	}
+	return globs, nil
+}
+
+// splitList parts globs at commas outside braces.
+func splitList(list string) []string {
+	var parts []string
+	depth, from := 0, 0
+	for i := range len(list) {
+		switch list[i] {
+		case '{':
+			depth++
+		case '}':
+			depth--
+		case ',':
+			if depth == 0 {
+				parts = append(parts, strings.TrimSpace(list[from:i]))
+				from = i + 1
+			}
+		}
+	}
+	return append(parts, strings.TrimSpace(list[from:]))
+}
+
+// maxNear is how many types an error suggests.
+const maxNear = 5
+
+// unknownType says what may have been meant: the types of files with that
+// ending, then those whose names are near.
+func unknownType(name string) error {
+	plain := strings.ToLower(strings.TrimLeft(strings.TrimSpace(name), "*."))
+	var near, far []string
+	for line := range strings.Lines(typeList) {
+		known, list, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		switch {
+		case known == plain, slices.Contains(splitList(list), "*."+plain):
+			near = append(near, known)
+		case len(plain) > 1 && (strings.HasPrefix(known, plain) || strings.HasPrefix(plain, known) && len(known) > 1), oneEdit(plain, known):
+			far = append(far, known)
+		}
+	}
+	near = append(near, far...)
+	if len(near) == 0 {
+		return toolerr.New(toolerr.InvalidParams, `type: there is no file type %q; types are ripgrep's names, as go, py, js, ts, rust, md; for anything else use glob, as "*.%s"`,
+			sandbox.EscapeName(name), sandbox.EscapeName(plain))
+	}
+	return toolerr.New(toolerr.InvalidParams, `type: there is no file type %q; did you mean %s? (or use glob, as "*.%s")`,
+		sandbox.EscapeName(name), strings.Join(near[:min(len(near), maxNear)], ", "), sandbox.EscapeName(plain))
+}
+
+// oneEdit reports whether words of three letters and more differ by one
+// letter: changed, added, dropped, or swapped with the next.
+func oneEdit(a, b string) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	if len(a) < 3 || len(b)-len(a) > 1 {
+		return false
+	}
+	i := 0
+	for i < len(a) && a[i] == b[i] {
+		i++
+	}
+	if len(a) < len(b) {
+		return a[i:] == b[i+1:]
+	}
+	swapped := i+1 < len(a) && a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
+	return i < len(a) && a[i+1:] == b[i+1:] || swapped
+}
