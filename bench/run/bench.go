@@ -24,6 +24,7 @@ type peer struct {
 type peerFile struct {
 	ListFiles    []peer              `yaml:"list_files"`
 	ReadFile     []peer              `yaml:"read_file"`
+	Search       []peer              `yaml:"search"`
 	StdioServers []peer              `yaml:"stdio_servers"`
 	HTTPGateways []peer              `yaml:"http_gateways"`
 	Versions     map[string][]string `yaml:"versions"`

@@ -35,6 +35,7 @@ func sections() []section {
 	return []section{
 		{"list", "Listing the Go distribution", measureList},
 		{"entries", "A directory of 100 000 entries", measureEntries},
+		{"search", "Searching", measureSearch},
 		{"view", "Line 4 000 000 of a 1 GB file", measureView},
 		{"start", "Start and idle memory", measureStart},
 		{"kit", "mcpkit beside plain mcp-go", measureKit},

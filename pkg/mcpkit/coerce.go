@@ -40,8 +40,34 @@ func (c *checker) coerce(s *schema, n *node, at *path) (*node, bool) {
 			c.note(at, "a string taken as the object it holds")
 			return inner, true
 		}
+		return c.main(s, n, at)
 	}
 	return nil, false
+}
+
+// main takes a bare string for an object whose only required member is a
+// string: "a.go" where {"file_path":"a.go"} is asked for.
+func (c *checker) main(s *schema, n *node, at *path) (*node, bool) {
+	if at == nil || at.up == nil { // all the arguments
+		return nil, false
+	}
+	only := -1
+	for i := range s.properties {
+		if s.properties[i].required {
+			if only >= 0 {
+				return nil, false
+			}
+			only = i
+		}
+	}
+	if n.kind != '"' || only < 0 || s.properties[only].kind != kindString {
+		return nil, false
+	}
+	name := s.properties[only].name
+	c.note(at, "%s taken as its %s", quoted(n.str), name)
+	raw := append(append([]byte("{"), encode(name)...), ':')
+	raw = append(append(raw, n.raw...), '}')
+	return &node{kind: '{', raw: raw, members: []member{{name, n}}}, true
 }
 
 // milliseconds takes a bare number for a duration, as other tools do.
