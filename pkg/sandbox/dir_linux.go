@@ -168,10 +168,13 @@ func (d *Dir) ReadFile(name string, buf []byte, limit int64) ([]byte, Stat, erro
 		if err != nil {
 			return nil, st, &fs.PathError{Op: "read", Path: d.join(name), Err: err}
 		}
-		if n == 0 {
+		short := n < cap(buf)-len(buf)
+		buf = buf[:len(buf)+n]
+		// More was asked for than the file has and just that came: no need
+		// to ask whether there is more.
+		if n == 0 || short && int64(len(buf)) == st.Size && st.Size <= limit {
 			return buf, st, nil
 		}
-		buf = buf[:len(buf)+n]
 	}
 }
 
