@@ -37,7 +37,7 @@ func (x *excerpt) window(text []byte) bool {
 			start := base + hit.Start
 			x.trail(text[rest:start])
 			number := at.to(text, start)
-			x.lead(text[:start], number)
+			x.lead(text[:start], number, before <= x.from)
 			if x.args.Only {
 				x.spans(part, hit, number, spans[max(x.from-before, 0):])
 			} else {
@@ -104,13 +104,23 @@ func (x *excerpt) trail(text []byte) {
 	for ; x.pending > 0 && len(text) > 0; x.pending-- {
 		var l []byte
 		l, text = cutLine(text)
-		x.out.add(clip(l, 0, x.out.width).at(x.out.last+1, true))
+		x.out.add(clip(l, 0, x.out.width).at(x.out.last+1, x.passed < x.to || !x.matches(l)))
 	}
 }
 
+// matches reports whether a line is a match that is not on this page, and yet
+// comes as context of one that is.
+func (x *excerpt) matches(l []byte) bool {
+	if x.args.Multiline {
+		return false
+	}
+	_, ok := x.matcher.Next(l, 0)
+	return ok
+}
+
 // lead shows the context before the line with the given number, which begins
-// where above ends.
-func (x *excerpt) lead(above []byte, number int) {
+// where above ends. first is of the first match shown.
+func (x *excerpt) lead(above []byte, number int, first bool) {
 	want := min(x.out.before, number-1-x.out.last)
 	var lines [][]byte
 	for len(lines) < want && len(above) > 0 {
@@ -124,7 +134,7 @@ func (x *excerpt) lead(above []byte, number int) {
 	}
 	for i := len(lines) - 1; i >= 0; i-- {
 		l, _ := cutLine(lines[i])
-		x.out.add(clip(l, 0, x.out.width).at(number-1-i, true))
+		x.out.add(clip(l, 0, x.out.width).at(number-1-i, !first || !x.matches(l)))
 	}
 }
 

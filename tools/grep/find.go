@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -82,7 +83,7 @@ type searcher struct {
 // find searches all files. On the end of the deadline it returns what was
 // found so far with the context's error.
 func (q *query) find(ctx context.Context) (*found, error) {
-	workers := min(runtime.GOMAXPROCS(0), maxWorkers)
+	workers := q.workers()
 	node, err := walk.Start(q.fs, q.dir, walk.Options{
 		Hidden: q.args.Hidden, NoIgnore: q.args.NoIgnore, ShowIgnored: true, Workers: workers, Prune: q.prune,
 	})
@@ -120,6 +121,8 @@ func (q *query) find(ctx context.Context) (*found, error) {
 	return f, err
 }
 
+func (q *query) workers() int { return min(runtime.GOMAXPROCS(0), maxWorkers) }
+
 func (q *query) searchers(ctx context.Context, workers int, matcher *search.Matcher) []searcher {
 	all := make([]searcher, workers)
 	done := new(atomic.Int64)
@@ -136,18 +139,29 @@ func (q *query) findInFile(ctx context.Context) (*found, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
+	file.Close()
 	q.abs = file.Path
 	if q.perFile == 0 {
-		q.perFile = q.args.Offset + q.args.HeadLimit
+		q.perFile = math.MaxInt
 	}
 	w := &q.searchers(ctx, 1, q.matcher)[0]
-	w.stream("", file.File, file.Stat, file.Masked, true)
+	w.named(q.dir, "")
 	f := &found{abs: q.abs, isFile: true, tally: w.tally, page: merge([]top{w.top}), partial: ctx.Err() != nil}
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return nil, ctx.Err()
 	}
 	return f, ctx.Err()
+}
+
+// named searches a file by its name, which results show as path.
+func (w *searcher) named(name, path string) {
+	file, err := w.fs.Open(name)
+	if err != nil {
+		w.outcomes[failure(err)]++
+		return
+	}
+	defer file.Close()
+	w.stream(path, file.File, file.Stat, file.Masked, true)
 }
 
 // prune reports that a directory need not be entered.
@@ -284,21 +298,28 @@ func (w *searcher) count(text []byte) (n int) {
 			return n
 		}
 		for hit, ok := w.matcher.Next(part, 0); ok; hit, ok = w.matcher.Next(part, hit.End) {
-			if w.args.OutputMode == modeFiles {
+			n += w.worth(part, hit)
+			if n > 0 && w.args.OutputMode == modeFiles {
 				return 1
 			}
-			if !w.args.Only {
-				n++
-				continue
-			}
-			w.matcher.Spans(part, hit, func(start, end int) bool {
-				if end > start {
-					n++
-				}
-				return true
-			})
 		}
 	}
+	return n
+}
+
+// worth is how many matches a hit counts as: each that is not empty, where
+// they are shown by themselves.
+func (w *searcher) worth(text []byte, hit search.Hit) int {
+	if !w.args.Only {
+		return 1
+	}
+	n := 0
+	w.matcher.Spans(text, hit, func(start, end int) bool {
+		if end > start {
+			n++
+		}
+		return true
+	})
 	return n
 }
 

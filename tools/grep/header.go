@@ -23,7 +23,7 @@ func (q *query) header(f *found, s second, m meta) string {
 	case f.files == 0 && f.partial:
 		b.WriteString("no matches so far")
 	case f.files == 0:
-		fmt.Fprintf(&b, "0 matches for %s in %s", quoted(q.args.Pattern), q.shownPath(f, ""))
+		fmt.Fprintf(&b, "0 matches for %s in %s", quoted(q.args.Pattern), q.shownPath(f.abs, ""))
 	case q.args.OutputMode == modeFiles:
 		fmt.Fprintf(&b, "%d%s %s", f.files, more, verb(f.files, "file matches", "files match"))
 	default:
@@ -89,7 +89,7 @@ func (q *query) remarks(f *found) []string {
 	if n := f.report.Unreadable; n > 0 {
 		var names []string
 		for _, fault := range f.report.UnreadableDirs[:min(len(f.report.UnreadableDirs), maxNamed)] {
-			names = append(names, q.shownPath(f, fault.Path))
+			names = append(names, q.shownPath(f.abs, fault.Path))
 		}
 		if n > len(names) {
 			names = append(names, "…")
@@ -116,11 +116,18 @@ func (q *query) advice(f *found, s second, m meta) string {
 	for i, used := range f.used {
 		if !used && !f.partial {
 			fmt.Fprintf(&b, "note: no file matches glob %s; globs are relative to %s, and one without / matches at any depth\n",
-				quoted(q.filter.include[i].String()), q.shownPath(f, ""))
+				quoted(q.filter.include[i].String()), q.shownPath(f.abs, ""))
 		}
 	}
-	if f.files == 0 {
-		s.write(&b)
+	if f.files > 0 || f.partial {
+		return b.String()
+	}
+	if f.filtered > 0 {
+		fmt.Fprintf(&b, "%s left out by glob, exclude or type\n", plural(f.filtered, "file"))
+	}
+	s.write(&b)
+	if strings.Contains(q.args.Pattern, `\n`) && !q.args.Multiline && !q.args.Literal {
+		b.WriteString("note: each line is matched by itself; multiline=true lets a match span lines\n")
 	}
 	return b.String()
 }

@@ -157,9 +157,9 @@ func (q *query) reduced(full, step detail) string {
 
 // file shows the matches of one file.
 func (q *query) file(ctx context.Context, p *page, f *found, pick pick) {
-	p.begin(q.shownPath(f, pick.path))
+	p.begin(q.shownPath(f.abs, pick.path))
 	x := &excerpt{query: q, out: p, from: pick.from, to: pick.to, next: 1}
-	outcome := q.reread(ctx, f, pick.path, x.window)
+	outcome := (&searcher{query: q, ctx: ctx}).again(f, pick.path, x.window)
 	p.end()
 	switch {
 	case p.full:
@@ -174,18 +174,17 @@ func (q *query) file(ctx context.Context, p *page, f *found, pick pick) {
 	}
 }
 
-// reread reads a file that matched once more.
-func (q *query) reread(ctx context.Context, f *found, path string, yield func([]byte) bool) outcome {
-	name := filepath.Join(f.abs, filepath.FromSlash(path))
-	if f.isFile {
-		name = q.dir
+// again reads a file that matched once more.
+func (w *searcher) again(f *found, path string, yield func([]byte) bool) outcome {
+	name := w.dir // as it was asked for: that may tell that values are to be masked
+	if !f.isFile {
+		name = filepath.Join(w.abs, filepath.FromSlash(path))
 	}
-	file, err := q.fs.Open(name)
+	file, err := w.fs.Open(name)
 	if err != nil {
 		return failure(err)
 	}
 	defer file.Close()
-	w := &searcher{query: q, ctx: ctx}
 	return w.windows(path, file.File, file.Stat, file.Masked, true, yield)
 }
 
@@ -194,7 +193,7 @@ func (q *query) list(picks []pick, budget int) (*page, meta) {
 	p := &page{limit: budget}
 	var m meta
 	for _, pick := range picks {
-		r := row{Path: q.shownPath(&found{abs: q.abs}, pick.path)}
+		r := row{Path: q.shownPath(q.abs, pick.path)}
 		text := r.Path
 		if q.args.OutputMode != modeFiles {
 			r.Count = pick.count
@@ -213,11 +212,11 @@ func (q *query) list(picks []pick, budget int) (*page, meta) {
 }
 
 // shownPath is a path as results show it: one that can be given to any tool.
-func (q *query) shownPath(f *found, rel string) string {
+func (q *query) shownPath(abs, rel string) string {
 	if rel == "" {
-		return q.fs.Display(f.abs)
+		return q.fs.Display(abs)
 	}
-	dir := q.fs.Display(f.abs)
+	dir := q.fs.Display(abs)
 	if dir == "." {
 		return sandbox.EscapeName(rel)
 	}
