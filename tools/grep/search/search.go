@@ -7,11 +7,23 @@
 //	for hit, ok := m.Next(text, 0); ok; hit, ok = m.Next(text, hit.End) {
 //		line := text[hit.Start:hit.End]
 //	}
+//
+// A pattern is parsed (parse.go) into a tree, and the tree made a program of
+// character steps (prog.go) that is run by automata which are built as the
+// text needs them (dfa.go): forward to where a match ends, backward to where
+// it begins. Every search is linear in the text. Most never come so far: what
+// a match must hold (literal.go) is looked for first, many bytes at a time
+// (finder.go), and only the lines that have it are matched.
+//
+// Differences from ripgrep: the Unicode tables are those of Go, one edition
+// older; \b within four bytes behind a stray continuation byte; empty matches
+// within a character are not reported; programs are smaller; the flag R (CRLF)
+// is not there.
 package search
 
 import (
-	"bytes"
-	"regexp"
+	"strings"
+	"sync"
 
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -25,7 +37,13 @@ type Options struct {
 
 // Matcher is a compiled pattern. It is safe for concurrent use.
 type Matcher struct {
-	re *regexp.Regexp
+	forward, backward *program
+	crosses           bool // a match can hold \n, or depends on where the text ends
+	required          [][]Literal
+	finder            *finder // nil if nothing required is worth looking for
+	pure              bool    // what the finder finds is a match
+	scratch           *sync.Pool
+	stop              func() bool
 }
 
 // Hit is the lines that one match, or with Options.Multiline several matches
@@ -33,65 +51,101 @@ type Matcher struct {
 // ending of the last. It holds all of each line.
 type Hit struct{ Start, End int }
 
-// Literal is text that stands in whatever matches.
-type Literal struct {
-	Text []byte // never empty; lower case ASCII letters only, if Fold
-	Fold bool   // ASCII letters in any case; also the two signs beyond ASCII that fold to k and s
-}
-
 // Compile reads a pattern. One that cannot be read, or that asks for what
 // the engine does not have (look-around, back-references), is BAD_PATTERN
 // with what is not supported and where.
 func Compile(pattern string, o Options) (*Matcher, error) {
+	f := flags{ignoreCase: o.IgnoreCase, perLine: true, dotAll: o.Multiline, unicode: true}
+	var tree *node
+	var err error
 	if o.Literal {
-		pattern = regexp.QuoteMeta(pattern)
+		tree = textTree(pattern, f)
+	} else if tree, err = parse(pattern, f); err != nil {
+		return nil, err
 	}
-	flags := "m"
-	if o.IgnoreCase {
-		flags += "i"
-	}
+	m := &Matcher{}
 	if o.Multiline {
-		flags += "s"
+		m.crosses = crossesLines(tree)
 	}
-	re, err := regexp.Compile("(?" + flags + ":" + pattern + ")")
-	if err != nil {
-		return nil, toolerr.New(toolerr.BadPattern, "%v", err)
+	if !m.crosses {
+		if err := withinLines(tree, o.Multiline); err != nil {
+			return nil, err
+		}
 	}
-	return &Matcher{re: re}, nil
+	if m.forward, err = compile(tree, false); err != nil {
+		return nil, err
+	}
+	if m.backward, err = compile(tree, true); err != nil {
+		return nil, err
+	}
+	m.takeLiterals(tree)
+	m.scratch = &sync.Pool{New: func() any {
+		return &scratch{forward: newDFA(m.forward, false), backward: newDFA(m.backward, true)}
+	}}
+	return m, nil
 }
+
+// textTree is the tree of a pattern that is plain text.
+func textTree(text string, f flags) *node {
+	p := &parser{flags: f}
+	var subs []*node
+	for _, r := range strings.ToValidUTF8(text, "\uFFFD") {
+		subs = append(subs, p.literal(r))
+	}
+	return concat(subs)
+}
+
+func crossesLines(tree *node) (crosses bool) {
+	tree.walk(func(n *node) {
+		crosses = crosses || n.op == opSet && n.set.has('\n') || n.op == opLook && (n.look == textStart || n.look == textEnd)
+	})
+	return crosses
+}
+
+// withinLines takes \n out of what the tree matches. A \n that is asked for
+// by itself is an error, as the pattern could never match.
+func withinLines(tree *node, multiline bool) (err error) {
+	newline := single('\n')
+	tree.walk(func(n *node) {
+		switch {
+		case n.op == opLook && n.look == textStart:
+			n.look = lineStart
+		case n.op == opLook && n.look == textEnd:
+			n.look = lineEnd
+		case n.op != opSet || !n.set.has('\n'):
+		case n.set.size(2) == 1:
+			err = toolerr.New(toolerr.BadPattern, `the pattern has a \n, but a match is within one line: set multiline=true for matches that span lines`)
+		default:
+			n.set = n.set.minus(newline)
+		}
+	})
+	return err
+}
+
+// CrossesLines reports whether a match can span lines, or depend on where
+// the text begins or ends. Next must then be given whole files; else any run
+// of whole lines.
+func (m *Matcher) CrossesLines() bool { return m.crosses }
 
 // Required returns what a text must hold to match at all: at least one
 // literal of each set. Nothing is required when there are no sets. A text
 // without one of them need not be searched; most others will match.
-func (m *Matcher) Required() [][]Literal { return nil }
+func (m *Matcher) Required() [][]Literal { return m.required }
 
-// Next returns the first hit at or behind from, which is the beginning of a
-// line (or the end of the text). Without Options.Multiline text may be any
-// run of whole lines of a file.
-func (m *Matcher) Next(text []byte, from int) (Hit, bool) {
-	if from >= len(text) {
-		return Hit{}, false
-	}
-	loc := m.re.FindIndex(text[from:])
-	if loc == nil || from+loc[0] == len(text) && text[len(text)-1] == '\n' {
-		return Hit{}, false
-	}
-	start := from + bytes.LastIndexByte(text[from:from+loc[0]], '\n') + 1
-	end := from + loc[1]
-	if next := bytes.IndexByte(text[end:], '\n'); next >= 0 {
-		end += next + 1
-	} else {
-		end = len(text)
-	}
-	return Hit{start, end}, true
+// Until returns a Matcher that gives up, finding nothing more, soon after
+// stop begins to return true, even within one Next over a large text.
+func (m *Matcher) Until(stop func() bool) *Matcher {
+	bounded := *m
+	bounded.stop = stop
+	return &bounded
 }
 
-// Spans calls yield with where each match in a hit begins and ends, in order
-// and without overlap, empty ones included, until it returns false.
-func (m *Matcher) Spans(text []byte, h Hit, yield func(start, end int) bool) {
-	for _, loc := range m.re.FindAllIndex(text[h.Start:h.End], -1) {
-		if !yield(h.Start+loc[0], h.Start+loc[1]) {
-			return
+func (m *Matcher) takeLiterals(tree *node) {
+	known := literalsOf(tree)
+	m.required = known.sets()
+	for _, set := range m.required {
+		if f := newFinder(set); f != nil && (m.finder == nil || f.cost < m.finder.cost) {
+			m.finder = f
 		}
 	}
 }

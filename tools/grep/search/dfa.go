@@ -1,0 +1,225 @@
+package search
+
+import "encoding/binary"
+
+// A dfa runs a program with one step a byte. Its states are made when the
+// text first leads to them: each is a list of places in the program, in the
+// order of preference, and what the looks must know of the symbol before. A
+// match is noticed one symbol late, when what follows it is known.
+//
+// The states take bounded memory. When it is full they are all dropped but
+// for the one in use, so that even a pattern that makes a new state of every
+// symbol costs no more than the steps of its program. A dfa is used by one
+// search at a time.
+type dfa struct {
+	prog    *program
+	longest bool // every match counts, not the one that is preferred
+	trans   []int32
+	stride  int32
+	states  []dfaState
+	places  []int32 // of all states
+	ids     map[string]int32
+	starts  map[startKey]int32
+
+	now, then   sparse // places passed in a step
+	list, stack []int32
+	key         []byte
+	spent       int // work since stop was asked
+	stop        func() bool
+	stopped     bool
+}
+
+type dfaState struct {
+	from, to int32 // within places
+	before   attr
+}
+
+type startKey struct {
+	at     int32
+	before attr
+}
+
+// A transition is 0 if not yet known, and else the number of the state times
+// the stride; with the sign bit set if a match ended before the symbol, or
+// alone if there was none and there will be none.
+const (
+	matched   = int32(-1) << 31
+	deadState = 1
+	dead      = matched
+)
+
+// The bounds of one dfa: a few megabytes.
+const (
+	maxTrans  = 1 << 18
+	maxPlaces = 1 << 18
+)
+
+func newDFA(p *program, longest bool) *dfa {
+	d := &dfa{
+		prog: p, longest: longest, stride: int32(p.symbols.count),
+		ids: map[string]int32{}, starts: map[startKey]int32{},
+	}
+	d.now.resize(len(p.insts))
+	d.then.resize(len(p.insts))
+	d.reset()
+	return d
+}
+
+func (d *dfa) reset() {
+	d.trans = append(d.trans[:0], make([]int32, 2*d.stride)...)
+	for i := range d.stride {
+		d.trans[d.stride*deadState+i] = dead
+	}
+	d.states = append(d.states[:0], dfaState{}, dfaState{})
+	d.places = d.places[:0]
+	clear(d.ids)
+	clear(d.starts)
+}
+
+// startAt returns the state of a search that begins at a place of the program
+// behind a symbol with the given attributes.
+func (d *dfa) startAt(at int32, before attr) int32 {
+	before &= d.prog.uses
+	s, ok := d.starts[startKey{at, before}]
+	if !ok {
+		d.list = d.list[:0]
+		d.then.clear()
+		d.follow(at)
+		s = d.state(d.list, before)
+		d.starts[startKey{at, before}] = s
+	}
+	return s
+}
+
+// step returns the transition of state s (its number times the stride) on a
+// symbol.
+func (d *dfa) step(s int32, symbol uint32) int32 {
+	if t := d.trans[s+int32(symbol)]; t != 0 {
+		return t
+	}
+	if len(d.trans) > maxTrans+2*int(d.stride) || len(d.places) > maxPlaces {
+		s = d.keepOnly(s)
+	}
+	state := d.states[s/d.stride]
+	after := d.prog.symbols.attrs[symbol]
+	d.list = d.list[:0]
+	d.now.clear()
+	d.then.clear()
+	match, cut := false, false
+	left, right := state.before, after
+	if d.prog.backward {
+		left, right = right, left
+	}
+	for i := state.from; i < state.to && !cut; i++ {
+		if d.advance(d.places[i], left, right, symbol) {
+			match, cut = true, !d.longest
+		}
+	}
+	if d.spent += int(state.to-state.from) + len(d.list) + 8; d.spent > 1<<16 && d.stop != nil {
+		d.spent = 0
+		d.stopped = d.stopped || d.stop()
+	}
+	t := d.state(d.list, after&d.prog.uses)
+	if match {
+		t |= matched
+	} else if t == d.stride*deadState {
+		t = dead
+	}
+	d.trans[s+int32(symbol)] = t
+	return t
+}
+
+// advance takes one place over a symbol, passing the looks that hold, and
+// reports whether it was, or led to, a match; what is preferred less than that
+// is then not advanced.
+func (d *dfa) advance(at int32, left, right attr, symbol uint32) (match bool) {
+	d.stack = append(d.stack[:0], at)
+	for len(d.stack) > 0 {
+		at := d.stack[len(d.stack)-1]
+		d.stack = d.stack[:len(d.stack)-1]
+		if !d.now.add(at) {
+			continue
+		}
+		switch i := &d.prog.insts[at]; i.op {
+		case instStep:
+			if d.prog.member[i.set][symbol] {
+				d.followFrom(i.out, len(d.stack))
+			}
+		case instSplit:
+			d.stack = append(d.stack, i.out2, i.out)
+		case instLook:
+			if look(i.arg).holds(left, right) {
+				d.stack = append(d.stack, i.out)
+			}
+		case instMatch:
+			if match = true; !d.longest {
+				return true
+			}
+		}
+	}
+	return match
+}
+
+func (d *dfa) follow(at int32) {
+	d.stack = d.stack[:0]
+	d.followFrom(at, 0)
+}
+
+// followFrom adds to the list the steps, looks and matches that at leads to,
+// leaving the stack below depth as it is.
+func (d *dfa) followFrom(at int32, depth int) {
+	d.stack = append(d.stack[:depth], at)
+	for len(d.stack) > depth {
+		at := d.stack[len(d.stack)-1]
+		d.stack = d.stack[:len(d.stack)-1]
+		if !d.then.add(at) {
+			continue
+		}
+		switch i := &d.prog.insts[at]; i.op {
+		case instSplit:
+			d.stack = append(d.stack, i.out2, i.out)
+		case instFail:
+		default:
+			d.list = append(d.list, at)
+		}
+	}
+}
+
+// state returns the state with these places, times the stride.
+func (d *dfa) state(places []int32, before attr) int32 {
+	if len(places) == 0 {
+		return d.stride * deadState
+	}
+	if !d.longest { // what stands behind a match is never preferred
+		for i, at := range places {
+			if d.prog.insts[at].op == instMatch {
+				places = places[:i+1]
+				break
+			}
+		}
+	}
+	d.key = append(d.key[:0], byte(before))
+	for _, at := range places {
+		d.key = binary.LittleEndian.AppendUint32(d.key, uint32(at))
+	}
+	if id, ok := d.ids[string(d.key)]; ok {
+		return id
+	}
+	id := int32(len(d.states)) * d.stride
+	from := int32(len(d.places))
+	d.places = append(d.places, places...)
+	d.states = append(d.states, dfaState{from, int32(len(d.places)), before})
+	for range d.stride {
+		d.trans = append(d.trans, 0)
+	}
+	d.ids[string(d.key)] = id
+	return id
+}
+
+// keepOnly drops every state but s, and returns what s is now.
+func (d *dfa) keepOnly(s int32) int32 {
+	state := d.states[s/d.stride]
+	places := append([]int32(nil), d.places[state.from:state.to]...)
+	d.reset()
+	return d.state(places, state.before)
+}

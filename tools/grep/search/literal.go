@@ -1,0 +1,290 @@
+package search
+
+import (
+	"bytes"
+	"slices"
+)
+
+// Literal is text that stands in whatever matches.
+type Literal struct {
+	Text []byte // never empty; lower case ASCII letters only, if Fold
+	Fold bool   // ASCII letters in any case; also the two signs beyond ASCII that fold to k and s
+}
+
+// The bounds of what is taken from a pattern: alternatives of one set, their
+// bytes in all, members of a class that are tried each for itself.
+const (
+	maxAlternatives = 64
+	maxSetBytes     = 4096
+	maxClass        = 12
+	maxRequired     = 16
+)
+
+// literals are what a part of a pattern tells of the texts it matches. Every
+// set is sound: whatever matches has one of its members, or all its bytes in
+// that place. A member may be empty, and a literal may say less than the
+// pattern does (folded where the pattern is not).
+type literals struct {
+	exact  []Literal // if not nil, the part matches these and nothing else
+	prefix []Literal // else what it begins with
+	suffix []Literal // and what it ends with
+	inner  [][]Literal
+}
+
+// anything is what nothing is known of.
+func anything() literals {
+	return literals{prefix: []Literal{{}}, suffix: []Literal{{}}}
+}
+
+func (l literals) begins() []Literal {
+	if l.exact != nil {
+		return l.exact
+	}
+	return l.prefix
+}
+
+func (l literals) ends() []Literal {
+	if l.exact != nil {
+		return l.exact
+	}
+	return l.suffix
+}
+
+// sets returns every usable set: those whose members all have bytes.
+func (l literals) sets() [][]Literal {
+	var out [][]Literal
+	add := func(set []Literal) {
+		if len(set) == 0 || slices.ContainsFunc(set, func(x Literal) bool { return len(x.Text) == 0 }) {
+			return
+		}
+		for _, s := range out {
+			if slices.EqualFunc(s, set, same) {
+				return
+			}
+		}
+		out = append(out, set)
+	}
+	if l.exact != nil {
+		add(l.exact)
+	} else {
+		add(l.prefix)
+		add(l.suffix)
+	}
+	for _, set := range l.inner {
+		add(set)
+	}
+	return out
+}
+
+func same(a, b Literal) bool { return a.Fold == b.Fold && bytes.Equal(a.Text, b.Text) }
+
+func literalsOf(n *node) literals {
+	switch n.op {
+	case opSet:
+		return literalsOfSet(n.set)
+	case opConcat:
+		total := literalsOf(n.subs[0])
+		for _, sub := range n.subs[1:] {
+			total = total.then(literalsOf(sub))
+		}
+		return total
+	case opAlternate:
+		total := literalsOf(n.subs[0])
+		for _, sub := range n.subs[1:] {
+			total = total.or(literalsOf(sub))
+		}
+		return total
+	case opRepeat:
+		return literalsOfRepeat(n)
+	}
+	return literals{exact: []Literal{{}}}
+}
+
+func literalsOfRepeat(n *node) literals {
+	const unrolled = 4
+	if n.max == 0 {
+		return literals{exact: []Literal{{}}}
+	}
+	sub := literalsOf(n.subs[0])
+	if n.min == 0 && n.max == 1 {
+		return sub.or(literals{exact: []Literal{{}}})
+	}
+	if n.min == 0 {
+		return anything()
+	}
+	total := sub
+	for i := 1; i < min(n.min, unrolled); i++ {
+		total = total.then(sub)
+	}
+	if n.max == n.min && n.min <= unrolled {
+		return total
+	}
+	// More of the same in between: what it ends with is known again.
+	total = total.then(anything())
+	return total.then(sub)
+}
+
+// literalsOfSet takes a class for its members, letters that differ only in
+// case for one.
+func literalsOfSet(set charset) literals {
+	if set.size(4*maxClass) >= 4*maxClass || len(set) == 0 {
+		return anything()
+	}
+	out := literals{exact: []Literal{}}
+	for _, s := range set {
+		for r := s.lo; r <= s.hi; r++ {
+			switch {
+			case r >= rawBase:
+				out.exact = append(out.exact, Literal{Text: []byte{byte(r - rawBase)}})
+			case r >= 'A' && r <= 'Z' && set.has(r+32), (r == 'ſ' || r == 'K') && set.has(map[rune]rune{'ſ': 's', 'K': 'k'}[r]):
+			case r >= 'a' && r <= 'z' && (set.has(r-32) || r == 's' && set.has('ſ') || r == 'k' && set.has('K')):
+				out.exact = append(out.exact, Literal{Text: []byte{byte(r)}, Fold: true})
+			default:
+				out.exact = append(out.exact, Literal{Text: []byte(string(r))})
+			}
+		}
+	}
+	if len(out.exact) > maxClass {
+		return anything()
+	}
+	return out
+}
+
+// join returns a followed by b. One that is folded makes all of it so.
+func join(a, b Literal) Literal {
+	out := Literal{Text: slices.Concat(a.Text, b.Text), Fold: a.Fold || b.Fold}
+	if out.Fold && (!a.Fold || !b.Fold) {
+		lowerASCII(out.Text)
+	}
+	return out
+}
+
+func lowerASCII(text []byte) {
+	for i, b := range text {
+		if b >= 'A' && b <= 'Z' {
+			text[i] = b + 32
+		}
+	}
+}
+
+// product returns every member of a followed by every one of b, or nil if
+// they would be too many.
+func product(a, b []Literal) []Literal {
+	total := 0
+	for _, x := range a {
+		for _, y := range b {
+			total += len(x.Text) + len(y.Text)
+		}
+	}
+	if len(a)*len(b) > maxAlternatives && len(a) != 1 && len(b) != 1 || len(a)*len(b) > 4*maxAlternatives || total > maxSetBytes && len(a)*len(b) > 1 {
+		return nil
+	}
+	out := make([]Literal, 0, len(a)*len(b))
+	for _, x := range a {
+		for _, y := range b {
+			out = append(out, join(x, y))
+		}
+	}
+	return distinct(out)
+}
+
+func distinct(set []Literal) []Literal {
+	var out []Literal
+	seen := map[string]bool{}
+	for _, l := range set {
+		key := string(l.Text)
+		if l.Fold {
+			key += "\x00fold"
+		}
+		if !seen[key] {
+			seen[key] = true
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+func (l literals) then(m literals) literals {
+	if l.exact != nil && m.exact != nil {
+		if both := product(l.exact, m.exact); both != nil {
+			return literals{exact: both}
+		}
+	}
+	out := literals{prefix: l.begins(), suffix: m.ends(), inner: slices.Concat(l.inner, m.inner)}
+	if l.exact != nil {
+		if longer := product(l.exact, m.begins()); longer != nil {
+			out.prefix = longer
+		}
+	}
+	if m.exact != nil {
+		if longer := product(l.ends(), m.exact); longer != nil {
+			out.suffix = longer
+		}
+	}
+	if l.exact == nil {
+		middle := product(l.suffix, m.begins())
+		if middle == nil {
+			middle = l.suffix
+		}
+		if !slices.ContainsFunc(middle, func(x Literal) bool { return len(x.Text) == 0 }) {
+			out.inner = append(out.inner, middle)
+		}
+	}
+	return out.bounded()
+}
+
+// or is what is known if either of the two stands there.
+func (l literals) or(m literals) literals {
+	if l.exact != nil && m.exact != nil && len(l.exact)+len(m.exact) <= 4*maxAlternatives {
+		return literals{exact: distinct(slices.Concat(l.exact, m.exact))}
+	}
+	out := literals{
+		prefix: distinct(slices.Concat(l.begins(), m.begins())),
+		suffix: distinct(slices.Concat(l.ends(), m.ends())),
+	}
+	if left, right := best(l.sets()), best(m.sets()); left != nil && right != nil {
+		out.inner = [][]Literal{distinct(slices.Concat(left, right))}
+	}
+	return out.bounded()
+}
+
+// bounded gives up what has become too much.
+func (l literals) bounded() literals {
+	if len(l.prefix) > 4*maxAlternatives {
+		l.prefix = []Literal{{}}
+	}
+	if len(l.suffix) > 4*maxAlternatives {
+		l.suffix = []Literal{{}}
+	}
+	l.inner = slices.DeleteFunc(l.inner, func(set []Literal) bool { return len(set) > 4*maxAlternatives })
+	for len(l.inner) > maxRequired {
+		worst := 0
+		for i, set := range l.inner {
+			if worth(set) < worth(l.inner[worst]) {
+				worst = i
+			}
+		}
+		l.inner = slices.Delete(l.inner, worst, worst+1)
+	}
+	return l
+}
+
+// best returns the set that says most.
+func best(sets [][]Literal) []Literal {
+	var out []Literal
+	for _, set := range sets {
+		if out == nil || worth(set) > worth(out) {
+			out = set
+		}
+	}
+	return out
+}
+
+// worth ranks a set: the shortest member counts, then how few there are.
+func worth(set []Literal) int {
+	shortest := maxSetBytes
+	for _, l := range set {
+		shortest = min(shortest, len(l.Text))
+	}
+	return min(shortest, 8)*1000 - len(set)
+}

@@ -1,0 +1,169 @@
+package search
+
+import (
+	"bytes"
+	"unicode/utf8"
+)
+
+// scratch is what one search at a time needs.
+type scratch struct{ forward, backward *dfa }
+
+func (m *Matcher) take() *scratch {
+	s := m.scratch.Get().(*scratch)
+	s.forward.stop, s.forward.stopped = m.stop, false
+	return s
+}
+
+func lineStartBefore(text []byte, from, at int) int {
+	return from + bytes.LastIndexByte(text[from:at], '\n') + 1
+}
+
+// lineEndBehind returns where the line that at is in ends, behind its ending.
+func lineEndBehind(text []byte, at int) int {
+	if i := bytes.IndexByte(text[at:], '\n'); i >= 0 {
+		return at + i + 1
+	}
+	return len(text)
+}
+
+// Next returns the first hit at or behind from, which is the beginning of a
+// line (or the end of the text). Unless the matcher crosses lines, text may be
+// any run of whole lines of a file.
+func (m *Matcher) Next(text []byte, from int) (Hit, bool) {
+	if from >= len(text) {
+		return Hit{}, false
+	}
+	s := m.take()
+	defer m.scratch.Put(s)
+	return m.next(s, text, from)
+}
+
+// Count returns the number of hits in text.
+func (m *Matcher) Count(text []byte) int {
+	s := m.take()
+	defer m.scratch.Put(s)
+	n := 0
+	for at := 0; at < len(text); n++ {
+		hit, ok := m.next(s, text, at)
+		if !ok {
+			break
+		}
+		at = hit.End
+	}
+	return n
+}
+
+func (m *Matcher) next(s *scratch, text []byte, from int) (Hit, bool) {
+	switch {
+	case m.crosses:
+		return m.nextBlock(s, text, from)
+	case m.finder != nil:
+		return m.nextCandidate(s, text, from)
+	}
+	end := s.forward.forward(text, from, attrEdge, true)
+	if end < 0 || end == len(text) && text[end-1] == '\n' {
+		return Hit{}, false
+	}
+	return Hit{lineStartBefore(text, from, end), lineEndBehind(text, end)}, true
+}
+
+// nextCandidate matches only the lines that have what is required.
+func (m *Matcher) nextCandidate(s *scratch, text []byte, from int) (Hit, bool) {
+	for from < len(text) {
+		at := m.finder.find(text, from)
+		if at < 0 {
+			break
+		}
+		hit := Hit{lineStartBefore(text, from, at), lineEndBehind(text, at)}
+		if m.pure || s.forward.forward(lineOf(text, hit), 0, attrEdge, true) >= 0 {
+			return hit, true
+		}
+		from = hit.End
+	}
+	return Hit{}, false
+}
+
+// lineOf returns a line without its \n.
+func lineOf(text []byte, h Hit) []byte {
+	line := text[h.Start:h.End]
+	if n := len(line); n > 0 && line[n-1] == '\n' {
+		return line[:n-1]
+	}
+	return line
+}
+
+// nextBlock returns the lines of the next match and of those that begin in
+// the same lines.
+func (m *Matcher) nextBlock(s *scratch, text []byte, from int) (hit Hit, found bool) {
+	for at := from; ; {
+		end := s.forward.forward(text, at, m.forward.attrBefore(text, at), false)
+		if end < 0 {
+			return hit, found
+		}
+		start := s.backward.backward(text, end, at)
+		if found && start >= hit.End || start == len(text) && text[start-1] == '\n' {
+			return hit, found
+		}
+		if !found {
+			hit.Start, found = lineStartBefore(text, from, start), true
+		}
+		if hit.End = end; end == hit.Start || text[end-1] != '\n' {
+			hit.End = lineEndBehind(text, end)
+		}
+		if at = end; start == end {
+			if at == len(text) {
+				return hit, found
+			}
+			_, size := m.forward.symbols.after(text, at)
+			at += size
+		}
+	}
+}
+
+// Spans calls yield with where each match in a hit begins and ends, in order
+// and without overlap, empty ones included, until it returns false.
+func (m *Matcher) Spans(text []byte, h Hit, yield func(start, end int) bool) {
+	s := m.take()
+	defer m.scratch.Put(s)
+	if m.crosses {
+		m.spans(s, text, h.Start, h.End, yield)
+		return
+	}
+	line := lineOf(text, h)
+	m.spans(s, line, 0, len(line)+1, func(start, end int) bool { return yield(h.Start+start, h.Start+end) })
+}
+
+// spans yields the matches that begin at or behind from and before to. An
+// empty one that touches the one before is none.
+func (m *Matcher) spans(s *scratch, text []byte, from, to int, yield func(start, end int) bool) {
+	last := -1
+	for at := from; at <= len(text); {
+		end := s.forward.forward(text, at, m.forward.attrBefore(text, at), false)
+		if end < 0 {
+			return
+		}
+		start := s.backward.backward(text, end, at)
+		none := start == end && (end == last || m.forward.bytes && insideCharacter(text, end))
+		if start >= to || !none && !yield(start, end) {
+			return
+		}
+		if last, at = end, end; start == end {
+			if at == len(text) {
+				return
+			}
+			_, size := m.forward.symbols.after(text, at)
+			at += size
+		}
+	}
+}
+
+// insideCharacter reports whether at is between two bytes of one character.
+func insideCharacter(text []byte, at int) bool {
+	for i := at - 1; i >= 0 && i > at-utf8.UTFMax; i-- {
+		if utf8.RuneStart(text[i]) {
+			_, size := utf8.DecodeRune(text[i:])
+			return i+size > at
+		}
+	}
+	return false
+}

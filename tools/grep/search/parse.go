@@ -1,0 +1,361 @@
+package search
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// The parser reads the syntax of Rust's regex crate, which is ripgrep's.
+
+const (
+	maxNesting = 250 // as there
+	eof        = rune(-1)
+)
+
+type flags struct {
+	ignoreCase, perLine, dotAll, swapGreed, unicode, verbose bool
+}
+
+type parser struct {
+	text  string
+	at    int
+	flags flags
+	depth int
+	names map[string]bool
+}
+
+// syntaxError says what is wrong with a pattern and where, and how to search
+// for the pattern as it stands.
+func syntaxError(at int, format string, args ...any) error {
+	return toolerr.New(toolerr.BadPattern, "%s at offset %d of the pattern; set literal=true to search for it as plain text",
+		fmt.Sprintf(format, args...), at).With("offset", at)
+}
+
+func parse(pattern string, f flags) (*node, error) {
+	if !utf8.ValidString(pattern) {
+		return nil, toolerr.New(toolerr.BadPattern, "the pattern is not UTF-8")
+	}
+	p := &parser{text: pattern, flags: f, names: map[string]bool{}}
+	n, err := p.alternation()
+	if err == nil && p.at < len(p.text) {
+		err = syntaxError(p.at, "unopened group: ) without (")
+	}
+	return n, err
+}
+
+func (p *parser) peek() rune {
+	if p.at >= len(p.text) {
+		return eof
+	}
+	r, _ := utf8.DecodeRuneInString(p.text[p.at:])
+	return r
+}
+
+func (p *parser) next() rune {
+	r := p.peek()
+	if r != eof {
+		p.at += utf8.RuneLen(r)
+	}
+	return r
+}
+
+func (p *parser) accept(s string) bool {
+	if strings.HasPrefix(p.text[p.at:], s) {
+		p.at += len(s)
+		return true
+	}
+	return false
+}
+
+// space skips blanks and comments, where the flag x says they mean nothing.
+func (p *parser) space() {
+	for p.flags.verbose {
+		switch r := p.peek(); {
+		case r != eof && unicode.IsSpace(r):
+			p.next()
+		case r == '#':
+			end := strings.IndexByte(p.text[p.at:], '\n')
+			if end < 0 {
+				p.at = len(p.text)
+				return
+			}
+			p.at += end + 1
+		default:
+			return
+		}
+	}
+}
+
+func (p *parser) alternation() (*node, error) {
+	if p.depth++; p.depth > maxNesting {
+		return nil, syntaxError(p.at, "groups nested more than %d deep", maxNesting)
+	}
+	defer func() { p.depth-- }()
+	var branches []*node
+	for {
+		branch, err := p.concatenation()
+		if err != nil {
+			return nil, err
+		}
+		branches = append(branches, branch)
+		if !p.accept("|") {
+			break
+		}
+	}
+	if len(branches) == 1 {
+		return branches[0], nil
+	}
+	return &node{op: opAlternate, subs: branches}, nil
+}
+
+func (p *parser) concatenation() (*node, error) {
+	var subs []*node
+	repeatable := false // what stands last can be repeated
+	for {
+		p.space()
+		at := p.at
+		switch p.peek() {
+		case eof, '|', ')':
+			return concat(subs), nil
+		case '*', '+', '?', '{':
+			if !repeatable {
+				return nil, syntaxError(at, "nothing to repeat before %c", p.peek())
+			}
+			last := &subs[len(subs)-1]
+			repeated, err := p.repetition(*last)
+			if err != nil {
+				return nil, err
+			}
+			*last = repeated
+		default:
+			n, err := p.atom()
+			if err != nil {
+				return nil, err
+			}
+			if repeatable = n != nil; repeatable {
+				subs = append(subs, n)
+			}
+		}
+	}
+}
+
+// repetition reads an operator that stands behind sub.
+func (p *parser) repetition(sub *node) (*node, error) {
+	n := &node{op: opRepeat, subs: []*node{sub}, max: -1}
+	switch p.next() {
+	case '+':
+		n.min = 1
+	case '?':
+		n.max = 1
+	case '{':
+		if err := p.bounds(n); err != nil {
+			return nil, err
+		}
+	}
+	n.lazy = p.accept("?") != p.flags.swapGreed
+	return n, nil
+}
+
+func (p *parser) bounds(n *node) (err error) {
+	open := p.at - 1
+	if n.min, err = p.decimal(open); err != nil {
+		return err
+	}
+	n.max = n.min
+	if p.accept(",") {
+		p.space()
+		if n.max = -1; p.peek() != '}' {
+			if n.max, err = p.decimal(open); err != nil {
+				return err
+			}
+		}
+	}
+	if !p.accept("}") {
+		return syntaxError(open, "unclosed repetition {")
+	}
+	if n.max >= 0 && n.min > n.max {
+		return syntaxError(open, "repetition {%d,%d} has its bounds the wrong way round", n.min, n.max)
+	}
+	return nil
+}
+
+func (p *parser) decimal(open int) (int, error) {
+	blanks := func() {
+		for r := p.peek(); r != eof && unicode.IsSpace(r); r = p.peek() {
+			p.next()
+		}
+	}
+	blanks()
+	n, digits := 0, 0
+	for r := p.peek(); r >= '0' && r <= '9'; r = p.peek() {
+		if n = n*10 + int(r-'0'); n > 1<<32 {
+			return 0, syntaxError(open, "repetition count too large")
+		}
+		digits++
+		p.next()
+	}
+	blanks()
+	if digits == 0 {
+		return 0, syntaxError(open, "{ without a count behind it (write \\{ for the character)")
+	}
+	return n, nil
+}
+
+// atom reads one item; nil is one that matches nothing and cannot be
+// repeated, a setting of flags.
+func (p *parser) atom() (*node, error) {
+	switch p.peek() {
+	case '(':
+		return p.group()
+	case '[':
+		set, err := p.class()
+		return &node{op: opSet, set: set}, err
+	case '\\':
+		return p.escape()
+	case '.':
+		p.next()
+		set := anyRune()
+		if !p.flags.unicode {
+			set = anyByte()
+		}
+		if !p.flags.dotAll {
+			set = set.minus(single('\n'))
+		}
+		return &node{op: opSet, set: set}, nil
+	case '^', '$':
+		l := lineStart
+		if p.next() == '$' {
+			l = lineEnd
+		}
+		if !p.flags.perLine {
+			l += textStart - lineStart
+		}
+		return &node{op: opLook, look: l}, nil
+	}
+	return p.literal(p.next()), nil
+}
+
+func (p *parser) literal(r rune) *node { return &node{op: opSet, set: p.folded(single(r))} }
+
+// folded adds the other cases to set, if the flags ask for it.
+func (p *parser) folded(set charset) charset {
+	switch {
+	case !p.flags.ignoreCase:
+		return set
+	case p.flags.unicode:
+		return set.fold()
+	}
+	return set.foldASCII()
+}
+
+// unsupported are the beginnings of groups that the engine cannot do, being
+// linear in the length of the text.
+var unsupported = []struct{ open, name string }{
+	{"(?=", "look-ahead"}, {"(?!", "negative look-ahead"}, {"(?<=", "look-behind"}, {"(?<!", "negative look-behind"},
+	{"(?>", "atomic group"}, {"(?P=", "back-reference"}, {"(?P>", "recursion"}, {"(?R)", "recursion or the flag R"}, {"(?#", "comment group"}, {"(?|", "branch reset"}, {"(?(", "conditional group"},
+}
+
+func (p *parser) group() (*node, error) {
+	open, outer := p.at, p.flags
+	for _, u := range unsupported {
+		if strings.HasPrefix(p.text[p.at:], u.open) {
+			return nil, syntaxError(p.at, "%s %s is not supported,", u.name, u.open)
+		}
+	}
+	p.next()
+	p.space()
+	switch {
+	case p.accept("?P<"), p.accept("?<"):
+		if err := p.groupName(); err != nil {
+			return nil, err
+		}
+	case p.accept("?"):
+		closed, err := p.setFlags(open)
+		if err != nil || closed {
+			return nil, err
+		}
+	}
+	n, err := p.alternation()
+	if err != nil {
+		return nil, err
+	}
+	if !p.accept(")") {
+		return nil, syntaxError(open, "unclosed group (")
+	}
+	p.flags = outer
+	return n, nil
+}
+
+func (p *parser) groupName() error {
+	start := p.at
+	end := strings.IndexByte(p.text[start:], '>')
+	if end <= 0 {
+		return syntaxError(start, "group name empty or unclosed")
+	}
+	name := p.text[start : start+end]
+	for i, r := range name {
+		if r != '_' && !unicode.IsLetter(r) && (i == 0 || !unicode.IsNumber(r) && !strings.ContainsRune(".[]", r)) {
+			return syntaxError(start+i, "%q in a group name", r)
+		}
+	}
+	if p.names[name] {
+		return syntaxError(start, "second group named %s", name)
+	}
+	p.names[name] = true
+	p.at = start + end + 1
+	return nil
+}
+
+// setFlags reads what stands behind "(?", up to and with ":" or ")"; closed
+// is true for the latter.
+func (p *parser) setFlags(open int) (closed bool, err error) {
+	on, seen, last := true, "", rune(0)
+	for {
+		at := p.at
+		r := p.next()
+		switch {
+		case r == ':' || r == ')':
+			if last == '-' {
+				return false, syntaxError(at, "flags end in -")
+			}
+			if r == ')' && seen == "" {
+				return false, syntaxError(open, "(?) holds no flag")
+			}
+			return r == ')', nil
+		case r == eof:
+			return false, syntaxError(open, "unclosed group (?")
+		case strings.ContainsRune(seen, r):
+			return false, syntaxError(at, "flag %c given twice", r)
+		case r == '-':
+			on = false
+		case !p.setFlag(r, on):
+			return false, syntaxError(at, "flag %c is not supported", r)
+		}
+		seen += string(r)
+		last = r
+	}
+}
+
+func (p *parser) setFlag(r rune, on bool) bool {
+	switch r {
+	case 'i':
+		p.flags.ignoreCase = on
+	case 'm':
+		p.flags.perLine = on
+	case 's':
+		p.flags.dotAll = on
+	case 'U':
+		p.flags.swapGreed = on
+	case 'u':
+		p.flags.unicode = on
+	case 'x':
+		p.flags.verbose = on
+	default:
+		return false
+	}
+	return true
+}

@@ -1,0 +1,194 @@
+package search
+
+import (
+	"strings"
+	"unicode"
+)
+
+// The classes as UTS #18 (annex C) defines them, which is what \w, \d and \s
+// mean to ripgrep.
+
+func wordSet() charset {
+	return alphabetic().union(fromTables(unicode.M, unicode.Nd, unicode.Pc, unicode.Join_Control))
+}
+
+func alphabetic() charset {
+	return fromTables(unicode.L, unicode.Nl, unicode.Other_Alphabetic, unicode.Other_Lowercase, unicode.Other_Uppercase)
+}
+
+func digitSet() charset { return fromTable(unicode.Nd) }
+func spaceSet() charset { return fromTable(unicode.White_Space) }
+
+func asciiWord() charset  { return charset{{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}} }
+func asciiDigit() charset { return charset{{'0', '9'}} }
+func asciiSpace() charset { return charset{{'\t', '\r'}, {' ', ' '}} }
+
+// posixSet returns the set of [[:name:]], which is of ASCII always.
+func posixSet(name string) (charset, bool) {
+	switch name {
+	case "alnum":
+		return charset{{'0', '9'}, {'A', 'Z'}, {'a', 'z'}}, true
+	case "alpha":
+		return charset{{'A', 'Z'}, {'a', 'z'}}, true
+	case "ascii":
+		return charset{{0, 0x7F}}, true
+	case "blank":
+		return charset{{'\t', '\t'}, {' ', ' '}}, true
+	case "cntrl":
+		return charset{{0, 0x1F}, {0x7F, 0x7F}}, true
+	case "digit":
+		return asciiDigit(), true
+	case "graph":
+		return charset{{'!', '~'}}, true
+	case "lower":
+		return charset{{'a', 'z'}}, true
+	case "print":
+		return charset{{' ', '~'}}, true
+	case "punct":
+		return charset{{'!', '/'}, {':', '@'}, {'[', '`'}, {'{', '~'}}, true
+	case "space":
+		return asciiSpace(), true
+	case "upper":
+		return charset{{'A', 'Z'}}, true
+	case "word":
+		return asciiWord(), true
+	case "xdigit":
+		return charset{{'0', '9'}, {'A', 'F'}, {'a', 'f'}}, true
+	}
+	return nil, false
+}
+
+// looseName is a property's name as it is compared (UAX #44, LM3): without
+// case, spaces, hyphens and underscores.
+func looseName(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r == ' ' || r == '_' || r == '-' || r == '\t' {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, s)
+	if rest, ok := strings.CutPrefix(s, "is"); ok && rest != "" && rest != "c" {
+		return rest
+	}
+	return s
+}
+
+// propertySet returns the set of \p{name}: a general category, a script or a
+// binary property, by name or as "key=value" with the key gc, sc or scx.
+func propertySet(name string) (charset, bool) {
+	if key, value, ok := cutProperty(name); ok {
+		switch looseName(key) {
+		case "gc", "generalcategory":
+			return categorySet(looseName(value))
+		case "sc", "script":
+			return scriptSet(looseName(value))
+		}
+		return nil, false
+	}
+	loose := looseName(name)
+	switch loose { // also abbreviations that are another property's in full
+	case "cf", "sc", "lc":
+		return categorySet(loose)
+	}
+	if set, ok := binarySet(loose); ok {
+		return set, true
+	}
+	if set, ok := categorySet(loose); ok {
+		return set, true
+	}
+	return scriptSet(loose)
+}
+
+func cutProperty(name string) (key, value string, ok bool) {
+	if key, value, ok = strings.Cut(name, "="); ok {
+		return key, value, true
+	}
+	return strings.Cut(name, ":")
+}
+
+func categorySet(loose string) (charset, bool) {
+	switch loose {
+	case "any":
+		return anyRune(), true
+	case "ascii":
+		return charset{{0, 0x7F}}, true
+	case "assigned":
+		return assigned(), true
+	case "cn", "unassigned":
+		return anyRune().minus(assigned()), true
+	case "c", "other":
+		return fromTable(unicode.C).intersect(anyRune()).union(anyRune().minus(assigned())), true
+	case "lc", "casedletter":
+		return fromTables(unicode.Lu, unicode.Ll, unicode.Lt), true
+	case "cs", "surrogate":
+		return nil, true
+	}
+	for long, short := range unicode.CategoryAliases {
+		if looseName(long) == loose {
+			loose = strings.ToLower(short)
+		}
+	}
+	for short, table := range unicode.Categories {
+		if strings.ToLower(short) == loose {
+			return fromTable(table).intersect(anyRune()), true
+		}
+	}
+	return nil, false
+}
+
+func assigned() charset {
+	var out charset
+	for short, table := range unicode.Categories {
+		if len(short) == 2 && short != "Cn" && short != "Cs" && short != "LC" {
+			out = append(out, fromTable(table)...)
+		}
+	}
+	return out.normal()
+}
+
+// scriptCodes are the four-letter codes (ISO 15924) of scripts that are in
+// use; any script is known by its name.
+const scriptCodes = "arab arabic armn armenian beng bengali bopo bopomofo cyrl cyrillic deva devanagari ethi ethiopic " +
+	"geor georgian grek greek gujr gujarati guru gurmukhi hang hangul hani han hebr hebrew hira hiragana kana katakana " +
+	"khmr khmer knda kannada laoo lao latn latin mlym malayalam mong mongolian mymr myanmar orya oriya sinh sinhala " +
+	"syrc syriac taml tamil telu telugu thaa thaana thai thai tibt tibetan zinh inherited zyyy common qaai inherited"
+
+func scriptSet(loose string) (charset, bool) {
+	codes := strings.Fields(scriptCodes)
+	for i := 0; i < len(codes); i += 2 {
+		if codes[i] == loose {
+			loose = codes[i+1]
+		}
+	}
+	for name, table := range unicode.Scripts {
+		if looseName(name) == loose {
+			return fromTable(table), true
+		}
+	}
+	return nil, false
+}
+
+func binarySet(loose string) (charset, bool) {
+	switch loose {
+	case "alphabetic", "alpha":
+		return alphabetic(), true
+	case "lowercase", "lower":
+		return fromTables(unicode.Ll, unicode.Other_Lowercase), true
+	case "uppercase", "upper":
+		return fromTables(unicode.Lu, unicode.Other_Uppercase), true
+	case "math":
+		return fromTables(unicode.Sm, unicode.Other_Math), true
+	case "space", "wspace":
+		return spaceSet(), true
+	case "hex":
+		return fromTable(unicode.Hex_Digit), true
+	case "cased":
+		return fromTables(unicode.Lu, unicode.Ll, unicode.Lt, unicode.Other_Lowercase, unicode.Other_Uppercase), true
+	}
+	for name, table := range unicode.Properties {
+		if looseName(name) == loose && !strings.HasPrefix(name, "Other_") {
+			return fromTable(table), true
+		}
+	}
+	return nil, false
+}

@@ -1,0 +1,99 @@
+package search
+
+// sparse is a set of small numbers that is emptied in no time.
+type sparse struct {
+	dense []int32
+	index []int32
+}
+
+func (s *sparse) resize(n int) { s.index = make([]int32, n) }
+func (s *sparse) clear()       { s.dense = s.dense[:0] }
+
+// add reports whether n was not in the set before.
+func (s *sparse) add(n int32) bool {
+	if i := s.index[n]; int(i) < len(s.dense) && s.dense[i] == n {
+		return false
+	}
+	s.index[n] = int32(len(s.dense))
+	s.dense = append(s.dense, n)
+	return true
+}
+
+// forward looks for a match that begins at or behind i, where before is what
+// stands before i. It returns where the preferred one of those that begin
+// first ends, or, if earliest, where the first to end does; -1 if there is
+// none. Beyond text is the edge.
+func (d *dfa) forward(text []byte, i int, before attr, earliest bool) int {
+	end := -1
+	s := d.startAt(d.prog.search, before)
+	symbols := &d.prog.symbols
+	ofByte, trans := &symbols.ofByte, d.trans
+	for i <= len(text) {
+		for i < len(text) {
+			t := trans[uint32(s)+ofByte[text[i]]]
+			if t <= 0 {
+				break
+			}
+			s = t
+			i++
+		}
+		symbol, size := symbols.edge, 1
+		if i < len(text) {
+			symbol, size = symbols.after(text, i)
+		}
+		t := d.step(s, symbol)
+		trans = d.trans
+		if t < 0 {
+			if t == dead || d.stopped {
+				return end
+			}
+			if end = i; earliest {
+				return end
+			}
+			t &^= matched
+		}
+		s = t
+		i += size
+	}
+	return end
+}
+
+// backward returns where the longest match that ends at end begins, no
+// further back than low; the program is one that reads backwards. Before text
+// and behind it is the edge.
+func (d *dfa) backward(text []byte, end, low int) int {
+	symbols := &d.prog.symbols
+	after := attrEdge
+	if end < len(text) {
+		symbol, _ := symbols.after(text, end)
+		after = symbols.attrs[symbol]
+	}
+	start := end
+	s := d.startAt(d.prog.start, after)
+	for i := end; i >= low; {
+		symbol, size := symbols.edge, 1
+		if i > 0 {
+			symbol, size = symbols.before(text, i)
+		}
+		t := d.step(s, symbol)
+		if t < 0 {
+			if t == dead {
+				break
+			}
+			start = i
+			t &^= matched
+		}
+		s = t
+		i -= size
+	}
+	return start
+}
+
+// attrBefore returns what a look needs to know of what stands before i.
+func (p *program) attrBefore(text []byte, i int) attr {
+	if i == 0 {
+		return attrEdge
+	}
+	symbol, _ := p.symbols.before(text, i)
+	return p.symbols.attrs[symbol]
+}

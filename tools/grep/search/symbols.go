@@ -1,0 +1,216 @@
+package search
+
+import (
+	"cmp"
+	"slices"
+	"unicode/utf8"
+)
+
+// attr is what a look can ask of the symbol on one side of a place.
+type attr uint8
+
+const (
+	attrEdge attr = 1 << iota // no symbol: the text begins or ends
+	attrLine                  // \n
+	attrWord
+	attrASCIIWord
+	attrInvalid // a byte that is no part of a character
+)
+
+// lookNeeds returns the attributes that decide l.
+func lookNeeds(l look) attr {
+	switch {
+	case l == lineStart || l == lineEnd:
+		return attrEdge | attrLine
+	case l == textStart || l == textEnd:
+		return attrEdge
+	case l >= wordBoundary+asciiLooks:
+		return attrASCIIWord
+	case l == notWordBoundary || l == wordStartHalf || l == wordEndHalf:
+		return attrWord | attrInvalid
+	}
+	return attrWord
+}
+
+// holds decides l between two symbols.
+func (l look) holds(before, after attr) bool {
+	word, valid := attrWord, true
+	if l >= wordBoundary+asciiLooks {
+		l, word = l-asciiLooks, attrASCIIWord
+	} else {
+		// The negative ones do not hold beside what is no character.
+		switch l {
+		case notWordBoundary:
+			valid = (before|after)&attrInvalid == 0
+		case wordStartHalf:
+			valid = before&attrInvalid == 0
+		case wordEndHalf:
+			valid = after&attrInvalid == 0
+		}
+	}
+	left, right := before&word != 0, after&word != 0
+	switch l {
+	case lineStart:
+		return before&(attrEdge|attrLine) != 0
+	case lineEnd:
+		return after&(attrEdge|attrLine) != 0
+	case textStart:
+		return before&attrEdge != 0
+	case textEnd:
+		return after&attrEdge != 0
+	case wordBoundary:
+		return left != right
+	case notWordBoundary:
+		return left == right && valid
+	case wordStart:
+		return !left && right
+	case wordEnd:
+		return left && !right
+	case wordStartHalf:
+		return !left && valid
+	}
+	return !right && valid
+}
+
+// symbols maps the text to symbols. Symbol 0 is none: it stands for the bytes
+// of which more must be read.
+type symbols struct {
+	ofByte  [256]uint32
+	starts  []rune // where, beyond ASCII, a run of one symbol begins
+	ids     []uint32
+	attrs   []attr
+	count   int
+	invalid uint32
+	edge    uint32
+}
+
+// newSymbols divides all characters by the sets that they are in, and tells
+// which symbol is in which set.
+func newSymbols(sets []charset, uses attr, bytes bool) (symbols, [][]bool) {
+	type event struct {
+		at  rune
+		set int
+	}
+	all := append(slices.Clone(sets), single('\n'))
+	word := asciiWord()
+	if uses&attrWord != 0 {
+		word = wordSet()
+		all = append(all, word)
+	}
+	if uses&attrASCIIWord != 0 {
+		all = append(all, asciiWord())
+	}
+	events := []event{{0, -1}, {0x80, -1}, {rawBase, -1}}
+	for id, set := range all {
+		for _, r := range set {
+			events = append(events, event{r.lo, id}, event{r.hi + 1, id})
+		}
+	}
+	slices.SortFunc(events, func(a, b event) int { return cmp.Compare(a.at, b.at) })
+	s := symbols{count: 1, attrs: []attr{0}}
+	member := make([][]bool, len(sets))
+	for i := range member {
+		member[i] = []bool{false}
+	}
+	inside, known := make([]bool, len(all)), map[string]uint32{}
+	newSymbol := func(r rune) uint32 {
+		for i := range member {
+			member[i] = append(member[i], inside[i])
+		}
+		s.attrs = append(s.attrs, attrOf(r, word))
+		s.count++
+		return uint32(s.count - 1)
+	}
+	for i := 0; i < len(events); {
+		at := events[i].at
+		for ; i < len(events) && events[i].at == at; i++ {
+			if events[i].set >= 0 {
+				inside[events[i].set] = !inside[events[i].set]
+			}
+		}
+		if at >= rawBase {
+			break
+		}
+		key := make([]byte, len(inside))
+		for j, in := range inside {
+			if in {
+				key[j] = 1
+			}
+		}
+		id, ok := known[string(key)]
+		if !ok {
+			id = newSymbol(at)
+			known[string(key)] = id
+		}
+		until := rune(256)
+		if i < len(events) {
+			until = min(until, events[i].at)
+		}
+		for b := at; b < until && (bytes || b < 0x80); b++ {
+			s.ofByte[b] = id
+		}
+		if at >= 0x80 {
+			s.starts, s.ids = append(s.starts, at), append(s.ids, id)
+		}
+	}
+	s.finish(sets, member)
+	return s, member
+}
+
+// finish adds the two symbols that are no character: the byte that is no part
+// of one, which only the search's own step takes, and the edge.
+func (s *symbols) finish(sets []charset, member [][]bool) {
+	s.invalid, s.edge = uint32(s.count), uint32(s.count+1)
+	for i, set := range sets {
+		whole := len(set) == 1 && set[0].lo == 0 && set[0].hi == maxRaw
+		member[i] = append(member[i], whole, false)
+	}
+	s.attrs = append(s.attrs, attrInvalid, attrEdge)
+	s.count += 2
+}
+
+func attrOf(r rune, word charset) (a attr) {
+	if r == '\n' {
+		a |= attrLine
+	}
+	if word.has(r) {
+		a |= attrWord
+	}
+	if asciiWord().has(r) {
+		a |= attrASCIIWord
+	}
+	return a
+}
+
+// of returns the symbol of a character beyond ASCII.
+func (s *symbols) of(r rune) uint32 {
+	i, found := slices.BinarySearch(s.starts, r)
+	if !found {
+		i--
+	}
+	return s.ids[i]
+}
+
+// after returns the symbol that begins at text[i], and its length.
+func (s *symbols) after(text []byte, i int) (uint32, int) {
+	if id := s.ofByte[text[i]]; id != 0 {
+		return id, 1
+	}
+	r, size := utf8.DecodeRune(text[i:])
+	if r == utf8.RuneError && size == 1 {
+		return s.invalid, 1
+	}
+	return s.of(r), size
+}
+
+// before returns the symbol that ends at text[:i], and its length.
+func (s *symbols) before(text []byte, i int) (uint32, int) {
+	if id := s.ofByte[text[i-1]]; id != 0 {
+		return id, 1
+	}
+	r, size := utf8.DecodeLastRune(text[:i])
+	if r == utf8.RuneError && size == 1 {
+		return s.invalid, 1
+	}
+	return s.of(r), size
+}
