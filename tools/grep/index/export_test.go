@@ -12,3 +12,8 @@ func (x *Index) StepClock(wall, monotonic time.Duration) {
 		x.clear()
 	}
 }
+
+// AddPausing is Add with a pause between pieces.
+func (x *Index) AddPausing(k Key, taken time.Time, text []byte, pause func() error) error {
+	return x.add(k, taken, text, false, pause)
+}

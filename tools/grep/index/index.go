@@ -216,9 +216,10 @@ func (x *Index) find(k Key) *entry {
 }
 
 // Add takes up a file's text (decoded as it is searched; nil and binary for a
-// binary file). k is of the open file it was read from, the same before and
-// after the reading, and taken a time before the first stat: unless the
-// file's change lies settled before that, it is not taken up.
+// binary file). k is what a stat of the open file said before the reading, and
+// taken a time before that stat: unless the file's change lies settled before
+// it, the file is not taken up. What changed it since, even while it was
+// read, gave it another key, so that k is not met again.
 func (x *Index) Add(k Key, taken time.Time, text []byte, binary bool) {
 	_ = x.add(k, taken, text, binary, func() error { return nil })
 }

@@ -170,11 +170,11 @@ func TestFilesWithoutAnInodeAreNotTakenUp(t *testing.T) {
 
 // Large texts are taken up in pieces; what stands across a seam is in them.
 func TestSeamsOfLargeTexts(t *testing.T) {
-	text := bytes.Repeat([]byte("lorem ipsum dolor "), 2*index.PieceSize/18+10)
+	text := bytes.Repeat([]byte("lorem ipsum dolor "), index.PieceSize/18+10)
 	for _, word := range []string{"wxyz", "\u212a\u017f\u212a\u017f\u212az", "w\u212a\u212a\u212a", "\u017f\u212a\u017f\u017f"} {
 		for before := range len(word) + 1 {
 			large := bytes.Clone(text)
-			copy(large[2*index.PieceSize-before:], word)
+			copy(large[index.PieceSize-before:], word)
 			k := settledKey(1, large)
 			x := index.New(1 << 20)
 			x.Add(k, now(), large, false)

@@ -32,14 +32,14 @@ type literal []probe
 // NewQuery takes what search.Matcher.Required returns. A query that requires
 // nothing usable is nil.
 func NewQuery(required [][]search.Literal) *Query {
-	q, g := &Query{}, new(grams)
+	q := &Query{}
 	for _, alternatives := range required {
 		if len(alternatives) > maxLiterals {
 			continue
 		}
 		var set []literal
 		for _, alternative := range alternatives {
-			l := literalOf(g, alternative)
+			l := literalOf(alternative)
 			if len(l) == 0 { // may be anywhere, so the set is always met
 				set = nil
 				break
@@ -56,8 +56,8 @@ func NewQuery(required [][]search.Literal) *Query {
 	return q
 }
 
-// literalOf returns no probes for what is too short. It uses g, which is empty.
-func literalOf(g *grams, l search.Literal) literal {
+// literalOf returns no probes for what is too short.
+func literalOf(l search.Literal) literal {
 	text := l.Text
 	if len(text) > maxLiteral {
 		text = text[:maxLiteral]
@@ -65,11 +65,16 @@ func literalOf(g *grams, l search.Literal) literal {
 	if l.Fold {
 		text = unfold(nil, wholeRunes(text))
 	}
-	g.addAll(text)
-	defer g.clear()
 	var probes literal
-	for _, code := range g.codes {
-		probes = append(probes, probeOf(code))
+	last := uint32(0)
+	for i, c := range text {
+		last = last<<8 | uint32(lower(c))
+		if i >= 2 {
+			probes = append(probes, probeOf(threeCode(last)))
+		}
+		if i >= 3 {
+			probes = append(probes, probeOf(fourCode(last)))
+		}
 	}
 	return probes
 }
