@@ -15,17 +15,21 @@ import (
 type Config struct {
 	Timeout     time.Duration // after which a call answers with what it found
 	MaxFileSize int64         // bytes; a larger file is counted, not searched
+	IndexSize   int64         // bytes that what is known of files may take
+	NoIndex     bool          // every call reads every file
 }
 
 // DefaultConfig returns what holds without flags.
 func DefaultConfig() Config {
-	return Config{Timeout: 20 * time.Second, MaxFileSize: 64 << 20}
+	return Config{Timeout: 20 * time.Second, MaxFileSize: 64 << 20, IndexSize: 128 << 20}
 }
 
 // AddFlags registers the flags that set c.
 func (c *Config) AddFlags(fs *flag.FlagSet) {
 	fs.DurationVar(&c.Timeout, "timeout", c.Timeout, "`time` after which a call answers with what it found")
 	fs.Var((*size)(&c.MaxFileSize), "max-file-size", "search no file larger than `SIZE` bytes (or 64M, 1G)")
+	fs.Var((*size)(&c.IndexSize), "index-size", "keep at most `SIZE` bytes (or 64M, 1G) on what is in which file, which later calls then need not read")
+	fs.BoolVar(&c.NoIndex, "no-index", c.NoIndex, "keep nothing; each call reads each file")
 }
 
 // Validate reports settings that cannot work.
@@ -35,6 +39,8 @@ func (c *Config) Validate() error {
 		return toolerr.New(toolerr.InvalidParams, "--timeout must be more than zero")
 	case c.MaxFileSize <= 0 || c.MaxFileSize > math.MaxInt32:
 		return toolerr.New(toolerr.InvalidParams, "--max-file-size must be more than zero and below 2G")
+	case c.IndexSize < 0:
+		return toolerr.New(toolerr.InvalidParams, "--index-size must not be negative")
 	}
 	return nil
 }

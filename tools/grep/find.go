@@ -17,6 +17,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 	"github.com/toolroom-mcp/toolroom/pkg/walk"
+	"github.com/toolroom-mcp/toolroom/tools/grep/index"
 	"github.com/toolroom-mcp/toolroom/tools/grep/search"
 )
 
@@ -60,8 +61,9 @@ type found struct {
 	abs     string  // the start
 	isFile  bool    // the start is a file
 	report  walk.Report
-	ignored []string // ignored files
-	used    []bool   // which of the globs matched anything
+	ignored []string   // ignored files
+	used    []bool     // which of the globs matched anything
+	unknown [][]string // files that the index does not know, as match.path
 	partial bool
 	elapsed time.Duration
 }
@@ -77,7 +79,12 @@ type searcher struct {
 	ignored []string
 	used    []bool
 	done    *atomic.Int64 // files searched by all workers
-	_       [64]byte      // workers do not share a cache line
+
+	consult  bool         // the index, before a file is read
+	required *index.Query // of the index
+	learning bool         // files that the index does not know are remembered
+	unknown  []string
+	_        [64]byte // workers do not share a cache line
 }
 
 // find searches all files. On the end of the deadline it returns what was
@@ -86,6 +93,7 @@ func (q *query) find(ctx context.Context) (*found, error) {
 	workers := q.workers()
 	node, err := walk.Start(q.fs, q.dir, walk.Options{
 		Hidden: q.args.Hidden, NoIgnore: q.args.NoIgnore, ShowIgnored: true, Workers: workers, Prune: q.prune,
+		Cache: q.warm.cache(),
 	})
 	if toolerr.Is(err, toolerr.NotADirectory) {
 		return q.findInFile(ctx)
@@ -100,6 +108,9 @@ func (q *query) find(ctx context.Context) (*found, error) {
 	}
 	f := &found{abs: q.abs, used: make([]bool, len(q.filter.include))}
 	searchers := q.searchers(ctx, workers, q.matcher)
+	for i := range searchers {
+		searchers[i].learning = q.warm != nil
+	}
 	f.report, err = walk.Walk(ctx, node, func(worker int, e *walk.Entry) error {
 		return searchers[worker].visit(e)
 	})
@@ -112,6 +123,9 @@ func (q *query) find(ctx context.Context) (*found, error) {
 			f.used[i] = f.used[i] || used
 		}
 		tops[i] = w.top
+		if len(w.unknown) > 0 {
+			f.unknown = append(f.unknown, w.unknown)
+		}
 	}
 	f.page = merge(tops)
 	f.partial = err != nil || f.report.Partial
@@ -126,8 +140,13 @@ func (q *query) workers() int { return min(runtime.GOMAXPROCS(0), maxWorkers) }
 func (q *query) searchers(ctx context.Context, workers int, matcher *search.Matcher) []searcher {
 	all := make([]searcher, workers)
 	done := new(atomic.Int64)
+	consult := q.warm.known()
+	var required *index.Query
+	if consult {
+		required = index.NewQuery(matcher.Required())
+	}
 	for i := range all {
-		all[i] = searcher{query: q, ctx: ctx, matcher: matcher, done: done, used: make([]bool, len(q.filter.include))}
+		all[i] = searcher{query: q, ctx: ctx, matcher: matcher, done: done, used: make([]bool, len(q.filter.include)), consult: consult, required: required}
 		all[i].top.size = q.args.Offset + q.args.HeadLimit
 	}
 	return all
@@ -200,6 +219,13 @@ func (w *searcher) visit(e *walk.Entry) error {
 // file searches a regular file.
 func (w *searcher) file(e *walk.Entry) error {
 	masked := w.fs.Masked(e.Name) && w.fs.Masked(filepath.Join(w.abs, e.Path))
+	if w.consult && !masked {
+		if w.spared(e) {
+			return nil
+		}
+	} else if !masked {
+		w.remember(e.Path)
+	}
 	raw, st, err := e.Dir.ReadFile(e.Name, w.buf, wholeSize)
 	switch {
 	case err == nil:

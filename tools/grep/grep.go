@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/state"
 )
 
 //go:embed grep.md
@@ -80,15 +81,36 @@ type grepper struct {
 	box *sandbox.Sandbox
 	Config
 	large *slot
+	warm  *warmth // nil: none
 }
 
-func newTool(box *sandbox.Sandbox, c Config) (*mcpkit.Tool, error) {
-	g := &grepper{box: box, Config: c, large: newSlot()}
+// newGrepper makes what the server serves.
+func newGrepper(box sandbox.Config, st state.Config, c Config) (*grepper, []*mcpkit.Tool, error) {
+	if err := errors.Join(box.Validate(), st.Validate(), c.Validate()); err != nil {
+		return nil, nil, err
+	}
+	box.ClientRoots = mcpkit.ClientRoots
+	g := &grepper{box: sandbox.New(box), Config: c, large: newSlot()}
+	if c.IndexSize > 0 && !c.NoIndex {
+		g.warm = newWarmth(c.IndexSize)
+	}
+	tool, err := g.tool()
+	return g, []*mcpkit.Tool{tool}, err
+}
+
+// close ends what goes on behind the answers. A nil grepper has nothing.
+func (g *grepper) close() {
+	if g != nil {
+		g.warm.close()
+	}
+}
+
+func (g *grepper) tool() (*mcpkit.Tool, error) {
 	return mcpkit.NewTool(mcpkit.Def{
 		Name: "grep", Title: "Search in files", Description: strings.TrimSpace(description),
 		Hints:   mcpkit.Hints{ReadOnly: true, Idempotent: true},
 		Aliases: []string{"GrepTool", "Grep"},
-		Timeout: c.Timeout, MaxConcurrent: maxConcurrent, Output: meta{},
+		Timeout: g.Timeout, MaxConcurrent: maxConcurrent, Output: meta{},
 	}, g.call)
 }
 
@@ -103,6 +125,7 @@ func (g *grepper) call(ctx context.Context, args arguments) (*mcpkit.Result, err
 // run makes one call.
 func (g *grepper) run(ctx context.Context, fs *sandbox.FS, args arguments) (*mcpkit.Result, error) {
 	started := time.Now()
+	defer g.warm.begin(fs)()
 	q, err := g.newQuery(fs, args)
 	if err != nil {
 		return nil, err
@@ -112,5 +135,9 @@ func (g *grepper) run(ctx context.Context, fs *sandbox.FS, args arguments) (*mcp
 		return nil, err
 	}
 	f.elapsed = time.Since(started)
-	return q.answer(ctx, f)
+	result, err := q.answer(ctx, f)
+	if err == nil && len(f.unknown) > 0 {
+		g.warm.learn(f.abs, f.unknown)
+	}
+	return result, err
 }

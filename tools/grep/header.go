@@ -126,8 +126,5 @@ func (q *query) advice(f *found, s second, m meta) string {
 		fmt.Fprintf(&b, "%s left out by glob, exclude or type\n", plural(f.filtered, "file"))
 	}
 	s.write(&b)
-	if strings.Contains(q.args.Pattern, `\n`) && !q.args.Multiline && !q.args.Literal {
-		b.WriteString("note: each line is matched by itself; multiline=true lets a match span lines\n")
-	}
 	return b.String()
 }

@@ -15,6 +15,12 @@
 // a NUL), files over --max-file-size and secrets are not searched, but counted;
 // values in .env and .npmrc files are masked before the search.
 //
+// In a server, what is in which file is remembered in memory (--index-size),
+// in idle time and only of files that were searched, so that a later call
+// reads only those that may match. A file is known by device, inode, size and
+// both times, looked at in every call. --no-index turns it off, for files that
+// change unseen: through shared mappings, or behind a network file system.
+//
 // Matches are grouped by file, newest file first. To try it:
 //
 //	echo '{"pattern":"func main"}' | mcp-grep
@@ -23,7 +29,6 @@ package main
 
 import (
 	_ "embed"
-	"errors"
 	"os"
 
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
@@ -48,13 +53,12 @@ func main() {
 	st.AddFlags(cmd.Flags)
 	conf := DefaultConfig()
 	conf.AddFlags(cmd.Flags)
-	cmd.Tools = func() ([]*mcpkit.Tool, error) {
-		if err := errors.Join(box.Validate(), st.Validate(), conf.Validate()); err != nil {
-			return nil, err
-		}
-		box.ClientRoots = mcpkit.ClientRoots
-		tool, err := newTool(sandbox.New(box), conf)
-		return []*mcpkit.Tool{tool}, err
+	var g *grepper
+	cmd.Tools = func() (tools []*mcpkit.Tool, err error) {
+		g, tools, err = newGrepper(box, st, conf)
+		return tools, err
 	}
-	os.Exit(cmd.Main())
+	code := cmd.Main()
+	g.close()
+	os.Exit(code)
 }

@@ -101,7 +101,7 @@ func (q *query) everything(w []searcher, f *found) bool {
 		return true
 	}
 	node, err := walk.Start(q.fs, q.abs, walk.Options{
-		Hidden: q.args.Hidden, NoIgnore: q.args.NoIgnore, Workers: len(w), Prune: q.prune,
+		Hidden: q.args.Hidden, NoIgnore: q.args.NoIgnore, Workers: len(w), Prune: q.prune, Cache: q.warm.cache(),
 	})
 	if err != nil {
 		return false
@@ -128,7 +128,7 @@ func (q *query) ignored(w []searcher, f *found) bool {
 			continue
 		}
 		node, err := walk.Start(q.fs, filepath.Join(f.abs, filepath.FromSlash(dir)), walk.Options{
-			Hidden: q.args.Hidden, NoIgnore: true, Workers: len(w),
+			Hidden: q.args.Hidden, NoIgnore: true, Workers: len(w), Cache: q.warm.cache(),
 			Prune: func(below string) bool { return q.prune(dir + "/" + below) },
 		})
 		if err != nil {

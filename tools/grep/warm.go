@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/walk"
+	"github.com/toolroom-mcp/toolroom/tools/grep/index"
+)
+
+const (
+	// workMemory is what searching takes at the most, beside one large file
+	// and the index.
+	workMemory = 64 << 20
+	// dirCache bounds what is known of directories.
+	dirCache = 16 << 20
+	// memoryStep is by how much the index grows between two settings of the
+	// collector.
+	memoryStep = 8 << 20
+	// maxIndexed is the size of the largest file that the index takes up.
+	maxIndexed = 8 << 20
+	// maxUnknown bounds the files that one worker remembers to have read.
+	maxUnknown = 100_000
+)
+
+// warmth is what makes a second search of the same files faster: the index,
+// and the goroutine that fills it while no call is in flight. Nothing of it
+// runs before the first answer. A nil warmth is none.
+type warmth struct {
+	index *index.Index
+	dirs  *walk.Cache
+	fs    atomic.Pointer[sandbox.FS] // of the latest call
+	buf   []byte                     // of the builder's reading
+
+	mu      sync.Mutex
+	builder *index.Builder // nil before the first answer
+	closed  bool
+	queuing sync.WaitGroup
+	room    int64 // the index's size that the collector was told
+}
+
+func newWarmth(size int64) *warmth {
+	return &warmth{index: index.New(size), dirs: walk.NewCache(dirCache)}
+}
+
+// close stops what runs behind the answers, and waits for it.
+func (w *warmth) close() {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	w.closed = true
+	builder := w.builder
+	w.mu.Unlock()
+	if builder != nil {
+		builder.Close()
+	}
+	w.queuing.Wait()
+}
+
+// begin keeps the builder from its work for the time of a call.
+func (w *warmth) begin(fs *sandbox.FS) (end func()) {
+	if w == nil {
+		return func() {}
+	}
+	w.fs.Store(fs)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.builder == nil {
+		return func() {}
+	}
+	return w.builder.Pause()
+}
+
+// cache is for walks; nil: none.
+func (w *warmth) cache() *walk.Cache {
+	if w == nil {
+		return nil
+	}
+	return w.dirs
+}
+
+// known reports whether the index has anything to say.
+func (w *warmth) known() bool {
+	if w == nil {
+		return false
+	}
+	files, _ := w.index.Stats()
+	return files > 0
+}
+
+// learn hands over files that were read, below dir, to be taken up once the
+// call is answered.
+func (w *warmth) learn(dir string, lists [][]string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return
+	}
+	if w.builder == nil {
+		w.builder = index.StartBuilder(context.Background(), w.index, w.read)
+	}
+	builder := w.builder
+	w.queuing.Go(func() {
+		for _, list := range lists {
+			for i, path := range list {
+				list[i] = filepath.Join(dir, filepath.FromSlash(path))
+			}
+			builder.Queue(list)
+		}
+	})
+}
+
+// errUnfit is of a file that the index does not take up.
+var errUnfit = errors.New("not for the index")
+
+// read reads a file for the index, as it is searched. What is masked may be
+// searched as it is by another of its names, and a private key may be allowed
+// by one: neither is taken up.
+func (w *warmth) read(_ context.Context, path string) (index.Content, error) {
+	w.makeRoom()
+	var c index.Content
+	fs := w.fs.Load()
+	if fs.Denied(path) || fs.Masked(path) {
+		return c, errUnfit
+	}
+	dir, err := fs.OpenDir(filepath.Dir(path))
+	if err != nil {
+		return c, err
+	}
+	defer dir.Close()
+	name := filepath.Base(path)
+	c.Taken = time.Now()
+	raw, st, err := dir.ReadFile(name, w.buf, maxIndexed)
+	if err != nil {
+		return c, err
+	}
+	if w.buf = raw; cap(raw) > windowSize {
+		w.buf = nil
+	}
+	c.Key = index.KeyOf(st)
+	if after, err := dir.Lstat(name); err != nil || index.KeyOf(after) != c.Key {
+		return c, errUnfit
+	}
+	if sandbox.IsPrivateKey(raw[:min(len(raw), keyHead)]) {
+		return c, errUnfit
+	}
+	text := plain(raw, false)
+	if hasNUL(text) {
+		c.Binary = true
+		return c, nil
+	}
+	c.Text = text
+	return c, nil
+}
+
+// makeRoom tells the collector how much the index takes, so that it neither
+// lets garbage grow to a multiple of that, nor works all the time to keep the
+// process below what it cannot keep.
+func (w *warmth) makeRoom() {
+	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
+		return
+	}
+	_, size := w.index.Stats()
+	if size > w.room+memoryStep || size < w.room-memoryStep {
+		w.room = size
+		debug.SetMemoryLimit(workMemory + size + memoryStep)
+	}
+}
+
+// spared reports whether the index spares the reading of a file, and counts
+// it then as reading it would have.
+func (w *searcher) spared(e *walk.Entry) bool {
+	st, err := e.Lstat()
+	if err != nil || !st.Mode.IsRegular() || st.Size > w.MaxFileSize {
+		return false
+	}
+	switch w.warm.index.Look(index.KeyOf(st), w.required) {
+	case index.Missing:
+		w.took(e.Path, st, 0)
+		return true
+	case index.Binary:
+		w.outcomes[binary]++
+		return true
+	case index.Maybe:
+		return false
+	}
+	w.remember(e.Path)
+	return false
+}
+
+// remember notes a file that the index does not know.
+func (w *searcher) remember(path string) {
+	if w.learning && len(w.unknown) < maxUnknown {
+		w.unknown = append(w.unknown, path)
+	}
+}
