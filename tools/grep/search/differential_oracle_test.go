@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"unicode/utf8"
 
@@ -46,7 +47,7 @@ func TestSameAsRipgrep(t *testing.T) {
 	const textsPerTree = 40
 	cases, seed := number(t, "GREP_CASES", 4000), uint64(number(t, "GREP_SEED", 1))
 	rg := oracle.Path(t, "rg")
-	compared, rejected, lines := 0, 0, 0
+	compared, rejected, lines, defects := 0, 0, 0, 0
 	keepGoing := number(t, "GREP_KEEP_GOING", 0) != 0
 	for ; compared+rejected < cases; seed++ {
 		g := generator{rand.New(rand.NewPCG(seed, 0))}
@@ -79,10 +80,16 @@ func TestSameAsRipgrep(t *testing.T) {
 					got.spans = got.spans[:n-1]
 				}
 				expected := want[name]
+				if mixedLooks(pattern) {
+					continue
+				}
 				if !o.Multiline && textAnchor.MatchString(pattern) {
 					// Its lines are found with each taken for a text, but its
 					// spans with all the lines for one.
 					got.spans, expected.spans = nil, nil
+				}
+				if o.Multiline && textAnchor.MatchString(pattern) {
+					continue // it takes what is behind a match for a new text
 				}
 				if o.Multiline { // blocks may be cut differently
 					got = got.joined()
@@ -93,6 +100,8 @@ func TestSameAsRipgrep(t *testing.T) {
 				differs = !slices.Equal(got.lines, expected.lines) || !slices.Equal(got.spans, expected.spans)
 				if !slices.Equal(got.lines, expected.lines) {
 					t.Errorf("seed %d: %q %+v on %q: lines %v, ripgrep's %v", seed, pattern, o, text, got.lines, expected.lines)
+				} else if differs && sameWithoutSuffix(t, rg, dir, name, pattern, o, got) {
+					differs, defects = false, defects+1
 				} else if differs {
 					t.Errorf("seed %d: %q %+v on %q: spans %v, ripgrep's %v", seed, pattern, o, text, got.spans, expected.spans)
 				}
@@ -104,10 +113,36 @@ func TestSameAsRipgrep(t *testing.T) {
 		require.NoError(t, os.RemoveAll(dir))
 	}
 	require.Positive(t, lines, "nothing matched: the generator is broken")
-	t.Logf("%d pairs compared, %d rejected by both, %d matching lines", compared, rejected, lines)
+	t.Logf("%d pairs compared, %d rejected by both, %d matching lines, %d where ripgrep disagrees with itself",
+		compared, rejected, lines, defects)
 }
 
 var textAnchor = regexp.MustCompile(`\\A|\\z|\(\?[a-z]*-[a-z]*m`)
+
+// mixedLooks reports a \B of ASCII beside a look of Unicode, which holds
+// within characters only there.
+func mixedLooks(pattern string) bool {
+	rest := strings.ReplaceAll(pattern, `(?-u:\B)`, "")
+	return rest != pattern && unicodeLook.MatchString(strings.ReplaceAll(rest, `(?-u:\b)`, "")) ||
+		strings.Contains(pattern, "(?-u)") && unicodeLook.MatchString(pattern)
+}
+
+// sameWithoutSuffix asks again with an alternative that never matches, which
+// keeps ripgrep from searching back from a literal that the pattern ends with:
+// doing so it sometimes misses the match that begins first.
+func sameWithoutSuffix(t *testing.T, rg, dir, name, pattern string, o search.Options, got found) bool {
+	t.Helper()
+	want, failed := ripgrep(t, rg, dir, `(?:`+pattern+`)|\x{10FFFD}[^a]`, o)
+	if failed != "" {
+		return false
+	}
+	if o.Multiline {
+		*want[name] = want[name].joined()
+	}
+	return slices.Equal(got.lines, want[name].lines) && slices.Equal(got.spans, want[name].spans)
+}
+
+var unicodeLook = regexp.MustCompile(`\\[bB<>]`)
 
 // onlyHere reports a limit that ripgrep does not have.
 func onlyHere(err error) bool {
@@ -259,6 +294,25 @@ func (g generator) pattern() string {
 	pattern := g.alternation(3)
 	if g.one(12) {
 		pattern = pick(g, []string{"(?i)", "(?s)", "(?-m)", "(?U)", "(?x)", "(?m-i)", "(?-u)"}) + pattern
+	}
+	if g.one(8) {
+		return g.damaged(pattern)
+	}
+	return pattern
+}
+
+// damaged changes a few bytes of ASCII, to be read alike or refused alike.
+func (g generator) damaged(pattern string) string {
+	for range 1 + g.IntN(2) {
+		i := g.IntN(len(pattern) + 1)
+		for i < len(pattern) && !utf8.RuneStart(pattern[i]) {
+			i++
+		}
+		rest := pattern[i:]
+		if len(rest) > 0 && rest[0] < utf8.RuneSelf && g.one(3) {
+			rest = rest[1:]
+		}
+		pattern = pattern[:i] + pick(g, strings.Fields(`( ) { } [ ] * + ? | ^ $ \ & - ~ : < > , (?x) # ' / @ 0 9 Z \Q \e \pN \ && -- ~~ [^ {, ,} {2, 3} [: :] (?: \x6 \u{ \b{`)) + rest
 	}
 	return pattern
 }

@@ -9,6 +9,8 @@ import (
 type Literal struct {
 	Text []byte // never empty; lower case ASCII letters only, if Fold
 	Fold bool   // ASCII letters in any case; also the two signs beyond ASCII that fold to k and s
+
+	loose bool // it also stands for texts that the pattern does not match
 }
 
 // The bounds of what is taken from a pattern: alternatives of one set, their
@@ -76,7 +78,9 @@ func (l literals) sets() [][]Literal {
 	return out
 }
 
-func same(a, b Literal) bool { return a.Fold == b.Fold && bytes.Equal(a.Text, b.Text) }
+func same(a, b Literal) bool {
+	return a.Fold == b.Fold && a.loose == b.loose && bytes.Equal(a.Text, b.Text)
+}
 
 func literalsOf(n *node) literals {
 	switch n.op {
@@ -138,7 +142,7 @@ func literalsOfSet(set charset) literals {
 				out.exact = append(out.exact, Literal{Text: []byte{byte(r - rawBase)}})
 			case r >= 'A' && r <= 'Z' && set.has(r+32), (r == 'ſ' || r == 'K') && set.has(map[rune]rune{'ſ': 's', 'K': 'k'}[r]):
 			case r >= 'a' && r <= 'z' && (set.has(r-32) || r == 's' && set.has('ſ') || r == 'k' && set.has('K')):
-				out.exact = append(out.exact, Literal{Text: []byte{byte(r)}, Fold: true})
+				out.exact = append(out.exact, Literal{Text: []byte{byte(r)}, Fold: true, loose: !set.has(r - 32)})
 			default:
 				out.exact = append(out.exact, Literal{Text: []byte(string(r))})
 			}
@@ -153,10 +157,15 @@ func literalsOfSet(set charset) literals {
 // join returns a followed by b. One that is folded makes all of it so.
 func join(a, b Literal) Literal {
 	out := Literal{Text: slices.Concat(a.Text, b.Text), Fold: a.Fold || b.Fold}
+	out.loose = a.loose || b.loose || a.Fold && !b.Fold && hasLetter(b.Text) || b.Fold && !a.Fold && hasLetter(a.Text)
 	if out.Fold && (!a.Fold || !b.Fold) {
 		lowerASCII(out.Text)
 	}
 	return out
+}
+
+func hasLetter(text []byte) bool {
+	return slices.ContainsFunc(text, func(b byte) bool { return b|0x20 >= 'a' && b|0x20 <= 'z' })
 }
 
 func lowerASCII(text []byte) {
@@ -190,16 +199,18 @@ func product(a, b []Literal) []Literal {
 
 func distinct(set []Literal) []Literal {
 	var out []Literal
-	seen := map[string]bool{}
+	seen := map[string]int{} // behind which place in out, by text
 	for _, l := range set {
 		key := string(l.Text)
 		if l.Fold {
 			key += "\x00fold"
 		}
-		if !seen[key] {
-			seen[key] = true
-			out = append(out, l)
+		if at := seen[key]; at > 0 {
+			out[at-1].loose = out[at-1].loose && l.loose
+			continue
 		}
+		out = append(out, l)
+		seen[key] = len(out)
 	}
 	return out
 }

@@ -70,12 +70,12 @@ func (m *Matcher) next(s *scratch, text []byte, from int) (Hit, bool) {
 // nextCandidate matches only the lines that have what is required.
 func (m *Matcher) nextCandidate(s *scratch, text []byte, from int) (Hit, bool) {
 	for from < len(text) {
-		at := m.finder.find(text, from)
+		at, sure := m.finder.find(text, from)
 		if at < 0 {
 			break
 		}
 		hit := Hit{lineStartBefore(text, from, at), lineEndBehind(text, at)}
-		if m.pure || s.forward.forward(lineOf(text, hit), 0, attrEdge, true) >= 0 {
+		if m.pure && sure || s.forward.forward(lineOf(text, hit), 0, attrEdge, true) >= 0 {
 			return hit, true
 		}
 		from = hit.End

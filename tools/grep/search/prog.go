@@ -56,11 +56,7 @@ type compiler struct {
 // compile makes the program of a tree; reversed, it reads the text backwards.
 func compile(n *node, reverse bool) (*program, error) {
 	c := &compiler{ids: map[string]int32{}, reverse: reverse}
-	n.walk(func(n *node) {
-		if n.op == opSet && len(n.set) > 0 && n.set[len(n.set)-1].hi >= rawBase {
-			c.prog.bytes = true
-		}
-	})
+	c.prog.bytes = needsBytes(n)
 	everything := c.set(charset{{0, maxRaw}})
 	match := c.add(inst{op: instMatch})
 	c.prog.start, c.prog.backward = c.node(n, match), reverse
@@ -71,6 +67,24 @@ func compile(n *node, reverse bool) (*program, error) {
 		return nil, toolerr.New(toolerr.BadPattern, "the pattern is too large: its repetitions multiply to more than %d parts", maxInsts)
 	}
 	return c.finish()
+}
+
+// needsBytes reports whether what n matches may begin or end within a
+// character.
+func needsBytes(n *node) bool {
+	sets, looks, unicodeLooks := false, false, false
+	n.walk(func(n *node) {
+		switch {
+		case n.op == opSet:
+			sets = sets || len(n.set) > 0 && n.set[len(n.set)-1].hi >= rawBase
+		case n.op != opLook || n.look < wordBoundary:
+		case n.look < wordBoundary+asciiLooks:
+			unicodeLooks = true
+		case n.look == notWordBoundary+asciiLooks || n.look >= wordStartHalf+asciiLooks:
+			looks = true
+		}
+	})
+	return sets || looks && !unicodeLooks
 }
 
 func (c *compiler) finish() (*program, error) {

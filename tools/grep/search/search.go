@@ -143,9 +143,11 @@ func (m *Matcher) Until(stop func() bool) *Matcher {
 func (m *Matcher) takeLiterals(tree *node) {
 	known := literalsOf(tree)
 	m.required = known.sets()
-	for _, set := range m.required {
+	looks := false
+	tree.walk(func(n *node) { looks = looks || n.op == opLook })
+	for i, set := range m.required {
 		if f := newFinder(set); f != nil && (m.finder == nil || f.cost < m.finder.cost) {
-			m.finder = f
+			m.finder, m.pure = f, i == 0 && known.exact != nil && !looks
 		}
 	}
 }
