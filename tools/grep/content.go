@@ -12,10 +12,12 @@ import (
 )
 
 const (
-	// wholeSize is the size up to which a file is read at once.
-	wholeSize = 2 << 20
-	// windowSize is how much of a larger one is looked at at a time.
-	windowSize = 1 << 20
+	// wholeSize is the size up to which a file is read at once, and how much
+	// of a larger one is looked at at a time.
+	wholeSize = 256 << 10
+	// ownSize is how much each worker may hold of a file with long lines, or
+	// of one that has to be looked at as a whole.
+	ownSize = 2 << 20
 	// headSize is how much of a file's beginning tells that it is binary
 	// before it is searched.
 	headSize = 8 << 10
@@ -37,7 +39,7 @@ const (
 	outcomes
 )
 
-// slot is the right to hold one file beyond wholeSize in memory. There is one
+// slot is the right to hold more than ownSize of a file in memory. There is one
 // in the process.
 type slot struct{ free chan struct{} }
 
@@ -53,6 +55,33 @@ func (s *slot) take(ctx context.Context) error {
 }
 
 func (s *slot) release() { <-s.free }
+
+// space keeps the buffers of searches that have ended, for the next ones.
+type space struct{ free chan []byte }
+
+// maxSpare is how many buffers are kept.
+const maxSpare = maxWorkers
+
+func newSpace() *space { return &space{make(chan []byte, maxSpare)} }
+
+func (s *space) take() []byte {
+	select {
+	case buf := <-s.free:
+		return buf
+	default:
+		return make([]byte, 0, wholeSize+1)
+	}
+}
+
+func (s *space) giveBack(buf []byte) {
+	if buf == nil {
+		return
+	}
+	select {
+	case s.free <- buf:
+	default:
+	}
+}
 
 // wide returns the encoding that a byte order mark of UTF-16 tells, or "".
 func wide(head []byte) textfile.Encoding {
@@ -152,16 +181,16 @@ func (f *feed) next(ctx context.Context) ([]byte, error) {
 	return f.buf, nil
 }
 
-// room makes space to read into. Beyond a window that takes the slot.
+// room makes space to read into. Beyond ownSize that takes the slot.
 func (f *feed) room(ctx context.Context) error {
 	if len(f.buf) < cap(f.buf) {
 		return nil
 	}
-	bigger := max(windowSize, int(min(2*int64(cap(f.buf)), f.limit+1)))
+	bigger := int(max(wholeSize, min(2*int64(cap(f.buf)), f.limit+1)))
 	if f.whole {
 		bigger = max(bigger, int(min(f.size, f.limit))+1)
 	}
-	if bigger > wholeSize && !f.held {
+	if bigger > ownSize && !f.held {
 		if err := f.large.take(ctx); err != nil {
 			return err
 		}

@@ -27,7 +27,8 @@ type excerpt struct {
 func (x *excerpt) window(text []byte) bool {
 	at := cursor{line: x.next}
 	rest, base := 0, 0 // where context goes on; where the part begins
-	for _, part := range x.parts(text) {
+	for base < len(text) {
+		part := x.part(text[base:])
 		for hit, ok := x.first(part, 0); ok; hit, ok = x.first(part, hit.End) {
 			before := x.passed
 			spans := x.pass(part, hit)

@@ -76,6 +76,7 @@ type searcher struct {
 	matcher *search.Matcher
 	top     top
 	buf     []byte
+	head    [headSize]byte
 	ignored []string
 	used    []bool
 	done    *atomic.Int64 // files searched by all workers
@@ -117,6 +118,7 @@ func (q *query) find(ctx context.Context) (*found, error) {
 	tops := make([]top, workers)
 	for i := range searchers {
 		w := &searchers[i]
+		w.giveBack()
 		f.tally.add(&w.tally)
 		f.ignored = append(f.ignored, w.ignored...)
 		for i, used := range w.used {
@@ -135,6 +137,12 @@ func (q *query) find(ctx context.Context) (*found, error) {
 	return f, err
 }
 
+// giveBack ends the use of a searcher's memory.
+func (w *searcher) giveBack() {
+	w.space.giveBack(w.buf)
+	w.buf = nil
+}
+
 func (q *query) workers() int { return min(runtime.GOMAXPROCS(0), maxWorkers) }
 
 func (q *query) searchers(ctx context.Context, workers int, matcher *search.Matcher) []searcher {
@@ -146,7 +154,7 @@ func (q *query) searchers(ctx context.Context, workers int, matcher *search.Matc
 		required = index.NewQuery(matcher.Required())
 	}
 	for i := range all {
-		all[i] = searcher{query: q, ctx: ctx, matcher: matcher, done: done, used: make([]bool, len(q.filter.include)), consult: consult, required: required}
+		all[i] = searcher{query: q, ctx: ctx, matcher: matcher, buf: q.space.take(), done: done, used: make([]bool, len(q.filter.include)), consult: consult, required: required}
 		all[i].top.size = q.args.Offset + q.args.HeadLimit
 	}
 	return all
@@ -164,6 +172,7 @@ func (q *query) findInFile(ctx context.Context) (*found, error) {
 		q.perFile = math.MaxInt
 	}
 	w := &q.searchers(ctx, 1, q.matcher)[0]
+	defer w.giveBack()
 	w.named(q.dir, "")
 	f := &found{abs: q.abs, isFile: true, tally: w.tally, page: merge([]top{w.top}), partial: ctx.Err() != nil}
 	if errors.Is(ctx.Err(), context.Canceled) {
@@ -226,7 +235,7 @@ func (w *searcher) file(e *walk.Entry) error {
 	} else if !masked {
 		w.remember(e.Path)
 	}
-	raw, st, err := e.Dir.ReadFile(e.Name, w.buf, wholeSize)
+	raw, st, err := e.Dir.ReadFile(e.Name, w.buf, int64(cap(w.buf)-1))
 	switch {
 	case err == nil:
 		w.buf = raw
@@ -319,10 +328,9 @@ func (m *match) entries(q *query) int {
 // count counts the matches in a run of whole lines; as far as it goes, if
 // the context ends. Where only files are looked for, one is enough.
 func (w *searcher) count(text []byte) (n int) {
-	for _, part := range w.parts(text) {
-		if w.ctx.Err() != nil {
-			return n
-		}
+	for len(text) > 0 && w.ctx.Err() == nil {
+		part := w.part(text)
+		text = text[len(part):]
 		for hit, ok := w.matcher.Next(part, 0); ok; hit, ok = w.matcher.Next(part, hit.End) {
 			n += w.worth(part, hit)
 			if n > 0 && w.args.OutputMode == modeFiles {
@@ -350,27 +358,19 @@ func (w *searcher) worth(text []byte, hit search.Hit) int {
 }
 
 // partSize bounds what is searched between two looks at the clock.
-const partSize = 256 << 10
+const partSize = wholeSize
 
-// parts cuts a text into runs of whole lines, but not where a match may go
-// across.
-func (q *query) parts(text []byte) [][]byte {
+// part returns the beginning of a text that is searched at a time: whole
+// lines, or all of it where a match may go across.
+func (q *query) part(text []byte) []byte {
 	if q.args.Multiline || len(text) <= partSize {
-		return [][]byte{text}
+		return text
 	}
-	var parts [][]byte
-	for len(text) > partSize {
-		end := bytes.IndexByte(text[partSize:], '\n')
-		if end < 0 {
-			break
-		}
-		parts = append(parts, text[:partSize+end+1])
-		text = text[partSize+end+1:]
+	end := bytes.IndexByte(text[partSize:], '\n')
+	if end < 0 {
+		return text
 	}
-	if len(text) > 0 {
-		parts = append(parts, text)
-	}
-	return parts
+	return text[:partSize+end+1]
 }
 
 // stream searches a file of any size.
@@ -398,18 +398,21 @@ func (w *searcher) windows(path string, file io.Reader, st sandbox.Stat, masked,
 	if st.Size > w.MaxFileSize {
 		return tooLarge
 	}
-	head := make([]byte, headSize)
-	n, err := io.ReadFull(file, head)
+	n, err := io.ReadFull(file, w.head[:])
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return unreadable
 	}
-	head = head[:n]
+	head := w.head[:n]
 	if !checked && w.isKey(path, head) {
 		return secret
 	}
 	f := newFeed(file, head, w.large, w.MaxFileSize+w.MaxFileSize/2, w.buf)
 	f.whole, f.size = masked || w.args.Multiline, st.Size
-	defer func() { w.buf = f.close() }()
+	defer func() {
+		if w.buf = f.close(); w.buf == nil {
+			w.buf = w.space.take()
+		}
+	}()
 	for first := true; ; first = false {
 		text, err := f.next(w.ctx)
 		switch {

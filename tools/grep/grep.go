@@ -81,6 +81,7 @@ type grepper struct {
 	box *sandbox.Sandbox
 	Config
 	large *slot
+	space *space
 	warm  *warmth // nil: none
 }
 
@@ -90,7 +91,7 @@ func newGrepper(box sandbox.Config, st state.Config, c Config) (*grepper, []*mcp
 		return nil, nil, err
 	}
 	box.ClientRoots = mcpkit.ClientRoots
-	g := &grepper{box: sandbox.New(box), Config: c, large: newSlot()}
+	g := &grepper{box: sandbox.New(box), Config: c, large: newSlot(), space: newSpace()}
 	if c.IndexSize > 0 && !c.NoIndex {
 		g.warm = newWarmth(c.IndexSize)
 	}

@@ -48,7 +48,7 @@ func main() {
 	var box sandbox.Config
 	box.AddFlags(cmd.Flags)
 	cmd.Positional = box.AddRoots
-	cmd.Memory = 64 << 20
+	cmd.Memory = 48 << 20
 	var st state.Config // all tools take its flags; this one keeps none
 	st.AddFlags(cmd.Flags)
 	conf := DefaultConfig()

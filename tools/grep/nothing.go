@@ -42,7 +42,7 @@ func (q *query) lookAgain(ctx context.Context, f *found) second {
 	if f.partial || f.isFile && f.files > 0 {
 		return s
 	}
-	limit := min(max(nothingTime, f.elapsed), mostTime)
+	limit := min(max(nothingTime, f.elapsed/2), mostTime)
 	if f.files > 0 {
 		limit = min(max(ignoredTime, f.elapsed/5), mostTime)
 	}
@@ -85,6 +85,7 @@ func (q *query) lookAt(ctx context.Context, limit time.Duration, m *search.Match
 	n := near{more: !search(&look, w) || ctx.Err() != nil}
 	tops := make([]top, len(w))
 	for i := range w {
+		w[i].giveBack()
 		n.files += w[i].tally.files
 		tops[i] = w[i].top
 	}

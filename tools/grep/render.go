@@ -96,12 +96,14 @@ func (q *query) answer(ctx context.Context, f *found) (*mcpkit.Result, error) {
 func (q *query) content(ctx context.Context, f *found, budget int) (*page, meta) {
 	picks := q.picks(f)
 	steps := q.steps(f)
+	w := &searcher{query: q, ctx: ctx, buf: q.space.take()}
+	defer w.giveBack()
 	for _, step := range steps {
 		p := &page{detail: step, numbered: q.args.Number, limit: budget}
 		m := meta{Reduced: q.reduced(steps[0], step)}
 		for _, pick := range picks {
 			m.Shown += pick.to - pick.from
-			q.file(ctx, p, f, pick)
+			w.show(p, f, pick)
 			if p.full {
 				break
 			}
@@ -155,22 +157,22 @@ func (q *query) reduced(full, step detail) string {
 	return ""
 }
 
-// file shows the matches of one file.
-func (q *query) file(ctx context.Context, p *page, f *found, pick pick) {
-	p.begin(q.shownPath(f.abs, pick.path))
-	x := &excerpt{query: q, out: p, from: pick.from, to: pick.to, next: 1}
-	outcome := (&searcher{query: q, ctx: ctx}).again(f, pick.path, x.window)
+// show shows the matches of one file.
+func (w *searcher) show(p *page, f *found, pick pick) {
+	p.begin(w.shownPath(f.abs, pick.path))
+	x := &excerpt{query: w.query, out: p, from: pick.from, to: pick.to, next: 1}
+	outcome := w.again(f, pick.path, x.window)
 	p.end()
 	switch {
 	case p.full:
 	case outcome != searched:
 		p.note("cannot be read any more")
-	case ctx.Err() != nil:
+	case w.ctx.Err() != nil:
 		p.note("not all shown: the time is up")
 	case x.passed < pick.to:
 		p.note("changed meanwhile: %d of the %s are left", x.passed, plural(pick.count, "match"))
-	case pick.to < pick.count && pick.to == q.perFile:
-		p.note("%d more in this file (max_per_file=%d)", pick.count-pick.to, q.perFile)
+	case pick.to < pick.count && pick.to == w.perFile:
+		p.note("%d more in this file (max_per_file=%d)", pick.count-pick.to, w.perFile)
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 const (
 	// workMemory is what searching takes at the most, beside one large file
 	// and the index.
-	workMemory = 64 << 20
+	workMemory = 48 << 20
 	// dirCache bounds what is known of directories.
 	dirCache = 16 << 20
 	// memoryStep is by how much the index grows between two settings of the
@@ -142,7 +142,7 @@ func (w *warmth) read(_ context.Context, path string) (index.Content, error) {
 	if err != nil {
 		return c, err
 	}
-	if w.buf = raw; cap(raw) > windowSize {
+	if w.buf = raw; cap(raw) > ownSize {
 		w.buf = nil
 	}
 	c.Key = index.KeyOf(st)
@@ -201,4 +201,16 @@ func (w *searcher) remember(path string) {
 	if w.learning && len(w.unknown) < maxUnknown {
 		w.unknown = append(w.unknown, path)
 	}
+}
+
+// wait waits until all that was handed over is taken up.
+func (w *warmth) wait(ctx context.Context) error {
+	w.queuing.Wait()
+	w.mu.Lock()
+	builder := w.builder
+	w.mu.Unlock()
+	if builder == nil {
+		return nil
+	}
+	return builder.Wait(ctx)
 }
