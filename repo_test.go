@@ -92,6 +92,7 @@ var foundation = map[string][]string{
 	"pkg/sandbox":           {"pkg/toolerr"},
 	"pkg/walk":              {"pkg/toolerr", "pkg/sandbox"},
 	"pkg/textfile":          {"pkg/toolerr"},
+	"pkg/textdiff":          {},
 	"pkg/state":             {"pkg/toolerr", "pkg/sandbox", "pkg/textfile"},
 	"pkg/pathglob":          {"pkg/toolerr"},
 	"pkg/listing":           {"pkg/toolerr", "pkg/sandbox", "pkg/walk", "pkg/pathglob"},
@@ -270,10 +271,11 @@ func TestNothingOfAMachineIsInTheTree(t *testing.T) {
 func TestToolsAreComplete(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	require.NoError(t, err)
-	dirs, err := filepath.Glob("tools/*")
+	mains, err := filepath.Glob("tools/*/main.go")
 	require.NoError(t, err)
-	require.NotEmpty(t, dirs)
-	for _, dir := range dirs {
+	require.NotEmpty(t, mains)
+	for _, main := range mains {
+		dir := filepath.Dir(main)
 		name := filepath.Base(dir)
 		description, err := os.ReadFile(filepath.Join(dir, name+".md"))
 		require.NoError(t, err, "every tool has the text that the model reads")

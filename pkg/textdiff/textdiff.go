@@ -1,0 +1,185 @@
+// Package textdiff writes unified diffs, such as git apply and patch take, of
+// text in memory whose changes are known, at a cost that follows the changes
+// and not the file.
+//
+// An editor hands over its changes; who has only two versions asks Between:
+//
+//	d := textdiff.Unified(old, textdiff.Between(old, new), textdiff.Options{Old: "a/x.go", New: "b/x.go", MaxLines: 60})
+//	fmt.Print(d.Text)
+//
+// Changed text is compared line by line (Align: unique lines first, then
+// Myers' algorithm up to a bound). Beyond the bounds a block is shown as
+// replaced, which is right, only longer. Line endings are kept as they are; a
+// line ends at a line feed, as it does for git. Text that is not UTF-8 is
+// decoded by the caller, and the diff is of the decoded text.
+//
+// The diff match patch library compares characters and writes its own kind of
+// patches, which neither git nor patch reads.
+package textdiff
+
+import (
+	"bytes"
+	"strings"
+)
+
+// Change says that the bytes from Start to End become New.
+type Change struct {
+	Start, End int
+	New        string
+}
+
+// Options steer how a diff is written. The zero value is a whole diff of 3
+// lines of context without a header.
+type Options struct {
+	Old, New string // names for the header, as "a/x.go"; "" for none, "/dev/null" for no file
+	MaxLines int    // of the diff's body; the rest is counted. 0: all
+	MaxBytes int    // of one line; a window around its change is shown. 0: all
+}
+
+// Diff is a unified diff.
+type Diff struct {
+	Text    string
+	Added   int // lines
+	Removed int
+	Cut     int // lines of the diff that are not in Text
+}
+
+// context is how many unchanged lines stand around a change.
+const context = 3
+
+// Between returns what has to change to make old new: nothing, or one range
+// of whole lines.
+func Between(old []byte, new string) []Change {
+	n := min(len(old), len(new))
+	head := 0
+	for head < n && old[head] == new[head] {
+		head++
+	}
+	if head == len(old) && head == len(new) {
+		return nil
+	}
+	tail := 0
+	for tail < n-head && old[len(old)-1-tail] == new[len(new)-1-tail] {
+		tail++
+	}
+	head = bytes.LastIndexByte(old[:head], '\n') + 1
+	if tail > 0 { // to the end of the line, which both have
+		if at := bytes.IndexByte(old[len(old)-tail:], '\n'); at >= 0 {
+			tail -= at + 1
+		} else {
+			tail = 0
+		}
+	}
+	return []Change{{Start: head, End: len(old) - tail, New: new[head : len(new)-tail]}}
+}
+
+// Unified returns the diff between old and what the changes make of it. They
+// are sorted and do not overlap.
+func Unified(old []byte, changes []Change, o Options) Diff {
+	w := &writer{old: old, o: o}
+	for len(changes) > 0 {
+		var r region
+		r, changes = firstRegion(old, changes)
+		for _, b := range r.blocks(old) {
+			w.block(b)
+		}
+	}
+	w.flush()
+	return w.diff()
+}
+
+// region is a range of whole old lines and what becomes of it.
+type region struct {
+	start, end int
+	text       string
+}
+
+// firstRegion takes the changes that share lines off the front.
+func firstRegion(old []byte, changes []Change) (region, []Change) {
+	r := region{start: bytes.LastIndexByte(old[:changes[0].Start], '\n') + 1}
+	r.end = lineEnd(old, changes[0])
+	n := 1
+	for n < len(changes) && (changes[n].Start < r.end || r.end == len(old)) {
+		r.end = max(r.end, lineEnd(old, changes[n]))
+		n++
+	}
+	if n == 1 && r.start == changes[0].Start && r.end == changes[0].End {
+		r.text = changes[0].New
+		return r, changes[1:]
+	}
+	var text strings.Builder
+	at := r.start
+	for _, c := range changes[:n] {
+		text.Write(old[at:c.Start])
+		text.WriteString(c.New)
+		at = c.End
+	}
+	text.Write(old[at:r.end])
+	r.text = text.String()
+	return r, changes[n:]
+}
+
+// lineEnd returns where the lines that a change touches end.
+func lineEnd(old []byte, c Change) int {
+	atLineStart := func(i int) bool { return i == 0 || old[i-1] == '\n' }
+	whole := strings.HasSuffix(c.New, "\n") || c.New == "" && atLineStart(c.Start)
+	if atLineStart(c.End) && whole && c.End > c.Start {
+		return c.End
+	}
+	if at := bytes.IndexByte(old[c.End:], '\n'); at >= 0 {
+		return c.End + at + 1
+	}
+	return len(old)
+}
+
+// block is a run of old lines and the lines that take their place.
+type block struct {
+	start, end int // in old
+	removed    int // lines
+	added      []string
+}
+
+// maxAligned bounds the lines of a region that are compared.
+const maxAligned = 400_000
+
+// blocks compares the lines of a region.
+func (r region) blocks(old []byte) []block {
+	before, after := string(old[r.start:r.end]), r.text
+	a, b := splitLines(before), splitLines(after)
+	var runs []Run
+	if len(a)+len(b) <= maxAligned {
+		runs = Align(Hashes(a), Hashes(b))
+	}
+	runs = append(runs, Run{A: len(a), B: len(b)})
+	var blocks []block
+	at, i, j := r.start, 0, 0
+	for _, run := range runs {
+		c := block{start: at, removed: run.A - i, added: b[j:run.B]}
+		for ; i < run.A; i++ {
+			at += len(a[i])
+		}
+		c.end = at
+		if c.removed > 0 || len(c.added) > 0 {
+			blocks = append(blocks, c)
+		}
+		for ; i < run.A+run.N; i++ {
+			at += len(a[i])
+		}
+		j = run.B + run.N
+	}
+	return blocks
+}
+
+// splitLines cuts text into lines with their endings.
+func splitLines(text string) []string {
+	lines := make([]string, 0, strings.Count(text, "\n")+1)
+	for len(text) > 0 {
+		n := strings.IndexByte(text, '\n') + 1
+		if n == 0 {
+			n = len(text)
+		}
+		lines = append(lines, text[:n])
+		text = text[n:]
+	}
+	return lines
+}

@@ -1,0 +1,262 @@
+package textdiff_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/pkg/textdiff"
+)
+
+func unified(old, new string, o textdiff.Options) textdiff.Diff {
+	return textdiff.Unified([]byte(old), textdiff.Between([]byte(old), new), o)
+}
+
+func numbered(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "line %d\n", i+1)
+	}
+	return b.String()
+}
+
+func TestUnified(t *testing.T) {
+	text := numbered(20)
+	d := unified(text, strings.Replace(text, "line 10\n", "line ten\nand more\n", 1), textdiff.Options{Old: "a/x", New: "b/x"})
+	require.Equal(t, `--- a/x
++++ b/x
+@@ -7,7 +7,8 @@
+ line 7
+ line 8
+ line 9
+-line 10
++line ten
++and more
+ line 11
+ line 12
+ line 13
+`, d.Text)
+	require.Equal(t, []int{2, 1, 0}, []int{d.Added, d.Removed, d.Cut})
+	require.Empty(t, unified(text, text, textdiff.Options{Old: "a/x", New: "b/x"}).Text)
+}
+
+func TestHunks(t *testing.T) {
+	// Six lines between two changes are context of both and one hunk; seven
+	// are two hunks.
+	text := numbered(30)
+	change := func(lines ...int) string {
+		all := strings.SplitAfter(text, "\n")
+		for _, n := range lines {
+			all[n-1] = "new\n"
+		}
+		return strings.Join(all, "")
+	}
+	require.Equal(t, 1, strings.Count(unified(text, change(5, 12), textdiff.Options{}).Text, "@@ -"))
+	require.Equal(t, 2, strings.Count(unified(text, change(5, 13), textdiff.Options{}).Text, "@@ -"))
+	require.Contains(t, unified(text, change(1), textdiff.Options{}).Text, "@@ -1,4 +1,4 @@\n-line 1\n+new\n line 2\n")
+}
+
+func TestEnds(t *testing.T) {
+	for _, c := range []struct{ old, new, want string }{
+		{"", "a\n", "@@ -0,0 +1 @@\n+a\n"},
+		{"a\n", "", "@@ -1 +0,0 @@\n-a\n"},
+		{"a", "a\n", "@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+a\n"},
+		{"a\nb", "a\nc", "@@ -1,2 +1,2 @@\n a\n-b\n\\ No newline at end of file\n+c\n\\ No newline at end of file\n"},
+		{"a\r\nb\r\n", "a\r\nc\r\n", "@@ -1,2 +1,2 @@\n a\r\n-b\r\n+c\r\n"},
+		{"a\nb\n", "b\n", "@@ -1,2 +1 @@\n-a\n b\n"},
+	} {
+		require.Equal(t, c.want, unified(c.old, c.new, textdiff.Options{}).Text, "%q to %q", c.old, c.new)
+	}
+}
+
+func TestCutAndCounted(t *testing.T) {
+	text := numbered(200)
+	d := unified(text, strings.ReplaceAll(text, "line", "row"), textdiff.Options{MaxLines: 60})
+	require.Equal(t, 60, strings.Count(d.Text, "\n"))
+	require.Equal(t, []int{200, 200, 341}, []int{d.Added, d.Removed, d.Cut})
+	d = unified(text, strings.ReplaceAll(text, "line", "row"), textdiff.Options{})
+	require.Equal(t, 401, strings.Count(d.Text, "\n"))
+}
+
+func TestLongLines(t *testing.T) {
+	long := strings.Repeat("é", 5000)
+	d := unified(long+"x"+long+"\n", long+"y"+long+"\n", textdiff.Options{MaxBytes: 100})
+	require.Less(t, len(d.Text), 400)
+	require.Contains(t, d.Text, "éx")
+	require.Contains(t, d.Text, "éy")
+	require.Contains(t, d.Text, "bytes]…")
+}
+
+func TestName(t *testing.T) {
+	d := unified("a\n", "b\n", textdiff.Options{Old: "a/two words", New: "b/two words"})
+	require.Contains(t, d.Text, "--- a/two words\t\n")
+}
+
+// TestAlign: runs are equal on both sides, in order, and nothing that a
+// shortest script keeps is missed in small cases.
+func TestAlign(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 3000 {
+		a, b := letters(rng, 12), letters(rng, 12)
+		runs := textdiff.Align(a, b)
+		i, j, kept := 0, 0, 0
+		for _, r := range runs {
+			require.True(t, r.A >= i && r.B >= j && r.N > 0)
+			require.Equal(t, a[r.A:r.A+r.N], b[r.B:r.B+r.N])
+			i, j, kept = r.A+r.N, r.B+r.N, kept+r.N
+		}
+		require.LessOrEqual(t, kept, common(a, b))
+		if common(a, b) > 0 {
+			require.Positive(t, kept, "%v %v", a, b)
+		}
+	}
+}
+
+func letters(rng *rand.Rand, most int) []uint64 {
+	s := make([]uint64, rng.IntN(most))
+	for i := range s {
+		s[i] = rng.Uint64N(5)
+	}
+	return s
+}
+
+// common is the length of the longest common subsequence.
+func common(a, b []uint64) int {
+	best := make([]int, len(b)+1)
+	for _, x := range a {
+		before := 0
+		for j, y := range b {
+			here := best[j+1]
+			if x == y {
+				best[j+1] = before + 1
+			} else {
+				best[j+1] = max(best[j+1], best[j])
+			}
+			before = here
+		}
+	}
+	return best[len(b)]
+}
+
+// TestBounded: input made to be expensive ends as one replaced block.
+func TestBounded(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	mixed := func() string {
+		var b strings.Builder
+		for range 60_000 {
+			fmt.Fprintln(&b, rng.IntN(40))
+		}
+		return b.String()
+	}
+	d := unified(mixed(), mixed(), textdiff.Options{MaxLines: 10})
+	require.Equal(t, 10, strings.Count(d.Text, "\n"))
+	require.Equal(t, d.Added, d.Removed)
+}
+
+// TestChangesAlone: a diff of known changes is that of the two versions.
+func TestChangesAlone(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	for range 2000 {
+		old := randomText(rng)
+		changes := randomChanges(rng, old)
+		d := textdiff.Unified([]byte(old), changes, textdiff.Options{})
+		require.Equal(t, apply(old, changes), patch(t, old, d.Text), "%q\n%s", old, d.Text)
+	}
+}
+
+func randomText(rng *rand.Rand) string {
+	var b strings.Builder
+	for range rng.IntN(40) {
+		b.WriteString([]string{"a", "b", "", "\tc", "}", "return"}[rng.IntN(6)])
+		b.WriteString([]string{"\n", "\n", "\n", "\r\n"}[rng.IntN(4)])
+	}
+	if rng.IntN(3) == 0 {
+		b.WriteString("end")
+	}
+	return b.String()
+}
+
+func randomChanges(rng *rand.Rand, old string) []textdiff.Change {
+	var changes []textdiff.Change
+	at := 0
+	for range rng.IntN(4) {
+		start := at + rng.IntN(len(old)-at+1)
+		end := start + rng.IntN(min(20, len(old)-start)+1)
+		new := randomText(rng)
+		changes = append(changes, textdiff.Change{Start: start, End: end, New: new[:rng.IntN(len(new)+1)]})
+		at = end
+	}
+	return changes
+}
+
+func apply(old string, changes []textdiff.Change) string {
+	var b strings.Builder
+	at := 0
+	for _, c := range changes {
+		b.WriteString(old[at:c.Start] + c.New)
+		at = c.End
+	}
+	return b.String() + old[at:]
+}
+
+// patch applies a whole diff, strictly: every line where it says.
+func patch(t *testing.T, old, diff string) string {
+	t.Helper()
+	lines := strings.SplitAfter(old, "\n")
+	if lines[len(lines)-1] == "" {
+		lines = lines[:len(lines)-1]
+	}
+	var out []string
+	at := 0
+	body := strings.SplitAfter(strings.ReplaceAll(diff, "\n\\ No newline at end of file\n", "\x00"), "\n")
+	body = slices.Collect(func(yield func(string) bool) {
+		for _, line := range body {
+			for _, part := range strings.SplitAfter(line, "\x00") {
+				if part != "" && !yield(strings.TrimSuffix(part, "\x00")) {
+					return
+				}
+			}
+		}
+	})
+	for _, line := range body {
+		var from, n, to, m int
+		switch line[0] {
+		case '@':
+			spans := strings.Fields(line)
+			from, n = span(t, spans[1][1:])
+			to, m = span(t, spans[2][1:])
+			if n > 0 {
+				from--
+			}
+			if m > 0 {
+				to--
+			}
+			out = append(out, lines[at:from]...)
+			at = from
+			require.Len(t, out, to, "the new side's line numbers are right")
+		case ' ':
+			require.Equal(t, lines[at], line[1:])
+			out, at = append(out, lines[at]), at+1
+		case '-':
+			require.Equal(t, lines[at], line[1:])
+			at++
+		case '+':
+			out = append(out, line[1:])
+		}
+	}
+	return strings.Join(append(out, lines[at:]...), "")
+}
+
+func span(t *testing.T, s string) (first, n int) {
+	t.Helper()
+	if !strings.Contains(s, ",") {
+		s += ",1"
+	}
+	_, err := fmt.Sscanf(s, "%d,%d", &first, &n)
+	require.NoError(t, err)
+	return first, n
+}

@@ -1,0 +1,86 @@
+package textfile
+
+import (
+	"sort"
+
+	"golang.org/x/text/transform"
+)
+
+// Decoded is text as UTF-8 with the way back: which bytes a character was
+// made of. It is what an editor matches in, to splice the bytes.
+type Decoded struct {
+	Text []byte
+
+	raw      []byte
+	encoding Encoding
+	marks    []mark // ascending, the first at 0
+}
+
+// mark is a place where a character begins, in the text and in the bytes.
+type mark struct{ text, raw int }
+
+// markEvery is how far apart marks are: what is decoded again to find a place
+// between two, against 16 bytes of memory.
+const markEvery = 4 << 10
+
+// DecodeMapped returns raw as Decode does. It holds the text once, at its
+// exact size, and little else.
+func (e Encoding) DecodeMapped(raw []byte) *Decoded {
+	d := &Decoded{raw: raw, encoding: e}
+	size := 0
+	d.each(0, make([]byte, markEvery), func(text []byte, _ int) bool {
+		size += len(text)
+		return true
+	})
+	d.Text = make([]byte, 0, size)
+	at := 0
+	d.each(0, make([]byte, markEvery), func(text []byte, used int) bool {
+		d.marks = append(d.marks, mark{text: len(d.Text), raw: at})
+		d.Text = append(d.Text, text...)
+		at += used
+		return true
+	})
+	return d
+}
+
+// each decodes the bytes from an offset on, a buffer at a time, and tells how
+// many bytes each came from.
+func (d *Decoded) each(from int, buf []byte, yield func(text []byte, used int) bool) {
+	decoder := d.transformer()
+	for rest := d.raw[from:]; len(rest) > 0; {
+		written, used, err := decoder.Transform(buf, rest, true)
+		if used == 0 && err != nil || !yield(buf[:written], used) {
+			return
+		}
+		rest = rest[used:]
+	}
+}
+
+func (d *Decoded) transformer() transform.Transformer {
+	c := codec(d.encoding)
+	if c == nil {
+		c = codec(Latin1)
+	}
+	return c.NewDecoder()
+}
+
+// Offset returns the offset of the byte that the character at an offset of
+// the text begins with. It is false inside a character, and between two that
+// were one.
+func (d *Decoded) Offset(at int) (int, bool) {
+	if at >= len(d.Text) {
+		return len(d.raw), at == len(d.Text)
+	}
+	i := sort.Search(len(d.marks), func(i int) bool { return d.marks[i].text > at }) - 1
+	from := d.marks[i]
+	if from.text == at {
+		return from.raw, true
+	}
+	// A buffer of just the length wanted ends at the place, if it is one.
+	found, exact := from.raw, false
+	d.each(from.raw, make([]byte, at-from.text), func(text []byte, used int) bool {
+		found, exact = from.raw+used, from.text+len(text) == at
+		return false
+	})
+	return found, exact
+}

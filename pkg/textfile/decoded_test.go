@@ -1,0 +1,60 @@
+package textfile_test
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/pkg/textfile"
+)
+
+// TestDecodedOffsets: every character's bytes are found, over several marks,
+// and no place inside a character is taken for one.
+func TestDecodedOffsets(t *testing.T) {
+	for _, c := range []struct {
+		encoding textfile.Encoding
+		text     string
+	}{
+		{textfile.UTF16LE, japanese + "𝄞 clef\n"}, {textfile.UTF16BE, chinese + "😀\n"}, {textfile.Latin1, latin},
+		{textfile.Windows1252, french}, {textfile.ShiftJIS, japanese + "ｶﾀｶﾅ\n"}, {textfile.GBK, chinese}, {textfile.GB18030, chinese + "😀\n"},
+		{"euc-jp", japanese}, {"big5", "中文\n"},
+	} {
+		text := strings.Repeat(c.text, 400)
+		raw := encode(t, c.encoding, text)
+		d := c.encoding.DecodeMapped(raw)
+		require.Equal(t, text, string(d.Text), c.encoding)
+		at := 0
+		for i, r := range text {
+			if i > 3*4096 {
+				break
+			}
+			got, ok := d.Offset(i)
+			require.True(t, ok, "%s at %d", c.encoding, i)
+			require.Equal(t, at, got, "%s at %d", c.encoding, i)
+			at += len(encode(t, c.encoding, string(r)))
+			for inside := i + 1; inside < i+utf8.RuneLen(r); inside++ {
+				_, ok := d.Offset(inside)
+				require.False(t, ok, "%s inside %q", c.encoding, r)
+			}
+		}
+		end, ok := d.Offset(len(d.Text))
+		require.True(t, ok)
+		require.Equal(t, len(raw), end)
+	}
+}
+
+func TestDecodedDamage(t *testing.T) {
+	// A lead byte without its second, an odd byte at the end: replaced, and
+	// what follows keeps its place.
+	d := textfile.ShiftJIS.DecodeMapped([]byte("a\x81\nb"))
+	require.Equal(t, textfile.ShiftJIS.Decode([]byte("a\x81\nb")), string(d.Text))
+	at, ok := d.Offset(strings.IndexByte(string(d.Text), 'b'))
+	require.True(t, ok)
+	require.Equal(t, 3, at)
+
+	d = textfile.UTF16LE.DecodeMapped([]byte("a\x00b\x00c"))
+	require.Equal(t, "ab\uFFFD", string(d.Text))
+	require.Empty(t, textfile.UTF16LE.DecodeMapped(nil).Text)
+}
