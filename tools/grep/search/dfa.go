@@ -19,7 +19,7 @@ type dfa struct {
 	states  []dfaState
 	places  []int32 // of all states
 	ids     map[string]int32
-	starts  map[startKey]int32
+	starts  [2][attrs]int32 // of a match that begins here, or anywhere
 
 	now, then   sparse // places passed in a step
 	list, stack []int32
@@ -32,11 +32,6 @@ type dfa struct {
 type dfaState struct {
 	from, to int32 // within places
 	before   attr
-}
-
-type startKey struct {
-	at     int32
-	before attr
 }
 
 // A transition is 0 if not yet known, and else the number of the state times
@@ -57,7 +52,7 @@ const (
 func newDFA(p *program, longest bool) *dfa {
 	d := &dfa{
 		prog: p, longest: longest, stride: int32(p.symbols.count),
-		ids: map[string]int32{}, starts: map[startKey]int32{},
+		ids: map[string]int32{},
 	}
 	d.now.resize(len(p.insts))
 	d.then.resize(len(p.insts))
@@ -73,22 +68,25 @@ func (d *dfa) reset() {
 	d.states = append(d.states[:0], dfaState{}, dfaState{})
 	d.places = d.places[:0]
 	clear(d.ids)
-	clear(d.starts)
+	d.starts = [2][attrs]int32{}
 }
 
-// startAt returns the state of a search that begins at a place of the program
-// behind a symbol with the given attributes.
-func (d *dfa) startAt(at int32, before attr) int32 {
+// startAt returns the state of a search that begins behind a symbol with the
+// given attributes, and whose match begins there too, or anywhere.
+func (d *dfa) startAt(anywhere bool, before attr) int32 {
 	before &= d.prog.uses
-	s, ok := d.starts[startKey{at, before}]
-	if !ok {
+	known, at := &d.starts[0][before], d.prog.start
+	if anywhere {
+		known, at = &d.starts[1][before], d.prog.search
+	}
+	if *known == 0 {
 		d.list = d.list[:0]
 		d.then.clear()
-		d.follow(at)
-		s = d.state(d.list, before)
-		d.starts[startKey{at, before}] = s
+		d.stack = d.stack[:0]
+		d.followFrom(at, 0)
+		*known = d.state(d.list, before)
 	}
-	return s
+	return *known
 }
 
 // step returns the transition of state s (its number times the stride) on a
@@ -101,7 +99,7 @@ func (d *dfa) step(s int32, symbol uint32) int32 {
 		s = d.keepOnly(s)
 	}
 	state := d.states[s/d.stride]
-	after := d.prog.symbols.attrs[symbol]
+	after := d.prog.symbols.attrOf[symbol]
 	d.list = d.list[:0]
 	d.now.clear()
 	d.then.clear()
@@ -158,11 +156,6 @@ func (d *dfa) advance(at int32, left, right attr, symbol uint32) (match bool) {
 		}
 	}
 	return match
-}
-
-func (d *dfa) follow(at int32) {
-	d.stack = d.stack[:0]
-	d.followFrom(at, 0)
 }
 
 // followFrom adds to the list the steps, looks and matches that at leads to,

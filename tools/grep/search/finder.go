@@ -2,8 +2,10 @@ package search
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"math/bits"
+	"slices"
 )
 
 // finder finds where one of some literals stands. Each is looked for by the
@@ -19,10 +21,11 @@ type needle struct {
 	fold bool // text is in lower case and matches whatever the case
 	sure bool // what it finds is a literal of the set, not a hint of one
 
-	byPair       bool
-	first, other int    // where the rarest bytes are
-	value        [2]u64 // each eight times
-	lower        [2]u64 // what is set in the text before it is compared
+	byBytes bool   // its rarest bytes are looked for together, not the one
+	rare    [3]int // where its rarest bytes are, the rarest first
+	value   [3]u64 // those bytes, each eight times
+	third   bool   // two of them are too often together
+	keep    u64    // the bits of them that are compared: not those of case
 }
 
 type u64 = uint64
@@ -34,19 +37,19 @@ const (
 
 // What steps take, measured: they decide which way is taken, no more.
 const (
-	costByteScan = 0.04 // nanoseconds a byte
-	costPairScan = 0.13
-	costStop     = 5  // nanoseconds a place to look at
-	costLine     = 90 // to match a line
-	costDFA      = 1.8
+	costByteScan  = 0.035 // nanoseconds a byte
+	costBytesScan = 0.1
+	costStop      = 15 // nanoseconds a place to look at
+	costLine      = 90 // to match a line
+	costDFA       = 1.8
 )
 
 // signs are the characters beyond ASCII that fold to s and k.
 var signs = []string{"ſ", "\u212A"}
 
 // newFinder returns a finder for a set that is not empty, or nil if to match
-// every line is as fast.
-func newFinder(set []Literal) *finder {
+// every line is as fast. Lines that it finds are matched, unless it is pure.
+func newFinder(set []Literal, pure bool) *finder {
 	f := &finder{}
 	var withSign [2]bool
 	for _, l := range set {
@@ -54,7 +57,9 @@ func newFinder(set []Literal) *finder {
 		f.needles = append(f.needles, n)
 		withSign[0] = withSign[0] || l.Fold && bytes.IndexByte(l.Text, 's') >= 0
 		withSign[1] = withSign[1] || l.Fold && bytes.IndexByte(l.Text, 'k') >= 0
-		f.cost += n.cost() + costLine*n.likelihood()
+		if f.cost += n.cost(); !pure || l.loose {
+			f.cost += costLine * n.likelihood()
+		}
 	}
 	for i, sign := range signs {
 		if withSign[i] {
@@ -70,28 +75,23 @@ func newFinder(set []Literal) *finder {
 }
 
 func newNeedle(text []byte, fold, sure bool) needle {
-	n := needle{text: text, fold: fold, sure: sure}
-	for i := range text {
-		if n.frequency(i) < n.frequency(n.first) {
-			n.first = i
-		}
+	n := needle{text: text, fold: fold, sure: sure, keep: ^u64(0)}
+	order := make([]int, len(text))
+	for i := range order {
+		order[i] = i
 	}
-	if n.first == 0 && len(text) > 1 {
-		n.other = 1
-	}
-	for i := range text {
-		if i != n.first && n.frequency(i) < n.frequency(n.other) {
-			n.other = i
-		}
-	}
-	for i, at := range []int{n.first, n.other} {
-		b := text[at]
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(n.frequency(i), n.frequency(j)) })
+	for i := range n.rare {
+		n.rare[i] = order[min(i, len(order)-1)]
+		b := text[n.rare[i]]
 		n.value[i] = ones * u64(b)
 		if fold && b >= 'a' && b <= 'z' {
-			n.lower[i] = ones * 0x20
+			n.keep = ^u64(ones * 0x20)
 		}
 	}
-	n.byPair = n.lower[0] != 0 || n.pairCost() < n.byteCost()
+	rarest := text[n.rare[0]]
+	n.byBytes = fold && rarest >= 'a' && rarest <= 'z' || len(text) > 1 && n.bytesCost() < n.byteCost()
+	n.third = len(text) > 2 && n.together(2) > 1e-4
 	return n
 }
 
@@ -102,25 +102,30 @@ func (n *needle) frequency(i int) float64 {
 	return float64(frequency[n.text[i]]) / 65536
 }
 
-func (n *needle) byteCost() float64 { return costByteScan + costStop*n.frequency(n.first) }
-func (n *needle) pairCost() float64 {
-	return costPairScan + costStop*n.frequency(n.first)*min(1, 4*n.frequency(n.other))
+// together estimates how often the first count of the rare bytes stand where
+// the needle has them.
+func (n *needle) together(count int) float64 {
+	p := n.frequency(n.rare[0])
+	for _, i := range n.rare[1:min(count, len(n.text))] {
+		p *= min(1, 6*n.frequency(i))
+	}
+	return p
 }
 
+func (n *needle) byteCost() float64  { return costByteScan + costStop*n.together(1) }
+func (n *needle) bytesCost() float64 { return costBytesScan + costStop*n.together(3) }
+
 func (n *needle) cost() float64 {
-	if n.byPair {
-		return n.pairCost()
+	if n.byBytes {
+		return n.bytesCost()
 	}
 	return n.byteCost()
 }
 
 // likelihood is how often the needle may stand in text, a byte.
 func (n *needle) likelihood() float64 {
-	p := n.frequency(n.first)
-	if len(n.text) > 1 {
-		p *= min(1, 4*n.frequency(n.other))
-	}
-	for range len(n.text) - 2 {
+	p := n.together(3)
+	for range len(n.text) - 3 {
 		p *= 0.3
 	}
 	return p
@@ -177,16 +182,16 @@ func (f *finder) find(text []byte, from int) (at int, sure bool) {
 // may lie beyond to.
 func (n *needle) find(text []byte, from, to int) int {
 	to = min(to, len(text)-len(n.text)+1)
-	if n.byPair {
-		return n.findPair(text, from, to)
+	if n.byBytes {
+		return n.findBytes(text, from, to)
 	}
-	b := n.text[n.first]
+	first, other := n.rare[0], n.rare[1]
 	for from < to {
-		i := bytes.IndexByte(text[from+n.first:to+n.first], b)
+		i := bytes.IndexByte(text[from+first:to+first], n.text[first])
 		if i < 0 {
 			return -1
 		}
-		if from += i; text[from+n.other] == n.text[n.other] && n.is(text, from) {
+		if from += i; text[from+other] == n.text[other] && n.is(text, from) {
 			return from
 		}
 		from++
@@ -194,35 +199,73 @@ func (n *needle) find(text []byte, from, to int) int {
 	return -1
 }
 
-func (n *needle) findPair(text []byte, from, to int) int {
+// findBytes looks at 32 places at a time, as four words of eight: a byte of a
+// word becomes 0 where all the rare bytes stand.
+func (n *needle) findBytes(text []byte, from, to int) int {
 	if from >= to {
 		return -1
 	}
-	a, b := text[from+n.first:to+n.first], text[from+n.other:to+n.other]
-	va, vb, la, lb := n.value[0], n.value[1], n.lower[0], n.lower[1]
-	at := from
-	for len(a) >= 16 && len(b) >= 16 {
-		x := (binary.LittleEndian.Uint64(a) | la) ^ va | (binary.LittleEndian.Uint64(b) | lb) ^ vb
-		y := (binary.LittleEndian.Uint64(a[8:]) | la) ^ va | (binary.LittleEndian.Uint64(b[8:]) | lb) ^ vb
-		x, y = (x-ones)&^x&highs, (y-ones)&^y&highs
-		if x|y != 0 {
-			for ; x != 0; x &= x - 1 {
-				if i := at + bits.TrailingZeros64(x)/8; n.is(text, i) {
-					return i
-				}
-			}
-			for ; y != 0; y &= y - 1 {
-				if i := at + 8 + bits.TrailingZeros64(y)/8; n.is(text, i) {
-					return i
+	a, b, c := text[from+n.rare[0]:to+n.rare[0]], text[from+n.rare[1]:to+n.rare[1]], text[from+n.rare[2]:to+n.rare[2]]
+	i := 0
+	for {
+		if n.third || n.keep != ^u64(0) {
+			i = skipThree(a, b, c, i, n.value, n.keep)
+		} else {
+			i = skipTwo(a, b, i, n.value)
+		}
+		for end := min(i+32, len(a)-7); i < end; i += 8 {
+			x := ((load(a[i:]) ^ n.value[0]) | (load(b[i:]) ^ n.value[1]) | (load(c[i:]) ^ n.value[2])) & n.keep
+			for x = (x - ones) &^ x & highs; x != 0; x &= x - 1 {
+				if at := from + i + bits.TrailingZeros64(x)/8; n.is(text, at) {
+					return at
 				}
 			}
 		}
-		a, b, at = a[16:], b[16:], at+16
+		if len(a)-i < 8 {
+			break
+		}
 	}
-	for ; at < to; at++ {
-		if text[at+n.first]|byte(la) == byte(va) && text[at+n.other]|byte(lb) == byte(vb) && n.is(text, at) {
-			return at
+	for ; i < len(a); i++ {
+		if n.is(text, from+i) {
+			return from + i
 		}
 	}
 	return -1
 }
+
+// skipTwo returns the first block of 32 places, counted from i, that has a
+// zero in it, or the last places that fill no block.
+func skipTwo(a, b []byte, i int, v [3]u64) int {
+	b = b[:len(a)]
+	va, vb := v[0], v[1]
+	for ; i+32 <= len(a); i += 32 {
+		p, q := (*[32]byte)(a[i:i+32]), (*[32]byte)(b[i:i+32])
+		x := (load(p[0:]) ^ va) | (load(q[0:]) ^ vb)
+		y := (load(p[8:]) ^ va) | (load(q[8:]) ^ vb)
+		z := (load(p[16:]) ^ va) | (load(q[16:]) ^ vb)
+		w := (load(p[24:]) ^ va) | (load(q[24:]) ^ vb)
+		if ((x-ones)&^x|(y-ones)&^y|(z-ones)&^z|(w-ones)&^w)&highs != 0 {
+			break
+		}
+	}
+	return i
+}
+
+// skipThree does the same for three bytes, with the bits of keep compared.
+func skipThree(a, b, c []byte, i int, v [3]u64, keep u64) int {
+	b, c = b[:len(a)], c[:len(a)]
+	va, vb, vc := v[0], v[1], v[2]
+	for ; i+32 <= len(a); i += 32 {
+		p, q, r := (*[32]byte)(a[i:i+32]), (*[32]byte)(b[i:i+32]), (*[32]byte)(c[i:i+32])
+		x := ((load(p[0:]) ^ va) | (load(q[0:]) ^ vb) | (load(r[0:]) ^ vc)) & keep
+		y := ((load(p[8:]) ^ va) | (load(q[8:]) ^ vb) | (load(r[8:]) ^ vc)) & keep
+		z := ((load(p[16:]) ^ va) | (load(q[16:]) ^ vb) | (load(r[16:]) ^ vc)) & keep
+		w := ((load(p[24:]) ^ va) | (load(q[24:]) ^ vb) | (load(r[24:]) ^ vc)) & keep
+		if ((x-ones)&^x|(y-ones)&^y|(z-ones)&^z|(w-ones)&^w)&highs != 0 {
+			break
+		}
+	}
+	return i
+}
+
+func load(b []byte) u64 { return binary.LittleEndian.Uint64(b) }

@@ -25,7 +25,7 @@ func (s *sparse) add(n int32) bool {
 // none. Beyond text is the edge.
 func (d *dfa) forward(text []byte, i int, before attr, earliest bool) int {
 	end := -1
-	s := d.startAt(d.prog.search, before)
+	s := d.startAt(true, before)
 	symbols := &d.prog.symbols
 	ofByte, trans := &symbols.ofByte, d.trans
 	for i <= len(text) {
@@ -66,10 +66,10 @@ func (d *dfa) backward(text []byte, end, low int) int {
 	after := attrEdge
 	if end < len(text) {
 		symbol, _ := symbols.after(text, end)
-		after = symbols.attrs[symbol]
+		after = symbols.attrOf[symbol]
 	}
 	start := end
-	s := d.startAt(d.prog.start, after)
+	s := d.startAt(false, after)
 	for i := end; i >= low; {
 		symbol, size := symbols.edge, 1
 		if i > 0 {
@@ -95,5 +95,5 @@ func (p *program) attrBefore(text []byte, i int) attr {
 		return attrEdge
 	}
 	symbol, _ := p.symbols.before(text, i)
-	return p.symbols.attrs[symbol]
+	return p.symbols.attrOf[symbol]
 }

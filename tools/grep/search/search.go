@@ -146,8 +146,9 @@ func (m *Matcher) takeLiterals(tree *node) {
 	looks := false
 	tree.walk(func(n *node) { looks = looks || n.op == opLook })
 	for i, set := range m.required {
-		if f := newFinder(set); f != nil && (m.finder == nil || f.cost < m.finder.cost) {
-			m.finder, m.pure = f, i == 0 && known.exact != nil && !looks
+		pure := i == 0 && known.exact != nil && !looks
+		if f := newFinder(set, pure); f != nil && (m.finder == nil || f.cost < m.finder.cost) {
+			m.finder, m.pure = f, pure
 		}
 	}
 }

@@ -15,6 +15,8 @@ const (
 	attrWord
 	attrASCIIWord
 	attrInvalid // a byte that is no part of a character
+
+	attrs = 1 << 5 // sets of them
 )
 
 // lookNeeds returns the attributes that decide l.
@@ -78,7 +80,7 @@ type symbols struct {
 	ofByte  [256]uint32
 	starts  []rune // where, beyond ASCII, a run of one symbol begins
 	ids     []uint32
-	attrs   []attr
+	attrOf  []attr
 	count   int
 	invalid uint32
 	edge    uint32
@@ -107,7 +109,7 @@ func newSymbols(sets []charset, uses attr, bytes bool) (symbols, [][]bool) {
 		}
 	}
 	slices.SortFunc(events, func(a, b event) int { return cmp.Compare(a.at, b.at) })
-	s := symbols{count: 1, attrs: []attr{0}}
+	s := symbols{count: 1, attrOf: []attr{0}}
 	member := make([][]bool, len(sets))
 	for i := range member {
 		member[i] = []bool{false}
@@ -117,7 +119,7 @@ func newSymbols(sets []charset, uses attr, bytes bool) (symbols, [][]bool) {
 		for i := range member {
 			member[i] = append(member[i], inside[i])
 		}
-		s.attrs = append(s.attrs, attrOf(r, word))
+		s.attrOf = append(s.attrOf, attrsOf(r, word))
 		s.count++
 		return uint32(s.count - 1)
 	}
@@ -165,11 +167,11 @@ func (s *symbols) finish(sets []charset, member [][]bool) {
 		whole := len(set) == 1 && set[0].lo == 0 && set[0].hi == maxRaw
 		member[i] = append(member[i], whole, false)
 	}
-	s.attrs = append(s.attrs, attrInvalid, attrEdge)
+	s.attrOf = append(s.attrOf, attrInvalid, attrEdge)
 	s.count += 2
 }
 
-func attrOf(r rune, word charset) (a attr) {
+func attrsOf(r rune, word charset) (a attr) {
 	if r == '\n' {
 		a |= attrLine
 	}
