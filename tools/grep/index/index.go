@@ -18,6 +18,20 @@
 // themselves and as these letters. Literals of less than three bytes require
 // nothing.
 //
+// Measured on the Go distribution (15 036 files, 126 MB of text, 400 words
+// of it): 1 740 bytes a file; looking all files up takes 1.7 ms, taking them
+// up with their reading 0.75 s. Where a word is in 0.23 % of the files, 0.38 %
+// are left to read, and 6.7 % for 6.1 %. Threes alone left 1.3 % and 10.4 %,
+// and without any false positive, as lists at four times the memory, still
+// 1.0 % and 9.9 %: what they lack is not bits but what fours know. Bitmaps of
+// twos left 10 % and 30 %; xor filters save a tenth of the bits and cost more
+// to build than the reading.
+//
+// Nothing is kept on disk. Loading a saved index took 37 ms, which with a
+// warm search is little less than the first search without one; the files
+// would be a copy of what is in files that may since be denied, and neither a
+// clock set back nor a device number given anew would be noticed.
+//
 // # When it is believed
 //
 // It never says Missing of content that it has not seen. A file is known by
@@ -43,7 +57,8 @@
 //     same.
 //   - Block devices written to behind the file system's back.
 //
-// Who has such files searches without an index.
+// Who has such files searches without an index; sandbox.Dir.Local tells of
+// file systems whose stat is not to be relied on.
 //
 // # Bounds
 //
@@ -135,7 +150,7 @@ func (e *entry) is(k Key) bool {
 // touch notes the use. Most calls find it noted, and write nothing that other
 // processors would have to fetch again.
 func (e *entry) touch(search uint32) {
-	if e.used.Load() != search {
+	if e.used.Load() < search {
 		e.used.Store(search)
 	}
 }

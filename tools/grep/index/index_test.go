@@ -2,6 +2,7 @@ package index_test
 
 import (
 	"bytes"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -67,6 +68,29 @@ func TestLook(t *testing.T) {
 	} {
 		require.Equal(t, c.want, lookIn(text, c.required...), "%s", c.required)
 	}
+}
+
+// What is too much to ask for is not required, or only in part.
+func TestLargeQueries(t *testing.T) {
+	const text = "a text of some words that is looked at"
+	long := strings.Repeat("x", 200)
+	require.Equal(t, index.Missing, lookIn(text, anyOf("some "+long)))
+	require.Equal(t, index.Maybe, lookIn(text+long, anyOf(text+long)))
+	many := func(n int, more ...string) []search.Literal {
+		for i := range n {
+			more = append(more, fmt.Sprintf("%dabsent%d", i, i))
+		}
+		return anyOf(more...)
+	}
+	require.Equal(t, index.Missing, lookIn(text, many(1000)))
+	require.Equal(t, index.Maybe, lookIn(text, many(1000, "some words")))
+	require.Equal(t, index.Maybe, lookIn(text, many(100_000)))
+	var sets [][]search.Literal
+	for range 20 {
+		sets = append(sets, many(1000, "some words"+long, "that is looked"))
+	}
+	require.Equal(t, index.Maybe, lookIn(text, sets...))
+	require.Equal(t, index.Missing, lookIn(text, append(sets, anyOf("absent"))...))
 }
 
 func TestSmallTexts(t *testing.T) {

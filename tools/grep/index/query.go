@@ -15,7 +15,8 @@ const (
 	maxLiteral  = 64 // bytes of a literal that are looked at
 	maxProbes   = 16 // of a literal, the rarest ones
 	maxLiterals = 1024
-	maxSample   = 64 // filters that tell what is rare
+	maxSample   = 64      // filters that tell what is rare,
+	maxTrials   = 1 << 16 // by so many probes
 )
 
 // Query is what a pattern requires, made once a search. It is used with one
@@ -100,53 +101,63 @@ func wholeRunes(text []byte) []byte {
 func (q *Query) begin(x *Index) uint32 {
 	q.once.Do(func() {
 		q.search = x.begin()
-		q.order(x.sample(maxSample))
+		probes := 0
+		for _, set := range q.sets {
+			for _, l := range set {
+				probes += len(l)
+			}
+		}
+		q.order(x.sample(min(maxSample, maxTrials/probes)))
 	})
 	return q.search
+}
+
+// counted is one of several alternatives, and in how many filters it is.
+type counted[T any] struct {
+	of    T
+	found int
+}
+
+func leastFirst[T any](list []counted[T]) []T {
+	slices.SortStableFunc(list, func(a, b counted[T]) int { return cmp.Compare(a.found, b.found) })
+	sorted := make([]T, len(list))
+	for i, c := range list {
+		sorted[i] = c.of
+	}
+	return sorted
 }
 
 // order puts first what decides soonest, judging by some filters: the rarest
 // set, in a set the most frequent literal, in a literal the rarest gram.
 func (q *Query) order(sample []filter) {
-	type counted[T any] struct {
-		of    T
-		found int
-	}
-	sorted := func(a, b counted[[]literal]) int { return cmp.Compare(a.found, b.found) }
 	var sets []counted[[]literal]
 	for _, set := range q.sets {
 		var literals []counted[literal]
 		sum := 0
 		for _, l := range set {
-			var probes []counted[probe]
-			for _, p := range l {
-				n := 0
-				for _, f := range sample {
-					if f.has(p) {
-						n++
-					}
-				}
-				probes = append(probes, counted[probe]{p, n})
-			}
-			slices.SortStableFunc(probes, func(a, b counted[probe]) int { return cmp.Compare(a.found, b.found) })
-			ordered := make(literal, 0, maxProbes)
-			for _, p := range probes[:min(len(probes), maxProbes)] {
-				ordered = append(ordered, p.of)
-			}
-			literals = append(literals, counted[literal]{ordered, probes[0].found})
-			sum += probes[0].found
+			rarest, found := l.order(sample)
+			literals = append(literals, counted[literal]{rarest, -found})
+			sum += found
 		}
-		slices.SortStableFunc(literals, func(a, b counted[literal]) int { return cmp.Compare(b.found, a.found) })
-		ordered := make([]literal, 0, len(literals))
-		for _, l := range literals {
-			ordered = append(ordered, l.of)
+		sets = append(sets, counted[[]literal]{leastFirst(literals), sum})
+	}
+	q.sets = leastFirst(sets)
+}
+
+// order returns the rarest probes of l, and in how many filters the rarest is.
+func (l literal) order(sample []filter) (rarest literal, found int) {
+	var probes []counted[probe]
+	for _, p := range l {
+		n := 0
+		for _, f := range sample {
+			if f.has(p) {
+				n++
+			}
 		}
-		sets = append(sets, counted[[]literal]{ordered, sum})
+		probes = append(probes, counted[probe]{p, n})
 	}
-	slices.SortStableFunc(sets, sorted)
-	for i, set := range sets {
-		q.sets[i] = set.of
-	}
+	rarest = leastFirst(probes)
+	return rarest[:min(len(rarest), maxProbes)], probes[0].found
 }
 
 // mayBeIn reports whether a text with this filter may hold what is required.
