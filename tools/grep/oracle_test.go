@@ -1,0 +1,456 @@
+//go:build oracle
+
+package main
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/bench/oracle"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
+)
+
+// TestTypesAreRipgreps compares the table of types.
+func TestTypesAreRipgreps(t *testing.T) {
+	out, err := exec.Command(oracle.Path(t, "rg"), "--no-config", "--type-list").Output()
+	require.NoError(t, err)
+	require.Equal(t, string(out), typeList)
+}
+
+// number is a count or seed that the environment may set.
+func number(t *testing.T, name string, otherwise int) int {
+	t.Helper()
+	if value := os.Getenv(name); value != "" {
+		n, err := strconv.Atoi(value)
+		require.NoError(t, err, name)
+		return n
+	}
+	return otherwise
+}
+
+// casesPerTree is how many searches one random tree is good for.
+const casesPerTree = 25
+
+// TestLikeRipgrep compares random searches of random trees over one running
+// server with ripgrep: the same files, lines, context and counts. GREP_CASES
+// is their number, GREP_SEED the seed of the first tree.
+func TestLikeRipgrep(t *testing.T) {
+	cases, seed := number(t, "GREP_CASES", 400), uint64(number(t, "GREP_SEED", 1))
+	rg := oracle.Path(t, "rg")
+	root := t.TempDir()
+	client := mcpkittest.Start(t, mcpkittest.Build(t, "./tools/grep"), "--no-state", "--max-tokens", "1000000", root)
+	matches, refused := 0, 0
+	for done := 0; done < cases; seed++ {
+		r := &random{rand.New(rand.NewPCG(seed, 7))}
+		name := fmt.Sprintf("t%d", seed)
+		r.tree(t, filepath.Join(root, name))
+		for range min(casesPerTree, cases-done) {
+			c := r.search()
+			done++
+			want, err := c.ripgrep(rg, filepath.Join(root, name))
+			c.args["path"] = name
+			got := client.Call("grep", c.args)
+			if err != nil {
+				refused++
+				require.True(t, got.IsError, "seed %d: ripgrep refuses %v: %v\n%s", seed, c.args, err, got.Text)
+				continue
+			}
+			require.False(t, got.IsError, "seed %d: %v: %s", seed, c.args, got.Text)
+			require.Equal(t, want, c.read(t, name, got), "seed %d: %v\n%s", seed, c.args, got.Text)
+			matches += len(want)
+		}
+		require.NoError(t, os.RemoveAll(filepath.Join(root, name)))
+	}
+	t.Logf("%d cases up to seed %d, %d files with matches, %d patterns refused by both", cases, seed-1, matches, refused)
+	require.NotZero(t, matches)
+}
+
+// random makes trees and searches.
+type random struct{ *rand.Rand }
+
+func (r *random) one(n int) bool             { return r.IntN(n) == 0 }
+func (r *random) of(list ...string) string   { return list[r.IntN(len(list))] }
+func (r *random) some(n int) (list []string) { return make([]string, r.IntN(n)) }
+
+func (r *random) name() string {
+	return r.of("a", "b", "c", "Ab") + r.of(".txt", ".md", ".go", ".py", ".log", "", ".tmp")
+}
+
+func (r *random) dir() string { return r.of("d", "e", "out", ".dot", "sub dir") }
+
+func (r *random) tree(t *testing.T, root string) {
+	require.NoError(t, os.MkdirAll(root, 0o755))
+	if r.one(2) {
+		require.NoError(t, os.MkdirAll(filepath.Join(root, ".git", "info"), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(root, ".git", "info", "exclude"), r.rules(), 0o644))
+		require.NoError(t, os.WriteFile(filepath.Join(root, ".git", "config"), []byte("foo bar\n"), 0o644))
+	}
+	for range 4 + r.IntN(20) {
+		dir := root
+		for range r.IntN(4) {
+			dir = filepath.Join(dir, r.dir())
+		}
+		require.NoError(t, os.MkdirAll(dir, 0o755))
+		name, text := r.name(), r.text()
+		switch r.IntN(12) {
+		case 0:
+			name, text = r.of(".gitignore", ".ignore", ".rgignore"), r.rules()
+		case 1:
+			if err := os.Symlink(r.of("a.txt", "..", "nowhere"), filepath.Join(dir, "link"+name)); !errors.Is(err, os.ErrExist) {
+				require.NoError(t, err)
+			}
+			continue
+		case 2:
+			name = "." + name
+		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), text, 0o644))
+	}
+}
+
+func (r *random) rules() []byte {
+	var b strings.Builder
+	for range r.some(4) {
+		b.WriteString(r.of("", "", "", "!", "/"))
+		b.WriteString(r.of("*.log", "*.tmp", "out", "out/", "d/e", "a.*", "b.txt", "**/e", "d/**", ".dot", "# none", "c?", "[ab].go"))
+		b.WriteString("\n")
+	}
+	return []byte(b.String())
+}
+
+func (r *random) word() string {
+	return r.of("foo", "bar", "Foo", "BAR", "foobar", "x", "xx", "naïve", "ÄÖ", "ſk", "42", "1.5", "a_b", "-v", "f(x)", "日本", "\t", "  ", "é")
+}
+
+// text is the content of a file.
+func (r *random) text() []byte {
+	if r.one(25) {
+		return nil
+	}
+	ending := "\n"
+	if r.one(6) {
+		ending = "\r\n"
+	}
+	var b strings.Builder
+	for range 1 + r.IntN(12) {
+		for i := range r.IntN(5) {
+			if i > 0 && !r.one(3) {
+				b.WriteString(" ")
+			}
+			b.WriteString(r.word())
+		}
+		b.WriteString(ending)
+	}
+	text := b.String()
+	if r.one(4) {
+		text = strings.TrimSuffix(text, ending)
+	}
+	switch r.IntN(20) {
+	case 0:
+		return append([]byte{0}, text...)
+	case 1:
+		return append([]byte("\xef\xbb\xbf"), text...)
+	case 2:
+		return wideText(text)
+	case 3:
+		return append([]byte(text), "foo \xff\xfe bar\n"...)
+	}
+	return []byte(text)
+}
+
+// wideText is text in UTF-16.
+func wideText(text string) []byte {
+	out := []byte{0xff, 0xfe}
+	for _, c := range text {
+		out = append(out, byte(c), byte(c>>8))
+	}
+	return out
+}
+
+// searchCase is one search: the arguments here, the flags there.
+type searchCase struct {
+	args  map[string]any
+	flags []string
+	mode  string
+	only  bool
+	multi bool
+}
+
+func (r *random) search() *searchCase {
+	c := &searchCase{args: map[string]any{"head_limit": 100_000, "max_per_file": 100_000, "-C": 0}, mode: modeContent}
+	c.args["pattern"] = r.pattern()
+	option := func(chance int, name string, value any, flags ...string) bool {
+		if !r.one(chance) {
+			return false
+		}
+		c.args[name] = value
+		c.flags = append(c.flags, flags...)
+		return true
+	}
+	option(4, "-i", true, "-i")
+	if !option(8, "literal", true, "-F") {
+		c.multi = option(8, "multiline", true, "-U", "--multiline-dotall")
+	}
+	if !c.multi { // ripgrep refuses some of these and reads others as if it were not there
+		c.args["pattern"] = strings.ReplaceAll(c.args["pattern"].(string), `\n`, " ")
+	}
+	option(6, "no_ignore", true, "--no-ignore")
+	if !option(6, "hidden", false) {
+		c.flags = append(c.flags, "--hidden", "-g", "!.git")
+	}
+	kind := r.of("go", "py", "md", "txt", "all")
+	typed := option(8, "type", kind, "-t", kind)
+	glob := r.of("*.txt", "d/**", "**/a.*", "*.{txt,md}", "a.txt", "/a.txt", "d/*", "*", "[ab].*", "**/e/**", "?.go")
+	if !typed { // a glob overrules a type there; here both hold
+		option(6, "glob", []string{glob}, "-g", glob)
+	}
+	exclude := r.of("*.txt", "d", "e/", "d/e", "**/a.*", ".dot", "*.{py,md}")
+	option(6, "exclude", []string{exclude}, "-g", "!"+exclude)
+	option(4, "sort", "path")
+	switch r.IntN(5) {
+	case 0:
+		c.mode = modeFiles
+	case 1:
+		c.mode = modeCount
+	}
+	c.args["output_mode"] = c.mode
+	if c.mode != modeFiles {
+		c.only = option(5, "-o", true)
+	}
+	if c.mode == modeContent && !c.only {
+		for _, side := range []string{"-A", "-B", "-C"} {
+			n := r.IntN(4)
+			option(4, side, n, side, strconv.Itoa(n))
+		}
+	}
+	return c
+}
+
+// pattern is a random pattern, most of them valid.
+func (r *random) pattern() string {
+	var b strings.Builder
+	for range 1 + r.IntN(3) {
+		b.WriteString(r.atom(2))
+	}
+	return b.String()
+}
+
+func (r *random) atom(depth int) string {
+	switch r.IntN(14) {
+	case 0:
+		return r.of("^", "$", `\b`, `\B`)
+	case 1:
+		return r.of(".", `\w`, `\d`, `\s`, `\S`, `\W`, "[a-z]", "[^a-z]", `\pL`, `[[:upper:]]`, "[ſk]")
+	case 2:
+		return r.of(".*", ".+", `\w+`, "(foo|bar)+", "(x|xx|1){1,2}", "x*", "x?", "o{2}", "[a-f]+?", `\s*`)
+	case 3:
+		if depth > 0 {
+			return "(" + r.atom(depth-1) + "|" + r.atom(depth-1) + ")" + r.of("", "", "?")
+		}
+	case 4:
+		return r.of("(?i)", "(?i:bar)", "")
+	case 5:
+		return r.of(" ", `\.`, `\(`, "-")
+	case 6:
+		return r.of("(", "[", "*", `\`, "(?=x)", `\n`)
+	}
+	return regexp.QuoteMeta(r.word())
+}
+
+// result is what a search found in each file: numbers and texts of lines,
+// or how many matches.
+type result map[string][]string
+
+// ripgrep searches below dir.
+func (c *searchCase) ripgrep(rg, dir string) (result, error) {
+	files := exec.Command(rg, append(slices.DeleteFunc(slices.Clone(c.fileFlags()), func(s string) bool { return s == "" }), "--files", ".")...)
+	files.Dir = dir
+	listed, err := files.Output()
+	if exit := new(exec.ExitError); err != nil && !(errors.As(err, &exit) && exit.ExitCode() == 1) {
+		return nil, err
+	}
+	cmd := exec.Command(rg, append(append([]string{"--no-config", "--json"}, c.flags...), "-e", c.args["pattern"].(string), ".")...)
+	cmd.Dir = dir
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if exit := new(exec.ExitError); err != nil && !(errors.As(err, &exit) && exit.ExitCode() == 1) {
+		return nil, fmt.Errorf("%w: %s", err, stderr.String())
+	}
+	all, err := c.parse(out)
+	seen := map[string]bool{}
+	for name := range strings.Lines(string(listed)) {
+		seen[strings.TrimPrefix(strings.TrimSpace(name), "./")] = true
+	}
+	for name := range all {
+		if !seen[name] { // a glob brings back what is ignored there; not here
+			delete(all, name)
+		}
+	}
+	return all, err
+}
+
+// fileFlags are those that say which files ripgrep would search without globs.
+func (c *searchCase) fileFlags() []string {
+	flags := []string{"--no-config", "-g", "!.git"}
+	for _, flag := range c.flags {
+		if flag == "--hidden" || flag == "--no-ignore" {
+			flags = append(flags, flag)
+		}
+	}
+	return flags
+}
+
+// message is a line of ripgrep's JSON output.
+type message struct {
+	Type string
+	Data struct {
+		Path, Lines  jsonText
+		LineNumber   int  `json:"line_number"`
+		BinaryOffset *int `json:"binary_offset"`
+		Submatches   []struct {
+			Match      jsonText
+			Start, End int
+		}
+	}
+}
+
+// groups is how many groups of matches that share lines there are; ripgrep
+// shows groups on adjacent lines in one message.
+func (m *message) groups() int {
+	text, last, n := m.Data.Lines.text(), -1, 0
+	for _, sub := range m.Data.Submatches {
+		if first := strings.Count(text[:sub.Start], "\n"); first > last {
+			n++
+		}
+		last = strings.Count(text[:max(sub.Start, sub.End-1)], "\n")
+	}
+	return n
+}
+
+type jsonText struct{ Text, Bytes string }
+
+func (j jsonText) text() string {
+	if j.Bytes != "" {
+		raw, err := base64.StdEncoding.DecodeString(j.Bytes)
+		if err != nil {
+			panic(err)
+		}
+		return string(raw)
+	}
+	return j.Text
+}
+
+func (c *searchCase) parse(out []byte) (result, error) {
+	all := result{}
+	counts := map[string]int{}
+	for line := range bytes.Lines(out) {
+		var m message
+		if err := json.Unmarshal(line, &m); err != nil {
+			return nil, err
+		}
+		name := strings.TrimPrefix(m.Data.Path.text(), "./")
+		switch m.Type {
+		case "match":
+			if !c.only {
+				counts[name] += m.groups()
+				all[name] = append(all[name], numbered(m.Data.Lines.text(), m.Data.LineNumber, ":")...)
+				continue
+			}
+			at, rest := m.Data.LineNumber, m.Data.Lines.text()
+			for _, sub := range m.Data.Submatches {
+				text := sub.Match.text()
+				before, after, _ := strings.Cut(rest, text)
+				if text == "" {
+					continue
+				}
+				counts[name]++
+				at += strings.Count(before, "\n")
+				all[name] = append(all[name], numbered(text, at, ":")...)
+				at += strings.Count(text, "\n")
+				rest = after
+			}
+		case "context":
+			all[name] = append(all[name], numbered(m.Data.Lines.text(), m.Data.LineNumber, "-")...)
+		case "end":
+			if m.Data.BinaryOffset != nil {
+				delete(counts, name)
+			}
+		}
+	}
+	for name := range all {
+		switch n, ok := counts[name]; {
+		case !ok:
+			delete(all, name)
+		case c.mode == modeFiles:
+			all[name] = []string{}
+		case c.mode == modeCount:
+			all[name] = []string{strconv.Itoa(n)}
+		}
+	}
+	return all, nil
+}
+
+// numbered are the lines of a text as they are shown.
+func numbered(text string, number int, sign string) []string {
+	var lines []string
+	for l := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
+		l = strings.ToValidUTF8(strings.TrimSuffix(l, "\r"), "\uFFFD")
+		lines = append(lines, fmt.Sprintf("%d%s %s", number, sign, l))
+		number++
+	}
+	return lines
+}
+
+// read reads an answer, and checks its totals.
+func (c *searchCase) read(t *testing.T, dir string, got mcpkittest.Result) result {
+	t.Helper()
+	all := result{}
+	lines := strings.Split(strings.TrimSuffix(got.Text, "\n"), "\n")
+	matches, name := 0, ""
+	shown := regexp.MustCompile(`^\d+([:-]) `)
+	for _, l := range lines[1:] {
+		l, indented := strings.CutPrefix(l, "  ")
+		switch {
+		case strings.HasPrefix(l, "note: "), len(all) == 0 && strings.HasPrefix(lines[0], "0 matches"), l == "--" && indented:
+		case indented:
+			require.Regexp(t, shown, l, got.Text)
+			if l[strings.IndexAny(l, ":-")] == ':' {
+				matches++
+			}
+			all[name] = append(all[name], l)
+		default:
+			name = strings.TrimPrefix(l, dir+"/")
+			count := ""
+			if c.mode == modeCount {
+				i := strings.LastIndex(name, ": ")
+				name, count = name[:i], name[i+2:]
+			}
+			all[name] = []string{}
+			if c.mode == modeCount {
+				all[name] = append(all[name], count)
+				n, err := strconv.Atoi(count)
+				require.NoError(t, err)
+				matches += n
+			}
+		}
+	}
+	require.EqualValues(t, len(all), got.Structured["files"], got.Text)
+	if c.mode != modeFiles && !c.multi && len(all) > 0 {
+		require.EqualValues(t, matches, got.Structured["matches"], got.Text)
+	}
+	return all
+}
