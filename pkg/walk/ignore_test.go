@@ -90,6 +90,15 @@ func TestIgnoreFromBelow(t *testing.T) {
 	require.Equal(t, "d e/a s/d/a x.log", strings.Join(got, " "), "also above the root")
 }
 
+// Without ignore files, those of sub-directories do not count either.
+func TestNoIgnore(t *testing.T) {
+	root := t.TempDir()
+	files{".git/": "", ".ignore": "a", "a": "", "d/.ignore": "a", "d/a": "", "d/e/.rgignore": "/a", "d/e/a": "", "d/.gitignore": "a"}.write(t, root)
+	got, report := collect(t, start(t, root, ".", walk.Options{NoIgnore: true}), regular)
+	require.Equal(t, "a d/a d/e/a", strings.Join(got, " "))
+	require.Zero(t, report.Ignored)
+}
+
 // A rule with ! shows a hidden entry, as in ripgrep.
 func TestHidden(t *testing.T) {
 	root := t.TempDir()

@@ -58,12 +58,18 @@ func StartDir(dir *sandbox.Dir, opts Options) *Node {
 		t.remember = opts.Cache.walks.Add(1) > 1
 	}
 	n := &Node{tree: t, dir: dir}
-	if opts.NoIgnore {
-		n.own, n.view = emptyScope, emptyView
-	} else {
+	if !n.unruled() {
 		n.outer = t.above(dir.Path())
 	}
 	return n
+}
+
+// unruled reports whether no ignore file counts, and settles it for the node.
+func (n *Node) unruled() bool {
+	if n.tree.opts.NoIgnore {
+		n.own, n.view = emptyScope, emptyView
+	}
+	return n.tree.opts.NoIgnore
 }
 
 // Path returns the directory's path relative to the start, "." for the start.
@@ -108,10 +114,12 @@ func (n *Node) Enter(name string) (*Node, error) {
 // child makes the node of a sub-directory that was opened; path is relative
 // to the start. The node's own rules must have been loaded.
 func (n *Node) child(dir *sandbox.Dir, path string) *Node {
-	return &Node{
+	child := &Node{
 		tree: n.tree, parent: n, dir: dir, path: path, prefix: path + "/", depth: n.depth + 1,
 		outer: n.own,
 	}
+	child.unruled()
+	return child
 }
 
 // Entries returns all entries of the directory, classified and sorted by
