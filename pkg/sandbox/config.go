@@ -29,6 +29,9 @@ type Config struct {
 	// AllowWrites are globs, read the same way, that lift the protection
 	// from writing.
 	AllowWrites []string
+	// Protect are directories of our own that no tool writes into, besides
+	// those that the environment names: a state directory given by a flag.
+	Protect []string
 	// AllowRootDir accepts roots that are otherwise refused as too broad:
 	// /, /etc, /proc, /sys, /dev, the home directory and what contains it.
 	AllowRootDir bool

@@ -28,6 +28,8 @@ type handle interface {
 	openFile() (*os.File, Stat, error)
 	// openDir opens a directory; path is its absolute real path.
 	openDir(path string) (*Dir, error)
+	// folder opens a directory for writing entries in it.
+	folder() (*folder, error)
 	// names returns up to limit names of a directory's entries.
 	names(limit int) []string
 	close()

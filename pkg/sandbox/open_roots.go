@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
@@ -23,6 +24,7 @@ type openRoot struct {
 type FS struct {
 	roots  []*openRoot
 	policy *secretPolicy
+	writes func() *writePolicy
 }
 
 // Roots returns the roots, the one that relative paths start from first.
@@ -59,7 +61,7 @@ func (s *Sandbox) openRoots(specs []rootSpec) (*FS, error) {
 	if len(inForce) == 0 {
 		return nil, refusal
 	}
-	opened := &FS{policy: s.policy()}
+	opened := &FS{policy: s.policy(), writes: sync.OnceValue(s.writePolicy)}
 	for _, c := range inForce {
 		root, err := s.openOne(c)
 		if err != nil {

@@ -5,8 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/bmatcuk/doublestar/v4"
 )
 
 // secretPolicy is the user's exceptions from the rules of this file.
@@ -15,19 +13,7 @@ type secretPolicy struct {
 }
 
 func (s *Sandbox) policy() *secretPolicy {
-	p := &secretPolicy{}
-	for _, glob := range s.config.AllowPaths {
-		glob = filepath.ToSlash(glob)
-		if rest, ok := strings.CutPrefix(glob, "~/"); ok && s.home() != "" {
-			glob = strings.TrimSuffix(filepath.ToSlash(s.home()), "/") + "/" + rest
-		}
-		glob = strings.TrimSuffix(glob, "/")
-		if !strings.Contains(glob, "/") {
-			glob = "**/" + glob
-		}
-		p.allow = append(p.allow, glob, glob+"/**")
-	}
-	return p
+	return &secretPolicy{allow: s.globs(s.config.AllowPaths)}
 }
 
 // Denied reports by its name whether the file or directory at an absolute
@@ -61,24 +47,7 @@ func (f *FS) Masked(abs string) bool {
 
 // allowed reports whether --allow-path lifts the rules for a path.
 func (f *FS) allowed(abs string) bool {
-	if len(f.policy.allow) == 0 {
-		return false
-	}
-	slash := filepath.ToSlash(abs)
-	forms := []string{slash}
-	for _, r := range f.roots {
-		if rel, ok := relativeTo(r.Path, abs); ok {
-			forms = append(forms, filepath.ToSlash(rel))
-		}
-	}
-	for _, glob := range f.policy.allow {
-		for _, form := range forms {
-			if ok, err := doublestar.Match(glob, form); err == nil && ok {
-				return true
-			}
-		}
-	}
-	return false
+	return f.matches(f.policy.allow, abs)
 }
 
 // secretPath looks at each component from the last to the first. Letter case

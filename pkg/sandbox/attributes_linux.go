@@ -1,0 +1,163 @@
+package sandbox
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// posixOwner: files have a numeric owner.
+const posixOwner = true
+
+// openUnread opens a file that may not be read, for its attributes.
+func (d *folder) openUnread(name string) (*os.File, error) {
+	fd, err := unix.Openat(d.fd, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), name), nil
+}
+
+const accessList = "system.posix_acl_access"
+
+// notCopied are attributes that speak of the old content (integrity), or
+// that the kernel takes from a file when it is written (capabilities), and
+// the access list, which is copied on its own.
+var notCopied = []string{"security.capability", "security.ima", "security.evm", accessList, "system.posix_acl_default"}
+
+// copyAttributes gives a new file the owner, the mode, the access list and
+// the extended attributes of an old one. Where one of them cannot be given,
+// why names it and the new file is no substitute. Setuid, setgid and file
+// capabilities are dropped, as they are by any writing.
+func copyAttributes(from, to *os.File, _ Stat) (dropped []string, why string, err error) {
+	var old, made unix.Stat_t
+	if err := errors.Join(unix.Fstat(int(from.Fd()), &old), unix.Fstat(int(to.Fd()), &made)); err != nil {
+		return nil, "", err
+	}
+	if old.Uid != made.Uid || old.Gid != made.Gid {
+		switch err := unix.Fchown(int(to.Fd()), int(old.Uid), int(old.Gid)); err {
+		case nil:
+		case unix.EDQUOT, unix.ENOSPC:
+			return nil, "", err
+		default:
+			return nil, "its owner and group cannot be given to a new file", nil
+		}
+	}
+	attrs := attributesOf(from)
+	names, err := attrs.list()
+	if err != nil {
+		return nil, "its extended attributes cannot be read", nil
+	}
+	// The access list goes first: with one, the mode's group bits are its
+	// mask. A new file may have inherited one from its directory.
+	if !slices.Contains(names, accessList) {
+		if err := unix.Fremovexattr(int(to.Fd()), accessList); err != nil && err != unix.ENODATA && err != unix.ENOTSUP {
+			return nil, "its access list cannot be given to a new file", nil
+		}
+	} else if why, err := attrs.copy(accessList, to); why != "" || err != nil {
+		return nil, why, err
+	}
+	if err := unix.Fchmod(int(to.Fd()), old.Mode&0o777); err != nil {
+		return nil, "its mode cannot be given to a new file", nil
+	}
+	for _, name := range names {
+		if slices.Contains(notCopied, name) {
+			continue
+		}
+		if why, err := attrs.copy(name, to); why != "" || err != nil {
+			return nil, why, err
+		}
+	}
+	for _, bit := range []struct {
+		is   bool
+		name string
+	}{{old.Mode&unix.S_ISUID != 0, "setuid"}, {old.Mode&unix.S_ISGID != 0, "setgid"}, {slices.Contains(names, "security.capability"), "file capabilities"}} {
+		if bit.is {
+			dropped = append(dropped, bit.name)
+		}
+	}
+	return dropped, "", nil
+}
+
+// attributes reads extended attributes, also of a file that is only held
+// with O_PATH: that goes by its entry in /proc.
+type attributes struct {
+	fd   int
+	proc string
+}
+
+func attributesOf(f *os.File) attributes {
+	a := attributes{fd: int(f.Fd())}
+	if descriptors() >= 0 {
+		a.proc = "/proc/self/fd/" + strconv.Itoa(a.fd)
+	}
+	return a
+}
+
+func (a attributes) list() ([]string, error) {
+	data, err := growing(func(buf []byte) (int, error) {
+		if a.proc != "" {
+			return unix.Listxattr(a.proc, buf)
+		}
+		return unix.Flistxattr(a.fd, buf)
+	})
+	if err == unix.ENOTSUP {
+		return nil, nil
+	}
+	return strings.FieldsFunc(string(data), func(r rune) bool { return r == 0 }), err
+}
+
+func (a attributes) get(name string) ([]byte, error) {
+	return growing(func(buf []byte) (int, error) {
+		if a.proc != "" {
+			return unix.Getxattr(a.proc, name, buf)
+		}
+		return unix.Fgetxattr(a.fd, name, buf)
+	})
+}
+
+// maxAttribute is the kernel's bound of a value and of a list.
+const maxAttribute = 64 << 10
+
+// growing calls with a larger buffer while the answer does not fit.
+func growing(call func([]byte) (int, error)) ([]byte, error) {
+	for size := 256; ; size *= 4 {
+		buf := make([]byte, size)
+		n, err := call(buf)
+		if err == unix.ERANGE && size < maxAttribute {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		return buf[:n], nil
+	}
+}
+
+// copy gives to one attribute.
+func (a attributes) copy(name string, to *os.File) (why string, err error) {
+	why = fmt.Sprintf("its attribute %s cannot be given to a new file", EscapeName(name))
+	value, err := a.get(name)
+	if err == unix.ENODATA {
+		return "", nil // gone meanwhile
+	}
+	if err != nil {
+		return why, nil
+	}
+	if has, err := attributesOf(to).get(name); err == nil && bytes.Equal(has, value) {
+		return "", nil
+	}
+	switch err := unix.Fsetxattr(int(to.Fd()), name, value, 0); err {
+	case nil:
+		return "", nil
+	case unix.ENOSPC, unix.EDQUOT:
+		return "", err
+	}
+	return why, nil
+}

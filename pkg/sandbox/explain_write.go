@@ -1,0 +1,52 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"syscall"
+
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// unchanged ends the text of every failure that left the file alone.
+const unchanged = "nothing was changed"
+
+// explainWrite is explain for what is to be written; nil stays nil.
+func (f *FS) explainWrite(name string, err error) error {
+	shown := EscapeName(name)
+	var ours *toolerr.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &ours):
+		return err
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return toolerr.New(toolerr.CodeOf(err), "writing %s was stopped, %s: %w", shown, unchanged, err)
+	case errors.Is(err, errDenied):
+		return toolerr.New(toolerr.DeniedPath, "%s looks like a secret (credentials, private key or the like) and is not written: ask the user, who can allow it with --allow-path", shown)
+	case errors.Is(err, errChanged):
+		return toolerr.New(toolerr.Conflict, "%s, or a directory above it, was replaced or moved while it was being written, %s: look at what is there now and try again", shown, unchanged)
+	case errors.Is(err, syscall.ENOSPC):
+		return toolerr.New(toolerr.NoSpace, "%s cannot be written: no space is left on the device, %s; free some space first: %w", shown, unchanged, plainErr(err))
+	case errors.Is(err, syscall.EDQUOT):
+		return toolerr.New(toolerr.NoSpace, "%s cannot be written: the disk quota is used up, %s; free some space first: %w", shown, unchanged, plainErr(err))
+	case errors.Is(err, syscall.EFBIG):
+		return toolerr.New(toolerr.TooLarge, "%s cannot be written: it would be larger than the file system or a limit of this process allows, %s: %w", shown, unchanged, plainErr(err))
+	case errors.Is(err, syscall.EROFS):
+		return toolerr.New(toolerr.ReadOnly, "%s cannot be written: it is on a read-only file system: %w", shown, plainErr(err))
+	case errors.Is(err, syscall.ETXTBSY):
+		return toolerr.New(toolerr.PermissionDenied, "%s cannot be written in place: it is a program that is running, %s: %w", shown, unchanged, plainErr(err))
+	case errors.Is(err, syscall.EPERM):
+		return toolerr.New(toolerr.PermissionDenied, "%s cannot be written: the operating system does not allow it (is it immutable or append-only? see lsattr), %s: %w", shown, unchanged, plainErr(err))
+	case errors.Is(err, fs.ErrPermission):
+		return toolerr.New(toolerr.PermissionDenied, "%s cannot be written: this user has no permission to, %s; ask for the permission (chmod u+w), or do without: %w", shown, unchanged, plainErr(err))
+	case errors.Is(err, errOutside), errors.Is(err, errPseudo), errors.Is(err, errNotDirectory), errors.Is(err, syscall.ELOOP), errors.Is(err, syscall.ENAMETOOLONG):
+		return f.explain(name, err)
+	}
+	var lack *missing
+	if errors.As(err, &lack) && errors.Is(err, fs.ErrNotExist) {
+		return f.notFound(name, lack)
+	}
+	return toolerr.New(toolerr.CodeOf(err), "%s cannot be written, %s: %w", shown, unchanged, plainErr(err))
+}

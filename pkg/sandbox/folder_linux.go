@@ -1,0 +1,226 @@
+package sandbox
+
+import (
+	"os"
+	"runtime"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// folder is the open directory that holds the name to be written. All its
+// methods take the name of one entry and follow no link.
+type folder struct {
+	fd int // O_PATH: a directory that may not be listed may be written all the same
+	// anonymous: files are made without a name, which they get when they are
+	// complete, so that a crash leaves nothing behind.
+	anonymous bool
+}
+
+func newFolder(dirfd int, anonymous bool) (*folder, error) {
+	fd, err := retry(func() (int, error) {
+		return unix.Openat(dirfd, ".", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &folder{fd: fd, anonymous: anonymous}, nil
+}
+
+func (h *kernelHandle) folder() (*folder, error) {
+	defer runtime.KeepAlive(h)
+	return newFolder(h.fd, descriptors() >= 0)
+}
+
+func (h *rootHandle) folder() (*folder, error) {
+	if h.dir == nil {
+		return nil, errNotDirectory
+	}
+	f, err := h.dir.OpenFile(".", unix.O_PATH|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return newFolder(int(f.Fd()), false)
+}
+
+func (d *folder) close() {
+	if d.fd >= 0 {
+		unix.Close(d.fd)
+		d.fd = -1
+	}
+}
+
+func (d *folder) lstat(name string) (Stat, error) {
+	var raw unix.Stat_t
+	if err := unix.Fstatat(d.fd, name, &raw, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return Stat{}, err
+	}
+	return statOf(&raw), nil
+}
+
+func (d *folder) stat() (Stat, error) {
+	var raw unix.Stat_t
+	if err := unix.Fstat(d.fd, &raw); err != nil {
+		return Stat{}, err
+	}
+	return statOf(&raw), nil
+}
+
+// open opens an existing entry; it never waits. What it is, the caller
+// checks.
+func (d *folder) open(name string, flags int) (*os.File, Stat, error) {
+	fd, err := retry(func() (int, error) {
+		return unix.Openat(d.fd, name, flags|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	})
+	if err != nil {
+		return nil, Stat{}, err
+	}
+	var raw unix.Stat_t
+	if err := unix.Fstat(fd, &raw); err != nil {
+		unix.Close(fd)
+		return nil, Stat{}, err
+	}
+	return os.NewFile(uintptr(fd), name), statOf(&raw), nil
+}
+
+// child enters a sub-directory that is no link and no pseudo file system.
+func (d *folder) child(name string) (*folder, error) {
+	fd, err := retry(func() (int, error) {
+		return unix.Openat(d.fd, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	})
+	if err == unix.ELOOP || err == unix.ENOTDIR {
+		return nil, errChanged
+	}
+	if err != nil {
+		return nil, err
+	}
+	c := &folder{fd: fd, anonymous: d.anonymous}
+	own, err := c.stat()
+	if above, err2 := d.stat(); err != nil || err2 != nil || own.Dev != above.Dev && (pseudoFD(fd) || own.Dev == devDevice()) {
+		c.close()
+		return nil, errPseudo
+	}
+	return c, nil
+}
+
+func (d *folder) mkdir(name string) error { return unix.Mkdirat(d.fd, name, 0o777) }
+func (d *folder) rmdir(name string) error { return unix.Unlinkat(d.fd, name, unix.AT_REMOVEDIR) }
+func (d *folder) remove(name string) error {
+	return unix.Unlinkat(d.fd, name, 0)
+}
+
+func (d *folder) rename(from, to string) error { return unix.Renameat(d.fd, from, d.fd, to) }
+
+// renameNew renames to a name that must not exist yet.
+func (d *folder) renameNew(from, to string) error {
+	err := unix.Renameat2(d.fd, from, d.fd, to, unix.RENAME_NOREPLACE)
+	if err != unix.EINVAL && err != unix.ENOSYS {
+		return err
+	}
+	// A file system without that call may have hard links, which replace
+	// nothing either.
+	if err := unix.Linkat(d.fd, from, d.fd, to, 0); err == nil || err == unix.EEXIST {
+		if err == nil {
+			err = unix.Unlinkat(d.fd, from, 0)
+		}
+		return err
+	}
+	if _, err := d.lstat(to); err == nil {
+		return unix.EEXIST
+	}
+	return unix.Renameat(d.fd, from, d.fd, to)
+}
+
+// make creates a file of the given name, which must not exist.
+func (d *folder) make(name string, perm uint32) (*os.File, error) {
+	fd, err := retry(func() (int, error) {
+		return unix.Openat(d.fd, name, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, perm)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), name), nil
+}
+
+// makeAnonymous creates a file without a name; ok is false where that is not
+// possible.
+func (d *folder) makeAnonymous(perm uint32) (f *os.File, ok bool, err error) {
+	if !d.anonymous {
+		return nil, false, nil
+	}
+	fd, err := retry(func() (int, error) {
+		return unix.Openat(d.fd, ".", unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, perm)
+	})
+	switch err {
+	case nil:
+		return os.NewFile(uintptr(fd), "new file"), true, nil
+	case unix.EACCES, unix.EPERM, unix.EROFS, unix.ENOSPC, unix.EDQUOT, unix.EMFILE, unix.ENFILE:
+		return nil, true, err
+	}
+	return nil, false, nil // not on this file system
+}
+
+// link gives an anonymous file a name, which must not exist.
+func (d *folder) link(f *os.File, name string) error {
+	return unix.Linkat(descriptors(), strconv.Itoa(int(f.Fd())), d.fd, name, unix.AT_SYMLINK_FOLLOW)
+}
+
+// writable reports why this user may not write to an entry.
+func (d *folder) writable(name string) error {
+	return unix.Faccessat(d.fd, name, unix.W_OK, unix.AT_EACCESS)
+}
+
+// sync makes what was done to the directory's entries durable.
+func (d *folder) sync() error {
+	fd, err := retry(func() (int, error) { return unix.Openat(d.fd, ".", openDirFlags, 0) })
+	if err == unix.EACCES {
+		return nil // it may be written but not read: the file system decides
+	}
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	_, err = retry(func() (int, error) { return 0, unix.Fsync(fd) })
+	if err == unix.EINVAL || err == unix.ENOTSUP {
+		return nil // file systems that have nothing to sync
+	}
+	return err
+}
+
+// entries returns up to limit names.
+func (d *folder) entries(limit int) []string {
+	fd, err := retry(func() (int, error) { return unix.Openat(d.fd, ".", openDirFlags, 0) })
+	if err != nil {
+		return nil
+	}
+	return readNames(os.NewFile(uintptr(fd), "."), limit)
+}
+
+// local reports whether locks here exclude everybody: not on networks, where
+// another machine's may not be seen.
+func (d *folder) local() bool {
+	return newDir(d.fd, "").Local()
+}
+
+// same reports whether h is the directory itself.
+func (d *folder) same(h handle) bool {
+	st, err := d.stat()
+	other := h.stat()
+	return err == nil && st.Dev == other.Dev && st.Ino == other.Ino
+}
+
+// reserve makes sure that writing size bytes from offset on finds room,
+// without changing what the file holds.
+func reserve(f *os.File, offset, size int64) error {
+	if size <= 0 {
+		return nil
+	}
+	_, err := retry(func() (int, error) {
+		return 0, unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_KEEP_SIZE, offset, size)
+	})
+	if err == unix.ENOSPC || err == unix.EDQUOT || err == unix.EFBIG {
+		return err
+	}
+	return nil // not here: the writing will tell
+}

@@ -1,0 +1,167 @@
+//go:build !linux
+
+package sandbox
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"runtime"
+	"syscall"
+)
+
+// folder is the open directory that holds the name to be written. All its
+// methods take the name of one entry. os.Root follows a link that leads to
+// somewhere inside the directory; each entry is therefore looked at before.
+type folder struct {
+	root *os.Root
+}
+
+func (h *rootHandle) folder() (*folder, error) {
+	if h.dir == nil {
+		return nil, errNotDirectory
+	}
+	root, err := h.dir.OpenRoot(".")
+	if err != nil {
+		return nil, err
+	}
+	return &folder{root: root}, nil
+}
+
+func (d *folder) close() { d.root.Close() }
+
+func (d *folder) lstat(name string) (Stat, error) {
+	info, err := d.root.Lstat(name)
+	if err != nil {
+		return Stat{}, err
+	}
+	return statOfInfo(info), nil
+}
+
+func (d *folder) stat() (Stat, error) { return d.lstat(".") }
+
+func (d *folder) open(name string, flags int) (*os.File, Stat, error) {
+	before, err := d.root.Lstat(name)
+	if err != nil {
+		return nil, Stat{}, err
+	}
+	if !before.Mode().IsRegular() {
+		return nil, Stat{}, errChanged
+	}
+	f, err := d.root.OpenFile(name, flags|openNonblock, 0)
+	if err != nil {
+		return nil, Stat{}, err
+	}
+	after, err := f.Stat()
+	if err == nil && !os.SameFile(before, after) {
+		err = errChanged
+	}
+	if err != nil {
+		f.Close()
+		return nil, Stat{}, err
+	}
+	return f, statOfInfo(after), nil
+}
+
+func (d *folder) child(name string) (*folder, error) {
+	before, err := d.root.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !before.IsDir() {
+		return nil, errChanged
+	}
+	if pseudoRoot(d.root, name, before) {
+		return nil, errPseudo
+	}
+	root, err := d.root.OpenRoot(name)
+	if err != nil {
+		return nil, err
+	}
+	after, err := root.Stat(".")
+	if err == nil && !os.SameFile(before, after) {
+		err = errChanged
+	}
+	if err != nil {
+		root.Close()
+		return nil, err
+	}
+	return &folder{root: root}, nil
+}
+
+func (d *folder) mkdir(name string) error  { return d.root.Mkdir(name, 0o777) }
+func (d *folder) rmdir(name string) error  { return d.root.Remove(name) }
+func (d *folder) remove(name string) error { return d.root.Remove(name) }
+
+func (d *folder) rename(from, to string) error { return d.root.Rename(from, to) }
+
+// renameNew renames to a name that must not exist yet: by a hard link, which
+// replaces nothing, where the file system has them.
+func (d *folder) renameNew(from, to string) error {
+	err := d.root.Link(from, to)
+	if err == nil {
+		return d.root.Remove(from)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if _, err := d.root.Lstat(to); err == nil {
+		return fs.ErrExist
+	}
+	return d.root.Rename(from, to)
+}
+
+func (d *folder) make(name string, perm uint32) (*os.File, error) {
+	return d.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, fs.FileMode(perm))
+}
+
+func (d *folder) makeAnonymous(uint32) (*os.File, bool, error) { return nil, false, nil }
+
+func (d *folder) link(*os.File, string) error { return errors.ErrUnsupported }
+
+// writable reports why this user may not write to an entry, as far as that
+// can be told without trying.
+func (d *folder) writable(name string) error {
+	info, err := d.root.Lstat(name)
+	if err != nil {
+		return err
+	}
+	if info.Mode().Perm()&0o222 == 0 && os.Geteuid() != 0 {
+		return fs.ErrPermission
+	}
+	return nil
+}
+
+func (d *folder) sync() error {
+	if runtime.GOOS == "windows" {
+		return nil // directories are not synced there
+	}
+	f, err := d.root.Open(".")
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := f.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) {
+		return err
+	}
+	return nil
+}
+
+func (d *folder) entries(limit int) []string {
+	f, err := d.root.Open(".")
+	if err != nil {
+		return nil
+	}
+	return readNames(f, limit)
+}
+
+// local: nothing is known of the file system here.
+func (d *folder) local() bool { return false }
+
+func (d *folder) same(h handle) bool {
+	info, err := d.root.Stat(".")
+	return err == nil && h.same(info)
+}
+
+// reserve: the writing will tell whether there is room.
+func reserve(*os.File, int64, int64) error { return nil }

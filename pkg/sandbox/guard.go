@@ -1,0 +1,95 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"runtime"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// Guard locks the very file that the target names (flock on its inode), so
+// that no other process of ours, whatever its state directory, changes it
+// until release. It waits as long as ctx lives: LOCKED after its deadline.
+// Where there is no file there is nothing to lock, since making one never
+// replaces another; neither where the system or the file system has no such
+// locks. Use state.Store.Lock, which adds what this does not have.
+func (t *Target) Guard(ctx context.Context) (release func(), err error) {
+	nothing := func() {}
+	for guarded {
+		f, err := t.lockable()
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+			return nothing, nil
+		}
+		if err != nil {
+			return nil, t.fs.explainWrite(t.name, err)
+		}
+		locked, err := WaitLock(ctx, f)
+		if err == nil && !locked {
+			f.Close()
+			return nothing, nil
+		}
+		if err != nil {
+			f.Close()
+			if errors.Is(err, context.DeadlineExceeded) {
+				return nil, toolerr.New(toolerr.Locked, "%s is locked by another program, %s: try again when it has finished: %w", EscapeName(t.name), unchanged, err)
+			}
+			return nil, t.fs.explainWrite(t.name, err)
+		}
+		// Whoever held the lock may have put a new file in the place of the
+		// one we have locked.
+		now, err := t.current()
+		info, err2 := f.Stat()
+		if err == nil && err2 == nil && sameFile(now, info) {
+			return func() { f.Close() }, nil
+		}
+		f.Close()
+	}
+	return nothing, nil
+}
+
+// lockable opens the file as far as a lock needs it.
+func (t *Target) lockable() (*os.File, error) {
+	if _, err := t.current(); err != nil {
+		return nil, err
+	}
+	f, _, err := t.dir.open(t.base, os.O_RDONLY)
+	if errors.Is(err, fs.ErrPermission) {
+		f, _, err = t.dir.open(t.base, os.O_WRONLY)
+	}
+	return f, err
+}
+
+const (
+	lockPollMin = 500 * time.Microsecond
+	lockPollMax = 8 * time.Millisecond
+)
+
+// WaitLock is TryLock that waits until the lock is free or ctx ends. false
+// without an error: there are no locks here. The system's own waiting cannot
+// be cancelled, so this asks again and again, in intervals that do not grow
+// with the waiting: nobody falls behind.
+func WaitLock(ctx context.Context, f *os.File) (bool, error) {
+	interval := lockPollMin
+	for {
+		locked, err := TryLock(f)
+		runtime.KeepAlive(f)
+		if err != nil {
+			return false, nil
+		}
+		if locked {
+			return true, nil
+		}
+		timer := time.NewTimer(interval)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return false, ctx.Err()
+		case <-timer.C:
+		}
+		interval = min(2*interval, lockPollMax)
+	}
+}

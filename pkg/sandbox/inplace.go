@@ -1,0 +1,127 @@
+package sandbox
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// irreplaceable says why a file must be written in place that could not be
+// replaced with this error; "" for any other error, and for none.
+func irreplaceable(err error) string {
+	switch {
+	case errors.Is(err, syscall.EBUSY):
+		return "it is a mount point"
+	case errors.Is(err, fs.ErrPermission):
+		return "its directory does not let it be replaced"
+	}
+	return ""
+}
+
+// inPlace writes the new content to the file itself. It comes from the
+// scratch file, or where there is none from write.
+func (r *replacement) inPlace(write func(io.Writer) error, why string) error {
+	if r.old.Nlink > 1 && !r.options.KeepHardlinks {
+		return toolerr.New(toolerr.PermissionDenied, "%s cannot be replaced, since %s, and it has %d hard links, which writing in place would change together, %s; the user can allow that with --keep-hardlinks",
+			EscapeName(r.name), why, r.old.Nlink, unchanged)
+	}
+	var source io.ReaderAt
+	var size int64
+	if write != nil {
+		var content bytes.Buffer
+		if err := writeTo(r.ctx, &content, write); err != nil {
+			return err
+		}
+		source, size = bytes.NewReader(content.Bytes()), int64(content.Len())
+	} else {
+		info, err := r.scratch.Stat()
+		if err != nil {
+			return err
+		}
+		source, size = r.scratch.File, info.Size()
+	}
+	if err := r.unmoved(); err != nil {
+		return err
+	}
+	f, st, err := r.dir.open(r.base, os.O_RDWR)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if !sameVersion(st, *r.old) {
+		return errStale(r.name)
+	}
+	if err := overwrite(f, st.Size, source, size); err != nil {
+		return err
+	}
+	r.done.InPlace, r.done.Dropped = why, nil
+	r.done.OtherNames = 0
+	return r.finish(f)
+}
+
+// overwrite makes the content of f that of source, as safely as it can be
+// done: the room is reserved before anything is changed, bytes that are the
+// same already are not touched, and when writing fails the old bytes are put
+// back.
+func overwrite(f *os.File, oldSize int64, source io.ReaderAt, size int64) error {
+	same, err := commonStart(f, oldSize, source, size)
+	if err != nil {
+		return err
+	}
+	before := make([]byte, oldSize-same)
+	if _, err := io.ReadFull(io.NewSectionReader(f, same, oldSize-same), before); err != nil {
+		return fmt.Errorf("%w: %w", errChanged, err)
+	}
+	if err := reserve(f, oldSize, size-oldSize); err != nil {
+		return errors.Join(err, f.Truncate(oldSize))
+	}
+	err = copyInto(f, same, source, size)
+	if err == nil {
+		return nil
+	}
+	_, err2 := f.WriteAt(before, same)
+	if err3 := errors.Join(err2, f.Truncate(oldSize), f.Sync()); err3 != nil {
+		return toolerr.New(toolerr.CodeOf(err), "writing in place failed (%w) and the old content could not be put back either (%w): the file holds a mixture; restore it with undo", plainErr(err), plainErr(err3))
+	}
+	return err
+}
+
+func copyInto(f *os.File, from int64, source io.ReaderAt, size int64) error {
+	if _, err := io.Copy(io.NewOffsetWriter(f, from), io.NewSectionReader(source, from, size-from)); err != nil {
+		return err
+	}
+	if err := f.Truncate(size); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+// commonStart is how many bytes at the beginning are the same.
+func commonStart(f io.ReaderAt, oldSize int64, source io.ReaderAt, size int64) (int64, error) {
+	a, b := make([]byte, copyBuffer), make([]byte, copyBuffer)
+	limit := min(oldSize, size)
+	for at := int64(0); at < limit; {
+		n := min(limit-at, copyBuffer)
+		if _, err := io.ReadFull(io.NewSectionReader(f, at, n), a[:n]); err != nil {
+			return 0, err
+		}
+		if _, err := io.ReadFull(io.NewSectionReader(source, at, n), b[:n]); err != nil {
+			return 0, err
+		}
+		if !bytes.Equal(a[:n], b[:n]) {
+			for i := range n {
+				if a[i] != b[i] {
+					return at + i, nil
+				}
+			}
+		}
+		at += n
+	}
+	return limit, nil
+}

@@ -1,0 +1,63 @@
+package sandbox
+
+import (
+	"errors"
+	"io/fs"
+
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// madeParent is a directory that was made for a new file.
+type madeParent struct {
+	in   *folder
+	name string
+	path string
+	ours bool // made by us: somebody else may have been faster
+}
+
+// makeParents makes the directories that are missing, if that was allowed,
+// and enters them.
+func (r *replacement) makeParents() error {
+	if len(r.rest) == 0 {
+		return nil
+	}
+	if !r.options.MakeParents {
+		return toolerr.New(toolerr.NotFound, "%s cannot be made: the directory %s does not exist; make it first", EscapeName(r.name), r.fs.Display(r.MissingParents()[0]))
+	}
+	if err := r.atItsPlace(); err != nil {
+		return err
+	}
+	for _, path := range r.MissingParents() {
+		name := baseName(path)
+		err := r.dir.mkdir(name)
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		child, err2 := r.dir.child(name)
+		if err2 != nil {
+			if err == nil {
+				err2 = errors.Join(err2, r.dir.rmdir(name))
+			}
+			return err2
+		}
+		r.made = append(r.made, madeParent{in: r.dir, name: name, path: path, ours: err == nil})
+		r.dir = child
+		r.real, r.rest = append(r.real, name), r.rest[1:]
+	}
+	return nil
+}
+
+// removeParents undoes makeParents after a failure, as far as the directories
+// are empty.
+func (r *replacement) removeParents() {
+	for i := len(r.made) - 1; i >= 0; i-- {
+		p := r.made[i]
+		r.dir.close()
+		r.dir = p.in
+		r.real, r.rest = r.real[:len(r.real)-1], append([]string{p.name}, r.rest...)
+		if p.ours {
+			p.in.rmdir(p.name) // somebody may have put something into it
+		}
+	}
+	r.made = nil
+}

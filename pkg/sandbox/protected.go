@@ -1,0 +1,220 @@
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
+
+// writePolicy is what is protected from writing beyond the names of this
+// file, and what the user lifts.
+type writePolicy struct {
+	allow []string // globs over slash paths
+	homes []string // rc files directly in them are run by shells and others
+	own   []string // our own configuration and state, with all beneath
+	bin   string   // where our own binaries are
+}
+
+func (s *Sandbox) writePolicy() *writePolicy {
+	p := &writePolicy{homes: realPaths(s.homes())}
+	p.allow = s.globs(s.config.AllowWrites)
+	getenv := s.config.Getenv
+	own := append([]string{getenv("MCP_STATE_DIR")}, s.config.Protect...)
+	for _, at := range []struct{ variable, inHome string }{{"XDG_STATE_HOME", ".local/state"}, {"XDG_CONFIG_HOME", ".config"}} {
+		if dir := getenv(at.variable); filepath.IsAbs(dir) {
+			own = append(own, filepath.Join(dir, "toolroom"))
+		}
+		for _, home := range p.homes {
+			own = append(own, filepath.Join(home, filepath.FromSlash(at.inHome), "toolroom"))
+		}
+	}
+	for _, dir := range own {
+		if dir == "" {
+			continue
+		}
+		if abs, err := s.expand(dir); err == nil {
+			p.own = append(p.own, abs)
+		}
+	}
+	p.own = append(p.own, realPaths(p.own)...)
+	if exe, err := os.Executable(); err == nil {
+		if real, err := filepath.EvalSymlinks(exe); err == nil {
+			p.bin = filepath.Dir(real)
+		}
+	}
+	return p
+}
+
+// realPaths resolves the links of those paths that exist.
+func realPaths(paths []string) []string {
+	var real []string
+	for _, path := range paths {
+		if r, err := filepath.EvalSymlinks(path); err == nil {
+			real = append(real, r)
+		}
+	}
+	return real
+}
+
+// Protected tells why the file at an absolute path must not be written by a
+// tool, or "": it would be run, or obeyed, later by something unconfined.
+// --allow-write lifts it.
+func (f *FS) Protected(abs string) string {
+	why := f.writes().protects(abs)
+	if why == "" || f.matches(f.writes().allow, abs) {
+		return ""
+	}
+	return why
+}
+
+func (p *writePolicy) protects(abs string) string {
+	parts := splitPath(abs[len(filepath.VolumeName(abs)):])
+	for i, part := range parts {
+		if !ascii(part) {
+			parts[i] = foldName(part)
+		}
+	}
+	if why := runByOthers(parts); why != "" {
+		return why
+	}
+	for _, dir := range p.own {
+		if contains(dir, abs) || foldsCase && contains(strings.ToLower(dir), strings.ToLower(abs)) {
+			return "is part of the tools' own configuration or state"
+		}
+	}
+	if name := baseName(abs); p.bin != "" && filepath.Dir(abs) == p.bin && strings.HasPrefix(name, "mcp-") {
+		return "is one of the tools' own programs"
+	}
+	for _, home := range p.homes {
+		if rel, ok := relativeTo(home, abs); ok && startup(splitPath(rel)) {
+			return "is read by shells or programs when they start"
+		}
+	}
+	return ""
+}
+
+// runByOthers looks for the names that are protected at any depth.
+func runByOthers(parts []string) string {
+	for i, part := range parts {
+		rest := parts[i+1:]
+		next := ""
+		if len(rest) > 0 {
+			next = rest[0]
+		}
+		last := len(rest) == 1
+		switch {
+		case is(part, ".git") && len(rest) == 0:
+			return "tells git where the repository is"
+		case is(part, ".git") || endsIn(part, ".git") && len(rest) > 1:
+			if why := inGit(rest); why != "" {
+				return why
+			}
+		case is(part, ".envrc") && len(rest) == 0:
+			return "is run by direnv"
+		case is(part, ".mcp.json") && len(rest) == 0, is(part, ".codex"),
+			is(part, ".claude") && last && len(next) >= len("settings.json") && is(next[:len("settings")], "settings") && endsIn(next, ".json"),
+			is(part, ".cursor") && last && is(next, "mcp.json"),
+			is(part, ".gemini") && last && is(next, "settings.json"),
+			is(part, ".vscode") && last && is(next, "tasks.json"):
+			return "is a setting of an agent or editor, which starts programs by it"
+		}
+	}
+	return ""
+}
+
+// inGit: what git runs or follows, in a repository or in that of a module or
+// worktree inside it. rest are the components below .git.
+func inGit(rest []string) string {
+	last := rest[len(rest)-1]
+	for i, part := range rest {
+		switch {
+		case is(part, "objects") || is(part, "refs") || is(part, "logs"):
+			return "" // a branch may be called hooks
+		case is(part, "hooks"):
+			return "is run by git"
+		case is(part, "info") && i == len(rest)-2 && is(last, "attributes"):
+			return "tells git which programs to run on files"
+		}
+	}
+	if is(last, "gitdir") || is(last, "commondir") {
+		return "tells git where the repository is"
+	}
+	return ""
+}
+
+// startup reports whether a path beneath a home directory is one that shells
+// and sessions run, or that names programs to be run.
+func startup(rel []string) bool {
+	first, rest := rel[0], len(rel)-1
+	if rest == 0 {
+		switch {
+		case len(first) < 2 || first[0] != '.':
+			return false
+		case endsIn(first, "rc"), endsIn(first, "profile"), endsIn(first, "login"), endsIn(first, "logout"), endsIn(first, "env"):
+			return true
+		}
+		for _, name := range []string{
+			".bash_aliases", ".gitconfig", ".tmux.conf", ".emacs", ".gdbinit", ".lldbinit", ".xsession", ".pam_environment",
+			".yarnrc.yml", ".forward", ".rhosts", ".crontab",
+		} {
+			if is(first, name) {
+				return true
+			}
+		}
+		return false
+	}
+	joined := strings.ToLower(strings.Join(rel, "/"))
+	for _, prefix := range []string{
+		".config/git/", ".config/fish/", ".config/autostart/", ".config/systemd/", ".config/environment.d/", ".config/nvim/",
+		".config/pip/", ".local/share/systemd/", ".local/share/applications/", ".pip/", ".vim/", ".emacs.d/", "library/launchagents/",
+		".cargo/config", ".m2/settings.xml", ".gradle/init", ".zsh/", ".oh-my-zsh/", ".bashrc.d/", ".zshrc.d/",
+	} {
+		if strings.HasPrefix(joined, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// matches reports whether a glob of the list, made by globs, holds for a
+// path: absolute or relative to a root.
+func (f *FS) matches(list []string, abs string) bool {
+	if len(list) == 0 {
+		return false
+	}
+	slash := filepath.ToSlash(abs)
+	forms := []string{slash}
+	for _, r := range f.roots {
+		if rel, ok := relativeTo(r.Path, abs); ok {
+			forms = append(forms, filepath.ToSlash(rel))
+		}
+	}
+	for _, glob := range list {
+		for _, form := range forms {
+			if ok, err := doublestar.Match(glob, form); err == nil && ok {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// globs completes the globs of a setting, so that each also holds for what
+// lies beneath, and at any depth where it has no slash.
+func (s *Sandbox) globs(given []string) []string {
+	var globs []string
+	for _, glob := range given {
+		glob = filepath.ToSlash(glob)
+		if rest, ok := strings.CutPrefix(glob, "~/"); ok && s.home() != "" {
+			glob = strings.TrimSuffix(filepath.ToSlash(s.home()), "/") + "/" + rest
+		}
+		glob = strings.TrimSuffix(glob, "/")
+		if !strings.Contains(glob, "/") {
+			glob = "**/" + glob
+		}
+		globs = append(globs, glob, glob+"/**")
+	}
+	return globs
+}

@@ -1,0 +1,32 @@
+package sandbox
+
+import (
+	"context"
+	"runtime"
+)
+
+// Remove deletes the file, as undoing its creation does. expect is the
+// version that is meant, as for Replace; nil: whatever is there. The result
+// tells whether the disk did not confirm it (see Written.Unsynced).
+func (t *Target) Remove(ctx context.Context, expect *Stat) (unsynced, err error) {
+	defer runtime.KeepAlive(t.fs)
+	r := &replacement{Target: t, ctx: ctx, options: ReplaceOptions{Expect: expect}, done: &Written{}}
+	if err := r.remove(); err != nil {
+		return nil, t.fs.explainWrite(t.name, t.absent(err))
+	}
+	return t.dir.sync(), nil
+}
+
+func (r *replacement) remove() error {
+	if err := r.expect(); err != nil {
+		return err
+	}
+	if r.old == nil {
+		_, err := r.current()
+		return err
+	}
+	if err := r.unmoved(); err != nil {
+		return err
+	}
+	return r.dir.remove(r.base)
+}

@@ -1,0 +1,346 @@
+package sandbox
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"runtime"
+
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// ReplaceOptions says what a Replace relies on and may do.
+type ReplaceOptions struct {
+	// Expect is the version that the new content was made from, as the Stat
+	// of what Target.Open opened. Anything else at the name, or nothing, is
+	// STALE. nil: whatever is there when Replace is called.
+	Expect *Stat
+	// Create demands that there is no file yet: EXISTS otherwise, also when
+	// one appears at the last moment.
+	Create bool
+	// MakeParents makes missing parent directories: NOT_FOUND without.
+	MakeParents bool
+	// Executable gives a new file the execute bits that the umask leaves.
+	Executable bool
+	// KeepHardlinks writes a file with several names in place, so that all
+	// of them have the new content. Otherwise this name gets a new inode.
+	KeepHardlinks bool
+}
+
+// Written tells what a Replace has done.
+type Written struct {
+	Created bool
+	// InPlace is empty for a file that was replaced in one step. Else it is
+	// why the file's own bytes had to be overwritten (to follow "written in
+	// place, since "): a crash in that moment can have left a mixture.
+	InPlace string
+	// OtherNames is how many other hard links still have the old content.
+	OtherNames uint64
+	// Parents are the directories that were made, absolute, outermost first.
+	Parents []string
+	// Dropped are what the file had and has no more: the setuid and setgid
+	// bits and file capabilities, which no writing keeps.
+	Dropped []string
+	// Stat is of the file as it was written.
+	Stat Stat
+	// Unsynced is set where the disk did not confirm that the new name is
+	// durable: the content is there, but might not survive a power cut.
+	Unsynced error
+}
+
+// Bytes is content for Replace that is in memory.
+func Bytes(content []byte) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := w.Write(content)
+		return err
+	}
+}
+
+// Replace gives the file new content, all or nothing: at any moment, also
+// after a crash, the name leads to the old file or to the complete new one.
+// write is called once, and may stream. Mode, owner, access list and extended
+// attributes are kept.
+//
+// The new file is written beside the old one, synced, and renamed. Where that
+// cannot be (a directory that is not writable, an owner that cannot be kept,
+// a file that is a mount point), the content is written to the file itself,
+// after the room for it was reserved, and put back if that fails: see
+// Written.InPlace.
+//
+// On an error the file is as it was. NO_SPACE, READ_ONLY, PERMISSION_DENIED
+// and TOO_LARGE say what stands in the way; STALE, EXISTS and CONFLICT that
+// somebody else was faster. Cancelling ctx stops it up to the last step.
+func (t *Target) Replace(ctx context.Context, write func(io.Writer) error, o ReplaceOptions) (*Written, error) {
+	defer runtime.KeepAlive(t.fs)
+	r := &replacement{Target: t, ctx: ctx, options: o, done: &Written{}}
+	err := r.run(write)
+	if r.scratch != nil {
+		r.scratch.discard()
+	}
+	if err != nil {
+		r.removeParents()
+	}
+	r.close()
+	if err != nil {
+		return nil, t.fs.explainWrite(t.name, err)
+	}
+	return r.done, nil
+}
+
+// replacement is a Replace under way.
+type replacement struct {
+	*Target
+	ctx     context.Context
+	options ReplaceOptions
+	done    *Written
+
+	old     *Stat    // what is to be replaced; nil for a new file
+	oldFile *os.File // open for its attributes, if there is one
+	scratch *scratch // where the new content is written
+	made    []madeParent
+}
+
+func (r *replacement) close() {
+	if r.oldFile != nil {
+		r.oldFile.Close()
+	}
+	for _, p := range r.made {
+		p.in.close()
+	}
+}
+
+func (r *replacement) run(write func(io.Writer) error) error {
+	if err := r.ctx.Err(); err != nil {
+		return err
+	}
+	if err := r.expect(); err != nil {
+		return err
+	}
+	if err := r.makeParents(); err != nil {
+		return err
+	}
+	r.dir.sweep()
+	if r.old == nil {
+		return r.create(write)
+	}
+	if r.options.KeepHardlinks && r.old.Nlink > 1 {
+		return r.inPlace(write, "it has several hard links, which are kept as asked")
+	}
+	why, err := r.prepare()
+	if err != nil {
+		return err
+	}
+	if r.scratch == nil {
+		return r.inPlace(write, why)
+	}
+	if err := r.fill(write); err != nil {
+		return err
+	}
+	if why == "" {
+		err = r.exchange()
+		if why = irreplaceable(err); why == "" {
+			return err
+		}
+	}
+	return r.inPlace(nil, why)
+}
+
+// expect takes note of what is to be replaced, if it is what the caller
+// believes.
+func (r *replacement) expect() error {
+	now, err := r.current()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if r.options.Expect != nil {
+			return errGone(r.name)
+		}
+		return nil
+	case err != nil:
+		return err
+	case r.options.Create:
+		return errExists(r.name)
+	case r.options.Expect != nil && !sameVersion(now, *r.options.Expect):
+		return errStale(r.name)
+	}
+	r.old = &now
+	if err := r.dir.writable(r.base); err != nil {
+		return err
+	}
+	return nil
+}
+
+// sameVersion reports whether nothing was done to a file between two looks.
+func sameVersion(a, b Stat) bool {
+	return a.Dev == b.Dev && a.Ino == b.Ino && a.Size == b.Size && a.ModTime.Equal(b.ModTime) && a.ChangeTime.Equal(b.ChangeTime)
+}
+
+// create makes a file where there is none.
+func (r *replacement) create(write func(io.Writer) error) error {
+	perm := uint32(0o666)
+	if r.options.Executable {
+		perm = 0o777
+	}
+	var err error
+	if r.scratch, err = r.dir.newScratch(r.base, perm); err != nil {
+		return err
+	}
+	if err := r.fill(write); err != nil {
+		return err
+	}
+	if err := r.atItsPlace(); err != nil {
+		return err
+	}
+	if err := r.scratch.publishNew(r.base); err != nil {
+		if errors.Is(err, fs.ErrExist) {
+			return errExists(r.name)
+		}
+		return err
+	}
+	r.done.Created = true
+	return r.finish(r.scratch.File)
+}
+
+// prepare makes the new file with the attributes of the old one. Where it
+// cannot have them, why says so and there may be no scratch.
+func (r *replacement) prepare() (why string, err error) {
+	r.oldFile, _, err = r.dir.open(r.base, os.O_RDONLY)
+	if errors.Is(err, fs.ErrPermission) {
+		r.oldFile, err = r.dir.openUnread(r.base)
+	}
+	if err != nil {
+		return "", err
+	}
+	scratch, err := r.dir.newScratch(r.base, 0o600)
+	if errors.Is(err, fs.ErrPermission) {
+		return "its directory is not writable", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	r.scratch = scratch
+	r.done.Dropped, why, err = copyAttributes(r.oldFile, scratch.File, *r.old)
+	return why, err
+}
+
+// fill writes the new content to the scratch file, down to the disk.
+func (r *replacement) fill(write func(io.Writer) error) error {
+	if err := writeTo(r.ctx, r.scratch, write); err != nil {
+		return err
+	}
+	return r.scratch.Sync()
+}
+
+// copyBuffer gathers small writes.
+const copyBuffer = 256 << 10
+
+func writeTo(ctx context.Context, to io.Writer, write func(io.Writer) error) error {
+	w := bufio.NewWriterSize(&stoppable{ctx, to}, copyBuffer)
+	if err := write(w); err != nil {
+		return err
+	}
+	return w.Flush()
+}
+
+// stoppable is a writer that a context stops between two pieces.
+type stoppable struct {
+	ctx context.Context
+	to  io.Writer
+}
+
+// maxPiece is how much is written between two looks at the context.
+const maxPiece = 4 << 20
+
+func (s *stoppable) Write(p []byte) (n int, err error) {
+	for {
+		if err := s.ctx.Err(); err != nil {
+			return n, err
+		}
+		piece := p[n:min(len(p), n+maxPiece)]
+		m, err := s.to.Write(piece)
+		n += m
+		if err != nil || n == len(p) {
+			return n, err
+		}
+	}
+}
+
+// exchange puts the new file in the old one's place, if that is still what
+// was expected.
+func (r *replacement) exchange() error {
+	if err := r.unmoved(); err != nil {
+		return err
+	}
+	if err := r.scratch.publishOver(r.base); err != nil {
+		return err
+	}
+	if r.old.Nlink > 1 {
+		r.done.OtherNames = r.old.Nlink - 1
+	}
+	return r.finish(r.scratch.File)
+}
+
+// unmoved is the last look before the point of no return.
+func (r *replacement) unmoved() error {
+	if err := r.ctx.Err(); err != nil {
+		return err
+	}
+	if err := r.atItsPlace(); err != nil {
+		return err
+	}
+	now, err := r.current()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return errGone(r.name)
+	case err != nil:
+		return err
+	case !sameVersion(now, *r.old):
+		return errStale(r.name)
+	}
+	return nil
+}
+
+// atItsPlace makes sure that the directory held was not moved away, which
+// could be to outside the root.
+func (r *replacement) atItsPlace() error {
+	h, closeDir := r.fs.reopen(r.home, r.real)
+	if h == nil {
+		return errChanged
+	}
+	defer closeDir()
+	if !r.dir.same(h) {
+		return errChanged
+	}
+	return nil
+}
+
+// finish syncs the directory and describes the file that is at the name.
+func (r *replacement) finish(f *os.File) error {
+	r.done.Unsynced = r.dir.sync()
+	for _, p := range r.made {
+		if p.ours {
+			r.done.Parents = append(r.done.Parents, p.path)
+		}
+		r.done.Unsynced = errors.Join(r.done.Unsynced, p.in.sync())
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil // it is written all the same
+	}
+	r.done.Stat = statOfInfo(info)
+	return nil
+}
+
+func errGone(name string) error {
+	return toolerr.New(toolerr.Stale, "%s was deleted or renamed by somebody else meanwhile, %s: look at what is there now", EscapeName(name), unchanged)
+}
+
+func errStale(name string) error {
+	return toolerr.New(toolerr.Stale, "%s was changed by somebody else meanwhile, %s: read it again and repeat the change on what it is now", EscapeName(name), unchanged)
+}
+
+func errExists(name string) error {
+	return toolerr.New(toolerr.Exists, "%s exists already, %s: read it, then change it", EscapeName(name), unchanged)
+}

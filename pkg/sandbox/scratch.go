@@ -1,0 +1,194 @@
+package sandbox
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io/fs"
+	"os"
+	"regexp"
+	"time"
+)
+
+// scratch is a new file while it is written: without a name where the system
+// can do that, else under one that tells what it is. It is locked, so that a
+// name whose file is not locked belongs to a process that is dead.
+type scratch struct {
+	*os.File
+	in   *folder
+	base string
+	name string // "" while it has none, and when it is published
+}
+
+// scratchSlots is how many names a file's scratch files have before they
+// become random: more than one only when two processes write without a lock.
+// Since they follow from the file's name, what a killed process left is in
+// the next one's way, which removes it.
+const scratchSlots = 4
+
+var scratchName = regexp.MustCompile(`^\.toolroom-[0-9a-f]{16}-[0-9]\.tmp$`)
+
+func nameScratch(base string, slot int) string {
+	var sum [8]byte
+	if slot < scratchSlots {
+		h := fnv.New64a()
+		h.Write([]byte(base))
+		h.Sum(sum[:0])
+	} else {
+		rand.Read(sum[:])
+	}
+	return fmt.Sprintf(".toolroom-%s-%d.tmp", hex.EncodeToString(sum[:]), min(slot, scratchSlots))
+}
+
+// newScratch makes a scratch file for base.
+func (d *folder) newScratch(base string, perm uint32) (*scratch, error) {
+	f, ok, err := d.makeAnonymous(perm)
+	if err != nil {
+		return nil, err
+	}
+	if ok {
+		TryLock(f) // nobody else can have it
+		return &scratch{File: f, in: d, base: base}, nil
+	}
+	s := &scratch{in: d, base: base}
+	s.name, err = d.claim(base, func(name string) error {
+		f, err := d.make(name, perm)
+		if err != nil {
+			return err
+		}
+		locked, err := TryLock(f)
+		now, err2 := d.lstat(name)
+		info, err3 := f.Stat()
+		if !locked && err == nil || err2 != nil || err3 != nil || !sameFile(now, info) {
+			f.Close() // somebody who clears up was between the two
+			return fs.ErrExist
+		}
+		s.File = f
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// sameFile reports whether a Stat and a FileInfo are of one file, as far as
+// the system tells.
+func sameFile(st Stat, info fs.FileInfo) bool {
+	other := statOfInfo(info)
+	return st.Dev == other.Dev && st.Ino == other.Ino
+}
+
+// claim finds a free name for a scratch file: try fails with fs.ErrExist
+// where it is taken.
+func (d *folder) claim(base string, try func(name string) error) (string, error) {
+	var name string
+	var err error
+	for slot := range scratchSlots + 8 {
+		name = nameScratch(base, slot)
+		if err = try(name); !errors.Is(err, fs.ErrExist) {
+			return name, err
+		}
+		d.clear(name)
+		if err = try(name); !errors.Is(err, fs.ErrExist) {
+			return name, err
+		}
+	}
+	return "", err
+}
+
+// publishOver puts the file in the place of base.
+func (s *scratch) publishOver(base string) error {
+	if s.name == "" {
+		name, err := s.in.claim(base, func(name string) error { return s.in.link(s.File, name) })
+		if err != nil {
+			return err
+		}
+		s.name = name
+	}
+	if err := s.in.rename(s.name, base); err != nil {
+		return err
+	}
+	s.name = ""
+	return s.confirm(base)
+}
+
+// publishNew gives the file the name base, which nothing else must have.
+func (s *scratch) publishNew(base string) error {
+	if s.name == "" {
+		return s.in.link(s.File, base)
+	}
+	if err := s.in.renameNew(s.name, base); err != nil {
+		return err
+	}
+	s.name = ""
+	return s.confirm(base)
+}
+
+// confirm makes sure that it was our file that was renamed: its name could
+// be guessed.
+func (s *scratch) confirm(base string) error {
+	now, err := s.in.lstat(base)
+	info, err2 := s.Stat()
+	if err == nil && err2 == nil && !sameFile(now, info) {
+		return errChanged
+	}
+	return nil
+}
+
+// discard closes the file, and removes it if it was not published.
+func (s *scratch) discard() {
+	if s.name != "" {
+		// Removed before it is unlocked: nobody else clears it meanwhile.
+		s.in.remove(s.name)
+	}
+	s.Close()
+}
+
+const (
+	// sweepNames is how much of a directory is looked through for what dead
+	// processes left; the next write of the same file finds it in any case.
+	sweepNames = 512
+	// sweepAge is how old a scratch file must be where locks may not be seen.
+	sweepAge = time.Hour
+)
+
+// sweep removes what dead processes left.
+func (d *folder) sweep() {
+	for _, name := range d.entries(sweepNames) {
+		if scratchName.MatchString(name) {
+			d.clear(name)
+		}
+	}
+}
+
+// clear removes a scratch file whose writer is dead. Nothing else is ever
+// removed: it must be a regular file of ours with one name, which nobody has
+// locked.
+func (d *folder) clear(name string) {
+	st, err := d.lstat(name)
+	if err != nil || !st.Mode.IsRegular() || st.Nlink > 1 || posixOwner && os.Geteuid() != 0 && st.UID != uint32(os.Geteuid()) {
+		return
+	}
+	f, opened, err := d.open(name, os.O_RDONLY)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	locked, err := TryLock(f)
+	old := time.Since(st.ModTime) > sweepAge
+	if !old && (err != nil || !guarded || !d.local()) || err == nil && !locked {
+		return
+	}
+	// While we hold its lock nobody else removes it.
+	now, err := d.lstat(name)
+	if err != nil || now.Ino != opened.Ino || now.Dev != opened.Dev {
+		return
+	}
+	if !guarded {
+		f.Close() // an open file cannot be removed there
+	}
+	d.remove(name)
+}

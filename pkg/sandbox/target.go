@@ -1,0 +1,247 @@
+package sandbox
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// Target is a name that may be written, found once and held by the directory
+// it is in. The file need not exist, nor the last of its parent directories.
+// A Target serves one goroutine, and is closed.
+type Target struct {
+	// Path is absolute, with links resolved: two names of one file have one
+	// Path, unless they are hard links. It is what a lock and an undo record
+	// go by.
+	Path   string
+	Root   Root // the innermost root it is in
+	Masked bool // by its name or the one it was asked by: see FS.Masked
+
+	fs    *FS
+	name  string // as the caller named it
+	asked string // the same, absolute
+	home  *openRoot
+	real  []string // components of the directory held, beneath home
+	dir   *folder
+	rest  []string // parent directories that are missing beneath dir
+	base  string
+	lack  *missing // why there was no file when it was looked for
+}
+
+// OpenForWrite finds the name of a regular file for writing. The file may be
+// absent; then it would be made where the name leads, links followed, always
+// inside the roots. Nothing is changed yet, not even for missing parents.
+//
+// What may not be written is refused here: OUTSIDE_ROOT, READ_ONLY for roots
+// and file systems, DENIED_PATH for secrets and for what is Protected,
+// SPECIAL_FILE, IS_A_DIRECTORY, and PERMISSION_DENIED for a file that this
+// user may not write, even where replacing it would be possible.
+func (f *FS) OpenForWrite(name string) (*Target, error) {
+	defer runtime.KeepAlive(f)
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
+	t, err := f.target(name)
+	if plain, ok := unescapePath(name); ok && err == nil && t.lack != nil && checkName(plain) == nil {
+		t2, err2 := f.target(plain)
+		switch {
+		case err2 == nil && t2.lack == nil:
+			t.Close()
+			t = t2
+		case err2 == nil:
+			t2.Close()
+		}
+	}
+	if err != nil {
+		return nil, f.explainWrite(name, err)
+	}
+	if err := t.check(); err != nil {
+		t.Close()
+		return nil, f.explainWrite(name, err)
+	}
+	return t, nil
+}
+
+// target resolves a literal name, again if things moved meanwhile.
+func (f *FS) target(name string) (t *Target, err error) {
+	for range openTries {
+		t, err = f.targetOnce(name)
+		if !errors.Is(err, errChanged) {
+			break
+		}
+	}
+	return t, err
+}
+
+func (f *FS) targetOnce(name string) (*Target, error) {
+	root, rest, ok := f.anchor(name)
+	if !ok {
+		return nil, errOutside
+	}
+	asked := joinPath(root.Path, rest)
+	if f.inside(asked) {
+		if err := f.refuseWrite(asked); err != nil {
+			return nil, err
+		}
+	}
+	w := &walker{fs: f, root: root, here: root.handle, pending: rest}
+	o, err := w.walk()
+	if err != nil {
+		defer w.leave()
+		return f.absentTarget(name, asked, w, err)
+	}
+	defer o.close()
+	if mode := o.stat().Mode; !mode.IsRegular() {
+		return nil, errNotWritten(name, mode)
+	}
+	t := &Target{fs: f, name: name, asked: asked, home: w.root, real: slices.Clone(w.real), Path: o.path, base: baseName(o.path)}
+	t.dir, err = w.here.folder()
+	return t, err
+}
+
+// absentTarget is the target where the walk met a name that does not exist.
+func (f *FS) absentTarget(name, asked string, w *walker, err error) (*Target, error) {
+	var lack *missing
+	if !errors.As(err, &lack) || !errors.Is(err, fs.ErrNotExist) || slices.Contains(lack.rest, "..") {
+		return nil, f.hide(err, toRead)
+	}
+	if n := len(lack.rest); n > 0 && lack.rest[n-1] == "." {
+		return nil, toolerr.New(toolerr.IsADirectory, "%s ends in a slash, so it names a directory: give the name of a file", EscapeName(name))
+	}
+	t := &Target{fs: f, name: name, asked: asked, home: w.root, real: slices.Clone(w.real), lack: lack}
+	parts := slices.DeleteFunc(append([]string{lack.name}, lack.rest...), func(part string) bool { return part == "." })
+	t.rest, t.base = parts[:len(parts)-1], parts[len(parts)-1]
+	t.Path = joinPath(joinPath(w.root.Path, w.real), parts)
+	t.dir, err = w.here.folder()
+	return t, err
+}
+
+// check refuses what may not be written where the name really leads.
+func (t *Target) check() error {
+	t.Root = t.fs.innermost(t.Path, t.home).Root
+	t.Masked = t.fs.Masked(t.asked) || t.fs.Masked(t.Path)
+	if err := t.fs.refuseWrite(t.Path); err != nil {
+		return err
+	}
+	if t.Root.ReadOnly {
+		return toolerr.New(toolerr.ReadOnly, "%s is in %s, which is a read-only root: nothing in it is written; the user can start the server without :ro or --read-only",
+			EscapeName(t.name), EscapeName(t.Root.Path))
+	}
+	if t.lack != nil {
+		return nil
+	}
+	if err := t.dir.writable(t.base); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	file, err := t.Open()
+	if err != nil {
+		if toolerr.Is(err, toolerr.DeniedPath) {
+			return err
+		}
+		return nil // a file may be written that cannot be read
+	}
+	return file.Close()
+}
+
+// refuseWrite refuses secrets and what is protected, by an absolute path.
+func (f *FS) refuseWrite(abs string) error {
+	if f.Denied(abs) {
+		return errDenied
+	}
+	if why := f.Protected(abs); why != "" {
+		return toolerr.New(toolerr.DeniedPath, "%s is not written: it %s; ask the user, who can allow it with --allow-write", f.Display(abs), why)
+	}
+	return nil
+}
+
+// errNotWritten is the refusal of what is no regular file.
+func errNotWritten(name string, mode fs.FileMode) error {
+	if mode.IsDir() {
+		return toolerr.New(toolerr.IsADirectory, "%s is a directory, not a file: name a file in it", EscapeName(name))
+	}
+	return toolerr.New(toolerr.SpecialFile, "%s is a %s: only regular files are written", EscapeName(name), kindOf(mode))
+}
+
+// Close frees the descriptors.
+func (t *Target) Close() error {
+	t.dir.close()
+	return nil
+}
+
+// MissingParents are the directories, absolute and the outermost first, that
+// do not exist yet and would be made.
+func (t *Target) MissingParents() []string {
+	var missing []string
+	path := joinPath(t.home.Path, t.real)
+	for _, part := range t.rest {
+		path = filepath.Join(path, part)
+		missing = append(missing, path)
+	}
+	return missing
+}
+
+// Stat tells what is at the name now: NOT_FOUND for nothing, CONFLICT where
+// something that is no file took its place.
+func (t *Target) Stat() (Stat, error) {
+	st, err := t.current()
+	return st, t.fs.explainWrite(t.name, t.absent(err))
+}
+
+// current is Stat with the system's errors.
+func (t *Target) current() (Stat, error) {
+	if len(t.rest) > 0 {
+		return Stat{}, fs.ErrNotExist
+	}
+	st, err := t.dir.lstat(t.base)
+	switch {
+	case err != nil:
+		return Stat{}, err
+	case st.Mode&fs.ModeSymlink != 0:
+		return Stat{}, errChanged // it was none when the name was resolved
+	case !st.Mode.IsRegular():
+		return Stat{}, errNotWritten(t.name, st.Mode)
+	}
+	return st, nil
+}
+
+// absent makes an error for a file that is not there say so, with the names
+// that come near.
+func (t *Target) absent(err error) error {
+	if errors.Is(err, fs.ErrNotExist) && t.lack != nil {
+		return t.fs.notFound(t.name, t.lack)
+	}
+	return err
+}
+
+// Open opens the file for reading, as FS.Open does, in the directory that is
+// held: what is read is what Replace will replace. NOT_FOUND when it does
+// not exist.
+func (t *Target) Open() (*File, error) {
+	file, err := t.open()
+	return file, t.fs.explainWrite(t.name, t.absent(err))
+}
+
+func (t *Target) open() (*File, error) {
+	if _, err := t.current(); err != nil {
+		return nil, err
+	}
+	opened, st, err := t.dir.open(t.base, os.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	if !st.Mode.IsRegular() {
+		opened.Close()
+		return nil, errChanged
+	}
+	file := &File{File: opened, Stat: st, Path: t.Path, Root: t.Root, asked: t.asked, Masked: t.Masked}
+	if t.fs.holdsKey(file) {
+		opened.Close()
+		return nil, errDenied
+	}
+	return file, nil
+}
