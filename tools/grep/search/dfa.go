@@ -1,6 +1,9 @@
 package search
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"slices"
+)
 
 // A dfa runs a program with one step a byte. Its states are made when the
 // text first leads to them: each is a list of places in the program, in the
@@ -13,7 +16,8 @@ import "encoding/binary"
 // search at a time.
 type dfa struct {
 	prog    *program
-	longest bool // every match counts, not the one that is preferred
+	longest bool    // every match counts, not the one that is preferred
+	skip    *finder // of what a match begins with, or nil
 	trans   []int32
 	stride  int32
 	states  []dfaState
@@ -35,12 +39,16 @@ type dfaState struct {
 }
 
 // A transition is 0 if not yet known, and else the number of the state times
-// the stride; with the sign bit set if a match ended before the symbol, or
-// alone if there was none and there will be none.
+// the stride. The sign bit is set if there is more to say: that a match ended
+// before the symbol, that the state is the one of a search that begins, or,
+// with no other bit, that there was no match and will be none.
 const (
-	matched   = int32(-1) << 31
+	special   = int32(-1) << 31
+	matched   = int32(1) << 30
+	idle      = int32(1) << 29
+	dead      = special
+	number    = idle - 1
 	deadState = 1
-	dead      = matched
 )
 
 // The bounds of one dfa: a few megabytes.
@@ -118,13 +126,24 @@ func (d *dfa) step(s int32, symbol uint32) int32 {
 		d.stopped = d.stopped || d.stop()
 	}
 	t := d.state(d.list, after&d.prog.uses)
-	if match {
-		t |= matched
-	} else if t == d.stride*deadState {
+	switch {
+	case match:
+		t |= special | matched
+	case t == d.stride*deadState:
 		t = dead
+	case d.skip != nil && d.begins(t):
+		t |= special | idle
 	}
 	d.trans[s+int32(symbol)] = t
 	return t
+}
+
+// begins reports whether t is the state of a search that begins, whatever
+// stands before.
+func (d *dfa) begins(t int32) bool {
+	start := d.states[d.startAt(true, 0)/d.stride]
+	state := d.states[t/d.stride]
+	return slices.Equal(d.places[start.from:start.to], d.places[state.from:state.to])
 }
 
 // advance takes one place over a symbol, passing the looks that hold, and

@@ -13,6 +13,7 @@ import (
 // from one to the next, or else by two at once, in eight places at a time.
 type finder struct {
 	needles []needle
+	starts  bool    // it finds where the literals begin, and nothing else
 	cost    float64 // nanoseconds a byte, roughly, with the lines it leads to
 }
 
@@ -21,11 +22,10 @@ type needle struct {
 	fold bool // text is in lower case and matches whatever the case
 	sure bool // what it finds is a literal of the set, not a hint of one
 
-	byBytes bool   // its rarest bytes are looked for together, not the one
-	rare    [3]int // where its rarest bytes are, the rarest first
-	value   [3]u64 // those bytes, each eight times
-	third   bool   // two of them are too often together
-	keep    u64    // the bits of them that are compared: not those of case
+	byPair bool   // its two rarest bytes are looked for together, not the one
+	rare   [2]int // where its rarest bytes are, the rarest first
+	value  [2]u64 // those bytes, each eight times
+	keep   u64    // the bits of them that are compared: not those of case
 }
 
 type u64 = uint64
@@ -37,11 +37,11 @@ const (
 
 // What steps take, measured: they decide which way is taken, no more.
 const (
-	costByteScan  = 0.035 // nanoseconds a byte
-	costBytesScan = 0.1
-	costStop      = 15 // nanoseconds a place to look at
-	costLine      = 90 // to match a line
-	costDFA       = 1.8
+	costByteScan = 0.035 // nanoseconds a byte
+	costPairScan = 0.1
+	costStop     = 15 // nanoseconds a place to look at
+	costLine     = 90 // to match a line
+	costDFA      = 1.8
 )
 
 // signs are the characters beyond ASCII that fold to s and k.
@@ -50,7 +50,7 @@ var signs = []string{"ſ", "\u212A"}
 // newFinder returns a finder for a set that is not empty, or nil if to match
 // every line is as fast. Lines that it finds are matched, unless it is pure.
 func newFinder(set []Literal, pure bool) *finder {
-	f := &finder{}
+	f := &finder{starts: true}
 	var withSign [2]bool
 	for _, l := range set {
 		n := newNeedle(l.Text, l.Fold, !l.loose)
@@ -64,6 +64,7 @@ func newFinder(set []Literal, pure bool) *finder {
 	for i, sign := range signs {
 		if withSign[i] {
 			n := newNeedle([]byte(sign), false, false)
+			f.starts = false
 			f.needles = append(f.needles, n)
 			f.cost += n.cost()
 		}
@@ -90,8 +91,7 @@ func newNeedle(text []byte, fold, sure bool) needle {
 		}
 	}
 	rarest := text[n.rare[0]]
-	n.byBytes = fold && rarest >= 'a' && rarest <= 'z' || len(text) > 1 && n.bytesCost() < n.byteCost()
-	n.third = len(text) > 2 && n.together(2) > 1e-4
+	n.byPair = fold && rarest >= 'a' && rarest <= 'z' || len(text) > 1 && n.pairCost() < n.byteCost()
 	return n
 }
 
@@ -112,20 +112,20 @@ func (n *needle) together(count int) float64 {
 	return p
 }
 
-func (n *needle) byteCost() float64  { return costByteScan + costStop*n.together(1) }
-func (n *needle) bytesCost() float64 { return costBytesScan + costStop*n.together(3) }
+func (n *needle) byteCost() float64 { return costByteScan + costStop*n.together(1) }
+func (n *needle) pairCost() float64 { return costPairScan + costStop*n.together(2) }
 
 func (n *needle) cost() float64 {
-	if n.byBytes {
-		return n.bytesCost()
+	if n.byPair {
+		return n.pairCost()
 	}
 	return n.byteCost()
 }
 
 // likelihood is how often the needle may stand in text, a byte.
 func (n *needle) likelihood() float64 {
-	p := n.together(3)
-	for range len(n.text) - 3 {
+	p := n.together(2)
+	for range len(n.text) - 2 {
 		p *= 0.3
 	}
 	return p
@@ -182,8 +182,8 @@ func (f *finder) find(text []byte, from int) (at int, sure bool) {
 // may lie beyond to.
 func (n *needle) find(text []byte, from, to int) int {
 	to = min(to, len(text)-len(n.text)+1)
-	if n.byBytes {
-		return n.findBytes(text, from, to)
+	if n.byPair {
+		return n.findPair(text, from, to)
 	}
 	first, other := n.rare[0], n.rare[1]
 	for from < to {
@@ -199,22 +199,22 @@ func (n *needle) find(text []byte, from, to int) int {
 	return -1
 }
 
-// findBytes looks at 32 places at a time, as four words of eight: a byte of a
-// word becomes 0 where all the rare bytes stand.
-func (n *needle) findBytes(text []byte, from, to int) int {
+// findPair looks at 32 places at a time, as four words of eight: a byte of a
+// word becomes 0 where both of the rare bytes stand.
+func (n *needle) findPair(text []byte, from, to int) int {
 	if from >= to {
 		return -1
 	}
-	a, b, c := text[from+n.rare[0]:to+n.rare[0]], text[from+n.rare[1]:to+n.rare[1]], text[from+n.rare[2]:to+n.rare[2]]
+	a, b := text[from+n.rare[0]:to+n.rare[0]], text[from+n.rare[1]:to+n.rare[1]]
 	i := 0
 	for {
-		if n.third || n.keep != ^u64(0) {
-			i = skipThree(a, b, c, i, n.value, n.keep)
+		if n.keep != ^u64(0) {
+			i = skipFolded(a, b, i, n.value, n.keep)
 		} else {
-			i = skipTwo(a, b, i, n.value)
+			i = skip(a, b, i, n.value)
 		}
 		for end := min(i+32, len(a)-7); i < end; i += 8 {
-			x := ((load(a[i:]) ^ n.value[0]) | (load(b[i:]) ^ n.value[1]) | (load(c[i:]) ^ n.value[2])) & n.keep
+			x := ((load(a[i:]) ^ n.value[0]) | (load(b[i:]) ^ n.value[1])) & n.keep
 			for x = (x - ones) &^ x & highs; x != 0; x &= x - 1 {
 				if at := from + i + bits.TrailingZeros64(x)/8; n.is(text, at) {
 					return at
@@ -233,9 +233,9 @@ func (n *needle) findBytes(text []byte, from, to int) int {
 	return -1
 }
 
-// skipTwo returns the first block of 32 places, counted from i, that has a
-// zero in it, or the last places that fill no block.
-func skipTwo(a, b []byte, i int, v [3]u64) int {
+// skip returns the first block of 32 places, counted from i, that has a zero
+// in it, or the last places that fill no block.
+func skip(a, b []byte, i int, v [2]u64) int {
 	b = b[:len(a)]
 	va, vb := v[0], v[1]
 	for ; i+32 <= len(a); i += 32 {
@@ -251,16 +251,16 @@ func skipTwo(a, b []byte, i int, v [3]u64) int {
 	return i
 }
 
-// skipThree does the same for three bytes, with the bits of keep compared.
-func skipThree(a, b, c []byte, i int, v [3]u64, keep u64) int {
-	b, c = b[:len(a)], c[:len(a)]
-	va, vb, vc := v[0], v[1], v[2]
+// skipFolded does the same with only the bits of keep compared.
+func skipFolded(a, b []byte, i int, v [2]u64, keep u64) int {
+	b = b[:len(a)]
+	va, vb := v[0], v[1]
 	for ; i+32 <= len(a); i += 32 {
-		p, q, r := (*[32]byte)(a[i:i+32]), (*[32]byte)(b[i:i+32]), (*[32]byte)(c[i:i+32])
-		x := ((load(p[0:]) ^ va) | (load(q[0:]) ^ vb) | (load(r[0:]) ^ vc)) & keep
-		y := ((load(p[8:]) ^ va) | (load(q[8:]) ^ vb) | (load(r[8:]) ^ vc)) & keep
-		z := ((load(p[16:]) ^ va) | (load(q[16:]) ^ vb) | (load(r[16:]) ^ vc)) & keep
-		w := ((load(p[24:]) ^ va) | (load(q[24:]) ^ vb) | (load(r[24:]) ^ vc)) & keep
+		p, q := (*[32]byte)(a[i:i+32]), (*[32]byte)(b[i:i+32])
+		x := ((load(p[0:]) ^ va) | (load(q[0:]) ^ vb)) & keep
+		y := ((load(p[8:]) ^ va) | (load(q[8:]) ^ vb)) & keep
+		z := ((load(p[16:]) ^ va) | (load(q[16:]) ^ vb)) & keep
+		w := ((load(p[24:]) ^ va) | (load(q[24:]) ^ vb)) & keep
 		if ((x-ones)&^x|(y-ones)&^y|(z-ones)&^z|(w-ones)&^w)&highs != 0 {
 			break
 		}

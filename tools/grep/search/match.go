@@ -95,6 +95,11 @@ func lineOf(text []byte, h Hit) []byte {
 // nextBlock returns the lines of the next match and of those that begin in
 // the same lines.
 func (m *Matcher) nextBlock(s *scratch, text []byte, from int) (hit Hit, found bool) {
+	if m.finder != nil {
+		if at, _ := m.finder.find(text, from); at < 0 {
+			return hit, false
+		}
+	}
 	for at := from; ; {
 		end := s.forward.forward(text, at, m.forward.attrBefore(text, at), false)
 		if end < 0 {

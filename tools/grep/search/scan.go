@@ -26,6 +26,11 @@ func (s *sparse) add(n int32) bool {
 func (d *dfa) forward(text []byte, i int, before attr, earliest bool) int {
 	end := -1
 	s := d.startAt(true, before)
+	if d.skip != nil {
+		if s, i = d.skipTo(text, i); i < 0 {
+			return -1
+		}
+	}
 	symbols := &d.prog.symbols
 	ofByte, trans := &symbols.ofByte, d.trans
 	for i <= len(text) {
@@ -47,15 +52,32 @@ func (d *dfa) forward(text []byte, i int, before attr, earliest bool) int {
 			if t == dead || d.stopped {
 				return end
 			}
-			if end = i; earliest {
-				return end
+			if t&matched != 0 {
+				if end = i; earliest {
+					return end
+				}
+			} else if i+size < len(text) { // idle
+				if s, i = d.skipTo(text, i+size); i < 0 {
+					return -1
+				}
+				trans = d.trans
+				continue
 			}
-			t &^= matched
+			t &= number
 		}
 		s = t
 		i += size
 	}
 	return end
+}
+
+// skipTo returns the state of a search that begins at the next place from i on
+// that has what a match begins with, and the place, or -1.
+func (d *dfa) skipTo(text []byte, i int) (int32, int) {
+	if i, _ = d.skip.find(text, i); i < 0 {
+		return 0, -1
+	}
+	return d.startAt(true, d.prog.attrBefore(text, i)), i
 }
 
 // backward returns where the longest match that ends at end begins, no
@@ -81,7 +103,7 @@ func (d *dfa) backward(text []byte, end, low int) int {
 				break
 			}
 			start = i
-			t &^= matched
+			t &= number
 		}
 		s = t
 		i -= size

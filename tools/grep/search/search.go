@@ -22,6 +22,7 @@
 package search
 
 import (
+	"slices"
 	"strings"
 	"sync"
 
@@ -42,6 +43,7 @@ type Matcher struct {
 	required          [][]Literal
 	finder            *finder // nil if nothing required is worth looking for
 	pure              bool    // what the finder finds is a match
+	starts            *finder // of what every match begins with; only if it crosses lines
 	scratch           *sync.Pool
 	stop              func() bool
 }
@@ -80,7 +82,9 @@ func Compile(pattern string, o Options) (*Matcher, error) {
 	}
 	m.takeLiterals(tree)
 	m.scratch = &sync.Pool{New: func() any {
-		return &scratch{forward: newDFA(m.forward, false), backward: newDFA(m.backward, true)}
+		s := &scratch{forward: newDFA(m.forward, false), backward: newDFA(m.backward, true)}
+		s.forward.skip = m.starts
+		return s
 	}}
 	return m, nil
 }
@@ -145,6 +149,11 @@ func (m *Matcher) takeLiterals(tree *node) {
 	m.required = known.sets()
 	looks := false
 	tree.walk(func(n *node) { looks = looks || n.op == opLook })
+	if begins := known.begins(); m.crosses && !slices.ContainsFunc(begins, func(l Literal) bool { return len(l.Text) < 2 }) {
+		if f := newFinder(begins, false); f != nil && f.starts {
+			m.starts = f
+		}
+	}
 	for i, set := range m.required {
 		pure := i == 0 && known.exact != nil && !looks
 		if f := newFinder(set, pure); f != nil && (m.finder == nil || f.cost < m.finder.cost) {
