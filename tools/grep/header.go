@@ -15,9 +15,9 @@ const maxNamed = 3
 // was searched, and what was not.
 func (q *query) header(f *found, s second, m meta) string {
 	var b strings.Builder
-	more := ""
+	more, files := "", verb(f.files, "file", "files")
 	if f.partial {
-		more = "+"
+		more, files = "+", "files"
 	}
 	switch {
 	case f.files == 0 && f.partial:
@@ -27,7 +27,7 @@ func (q *query) header(f *found, s second, m meta) string {
 	case q.args.OutputMode == modeFiles:
 		fmt.Fprintf(&b, "%d%s %s", f.files, more, verb(f.files, "file matches", "files match"))
 	default:
-		fmt.Fprintf(&b, "%d%s %s in %d%s %s", f.matches, more, verb(f.matches, "match", "matches"), f.files, more, verb(f.files, "file", "files"))
+		fmt.Fprintf(&b, "%d%s %s in %d%s %s", f.matches, more, verb(f.matches, "match", "matches"), f.files, more, files)
 	}
 	switch {
 	case f.files == 0 || m.Shown == f.entries:

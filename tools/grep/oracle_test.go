@@ -332,6 +332,9 @@ type message struct {
 // shows groups on adjacent lines in one message.
 func (m *message) groups() int {
 	text, last, n := m.Data.Lines.text(), -1, 0
+	if len(m.Data.Submatches) == 0 { // as an empty match behind the last line without an ending
+		return 1
+	}
 	for _, sub := range m.Data.Submatches {
 		if first := strings.Count(text[:sub.Start], "\n"); first > last {
 			n++
