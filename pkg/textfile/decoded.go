@@ -72,7 +72,11 @@ func (d *Decoded) Offset(at int) (int, bool) {
 		return len(d.raw), at == len(d.Text)
 	}
 	i := sort.Search(len(d.marks), func(i int) bool { return d.marks[i].text > at }) - 1
-	from := d.marks[i]
+	return d.between(d.marks[i], at)
+}
+
+// between finds a place behind a known one.
+func (d *Decoded) between(from mark, at int) (int, bool) {
 	if from.text == at {
 		return from.raw, true
 	}
@@ -83,4 +87,24 @@ func (d *Decoded) Offset(at int) (int, bool) {
 		return false
 	})
 	return found, exact
+}
+
+// Offsets returns Offset for places that are asked for in ascending order,
+// however many in a row: nothing is decoded twice.
+func (d *Decoded) Offsets() func(at int) (int, bool) {
+	var last mark
+	return func(at int) (int, bool) {
+		if at < last.text || at-last.text > markEvery || at >= len(d.Text) {
+			found, ok := d.Offset(at)
+			if ok {
+				last = mark{text: at, raw: found}
+			}
+			return found, ok
+		}
+		found, ok := d.between(last, at)
+		if ok {
+			last = mark{text: at, raw: found}
+		}
+		return found, ok
+	}
 }

@@ -25,7 +25,7 @@ func TestDecodedOffsets(t *testing.T) {
 		raw := encode(t, c.encoding, text)
 		d := c.encoding.DecodeMapped(raw)
 		require.Equal(t, text, string(d.Text), c.encoding)
-		at := 0
+		at, cursor := 0, d.Offsets()
 		for i, r := range text {
 			if i > 3*4096 {
 				break
@@ -33,6 +33,8 @@ func TestDecodedOffsets(t *testing.T) {
 			got, ok := d.Offset(i)
 			require.True(t, ok, "%s at %d", c.encoding, i)
 			require.Equal(t, at, got, "%s at %d", c.encoding, i)
+			got, ok = cursor(i)
+			require.True(t, ok && got == at, "%s at %d", c.encoding, i)
 			at += len(encode(t, c.encoding, string(r)))
 			for inside := i + 1; inside < i+utf8.RuneLen(r); inside++ {
 				_, ok := d.Offset(inside)

@@ -1,0 +1,132 @@
+package match
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/pkg/textfile"
+	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
+)
+
+// attempt looks for one edit, a step at a time.
+type attempt struct {
+	f        *splice.File
+	e        Edit
+	all      bool
+	old, new []string // lines
+	// the same without pasted line numbers; nil if there are none
+	plainOld, plainNew []string
+
+	over   bool // there were more than MaxPlaces
+	budget int  // lines that may be compared for their indentation
+}
+
+// maxIndented bounds the lines whose indentation is compared, so that a text
+// that is everywhere but never fits costs no more than a pass.
+const maxIndented = 1 << 20
+
+func newAttempt(f *splice.File, e Edit, all bool) *attempt {
+	a := &attempt{f: f, e: e, all: all, old: lines(e.Old, f.EOL), new: lines(e.New, f.EOL), budget: maxIndented}
+	if old, new, ok := unnumbered(a.old, a.new); ok {
+		a.plainOld, a.plainNew = old, new
+	}
+	return a
+}
+
+// firstStep is where to begin: a text of several lines that is to be replaced
+// everywhere is so with each kind of line ending.
+func (a *attempt) firstStep() Step {
+	if a.all && a.f.Ending == textfile.Mixed && len(a.old) > 1 {
+		return Endings
+	}
+	return Exact
+}
+
+// try returns the places that a step finds, sorted, and for each the pattern
+// that did.
+func (a *attempt) try(step Step) ([]place, []*pattern) {
+	type match struct {
+		place
+		pattern *pattern
+	}
+	var found []match
+	for _, p := range a.patterns(step) {
+		p := p
+		take := func(where place) bool {
+			if step == Indentation && !a.uniform(p, where) {
+				return a.budget > 0
+			}
+			found = append(found, match{where, p})
+			a.over = len(found) > MaxPlaces
+			return !a.over
+		}
+		if step == Exact || len(p.old) == 1 && step == Numbers {
+			text := a.e.Old
+			if step == Numbers {
+				text = p.old[0]
+			}
+			exact(a.f, text, !a.all, take)
+		} else {
+			search(a.f, p, !a.all, take)
+		}
+	}
+	if a.budget <= 0 {
+		return nil, nil // not all were looked at: none is known to be the only one
+	}
+	slices.SortStableFunc(found, func(x, y match) int { return cmp.Or(cmp.Compare(x.start, y.start), cmp.Compare(x.end, y.end)) })
+	var places []place
+	var patterns []*pattern
+	for _, m := range found {
+		if n := len(places); n > 0 && (places[n-1] == m.place || a.all && m.start < places[n-1].end) {
+			continue
+		}
+		places, patterns = append(places, m.place), append(patterns, m.pattern)
+	}
+	return places, patterns
+}
+
+// patterns returns what a step looks for.
+func (a *attempt) patterns(step Step) []*pattern {
+	var out []*pattern
+	if step != Numbers {
+		out = append(out, newPattern(a.old, a.new, step))
+	}
+	if step >= Numbers && a.plainOld != nil {
+		out = append(out, newPattern(a.plainOld, a.plainNew, step))
+	}
+	if step == Indentation {
+		kept := out[:0]
+		for _, p := range out {
+			if p = closed(p); p != nil {
+				kept = append(kept, p)
+			}
+		}
+		out = kept
+	}
+	return out
+}
+
+// closed returns a pattern whose last line is no mere indentation: what the
+// old and the new text both end in says nothing about the change, and can
+// only be found if the file indents alike. nil: only the old one does.
+func closed(p *pattern) *pattern {
+	last := p.old[len(p.old)-1]
+	if last == "" || strings.TrimSpace(last) != "" {
+		return p
+	}
+	if len(p.old) == 1 || p.new[len(p.new)-1] != last {
+		return nil
+	}
+	old, new := slices.Clone(p.old), slices.Clone(p.new)
+	old[len(old)-1], new[len(new)-1] = "", ""
+	return newPattern(old, new, p.step)
+}
+
+// uniform reports whether a place is indented in one way otherwise.
+func (a *attempt) uniform(p *pattern, where place) bool {
+	b := &builder{f: a.f, p: p, where: where}
+	b.part = b.fragments(where)
+	a.budget -= len(b.part)
+	return a.budget > 0 && b.findShift(where, p.old[:len(b.part)])
+}

@@ -1,0 +1,382 @@
+package match
+
+import (
+	"bytes"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/toolroom-mcp/toolroom/pkg/textdiff"
+	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
+)
+
+// builder turns a pattern's new text into changes at a place. What the new
+// text has in common with the old stays as the file has it: line endings,
+// blanks at the ends of lines, quotes.
+type builder struct {
+	f        *splice.File
+	p        *pattern
+	partners []partner // for each new line
+	shift    shift
+
+	// at one place
+	cursor  int
+	changes []textdiff.Change
+	pending strings.Builder
+	where   place
+	ending  string // of the last line written; "": none yet
+	line    place  // the line that the ending was looked up for
+	lineEnd string // and how it ends
+	part    []fragment
+	within  bool // the place begins behind the indentation of its line
+	failed  string
+}
+
+// partner is the old line that a new one takes the place of; -1: none.
+type partner struct {
+	line  int
+	equal bool
+}
+
+// fragment is a line of the file, or the part of it that a place takes, as
+// offsets: its text, then blanks that the pattern does not have, then the
+// ending.
+type fragment struct{ start, text, blanks, end int }
+
+func newBuilder(f *splice.File, p *pattern) *builder {
+	b := &builder{f: f, p: p, partners: make([]partner, len(p.new))}
+	i, j := 0, 0
+	runs := textdiff.Align(textdiff.Hashes(p.old), textdiff.Hashes(p.new))
+	for _, run := range append(runs, textdiff.Run{A: len(p.old), B: len(p.new)}) {
+		for ; j < run.B; i, j = i+1, j+1 {
+			b.partners[j].line = -1
+			if i < run.A {
+				b.partners[j].line = i
+			}
+		}
+		for n := range run.N {
+			b.partners[run.B+n] = partner{run.A + n, true}
+		}
+		i, j = run.A+run.N, run.B+run.N
+	}
+	return b
+}
+
+// at returns the changes at a place, sorted; failed says why there are none.
+func (b *builder) at(where place) (changes []textdiff.Change, failed string) {
+	if len(b.p.old) == 1 && len(b.p.new) == 1 && b.p.step <= Numbers {
+		return b.word(where), ""
+	}
+	b.cursor, b.changes, b.failed = where.start, nil, ""
+	b.pending.Reset()
+	b.part = b.fragments(where)
+	b.ending, b.where = "", where
+	old, new := b.p.old, b.p.new
+	if len(b.part) < len(old) { // the file's last line has no ending
+		old = old[:len(b.part)]
+		if n := len(new); n > 1 && new[n-1] == "" {
+			new = new[:n-1]
+		}
+	}
+	if b.p.step == Indentation && !b.findShift(where, old) {
+		return nil, "not uniform"
+	}
+	for j := range new {
+		with := b.partners[j]
+		if with.line >= len(old) {
+			with = partner{line: -1}
+		}
+		if b.within && with.equal && (j == 0) != (with.line == 0) {
+			with.equal = false
+		}
+		b.content(j, old, new, with)
+		if j < len(new)-1 {
+			b.end(with.line, new[j])
+		}
+	}
+	b.flush(where.end)
+	return b.changes, b.failed
+}
+
+// word is at for a text within a line, without making new strings.
+func (b *builder) word(where place) []textdiff.Change {
+	old, new := b.p.old[0], b.p.new[0]
+	if old == new {
+		return nil
+	}
+	head, tail := commonEnds(old, new)
+	return []textdiff.Change{{Start: where.start + head, End: where.end - tail, New: new[head : len(new)-tail]}}
+}
+
+// fragments cuts a place into its lines.
+func (b *builder) fragments(where place) []fragment {
+	var parts []fragment
+	for at := where.start; ; {
+		end := where.end
+		if n := bytes.IndexByte(b.f.Text[at:end], b.f.EOL); n >= 0 {
+			end = at + n + 1
+		}
+		line := b.f.Text[at:end]
+		part := fragment{start: at, end: end}
+		part.blanks = at + len(b.f.Content(line))
+		part.text = part.blanks
+		i := len(parts)
+		if b.p.step >= Trailing && i < len(b.p.old) && len(trimRight([]byte(b.p.old[i]))) == len(b.p.old[i]) {
+			part.text = at + len(trimRight(b.f.Text[at:part.blanks]))
+		}
+		ended := end > at && b.f.Text[end-1] == b.f.EOL
+		parts = append(parts, part)
+		at = end
+		if !ended || len(parts) == len(b.p.old) {
+			return parts
+		}
+	}
+}
+
+// neighbour returns how lines end at the place: as its first one, or the one
+// before. Places in one long line ask for it once.
+func (b *builder) neighbour() string {
+	at := b.where.start
+	if at < b.line.start || at >= b.line.end {
+		b.line = place{b.f.LineStart(at), b.f.LineEnd(at)}
+		b.lineEnd = b.endingOf(b.line)
+		if b.lineEnd == "" && b.line.start > b.f.Body {
+			b.lineEnd = b.endingOf(place{b.f.LineStart(b.line.start - 1), b.line.start})
+		}
+		if b.lineEnd == "" {
+			b.lineEnd = string(b.f.EOL)
+		}
+	}
+	return b.lineEnd
+}
+
+func (b *builder) endingOf(line place) string {
+	text := b.f.Text[line.start:line.end]
+	return string(text[len(b.f.Content(text)):])
+}
+
+// content writes the text of new line j.
+func (b *builder) content(j int, old, new []string, with partner) {
+	line := new[j]
+	if with.line < 0 {
+		b.put(b.indented(j, line))
+		return
+	}
+	part := b.part[with.line]
+	if with.equal {
+		end := part.text
+		if with.line == len(old)-1 {
+			end = part.blanks
+		}
+		b.keep(part.start, end)
+		return
+	}
+	was := old[with.line]
+	if b.p.step >= Trailing {
+		was = was[:len(trimRight([]byte(was)))]
+	}
+	from := part.start
+	to := from + len(trimRight(b.f.Text[from:part.text]))
+	if b.p.step < Trailing {
+		to = part.text
+	}
+	if b.p.step == Indentation && !(b.within && (j == 0 || with.line == 0)) {
+		n, m := indentSize(was), indentSize(line)
+		size := indentSize(b.f.Text[from:to])
+		if was[:n] == line[:m] {
+			b.keep(from, from+size)
+		} else {
+			b.put(b.indented(j, line[:m]))
+		}
+		from, was, line = from+size, was[n:], line[m:]
+	} else if b.within && (j == 0) != (with.line == 0) {
+		b.put(b.indented(j, line))
+		return
+	}
+	b.rewrite(from, to, was, line)
+}
+
+// indented returns a new line as the file indents it.
+func (b *builder) indented(j int, line string) string {
+	if b.p.step != Indentation || b.within && j == 0 || strings.TrimSpace(line) == "" && b.p.new[j] == line {
+		return line
+	}
+	n := indentSize(line)
+	indent, ok := b.shift.apply(line[:n])
+	if !ok {
+		b.failed = b.p.new[j]
+	}
+	return indent + line[n:]
+}
+
+// rewrite writes what a line becomes, keeping of the file's bytes what the
+// old and the new line have in common.
+func (b *builder) rewrite(from, to int, was, line string) {
+	if b.p.step < Punctuation || !b.tokens(from, to, was, line) {
+		head, tail := 0, 0
+		if string(b.f.Text[from:to]) == was {
+			head, tail = commonEnds(was, line)
+		}
+		b.keep(from, from+head)
+		b.put(line[head : len(line)-tail])
+		b.keep(to-tail, to)
+	}
+}
+
+// commonEnds returns how many bytes two lines begin and end with in common,
+// whole characters only.
+func commonEnds(a, b string) (head, tail int) {
+	for head < len(a) && head < len(b) && a[head] == b[head] {
+		head++
+	}
+	for head > 0 && (head < len(a) && !utf8.RuneStart(a[head]) || head < len(b) && !utf8.RuneStart(b[head])) {
+		head--
+	}
+	for tail < len(a)-head && tail < len(b)-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
+		tail++
+	}
+	for tail > 0 && !utf8.RuneStart(a[len(a)-tail]) {
+		tail--
+	}
+	return head, tail
+}
+
+// tokens is rewrite by words and signs, where the file has other punctuation
+// than the old line. It writes nothing and is false when a word of the old
+// line cannot be found in the file.
+func (b *builder) tokens(from, to int, was, line string) bool {
+	a, c := words(was), words(line)
+	starts := make([]int, len(a)+1) // of each old word, in the file
+	u := unfolder{text: b.f.Text[from:to]}
+	plain := 0
+	for i, word := range a {
+		at, ok := u.find(plain)
+		if !ok {
+			return false
+		}
+		starts[i] = from + at
+		short, _ := fold([]byte(word), nil)
+		plain += len(short)
+	}
+	at, ok := u.find(plain)
+	if !ok || from+at != to {
+		return false
+	}
+	starts[len(a)] = to
+	j := 0
+	for _, run := range append(textdiff.Align(textdiff.Hashes(a), textdiff.Hashes(c)), textdiff.Run{A: len(a), B: len(c)}) {
+		b.put(strings.Join(c[j:run.B], ""))
+		if run.N > 0 {
+			b.keep(starts[run.A], starts[run.A+run.N])
+		}
+		j = run.B + run.N
+	}
+	return true
+}
+
+// words cuts a line into words, runs of blanks or of points, and single signs.
+func words(line string) []string {
+	kind := func(r rune) int {
+		switch {
+		case unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_':
+			return 1
+		case r == ' ' || r == '\t':
+			return 2
+		case r == '.':
+			return 3
+		}
+		return 0
+	}
+	var all []string
+	for len(line) > 0 {
+		r, n := utf8.DecodeRuneInString(line)
+		for k := kind(r); k > 0 && n < len(line); {
+			next, size := utf8.DecodeRuneInString(line[n:])
+			if kind(next) != k {
+				break
+			}
+			n += size
+		}
+		all = append(all, line[:n])
+		line = line[n:]
+	}
+	return all
+}
+
+// end ends a new line as the old line does whose place it takes, else as
+// the one before.
+func (b *builder) end(partner int, line string) {
+	if partner < 0 || partner >= len(b.part) || b.part[partner].end == b.part[partner].blanks {
+		if b.ending == "" {
+			b.ending = b.neighbour()
+		}
+		b.put(b.ending)
+		return
+	}
+	part := b.part[partner]
+	from := part.text
+	if trimmed := trimRight([]byte(line)); len(trimmed) < len(line) || len(line) == 0 && b.p.old[partner] != "" {
+		from = part.blanks
+	}
+	b.keep(from, part.end)
+	b.ending = string(b.f.Text[part.blanks:part.end])
+}
+
+// put writes new text.
+func (b *builder) put(text string) { b.pending.WriteString(text) }
+
+// keep leaves a range of the file as it is. What was not kept up to it goes.
+func (b *builder) keep(start, end int) {
+	if start < end {
+		b.flush(start)
+		b.cursor = end
+	}
+}
+
+// flush makes a change of what was put, or not kept, up to a place.
+func (b *builder) flush(to int) {
+	if to > b.cursor || b.pending.Len() > 0 {
+		if new := b.pending.String(); new != string(b.f.Text[b.cursor:to]) {
+			b.changes = append(b.changes, textdiff.Change{Start: b.cursor, End: to, New: new})
+		}
+		b.pending.Reset()
+	}
+	b.cursor = to
+}
+
+// findShift finds how the file indents the lines at a place.
+func (b *builder) findShift(where place, old []string) bool {
+	b.within = where.start > b.f.Body && b.f.Text[where.start-1] != b.f.EOL
+	var dents []dent
+	for i, line := range old {
+		core := strings.TrimSpace(line)
+		if core == "" || i == 0 && b.within {
+			continue
+		}
+		text := b.f.Text[b.part[i].start:b.part[i].blanks]
+		dents = append(dents, dent{line[:indentSize(line)], string(text[:indentSize(text)])})
+	}
+	if len(dents) == 0 { // one line, which begins behind its indentation
+		b.shift = shift{}
+		return true
+	}
+	model := append(indents(old), indents(b.p.new)...)
+	s, ok := findShift(dents, model, b.around(where))
+	b.shift = s
+	return ok
+}
+
+// around returns the indentations of lines at a place and beside it.
+func (b *builder) around(where place) []string {
+	const beside = 2 << 10
+	from := max(b.f.Body, where.start-beside)
+	text := b.f.Text[from:min(len(b.f.Text), where.start+beside)]
+	all := bytes.Split(text, []byte{b.f.EOL})
+	var found []string
+	for _, line := range all[1:] {
+		if len(bytes.TrimSpace(line)) > 0 {
+			found = append(found, string(line[:indentSize(line)]))
+		}
+	}
+	return found
+}

@@ -1,0 +1,145 @@
+package match
+
+import (
+	"slices"
+	"strings"
+)
+
+// shift is how the file indents what a model indented otherwise: the same for
+// every line. The zero value changes nothing.
+type shift struct {
+	add, remove string // in front of every line, or
+	from, to    unit   // one level by another's, and
+	levels      int    // so many more
+}
+
+// unit is one level of indentation: 0 is a tab, else so many blanks.
+type unit int
+
+var units = []unit{0, 4, 2, 8, 3}
+
+// parse returns an indentation as levels and the blanks that are left, which
+// align a line by its characters.
+func (u unit) parse(indent string) (levels, rest int, ok bool) {
+	if u == 0 {
+		levels = len(indent) - len(strings.TrimLeft(indent, "\t"))
+		rest = len(indent) - levels
+		return levels, rest, strings.Count(indent, " ") == rest
+	}
+	return len(indent) / int(u), len(indent) % int(u), strings.Count(indent, " ") == len(indent)
+}
+
+func (u unit) write(levels, rest int) string {
+	one := "\t"
+	if u > 0 {
+		one = strings.Repeat(" ", int(u))
+	}
+	return strings.Repeat(one, levels) + strings.Repeat(" ", rest)
+}
+
+// apply returns an indentation as the file has it; false where there is less
+// of it than has to go. A line that is not indented at all, as a directive of
+// a preprocessor, then stays so.
+func (s shift) apply(indent string) (string, bool) {
+	switch {
+	case s.add != "":
+		return s.add + indent, true
+	case s.remove != "":
+		rest, ok := strings.CutPrefix(indent, s.remove)
+		return rest, ok || indent == ""
+	case s.from == s.to:
+		return indent, true
+	}
+	levels, rest, ok := s.from.parse(indent)
+	if levels += s.levels; levels < 0 {
+		return "", ok && indent == ""
+	}
+	return s.to.write(levels, rest), ok
+}
+
+// dent is the indentation of one line: as the model has it, and the file.
+type dent struct{ model, file string }
+
+// findShift returns the one way in which all lines are indented otherwise.
+// Where several would do, it is the one whose unit the other lines tell:
+// those of the new text for the model's, those around the place for the
+// file's.
+func findShift(dents []dent, model, file []string) (shift, bool) {
+	if len(dents) == 0 {
+		return shift{}, false
+	}
+	fits := func(s shift) bool {
+		return !slices.ContainsFunc(dents, func(d dent) bool {
+			got, ok := s.apply(d.model)
+			return !ok || got != d.file
+		})
+	}
+	first := dents[0]
+	if add, ok := strings.CutSuffix(first.file, first.model); ok && fits(shift{add: add}) {
+		return shift{add: add}, true
+	}
+	if remove, ok := strings.CutSuffix(first.model, first.file); ok && !slices.ContainsFunc(dents, func(d dent) bool { return d.model == "" }) {
+		if s := (shift{remove: remove}); fits(s) {
+			return s, true
+		}
+	}
+	best, found := shift{}, false
+	likelyModel, likelyFile := step(model), step(file)
+	rank := func(s shift) (n int) {
+		if s.from == likelyModel {
+			n += 4
+		}
+		if s.to == likelyFile {
+			n += 2
+		}
+		if s.levels == 0 {
+			n++
+		}
+		return n
+	}
+	for _, from := range units {
+		for _, to := range units {
+			was, rest, ok1 := from.parse(first.model)
+			is, left, ok2 := to.parse(first.file)
+			s := shift{from: from, to: to, levels: is - was}
+			if from == to || !ok1 || !ok2 || rest != left || !fits(s) {
+				continue
+			}
+			if !found || rank(s) > rank(best) {
+				best, found = s, true
+			}
+		}
+	}
+	return best, found
+}
+
+// step returns the unit that indentations are multiples of: a tab if any has
+// one, else the largest that divides all; -1 if they tell none.
+func step(indents []string) unit {
+	blanks := 0
+	for _, indent := range indents {
+		if strings.Contains(indent, "\t") {
+			return 0
+		}
+		a, b := blanks, len(indent)
+		for b > 0 {
+			a, b = b, a%b
+		}
+		blanks = a
+	}
+	if blanks >= 2 && blanks <= 8 {
+		return unit(blanks)
+	}
+	return -1
+}
+
+// indents returns the indentations of the lines that are not blank.
+func indents(lines []string) []string {
+	var all []string
+	for _, line := range lines {
+		if strings.TrimSpace(line) != "" {
+			all = append(all, line[:indentSize(line)])
+		}
+	}
+	return all
+}

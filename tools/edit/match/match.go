@@ -1,0 +1,255 @@
+// Package match finds the one place in a file that a model means by a text it
+// remembers, and works out what has to change there.
+//
+//	f, err := splice.Open(raw)                               // BINARY_FILE
+//	plan, err := match.Find(f, edits, match.Options{})       // NO_MATCH, NOT_UNIQUE, NO_CHANGE …
+//	err = match.Fresh(f, plan.Places, etag, seen)            // STALE
+//	result, err := f.Apply(plan.Changes)                     // BAD_ENCODING
+//	warnings := plan.Warnings
+//
+// All is done in memory on one version of the file, and nothing is changed by
+// any of it. Errors are ready for the model: they say what stands in the file
+// and what to send instead.
+//
+// # The ladder
+//
+// Each edit is looked for step by step (Step), and the first step that finds
+// it counts. One place is taken; several are NOT_UNIQUE, whatever a later step
+// might find. A step overlooks white space, line numbers, punctuation, never
+// a letter: nothing is found because it is similar. New text is made to fit
+// what was found in the same way, and where it repeats the old text the
+// file's bytes stay: its line endings, blanks at ends of lines, quotes.
+//
+// # Costs
+//
+// Time is linear in file and edits, whatever they hold; beside the file only
+// the places found are held, up to MaxPlaces.
+package match
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/pkg/textdiff"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
+)
+
+// MaxPlaces bounds the places that one edit replaces.
+const MaxPlaces = 1 << 21
+
+// Edit is a text to be replaced.
+type Edit struct {
+	Old, New string
+	All      bool // every place
+	Expected int  // how many places there have to be; 0: one, or with All any number
+}
+
+// Options steer the search.
+type Options struct {
+	Name    string // of the file, for messages
+	Strict  bool   // no step after Endings
+	Changed bool   // the file is not the version that the model saw: said where that may be why
+}
+
+// Plan is what to change, once every edit has been found.
+type Plan struct {
+	Found    []Found           // for each edit
+	Places   []Place           // all of them, sorted
+	Changes  []textdiff.Change // to the file's text, sorted
+	Warnings []string
+}
+
+// Found tells how an edit was found.
+type Found struct {
+	Step  Step
+	Lines []int // where its places begin; of many the first maxListed
+	Count int   // places
+}
+
+// Place is a range of the file's text that an edit replaces.
+type Place struct {
+	Start, End int
+	Edit       int // index
+}
+
+// Find finds every edit in the file as it is, or says of each one that cannot
+// be found why not. Edits that overlap are CONFLICT.
+func Find(f *splice.File, edits []Edit, o Options) (*Plan, error) {
+	m := &matcher{f: f, edits: edits, o: o}
+	var failures []failure
+	plan := &Plan{}
+	for i, e := range edits {
+		hit, err := m.find(i, e)
+		if err != nil {
+			failures = append(failures, failure{i, err})
+			continue
+		}
+		plan.Found = append(plan.Found, hit.found(f))
+		for _, p := range hit.places {
+			plan.Places = append(plan.Places, Place{p.start, p.end, i})
+		}
+		plan.Changes = append(plan.Changes, hit.changes...)
+		plan.Warnings = append(plan.Warnings, hit.warnings...)
+	}
+	if len(failures) > 0 {
+		return nil, joined(failures, len(edits), o)
+	}
+	slices.SortStableFunc(plan.Places, func(a, b Place) int { return cmp.Compare(a.Start, b.Start) })
+	slices.SortStableFunc(plan.Changes, func(a, b textdiff.Change) int { return cmp.Compare(a.Start, b.Start) })
+	return plan, overlapping(f, plan.Places)
+}
+
+// overlapping refuses edits that share text: their order would decide.
+func overlapping(f *splice.File, places []Place) error {
+	number := f.Numbers()
+	for i := 1; i < len(places); i++ {
+		a, b := places[i-1], places[i]
+		if b.Start < a.End {
+			first, last := min(a.Edit, b.Edit)+1, max(a.Edit, b.Edit)+1
+			return toolerr.New(toolerr.Conflict, "edits %d and %d overlap at line %d; nothing was changed. Put them into one edit.", first, last, number(b.Start))
+		}
+	}
+	return nil
+}
+
+type failure struct {
+	edit int
+	err  *toolerr.Error
+}
+
+// joined makes one error of all that failed.
+func joined(failures []failure, edits int, o Options) error {
+	if edits == 1 {
+		return failures[0].err
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "%d of %d edits cannot be made in %s; nothing was changed.\n", len(failures), edits, o.name())
+	codes := make([]string, len(failures))
+	for i, f := range failures {
+		if i < maxFailures {
+			fmt.Fprintf(&text, "\nedit %d: %s\n", f.edit+1, f.err.Error())
+		}
+		codes[i] = fmt.Sprintf("%d %s", f.edit+1, f.err.Code())
+	}
+	if len(failures) > maxFailures {
+		fmt.Fprintf(&text, "\n… and %d more.\n", len(failures)-maxFailures)
+		codes = codes[:maxFailures]
+	}
+	return toolerr.New(failures[0].err.Code(), "%s", strings.TrimRight(text.String(), "\n")).With("failed", codes)
+}
+
+// maxFailures bounds the edits that a report goes into.
+const maxFailures = 20
+
+func (o Options) name() string {
+	if o.Name == "" {
+		return "the file"
+	}
+	return o.Name
+}
+
+// matcher looks for the edits of one call.
+type matcher struct {
+	f     *splice.File
+	edits []Edit
+	o     Options
+}
+
+// hit is an edit that was found.
+type hit struct {
+	step     Step
+	places   []place
+	changes  []textdiff.Change
+	warnings []string
+}
+
+func (h *hit) found(f *splice.File) Found {
+	number := f.Numbers()
+	out := Found{Step: h.step, Count: len(h.places)}
+	for _, p := range h.places[:min(len(h.places), maxListed)] {
+		out.Lines = append(out.Lines, number(p.start))
+	}
+	return out
+}
+
+// find goes up the ladder.
+func (m *matcher) find(index int, e Edit) (*hit, *toolerr.Error) {
+	if err := m.check(e); err != nil {
+		return nil, err
+	}
+	all := e.All || e.Expected > 1
+	a := newAttempt(m.f, e, all)
+	for step := a.firstStep(); step <= m.lastStep(); step++ {
+		places, patterns := a.try(step)
+		if len(places) == 0 {
+			continue
+		}
+		if a.over {
+			return nil, toolerr.New(toolerr.LimitReached, "old_string is in %s more than %d times. Use a command such as sed for that.", m.o.name(), MaxPlaces)
+		}
+		if err := m.counted(e, all, places); err != nil {
+			return nil, err
+		}
+		return m.hit(e, a, step, places, patterns)
+	}
+	return nil, m.noMatch(index, e, a)
+}
+
+func (m *matcher) lastStep() Step {
+	if m.o.Strict {
+		return Endings
+	}
+	return Indentation
+}
+
+// check refuses edits that no file makes right.
+func (m *matcher) check(e Edit) *toolerr.Error {
+	switch {
+	case e.Old == "":
+		return toolerr.New(toolerr.InvalidParams, "old_string is empty, and %s is not. To insert, give a line that stands there as old_string, and that line with the new ones as new_string.", m.o.name())
+	case e.Old == e.New:
+		return toolerr.New(toolerr.NoChange, "old_string and new_string are the same, so there is nothing to change.")
+	case e.Expected < 0:
+		return toolerr.New(toolerr.InvalidParams, "expected_replacements is %d; give the number of places, or leave it out.", e.Expected)
+	}
+	return nil
+}
+
+// counted checks how many places there are.
+func (m *matcher) counted(e Edit, all bool, places []place) *toolerr.Error {
+	switch {
+	case e.Expected > 0 && len(places) != e.Expected:
+		return m.miscounted(e, places)
+	case !all && len(places) > 1:
+		return m.notUnique(places)
+	}
+	return nil
+}
+
+// hit works out the changes at the places found.
+func (m *matcher) hit(e Edit, a *attempt, step Step, places []place, patterns []*pattern) (*hit, *toolerr.Error) {
+	h := &hit{step: step, places: places}
+	builders := map[*pattern]*builder{}
+	for i, where := range places {
+		b := builders[patterns[i]]
+		if b == nil {
+			b = newBuilder(m.f, patterns[i])
+			builders[patterns[i]] = b
+		}
+		changes, failed := b.at(where)
+		if failed != "" {
+			return nil, m.unshifted(where, failed)
+		}
+		h.changes = append(h.changes, changes...)
+	}
+	if len(h.changes) == 0 {
+		return nil, m.noChange(e, step, places)
+	}
+	if len(places) == 1 {
+		h.warnings = m.twice(e, places[0])
+	}
+	return h, nil
+}

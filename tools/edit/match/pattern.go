@@ -1,0 +1,234 @@
+package match
+
+import (
+	"bytes"
+	"hash/maphash"
+	"strings"
+)
+
+// Step is a rung of the ladder: what was overlooked to find old_string.
+// Each overlooks what those before it do.
+type Step int
+
+// The steps, in order.
+const (
+	Exact       Step = iota
+	Endings          // line endings, and a final one that the file does not have
+	Numbers          // line numbers that were pasted with the text
+	Trailing         // white space at the ends of lines
+	Punctuation      // typeset quotes, dashes, blanks
+	Indentation      // every line indented more, less or otherwise, in the same way
+)
+
+// String says it as it is reported.
+func (s Step) String() string {
+	return [...]string{"exact", "line endings", "pasted line numbers", "trailing white space", "Unicode punctuation", "indentation"}[s]
+}
+
+// pattern is an old_string as a step reads it, with its new_string.
+type pattern struct {
+	old, new []string // lines without their endings; the last may be a part of one
+
+	step   Step
+	middle []uint64 // hashes of the whole lines between the first and the last
+	fail   []int32  // of Knuth, Morris and Pratt, for middle
+	first  wanted
+	last   wanted
+	seed   maphash.Seed
+	anchor []byte // stands in every text that the pattern is in
+}
+
+// wanted is a line of a pattern that may be a part of one.
+type wanted struct {
+	text     []byte // folded
+	trimmed  []byte // and without blanks at the end
+	blank    bool   // nothing but blanks, and some
+	indented bool   // begins with blanks
+	core     []byte // trimmed, without its indentation
+}
+
+// newPattern prepares lines for a step from Endings on.
+func newPattern(old, new []string, step Step) *pattern {
+	p := &pattern{old: old, new: new, step: step, seed: maphash.MakeSeed()}
+	p.first, p.last = p.wanted(old[0]), p.wanted(old[len(old)-1])
+	for i := 1; i < len(old)-1; i++ {
+		w := p.wanted(old[i])
+		p.middle = append(p.middle, maphash.Bytes(p.seed, p.whole(w.text)))
+	}
+	p.anchor = p.longest()
+	p.fail = make([]int32, len(p.middle)+1)
+	p.fail[0] = -1
+	for i, k := 0, int32(-1); i < len(p.middle); i++ {
+		for k >= 0 && p.middle[i] != p.middle[k] {
+			k = p.fail[k]
+		}
+		k++
+		p.fail[i+1] = k
+	}
+	return p
+}
+
+// longest returns the longest piece of the pattern that no step overlooks
+// anything in.
+func (p *pattern) longest() []byte {
+	var best []byte
+	for _, line := range p.old {
+		text := []byte(line)
+		pieces := [][]byte{bytes.TrimSpace(text)}
+		if p.step >= Punctuation {
+			text, _ = fold(text, nil)
+			pieces = bytes.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t'\"-.", r) })
+		}
+		for _, piece := range pieces {
+			if piece = bytes.TrimSpace(piece); len(piece) > len(best) {
+				best = piece
+			}
+		}
+	}
+	return best[:min(len(best), headSize)]
+}
+
+func (p *pattern) wanted(line string) wanted {
+	text := []byte(line)
+	if p.step >= Punctuation {
+		text, _ = fold(text, nil)
+	}
+	w := wanted{text: text, trimmed: text}
+	if p.step >= Trailing {
+		w.trimmed = trimRight(text)
+	}
+	w.blank = len(text) > 0 && len(trimRight(text)) == 0
+	w.core = w.trimmed[indentSize(w.trimmed):]
+	w.indented = len(w.core) < len(w.trimmed)
+	return w
+}
+
+// whole returns what of a folded line is compared where all of it is.
+func (p *pattern) whole(line []byte) []byte {
+	if p.step >= Trailing {
+		line = trimRight(line)
+	}
+	if p.step >= Indentation {
+		line = line[indentSize(line):]
+	}
+	return line
+}
+
+// starts returns where in a line of the file the pattern's first line begins,
+// which goes on to the line's end; -1 if it does not.
+func (p *pattern) starts(line, plain []byte) int {
+	w := p.first
+	body := plain
+	if p.step >= Trailing {
+		body = trimRight(plain)
+	}
+	switch {
+	case w.blank && p.step >= Trailing:
+		if len(body) == 0 {
+			return 0
+		}
+		return -1
+	case p.step >= Indentation && len(w.core) > 0:
+		indent := indentSize(body)
+		if !bytes.Equal(body[indent:], w.core) {
+			return -1
+		}
+		if w.indented {
+			return 0
+		}
+		return p.place(line, indent)
+	}
+	if !bytes.HasSuffix(body, w.trimmed) {
+		return -1
+	}
+	return p.place(line, len(body)-len(w.trimmed))
+}
+
+// ends returns where in a line of the file the pattern's last line ends,
+// which begins at the line's start; -1 if it does not.
+func (p *pattern) ends(line, plain []byte) int {
+	w := p.last
+	if p.step >= Indentation && len(w.core) > 0 {
+		indent := indentSize(plain)
+		switch {
+		case len(w.trimmed) < len(w.text) && bytes.Equal(trimRight(plain[indent:]), w.core):
+			return len(line)
+		case len(w.trimmed) == len(w.text) && bytes.HasPrefix(plain[indent:], w.core):
+			return p.place(line, indent+len(w.core))
+		}
+		return -1
+	}
+	if bytes.HasPrefix(plain, w.text) {
+		return p.place(line, len(w.text))
+	}
+	if p.step >= Trailing && len(w.trimmed) < len(w.text) && bytes.Equal(trimRight(plain), w.trimmed) {
+		return len(line)
+	}
+	return -1
+}
+
+// inside yields where a pattern of one line is in a line of the file.
+// Places do not overlap; with overlap, the second may do with the first.
+func (p *pattern) inside(line, plain []byte, overlap bool, yield func(start, end int) bool) {
+	w := p.first
+	if p.step >= Indentation {
+		indent := indentSize(plain)
+		if !w.indented || len(w.core) == 0 || !bytes.HasPrefix(plain[indent:], w.core) {
+			return
+		}
+		end := indent + len(w.core)
+		if len(w.trimmed) == len(w.text) {
+			if at := p.place(line, end); at >= 0 {
+				yield(0, at)
+			}
+		} else if len(trimRight(plain)) == end {
+			yield(0, len(line))
+		}
+		return
+	}
+	if p.step >= Punctuation && len(w.text) > 0 {
+		n := needle{pat: w.text}
+		starts, ends := unfolder{text: line}, unfolder{text: line}
+		for at := n.next(plain, 0); at >= 0; at = n.next(plain, at) {
+			start, ok1 := starts.find(at)
+			end, ok2 := ends.find(at + len(w.text))
+			if ok1 && ok2 && !yield(start, end) {
+				return
+			}
+			if overlap {
+				at++
+			} else {
+				at += len(w.text)
+			}
+			overlap = false
+		}
+	}
+	if body := trimRight(plain); p.step >= Trailing && !w.blank && len(w.trimmed) < len(w.text) &&
+		bytes.HasSuffix(body, w.trimmed) && !bytes.HasSuffix(plain, w.text) {
+		if start := p.place(line, len(body)-len(w.trimmed)); start >= 0 {
+			yield(start, len(line))
+		}
+	}
+}
+
+// place returns where a place of the plain line is in the line itself, or -1.
+func (p *pattern) place(line []byte, at int) int {
+	if p.step < Punctuation {
+		return at
+	}
+	u := unfolder{text: line}
+	if found, ok := u.find(at); ok {
+		return found
+	}
+	return -1
+}
+
+// lines cuts what a model wrote into lines. Where carriage returns alone end
+// the file's lines, they do so here, too.
+func lines(text string, eol byte) []string {
+	text = strings.ReplaceAll(text, "\r\n", "\n")
+	if eol == '\r' {
+		text = strings.ReplaceAll(text, "\r", "\n")
+	}
+	return strings.Split(text, "\n")
+}

@@ -1,0 +1,142 @@
+package match
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
+)
+
+// maxListed bounds the places that a message lists.
+const maxListed = 20
+
+// maxShown is how much of a line a message shows.
+const maxShown = 200
+
+// notUnique lists the places with what could tell them apart.
+func (m *matcher) notUnique(places []place) *toolerr.Error {
+	var text strings.Builder
+	fmt.Fprintf(&text, "old_string is in %s %d times; nothing was changed.\n", m.o.name(), len(places))
+	m.list(&text, places)
+	fmt.Fprintf(&text, "Add lines from before or after the one you mean, so that old_string is there once, or set replace_all to change all %d.", len(places))
+	return toolerr.New(toolerr.NotUnique, "%s", text.String()).With("matches", len(places)).With("lines", m.numbers(places))
+}
+
+// miscounted tells how many places there are instead.
+func (m *matcher) miscounted(e Edit, places []place) *toolerr.Error {
+	var text strings.Builder
+	times := "once"
+	if len(places) > 1 {
+		times = fmt.Sprintf("%d times", len(places))
+	}
+	fmt.Fprintf(&text, "old_string is in %s %s, not %d times as expected_replacements says; nothing was changed.\n", m.o.name(), times, e.Expected)
+	m.list(&text, places)
+	fmt.Fprintf(&text, "Set expected_replacements to %d if all are meant, or make old_string longer.", len(places))
+	return toolerr.New(toolerr.NotUnique, "%s", text.String()).With("matches", len(places)).With("lines", m.numbers(places))
+}
+
+func (m *matcher) numbers(places []place) []int {
+	number := m.f.Numbers()
+	var all []int
+	for _, p := range places[:min(len(places), maxListed)] {
+		all = append(all, number(p.start))
+	}
+	return all
+}
+
+// list writes each place's first line with the line before it, or with the
+// one after it where the lines before are all the same.
+func (m *matcher) list(text *strings.Builder, places []place) {
+	shown := places[:min(len(places), maxListed)]
+	before := m.tellsApart(shown)
+	number := m.f.Numbers()
+	for _, p := range shown {
+		n := number(p.start)
+		start := m.f.LineStart(p.start)
+		line := showLine(m.f, start)
+		if before {
+			if start > m.f.Body {
+				fmt.Fprintf(text, "%7d- %s\n", n-1, showLine(m.f, m.f.LineStart(start-1)))
+			}
+			fmt.Fprintf(text, "%7d: %s\n", n, line)
+			continue
+		}
+		fmt.Fprintf(text, "%7d: %s\n", n, line)
+		if after := m.f.LineEnd(max(p.start, p.end-1)); after < len(m.f.Text) {
+			fmt.Fprintf(text, "%7d- %s\n", number(after), showLine(m.f, after))
+		}
+	}
+	if rest := len(places) - len(shown); rest > 0 {
+		fmt.Fprintf(text, "  … and %d more places\n", rest)
+	}
+}
+
+// tellsApart reports whether the lines before the places are not all the same.
+func (m *matcher) tellsApart(places []place) bool {
+	first := ""
+	for i, p := range places {
+		start := m.f.LineStart(p.start)
+		line := ""
+		if start > m.f.Body {
+			line = showLine(m.f, m.f.LineStart(start-1))
+		}
+		if i > 0 && line != first {
+			return true
+		}
+		first = line
+	}
+	return len(places) < 2
+}
+
+// showLine returns the line that begins at a place, cut where it is long.
+func showLine(f *splice.File, start int) string {
+	line := f.Text[start:]
+	if at := bytes.IndexByte(line[:min(len(line), maxShown+2)], f.EOL); at >= 0 {
+		return string(f.Content(line[:at+1]))
+	}
+	if len(line) <= maxShown {
+		return string(line)
+	}
+	end := maxShown
+	for end > 0 && !utf8.RuneStart(line[end]) {
+		end--
+	}
+	return string(line[:end]) + "…"
+}
+
+// noChange tells that what would be written stands there already.
+func (m *matcher) noChange(e Edit, step Step, places []place) *toolerr.Error {
+	at := m.f.Numbers()(places[0].start)
+	if strings.ReplaceAll(e.Old, "\r\n", "\n") == strings.ReplaceAll(e.New, "\r\n", "\n") {
+		return toolerr.New(toolerr.NoChange, "old_string and new_string differ in nothing but line endings, which are kept as they are in the file (line %d).", at)
+	}
+	return toolerr.New(toolerr.NoChange, "old_string was found at line %d of %s (without regard to %s), and with new_string nothing would change there.", at, m.o.name(), step)
+}
+
+// unshifted tells that the new text cannot be indented as the old one is.
+func (m *matcher) unshifted(where place, line string) *toolerr.Error {
+	number := m.f.Numbers()
+	first := number(where.start)
+	return toolerr.New(toolerr.NoMatch, "old_string is at lines %d-%d of %s with another indentation, but a line of new_string has too little to be indented likewise: %q. Nothing was changed. Send both with the file's indentation; these lines are\n%s",
+		first, number(where.end), m.o.name(), line, m.f.Text[m.f.LineStart(where.start):min(m.f.LineEnd(where.end), where.start+maxShown*10)])
+}
+
+// twice warns where the new text holds the old one, and stands there already.
+func (m *matcher) twice(e Edit, where place) []string {
+	at := strings.Index(e.New, e.Old)
+	if at < 0 || where.start-at < m.f.Body {
+		return nil
+	}
+	if end := where.start - at + len(e.New); end <= len(m.f.Text) && string(m.f.Text[where.start-at:end]) == e.New {
+		return []string{fmt.Sprintf("new_string already stood at line %d, with old_string as a part of it; it may now be there twice", m.f.Numbers()(where.start-at))}
+	}
+	return nil
+}
+
+// noMatch tells what there is instead.
+func (m *matcher) noMatch(_ int, _ Edit, _ *attempt) *toolerr.Error {
+	return toolerr.New(toolerr.NoMatch, "old_string is not in %s; nothing was changed.", m.o.name())
+}
