@@ -42,6 +42,7 @@ type tally struct {
 	matches  int
 	entries  int // to show, if there were no bound but the one a file
 	filtered int // left out by glob, exclude or type
+	read     int // read, not only looked up in the index
 }
 
 func (t *tally) add(other *tally) {
@@ -52,6 +53,7 @@ func (t *tally) add(other *tally) {
 	t.matches += other.matches
 	t.entries += other.entries
 	t.filtered += other.filtered
+	t.read += other.read
 }
 
 // found is what a search found.
@@ -235,6 +237,7 @@ func (w *searcher) file(e *walk.Entry) error {
 	} else if !masked {
 		w.remember(e.Path)
 	}
+	w.read++
 	raw, st, err := e.Dir.ReadFile(e.Name, w.buf, int64(cap(w.buf)-1))
 	switch {
 	case err == nil:

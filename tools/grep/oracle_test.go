@@ -332,14 +332,14 @@ type message struct {
 // shows groups on adjacent lines in one message.
 func (m *message) groups() int {
 	text, last, n := m.Data.Lines.text(), -1, 0
-	if len(m.Data.Submatches) == 0 { // as an empty match behind the last line without an ending
-		return 1
-	}
 	for _, sub := range m.Data.Submatches {
 		if first := strings.Count(text[:sub.Start], "\n"); first > last {
 			n++
 		}
 		last = strings.Count(text[:max(sub.Start, sub.End-1)], "\n")
+	}
+	if last < strings.Count(strings.TrimSuffix(text, "\n"), "\n") {
+		n++ // an empty match behind the last line without an ending is left out
 	}
 	return n
 }

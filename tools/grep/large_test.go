@@ -1,0 +1,93 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
+)
+
+// mostMemory is what a server may ever take: what searching may, one large
+// file, and the program itself.
+const mostMemory = workMemory + 80<<20
+
+// TestLarge asks the real binary what floods, hangs or breaks other tools.
+// Each answer is within the budget and says what was left out.
+func TestLarge(t *testing.T) {
+	bin := mcpkittest.Build(t, "./tools/grep")
+	root := t.TempDir()
+	write := func(name string, data []byte) {
+		require.NoError(t, os.WriteFile(filepath.Join(root, name), data, 0o644))
+	}
+	var lines bytes.Buffer
+	for i := range 500_000 {
+		fmt.Fprintf(&lines, "line %d matches\n", i+1)
+	}
+	write("many.txt", lines.Bytes())
+	long := append(bytes.Repeat([]byte("x"), 5_000_000), " needle end"...)
+	write("long.txt", long)
+	write("cr.txt", []byte("one\r\ntwo\r\nthree"))
+	client := mcpkittest.Start(t, bin, "--no-state", root)
+	call := func(args string) mcpkittest.Result {
+		got := client.Call("grep", args)
+		require.LessOrEqual(t, len(got.Text), 48_000, args)
+		return got
+	}
+	for _, c := range []struct{ args, header string }{
+		{`{"pattern":"matches","path":"many.txt"}`, "500000 matches in 1 file, shown 1-100 (offset=100 for more; searched 1)"},
+		{`{"pattern":"matches","path":"many.txt","head_limit":100000}`, "500000 matches in 1 file, shown 1-100000 (offset=100000 for more; searched 1)"},
+		{`{"pattern":"matches","offset":499999,"path":"many.txt"}`, "500000 matches in 1 file, shown 500000-500000 (searched 1)"},
+		{`{"pattern":".","path":"many.txt","-C":3,"-o":true}`, "9388895 matches in 1 file, shown 1-100 ("},
+		{`{"pattern":"","path":"many.txt","output_mode":"count"}`, "500000 matches in 1 file (searched 1)"},
+		{`{"pattern":"needle","path":"long.txt"}`, "1 match in 1 file (searched 1)"},
+		{`{"pattern":"(x+x+)+y"}`, `0 matches for "(x+x+)+y" in . (searched 3)`},
+		{`{"pattern":"(x+x+)+y","multiline":true}`, `0 matches for "(x+x+)+y" in . (searched 3)`},
+		{`{"pattern":"matches.*9 matches","multiline":true,"path":"many.txt"}`, "1 match in 1 file (searched 1)"},
+		{`{"pattern":"x","path":"long.txt","-o":true}`, "5000000 matches in 1 file, shown 1-100 ("},
+		{`{"pattern":"x+","path":"long.txt","-o":true}`, "1 match in 1 file (searched 1)"},
+		{`{"pattern":"t.o","path":"cr.txt"}`, "1 match in 1 file (searched 1)"},
+	} {
+		got := call(c.args)
+		require.False(t, got.IsError, got.Text)
+		first, _, _ := strings.Cut(got.Text, "\n")
+		require.Contains(t, first, c.header, c.args)
+	}
+	require.Contains(t, call(`{"pattern":"needle","path":"long.txt"}`).Text, " needle end  [column 5000002 of 5000011]\n")
+	require.Contains(t, call(`{"pattern":"matches","path":"many.txt","head_limit":100000}`).Text, "note: only how many matches each file has")
+	require.Equal(t, "1 match in 1 file (searched 1)\ncr.txt\n  1- one\n  2: two\n  3- three\n", call(`{"pattern":"t.o","path":"cr.txt"}`).Text)
+	if _, peak, ok := mcpkittest.RSS(t, client.PID()); ok {
+		require.Less(t, peak, int64(mostMemory))
+	}
+	require.Zero(t, client.Close())
+}
+
+// TestManyFiles: the memory of a search does not grow with the files that
+// match.
+func TestManyFiles(t *testing.T) {
+	files := 20_000
+	if testing.Short() {
+		files = 2_000
+	}
+	root := t.TempDir()
+	for i := range files {
+		dir := filepath.Join(root, fmt.Sprint("a directory with a long name ", i/500))
+		if i%500 == 0 {
+			require.NoError(t, os.Mkdir(dir, 0o755))
+		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, fmt.Sprint("and a file ", i)), []byte("hit\n"), 0o644))
+	}
+	client := mcpkittest.Start(t, mcpkittest.Build(t, "./tools/grep"), "--no-state", root)
+	got := client.Call("grep", `{"pattern":"hit","sort":"path","head_limit":2}`)
+	require.Contains(t, got.Text, fmt.Sprintf("%d matches in %d files, shown 1-2 (offset=2 for more; searched %d)\n", files, files, files))
+	got = client.Call("grep", fmt.Sprintf(`{"pattern":"hit","offset":%d,"output_mode":"files_with_matches"}`, files-1))
+	require.Contains(t, got.Text, fmt.Sprintf("%d files match, shown %d-%d (searched %d)\n", files, files, files, files))
+	if _, peak, ok := mcpkittest.RSS(t, client.PID()); ok {
+		require.Less(t, peak, int64(mostMemory))
+	}
+}

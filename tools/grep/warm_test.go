@@ -1,0 +1,176 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
+	"github.com/toolroom-mcp/toolroom/tools/grep/index"
+)
+
+// settle waits until what was changed so far may be taken up.
+func settle() { time.Sleep(index.Settled + 200*time.Millisecond) }
+
+// TestWarmAnswersAreFresh edits, renames, truncates and replaces files, sets
+// their times back, and compares a server that remembers with one that does
+// not, after each change.
+func TestWarmAnswersAreFresh(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for files to settle")
+	}
+	bin := mcpkittest.Build(t, "./tools/grep")
+	root := t.TempDir()
+	r := &edits{Rand: rand.New(rand.NewPCG(3, 4)), t: t, root: root}
+	for range 60 {
+		r.write(r.name())
+	}
+	warm := mcpkittest.Start(t, bin, "--no-state", root)
+	cold := mcpkittest.Start(t, bin, "--no-state", "--no-index", root)
+	for range 3 {
+		settle()
+		for range 3 { // the first reads, the builder follows, the others look
+			r.compare(warm, cold)
+			time.Sleep(50 * time.Millisecond)
+		}
+		for range 60 {
+			r.change()
+			r.compare(warm, cold)
+		}
+	}
+	require.Zero(t, warm.Close())
+	require.Zero(t, cold.Close())
+}
+
+// edits changes the files of a tree at random.
+type edits struct {
+	*rand.Rand
+	t    *testing.T
+	root string
+}
+
+func (r *edits) name() string {
+	return filepath.Join(r.root, fmt.Sprintf("d%d", r.IntN(3)), fmt.Sprintf("f%d", r.IntN(40)))
+}
+
+var editWords = [...]string{"alpha", "beta", "gamma", "Delta", "ſtraße", "KELVIN", "needle", "hay"}
+
+func (r *edits) word() string { return editWords[r.IntN(len(editWords))] }
+
+// content is always of the same length, so that only times and bytes tell.
+func (r *edits) content() []byte {
+	var b strings.Builder
+	for range 4 {
+		fmt.Fprintf(&b, "%-10s\n", r.word())
+	}
+	text := b.String()
+	switch r.IntN(12) {
+	case 0:
+		return append([]byte{0}, text[1:]...)
+	case 1:
+		return utf16le(text)
+	case 2:
+		return []byte("-----BEGIN PRIVATE KEY-----\n" + text)
+	}
+	return []byte(text)
+}
+
+func (r *edits) write(name string) {
+	require.NoError(r.t, os.MkdirAll(filepath.Dir(name), 0o755))
+	require.NoError(r.t, os.WriteFile(name, r.content(), 0o644))
+}
+
+// change makes one change. Those of files that are not there do nothing.
+func (r *edits) change() {
+	name, other := r.name(), r.name()
+	old, err := os.Stat(name)
+	switch r.IntN(8) {
+	case 0, 1:
+		r.write(name)
+	case 2: // in place, and the modification time set back
+		r.write(name)
+		if err == nil {
+			require.NoError(r.t, os.Chtimes(name, old.ModTime(), old.ModTime()))
+		}
+	case 3: // a new inode under the old name, of the same times
+		r.write(name + "~")
+		if err == nil {
+			require.NoError(r.t, os.Chtimes(name+"~", old.ModTime(), old.ModTime()))
+		}
+		require.NoError(r.t, os.Rename(name+"~", name))
+	case 4:
+		_ = os.Rename(name, other)
+	case 5: // deleted, its inode free for the next file
+		_ = os.Remove(name)
+		r.write(other)
+	case 6:
+		_ = os.Truncate(name, int64(r.IntN(30)))
+	case 7:
+		_ = os.Remove(other)
+		if os.Link(name, other) == nil && r.IntN(2) == 0 {
+			f, err := os.OpenFile(other, os.O_WRONLY|os.O_APPEND, 0)
+			require.NoError(r.t, err)
+			fmt.Fprintln(f, r.word())
+			require.NoError(r.t, f.Close())
+		}
+	}
+}
+
+func (r *edits) compare(warm, cold *mcpkittest.Client) {
+	args := map[string]any{"pattern": r.word(), "sort": []string{"path", "mtime"}[r.IntN(2)], "-i": r.IntN(2) == 0, "-C": 0}
+	if r.IntN(4) == 0 {
+		args["output_mode"] = []string{modeFiles, modeCount}[r.IntN(2)]
+	}
+	want := cold.Call("grep", args)
+	require.Equal(r.t, want.Text, warm.Call("grep", args).Text, "%v", args)
+}
+
+// TestWarmReadsLess: the second search looks into no file that cannot match.
+func TestWarmReadsLess(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for files to settle")
+	}
+	root := tree(t, "a=needle in hay\n", "b=hay\n", "c=hay\n", "bin=\x00\n", ".env=A=needle\n", "key=-----BEGIN PRIVATE KEY-----\nneedle\n")
+	settle()
+	g, fs := newTest(t, DefaultConfig(), root)
+	first, err := g.run(t.Context(), fs, defaults("needle"))
+	require.NoError(t, err)
+	require.NoError(t, g.warm.wait(t.Context()))
+	if runtime.GOOS == "windows" {
+		t.Skip("files have no numbers here")
+	}
+	known, _ := g.warm.index.Stats()
+	require.Equal(t, 4, known, "not what is masked, nor the key")
+	q, err := g.newQuery(fs, defaults("needle"))
+	require.NoError(t, err)
+	f, err := q.find(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 3, f.read, "the one that matches, and the two that the index never knows")
+	second, err := g.run(t.Context(), fs, defaults("needle"))
+	require.NoError(t, err)
+	require.Equal(t, first.Text, second.Text)
+}
+
+// TestCloseEndsEverything: nothing goes on behind the server's end, whatever
+// was queued.
+func TestCloseEndsEverything(t *testing.T) {
+	root := tree(t, "a=hit\n", "b=hit\n")
+	before := runtime.NumGoroutine()
+	g, fs := newTest(t, DefaultConfig(), root)
+	for range 3 {
+		_, err := g.run(t.Context(), fs, defaults("hit"))
+		require.NoError(t, err)
+	}
+	g.close()
+	require.LessOrEqual(t, runtime.NumGoroutine(), before)
+	_, err := g.run(t.Context(), fs, defaults("hit"))
+	require.NoError(t, err, "a call that comes late is still answered")
+	require.LessOrEqual(t, runtime.NumGoroutine(), before)
+}
