@@ -35,4 +35,3 @@ func copyAttributes(from, to *os.File, old Stat) (dropped []string, why string, 
 	}
 	return dropped, "", nil
 }
-

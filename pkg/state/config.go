@@ -1,10 +1,45 @@
 // Package state keeps what tools remember between calls and between
-// processes: today, which version of a file was seen and which of its lines.
+// processes: which version of a file was seen and which of its lines, who is
+// changing a file now, and what a change has taken away.
 //
 // Everything here only makes tools better: a directory that cannot be opened,
 // a damaged record, a record of another version are all the same as none.
 // Several processes use one directory at a time; records are replaced whole
 // (written aside, then renamed), so a reader finds the old or the new one.
+//
+// # Changing a file
+//
+// A tool that writes takes the lock before it reads, and records the change
+// before it makes it:
+//
+//	target, err := fs.OpenForWrite(name) // pkg/sandbox: refuses what must not be written
+//	defer target.Close()
+//	unlock, err := store.Lock(ctx, target) // LOCKED
+//	defer unlock()
+//	file, err := target.Open() // NOT_FOUND: then there is nothing to expect
+//	before, err := io.ReadAll(file)
+//	after := …
+//	change := state.NewChange("edit", target.Path, before, after)
+//	change.Mode = file.Stat.Mode.Perm()
+//	pending, noUndo := store.Record(change) // an error is said, and no obstacle
+//	done, err := target.Replace(ctx, sandbox.Bytes(after), sandbox.ReplaceOptions{Expect: &file.Stat})
+//	if err != nil {
+//		pending.Discard() // nil is fine
+//		return err
+//	}
+//	noUndo = cmp.Or(noUndo, pending.Commit())
+//
+// and undoes by reading the same way, then:
+//
+//	change, err := store.LastChange(target.Path, state.VersionOf(current)) // NOT_FOUND, STALE
+//	before, err := change.Restore(current)
+//	// change.Created ? target.Remove(ctx, &file.Stat) : target.Replace(…)
+//	err = change.Forget()
+//
+// The locks are the kernel's, so they end with their process, however it
+// ends, and they hold between processes with different state directories or
+// none: see Store.Lock. The journal is bounded in bytes, age and changes a
+// file; it is not synced, so that a power cut can cost an undo, but no edit.
 package state
 
 import (
@@ -31,6 +66,16 @@ type Config struct {
 	// 30 days.
 	MaxBytes int64
 	MaxAge   time.Duration
+
+	// UndoBytes and UndoAge bound the undo journal; 0 stands for 64 MiB and
+	// 7 days. UndoContent bounds what one change may have taken away; 0
+	// stands for 32 MiB.
+	UndoBytes   int64
+	UndoAge     time.Duration
+	UndoContent int64
+
+	// LockWait is how long Lock waits at most; 0 stands for 30 s.
+	LockWait time.Duration
 }
 
 // AddFlags registers the flags that set c.
@@ -47,15 +92,16 @@ func (c *Config) Validate() error {
 		return toolerr.New(toolerr.InvalidParams, "--state and --no-state exclude each other")
 	case strings.ContainsRune(c.Dir, 0):
 		return toolerr.New(toolerr.InvalidParams, "--state: the directory's name holds a NUL")
-	case c.MaxBytes < 0 || c.MaxAge < 0:
-		return toolerr.New(toolerr.InvalidParams, "state: MaxBytes and MaxAge must not be negative")
+	case c.MaxBytes < 0 || c.MaxAge < 0 || c.LockWait < 0 || c.UndoBytes < 0 || c.UndoAge < 0 || c.UndoContent < 0:
+		return toolerr.New(toolerr.InvalidParams, "state: no bound must not be negative")
 	}
 	return nil
 }
 
-// directory returns the absolute path of the state directory; "" when the
-// environment names none, as for a user without a home.
-func (c *Config) directory() string {
+// Directory returns the absolute path of the state directory; "" when the
+// environment names none, as for a user without a home. A tool that writes
+// files puts it into sandbox.Config.Protect.
+func (c *Config) Directory() string {
 	getenv := c.Getenv
 	if getenv == nil {
 		getenv = os.Getenv

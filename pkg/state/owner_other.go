@@ -8,4 +8,6 @@ import "io/fs"
 // does.
 const posixModes = false
 
+const noFollow = 0
+
 func ours(fs.FileInfo) bool { return true }

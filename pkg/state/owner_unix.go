@@ -10,6 +10,9 @@ import (
 
 const posixModes = true
 
+// noFollow keeps an open from following a link.
+const noFollow = syscall.O_NOFOLLOW
+
 // ours reports whether the file belongs to this user.
 func ours(info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)

@@ -37,6 +37,7 @@ type Store struct {
 
 	mu     sync.Mutex
 	writes int
+	queue  queue
 }
 
 // New returns the store that c describes. It touches nothing yet.
@@ -46,6 +47,18 @@ func New(c Config) *Store {
 	}
 	if c.MaxAge == 0 {
 		c.MaxAge = defaultMaxAge
+	}
+	if c.UndoBytes == 0 {
+		c.UndoBytes = defaultUndoBytes
+	}
+	if c.UndoAge == 0 {
+		c.UndoAge = defaultUndoAge
+	}
+	if c.UndoContent == 0 {
+		c.UndoContent = defaultUndoContent
+	}
+	if c.LockWait == 0 {
+		c.LockWait = defaultLockWait
 	}
 	return &Store{config: c, open: sync.OnceValues(func() (string, error) { return openDir(c) })}
 }
@@ -64,7 +77,7 @@ func openDir(c Config) (string, error) {
 	if c.Disabled {
 		return "", errOff
 	}
-	dir := c.directory()
+	dir := c.Directory()
 	if dir == "" {
 		return "", errors.New("no state directory: neither --state nor a home directory")
 	}
@@ -132,6 +145,15 @@ func (s *Store) write(sub, name string, data []byte) error {
 	if err != nil {
 		return err
 	}
+	if err := replaceWhole(dir, name, data); err != nil {
+		return err
+	}
+	return s.pruneSometimes(dir)
+}
+
+// replaceWhole writes a file aside and renames it, so that a reader finds the
+// old or the new one.
+func replaceWhole(dir, name string, data []byte) error {
 	// CreateTemp makes files 0600. Nothing is synced: a record lost in a
 	// crash is only slower.
 	f, err := os.CreateTemp(dir, tempPrefix+"*")
@@ -148,10 +170,12 @@ func (s *Store) write(sub, name string, data []byte) error {
 	if err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
-	return s.pruneSometimes(dir)
+	return nil
 }
 
 const (
+	// blockSize is what the smallest file takes.
+	blockSize  = 4 << 10
 	tempPrefix = ".tmp-"
 	pruneMark  = ".pruned"
 )
@@ -166,6 +190,11 @@ func (s *Store) pruneSometimes(dir string) error {
 	if !due && !first {
 		return nil
 	}
+	return pruneOnce(dir, due, s.config.MaxBytes, s.config.MaxAge)
+}
+
+// pruneOnce prunes dir if that is due anyway, or was not done for a while.
+func pruneOnce(dir string, due bool, maxBytes int64, maxAge time.Duration) error {
 	mark := filepath.Join(dir, pruneMark)
 	if info, err := os.Stat(mark); !due && err == nil && age(info) < pruneEvery {
 		return nil
@@ -177,7 +206,7 @@ func (s *Store) pruneSometimes(dir string) error {
 	if err := os.Chtimes(mark, now, now); err != nil {
 		return err
 	}
-	return prune(dir, s.config.MaxBytes, s.config.MaxAge)
+	return prune(dir, maxBytes, maxAge)
 }
 
 // age is how old a file is; one from the future is new.
@@ -203,7 +232,7 @@ func prune(dir string, maxBytes int64, maxAge time.Duration) error {
 	var errs []error
 	for _, info := range files {
 		// A file takes a block at least, however little it holds.
-		total += max(info.Size(), 4<<10)
+		total += max(info.Size(), blockSize)
 		stale := strings.HasPrefix(info.Name(), tempPrefix) && age(info) > pruneEvery
 		if total <= maxBytes && age(info) <= maxAge && !stale {
 			continue

@@ -1,0 +1,331 @@
+package state
+
+import (
+	"bytes"
+	"compress/flate"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/textfile"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// undoDir holds the undo journal: a file a change. Its name carries the
+// version of the format.
+const undoDir = "undo-1"
+
+const (
+	defaultUndoBytes   = 64 << 20
+	defaultUndoAge     = 7 * 24 * time.Hour
+	defaultUndoContent = 32 << 20
+
+	// maxUndoDepth is how many changes of one file are remembered.
+	maxUndoDepth = 16
+	// compressFrom is the size from which old content is compressed.
+	compressFrom = 64 << 10
+	// undoSlack is the part of UndoBytes by which the journal may be over it
+	// between two prunings, on average.
+	undoSlack = 1.0 / 16
+)
+
+// Change is what one of our tools did to a file. Only the bytes that are in
+// the old content and not in the new are kept: since a change is undone only
+// while the file is what was written, the rest is in the file. A line edited
+// in a large file so takes a small record.
+type Change struct {
+	Path    string    `json:"-"` // absolute, links resolved
+	Tool    string    `json:"tool"`
+	Time    time.Time `json:"time"`
+	Created bool      `json:"created,omitempty"` // there was no file before
+	// Mode is the permission bits the file had.
+	Mode fs.FileMode `json:"mode,omitempty"`
+
+	Before Version `json:"before"`
+	After  Version `json:"after"`
+	// Start and End are how many bytes Before and After have in common at
+	// their beginning and end.
+	Start int64 `json:"start"`
+	End   int64 `json:"end"`
+	// Removed is what Before has between the two.
+	Removed []byte `json:"-"`
+
+	store *Store
+	file  string // the name of its record
+}
+
+// Version names a content.
+type Version struct {
+	Size int64         `json:"size"`
+	Etag textfile.Etag `json:"etag"`
+}
+
+// VersionOf names a content that is in memory.
+func VersionOf(content []byte) Version {
+	return Version{Size: int64(len(content)), Etag: textfile.Sum(content)}
+}
+
+// NewChange compares two contents that are in memory. It keeps a part of
+// before. A caller that knows what it spliced can fill in a Change itself.
+func NewChange(tool, path string, before, after []byte) Change {
+	c := Change{Tool: tool, Path: path, Time: time.Now(), Before: VersionOf(before), After: VersionOf(after)}
+	limit := min(len(before), len(after))
+	start := commonStart(before[:limit], after[:limit])
+	end := commonEnd(before[start:], after[start:])
+	c.Start, c.End = int64(start), int64(end)
+	c.Removed = before[start : len(before)-end]
+	return c
+}
+
+// compareStep is how much is compared at once, much faster than by bytes.
+const compareStep = 4096
+
+func commonStart(a, b []byte) int {
+	n, limit := 0, min(len(a), len(b))
+	for n+compareStep <= limit && bytes.Equal(a[n:n+compareStep], b[n:n+compareStep]) {
+		n += compareStep
+	}
+	for n < limit && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+func commonEnd(a, b []byte) int {
+	n, limit := 0, min(len(a), len(b))
+	for n+compareStep <= limit && bytes.Equal(a[len(a)-n-compareStep:len(a)-n], b[len(b)-n-compareStep:len(b)-n]) {
+		n += compareStep
+	}
+	for n < limit && a[len(a)-1-n] == b[len(b)-1-n] {
+		n++
+	}
+	return n
+}
+
+// Pending is a change that is recorded but may not have happened yet. Its
+// methods do nothing on a nil Pending.
+type Pending struct {
+	dir, name string
+}
+
+// Record writes a change to the journal before it is made: Commit it when it
+// was, Discard it when not. A crash in between loses nothing, since a record
+// whose After is not in the file is passed over.
+//
+// An error never stands in the way of the change; its text is the reason why
+// there will be no undo, to follow "no undo: ".
+func (s *Store) Record(c Change) (*Pending, error) {
+	if s.config.Disabled {
+		return nil, errors.New("no state is kept (--no-state)")
+	}
+	if n := int64(len(c.Removed)); n > s.config.UndoContent || n > s.config.UndoBytes {
+		return nil, fmt.Errorf("the change takes away %d bytes, more than the %d that are kept", n, min(s.config.UndoContent, s.config.UndoBytes))
+	}
+	if c.Time.IsZero() {
+		c.Time = time.Now()
+	}
+	dir, err := s.sub(undoDir)
+	if err != nil {
+		return nil, fmt.Errorf("the state directory cannot be used: %w", err)
+	}
+	data, err := encodeChange(&c)
+	if err != nil {
+		return nil, err
+	}
+	p := &Pending{dir: dir, name: fmt.Sprintf("%s-%016x-%08x", recordName(c.Path), uint64(time.Now().UnixNano()), rand.Uint32())}
+	if err := replaceWhole(dir, p.name+pendingSuffix, data); err != nil {
+		return nil, fmt.Errorf("the state directory cannot be written: %w", err)
+	}
+	s.pruneUndo(dir, int64(len(data)))
+	return p, nil
+}
+
+const pendingSuffix = ".pending"
+
+// Commit says that the change was made.
+func (p *Pending) Commit() error {
+	if p == nil {
+		return nil
+	}
+	if err := os.Rename(filepath.Join(p.dir, p.name+pendingSuffix), filepath.Join(p.dir, p.name)); err != nil {
+		return fmt.Errorf("the record was lost: %w", err)
+	}
+	// Older changes of the file, from the oldest on.
+	names := recordsOf(p.dir, p.name[:strings.IndexByte(p.name, '-')])
+	for _, name := range names[min(len(names), maxUndoDepth):] {
+		os.Remove(filepath.Join(p.dir, name))
+	}
+	return nil
+}
+
+// Discard says that the change was not made.
+func (p *Pending) Discard() {
+	if p != nil {
+		os.Remove(filepath.Join(p.dir, p.name+pendingSuffix))
+	}
+}
+
+// LastChange returns the last change of a file that can be undone: the one
+// after which the file had the content that now names. NOT_FOUND when none
+// is known, STALE when something else has changed the file since.
+func (s *Store) LastChange(path string, now Version) (*Change, error) {
+	shown := sandbox.EscapeName(filepath.Base(path))
+	dir, err := s.sub(undoDir)
+	if err != nil {
+		return nil, toolerr.New(toolerr.NotFound, "nothing to undo: no state is kept, so no change of %s is known: %w", shown, err)
+	}
+	for _, name := range recordsOf(dir, recordName(path)) {
+		c, err := readChange(filepath.Join(dir, name), s.config.UndoContent)
+		if err != nil || c.Path != path || time.Since(c.Time) > s.config.UndoAge {
+			continue
+		}
+		if c.After == now {
+			c.store, c.file = s, name
+			return c, nil
+		}
+		if !strings.HasSuffix(name, pendingSuffix) {
+			return nil, toolerr.New(toolerr.Stale, "%s is not what %s wrote on %s any more: something else has changed it since, so that change is not undone; edit the file instead",
+				shown, sandbox.EscapeName(c.Tool), c.Time.Format(time.RFC3339)).With("changed_by", c.Tool)
+		}
+	}
+	return nil, toolerr.New(toolerr.NotFound, "nothing to undo: no change of %s by these tools is remembered", shown)
+}
+
+// Restore returns the content before the change, given the one after it. For
+// a file that the change created it is empty: then the file is to be removed.
+func (c *Change) Restore(current []byte) ([]byte, error) {
+	if VersionOf(current) != c.After {
+		return nil, toolerr.New(toolerr.Stale, "%s is not what was written any more", sandbox.EscapeName(filepath.Base(c.Path)))
+	}
+	if c.Start < 0 || c.End < 0 || c.Start > c.After.Size-c.End || c.Start+int64(len(c.Removed))+c.End != c.Before.Size {
+		return nil, errDamaged
+	}
+	before := slices.Concat(current[:c.Start], c.Removed, current[c.After.Size-c.End:])
+	if VersionOf(before) != c.Before {
+		return nil, errDamaged
+	}
+	return before, nil
+}
+
+// Forget takes the change out of the journal, as when it was undone: the one
+// before it is then the last.
+func (c *Change) Forget() error {
+	dir, err := c.store.sub(undoDir)
+	if err != nil {
+		return err
+	}
+	return os.Remove(filepath.Join(dir, c.file))
+}
+
+// recordsOf lists a file's records, the newest first.
+func recordsOf(dir, path string) []string {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, entry := range entries {
+		if strings.HasPrefix(entry.Name(), path+"-") && entry.Type().IsRegular() {
+			names = append(names, entry.Name())
+		}
+	}
+	slices.Sort(names)
+	slices.Reverse(names)
+	return names
+}
+
+// pruneUndo keeps the journal within its bounds. Processes that live for one
+// call must do it too, without each looking through all of it: so it is left
+// to chance, the likelier the larger the record.
+func (s *Store) pruneUndo(dir string, size int64) {
+	due := rand.Float64()*undoSlack*float64(s.config.UndoBytes) < float64(max(size, blockSize))
+	// What cannot be pruned now can be the next time.
+	_ = pruneOnce(dir, due, s.config.UndoBytes, s.config.UndoAge)
+}
+
+// A record is a line with a checksum of the rest, a line of JSON, and what
+// was removed, compressed or not.
+
+type changeJSON struct {
+	*Change
+	Path    []byte `json:"path"`    // a name need not be UTF-8
+	Removed int64  `json:"removed"` // bytes
+	Packed  bool   `json:"packed,omitempty"`
+}
+
+func encodeChange(c *Change) ([]byte, error) {
+	payload, packed := c.Removed, false
+	if len(payload) >= compressFrom {
+		var small bytes.Buffer
+		w, err := flate.NewWriter(&small, flate.BestSpeed)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := w.Write(payload); err != nil {
+			return nil, err
+		}
+		if err := w.Close(); err != nil {
+			return nil, err
+		}
+		if small.Len() < len(payload) {
+			payload, packed = small.Bytes(), true
+		}
+	}
+	head, err := json.Marshal(changeJSON{Change: c, Path: []byte(c.Path), Removed: int64(len(c.Removed)), Packed: packed})
+	if err != nil {
+		return nil, err
+	}
+	body := slices.Concat(head, []byte{'\n'}, payload)
+	return append(fmt.Appendf(make([]byte, 0, len(body)+17), "%016x\n", xxhash.Sum64(body)), body...), nil
+}
+
+// readChange reads a record whose removed content has at most limit bytes.
+func readChange(path string, limit int64) (*Change, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|noFollow, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || !ours(info) || info.Size() > limit+maxRecord {
+		return nil, errDamaged
+	}
+	data, err := io.ReadAll(io.LimitReader(f, limit+maxRecord))
+	if err != nil {
+		return nil, err
+	}
+	return decodeChange(data, limit)
+}
+
+func decodeChange(data []byte, limit int64) (*Change, error) {
+	sum, body, ok := bytes.Cut(data, []byte{'\n'})
+	if !ok || string(sum) != fmt.Sprintf("%016x", xxhash.Sum64(body)) {
+		return nil, errDamaged
+	}
+	head, payload, ok := bytes.Cut(body, []byte{'\n'})
+	in := changeJSON{Change: &Change{}}
+	if !ok || json.Unmarshal(head, &in) != nil || in.Removed < 0 || in.Removed > limit {
+		return nil, errDamaged
+	}
+	if in.Packed {
+		var err error
+		if payload, err = io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(payload)), in.Removed+1)); err != nil {
+			return nil, errDamaged
+		}
+	}
+	if int64(len(payload)) != in.Removed {
+		return nil, errDamaged
+	}
+	in.Change.Path, in.Change.Removed = string(in.Path), payload
+	return in.Change, nil
+}
