@@ -168,7 +168,15 @@ func (d *folder) link(f *os.File, name string) error {
 
 // writable reports why this user may not write to an entry.
 func (d *folder) writable(name string) error {
-	return unix.Faccessat(d.fd, name, unix.W_OK, unix.AT_EACCESS)
+	const flags = unix.AT_EACCESS | unix.AT_SYMLINK_NOFOLLOW
+	err := unix.Faccessat2(d.fd, name, unix.W_OK, flags)
+	if err != unix.EPERM && err != unix.ENOSYS {
+		return err
+	}
+	if unix.Faccessat2(d.fd, name, unix.F_OK, flags) == nil {
+		return err // an immutable file, not a missing system call
+	}
+	return unix.Faccessat(d.fd, name, unix.W_OK, flags)
 }
 
 // sync makes what was done to the directory's entries durable.
