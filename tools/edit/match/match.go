@@ -190,7 +190,7 @@ func (m *matcher) find(index int, e Edit) (*hit, *toolerr.Error) {
 		if a.over {
 			return nil, toolerr.New(toolerr.LimitReached, "old_string is in %s more than %d times. Use a command such as sed for that.", m.o.name(), MaxPlaces)
 		}
-		if err := m.counted(e, all, places); err != nil {
+		if err := m.counted(e, all, places, step); err != nil {
 			return nil, err
 		}
 		return m.hit(e, a, step, places, patterns)
@@ -219,12 +219,12 @@ func (m *matcher) check(e Edit) *toolerr.Error {
 }
 
 // counted checks how many places there are.
-func (m *matcher) counted(e Edit, all bool, places []place) *toolerr.Error {
+func (m *matcher) counted(e Edit, all bool, places []place, step Step) *toolerr.Error {
 	switch {
 	case e.Expected > 0 && len(places) != e.Expected:
-		return m.miscounted(e, places)
+		return m.miscounted(e, places, step)
 	case !all && len(places) > 1:
-		return m.notUnique(places)
+		return m.notUnique(places, step)
 	}
 	return nil
 }

@@ -17,25 +17,33 @@ const maxListed = 20
 const maxShown = 200
 
 // notUnique lists the places with what could tell them apart.
-func (m *matcher) notUnique(places []place) *toolerr.Error {
+func (m *matcher) notUnique(places []place, step Step) *toolerr.Error {
 	var text strings.Builder
-	fmt.Fprintf(&text, "old_string is in %s %d times; nothing was changed.\n", m.o.name(), len(places))
+	fmt.Fprintf(&text, "old_string is in %s %d times%s; nothing was changed.\n", m.o.name(), len(places), overlooking(step))
 	m.list(&text, places)
 	fmt.Fprintf(&text, "Add lines from before or after the one you mean, so that old_string is there once, or set replace_all to change all %d.", len(places))
 	return toolerr.New(toolerr.NotUnique, "%s", text.String()).With("matches", len(places)).With("lines", m.numbers(places))
 }
 
 // miscounted tells how many places there are instead.
-func (m *matcher) miscounted(e Edit, places []place) *toolerr.Error {
+func (m *matcher) miscounted(e Edit, places []place, step Step) *toolerr.Error {
 	var text strings.Builder
 	times := "once"
 	if len(places) > 1 {
 		times = fmt.Sprintf("%d times", len(places))
 	}
-	fmt.Fprintf(&text, "old_string is in %s %s, not %d times as expected_replacements says; nothing was changed.\n", m.o.name(), times, e.Expected)
+	fmt.Fprintf(&text, "old_string is in %s %s%s, not %d times as expected_replacements says; nothing was changed.\n", m.o.name(), times, overlooking(step), e.Expected)
 	m.list(&text, places)
 	fmt.Fprintf(&text, "Set expected_replacements to %d if all are meant, or make old_string longer.", len(places))
 	return toolerr.New(toolerr.NotUnique, "%s", text.String()).With("matches", len(places)).With("lines", m.numbers(places))
+}
+
+// overlooking says what a step did not look at.
+func overlooking(step Step) string {
+	if step == Exact {
+		return ""
+	}
+	return fmt.Sprintf(" (without regard to %s)", step)
 }
 
 func (m *matcher) numbers(places []place) []int {
@@ -113,7 +121,7 @@ func (m *matcher) noChange(e Edit, step Step, places []place) *toolerr.Error {
 	if strings.ReplaceAll(e.Old, "\r\n", "\n") == strings.ReplaceAll(e.New, "\r\n", "\n") {
 		return toolerr.New(toolerr.NoChange, "old_string and new_string differ in nothing but line endings, which are kept as they are in the file (line %d).", at)
 	}
-	return toolerr.New(toolerr.NoChange, "old_string was found at line %d of %s (without regard to %s), and with new_string nothing would change there.", at, m.o.name(), step)
+	return toolerr.New(toolerr.NoChange, "old_string was found at line %d of %s%s, and with new_string nothing would change there.", at, m.o.name(), overlooking(step))
 }
 
 // unshifted tells that the new text cannot be indented as the old one is.
@@ -134,9 +142,4 @@ func (m *matcher) twice(e Edit, where place) []string {
 		return []string{fmt.Sprintf("new_string already stood at line %d, with old_string as a part of it; it may now be there twice", m.f.Numbers()(where.start-at))}
 	}
 	return nil
-}
-
-// noMatch tells what there is instead.
-func (m *matcher) noMatch(_ int, _ Edit, _ *attempt) *toolerr.Error {
-	return toolerr.New(toolerr.NoMatch, "old_string is not in %s; nothing was changed.", m.o.name())
 }

@@ -1,0 +1,283 @@
+package match
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/toolroom-mcp/toolroom/tools/edit/nearest"
+)
+
+// difference is the first line in which a text and a block differ.
+type difference struct {
+	wanted int // index of the line of old_string; -1: the file has one more
+	line   int // index in the block; -1: the file has none
+}
+
+// firstDifference returns where an aligned block first differs, and whether in
+// more than indentation, which may be only in the way of seeing the cause.
+// What the ladder overlooks is none; with strict it does not. False if they
+// differ nowhere.
+func (m *matcher) firstDifference(old []string, b nearest.Block) (d difference, indented, ok bool) {
+	for _, p := range b.Pairs {
+		if p.Wanted < 0 || p.Line < 0 || !m.sameLine(old, p.Wanted, b.Lines[p.Line], true) {
+			return difference{p.Wanted, p.Line}, false, true
+		}
+	}
+	for _, p := range b.Pairs {
+		if !m.sameLine(old, p.Wanted, b.Lines[p.Line], false) {
+			return difference{p.Wanted, p.Line}, true, true
+		}
+	}
+	return difference{}, false, false
+}
+
+// plain returns a line without what the ladder overlooks.
+func (m *matcher) plain(line string) string {
+	if m.o.Strict {
+		return line
+	}
+	text, _ := fold([]byte(line), nil)
+	return string(trimRight(text))
+}
+
+// sameLine compares line i of a text with one of the file; the first and the
+// last line may be parts.
+func (m *matcher) sameLine(old []string, i int, line string, anyIndent bool) bool {
+	want := m.plain(old[i])
+	line = m.plain(line)
+	if anyIndent {
+		want, line = want[indentSize(want):], line[indentSize(line):]
+	}
+	switch {
+	case want == line:
+		return true
+	case len(old) == 1:
+		return strings.Contains(line, want)
+	case i == 0:
+		return strings.HasSuffix(line, want)
+	case i == len(old)-1:
+		return strings.HasPrefix(line, want)
+	}
+	return false
+}
+
+// near writes the nearest block and its first difference, and returns the
+// number of the line that differs.
+func (m *matcher) near(text *strings.Builder, old []string, b nearest.Block, explained bool) int {
+	last := b.First + len(b.Lines) - 1
+	what := fmt.Sprintf("lines %d-%d", b.First, last)
+	if last == b.First {
+		what = fmt.Sprintf("line %d", b.First)
+	}
+	at := b.First
+	if explained {
+		fmt.Fprintf(text, "\nNearest: %s", what)
+		if len(old) > 1 {
+			fmt.Fprintf(text, ", alike in %d of %d lines", b.Alike, len(old))
+		}
+		if d, indented, ok := m.firstDifference(old, b); ok {
+			at = m.showDifference(text, old, b, d, indented)
+			m.alsoDiffers(text, old, b, indented)
+		} else {
+			text.WriteString(". Each line is there, but not just so.")
+		}
+	}
+	from, to := 0, len(b.Lines)
+	if to > maxBlock {
+		from = max(0, min(at-b.First-maxBlock/4, to-maxBlock))
+		to = from + maxBlock
+		fmt.Fprintf(text, "\nLines %d-%d as they are in the file (a shorter old_string is easier to get right):\n", b.First+from, b.First+to-1)
+	} else {
+		fmt.Fprintf(text, "\n%s as in the file, to copy:\n", capital(what))
+	}
+	for _, line := range b.Lines[from:to] {
+		text.WriteString(clip(line, maxCopied) + "\n")
+	}
+	cut := strings.TrimSuffix(text.String(), "\n")
+	text.Reset()
+	text.WriteString(cut)
+	return at
+}
+
+// maxCopied is how much of a line of a block is shown.
+const maxCopied = 2000
+
+func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
+func clip(line string, most int) string {
+	if len(line) <= most {
+		return line
+	}
+	end := most
+	for end > 0 && !utf8.RuneStart(line[end]) {
+		end--
+	}
+	return fmt.Sprintf("%s… (%d bytes in all; a part of the line will do as old_string)", line[:end], len(line))
+}
+
+// showDifference writes the difference and what it comes from, and returns
+// the line's number.
+func (m *matcher) showDifference(text *strings.Builder, old []string, b nearest.Block, d difference, indented bool) int {
+	if d.line < 0 {
+		at := b.First
+		for _, p := range b.Pairs {
+			if p.Wanted == d.wanted {
+				break
+			}
+			if p.Line >= 0 {
+				at = b.First + p.Line + 1
+			}
+		}
+		fmt.Fprintf(text, ". First difference: line %d of old_string is not there, before line %d of the file:\n  old_string: %s",
+			d.wanted+1, at, window(old[d.wanted], 0))
+		if strings.TrimSpace(old[d.wanted]) == "" {
+			text.WriteString("\n  (old_string has an empty line more)")
+		}
+		return at
+	}
+	line := b.Lines[d.line]
+	at := b.First + d.line
+	if d.wanted < 0 {
+		fmt.Fprintf(text, ". First difference: line %d of the file is not in old_string:\n  file: %s", at, window(line, 0))
+		if strings.TrimSpace(line) == "" {
+			text.WriteString("\n  (the file has an empty line more)")
+		}
+		return at
+	}
+	was := old[d.wanted]
+	if len(old) == 1 || d.wanted == 0 {
+		if n := indentSize(was); n == 0 { // it may begin behind the indentation
+			line = line[indentSize(line):]
+		}
+	}
+	inFile, inOld := m.differAt(line, was, indented)
+	fmt.Fprintf(text, ". First difference, in line %d (line %d of old_string):\n  file:       %s\n  old_string: %s\n  (%s)",
+		at, d.wanted+1, window(line, inFile), window(was, inOld), explain(line, was, inFile, inOld))
+	return at
+}
+
+// alsoDiffers tells what else is in the way: another indentation, dots that
+// stand for text.
+func (m *matcher) alsoDiffers(text *strings.Builder, old []string, b nearest.Block, indented bool) {
+	dots, dent := false, indented
+	for _, p := range b.Pairs {
+		if p.Wanted < 0 {
+			continue
+		}
+		if p.Line < 0 || !m.sameLine(old, p.Wanted, b.Lines[p.Line], true) {
+			dots = dots || strings.Contains(old[p.Wanted], "...") || strings.Contains(old[p.Wanted], "…")
+			continue
+		}
+		if !dent && !m.sameLine(old, p.Wanted, b.Lines[p.Line], false) {
+			dent = true
+			line := b.Lines[p.Line]
+			fmt.Fprintf(text, "\n  (also, the file indents line %d by %s, old_string by %s)", b.First+p.Line,
+				dented(line[:indentSize(line)]), dented(old[p.Wanted][:indentSize(old[p.Wanted])]))
+		}
+	}
+	if dots {
+		text.WriteString("\n  (\"...\" stands for no text: old_string has to be there word for word)")
+	}
+}
+
+// differAt returns where two lines differ, in either, as far as the ladder
+// goes by it: behind their indentation, unless that is all.
+func (m *matcher) differAt(line, was string, indented bool) (inFile, inOld int) {
+	skipFile, skipOld := 0, 0
+	if !indented {
+		skipFile, skipOld = indentSize(line), indentSize(was)
+	}
+	line, was = line[skipFile:], was[skipOld:]
+	head, _ := commonEnds(line, was)
+	inFile, inOld = head, head
+	if !m.o.Strict {
+		a, _ := fold([]byte(line), nil)
+		b, _ := fold([]byte(was), nil)
+		plain, _ := commonEnds(string(a), string(b))
+		file, old := unfolder{text: []byte(line)}, unfolder{text: []byte(was)}
+		x, ok1 := file.find(plain)
+		y, ok2 := old.find(plain)
+		if ok1 && ok2 && !(x == len(line) && y == len(was)) {
+			inFile, inOld = x, y
+		}
+	}
+	return skipFile + inFile, skipOld + inOld
+}
+
+// beside is how many characters are shown on either side of a difference.
+const beside = 60
+
+// window shows the part of a line around a place with its white space made
+// visible.
+func window(line string, at int) string {
+	runes := []rune(line[:min(len(line), 1<<20)])
+	at = utf8.RuneCountInString(line[:min(at, len(line), 1<<20)])
+	from, to := max(0, at-beside), min(len(runes), at+beside+20)
+	var out strings.Builder
+	if from > 0 {
+		out.WriteString("…")
+	}
+	for _, r := range runes[from:to] {
+		switch {
+		case r == ' ':
+			out.WriteString("·")
+		case r == '\t':
+			out.WriteString("→")
+		case r == '\r':
+			out.WriteString(`\r`)
+		case r != utf8.RuneError && (unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) || unicode.IsControl(r) || unicode.Is(unicode.Mn, r)):
+			fmt.Fprintf(&out, "<U+%04X>", r)
+		default:
+			out.WriteRune(r)
+		}
+	}
+	if to < len(runes) {
+		out.WriteString("…")
+	}
+	if out.Len() == 0 {
+		return "(an empty line)"
+	}
+	return out.String()
+}
+
+// explain says what kind of difference two lines have, and where.
+func explain(file, old string, inFile, inOld int) string {
+	const visible = "· is a space, → a tab"
+	fileIndent, oldIndent := file[:indentSize(file)], old[:indentSize(old)]
+	fileBody, oldBody := strings.TrimSpace(file), strings.TrimSpace(old)
+	bare := func(s string) string { return strings.Join(strings.Fields(s), "") }
+	switch {
+	case fileBody == oldBody && fileIndent != oldIndent:
+		return fmt.Sprintf("the file indents it by %s, old_string by %s; %s", dented(fileIndent), dented(oldIndent), visible)
+	case fileBody == oldBody:
+		return "they differ in white space at the end of the line; " + visible
+	case strings.EqualFold(fileBody, oldBody):
+		return "they differ in upper and lower case"
+	case bare(fileBody) == bare(oldBody):
+		return "they differ in white space; " + visible
+	}
+	column := utf8.RuneCountInString(file[:inFile]) + 1
+	a, _ := utf8.DecodeRuneInString(file[inFile:])
+	b, _ := utf8.DecodeRuneInString(old[inOld:])
+	if inFile < len(file) && inOld < len(old) && (a > unicode.MaxASCII || b > unicode.MaxASCII) {
+		return fmt.Sprintf("from character %d of the file's line on, which is U+%04X and in old_string U+%04X", column, a, b)
+	}
+	return fmt.Sprintf("from character %d of the file's line on; %s", column, visible)
+}
+
+// dented says what an indentation is made of.
+func dented(indent string) string {
+	tabs := strings.Count(indent, "\t")
+	blanks := len(indent) - tabs
+	switch {
+	case indent == "":
+		return "nothing"
+	case tabs == 0:
+		return counted(blanks, "space")
+	case blanks == 0:
+		return counted(tabs, "tab")
+	}
+	return counted(tabs, "tab") + " and " + counted(blanks, "space")
+}

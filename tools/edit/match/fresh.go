@@ -1,0 +1,236 @@
+package match
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/pkg/state"
+	"github.com/toolroom-mcp/toolroom/pkg/textfile"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
+)
+
+// Version is the file as it is and as the model knows it.
+type Version struct {
+	Now   textfile.Etag
+	Given string      // the etag that the model gave, or ""
+	Seen  *state.Seen // what was shown of the file last, or nil
+}
+
+// Changed reports whether the file is not the version that the model knows.
+// Of a file never seen nothing can be told.
+func (v Version) Changed() bool {
+	switch {
+	case v.Given != "":
+		return !v.Now.Matches(v.Given)
+	case v.Seen != nil:
+		return v.Seen.Index.Etag != v.Now
+	}
+	return false
+}
+
+// known reports whether it is remembered which lines that version had.
+func (v Version) known() bool {
+	return v.Seen != nil && (v.Given == "" || v.Seen.Index.Etag.Matches(v.Given))
+}
+
+// Fresh decides by content, not by time, whether an edit still changes what
+// the model saw. A change elsewhere does not matter as long as the lines that
+// are edited are among those seen. Lines that are not are STALE when an etag
+// was given, with what they are now. Without one they are only where they
+// take the place of lines that were seen: a match is its own proof of text
+// that was never shown.
+func Fresh(f *splice.File, places []Place, v Version, o Options) error {
+	if !v.Changed() {
+		return nil
+	}
+	if !v.known() {
+		if len(places) == 0 {
+			return nil
+		}
+		first, lines := touched(f, places[0])
+		return toolerr.New(toolerr.Stale, "%s is not the version with etag=%s any more, and it is not known which lines that one had; nothing was changed. Line %d on is now\n%s\nIf that is as you expect, send the edit again with etag=%s.",
+			o.name(), v.Given, first, show(lines), v.Now).With("etag", v.Now.String())
+	}
+	seen := newSeenLines(v.Seen)
+	number := f.Numbers()
+	for _, p := range places {
+		start, end := wholeLines(f, p)
+		sums := lineSums(f, start, end)
+		if seen.has(sums) {
+			continue
+		}
+		if v.Given == "" && !seen.surrounds(f, start, end) {
+			continue
+		}
+		_, lines := touched(f, p)
+		first := number(start)
+		return toolerr.New(toolerr.Stale, "Lines %d-%d of %s are not as you saw them (etag=%s); nothing was changed. They are now\n%s\nIf the edit is still right, send it again with etag=%s.",
+			first, first+len(sums)-1, o.name(), v.Seen.Index.Etag, show(lines), v.Now).With("etag", v.Now.String()).With("line", first)
+	}
+	return nil
+}
+
+// wholeLines returns the lines that a place touches.
+func wholeLines(f *splice.File, p Place) (start, end int) {
+	return f.LineStart(p.Start), f.LineEnd(max(p.Start, p.End-1))
+}
+
+// touched returns their first number and their text, as far as it is shown.
+func touched(f *splice.File, p Place) (first int, lines [][]byte) {
+	start, end := wholeLines(f, p)
+	for at := start; at < end && len(lines) <= maxBlock; {
+		next := f.LineEnd(at)
+		lines = append(lines, f.Content(f.Text[at:next]))
+		at = next
+	}
+	return f.Numbers()(start), lines
+}
+
+func show(lines [][]byte) string {
+	var text strings.Builder
+	for i, line := range lines {
+		if i == maxBlock {
+			text.WriteString("…")
+			break
+		}
+		if i > 0 {
+			text.WriteByte('\n')
+		}
+		fmt.Fprint(&text, clip(string(line), maxCopied))
+	}
+	return text.String()
+}
+
+// lineSums returns the sums of the lines from one line's start to another's
+// end, of their bytes.
+func lineSums(f *splice.File, start, end int) []uint32 {
+	var sums []uint32
+	from, ok := f.Offset(start)
+	for at := start; at < end && ok; {
+		at = f.LineEnd(at)
+		var to int
+		to, ok = f.Offset(at)
+		sums = append(sums, textfile.LineSum(f.Raw[from:to]))
+		from = to
+	}
+	return sums
+}
+
+// seenLines are the lines of a version that were shown.
+type seenLines struct {
+	seen   *state.Seen
+	places map[uint32][]spotSeen
+	work   int
+}
+
+// spotSeen is a line by its range and its index there.
+type spotSeen struct{ span, index int }
+
+// maxCompared bounds the comparing of many like lines; beyond it each line is
+// looked up by itself.
+const maxCompared = 10_000_000
+
+func newSeenLines(seen *state.Seen) *seenLines {
+	s := &seenLines{seen: seen, places: map[uint32][]spotSeen{}}
+	for i, r := range seen.Ranges {
+		for j, sum := range r.Sums {
+			s.places[sum] = append(s.places[sum], spotSeen{i, j})
+		}
+	}
+	return s
+}
+
+// has reports whether lines were shown, one after the other.
+func (s *seenLines) has(sums []uint32) bool {
+	if len(sums) == 0 {
+		return false
+	}
+	for _, at := range s.places[sums[0]] {
+		rest := s.seen.Ranges[at.span].Sums[at.index:]
+		if s.work += len(sums); s.work > maxCompared {
+			return !slices.ContainsFunc(sums, func(sum uint32) bool { return len(s.places[sum]) == 0 })
+		}
+		if len(rest) >= len(sums) && slices.Equal(rest[:len(sums)], sums) {
+			return true
+		}
+	}
+	return false
+}
+
+// surrounds reports whether lines that are not among those shown are between
+// such: they took the place of others.
+func (s *seenLines) surrounds(f *splice.File, start, end int) bool {
+	before, after := s.above(f, start), s.below(f, end)
+	for _, b := range before {
+		for _, a := range after {
+			if s.work++; s.work > maxCompared {
+				return true // in doubt nothing is overwritten
+			}
+			if a.span == b.span && a.index > b.index {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// nearby is how far from a place lines are looked for that were shown.
+const nearby = 20
+
+// above returns where the nearest line before a place was seen that can be
+// told from others; the file's beginning counts as one.
+func (s *seenLines) above(f *splice.File, at int) []spotSeen {
+	for range nearby {
+		if at <= f.Body {
+			return s.edge(func(r state.Range) (int, bool) { return -1, r.First == 1 })
+		}
+		start := f.LineStart(at - 1)
+		if found := s.telling(f, start, at); found != nil {
+			return found
+		}
+		at = start
+	}
+	return nil
+}
+
+// below is above for the nearest line behind a place.
+func (s *seenLines) below(f *splice.File, at int) []spotSeen {
+	for range nearby {
+		if at >= len(f.Text) {
+			return s.edge(func(r state.Range) (int, bool) { return len(r.Sums), r.Last == s.seen.Index.Lines })
+		}
+		end := f.LineEnd(at)
+		if found := s.telling(f, at, end); found != nil {
+			return found
+		}
+		at = end
+	}
+	return nil
+}
+
+// edge returns the place beside the first or last line of the version, if
+// that was shown.
+func (s *seenLines) edge(is func(state.Range) (int, bool)) []spotSeen {
+	for i, r := range s.seen.Ranges {
+		if index, ok := is(r); ok {
+			return []spotSeen{{i, index}}
+		}
+	}
+	return nil
+}
+
+// telling returns where a line was seen, unless it is one as "}" that many
+// are like.
+func (s *seenLines) telling(f *splice.File, start, end int) []spotSeen {
+	if len(bytes.Trim(f.Text[start:end], " \t\r\n{}[]()<>/,;:*#-=")) < 3 {
+		return nil
+	}
+	sums := lineSums(f, start, end)
+	if len(sums) != 1 {
+		return nil
+	}
+	return s.places[sums[0]]
+}

@@ -1,0 +1,212 @@
+package match
+
+import (
+	"fmt"
+	"html"
+	"regexp"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+	"github.com/toolroom-mcp/toolroom/tools/edit/nearest"
+)
+
+// maxBlock bounds the lines of a block that is shown to be copied.
+const maxBlock = 40
+
+// noMatch tells what there is instead of the old text: that the change is
+// made already, what was wrong with the text as it was sent, the nearest
+// lines and where they differ.
+func (m *matcher) noMatch(index int, e Edit, a *attempt) *toolerr.Error {
+	var text strings.Builder
+	fmt.Fprintf(&text, "old_string is not in %s (%s); nothing was changed.", m.o.name(), counted(m.f.Lines(), "line"))
+	err := func() *toolerr.Error { return toolerr.New(toolerr.NoMatch, "%s", text.String()) }
+	if len(m.f.Text) == m.f.Body {
+		text.WriteString(" The file is empty.")
+		return err()
+	}
+	if a.budget <= 0 {
+		text.WriteString(" Its lines are there too often with other indentation to be told apart: send them with the file's own.")
+	}
+	applied := m.applied(e)
+	meant, read := m.meant(e)
+	for _, hint := range []string{applied, m.ofAnotherEdit(index, e), m.loosely(e), meant} {
+		if hint != "" {
+			text.WriteString("\n" + hint)
+		}
+	}
+	if m.o.Changed {
+		text.WriteString("\nThe file has changed since you last saw it.")
+	}
+	old := a.old
+	switch {
+	case meant != "":
+		old = lines(read, m.f.EOL)
+	case a.plainOld != nil:
+		old = a.plainOld
+	}
+	if n := len(old); n > 1 && old[n-1] == "" {
+		old = old[:n-1]
+	}
+	block, ok := nearest.Find(nearest.Text{Body: m.f.Text[m.f.Body:], EOL: m.f.EOL}, old)
+	if !ok || len(block.Lines) == 0 {
+		text.WriteString("\nNo line of the file is like it: look the text up with view or grep first, and copy old_string from there.")
+		return err()
+	}
+	near := m.near(&text, old, block, meant == "")
+	result := err().With("nearest_line", near)
+	if applied != "" {
+		result = result.With("applied", true)
+	}
+	return result
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// applied tells where the new text stands already. A scrap of text that is
+// all over the file says nothing.
+func (m *matcher) applied(e Edit) string {
+	if len(strings.TrimSpace(e.New)) < 4 || strings.Contains(e.Old, e.New) {
+		return ""
+	}
+	places := m.places(e.New, Endings)
+	if len(places) == 0 || len(places) > 1 && len(places[0].lines) < 2 && len(places) > 3 {
+		return ""
+	}
+	return fmt.Sprintf("Already applied? new_string stands at %s.", m.where(places))
+}
+
+// spot is a place with its line numbers, first and last.
+type spot struct{ lines []int }
+
+// places returns where a text is found, by the first step that finds it up to
+// a last one; of many the first few.
+func (m *matcher) places(text string, last Step) []spot {
+	if strings.TrimSpace(text) == "" {
+		return nil
+	}
+	a := newAttempt(m.f, Edit{Old: text, New: text}, false)
+	for step := Exact; step <= last; step++ {
+		found, _ := a.try(step)
+		if len(found) == 0 {
+			continue
+		}
+		number := m.f.Numbers()
+		var spots []spot
+		for _, p := range found[:min(len(found), maxListed)] {
+			first := number(p.start)
+			end := max(p.start, p.end-1)
+			s := spot{[]int{first}}
+			if n := strings.Count(string(m.f.Text[p.start:end]), string(m.f.EOL)); n > 0 {
+				s.lines = append(s.lines, first+n)
+			}
+			spots = append(spots, s)
+		}
+		return spots
+	}
+	return nil
+}
+
+func (m *matcher) where(spots []spot) string {
+	s := spots[0]
+	text := fmt.Sprintf("line %d", s.lines[0])
+	if len(s.lines) > 1 {
+		text = fmt.Sprintf("lines %d-%d", s.lines[0], s.lines[1])
+	}
+	if n := len(spots) - 1; n > 0 {
+		text += fmt.Sprintf(" and %s", counted(n, "other place"))
+	}
+	return text
+}
+
+// ofAnotherEdit tells that the text is what another edit of the call makes.
+func (m *matcher) ofAnotherEdit(index int, e Edit) string {
+	for i, other := range m.edits {
+		if i != index && strings.Contains(other.New, e.Old) {
+			return fmt.Sprintf("It is in new_string of edit %d, but all edits are looked for in the file as it is: put both into one edit.", i+1)
+		}
+	}
+	return ""
+}
+
+// loosely tells what strict kept from being found.
+func (m *matcher) loosely(e Edit) string {
+	if !m.o.Strict {
+		return ""
+	}
+	if spots := m.places(e.Old, Indentation); len(spots) == 1 {
+		return fmt.Sprintf("Without strict it would be found at %s.", m.where(spots))
+	}
+	return ""
+}
+
+// reading is another way to read a text: what a model writes by mistake.
+type reading struct {
+	name string
+	read func(string) string
+}
+
+var readings = []reading{
+	{`if \n, \t and \" in it are read as line ends, tabs and quotes: send the characters themselves`, unescape},
+	{"if &lt; &gt; &amp; &quot; in it are read as < > & \": send the characters themselves", html.UnescapeString},
+	{"without the code fence around it: leave the ``` lines out", unfence},
+	{"without the + - signs of a diff in front of its lines: leave them out", undiff},
+	{"without empty lines before and after it", func(s string) string { return strings.Trim(s, "\r\n") }},
+}
+
+// meant tells how else the text would be found, and that text. It is not taken
+// so: what the new text would have to be is not known.
+func (m *matcher) meant(e Edit) (hint, read string) {
+	for _, r := range readings {
+		text := r.read(e.Old)
+		if text == e.Old {
+			continue
+		}
+		if spots := m.places(text, Indentation); len(spots) > 0 {
+			return fmt.Sprintf("It would be found at %s %s.", m.where(spots), r.name), text
+		}
+	}
+	return "", ""
+}
+
+// unescape reads the escapes of strings in source code.
+func unescape(s string) string {
+	return strings.NewReplacer(`\n`, "\n", `\r\n`, "\n", `\t`, "\t", `\"`, `"`, `\'`, "'", `\\`, `\`).Replace(s)
+}
+
+var fence = regexp.MustCompile("(?s)^\\s*```[^\n]*\n(.*?)\n?\\s*```\\s*$")
+
+func unfence(s string) string {
+	if found := fence.FindStringSubmatch(s); found != nil {
+		return found[1]
+	}
+	return s
+}
+
+// undiff takes the first character off lines that all look like a diff's, and
+// drops those that a diff adds.
+func undiff(s string) string {
+	var out []string
+	signs := false
+	for _, line := range strings.Split(s, "\n") {
+		switch {
+		case line == "":
+			out = append(out, "")
+		case line[0] == '-' || line[0] == ' ':
+			signs = signs || line[0] == '-'
+			out = append(out, line[1:])
+		case line[0] == '+':
+			signs = true
+		default:
+			return s
+		}
+	}
+	if !signs {
+		return s
+	}
+	return strings.Join(out, "\n")
+}

@@ -1,0 +1,168 @@
+package nearest
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+)
+
+// line is a line as the alignment compares it.
+type line struct {
+	text  string
+	bare  string // without white space at the ends
+	sum   uint64
+	words []uint64 // sorted
+}
+
+func newLine(text string) line {
+	l := line{text: text, bare: strings.TrimSpace(text)}
+	l.sum = eachWord([]byte(text[:min(len(text), maxLineBytes)]), func(word uint64) bool {
+		l.words = append(l.words, word)
+		return len(l.words) < maxLineWords
+	})
+	slices.Sort(l.words)
+	return l
+}
+
+// likeness is how well a line stands for another: below 0 not at all.
+func likeness(a, b line) int {
+	switch {
+	case a.text == b.text && a.sum != 0:
+		return 120
+	case a.bare == b.bare && a.sum != 0:
+		return 110
+	case a.sum != 0 && a.sum == b.sum:
+		return 100
+	case a.bare == b.bare && a.bare == "":
+		return 10
+	case a.bare == b.bare:
+		return 30
+	case len(a.words) == 0 || len(b.words) == 0:
+		return -1
+	}
+	common, i, j := 0, 0, 0
+	for i < len(a.words) && j < len(b.words) {
+		switch {
+		case a.words[i] == b.words[j]:
+			common, i, j = common+1, i+1, j+1
+		case a.words[i] < b.words[j]:
+			i++
+		default:
+			j++
+		}
+	}
+	if share := 200 * common / (len(a.words) + len(b.words)); share >= 34 {
+		return share * 80 / 100
+	}
+	return -1
+}
+
+// gap is what it costs to leave out a line of either side, and pair what it
+// costs to take two unlike lines for each other.
+const (
+	gap  = -4
+	pair = -6
+)
+
+// align pairs the wanted lines with those in and around a window.
+func align(t Text, w window, slack int, wanted []string) Block {
+	first, lines := around(t, w, slack)
+	a, b := make([]line, len(wanted)), make([]line, len(lines))
+	for i, text := range wanted {
+		a[i] = newLine(text)
+	}
+	for j, text := range lines {
+		b[j] = newLine(text)
+	}
+	pairs := pairUp(a, b)
+	from, to := span(pairs, len(lines))
+	block := Block{First: first + from + 1, Lines: lines[from:to]}
+	for _, p := range pairs {
+		switch {
+		case p.Line < 0:
+			block.Pairs = append(block.Pairs, p)
+		case p.Line >= from && p.Line < to:
+			if p.Wanted >= 0 && (a[p.Wanted].bare == b[p.Line].bare || a[p.Wanted].sum == b[p.Line].sum && a[p.Wanted].sum != 0) {
+				block.Alike++
+			}
+			block.Pairs = append(block.Pairs, Pair{p.Wanted, p.Line - from})
+		}
+	}
+	return block
+}
+
+// around returns the lines of a window with some more on either side, and the
+// index of the first.
+func around(t Text, w window, slack int) (first int, lines []string) {
+	start, before := w.start, 0
+	for before < slack && start > 0 {
+		start = bytes.LastIndexByte(t.Body[:start-1], t.EOL) + 1
+		before++
+	}
+	first = w.first - before
+	eachLine(Text{t.Body[start:], t.EOL}, func(_ int, line []byte) bool {
+		if t.EOL == '\n' {
+			line = bytes.TrimSuffix(line, []byte{'\r'})
+		}
+		lines = append(lines, string(line))
+		return len(lines) < before+w.size+slack
+	})
+	return first, lines
+}
+
+// pairUp aligns all of a with a part of b (Needleman and Wunsch, with the
+// ends of b free).
+func pairUp(a, b []line) []Pair {
+	score := make([][]int, len(a)+1)
+	for i := range score {
+		score[i] = make([]int, len(b)+1)
+		if i > 0 {
+			score[i][0] = i * gap
+		}
+	}
+	both := func(i, j int) int {
+		if n := likeness(a[i-1], b[j-1]); n >= 0 {
+			return n
+		}
+		return pair
+	}
+	for i := 1; i <= len(a); i++ {
+		for j := 1; j <= len(b); j++ {
+			score[i][j] = max(score[i-1][j-1]+both(i, j), score[i-1][j]+gap, score[i][j-1]+gap)
+		}
+	}
+	j := 0
+	for k := range score[len(a)] {
+		if score[len(a)][k] > score[len(a)][j] {
+			j = k
+		}
+	}
+	var pairs []Pair
+	for i := len(a); i > 0; {
+		switch {
+		case j > 0 && score[i][j] == score[i-1][j-1]+both(i, j):
+			i, j = i-1, j-1
+			pairs = append(pairs, Pair{i, j})
+		case score[i][j] == score[i-1][j]+gap:
+			i--
+			pairs = append(pairs, Pair{i, -1})
+		default:
+			j--
+			pairs = append(pairs, Pair{-1, j})
+		}
+	}
+	slices.Reverse(pairs)
+	return pairs
+}
+
+// span returns the lines of the file from the first that stands for a wanted
+// one to the last.
+func span(pairs []Pair, lines int) (from, to int) {
+	from = lines
+	for _, p := range pairs {
+		if p.Wanted >= 0 && p.Line >= 0 {
+			from, to = min(from, p.Line), max(to, p.Line+1)
+		}
+	}
+	return min(from, to), to
+}

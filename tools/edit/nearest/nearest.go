@@ -1,0 +1,233 @@
+// Package nearest finds the lines of a file that are most like some lines that
+// are not in it, to show what there is instead. It is never used to decide
+// what to change.
+//
+// Lines are compared by their words: rare ones weigh most, each as often as
+// it is wanted. Two passes over the file count words and look for the best
+// stretch; an alignment in and around it then tells which lines belong
+// together. The time is linear in the file, the memory follows the lines
+// wanted, both whatever the text.
+package nearest
+
+import (
+	"bytes"
+	"math"
+)
+
+// The bounds of what is looked at: lines wanted, their distinct words, words
+// of one line of the file, and bytes of a line that are aligned.
+const (
+	maxWanted    = 400
+	maxWords     = 4096
+	maxLineWords = 256
+	maxLineBytes = 4 << 10
+)
+
+// Pair says which line of the file stands for a wanted one.
+type Pair struct {
+	Wanted int // index of the wanted line; -1: the file's line is more than was wanted
+	Line   int // index in Block.Lines; -1: nothing stands for the wanted line
+}
+
+// Block is a stretch of lines.
+type Block struct {
+	First int      // number of its first line, 1-based
+	Lines []string // without endings
+	Pairs []Pair   // in order, from the first to the last wanted line
+	Alike int      // wanted lines that have the same words in the block
+}
+
+// Text is where to look.
+type Text struct {
+	Body []byte
+	EOL  byte
+}
+
+// Find returns the block that is most like the wanted lines; false if the
+// file has none of their words.
+func Find(t Text, wanted []string) (Block, bool) {
+	wanted = wanted[:min(len(wanted), maxWanted)]
+	v := newVocabulary(wanted)
+	if len(v.words) == 0 {
+		return Block{}, false
+	}
+	v.weigh(t)
+	best := v.best(t, len(wanted))
+	if best.score <= 0 {
+		return Block{}, false
+	}
+	slack := 12 + len(wanted)/4
+	return align(t, best, slack, wanted), true
+}
+
+// vocabulary is the words and lines that are wanted, by hash.
+type vocabulary struct {
+	words map[uint64]*entry
+	lines map[uint64]*entry // by all their words
+}
+
+// entry is a word or a line: how often it is wanted, how often the file has
+// it, what it weighs, and how often the window has it.
+type entry struct {
+	wanted, count, inside int
+	weight                float64
+}
+
+func newVocabulary(wanted []string) *vocabulary {
+	v := &vocabulary{words: map[uint64]*entry{}, lines: map[uint64]*entry{}}
+	add := func(in map[uint64]*entry, key uint64) {
+		if in[key] == nil {
+			if len(in) == maxWords {
+				return
+			}
+			in[key] = &entry{}
+		}
+		in[key].wanted++
+	}
+	for _, line := range wanted {
+		sum := eachWord([]byte(line), func(word uint64) bool {
+			add(v.words, word)
+			return true
+		})
+		if sum != 0 {
+			add(v.lines, sum)
+		}
+	}
+	return v
+}
+
+// eachWord yields a hash of each word, whatever its case, and returns one of
+// all of them; 0 if there is none.
+func eachWord(line []byte, yield func(uint64) bool) uint64 {
+	const offset, factor = 14695981039346656037, 1099511628211
+	var all, word uint64
+	more := true
+	for _, c := range line {
+		if class := letters[c]; class != 0 {
+			if word == 0 {
+				word = offset
+			}
+			word = (word ^ uint64(class)) * factor
+			continue
+		}
+		if word != 0 {
+			all = (all ^ word) * factor
+			if more {
+				more = yield(word)
+			}
+			word = 0
+		}
+	}
+	if word != 0 {
+		all = (all ^ word) * factor
+		if more {
+			yield(word)
+		}
+	}
+	return all
+}
+
+// letters maps the bytes of words to themselves in lower case, all others to
+// 0. Bytes of other scripts are letters, too, but those that quotes and
+// dashes begin with, or go on with, tell nothing.
+var letters = func() (table [256]byte) {
+	for c := range 256 {
+		switch b := byte(c); {
+		case b >= 'A' && b <= 'Z':
+			table[c] = b + 'a' - 'A'
+		case b >= 'a' && b <= 'z', b >= '0' && b <= '9', b == '_', b >= 0xC3 && b != 0xE2:
+			table[c] = b
+		}
+	}
+	return table
+}()
+
+// eachLine yields the lines without their ending's last byte.
+func eachLine(t Text, yield func(start int, line []byte) bool) {
+	for at := 0; at < len(t.Body); {
+		end := len(t.Body)
+		next := end
+		if n := bytes.IndexByte(t.Body[at:], t.EOL); n >= 0 {
+			end, next = at+n, at+n+1
+		}
+		if !yield(at, t.Body[at:end]) {
+			return
+		}
+		at = next
+	}
+}
+
+// weigh counts words and lines in the file: what is rare there tells most.
+func (v *vocabulary) weigh(t Text) {
+	total := 0
+	eachLine(t, func(_ int, line []byte) bool {
+		total++
+		sum := eachWord(line, func(word uint64) bool {
+			if e := v.words[word]; e != nil {
+				e.count++
+			}
+			return true
+		})
+		if e := v.lines[sum]; e != nil {
+			e.count++
+		}
+		return true
+	})
+	weight := func(e *entry) float64 { return math.Log2(1 + float64(total+1)/float64(e.count+1)) }
+	for _, e := range v.words {
+		e.weight = weight(e)
+	}
+	for _, e := range v.lines {
+		e.weight = 2 * weight(e)
+	}
+}
+
+// window is a stretch of the file.
+type window struct {
+	score float64
+	first int // line, from 0
+	start int // offset
+	size  int // lines
+}
+
+// best slides a window over the file and returns where it holds most.
+func (v *vocabulary) best(t Text, size int) window {
+	type seen struct {
+		start   int
+		entries []*entry
+	}
+	ring := make([]seen, size)
+	var best window
+	score, index := 0.0, 0
+	eachLine(t, func(start int, line []byte) bool {
+		slot := &ring[index%size]
+		for _, e := range slot.entries { // leaves the window
+			if e.inside--; e.inside < e.wanted {
+				score -= e.weight
+			}
+		}
+		slot.start, slot.entries = start, slot.entries[:0]
+		enter := func(e *entry) {
+			if e == nil || len(slot.entries) == maxLineWords {
+				return
+			}
+			if e.inside < e.wanted {
+				score += e.weight
+			}
+			e.inside++
+			slot.entries = append(slot.entries, e)
+		}
+		sum := eachWord(line, func(word uint64) bool {
+			enter(v.words[word])
+			return len(slot.entries) < maxLineWords
+		})
+		enter(v.lines[sum])
+		if score > best.score+1e-6 {
+			first := max(0, index-size+1)
+			best = window{score: score, first: first, start: ring[first%size].start, size: size}
+		}
+		index++
+		return true
+	})
+	return best
+}
