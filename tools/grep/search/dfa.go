@@ -88,10 +88,9 @@ func (d *dfa) startAt(anywhere bool, before attr) int32 {
 		known, at = &d.starts[1][before], d.prog.search
 	}
 	if *known == 0 {
-		d.list = d.list[:0]
+		d.list, d.stack = d.list[:0], d.stack[:0]
 		d.then.clear()
-		d.stack = d.stack[:0]
-		d.followFrom(at, 0)
+		d.enter(at)
 		*known = d.state(d.list, before)
 	}
 	return *known
@@ -121,10 +120,7 @@ func (d *dfa) step(s int32, symbol uint32) int32 {
 			match, cut = true, !d.longest
 		}
 	}
-	if d.spent += int(state.to-state.from) + len(d.list) + 8; d.spent > 1<<16 && d.stop != nil {
-		d.spent = 0
-		d.stopped = d.stopped || d.stop()
-	}
+	d.work(int(state.to-state.from) + len(d.list) + 8)
 	t := d.state(d.list, after&d.prog.uses)
 	switch {
 	case match:
@@ -136,6 +132,14 @@ func (d *dfa) step(s int32, symbol uint32) int32 {
 	}
 	d.trans[s+int32(symbol)] = t
 	return t
+}
+
+// work asks from time to time whether to stop. A unit is some nanoseconds.
+func (d *dfa) work(units int) {
+	if d.spent += units; d.spent > 1<<16 && d.stop != nil {
+		d.spent = 0
+		d.stopped = d.stopped || d.stop()
+	}
 }
 
 // begins reports whether t is the state of a search that begins, whatever
@@ -160,7 +164,7 @@ func (d *dfa) advance(at int32, left, right attr, symbol uint32) (match bool) {
 		switch i := &d.prog.insts[at]; i.op {
 		case instStep:
 			if d.prog.member[i.set][symbol] {
-				d.followFrom(i.out, len(d.stack))
+				d.enter(i.out)
 			}
 		case instSplit:
 			d.stack = append(d.stack, i.out2, i.out)
@@ -177,21 +181,22 @@ func (d *dfa) advance(at int32, left, right attr, symbol uint32) (match bool) {
 	return match
 }
 
-// followFrom adds to the list the steps, looks and matches that at leads to,
-// leaving the stack below depth as it is.
-func (d *dfa) followFrom(at int32, depth int) {
-	d.stack = append(d.stack[:depth], at)
+// enter adds to the list the steps and matches that at leads to. If there are
+// looks it adds at itself: what a look lets pass must come in order with all
+// the rest, once it is known whether it does.
+func (d *dfa) enter(at int32) {
+	depth := len(d.stack)
+	d.stack = append(d.stack, at)
 	for len(d.stack) > depth {
 		at := d.stack[len(d.stack)-1]
 		d.stack = d.stack[:len(d.stack)-1]
 		if !d.then.add(at) {
 			continue
 		}
-		switch i := &d.prog.insts[at]; i.op {
-		case instSplit:
+		switch i := &d.prog.insts[at]; {
+		case i.op == instSplit && d.prog.uses == 0:
 			d.stack = append(d.stack, i.out2, i.out)
-		case instFail:
-		default:
+		case i.op != instFail:
 			d.list = append(d.list, at)
 		}
 	}

@@ -191,7 +191,7 @@ func (n *needle) find(text []byte, from, to int) int {
 		if i < 0 {
 			return -1
 		}
-		if from += i; text[from+other] == n.text[other] && n.is(text, from) {
+		if from += i; (text[from+other]^n.text[other])&byte(n.keep) == 0 && n.is(text, from) {
 			return from
 		}
 		from++

@@ -299,3 +299,34 @@ func worth(set []Literal) int {
 	}
 	return min(shortest, 8)*1000 - len(set)
 }
+
+// shared returns what all members of a set begin or end with, which is
+// quicker to look for than many members.
+func shared(sets [][]Literal) (out [][]Literal) {
+	for _, set := range sets {
+		if len(set) < 3 {
+			continue
+		}
+		head, tail := set[0].Text, set[0].Text
+		for _, l := range set[1:] {
+			if l.Fold != set[0].Fold {
+				head, tail = nil, nil
+			}
+			n := 0
+			for n < min(len(head), len(l.Text)) && head[n] == l.Text[n] {
+				n++
+			}
+			head, n = head[:n], 0
+			for n < min(len(tail), len(l.Text)) && tail[len(tail)-1-n] == l.Text[len(l.Text)-1-n] {
+				n++
+			}
+			tail = tail[len(tail)-n:]
+		}
+		for _, text := range [][]byte{head, tail} {
+			if len(text) > 1 {
+				out = append(out, []Literal{{Text: text, Fold: set[0].Fold, loose: true}})
+			}
+		}
+	}
+	return out
+}

@@ -2,11 +2,20 @@ package search
 
 import (
 	"bytes"
+	"sync"
 	"unicode/utf8"
 )
 
 // scratch is what one search at a time needs.
 type scratch struct{ forward, backward *dfa }
+
+func newScratch(m *Matcher) *sync.Pool {
+	return &sync.Pool{New: func() any {
+		s := &scratch{forward: newDFA(m.forward, false), backward: newDFA(m.backward, true)}
+		s.forward.skip = m.starts
+		return s
+	}}
+}
 
 func (m *Matcher) take() *scratch {
 	s := m.scratch.Get().(*scratch)
@@ -60,6 +69,10 @@ func (m *Matcher) next(s *scratch, text []byte, from int) (Hit, bool) {
 	case m.finder != nil:
 		return m.nextCandidate(s, text, from)
 	}
+	return m.nextLine(s, text, from)
+}
+
+func (m *Matcher) nextLine(s *scratch, text []byte, from int) (Hit, bool) {
 	end := s.forward.forward(text, from, attrEdge, true)
 	if end < 0 || end == len(text) && text[end-1] == '\n' {
 		return Hit{}, false
@@ -67,9 +80,14 @@ func (m *Matcher) next(s *scratch, text []byte, from int) (Hit, bool) {
 	return Hit{lineStartBefore(text, from, end), lineEndBehind(text, end)}, true
 }
 
-// nextCandidate matches only the lines that have what is required.
+// nextCandidate matches only the lines that have what is required, unless
+// that turns out to be nearly all of them.
 func (m *Matcher) nextCandidate(s *scratch, text []byte, from int) (Hit, bool) {
-	for from < len(text) {
+	const patience, dense = 64, 128
+	for start, failed := from, 0; from < len(text) && !s.forward.stopped; failed++ {
+		if failed >= patience && from-start < failed*dense {
+			return m.nextLine(s, text, from)
+		}
 		at, sure := m.finder.find(text, from)
 		if at < 0 {
 			break

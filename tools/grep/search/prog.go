@@ -42,8 +42,11 @@ const (
 	instFail
 )
 
-// maxInsts bounds a program: some megabytes.
-const maxInsts = 200_000
+// The bounds of a program: some megabytes.
+const (
+	maxInsts = 200_000
+	maxSets  = 4000
+)
 
 type compiler struct {
 	prog    program
@@ -63,6 +66,9 @@ func compile(n *node, reverse bool) (*program, error) {
 	loop := c.add(inst{op: instSplit, out: c.prog.start})
 	c.prog.insts[loop].out2 = c.add(inst{op: instStep, set: everything, out: loop})
 	c.prog.search = loop
+	if len(c.sets) > maxSets {
+		return nil, toolerr.New(toolerr.BadPattern, "the pattern is too large: it has %d different characters and classes, more than %d", len(c.sets), maxSets)
+	}
 	if c.full {
 		return nil, toolerr.New(toolerr.BadPattern, "the pattern is too large: its repetitions multiply to more than %d parts", maxInsts)
 	}

@@ -24,7 +24,7 @@ func (s *sparse) add(n int32) bool {
 // first ends, or, if earliest, where the first to end does; -1 if there is
 // none. Beyond text is the edge.
 func (d *dfa) forward(text []byte, i int, before attr, earliest bool) int {
-	end := -1
+	end, from := -1, i
 	s := d.startAt(true, before)
 	if d.skip != nil {
 		if s, i = d.skipTo(text, i); i < 0 {
@@ -48,13 +48,16 @@ func (d *dfa) forward(text []byte, i int, before attr, earliest bool) int {
 		}
 		t := d.step(s, symbol)
 		trans = d.trans
+		if d.stopped {
+			return -1
+		}
 		if t < 0 {
-			if t == dead || d.stopped {
-				return end
+			if t == dead {
+				break
 			}
 			if t&matched != 0 {
 				if end = i; earliest {
-					return end
+					break
 				}
 			} else if i+size < len(text) { // idle
 				if s, i = d.skipTo(text, i+size); i < 0 {
@@ -68,6 +71,7 @@ func (d *dfa) forward(text []byte, i int, before attr, earliest bool) int {
 		s = t
 		i += size
 	}
+	d.work((i - from) / 16)
 	return end
 }
 

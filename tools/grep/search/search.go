@@ -23,8 +23,8 @@ package search
 
 import (
 	"slices"
-	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -60,7 +60,7 @@ func Compile(pattern string, o Options) (*Matcher, error) {
 	f := flags{ignoreCase: o.IgnoreCase, perLine: true, dotAll: o.Multiline, unicode: true}
 	var tree *node
 	var err error
-	if o.Literal {
+	if o.Literal && utf8.ValidString(pattern) {
 		tree = textTree(pattern, f)
 	} else if tree, err = parse(pattern, f); err != nil {
 		return nil, err
@@ -81,11 +81,7 @@ func Compile(pattern string, o Options) (*Matcher, error) {
 		return nil, err
 	}
 	m.takeLiterals(tree)
-	m.scratch = &sync.Pool{New: func() any {
-		s := &scratch{forward: newDFA(m.forward, false), backward: newDFA(m.backward, true)}
-		s.forward.skip = m.starts
-		return s
-	}}
+	m.scratch = newScratch(m)
 	return m, nil
 }
 
@@ -93,7 +89,7 @@ func Compile(pattern string, o Options) (*Matcher, error) {
 func textTree(text string, f flags) *node {
 	p := &parser{flags: f}
 	var subs []*node
-	for _, r := range strings.ToValidUTF8(text, "\uFFFD") {
+	for _, r := range text {
 		subs = append(subs, p.literal(r))
 	}
 	return concat(subs)
@@ -154,7 +150,7 @@ func (m *Matcher) takeLiterals(tree *node) {
 			m.starts = f
 		}
 	}
-	for i, set := range m.required {
+	for i, set := range slices.Concat(m.required, shared(m.required)) {
 		pure := i == 0 && known.exact != nil && !looks
 		if f := newFinder(set, pure); f != nil && (m.finder == nil || f.cost < m.finder.cost) {
 			m.finder, m.pure = f, pure

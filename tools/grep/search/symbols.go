@@ -80,6 +80,7 @@ type symbols struct {
 	ofByte  [256]uint32
 	starts  []rune // where, beyond ASCII, a run of one symbol begins
 	ids     []uint32
+	pages   [256]*[256]uint32 // of the first 65 536 characters
 	attrOf  []attr
 	count   int
 	invalid uint32
@@ -156,6 +157,7 @@ func newSymbols(sets []charset, uses attr, bytes bool) (symbols, [][]bool) {
 		}
 	}
 	s.finish(sets, member)
+	s.fillPages()
 	return s, member
 }
 
@@ -184,13 +186,48 @@ func attrsOf(r rune, word charset) (a attr) {
 	return a
 }
 
-// of returns the symbol of a character beyond ASCII.
-func (s *symbols) of(r rune) uint32 {
+// fillPages looks up the characters that most text is of once and for all.
+// Pages that hold one symbol only are the same page.
+func (s *symbols) fillPages() {
+	uniform := map[uint32]*[256]uint32{}
+	for i := range s.pages {
+		lo := max(rune(i)<<8, 0x80)
+		first, last := s.run(lo), s.run(rune(i)<<8|0xFF)
+		page := uniform[s.ids[first]]
+		if first != last || page == nil {
+			page = new([256]uint32)
+			for run := first; run <= last; run++ {
+				end := rune(i)<<8 | 0xFF
+				if run < last {
+					end = s.starts[run+1] - 1
+				}
+				for r := max(lo, s.starts[run]); r <= end; r++ {
+					page[r&0xFF] = s.ids[run]
+				}
+			}
+			if first == last && i > 0 {
+				uniform[s.ids[first]] = page
+			}
+		}
+		s.pages[i] = page
+	}
+}
+
+// run returns which run a character beyond ASCII is in.
+func (s *symbols) run(r rune) int {
 	i, found := slices.BinarySearch(s.starts, r)
 	if !found {
 		i--
 	}
-	return s.ids[i]
+	return i
+}
+
+// of returns the symbol of a character beyond ASCII.
+func (s *symbols) of(r rune) uint32 {
+	if r < 1<<16 {
+		return s.pages[r>>8][r&0xFF]
+	}
+	return s.ids[s.run(r)]
 }
 
 // after returns the symbol that begins at text[i], and its length.
