@@ -7,3 +7,6 @@ func NewPortable(c Config) *Sandbox {
 	s.open = openPortableRoot
 	return s
 }
+
+// NameScratch is the name of a file's scratch file.
+func NameScratch(base string, slot int) string { return nameScratch(base, slot) }

@@ -428,3 +428,6 @@ func TestReplaceLeaksNoDescriptor(t *testing.T) {
 		require.LessOrEqual(t, len(after), len(before))
 	})
 }
+
+// theirs runs f as another user.
+func theirs(t *testing.T, f func()) { asNobody(t, f) }
