@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"runtime/debug"
 	"unicode/utf16"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
@@ -39,11 +40,14 @@ const (
 	outcomes
 )
 
-// slot is the right to hold more than ownSize of a file in memory. There is one
-// in the process.
-type slot struct{ free chan struct{} }
+// slot is the right to hold more than ownSize of a file in memory, and that
+// memory. There is one in the process.
+type slot struct {
+	free chan struct{}
+	buf  []byte // of who has the slot
+}
 
-func newSlot() *slot { return &slot{make(chan struct{}, 1)} }
+func newSlot() *slot { return &slot{free: make(chan struct{}, 1)} }
 
 func (s *slot) take(ctx context.Context) error {
 	select {
@@ -54,7 +58,30 @@ func (s *slot) take(ctx context.Context) error {
 	}
 }
 
+// grow returns space of the given size that begins with text.
+func (s *slot) grow(size int, text []byte) []byte {
+	if cap(s.buf) < size {
+		s.buf = make([]byte, 0, size)
+	}
+	return append(s.buf[:0], text...)
+}
+
 func (s *slot) release() { <-s.free }
+
+// drop gives the memory back to the system at the end of a call, unless
+// another call uses it.
+func (s *slot) drop() {
+	select {
+	case s.free <- struct{}{}:
+	default:
+		return
+	}
+	if s.buf != nil {
+		s.buf = nil
+		debug.FreeOSMemory()
+	}
+	<-s.free
+}
 
 // space keeps the buffers of searches that have ended, for the next ones.
 type space struct{ free chan []byte }
@@ -123,7 +150,8 @@ type feed struct {
 	from  int // of what is not handed out yet
 	end   bool
 	taken int64
-	held  bool // the slot
+	held  bool   // the slot
+	own   []byte // the space it began with
 }
 
 // newFeed begins a file that is at most limit bytes long, given its first
@@ -135,7 +163,7 @@ func newFeed(r io.Reader, head []byte, large *slot, limit int64, buf []byte) *fe
 	} else if rest, ok := bytes.CutPrefix(head, []byte("\xef\xbb\xbf")); ok {
 		in = io.MultiReader(bytes.NewReader(rest), r)
 	}
-	return &feed{in: in, large: large, limit: limit, buf: buf[:0]}
+	return &feed{in: in, large: large, limit: limit, buf: buf[:0], own: buf[:0]}
 }
 
 // errTooLarge is of a file that grew beyond the limit.
@@ -186,30 +214,33 @@ func (f *feed) room(ctx context.Context) error {
 	if len(f.buf) < cap(f.buf) {
 		return nil
 	}
-	bigger := int(max(wholeSize, min(2*int64(cap(f.buf)), f.limit+1)))
-	if f.whole {
-		bigger = max(bigger, int(min(f.size, f.limit))+1)
+	bigger := max(wholeSize, 2*int64(cap(f.buf)))
+	if f.whole || bigger > ownSize {
+		bigger = max(bigger, f.size)
 	}
-	if bigger > ownSize && !f.held {
+	bigger = min(bigger, f.limit) + 1
+	if bigger <= ownSize {
+		f.buf = append(make([]byte, 0, bigger), f.buf...)
+		return nil
+	}
+	if !f.held {
 		if err := f.large.take(ctx); err != nil {
 			return err
 		}
 		f.held = true
 	}
-	f.buf = append(make([]byte, 0, bigger), f.buf...)
+	f.buf = f.large.grow(int(bigger), f.buf)
 	return nil
 }
 
-// close gives back the slot, and returns the space for further use unless it
-// has become too much to keep.
+// close gives back the slot, and returns the space for further use.
 func (f *feed) close() []byte {
-	if !f.held {
-		return f.buf
+	if f.held {
+		f.held = false
+		f.large.release()
+		return f.own
 	}
-	f.held = false
-	f.buf = nil
-	f.large.release()
-	return nil
+	return f.buf
 }
 
 // wideReader decodes UTF-16.

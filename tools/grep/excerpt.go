@@ -13,6 +13,7 @@ const maxHitLines = 100
 // passes by in windows of whole lines.
 type excerpt struct {
 	*query
+	matcher  *search.Matcher // bounded by a context
 	out      *page
 	from, to int // matches to show, counted in the file
 	passed   int // matches that went by
@@ -112,7 +113,7 @@ func (x *excerpt) trail(text []byte) {
 // matches reports whether a line is a match that is not on this page, and yet
 // comes as context of one that is.
 func (x *excerpt) matches(l []byte) bool {
-	if x.args.Multiline {
+	if x.matcher.CrossesLines() {
 		return false
 	}
 	_, ok := x.matcher.Next(l, 0)

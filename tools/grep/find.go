@@ -75,10 +75,11 @@ type searcher struct {
 	*query
 	tally
 	ctx     context.Context
-	matcher *search.Matcher
+	matcher *search.Matcher // bounded by ctx
 	top     top
 	buf     []byte
 	head    [headSize]byte
+	masked  bool // the file read again
 	ignored []string
 	used    []bool
 	done    *atomic.Int64 // files searched by all workers
@@ -110,7 +111,7 @@ func (q *query) find(ctx context.Context) (*found, error) {
 		q.perFile = defaultPerFile
 	}
 	f := &found{abs: q.abs, used: make([]bool, len(q.filter.include))}
-	searchers := q.searchers(ctx, workers, q.matcher)
+	searchers := q.searchers(ctx, workers)
 	for i := range searchers {
 		searchers[i].learning = q.warm != nil
 	}
@@ -147,16 +148,21 @@ func (w *searcher) giveBack() {
 
 func (q *query) workers() int { return min(runtime.GOMAXPROCS(0), maxWorkers) }
 
-func (q *query) searchers(ctx context.Context, workers int, matcher *search.Matcher) []searcher {
+// bounded returns the matcher, made to give up when the context ends.
+func (q *query) bounded(ctx context.Context) *search.Matcher {
+	return q.matcher.Until(func() bool { return ctx.Err() != nil })
+}
+
+func (q *query) searchers(ctx context.Context, workers int) []searcher {
 	all := make([]searcher, workers)
 	done := new(atomic.Int64)
 	consult := q.warm.known()
 	var required *index.Query
 	if consult {
-		required = index.NewQuery(matcher.Required())
+		required = index.NewQuery(q.matcher.Required())
 	}
 	for i := range all {
-		all[i] = searcher{query: q, ctx: ctx, matcher: matcher, buf: q.space.take(), done: done, used: make([]bool, len(q.filter.include)), consult: consult, required: required}
+		all[i] = searcher{query: q, ctx: ctx, matcher: q.bounded(ctx), buf: q.space.take(), done: done, used: make([]bool, len(q.filter.include)), consult: consult, required: required}
 		all[i].top.size = q.args.Offset + q.args.HeadLimit
 	}
 	return all
@@ -173,7 +179,7 @@ func (q *query) findInFile(ctx context.Context) (*found, error) {
 	if q.perFile == 0 {
 		q.perFile = math.MaxInt
 	}
-	w := &q.searchers(ctx, 1, q.matcher)[0]
+	w := &q.searchers(ctx, 1)[0]
 	defer w.giveBack()
 	w.named(q.dir, "")
 	f := &found{abs: q.abs, isFile: true, tally: w.tally, page: merge([]top{w.top}), partial: ctx.Err() != nil}
@@ -334,6 +340,10 @@ func (w *searcher) count(text []byte) (n int) {
 	for len(text) > 0 && w.ctx.Err() == nil {
 		part := w.part(text)
 		text = text[len(part):]
+		if !w.args.Only && w.args.OutputMode != modeFiles {
+			n += w.matcher.Count(part)
+			continue
+		}
 		for hit, ok := w.matcher.Next(part, 0); ok; hit, ok = w.matcher.Next(part, hit.End) {
 			n += w.worth(part, hit)
 			if n > 0 && w.args.OutputMode == modeFiles {
@@ -366,7 +376,7 @@ const partSize = wholeSize
 // part returns the beginning of a text that is searched at a time: whole
 // lines, or all of it where a match may go across.
 func (q *query) part(text []byte) []byte {
-	if q.args.Multiline || len(text) <= partSize {
+	if q.matcher.CrossesLines() || len(text) <= partSize {
 		return text
 	}
 	end := bytes.IndexByte(text[partSize:], '\n')
@@ -410,12 +420,8 @@ func (w *searcher) windows(path string, file io.Reader, st sandbox.Stat, masked,
 		return secret
 	}
 	f := newFeed(file, head, w.large, w.MaxFileSize+w.MaxFileSize/2, w.buf)
-	f.whole, f.size = masked || w.args.Multiline, st.Size
-	defer func() {
-		if w.buf = f.close(); w.buf == nil {
-			w.buf = w.space.take()
-		}
-	}()
+	f.whole, f.size = masked || w.query.matcher.CrossesLines(), st.Size
+	defer func() { w.buf = f.close() }()
 	for first := true; ; first = false {
 		text, err := f.next(w.ctx)
 		switch {

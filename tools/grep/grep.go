@@ -127,6 +127,7 @@ func (g *grepper) call(ctx context.Context, args arguments) (*mcpkit.Result, err
 func (g *grepper) run(ctx context.Context, fs *sandbox.FS, args arguments) (*mcpkit.Result, error) {
 	started := time.Now()
 	defer g.warm.begin(fs)()
+	defer g.large.drop()
 	q, err := g.newQuery(fs, args)
 	if err != nil {
 		return nil, err

@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -65,6 +67,37 @@ func TestLarge(t *testing.T) {
 		require.Less(t, peak, int64(mostMemory))
 	}
 	require.Zero(t, client.Close())
+}
+
+// TestDeadlineInOneLine: a pattern that takes long on one huge line ends with
+// its deadline, with an answer, also where it is looked at as a whole.
+func TestDeadlineInOneLine(t *testing.T) {
+	root := t.TempDir()
+	const slow = `(a|b|x).{20,40}(x|y|4).{20,40}[^a-zA-Z0-9_ ]{3}`
+	r := rand.New(rand.NewPCG(1, 2))
+	var line strings.Builder
+	for range 2_000_000 {
+		line.WriteString([...]string{"alpha ", "beta ", "Gamma ", "xxxxxxx ", "foo_bar ", "42 ", "naïve "}[r.IntN(7)])
+	}
+	line.WriteString("end")
+	require.NoError(t, os.WriteFile(filepath.Join(root, "long.txt"), []byte(line.String()), 0o644))
+	client := mcpkittest.Start(t, mcpkittest.Build(t, "./tools/grep"), "--no-state", "--timeout", "300ms", root)
+	for _, multiline := range []bool{false, true} {
+		got := client.Call("grep", map[string]any{"pattern": slow, "multiline": multiline})
+		require.False(t, got.IsError, got.Text)
+		require.Contains(t, got.Text, "no matches so far (searched 0; stopped after")
+		require.Equal(t, true, got.Structured["partial"])
+	}
+	got := client.Call("grep", `{"pattern":"end$","-o":true}`)
+	require.Contains(t, got.Text, "1 match in 1 file")
+
+	patient := mcpkittest.Start(t, mcpkittest.Build(t, "./tools/grep"), "--no-state", root)
+	id := patient.Go("tools/call", mcpkittest.CallParams("grep", map[string]any{"pattern": slow}))
+	patient.Notify("notifications/cancelled", map[string]any{"requestId": json.RawMessage(id)})
+	got = patient.Call("grep", `{"pattern":"end$","-o":true}`)
+	require.Contains(t, got.Text, "1 match in 1 file")
+	require.Zero(t, patient.Close())
+	require.Empty(t, patient.Untaken(), "what was cancelled is not answered")
 }
 
 // TestManyFiles: the memory of a search does not grow with the files that

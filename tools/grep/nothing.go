@@ -16,7 +16,7 @@ import (
 // The bounds of the looks behind a search.
 const (
 	ignoredTime = 10 * time.Millisecond // at the least, for what is ignored
-	nothingTime = 50 * time.Millisecond // at the least, where nothing matched
+	nothingTime = 30 * time.Millisecond // at the least, where nothing matched
 	mostTime    = 250 * time.Millisecond
 )
 
@@ -42,7 +42,7 @@ func (q *query) lookAgain(ctx context.Context, f *found) second {
 	if f.partial || f.isFile && f.files > 0 {
 		return s
 	}
-	limit := min(max(nothingTime, f.elapsed/2), mostTime)
+	limit := min(max(nothingTime, f.elapsed/4), mostTime)
 	if f.files > 0 {
 		limit = min(max(ignoredTime, f.elapsed/5), mostTime)
 	}
@@ -80,8 +80,9 @@ func (q *query) lookAt(ctx context.Context, limit time.Duration, m *search.Match
 	ctx, stop := context.WithTimeout(ctx, limit)
 	defer stop()
 	look := *q
+	look.matcher = m
 	look.args.OutputMode, look.args.Sort, look.args.Offset, look.args.HeadLimit = modeFiles, "path", 0, maxNamed
-	w := look.searchers(ctx, q.workers(), m)
+	w := look.searchers(ctx, q.workers())
 	n := near{more: !search(&look, w) || ctx.Err() != nil}
 	tops := make([]top, len(w))
 	for i := range w {

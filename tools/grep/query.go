@@ -135,16 +135,6 @@ func (f *filter) excluded(path string, isDir bool) bool {
 	return false
 }
 
-// excludedAbove reports whether a path, or a directory it is in, is excluded.
-func (f *filter) excludedAbove(path string) bool {
-	for i := range len(path) {
-		if path[i] == '/' && f.excluded(path[:i], true) {
-			return true
-		}
-	}
-	return f.excluded(path, false)
-}
-
 // wants reports whether a file is to be searched. used notes which globs
 // match anything; it may be nil.
 func (f *filter) wants(path, name string, used []bool) bool {

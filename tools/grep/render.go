@@ -96,7 +96,7 @@ func (q *query) answer(ctx context.Context, f *found) (*mcpkit.Result, error) {
 func (q *query) content(ctx context.Context, f *found, budget int) (*page, meta) {
 	picks := q.picks(f)
 	steps := q.steps(f)
-	w := &searcher{query: q, ctx: ctx, buf: q.space.take()}
+	w := &searcher{query: q, ctx: ctx, matcher: q.bounded(ctx), buf: q.space.take()}
 	defer w.giveBack()
 	for _, step := range steps {
 		p := &page{detail: step, numbered: q.args.Number, limit: budget}
@@ -160,11 +160,13 @@ func (q *query) reduced(full, step detail) string {
 // show shows the matches of one file.
 func (w *searcher) show(p *page, f *found, pick pick) {
 	p.begin(w.shownPath(f.abs, pick.path))
-	x := &excerpt{query: w.query, out: p, from: pick.from, to: pick.to, next: 1}
+	x := &excerpt{query: w.query, matcher: w.matcher, out: p, from: pick.from, to: pick.to, next: 1}
 	outcome := w.again(f, pick.path, x.window)
 	p.end()
 	switch {
 	case p.full:
+	case w.masked:
+		p.note("values are masked")
 	case outcome != searched:
 		p.note("cannot be read any more")
 	case w.ctx.Err() != nil:
@@ -187,6 +189,7 @@ func (w *searcher) again(f *found, path string, yield func([]byte) bool) outcome
 		return failure(err)
 	}
 	defer file.Close()
+	w.masked = file.Masked
 	return w.windows(path, file.File, file.Stat, file.Masked, true, yield)
 }
 
