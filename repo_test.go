@@ -94,6 +94,7 @@ var foundation = map[string][]string{
 	"pkg/textfile":          {"pkg/toolerr"},
 	"pkg/textdiff":          {},
 	"pkg/state":             {"pkg/toolerr", "pkg/sandbox", "pkg/textfile"},
+	"pkg/rewrite":           {"pkg/toolerr", "pkg/sandbox", "pkg/state", "pkg/textfile", "pkg/textdiff"},
 	"pkg/pathglob":          {"pkg/toolerr"},
 	"pkg/listing":           {"pkg/toolerr", "pkg/sandbox", "pkg/walk", "pkg/pathglob"},
 	"pkg/mcpkit/mcpkittest": {"pkg/toolerr", "pkg/mcpkit"},

@@ -1,0 +1,130 @@
+package rewrite
+
+import (
+	"bytes"
+
+	"github.com/toolroom-mcp/toolroom/pkg/state"
+	"github.com/toolroom-mcp/toolroom/pkg/textfile"
+)
+
+const (
+	// maxKnown bounds the lines that are remembered as known.
+	maxKnown = 20_000
+	// maxTouched bounds the changes of which the lines are.
+	maxTouched = 256
+)
+
+// known returns which lines of the new content the model knows: all when it
+// gave all, else those it changed and, if the file was what it had seen, those
+// it had seen, by their new numbers.
+func (a *After) known(b *Before, index *textfile.Index) []state.Range {
+	if index.Binary || b.Masked {
+		return nil
+	}
+	if a.whole {
+		return rangesOf(a.lines(index, 1, maxKnown))
+	}
+	var old []line
+	if b.Fresh() {
+		old = linesOf(b.Seen.Ranges)
+	}
+	var known []line
+	ends := endsOf(index.Format)
+	shift, number, at := int64(0), int64(1), 0 // number is of the line that at is in
+	for _, c := range a.changes[:min(len(a.changes), maxTouched)] {
+		number += ends(b.Content[at:c.Start])
+		gone, come := ends(b.Content[c.Start:c.End]), ends([]byte(c.New))
+		for len(old) > 0 && old[0].number < number {
+			known = append(known, line{old[0].number + shift, old[0].sum})
+			old = old[1:]
+		}
+		for len(old) > 0 && old[0].number <= number+gone {
+			old = old[1:]
+		}
+		known = append(known, a.lines(index, number+shift, come+1)...)
+		number, at = number+gone, c.End
+		shift += come - gone
+	}
+	if len(a.changes) <= maxTouched {
+		for _, l := range old {
+			known = append(known, line{l.number + shift, l.sum})
+		}
+	}
+	return rangesOf(known)
+}
+
+// line is a line that is known, by its number.
+type line struct {
+	number int64
+	sum    uint32
+}
+
+// lines returns count lines of the content from first on. Those that view
+// would cut are left out: it does not count them as seen either.
+func (a *After) lines(index *textfile.Index, first, count int64) []line {
+	var lines []line
+	count = min(count, maxKnown)
+	// What cannot be read is not known.
+	_ = index.Each(a, first, textfile.DefaultMaxChars, func(l textfile.Line) bool {
+		if l.Number >= first+count {
+			return false
+		}
+		if !l.Cut {
+			lines = append(lines, line{l.Number, l.Sum})
+		}
+		return true
+	})
+	return lines
+}
+
+func linesOf(ranges []state.Range) []line {
+	var lines []line
+	for _, r := range ranges {
+		for i, sum := range r.Sums {
+			lines = append(lines, line{r.First + int64(i), sum})
+		}
+	}
+	return lines
+}
+
+// rangesOf joins lines in ascending order; of two with one number, as two
+// changes in one line give, one is enough.
+func rangesOf(lines []line) []state.Range {
+	var ranges []state.Range
+	for _, l := range lines[:min(len(lines), maxKnown)] {
+		n := len(ranges) - 1
+		switch {
+		case n >= 0 && l.number <= ranges[n].Last:
+		case n >= 0 && l.number == ranges[n].Last+1:
+			ranges[n].Last++
+			ranges[n].Sums = append(ranges[n].Sums, l.sum)
+		default:
+			ranges = append(ranges, state.Range{First: l.number, Last: l.number, Sums: []uint32{l.sum}})
+		}
+	}
+	return ranges
+}
+
+// endsOf returns how to count the line endings in a part of a file.
+func endsOf(format textfile.Format) func([]byte) int64 {
+	unit := []byte{'\n'}
+	if format.Ending == textfile.CR {
+		unit = []byte{'\r'}
+	}
+	switch format.Encoding {
+	case textfile.UTF16LE:
+		unit = append(unit, 0)
+	case textfile.UTF16BE:
+		unit = append([]byte{0}, unit...)
+	default:
+		return func(part []byte) int64 { return int64(bytes.Count(part, unit)) }
+	}
+	return func(part []byte) (n int64) { // in whole units, as changes are
+		for ; len(part) >= 2; part = part[2:] {
+			if part[0] == unit[0] && part[1] == unit[1] {
+				n++
+			}
+		}
+		return n
+	}
+}

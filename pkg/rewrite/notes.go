@@ -1,0 +1,56 @@
+package rewrite
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+)
+
+// Notes tells what is not as it usually is with a change, each in a sentence
+// without a period, in the words that all tools share.
+func (o *Outcome) Notes() []string {
+	var notes []string
+	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
+	switch parents := strings.Join(o.Before.Parents, ", "); {
+	case parents == "" || o.Removed:
+	case o.DryRun:
+		note("would make %s", directories(len(o.Before.Parents), parents))
+	case len(o.Written.Parents) > 0:
+		note("made %s", directories(len(o.Before.Parents), parents))
+	}
+	if o.DryRun || o.Unchanged {
+		return notes
+	}
+	w := o.Written
+	if w.InPlace != "" {
+		note("written in place, since %s: a crash in that moment could have left a mixture", w.InPlace)
+	}
+	if w.OtherNames > 0 {
+		note("%s still has the old content: this name has a file of its own now (--keep-hardlinks keeps them together)", plural(int(w.OtherNames), "other hard link"))
+	}
+	if len(w.Dropped) > 0 {
+		note("the file lost %s, which no writing keeps", strings.Join(w.Dropped, ", "))
+	}
+	if w.Unsynced != nil {
+		note("the disk did not confirm that the change is durable, it may not survive a power cut: %s", sandbox.EscapeName(w.Unsynced.Error()))
+	}
+	if o.NoUndo != nil {
+		note("no undo: %s", o.NoUndo)
+	}
+	return notes
+}
+
+func directories(n int, names string) string {
+	if n == 1 {
+		return "the directory " + names
+	}
+	return "the directories " + names
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

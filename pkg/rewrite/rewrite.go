@@ -1,0 +1,287 @@
+// Package rewrite is the transaction on one file that the tools share which
+// change files: it locks, reads, lets the tool decide, writes all or nothing,
+// keeps what undoes the change, and remembers the new content as seen, so that
+// the next change is not refused for this one.
+//
+//	r := &rewrite.Rewriter{Store: store, Tool: "edit"}
+//	done, err := r.Do(ctx, fs, name, rewrite.Options{}, func(b *rewrite.Before) (*rewrite.After, error) {
+//		if !b.Exists { … }
+//		return rewrite.Splice(b.Content, changes), nil // or rewrite.Whole(content)
+//	})
+//	notes := done.Notes() // what is not as usual, to be said once
+//
+// Whatever goes wrong, the file is as it was, and so are its directories. A
+// change by somebody who does not take part in the locks, as an editor, is
+// noticed up to the last step: the tool then decides anew, once, on what the
+// file is now.
+//
+// What the model has seen of a file is told by Before: Fresh says whether the
+// file still is that, Since what is different.
+package rewrite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/state"
+	"github.com/toolroom-mcp/toolroom/pkg/textfile"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// MaxSize is how large a file may be, before and after: it is held in memory.
+const MaxSize = 100 << 20
+
+// tries is how often a change is decided on while others change the file.
+const tries = 2
+
+// Rewriter changes files. It is safe for concurrent use.
+type Rewriter struct {
+	Store *state.Store
+	Tool  string // names who made a change, in the journal
+	// KeepHardlinks writes files with several names in place.
+	KeepHardlinks bool
+}
+
+// Options are of one change.
+type Options struct {
+	DryRun bool // decide, but write nothing
+}
+
+// Before is a file as it was found, under the lock.
+type Before struct {
+	Path    string // absolute, links resolved
+	Shown   string // as it is shown, and can be given back
+	Exists  bool
+	Masked  bool         // its values are not to be shown: sandbox.MaskSecrets
+	Content []byte       // not to be changed
+	Stat    sandbox.Stat // where it exists
+	Etag    textfile.Etag
+	Seen    *state.Seen // what the model saw last of it, of whichever version; nil: nothing known
+	Parents []string    // directories that do not exist yet, as they are shown
+}
+
+// Fresh reports whether the file is what the model saw last.
+func (b *Before) Fresh() bool {
+	return b.Exists && b.Seen != nil && b.Seen.Index.Etag == b.Etag && b.Seen.Index.Size == int64(len(b.Content))
+}
+
+// Outcome is what became of a change.
+type Outcome struct {
+	Before *Before
+	After  *After
+	Index  textfile.Index // of After: its etag, lines, encoding
+
+	Created   bool // there was no file
+	Removed   bool // undone: there is no file any more
+	Unchanged bool // nothing was written, for nothing is different
+	DryRun    bool // nothing was written, as was asked
+	// Undone is the change that Undo took back.
+	Undone *state.Change
+
+	Written sandbox.Written
+	// NoUndo is why the change cannot be undone; nil when it can.
+	NoUndo error
+}
+
+// Etag names the content that the file has now, or would have.
+func (o *Outcome) Etag() textfile.Etag { return o.Index.Etag }
+
+// Do changes one file, making its missing parent directories. change is given the file as it is, decides, and
+// returns what it becomes, or an error, which Do returns as it is. It may be
+// called again when somebody else changed the file meanwhile.
+func (r *Rewriter) Do(ctx context.Context, fs *sandbox.FS, name string, o Options, change func(*Before) (*After, error)) (*Outcome, error) {
+	for try := 1; ; try++ {
+		done, err := r.once(ctx, fs, name, func(t *transaction) error {
+			after, err := change(t.before)
+			if err != nil {
+				return err
+			}
+			return t.write(after, o)
+		})
+		if err == nil || try == tries || ctx.Err() != nil || !errors.As(err, new(*overtaken)) {
+			return done, err
+		}
+	}
+}
+
+// overtaken is the error of a file that changed after it was read.
+type overtaken struct{ error }
+
+func (o *overtaken) Unwrap() error { return o.error }
+
+// transaction is a change under way.
+type transaction struct {
+	*Rewriter
+	ctx    context.Context
+	fs     *sandbox.FS
+	target *sandbox.Target
+	before *Before
+	done   *Outcome
+}
+
+// once runs a change between locking and unlocking.
+func (r *Rewriter) once(ctx context.Context, fs *sandbox.FS, name string, run func(*transaction) error) (*Outcome, error) {
+	target, err := fs.OpenForWrite(name)
+	if err != nil {
+		return nil, err
+	}
+	defer target.Close()
+	unlock, err := r.Store.Lock(ctx, target)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	t := &transaction{Rewriter: r, ctx: ctx, fs: fs, target: target}
+	if err := t.read(); err != nil {
+		return nil, err
+	}
+	t.done = &Outcome{Before: t.before}
+	if err := run(t); err != nil {
+		return nil, err
+	}
+	return t.done, nil
+}
+
+// read takes the file as it is.
+func (t *transaction) read() error {
+	b := &Before{Path: t.target.Path, Shown: t.fs.Display(t.target.Path), Masked: t.target.Masked}
+	for _, dir := range t.target.MissingParents() {
+		b.Parents = append(b.Parents, t.fs.Display(dir))
+	}
+	t.before = b
+	if seen, ok := t.Store.Seen(b.Path); ok {
+		b.Seen = seen
+	}
+	_, err := t.target.Stat()
+	if toolerr.Is(err, toolerr.NotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	file, err := t.target.Open()
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	b.Exists, b.Stat = true, file.Stat
+	if b.Stat.Size > MaxSize {
+		return tooLarge(b.Shown, b.Stat.Size)
+	}
+	b.Content = make([]byte, b.Stat.Size)
+	n, err := io.ReadFull(file, b.Content)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || err == nil && grew(file) {
+		return &overtaken{toolerr.New(toolerr.Conflict, "%s changes all the time while it is read, nothing was changed: try again when its writer has finished", b.Shown)}
+	}
+	if err != nil {
+		return fmt.Errorf("reading %s stopped after %d bytes, nothing was changed: %w", b.Shown, n, err)
+	}
+	b.Etag = textfile.Sum(b.Content)
+	return nil
+}
+
+// grew reports whether there is more to read than there was.
+func grew(r io.Reader) bool {
+	n, _ := r.Read(make([]byte, 1))
+	return n > 0
+}
+
+func tooLarge(shown string, size int64) error {
+	return toolerr.New(toolerr.TooLarge, "%s: %d bytes are more than the %d (100 MiB) that a file may have here, nothing was changed", shown, size, MaxSize).
+		With("size", size)
+}
+
+// write makes the file what after is.
+func (t *transaction) write(after *After, o Options) error {
+	b, done := t.before, t.done
+	if err := t.decide(after); err != nil {
+		return err
+	}
+	if b.Exists && after.is(b.Content, done.Index.Etag, b.Etag) {
+		done.Unchanged, done.DryRun = true, o.DryRun
+		t.remember(b.Stat, time.Now())
+		return nil
+	}
+	if o.DryRun {
+		done.DryRun = true
+		return nil
+	}
+	change := after.change(b, done.Index.Etag)
+	change.Tool, change.Created, change.Mode = t.Tool, !b.Exists, b.Stat.Mode.Perm()
+	pending, noUndo := t.Store.Record(change)
+	if err := t.replace(); err != nil {
+		pending.Discard()
+		return err
+	}
+	if noUndo == nil {
+		noUndo = pending.Commit()
+	}
+	done.NoUndo = noUndo
+	return nil
+}
+
+// decide takes note of what the file is to be.
+func (t *transaction) decide(after *After) error {
+	if after.Size() > MaxSize {
+		return tooLarge(t.before.Shown, after.Size())
+	}
+	index, err := textfile.Scan(t.ctx, after, after.Size(), textfile.Options{})
+	if err != nil {
+		return err
+	}
+	t.done.After, t.done.Index, t.done.Created = after, *index, !t.before.Exists
+	return nil
+}
+
+// replace writes what was decided, and remembers it.
+func (t *transaction) replace() error {
+	taken := time.Now()
+	written, err := t.target.Replace(t.ctx, t.done.After.write, t.options())
+	if err != nil {
+		return overtakenBy(err)
+	}
+	t.done.Written = *written
+	t.remember(written.Stat, taken)
+	return nil
+}
+
+func (t *transaction) options() sandbox.ReplaceOptions {
+	o := sandbox.ReplaceOptions{MakeParents: true, KeepHardlinks: t.KeepHardlinks, Executable: t.done.After.Executable}
+	if t.before.Exists {
+		o.Expect = &t.before.Stat
+	} else {
+		o.Create = true
+	}
+	return o
+}
+
+// overtakenBy marks the errors that say that somebody else was faster.
+func overtakenBy(err error) error {
+	for _, code := range []toolerr.Code{toolerr.Stale, toolerr.Exists, toolerr.Conflict} {
+		if toolerr.Is(err, code) {
+			return &overtaken{err}
+		}
+	}
+	return err
+}
+
+// remember keeps the new content as seen. What cannot be remembered only
+// costs a view.
+func (t *transaction) remember(stat sandbox.Stat, taken time.Time) {
+	b, done := t.before, t.done
+	seen := state.Seen{Path: b.Path, Stamp: state.StampOf(stat, taken), Index: done.Index}
+	if b.Exists && b.Seen != nil && !b.Fresh() && !done.After.whole {
+		// The file has changes that the model never saw. It stays behind, and
+		// gets to know only what it just wrote.
+		seen.Stamp, seen.Index = b.Seen.Stamp, b.Seen.Index
+	}
+	seen.Ranges = done.After.known(b, &done.Index)
+	if err := t.Store.Remember(seen); err != nil {
+		slog.DebugContext(t.ctx, "the file is not remembered", "error", err)
+	}
+}
