@@ -32,6 +32,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolroom-mcp/toolroom/pkg/lint"
 	"github.com/toolroom-mcp/toolroom/pkg/textdiff"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
@@ -250,6 +251,9 @@ func (m *matcher) hit(e Edit, a *attempt, step Step, places []place, patterns []
 	}
 	if len(places) == 1 {
 		h.warnings = m.twice(e, places[0])
+	}
+	if warning := lint.Omission(e.New, e.Old); warning != "" {
+		h.warnings = append(h.warnings, warning)
 	}
 	return h, nil
 }

@@ -1,0 +1,107 @@
+package lint
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/parser"
+	"go/scanner"
+	"go/token"
+	"io"
+	"path"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+	"go.yaml.in/yaml/v3"
+)
+
+// maxParsed bounds the text that is parsed.
+const maxParsed = 1 << 20
+
+// Syntax warns when a Go, JSON, YAML or TOML file, by its name, parsed before
+// and does not any more. before is nil for a new file. Both are UTF-8.
+func Syntax(name string, before, after []byte) string {
+	language, parse := parserOf(name)
+	if parse == nil || len(after) > maxParsed || len(before) > maxParsed || bytes.Equal(before, after) {
+		return ""
+	}
+	fault := try(parse, after)
+	if fault == nil || before != nil && try(parse, before) != nil {
+		return ""
+	}
+	return fmt.Sprintf("%s does not parse as %s any more: %s", name, language, firstLine(fault.Error()))
+}
+
+// parserOf returns the parser for a file's kind.
+func parserOf(name string) (language string, parse func([]byte) error) {
+	switch strings.ToLower(path.Ext(strings.ReplaceAll(name, `\`, "/"))) {
+	case ".go":
+		return "Go", parseGo
+	case ".json", ".ipynb", ".geojson", ".webmanifest":
+		return "JSON", parseJSON
+	case ".yaml", ".yml":
+		return "YAML", parseYAML
+	case ".toml":
+		return "TOML", parseTOML
+	}
+	return "", nil
+}
+
+// try parses text; a parser that panics has no opinion.
+func try(parse func([]byte) error, text []byte) (fault error) {
+	defer func() {
+		if recover() != nil {
+			fault = nil
+		}
+	}()
+	return parse(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")))
+}
+
+func parseGo(text []byte) error {
+	_, err := parser.ParseFile(token.NewFileSet(), "", text, parser.SkipObjectResolution)
+	var list scanner.ErrorList
+	if errors.As(err, &list) && len(list) > 0 {
+		return fmt.Errorf("line %d: %s", list[0].Pos.Line, list[0].Msg)
+	}
+	return err
+}
+
+func parseJSON(text []byte) error {
+	var value json.RawMessage
+	err := json.Unmarshal(text, &value)
+	var fault *json.SyntaxError
+	if errors.As(err, &fault) {
+		return fmt.Errorf("line %d: %w", bytes.Count(text[:min(int(fault.Offset), len(text))], []byte{'\n'})+1, err)
+	}
+	return err
+}
+
+// parseYAML uses the library of the two at hand that bounds nesting; the
+// other takes seconds for a megabyte.
+func parseYAML(text []byte) error {
+	for d := yaml.NewDecoder(bytes.NewReader(text)); ; {
+		var node yaml.Node
+		if err := d.Decode(&node); err != nil {
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return errors.New(strings.TrimPrefix(err.Error(), "yaml: "))
+		}
+	}
+}
+
+func parseTOML(text []byte) error {
+	var value map[string]any
+	_, err := toml.Decode(string(text), &value)
+	var fault toml.ParseError
+	if errors.As(err, &fault) {
+		return fmt.Errorf("line %d: %s", fault.Position.Line, fault.Message)
+	}
+	return err
+}
+
+func firstLine(text string) string {
+	text, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
+	return text
+}
