@@ -99,7 +99,9 @@ func (c *checker) one(s *schema, n *node, at *path) (*node, bool) {
 	if trial.check(s.items, n, at); len(trial.faults) > 0 || n.null() {
 		return nil, false
 	}
-	c.note(at, "%s taken as a list of one", n.words())
+	if !s.bare {
+		c.note(at, "%s taken as a list of one", n.words())
+	}
 	raw := append(append([]byte{'['}, n.raw...), ']')
 	return &node{kind: '[', raw: raw, items: []*node{n}}, true
 }

@@ -39,6 +39,7 @@ type schema struct {
 	def         *node // default
 	min, max    bound // of the value, or of the length of strings, lists and maps
 	verbatim    bool  // "null" and "undefined" are text like any other
+	bare        bool  // of a list: a bare value is as good as a list of one
 
 	properties   []property     // kindObject, in struct order
 	named        map[string]int // property name or alias → index of properties

@@ -28,7 +28,7 @@ func otherDialect(text string) bool {
 }
 
 // tagKeys are the keys this package reads.
-var tagKeys = []string{"json", "jsonschema", "desc", "description", "enum", "default", "min", "max", "alias", "verbatim"}
+var tagKeys = []string{"json", "jsonschema", "desc", "description", "enum", "default", "min", "max", "alias", "verbatim", "bare"}
 
 // parseTags reads a struct tag strictly: reflect.StructTag ignores what it
 // cannot parse, and a mistyped tag would lose an argument's description.
@@ -114,6 +114,16 @@ func (s *schema) applyTags(tags map[string]string) error {
 	}
 	if s.min.set && s.max.set && s.max.less(s.min) {
 		return fmt.Errorf("min %s is above max %s", s.min.text, s.max.text)
+	}
+	switch tags["bare"] {
+	case "":
+	case "true":
+		if s.kind != kindList {
+			return fmt.Errorf("bare is for lists only")
+		}
+		s.bare = true
+	default:
+		return fmt.Errorf("bare:%q: the value is \"true\"", tags["bare"])
 	}
 	switch tags["verbatim"] {
 	case "":

@@ -41,6 +41,8 @@ func isNameRune(r rune, others string) bool {
 //	alias:"old,other"      further names that are taken, with a note
 //	verbatim:"true"        of an optional string that is data: "null" and
 //	                       "undefined" are text, not a way to say nothing
+//	bare:"true"            of a list that is mostly one: a bare value is taken
+//	                       for a list of one without a note
 //
 // A time.Duration is text like "30s" (a bare number is taken as
 // milliseconds, with a note), []byte is base64, any is any JSON: whole

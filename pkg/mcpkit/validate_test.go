@@ -32,6 +32,7 @@ type searchArgs struct {
 	Ratio   float64           `json:"ratio,omitempty"`
 	Globs   []string          `json:"globs,omitempty" max:"3"`
 	Lines   []int             `json:"lines,omitempty"`
+	Glob    []string          `json:"glob,omitempty" bare:"true"`
 	Edits   []edit            `json:"edits,omitempty"`
 	Env     map[string]int    `json:"env,omitempty"`
 	Wait    time.Duration     `json:"wait,omitempty" max:"1m"`
@@ -175,6 +176,7 @@ func TestDeviationsAreTakenAndNoted(t *testing.T) {
 		{`{"globs":"a,b"}`, `/globs: string "a,b" taken as a list of one`, with(func(a *searchArgs) { a.Globs = []string{"a,b"} })},
 		{`{"globs":"[\"a\",\"b\"]"}`, `/globs: a string taken as the list it holds`, with(func(a *searchArgs) { a.Globs = []string{"a", "b"} })},
 		{`{"globs":"[id].tsx"}`, `taken as a list of one`, with(func(a *searchArgs) { a.Globs = []string{"[id].tsx"} })},
+		{`{"glob":"*.go"}`, ``, with(func(a *searchArgs) { a.Glob = []string{"*.go"} })},
 		{`{"globs":""}`, `/globs: "" taken as an empty list`, with(func(a *searchArgs) { a.Globs = []string{} })},
 		{`{"globs":[]}`, ``, with(func(a *searchArgs) { a.Globs = []string{} })},
 		{`{"lines":"7"}`, `/lines/0: "7" taken as the number 7`, with(func(a *searchArgs) { a.Lines = []int{7} })},

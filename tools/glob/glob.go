@@ -26,7 +26,7 @@ const defaultTimeout = 10 * time.Second
 type arguments struct {
 	Pattern  string   `json:"pattern" jsonschema:"glob: * ? [abc] {a,b} and ** for any number of directories; without a / it matches at any depth"`
 	Path     string   `json:"path,omitempty" jsonschema:"directory to search; default the root"`
-	Exclude  []string `json:"exclude,omitempty" jsonschema:"globs of files and directories to leave out"`
+	Exclude  []string `json:"exclude,omitempty" bare:"true" jsonschema:"globs of files and directories to leave out"`
 	Hidden   bool     `json:"hidden,omitempty" default:"true" jsonschema:"also names that begin with a dot (.git never)"`
 	NoIgnore bool     `json:"no_ignore,omitempty" default:"false" jsonschema:"also what .gitignore and the like ignore"`
 	Type     string   `json:"type,omitempty" enum:"f,d,any" default:"f" jsonschema:"f files, d directories; a link counts as what it leads to"`

@@ -31,8 +31,8 @@ const maxConcurrent = 4
 type arguments struct {
 	Pattern    string   `json:"pattern" jsonschema:"regular expression (RE2 syntax, Unicode), matched in each line"`
 	Path       string   `json:"path,omitempty" jsonschema:"directory or file to search; default the root"`
-	Glob       []string `json:"glob,omitempty" alias:"include" jsonschema:"only files that match one of these globs, as \"*.ts\" or \"src/**/*.{c,h}\"; !glob leaves out"`
-	Exclude    []string `json:"exclude,omitempty" jsonschema:"globs of files and directories to leave out"`
+	Glob       []string `json:"glob,omitempty" alias:"include" bare:"true" jsonschema:"only files that match one of these globs, as \"*.ts\" or \"src/**/*.{c,h}\"; !glob leaves out"`
+	Exclude    []string `json:"exclude,omitempty" bare:"true" jsonschema:"globs of files and directories to leave out"`
 	Type       string   `json:"type,omitempty" jsonschema:"only files of this type, by ripgrep's name: go, py, js, ts, rust, java, md, …"`
 	OutputMode string   `json:"output_mode,omitempty" enum:"content,files_with_matches,count" default:"content" jsonschema:"lines, only paths, or matches counted a file"`
 	After      *int     `json:"-A,omitempty" min:"0" max:"10000" jsonschema:"lines of context after each match"`

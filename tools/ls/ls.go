@@ -15,7 +15,7 @@ var description string
 type arguments struct {
 	Path     string   `json:"path,omitempty" jsonschema:"directory, or a file for its one row; default the root"`
 	Depth    int      `json:"depth,omitempty" default:"2" min:"1" max:"20" jsonschema:"levels to show"`
-	Ignore   []string `json:"ignore,omitempty" alias:"ignore_pattern" jsonschema:"globs of entries to leave out"`
+	Ignore   []string `json:"ignore,omitempty" alias:"ignore_pattern" bare:"true" jsonschema:"globs of entries to leave out"`
 	Hidden   bool     `json:"hidden,omitempty" default:"true" jsonschema:"also names that begin with a dot (.git never)"`
 	NoIgnore bool     `json:"no_ignore,omitempty" default:"false" jsonschema:"also what .gitignore and the like ignore"`
 	Limit    int      `json:"limit,omitempty" default:"400" min:"1" max:"10000" jsonschema:"entries to show"`
