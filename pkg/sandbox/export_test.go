@@ -1,5 +1,7 @@
 package sandbox
 
+import "bytes"
+
 // NewPortable makes a sandbox that uses os.Root also where the kernel has
 // something better, so that the same tests run over both.
 func NewPortable(c Config) *Sandbox {
@@ -10,3 +12,12 @@ func NewPortable(c Config) *Sandbox {
 
 // NameScratch is the name of a file's scratch file.
 func NameScratch(base string, slot int) string { return nameScratch(base, slot) }
+
+// GitSettings lists all settings of a git configuration as GitRuns reads it.
+func GitSettings(config []byte) (settings []string, ok bool) {
+	p := gitParser{rest: bytes.TrimPrefix(config, []byte("\xef\xbb\xbf"))}
+	for p.next() {
+		settings = append(settings, p.section+"."+p.key+"="+p.value)
+	}
+	return settings, !p.bad
+}

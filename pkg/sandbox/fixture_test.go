@@ -123,3 +123,21 @@ func requireCode(t *testing.T, want toolerr.Code, err error) {
 	require.NotContains(t, err.Error(), outsideMark)
 	require.Equal(t, err.Error(), strings.ToValidUTF8(err.Error(), ""))
 }
+
+// put replaces a file through the sandbox.
+func put(fs *sandbox.FS, name, content string, o sandbox.ReplaceOptions) (*sandbox.Written, error) {
+	t, err := fs.OpenForWrite(name)
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	return t.Replace(context.Background(), sandbox.Bytes([]byte(content)), o)
+}
+
+// onDisk is the content of a file beneath the base.
+func (tr tree) onDisk(t *testing.T, name string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(tr.base, name))
+	require.NoError(t, err)
+	return string(content)
+}

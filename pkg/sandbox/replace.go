@@ -75,8 +75,12 @@ func Bytes(content []byte) func(io.Writer) error {
 // somebody else was faster. Cancelling ctx stops it up to the last step.
 func (t *Target) Replace(ctx context.Context, write func(io.Writer) error, o ReplaceOptions) (*Written, error) {
 	defer runtime.KeepAlive(t.fs)
+	write, err := t.checkedConfig(ctx, write)
+	if err != nil {
+		return nil, t.fs.explainWrite(t.name, err)
+	}
 	r := &replacement{Target: t, ctx: ctx, options: o, done: &Written{}}
-	err := r.run(write)
+	err = r.run(write)
 	if r.scratch != nil {
 		r.scratch.discard()
 	}

@@ -18,24 +18,6 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// put replaces a file through the sandbox.
-func put(fs *sandbox.FS, name, content string, o sandbox.ReplaceOptions) (*sandbox.Written, error) {
-	t, err := fs.OpenForWrite(name)
-	if err != nil {
-		return nil, err
-	}
-	defer t.Close()
-	return t.Replace(context.Background(), sandbox.Bytes([]byte(content)), o)
-}
-
-// onDisk is the content of a file beneath the base.
-func (tr tree) onDisk(t *testing.T, name string) string {
-	t.Helper()
-	content, err := os.ReadFile(filepath.Join(tr.base, name))
-	require.NoError(t, err)
-	return string(content)
-}
-
 // requireNoLitter: nothing of ours stays beside the files.
 func requireNoLitter(t *testing.T, dir string) {
 	t.Helper()

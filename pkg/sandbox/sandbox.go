@@ -17,6 +17,33 @@
 //	f, err := fs.Open("src/main.go")
 //
 // Every error is a toolerr.Error whose text may be shown to the model.
+//
+// # Writing
+//
+// A name to be written is found once, too, and its directory is held:
+//
+//	target, err := fs.OpenForWrite("src/main.go") // changes nothing yet
+//	defer target.Close()
+//	file, err := target.Open() // the version that the change is made from
+//	done, err := target.Replace(ctx, sandbox.Bytes(after), sandbox.ReplaceOptions{Expect: &file.Stat})
+//
+// Replace is all or nothing. The new content is written to a file without a
+// name (O_TMPFILE; elsewhere to .toolroom-*.tmp beside the file, which the
+// next write clears should its writer be killed), gets mode, owner, access
+// list and extended attributes of the old one, is synced, and takes its name
+// in one step, after a last look whether that is still the version expected.
+// A new file never takes the place of one that appeared meanwhile. Where a
+// file cannot be replaced it is written in place, and Written.InPlace says
+// why. Who changes a file takes the lock first: see state.Store.Lock.
+//
+// What is never written: read-only roots, secrets, what would later be run
+// or obeyed by something unconfined (FS.Protected; of a repository's config
+// file only the settings that run programs, GitRuns), special files, and a
+// file without write permission, even where it could be replaced. An inode
+// with other names (hard links) is not written through unless asked for.
+//
+// On Linux everything goes by descriptors. Elsewhere os.Root does it, and
+// extended attributes are not kept.
 package sandbox
 
 import (

@@ -1,0 +1,41 @@
+//go:build oracle
+
+package sandbox_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/bench/oracle"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+)
+
+// Whatever git finds in a file, the parser finds too.
+func TestGitRunsReadsAsGitDoes(t *testing.T) {
+	git := oracle.Path(t, "git")
+	for i, config := range slices.Concat(gitHarmless, gitDangerous) {
+		path := filepath.Join(t.TempDir(), "config")
+		require.NoError(t, os.WriteFile(path, []byte(config), 0o644))
+		cmd := exec.Command(git, "config", "--file", path, "--no-includes", "--list", "--null")
+		cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull)
+		out, err := cmd.Output()
+		mine, ok := sandbox.GitSettings([]byte(config))
+		require.Equal(t, err == nil, ok, "%d: %q", i, config)
+		if err != nil {
+			continue
+		}
+		var theirs []string
+		for entry := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
+			if entry != "" {
+				theirs = append(theirs, strings.Replace(entry, "\n", "=", 1))
+			}
+		}
+		require.Equal(t, theirs, mine, "%q", config)
+	}
+}
