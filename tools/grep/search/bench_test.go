@@ -79,3 +79,30 @@ func BenchmarkGoSource(b *testing.B) {
 		})
 	}
 }
+
+func BenchmarkCompile(b *testing.B) {
+	for _, pattern := range []string{`ErrUnexpectedEOF`, `\w+`, `(?i)\bfunc\s+\w+\(`, `[\w&&[^\d]]{1,50}\p{Greek}`} {
+		b.Run(pattern, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				_, err := search.Compile(pattern, search.Options{})
+				require.NoError(b, err)
+			}
+		})
+	}
+}
+
+// BenchmarkShortTexts counts what a search costs a file, however small.
+func BenchmarkShortTexts(b *testing.B) {
+	for _, pattern := range []string{`needle`, `\bneedle\b`, `[A-Z]\w+\d`, `(foo|bar)\d+`} {
+		b.Run(pattern, func(b *testing.B) {
+			m, err := search.Compile(pattern, search.Options{})
+			require.NoError(b, err)
+			text := []byte(strings.Repeat("not what is asked for, foo\n", 4))
+			b.ReportAllocs()
+			for b.Loop() {
+				m.Next(text, 0)
+			}
+		})
+	}
+}

@@ -1,5 +1,7 @@
 package search
 
+import "slices"
+
 // WithoutLiterals returns a matcher that does the same but looks at every
 // line.
 func (m *Matcher) WithoutLiterals() *Matcher {
@@ -13,4 +15,6 @@ func (m *Matcher) WithoutLiterals() *Matcher {
 func (m *Matcher) HasFinder() bool { return m.finder != nil }
 
 // Pure reports whether a literal that is found needs no matching.
-func (m *Matcher) Pure() bool { return m.pure }
+func (m *Matcher) Pure() bool {
+	return m.pure && !slices.ContainsFunc(m.finder.needles, func(n needle) bool { return !n.sure })
+}

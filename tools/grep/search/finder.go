@@ -44,35 +44,38 @@ const (
 	costDFA      = 1.8
 )
 
-// signs are the characters beyond ASCII that fold to s and k.
-var signs = []string{"ſ", "\u212A"}
-
 // newFinder returns a finder for a set that is not empty, or nil if to match
 // every line is as fast. Lines that it finds are matched, unless it is pure.
 func newFinder(set []Literal, pure bool) *finder {
 	f := &finder{starts: true}
-	var withSign [2]bool
+	var withS, withK bool
 	for _, l := range set {
 		n := newNeedle(l.Text, l.Fold, !l.loose)
 		f.needles = append(f.needles, n)
-		withSign[0] = withSign[0] || l.Fold && bytes.IndexByte(l.Text, 's') >= 0
-		withSign[1] = withSign[1] || l.Fold && bytes.IndexByte(l.Text, 'k') >= 0
+		withS = withS || l.Fold && bytes.IndexByte(l.Text, 's') >= 0
+		withK = withK || l.Fold && bytes.IndexByte(l.Text, 'k') >= 0
 		if f.cost += n.cost(); !pure || l.loose {
 			f.cost += costLine * n.likelihood()
 		}
 	}
-	for i, sign := range signs {
-		if withSign[i] {
-			n := newNeedle([]byte(sign), false, false)
-			f.starts = false
-			f.needles = append(f.needles, n)
-			f.cost += n.cost()
-		}
+	if withS {
+		f.hint(longS)
+	}
+	if withK {
+		f.hint(kelvin)
 	}
 	if f.cost > costDFA {
 		return nil
 	}
 	return f
+}
+
+// hint has the finder find a character that may be part of a folded literal.
+func (f *finder) hint(r rune) {
+	n := newNeedle([]byte(string(r)), false, false)
+	f.needles = append(f.needles, n)
+	f.cost += n.cost()
+	f.starts = false
 }
 
 func newNeedle(text []byte, fold, sure bool) needle {

@@ -13,6 +13,12 @@ type Literal struct {
 	loose bool // it also stands for texts that the pattern does not match
 }
 
+// The characters beyond ASCII that fold to s and k.
+const (
+	longS  = '\u017F'
+	kelvin = '\u212A'
+)
+
 // The bounds of what is taken from a pattern: alternatives of one set, their
 // bytes in all, members of a class that are tried each for itself.
 const (
@@ -52,34 +58,39 @@ func (l literals) ends() []Literal {
 	return l.suffix
 }
 
-// sets returns every usable set: those whose members all have bytes.
+// sets returns every usable set: those whose members all have bytes, and
+// that say what no other does.
 func (l literals) sets() [][]Literal {
-	var out [][]Literal
-	add := func(set []Literal) {
-		if len(set) == 0 || slices.ContainsFunc(set, func(x Literal) bool { return len(x.Text) == 0 }) {
-			return
-		}
-		for _, s := range out {
-			if slices.EqualFunc(s, set, same) {
-				return
-			}
-		}
-		out = append(out, set)
-	}
+	all := l.inner
 	if l.exact != nil {
-		add(l.exact)
+		all = slices.Concat([][]Literal{l.exact}, all)
 	} else {
-		add(l.prefix)
-		add(l.suffix)
+		all = slices.Concat([][]Literal{l.prefix, l.suffix}, all)
 	}
-	for _, set := range l.inner {
-		add(set)
+	var out [][]Literal
+	for i, set := range all {
+		if len(set) == 0 || slices.ContainsFunc(set, func(x Literal) bool { return len(x.Text) == 0 }) {
+			continue
+		}
+		said := false
+		for j, other := range all {
+			said = said || i != j && implies(other, set) && (j < i || !implies(set, other))
+		}
+		if !said {
+			out = append(out, set)
+		}
 	}
 	return out
 }
 
-func same(a, b Literal) bool {
-	return a.Fold == b.Fold && a.loose == b.loose && bytes.Equal(a.Text, b.Text)
+// implies reports whether a text with a member of set has one of other, too.
+func implies(set, other []Literal) bool {
+	for _, l := range set {
+		if !slices.ContainsFunc(other, func(m Literal) bool { return l.Fold == m.Fold && bytes.Contains(l.Text, m.Text) }) {
+			return false
+		}
+	}
+	return len(set) > 0
 }
 
 func literalsOf(n *node) literals {
@@ -140,8 +151,8 @@ func literalsOfSet(set charset) literals {
 			switch {
 			case r >= rawBase:
 				out.exact = append(out.exact, Literal{Text: []byte{byte(r - rawBase)}})
-			case r >= 'A' && r <= 'Z' && set.has(r+32), (r == 'ſ' || r == 'K') && set.has(map[rune]rune{'ſ': 's', 'K': 'k'}[r]):
-			case r >= 'a' && r <= 'z' && (set.has(r-32) || r == 's' && set.has('ſ') || r == 'k' && set.has('K')):
+			case r >= 'A' && r <= 'Z' && set.has(r+32), r == longS && set.has('s'), r == kelvin && set.has('k'):
+			case r >= 'a' && r <= 'z' && (set.has(r-32) || r == 's' && set.has(longS) || r == 'k' && set.has(kelvin)):
 				out.exact = append(out.exact, Literal{Text: []byte{byte(r)}, Fold: true, loose: !set.has(r - 32)})
 			default:
 				out.exact = append(out.exact, Literal{Text: []byte(string(r))})

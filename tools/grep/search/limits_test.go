@@ -1,0 +1,180 @@
+package search_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/tools/grep/search"
+)
+
+// The tests of this file would not end, or take gigabytes, if what they run
+// were not linear in the text.
+
+func TestOneLongLine(t *testing.T) {
+	const count = 500_000
+	line := []byte(strings.Repeat("abcdefghi ", count)) // 5 MB
+	for _, pattern := range []string{"a", `a\w`, `\ba`, `[a-c]+`, `(?i)ABC`, `i |zz`, `a.*?c`, `\b\w+\b`} {
+		m, err := search.Compile(pattern, search.Options{})
+		require.NoError(t, err)
+		hit, ok := m.Next(line, 0)
+		require.True(t, ok)
+		require.Equal(t, search.Hit{Start: 0, End: len(line)}, hit)
+		spans := 0
+		m.Spans(line, hit, func(start, end int) bool {
+			spans++
+			return true
+		})
+		require.Equal(t, count, spans, pattern)
+	}
+}
+
+func TestManyLines(t *testing.T) {
+	const count = 500_000
+	text := []byte(strings.Repeat("abc def\n", count))
+	for pattern, want := range map[string]int{
+		".": count, "e": count, "abc": count, "(?i)ABC": count, `\bdef\b`: count, "^": count, "$": count, "": count, "def|zzz|qqq": count,
+		"abcx": 0, `abc\d`: 0, "x|q|z": 0, `(x+x+)+y`: 0, `c.*\d`: 0,
+	} {
+		for _, multiline := range []bool{false, true} {
+			m, err := search.Compile(pattern, search.Options{Multiline: multiline && pattern != `c.*\d`})
+			require.NoError(t, err)
+			require.Equal(t, want, m.Count(text), "%q multiline %v", pattern, multiline)
+		}
+	}
+}
+
+// TestNestedRepetition has patterns that take exponential time where a match
+// is found by trying.
+func TestNestedRepetition(t *testing.T) {
+	text := []byte(strings.Repeat("x", 200_000) + "\n")
+	for _, pattern := range []string{`(x+x+)+y`, `(x*)*y`, `(x|x)*y`, `(.*.*)*y`, `(x?){40}x{40}y`, `x*x*x*x*y`} {
+		m, err := search.Compile(pattern, search.Options{})
+		require.NoError(t, err)
+		m = m.WithoutLiterals() // or nothing would be matched at all
+		require.Zero(t, m.Count(text), pattern)
+		require.Equal(t, 1, m.Count(append(text[:len(text)-1:len(text)-1], "y\n"...)), pattern)
+	}
+}
+
+// TestManyStates has a pattern that makes a new state of nearly every symbol,
+// so that the states are dropped again and again.
+func TestManyStates(t *testing.T) {
+	var text []byte
+	for i := uint32(1); len(text) < 300_000; i = i*1664525 + 1013904223 {
+		text = append(text, "ab"[i>>30&1])
+	}
+	m, err := search.Compile(`[ab]*a[ab]{14}c|b[ab]{14}\bx`, search.Options{})
+	require.NoError(t, err)
+	require.Zero(t, m.WithoutLiterals().Count(text))
+	marked := append(bytes.Clone(text), "aabababababababbc"...)
+	require.Equal(t, 1, m.Count(marked))
+	hit, ok := m.Next(marked, 0)
+	require.True(t, ok)
+	var spans []string
+	m.Spans(marked, hit, func(start, end int) bool {
+		spans = append(spans, fmt.Sprint(start, end))
+		return true
+	})
+	require.Equal(t, []string{fmt.Sprint(0, len(marked))}, spans)
+}
+
+func TestUntilStops(t *testing.T) {
+	text := bytes.Repeat([]byte("abababab"), 1<<18)
+	m, err := search.Compile(`(a|b).{500}x|x$`, search.Options{})
+	require.NoError(t, err)
+	asked := 0
+	m = m.WithoutLiterals().Until(func() bool {
+		asked++
+		return asked > 1
+	})
+	_, ok := m.Next(text, 0)
+	require.False(t, ok)
+	require.Equal(t, 2, asked, "it went on after it was stopped, or never asked")
+	require.Zero(t, m.Count(text))
+	m.Spans(text, search.Hit{End: len(text)}, func(start, end int) bool {
+		t.Fatal("a span of what was stopped")
+		return false
+	})
+}
+
+func TestConcurrentUse(t *testing.T) {
+	m, err := search.Compile(`\w+é\b|x[0-9]{2,}`, search.Options{IgnoreCase: true})
+	require.NoError(t, err)
+	text := []byte(strings.Repeat("abcÉ x12 é\nnothing here\n", 500))
+	var all sync.WaitGroup
+	counts := make([]int, 8)
+	for i := range counts {
+		all.Go(func() { counts[i] = m.Count(text) })
+	}
+	all.Wait()
+	for _, n := range counts {
+		require.Equal(t, 500, n)
+	}
+}
+
+func TestNextFromTheEnd(t *testing.T) {
+	m, err := search.Compile("", search.Options{})
+	require.NoError(t, err)
+	for text, want := range map[string]int{"": 0, "\n": 1, "a": 1, "a\n": 1, "a\nb": 2, "\n\n": 2, "\r": 1} {
+		require.Equal(t, want, m.Count([]byte(text)), "%q", text)
+		_, ok := m.Next([]byte(text), len(text))
+		require.False(t, ok, "%q", text)
+	}
+}
+
+func TestRequired(t *testing.T) {
+	for pattern, want := range map[string]string{
+		`ErrUnexpectedEOF`: `[[ErrUnexpectedEOF]]`,
+		`(?i)Task`:         `[[/task/i]]`,
+		`func \w+Reader\(`: `[[func ] [Reader(]]`,
+		`(foo|bar)\d+`:     `[[foo bar]]`,
+		`\bfunc\b`:         `[[func]]`,
+		`foo.*bar`:         `[[foo] [bar]]`,
+		`foo.*bar.*baz`:    `[[foo] [baz] [bar]]`,
+		`(?:ab)+c`:         `[[abc]]`,
+		`[Ff]unc`:          `[[/func/i]]`,
+		`a|`:               `[]`,
+		`x*`:               `[]`,
+		`\w+`:              `[]`,
+		`(?i)é`:            `[[É é]]`,
+		`(abc|x.*yz)\d`:    `[[abc x] [abc yz]]`,
+		`colou?r`:          `[[colour color]]`,
+		`(?:foo|bar)?baz`:  `[[foobaz barbaz baz]]`,
+		`(?i:k)elvin`:      `[[/kelvin/i]]`,
+	} {
+		m, err := search.Compile(pattern, search.Options{})
+		require.NoError(t, err)
+		var sets []string
+		for _, set := range m.Required() {
+			var members []string
+			for _, l := range set {
+				text := string(l.Text)
+				if l.Fold {
+					text = "/" + text + "/i"
+				}
+				members = append(members, text)
+			}
+			sets = append(sets, "["+strings.Join(members, " ")+"]")
+		}
+		require.Equal(t, want, "["+strings.Join(sets, " ")+"]", pattern)
+	}
+}
+
+func TestPureNeedsNoMatching(t *testing.T) {
+	for pattern, want := range map[string]bool{
+		"return": true, "(?i)error": true, "foo|barfoo": true, "[Ff]oo": false, `\bfoo`: false, "^foo": false, `foo\d`: false,
+		"[fF]oo[A]": false, "(?i:foo)bar": false, "foo+": false,
+	} {
+		m, err := search.Compile(pattern, search.Options{})
+		require.NoError(t, err)
+		require.True(t, m.HasFinder(), pattern)
+		if m.Pure() != want {
+			t.Errorf("%s: pure %v", pattern, m.Pure())
+		}
+	}
+}
