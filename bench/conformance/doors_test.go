@@ -73,6 +73,10 @@ func callsOf(t *testing.T, tool string) []call {
 			{Name: "view", Arguments: map[string]any{"file_path": "notes.txt"}, text: "\tsecond line"},
 			{Name: "view", Arguments: map[string]any{"file_path": "../escape"}, code: "OUTSIDE_ROOT"},
 		},
+		"edit": {
+			{Name: "edit", Arguments: map[string]any{"file_path": "notes.txt", "old_string": "second", "new_string": "2nd", "dry_run": true}, text: "+2nd line"},
+			{Name: "edit", Arguments: map[string]any{"file_path": "notes.txt", "old_string": "third", "new_string": "3rd"}, code: "NO_MATCH"},
+		},
 	}[tool]
 	require.NotEmpty(t, calls, "conformance: add calls of the tool %s", tool)
 	return calls

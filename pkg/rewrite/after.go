@@ -114,7 +114,7 @@ func (a *After) is(before []byte, etag, etagBefore textfile.Etag) bool {
 
 // change returns the journal's record.
 func (a *After) change(b *Before, etag textfile.Etag) state.Change {
-	if a.whole {
+	if a.whole || !b.Exists {
 		return state.NewChange("", b.Path, b.Content, a.Bytes())
 	}
 	c := state.Change{

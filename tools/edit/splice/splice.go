@@ -215,6 +215,9 @@ func patched(data []byte, changes []textdiff.Change, from, to int) []byte {
 	return append(out, data[from:to]...)
 }
 
+// Raw returns the changes to the file's bytes, for who writes them.
+func (r *Result) Raw() []textdiff.Change { return r.raw }
+
 // Size returns how many bytes the changed file has.
 func (r *Result) Size() int {
 	size := len(r.file.Raw)

@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	_ "embed"
+	"flag"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+	"github.com/toolroom-mcp/toolroom/pkg/rewrite"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/state"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+	"github.com/toolroom-mcp/toolroom/tools/edit/match"
+)
+
+//go:embed edit.md
+var description string
+
+const (
+	// maxEdits bounds the passes over a file.
+	maxEdits = 100
+	// maxConcurrent bounds the memory of calls side by side.
+	maxConcurrent = 4
+	// deadline is far above what the largest file on a slow disk takes.
+	deadline = 2 * time.Minute
+)
+
+// Config is what the tool's own flags set.
+type Config struct {
+	// KeepHardlinks writes a file with several names in place, so that all
+	// of them show the change. Otherwise the edited name gets a file of its
+	// own.
+	KeepHardlinks bool
+}
+
+// AddFlags registers the flags that set c.
+func (c *Config) AddFlags(fs *flag.FlagSet) {
+	fs.BoolVar(&c.KeepHardlinks, "keep-hardlinks", c.KeepHardlinks, "write a file with several hard links in place, so that all of them show the change")
+}
+
+type arguments struct {
+	FilePath  string  `json:"file_path" alias:"path" jsonschema:"the file; absolute, or relative to the first root"`
+	OldString *string `json:"old_string,omitempty" verbatim:"true" jsonschema:"the text to replace, as it is in the file; empty to create the file"`
+	NewString *string `json:"new_string,omitempty" verbatim:"true" jsonschema:"the text to put there; empty to delete"`
+	All       bool    `json:"replace_all,omitempty" default:"false" jsonschema:"replace every place"`
+	Expected  int     `json:"expected_replacements,omitempty" min:"1" jsonschema:"how many places there have to be"`
+	Edits     []one   `json:"edits,omitempty" jsonschema:"several replacements in one call, all or none"`
+	DryRun    bool    `json:"dry_run,omitempty" default:"false" jsonschema:"show the diff, write nothing"`
+	Etag      string  `json:"etag,omitempty" jsonschema:"the version you saw; what changed since is not overwritten"`
+	Strict    bool    `json:"strict,omitempty" default:"false" jsonschema:"overlook nothing but line endings"`
+	Undo      bool    `json:"undo,omitempty" default:"false" jsonschema:"take back the last edit of the file"`
+}
+
+// one is one of several edits.
+type one struct {
+	OldString string `json:"old_string" verbatim:"true" jsonschema:"the text to replace"`
+	NewString string `json:"new_string" verbatim:"true" jsonschema:"the text to put there"`
+	All       bool   `json:"replace_all,omitempty" default:"false" jsonschema:"replace every place"`
+}
+
+// meta is the structuredContent.
+type meta struct {
+	Path         string   `json:"path" jsonschema:"the file, as it can be given back"`
+	Replacements int      `json:"replacements" jsonschema:"places that were changed"`
+	Steps        []string `json:"steps,omitempty" jsonschema:"for each edit, what was overlooked to find it; exact: nothing"`
+	Lines        []int    `json:"lines,omitempty" jsonschema:"lines of the old file where the first of the places begin"`
+	Etag         string   `json:"etag,omitempty" jsonschema:"hash of the content there is now"`
+	Size         int64    `json:"size" jsonschema:"bytes there are now"`
+	Added        int      `json:"added" jsonschema:"lines"`
+	Removed      int      `json:"removed" jsonschema:"lines"`
+	Created      bool     `json:"created,omitempty" jsonschema:"there was no file before"`
+	Deleted      bool     `json:"deleted,omitempty" jsonschema:"undo removed the file, which an edit had made"`
+	Undone       bool     `json:"undone,omitempty" jsonschema:"an edit was taken back"`
+	DryRun       bool     `json:"dry_run,omitempty" jsonschema:"nothing was written"`
+	Warnings     int      `json:"warnings,omitempty" jsonschema:"warnings in the text"`
+}
+
+// editor holds what calls share.
+type editor struct {
+	box   *sandbox.Sandbox
+	files *rewrite.Rewriter
+}
+
+// tools makes what the server serves.
+func tools(box sandbox.Config, kept state.Config, own Config) ([]*mcpkit.Tool, error) {
+	if err := box.Validate(); err != nil {
+		return nil, err
+	}
+	if err := kept.Validate(); err != nil {
+		return nil, err
+	}
+	box.ClientRoots = mcpkit.ClientRoots
+	if dir := kept.Directory(); dir != "" {
+		box.Protect = append(box.Protect, dir)
+	}
+	e := &editor{
+		box:   sandbox.New(box),
+		files: &rewrite.Rewriter{Store: state.New(kept), Tool: "edit", KeepHardlinks: own.KeepHardlinks},
+	}
+	tool, err := mcpkit.NewTool(mcpkit.Def{
+		Name: "edit", Title: "Edit file", Description: strings.TrimSpace(description),
+		Hints:         mcpkit.Hints{Destructive: true},
+		Aliases:       []string{"Edit"},
+		RefuseUnknown: true,
+		Timeout:       deadline, MaxConcurrent: maxConcurrent, Output: meta{},
+	}, e.call)
+	return []*mcpkit.Tool{tool}, err
+}
+
+// ask is a checked call.
+type ask struct {
+	name   string
+	edits  []match.Edit // one with an empty Old alone creates the file
+	dryRun bool
+	etag   string
+	strict bool
+	undo   bool
+}
+
+// creates reports whether the call is to make a file.
+func (a ask) creates() bool { return len(a.edits) == 1 && a.edits[0].Old == "" }
+
+// etagForm is an etag as it is shown, or in full.
+var etagForm = regexp.MustCompile(`^[0-9a-f]{8,16}$`)
+
+// newAsk checks the arguments against each other.
+func newAsk(args arguments) (ask, error) {
+	a := ask{name: args.FilePath, dryRun: args.DryRun, strict: args.Strict, undo: args.Undo}
+	a.etag = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(args.Etag), "etag="))
+	given := func(s *string) bool { return s != nil && (*s != "" || len(args.Edits) == 0 && !args.Undo) }
+	single := given(args.OldString) || given(args.NewString)
+	switch {
+	case a.etag != "" && !etagForm.MatchString(a.etag):
+		return a, toolerr.New(toolerr.InvalidParams, "etag is %q; it has 8 to 16 hex digits, as the first line of what view shows says, or leave it out", clip(args.Etag, 40))
+	case a.undo && (single || len(args.Edits) > 0):
+		return a, toolerr.New(toolerr.InvalidParams, "undo takes back the last edit and makes no other: leave old_string, new_string and edits out, or undo")
+	case a.undo:
+		return a, nil
+	case len(args.Edits) > 0 && single:
+		return a, toolerr.New(toolerr.InvalidParams, "old_string and new_string are one edit, edits are several: put all of them into edits")
+	case len(args.Edits) > maxEdits:
+		return a, toolerr.New(toolerr.InvalidParams, "edits has %d; at most %d go into one call", len(args.Edits), maxEdits)
+	case len(args.Edits) > 0 && (args.All || args.Expected > 0):
+		return a, toolerr.New(toolerr.InvalidParams, "replace_all and expected_replacements are for old_string: set replace_all in each of edits that is meant")
+	case len(args.Edits) > 0:
+		for i, e := range args.Edits {
+			if e.OldString == "" && len(args.Edits) > 1 {
+				return a, toolerr.New(toolerr.InvalidParams, "/edits/%d/old_string is empty, which creates a file and cannot be one of several edits", i)
+			}
+			a.edits = append(a.edits, match.Edit{Old: e.OldString, New: e.NewString, All: e.All})
+		}
+		return a, nil
+	case args.OldString == nil && args.NewString == nil:
+		return a, toolerr.New(toolerr.MissingParameter, "old_string and new_string are missing: give both, or edits, or undo=true")
+	case args.OldString == nil:
+		return a, toolerr.New(toolerr.MissingParameter, "old_string is missing: give the text that new_string replaces; an empty one creates a file")
+	case args.NewString == nil:
+		return a, toolerr.New(toolerr.MissingParameter, "new_string is missing: give the text to put in the place of old_string; an empty one deletes it")
+	}
+	a.edits = []match.Edit{{Old: *args.OldString, New: *args.NewString, All: args.All, Expected: args.Expected}}
+	return a, nil
+}
+
+func (e *editor) call(ctx context.Context, args arguments) (*mcpkit.Result, error) {
+	a, err := newAsk(args)
+	if err != nil {
+		return nil, err
+	}
+	fs, err := e.box.FS(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if a.undo {
+		return e.undo(ctx, fs, a)
+	}
+	return e.edit(ctx, fs, a)
+}
+
+// edit makes the change.
+func (e *editor) edit(ctx context.Context, fs *sandbox.FS, a ask) (*mcpkit.Result, error) {
+	var c *change
+	done, err := e.files.Do(ctx, fs, a.name, rewrite.Options{DryRun: a.dryRun}, func(b *rewrite.Before) (*rewrite.After, error) {
+		if !b.Exists && !a.creates() {
+			return nil, absent(fs, a.name, b)
+		}
+		var err error
+		if c, err = a.plan(b); err != nil {
+			return nil, err
+		}
+		after := rewrite.Splice(b.Content, c.result.Raw())
+		after.Executable = !b.Exists && strings.HasPrefix(a.edits[0].New, "#!")
+		return after, context.Cause(ctx)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return a.render(c, done, mcpkit.Budget(ctx)), nil
+}
+
+// absent tells of a file that does not exist what names are near.
+func absent(fs *sandbox.FS, name string, b *rewrite.Before) error {
+	file, err := fs.Open(name)
+	if err == nil { // it has appeared
+		file.Close()
+		err = toolerr.New(toolerr.NotFound, "%s did not exist a moment ago", b.Shown)
+	}
+	return toolerr.New(toolerr.CodeOf(err), "%w (an empty old_string creates it)", err)
+}

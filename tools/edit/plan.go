@@ -1,0 +1,192 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/pkg/lint"
+	"github.com/toolroom-mcp/toolroom/pkg/rewrite"
+	"github.com/toolroom-mcp/toolroom/pkg/textdiff"
+	"github.com/toolroom-mcp/toolroom/pkg/textfile"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+	"github.com/toolroom-mcp/toolroom/tools/edit/match"
+	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
+)
+
+// change is what a call makes of a file, not written yet.
+type change struct {
+	file     *splice.File
+	result   *splice.Result
+	shown    *splice.Result // the same with values hidden; else result
+	found    []match.Found
+	warnings []string
+}
+
+// plan works out what the edits make of a version of the file.
+func (a ask) plan(b *rewrite.Before) (*change, error) {
+	if b.Masked && a.etag != "" {
+		return nil, toolerr.New(toolerr.InvalidParams, "%s has hidden values, and with them no etag: leave etag out", b.Shown)
+	}
+	f, err := splice.Open(b.Content)
+	if err != nil {
+		return nil, toolerr.New(toolerr.CodeOf(err), "%s: %w", b.Shown, err)
+	}
+	c := &change{file: f}
+	if a.creates() {
+		err = a.create(c, b)
+	} else {
+		err = a.change(c, b)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := c.staysText(b); err != nil {
+		return nil, err
+	}
+	c.warn(a, b)
+	return c, nil
+}
+
+// create fills a file that is absent or empty.
+func (a ask) create(c *change, b *rewrite.Before) error {
+	f, text := c.file, a.edits[0].New
+	switch {
+	case len(f.Text) > f.Body:
+		return toolerr.New(toolerr.Exists, "%s exists and has %s, and an empty old_string only creates a file; nothing was changed. To insert, give a line that stands there as old_string, and that line with the new ones as new_string. To write the whole file anew, use replace.", b.Shown, counted(f.Lines(), "line"))
+	case a.etag != "" && (!b.Exists || !b.Etag.Matches(a.etag)):
+		return toolerr.New(toolerr.Stale, "%s is not the version with etag=%s: it %s now. Leave etag out to create it all the same.", b.Shown, a.etag, map[bool]string{true: "is empty", false: "does not exist"}[b.Exists])
+	case text == "" && b.Exists:
+		return toolerr.New(toolerr.NoChange, "%s is empty, and so are old_string and new_string: there is nothing to change", b.Shown)
+	case b.Masked && writesHidden(text, nil):
+		return toolerr.New(toolerr.InvalidParams, "new_string has *** as a value, which stands for a hidden one and is none: give the value itself, or leave the line out")
+	}
+	var changes []textdiff.Change
+	if text != "" {
+		changes = []textdiff.Change{{Start: f.Body, End: f.Body, New: text}}
+	}
+	var err error
+	c.result, err = f.Apply(changes)
+	c.shown = c.result
+	return err
+}
+
+// change replaces text.
+func (a ask) change(c *change, b *rewrite.Before) error {
+	version := match.Version{Now: b.Etag, Given: a.etag, Seen: b.Seen}
+	o := match.Options{Name: b.Shown, Strict: a.strict, Changed: version.Changed()}
+	if b.Masked {
+		return a.changeHidden(c, o)
+	}
+	plan, err := match.Find(c.file, a.edits, o)
+	if err != nil {
+		return err
+	}
+	if err := match.Fresh(c.file, plan.Places, version, o); err != nil {
+		return err
+	}
+	c.found, c.warnings = plan.Found, plan.Warnings
+	c.result, err = c.file.Apply(plan.Changes)
+	c.shown = c.result
+	return err
+}
+
+// changeHidden replaces text of a file whose values are hidden. Which version
+// of it was seen says nothing: the lines that matter have no record.
+func (a ask) changeHidden(c *change, o match.Options) error {
+	hides := newVeil(c.file)
+	plan, err := match.Find(hides.shown, a.edits, o)
+	if toolerr.Is(err, toolerr.NoMatch) {
+		return toolerr.New(toolerr.NoMatch, "%w\nThe file's values are hidden: in old_string they are ***, as shown. In new_string a *** keeps the value.", err)
+	}
+	if err != nil {
+		return err
+	}
+	changes, err := hides.reveal(plan.Changes)
+	if err != nil {
+		return err
+	}
+	c.found, c.warnings = plan.Found, plan.Warnings
+	if c.result, err = c.file.Apply(changes); err != nil {
+		return err
+	}
+	c.shown, err = hides.shown.Apply(plan.Changes)
+	return err
+}
+
+// maxJudged bounds the files of which it is looked at how they will read.
+const maxJudged = 8 << 20
+
+// staysText refuses new text that would make the file one that is not text,
+// and warns where its encoding would be taken for another one.
+func (c *change) staysText(b *rewrite.Before) error {
+	usual := c.file.Encoding == textfile.UTF8
+	for _, change := range c.result.Changes {
+		usual = usual && !strings.ContainsFunc(change.New, func(r rune) bool { return r < ' ' && r != '\t' && r != '\n' && r != '\r' })
+	}
+	if usual || c.result.Size() > maxJudged {
+		return nil
+	}
+	format := textfile.Detect(c.result.Bytes())
+	switch {
+	case format.Binary:
+		return toolerr.New(toolerr.BinaryFile, "with this change %s would not be text any more, and could be neither viewed nor edited; nothing was changed. Look for control characters in new_string, as from a \\u0000 that is one escape too few.", b.Shown)
+	case format.NUL > c.file.NUL:
+		c.warnings = append(c.warnings, fmt.Sprintf("new_string has %s", counted(format.NUL-c.file.NUL, "NUL character")))
+	case format.Encoding != c.file.Encoding && format.Encoding != textfile.UTF8:
+		c.warnings = append(c.warnings, fmt.Sprintf("the file is still written as %s, but now looks like %s; view can be told with encoding", c.file.Encoding, format.Encoding))
+	}
+	return nil
+}
+
+// replacements counts the places that are changed.
+func (c *change) replacements() int {
+	n := 0
+	for _, f := range c.found {
+		n += f.Count
+	}
+	return n
+}
+
+// maxLinted bounds the files that are parsed.
+const maxLinted = 1 << 20
+
+// warn looks at what comes out.
+func (c *change) warn(a ask, b *rewrite.Before) {
+	for i, e := range a.edits {
+		warning := lint.Omission(e.New, e.Old)
+		if warning == "" {
+			continue
+		}
+		if len(a.edits) > 1 {
+			warning = fmt.Sprintf("edit %d: %s", i+1, warning)
+		}
+		c.warnings = append(c.warnings, warning)
+	}
+	if b.Masked || max(c.result.Size(), len(c.file.Text)) > maxLinted { // what a parser says may quote a value
+		return
+	}
+	before := c.file.Text
+	if !b.Exists {
+		before = nil
+	}
+	if warning := lint.Syntax(b.Shown, before, patched(c.file.Text, c.result.Changes)); warning != "" {
+		c.warnings = append(c.warnings, warning)
+	}
+}
+
+// counted is a number of things.
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// clip cuts text for a message.
+func clip(text string, most int) string {
+	runes := []rune(text)
+	if len(runes) <= most {
+		return text
+	}
+	return string(runes[:most]) + "…"
+}

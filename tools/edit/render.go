@@ -1,0 +1,190 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+	"github.com/toolroom-mcp/toolroom/pkg/rewrite"
+	"github.com/toolroom-mcp/toolroom/pkg/textdiff"
+	"github.com/toolroom-mcp/toolroom/tools/edit/match"
+)
+
+const (
+	// maxDiff is how many lines of a diff are shown.
+	maxDiff = 60
+	// maxListed is how many lines are named where text was replaced, and how
+	// many edits are told one by one.
+	maxListed = 20
+	// longLine is how much of a line a diff shows, where there is room.
+	longLine = 4000
+	// otherRoom is what the header and the notes may take of the budget.
+	otherRoom = 4 << 10
+)
+
+// render tells what was done.
+func (a ask) render(c *change, done *rewrite.Outcome, budget int) *mcpkit.Result {
+	m := newMeta(done)
+	m.Replacements = c.replacements()
+	var head, each strings.Builder
+	fmt.Fprintf(&head, "%s  ", done.Before.Shown)
+	if done.DryRun {
+		head.WriteString("dry run, nothing was written: ")
+	}
+	if a.creates() {
+		fmt.Fprintf(&head, "%s: %s, %d bytes", created(done), counted(int(done.Index.Lines), "line"), done.Index.Size)
+	} else {
+		a.found(&head, &each, c.found)
+	}
+	for _, f := range c.found {
+		m.Steps = append(m.Steps, f.Step.String())
+		m.Lines = append(m.Lines, f.Lines...)
+	}
+	m.Lines = m.Lines[:min(len(m.Lines), maxListed)]
+	names := textdiff.Options{Old: "a/" + diffName(done.Before.Shown), New: "b/" + diffName(done.Before.Shown)}
+	if done.Created {
+		names.Old = "/dev/null"
+	}
+	d := fitting(c.shown.Diff, names, budget-each.Len())
+	m.Added, m.Removed = d.Added, d.Removed
+
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s  %s  %s\n%s%s", &head, done.Index.Format, tag(done), &each, d.Text)
+	finish(&text, &m, done, d, c.warnings)
+	return &mcpkit.Result{Text: text.String(), Meta: m}
+}
+
+// newMeta returns what is the same for every answer.
+func newMeta(done *rewrite.Outcome) meta {
+	m := meta{Path: done.Before.Shown, Created: done.Created, Deleted: done.Removed && !done.DryRun, DryRun: done.DryRun, Size: done.Index.Size}
+	etag := done.Etag()
+	if done.DryRun {
+		m.Size, etag = int64(len(done.Before.Content)), done.Before.Etag
+	}
+	if !done.Before.Masked && (!done.DryRun || done.Before.Exists) && !m.Deleted { // a hash would let a guess at a value be checked
+		m.Etag = etag.String()
+	}
+	return m
+}
+
+// tag is the end of a header.
+func tag(done *rewrite.Outcome) string {
+	switch m := newMeta(done); {
+	case done.Before.Masked:
+		return "values masked"
+	case m.Etag == "":
+		return "no etag"
+	case done.DryRun:
+		return "etag=" + m.Etag + " (as it is)"
+	default:
+		return "etag=" + m.Etag
+	}
+}
+
+func created(done *rewrite.Outcome) string {
+	switch {
+	case !done.Created:
+		return "filled, it was empty"
+	case done.DryRun:
+		return "would be created"
+	}
+	return "created"
+}
+
+// found tells in the header how a single edit was found, and of several in a
+// line each.
+func (a ask) found(head, each *strings.Builder, found []match.Found) {
+	total := 0
+	for _, f := range found {
+		total += f.Count
+	}
+	if len(found) > 1 {
+		fmt.Fprintf(head, "%d edits, %s", len(found), counted(total, "replacement"))
+		for i, f := range found[:min(len(found), maxListed)] {
+			fmt.Fprintf(each, "edit %d: %s%s\n", i+1, at(f), overlooking(f.Step))
+		}
+		if rest := len(found) - maxListed; rest > 0 {
+			fmt.Fprintf(each, "… and %d more edits\n", rest)
+		}
+		return
+	}
+	fmt.Fprintf(head, "%s at %s%s", counted(total, "replacement"), at(found[0]), overlooking(found[0].Step))
+}
+
+// at names the lines of an edit's places.
+func at(f match.Found) string {
+	var text strings.Builder
+	for i := 0; i < len(f.Lines); {
+		n := 1
+		for i+n < len(f.Lines) && f.Lines[i+n] == f.Lines[i] {
+			n++
+		}
+		switch {
+		case i == 0 && n == len(f.Lines):
+			fmt.Fprintf(&text, "line %d", f.Lines[i])
+		case i == 0:
+			fmt.Fprintf(&text, "lines %d", f.Lines[i])
+		default:
+			fmt.Fprintf(&text, ", %d", f.Lines[i])
+		}
+		if n > 1 {
+			fmt.Fprintf(&text, " (%d times)", n)
+		}
+		i += n
+	}
+	if rest := f.Count - len(f.Lines); rest > 0 {
+		fmt.Fprintf(&text, " and %d more", rest)
+	}
+	return text.String()
+}
+
+// overlooking tells the step that found an edit.
+func overlooking(step match.Step) string {
+	switch step {
+	case match.Exact:
+		return ""
+	case match.Indentation:
+		return ", found without regard to indentation (new_string was indented alike)"
+	}
+	return ", found without regard to " + step.String()
+}
+
+// diffName is a path as the header of a diff has it, below a/ and b/.
+func diffName(shown string) string { return strings.TrimLeft(shown, "/") }
+
+// fitting returns a diff that fits the budget: lines are only cut short where
+// they have to be.
+func fitting(diff func(textdiff.Options) textdiff.Diff, o textdiff.Options, budget int) textdiff.Diff {
+	o.MaxLines, o.MaxBytes = maxDiff, longLine
+	room := max(budget-otherRoom, budget/2)
+	d := diff(o)
+	for len(d.Text) > room && o.MaxBytes > 100 {
+		o.MaxBytes = max(min(o.MaxBytes/2, room/maxDiff), 100)
+		d = diff(o)
+	}
+	for len(d.Text) > room && o.MaxLines > 1 {
+		o.MaxLines /= 2
+		d = diff(o)
+	}
+	return d
+}
+
+// finish adds what is to be said beside the diff.
+func finish(text *strings.Builder, m *meta, done *rewrite.Outcome, d textdiff.Diff, warnings []string) {
+	note := func(kind, format string, args ...any) {
+		fmt.Fprintf(text, kind+": "+format+"\n", args...)
+	}
+	if d.Cut > 0 {
+		note("note", "the diff is cut here: %d more of its lines (%d lines added and %d removed in all)", d.Cut, d.Added, d.Removed)
+	}
+	if done.Before.Masked && d.Text != "" {
+		note("note", "values that stay are shown as ***")
+	}
+	for _, n := range done.Notes() {
+		note("note", "%s", n)
+	}
+	for _, w := range warnings {
+		note("warning", "%s", w)
+	}
+	m.Warnings = len(warnings)
+}

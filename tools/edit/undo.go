@@ -1,0 +1,84 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+	"github.com/toolroom-mcp/toolroom/pkg/rewrite"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/textdiff"
+	"github.com/toolroom-mcp/toolroom/pkg/textfile"
+	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
+)
+
+// undo takes back the last change of a file. An etag is not looked at: what
+// the change wrote has to be in the file anyway.
+func (e *editor) undo(ctx context.Context, fs *sandbox.FS, a ask) (*mcpkit.Result, error) {
+	done, err := e.files.Undo(ctx, fs, a.name, rewrite.Options{DryRun: a.dryRun})
+	if err != nil {
+		return nil, err
+	}
+	m := newMeta(done)
+	m.Undone = !done.DryRun
+	shown := done.Before.Shown
+	names := textdiff.Options{Old: "a/" + diffName(shown), New: "b/" + diffName(shown)}
+	if done.Removed {
+		names.New = "/dev/null"
+	}
+	d := fitting(taken(done), names, mcpkit.Budget(ctx))
+	m.Added, m.Removed = d.Added, d.Removed
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s  %s%s  %s\n%s", shown, undone(done), done.Undone.Time.Format(time.DateTime), tag(done), d.Text)
+	finish(&text, &m, done, d, nil)
+	return &mcpkit.Result{Text: text.String(), Meta: m}, nil
+}
+
+// undone says what was taken back.
+func undone(done *rewrite.Outcome) string {
+	would := ""
+	if done.DryRun {
+		would = "dry run, nothing was written: would be "
+	}
+	if done.Removed {
+		return fmt.Sprintf("%sremoved again, %s created it at ", would, done.Undone.Tool)
+	}
+	return fmt.Sprintf("%sas it was before the %s of ", would, done.Undone.Tool)
+}
+
+// taken returns the diff that taking back a change makes: nothing for a file
+// that is not text.
+func taken(done *rewrite.Outcome) func(textdiff.Options) textdiff.Diff {
+	nothing := func(textdiff.Options) textdiff.Diff { return textdiff.Diff{} }
+	f, err := splice.Open(done.Before.Content)
+	if err != nil {
+		return nothing
+	}
+	if f.Encoding == textfile.UTF8 && f.EOL == '\n' && !done.Before.Masked && !done.Removed {
+		u := done.Undone // the bytes are known: nothing is copied
+		change := textdiff.Change{Start: int(u.Start), End: len(f.Text) - int(u.End), New: string(u.Removed)}
+		return func(o textdiff.Options) textdiff.Diff { return textdiff.Unified(f.Text, []textdiff.Change{change}, o) }
+	}
+	g, err := splice.Open(done.After.Bytes())
+	if err != nil {
+		return nothing
+	}
+	old, new := readable(f, done.Before.Masked), readable(g, done.Before.Masked)
+	changes := textdiff.Between(old, string(new))
+	return func(o textdiff.Options) textdiff.Diff { return textdiff.Unified(old, changes, o) }
+}
+
+// readable returns a file's text as diffs show it.
+func readable(f *splice.File, hide bool) []byte {
+	text := f.Text[f.Body:]
+	if hide {
+		text = masked(text, f.EOL)
+	}
+	if f.EOL != '\n' {
+		text = bytes.ReplaceAll(text, []byte{f.EOL}, []byte{'\n'})
+	}
+	return text
+}
