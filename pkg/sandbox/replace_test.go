@@ -279,3 +279,33 @@ func TestReplaceThroughLinks(t *testing.T) {
 		requireNoLitter(t, tr.base)
 	})
 }
+
+// Whatever the disk says while the new content is written, the old stays and
+// the answer has a code. The quota is only said here: no test sets one.
+func TestWhatTheDiskSays(t *testing.T) {
+	eachWay(t, func(t *testing.T, box func(sandbox.Config) *sandbox.Sandbox) {
+		tr := newTree(t)
+		fs := open(t, box, tr.root)
+		for errno, code := range map[syscall.Errno]toolerr.Code{
+			syscall.ENOSPC: toolerr.NoSpace, syscall.EDQUOT: toolerr.NoSpace, syscall.EROFS: toolerr.ReadOnly,
+			syscall.EFBIG: toolerr.TooLarge, syscall.EIO: toolerr.ExecutionError,
+		} {
+			for _, name := range []string{"a.txt", "new/file"} {
+				target, err := fs.OpenForWrite(name)
+				require.NoError(t, err)
+				_, err = target.Replace(context.Background(), func(w io.Writer) error {
+					_, err := w.Write([]byte("half of it"))
+					require.NoError(t, err)
+					return &os.PathError{Op: "write", Path: "/somewhere", Err: errno}
+				}, sandbox.ReplaceOptions{MakeParents: true})
+				requireCode(t, code, err)
+				require.ErrorIs(t, err, errno)
+				require.NotContains(t, err.Error(), "/somewhere")
+				require.NoError(t, target.Close())
+			}
+		}
+		require.Equal(t, "a", tr.onDisk(t, "root/a.txt"))
+		require.NoDirExists(t, filepath.Join(tr.root, "new"))
+		requireNoLitter(t, tr.base)
+	})
+}
