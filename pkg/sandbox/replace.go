@@ -102,15 +102,11 @@ type replacement struct {
 	done    *Written
 
 	old     *Stat    // what is to be replaced; nil for a new file
-	oldFile *os.File // open for its attributes, if there is one
 	scratch *scratch // where the new content is written
 	made    []madeParent
 }
 
 func (r *replacement) close() {
-	if r.oldFile != nil {
-		r.oldFile.Close()
-	}
 	for _, p := range r.made {
 		p.in.close()
 	}
@@ -210,13 +206,14 @@ func (r *replacement) create(write func(io.Writer) error) error {
 // prepare makes the new file with the attributes of the old one. Where it
 // cannot have them, why says so and there may be no scratch.
 func (r *replacement) prepare() (why string, err error) {
-	r.oldFile, _, err = r.dir.open(r.base, os.O_RDONLY)
+	old, _, err := r.dir.open(r.base, os.O_RDONLY)
 	if errors.Is(err, fs.ErrPermission) {
-		r.oldFile, err = r.dir.openUnread(r.base)
+		old, err = r.dir.openUnread(r.base)
 	}
 	if err != nil {
 		return "", err
 	}
+	defer old.Close() // Windows does not replace a file that is open
 	scratch, err := r.dir.newScratch(r.base, 0o600)
 	if errors.Is(err, fs.ErrPermission) {
 		return "its directory is not writable", nil
@@ -225,7 +222,7 @@ func (r *replacement) prepare() (why string, err error) {
 		return "", err
 	}
 	r.scratch = scratch
-	r.done.Dropped, why, err = copyAttributes(r.oldFile, scratch.File, *r.old)
+	r.done.Dropped, why, err = copyAttributes(old, scratch.File, *r.old)
 	return why, err
 }
 

@@ -223,6 +223,39 @@ func TestWithoutPermission(t *testing.T) {
 	})
 }
 
+// A directory that this user may not write: what is in it is written in
+// place, and nothing is made in it.
+func TestUnwritableDirectory(t *testing.T) {
+	eachWay(t, func(t *testing.T, box func(sandbox.Config) *sandbox.Sandbox) {
+		tr := newTree(t)
+		fs := open(t, box, tr.root)
+		old := strings.Repeat("old\n", 50_000)
+		tr.write(t, "root/dir/b.txt", old)
+		dir := filepath.Join(tr.root, "dir")
+		run := func(f func()) { f() }
+		if os.Geteuid() == 0 {
+			require.NoError(t, os.Chown(dir+"/b.txt", nobody, nobody))
+			run = func(f func()) { asNobody(t, f) }
+		}
+		require.NoError(t, os.Chmod(dir, 0o555))
+		t.Cleanup(func() { os.Chmod(dir, 0o755) })
+		// Longer, shorter, with the same beginning, empty, and full again.
+		for _, content := range []string{old + "new", old[:7] + "x", "other", "", old} {
+			var done *sandbox.Written
+			var err error
+			run(func() { done, err = put(fs, "dir/b.txt", content, sandbox.ReplaceOptions{}) })
+			require.NoError(t, err)
+			require.Equal(t, "its directory is not writable", done.InPlace)
+			require.Equal(t, content, tr.onDisk(t, "root/dir/b.txt"))
+			require.EqualValues(t, len(content), done.Stat.Size)
+		}
+		var err error
+		run(func() { _, err = put(fs, "dir/new", "x", sandbox.ReplaceOptions{}) })
+		requireCode(t, toolerr.PermissionDenied, err)
+		requireNoLitter(t, tr.base)
+	})
+}
+
 // immutable is FS_IMMUTABLE_FL of <linux/fs.h>.
 const immutable = 0x10
 
