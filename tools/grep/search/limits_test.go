@@ -18,7 +18,7 @@ import (
 func TestOneLongLine(t *testing.T) {
 	const count = 500_000
 	line := []byte(strings.Repeat("abcdefghi ", count)) // 5 MB
-	for _, pattern := range []string{"a", `a\w`, `\ba`, `[a-c]+`, `(?i)ABC`, `i |zz`, `a.*?c`, `\b\w+\b`} {
+	for _, pattern := range []string{"a", `\ba`, `(?i)ABC`, `a.*?c|zz`} {
 		m, err := search.Compile(pattern, search.Options{})
 		require.NoError(t, err)
 		hit, ok := m.Next(line, 0)
@@ -34,7 +34,7 @@ func TestOneLongLine(t *testing.T) {
 }
 
 func TestManyLines(t *testing.T) {
-	const count = 500_000
+	const count = 100_000
 	text := []byte(strings.Repeat("abc def\n", count))
 	for pattern, want := range map[string]int{
 		".": count, "e": count, "abc": count, "(?i)ABC": count, `\bdef\b`: count, "^": count, "$": count, "": count, "def|zzz|qqq": count,

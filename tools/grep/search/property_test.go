@@ -66,7 +66,7 @@ func anyHolds(text []byte, set []search.Literal) bool {
 
 func TestLiteralsChangeNothing(t *testing.T) {
 	matched, found := 0, 0
-	for seed := range uint64(400) {
+	for seed := range uint64(200) {
 		g := generator{rand.New(rand.NewPCG(seed, 7))}
 		var texts [][]byte
 		for range 6 {
@@ -88,8 +88,8 @@ func TestLiteralsChangeNothing(t *testing.T) {
 			}
 		}
 	}
-	require.Greater(t, matched, 10_000)
-	require.Greater(t, found, 500)
+	require.Greater(t, matched, 5_000)
+	require.Greater(t, found, 250)
 }
 
 // TestRequiredIsFound puts words of the pattern into long texts, where they

@@ -15,10 +15,20 @@
 // a match must hold (literal.go) is looked for first, many bytes at a time
 // (finder.go), and only the lines that have it are matched.
 //
-// Differences from ripgrep: the Unicode tables are those of Go, one edition
-// older; \b within four bytes behind a stray continuation byte; empty matches
-// within a character are not reported; programs are smaller; the flag R (CRLF)
-// is not there.
+// Where it differs from ripgrep 15:
+//
+//   - The Unicode tables are Go's, one edition older. \p{...} knows general
+//     categories, scripts and Go's binary properties. \p{sc!=Greek} is the
+//     negation that ripgrep documents; its program takes != for =.
+//   - The flag R (CRLF) is not supported, a program is smaller, and Unicode
+//     word boundaries do not go together with single bytes of (?-u).
+//   - A Unicode \b behind a stray continuation byte takes it for no character,
+//     ripgrep for part of the one before. (?-u:\B) beside a Unicode boundary
+//     does not hold within characters.
+//   - Empty matches within a character are not reported, and one at the end
+//     of a text without \n is.
+//   - \A and \z are the ends of the text, or of the line where a match is
+//     within one; ripgrep mixes the two.
 package search
 
 import (
