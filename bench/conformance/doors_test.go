@@ -77,6 +77,10 @@ func callsOf(t *testing.T, tool string) []call {
 			{Name: "edit", Arguments: map[string]any{"file_path": "notes.txt", "old_string": "second", "new_string": "2nd", "dry_run": true}, text: "+2nd line"},
 			{Name: "edit", Arguments: map[string]any{"file_path": "notes.txt", "old_string": "third", "new_string": "3rd"}, code: "NO_MATCH"},
 		},
+		"replace": { // again and again: the second time it is unchanged
+			{Name: "replace", Arguments: map[string]any{"file_path": "made/new.txt", "content": "made\n"}, text: "1 line, 5 bytes"},
+			{Name: "replace", Arguments: map[string]any{"file_path": "../escape", "content": ""}, code: "OUTSIDE_ROOT"},
+		},
 	}[tool]
 	require.NotEmpty(t, calls, "conformance: add calls of the tool %s", tool)
 	return calls

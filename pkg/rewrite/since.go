@@ -1,0 +1,195 @@
+package rewrite
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/toolroom-mcp/toolroom/pkg/textdiff"
+	"github.com/toolroom-mcp/toolroom/pkg/textfile"
+)
+
+// Difference is how a file differs from what the model saw of it. Of that
+// only hashes of the lines are known, so a line that has gone is named by its
+// number; the model has its text.
+type Difference struct {
+	// Text is hunks as of a diff, "" where nothing is known to differ.
+	Text    string
+	Added   int // lines there are now that were not when the file was seen
+	Removed int // lines that were seen and are not there any more
+	Cut     int // lines that are not in Text
+	// Partial: lines that were never seen may differ, too.
+	Partial bool
+}
+
+const (
+	// maxCompared bounds the lines and maxComparedSize the file that are
+	// compared with what was seen.
+	maxCompared     = 200_000
+	maxComparedSize = 16 << 20
+	// sinceContext is how many lines around a difference are shown.
+	sinceContext = 2
+	// sinceChars is how much of a line is shown.
+	sinceChars = 240
+)
+
+// Since compares the file with what the model saw last of it, and shows at
+// most maxLines lines. Of a file whose values are hidden nothing is shown.
+func (b *Before) Since(maxLines int) Difference {
+	if b.Seen == nil || !b.Exists || b.Fresh() {
+		return Difference{}
+	}
+	now, ok := b.now()
+	if !ok || b.Masked || len(b.Seen.Ranges) == 0 {
+		return Difference{Partial: true}
+	}
+	s := &since{now: now, seen: linesOf(b.Seen.Ranges)}
+	s.compare(b.Seen.Index.Lines)
+	return s.render(maxLines)
+}
+
+// shownLine is a line of the file as it is now.
+type shownLine struct {
+	text string
+	sum  uint32
+}
+
+// now lists the lines of the file, unless there are too many.
+func (b *Before) now() ([]shownLine, bool) {
+	if len(b.Content) > maxComparedSize {
+		return nil, false
+	}
+	content := bytes.NewReader(b.Content)
+	index, err := textfile.Scan(context.Background(), content, int64(len(b.Content)), textfile.Options{})
+	if err != nil || index.Binary || index.Lines > maxCompared {
+		return nil, false
+	}
+	var lines []shownLine
+	err = index.Each(content, 1, textfile.DefaultMaxChars, func(l textfile.Line) bool {
+		lines = append(lines, shownLine{clip(l.Text), l.Sum})
+		return true
+	})
+	return lines, err == nil
+}
+
+func clip(text string) string {
+	if utf8.RuneCountInString(text) <= sinceChars {
+		return text
+	}
+	return string([]rune(text)[:sinceChars]) + "…"
+}
+
+// since is a comparison under way.
+type since struct {
+	now     []shownLine
+	seen    []line
+	hunks   []hunk
+	partial bool
+}
+
+// hunk says that the lines of now from one to another stand where lines that
+// were seen stood: none of them for an addition.
+type hunk struct {
+	from, to int // in now
+	gone     []line
+	unsure   bool // among the new lines are some that never had been seen
+}
+
+// compare finds the hunks. lines is how many the file had when it was seen.
+func (s *since) compare(lines int64) {
+	a, b := make([]uint64, len(s.seen)), make([]uint64, len(s.now))
+	for i, l := range s.seen {
+		a[i] = uint64(l.sum)
+	}
+	for i, l := range s.now {
+		b[i] = uint64(l.sum)
+	}
+	runs := append(textdiff.Align(a, b), textdiff.Run{A: len(a), B: len(b)})
+	i, j, last := 0, 0, int64(0) // last is the number of the line matched last
+	for _, run := range runs {
+		next := lines + 1
+		if run.A < len(s.seen) {
+			next = s.seen[run.A].number
+		}
+		gone, come := s.seen[i:run.A], run.B-j
+		unseen := int(next-last) - 1 - len(gone)
+		switch {
+		case unseen == 0 && (len(gone) > 0 || come > 0):
+			s.hunks = append(s.hunks, hunk{from: j, to: run.B, gone: gone})
+		case unseen > 0:
+			s.partial = true
+			if len(gone) > 0 || come != unseen {
+				s.hunks = append(s.hunks, hunk{from: j, to: run.B, gone: gone, unsure: true})
+			}
+		}
+		i, j = run.A+run.N, run.B+run.N
+		if run.N > 0 {
+			last = s.seen[i-1].number
+		}
+	}
+}
+
+func (s *since) render(maxLines int) Difference {
+	d := Difference{Partial: s.partial}
+	var out []string
+	for _, h := range s.hunks {
+		out = append(out, s.lines(h)...)
+		d.Removed += len(h.gone)
+		if !h.unsure {
+			d.Added += h.to - h.from
+		}
+	}
+	if d.Cut = len(out) - maxLines; d.Cut > 0 {
+		out = out[:maxLines]
+	}
+	d.Cut = max(d.Cut, 0)
+	for i, text := range out {
+		out[i] = text + "\n"
+	}
+	d.Text = strings.Join(out, "")
+	return d
+}
+
+// lines shows one hunk.
+func (s *since) lines(h hunk) []string {
+	out := []string{"@@ " + h.where() + " @@"}
+	context := func(from, to int) {
+		for _, l := range s.now[max(from, 0):min(to, len(s.now))] {
+			out = append(out, " "+l.text)
+		}
+	}
+	context(h.from-sinceContext, h.from)
+	if len(h.gone) > 0 {
+		out = append(out, "-"+numbers(h.gone)+" as seen")
+	}
+	switch {
+	case !h.unsure:
+		for _, l := range s.now[h.from:h.to] {
+			out = append(out, "+"+l.text)
+		}
+	case h.to > h.from:
+		out = append(out, fmt.Sprintf("~%s now, of which some may never have been seen", lineNumbers(h.from+1, h.to)))
+	}
+	context(h.to, h.to+sinceContext)
+	return out
+}
+
+func (h hunk) where() string {
+	if h.from == h.to {
+		return fmt.Sprintf("before line %d", h.from+1)
+	}
+	return lineNumbers(h.from+1, h.to)
+}
+
+func lineNumbers(first, last int) string {
+	if first == last {
+		return fmt.Sprintf("line %d", first)
+	}
+	return fmt.Sprintf("lines %d-%d", first, last)
+}
+
+func numbers(gone []line) string {
+	return lineNumbers(int(gone[0].number), int(gone[len(gone)-1].number))
+}

@@ -1,0 +1,174 @@
+package conventions
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// translator makes a regular expression of a glob. The two files differ: in
+// .editorconfig, ** is any text and braces are alternatives or a range of
+// numbers; for git, braces are plain characters and ** stands for directories.
+type translator struct {
+	glob   string
+	editor bool
+
+	at     int
+	out    strings.Builder
+	ranges [][2]int // of each group that is a number
+}
+
+// sequence translates up to the end of the glob, or of the braces that it is
+// in.
+func (t *translator) sequence(depth int) {
+	for t.at < len(t.glob) {
+		c := t.glob[t.at]
+		t.at++
+		switch {
+		case c == '\\' && t.at < len(t.glob):
+			t.literal(t.glob[t.at : t.at+1])
+			t.at++
+		case c == '*':
+			t.star()
+		case c == '?':
+			t.out.WriteString("[^/]")
+		case c == '[':
+			t.class()
+		case c == '{' && t.editor:
+			t.braces(depth)
+		case c == ',' && depth > 0:
+			t.out.WriteString("|")
+		case c == '}' && depth > 0:
+			return
+		default:
+			t.literal(t.glob[t.at-1 : t.at])
+		}
+	}
+}
+
+func (t *translator) literal(s string) {
+	if s[0] >= 0x80 {
+		t.out.WriteString(s) // a byte of a character, which means nothing else
+		return
+	}
+	t.out.WriteString(regexp.QuoteMeta(s))
+}
+
+func (t *translator) star() {
+	if t.at == len(t.glob) || t.glob[t.at] != '*' {
+		t.out.WriteString("[^/]*")
+		return
+	}
+	t.at++
+	if t.editor {
+		t.out.WriteString(".*")
+		return
+	}
+	start := t.at == 2 || t.glob[t.at-3] == '/'
+	switch {
+	case start && t.at < len(t.glob) && t.glob[t.at] == '/':
+		t.at++
+		t.out.WriteString("(?:.*/)?")
+	case start && t.at == len(t.glob):
+		t.out.WriteString(".*")
+	default:
+		t.out.WriteString("[^/]*")
+	}
+}
+
+// class translates a set of characters; a bracket without its end is one.
+func (t *translator) class() {
+	end := strings.IndexByte(t.glob[t.at:], ']')
+	if end == 0 || end > 0 && end == 1 && strings.ContainsRune("!^", rune(t.glob[t.at])) { // []] and [!]]
+		if next := strings.IndexByte(t.glob[t.at+end+1:], ']'); next >= 0 {
+			end += next + 1
+		}
+	}
+	if end <= 0 || strings.Contains(t.glob[t.at:t.at+end], "/") {
+		t.literal("[")
+		return
+	}
+	set := t.glob[t.at : t.at+end]
+	t.at += end + 1
+	negated := set[0] == '!' || set[0] == '^' && !t.editor
+	if negated {
+		set = set[1:]
+	}
+	t.out.WriteByte('[')
+	if negated {
+		t.out.WriteString("^/")
+	}
+	for i := range len(set) {
+		switch c := set[i]; c {
+		case '[', ']', '^', '&', '~', '\\':
+			t.out.WriteByte('\\')
+			t.out.WriteByte(c)
+		default:
+			t.out.WriteByte(c)
+		}
+	}
+	t.out.WriteByte(']')
+}
+
+var numbers = regexp.MustCompile(`^([+-]?\d{1,9})\.\.([+-]?\d{1,9})\}`)
+
+// maxBraces bounds how deep alternatives are in each other.
+const maxBraces = 16
+
+// braces translates what follows a brace: a range of numbers, alternatives,
+// or nothing special where there is neither.
+func (t *translator) braces(depth int) {
+	rest := t.glob[t.at:]
+	if m := numbers.FindStringSubmatch(rest); m != nil {
+		low, err1 := strconv.Atoi(m[1])
+		high, err2 := strconv.Atoi(m[2])
+		if err1 == nil && err2 == nil {
+			t.at += len(m[0])
+			t.ranges = append(t.ranges, [2]int{min(low, high), max(low, high)})
+			t.out.WriteString(`([+-]?\d+)`)
+			return
+		}
+	}
+	if depth >= maxBraces || !alternatives(rest) {
+		t.literal("{")
+		return
+	}
+	t.out.WriteString("(?:")
+	t.sequence(depth + 1)
+	t.out.WriteString(")")
+}
+
+// alternatives reports whether what follows a brace has its end and a comma.
+func alternatives(rest string) bool {
+	depth, comma := 0, false
+	for i := 0; i < len(rest); i++ {
+		switch rest[i] {
+		case '\\':
+			i++
+		case '{':
+			depth++
+		case ',':
+			comma = comma || depth == 0
+		case '}':
+			if depth == 0 {
+				return comma
+			}
+			depth--
+		}
+	}
+	return false
+}
+
+// inRange reports whether the numbers of a match are in their ranges.
+func (t *translator) inRange(match []string) bool {
+	for i, r := range t.ranges {
+		if match[i+1] == "" { // in an alternative that was not taken
+			continue
+		}
+		n, err := strconv.Atoi(match[i+1])
+		if err != nil || n < r[0] || n > r[1] {
+			return false
+		}
+	}
+	return true
+}

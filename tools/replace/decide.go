@@ -1,0 +1,137 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/toolroom-mcp/toolroom/pkg/lint"
+	"github.com/toolroom-mcp/toolroom/pkg/rewrite"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/textfile"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// plan is what a call makes of a version of the file.
+type plan struct {
+	arguments
+	requireView bool
+
+	before   *rewrite.Before
+	old      textfile.Format // of the file there is
+	form     form            // of the new content
+	text     string          // the new content, as UTF-8 and with the file's line endings
+	notes    []string
+	warnings []string
+}
+
+func (p *plan) note(format string, args ...any) {
+	p.notes = append(p.notes, fmt.Sprintf(format, args...))
+}
+func (p *plan) warn(format string, args ...any) {
+	p.warnings = append(p.warnings, fmt.Sprintf(format, args...))
+}
+
+// decide works out the new content, or why the file must not have it.
+func (p *plan) decide(fs *sandbox.FS) (*rewrite.After, error) {
+	b := p.before
+	if b.Masked && p.Etag != "" {
+		return nil, toolerr.New(toolerr.InvalidParams, "%s has hidden values, and with them no etag: leave etag out", b.Shown)
+	}
+	p.old = textfile.Detect(b.Content)
+	content, err := p.revealed()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.chooseForm(fs, content); err != nil {
+		return nil, err
+	}
+	raw, err := p.form.encode(p.text)
+	if err != nil {
+		return nil, toolerr.New(toolerr.CodeOf(err), "%s: %w; %s. Nothing was written", b.Shown, err, p.form.why)
+	}
+	// What the file has already needs no permission: so the same call again,
+	// as after a lost answer, is told that all is well.
+	if !b.Exists || !bytes.Equal(raw, b.Content) {
+		if err := p.allowed(); err != nil {
+			return nil, err
+		}
+	}
+	after := rewrite.Whole(raw)
+	after.Executable = !b.Exists && bytes.HasPrefix(raw, []byte("#!"))
+	return after, nil
+}
+
+// sinceLines is how much is shown of what changed since the file was seen.
+const sinceLines = 40
+
+// allowed refuses to lose what the caller does not know of.
+func (p *plan) allowed() error {
+	b := p.before
+	switch {
+	case p.requireView && b.Exists && b.Seen == nil && p.Etag == "":
+		return toolerr.New(toolerr.NotViewed, "%s exists and was not viewed yet, nothing was written: view it first, then replace it (this server was started with --require-view)", b.Shown)
+	case p.Overwrite:
+		return nil
+	case !b.Exists && p.Etag != "":
+		return toolerr.New(toolerr.Stale, "%s does not exist (any more), so it is not the version etag=%s; nothing was written. To create it, leave etag out.", b.Shown, p.Etag)
+	case !b.Exists:
+		return nil
+	case p.Etag != "" && !b.Etag.Matches(p.Etag), p.Etag == "" && b.Seen != nil && !b.Fresh():
+		return p.stale()
+	case p.old.Binary:
+		return toolerr.New(toolerr.BinaryFile, "%s is not a text file (%d bytes), nothing was written: to replace it by text all the same, call again with overwrite=true", b.Shown, b.Stat.Size)
+	}
+	return nil
+}
+
+// stale tells what the file has become, and how to go on.
+func (p *plan) stale() error {
+	b := p.before
+	if b.Masked {
+		return toolerr.New(toolerr.Stale, "%s changed since it was viewed, nothing was written. View it again, or call again with overwrite=true, which loses that change.", b.Shown)
+	}
+	was := p.Etag
+	if was == "" {
+		was = b.Seen.Index.Etag.String()
+	}
+	what, when := " View it to see what it is now.", "changed since you saw it"
+	if b.Seen == nil || !b.Seen.Index.Etag.Matches(was) {
+		when = "is not the version you named"
+	}
+	if b.Seen != nil && b.Seen.Index.Etag.Matches(was) {
+		if d := b.Since(sinceLines); d.Text != "" {
+			what = fmt.Sprintf(" Since you saw it (+%d -%d lines):\n%s", d.Added, d.Removed, d.Text)
+			if d.Cut > 0 {
+				what += fmt.Sprintf("(%d more lines; view the file to see all)\n", d.Cut)
+			}
+			if d.Partial {
+				what += "(only lines that were shown are compared; others may differ, too)\n"
+			}
+		} else if d.Partial {
+			what = " The change is not in the lines that you were shown: view it to see what it is now."
+		}
+	}
+	return toolerr.New(toolerr.Stale, "%s %s: etag=%s then, etag=%s now; nothing was written.%s\nTo go on, put what changed into content and call again with etag=%s; overwrite=true writes content as it is, and that change is lost.",
+		b.Shown, when, was, b.Etag, what, b.Etag).With("etag", b.Etag.String())
+}
+
+// judge warns of content that is likely not what was meant.
+func (p *plan) judge(done *rewrite.Outcome) {
+	b := p.before
+	if before := p.oldLines(); b.Exists && !p.old.Binary && done.Index.Lines*2 < before {
+		p.warn("the file has %s now and had %d: if content was meant to be only a part of it, undo and use edit", plural(done.Index.Lines, "line"), before)
+	}
+	if n := literalNewlines(p.Content); n > 0 {
+		p.warn(`content has no line break, but %d times a backslash and an n: in JSON a line break is \n with one backslash`, n)
+	}
+	old := ""
+	if b.Exists && !b.Masked {
+		old = p.oldText()
+	}
+	if warning := lint.Omission(p.Content, old); warning != "" {
+		p.warn("%s", warning)
+	}
+	if done.Index.Binary {
+		p.warn("content has control characters, so that the file is not taken for text: view will not show it")
+	}
+}

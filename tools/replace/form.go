@@ -1,0 +1,173 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/textfile"
+	"github.com/toolroom-mcp/toolroom/tools/replace/conventions"
+)
+
+// form is how text is written as bytes.
+type form struct {
+	encoding textfile.Encoding
+	bom      bool
+	ending   string // of lines; "" leaves them as they are given
+	why      string // where encoding comes from, for an error
+}
+
+// byteOrderMark is what begins a text, as a character.
+const byteOrderMark = "\ufeff"
+
+// encode writes text, which has its line endings already.
+func (f form) encode(text string) ([]byte, error) {
+	if f.bom {
+		text = byteOrderMark + text
+	}
+	if f.encoding == textfile.UTF8 {
+		return []byte(text), nil
+	}
+	return f.encoding.Encode(text)
+}
+
+// chooseForm finds out how the new content is to be written: as the file is,
+// or a new one as its directory wants it.
+func (p *plan) chooseForm(fs *sandbox.FS, content string) error {
+	b := p.before
+	if b.Exists && !p.old.Binary && len(b.Content) > p.old.BOM {
+		p.form = form{
+			encoding: p.old.Encoding, bom: p.old.BOM > 0, ending: dominant(p.oldText()),
+			why: fmt.Sprintf("the file is written in %s, and stays so: use characters that it has, or have it converted first", p.old.Encoding),
+		}
+	} else {
+		p.newForm(fs)
+	}
+	if rest, ok := strings.CutPrefix(content, byteOrderMark); ok && (p.form.bom || b.Exists && len(b.Content) > 0) {
+		if !p.form.bom {
+			p.note("the byte order mark of content is left out, since the file has none")
+		}
+		content = rest
+	}
+	p.text = p.endings(content)
+	return nil
+}
+
+// newForm is the form of a file that has no text yet.
+func (p *plan) newForm(fs *sandbox.FS) {
+	wanted := conventions.For(fs, p.before.Path)
+	p.form = form{encoding: textfile.UTF8, ending: wanted.Ending, bom: wanted.BOM}
+	if p.old.BOM > 0 { // nothing but a mark
+		p.form.encoding, p.form.bom = p.old.Encoding, true
+	} else if wanted.Encoding != "" {
+		p.form.encoding = wanted.Encoding
+		p.form.why = fmt.Sprintf("%s asks for %s", wanted.EncodingFrom, wanted.Encoding)
+		if wanted.BOM {
+			p.note("written as %s with a byte order mark, as %s asks", wanted.Encoding, wanted.EncodingFrom)
+		} else if wanted.Encoding != textfile.UTF8 {
+			p.note("written as %s, as %s asks", wanted.Encoding, wanted.EncodingFrom)
+		}
+	}
+	if wanted.Unknown != "" {
+		p.note("%s, which is not known here, so the file is %s", wanted.Unknown, p.form.encoding)
+	}
+	if wanted.Ending != "" && wanted.Ending != "\n" {
+		p.note("lines end in %s, as %s asks", nameOf(wanted.Ending), wanted.EndingFrom)
+	}
+	if wanted.FinalNewline && p.Content != "" && !strings.HasSuffix(p.Content, "\n") {
+		p.note(".editorconfig wants a final newline, which content does not have; it was not added")
+	}
+}
+
+// dominant returns the ending of most lines, "" where there is none.
+func dominant(text string) string {
+	lf, crlf, cr := strings.Count(text, "\n"), strings.Count(text, "\r\n"), strings.Count(text, "\r")
+	switch {
+	case lf == 0 && cr > 0:
+		return "\r"
+	case lf == 0:
+		return ""
+	case crlf*2 > lf:
+		return "\r\n"
+	}
+	return "\n"
+}
+
+func nameOf(ending string) string {
+	return map[string]string{"\n": "lf", "\r\n": "crlf", "\r": "cr"}[ending]
+}
+
+// endings gives the content's lines the endings of the form.
+func (p *plan) endings(content string) string {
+	if p.form.ending == "" || content == "" {
+		return content
+	}
+	returns := strings.Count(content, "\r\n")
+	if returns > 0 {
+		if p.form.ending == "\r\n" && returns == strings.Count(content, "\n") {
+			return content
+		}
+		if p.form.ending != "\r\n" {
+			p.note("%s of content ended in crlf; they are written with %s, as %s", plural(int64(returns), "line"), nameOf(p.form.ending), p.like())
+		}
+		content = strings.ReplaceAll(content, "\r\n", "\n")
+	}
+	if p.form.ending == "\n" {
+		return content
+	}
+	return strings.ReplaceAll(content, "\n", p.form.ending)
+}
+
+// like says what the new content is written like.
+func (p *plan) like() string {
+	if p.before.Exists && len(p.before.Content) > 0 {
+		return "the rest of the file was"
+	}
+	return "the directory's settings ask"
+}
+
+// oldText is the text there was, as UTF-8.
+func (p *plan) oldText() string {
+	raw := p.before.Content[p.old.BOM:]
+	if p.old.Encoding == textfile.UTF8 || p.old.Encoding == "" {
+		return string(raw)
+	}
+	return p.old.Encoding.Decode(raw)
+}
+
+// oldLines counts the lines there were; a last one without an ending counts.
+func (p *plan) oldLines() int64 {
+	text := p.oldText()
+	if text == "" {
+		return 0
+	}
+	ending := "\n"
+	if p.old.Ending == textfile.CR {
+		ending = "\r"
+	}
+	n := int64(strings.Count(text, ending))
+	if !strings.HasSuffix(text, ending) {
+		n++
+	}
+	return n
+}
+
+// literalNewlines counts the \n that were escaped once too often, where
+// content has them instead of line breaks.
+func literalNewlines(content string) int {
+	const many = 3
+	if strings.Contains(content, "\n") {
+		return 0
+	}
+	if n := strings.Count(content, `\n`); n >= many {
+		return n
+	}
+	return 0
+}
+
+func plural(n int64, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// hidden is what stands for a value that is not shown.
+const hidden = "***"
+
+// revealed returns the content with the values for which *** stands: of a
+// file whose values are hidden, a line that is given back as it was shown
+// keeps what it has. Anything else with *** as its value is refused, for it
+// would destroy one.
+func (p *plan) revealed() (string, error) {
+	b := p.before
+	if !b.Masked || !strings.Contains(p.Content, hidden) {
+		return p.Content, nil
+	}
+	content := strings.Split(strings.ReplaceAll(p.Content, "\r\n", "\n"), "\n")
+	lines, shown := p.hiddenLines()
+	kept := map[int]bool{}
+	for i, line := range content {
+		if !strings.Contains(line, hidden) || !valueHidden(line) {
+			continue
+		}
+		real, ok := lines[line]
+		if !ok {
+			return "", toolerr.New(toolerr.InvalidParams, "line %d of content has ***, which stands for a hidden value of %s, but the file has no such line (or several); nothing was written. Give lines with *** back as view shows them, or give the value itself.", i+1, b.Shown)
+		}
+		content[i], kept[i] = real, true
+	}
+	if len(kept) == 0 {
+		return p.Content, nil
+	}
+	// A value must not come to stand where it would be shown.
+	again := strings.Split(masked(strings.Join(content, "\n")), "\n")
+	for i := range kept {
+		if i >= len(again) || !shown[again[i]] {
+			return "", toolerr.New(toolerr.DeniedPath, "line %d of content would let a hidden value of %s be seen; nothing was written. Keep lines with *** as view shows them, with the lines around them if a value has several.", i+1, b.Shown)
+		}
+	}
+	return strings.Join(content, "\n"), nil
+}
+
+// hiddenLines returns the lines of the file that hide something, by how they
+// are shown, if all that look alike are alike; and all that are shown so.
+func (p *plan) hiddenLines() (lines map[string]string, shown map[string]bool) {
+	lines, shown = map[string]string{}, map[string]bool{}
+	several := map[string]bool{}
+	text := strings.ReplaceAll(p.oldText(), "\r\n", "\n")
+	old, hid := strings.Split(text, "\n"), strings.Split(masked(text), "\n")
+	for i, line := range hid {
+		if i >= len(old) || line == old[i] {
+			continue
+		}
+		if before, ok := lines[line]; ok && before != old[i] {
+			several[line] = true
+		}
+		lines[line], shown[line] = old[i], true
+	}
+	for line := range several {
+		delete(lines, line)
+	}
+	return lines, shown
+}
+
+// valueHidden reports whether *** is the value of a line, not a part of a
+// comment or of a longer value.
+func valueHidden(line string) bool {
+	trimmed := strings.TrimSpace(line)
+	if strings.HasPrefix(trimmed, "#") || strings.HasPrefix(trimmed, ";") {
+		return false
+	}
+	return masked(line) == line
+}
+
+func masked(text string) string { return string(sandbox.MaskSecrets([]byte(text))) }

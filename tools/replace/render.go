@@ -1,0 +1,147 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+	"github.com/toolroom-mcp/toolroom/pkg/rewrite"
+	"github.com/toolroom-mcp/toolroom/pkg/textdiff"
+	"github.com/toolroom-mcp/toolroom/pkg/textfile"
+)
+
+const (
+	// diffLines is how much is shown of what changed, diffChars how much of
+	// a line.
+	diffLines = 40
+	diffChars = 400
+)
+
+// render tells what was done.
+func (p *plan) render(done *rewrite.Outcome, budget int) *mcpkit.Result {
+	b, index := p.before, &done.Index
+	m := meta{
+		Path: b.Shown, Created: done.Created, Unchanged: done.Unchanged, DryRun: p.DryRun,
+		Lines: index.Lines, Size: index.Size,
+	}
+	etag := index.Etag
+	if p.DryRun {
+		etag = b.Etag
+	}
+	tag := "values hidden"
+	switch {
+	case b.Masked:
+	case p.DryRun && !b.Exists:
+		tag = "not written"
+	default:
+		m.Etag = etag.String()
+		tag = "etag=" + m.Etag
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s  %s: %s, %s%s  %s  %s\n", b.Shown, p.verb(done),
+		plural(index.Lines, "line"), plural(index.Size, "byte"), p.formerly(done), index.Format, tag)
+	var diff textdiff.Diff
+	if !done.Unchanged {
+		p.judge(done)
+		p.mention(done)
+		diff = p.diff(budget)
+		m.Added, m.Removed = diff.Added, diff.Removed
+	}
+	for _, w := range p.warnings {
+		fmt.Fprintf(&text, "warning: %s\n", w)
+	}
+	for _, n := range append(p.notes, done.Notes()...) {
+		fmt.Fprintf(&text, "note: %s\n", n)
+	}
+	m.Warnings = len(p.warnings)
+	if b.Exists && !done.Unchanged {
+		p.showDiff(&text, diff)
+	}
+	return &mcpkit.Result{Text: text.String(), Meta: m}
+}
+
+// verb says what was done.
+func (p *plan) verb(done *rewrite.Outcome) string {
+	switch {
+	case done.Unchanged:
+		return "unchanged"
+	case p.DryRun && done.Created:
+		return "dry run, would be created"
+	case p.DryRun:
+		return "dry run, would be replaced"
+	case done.Created:
+		return "created"
+	}
+	return "replaced"
+}
+
+// formerly says what there was before.
+func (p *plan) formerly(done *rewrite.Outcome) string {
+	if !p.before.Exists || done.Unchanged {
+		return ""
+	}
+	size := plural(int64(len(p.before.Content)), "byte")
+	if p.old.Binary {
+		return fmt.Sprintf(" (was binary, %s)", size)
+	}
+	return fmt.Sprintf(" (was %s, %s)", plural(p.oldLines(), "line"), size)
+}
+
+// mention notes what a caller would not expect.
+func (p *plan) mention(done *rewrite.Outcome) {
+	b := p.before
+	switch {
+	case !done.After.Executable:
+	case p.DryRun:
+		p.note("would be made executable, since it begins with #!")
+	case done.Written.Stat.Mode&0o111 != 0:
+		p.note("made executable, since it begins with #!")
+	}
+	if !b.Exists && b.Seen != nil {
+		p.note("there was such a file when you saw it; it had been deleted since")
+	}
+	if p.form.ending == "" && strings.Contains(p.text, "\r\n") && !b.Exists {
+		p.note("lines end in crlf, as in content")
+	}
+	if p.old.Ending == textfile.Mixed {
+		p.note("lines of the old file ended in lf or crlf; all end in %s now", nameOf(p.form.ending))
+	}
+	if p.DryRun || !b.Exists || done.NoUndo != nil {
+		return
+	}
+	switch {
+	case b.Seen == nil && p.Etag == "":
+		p.note("the file had not been viewed; edit with undo=true brings the old content back")
+	case p.Overwrite && !b.Fresh() && (p.Etag == "" || !b.Etag.Matches(p.Etag)):
+		p.note("the file had changed since you saw it; edit with undo=true brings that content back")
+	}
+}
+
+// diff compares the two contents.
+func (p *plan) diff(budget int) textdiff.Diff {
+	if p.old.Binary {
+		return textdiff.Diff{}
+	}
+	old, now := p.oldText(), p.text
+	if p.before.Masked {
+		old, now = masked(old), masked(now)
+	}
+	if p.old.Ending == textfile.CR {
+		old, now = strings.ReplaceAll(old, "\r", "\n"), strings.ReplaceAll(now, "\r", "\n")
+	}
+	o := textdiff.Options{Old: "a/" + p.before.Shown, New: "b/" + p.before.Shown, MaxLines: diffLines, MaxBytes: min(diffChars, max(budget/(2*diffLines), 40))}
+	return textdiff.Unified([]byte(old), textdiff.Between([]byte(old), now), o)
+}
+
+func (p *plan) showDiff(text *strings.Builder, diff textdiff.Diff) {
+	text.WriteString(diff.Text)
+	if diff.Text != "" && !strings.HasSuffix(diff.Text, "\n") {
+		text.WriteByte('\n')
+	}
+	if diff.Cut > 0 {
+		fmt.Fprintf(text, "(%d more lines of the diff; +%d -%d in all)\n", diff.Cut, diff.Added, diff.Removed)
+	}
+	if diff.Text == "" && p.before.Masked {
+		text.WriteString("(names and lines are the same, hidden values changed)\n")
+	}
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"flag"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+	"github.com/toolroom-mcp/toolroom/pkg/rewrite"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/state"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+//go:embed replace.md
+var description string
+
+const (
+	// maxConcurrent bounds the memory of calls side by side.
+	maxConcurrent = 4
+	// deadline is far above what the largest file on a slow disk takes.
+	deadline = 2 * time.Minute
+)
+
+// Config is what the tool's own flags set.
+type Config struct {
+	// RequireView refuses to replace a file that was never viewed.
+	RequireView bool
+	// KeepHardlinks writes a file with several names in place.
+	KeepHardlinks bool
+}
+
+// AddFlags registers the flags that set c.
+func (c *Config) AddFlags(fs *flag.FlagSet) {
+	fs.BoolVar(&c.RequireView, "require-view", c.RequireView, "refuse to replace a file that was never viewed, unless its etag is given")
+	fs.BoolVar(&c.KeepHardlinks, "keep-hardlinks", c.KeepHardlinks, "write a file with several hard links in place, so that all of them show the change")
+}
+
+type arguments struct {
+	FilePath  string `json:"file_path" alias:"path" jsonschema:"the file; absolute, or relative to the first root"`
+	Content   string `json:"content" verbatim:"true" jsonschema:"the complete new text"`
+	Etag      string `json:"etag,omitempty" jsonschema:"the version that content replaces; any other is refused"`
+	Overwrite bool   `json:"overwrite,omitempty" default:"false" jsonschema:"write even if the file changed since it was seen"`
+	DryRun    bool   `json:"dry_run,omitempty" default:"false" jsonschema:"show the diff, write nothing"`
+}
+
+// meta is the structuredContent.
+type meta struct {
+	Path      string `json:"path,omitempty" jsonschema:"the file, as it can be given back"`
+	Created   bool   `json:"created,omitempty" jsonschema:"there was no file before"`
+	Unchanged bool   `json:"unchanged,omitempty" jsonschema:"the file had this very content, nothing was written"`
+	DryRun    bool   `json:"dry_run,omitempty" jsonschema:"nothing was written"`
+	Lines     int64  `json:"lines" jsonschema:"lines of the new content"`
+	Size      int64  `json:"size" jsonschema:"bytes of the new content"`
+	Added     int    `json:"added,omitempty" jsonschema:"lines"`
+	Removed   int    `json:"removed,omitempty" jsonschema:"lines"`
+	Etag      string `json:"etag,omitempty" jsonschema:"hash of the content that the file has now"`
+	Warnings  int    `json:"warnings,omitempty" jsonschema:"warnings in the text"`
+}
+
+// replacer holds what calls share.
+type replacer struct {
+	box         *sandbox.Sandbox
+	files       *rewrite.Rewriter
+	requireView bool
+}
+
+// tools makes what the server serves.
+func tools(box sandbox.Config, kept state.Config, own Config) ([]*mcpkit.Tool, error) {
+	if err := errors.Join(box.Validate(), kept.Validate()); err != nil {
+		return nil, err
+	}
+	box.ClientRoots = mcpkit.ClientRoots
+	if dir := kept.Directory(); dir != "" {
+		box.Protect = append(box.Protect, dir)
+	}
+	r := &replacer{
+		box:         sandbox.New(box),
+		files:       &rewrite.Rewriter{Store: state.New(kept), Tool: "replace", KeepHardlinks: own.KeepHardlinks},
+		requireView: own.RequireView,
+	}
+	tool, err := mcpkit.NewTool(mcpkit.Def{
+		Name: "replace", Title: "Write file", Description: strings.TrimSpace(description),
+		Hints:         mcpkit.Hints{Destructive: true, Idempotent: true},
+		Aliases:       []string{"Replace", "Write"},
+		RefuseUnknown: true,
+		Timeout:       deadline, MaxConcurrent: maxConcurrent, Output: meta{},
+	}, r.call)
+	return []*mcpkit.Tool{tool}, err
+}
+
+// etagForm is an etag as it is shown, or in full.
+var etagForm = regexp.MustCompile(`^[0-9a-f]{8,16}$`)
+
+// check looks at the arguments.
+func (a *arguments) check() error {
+	a.Etag = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(a.Etag), "etag="))
+	switch {
+	case a.FilePath == "":
+		return toolerr.New(toolerr.MissingParameter, "file_path is empty: name the file to write")
+	case a.Etag != "" && !etagForm.MatchString(a.Etag):
+		return toolerr.New(toolerr.InvalidParams, "etag is not one: it has 8 to 16 hex digits, as the first line of what view shows says; or leave it out")
+	case len(a.Content) > rewrite.MaxSize:
+		return toolerr.New(toolerr.TooLarge, "content has %d bytes; a file may have %d here (100 MiB)", len(a.Content), rewrite.MaxSize)
+	}
+	return nil
+}
+
+func (r *replacer) call(ctx context.Context, args arguments) (*mcpkit.Result, error) {
+	if err := args.check(); err != nil {
+		return nil, err
+	}
+	fs, err := r.box.FS(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var p *plan
+	done, err := r.files.Do(ctx, fs, args.FilePath, rewrite.Options{DryRun: args.DryRun}, func(b *rewrite.Before) (*rewrite.After, error) {
+		p = &plan{arguments: args, before: b, requireView: r.requireView}
+		return p.decide(fs)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return p.render(done, mcpkit.Budget(ctx)), nil
+}

@@ -1,0 +1,13 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
+)
+
+func TestTool(t *testing.T) {
+	bin := mcpkittest.Build(t, "./tools/replace")
+	mcpkittest.Snapshot(t, bin, "testdata/tool.json")
+	mcpkittest.RunScripts(t, bin, "testdata/script")
+}
