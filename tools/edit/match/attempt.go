@@ -1,7 +1,6 @@
 package match
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -43,47 +42,42 @@ func (a *attempt) firstStep() Step {
 	return Exact
 }
 
-// try returns the places that a step finds, sorted, and for each the pattern
-// that did.
-func (a *attempt) try(step Step) ([]place, []*pattern) {
-	type match struct {
-		place
-		pattern *pattern
-	}
-	var found []match
+// try returns the places that a step finds, sorted, and the pattern that did.
+// The text as it was sent goes before the one without its line numbers.
+func (a *attempt) try(step Step) ([]place, *pattern) {
 	for _, p := range a.patterns(step) {
-		p := p
-		take := func(where place) bool {
-			if step == Indentation && !a.uniform(p, where) {
-				return a.budget > 0
-			}
-			found = append(found, match{where, p})
-			a.over = len(found) > MaxPlaces
-			return !a.over
+		if places := a.look(p, step); len(places) > 0 {
+			return places, p
 		}
-		if step == Exact || len(p.old) == 1 && step == Numbers {
-			text := a.e.Old
-			if step == Numbers {
-				text = p.old[0]
-			}
-			exact(a.f, text, !a.all, take)
-		} else {
-			search(a.f, p, !a.all, take)
+	}
+	return nil, nil
+}
+
+// look returns the places of a pattern.
+func (a *attempt) look(p *pattern, step Step) []place {
+	var found []place
+	take := func(where place) bool {
+		if step == Indentation && !a.uniform(p, where) {
+			return a.budget > 0
 		}
+		if n := len(found); n == 0 || found[n-1] != where && (!a.all || where.start >= found[n-1].end) {
+			found = append(found, where)
+		}
+		a.over = len(found) > MaxPlaces
+		return !a.over
+	}
+	switch {
+	case step == Exact:
+		exact(a.f, a.e.Old, !a.all, take)
+	case len(p.old) == 1 && step == Numbers:
+		exact(a.f, p.old[0], !a.all, take)
+	default:
+		search(a.f, p, !a.all, take)
 	}
 	if a.budget <= 0 {
-		return nil, nil // not all were looked at: none is known to be the only one
+		return nil // not all were looked at: none is known to be the only one
 	}
-	slices.SortStableFunc(found, func(x, y match) int { return cmp.Or(cmp.Compare(x.start, y.start), cmp.Compare(x.end, y.end)) })
-	var places []place
-	var patterns []*pattern
-	for _, m := range found {
-		if n := len(places); n > 0 && (places[n-1] == m.place || a.all && m.start < places[n-1].end) {
-			continue
-		}
-		places, patterns = append(places, m.place), append(patterns, m.pattern)
-	}
-	return places, patterns
+	return found
 }
 
 // patterns returns what a step looks for.

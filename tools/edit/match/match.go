@@ -184,7 +184,7 @@ func (m *matcher) find(index int, e Edit) (*hit, *toolerr.Error) {
 	all := e.All || e.Expected > 1
 	a := newAttempt(m.f, e, all)
 	for step := a.firstStep(); step <= m.lastStep(); step++ {
-		places, patterns := a.try(step)
+		places, p := a.try(step)
 		if len(places) == 0 {
 			continue
 		}
@@ -194,7 +194,7 @@ func (m *matcher) find(index int, e Edit) (*hit, *toolerr.Error) {
 		if err := m.counted(e, all, places, step); err != nil {
 			return nil, err
 		}
-		return m.hit(e, a, step, places, patterns)
+		return m.hit(e, p, step, places)
 	}
 	return nil, m.noMatch(index, e, a)
 }
@@ -231,15 +231,10 @@ func (m *matcher) counted(e Edit, all bool, places []place, step Step) *toolerr.
 }
 
 // hit works out the changes at the places found.
-func (m *matcher) hit(e Edit, a *attempt, step Step, places []place, patterns []*pattern) (*hit, *toolerr.Error) {
+func (m *matcher) hit(e Edit, p *pattern, step Step, places []place) (*hit, *toolerr.Error) {
 	h := &hit{step: step, places: places}
-	builders := map[*pattern]*builder{}
-	for i, where := range places {
-		b := builders[patterns[i]]
-		if b == nil {
-			b = newBuilder(m.f, patterns[i])
-			builders[patterns[i]] = b
-		}
+	b := newBuilder(m.f, p)
+	for _, where := range places {
 		changes, failed := b.at(where)
 		if failed != "" {
 			return nil, m.unshifted(where, failed)

@@ -12,20 +12,34 @@ type line struct {
 	bare  string // without white space at the ends
 	sum   uint64
 	words []uint64 // sorted
+	total float64  // what they weigh
 }
 
-func newLine(text string) line {
+// strange is what a word weighs that is not wanted.
+const strange = 3
+
+func (v *vocabulary) weightOf(word uint64) float64 {
+	if e := v.words[word]; e != nil {
+		return e.weight
+	}
+	return strange
+}
+
+func (v *vocabulary) newLine(text string) line {
 	l := line{text: text, bare: strings.TrimSpace(text)}
 	l.sum = eachWord([]byte(text[:min(len(text), maxLineBytes)]), func(word uint64) bool {
 		l.words = append(l.words, word)
 		return len(l.words) < maxLineWords
 	})
 	slices.Sort(l.words)
+	for _, word := range l.words {
+		l.total += v.weightOf(word)
+	}
 	return l
 }
 
 // likeness is how well a line stands for another: below 0 not at all.
-func likeness(a, b line) int {
+func (v *vocabulary) likeness(a, b line) int {
 	switch {
 	case a.text == b.text && a.sum != 0:
 		return 120
@@ -40,19 +54,19 @@ func likeness(a, b line) int {
 	case len(a.words) == 0 || len(b.words) == 0:
 		return -1
 	}
-	common, i, j := 0, 0, 0
+	common, i, j := 0.0, 0, 0
 	for i < len(a.words) && j < len(b.words) {
 		switch {
 		case a.words[i] == b.words[j]:
-			common, i, j = common+1, i+1, j+1
+			common, i, j = common+v.weightOf(a.words[i]), i+1, j+1
 		case a.words[i] < b.words[j]:
 			i++
 		default:
 			j++
 		}
 	}
-	if share := 200 * common / (len(a.words) + len(b.words)); share >= 34 {
-		return share * 80 / 100
+	if share := 2 * common / (a.total + b.total); share >= 0.34 {
+		return int(80 * share)
 	}
 	return -1
 }
@@ -65,16 +79,16 @@ const (
 )
 
 // align pairs the wanted lines with those in and around a window.
-func align(t Text, w window, slack int, wanted []string) Block {
+func (v *vocabulary) align(t Text, w window, slack int, wanted []string) Block {
 	first, lines := around(t, w, slack)
 	a, b := make([]line, len(wanted)), make([]line, len(lines))
 	for i, text := range wanted {
-		a[i] = newLine(text)
+		a[i] = v.newLine(text)
 	}
 	for j, text := range lines {
-		b[j] = newLine(text)
+		b[j] = v.newLine(text)
 	}
-	pairs := pairUp(a, b)
+	pairs := v.pairUp(a, b)
 	from, to := span(pairs, len(lines))
 	block := Block{First: first + from + 1, Lines: lines[from:to]}
 	for _, p := range pairs {
@@ -112,7 +126,7 @@ func around(t Text, w window, slack int) (first int, lines []string) {
 
 // pairUp aligns all of a with a part of b (Needleman and Wunsch, with the
 // ends of b free).
-func pairUp(a, b []line) []Pair {
+func (v *vocabulary) pairUp(a, b []line) []Pair {
 	score := make([][]int, len(a)+1)
 	for i := range score {
 		score[i] = make([]int, len(b)+1)
@@ -121,7 +135,7 @@ func pairUp(a, b []line) []Pair {
 		}
 	}
 	both := func(i, j int) int {
-		if n := likeness(a[i-1], b[j-1]); n >= 0 {
+		if n := v.likeness(a[i-1], b[j-1]); n >= 0 {
 			return n
 		}
 		return pair

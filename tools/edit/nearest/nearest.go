@@ -57,7 +57,7 @@ func Find(t Text, wanted []string) (Block, bool) {
 		return Block{}, false
 	}
 	slack := 12 + len(wanted)/4
-	return align(t, best, slack, wanted), true
+	return v.align(t, best, slack, wanted), true
 }
 
 // vocabulary is the words and lines that are wanted, by hash.

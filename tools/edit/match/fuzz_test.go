@@ -1,0 +1,121 @@
+package match_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/pkg/textdiff"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+	"github.com/toolroom-mcp/toolroom/tools/edit/match"
+	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
+)
+
+// FuzzFind: whatever the file and the edit, an edit that is made changes
+// nothing outside of its places, one that is not has a code of its own, and
+// the answer is not out of proportion.
+func FuzzFind(f *testing.F) {
+	f.Add([]byte("a\r\nb\n\tc\n"), "a\nb", "x\ny", false)
+	f.Add([]byte("\xff\xfea\x00\n\x00b\x00"), "     1\ta\n     2\tb", "q", false)
+	f.Add([]byte("“x” – y…\n    z\n"), "\"x\" - y...\n  z", "w", true)
+	f.Add([]byte("caf\xe9 \n\n}\n}\n"), "}\n}", "\n}", true)
+	f.Fuzz(func(t *testing.T, raw []byte, old, new string, all bool) {
+		file, err := splice.Open(raw)
+		if err != nil {
+			require.True(t, toolerr.Is(err, toolerr.BinaryFile))
+			return
+		}
+		plan, err := match.Find(file, []match.Edit{{Old: old, New: new, All: all}}, match.Options{})
+		if err != nil {
+			require.Contains(t, []toolerr.Code{toolerr.NoMatch, toolerr.NotUnique, toolerr.NoChange, toolerr.InvalidParams}, toolerr.CodeOf(err))
+			require.Less(t, len(err.Error()), 200_000+len(old))
+			return
+		}
+		require.True(t, all || len(plan.Places) == 1)
+		result, err := file.Apply(plan.Changes)
+		if err != nil {
+			require.True(t, toolerr.Is(err, toolerr.BadEncoding), "%v", err)
+			return
+		}
+		checkOutside(t, file, plan, result)
+		if utf8.Valid(raw) {
+			require.True(t, utf8.Valid(result.Bytes()), "valid text stays valid")
+		}
+	})
+}
+
+// checkOutside checks that each byte between two places is where it was, and
+// that changes are within places.
+func checkOutside(t *testing.T, file *splice.File, plan *match.Plan, result *splice.Result) {
+	t.Helper()
+	inside := func(c textdiff.Change) bool {
+		for _, p := range plan.Places {
+			if p.Start <= c.Start && c.End <= p.End {
+				return true
+			}
+		}
+		return false
+	}
+	for _, c := range plan.Changes {
+		require.True(t, inside(c), "%v is in one of %v", c, plan.Places)
+	}
+	rest := result.Bytes()
+	at := 0
+	for _, p := range plan.Places {
+		start, ok := file.Offset(p.Start)
+		require.True(t, ok)
+		end, ok := file.Offset(p.End)
+		require.True(t, ok)
+		n := bytes.Index(rest, file.Raw[at:start])
+		require.GreaterOrEqual(t, n, 0)
+		rest = rest[n+start-at:]
+		at = end
+	}
+	require.True(t, bytes.HasSuffix(rest, file.Raw[at:]))
+}
+
+// FuzzNumbers: line numbers that are put in front of a text come off again.
+func FuzzNumbers(f *testing.F) {
+	f.Add("a\n\tb\n\n  c", 7, byte(0))
+	f.Add("x: 1\ny: 2", 99, byte(1))
+	f.Fuzz(func(t *testing.T, text string, from int, kind byte) {
+		if from < 1 || from > 1_000_000 || strings.TrimSpace(text) == "" || !utf8.ValidString(text) || strings.ContainsAny(text, "\r\x00") || len(text) > 10_000 {
+			return
+		}
+		sep := []string{"\t", "→", ": ", " | "}[kind%4]
+		file, err := splice.Open([]byte(text + "\nlast line of all\n"))
+		if err != nil || file.Encoding != "utf-8" {
+			return
+		}
+		numbered := prefixed(text, from, sep)
+		if strings.Contains(string(file.Text), numbered) {
+			return
+		}
+		plan, err := match.Find(file, []match.Edit{{Old: numbered, New: "new", All: true}}, match.Options{})
+		require.NoError(t, err, "%q in %q", numbered, file.Text)
+		require.LessOrEqual(t, plan.Found[0].Step, match.Trailing, "%q", numbered)
+	})
+}
+
+func prefixed(text string, from int, sep string) string {
+	var b strings.Builder
+	for i, line := range strings.Split(text, "\n") {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(strings.Repeat(" ", i%3))
+		b.WriteString(itoa(from + i))
+		b.WriteString(sep + line)
+	}
+	return b.String()
+}
+
+func itoa(n int) string {
+	if n < 10 {
+		return string(rune('0' + n))
+	}
+	return itoa(n/10) + string(rune('0'+n%10))
+}
