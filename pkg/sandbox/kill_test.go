@@ -214,6 +214,26 @@ func TestOnlyLitterIsCleared(t *testing.T) {
 	})
 }
 
+// In a directory too large to be looked through, the next write of the same
+// file still clears what the last one left.
+func TestLitterInALargeDirectory(t *testing.T) {
+	eachWay(t, func(t *testing.T, box func(sandbox.Config) *sandbox.Sandbox) {
+		tr := newTreeIn(t, memoryDir(t))
+		litter := "root/many/" + sandbox.NameScratch("f", 0)
+		tr.write(t, litter, "half a file")
+		for i := range 3000 {
+			tr.write(t, fmt.Sprintf("root/many/%d", i), "")
+		}
+		fs := open(t, box, tr.root)
+		for _, content := range []string{"made", "replaced"} {
+			_, err := put(fs, "many/f", content, sandbox.ReplaceOptions{})
+			require.NoError(t, err)
+			require.Equal(t, content, tr.onDisk(t, "root/many/f"))
+		}
+		require.NoFileExists(t, filepath.Join(tr.base, litter))
+	})
+}
+
 // A name for the scratch file that somebody else has taken, with anything at
 // all, is not written to, nor in the way.
 func TestTakenScratchNames(t *testing.T) {

@@ -4,7 +4,6 @@ package sandbox_test
 
 import (
 	"context"
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -113,25 +112,32 @@ func writeAndGo(fs *sandbox.FS, name string) error {
 }
 
 // A directory that is moved out of the root while a file in it is written
-// takes nothing with it.
+// takes nothing with it, whatever takes its place.
 func TestDirectoryIsMovedAway(t *testing.T) {
 	eachWay(t, func(t *testing.T, box func(sandbox.Config) *sandbox.Sandbox) {
-		for _, name := range []string{"dir/b.txt", "dir/new", "dir/x/y/new"} {
-			tr := newTree(t)
-			target, err := open(t, box, tr.root).OpenForWrite(name)
-			require.NoError(t, err)
-			defer target.Close()
-			_, err = target.Replace(context.Background(), func(w io.Writer) error {
-				_, err := w.Write([]byte("written"))
-				return errors.Join(err,
-					os.Rename(filepath.Join(tr.root, "dir"), filepath.Join(tr.base, "outside/moved")),
-					os.Symlink("../outside/moved", filepath.Join(tr.root, "dir")))
-			}, sandbox.ReplaceOptions{MakeParents: true})
-			requireCode(t, toolerr.Conflict, err)
-			require.Equal(t, "b", tr.onDisk(t, "outside/moved/b.txt"))
-			entries, err := os.ReadDir(filepath.Join(tr.base, "outside/moved"))
-			require.NoError(t, err)
-			require.Len(t, entries, 2)
+		for _, successor := range []string{"nothing", "link", "directory"} {
+			for _, name := range []string{"dir/b.txt", "dir/new", "dir/x/y/new"} {
+				tr := newTree(t)
+				target, err := open(t, box, tr.root).OpenForWrite(name)
+				require.NoError(t, err)
+				defer target.Close()
+				_, err = target.Replace(context.Background(), func(w io.Writer) error {
+					require.NoError(t, os.Rename(filepath.Join(tr.root, "dir"), filepath.Join(tr.base, "outside/moved")))
+					switch successor {
+					case "link":
+						tr.link(t, "../outside/moved", "root/dir")
+					case "directory":
+						tr.write(t, "root/dir/x/y/other", "")
+					}
+					_, err := w.Write([]byte("written"))
+					return err
+				}, sandbox.ReplaceOptions{MakeParents: true})
+				requireCode(t, toolerr.Conflict, err)
+				require.Equal(t, "b", tr.onDisk(t, "outside/moved/b.txt"))
+				entries, err := os.ReadDir(filepath.Join(tr.base, "outside/moved"))
+				require.NoError(t, err)
+				require.Len(t, entries, 2)
+			}
 		}
 	})
 }

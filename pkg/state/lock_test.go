@@ -10,9 +10,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -288,4 +290,71 @@ func TestLockFilesAreCleared(t *testing.T) {
 	unlock, err = storeAt(dir).LockPath(ctx, "/held")
 	require.NoError(t, err)
 	unlock()
+}
+
+// Clearing lock files away while they are being opened and locked never lets
+// two in at once.
+func TestClearingLocksLetsNobodyIn(t *testing.T) {
+	dir := fastDir(t)
+	ctx := context.Background()
+	var inside, most, turns atomic.Int64
+	stop := make(chan struct{})
+	var group sync.WaitGroup
+	errs := make(chan error, 16)
+	loop := func(step func() error) {
+		group.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if err := step(); err != nil {
+					errs <- err
+					return
+				}
+			}
+		})
+	}
+	for range 6 {
+		store := storeAt(dir) // its own, as another process has
+		loop(func() error {
+			unlock, err := store.LockPath(ctx, "/x")
+			if err != nil {
+				return err
+			}
+			if n := inside.Add(1); n > most.Load() {
+				most.Store(n)
+			}
+			runtime.Gosched()
+			inside.Add(-1)
+			turns.Add(1)
+			unlock()
+			return nil
+		})
+	}
+	clearer := storeAt(dir)
+	loop(func() error {
+		past := time.Now().Add(-2 * time.Hour)
+		paths, err := filepath.Glob(filepath.Join(dir, "locks-1", "*"))
+		for _, path := range append(paths, filepath.Join(dir, "locks-1", ".pruned")) {
+			os.Chtimes(path, past, past) // it may be gone again
+		}
+		if err != nil {
+			return err
+		}
+		unlock, err := clearer.LockPath(ctx, "/clear")
+		if err == nil {
+			unlock()
+		}
+		return err
+	})
+	time.AfterFunc(500*time.Millisecond, func() { close(stop) })
+	group.Wait()
+	close(errs)
+	for err := range errs {
+		require.NoError(t, err)
+	}
+	require.EqualValues(t, 1, most.Load())
+	require.NotZero(t, turns.Load())
 }
