@@ -187,6 +187,7 @@ type searchCase struct {
 	mode  string
 	only  bool
 	multi bool
+	vague bool // multiline, and the pattern matches nothing at all: ripgrep's matches and lines disagree
 }
 
 func (r *random) search() *searchCase {
@@ -230,10 +231,9 @@ func (r *random) search() *searchCase {
 	if c.mode != modeFiles {
 		c.only = option(5, "-o", true)
 	}
-	// Where lines may be crossed, ripgrep shows context before an empty match
-	// behind the end, too, but not the match.
 	empty, err := regexp.MatchString("(?s)"+c.args["pattern"].(string), "")
-	if c.mode == modeContent && !c.only && !(c.multi && (empty || err != nil)) {
+	c.vague = c.multi && (empty || err != nil)
+	if c.mode == modeContent && !c.only && !c.vague { // else there is context of matches that are not shown
 		for _, side := range []string{"-A", "-B", "-C"} {
 			n := r.IntN(4)
 			option(4, side, n, side, strconv.Itoa(n))
@@ -403,6 +403,8 @@ func (c *searchCase) parse(out []byte) (result, error) {
 			delete(all, name)
 		case c.mode == modeFiles:
 			all[name] = []string{}
+		case c.mode == modeCount && c.vague && !c.only:
+			all[name] = []string{"some"}
 		case c.mode == modeCount:
 			all[name] = []string{strconv.Itoa(n)}
 		}
@@ -447,10 +449,13 @@ func (c *searchCase) read(t *testing.T, dir string, got mcpkittest.Result) resul
 			}
 			all[name] = []string{}
 			if c.mode == modeCount {
-				all[name] = append(all[name], count)
 				n, err := strconv.Atoi(count)
 				require.NoError(t, err)
 				matches += n
+				if c.vague && !c.only {
+					count = "some"
+				}
+				all[name] = append(all[name], count)
 			}
 		}
 	}

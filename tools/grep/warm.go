@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,6 +27,8 @@ const (
 	memoryStep = 8 << 20
 	// maxIndexed is the size of the largest file that the index takes up.
 	maxIndexed = 8 << 20
+	// queueChunk is how many files are handed over at a time.
+	queueChunk = 256
 	// maxUnknown bounds the files that one worker remembers to have read.
 	maxUnknown = 100_000
 )
@@ -41,7 +44,7 @@ type warmth struct {
 
 	mu      sync.Mutex
 	builder *index.Builder // nil before the first answer
-	closed  bool
+	closed  atomic.Bool
 	queuing sync.WaitGroup
 	room    int64 // the index's size that the collector was told
 }
@@ -56,7 +59,7 @@ func (w *warmth) close() {
 		return
 	}
 	w.mu.Lock()
-	w.closed = true
+	w.closed.Store(true)
 	builder := w.builder
 	w.mu.Unlock()
 	if builder != nil {
@@ -101,7 +104,7 @@ func (w *warmth) known() bool {
 func (w *warmth) learn(dir string, lists [][]string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.closed {
+	if w.closed.Load() {
 		return
 	}
 	if w.builder == nil {
@@ -110,10 +113,15 @@ func (w *warmth) learn(dir string, lists [][]string) {
 	builder := w.builder
 	w.queuing.Go(func() {
 		for _, list := range lists {
-			for i, path := range list {
-				list[i] = filepath.Join(dir, filepath.FromSlash(path))
+			for part := range slices.Chunk(list, queueChunk) {
+				if w.closed.Load() { // a process for one call is not kept waiting
+					return
+				}
+				for i, path := range part {
+					part[i] = filepath.Join(dir, filepath.FromSlash(path))
+				}
+				builder.Queue(part)
 			}
-			builder.Queue(list)
 		}
 	})
 }
