@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/state"
+	"github.com/toolroom-mcp/toolroom/pkg/textfile"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// fixture is a root with a tool that serves it in this process.
+type fixture struct {
+	t    testing.TB
+	root string
+	kept state.Config
+	tool *mcpkit.Tool
+}
+
+func newFixture(t testing.TB) *fixture {
+	t.Helper()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	f := &fixture{t: t, root: root, kept: state.Config{Dir: t.TempDir()}}
+	served, err := tools(sandbox.Config{Roots: []string{f.root}}, f.kept, Config{})
+	require.NoError(t, err)
+	f.tool = served[0]
+	return f
+}
+
+func (f *fixture) file(name string) string { return filepath.Join(f.root, name) }
+
+func (f *fixture) write(name string, data []byte) {
+	f.t.Helper()
+	require.NoError(f.t, os.WriteFile(f.file(name), data, 0o644))
+}
+
+func (f *fixture) read(name string) []byte {
+	f.t.Helper()
+	data, err := os.ReadFile(f.file(name))
+	require.NoError(f.t, err)
+	return data
+}
+
+func (f *fixture) call(args map[string]any) *mcpkit.CallResult {
+	f.t.Helper()
+	raw, err := json.Marshal(args)
+	require.NoError(f.t, err)
+	return f.tool.Call(context.Background(), raw)
+}
+
+// edit makes one edit that is to be made.
+func (f *fixture) edit(name, old, new string) (string, meta) {
+	f.t.Helper()
+	return f.done(map[string]any{"file_path": name, "old_string": old, "new_string": new})
+}
+
+func (f *fixture) done(args map[string]any) (string, meta) {
+	f.t.Helper()
+	res := f.call(args)
+	require.False(f.t, res.IsError, res.Text)
+	var m meta
+	require.NoError(f.t, json.Unmarshal(res.Structured, &m))
+	return res.Text, m
+}
+
+func TestDescriptionIsShort(t *testing.T) {
+	require.LessOrEqual(t, len(description), 1536)
+}
+
+// TestFreshByContent: view and edit are two processes that share a state
+// directory. What was seen is compared by content: a change elsewhere does
+// not matter, one of the lines to be edited does.
+func TestFreshByContent(t *testing.T) {
+	f := newFixture(t)
+	view := mcpkittest.Start(t, mcpkittest.Build(t, "./tools/view"), f.root, "--state", f.kept.Dir)
+	edit := mcpkittest.Start(t, mcpkittest.Build(t, "./tools/edit"), f.root, "--state", f.kept.Dir)
+	const before = "alpha\nbeta\ngamma\ndelta\nepsilon\nzeta\n"
+	for _, c := range []struct {
+		name, now string // what somebody else makes of the file
+		old, new  string
+		etag      bool // the one that view told
+		want      toolerr.Code
+		says      string
+	}{
+		{"unchanged", before, "beta", "BETA", false, "", ""},
+		{"unchanged, with etag", before, "beta", "BETA", true, "", ""},
+		{"changed elsewhere", "alpha\nbeta\ngamma\ndelta\nepsilon\nzeta!\n", "beta", "BETA", false, "", ""},
+		{"changed elsewhere, with etag", "new\nalpha\nbeta\ngamma\ndelta\nepsilon\nzeta\n", "beta", "BETA", true, "", ""},
+		{"changed there", "alpha\nbeta 2\ngamma\ndelta\nepsilon\nzeta\n", "beta", "BETA", false, toolerr.Stale, "beta 2"},
+		{"changed there, with etag", "alpha\nbeta 2\ngamma\ndelta\nepsilon\nzeta\n", "beta", "BETA", true, toolerr.Stale, "beta 2"},
+		{"gone", "alpha\ngamma\ndelta\nepsilon\nzeta\n", "beta", "BETA", false, toolerr.NoMatch, "has changed since you last saw it"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f.write(c.name, []byte(before))
+			seen := view.Call("view", map[string]any{"file_path": c.name})
+			require.False(t, seen.IsError, seen.Text)
+			f.write(c.name, []byte(c.now))
+			args := map[string]any{"file_path": c.name, "old_string": c.old, "new_string": c.new}
+			if c.etag {
+				args["etag"] = seen.Structured["etag"]
+			}
+			got := edit.Call("edit", args)
+			require.Equal(t, string(c.want), got.Code, got.Text)
+			require.Contains(t, got.Text, c.says)
+			if c.want != "" {
+				require.Equal(t, c.now, string(f.read(c.name)))
+			}
+			if c.want == toolerr.Stale { // the etag it tells lets the edit through
+				args["etag"] = got.Structured["etag"]
+				got = edit.Call("edit", args)
+				require.False(t, got.IsError, got.Text)
+			}
+		})
+	}
+
+	f.write("never", []byte(before))
+	got := edit.Call("edit", map[string]any{"file_path": "never", "old_string": "beta", "new_string": "BETA"})
+	require.False(t, got.IsError, "a file never viewed may be edited: %s", got.Text)
+	require.Equal(t, textfile.Sum(f.read("never")).String(), got.Structured["etag"])
+	got = edit.Call("edit", map[string]any{"file_path": "never", "old_string": "BETA", "new_string": "b", "etag": got.Structured["etag"]})
+	require.False(t, got.IsError, "the etag that an edit tells is good for the next: %s", got.Text)
+}
+
+// TestUndoOnlyWhatIsThere: a change by somebody else is not undone with ours.
+func TestUndoOnlyWhatIsThere(t *testing.T) {
+	f := newFixture(t)
+	f.write("a.txt", []byte("one\ntwo\n"))
+	f.edit("a.txt", "one", "1")
+	f.write("a.txt", []byte("1\ntwo\nthree\n"))
+	res := f.call(map[string]any{"file_path": "a.txt", "undo": true})
+	require.Equal(t, toolerr.Stale, res.Code, res.Text)
+	require.Equal(t, "1\ntwo\nthree\n", string(f.read("a.txt")))
+	f.write("a.txt", []byte("1\ntwo\n"))
+	f.done(map[string]any{"file_path": "a.txt", "undo": true})
+	require.Equal(t, "one\ntwo\n", string(f.read("a.txt")), "as it was written again, it can be")
+}
+
+// TestWithoutState: everything but undo is the same.
+func TestWithoutState(t *testing.T) {
+	f := newFixture(t)
+	served, err := tools(sandbox.Config{Roots: []string{f.root}}, state.Config{Disabled: true}, Config{})
+	require.NoError(t, err)
+	f.tool = served[0]
+	f.write("a.txt", []byte("one\n"))
+	text, _ := f.edit("a.txt", "one", "two")
+	require.Contains(t, text, "note: no undo")
+	require.Equal(t, "two\n", string(f.read("a.txt")))
+	res := f.call(map[string]any{"file_path": "a.txt", "undo": true})
+	require.True(t, res.IsError)
+}
+
+// TestKeepsWhatTheFileIs: mode and the bytes that are not text stay.
+func TestKeepsWhatTheFileIs(t *testing.T) {
+	f := newFixture(t)
+	f.write("a.sh", []byte("#!/bin/sh\r\necho \xff\xfe caf\xc3\xa9 and more words in UTF-8: \xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\n\techo b"))
+	require.NoError(t, os.Chmod(f.file("a.sh"), 0o751))
+	f.edit("a.sh", "echo b", "echo c")
+	require.Equal(t, "#!/bin/sh\r\necho \xff\xfe caf\xc3\xa9 and more words in UTF-8: \xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\n\techo c", string(f.read("a.sh")))
+	info, err := os.Stat(f.file("a.sh"))
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o751), info.Mode().Perm())
+}
+
+// TestLongLines: a diff of enormous lines stays within the budget.
+func TestLongLines(t *testing.T) {
+	f := newFixture(t)
+	line := make([]byte, 3<<20)
+	for i := range line {
+		line[i] = "abcdefghijklmnopqrstuvwxyz "[i%27]
+	}
+	copy(line[1<<20:], "NEEDLE")
+	f.write("min.js", append(append([]byte("x\n"), line...), "\ny\n"...))
+	text, m := f.edit("min.js", "NEEDLE", "needle")
+	require.Less(t, len(text), 4*mcpkit.DefaultMaxTokens)
+	require.Contains(t, text, "needle")
+	require.Equal(t, []int{2}, m.Lines)
+
+	var many, new []byte
+	for range 200 {
+		many = append(append(many, line[:1500]...), '\n')
+	}
+	f.write("many", many)
+	new = append(new, many...)
+	for i := 0; i < len(new); i += 1501 {
+		new[i] = 'X'
+	}
+	text, _ = f.edit("many", string(many), string(new))
+	require.Less(t, len(text), 4*mcpkit.DefaultMaxTokens)
+	require.Contains(t, text, "the diff is cut here")
+	require.Equal(t, string(new), string(f.read("many")))
+}
