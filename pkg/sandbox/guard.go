@@ -19,7 +19,10 @@ import (
 // locks. Use state.Store.Lock, which adds what this does not have.
 func (t *Target) Guard(ctx context.Context) (release func(), err error) {
 	nothing := func() {}
-	for guarded {
+	if !guarded {
+		return nothing, nil
+	}
+	for {
 		f, err := t.lockable()
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 			return nothing, nil
@@ -48,7 +51,6 @@ func (t *Target) Guard(ctx context.Context) (release func(), err error) {
 		}
 		f.Close()
 	}
-	return nothing, nil
 }
 
 // lockable opens the file as far as a lock needs it.
