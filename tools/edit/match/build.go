@@ -62,12 +62,13 @@ func newBuilder(f *splice.File, p *pattern) *builder {
 	return b
 }
 
-// at returns the changes at a place, sorted; failed says why there are none.
-func (b *builder) at(where place) (changes []textdiff.Change, failed string) {
+// at adds the changes at a place to others, sorted; failed says why there are
+// none.
+func (b *builder) at(where place, changes []textdiff.Change) (all []textdiff.Change, failed string) {
 	if len(b.p.old) == 1 && len(b.p.new) == 1 && b.p.step <= Numbers {
-		return b.word(where), ""
+		return b.word(where, changes), ""
 	}
-	b.cursor, b.changes, b.failed = where.start, nil, ""
+	b.cursor, b.changes, b.failed = where.start, changes, ""
 	b.pending.Reset()
 	b.part = b.fragments(where)
 	b.ending, b.where = "", where
@@ -79,7 +80,7 @@ func (b *builder) at(where place) (changes []textdiff.Change, failed string) {
 		}
 	}
 	if b.p.step == Indentation && !b.findShift(where, old) {
-		return nil, "not uniform"
+		return changes, "not uniform"
 	}
 	for j := range new {
 		with := b.partners[j]
@@ -99,13 +100,13 @@ func (b *builder) at(where place) (changes []textdiff.Change, failed string) {
 }
 
 // word is at for a text within a line, without making new strings.
-func (b *builder) word(where place) []textdiff.Change {
+func (b *builder) word(where place, changes []textdiff.Change) []textdiff.Change {
 	old, new := b.p.old[0], b.p.new[0]
 	if old == new {
-		return nil
+		return changes
 	}
 	head, tail := commonEnds(old, new)
-	return []textdiff.Change{{Start: where.start + head, End: where.end - tail, New: new[head : len(new)-tail]}}
+	return append(changes, textdiff.Change{Start: where.start + head, End: where.end - tail, New: new[head : len(new)-tail]})
 }
 
 // fragments cuts a place into its lines.

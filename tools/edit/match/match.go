@@ -39,7 +39,7 @@ import (
 )
 
 // MaxPlaces bounds the places that one edit replaces.
-const MaxPlaces = 1 << 21
+const MaxPlaces = 1 << 20
 
 // Edit is a text to be replaced.
 type Edit struct {
@@ -89,14 +89,22 @@ func Find(f *splice.File, edits []Edit, o Options) (*Plan, error) {
 			continue
 		}
 		plan.Found = append(plan.Found, hit.found(f))
+		plan.Places = slices.Grow(plan.Places, len(hit.places))
 		for _, p := range hit.places {
 			plan.Places = append(plan.Places, Place{p.start, p.end, i})
 		}
-		plan.Changes = append(plan.Changes, hit.changes...)
+		if plan.Changes == nil {
+			plan.Changes = hit.changes
+		} else {
+			plan.Changes = append(plan.Changes, hit.changes...)
+		}
 		plan.Warnings = append(plan.Warnings, hit.warnings...)
 	}
 	if len(failures) > 0 {
 		return nil, joined(failures, len(edits), o)
+	}
+	if len(edits) == 1 {
+		return plan, nil
 	}
 	slices.SortStableFunc(plan.Places, func(a, b Place) int { return cmp.Compare(a.Start, b.Start) })
 	slices.SortStableFunc(plan.Changes, func(a, b textdiff.Change) int { return cmp.Compare(a.Start, b.Start) })
@@ -232,14 +240,13 @@ func (m *matcher) counted(e Edit, all bool, places []place, step Step) *toolerr.
 
 // hit works out the changes at the places found.
 func (m *matcher) hit(e Edit, p *pattern, step Step, places []place) (*hit, *toolerr.Error) {
-	h := &hit{step: step, places: places}
+	h := &hit{step: step, places: places, changes: make([]textdiff.Change, 0, len(places))}
 	b := newBuilder(m.f, p)
 	for _, where := range places {
-		changes, failed := b.at(where)
-		if failed != "" {
+		var failed string
+		if h.changes, failed = b.at(where, h.changes); failed != "" {
 			return nil, m.unshifted(where, failed)
 		}
-		h.changes = append(h.changes, changes...)
 	}
 	if len(h.changes) == 0 {
 		return nil, m.noChange(e, step, places)

@@ -6,39 +6,83 @@ import (
 )
 
 // needle finds a pattern in time linear in text and pattern, whatever they
-// are. bytes.Index is, for a short one.
+// are. It looks for the byte of the pattern that the text has least of; where
+// that is all over the text it leaves the search to bytes.Index, and where
+// that would be slow, too, to a rolling hash.
 type needle struct {
 	pat  []byte
+	rare int // offset of the byte to look for
+	way  way
+	hits int // places that were none
+	seen int // bytes of the text looked at
 	work int // bytes compared in vain
-	hard bool
 }
+
+type way int
+
+const (
+	fresh way = iota
+	byByte
+	byHead
+	byHash
+)
 
 // headSize is how much of a long pattern bytes.Index looks for.
 const headSize = 48
 
 // next returns where the pattern is next in text from a place on, or -1.
 func (n *needle) next(text []byte, from int) int {
-	if len(n.pat) <= headSize {
-		if at := bytes.Index(text[from:], n.pat); at >= 0 {
-			return from + at
-		}
-		return -1
+	if n.way == fresh {
+		n.rare, n.way = rarest(text, n.pat[:min(len(n.pat), headSize)]), byByte
 	}
-	for !n.hard {
-		at := bytes.Index(text[from:], n.pat[:headSize])
+	head := n.pat[:min(len(n.pat), headSize)]
+	for from+len(n.pat) <= len(text) {
+		var at int
+		switch n.way {
+		case byByte:
+			at = bytes.IndexByte(text[from+n.rare:len(text)-len(n.pat)+n.rare+1], n.pat[n.rare])
+		case byHead:
+			at = bytes.Index(text[from:], head)
+		case byHash:
+			return n.roll(text, from)
+		}
 		if at < 0 || from+at+len(n.pat) > len(text) {
 			return -1
 		}
-		from += at
-		same := headSize + equalBytes(text[from+headSize:], n.pat[headSize:])
+		from, n.seen = from+at, n.seen+at+1
+		same := equalBytes(text[from:], n.pat)
 		if same == len(n.pat) {
 			return from
 		}
-		n.work += same
-		n.hard = n.work > 2*len(text)+1<<20
+		n.hits, n.work = n.hits+1, n.work+same
+		switch {
+		case n.work > 2*len(text)+1<<20:
+			n.way = byHash
+		case n.way == byByte && n.hits*16 > n.seen+1<<12:
+			n.way = byHead
+		}
 		from++
 	}
-	return n.roll(text, from)
+	return -1
+}
+
+// rarest returns which byte of a pattern a sample of the text has least of.
+func rarest(text, pat []byte) int {
+	const samples, size = 16, 1 << 10
+	var counts [256]int
+	for i := range samples {
+		start := i * (len(text) / samples)
+		for _, c := range text[start:min(start+size, len(text))] {
+			counts[c]++
+		}
+	}
+	best := 0
+	for i, c := range pat {
+		if counts[c] < counts[pat[best]] {
+			best = i
+		}
+	}
+	return best
 }
 
 // equalBytes returns how many bytes two texts begin with in common.
