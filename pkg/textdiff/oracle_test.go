@@ -22,7 +22,7 @@ func TestPatchesApply(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	for i := range 150 {
 		old := randomText(rng)
-		name := []string{"x.txt", "two words.txt"}[i%2]
+		name := []string{"x.txt", "two words.txt", "quo\"te\\.txt", "日本.txt"}[i%4]
 		changes := randomChanges(rng, old)
 		new := apply(old, changes)
 		if old == new || old == "" || new == "" {

@@ -3,6 +3,7 @@ package textdiff
 import (
 	"bytes"
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -214,9 +215,12 @@ func (w *writer) diff() Diff {
 	return d
 }
 
-// name writes a file's name as patch and git read it: a tab ends one that has
-// blanks.
+// name writes a file's name as patch and git read it: quoted where it has
+// characters that would end it, with a tab at its end where it has blanks.
 func name(s string) string {
+	if strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == '"' || r == '\\' || r == 0x7F }) {
+		return strconv.Quote(s)
+	}
 	if strings.Contains(s, " ") {
 		return s + "\t"
 	}

@@ -71,6 +71,9 @@ func (m *matcher) near(text *strings.Builder, old []string, b nearest.Block, exp
 	if last == b.First {
 		what = fmt.Sprintf("line %d", b.First)
 	}
+	if len(b.Lines) == 1 && len(b.Lines[0]) >= nearest.MaxLine {
+		return m.nearWithin(text, old, b)
+	}
 	at := b.First
 	if explained {
 		fmt.Fprintf(text, "\nNearest: %s", what)
@@ -93,7 +96,7 @@ func (m *matcher) near(text *strings.Builder, old []string, b nearest.Block, exp
 		fmt.Fprintf(text, "\n%s as in the file, to copy:\n", capital(what))
 	}
 	for _, line := range b.Lines[from:to] {
-		text.WriteString(clip(line, maxCopied) + "\n")
+		text.WriteString(clip([]byte(line), maxCopied) + "\n")
 	}
 	cut := strings.TrimSuffix(text.String(), "\n")
 	text.Reset()
@@ -106,15 +109,37 @@ const maxCopied = 2000
 
 func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-func clip(line string, most int) string {
+// clip returns the beginning of a line.
+func clip(line []byte, most int) string {
 	if len(line) <= most {
-		return line
+		return string(line)
 	}
 	end := most
 	for end > 0 && !utf8.RuneStart(line[end]) {
 		end--
 	}
-	return fmt.Sprintf("%s… (%d bytes in all; a part of the line will do as old_string)", line[:end], len(line))
+	return string(line[:end]) + "… (the line is longer; a part of it will do as old_string)"
+}
+
+// nearWithin writes the part of one long line that is most like the text.
+func (m *matcher) nearWithin(text *strings.Builder, old []string, b nearest.Block) int {
+	start := m.f.Body + b.Start[0]
+	line := m.f.Content(m.f.Text[start:m.f.LineEnd(start)])
+	wanted := strings.Join(old, "\n")
+	wanted = wanted[:min(len(wanted), maxCopied)]
+	from, to, ok := nearest.Within(line, wanted)
+	if !ok {
+		from, to = 0, 0
+	}
+	from, to = max(0, from-beside), min(len(line), to+beside)
+	for from > 0 && !utf8.RuneStart(line[from]) {
+		from--
+	}
+	for to < len(line) && !utf8.RuneStart(line[to]) {
+		to++
+	}
+	fmt.Fprintf(text, "\nNearest: within line %d, which has %d bytes, from byte %d on. There it is, to copy a part of:\n%s", b.First, len(line), from+1, line[from:to])
+	return b.First
 }
 
 // showDifference writes the difference and what it comes from, and returns

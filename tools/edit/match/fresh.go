@@ -2,7 +2,6 @@ package match
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -99,7 +98,7 @@ func show(lines [][]byte) string {
 		if i > 0 {
 			text.WriteByte('\n')
 		}
-		fmt.Fprint(&text, clip(string(line), maxCopied))
+		text.WriteString(clip(line, maxCopied))
 	}
 	return text.String()
 }

@@ -196,7 +196,7 @@ func (m *matcher) find(index int, e Edit) (*hit, *toolerr.Error) {
 		if len(places) == 0 {
 			continue
 		}
-		if a.over {
+		if a.over && all {
 			return nil, toolerr.New(toolerr.LimitReached, "old_string is in %s more than %d times. Use a command such as sed for that.", m.o.name(), MaxPlaces)
 		}
 		if err := m.counted(e, all, places, step); err != nil {

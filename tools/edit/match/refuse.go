@@ -64,22 +64,28 @@ func (m *matcher) list(text *strings.Builder, places []place) {
 	for _, p := range shown {
 		n := number(p.start)
 		start := m.f.LineStart(p.start)
-		line := showLine(m.f, start)
+		line := showLine(m.f, start, p.start)
 		if before {
 			if start > m.f.Body {
-				fmt.Fprintf(text, "%7d- %s\n", n-1, showLine(m.f, m.f.LineStart(start-1)))
+				fmt.Fprintf(text, "%7d- %s\n", n-1, m.lineBefore(start))
 			}
 			fmt.Fprintf(text, "%7d: %s\n", n, line)
 			continue
 		}
 		fmt.Fprintf(text, "%7d: %s\n", n, line)
 		if after := m.f.LineEnd(max(p.start, p.end-1)); after < len(m.f.Text) {
-			fmt.Fprintf(text, "%7d- %s\n", number(after), showLine(m.f, after))
+			fmt.Fprintf(text, "%7d- %s\n", number(after), showLine(m.f, after, after))
 		}
 	}
 	if rest := len(places) - len(shown); rest > 0 {
 		fmt.Fprintf(text, "  … and %d more places\n", rest)
 	}
+}
+
+// lineBefore shows the line before the one that begins at a place.
+func (m *matcher) lineBefore(start int) string {
+	before := m.f.LineStart(start - 1)
+	return showLine(m.f, before, before)
 }
 
 // tellsApart reports whether the lines before the places are not all the same.
@@ -89,7 +95,7 @@ func (m *matcher) tellsApart(places []place) bool {
 		start := m.f.LineStart(p.start)
 		line := ""
 		if start > m.f.Body {
-			line = showLine(m.f, m.f.LineStart(start-1))
+			line = m.lineBefore(start)
 		}
 		if i > 0 && line != first {
 			return true
@@ -99,8 +105,9 @@ func (m *matcher) tellsApart(places []place) bool {
 	return len(places) < 2
 }
 
-// showLine returns the line that begins at a place, cut where it is long.
-func showLine(f *splice.File, start int) string {
+// showLine returns the line that begins at a place; of a long one the part
+// around another place in it.
+func showLine(f *splice.File, start, focus int) string {
 	line := f.Text[start:]
 	if at := bytes.IndexByte(line[:min(len(line), maxShown+2)], f.EOL); at >= 0 {
 		return string(f.Content(line[:at+1]))
@@ -108,11 +115,19 @@ func showLine(f *splice.File, start int) string {
 	if len(line) <= maxShown {
 		return string(line)
 	}
-	end := maxShown
-	for end > 0 && !utf8.RuneStart(line[end]) {
-		end--
+	from := max(start, focus-maxShown/3)
+	end := min(from+maxShown, f.LineEnd(focus))
+	for from > start && !utf8.RuneStart(f.Text[from]) {
+		from--
 	}
-	return string(line[:end]) + "…"
+	for end < len(f.Text) && !utf8.RuneStart(f.Text[end]) {
+		end++
+	}
+	text := string(f.Content(f.Text[from:end])) + "…"
+	if from > start {
+		text = fmt.Sprintf("…%s (from byte %d of the line on)", text, from-start+1)
+	}
+	return text
 }
 
 // noChange tells that what would be written stands there already.

@@ -27,7 +27,7 @@ func (v *vocabulary) weightOf(word uint64) float64 {
 
 func (v *vocabulary) newLine(text string) line {
 	l := line{text: text, bare: strings.TrimSpace(text)}
-	l.sum = eachWord([]byte(text[:min(len(text), maxLineBytes)]), func(word uint64) bool {
+	l.sum = eachWord([]byte(text[:min(len(text), MaxLine)]), func(word uint64) bool {
 		l.words = append(l.words, word)
 		return len(l.words) < maxLineWords
 	})
@@ -80,7 +80,7 @@ const (
 
 // align pairs the wanted lines with those in and around a window.
 func (v *vocabulary) align(t Text, w window, slack int, wanted []string) Block {
-	first, lines := around(t, w, slack)
+	first, lines, starts := around(t, w, slack)
 	a, b := make([]line, len(wanted)), make([]line, len(lines))
 	for i, text := range wanted {
 		a[i] = v.newLine(text)
@@ -90,7 +90,11 @@ func (v *vocabulary) align(t Text, w window, slack int, wanted []string) Block {
 	}
 	pairs := v.pairUp(a, b)
 	from, to := span(pairs, len(lines))
-	block := Block{First: first + from + 1, Lines: lines[from:to]}
+	if to == 0 { // words in common, but no line that stands for another
+		from, to = w.first-first, w.first-first+1
+		pairs = []Pair{{0, from}}
+	}
+	block := Block{First: first + from + 1, Lines: lines[from:to], Start: starts[from:to]}
 	for _, p := range pairs {
 		switch {
 		case p.Line < 0:
@@ -106,22 +110,23 @@ func (v *vocabulary) align(t Text, w window, slack int, wanted []string) Block {
 }
 
 // around returns the lines of a window with some more on either side, and the
-// index of the first.
-func around(t Text, w window, slack int) (first int, lines []string) {
+// index of the first and where each begins.
+func around(t Text, w window, slack int) (first int, lines []string, starts []int) {
 	start, before := w.start, 0
 	for before < slack && start > 0 {
 		start = bytes.LastIndexByte(t.Body[:start-1], t.EOL) + 1
 		before++
 	}
 	first = w.first - before
-	eachLine(Text{t.Body[start:], t.EOL}, func(_ int, line []byte) bool {
+	eachLine(Text{t.Body[start:], t.EOL}, func(at int, line []byte) bool {
 		if t.EOL == '\n' {
 			line = bytes.TrimSuffix(line, []byte{'\r'})
 		}
-		lines = append(lines, string(line))
+		lines = append(lines, string(line[:min(len(line), MaxLine)]))
+		starts = append(starts, start+at)
 		return len(lines) < before+w.size+slack
 	})
-	return first, lines
+	return first, lines, starts
 }
 
 // pairUp aligns all of a with a part of b (Needleman and Wunsch, with the

@@ -14,13 +14,15 @@ import (
 	"math"
 )
 
-// The bounds of what is looked at: lines wanted, their distinct words, words
-// of one line of the file, and bytes of a line that are aligned.
+// MaxLine is how much of a line is held and aligned.
+const MaxLine = 4 << 10
+
+// The bounds of what is looked at: lines wanted, their distinct words, and
+// words of one line of the file.
 const (
 	maxWanted    = 400
 	maxWords     = 4096
 	maxLineWords = 256
-	maxLineBytes = 4 << 10
 )
 
 // Pair says which line of the file stands for a wanted one.
@@ -32,7 +34,8 @@ type Pair struct {
 // Block is a stretch of lines.
 type Block struct {
 	First int      // number of its first line, 1-based
-	Lines []string // without endings
+	Lines []string // without endings; of one longer than MaxLine its beginning
+	Start []int    // where each begins in Text.Body
 	Pairs []Pair   // in order, from the first to the last wanted line
 	Alike int      // wanted lines that have the same words in the block
 }
@@ -40,7 +43,7 @@ type Block struct {
 // Text is where to look.
 type Text struct {
 	Body []byte
-	EOL  byte
+	EOL  byte // what ends a line; 0: nothing
 }
 
 // Find returns the block that is most like the wanted lines; false if the
@@ -99,32 +102,35 @@ func newVocabulary(wanted []string) *vocabulary {
 // eachWord yields a hash of each word, whatever its case, and returns one of
 // all of them; 0 if there is none.
 func eachWord(line []byte, yield func(uint64) bool) uint64 {
-	const offset, factor = 14695981039346656037, 1099511628211
-	var all, word uint64
+	var all uint64
 	more := true
-	for _, c := range line {
+	eachWordAt(line, func(word uint64, _ int) {
+		all = (all ^ word) * factor
+		more = more && yield(word)
+	})
+	return all
+}
+
+// offset and factor are those of the FNV-1a hash.
+const offset, factor = 14695981039346656037, 1099511628211
+
+// eachWordAt yields a hash of each word and where it ends.
+func eachWordAt(line []byte, yield func(word uint64, end int)) {
+	word := uint64(offset)
+	inside := false
+	for i, c := range line {
 		if class := letters[c]; class != 0 {
-			if word == 0 {
-				word = offset
-			}
-			word = (word ^ uint64(class)) * factor
+			word, inside = (word^uint64(class))*factor, true
 			continue
 		}
-		if word != 0 {
-			all = (all ^ word) * factor
-			if more {
-				more = yield(word)
-			}
-			word = 0
+		if inside {
+			yield(word, i)
+			word, inside = offset, false
 		}
 	}
-	if word != 0 {
-		all = (all ^ word) * factor
-		if more {
-			yield(word)
-		}
+	if inside {
+		yield(word, len(line))
 	}
-	return all
 }
 
 // letters maps the bytes of words to themselves in lower case, all others to
@@ -144,6 +150,10 @@ var letters = func() (table [256]byte) {
 
 // eachLine yields the lines without their ending's last byte.
 func eachLine(t Text, yield func(start int, line []byte) bool) {
+	if t.EOL == 0 {
+		yield(0, t.Body)
+		return
+	}
 	for at := 0; at < len(t.Body); {
 		end := len(t.Body)
 		next := end
@@ -230,4 +240,39 @@ func (v *vocabulary) best(t Text, size int) window {
 		return true
 	})
 	return best
+}
+
+// Within finds the part of one long line that is most like a text, by the
+// same measure; false if it has none of its words.
+func Within(line []byte, wanted string) (from, to int, ok bool) {
+	v := newVocabulary([]string{wanted})
+	v.weigh(Text{Body: line})
+	type spot struct {
+		at    int
+		entry *entry
+	}
+	var window []spot
+	size, best, score := len(wanted)*5/4, 0.0, 0.0
+	eachWordAt(line, func(word uint64, at int) {
+		e := v.words[word]
+		if e == nil {
+			return
+		}
+		for len(window) > 0 && (at-window[0].at > size || len(window) == maxLineWords) {
+			first := window[0].entry
+			if first.inside--; first.inside < first.wanted {
+				score -= first.weight
+			}
+			window = window[1:]
+		}
+		if e.inside < e.wanted {
+			score += e.weight
+		}
+		e.inside++
+		window = append(window, spot{at, e})
+		if score > best+1e-6 {
+			best, from, to, ok = score, window[0].at, at, true
+		}
+	})
+	return from, to, ok
 }

@@ -76,11 +76,14 @@ func (f *File) LineEnd(at int) int {
 
 // Content returns a line without its ending, given with it.
 func (f *File) Content(line []byte) []byte {
-	line, ended := bytes.CutSuffix(line, []byte{f.EOL})
-	if ended && f.EOL == '\n' {
-		line, _ = bytes.CutSuffix(line, []byte{'\r'})
+	n := len(line)
+	if n == 0 || line[n-1] != f.EOL {
+		return line
 	}
-	return line
+	if n--; f.EOL == '\n' && n > 0 && line[n-1] == '\r' {
+		n--
+	}
+	return line[:n]
 }
 
 // Numbers returns the numbers (1-based) of the lines that places of Text are
