@@ -5,7 +5,7 @@
 //	plan, err := match.Find(f, edits, match.Options{})       // NO_MATCH, NOT_UNIQUE, NO_CHANGE …
 //	err = match.Fresh(f, plan.Places, etag, seen)            // STALE
 //	result, err := f.Apply(plan.Changes)                     // BAD_ENCODING
-//	warnings := plan.Warnings
+//	warnings := plan.Warnings                                // and pkg/lint's
 //
 // All is done in memory on one version of the file, and nothing is changed by
 // any of it. Errors are ready for the model: they say what stands in the file
@@ -20,10 +20,18 @@
 // what was found in the same way, and where it repeats the old text the
 // file's bytes stay: its line endings, blanks at ends of lines, quotes.
 //
+// # Answers
+//
+// NOT_UNIQUE lists the places with the line before or after each. NO_MATCH
+// says if the edit seems made already, how else the text would be found (as
+// one that was escaped once too often), and shows the nearest lines as they
+// are, with the first difference that the ladder does not overlook. The
+// messages of several failed edits come in one error.
+//
 // # Costs
 //
 // Time is linear in file and edits, whatever they hold; beside the file only
-// the places found are held, up to MaxPlaces.
+// the places found are held, up to MaxPlaces, and of UTF-8 nothing is copied.
 package match
 
 import (
@@ -32,7 +40,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolroom-mcp/toolroom/pkg/lint"
 	"github.com/toolroom-mcp/toolroom/pkg/textdiff"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
@@ -253,9 +260,6 @@ func (m *matcher) hit(e Edit, p *pattern, step Step, places []place) (*hit, *too
 	}
 	if len(places) == 1 {
 		h.warnings = m.twice(e, places[0])
-	}
-	if warning := lint.Omission(e.New, e.Old); warning != "" {
-		h.warnings = append(h.warnings, warning)
 	}
 	return h, nil
 }
