@@ -376,18 +376,13 @@ func (c *searchCase) parse(out []byte) (result, error) {
 				all[name] = append(all[name], numbered(m.Data.Lines.text(), m.Data.LineNumber, ":")...)
 				continue
 			}
-			at, rest := m.Data.LineNumber, m.Data.Lines.text()
+			lines := m.Data.Lines.text()
 			for _, sub := range m.Data.Submatches {
-				text := sub.Match.text()
-				before, after, _ := strings.Cut(rest, text)
-				if text == "" {
-					continue
+				if text := sub.Match.text(); text != "" {
+					counts[name]++
+					number := m.Data.LineNumber + strings.Count(lines[:sub.Start], "\n")
+					all[name] = append(all[name], numbered(text, number, ":")...)
 				}
-				counts[name]++
-				at += strings.Count(before, "\n")
-				all[name] = append(all[name], numbered(text, at, ":")...)
-				at += strings.Count(text, "\n")
-				rest = after
 			}
 		case "context":
 			all[name] = append(all[name], numbered(m.Data.Lines.text(), m.Data.LineNumber, "-")...)
