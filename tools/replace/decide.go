@@ -18,8 +18,11 @@ type plan struct {
 
 	before   *rewrite.Before
 	old      textfile.Format // of the file there is
+	oldText  []byte          // in UTF-8, without a byte order mark
+	oldLines int64           // a last one without an ending counts
 	form     form            // of the new content
 	text     string          // the new content, as UTF-8 and with the file's line endings
+	lost     bool            // hidden values that content does not keep
 	notes    []string
 	warnings []string
 }
@@ -37,7 +40,7 @@ func (p *plan) decide(fs *sandbox.FS) (*rewrite.After, error) {
 	if b.Masked && p.Etag != "" {
 		return nil, toolerr.New(toolerr.InvalidParams, "%s has hidden values, and with them no etag: leave etag out", b.Shown)
 	}
-	p.old = textfile.Detect(b.Content)
+	p.readOld()
 	content, err := p.revealed()
 	if err != nil {
 		return nil, err
@@ -115,23 +118,31 @@ func (p *plan) stale() error {
 		b.Shown, when, was, b.Etag, what, b.Etag).With("etag", b.Etag.String())
 }
 
+// maxJudged bounds the content that is read as a model writes: a longer one is
+// not made by one.
+const maxJudged = 1 << 20
+
 // judge warns of content that is likely not what was meant.
 func (p *plan) judge(done *rewrite.Outcome) {
 	b := p.before
-	if before := p.oldLines(); b.Exists && !p.old.Binary && done.Index.Lines*2 < before {
+	if before := p.oldLines; b.Exists && !p.old.Binary && done.Index.Lines*2 < before {
 		p.warn("the file has %s now and had %d: if content was meant to be only a part of it, undo and use edit", plural(done.Index.Lines, "line"), before)
 	}
 	if n := literalNewlines(p.Content); n > 0 {
 		p.warn(`content has no line break, but %d times a backslash and an n: in JSON a line break is \n with one backslash`, n)
 	}
-	old := ""
-	if b.Exists && !b.Masked {
-		old = p.oldText()
+	if len(p.Content) <= maxJudged && !b.Masked {
+		if warning := lint.Omission(p.Content, ""); warning != "" {
+			// What was there before stands for nothing.
+			if warning = lint.Omission(p.Content, string(p.oldText)); warning != "" {
+				p.warn("%s", warning)
+			}
+		}
 	}
-	if warning := lint.Omission(p.Content, old); warning != "" {
-		p.warn("%s", warning)
-	}
-	if done.Index.Binary {
+	switch looks := done.Index.Encoding; {
+	case done.Index.Binary:
 		p.warn("content has control characters, so that the file is not taken for text: view will not show it")
+	case looks != p.form.encoding && looks != textfile.UTF8:
+		p.warn("the file is written in %s, but looks like %s; view can be told with encoding", p.form.encoding, looks)
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 
@@ -37,7 +38,7 @@ func (p *plan) chooseForm(fs *sandbox.FS, content string) error {
 	b := p.before
 	if b.Exists && !p.old.Binary && len(b.Content) > p.old.BOM {
 		p.form = form{
-			encoding: p.old.Encoding, bom: p.old.BOM > 0, ending: dominant(p.oldText()),
+			encoding: p.old.Encoding, bom: p.old.BOM > 0, ending: dominant(p.oldText),
 			why: fmt.Sprintf("the file is written in %s, and stays so: use characters that it has, or have it converted first", p.old.Encoding),
 		}
 	} else {
@@ -80,8 +81,8 @@ func (p *plan) newForm(fs *sandbox.FS) {
 }
 
 // dominant returns the ending of most lines, "" where there is none.
-func dominant(text string) string {
-	lf, crlf, cr := strings.Count(text, "\n"), strings.Count(text, "\r\n"), strings.Count(text, "\r")
+func dominant(text []byte) string {
+	lf, crlf, cr := bytes.Count(text, []byte("\n")), bytes.Count(text, []byte("\r\n")), bytes.Count(text, []byte("\r"))
 	switch {
 	case lf == 0 && cr > 0:
 		return "\r"
@@ -126,30 +127,25 @@ func (p *plan) like() string {
 	return "the directory's settings ask"
 }
 
-// oldText is the text there was, as UTF-8.
-func (p *plan) oldText() string {
-	raw := p.before.Content[p.old.BOM:]
-	if p.old.Encoding == textfile.UTF8 || p.old.Encoding == "" {
-		return string(raw)
+// readOld finds out how the file is written that there is.
+func (p *plan) readOld() {
+	raw := p.before.Content
+	p.old = textfile.Detect(raw)
+	p.oldText = raw[p.old.BOM:]
+	if p.old.Encoding != textfile.UTF8 && !p.old.Binary {
+		p.oldText = []byte(p.old.Encoding.Decode(p.oldText))
 	}
-	return p.old.Encoding.Decode(raw)
-}
-
-// oldLines counts the lines there were; a last one without an ending counts.
-func (p *plan) oldLines() int64 {
-	text := p.oldText()
-	if text == "" {
-		return 0
+	if len(p.oldText) == 0 {
+		return
 	}
-	ending := "\n"
+	ending := []byte("\n")
 	if p.old.Ending == textfile.CR {
-		ending = "\r"
+		ending = []byte("\r")
 	}
-	n := int64(strings.Count(text, ending))
-	if !strings.HasSuffix(text, ending) {
-		n++
+	p.oldLines = int64(bytes.Count(p.oldText, ending))
+	if !bytes.HasSuffix(p.oldText, ending) {
+		p.oldLines++
 	}
-	return n
 }
 
 // literalNewlines counts the \n that were escaped once too often, where

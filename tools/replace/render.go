@@ -1,11 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/rewrite"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/textdiff"
 	"github.com/toolroom-mcp/toolroom/pkg/textfile"
 )
@@ -39,7 +41,7 @@ func (p *plan) render(done *rewrite.Outcome, budget int) *mcpkit.Result {
 	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s  %s: %s, %s%s  %s  %s\n", b.Shown, p.verb(done),
-		plural(index.Lines, "line"), plural(index.Size, "byte"), p.formerly(done), index.Format, tag)
+		plural(index.Lines, "line"), plural(index.Size, "byte"), p.formerly(done), p.format(index.Format), tag)
 	var diff textdiff.Diff
 	if !done.Unchanged {
 		p.judge(done)
@@ -75,6 +77,14 @@ func (p *plan) verb(done *rewrite.Outcome) string {
 	return "replaced"
 }
 
+// format is how the content is written, which is not always what it looks like.
+func (p *plan) format(looks textfile.Format) string {
+	if looks.Encoding != p.form.encoding && looks.Encoding != textfile.UTF8 {
+		return string(p.form.encoding)
+	}
+	return looks.String()
+}
+
 // formerly says what there was before.
 func (p *plan) formerly(done *rewrite.Outcome) string {
 	if !p.before.Exists || done.Unchanged {
@@ -84,7 +94,7 @@ func (p *plan) formerly(done *rewrite.Outcome) string {
 	if p.old.Binary {
 		return fmt.Sprintf(" (was binary, %s)", size)
 	}
-	return fmt.Sprintf(" (was %s, %s)", plural(p.oldLines(), "line"), size)
+	return fmt.Sprintf(" (was %s, %s)", plural(p.oldLines, "line"), size)
 }
 
 // mention notes what a caller would not expect.
@@ -110,6 +120,8 @@ func (p *plan) mention(done *rewrite.Outcome) {
 		return
 	}
 	switch {
+	case p.lost:
+		p.note("hidden values are replaced or gone; edit with undo=true brings them back")
 	case b.Seen == nil && p.Etag == "":
 		p.note("the file had not been viewed; edit with undo=true brings the old content back")
 	case p.Overwrite && !b.Fresh() && (p.Etag == "" || !b.Etag.Matches(p.Etag)):
@@ -122,15 +134,15 @@ func (p *plan) diff(budget int) textdiff.Diff {
 	if p.old.Binary {
 		return textdiff.Diff{}
 	}
-	old, now := p.oldText(), p.text
+	old, now := p.oldText, p.text
 	if p.before.Masked {
-		old, now = masked(old), masked(now)
+		old, now = sandbox.MaskSecrets(old), masked(now)
 	}
 	if p.old.Ending == textfile.CR {
-		old, now = strings.ReplaceAll(old, "\r", "\n"), strings.ReplaceAll(now, "\r", "\n")
+		old, now = bytes.ReplaceAll(old, []byte{'\r'}, []byte{'\n'}), strings.ReplaceAll(now, "\r", "\n")
 	}
 	o := textdiff.Options{Old: "a/" + p.before.Shown, New: "b/" + p.before.Shown, MaxLines: diffLines, MaxBytes: min(diffChars, max(budget/(2*diffLines), 40))}
-	return textdiff.Unified([]byte(old), textdiff.Between([]byte(old), now), o)
+	return textdiff.Unified(old, textdiff.Between(old, now), o)
 }
 
 func (p *plan) showDiff(text *strings.Builder, diff textdiff.Diff) {

@@ -1,0 +1,100 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
+)
+
+// kills is how many processes are killed: 200 where TOOLROOM_SOAK is set.
+func kills() int {
+	if os.Getenv("TOOLROOM_SOAK") != "" {
+		return 200
+	}
+	return 32
+}
+
+// TestKilledWhileWriting kills the tool at random moments of a call that
+// writes 30 MB: the file is always the old one or the new one, the next call
+// finds no lock, and what was left beside the file is cleared by it.
+func TestKilledWhileWriting(t *testing.T) {
+	const lines = 30 << 20 / 40
+	repeated := func(line string) []byte { return bytes.Repeat([]byte(line), lines) }
+	bin := mcpkittest.Build(t, "./tools/replace")
+	root, state := memoryDir(t), t.TempDir()
+	file := filepath.Join(root, "big.txt")
+	version := func(n int) []byte {
+		return repeated(fmt.Sprintf("version %6d of a line of a large file\n", n))
+	}
+	write := func(n int) *exec.Cmd {
+		cmd := exec.Command(bin, root, "--state", state, "--call", "-")
+		cmd.Stdin = io.MultiReader(strings.NewReader(`{"file_path":"big.txt","overwrite":true,"content":"`),
+			bytes.NewReader(repeated(fmt.Sprintf(`version %6d of a line of a large file\n`, n))), strings.NewReader(`"}`))
+		return cmd
+	}
+	begun := time.Now()
+	require.NoError(t, write(0).Run())
+	usual := time.Since(begun)
+	now, midway, late := 0, 0, 0
+	for n := 1; n <= kills(); n++ {
+		cmd := write(n)
+		require.NoError(t, cmd.Start())
+		// Most of the time goes by before the file is touched: aim behind it.
+		time.Sleep(time.Duration((0.3 + 0.9*rand.Float64()) * float64(usual)))
+		err := cmd.Process.Kill()
+		late += btoi(err != nil)
+		_ = cmd.Wait() // killed
+		data, err := os.ReadFile(file)
+		require.NoError(t, err)
+		if !bytes.Equal(data, version(now)) {
+			require.True(t, bytes.Equal(data, version(n)), "kill %d: neither the old nor the new content", n)
+			now = n
+			midway++
+		}
+		if n%10 == 0 {
+			// Somebody else writes at once: no lock is left.
+			begun := time.Now()
+			out, err := write(n).CombinedOutput()
+			require.NoError(t, err, string(out))
+			require.NotContains(t, string(out), "LOCKED")
+			now = n
+			usual = (usual + time.Since(begun)) / 2
+			entries, err := os.ReadDir(root)
+			require.NoError(t, err)
+			require.Len(t, entries, 1, "what killed writers left is cleared")
+		}
+	}
+	t.Logf("%d kills: %d came after the new content was in place, %d after the end", kills(), midway, late)
+}
+
+// memoryDir is a directory that needs no disk, where there is one: 30 MB are
+// synced dozens of times.
+func memoryDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "replace")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
