@@ -20,6 +20,7 @@
 package rewrite
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -61,6 +62,7 @@ type Before struct {
 	Content []byte       // not to be changed
 	Stat    sandbox.Stat // where it exists
 	Etag    textfile.Etag
+	Format  textfile.Format // of Content
 	Seen    *state.Seen // what the model saw last of it, of whichever version; nil: nothing known
 	Parents []string    // directories that do not exist yet, as they are shown
 }
@@ -181,7 +183,11 @@ func (t *transaction) read() error {
 	if err != nil {
 		return fmt.Errorf("reading %s stopped after %d bytes, nothing was changed: %w", b.Shown, n, err)
 	}
-	b.Etag = textfile.Sum(b.Content)
+	index, err := textfile.Scan(t.ctx, bytes.NewReader(b.Content), b.Stat.Size, textfile.Options{}) // several cores look
+	if err != nil {
+		return err
+	}
+	b.Etag, b.Format = index.Etag, index.Format
 	return nil
 }
 

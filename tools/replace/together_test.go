@@ -1,0 +1,266 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// room is a root that several tools serve, each a process, with common state.
+type room struct {
+	t       *testing.T
+	root    string
+	state   string
+	clients map[string]*mcpkittest.Client
+}
+
+func newRoom(t *testing.T, names ...string) *room {
+	t.Helper()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	r := &room{t: t, root: root, state: t.TempDir(), clients: map[string]*mcpkittest.Client{}}
+	for _, name := range names {
+		r.clients[name] = mcpkittest.Start(t, mcpkittest.Build(t, "./tools/"+name), root, "--state", r.state)
+	}
+	return r
+}
+
+func (r *room) put(name, content string) {
+	r.t.Helper()
+	require.NoError(r.t, os.WriteFile(filepath.Join(r.root, name), []byte(content), 0o644))
+}
+
+func (r *room) content(name string) string {
+	r.t.Helper()
+	data, err := os.ReadFile(filepath.Join(r.root, name))
+	require.NoError(r.t, err)
+	return string(data)
+}
+
+type args = map[string]any
+
+// ok calls a tool that has to do it.
+func (r *room) ok(tool string, a args) string {
+	r.t.Helper()
+	got := r.clients[tool].Call(tool, a)
+	require.False(r.t, got.IsError, got.Text)
+	return got.Text
+}
+
+// refused calls a tool that must not do it.
+func (r *room) refused(code toolerr.Code, tool string, a args) string {
+	r.t.Helper()
+	got := r.clients[tool].Call(tool, a)
+	require.True(r.t, got.IsError, got.Text)
+	require.Equal(r.t, string(code), got.Code, got.Text)
+	return got.Text
+}
+
+// TestChangedSinceItWasViewed: the refusal shows what changed, names the etag
+// that goes on, and both ways on work.
+func TestChangedSinceItWasViewed(t *testing.T) {
+	r := newRoom(t, "view", "replace")
+	var lines []string
+	for _, letter := range strings.Split("abcdefghijklmnopqrst", "") {
+		lines = append(lines, "line "+letter)
+	}
+	r.put("a.txt", strings.Join(lines, "\n")+"\n")
+	r.ok("view", args{"file_path": "a.txt"})
+	lines[9] = "changed by somebody"
+	lines = append(lines[:14], lines[15:]...)
+	lines = append(lines, "added at the end")
+	theirs := strings.Join(lines, "\n") + "\n"
+	r.put("a.txt", theirs)
+	text := r.refused(toolerr.Stale, "replace", args{"file_path": "a.txt", "content": "mine\n"})
+	require.Equal(t, theirs, r.content("a.txt"))
+	require.Contains(t, text, `Since you saw it (+2 -2 lines):
+@@ line 10 @@
+ line h
+ line i
+-line 10 as seen
++changed by somebody
+ line k
+ line l
+@@ before line 15 @@
+ line m
+ line n
+-line 15 as seen
+ line p
+ line q
+@@ line 20 @@
+ line s
+ line t
++added at the end
+`)
+	etag := regexp.MustCompile(`again with etag=([0-9a-f]{8})`).FindStringSubmatch(text)
+	require.NotNil(t, etag, text)
+	r.ok("replace", args{"file_path": "a.txt", "content": "mine and theirs\n", "etag": etag[1]})
+	require.Equal(t, "mine and theirs\n", r.content("a.txt"))
+
+	r.put("a.txt", "theirs again\n")
+	r.refused(toolerr.Stale, "replace", args{"file_path": "a.txt", "content": "mine\n"})
+	require.Contains(t, r.ok("replace", args{"file_path": "a.txt", "content": "mine\n", "overwrite": true}), "undo=true")
+	require.Equal(t, "mine\n", r.content("a.txt"))
+
+	// A view makes it known again.
+	r.put("a.txt", "once more\n")
+	r.ok("view", args{"file_path": "a.txt"})
+	require.NotContains(t, r.ok("replace", args{"file_path": "a.txt", "content": "mine\n"}), "note:")
+}
+
+// TestOnlyPartsWereViewed: where lines that were never shown may have changed,
+// that is said.
+func TestOnlyPartsWereViewed(t *testing.T) {
+	r := newRoom(t, "view", "replace")
+	lines := strings.Split(strings.TrimSpace(strings.Repeat("the same line\n", 30)), "\n")
+	for i := range lines {
+		lines[i] += strings.Repeat("!", i)
+	}
+	before := strings.Join(lines, "\n") + "\n"
+	r.put("a.txt", before)
+	r.ok("view", args{"file_path": "a.txt", "offset": 10, "limit": 5})
+	r.put("a.txt", strings.Replace(before, lines[11]+"\n", "new\n", 1))
+	text := r.refused(toolerr.Stale, "replace", args{"file_path": "a.txt", "content": "x\n"})
+	require.Contains(t, text, "-line 12 as seen\n+new\n")
+	require.Contains(t, text, "others may differ, too")
+
+	r.put("b.txt", before)
+	r.ok("view", args{"file_path": "b.txt", "offset": 10, "limit": 5})
+	r.put("b.txt", strings.Replace(before, lines[20]+"\n", "new\n", 1))
+	text = r.refused(toolerr.Stale, "replace", args{"file_path": "b.txt", "content": "x\n"})
+	require.Contains(t, text, "not in the lines that you were shown")
+}
+
+// TestEditAndReplace: what the one wrote is known to the other, and undo takes
+// the writes of both back.
+func TestEditAndReplace(t *testing.T) {
+	r := newRoom(t, "view", "edit", "replace")
+	r.put("a.txt", "zero\n")
+	r.ok("replace", args{"file_path": "a.txt", "content": "one\ntwo\n"})
+	r.ok("edit", args{"file_path": "a.txt", "old_string": "two", "new_string": "2"})
+	r.ok("replace", args{"file_path": "a.txt", "content": "one\n2\nthree\n"})
+	r.ok("edit", args{"file_path": "a.txt", "old_string": "three", "new_string": "3"})
+	for _, want := range []string{"one\n2\nthree\n", "one\n2\n", "one\ntwo\n", "zero\n"} {
+		r.ok("edit", args{"file_path": "a.txt", "undo": true})
+		require.Equal(t, want, r.content("a.txt"))
+	}
+	r.refused(toolerr.NotFound, "edit", args{"file_path": "a.txt", "undo": true})
+
+	r.ok("replace", args{"file_path": "made/b.txt", "content": "x\n"})
+	r.ok("edit", args{"file_path": "made/b.txt", "undo": true})
+	require.NoFileExists(t, filepath.Join(r.root, "made", "b.txt"))
+
+	// An edit beside a change that nobody saw does not make that one seen.
+	r.put("c.txt", "one\ntwo\nthree\nfour\n")
+	r.ok("view", args{"file_path": "c.txt"})
+	r.put("c.txt", "ONE\ntwo\nthree\nfour\n")
+	r.ok("edit", args{"file_path": "c.txt", "old_string": "four", "new_string": "4"})
+	text := r.refused(toolerr.Stale, "replace", args{"file_path": "c.txt", "content": "one\n"})
+	require.Contains(t, text, "+ONE")
+	r.ok("edit", args{"file_path": "c.txt", "old_string": "4\n", "new_string": "IV\n"})
+}
+
+// TestHiddenValues: what view shows of a .env can be given back.
+func TestHiddenValues(t *testing.T) {
+	r := newRoom(t, "view", "replace")
+	const secret = "# x\nA=one two # why\nexport B='two\nlines'\nC=\"\"\nD = three\n"
+	r.put(".env", secret)
+	var shown strings.Builder
+	for line := range strings.Lines(r.ok("view", args{"file_path": ".env"})) {
+		if _, text, ok := strings.Cut(line, "\t"); ok {
+			shown.WriteString(text)
+		}
+	}
+	require.Contains(t, r.ok("replace", args{"file_path": ".env", "content": shown.String()}), "unchanged")
+	require.Equal(t, secret, r.content(".env"))
+	r.ok("replace", args{"file_path": ".env", "content": shown.String() + "E=new\n"})
+	require.Equal(t, secret+"E=new\n", r.content(".env"))
+	r.put(".env", "A=changed\n")
+	text := r.refused(toolerr.Stale, "replace", args{"file_path": ".env", "content": "A=1\n"})
+	require.NotContains(t, text, "changed\n")
+	require.NotContains(t, text, "etag")
+}
+
+// TestWithoutState: everything works, nothing is known, and there is no undo.
+func TestWithoutState(t *testing.T) {
+	r := newRoom(t)
+	c := mcpkittest.Start(t, mcpkittest.Build(t, "./tools/replace"), r.root, "--no-state")
+	r.put("a.txt", "one\n")
+	text := c.Call("replace", args{"file_path": "a.txt", "content": "two\n"}).Text
+	require.Contains(t, text, "note: no undo: no state is kept (--no-state)")
+	require.NotContains(t, text, "undo=true")
+	r.put("a.txt", "three\n")
+	require.Contains(t, c.Call("replace", args{"file_path": "a.txt", "content": "four\n"}).Text, "-three")
+}
+
+// TestTwoRoots: paths of the second are absolute, one that is :ro is not
+// written, and links between them are followed.
+func TestTwoRoots(t *testing.T) {
+	r := newRoom(t)
+	second, closed := t.TempDir(), t.TempDir()
+	require.NoError(t, os.Symlink(filepath.Join(second, "b.txt"), filepath.Join(r.root, "to-second")))
+	require.NoError(t, os.Symlink(filepath.Join(closed, "b.txt"), filepath.Join(r.root, "to-closed")))
+	r.clients["replace"] = mcpkittest.Start(t, mcpkittest.Build(t, "./tools/replace"),
+		"--root", r.root, "--root", second, "--root", closed+":ro", "--state", r.state)
+	require.Contains(t, r.ok("replace", args{"file_path": filepath.Join(second, "sub", "a.txt"), "content": "x\n"}),
+		"note: made the directory "+filepath.ToSlash(filepath.Join(second, "sub")))
+	r.ok("replace", args{"file_path": "to-second", "content": "y\n"})
+	data, err := os.ReadFile(filepath.Join(second, "b.txt"))
+	require.NoError(t, err)
+	require.Equal(t, "y\n", string(data))
+	r.refused(toolerr.ReadOnly, "replace", args{"file_path": filepath.Join(closed, "a.txt"), "content": "x\n"})
+	r.refused(toolerr.ReadOnly, "replace", args{"file_path": "to-closed", "content": "x\n"})
+	r.refused(toolerr.DeniedPath, "replace", args{"file_path": ".codex/config.toml", "content": "x\n"})
+}
+
+// TestOwnStateIsProtected: not even where the state directory is in a root.
+func TestOwnStateIsProtected(t *testing.T) {
+	r := newRoom(t)
+	c := mcpkittest.Start(t, mcpkittest.Build(t, "./tools/replace"), r.root, "--state", filepath.Join(r.root, "state"))
+	got := c.Call("replace", args{"file_path": "state/seen-1/x", "content": "x"})
+	require.Equal(t, string(toolerr.DeniedPath), got.Code, got.Text)
+}
+
+// TestModeIsKept: also of a file that others may not read.
+func TestModeIsKept(t *testing.T) {
+	r := newRoom(t, "replace")
+	r.put("a.txt", "one\n")
+	file := filepath.Join(r.root, "a.txt")
+	require.NoError(t, os.Chmod(file, 0o640))
+	r.ok("replace", args{"file_path": "a.txt", "content": "two\n"})
+	info, err := os.Stat(file)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o640), info.Mode().Perm())
+}
+
+// TestLongAnswers: a diff of long lines, and of many, stays short.
+func TestLongAnswers(t *testing.T) {
+	r := newRoom(t, "replace")
+	r.put("a.txt", strings.Repeat(strings.Repeat("x", 5000)+"\n", 500))
+	text := r.ok("replace", args{"file_path": "a.txt", "content": strings.Repeat(strings.Repeat("y", 5000)+"\n", 500)})
+	require.Less(t, len(text), 24<<10)
+	require.Contains(t, text, "more lines of the diff; +500 -500 in all)")
+	body := 0
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "-x") || strings.HasPrefix(line, "+y") {
+			body++
+		}
+	}
+	require.LessOrEqual(t, body, 40)
+}
+
+// TestExampleIsTrue: the description shows what the tool answers.
+func TestExampleIsTrue(t *testing.T) {
+	r := newRoom(t, "replace")
+	require.NoError(t, os.Mkdir(filepath.Join(r.root, "src"), 0o755))
+	text := r.ok("replace", args{"file_path": "src/hello.py", "content": "print('hello')\n"})
+	require.Contains(t, description, text)
+	require.LessOrEqual(t, len(description), 1536)
+}
