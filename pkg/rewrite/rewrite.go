@@ -63,8 +63,8 @@ type Before struct {
 	Stat    sandbox.Stat // where it exists
 	Etag    textfile.Etag
 	Format  textfile.Format // of Content
-	Seen    *state.Seen // what the model saw last of it, of whichever version; nil: nothing known
-	Parents []string    // directories that do not exist yet, as they are shown
+	Seen    *state.Seen     // what the model saw last of it, of whichever version; nil: nothing known
+	Parents []string        // directories that do not exist yet, as they are shown
 }
 
 // Fresh reports whether the file is what the model saw last.
@@ -208,26 +208,28 @@ func (t *transaction) write(after *After, o Options) error {
 	if err := t.decide(after); err != nil {
 		return err
 	}
-	if b.Exists && after.is(b.Content, done.Index.Etag, b.Etag) {
-		done.Unchanged, done.DryRun = true, o.DryRun
-		t.remember(b.Stat, time.Now())
-		return nil
+	done.DryRun = o.DryRun
+	done.Unchanged = b.Exists && after.is(b.Content)
+	if done.Unchanged || done.DryRun {
+		err := t.scan()
+		if err == nil && done.Unchanged {
+			t.remember(b.Stat, time.Now())
+		}
+		return err
 	}
-	if o.DryRun {
-		done.DryRun = true
-		return nil
-	}
-	change := after.change(b, done.Index.Etag)
-	change.Tool, change.Created, change.Mode = t.Tool, !b.Exists, b.Stat.Mode.Perm()
-	pending, noUndo := t.Store.Record(change)
-	if err := t.replace(); err != nil {
+	var pending *state.Pending
+	err := t.replace(func() {
+		change := after.change(b, done.Index.Etag)
+		change.Tool, change.Created, change.Mode = t.Tool, !b.Exists, b.Stat.Mode.Perm()
+		pending, done.NoUndo = t.Store.Record(change)
+	})
+	if err != nil {
 		pending.Discard()
 		return err
 	}
-	if noUndo == nil {
-		noUndo = pending.Commit()
+	if done.NoUndo == nil {
+		done.NoUndo = pending.Commit()
 	}
-	done.NoUndo = noUndo
 	return nil
 }
 
@@ -236,18 +238,36 @@ func (t *transaction) decide(after *After) error {
 	if after.Size() > MaxSize {
 		return tooLarge(t.before.Shown, after.Size())
 	}
-	index, err := textfile.Scan(t.ctx, after, after.Size(), textfile.Options{})
-	if err != nil {
-		return err
-	}
-	t.done.After, t.done.Index, t.done.Created = after, *index, !t.before.Exists
+	t.done.After, t.done.Created = after, !t.before.Exists
 	return nil
 }
 
-// replace writes what was decided, and remembers it.
-func (t *transaction) replace() error {
+// scan finds out what the new content is.
+func (t *transaction) scan() error {
+	index, err := textfile.Scan(t.ctx, t.done.After, t.done.After.Size(), textfile.Options{})
+	if err == nil {
+		t.done.Index = *index
+	}
+	return err
+}
+
+// replace writes what was decided, and remembers it. What the new content is
+// is found out while it is written; ready is called before it takes the old
+// one's place.
+func (t *transaction) replace(ready func()) error {
 	taken := time.Now()
-	written, err := t.target.Replace(t.ctx, t.done.After.write, t.options())
+	written, err := t.target.Replace(t.ctx, func(w io.Writer) error {
+		scanned := make(chan error, 1)
+		go func() { scanned <- t.scan() }()
+		err := t.done.After.write(w)
+		if failed := <-scanned; err == nil {
+			err = failed
+		}
+		if err == nil {
+			ready()
+		}
+		return err
+	}, t.options())
 	if err != nil {
 		return overtakenBy(err)
 	}
@@ -280,13 +300,15 @@ func overtakenBy(err error) error {
 // costs a view.
 func (t *transaction) remember(stat sandbox.Stat, taken time.Time) {
 	b, done := t.before, t.done
-	seen := state.Seen{Path: b.Path, Stamp: state.StampOf(stat, taken), Index: done.Index}
+	seen := state.Seen{Path: b.Path, Stamp: state.StampOf(stat, taken), Index: done.Index, Ranges: done.After.known(b, &done.Index)}
 	if b.Exists && b.Seen != nil && !b.Fresh() && !done.After.whole {
 		// The file has changes that the model never saw. It stays behind, and
 		// gets to know only what it just wrote.
 		seen.Stamp, seen.Index = b.Seen.Stamp, b.Seen.Index
+		if n := len(seen.Ranges); n > 0 {
+			seen.Index.Lines = max(seen.Index.Lines, seen.Ranges[n-1].Last)
+		}
 	}
-	seen.Ranges = done.After.known(b, &done.Index)
 	if err := t.Store.Remember(seen); err != nil {
 		slog.DebugContext(t.ctx, "the file is not remembered", "error", err)
 	}

@@ -18,9 +18,10 @@ import (
 // fixture is a root and a rewriter for it.
 type fixture struct {
 	*rewrite.Rewriter
-	t    *testing.T
-	root string
-	fs   *sandbox.FS
+	t     *testing.T
+	root  string
+	state string
+	fs    *sandbox.FS
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -29,8 +30,8 @@ func newFixture(t *testing.T) *fixture {
 	require.NoError(t, err)
 	fs, err := sandbox.New(sandbox.Config{Roots: []string{root}}).FS(context.Background())
 	require.NoError(t, err)
-	store := state.New(state.Config{Dir: t.TempDir()})
-	return &fixture{Rewriter: &rewrite.Rewriter{Store: store, Tool: "test"}, t: t, root: root, fs: fs}
+	dir := t.TempDir()
+	return &fixture{Rewriter: &rewrite.Rewriter{Store: state.New(state.Config{Dir: dir}), Tool: "test"}, t: t, root: root, state: dir, fs: fs}
 }
 
 func (f *fixture) file(name string) string { return filepath.Join(f.root, filepath.FromSlash(name)) }

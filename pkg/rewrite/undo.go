@@ -34,7 +34,7 @@ func (r *Rewriter) Undo(ctx context.Context, fs *sandbox.FS, name string, o Opti
 		}
 		if o.DryRun {
 			t.done.DryRun = true
-			return nil
+			return t.scan()
 		}
 		if err := t.takeBack(change); err != nil {
 			return err
@@ -50,7 +50,7 @@ func (r *Rewriter) Undo(ctx context.Context, fs *sandbox.FS, name string, o Opti
 // its own for the journal, else undoing twice would lead back.
 func (t *transaction) takeBack(change *state.Change) error {
 	if !change.Created {
-		return t.replace()
+		return t.replace(func() {})
 	}
 	unsynced, err := t.target.Remove(t.ctx, &t.before.Stat)
 	t.done.Written.Unsynced = unsynced
