@@ -1,0 +1,234 @@
+package proc
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// Runner starts commands. It is safe for concurrent use.
+type Runner struct {
+	config Config
+
+	mu      sync.Mutex
+	running map[*Process]struct{}
+	closed  bool
+
+	probe  sync.Mutex // held while self-tests run
+	report *Report
+}
+
+// New makes a runner. It starts nothing and touches no file.
+func New(c Config) (*Runner, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	c.complete()
+	return &Runner{config: c, running: map[*Process]struct{}{}}, nil
+}
+
+// Close ends all commands, waits for their end, and refuses new ones.
+func (r *Runner) Close() error {
+	r.mu.Lock()
+	r.closed = true
+	var all []*Process
+	for p := range r.running {
+		all = append(all, p)
+	}
+	r.mu.Unlock()
+	for _, p := range all {
+		p.Kill()
+	}
+	for _, p := range all {
+		<-p.done
+	}
+	return nil
+}
+
+// Start starts a command. Its end is reported by Process.Wait; ending ctx ends
+// it. SANDBOX_UNAVAILABLE where the level is not enforced, EXECUTION_ERROR
+// where bash cannot be started.
+func (r *Runner) Start(ctx context.Context, c Command) (*Process, error) {
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	level, err := r.level(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return r.start(ctx, c, level, nil)
+}
+
+// start starts c at a level. argv replaces bash, for the self-test.
+func (r *Runner) start(ctx context.Context, c Command, level Level, argv []string) (*Process, error) {
+	began := time.Now()
+	if info, err := os.Stat(c.Dir); err != nil || !info.IsDir() {
+		return nil, toolerr.New(toolerr.NotFound, "working directory %s is not a directory that exists", sandbox.EscapeName(c.Dir))
+	}
+	if level != Off && c.Rules == nil {
+		return nil, toolerr.New(toolerr.NoRoot, "no root is known that a confined command could use: give one with --root DIR")
+	}
+	temp, err := os.MkdirTemp(r.config.TempDir, "toolroom-")
+	if err != nil {
+		return nil, toolerr.New(toolerr.ExecutionError, "no private temporary directory can be made: %w", err)
+	}
+	s, err := r.spec(c, level, temp)
+	if err == nil && argv != nil {
+		s.Argv = argv
+	}
+	var p *Process
+	if err == nil {
+		p, err = r.launch(ctx, c, s, began)
+	}
+	if err != nil {
+		os.RemoveAll(temp)
+		return nil, err
+	}
+	return p, nil
+}
+
+// spec says what the supervisor is to do for c.
+func (r *Runner) spec(c Command, level Level, temp string) (*spec, error) {
+	s := &spec{
+		Level: level, Network: r.config.Network, Dir: c.Dir, Mark: rand.Text(), Extra: len(c.Files),
+		Limits: r.config.Limits, GraceMS: r.config.Grace.Milliseconds(), WaitMS: r.config.Linger.Milliseconds(),
+		Writable: r.config.Writable, Temp: temp,
+	}
+	if level != Off {
+		s.Roots = c.Rules.Roots()
+		s.confine(c.Rules, r.config.Environ)
+	}
+	inside := temp
+	if level == L2 {
+		inside = "/tmp"
+	}
+	environ := Environ{
+		Base: r.config.Environ, Extra: c.Env, PassSecrets: r.config.PassSecrets,
+		Set: []string{"TMPDIR=" + inside, "PWD=" + c.Dir, markName + "=" + s.Mark},
+	}
+	for _, root := range s.Roots {
+		if !root.ReadOnly {
+			environ.Writable = append(environ.Writable, root.Path)
+		}
+	}
+	s.Env, s.refused = environ.Build()
+	bash, err := findBash(s.Env)
+	if err != nil {
+		return nil, err
+	}
+	s.Argv = []string{bash, "--noprofile", "--norc", "-c", c.Script}
+	return s, nil
+}
+
+// findBash looks where the command itself would.
+func findBash(env []string) (string, error) {
+	for _, pair := range env {
+		if path, ok := cutPrefix(pair, "PATH="); ok {
+			for _, dir := range filepath.SplitList(path) {
+				if name, err := exec.LookPath(filepath.Join(dir, "bash")); err == nil {
+					return name, nil
+				}
+			}
+		}
+	}
+	return "", toolerr.New(toolerr.ExecutionError, "bash is not in the search path: install it, or start the server with a PATH that has it")
+}
+
+func cutPrefix(s, prefix string) (string, bool) {
+	if len(s) >= len(prefix) && s[:len(prefix)] == prefix {
+		return s[len(prefix):], true
+	}
+	return s, false
+}
+
+// launch starts the supervisor, gives it the spec and waits until bash runs.
+func (r *Runner) launch(ctx context.Context, c Command, s *spec, began time.Time) (*Process, error) {
+	stdin, stdinEnd, err := openStdin(c)
+	if err != nil {
+		return nil, toolerr.New(toolerr.ExecutionError, "standard input cannot be made: %w", err)
+	}
+	defer stdin.Close()
+	super, err := spawn(s, stdin, c.Files)
+	if err != nil {
+		closeAll(stdinEnd)
+		return nil, toolerr.New(toolerr.ExecutionError, "the supervisor of the command cannot be started: %w", err)
+	}
+	p := &Process{
+		runner: r, super: super, stdin: stdinEnd, temp: s.Temp, mark: s.Mark, began: began, grace: r.config.Grace,
+		out: newOutput(r.config.SpillDir, r.config.SpillBytes), orders: json.NewEncoder(super.control), done: make(chan struct{}),
+		kill: make(chan struct{}), result: Result{Ending: Exited, ExitCode: -1, Level: s.Level, Refused: s.refused},
+	}
+	reports := json.NewDecoder(super.control)
+	if err := p.handshake(s, reports); err != nil {
+		super.abandon()
+		closeAll(stdinEnd)
+		return nil, err
+	}
+	r.mu.Lock()
+	if r.closed {
+		r.mu.Unlock()
+		super.abandon()
+		closeAll(stdinEnd)
+		return nil, toolerr.New(toolerr.Cancelled, "the server is ending")
+	}
+	r.running[p] = struct{}{}
+	r.mu.Unlock()
+	p.watch(ctx, c, reports)
+	return p, nil
+}
+
+// handshake sends the spec and reads whether bash was started.
+func (p *Process) handshake(s *spec, reports *json.Decoder) error {
+	if err := p.orders.Encode(s); err != nil {
+		return toolerr.New(toolerr.ExecutionError, "the supervisor of the command did not take its orders: %w", err)
+	}
+	var first report
+	if err := reports.Decode(&first); err != nil {
+		return toolerr.New(toolerr.ExecutionError, "the supervisor of the command ended early: %w", err)
+	}
+	if first.Error != "" {
+		code := toolerr.ExecutionError
+		if s.Level != Off {
+			code = toolerr.SandboxUnavailable
+		}
+		return toolerr.New(code, "the command was not started: %s", first.Error)
+	}
+	return nil
+}
+
+// openStdin makes the file that the command reads, and the end to write to, if
+// there is anything to write.
+func openStdin(c Command) (read, write *os.File, err error) {
+	if len(c.Stdin) == 0 && !c.KeepStdin {
+		read, err = os.Open(os.DevNull)
+		return read, nil, err
+	}
+	return os.Pipe()
+}
+
+func closeAll(files ...*os.File) {
+	for _, f := range files {
+		if f != nil {
+			f.Close()
+		}
+	}
+}
+
+// Init is the first statement of main: in the program's second self it does
+// that self's work and does not return.
+func Init() {
+	if len(os.Args) >= 3 && os.Args[1] == roleArg {
+		os.Exit(runRole(os.Args[2], os.Args[3:]))
+	}
+}
+
+var errUnsupported = errors.New("this system has no supervisor for commands yet")
