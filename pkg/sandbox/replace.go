@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"syscall"
 	"os"
 	"runtime"
 
@@ -238,17 +239,20 @@ func (r *replacement) fill(write func(io.Writer) error) error {
 const copyBuffer = 256 << 10
 
 func writeTo(ctx context.Context, to io.Writer, write func(io.Writer) error) error {
-	w := bufio.NewWriterSize(&stoppable{ctx, to}, copyBuffer)
+	w := bufio.NewWriterSize(&stoppable{ctx: ctx, to: to}, copyBuffer)
 	if err := write(w); err != nil {
 		return err
 	}
 	return w.Flush()
 }
 
-// stoppable is a writer that a context stops between two pieces.
+// stoppable is a writer that a context stops between two pieces. What was
+// written of a large file is on its way to the disk while the rest is: the
+// sync at the end then has little to wait for.
 type stoppable struct {
-	ctx context.Context
-	to  io.Writer
+	ctx  context.Context
+	to   io.Writer
+	done int64
 }
 
 // maxPiece is how much is written between two looks at the context.
@@ -262,6 +266,10 @@ func (s *stoppable) Write(p []byte) (n int, err error) {
 		piece := p[n:min(len(p), n+maxPiece)]
 		m, err := s.to.Write(piece)
 		n += m
+		if f, ok := s.to.(syscall.Conn); ok && m == maxPiece {
+			startWriteback(f, s.done, int64(m))
+		}
+		s.done += int64(m)
 		if err != nil || n == len(p) {
 			return n, err
 		}

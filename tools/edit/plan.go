@@ -27,7 +27,11 @@ func (a ask) plan(b *rewrite.Before) (*change, error) {
 	if b.Masked && a.etag != "" {
 		return nil, toolerr.New(toolerr.InvalidParams, "%s has hidden values, and with them no etag: leave etag out", b.Shown)
 	}
-	f, err := splice.Open(b.Content)
+	format := b.Format
+	if !b.Exists {
+		format = textfile.Detect(nil)
+	}
+	f, err := splice.OpenAs(b.Content, format)
 	if err != nil {
 		return nil, toolerr.New(toolerr.CodeOf(err), "%s: %w", b.Shown, err)
 	}

@@ -34,8 +34,11 @@ type File struct {
 }
 
 // Open finds out how raw is written. A file that is not text is BINARY_FILE.
-func Open(raw []byte) (*File, error) {
-	f := &File{Format: textfile.Detect(raw), Raw: raw, EOL: '\n'}
+func Open(raw []byte) (*File, error) { return OpenAs(raw, textfile.Detect(raw)) }
+
+// OpenAs is Open where it is known how raw is written.
+func OpenAs(raw []byte, format textfile.Format) (*File, error) {
+	f := &File{Format: format, Raw: raw, EOL: '\n'}
 	if f.Binary {
 		return nil, toolerr.New(toolerr.BinaryFile, "the file is not text, so it cannot be edited as text")
 	}
