@@ -16,11 +16,10 @@ type writer struct {
 	body int // lines written or counted
 	Diff
 
-	hunk    []block
-	at      int // up to where lines of old were counted
-	line    int // how many end before at
-	shift   int // how many lines more the new text has before the hunk
-	hunkEnd int // lines of old up to the end of the last hunk
+	hunk  []block
+	at    int // up to where lines of old were counted
+	line  int // how many end before at
+	shift int // how many lines more the new text has before the hunk
 }
 
 // block takes the next block: into the hunk at hand, when few enough lines

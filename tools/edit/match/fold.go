@@ -24,11 +24,6 @@ func folded(r rune) (string, bool) {
 	return "", false
 }
 
-// foldable reports whether text has a character to fold.
-func foldable(text string) bool {
-	return strings.ContainsFunc(text, func(r rune) bool { _, ok := folded(r); return ok })
-}
-
 // fold returns text with its typeset punctuation made plain: text itself if
 // it has none, else in buf, which is written from its beginning.
 func fold(text, buf []byte) (plain, grown []byte) {

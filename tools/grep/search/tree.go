@@ -46,30 +46,6 @@ func (n *node) walk(visit func(*node)) {
 	}
 }
 
-// matchesEmpty reports whether n can match nothing.
-func (n *node) matchesEmpty() bool {
-	switch n.op {
-	case opSet:
-		return false
-	case opConcat:
-		for _, sub := range n.subs {
-			if !sub.matchesEmpty() {
-				return false
-			}
-		}
-	case opAlternate:
-		for _, sub := range n.subs {
-			if sub.matchesEmpty() {
-				return true
-			}
-		}
-		return false
-	case opRepeat:
-		return n.min == 0 || n.subs[0].matchesEmpty()
-	}
-	return true
-}
-
 func concat(subs []*node) *node {
 	switch len(subs) {
 	case 0:
