@@ -78,6 +78,15 @@ func (a *After) ReadAt(p []byte, off int64) (n int, err error) {
 	return n, nil
 }
 
+// Slice returns a part of it that lies in one piece, else nil.
+func (a *After) Slice(off int64, n int) []byte {
+	i := sort.Search(len(a.pieces), func(i int) bool { return a.pieces[i].at > off }) - 1
+	if i < 0 || off-a.pieces[i].at > int64(len(a.pieces[i].data)-n) {
+		return nil
+	}
+	return a.pieces[i].data[off-a.pieces[i].at:][:n:n]
+}
+
 // Bytes returns it in one piece: what was given, or a copy.
 func (a *After) Bytes() []byte {
 	if len(a.pieces) == 1 {

@@ -20,7 +20,6 @@
 package rewrite
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -183,7 +182,7 @@ func (t *transaction) read() error {
 	if err != nil {
 		return fmt.Errorf("reading %s stopped after %d bytes, nothing was changed: %w", b.Shown, n, err)
 	}
-	index, err := textfile.Scan(t.ctx, bytes.NewReader(b.Content), b.Stat.Size, textfile.Options{}) // several cores look
+	index, err := textfile.Scan(t.ctx, Whole(b.Content), b.Stat.Size, textfile.Options{}) // several cores look
 	if err != nil {
 		return err
 	}

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"syscall"
 	"os"
 	"runtime"
+	"syscall"
 
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )

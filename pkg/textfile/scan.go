@@ -136,18 +136,10 @@ const aligned = 64
 func (s *scan) one(i int64, buf []byte) (facts, error) {
 	start := i * ChunkSize
 	end := min(start+ChunkSize, s.size)
-	part, err := readBlock(s.r, buf[aligned:], start, s.size)
+	part, from, err := s.block(start, buf)
 	if err != nil {
 		return facts{}, err
 	}
-	from := 0
-	if start > 0 {
-		from = reach
-		if _, err := readBlock(s.r, buf[aligned-reach:aligned], start-reach, s.size); err != nil {
-			return facts{}, err
-		}
-	}
-	part = buf[aligned-from : aligned+len(part)]
 	to := from + int(end-start)
 	var f facts
 	if s.encoding.Wide() {
@@ -160,6 +152,31 @@ func (s *scan) one(i int64, buf []byte) (facts, error) {
 		s.keepSample(i, part[f.first:min(f.first+sampleSize, len(part))])
 	}
 	return f, nil
+}
+
+// Slicer is what a reader can be whose content is in memory: Slice returns n
+// bytes of it, or nil where they do not lie in one piece. They are not changed.
+type Slicer interface {
+	Slice(off int64, n int) []byte
+}
+
+// block returns the chunk at start, with from bytes of what is before it and
+// some of what is behind it.
+func (s *scan) block(start int64, buf []byte) (part []byte, from int, err error) {
+	if start > 0 {
+		from = reach
+	}
+	if in, ok := s.r.(Slicer); ok {
+		at := start - int64(from)
+		if part := in.Slice(at, int(min(start+ChunkSize+reach, s.size)-at)); part != nil {
+			return part, from, nil
+		}
+	}
+	part, err = readBlock(s.r, buf[aligned:], start, s.size)
+	if err == nil && from > 0 {
+		_, err = readBlock(s.r, buf[aligned-from:aligned], start-int64(from), s.size)
+	}
+	return buf[aligned-from : aligned+len(part)], from, err
 }
 
 // keepSample keeps the samples of the first chunks that have one, whatever
