@@ -13,9 +13,10 @@ import (
 )
 
 const (
-	// diffLines is how much is shown of what changed, diffChars how much of
-	// a line.
+	// diffLines is how much is shown of what changed, newLines of a file that
+	// was created, whose content the caller has, diffChars how much of a line.
 	diffLines = 40
+	newLines  = 8
 	diffChars = 400
 )
 
@@ -56,7 +57,7 @@ func (p *plan) render(done *rewrite.Outcome, budget int) *mcpkit.Result {
 		fmt.Fprintf(&text, "note: %s\n", n)
 	}
 	m.Warnings = len(p.warnings)
-	if b.Exists && !done.Unchanged {
+	if !done.Unchanged {
 		p.showDiff(&text, diff)
 	}
 	return &mcpkit.Result{Text: text.String(), Meta: m}
@@ -142,6 +143,12 @@ func (p *plan) diff(budget int) textdiff.Diff {
 		old, now = bytes.ReplaceAll(old, []byte{'\r'}, []byte{'\n'}), strings.ReplaceAll(now, "\r", "\n")
 	}
 	o := textdiff.Options{Old: "a/" + p.before.Shown, New: "b/" + p.before.Shown, MaxLines: diffLines, MaxBytes: min(diffChars, max(budget/(2*diffLines), 40))}
+	if !p.before.Exists {
+		o.Old = "/dev/null"
+		if !p.DryRun {
+			o.MaxLines = newLines
+		}
+	}
 	return textdiff.Unified(old, textdiff.Between(old, now), o)
 }
 
@@ -153,7 +160,7 @@ func (p *plan) showDiff(text *strings.Builder, diff textdiff.Diff) {
 	if diff.Cut > 0 {
 		fmt.Fprintf(text, "(%d more lines of the diff; +%d -%d in all)\n", diff.Cut, diff.Added, diff.Removed)
 	}
-	if diff.Text == "" && p.before.Masked {
+	if diff.Text == "" && p.before.Masked && p.before.Exists {
 		text.WriteString("(names and lines are the same, hidden values changed)\n")
 	}
 }

@@ -50,7 +50,7 @@ func apply(set map[string]string, word string) {
 	case strings.HasPrefix(word, "-"):
 		set[word[1:]] = "false"
 	case strings.HasPrefix(word, "!"):
-		delete(set, word[1:])
+		set[word[1:]] = "" // said here, so that nothing above says it
 	default:
 		set[word] = "true"
 	}

@@ -78,36 +78,47 @@ func (t *translator) star() {
 
 // class translates a set of characters; a bracket without its end is one.
 func (t *translator) class() {
-	end := strings.IndexByte(t.glob[t.at:], ']')
-	if end == 0 || end > 0 && end == 1 && strings.ContainsRune("!^", rune(t.glob[t.at])) { // []] and [!]]
-		if next := strings.IndexByte(t.glob[t.at+end+1:], ']'); next >= 0 {
-			end += next + 1
-		}
-	}
-	if end <= 0 || strings.Contains(t.glob[t.at:t.at+end], "/") {
+	end := classEnd(t.glob[t.at:])
+	if end < 0 || strings.Contains(t.glob[t.at:t.at+end], "/") {
 		t.literal("[")
 		return
 	}
 	set := t.glob[t.at : t.at+end]
 	t.at += end + 1
-	negated := set[0] == '!' || set[0] == '^' && !t.editor
-	if negated {
+	t.out.WriteByte('[')
+	if set[0] == '!' || set[0] == '^' && !t.editor {
+		t.out.WriteString("^/")
 		set = set[1:]
 	}
-	t.out.WriteByte('[')
-	if negated {
-		t.out.WriteString("^/")
-	}
-	for i := range len(set) {
-		switch c := set[i]; c {
-		case '[', ']', '^', '&', '~', '\\':
-			t.out.WriteByte('\\')
-			t.out.WriteByte(c)
-		default:
-			t.out.WriteByte(c)
+	for i := 0; i < len(set); i++ {
+		escaped := set[i] == '\\' && i+1 < len(set)
+		if escaped {
+			i++
 		}
+		if c := set[i]; strings.IndexByte(`[]^&~\`, c) >= 0 || escaped && c == '-' {
+			t.out.WriteByte('\\')
+		}
+		t.out.WriteByte(set[i])
 	}
 	t.out.WriteByte(']')
+}
+
+// classEnd finds the bracket that ends a set, or -1. One that comes first is a
+// part of it.
+func classEnd(rest string) int {
+	i := 0
+	if i < len(rest) && (rest[i] == '!' || rest[i] == '^') {
+		i++
+	}
+	for first := i; i < len(rest); i++ {
+		switch {
+		case rest[i] == '\\':
+			i++
+		case rest[i] == ']' && i > first:
+			return i
+		}
+	}
+	return -1
 }
 
 var numbers = regexp.MustCompile(`^([+-]?\d{1,9})\.\.([+-]?\d{1,9})\}`)
@@ -125,7 +136,7 @@ func (t *translator) braces(depth int) {
 		if err1 == nil && err2 == nil {
 			t.at += len(m[0])
 			t.ranges = append(t.ranges, [2]int{min(low, high), max(low, high)})
-			t.out.WriteString(`([+-]?\d+)`)
+			t.out.WriteString(`([+-]?(?:0|[1-9]\d*))`)
 			return
 		}
 	}

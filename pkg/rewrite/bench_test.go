@@ -1,0 +1,49 @@
+package rewrite_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/pkg/rewrite"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/state"
+	"github.com/toolroom-mcp/toolroom/pkg/textdiff"
+)
+
+// BenchmarkLine changes one line in the middle of a large file, beside a copy
+// of it by cp with a sync, which does the same to the disk.
+func BenchmarkLine(b *testing.B) {
+	const size = 96 << 20
+	root, err := filepath.EvalSymlinks(b.TempDir())
+	require.NoError(b, err)
+	name := filepath.Join(root, "large.txt")
+	line := []byte("a line of a large file, as there are many of them\n")
+	require.NoError(b, os.WriteFile(name, bytes.Repeat(line, size/len(line)), 0o644))
+	fs, err := sandbox.New(sandbox.Config{Roots: []string{root}}).FS(context.Background())
+	require.NoError(b, err)
+	r := &rewrite.Rewriter{Store: state.New(state.Config{Dir: b.TempDir()}), Tool: "bench"}
+	b.Run("rewrite", func(b *testing.B) {
+		for i := range b.N {
+			_, err := r.Do(context.Background(), fs, "large.txt", rewrite.Options{}, func(b *rewrite.Before) (*rewrite.After, error) {
+				at := len(line) * 1_000_000
+				return rewrite.Splice(b.Content, []textdiff.Change{{Start: at, End: at + 1, New: string(rune('a' + i%26))}}), nil
+			})
+			require.NoError(b, err)
+		}
+	})
+	b.Run("cp", func(b *testing.B) {
+		for range b.N {
+			require.NoError(b, exec.Command("cp", name, name+".copy").Run())
+			copied, err := os.OpenFile(name+".copy", os.O_RDWR, 0)
+			require.NoError(b, err)
+			require.NoError(b, copied.Sync())
+			require.NoError(b, copied.Close())
+		}
+	})
+}
