@@ -2,11 +2,13 @@ package rewrite_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolroom-mcp/toolroom/pkg/rewrite"
+	"github.com/toolroom-mcp/toolroom/pkg/state"
 	"github.com/toolroom-mcp/toolroom/pkg/textdiff"
 )
 
@@ -25,4 +27,23 @@ func TestUndoOfAFileMadeBySplicing(t *testing.T) {
 		require.True(t, done.Removed)
 		require.NoFileExists(t, f.file("new.txt"))
 	}
+}
+
+// The number of a line far into a large file is known without counting all
+// the lines before it.
+func TestKnownFarIntoALargeFile(t *testing.T) {
+	f := newFixture(t)
+	f.put("large.txt", strings.Repeat("a line\n", 200_000))
+	const at = 150_000 * len("a line\n")
+	done := f.splice("large.txt", textdiff.Change{Start: at, End: at + len("a line"), New: "another\nand one"}, textdiff.Change{Start: at + 70, End: at + 71, New: "A"})
+	seen, ok := f.Store.Seen(done.Before.Path)
+	require.True(t, ok)
+	require.Equal(t, [][2]int64{{150_001, 150_002}, {150_012, 150_012}}, spans(seen.Ranges))
+}
+
+func spans(ranges []state.Range) (all [][2]int64) {
+	for _, r := range ranges {
+		all = append(all, [2]int64{r.First, r.Last})
+	}
+	return all
 }

@@ -30,7 +30,11 @@ func (a *After) known(b *Before, index *textfile.Index) []state.Range {
 	}
 	var known []line
 	ends := endsOf(index.Format)
-	shift, number, at := int64(0), int64(1), 0 // number is of the line that at is in
+	shift, number, at := int64(0), int64(1), 0       // number is of the line that at is in
+	if len(a.changes) > 0 && len(index.Starts) > 0 { // up to the first change both are the same
+		i := min(a.changes[0].Start/int(index.Stride), len(index.Starts)-1)
+		number, at = index.Starts[i]+1, i*int(index.Stride)
+	}
 	for _, c := range a.changes[:min(len(a.changes), maxTouched)] {
 		number += ends(b.Content[at:c.Start])
 		gone, come := ends(b.Content[c.Start:c.End]), ends([]byte(c.New))

@@ -34,6 +34,9 @@ type Options struct {
 	Old, New string // names for the header, as "a/x.go"; "" for none, "/dev/null" for no file
 	MaxLines int    // of the diff's body; the rest is counted. 0: all
 	MaxBytes int    // of one line; a window around its change is shown. 0: all
+	// Lines says that so many lines end before offset At, which spares
+	// counting them from the beginning.
+	At, Lines int
 }
 
 // Diff is a unified diff.
@@ -76,7 +79,7 @@ func Between(old []byte, new string) []Change {
 // Unified returns the diff between old and what the changes make of it. They
 // are sorted and do not overlap.
 func Unified(old []byte, changes []Change, o Options) Diff {
-	w := &writer{old: old, o: o}
+	w := &writer{old: old, o: o, at: o.At, line: o.Lines}
 	for len(changes) > 0 {
 		var r region
 		r, changes = firstRegion(old, changes)
@@ -99,9 +102,19 @@ func firstRegion(old []byte, changes []Change) (region, []Change) {
 	r := region{start: bytes.LastIndexByte(old[:changes[0].Start], '\n') + 1}
 	r.end = lineEnd(old, changes[0])
 	n := 1
-	for n < len(changes) && (changes[n].Start < r.end || r.end == len(old)) {
-		r.end = max(r.end, lineEnd(old, changes[n]))
-		n++
+	for {
+		for n < len(changes) && (changes[n].Start < r.end || r.end == len(old)) {
+			r.end = max(r.end, lineEnd(old, changes[n]))
+			n++
+		}
+		if r.end == len(old) || r.endsLine(old, changes[:n]) {
+			break
+		}
+		if at := bytes.IndexByte(old[r.end:], '\n'); at >= 0 {
+			r.end += at + 1
+		} else {
+			r.end = len(old)
+		}
 	}
 	if n == 1 && r.start == changes[0].Start && r.end == changes[0].End {
 		r.text = changes[0].New
@@ -117,6 +130,24 @@ func firstRegion(old []byte, changes []Change) (region, []Change) {
 	text.Write(old[at:r.end])
 	r.text = text.String()
 	return r, changes[n:]
+}
+
+// endsLine reports whether what the changes make of the region ends in a line
+// feed, or is nothing: changes that share no line may still join what is
+// before the first of them with the line behind the last.
+func (r region) endsLine(old []byte, changes []Change) bool {
+	end := r.end
+	for i := len(changes) - 1; i >= 0; i-- {
+		switch c := changes[i]; {
+		case c.End < end:
+			return old[end-1] == '\n'
+		case c.New != "":
+			return strings.HasSuffix(c.New, "\n")
+		default:
+			end = c.Start
+		}
+	}
+	return end == r.start || old[end-1] == '\n'
 }
 
 // lineEnd returns where the lines that a change touches end.

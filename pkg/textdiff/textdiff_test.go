@@ -260,3 +260,29 @@ func span(t *testing.T, s string) (first, n int) {
 	require.NoError(t, err)
 	return first, n
 }
+
+// Changes that share no line can join what is before with what is behind.
+func TestJoinedLines(t *testing.T) {
+	for _, c := range []struct {
+		old     string
+		changes []textdiff.Change
+		want    string
+	}{
+		{"1x\n0y\nz\n", []textdiff.Change{{Start: 1, End: 3}, {Start: 3, End: 6}}, "@@ -1,3 +1 @@\n-1x\n-0y\n-z\n+1z\n"},
+		{"1x\n0y\nz", []textdiff.Change{{Start: 1, End: 3}, {Start: 3, End: 6}}, "@@ -1,3 +1 @@\n-1x\n-0y\n-z\n\\ No newline at end of file\n+1z\n\\ No newline at end of file\n"},
+		{"1x\n0y\nz\nw\n", []textdiff.Change{{Start: 1, End: 3}, {Start: 3, End: 6}, {Start: 7, End: 8, New: "v"}}, "@@ -1,4 +1 @@\n-1x\n-0y\n-z\n-w\n+1zvw\n"},
+		{"a\nb\nc\n", []textdiff.Change{{Start: 2, End: 4}}, "@@ -1,3 +1,2 @@\n a\n-b\n c\n"},
+	} {
+		require.Equal(t, c.want, textdiff.Unified([]byte(c.old), c.changes, textdiff.Options{}).Text, c.old)
+	}
+}
+
+// The lines before a place may be known.
+func TestKnownLines(t *testing.T) {
+	old := strings.Repeat("line\n", 100)
+	changes := []textdiff.Change{{Start: 250, End: 254, New: "LINE"}, {Start: 400, End: 404, New: "LINE"}}
+	want := textdiff.Unified([]byte(old), changes, textdiff.Options{})
+	for at := 0; at <= 500; at += 5 {
+		require.Equal(t, want, textdiff.Unified([]byte(old), changes, textdiff.Options{At: at, Lines: at / 5}))
+	}
+}

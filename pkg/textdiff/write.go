@@ -75,7 +75,7 @@ func (w *writer) flush() {
 		end = w.next(end)
 		after++
 	}
-	w.line += bytes.Count(w.old[w.at:start], []byte{'\n'})
+	w.line += bytes.Count(w.old[min(w.at, start):start], []byte{'\n'}) - bytes.Count(w.old[start:max(w.at, start)], []byte{'\n'})
 	w.at = start
 	removed, added, kept := 0, 0, before+after
 	for i, b := range w.hunk {

@@ -19,6 +19,7 @@ type change struct {
 	result   *splice.Result
 	shown    *splice.Result // the same with values hidden; else result
 	found    []match.Found
+	at, line int // where the first place begins, and its line; 0: not known
 	warnings []string
 }
 
@@ -88,10 +89,17 @@ func (a ask) change(c *change, b *rewrite.Before) error {
 	if err := match.Fresh(c.file, plan.Places, version, o); err != nil {
 		return err
 	}
-	c.found, c.warnings = plan.Found, plan.Warnings
+	c.take(plan)
 	c.result, err = c.file.Apply(plan.Changes)
 	c.shown = c.result
 	return err
+}
+
+// take notes how the edits were found.
+func (c *change) take(plan *match.Plan) {
+	c.found, c.warnings = plan.Found, plan.Warnings
+	first := plan.Places[0]
+	c.at, c.line = first.Start, plan.Found[first.Edit].Lines[0]
 }
 
 // changeHidden replaces text of a file whose values are hidden. Which version
@@ -109,7 +117,7 @@ func (a ask) changeHidden(c *change, o match.Options) error {
 	if err != nil {
 		return err
 	}
-	c.found, c.warnings = plan.Found, plan.Warnings
+	c.take(plan)
 	if c.result, err = c.file.Apply(changes); err != nil {
 		return err
 	}

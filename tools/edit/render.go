@@ -45,6 +45,9 @@ func (a ask) render(c *change, done *rewrite.Outcome, budget int) *mcpkit.Result
 	if done.Created {
 		names.Old = "/dev/null"
 	}
+	if c.line > 0 {
+		names.At, names.Lines = c.at, c.line-1
+	}
 	d := fitting(c.shown.Diff, names, budget-each.Len())
 	m.Added, m.Removed = d.Added, d.Removed
 
