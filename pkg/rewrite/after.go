@@ -15,6 +15,9 @@ import (
 type After struct {
 	// Executable gives a new file the execute bits.
 	Executable bool
+	// Encoding is how the text is written, where that is known and not UTF-8:
+	// few bytes may look like another one. It is remembered.
+	Encoding textfile.Encoding
 
 	whole   bool
 	changes []textdiff.Change // of the bytes before, unless whole

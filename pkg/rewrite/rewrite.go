@@ -243,7 +243,7 @@ func (t *transaction) decide(after *After) error {
 
 // scan finds out what the new content is.
 func (t *transaction) scan() error {
-	index, err := textfile.Scan(t.ctx, t.done.After, t.done.After.Size(), textfile.Options{})
+	index, err := textfile.Scan(t.ctx, t.done.After, t.done.After.Size(), textfile.Options{Encoding: t.done.After.Encoding})
 	if err == nil {
 		t.done.Index = *index
 	}

@@ -60,6 +60,9 @@ func (p *plan) decide(fs *sandbox.FS) (*rewrite.After, error) {
 		}
 	}
 	after := rewrite.Whole(raw)
+	if p.form.encoding != textfile.UTF8 {
+		after.Encoding = p.form.encoding
+	}
 	after.Executable = !b.Exists && bytes.HasPrefix(raw, []byte("#!"))
 	return after, nil
 }
@@ -139,10 +142,14 @@ func (p *plan) judge(done *rewrite.Outcome) {
 			}
 		}
 	}
-	switch looks := done.Index.Encoding; {
-	case done.Index.Binary:
+	looks := done.Index.Format
+	if p.form.encoding != textfile.UTF8 && done.After.Size() <= maxJudged {
+		looks = textfile.Detect(done.After.Bytes())
+	}
+	switch {
+	case looks.Binary:
 		p.warn("content has control characters, so that the file is not taken for text: view will not show it")
-	case looks != p.form.encoding && looks != textfile.UTF8:
-		p.warn("the file is written in %s, but looks like %s; view can be told with encoding", p.form.encoding, looks)
+	case looks.Encoding != p.form.encoding && looks.Encoding != textfile.UTF8:
+		p.warn("the file is written in %s, but looks like %s; view can be told with encoding", p.form.encoding, looks.Encoding)
 	}
 }

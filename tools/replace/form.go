@@ -131,6 +131,9 @@ func (p *plan) like() string {
 func (p *plan) readOld() {
 	raw := p.before.Content
 	p.old = textfile.Detect(raw)
+	if p.before.Fresh() && !p.old.Binary && p.before.Seen.Index.Encoding != "" {
+		p.old = p.before.Seen.Index.Format // as it was written, whatever it looks like
+	}
 	p.oldText = raw[p.old.BOM:]
 	if p.old.Encoding != textfile.UTF8 && !p.old.Binary {
 		p.oldText = []byte(p.old.Encoding.Decode(p.oldText))

@@ -80,18 +80,6 @@ func TestKilledWhileWriting(t *testing.T) {
 	t.Logf("%d kills: %d came after the new content was in place, %d after the end", kills(), midway, late)
 }
 
-// memoryDir is a directory that needs no disk, where there is one: 30 MB are
-// synced dozens of times.
-func memoryDir(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("/dev/shm", "replace")
-	if err != nil {
-		return t.TempDir()
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	return dir
-}
-
 func btoi(b bool) int {
 	if b {
 		return 1

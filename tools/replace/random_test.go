@@ -1,0 +1,170 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+	"github.com/toolroom-mcp/toolroom/pkg/rewrite"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/state"
+	"github.com/toolroom-mcp/toolroom/pkg/textfile"
+)
+
+// desk is a root with a tool that serves it in this process, and what undoes.
+type desk struct {
+	t     testing.TB
+	root  string
+	tool  *mcpkit.Tool
+	fs    *sandbox.FS
+	files *rewrite.Rewriter
+}
+
+// memoryDir is a directory that needs no disk, where there is one: much
+// is synced.
+func memoryDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "replace")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+func newDesk(t testing.TB) *desk {
+	t.Helper()
+	root, err := filepath.EvalSymlinks(memoryDir(t))
+	require.NoError(t, err)
+	kept := state.Config{Dir: t.TempDir()}
+	served, err := tools(sandbox.Config{Roots: []string{root}}, kept, Config{})
+	require.NoError(t, err)
+	fs, err := sandbox.New(sandbox.Config{Roots: []string{root}}).FS(context.Background())
+	require.NoError(t, err)
+	return &desk{t: t, root: root, tool: served[0], fs: fs, files: &rewrite.Rewriter{Store: state.New(kept), Tool: "replace"}}
+}
+
+func (d *desk) call(a args) *mcpkit.CallResult {
+	d.t.Helper()
+	raw, err := json.Marshal(a)
+	require.NoError(d.t, err)
+	return d.tool.Call(context.Background(), raw)
+}
+
+// sample makes text of lines, in characters that all encodings here have.
+func sample(rng *rand.Rand, letters []string) string {
+	var text strings.Builder
+	for range 1 + rng.IntN(30) {
+		for range rng.IntN(20) {
+			text.WriteString(letters[rng.IntN(len(letters))])
+		}
+		text.WriteByte('\n')
+	}
+	s := text.String()
+	if rng.IntN(4) == 0 {
+		s = strings.TrimRight(s, "\n")
+	}
+	return s
+}
+
+// written is how a random file is written.
+type written struct {
+	encoding textfile.Encoding
+	bom      bool
+	ending   string
+	letters  []string
+}
+
+func randomForm(rng *rand.Rand) written {
+	ascii := []string{"a", "b", " ", "\t", "{", "}", "word ", "\\n"}
+	forms := []written{
+		{encoding: textfile.UTF8, letters: append(ascii, "é", "日", "😀", "\u00a0")},
+		{encoding: textfile.UTF8, bom: true, letters: append(ascii, "ß")},
+		{encoding: textfile.UTF16LE, bom: true, letters: append(ascii, "é", "日", "😀")},
+		{encoding: textfile.UTF16BE, bom: true, letters: append(ascii, "é", "日", "😀")},
+		{encoding: textfile.Latin1, letters: append(ascii, "é", "ü", "ß")},
+		{encoding: textfile.ShiftJIS, letters: append(ascii, "日本語", "ひらがな", "テスト")},
+	}
+	w := forms[rng.IntN(len(forms))]
+	w.ending = []string{"\n", "\n", "\r\n", "\r"}[rng.IntN(4)]
+	return w
+}
+
+func (w written) bytes(t testing.TB, text string) []byte {
+	t.Helper()
+	if w.bom {
+		text = "\ufeff" + text
+	}
+	raw, err := w.encoding.Encode(strings.ReplaceAll(text, "\n", w.ending))
+	require.NoError(t, err)
+	return raw
+}
+
+// TestRandomFiles replaces the content of random files by random content: the
+// file is written as it was before, what it holds is the content, undo gives
+// back each byte, and the same call once more changes nothing.
+func TestRandomFiles(t *testing.T) {
+	d := newDesk(t)
+	rng := rand.New(rand.NewPCG(11, 12))
+	rounds := 0
+	for round := range 800 {
+		w := randomForm(rng)
+		before := w.bytes(t, sample(rng, w.letters))
+		format := textfile.Detect(before)
+		if format.Encoding != w.encoding || format.Ending != map[string]textfile.Ending{"\n": textfile.LF, "\r\n": textfile.CRLF, "\r": textfile.CR}[w.ending] {
+			continue // too short to be told: it is another kind of file then
+		}
+		rounds++
+		name := fmt.Sprintf("%d.txt", round)
+		file := filepath.Join(d.root, name)
+		require.NoError(t, os.WriteFile(file, before, 0o644))
+		content := sample(rng, w.letters)
+		given := content
+		if rng.IntN(3) == 0 {
+			given = strings.ReplaceAll(content, "\n", "\r\n")
+		}
+		res := d.call(args{"file_path": name, "content": given})
+		require.False(t, res.IsError, res.Text)
+		after, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.Equal(t, w.bytes(t, content), after, "round %d: %s %q", round, format, content)
+
+		res = d.call(args{"file_path": name, "content": given})
+		require.Contains(t, res.Text, "unchanged")
+		if bytes.Equal(before, after) {
+			continue
+		}
+		_, err = d.files.Undo(context.Background(), d.fs, name, rewrite.Options{})
+		require.NoError(t, err)
+		again, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.Equal(t, before, again)
+	}
+	require.Greater(t, rounds, 300)
+}
+
+// TestNewFilesAreWhatWasGiven: without a word from the directory no byte of
+// the content is another one.
+func TestNewFilesAreWhatWasGiven(t *testing.T) {
+	d := newDesk(t)
+	rng := rand.New(rand.NewPCG(13, 14))
+	letters := []string{"a", "\r", "\n", "\r\n", "\ufeff", "é", "😀", "\\", "\"", "null", " ", "\t", "\u2028"}
+	for round := range 300 {
+		content := sample(rng, letters)
+		name := fmt.Sprintf("%d.txt", round)
+		res := d.call(args{"file_path": name, "content": content})
+		require.False(t, res.IsError, res.Text)
+		got, err := os.ReadFile(filepath.Join(d.root, name))
+		require.NoError(t, err)
+		require.Equal(t, content, string(got))
+	}
+}
