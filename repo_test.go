@@ -90,6 +90,7 @@ var foundation = map[string][]string{
 	"pkg/toolerr":           {},
 	"pkg/mcpkit":            {"pkg/toolerr", "pkg/mcpkit"},
 	"pkg/sandbox":           {"pkg/toolerr"},
+	"pkg/sandbox/policy":    {"pkg/toolerr"},
 	"pkg/sandbox/proc":      {"pkg/toolerr", "pkg/sandbox"},
 	"pkg/walk":              {"pkg/toolerr", "pkg/sandbox"},
 	"pkg/textfile":          {"pkg/toolerr"},
@@ -157,6 +158,7 @@ var libraryOwners = map[string][]string{
 	"github.com/santhosh-tekuri/jsonschema":      {"pkg/mcpkit", "bench"},
 	"github.com/modelcontextprotocol/go-sdk":     {"bench"},
 	"github.com/rogpeppe/go-internal/testscript": {"pkg/mcpkit/mcpkittest"},
+	"mvdan.cc/sh":                                {"pkg/sandbox/policy"},
 }
 
 func TestLibrariesStayWithTheirOwners(t *testing.T) {

@@ -1,0 +1,268 @@
+package policy
+
+import (
+	"fmt"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+const (
+	maxText    = 64 << 10
+	maxTexts   = 512 << 10 // of all texts within texts
+	maxNodes   = 20_000
+	maxNesting = 100  // syntax in syntax
+	maxOpen    = 1000 // parentheses, before parsing
+	maxDepth   = 6    // texts in texts
+)
+
+// check is the work on one command.
+type check struct {
+	policy *Policy
+	nodes  int // still to be looked at, over all texts
+	bytes  int // still to be parsed
+	denied *finding
+	asked  *finding
+	doubts []Doubt
+}
+
+// scope is one text under check: the command itself, or what is given to
+// eval or bash -c in it.
+type scope struct {
+	check      *check
+	text       string
+	depth      int
+	vars       *variables
+	functions  map[string]bool
+	positional []field // $1…; nil where not known
+	zero       field   // $0
+	follow     string  // the statement after its assignments
+	at         string  // the simple command that is being looked at
+}
+
+// Check judges a command as bash -c would run it. It never runs anything,
+// and takes time and memory in proportion to the command's length.
+func (p *Policy) Check(command string) Verdict {
+	c := &check{policy: p, nodes: maxNodes, bytes: maxTexts}
+	s := &scope{
+		check: c, vars: newVariables(), functions: map[string]bool{},
+		positional: []field{}, zero: field{text: "bash"},
+	}
+	s.parse(command)
+	return c.verdict()
+}
+
+func (c *check) deny(f finding) {
+	if c.denied == nil {
+		c.denied = &f
+	}
+}
+
+func (c *check) tooMuch(why string) {
+	c.deny(finding{rule: "bounds", why: why, instead: "Run it in smaller parts, or write a script file and run that."})
+}
+
+// doubt notes that something cannot be told from the text. hides says that a
+// name or shell code may be hidden there, which a deny rule does not accept.
+func (s *scope) doubt(hides bool, format string, args ...any) {
+	reason := fmt.Sprintf(format, args...)
+	c := s.check
+	if hides && len(c.policy.deny) > 0 {
+		r := c.policy.deny[0]
+		c.deny(finding{
+			command: s.at, rule: r.String(),
+			why:     "it may hide a command that a deny rule names: " + reason,
+			instead: "Write the commands out, each by its name.",
+		})
+	}
+	d := Doubt{Command: s.at, Reason: reason}
+	for _, old := range c.doubts {
+		if old == d {
+			return
+		}
+	}
+	if len(c.doubts) < maxDoubts {
+		c.doubts = append(c.doubts, d)
+	}
+}
+
+// parse checks a whole text.
+func (s *scope) parse(text string) {
+	c := s.check
+	c.bytes -= len(text)
+	switch {
+	case len(text) > maxText:
+		c.tooMuch(fmt.Sprintf("%d bytes of shell text, of at most %d", len(text), maxText))
+		return
+	case c.bytes < 0 || s.depth > maxDepth || tooNested(text):
+		c.tooMuch("shell text within shell text too deep or too much")
+		return
+	}
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(false)).Parse(strings.NewReader(text), "")
+	if err != nil {
+		c.deny(finding{
+			command: excerpt(text), rule: "must parse",
+			why:     fmt.Sprintf("it does not parse as bash, which would stop there too (%s)", excerpt(err.Error())),
+			instead: "Mend the quoting or the syntax.",
+		})
+		return
+	}
+	s.text = text
+	if s.depth == 0 {
+		s.invisible(file)
+	}
+	s.file(file)
+}
+
+// nested checks a text that the command gives to a shell. The text may hold
+// what is not known; what is known of it is still looked at.
+func (s *scope) nested(text field, positional []field, zero field) {
+	script := text.text
+	inner := &scope{
+		check: s.check, depth: s.depth + 1, vars: s.vars.within(), functions: s.functions,
+		positional: positional, zero: zero, at: s.at,
+	}
+	if !text.unknown() && !text.many {
+		inner.parse(script)
+		return
+	}
+	s.doubt(true, "shell code that is put together at run time")
+	script = strings.ReplaceAll(script, anything, "${__}")
+	trial := &check{policy: s.check.policy, nodes: s.check.nodes, bytes: s.check.bytes}
+	inner.check = trial
+	inner.parse(script)
+	s.check.nodes, s.check.bytes = trial.nodes, trial.bytes
+	if trial.denied != nil && trial.denied.rule == "must parse" {
+		return // with the unknown part filled in it may well parse
+	}
+	s.check.merge(trial)
+}
+
+// merge takes over what another check found.
+func (c *check) merge(other *check) {
+	if c.denied == nil {
+		c.denied = other.denied
+	}
+	if c.asked == nil {
+		c.asked = other.asked
+	}
+	for _, d := range other.doubts {
+		if len(c.doubts) < maxDoubts {
+			c.doubts = append(c.doubts, d)
+		}
+	}
+}
+
+// file checks every statement, in the order of the text.
+func (s *scope) file(file *syntax.File) {
+	nesting, over := 0, false
+	syntax.Walk(file, func(node syntax.Node) bool {
+		if node == nil {
+			nesting--
+			return true
+		}
+		nesting++
+		s.check.nodes--
+		over = over || nesting > maxNesting || s.check.nodes < 0
+		if over {
+			nesting-- // Walk makes no closing call where it does not go in
+		}
+		return !over
+	})
+	if over {
+		s.check.tooMuch("more than 20 000 syntax nodes, or nested deeper than 100")
+		return
+	}
+	s.collect(file)
+	for _, stmt := range file.Stmts {
+		syntax.Walk(stmt, s.visit)
+		s.vars.pass(stmt)
+	}
+}
+
+func (s *scope) visit(node syntax.Node) bool {
+	switch node := node.(type) {
+	case *syntax.Stmt:
+		s.statement(node)
+	case *syntax.DeclClause:
+		s.declaration(node)
+	case *syntax.Assign:
+		s.assignment(node)
+	case *syntax.ForClause:
+		if iter, ok := node.Loop.(*syntax.WordIter); ok && iter.Name != nil {
+			s.vars.sure[iter.Name.Value] = true
+		}
+	case *syntax.ParamExp:
+		s.expansion(node)
+	case *syntax.ArithmExp, *syntax.ArithmCmd, *syntax.LetClause, *syntax.CStyleLoop, *syntax.TestClause:
+		s.arithmetic(node)
+	}
+	return s.check.denied == nil
+}
+
+// source returns the text of a node, fit for a message.
+func (s *scope) source(node syntax.Node) string {
+	from, to := int(node.Pos().Offset()), int(node.End().Offset())
+	if from < 0 || to > len(s.text) || from > to {
+		return ""
+	}
+	return excerpt(s.text[from:min(to, from+4*maxExcerpt)])
+}
+
+func (s *scope) statement(stmt *syntax.Stmt) {
+	call, ok := stmt.Cmd.(*syntax.CallExpr)
+	s.at = s.source(stmt)
+	s.redirections(stmt)
+	s.follow = ""
+	if ok && len(call.Args) > 0 {
+		s.follow = s.text[call.Args[0].Pos().Offset():]
+	}
+	if !ok || len(call.Args) == 0 {
+		return
+	}
+	for _, reading := range s.variants(call.Args...) {
+		fields := s.fieldsOf(call.Args, reading)
+		s.check.nodes -= len(fields)
+		if s.check.nodes < 0 {
+			s.check.tooMuch("too many words after expansion")
+			return
+		}
+		s.simple(fields, stmt.Redirs)
+	}
+}
+
+// redirections looks for bash's own network devices.
+func (s *scope) redirections(stmt *syntax.Stmt) {
+	for _, redirect := range stmt.Redirs {
+		if redirect.Hdoc != nil || redirect.Op == syntax.WordHdoc || redirect.Word == nil {
+			continue
+		}
+		for _, reading := range s.variants(redirect.Word) {
+			target := s.textOf(redirect.Word, reading)
+			switch {
+			case strings.HasPrefix(target.text, "/dev/tcp/") || strings.HasPrefix(target.text, "/dev/udp/"):
+				s.networkDevice(target)
+			case strings.HasPrefix(target.text, anything) && redirect.Op == syntax.RdrInOut:
+				s.doubt(false, "a redirection to a name that is not known, which may be /dev/tcp")
+			}
+		}
+	}
+}
+
+// tooNested reports whether parentheses are open so deep, in whatever quotes,
+// that parsing them would take seconds.
+func tooNested(text string) bool {
+	open := 0
+	for i := range len(text) {
+		switch text[i] {
+		case '(':
+			open++
+		case ')':
+			open = max(0, open-1)
+		}
+		if open > maxOpen {
+			return true
+		}
+	}
+	return false
+}

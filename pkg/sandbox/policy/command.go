@@ -1,0 +1,214 @@
+package policy
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+const maxWrappers = 32 // programs that start each other in one command
+
+// stdin is what a program will read, as far as the text says.
+type stdin struct {
+	text  field
+	given bool // by a here-document or here-string
+}
+
+// call is one simple command, or what a wrapper in it starts.
+type call struct {
+	fields []field
+	base   string // the program's name without its directory
+	dir    string
+	stdin  func() stdin
+}
+
+func (c call) args() []field { return c.fields[1:] }
+
+// simple judges one simple command, and then what it starts, and so on.
+func (s *scope) simple(fields []field, redirects []*syntax.Redirect) {
+	input := func() stdin { return s.hereText(redirects) }
+	for range maxWrappers {
+		if len(fields) == 0 || s.check.denied != nil {
+			return
+		}
+		if fields[0].unknown() {
+			if fields = s.unknownProgram(fields); fields == nil {
+				return
+			}
+			continue
+		}
+		dir, base := splitProgram(fields[0].text)
+		c := call{fields: fields, base: base, dir: dir, stdin: input}
+		inner, transparent := s.unwrap(c)
+		if !s.judge(c, transparent) {
+			return
+		}
+		if !transparent {
+			s.program(c)
+		}
+		fields = inner
+	}
+	s.check.tooMuch("more than 32 programs that start each other")
+}
+
+// unknownProgram judges a command whose first word is not known. It returns
+// what is left to judge: the words after one that may be nothing at all.
+func (s *scope) unknownProgram(fields []field) []field {
+	word := fields[0]
+	for _, rules := range [][]rule{s.check.policy.deny, s.check.policy.ask} {
+		s.rules(rules, fields, "")
+	}
+	if slash, last := strings.LastIndexByte(word.text, '/'), strings.LastIndexByte(word.text, 0); slash > last {
+		s.doubt(false, "runs a program at a place that is not known")
+		return append([]field{{text: "./" + word.text[slash+1:]}}, fields[1:]...)
+	}
+	s.doubt(false, "the program's name is made up at run time")
+	if word.many {
+		return fields[1:]
+	}
+	return nil
+}
+
+// rules applies deny or ask rules to the words.
+func (s *scope) rules(rules []rule, fields []field, base string) {
+	for _, r := range rules {
+		fit := r.forbids(fields)
+		if fit == no {
+			continue
+		}
+		f := finding{command: s.at, name: base, rule: r.String(), why: "a " + r.kind + " rule matches it"}
+		if fit == maybe {
+			f.why = "words that are not known before it runs may make it match a " + r.kind + " rule"
+			f.instead = "Write the words out."
+		}
+		if r.kind == "deny" {
+			if f.instead == "" {
+				f.instead = "Do without it, or ask the user to run it or to lift the rule."
+			}
+			s.check.deny(f)
+		} else if s.check.asked == nil {
+			s.check.asked = &f
+		}
+		return
+	}
+}
+
+// judge applies the rules and bans to one program with its arguments. It
+// returns false where nothing after it matters.
+func (s *scope) judge(c call, transparent bool) bool {
+	p := s.check.policy
+	if privileged(c.base) {
+		s.check.deny(finding{
+			command: s.at, name: c.base, rule: "privileges", why: "it would run with other rights",
+			instead: "Run the command without it; what needs other rights is the user's to run.",
+		})
+		return false
+	}
+	s.rules(p.deny, c.fields, c.base)
+	allowed := ""
+	for _, r := range p.allow {
+		if r.allows(c.fields) {
+			allowed = r.words[0]
+			break
+		}
+	}
+	if !p.network && !namesLiterally(allowed, c.base) {
+		s.network(c)
+	}
+	s.rules(p.ask, c.fields, c.base)
+	own := c.dir != "" && !systemDir(c.dir) && !s.functions[c.fields[0].text]
+	switch {
+	case s.check.denied != nil:
+		return false
+	case p.mode == AllowList && allowed == "" && !transparent && !(harmless(c.base) && c.dir == "") && !s.functions[c.fields[0].text]:
+		s.check.deny(finding{
+			command: s.at, name: c.base, rule: "allow-list mode", why: "no allow rule matches it",
+			instead: "Use a command that is allowed, or ask the user to add a rule (--allow '" + path.Base(c.base) + " *').",
+		})
+		return false
+	case own && allowed == "" && !transparent:
+		s.doubt(false, "%s is a program file outside the system's directories", excerpt(c.fields[0].text))
+	}
+	return true
+}
+
+// namesLiterally reports whether an allow rule's first word is the program's
+// own name, so that "*" does not lift a ban.
+func namesLiterally(word, base string) bool {
+	return word != "" && !strings.Contains(word, "*") && path.Base(word) == base
+}
+
+func privileged(base string) bool {
+	return slices.Contains([]string{"sudo", "su", "doas", "sudoedit", "pkexec", "runuser", "run0", "gosu", "su-exec"}, strings.ToLower(base))
+}
+
+// harmless reports whether a builtin does nothing outside the shell, so that
+// no allow-list needs to name it. Files it writes are the kernel's matter.
+func harmless(base string) bool {
+	return slices.Contains(strings.Fields(`: . [ alias bg bind break builtin caller cd command compgen complete
+		compopt continue coproc declare dirs disown echo enable eval exec exit export false fg getopts hash help
+		history jobs let local logout mapfile popd printf pushd pwd read readarray readonly return set shift shopt
+		source suspend test times trap true type typeset ulimit umask unalias unset wait`), base)
+}
+
+// hereText returns what here-documents and here-strings give to the command.
+func (s *scope) hereText(redirects []*syntax.Redirect) stdin {
+	var in stdin
+	for _, redirect := range redirects {
+		switch {
+		case redirect.N != nil && redirect.N.Value != "0":
+		case redirect.Op == syntax.WordHdoc:
+			in = stdin{text: s.oneText(redirect.Word, 1), given: true}
+		case redirect.Hdoc != nil:
+			q := hereQuoted
+			if quotedWord(redirect.Word) {
+				in = stdin{text: field{text: rawText(redirect.Hdoc)}, given: true}
+				continue
+			}
+			in = stdin{text: s.oneText(redirect.Hdoc, q), given: true}
+		case redirect.Op == syntax.RdrIn || redirect.Op == syntax.RdrInOut || redirect.Op == syntax.DplIn:
+			in = stdin{}
+		}
+	}
+	return in
+}
+
+// oneText expands a word where its variables have one value only.
+func (s *scope) oneText(word *syntax.Word, q quoting) field {
+	readings := s.variants(word)
+	if len(readings) != 1 {
+		return field{text: anything}
+	}
+	if q == 1 {
+		return s.textOf(word, readings[0])
+	}
+	b := &builder{scope: s, bind: readings[0]}
+	b.parts(word.Parts, q)
+	return field{text: string(b.cur)}
+}
+
+// quotedWord reports whether a here-document's delimiter is quoted, so that
+// its text is taken as it is.
+func quotedWord(word *syntax.Word) bool {
+	for _, part := range word.Parts {
+		lit, ok := part.(*syntax.Lit)
+		if !ok || strings.Contains(lit.Value, `\`) {
+			return true
+		}
+	}
+	return false
+}
+
+func rawText(word *syntax.Word) string {
+	var b strings.Builder
+	for _, part := range word.Parts {
+		if lit, ok := part.(*syntax.Lit); ok {
+			b.WriteString(lit.Value)
+		} else {
+			b.WriteByte(0)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,263 @@
+package policy
+
+import (
+	"fmt"
+	"path"
+	"strings"
+	"unicode"
+)
+
+// rule is one pattern of the user's.
+type rule struct {
+	kind  string // allow, deny, ask
+	text  string // as written
+	words []string
+}
+
+const maxRuleText = 1024 // bytes
+
+// parseRules reads rules; errors name the rule and its kind.
+func parseRules(kind string, texts []string) ([]rule, error) {
+	rules := make([]rule, 0, len(texts))
+	for _, text := range texts {
+		words := strings.Fields(text)
+		switch {
+		case len(words) == 0:
+			return nil, fmt.Errorf("%s rule is empty: name a program, as in %q", kind, "git push *")
+		case len(text) > maxRuleText:
+			return nil, fmt.Errorf("%s rule %.40q…: longer than %d bytes", kind, text, maxRuleText)
+		case strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) && r != '\t' }):
+			return nil, fmt.Errorf("%s rule %q: holds a control character", kind, text)
+		case strings.ContainsAny(text, "|&;<>()`\"'"):
+			return nil, fmt.Errorf("%s rule %q: a rule is the words of one simple command, without quotes or operators", kind, text)
+		}
+		rules = append(rules, rule{kind: kind, text: text, words: words})
+	}
+	return rules, nil
+}
+
+func (r rule) String() string { return r.kind + " " + r.text }
+
+// answer is how a rule fits a command: maybe where a word is not known.
+type answer int
+
+const (
+	no answer = iota
+	maybe
+	yes
+)
+
+// names reports whether the rule's first word names the program. loose also
+// takes any path that ends in the name; else only the plain name and the
+// system's own directories do, so that ./git is not git.
+func (r rule) names(program field, loose bool) answer {
+	pattern := r.words[0]
+	if !strings.Contains(pattern, "/") && pattern != "*" {
+		dir, base := splitProgram(program.text)
+		if !loose && dir != "" && !systemDir(dir) {
+			return no
+		}
+		program.text = base
+	}
+	return glob(pattern, program.text)
+}
+
+// allows reports whether an allow rule matches the words one by one.
+func (r rule) allows(fields []field) bool {
+	return len(fields) > 0 && r.names(fields[0], false) == yes && matchAll(r.words[1:], fields[1:])
+}
+
+// matchAll is a glob over words: "*" alone stands for any number of them.
+func matchAll(pattern []string, fields []field) bool {
+	// star and mark are where to go back to: the usual single-backtrack glob.
+	i, star, mark := 0, -1, 0
+	for j := 0; j < len(fields); {
+		switch {
+		case i < len(pattern) && pattern[i] == "*":
+			star, mark = i, j
+			i++
+		case i < len(pattern) && !fields[j].many && glob(pattern[i], fields[j].text) == yes:
+			i++
+			j++
+		case star >= 0:
+			mark++
+			i, j = star+1, mark
+		default:
+			return false
+		}
+	}
+	for i < len(pattern) && pattern[i] == "*" {
+		i++
+	}
+	return i == len(pattern)
+}
+
+// forbids reports whether a deny or ask rule holds for the command, or may.
+func (r rule) forbids(fields []field) answer {
+	result := r.names(fields[0], true)
+	if result == no {
+		return no
+	}
+	args := fields[1:]
+	var operands []string
+	for _, word := range r.words[1:] {
+		if len(word) > 1 && word[0] == '-' {
+			result = min(result, hasOption(word, args))
+		} else {
+			operands = append(operands, word)
+		}
+	}
+	if result == no {
+		return no
+	}
+	if name := r.words[0]; name == "git" && len(args) > 0 {
+		args = args[gitGlobals(args):]
+	}
+	return min(result, operandsFit(operands, args))
+}
+
+// hasOption reports whether args hold the option: a long one as it is or with
+// =value; of short ones each letter somewhere.
+func hasOption(option string, args []field) answer {
+	if strings.HasPrefix(option, "--") {
+		best := no
+		for _, arg := range args {
+			text, _, _ := strings.Cut(arg.text, "=")
+			best = max(best, glob(option, text), glob(option, arg.text))
+		}
+		return best
+	}
+	result := yes
+	for _, letter := range option[1:] {
+		found := no
+		for _, arg := range args {
+			switch {
+			case arg.text == option:
+				found = yes
+			case arg.unknown():
+				if arg.text[0] == 0 || arg.text[0] == '-' {
+					found = max(found, maybe)
+				}
+			case len(arg.text) > 1 && arg.text[0] == '-' && arg.text[1] != '-' && strings.ContainsRune(arg.text, letter):
+				found = yes
+			}
+		}
+		result = min(result, found)
+	}
+	return result
+}
+
+const maxRuleArguments = 4096 // arguments compared with a rule's operands
+
+// operandsFit reports whether the operands stand at the front of args, in
+// order, with nothing but options (and a word after one, which may be its
+// value) between them. Work is bounded by len(operands) × len(args).
+func operandsFit(operands []string, args []field) answer {
+	if len(args) > maxRuleArguments {
+		return maybe
+	}
+	// fit[j] is the answer for operands[i:] against args[j:].
+	fit := make([]answer, len(args)+1)
+	for j := range fit {
+		fit[j] = yes
+	}
+	for i := len(operands) - 1; i >= 0; i-- {
+		row := make([]answer, len(args)+1)
+		if operands[i] == "*" {
+			row[len(args)] = fit[len(args)]
+		}
+		for j := len(args) - 1; j >= 0; j-- {
+			text := args[j].text
+			switch {
+			case operands[i] == "*":
+				row[j] = max(fit[j], row[j+1])
+				continue
+			case args[j].many:
+				row[j] = max(maybe, row[j+1])
+				continue
+			case len(text) > 1 && text[0] == '-':
+				row[j] = row[j+1]
+				if j+2 <= len(args) && !strings.Contains(text, "=") && text != "--" {
+					row[j] = max(row[j], row[j+2])
+				}
+				continue
+			}
+			row[j] = min(glob(operands[i], text), fit[j+1])
+		}
+		fit = row
+	}
+	return fit[0]
+}
+
+// glob matches text, in which NUL stands for anything, with a pattern of
+// literals and *.
+func glob(pattern, text string) answer {
+	if !strings.ContainsRune(text, 0) {
+		if globText(pattern, text) {
+			return yes
+		}
+		return no
+	}
+	head, tail := text[:strings.IndexByte(text, 0)], text[strings.LastIndexByte(text, 0)+1:]
+	before, _, wild := strings.Cut(pattern, "*")
+	after := pattern[strings.LastIndexByte(pattern, '*')+1:]
+	switch {
+	case !wild:
+		if len(head)+len(tail) <= len(pattern) && strings.HasPrefix(pattern, head) && strings.HasSuffix(pattern, tail) {
+			return maybe
+		}
+		return no
+	case strings.HasPrefix(head, before) && strings.HasSuffix(tail, after) && strings.Count(pattern, "*") == 1:
+		return yes
+	case agree(before, head, strings.HasPrefix) && agree(after, tail, strings.HasSuffix):
+		return maybe
+	}
+	return no
+}
+
+// agree reports whether one text begins (or ends) with the other.
+func agree(a, b string, in func(string, string) bool) bool { return in(a, b) || in(b, a) }
+
+// globText matches literals and *, in time linear in len(pattern)×len(text).
+func globText(pattern, text string) bool {
+	i, star, mark := 0, -1, 0
+	for j := 0; j < len(text); {
+		switch {
+		case i < len(pattern) && pattern[i] == '*':
+			star, mark = i, j
+			i++
+		case i < len(pattern) && pattern[i] == text[j]:
+			i++
+			j++
+		case star >= 0:
+			mark++
+			i, j = star+1, mark
+		default:
+			return false
+		}
+	}
+	return strings.Trim(pattern[i:], "*") == ""
+}
+
+// splitProgram cuts a command word into directory and base name, without the
+// .exe of Windows: "", "curl" for curl; "/usr/bin", "curl".
+func splitProgram(word string) (dir, base string) {
+	base = word
+	if slash := strings.LastIndexByte(word, '/'); slash >= 0 {
+		dir, base = path.Clean(word[:slash+1]), word[slash+1:]
+	}
+	if len(base) > 4 && strings.EqualFold(base[len(base)-4:], ".exe") {
+		base = base[:len(base)-4]
+	}
+	return dir, base
+}
+
+// systemDir reports whether programs in the directory are the system's, and
+// so what their name says.
+func systemDir(dir string) bool {
+	switch dir {
+	case "/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/opt/homebrew/bin":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,225 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+)
+
+// shellName reports whether the program is a shell that takes -c CODE.
+func shellName(base string) bool {
+	name, _, _ := strings.Cut(base, "-")
+	return slices.Contains([]string{"sh", "bash", "rbash", "dash", "zsh", "ksh", "ksh93", "mksh", "lksh", "ash", "yash", "posh"}, name)
+}
+
+// otherShell are shells of other grammars, of whose code only a guess is
+// possible.
+func otherShell(base string) bool {
+	return slices.Contains([]string{"fish", "csh", "tcsh", "pwsh", "powershell", "nu", "xonsh", "elvish", "rc", "es", "cmd"}, base)
+}
+
+// shell judges sh -c CODE [NAME [ARG…]], a script, or what is read from
+// standard input.
+func (s *scope) shell(c call) {
+	args := c.args()
+	code, input := false, false
+	for len(args) > 0 {
+		text := args[0].text
+		if args[0].many || strings.HasPrefix(text, anything) {
+			s.doubt(true, "the arguments of %s are not known", c.base)
+			if !code {
+				return
+			}
+			break
+		}
+		if len(text) < 2 || text[0] != '-' && text[0] != '+' {
+			if text == "-" {
+				args = args[1:]
+			}
+			break
+		}
+		args = args[1:]
+		if text == "--" {
+			break
+		}
+		if strings.HasPrefix(text, "--") {
+			switch {
+			case text == "--version" || text == "--help":
+				return
+			case text == "--rcfile" || text == "--init-file":
+				s.doubt(true, "%s %s runs another file first", c.base, text)
+				_, args = shift(args)
+			}
+			continue
+		}
+		for _, letter := range text[1:] {
+			switch {
+			case letter == 'c' && text[0] == '-':
+				code = true
+			case letter == 's' && text[0] == '-':
+				input = true
+			case letter == 'o' || letter == 'O':
+				_, args = shift(args)
+			}
+		}
+	}
+	switch {
+	case code:
+		s.shellCode(c, args)
+	case len(args) > 0 && !input && !stdinName(args[0]):
+		s.doubt(false, "%s runs the script %s", c.base, excerpt(args[0].text))
+	default:
+		s.shellInput(c, args)
+	}
+}
+
+func (s *scope) shellCode(c call, args []field) {
+	code, rest := shift(args)
+	if code.text == "" && !code.many {
+		return
+	}
+	zero := field{text: c.base}
+	if len(rest) > 0 {
+		zero, rest = rest[0], rest[1:]
+	}
+	s.nested(code, known(rest), zero)
+}
+
+// known returns the fields as positional parameters, or nil where not all of
+// them are known.
+func known(fields []field) []field {
+	if slices.ContainsFunc(fields, func(f field) bool { return f.many }) {
+		return nil
+	}
+	return append([]field{}, fields...)
+}
+
+// shellInput judges a shell that reads commands.
+func (s *scope) shellInput(c call, args []field) {
+	in := c.stdin()
+	if !in.given {
+		s.doubt(true, "%s reads its commands from standard input", c.base)
+		return
+	}
+	s.nested(in.text, known(args), field{text: c.base})
+}
+
+func stdinName(f field) bool {
+	return f.is("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
+}
+
+// builtinCode judges the builtins that run text, and those that change what
+// other commands mean. It reports whether it knows the name.
+func (s *scope) builtinCode(c call) bool {
+	args := c.args()
+	if len(args) > 0 && args[0].is("--") && c.base != "eval" {
+		args = args[1:]
+	}
+	switch c.base {
+	case "eval":
+		if len(args) > 0 && args[0].is("--") {
+			args = args[1:]
+		}
+		s.evalText(joined(args))
+	case "trap":
+		if len(args) > 1 && !args[0].is("-", "-l", "-p", "-P", "") {
+			s.evalText(args[0])
+		}
+	case "source", ".":
+		in := c.stdin()
+		if len(args) > 0 && stdinName(args[0]) && in.given {
+			s.evalText(in.text)
+		} else if len(args) > 0 {
+			s.doubt(true, "%s runs the file %s", c.base, excerpt(strings.ReplaceAll(args[0].text, anything, "…")))
+		}
+	case "mapfile", "readarray":
+		s.callback(args, grammar{short: "dnOsuCc"}, "-C")
+	case "compgen", "complete":
+		s.callback(args, grammar{short: "oAGWFCXPS"}, "-C")
+	case "alias":
+		for _, arg := range args {
+			if _, value, ok := strings.Cut(arg.text, "="); ok {
+				s.nested(field{text: value + " " + anything}, nil, s.zero)
+			}
+		}
+		if len(args) > 0 {
+			s.doubt(true, "an alias changes what later commands mean")
+		}
+	case "hash", "enable":
+		options, _, sure := grammar{short: "pf"}.options(args)
+		if _, ok := valueOf(options, "-p", "-f"); ok || !sure {
+			s.doubt(true, "%s gives a command another program", c.base)
+		}
+	case "bind":
+		s.callback(args, grammar{short: "mqurfx"}, "-x")
+	case "fc":
+		s.doubt(true, "fc runs commands from the history")
+	default:
+		return s.subscripts(c)
+	}
+	return true
+}
+
+// callback judges an option of a builtin whose value is shell code.
+func (s *scope) callback(args []field, g grammar, name string) {
+	options, _, sure := g.options(args)
+	if code, ok := valueOf(options, name); ok {
+		s.evalText(field{text: code.text + " x", many: code.many})
+	}
+	if !sure {
+		s.doubt(true, "an option that is not known may run code")
+	}
+}
+
+// evalText judges text that runs in this very shell.
+func (s *scope) evalText(text field) {
+	s.nested(text, s.positional, s.zero)
+}
+
+// subscripts judges builtins that take names of variables: a name like
+// x[$(code)] runs the code.
+func (s *scope) subscripts(c call) bool {
+	var names []field
+	args := c.args()
+	switch c.base {
+	case "printf":
+		options, _, _ := grammar{short: "v"}.options(args)
+		if name, ok := valueOf(options, "-v"); ok {
+			names = []field{name}
+		}
+	case "test", "[":
+		for i, arg := range args {
+			if arg.is("-v", "-R") && i+1 < len(args) {
+				names = append(names, args[i+1])
+			}
+		}
+	case "let":
+		for _, arg := range args {
+			s.arithmeticText(arg)
+		}
+		return true
+	case "read", "unset", "declare", "local", "typeset", "export", "readonly", "getopts", "wait":
+		names = args
+	default:
+		return false
+	}
+	for _, name := range names {
+		s.variableName(c.base, name)
+	}
+	return true
+}
+
+// variableName judges a name, or name=value, that a builtin assigns to.
+func (s *scope) variableName(builtin string, name field) {
+	key, value, assigns := strings.Cut(name.text, "=")
+	switch {
+	case strings.Contains(key, "[") && strings.ContainsAny(key, "$`\x00"):
+		s.doubt(true, "%s evaluates the subscript in %s", builtin, excerpt(strings.ReplaceAll(key, anything, "…")))
+	case strings.Contains(key, anything):
+		s.doubt(true, "%s assigns to a variable that is not known", builtin)
+	case assigns || builtin == "read" || builtin == "printf":
+		if !assigns {
+			value = anything
+		}
+		s.environment(key, field{text: value}, builtin)
+	}
+}

@@ -1,0 +1,293 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// variables are what a text assigns, whatever the order: every constant that
+// a variable may hold somewhere in it.
+type variables struct {
+	known map[string]*variable
+	sure  map[string]bool // assigned on every way to where the check stands
+}
+
+type variable struct {
+	values []string
+	open   bool    // may hold something else, too
+	array  []field // as assigned by the one a=(…)
+	arrays int
+}
+
+const (
+	maxValues     = 16
+	maxValueBytes = 1 << 16
+	rounds        = 3 // through assignments that use each other
+)
+
+// binding is one reading of the variables in a command.
+type binding map[string]bound
+
+type bound struct {
+	state valueState
+	text  string
+}
+
+type valueState int
+
+const (
+	valueUnknown valueState = iota
+	valueKnown
+	valueUnset
+)
+
+func newVariables() *variables {
+	return &variables{known: map[string]*variable{}, sure: map[string]bool{}}
+}
+
+// within returns the variables for a text inside: assignments are shared,
+// what is sure there is not sure outside.
+func (v *variables) within() *variables {
+	sure := make(map[string]bool, len(v.sure))
+	for name := range v.sure {
+		sure[name] = true
+	}
+	return &variables{known: v.known, sure: sure}
+}
+
+func (v *variables) get(name string) *variable {
+	if v.known[name] == nil {
+		v.known[name] = &variable{}
+	}
+	return v.known[name]
+}
+
+func (v *variables) set(name string, value field) {
+	target := v.get(name)
+	switch {
+	case value.unknown() || len(target.values) >= maxValues || len(value.text) > maxValueBytes:
+		target.open = true
+	case !slices.Contains(target.values, value.text):
+		target.values = append(target.values, value.text)
+	}
+}
+
+// array returns an array that is assigned once, as a whole.
+func (v *variables) array(name string) ([]field, bool) {
+	target := v.known[name]
+	if target == nil || target.arrays != 1 || target.open || !v.sure[name] {
+		return nil, false
+	}
+	return target.array, true
+}
+
+// options returns what the variable may be.
+func (v *variables) options(name string, withDefault bool) []bound {
+	var options []bound
+	target := v.known[name]
+	if target != nil {
+		for _, text := range target.values {
+			options = append(options, bound{valueKnown, text})
+		}
+	}
+	if target == nil || target.open || !v.sure[name] {
+		options = append(options, bound{state: valueUnknown})
+		if withDefault {
+			options = append(options, bound{state: valueUnset})
+		}
+	}
+	return options
+}
+
+// variants returns the ways to read the words: every combination of their
+// variables' values, or with those unknown that would make them too many.
+func (s *scope) variants(words ...*syntax.Word) []binding {
+	var names []string
+	withDefault := map[string]bool{}
+	for _, word := range words {
+		if word == nil {
+			continue
+		}
+		for _, part := range word.Parts {
+			collectNames(part, func(p *syntax.ParamExp) {
+				name := p.Param.Value
+				if !slices.Contains(names, name) {
+					names = append(names, name)
+				}
+				withDefault[name] = withDefault[name] || defaults(p)
+			})
+		}
+	}
+	all := []binding{{}}
+	for _, name := range names {
+		options := s.vars.options(name, withDefault[name])
+		if len(all)*len(options) > maxVariants {
+			options = []bound{{state: valueUnknown}}
+		}
+		next := make([]binding, 0, len(all)*len(options))
+		for _, base := range all {
+			for _, option := range options {
+				reading := make(binding, len(base)+1)
+				for key, value := range base {
+					reading[key] = value
+				}
+				reading[name] = option
+				next = append(next, reading)
+			}
+		}
+		all = next
+	}
+	return all
+}
+
+// collectNames visits the variables whose values become part of a word.
+func collectNames(part syntax.WordPart, visit func(*syntax.ParamExp)) {
+	switch part := part.(type) {
+	case *syntax.DblQuoted:
+		for _, inner := range part.Parts {
+			collectNames(inner, visit)
+		}
+	case *syntax.ParamExp:
+		if part.Param != nil && (part.Exp == nil || defaults(part)) {
+			visit(part)
+			if part.Exp != nil && part.Exp.Word != nil {
+				for _, inner := range part.Exp.Word.Parts {
+					collectNames(inner, visit)
+				}
+			}
+		}
+	}
+}
+
+// collect reads every assignment in the file.
+func (s *scope) collect(file *syntax.File) {
+	for round := range rounds {
+		syntax.Walk(file, func(node syntax.Node) bool {
+			switch node := node.(type) {
+			case *syntax.Assign:
+				s.assign(node, round == 0)
+			case *syntax.WordIter:
+				s.iterate(node)
+			case *syntax.ParamExp:
+				if node.Exp != nil && node.Param != nil && (node.Exp.Op == syntax.AssignUnset || node.Exp.Op == syntax.AssignUnsetOrNull) {
+					s.assignText(node.Param.Value, node.Exp.Word, "")
+				}
+			case *syntax.CallExpr:
+				if round == 0 {
+					s.assignedByBuiltin(node)
+				}
+			case *syntax.FuncDecl:
+				if node.Name != nil {
+					s.functions[node.Name.Value] = true
+				}
+				s.positional = nil // $1 and $@ are the function's in it
+			}
+			return true
+		})
+	}
+}
+
+func (s *scope) assign(a *syntax.Assign, first bool) {
+	if a.Name == nil || a.Naked {
+		return
+	}
+	target := s.vars.get(a.Name.Value)
+	switch {
+	case a.Array != nil:
+		if first {
+			target.arrays++
+			var words []*syntax.Word
+			for _, elem := range a.Array.Elems {
+				words = append(words, elem.Value)
+				target.open = target.open || elem.Index != nil || a.Append
+			}
+			words = slices.DeleteFunc(words, func(w *syntax.Word) bool { return w == nil })
+			variants := s.variants(words...)
+			target.array = s.fieldsOf(words, variants[0])
+			target.open = target.open || len(variants) > 1
+			if len(target.array) > 0 {
+				s.vars.set(a.Name.Value, target.array[0])
+			}
+		}
+	case a.Index != nil:
+		target.open = true
+	case a.Append:
+		if first {
+			for _, old := range append([]string{""}, target.values...) {
+				s.assignText(a.Name.Value, a.Value, old)
+			}
+		}
+	default:
+		s.assignText(a.Name.Value, a.Value, "")
+	}
+}
+
+func (s *scope) assignText(name string, word *syntax.Word, before string) {
+	for _, reading := range s.variants(word) {
+		value := s.textOf(word, reading)
+		value.text = before + value.text
+		s.vars.set(name, value)
+	}
+}
+
+func (s *scope) iterate(w *syntax.WordIter) {
+	if w.Name == nil {
+		return
+	}
+	if !w.InPos.IsValid() && s.positional == nil {
+		s.vars.get(w.Name.Value).open = true
+		return
+	}
+	for _, reading := range s.variants(w.Items...) {
+		for _, item := range s.fieldsOf(w.Items, reading) {
+			s.vars.set(w.Name.Value, item)
+		}
+	}
+}
+
+// assignedByBuiltin notes what a builtin may put into variables.
+func (s *scope) assignedByBuiltin(call *syntax.CallExpr) {
+	var name string
+	for i, word := range call.Args {
+		text := s.textOf(word, nil).text
+		if i == 0 {
+			name = text
+		}
+		switch {
+		case name == "set" || name == "shift" || name == "source" || name == ".":
+			s.positional = nil
+		case name == "command" || name == "builtin":
+			name = "read" // whichever it is: all its words may be variables
+		case i == 0:
+		case name == "unset" && syntax.ValidName(text):
+			s.vars.set(text, field{})
+		case slices.Contains([]string{"read", "mapfile", "readarray", "getopts", "printf", "wait", "local", "declare", "export"}, name):
+			if key, _, _ := strings.Cut(text, "="); syntax.ValidName(key) {
+				s.vars.get(key).open = true
+			}
+		}
+	}
+}
+
+// pass marks what a statement at the top of a text assigns for sure.
+func (v *variables) pass(stmt *syntax.Stmt) {
+	if stmt.Background || stmt.Coprocess {
+		return
+	}
+	var assigns []*syntax.Assign
+	switch cmd := stmt.Cmd.(type) {
+	case *syntax.CallExpr:
+		if len(cmd.Args) == 0 {
+			assigns = cmd.Assigns
+		}
+	case *syntax.DeclClause:
+		assigns = cmd.Args
+	}
+	for _, a := range assigns {
+		if a.Name != nil && !a.Naked && !(a.Append && !v.sure[a.Name.Value]) {
+			v.sure[a.Name.Value] = true
+		}
+	}
+}
