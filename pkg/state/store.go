@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 )
@@ -151,33 +150,10 @@ func (s *Store) write(sub, name string, data []byte) error {
 	return s.pruneSometimes(dir)
 }
 
-// replaceWhole writes a file aside and renames it, so that a reader finds the
-// old or the new one.
-func replaceWhole(dir, name string, data []byte) error {
-	// CreateTemp makes files 0600. Nothing is synced: a record lost in a
-	// crash is only slower.
-	f, err := os.CreateTemp(dir, tempPrefix+"*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), filepath.Join(dir, name))
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
-}
-
 const (
 	// blockSize is what the smallest file takes.
-	blockSize  = 4 << 10
-	tempPrefix = ".tmp-"
-	pruneMark  = ".pruned"
+	blockSize = 4 << 10
+	pruneMark = ".pruned"
 )
 
 // pruneSometimes prunes dir when no process has done so for a while.
@@ -213,7 +189,7 @@ func pruneOnce(dir string, due bool, maxBytes int64, maxAge time.Duration) error
 func age(info fs.FileInfo) time.Duration { return max(0, time.Since(info.ModTime())) }
 
 // prune removes what is older than maxAge, then the oldest until the rest
-// takes at most maxBytes, and temporary files that a killed process left.
+// takes at most maxBytes.
 func prune(dir string, maxBytes int64, maxAge time.Duration) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -233,8 +209,7 @@ func prune(dir string, maxBytes int64, maxAge time.Duration) error {
 	for _, info := range files {
 		// A file takes a block at least, however little it holds.
 		total += max(info.Size(), blockSize)
-		stale := strings.HasPrefix(info.Name(), tempPrefix) && age(info) > pruneEvery
-		if total <= maxBytes && age(info) <= maxAge && !stale {
+		if total <= maxBytes && age(info) <= maxAge {
 			continue
 		}
 		if err := os.Remove(filepath.Join(dir, info.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
