@@ -104,14 +104,15 @@ func (x *excerpt) pass(part []byte, hit search.Hit) []span {
 // trail shows the context behind the last match.
 func (x *excerpt) trail(text []byte) {
 	for ; x.pending > 0 && len(text) > 0; x.pending-- {
-		var l []byte
-		l, text = cutLine(text)
-		x.out.add(clip(l, 0, x.out.width).at(x.out.last+1, x.passed < x.to || !x.matches(l)))
+		l, rest := cutLine(text)
+		matches := x.passed >= x.to && x.matches(text[:len(text)-len(rest)])
+		x.out.add(clip(l, 0, x.out.width).at(x.out.last+1, !matches))
+		text = rest
 	}
 }
 
-// matches reports whether a line is a match that is not on this page, and yet
-// comes as context of one that is.
+// matches reports whether a line, given with its ending, is a match that is not
+// on this page, and yet comes as context of one that is.
 func (x *excerpt) matches(l []byte) bool {
 	if x.matcher.CrossesLines() {
 		return false
@@ -136,7 +137,7 @@ func (x *excerpt) lead(above []byte, number int, first bool) {
 	}
 	for i := len(lines) - 1; i >= 0; i-- {
 		l, _ := cutLine(lines[i])
-		x.out.add(clip(l, 0, x.out.width).at(number-1-i, !first || !x.matches(l)))
+		x.out.add(clip(l, 0, x.out.width).at(number-1-i, !first || !x.matches(lines[i])))
 	}
 }
 
