@@ -37,6 +37,7 @@ func sections() []section {
 		{"entries", "A directory of 100 000 entries", measureEntries},
 		{"search", "Searching", measureSearch},
 		{"view", "Line 4 000 000 of a 1 GB file", measureView},
+		{"edit", "Editing", measureEdit},
 		{"start", "Start and idle memory", measureStart},
 		{"kit", "mcpkit beside plain mcp-go", measureKit},
 		{"hop", "A hop through the host", measureHop},

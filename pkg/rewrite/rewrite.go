@@ -25,6 +25,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"runtime"
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
@@ -35,6 +36,9 @@ import (
 
 // MaxSize is how large a file may be, before and after: it is held in memory.
 const MaxSize = 100 << 20
+
+// large is from which size on a file's memory is worth a thought.
+const large = 8 << 20
 
 // tries is how often a change is decided on while others change the file.
 const tries = 2
@@ -173,6 +177,9 @@ func (t *transaction) read() error {
 	b.Exists, b.Stat = true, file.Stat
 	if b.Stat.Size > MaxSize {
 		return tooLarge(b.Shown, b.Stat.Size)
+	}
+	if b.Stat.Size >= large {
+		runtime.GC() // what the call before held is not to be held beside this
 	}
 	b.Content = make([]byte, b.Stat.Size)
 	n, err := io.ReadFull(file, b.Content)

@@ -191,6 +191,7 @@ func (e *editor) edit(ctx context.Context, fs *sandbox.FS, a ask) (*mcpkit.Resul
 			return nil, err
 		}
 		after := rewrite.Splice(b.Content, c.result.Raw())
+		after.Encoding = c.encoding()
 		after.Executable = !b.Exists && strings.HasPrefix(a.edits[0].New, "#!")
 		return after, context.Cause(ctx)
 	})

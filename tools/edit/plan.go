@@ -150,6 +150,15 @@ func (c *change) staysText(b *rewrite.Before) error {
 	return nil
 }
 
+// encoding is what the new content is to be read in, where looking at it might
+// tell another: "" for UTF-8.
+func (c *change) encoding() textfile.Encoding {
+	if c.file.Encoding == textfile.UTF8 {
+		return ""
+	}
+	return c.file.Encoding
+}
+
 // replacements counts the places that are changed.
 func (c *change) replacements() int {
 	n := 0
