@@ -76,7 +76,7 @@ func (s *scope) networkDevice(target field) {
 var clientGrammars = map[string]grammar{
 	"curl": {
 		short: "AbcCdDeEFHmoPQrtTuUwXyYz",
-		long: "request header data data-raw data-binary data-urlencode data-ascii json form form-string output user user-agent max-time " +
+		long: "url request header data data-raw data-binary data-urlencode data-ascii json form form-string output user user-agent max-time " +
 			"connect-timeout retry retry-delay retry-max-time write-out cookie cookie-jar upload-file referer cacert cert key range " +
 			"limit-rate max-redirs output-dir dump-header url-query oauth2-bearer stderr trace trace-ascii speed-limit speed-time",
 	},

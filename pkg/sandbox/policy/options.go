@@ -92,7 +92,12 @@ func shift(args []field) (field, []field) {
 // complete returns the long option that name is, or is short for.
 func complete(name string, long []string) string {
 	for _, full := range long {
-		if "--"+full == name || len(name) > 3 && strings.HasPrefix("--"+full, name) {
+		if "--"+full == name {
+			return name
+		}
+	}
+	for _, full := range long {
+		if len(name) > 3 && strings.HasPrefix("--"+full, name) {
 			return "--" + full
 		}
 	}

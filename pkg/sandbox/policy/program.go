@@ -25,6 +25,10 @@ func (s *scope) program(c call) {
 	case "git":
 		s.git(c)
 		return
+	case "go":
+		if len(args) > 0 && args[0].is("run", "generate", "tool") && !s.ruled(c) {
+			s.doubt(false, "go %s runs what files say", args[0].text)
+		}
 	}
 	if value, found := s.commandOption(c); found {
 		s.commandValue(value, "an option of "+c.base)

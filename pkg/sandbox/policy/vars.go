@@ -17,6 +17,7 @@ type variables struct {
 type variable struct {
 	values []string
 	open   bool    // may hold something else, too
+	number bool    // may hold a number that arithmetic made
 	array  []field // as assigned by the one a=(…)
 	arrays int
 }
@@ -92,7 +93,7 @@ func (v *variables) options(name string, withDefault bool) []bound {
 			options = append(options, bound{valueKnown, text})
 		}
 	}
-	if target == nil || target.open || !v.sure[name] {
+	if target == nil || target.open || target.number || !v.sure[name] {
 		options = append(options, bound{state: valueUnknown})
 		if withDefault {
 			options = append(options, bound{state: valueUnset})
@@ -225,11 +226,33 @@ func (s *scope) assign(a *syntax.Assign, first bool) {
 }
 
 func (s *scope) assignText(name string, word *syntax.Word, before string) {
+	if before == "" && isNumber(word) {
+		s.vars.get(name).number = true
+		return
+	}
 	for _, reading := range s.variants(word) {
 		value := s.textOf(word, reading)
 		value.text = before + value.text
 		s.vars.set(name, value)
 	}
+}
+
+// isNumber reports whether a word is one $((…)) or ${#…}, quoted or not.
+func isNumber(word *syntax.Word) bool {
+	if word == nil || len(word.Parts) != 1 {
+		return false
+	}
+	part := word.Parts[0]
+	if quoted, ok := part.(*syntax.DblQuoted); ok && len(quoted.Parts) == 1 {
+		part = quoted.Parts[0]
+	}
+	switch part := part.(type) {
+	case *syntax.ArithmExp:
+		return true
+	case *syntax.ParamExp:
+		return part.Length
+	}
+	return false
 }
 
 func (s *scope) iterate(w *syntax.WordIter) {

@@ -22,7 +22,7 @@ var wrappers = map[string]grammar{
 	"fakeroot":          {short: "lsib", long: "lib faked"},
 	"faketime":          {short: "", operands: 1},
 	"firejail":          {reads: true},
-	"flock":             {short: "wE", long: "wait timeout conflict-exit-code", operands: 1, command: "-c --command", transparent: true},
+	"flock":             {short: "wEc", long: "wait timeout conflict-exit-code command", operands: 1, command: "-c --command", transparent: true},
 	"ionice":            {short: "cnPu", long: "class classdata pgid uid", transparent: true, only: "-p --pid"},
 	"ltrace":            {short: "aAbDeFlnopsSuwxX", long: "output"},
 	"nice":              {short: "n", long: "adjustment", optional: "0123456789", transparent: true},
@@ -34,7 +34,7 @@ var wrappers = map[string]grammar{
 	"rlwrap":            {short: "abcCdDefgHijlmMnopPqrRsStwz"},
 	"runuser":           {},
 	"script":            {short: "cEIOBTmo", long: "command echo log-in log-out log-io log-timing logging-format output-limit", command: "-c --command", reads: true},
-	"setarch":           {operands: 1},
+	"setarch":           {},
 	"setpriv":           {long: "ambient-caps inh-caps bounding-set ruid euid rgid egid reuid regid groups securebits pdeathsig ptracer landlock-access landlock-rule seccomp-filter selinux-label apparmor-profile", reads: true},
 	"setsid":            {transparent: true},
 	"linux32":           {},
@@ -58,7 +58,7 @@ var wrappers = map[string]grammar{
 	"proxychains":       {short: "f"},
 	"proxychains4":      {short: "f"},
 	"ssh-agent":         {short: "aEtOP"},
-	"start-stop-daemon": {short: "xaupnNrcgdPkRsm", long: "exec startas"},
+	"start-stop-daemon": {short: "xaupnNrcgdPkRsm", long: "exec startas user pidfile name nicelevel chuid group chdir procsched iosched umask signal retry ppid pid"},
 }
 
 // unwrap returns the command that a program starts, nil where it starts none,
@@ -95,7 +95,11 @@ func (s *scope) unwrap(c call) (inner []field, transparent bool) {
 
 // command reads a wrapper's command line and returns the words after it.
 func (s *scope) command(c call, g grammar) []field {
-	options, rest, sure := g.options(c.args())
+	args := c.args()
+	if c.base == "setarch" && len(args) > 0 && !strings.HasPrefix(args[0].text, "-") {
+		args = args[1:] // the architecture, which its options follow
+	}
+	options, rest, sure := g.options(args)
 	if !sure {
 		s.doubt(true, "it cannot be told which of its words %s runs", c.base)
 	}
@@ -125,9 +129,9 @@ func (s *scope) command(c call, g grammar) []field {
 		return s.env(options, rest)
 	case "watch":
 		_, rest, _ = g.options(c.args())
-	case "exec":
-		if len(rest) == 0 {
-			return nil
+	case "start-stop-daemon":
+		if program, ok := valueOf(options, "-a", "--startas", "-x", "--exec"); ok {
+			return append([]field{program}, rest...)
 		}
 	}
 	if len(rest) == 0 && g.reads && sure {
