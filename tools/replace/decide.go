@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"strings"
 
 	"github.com/toolroom-mcp/toolroom/pkg/lint"
 	"github.com/toolroom-mcp/toolroom/pkg/rewrite"
@@ -100,13 +101,13 @@ func (p *plan) stale() error {
 	if was == "" {
 		was = b.Seen.Index.Etag.String()
 	}
-	what, when := " View it to see what it is now.", "changed since you saw it"
+	what, when, then := "View it to see what it is now.", "changed since you saw it", "then"
 	if b.Seen == nil || !b.Seen.Index.Etag.Matches(was) {
-		when = "is not the version you named"
+		when, then = "is not the version you named", "named"
 	}
 	if b.Seen != nil && b.Seen.Index.Etag.Matches(was) {
 		if d := b.Since(sinceLines); d.Text != "" {
-			what = fmt.Sprintf(" Since you saw it (+%d -%d lines):\n%s", d.Added, d.Removed, d.Text)
+			what = fmt.Sprintf("Since you saw it (+%d -%d lines):\n%s", d.Added, d.Removed, d.Text)
 			if d.Cut > 0 {
 				what += fmt.Sprintf("(%d more lines; view the file to see all)\n", d.Cut)
 			}
@@ -114,11 +115,11 @@ func (p *plan) stale() error {
 				what += "(only lines that were shown are compared; others may differ, too)\n"
 			}
 		} else if d.Partial {
-			what = " The change is not in the lines that you were shown: view it to see what it is now."
+			what = "The change is not in the lines that you were shown: view it to see what it is now."
 		}
 	}
-	return toolerr.New(toolerr.Stale, "%s %s: etag=%s then, etag=%s now; nothing was written.%s\nTo go on, put what changed into content and call again with etag=%s; overwrite=true writes content as it is, and that change is lost.",
-		b.Shown, when, was, b.Etag, what, b.Etag).With("etag", b.Etag.String())
+	return toolerr.New(toolerr.Stale, "%s %s: etag=%s %s, etag=%s now; nothing was written.\nTo go on, put what changed into content and call again with etag=%s; overwrite=true writes content as it is, and that change is lost.\n%s",
+		b.Shown, when, was, then, b.Etag, b.Etag, strings.TrimSuffix(what, "\n")).With("etag", b.Etag.String())
 }
 
 // maxJudged bounds the content that is read as a model writes: a longer one is

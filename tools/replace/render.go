@@ -18,6 +18,8 @@ const (
 	diffLines = 40
 	newLines  = 8
 	diffChars = 400
+	// otherRoom is what the header and the notes take of the budget.
+	otherRoom = 1 << 10
 )
 
 // render tells what was done.
@@ -142,14 +144,22 @@ func (p *plan) diff(budget int) textdiff.Diff {
 	if p.old.Ending == textfile.CR {
 		old, now = bytes.ReplaceAll(old, []byte{'\r'}, []byte{'\n'}), strings.ReplaceAll(now, "\r", "\n")
 	}
-	o := textdiff.Options{Old: "a/" + p.before.Shown, New: "b/" + p.before.Shown, MaxLines: diffLines, MaxBytes: min(diffChars, max(budget/(2*diffLines), 40))}
+	name := strings.TrimPrefix(p.before.Shown, "/") // as git has it
+	o := textdiff.Options{Old: "a/" + name, New: "b/" + name, MaxLines: diffLines, MaxBytes: diffChars}
 	if !p.before.Exists {
 		o.Old = "/dev/null"
 		if !p.DryRun {
 			o.MaxLines = newLines
 		}
 	}
-	return textdiff.Unified(old, textdiff.Between(old, now), o)
+	changes := textdiff.Between(old, now)
+	for {
+		diff := textdiff.Unified(old, changes, o)
+		if len(diff.Text) <= budget-otherRoom || o.MaxLines <= 2 {
+			return diff
+		}
+		o.MaxLines, o.MaxBytes = o.MaxLines/2, max(o.MaxBytes/2, 40)
+	}
 }
 
 func (p *plan) showDiff(text *strings.Builder, diff textdiff.Diff) {

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -97,8 +98,7 @@ func TestChangedSinceItWasViewed(t *testing.T) {
 @@ line 20 @@
  line s
  line t
-+added at the end
-`)
++added at the end`)
 	etag := regexp.MustCompile(`again with etag=([0-9a-f]{8})`).FindStringSubmatch(text)
 	require.NotNil(t, etag, text)
 	r.ok("replace", args{"file_path": "a.txt", "content": "mine and theirs\n", "etag": etag[1]})
@@ -108,6 +108,11 @@ func TestChangedSinceItWasViewed(t *testing.T) {
 	r.refused(toolerr.Stale, "replace", args{"file_path": "a.txt", "content": "mine\n"})
 	require.Contains(t, r.ok("replace", args{"file_path": "a.txt", "content": "mine\n", "overwrite": true}), "undo=true")
 	require.Equal(t, "mine\n", r.content("a.txt"))
+
+	// Times alone mean nothing.
+	later := time.Now().Add(time.Hour)
+	require.NoError(t, os.Chtimes(filepath.Join(r.root, "a.txt"), later, later))
+	require.NotContains(t, r.ok("replace", args{"file_path": "a.txt", "content": "mine too\n"}), "note:")
 
 	// A view makes it known again.
 	r.put("a.txt", "once more\n")
