@@ -163,10 +163,11 @@ func (w *searcher) show(p *page, f *found, pick pick) {
 	x := &excerpt{query: w.query, matcher: w.matcher, out: p, from: pick.from, to: pick.to, next: 1}
 	outcome := w.again(f, pick.path, x.window)
 	p.end()
+	if w.masked && !p.full {
+		p.note("values are masked")
+	}
 	switch {
 	case p.full:
-	case w.masked:
-		p.note("values are masked")
 	case outcome != searched:
 		p.note("cannot be read any more")
 	case w.ctx.Err() != nil:
@@ -184,6 +185,7 @@ func (w *searcher) again(f *found, path string, yield func([]byte) bool) outcome
 	if !f.isFile {
 		name = filepath.Join(w.abs, filepath.FromSlash(path))
 	}
+	w.masked = false
 	file, err := w.fs.Open(name)
 	if err != nil {
 		return failure(err)
