@@ -111,6 +111,7 @@ type Limits struct {
 type Rules interface {
 	Roots() []sandbox.Root
 	Denied(abs string) bool      // must not be read
+	Masked(abs string) bool      // must not be read while the network can be reached
 	Protected(abs string) string // why it must not be written, or ""
 }
 

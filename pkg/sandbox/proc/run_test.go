@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -168,4 +169,27 @@ func TestExtraFiles(t *testing.T) {
 func TestBashIsThere(t *testing.T) {
 	_, err := exec.LookPath("bash")
 	require.NoError(t, err, "these tests run real bash")
+}
+
+// TestAsNobody runs what concerns confinement again as a user without rights,
+// as the tests of most people run.
+func TestAsNobody(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("the other tests run as a user without rights already")
+	}
+	dir, err := os.MkdirTemp("", "nobody-")
+	require.NoError(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	require.NoError(t, os.Chown(dir, 65534, 65534))
+	cmd := exec.Command("/proc/self/exe", "-test.v", "-test.run=^(TestSelfTest|TestAttacks|TestRunsBash|TestTheWholeTreeDies|TestTwoHundredAtOnce)$")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	cmd.Env = append(os.Environ(), "HOME="+dir, "TMPDIR="+dir, "PATH=/usr/local/bin:/usr/bin:/bin")
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	for line := range strings.Lines(string(out)) {
+		if strings.Contains(line, "escapes") || strings.Contains(line, "not run") {
+			t.Log(strings.TrimSpace(line))
+		}
+	}
 }

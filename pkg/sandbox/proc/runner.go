@@ -25,6 +25,9 @@ type Runner struct {
 
 	probe  sync.Mutex // held while self-tests run
 	report *Report
+
+	looking sync.WaitGroup // searches through roots
+	seen    map[string]*search
 }
 
 // New makes a runner. It starts nothing and touches no file.
@@ -33,7 +36,7 @@ func New(c Config) (*Runner, error) {
 		return nil, err
 	}
 	c.complete()
-	return &Runner{config: c, running: map[*Process]struct{}{}}, nil
+	return &Runner{config: c, running: map[*Process]struct{}{}, seen: map[string]*search{}}, nil
 }
 
 // Close ends all commands, waits for their end, and refuses new ones.
@@ -51,6 +54,7 @@ func (r *Runner) Close() error {
 	for _, p := range all {
 		<-p.done
 	}
+	r.looking.Wait()
 	return nil
 }
 
@@ -83,7 +87,7 @@ func (r *Runner) start(ctx context.Context, c Command, level Level, argv []strin
 	}
 	s, err := r.spec(c, level, temp)
 	if err == nil && argv != nil {
-		s.Argv = argv
+		s.Argv, s.Probe = argv, true
 	}
 	var p *Process
 	if err == nil {
@@ -105,7 +109,7 @@ func (r *Runner) spec(c Command, level Level, temp string) (*spec, error) {
 	}
 	if level != Off {
 		s.Roots = c.Rules.Roots()
-		s.confine(c.Rules, r.config.Environ)
+		r.findHidden(s, c.Rules)
 	}
 	inside := temp
 	if level == L2 {

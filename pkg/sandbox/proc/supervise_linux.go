@@ -28,10 +28,9 @@ func runRole(role string, args []string) int {
 }
 
 // supervise starts bash as the server says and stays until no descendant is
-// left. The thread it runs on is the one that is confined and that bash is
-// cloned from; the others, which end the command, stay outside.
+// left. One thread is confined and has bash cloned from it; the others, which
+// end the command, stay outside.
 func supervise() int {
-	runtime.LockOSThread()
 	// Nothing of the server is inherited, whatever it forgot to close.
 	unix.CloseRange(controlFD, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
 	control := os.NewFile(controlFD, "control")
@@ -40,7 +39,17 @@ func supervise() int {
 	if err := decoder.Decode(&s); err != nil {
 		return 2
 	}
-	pid, err := startConfined(&s)
+	type start struct {
+		pid int
+		err error
+	}
+	started := make(chan start)
+	onOtherThread(func() {
+		pid, err := startConfined(&s)
+		started <- start{pid, err}
+	})
+	first := <-started
+	pid, err := first.pid, first.err
 	if err != nil {
 		encoder.Encode(report{Error: err.Error()})
 		return 1
@@ -65,6 +74,22 @@ func supervise() int {
 	go guard.reap()
 	guard.watch(orders)
 	return 0
+}
+
+// onOtherThread runs f on a thread that stays until the process ends, since a
+// thread that bash was cloned from takes it along. It is not the first thread:
+// that stands for the process where the kernel asks who may signal or trace
+// it, and must not be in the command's own domain.
+func onOtherThread(f func()) {
+	go func() {
+		runtime.LockOSThread()
+		if unix.Gettid() == os.Getpid() {
+			onOtherThread(f)
+		} else {
+			f()
+		}
+		select {}
+	}()
 }
 
 // startConfined makes this process the adoptive parent of what is to come,

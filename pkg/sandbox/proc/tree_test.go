@@ -84,9 +84,10 @@ func TestTheWholeTreeDies(t *testing.T) {
 		"kill":   func(_ context.CancelFunc, p *proc.Process) { p.Kill() },
 	}
 	endings := map[string]proc.Ending{"cancel": proc.Cancelled, "kill": proc.Killed}
+	enforced := levels(t)
 	for name, script := range stubborn {
 		for way, end := range ways {
-			for _, level := range levels(t) {
+			for _, level := range enforced {
 				t.Run(name+"/"+way+"/"+string(level), func(t *testing.T) {
 					t.Parallel()
 					r := newRunner(t, proc.Config{Level: level, Grace: 100 * time.Millisecond})
@@ -192,8 +193,9 @@ func TestTwoHundredAtOnce(t *testing.T) {
 
 // TestServerIsKilled starts commands in another process and kills that.
 func TestServerIsKilled(t *testing.T) {
+	enforced := levels(t)
 	for name, script := range stubborn {
-		for _, level := range levels(t) {
+		for _, level := range enforced {
 			t.Run(name+"/"+string(level), func(t *testing.T) {
 				t.Parallel()
 				tag := newTag()

@@ -15,6 +15,7 @@ type spec struct {
 	Env     []string
 	Mark    string // identifies the command's processes, see markName
 	Extra   int    // descriptors behind the first two
+	Probe   bool   // the program itself is run, for the self-test
 	Limits  Limits
 	GraceMS int64
 	WaitMS  int64 // Linger
