@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -19,12 +20,15 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 )
 
-// kills is how many processes are killed: 200 where TOOLROOM_SOAK is set.
-func kills() int {
-	if os.Getenv("TOOLROOM_SOAK") != "" {
-		return 200
+// kills is how many processes are killed: REPLACE_KILLS, else 32.
+func kills(t *testing.T) int {
+	text := os.Getenv("REPLACE_KILLS")
+	if text == "" {
+		return 32
 	}
-	return 32
+	n, err := strconv.Atoi(text)
+	require.NoError(t, err, "REPLACE_KILLS")
+	return n
 }
 
 // TestKilledWhileWriting kills the tool at random moments of a call that
@@ -49,7 +53,7 @@ func TestKilledWhileWriting(t *testing.T) {
 	require.NoError(t, write(0).Run())
 	usual := time.Since(begun)
 	now, midway, late := 0, 0, 0
-	for n := 1; n <= kills(); n++ {
+	for n := 1; n <= kills(t); n++ {
 		cmd := write(n)
 		require.NoError(t, cmd.Start())
 		// Most of the time goes by before the file is touched: aim behind it.
@@ -77,7 +81,7 @@ func TestKilledWhileWriting(t *testing.T) {
 			require.Len(t, entries, 1, "what killed writers left is cleared")
 		}
 	}
-	t.Logf("%d kills: %d came after the new content was in place, %d after the end", kills(), midway, late)
+	t.Logf("%d kills: %d came after the new content was in place, %d after the end", kills(t), midway, late)
 }
 
 func btoi(b bool) int {
