@@ -8,6 +8,8 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
+	"syscall"
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
@@ -19,11 +21,12 @@ type bait struct {
 	Network bool
 	Root    string // may be written
 	Outside string // a directory that must not be
+	Owned   string // lies outside and belongs to the user; "" if nothing does
 	Secret  string // must not be read
 	Server  int    // the process that all must be kept from
 	TCP     string // listeners of that process
 	UDP     string
-	Unix    string // in Root, so that nothing but its mask hides it
+	Unix    string // in Root, so that nothing but its mask hides it; "" if its name were too long
 	Name    string // of an abstract socket
 	Token   string // marks what the probe leaves running
 }
@@ -39,7 +42,7 @@ func (b baitRules) Protected(string) string { return "" }
 // try runs the probe at a level.
 func (r *Runner) try(ctx context.Context, level Level) (report Report) {
 	report = Report{Level: level, Landlock: landlockABI()}
-	dir, err := os.MkdirTemp(r.config.TempDir, "toolroom-selftest-")
+	dir, err := os.MkdirTemp(r.config.TempDir, "selftest-")
 	if err == nil {
 		dir, err = filepath.EvalSymlinks(dir)
 	}
@@ -59,9 +62,8 @@ func (r *Runner) try(ctx context.Context, level Level) (report Report) {
 		report.Failure = err.Error()
 		return report
 	}
-	home := []string{"HOME=" + filepath.Join(dir, "home")}
 	own := &Runner{config: r.config, running: map[*Process]struct{}{}, seen: map[string]*search{}}
-	own.config.Environ, own.config.Linger = append(home, r.config.Environ...), time.Millisecond
+	own.config.Environ, own.config.Linger = append(slices.Clone(r.config.Environ), "HOME="+filepath.Join(dir, "home")), time.Millisecond
 	own.config.Writable = nil
 	p, err := own.start(ctx, Command{
 		Script: "probe", Dir: b.Root, Stdin: text, Timeout: 30 * time.Second, Rules: baitRules{b.Root, b.Secret},
@@ -80,6 +82,9 @@ func (r *Runner) try(ctx context.Context, level Level) (report Report) {
 	return report
 }
 
+// longestSocket is how long the name of a unix socket may be (unix(7)).
+const longestSocket = 107
+
 // layBait makes what the probe will reach for.
 func layBait(dir string, level Level, network bool) (bait, func(), error) {
 	b := bait{
@@ -91,6 +96,7 @@ func layBait(dir string, level Level, network bool) (bait, func(), error) {
 		// nothing about what is: use a directory that is read-only there.
 		b.Outside = "/"
 	}
+	b.Owned = ownedOutside(level, dir)
 	var closers []func() error
 	closeAll := func() {
 		for _, c := range closers {
@@ -114,10 +120,12 @@ func layBait(dir string, level Level, network bool) (bait, func(), error) {
 	if err = errors.Join(err, e); e == nil {
 		b.UDP, closers = udp.LocalAddr().String(), append(closers, udp.Close)
 	}
-	b.Unix = filepath.Join(b.Root, "socket")
-	unixSocket, e := net.Listen("unix", b.Unix)
-	if err = errors.Join(err, e); e == nil {
-		closers = append(closers, unixSocket.Close)
+	if name := filepath.Join(b.Root, "s"); len(name) <= longestSocket {
+		b.Unix = name
+		named, e := net.Listen("unix", b.Unix)
+		if err = errors.Join(err, e); e == nil {
+			closers = append(closers, named.Close)
+		}
 	}
 	b.Name = "@" + b.Token
 	abstract, e := net.Listen("unix", b.Name)
@@ -125,6 +133,24 @@ func layBait(dir string, level Level, network bool) (bait, func(), error) {
 		closers = append(closers, abstract.Close)
 	}
 	return b, closeAll, err
+}
+
+// ownedOutside finds what chmod could be tried on.
+func ownedOutside(level Level, dir string) string {
+	if level != L2 {
+		return filepath.Join(dir, "outside")
+	}
+	home, _ := filepath.EvalSymlinks(os.Getenv("HOME"))
+	for _, name := range []string{home, "/", "/usr"} {
+		info, err := os.Stat(name)
+		if err != nil || dirWouldBeHidden(name) {
+			continue
+		}
+		if owner, ok := info.Sys().(*syscall.Stat_t); ok && int(owner.Uid) == os.Geteuid() {
+			return name
+		}
+	}
+	return ""
 }
 
 func dirWouldBeHidden(dir string) bool {
