@@ -11,6 +11,8 @@ import (
 type field struct {
 	text string
 	many bool // may be several fields, or none
+	// files: what is not known are names of files that a glob matches.
+	files bool
 }
 
 func (f field) unknown() bool { return strings.IndexByte(f.text, 0) >= 0 }
@@ -135,7 +137,9 @@ func (b *builder) flush() {
 				out.WriteByte(c)
 			}
 		}
-		b.fields = append(b.fields, field{text: out.String(), many: b.many})
+		text := out.String()
+		files := strings.Contains(text, anything) && strings.IndexByte(string(b.cur), 0) < 0
+		b.fields = append(b.fields, field{text: text, many: b.many, files: files})
 	}
 	b.cur, b.open, b.many = b.cur[:0], false, false
 }

@@ -154,23 +154,21 @@ func sequence(brace *syntax.BraceExp) ([][]syntax.WordPart, bool) {
 			step = max(n, -n)
 		}
 	}
-	if step <= 0 || (max(from, to)-min(from, to))/step >= maxBraces || max(from, to)-min(from, to) < 0 {
+	distance := uint64(max(from, to)) - uint64(min(from, to))
+	if step <= 0 || distance/uint64(step) >= maxBraces {
 		return nil, false
 	}
+	if from > to {
+		step = -step
+	}
 	var options [][]syntax.WordPart
-	for n := from; ; {
+	for i := range int(distance/uint64(max(step, -step))) + 1 {
+		n := from + i*step
 		text := strconv.Itoa(n)
 		if letters {
 			text = "\\" + string(rune(n)) // bash makes no glob of it
 		}
 		options = append(options, []syntax.WordPart{&syntax.Lit{Value: text}})
-		if from <= to {
-			if n += step; n > to {
-				break
-			}
-		} else if n -= step; n < to {
-			break
-		}
 	}
 	return options, true
 }

@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -98,6 +99,9 @@ func (r rule) forbids(fields []field) answer {
 	if result == no {
 		return no
 	}
+	if fields[0].many {
+		return maybe // the rest of the rule may be in the same unknown text
+	}
 	args := fields[1:]
 	var operands []string
 	for _, word := range r.words[1:] {
@@ -119,23 +123,30 @@ func (r rule) forbids(fields []field) answer {
 // hasOption reports whether args hold the option: a long one as it is or with
 // =value; of short ones each letter somewhere.
 func hasOption(option string, args []field) answer {
+	if end := slices.IndexFunc(args, func(f field) bool { return f.is("--") }); end >= 0 {
+		args = args[:end]
+	}
 	if strings.HasPrefix(option, "--") {
 		best := no
-		for _, arg := range args {
+		for i, arg := range args {
 			text, _, _ := strings.Cut(arg.text, "=")
-			best = max(best, glob(option, text), glob(option, arg.text))
+			fit := max(glob(option, text), glob(option, arg.text))
+			if fit == maybe && noOption(args, i) {
+				fit = no
+			}
+			best = max(best, fit)
 		}
 		return best
 	}
 	result := yes
 	for _, letter := range option[1:] {
 		found := no
-		for _, arg := range args {
+		for i, arg := range args {
 			switch {
 			case arg.text == option:
 				found = yes
 			case arg.unknown():
-				if arg.text[0] == 0 || arg.text[0] == '-' {
+				if !noOption(args, i) {
 					found = max(found, maybe)
 				}
 			case len(arg.text) > 1 && arg.text[0] == '-' && arg.text[1] != '-' && strings.ContainsRune(arg.text, letter):
@@ -145,6 +156,21 @@ func hasOption(option string, args []field) answer {
 		result = min(result, found)
 	}
 	return result
+}
+
+// noOption reports whether an unknown argument is surely, or as good as
+// surely, no option: it begins with other text, is a file that a glob finds,
+// or is one word after an option, whose value it then is (-m "$message").
+func noOption(args []field, i int) bool {
+	arg := args[i]
+	if arg.text[0] != 0 && arg.text[0] != '-' || arg.files {
+		return true
+	}
+	if i == 0 || arg.many || arg.text[0] == '-' {
+		return false
+	}
+	before := args[i-1].text
+	return len(before) > 1 && before[0] == '-' && !strings.Contains(before, "=")
 }
 
 const maxRuleArguments = 4096 // arguments compared with a rule's operands
