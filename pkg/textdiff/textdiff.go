@@ -168,6 +168,7 @@ type block struct {
 	start, end int // in old
 	removed    int // lines
 	added      []string
+	joined     bool // added is the block's own
 }
 
 // maxAligned bounds the lines of a region that are compared.

@@ -286,3 +286,13 @@ func TestKnownLines(t *testing.T) {
 		require.Equal(t, want, textdiff.Unified([]byte(old), changes, textdiff.Options{At: at, Lines: at / 5}))
 	}
 }
+
+// Neighbouring lines that are changed one by one are one block.
+func TestNeighboursAreOneBlock(t *testing.T) {
+	old := "a\nb\nc\nd\n"
+	one := []textdiff.Change{{Start: 0, End: 7, New: "1\nx\n2\n3\n4"}}
+	each := []textdiff.Change{{Start: 0, End: 1, New: "1\nx"}, {Start: 2, End: 3, New: "2"}, {Start: 4, End: 5, New: "3"}, {Start: 6, End: 7, New: "4"}}
+	want := "@@ -1,4 +1,5 @@\n-a\n-b\n-c\n-d\n+1\n+x\n+2\n+3\n+4\n"
+	require.Equal(t, want, textdiff.Unified([]byte(old), one, textdiff.Options{}).Text)
+	require.Equal(t, want, textdiff.Unified([]byte(old), each, textdiff.Options{}).Text)
+}

@@ -3,6 +3,7 @@ package textdiff
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -32,7 +33,10 @@ func (w *writer) block(b block) {
 		} else if gap == 0 && b.start == w.hunk[n-1].end {
 			last := &w.hunk[n-1]
 			last.end, last.removed = b.end, last.removed+b.removed
-			last.added = append(last.added[:len(last.added):len(last.added)], b.added...)
+			if !last.joined { // what it has is a part of other lines
+				last.added, last.joined = slices.Clone(last.added), true
+			}
+			last.added = append(last.added, b.added...)
 			return
 		}
 	}
