@@ -123,11 +123,19 @@ func (m *matcher) where(spots []spot) string {
 	return text
 }
 
-// ofAnotherEdit tells that the text is what another edit of the call makes.
+// ofAnotherEdit tells that the text is there once another edit of the call is
+// made: it is in what that writes, or has that in it.
 func (m *matcher) ofAnotherEdit(index int, e Edit) string {
 	for i, other := range m.edits {
-		if i != index && strings.Contains(other.New, e.Old) {
-			return fmt.Sprintf("It is in new_string of edit %d, but all edits are looked for in the file as it is: put both into one edit.", i+1)
+		if i == index || other.New == "" {
+			continue
+		}
+		within := strings.Contains(other.New, e.Old)
+		if !within && strings.Contains(e.Old, other.New) {
+			within = len(m.places(strings.Replace(e.Old, other.New, other.Old, 1), Indentation)) > 0
+		}
+		if within {
+			return fmt.Sprintf("It is what edit %d makes, but all edits are looked for in the file as it is: put both into one edit.", i+1)
 		}
 	}
 	return ""
