@@ -65,9 +65,9 @@ type Before struct {
 	Content []byte       // not to be changed
 	Stat    sandbox.Stat // where it exists
 	Etag    textfile.Etag
-	Format  textfile.Format // of Content
-	Seen    *state.Seen     // what the model saw last of it, of whichever version; nil: nothing known
-	Parents []string        // directories that do not exist yet, as they are shown
+	Index   textfile.Index // of Content, with its Etag
+	Seen    *state.Seen    // what the model saw last of it, of whichever version; nil: nothing known
+	Parents []string       // directories that do not exist yet, as they are shown
 }
 
 // Fresh reports whether the file is what the model saw last.
@@ -193,7 +193,7 @@ func (t *transaction) read() error {
 	if err != nil {
 		return err
 	}
-	b.Etag, b.Format = index.Etag, index.Format
+	b.Etag, b.Index = index.Etag, *index
 	return nil
 }
 

@@ -28,11 +28,10 @@ func (a ask) plan(b *rewrite.Before) (*change, error) {
 	if b.Masked && a.etag != "" {
 		return nil, toolerr.New(toolerr.InvalidParams, "%s has hidden values, and with them no etag: leave etag out", b.Shown)
 	}
-	format := b.Format
-	if !b.Exists {
-		format = textfile.Detect(nil)
+	f, err := splice.Open(nil)
+	if b.Exists {
+		f, err = splice.OpenAs(b.Content, &b.Index)
 	}
-	f, err := splice.OpenAs(b.Content, format)
 	if err != nil {
 		return nil, toolerr.New(toolerr.CodeOf(err), "%s: %w", b.Shown, err)
 	}

@@ -1,11 +1,15 @@
 package splice_test
 
 import (
+	"bytes"
+	"context"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolroom-mcp/toolroom/pkg/textdiff"
+	"github.com/toolroom-mcp/toolroom/pkg/textfile"
 	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
 )
 
@@ -17,4 +21,24 @@ func TestRawChanges(t *testing.T) {
 	result, err := f.Apply([]textdiff.Change{{Start: at, End: at + len("é"), New: "e"}})
 	require.NoError(t, err)
 	require.Equal(t, []textdiff.Change{{Start: 4, End: 6, New: "e\x00"}}, result.Raw())
+}
+
+// With an index line numbers are the same as without one.
+func TestNumbersOfAScannedFile(t *testing.T) {
+	for _, unit := range []string{"a line\n", "a line\r\n", "a line\r"} {
+		raw := []byte("\xef\xbb\xbf" + strings.Repeat(unit, 300_000))
+		index, err := textfile.Scan(context.Background(), bytes.NewReader(raw), int64(len(raw)), textfile.Options{})
+		require.NoError(t, err)
+		require.NotEmpty(t, index.Starts)
+		scanned, err := splice.OpenAs(raw, index)
+		require.NoError(t, err)
+		plain, err := splice.Open(raw)
+		require.NoError(t, err)
+		require.Equal(t, plain.Format, scanned.Format)
+		got, want := scanned.Numbers(), plain.Numbers()
+		for at := 3; at < len(raw); at += 33_331 {
+			require.Equal(t, want(at), got(at), "%q at %d", unit, at)
+		}
+		require.Equal(t, want(len(raw)), got(len(raw)))
+	}
 }

@@ -31,14 +31,19 @@ type File struct {
 	EOL  byte   // the byte that ends a line in Text: a line feed, or a carriage return where there is none
 
 	decoded *textfile.Decoded // nil for UTF-8
+	starts  []int64           // how many lines end before each multiple of stride; of a UTF-8 file, or nil
+	stride  int
 }
 
 // Open finds out how raw is written. A file that is not text is BINARY_FILE.
-func Open(raw []byte) (*File, error) { return OpenAs(raw, textfile.Detect(raw)) }
+func Open(raw []byte) (*File, error) {
+	return OpenAs(raw, &textfile.Index{Format: textfile.Detect(raw)})
+}
 
-// OpenAs is Open where it is known how raw is written.
-func OpenAs(raw []byte, format textfile.Format) (*File, error) {
-	f := &File{Format: format, Raw: raw, EOL: '\n'}
+// OpenAs is Open where raw was scanned: index says how it is written and, for
+// large files, where lines are.
+func OpenAs(raw []byte, index *textfile.Index) (*File, error) {
+	f := &File{Format: index.Format, Raw: raw, EOL: '\n'}
 	if f.Binary {
 		return nil, toolerr.New(toolerr.BinaryFile, "the file is not text, so it cannot be edited as text")
 	}
@@ -47,6 +52,7 @@ func OpenAs(raw []byte, format textfile.Format) (*File, error) {
 	}
 	if f.Encoding == textfile.UTF8 {
 		f.Text, f.Body = raw, f.BOM
+		f.starts, f.stride = index.Starts, int(index.Stride)
 		return f, nil
 	}
 	f.decoded = f.Encoding.DecodeMapped(raw[f.BOM:])
@@ -94,6 +100,11 @@ func (f *File) Content(line []byte) []byte {
 func (f *File) Numbers() func(at int) int {
 	last, line := f.Body, 1
 	return func(at int) int {
+		if f.stride > 0 && len(f.starts) > 0 {
+			if i := min(at/f.stride, len(f.starts)-1); i*f.stride > last {
+				last, line = i*f.stride, int(f.starts[i])+1
+			}
+		}
 		if at > last {
 			line += bytes.Count(f.Text[last:at], []byte{f.EOL})
 			last = at
