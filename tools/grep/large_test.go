@@ -124,3 +124,19 @@ func TestManyFiles(t *testing.T) {
 		require.Less(t, peak, int64(mostMemory))
 	}
 }
+
+// TestMessageBound: what is shown fits a message, too, in which quotes take
+// twice their room; nothing is cut behind the counts.
+func TestMessageBound(t *testing.T) {
+	root := t.TempDir()
+	text := strings.Repeat(strings.Repeat(`"`, 60)+"\n", 20_000)
+	require.NoError(t, os.WriteFile(filepath.Join(root, "a.txt"), []byte(text), 0o644))
+	client := mcpkittest.Start(t, mcpkittest.Build(t, "./tools/grep"), "--no-state", "--max-tokens", "300000", root)
+	for limit, reduced := range map[int]any{5_000: nil, 12_000: noText} {
+		got := client.Call("grep", map[string]any{"pattern": `"`, "path": "a.txt", "head_limit": limit})
+		require.False(t, got.IsError, got.Text)
+		require.NotContains(t, got.Text, "[cut")
+		require.EqualValues(t, limit, got.Structured["shown"])
+		require.Equal(t, reduced, got.Structured["reduced"])
+	}
+}

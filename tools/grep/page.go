@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 )
 
 // detail is how much is shown of each match.
@@ -74,6 +76,8 @@ type page struct {
 	detail
 	numbered bool // lines are shown with their numbers
 	limit    int  // bytes
+	message  int  // bytes of it as JSON
+	encoded  int  // so many there are
 	full     bool // something did not fit
 	text     strings.Builder
 	rows     []row
@@ -82,11 +86,36 @@ type page struct {
 	listed   []int
 }
 
+// newPage returns a page of at most limit bytes that also fits a message as
+// JSON, in which quotes and newlines take twice their room: what does not is
+// cut behind the counts. A limit beyond any message is taken as it is.
+func newPage(limit int) *page {
+	const rest = 16 << 10 // the header, notes and what is around the text
+	return &page{limit: limit, message: max(limit, mcpkit.MaxMessage) - rest}
+}
+
 // put adds text if all of it fits.
 func (p *page) put(text string) {
-	if p.full = p.full || p.text.Len()+len(text) > p.limit; !p.full {
+	p.encoded += encodedLen(text)
+	if p.full = p.full || p.text.Len()+len(text) > p.limit || p.encoded > p.message; !p.full {
 		p.text.WriteString(text)
 	}
+}
+
+// encodedLen is how long text is in a JSON string, at the most.
+func encodedLen(text string) int {
+	n := len(text)
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c == '\n', c == '\t', c == '\r', c == '"', c == '\\':
+			n++
+		case c < ' ':
+			n += len(`\u0000`) - 1
+		case c == 0xE2: // may begin U+2028 or U+2029
+			n += len(`\u2028`) - len("\u2028")
+		}
+	}
+	return n
 }
 
 // begin begins a file.

@@ -99,7 +99,8 @@ func (q *query) content(ctx context.Context, f *found, budget int) (*page, meta)
 	w := &searcher{query: q, ctx: ctx, matcher: q.bounded(ctx), buf: q.space.take()}
 	defer w.giveBack()
 	for _, step := range steps {
-		p := &page{detail: step, numbered: q.args.Number, limit: budget}
+		p := newPage(budget)
+		p.detail, p.numbered = step, q.args.Number
 		m := meta{Reduced: q.reduced(steps[0], step)}
 		for _, pick := range picks {
 			m.Shown += pick.to - pick.from
@@ -197,7 +198,7 @@ func (w *searcher) again(f *found, path string, yield func([]byte) bool) outcome
 
 // list lists files, with how often each matches where that is known.
 func (q *query) list(picks []pick, budget int) (*page, meta) {
-	p := &page{limit: budget}
+	p := newPage(budget)
 	var m meta
 	for _, pick := range picks {
 		r := row{Path: q.shownPath(q.abs, pick.path)}
