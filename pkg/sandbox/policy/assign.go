@@ -92,9 +92,22 @@ func plainPath(value string) bool {
 // put together at run time may assign to anything.
 func (s *scope) declaration(d *syntax.DeclClause) {
 	s.at = s.source(d)
+	integer := false
 	for _, a := range d.Args {
+		if !a.Naked && integer {
+			s.arithmeticVariable(a.Name.Value)
+		}
+		if a.Naked && a.Name != nil && integer {
+			s.arithmeticVariable(a.Name.Value)
+		}
 		if !a.Naked || a.Value == nil {
 			continue
+		}
+		if option := s.textOf(a.Value, nil).text; strings.HasPrefix(option, "-") && d.Variant.Value != "export" && d.Variant.Value != "readonly" {
+			integer = integer || strings.Contains(option, "i")
+			if strings.Contains(option, "n") {
+				s.doubt(true, "%s %s makes one variable stand for another", d.Variant.Value, option)
+			}
 		}
 		for _, reading := range s.variants(a.Value) {
 			s.variableName(d.Variant.Value, s.textOf(a.Value, reading))

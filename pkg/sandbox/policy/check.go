@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -24,6 +25,7 @@ type check struct {
 	denied *finding
 	asked  *finding
 	doubts []Doubt
+	unsets bool // something may take functions away again
 }
 
 // scope is one text under check: the command itself, or what is given to
@@ -33,11 +35,11 @@ type scope struct {
 	text       string
 	depth      int
 	vars       *variables
-	functions  map[string]bool
-	positional []field // $1…; nil where not known
-	zero       field   // $0
-	follow     string  // the statement after its assignments
-	at         string  // the simple command that is being looked at
+	functions  map[string]bool // defined for sure before where the check stands
+	positional []field         // $1…; nil where not known
+	zero       field           // $0
+	follow     string          // the statement after its assignments
+	at         string          // the simple command that is being looked at
 }
 
 // Check judges a command as bash -c would run it. It never runs anything,
@@ -54,6 +56,7 @@ func (p *Policy) Check(command string) Verdict {
 
 func (c *check) deny(f finding) {
 	if c.denied == nil {
+		f.name = excerpt(f.name)
 		c.denied = &f
 	}
 }
@@ -65,7 +68,7 @@ func (c *check) tooMuch(why string) {
 // doubt notes that something cannot be told from the text. hides says that a
 // name or shell code may be hidden there, which a deny rule does not accept.
 func (s *scope) doubt(hides bool, format string, args ...any) {
-	reason := fmt.Sprintf(format, args...)
+	reason := printable(fmt.Sprintf(format, args...), maxReason)
 	c := s.check
 	if hides && len(c.policy.deny) > 0 {
 		r := c.policy.deny[0]
@@ -114,20 +117,36 @@ func (s *scope) parse(text string) {
 	s.file(file)
 }
 
-// nested checks a text that the command gives to a shell. The text may hold
-// what is not known; what is known of it is still looked at.
+// nested checks a text that the command gives to another shell. The text may
+// hold what is not known; what is known of it is still looked at.
 func (s *scope) nested(text field, positional []field, zero field) {
-	script := text.text
-	inner := &scope{
-		check: s.check, depth: s.depth + 1, vars: s.vars.within(), functions: s.functions,
+	s.within(text, &scope{
+		check: s.check, depth: s.depth + 1, vars: s.vars.within(), functions: map[string]bool{},
 		positional: positional, zero: zero, at: s.at,
-	}
+	})
+}
+
+// evalText checks a text that runs in this very shell, with its functions.
+func (s *scope) evalText(text field) {
+	s.within(text, &scope{
+		check: s.check, depth: s.depth + 1, vars: s.vars.within(), functions: maps.Clone(s.functions),
+		positional: s.positional, zero: s.zero, at: s.at,
+	})
+}
+
+func (s *scope) within(text field, inner *scope) {
 	if !text.unknown() && !text.many {
-		inner.parse(script)
+		inner.parse(text.text)
 		return
 	}
 	s.doubt(true, "shell code that is put together at run time")
-	script = strings.ReplaceAll(script, anything, "${__}")
+	s.guess(text, inner)
+}
+
+// guess checks a text of which not all is known, or not in this grammar: that
+// it does not parse means nothing.
+func (s *scope) guess(text field, inner *scope) {
+	script := strings.ReplaceAll(text.text, anything, "${__}")
 	trial := &check{policy: s.check.policy, nodes: s.check.nodes, bytes: s.check.bytes}
 	inner.check = trial
 	inner.parse(script)
@@ -175,8 +194,18 @@ func (s *scope) file(file *syntax.File) {
 	}
 	s.collect(file)
 	for _, stmt := range file.Stmts {
+		sure := maps.Clone(s.vars.sure)
 		syntax.Walk(stmt, s.visit)
+		s.vars.sure = sure // without the variables of loops
 		s.vars.pass(stmt)
+		s.defined(stmt)
+	}
+}
+
+// defined notes a function that is there from here on.
+func (s *scope) defined(stmt *syntax.Stmt) {
+	if f, ok := stmt.Cmd.(*syntax.FuncDecl); ok && f.Name != nil && !stmt.Background && len(stmt.Redirs) == 0 {
+		s.functions[f.Name.Value] = true
 	}
 }
 
@@ -227,7 +256,7 @@ func (s *scope) statement(stmt *syntax.Stmt) {
 			s.check.tooMuch("too many words after expansion")
 			return
 		}
-		s.simple(fields, stmt.Redirs)
+		s.simple(fields, stmt.Redirs, true)
 	}
 }
 

@@ -22,14 +22,17 @@ type call struct {
 	base   string // the program's name without its directory
 	dir    string
 	stdin  func() stdin
+	// function: it is one that this text defines, and whose body is judged.
+	function bool
 }
 
 func (c call) args() []field { return c.fields[1:] }
 
 // simple judges one simple command, and then what it starts, and so on.
-func (s *scope) simple(fields []field, redirects []*syntax.Redirect) {
+// inShell says that the shell itself runs it, so that it may be a function.
+func (s *scope) simple(fields []field, redirects []*syntax.Redirect, inShell bool) {
 	input := func() stdin { return s.hereText(redirects) }
-	for range maxWrappers {
+	for layer := range maxWrappers {
 		if len(fields) == 0 || s.check.denied != nil {
 			return
 		}
@@ -41,6 +44,7 @@ func (s *scope) simple(fields []field, redirects []*syntax.Redirect) {
 		}
 		dir, base := splitProgram(fields[0].text)
 		c := call{fields: fields, base: base, dir: dir, stdin: input}
+		c.function = inShell && layer == 0 && s.functions[fields[0].text] && !s.check.unsets
 		inner, transparent := s.unwrap(c)
 		if !s.judge(c, transparent) {
 			return
@@ -78,7 +82,7 @@ func (s *scope) rules(rules []rule, fields []field, base string) {
 		if fit == no {
 			continue
 		}
-		f := finding{command: s.at, name: base, rule: r.String(), why: "a " + r.kind + " rule matches it"}
+		f := finding{command: s.at, name: excerpt(base), rule: r.String(), why: "a " + r.kind + " rule matches it"}
 		if fit == maybe {
 			f.why = "words that are not known before it runs may make it match a " + r.kind + " rule"
 			f.instead = "Write the words out."
@@ -118,14 +122,14 @@ func (s *scope) judge(c call, transparent bool) bool {
 		s.network(c)
 	}
 	s.rules(p.ask, c.fields, c.base)
-	own := c.dir != "" && !systemDir(c.dir) && !s.functions[c.fields[0].text]
+	own := c.dir != "" && !systemDir(c.dir) && !c.function
 	switch {
 	case s.check.denied != nil:
 		return false
-	case p.mode == AllowList && allowed == "" && !transparent && !(harmless(c.base) && c.dir == "") && !s.functions[c.fields[0].text]:
+	case p.mode == AllowList && allowed == "" && !transparent && !(harmless(c.base) && c.dir == "") && !c.function:
 		s.check.deny(finding{
 			command: s.at, name: c.base, rule: "allow-list mode", why: "no allow rule matches it",
-			instead: "Use a command that is allowed, or ask the user to add a rule (--allow '" + path.Base(c.base) + " *').",
+			instead: "Use a command that is allowed, or ask the user to add a rule (--allow '" + excerpt(c.base) + " *').",
 		})
 		return false
 	case own && allowed == "" && !transparent:

@@ -3,6 +3,9 @@ package policy
 import (
 	"maps"
 	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
 )
 
 // WrapperNames returns the programs in the table of wrappers.
@@ -10,3 +13,26 @@ func WrapperNames() []string { return slices.Sorted(maps.Keys(wrappers)) }
 
 // NetworkClientNames returns the banned names that are no patterns.
 func NetworkClientNames() []string { return slices.Sorted(maps.Keys(networkClients)) }
+
+// Words returns what the arguments of a simple command become, where all of
+// them are known.
+func Words(text string) ([]string, bool) {
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader("x "+text), "")
+	if err != nil || len(file.Stmts) != 1 {
+		return nil, false
+	}
+	call, ok := file.Stmts[0].Cmd.(*syntax.CallExpr)
+	if !ok {
+		return nil, false
+	}
+	p := &Policy{}
+	s := &scope{check: &check{policy: p, nodes: maxNodes}, vars: newVariables(), functions: map[string]bool{}, positional: []field{}}
+	words := []string{}
+	for _, f := range s.fieldsOf(call.Args[1:], nil) {
+		if f.unknown() || f.many {
+			return nil, false
+		}
+		words = append(words, f.text)
+	}
+	return words, true
+}

@@ -64,7 +64,7 @@ func (s *scope) git(c call) {
 		s.gitConfig(args)
 	case "bisect":
 		if len(args) > 1 && args[0].is("run") {
-			s.simple(args[1:], nil)
+			s.simple(args[1:], nil, false)
 		}
 	case "submodule":
 		if i := slices.IndexFunc(args, func(f field) bool { return f.is("foreach") }); i >= 0 {

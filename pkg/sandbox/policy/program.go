@@ -8,7 +8,7 @@ import (
 // program judges what a program may run by its own means: interpreters, and
 // options whose value is a command.
 func (s *scope) program(c call) {
-	if s.functions[c.fields[0].text] || c.dir == "" && s.builtinCode(c) {
+	if c.function || c.dir == "" && s.builtinCode(c) {
 		return
 	}
 	args := c.args()

@@ -141,7 +141,7 @@ func sequence(brace *syntax.BraceExp) ([][]syntax.WordPart, bool) {
 	to, err2 := strconv.Atoi(last)
 	letters := err1 != nil || err2 != nil
 	if letters {
-		if len(first) != 1 || len(last) != 1 {
+		if len(first) != 1 || len(last) != 1 || !letter(first[0]) || !letter(last[0]) {
 			return nil, false
 		}
 		from, to = int(first[0]), int(last[0])

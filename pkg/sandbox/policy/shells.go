@@ -66,7 +66,10 @@ func (s *scope) shell(c call) {
 	case code:
 		s.shellCode(c, args)
 	case len(args) > 0 && !input && !stdinName(args[0]):
-		s.doubt(false, "%s runs the script %s", c.base, excerpt(args[0].text))
+		hides := args[0].unknown() || strings.HasPrefix(args[0].text, "/dev/") || strings.HasPrefix(args[0].text, "/proc/")
+		if hides || !s.ruled(c) {
+			s.doubt(hides, "%s runs the script %s", c.base, excerpt(strings.ReplaceAll(args[0].text, anything, "…")))
+		}
 	default:
 		s.shellInput(c, args)
 	}
@@ -80,6 +83,14 @@ func (s *scope) shellCode(c call, args []field) {
 	zero := field{text: c.base}
 	if len(rest) > 0 {
 		zero, rest = rest[0], rest[1:]
+	}
+	if slices.Contains([]string{"zsh", "ksh", "ksh93", "mksh", "lksh", "yash"}, c.base) {
+		s.doubt(true, "%s has a grammar of its own", c.base)
+		s.guess(code, &scope{
+			check: s.check, depth: s.depth + 1, vars: s.vars.within(), functions: map[string]bool{},
+			positional: known(rest), zero: zero, at: s.at,
+		})
+		return
 	}
 	s.nested(code, known(rest), zero)
 }
@@ -168,11 +179,6 @@ func (s *scope) callback(args []field, g grammar, name string) {
 	if !sure {
 		s.doubt(true, "an option that is not known may run code")
 	}
-}
-
-// evalText judges text that runs in this very shell.
-func (s *scope) evalText(text field) {
-	s.nested(text, s.positional, s.zero)
 }
 
 // subscripts judges builtins that take names of variables: a name like

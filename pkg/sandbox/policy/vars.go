@@ -179,10 +179,9 @@ func (s *scope) collect(file *syntax.File) {
 				if round == 0 {
 					s.assignedByBuiltin(node)
 				}
+			case *syntax.DeclClause:
+				s.declared(node)
 			case *syntax.FuncDecl:
-				if node.Name != nil {
-					s.functions[node.Name.Value] = true
-				}
 				s.positional = nil // $1 and $@ are the function's in it
 			}
 			return true
@@ -270,6 +269,36 @@ func (s *scope) iterate(w *syntax.WordIter) {
 	}
 }
 
+// declared notes what declare, local and their kin do to variables besides
+// plain assignments: local a makes it empty, declare -l a changes its case,
+// export "a=b" assigns.
+func (s *scope) declared(d *syntax.DeclClause) {
+	letters := ""
+	for _, a := range d.Args {
+		if !a.Naked {
+			if strings.ContainsAny(letters, "lucn") {
+				s.vars.get(a.Name.Value).open = true
+			}
+			continue
+		}
+		var f field
+		if a.Name != nil {
+			f.text = a.Name.Value
+		} else {
+			f = s.textOf(a.Value, nil)
+		}
+		if strings.HasPrefix(f.text, "-") || strings.HasPrefix(f.text, "+") {
+			letters += f.text[1:]
+			continue
+		}
+		if name, value, assigns := strings.Cut(f.text, "="); syntax.ValidName(name) {
+			if assigns || d.Variant.Value != "export" && d.Variant.Value != "readonly" {
+				s.vars.set(name, field{text: value})
+			}
+		}
+	}
+}
+
 // assignedByBuiltin notes what a builtin may put into variables.
 func (s *scope) assignedByBuiltin(call *syntax.CallExpr) {
 	var name string
@@ -281,11 +310,16 @@ func (s *scope) assignedByBuiltin(call *syntax.CallExpr) {
 		switch {
 		case name == "set" || name == "shift" || name == "source" || name == ".":
 			s.positional = nil
+		case text == "unset" && name == "read":
+			s.check.unsets = true
 		case name == "command" || name == "builtin":
 			name = "read" // whichever it is: all its words may be variables
 		case i == 0:
-		case name == "unset" && syntax.ValidName(text):
-			s.vars.set(text, field{})
+		case name == "unset":
+			s.check.unsets = true
+			if syntax.ValidName(text) {
+				s.vars.set(text, field{})
+			}
 		case slices.Contains([]string{"read", "mapfile", "readarray", "getopts", "printf", "wait", "local", "declare", "export"}, name):
 			if key, _, _ := strings.Cut(text, "="); syntax.ValidName(key) {
 				s.vars.get(key).open = true

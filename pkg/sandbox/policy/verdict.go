@@ -53,6 +53,7 @@ type Doubt struct {
 const (
 	maxDoubts  = 8
 	maxExcerpt = 120 // bytes of a command quoted in a message
+	maxReason  = 300
 )
 
 // Refused reports whether the command must not run.
@@ -132,7 +133,9 @@ func (c *check) verdict() Verdict {
 
 // excerpt makes a piece of a command fit for a message: one line, printable,
 // bounded.
-func excerpt(text string) string {
+func excerpt(text string) string { return printable(text, maxExcerpt) }
+
+func printable(text string, most int) string {
 	var b strings.Builder
 	for i := 0; i < len(text); {
 		r, size := utf8.DecodeRuneInString(text[i:])
@@ -147,7 +150,7 @@ func excerpt(text string) string {
 			b.WriteRune(r)
 		}
 		i += size
-		if b.Len() > maxExcerpt {
+		if b.Len() > most {
 			return b.String() + "…"
 		}
 	}

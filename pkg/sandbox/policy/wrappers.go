@@ -87,7 +87,7 @@ func (s *scope) unwrap(c call) (inner []field, transparent bool) {
 		return nil, true
 	}
 	g, ok := wrappers[c.base]
-	if !ok || s.functions[c.fields[0].text] {
+	if !ok {
 		return nil, false
 	}
 	return s.command(c, g), g.transparent
@@ -252,7 +252,7 @@ func (s *scope) find(c call) {
 			end++
 		}
 		// find wants {} before +, but takes anything here: so does this.
-		s.simple(substitute(trimPlus(args[i+1:end]), "{}"), nil)
+		s.simple(substitute(trimPlus(args[i+1:end]), "{}"), nil, false)
 		i = end
 	}
 }
