@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -183,6 +184,9 @@ func (s *spec) allowFiles(rules *ruleset) error {
 func openEntries(dir string, masked []string) []string {
 	if dir == "" {
 		return nil
+	}
+	if !slices.ContainsFunc(masked, func(m string) bool { return beneath(dir, m) }) {
+		return []string{dir}
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {

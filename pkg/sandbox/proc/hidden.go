@@ -82,7 +82,7 @@ func (r *Runner) search(root string, hide func(string) bool, protected func(stri
 		defer r.mu.Unlock()
 		if time.Since(known.at) > searchEvery && !known.running && !r.closed {
 			known.running = true
-			r.looking.Go(func() {
+			r.tasks.Go(func() {
 				fresh := searchRoot(root, hide, protected)
 				r.mu.Lock()
 				defer r.mu.Unlock()

@@ -198,6 +198,8 @@ func (c *Command) validate() error {
 	switch {
 	case c.Script == "":
 		return toolerr.New(toolerr.MissingParameter, "the command is empty")
+	case len(c.Files) > maxFiles-2:
+		return toolerr.New(toolerr.InvalidParams, "%d further files are more than the %d that can be passed", len(c.Files), maxFiles-2)
 	case !filepath.IsAbs(c.Dir):
 		return toolerr.New(toolerr.InvalidParams, "working directory %q is relative: give an absolute path", c.Dir)
 	}

@@ -26,6 +26,7 @@ type supervisor struct {
 	process *os.Process
 	control *os.File
 	output  *os.File // what the command writes
+	mounts  string   // what was mounted when it was started
 }
 
 // abandon ends a supervisor that has not started anything, or is not heeded
@@ -150,6 +151,7 @@ func (p *Process) watch(ctx context.Context, c Command, decoder *json.Decoder) {
 		p.result.Duration = time.Since(p.began)
 		p.runner.mu.Lock()
 		delete(p.runner.running, p)
+		p.runner.prepare(p.result.Level)
 		p.runner.mu.Unlock()
 		close(p.done)
 	}()
@@ -214,7 +216,7 @@ func (p *Process) lost() {
 
 // finish frees what the command used, once the supervisor is gone.
 func (p *Process) finish(read <-chan struct{}) {
-	p.super.process.Wait()
+	p.runner.tasks.Go(func() { p.super.process.Wait() })
 	p.CloseStdin()
 	select {
 	case <-read:

@@ -26,8 +26,10 @@ type Runner struct {
 	probe  sync.Mutex // held while self-tests run
 	report *Report
 
-	looking sync.WaitGroup // searches through roots
-	seen    map[string]*search
+	tasks     sync.WaitGroup // what goes on in the background
+	spare     *supervisor    // waits for the next command
+	preparing bool
+	seen      map[string]*search
 }
 
 // New makes a runner. It starts nothing and touches no file.
@@ -54,7 +56,14 @@ func (r *Runner) Close() error {
 	for _, p := range all {
 		<-p.done
 	}
-	r.looking.Wait()
+	r.mu.Lock()
+	spare := r.spare
+	r.spare = nil
+	r.mu.Unlock()
+	if spare != nil {
+		spare.abandon()
+	}
+	r.tasks.Wait()
 	return nil
 }
 
@@ -103,7 +112,7 @@ func (r *Runner) start(ctx context.Context, c Command, level Level, argv []strin
 // spec says what the supervisor is to do for c.
 func (r *Runner) spec(c Command, level Level, temp string) (*spec, error) {
 	s := &spec{
-		Level: level, Network: r.config.Network, Dir: c.Dir, Mark: rand.Text(), Extra: len(c.Files),
+		Level: level, Network: r.config.Network, Dir: c.Dir, Mark: rand.Text(),
 		Limits: r.config.Limits, GraceMS: r.config.Grace.Milliseconds(), WaitMS: r.config.Linger.Milliseconds(),
 		Writable: r.config.Writable, Temp: temp,
 	}
@@ -161,21 +170,22 @@ func (r *Runner) launch(ctx context.Context, c Command, s *spec, began time.Time
 		return nil, toolerr.New(toolerr.ExecutionError, "standard input cannot be made: %w", err)
 	}
 	defer stdin.Close()
-	super, err := spawn(s, stdin, c.Files)
+	output, write, err := outputPipe()
 	if err != nil {
 		closeAll(stdinEnd)
-		return nil, toolerr.New(toolerr.ExecutionError, "the supervisor of the command cannot be started: %w", err)
+		return nil, toolerr.New(toolerr.ExecutionError, "the pipe for the output cannot be made: %w", err)
 	}
+	defer write.Close()
+	super, reports, err := r.engage(s, append([]*os.File{stdin, write}, c.Files...))
+	if err != nil {
+		closeAll(stdinEnd, output)
+		return nil, err
+	}
+	super.output = output
 	p := &Process{
 		runner: r, super: super, stdin: stdinEnd, temp: s.Temp, mark: s.Mark, began: began, grace: r.config.Grace,
 		out: newOutput(r.config.SpillDir, r.config.SpillBytes), orders: json.NewEncoder(super.control), done: make(chan struct{}),
 		kill: make(chan struct{}), result: Result{Ending: Exited, ExitCode: -1, Level: s.Level, Refused: s.refused},
-	}
-	reports := json.NewDecoder(super.control)
-	if err := p.handshake(s, reports); err != nil {
-		super.abandon()
-		closeAll(stdinEnd)
-		return nil, err
 	}
 	r.mu.Lock()
 	if r.closed {
@@ -190,14 +200,88 @@ func (r *Runner) launch(ctx context.Context, c Command, s *spec, began time.Time
 	return p, nil
 }
 
+// engage has a supervisor start the command: the one that waits, else a new
+// one.
+func (r *Runner) engage(s *spec, files []*os.File) (*supervisor, *json.Decoder, error) {
+	if spare := r.takeSpare(); spare != nil {
+		reports := json.NewDecoder(spare.control)
+		err := spare.handshake(s, files, reports)
+		if err == nil {
+			return spare, reports, nil
+		}
+		spare.abandon()
+		if lost := (*lostError)(nil); !errors.As(err, &lost) {
+			return nil, nil, err
+		}
+	}
+	super, err := spawn(s.Level, s.Network)
+	if err != nil {
+		return nil, nil, toolerr.New(toolerr.ExecutionError, "the supervisor of the command cannot be started: %w", err)
+	}
+	reports := json.NewDecoder(super.control)
+	if err := super.handshake(s, files, reports); err != nil {
+		super.abandon()
+		return nil, nil, err
+	}
+	return super, reports, nil
+}
+
+// takeSpare returns the supervisor that waits, if it fits.
+func (r *Runner) takeSpare() *supervisor {
+	r.mu.Lock()
+	spare := r.spare
+	r.spare = nil
+	r.mu.Unlock()
+	if spare != nil && spare.mounts != mountTable() {
+		spare.abandon()
+		spare = nil
+	}
+	return spare
+}
+
+// prepare starts a supervisor ahead, in the background, since starting the
+// program again is most of what a short command costs. It is a process that
+// sleeps. r.mu is held.
+func (r *Runner) prepare(level Level) {
+	if r.closed || r.spare != nil || r.preparing {
+		return
+	}
+	r.preparing = true
+	r.tasks.Go(func() {
+		super, err := spawn(level, r.config.Network)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.preparing = false
+		switch {
+		case err != nil: // the next command will say so
+		case r.closed:
+			super.abandon()
+		default:
+			r.spare = super
+		}
+	})
+}
+
+// lostError is a supervisor that ended before it started anything.
+type lostError struct{ cause error }
+
+func (e *lostError) Error() string {
+	return "the supervisor of the command ended early: " + e.cause.Error()
+}
+func (e *lostError) Unwrap() error { return e.cause }
+
 // handshake sends the spec and reads whether bash was started.
-func (p *Process) handshake(s *spec, reports *json.Decoder) error {
-	if err := p.orders.Encode(s); err != nil {
-		return toolerr.New(toolerr.ExecutionError, "the supervisor of the command did not take its orders: %w", err)
+func (super *supervisor) handshake(s *spec, files []*os.File, reports *json.Decoder) error {
+	err := super.pass(files)
+	if err == nil {
+		err = json.NewEncoder(super.control).Encode(s)
 	}
 	var first report
-	if err := reports.Decode(&first); err != nil {
-		return toolerr.New(toolerr.ExecutionError, "the supervisor of the command ended early: %w", err)
+	if err == nil {
+		err = reports.Decode(&first)
+	}
+	if err != nil {
+		return toolerr.New(toolerr.ExecutionError, "%w", &lostError{err})
 	}
 	if first.Error != "" {
 		code := toolerr.ExecutionError

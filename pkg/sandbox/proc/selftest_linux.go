@@ -73,6 +73,7 @@ func (r *Runner) try(ctx context.Context, level Level) (report Report) {
 		return report
 	}
 	result := p.Wait()
+	own.Close()
 	printed := p.Output().Excerpt(0)
 	if err := json.Unmarshal([]byte(printed.Text()), &report.Checks); err != nil || len(report.Checks) == 0 {
 		report.Failure = fmt.Sprintf("the self-test ended with %s %d and said %.200q", result.Ending, result.ExitCode, printed.Text())

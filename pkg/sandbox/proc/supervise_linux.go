@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"slices"
 	"syscall"
 	"time"
 
@@ -33,6 +34,20 @@ func runRole(role string, args []string) int {
 func supervise() int {
 	// Nothing of the server is inherited, whatever it forgot to close.
 	unix.CloseRange(controlFD, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
+	if err := adopt(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
+	if text, err := json.Marshal(spec{}); err == nil { // is slow the first time
+		json.Unmarshal(text, new(spec))
+	}
+	files, err := takeFiles()
+	if err != nil {
+		return 2
+	}
+	if len(files) < 2 { // nothing to do, and nobody to do it for
+		return 0
+	}
 	control := os.NewFile(controlFD, "control")
 	decoder, encoder := json.NewDecoder(control), json.NewEncoder(control)
 	var s spec
@@ -45,17 +60,17 @@ func supervise() int {
 	}
 	started := make(chan start)
 	onOtherThread(func() {
-		pid, err := startConfined(&s)
+		pid, err := startConfined(&s, files)
 		started <- start{pid, err}
 	})
 	first := <-started
-	pid, err := first.pid, first.err
-	if err != nil {
-		encoder.Encode(report{Error: err.Error()})
+	pid := first.pid
+	if first.err != nil {
+		encoder.Encode(report{Error: first.err.Error()})
 		return 1
 	}
-	for fd := stdinFD; fd < firstFD+s.Extra; fd++ {
-		unix.Close(fd)
+	for _, fd := range files {
+		unix.Close(int(fd))
 	}
 	encoder.Encode(report{Started: pid})
 
@@ -92,20 +107,24 @@ func onOtherThread(f func()) {
 	}()
 }
 
-// startConfined makes this process the adoptive parent of what is to come,
-// confines this thread and clones bash from it.
-func startConfined(s *spec) (pid int, err error) {
+// adopt makes this process the adoptive parent of all that is to come.
+func adopt() error {
 	// Signals that the server ignores would be ignored by bash, too; one that
 	// is caught here is back at its default after exec.
 	signal.Notify(make(chan os.Signal, 1), unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGPIPE,
 		unix.SIGUSR1, unix.SIGUSR2, unix.SIGALRM, unix.SIGCHLD, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU)
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-		return 0, fmt.Errorf("no subreaper: %w", err)
+		return fmt.Errorf("no subreaper: %w", err)
 	}
 	os.WriteFile("/proc/self/oom_score_adj", []byte("500"), 0) // rather than the server
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
-		return 0, fmt.Errorf("not dumpable: %w", err)
+		return fmt.Errorf("not dumpable: %w", err)
 	}
+	return nil
+}
+
+// startConfined confines this thread and clones bash from it.
+func startConfined(s *spec, files []uintptr) (pid int, err error) {
 	if err := s.Limits.apply(s.Level); err != nil {
 		return 0, err
 	}
@@ -114,10 +133,7 @@ func startConfined(s *spec) (pid int, err error) {
 			return 0, err
 		}
 	}
-	files := []uintptr{stdinFD, outputFD, outputFD}
-	for i := range s.Extra {
-		files = append(files, uintptr(firstFD+i))
-	}
+	files = slices.Insert(slices.Clone(files), 1, files[1]) // both output streams
 	pid, err = syscall.ForkExec(s.Argv[0], s.Argv, &syscall.ProcAttr{
 		Dir: s.Dir, Env: s.Env, Files: files,
 		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},

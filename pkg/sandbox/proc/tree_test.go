@@ -167,14 +167,16 @@ func TestCloseEndsAll(t *testing.T) {
 
 // TestTwoHundredAtOnce leaves no process, zombie or descriptor behind.
 func TestTwoHundredAtOnce(t *testing.T) {
-	r := off(t)
 	descriptors := func() int {
 		names, err := os.ReadDir("/proc/self/fd")
 		require.NoError(t, err)
 		return len(names)
 	}
-	run(t, r, proc.Command{Script: "true"}) // the poller's own descriptors
+	first := off(t)
+	run(t, first, proc.Command{Script: "true"}) // the poller's own descriptors
+	require.NoError(t, first.Close())
 	before := descriptors()
+	r := off(t)
 	tag := newTag()
 	var wait sync.WaitGroup
 	for i := range 200 {
@@ -187,6 +189,7 @@ func TestTwoHundredAtOnce(t *testing.T) {
 	}
 	wait.Wait()
 	require.Empty(t, alive(t, tag))
+	require.NoError(t, r.Close())
 	require.Empty(t, children(t), "no child, no zombie")
 	require.Equal(t, before, descriptors())
 }

@@ -3,8 +3,10 @@ package proc
 import "github.com/toolroom-mcp/toolroom/pkg/sandbox"
 
 // The server and the supervisor of a command speak JSON over a socket, one
-// object a line. The server sends the spec, then orders; the supervisor sends
-// reports. The end of the socket is an order to end everything at once.
+// object a line. The server sends one byte with the descriptors of the command
+// (standard input, its output, then further ones), the spec, then orders; the
+// supervisor sends reports. The end of the socket is an order to end everything
+// at once.
 
 // spec is what the supervisor is to do.
 type spec struct {
@@ -14,7 +16,6 @@ type spec struct {
 	Dir     string
 	Env     []string
 	Mark    string // identifies the command's processes, see markName
-	Extra   int    // descriptors behind the first two
 	Probe   bool   // the program itself is run, for the self-test
 	Limits  Limits
 	GraceMS int64
@@ -47,13 +48,8 @@ type report struct {
 	Left    int    `json:",omitempty"` // how many had to be ended
 }
 
-// The descriptors of the supervisor.
-const (
-	controlFD = 3
-	stdinFD   = 4
-	outputFD  = 5
-	firstFD   = 6
-)
+// controlFD is the supervisor's end of the socket.
+const controlFD = 3
 
 // markName is the variable that marks the processes of a command, by which
 // they are found should its supervisor be killed.
@@ -62,3 +58,6 @@ const markName = "TOOLROOM_COMMAND"
 // roleArg is the hidden first argument of the program's second self. A user
 // who gives it gains nothing: without its descriptors it ends at once.
 const roleArg = "--toolroom-proc-role"
+
+// maxFiles is how many descriptors are passed at once (SCM_MAX_FD is 253).
+const maxFiles = 64
