@@ -90,6 +90,14 @@ func (a *After) Slice(off int64, n int) []byte {
 	return a.pieces[i].data[off-a.pieces[i].at:][:n:n]
 }
 
+// same returns how many bytes at the beginning are known to be as before.
+func (a *After) same() int64 {
+	if a.whole || len(a.changes) == 0 {
+		return 0
+	}
+	return int64(a.changes[0].Start)
+}
+
 // Bytes returns it in one piece: what was given, or a copy.
 func (a *After) Bytes() []byte {
 	if len(a.pieces) == 1 {

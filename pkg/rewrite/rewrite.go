@@ -189,7 +189,7 @@ func (t *transaction) read() error {
 	if err != nil {
 		return fmt.Errorf("reading %s stopped after %d bytes, nothing was changed: %w", b.Shown, n, err)
 	}
-	index, err := textfile.Scan(t.ctx, Whole(b.Content), b.Stat.Size, textfile.Options{}) // several cores look
+	index, err := textfile.Scan(t.ctx, Whole(b.Content), b.Stat.Size, textfile.Options{Keep: true}) // several cores look
 	if err != nil {
 		return err
 	}
@@ -250,7 +250,9 @@ func (t *transaction) decide(after *After) error {
 
 // scan finds out what the new content is.
 func (t *transaction) scan() error {
-	index, err := textfile.Scan(t.ctx, t.done.After, t.done.After.Size(), textfile.Options{Encoding: t.done.After.Encoding})
+	index, err := textfile.Scan(t.ctx, t.done.After, t.done.After.Size(), textfile.Options{
+		Encoding: t.done.After.Encoding, Like: &t.before.Index, Same: t.done.After.same(),
+	})
 	if err == nil {
 		t.done.Index = *index
 	}

@@ -33,6 +33,15 @@ type Index struct {
 	// Without Starts, lines are counted from the beginning.
 	Stride int64
 	Starts []int64
+
+	kept kept
+}
+
+// kept is what Options.Keep asks for: the facts of each chunk, and the
+// encoding that they were looked for in.
+type kept struct {
+	encoding Encoding
+	facts    []facts
 }
 
 // LineIndexMin is the size from which on a line index is worth keeping.

@@ -15,6 +15,12 @@ import (
 type Options struct {
 	Encoding Encoding         // how to read the file; "": by detection
 	Progress func(done int64) // told now and then how many bytes are done
+
+	// Keep notes in the Index what another scan can be spared: that of
+	// content whose first Same bytes are those that Like describes.
+	Keep bool
+	Like *Index
+	Same int64
 }
 
 // maxStarts bounds the line index: a larger file has longer strides.
@@ -43,11 +49,20 @@ func Scan(ctx context.Context, r io.ReaderAt, size int64, o Options) (*Index, er
 	}
 	s := &scan{r: r, size: size, encoding: e, progress: o.Progress, samples: map[int64][]byte{}}
 	s.chunks = make([]chunk, (size+ChunkSize-1)/ChunkSize)
+	if o.Keep {
+		s.kept = make([]facts, len(s.chunks))
+	}
+	if o.Like != nil && o.Like.kept.encoding == e {
+		s.like, s.same = o.Like.kept.facts, o.Same
+	}
 	if err := s.run(ctx); err != nil {
 		return nil, err
 	}
 	j := judged{head: head, encoding: e, bom: bom, size: size, facts: s.total, sample: s.sample()}
 	x := &Index{Format: j.format(), Size: size}
+	if o.Keep {
+		x.kept = kept{e, s.kept}
+	}
 	if o.Encoding != "" {
 		x.Format = forced(e, bom, s.total)
 	}
@@ -79,6 +94,9 @@ type scan struct {
 
 	chunks []chunk
 	next   atomic.Int64
+	kept   []facts // of each chunk; nil: not asked for
+	like   []facts // of chunks of another content
+	same   int64   // whose beginning is the same up to here
 
 	mu      sync.Mutex
 	total   facts
@@ -136,6 +154,10 @@ const aligned = 64
 func (s *scan) one(i int64, buf []byte) (facts, error) {
 	start := i * ChunkSize
 	end := min(start+ChunkSize, s.size)
+	if i < int64(len(s.like)) && end+reach <= s.same && s.like[i].invalid == 0 {
+		s.note(i, s.like[i])
+		return s.like[i], nil
+	}
 	part, from, err := s.block(start, buf)
 	if err != nil {
 		return facts{}, err
@@ -147,11 +169,19 @@ func (s *scan) one(i int64, buf []byte) (facts, error) {
 	} else {
 		f = look(part, from, to)
 	}
-	s.chunks[i] = chunk{sum: f.sum, lf: int32(f.lf), cr: int32(f.cr)}
+	s.note(i, f)
 	if f.invalid > 0 {
 		s.keepSample(i, part[f.first:min(f.first+sampleSize, len(part))])
 	}
 	return f, nil
+}
+
+// note keeps what is needed of a chunk's facts.
+func (s *scan) note(i int64, f facts) {
+	s.chunks[i] = chunk{sum: f.sum, lf: int32(f.lf), cr: int32(f.cr)}
+	if s.kept != nil {
+		s.kept[i] = f
+	}
 }
 
 // Slicer is what a reader can be whose content is in memory: Slice returns n

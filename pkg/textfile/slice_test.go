@@ -41,3 +41,38 @@ func TestScanInMemory(t *testing.T) {
 		}
 	}
 }
+
+// What a scan kept spares a part of the next, and changes nothing of it.
+func TestScanOfWhatBeginsAlike(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	ctx := context.Background()
+	for _, unit := range []string{"line é\r\n", "日本語\n", "l\x00\n\x00", "caf\xe9 au lait\n", "a\r", "x\n"} {
+		data := bytes.Repeat([]byte(unit), 4*textfile.ChunkSize/len(unit)+5)
+		before, err := textfile.Scan(ctx, bytes.NewReader(data), int64(len(data)), textfile.Options{Keep: true})
+		require.NoError(t, err)
+		for _, new := range []string{"", "\n", "é", "\xff", "\x00\x00", "\r\n\r"} {
+			for _, at := range []int{0, 1, textfile.ChunkSize, textfile.ChunkSize + 1, 3 * textfile.ChunkSize, rng.IntN(len(data)), len(data)} {
+				after := append(append(bytes.Clone(data[:at]), new...), data[at:]...)
+				want, err := textfile.Scan(ctx, bytes.NewReader(after), int64(len(after)), textfile.Options{})
+				require.NoError(t, err)
+				got, err := textfile.Scan(ctx, bytes.NewReader(after), int64(len(after)), textfile.Options{Like: before, Same: int64(at)})
+				require.NoError(t, err)
+				require.Equal(t, want, got, "%q with %q at %d", unit, new, at)
+			}
+		}
+	}
+}
+
+// It is not looked at again: what is behind Same counts, what is before it is
+// taken as it was.
+func TestScanIsSpared(t *testing.T) {
+	data := bytes.Repeat([]byte("line\n"), textfile.ChunkSize)
+	before, err := textfile.Scan(context.Background(), bytes.NewReader(data), int64(len(data)), textfile.Options{Keep: true})
+	require.NoError(t, err)
+	other := bytes.ReplaceAll(data, []byte("i"), []byte("\n"))
+	got, err := textfile.Scan(context.Background(), bytes.NewReader(other), int64(len(data)), textfile.Options{Like: before, Same: 2 * textfile.ChunkSize})
+	require.NoError(t, err)
+	all, err := textfile.Scan(context.Background(), bytes.NewReader(other), int64(len(data)), textfile.Options{})
+	require.NoError(t, err)
+	require.Less(t, got.Lines, all.Lines)
+}
