@@ -340,7 +340,7 @@ func (w *searcher) count(text []byte) (n int) {
 	for len(text) > 0 && w.ctx.Err() == nil {
 		part := w.part(text)
 		text = text[len(part):]
-		if !w.args.Only && w.args.OutputMode != modeFiles {
+		if !w.args.Only && !w.apart() && w.args.OutputMode != modeFiles {
 			n += w.matcher.Count(part)
 			continue
 		}
@@ -354,10 +354,14 @@ func (w *searcher) count(text []byte) (n int) {
 	return n
 }
 
+// apart reports whether matches that share lines are counted one by one, as
+// ripgrep counts where they may span lines.
+func (w *searcher) apart() bool { return w.args.Multiline && w.args.OutputMode == modeCount }
+
 // worth is how many matches a hit counts as: each that is not empty, where
-// they are shown by themselves.
+// they are shown or counted by themselves.
 func (w *searcher) worth(text []byte, hit search.Hit) int {
-	if !w.args.Only {
+	if !w.args.Only && !w.apart() {
 		return 1
 	}
 	n := 0
@@ -367,6 +371,9 @@ func (w *searcher) worth(text []byte, hit search.Hit) int {
 		}
 		return true
 	})
+	if n == 0 && !w.args.Only {
+		return 1
+	}
 	return n
 }
 

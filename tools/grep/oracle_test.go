@@ -372,7 +372,11 @@ func (c *searchCase) parse(out []byte) (result, error) {
 		switch m.Type {
 		case "match":
 			if !c.only {
-				counts[name] += m.groups()
+				if c.mode == modeCount && c.multi {
+					counts[name] += len(m.Data.Submatches)
+				} else {
+					counts[name] += m.groups()
+				}
 				all[name] = append(all[name], numbered(m.Data.Lines.text(), m.Data.LineNumber, ":")...)
 				continue
 			}
