@@ -2,6 +2,9 @@ package policy
 
 import "strings"
 
+// maxForeignCode bounds the programs of awk and sed that are read, in bytes.
+const maxForeignCode = 8 << 10
+
 // awk judges an awk program: system(), pipes, /inet and what gawk loads run
 // other things; the rest is text processing.
 func (s *scope) awk(c call) {
@@ -35,6 +38,9 @@ func (s *scope) awk(c call) {
 // awkRuns reports whether an awk program starts commands. It errs on the side
 // of yes.
 func awkRuns(program string) bool {
+	if len(program) > maxForeignCode {
+		return true
+	}
 	regexpMay := true // a / here begins a regular expression, not a division
 	for i := 0; i < len(program); i++ {
 		switch c := program[i]; {
@@ -158,6 +164,9 @@ func onlyReplaces(script string) bool {
 // sedRuns reports whether a sed script holds e, w or W, or s with such a
 // flag. What it does not understand it takes for yes.
 func sedRuns(script string) bool {
+	if len(script) > maxForeignCode {
+		return true
+	}
 	p := sedParser{text: script}
 	for p.at < len(p.text) {
 		if !p.command() {

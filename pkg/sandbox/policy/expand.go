@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"bytes"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -31,6 +32,7 @@ const (
 	anything       = "\x00"
 	maxVariants    = 32      // ways to read a command whose variables have several values
 	maxBraces      = 128     // words that one word's braces may become
+	maxOpenBraces  = 64      // { in one word
 	maxFields      = 20_000  // words of one command
 	maxExpandBytes = 1 << 18 // text of one command after expansion
 	markStar       = byte(1) // unquoted * ? while a field is built
@@ -126,9 +128,10 @@ func (b *builder) unknown(q quoting) {
 func (b *builder) flush() {
 	if b.open {
 		var out strings.Builder
+		closing := bytes.LastIndexByte(b.cur, ']')
 		for i, c := range b.cur {
 			switch {
-			case c == markStar, c == markBracket && strings.IndexByte(string(b.cur[i+1:]), ']') >= 0:
+			case c == markStar, c == markBracket && i < closing:
 				out.WriteByte(0)
 				b.many = true
 			case c == markBracket:
@@ -138,7 +141,7 @@ func (b *builder) flush() {
 			}
 		}
 		text := out.String()
-		files := strings.Contains(text, anything) && strings.IndexByte(string(b.cur), 0) < 0
+		files := strings.Contains(text, anything) && bytes.IndexByte(b.cur, 0) < 0
 		b.fields = append(b.fields, field{text: text, many: b.many, files: files})
 	}
 	b.cur, b.open, b.many = b.cur[:0], false, false

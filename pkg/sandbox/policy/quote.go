@@ -83,8 +83,17 @@ func digit(c byte) int {
 }
 
 // expandBraces returns the words that a word's braces make of it, or false
-// where they are more than maxBraces.
+// where they, or the braces, are too many.
 func expandBraces(word *syntax.Word) ([][]syntax.WordPart, bool) {
+	open := 0
+	for _, part := range word.Parts {
+		if lit, ok := part.(*syntax.Lit); ok {
+			open += strings.Count(lit.Value, "{")
+		}
+	}
+	if open > maxOpenBraces { // SplitBraces takes time with its cube
+		return nil, false
+	}
 	copied := &syntax.Word{Parts: append([]syntax.WordPart(nil), word.Parts...)}
 	if !syntax.SplitBraces(copied) {
 		return [][]syntax.WordPart{word.Parts}, true
