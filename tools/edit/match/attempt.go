@@ -57,6 +57,9 @@ func (a *attempt) try(step Step) ([]place, *pattern) {
 func (a *attempt) look(p *pattern, step Step) []place {
 	var found []place
 	take := func(where place) bool {
+		if p.heads && indentSize(a.f.Text[a.f.LineStart(where.start):]) < where.start-a.f.LineStart(where.start) {
+			return true
+		}
 		if step == Indentation && !a.uniform(p, where) {
 			return a.budget > 0
 		}
@@ -87,7 +90,9 @@ func (a *attempt) patterns(step Step) []*pattern {
 		out = append(out, newPattern(a.old, a.new, step))
 	}
 	if step >= Numbers && a.plainOld != nil {
-		out = append(out, newPattern(a.plainOld, a.plainNew, step))
+		p := newPattern(a.plainOld, a.plainNew, step)
+		p.heads = a.plainOld[0] != a.old[0]
+		out = append(out, p)
 	}
 	if step == Indentation {
 		kept := out[:0]
@@ -114,7 +119,9 @@ func closed(p *pattern) *pattern {
 	}
 	old, new := slices.Clone(p.old), slices.Clone(p.new)
 	old[len(old)-1], new[len(new)-1] = "", ""
-	return newPattern(old, new, p.step)
+	short := newPattern(old, new, p.step)
+	short.heads = p.heads
+	return short
 }
 
 // uniform reports whether a place is indented in one way otherwise.

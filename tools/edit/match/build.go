@@ -159,8 +159,11 @@ func (b *builder) endingOf(line place) string {
 // content writes the text of new line j.
 func (b *builder) content(j int, old, new []string, with partner) {
 	line := new[j]
-	if with.line < 0 {
-		b.put(b.indented(j, line))
+	if b.within && j == 0 && !with.equal {
+		line = b.behind(line)
+	}
+	if with.line < 0 || b.p.step == Indentation && isBlank(line) != isBlank(old[with.line]) {
+		b.put(b.indented(j, line)) // no line that tells how this one is indented
 		return
 	}
 	part := b.part[with.line]
@@ -209,6 +212,23 @@ func (b *builder) indented(j int, line string) string {
 	}
 	return indent + line[n:]
 }
+
+// behind returns a first new line as it goes on behind the indentation that
+// the place leaves out: without that, where it is what the shift makes of none.
+func (b *builder) behind(line string) string {
+	n, lead := indentSize(line), string(b.f.Text[b.f.LineStart(b.where.start):b.where.start])
+	if none, ok := b.shift.apply(""); n == 0 || !ok || none != lead {
+		return line
+	}
+	indent, ok := b.shift.apply(line[:n])
+	rest, longer := strings.CutPrefix(indent, lead)
+	if !ok || !longer {
+		return line
+	}
+	return rest + line[n:]
+}
+
+func isBlank(line string) bool { return strings.TrimSpace(line) == "" }
 
 // rewrite writes what a line becomes, keeping of the file's bytes what the
 // old and the new line have in common.
@@ -316,7 +336,7 @@ func (b *builder) end(partner int, line string) {
 	}
 	part := b.part[partner]
 	from := part.text
-	if trimmed := trimRight([]byte(line)); len(trimmed) < len(line) || len(line) == 0 && b.p.old[partner] != "" {
+	if trimmed := trimRight([]byte(line)); len(trimmed) < len(line) || len(line) == 0 && b.p.old[partner] != "" || isBlank(b.p.old[partner]) && !isBlank(line) {
 		from = part.blanks
 	}
 	b.keep(from, part.end)
@@ -361,8 +381,16 @@ func (b *builder) findShift(where place, old []string) bool {
 		b.shift = shift{}
 		return true
 	}
-	model := append(indents(old), indents(b.p.new)...)
-	s, ok := findShift(dents, model, b.around(where))
+	model, file := append(indents(old), indents(b.p.new)...), b.around(where)
+	if lead := string(b.f.Text[b.f.LineStart(where.start):where.start]); b.within && isBlank(lead) && !isBlank(old[0]) {
+		// The first line may have been taken without its indentation, or
+		// have none like the others.
+		if s, ok := findShift(append([]dent{{"", lead}}, dents...), model, file); ok {
+			b.shift = s
+			return true
+		}
+	}
+	s, ok := findShift(dents, model, file)
 	b.shift = s
 	return ok
 }

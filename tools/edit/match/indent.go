@@ -75,7 +75,15 @@ func findShift(dents []dent, model, file []string) (shift, bool) {
 		})
 	}
 	first := dents[0]
+	likelyModel, likelyFile := step(model), step(file)
 	if add, ok := strings.CutSuffix(first.file, first.model); ok && fits(shift{add: add}) {
+		s := shift{from: likelyModel, to: likelyFile, levels: len(add)}
+		if likelyFile > 0 {
+			s.levels /= int(likelyFile)
+		}
+		if mixed := min(likelyModel, likelyFile) == 0 && max(likelyModel, likelyFile) > 0; mixed && add != "" && fits(s) {
+			return s, true // what the new text indents further is so as the file does it
+		}
 		return shift{add: add}, true
 	}
 	if remove, ok := strings.CutSuffix(first.model, first.file); ok && !slices.ContainsFunc(dents, func(d dent) bool { return d.model == "" }) {
@@ -84,7 +92,6 @@ func findShift(dents []dent, model, file []string) (shift, bool) {
 		}
 	}
 	best, found := shift{}, false
-	likelyModel, likelyFile := step(model), step(file)
 	rank := func(s shift) (n int) {
 		if s.from == likelyModel {
 			n += 4

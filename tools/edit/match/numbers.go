@@ -1,6 +1,7 @@
 package match
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -18,6 +19,7 @@ var separators = [][]string{
 type number struct {
 	value int
 	rest  string
+	bare  bool // nothing but digits, which may be the line itself
 }
 
 // numberOf reads the number in front of a line. The longer of two separators
@@ -35,10 +37,10 @@ func numberOf(line string, seps []string) (number, bool) {
 	for _, sep := range seps {
 		rest, ok := strings.CutPrefix(digits[n:], sep)
 		if ok {
-			return number{value, rest}, true
+			return number{value: value, rest: rest}, true
 		}
 		if digits[n:] == strings.TrimRight(sep, " \t") { // an empty line
-			return number{value, ""}, true
+			return number{value: value, bare: digits[n:] == ""}, true
 		}
 	}
 	return number{}, false
@@ -78,7 +80,9 @@ func withoutNumbers(lines, seps []string) (plain []string, first, last int, ok b
 			}
 			expect, last = n.value+1, n.value
 			plain = append(plain, n.rest)
-			found++
+			if !n.bare {
+				found++
+			}
 			continue
 		case strings.TrimSpace(line) == "":
 			if expect > 0 && i < len(lines)-1 {
@@ -93,13 +97,20 @@ func withoutNumbers(lines, seps []string) (plain []string, first, last int, ok b
 }
 
 // newWithout takes the numbers off new lines: off every line that has one
-// which the old text's numbers, or the lines added to them, can have.
+// which the old text's numbers, or the lines added to them, can have. Where
+// all that have one are digits alone, these are the lines themselves.
 func newWithout(lines, seps []string, first, last int) []string {
-	plain := make([]string, len(lines))
-	for i, line := range lines {
-		plain[i] = line
+	taken := func(line string) (number, bool) {
 		n, ok := numberOf(line, seps)
-		if ok && n.value >= first && n.value <= last+len(lines) {
+		return n, ok && n.value >= first && n.value <= last+len(lines)
+	}
+	pasted := slices.ContainsFunc(lines, func(line string) bool {
+		n, ok := taken(line)
+		return ok && !n.bare
+	})
+	plain := slices.Clone(lines)
+	for i, line := range lines {
+		if n, ok := taken(line); ok && pasted {
 			plain[i] = n.rest
 		}
 	}

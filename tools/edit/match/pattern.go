@@ -28,6 +28,9 @@ func (s Step) String() string {
 // pattern is an old_string as a step reads it, with its new_string.
 type pattern struct {
 	old, new []string // lines without their endings; the last may be a part of one
+	// heads: the first line begins one of the file, but for indentation, since
+	// a line number stood before it.
+	heads bool
 
 	step   Step
 	middle []uint64 // hashes of the whole lines between the first and the last

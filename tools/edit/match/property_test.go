@@ -320,10 +320,11 @@ func occurrences(f *splice.File, old string, step match.Step) int {
 	}
 	n := 0
 	if step != match.Numbers {
-		n = linewise(f, text, lf(old, f), step)
+		n = linewise(f, text, lf(old, f), step, false)
 	}
 	if plain := plainNumbers(lf(old, f)); n == 0 && step >= match.Numbers && strings.TrimSpace(plain) != "" {
-		n = linewise(f, text, plain, step)
+		heads := !strings.HasPrefix(lf(old, f), strings.SplitAfter(plain, "\n")[0])
+		n = linewise(f, text, plain, step, heads)
 	}
 	return n
 }
@@ -332,7 +333,9 @@ func halves(text string, at int) bool {
 	return at > 0 && at < len(text) && text[at-1] == '\r' && text[at] == '\n'
 }
 
-func linewise(f *splice.File, text, old string, step match.Step) int {
+// linewise counts the places of lines; with heads those that begin lines, but
+// for indentation.
+func linewise(f *splice.File, text, old string, step match.Step, heads bool) int {
 	have := strings.Split(lf(text, f), "\n")
 	if !strings.HasSuffix(lf(text, f), "\n") {
 		have = append(have, "") // a final ending that is not there
@@ -342,10 +345,10 @@ func linewise(f *splice.File, text, old string, step match.Step) int {
 	n := 0
 	for at := 0; at+last < len(have); at++ {
 		if last == 0 {
-			n += within(have[at], want[0], step)
+			n += within(have[at], want[0], step, heads)
 			continue
 		}
-		ok := first(have[at], want[0], step) && final(have[at+last], want[last], step)
+		ok := first(have[at], want[0], step, heads) && final(have[at+last], want[last], step)
 		for i := 1; i < last && ok; i++ {
 			ok = normalised(have[at+i], step) == normalised(want[i], step)
 		}
@@ -357,7 +360,7 @@ func linewise(f *splice.File, text, old string, step match.Step) int {
 }
 
 // within counts a text in one line.
-func within(line, want string, step match.Step) int {
+func within(line, want string, step match.Step, heads bool) int {
 	if step < match.Numbers {
 		return strings.Count(line, want) // found before, or not at all
 	}
@@ -373,24 +376,27 @@ func within(line, want string, step match.Step) int {
 	}
 	n := 0
 	for at := range plain {
-		if strings.HasPrefix(plain[at:], wanted) {
+		if strings.HasPrefix(plain[at:], wanted) && (!heads || at <= indentation(line)) {
 			n++
 		}
 	}
-	if trimmed := normalised(want, step); n == 0 && step >= match.Trailing && trimmed != "" && trimmed != wanted && strings.HasSuffix(normalised(line, step), trimmed) {
+	if trimmed := normalised(want, step); n == 0 && step >= match.Trailing && trimmed != "" && trimmed != wanted && first(line, want, step, heads) {
 		n++
 	}
 	return n
 }
 
-func first(line, want string, step match.Step) bool {
+func indentation(line string) int { return len(line) - len(strings.TrimLeft(line, " \t")) }
+
+func first(line, want string, step match.Step, heads bool) bool {
 	if step >= match.Trailing && want != "" && strings.TrimSpace(want) == "" {
 		return strings.TrimSpace(line) == ""
 	}
 	if step == match.Indentation && want != "" {
 		return normalised(line, step) == normalised(want, step)
 	}
-	return strings.HasSuffix(normalised(line, step), normalised(want, step))
+	have, wanted := normalised(line, step), normalised(want, step)
+	return strings.HasSuffix(have, wanted) && (!heads || len(have)-len(wanted) <= indentation(line))
 }
 
 func final(line, want string, step match.Step) bool {
