@@ -35,27 +35,6 @@ type match struct {
 	count int    // matches; 1 at least, exact unless only files are looked for
 }
 
-// tally counts files by what became of them, and matches.
-type tally struct {
-	outcomes [outcomes]int
-	files    int // that match
-	matches  int
-	entries  int // to show, if there were no bound but the one a file
-	filtered int // left out by glob, exclude or type
-	read     int // read, not only looked up in the index
-}
-
-func (t *tally) add(other *tally) {
-	for i, n := range other.outcomes {
-		t.outcomes[i] += n
-	}
-	t.files += other.files
-	t.matches += other.matches
-	t.entries += other.entries
-	t.filtered += other.filtered
-	t.read += other.read
-}
-
 // found is what a search found.
 type found struct {
 	tally
@@ -193,7 +172,7 @@ func (q *query) findInFile(ctx context.Context) (*found, error) {
 func (w *searcher) named(name, path string) {
 	file, err := w.fs.Open(name)
 	if err != nil {
-		w.outcomes[failure(err)]++
+		w.skip(path, failure(err))
 		return
 	}
 	defer file.Close()
@@ -252,13 +231,13 @@ func (w *searcher) file(e *walk.Entry) error {
 	case toolerr.Is(err, toolerr.TooLarge):
 		file, st, err := e.Dir.Open(e.Name)
 		if err != nil {
-			w.outcomes[failure(err)]++
+			w.skip(e.Path, failure(err))
 			return nil
 		}
 		defer file.Close()
 		w.stream(e.Path, file, st, masked, false)
 	default:
-		w.outcomes[failure(err)]++
+		w.skip(e.Path, failure(err))
 	}
 	return w.ctx.Err()
 }
@@ -274,7 +253,7 @@ func failure(err error) outcome {
 // whole searches a file that is in memory.
 func (w *searcher) whole(path string, raw []byte, st sandbox.Stat, masked bool) {
 	if int64(len(raw)) > w.MaxFileSize {
-		w.outcomes[tooLarge]++
+		w.skip(path, tooLarge)
 		return
 	}
 	if w.isKey(path, raw) {
@@ -403,7 +382,7 @@ func (w *searcher) stream(path string, file io.Reader, st sandbox.Stat, masked, 
 		return true // also to find a NUL
 	})
 	if outcome != searched {
-		w.outcomes[outcome]++
+		w.skip(path, outcome)
 		return
 	}
 	if w.ctx.Err() == nil || n > 0 {

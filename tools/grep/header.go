@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -80,7 +81,7 @@ func (q *query) remarks(f *found) []string {
 		{unreadable, "unreadable"}, {secret, "secret"}, {special, "special"},
 	} {
 		if n := f.outcomes[kind.what]; n > 0 {
-			skipped = append(skipped, fmt.Sprintf("%d %s", n, kind.text))
+			skipped = append(skipped, fmt.Sprintf("%d %s", n, kind.text)+q.some(f, n, f.named[kind.what]))
 		}
 	}
 	if len(skipped) > 0 {
@@ -100,6 +101,22 @@ func (q *query) remarks(f *found) []string {
 		notes = append(notes, plural(n, "directory")+" too deep to enter")
 	}
 	return notes
+}
+
+// some names a few of n files, in brackets, if any are to be named.
+func (q *query) some(f *found, n int, paths []string) string {
+	if len(paths) == 0 || f.isFile {
+		return ""
+	}
+	slices.Sort(paths)
+	var names []string
+	for _, path := range paths[:min(len(paths), maxNamed)] {
+		names = append(names, q.shownPath(f.abs, path))
+	}
+	if n > len(names) {
+		names = append(names, "…")
+	}
+	return " (" + strings.Join(names, ", ") + ")"
 }
 
 // advice is what follows the matches: what was left out for length, which
