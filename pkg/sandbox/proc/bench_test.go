@@ -19,7 +19,7 @@ func BenchmarkTrue(b *testing.B) {
 	b.Run("plain", func(b *testing.B) {
 		for b.Loop() {
 			b.StopTimer()
-			time.Sleep(15 * time.Millisecond)
+			time.Sleep(50 * time.Millisecond)
 			b.StartTimer()
 			require.NoError(b, exec.Command("bash", "--noprofile", "--norc", "-c", "true").Run())
 		}
@@ -32,7 +32,7 @@ func BenchmarkTrue(b *testing.B) {
 			require.NoError(b, err)
 			for b.Loop() {
 				b.StopTimer() // commands do not follow each other this closely
-				time.Sleep(15 * time.Millisecond)
+				time.Sleep(50 * time.Millisecond)
 				b.StartTimer()
 				result, out, err := r.Run(context.Background(), c)
 				require.NoError(b, err)

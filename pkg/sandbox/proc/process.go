@@ -147,7 +147,6 @@ func (p *Process) watch(ctx context.Context, c Command, decoder *json.Decoder) {
 		p.finish(read)
 		tasks.Wait()
 		p.out.end()
-		os.RemoveAll(p.temp)
 		p.result.Duration = time.Since(p.began)
 		p.runner.mu.Lock()
 		delete(p.runner.running, p)
@@ -216,7 +215,12 @@ func (p *Process) lost() {
 
 // finish frees what the command used, once the supervisor is gone.
 func (p *Process) finish(read <-chan struct{}) {
-	p.runner.tasks.Go(func() { p.super.process.Wait() })
+	p.runner.tasks.Go(func() {
+		p.super.process.Wait()
+		// Only now: to remove what is a mount point in a name space that
+		// still exists takes long.
+		os.RemoveAll(p.temp)
+	})
 	p.CloseStdin()
 	select {
 	case <-read:
