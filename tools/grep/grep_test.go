@@ -195,14 +195,16 @@ func TestUnreadableIsSaid(t *testing.T) {
 		t.Cleanup(func() { os.Chmod(filepath.Join(root, "shut"), 0o755) })
 		require.NoError(t, os.Chmod(filepath.Join(root, "c"), 0))
 		got := text(t, defaults("hit"), root)
-		require.Contains(t, got, "1 match in 1 file (searched 1; not searched: 1 unreadable; 1 directory unreadable: shut)")
+		require.Contains(t, got, "1 match in 1 file (searched 1; not searched: 1 unreadable (c); 1 directory unreadable: shut)")
 	}
 	g, fs := newTest(t, DefaultConfig(), root)
 	q, err := g.newQuery(fs, defaults("hit"))
 	require.NoError(t, err)
 	f := &found{abs: root, report: walk.Report{Unreadable: 5, TooDeep: 1, UnreadableDirs: []walk.Fault{{Path: "x"}, {Path: "y/z"}, {Path: "u"}, {Path: "v"}}}}
-	f.outcomes[unreadable] = 2
-	require.Equal(t, []string{"not searched: 2 unreadable", "5 directories unreadable: x, y/z, u, …", "1 directory too deep to enter"}, q.remarks(f))
+	for _, path := range []string{"e", "d/c", "b", "a"} {
+		f.skip(path, unreadable)
+	}
+	require.Equal(t, []string{"not searched: 4 unreadable (b, d/c, e, …)", "5 directories unreadable: x, y/z, u, …", "1 directory too deep to enter"}, q.remarks(f))
 }
 
 // TestBudget: no answer is over its budget, whatever the arguments, and each
