@@ -33,6 +33,9 @@ func (c call) args() []field { return c.fields[1:] }
 func (s *scope) simple(fields []field, redirects []*syntax.Redirect, inShell bool) {
 	input := func() stdin { return s.hereText(redirects) }
 	for layer := range maxWrappers {
+		if layer == 0 && len(fields) > 0 && fields[0].is("--") {
+			fields = fields[1:] // time -- COMMAND, as the parser leaves it
+		}
 		if len(fields) == 0 || s.check.denied != nil {
 			return
 		}

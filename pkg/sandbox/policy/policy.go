@@ -26,7 +26,17 @@
 //     builtins without effect outside the shell, need no rule.
 //
 // Deny beats ask, and ask beats allow. A command that does not parse is denied
-// in both modes: bash runs the lines before the one it stumbles over.
+// in both modes: bash runs the lines before the one it stumbles over. A few
+// forms that bash takes are not understood and denied as well: subscripts with
+// blanks outside quotes, (( that begins two subshells.
+//
+// Undecided by design: command words made by substitution, indirection or
+// operators (${a#x}, ${!a}); code that a shell reads from a pipe or a file;
+// other languages' code, make, scripts; options, settings and variables that
+// make a program run another one (tar -I, git -c core.pager=…, PAGER, PATH,
+// LD_PRELOAD, IFS), unless their value is harmless; arithmetic and subscripts
+// on values that are not known. Not seen at all: what a file, once written,
+// does when another program reads it as its configuration.
 //
 // Rules are words: "git push *". The first names the program, by base name
 // unless it has a slash; * in a word stands for any text, a word that is only

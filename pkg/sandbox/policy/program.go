@@ -30,9 +30,7 @@ func (s *scope) program(c call) {
 			s.doubt(false, "go %s runs what files say", args[0].text)
 		}
 	}
-	if value, found := s.commandOption(c); found {
-		s.commandValue(value, "an option of "+c.base)
-	}
+	s.commandOptionsOf(c)
 	if otherShell(c.base) {
 		s.doubt(true, "%s is a shell of another grammar", c.base)
 	}
@@ -118,30 +116,31 @@ var commandOptions = map[string]string{
 	"dpkg": "--pre-invoke --post-invoke", "apt": "-o", "apt-get": "-o", "gpg": "--exec-path", "mail": "", "wget": "--use-askpass",
 }
 
-// commandOption finds a command given by an option: its value, or all words
-// after it.
-func (s *scope) commandOption(c call) (field, bool) {
+// commandOptionsOf judges every command that an option gives: its value, or
+// all words after it.
+func (s *scope) commandOptionsOf(c call) {
 	options, args := strings.Fields(commandOptions[c.base]), c.args()
+	where := "an option of " + c.base
 	for i, arg := range args {
 		for _, option := range options {
 			value, ok := optionValue(option, arg.text)
 			switch {
 			case !ok:
-				continue
 			case value != "":
-				return field{text: value}, true
+				s.commandValue(field{text: value}, where)
 			case strings.HasPrefix(c.base, "fd"): // fd -x COMMAND…
-				return joined(args[i+1:]), true
+				s.commandValue(joined(args[i+1:]), where)
 			case i+1 < len(args):
-				return args[i+1], true
+				s.commandValue(args[i+1], where)
 			}
-			return field{}, false
 		}
-		if c.base == "tar" && strings.HasPrefix(arg.text, "-") && !strings.HasPrefix(arg.text, "--") && strings.ContainsAny(arg.text, "IF") && i == 0 {
-			return field{text: anything}, true
+		switch {
+		case c.base == "tar" && i == 0 && !strings.HasPrefix(arg.text, "--") && strings.ContainsAny(arg.text, "IF"):
+			s.doubt(true, "an option of tar is a command to run")
+		case c.base == "less" && strings.HasPrefix(arg.text, "+") && strings.ContainsAny(arg.text, "!|"+anything):
+			s.doubt(true, "less %s runs a command", excerpt(strings.ReplaceAll(arg.text, anything, "…")))
 		}
 	}
-	return field{}, false
 }
 
 // optionValue reports whether arg is the option, and its attached value.

@@ -203,8 +203,13 @@ func (s *scope) subscripts(c call) bool {
 			s.arithmeticText(arg)
 		}
 		return true
-	case "read", "unset", "declare", "local", "typeset", "export", "readonly", "getopts", "wait":
+	case "read", "unset", "declare", "local", "typeset", "export", "readonly", "getopts":
 		names = args
+	case "wait":
+		options, _, _ := grammar{short: "p"}.options(args)
+		if name, ok := valueOf(options, "-p"); ok {
+			names = []field{name}
+		}
 	default:
 		return false
 	}
