@@ -180,10 +180,18 @@ func TestAsNobody(t *testing.T) {
 	dir, err := os.MkdirTemp("", "nobody-")
 	require.NoError(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	require.NoError(t, os.Chown(dir, 65534, 65534))
+	seen, err := os.MkdirTemp("/srv", "nobody-") // see place
+	if err != nil {
+		seen, err = os.MkdirTemp("/opt", "nobody-")
+	}
+	require.NoError(t, err)
+	t.Cleanup(func() { os.RemoveAll(seen) })
+	for _, dir := range []string{dir, seen} {
+		require.NoError(t, os.Chown(dir, 65534, 65534))
+	}
 	cmd := exec.Command("/proc/self/exe", "-test.v", "-test.run=^(TestSelfTest|TestAttacks|TestRunsBash|TestTheWholeTreeDies|TestTwoHundredAtOnce)$")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-	cmd.Env = append(os.Environ(), "HOME="+dir, "TMPDIR="+dir, "PATH=/usr/local/bin:/usr/bin:/bin")
+	cmd.Env = append(os.Environ(), "HOME="+dir, "TMPDIR="+dir, "PATH=/usr/local/bin:/usr/bin:/bin", "PROC_TEST_PLACE="+seen)
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
