@@ -105,7 +105,7 @@ func (s *scope) parse(text string) {
 	if err != nil {
 		c.deny(finding{
 			command: excerpt(text), rule: "must parse",
-			why:     fmt.Sprintf("it does not parse as bash (%s)", excerpt(err.Error())),
+			why: fmt.Sprintf("it does not parse as bash (%s)", excerpt(err.Error())),
 			instead: "Mend the quoting or the syntax: bash would run what stands before and stop there. " +
 				"If bash does take it, it is one of the few forms that are not understood here: quote subscripts (m[\"a b\"]), write ( ( for ((.",
 		})

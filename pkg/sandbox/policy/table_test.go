@@ -105,3 +105,14 @@ func TestBannedNames(t *testing.T) {
 		require.Equal(t, "privileges", on.Check(name+" x").Rule, name)
 	}
 }
+
+// BenchmarkCheck is the cost of a verdict on an everyday command, parsing
+// included.
+func BenchmarkCheck(b *testing.B) {
+	p := newPolicy(b, policy.Config{Deny: []string{"git push *"}, Ask: []string{"npm publish"}})
+	commands := table(b, "ordinary.txt")
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		p.Check(commands[i%len(commands)])
+	}
+}
