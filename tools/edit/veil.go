@@ -126,7 +126,7 @@ func patched(text []byte, changes []textdiff.Change) []byte {
 }
 
 // asValue is *** where a value stands.
-var asValue = regexp.MustCompile(`(?m)([=:][ \t]*["'` + "`" + `]?|^[ \t]*)\*\*\*["'` + "`" + `]?[ \t]*\r?$`)
+var asValue = regexp.MustCompile(`(?m)([=:][ \t]*["'` + "`" + `]?|^[ \t]*)\*\*\*["'` + "`" + `]?[ \t]*([ \t][#;].*)?\r?$`)
 
 // writesHidden reports whether new text holds *** as a value; before is what
 // stands before it in its line.

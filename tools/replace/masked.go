@@ -1,6 +1,7 @@
 package main
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
@@ -79,7 +80,10 @@ func asValue(line string) bool {
 	if strings.HasPrefix(trimmed, "#") || strings.HasPrefix(trimmed, ";") {
 		return false
 	}
-	return masked(line) == line
+	return masked(line) == line || dressed.MatchString(trimmed)
 }
+
+// dressed is *** as the value of a line that is not quite as it was shown.
+var dressed = regexp.MustCompile("(^|[=:])[ \t]*[\"'`]?\\*{3,}[\"'`]?[ \t]*[;,]?([ \t]+[#;].*)?$")
 
 func masked(text string) string { return string(sandbox.MaskSecrets([]byte(text))) }
