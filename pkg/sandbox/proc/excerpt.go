@@ -154,7 +154,7 @@ var signatures = [...]struct{ prefix, kind string }{
 
 // binaryKind describes what is not text: by how it begins, or because more
 // than a tenth of its beginning are control bytes (a list separated by NUL has
-// fewer) or more than three tenths are not UTF-8.
+// fewer) or more than three tenths are not UTF-8. A few such bytes are shown.
 func binaryKind(head, tail []byte) string {
 	for _, s := range signatures {
 		if bytes.HasPrefix(head, []byte(s.prefix)) && !textual(head, s.prefix) {
@@ -192,5 +192,5 @@ func odd(p []byte) bool {
 		}
 		rest = rest[size:]
 	}
-	return controls*10 > len(p) || invalid*10 > 3*len(p) && invalid > 8
+	return controls*10 > len(p) && controls > 4 || invalid*10 > 3*len(p) && invalid > 8
 }

@@ -25,6 +25,7 @@ type Runner struct {
 
 	probe  sync.Mutex // held while self-tests run
 	report *Report
+	fails  map[Level]string // for tests: the check that is not passed
 
 	tasks     sync.WaitGroup // what goes on in the background
 	spare     *supervisor    // waits for the next command
