@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -83,6 +84,7 @@ func TestFreshByContent(t *testing.T) {
 	f := newFixture(t)
 	view := mcpkittest.Start(t, mcpkittest.Build(t, "./tools/view"), f.root, "--state", f.kept.Dir)
 	edit := mcpkittest.Start(t, mcpkittest.Build(t, "./tools/edit"), f.root, "--state", f.kept.Dir)
+	const elsewhere = "note: others changed the file"
 	const before = "alpha\nbeta\ngamma\ndelta\nepsilon\nzeta\n"
 	for _, c := range []struct {
 		name, now string // what somebody else makes of the file
@@ -93,8 +95,8 @@ func TestFreshByContent(t *testing.T) {
 	}{
 		{"unchanged", before, "beta", "BETA", false, "", ""},
 		{"unchanged, with etag", before, "beta", "BETA", true, "", ""},
-		{"changed elsewhere", "alpha\nbeta\ngamma\ndelta\nepsilon\nzeta!\n", "beta", "BETA", false, "", ""},
-		{"changed elsewhere, with etag", "new\nalpha\nbeta\ngamma\ndelta\nepsilon\nzeta\n", "beta", "BETA", true, "", ""},
+		{"changed elsewhere", "alpha\nbeta\ngamma\ndelta\nepsilon\nzeta!\n", "beta", "BETA", false, "", elsewhere},
+		{"changed elsewhere, with etag", "new\nalpha\nbeta\ngamma\ndelta\nepsilon\nzeta\n", "beta", "BETA", true, "", elsewhere},
 		{"changed there", "alpha\nbeta 2\ngamma\ndelta\nepsilon\nzeta\n", "beta", "BETA", false, toolerr.Stale, "beta 2"},
 		{"changed there, with etag", "alpha\nbeta 2\ngamma\ndelta\nepsilon\nzeta\n", "beta", "BETA", true, toolerr.Stale, "beta 2"},
 		{"gone", "alpha\ngamma\ndelta\nepsilon\nzeta\n", "beta", "BETA", false, toolerr.NoMatch, "has changed since you last saw it"},
@@ -111,6 +113,7 @@ func TestFreshByContent(t *testing.T) {
 			got := edit.Call("edit", args)
 			require.Equal(t, string(c.want), got.Code, got.Text)
 			require.Contains(t, got.Text, c.says)
+			require.Equal(t, c.says == elsewhere, strings.Contains(got.Text, elsewhere), got.Text)
 			if c.want != "" {
 				require.Equal(t, c.now, string(f.read(c.name)))
 			}
@@ -118,6 +121,7 @@ func TestFreshByContent(t *testing.T) {
 				args["etag"] = got.Structured["etag"]
 				got = edit.Call("edit", args)
 				require.False(t, got.IsError, got.Text)
+				require.NotContains(t, got.Text, elsewhere, "it is known")
 			}
 		})
 	}

@@ -54,7 +54,20 @@ func (a ask) render(c *change, done *rewrite.Outcome, budget int) *mcpkit.Result
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s  %s  %s\n%s%s", &head, done.Index.Format, tag(done), &each, d.Text)
 	finish(&text, &m, done, d, c.warnings)
+	if done.Created && done.After.Executable && !done.DryRun {
+		text.WriteString("note: made executable, since it begins with #!\n")
+	}
+	if a.unaware(done.Before) {
+		// Its etag would let replace throw away what nobody has seen.
+		fmt.Fprintf(&text, "note: others changed the file elsewhere since you saw it (etag=%s): view it before you write it anew\n", done.Before.Seen.Index.Etag)
+	}
 	return &mcpkit.Result{Text: text.String(), Meta: m}
+}
+
+// unaware reports whether the file has changes that were never shown.
+func (a ask) unaware(b *rewrite.Before) bool {
+	known := a.etag != "" && b.Etag.Matches(a.etag)
+	return b.Exists && b.Seen != nil && !b.Masked && !b.Fresh() && !known
 }
 
 // newMeta returns what is the same for every answer.
