@@ -5,14 +5,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
-
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
 // asideDir is where, below a directory of records, new ones are written
-// before they are renamed into it. A file in it is locked by who writes it,
-// so the next writer can tell what a killed process left.
+// before they are renamed into it. Who writes there shares a lock on it, so
+// whoever has it alone knows that what is in it was left by killed processes.
 const asideDir = "aside"
 
 // maxCleared bounds what one write clears.
@@ -26,70 +23,63 @@ func replaceWhole(dir, name string, data []byte) error {
 		return err
 	}
 	clearAside(aside)
-	err := writeAside(aside, filepath.Join(dir, name), data)
-	if errors.Is(err, fs.ErrNotExist) { // taken for left by another process, in the instant before it was locked
-		err = writeAside(aside, filepath.Join(dir, name), data)
+	release, err := share(aside)
+	if err != nil {
+		return err
 	}
-	return err
-}
-
-func writeAside(aside, path string, data []byte) error {
+	defer release()
 	// CreateTemp makes files 0600. Nothing is synced: a record lost in a
 	// crash is only slower.
 	f, err := os.CreateTemp(aside, "*")
 	if err != nil {
 		return err
 	}
-	if _, err = sandbox.TryLock(f); err == nil {
-		_, err = f.Write(data)
-	}
-	if runtime.GOOS == "windows" { // an open file cannot be renamed there
-		err = errors.Join(err, f.Close())
+	_, err = f.Write(data)
+	if e := f.Close(); err == nil {
+		err = e
 	}
 	if err == nil {
-		err = os.Rename(f.Name(), path)
+		err = os.Rename(f.Name(), filepath.Join(dir, name))
 	}
 	if err != nil {
-		err = errors.Join(err, ignoreGone(os.Remove(f.Name())))
+		return errors.Join(err, os.Remove(f.Name()))
 	}
-	if runtime.GOOS != "windows" {
-		err = errors.Join(err, f.Close())
-	}
-	return err
+	return nil
 }
 
-// clearAside removes files that nobody writes any more. What it cannot remove
+// clearAside removes what nobody is writing any more. What it cannot remove
 // another write will.
 func clearAside(aside string) {
-	dir, err := os.Open(aside)
-	if err != nil {
+	names := list(aside)
+	if len(names) == 0 {
 		return
 	}
-	defer dir.Close()
-	names, err := dir.Readdirnames(maxCleared)
-	if err != nil { // io.EOF, mostly
+	release, alone := claim(aside)
+	if !alone {
 		return
 	}
-	for _, name := range names {
+	defer release()
+	for _, name := range names { // those seen before it was locked: what is written now comes after
 		path := filepath.Join(aside, name)
-		info, err := os.Lstat(path)
-		if err != nil || !info.Mode().IsRegular() {
-			continue
-		}
-		f, err := os.Open(path)
-		if err != nil {
-			continue
-		}
-		if free, err := sandbox.TryLock(f); free && err == nil {
+		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && abandoned(info) {
 			_ = os.Remove(path)
 		}
-		f.Close()
 	}
 }
 
-func ignoreGone(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
+// list returns some of the names in a directory.
+func list(dir string) []string {
+	f, err := os.Open(dir)
+	if err != nil {
 		return nil
 	}
-	return err
+	defer f.Close()
+	names, err := f.Readdirnames(maxCleared)
+	if err != nil { // io.EOF, mostly
+		return nil
+	}
+	return names
 }
+
+// abandoned reports whether a file that is written aside was left there.
+func abandoned(info fs.FileInfo) bool { return locksTell || age(info) > pruneEvery }
