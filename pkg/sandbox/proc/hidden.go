@@ -21,6 +21,7 @@ type search struct {
 	at          time.Time
 	running     bool
 	mask, guard []string
+	gitConfigs  []string
 	whole       bool // nothing was left out
 }
 
@@ -67,6 +68,7 @@ func (r *Runner) findHidden(s *spec, rules Rules) {
 		s.Mask = append(s.Mask, found.mask...)
 		if !root.ReadOnly {
 			s.Guard = append(s.Guard, found.guard...)
+			s.gitConfigs = append(s.gitConfigs, found.gitConfigs...)
 		}
 	}
 	slices.Sort(s.Mask)
@@ -121,6 +123,8 @@ func searchRoot(root string, hide func(string) bool, protected func(string) stri
 				found.mask = append(found.mask, path)
 			case name == ".git" && entry.IsDir():
 				queue = append(queue, path)
+			case inGit && name == "config" && entry.Type().IsRegular():
+				found.gitConfigs = append(found.gitConfigs, path)
 			case protected(path) != "":
 				found.guard = append(found.guard, path)
 			case entry.IsDir() && name != "node_modules" && !(inGit && (name == "objects" || name == "refs" || name == "logs")):

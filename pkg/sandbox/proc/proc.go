@@ -161,7 +161,10 @@ type Result struct {
 	LeftBehind int
 	// Refused are the variables of Command.Env that were not passed.
 	Refused []string
-	Level   Level
+	// TakenBack are files that the command wrote although it must not, and
+	// that are as they were again.
+	TakenBack []string
+	Level     Level
 }
 
 func (c *Config) complete() {

@@ -45,6 +45,7 @@ type Process struct {
 	out    *Output
 	temp   string
 	mark   string
+	wire   *tripwire
 	began  time.Time
 	grace  time.Duration
 
@@ -147,6 +148,8 @@ func (p *Process) watch(ctx context.Context, c Command, decoder *json.Decoder) {
 		p.finish(read)
 		tasks.Wait()
 		p.out.end()
+		p.result.TakenBack = p.wire.check()
+		p.wire.close()
 		p.result.Duration = time.Since(p.began)
 		p.runner.mu.Lock()
 		delete(p.runner.running, p)

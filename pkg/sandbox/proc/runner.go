@@ -99,11 +99,17 @@ func (r *Runner) start(ctx context.Context, c Command, level Level, argv []strin
 	if err == nil && argv != nil {
 		s.Argv, s.Probe = argv, true
 	}
-	var p *Process
-	if err == nil {
-		p, err = r.launch(ctx, c, s, began)
-	}
 	if err != nil {
+		os.RemoveAll(temp)
+		return nil, err
+	}
+	wire := &tripwire{}
+	if level != Off {
+		wire = stretch(s, c.Rules)
+	}
+	p, err := r.launch(ctx, c, s, wire, began)
+	if err != nil {
+		wire.close()
 		os.RemoveAll(temp)
 		return nil, err
 	}
@@ -165,7 +171,7 @@ func cutPrefix(s, prefix string) (string, bool) {
 }
 
 // launch starts the supervisor, gives it the spec and waits until bash runs.
-func (r *Runner) launch(ctx context.Context, c Command, s *spec, began time.Time) (*Process, error) {
+func (r *Runner) launch(ctx context.Context, c Command, s *spec, wire *tripwire, began time.Time) (*Process, error) {
 	stdin, stdinEnd, err := openStdin(c)
 	if err != nil {
 		return nil, toolerr.New(toolerr.ExecutionError, "standard input cannot be made: %w", err)
@@ -184,7 +190,7 @@ func (r *Runner) launch(ctx context.Context, c Command, s *spec, began time.Time
 	}
 	super.output = output
 	p := &Process{
-		runner: r, super: super, stdin: stdinEnd, temp: s.Temp, mark: s.Mark, began: began, grace: r.config.Grace,
+		runner: r, super: super, stdin: stdinEnd, temp: s.Temp, mark: s.Mark, wire: wire, began: began, grace: r.config.Grace,
 		out: newOutput(r.config.SpillDir, r.config.SpillBytes), orders: json.NewEncoder(super.control), done: make(chan struct{}),
 		kill: make(chan struct{}), result: Result{Ending: Exited, ExitCode: -1, Level: s.Level, Refused: s.refused},
 	}

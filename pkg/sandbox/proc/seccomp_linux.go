@@ -105,6 +105,21 @@ func filter(level Level, network bool) []unix.SockFilter {
 	fail(unix.EPERM)
 	answer(unix.SECCOMP_RET_ALLOW)
 
+	if level == L1 { // without a pid name space those of the same user are in reach
+		unless(unix.BPF_JEQ, unix.SYS_PRLIMIT64, 4)
+		load(offsetArgs)
+		unless(unix.BPF_JEQ, 0, 1)
+		answer(unix.SECCOMP_RET_ALLOW)
+		fail(unix.EPERM)
+		unless(unix.BPF_JEQ, unix.SYS_SETPRIORITY, 6)
+		load(offsetArgs)
+		unless(unix.BPF_JEQ, unix.PRIO_PROCESS, 3)
+		load(offsetArgs + 8)
+		unless(unix.BPF_JEQ, 0, 1)
+		answer(unix.SECCOMP_RET_ALLOW)
+		fail(unix.EPERM)
+	}
+
 	families := sockets(level, network)
 	unless(unix.BPF_JEQ, unix.SYS_SOCKET, uint8(2+2*len(families)))
 	load(offsetArgs)

@@ -67,7 +67,7 @@ func (r Report) Gaps() []string {
 	}
 	gaps = append(gaps, "code that others run later")
 	if r.Level == L1 {
-		gaps = append(gaps, "secrets inside roots", "protected files inside roots")
+		gaps = append(gaps, "secrets inside roots", "protected files inside roots while a command runs")
 	} else {
 		gaps = append(gaps, "secrets and sockets that appear while a command runs")
 	}

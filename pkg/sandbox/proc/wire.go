@@ -28,7 +28,8 @@ type spec struct {
 	Mask     []string // must not be read
 	Guard    []string // must not be written, although in a root
 
-	refused []string // for the result
+	refused    []string // for the result
+	gitConfigs []string // settings of repositories in the roots
 }
 
 // order is what the server wants; the first field that is set counts.
