@@ -154,6 +154,7 @@ func TestNothingRunsWithoutRules(t *testing.T) {
 // TestNothingRunsWhenThePromisesAreNotKept: a level is refused, or the next
 // one taken, and the error names what was not kept and how to go on.
 func TestNothingRunsWhenThePromisesAreNotKept(t *testing.T) {
+	enforced := levels(t)
 	for name, c := range map[string]struct {
 		level proc.Level
 		fails map[proc.Level]string // a check that fails, or "" for all of the level
@@ -169,7 +170,7 @@ func TestNothingRunsWhenThePromisesAreNotKept(t *testing.T) {
 		"everything is as it is": {proc.Highest, nil, proc.L2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if c.want != "" && !contains(levels(t), c.want) {
+			if c.want != "" && !contains(enforced, c.want) {
 				t.Skip(c.want + " is not available")
 			}
 			root := t.TempDir()
@@ -185,11 +186,41 @@ func TestNothingRunsWhenThePromisesAreNotKept(t *testing.T) {
 			require.Equal(t, toolerr.SandboxUnavailable, toolerr.CodeOf(err))
 			require.ErrorContains(t, err, "--sandbox off")
 			for level, check := range c.fails {
-				if c.level == proc.Highest || c.level == level {
+				if (c.level == proc.Highest || c.level == level) && contains(enforced, level) {
 					require.ErrorContains(t, err, check)
 				}
 			}
 			require.NoFileExists(t, filepath.Join(root, "ran"))
 		})
 	}
+}
+
+// TestFallsBack to L1 where the system lets nobody make user name spaces.
+func TestFallsBack(t *testing.T) {
+	if os.Getenv("PROC_TEST_FALLBACK") == "" {
+		script := `echo 0 > /proc/sys/user/max_user_namespaces && exec "$0" -test.v -test.run '^TestFallsBack$'`
+		cmd := exec.Command("unshare", "-Ur", "sh", "-c", script, "/proc/self/exe")
+		exe, err := os.Executable()
+		require.NoError(t, err)
+		cmd.Args[len(cmd.Args)-1] = exe
+		cmd.Env = append(os.Environ(), "PROC_TEST_FALLBACK=1")
+		out, err := cmd.CombinedOutput()
+		if err != nil && !strings.Contains(string(out), "=== RUN") {
+			t.Skipf("a user name space without user name spaces cannot be made: %v %s", err, out)
+		}
+		require.NoError(t, err, "%s", out)
+		return
+	}
+	if !contains(levels(t), proc.L1) {
+		t.Skip("L1 is not available")
+	}
+	r := newRunner(t, proc.Config{})
+	report, err := r.SelfTest(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, proc.L1, report.Level)
+	require.Len(t, report.Higher, 1)
+	require.Contains(t, report.Higher[0].Failure, "user.max_user_namespaces")
+	result, out := run(t, r, proc.Command{Script: "echo hi", Rules: rules{root: t.TempDir()}})
+	require.Equal(t, proc.L1, result.Level)
+	require.Equal(t, "hi\n", out)
 }

@@ -77,6 +77,9 @@ func cloneKept(s *spec) ([]clone, error) {
 	from := map[string]string{"/tmp": s.Temp, "/var/tmp": s.Temp}
 	var others []clone
 	for _, root := range s.Roots {
+		if root.Path == "/" {
+			return nil, errors.New("the root / leaves nothing that could be kept from a command")
+		}
 		others = append(others, clone{path: root.Path, readOnly: root.ReadOnly})
 	}
 	for _, dir := range s.Writable {

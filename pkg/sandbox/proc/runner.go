@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
@@ -223,7 +224,7 @@ func (r *Runner) engage(s *spec, files []*os.File) (*supervisor, *json.Decoder, 
 	}
 	super, err := spawn(s.Level, s.Network)
 	if err != nil {
-		return nil, nil, toolerr.New(toolerr.ExecutionError, "the supervisor of the command cannot be started: %w", err)
+		return nil, nil, toolerr.New(toolerr.ExecutionError, "the supervisor of the command cannot be started: %w%s", err, hint(s.Level, err))
 	}
 	reports := json.NewDecoder(super.control)
 	if err := super.handshake(s, files, reports); err != nil {
@@ -327,3 +328,15 @@ func Init() {
 }
 
 var errUnsupported = errors.New("this system has no supervisor for commands yet")
+
+// hint says what keeps a user from making name spaces.
+func hint(level Level, err error) string {
+	switch {
+	case level != L2:
+	case errors.Is(err, syscall.ENOSPC):
+		return " (there may be no more user name spaces: see the sysctl user.max_user_namespaces)"
+	case errors.Is(err, syscall.EPERM), errors.Is(err, syscall.EACCES):
+		return " (this system or container does not let users make name spaces)"
+	}
+	return ""
+}
