@@ -7,7 +7,7 @@ EXE         := $(if $(filter Windows_NT,$(OS)),.exe,)
 TOOLS       := $(notdir $(patsubst %/main.go,%,$(wildcard tools/*/main.go)))
 BINARIES    := $(addprefix bin/mcp-,$(addsuffix $(EXE),$(TOOLS) host))
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
-FUZZTIME    ?= 5s
+FUZZTIME    ?= 3s
 ROOT        ?= .
 
 build: ## build every binary into bin/
@@ -41,7 +41,7 @@ lint: ## gofmt, vet on three systems, staticcheck, tidy go.mod
 race: ## run the tests under the race detector
 	$(GO) test -race ./...
 
-fuzz: ## run every fuzz target for FUZZTIME (default 5s) each
+fuzz: ## run every fuzz target for FUZZTIME (default 3s) each
 	@set -e; grep -rl --include='*_test.go' '^func Fuzz' pkg tools host | while read -r file; do \
 		dir=$$(dirname $$file); \
 		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\).*/\1/p' $$file); do \
