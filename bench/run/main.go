@@ -36,6 +36,7 @@ func sections() []section {
 		{"list", "Listing the Go distribution", measureList},
 		{"entries", "A directory of 100 000 entries", measureEntries},
 		{"search", "Searching", measureSearch},
+		{"same", "Searching as ripgrep does", measureSame},
 		{"view", "Line 4 000 000 of a 1 GB file", measureView},
 		{"edit", "Editing", measureEdit},
 		{"start", "Start and idle memory", measureStart},

@@ -79,7 +79,7 @@ func (r *report) add(title string, tables []table) {
 			}
 			values := s.values()
 			fmt.Fprintf(&r.out, "| %s | %s | %s–%s | %s | %s | %s |\n", name, figure(median(values)),
-				figure(slices.Min(values)), figure(slices.Max(values)), ratio(s, base), s.cpuSeconds(), s.peak())
+				figure(slices.Min(values)), figure(slices.Max(values)), t.ratio(s, base), s.cpuSeconds(), s.peak())
 		}
 		for i, s := range t.series {
 			if i == 0 {
@@ -104,8 +104,11 @@ func (s series) values() []float64 {
 }
 
 // ratio pairs the runs of two subjects, round by round.
-func ratio(s, base series) string {
-	if s.name == base.name {
+func (t table) ratio(s, base series) string {
+	switch {
+	case t.unit == "cases": // not a figure to compare
+		return ""
+	case s.name == base.name:
 		return "1"
 	}
 	var all []float64

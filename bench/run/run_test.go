@@ -37,8 +37,8 @@ func TestRunsAreInTurnAndTheFirstRoundIsNot(t *testing.T) {
 func TestRatiosArePaired(t *testing.T) {
 	base := series{subject: subject{name: "a"}, samples: []sample{{value: 1}, {value: 100}, {value: 10}}}
 	other := series{subject: subject{name: "b"}, samples: []sample{{value: 2}, {value: 200}, {value: 20}}}
-	require.Equal(t, "2.00", ratio(other, base))
-	require.Equal(t, "1", ratio(base, base))
+	require.Equal(t, "2.00", table{}.ratio(other, base))
+	require.Equal(t, "1", table{}.ratio(base, base))
 }
 
 func TestCommandLinesAreShownWithoutPlaces(t *testing.T) {
