@@ -92,13 +92,15 @@ func writeForever(root string) error {
 	}
 }
 
-// kills is how many processes are killed: 200 where TOOLROOM_SOAK is set, as
-// CI does.
-func kills() int {
-	if os.Getenv("TOOLROOM_SOAK") != "" {
-		return 200
+// kills is how many processes are killed: SANDBOX_KILLS, else 60.
+func kills(t *testing.T) int {
+	text := os.Getenv("SANDBOX_KILLS")
+	if text == "" {
+		return 60
 	}
-	return 60
+	n, err := strconv.Atoi(text)
+	require.NoError(t, err, "SANDBOX_KILLS")
+	return n
 }
 
 // TestKilledWriter kills writers of a large file at random moments: what is
@@ -112,7 +114,7 @@ func TestKilledWriter(t *testing.T) {
 		path := filepath.Join(root, "big")
 		require.NoError(t, os.WriteFile(path, bigContent(1), 0o640))
 		last, litter, midway := 1, 0, 0
-		for range kills() / 2 {
+		for range kills(t) / 2 {
 			cmd := exec.Command(os.Args[0])
 			cmd.Env = append(os.Environ(), "SANDBOX_TEST_WRITER="+root, fmt.Sprintf("SANDBOX_TEST_VERSION=%d", last+1))
 			if portable {
@@ -168,7 +170,7 @@ func TestKilledWriter(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, left, 1)
 		}
-		t.Logf("%d kills, %d of them after a first version, %d files left and cleared", kills()/2, midway, litter)
+		t.Logf("%d kills, %d of them after a first version, %d files left and cleared", kills(t)/2, midway, litter)
 		if portable {
 			require.NotZero(t, litter, "none was killed while it wrote")
 		}
