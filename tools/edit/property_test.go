@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -245,6 +246,12 @@ func (s *sample) editLines(f *fixture, rng *rand.Rand) toolerr.Code {
 		return ""
 	}
 	places := s.alike(block, fold)
+	if how == 2 { // a line number stood before it: it begins its line, but for indentation
+		places = slices.DeleteFunc(places, func(at int) bool {
+			before, _ := strings.CutSuffix(s.lines[at], block[0])
+			return strings.Trim(before, " \t") != ""
+		})
+	}
 	// Blanks alone are not looked for at the end of a line, and a line that
 	// has the very blanks that were sent comes first.
 	if how < 3 && (how != 1 || strings.TrimSpace(block[0]) != "" && !strings.Contains(strings.Join(s.lines, "\n")+"\n", old)) {
