@@ -12,8 +12,10 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -21,7 +23,7 @@ import (
 
 func main() {
 	runs := flag.Int("runs", 7, "runs of each program")
-	only := flag.String("only", "", "sections to measure, separated by commas; all when empty")
+	only := flag.String("only", "", "sections to measure, separated by commas, the others staying as they are in the report; all when empty")
 	out := flag.String("out", "bench/RESULTS.md", "the report")
 	flag.Parse()
 	if err := run(*runs, *only, *out); err != nil {
@@ -54,9 +56,14 @@ func run(runs int, only, out string) error {
 		return err
 	}
 	defer b.close()
+	earlier, err := os.ReadFile(out)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	report := newReport(b)
 	for _, s := range sections() {
 		if only != "" && !slices.Contains(strings.Split(only, ","), s.key) {
+			report.keep(string(earlier), s.title)
 			continue
 		}
 		fmt.Fprintln(os.Stderr, "measuring:", s.title)

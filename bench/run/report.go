@@ -23,13 +23,16 @@ type table struct {
 }
 
 // report collects the tables as markdown.
-type report struct{ out strings.Builder }
+type report struct {
+	machine string // and what runs on it
+	out     strings.Builder
+}
 
 func newReport(b *bench) *report {
 	r := &report{}
 	r.out.WriteString("# Measured\n\nWritten by `make bench`; not edited by hand. Medians of runs in turn, with the least and the most; CPU seconds and\n" +
-		"peak memory are medians too. \"×\" is the median of the pairwise ratios to a table's first line; this repository's\nprograms are bold. Of a program that runs to its end, a peak\nbelow the benchmark's own, some 15 to 30 MiB, cannot be seen.\n\n")
-	fmt.Fprintf(&r.out, "Machine: %d CPUs, %s, %s. Runs: %d.", runtime.NumCPU(), kernel(), runtime.Version(), b.runs)
+		"peak memory are medians too. \"×\" is the median of the pairwise ratios to a table's first line; this repository's\nprograms are bold. Of a program that runs to its end, a peak\nbelow the benchmark's own, some 15 to 30 MiB, cannot be seen. Sections may have been measured\nat different times; what is in one table was measured together.\n")
+	r.machine = fmt.Sprintf("Machine: %d CPUs, %s, %s. Runs: %d.", runtime.NumCPU(), kernel(), runtime.Version(), b.runs)
 	names := make([]string, 0, len(b.peers.Versions))
 	for name := range b.peers.Versions {
 		names = append(names, name)
@@ -42,10 +45,22 @@ func newReport(b *bench) *report {
 			out = []byte("unknown")
 		}
 		version := strings.TrimPrefix(firstLine(string(out)), name+" ")
-		fmt.Fprintf(&r.out, " %s %s.", name, strings.TrimPrefix(strings.TrimPrefix(version, "fdfind "), "v"))
+		r.machine += fmt.Sprintf(" %s %s.", name, strings.TrimPrefix(strings.TrimPrefix(version, "fdfind "), "v"))
 	}
-	r.out.WriteString("\n")
 	return r
+}
+
+// sectionMark begins a section.
+const sectionMark = "\n## "
+
+// keep adds a section as an earlier report has it, if it does.
+func (r *report) keep(earlier, title string) {
+	_, after, found := strings.Cut(earlier, sectionMark+title+"\n")
+	if !found {
+		return
+	}
+	body, _, _ := strings.Cut(after, sectionMark)
+	r.out.WriteString(sectionMark + title + "\n" + strings.TrimRight(body, "\n") + "\n")
 }
 
 func kernel() string {
@@ -64,7 +79,7 @@ func kernel() string {
 func (r *report) String() string { return r.out.String() }
 
 func (r *report) add(title string, tables []table) {
-	fmt.Fprintf(&r.out, "\n## %s\n", title)
+	fmt.Fprintf(&r.out, "%s%s\n\n%s\n", sectionMark, title, r.machine)
 	for _, t := range tables {
 		fmt.Fprintf(&r.out, "\n%s", t.title)
 		if t.target != "" {

@@ -79,3 +79,12 @@ func TestEchoServersAnswer(t *testing.T) {
 		}
 	}
 }
+
+func TestSectionsThatAreNotMeasuredStay(t *testing.T) {
+	earlier := "# Measured\n\nSays how.\n\n## One\n\nMachine: old.\n\n| a |\n\n## Two\n\nMachine: old.\n\ntext\n"
+	r := &report{machine: "Machine: new."}
+	r.keep(earlier, "One")
+	r.add("Two", nil)
+	r.keep(earlier, "Three")
+	require.Equal(t, "\n## One\n\nMachine: old.\n\n| a |\n\n## Two\n\nMachine: new.\n", r.String())
+}
