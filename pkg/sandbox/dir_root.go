@@ -224,6 +224,6 @@ func (r *DirReader) Read(d *Dir, prefix string, buf []DirEntry, limit int) (entr
 	}
 }
 
-// Local reports whether the directory's times are known to tell of any change
-// of an entry at once. Here nothing is known of the file system.
-func (d *Dir) Local() bool { return false }
+// Local reports whether the directory is on a file system whose times this
+// machine keeps. It says no where it is not known.
+func (d *Dir) Local() bool { return localPath(d.path) }

@@ -144,6 +144,9 @@ func (w *warmth) read(_ context.Context, path string) (index.Content, error) {
 		return c, err
 	}
 	defer dir.Close()
+	if !dir.Local() { // it may show times from before a change
+		return c, errUnfit
+	}
 	name := filepath.Base(path)
 	c.Taken = time.Now()
 	raw, st, err := dir.ReadFile(name, w.buf, maxIndexed)
