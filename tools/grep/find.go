@@ -337,22 +337,20 @@ func (w *searcher) count(text []byte) (n int) {
 // ripgrep counts where they may span lines.
 func (w *searcher) apart() bool { return w.args.Multiline && w.args.OutputMode == modeCount }
 
-// worth is how many matches a hit counts as: each that is not empty, where
-// they are shown or counted by themselves.
+// worth is how many matches a hit counts as: each where they are counted by
+// themselves, each that is not empty where they are shown so.
 func (w *searcher) worth(text []byte, hit search.Hit) int {
-	if !w.args.Only && !w.apart() {
+	apart := w.apart()
+	if !w.args.Only && !apart {
 		return 1
 	}
 	n := 0
 	w.matcher.Spans(text, hit, func(start, end int) bool {
-		if end > start {
+		if end > start || apart && !w.args.Only {
 			n++
 		}
 		return true
 	})
-	if n == 0 && !w.args.Only {
-		return 1
-	}
 	return n
 }
 
