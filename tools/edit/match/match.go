@@ -89,6 +89,7 @@ func Find(f *splice.File, edits []Edit, o Options) (*Plan, error) {
 	m := &matcher{f: f, edits: edits, o: o}
 	var failures []failure
 	plan := &Plan{}
+	changes := make([][]textdiff.Change, len(edits))
 	for i, e := range edits {
 		hit, err := m.find(i, e)
 		if err != nil {
@@ -100,22 +101,41 @@ func Find(f *splice.File, edits []Edit, o Options) (*Plan, error) {
 		for _, p := range hit.places {
 			plan.Places = append(plan.Places, Place{p.start, p.end, i})
 		}
-		if plan.Changes == nil {
-			plan.Changes = hit.changes
-		} else {
-			plan.Changes = append(plan.Changes, hit.changes...)
-		}
+		changes[i] = hit.changes
 		plan.Warnings = append(plan.Warnings, hit.warnings...)
 	}
 	if len(failures) > 0 {
 		return nil, joined(failures, len(edits), o)
 	}
 	if len(edits) == 1 {
+		plan.Changes = changes[0]
 		return plan, nil
 	}
 	slices.SortStableFunc(plan.Places, func(a, b Place) int { return cmp.Compare(a.Start, b.Start) })
-	slices.SortStableFunc(plan.Changes, func(a, b textdiff.Change) int { return cmp.Compare(a.Start, b.Start) })
-	return plan, overlapping(f, plan.Places)
+	if err := overlapping(f, plan.Places); err != nil {
+		return nil, err
+	}
+	plan.Changes = inOrder(plan.Places, changes)
+	return plan, nil
+}
+
+// inOrder returns the changes of all edits in the order of the places they are
+// in. Where one place ends and another begins, offsets alone do not tell which
+// of two insertions comes first.
+func inOrder(places []Place, changes [][]textdiff.Change) []textdiff.Change {
+	total := 0
+	for _, list := range changes {
+		total += len(list)
+	}
+	all := make([]textdiff.Change, 0, total)
+	for _, p := range places {
+		list := changes[p.Edit]
+		for len(list) > 0 && list[0].End <= p.End {
+			all, list = append(all, list[0]), list[1:]
+		}
+		changes[p.Edit] = list
+	}
+	return all
 }
 
 // overlapping refuses edits that share text: their order would decide.

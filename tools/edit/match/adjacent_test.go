@@ -1,0 +1,33 @@
+package match_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/tools/edit/match"
+	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
+)
+
+// Edits of places that touch: what one puts at its end and the other at its
+// beginning stands in the order of the places, whatever that of the edits.
+// It was refused as a fault of the tool, or put in the order of the edits.
+func TestPlacesThatTouch(t *testing.T) {
+	for _, c := range []struct {
+		text, want string
+		edits      []match.Edit
+	}{
+		{"x ab y", "x aMZb y", []match.Edit{{Old: "b", New: "Zb"}, {Old: "a", New: "aM"}}},
+		{"x ab y", "x aMZb y", []match.Edit{{Old: "a", New: "aM"}, {Old: "b", New: "Zb"}}},
+		{"one\ntwo\nthree\n", "one\nmore\nnew\nthree\n", []match.Edit{{Old: "two\n", New: "new\n"}, {Old: "one\n", New: "one\nmore\n"}}},
+		{"0\n0\na\n0\n", "0\nm\n0\nm\nb\n0\nm\n", []match.Edit{{Old: "a\n", New: "b\n"}, {Old: "0\n", New: "0\nm\n", All: true}}},
+	} {
+		f, err := splice.Open([]byte(c.text))
+		require.NoError(t, err)
+		plan, err := match.Find(f, c.edits, match.Options{})
+		require.NoError(t, err)
+		result, err := f.Apply(plan.Changes)
+		require.NoError(t, err, "%q", c.text)
+		require.Equal(t, c.want, string(result.Bytes()))
+	}
+}
