@@ -1,6 +1,9 @@
 package sandbox
 
-import "bytes"
+import (
+	"bytes"
+	"runtime"
+)
 
 // NewPortable makes a sandbox that uses os.Root also where the kernel has
 // something better, so that the same tests run over both.
@@ -20,4 +23,13 @@ func GitSettings(config []byte) (settings []string, ok bool) {
 		settings = append(settings, p.section+"."+p.key+"="+p.value)
 	}
 	return settings, !p.bad
+}
+
+// Close closes the roots now, for a test that opens more of them than the
+// collector comes round to.
+func (f *FS) Close() {
+	for _, r := range f.roots {
+		runtime.SetFinalizer(r.handle, nil)
+		r.handle.close()
+	}
 }

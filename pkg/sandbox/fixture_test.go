@@ -57,7 +57,8 @@ func memoryDir(t *testing.T) string {
 	t.Helper()
 	if dir, err := os.MkdirTemp("/dev/shm", "sandbox"); err == nil {
 		t.Cleanup(func() { os.RemoveAll(dir) })
-		if _, err := sandbox.New(sandbox.Config{Roots: []string{dir}, Getenv: noEnv}).FS(context.Background()); err == nil {
+		if fs, err := sandbox.New(sandbox.Config{Roots: []string{dir}, Getenv: noEnv}).FS(context.Background()); err == nil {
+			fs.Close()
 			return dir
 		}
 	}

@@ -87,6 +87,7 @@ func FuzzResolve(f *testing.F) {
 func probe(t *testing.T, s *sandbox.Sandbox, base, name string) []string {
 	fs, err := s.FS(context.Background())
 	require.NoError(t, err)
+	defer fs.Close()
 	var out []string
 	st, err := fs.Stat(name)
 	out = append(out, string(toolerr.CodeOf(err)), st.Mode.String())
