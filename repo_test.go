@@ -91,6 +91,7 @@ var foundation = map[string][]string{
 	"pkg/mcpkit":            {"pkg/toolerr", "pkg/mcpkit"},
 	"pkg/sandbox":           {"pkg/toolerr"},
 	"pkg/sandbox/policy":    {"pkg/toolerr"},
+	"pkg/sandbox/proc":      {"pkg/toolerr", "pkg/sandbox"},
 	"pkg/walk":              {"pkg/toolerr", "pkg/sandbox"},
 	"pkg/textfile":          {"pkg/toolerr"},
 	"pkg/textdiff":          {},

@@ -1,0 +1,217 @@
+package proc
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// isolate makes the clone start in name spaces of its own. It has the same
+// user id there as outside, and the rights over the new name spaces that it
+// needs to arrange them.
+func isolate(attr *syscall.SysProcAttr, network bool) {
+	attr.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
+	if !network {
+		attr.Cloneflags |= unix.CLONE_NEWNET
+	}
+	attr.UidMappings = mappings("/proc/self/uid_map", os.Geteuid())
+	attr.GidMappings = mappings("/proc/self/gid_map", os.Getegid())
+	attr.GidMappingsEnableSetgroups = os.Geteuid() == 0
+	// SETPCAP is what allows to give the others up for good.
+	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP}
+}
+
+// mappings keeps ids as they are: all of them for root, so that owners are
+// shown right, else only the user's own, as the kernel demands.
+func mappings(file string, own int) []syscall.SysProcIDMap {
+	if os.Geteuid() == 0 {
+		if text, err := os.ReadFile(file); err == nil {
+			var maps []syscall.SysProcIDMap
+			for line := range strings.Lines(string(text)) {
+				fields := strings.Fields(line)
+				if len(fields) != 3 {
+					continue
+				}
+				first, _ := strconv.Atoi(fields[0])
+				size, _ := strconv.Atoi(fields[2])
+				maps = append(maps, syscall.SysProcIDMap{ContainerID: first, HostID: first, Size: size})
+			}
+			if len(maps) > 0 {
+				return maps
+			}
+		}
+	}
+	return []syscall.SysProcIDMap{{ContainerID: own, HostID: own, Size: 1}}
+}
+
+// confine restricts this thread, and so all it clones, as the level says. Each
+// step is one that must work: what cannot be enforced is an error.
+func confine(s *spec) error {
+	if s.Level == L2 {
+		if err := arrangeMounts(s); err != nil {
+			return fmt.Errorf("mounts: %w", err)
+		}
+		if !s.Network {
+			if err := loopbackUp(); err != nil {
+				return fmt.Errorf("loopback: %w", err)
+			}
+		}
+	}
+	rules, err := newRuleset(s.Level == L1 && !s.Network)
+	if err != nil {
+		return err
+	}
+	if err := s.allowFiles(rules); err != nil {
+		return err
+	}
+	if err := dropCapabilities(); err != nil {
+		return fmt.Errorf("capabilities: %w", err)
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("no_new_privs: %w", err)
+	}
+	if err := rules.enforce(); err != nil {
+		return err
+	}
+	return restrictCalls(s.Level, s.Network)
+}
+
+// loopbackUp makes 127.0.0.1 work in a new network name space.
+func loopbackUp() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	request, err := unix.NewIfreq("lo")
+	if err != nil {
+		return err
+	}
+	request.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
+	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, request)
+}
+
+// dropCapabilities leaves this thread without any, and without a way to get
+// one back: the bounding set is empty as well, where it may be emptied. A user
+// without rights may not, but has none that exec could give.
+func dropCapabilities() error {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var now [2]unix.CapUserData
+	if err := unix.Capget(&header, &now[0]); err != nil {
+		return err
+	}
+	if now[0].Effective&(1<<unix.CAP_SETPCAP) != 0 {
+		for c := uintptr(0); c < 64; c++ {
+			if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err == unix.EINVAL {
+				break // past the last one
+			} else if err != nil {
+				return err
+			}
+		}
+	}
+	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
+		return err
+	}
+	var none [2]unix.CapUserData
+	_, _, errno := unix.Syscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&none[0])), 0)
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// devices are those that a command may use.
+var devices = [...]string{"null", "zero", "full", "random", "urandom", "tty"}
+
+// systemDirs may be read at L1. Below /etc what only root may read is left out.
+var systemDirs = [...]string{
+	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix", "/gnu", "/snap", "/proc", "/sys",
+	"/var/lib", "/var/cache", "/run/systemd/resolve", "/run/current-system",
+}
+
+// allowFiles gives the rights of the level to rules.
+func (s *spec) allowFiles(rules *ruleset) error {
+	grants := map[string]uint64{}
+	if s.Level == L2 {
+		// What must not be read is not mounted.
+		grants["/"], grants["/tmp"], grants["/var/tmp"] = mayRead, mayWrite, mayWrite
+		grants["/dev"] = mayRead | mayDevice
+		grants["/dev/shm"] = mayWrite
+	} else {
+		for _, dir := range systemDirs {
+			grants[dir] = mayRead
+		}
+		for _, dir := range []string{"/etc", s.Home} {
+			for _, name := range openEntries(dir, s.Mask) {
+				grants[name] = mayRead
+			}
+		}
+		for _, name := range devices {
+			grants["/dev/"+name] = mayDevice
+		}
+		grants[s.Temp] = mayWrite
+	}
+	if s.Probe {
+		grants[self] = mayRead
+	}
+	for _, dir := range s.Writable {
+		grants[dir] = mayWrite
+	}
+	for _, root := range s.Roots {
+		if root.ReadOnly {
+			grants[root.Path] |= mayRead
+		} else {
+			grants[root.Path] |= mayWrite
+		}
+	}
+	for path, rights := range grants {
+		if err := rules.allow(path, rights); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openEntries lists what is in dir but for what is masked. A directory that
+// holds something masked is replaced by its entries.
+func openEntries(dir string, masked []string) []string {
+	if dir == "" {
+		return nil
+	}
+	if !slices.ContainsFunc(masked, func(m string) bool { return beneath(dir, m) }) {
+		return []string{dir}
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, entry := range entries {
+		name := filepath.Join(dir, entry.Name())
+		hidden, holds := false, false
+		for _, m := range masked {
+			hidden = hidden || beneath(m, name)
+			holds = holds || beneath(name, m)
+		}
+		switch {
+		case hidden:
+		case holds && entry.IsDir():
+			names = append(names, openEntries(name, masked)...)
+		case entry.Type()&os.ModeSymlink != 0:
+			// A rule would hold for where the link leads.
+			if real, err := filepath.EvalSymlinks(name); err == nil && beneath(dir, real) && real != dir {
+				continue // it has a rule of its own
+			}
+		default:
+			names = append(names, name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,226 @@
+//go:build linux
+
+package proc_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// confined runs a script at a level over a scene's root.
+func confined(t *testing.T, level proc.Level, s *scene, script string) (proc.Result, string) {
+	t.Helper()
+	r := newRunner(t, proc.Config{Level: level, Environ: append(os.Environ(), "HOME="+filepath.Join(s.dir, "home"))})
+	return run(t, r, proc.Command{Script: script, Dir: filepath.Join(s.dir, "root"), Env: s.env, Rules: s.files})
+}
+
+// TestWorkGoesOnInside: what people do all day is not in the way of the
+// confinement.
+func TestWorkGoesOnInside(t *testing.T) {
+	cases := []attack{
+		{"write in the root", bothLevels, "", `mkdir -p a/b && echo x > a/b/c && mv a/b/c a/d && ln a/d a/e && rm a/d && cat a/e`},
+		{"use TMPDIR", bothLevels, "", `f=$(mktemp) && echo x > $f && cat $f`},
+		{"use /tmp", onlyL2, "", `echo x > /tmp/f && cat /var/tmp/f`},
+		{"use /dev/shm", onlyL2, "", `echo x > /dev/shm/f && cat /dev/shm/f`},
+		{"devices", bothLevels, "", `head -c4 /dev/urandom >/dev/null && echo x > /dev/null && cat <(echo x) && echo x > /dev/stdout && echo x >&2`},
+		{"pipes and groups", bothLevels, "", `seq 3 | sort -r | (read a; echo $a) && (sleep 0 & wait) && cat <<< x`},
+		{"git commit", bothLevels, "git", `mkdir r && cd r && git init -q . && git config user.name x && git config user.email x@x && echo x > f && git add f && git commit -qm x && git log --oneline | grep -q x`},
+		{"compile C", bothLevels, "gcc", `echo 'int main(){return 0;}' > a.c && gcc -o a a.c && ./a`},
+		{"loopback", onlyL2, "python3", `python3 -c 'import socket; l = socket.create_server(("127.0.0.1", 0)); socket.create_connection(l.getsockname())'`},
+		{"unix sockets", onlyL2, "python3", `python3 -c 'import socket; l = socket.socket(socket.AF_UNIX); l.bind("own"); l.listen(); socket.socket(socket.AF_UNIX).connect("own")'`},
+		{"a terminal of its own", onlyL2, "python3", `python3 -c 'import pty; pty.spawn(["true"])'`},
+		{"node", bothLevels, "node", `node -e 'require("fs").writeFileSync("n", "x")' && cat n`},
+		{"node serves", onlyL2, "node", `node -e 'const h=require("http"); const s=h.createServer((q,a)=>a.end("x")).listen(0,"127.0.0.1",()=>h.get({port:s.address().port,host:"127.0.0.1"},r=>{r.resume();process.exit(r.statusCode==200?0:1)}))'`},
+		{"see itself", bothLevels, "", `[ $(cat /proc/self/comm) = cat ] && kill -0 $$`},
+		{"names and users", bothLevels, "", `id -un >/dev/null; getent passwd root >/dev/null`},
+		{"home's settings are read", bothLevels, "", `grep -q nothing ~/.profile`},
+		{"extended umask", bothLevels, "", `umask 077 && touch u && [ $(stat -c %a u) = 600 ]`},
+	}
+	for _, level := range levels(t) {
+		for _, c := range cases {
+			if !strings.Contains(c.levels, string(level)) {
+				continue
+			}
+			t.Run(string(level)+"/"+c.name, func(t *testing.T) {
+				if program := missing(c); program != "" {
+					t.Skip("no " + program)
+				}
+				result, out := confined(t, level, newScene(t), c.script)
+				require.Zero(t, result.ExitCode, "%s", out)
+			})
+		}
+	}
+}
+
+// TestGoTestsPassInside builds and tests a package with a server in it.
+func TestGoTestsPassInside(t *testing.T) {
+	goTool, err := exec.LookPath("go")
+	if err != nil {
+		t.Skip("no go")
+	}
+	if !contains(levels(t), proc.L2) {
+		t.Skip("L2 is not available")
+	}
+	s := newScene(t)
+	root := filepath.Join(s.dir, "root")
+	require.NoError(t, os.WriteFile(filepath.Join(root, "go.mod"), []byte("module m\n\ngo 1.26\n"), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(root, "m_test.go"), []byte(`package m
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+)
+
+func TestServer(t *testing.T) {
+	s := httptest.NewServer(http.NotFoundHandler())
+	defer s.Close()
+	r, err := http.Get(s.URL)
+	if err != nil || r.StatusCode != 404 {
+		t.Fatal(r, err)
+	}
+}
+`), 0o644))
+	cache, err := exec.Command(goTool, "env", "GOCACHE").Output()
+	require.NoError(t, err)
+	r := newRunner(t, proc.Config{
+		Level: proc.L2, Writable: []string{strings.TrimSpace(string(cache))},
+		Environ: append(os.Environ(), "HOME="+filepath.Join(s.dir, "home"), "GOCACHE="+strings.TrimSpace(string(cache)), "GOFLAGS=-count=1"),
+	})
+	result, out := run(t, r, proc.Command{Script: "go test ./...", Dir: root, Rules: s.files})
+	require.Zero(t, result.ExitCode, "%s", out)
+	require.Contains(t, out, "ok")
+}
+
+func contains(all []proc.Level, one proc.Level) bool {
+	for _, level := range all {
+		if level == one {
+			return true
+		}
+	}
+	return false
+}
+
+// TestNetworkCanBeAllowed and nothing else with it.
+func TestNetworkCanBeAllowed(t *testing.T) {
+	if missing(attack{needs: "perl"}) != "" {
+		t.Skip("no perl")
+	}
+	for _, level := range levels(t) {
+		if level == proc.Off {
+			continue
+		}
+		t.Run(string(level), func(t *testing.T) {
+			s := newScene(t)
+			r := newRunner(t, proc.Config{Level: level, Network: true, Environ: append(os.Environ(), "HOME="+filepath.Join(s.dir, "home"))})
+			report, err := r.SelfTest(context.Background())
+			require.NoError(t, err)
+			require.Contains(t, report.Gaps(), "connect by TCP")
+			for _, a := range networkAttacks {
+				if missing(a) != "" {
+					continue
+				}
+				_, out := run(t, r, proc.Command{Script: a.script, Dir: filepath.Join(s.dir, "root"), Env: s.env, Rules: s.files})
+				switch a.name {
+				case "perl", "bash", "IPv6", "UDP":
+					require.Contains(t, out, "ESCAPED", a.name)
+				case "unix socket outside", "unix socket in the root", "unix socket through a link", "abstract socket", "raw socket", "packet socket", "vsock":
+					require.NotContains(t, out, "ESCAPED", a.name)
+				}
+			}
+		})
+	}
+}
+
+func TestNothingRunsWithoutRules(t *testing.T) {
+	for _, level := range levels(t) {
+		if level == proc.Off {
+			continue
+		}
+		_, err := newRunner(t, proc.Config{Level: level}).Start(context.Background(), proc.Command{Script: "true", Dir: "/"})
+		require.Equal(t, toolerr.NoRoot, toolerr.CodeOf(err))
+	}
+}
+
+// TestNothingRunsWhenThePromisesAreNotKept: a level is refused, or the next
+// one taken, and the error names what was not kept and how to go on.
+func TestNothingRunsWhenThePromisesAreNotKept(t *testing.T) {
+	enforced := levels(t)
+	for name, c := range map[string]struct {
+		level proc.Level
+		fails map[proc.Level]string // a check that fails, or "" for all of the level
+		want  proc.Level
+	}{
+		"nothing is there":       {proc.Highest, map[proc.Level]string{proc.L2: "", proc.L1: ""}, ""},
+		"L2 is not there":        {proc.Highest, map[proc.Level]string{proc.L2: ""}, proc.L1},
+		"L2 lets one through":    {proc.Highest, map[proc.Level]string{proc.L2: "write outside"}, proc.L1},
+		"both let one through":   {proc.Highest, map[proc.Level]string{proc.L2: "daemons", proc.L1: "connect by TCP"}, ""},
+		"L2 was asked for":       {proc.L2, map[proc.Level]string{proc.L2: "read secrets"}, ""},
+		"L1 was asked for":       {proc.L1, map[proc.Level]string{proc.L1: "read secrets"}, ""},
+		"off needs nothing":      {proc.Off, map[proc.Level]string{proc.L2: "", proc.L1: ""}, proc.Off},
+		"everything is as it is": {proc.Highest, nil, proc.L2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c.want != "" && !contains(enforced, c.want) {
+				t.Skip(c.want + " is not available")
+			}
+			root := t.TempDir()
+			command := proc.Command{Script: "touch " + filepath.Join(root, "ran"), Dir: "/", Rules: rules{root: root}}
+			r := newRunner(t, proc.Config{Level: c.level})
+			proc.FailChecks(r, c.fails)
+			result, _, err := r.Run(context.Background(), command)
+			if c.want != "" {
+				require.NoError(t, err)
+				require.Equal(t, c.want, result.Level)
+				return
+			}
+			require.Equal(t, toolerr.SandboxUnavailable, toolerr.CodeOf(err))
+			require.ErrorContains(t, err, "--sandbox off")
+			for level, check := range c.fails {
+				if (c.level == proc.Highest || c.level == level) && contains(enforced, level) {
+					require.ErrorContains(t, err, check)
+				}
+			}
+			require.NoFileExists(t, filepath.Join(root, "ran"))
+		})
+	}
+}
+
+// TestFallsBack to L1 where the system lets nobody make user name spaces.
+func TestFallsBack(t *testing.T) {
+	if os.Getenv("PROC_TEST_FALLBACK") == "" {
+		script := `echo 0 > /proc/sys/user/max_user_namespaces && exec "$0" -test.v -test.run '^TestFallsBack$'`
+		cmd := exec.Command("unshare", "-Ur", "sh", "-c", script, "/proc/self/exe")
+		exe, err := os.Executable()
+		require.NoError(t, err)
+		cmd.Args[len(cmd.Args)-1] = exe
+		cmd.Env = append(os.Environ(), "PROC_TEST_FALLBACK=1")
+		out, err := cmd.CombinedOutput()
+		if err != nil && !strings.Contains(string(out), "=== RUN") {
+			t.Skipf("a user name space without user name spaces cannot be made: %v %s", err, out)
+		}
+		require.NoError(t, err, "%s", out)
+		return
+	}
+	if !contains(levels(t), proc.L1) {
+		t.Skip("L1 is not available")
+	}
+	r := newRunner(t, proc.Config{})
+	report, err := r.SelfTest(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, proc.L1, report.Level)
+	require.Len(t, report.Higher, 1)
+	require.Contains(t, report.Higher[0].Failure, "user.max_user_namespaces")
+	result, out := run(t, r, proc.Command{Script: "echo hi", Rules: rules{root: t.TempDir()}})
+	require.Equal(t, proc.L1, result.Level)
+	require.Equal(t, "hi\n", out)
+}

@@ -1,0 +1,160 @@
+package proc
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// fixedEnv is what every command gets, over whatever the user has: no pager,
+// no editor, no prompt and no colour waits for, or is shown to, a terminal.
+var fixedEnv = [...]string{
+	"TERM=dumb", "NO_COLOR=1", "PAGER=cat", "GIT_PAGER=cat", "MANPAGER=cat",
+	"GIT_TERMINAL_PROMPT=0", "GIT_EDITOR=true", "EDITOR=true", "VISUAL=true", "DEBIAN_FRONTEND=noninteractive",
+}
+
+// Environ is how the environment of a command is made.
+type Environ struct {
+	// Base is where it starts from, as os.Environ() gives it.
+	Base []string
+	// Extra are the call's own variables. They pass the same filter.
+	Extra []string
+	// PassSecrets are names of variables that are passed although they look
+	// like secrets.
+	PassSecrets []string
+	// Writable are directories that commands may write into; PATH is left
+	// without entries in them.
+	Writable []string
+	// Set comes last and passes no filter: it is the server's own.
+	Set []string
+}
+
+// Build returns the variables, each name once, sorted, and the names of those
+// of Extra that were left out.
+func (e Environ) Build() (env, refused []string) {
+	values := map[string]string{}
+	for _, pair := range e.Base {
+		if name, value, ok := strings.Cut(pair, "="); ok && e.passes(name, value) {
+			values[name] = value
+		}
+	}
+	for _, pair := range e.Extra {
+		name, value, ok := strings.Cut(pair, "=")
+		if !ok || !e.passes(name, value) {
+			refused = append(refused, name)
+			continue
+		}
+		values[name] = value
+	}
+	if path, ok := values["PATH"]; ok {
+		values["PATH"] = e.searchPath(path)
+	}
+	if values["PATH"] == "" {
+		values["PATH"] = "/usr/local/bin:/usr/bin:/bin"
+	}
+	for _, pair := range slices.Concat(fixedEnv[:], e.Set) {
+		name, value, _ := strings.Cut(pair, "=")
+		values[name] = value
+	}
+	for name, value := range values {
+		env = append(env, name+"="+value)
+	}
+	slices.Sort(env)
+	return env, refused
+}
+
+// passes reports whether a variable may reach a command.
+func (e Environ) passes(name, value string) bool {
+	if name == "" || strings.ContainsAny(name, "\x00=") || strings.Contains(value, "\x00") {
+		return false
+	}
+	return !steers(name, value) && (!looksSecret(name, value) || slices.Contains(e.PassSecrets, name))
+}
+
+// steers reports whether a variable makes programs run or load something, or
+// leads out to an agent or a proxy of the user.
+func steers(name, value string) bool {
+	upper := strings.ToUpper(name)
+	switch upper {
+	case "BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "PROMPT_COMMAND", "PS4", "IFS", "CDPATH", "GLOBIGNORE", "BASH_XTRACEFD",
+		"SSH_AUTH_SOCK", "SSH_AGENT_PID", "SSH_ASKPASS", "GPG_AGENT_INFO", "GIT_ASKPASS", "SUDO_ASKPASS",
+		"XAUTHORITY", "DISPLAY", "WAYLAND_DISPLAY", "DOCKER_HOST", "XDG_RUNTIME_DIR",
+		"TOOLROOM_TOKEN", "GIT_SSH", "GIT_SSH_COMMAND", "GIT_EXTERNAL_DIFF", "GIT_PROXY_COMMAND", "GIT_EXEC_PATH":
+		return true
+	}
+	return strings.HasPrefix(upper, "LD_") || strings.HasPrefix(upper, "DYLD_") || strings.HasPrefix(upper, "BASH_FUNC_") ||
+		strings.HasPrefix(upper, "DBUS_") || strings.HasPrefix(upper, "GIT_CONFIG") ||
+		strings.HasSuffix(upper, "_PROXY") || strings.HasPrefix(value, "() {")
+}
+
+// secretWords make the name of a variable look like a secret when one of its
+// parts, divided by underscores, is among them.
+var secretWords = [...]string{
+	"TOKEN", "TOKENS", "SECRET", "SECRETS", "PASSWORD", "PASSWD", "PASS", "PASSPHRASE", "CREDENTIAL", "CREDENTIALS",
+	"APIKEY", "AUTH", "COOKIE", "PWD", "DSN", "PAT", "JWT", "BEARER", "SIGNATURE",
+}
+
+// secretValues are how the values of well-known tokens begin.
+var secretValues = [...]string{
+	"ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "sk-", "xoxb-", "xoxp-", "xoxa-", "AKIA", "ASIA",
+	"npm_", "pypi-", "hf_", "eyJhbGciOi", "AIza", "dop_v1_", "-----BEGIN ", "SG.",
+}
+
+func looksSecret(name, value string) bool {
+	upper := strings.ToUpper(name)
+	if upper == "PWD" || upper == "OLDPWD" {
+		return false
+	}
+	parts := strings.FieldsFunc(upper, func(r rune) bool { return r == '_' || r == '-' || r == '.' })
+	for i, part := range parts {
+		if slices.Contains(secretWords[:], part) || strings.HasSuffix(part, "TOKEN") || strings.HasSuffix(part, "SECRET") ||
+			strings.HasSuffix(part, "PASSWORD") || strings.HasSuffix(part, "APIKEY") {
+			return true
+		}
+		if part == "KEY" && i > 0 { // API_KEY, AWS_ACCESS_KEY_ID, but not KEY or KEYMAP
+			return true
+		}
+	}
+	for _, prefix := range secretValues {
+		if len(value) > len(prefix)+8 && strings.HasPrefix(value, prefix) {
+			return true
+		}
+	}
+	return credentialsInURL(value)
+}
+
+// credentialsInURL reports whether a value is a URL with a password in it.
+func credentialsInURL(value string) bool {
+	_, rest, ok := strings.Cut(value, "://")
+	if !ok {
+		return false
+	}
+	authority, _, _ := strings.Cut(rest, "/")
+	user, _, ok := strings.Cut(authority, "@")
+	_, password, has := strings.Cut(user, ":")
+	return ok && has && password != ""
+}
+
+// searchPath leaves out entries of PATH that are relative or in a directory
+// that commands may write into: what one command puts there another would run.
+func (e Environ) searchPath(path string) string {
+	var kept []string
+	for _, dir := range filepath.SplitList(path) {
+		if !filepath.IsAbs(dir) || slices.Contains(kept, dir) {
+			continue
+		}
+		real, err := filepath.EvalSymlinks(dir)
+		if err != nil {
+			continue
+		}
+		if !slices.ContainsFunc(e.Writable, func(root string) bool { return beneath(root, dir) || beneath(root, real) }) {
+			kept = append(kept, dir)
+		}
+	}
+	return strings.Join(kept, string(filepath.ListSeparator))
+}
+
+// beneath reports whether a clean absolute path is dir or in it.
+func beneath(dir, path string) bool {
+	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, string(filepath.Separator))+string(filepath.Separator))
+}

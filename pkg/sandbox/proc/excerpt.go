@@ -1,0 +1,196 @@
+package proc
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// DefaultCharacters is how much of an output is shown.
+const DefaultCharacters = 30_000
+
+// Excerpt is the part of an output that is shown: all of it, or its beginning
+// and its end. Both are valid UTF-8.
+type Excerpt struct {
+	Head, Tail string // Tail is empty when nothing was omitted
+	// OmittedBytes and OmittedLines lie between the two. A line that is cut
+	// counts as omitted only if nothing of it is shown.
+	OmittedBytes, OmittedLines int64
+	// Binary describes output that is not text; then Head and Tail are empty.
+	Binary string
+	// Replaced is how many bytes were not UTF-8 and are shown as U+FFFD.
+	Replaced int
+}
+
+// Text is the excerpt as one text, with a line that says what was omitted, or
+// the description of binary output.
+func (e Excerpt) Text() string {
+	if e.Binary != "" {
+		return e.Binary
+	}
+	if e.OmittedBytes == 0 {
+		return e.Head + e.Tail
+	}
+	head := e.Head
+	if head != "" && !strings.HasSuffix(head, "\n") {
+		head += "\n"
+	}
+	return fmt.Sprintf("%s[… %d lines, %d bytes omitted …]\n%s", head, e.OmittedLines, e.OmittedBytes, e.Tail)
+}
+
+// Excerpt shows at most max characters: 30 % from the beginning and 70 % from
+// the end, cut at line bounds where there are any in the second half of either
+// part, else between characters. max <= 0 stands for DefaultCharacters; more
+// than 30 000 cannot be shown.
+func (o *Output) Excerpt(max int) Excerpt {
+	if max <= 0 || max > DefaultCharacters {
+		max = DefaultCharacters
+	}
+	o.mu.Lock()
+	head := o.head[:len(o.head):len(o.head)] // its bytes never change
+	tail := bytes.Clone(o.tail())
+	total, lines := o.total, o.lines()
+	o.mu.Unlock()
+
+	if kind := binaryKind(head, tail); kind != "" {
+		return Excerpt{Binary: fmt.Sprintf("[%s, %d bytes, not shown]", kind, total)}
+	}
+	if total == int64(len(head)+len(tail)) {
+		all := append(head, tail...)
+		if utf8.RuneCount(all) <= max {
+			text, replaced := validText(all)
+			return Excerpt{Head: text, Replaced: replaced}
+		}
+		head, tail = all, all
+	}
+	// Otherwise both parts are in memory twice over, so they never meet.
+	first := cutHead(head, max*3/10)
+	second := cutTail(tail, max-max*3/10)
+	e := Excerpt{OmittedBytes: total - int64(len(first)) - int64(len(second))}
+	shown := countLines(first) + countLines(second)
+	e.OmittedLines = lines - shown
+	if e.OmittedLines < 0 { // both ends of one line are shown
+		e.OmittedLines = 0
+	}
+	var a, b int
+	e.Head, a = validText(first)
+	e.Tail, b = validText(second)
+	e.Replaced = a + b
+	return e
+}
+
+func countLines(p []byte) int64 {
+	n := int64(bytes.Count(p, []byte{'\n'}))
+	if len(p) > 0 && p[len(p)-1] != '\n' {
+		n++
+	}
+	return n
+}
+
+// cutHead returns up to n characters from the beginning of p.
+func cutHead(p []byte, n int) []byte {
+	end := 0
+	for range n {
+		if end >= len(p) {
+			return p
+		}
+		_, size := utf8.DecodeRune(p[end:])
+		end += size
+	}
+	if at := bytes.LastIndexByte(p[:end], '\n') + 1; at > end/2 {
+		end = at
+	}
+	return p[:end]
+}
+
+// cutTail returns up to n characters from the end of p, which may begin in the
+// middle of a character.
+func cutTail(p []byte, n int) []byte {
+	start := len(p)
+	for range n {
+		if start == 0 {
+			break
+		}
+		_, size := utf8.DecodeLastRune(p[:start])
+		start -= size
+	}
+	for skipped := 0; start == 0 && skipped < 3 && len(p) > 0 && !utf8.RuneStart(p[0]); skipped++ {
+		p = p[1:]
+	}
+	if start > 0 && p[start-1] == '\n' {
+		return p[start:]
+	}
+	if at := bytes.IndexByte(p[start:], '\n') + 1; at > 0 && at < (len(p)-start)/2 {
+		start += at
+	}
+	return p[start:]
+}
+
+// validText makes text of p: bytes that are not UTF-8 become U+FFFD, one for
+// each run, NUL becomes \x00.
+func validText(p []byte) (text string, replaced int) {
+	for rest := p; len(rest) > 0; {
+		r, size := utf8.DecodeRune(rest)
+		if r == utf8.RuneError && size == 1 {
+			replaced++
+		}
+		rest = rest[size:]
+	}
+	text = string(p)
+	if replaced > 0 {
+		text = strings.ToValidUTF8(text, "\uFFFD")
+	}
+	return strings.ReplaceAll(text, "\x00", `\x00`), replaced
+}
+
+// signatures are how common binary formats begin.
+var signatures = [...]struct{ prefix, kind string }{
+	{"\x7fELF", "ELF program"}, {"\x89PNG\r\n\x1a\n", "PNG image"}, {"\xff\xd8\xff", "JPEG image"},
+	{"GIF87a", "GIF image"}, {"GIF89a", "GIF image"}, {"%PDF-", "PDF document"}, {"PK\x03\x04", "zip archive"},
+	{"\x1f\x8b", "gzip data"}, {"BZh", "bzip2 data"}, {"\xfd7zXZ\x00", "xz data"}, {"\x28\xb5\x2f\xfd", "zstd data"},
+	{"SQLite format 3\x00", "SQLite database"}, {"\x00asm", "WebAssembly module"}, {"\xca\xfe\xba\xbe", "Java class"},
+}
+
+// binaryKind describes what is not text: by how it begins, or because more
+// than a tenth of its beginning are control bytes (a list separated by NUL has
+// fewer) or more than three tenths are not UTF-8. A few such bytes are shown.
+func binaryKind(head, tail []byte) string {
+	for _, s := range signatures {
+		if bytes.HasPrefix(head, []byte(s.prefix)) && !textual(head, s.prefix) {
+			return s.kind
+		}
+	}
+	if odd(head) || len(tail) > 0 && odd(tail) {
+		return "binary output"
+	}
+	return ""
+}
+
+// textual reports whether p goes on as text behind a signature that is
+// printable, as a text about PDF may.
+func textual(p []byte, signature string) bool {
+	if strings.ContainsFunc(signature, func(r rune) bool { return r < ' ' || r > '~' }) {
+		return false
+	}
+	return utf8.Valid(p) && !bytes.Contains(p, []byte{0}) || len(p) == len(signature)
+}
+
+func odd(p []byte) bool {
+	p = p[:min(len(p), 32<<10)]
+	if len(p) < 4 {
+		return false
+	}
+	controls, invalid := 0, 0
+	for rest := p; len(rest) > 0; {
+		r, size := utf8.DecodeRune(rest)
+		switch {
+		case r == utf8.RuneError && size == 1:
+			invalid++
+		case r < ' ' && !strings.ContainsRune("\t\n\r\b\f\x1b\a", r):
+			controls++
+		}
+		rest = rest[size:]
+	}
+	return controls*10 > len(p) && controls > 4 || invalid*10 > 3*len(p) && invalid > 8
+}

@@ -1,0 +1,10 @@
+package proc
+
+// FailChecks makes self-tests of r find that a promise of a level is not kept,
+// or with "" that the level cannot be set up.
+func FailChecks(r *Runner, fails map[Level]string) { r.fails = fails }
+
+// TrustLevel spares r the self-test of a level that another runner has tried.
+func TrustLevel(r *Runner, level Level) {
+	r.report = &Report{Level: level, Checks: []Check{{Name: "trusted", State: Enforced}}}
+}

@@ -1,0 +1,115 @@
+package proc
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// The rights of Landlock that are used here, by what they are for.
+const (
+	mayRead    = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
+	mayDevice  = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+	ofFiles    = unix.LANDLOCK_ACCESS_FS_EXECUTE | mayDevice | unix.LANDLOCK_ACCESS_FS_TRUNCATE
+	mayWrite   = allRights &^ unix.LANDLOCK_ACCESS_FS_MAKE_CHAR &^ unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK &^ unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+	allRights  = unix.LANDLOCK_ACCESS_FS_IOCTL_DEV<<1 - 1
+	firstABI   = unix.LANDLOCK_ACCESS_FS_MAKE_SYM<<1 - 1
+	leastABI   = 3 // below it, truncate passes
+	signalsABI = 6 // from it on, signals and abstract sockets are held back
+)
+
+// landlockABI is the version of the kernel's Landlock, 0 where there is none.
+func landlockABI() int {
+	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	if errno != 0 {
+		return 0
+	}
+	return int(version)
+}
+
+// rights that this kernel knows.
+func rightsOf(abi int) uint64 {
+	switch {
+	case abi >= 5:
+		return allRights
+	case abi >= 3:
+		return allRights &^ unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+	case abi == 2:
+		return allRights &^ unix.LANDLOCK_ACCESS_FS_IOCTL_DEV &^ unix.LANDLOCK_ACCESS_FS_TRUNCATE
+	}
+	return firstABI
+}
+
+// ruleset is what a thread will be allowed.
+type ruleset struct {
+	fd     int
+	rights uint64
+}
+
+// newRuleset allows nothing yet. holdNetwork also takes binding and connecting
+// of TCP away, where the kernel can.
+func newRuleset(holdNetwork bool) (*ruleset, error) {
+	abi := landlockABI()
+	if abi < leastABI {
+		return nil, fmt.Errorf("Landlock has version %d, and %d is needed", abi, leastABI)
+	}
+	attr := unix.LandlockRulesetAttr{Handled_access_fs: rightsOf(abi)}
+	size := unsafe.Sizeof(attr.Handled_access_fs)
+	if abi >= 4 {
+		size += unsafe.Sizeof(attr.Handled_access_net)
+		if holdNetwork {
+			attr.Handled_access_net = unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
+		}
+	}
+	if abi >= signalsABI {
+		size += unsafe.Sizeof(attr.Scoped)
+		attr.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
+	}
+	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), size, 0)
+	if errno != 0 {
+		return nil, os.NewSyscallError("landlock_create_ruleset", errno)
+	}
+	return &ruleset{fd: int(fd), rights: attr.Handled_access_fs}, nil
+}
+
+// allow gives rights on a file, or on a directory with all beneath it. What
+// does not exist needs no rule.
+func (r *ruleset) allow(path string, rights uint64) error {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENOTDIR) {
+		return nil
+	}
+	if err != nil {
+		return &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	defer unix.Close(fd)
+	var info unix.Stat_t
+	if err := unix.Fstat(fd, &info); err != nil {
+		return &os.PathError{Op: "stat", Path: path, Err: err}
+	}
+	if info.Mode&unix.S_IFMT != unix.S_IFDIR {
+		rights &= ofFiles
+	}
+	attr := unix.LandlockPathBeneathAttr{Allowed_access: rights & r.rights, Parent_fd: int32(fd)}
+	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(r.fd), unix.LANDLOCK_RULE_PATH_BENEATH,
+		uintptr(unsafe.Pointer(&attr)), 0, 0, 0)
+	runtime.KeepAlive(&attr)
+	if errno != 0 {
+		return &os.PathError{Op: "landlock_add_rule", Path: path, Err: errno}
+	}
+	return nil
+}
+
+// enforce restricts this thread and what it clones, for good.
+func (r *ruleset) enforce() error {
+	defer unix.Close(r.fd)
+	_, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(r.fd), 0, 0)
+	if errno != 0 {
+		return os.NewSyscallError("landlock_restrict_self", errno)
+	}
+	return nil
+}

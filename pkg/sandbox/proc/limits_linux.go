@@ -1,0 +1,50 @@
+package proc
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// apply sets the limits of this process, which its children inherit. There is
+// none on address space: programs reserve what they never use.
+func (l Limits) apply(level Level) error {
+	limits := []struct {
+		name     string
+		resource int
+		value    int64
+		usual    int64
+	}{
+		{"file size", unix.RLIMIT_FSIZE, l.FileBytes, 4 << 30},
+		{"open files", unix.RLIMIT_NOFILE, l.Files, -1},
+		{"processes", unix.RLIMIT_NPROC, l.Processes, usualProcesses(level)},
+		{"core files", unix.RLIMIT_CORE, 0, 0},
+	}
+	for _, limit := range limits {
+		value := limit.value
+		if value == 0 {
+			value = limit.usual
+		}
+		var now unix.Rlimit
+		if err := unix.Getrlimit(limit.resource, &now); err != nil {
+			return fmt.Errorf("limit of %s: %w", limit.name, err)
+		}
+		wanted := now.Max
+		if value >= 0 && uint64(value) < now.Max {
+			wanted = uint64(value)
+		}
+		if err := unix.Setrlimit(limit.resource, &unix.Rlimit{Cur: wanted, Max: wanted}); err != nil {
+			return fmt.Errorf("limit of %s: %w", limit.name, err)
+		}
+	}
+	return nil
+}
+
+// usualProcesses is the usual limit of processes. The kernel counts them for each
+// user and user name space, so outside one the user's own would count, too.
+func usualProcesses(level Level) int64 {
+	if level == L2 {
+		return 8192
+	}
+	return -1
+}

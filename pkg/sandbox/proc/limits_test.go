@@ -1,0 +1,61 @@
+//go:build linux
+
+package proc_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+func TestLimits(t *testing.T) {
+	for _, level := range levels(t) {
+		t.Run(string(level), func(t *testing.T) {
+			r := newRunner(t, proc.Config{Level: level, Limits: proc.Limits{FileBytes: 1 << 20, Files: 64}})
+			c := proc.Command{Rules: rules{root: t.TempDir()}}
+			c.Script = `ulimit -f -n -H -c | grep -o '[0-9]*$' | xargs; head -c 2000000 /dev/zero > $TMPDIR/f; stat -c %s $TMPDIR/f`
+			_, out := run(t, r, c)
+			require.Contains(t, out, "1024 64 0\n")
+			require.Contains(t, out, "\n1048576\n", "a file ends at its limit")
+		})
+	}
+	_, out := run(t, off(t), proc.Command{Script: "ulimit -v; [ $(ulimit -n) = $(ulimit -Hn) ] && echo hard; ulimit -f"})
+	require.Equal(t, "unlimited\nhard\n4194304\n", out)
+}
+
+func TestMemoryOfTheTreeIsBounded(t *testing.T) {
+	if missing(attack{needs: "perl"}) != "" {
+		t.Skip("no perl")
+	}
+	for _, level := range levels(t) {
+		t.Run(string(level), func(t *testing.T) {
+			t.Parallel()
+			r := newRunner(t, proc.Config{Level: level, Limits: proc.Limits{Memory: 64 << 20}})
+			result, out := run(t, r, proc.Command{
+				Script: `for i in 1 2 3 4; do perl -e '$x = "x" x 30_000_000; sleep 1000' & done; wait`, Rules: rules{root: t.TempDir()},
+			})
+			require.Equal(t, proc.OverMemory, result.Ending, out)
+		})
+	}
+}
+
+// wholeDisk lets a command use everything, which leaves nothing to confine.
+type wholeDisk struct{ rules }
+
+func (wholeDisk) Roots() []sandbox.Root { return []sandbox.Root{{Path: "/"}} }
+
+func TestTheWholeDiskIsNoRootAtL2(t *testing.T) {
+	if !contains(levels(t), proc.L2) {
+		t.Skip("L2 is not available")
+	}
+	r := newRunner(t, proc.Config{Level: proc.L2, TempDir: place(t)})
+	_, err := r.SelfTest(context.Background())
+	require.NoError(t, err)
+	_, err = r.Start(context.Background(), proc.Command{Script: "true", Dir: "/", Rules: wholeDisk{}})
+	require.Equal(t, toolerr.SandboxUnavailable, toolerr.CodeOf(err))
+}

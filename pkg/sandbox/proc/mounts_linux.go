@@ -1,0 +1,278 @@
+package proc
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// blankDir holds what is mounted over what must not be seen: an empty file and
+// an empty directory that nobody may open, and an empty one that may be listed.
+const blankDir = "/dev/.blank"
+
+// arrangeMounts makes the file system that a command at L2 sees: everything
+// read-only but the writable roots, a temporary directory of its own, its own
+// /dev, /proc of its own processes, an empty /run, and nothing of what is
+// masked. All of it goes with the mount name space.
+func arrangeMounts(s *spec) error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("private: %w", err)
+	}
+	// What stays writable is cloned before all else is made read-only.
+	clones, err := cloneKept(s)
+	if err != nil {
+		return err
+	}
+	nodes, err := cloneDevices()
+	if err != nil {
+		return err
+	}
+	if err := setMount(unix.AT_FDCWD, "/", unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV); err != nil {
+		return fmt.Errorf("read-only: %w", err)
+	}
+	if err := mountDev(nodes); err != nil {
+		return fmt.Errorf("/dev: %w", err)
+	}
+	flags := uintptr(unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC)
+	if err := unix.Mount("proc", "/proc", "proc", flags|unix.MS_RDONLY, ""); err != nil {
+		return fmt.Errorf("/proc: %w", err)
+	}
+	if err := mountRun(s, clones, flags); err != nil {
+		return fmt.Errorf("/run: %w", err)
+	}
+	for _, c := range clones {
+		if err := c.attach(); err != nil {
+			return err
+		}
+	}
+	for _, path := range s.Mask {
+		if err := blank(path, "none"); err != nil {
+			return err
+		}
+	}
+	for _, path := range []string{"/sys/class/net", "/sys/devices/virtual/net"} {
+		if err := blank(path, "empty"); err != nil {
+			return err
+		}
+	}
+	return guardFiles(s)
+}
+
+// clone is a mount that is kept as it is, apart from the tree.
+type clone struct {
+	fd       int
+	path     string // where it belongs
+	readOnly bool
+}
+
+// cloneKept clones the roots, the directories that may be written and the
+// temporary directory, outer ones first.
+func cloneKept(s *spec) ([]clone, error) {
+	kept := []clone{{path: "/tmp"}, {path: "/var/tmp"}}
+	from := map[string]string{"/tmp": s.Temp, "/var/tmp": s.Temp}
+	var others []clone
+	for _, root := range s.Roots {
+		if root.Path == "/" {
+			return nil, errors.New("the root / leaves nothing that could be kept from a command")
+		}
+		others = append(others, clone{path: root.Path, readOnly: root.ReadOnly})
+	}
+	for _, dir := range s.Writable {
+		others = append(others, clone{path: dir})
+	}
+	slices.SortStableFunc(others, func(a, b clone) int { return len(a.path) - len(b.path) })
+	kept = append(kept, others...)
+	var made []clone
+	for _, c := range kept {
+		source := c.path
+		if other, ok := from[c.path]; ok {
+			source = other
+		}
+		fd, err := unix.OpenTree(unix.AT_FDCWD, source, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
+		if errors.Is(err, unix.ENOENT) && slices.Contains(s.Writable, c.path) {
+			continue
+		}
+		if err != nil {
+			return nil, &os.PathError{Op: "open_tree", Path: source, Err: err}
+		}
+		c.fd = fd
+		flags := uint64(unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV)
+		if c.readOnly {
+			flags |= unix.MOUNT_ATTR_RDONLY
+		}
+		if err := setMount(fd, "", flags); err != nil {
+			return nil, &os.PathError{Op: "mount_setattr", Path: source, Err: err}
+		}
+		made = append(made, c)
+	}
+	return made, nil
+}
+
+// attach puts the clone where it belongs. A place that the private /tmp or
+// /run covers is made anew there.
+func (c clone) attach() error {
+	defer unix.Close(c.fd)
+	if c.path == "/var/tmp" {
+		if info, err := os.Lstat(c.path); err != nil || !info.IsDir() {
+			return nil
+		}
+	} else if err := os.MkdirAll(c.path, 0o700); err != nil {
+		return err
+	}
+	if err := unix.MoveMount(c.fd, "", unix.AT_FDCWD, c.path, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+		return &os.PathError{Op: "move_mount", Path: c.path, Err: err}
+	}
+	return nil
+}
+
+func setMount(fd int, path string, flags uint64) error {
+	at := uint(unix.AT_RECURSIVE)
+	if path == "" {
+		at |= unix.AT_EMPTY_PATH
+	}
+	return unix.MountSetattr(fd, path, at, &unix.MountAttr{Attr_set: flags})
+}
+
+// cloneDevices clones the mounts of the devices that anybody may use.
+func cloneDevices() (fds []int, err error) {
+	for _, name := range devices {
+		fd, err := unix.OpenTree(unix.AT_FDCWD, "/dev/"+name, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+		if err != nil {
+			return nil, &os.PathError{Op: "open_tree", Path: "/dev/" + name, Err: err}
+		}
+		fds = append(fds, fd)
+	}
+	return fds, nil
+}
+
+// mountDev makes a /dev of the cloned devices, and of the blanks.
+func mountDev(nodes []int) error {
+	if err := unix.Mount("tmpfs", "/dev", "tmpfs", unix.MS_NOSUID|unix.MS_NOEXEC, "mode=755,size=1m"); err != nil {
+		return err
+	}
+	for i, name := range devices {
+		if err := os.WriteFile("/dev/"+name, nil, 0o600); err != nil {
+			return err
+		}
+		if err := unix.MoveMount(nodes[i], "", unix.AT_FDCWD, "/dev/"+name, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+			return &os.PathError{Op: "move_mount", Path: "/dev/" + name, Err: err}
+		}
+		unix.Close(nodes[i])
+	}
+	for _, link := range [][2]string{
+		{"/proc/self/fd", "fd"}, {"/proc/self/fd/0", "stdin"}, {"/proc/self/fd/1", "stdout"}, {"/proc/self/fd/2", "stderr"},
+		{"pts/ptmx", "ptmx"},
+	} {
+		if err := os.Symlink(link[0], "/dev/"+link[1]); err != nil {
+			return err
+		}
+	}
+	for _, dir := range []string{"/dev/pts", "/dev/shm", blankDir, blankDir + "/empty"} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	if err := os.Mkdir(blankDir+"/none.dir", 0); err != nil {
+		return err
+	}
+	if err := os.WriteFile(blankDir+"/none", nil, 0); err != nil {
+		return err
+	}
+	// A blank inherits this when it is mounted elsewhere, so that even its
+	// owner cannot open it up.
+	if err := unix.MountSetattr(unix.AT_FDCWD, "/dev", 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
+		return err
+	}
+	if err := unix.Mount("devpts", "/dev/pts", "devpts", unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620"); err != nil {
+		return fmt.Errorf("pts: %w", err)
+	}
+	return unix.Mount("tmpfs", "/dev/shm", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=1777,size=25%")
+}
+
+// mountRun hides the sockets of the machine's services. What names are
+// resolved by is kept for commands that have the network.
+func mountRun(s *spec, clones []clone, flags uintptr) error {
+	if info, err := os.Lstat("/run"); err != nil || !info.IsDir() {
+		return nil
+	}
+	var resolver []byte
+	target, err := filepath.EvalSymlinks("/etc/resolv.conf")
+	keep := s.Network && err == nil && beneath("/run", target)
+	if keep {
+		if resolver, err = os.ReadFile(target); err != nil {
+			return err
+		}
+	}
+	if err := unix.Mount("tmpfs", "/run", "tmpfs", flags, "mode=755,size=1m"); err != nil {
+		return err
+	}
+	if keep {
+		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(target, resolver, 0o644); err != nil {
+			return err
+		}
+	}
+	for _, c := range clones { // their places, while it can be written
+		if beneath("/run", c.path) {
+			if err := os.MkdirAll(c.path, 0o700); err != nil {
+				return err
+			}
+		}
+	}
+	return unix.MountSetattr(unix.AT_FDCWD, "/run", 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
+}
+
+// blank mounts nothing over a path, if that exists.
+func blank(path, what string) error {
+	info, err := os.Lstat(path)
+	if err != nil || info.Mode()&os.ModeSymlink != 0 {
+		return nil // a link leads to what is masked by its own name, or is not
+	}
+	if info.IsDir() && what == "none" {
+		what = "none.dir"
+	}
+	if err := unix.Mount(blankDir+"/"+what, path, "", unix.MS_BIND, ""); err != nil {
+		return &os.PathError{Op: "mask", Path: path, Err: err}
+	}
+	return nil
+}
+
+// guardFiles makes what must not be written read-only. Each directory above it
+// up to its root becomes a mount point, too: such a one cannot be renamed, so
+// none can be moved away to put another in its place.
+func guardFiles(s *spec) error {
+	pinned := map[string]bool{}
+	for _, path := range s.Guard {
+		root := ""
+		for _, r := range s.Roots {
+			if beneath(r.Path, path) && len(r.Path) > len(root) {
+				root = r.Path
+			}
+		}
+		if info, err := os.Lstat(path); err != nil || root == "" || path == root || info.Mode()&os.ModeSymlink != 0 {
+			continue
+		}
+		at := root
+		for _, part := range strings.Split(strings.TrimPrefix(path, root+"/"), "/") {
+			at += "/" + part
+			if at != path && pinned[at] {
+				continue
+			}
+			pinned[at] = true
+			if err := unix.Mount(at, at, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+				return &os.PathError{Op: "pin", Path: at, Err: err}
+			}
+		}
+		if err := setMount(unix.AT_FDCWD, path, unix.MOUNT_ATTR_RDONLY); err != nil {
+			return &os.PathError{Op: "guard", Path: path, Err: err}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,256 @@
+package proc
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// prober tries one promise after the other, from inside.
+type prober struct {
+	bait
+	checks []Check
+}
+
+// probe is main of the command that the self-test runs: it reads the bait and
+// prints the checks.
+func probe([]string) int {
+	p := &prober{}
+	if err := json.NewDecoder(os.Stdin).Decode(&p.bait); err != nil {
+		fmt.Println(err)
+		return 2
+	}
+	p.files()
+	p.network()
+	p.processes()
+	p.kernel()
+	p.leaveRunning()
+	if err := json.NewEncoder(os.Stdout).Encode(p.checks); err != nil {
+		return 2
+	}
+	return 0
+}
+
+// works records something that must be possible.
+func (p *prober) works(name string, err error) {
+	c := Check{Name: name, State: Enforced, Needed: true, Why: "works"}
+	if err != nil {
+		c.State, c.Why = NotEnforced, err.Error()
+	}
+	p.checks = append(p.checks, c)
+}
+
+// fails records something that must not be possible. A level that does not
+// promise it has a gap there instead.
+func (p *prober) fails(name string, promised bool, err error) {
+	c := Check{Name: name, State: NotEnforced, Needed: promised, Why: "it was possible"}
+	if err != nil {
+		c.State, c.Why = Enforced, err.Error()
+	}
+	p.checks = append(p.checks, c)
+}
+
+func (p *prober) l2() bool { return p.Level == L2 }
+
+func (p *prober) files() {
+	inside := filepath.Join(p.Root, "file")
+	p.works("write in roots", os.WriteFile(inside, []byte("x"), 0o600))
+	temp, err := os.CreateTemp("", "probe")
+	if p.works("write in TMPDIR", err); err == nil {
+		temp.Close()
+	}
+	_, err = os.ReadFile("/usr/bin/env")
+	p.works("read programs", err)
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if p.works("use /dev/null", err); err == nil {
+		null.Close()
+	}
+
+	p.fails("write outside", true, os.WriteFile(filepath.Join(p.Outside, p.Token), []byte("x"), 0o600))
+	p.fails("make a directory outside", true, os.Mkdir(filepath.Join(p.Outside, p.Token), 0o700))
+	p.fails("move out of a root", true, os.Rename(inside, filepath.Join(p.Outside, p.Token)))
+	p.fails("link out of a root", true, os.Link(inside, filepath.Join(p.Outside, p.Token)))
+	_, err = os.ReadFile(filepath.Join(p.Secret, "key"))
+	p.fails("read secrets", true, err)
+	p.fails("write to /proc/sys", true, openForWrite("/proc/sys/kernel/core_pattern"))
+	p.chmodOutside()
+	p.fails("open a disk", true, openDisk())
+	p.fails("inherited descriptors", true, inherited())
+}
+
+func openForWrite(name string) error {
+	f, err := os.OpenFile(name, os.O_WRONLY, 0)
+	if err == nil {
+		f.Close()
+	}
+	return err
+}
+
+// chmodOutside gives a file outside the mode it has.
+func (p *prober) chmodOutside() {
+	const name = "change modes outside"
+	if p.Owned == "" {
+		p.checks = append(p.checks, Check{Name: name, State: NotAvailable, Needed: p.l2(), Why: "nothing outside belongs to this user"})
+		return
+	}
+	info, err := os.Stat(p.Owned)
+	if err == nil {
+		err = os.Chmod(p.Owned, info.Mode().Perm())
+	}
+	p.fails(name, p.l2(), err)
+}
+
+func openDisk() error {
+	names, _ := filepath.Glob("/sys/class/block/*")
+	for _, name := range names {
+		if f, err := os.Open(filepath.Join("/dev", filepath.Base(name))); err == nil {
+			f.Close()
+			return nil
+		}
+	}
+	return errors.New("none can be opened")
+}
+
+func inherited() error {
+	var limit unix.Rlimit
+	unix.Getrlimit(unix.RLIMIT_NOFILE, &limit)
+	for fd := 3; fd < int(min(limit.Cur, 4096)); fd++ {
+		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil && flags&unix.FD_CLOEXEC == 0 {
+			return nil
+		}
+	}
+	return errors.New("there are none")
+}
+
+func (p *prober) network() {
+	off := !p.Network
+	for _, kind := range []struct {
+		name, network, address string
+		promised               bool
+	}{
+		{"connect by TCP", "tcp", p.TCP, off},
+		{"connect to an abstract socket", "unix", p.Name, true},
+		{"connect to a named socket", "unix", p.Unix, true},
+	} {
+		if kind.address == "" {
+			p.checks = append(p.checks, Check{Name: kind.name, State: NotAvailable, Needed: kind.promised, Why: "the name would be too long"})
+			continue
+		}
+		conn, err := net.DialTimeout(kind.network, kind.address, 2*time.Second)
+		if err == nil {
+			conn.Close()
+		}
+		p.fails(kind.name, kind.promised, err)
+	}
+	p.fails("send by UDP", off, p.udp())
+	for _, kind := range []struct {
+		name                   string
+		family, kind, protocol int
+	}{
+		{"open a raw socket", unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP},
+		{"open a packet socket", unix.AF_PACKET, unix.SOCK_RAW, 0},
+		{"open a vsock", unix.AF_VSOCK, unix.SOCK_STREAM, 0},
+		{"open a kernel crypto socket", unix.AF_ALG, unix.SOCK_SEQPACKET, 0},
+	} {
+		fd, err := unix.Socket(kind.family, kind.kind, kind.protocol)
+		if err == nil {
+			unix.Close(fd)
+		}
+		p.fails(kind.name, true, err)
+	}
+	if p.l2() {
+		p.works("use loopback", ownListener("tcp", "127.0.0.1:0"))
+		p.works("use named sockets", ownListener("unix", filepath.Join(os.TempDir(), "s")))
+		names, err := os.ReadDir("/sys/class/net")
+		if err == nil && len(names) == 0 {
+			err = errors.New("none is listed")
+		}
+		p.fails("see network devices", true, err)
+	}
+}
+
+// udp sends where somebody listens; in a name space of its own nobody does,
+// which the second sending learns.
+func (p *prober) udp() error {
+	conn, err := net.Dial("udp", p.UDP)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	for range 3 {
+		if _, err = conn.Write([]byte("x")); err != nil {
+			return err
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return nil
+}
+
+// ownListener connects to a listener of its own.
+func ownListener(network, address string) error {
+	listener, err := net.Listen(network, address)
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	conn, err := net.Dial(network, listener.Addr().String())
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
+func (p *prober) processes() {
+	for _, other := range []struct {
+		name string
+		pid  int
+	}{{"the server", p.Server}, {"the supervisor", os.Getppid()}} {
+		pid := strconv.Itoa(other.pid)
+		if p.l2() && other.pid == p.Server {
+			// The number is another process inside, or none.
+			_, err := os.Stat("/proc/" + pid + "/stat")
+			if comm, _ := os.ReadFile("/proc/" + pid + "/status"); err == nil && strings.Contains(string(comm), "NSpid:\t"+pid+"\t") {
+				p.fails("see "+other.name, true, nil)
+			} else {
+				p.fails("see "+other.name, true, errors.New("it has no number here"))
+			}
+			continue
+		}
+		_, err := os.ReadFile("/proc/" + pid + "/environ")
+		p.fails("read the environment of "+other.name, true, err)
+		_, err = os.Readlink("/proc/" + pid + "/fd/0")
+		p.fails("follow the descriptors of "+other.name, true, err)
+		promised := p.l2() || landlockABI() >= signalsABI
+		p.fails("signal "+other.name, promised && !(p.l2() && other.pid == 1), unix.Kill(other.pid, unix.SIGCONT))
+		p.fails("trace "+other.name, true, call(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(other.pid), 0, 0))
+		var word uintptr
+		local := unix.Iovec{Base: (*byte)(unsafe.Pointer(&word)), Len: 8}
+		_, err = unix.ProcessVMReadv(other.pid, []unix.Iovec{local}, []unix.RemoteIovec{{Base: 0x400000, Len: 8}}, 0)
+		p.fails("read the memory of "+other.name, true, err)
+	}
+}
+
+// leaveRunning starts a process that nobody waits for.
+func (p *prober) leaveRunning() {
+	_, err := os.StartProcess("/usr/bin/env", []string{"env", "sleep", "1000"}, &os.ProcAttr{
+		Env: []string{markName + "=" + p.Token, "PATH=" + os.Getenv("PATH")}, Sys: &syscall.SysProcAttr{Setsid: true},
+	})
+	p.works("start processes", err)
+}
+
+func call(number, a, b, c, d uintptr) error {
+	if _, _, errno := unix.Syscall6(number, a, b, c, d, 0, 0); errno != 0 {
+		return errno
+	}
+	return nil
+}

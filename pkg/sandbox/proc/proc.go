@@ -1,0 +1,228 @@
+// Package proc runs commands for the tool bash: it starts them, keeps what
+// they print, ends them with everything they started, and confines them by
+// the kernel.
+//
+// A program that uses it calls Init first of all in main (a test program in
+// TestMain): the package starts the program itself again as the supervisor of
+// a command, and Init is where that second self turns off.
+//
+//	func main() {
+//		proc.Init()
+//		…
+//	}
+//
+//	runner, err := proc.New(proc.Config{Level: proc.Highest})
+//	p, err := runner.Start(ctx, proc.Command{Script: "make test", Dir: dir, Rules: fs})
+//	result := p.Wait()
+//
+// # One command
+//
+// The supervisor stands between the caller and bash. It is the adoptive parent
+// of all that bash leaves behind (PR_SET_CHILD_SUBREAPER), and where the level
+// has a pid namespace it is its first process. It ends when no descendant is
+// left, which the kernel says by ECHILD; and it ends them all when the caller
+// asks or is gone, which it learns from the end of the socket between them,
+// also after a kill -9.
+//
+// A command is over when bash exits, not when its output is closed. What bash
+// started and left behind gets a moment to finish writing (Config.Linger) and
+// is then ended too. Ending is TERM, Config.Grace later KILL.
+//
+// # Levels
+//
+// See Level and Report: what is enforced on this machine is found by trying.
+package proc
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// Level is how far a command is confined.
+type Level string
+
+// The levels.
+const (
+	// Highest is the highest level whose self-test passes, L1 at least.
+	Highest Level = ""
+	// L2 is namespaces, Landlock and seccomp.
+	L2 Level = "L2"
+	// L1 is Landlock and seccomp.
+	L1 Level = "L1"
+	// Off confines nothing. Commands are still ended whole.
+	Off Level = "off"
+)
+
+// Config is what holds for all commands of a server. The zero value is usable.
+type Config struct {
+	// Level is the level to use; one that this machine does not enforce is
+	// refused rather than replaced by a lower one.
+	Level Level
+	// Network lets commands reach the network as the server itself can.
+	Network bool
+
+	// SpillDir is where the output of a command goes past 128 KiB; "" keeps
+	// only its beginning and end. SpillBytes bounds a file of it; 0 stands
+	// for 256 MiB.
+	SpillDir   string
+	SpillBytes int64
+	// TempDir is where each command's private temporary directory is made;
+	// "" stands for os.TempDir().
+	TempDir string
+	// Writable are directories besides the roots that commands may write
+	// into, such as build caches.
+	Writable []string
+
+	// Grace is how long after TERM comes KILL; 0 stands for 2 s.
+	Grace time.Duration
+	// Linger is how long what bash left running may finish; 0 stands for
+	// 200 ms.
+	Linger time.Duration
+	// Limits bound what each command may use.
+	Limits Limits
+
+	// Environ is where the commands' environment starts from; nil stands for
+	// os.Environ(). PassSecrets are the names of variables that are passed
+	// although they look like secrets.
+	Environ     []string
+	PassSecrets []string
+}
+
+// Limits are resource limits of a command, each for every process of it but
+// Memory. 0 stands for the default, -1 for none.
+type Limits struct {
+	FileBytes int64 // size of a file; 4 GiB
+	Files     int64 // open files; the hard limit
+	Processes int64 // processes of the user; 8192 at L2, else as inherited
+	// Memory bounds the resident memory of all processes together. It is
+	// looked at every second, and a command over it is ended; 75 % of the
+	// machine's.
+	Memory int64
+}
+
+// Rules say what of the file system a command may use. A *sandbox.FS is one.
+type Rules interface {
+	Roots() []sandbox.Root
+	Denied(abs string) bool      // must not be read
+	Masked(abs string) bool      // must not be read while the network can be reached
+	Protected(abs string) string // why it must not be written, or ""
+}
+
+// Command is what to run.
+type Command struct {
+	// Script is run by bash -c.
+	Script string
+	// Dir is the absolute working directory.
+	Dir string
+	// Env are variables of this command, as NAME=value, besides those of
+	// the Config. They pass the same filter.
+	Env []string
+	// Stdin is what it reads. With KeepStdin it may read on what
+	// Process.WriteStdin gives it, up to Process.CloseStdin.
+	Stdin     []byte
+	KeepStdin bool
+	// Files are further open files of the command, from descriptor 3 on.
+	Files []*os.File
+	// Timeout ends it; 0 stands for none.
+	Timeout time.Duration
+	// Rules hold for it at the levels L1 and L2.
+	Rules Rules
+}
+
+// Ending is why a command ended.
+type Ending string
+
+// The endings.
+const (
+	Exited     Ending = "exited" // by itself; also by a signal of its own or of Process.Signal
+	TimedOut   Ending = "timeout"
+	Cancelled  Ending = "cancelled" // its context was
+	Killed     Ending = "killed"    // Process.Kill, Runner.Close
+	OverMemory Ending = "memory"
+	Lost       Ending = "lost" // the supervisor was killed
+)
+
+// Result is how a command ended.
+type Result struct {
+	Ending Ending
+	// ExitCode is bash's, or 128 + Signal; -1 when it is not known.
+	ExitCode int
+	Signal   syscall.Signal
+	Duration time.Duration
+	// LeftBehind is how many processes bash had left running when it exited
+	// and that had to be ended.
+	LeftBehind int
+	// Refused are the variables of Command.Env that were not passed.
+	Refused []string
+	// TakenBack are files that the command wrote although it must not, and
+	// that are as they were again.
+	TakenBack []string
+	Level     Level
+}
+
+func (c *Config) complete() {
+	if c.Grace <= 0 {
+		c.Grace = 2 * time.Second
+	}
+	if c.Linger <= 0 {
+		c.Linger = 200 * time.Millisecond
+	}
+	if c.TempDir == "" {
+		c.TempDir = os.TempDir()
+	}
+	if c.Environ == nil {
+		c.Environ = os.Environ()
+	}
+}
+
+// Validate reports the first setting that can never work.
+func (c *Config) Validate() error {
+	switch c.Level {
+	case Highest, L2, L1, Off:
+	default:
+		return toolerr.New(toolerr.InvalidParams, "sandbox level %q is unknown: use L2, L1 or off", c.Level)
+	}
+	for _, dir := range append([]string{c.SpillDir, c.TempDir}, c.Writable...) {
+		if dir != "" && !filepath.IsAbs(dir) {
+			return toolerr.New(toolerr.InvalidParams, "directory %q is relative: give an absolute path", dir)
+		}
+	}
+	return nil
+}
+
+func (c *Command) validate() error {
+	switch {
+	case c.Script == "":
+		return toolerr.New(toolerr.MissingParameter, "the command is empty")
+	case len(c.Files) > maxFiles-2:
+		return toolerr.New(toolerr.InvalidParams, "%d further files are more than the %d that can be passed", len(c.Files), maxFiles-2)
+	case !filepath.IsAbs(c.Dir):
+		return toolerr.New(toolerr.InvalidParams, "working directory %q is relative: give an absolute path", c.Dir)
+	}
+	for i := range len(c.Script) {
+		if c.Script[i] == 0 {
+			return toolerr.New(toolerr.InvalidParams, "the command has a NUL byte at %d: bash cannot be given one", i)
+		}
+	}
+	return nil
+}
+
+// Run starts a command and waits for its end.
+func (r *Runner) Run(ctx context.Context, c Command) (Result, *Output, error) {
+	p, err := r.Start(ctx, c)
+	if err != nil {
+		return Result{}, nil, err
+	}
+	return p.Wait(), p.Output(), nil
+}
+
+func unavailable(format string, args ...any) error {
+	return toolerr.New(toolerr.SandboxUnavailable, "%s; --sandbox off runs commands without confinement", fmt.Sprintf(format, args...))
+}

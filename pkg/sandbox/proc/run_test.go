@@ -1,0 +1,203 @@
+//go:build linux
+
+package proc_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
+)
+
+// newRunner makes a runner that is closed, and its temporary directory looked
+// at for litter, at the end of the test.
+func newRunner(t testing.TB, c proc.Config) *proc.Runner {
+	t.Helper()
+	if c.TempDir == "" {
+		c.TempDir = t.TempDir()
+	}
+	if c.SpillDir == "" {
+		c.SpillDir = t.TempDir()
+	}
+	r, err := proc.New(c)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, r.Close())
+		left, err := os.ReadDir(c.TempDir)
+		require.NoError(t, err)
+		require.Empty(t, left, "private temporary directories are removed")
+	})
+	return r
+}
+
+func off(t testing.TB) *proc.Runner { return newRunner(t, proc.Config{Level: proc.Off}) }
+
+func run(t testing.TB, r *proc.Runner, c proc.Command) (proc.Result, string) {
+	t.Helper()
+	if c.Dir == "" {
+		c.Dir = "/"
+	}
+	result, out, err := r.Run(context.Background(), c)
+	require.NoError(t, err)
+	t.Cleanup(func() { out.Close() })
+	return result, out.Excerpt(0).Text()
+}
+
+func TestRunsBash(t *testing.T) {
+	r := off(t)
+	dir := t.TempDir()
+	for name, c := range map[string]struct {
+		script, out string
+		exit        int
+	}{
+		"output":                 {"echo hi", "hi\n", 0},
+		"exit status":            {"exit 7", "", 7},
+		"own signal":             {"kill -9 $$", "", 137},
+		"bash, not sh":           {"x=(a b); echo ${x[1]}", "b\n", 0},
+		"no login shell":         {"shopt -q login_shell || echo no", "no\n", 0},
+		"streams in order":       {"echo a; echo b >&2; echo c; echo d >&2", "a\nb\nc\nd\n", 0},
+		"stdin is empty":         {"cat; echo end", "end\n", 0},
+		"no controlling tty":     {"(: </dev/tty) 2>/dev/null || echo none", "none\n", 0},
+		"working directory":      {"pwd", dir + "\n", 0},
+		"own session and group":  {`read -r _ _ _ _ pg sid _ < /proc/self/stat; [ $pg = $$ ] && [ $sid = $$ ] && echo own`, "own\n", 0},
+		"no further descriptors": {"ls /proc/self/fd | wc -l", "4\n", 0}, // 0, 1, 2 and ls's own
+		"default signals":        {"grep SigIgn /proc/self/status", "SigIgn:\t0000000000000000\n", 0},
+		"no core files":          {"ulimit -c", "0\n", 0},
+		"syntax error":           {"if", "bash: -c: line 2: syntax error: unexpected end of file from `if' command on line 1\n", 2},
+		"not found":              {"nosuchprogram", "bash: line 1: nosuchprogram: command not found\n", 127},
+	} {
+		t.Run(name, func(t *testing.T) {
+			result, out := run(t, r, proc.Command{Script: c.script, Dir: dir})
+			require.Equal(t, proc.Exited, result.Ending)
+			require.Equal(t, c.exit, result.ExitCode)
+			if name == "syntax error" || name == "not found" { // the wording is bash's
+				require.NotEmpty(t, out)
+				return
+			}
+			require.Equal(t, c.out, out)
+			require.Zero(t, result.LeftBehind)
+		})
+	}
+}
+
+func TestReadsStdin(t *testing.T) {
+	r := off(t)
+	big := strings.Repeat("0123456789abcde\n", 1<<16) // more than a pipe holds
+	_, out := run(t, r, proc.Command{Script: "wc -c", Stdin: []byte(big)})
+	require.Equal(t, "1048576\n", out)
+	result, out := run(t, r, proc.Command{Script: "echo not reading", Stdin: []byte(big)})
+	require.Equal(t, "not reading\n", out)
+	require.Zero(t, result.ExitCode)
+
+	p, err := r.Start(context.Background(), proc.Command{Script: "read a; echo got $a; read b; echo got $b; cat", Dir: "/", KeepStdin: true})
+	require.NoError(t, err)
+	require.NoError(t, p.WriteStdin([]byte("one\n")))
+	waitFor(t, p, "got one\n")
+	require.NoError(t, p.WriteStdin([]byte("two\nthree")))
+	p.CloseStdin()
+	require.Zero(t, p.Wait().ExitCode)
+	require.Equal(t, "got one\ngot two\nthree", p.Output().Excerpt(0).Text())
+	require.Error(t, p.WriteStdin([]byte("late")))
+}
+
+// waitFor waits until the command has printed text.
+func waitFor(t testing.TB, p *proc.Process, text string) {
+	t.Helper()
+	limit := time.After(30 * time.Second)
+	for {
+		changed := p.Output().Changed()
+		if strings.Contains(p.Output().Excerpt(0).Text(), text) {
+			return
+		}
+		select {
+		case <-changed:
+		case <-limit:
+			require.Fail(t, "the command did not print "+text, "%s", p.Output().Excerpt(0).Text())
+		}
+	}
+}
+
+func TestAnswersWhenTheProcessExits(t *testing.T) {
+	r := off(t)
+	result, out := run(t, r, proc.Command{Script: "sleep 100 & echo hi", Timeout: time.Minute})
+	require.Equal(t, "hi\n", out)
+	require.Equal(t, proc.Exited, result.Ending)
+	require.Equal(t, 1, result.LeftBehind)
+
+	patient := newRunner(t, proc.Config{Level: proc.Off, Linger: time.Minute})
+	_, out = run(t, patient, proc.Command{Script: "echo hi > >(sleep 0.05; cat)"})
+	require.Equal(t, "hi\n", out, "what bash does not wait for may finish writing")
+}
+
+func TestRefusesWhatCannotRun(t *testing.T) {
+	r := off(t)
+	for name, c := range map[string]proc.Command{
+		"empty":         {Dir: "/"},
+		"NUL":           {Script: "echo \x00", Dir: "/"},
+		"relative":      {Script: "true", Dir: "x"},
+		"no directory":  {Script: "true", Dir: "/nonexistent"},
+		"not directory": {Script: "true", Dir: "/etc/passwd"},
+	} {
+		_, err := r.Start(context.Background(), c)
+		require.Error(t, err, name)
+	}
+	require.NoError(t, r.Close())
+	_, err := r.Start(context.Background(), proc.Command{Script: "true", Dir: "/"})
+	require.ErrorContains(t, err, "ending")
+}
+
+func TestExtraFiles(t *testing.T) {
+	r := off(t)
+	name := filepath.Join(t.TempDir(), "report")
+	f, err := os.Create(name)
+	require.NoError(t, err)
+	defer f.Close()
+	run(t, r, proc.Command{Script: "echo told >&3", Files: []*os.File{f}})
+	text, err := os.ReadFile(name)
+	require.NoError(t, err)
+	require.Equal(t, "told\n", string(text))
+}
+
+func TestBashIsThere(t *testing.T) {
+	_, err := exec.LookPath("bash")
+	require.NoError(t, err, "these tests run real bash")
+}
+
+// TestAsNobody runs what concerns confinement again as a user without rights,
+// as the tests of most people run.
+func TestAsNobody(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("the other tests run as a user without rights already")
+	}
+	dir, err := os.MkdirTemp("", "nobody-")
+	require.NoError(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	seen, err := os.MkdirTemp("/srv", "nobody-") // see place
+	if err != nil {
+		seen, err = os.MkdirTemp("/opt", "nobody-")
+	}
+	require.NoError(t, err)
+	t.Cleanup(func() { os.RemoveAll(seen) })
+	for _, dir := range []string{dir, seen} {
+		require.NoError(t, os.Chown(dir, 65534, 65534))
+	}
+	cmd := exec.Command("/proc/self/exe", "-test.v", "-test.run=^(TestSelfTest|TestAttacks|TestRunsBash|TestTheWholeTreeDies|TestTwoHundredAtOnce)$")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	cmd.Env = append(os.Environ(), "HOME="+dir, "TMPDIR="+dir, "PATH=/usr/local/bin:/usr/bin:/bin", "PROC_TEST_PLACE="+seen)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	for line := range strings.Lines(string(out)) {
+		if strings.Contains(line, "escapes") || strings.Contains(line, "not run") {
+			t.Log(strings.TrimSpace(line))
+		}
+	}
+}

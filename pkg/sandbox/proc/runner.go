@@ -1,0 +1,342 @@
+package proc
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// Runner starts commands. It is safe for concurrent use.
+type Runner struct {
+	config Config
+
+	mu      sync.Mutex
+	running map[*Process]struct{}
+	closed  bool
+
+	probe  sync.Mutex // held while self-tests run
+	report *Report
+	fails  map[Level]string // for tests: the check that is not passed
+
+	tasks     sync.WaitGroup // what goes on in the background
+	spare     *supervisor    // waits for the next command
+	preparing bool
+	seen      map[string]*search
+}
+
+// New makes a runner. It starts nothing and touches no file.
+func New(c Config) (*Runner, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	c.complete()
+	return &Runner{config: c, running: map[*Process]struct{}{}, seen: map[string]*search{}}, nil
+}
+
+// Close ends all commands, waits for their end, and refuses new ones.
+func (r *Runner) Close() error {
+	r.mu.Lock()
+	r.closed = true
+	var all []*Process
+	for p := range r.running {
+		all = append(all, p)
+	}
+	r.mu.Unlock()
+	for _, p := range all {
+		p.Kill()
+	}
+	for _, p := range all {
+		<-p.done
+	}
+	r.mu.Lock()
+	spare := r.spare
+	r.spare = nil
+	r.mu.Unlock()
+	if spare != nil {
+		spare.abandon()
+	}
+	r.tasks.Wait()
+	return nil
+}
+
+// Start starts a command. Its end is reported by Process.Wait; ending ctx ends
+// it. SANDBOX_UNAVAILABLE where the level is not enforced, EXECUTION_ERROR
+// where bash cannot be started.
+func (r *Runner) Start(ctx context.Context, c Command) (*Process, error) {
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	level, err := r.level(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return r.start(ctx, c, level, nil)
+}
+
+// start starts c at a level. argv replaces bash, for the self-test.
+func (r *Runner) start(ctx context.Context, c Command, level Level, argv []string) (*Process, error) {
+	began := time.Now()
+	if info, err := os.Stat(c.Dir); err != nil || !info.IsDir() {
+		return nil, toolerr.New(toolerr.NotFound, "working directory %s is not a directory that exists", sandbox.EscapeName(c.Dir))
+	}
+	if level != Off && c.Rules == nil {
+		return nil, toolerr.New(toolerr.NoRoot, "no root is known that a confined command could use: give one with --root DIR")
+	}
+	temp, err := os.MkdirTemp(r.config.TempDir, "toolroom-")
+	if err != nil {
+		return nil, toolerr.New(toolerr.ExecutionError, "no private temporary directory can be made: %w", err)
+	}
+	s, err := r.spec(c, level, temp)
+	if err == nil && argv != nil {
+		s.Argv, s.Probe = argv, true
+	}
+	if err != nil {
+		os.RemoveAll(temp)
+		return nil, err
+	}
+	wire := &tripwire{}
+	if level != Off {
+		wire = stretch(s, c.Rules)
+	}
+	p, err := r.launch(ctx, c, s, wire, began)
+	if err != nil {
+		wire.close()
+		os.RemoveAll(temp)
+		return nil, err
+	}
+	return p, nil
+}
+
+// spec says what the supervisor is to do for c.
+func (r *Runner) spec(c Command, level Level, temp string) (*spec, error) {
+	s := &spec{
+		Level: level, Network: r.config.Network, Dir: c.Dir, Mark: rand.Text(),
+		Limits: r.config.Limits, GraceMS: r.config.Grace.Milliseconds(), WaitMS: r.config.Linger.Milliseconds(),
+		Writable: r.config.Writable, Temp: temp,
+	}
+	if level != Off {
+		s.Roots = c.Rules.Roots()
+		r.findHidden(s, c.Rules)
+	}
+	inside := temp
+	if level == L2 {
+		inside = "/tmp"
+	}
+	environ := Environ{
+		Base: r.config.Environ, Extra: c.Env, PassSecrets: r.config.PassSecrets,
+		Set: []string{"TMPDIR=" + inside, "PWD=" + c.Dir, markName + "=" + s.Mark},
+	}
+	for _, root := range s.Roots {
+		if !root.ReadOnly {
+			environ.Writable = append(environ.Writable, root.Path)
+		}
+	}
+	s.Env, s.refused = environ.Build()
+	bash, err := findBash(s.Env)
+	if err != nil {
+		return nil, err
+	}
+	s.Argv = []string{bash, "--noprofile", "--norc", "-c", c.Script}
+	return s, nil
+}
+
+// findBash looks where the command itself would.
+func findBash(env []string) (string, error) {
+	for _, pair := range env {
+		if path, ok := cutPrefix(pair, "PATH="); ok {
+			for _, dir := range filepath.SplitList(path) {
+				if name, err := exec.LookPath(filepath.Join(dir, "bash")); err == nil {
+					return name, nil
+				}
+			}
+		}
+	}
+	return "", toolerr.New(toolerr.ExecutionError, "bash is not in the search path: install it, or start the server with a PATH that has it")
+}
+
+func cutPrefix(s, prefix string) (string, bool) {
+	if len(s) >= len(prefix) && s[:len(prefix)] == prefix {
+		return s[len(prefix):], true
+	}
+	return s, false
+}
+
+// launch starts the supervisor, gives it the spec and waits until bash runs.
+func (r *Runner) launch(ctx context.Context, c Command, s *spec, wire *tripwire, began time.Time) (*Process, error) {
+	stdin, stdinEnd, err := openStdin(c)
+	if err != nil {
+		return nil, toolerr.New(toolerr.ExecutionError, "standard input cannot be made: %w", err)
+	}
+	defer stdin.Close()
+	output, write, err := outputPipe()
+	if err != nil {
+		closeAll(stdinEnd)
+		return nil, toolerr.New(toolerr.ExecutionError, "the pipe for the output cannot be made: %w", err)
+	}
+	defer write.Close()
+	super, reports, err := r.engage(s, append([]*os.File{stdin, write}, c.Files...))
+	if err != nil {
+		closeAll(stdinEnd, output)
+		return nil, err
+	}
+	super.output = output
+	p := &Process{
+		runner: r, super: super, stdin: stdinEnd, temp: s.Temp, mark: s.Mark, wire: wire, began: began, grace: r.config.Grace,
+		out: newOutput(r.config.SpillDir, r.config.SpillBytes), orders: json.NewEncoder(super.control), done: make(chan struct{}),
+		kill: make(chan struct{}), result: Result{Ending: Exited, ExitCode: -1, Level: s.Level, Refused: s.refused},
+	}
+	r.mu.Lock()
+	if r.closed {
+		r.mu.Unlock()
+		super.abandon()
+		closeAll(stdinEnd)
+		return nil, toolerr.New(toolerr.Cancelled, "the server is ending")
+	}
+	r.running[p] = struct{}{}
+	r.mu.Unlock()
+	p.watch(ctx, c, reports)
+	return p, nil
+}
+
+// engage has a supervisor start the command: the one that waits, else a new
+// one.
+func (r *Runner) engage(s *spec, files []*os.File) (*supervisor, *json.Decoder, error) {
+	if spare := r.takeSpare(); spare != nil {
+		reports := json.NewDecoder(spare.control)
+		err := spare.handshake(s, files, reports)
+		if err == nil {
+			return spare, reports, nil
+		}
+		spare.abandon()
+		if lost := (*lostError)(nil); !errors.As(err, &lost) {
+			return nil, nil, err
+		}
+	}
+	super, err := spawn(s.Level, s.Network)
+	if err != nil {
+		return nil, nil, toolerr.New(toolerr.ExecutionError, "the supervisor of the command cannot be started: %w%s", err, hint(s.Level, err))
+	}
+	reports := json.NewDecoder(super.control)
+	if err := super.handshake(s, files, reports); err != nil {
+		super.abandon()
+		return nil, nil, err
+	}
+	return super, reports, nil
+}
+
+// takeSpare returns the supervisor that waits, if it fits.
+func (r *Runner) takeSpare() *supervisor {
+	r.mu.Lock()
+	spare := r.spare
+	r.spare = nil
+	r.mu.Unlock()
+	if spare != nil && spare.mounts != mountTable() {
+		spare.abandon()
+		spare = nil
+	}
+	return spare
+}
+
+// prepare starts a supervisor ahead, in the background, since starting the
+// program again is most of what a short command costs. It is a process that
+// sleeps. r.mu is held.
+func (r *Runner) prepare(level Level) {
+	if r.closed || r.spare != nil || r.preparing {
+		return
+	}
+	r.preparing = true
+	r.tasks.Go(func() {
+		super, err := spawn(level, r.config.Network)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.preparing = false
+		switch {
+		case err != nil: // the next command will say so
+		case r.closed:
+			super.abandon()
+		default:
+			r.spare = super
+		}
+	})
+}
+
+// lostError is a supervisor that ended before it started anything.
+type lostError struct{ cause error }
+
+func (e *lostError) Error() string {
+	return "the supervisor of the command ended early: " + e.cause.Error()
+}
+func (e *lostError) Unwrap() error { return e.cause }
+
+// handshake sends the spec and reads whether bash was started.
+func (super *supervisor) handshake(s *spec, files []*os.File, reports *json.Decoder) error {
+	err := super.pass(files)
+	if err == nil {
+		err = json.NewEncoder(super.control).Encode(s)
+	}
+	var first report
+	if err == nil {
+		err = reports.Decode(&first)
+	}
+	if err != nil {
+		return toolerr.New(toolerr.ExecutionError, "%w", &lostError{err})
+	}
+	if first.Error != "" {
+		code := toolerr.ExecutionError
+		if s.Level != Off {
+			code = toolerr.SandboxUnavailable
+		}
+		return toolerr.New(code, "the command was not started: %s", first.Error)
+	}
+	return nil
+}
+
+// openStdin makes the file that the command reads, and the end to write to, if
+// there is anything to write.
+func openStdin(c Command) (read, write *os.File, err error) {
+	if len(c.Stdin) == 0 && !c.KeepStdin {
+		read, err = os.Open(os.DevNull)
+		return read, nil, err
+	}
+	return os.Pipe()
+}
+
+func closeAll(files ...*os.File) {
+	for _, f := range files {
+		if f != nil {
+			f.Close()
+		}
+	}
+}
+
+// Init is the first statement of main: in the program's second self it does
+// that self's work and does not return.
+func Init() {
+	if len(os.Args) >= 3 && os.Args[1] == roleArg {
+		os.Exit(runRole(os.Args[2], os.Args[3:]))
+	}
+}
+
+var errUnsupported = errors.New("this system has no supervisor for commands yet")
+
+// hint says what keeps a user from making name spaces.
+func hint(level Level, err error) string {
+	switch {
+	case level != L2:
+	case errors.Is(err, syscall.ENOSPC):
+		return " (there may be no more user name spaces: see the sysctl user.max_user_namespaces)"
+	case errors.Is(err, syscall.EPERM), errors.Is(err, syscall.EACCES):
+		return " (this system or container does not let users make name spaces)"
+	}
+	return ""
+}

@@ -1,0 +1,11 @@
+package proc
+
+import "golang.org/x/sys/unix"
+
+const (
+	auditArch = unix.AUDIT_ARCH_X86_64
+	// x32Bit marks the numbers of the x32 ABI, which would pass all others.
+	x32Bit = 0x40000000
+)
+
+var forbiddenHere = [...]uint32{unix.SYS_IOPL, unix.SYS_IOPERM, unix.SYS_MODIFY_LDT, unix.SYS_KEXEC_FILE_LOAD}

@@ -1,0 +1,168 @@
+package proc
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+)
+
+// bait is what the self-test lays out for the probe to reach for.
+type bait struct {
+	Level   Level
+	Network bool
+	Root    string // may be written
+	Outside string // a directory that must not be
+	Owned   string // lies outside and belongs to the user; "" if nothing does
+	Secret  string // must not be read
+	Server  int    // the process that all must be kept from
+	TCP     string // listeners of that process
+	UDP     string
+	Unix    string // in Root, so that nothing but its mask hides it; "" if its name were too long
+	Name    string // of an abstract socket
+	Token   string // marks what the probe leaves running
+}
+
+// baitRules are the rules of the self-test's own root.
+type baitRules struct{ root, secret string }
+
+func (b baitRules) Roots() []sandbox.Root   { return []sandbox.Root{{Path: b.root}} }
+func (b baitRules) Denied(abs string) bool  { return abs == b.secret }
+func (b baitRules) Masked(string) bool      { return false }
+func (b baitRules) Protected(string) string { return "" }
+
+// try runs the probe at a level.
+func (r *Runner) try(ctx context.Context, level Level) (report Report) {
+	report = Report{Level: level, Landlock: landlockABI()}
+	dir, err := os.MkdirTemp(r.config.TempDir, "selftest-")
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	if err != nil {
+		report.Failure = "no temporary directory: " + err.Error()
+		return report
+	}
+	defer os.RemoveAll(dir)
+	b, closeBait, err := layBait(dir, level, r.config.Network)
+	defer closeBait()
+	if err != nil {
+		report.Failure = "the self-test could not be prepared: " + err.Error()
+		return report
+	}
+	text, err := json.Marshal(b)
+	if err != nil {
+		report.Failure = err.Error()
+		return report
+	}
+	own := &Runner{config: r.config, running: map[*Process]struct{}{}, seen: map[string]*search{}}
+	own.config.Environ, own.config.Linger = append(slices.Clone(r.config.Environ), "HOME="+filepath.Join(dir, "home")), time.Millisecond
+	own.config.Writable = nil
+	p, err := own.start(ctx, Command{
+		Script: "probe", Dir: b.Root, Stdin: text, Timeout: 30 * time.Second, Rules: baitRules{b.Root, b.Secret},
+	}, level, []string{self, roleArg, "probe"})
+	if err != nil {
+		report.Failure = err.Error()
+		return report
+	}
+	result := p.Wait()
+	own.Close()
+	printed := p.Output().Excerpt(0)
+	if err := json.Unmarshal([]byte(printed.Text()), &report.Checks); err != nil || len(report.Checks) == 0 {
+		report.Failure = fmt.Sprintf("the self-test ended with %s %d and said %.200q", result.Ending, result.ExitCode, printed.Text())
+		return report
+	}
+	report.Checks = append(report.Checks, r.lookAround(b)...)
+	return report
+}
+
+// longestSocket is how long the name of a unix socket may be (unix(7)).
+const longestSocket = 107
+
+// layBait makes what the probe will reach for.
+func layBait(dir string, level Level, network bool) (bait, func(), error) {
+	b := bait{
+		Level: level, Network: network, Root: filepath.Join(dir, "root"), Outside: filepath.Join(dir, "outside"),
+		Server: os.Getpid(), Token: filepath.Base(dir),
+	}
+	if level == L2 && dirWouldBeHidden(dir) {
+		// What lies in /tmp is not there at all at L2, which would prove
+		// nothing about what is: use a directory that is read-only there.
+		b.Outside = "/"
+	}
+	b.Owned = ownedOutside(level, dir)
+	var closers []func() error
+	closeAll := func() {
+		for _, c := range closers {
+			c()
+		}
+	}
+	b.Secret = filepath.Join(dir, "home", ".ssh")
+	err := errors.Join(os.Mkdir(b.Root, 0o700), os.MkdirAll(b.Secret, 0o700), os.MkdirAll(filepath.Join(dir, "outside"), 0o700))
+	if level == L2 { // in the root, since home may not be visible in /tmp
+		b.Secret = filepath.Join(b.Root, "secret")
+		err = errors.Join(err, os.Mkdir(b.Secret, 0o700))
+	}
+	err = errors.Join(err,
+		os.WriteFile(filepath.Join(b.Secret, "key"), []byte("secret"), 0o600),
+		os.WriteFile(filepath.Join(dir, "outside", "file"), []byte("outside"), 0o600))
+	tcp, e := net.Listen("tcp", "127.0.0.1:0")
+	if err = errors.Join(err, e); e == nil {
+		b.TCP, closers = tcp.Addr().String(), append(closers, tcp.Close)
+	}
+	udp, e := net.ListenPacket("udp", "127.0.0.1:0")
+	if err = errors.Join(err, e); e == nil {
+		b.UDP, closers = udp.LocalAddr().String(), append(closers, udp.Close)
+	}
+	if name := filepath.Join(b.Root, "s"); len(name) <= longestSocket {
+		b.Unix = name
+		named, e := net.Listen("unix", b.Unix)
+		if err = errors.Join(err, e); e == nil {
+			closers = append(closers, named.Close)
+		}
+	}
+	b.Name = "@" + b.Token
+	abstract, e := net.Listen("unix", b.Name)
+	if err = errors.Join(err, e); e == nil {
+		closers = append(closers, abstract.Close)
+	}
+	return b, closeAll, err
+}
+
+// ownedOutside finds what chmod could be tried on.
+func ownedOutside(level Level, dir string) string {
+	if level != L2 {
+		return filepath.Join(dir, "outside")
+	}
+	home, _ := filepath.EvalSymlinks(os.Getenv("HOME"))
+	for _, name := range []string{home, "/", "/usr"} {
+		info, err := os.Stat(name)
+		if err != nil || dirWouldBeHidden(name) {
+			continue
+		}
+		if owner, ok := info.Sys().(*syscall.Stat_t); ok && int(owner.Uid) == os.Geteuid() {
+			return name
+		}
+	}
+	return ""
+}
+
+func dirWouldBeHidden(dir string) bool {
+	return beneath("/tmp", dir) || beneath("/var/tmp", dir) || beneath("/run", dir)
+}
+
+// lookAround looks for what the probe should not have left.
+func (r *Runner) lookAround(b bait) []Check {
+	check := Check{Name: "daemons", State: Enforced, Needed: true, Why: "a process in a session of its own was ended"}
+	if left := killMarked(b.Token); left > 0 {
+		check.State, check.Why = NotEnforced, fmt.Sprintf("%d processes were still running", left)
+	}
+	return []Check{check}
+}

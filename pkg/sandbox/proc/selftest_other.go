@@ -1,0 +1,12 @@
+//go:build !linux
+
+package proc
+
+import (
+	"context"
+	"runtime"
+)
+
+func (r *Runner) try(_ context.Context, level Level) Report {
+	return Report{Level: level, Failure: "there is no confinement for " + runtime.GOOS + " yet"}
+}

@@ -1,0 +1,120 @@
+package proc
+
+import (
+	"errors"
+	"os"
+	"runtime"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// self is this very program, also when its file was replaced meanwhile.
+const self = "/proc/self/exe"
+
+// spawn starts a supervisor, which waits for its spec.
+func spawn(level Level, network bool) (*supervisor, error) {
+	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, os.NewSyscallError("socketpair", err)
+	}
+	unix.SetNonblock(ends[0], true)
+	control, theirs := os.NewFile(uintptr(ends[0]), "control"), os.NewFile(uintptr(ends[1]), "control")
+	defer theirs.Close()
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		closeAll(control)
+		return nil, err
+	}
+	defer null.Close()
+	process, err := os.StartProcess(self, []string{os.Args[0], roleArg, "supervise"}, &os.ProcAttr{
+		Dir: "/", Env: []string{"GOMAXPROCS=2"}, Files: []*os.File{null, null, null, theirs}, Sys: supervisorAttr(level, network),
+	})
+	if err != nil {
+		closeAll(control)
+		return nil, err
+	}
+	return &supervisor{process: process, control: control, mounts: mountTable()}, nil
+}
+
+// supervisorAttr clones the supervisor straight into the name spaces of its
+// level. It leads a session of its own, so that a terminal's signals to the
+// server do not reach it.
+func supervisorAttr(level Level, network bool) *syscall.SysProcAttr {
+	attr := &syscall.SysProcAttr{Setsid: true}
+	if level == L2 {
+		isolate(attr, network)
+	}
+	return attr
+}
+
+// mountTable is what is mounted. A supervisor that waits has the mounts of the
+// time it was started.
+func mountTable() string {
+	text, _ := os.ReadFile("/proc/self/mountinfo")
+	return string(text)
+}
+
+// outputPipe is what a command writes into.
+func outputPipe() (read, write *os.File, err error) {
+	read, write, err = os.Pipe()
+	if err == nil {
+		if raw, err := read.SyscallConn(); err == nil { // only makes it faster
+			raw.Control(func(fd uintptr) { unix.FcntlInt(fd, unix.F_SETPIPE_SZ, 1<<20) })
+		}
+	}
+	return read, write, err
+}
+
+// pass gives the files to the supervisor. They stay the caller's to close.
+func (s *supervisor) pass(files []*os.File) error {
+	fds := make([]int, len(files))
+	for i, f := range files {
+		fds[i] = int(f.Fd()) // blocking from now on, as programs expect it
+	}
+	raw, err := s.control.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var sent error
+	err = raw.Write(func(fd uintptr) bool {
+		sent = unix.Sendmsg(int(fd), []byte{0}, unix.UnixRights(fds...), nil, unix.MSG_NOSIGNAL)
+		return sent != unix.EAGAIN
+	})
+	runtime.KeepAlive(files)
+	return errors.Join(err, sent)
+}
+
+// takeFiles is the other end of pass. At the end of the socket it returns no
+// files.
+func takeFiles() ([]uintptr, error) {
+	oob := make([]byte, unix.CmsgSpace(4*maxFiles))
+	n, oobn, _, _, err := unix.Recvmsg(controlFD, make([]byte, 1), oob, unix.MSG_CMSG_CLOEXEC)
+	if err != nil || n == 0 {
+		return nil, err
+	}
+	messages, err := unix.ParseSocketControlMessage(oob[:oobn])
+	if err != nil {
+		return nil, err
+	}
+	var files []uintptr
+	for i := range messages {
+		fds, err := unix.ParseUnixRights(&messages[i])
+		if err != nil {
+			return nil, err
+		}
+		for _, fd := range fds {
+			files = append(files, uintptr(fd))
+		}
+	}
+	return files, nil
+}
+
+func (p *Process) exited(wait int) {
+	status := syscall.WaitStatus(wait)
+	p.result.ExitCode = status.ExitStatus()
+	if status.Signaled() {
+		p.result.Signal = status.Signal()
+		p.result.ExitCode = 128 + int(status.Signal())
+	}
+}

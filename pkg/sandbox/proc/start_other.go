@@ -1,0 +1,24 @@
+//go:build !linux
+
+package proc
+
+import (
+	"os"
+)
+
+// Elsewhere nothing is started: a command that might outlive its server, or
+// that nothing confines, is not what this package promises.
+
+func spawn(Level, bool) (*supervisor, error) { return nil, errUnsupported }
+
+func mountTable() string { return "" }
+
+func outputPipe() (read, write *os.File, err error) { return os.Pipe() }
+
+func (s *supervisor) pass([]*os.File) error { return errUnsupported }
+
+func (p *Process) exited(int) {}
+
+func killMarked(string) int { return 0 }
+
+func runRole(string, []string) int { return 2 }

@@ -1,0 +1,225 @@
+package proc
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"slices"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// killEvery is how often what is left is killed again.
+const killEvery = 2 * time.Millisecond
+
+// runRole is main of the second self.
+func runRole(role string, args []string) int {
+	switch role {
+	case "supervise":
+		return supervise()
+	case "probe":
+		return probe(args)
+	}
+	fmt.Fprintf(os.Stderr, "%s: role %q is unknown\n", os.Args[0], role)
+	return 2
+}
+
+// supervise starts bash as the server says and stays until no descendant is
+// left. One thread is confined and has bash cloned from it; the others, which
+// end the command, stay outside.
+func supervise() int {
+	// Nothing of the server is inherited, whatever it forgot to close.
+	unix.CloseRange(controlFD, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
+	if err := adopt(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
+	if text, err := json.Marshal(spec{}); err == nil { // is slow the first time
+		json.Unmarshal(text, new(spec))
+	}
+	files, err := takeFiles()
+	if err != nil {
+		return 2
+	}
+	if len(files) < 2 { // nothing to do, and nobody to do it for
+		return 0
+	}
+	control := os.NewFile(controlFD, "control")
+	decoder, encoder := json.NewDecoder(control), json.NewEncoder(control)
+	var s spec
+	if err := decoder.Decode(&s); err != nil {
+		return 2
+	}
+	type start struct {
+		pid int
+		err error
+	}
+	started := make(chan start)
+	onOtherThread(func() {
+		pid, err := startConfined(&s, files)
+		started <- start{pid, err}
+	})
+	first := <-started
+	pid := first.pid
+	if first.err != nil {
+		encoder.Encode(report{Error: first.err.Error()})
+		return 1
+	}
+	for _, fd := range files {
+		unix.Close(int(fd))
+	}
+	encoder.Encode(report{Started: pid})
+
+	guard := &guard{spec: &s, pid: pid, reports: encoder, exited: make(chan syscall.WaitStatus, 1), gone: make(chan struct{})}
+	orders := make(chan order)
+	go func() { // ends with the process
+		defer close(orders)
+		for {
+			var next order
+			if decoder.Decode(&next) != nil {
+				return
+			}
+			orders <- next
+		}
+	}()
+	go guard.reap()
+	guard.watch(orders)
+	return 0
+}
+
+// onOtherThread runs f on a thread that stays until the process ends, since a
+// thread that bash was cloned from takes it along. It is not the first thread:
+// that stands for the process where the kernel asks who may signal or trace
+// it, and must not be in the command's own domain.
+func onOtherThread(f func()) {
+	go func() {
+		runtime.LockOSThread()
+		if unix.Gettid() == os.Getpid() {
+			onOtherThread(f)
+		} else {
+			f()
+		}
+		select {}
+	}()
+}
+
+// adopt makes this process the adoptive parent of all that is to come.
+func adopt() error {
+	// Signals that the server ignores would be ignored by bash, too; one that
+	// is caught here is back at its default after exec.
+	signal.Notify(make(chan os.Signal, 1), unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGPIPE,
+		unix.SIGUSR1, unix.SIGUSR2, unix.SIGALRM, unix.SIGCHLD, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU)
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("no subreaper: %w", err)
+	}
+	os.WriteFile("/proc/self/oom_score_adj", []byte("500"), 0) // rather than the server
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return fmt.Errorf("not dumpable: %w", err)
+	}
+	return nil
+}
+
+// startConfined confines this thread and clones bash from it.
+func startConfined(s *spec, files []uintptr) (pid int, err error) {
+	if err := s.Limits.apply(s.Level); err != nil {
+		return 0, err
+	}
+	if s.Level != Off {
+		if err := confine(s); err != nil {
+			return 0, err
+		}
+	}
+	files = slices.Insert(slices.Clone(files), 1, files[1]) // both output streams
+	pid, err = syscall.ForkExec(s.Argv[0], s.Argv, &syscall.ProcAttr{
+		Dir: s.Dir, Env: s.Env, Files: files,
+		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
+	})
+	if err != nil {
+		return 0, fmt.Errorf("%s in %s: %w", s.Argv[0], s.Dir, err)
+	}
+	return pid, nil
+}
+
+// guard watches over one command.
+type guard struct {
+	spec    *spec
+	pid     int
+	reports *json.Encoder
+	exited  chan syscall.WaitStatus
+	gone    chan struct{} // closed when no descendant is left
+	left    map[int]bool  // those that were signalled
+}
+
+// reap collects every child and orphan until the kernel says that there are
+// none. As all orphans come here, none can then be left anywhere.
+func (g *guard) reap() {
+	for {
+		var status syscall.WaitStatus
+		pid, err := syscall.Wait4(-1, &status, 0, nil)
+		switch {
+		case err == syscall.EINTR:
+		case err != nil:
+			close(g.gone)
+			return
+		case pid == g.pid:
+			g.exited <- status
+		}
+	}
+}
+
+// watch runs until no descendant is left.
+func (g *guard) watch(orders <-chan order) {
+	g.left = map[int]bool{}
+	var term, kill <-chan time.Time
+	memory := time.NewTicker(time.Second)
+	defer memory.Stop()
+	end := func() { // TERM now, KILL when the grace is over
+		term = nil
+		g.signalAll(unix.SIGTERM)
+		kill = time.After(time.Duration(g.spec.GraceMS) * time.Millisecond)
+	}
+	running := true
+	for {
+		select {
+		case status := <-g.exited:
+			running = false
+			g.reports.Encode(report{Exited: true, Status: int(status)})
+			if kill == nil {
+				term = time.After(time.Duration(g.spec.WaitMS) * time.Millisecond)
+			}
+		case <-g.gone:
+			if running {
+				g.reports.Encode(report{Exited: true, Status: int(<-g.exited)})
+			}
+			g.reports.Encode(report{Done: true, Left: len(g.left)})
+			return
+		case o, ok := <-orders:
+			switch {
+			case !ok: // the server is gone
+				orders, term = nil, nil
+				kill = time.After(0)
+			case o.Stop && kill == nil:
+				end()
+			case o.Signal != 0 && running:
+				unix.Kill(-g.pid, syscall.Signal(o.Signal))
+			}
+		case <-term:
+			end()
+			if !running { // what bash left behind gets no second chance
+				kill = time.After(time.Duration(g.spec.WaitMS) * time.Millisecond)
+			}
+		case <-kill:
+			g.killAll()
+			kill = time.After(killEvery)
+		case <-memory.C:
+			if kill == nil && g.overMemory() {
+				g.reports.Encode(report{Memory: true})
+				end()
+			}
+		}
+	}
+}

@@ -1,0 +1,173 @@
+package proc
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// stat is what is read of a process in /proc.
+type stat struct {
+	parent int
+	state  byte
+}
+
+// processes reads all that are visible.
+func processes() map[int]stat {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(-1)
+	all := make(map[int]stat, len(names))
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil {
+			continue
+		}
+		text, err := os.ReadFile("/proc/" + name + "/stat")
+		if err != nil {
+			continue // it ended
+		}
+		// The name, in parentheses, may hold anything.
+		fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
+		if len(fields) < 2 {
+			continue
+		}
+		s := stat{state: fields[0][0]}
+		s.parent, _ = strconv.Atoi(string(fields[1]))
+		all[pid] = s
+	}
+	return all
+}
+
+// descendants of this process that are not zombies. Since orphans come to it,
+// that is all there are.
+func descendants() map[int]stat {
+	all := processes()
+	own := os.Getpid()
+	found := map[int]stat{}
+	for pid := range all {
+		for up, steps := pid, 0; steps < len(all); steps++ {
+			s, ok := all[up]
+			if !ok {
+				break
+			}
+			if s.parent == own {
+				if all[pid].state != 'Z' {
+					found[pid] = all[pid]
+				}
+				break
+			}
+			up = s.parent
+		}
+	}
+	return found
+}
+
+// alone reports whether this process is the first of a pid name space, where
+// -1 stands for all the others.
+func alone() bool { return os.Getpid() == 1 }
+
+// signalAll signals every descendant once, and wakes those that are stopped.
+func (g *guard) signalAll(signal unix.Signal) {
+	for pid := range descendants() {
+		g.left[pid] = true
+		if !alone() {
+			unix.Kill(pid, signal)
+			unix.Kill(pid, unix.SIGCONT)
+		}
+	}
+	if alone() {
+		unix.Kill(-1, signal)
+		unix.Kill(-1, unix.SIGCONT)
+	}
+}
+
+// killAll kills every descendant. Without a pid name space each is stopped
+// first, until no new one is found, so that none can fork on behind the back
+// of the killing. It is called again until the kernel says that none is left.
+func (g *guard) killAll() {
+	if alone() {
+		unix.Kill(-1, unix.SIGKILL)
+		return
+	}
+	stopped := map[int]bool{}
+	for fresh := true; fresh && len(stopped) < 1<<16; {
+		fresh = false
+		for pid := range descendants() {
+			if !stopped[pid] {
+				unix.Kill(pid, unix.SIGSTOP)
+				stopped[pid], g.left[pid], fresh = true, true, true
+			}
+		}
+	}
+	for pid := range stopped {
+		unix.Kill(pid, unix.SIGKILL)
+	}
+}
+
+// killMarked kills what a command left whose supervisor was killed: all that
+// have its mark in their environment, until none is found. It returns how many.
+func killMarked(mark string) int {
+	want := []byte(markName + "=" + mark + "\x00")
+	killed := map[int]bool{}
+	for range 100 {
+		found := false
+		for pid := range processes() {
+			env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+			if err == nil && bytes.Contains(env, want) {
+				unix.Kill(pid, unix.SIGKILL)
+				killed[pid], found = true, true
+			}
+		}
+		if !found {
+			break
+		}
+	}
+	return len(killed)
+}
+
+// overMemory reports whether the command uses more than its limit.
+func (g *guard) overMemory() bool {
+	limit := g.spec.Limits.Memory
+	if limit < 0 {
+		return false
+	}
+	if limit == 0 {
+		var info unix.Sysinfo_t
+		if unix.Sysinfo(&info) != nil {
+			return false
+		}
+		limit = int64(info.Totalram) * int64(info.Unit) / 4 * 3
+	}
+	return residentPages(os.Getpid(), 0) > limit/int64(os.Getpagesize())
+}
+
+// residentPages sums up what the descendants of a process have in memory. It
+// goes by the lists of children rather than by all processes: it is asked for
+// every second.
+func residentPages(pid, depth int) int64 {
+	tasks, err := os.ReadDir("/proc/" + strconv.Itoa(pid) + "/task")
+	if err != nil || depth > 1000 {
+		return 0
+	}
+	var pages int64
+	for _, task := range tasks {
+		list, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/task/" + task.Name() + "/children")
+		for _, name := range bytes.Fields(list) {
+			text, err := os.ReadFile("/proc/" + string(name) + "/statm")
+			if fields := bytes.Fields(text); err == nil && len(fields) > 1 {
+				resident, _ := strconv.ParseInt(string(fields[1]), 10, 64)
+				pages += resident
+			}
+			if child, err := strconv.Atoi(string(name)); err == nil {
+				pages += residentPages(child, depth+1)
+			}
+		}
+	}
+	return pages
+}

@@ -1,0 +1,259 @@
+//go:build linux
+
+package proc_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
+)
+
+// stubborn are trees that survive what is usually tried. Each prints "ready"
+// and has TAG as the argument of a sleep in every process that is to die.
+var stubborn = map[string]string{
+	"background":       `sleep TAG & sleep TAG & echo ready; wait`,
+	"ignores TERM":     `trap '' TERM; sleep TAG & echo ready; while :; do sleep TAG; done`,
+	"setsid":           `setsid sleep TAG & setsid -f sleep TAG; echo ready; sleep TAG`,
+	"double fork":      `( ( trap '' TERM HUP; sleep TAG ) & ); ( setsid sh -c 'trap "" TERM HUP INT; (sleep TAG &) ; sleep TAG' & ); echo ready; sleep TAG`,
+	"nohup":            `nohup sleep TAG >/dev/null 2>&1 & disown; echo ready; sleep TAG`,
+	"stopped":          `sleep TAG & kill -STOP $!; echo ready; sleep TAG`,
+	"empty env":        `env -i setsid sh -c 'trap "" TERM; sleep TAG' & echo ready; sleep TAG`,
+	"own group":        `set -m; sleep TAG & sleep TAG & echo ready; wait`,
+	"forks on":         `f() { trap '' TERM; while :; do (sleep TAG &) ; sleep 0.01; done; }; f & echo ready; sleep TAG`,
+	"forks itself on":  `trap '' TERM; export -f f 2>/dev/null; cat > $TMPDIR/f <<'END'` + "\n" + `trap '' TERM; n=$1; [ $n -gt 40 ] && exec sleep TAG; setsid bash $0 $((n+1)) & exit` + "\nEND\n" + `bash $TMPDIR/f 0; echo ready; sleep TAG`,
+	"closes its files": `sleep TAG <&- >&- 2>&- & setsid sleep TAG <&- >&- 2>&- & echo ready; sleep TAG`,
+}
+
+var tags struct {
+	sync.Mutex
+	next int
+}
+
+// newTag is a number of seconds that no other sleep has as its argument.
+func newTag() string {
+	tags.Lock()
+	defer tags.Unlock()
+	tags.next++
+	return fmt.Sprintf("9%d%03d", os.Getpid(), tags.next)
+}
+
+// alive returns the processes that have tag in their command line.
+func alive(t testing.TB, tag string) []string {
+	t.Helper()
+	names, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	require.NoError(t, err)
+	var found []string
+	for _, name := range names {
+		if text, err := os.ReadFile(name); err == nil && bytes.Contains(text, []byte(tag)) {
+			found = append(found, strings.ReplaceAll(string(text), "\x00", " "))
+		}
+	}
+	return found
+}
+
+// children returns the processes whose parent is this one.
+func children(t testing.TB) []string {
+	t.Helper()
+	var found []string
+	names, err := filepath.Glob("/proc/self/task/*/children")
+	require.NoError(t, err)
+	for _, name := range names {
+		text, _ := os.ReadFile(name)
+		found = append(found, strings.Fields(string(text))...)
+	}
+	return found
+}
+
+func TestTheWholeTreeDies(t *testing.T) {
+	ways := map[string]func(context.CancelFunc, *proc.Process){
+		"cancel": func(cancel context.CancelFunc, _ *proc.Process) { cancel() },
+		"kill":   func(_ context.CancelFunc, p *proc.Process) { p.Kill() },
+	}
+	endings := map[string]proc.Ending{"cancel": proc.Cancelled, "kill": proc.Killed}
+	enforced := levels(t)
+	for name, script := range stubborn {
+		for way, end := range ways {
+			for _, level := range enforced {
+				t.Run(name+"/"+way+"/"+string(level), func(t *testing.T) {
+					t.Parallel()
+					r := newRunner(t, proc.Config{Level: level, Grace: 100 * time.Millisecond})
+					tag := newTag()
+					ctx, cancel := context.WithCancel(context.Background())
+					defer cancel()
+					p, err := r.Start(ctx, proc.Command{
+						Script: strings.ReplaceAll(script, "TAG", tag), Dir: "/", Rules: rules{root: t.TempDir()},
+					})
+					require.NoError(t, err)
+					waitFor(t, p, "ready")
+					require.NotEmpty(t, alive(t, tag))
+					end(cancel, p)
+					result := p.Wait()
+					require.Equal(t, endings[way], result.Ending)
+					require.Empty(t, alive(t, tag))
+					require.Contains(t, p.Output().Excerpt(0).Text(), "ready", "what was printed is returned")
+				})
+			}
+		}
+	}
+}
+
+func TestTimeout(t *testing.T) {
+	r := newRunner(t, proc.Config{Level: proc.Off, Grace: 50 * time.Millisecond})
+	tag := newTag()
+	result, out := run(t, r, proc.Command{
+		Script:  `echo so far; trap '' TERM; (setsid sleep ` + tag + ` &); while :; do sleep ` + tag + `; done`,
+		Timeout: 300 * time.Millisecond,
+	})
+	require.Equal(t, proc.TimedOut, result.Ending)
+	require.Contains(t, out, "so far\n")
+	require.Empty(t, alive(t, tag))
+}
+
+func TestTermComesFirst(t *testing.T) {
+	r := newRunner(t, proc.Config{Level: proc.Off, Grace: time.Minute})
+	p, err := r.Start(context.Background(), proc.Command{
+		Script: `trap 'echo cleaning up; exit 3' TERM; echo ready; while :; do sleep 0.01; done`, Dir: "/",
+	})
+	require.NoError(t, err)
+	waitFor(t, p, "ready")
+	p.Kill()
+	result := p.Wait()
+	require.Equal(t, proc.Killed, result.Ending)
+	require.Equal(t, 3, result.ExitCode)
+	require.Contains(t, p.Output().Excerpt(0).Text(), "cleaning up")
+}
+
+func TestSignal(t *testing.T) {
+	r := off(t)
+	p, err := r.Start(context.Background(), proc.Command{Script: `trap 'echo usr1; exit 5' USR1; echo ready; while :; do sleep 0.01; done`, Dir: "/"})
+	require.NoError(t, err)
+	waitFor(t, p, "ready")
+	require.NoError(t, p.Signal(syscall.SIGUSR1))
+	result := p.Wait()
+	require.Equal(t, proc.Exited, result.Ending)
+	require.Equal(t, 5, result.ExitCode)
+	require.ErrorIs(t, p.Signal(syscall.SIGUSR1), os.ErrProcessDone)
+}
+
+func TestCloseEndsAll(t *testing.T) {
+	r := newRunner(t, proc.Config{Level: proc.Off, Grace: 50 * time.Millisecond})
+	tag := newTag()
+	var all []*proc.Process
+	for range 8 {
+		p, err := r.Start(context.Background(), proc.Command{Script: "(setsid sleep " + tag + " &); sleep " + tag, Dir: "/"})
+		require.NoError(t, err)
+		all = append(all, p)
+	}
+	require.NoError(t, r.Close())
+	for _, p := range all {
+		require.Equal(t, proc.Killed, p.Wait().Ending)
+	}
+	require.Empty(t, alive(t, tag))
+}
+
+// TestTwoHundredAtOnce leaves no process, zombie or descriptor behind.
+func TestTwoHundredAtOnce(t *testing.T) {
+	descriptors := func() int {
+		names, err := os.ReadDir("/proc/self/fd")
+		require.NoError(t, err)
+		return len(names)
+	}
+	first := off(t)
+	run(t, first, proc.Command{Script: "true"}) // the poller's own descriptors
+	require.NoError(t, first.Close())
+	before := descriptors()
+	r := off(t)
+	tag := newTag()
+	var wait sync.WaitGroup
+	for i := range 200 {
+		wait.Go(func() {
+			result, out, err := r.Run(context.Background(), proc.Command{Script: fmt.Sprintf("(setsid sleep %s &); echo %d", tag, i), Dir: "/"})
+			if err != nil || result.ExitCode != 0 || out.Excerpt(0).Text() != strconv.Itoa(i)+"\n" {
+				t.Errorf("command %d: %+v %v %q", i, result, err, out.Excerpt(0).Text())
+			}
+		})
+	}
+	wait.Wait()
+	require.Empty(t, alive(t, tag))
+	require.NoError(t, r.Close())
+	require.Empty(t, children(t), "no child, no zombie")
+	require.Equal(t, before, descriptors())
+}
+
+// TestServerIsKilled starts commands in another process and kills that.
+func TestServerIsKilled(t *testing.T) {
+	enforced := levels(t)
+	for name, script := range stubborn {
+		for _, level := range enforced {
+			t.Run(name+"/"+string(level), func(t *testing.T) {
+				t.Parallel()
+				tag := newTag()
+				dir := t.TempDir()
+				text, err := json.Marshal(serverJob{Script: strings.ReplaceAll(script, "TAG", tag), Level: level, Dir: dir})
+				require.NoError(t, err)
+				server := exec.Command("/proc/self/exe", "-test.run=^TestServerProcess$", "-test.v")
+				server.Env = append(os.Environ(), "PROC_TEST_SERVER="+string(text))
+				output, err := server.StdoutPipe()
+				require.NoError(t, err)
+				require.NoError(t, server.Start())
+				buf := make([]byte, 4096)
+				var seen []byte
+				for !bytes.Contains(seen, []byte("command is running")) {
+					n, err := output.Read(buf)
+					require.NoError(t, err, "%s", seen)
+					seen = append(seen, buf[:n]...)
+				}
+				require.NotEmpty(t, alive(t, tag))
+				require.NoError(t, server.Process.Kill())
+				server.Wait()
+				require.Eventually(t, func() bool { return len(alive(t, tag)) == 0 }, 30*time.Second, 10*time.Millisecond)
+			})
+		}
+	}
+}
+
+type serverJob struct {
+	Script, Dir string
+	Level       proc.Level
+}
+
+// TestServerProcess is the server that TestServerIsKilled kills.
+func TestServerProcess(t *testing.T) {
+	text := os.Getenv("PROC_TEST_SERVER")
+	if text == "" {
+		t.Skip("runs only as the other process of TestServerIsKilled")
+	}
+	var job serverJob
+	require.NoError(t, json.Unmarshal([]byte(text), &job))
+	r, err := proc.New(proc.Config{Level: job.Level, TempDir: job.Dir})
+	require.NoError(t, err)
+	p, err := r.Start(context.Background(), proc.Command{Script: job.Script, Dir: "/", Rules: rules{root: job.Dir}})
+	require.NoError(t, err)
+	waitFor(t, p, "ready")
+	fmt.Println("command is running")
+	<-p.Done()
+}
+
+// TestSupervisorIsKilled is possible for a command that nothing confines.
+func TestSupervisorIsKilled(t *testing.T) {
+	r := off(t)
+	tag := newTag()
+	result, _ := run(t, r, proc.Command{Script: "(setsid sleep " + tag + " &); sleep " + tag + " & kill -9 $PPID; sleep " + tag})
+	require.Equal(t, proc.Lost, result.Ending)
+	require.Equal(t, -1, result.ExitCode)
+	require.Empty(t, alive(t, tag))
+}

@@ -1,0 +1,81 @@
+//go:build linux
+
+package proc_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
+)
+
+// TestWhatMustNotBeWrittenIsTakenBack where the kernel cannot refuse it.
+func TestWhatMustNotBeWrittenIsTakenBack(t *testing.T) {
+	for _, level := range levels(t) {
+		if level == proc.Off {
+			continue
+		}
+		for name, c := range map[string]struct {
+			script string
+			file   string // of the root
+			want   string // its content afterwards; "" if it must not be there
+			taken  bool
+		}{
+			"settings that run programs": {`echo '[core]
+fsmonitor = evil' >> .git/config`, ".git/config", "[core]\n", true},
+			"an alias":              {`printf '[alias]\n x = !evil\n' > .git/config`, ".git/config", "[core]\n", true},
+			"settings as a link":    {`rm .git/config; ln -s ../sub/config .git/config`, ".git/config", "[core]\n", true},
+			"settings as a fifo":    {`rm .git/config; mkfifo .git/config`, ".git/config", "[core]\n", true},
+			"a remote":              {`printf '[remote "o"]\n url = https://example.com\n' >> .git/config`, ".git/config", "[core]\n[remote \"o\"]\n url = https://example.com\n", false},
+			"new agent's settings":  {`mkdir .gemini; echo '{}' > .gemini/settings.json`, ".gemini/settings.json", "", true},
+			"new editor's tasks":    {`mkdir .vscode; echo '{}' > .vscode/tasks.json; echo '{}' > .vscode/x`, ".vscode/tasks.json", "", true},
+			"other editor settings": {`mkdir .vscode; echo '{}' > .vscode/settings.json`, ".vscode/settings.json", "{}\n", false},
+			"a hook":                {`echo evil > .git/hooks/pre-commit`, ".git/hooks/pre-commit", "#!/bin/sh\n", level == proc.L1},
+			"agent's settings":      {`echo evil > .claude/settings.json`, ".claude/settings.json", "{}\n", level == proc.L1},
+			"agent's settings gone": {`rm -rf .claude`, ".claude/settings.json", "{}\n", level == proc.L1},
+			"a new repository":      {`mkdir -p n/.git/hooks; echo x > n/.git/hooks/x`, "n/.git/hooks/x", "x\n", false},
+			"nothing":               {`true`, ".git/config", "[core]\n", false},
+		} {
+			t.Run(string(level)+"/"+name, func(t *testing.T) {
+				s := newScene(t)
+				result, _ := confined(t, level, s, c.script)
+				file := filepath.Join(s.dir, "root", c.file)
+				text, err := os.ReadFile(file)
+				if c.want == "" {
+					require.ErrorIs(t, err, os.ErrNotExist)
+				} else {
+					require.NoError(t, err)
+					require.Equal(t, c.want, string(text))
+				}
+				if c.taken {
+					require.Equal(t, []string{file}, result.TakenBack)
+				} else {
+					require.Empty(t, result.TakenBack)
+				}
+			})
+		}
+	}
+}
+
+// TestTakingBackStaysInTheRoot: a link that the command leaves does not lead
+// the taking back to what is outside.
+func TestTakingBackStaysInTheRoot(t *testing.T) {
+	for _, level := range levels(t) {
+		if level == proc.Off {
+			continue
+		}
+		s := newScene(t)
+		precious := filepath.Join(s.dir, "outside", "settings.json")
+		require.NoError(t, os.WriteFile(precious, []byte("precious"), 0o644))
+		confined(t, level, s, `ln -s $OUT .gemini; ln -s $OUT/settings.json .mcp.json; rm -rf .claude && ln -s $OUT .claude`)
+		text, err := os.ReadFile(filepath.Join(s.dir, "root/.claude/settings.json"))
+		require.NoError(t, err)
+		require.Equal(t, "{}\n", string(text))
+		text, err = os.ReadFile(precious)
+		require.NoError(t, err)
+		require.Equal(t, "precious", string(text))
+	}
+}
