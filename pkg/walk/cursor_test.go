@@ -131,9 +131,10 @@ func FuzzCursor(f *testing.F) {
 	}
 	_, report := walkUntil(f, root, walk.Options{Workers: 1}, 2, fs.SkipAll)
 	f.Add(report.Cursor)
+	opened := openRoot(f, root)
 	f.Fuzz(func(t *testing.T, cursor string) {
-		opened := start(t, root, ".", walk.Options{After: cursor})
-		_, err := walk.Walk(context.Background(), opened, func(_ int, e *walk.Entry) error {
+		node := startIn(t, opened, ".", walk.Options{After: cursor})
+		_, err := walk.Walk(context.Background(), node, func(_ int, e *walk.Entry) error {
 			if strings.Contains(e.Path, "..") {
 				t.Errorf("left the start: %q", e.Path)
 			}
@@ -142,6 +143,6 @@ func FuzzCursor(f *testing.F) {
 		if err != nil && toolerr.CodeOf(err) != toolerr.InvalidParams {
 			t.Error(err)
 		}
-		opened.Close()
+		node.Close()
 	})
 }

@@ -67,11 +67,21 @@ func noEnv(key string) string {
 // start opens sub, a directory below root.
 func start(t testing.TB, root, sub string, opts walk.Options) *walk.Node {
 	t.Helper()
+	return startIn(t, openRoot(t, root), sub, opts)
+}
+
+func openRoot(t testing.TB, root string) *sandbox.FS {
+	t.Helper()
+	fs, err := sandbox.New(sandbox.Config{Roots: []string{root}}).FS(context.Background())
+	require.NoError(t, err)
+	return fs
+}
+
+func startIn(t testing.TB, fs *sandbox.FS, sub string, opts walk.Options) *walk.Node {
+	t.Helper()
 	if opts.Getenv == nil {
 		opts.Getenv = noEnv
 	}
-	fs, err := sandbox.New(sandbox.Config{Roots: []string{root}}).FS(context.Background())
-	require.NoError(t, err)
 	node, err := walk.Start(fs, sub, opts)
 	require.NoError(t, err)
 	t.Cleanup(func() { node.Close() })
