@@ -119,6 +119,9 @@ type Rules interface {
 type Command struct {
 	// Script is run by bash -c.
 	Script string
+	// Prologue makes shell code that the same bash runs before Script. What
+	// it, or anything else, writes to the file report is Result.Report.
+	Prologue func(report string) string
 	// Dir is the absolute working directory.
 	Dir string
 	// Env are variables of this command, as NAME=value, besides those of
@@ -164,7 +167,10 @@ type Result struct {
 	// TakenBack are files that the command wrote although it must not, and
 	// that are as they were again.
 	TakenBack []string
-	Level     Level
+	// Report is what Command.Prologue's file held at the end, up to 1 MiB,
+	// else nil. The command can write to that file as well: it is a claim.
+	Report []byte
+	Level  Level
 }
 
 func (c *Config) complete() {

@@ -218,6 +218,7 @@ func (p *Process) lost() {
 
 // finish frees what the command used, once the supervisor is gone.
 func (p *Process) finish(read <-chan struct{}) {
+	p.result.Report = readReport(p.temp)
 	p.runner.tasks.Go(func() {
 		p.super.process.Wait()
 		// Only now: to remove what is a mount point in a name space that

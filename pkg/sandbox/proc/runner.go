@@ -136,6 +136,11 @@ func (r *Runner) spec(c Command, level Level, temp string) (*spec, error) {
 		Base: r.config.Environ, Extra: c.Env, PassSecrets: r.config.PassSecrets,
 		Set: []string{"TMPDIR=" + inside, "PWD=" + c.Dir, markName + "=" + s.Mark},
 	}
+	before, err := writePrologue(c, temp, inside)
+	if err != nil {
+		return nil, err
+	}
+	environ.Set = append(environ.Set, before...)
 	for _, root := range s.Roots {
 		if !root.ReadOnly {
 			environ.Writable = append(environ.Writable, root.Path)

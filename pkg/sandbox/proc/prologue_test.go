@@ -1,0 +1,43 @@
+package proc_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
+)
+
+// A prologue runs in the bash that runs the script, leaves nothing in its
+// environment, and what it reports at the end comes back, however bash exits.
+func TestPrologue(t *testing.T) {
+	r := newRunner(t, proc.Config{Level: proc.Off})
+	c := proc.Command{
+		Script: `cd /; x=$known; env | grep -c BASH_ENV; exit 3`, Dir: t.TempDir(),
+		Prologue: func(report string) string { return "known=yes\ntrap 'echo \"$x $PWD\" > " + report + "' EXIT\n" },
+	}
+	result, out := run(t, r, c)
+	require.Equal(t, 3, result.ExitCode)
+	require.Equal(t, "0", strings.TrimSpace(out))
+	require.Equal(t, "yes /\n", string(result.Report))
+}
+
+// Only a regular file is a report: a link would let a command read what it
+// must not, a fifo would hold the server.
+func TestReportIsAFile(t *testing.T) {
+	r := newRunner(t, proc.Config{Level: proc.Off})
+	secret := filepath.Join(t.TempDir(), "secret")
+	require.NoError(t, os.WriteFile(secret, []byte("hidden"), 0o600))
+	for _, script := range []string{
+		"ln -s " + secret + " $report", "mkfifo $report", "mkdir $report", "head -c 1100000 /dev/zero > $report", "true",
+	} {
+		result, _ := run(t, r, proc.Command{
+			Script: script, Dir: t.TempDir(), Prologue: func(report string) string { return "report=" + report },
+		})
+		require.Equal(t, proc.Exited, result.Ending, script)
+		require.Nil(t, result.Report, script)
+	}
+}
