@@ -1,0 +1,237 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// New puts the shared checks before a backend. close is called once at most
+// by a caller that keeps the contract.
+func New(keys Keys, log Log, blobs Blobs, close func() error) *Store {
+	return &Store{Keys: checkedKeys{keys}, Log: checkedLog{log}, Blobs: checkedBlobs{blobs}, close: close}
+}
+
+type checkedKeys struct{ next Keys }
+
+func (c checkedKeys) Get(ctx context.Context, key string) (Entry, error) {
+	if err := checkName("key", key); err != nil {
+		return Entry{}, err
+	}
+	return c.next.Get(ctx, key)
+}
+
+func (c checkedKeys) Put(ctx context.Context, key string, value []byte, was Version, expires time.Time) (Version, error) {
+	if err := checkName("key", key); err != nil {
+		return 0, err
+	}
+	if len(value) > MaxValue {
+		return 0, toolerr.New(toolerr.TooLarge, "the value of %s has %d bytes, of %d; keep it as a blob", key, len(value), MaxValue)
+	}
+	return c.next.Put(ctx, key, value, was, expires)
+}
+
+func (c checkedKeys) Delete(ctx context.Context, key string, was Version) error {
+	if err := checkName("key", key); err != nil {
+		return err
+	}
+	return c.next.Delete(ctx, key, was)
+}
+
+func (c checkedKeys) List(ctx context.Context, prefix, after string, limit int) ([]Entry, error) {
+	if prefix != "" {
+		if err := checkName("prefix", prefix); err != nil {
+			return nil, err
+		}
+	}
+	if limit <= 0 {
+		return nil, nil
+	}
+	return c.next.List(ctx, prefix, after, min(limit, MaxPage))
+}
+
+type checkedLog struct{ next Log }
+
+func (c checkedLog) Append(ctx context.Context, log string, records ...[]byte) (Cursor, error) {
+	if err := checkName("log", log); err != nil {
+		return 0, err
+	}
+	bytes := 0
+	for _, r := range records {
+		bytes += len(r)
+	}
+	switch {
+	case len(records) == 0:
+		return 0, toolerr.New(toolerr.InvalidInput, "nothing to append to %s", log)
+	case len(records) > MaxRecords:
+		return 0, toolerr.New(toolerr.TooLarge, "%d records for %s at once, of %d; append them in parts", len(records), log, MaxRecords)
+	case bytes > MaxBatch:
+		return 0, toolerr.New(toolerr.TooLarge, "%d bytes for %s at once, of %d; append them in parts, or keep them as a blob", bytes, log, MaxBatch)
+	}
+	return c.next.Append(ctx, log, records...)
+}
+
+func (c checkedLog) Read(ctx context.Context, log string, after Cursor, limit int) ([]Record, error) {
+	if err := checkName("log", log); err != nil {
+		return nil, err
+	}
+	if limit <= 0 {
+		return nil, nil
+	}
+	return c.next.Read(ctx, log, max(after, 0), min(limit, MaxPage))
+}
+
+func (c checkedLog) Trim(ctx context.Context, log string, keep Keep) (int, error) {
+	name, all := Below(log)
+	if name != "" || !all {
+		if err := checkName("log", name); err != nil {
+			return 0, err
+		}
+	}
+	if keep == (Keep{}) {
+		return 0, nil
+	}
+	return c.next.Trim(ctx, log, keep)
+}
+
+func (c checkedLog) Drop(ctx context.Context, log string) error {
+	if err := checkName("log", log); err != nil {
+		return err
+	}
+	return c.next.Drop(ctx, log)
+}
+
+// Below takes apart what Trim is given: the name of one log, or the prefix of
+// all it means.
+func Below(log string) (name string, all bool) {
+	if prefix, ok := strings.CutSuffix(log, "*"); ok && (prefix == "" || strings.HasSuffix(prefix, "/")) {
+		return prefix, true
+	}
+	return log, false
+}
+
+type checkedBlobs struct{ next Blobs }
+
+func (c checkedBlobs) Create(ctx context.Context, id string, r io.Reader) (Blob, error) {
+	if err := checkID(id); err != nil {
+		return Blob{}, err
+	}
+	return c.next.Create(ctx, id, r)
+}
+
+func (c checkedBlobs) Open(ctx context.Context, id string) (io.ReadCloser, Blob, error) {
+	if err := checkID(id); err != nil {
+		return nil, Blob{}, err
+	}
+	return c.next.Open(ctx, id)
+}
+
+func (c checkedBlobs) Stat(ctx context.Context, id string) (Blob, error) {
+	if err := checkID(id); err != nil {
+		return Blob{}, err
+	}
+	return c.next.Stat(ctx, id)
+}
+
+func (c checkedBlobs) Delete(ctx context.Context, id string) error {
+	if err := checkID(id); err != nil {
+		return err
+	}
+	return c.next.Delete(ctx, id)
+}
+
+func (c checkedBlobs) Trim(ctx context.Context, keep Keep) (int, error) {
+	return c.next.Trim(ctx, keep)
+}
+
+func checkName(what, name string) error {
+	bad := func(r rune) bool { return r == '*' || unicode.IsControl(r) }
+	switch {
+	case name == "":
+		return toolerr.New(toolerr.InvalidInput, "a %s without a name", what)
+	case len(name) > MaxName:
+		return toolerr.New(toolerr.InvalidInput, "the %s %.32q… has %d bytes, of %d; use a hash of it", what, name, len(name), MaxName)
+	case !utf8.ValidString(name) || strings.ContainsFunc(name, bad):
+		return toolerr.New(toolerr.InvalidInput, "the %s %q has characters that no name may have: *, control characters, broken UTF-8", what, name)
+	}
+	return nil
+}
+
+// checkID keeps to what is a file name everywhere, also where upper and lower
+// case are the same.
+func checkID(id string) error {
+	bad := func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '_' && r != '-'
+	}
+	if id == "" || len(id) > 128 || id[0] == '_' || id[0] == '-' || strings.ContainsFunc(id, bad) {
+		return toolerr.New(toolerr.InvalidInput, "the blob id %.140q is not 1 to 128 of [a-z0-9_-]", id)
+	}
+	return nil
+}
+
+// NotFound is the error for a key or blob that is not there.
+func NotFound(name string) error {
+	return toolerr.New(toolerr.NotFound, "%s is not in the store", name)
+}
+
+// Conflict is the error for a key whose version is another one.
+func Conflict(key string) error {
+	return toolerr.New(toolerr.Conflict, "%s was changed by somebody else meanwhile; read it again", key)
+}
+
+// Exists is the error for a blob that was written before.
+func Exists(id string) error {
+	return toolerr.New(toolerr.Exists, "blob %s is there already; blobs are written once", id)
+}
+
+// Capped returns r cut off with TOO_LARGE after more than the bytes one blob
+// may have.
+func (q Quota) Capped(r io.Reader) io.Reader { return &capped{r: r, left: q.Blob, max: q.Blob} }
+
+type capped struct {
+	r         io.Reader
+	left, max int64
+}
+
+func (c *capped) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	if c.left -= int64(n); c.left < 0 {
+		return 0, toolerr.New(toolerr.TooLarge, "a blob has more than the %d bytes it may have", c.max)
+	}
+	return n, err
+}
+
+// Full is the error for a blob that all blobs together have no room for.
+func (q Quota) Full() error {
+	return toolerr.New(toolerr.LimitReached, "all blobs together would have more than the %d bytes they may have; delete some", q.Total)
+}
+
+// Surplus returns the blobs that Trim removes, the youngest first.
+func (k Keep) Surplus(all []Blob, now time.Time) []Blob {
+	slices.SortFunc(all, func(a, b Blob) int {
+		return cmp.Or(b.Created.Compare(a.Created), strings.Compare(a.ID, b.ID))
+	})
+	var bytes int64
+	for i, b := range all {
+		bytes += b.Size
+		if k.Bytes > 0 && bytes > k.Bytes || k.Age > 0 && b.Created.Before(now.Add(-k.Age)) {
+			return all[i:]
+		}
+	}
+	return nil
+}
+
+// Expiry returns the moment as it is kept: whole milliseconds, not too early.
+func Expiry(t time.Time) time.Time {
+	if t.IsZero() {
+		return t
+	}
+	return t.Add(time.Millisecond - 1).Truncate(time.Millisecond)
+}

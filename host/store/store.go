@@ -1,0 +1,194 @@
+// Package store is what the host remembers when it is not running: keys with
+// compare-and-swap and expiry, append-only logs, and blobs. It holds the
+// interface and the checks every backend shares; a backend is a package
+// below, and all of them pass the suite in storetest.
+//
+//	memory     for tests, and for a host that is to leave nothing behind
+//	sqlite     the default: a file and a directory, shared by all hosts of a machine
+//	jetstream  a NATS cluster, shared by the hosts of many machines
+//
+// A store is opened by package backend and touches nothing before it is first
+// used, so that a host that keeps nothing pays nothing.
+//
+//	entry, err := s.Keys.Get(ctx, "approval/7f3a")
+//	// decide
+//	_, err = s.Keys.Put(ctx, entry.Key, decided, entry.Version, entry.Expires)
+//	if toolerr.Is(err, toolerr.Conflict) {
+//		// somebody else was first
+//	}
+//
+// # What is promised
+//
+// What has returned without an error is there for every later reader, in this
+// process or another, also when the process is killed the moment after. What
+// has returned an error was not done, with one exception: after TIMEOUT,
+// CANCELLED and TRANSPORT_ERROR from a cluster it may have been.
+//
+// Every method is safe for concurrent use by goroutines, and with sqlite and
+// jetstream by processes. Bytes given are not kept, bytes returned are the
+// caller's.
+//
+// # Errors
+//
+// NOT_FOUND, CONFLICT (the version is another one), EXISTS (a blob is written
+// once), TOO_LARGE (a value, batch or blob), LIMIT_REACHED (all blobs
+// together), NO_SPACE (the disk, or the bound of the store), LOCKED (other
+// processes did not let go of the database in time), TRANSPORT_ERROR (no
+// cluster), INVALID_INPUT (a name), and ErrNewer.
+package store
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+)
+
+// The bounds of every backend, so that what works on one machine works in a
+// cluster, whose messages are at most 1 MiB. What is longer is a blob.
+const (
+	MaxName    = 256       // bytes of a key or the name of a log
+	MaxValue   = 960 << 10 // bytes of a value
+	MaxBatch   = 960 << 10 // bytes of all records of one Append
+	MaxRecords = 4096      // records of one Append
+	MaxPage    = 1000      // entries or records of one List or Read
+)
+
+// ErrNewer is wrapped by the errors of a store that a newer toolroom wrote.
+var ErrNewer = errors.New("written by a newer version")
+
+// A Store is one backend behind the checks that all share. Make it with New.
+type Store struct {
+	Keys  Keys
+	Log   Log
+	Blobs Blobs
+
+	close func() error
+}
+
+// A Version tells apart the values a key has had. It grows with every change,
+// and none comes twice, not even after the key was deleted or expired.
+type Version int64
+
+// What Put and Delete take instead of a version that was read.
+const (
+	Absent Version = 0  // the key must not be there
+	Any    Version = -1 // whatever is there, or nothing
+)
+
+// An Entry is a key and its value.
+type Entry struct {
+	Key     string
+	Value   []byte
+	Version Version
+	Expires time.Time // to the millisecond; zero: never
+}
+
+// Keys are small values by name. A key is UTF-8 without control characters or
+// asterisks, at most MaxName bytes; slashes divide it, "approval/7f3a". An
+// expired key is absent for everybody at that moment.
+type Keys interface {
+	// Get returns the entry, or NOT_FOUND.
+	Get(ctx context.Context, key string) (Entry, error)
+
+	// Put gives key a value if its version is still was, else CONFLICT. The
+	// zero expires means never.
+	Put(ctx context.Context, key string, value []byte, was Version, expires time.Time) (Version, error)
+
+	// Delete removes key if its version is still was, else CONFLICT. Of a
+	// key that is not there Any and Absent are right, and no other.
+	Delete(ctx context.Context, key string, was Version) error
+
+	// List returns the entries whose keys begin with prefix and come after
+	// the key after, in the order of their bytes: at most limit, and never
+	// more than MaxPage.
+	List(ctx context.Context, prefix, after string, limit int) ([]Entry, error)
+}
+
+// A Cursor is the place of a record. Those of a log ascend in the order in
+// which its records can be read, with gaps. 0 is before the first.
+type Cursor int64
+
+// A Record is one entry of a log.
+type Record struct {
+	Cursor Cursor
+	Time   time.Time // when it was appended, to the millisecond
+	Data   []byte
+}
+
+// Log is any number of append-only logs, by names like those of keys. A
+// reader that goes on after the last cursor it saw misses nothing, whoever
+// appends meanwhile.
+type Log interface {
+	// Append adds the records of one batch, in order, all or none, with
+	// nothing between them, and returns the cursor of the last.
+	Append(ctx context.Context, log string, records ...[]byte) (Cursor, error)
+
+	// Read returns the records after a cursor: at most limit, and never more
+	// than MaxPage. A log nobody appended to is empty.
+	Read(ctx context.Context, log string, after Cursor, limit int) ([]Record, error)
+
+	// Trim removes the oldest records. A log whose name ends in "/*" is all
+	// those below it together, and "*" is all. It says how many it removed.
+	Trim(ctx context.Context, log string, keep Keep) (removed int, err error)
+
+	// Drop removes all records of one log.
+	Drop(ctx context.Context, log string) error
+}
+
+// Keep says what Trim leaves. What remains is within both bounds; a cluster
+// removes whole batches, so that there it may be less.
+type Keep struct {
+	Age   time.Duration // 0: however old
+	Bytes int64         // of data; 0: however much
+}
+
+// A Blob is one file of the store.
+type Blob struct {
+	ID      string
+	Size    int64
+	Created time.Time
+}
+
+// Blobs are contents of any length, written once and never changed. An id is
+// 1 to 128 of [a-z0-9_-] and begins with a letter or digit; choose it at
+// random where the content is somebody's alone.
+type Blobs interface {
+	// Create reads r to its end and keeps it, or EXISTS, TOO_LARGE,
+	// LIMIT_REACHED. A blob is seen whole or not at all.
+	Create(ctx context.Context, id string, r io.Reader) (Blob, error)
+
+	// Open returns the content, to be closed, or NOT_FOUND. Where blobs are
+	// files it can seek (io.Seeker).
+	Open(ctx context.Context, id string) (io.ReadCloser, Blob, error)
+
+	// Stat is Open without the content.
+	Stat(ctx context.Context, id string) (Blob, error)
+
+	// Delete removes a blob, or NOT_FOUND. Who has it open reads on, except
+	// in a cluster.
+	Delete(ctx context.Context, id string) error
+
+	// Trim removes the oldest blobs, and what killed writers left.
+	Trim(ctx context.Context, keep Keep) (removed int, err error)
+}
+
+// Quota bounds blobs. Zero fields stand for the defaults.
+type Quota struct {
+	Blob  int64 // bytes of one; 50 MiB
+	Total int64 // bytes of all; 1 GiB
+}
+
+// WithDefaults fills in what is zero.
+func (q Quota) WithDefaults() Quota {
+	if q.Blob == 0 {
+		q.Blob = 50 << 20
+	}
+	if q.Total == 0 {
+		q.Total = 1 << 30
+	}
+	return q
+}
+
+// Close lets go of files and connections. The store is not usable after it.
+func (s *Store) Close() error { return s.close() }
