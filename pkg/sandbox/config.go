@@ -32,6 +32,10 @@ type Config struct {
 	// Protect are directories of our own that no tool writes into, besides
 	// those that the environment names: a state directory given by a flag.
 	Protect []string
+	// Readable are directories of our own, absolute, that may be read besides
+	// the roots and are none: where the whole output of a command is kept.
+	// Those that do not exist yet are found when they do.
+	Readable []string
 	// AllowRootDir accepts roots that are otherwise refused as too broad:
 	// /, /etc, /proc, /sys, /dev, the home directory and what contains it.
 	AllowRootDir bool

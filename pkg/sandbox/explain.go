@@ -74,12 +74,12 @@ func (f *FS) notFound(name string, m *missing) error {
 // listRoots names the roots for an error.
 func (f *FS) listRoots() string {
 	var b strings.Builder
-	for i, r := range f.roots {
+	for i, r := range f.roots[:f.listed] {
 		if i > 0 {
 			b.WriteString(", ")
 		}
 		if i == 8 {
-			fmt.Fprintf(&b, "and %d more", len(f.roots)-i)
+			fmt.Fprintf(&b, "and %d more", f.listed-i)
 			break
 		}
 		b.WriteString(EscapeName(r.Path))

@@ -22,15 +22,17 @@ type openRoot struct {
 // FS is a set of opened roots: all that the calls of a moment may touch. It
 // is safe for concurrent use. Nobody closes it; its descriptors go with it.
 type FS struct {
-	roots  []*openRoot
+	roots  []*openRoot // those of Config.Readable last
+	listed int         // how many are roots
+	absent []string    // of Config.Readable
 	policy *secretPolicy
 	writes func() *writePolicy
 }
 
 // Roots returns the roots, the one that relative paths start from first.
 func (f *FS) Roots() []Root {
-	roots := make([]Root, len(f.roots))
-	for i, r := range f.roots {
+	roots := make([]Root, f.listed)
+	for i, r := range f.roots[:f.listed] {
 		roots[i] = r.Root
 	}
 	return roots
@@ -69,7 +71,28 @@ func (s *Sandbox) openRoots(specs []rootSpec) (*FS, error) {
 		}
 		opened.roots = append(opened.roots, root)
 	}
+	opened.listed = len(opened.roots)
+	s.openReadable(opened)
 	return opened, nil
+}
+
+// openReadable adds our own directories that may be read, as far as they
+// exist. They fail nothing.
+func (s *Sandbox) openReadable(f *FS) {
+	for _, dir := range s.config.Readable {
+		info, err := os.Lstat(dir)
+		if err != nil {
+			f.absent = append(f.absent, dir)
+			continue
+		}
+		real, err := filepath.EvalSymlinks(dir)
+		if err != nil || !info.IsDir() {
+			continue
+		}
+		if root, err := s.openOne(candidate{real: real, aliases: []string{dir}, readOnly: true}); err == nil {
+			f.roots = append(f.roots, root)
+		}
+	}
 }
 
 // candidate is a directory that exists and may be a root.
@@ -197,6 +220,11 @@ func (s *Sandbox) openOne(c candidate) (*openRoot, error) {
 // fresh reports whether each root's path still leads to the directory that
 // was opened; a root that was deleted and made anew is opened anew.
 func (f *FS) fresh() bool {
+	for _, dir := range f.absent {
+		if _, err := os.Lstat(dir); err == nil {
+			return false
+		}
+	}
 	for _, r := range f.roots {
 		info, err := os.Lstat(r.Path)
 		if err != nil || !info.IsDir() || !r.handle.same(info) {

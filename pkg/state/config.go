@@ -74,6 +74,11 @@ type Config struct {
 	UndoAge     time.Duration
 	UndoContent int64
 
+	// SpillBytes and SpillAge bound the whole outputs of commands; 0 stands
+	// for 1 GiB and 3 days.
+	SpillBytes int64
+	SpillAge   time.Duration
+
 	// LockWait is how long Lock waits at most; 0 stands for 30 s.
 	LockWait time.Duration
 }
@@ -92,7 +97,7 @@ func (c *Config) Validate() error {
 		return toolerr.New(toolerr.InvalidParams, "--state and --no-state exclude each other")
 	case strings.ContainsRune(c.Dir, 0):
 		return toolerr.New(toolerr.InvalidParams, "--state: the directory's name holds a NUL")
-	case c.MaxBytes < 0 || c.MaxAge < 0 || c.LockWait < 0 || c.UndoBytes < 0 || c.UndoAge < 0 || c.UndoContent < 0:
+	case c.MaxBytes < 0 || c.MaxAge < 0 || c.LockWait < 0 || c.UndoBytes < 0 || c.UndoAge < 0 || c.UndoContent < 0 || c.SpillBytes < 0 || c.SpillAge < 0:
 		return toolerr.New(toolerr.InvalidParams, "state: no bound must not be negative")
 	}
 	return nil

@@ -56,6 +56,12 @@ func New(c Config) *Store {
 	if c.UndoContent == 0 {
 		c.UndoContent = defaultUndoContent
 	}
+	if c.SpillBytes == 0 {
+		c.SpillBytes = defaultSpillBytes
+	}
+	if c.SpillAge == 0 {
+		c.SpillAge = defaultSpillAge
+	}
 	if c.LockWait == 0 {
 		c.LockWait = defaultLockWait
 	}

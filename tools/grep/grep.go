@@ -91,6 +91,9 @@ func newGrepper(box sandbox.Config, st state.Config, c Config) (*grepper, []*mcp
 		return nil, nil, err
 	}
 	box.ClientRoots = mcpkit.ClientRoots
+	if dir := st.Spilled(); dir != "" {
+		box.Readable = append(box.Readable, dir)
+	}
 	g := &grepper{box: sandbox.New(box), Config: c, large: newSlot(), space: newSpace()}
 	if c.IndexSize > 0 && !c.NoIndex {
 		g.warm = newWarmth(c.IndexSize)

@@ -80,6 +80,9 @@ func tools(box sandbox.Config, kept state.Config) ([]*mcpkit.Tool, error) {
 		return nil, err
 	}
 	box.ClientRoots = mcpkit.ClientRoots
+	if dir := kept.Spilled(); dir != "" {
+		box.Readable = append(box.Readable, dir)
+	}
 	v := &viewer{box: sandbox.New(box), store: state.New(kept)}
 	tool, err := mcpkit.NewTool(mcpkit.Def{
 		Name: "view", Title: "View file", Description: strings.TrimSpace(description),

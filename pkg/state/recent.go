@@ -1,0 +1,67 @@
+package state
+
+import (
+	"os"
+	"slices"
+)
+
+// Known is one record's name and the version of the file that was seen.
+type Known struct {
+	Path  string
+	Stamp Stamp
+	Etag  string // of the content, in full
+	Name  string // of the record
+	Taken int64  // when the record was written, in nanoseconds
+}
+
+// Recent lists the newest seen records, at most max of them, newest first. had
+// is what an earlier call returned: records that have not changed since are
+// not read again.
+func (s *Store) Recent(max int, had []Known) []Known {
+	dir, err := s.sub(seenDir)
+	if err != nil {
+		return nil
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	var found []Known
+	for _, entry := range entries {
+		if info, err := entry.Info(); err == nil && info.Mode().IsRegular() && info.Name() != pruneMark {
+			found = append(found, Known{Name: info.Name(), Taken: info.ModTime().UnixNano()})
+		}
+	}
+	slices.SortFunc(found, func(a, b Known) int {
+		switch {
+		case a.Taken > b.Taken:
+			return -1
+		case a.Taken < b.Taken:
+			return 1
+		}
+		return 0
+	})
+	found = found[:min(len(found), max)]
+	known := map[string]Known{}
+	for _, k := range had {
+		known[k.Name] = k
+	}
+	list := found[:0]
+	for _, k := range found {
+		if old, ok := known[k.Name]; ok && old.Taken == k.Taken {
+			list = append(list, old)
+			continue
+		}
+		data, err := s.read(seenDir, k.Name)
+		if err != nil {
+			continue
+		}
+		seen, err := decodeSeen(data)
+		if err != nil {
+			continue
+		}
+		k.Path, k.Stamp, k.Etag = seen.Path, seen.Stamp, seen.Index.Etag.Full()
+		list = append(list, k)
+	}
+	return list
+}

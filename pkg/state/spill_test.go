@@ -1,0 +1,71 @@
+package state_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/pkg/state"
+)
+
+// Whole outputs are kept within bounds of size and age, for this user alone.
+func TestSpillIsBounded(t *testing.T) {
+	c := state.Config{Dir: t.TempDir(), SpillBytes: 100 << 10}
+	store := state.New(c)
+	dir, err := store.Spill()
+	require.NoError(t, err)
+	require.Equal(t, c.Spilled(), dir)
+	info, err := os.Stat(dir)
+	require.NoError(t, err)
+	require.Zero(t, info.Mode().Perm()&0o077)
+	add := func(name string, size int, age time.Duration) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), make([]byte, size), 0o600))
+		at := time.Now().Add(-age)
+		require.NoError(t, os.Chtimes(filepath.Join(dir, name), at, at))
+	}
+	add("ancient", 10, 4*24*time.Hour)
+	add("older", 60<<10, time.Hour)
+	add("newer", 60<<10, time.Minute)
+	_, err = store.Spill()
+	require.NoError(t, err)
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, entries, 1)
+	require.Equal(t, "newer", entries[0].Name())
+
+	off := state.Config{Dir: c.Dir, Disabled: true}
+	require.Empty(t, off.Spilled())
+	_, err = state.New(off).Spill()
+	require.Error(t, err)
+}
+
+// The newest records are listed, and read again only when they changed.
+func TestRecent(t *testing.T) {
+	c := state.Config{Dir: t.TempDir()}
+	store := state.New(c)
+	remember := func(path string, size int64) {
+		seen := state.Seen{Path: path, Stamp: state.Stamp{Size: size, Taken: time.Now().UnixNano()}}
+		seen.Index.Size = size
+		require.NoError(t, store.Remember(seen))
+	}
+	require.Empty(t, store.Recent(10, nil))
+	for i, path := range []string{"/a", "/b", "/c"} {
+		remember(path, int64(i))
+		time.Sleep(5 * time.Millisecond) // the order is that of the clock
+	}
+	list := store.Recent(2, nil)
+	require.Len(t, list, 2)
+	require.Equal(t, "/c", list[0].Path)
+	require.Equal(t, "/b", list[1].Path)
+	remember("/b", 7)
+	list = store.Recent(10, list)
+	require.Len(t, list, 3)
+	require.Equal(t, "/b", list[0].Path)
+	require.EqualValues(t, 7, list[0].Stamp.Size)
+	// What has not changed is taken from the list that was had.
+	list[1].Path = "/from the list"
+	require.Equal(t, "/from the list", store.Recent(10, list)[1].Path)
+}
