@@ -12,8 +12,8 @@ type attack struct {
 	script string
 }
 
-// Unconfined, as root too, an attack changes nothing but its scene: where it
-// would write to the machine it writes what is there already.
+// Unconfined, as root too, an attack changes nothing but its scene and reads
+// nothing else: where it is after the machine itself, see onlyAsked.
 //
 // Variables of the scripts: OUT a directory outside, ROOT the root (the
 // working directory), RO a read-only root, HOME with credentials, VICTIM a
@@ -53,7 +53,7 @@ var fileAttacks = []attack{
 	{"write as a new user", bothLevels, "unshare", `unshare -Ur sh -c 'echo x > $OUT/new && echo ESCAPED'`},
 	{"bind outside into the root", bothLevels, "unshare mount", `mkdir m; unshare -Urm sh -c 'mount --bind $OUT m && echo x > m/new && echo ESCAPED'`},
 	{"mount over the root", bothLevels, "unshare mount", `unshare -Urm sh -c 'mount -t tmpfs x /mnt && echo ESCAPED'`},
-	{"mount anew as writable", bothLevels, "mount", `grep -q "Seccomp:.2" /proc/self/status && mount -o remount,rw / 2>/dev/null; echo x > $OUT/new && echo ESCAPED`},
+	{"mount anew as writable", bothLevels, "mount", `mount -o remount,rw / 2>/dev/null; echo x > $OUT/new && echo ESCAPED`},
 	{"change root", bothLevels, "unshare chroot", `unshare -Ur chroot / sh -c 'echo x > $OUT/new && echo ESCAPED'`},
 	{"change modes outside", onlyL2, "", `chmod 777 $OUT/file && echo ESCAPED`},
 	{"change times outside", onlyL2, "", `touch -d 2001-01-01 $OUT/file && echo ESCAPED`},
@@ -93,9 +93,21 @@ var fileAttacks = []attack{
 	{"replace an agent's settings", onlyL2, "", `echo x > n && mv n .claude/settings.json && echo ESCAPED`},
 	{"write .envrc", onlyL2, "", `echo x >> .envrc && echo ESCAPED`},
 
-	{"write to /proc/sys", bothLevels, "", `cat /proc/sys/kernel/core_pattern > p && cat p > /proc/sys/kernel/core_pattern && echo ESCAPED`},
-	{"write to /sys", bothLevels, "", `f=/sys/kernel/mm/transparent_hugepage/enabled; v=$(sed 's/.*\[\(.*\)\].*/\1/' $f) && echo $v > $f && echo ESCAPED`},
+	// The first two open and write nothing, inside as well.
+	{"write to /proc/sys", bothLevels, "", `(: >> /proc/sys/kernel/core_pattern) && echo ESCAPED`},
+	{"write to /sys", bothLevels, "", `(: >> /sys/kernel/mm/transparent_hugepage/enabled) && echo ESCAPED`},
 	{"make a control group", bothLevels, "", `for d in /sys/fs/cgroup /sys/fs/cgroup/unified; do mkdir $d/probe$$ 2>/dev/null && rmdir $d/probe$$ && echo ESCAPED; done`},
+}
+
+// onlyAsked are run unconfined in the place of attacks on the machine itself:
+// they only ask whether those would work.
+var onlyAsked = map[string]string{
+	"read a disk":            `for d in /dev/vd? /dev/sd? /dev/nvme?n?; do [ -r $d ] && echo ESCAPED; done`,
+	"read shadow":            `[ -r /etc/shadow ] && echo ESCAPED`,
+	"mount anew as writable": `[ -w $OUT ] && echo ESCAPED`,
+	"write to /proc/sys":     `[ -w /proc/sys/kernel/core_pattern ] && echo ESCAPED`,
+	"write to /sys":          `[ -w /sys/kernel/mm/transparent_hugepage/enabled ] && echo ESCAPED`,
+	"make a control group":   `for d in /sys/fs/cgroup /sys/fs/cgroup/unified; do [ -d $d ] && [ -w $d ] && echo ESCAPED; done`,
 }
 
 var processAttacks = []attack{

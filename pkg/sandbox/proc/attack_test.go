@@ -141,6 +141,9 @@ func (s *scene) run(t testing.TB, level proc.Level, a attack) (escaped bool, out
 		Environ: append(os.Environ(), "HOME="+filepath.Join(s.dir, "home")),
 	})
 	proc.TrustLevel(r, level) // TestAttacks has tried it
+	if ask, ok := onlyAsked[a.name]; ok && level == proc.Off {
+		a.script = ask
+	}
 	c := proc.Command{Script: a.script, Dir: filepath.Join(s.dir, "root"), Env: s.env, Timeout: time.Minute, Rules: s.files}
 	_, out = run(t, r, c)
 	escaped = strings.Contains(out, "ESCAPED")

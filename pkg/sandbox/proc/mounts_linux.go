@@ -229,20 +229,32 @@ func mountRun(s *spec, clones []clone, flags uintptr) error {
 	return unix.MountSetattr(unix.AT_FDCWD, "/run", 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
 }
 
-// blank mounts nothing over a path, if that exists.
+// blank mounts nothing over a path, if that exists. The path is somebody
+// else's to change meanwhile: one that vanishes needs no mask, and one that
+// turns from a file into a directory gets the other.
 func blank(path, what string) error {
-	info, err := os.Lstat(path)
-	if err != nil || info.Mode()&os.ModeSymlink != 0 {
-		return nil // a link leads to what is masked by its own name, or is not
+	for tries := 10; ; tries-- {
+		info, err := os.Lstat(path)
+		if err != nil || info.Mode()&os.ModeSymlink != 0 {
+			return nil // a link leads to what is masked by its own name, or is not
+		}
+		over := blankDir + "/" + what
+		if info.IsDir() && what == "none" {
+			over += ".dir"
+		}
+		err = unix.Mount(over, path, "", unix.MS_BIND, "")
+		if err == nil {
+			return nil
+		}
+		if !changed(err) || tries == 0 {
+			return &os.PathError{Op: "mask", Path: path, Err: err}
+		}
 	}
-	if info.IsDir() && what == "none" {
-		what = "none.dir"
-	}
-	if err := unix.Mount(blankDir+"/"+what, path, "", unix.MS_BIND, ""); err != nil {
-		return &os.PathError{Op: "mask", Path: path, Err: err}
-	}
-	return nil
 }
+
+// changed reports whether a mount failed because its place was removed, or
+// became another kind of file.
+func changed(err error) bool { return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) }
 
 // guardFiles makes what must not be written read-only. Each directory above it
 // up to its root becomes a mount point, too: such a one cannot be renamed, so
@@ -259,20 +271,27 @@ func guardFiles(s *spec) error {
 		if info, err := os.Lstat(path); err != nil || root == "" || path == root || info.Mode()&os.ModeSymlink != 0 {
 			continue
 		}
-		at := root
-		for _, part := range strings.Split(strings.TrimPrefix(path, root+"/"), "/") {
-			at += "/" + part
-			if at != path && pinned[at] {
-				continue
-			}
-			pinned[at] = true
-			if err := unix.Mount(at, at, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
-				return &os.PathError{Op: "pin", Path: at, Err: err}
-			}
+		if err := guardFile(root, path, pinned); err != nil && !changed(err) {
+			return err
 		}
-		if err := setMount(unix.AT_FDCWD, path, unix.MOUNT_ATTR_RDONLY); err != nil {
-			return &os.PathError{Op: "guard", Path: path, Err: err}
+	}
+	return nil
+}
+
+func guardFile(root, path string, pinned map[string]bool) error {
+	at := strings.TrimSuffix(root, "/")
+	for _, part := range strings.Split(strings.TrimPrefix(path, at+"/"), "/") {
+		at += "/" + part
+		if at != path && pinned[at] {
+			continue
 		}
+		if err := unix.Mount(at, at, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+			return &os.PathError{Op: "pin", Path: at, Err: err}
+		}
+		pinned[at] = true
+	}
+	if err := setMount(unix.AT_FDCWD, path, unix.MOUNT_ATTR_RDONLY); err != nil {
+		return &os.PathError{Op: "guard", Path: path, Err: err}
 	}
 	return nil
 }

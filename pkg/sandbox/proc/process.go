@@ -240,10 +240,16 @@ func (p *Process) copyOutput() {
 	for {
 		n, err := p.super.output.Read(buf)
 		p.out.write(buf[:n])
-		if err != nil {
-			if !errors.Is(err, io.EOF) && !errors.Is(err, os.ErrDeadlineExceeded) {
-				p.out.write([]byte("\n[the output could not be read to its end: " + err.Error() + "]\n"))
-			}
+		switch {
+		case err == nil:
+		case errors.Is(err, io.EOF):
+			return
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			// On a busy machine this may be the first time that it reads.
+			drain(p.super.output, buf, p.out.write)
+			return
+		default:
+			p.out.write([]byte("\n[the output could not be read to its end: " + err.Error() + "]\n"))
 			return
 		}
 	}

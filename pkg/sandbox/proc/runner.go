@@ -328,7 +328,8 @@ func closeAll(files ...*os.File) {
 // that self's work and does not return.
 func Init() {
 	if len(os.Args) >= 3 && os.Args[1] == roleArg {
-		os.Exit(runRole(os.Args[2], os.Args[3:]))
+		// Not os.Exit, with which a program built with -race sleeps a second.
+		syscall.Exit(runRole(os.Args[2], os.Args[3:]))
 	}
 }
 

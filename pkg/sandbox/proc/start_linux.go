@@ -5,6 +5,7 @@ import (
 	"os"
 	"runtime"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -60,10 +61,36 @@ func outputPipe() (read, write *os.File, err error) {
 	read, write, err = os.Pipe()
 	if err == nil {
 		if raw, err := read.SyscallConn(); err == nil { // only makes it faster
-			raw.Control(func(fd uintptr) { unix.FcntlInt(fd, unix.F_SETPIPE_SZ, 1<<20) })
+			raw.Control(func(fd uintptr) { unix.FcntlInt(fd, unix.F_SETPIPE_SZ, pipeSize) })
 		}
 	}
 	return read, write, err
+}
+
+// pipeSize is how much a command may write ahead of the server.
+const pipeSize = 1 << 20
+
+// drain takes what is in a pipe and does not wait for more. It takes no more
+// than the pipe holds, since somebody may still be writing.
+func drain(pipe *os.File, buf []byte, take func([]byte)) {
+	raw, err := pipe.SyscallConn()
+	if err != nil || pipe.SetReadDeadline(time.Time{}) != nil {
+		return
+	}
+	raw.Read(func(fd uintptr) bool {
+		for left := pipeSize; left > 0; {
+			n, err := unix.Read(int(fd), buf)
+			if err == unix.EINTR {
+				continue
+			}
+			if err != nil || n <= 0 {
+				break
+			}
+			take(buf[:n])
+			left -= n
+		}
+		return true
+	})
 }
 
 // pass gives the files to the supervisor. They stay the caller's to close.

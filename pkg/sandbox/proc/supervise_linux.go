@@ -151,7 +151,8 @@ type guard struct {
 	reports *json.Encoder
 	exited  chan syscall.WaitStatus
 	gone    chan struct{} // closed when no descendant is left
-	left    map[int]bool  // those that were signalled
+	running bool          // bash is
+	left    map[int]bool  // those that bash left and that were signalled
 }
 
 // reap collects every child and orphan until the kernel says that there are
@@ -182,17 +183,17 @@ func (g *guard) watch(orders <-chan order) {
 		g.signalAll(unix.SIGTERM)
 		kill = time.After(time.Duration(g.spec.GraceMS) * time.Millisecond)
 	}
-	running := true
+	g.running = true
 	for {
 		select {
 		case status := <-g.exited:
-			running = false
+			g.running = false
 			g.reports.Encode(report{Exited: true, Status: int(status)})
 			if kill == nil {
 				term = time.After(time.Duration(g.spec.WaitMS) * time.Millisecond)
 			}
 		case <-g.gone:
-			if running {
+			if g.running {
 				g.reports.Encode(report{Exited: true, Status: int(<-g.exited)})
 			}
 			g.reports.Encode(report{Done: true, Left: len(g.left)})
@@ -204,12 +205,12 @@ func (g *guard) watch(orders <-chan order) {
 				kill = time.After(0)
 			case o.Stop && kill == nil:
 				end()
-			case o.Signal != 0 && running:
+			case o.Signal != 0 && g.running:
 				unix.Kill(-g.pid, syscall.Signal(o.Signal))
 			}
 		case <-term:
 			end()
-			if !running { // what bash left behind gets no second chance
+			if !g.running { // what bash left behind gets no second chance
 				kill = time.After(time.Duration(g.spec.WaitMS) * time.Millisecond)
 			}
 		case <-kill:

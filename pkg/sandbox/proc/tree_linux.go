@@ -11,8 +11,12 @@ import (
 // stat is what is read of a process in /proc.
 type stat struct {
 	parent int
-	state  byte
+	ending bool // it ended, or is about to: nothing of it runs on
 }
+
+// exiting is PF_EXITING of the flags in /proc/PID/stat: the process does no
+// more than free what it has. On a busy machine that can take a while.
+const exiting = 0x4
 
 // processes reads all that are visible.
 func processes() map[int]stat {
@@ -34,17 +38,20 @@ func processes() map[int]stat {
 		}
 		// The name, in parentheses, may hold anything.
 		fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
-		if len(fields) < 2 {
+		if len(fields) < 18 {
 			continue
 		}
-		s := stat{state: fields[0][0]}
+		flags, _ := strconv.ParseUint(string(fields[6]), 10, 64)
+		threads, _ := strconv.Atoi(string(fields[17]))
+		// The first thread may have ended long before the others.
+		s := stat{ending: threads <= 1 && (bytes.ContainsAny(fields[0], "ZXx") || flags&exiting != 0)}
 		s.parent, _ = strconv.Atoi(string(fields[1]))
 		all[pid] = s
 	}
 	return all
 }
 
-// descendants of this process that are not zombies. Since orphans come to it,
+// descendants of this process that have not ended. Since orphans come to it,
 // that is all there are.
 func descendants() map[int]stat {
 	all := processes()
@@ -57,7 +64,7 @@ func descendants() map[int]stat {
 				break
 			}
 			if s.parent == own {
-				if all[pid].state != 'Z' {
+				if !all[pid].ending {
 					found[pid] = all[pid]
 				}
 				break
@@ -75,7 +82,7 @@ func alone() bool { return os.Getpid() == 1 }
 // signalAll signals every descendant once, and wakes those that are stopped.
 func (g *guard) signalAll(signal unix.Signal) {
 	for pid := range descendants() {
-		g.left[pid] = true
+		g.count(pid)
 		if !alone() {
 			unix.Kill(pid, signal)
 			unix.Kill(pid, unix.SIGCONT)
@@ -84,6 +91,14 @@ func (g *guard) signalAll(signal unix.Signal) {
 	if alone() {
 		unix.Kill(-1, signal)
 		unix.Kill(-1, unix.SIGCONT)
+	}
+}
+
+// count notes a process that bash left behind and that is ended now. What is
+// ended together with bash is none.
+func (g *guard) count(pid int) {
+	if !g.running {
+		g.left[pid] = true
 	}
 }
 
@@ -101,7 +116,8 @@ func (g *guard) killAll() {
 		for pid := range descendants() {
 			if !stopped[pid] {
 				unix.Kill(pid, unix.SIGSTOP)
-				stopped[pid], g.left[pid], fresh = true, true, true
+				stopped[pid], fresh = true, true
+				g.count(pid)
 			}
 		}
 	}

@@ -99,7 +99,7 @@ func TestTheWholeTreeDies(t *testing.T) {
 					})
 					require.NoError(t, err)
 					waitFor(t, p, "ready")
-					require.NotEmpty(t, alive(t, tag))
+					require.Eventually(t, func() bool { return len(alive(t, tag)) > 0 }, 30*time.Second, time.Millisecond)
 					end(cancel, p)
 					result := p.Wait()
 					require.Equal(t, endings[way], result.Ending)
@@ -217,7 +217,7 @@ func TestServerIsKilled(t *testing.T) {
 					require.NoError(t, err, "%s", seen)
 					seen = append(seen, buf[:n]...)
 				}
-				require.NotEmpty(t, alive(t, tag))
+				require.Eventually(t, func() bool { return len(alive(t, tag)) > 0 }, 30*time.Second, time.Millisecond)
 				require.NoError(t, server.Process.Kill())
 				server.Wait()
 				require.Eventually(t, func() bool { return len(alive(t, tag)) == 0 }, 30*time.Second, 10*time.Millisecond)
