@@ -90,6 +90,7 @@ var foundation = map[string][]string{
 	"pkg/toolerr":           {},
 	"pkg/mcpkit":            {"pkg/toolerr", "pkg/mcpkit"},
 	"pkg/sandbox":           {"pkg/toolerr"},
+	"pkg/sandbox/egress":    {"pkg/toolerr"},
 	"pkg/sandbox/policy":    {"pkg/toolerr"},
 	"pkg/sandbox/proc":      {"pkg/toolerr", "pkg/sandbox"},
 	"pkg/walk":              {"pkg/toolerr", "pkg/sandbox"},
@@ -255,6 +256,8 @@ func textFiles(t *testing.T, visit func(name string, text []byte)) {
 func TestNothingOfAMachineIsInTheTree(t *testing.T) {
 	machine := regexp.MustCompile(`(^|[\s"'=(:])/(work|farm|root|home/[a-z]+|Users/[a-z]+|tmp/npm[a-z]*)/[a-zA-Z]`)
 	registry := regexp.MustCompile(`(proxy|sum)\.golang\.` + `org|registry\.npmjs\.` + `org|deb\.debian\.` + `org`)
+	// The hosts that --net registries opens are the feature.
+	const registries = "pkg/sandbox/egress/registries.go"
 	// Invented paths in examples and tests are fine under these names.
 	invented := regexp.MustCompile(`/(home|Users)/(you|user|u|me|alice|bob|ada|dev|someone|nobody|x|other)/|/root/(x|secret)`)
 	textFiles(t, func(name string, text []byte) {
@@ -265,7 +268,7 @@ func TestNothingOfAMachineIsInTheTree(t *testing.T) {
 			if machine.MatchString(line) && !invented.MatchString(line) {
 				t.Errorf("%s:%d names a path of one machine: %.120s", name, number+1, line)
 			}
-			if registry.MatchString(line) {
+			if registry.MatchString(line) && name != registries {
 				t.Errorf("%s:%d names a package registry's host: %.120s", name, number+1, line)
 			}
 		}

@@ -1,0 +1,150 @@
+package egress
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// maxEntries bounds a list.
+const maxEntries = 1000
+
+// Allow is a list of hosts. It does not change; a nil one allows nothing.
+type Allow struct {
+	text    string
+	entries []entry
+}
+
+// entry is what one item of a list opens.
+type entry struct {
+	host  host
+	below bool   // the names below host, and not it
+	port  uint16 // 0 stands for 80 and 443
+}
+
+// Parse reads a list, divided by commas; see the package comment for the
+// entries. INVALID_PARAMS names the first that is wrong.
+func Parse(list string) (*Allow, error) {
+	a := &Allow{}
+	var texts []string
+	for text := range strings.SplitSeq(list, ",") {
+		text = strings.Trim(text, " \t")
+		if text == "" {
+			return nil, toolerr.New(toolerr.InvalidParams, "the list of allowed hosts has an empty entry: give HOST[:PORT],…")
+		}
+		if err := a.add(text); err != nil {
+			return nil, toolerr.New(toolerr.InvalidParams, "the allowed host %.300q %w", text, err)
+		}
+		texts = append(texts, text)
+	}
+	a.text = strings.Join(texts, ",")
+	return a, nil
+}
+
+// String is the list as Parse reads it.
+func (a *Allow) String() string {
+	if a == nil {
+		return ""
+	}
+	return a.text
+}
+
+func (a *Allow) add(text string) error {
+	if text == registriesEntry {
+		for _, entry := range registries {
+			if err := a.add(entry); err != nil {
+				return fmt.Errorf("has in it %q, which %w", entry, err)
+			}
+		}
+		return nil
+	}
+	if len(a.entries) == maxEntries {
+		return fmt.Errorf("is more than the %d that a list may have", maxEntries)
+	}
+	name, below := strings.CutPrefix(text, "*.")
+	switch {
+	case strings.Contains(name, "*"):
+		return fmt.Errorf("has a * that does not stand for all before its first dot, as in *.example.com")
+	case strings.Contains(name, "://"), strings.Contains(name, "/"):
+		return fmt.Errorf("is a URL: give its host alone")
+	}
+	h, port, err := parseAuthority(name)
+	if err != nil {
+		return err
+	}
+	e := entry{host: h, below: below, port: port}
+	if err := e.check(); err != nil {
+		return err
+	}
+	a.entries = append(a.entries, e)
+	return nil
+}
+
+// check refuses entries that cannot work, or would open more than is meant.
+func (e entry) check() error {
+	switch {
+	case e.below && e.host.name == "":
+		return fmt.Errorf("has a * before an address")
+	case e.below && !strings.Contains(e.host.name, "."):
+		return fmt.Errorf("would open everything below .%s: give at least two parts after the *", e.host)
+	case e.host.name == "localhost", strings.HasSuffix(e.host.name, ".localhost"):
+		return fmt.Errorf("is this machine: give 127.0.0.1:PORT, if one of its ports is meant")
+	case e.host.name != "":
+		return nil
+	}
+	switch kind := kindOf(e.host.addr); {
+	case kind.never:
+		return fmt.Errorf("is %s, which cannot be opened", kind.what)
+	case kind.what != "" && e.port == 0:
+		return fmt.Errorf("is %s: give its port as well, as in %s", kind.what, e.host.authority(443, 0))
+	}
+	return nil
+}
+
+// find returns the entry that allows a host at a port. One that names its port
+// goes before one that does not.
+func (a *Allow) find(h host, port uint16) (entry, bool) {
+	if a == nil {
+		return entry{}, false
+	}
+	for _, exact := range []bool{true, false} {
+		i := slices.IndexFunc(a.entries, func(e entry) bool {
+			if e.port == 0 {
+				return !exact && (port == 80 || port == 443) && e.covers(h)
+			}
+			return exact && e.port == port && e.covers(h)
+		})
+		if i >= 0 {
+			return a.entries[i], true
+		}
+	}
+	return entry{}, false
+}
+
+func (e entry) covers(h host) bool {
+	if e.below {
+		return strings.HasSuffix(h.name, "."+e.host.name)
+	}
+	return e.host == h
+}
+
+// Allows reports whether a host, as it may stand in a URL, may be asked for at
+// a port. Where its name leads is found, and looked at, for each request.
+func (a *Allow) Allows(name string, port uint16) bool {
+	h, err := parseHost(name)
+	if err != nil {
+		return false
+	}
+	_, ok := a.find(h, port)
+	return ok
+}
+
+// opens reports whether an entry is that very address with that very port.
+func (a *Allow) opens(to netip.AddrPort) bool {
+	return slices.ContainsFunc(a.entries, func(e entry) bool {
+		return e.host.addr == to.Addr() && e.port == to.Port()
+	})
+}

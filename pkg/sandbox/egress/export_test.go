@@ -1,0 +1,32 @@
+package egress
+
+import (
+	"bufio"
+	"bytes"
+	"net/netip"
+)
+
+// ReadHead reads and understands the head of a request, and writes it anew.
+func ReadHead(head []byte) (host string, port uint16, anew []byte, err error) {
+	raw, err := readHead(bufio.NewReader(bytes.NewReader(head)))
+	if err != nil {
+		return "", 0, nil, err
+	}
+	q, err := parseHead(raw)
+	if err != nil {
+		return "", 0, nil, err
+	}
+	return q.host.String(), q.port, q.write(), nil
+}
+
+// Canonical is an authority in the one form in which it is compared.
+func Canonical(text string) (string, uint16, error) {
+	h, port, err := parseAuthority(text)
+	if err != nil {
+		return "", 0, err
+	}
+	return h.String(), port, nil
+}
+
+// MayDial says why an address is refused, or "".
+func MayDial(a *Allow, to netip.AddrPort, own ...netip.Addr) string { return a.mayDial(to, own) }

@@ -1,0 +1,133 @@
+package egress
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"net/http/httputil"
+	"strconv"
+	"sync"
+)
+
+// forward sends one request on and its answer back. Both are written anew.
+func (p *Proxy) forward(q *request, client *stream, reader *bufio.Reader, server *stream) {
+	var sending sync.WaitGroup
+	if _, err := server.Write(q.write()); err != nil {
+		p.answer(client, q, &badRequest{http.StatusBadGateway, q.host.String() + " ended the connection"})
+		return
+	}
+	if q.length != 0 {
+		sending.Go(func() {
+			if q.sendBody(client, reader, server) != nil {
+				server.cut() // what was not sent whole must not look whole
+			}
+		})
+	}
+	whole := p.sendAnswer(q, client, server)
+	server.Close()
+	if whole {
+		client.endGently() // which also ends the sending of a body nobody wants
+	} else {
+		client.cut()
+	}
+	client.Close()
+	sending.Wait()
+}
+
+func (q *request) sendBody(client *stream, reader *bufio.Reader, server *stream) error {
+	if q.await && reader.Buffered() == 0 {
+		if _, err := io.WriteString(client, "HTTP/1.1 100 Continue\r\n\r\n"); err != nil {
+			return err
+		}
+	}
+	buf := make([]byte, 32<<10)
+	if q.length != chunked {
+		n, err := io.CopyBuffer(onlyWriter{server}, io.LimitReader(reader, q.length), buf)
+		if err == nil && n < q.length {
+			err = io.ErrUnexpectedEOF
+		}
+		return err
+	}
+	chunks := httputil.NewChunkedWriter(onlyWriter{server})
+	if _, err := io.CopyBuffer(chunks, httputil.NewChunkedReader(reader), buf); err != nil {
+		return err
+	}
+	chunks.Close()
+	_, err := io.WriteString(server, "\r\n")
+	return err
+}
+
+// onlyWriter hides ReadFrom, which would go around the deadlines.
+type onlyWriter struct{ io.Writer }
+
+// sendAnswer reports whether the client got all of it, or what says that it
+// did not.
+func (p *Proxy) sendAnswer(q *request, client, server *stream) (whole bool) {
+	bound := &io.LimitedReader{R: server, N: maxHead}
+	reader := bufio.NewReader(bound)
+	var r *http.Response
+	for range 8 { // an interim answer or two
+		var err error
+		r, err = http.ReadResponse(reader, &http.Request{Method: q.method})
+		if err != nil || r.StatusCode == http.StatusSwitchingProtocols {
+			r = nil
+			break
+		}
+		if r.StatusCode >= 200 {
+			break
+		}
+		r = nil
+	}
+	if r == nil {
+		p.answer(client, q, &badRequest{http.StatusBadGateway, q.host.String() + " gave no answer that is understood"})
+		return true
+	}
+	bound.N = math.MaxInt64
+	inChunks := len(r.TransferEncoding) > 0 && q.minor == 1
+	if _, err := client.Write(answerHead(r, inChunks)); err != nil {
+		return false
+	}
+	var to io.Writer = onlyWriter{client}
+	if inChunks {
+		chunks := httputil.NewChunkedWriter(to)
+		if _, err := io.CopyBuffer(chunks, onlyReader{r.Body}, make([]byte, 32<<10)); err != nil {
+			return false
+		}
+		chunks.Close()
+		_, err := io.WriteString(client, "\r\n")
+		return err == nil
+	}
+	_, err := io.CopyBuffer(to, onlyReader{r.Body}, make([]byte, 32<<10))
+	return err == nil
+}
+
+// onlyReader hides WriteTo.
+type onlyReader struct{ io.Reader }
+
+// answerHead writes the head of an answer anew.
+func answerHead(r *http.Response, inChunks bool) []byte {
+	var all []field
+	for name, values := range r.Header {
+		for _, value := range values {
+			all = append(all, field{name, value})
+		}
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "HTTP/1.1 %03d %s\r\n", r.StatusCode, http.StatusText(r.StatusCode))
+	for _, f := range forwarded(all) {
+		if isToken(f.name) {
+			b.WriteString(f.name + ": " + f.value + "\r\n")
+		}
+	}
+	switch {
+	case inChunks:
+		b.WriteString("Transfer-Encoding: chunked\r\n")
+	case r.ContentLength >= 0 && r.StatusCode != http.StatusNoContent && r.StatusCode != http.StatusNotModified:
+		b.WriteString("Content-Length: " + strconv.FormatInt(r.ContentLength, 10) + "\r\n")
+	}
+	b.WriteString("Connection: close\r\n\r\n")
+	return b.Bytes()
+}

@@ -1,0 +1,27 @@
+package egress
+
+// registriesEntry stands for the hosts below.
+const registriesEntry = "registries"
+
+// registries are where packages, and what is needed to build them, come from.
+// Each entry is here because a client stops without it; others can be listed
+// beside: --net allow=registries,HOST.
+var registries = [...]string{
+	// Go: modules and tool chains, their checksums, and where the proxy and
+	// the download page send clients for large files.
+	"proxy.golang.org:443", "sum.golang.org:443", "go.dev:443", "dl.google.com:443", "storage.googleapis.com:443",
+	// npm and yarn, and the headers that native modules are built with.
+	"registry.npmjs.org:443", "registry.yarnpkg.com:443", "nodejs.org:443",
+	// PyPI.
+	"pypi.org:443", "files.pythonhosted.org:443",
+	// Rust crates.
+	"crates.io:443", "index.crates.io:443", "static.crates.io:443",
+	// Debian and Ubuntu, whose archives are signed and read without TLS.
+	"deb.debian.org", "security.debian.org", "archive.ubuntu.com", "*.archive.ubuntu.com", "security.ubuntu.com", "ports.ubuntu.com",
+	// GitHub: git, archives, single files, releases.
+	"github.com:443", "codeload.github.com:443", "api.github.com:443", "raw.githubusercontent.com:443",
+	"objects.githubusercontent.com:443", "release-assets.githubusercontent.com:443",
+}
+
+// Registries are the entries that "registries" stands for.
+func Registries() []string { return registries[:] }

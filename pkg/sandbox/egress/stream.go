@@ -1,0 +1,84 @@
+package egress
+
+import (
+	"errors"
+	"net"
+	"os"
+	"sync/atomic"
+	"time"
+)
+
+// clock says how long neither of two connections has moved a byte.
+type clock struct {
+	idle time.Duration
+	last atomic.Int64 // when one did, in nanoseconds since start
+	from time.Time
+}
+
+func newClock(idle time.Duration) *clock { return &clock{idle: idle, from: time.Now()} }
+
+func (c *clock) touch()              { c.last.Store(int64(time.Since(c.from))) }
+func (c *clock) deadline() time.Time { return c.from.Add(time.Duration(c.last.Load()) + c.idle) }
+
+// stream is one of the two connections of a request. It fails once both have
+// been idle for too long, or at a fixed time where one is set.
+type stream struct {
+	net.Conn
+	clock *clock
+	fixed atomic.Pointer[time.Time]
+}
+
+// limit sets when reading fails, whatever comes; the zero time, that it fails
+// for idleness alone.
+func (s *stream) limit(at time.Time) {
+	if at.IsZero() {
+		s.fixed.Store(nil)
+	} else {
+		s.fixed.Store(&at)
+	}
+}
+
+func (s *stream) Read(b []byte) (int, error) {
+	for {
+		at, fixed := s.clock.deadline(), s.fixed.Load()
+		if fixed != nil {
+			at = *fixed
+		}
+		s.Conn.SetReadDeadline(at)
+		n, err := s.Conn.Read(b)
+		if n > 0 {
+			s.clock.touch()
+		}
+		// The other connection may have moved on meanwhile.
+		if n == 0 && errors.Is(err, os.ErrDeadlineExceeded) && fixed == nil && time.Now().Before(s.clock.deadline()) {
+			continue
+		}
+		return n, err
+	}
+}
+
+func (s *stream) Write(b []byte) (int, error) {
+	s.Conn.SetWriteDeadline(time.Now().Add(s.clock.idle))
+	n, err := s.Conn.Write(b)
+	if n > 0 {
+		s.clock.touch()
+	}
+	return n, err
+}
+
+// CloseWrite tells the other side that nothing more comes. A connection that
+// cannot say so is closed.
+func (s *stream) CloseWrite() error {
+	if half, ok := s.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return s.Conn.Close()
+}
+
+// cut ends a connection so that the other side sees an error, not an end.
+func (s *stream) cut() {
+	if tcp, ok := s.Conn.(*net.TCPConn); ok {
+		tcp.SetLinger(0)
+	}
+	s.Conn.Close()
+}

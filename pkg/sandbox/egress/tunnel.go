@@ -1,0 +1,158 @@
+package egress
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"time"
+)
+
+// tunnel carries bytes both ways, once the first from the client have been
+// looked at.
+func (p *Proxy) tunnel(q *request, e entry, client *stream, reader *bufio.Reader, server *stream) {
+	if _, err := io.WriteString(client, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
+		return
+	}
+	open := e.port != 0 && e.port != 443
+	if !open {
+		client.limit(time.Now().Add(p.config.HeadTime))
+	}
+	var both sync.WaitGroup
+	cut := func() {
+		client.Close()
+		server.Close()
+	}
+	both.Go(func() {
+		if pump(client, server) != nil {
+			cut()
+		}
+	})
+	both.Go(func() {
+		seen, err := greeting(q.host, open, reader)
+		client.limit(time.Time{})
+		var no *refusal
+		if errors.As(err, &no) {
+			no.asked = q.host.authority(q.port, 0)
+			p.refuse(no)
+			if seen != nil {
+				client.Write(accessDenied)
+			}
+			client.endGently()
+		} else if err == nil {
+			if _, err = server.Write(seen); err == nil {
+				err = pump(server, reader)
+			}
+		}
+		if err != nil {
+			cut()
+		}
+	})
+	both.Wait()
+}
+
+// accessDenied is a fatal alert of TLS (RFC 8446, 6.2), which clients name.
+var accessDenied = []byte{21, 3, 1, 0, 2, 2, 49}
+
+// greeting reads as much of what a client sends first as tells whether it may
+// go on, and returns what it read of TLS. Without a word from the client there
+// is nothing to refuse.
+func greeting(h host, open bool, reader *bufio.Reader) ([]byte, error) {
+	const handshake = 22
+	first, err := reader.Peek(1)
+	switch {
+	case err == io.EOF:
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case first[0] != handshake && open:
+		return nil, nil
+	case first[0] != handshake:
+		return nil, &refusal{why: "was not spoken to by TLS, which a CONNECT to it must carry"}
+	}
+	name, seen, err := serverName(reader)
+	switch {
+	case err != nil && errors.Is(err, errNoHello):
+		return nil, &refusal{why: "was not spoken to by TLS that is understood"}
+	case err != nil:
+		return nil, err
+	case name == "" && (open || h.name == ""):
+		return seen, nil
+	case name == "":
+		return seen, &refusal{why: "was spoken to by TLS that asks for no host (no SNI)"}
+	}
+	if asked, err := parseHost(name); err != nil || asked != h {
+		return seen, &refusal{why: "was spoken to by TLS that asks for another host (SNI " + printable(name) + ")"}
+	}
+	return seen, nil
+}
+
+var (
+	errHello   = errors.New("the hello has been read")
+	errNoHello = errors.New("this is no TLS hello")
+)
+
+// maxHello bounds what a client says before it can be judged.
+const maxHello = 80 << 10
+
+// serverName reads the client's hello with crypto/tls, which refuses what is
+// there twice, and returns the name in it and all that was read.
+func serverName(r io.Reader) (name string, seen []byte, err error) {
+	var copied bytes.Buffer
+	source := &helloConn{r: io.TeeReader(io.LimitReader(r, maxHello), &copied)}
+	err = tls.Server(source, &tls.Config{
+		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+			name = hello.ServerName
+			return nil, errHello
+		},
+	}).Handshake()
+	switch {
+	case errors.Is(err, errHello):
+		return name, copied.Bytes(), nil
+	case source.err == io.EOF && copied.Len() < maxHello:
+		return "", nil, io.ErrUnexpectedEOF
+	case source.err != nil && source.err != io.EOF:
+		return "", nil, source.err
+	}
+	return "", nil, errNoHello
+}
+
+// helloConn is a connection that is only read, and keeps its error.
+type helloConn struct {
+	net.Conn // none: nothing else of it is called
+	r        io.Reader
+	err      error
+}
+
+func (c *helloConn) Read(b []byte) (int, error) {
+	n, err := c.r.Read(b)
+	if err != nil {
+		c.err = err
+	}
+	return n, err
+}
+
+func (c *helloConn) Write(b []byte) (int, error)      { return len(b), nil }
+func (c *helloConn) SetWriteDeadline(time.Time) error { return nil }
+
+// pump copies to the end, and tells it on.
+func pump(to *stream, from io.Reader) error {
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buf)
+		if n > 0 {
+			if _, err := to.Write(buf[:n]); err != nil {
+				return err
+			}
+		}
+		switch {
+		case err == io.EOF:
+			return to.CloseWrite()
+		case err != nil:
+			return err
+		}
+	}
+}
