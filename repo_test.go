@@ -160,6 +160,7 @@ var libraryOwners = map[string][]string{
 	"github.com/modelcontextprotocol/go-sdk":     {"bench"},
 	"github.com/rogpeppe/go-internal/testscript": {"pkg/mcpkit/mcpkittest"},
 	"mvdan.cc/sh":                                {"pkg/sandbox/policy"},
+	"modernc.org/sqlite":                         {"host/store/sqlite"},
 }
 
 func TestLibrariesStayWithTheirOwners(t *testing.T) {

@@ -213,15 +213,25 @@ func (q Quota) Full() error {
 	return toolerr.New(toolerr.LimitReached, "all blobs together would have more than the %d bytes they may have; delete some", q.Total)
 }
 
+// From returns a function that is told the bytes and the time, in Unix
+// milliseconds, of one after the other, the youngest first, until it says
+// that this one goes, and so all that are older.
+func (k Keep) From(now time.Time) func(bytes int, milli int64) bool {
+	since, total := now.Add(-k.Age).UnixMilli(), int64(0)
+	return func(bytes int, milli int64) bool {
+		total += int64(bytes)
+		return k.Bytes > 0 && total > k.Bytes || k.Age > 0 && milli < since
+	}
+}
+
 // Surplus returns the blobs that Trim removes, the youngest first.
 func (k Keep) Surplus(all []Blob, now time.Time) []Blob {
 	slices.SortFunc(all, func(a, b Blob) int {
 		return cmp.Or(b.Created.Compare(a.Created), strings.Compare(a.ID, b.ID))
 	})
-	var bytes int64
+	goes := k.From(now)
 	for i, b := range all {
-		bytes += b.Size
-		if k.Bytes > 0 && bytes > k.Bytes || k.Age > 0 && b.Created.Before(now.Add(-k.Age)) {
+		if goes(int(b.Size), b.Created.UnixMilli()) {
 			return all[i:]
 		}
 	}

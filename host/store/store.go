@@ -52,6 +52,9 @@ const (
 	MaxBatch   = 960 << 10 // bytes of all records of one Append
 	MaxRecords = 4096      // records of one Append
 	MaxPage    = 1000      // entries or records of one List or Read
+
+	// MaxPageBytes is after how many bytes a page ends early.
+	MaxPageBytes = 4 << 20
 )
 
 // ErrNewer is wrapped by the errors of a store that a newer toolroom wrote.
@@ -101,7 +104,7 @@ type Keys interface {
 
 	// List returns the entries whose keys begin with prefix and come after
 	// the key after, in the order of their bytes: at most limit, and never
-	// more than MaxPage.
+	// more than MaxPage and some MaxPageBytes. Only an empty page is the end.
 	List(ctx context.Context, prefix, after string, limit int) ([]Entry, error)
 }
 
@@ -124,8 +127,8 @@ type Log interface {
 	// nothing between them, and returns the cursor of the last.
 	Append(ctx context.Context, log string, records ...[]byte) (Cursor, error)
 
-	// Read returns the records after a cursor: at most limit, and never more
-	// than MaxPage. A log nobody appended to is empty.
+	// Read returns the records after a cursor, in pages as List does. A log
+	// nobody appended to is empty.
 	Read(ctx context.Context, log string, after Cursor, limit int) ([]Record, error)
 
 	// Trim removes the oldest records. A log whose name ends in "/*" is all

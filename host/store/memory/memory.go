@@ -107,8 +107,9 @@ func (m *keys) List(ctx context.Context, prefix, after string, limit int) ([]sto
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var page []store.Entry
+	bytes := 0
 	for _, key := range slices.Sorted(maps.Keys(m.keys)) {
-		if len(page) == limit {
+		if len(page) == limit || bytes > store.MaxPageBytes {
 			break
 		}
 		if !strings.HasPrefix(key, prefix) || key <= after {
@@ -117,6 +118,7 @@ func (m *keys) List(ctx context.Context, prefix, after string, limit int) ([]sto
 		if e := m.get(key); e.Version != store.Absent {
 			e.Value = slices.Clone(e.Value)
 			page = append(page, e)
+			bytes += len(e.Value)
 		}
 	}
 	return page, ctx.Err()
@@ -142,14 +144,16 @@ func (m *log) Read(ctx context.Context, name string, after store.Cursor, limit i
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var page []store.Record
+	bytes := 0
 	first, _ := slices.BinarySearchFunc(m.records, after+1, func(r record, c store.Cursor) int { return int(r.Cursor - c) })
 	for _, r := range m.records[first:] {
-		if len(page) == limit {
+		if len(page) == limit || bytes > store.MaxPageBytes {
 			break
 		}
 		if r.log == name {
 			r.Data = slices.Clone(r.Data)
 			page = append(page, r.Record)
+			bytes += len(r.Data)
 		}
 	}
 	return page, ctx.Err()
@@ -163,15 +167,10 @@ func (m *log) Trim(ctx context.Context, name string, keep store.Keep) (int, erro
 	}
 	name, all := store.Below(name)
 	meant := func(r record) bool { return r.log == name || all && strings.HasPrefix(r.log, name) }
-	since := m.now().Add(-keep.Age).Truncate(time.Millisecond)
-	var bytes int64
+	goes := keep.From(m.now())
 	var cut store.Cursor // the youngest that goes
 	for _, r := range slices.Backward(m.records) {
-		if !meant(r) {
-			continue
-		}
-		bytes += int64(len(r.Data))
-		if keep.Bytes > 0 && bytes > keep.Bytes || keep.Age > 0 && r.Time.Before(since) {
+		if meant(r) && goes(len(r.Data), r.Time.UnixMilli()) {
 			cut = r.Cursor
 			break
 		}

@@ -1,0 +1,38 @@
+//go:build unix
+
+package blobdir
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+)
+
+// Private makes a directory that is this user's alone, or makes sure that it
+// is: others could read or replace what is in it.
+func Private(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return err
+	}
+	if st, ok := info.Sys().(*syscall.Stat_t); ok && int(st.Uid) != os.Geteuid() {
+		return fmt.Errorf("%s belongs to another user; choose another directory with --state", dir)
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return os.Chmod(dir, 0o700)
+	}
+	return nil
+}
+
+// syncDir makes a new name outlast a power cut.
+func syncDir(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}

@@ -1,0 +1,22 @@
+package sqlite_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/host/store"
+	"github.com/toolroom-mcp/toolroom/host/store/sqlite"
+	"github.com/toolroom-mcp/toolroom/host/store/storetest"
+)
+
+func TestSuite(t *testing.T) {
+	storetest.Run(t, func(t *testing.T, c storetest.Config) func() *store.Store {
+		dir := t.TempDir()
+		return func() *store.Store {
+			s := sqlite.New(sqlite.Config{Dir: dir, Now: c.Now, Quota: c.Quota, NoSync: true})
+			t.Cleanup(func() { require.NoError(t, s.Close()) })
+			return s
+		}
+	})
+}
