@@ -1,5 +1,7 @@
 package proc
 
+import "github.com/toolroom-mcp/toolroom/pkg/sandbox/egress"
+
 // FailChecks makes self-tests of r find that a promise of a level is not kept,
 // or with "" that the level cannot be set up.
 func FailChecks(r *Runner, fails map[Level]string) { r.fails = fails }
@@ -8,3 +10,9 @@ func FailChecks(r *Runner, fails map[Level]string) { r.fails = fails }
 func TrustLevel(r *Runner, level Level) {
 	r.report = &Report{Level: level, Checks: []Check{{Name: "trusted", State: Enforced}}}
 }
+
+// ReachOnly makes r find and reach allowed hosts as c says.
+func ReachOnly(r *Runner, c egress.Config) { r.outward = c }
+
+// EgressAddr is where commands find the proxy.
+const EgressAddr = egressAddr

@@ -44,7 +44,7 @@ func (r *Runner) findHidden(s *spec, rules Rules) {
 			}
 		}
 	}
-	hide := func(path string) bool { return rules.Denied(path) || r.config.Network && rules.Masked(path) }
+	hide := func(path string) bool { return rules.Denied(path) || r.config.reaches() && rules.Masked(path) }
 	if s.Home != "" {
 		for _, dir := range homeDirs {
 			dir = filepath.Join(s.Home, dir)

@@ -42,6 +42,7 @@ import (
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/egress"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -67,6 +68,9 @@ type Config struct {
 	Level Level
 	// Network lets commands reach the network as the server itself can.
 	Network bool
+	// Egress lets commands reach these hosts alone, at L2, by the proxy that
+	// their environment names; nil stands for none. Not with Network.
+	Egress *egress.Allow
 
 	// SpillDir is where the output of a command goes past 128 KiB; "" keeps
 	// only its beginning and end. SpillBytes bounds a file of it; 0 stands
@@ -170,7 +174,11 @@ type Result struct {
 	// Report is what Command.Prologue's file held at the end, up to 1 MiB,
 	// else nil. The command can write to that file as well: it is a claim.
 	Report []byte
-	Level  Level
+	// RefusedHosts are those that Config.Egress does not allow and that were
+	// asked for, and MoreRefused how many refusals are not among them.
+	RefusedHosts []egress.Refusal
+	MoreRefused  int
+	Level        Level
 }
 
 func (c *Config) complete() {
@@ -200,15 +208,15 @@ func (c *Config) Validate() error {
 			return toolerr.New(toolerr.InvalidParams, "directory %q is relative: give an absolute path", dir)
 		}
 	}
-	return nil
+	return c.validateEgress()
 }
 
 func (c *Command) validate() error {
 	switch {
 	case c.Script == "":
 		return toolerr.New(toolerr.MissingParameter, "the command is empty")
-	case len(c.Files) > maxFiles-2:
-		return toolerr.New(toolerr.InvalidParams, "%d further files are more than the %d that can be passed", len(c.Files), maxFiles-2)
+	case len(c.Files) > maxFiles-3:
+		return toolerr.New(toolerr.InvalidParams, "%d further files are more than the %d that can be passed", len(c.Files), maxFiles-3)
 	case !filepath.IsAbs(c.Dir):
 		return toolerr.New(toolerr.InvalidParams, "working directory %q is relative: give an absolute path", c.Dir)
 	}

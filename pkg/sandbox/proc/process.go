@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/egress"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -46,6 +47,7 @@ type Process struct {
 	temp   string
 	mark   string
 	wire   *tripwire
+	proxy  *egress.Proxy // nil without Config.Egress
 	began  time.Time
 	grace  time.Duration
 
@@ -226,6 +228,7 @@ func (p *Process) finish(read <-chan struct{}) {
 		os.RemoveAll(p.temp)
 	})
 	p.CloseStdin()
+	p.endEgress()
 	select {
 	case <-read:
 	case <-time.After(closeDelay):

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/egress"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -24,9 +25,10 @@ type Runner struct {
 	running map[*Process]struct{}
 	closed  bool
 
-	probe  sync.Mutex // held while self-tests run
-	report *Report
-	fails  map[Level]string // for tests: the check that is not passed
+	probe   sync.Mutex // held while self-tests run
+	report  *Report
+	fails   map[Level]string // for tests: the check that is not passed
+	outward egress.Config    // for tests: other names and hosts than there are
 
 	tasks     sync.WaitGroup // what goes on in the background
 	spare     *supervisor    // waits for the next command
@@ -77,6 +79,9 @@ func (r *Runner) Start(ctx context.Context, c Command) (*Process, error) {
 		return nil, err
 	}
 	level, err := r.level(ctx)
+	if err == nil {
+		err = r.config.checkEgress(level)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -104,6 +109,7 @@ func (r *Runner) start(ctx context.Context, c Command, level Level, argv []strin
 		os.RemoveAll(temp)
 		return nil, err
 	}
+	defer s.link.close()
 	wire := &tripwire{}
 	if level != Off {
 		wire = stretch(s, c.Rules)
@@ -141,6 +147,9 @@ func (r *Runner) spec(c Command, level Level, temp string) (*spec, error) {
 		return nil, err
 	}
 	environ.Set = append(environ.Set, before...)
+	if err := r.linkEgress(s, &environ); err != nil {
+		return nil, err
+	}
 	for _, root := range s.Roots {
 		if !root.ReadOnly {
 			environ.Writable = append(environ.Writable, root.Path)
@@ -189,14 +198,20 @@ func (r *Runner) launch(ctx context.Context, c Command, s *spec, wire *tripwire,
 		return nil, toolerr.New(toolerr.ExecutionError, "the pipe for the output cannot be made: %w", err)
 	}
 	defer write.Close()
-	super, reports, err := r.engage(s, append([]*os.File{stdin, write}, c.Files...))
+	super, reports, err := r.engage(s, s.link.files(append([]*os.File{stdin, write}, c.Files...)))
 	if err != nil {
 		closeAll(stdinEnd, output)
 		return nil, err
 	}
 	super.output = output
+	proxy, err := r.openEgress(s.link)
+	if err != nil {
+		super.abandon()
+		closeAll(stdinEnd)
+		return nil, err
+	}
 	p := &Process{
-		runner: r, super: super, stdin: stdinEnd, temp: s.Temp, mark: s.Mark, wire: wire, began: began, grace: r.config.Grace,
+		runner: r, super: super, stdin: stdinEnd, temp: s.Temp, mark: s.Mark, wire: wire, proxy: proxy, began: began, grace: r.config.Grace,
 		out: newOutput(r.config.SpillDir, r.config.SpillBytes), orders: json.NewEncoder(super.control), done: make(chan struct{}),
 		kill: make(chan struct{}), result: Result{Ending: Exited, ExitCode: -1, Level: s.Level, Refused: s.refused},
 	}
@@ -205,6 +220,7 @@ func (r *Runner) launch(ctx context.Context, c Command, s *spec, wire *tripwire,
 		r.mu.Unlock()
 		super.abandon()
 		closeAll(stdinEnd)
+		p.endEgress()
 		return nil, toolerr.New(toolerr.Cancelled, "the server is ending")
 	}
 	r.running[p] = struct{}{}

@@ -54,6 +54,10 @@ func supervise() int {
 	if err := decoder.Decode(&s); err != nil {
 		return 2
 	}
+	if files, err = offerListener(&s, files); err != nil {
+		encoder.Encode(report{Error: err.Error()})
+		return 1
+	}
 	type start struct {
 		pid int
 		err error

@@ -12,6 +12,7 @@ import "github.com/toolroom-mcp/toolroom/pkg/sandbox"
 type spec struct {
 	Level   Level
 	Network bool
+	Egress  bool // a listener for allowed hosts is wanted; the last file is its way out
 	Argv    []string
 	Dir     string
 	Env     []string
@@ -29,6 +30,7 @@ type spec struct {
 	Guard    []string // must not be written, although in a root
 
 	refused    []string // for the result
+	link       *egressLink
 	gitConfigs []string // settings of repositories in the roots
 }
 

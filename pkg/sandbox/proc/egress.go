@@ -1,0 +1,123 @@
+package proc
+
+import (
+	"net"
+	"os"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/egress"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// With Config.Egress a command has a network name space like any other, with
+// nothing in it but its loopback, where one listener is the proxy's: the
+// supervisor makes it there and passes its descriptor out, since a socket stays
+// in the name space that it was made in. What connects to it inside is answered
+// by the server, outside. Nothing else leads out.
+
+// egressAddr is where a command finds the proxy: always there, so that the
+// environment, and with it what is kept by it, is the same for each command. It
+// is below the ports that the kernel gives out itself.
+const egressAddr = "127.0.0.1:29413"
+
+// egressEnv makes clients use the proxy, but for loopback.
+func egressEnv() []string {
+	const url, direct = "http://" + egressAddr, "localhost,127.0.0.1,::1"
+	return []string{
+		"HTTP_PROXY=" + url, "HTTPS_PROXY=" + url, "ALL_PROXY=" + url, "NO_PROXY=" + direct,
+		"http_proxy=" + url, "https_proxy=" + url, "all_proxy=" + url, "no_proxy=" + direct,
+		"NODE_USE_ENV_PROXY=1", // or node's own fetch does not look
+	}
+}
+
+func (c *Config) validateEgress() error {
+	switch {
+	case c.Egress == nil:
+	case c.Network:
+		return toolerr.New(toolerr.InvalidParams, "the network is on as a whole and for listed hosts alone: choose one (--net on, or --net registries or allow=…)")
+	case c.Level == L1 || c.Level == Off:
+		return toolerr.New(toolerr.InvalidParams, "--net registries and --net allow=… need level L2, and --sandbox says %s: use --sandbox L2, or --net off or on", c.Level)
+	}
+	return nil
+}
+
+// reaches reports whether commands can send anything anywhere.
+func (c *Config) reaches() bool { return c.Network || c.Egress != nil }
+
+// checkEgress refuses to run at a level that cannot hold a command to the list.
+func (c *Config) checkEgress(level Level) error {
+	if c.Egress != nil && level != L2 {
+		return toolerr.New(toolerr.SandboxUnavailable,
+			"--net registries and --net allow=… need level L2, and this machine enforces %s only: use --net off or --net on", level)
+	}
+	return nil
+}
+
+// egressLink is how the listener comes out: the supervisor gets one end of a
+// pair of sockets as the last of the command's files, and sends it through
+// that. A nil one is for commands without.
+type egressLink struct {
+	ours, theirs *os.File
+}
+
+func (l *egressLink) close() {
+	if l != nil {
+		closeAll(l.ours, l.theirs)
+	}
+}
+
+// files are those for the supervisor.
+func (l *egressLink) files(others []*os.File) []*os.File {
+	if l == nil {
+		return others
+	}
+	return append(others, l.theirs)
+}
+
+// linkEgress prepares a command for the proxy, where there is to be one.
+func (r *Runner) linkEgress(s *spec, environ *Environ) (err error) {
+	if r.config.Egress == nil || s.Level != L2 {
+		return nil
+	}
+	if s.link, err = newEgressLink(); err != nil {
+		return toolerr.New(toolerr.ExecutionError, "the way out for allowed hosts cannot be made: %w", err)
+	}
+	s.Egress, environ.Set = true, append(environ.Set, egressEnv()...)
+	return nil
+}
+
+// openEgress serves the listener that the supervisor has made. It returns nil
+// where there is nothing to serve.
+func (r *Runner) openEgress(l *egressLink) (*egress.Proxy, error) {
+	if l == nil {
+		return nil, nil
+	}
+	file, err := l.receive()
+	if err != nil {
+		return nil, toolerr.New(toolerr.ExecutionError, "the listener for the allowed hosts did not arrive: %w", err)
+	}
+	defer file.Close()
+	listener, err := net.FileListener(file)
+	if err != nil {
+		return nil, toolerr.New(toolerr.ExecutionError, "the listener for the allowed hosts cannot be used: %w", err)
+	}
+	config := r.outward
+	config.Allow = r.config.Egress
+	return egress.Start(config, listener), nil
+}
+
+// RefusedHosts are the hosts that the command asked for up to now and was
+// refused, and how many refusals are not among them.
+func (p *Process) RefusedHosts() (hosts []egress.Refusal, more int) {
+	if p.proxy == nil {
+		return nil, 0
+	}
+	return p.proxy.Refused()
+}
+
+// endEgress ends what the command had open through the proxy.
+func (p *Process) endEgress() {
+	if p.proxy != nil {
+		p.proxy.Close()
+		p.result.RefusedHosts, p.result.MoreRefused = p.proxy.Refused()
+	}
+}

@@ -1,0 +1,101 @@
+package proc
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+)
+
+func newEgressLink() (*egressLink, error) {
+	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, os.NewSyscallError("socketpair", err)
+	}
+	return &egressLink{os.NewFile(uintptr(ends[0]), "listener"), os.NewFile(uintptr(ends[1]), "listener")}, nil
+}
+
+// receive takes the listener. The supervisor sent it before it said that the
+// command runs, so there is nothing to wait for. The last one counts: one before
+// is of a supervisor that ended early.
+func (l *egressLink) receive() (*os.File, error) {
+	last := -1
+	for {
+		oob := make([]byte, unix.CmsgSpace(4))
+		n, oobn, _, _, err := unix.Recvmsg(int(l.ours.Fd()), make([]byte, 1), oob, unix.MSG_CMSG_CLOEXEC|unix.MSG_DONTWAIT)
+		runtime.KeepAlive(l)
+		if err == unix.EINTR {
+			continue
+		}
+		if (err == unix.EAGAIN || err == nil && n == 0) && last >= 0 {
+			return os.NewFile(uintptr(last), "listener"), nil
+		}
+		if last >= 0 {
+			unix.Close(last)
+		}
+		if err == nil {
+			last, err = descriptor(oob[:oobn])
+		}
+		if err != nil {
+			return nil, os.NewSyscallError("recvmsg", err)
+		}
+	}
+}
+
+// descriptor is the one that came with a message.
+func descriptor(oob []byte) (int, error) {
+	messages, err := unix.ParseSocketControlMessage(oob)
+	if err != nil || len(messages) != 1 {
+		return -1, errors.Join(errors.New("not one message"), err)
+	}
+	fds, err := unix.ParseUnixRights(&messages[0])
+	if err != nil || len(fds) != 1 {
+		return -1, errors.Join(errors.New("not one descriptor"), err)
+	}
+	return fds[0], nil
+}
+
+// offerListener makes the listener in the supervisor's network name space,
+// sends it out and returns the files of the command itself.
+func offerListener(s *spec, files []uintptr) ([]uintptr, error) {
+	if !s.Egress {
+		return files, nil
+	}
+	link := int(files[len(files)-1])
+	files = files[:len(files)-1]
+	defer unix.Close(link)
+	if s.Level != L2 || s.Network || len(files) < 2 {
+		return nil, errors.New("a listener for allowed hosts belongs into a network name space of its own")
+	}
+	if err := loopbackUp(); err != nil {
+		return nil, fmt.Errorf("loopback: %w", err)
+	}
+	fd, err := listen(netip.MustParseAddrPort(egressAddr))
+	if err != nil {
+		return nil, fmt.Errorf("listener for allowed hosts: %w", err)
+	}
+	defer unix.Close(fd)
+	if err := unix.Sendmsg(link, []byte{0}, unix.UnixRights(fd), nil, unix.MSG_NOSIGNAL); err != nil {
+		return nil, os.NewSyscallError("sendmsg", err)
+	}
+	return files, nil
+}
+
+func listen(at netip.AddrPort) (int, error) {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return -1, os.NewSyscallError("socket", err)
+	}
+	err = os.NewSyscallError("bind", unix.Bind(fd, &unix.SockaddrInet4{Port: int(at.Port()), Addr: at.Addr().As4()}))
+	if err == nil {
+		err = os.NewSyscallError("listen", unix.Listen(fd, 128))
+	}
+	if err != nil {
+		unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}
