@@ -41,6 +41,29 @@ type listing struct {
 	mtime, ctime time.Time
 	entries      []sandbox.DirEntry
 	size         int // estimated bytes, the maps' share included
+	memo         Memo
+}
+
+// Memo is where a visitor keeps what it found out about the entries of a
+// directory, for the next walk that finds the directory unchanged. What it
+// keeps goes when the cache forgets the directory. It is safe for concurrent
+// use.
+type Memo struct {
+	size int
+	kept atomic.Value
+}
+
+// Len is the number of entries in the directory.
+func (m *Memo) Len() int { return m.size }
+
+// Kept returns what is kept, always of one type; nil at first.
+func (m *Memo) Kept() any { return m.kept.Load() }
+
+// Keep keeps v unless something is kept, and returns what is. It should not
+// take more than 8 bytes an entry.
+func (m *Memo) Keep(v any) any {
+	m.kept.CompareAndSwap(nil, v)
+	return m.kept.Load()
 }
 
 // unsettled is how recent a change may leave room for another with the same
@@ -54,15 +77,15 @@ func NewCache(maxBytes int) *Cache {
 }
 
 // get returns what is remembered of the version of a directory that st
-// describes.
-func (c *Cache) get(st *sandbox.Stat, prefix string) ([]sandbox.DirEntry, bool) {
+// describes, or nil.
+func (c *Cache) get(st *sandbox.Stat, prefix string) *listing {
 	key := cacheKey{st.Dev, st.Ino, prefix}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	l, ok := c.young[key]
 	if !ok {
 		if l, ok = c.old[key]; !ok {
-			return nil, false
+			return nil
 		}
 		delete(c.old, key)
 		c.keep(key, l)
@@ -70,28 +93,29 @@ func (c *Cache) get(st *sandbox.Stat, prefix string) ([]sandbox.DirEntry, bool) 
 	if !l.mtime.Equal(st.ModTime) || !l.ctime.Equal(st.ChangeTime) {
 		c.size -= l.size
 		delete(c.young, key)
-		return nil, false
+		return nil
 	}
-	return l.entries, true
+	return l
 }
 
 // put remembers the entries of a directory, all of them and sorted. st was
-// taken before they were read, and now before that.
-func (c *Cache) put(dir *sandbox.Dir, st *sandbox.Stat, now time.Time, prefix string, entries []sandbox.DirEntry) {
+// taken before they were read, and now before that. It returns nil if it does
+// not.
+func (c *Cache) put(dir *sandbox.Dir, st *sandbox.Stat, now time.Time, prefix string, entries []sandbox.DirEntry) *listing {
 	newest := st.ModTime
 	if st.ChangeTime.After(newest) {
 		newest = st.ChangeTime
 	}
 	if st.Ino == 0 || st.ChangeTime.IsZero() || now.Sub(newest) < c.grain || !c.trusts(dir, st.Dev) {
-		return
+		return nil
 	}
-	const each, overhead = 24, 200
-	l := &listing{mtime: st.ModTime, ctime: st.ChangeTime, entries: slices.Clone(entries), size: overhead + 2*len(prefix)}
+	const each, overhead = 24 + 8, 200
+	l := &listing{mtime: st.ModTime, ctime: st.ChangeTime, entries: slices.Clone(entries), size: overhead + 2*len(prefix), memo: Memo{size: len(entries)}}
 	for i := range entries {
 		l.size += each + len(entries[i].Name)
 	}
 	if l.size > c.max {
-		return
+		return nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -102,6 +126,7 @@ func (c *Cache) put(dir *sandbox.Dir, st *sandbox.Stat, now time.Time, prefix st
 	}
 	delete(c.old, key)
 	c.keep(key, l)
+	return l
 }
 
 // keep adds to the young generation, which becomes the old one when it is

@@ -32,6 +32,7 @@ type Node struct {
 	reader  *sandbox.DirReader
 	entries []sandbox.DirEntry // buffer
 	begun   bool               // some of the entries were read
+	memo    *Memo              // of the piece that next returned
 }
 
 // Start opens the directory at path (as fs resolves it) and reads the ignore
@@ -167,7 +168,7 @@ func (n *Node) Each(f func(*Entry) error) error {
 			return err
 		}
 		for i := range list {
-			n.entry(e, &list[i])
+			n.entry(e, list, i)
 			if isGit(e.Name) {
 				continue
 			}
@@ -194,23 +195,38 @@ func (n *Node) rewind() error {
 // it are paths relative to the start. It is valid until the next call, and
 // not to be changed.
 func (n *Node) next() (list []sandbox.DirEntry, done bool, err error) {
-	cache, whole := n.tree.opts.Cache, !n.begun
-	n.begun = true
-	if !n.tree.remember || !whole {
-		list, done, err = n.read()
+	whole := !n.begun
+	n.begun, n.memo = true, nil
+	if n.tree.remember && whole {
+		list, done, err = n.recall()
 	} else {
-		now := time.Now()
-		st, failed := n.dir.Stat()
-		if list, done = cache.get(&st, n.prefix); !done || failed != nil {
-			if list, done, err = n.read(); done && err == nil && failed == nil {
-				cache.put(n.dir, &st, now, n.prefix, list)
-			}
-		}
+		list, done, err = n.read()
 	}
 	if err != nil {
 		return nil, true, err
 	}
 	return list, done, n.load(list, done)
+}
+
+// recall returns the entries as the cache has them, or reads the first piece
+// and has the cache remember it if it is all.
+func (n *Node) recall() (list []sandbox.DirEntry, done bool, err error) {
+	now := time.Now()
+	st, err := n.dir.Stat()
+	if err != nil {
+		return n.read()
+	}
+	known := n.tree.opts.Cache.get(&st, n.prefix)
+	if known == nil {
+		if list, done, err = n.read(); !done || err != nil {
+			return list, done, err
+		}
+		known = n.tree.opts.Cache.put(n.dir, &st, now, n.prefix, list)
+	}
+	if known != nil {
+		list, n.memo = known.entries, &known.memo
+	}
+	return list, true, nil
 }
 
 // read reads the next piece of the directory and sorts it.
@@ -227,13 +243,14 @@ func (n *Node) read() (list []sandbox.DirEntry, done bool, err error) {
 	return list, done, nil
 }
 
-// entry classifies one of next's.
-func (n *Node) entry(e *Entry, raw *sandbox.DirEntry) {
+// entry classifies the i-th of next's.
+func (n *Node) entry(e *Entry, list []sandbox.DirEntry, i int) {
+	raw := &list[i]
 	name := raw.Name
 	if n.path != "" {
 		name = name[len(n.path)+1:]
 	}
-	*e = Entry{Path: raw.Name, Name: name, Type: raw.Type, Depth: n.depth + 1, Dir: n.dir}
+	*e = Entry{Path: raw.Name, Name: name, Type: raw.Type, Depth: n.depth + 1, Dir: n.dir, Memo: n.memo, Place: i}
 	if e.Type == sandbox.TypeUnknown {
 		if st, err := n.dir.Lstat(name); err == nil {
 			e.Type = st.Mode.Type()

@@ -84,6 +84,8 @@ type Entry struct {
 	Ignored bool         // by an ignore file
 	Hidden  bool         // begins with a dot, and no rule "!name" shows it
 	Dir     *sandbox.Dir // the directory it is in, open during the visit only
+	Memo    *Memo        // of that directory; nil when Options.Cache does not know it
+	Place   int          // of the entry in Memo
 }
 
 // IsDir reports whether the entry is a directory; a link to one is not.

@@ -68,7 +68,7 @@ func (w *worker) piece(f *frame, from position) {
 	f.kids, f.raw, f.size, f.done = nil, from.raw, len(list), done
 	e := &w.entry // one for all visits: it would escape to the heap each time
 	for i := range list {
-		n.entry(e, &list[i])
+		n.entry(e, list, i)
 		if isGit(e.Name) {
 			continue
 		}

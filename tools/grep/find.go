@@ -63,8 +63,8 @@ type searcher struct {
 	used    []bool
 	done    *atomic.Int64 // files searched by all workers
 
-	consult  bool         // the index, before a file is read
-	required *index.Query // of the index
+	ahead    *index.Ahead // of the index, asked before a file is read; nil: none
+	memo     *walk.Memo   // of the directory that ahead looks at
 	learning bool         // files that the index does not know are remembered
 	unknown  []string
 	_        [64]byte // workers do not share a cache line
@@ -141,7 +141,10 @@ func (q *query) searchers(ctx context.Context, workers int) []searcher {
 		required = index.NewQuery(q.matcher.Required())
 	}
 	for i := range all {
-		all[i] = searcher{query: q, ctx: ctx, matcher: q.bounded(ctx), buf: q.space.take(), done: done, used: make([]bool, len(q.filter.include)), consult: consult, required: required}
+		all[i] = searcher{query: q, ctx: ctx, matcher: q.bounded(ctx), buf: q.space.take(), done: done, used: make([]bool, len(q.filter.include))}
+		if consult {
+			all[i].ahead = q.warm.index.NewAhead(required)
+		}
 		all[i].top.size = q.args.Offset + q.args.HeadLimit
 	}
 	return all
@@ -215,7 +218,7 @@ func (w *searcher) visit(e *walk.Entry) error {
 // file searches a regular file.
 func (w *searcher) file(e *walk.Entry) error {
 	masked := w.fs.Masked(e.Name) && w.fs.Masked(filepath.Join(w.abs, e.Path))
-	if w.consult && !masked {
+	if w.ahead != nil && !masked {
 		if w.spared(e) {
 			return nil
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -129,9 +130,8 @@ func (w *warmth) learn(dir string, lists [][]string) {
 // errUnfit is of a file that the index does not take up.
 var errUnfit = errors.New("not for the index")
 
-// read reads a file for the index, as it is searched. What is masked may be
-// searched as it is by another of its names, and a private key may be allowed
-// by one: neither is taken up.
+// read reads a file for the index, as it is searched. What is masked is not
+// taken up: by another of its names it may be searched as it is.
 func (w *warmth) read(_ context.Context, path string) (index.Content, error) {
 	w.makeRoom()
 	var c index.Content
@@ -149,27 +149,71 @@ func (w *warmth) read(_ context.Context, path string) (index.Content, error) {
 	}
 	name := filepath.Base(path)
 	c.Taken = time.Now()
-	raw, st, err := dir.ReadFile(name, w.buf, maxIndexed)
+	before, err := dir.Lstat(name)
 	if err != nil {
 		return c, err
+	}
+	c.Key = index.KeyOf(before)
+	if before.Size > maxIndexed {
+		err = w.readHead(dir, name, &c)
+	} else {
+		err = w.readWhole(dir, name, &c)
+	}
+	if err != nil {
+		return c, err
+	}
+	if after, err := dir.Lstat(name); err != nil || index.KeyOf(after) != c.Key {
+		return c, errUnfit
+	}
+	return c, nil
+}
+
+// readWhole reads all of a file.
+func (w *warmth) readWhole(dir *sandbox.Dir, name string, c *index.Content) error {
+	raw, st, err := dir.ReadFile(name, w.buf, maxIndexed)
+	if err != nil {
+		return err
 	}
 	if w.buf = raw; cap(raw) > ownSize {
 		w.buf = nil
 	}
-	c.Key = index.KeyOf(st)
-	if after, err := dir.Lstat(name); err != nil || index.KeyOf(after) != c.Key {
-		return c, errUnfit
+	if index.KeyOf(st) != c.Key {
+		return errUnfit
 	}
-	if sandbox.IsPrivateKey(raw[:min(len(raw), keyHead)]) {
-		return c, errUnfit
+	w.judge(raw, c)
+	return nil
+}
+
+// readHead reads of a file as much as tells whether it is binary.
+func (w *warmth) readHead(dir *sandbox.Dir, name string, c *index.Content) error {
+	file, st, err := dir.Open(name)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if index.KeyOf(st) != c.Key {
+		return errUnfit
+	}
+	head := make([]byte, headSize)
+	n, err := io.ReadFull(file, head)
+	if err != nil {
+		return err // it is not as large as it was
+	}
+	w.judge(head[:n], c)
+	c.Text, c.Opaque = nil, !c.Binary
+	return nil
+}
+
+// judge sorts a file by its beginning. A private key is looked at in each
+// search, since it may be allowed by one of its names.
+func (w *warmth) judge(raw []byte, c *index.Content) {
+	if c.Opaque = sandbox.IsPrivateKey(raw[:min(len(raw), keyHead)]); c.Opaque {
+		return
 	}
 	text := plain(raw, false)
-	if hasNUL(text) {
-		c.Binary = true
-		return c, nil
+	if c.Binary = hasNUL(text); !c.Binary {
+		c.Text = text
 	}
-	c.Text = text
-	return c, nil
 }
 
 // makeRoom tells the collector how much the index takes, so that it neither
@@ -193,7 +237,10 @@ func (w *searcher) spared(e *walk.Entry) bool {
 	if err != nil || !st.Mode.IsRegular() || st.Size > w.MaxFileSize {
 		return false
 	}
-	switch w.warm.index.Look(index.KeyOf(st), w.required) {
+	if e.Memo != w.memo {
+		w.turn(e.Memo)
+	}
+	switch w.ahead.Look(e.Place, index.KeyOf(st)) {
 	case index.Missing:
 		w.took(e.Path, st, 0)
 		return true
@@ -205,6 +252,20 @@ func (w *searcher) spared(e *walk.Entry) bool {
 	}
 	w.remember(e.Path)
 	return false
+}
+
+// turn goes on to another directory, which cached listings know by its memo.
+func (w *searcher) turn(memo *walk.Memo) {
+	w.memo = memo
+	if memo == nil {
+		w.ahead.Turn(nil)
+		return
+	}
+	page, _ := memo.Kept().(index.Page)
+	if page == nil {
+		page = memo.Keep(index.NewPage(memo.Len())).(index.Page)
+	}
+	w.ahead.Turn(page)
 }
 
 // remember notes a file that the index does not know.

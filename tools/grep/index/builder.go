@@ -13,12 +13,14 @@ type Content struct {
 	Taken  time.Time // before that stat
 	Text   []byte    // decoded as it is searched
 	Binary bool      // Text is nothing
+	Opaque bool      // so it is; the file has to be read each time, and not to be queued again
 }
 
 // Read reads the file of a queued path, which means what it means to the
 // function: the Builder only passes it on. One call ends before the next
 // begins, so Text may be in a buffer that is used again. A file that is not
-// wanted (too large, denied) is an error, which only skips it. The context ends when the Builder is closed.
+// wanted (denied, gone) is an error, which only skips it. The context ends
+// when the Builder is closed.
 type Read func(ctx context.Context, path string) (Content, error)
 
 // queueBytes bounds what waits to be read; pathCost is what a path takes
@@ -136,7 +138,7 @@ func (b *Builder) run() {
 		}
 		c, err := b.read(b.ctx, path)
 		if err == nil {
-			_ = b.index.add(c.Key, c.Taken, c.Text, c.Binary, b.pause)
+			_ = b.index.add(c, b.pause)
 		}
 	}
 }

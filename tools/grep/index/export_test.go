@@ -15,5 +15,5 @@ func (x *Index) StepClock(wall, monotonic time.Duration) {
 
 // AddPausing is Add with a pause between pieces.
 func (x *Index) AddPausing(k Key, taken time.Time, text []byte, pause func() error) error {
-	return x.add(k, taken, text, false, pause)
+	return x.add(Content{Key: k, Taken: taken, Text: text}, pause)
 }

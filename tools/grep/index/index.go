@@ -8,6 +8,8 @@
 //	case index.Missing, index.Binary:       // need not be read
 //	}
 //
+// Ahead does the same for a directory at a time, and faster.
+//
 // A Builder fills it behind the answers; Add takes up one file.
 //
 // # What is kept
@@ -110,6 +112,7 @@ const shardCount = 64
 type Index struct {
 	max    int64
 	shards [shardCount]shard
+	refs   refs
 	bytes  atomic.Int64
 	// search counts the searches; entries carry the count of the last one
 	// that looked at them.
@@ -131,20 +134,27 @@ type inode struct{ dev, ino uint64 }
 
 // entry is one version of a file; all but used is never changed.
 type entry struct {
-	size, modTime, changeTime int64
-	filter                    filter
-	verdict                   Verdict // Missing: ask the filter; else what Look says
-	used                      atomic.Uint32
+	Key
+	filter  filter
+	verdict Verdict // Missing: ask the filter; else what Look says
+	ref     uint32
+	used    atomic.Uint32
 }
 
-// entryCost is what an entry takes beside its filter: itself, and a slot in a
-// map that has just grown.
-const entryCost = 64 + 64
+// entryCost is what an entry takes beside its filter: itself, its reference,
+// and a slot in a map that has just grown.
+const entryCost = 80 + 16 + 64
 
 func (e *entry) cost() int64 { return entryCost + 8*int64(len(e.filter)) }
 
-func (e *entry) is(k Key) bool {
-	return e.size == k.Size && e.modTime == k.ModTime && e.changeTime == k.ChangeTime
+func (e *entry) is(k Key) bool { return e.Key == k }
+
+// verdictFor is what Look says; may is the filter's answer.
+func (e *entry) verdictFor(may bool) Verdict {
+	if e.verdict == Missing && may {
+		return Maybe
+	}
+	return e.verdict
 }
 
 // touch notes the use. Most calls find it noted, and write nothing that other
@@ -194,22 +204,26 @@ const (
 // Look returns what is known of a version of a file. With a nil query it
 // never is Missing.
 func (x *Index) Look(k Key, q *Query) Verdict {
-	search := x.search.Load()
-	if q != nil {
-		search = q.begin(x)
-	}
+	verdict, _ := x.look(k, q)
+	return verdict
+}
+
+func (x *Index) look(k Key, q *Query) (Verdict, *entry) {
+	search := x.searchOf(q)
 	e := x.find(k)
 	if e == nil {
-		return Unknown
+		return Unknown, nil
 	}
 	e.touch(search)
-	switch {
-	case e.verdict != Missing:
-		return e.verdict
-	case q != nil && !q.mayBeIn(e.filter):
-		return Missing
+	return e.verdictFor(q == nil || q.mayBeIn(e.filter)), e
+}
+
+// searchOf returns the count of the search that a query is for.
+func (x *Index) searchOf(q *Query) uint32 {
+	if q != nil {
+		return q.begin(x)
 	}
-	return Maybe
+	return x.search.Load()
 }
 
 func (x *Index) shard(k Key) *shard {
@@ -236,25 +250,31 @@ func (x *Index) find(k Key) *entry {
 // it, the file is not taken up. What changed it since, even while it was
 // read, gave it another key, so that k is not met again.
 func (x *Index) Add(k Key, taken time.Time, text []byte, binary bool) {
-	_ = x.add(k, taken, text, binary, func() error { return nil })
+	_ = x.add(Content{Key: k, Taken: taken, Text: text, Binary: binary}, func() error { return nil })
 }
 
 // add is Add that calls pause between pieces of a large text and gives up
 // with its error.
-func (x *Index) add(k Key, taken time.Time, text []byte, binary bool, pause func() error) error {
-	if !k.names() || !k.settled(taken) {
+func (x *Index) add(c Content, pause func() error) error {
+	k := c.Key
+	if !k.names() || !k.settled(c.Taken) {
 		return nil
 	}
 	if e := x.find(k); e != nil {
 		e.touch(x.search.Load())
 		return nil
 	}
-	e := &entry{size: k.Size, modTime: k.ModTime, changeTime: k.ChangeTime, verdict: Binary}
-	if !binary {
+	e := &entry{Key: k}
+	switch {
+	case c.Opaque:
+		e.verdict = Maybe
+	case c.Binary:
+		e.verdict = Binary
+	default:
 		g := x.scratch.Get().(*grams)
 		defer x.scratch.Put(g)
 		defer g.clear()
-		if err := g.read(text, pause); err != nil {
+		if err := g.read(c.Text, pause); err != nil {
 			return err
 		}
 		if g.saturated() {
@@ -271,8 +291,15 @@ func (x *Index) add(k Key, taken time.Time, text []byte, binary bool, pause func
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if old := s.files[inode{k.Dev, k.Ino}]; old != nil {
-		x.bytes.Add(-old.cost())
+		x.forget(old)
 	}
+	x.refs.add(e)
 	s.files[inode{k.Dev, k.Ino}] = e
 	return nil
+}
+
+// forget accounts for an entry that is taken out of its shard.
+func (x *Index) forget(e *entry) {
+	x.bytes.Add(-e.cost())
+	x.refs.remove(e)
 }

@@ -134,7 +134,9 @@ func (f *fileSystem) tick() {
 }
 
 // check requires that nothing is said to be missing that is there.
-func (f *fileSystem) check(t *testing.T, x *index.Index, step int, found *[4]int) {
+// The answers ahead, from a page whose places are those of other files now and
+// then, are the same.
+func (f *fileSystem) check(t *testing.T, x *index.Index, page index.Page, step int, found *[4]int) {
 	t.Helper()
 	word := modelWords[f.rng.IntN(len(modelWords))]
 	fold := f.rng.IntN(2) == 0
@@ -142,12 +144,20 @@ func (f *fileSystem) check(t *testing.T, x *index.Index, step int, found *[4]int
 		word = strings.NewReplacer("\u212a", "k", "\u017f", "s").Replace(asciiLower(word))
 	}
 	q := index.NewQuery([][]search.Literal{{{Text: []byte(word), Fold: fold}}})
-	for name, n := range f.files {
+	ahead := x.NewAhead(q)
+	ahead.Turn(page)
+	names := slices.Sorted(maps.Keys(f.files))
+	if f.rng.IntN(3) == 0 {
+		f.rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+	}
+	for place, name := range names {
+		n := f.files[name]
 		text := string(n.text)
 		if fold {
 			text = strings.NewReplacer("\u212a", "k", "\u017f", "s").Replace(asciiLower(text))
 		}
 		v := x.Look(n.key, q)
+		require.Equal(t, v, ahead.Look(place, n.key), "step %d: %s", step, name)
 		found[v]++
 		require.False(t, v == index.Missing && strings.Contains(text, word), "step %d: %s holds %q: %q", step, name, word, n.text)
 	}
@@ -162,6 +172,7 @@ func TestNeverStaleModel(t *testing.T) {
 			f.create(string(rune('a' + len(f.files))))
 		}
 		x := index.New(6 << 10) // so little that files are forgotten
+		page := index.NewPage(12)
 		var found [4]int
 		for i := range 6000 {
 			f.tick()
@@ -176,7 +187,7 @@ func TestNeverStaleModel(t *testing.T) {
 			if f.rng.IntN(3) == 0 {
 				f.change()
 			}
-			f.check(t, x, i, &found)
+			f.check(t, x, page, i, &found)
 		}
 		for v, n := range found[:index.Binary] {
 			require.Greater(t, n, 500, "the test meets verdict %d", v)

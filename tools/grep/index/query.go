@@ -173,6 +173,14 @@ func (q *Query) mayBeIn(f filter) bool {
 	return true
 }
 
+// first returns a probe that is required whatever else is, if there is one.
+func (q *Query) first() (probe, bool) {
+	if q == nil || len(q.sets[0]) > 1 {
+		return probe{}, false
+	}
+	return q.sets[0][0][0], true
+}
+
 func (f filter) hasOneOf(set []literal) bool {
 next:
 	for _, l := range set {

@@ -41,7 +41,7 @@ func (x *Index) clear() {
 		s := &x.shards[i]
 		s.mu.Lock()
 		for _, e := range s.files {
-			x.bytes.Add(-e.cost())
+			x.forget(e)
 		}
 		s.files = map[inode]*entry{}
 		s.mu.Unlock()
@@ -89,7 +89,7 @@ func (x *Index) evict() bool {
 		for id, e := range s.files {
 			if e.used.Load() <= last && x.bytes.Load() > x.max-x.max/16 {
 				delete(s.files, id)
-				x.bytes.Add(-e.cost())
+				x.forget(e)
 			}
 		}
 		s.mu.Unlock()

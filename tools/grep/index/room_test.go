@@ -152,14 +152,15 @@ func TestAClockSetBackForgetsEverything(t *testing.T) {
 	}
 }
 
-// Walkers look, builders add and room is made at one time; the race detector
-// looks on.
+// Walkers look, with a page that they share, builders add and room is made at
+// one time; the race detector looks on.
 func TestConcurrentUse(t *testing.T) {
 	x := index.New(200_000)
 	texts := make([]string, 100)
 	for i := range texts {
 		texts[i] = fmt.Sprintf("the text with number %d and its double %d", i, 2*i)
 	}
+	page := index.NewPage(2000)
 	var wg sync.WaitGroup
 	for worker := range 4 {
 		wg.Go(func() {
@@ -170,8 +171,10 @@ func TestConcurrentUse(t *testing.T) {
 				var shared sync.WaitGroup
 				for range 2 {
 					shared.Go(func() {
+						ahead := x.NewAhead(q)
+						ahead.Turn(page)
 						for i := range 2000 {
-							v := x.Look(settledKey(uint64(i+1), nil), q)
+							v := ahead.Look(i, settledKey(uint64(i+1), nil))
 							if v == index.Missing && i%100 == number {
 								t.Errorf("file %d holds its number", i)
 							}
