@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -63,7 +64,7 @@ func Main() int {
 func Run(ctx context.Context, args []string, in io.Reader, out, stderr io.Writer) int {
 	p := &program{in: in, out: out, err: stderr, getenv: os.Getenv, environ: os.Environ()}
 	root := p.root()
-	root.SetArgs(args)
+	root.SetArgs(doubleDash(args))
 	root.SetIn(in)
 	root.SetOut(out)
 	root.SetErr(stderr)
@@ -79,6 +80,20 @@ func Run(ctx context.Context, args []string, in io.Reader, out, stderr io.Writer
 		fmt.Fprintf(stderr, "mcp-host: %s\n", strings.TrimSpace(e.Error())) //nolint:errcheck // nowhere else to say so
 	}
 	return e.status
+}
+
+// doubleDash takes -mcpservers, as other hosts write it, for --mcpservers.
+func doubleDash(args []string) []string {
+	args = slices.Clone(args)
+	for i, arg := range args {
+		if arg == "--" {
+			break
+		}
+		if arg == "-mcpservers" || strings.HasPrefix(arg, "-mcpservers=") {
+			args[i] = "-" + arg
+		}
+	}
+	return args
 }
 
 func (p *program) root() *cobra.Command {
@@ -107,9 +122,10 @@ not be reached.`,
 	f := root.PersistentFlags()
 	f.StringVar(&p.flags.Config, "config", "", "configuration `FILE` (default $XDG_CONFIG_HOME/toolroom/toolroom.yaml, if it is there)")
 	f.StringArrayVar(&p.flags.Roots, "root", nil, "`DIR` the tools may touch, or DIR:ro; repeatable (default: MCP_ROOT, CLAUDE_PROJECT_DIR, the client's roots, or the working directory)")
+	f.StringVar(&p.flags.MCPServers, "mcpservers", "", "more servers: `COMMANDS` as in \"cmd args;ENV=value cmd2\"")
 	f.StringVar(&p.flags.State, "state", "", "`DIR` for state (default MCP_STATE_DIR, or $XDG_STATE_HOME/toolroom)")
 	root.SetHelpCommand(&cobra.Command{Hidden: true, Use: "no-help"})
-	root.AddCommand(p.serve(), p.stdio(), p.tools(), p.call(), p.servers(), p.doctor(), p.guard())
+	root.AddCommand(p.serve(), p.stdio(), p.tools(), p.call(), p.servers(), p.doctor(), p.config(), p.guard())
 	return root
 }
 
@@ -131,12 +147,15 @@ func (p *program) open() (*app.App, error) {
 	if err != nil {
 		return nil, exit(exitUsage, err)
 	}
+	for _, notice := range cfg.Notices {
+		p.logf("%s", printable(notice))
+	}
 	self, err := os.Executable()
 	if err != nil {
 		return nil, exit(exitFailed, err)
 	}
 	cfg.Guard = []string{self, "guard"}
-	if len(cfg.Servers) == 0 {
+	if len(cfg.Servers)+len(cfg.Remote) == 0 {
 		fmt.Fprintf(p.err, "mcp-host: no tool binaries in %s and none configured; run make build, or name a configuration with --config\n", dir) //nolint:errcheck
 	}
 	a, err := app.Open(cfg, version())

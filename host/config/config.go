@@ -1,16 +1,25 @@
-// Package config turns flags, environment and a configuration file into one
+// Package config turns flags, environment and configuration files into one
 // validated Config, in which every default is filled in and every path is
 // absolute.
 //
-// The file is YAML or JSON with a map of servers under "servers" or
-// "mcpServers": command, args, env, cwd, era, start_timeout, enabled. What it
-// does not know is an error, not ignored.
+// What counts, the later over the earlier where both name a server:
+//
+//  1. the bundled tools beside the host (their names cannot be taken);
+//  2. the file of --config; without one the user's own,
+//     $XDG_CONFIG_HOME/toolroom/toolroom.yaml, and then the toolroom.yaml of
+//     the working directory if the user trusts it as it is (see Trust);
+//  3. mcp-* programs in the directories that tool_dirs of those files names;
+//  4. --mcpservers.
+//
+// The files may be of any dialect that package dialect reads; toolroom.yml,
+// .json, .jsonc and .toml are taken for toolroom.yaml, too.
+//
+// Variables are replaced from the host's environment. Credentials are kept in
+// secret.Text and shown nowhere.
 package config
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -18,32 +27,39 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolroom-mcp/toolroom/host/config/dialect"
 	"github.com/toolroom-mcp/toolroom/host/discover"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
 )
 
 // Flags is what the command line says.
 type Flags struct {
-	Config string   // a file; "": the default one, if it is there
-	Roots  []string // DIR or DIR:ro
-	State  string
+	Config     string   // a file; "": the default ones, if they are there
+	Roots      []string // DIR or DIR:ro
+	State      string
+	MCPServers string // "cmd args;ENV=V cmd2"
 }
 
 // Config is a whole host.
 type Config struct {
 	Servers []Server
-	Missing []string // bundled tools whose binaries are not there
-	Dir     string   // where the bundled tools were looked for
-	State   string   // directory; may not exist yet
-	Roots   []string // as given, absolute; none: each tool finds its own
-	File    string   // the configuration file; "": none
-	Guard   []string // the command that runs upstream.RunGuard
+	Remote  []dialect.Server // reached over HTTP
+	Missing []string         // bundled tools whose binaries are not there
+	Dir     string           // where the bundled tools were looked for
+	State   string           // directory; may not exist yet
+	Roots   []string         // as given, absolute; none: each tool finds its own
+	File    string           // the configuration file; "": none
+	Guard   []string         // the command that runs upstream.RunGuard
+
+	Notices []string // what the user should know, though it is no error
+	Watched []string // files whose change may change the Config; some may not exist
 }
 
 // Server is one server and how its tools are named.
 type Server struct {
 	upstream.Config
 	Bundled bool
+	Spec    dialect.Server // of a configured server: what the file says, variables replaced
 }
 
 // Load reads the configuration. dir is where the bundled tools are, version
@@ -51,7 +67,7 @@ type Server struct {
 func Load(f Flags, dir, version string, getenv func(string) string, environ []string) (Config, error) {
 	c := Config{Dir: dir}
 	var err error
-	if c.State, err = stateDir(f.State, getenv); err != nil {
+	if c.State, err = StateDir(f.State, getenv); err != nil {
 		return c, err
 	}
 	for _, root := range f.Roots {
@@ -62,7 +78,15 @@ func Load(f Flags, dir, version string, getenv func(string) string, environ []st
 		c.Roots = append(c.Roots, abs)
 	}
 	env := childEnv(environ)
-	args := toolArgs(c.Roots, f.State, c.State)
+	c.addBundled(dir, version, env, toolArgs(c.Roots, f.State, c.State))
+	specs, err := c.readSources(f, getenv, environ)
+	if err != nil {
+		return c, err
+	}
+	return c, c.addConfigured(specs, version, env)
+}
+
+func (c *Config) addBundled(dir, version string, env, args []string) {
 	found, missing := discover.Siblings(dir)
 	c.Missing = missing
 	for _, tool := range found {
@@ -73,21 +97,48 @@ func Load(f Flags, dir, version string, getenv func(string) string, environ []st
 			QuietTime: 5 * time.Second, // they answer a ping whatever they do
 		}})
 	}
-	if c.File, err = configFile(f.Config, getenv); err != nil || c.File == "" {
-		return c, err
-	}
-	servers, err := readFile(c.File, env)
-	if err != nil {
-		return c, err
-	}
-	for _, s := range servers {
-		if slices.ContainsFunc(c.Servers, func(have Server) bool { return have.Name == s.Name }) {
-			return c, fmt.Errorf("%s: server %s has the name of a bundled tool; choose another", c.File, s.Name)
+}
+
+// addConfigured makes the servers of the files and the command line startable.
+func (c *Config) addConfigured(specs []dialect.Server, version string, env []string) error {
+	var problems dialect.Problems
+	for _, spec := range specs {
+		if slices.ContainsFunc(c.Servers, func(have Server) bool { return have.Name == spec.Name }) {
+			problems = append(problems, spec.Problem("", "has the name of a bundled tool; choose another"))
+			continue
 		}
-		s.Version = version
-		c.Servers = append(c.Servers, Server{Config: s})
+		if spec.URL != "" {
+			c.Remote = append(c.Remote, spec)
+			c.notice("%v", spec.Problem("url", "this version only starts servers by command; it is left out"))
+			continue
+		}
+		cfg, problem := startable(spec, version, env)
+		if problem != nil {
+			problems = append(problems, *problem)
+			continue
+		}
+		c.Servers = append(c.Servers, Server{Config: cfg, Spec: spec})
 	}
-	return c, nil
+	return problems.Err()
+}
+
+// Views returns the configured servers without their credentials.
+func (c Config) Views() []dialect.View {
+	views := []dialect.View{}
+	for _, s := range c.Servers {
+		if !s.Bundled {
+			views = append(views, s.Spec.View())
+		}
+	}
+	for _, s := range c.Remote {
+		views = append(views, s.View())
+	}
+	slices.SortFunc(views, func(a, b dialect.View) int { return strings.Compare(a.Name, b.Name) })
+	return views
+}
+
+func (c *Config) notice(format string, args ...any) {
+	c.Notices = append(c.Notices, fmt.Sprintf(format, args...))
 }
 
 // toolArgs is the command line of the bundled tools. Without roots of the
@@ -104,10 +155,11 @@ func toolArgs(roots []string, stateFlag, state string) []string {
 	return args
 }
 
-// childEnv is the host's environment without its own credential.
+// childEnv is the host's environment without its own credential and without
+// the inputs of single servers.
 func childEnv(environ []string) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(entry string) bool {
-		return strings.HasPrefix(entry, "TOOLROOM_TOKEN=")
+		return strings.HasPrefix(entry, "TOOLROOM_TOKEN=") || strings.HasPrefix(entry, "TOOLROOM_INPUT_")
 	})
 }
 
@@ -135,7 +187,9 @@ func absoluteRoot(root string) (string, error) {
 	return abs, nil
 }
 
-func stateDir(flag string, getenv func(string) string) (string, error) {
+// StateDir is the directory for state: what the flag says, or MCP_STATE_DIR,
+// or the system's place. "": nothing says where.
+func StateDir(flag string, getenv func(string) string) (string, error) {
 	dir := flag
 	if dir == "" {
 		dir = getenv("MCP_STATE_DIR")
@@ -146,10 +200,7 @@ func stateDir(flag string, getenv func(string) string) (string, error) {
 		}
 	}
 	if dir == "" {
-		home := getenv("HOME")
-		if home == "" {
-			home = getenv("USERPROFILE")
-		}
+		home := homeDir(getenv)
 		if home == "" {
 			return "", nil // whoever needs it says so
 		}
@@ -158,27 +209,24 @@ func stateDir(flag string, getenv func(string) string) (string, error) {
 	return filepath.Abs(dir)
 }
 
-// configFile returns the file to read: the one named, which must be there, or
-// the user's own, which need not.
-func configFile(flag string, getenv func(string) string) (string, error) {
-	if flag != "" {
-		return filepath.Abs(flag)
+// homeDir is the user's directory; "" when nothing says where it is.
+func homeDir(getenv func(string) string) string {
+	if home := getenv("HOME"); home != "" {
+		return home
 	}
-	dir := getenv("XDG_CONFIG_HOME")
-	if !filepath.IsAbs(dir) {
-		home := getenv("HOME")
-		if home == "" {
-			return "", nil
-		}
-		dir = filepath.Join(home, ".config")
+	return getenv("USERPROFILE")
+}
+
+// configHome is where programs keep their configuration: XDG's on every
+// system, as command-line tools do. "": nothing says where.
+func configHome(getenv func(string) string) string {
+	if dir := getenv("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
+		return dir
 	}
-	name := filepath.Join(dir, "toolroom", "toolroom.yaml")
-	if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-		return "", nil
-	} else if err != nil {
-		return "", err
+	if home := homeDir(getenv); home != "" {
+		return filepath.Join(home, ".config")
 	}
-	return name, nil
+	return ""
 }
 
 // Loopback reports whether an address to listen on is reachable from this

@@ -116,11 +116,11 @@ mcpServers:
 	require.False(t, b.Bundled || b.KillsOwnTree)
 
 	for text, want := range map[string]string{
-		`{"servers":{"x":{"command":"no-such-program-anywhere"}}}`:      "server x: command \"no-such-program-anywhere\": not found on PATH",
+		`{"servers":{"x":{"command":"no-such-program-anywhere"}}}`:      "server x: command: \"no-such-program-anywhere\": not found on PATH",
 		`servers: {x: {args: [a]}}`:                                     "command is missing",
 		`servers: {x: {command: ./a, start_timeout: soon}}`:             "start_timeout",
 		`servers: {x: {command: ./a, era: stone}}`:                      "era",
-		`servers: {x: {command: ./a, type: sse}}`:                       "this version only knows stdio",
+		`servers: {x: {command: ./a, type: sse}}`:                       "transport sse needs a url",
 		`servers: {ls: {command: ./a}}`:                                 "has the name of a bundled tool",
 		"servers: {x: {command: ./a}}\nmcpServers: {x: {command: ./a}}": "is there twice",
 		`servers: [`: "c.yaml",

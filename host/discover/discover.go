@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 )
 
 // Names returns the names of the bundled tools, in the order they are served.
@@ -63,4 +64,22 @@ func exeSuffix() string {
 		return ".exe"
 	}
 	return ""
+}
+
+// In returns the programs named mcp-NAME in a directory that the user named,
+// in the order of their names.
+func In(dir string) ([]Tool, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var tools []Tool
+	for _, entry := range entries {
+		name, ok := strings.CutPrefix(strings.TrimSuffix(entry.Name(), exeSuffix()), "mcp-")
+		path := filepath.Join(dir, entry.Name())
+		if ok && name != "" && executable(path) {
+			tools = append(tools, Tool{Name: name, Path: path})
+		}
+	}
+	return tools, nil
 }

@@ -41,3 +41,23 @@ func TestSiblingsOfAMissingDirectoryAreNone(t *testing.T) {
 	require.Empty(t, found)
 	require.Len(t, missing, len(discover.Names()))
 }
+
+func TestInANamedDirectoryAllAreTools(t *testing.T) {
+	dir := t.TempDir()
+	suffix := ""
+	if runtime.GOOS == "windows" {
+		suffix = ".exe"
+	}
+	for name, mode := range map[string]os.FileMode{"mcp-b": 0o755, "mcp-a": 0o755, "mcp-": 0o755, "other": 0o755} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name+suffix), nil, mode))
+	}
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "mcp-dir"+suffix), 0o755))
+	found, err := discover.In(dir)
+	require.NoError(t, err)
+	require.Equal(t, []discover.Tool{
+		{Name: "a", Path: filepath.Join(dir, "mcp-a"+suffix)},
+		{Name: "b", Path: filepath.Join(dir, "mcp-b"+suffix)},
+	}, found)
+	_, err = discover.In(filepath.Join(dir, "none"))
+	require.Error(t, err)
+}

@@ -1,0 +1,250 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	"github.com/toolroom-mcp/toolroom/host/config"
+	"github.com/toolroom-mcp/toolroom/host/config/dialect"
+	"github.com/toolroom-mcp/toolroom/host/discover"
+)
+
+func (p *program) config() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "config",
+		Short: "Check, import, describe and trust configurations",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(p.configCheck(), p.configImport(), p.configSchema(), p.configTrust())
+	return cmd
+}
+
+func (p *program) configCheck() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "check [FILE]",
+		Short: "Read the configuration, or a file, and say what it means or what is wrong",
+		Long: `check reads the configuration as the host would, or a file of any dialect, and
+lists its servers with what starts them. Nothing is started. Credentials are
+not shown. The exit status is 1 if something is wrong.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				p.flags.Config = args[0]
+			}
+			return p.runCheck(asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// checked is what check says.
+type checked struct {
+	OK       bool           `json:"ok"`
+	File     string         `json:"file,omitempty"`
+	Servers  []dialect.View `json:"servers"`
+	Warnings []string       `json:"warnings"`
+	Problems []string       `json:"problems"`
+}
+
+func (p *program) runCheck(asJSON bool) error {
+	dir, err := discover.HostDir()
+	if err != nil {
+		return exit(exitFailed, err)
+	}
+	cfg, err := config.Load(p.flags, dir, version(), p.getenv, p.environ)
+	result := checked{OK: err == nil, File: cfg.File, Servers: cfg.Views(), Warnings: cfg.Notices, Problems: []string{}}
+	if err != nil {
+		result.Problems = strings.Split(err.Error(), "\n")
+	}
+	if asJSON {
+		if err := p.printJSON(result); err != nil {
+			return err
+		}
+	} else if err := p.printChecked(result); err != nil {
+		return err
+	}
+	if !result.OK {
+		return exit(exitFailed, errPrinted)
+	}
+	return nil
+}
+
+func (p *program) printChecked(r checked) error {
+	if r.OK {
+		if err := p.printViews(r.Servers); err != nil {
+			return err
+		}
+	}
+	for _, text := range r.Warnings {
+		if err := p.printf("warning  %s\n", printable(text)); err != nil {
+			return err
+		}
+	}
+	for _, text := range r.Problems {
+		if err := p.printf("wrong    %s\n", printable(text)); err != nil {
+			return err
+		}
+	}
+	if !r.OK {
+		return nil
+	}
+	file := r.File
+	if file == "" {
+		file = "no configuration file"
+	}
+	return p.printf("ok       %s: %d servers\n", file, len(r.Servers))
+}
+
+func (p *program) printViews(views []dialect.View) error {
+	w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
+	for _, v := range views {
+		where := strings.Join(v.Command, " ")
+		if v.URL != "" {
+			where = v.URL
+		}
+		if v.Disabled {
+			where += " (not enabled)"
+		}
+		for _, extra := range [][]string{v.Env, v.Headers} {
+			if len(extra) > 0 {
+				where += " [" + strings.Join(extra, " ") + "]"
+			}
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\n", printable(v.Name), v.Transport, printable(where)) //nolint:errcheck // Flush tells
+	}
+	if err := w.Flush(); err != nil {
+		return exit(exitFailed, err)
+	}
+	return nil
+}
+
+func (p *program) configSchema() *cobra.Command {
+	return &cobra.Command{
+		Use:   "schema",
+		Short: "Print the JSON Schema of toolroom.yaml, for editors",
+		Long: `schema prints the JSON Schema of toolroom.yaml. Write it to a file and name
+that file in the first line of the configuration:
+
+  # yaml-language-server: $schema=toolroom.schema.json`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return p.printf("%s\n", dialect.Schema()) },
+	}
+}
+
+func (p *program) configTrust() *cobra.Command {
+	var revoke bool
+	cmd := &cobra.Command{
+		Use:   "trust [FILE]",
+		Short: "Use the toolroom.yaml of the working directory, as it is now",
+		Long: `trust remembers the configuration in the working directory as it is now, so
+that the host uses it when it is started there. When the file changes it has to
+be trusted again: a repository must not start programs by what it contains.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error { return p.runTrust(args, revoke) },
+	}
+	cmd.Flags().BoolVar(&revoke, "revoke", false, "do not use it any more")
+	return cmd
+}
+
+func (p *program) runTrust(args []string, revoke bool) error {
+	name := config.LocalFile(".")
+	if len(args) == 1 {
+		name = args[0]
+	}
+	name, err := filepath.Abs(name)
+	if err != nil {
+		return exit(exitFailed, err)
+	}
+	state, err := config.StateDir(p.flags.State, p.getenv)
+	if err != nil {
+		return exit(exitFailed, err)
+	}
+	if revoke {
+		if err := config.Trust(state, name, nil); err != nil {
+			return exit(exitFailed, err)
+		}
+		return p.printf("not trusted any more: %s\n", name)
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return exit(exitFailed, err)
+	}
+	doc := dialect.Parse(name, text, dialect.Options{})
+	if err := doc.Problems.Err(); err != nil {
+		return exit(exitFailed, err)
+	}
+	if err := config.Trust(state, name, text); err != nil {
+		return exit(exitFailed, err)
+	}
+	if err := p.printf("trusted as it is now: %s\n", name); err != nil {
+		return err
+	}
+	var views []dialect.View
+	for _, s := range doc.Servers {
+		views = append(views, s.View())
+	}
+	return p.printViews(views)
+}
+
+func (p *program) configImport() *cobra.Command {
+	var write bool
+	cmd := &cobra.Command{
+		Use:   "import " + strings.Join(config.Products(), "|") + "|FILE",
+		Short: "Take over the servers of another program's configuration",
+		Long: `import reads the servers that another program is configured with, from where
+that program keeps them on this system, or from a file of any dialect, and
+shows them as they would be in toolroom.yaml, credentials hidden. With --write
+they are added to the user's toolroom.yaml (or that of --config), with their
+credentials; what is there under the same name stays.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error { return p.runImport(args[0], write) },
+	}
+	cmd.Flags().BoolVar(&write, "write", false, "add them to toolroom.yaml")
+	return cmd
+}
+
+func (p *program) runImport(source string, write bool) error {
+	found, err := config.Import(source, p.getenv)
+	if err != nil {
+		return exit(exitFailed, err)
+	}
+	for _, problem := range found.Problems {
+		p.logf("%s", printable(problem.String()))
+	}
+	if len(found.Servers) == 0 {
+		return exit(exitFailed, fmt.Errorf("no servers found; looked at %s", strings.Join(found.Looked, ", ")))
+	}
+	if !write {
+		text, err := found.Preview()
+		if err != nil {
+			return exit(exitFailed, err)
+		}
+		return p.printf("# from %s; credentials hidden, --write keeps them\n%s", strings.Join(found.Files, ", "), text)
+	}
+	target := p.flags.Config
+	if target == "" {
+		target = config.UserFile(p.getenv)
+	}
+	added, kept, err := found.Write(target)
+	if err != nil {
+		return exit(exitFailed, err)
+	}
+	for _, name := range added {
+		if err := p.printf("added  %s\n", printable(name)); err != nil {
+			return err
+		}
+	}
+	for _, name := range kept {
+		if err := p.printf("kept   %s, which is there already\n", printable(name)); err != nil {
+			return err
+		}
+	}
+	return p.printf("%s\n", target)
+}

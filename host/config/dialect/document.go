@@ -1,0 +1,348 @@
+// Package dialect reads the configurations in which MCP hosts name their
+// servers, whoever made them, and says all of them in one form.
+//
+// A document is JSON, JSON with comments, YAML or TOML. Its servers are found
+// by their shape:
+//
+//	mcpServers: {NAME: …} or [{name or id, …}]     Claude Desktop, Claude Code, Cursor, Windsurf, Gemini, mcphost, Continue
+//	servers: {NAME: …} or [{…}], with inputs       VS Code, toolroom
+//	mcp: {servers: {NAME: …}}, mcp.servers: {…}    VS Code's settings.json
+//	mcp: {NAME: {type: local, command: […]}}       opencode
+//	mcp_servers: {NAME: …} or [{…}]                Codex (TOML), PromptKit
+//	arsenal: {mcp_servers: […], …}                 Paladin's config.yml
+//	spec: {mcp_servers: […]}                       the same in a manifest
+//	{NAME: {command or url, …}}                    the map alone
+//
+// and, on a command line, "cmd args;ENV=V cmd2" (ParseList).
+//
+// A field is known by any of its spellings. What nobody knows is an error in
+// toolroom's own file; in others it is one if it is nearly a known name, and
+// else a warning, since other products have fields of their own. Every
+// problem names file, line, server and field, and never shows a value.
+package dialect
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Options says how to read.
+type Options struct {
+	// Project is a directory whose own servers in Claude Code's .claude.json
+	// are taken, too.
+	Project string
+}
+
+// Parse reads a document. What is wrong with it is in its Problems.
+func Parse(file string, text []byte, opt Options) *Document {
+	d := &Document{File: file, Inputs: map[string]Input{}}
+	root, err := parse(file, text)
+	if err != nil {
+		line := 0
+		var fault *syntaxError
+		if errors.As(err, &fault) {
+			line = fault.line
+		}
+		d.fault(line, "%v", err)
+		return d
+	}
+	if root.kind == nullNode { // an empty file, or one of comments
+		return d
+	}
+	if root.kind != mapNode {
+		d.fault(root.line, "want a map, such as mcpServers: {…}, not %s", root.what())
+		return d
+	}
+	sections := d.sections(root, opt)
+	for _, s := range sections {
+		d.readSection(s)
+	}
+	slices.SortStableFunc(d.Servers, func(a, b Server) int { return strings.Compare(a.Name, b.Name) })
+	for i := 1; i < len(d.Servers); i++ {
+		if d.Servers[i].Name == d.Servers[i-1].Name {
+			d.Problems = append(d.Problems, d.Servers[i].Problem("", "is there twice, also on line %d; give one another name", d.Servers[i-1].Line))
+		}
+	}
+	return d
+}
+
+func (d *Document) fault(line int, format string, args ...any) {
+	d.Problems = append(d.Problems, Problem{File: d.File, Line: line, Text: fmt.Sprintf(format, args...)})
+}
+
+// section is a place with servers.
+type section struct {
+	path     string
+	node     *node
+	strict   bool
+	opencode bool          // its timeout is that of starting
+	timeout  time.Duration // default for its servers
+	calls    int           // at once, likewise
+}
+
+// topLevel are the keys of toolroom's own file.
+func topLevel() []string {
+	return []string{"servers", "mcpServers", "mcp_servers", "mcp", "arsenal", "inputs", "tool_dirs", "$schema"}
+}
+
+// sections finds the places with servers, and reads what is beside them.
+func (d *Document) sections(root *node, opt Options) []section {
+	strict := strings.HasPrefix(filepath.Base(d.File), "toolroom.") || root.get("tool_dirs") != nil
+	var found []section
+	unknown := []pair{}
+	add := func(path string, n *node) {
+		found = append(found, section{path: path, node: n, strict: strict && path == "servers"})
+	}
+	for _, p := range root.pairs {
+		switch p.key {
+		case "servers", "mcpServers", "mcp_servers", "mcp.servers":
+			add(p.key, p.value)
+		case "mcp":
+			found = append(found, d.mcpSections(p.value)...)
+		case "arsenal":
+			found = append(found, d.arsenal(p.value)...)
+		case "spec":
+			for _, key := range []string{"mcp_servers", "mcpServers"} {
+				if n := p.value.get(key); n != nil {
+					add("spec."+key, n)
+				}
+			}
+		case "inputs":
+			d.readInputs(p.value)
+		case "tool_dirs":
+			r := &reader{doc: d, server: &Server{}, field: p.key, line: p.line}
+			d.ToolDirs = r.texts(p.value)
+		case "projects":
+			if own := p.value.get(opt.Project); opt.Project != "" && own != nil && own.get("mcpServers") != nil {
+				add("projects.mcpServers", own.get("mcpServers"))
+			}
+		default:
+			unknown = append(unknown, p)
+		}
+	}
+	if len(found) == 0 && len(unknown) > 0 && !strict {
+		if bare := bareMap(root); bare {
+			return []section{{node: root}}
+		}
+	}
+	for _, p := range unknown {
+		near := didYouMean(p.key, topLevel())
+		if strict || near != "" && (p.value.kind == mapNode || p.value.kind == listNode) || len(found) == 0 && d.ToolDirs == nil && len(unknown) == 1 && p.key != "$schema" {
+			if !strict || p.key != "$schema" {
+				d.fault(p.line, "%s is not known here; servers are under servers or mcpServers%s", show(p.key), near)
+			}
+		}
+	}
+	return found
+}
+
+// bareMap reports whether every value is a server.
+func bareMap(root *node) bool {
+	for _, p := range root.pairs {
+		isServer := slices.ContainsFunc([]string{"command", "url", "httpUrl", "serverUrl", "endpoint"}, func(key string) bool { return p.value.get(key) != nil })
+		if !isServer && !strings.HasPrefix(p.key, "$") {
+			return false
+		}
+	}
+	return true
+}
+
+// mcpSections reads mcp:, which is opencode's servers, VS Code's servers and
+// inputs, or Gemini's list of the allowed.
+func (d *Document) mcpSections(n *node) []section {
+	if inputs := n.get("inputs"); inputs != nil {
+		d.readInputs(inputs)
+	}
+	if servers := n.get("servers"); servers != nil {
+		return []section{{path: "mcp.servers", node: servers}}
+	}
+	s := section{path: "mcp", node: &node{kind: mapNode, line: n.line}, opencode: true}
+	for _, p := range n.pairs {
+		if p.value.kind == mapNode && p.key != "inputs" {
+			s.node.pairs = append(s.node.pairs, p)
+		}
+	}
+	return []section{s}
+}
+
+// arsenal reads arsenal:, whose limits are those of each server.
+func (d *Document) arsenal(n *node) []section {
+	s := section{path: "arsenal", node: n}
+	if n.kind != mapNode {
+		return []section{s}
+	}
+	r := &reader{doc: d, server: &Server{}}
+	var found []section
+	for _, p := range n.pairs {
+		r.field, r.line = "arsenal."+show(p.key), p.line
+		switch p.key {
+		case "default_timeout_seconds":
+			s.timeout = r.duration(p.value, time.Second)
+		case "max_concurrent_tools":
+			s.calls = r.count(p.value)
+		case "mcp_servers", "mcpServers", "servers":
+			found = append(found, section{path: r.field, node: p.value})
+		default:
+			if near := nearest(p.key, []string{"mcp_servers", "default_timeout_seconds", "max_concurrent_tools"}); near != "" {
+				r.problem("not known; did you mean %s?", near)
+			}
+		}
+	}
+	for i := range found {
+		found[i].timeout, found[i].calls = s.timeout, s.calls
+	}
+	return found
+}
+
+func (d *Document) readInputs(n *node) {
+	r := &reader{doc: d, server: &Server{}, field: "inputs", line: n.line}
+	if n.kind != listNode {
+		r.problem("want a list, not %s", n.what())
+		return
+	}
+	for _, item := range n.items {
+		id := item.get("id")
+		if id == nil || id.text == "" {
+			r.line = item.line
+			r.problem("an input has no id")
+			continue
+		}
+		in := Input{ID: id.text}
+		if text := item.get("description"); text != nil {
+			in.Description = text.text
+		}
+		if value := item.get("default"); value != nil && value.scalar() {
+			in.Default = &value.text
+		}
+		d.Inputs[in.ID] = in
+	}
+}
+
+// readSection reads the servers of one place: a map by name, or a list.
+func (d *Document) readSection(s section) {
+	switch s.node.kind {
+	case nullNode:
+	case mapNode:
+		for _, p := range s.node.pairs {
+			if !(s.path == "" && strings.HasPrefix(p.key, "$")) {
+				d.readServer(s, p.key, p.line, p.value)
+			}
+		}
+	case listNode:
+		for _, item := range s.node.items {
+			name := ""
+			for _, key := range []string{"id", "name"} {
+				if n := item.get(key); n != nil && n.scalar() && name == "" {
+					name = n.text
+				}
+			}
+			d.readServer(s, name, item.line, item)
+		}
+	default:
+		d.fault(s.node.line, "%s: want a map or a list of servers, not %s", s.path, s.node.what())
+	}
+}
+
+func (d *Document) readServer(s section, name string, line int, n *node) {
+	server := Server{Name: name, File: d.File, Line: line, Timeout: s.timeout, MaxConcurrent: s.calls, lines: map[string]int{}}
+	r := &reader{doc: d, server: &server, strict: s.strict, line: line}
+	switch {
+	case n.kind != mapNode:
+		r.problem("want a map with command or url, not %s", n.what())
+		return
+	case name == "":
+		d.fault(line, "a server has no name; give it an id or a name")
+		return
+	case len(name) > 128 || strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c == 0x7f }):
+		d.fault(line, "a server's name is too long or has control characters")
+		return
+	}
+	r.readFields(n)
+	if s.opencode {
+		server.StartTimeout, server.Timeout = max(server.StartTimeout, server.Timeout), 0
+	}
+	r.field, r.line = "", line
+	r.check()
+	d.Servers = append(d.Servers, server)
+}
+
+// readFields reads the fields of a map into the server.
+func (r *reader) readFields(n *node) {
+	all := fields()
+	seen := map[string]string{}
+	for _, p := range n.pairs {
+		i := slices.IndexFunc(all, func(f field) bool {
+			return plain(f.name) == plain(p.key) || slices.ContainsFunc(f.also, func(also string) bool { return plain(also) == plain(p.key) })
+		})
+		r.field, r.line = show(p.key), p.line
+		if i < 0 {
+			r.unknown(p, all)
+			continue
+		}
+		f := all[i]
+		if before, twice := seen[f.name]; twice {
+			r.problem("says the same as %s; leave one of them out", before)
+			continue
+		}
+		seen[f.name] = r.field
+		if r.server.lines[f.name] == 0 {
+			r.server.lines[f.name] = p.line
+		}
+		if f.read != nil {
+			f.read(r, p.value)
+		}
+	}
+}
+
+func (r *reader) unknown(p pair, all []field) {
+	is := func(name string) bool { return plain(name) == plain(p.key) }
+	if slices.ContainsFunc(others(), is) && (!r.strict || is("name") || is("id")) {
+		return
+	}
+	if plain(p.key) == "extensions" && p.value.kind == mapNode { // _extensions: {tools: {allow, deny}}
+		r.readFields(p.value)
+		return
+	}
+	var names []string
+	for _, f := range all {
+		names = append(names, f.name)
+		names = append(names, f.also...)
+	}
+	near := didYouMean(p.key, names)
+	if r.strict || near != "" {
+		r.problem("not known%s", near)
+		return
+	}
+	r.warn("not known; it is left out")
+}
+
+// check looks at the fields together.
+func (r *reader) check() {
+	s := r.server
+	program := len(s.Command) > 0 && s.Command[0] != ""
+	if s.Disabled {
+		return
+	}
+	switch {
+	case program && s.URL != "":
+		r.problem("has both command and url; a server is started or reached, not both")
+	case !program && s.URL == "" && s.lines["command"] == 0 && len(s.Command) > 0:
+		r.problem("command is missing")
+	case !program && s.URL == "":
+		r.problem("command is missing, or url for a server that is reached over HTTP")
+	case s.Transport == Stdio && s.URL != "":
+		r.problem("transport stdio needs a command, not a url")
+	case s.Transport != "" && s.Transport != Stdio && program:
+		r.problem("transport %s needs a url, not a command", s.Transport)
+	case s.lines["command"] == 0 && program:
+		r.problem("command is missing")
+	case s.APIKey != "" && s.AuthTokenEnv != "":
+		r.problem("has both api_key and auth_token_env; leave one out")
+	case program && (len(s.Headers) > 0 || s.APIKey != "" || s.AuthTokenEnv != ""):
+		r.warn("headers and keys are for servers with a url; they are left out")
+	}
+}

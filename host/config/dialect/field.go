@@ -1,0 +1,251 @@
+package dialect
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/config/secret"
+)
+
+// field is one thing that can be said of a server: toolroom's name for it,
+// what other products call it, and how it is read. Case, - and _ make no
+// difference.
+type field struct {
+	name   string
+	also   []string
+	doc    string
+	schema map[string]any
+	read   func(r *reader, n *node)
+}
+
+func typed(kind string) map[string]any { return map[string]any{"type": kind} }
+
+func listOf(kind string) map[string]any {
+	return map[string]any{"type": "array", "items": typed(kind)}
+}
+
+func mapOf(kinds ...string) map[string]any {
+	return map[string]any{"type": "object", "additionalProperties": map[string]any{"type": kinds}}
+}
+
+func oneOf(words ...string) map[string]any { return map[string]any{"type": "string", "enum": words} }
+
+func durationSchema() map[string]any {
+	return map[string]any{"type": "string", "pattern": `^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`}
+}
+
+// fields is every field of a server, in the order of the schema.
+func fields() []field {
+	return slices.Concat(processFields(), remoteFields(), lifeFields(), toolFields())
+}
+
+func processFields() []field {
+	return []field{
+		{"command", []string{"cmd"}, "The program, or a list of the program and its arguments. A name without a slash is looked up on PATH once; a path is relative to this file.",
+			map[string]any{"oneOf": []any{typed("string"), listOf("string")}},
+			func(r *reader, n *node) {
+				if n.kind == listNode {
+					r.server.Command = append(r.texts(n), r.server.Command...)
+				} else if text := r.text(n); text != "" {
+					r.server.Command = append([]string{text}, r.server.Command...)
+				}
+			}},
+		{"args", []string{"arguments"}, "Arguments of the program.", listOf("string"),
+			func(r *reader, n *node) { r.server.Command = append(r.server.Command, r.texts(n)...) }},
+		{"env", []string{"environment"}, "Environment variables for the server, beside the host's. null takes one away.", mapOf("string", "number", "boolean", "null"),
+			func(r *reader, n *node) {
+				set, unset := r.vars(n, "=")
+				merge(&r.server.Env, set)
+				r.server.Unset = append(r.server.Unset, unset...)
+			}},
+		{"env_file", nil, "A file of NAME=value lines with more environment variables; env wins.", typed("string"),
+			func(r *reader, n *node) { r.server.EnvFile = r.text(n) }},
+		{"cwd", []string{"dir", "workingDirectory", "workdir"}, "Working directory of the server, relative to this file.", typed("string"),
+			func(r *reader, n *node) { r.server.Dir = r.text(n) }},
+	}
+}
+
+func remoteFields() []field {
+	return []field{
+		{"url", []string{"httpUrl", "serverUrl", "endpoint", "uri", "baseUrl"}, "Address of a server that is reached over HTTP.", typed("string"),
+			func(r *reader, n *node) {
+				r.server.URL = r.text(n)
+				if plain(r.field) == "httpurl" && r.server.Transport == "" {
+					r.server.Transport = StreamableHTTP
+				}
+			}},
+		{"headers", []string{"httpHeaders", "requestHeaders"}, "HTTP headers of every request.", mapOf("string"),
+			func(r *reader, n *node) {
+				set, _ := r.vars(n, ":")
+				merge(&r.server.Headers, set)
+			}},
+		{"env_headers", []string{"envHttpHeaders", "headersFromEnv"}, "HTTP headers whose values are in the environment: header → name of the variable.", mapOf("string"),
+			func(r *reader, n *node) {
+				set := map[string]secret.Text{}
+				for name, variable := range r.textMap(n) {
+					set[name] = secret.Text("${" + variable + "}")
+				}
+				merge(&r.server.Headers, set)
+			}},
+		{"api_key", []string{"bearerToken", "authorizationToken", "token"}, "Sent as Authorization: Bearer. Write ${NAME} to take it from the environment.", typed("string"),
+			func(r *reader, n *node) { r.server.APIKey = secret.Text(r.text(n)) }},
+		{"auth_token_env", []string{"bearerTokenEnvVar", "apiKeyEnv"}, "The name of the environment variable that holds the bearer token.", typed("string"),
+			func(r *reader, n *node) { r.server.AuthTokenEnv = r.text(n) }},
+		{"transport", []string{"type", "serverType", "transportType"}, "How the server is reached; inferred from command or url.", oneOf(Stdio, StreamableHTTP, SSE),
+			readTransport},
+	}
+}
+
+func lifeFields() []field {
+	return []field{
+		{"timeout", []string{"toolTimeout", "callTimeout"}, "The longest a call may take.", durationSchema(),
+			func(r *reader, n *node) { r.server.Timeout = r.duration(n, 0) }},
+		{"timeout_ms", nil, "", nil, func(r *reader, n *node) { r.server.Timeout = r.duration(n, time.Millisecond) }},
+		{"timeout_seconds", []string{"timeoutSec", "timeoutSecs", "toolTimeoutSec", "toolTimeoutSeconds"}, "", nil,
+			func(r *reader, n *node) { r.server.Timeout = r.duration(n, time.Second) }},
+		{"start_timeout", []string{"startupTimeout", "initTimeout", "connectionTimeout"}, "How long the server may take to start and list its tools (default 10s; 60s for npx, uvx, docker).", durationSchema(),
+			func(r *reader, n *node) { r.server.StartTimeout = r.duration(n, 0) }},
+		{"start_timeout_seconds", []string{"startupTimeoutSec", "startupTimeoutSeconds"}, "", nil,
+			func(r *reader, n *node) { r.server.StartTimeout = r.duration(n, time.Second) }},
+		{"start_timeout_ms", []string{"startupTimeoutMs"}, "", nil,
+			func(r *reader, n *node) { r.server.StartTimeout = r.duration(n, time.Millisecond) }},
+		{"max_concurrent", []string{"maxConcurrentTools", "maxConcurrency", "concurrency"}, "How many calls run at once (default 5).",
+			map[string]any{"type": "integer", "minimum": 1},
+			func(r *reader, n *node) { r.server.MaxConcurrent = r.count(n) }},
+		{"scope", nil, "One process for all (shared), for each client (session), or for each call.", oneOf("shared", "session", "call"),
+			func(r *reader, n *node) { r.server.Scope = r.choice(n, "shared", "session", "call") }},
+		{"lazy", nil, "Start the server when it is first needed, not before.", typed("boolean"),
+			func(r *reader, n *node) {
+				if value, ok := r.boolean(n); ok {
+					r.server.Lazy = &value
+				}
+			}},
+		{"enabled", []string{"isActive", "active"}, "false leaves the server out.", typed("boolean"),
+			func(r *reader, n *node) {
+				if value, ok := r.boolean(n); ok && !value {
+					r.server.Disabled = true
+				}
+			}},
+		{"disabled", nil, "", nil,
+			func(r *reader, n *node) {
+				if value, ok := r.boolean(n); ok && value {
+					r.server.Disabled = true
+				}
+			}},
+		{"era", nil, "Which opening of the protocol the server is given.", oneOf("auto", "legacy", "modern"),
+			func(r *reader, n *node) { r.server.Era = r.choice(n, "auto", "legacy", "modern") }},
+	}
+}
+
+func toolFields() []field {
+	allow := func(r *reader, n *node) { r.server.Tools.Allow = append(r.server.Tools.Allow, r.texts(n)...) }
+	block := func(r *reader, n *node) { r.server.Tools.Block = append(r.server.Tools.Block, r.texts(n)...) }
+	return []field{
+		{"tools", []string{"toolFilter"}, "Which tools are served, and under which names.", map[string]any{
+			"type": "object", "additionalProperties": false,
+			"properties": map[string]any{
+				"allow":    described(listOf("string"), "Patterns with *; only these are served."),
+				"block":    described(listOf("string"), "Patterns with *; these are not served."),
+				"rename":   described(mapOf("string"), "tool → the name it is served under"),
+				"describe": described(mapOf("string"), "tool → the description it is served with"),
+			}}, readTools},
+		{"allow_tools", []string{"allowedTools", "includeTools", "enabledTools", "includedTools"}, "", nil, allow},
+		{"block_tools", []string{"excludeTools", "excludedTools", "disabledTools", "blockedTools", "blocklist"}, "", nil, block},
+		{"prefix", nil, "What stands before the names of the server's tools instead of NAME__; may be empty.", typed("string"),
+			func(r *reader, n *node) {
+				text := r.text(n)
+				r.server.Prefix = &text
+			}},
+		{"description", []string{"displayName", "title"}, "A note for the reader.", typed("string"), nil},
+	}
+}
+
+func described(schema map[string]any, doc string) map[string]any {
+	schema["description"] = doc
+	return schema
+}
+
+// others are fields of other products that mean nothing here, or are of no
+// consequence: sign-in is found out from the server's answer, approval is the
+// policy's, looks are the editor's.
+func others() []string {
+	return []string{
+		"id", "name", "trust", "oauth", "auth", "authProviderType", "targetAudience", "targetServiceAccount", "extensionName",
+		"alwaysAllow", "autoApprove", "autoStart", "autoRestart", "restart", "icon", "iconUrl", "gallery", "version", "dev", "note", "notes",
+		"sandbox", "sandboxEnabled", "required", "scopes", "oauthResource", "supportsParallelToolCalls", "defaultToolsApprovalMode",
+		"alwaysLoad", "instructions", "tags", "priority", "category", "capabilities", "envVars", "$schema", "_comment", "comment",
+		"provider", "providerUrl", "homepage", "repository", "license", "author", "experimental_environment", "environmentId", "fromGalleryId", "oauthScopes",
+	}
+}
+
+func merge(into *map[string]secret.Text, from map[string]secret.Text) {
+	if *into == nil && len(from) > 0 {
+		*into = map[string]secret.Text{}
+	}
+	maps.Copy(*into, from)
+}
+
+// readTransport reads a transport by any of its names. What is none of them
+// is an error that says what to use.
+func readTransport(r *reader, n *node) {
+	if n.kind == mapNode { // {transport: {type, url, headers}}
+		r.readFields(n)
+		return
+	}
+	word := r.text(n)
+	switch plain(word) {
+	case "":
+	case "stdio", "local", "command", "process":
+		r.server.Transport = Stdio
+	case "streamablehttp", "http", "https", "streamable", "remote", "url", "httpstream", "streaminghttp":
+		// remote and url leave open which of the two it is.
+		if p := plain(word); p != "remote" && p != "url" {
+			r.server.Transport = StreamableHTTP
+		}
+	case "sse", "serversentevents", "httpsse", "http+sse":
+		r.server.Transport = SSE
+	case "ws", "wss", "websocket":
+		r.problem("WebSocket is not a transport of MCP; use streamable-http and the server's http(s) address")
+	case "builtin", "inprocess", "sdk":
+		r.warn("a server built into the other program; it is left out (the bundled tools do the work of most)")
+		r.server.Disabled = true
+	default:
+		r.problem("not a transport; use %s, %s or %s%s", Stdio, StreamableHTTP, SSE, didYouMean(word, []string{Stdio, StreamableHTTP, SSE}))
+	}
+}
+
+// readTools reads {allow, block, rename, describe}, or a list of the allowed.
+func readTools(r *reader, n *node) {
+	f := &r.server.Tools
+	if n.kind == listNode {
+		f.Allow = append(f.Allow, r.texts(n)...)
+		return
+	}
+	if n.kind != mapNode {
+		if n.kind != nullNode {
+			r.problem("want a map of allow, block, rename, describe, not %s", n.what())
+		}
+		return
+	}
+	name := r.field
+	for _, p := range n.pairs {
+		r.field, r.line = name+"."+show(p.key), p.line
+		switch plain(p.key) {
+		case "allow", "allowlist", "include", "allowed":
+			f.Allow = append(f.Allow, r.texts(p.value)...)
+		case "block", "blocklist", "deny", "denylist", "exclude", "blocked":
+			f.Block = append(f.Block, r.texts(p.value)...)
+		case "rename":
+			f.Rename = r.textMap(p.value)
+		case "describe":
+			f.Describe = r.textMap(p.value)
+		default:
+			known := []string{"allow", "block", "rename", "describe"}
+			if !r.strict && p.value.kind == mapNode && nearest(p.key, known) == "" {
+				continue // settings of one tool, as Codex has them
+			}
+			r.problem("not known; there are allow, block, rename and describe%s", didYouMean(p.key, known))
+		}
+	}
+}

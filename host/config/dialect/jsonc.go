@@ -1,0 +1,229 @@
+package dialect
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// parseJSON reads JSON with comments and trailing commas, as editors write
+// their settings. It is strict in all else.
+func parseJSON(text string) (*node, error) {
+	p := &jsonParser{text: text, line: 1}
+	n, err := p.value(0)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.space(); err != nil {
+		return nil, err
+	}
+	if p.at < len(p.text) {
+		return nil, syntax(p.line, "there is more after the end of the JSON value")
+	}
+	return n, nil
+}
+
+type jsonParser struct {
+	text  string
+	at    int
+	line  int
+	nodes int
+}
+
+// space skips white space and comments.
+func (p *jsonParser) space() error {
+	for p.at < len(p.text) {
+		switch rest := p.text[p.at:]; {
+		case rest[0] == '\n':
+			p.line++
+			p.at++
+		case rest[0] == ' ' || rest[0] == '\t' || rest[0] == '\r':
+			p.at++
+		case strings.HasPrefix(rest, "//"):
+			end := strings.IndexByte(rest, '\n')
+			if end < 0 {
+				end = len(rest)
+			}
+			p.at += end
+		case strings.HasPrefix(rest, "/*"):
+			end := strings.Index(rest[2:], "*/")
+			if end < 0 {
+				return syntax(p.line, "a comment does not end")
+			}
+			p.line += strings.Count(rest[:end+4], "\n")
+			p.at += end + 4
+		default:
+			return nil
+		}
+	}
+	return nil
+}
+
+// peek returns the next byte that is not space; 0 at the end.
+func (p *jsonParser) peek() (byte, error) {
+	if err := p.space(); err != nil {
+		return 0, err
+	}
+	if p.at >= len(p.text) {
+		return 0, nil
+	}
+	return p.text[p.at], nil
+}
+
+func (p *jsonParser) value(depth int) (*node, error) {
+	c, err := p.peek()
+	if err != nil {
+		return nil, err
+	}
+	if p.nodes++; p.nodes > maxNodes || depth > maxDepth {
+		return nil, syntax(p.line, "too large or nested too deep for a configuration")
+	}
+	n := &node{line: p.line}
+	switch c {
+	case '{':
+		return n, p.object(n, depth)
+	case '[':
+		return n, p.array(n, depth)
+	case '"':
+		n.kind = textNode
+		n.text, err = p.str()
+		return n, err
+	case 0:
+		return nil, syntax(p.line, "the JSON ends before it is complete")
+	}
+	word := p.text[p.at:]
+	if end := strings.IndexFunc(word, func(r rune) bool { return strings.ContainsRune(" \t\r\n,:[]{}\"/", r) }); end >= 0 {
+		word = word[:end]
+	}
+	switch {
+	case word == "null":
+	case word == "true" || word == "false":
+		n.kind = boolNode
+	case json.Valid([]byte(word)):
+		n.kind = numberNode
+	default:
+		return nil, syntax(p.line, "a value is neither in quotes nor a number, true, false or null")
+	}
+	p.at += len(word)
+	n.text = word
+	return n, nil
+}
+
+// str reads a string, the next byte being its quote.
+func (p *jsonParser) str() (string, error) {
+	for end := p.at + 1; end < len(p.text); end++ {
+		switch p.text[end] {
+		case '\\':
+			end++
+		case '\n':
+			return "", syntax(p.line, "a string does not end on its line")
+		case '"':
+			raw := p.text[p.at : end+1]
+			var s string
+			if !utf8.ValidString(raw) || json.Unmarshal([]byte(raw), &s) != nil {
+				return "", syntax(p.line, `a string has a bad escape or character; write \\ for a backslash`)
+			}
+			p.at = end + 1
+			return s, nil
+		}
+	}
+	return "", syntax(p.line, "a string does not end")
+}
+
+func (p *jsonParser) array(n *node, depth int) error {
+	n.kind = listNode
+	for p.at++; ; {
+		c, err := p.peek()
+		if err != nil {
+			return err
+		}
+		if c == ']' {
+			p.at++
+			return nil
+		}
+		item, err := p.value(depth + 1)
+		if err != nil {
+			return err
+		}
+		n.items = append(n.items, item)
+		if err := p.comma(']', "list"); err != nil {
+			return err
+		}
+	}
+}
+
+func (p *jsonParser) object(n *node, depth int) error {
+	n.kind = mapNode
+	seen := map[string]bool{}
+	for p.at++; ; {
+		c, err := p.peek()
+		if err != nil {
+			return err
+		}
+		switch c {
+		case '}':
+			p.at++
+			return nil
+		case '"':
+		default:
+			return syntax(p.line, `a name in double quotes is missing here`)
+		}
+		line := p.line
+		key, err := p.str()
+		if err != nil {
+			return err
+		}
+		if seen[key] {
+			return syntax(line, "%s is there twice", show(key))
+		}
+		seen[key] = true
+		if c, err = p.peek(); err != nil {
+			return err
+		}
+		if c != ':' {
+			return syntax(p.line, "a colon is missing after a name")
+		}
+		p.at++
+		v, err := p.value(depth + 1)
+		if err != nil {
+			return err
+		}
+		n.pairs = append(n.pairs, pair{key, line, v})
+		if err := p.comma('}', "object"); err != nil {
+			return err
+		}
+	}
+}
+
+// comma passes a comma, unless the end comes.
+func (p *jsonParser) comma(end byte, of string) error {
+	c, err := p.peek()
+	switch {
+	case err != nil:
+		return err
+	case c == ',':
+		p.at++
+	case c == 0:
+		return syntax(p.line, "the %s does not end", of)
+	case c != end:
+		return syntax(p.line, "a comma is missing, on this line or the one before")
+	}
+	return nil
+}
+
+// show is a name from a file, fit for a message: short and printable.
+func show(name string) string {
+	const most = 60
+	runes := []rune(strings.ToValidUTF8(name, "?"))
+	if len(runes) > most {
+		runes = append(runes[:most:most], '…')
+	}
+	if slices.ContainsFunc(runes, func(r rune) bool {
+		return r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
+	}) || len(runes) == 0 {
+		raw, _ := json.Marshal(string(runes)) //nolint:errcheck // a string
+		return string(raw)
+	}
+	return string(runes)
+}

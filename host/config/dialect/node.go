@@ -1,0 +1,106 @@
+package dialect
+
+import (
+	"fmt"
+	"strings"
+)
+
+// The bounds of a document. A configuration is small; what is not is a
+// mistake or an attack.
+const (
+	maxText  = 1 << 20
+	maxNodes = 100_000
+	maxDepth = 64
+)
+
+type kind uint8
+
+const (
+	nullNode kind = iota
+	boolNode
+	numberNode
+	textNode
+	listNode
+	mapNode
+)
+
+// node is one value of a document of any format.
+type node struct {
+	kind  kind
+	text  string  // of a scalar, as it was written
+	items []*node // of a list
+	pairs []pair  // of a map, in the order of the file
+	line  int     // 0: not known
+}
+
+type pair struct {
+	key   string
+	line  int
+	value *node
+}
+
+// get returns the value under a key; nil when there is none.
+func (n *node) get(key string) *node {
+	if n == nil || n.kind != mapNode {
+		return nil
+	}
+	for _, p := range n.pairs {
+		if p.key == key {
+			return p.value
+		}
+	}
+	return nil
+}
+
+// what names the kind of a value for a message. It never shows the value.
+func (n *node) what() string {
+	switch n.kind {
+	case nullNode:
+		return "nothing"
+	case boolNode:
+		return "true or false"
+	case numberNode:
+		return "a number"
+	case textNode:
+		return "a text"
+	case listNode:
+		return "a list"
+	}
+	return "a map"
+}
+
+func (n *node) scalar() bool { return n.kind == boolNode || n.kind == numberNode || n.kind == textNode }
+
+// syntaxError is a fault of the format, with its line. Its text never holds
+// any of the file's.
+type syntaxError struct {
+	line int
+	text string
+}
+
+func (e *syntaxError) Error() string { return e.text }
+
+func syntax(line int, format string, args ...any) error {
+	return &syntaxError{line, fmt.Sprintf(format, args...)}
+}
+
+// scrub takes out of a parser's message whatever it quotes, since that may be
+// a credential, and all that is not the message's own words.
+func scrub(message string) string {
+	var b strings.Builder
+	var quote rune
+	for _, r := range message {
+		switch {
+		case quote != 0:
+			if r == quote {
+				quote = 0
+			}
+		case r == '"' || r == '\'' || r == '`':
+			quote = r
+			b.WriteRune('…')
+		case r < 0x80 && r >= ' ':
+			b.WriteRune(r)
+		}
+	}
+	return strings.TrimSpace(b.String())
+}

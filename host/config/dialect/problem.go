@@ -1,0 +1,125 @@
+package dialect
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Problem is one thing that is wrong, and where. Its text holds names of the
+// file, never values that could be credentials.
+type Problem struct {
+	File    string `json:"file,omitempty"`
+	Line    int    `json:"line,omitempty"` // 0: not known
+	Server  string `json:"server,omitempty"`
+	Field   string `json:"field,omitempty"`
+	Text    string `json:"text"`
+	Warning bool   `json:"warning,omitempty"` // the configuration can be used all the same
+}
+
+// String is FILE:LINE: server NAME: FIELD: TEXT, without what is not known.
+func (p Problem) String() string {
+	var b strings.Builder
+	if p.File != "" {
+		b.WriteString(p.File)
+		if p.Line > 0 {
+			fmt.Fprintf(&b, ":%d", p.Line)
+		}
+		b.WriteString(": ")
+	}
+	if p.Server != "" {
+		fmt.Fprintf(&b, "server %s: ", show(p.Server))
+	}
+	if p.Field != "" {
+		b.WriteString(p.Field + ": ")
+	}
+	return b.String() + p.Text
+}
+
+// Problems is an error of several.
+type Problems []Problem
+
+// Error lists them, a line each.
+func (p Problems) Error() string {
+	const most = 20
+	var lines []string
+	for i, problem := range p {
+		if i == most {
+			lines = append(lines, fmt.Sprintf("and %d more", len(p)-most))
+			break
+		}
+		lines = append(lines, problem.String())
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Err returns those that are no warnings as an error; nil if there is none.
+func (p Problems) Err() error {
+	errs := slices.DeleteFunc(slices.Clone(p), func(one Problem) bool { return one.Warning })
+	if len(errs) == 0 {
+		return nil
+	}
+	return errs
+}
+
+// Warnings returns the others.
+func (p Problems) Warnings() Problems {
+	return slices.DeleteFunc(slices.Clone(p), func(one Problem) bool { return !one.Warning })
+}
+
+// plain makes spellings of one name equal: api_key, apiKey, API-KEY.
+func plain(name string) string {
+	return strings.NewReplacer("_", "", "-", "", ".", "").Replace(strings.ToLower(name))
+}
+
+// nearest returns the candidate that name was probably meant to be; "" if
+// none is near.
+func nearest(name string, candidates []string) string {
+	best, least := "", 3
+	if len(plain(name)) <= 4 {
+		least = 2
+	}
+	for _, c := range candidates {
+		if d := distance(plain(name), plain(c)); d < least {
+			best, least = c, d
+		}
+	}
+	return best
+}
+
+func didYouMean(name string, candidates []string) string {
+	if near := nearest(name, candidates); near != "" {
+		return fmt.Sprintf("; did you mean %s?", near)
+	}
+	return ""
+}
+
+// distance is the number of letters to insert, delete, replace or swap with
+// their neighbour (optimal string alignment).
+func distance(a, b string) int {
+	const most = 40 // longer names are no typing errors of ours
+	if len(a) > most || len(b) > most {
+		return most
+	}
+	d := make([][]int, len(a)+1)
+	for i := range d {
+		d[i] = make([]int, len(b)+1)
+		d[i][0] = i
+	}
+	for j := range d[0] {
+		d[0][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			d[i][j] = min(d[i-1][j]+1, d[i][j-1]+1, d[i-1][j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				d[i][j] = min(d[i][j], d[i-2][j-2]+1)
+			}
+		}
+	}
+	return d[len(a)][len(b)]
+}

@@ -1,0 +1,130 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/config/dialect"
+	"github.com/toolroom-mcp/toolroom/host/config/secret"
+	"github.com/toolroom-mcp/toolroom/host/upstream"
+)
+
+// resolve replaces a server's variables, reads its env_file and makes its
+// paths and its program absolute.
+func (c *Config) resolve(raw dialect.Server, vars dialect.Variables) (dialect.Server, dialect.Problems) {
+	spec, problems := raw.Expand(vars)
+	if len(problems) > 0 {
+		return spec, problems
+	}
+	bad := func(field, format string, args ...any) {
+		problems = append(problems, raw.Problem(field, format, args...))
+	}
+	dir := filepath.Dir(raw.File)
+	if raw.File == "" || !filepath.IsAbs(raw.File) { // the command line
+		dir = vars.Folder
+	}
+	if spec.Dir != "" && !filepath.IsAbs(spec.Dir) {
+		spec.Dir = filepath.Join(dir, spec.Dir)
+	}
+	if spec.EnvFile != "" {
+		if !filepath.IsAbs(spec.EnvFile) {
+			spec.EnvFile = filepath.Join(dir, spec.EnvFile)
+		}
+		c.Watched = append(c.Watched, spec.EnvFile)
+		text, err := readFile(spec.EnvFile)
+		if err != nil {
+			bad("env_file", "%v", err)
+		}
+		set, line := dialect.ParseEnvFile(string(text))
+		if line > 0 {
+			bad("env_file", "%s:%d: want NAME=value", spec.EnvFile, line)
+		}
+		if set == nil {
+			set = map[string]secret.Text{}
+		}
+		maps.Copy(set, spec.Env)
+		spec.Env = set
+	}
+	if spec.AuthTokenEnv != "" {
+		if value, ok := vars.Env(spec.AuthTokenEnv); !ok || value == "" {
+			bad("auth_token_env", "variable %s is not set", spec.AuthTokenEnv)
+		} else if spec.APIKey == "" {
+			spec.APIKey = secret.Text(value)
+		}
+	}
+	if spec.URL != "" {
+		u, err := url.Parse(spec.URL)
+		switch {
+		case err != nil:
+			bad("url", "not an address")
+		case u.Scheme != "http" && u.Scheme != "https":
+			bad("url", "want an address that begins with http:// or https://")
+		case u.Host == "":
+			bad("url", "the address has no host")
+		}
+		spec.Transport = spec.TransportKind()
+		return spec, problems
+	}
+	spec.Transport = dialect.Stdio
+	if spec.StartTimeout == 0 && fetches(spec.Command[0]) {
+		spec.StartTimeout = 60 * time.Second
+	}
+	program, err := program(spec.Command[0], dir)
+	if err != nil {
+		bad("command", "%q: %v", raw.Command[0], err)
+	}
+	spec.Command[0] = program
+	return spec, problems
+}
+
+// fetches reports whether a program may have to download the server first.
+func fetches(program string) bool {
+	base := strings.ToLower(strings.TrimSuffix(strings.TrimSuffix(filepath.Base(program), ".exe"), ".cmd"))
+	return slices.Contains([]string{"npx", "uvx", "docker", "podman", "bunx", "pnpm", "pipx", "uv"}, base)
+}
+
+// program resolves a command once: a path relative to the file, or a name on
+// PATH.
+func program(command, dir string) (string, error) {
+	if filepath.IsAbs(command) {
+		return command, nil
+	}
+	if strings.ContainsAny(command, `/\`) {
+		return filepath.Join(dir, command), nil
+	}
+	found, err := exec.LookPath(command)
+	if err != nil {
+		if strings.ContainsAny(command, " \t") {
+			return "", fmt.Errorf("not found on PATH; the program is one word, what follows belongs in args")
+		}
+		return "", fmt.Errorf("not found on PATH; give its absolute path")
+	}
+	return filepath.Abs(found)
+}
+
+// startable makes of a server with a command what starts it. Its environment
+// is base with what the server adds and without what it takes away.
+func startable(spec dialect.Server, version string, base []string) (upstream.Config, *dialect.Problem) {
+	c := upstream.Config{
+		Name: spec.Name, Command: spec.Command, Dir: spec.Dir, Era: upstream.Era(spec.Era),
+		StartTimeout: spec.StartTimeout, Version: version,
+	}
+	c.Env = slices.DeleteFunc(slices.Clone(base), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return slices.Contains(spec.Unset, name)
+	})
+	for _, name := range slices.Sorted(maps.Keys(spec.Env)) {
+		c.Env = append(c.Env, name+"="+spec.Env[name].Reveal())
+	}
+	if err := c.Validate(); err != nil {
+		problem := spec.Problem("", "%s", strings.TrimPrefix(err.Error(), "server "+spec.Name+": "))
+		return c, &problem
+	}
+	return c, nil
+}

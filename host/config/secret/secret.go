@@ -1,0 +1,159 @@
+// Package secret keeps what must not be shown from being shown: a text that
+// prints as three stars whatever the verb, and copies of command lines and
+// addresses with the credentials taken out.
+//
+// What is hidden is decided by shape (a flag called --token, a value that
+// looks like an issued key), so that too much is hidden rather than too
+// little.
+package secret
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+// Hidden stands where something was.
+const Hidden = "***"
+
+// Text is a value that only Reveal shows. Formatting, logging and encoding it
+// give Hidden.
+type Text string
+
+// Reveal returns the value. Its only use is to hand it to the server it
+// belongs to.
+func (t Text) Reveal() string { return string(t) }
+
+// Format prints Hidden for every verb, those that fmt does not know for a
+// string included.
+func (t Text) Format(f fmt.State, _ rune) { io.WriteString(f, Hidden) } //nolint:errcheck // fmt keeps the error
+
+// MarshalText keeps encoders from writing it.
+func (t Text) MarshalText() ([]byte, error) { return []byte(Hidden), nil }
+
+// MarshalYAML does so for YAML.
+func (t Text) MarshalYAML() (any, error) { return Hidden, nil }
+
+// LogValue does so for slog.
+func (t Text) LogValue() slog.Value { return slog.StringValue(Hidden) }
+
+// words are the parts of names that say that the value is a credential.
+func words() []string {
+	return []string{
+		"token", "secret", "passw", "passphrase", "passcode", "apikey", "accesskey", "privatekey",
+		"credential", "auth", "cookie", "bearer", "session", "dsn", "connectionstring", "signature", "jwt", "databaseurl",
+	}
+}
+
+// Name reports whether a variable, flag or header of this name holds a
+// credential.
+func Name(name string) bool {
+	plain := strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, name)
+	for _, word := range words() {
+		if strings.Contains(plain, word) {
+			return true
+		}
+	}
+	lower := strings.ToLower(name)
+	for _, end := range []string{"key", "pat", "pwd", "pass"} {
+		if lower == end || strings.HasSuffix(lower, "_"+end) || strings.HasSuffix(lower, "-"+end) {
+			return true
+		}
+	}
+	return false
+}
+
+// issued reports whether a value looks like a key that some service made.
+func issued(value string) bool {
+	for _, prefix := range []string{
+		"sk-", "pk-", "ghp_", "gho_", "ghs_", "ghu_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "xoxa-", "xapp-",
+		"AKIA", "ASIA", "AIza", "ya29.", "eyJ", "hf_", "npm_", "pypi-", "sk_", "rk_", "whsec_", "lin_api_", "secret_", "ntn_",
+	} {
+		if strings.HasPrefix(value, prefix) && len(value) >= len(prefix)+8 {
+			return true
+		}
+	}
+	if len(value) < 32 {
+		return false
+	}
+	var letters, digits bool
+	for _, r := range value {
+		switch {
+		case r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z':
+			letters = true
+		case r >= '0' && r <= '9':
+			digits = true
+		case !strings.ContainsRune("_-+=", r):
+			return false
+		}
+	}
+	return letters && digits
+}
+
+// URL returns an address without its user, its query values and the parts of
+// its path that look like keys.
+func URL(address string) string {
+	address = regexp.MustCompile(`//[^/@\s]*@`).ReplaceAllString(address, "//"+Hidden+"@")
+	address = regexp.MustCompile(`([?&#][^=&#]*=)[^&#]*`).ReplaceAllString(address, "${1}"+Hidden)
+	return regexp.MustCompile(`[^/?&#=]+`).ReplaceAllStringFunc(address, func(part string) string {
+		if issued(part) {
+			return Hidden
+		}
+		return part
+	})
+}
+
+// Args returns a command line in which the values of flags, assignments and
+// headers that hold credentials are hidden, as is what looks like a key.
+func Args(args []string) []string {
+	out := make([]string, len(args))
+	hide := false
+	for i, arg := range args {
+		switch flag := strings.HasPrefix(arg, "-"); {
+		case hide && !flag:
+			out[i], hide = value(arg), false
+			continue
+		default:
+			out[i] = one(arg)
+			hide = flag && !strings.Contains(arg, "=") && Name(strings.TrimLeft(arg, "-"))
+		}
+	}
+	return out
+}
+
+// value hides the value after a flag; a variable stays, it shows nothing.
+func value(arg string) string {
+	if strings.HasPrefix(arg, "${") || strings.HasPrefix(arg, "{env:") {
+		return arg
+	}
+	return Hidden
+}
+
+func one(arg string) string {
+	if strings.Contains(arg, "://") {
+		if name, rest, ok := strings.Cut(arg, "="); ok && !strings.Contains(name, "://") {
+			return name + "=" + one(rest)
+		}
+		return URL(arg)
+	}
+	for _, mark := range []string{"=", ":"} {
+		name, rest, ok := strings.Cut(arg, mark)
+		if ok && rest != "" && !strings.ContainsAny(name, " /\\${") && Name(strings.TrimLeft(name, "-")) {
+			return name + mark + value(strings.TrimSpace(rest))
+		}
+	}
+	for _, part := range strings.FieldsFunc(arg, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(",;:='\"", r) }) {
+		if issued(part) {
+			return Hidden
+		}
+	}
+	return arg
+}

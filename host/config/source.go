@@ -1,0 +1,233 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/config/dialect"
+	"github.com/toolroom-mcp/toolroom/host/discover"
+)
+
+// fileNames are the names of toolroom's own file.
+func fileNames() []string {
+	return []string{"toolroom.yaml", "toolroom.yml", "toolroom.json", "toolroom.jsonc", "toolroom.toml"}
+}
+
+// UserFile is the user's own configuration file, which need not be there; ""
+// when nothing says where it would be.
+func UserFile(getenv func(string) string) string {
+	dir := configHome(getenv)
+	if dir == "" {
+		return ""
+	}
+	return LocalFile(filepath.Join(dir, "toolroom"))
+}
+
+// LocalFile is toolroom's own file in a directory: the one that is there, or
+// toolroom.yaml.
+func LocalFile(dir string) string {
+	for _, name := range fileNames() {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+			return filepath.Join(dir, name)
+		}
+	}
+	return filepath.Join(dir, fileNames()[0])
+}
+
+// readSources returns the configured servers in the order of their names, with
+// their variables replaced.
+func (c *Config) readSources(f Flags, getenv func(string) string, environ []string) ([]dialect.Server, error) {
+	cwd, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	var docs []*dialect.Document
+	add := func(name string, text []byte) error {
+		d := dialect.Parse(name, text, dialect.Options{Project: cwd})
+		if c.File == "" {
+			c.File = name
+		}
+		docs = append(docs, d)
+		return d.Problems.Err()
+	}
+	if f.Config != "" {
+		name, err := filepath.Abs(f.Config)
+		if err != nil {
+			return nil, err
+		}
+		c.Watched = append(c.Watched, name)
+		text, err := readFile(name)
+		if err != nil {
+			return nil, fmt.Errorf("configuration: %w", err)
+		}
+		if err := add(name, text); err != nil {
+			return nil, err
+		}
+	} else if err := c.readDefaults(cwd, getenv, add); err != nil {
+		return nil, err
+	}
+	specs, err := c.collect(docs, cwd, getenv, environ)
+	if err != nil {
+		return nil, err
+	}
+	return c.addList(specs, f.MCPServers, cwd, getenv, environ)
+}
+
+// readDefaults reads the user's file and that of the working directory, if
+// they are there and the latter is trusted.
+func (c *Config) readDefaults(cwd string, getenv func(string) string, add func(string, []byte) error) error {
+	user := UserFile(getenv)
+	if user != "" {
+		c.Watched = append(c.Watched, user)
+		text, err := readFile(user)
+		switch {
+		case err == nil:
+			if err := add(user, text); err != nil {
+				return err
+			}
+		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission):
+			return fmt.Errorf("configuration: %w", err)
+		}
+	}
+	local := LocalFile(cwd)
+	if local == user {
+		return nil
+	}
+	c.Watched = append(c.Watched, local)
+	info, err := os.Stat(local)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var text []byte
+	switch {
+	case err != nil:
+	case !info.Mode().IsRegular(): // a pipe could keep the host waiting
+		err = errors.New("not a regular file")
+	default:
+		if text, err = readFile(local); err == nil {
+			err = c.checkTrust(local, text)
+		}
+	}
+	if err != nil { // somebody else's file stops nothing
+		c.notice("%s is not used: %v", local, err)
+		return nil
+	}
+	return add(local, text)
+}
+
+// maxFile is more than dialect reads, so that what is larger is told apart.
+const maxFile = 1<<20 + 1
+
+// readFile reads a configuration, and no more of it than that.
+func readFile(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // only read
+	return io.ReadAll(io.LimitReader(f, maxFile))
+}
+
+// collect replaces variables and merges the servers of all documents, the
+// later over the earlier.
+func (c *Config) collect(docs []*dialect.Document, cwd string, getenv func(string) string, environ []string) ([]dialect.Server, error) {
+	var specs []dialect.Server
+	var problems dialect.Problems
+	var dirs []string
+	for _, d := range docs {
+		for _, w := range d.Problems.Warnings() {
+			c.notice("%v", w)
+		}
+		vars := variables(environ, getenv, folderOf(d.File, cwd), d.Inputs)
+		for _, raw := range d.Servers {
+			if raw.Disabled {
+				specs = without(specs, raw.Name)
+				continue
+			}
+			spec, found := c.resolve(raw, vars)
+			problems = append(problems, found...)
+			if before := len(specs); len(without(specs, spec.Name)) < before {
+				specs = without(specs, spec.Name)
+				c.notice("%v", spec.Problem("", "is taken from here, and not from %s", docs[0].File))
+			}
+			specs = append(specs, spec)
+		}
+		for _, dir := range d.ToolDirs {
+			if !filepath.IsAbs(dir) {
+				dir = filepath.Join(filepath.Dir(d.File), dir)
+			}
+			dirs = append(dirs, dir)
+		}
+	}
+	for _, dir := range dirs {
+		tools, err := discover.In(dir)
+		if err != nil {
+			problems = append(problems, dialect.Problem{File: c.File, Field: "tool_dirs", Text: err.Error()})
+		}
+		for _, tool := range tools {
+			if len(without(specs, tool.Name)) == len(specs) {
+				specs = append(specs, dialect.Server{Name: tool.Name, File: dir, Command: []string{tool.Path}})
+			}
+		}
+	}
+	slices.SortFunc(specs, func(a, b dialect.Server) int { return strings.Compare(a.Name, b.Name) })
+	return specs, problems.Err()
+}
+
+// addList adds the servers of --mcpservers.
+func (c *Config) addList(specs []dialect.Server, list, cwd string, getenv func(string) string, environ []string) ([]dialect.Server, error) {
+	if list == "" {
+		return specs, nil
+	}
+	d := dialect.ParseList(list, func(name string) bool {
+		return len(without(specs, name)) < len(specs) ||
+			slices.ContainsFunc(c.Servers, func(s Server) bool { return s.Name == name })
+	})
+	problems := d.Problems
+	for _, raw := range d.Servers {
+		spec, found := c.resolve(raw, variables(environ, getenv, cwd, nil))
+		problems = append(problems, found...)
+		specs = append(specs, spec)
+	}
+	return specs, problems.Err()
+}
+
+func without(specs []dialect.Server, name string) []dialect.Server {
+	return slices.DeleteFunc(slices.Clone(specs), func(s dialect.Server) bool { return s.Name == name })
+}
+
+// folderOf is what ${workspaceFolder} means in a file: the project, when the
+// file is in the project's .vscode or .cursor or is its .mcp.json, and else
+// the working directory.
+func folderOf(file, cwd string) string {
+	dir := filepath.Dir(file)
+	switch {
+	case slices.Contains([]string{".vscode", ".cursor", ".gemini", ".codex", ".claude"}, filepath.Base(dir)):
+		return filepath.Dir(dir)
+	case filepath.Base(file) == ".mcp.json":
+		return dir
+	}
+	return cwd
+}
+
+func variables(environ []string, getenv func(string) string, folder string, inputs map[string]dialect.Input) dialect.Variables {
+	env := map[string]string{}
+	for _, entry := range environ {
+		if name, value, ok := strings.Cut(entry, "="); ok {
+			env[name] = value
+		}
+	}
+	return dialect.Variables{
+		Env: func(name string) (string, bool) {
+			value, ok := env[name]
+			return value, ok
+		},
+		Folder: folder, Home: homeDir(getenv), Inputs: inputs,
+	}
+}
