@@ -75,6 +75,7 @@ var fileAttacks = []attack{
 	{"uncover a key store", bothLevels, "umount", `umount -l $HOME/.ssh; grep -q CREDENTIAL $HOME/.ssh/id_rsa && echo ESCAPED`},
 	{"uncover a key store as a new user", bothLevels, "unshare umount", `unshare -Urm sh -c 'umount -l $HOME/.ssh; grep -q CREDENTIAL $HOME/.ssh/id_rsa && echo ESCAPED'`},
 	{"read a key in the root", onlyL2, "", `grep -q CREDENTIAL sub/id_rsa && echo ESCAPED`},
+	{"read a key by another name in the root", onlyL2, "", `grep -q CREDENTIAL sub/tls.pem && echo ESCAPED`},
 	{"move a key in the root", onlyL2, "", `mv sub/id_rsa x && grep -q CREDENTIAL x && echo ESCAPED`},
 	{"move the directory of a key", onlyL2, "", `mv sub x && grep -q CREDENTIAL x/id_rsa && echo ESCAPED`},
 	{"read a disk", bothLevels, "", `for d in /dev/vd? /dev/sd? /dev/nvme?n?; do head -c1 $d >/dev/null 2>&1 && echo ESCAPED; done`},

@@ -139,15 +139,14 @@ var systemDirs = [...]string{
 // allowFiles gives the rights of the level to rules.
 func (s *spec) allowFiles(rules *ruleset) error {
 	grants := map[string]uint64{}
+	var fixed []string
 	if s.Level == L2 {
 		// What must not be read is not mounted.
 		grants["/"], grants["/tmp"], grants["/var/tmp"] = mayRead, mayWrite, mayWrite
 		grants["/dev"] = mayRead | mayDevice
 		grants["/dev/shm"] = mayWrite
 	} else {
-		for _, dir := range systemDirs {
-			grants[dir] = mayRead
-		}
+		fixed = systemDirs[:]
 		for _, dir := range []string{"/etc", s.Home} {
 			for _, name := range openEntries(dir, s.Mask) {
 				grants[name] = mayRead
@@ -159,24 +158,58 @@ func (s *spec) allowFiles(rules *ruleset) error {
 		grants[s.Temp] = mayWrite
 	}
 	if s.Probe {
-		grants[self] = mayRead
+		fixed = append(fixed[:len(fixed):len(fixed)], self)
 	}
 	for _, dir := range s.Writable {
 		grants[dir] = mayWrite
 	}
-	for _, root := range s.Roots {
-		if root.ReadOnly {
-			grants[root.Path] |= mayRead
-		} else {
-			grants[root.Path] |= mayWrite
+	s.allowRoots(grants)
+	for path, rights := range grants {
+		if err := rules.allow(path, rights, unix.O_NOFOLLOW); err != nil {
+			return err
 		}
 	}
-	for path, rights := range grants {
-		if err := rules.allow(path, rights); err != nil {
+	for _, path := range fixed {
+		if err := rules.allow(path, mayRead, 0); err != nil { // /bin may be a link
 			return err
 		}
 	}
 	return nil
+}
+
+// allowRoots gives the rights on the roots. A rule holds for all that is
+// beneath, so at L1, where no mount takes them back, a root that holds one that
+// must not be written, or the kernel's own files, gets them by its entries: no
+// new ones can be made in the directories above those.
+func (s *spec) allowRoots(grants map[string]uint64) {
+	for _, root := range s.Roots {
+		if root.ReadOnly {
+			grants[root.Path] |= mayRead
+			continue
+		}
+		names := []string{root.Path}
+		if s.Level == L1 {
+			names = openEntries(root.Path, s.unwritable(root.Path))
+		}
+		for _, name := range names {
+			grants[name] |= mayWrite
+		}
+		grants[root.Path] |= mayRead
+	}
+}
+
+// unwritable lists what in a root is not to be written.
+func (s *spec) unwritable(root string) []string {
+	var names []string
+	for _, other := range s.Roots {
+		if other.ReadOnly && other.Path != root && beneath(root, other.Path) {
+			names = append(names, other.Path)
+		}
+	}
+	if root == "/" {
+		names = append(names, "/proc", "/sys", "/dev", "/run")
+	}
+	return names
 }
 
 // openEntries lists what is in dir but for what is masked. A directory that

@@ -6,24 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 )
-
-// searchEvery is how old a search through a root may be before the next
-// command starts another, and searchEntries how many entries it looks at.
-const (
-	searchEvery   = 10 * time.Second
-	searchEntries = 50_000
-)
-
-// search is what a root holds that a command must not read or write.
-type search struct {
-	at          time.Time
-	running     bool
-	mask, guard []string
-	gitConfigs  []string
-	whole       bool // nothing was left out
-}
 
 // systemSecrets are readable to root even without its capabilities.
 var systemSecrets = [...]string{
@@ -33,6 +16,15 @@ var systemSecrets = [...]string{
 
 // homeDirs are directories of a home whose entries are looked at one by one.
 var homeDirs = [...]string{".", ".config", ".docker", ".local/share", ".local/share/fish"}
+
+// homeSecrets are what homeDirs may come to hold. They are masked also where
+// they are not there yet, so that one that appears while a command is being
+// started is.
+var homeSecrets = [...]string{
+	".ssh", ".gnupg", ".aws", ".azure", ".kube", ".config/gcloud", ".config/gh", ".docker/config.json", ".netrc", ".pgpass",
+	".pypirc", ".git-credentials", ".vault-token", ".bash_history", ".zsh_history", ".python_history", ".node_repl_history",
+	".local/share/fish/fish_history",
+}
 
 // findHidden says which files a command must not read, and which in its roots
 // it must not write.
@@ -46,6 +38,11 @@ func (r *Runner) findHidden(s *spec, rules Rules) {
 	}
 	hide := func(path string) bool { return rules.Denied(path) || r.config.reaches() && rules.Masked(path) }
 	if s.Home != "" {
+		for _, name := range homeSecrets {
+			if path := filepath.Join(s.Home, name); hide(path) {
+				s.Mask = append(s.Mask, path)
+			}
+		}
 		for _, dir := range homeDirs {
 			dir = filepath.Join(s.Home, dir)
 			entries, _ := os.ReadDir(dir)
@@ -63,8 +60,15 @@ func (r *Runner) findHidden(s *spec, rules Rules) {
 		}
 	}
 	s.Mask = append(s.Mask, outsideSockets(s)...)
+	lifted := func(string) bool { return false }
+	if r, ok := rules.(interface{ Lifted(string) bool }); ok {
+		lifted = r.Lifted
+	}
 	for _, root := range s.Roots {
-		found := r.search(root.Path, hide, rules.Protected)
+		found := r.search(root.Path, limits{hide, lifted, rules.Protected})
+		if !found.whole {
+			s.gaps = append(s.gaps, unsearched(root.Path))
+		}
 		s.Mask = append(s.Mask, found.mask...)
 		if !root.ReadOnly {
 			s.Guard = append(s.Guard, found.guard...)
@@ -73,66 +77,6 @@ func (r *Runner) findHidden(s *spec, rules Rules) {
 	}
 	slices.Sort(s.Mask)
 	s.Mask = slices.Compact(s.Mask)
-}
-
-// search returns what is known of a root. The first command waits for it;
-// later ones start another search in the background when the last is old.
-func (r *Runner) search(root string, hide func(string) bool, protected func(string) string) search {
-	r.mu.Lock()
-	known := r.seen[root]
-	if known != nil {
-		defer r.mu.Unlock()
-		if time.Since(known.at) > searchEvery && !known.running && !r.closed {
-			known.running = true
-			r.tasks.Go(func() {
-				fresh := searchRoot(root, hide, protected)
-				r.mu.Lock()
-				defer r.mu.Unlock()
-				r.seen[root] = &fresh
-			})
-		}
-		return *known
-	}
-	r.mu.Unlock()
-	fresh := searchRoot(root, hide, protected)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.seen[root] = &fresh
-	return fresh
-}
-
-// searchRoot looks through a root, breadth first, within a bound. It follows
-// no link: what one leads to has another name, in the root or outside.
-func searchRoot(root string, hide func(string) bool, protected func(string) string) search {
-	found := search{at: time.Now(), whole: true}
-	queue := []string{root}
-	for left := searchEntries; len(queue) > 0; {
-		dir := queue[0]
-		queue = queue[1:]
-		entries, _ := os.ReadDir(dir)
-		if left -= len(entries); left < 0 {
-			found.whole = false
-			return found
-		}
-		inGit := strings.Contains(dir+"/", "/.git/")
-		for _, entry := range entries {
-			name, path := entry.Name(), filepath.Join(dir, entry.Name())
-			switch {
-			case entry.Type()&os.ModeSymlink != 0:
-			case hide(path):
-				found.mask = append(found.mask, path)
-			case name == ".git" && entry.IsDir():
-				queue = append(queue, path)
-			case inGit && name == "config" && entry.Type().IsRegular():
-				found.gitConfigs = append(found.gitConfigs, path)
-			case protected(path) != "":
-				found.guard = append(found.guard, path)
-			case entry.IsDir() && name != "node_modules" && !(inGit && (name == "objects" || name == "refs" || name == "logs")):
-				queue = append(queue, path)
-			}
-		}
-	}
-	return found
 }
 
 // outsideSockets lists the unix sockets that are open on this machine and have

@@ -77,9 +77,10 @@ func newRuleset(holdNetwork bool) (*ruleset, error) {
 }
 
 // allow gives rights on a file, or on a directory with all beneath it. What
-// does not exist needs no rule.
-func (r *ruleset) allow(path string, rights uint64) error {
-	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+// does not exist needs no rule, and a link gets none, unless it is to be
+// followed: a rule would hold for where it leads.
+func (r *ruleset) allow(path string, rights uint64, follow int) error {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC|follow, 0)
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENOTDIR) {
 		return nil
 	}
@@ -91,7 +92,11 @@ func (r *ruleset) allow(path string, rights uint64) error {
 	if err := unix.Fstat(fd, &info); err != nil {
 		return &os.PathError{Op: "stat", Path: path, Err: err}
 	}
-	if info.Mode&unix.S_IFMT != unix.S_IFDIR {
+	switch info.Mode & unix.S_IFMT {
+	case unix.S_IFLNK:
+		return nil
+	case unix.S_IFDIR:
+	default:
 		rights &= ofFiles
 	}
 	attr := unix.LandlockPathBeneathAttr{Allowed_access: rights & r.rights, Parent_fd: int32(fd)}

@@ -3,14 +3,11 @@
 package proc_test
 
 import (
-	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
-	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
 func TestLimits(t *testing.T) {
@@ -42,20 +39,4 @@ func TestMemoryOfTheTreeIsBounded(t *testing.T) {
 			require.Equal(t, proc.OverMemory, result.Ending, out)
 		})
 	}
-}
-
-// wholeDisk lets a command use everything, which leaves nothing to confine.
-type wholeDisk struct{ rules }
-
-func (wholeDisk) Roots() []sandbox.Root { return []sandbox.Root{{Path: "/"}} }
-
-func TestTheWholeDiskIsNoRootAtL2(t *testing.T) {
-	if !contains(levels(t), proc.L2) {
-		t.Skip("L2 is not available")
-	}
-	r := newRunner(t, proc.Config{Level: proc.L2, TempDir: place(t)})
-	_, err := r.SelfTest(context.Background())
-	require.NoError(t, err)
-	_, err = r.Start(context.Background(), proc.Command{Script: "true", Dir: "/", Rules: wholeDisk{}})
-	require.Equal(t, toolerr.SandboxUnavailable, toolerr.CodeOf(err))
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
 // blankDir holds what is mounted over what must not be seen: an empty file and
@@ -32,7 +34,7 @@ func arrangeMounts(s *spec) error {
 	if err != nil {
 		return err
 	}
-	if err := setMount(unix.AT_FDCWD, "/", unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV); err != nil {
+	if err := restrictRoot(s); err != nil {
 		return fmt.Errorf("read-only: %w", err)
 	}
 	if err := mountDev(nodes); err != nil {
@@ -46,8 +48,20 @@ func arrangeMounts(s *spec) error {
 		return fmt.Errorf("/run: %w", err)
 	}
 	for _, c := range clones {
-		if err := c.attach(); err != nil {
-			return err
+		if !c.late {
+			if err := c.attach(); err != nil {
+				return err
+			}
+		}
+	}
+	if err := guardFiles(s); err != nil {
+		return err
+	}
+	for _, c := range clones {
+		if c.late {
+			if err := c.attach(); err != nil {
+				return err
+			}
 		}
 	}
 	for _, path := range s.Mask {
@@ -60,7 +74,31 @@ func arrangeMounts(s *spec) error {
 			return err
 		}
 	}
-	return guardFiles(s)
+	return nil
+}
+
+// wholeDisk reports whether / is a root that may be written.
+func (s *spec) wholeDisk() bool {
+	return slices.ContainsFunc(s.Roots, func(root sandbox.Root) bool { return root.Path == "/" && !root.ReadOnly })
+}
+
+// restrictRoot makes everything read-only, or if the user insists that all may
+// be written, what the kernel shows of itself.
+func restrictRoot(s *spec) error {
+	harmless := uint64(unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV)
+	if !s.wholeDisk() {
+		return setMount(unix.AT_FDCWD, "/", harmless|unix.MOUNT_ATTR_RDONLY)
+	}
+	if err := setMount(unix.AT_FDCWD, "/", harmless); err != nil {
+		return err
+	}
+	for _, path := range []string{"/sys", "/proc"} {
+		// Where it is no mount point it is an ordinary directory.
+		if err := setMount(unix.AT_FDCWD, path, unix.MOUNT_ATTR_RDONLY); err != nil && !changed(err) && !errors.Is(err, unix.EINVAL) {
+			return err
+		}
+	}
+	return nil
 }
 
 // clone is a mount that is kept as it is, apart from the tree.
@@ -68,22 +106,31 @@ type clone struct {
 	fd       int
 	path     string // where it belongs
 	readOnly bool
+	late     bool // lies in what is made read-only, and is put there afterwards
 }
 
 // cloneKept clones the roots, the directories that may be written and the
 // temporary directory, outer ones first.
 func cloneKept(s *spec) ([]clone, error) {
-	kept := []clone{{path: "/tmp"}, {path: "/var/tmp"}}
-	from := map[string]string{"/tmp": s.Temp, "/var/tmp": s.Temp}
-	var others []clone
-	for _, root := range s.Roots {
-		if root.Path == "/" {
-			return nil, errors.New("the root / leaves nothing that could be kept from a command")
+	var kept, others []clone
+	from := map[string]string{}
+	for _, dir := range []string{"/tmp", "/var/tmp"} {
+		if !s.covered(dir) {
+			kept, from[dir] = append(kept, clone{path: dir}), s.Temp
 		}
-		others = append(others, clone{path: root.Path, readOnly: root.ReadOnly})
 	}
-	for _, dir := range s.Writable {
-		others = append(others, clone{path: dir})
+	for _, root := range s.Roots {
+		if root.Path != "/" {
+			others = append(others, clone{path: root.Path, readOnly: root.ReadOnly})
+		}
+	}
+	writable := s.Writable
+	if s.covered("/tmp") { // its own name is the one that it has for the command
+		writable = append(writable[:len(writable):len(writable)], s.Temp)
+	}
+	for _, dir := range writable {
+		late := slices.ContainsFunc(s.Guard, func(guarded string) bool { return beneath(guarded, dir) })
+		others = append(others, clone{path: dir, late: late})
 	}
 	slices.SortStableFunc(others, func(a, b clone) int { return len(a.path) - len(b.path) })
 	kept = append(kept, others...)
@@ -94,7 +141,7 @@ func cloneKept(s *spec) ([]clone, error) {
 			source = other
 		}
 		fd, err := unix.OpenTree(unix.AT_FDCWD, source, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
-		if errors.Is(err, unix.ENOENT) && slices.Contains(s.Writable, c.path) {
+		if errors.Is(err, unix.ENOENT) && slices.Contains(writable, c.path) {
 			continue
 		}
 		if err != nil {

@@ -78,11 +78,16 @@ type Config struct {
 	SpillDir   string
 	SpillBytes int64
 	// TempDir is where each command's private temporary directory is made;
-	// "" stands for os.TempDir().
+	// "" stands for os.TempDir(). What servers that were killed have left
+	// there is removed.
 	TempDir string
 	// Writable are directories besides the roots that commands may write
-	// into, such as build caches.
+	// into.
 	Writable []string
+	// CacheDir is where build tools keep what they made from one command to
+	// the next: the variables that they are configured by lead into it. What
+	// else is in it is theirs, too. "" leaves the variables alone.
+	CacheDir string
 
 	// Grace is how long after TERM comes KILL; 0 stands for 2 s.
 	Grace time.Duration
@@ -171,6 +176,8 @@ type Result struct {
 	// TakenBack are files that the command wrote although it must not, and
 	// that are as they were again.
 	TakenBack []string
+	// Gaps are what was open to this very command beyond Report.Gaps.
+	Gaps []string
 	// Report is what Command.Prologue's file held at the end, up to 1 MiB,
 	// else nil. The command can write to that file as well: it is a claim.
 	Report []byte
@@ -203,7 +210,7 @@ func (c *Config) Validate() error {
 	default:
 		return toolerr.New(toolerr.InvalidParams, "sandbox level %q is unknown: use L2, L1 or off", c.Level)
 	}
-	for _, dir := range append([]string{c.SpillDir, c.TempDir}, c.Writable...) {
+	for _, dir := range append([]string{c.SpillDir, c.TempDir, c.CacheDir}, c.Writable...) {
 		if dir != "" && !filepath.IsAbs(dir) {
 			return toolerr.New(toolerr.InvalidParams, "directory %q is relative: give an absolute path", dir)
 		}

@@ -225,7 +225,7 @@ func (p *Process) finish(read <-chan struct{}) {
 		p.super.process.Wait()
 		// Only now: to remove what is a mount point in a name space that
 		// still exists takes long.
-		os.RemoveAll(p.temp)
+		removeTree(p.temp)
 	})
 	p.CloseStdin()
 	p.endEgress()

@@ -2,9 +2,8 @@ package proc_test
 
 import (
 	"context"
+	"sync"
 	"testing"
-
-	"github.com/stretchr/testify/require"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
@@ -18,18 +17,38 @@ func (r rules) Masked(abs string) bool      { return false }
 func (r rules) Denied(abs string) bool      { return false }
 func (r rules) Protected(abs string) string { return "" }
 
+// tried are the self-tests of the levels; the machine does not change.
+var tried = sync.OnceValues(func() (found []proc.Level, reports map[proc.Level]proc.Report) {
+	found, reports = []proc.Level{proc.Off}, map[proc.Level]proc.Report{}
+	for _, level := range []proc.Level{proc.L1, proc.L2} {
+		r, err := proc.New(proc.Config{Level: level})
+		if err != nil {
+			continue
+		}
+		if reports[level], err = r.SelfTest(context.Background()); err == nil {
+			found = append(found, level)
+		}
+		r.Close()
+	}
+	return found, reports
+})
+
 // levels are those that this machine enforces. The others are named.
 func levels(t testing.TB) []proc.Level {
 	t.Helper()
-	found := []proc.Level{proc.Off}
-	for _, level := range []proc.Level{proc.L1, proc.L2} {
-		r, err := proc.New(proc.Config{Level: level, TempDir: t.TempDir()})
-		require.NoError(t, err)
-		if _, err = r.SelfTest(context.Background()); err != nil {
-			t.Logf("not run at %s: %v", level, err)
-			continue
+	found, reports := tried()
+	for level, report := range reports {
+		if !report.Passed() {
+			t.Logf("not run at %s: %s", level, report.Failure)
 		}
-		found = append(found, level)
 	}
 	return found
+}
+
+// trusted makes a runner at a level that levels has tried.
+func trusted(t testing.TB, level proc.Level) *proc.Runner {
+	t.Helper()
+	r := newRunner(t, proc.Config{Level: level})
+	proc.TrustLevel(r, level)
+	return r
 }

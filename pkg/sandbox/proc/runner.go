@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -34,6 +35,9 @@ type Runner struct {
 	spare     *supervisor    // waits for the next command
 	preparing bool
 	seen      map[string]*search
+
+	run        runDir
+	cachesMade bool
 }
 
 // New makes a runner. It starts nothing and touches no file.
@@ -68,6 +72,7 @@ func (r *Runner) Close() error {
 		spare.abandon()
 	}
 	r.tasks.Wait()
+	r.endRun()
 	return nil
 }
 
@@ -97,7 +102,10 @@ func (r *Runner) start(ctx context.Context, c Command, level Level, argv []strin
 	if level != Off && c.Rules == nil {
 		return nil, toolerr.New(toolerr.NoRoot, "no root is known that a confined command could use: give one with --root DIR")
 	}
-	temp, err := os.MkdirTemp(r.config.TempDir, "toolroom-")
+	temp, err := r.makeTemp()
+	if toolerr.CodeOf(err) == toolerr.Cancelled {
+		return nil, err
+	}
 	if err != nil {
 		return nil, toolerr.New(toolerr.ExecutionError, "no private temporary directory can be made: %w", err)
 	}
@@ -106,7 +114,7 @@ func (r *Runner) start(ctx context.Context, c Command, level Level, argv []strin
 		s.Argv, s.Probe = argv, true
 	}
 	if err != nil {
-		os.RemoveAll(temp)
+		removeTree(temp)
 		return nil, err
 	}
 	defer s.link.close()
@@ -117,7 +125,7 @@ func (r *Runner) start(ctx context.Context, c Command, level Level, argv []strin
 	p, err := r.launch(ctx, c, s, wire, began)
 	if err != nil {
 		wire.close()
-		os.RemoveAll(temp)
+		removeTree(temp)
 		return nil, err
 	}
 	return p, nil
@@ -134,8 +142,15 @@ func (r *Runner) spec(c Command, level Level, temp string) (*spec, error) {
 		s.Roots = c.Rules.Roots()
 		r.findHidden(s, c.Rules)
 	}
+	caches, err := r.caches()
+	if err != nil {
+		return nil, err
+	}
+	if len(caches) > 0 {
+		s.Writable = append(slices.Clone(s.Writable), r.config.CacheDir)
+	}
 	inside := temp
-	if level == L2 {
+	if level == L2 && !s.covered("/tmp") {
 		inside = "/tmp"
 	}
 	environ := Environ{
@@ -155,6 +170,7 @@ func (r *Runner) spec(c Command, level Level, temp string) (*spec, error) {
 			environ.Writable = append(environ.Writable, root.Path)
 		}
 	}
+	environ.Base = withCaches(environ.Base, caches, slices.Concat(environ.Writable, r.config.Writable))
 	s.Env, s.refused = environ.Build()
 	bash, err := findBash(s.Env)
 	if err != nil {
@@ -213,7 +229,7 @@ func (r *Runner) launch(ctx context.Context, c Command, s *spec, wire *tripwire,
 	p := &Process{
 		runner: r, super: super, stdin: stdinEnd, temp: s.Temp, mark: s.Mark, wire: wire, proxy: proxy, began: began, grace: r.config.Grace,
 		out: newOutput(r.config.SpillDir, r.config.SpillBytes), orders: json.NewEncoder(super.control), done: make(chan struct{}),
-		kill: make(chan struct{}), result: Result{Ending: Exited, ExitCode: -1, Level: s.Level, Refused: s.refused},
+		kill: make(chan struct{}), result: Result{Ending: Exited, ExitCode: -1, Level: s.Level, Refused: s.refused, Gaps: s.gaps},
 	}
 	r.mu.Lock()
 	if r.closed {
@@ -221,13 +237,15 @@ func (r *Runner) launch(ctx context.Context, c Command, s *spec, wire *tripwire,
 		super.abandon()
 		closeAll(stdinEnd)
 		p.endEgress()
-		return nil, toolerr.New(toolerr.Cancelled, "the server is ending")
+		return nil, errEnding()
 	}
 	r.running[p] = struct{}{}
 	r.mu.Unlock()
 	p.watch(ctx, c, reports)
 	return p, nil
 }
+
+func errEnding() error { return toolerr.New(toolerr.Cancelled, "the server is ending") }
 
 // engage has a supervisor start the command: the one that waits, else a new
 // one.

@@ -2,6 +2,7 @@ package proc
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -42,7 +43,7 @@ func (b baitRules) Protected(string) string { return "" }
 // try runs the probe at a level.
 func (r *Runner) try(ctx context.Context, level Level) (report Report) {
 	report = Report{Level: level, Landlock: landlockABI()}
-	dir, err := os.MkdirTemp(r.config.TempDir, "selftest-")
+	dir, err := r.makeTemp()
 	if err == nil {
 		dir, err = filepath.EvalSymlinks(dir)
 	}
@@ -50,7 +51,7 @@ func (r *Runner) try(ctx context.Context, level Level) (report Report) {
 		report.Failure = "no temporary directory: " + err.Error()
 		return report
 	}
-	defer os.RemoveAll(dir)
+	defer removeTree(dir)
 	b, closeBait, err := layBait(dir, level, r.config.Network)
 	defer closeBait()
 	if err != nil {
@@ -64,7 +65,7 @@ func (r *Runner) try(ctx context.Context, level Level) (report Report) {
 	}
 	own := &Runner{config: r.config, running: map[*Process]struct{}{}, seen: map[string]*search{}}
 	own.config.Environ, own.config.Linger = append(slices.Clone(r.config.Environ), "HOME="+filepath.Join(dir, "home")), time.Millisecond
-	own.config.Writable = nil
+	own.config.Writable, own.config.CacheDir, own.config.TempDir = nil, "", filepath.Join(dir, "own")
 	p, err := own.start(ctx, Command{
 		Script: "probe", Dir: b.Root, Stdin: text, Timeout: 30 * time.Second, Rules: baitRules{b.Root, b.Secret},
 	}, level, []string{self, roleArg, "probe"})
@@ -90,7 +91,7 @@ const longestSocket = 107
 func layBait(dir string, level Level, network bool) (bait, func(), error) {
 	b := bait{
 		Level: level, Network: network, Root: filepath.Join(dir, "root"), Outside: filepath.Join(dir, "outside"),
-		Server: os.Getpid(), Token: filepath.Base(dir),
+		Server: os.Getpid(), Token: "toolroom-selftest-" + rand.Text(),
 	}
 	if level == L2 && dirWouldBeHidden(dir) {
 		// What lies in /tmp is not there at all at L2, which would prove
@@ -105,7 +106,7 @@ func layBait(dir string, level Level, network bool) (bait, func(), error) {
 		}
 	}
 	b.Secret = filepath.Join(dir, "home", ".ssh")
-	err := errors.Join(os.Mkdir(b.Root, 0o700), os.MkdirAll(b.Secret, 0o700), os.MkdirAll(filepath.Join(dir, "outside"), 0o700))
+	err := errors.Join(os.Mkdir(b.Root, 0o700), os.Mkdir(filepath.Join(dir, "own"), 0o700), os.MkdirAll(b.Secret, 0o700), os.MkdirAll(filepath.Join(dir, "outside"), 0o700))
 	if level == L2 { // in the root, since home may not be visible in /tmp
 		b.Secret = filepath.Join(b.Root, "secret")
 		err = errors.Join(err, os.Mkdir(b.Secret, 0o700))

@@ -137,6 +137,20 @@ func takeFiles() ([]uintptr, error) {
 	return files, nil
 }
 
+// changeTime is when a file was last changed, which nobody can set.
+func changeTime(info os.FileInfo) time.Time {
+	if sys, ok := info.Sys().(*syscall.Stat_t); ok {
+		return time.Unix(sys.Ctim.Unix())
+	}
+	return info.ModTime()
+}
+
+// ownFile reports whether a file belongs to this user.
+func ownFile(info os.FileInfo) bool {
+	sys, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(sys.Uid) == os.Geteuid()
+}
+
 func (p *Process) exited(wait int) {
 	status := syscall.WaitStatus(wait)
 	p.result.ExitCode = status.ExitStatus()

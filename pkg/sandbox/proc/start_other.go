@@ -4,6 +4,7 @@ package proc
 
 import (
 	"os"
+	"time"
 )
 
 // Elsewhere nothing is started: a command that might outlive its server, or
@@ -18,6 +19,10 @@ func outputPipe() (read, write *os.File, err error) { return os.Pipe() }
 func drain(*os.File, []byte, func([]byte)) {}
 
 func (s *supervisor) pass([]*os.File) error { return errUnsupported }
+
+func changeTime(info os.FileInfo) time.Time { return info.ModTime() }
+
+func ownFile(os.FileInfo) bool { return false }
 
 func (p *Process) exited(int) {}
 

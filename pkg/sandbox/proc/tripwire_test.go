@@ -18,6 +18,8 @@ func TestWhatMustNotBeWrittenIsTakenBack(t *testing.T) {
 		if level == proc.Off {
 			continue
 		}
+		s := newScene(t)
+		r := s.runner(t, level)
 		for name, c := range map[string]struct {
 			script string
 			file   string // of the root
@@ -40,8 +42,8 @@ fsmonitor = evil' >> .git/config`, ".git/config", "[core]\n", true},
 			"nothing":               {`true`, ".git/config", "[core]\n", false},
 		} {
 			t.Run(string(level)+"/"+name, func(t *testing.T) {
-				s := newScene(t)
-				result, _ := confined(t, level, s, c.script)
+				defer s.reset(t)
+				result, _ := run(t, r, s.command(c.script))
 				file := filepath.Join(s.dir, "root", c.file)
 				text, err := os.ReadFile(file)
 				if c.want == "" {

@@ -1,6 +1,10 @@
 package proc
 
-import "github.com/toolroom-mcp/toolroom/pkg/sandbox"
+import (
+	"slices"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+)
 
 // The server and the supervisor of a command speak JSON over a socket, one
 // object a line. The server sends one byte with the descriptors of the command
@@ -32,6 +36,7 @@ type spec struct {
 	refused    []string // for the result
 	link       *egressLink
 	gitConfigs []string // settings of repositories in the roots
+	gaps       []string // for the result
 }
 
 // order is what the server wants; the first field that is set counts.
@@ -64,3 +69,9 @@ const roleArg = "--toolroom-proc-role"
 
 // maxFiles is how many descriptors are passed at once (SCM_MAX_FD is 253).
 const maxFiles = 64
+
+// covered reports whether a root holds a directory, so that commands see that
+// one and not one of their own.
+func (s *spec) covered(dir string) bool {
+	return slices.ContainsFunc(s.Roots, func(root sandbox.Root) bool { return beneath(root.Path, dir) })
+}

@@ -1,0 +1,180 @@
+//go:build linux
+
+package proc_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
+)
+
+// filesIn makes files below a directory and returns its real path.
+func filesIn(t testing.TB, dir string, names ...string) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(dir)
+	require.NoError(t, err)
+	for _, name := range names {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte("old\n"), 0o644))
+	}
+	return dir
+}
+
+// roots are rules that hide and protect by name only.
+type roots []sandbox.Root
+
+func (r roots) Roots() []sandbox.Root { return r }
+func (r roots) Masked(string) bool    { return false }
+func (r roots) Denied(abs string) bool {
+	return filepath.Base(abs) == "hidden" || filepath.Base(abs) == ".ssh"
+}
+func (r roots) Protected(abs string) string {
+	if filepath.Base(abs) == "guarded" {
+		return "is a test's"
+	}
+	return ""
+}
+
+// TestRootsOfAnyKind: one in another, of two rights, in /tmp, in home, with
+// names that need quoting. Each script prints yes where it should be able to
+// do something, and no where it should not.
+func TestRootsOfAnyKind(t *testing.T) {
+	seen, temp := place(t), t.TempDir()
+	for name, c := range map[string]struct {
+		files  []string
+		base   string
+		roots  []string // the first is the working directory; :ro for reading
+		script string
+		levels string
+	}{
+		"read-only in a writable one": {[]string{"a/b/f", "a/c/f"}, seen, []string{"a", "a/b:ro"},
+			`echo x > c/f && echo yes; echo x > b/f && echo no; echo x > b/new && echo no; mv b z && echo no; rm -f b/f && echo no`, bothLevels},
+		"writable in a read-only one": {[]string{"a/b/f", "a/c/f"}, seen, []string{"a:ro", "a/b"},
+			`echo x > b/f && echo x > b/new && echo yes; echo x > c/f && echo no; echo x > new && echo no`, bothLevels},
+		"three deep": {[]string{"a/b/c/f"}, seen, []string{"a", "a/b:ro", "a/b/c"},
+			`echo x > b/c/f && echo yes; echo x > b/new && echo no`, bothLevels},
+		"the same twice": {[]string{"a/f"}, seen, []string{"a", "a"}, `echo x > f && echo yes`, bothLevels},
+		"in /tmp":        {[]string{"a/f"}, temp, []string{"a"}, `echo x > f && rm f && echo y > g && echo yes; echo x > ../new; mkdir ../d`, bothLevels},
+		"in /tmp, two of them": {[]string{"a/f", "b/f"}, temp, []string{"a", "b:ro"},
+			`cat ../b/f && echo x > f && echo yes; echo x > ../b/f && echo no`, bothLevels},
+		"odd names": {[]string{"a b/ü €/'\"\\$(x)/f"}, seen, []string{"a b/ü €/'\"\\$(x)"},
+			`echo x > f && mkdir "d e" && echo y > "d e/ö" && pwd | grep -q 'a b/ü' && echo yes; echo x > ../new && echo no`, bothLevels},
+		"hidden and guarded in them": {[]string{"a b/ü/hidden", "a b/ü/guarded", "a b/ü/hidden dir/hidden"}, temp, []string{"a b"},
+			`cd ü; cat hidden "hidden dir/hidden" && echo no; echo x > guarded && echo no; mv guarded z && echo no; cd ..; mv ü z && echo no; echo x > f && echo yes`, onlyL2},
+	} {
+		for _, level := range levels(t) {
+			if level == proc.Off || c.levels == onlyL2 && level != proc.L2 {
+				continue
+			}
+			t.Run(name+"/"+string(level), func(t *testing.T) {
+				base, err := os.MkdirTemp(c.base, "r")
+				require.NoError(t, err)
+				base = filesIn(t, base, c.files...)
+				var rules roots
+				for _, root := range c.roots {
+					path, readOnly := root, false
+					if len(root) > 3 && root[len(root)-3:] == ":ro" {
+						path, readOnly = root[:len(root)-3], true
+					}
+					rules = append(rules, sandbox.Root{Path: filepath.Join(base, path), ReadOnly: readOnly})
+				}
+				r := trusted(t, level)
+				result, out := run(t, r, proc.Command{Script: "exec 2>/dev/null; " + c.script, Dir: rules[0].Path, Rules: rules})
+				require.Contains(t, out, "yes\n")
+				require.NotContains(t, out, "no\n")
+				require.Empty(t, result.Gaps)
+				require.NoFileExists(t, filepath.Join(base, "new"))
+				require.NoDirExists(t, filepath.Join(base, "d"))
+			})
+		}
+	}
+}
+
+// TestTheWholeDiskAsRoot: what the user insists on may be written, but not what
+// the kernel shows of itself, and secrets stay hidden.
+func TestTheWholeDiskAsRoot(t *testing.T) {
+	dir := filesIn(t, place(t), "f", "home/.ssh/id_rsa")
+	for _, level := range levels(t) {
+		if level == proc.Off {
+			continue
+		}
+		t.Run(string(level), func(t *testing.T) {
+			r := newRunner(t, proc.Config{Level: level, Environ: append(os.Environ(), "HOME="+filepath.Join(dir, "home"))})
+			proc.TrustLevel(r, level)
+			script := `echo x > f && echo y > $TMPDIR/f && echo yes; (: >> /proc/sys/kernel/core_pattern) && echo no
+				(: >> /sys/kernel/mm/transparent_hugepage/enabled) && echo no; [ -d $TMPDIR ] && echo $TMPDIR`
+			if level == proc.L2 {
+				script += "; cat home/.ssh/id_rsa && echo no; echo x > /run/x && echo no"
+			}
+			_, out := run(t, r, proc.Command{Script: "exec 2>/dev/null; " + script, Dir: dir, Rules: roots{{Path: "/"}}})
+			require.Contains(t, out, "yes\n")
+			require.NotContains(t, out, "no\n")
+			require.NotContains(t, out, "\n/tmp\n", "the temporary directory is a private one")
+
+			_, out = run(t, r, proc.Command{Script: `exec 2>/dev/null; echo x > f && echo no; echo x > $TMPDIR/f && echo yes`, Dir: dir, Rules: roots{{Path: "/", ReadOnly: true}}})
+			require.Equal(t, "yes\n", out)
+		})
+	}
+}
+
+// TestSecretsThatAppear between two commands are hidden from the second, and
+// those that vanish while one is being started are no hindrance.
+func TestSecretsThatAppear(t *testing.T) {
+	if !contains(levels(t), proc.L2) {
+		t.Skip("L2 is not available")
+	}
+	root := filesIn(t, place(t), "sub/deep/f", "sub/deep/server.pem", "keys/public.pem")
+	r := trusted(t, proc.L2)
+	c := proc.Command{Script: "cat sub/deep/hidden sub/deep/server.pem keys/public.pem 2>/dev/null; true", Dir: root, Rules: roots{{Path: root}}}
+	_, out := run(t, r, c)
+	require.Equal(t, "old\nold\n", out)
+	require.NoError(t, os.WriteFile(filepath.Join(root, "sub/deep/hidden"), []byte("secret\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(root, "sub/deep/server.pem"), []byte("-----BEGIN EC PRIVATE KEY-----\nsecret\n"), 0o600))
+	_, out = run(t, r, c)
+	require.Equal(t, "old\n", out, "also by what it holds")
+	require.NoError(t, os.WriteFile(filepath.Join(root, "sub/deep/server.pem"), []byte("no key\n"), 0o600))
+	require.NoError(t, os.Remove(filepath.Join(root, "sub/deep/hidden")))
+	_, out = run(t, r, c)
+	require.Equal(t, "no key\nold\n", out)
+
+	stop := make(chan struct{})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			for _, name := range []string{"sub/deep/hidden", "sub/deep/guarded", "keys/hidden/x"} {
+				path := filepath.Join(root, name)
+				if i%3 == 0 {
+					os.MkdirAll(path, 0o700)
+				} else {
+					os.MkdirAll(filepath.Dir(path), 0o700)
+					os.WriteFile(path, nil, 0o600)
+				}
+				os.RemoveAll(path)
+			}
+			os.RemoveAll(filepath.Join(root, "keys/hidden"))
+		}
+	}()
+	defer func() {
+		close(stop)
+		<-done
+	}()
+	for range 40 {
+		result, out, err := r.Run(context.Background(), proc.Command{Script: "echo ran", Dir: root, Rules: roots{{Path: root}}})
+		require.NoError(t, err)
+		require.Zero(t, result.ExitCode)
+		require.Equal(t, "ran\n", out.Excerpt(0).Text())
+	}
+}
