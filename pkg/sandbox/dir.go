@@ -38,7 +38,7 @@ const readFileStart = 512
 // checkComponent refuses what is not the name of one entry, so that nothing
 // given to a Dir's methods can lead out of the directory.
 func checkComponent(name string) error {
-	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") {
+	if name == "" || name == "." || name == ".." || strings.IndexByte(name, '/') >= 0 || strings.IndexByte(name, 0) >= 0 {
 		return toolerr.New(toolerr.InvalidParams, "%q is not the name of a directory entry: give one name without separators", name)
 	}
 	return nil
