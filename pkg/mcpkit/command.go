@@ -39,6 +39,10 @@ type Command struct {
 	Positional func(args []string) // takes the plain arguments; nil: there are none
 	Tools      func() ([]*Tool, error)
 
+	// Instead does something other than serving, such as checking the
+	// machine, if a flag asks for it. It is called after Tools.
+	Instead func(ctx context.Context, stdout io.Writer) (code int, done bool)
+
 	Middleware    []Middleware // next to the tools, inside Standard()
 	MaxConcurrent int          // calls that run at once; 0: DefaultMaxConcurrent
 
@@ -118,6 +122,11 @@ func (c *Command) Run(ctx context.Context, args []string, stdin io.Reader, stdou
 	if err != nil {
 		fmt.Fprintf(stderr, "%s: %v\n", c.program(), err)
 		return ExitUsage
+	}
+	if c.Instead != nil {
+		if code, done := c.Instead(ctx, stdout); done {
+			return code
+		}
 	}
 	return c.do(ctx, NewRegistry(tools...), stdin, stdout, stderr)
 }

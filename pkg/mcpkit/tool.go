@@ -33,6 +33,10 @@ type Def struct {
 	MaxConcurrent int           // calls that may run at once; 0: no bound of its own
 	MaxTokens     int           // result budget in tokens of 4 bytes; 0: DefaultMaxTokens
 
+	// Control says that the tool looks after what other calls started, so
+	// that its calls must not wait until those are over.
+	Control bool
+
 	// Output is the zero value of the struct that results carry as Meta. It
 	// becomes the outputSchema. nil: the tool has no metadata and declares no
 	// outputSchema; its errors still carry their code.

@@ -237,7 +237,8 @@ func (t *Tool) define() (json.RawMessage, error) {
 		Validates  bool  `json:"validatesArguments"`
 		TimeoutMS  int64 `json:"timeoutMs"` // 0: none
 		Concurrent int   `json:"maxConcurrency"`
-	}{true, d.Timeout.Milliseconds(), cmpPositive(d.MaxConcurrent, DefaultMaxConcurrent)}}
+		Control    bool  `json:"control,omitempty"`
+	}{true, d.Timeout.Milliseconds(), cmpPositive(d.MaxConcurrent, DefaultMaxConcurrent), d.Control}}
 	for key, value := range d.Meta {
 		meta[key] = value
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os/exec"
 	"strconv"
 	"sync"
@@ -34,6 +35,8 @@ type Options struct {
 	Era  Era
 	// Roots are the directories a legacy client offers. nil: it offers none.
 	Roots []string
+	// Capabilities are what else a legacy client says that it can do.
+	Capabilities map[string]any
 	// Handle answers the server's requests other than roots/list. nil: they
 	// are refused.
 	Handle func(method string, params json.RawMessage) (result any, err error)
@@ -129,6 +132,7 @@ func StartWith(t testing.TB, bin string, opts Options) *Client {
 func (c *Client) initialize() {
 	c.t.Helper()
 	capabilities := map[string]any{}
+	maps.Copy(capabilities, c.opts.Capabilities)
 	if c.opts.Roots != nil {
 		capabilities["roots"] = map[string]any{"listChanged": true}
 	}

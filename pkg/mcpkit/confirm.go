@@ -1,0 +1,42 @@
+package mcpkit
+
+import (
+	"context"
+
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// Confirm asks the user, through the client of the call that ctx belongs to,
+// to agree to something (elicitation). asked is false where there is nobody
+// to ask: the client did not offer it, or speaks the modern protocol, in which
+// a server asks nothing by itself.
+func Confirm(ctx context.Context, message string) (agreed, asked bool, err error) {
+	v := viewOf(ctx)
+	if v == nil || v.isModern() {
+		return false, false, nil
+	}
+	v.conn.hs.mu.Lock()
+	able := v.conn.hs.ready && v.conn.hs.caps.Elicitation != nil
+	v.conn.hs.mu.Unlock()
+	if !able {
+		return false, false, nil
+	}
+	var answer struct {
+		Action  string `json:"action"`
+		Content struct {
+			Agree *bool `json:"agree"`
+		} `json:"content"`
+	}
+	err = v.conn.ask(ctx, string(mcp.MethodElicitationCreate), map[string]any{
+		"message": message,
+		"requestedSchema": map[string]any{
+			"type":       "object",
+			"properties": map[string]any{"agree": map[string]any{"type": "boolean", "title": "Agree", "default": false}},
+			"required":   []string{"agree"},
+		},
+	}, &answer)
+	if err != nil {
+		return false, true, err
+	}
+	return answer.Action == "accept" && answer.Content.Agree != nil && *answer.Content.Agree, true, nil
+}
