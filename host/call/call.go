@@ -32,6 +32,16 @@ type Tool struct {
 type Caller struct {
 	Door   string // "stdio", "http", "cli"
 	Modern bool   // speaks protocol version 2026-07-28 or later
+
+	// ID tells callers apart: two requests with the same one come from the
+	// same client. "" is nobody in particular.
+	ID string
+
+	// Capabilities are what the client declared that it can do, as received;
+	// nil: nothing.
+	Capabilities json.RawMessage
+
+	LogLevel string // the least level of log messages it wants; "": not said
 }
 
 // A Request is one call of a tool.
@@ -44,6 +54,10 @@ type Request struct {
 	// with the caller's own progress token. It is called by one goroutine at
 	// a time, in order, and never after the handler has returned.
 	OnNotify func(method string, params json.RawMessage)
+
+	// Ask, unless nil, asks the caller's client what the server asks. It may
+	// be called by any goroutine, and not after the handler has returned.
+	Ask Ask
 }
 
 // A Result is the answer to a call: the result member of the response, good
