@@ -11,6 +11,10 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
 // A Tool is one entry of the catalogue. It is immutable.
@@ -26,7 +30,31 @@ type Tool struct {
 	// TakesCode is whether {"code": "…"} as structuredContent agrees with the
 	// tool's outputSchema, or it has none: strict clients check even errors.
 	TakesCode bool
+
+	Traits
 }
+
+// Traits are what a tool's definition says about calling it. The zero value
+// is a tool that says nothing.
+type Traits struct {
+	Input  json.RawMessage // schema of the arguments
+	Output json.RawMessage // schema of structuredContent; nil: none
+
+	ReadOnly   bool // changes nothing
+	Idempotent bool // a second call with the same arguments changes nothing more
+
+	// What tools made with our kit, and those who say it like them, tell a
+	// host: that they check their arguments, how long a call may take, how
+	// many may run at once, and that a call must not queue behind others.
+	Validates     bool
+	Timeout       time.Duration // 0: not said
+	OwnsDeadline  bool          // says that there is none, since it ends calls itself
+	MaxConcurrent int           // 0: not said
+	Control       bool
+}
+
+// Repeatable reports whether sending a call again does no harm.
+func (t Traits) Repeatable() bool { return t.ReadOnly || t.Idempotent }
 
 // A Caller says who asks, and in which form the answer has to be.
 type Caller struct {
@@ -42,6 +70,8 @@ type Caller struct {
 	Capabilities json.RawMessage
 
 	LogLevel string // the least level of log messages it wants; "": not said
+
+	Depth int // how many agents' calls this one is made within
 }
 
 // A Request is one call of a tool.
@@ -58,6 +88,38 @@ type Request struct {
 	// Ask, unless nil, asks the caller's client what the server asks. It may
 	// be called by any goroutine, and not after the handler has returned.
 	Ask Ask
+
+	split     bool
+	arguments json.RawMessage
+	malformed error
+}
+
+// Arguments returns the arguments of the call, as received; {} where there
+// are none. The first use splits Params, so that of a request that several
+// goroutines are to see one must have asked before.
+func (r *Request) Arguments() (json.RawMessage, error) {
+	if !r.split {
+		r.split = true
+		r.arguments, r.malformed = argumentsOf(r.Params)
+	}
+	return r.arguments, r.malformed
+}
+
+func argumentsOf(params json.RawMessage) (json.RawMessage, error) {
+	none := json.RawMessage(`{}`)
+	if len(params) == 0 {
+		return none, nil
+	}
+	members, err := jsonrpc.Members(params)
+	if err != nil {
+		return nil, toolerr.New(toolerr.InvalidParams, "params of tools/call: %w", err)
+	}
+	for _, m := range members {
+		if m.Name == "arguments" && string(m.Value) != "null" {
+			return m.Value, nil
+		}
+	}
+	return none, nil
 }
 
 // A Result is the answer to a call: the result member of the response, good

@@ -64,3 +64,38 @@ func (e *TimeoutError) Error() string {
 
 // Unwrap makes it a deadline's error, whose code is TIMEOUT.
 func (e *TimeoutError) Unwrap() error { return context.DeadlineExceeded }
+
+// The types of a ValidationError.
+const (
+	ArgsInvalid     = "args_invalid"
+	ResultInvalid   = "result_invalid"
+	PolicyViolation = "policy_violation"
+)
+
+// A ValidationError is a call, or its result, that was refused for what it is.
+type ValidationError struct {
+	Type   string // ArgsInvalid, ResultInvalid or PolicyViolation
+	Tool   string // as served
+	Detail string // what is wrong and what to do
+	Path   string // JSON pointer to it; "": the whole
+	Cause  error  // with a code of its own; nil: the code of the type
+}
+
+// Error names the tool.
+func (e *ValidationError) Error() string { return e.Tool + ": " + e.Detail }
+
+// Unwrap makes toolerr.CodeOf say INVALID_PARAMS, RESULT_INVALID or
+// POLICY_DENIED, unless there is a cause that says it better.
+func (e *ValidationError) Unwrap() error {
+	if e.Cause != nil {
+		return e.Cause
+	}
+	code := toolerr.InvalidParams
+	switch e.Type {
+	case ResultInvalid:
+		code = toolerr.ResultInvalid
+	case PolicyViolation:
+		code = toolerr.PolicyDenied
+	}
+	return toolerr.New(code, "%s", e.Detail)
+}

@@ -75,7 +75,7 @@ func newTool(server Entry, definition json.RawMessage) (*call.Tool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("server %s: a tool's definition is malformed: %w", server.Source.Name(), err)
 	}
-	t := &call.Tool{Server: server.Source.Name(), TakesCode: true}
+	t := &call.Tool{Server: server.Source.Name(), TakesCode: true, Traits: traits(definition)}
 	for _, m := range members {
 		switch m.Name {
 		case "name":

@@ -1,0 +1,39 @@
+package catalog_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/toolroom-mcp/toolroom/host/call"
+	"github.com/toolroom-mcp/toolroom/host/catalog"
+)
+
+type fixed []json.RawMessage
+
+func (fixed) Name() string                                       { return "s" }
+func (f fixed) Tools(context.Context) ([]json.RawMessage, error) { return f, nil }
+
+func TestTraitsAreReadFromTheDefinition(t *testing.T) {
+	object := json.RawMessage(`{"type":"object"}`)
+	for _, c := range []struct {
+		definition string
+		want       call.Traits
+	}{
+		{`{"name":"t"}`, call.Traits{}},
+		{`{"name":"t","inputSchema":{"type":"object"},"outputSchema":{"type":"object"}}`, call.Traits{Input: object, Output: object}},
+		{`{"name":"t","outputSchema":null,"annotations":{"readOnlyHint":true,"idempotentHint":true}}`, call.Traits{ReadOnly: true, Idempotent: true}},
+		{`{"name":"t","annotations":{"readOnlyHint":"yes"},"_meta":{"io.github.toolroom-mcp/call":7}}`, call.Traits{}},
+		{`{"name":"t","_meta":{"io.github.toolroom-mcp/call":{"validatesArguments":true,"timeoutMs":0,"maxConcurrency":8,"control":true}}}`,
+			call.Traits{Validates: true, OwnsDeadline: true, MaxConcurrent: 8, Control: true}},
+		{`{"name":"t","_meta":{"io.github.toolroom-mcp/call":{"timeoutMs":1500,"maxConcurrency":-1}}}`, call.Traits{Timeout: 1500 * time.Millisecond}},
+	} {
+		cat := catalog.New([]catalog.Entry{{Source: fixed{json.RawMessage(c.definition)}, Plain: true}}, nil, nil)
+		tool, ok := cat.Lookup(t.Context(), "t")
+		require.True(t, ok, c.definition)
+		require.Equal(t, c.want, tool.Traits, c.definition)
+		cat.Close()
+	}
+}
