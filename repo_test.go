@@ -161,6 +161,8 @@ var libraryOwners = map[string][]string{
 	"github.com/rogpeppe/go-internal/testscript": {"pkg/mcpkit/mcpkittest"},
 	"mvdan.cc/sh":                                {"pkg/sandbox/policy"},
 	"modernc.org/sqlite":                         {"host/store/sqlite"},
+	"github.com/nats-io/nats.go":                 {"host/store/jetstream"},
+	"github.com/nats-io/nats-server":             {}, // tests only
 }
 
 func TestLibrariesStayWithTheirOwners(t *testing.T) {

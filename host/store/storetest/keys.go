@@ -275,7 +275,7 @@ func bounds(t *testing.T, backend Backend) {
 func contention(t *testing.T, backend Backend) {
 	again := backend(t, Config{Now: time.Now})
 	stores := []*store.Store{again(), again()}
-	const workers, steps = 16, 12
+	const workers, steps = 12, 8
 	var all sync.WaitGroup
 	errs := make(chan error, workers)
 	for i := range workers {
