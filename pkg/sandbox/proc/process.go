@@ -46,6 +46,7 @@ type Process struct {
 	out    *Output
 	temp   string
 	mark   string
+	env    []string
 	wire   *tripwire
 	proxy  *egress.Proxy // nil without Config.Egress
 	began  time.Time
@@ -59,6 +60,9 @@ type Process struct {
 
 	killOnce sync.Once
 	kill     chan struct{}
+
+	abortOnce sync.Once
+	abort     chan struct{}
 
 	result Result // final once done is closed
 	done   chan struct{}
@@ -78,6 +82,9 @@ func (p *Process) Wait() Result {
 
 // Kill ends the command: TERM, the grace, KILL. It does not wait.
 func (p *Process) Kill() { p.killOnce.Do(func() { close(p.kill) }) }
+
+// Environ is the environment that bash was given. It is not to be changed.
+func (p *Process) Environ() []string { return p.env }
 
 // Signal sends a signal to the process group of bash.
 func (p *Process) Signal(signal syscall.Signal) error {
@@ -168,7 +175,7 @@ func (p *Process) follow(ctx context.Context, timeout time.Duration, reports <-c
 	if timeout > 0 {
 		timer = time.After(timeout - time.Since(p.began))
 	}
-	cancelled, kill := ctx.Done(), p.kill
+	cancelled, kill, abort := ctx.Done(), p.kill, p.abort
 	stop := func(why Ending) {
 		if p.result.Ending == Exited && p.result.ExitCode < 0 {
 			p.result.Ending = why
@@ -203,6 +210,13 @@ func (p *Process) follow(ctx context.Context, timeout time.Duration, reports <-c
 			stop(Cancelled)
 		case <-kill:
 			stop(Killed)
+		case <-abort:
+			if p.result.Ending == Exited && p.result.ExitCode < 0 {
+				p.result.Ending = Killed
+			}
+			timer, cancelled, kill, abort = nil, nil, nil, nil
+			p.super.hangUp()
+			late = time.After(lateness)
 		case <-late:
 			p.super.process.Kill()
 		}

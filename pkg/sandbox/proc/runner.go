@@ -49,6 +49,17 @@ func New(c Config) (*Runner, error) {
 	return &Runner{config: c, running: map[*Process]struct{}{}, seen: map[string]*search{}}, nil
 }
 
+// Abort is Close without the grace: everything is killed at once.
+func (r *Runner) Abort() error {
+	r.mu.Lock()
+	r.closed = true
+	for p := range r.running {
+		p.abortOnce.Do(func() { close(p.abort) })
+	}
+	r.mu.Unlock()
+	return r.Close()
+}
+
 // Close ends all commands, waits for their end, and refuses new ones.
 func (r *Runner) Close() error {
 	r.mu.Lock()
@@ -229,7 +240,7 @@ func (r *Runner) launch(ctx context.Context, c Command, s *spec, wire *tripwire,
 	p := &Process{
 		runner: r, super: super, stdin: stdinEnd, temp: s.Temp, mark: s.Mark, wire: wire, proxy: proxy, began: began, grace: r.config.Grace,
 		out: newOutput(r.config.SpillDir, r.config.SpillBytes), orders: json.NewEncoder(super.control), done: make(chan struct{}),
-		kill: make(chan struct{}), result: Result{Ending: Exited, ExitCode: -1, Level: s.Level, Refused: s.refused, Gaps: s.gaps},
+		env: s.Env, kill: make(chan struct{}), abort: make(chan struct{}), result: Result{Ending: Exited, ExitCode: -1, Level: s.Level, Refused: s.refused, Gaps: s.gaps},
 	}
 	r.mu.Lock()
 	if r.closed {

@@ -1,0 +1,35 @@
+//go:build linux
+
+package proc_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
+)
+
+// Abort ends what ignores TERM without the grace that Close gives it, and what
+// was printed is there.
+func TestAbort(t *testing.T) {
+	r := newRunner(t, proc.Config{Level: proc.Off, Grace: time.Hour})
+	p, err := r.Start(context.Background(), proc.Command{
+		Script: `trap '' TERM; (trap '' TERM; sleep 1000) & echo ready; sleep 1000`, Dir: t.TempDir(), Env: []string{"SOME=thing"},
+	})
+	require.NoError(t, err)
+	require.True(t, slices.Contains(p.Environ(), "SOME=thing"))
+	for p.Output().Size() < int64(len("ready\n")) {
+		<-p.Output().Changed()
+	}
+	require.NoError(t, r.Abort())
+	result := p.Wait()
+	require.Equal(t, proc.Killed, result.Ending)
+	require.Equal(t, 137, result.ExitCode)
+	require.Equal(t, "ready\n", p.Output().Excerpt(0).Text())
+	_, err = r.Start(context.Background(), proc.Command{Script: "true", Dir: t.TempDir()})
+	require.Error(t, err)
+}
