@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -134,6 +135,12 @@ func TestAttacks(t *testing.T) {
 				require.NotEmpty(t, hosts[0].Why)
 				require.NotRegexp(t, `[^!-~]`, hosts[0].Host)
 				require.Contains(t, answer, "--net")
+				if opens := hosts[0].Opens; opens != "" {
+					_, port, err := egress.Canonical(hosts[0].Host)
+					require.NoError(t, err)
+					host := strings.TrimSuffix(hosts[0].Host, ":"+strconv.Itoa(int(port)))
+					require.True(t, parse(t, opens).Allows(host, port) || strings.HasPrefix(name, "name of a private"))
+				}
 			} else {
 				require.Empty(t, hosts)
 			}
@@ -218,6 +225,26 @@ func TestRebinding(t *testing.T) {
 
 	require.Equal(t, 200, status(talk(t, address, strings.ReplaceAll(ask, "rebind", "mixed"))))
 	require.Equal(t, []string{"93.184.216.34:80"}, w.takeDialed(), "the public one among others")
+}
+
+// TestWhatWouldOpenIt is told for what may be opened.
+func TestWhatWouldOpenIt(t *testing.T) {
+	w := newInternet(t)
+	p, address := w.proxy(t, "*.example.com")
+	want := map[string]string{
+		"other.com:443": "other.com", "other.com:22": "other.com:22", "93.184.216.34:80": "93.184.216.34", "10.1.2.3:443": "10.1.2.3:443",
+		"[2606::1]:443": "[2606::1]", "[fd12::1]:80": "[fd12::1]:80", "127.0.0.1:80": "127.0.0.1:80", "private.example.com:443": "10.1.2.3:443",
+		"loop.example.com:443": "", "metadata.example.com:80": "", "169.254.169.254:80": "", "localhost:80": "", "0.0.0.0:80": "",
+	}
+	for host := range want {
+		require.Equal(t, 403, status(talk(t, address, "CONNECT "+host+" HTTP/1.1\r\n\r\n")), host)
+	}
+	hosts, _ := p.Refused()
+	got := map[string]string{}
+	for _, r := range hosts {
+		got[r.Host] = r.Opens
+	}
+	require.Equal(t, want, got)
 }
 
 // TestListedAddresses: an address that is listed with its port opens that, and

@@ -53,6 +53,9 @@ func FuzzHead(f *testing.F) {
 		"GET http://example.com/a?b HTTP/1.1\r\nHost: example.com\r\n\r\n",
 		"CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n",
 		"POST http://[2606::1]:8080?x HTTP/1.0\r\nContent-Length: 5\r\nConnection: x, Content-Length\r\nX: y\r\n\r\nhello",
+		"GET http://a.b/ HTTP/1.1\r\nHost: a.b:80\r\nConnection: close\r\nProxy-Authorization: x\r\nTE: x\r\n\r\nrest",
+		"HEAD http://1.2.3.4/%41//.. HTTP/1.0\r\nX:\r\nX: \xff\r\n\r\n",
+		"DELETE http://a.b HTTP/1.1\r\nHost: a.b\r\nContent-Length: 0\r\n\r\n",
 		"PUT HTTP://a.b.:80/ HTTP/1.1\r\nhost: A.B\r\ntransfer-encoding: Chunked\r\nExpect: 100-continue\r\n\r\n0\r\n\r\n",
 	} {
 		f.Add([]byte(text))

@@ -208,9 +208,12 @@ func (p *Proxy) allowed(q *request) (entry, error) {
 	return e, nil
 }
 
-// opening is the entry that would allow a host at a port.
+// opening is the entry that would allow a host at a port, or "" if none may.
 func (h host) opening(port uint16) string {
-	if (port == 80 || port == 443) && (h.name != "" || kindOf(h.addr).what == "") {
+	switch {
+	case entry{host: h, port: port}.check() != nil:
+		return ""
+	case (port == 80 || port == 443) && (h.name != "" || kindOf(h.addr).what == ""):
 		return h.authority(0, 0)
 	}
 	return h.authority(port, 0)
@@ -232,7 +235,7 @@ func (p *Proxy) dial(h host, port uint16) (net.Conn, error) {
 	}
 	own := p.config.Own()
 	var targets []netip.AddrPort
-	why := ""
+	why, opens := "", ""
 	for _, addr := range addrs {
 		to := netip.AddrPortFrom(addr.Unmap(), port)
 		if kind := p.config.Allow.mayDial(to, own); kind == "" {
@@ -242,10 +245,14 @@ func (p *Proxy) dial(h host, port uint16) (net.Conn, error) {
 			if h.name != "" {
 				why = "has " + kind + ", " + to.Addr().String()
 			}
+			// That a name leads to this machine is no reason to open it.
+			if k := kindOf(to.Addr()); k.what != "" && !to.Addr().IsLoopback() {
+				opens = host{addr: to.Addr()}.opening(port)
+			}
 		}
 	}
 	if len(targets) == 0 {
-		return nil, &refusal{asked: h.authority(port, 0), why: why}
+		return nil, &refusal{asked: h.authority(port, 0), why: why, opens: opens}
 	}
 	// IPv4 first: a machine without IPv6 may let it run into nothing.
 	slices.SortStableFunc(targets, func(a, b netip.AddrPort) int { return a.Addr().BitLen() - b.Addr().BitLen() })
@@ -302,7 +309,9 @@ func (p *Proxy) answer(client *stream, q *request, err error) {
 		status, reason, text = http.StatusForbidden, "Not allowed by --net", no.text()
 		p.refuse(no)
 	case errors.As(err, &wrong):
-		status = wrong.status
+		if status = wrong.status; status >= http.StatusInternalServerError && q != nil {
+			reason = text
+		}
 	default: // the connection ended, or said nothing
 		return
 	}

@@ -260,7 +260,7 @@ func TestBadServers(t *testing.T) {
 		}
 	}
 	delete(w.servers, 80)
-	require.Contains(t, ask("1.1"), "example.com cannot be reached: connection refused")
+	require.Contains(t, ask("1.1"), "HTTP/1.1 502 example.com cannot be reached: connection refused\r\n")
 	answer := talk(t, address, "GET http://unknown.com/ HTTP/1.1\r\nHost: unknown.com\r\n\r\n")
 	require.Contains(t, answer, "unknown.com cannot be resolved: no such host")
 	require.NotContains(t, answer, "10.9.9.9", "what the server's own network is like is not told")
@@ -358,4 +358,20 @@ func TestRefusalsAreBounded(t *testing.T) {
 	require.Equal(t, 403, status(talk(t, address, "CONNECT "+strings.Repeat("a.", 20_000)+"com:443 HTTP/1.1\r\n\r\n")))
 	hosts, _ = p.Refused()
 	require.LessOrEqual(t, len(hosts[0].Host), 300)
+}
+
+// TestThisMachine is what a proxy works with unless told otherwise: an address
+// of it is dialed where that very one is listed with its port.
+func TestThisMachine(t *testing.T) {
+	w := newInternet(t)
+	address := w.servers[80]
+	_, port, err := net.SplitHostPort(address)
+	require.NoError(t, err)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	p := egress.Start(egress.Config{Allow: parse(t, address)}, listener)
+	defer p.Close()
+	for host, want := range map[string]int{address: 200, "127.0.0.2:" + port: 403, "localhost:" + port: 403} {
+		require.Equal(t, want, status(talk(t, listener.Addr().String(), "GET http://"+host+"/ HTTP/1.1\r\nHost: "+host+"\r\n\r\n")), host)
+	}
 }

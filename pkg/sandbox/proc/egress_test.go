@@ -169,6 +169,9 @@ func TestEgressLeadsNowhereElse(t *testing.T) {
 		"environment calls": {`env | grep -i _proxy=http: | grep -v 127.0.0.1`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if strings.HasPrefix(c.script, "python3 ") && missing(attack{needs: "python3"}) != "" {
+				t.Skip("no python3")
+			}
 			env := append([]string{"HTTPS_PROXY=http://evil.test", "NO_PROXY=*"}, s.env...)
 			result, out := run(t, r, proc.Command{Dir: filepath.Join(s.dir, "root"), Env: env, Rules: s.files, Script: ask + c.script})
 			require.NotContains(t, out, "says")
@@ -205,8 +208,11 @@ func TestEgressEndsWithTheCommand(t *testing.T) {
 	p.Output().Close()
 
 	var wait sync.WaitGroup
+	slots := make(chan struct{}, 12)
 	for i := range 200 {
+		slots <- struct{}{}
 		wait.Go(func() {
+			defer func() { <-slots }()
 			script := "exec 3<>/dev/tcp/" + strings.Replace(proc.EgressAddr, ":", "/", 1) + `; echo yes`
 			if i%50 == 0 {
 				script = ask + request("http://allowed.test/", "allowed.test") + "; echo yes"
