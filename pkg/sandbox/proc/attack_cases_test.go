@@ -8,7 +8,7 @@ package proc_test
 type attack struct {
 	name   string
 	levels string // where it must fail; elsewhere it is a gap that is known
-	needs  string // programs
+	needs  string // programs; amd64; long for one that takes long; nobody for one that root need not run as well
 	script string
 }
 
@@ -119,7 +119,8 @@ var processAttacks = []attack{
 	{"read the server's environment", bothLevels, "", `grep -zq . /proc/$SERVER/environ && echo ESCAPED`},
 	{"read the victim's memory map", bothLevels, "", `grep -q . /proc/$VICTIM/maps && echo ESCAPED`},
 	{"follow the victim's directory", bothLevels, "", `readlink /proc/$VICTIM/cwd && echo ESCAPED`},
-	{"trace the victim", bothLevels, "gdb", `gdb -p $VICTIM -batch -ex 'info proc' 2>/dev/null | grep -q '^process\|^exe' && echo ESCAPED`},
+	{"trace the victim", bothLevels, "perl amd64", `perl -e 'print "ESCAPED" if syscall(101, 0x4206, $ENV{VICTIM} + 0, 0, 0) == 0'`}, // PTRACE_SEIZE
+	{"trace the victim by gdb", bothLevels, "long gdb", `gdb -p $VICTIM -batch -ex 'info proc' 2>/dev/null | grep -q '^process\|^exe' && echo ESCAPED`},
 	{"trace a child", bothLevels, "strace", `strace -o /dev/null true && echo ESCAPED`},
 	{"limit the victim", bothLevels, "prlimit", `prlimit --pid $VICTIM --nofile=99 && echo ESCAPED`},
 	{"slow the victim down", bothLevels, "renice", `renice -n 19 -p $VICTIM && echo ESCAPED`},
@@ -163,11 +164,11 @@ END`},
 
 var networkAttacks = []attack{
 	{"bash", bothLevels, "", `exec 3<>/dev/tcp/127.0.0.1/$PORT && echo ESCAPED`},
-	{"curl", bothLevels, "curl", `curl -s -m 5 telnet://127.0.0.1:$PORT </dev/null; [ $? = 0 ] && echo ESCAPED`},
+	{"curl", bothLevels, "nobody curl", `curl -s -m 5 telnet://127.0.0.1:$PORT </dev/null; [ $? = 0 ] && echo ESCAPED`},
 	{"perl", bothLevels, "perl", `perl -MIO::Socket::INET -e 'print "ESCAPED" if IO::Socket::INET->new("127.0.0.1:$ENV{PORT}")'`},
-	{"python", bothLevels, "python3", `python3 -c 'import os, socket; socket.create_connection(("127.0.0.1", int(os.environ["PORT"]))); print("ESCAPED")'`},
-	{"node", bothLevels, "node", `node -e 'require("net").connect(process.env.PORT, "127.0.0.1", () => { console.log("ESCAPED"); process.exit() }).on("error", e => console.log(e.code))'`},
-	{"C", bothLevels, "gcc", `cat > a.c <<'END'
+	{"python", bothLevels, "nobody python3", `python3 -c 'import os, socket; socket.create_connection(("127.0.0.1", int(os.environ["PORT"]))); print("ESCAPED")'`},
+	{"node", bothLevels, "nobody node", `node -e 'require("net").connect(process.env.PORT, "127.0.0.1", () => { console.log("ESCAPED"); process.exit() }).on("error", e => console.log(e.code))'`},
+	{"C", bothLevels, "nobody gcc", `cat > a.c <<'END'
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -175,12 +176,12 @@ int main(void){ struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons
 if (!connect(socket(AF_INET, SOCK_STREAM, 0), (void*)&a, sizeof a)) puts("ESCAPED"); }
 END
 gcc -o a a.c && ./a`},
-	{"git", bothLevels, "git", `timeout 5 git ls-remote git://127.0.0.1:$PORT/x 2>&1 | grep -q 'early EOF\|hung up\|access rights' && echo ESCAPED`},
-	{"openssl", bothLevels, "openssl", `timeout 5 openssl s_client -connect 127.0.0.1:$PORT </dev/null 2>/dev/null | grep -q CONNECTED && echo ESCAPED`},
-	{"ssh", bothLevels, "ssh", `timeout 5 ssh -v -o BatchMode=yes -p $PORT x@127.0.0.1 2>&1 | grep -q 'Connection established' && echo ESCAPED`},
-	{"wget", bothLevels, "wget", `wget -t1 -T5 -O- http://127.0.0.1:$PORT/ 2>&1 | grep -q 'connected' && echo ESCAPED`},
-	{"tclsh", bothLevels, "tclsh", `echo 'if {![catch {socket 127.0.0.1 $env(PORT)}]} {puts ESCAPED}' | tclsh`},
-	{"gdb's python", bothLevels, "gdb", `gdb -batch -ex 'python import os,socket; socket.create_connection(("127.0.0.1", int(os.environ["PORT"]))); print("ESCAPED")' 2>/dev/null`},
+	{"git", bothLevels, "nobody git", `timeout 5 git ls-remote git://127.0.0.1:$PORT/x 2>&1 | grep -q 'early EOF\|hung up\|access rights' && echo ESCAPED`},
+	{"openssl", bothLevels, "nobody openssl", `timeout 5 openssl s_client -connect 127.0.0.1:$PORT </dev/null 2>/dev/null | grep -q CONNECTED && echo ESCAPED`},
+	{"ssh", bothLevels, "nobody ssh", `timeout 5 ssh -v -o BatchMode=yes -p $PORT x@127.0.0.1 2>&1 | grep -q 'Connection established' && echo ESCAPED`},
+	{"wget", bothLevels, "nobody wget", `wget -t1 -T5 -O- http://127.0.0.1:$PORT/ 2>&1 | grep -q 'connected' && echo ESCAPED`},
+	{"tclsh", bothLevels, "nobody tclsh", `echo 'if {![catch {socket 127.0.0.1 $env(PORT)}]} {puts ESCAPED}' | tclsh`},
+	{"gdb's python", bothLevels, "long gdb", `gdb -batch -ex 'python import os,socket; socket.create_connection(("127.0.0.1", int(os.environ["PORT"]))); print("ESCAPED")' 2>/dev/null`},
 	{"php", bothLevels, "php", `php -r 'if (@fsockopen("127.0.0.1", getenv("PORT"))) echo "ESCAPED";'`},
 	{"ruby", bothLevels, "ruby", `ruby -rsocket -e 'TCPSocket.new("127.0.0.1", ENV["PORT"]); puts "ESCAPED"'`},
 	{"socat", bothLevels, "socat", `socat -u OPEN:/dev/null TCP:127.0.0.1:$PORT && echo ESCAPED`},

@@ -3,6 +3,7 @@
 package proc_test
 
 import (
+	"os"
 	"os/exec"
 	"runtime"
 	"slices"
@@ -39,12 +40,23 @@ func (s *scene) attempt(t testing.TB, r *proc.Runner, level proc.Level, a attack
 // is not here.
 func missing(a attack) string {
 	for _, need := range strings.Fields(a.needs) {
-		if need == "amd64" {
+		switch need {
+		case "amd64":
 			if runtime.GOARCH != need {
 				return need
 			}
-		} else if _, err := exec.LookPath(need); err != nil {
-			return need
+		case "nobody": // privileges are nothing to it
+			if !long && os.Geteuid() == 0 {
+				return "PROC_LONG, runs as nobody"
+			}
+		case "long":
+			if !long {
+				return "PROC_LONG"
+			}
+		default:
+			if _, err := exec.LookPath(need); err != nil {
+				return need
+			}
 		}
 	}
 	return ""
@@ -76,6 +88,7 @@ func (c *tally) count(name string, escaped bool) {
 // TestAttacks runs the corpus, each attack first unconfined: one that does not
 // work there, or whose level or program is not here, is not run.
 func TestAttacks(t *testing.T) {
+	t.Parallel()
 	enforced := levels(t)
 	var total tally
 	t.Run("corpus", func(t *testing.T) {

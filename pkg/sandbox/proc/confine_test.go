@@ -65,6 +65,7 @@ func TestWorkGoesOnInside(t *testing.T) {
 
 // TestGoTestsPassInside builds and tests a package with a server in it.
 func TestGoTestsPassInside(t *testing.T) {
+	t.Parallel()
 	goTool, err := exec.LookPath("go")
 	if err != nil {
 		t.Skip("no go")
@@ -198,34 +199,4 @@ func TestNothingRunsWhenThePromisesAreNotKept(t *testing.T) {
 			require.NoFileExists(t, filepath.Join(root, "ran"))
 		})
 	}
-}
-
-// TestFallsBack to L1 where the system lets nobody make user name spaces.
-func TestFallsBack(t *testing.T) {
-	if os.Getenv("PROC_TEST_FALLBACK") == "" {
-		script := `echo 0 > /proc/sys/user/max_user_namespaces && exec "$0" -test.v -test.run '^TestFallsBack$'`
-		cmd := exec.Command("unshare", "-Ur", "sh", "-c", script, "/proc/self/exe")
-		exe, err := os.Executable()
-		require.NoError(t, err)
-		cmd.Args[len(cmd.Args)-1] = exe
-		cmd.Env = append(os.Environ(), "PROC_TEST_FALLBACK=1")
-		out, err := cmd.CombinedOutput()
-		if err != nil && !strings.Contains(string(out), "=== RUN") {
-			t.Skipf("a user name space without user name spaces cannot be made: %v %s", err, out)
-		}
-		require.NoError(t, err, "%s", out)
-		return
-	}
-	if !contains(levels(t), proc.L1) {
-		t.Skip("L1 is not available")
-	}
-	r := newRunner(t, proc.Config{})
-	report, err := r.SelfTest(context.Background())
-	require.NoError(t, err)
-	require.Equal(t, proc.L1, report.Level)
-	require.Len(t, report.Higher, 1)
-	require.Contains(t, report.Higher[0].Failure, "user.max_user_namespaces")
-	result, out := run(t, r, proc.Command{Script: "echo hi", Rules: rules{root: t.TempDir()}})
-	require.Equal(t, proc.L1, result.Level)
-	require.Equal(t, "hi\n", out)
 }

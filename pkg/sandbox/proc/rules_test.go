@@ -2,12 +2,16 @@ package proc_test
 
 import (
 	"context"
+	"os"
 	"sync"
 	"testing"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 )
+
+// long tests are those that take long, and that others do with fewer rounds.
+var long = os.Getenv("PROC_LONG") != ""
 
 // rules let a command use one root.
 type rules struct{ root string }

@@ -1,0 +1,143 @@
+//go:build linux
+
+package proc_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
+)
+
+// TestStaleDirectories of a server that was killed are removed by a later one,
+// those of a server that lives are not, whatever a command made of them.
+func TestStaleDirectories(t *testing.T) {
+	for _, level := range levels(t) {
+		t.Run(string(level), func(t *testing.T) {
+			base := t.TempDir()
+			live, err := proc.New(proc.Config{Level: level, TempDir: base})
+			require.NoError(t, err)
+			proc.TrustLevel(live, level)
+			alive, err := live.Start(context.Background(), proc.Command{
+				Script: "echo x > $TMPDIR/f; echo ready; read x; cat $TMPDIR/f", Dir: "/", KeepStdin: true, Rules: rules{root: t.TempDir()},
+			})
+			require.NoError(t, err)
+			waitFor(t, alive, "ready")
+			kept, err := os.ReadDir(base)
+			require.NoError(t, err)
+			require.Len(t, kept, 1)
+
+			killServer(t, serverJob{
+				Script: "mkdir -p $TMPDIR/a/b; echo x > $TMPDIR/a/b/c; chmod 000 $TMPDIR/a; echo ready; sleep 1000", Dir: base, Level: level,
+			})
+			left, err := os.ReadDir(base)
+			require.NoError(t, err)
+			require.Len(t, left, 2, "nobody could remove it")
+			// What others made is none of it, nor what is just being made.
+			for _, name := range []string{"toolroom-run-new", "toolroom-runner", "other"} {
+				require.NoError(t, os.Mkdir(filepath.Join(base, name), 0o700))
+			}
+			old := filepath.Join(base, "toolroom-run-old")
+			require.NoError(t, os.Mkdir(old, 0o700))
+			require.NoError(t, os.Chtimes(old, time.Time{}, time.Now().Add(-time.Hour)))
+			target := filepath.Join(t.TempDir(), "target")
+			require.NoError(t, os.Mkdir(target, 0o700))
+			require.NoError(t, os.WriteFile(filepath.Join(target, "lock"), nil, 0o600))
+			require.NoError(t, os.Symlink(target, filepath.Join(base, "toolroom-run-link")))
+
+			later, err := proc.New(proc.Config{Level: proc.Off, TempDir: base})
+			require.NoError(t, err)
+			run(t, later, proc.Command{Script: "true"})
+			require.NoError(t, later.Close())
+			var names []string
+			left, err = os.ReadDir(base)
+			require.NoError(t, err)
+			for _, entry := range left {
+				names = append(names, entry.Name())
+			}
+			require.ElementsMatch(t, []string{kept[0].Name(), "toolroom-run-new", "toolroom-run-link", "toolroom-runner", "other"}, names)
+			require.FileExists(t, filepath.Join(target, "lock"))
+
+			require.NoError(t, alive.WriteStdin([]byte("\n")))
+			alive.Wait()
+			require.Equal(t, "ready\nx\n", alive.Output().Excerpt(0).Text())
+			require.NoError(t, live.Close())
+		})
+	}
+}
+
+// killServer runs a job in another process and kills that once the command is
+// running, and waits until the command is gone as well.
+func killServer(t testing.TB, job serverJob) {
+	t.Helper()
+	text, err := json.Marshal(job)
+	require.NoError(t, err)
+	server := exec.Command("/proc/self/exe", "-test.run=^TestServerProcess$", "-test.v")
+	server.Env = append(os.Environ(), "PROC_TEST_SERVER="+string(text))
+	output, err := server.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, server.Start())
+	readUntil(t, output, "command is running")
+	require.NoError(t, server.Process.Kill())
+	server.Wait()
+}
+
+// TestTheRunnersDirectoryMayVanish, as where somebody clears /tmp.
+func TestTheRunnersDirectoryMayVanish(t *testing.T) {
+	base := t.TempDir()
+	r := newRunner(t, proc.Config{Level: proc.Off, TempDir: base})
+	for range 3 {
+		_, out := run(t, r, proc.Command{Script: "echo x > $TMPDIR/f && cat $TMPDIR/f"})
+		require.Equal(t, "x\n", out)
+		names, err := filepath.Glob(filepath.Join(base, "*"))
+		require.NoError(t, err)
+		for _, name := range names {
+			require.NoError(t, os.RemoveAll(name))
+		}
+	}
+}
+
+// TestWhatNobodyMayRemove in the private directory is removed.
+func TestWhatNobodyMayRemove(t *testing.T) {
+	for _, level := range levels(t) {
+		r := trusted(t, level) // looks at the end whether anything is left
+		run(t, r, proc.Command{Script: "cd $TMPDIR; mkdir -p a/b/c; echo > a/b/f; chmod 0 a/b/c a/b a; chmod 0 .", Rules: rules{root: t.TempDir()}})
+	}
+}
+
+// TestBuildCaches are kept from one command to the next and from one server to
+// the next; what the user says for a command goes first.
+func TestBuildCaches(t *testing.T) {
+	for _, level := range levels(t) {
+		t.Run(string(level), func(t *testing.T) {
+			dir, root := filepath.Join(place(t), "state", "cache"), place(t)
+			for _, script := range []string{
+				`for d in "$GOCACHE" "$npm_config_cache" "$PIP_CACHE_DIR"; do echo x > "$d/f" && echo made; done`,
+				`cat "$GOCACHE/f" "$npm_config_cache/f" "$PIP_CACHE_DIR/f"`,
+			} {
+				r := newRunner(t, proc.Config{Level: level, CacheDir: dir, Environ: append(os.Environ(), "GOCACHE=/nonexistent", "UV_CACHE_DIR="+root+"/uv")})
+				proc.TrustLevel(r, level)
+				_, out := run(t, r, proc.Command{Script: script, Dir: root, Rules: rules{root: root}})
+				require.Contains(t, []string{"made\nmade\nmade\n", "x\nx\nx\n"}, out)
+				_, out = run(t, r, proc.Command{
+					Script: "echo $GOCACHE $GOMODCACHE; echo $UV_CACHE_DIR", Dir: root, Env: []string{"GOCACHE=/own"}, Rules: rules{root: root},
+				})
+				require.Contains(t, out, "/own")
+				if level != proc.Off {
+					require.Contains(t, out, root+"/uv\n", "it may be written anyway")
+				}
+				require.NotContains(t, out, "go-mod", "modules come from the user's")
+			}
+			info, err := os.Stat(dir)
+			require.NoError(t, err)
+			require.Equal(t, os.FileMode(0o700), info.Mode().Perm())
+		})
+	}
+}
