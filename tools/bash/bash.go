@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -16,14 +18,16 @@ import (
 //go:embed bash.md
 var description string
 
+//go:embed bash_job.md
+var jobDescription string
+
 const (
-	defaultTimeout = 120 * time.Second
-	maxTimeout     = 600 * time.Second
-	// defaultPatience is below the 60 s after which common clients give up.
-	defaultPatience = 45 * time.Second
+	maxTimeout = 600 * time.Second
 	// deadline is past the longest a call may take: the timeout, the end of
 	// what does not want to end, and some room.
 	deadline = maxTimeout + 15*time.Second
+	// jobDeadline is past the longest wait of a poll.
+	jobDeadline = maxWait + 10*time.Second
 	// maxConcurrent bounds the memory of calls side by side.
 	maxConcurrent = 64
 	// maxCalls leaves room for calls of bash_job while all others run.
@@ -32,22 +36,14 @@ const (
 
 type arguments struct {
 	Command     string            `json:"command" min:"1" verbatim:"true" jsonschema:"the command, for bash -c"`
-	Timeout     int64             `json:"timeout,omitempty" default:"120000" min:"1" max:"600000" jsonschema:"milliseconds after which it is ended"`
+	Timeout     int64             `json:"timeout,omitempty" min:"1" max:"600000" jsonschema:"milliseconds after which it is ended: 120000 unless given, none for run_in_background"`
 	Workdir     string            `json:"workdir,omitempty" alias:"cwd" jsonschema:"directory to run it in, for this call; absolute, or relative to the first root"`
 	Stdin       string            `json:"stdin,omitempty" verbatim:"true" jsonschema:"what it reads from standard input"`
 	Env         map[string]string `json:"env,omitempty" jsonschema:"variables, for this call"`
 	Session     string            `json:"session,omitempty" jsonschema:"name of a session with a working directory and variables of its own"`
 	Background  bool              `json:"run_in_background,omitempty" default:"false" jsonschema:"answer at once with a job_id"`
-	Patience    int64             `json:"auto_background_after,omitempty" default:"45000" min:"0" max:"600000" jsonschema:"milliseconds after which a command that still runs becomes a job"`
+	Patience    int64             `json:"auto_background_after,omitempty" default:"45000" min:"1" max:"600000" jsonschema:"milliseconds after which a command that still runs becomes a job"`
 	Description string            `json:"description,omitempty" jsonschema:"what it does, in a few words"`
-}
-
-// shell holds what calls share.
-type shell struct {
-	box    *sandbox.Sandbox
-	store  *state.Store
-	config Config
-	runs   *runs
 }
 
 // run is the program. What commands left running ends with it.
@@ -62,7 +58,7 @@ func run() int {
 	cmd.Positional = box.AddRoots
 	var kept state.Config
 	kept.AddFlags(cmd.Flags)
-	own := Config{}
+	own := DefaultConfig()
 	own.AddFlags(cmd.Flags)
 	var s *shell
 	cmd.Tools = func() (tools []*mcpkit.Tool, err error) {
@@ -71,27 +67,19 @@ func run() int {
 		}
 		return s.tools()
 	}
+	cmd.Instead = func(ctx context.Context, stdout io.Writer) (int, bool) {
+		if !own.Doctor {
+			return 0, false
+		}
+		return s.doctor(ctx, stdout), true
+	}
 	code := cmd.Main()
 	if s != nil {
-		s.close()
-	}
-	return code
-}
-
-func newShell(box sandbox.Config, kept state.Config, own Config) (*shell, error) {
-	for _, c := range []interface{ Validate() error }{&box, &kept, &own} {
-		if err := c.Validate(); err != nil {
-			return nil, err
+		if err := s.close(); err != nil {
+			fmt.Fprintf(os.Stderr, "mcp-bash: %v\n", err)
 		}
 	}
-	box.ClientRoots = mcpkit.ClientRoots
-	if dir := kept.Directory(); dir != "" {
-		box.Protect = append(box.Protect, dir)
-	}
-	s := &shell{box: sandbox.New(box), store: state.New(kept), config: own}
-	var err error
-	s.runs, err = newRuns(own)
-	return s, err
+	return code
 }
 
 func (s *shell) tools() ([]*mcpkit.Tool, error) {
@@ -102,19 +90,11 @@ func (s *shell) tools() ([]*mcpkit.Tool, error) {
 		RefuseUnknown: true,
 		Timeout:       deadline, MaxConcurrent: maxConcurrent, Output: meta{},
 	}, s.call)
-	return []*mcpkit.Tool{bash}, err
-}
-
-func (s *shell) close() {
-	if err := s.runs.close(); err != nil {
-		fmt.Fprintf(os.Stderr, "mcp-bash: %v\n", err)
-	}
-}
-
-func (s *shell) call(ctx context.Context, args arguments) (*mcpkit.Result, error) {
-	fs, err := s.box.FS(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return s.runs.run(ctx, fs, args)
+	job, jobErr := mcpkit.NewTool(mcpkit.Def{
+		Name: "bash_job", Title: "Look after a job", Description: strings.TrimSpace(jobDescription),
+		Hints:         mcpkit.Hints{Destructive: true, OpenWorld: true},
+		RefuseUnknown: true, Control: true,
+		Timeout: jobDeadline, MaxConcurrent: maxConcurrent, Output: meta{},
+	}, s.callJob)
+	return []*mcpkit.Tool{bash, job}, errors.Join(err, jobErr)
 }

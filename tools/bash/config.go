@@ -2,23 +2,128 @@ package main
 
 import (
 	"flag"
+	"fmt"
+	"strings"
 
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/egress"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/policy"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
 // Config is what the tool's own flags set.
 type Config struct {
 	// Level is how far commands are confined; "" is as far as possible.
 	Level proc.Level
+	// Network is what commands reach of it: nothing unless said.
+	Network egress.Net
+	// Policy has the rules; its Network follows from ours.
+	Policy policy.Config
+	// PassSecrets are variables that commands get although they look like
+	// secrets.
+	PassSecrets []string
+	Limits      proc.Limits
+	// SpillBytes bounds the file that has the whole output of a command.
+	SpillBytes int64
+	// Doctor tells what this machine enforces, instead of serving.
+	Doctor bool
+}
+
+// DefaultConfig returns what holds without flags.
+func DefaultConfig() Config {
+	return Config{SpillBytes: proc.DefaultSpillBytes}
 }
 
 // AddFlags registers the flags that set c.
 func (c *Config) AddFlags(fs *flag.FlagSet) {
 	fs.StringVar((*string)(&c.Level), "sandbox", string(c.Level), "confine commands at this `LEVEL`: L2, L1 or off (else the highest that this machine enforces)")
+	fs.Var((*reach)(&c.Network), "net", "`REACH` of commands: off, on, registries (of packages), or allow=HOST[:PORT],…")
+	fs.StringVar((*string)(&c.Policy.Mode), "policy", string(c.Policy.Mode), "`MODE` of the rules: ban-list (else), or allow-list, which runs only what --allow names")
+	fs.Var((*list)(&c.Policy.Allow), "allow", "`RULE` of a command that may run, as \"go test *\"; may be repeated")
+	fs.Var((*list)(&c.Policy.Deny), "deny", "`RULE` of a command that may not; may be repeated")
+	fs.Var((*list)(&c.Policy.Ask), "ask", "`RULE` of a command that the user is asked about, as \"git push *\"; may be repeated")
+	fs.Var((*list)(&c.PassSecrets), "pass-secret", "pass the variable `NAME` to commands although it looks like a secret; may be repeated")
+	fs.Var((*size)(&c.Limits.Memory), "max-memory", "end a command whose processes take more than `SIZE` together (else 75 % of the machine's)")
+	fs.Var((*size)(&c.Limits.FileBytes), "max-file-size", "let no command write a file over `SIZE` (else 4G)")
+	fs.Int64Var(&c.Limits.Processes, "max-processes", c.Limits.Processes, "let commands have `N` processes at most")
+	fs.Int64Var(&c.Limits.Files, "max-open-files", c.Limits.Files, "let a process have `N` files open at most")
+	fs.Var((*size)(&c.SpillBytes), "max-output", "keep at most `SIZE` of what a command prints in a file")
+	fs.BoolVar(&c.Doctor, "doctor", c.Doctor, "tell what this machine enforces, by trying it; fails where bash would refuse to run")
 }
 
 // Validate reports the first setting that can never work.
 func (c *Config) Validate() error {
 	runner := proc.Config{Level: c.Level}
-	return runner.Validate()
+	if err := runner.Validate(); err != nil {
+		return err
+	}
+	if err := c.Policy.Validate(); err != nil {
+		return err
+	}
+	if c.SpillBytes <= 0 {
+		return toolerr.New(toolerr.InvalidParams, "--max-output must be more than zero")
+	}
+	if l := c.Limits; l.Memory < 0 || l.FileBytes < 0 || l.Processes < 0 || l.Files < 0 {
+		return toolerr.New(toolerr.InvalidParams, "no limit can be negative")
+	}
+	return nil
+}
+
+// open reports whether commands reach any of the network.
+func (c *Config) open() bool { return c.Network.On || c.Network.Allow != nil }
+
+// reach is the flag of the network.
+type reach egress.Net
+
+func (r *reach) String() string { return egress.Net(*r).String() }
+
+func (r *reach) Set(value string) error {
+	parsed, err := egress.ParseNet(value)
+	*r = reach(parsed)
+	return err
+}
+
+// list is a flag that may be given several times.
+type list []string
+
+func (l *list) String() string { return strings.Join(*l, " ") }
+
+func (l *list) Set(value string) error {
+	if strings.TrimSpace(value) == "" {
+		return fmt.Errorf("empty")
+	}
+	*l = append(*l, value)
+	return nil
+}
+
+// size is a flag's number of bytes, with K, M or G for powers of 1024.
+type size int64
+
+func (s *size) String() string {
+	if s == nil || *s == 0 {
+		return ""
+	}
+	for _, unit := range []struct {
+		bytes size
+		name  string
+	}{{1 << 30, "G"}, {1 << 20, "M"}, {1 << 10, "K"}} {
+		if *s%unit.bytes == 0 {
+			return fmt.Sprintf("%d%s", *s/unit.bytes, unit.name)
+		}
+	}
+	return fmt.Sprint(int64(*s))
+}
+
+func (s *size) Set(text string) error {
+	var n int64
+	var unit string
+	if parts, _ := fmt.Sscanf(text, "%d%s", &n, &unit); parts == 0 || n < 0 || n > 1<<33 {
+		return fmt.Errorf("%q is no size: give bytes, or a number with K, M or G", text)
+	}
+	shift, ok := map[string]int{"": 0, "K": 10, "M": 20, "G": 30}[strings.TrimSuffix(strings.ToUpper(unit), "B")]
+	if !ok || n > 1<<62>>shift {
+		return fmt.Errorf("%q is no size: give bytes, or a number with K, M or G", text)
+	}
+	*s = size(n << shift)
+	return nil
 }

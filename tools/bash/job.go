@@ -1,0 +1,310 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// maxWait is below the 60 s after which common clients give up.
+const maxWait = 50 * time.Second
+
+// patternTail is how much of an output before the newest is looked at for
+// wait_for, so that a match over two reads is found.
+const patternTail = 4 << 10
+
+type jobArguments struct {
+	Action  string `json:"action" enum:"list,poll,write,signal,kill" jsonschema:"what to do"`
+	JobID   string `json:"job_id,omitempty" jsonschema:"the job, for all but list"`
+	Since   *int64 `json:"since,omitempty" jsonschema:"show output from this byte on, as a cursor said; negative: from the end; else what is new"`
+	WaitMS  int64  `json:"wait_ms,omitempty" min:"0" max:"50000" jsonschema:"wait so long for new output or the end"`
+	WaitFor string `json:"wait_for,omitempty" verbatim:"true" jsonschema:"wait until the output since then matches this regular expression"`
+	Input   string `json:"input,omitempty" verbatim:"true" jsonschema:"what to write (\\n for Enter), or the signal to send (INT, TERM, …)"`
+}
+
+// callJob is the tool bash_job.
+func (s *shell) callJob(ctx context.Context, args jobArguments) (*mcpkit.Result, error) {
+	if args.Action == "list" {
+		return s.listJobs(), nil
+	}
+	if args.JobID == "" {
+		return nil, toolerr.New(toolerr.MissingParameter, "job_id is missing: name the job, as {\"action\":\"list\"} shows it")
+	}
+	j, err := s.jobs.find(args.JobID)
+	if err != nil {
+		return nil, err
+	}
+	var pattern *regexp.Regexp
+	if args.WaitFor != "" {
+		if pattern, err = regexp.Compile("(?m)" + args.WaitFor); err != nil {
+			return nil, toolerr.New(toolerr.BadPattern, "wait_for is no regular expression: %w", err)
+		}
+		if args.WaitMS == 0 {
+			args.WaitMS = 30_000
+		}
+	}
+	from := j.from(args.Since)
+	switch args.Action {
+	case "write":
+		err = j.write(ctx, args.Input)
+	case "signal":
+		err = j.signal(args.Input)
+	case "kill":
+		j.process.Kill()
+		select {
+		case <-j.process.Done():
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if args.Action != "kill" {
+		if err := j.wait(ctx, from, time.Duration(args.WaitMS)*time.Millisecond, pattern); err != nil {
+			return nil, err
+		}
+	}
+	return j.answer(ctx, from, pattern), nil
+}
+
+func (s *shell) listJobs() *mcpkit.Result {
+	all := s.jobs.list()
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d jobs\n", len(all))
+	m := meta{}
+	for _, j := range all {
+		b.WriteString(j.String() + "\n")
+		m.Jobs = append(m.Jobs, j.row())
+	}
+	return &mcpkit.Result{Text: b.String(), Meta: m, Rows: m.Jobs}
+}
+
+// from is the byte that an answer's output begins at.
+func (j *job) from(since *int64) int64 {
+	size := j.output.Size()
+	switch {
+	case since == nil:
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		return j.cursor
+	case *since < 0:
+		return max(0, size+*since)
+	}
+	return min(*since, size)
+}
+
+// write feeds the job. It does not wait longer than a while for one that does
+// not read.
+func (j *job) write(ctx context.Context, input string) error {
+	if input == "" {
+		return toolerr.New(toolerr.MissingParameter, "input is missing: what is to be written, with \\n for Enter")
+	}
+	if j.over() {
+		return toolerr.New(toolerr.Conflict, "job %s has ended (%s): nothing can be written to it", j.id, j.state())
+	}
+	if !j.args.Background {
+		return toolerr.New(toolerr.Conflict, "job %s was not started with run_in_background, so that its standard input is at its end: kill it and start it so, or give stdin", j.id)
+	}
+	done := make(chan error, 1)
+	go func() { done <- j.process.WriteStdin([]byte(input)) }() // ends with the job
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(2 * time.Second):
+		return toolerr.New(toolerr.Conflict, "job %s does not read its input now; what was written waits for it", j.id)
+	}
+}
+
+func (j *job) signal(name string) error {
+	number, ok := parseSignal(name)
+	if !ok {
+		return toolerr.New(toolerr.InvalidParams, "input is to name the signal, as INT, TERM, HUP or USR1; %q is none", shorten(safe(name).text, 40))
+	}
+	if err := j.process.Signal(number); err != nil {
+		if errors.Is(err, os.ErrProcessDone) {
+			return toolerr.New(toolerr.Conflict, "job %s has ended (%s): no signal can be sent to it", j.id, j.state())
+		}
+		return toolerr.New(toolerr.ExecutionError, "the signal could not be sent: %w", err)
+	}
+	return nil
+}
+
+// wait returns when there is something to say: the end, a match of pattern, or
+// without one new output; when the job waits for input; or after most.
+func (j *job) wait(ctx context.Context, from int64, most time.Duration, pattern *regexp.Regexp) error {
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	look := time.NewTicker(500 * time.Millisecond)
+	defer look.Stop()
+	quiet := quietness{output: j.output}
+	search := matcher{output: j.output, at: from}
+	for {
+		changed := j.output.Changed()
+		if pattern == nil && j.output.Size() > from || pattern != nil && search.found(pattern) {
+			return nil
+		}
+		select {
+		case <-j.process.Done():
+			return nil
+		case <-timer.C:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-changed:
+		case <-look.C:
+			if quiet.prompt() != "" {
+				return nil
+			}
+			j.progress(ctx)
+		}
+	}
+}
+
+// matcher looks for a pattern in what is new each time.
+type matcher struct {
+	output *proc.Output
+	at     int64 // up to where was looked
+	tail   []byte
+	done   bool
+}
+
+func (s *matcher) found(pattern *regexp.Regexp) bool {
+	buf := make([]byte, 64<<10)
+	for !s.done {
+		n, skipped, err := s.output.Read(s.at, buf)
+		if err != nil || n == 0 {
+			return false
+		}
+		s.at += skipped + int64(n)
+		text := append(s.tail, buf[:n]...)
+		s.done = pattern.Match(text)
+		s.tail = append([]byte(nil), text[max(0, len(text)-patternTail):]...)
+	}
+	return true
+}
+
+// answer shows what a job printed from a byte on.
+func (j *job) answer(ctx context.Context, from int64, pattern *regexp.Regexp) *mcpkit.Result {
+	m := j.meta()
+	over := !m.Running
+	text, next, skipped := page(j.output, from, proc.DefaultCharacters, mcpkit.Budget(ctx)-noteRoom, over)
+	m.Cursor = next
+	j.mu.Lock()
+	j.cursor = next
+	j.mu.Unlock()
+	m.Truncated = next < m.Bytes || skipped > 0
+	foot := []string{j.state(), "job " + j.id, fmt.Sprintf("cursor %d", next)}
+	if skipped > 0 {
+		text = fmt.Sprintf("[… %d bytes are not kept …]\n", skipped) + text
+	}
+	if left := m.Bytes - next; left > 0 {
+		foot = append(foot, fmt.Sprintf("%d bytes more", left))
+	}
+	if pattern != nil {
+		search := matcher{output: j.output, at: from}
+		if m.Matched = search.found(pattern); !m.Matched {
+			foot = append(foot, "wait_for not found")
+		}
+	}
+	if m.Running {
+		if m.Prompt = promptIn(j.output); m.Prompt != "" {
+			foot = append(foot, fmt.Sprintf("seems to wait for an answer (%q)", m.Prompt))
+		}
+	}
+	foot = append(foot, sandboxWords(j.report.Level, j.shell.config.Network))
+	return &mcpkit.Result{Text: joinLines(text, strings.Join(foot, " · ")+"\n"), Meta: m}
+}
+
+// showJob shows what a command has printed by the time it becomes a job.
+func (s *shell) showJob(j *job, m *meta, budget int) string {
+	size := j.output.Size()
+	if size == 0 {
+		return ""
+	}
+	j.mu.Lock()
+	j.cursor, m.Cursor = size, size
+	j.mu.Unlock()
+	return s.show(j.output, budget, m).text
+}
+
+// page returns the output from a byte on, made safe, up to so many characters
+// and bytes, and the byte that the next page begins at: together, pages are
+// the output, no byte lost or twice. A character whose rest is still to come
+// is left to the next page, unless the output is over. skipped counts bytes
+// that were not kept, before the page.
+func page(o *proc.Output, from int64, characters, budget int, over bool) (text string, next, skipped int64) {
+	buf := make([]byte, characters*utf8.UTFMax)
+	got := 0
+	at := from
+	for got < len(buf) {
+		n, gap, err := o.Read(at, buf[got:])
+		if gap > 0 && got > 0 {
+			break // the gap belongs to the next page
+		}
+		if err != nil || n == 0 && gap == 0 {
+			break
+		}
+		skipped += gap
+		at += gap + int64(n)
+		got += n
+		if n == 0 {
+			break
+		}
+	}
+	raw := buf[:got]
+	if !over || at < o.Size() {
+		raw = raw[:len(raw)-cutRune(raw)]
+	}
+	var b strings.Builder
+	used := 0
+	for count := 0; used < len(raw) && count < characters; count++ {
+		r, size := utf8.DecodeRune(raw[used:])
+		piece := string(raw[used : used+size])
+		if r == utf8.RuneError && size == 1 {
+			piece = fmt.Sprintf(`\x%02x`, raw[used])
+		} else if r == '\r' {
+			if used+1 == len(raw) && !over {
+				break // its line feed may be still to come
+			}
+			if used+1 < len(raw) && raw[used+1] == '\n' {
+				used++
+				continue
+			}
+			piece = `\r`
+		} else if risky(r) {
+			piece = safe(piece).text
+		}
+		if b.Len()+len(piece) > budget && used > 0 {
+			break
+		}
+		b.WriteString(piece)
+		used += size
+	}
+	return b.String(), from + skipped + int64(used), skipped
+}
+
+// cutRune is how many bytes at the end of p begin a character that is not
+// whole.
+func cutRune(p []byte) int {
+	for n := 1; n <= min(len(p), utf8.UTFMax-1); n++ {
+		if c := p[len(p)-n]; utf8.RuneStart(c) {
+			if c >= 0xc0 && !utf8.FullRune(p[len(p)-n:]) {
+				return n
+			}
+			return 0
+		}
+	}
+	return 0
+}

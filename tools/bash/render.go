@@ -1,0 +1,247 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/egress"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/policy"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
+)
+
+// noteRoom is kept free for what the kit adds.
+const noteRoom = 1 << 10
+
+// meta is the structuredContent of both tools.
+type meta struct {
+	ExitCode   *int     `json:"exit_code,omitempty" jsonschema:"of the command; missing while it runs"`
+	DurationMS int64    `json:"duration_ms" jsonschema:"so far, while it runs"`
+	Ending     string   `json:"ending,omitempty" jsonschema:"exited, timeout, cancelled, killed, memory or lost"`
+	Cwd        string   `json:"cwd,omitempty" jsonschema:"where the next command of the session begins"`
+	Bytes      int64    `json:"output_bytes" jsonschema:"printed in all"`
+	Lines      int64    `json:"output_lines" jsonschema:"printed in all"`
+	Truncated  bool     `json:"truncated" jsonschema:"not all of the output is shown"`
+	File       string   `json:"output_file,omitempty" jsonschema:"has the whole output"`
+	FileBytes  int64    `json:"output_file_bytes,omitempty"`
+	Changed    []string `json:"changed,omitempty" jsonschema:"files that changed since they were viewed"`
+	LeftBehind int      `json:"ended_processes,omitempty" jsonschema:"processes that the command left running, which were ended"`
+	TakenBack  []string `json:"taken_back,omitempty" jsonschema:"protected files that the command changed and that are as they were"`
+
+	JobID   string `json:"job_id,omitempty"`
+	Running bool   `json:"running,omitempty"`
+	Cursor  int64  `json:"cursor,omitempty" jsonschema:"the value of since that goes on here"`
+	Matched bool   `json:"matched,omitempty" jsonschema:"wait_for was found"`
+	Prompt  string `json:"prompt,omitempty" jsonschema:"the last line, which seems to wait for an answer"`
+	Jobs    []row  `json:"jobs,omitempty"`
+
+	Policy  *verdictMeta `json:"policy,omitempty" jsonschema:"what could be told of the command before it ran"`
+	Sandbox *sandboxMeta `json:"sandbox,omitempty" jsonschema:"what confined the command"`
+}
+
+type verdictMeta struct {
+	Decision  string         `json:"decision" jsonschema:"allow, ask or undecided"`
+	Command   string         `json:"command,omitempty"`
+	Name      string         `json:"name,omitempty"`
+	Rule      string         `json:"rule,omitempty"`
+	Undecided []policy.Doubt `json:"undecided,omitempty" jsonschema:"parts that the text does not decide"`
+}
+
+type sandboxMeta struct {
+	Level    string   `json:"level" jsonschema:"L2, L1 or off"`
+	FS       string   `json:"fs" jsonschema:"what of the file system is closed"`
+	Net      string   `json:"net" jsonschema:"what of the network is open"`
+	Procs    string   `json:"procs" jsonschema:"what other processes are closed"`
+	Kill     string   `json:"kill" jsonschema:"what ends all the command started"`
+	Gaps     []string `json:"gaps" jsonschema:"what is open"`
+	SelfTest string   `json:"selftest" jsonschema:"how many of the promises were tried and kept"`
+}
+
+func newVerdictMeta(v policy.Verdict) *verdictMeta {
+	return &verdictMeta{Decision: string(v.Decision), Command: v.Command, Name: v.Name, Rule: v.Rule, Undecided: v.Doubts}
+}
+
+func newSandboxMeta(r proc.Report, net egress.Net, more []string) *sandboxMeta {
+	kept, tried := 0, 0
+	for _, c := range r.Checks {
+		if c.Needed && c.State != proc.NotAvailable {
+			tried++
+			if c.State == proc.Enforced {
+				kept++
+			}
+		}
+	}
+	m := &sandboxMeta{Level: string(r.Level), Net: net.String(), Gaps: append(r.Gaps(), more...), SelfTest: fmt.Sprintf("%d of %d", kept, tried)}
+	switch r.Level {
+	case proc.L2:
+		m.FS, m.Procs, m.Kill = "writes in roots and $TMPDIR, secrets hidden", "own pid namespace", "pid namespace"
+	case proc.L1:
+		m.FS, m.Procs, m.Kill = "writes in roots and $TMPDIR, secrets outside roots unreadable", "no signals or tracing outside", "subreaper"
+	default:
+		m.FS, m.Procs, m.Kill, m.Net, m.SelfTest = "open", "open", "subreaper", "on", "none"
+	}
+	return m
+}
+
+// sandboxWords say in short what confines a command.
+func sandboxWords(level proc.Level, net egress.Net) string {
+	switch {
+	case level == proc.Off:
+		return "sandbox: off"
+	case net.On:
+		return "sandbox: files"
+	case net.Allow != nil:
+		return "sandbox: files+net but " + shorten(net.String(), 60)
+	case level == proc.L1:
+		return "sandbox: files+net (L1)"
+	}
+	return "sandbox: files+net"
+}
+
+func (r *running) meta(result proc.Result) meta {
+	return meta{
+		ExitCode: &result.ExitCode, DurationMS: result.Duration.Milliseconds(), Ending: string(result.Ending),
+		Bytes: r.output.Size(), Lines: r.output.Lines(), LeftBehind: result.LeftBehind, TakenBack: displayed(r.fs, result.TakenBack),
+		Policy: newVerdictMeta(r.verdict), Sandbox: newSandboxMeta(r.report, r.shell.config.Network, result.Gaps),
+	}
+}
+
+func displayed(fs *sandbox.FS, paths []string) []string {
+	var out []string
+	for _, path := range paths {
+		out = append(out, fs.Display(path))
+	}
+	return out
+}
+
+// footer is the last line of an answer.
+func (r *running) footer(result proc.Result, dir string, m *meta) string {
+	parts := []string{exitWords(result, r.args.Command), seconds(result.Duration)}
+	switch {
+	case dir != r.begin.dir:
+		parts = append(parts, "cwd "+r.fs.Display(dir)+" (changed)")
+	case dir != r.fs.Roots()[0].Path:
+		parts = append(parts, "cwd "+r.fs.Display(dir))
+	}
+	m.Changed = r.shell.watch.changed(r.fs)
+	if words := changedWords(m.Changed); words != "" {
+		parts = append(parts, words)
+	}
+	if result.LeftBehind > 0 {
+		parts = append(parts, fmt.Sprintf("%d left running, ended (run_in_background keeps them)", result.LeftBehind))
+	}
+	if len(m.TakenBack) > 0 {
+		parts = append(parts, "protected, so put back as it was: "+shorten(strings.Join(m.TakenBack, ", "), 300))
+	}
+	parts = append(parts, sandboxWords(result.Level, r.shell.config.Network))
+	return strings.Join(parts, " · ") + "\n"
+}
+
+func exitWords(result proc.Result, script string) string {
+	text := fmt.Sprintf("exit %d", result.ExitCode)
+	if result.ExitCode < 0 {
+		text = "no exit status"
+	}
+	if what := meaning(result, script); what != "" {
+		text += " (" + what + ")"
+	}
+	return text
+}
+
+// networkHint names the flag that opens what a command has tried to reach.
+func (r *running) networkHint(result proc.Result, text string) string {
+	net := r.shell.config.Network
+	if len(result.RefusedHosts) > 0 {
+		var names []string
+		for _, refused := range result.RefusedHosts[:min(len(result.RefusedHosts), 4)] {
+			name := refused.Host + " " + refused.Why
+			if refused.Opens != "" {
+				name += " (--net allow=" + refused.Opens + ")"
+			}
+			names = append(names, name)
+		}
+		return "network: " + strings.Join(names, "; ")
+	}
+	if net.On || net.Allow != nil || result.Level == proc.Off || result.ExitCode == 0 || !networkFailure().MatchString(text) {
+		return ""
+	}
+	return "the network is off; the user opens it with --net on, --net registries or --net allow=HOST"
+}
+
+// show renders an output within budget bytes.
+func (s *shell) show(o *proc.Output, budget int, m *meta) shown {
+	for most := proc.DefaultCharacters; ; most = most * 2 / 3 {
+		e := o.Excerpt(most)
+		cut := e.OmittedBytes > 0 || e.Binary != ""
+		if cut && m.File == "" {
+			m.Truncated = true
+			m.File, m.FileBytes = s.whole(o)
+		}
+		text := e.Head + e.Tail
+		if e.Binary != "" {
+			text = e.Binary
+			if m.File != "" {
+				text += ", in " + m.File
+			}
+			text += "\n"
+		} else if cut {
+			text = joinLines(e.Head, omitted(e, m, o.Size())) + e.Tail
+		}
+		if result := safe(text); len(result.text) <= budget || most < 100 {
+			return result
+		}
+	}
+}
+
+// omitted says what is left out, and where it is.
+func omitted(e proc.Excerpt, m *meta, size int64) string {
+	where := ""
+	switch {
+	case m.File == "":
+	case m.FileBytes < size:
+		where = fmt.Sprintf("; the first %d bytes of all are in %s", m.FileBytes, m.File)
+	default:
+		where = "; all of it is in " + m.File
+	}
+	return fmt.Sprintf("[… %d lines, %d bytes left out%s …]\n", e.OmittedLines, e.OmittedBytes, where)
+}
+
+// whole names the file that has all of an output. There is none without a
+// state directory.
+func (s *shell) whole(o *proc.Output) (string, int64) {
+	name, size, err := o.Spill()
+	if name == "" && err == nil {
+		if name, err = s.saveWhole(o); err == nil {
+			size = o.Size()
+		}
+	}
+	if name == "" {
+		return "", 0
+	}
+	if _, err := os.Stat(name); err != nil {
+		return "", 0
+	}
+	return name, size
+}
+
+// joinLines puts foot on a line of its own below text.
+func joinLines(text, foot string) string {
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	return text + foot
+}
+
+func seconds(d time.Duration) string {
+	switch {
+	case d < 10*time.Millisecond:
+		return fmt.Sprintf("%.1fms", float64(d.Microseconds())/1000)
+	case d < time.Second:
+		return fmt.Sprintf("%dms", d.Milliseconds())
+	case d < time.Minute:
+		return strings.TrimSuffix(fmt.Sprintf("%.1f", d.Seconds()), ".0") + "s"
+	}
+	return d.Round(time.Second).String()
+}

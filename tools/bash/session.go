@@ -1,0 +1,285 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+const (
+	defaultSession = "default"
+	maxSessions    = 64
+	// maxVariables bounds what a session carries, in bytes.
+	maxVariables = 256 << 10
+)
+
+// isName reports whether name is one of letters, digits and what else is
+// allowed. It is no regular expression, since one would be compiled by each
+// supervisor, too.
+func isName(name, others string) bool {
+	return name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"+others) == ""
+}
+
+// isVariable reports whether a shell takes name as a variable's.
+func isVariable(name string) bool { return isName(name, "_") && (name[0] < '0' || name[0] > '9') }
+
+// sessions are what goes from one call to the next.
+type sessions struct {
+	mu  sync.Mutex
+	all map[string]*session
+}
+
+// session is a working directory and the exported variables that differ from
+// those that every command gets.
+type session struct {
+	dir   string // absolute, links resolved; "": the first root
+	set   map[string]string
+	unset map[string]bool
+	used  time.Time
+}
+
+// start is where a command begins.
+type start struct {
+	session string
+	dir     string
+	fixed   bool     // the call said the directory
+	env     []string // NAME=value, for the command
+	unset   []string // names
+	notes   []string
+}
+
+func (s *sessions) get(name string) *session {
+	if s.all == nil {
+		s.all = map[string]*session{}
+	}
+	one := s.all[name]
+	if one == nil {
+		if len(s.all) >= maxSessions {
+			oldest := ""
+			for other, candidate := range s.all {
+				if oldest == "" || candidate.used.Before(s.all[oldest].used) {
+					oldest = other
+				}
+			}
+			delete(s.all, oldest)
+		}
+		one = &session{set: map[string]string{}, unset: map[string]bool{}}
+		s.all[name] = one
+	}
+	one.used = time.Now()
+	return one
+}
+
+// begin says where a call's command begins.
+func (s *sessions) begin(fs *sandbox.FS, args arguments) (start, error) {
+	b := start{session: args.Session}
+	if b.session == "" {
+		b.session = defaultSession
+	}
+	if !isName(b.session, "_.-") || len(b.session) > 64 {
+		return b, toolerr.New(toolerr.InvalidParams, "session %q is no name: use letters, digits, _, . and -, at most 64", sandbox.EscapeName(args.Session))
+	}
+	for name := range args.Env {
+		if !isVariable(name) {
+			return b, toolerr.New(toolerr.InvalidParams, "env: %q is no name of a variable: use letters, digits and _", sandbox.EscapeName(name))
+		}
+	}
+	s.mu.Lock()
+	one := s.get(b.session)
+	dir, set := one.dir, maps.Clone(one.set)
+	for name := range one.unset {
+		if _, given := args.Env[name]; !given {
+			b.unset = append(b.unset, name)
+		}
+	}
+	s.mu.Unlock()
+	slices.Sort(b.unset)
+	if args.Workdir != "" {
+		at, err := fs.OpenDir(args.Workdir)
+		if err != nil {
+			return b, err
+		}
+		b.dir, b.fixed = at.Path(), true
+		at.Close()
+	} else {
+		b.heal(fs, dir)
+	}
+	maps.Copy(set, args.Env)
+	for name, value := range set {
+		b.env = append(b.env, name+"="+value)
+	}
+	slices.Sort(b.env)
+	return b, nil
+}
+
+// heal finds the directory of a session again, or the nearest above it that
+// still exists.
+func (b *start) heal(fs *sandbox.FS, dir string) {
+	b.dir = fs.Roots()[0].Path
+	if dir == "" {
+		return
+	}
+	for at := dir; ; at = filepath.Dir(at) {
+		if inRoots(fs, at) {
+			if opened, err := fs.OpenDir(at); err == nil {
+				b.dir = opened.Path()
+				opened.Close()
+				if inRoots(fs, b.dir) {
+					break
+				}
+				b.dir = fs.Roots()[0].Path
+			}
+		}
+		if at == filepath.Dir(at) {
+			break
+		}
+	}
+	if b.dir != dir {
+		b.notes = append(b.notes, fmt.Sprintf("the working directory %s is gone; this ran in %s", fs.Display(dir), fs.Display(b.dir)))
+	}
+}
+
+// inRoots reports whether an absolute path is in a root. Directories that may
+// only be read besides are none.
+func inRoots(fs *sandbox.FS, path string) bool {
+	return slices.ContainsFunc(fs.Roots(), func(r sandbox.Root) bool {
+		return path == r.Path || strings.HasPrefix(path, strings.TrimSuffix(r.Path, "/")+"/")
+	})
+}
+
+// variables is an environment as a map.
+func variables(pairs []string) map[string]string {
+	env := make(map[string]string, len(pairs))
+	for _, pair := range pairs {
+		name, value, _ := strings.Cut(pair, "=")
+		env[name] = value
+	}
+	return env
+}
+
+// ownNames are variables that are the shell's or ours, of one command.
+var ownNames = []string{"PWD", "SHLVL", "_", "TMPDIR", "TOOLROOM_COMMAND", "BASH_ENV", "BASHOPTS", "SHELLOPTS", "__toolroom_s"}
+
+// end takes over what a command has changed: env is what it was given, report
+// what its shell said at the end, filter what the next one may get. It returns
+// the directory that the next command begins in.
+func (s *sessions) end(fs *sandbox.FS, b *start, env []string, filter proc.Environ, report []byte) (dir string, notes []string) {
+	after, err := parseSnapshot(report)
+	if err != nil {
+		return b.dir, nil
+	}
+	given := variables(env)
+	for _, name := range b.unset {
+		delete(given, name)
+	}
+	changed, removed := map[string]string{}, []string{}
+	for name, value := range after.exported {
+		if before, had := given[name]; (!had || before != value) && !slices.Contains(ownNames, name) && isVariable(name) {
+			changed[name] = value
+		}
+	}
+	for name := range given {
+		if _, has := after.exported[name]; !has && !slices.Contains(ownNames, name) && isVariable(name) {
+			removed = append(removed, name)
+		}
+	}
+	notes = keepable(changed, filter)
+	dir = b.dir
+	if after.dir != b.dir {
+		if opened, err := fs.OpenDir(after.dir); err == nil && inRoots(fs, opened.Path()) {
+			dir = opened.Path()
+			opened.Close()
+		} else if err == nil {
+			opened.Close()
+			notes = append(notes, outsideNote(after.dir, fs.Display(b.dir)))
+		} else if toolerr.Is(err, toolerr.NotFound) && inRoots(fs, after.dir) {
+			healed := &start{}
+			healed.heal(fs, after.dir)
+			dir = healed.dir
+		} else {
+			notes = append(notes, outsideNote(after.dir, fs.Display(b.dir)))
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	one := s.get(b.session)
+	if dir != b.dir || one.dir == "" && !b.fixed {
+		one.dir = dir
+	}
+	for name, value := range changed {
+		one.set[name] = value
+		delete(one.unset, name)
+	}
+	for _, name := range removed {
+		delete(one.set, name)
+		one.unset[name] = true
+	}
+	if total(one.set) > maxVariables {
+		for name := range changed {
+			delete(one.set, name)
+		}
+		notes = append(notes, fmt.Sprintf("the exported variables are over %d KiB: those of this command are not kept for the next", maxVariables>>10))
+	}
+	return dir, notes
+}
+
+func outsideNote(dir, back string) string {
+	return fmt.Sprintf("%s is not in the roots: the next command begins in %s", sandbox.EscapeName(dir), back)
+}
+
+// keepable takes out what the filter of the environment would not pass to the
+// next command, or would change, and says so.
+func keepable(changed map[string]string, filter proc.Environ) (notes []string) {
+	if len(changed) == 0 {
+		return nil
+	}
+	var pairs, lost []string
+	for name, value := range changed {
+		pairs = append(pairs, name+"="+value)
+	}
+	filter.Base, filter.Extra = nil, pairs
+	passed, _ := filter.Build()
+	ours, _ := (proc.Environ{}).Build()
+	next, fixed := variables(passed), variables(ours)
+	for name, value := range changed {
+		if next[name] == value {
+			continue
+		}
+		if name == "PATH" { // the filter leaves out a part of it
+			lost = append(lost, "entries of PATH that commands can write to")
+			continue
+		}
+		delete(changed, name)
+		if _, known := fixed[name]; !known {
+			lost = append(lost, name)
+		}
+	}
+	if len(lost) > 0 {
+		slices.Sort(lost)
+		notes = append(notes, "not kept for the next command: "+shorten(strings.Join(lost, ", "), 200))
+	}
+	return notes
+}
+
+func total(set map[string]string) (n int) {
+	for name, value := range set {
+		n += len(name) + len(value) + 2
+	}
+	return n
+}
+
+// shorten cuts text to about n bytes, between characters.
+func shorten(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	return strings.ToValidUTF8(text[:n], "") + "…"
+}

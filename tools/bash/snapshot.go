@@ -1,0 +1,173 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+)
+
+// A snapshot is the state a shell was in when it ended, as it says itself. A
+// command can forge one, and gains nothing: the directory has to be in the
+// roots, the variables pass the filter of the environment.
+type snapshot struct {
+	dir      string
+	exported map[string]string
+}
+
+// prologue is run by the command's own bash before the command, which it
+// leaves as it is: its line numbers, its traps, its options. At the end of the
+// shell, by whatever way but exec and a KILL, the directory and the exported
+// variables go to the file report. Builtins do it, no process is started.
+//
+// In a command that sets a trap for EXIT itself, ours runs before it and hands
+// on the exit status ($?); trap is a function then. Setting one for RETURN in a
+// function would end with that, so such commands are left alone.
+func prologue(report, script string, unset []string) string {
+	var b strings.Builder
+	if len(unset) > 0 {
+		b.WriteString("unset -v " + strings.Join(unset, " ") + "\n")
+	}
+	b.WriteString(`__toolroom_end() { local __toolroom_s=$?
+{ builtin trap - DEBUG; } >/dev/null 2>&1
+{ { builtin pwd -P || builtin pwd; } && builtin printf '\0' && builtin export -p; } 2>/dev/null >|` + quote(report) + ` || :
+return $__toolroom_s; }
+trap '__toolroom_end && :' EXIT
+`)
+	if strings.Contains(script, "trap") && !strings.Contains(script, "RETURN") {
+		b.WriteString(`trap() {
+builtin trap "$@" || return
+[[ $BASHPID = "$$" ]] || return 0
+local __toolroom_t; __toolroom_t=$(builtin trap -p EXIT)
+[[ $__toolroom_t = *__toolroom_end* ]] && return 0
+if [[ -z $__toolroom_t ]]; then builtin trap '__toolroom_end && :' EXIT; return 0; fi
+builtin eval "set ${__toolroom_t#trap }"
+builtin trap -- "__toolroom_end && :
+$2" EXIT
+}
+`)
+	}
+	return b.String()
+}
+
+// quote makes one word of the shell's of text.
+func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+
+var errNoSnapshot = errors.New("no snapshot")
+
+// parseSnapshot reads what the prologue reports: the directory, NUL, then
+// declarations as bash writes them.
+func parseSnapshot(report []byte) (snapshot, error) {
+	dir, rest, ok := bytes.Cut(report, []byte{0})
+	dir, found := bytes.CutSuffix(dir, []byte("\n"))
+	if !ok || !found || len(dir) == 0 || dir[0] != '/' {
+		return snapshot{}, errNoSnapshot
+	}
+	s := snapshot{dir: string(dir), exported: map[string]string{}}
+	for text := string(rest); text != ""; {
+		name, value, set, after, ok := declaration(text)
+		if !ok {
+			return snapshot{}, errNoSnapshot
+		}
+		if set {
+			s.exported[name] = value
+		}
+		text = after
+	}
+	return s, nil
+}
+
+// declaration reads one line of export -p: declare -x NAME="value", or
+// $'value', or export NAME=… where the shell was set to POSIX. set is false for
+// what has no value or is an array, which no other program sees.
+func declaration(text string) (name, value string, set bool, rest string, ok bool) {
+	text, declared := strings.CutPrefix(text, "declare -")
+	if !declared {
+		if text, ok = strings.CutPrefix(text, "export "); !ok {
+			return "", "", false, "", false
+		}
+	}
+	array := false
+	if declared || strings.HasPrefix(text, "-") {
+		var flags string
+		if flags, text, ok = strings.Cut(text, " "); !ok {
+			return "", "", false, "", false
+		}
+		array = strings.ContainsAny(flags, "aA")
+	}
+	end := strings.IndexAny(text, "=\n")
+	if end <= 0 {
+		return "", "", false, "", false
+	}
+	name = text[:end]
+	if text[end] == '\n' {
+		return name, "", false, text[end+1:], true
+	}
+	text = text[end+1:]
+	if array {
+		_, rest, ok = strings.Cut(text, ")\n")
+		return name, "", false, rest, ok
+	}
+	value, rest, ok = word(text)
+	return name, value, true, rest, ok
+}
+
+// word reads a quoted value up to the end of its line.
+func word(text string) (value, rest string, ok bool) {
+	var b strings.Builder
+	switch {
+	case strings.HasPrefix(text, `$'`):
+		return ansiWord(text[2:])
+	case !strings.HasPrefix(text, `"`):
+		return "", "", false
+	}
+	for i := 1; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '"':
+			if i+1 >= len(text) || text[i+1] != '\n' {
+				return "", "", false
+			}
+			return b.String(), text[i+2:], true
+		case c == '\\' && i+1 < len(text) && strings.IndexByte("\"\\$`\n", text[i+1]) >= 0:
+			i++
+			if text[i] != '\n' {
+				b.WriteByte(text[i])
+			}
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return "", "", false
+}
+
+// ansiWord reads the rest of $'…'.
+func ansiWord(text string) (value, rest string, ok bool) {
+	plain := map[byte]byte{'n': '\n', 't': '\t', 'r': '\r', 'a': 7, 'b': 8, 'v': 11, 'f': 12, 'e': 27, 'E': 27, '\\': '\\', '\'': '\'', '"': '"', '?': '?'}
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		switch {
+		case c == '\'':
+			if i+1 >= len(text) || text[i+1] != '\n' {
+				return "", "", false
+			}
+			return b.String(), text[i+2:], true
+		case c != '\\' || i+1 >= len(text):
+			b.WriteByte(c)
+		case text[i+1] >= '0' && text[i+1] <= '7':
+			n, digits := 0, 0
+			for digits < 3 && i+1 < len(text) && text[i+1] >= '0' && text[i+1] <= '7' {
+				n = n*8 + int(text[i+1]-'0')
+				i, digits = i+1, digits+1
+			}
+			b.WriteByte(byte(n))
+		default:
+			i++
+			if known, ok := plain[text[i]]; ok {
+				b.WriteByte(known)
+			} else {
+				return "", "", false
+			}
+		}
+	}
+	return "", "", false
+}
