@@ -40,7 +40,7 @@ func Open(cfg config.Config, version string) (*App, error) {
 	a := &App{Config: cfg, spawner: upstream.NewSpawner(cfg.Guard), byName: map[string]*upstream.Server{}}
 	a.roots.own = fileURIs(cfg.Roots)
 	var entries []catalog.Entry
-	for _, sc := range cfg.Servers {
+	for _, sc := range slices.Concat(cfg.Servers, remotes(cfg, version)) {
 		sc.Config.Roots = a.roots.get
 		s, err := upstream.New(sc.Config, a.spawner)
 		if err != nil {

@@ -21,17 +21,16 @@ import (
 // errNotSent is wrapped by the error of a request of which nothing was sent.
 var errNotSent = errors.New("not sent")
 
-// A conn is one run of a server: its process and the wire to it.
+// A conn is one run of a server, seen from the calls that use it.
 type conn struct {
 	cfg   Config
-	proc  *process
-	out   *writer
+	out   wire
 	since time.Time
 
 	// Set by the handshake, before the conn is shared.
 	era      Era
 	identity string
-	hasTools bool
+	offers   offer
 
 	changed chan struct{} // holds one: the server said its list changed
 	dead    chan struct{} // closed when no answer will come any more
@@ -47,13 +46,32 @@ type conn struct {
 	err     error // why it is dead
 	minding bool  // somebody minds its silence
 	tools   []json.RawMessage
+	lists   map[call.Kind][]json.RawMessage // of the other kinds, as far as asked for
+	asked   map[string]context.CancelFunc   // the server's questions under way, by id
+	listen  uint64                          // the subscriptions/listen that is open
 }
 
 // pending is one request that waits for its answer.
 type pending struct {
-	answer chan answer // holds one
-	notes  chan json.RawMessage
+	answer chan answer     // holds one
 	token  json.RawMessage // the caller's progress token; nil: none
+
+	// Of a request for a caller of the host's; else nil.
+	from *request
+	ctx  context.Context
+	wake chan struct{} // holds one: notes has something
+
+	// Under the conn's mu.
+	notes []note
+	size  int                // bytes in notes
+	life  context.Context    // of the questions it is asked
+	end   context.CancelFunc // nil before the first
+}
+
+// note is a notification that belongs to a request.
+type note struct {
+	method string
+	params json.RawMessage
 }
 
 type answer struct {
@@ -61,82 +79,44 @@ type answer struct {
 	err    error
 }
 
-// maxNotes bounds the progress notifications kept for a caller that is slower
-// than its server; more are dropped, since the next one says more anyway.
-const maxNotes = 1024
+// What is kept of the notifications for a caller that is slower than its
+// server; more are dropped, since the next one says more anyway.
+const (
+	maxNotes     = 1024
+	maxNoteBytes = 8 << 20
+)
 
-func newConn(cfg Config, p *process, spawner *Spawner) *conn {
+// newConn begins a run over a wire that has not been used.
+func newConn(cfg Config, out wire) *conn {
 	c := &conn{
-		cfg: cfg, proc: p, since: time.Now(),
+		cfg: cfg, out: out, since: time.Now(),
 		changed: make(chan struct{}, 1),
 		dead:    make(chan struct{}),
 		gone:    make(chan struct{}),
 		pending: map[uint64]*pending{},
 	}
-	c.out = newWriter(p.stdin, cfg.WriteTimeout, c.fail)
-	ended := make(chan struct{}) // stdout has been read to its end
-	go func() {
-		defer close(ended)
-		c.read()
-	}()
 	go func() {
 		defer close(c.gone)
-		c.supervise(ended)
-		spawner.ended(p)
+		c.fail(c.out.run(c))
 	}()
 	return c
-}
-
-// supervise waits for the first sign of the end (the process exits, closes
-// its output, or has been given up), says why to the waiting calls, and sees
-// to it that process and group are gone.
-func (c *conn) supervise(ended <-chan struct{}) {
-	select {
-	case <-ended:
-		// It usually exits at the same time; then that is the reason.
-		select {
-		case <-c.proc.exited:
-		case <-time.After(200 * time.Millisecond):
-		}
-	case <-c.proc.exited:
-	case <-c.dead:
-	}
-	c.proc.stop(c.cfg.CloseGrace, c.cfg.TermGrace)
-	// What it wrote before its end is still answered. The group is dead, so
-	// the pipe ends, unless somebody who left the group still holds it.
-	select {
-	case <-ended:
-	case <-time.After(time.Second):
-	}
-	c.proc.closeOutput()
-	<-ended
-	c.fail(c.exitError())
-}
-
-// exitError says how the process ended.
-func (c *conn) exitError() error {
-	text := c.proc.exitText()
-	if line := lastLine(c.proc.stderr.String()); line != "" {
-		text += "; its last words: " + line
-	}
-	return toolerr.New(toolerr.ServerOffline, "the server %s", text)
 }
 
 // startError explains an error during the start.
 func (c *conn) startError(ctx context.Context, err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = toolerr.New(toolerr.ServerOffline, "it did not answer the handshake within %v", c.cfg.StartTimeout)
-		if line := lastLine(c.proc.stderr.String()); line != "" {
+		if line := lastLine(c.out.describe().stderr); line != "" {
 			err = toolerr.New(toolerr.ServerOffline, "%w; its last words: %s", err, line)
 		}
 	}
-	if toolerr.CodeOf(err) == toolerr.ServerOffline || ctx.Err() != nil {
+	if code := toolerr.CodeOf(err); code == toolerr.ServerOffline || code == toolerr.AuthFailed || ctx.Err() != nil {
 		return err
 	}
 	return toolerr.New(toolerr.ServerOffline, "the handshake failed: %w", err)
 }
 
-// fail ends the connection: waiting calls get err, the process is stopped.
+// fail ends the connection: waiting calls get err, the server is stopped.
 func (c *conn) fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -171,136 +151,99 @@ func (c *conn) listed() []json.RawMessage {
 // send queues a line; its failure shows as the connection's.
 func (c *conn) send(line []byte) bool { return c.out.send(line) == nil }
 
-// register makes room for the answer to a new request, and with mind sees to
-// it that a silent server is noticed.
-func (c *conn) register(token json.RawMessage, mind bool) (uint64, *pending, error) {
-	p := &pending{answer: make(chan answer, 1), token: token}
-	if token != nil {
-		p.notes = make(chan json.RawMessage, maxNotes)
-	}
+// register makes room for the answer to a new request.
+func (c *conn) register(p *pending) (uint64, error) {
+	p.answer = make(chan answer, 1)
 	id := c.nextID.Add(1)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.err != nil {
-		return 0, nil, fmt.Errorf("%w: %w", errNotSent, c.err)
+		return 0, fmt.Errorf("%w: %w", errNotSent, c.err)
 	}
 	c.pending[id] = p
-	if mind {
-		c.minded()
+	if p.from != nil {
+		c.minded() // a silent server is noticed
 	}
-	return id, p, nil
+	return id, nil
 }
 
-func (c *conn) forget(id uint64) {
+// forget ends a request and the questions that belong to it.
+func (c *conn) forget(id uint64, p *pending) {
 	c.mu.Lock()
 	delete(c.pending, id)
+	if p.end != nil {
+		p.end()
+	}
 	c.mu.Unlock()
-}
-
-// call sends a tools/call and waits for its answer, passing on its progress.
-func (c *conn) call(ctx context.Context, req *call.Request) (json.RawMessage, error) {
-	params, err := parseCall(req.Params)
-	if err != nil {
-		return nil, toolerr.New(toolerr.InvalidParams, "params of tools/call: %w", err)
-	}
-	var token json.RawMessage
-	if req.OnNotify != nil {
-		token = params.token
-	}
-	id, p, err := c.register(token, true)
-	if err != nil {
-		return nil, err
-	}
-	defer c.forget(id)
-	raw := strconv.AppendUint(nil, id, 10)
-	line := append(make([]byte, 0, len(req.Params)+128), `{"jsonrpc":"2.0","id":`...)
-	line = append(append(line, raw...), `,"method":"tools/call","params":`...)
-	line = params.append(line, rewrite{
-		name: req.Tool.Original, token: token != nil, id: raw,
-		from: req.Caller.Modern, to: c.era, version: c.cfg.Version,
-	})
-	if err := c.out.send(append(oneLine(line), "}\n"...)); err != nil {
-		return nil, err
-	}
-	result, err := c.wait(ctx, id, p, req.OnNotify)
-	if err == nil && result[0] != '{' {
-		return nil, toolerr.New(toolerr.ProtocolError, "the server's result is not an object")
-	}
-	var answered *call.MCPError
-	if errors.As(err, &answered) {
-		answered.Server = c.cfg.Name
-	}
-	return result, err
 }
 
 // ask sends a request of the host's own. params is an object or nil.
 func (c *conn) ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
-	id, p, err := c.register(nil, false)
+	p := &pending{}
+	id, err := c.register(p)
 	if err != nil {
 		return nil, err
 	}
-	defer c.forget(id)
+	defer c.forget(id, p)
+	if err := c.out.send(c.ownRequest(id, method, params)); err != nil {
+		return nil, err
+	}
+	return c.wait(ctx, id, p)
+}
+
+// ownRequest is the line of a request of the host's own.
+func (c *conn) ownRequest(id uint64, method string, params json.RawMessage) []byte {
 	if c.era == Modern {
 		params = modernParams(params, c.cfg.Version)
 	}
-	line := jsonrpc.AppendRequest(nil, strconv.AppendUint(nil, id, 10), method, params)
-	if err := c.out.send(append(line, '\n')); err != nil {
-		return nil, err
-	}
-	return c.wait(ctx, id, p, nil)
+	return append(jsonrpc.AppendRequest(nil, strconv.AppendUint(nil, id, 10), method, params), '\n')
 }
 
-// wait returns the answer to request id. When ctx ends first the server is
-// told, and its answer, should one still come, is dropped.
-func (c *conn) wait(ctx context.Context, id uint64, p *pending, notify func(string, json.RawMessage)) (json.RawMessage, error) {
+// wait returns the answer to request id, after the notifications that came
+// before it. When ctx ends first the server is told, and its answer, should
+// one still come, is dropped.
+func (c *conn) wait(ctx context.Context, id uint64, p *pending) (json.RawMessage, error) {
 	for {
 		select {
-		case note := <-p.notes:
-			notify("notifications/progress", note)
+		case <-p.wake:
+			c.handOver(p)
 		case a := <-p.answer:
-			return c.answered(p, a, notify)
+			c.handOver(p)
+			return a.result, a.err
 		case <-c.dead:
 			select {
 			case a := <-p.answer:
-				return c.answered(p, a, notify)
+				c.handOver(p)
+				return a.result, a.err
 			default:
 				return nil, c.reason()
 			}
 		case <-ctx.Done():
-			c.forget(id)
-			params := strconv.AppendUint([]byte(`{"requestId":`), id, 10)
-			params = append(params, `,"reason":"the caller cancelled it"}`...)
-			c.send(append(jsonrpc.AppendNotification(nil, "notifications/cancelled", params), '\n'))
+			c.forget(id, p)
+			c.cancelled(id)
 			return nil, ctx.Err()
 		}
 	}
 }
 
-// answered hands over the notifications that came before the answer.
-func (c *conn) answered(p *pending, a answer, notify func(string, json.RawMessage)) (json.RawMessage, error) {
-	for {
-		select {
-		case note := <-p.notes:
-			notify("notifications/progress", note)
-		default:
-			return a.result, a.err
-		}
-	}
+// cancelled tells the server that nobody waits for an answer any more.
+func (c *conn) cancelled(id uint64) {
+	params := strconv.AppendUint([]byte(`{"requestId":`), id, 10)
+	params = append(params, `,"reason":"the caller cancelled it"}`...)
+	c.send(append(jsonrpc.AppendNotification(nil, "notifications/cancelled", params), '\n'))
 }
 
-// read takes messages until the server's output ends.
-func (c *conn) read() {
-	in := jsonrpc.NewReader(c.proc.stdout, c.cfg.MaxLine)
-	for {
-		line, err := in.ReadLine()
-		switch {
-		case errors.Is(err, jsonrpc.ErrTooLong):
-			c.tooLong(err)
-		case err != nil:
-			return
-		case len(bytes.TrimSpace(line)) > 0:
-			c.take(line)
-		}
+// handOver gives the notifications that have come to the caller.
+func (c *conn) handOver(p *pending) {
+	if p.wake == nil {
+		return
+	}
+	c.mu.Lock()
+	notes := p.notes
+	p.notes, p.size = nil, 0
+	c.mu.Unlock()
+	for _, n := range notes {
+		p.from.notify(n.method, n.params)
 	}
 }
 

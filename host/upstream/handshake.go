@@ -3,11 +3,9 @@ package upstream
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
-	"github.com/toolroom-mcp/toolroom/host/call"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -16,12 +14,6 @@ import (
 const (
 	legacyVersion = "2025-11-25"
 	modernVersion = "2026-07-28"
-)
-
-// Bounds of a listing, so that a server cannot page for ever.
-const (
-	maxPages = 1000
-	maxTools = 100_000
 )
 
 type identity struct {
@@ -39,6 +31,14 @@ func (i identity) String() string {
 // handshake opens the session and sets c.era. With Auto the modern opening is
 // tried first; a server that ignores it costs ProbeTimeout, once.
 func (c *conn) handshake(ctx context.Context, era Era) error {
+	err := c.shake(ctx, era)
+	if err == nil && c.cfg.resume != nil {
+		c.cfg.resume(c)
+	}
+	return err
+}
+
+func (c *conn) shake(ctx context.Context, era Era) error {
 	if era == Legacy {
 		return c.initialize(ctx)
 	}
@@ -71,8 +71,8 @@ func (c *conn) discover(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	var result struct {
-		SupportedVersions []string                   `json:"supportedVersions"`
-		Capabilities      map[string]json.RawMessage `json:"capabilities"`
+		SupportedVersions []string `json:"supportedVersions"`
+		Capabilities      offer    `json:"capabilities"`
 		Meta              struct {
 			ServerInfo identity `json:"io.modelcontextprotocol/serverInfo"`
 		} `json:"_meta"`
@@ -84,14 +84,18 @@ func (c *conn) discover(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	c.identity = result.Meta.ServerInfo.String()
-	_, c.hasTools = result.Capabilities["tools"]
+	c.offers = result.Capabilities
 	return true, nil
 }
 
 // initialize opens a legacy session.
 func (c *conn) initialize(ctx context.Context) error {
 	c.era = Legacy
-	capabilities := map[string]any{}
+	// Whether the client of a call can answer shows when the server asks.
+	capabilities := map[string]any{
+		"elicitation": map[string]any{"form": struct{}{}, "url": struct{}{}},
+		"sampling":    struct{}{},
+	}
 	if c.cfg.Roots != nil {
 		capabilities["roots"] = map[string]any{"listChanged": true}
 	}
@@ -108,15 +112,18 @@ func (c *conn) initialize(ctx context.Context) error {
 		return err
 	}
 	var result struct {
-		ProtocolVersion string                     `json:"protocolVersion"`
-		Capabilities    map[string]json.RawMessage `json:"capabilities"`
-		ServerInfo      identity                   `json:"serverInfo"`
+		ProtocolVersion string   `json:"protocolVersion"`
+		Capabilities    offer    `json:"capabilities"`
+		ServerInfo      identity `json:"serverInfo"`
 	}
 	if err := json.Unmarshal(raw, &result); err != nil {
 		return toolerr.New(toolerr.ProtocolError, "the answer to initialize is malformed: %w", err)
 	}
 	c.identity = result.ServerInfo.String()
-	_, c.hasTools = result.Capabilities["tools"]
+	if out, ok := c.out.(interface{ negotiated(version string) }); ok {
+		out.negotiated(result.ProtocolVersion)
+	}
+	c.offers = result.Capabilities
 	c.send(append(jsonrpc.AppendNotification(nil, "notifications/initialized", nil), '\n'))
 	return nil
 }
@@ -128,76 +135,39 @@ func clientInfo(version string) map[string]string {
 	return map[string]string{"name": "toolroom", "version": version}
 }
 
-// list fetches all pages of the server's tools.
-func (c *conn) list(ctx context.Context) error {
-	if !c.hasTools {
-		return nil
-	}
-	var tools []json.RawMessage
-	cursor := ""
-	for range maxPages {
-		var params json.RawMessage
-		if cursor != "" {
-			params = append(jsonrpc.AppendString([]byte(`{"cursor":`), cursor), '}')
-		}
-		raw, err := c.ask(ctx, "tools/list", params)
-		var refused *call.MCPError
-		if errors.As(err, &refused) && refused.Code == jsonrpc.CodeMethodNotFound {
-			break // it declared tools and has none
-		}
-		if err != nil {
-			return err
-		}
-		var page struct {
-			Tools      []json.RawMessage `json:"tools"`
-			NextCursor string            `json:"nextCursor"`
-		}
-		if err := json.Unmarshal(raw, &page); err != nil {
-			return toolerr.New(toolerr.ProtocolError, "the answer to tools/list is malformed: %w", err)
-		}
-		tools = append(tools, page.Tools...)
-		if len(tools) > maxTools {
-			return toolerr.New(toolerr.LimitReached, "the server lists more than %d tools", maxTools)
-		}
-		if page.NextCursor == "" || page.NextCursor == cursor {
-			cursor = ""
-			break
-		}
-		cursor = page.NextCursor
-	}
-	if cursor != "" {
-		return toolerr.New(toolerr.LimitReached, "the server's list of tools has more than %d pages", maxPages)
-	}
-	c.mu.Lock()
-	c.tools = tools
-	c.mu.Unlock()
-	return nil
-}
-
 // serve answers a request of the server's.
 func (c *conn) serve(m jsonrpc.Message) {
-	var line []byte
 	switch {
 	case m.Method == "ping":
-		line = jsonrpc.AppendResult(nil, m.ID, json.RawMessage(`{}`))
-	case m.Method == "roots/list" && c.cfg.Roots != nil:
-		type root struct {
-			URI string `json:"uri"`
-		}
-		roots := []root{}
-		for _, uri := range c.cfg.Roots() {
-			roots = append(roots, root{uri})
-		}
-		raw, err := jsonrpc.Marshal(map[string]any{"roots": roots})
-		if err != nil {
-			line = jsonrpc.AppendError(nil, m.ID, jsonrpc.CodeInternal, err.Error())
-			break
-		}
-		line = jsonrpc.AppendResult(nil, m.ID, raw)
+		c.reply(jsonrpc.AppendResult(nil, m.ID, json.RawMessage(`{}`)))
+	case isQuestion(m.Method):
+		c.question(m)
 	default:
-		line = jsonrpc.AppendError(nil, m.ID, jsonrpc.CodeMethodNotFound, "this host does not answer "+m.Method)
+		c.reply(jsonrpc.AppendError(nil, m.ID, jsonrpc.CodeMethodNotFound, "this host does not answer "+m.Method))
 	}
-	c.send(append(oneLine(line), '\n'))
+}
+
+// reply sends the answer to a request of the server's.
+func (c *conn) reply(message []byte) { c.send(append(oneLine(message), '\n')) }
+
+// roots is the host's own answer to roots/list, which stands where the host
+// has roots; nil when it declares none at all.
+func (c *conn) roots() (answer json.RawMessage, stands bool) {
+	if c.cfg.Roots == nil {
+		return nil, false
+	}
+	type root struct {
+		URI string `json:"uri"`
+	}
+	roots := []root{}
+	for _, uri := range c.cfg.Roots() {
+		roots = append(roots, root{uri})
+	}
+	raw, err := jsonrpc.Marshal(map[string]any{"roots": roots})
+	if err != nil { // strings always encode
+		return nil, false
+	}
+	return raw, len(roots) > 0
 }
 
 // notified handles a notification of the server's.
@@ -205,10 +175,28 @@ func (c *conn) notified(m jsonrpc.Message) {
 	switch m.Method {
 	case "notifications/progress":
 		c.progress(m.Params)
+	case "notifications/message":
+		c.logged(m)
+	case "notifications/cancelled":
+		c.questionCancelled(m.Params)
 	case "notifications/tools/list_changed":
 		select {
 		case c.changed <- struct{}{}:
 		default: // one is already waiting to be seen
 		}
+	case "notifications/resources/list_changed", "notifications/prompts/list_changed":
+		c.mu.Lock()
+		c.lists = nil
+		c.mu.Unlock()
+		c.tell(m)
+	case "notifications/resources/updated":
+		c.tell(m)
+	}
+}
+
+// tell passes a notification to whoever uses the server.
+func (c *conn) tell(m jsonrpc.Message) {
+	if c.cfg.tell != nil {
+		c.cfg.tell(m.Method, m.Params)
 	}
 }

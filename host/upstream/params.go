@@ -3,6 +3,7 @@ package upstream
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,12 +19,14 @@ type callParams struct {
 
 // rewrite says what changes in the parameters on their way to a server.
 type rewrite struct {
-	name    string          // the server's own name of the tool
+	tool    string          // the server's own name of the tool; "": no tool's call
 	id      json.RawMessage // of the request, which is also the progress token
 	token   bool            // whether progress is asked for
 	from    bool            // whether the caller speaks the modern version
 	to      Era             // what the server speaks
 	version string          // of the host
+	caps    json.RawMessage // what the caller's client can do; nil: nothing
+	level   string          // the least level of log messages; "": not said
 }
 
 func parseCall(params json.RawMessage) (callParams, error) {
@@ -55,23 +58,34 @@ func parseCall(params json.RawMessage) (callParams, error) {
 // object for arguments (some servers refuse null), a progress token of this
 // connection's, and the _meta of the server's era. All else is copied.
 func (p callParams) append(dst []byte, r rewrite) []byte {
-	dst = jsonrpc.AppendString(append(dst, `{"name":`...), r.name)
+	dst = append(dst, '{')
+	start := len(dst)
+	add := func(name string, value json.RawMessage) {
+		if len(dst) > start {
+			dst = append(dst, ',')
+		}
+		dst = appendMember(dst, name, value)
+	}
+	if r.tool != "" {
+		dst = jsonrpc.AppendString(append(dst, `"name":`...), r.tool)
+	}
 	arguments := json.RawMessage(`{}`)
 	for _, m := range p.members {
 		switch {
-		case m.Name == "name" || m.Name == "_meta":
-		case m.Name == "arguments":
+		case m.Name == "_meta" || m.Name == "name" && r.tool != "":
+		case m.Name == "arguments" && r.tool != "":
 			if !isNull(m.Value) {
 				arguments = m.Value
 			}
 		default:
-			dst = appendMember(append(dst, ','), m.Name, m.Value)
+			add(m.Name, m.Value)
 		}
 	}
-	dst = appendMember(append(dst, ','), "arguments", arguments)
-	meta := p.appendMeta(nil, r)
-	if len(meta) > 0 {
-		dst = append(append(append(dst, `,"_meta":{`...), meta...), '}')
+	if r.tool != "" {
+		add("arguments", arguments)
+	}
+	if meta := p.appendMeta(nil, r); len(meta) > 0 {
+		add("_meta", slices.Concat([]byte{'{'}, meta, []byte{'}'}))
 	}
 	return append(dst, '}')
 }
@@ -98,8 +112,11 @@ func (p callParams) appendMeta(dst []byte, r rewrite) []byte {
 		dst = appendMember(dst, name, value)
 	}
 	if r.to == Modern && !r.from {
-		for _, m := range modernMeta(r.version) {
+		for _, m := range modernMeta(r.version, r.caps) {
 			add(m.Name, m.Value)
+		}
+		if r.level != "" {
+			add(eraPrefix+"logLevel", jsonrpc.AppendString(nil, r.level))
 		}
 	}
 	for _, m := range p.meta {
@@ -117,14 +134,17 @@ func (p callParams) appendMeta(dst []byte, r rewrite) []byte {
 }
 
 // modernMeta is what every modern request carries.
-func modernMeta(version string) []jsonrpc.Member {
+func modernMeta(version string, caps json.RawMessage) []jsonrpc.Member {
+	if isNull(caps) {
+		caps = json.RawMessage(`{}`)
+	}
 	info := clientInfo(version)
 	who := jsonrpc.AppendString([]byte(`{"name":`), info["name"])
 	who = append(jsonrpc.AppendString(append(who, `,"version":`...), info["version"]), '}')
 	return []jsonrpc.Member{
 		{Name: eraPrefix + "protocolVersion", Value: json.RawMessage(`"` + modernVersion + `"`)},
 		{Name: eraPrefix + "clientInfo", Value: who},
-		{Name: eraPrefix + "clientCapabilities", Value: json.RawMessage(`{}`)},
+		{Name: eraPrefix + "clientCapabilities", Value: caps},
 	}
 }
 
@@ -132,7 +152,7 @@ func modernMeta(version string) []jsonrpc.Member {
 // an object without _meta, or nil.
 func modernParams(params json.RawMessage, version string) json.RawMessage {
 	out := []byte(`{"_meta":{`)
-	for i, m := range modernMeta(version) {
+	for i, m := range modernMeta(version, nil) {
 		if i > 0 {
 			out = append(out, ',')
 		}
@@ -165,16 +185,10 @@ func (c *conn) progress(params json.RawMessage) {
 			return
 		}
 		c.mu.Lock()
-		p := c.pending[id]
+		if p := c.pending[id]; p != nil && p.token != nil {
+			c.note(p, "notifications/progress", slices.Concat(params[:m.Start], p.token, params[m.End:]))
+		}
 		c.mu.Unlock()
-		if p == nil || p.token == nil {
-			return
-		}
-		note := append(append(append([]byte(nil), params[:m.Start]...), p.token...), params[m.End:]...)
-		select {
-		case p.notes <- note:
-		default: // the caller is slow; the next one says more
-		}
 		return
 	}
 }

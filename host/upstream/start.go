@@ -177,11 +177,11 @@ func (s *Server) connect() (*conn, error) {
 }
 
 func (s *Server) open(ctx context.Context, era Era) (*conn, error) {
-	p, err := s.spawner.start(s.cfg)
+	out, err := s.dial()
 	if err != nil {
-		return nil, toolerr.New(toolerr.ServerOffline, "cannot start %s: %w", s.cfg.Command[0], err)
+		return nil, err
 	}
-	c := newConn(s.cfg, p, s.spawner)
+	c := newConn(s.cfg, out)
 	err = c.handshake(ctx, era)
 	if err == nil {
 		err = c.list(ctx)
@@ -193,4 +193,12 @@ func (s *Server) open(ctx context.Context, era Era) (*conn, error) {
 	c.fail(err)
 	<-c.gone
 	return nil, err
+}
+
+// dial begins a run of the server.
+func (s *Server) dial() (wire, error) {
+	if s.cfg.URL != "" {
+		return newStreamable(s.cfg)
+	}
+	return startStdio(s.cfg, s.spawner)
 }

@@ -3,6 +3,8 @@ package upstream
 import (
 	"strings"
 	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/config/secret"
 )
 
 // Failure is the last thing that went wrong with a server.
@@ -16,7 +18,8 @@ type Failure struct {
 type Status struct {
 	Name     string   `json:"name"`
 	State    string   `json:"state"` // configured, starting, ready, offline, closed
-	Command  []string `json:"command"`
+	Command  []string `json:"command,omitempty"`
+	URL      string   `json:"url,omitempty"` // without credentials
 	Era      Era      `json:"era,omitempty"`
 	Server   string   `json:"server,omitempty"` // what it calls itself, with its version
 	PID      int      `json:"pid,omitempty"`
@@ -33,13 +36,14 @@ func (s *Server) Status() Status {
 	defer s.mu.Unlock()
 	st := Status{
 		Name: s.cfg.Name, State: "configured", Command: s.cfg.Command,
-		Era: s.era, Restarts: max(0, s.starts-1), Last: s.last,
+		URL: secret.URL(s.cfg.URL), Era: s.era, Restarts: max(0, s.starts-1), Last: s.last,
 	}
 	if c := s.conn; c != nil {
 		st.Server, st.Noise = c.identity, c.noise.Load()
-		st.Stderr = c.proc.stderr.String()
+		d := c.out.describe()
+		st.Stderr = d.stderr
 		if c.alive() {
-			st.PID, st.Tools = c.proc.pid(), len(c.listed())
+			st.PID, st.Tools = d.pid, len(c.listed())
 		}
 	}
 	switch {

@@ -18,11 +18,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/host/call"
+	"github.com/toolroom-mcp/toolroom/host/config/secret"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -46,6 +48,14 @@ type Config struct {
 	Era     Era      // "": Auto
 	Version string   // of the host, told to the server
 
+	// In place of Command: a server at an address, http or https. With
+	// Transport "" a server that takes no POST there is tried over HTTP+SSE.
+	URL          string
+	Transport    Transport
+	Headers      map[string]secret.Text
+	Token        secret.Text // sent as Bearer; wins over an Authorization of Headers
+	AllowPrivate bool        // whether a public name may lead to a private address
+
 	// KillsOwnTree says that the server ends its own children when its input
 	// ends, so that no guard has to.
 	KillsOwnTree bool
@@ -55,25 +65,59 @@ type Config struct {
 	Roots func() []string
 
 	StartTimeout time.Duration // from start to the end of the handshake and listing; 10 s
-	ProbeTimeout time.Duration // for the modern opening with Auto; 1 s
+	ProbeTimeout time.Duration // for the modern opening with Auto; 1 s, of a URL 3 s
 	WriteTimeout time.Duration // how long a server may leave its input unread; 10 s
 	QuietTime    time.Duration // of silence while calls wait, before it is pinged, and again before it is given up; 15 s
 	CloseGrace   time.Duration // from closing stdin to SIGTERM; 2 s
 	TermGrace    time.Duration // from SIGTERM to SIGKILL; 3 s
 	MaxLine      int           // of one message in bytes; 64 MiB
+
+	tell   func(method string, params json.RawMessage) // see OnNotification
+	resume func(*conn)                                 // after a handshake
 }
+
+// Transport says how a server at an address is spoken to.
+type Transport string
+
+// The transports. SSE is the HTTP+SSE of version 2024-11-05, retired since.
+const (
+	StreamableHTTP Transport = "streamable-http"
+	SSE            Transport = "sse"
+)
 
 // Validate names the field that is wrong.
 func (c Config) Validate() error {
 	switch {
 	case c.Name == "":
 		return errors.New("server: name is empty")
+	case c.URL != "":
+		return c.validateURL()
 	case len(c.Command) == 0 || c.Command[0] == "":
 		return fmt.Errorf("server %s: command is empty", c.Name)
 	case !filepath.IsAbs(c.Command[0]):
 		return fmt.Errorf("server %s: command %q is not an absolute path", c.Name, c.Command[0])
-	case c.Era != "" && c.Era != Auto && c.Era != Legacy && c.Era != Modern:
-		return fmt.Errorf("server %s: era %q is not one of auto, legacy, modern", c.Name, c.Era)
+	}
+	return c.Era.validate(c.Name)
+}
+
+func (c Config) validateURL() error {
+	u, err := url.Parse(c.URL)
+	switch {
+	case err != nil: // whose text may hold credentials
+		return fmt.Errorf("server %s: url is malformed", c.Name)
+	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return fmt.Errorf("server %s: url %s is no address that begins with http:// or https://", c.Name, secret.URL(c.URL))
+	case len(c.Command) > 0:
+		return fmt.Errorf("server %s: it has a command and a url; choose one", c.Name)
+	case c.Transport != "" && c.Transport != StreamableHTTP && c.Transport != SSE:
+		return fmt.Errorf("server %s: transport %q is not one of streamable-http, sse", c.Name, c.Transport)
+	}
+	return c.Era.validate(c.Name)
+}
+
+func (e Era) validate(server string) error {
+	if e != "" && e != Auto && e != Legacy && e != Modern {
+		return fmt.Errorf("server %s: era %q is not one of auto, legacy, modern", server, e)
 	}
 	return nil
 }
@@ -85,7 +129,11 @@ func (c Config) withDefaults() Config {
 		}
 	}
 	set(&c.StartTimeout, 10*time.Second)
-	set(&c.ProbeTimeout, time.Second)
+	probe := time.Second
+	if c.URL != "" { // a web server answers what it does not know
+		probe = 3 * time.Second
+	}
+	set(&c.ProbeTimeout, probe)
 	set(&c.WriteTimeout, 10*time.Second)
 	set(&c.QuietTime, 15*time.Second)
 	set(&c.CloseGrace, 2*time.Second)
@@ -118,7 +166,9 @@ type Server struct {
 	starts   int
 	notUntil time.Time // no start before this
 	last     *Failure
-	onChange func() // called after the tools may have changed
+	onChange func()          // called after the tools may have changed
+	watched  map[string]bool // URIs of resources that are subscribed to
+	level    string          // the least level of log messages; "": the server's choice
 }
 
 // New returns a server that has not been started.
@@ -127,6 +177,7 @@ func New(cfg Config, spawner *Spawner) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{cfg: cfg.withDefaults(), spawner: spawner}
+	s.cfg.resume = s.resume
 	s.life, s.end = context.WithCancel(context.Background())
 	return s, nil
 }
@@ -177,13 +228,17 @@ func (s *Server) Handle(ctx context.Context, req *call.Request) (*call.Result, e
 // failed wraps what keeps a call from being carried out, but for what the
 // server itself answered and the end of the caller's context.
 func (s *Server) failed(ctx context.Context, req *call.Request, phase string, err error) error {
+	return s.lost(ctx, req.Tool.Name, phase, err)
+}
+
+func (s *Server) lost(ctx context.Context, what, phase string, err error) error {
 	var answered *call.MCPError
 	if errors.As(err, &answered) || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return err
 	}
 	return &call.ExecutionError{
-		Tool: req.Tool.Name, Phase: phase, Cause: err,
-		Message: fmt.Sprintf("%s could not be carried out by server %s", req.Tool.Name, s.cfg.Name),
+		Tool: what, Phase: phase, Cause: err,
+		Message: fmt.Sprintf("%s could not be carried out by server %s", what, s.cfg.Name),
 	}
 }
 

@@ -17,8 +17,8 @@ import (
 type writer struct {
 	file      *os.File
 	timeout   time.Duration
-	fail      func(error) // ends the connection
-	deadlines bool        // whether the file supports them
+	unread    chan error // holds one: why the server has to be given up
+	deadlines bool       // whether the file supports them
 
 	mu      sync.Mutex
 	queue   [][]byte
@@ -34,8 +34,8 @@ const (
 	chunk      = 64 << 10             // what the watchdog looks at
 )
 
-func newWriter(file *os.File, timeout time.Duration, fail func(error)) *writer {
-	w := &writer{file: file, timeout: timeout, fail: fail}
+func newWriter(file *os.File, timeout time.Duration) *writer {
+	w := &writer{file: file, timeout: timeout, unread: make(chan error, 1)}
 	w.deadlines = file.SetWriteDeadline(time.Time{}) == nil
 	return w
 }
@@ -147,6 +147,14 @@ func (w *writer) watched(piece []byte) (int, error) {
 	})
 	defer dog.Stop()
 	return w.file.Write(piece)
+}
+
+// fail has the server given up. The first reason counts.
+func (w *writer) fail(err error) {
+	select {
+	case w.unread <- err:
+	default:
+	}
 }
 
 // broken handles a write error, which means that the server is going: why

@@ -1,0 +1,76 @@
+package upstream
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// addressGuard keeps a configured name from leading where its owner did not
+// mean to go. What the user wrote is the user's will: an address of this
+// machine or of a private network that the URL spells out, localhost, and
+// names of local networks may be called. Any other name must lead to a public
+// address, or allow_private is set: else whoever controls the name could have
+// the host call the services of this machine or a cloud's metadata. The check
+// is made on the address that is dialled, so a name cannot change in between.
+type addressGuard struct {
+	host    string // as configured
+	private bool   // whether it may lead to a private address
+}
+
+func (g addressGuard) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	d := net.Dialer{Timeout: connectTimeout, KeepAlive: 30 * time.Second}
+	// A proxy of the environment is the user's will, too, and resolves for us.
+	if host, _, err := net.SplitHostPort(address); err == nil && strings.EqualFold(host, g.host) {
+		d.Control = g.check
+	}
+	return d.DialContext(ctx, network, address)
+}
+
+// check is called with each address before it is connected to.
+func (g addressGuard) check(_, address string, _ syscall.RawConn) error {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return err
+	}
+	ip := at.Addr().Unmap().WithZone("")
+	literal, err := netip.ParseAddr(g.host)
+	switch {
+	case err == nil && literal.Unmap().WithZone("") == ip: // spelt out
+		return nil
+	case ip.IsLinkLocalUnicast(), ip.IsMulticast(), ip.IsUnspecified():
+	case ip.IsLoopback() || ip.IsPrivate() || sharedSpace.Contains(ip):
+		if g.private {
+			return nil
+		}
+	default:
+		return nil
+	}
+	return fmt.Errorf("%s leads to %s, which is not a public address; name the address itself, or set allow_private for this server", g.host, ip)
+}
+
+// sharedSpace is of carriers' and overlay networks (RFC 6598).
+var sharedSpace = netip.MustParsePrefix("100.64.0.0/10")
+
+// namesPrivate reports whether a host's name is one of this machine or of a
+// local network: localhost, names without a dot, and those under the domains
+// that are set aside for it (RFC 6761, 6762, 8375, and .internal of 2024).
+func namesPrivate(host string) bool {
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	if _, err := netip.ParseAddr(host); err == nil {
+		return false // it is spelt out
+	}
+	if !strings.Contains(host, ".") {
+		return true
+	}
+	for _, domain := range []string{".localhost", ".local", ".internal", ".home.arpa", ".lan", ".test"} {
+		if strings.HasSuffix(host, domain) {
+			return true
+		}
+	}
+	return false
+}

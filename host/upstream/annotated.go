@@ -1,0 +1,35 @@
+package upstream
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// waits reports whether somebody waits for the answer to a request.
+func (c *conn) waits(rawID json.RawMessage) bool {
+	id, err := strconv.ParseUint(string(rawID), 10, 64)
+	if err != nil {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.pending[id] != nil
+}
+
+// annotated returns the tool of that name if arguments of it are to be
+// repeated in headers (x-mcp-header), as the modern version asks for.
+func (c *conn) annotated(name string) *mcp.Tool {
+	for _, definition := range c.listed() {
+		if !bytes.Contains(definition, []byte(`"x-mcp-header"`)) {
+			continue
+		}
+		var tool mcp.Tool
+		if json.Unmarshal(definition, &tool) == nil && tool.Name == name {
+			return &tool
+		}
+	}
+	return nil
+}

@@ -1,0 +1,91 @@
+package upstream
+
+import (
+	"bytes"
+	"errors"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// stdio is the wire to a program of this machine: one message a line on its
+// standard input and output.
+type stdio struct {
+	*writer
+	cfg     Config
+	proc    *process
+	spawner *Spawner
+}
+
+// startStdio starts a server's program.
+func startStdio(cfg Config, spawner *Spawner) (*stdio, error) {
+	p, err := spawner.start(cfg)
+	if err != nil {
+		return nil, toolerr.New(toolerr.ServerOffline, "cannot start %s: %w", cfg.Command[0], err)
+	}
+	return &stdio{writer: newWriter(p.stdin, cfg.WriteTimeout), cfg: cfg, proc: p, spawner: spawner}, nil
+}
+
+// run waits for the first sign of the end (the process exits, closes its
+// output, or has been given up) and sees to it that process and group are
+// gone. What the server wrote before its end is still taken.
+func (s *stdio) run(c *conn) error {
+	ended := make(chan struct{}) // stdout has been read to its end
+	go func() {
+		defer close(ended)
+		s.read(c)
+	}()
+	select {
+	case <-ended:
+		// It usually exits at the same time; then that is the reason.
+		select {
+		case <-s.proc.exited:
+		case <-time.After(200 * time.Millisecond):
+		}
+	case <-s.proc.exited:
+	case err := <-s.unread:
+		c.fail(err)
+	case <-c.dead:
+	}
+	s.proc.stop(s.cfg.CloseGrace, s.cfg.TermGrace)
+	// The group is dead, so the pipe ends, unless somebody who left the group
+	// still holds it.
+	select {
+	case <-ended:
+	case <-time.After(time.Second):
+	}
+	s.proc.closeOutput()
+	<-ended
+	s.spawner.ended(s.proc)
+	return s.exitError()
+}
+
+// read takes messages until the server's output ends.
+func (s *stdio) read(c *conn) {
+	in := jsonrpc.NewReader(s.proc.stdout, s.cfg.MaxLine)
+	for {
+		line, err := in.ReadLine()
+		switch {
+		case errors.Is(err, jsonrpc.ErrTooLong):
+			c.tooLong(err)
+		case err != nil:
+			return
+		case len(bytes.TrimSpace(line)) > 0:
+			c.take(line)
+		}
+	}
+}
+
+// exitError says how the process ended.
+func (s *stdio) exitError() error {
+	text := s.proc.exitText()
+	if line := lastLine(s.proc.stderr.String()); line != "" {
+		text += "; its last words: " + line
+	}
+	return toolerr.New(toolerr.ServerOffline, "the server %s", text)
+}
+
+func (s *stdio) describe() description {
+	return description{pid: s.proc.pid(), stderr: s.proc.stderr.String()}
+}
