@@ -52,7 +52,7 @@ func Open(cfg config.Config, version string) (*App, error) {
 		entries = append(entries, catalog.Entry{Source: s, Plain: sc.Bundled})
 	}
 	identity := append(jsonrpc.AppendString([]byte(`{"name":"toolroom","version":`), version), '}')
-	a.Catalog = catalog.New(entries, identity, func() { a.Gateway.ToolsChanged() })
+	a.Catalog = catalog.New(entries, identity, func(call.Kind) { a.Gateway.ToolsChanged() })
 
 	// The way of a call. Stages go around the route, the first outermost.
 	a.Handler = call.Chain(a.route)

@@ -1,10 +1,26 @@
-// Package catalog knows the tools of all servers under stable names. It keeps
-// an immutable snapshot, made anew when a server's list changes, with the
-// answers to tools/list ready in both eras.
+// Package catalog knows the tools, resources and prompts of all servers under
+// stable names. It keeps an immutable snapshot, made anew when a server's list
+// changes, with the answers to the list requests ready for each profile and
+// era.
+//
+// # Names
+//
+// A tool or prompt is served as SERVER__NAME (a bundled one under its own
+// name, one of a server with a prefix as PREFIX+NAME, a renamed one under that
+// name); see ServedName. A resource or template keeps its URI; of several
+// servers that list the same one the first as configured has it, and the
+// others' are served as "toolroom:SERVER/URI", a form that always leads to
+// that server, whoever else is there.
+//
+// A name that another server's name could be mistaken for is refused, as is
+// one that is taken: the server configured first has it.
+//
+// # When servers are asked
 //
 // Servers are listed when somebody first needs to know: all of them for a
 // list, the likely one for a call. One that cannot be listed is left out,
-// tried again in the background, and its tools follow with a change notice.
+// tried again in the background, and what it has follows with a change
+// notice.
 package catalog
 
 import (
@@ -20,14 +36,16 @@ import (
 // A Source is one server, as the catalogue needs it.
 type Source interface {
 	Name() string
-	// Tools returns the entries of tools/list as the server sent them.
-	Tools(ctx context.Context) ([]json.RawMessage, error)
+	// List returns the items of a list as the server sent them.
+	List(ctx context.Context, kind call.Kind) ([]json.RawMessage, error)
 }
 
-// An Entry is a source and how its tools are named.
+// An Entry is a source and how what it has is named.
 type Entry struct {
 	Source Source
-	Plain  bool // served under their own names: the bundled ones
+	Plain  bool    // served under their own names: the bundled ones
+	Prefix *string // in place of SERVER__
+	Filter Filter  // of its tools
 }
 
 // maxStarts is how many servers are listed, and so started, at a time.
@@ -37,7 +55,8 @@ const maxStarts = 4
 type Catalog struct {
 	identity json.RawMessage // of this host, in modern lists; nil: not said
 	servers  []*server
-	onChange func()
+	onChange func(call.Kind)
+	pins     *pins
 	starts   chan struct{}
 	current  atomic.Pointer[Snapshot]
 
@@ -45,28 +64,37 @@ type Catalog struct {
 	cancel context.CancelFunc
 	work   sync.WaitGroup
 
-	mu     sync.Mutex // of what follows and of the servers' fields
+	mu     sync.Mutex // of what follows and of the servers' lists
 	closed bool
-	faults []error // tools that are not served
+	faults []error // what is not served
 }
 
 // server is an entry with what is known of it.
 type server struct {
 	Entry
-	tools  []*call.Tool
+	lists map[call.Kind]*listing
+}
+
+// listing is one list of a server's.
+type listing struct {
+	items  []*Item
 	faults []error
-	err    error // of the last listing
+	err    error // of the last attempt
 	tried  bool  // listed once, well or not
 	busy   chan struct{}
 }
 
 // New returns a catalogue of entries, none of which has been asked.
-// onChange, unless nil, is called after a snapshot was replaced that somebody
-// may have seen. identity is the host's, as a JSON object.
-func New(entries []Entry, identity json.RawMessage, onChange func()) *Catalog {
+// onChange, unless nil, is called after a list was replaced that somebody may
+// have seen. identity is the host's, as a JSON object.
+func New(entries []Entry, identity json.RawMessage, onChange func(call.Kind)) *Catalog {
 	c := &Catalog{identity: identity, onChange: onChange, starts: make(chan struct{}, maxStarts)}
 	for _, e := range entries {
-		c.servers = append(c.servers, &server{Entry: e})
+		s := &server{Entry: e, lists: map[call.Kind]*listing{}}
+		for _, kind := range kinds() {
+			s.lists[kind] = &listing{}
+		}
+		c.servers = append(c.servers, s)
 	}
 	c.life, c.cancel = context.WithCancel(context.Background())
 	empty, _ := newSnapshot(nil, identity)
@@ -74,50 +102,75 @@ func New(entries []Entry, identity json.RawMessage, onChange func()) *Catalog {
 	return c
 }
 
-// Snapshot returns the catalogue after every server has been asked once. Those
-// that could not be listed are asked again in the background. When ctx ends
-// first, it returns what is known.
-func (c *Catalog) Snapshot(ctx context.Context) *Snapshot {
-	c.list(ctx, c.servers)
-	return c.current.Load()
+func kinds() [4]call.Kind {
+	return [...]call.Kind{call.Tools, call.Resources, call.Templates, call.Prompts}
 }
 
-// List returns the result of tools/list, as Snapshot's.
-func (c *Catalog) List(ctx context.Context, modern bool) json.RawMessage {
-	return c.Snapshot(ctx).List(modern)
+// Snapshot returns the catalogue after every server has been asked for its
+// tools once. Those that could not be listed are asked again in the
+// background. When ctx ends first, it returns what is known.
+func (c *Catalog) Snapshot(ctx context.Context) *Snapshot { return c.snapshot(ctx, call.Tools) }
+
+func (c *Catalog) snapshot(ctx context.Context, kind call.Kind) *Snapshot {
+	c.list(ctx, kind, c.servers)
+	return c.current.Load()
 }
 
 // Lookup finds a tool by its served name, asking the servers that are likely
 // to have it first.
 func (c *Catalog) Lookup(ctx context.Context, name string) (*call.Tool, bool) {
-	if t, ok := c.current.Load().ByName(name); ok {
-		return t, true
+	item, ok := c.find(ctx, call.Tools, name)
+	if !ok {
+		return nil, false
+	}
+	return item.Tool, true
+}
+
+// find is Lookup for any kind that has names.
+func (c *Catalog) find(ctx context.Context, kind call.Kind, name string) (*Item, bool) {
+	if item, ok := c.current.Load().byName(kind, name); ok {
+		return item, true
 	}
 	var likely []*server
 	for _, s := range c.servers {
-		if s.Plain && s.Source.Name() == name || !s.Plain && strings.HasPrefix(name, s.Source.Name()+"__") {
+		if s.mayServe(name) {
 			likely = append(likely, s)
 		}
 	}
 	for _, group := range [][]*server{likely, c.servers} {
-		c.list(ctx, group)
-		if t, ok := c.current.Load().ByName(name); ok {
-			return t, true
+		c.list(ctx, kind, group)
+		if item, ok := c.current.Load().byName(kind, name); ok {
+			return item, true
 		}
 	}
 	return nil, false
 }
 
-// Errors returns why tools or servers are missing.
+// mayServe reports whether a name looks like one of the server's.
+func (s *server) mayServe(name string) bool {
+	switch {
+	case s.Plain:
+		return s.Source.Name() == name
+	case s.Prefix != nil:
+		return *s.Prefix != "" && strings.HasPrefix(name, *s.Prefix)
+	}
+	return strings.HasPrefix(name, s.Source.Name()+"__")
+}
+
+// Errors returns why tools or servers are missing, and which definitions have
+// changed.
 func (c *Catalog) Errors() []error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var errs []error
 	for _, s := range c.servers {
-		if s.err != nil {
-			errs = append(errs, &ServerError{s.Source.Name(), s.err})
+		for _, kind := range kinds() {
+			l := s.lists[kind]
+			if l.err != nil {
+				errs = append(errs, &ServerError{s.Source.Name(), l.err})
+			}
+			errs = append(errs, l.faults...)
 		}
-		errs = append(errs, s.faults...)
 	}
 	return append(errs, c.faults...)
 }
@@ -133,17 +186,24 @@ func (e *ServerError) Error() string { return "server " + e.Server + ": " + e.Er
 // Unwrap returns the cause.
 func (e *ServerError) Unwrap() error { return e.Err }
 
-// Refresh asks the server of that name again, in the background: its list may
-// have changed.
-func (c *Catalog) Refresh(name string) {
+// Refresh asks the server of that name again, in the background: its lists
+// may have changed. Without kinds, all of them.
+func (c *Catalog) Refresh(name string, changed ...call.Kind) {
+	if len(changed) == 0 {
+		all := kinds()
+		changed = all[:]
+	}
 	for _, s := range c.servers {
-		if s.Source.Name() == name {
-			c.mu.Lock()
-			if s.tried { // else whoever needs it will ask
-				c.ask(s)
-			}
-			c.mu.Unlock()
+		if s.Source.Name() != name {
+			continue
 		}
+		c.mu.Lock()
+		for _, kind := range changed {
+			if s.lists[kind].tried { // else whoever needs it will ask
+				c.ask(s, kind)
+			}
+		}
+		c.mu.Unlock()
 	}
 }
 
@@ -158,19 +218,20 @@ func (c *Catalog) Close() {
 
 // list asks those of the servers that have not been listed, and waits for
 // those that were never tried.
-func (c *Catalog) list(ctx context.Context, servers []*server) {
+func (c *Catalog) list(ctx context.Context, kind call.Kind, servers []*server) {
 	var waits []chan struct{}
 	c.mu.Lock()
 	for _, s := range servers {
-		if s.tried && s.err == nil {
+		l := s.lists[kind]
+		if l.tried && l.err == nil {
 			continue
 		}
-		first := !s.tried
-		if s.busy == nil {
-			c.ask(s)
+		first := !l.tried
+		if l.busy == nil {
+			c.ask(s, kind)
 		}
-		if first && s.busy != nil {
-			waits = append(waits, s.busy)
+		if first && l.busy != nil {
+			waits = append(waits, l.busy)
 		}
 	}
 	c.mu.Unlock()
@@ -184,55 +245,85 @@ func (c *Catalog) list(ctx context.Context, servers []*server) {
 }
 
 // ask lists a server in the background. c.mu is held.
-func (c *Catalog) ask(s *server) {
+func (c *Catalog) ask(s *server, kind call.Kind) {
 	if c.closed {
 		return
 	}
 	busy := make(chan struct{})
-	s.busy = busy
+	s.lists[kind].busy = busy
 	c.work.Go(func() {
 		c.starts <- struct{}{}
-		raw, err := s.Source.Tools(c.life)
+		raw, err := s.Source.List(c.life, kind)
 		<-c.starts
-		c.learn(s, busy, raw, err)
+		var items []*Item
+		var faults []error
+		if err == nil {
+			items, faults = s.items(kind, raw)
+			if kind == call.Tools && c.pins != nil {
+				changed := c.pins.check(c.life, s.Source.Name(), items)
+				faults = append(faults, changed...)
+				items = c.pins.served(items)
+			}
+		}
+		c.learn(s.lists[kind], kind, busy, items, faults, err)
 	})
 }
 
-// learn takes a server's list in. A server that cannot be listed keeps the
-// tools it had: it is started again when one of them is called.
-func (c *Catalog) learn(s *server, busy chan struct{}, raw []json.RawMessage, err error) {
-	c.mu.Lock()
-	seen := s.tried
-	s.tried, s.err = true, err
-	if err == nil {
-		s.tools, s.faults = nil, nil
-		for _, definition := range raw {
-			t, fault := newTool(s.Entry, definition)
-			if fault != nil {
-				s.faults = append(s.faults, fault)
-				continue
-			}
-			s.tools = append(s.tools, t)
+// items makes the catalogue's items of a server's.
+func (s *server) items(kind call.Kind, raw []json.RawMessage) (items []*Item, faults []error) {
+	for _, definition := range raw {
+		item, fault := newItem(s.Entry, kind, definition)
+		switch {
+		case fault != nil:
+			faults = append(faults, fault)
+		case kind != call.Tools || s.Filter.serves(item.Original):
+			items = append(items, item)
 		}
 	}
-	if s.busy == busy {
-		s.busy = nil
+	return items, faults
+}
+
+// learn takes a server's list in. A server that cannot be listed keeps what it
+// had: it is started again when that is used.
+func (c *Catalog) learn(l *listing, kind call.Kind, busy chan struct{}, items []*Item, faults []error, err error) {
+	c.mu.Lock()
+	seen := l.tried
+	l.tried, l.err = true, err
+	if err == nil {
+		l.items, l.faults = items, faults
 	}
-	listings := make([][]*call.Tool, len(c.servers))
-	for i, s := range c.servers {
-		listings[i] = s.tools
+	if l.busy == busy {
+		l.busy = nil
 	}
-	old := c.current.Load()
-	next, faults := newSnapshot(listings, c.identity)
-	changed := string(old.legacy) != string(next.legacy)
-	if changed {
-		c.current.Store(next)
-	}
-	c.faults = faults
+	changed := c.rebuild(kind)
 	closed := c.closed
 	c.mu.Unlock()
 	close(busy)
 	if changed && seen && !closed && c.onChange != nil {
-		c.onChange()
+		c.onChange(kind)
 	}
+}
+
+// rebuild makes the snapshot anew and reports whether a list of the kind is
+// another one. c.mu is held.
+func (c *Catalog) rebuild(kind call.Kind) bool {
+	all := map[call.Kind][]*Item{}
+	for _, s := range c.servers {
+		for _, kind := range kinds() {
+			all[kind] = append(all[kind], s.lists[kind].items...)
+		}
+	}
+	next, faults := newSnapshot(all, c.identity)
+	c.faults = faults
+	old := c.current.Load()
+	if old.same(next, kind) {
+		return false
+	}
+	c.current.Store(next)
+	return true
+}
+
+// List returns the result of tools/list, as Snapshot's.
+func (c *Catalog) List(ctx context.Context, modern bool) json.RawMessage {
+	return c.Snapshot(ctx).List(modern)
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/toolroom-mcp/toolroom/host/call"
 	"github.com/toolroom-mcp/toolroom/host/catalog"
 )
 
@@ -19,17 +20,26 @@ import (
 type source struct {
 	name string
 
-	mu    sync.Mutex
-	tools []string
-	err   error
-	asked int
-	gate  chan struct{} // unless nil, Tools waits for it
+	mu     sync.Mutex
+	tools  []string
+	others map[call.Kind][]string
+	err    error
+	asked  int
+	gate   chan struct{} // unless nil, a list of tools waits for it
 }
 
 func (s *source) Name() string { return s.name }
 
-func (s *source) Tools(ctx context.Context) ([]json.RawMessage, error) {
+func (s *source) List(ctx context.Context, kind call.Kind) ([]json.RawMessage, error) {
 	s.mu.Lock()
+	if kind != call.Tools {
+		defer s.mu.Unlock()
+		var raw []json.RawMessage
+		for _, t := range s.others[kind] {
+			raw = append(raw, json.RawMessage(t))
+		}
+		return raw, s.err
+	}
 	s.asked++
 	gate := s.gate
 	s.mu.Unlock()
@@ -69,7 +79,11 @@ func named(names ...string) (defs []string) {
 }
 
 func open(t *testing.T, onChange func(), entries ...catalog.Entry) *catalog.Catalog {
-	c := catalog.New(entries, json.RawMessage(`{"name":"h"}`), onChange)
+	c := catalog.New(entries, json.RawMessage(`{"name":"h"}`), func(call.Kind) {
+		if onChange != nil {
+			onChange()
+		}
+	})
 	t.Cleanup(c.Close)
 	return c
 }

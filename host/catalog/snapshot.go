@@ -4,16 +4,26 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/toolroom-mcp/toolroom/host/call"
-	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
 // A Snapshot is the catalogue at one time. It is immutable.
 type Snapshot struct {
-	tools  []*call.Tool
-	byName map[string]*call.Tool
-	legacy json.RawMessage // the result of tools/list
+	tools    []*call.Tool
+	lists    map[call.Kind]*section
+	identity json.RawMessage
+
+	mu       sync.Mutex
+	profiles map[string]*Snapshot // what is left of it for each profile asked for
+}
+
+// section is one list.
+type section struct {
+	items  []*Item
+	byName map[string]*Item
+	legacy json.RawMessage // the result of the list request
 	modern json.RawMessage
 }
 
@@ -21,110 +31,106 @@ type Snapshot struct {
 // configured, and each server's own order. The caller must not change it.
 func (s *Snapshot) Tools() []*call.Tool { return s.tools }
 
+// Items returns a whole list in its order. The caller must not change it.
+func (s *Snapshot) Items(kind call.Kind) []*Item { return s.lists[kind].items }
+
 // ByName finds a tool by its served name.
 func (s *Snapshot) ByName(name string) (*call.Tool, bool) {
-	t, ok := s.byName[name]
-	return t, ok
+	item, ok := s.byName(call.Tools, name)
+	if !ok {
+		return nil, false
+	}
+	return item.Tool, true
+}
+
+func (s *Snapshot) byName(kind call.Kind, name string) (*Item, bool) {
+	item, ok := s.lists[kind].byName[name]
+	return item, ok
 }
 
 // List returns the result of tools/list, made once for all requests.
-func (s *Snapshot) List(modern bool) json.RawMessage {
+func (s *Snapshot) List(modern bool) json.RawMessage { return s.Listing(call.Tools, modern) }
+
+// Listing returns the result of a list request, made once for all requests.
+func (s *Snapshot) Listing(kind call.Kind, modern bool) json.RawMessage {
 	if modern {
-		return s.modern
+		return s.lists[kind].modern
 	}
-	return s.legacy
+	return s.lists[kind].legacy
 }
 
-// newSnapshot puts the listings together. Of two tools with the same served
-// name the first stays; the other is reported.
-func newSnapshot(listings [][]*call.Tool, identity json.RawMessage) (*Snapshot, []error) {
-	s := &Snapshot{byName: map[string]*call.Tool{}}
+func (s *Snapshot) same(other *Snapshot, kind call.Kind) bool {
+	return string(s.lists[kind].legacy) == string(other.lists[kind].legacy)
+}
+
+// newSnapshot puts the listings together. Of two names that are the same, or
+// that look alike and are of different servers, the first stays; the other is
+// reported. Of two URIs that are the same, the other is qualified.
+func newSnapshot(all map[call.Kind][]*Item, identity json.RawMessage) (*Snapshot, []error) {
+	s := &Snapshot{lists: map[call.Kind]*section{}, identity: identity}
 	var faults []error
-	for _, tools := range listings {
-		for _, t := range tools {
-			if first, taken := s.byName[t.Name]; taken {
-				faults = append(faults, fmt.Errorf("tool %s of server %s is not served: %s of server %s has the same name", t.Name, t.Server, first.Original, first.Server))
+	for _, kind := range kinds() {
+		section := &section{byName: map[string]*Item{}}
+		alike := map[string]*Item{}
+		for _, item := range all[kind] {
+			item, fault := section.admit(item, alike)
+			if fault != nil {
+				faults = append(faults, fault)
 				continue
 			}
-			s.byName[t.Name] = t
-			s.tools = append(s.tools, t)
+			section.byName[item.Name] = item
+			section.items = append(section.items, item)
+			if item.Tool != nil {
+				s.tools = append(s.tools, item.Tool)
+			}
 		}
+		section.encode(kind, identity)
+		s.lists[kind] = section
 	}
-	list := []byte(`{"tools":[`)
-	for i, t := range s.tools {
+	return s, faults
+}
+
+// admit returns the item as it is listed, or why it is not.
+func (l *section) admit(item *Item, alike map[string]*Item) (*Item, error) {
+	first, taken := l.byName[item.Name]
+	if item.Kind == call.Resources || item.Kind == call.Templates {
+		if taken && first.Server != item.Server {
+			item = item.qualified()
+			first, taken = l.byName[item.Name]
+		}
+		if taken {
+			return nil, fmt.Errorf("server %s lists %s twice", item.Server, item.Original)
+		}
+		return item, nil
+	}
+	what := string(item.Kind[:len(item.Kind)-1])
+	if taken {
+		return nil, fmt.Errorf("%s %s of server %s is not served: %s of server %s has the same name", what, item.Name, item.Server, first.Original, first.Server)
+	}
+	look := skeleton(item.Name)
+	if first, taken := alike[look]; taken && first.Server != item.Server {
+		return nil, fmt.Errorf("%s %s of server %s is not served: it could be mistaken for %s of server %s; rename one in the configuration",
+			what, item.Name, item.Server, first.Name, first.Server)
+	}
+	alike[look] = item
+	return item, nil
+}
+
+// encode makes the answers to the list request.
+func (l *section) encode(kind call.Kind, identity json.RawMessage) {
+	list := append(append([]byte(`{"`), kind...), `":[`...)
+	for i, item := range l.items {
 		if i > 0 {
 			list = append(list, ',')
 		}
-		list = append(list, t.Definition...)
+		list = append(list, item.Definition...)
 	}
 	list = append(list, ']')
-	s.legacy = append(slices.Clone(list), '}')
+	l.legacy = append(slices.Clone(list), '}')
 	// Always to be asked again, never to be shared between users.
 	list = append(list, `,"ttlMs":0,"cacheScope":"private","resultType":"complete"`...)
 	if identity != nil {
 		list = append(append(append(list, `,"_meta":{"io.modelcontextprotocol/serverInfo":`...), identity...), '}')
 	}
-	s.modern = append(list, '}')
-	return s, faults
-}
-
-// newTool makes the catalogue's entry from a server's definition, in which
-// only the name is replaced.
-func newTool(server Entry, definition json.RawMessage) (*call.Tool, error) {
-	members, err := jsonrpc.Members(definition)
-	if err != nil {
-		return nil, fmt.Errorf("server %s: a tool's definition is malformed: %w", server.Source.Name(), err)
-	}
-	t := &call.Tool{Server: server.Source.Name(), TakesCode: true, Traits: traits(definition)}
-	for _, m := range members {
-		switch m.Name {
-		case "name":
-			if m.Value[0] != '"' || json.Unmarshal(m.Value, &t.Original) != nil || t.Original == "" {
-				return nil, fmt.Errorf("server %s: a tool's name is %s, not a string", server.Source.Name(), m.Value)
-			}
-			t.Name = ServedName(server.Source.Name(), t.Original, server.Plain)
-			if t.Name == t.Original {
-				t.Definition = definition
-				continue
-			}
-			t.Definition = slices.Concat(definition[:m.Start], json.RawMessage(jsonrpc.AppendString(nil, t.Name)), definition[m.End:])
-		case "outputSchema":
-			t.TakesCode = takesCode(m.Value)
-		}
-	}
-	if t.Original == "" {
-		return nil, fmt.Errorf("server %s: a tool has no name", server.Source.Name())
-	}
-	return t, nil
-}
-
-// takesCode reports whether an object with nothing but a code agrees with an
-// output schema, as far as can be told without evaluating it.
-func takesCode(schema json.RawMessage) bool {
-	var s struct {
-		Properties map[string]json.RawMessage `json:"properties"`
-		Required   []string                   `json:"required"`
-		Additional json.RawMessage            `json:"additionalProperties"`
-	}
-	if json.Unmarshal(schema, &s) != nil {
-		return false
-	}
-	members, err := jsonrpc.Members(schema)
-	if err != nil {
-		return false
-	}
-	for _, m := range members {
-		switch m.Name {
-		case "type", "properties", "required", "additionalProperties", "title", "description", "$schema", "$comment", "$id", "$defs":
-		default:
-			return false // allOf, minProperties, … would have to be evaluated
-		}
-	}
-	for _, name := range s.Required {
-		if name != "code" {
-			return false
-		}
-	}
-	_, named := s.Properties["code"]
-	return named || s.Additional == nil || string(s.Additional) == "true"
+	l.modern = append(list, '}')
 }

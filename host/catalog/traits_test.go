@@ -13,8 +13,10 @@ import (
 
 type fixed []json.RawMessage
 
-func (fixed) Name() string                                       { return "s" }
-func (f fixed) Tools(context.Context) ([]json.RawMessage, error) { return f, nil }
+func (fixed) Name() string { return "s" }
+func (f fixed) List(context.Context, call.Kind) ([]json.RawMessage, error) {
+	return f, nil
+}
 
 func TestTraitsAreReadFromTheDefinition(t *testing.T) {
 	object := json.RawMessage(`{"type":"object"}`)

@@ -1,0 +1,143 @@
+package catalog
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/call"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+)
+
+// An Item is one entry of a list. It is immutable.
+type Item struct {
+	Kind     call.Kind
+	Name     string // as served: a name, a URI, or a URI template
+	Server   string
+	Original string // the server's own name, URI or template
+
+	// Definition is the server's own entry, byte for byte but for what the
+	// configuration says otherwise: the name, and a tool's description.
+	Definition json.RawMessage
+
+	Tool *call.Tool // of a tool; else nil
+
+	received json.RawMessage
+	span     [2]int // where the value of the name stands in Definition
+}
+
+// named is the member that tells an item of the kind.
+func named(kind call.Kind) string {
+	switch kind {
+	case call.Resources:
+		return "uri"
+	case call.Templates:
+		return "uriTemplate"
+	}
+	return "name"
+}
+
+// newItem makes the catalogue's item from a server's definition.
+func newItem(server Entry, kind call.Kind, definition json.RawMessage) (*Item, error) {
+	of := server.Source.Name()
+	members, err := jsonrpc.Members(definition)
+	if err != nil {
+		return nil, fmt.Errorf("server %s: an entry of its %s is malformed: %w", of, kind, err)
+	}
+	item := &Item{Kind: kind, Server: of, Definition: definition, received: definition}
+	takes := true
+	for _, m := range members {
+		switch {
+		case m.Name == named(kind):
+			if m.Value[0] != '"' || json.Unmarshal(m.Value, &item.Original) != nil || item.Original == "" {
+				return nil, fmt.Errorf("server %s: the %s of an entry of its %s is %s, not a string", of, m.Name, kind, m.Value)
+			}
+			item.span = [2]int{m.Start, m.End}
+		case m.Name == "outputSchema" && kind == call.Tools:
+			takes = takesCode(m.Value)
+		}
+	}
+	if item.Original == "" {
+		return nil, fmt.Errorf("server %s: an entry of its %s has no %s", of, kind, named(kind))
+	}
+	switch kind {
+	case call.Resources, call.Templates:
+		item.Name = item.Original
+		return item, nil
+	}
+	item.rename(server.servedName(item.Original, kind))
+	if kind == call.Tools {
+		if text, ok := server.Filter.Describe[item.Original]; ok {
+			if item.Definition, err = jsonrpc.SetMember(item.Definition, "description", jsonrpc.AppendString(nil, text)); err != nil {
+				return nil, fmt.Errorf("server %s: tool %s: %w", of, item.Original, err)
+			}
+		}
+		item.Tool = &call.Tool{Name: item.Name, Server: of, Original: item.Original, Definition: item.Definition, TakesCode: takes, Traits: traits(item.Definition)}
+	}
+	return item, nil
+}
+
+// rename puts a name into the definition.
+func (i *Item) rename(name string) {
+	i.Name = name
+	if name != i.Original {
+		i.Definition = slices.Concat(i.Definition[:i.span[0]], json.RawMessage(jsonrpc.AppendString(nil, name)), i.Definition[i.span[1]:])
+	}
+}
+
+// qualified is the item under the name that leads to its server whoever else
+// has the same URI.
+func (i *Item) qualified() *Item {
+	q := *i
+	q.rename(qualify(i.Server, i.Original))
+	return &q
+}
+
+// scheme begins the qualified URIs.
+const scheme = "toolroom:"
+
+func qualify(server, uri string) string { return scheme + url.PathEscape(server) + "/" + uri }
+
+// unqualify takes a qualified URI apart.
+func unqualify(name string) (server, uri string, ok bool) {
+	rest, ok := strings.CutPrefix(name, scheme)
+	if !ok {
+		return "", "", false
+	}
+	escaped, uri, ok := strings.Cut(rest, "/")
+	server, err := url.PathUnescape(escaped)
+	return server, uri, ok && err == nil && uri != ""
+}
+
+// takesCode reports whether an object with nothing but a code agrees with an
+// output schema, as far as can be told without evaluating it.
+func takesCode(schema json.RawMessage) bool {
+	var s struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+		Required   []string                   `json:"required"`
+		Additional json.RawMessage            `json:"additionalProperties"`
+	}
+	if json.Unmarshal(schema, &s) != nil {
+		return false
+	}
+	members, err := jsonrpc.Members(schema)
+	if err != nil {
+		return false
+	}
+	for _, m := range members {
+		switch m.Name {
+		case "type", "properties", "required", "additionalProperties", "title", "description", "$schema", "$comment", "$id", "$defs":
+		default:
+			return false // allOf, minProperties, … would have to be evaluated
+		}
+	}
+	for _, name := range s.Required {
+		if name != "code" {
+			return false
+		}
+	}
+	_, named := s.Properties["code"]
+	return named || s.Additional == nil || string(s.Additional) == "true"
+}
