@@ -155,6 +155,9 @@ func (d *dir) Stat(ctx context.Context, id string) (store.Blob, error) {
 		return store.Blob{}, err
 	}
 	info, err := os.Lstat(d.path(id))
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("blob %s is not a file", id)
+	}
 	if err != nil {
 		return store.Blob{}, absent(err, id)
 	}

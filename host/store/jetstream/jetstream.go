@@ -40,6 +40,10 @@ const (
 
 	// wait bounds one request whose caller set no deadline.
 	wait = 5 * time.Second
+	// dial bounds one try to connect.
+	dial = 2 * time.Second
+	// again is for how long the result of a try that failed is that of all.
+	again = 200 * time.Millisecond
 )
 
 // Config describes a store. URL must be set.
@@ -78,6 +82,8 @@ type cluster struct {
 
 	mu     sync.Mutex
 	opened *streams
+	failed error // of the last try to connect, at tried
+	tried  time.Time
 	closed bool
 }
 
@@ -98,14 +104,31 @@ func (c *cluster) open(ctx context.Context) (*streams, error) {
 	if c.closed {
 		return nil, toolerr.New(toolerr.Internal, "the store at %s was closed", c.where())
 	}
-	if c.opened != nil {
+	if c.opened != nil && !c.opened.conn.IsClosed() {
 		return c.opened, nil
 	}
+	c.opened = nil
+	if c.failed != nil && time.Since(c.tried) < again {
+		return nil, c.failed
+	}
+	s, err := c.connect(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			c.failed, c.tried = err, time.Now()
+		}
+		return nil, err
+	}
+	c.opened, c.failed = s, nil
+	return s, nil
+}
+
+func (c *cluster) connect(ctx context.Context) (*streams, error) {
 	options := []nats.Option{
-		nats.Name("toolroom"), nats.Timeout(wait), nats.MaxReconnects(-1),
-		// What cannot be sent now fails now: the caller is told, and it is
-		// not done later behind its back.
-		nats.ReconnectBufSize(-1),
+		nats.Name("toolroom"), nats.Timeout(dial),
+		// A connection that is lost ends what waits on it: the library would
+		// let it wait, and send it later behind the caller's back. The next
+		// caller connects again.
+		nats.NoReconnect(),
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), // the default prints
 	}
 	if c.Credentials != "" {
@@ -123,7 +146,6 @@ func (c *cluster) open(ctx context.Context) (*streams, error) {
 		conn.Close()
 		return nil, c.explain(ctx, err)
 	}
-	c.opened = s
 	return s, nil
 }
 
@@ -229,6 +251,8 @@ func (c *cluster) explain(ctx context.Context, err error) error {
 		return toolerr.New(toolerr.AuthFailed, "%s refused the credentials: %w", c.where(), err)
 	case errors.Is(err, js.ErrJetStreamNotEnabled), errors.Is(err, js.ErrJetStreamNotEnabledForAccount):
 		return toolerr.New(toolerr.ExecutionError, "%s has JetStream switched off; start it with -js: %w", c.where(), err)
+	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, js.ErrNoStreamResponse):
+		return toolerr.New(toolerr.TransportError, "%s has no JetStream (start it with -js), or no leader for it now: %w", c.where(), err)
 	case !errors.As(err, &api):
 		return toolerr.New(toolerr.TransportError, "the store at %s did not answer: %w", c.where(), err)
 	}

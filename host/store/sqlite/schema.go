@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"time"
 
 	"github.com/toolroom-mcp/toolroom/host/store"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
@@ -43,7 +42,7 @@ func (d *database) migrate(ctx context.Context, db *sql.DB) error {
 	if err == nil && have == len(schema()) {
 		return nil
 	}
-	if err != nil && !isBusy(err) {
+	if err != nil {
 		return err
 	}
 	if have > len(schema()) {
@@ -51,22 +50,12 @@ func (d *database) migrate(ctx context.Context, db *sql.DB) error {
 			"%s has schema %d, and this version knows %d: it was %w of toolroom; update this one, or choose another directory with --state",
 			d.path, have, len(schema()), store.ErrNewer)
 	}
-	// Going over to WAL does not wait for others who do the same.
-	for start := time.Now(); ; {
-		err := d.create(ctx, db)
-		if err == nil || !isBusy(err) || time.Since(start) > d.Wait {
-			return err
-		}
-		select {
-		case <-time.After(10 * time.Millisecond):
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
+	return d.create(ctx, db)
 }
 
 func (d *database) create(ctx context.Context, db *sql.DB) error {
-	// Only before the first table is made has auto_vacuum an effect.
+	// Only before the first table is made has auto_vacuum an effect. Going
+	// over to WAL does not wait for others who do the same: patiently does.
 	for _, pragma := range []string{fmt.Sprint("page_size=", pageSize), "auto_vacuum=incremental", "journal_mode=wal"} {
 		if _, err := db.ExecContext(ctx, "PRAGMA "+pragma); err != nil {
 			return err

@@ -39,6 +39,10 @@ const (
 	pageSize = 4096
 	// readers is how many read at once; more wait.
 	readers = 4
+	// slice is how long SQLite itself waits before a write for other
+	// processes, which a context cannot end. Then it is asked again. Readers
+	// have to wait only where a killed process's work is being recovered.
+	slice = 50 * time.Millisecond
 	// sweepEvery is after how many writes of a process what has expired is
 	// removed.
 	sweepEvery = 256
@@ -125,16 +129,16 @@ func (d *database) open(ctx context.Context) (*handles, error) {
 func (d *database) connect(ctx context.Context) (*handles, error) {
 	h := &handles{}
 	err := func() (err error) {
-		if h.write, err = d.pool(1, "immediate"); err != nil {
+		if h.write, err = d.pool(1, "immediate", min(d.Wait, slice)); err != nil {
 			return err
 		}
-		if err := d.migrate(ctx, h.write); err != nil {
+		if err := d.patiently(ctx, func() error { return d.migrate(ctx, h.write) }); err != nil {
 			return err
 		}
-		if h.read, err = d.pool(readers, "deferred", "query_only(1)"); err != nil {
+		if h.read, err = d.pool(readers, "deferred", d.Wait, "query_only(1)"); err != nil {
 			return err
 		}
-		return h.prepare(ctx, h.read, h.write)
+		return d.patiently(ctx, func() error { return h.prepare(ctx, h.read, h.write) })
 	}()
 	if err != nil {
 		return nil, errors.Join(err, h.close())
@@ -143,7 +147,7 @@ func (d *database) connect(ctx context.Context) (*handles, error) {
 }
 
 // pool makes up to size connections that are kept open.
-func (d *database) pool(size int, lock string, pragmas ...string) (*sql.DB, error) {
+func (d *database) pool(size int, lock string, wait time.Duration, pragmas ...string) (*sql.DB, error) {
 	sync := "synchronous(full)"
 	if d.NoSync {
 		sync = "synchronous(normal)"
@@ -153,7 +157,7 @@ func (d *database) pool(size int, lock string, pragmas ...string) (*sql.DB, erro
 		"cache_size(-2048)", "journal_size_limit(4194304)")
 	name := url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(d.path), RawQuery: url.Values{
 		"_txlock":       {lock},
-		"_busy_timeout": {fmt.Sprint(d.Wait.Milliseconds())},
+		"_busy_timeout": {fmt.Sprint(wait.Milliseconds())},
 		"_pragma":       pragmas,
 		"_dqs":          {"0"},
 		"_defensive":    {"1"},
@@ -191,6 +195,24 @@ func (h *handles) close() error {
 	return errors.Join(errs...)
 }
 
+// patiently does something again while other processes keep it from being
+// done, until they have had Config.Wait.
+func (d *database) patiently(ctx context.Context, do func() error) error {
+	for start := time.Now(); ; {
+		err := do()
+		switch {
+		case !isBusy(err):
+			return err
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case time.Since(start) >= d.Wait:
+			return err
+		}
+		// SQLite has waited already, but for what it knows would not end.
+		time.Sleep(time.Millisecond)
+	}
+}
+
 // update runs change in one transaction, which is committed and synced when
 // it returns without an error.
 func (d *database) update(ctx context.Context, change func(h *handles, tx *sql.Tx) error) error {
@@ -204,7 +226,11 @@ func (d *database) update(ctx context.Context, change func(h *handles, tx *sql.T
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	tx, err := h.write.BeginTx(ctx, nil)
+	var tx *sql.Tx
+	err = d.patiently(ctx, func() (err error) {
+		tx, err = h.write.BeginTx(ctx, nil)
+		return err
+	})
 	if err != nil {
 		return d.explain(ctx, err)
 	}
