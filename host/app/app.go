@@ -14,6 +14,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/catalog"
 	"github.com/toolroom-mcp/toolroom/host/config"
 	"github.com/toolroom-mcp/toolroom/host/gateway"
+	"github.com/toolroom-mcp/toolroom/host/pipeline/limit"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
@@ -33,6 +34,7 @@ type App struct {
 	servers []*upstream.Server
 	byName  map[string]*upstream.Server
 	roots   rootSet
+	limiter *limit.Limiter
 }
 
 // Open puts a host together. Close it.
@@ -54,10 +56,11 @@ func Open(cfg config.Config, version string) (*App, error) {
 	identity := append(jsonrpc.AppendString([]byte(`{"name":"toolroom","version":`), version), '}')
 	a.Catalog = catalog.New(entries, identity, func(call.Kind) { a.Gateway.ToolsChanged() })
 
-	// The way of a call. Stages go around the route, the first outermost.
-	a.Handler = call.Chain(a.route)
-
-	var err error
+	stages, err := a.stages()
+	if err != nil {
+		return nil, err
+	}
+	a.Handler = call.Chain(a.route, stages...)
 	a.Gateway, err = gateway.New(gateway.Config{
 		Name: "toolroom", Title: "Toolroom", Version: version, Instructions: instructions,
 		OnRoots: a.clientRoots,

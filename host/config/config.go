@@ -50,6 +50,7 @@ type Config struct {
 	Roots   []string         // as given, absolute; none: each tool finds its own
 	File    string           // the configuration file; "": none
 	Guard   []string         // the command that runs upstream.RunGuard
+	Stages  Stages           // what happens to calls
 
 	Notices []string // what the user should know, though it is no error
 	Watched []string // files whose change may change the Config; some may not exist
