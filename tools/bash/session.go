@@ -111,6 +111,7 @@ func (s *sessions) begin(fs *sandbox.FS, args arguments) (start, error) {
 		at.Close()
 	} else {
 		b.heal(fs, dir)
+		s.moved(b, dir)
 	}
 	maps.Copy(set, args.Env)
 	for name, value := range set {
@@ -118,6 +119,15 @@ func (s *sessions) begin(fs *sandbox.FS, args arguments) (start, error) {
 	}
 	slices.Sort(b.env)
 	return b, nil
+}
+
+// moved keeps where a session was healed to, unless it has moved on.
+func (s *sessions) moved(b start, from string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if one := s.get(b.session); from != "" && one.dir == from {
+		one.dir = b.dir
+	}
 }
 
 // heal finds the directory of a session again, or the nearest above it that
@@ -166,7 +176,9 @@ func variables(pairs []string) map[string]string {
 }
 
 // ownNames are variables that are the shell's or ours, of one command.
-var ownNames = []string{"PWD", "SHLVL", "_", "TMPDIR", "TOOLROOM_COMMAND", "BASH_ENV", "BASHOPTS", "SHELLOPTS", "__toolroom_s"}
+var ownNames = []string{"PWD", "SHLVL", "_", "TMPDIR", "TOOLROOM_COMMAND", "BASH_ENV", "BASHOPTS", "SHELLOPTS", "__toolroom_s",
+	// With this one bash would not run our prologue.
+	"POSIXLY_CORRECT"}
 
 // end takes over what a command has changed: env is what it was given, report
 // what its shell said at the end, filter what the next one may get. It returns
@@ -192,6 +204,10 @@ func (s *sessions) end(fs *sandbox.FS, b *start, env []string, filter proc.Envir
 		}
 	}
 	notes = keepable(changed, filter)
+	if i := slices.Index(removed, "PATH"); i >= 0 {
+		removed = slices.Delete(removed, i, i+1)
+		notes = append(notes, "PATH is there again for the next command")
+	}
 	dir = b.dir
 	if after.dir != b.dir {
 		if opened, err := fs.OpenDir(after.dir); err == nil && inRoots(fs, opened.Path()) {

@@ -20,8 +20,8 @@ type snapshot struct {
 // variables go to the file report. Builtins do it, no process is started.
 //
 // In a command that sets a trap for EXIT itself, ours runs before it and hands
-// on the exit status ($?); trap is a function then. Setting one for RETURN in a
-// function would end with that, so such commands are left alone.
+// on the exit status ($?); trap is a function then. One for RETURN or DEBUG
+// would notice that, so such commands are left alone.
 func prologue(report, script string, unset []string) string {
 	var b strings.Builder
 	if len(unset) > 0 {
@@ -31,18 +31,18 @@ func prologue(report, script string, unset []string) string {
 { builtin trap - DEBUG; } >/dev/null 2>&1
 { { builtin pwd -P || builtin pwd; } && builtin printf '\0' && builtin export -p; } 2>/dev/null >|` + quote(report) + ` || :
 return $__toolroom_s; }
-trap '__toolroom_end && :' EXIT
+trap '{ __toolroom_end && :; } 2>/dev/null' EXIT
 `)
-	if strings.Contains(script, "trap") && !strings.Contains(script, "RETURN") {
+	if strings.Contains(script, "trap") && !strings.Contains(script, "RETURN") && !strings.Contains(script, "DEBUG") {
 		b.WriteString(`trap() {
 builtin trap "$@" || return
 [[ $BASHPID = "$$" ]] || return 0
 local __toolroom_t; __toolroom_t=$(builtin trap -p EXIT)
 [[ $__toolroom_t = *__toolroom_end* ]] && return 0
-if [[ -z $__toolroom_t ]]; then builtin trap '__toolroom_end && :' EXIT; return 0; fi
+if [[ -z $__toolroom_t ]]; then builtin trap '{ __toolroom_end && :; } 2>/dev/null' EXIT; return 0; fi
 builtin eval "set ${__toolroom_t#trap }"
-builtin trap -- "__toolroom_end && :
-$2" EXIT
+builtin trap -- "{ __toolroom_end && :; } 2>/dev/null
+$1" EXIT
 }
 `)
 	}
