@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/toolroom-mcp/toolroom/host/app"
+	"github.com/toolroom-mcp/toolroom/host/config/secret"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
 )
 
@@ -38,6 +39,13 @@ type check struct {
 	Error   string  `json:"error,omitempty"`
 }
 
+// statusOf is a server's status, the credentials of its command line hidden.
+func statusOf(s *upstream.Server) upstream.Status {
+	status := s.Status()
+	status.Command = secret.Args(status.Command)
+	return status
+}
+
 // test starts a server, lists its tools and asks it for a sign of life.
 func test(ctx context.Context, s *upstream.Server) check {
 	begin := time.Now()
@@ -48,7 +56,7 @@ func test(ctx context.Context, s *upstream.Server) check {
 		d, err = s.Ping(ctx)
 		c.PingMS = milliseconds(d)
 	}
-	c.Status = s.Status()
+	c.Status = statusOf(s)
 	if err != nil {
 		c.Error = err.Error()
 	}
@@ -81,7 +89,7 @@ func (p *program) listServers(ctx context.Context, a *app.App, run, asJSON bool)
 		checks = testAll(ctx, a.Servers())
 	} else {
 		for _, s := range a.Servers() {
-			checks = append(checks, check{Status: s.Status()})
+			checks = append(checks, check{Status: statusOf(s)})
 		}
 	}
 	var bad bool
@@ -104,7 +112,7 @@ func (p *program) listServers(ctx context.Context, a *app.App, run, asJSON bool)
 func (p *program) serverTable(checks []check, run bool) error {
 	w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
 	for _, c := range checks {
-		detail := strings.Join(c.Command, " ")
+		detail := strings.Join(c.Command, " ") + c.URL
 		if run {
 			detail = fmt.Sprintf("%d tools, started in %.1f ms, answers in %.2f ms", c.Tools, c.StartMS, c.PingMS)
 		}
@@ -187,7 +195,9 @@ func examine(ctx context.Context, a *app.App) []finding {
 		switch {
 		case !f.OK:
 			f.Detail = c.Error
-			f.Advice = "try it alone: " + strings.Join(c.Command, " ") + " </dev/null"
+			if len(c.Command) > 0 {
+				f.Advice = "try it alone: " + strings.Join(c.Command, " ") + " </dev/null"
+			}
 		case c.Tools == 0:
 			f.OK, f.Detail = false, "it lists no tools"
 		default:

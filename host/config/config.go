@@ -48,12 +48,12 @@ type Config struct {
 	Dir     string           // where the bundled tools were looked for
 	State   string           // directory; may not exist yet
 	Roots   []string         // as given, absolute; none: each tool finds its own
-	File    string           // the configuration file; "": none
+	File    string           // the configuration file, the first of Files; "": none
+	Files   []string         // that were read
 	Guard   []string         // the command that runs upstream.RunGuard
-	Stages  Stages           // what happens to calls
 
 	Notices []string // what the user should know, though it is no error
-	Watched []string // files whose change may change the Config; some may not exist
+	Watched []string // files whose change may change the Config; some may not exist. None: it was read from a pipe
 }
 
 // Server is one server and how its tools are named.
@@ -110,7 +110,6 @@ func (c *Config) addConfigured(specs []dialect.Server, version string, env []str
 		}
 		if spec.URL != "" {
 			c.Remote = append(c.Remote, spec)
-			c.notice("%v", spec.Problem("url", "this version only starts servers by command; it is left out"))
 			continue
 		}
 		cfg, problem := startable(spec, version, env)

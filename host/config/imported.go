@@ -109,8 +109,8 @@ func Import(source string, getenv func(string) string) (*Imported, error) {
 			return nil, err
 		}
 		d := dialect.Parse(file, text, dialect.Options{Project: cwd})
-		if filepath.Base(file) == "settings.json" && len(d.Servers) == 0 && d.Problems.Err() == nil {
-			continue // an editor's settings without servers
+		if d.Empty && len(found.Looked) > 1 {
+			continue // an editor's settings, say
 		}
 		found.Files = append(found.Files, file)
 		found.take(d)

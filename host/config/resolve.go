@@ -37,7 +37,7 @@ func (c *Config) resolve(raw dialect.Server, vars dialect.Variables) (dialect.Se
 			spec.EnvFile = filepath.Join(dir, spec.EnvFile)
 		}
 		c.Watched = append(c.Watched, spec.EnvFile)
-		text, err := readFile(spec.EnvFile)
+		text, err := readRegular(spec.EnvFile)
 		if err != nil {
 			bad("env_file", "%v", err)
 		}
@@ -68,7 +68,9 @@ func (c *Config) resolve(raw dialect.Server, vars dialect.Variables) (dialect.Se
 		case u.Host == "":
 			bad("url", "the address has no host")
 		}
-		spec.Transport = spec.TransportKind()
+		if spec.TransportKind() == dialect.SSE { // else it is found out, unless it is said
+			spec.Transport = dialect.SSE
+		}
 		return spec, problems
 	}
 	spec.Transport = dialect.Stdio
@@ -77,7 +79,11 @@ func (c *Config) resolve(raw dialect.Server, vars dialect.Variables) (dialect.Se
 	}
 	program, err := program(spec.Command[0], dir)
 	if err != nil {
-		bad("command", "%q: %v", raw.Command[0], err)
+		first, _, more := strings.Cut(strings.TrimSpace(raw.Command[0]), " ")
+		if more { // what follows may be anything
+			first += " …"
+		}
+		bad("command", "%q: %v", first, err)
 	}
 	spec.Command[0] = program
 	return spec, problems

@@ -48,13 +48,13 @@ func (c *Config) readSources(f Flags, getenv func(string) string, environ []stri
 		return nil, err
 	}
 	var docs []*dialect.Document
-	add := func(name string, text []byte) error {
+	add := func(name string, text []byte) {
 		d := dialect.Parse(name, text, dialect.Options{Project: cwd})
 		if c.File == "" {
 			c.File = name
 		}
+		c.Files = append(c.Files, name)
 		docs = append(docs, d)
-		return d.Problems.Err()
 	}
 	if f.Config != "" {
 		name, err := filepath.Abs(f.Config)
@@ -66,9 +66,7 @@ func (c *Config) readSources(f Flags, getenv func(string) string, environ []stri
 		if err != nil {
 			return nil, fmt.Errorf("configuration: %w", err)
 		}
-		if err := add(name, text); err != nil {
-			return nil, err
-		}
+		add(name, text)
 	} else if err := c.readDefaults(cwd, getenv, add); err != nil {
 		return nil, err
 	}
@@ -76,21 +74,22 @@ func (c *Config) readSources(f Flags, getenv func(string) string, environ []stri
 	if err != nil {
 		return nil, err
 	}
+	if info, err := os.Stat(c.File); err == nil && !info.Mode().IsRegular() {
+		c.Watched = nil // what comes from a pipe cannot be read twice
+	}
 	return c.addList(specs, f.MCPServers, cwd, getenv, environ)
 }
 
 // readDefaults reads the user's file and that of the working directory, if
 // they are there and the latter is trusted.
-func (c *Config) readDefaults(cwd string, getenv func(string) string, add func(string, []byte) error) error {
+func (c *Config) readDefaults(cwd string, getenv func(string) string, add func(string, []byte)) error {
 	user := UserFile(getenv)
 	if user != "" {
 		c.Watched = append(c.Watched, user)
 		text, err := readFile(user)
 		switch {
 		case err == nil:
-			if err := add(user, text); err != nil {
-				return err
-			}
+			add(user, text)
 		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission):
 			return fmt.Errorf("configuration: %w", err)
 		}
@@ -100,25 +99,20 @@ func (c *Config) readDefaults(cwd string, getenv func(string) string, add func(s
 		return nil
 	}
 	c.Watched = append(c.Watched, local)
-	info, err := os.Stat(local)
+	text, err := readRegular(local)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	var text []byte
-	switch {
-	case err != nil:
-	case !info.Mode().IsRegular(): // a pipe could keep the host waiting
-		err = errors.New("not a regular file")
-	default:
-		if text, err = readFile(local); err == nil {
-			err = c.checkTrust(local, text)
-		}
+	if err == nil {
+		c.Watched = append(c.Watched, trustFile(c.State))
+		err = c.checkTrust(local, text)
 	}
 	if err != nil { // somebody else's file stops nothing
 		c.notice("%s is not used: %v", local, err)
 		return nil
 	}
-	return add(local, text)
+	add(local, text)
+	return nil
 }
 
 // maxFile is more than dialect reads, so that what is larger is told apart.
@@ -134,6 +128,16 @@ func readFile(name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxFile))
 }
 
+// readRegular is readFile, but not of a pipe, which could keep it waiting.
+func readRegular(name string) ([]byte, error) {
+	if info, err := os.Stat(name); err != nil {
+		return nil, err
+	} else if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", name)
+	}
+	return readFile(name)
+}
+
 // collect replaces variables and merges the servers of all documents, the
 // later over the earlier.
 func (c *Config) collect(docs []*dialect.Document, cwd string, getenv func(string) string, environ []string) ([]dialect.Server, error) {
@@ -141,13 +145,22 @@ func (c *Config) collect(docs []*dialect.Document, cwd string, getenv func(strin
 	var problems dialect.Problems
 	var dirs []string
 	for _, d := range docs {
-		for _, w := range d.Problems.Warnings() {
-			c.notice("%v", w)
+		bad := map[string]bool{}
+		for _, p := range d.Problems {
+			if p.Warning {
+				c.notice("%v", p)
+				continue
+			}
+			problems = append(problems, p)
+			bad[p.Server] = true
 		}
 		vars := variables(environ, getenv, folderOf(d.File, cwd), d.Inputs)
 		for _, raw := range d.Servers {
 			if raw.Disabled {
 				specs = without(specs, raw.Name)
+				continue
+			}
+			if bad[raw.Name] { // one fault is enough
 				continue
 			}
 			spec, found := c.resolve(raw, vars)

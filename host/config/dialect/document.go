@@ -61,6 +61,7 @@ func Parse(file string, text []byte, opt Options) *Document {
 	for _, s := range sections {
 		d.readSection(s)
 	}
+	d.switchOff(root, sections)
 	slices.SortStableFunc(d.Servers, func(a, b Server) int { return strings.Compare(a.Name, b.Name) })
 	for i := 1; i < len(d.Servers); i++ {
 		if d.Servers[i].Name == d.Servers[i-1].Name {
@@ -86,12 +87,12 @@ type section struct {
 
 // topLevel are the keys of toolroom's own file.
 func topLevel() []string {
-	return []string{"servers", "mcpServers", "mcp_servers", "mcp", "arsenal", "inputs", "tool_dirs", "$schema"}
+	return []string{"servers", "mcpServers", "mcp_servers", "mcp", "arsenal", "inputs", "tool_dirs"}
 }
 
 // sections finds the places with servers, and reads what is beside them.
 func (d *Document) sections(root *node, opt Options) []section {
-	strict := strings.HasPrefix(filepath.Base(d.File), "toolroom.") || root.get("tool_dirs") != nil
+	strict := strings.HasPrefix(filepath.Base(d.File), "toolroom.")
 	var found []section
 	unknown := []pair{}
 	add := func(path string, n *node) {
@@ -111,6 +112,7 @@ func (d *Document) sections(root *node, opt Options) []section {
 					add("spec."+key, n)
 				}
 			}
+		case "$schema":
 		case "inputs":
 			d.readInputs(p.value)
 		case "tool_dirs":
@@ -124,20 +126,35 @@ func (d *Document) sections(root *node, opt Options) []section {
 			unknown = append(unknown, p)
 		}
 	}
-	if len(found) == 0 && len(unknown) > 0 && !strict {
-		if bare := bareMap(root); bare {
-			return []section{{node: root}}
+	switch {
+	case strict:
+		for _, p := range unknown {
+			d.fault(p.line, "%s is not known here; servers are under servers%s", show(p.key), didYouMean(p.key, topLevel()))
 		}
-	}
-	for _, p := range unknown {
-		near := didYouMean(p.key, topLevel())
-		if strict || near != "" && (p.value.kind == mapNode || p.value.kind == listNode) || len(found) == 0 && d.ToolDirs == nil && len(unknown) == 1 && p.key != "$schema" {
-			if !strict || p.key != "$schema" {
-				d.fault(p.line, "%s is not known here; servers are under servers or mcpServers%s", show(p.key), near)
-			}
-		}
+	case len(found) == 0 && len(unknown) > 0 && bareMap(root):
+		found = []section{{node: root}}
+	case len(found) == 0:
+		d.noSection(unknown)
 	}
 	return found
+}
+
+// noSection says that a file has no place with servers, and what may have been
+// meant for one.
+func (d *Document) noSection(unknown []pair) {
+	var keys []string
+	for _, p := range unknown {
+		near := nearest(p.key, topLevel())
+		if near != "" && p.value.kind >= listNode {
+			d.fault(p.line, "%s is not known here; did you mean %s?", show(p.key), near)
+			return
+		}
+		if keys = append(keys, show(p.key)); len(keys) == 5 {
+			break
+		}
+	}
+	d.Empty = true
+	d.fault(0, "names no servers: they are under servers or mcpServers, and here is %s", strings.Join(keys, ", "))
 }
 
 // bareMap reports whether every value is a server.
@@ -167,6 +184,44 @@ func (d *Document) mcpSections(n *node) []section {
 		}
 	}
 	return []section{s}
+}
+
+// switchOff leaves out what the file switches off beside its servers: Gemini's
+// mcp.allowed and mcp.excluded name servers, opencode's tools have patterns of
+// tools, SERVER_TOOL.
+func (d *Document) switchOff(root *node, sections []section) {
+	names := func(key string) []string {
+		n := root.get("mcp").get(key)
+		if n == nil || n.kind != listNode {
+			return nil
+		}
+		out := []string{}
+		for _, item := range n.items {
+			out = append(out, item.text)
+		}
+		return out
+	}
+	allowed, excluded := names("allowed"), names("excluded")
+	opencode := slices.ContainsFunc(sections, func(s section) bool { return s.opencode })
+	for i := range d.Servers {
+		s := &d.Servers[i]
+		s.Disabled = s.Disabled || allowed != nil && !slices.Contains(allowed, s.Name) || slices.Contains(excluded, s.Name)
+		tools := root.get("tools")
+		if !opencode || tools == nil || tools.kind != mapNode {
+			continue
+		}
+		for _, p := range tools.pairs {
+			if p.value.kind != boolNode || p.value.text != "false" {
+				continue
+			}
+			switch rest, own := strings.CutPrefix(p.key, s.Name); {
+			case own && (rest == "" || rest == "*" || rest == "_*"), p.key == "*":
+				s.Disabled = true
+			case own && rest[0] == '_':
+				s.Tools.Block = append(s.Tools.Block, rest[1:])
+			}
+		}
+	}
 }
 
 // arsenal reads arsenal:, whose limits are those of each server.

@@ -37,6 +37,9 @@ func (s Server) Encode(inputs map[string]Input, reveal bool) *yaml.Node {
 		e.scalar("api_key", e.shown(s.APIKey))
 	}
 	e.scalar("auth_token_env", s.AuthTokenEnv)
+	if s.AllowPrivate {
+		e.add(e.node, "allow_private", boolean(true))
+	}
 	e.scalar("transport", s.Transport)
 	if s.Timeout > 0 {
 		e.scalar("timeout", s.Timeout.String())

@@ -21,8 +21,8 @@ type field struct {
 
 func typed(kind string) map[string]any { return map[string]any{"type": kind} }
 
-func listOf(kind string) map[string]any {
-	return map[string]any{"type": "array", "items": typed(kind)}
+func listOf(kinds ...string) map[string]any {
+	return map[string]any{"type": "array", "items": map[string]any{"type": kinds}}
 }
 
 func mapOf(kinds ...string) map[string]any {
@@ -51,7 +51,7 @@ func processFields() []field {
 					r.server.Command = append([]string{text}, r.server.Command...)
 				}
 			}},
-		{"args", []string{"arguments"}, "Arguments of the program.", listOf("string"),
+		{"args", []string{"arguments"}, "Arguments of the program.", listOf("string", "number", "boolean"),
 			func(r *reader, n *node) { r.server.Command = append(r.server.Command, r.texts(n)...) }},
 		{"env", []string{"environment"}, "Environment variables for the server, beside the host's. null takes one away.", mapOf("string", "number", "boolean", "null"),
 			func(r *reader, n *node) {
@@ -61,7 +61,7 @@ func processFields() []field {
 			}},
 		{"env_file", nil, "A file of NAME=value lines with more environment variables; env wins.", typed("string"),
 			func(r *reader, n *node) { r.server.EnvFile = r.text(n) }},
-		{"cwd", []string{"dir", "workingDirectory", "workdir"}, "Working directory of the server, relative to this file.", typed("string"),
+		{"cwd", []string{"dir", "workingDirectory", "workingDir", "workdir"}, "Working directory of the server, relative to this file.", typed("string"),
 			func(r *reader, n *node) { r.server.Dir = r.text(n) }},
 	}
 }
@@ -92,6 +92,8 @@ func remoteFields() []field {
 			func(r *reader, n *node) { r.server.APIKey = secret.Text(r.text(n)) }},
 		{"auth_token_env", []string{"bearerTokenEnvVar", "apiKeyEnv"}, "The name of the environment variable that holds the bearer token.", typed("string"),
 			func(r *reader, n *node) { r.server.AuthTokenEnv = r.text(n) }},
+		{"allow_private", nil, "Let a public name lead to a private address, as inside a company's network.", typed("boolean"),
+			func(r *reader, n *node) { r.server.AllowPrivate, _ = r.boolean(n) }},
 		{"transport", []string{"type", "serverType", "transportType"}, "How the server is reached; inferred from command or url.", oneOf(Stdio, StreamableHTTP, SSE),
 			readTransport},
 	}
@@ -142,7 +144,7 @@ func toolFields() []field {
 	allow := func(r *reader, n *node) { r.server.Tools.Allow = append(r.server.Tools.Allow, r.texts(n)...) }
 	block := func(r *reader, n *node) { r.server.Tools.Block = append(r.server.Tools.Block, r.texts(n)...) }
 	return []field{
-		{"tools", []string{"toolFilter"}, "Which tools are served, and under which names.", map[string]any{
+		{"tools", []string{"toolFilter", "toolConfiguration"}, "Which tools are served, and under which names.", map[string]any{
 			"type": "object", "additionalProperties": false,
 			"properties": map[string]any{
 				"allow":    described(listOf("string"), "Patterns with *; only these are served."),
@@ -174,7 +176,7 @@ func others() []string {
 		"id", "name", "trust", "oauth", "auth", "authProviderType", "targetAudience", "targetServiceAccount", "extensionName",
 		"alwaysAllow", "autoApprove", "autoStart", "autoRestart", "restart", "icon", "iconUrl", "gallery", "version", "dev", "note", "notes",
 		"sandbox", "sandboxEnabled", "required", "scopes", "oauthResource", "supportsParallelToolCalls", "defaultToolsApprovalMode",
-		"alwaysLoad", "instructions", "tags", "priority", "category", "capabilities", "envVars", "$schema", "_comment", "comment",
+		"alwaysLoad", "instructions", "tags", "priority", "category", "capabilities", "envVars", "requiresOAuth", "serverInstructions", "$schema", "_comment", "comment",
 		"provider", "providerUrl", "homepage", "repository", "license", "author", "experimental_environment", "environmentId", "fromGalleryId", "oauthScopes",
 	}
 }
@@ -232,10 +234,14 @@ func readTools(r *reader, n *node) {
 	for _, p := range n.pairs {
 		r.field, r.line = name+"."+show(p.key), p.line
 		switch plain(p.key) {
-		case "allow", "allowlist", "include", "allowed":
+		case "allow", "allowlist", "include", "allowed", "allowedtools":
 			f.Allow = append(f.Allow, r.texts(p.value)...)
 		case "block", "blocklist", "deny", "denylist", "exclude", "blocked":
 			f.Block = append(f.Block, r.texts(p.value)...)
+		case "enabled":
+			if value, ok := r.boolean(p.value); ok && !value {
+				r.server.Disabled = true
+			}
 		case "rename":
 			f.Rename = r.textMap(p.value)
 		case "describe":

@@ -38,8 +38,8 @@ func parse(file string, raw []byte) (*node, error) {
 	}
 	switch {
 	case regexp.MustCompile(`^(\s|//.*\n|/\*(.|\n)*?\*/)*\{`).MatchString(text):
-		if n, err := parseJSON(text); err == nil || looksJSON(text) {
-			return n, err
+		if n, err := parseJSON(text); err == nil {
+			return n, nil
 		}
 	case regexp.MustCompile(`(?m)^\s*\[[\w."' -]+\]\s*(#.*)?$`).MatchString(text):
 		return parseTOML(text)
@@ -51,9 +51,16 @@ func looksJSON(text string) bool {
 	return regexp.MustCompile(`^\s*\{\s*("|//|/\*)`).MatchString(text)
 }
 
-// parseYAML reads one YAML document. JSON that YAML does not take (indented
-// with tabs, with comments) is read as JSON.
+// parseYAML reads one YAML document. What looks like JSON is read as JSON
+// first: YAML takes // for a part of a name.
 func parseYAML(text string) (n *node, err error) {
+	if looksJSON(text) {
+		if n, err := parseJSON(text); err == nil {
+			return n, nil
+		} else if regexp.MustCompile(`(^|[^:])//|/\*`).MatchString(text) {
+			return nil, err
+		}
+	}
 	defer func() {
 		if recover() != nil { // the library's, on input it did not expect
 			n, err = nil, syntax(0, "not YAML")
@@ -64,9 +71,6 @@ func parseYAML(text string) (n *node, err error) {
 	if err := d.Decode(&doc); err != nil {
 		if doc.Kind == 0 && strings.TrimSpace(text) == "" || err.Error() == "EOF" {
 			return &node{}, nil
-		}
-		if looksJSON(text) {
-			return parseJSON(text)
 		}
 		return nil, yamlError(err)
 	}

@@ -35,6 +35,7 @@ type Server struct {
 	Headers      map[string]secret.Text
 	APIKey       secret.Text // sent as Bearer
 	AuthTokenEnv string      // the name of the variable with the bearer token
+	AllowPrivate bool        // a public name may lead to a private address
 
 	Transport     string        // "": inferred
 	Timeout       time.Duration // of a call; 0: the host's default
@@ -60,6 +61,12 @@ type Filter struct {
 
 // Format prints the name alone: the rest may hold credentials.
 func (s Server) Format(f fmt.State, _ rune) { io.WriteString(f, "server "+s.Name) } //nolint:errcheck // fmt keeps the error
+
+// Placeless returns the server without the place it is written at.
+func (s Server) Placeless() Server {
+	s.File, s.Line, s.lines = "", 0, nil
+	return s
+}
 
 // Problem returns a problem of one of the server's fields.
 func (s Server) Problem(field, format string, args ...any) Problem {
@@ -142,4 +149,5 @@ type Document struct {
 	Inputs   map[string]Input
 	ToolDirs []string // as written
 	Problems Problems
+	Empty    bool // it has no place with servers, which is one of the Problems
 }

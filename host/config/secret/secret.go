@@ -150,7 +150,13 @@ func one(arg string) string {
 			return name + mark + value(strings.TrimSpace(rest))
 		}
 	}
-	for _, part := range strings.FieldsFunc(arg, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(",;:='\"", r) }) {
+	if words := strings.Fields(arg); len(words) > 1 { // a command line in one, as after sh -c
+		if hidden := strings.Join(Args(words), " "); hidden != strings.Join(words, " ") {
+			return hidden
+		}
+		return arg
+	}
+	for _, part := range strings.FieldsFunc(arg, func(r rune) bool { return strings.ContainsRune(",;:='\"", r) }) {
 		if issued(part) {
 			return Hidden
 		}

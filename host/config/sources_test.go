@@ -1,0 +1,196 @@
+package config_test
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/toolroom-mcp/toolroom/host/config"
+)
+
+func serverNames(c config.Config) []string {
+	var names []string
+	for _, s := range c.Servers {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+func TestSourcesAndWhatCountsMore(t *testing.T) {
+	xdg, cwd, state := t.TempDir(), t.TempDir(), t.TempDir()
+	t.Chdir(cwd)
+	getenv := env("XDG_CONFIG_HOME", xdg, "MCP_STATE_DIR", state)
+	load := func(f config.Flags) config.Config {
+		c, err := config.Load(f, t.TempDir(), "1", getenv, nil)
+		require.NoError(t, err)
+		return c
+	}
+	user := filepath.Join(xdg, "toolroom", "toolroom.toml") // by any of its names
+	write(t, user, "[servers.a]\ncommand = \"/user/a\"\n[servers.b]\ncommand = \"/user/b\"\n[servers.off]\ncommand = \"/user/off\"")
+	local := filepath.Join(cwd, "toolroom.yaml")
+	text := "servers: {a: {command: /local/a}, c: {command: ./c}, off: {enabled: false}}"
+	write(t, local, text)
+
+	c := load(config.Flags{})
+	require.Equal(t, []string{"a", "b", "off"}, serverNames(c))
+	require.Equal(t, user, c.File)
+	require.Len(t, c.Notices, 1)
+	require.Contains(t, c.Notices[0], local+" is not used: not trusted; look at it with mcp-host config check toolroom.yaml, then run mcp-host config trust")
+
+	require.NoError(t, config.Trust(state, "toolroom.yaml", []byte(text)))
+	// Relative or not, it is the file.
+	require.NotContains(t, serverNames(load(config.Flags{})), "c")
+	require.NoError(t, config.Trust(state, local, []byte(text)))
+	c = load(config.Flags{})
+	require.Equal(t, []string{"a", "b", "c"}, serverNames(c))
+	require.Equal(t, "/local/a", c.Servers[0].Command[0])
+	require.Contains(t, strings.Join(c.Notices, "\n"), "server a: is taken from here, and not from "+user)
+	if runtime.GOOS != "windows" {
+		info, err := os.Stat(filepath.Join(state, "trusted.json"))
+		require.NoError(t, err)
+		require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+	}
+
+	// A flag adds; a file named outright is the only one.
+	c = load(config.Flags{MCPServers: "/x/b;K=v '/x/n m' --o"})
+	require.Equal(t, []string{"a", "b", "c", "b-2", "n-m"}, serverNames(c))
+	require.Equal(t, []string{"K=v"}, c.Servers[4].Env)
+	other := filepath.Join(cwd, "other.json")
+	write(t, other, `{"mcpServers": {"z": {"command": "./z"}}}`)
+	c = load(config.Flags{Config: "other.json"})
+	require.Equal(t, []string{"z"}, serverNames(c))
+	require.Equal(t, filepath.Join(cwd, "z"), c.Servers[0].Command[0])
+
+	// What has changed is not trusted any more, nor what is taken back.
+	write(t, local, text+"\n")
+	require.Contains(t, strings.Join(load(config.Flags{}).Notices, "\n"), "not trusted: it has changed since")
+	write(t, local, text)
+	require.NoError(t, config.Trust(state, local, nil))
+	require.NotContains(t, serverNames(load(config.Flags{})), "c")
+}
+
+func TestTrustThatCannotBeKept(t *testing.T) {
+	cwd, state := t.TempDir(), t.TempDir()
+	t.Chdir(cwd)
+	write(t, "toolroom.yaml", "servers: {a: {command: /a}}")
+	c, err := config.Load(config.Flags{}, cwd, "1", env(), nil)
+	require.NoError(t, err)
+	require.Empty(t, c.Servers)
+	require.Contains(t, c.Notices[0], "no place to keep what is trusted")
+	require.ErrorContains(t, config.Trust("", "toolroom.yaml", nil), "no place")
+	write(t, filepath.Join(state, "trusted.json"), "{")
+	require.ErrorContains(t, config.Trust(state, "toolroom.yaml", nil), "is damaged")
+	c, err = config.Load(config.Flags{State: state}, cwd, "1", env(), nil)
+	require.NoError(t, err)
+	require.Empty(t, c.Servers)
+}
+
+func TestServersAreResolved(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, ".vscode", "mcp.json")
+	write(t, filepath.Join(dir, ".env"), "FROM_FILE=f\nK=file")
+	write(t, filepath.Join(dir, ".vscode", "bin", "npx"), "")
+	write(t, file, `{
+	"inputs": [{"type": "promptString", "id": "key", "description": "Key", "password": true}],
+	"servers": {
+		"a": {"command": "./bin/npx", "args": ["${HOST}", "$$1"], "cwd": "${workspaceFolder}", "envFile": "${workspaceFolder}/.env",
+			"env": {"K": "${input:key}", "GONE": null, "PORT": 1}},
+		"b": {"command": "./bin/b", "startupTimeoutSec": 3},
+		"r": {"type": "http", "url": "https://h/mcp", "bearer_token_env_var": "HOST"},
+		"off": {"command": "${NOT_SET}", "disabled": true}
+	}}`)
+	environ := []string{"HOST=h", "GONE=x", "TOOLROOM_INPUT_KEY=k", "TOOLROOM_TOKEN=t"}
+	c, err := config.Load(config.Flags{Config: file}, dir, "7", env(), environ)
+	require.NoError(t, err)
+	require.Equal(t, []string{"a", "b"}, serverNames(c))
+	a := c.Servers[0]
+	require.Equal(t, []string{filepath.Join(dir, ".vscode", "bin", "npx"), "h", "$1"}, a.Command)
+	require.Equal(t, []string{"HOST=h", "FROM_FILE=f", "K=k", "PORT=1"}, a.Env)
+	require.Equal(t, dir, a.Dir)
+	require.Equal(t, 60*time.Second, a.StartTimeout, "npx may have to download")
+	require.Equal(t, 3*time.Second, c.Servers[1].StartTimeout)
+	require.Len(t, c.Remote, 1)
+	require.Equal(t, "h", c.Remote[0].APIKey.Reveal())
+	require.Equal(t, "streamable-http", c.Remote[0].Transport)
+	require.Contains(t, c.Watched, filepath.Join(dir, ".env"))
+	require.Equal(t, []string{"a", "b", "r"}, []string{c.Views()[0].Name, c.Views()[1].Name, c.Views()[2].Name})
+}
+
+func TestProblemsOfLoadingNameServerAndField(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "bad.env"), "SEKRIT")
+	for text, want := range map[string]string{
+		`{"x": {"command": "${NOPE}"}}`:                             "c.json:1: server x: command: variable NOPE is not set",
+		`{"x": {"command": "/a", "env": {"K": "SEKRIT${NOPE}"}}}`:   "server x: env: K: variable NOPE is not set",
+		`{"x": {"command": "/a", "env_file": "bad.env"}}`:           "bad.env:1: want NAME=value",
+		`{"x": {"command": "/a", "env_file": "none.env"}}`:          "server x: env_file: ",
+		`{"x": {"command": "/a", "env_file": "."}}`:                 "is not a regular file",
+		`{"x": {"url": "h/mcp"}}`:                                   "server x: url: want an address that begins with http:// or https://",
+		`{"x": {"url": "ftp://SEKRIT@h"}}`:                          "server x: url: want an address that begins",
+		`{"x": {"url": "http://"}}`:                                 "server x: url: the address has no host",
+		`{"x": {"url": "http://SEKRIT:%zz@h"}}`:                     "server x: url: not an address",
+		`{"x": {"url": "http://h", "auth_token_env": "NOPE"}}`:      "server x: auth_token_env: variable NOPE is not set",
+		`{"x": {"command": "npx -y no-such-thing --token SEKRIT"}}`: "the program is one word, what follows belongs in args",
+		`{"x": {"command": "${P}"}}`:                                `command: "${P}": not found on PATH`,
+	} {
+		file := filepath.Join(dir, "c.json")
+		write(t, file, `{"mcpServers": `+text+`}`)
+		_, err := config.Load(config.Flags{Config: file}, dir, "1", env(), []string{"P=SEKRIT-program"})
+		require.ErrorContains(t, err, want, text)
+		require.NotContains(t, err.Error(), "SEKRIT", text)
+	}
+	_, err := config.Load(config.Flags{MCPServers: "T=SEKRIT no-such-program-x SEKRIT"}, dir, "1", env("XDG_CONFIG_HOME", dir), nil)
+	require.ErrorContains(t, err, "--mcpservers: server no-such-program-x: command")
+	require.NotContains(t, err.Error(), "SEKRIT")
+}
+
+func TestToolDirs(t *testing.T) {
+	dir := t.TempDir()
+	suffix := ""
+	if runtime.GOOS == "windows" {
+		suffix = ".exe"
+	}
+	for _, name := range []string{"mcp-one", "mcp-two", "three"} {
+		write(t, filepath.Join(dir, "tools", name+suffix), "")
+		require.NoError(t, os.Chmod(filepath.Join(dir, "tools", name+suffix), 0o755))
+	}
+	file := filepath.Join(dir, "toolroom.yaml")
+	write(t, file, "tool_dirs: [tools]\nservers: {two: {command: /mine}}")
+	c, err := config.Load(config.Flags{Config: file}, dir, "1", env(), nil)
+	require.NoError(t, err)
+	require.Equal(t, []string{"one", "two"}, serverNames(c))
+	require.Equal(t, filepath.Join(dir, "tools", "mcp-one"+suffix), c.Servers[0].Command[0])
+	require.Equal(t, "/mine", c.Servers[1].Command[0], "what is configured counts more")
+	write(t, file, "tool_dirs: [none]")
+	_, err = config.Load(config.Flags{Config: file}, dir, "1", env(), nil)
+	require.ErrorContains(t, err, "tool_dirs: ")
+}
+
+func TestDiff(t *testing.T) {
+	dir := t.TempDir()
+	load := func(text string) config.Config {
+		file := filepath.Join(dir, "toolroom.yaml")
+		write(t, file, text)
+		c, err := config.Load(config.Flags{Config: file}, dir, "1", env(), nil)
+		require.NoError(t, err)
+		return c
+	}
+	base := "servers:\n  a: {command: /a}\n  r: {url: http://h/mcp, api_key: k}\n"
+	require.True(t, config.Diff(load(base), load("# a line\n"+base)).Same(), "where it is written makes no difference")
+	for text, changed := range map[string]string{
+		"{command: /b}": "a", "{command: /a, env: {K: v}}": "a", "{command: /a, timeout: 3s}": "a", "{command: /a, tools: {allow: [x]}}": "a",
+	} {
+		c := config.Diff(load(base), load(strings.Replace(base, "{command: /a}", text, 1)))
+		require.Equal(t, []string{changed}, slices.Concat(c.Added, c.Removed, c.Changed))
+	}
+	c := config.Diff(load(base), load(strings.Replace(base, "api_key: k", "api_key: l", 1)))
+	require.Equal(t, []string{"r"}, c.Changed)
+	c = config.Diff(load(base), load("servers: {n: {url: http://h/sse}}"))
+	require.Equal(t, []string{"n"}, c.Added)
+	require.Equal(t, []string{"a", "r"}, c.Removed)
+}

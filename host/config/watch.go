@@ -1,0 +1,295 @@
+package config
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// Change is what a change of the files means. With an Err the files are wrong
+// or gone and nothing changes; it says why.
+type Change struct {
+	Config  Config   // the new one, valid
+	Added   []string // names of servers
+	Removed []string
+	Changed []string // that have to be started anew
+	Err     error
+}
+
+// Diff says how a configuration differs from the one before, by server.
+func Diff(before, after Config) Change {
+	c := Change{Config: after}
+	was, is := before.byName(), after.byName()
+	for name, s := range is {
+		if old, ok := was[name]; !ok {
+			c.Added = append(c.Added, name)
+		} else if !reflect.DeepEqual(old, s) {
+			c.Changed = append(c.Changed, name)
+		}
+	}
+	for name := range was {
+		if _, ok := is[name]; !ok {
+			c.Removed = append(c.Removed, name)
+		}
+	}
+	slices.Sort(c.Added)
+	slices.Sort(c.Removed)
+	slices.Sort(c.Changed)
+	return c
+}
+
+// Same reports whether no server differs.
+func (c Change) Same() bool { return len(c.Added)+len(c.Removed)+len(c.Changed) == 0 }
+
+// byName are the servers without the places they are written at: a server
+// that only moves in its file is the same.
+func (c Config) byName() map[string]Server {
+	all := map[string]Server{}
+	for _, s := range c.Servers {
+		s.Spec = s.Spec.Placeless()
+		all[s.Name] = s
+	}
+	for _, s := range c.Remote {
+		all[s.Name] = Server{Spec: s.Placeless()}
+	}
+	return all
+}
+
+// WatchOptions are the times of Watch; zero means the default.
+type WatchOptions struct {
+	Settle time.Duration // how long files must be quiet before they are read; 100 ms
+	Limit  time.Duration // after which they are read though they are not; 1 s
+	Poll   time.Duration // for what cannot be watched (a directory not there yet, too many watches); 2 s
+}
+
+// Watch calls changed for every change of the files of a configuration that
+// concerns a server or is wrong, until the context ends; then it returns nil.
+// load reads the configuration as it was read the first time. The calls come
+// one after another, from this goroutine; what changes meanwhile is seen
+// afterwards, as one change.
+//
+// Directories are watched, not files, and those of every link on the way: so
+// a file that an editor replaces by renaming is seen, and so is the swap of a
+// ..data link with which Kubernetes updates a mounted ConfigMap.
+func Watch(ctx context.Context, current Config, load func() (Config, error), opt WatchOptions, changed func(Change)) error {
+	w := &watcher{current: current, load: load, changed: changed, files: current.Watched}
+	w.settle, w.limit, w.poll = or(opt.Settle, 100*time.Millisecond), or(opt.Limit, time.Second), or(opt.Poll, 2*time.Second)
+	var events chan fsnotify.Event
+	var faults chan error
+	notify, err := fsnotify.NewWatcher()
+	if err == nil { // without one, as when the system has no more of them, all is polled
+		defer notify.Close() //nolint:errcheck // nothing is left to lose
+		w.notify, events, faults = notify, notify.Events, notify.Errors
+	}
+	w.look()
+	return w.run(ctx, events, faults)
+}
+
+func or(d, otherwise time.Duration) time.Duration {
+	if d > 0 {
+		return d
+	}
+	return otherwise
+}
+
+type watcher struct {
+	current             Config
+	load                func() (Config, error)
+	changed             func(Change)
+	settle, limit, poll time.Duration
+
+	notify *fsnotify.Watcher
+	files  []string          // that count
+	names  []string          // whose events count
+	dirs   []string          // that are watched
+	polled bool              // something cannot be watched
+	state  map[string]string // of the files, as last looked at; nil: not yet
+	fault  string            // that was told last
+}
+
+func (w *watcher) run(ctx context.Context, events <-chan fsnotify.Event, faults <-chan error) error {
+	if len(w.files) == 0 { // nothing was read, or from a pipe
+		<-ctx.Done()
+		return nil
+	}
+	quiet := time.NewTimer(0) // looks once at once: files may have changed since they were read
+	defer quiet.Stop()
+	var deadline time.Time
+	tick := time.NewTicker(w.poll)
+	defer tick.Stop()
+	stir := func() {
+		now := time.Now()
+		if deadline.IsZero() {
+			deadline = now.Add(w.limit)
+		}
+		quiet.Reset(max(0, min(w.settle, deadline.Sub(now))))
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case e := <-events:
+			if slices.Contains(w.names, e.Name) {
+				stir()
+			}
+		case <-faults: // events were lost
+			stir()
+		case <-tick.C:
+			if w.polled && !maps.Equal(w.state, stateOf(w.files)) {
+				stir()
+			}
+		case <-quiet.C:
+			deadline = time.Time{}
+			w.reload()
+		}
+	}
+}
+
+// reload reads the files if they are not what they were.
+func (w *watcher) reload() {
+	defer w.look()
+	state := stateOf(w.files)
+	if w.state != nil && maps.Equal(w.state, state) {
+		return
+	}
+	w.state = state
+	next, err := w.load()
+	if err == nil {
+		err = vanished(w.current, next)
+	}
+	if err != nil {
+		// What it would have read may be where it is put right.
+		w.read(append(slices.Clone(w.current.Watched), next.Watched...))
+		if w.fault != err.Error() {
+			w.fault = err.Error()
+			w.changed(Change{Config: w.current, Err: err})
+		}
+		return
+	}
+	next.Guard = w.current.Guard
+	change := Diff(w.current, next)
+	repaired := w.fault != ""
+	w.fault, w.current = "", next
+	w.read(next.Watched)
+	if !change.Same() || repaired {
+		w.changed(change)
+	}
+}
+
+// read sets the files that count. Those that did not before are as they are
+// now.
+func (w *watcher) read(files []string) {
+	slices.Sort(files)
+	w.files = slices.Compact(files)
+	now := stateOf(w.files)
+	for file := range now {
+		if before, ok := w.state[file]; ok {
+			now[file] = before
+		}
+	}
+	w.state = now
+}
+
+// vanished is an error when a file that the configuration came from is not
+// used any more: an editor may be about to write it anew, and what was changed
+// by somebody else is neither used nor a reason to stop what runs.
+func vanished(before, next Config) error {
+	for _, file := range before.Files {
+		if slices.Contains(next.Files, file) {
+			continue
+		}
+		if _, err := os.Stat(file); err != nil {
+			return fmt.Errorf("%s is gone; its servers stay until it is back or the host is started anew", file)
+		}
+		return fmt.Errorf("%s has changed and is not trusted any more; its servers stay as they are until mcp-host config trust", file)
+	}
+	return nil
+}
+
+// look brings the watches in line with the files.
+func (w *watcher) look() {
+	w.polled = w.notify == nil
+	if w.notify == nil {
+		return
+	}
+	w.names = nil
+	for _, file := range w.files {
+		w.names = append(w.names, chain(file)...)
+	}
+	var dirs []string
+	for _, name := range w.names {
+		dirs = append(dirs, filepath.Dir(name))
+	}
+	slices.Sort(dirs)
+	dirs = slices.Compact(dirs)
+	w.names = append(w.names, dirs...)
+	for _, dir := range w.dirs {
+		if !slices.Contains(dirs, dir) {
+			w.notify.Remove(dir) //nolint:errcheck // it may be gone
+		}
+	}
+	w.dirs = nil
+	for _, dir := range dirs {
+		// Adding one that is watched does nothing.
+		if w.notify.Add(dir) == nil {
+			w.dirs = append(w.dirs, dir)
+		} else {
+			w.polled = true
+		}
+	}
+}
+
+// chain returns the paths that decide what a path leads to: itself and, for
+// every link on the way, the link and where it points.
+func chain(path string) []string {
+	const most = 40 // links, as the system allows
+	names := []string{path}
+	for range most {
+		next := ""
+		for p := path; p != filepath.Dir(p); p = filepath.Dir(p) {
+			target, err := os.Readlink(p)
+			if err != nil {
+				continue
+			}
+			if !filepath.IsAbs(target) {
+				target = filepath.Join(filepath.Dir(p), target)
+			}
+			names = append(names, p)
+			next = filepath.Join(target, strings.TrimPrefix(path, p))
+			break
+		}
+		if next == "" {
+			break
+		}
+		path = next
+		names = append(names, path)
+	}
+	return names
+}
+
+// stateOf is what the files are at present.
+func stateOf(files []string) map[string]string {
+	state := map[string]string{}
+	for _, file := range files {
+		text, err := readRegular(file)
+		switch {
+		case err == nil:
+			state[file] = contentHash(text)
+		case errors.Is(err, fs.ErrNotExist):
+			state[file] = "none"
+		default:
+			state[file] = "unreadable"
+		}
+	}
+	return state
+}
