@@ -41,6 +41,8 @@ type conn struct {
 	worked atomic.Bool  // a call was answered
 	heard  atomic.Int64 // messages so far
 
+	pinged, unwell bool // it answered a health check; it does not any more; under the Server's mu
+
 	mu      sync.Mutex
 	pending map[uint64]*pending
 	err     error // why it is dead

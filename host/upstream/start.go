@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
@@ -14,12 +15,16 @@ type starting struct {
 	err  error
 }
 
-// How a server that does not start, or dies at once, is tried again: after
-// 100 ms, 200 ms, … at most maxBackoff. A caller waits for the next try if it
-// is at most patience away, else it is told.
+// How a server that has died or does not start is started again: at once if it
+// was well, else after 100 ms, 200 ms, … After maxTries failures in a row it is
+// offline, and tried every offlinePause, and when it is called, though not
+// more often than every callPause. A caller waits for the next try if it is at
+// most patience away, else it is told.
 const (
 	firstBackoff = 100 * time.Millisecond
-	maxBackoff   = 10 * time.Second
+	maxTries     = 5
+	offlinePause = 60 * time.Second
+	callPause    = 5 * time.Second
 	patience     = 2 * time.Second
 	settled      = 10 * time.Second // a server alive this long has started well
 )
@@ -28,11 +33,14 @@ const (
 func (s *Server) ready(ctx context.Context) (*conn, error) {
 	for {
 		s.mu.Lock()
-		if s.closed {
+		switch {
+		case s.closed:
 			s.mu.Unlock()
 			return nil, errClosed
-		}
-		if s.conn != nil && s.conn.alive() {
+		case s.cfg.Disabled:
+			s.mu.Unlock()
+			return nil, errDisabled
+		case s.conn != nil && s.conn.alive():
 			c := s.conn
 			s.mu.Unlock()
 			return c, nil
@@ -46,7 +54,7 @@ func (s *Server) ready(ctx context.Context) (*conn, error) {
 
 		if st == nil { // in the pause after a failure
 			if wait > patience {
-				return nil, toolerr.New(toolerr.ServerOffline, "offline: %s; the next attempt is in %v", last.Message, wait.Round(100*time.Millisecond))
+				return nil, s.offline(last, wait)
 			}
 			if err := sleep(ctx, s.life, wait); err != nil {
 				return nil, err
@@ -65,6 +73,12 @@ func (s *Server) ready(ctx context.Context) (*conn, error) {
 	}
 }
 
+// offline is the error of a call that comes too early after a failure.
+func (s *Server) offline(last *Failure, wait time.Duration) error {
+	return toolerr.New(last.code, "%s; the next call after %v starts it again, as does mcp-host servers reconnect",
+		last.Message, wait.Round(100*time.Millisecond))
+}
+
 func sleep(ctx, life context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -78,8 +92,9 @@ func sleep(ctx, life context.Context, d time.Duration) error {
 	}
 }
 
-// begin starts the server in the background. s.mu is held.
-func (s *Server) begin() {
+// begin starts the server in the background. The connection there is, if any,
+// is used until the new one is ready. s.mu is held.
+func (s *Server) begin() *starting {
 	st := &starting{done: make(chan struct{})}
 	s.starting = st
 	s.starts++
@@ -90,27 +105,54 @@ func (s *Server) begin() {
 		st.conn, st.err = s.connect()
 		s.mu.Lock()
 		s.starting = nil
+		before := s.conn
+		changed := again
 		if st.err != nil {
-			s.noteFailure("start", st.err)
+			changed = s.noteFailure(StageStart, st.err)
 		} else {
 			s.conn, s.era = st.conn, st.conn.era
+			s.work.Go(func() { s.watch(st.conn) })
 			if s.closed {
 				st.conn.fail(errClosed)
 			}
 		}
 		s.mu.Unlock()
 		close(st.done)
-		if st.err == nil {
-			s.work.Go(func() { s.watch(st.conn) })
-			if again && s.onChange != nil {
-				s.onChange()
-			}
+		if st.err == nil && before != nil && before.alive() {
+			s.work.Go(func() { s.retire(before) })
+		}
+		if changed && s.onChange != nil {
+			s.onChange()
 		}
 	}()
+	return st
 }
 
-// watch waits for a connection's end and for its list to change.
+// retireTime is how long the calls of a connection that has been replaced may
+// take.
+const retireTime = 30 * time.Second
+
+// retire ends a connection that has been replaced, once its calls are done.
+func (s *Server) retire(c *conn) {
+	for end := time.Now().Add(retireTime); c.busy() && time.Now().Before(end); {
+		if sleep(s.life, s.life, 20*time.Millisecond) != nil {
+			break
+		}
+	}
+	c.fail(errReplaced)
+}
+
+var (
+	errReplaced = toolerr.New(toolerr.ServerOffline, "the server was started anew")
+	errDisabled = toolerr.New(toolerr.ServerOffline, "the server is disabled in the configuration")
+)
+
+// watch sees to one connection until it has ended: it follows the changes of
+// the server's list and looks after its health.
 func (s *Server) watch(c *conn) {
+	health := time.NewTicker(s.cfg.HealthEvery)
+	defer health.Stop()
+	var heard int64
 	for {
 		select {
 		case <-c.changed:
@@ -120,31 +162,115 @@ func (s *Server) watch(c *conn) {
 			if err == nil && s.onChange != nil {
 				s.onChange()
 			}
-		case <-c.gone:
-			s.mu.Lock()
-			if !s.closed {
-				s.noteFailure("run", c.reason())
+		case <-health.C:
+			if now := c.heard.Load(); now != heard {
+				heard = now
+				continue
 			}
+			s.work.Go(func() { s.examine(c) })
+		case <-c.dead:
+			s.mu.Lock()
+			changed := !s.closed && s.conn == c && s.noteFailure(StageRun, c.reason())
 			s.mu.Unlock()
+			if changed && s.onChange != nil {
+				s.onChange()
+			}
+			<-c.gone
 			return
 		}
 	}
 }
 
-// noteFailure records a failure and when to try again. s.mu is held.
-func (s *Server) noteFailure(stage string, err error) {
-	s.last = &Failure{Stage: stage, Message: err.Error(), Time: time.Now()}
-	if stage == "run" && s.conn != nil && (s.conn.worked.Load() || time.Since(s.conn.since) > settled) {
-		s.fails = 0 // it was up: start it again when it is needed
-		s.notUntil = time.Time{}
-		return
+// examine asks an idle server for a sign of life. One that gave signs before
+// and gives none any more is replaced; if that fails, too, it stays until a
+// call shows that it is of no use.
+func (s *Server) examine(c *conn) {
+	ctx, cancel := context.WithTimeout(s.life, s.cfg.QuietTime)
+	defer cancel()
+	err := c.ping(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed || s.conn != c || !c.alive():
+	case !errors.Is(err, context.DeadlineExceeded): // an error is a sign of life, too
+		c.pinged, c.unwell = true, false
+	case c.pinged:
+		c.unwell = true
+		s.last = newFailure(StageHealth, toolerr.New(toolerr.ServerOffline, "it did not answer a ping within %v", s.cfg.QuietTime))
+		if s.starting == nil {
+			s.begin()
+		}
 	}
-	backoff := maxBackoff
-	if s.fails < 7 {
-		backoff = min(firstBackoff<<s.fails, maxBackoff)
+}
+
+// noteFailure records a failure and sees to it that the server is started
+// again. It reports whether the server has been given up with it. s.mu is
+// held.
+func (s *Server) noteFailure(stage string, err error) bool {
+	s.last = newFailure(stage, err)
+	if s.conn != nil && s.conn.alive() {
+		return false // it was to be replaced, and is still there
+	}
+	if stage == StageRun && (s.conn.worked.Load() || time.Since(s.conn.since) > settled) {
+		s.fails = 0
+		s.notUntil = time.Time{}
+		s.again(0)
+		return false
 	}
 	s.fails++
+	if s.fails >= maxTries {
+		s.notUntil = time.Now().Add(callPause)
+		s.again(offlinePause)
+		return s.fails == maxTries
+	}
+	backoff := firstBackoff << (s.fails - 1)
 	s.notUntil = time.Now().Add(backoff)
+	s.again(backoff)
+	return false
+}
+
+// again starts the server after a pause, unless somebody else did. s.mu is
+// held.
+func (s *Server) again(pause time.Duration) {
+	if s.closed {
+		return
+	}
+	if s.retry != nil {
+		s.retry.Stop()
+	}
+	s.retry = time.AfterFunc(pause, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if !s.closed && s.starting == nil && (s.conn == nil || !s.conn.alive()) {
+			s.begin()
+		}
+	})
+}
+
+// Reconnect starts the server anew at once. One that runs is used until the
+// new one is ready, and stays if that does not become ready.
+func (s *Server) Reconnect(ctx context.Context) error {
+	s.mu.Lock()
+	switch {
+	case s.closed:
+		s.mu.Unlock()
+		return errClosed
+	case s.cfg.Disabled:
+		s.mu.Unlock()
+		return errDisabled
+	}
+	st := s.starting
+	if st == nil {
+		s.fails, s.notUntil = 0, time.Time{}
+		st = s.begin()
+	}
+	s.mu.Unlock()
+	select {
+	case <-st.done:
+		return st.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // worked records that a call was answered.
@@ -157,29 +283,43 @@ func (s *Server) worked(c *conn) {
 	s.mu.Unlock()
 }
 
-// connect starts the process and opens the session, in the era found out
-// before, or the configured one.
+// connect starts the server and opens the session, in the era and with the
+// transport found out before, or the configured ones.
 func (s *Server) connect() (*conn, error) {
 	s.mu.Lock()
-	era := s.era
+	era, transport := s.era, s.transport
 	s.mu.Unlock()
 	if era == "" {
 		era = s.cfg.Era
 	}
 	ctx, cancel := context.WithTimeout(s.life, s.cfg.StartTimeout)
 	defer cancel()
-	c, err := s.open(ctx, era)
-	if err != nil && era == Auto && ctx.Err() == nil {
+	c, err := s.open(ctx, era, transport)
+	switch {
+	case err == nil || ctx.Err() != nil:
+	case s.cfg.URL == "" && era == Auto:
 		// Some legacy servers exit at a first message they do not know.
-		c, err = s.open(ctx, Legacy)
+		c, err = s.open(ctx, Legacy, "")
+	case errors.Is(err, errOtherTransport) && transport != SSE && era != Modern:
+		var other error
+		if c, other = s.open(ctx, Legacy, SSE); other != nil {
+			return nil, err
+		}
+		s.mu.Lock()
+		s.transport = SSE
+		s.mu.Unlock()
+		return c, nil
 	}
 	return c, err
 }
 
-func (s *Server) open(ctx context.Context, era Era) (*conn, error) {
-	out, err := s.dial()
+func (s *Server) open(ctx context.Context, era Era, transport Transport) (*conn, error) {
+	out, err := s.dial(transport)
 	if err != nil {
 		return nil, err
+	}
+	if transport == SSE {
+		era = Legacy
 	}
 	c := newConn(s.cfg, out)
 	err = c.handshake(ctx, era)
@@ -196,9 +336,14 @@ func (s *Server) open(ctx context.Context, era Era) (*conn, error) {
 }
 
 // dial begins a run of the server.
-func (s *Server) dial() (wire, error) {
-	if s.cfg.URL != "" {
-		return newStreamable(s.cfg)
+func (s *Server) dial(transport Transport) (wire, error) {
+	switch {
+	case s.cfg.Serve != nil:
+		return newInProcess(s.cfg), nil
+	case s.cfg.URL == "":
+		return startStdio(s.cfg, s.spawner)
+	case transport == SSE:
+		return newSSE(s.cfg)
 	}
-	return startStdio(s.cfg, s.spawner)
+	return newStreamable(s.cfg)
 }

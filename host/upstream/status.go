@@ -5,19 +5,51 @@ import (
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/host/config/secret"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// The stages at which a server fails.
+const (
+	StageStart  = "start"
+	StageRun    = "run"
+	StageHealth = "health"
 )
 
 // Failure is the last thing that went wrong with a server.
 type Failure struct {
-	Stage   string    `json:"stage"` // start or run
+	Stage   string    `json:"stage"` // StageStart, StageRun or StageHealth
 	Message string    `json:"message"`
 	Time    time.Time `json:"time"`
+
+	code toolerr.Code
 }
+
+func newFailure(stage string, err error) *Failure {
+	return &Failure{Stage: stage, Message: err.Error(), Time: time.Now(), code: toolerr.CodeOf(err)}
+}
+
+// State is how a server is.
+type State = string
+
+// The states.
+const (
+	Configured State = "configured" // not started yet
+	Starting   State = "starting"
+	Ready      State = "ready"
+	Unstable   State = "unstable" // up, but it failed within the last minute or does not answer pings
+	NeedsAuth  State = "needs auth"
+	Offline    State = "offline"
+	Disabled   State = "disabled"
+	Closed     State = "closed"
+)
+
+// shaky is how long after a failure a server counts as unstable.
+const shaky = time.Minute
 
 // Status is a server as a user can see it.
 type Status struct {
 	Name     string   `json:"name"`
-	State    string   `json:"state"` // configured, starting, ready, offline, closed
+	State    State    `json:"state"`
 	Command  []string `json:"command,omitempty"`
 	URL      string   `json:"url,omitempty"` // without credentials
 	Era      Era      `json:"era,omitempty"`
@@ -35,7 +67,7 @@ func (s *Server) Status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := Status{
-		Name: s.cfg.Name, State: "configured", Command: s.cfg.Command,
+		Name: s.cfg.Name, State: s.state(), Command: s.cfg.Command,
 		URL: secret.URL(s.cfg.URL), Era: s.era, Restarts: max(0, s.starts-1), Last: s.last,
 	}
 	if c := s.conn; c != nil {
@@ -46,17 +78,40 @@ func (s *Server) Status() Status {
 			st.PID, st.Tools = d.pid, len(c.listed())
 		}
 	}
+	return st
+}
+
+// state says how the server is. s.mu is held.
+func (s *Server) state() State {
 	switch {
 	case s.closed:
-		st.State = "closed"
+		return Closed
+	case s.cfg.Disabled:
+		return Disabled
 	case s.conn != nil && s.conn.alive():
-		st.State = "ready"
+		if s.conn.unwell || s.last != nil && time.Since(s.last.Time) < shaky {
+			return Unstable
+		}
+		return Ready
+	case s.last != nil && s.last.code == toolerr.AuthFailed:
+		return NeedsAuth
+	case s.fails >= maxTries: // also while it is tried once more
+		return Offline
 	case s.starting != nil:
-		st.State = "starting"
+		return Starting
 	case s.last != nil:
-		st.State = "offline"
+		return Offline
 	}
-	return st
+	return Configured
+}
+
+// Offline reports whether the server has been given up for now, so that its
+// tools are better not offered.
+func (s *Server) Offline() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	state := s.state()
+	return state == Offline && s.fails >= maxTries || state == NeedsAuth || state == Disabled
 }
 
 // lastLine returns the last line of text that is not blank, shortened.

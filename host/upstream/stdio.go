@@ -42,6 +42,7 @@ func (s *stdio) run(c *conn) error {
 		select {
 		case <-s.proc.exited:
 		case <-time.After(200 * time.Millisecond):
+			c.fail(s.exitError()) // before it is stopped, which may take seconds
 		}
 	case <-s.proc.exited:
 	case err := <-s.unread:

@@ -18,6 +18,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"path/filepath"
 	"sync"
@@ -56,6 +57,13 @@ type Config struct {
 	Token        secret.Text // sent as Bearer; wins over an Authorization of Headers
 	AllowPrivate bool        // whether a public name may lead to a private address
 
+	// Serve, in place of Command, is a server that is part of this program: it
+	// reads messages from in, a line each, and writes its own to out, until in
+	// ends.
+	Serve func(ctx context.Context, in io.Reader, out io.Writer) error
+
+	Disabled bool // it is listed, and never started
+
 	// KillsOwnTree says that the server ends its own children when its input
 	// ends, so that no guard has to.
 	KillsOwnTree bool
@@ -68,6 +76,7 @@ type Config struct {
 	ProbeTimeout time.Duration // for the modern opening with Auto; 1 s, of a URL 3 s
 	WriteTimeout time.Duration // how long a server may leave its input unread; 10 s
 	QuietTime    time.Duration // of silence while calls wait, before it is pinged, and again before it is given up; 15 s
+	HealthEvery  time.Duration // how often a server that says nothing is asked for a sign of life; 60 s
 	CloseGrace   time.Duration // from closing stdin to SIGTERM; 2 s
 	TermGrace    time.Duration // from SIGTERM to SIGKILL; 3 s
 	MaxLine      int           // of one message in bytes; 64 MiB
@@ -92,6 +101,8 @@ func (c Config) Validate() error {
 		return errors.New("server: name is empty")
 	case c.URL != "":
 		return c.validateURL()
+	case c.Serve != nil:
+		return c.Era.validate(c.Name)
 	case len(c.Command) == 0 || c.Command[0] == "":
 		return fmt.Errorf("server %s: command is empty", c.Name)
 	case !filepath.IsAbs(c.Command[0]):
@@ -136,6 +147,7 @@ func (c Config) withDefaults() Config {
 	set(&c.ProbeTimeout, probe)
 	set(&c.WriteTimeout, 10*time.Second)
 	set(&c.QuietTime, 15*time.Second)
+	set(&c.HealthEvery, time.Minute)
 	set(&c.CloseGrace, 2*time.Second)
 	set(&c.TermGrace, 3*time.Second)
 	if c.Era == "" {
@@ -157,18 +169,20 @@ type Server struct {
 	end  context.CancelFunc
 	work sync.WaitGroup // what the server's own goroutines do
 
-	mu       sync.Mutex
-	closed   bool
-	conn     *conn     // the present connection; may be dead
-	starting *starting // nil unless a start is under way
-	era      Era       // as found out by the first handshake
-	fails    int       // failed starts, and deaths soon after a start, in a row
-	starts   int
-	notUntil time.Time // no start before this
-	last     *Failure
-	onChange func()          // called after the tools may have changed
-	watched  map[string]bool // URIs of resources that are subscribed to
-	level    string          // the least level of log messages; "": the server's choice
+	mu        sync.Mutex
+	closed    bool
+	conn      *conn     // the present connection; may be dead
+	starting  *starting // nil unless a start is under way
+	era       Era       // as found out by the first handshake
+	transport Transport // likewise
+	fails     int       // failed starts, and deaths soon after a start, in a row
+	starts    int
+	notUntil  time.Time   // no start before this
+	retry     *time.Timer // starts it again
+	last      *Failure
+	onChange  func()          // called after the tools may have changed
+	watched   map[string]bool // URIs of resources that are subscribed to
+	level     string          // the least level of log messages; "": the server's choice
 }
 
 // New returns a server that has not been started.
@@ -176,7 +190,7 @@ func New(cfg Config, spawner *Spawner) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg.withDefaults(), spawner: spawner}
+	s := &Server{cfg: cfg.withDefaults(), spawner: spawner, transport: cfg.Transport}
 	s.cfg.resume = s.resume
 	s.life, s.end = context.WithCancel(context.Background())
 	return s, nil
@@ -271,6 +285,9 @@ func (s *Server) RootsChanged() {
 func (s *Server) Close() {
 	s.mu.Lock()
 	s.closed = true
+	if s.retry != nil {
+		s.retry.Stop()
+	}
 	c := s.conn
 	s.mu.Unlock()
 	s.end()

@@ -15,7 +15,7 @@ import (
 // does not read, a goroutine takes over, and a watchdog gives the server up
 // when it has read nothing for the timeout.
 type writer struct {
-	file      *os.File
+	file      pipe
 	timeout   time.Duration
 	unread    chan error // holds one: why the server has to be given up
 	deadlines bool       // whether the file supports them
@@ -34,7 +34,13 @@ const (
 	chunk      = 64 << 10             // what the watchdog looks at
 )
 
-func newWriter(file *os.File, timeout time.Duration) *writer {
+// pipe is a server's input: a file, or a pipe in memory.
+type pipe interface {
+	Write([]byte) (int, error)
+	SetWriteDeadline(time.Time) error
+}
+
+func newWriter(file pipe, timeout time.Duration) *writer {
 	w := &writer{file: file, timeout: timeout, unread: make(chan error, 1)}
 	w.deadlines = file.SetWriteDeadline(time.Time{}) == nil
 	return w

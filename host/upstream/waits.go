@@ -19,6 +19,18 @@ func (c *conn) waits(rawID json.RawMessage) bool {
 	return c.pending[id] != nil
 }
 
+// busy reports whether a caller of the host's waits for an answer.
+func (c *conn) busy() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range c.pending {
+		if p.from != nil {
+			return true
+		}
+	}
+	return false
+}
+
 // annotated returns the tool of that name if arguments of it are to be
 // repeated in headers (x-mcp-header), as the modern version asks for.
 func (c *conn) annotated(name string) *mcp.Tool {
