@@ -3,7 +3,10 @@ package egress
 import (
 	"bufio"
 	"bytes"
+	"io"
+	"net"
 	"net/netip"
+	"time"
 )
 
 // ReadHead reads and understands the head of a request, and writes it anew.
@@ -30,3 +33,10 @@ func Canonical(text string) (string, uint16, error) {
 
 // MayDial says why an address is refused, or "".
 func MayDial(a *Allow, to netip.AddrPort, own ...netip.Addr) string { return a.mayDial(to, own) }
+
+// NewStream is one connection of a request; touch is what the other does when
+// it moves a byte.
+func NewStream(conn net.Conn, idle time.Duration) (r io.Reader, touch func()) {
+	s := &stream{Conn: conn, clock: newClock(idle)}
+	return s, s.clock.touch
+}

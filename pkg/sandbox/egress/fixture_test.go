@@ -39,6 +39,7 @@ func newInternet(t testing.TB) *internet {
 		"example.com": {"93.184.216.34"}, "www.example.com": {"93.184.216.34"}, "other.com": {"93.184.216.35"},
 		"six.example.com": {"2606:2800:220:1::1"}, "loop.example.com": {"127.0.0.1"}, "private.example.com": {"10.1.2.3"},
 		"metadata.example.com": {"169.254.169.254"}, "mapped.example.com": {"::ffff:127.0.0.1"}, "nat64.example.com": {"64:ff9b::7f00:1"},
+		"go.example.com":     {"::ffff:93.184.216.34"}, // as package net gives an A record
 		"mixed.example.com":  {"127.0.0.1,93.184.216.34,::1,fd12::1"},
 		"rebind.example.com": {"93.184.216.34", "127.0.0.1"},
 	}}

@@ -189,7 +189,7 @@ func (q *request) frame(all []field) error {
 		q.length = chunked
 	case len(lengths) == 1:
 		n, err := strconv.ParseUint(lengths[0], 10, 62)
-		if err != nil || lengths[0][0] == '+' {
+		if err != nil {
 			return bad("the content length is not a number")
 		}
 		q.length = int64(n)

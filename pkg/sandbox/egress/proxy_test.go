@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -268,27 +269,33 @@ func TestBadServers(t *testing.T) {
 
 func TestBounds(t *testing.T) {
 	w := newInternet(t)
-	short := func(c *egress.Config) {
-		c.HeadTime, c.IdleTime, c.Connections = 50*time.Millisecond, 100*time.Millisecond, 2
-	}
-	w.raw(t, 2222, func(conn net.Conn) { io.Copy(io.Discard, conn) })
-	w.raw(t, 80, func(conn net.Conn) { io.Copy(io.Discard, conn) })
-	w.raw(t, 443, func(conn net.Conn) { io.Copy(io.Discard, conn) })
-	_, address := w.proxy(t, "example.com,example.com:2222", short)
-
+	ignore := func(conn net.Conn) { io.Copy(io.Discard, conn) }
+	w.raw(t, 80, ignore)
+	w.raw(t, 443, ignore)
+	w.raw(t, 2222, ignore)
+	_, address := w.proxy(t, "example.com", func(c *egress.Config) { c.HeadTime = 50 * time.Millisecond })
 	head := "GET http://example.com/ HTTP/1.1\r\nHost: example.com\r\n"
-	require.Equal(t, 431, status(talk(t, address, head+"X: "+strings.Repeat("x", 64<<10)+"\r\n\r\n")))
-	require.Equal(t, 431, status(talk(t, address, head+strings.Repeat("X: x\r\n", 16<<10)+"\r\n")))
 	require.Empty(t, talk(t, address, head), "a head that does not come")
 	require.Empty(t, talk(t, address, ""), "nor its beginning")
+	_, address = w.proxy(t, "example.com", func(c *egress.Config) { c.HeadTime = time.Second }) // connect itself has that long
+	_, silent := connect(t, address, "example.com:443")
+	conn, begun := connect(t, address, "example.com:443")
+	io.WriteString(conn, "\x16\x03\x01")
+	for _, reader := range []io.Reader{silent, begun} {
+		_, err := io.ReadAll(reader)
+		require.NoError(t, err, "TLS that does not come")
+	}
+	_, address = w.proxy(t, "example.com,example.com:2222", func(c *egress.Config) { c.IdleTime = 50 * time.Millisecond })
 	require.Equal(t, 502, status(talk(t, address, head+"\r\n")), "a server that says nothing")
-
-	conn, reader := connect(t, address, "example.com:443")
+	_, reader := connect(t, address, "example.com:2222")
 	_, err := io.ReadAll(reader)
-	require.NoError(t, err, "TLS that does not come")
-	conn.Close()
-	_, reader = connect(t, address, "example.com:2222")
-	io.ReadAll(reader) // ends: nothing moves
+	require.NoError(t, err, "nothing moves")
+
+	_, address = w.proxy(t, "example.com")
+	require.Equal(t, 431, status(talk(t, address, head+"X: "+strings.Repeat("x", 64<<10)+"\r\n\r\n")))
+	require.Equal(t, 431, status(talk(t, address, head+strings.Repeat("X: x\r\n", 16<<10)+"\r\n")))
+	refused := "POST http://other.com/ HTTP/1.1\r\nHost: other.com\r\nContent-Length: 900000\r\n\r\n" + strings.Repeat("x", 900_000)
+	require.Equal(t, 403, status(talk(t, address, refused)), "one who sends first reads the answer all the same")
 
 	// The third waits for one of the two.
 	_, long := w.proxy(t, "example.com:2222", func(c *egress.Config) { c.Connections = 2 })
@@ -374,4 +381,37 @@ func TestThisMachine(t *testing.T) {
 	for host, want := range map[string]int{address: 200, "127.0.0.2:" + port: 403, "localhost:" + port: 403} {
 		require.Equal(t, want, status(talk(t, listener.Addr().String(), "GET http://"+host+"/ HTTP/1.1\r\nHost: "+host+"\r\n\r\n")), host)
 	}
+}
+
+// late is a connection on which reading fails once for lateness.
+type late struct {
+	net.Conn
+	failed  bool
+	passing func()
+}
+
+func (l *late) SetReadDeadline(time.Time) error { return nil }
+
+func (l *late) Read(b []byte) (int, error) {
+	if !l.failed {
+		l.failed = true
+		l.passing()
+		return 0, os.ErrDeadlineExceeded
+	}
+	return copy(b, "byte"), nil
+}
+
+// TestIdleIsBoth: one direction may rest as long as the other moves.
+func TestIdleIsBoth(t *testing.T) {
+	buf := make([]byte, 10)
+	one := &late{}
+	stream, touch := egress.NewStream(one, time.Hour)
+	one.passing = touch
+	n, err := stream.Read(buf)
+	require.NoError(t, err)
+	require.Equal(t, "byte", string(buf[:n]))
+
+	stream, _ = egress.NewStream(&late{passing: func() {}}, time.Nanosecond)
+	_, err = stream.Read(buf)
+	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
 }
