@@ -51,6 +51,7 @@ type Config struct {
 	File    string           // the configuration file, the first of Files; "": none
 	Files   []string         // that were read
 	Guard   []string         // the command that runs upstream.RunGuard
+	Stages  Stages           // what happens to calls
 
 	Notices []string // what the user should know, though it is no error
 	Watched []string // files whose change may change the Config; some may not exist. None: it was read from a pipe

@@ -70,6 +70,8 @@ type WatchOptions struct {
 	Settle time.Duration // how long files must be quiet before they are read; 100 ms
 	Limit  time.Duration // after which they are read though they are not; 1 s
 	Poll   time.Duration // for what cannot be watched (a directory not there yet, too many watches); 2 s
+	// PollOnly looks every Poll, for file systems that tell of no changes.
+	PollOnly bool
 }
 
 // Watch calls changed for every change of the files of a configuration that
@@ -86,10 +88,12 @@ func Watch(ctx context.Context, current Config, load func() (Config, error), opt
 	w.settle, w.limit, w.poll = or(opt.Settle, 100*time.Millisecond), or(opt.Limit, time.Second), or(opt.Poll, 2*time.Second)
 	var events chan fsnotify.Event
 	var faults chan error
-	notify, err := fsnotify.NewWatcher()
-	if err == nil { // without one, as when the system has no more of them, all is polled
-		defer notify.Close() //nolint:errcheck // nothing is left to lose
-		w.notify, events, faults = notify, notify.Events, notify.Errors
+	if !opt.PollOnly {
+		// Without one, as when the system has no more of them, all is polled.
+		if notify, err := fsnotify.NewWatcher(); err == nil {
+			defer notify.Close() //nolint:errcheck // nothing is left to lose
+			w.notify, events, faults = notify, notify.Events, notify.Errors
+		}
 	}
 	w.look()
 	return w.run(ctx, events, faults)

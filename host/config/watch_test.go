@@ -21,6 +21,11 @@ type watching struct {
 
 func watch(t *testing.T, file string, load func() (config.Config, error)) *watching {
 	t.Helper()
+	return watchWith(t, file, load, config.WatchOptions{Settle: 20 * time.Millisecond, Poll: 50 * time.Millisecond})
+}
+
+func watchWith(t *testing.T, file string, load func() (config.Config, error), opt config.WatchOptions) *watching {
+	t.Helper()
 	if load == nil {
 		load = func() (config.Config, error) {
 			return config.Load(config.Flags{Config: file}, filepath.Dir(file), "1", env(), nil)
@@ -32,8 +37,7 @@ func watch(t *testing.T, file string, load func() (config.Config, error)) *watch
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() {
-		done <- config.Watch(ctx, current, load, config.WatchOptions{Settle: 20 * time.Millisecond, Poll: 50 * time.Millisecond},
-			func(c config.Change) { w.changes <- c })
+		done <- config.Watch(ctx, current, load, opt, func(c config.Change) { w.changes <- c })
 	}()
 	t.Cleanup(func() {
 		cancel()
@@ -99,6 +103,29 @@ func TestWatch(t *testing.T) {
 	for c = w.next(); len(c.Added) == 0; c = w.next() {
 	}
 	require.Equal(t, []string{"d"}, c.Added)
+}
+
+func TestWatchByPolling(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "toolroom.yaml")
+	write(t, file, "servers: {a: {command: ./a}}")
+	w := watchWith(t, file, nil, config.WatchOptions{PollOnly: true, Settle: time.Millisecond, Poll: 20 * time.Millisecond})
+	for _, next := range []string{"b", "c"} {
+		replace(t, file, "servers: {"+next+": {command: ./a}}")
+		require.Equal(t, []string{next}, w.next().Added)
+	}
+}
+
+// What came from a pipe cannot be read again; Watch just waits for the end.
+func TestWatchOfNothing(t *testing.T) {
+	t.Chdir(t.TempDir())
+	calls := 0
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.NoError(t, config.Watch(ctx, config.Config{}, func() (config.Config, error) {
+		calls++
+		return config.Config{}, nil
+	}, config.WatchOptions{}, func(config.Change) { calls++ }))
+	require.Zero(t, calls)
 }
 
 // As Kubernetes does it: the file is a link to ..data/file, ..data a link to a
