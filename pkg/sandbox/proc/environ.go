@@ -65,7 +65,7 @@ func (e Environ) Build() (env, refused []string) {
 
 // passes reports whether a variable may reach a command.
 func (e Environ) passes(name, value string) bool {
-	if name == "" || strings.ContainsAny(name, "\x00=") || strings.Contains(value, "\x00") {
+	if name == "" || len(name)+1+len(value) > maxScript || strings.ContainsAny(name, "\x00=") || strings.Contains(value, "\x00") {
 		return false
 	}
 	return !steers(name, value) && (!looksSecret(name, value) || slices.Contains(e.PassSecrets, name))

@@ -105,7 +105,8 @@ func (p *prober) chmodOutside() {
 	}
 	info, err := os.Stat(p.Owned)
 	if err == nil {
-		err = os.Chmod(p.Owned, info.Mode().Perm())
+		mode := info.Sys().(*syscall.Stat_t).Mode // with all its bits
+		err = unix.Chmod(p.Owned, mode&0o7777)
 	}
 	p.fails(name, p.l2(), err)
 }

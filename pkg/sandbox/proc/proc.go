@@ -38,6 +38,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -218,6 +219,10 @@ func (c *Config) Validate() error {
 	return c.validateEgress()
 }
 
+// maxScript is how long one argument or variable of a program may be, which
+// ends in a NUL (MAX_ARG_STRLEN of execve(2)).
+const maxScript = 128<<10 - 1
+
 func (c *Command) validate() error {
 	switch {
 	case c.Script == "":
@@ -226,6 +231,14 @@ func (c *Command) validate() error {
 		return toolerr.New(toolerr.InvalidParams, "%d further files are more than the %d that can be passed", len(c.Files), maxFiles-3)
 	case !filepath.IsAbs(c.Dir):
 		return toolerr.New(toolerr.InvalidParams, "working directory %q is relative: give an absolute path", c.Dir)
+	}
+	if len(c.Script) > maxScript {
+		return toolerr.New(toolerr.InvalidParams, "the command has %d bytes and bash takes at most %d: put it into a file and run that", len(c.Script), maxScript)
+	}
+	for _, pair := range c.Env {
+		if name, _, _ := strings.Cut(pair, "="); len(pair) > maxScript {
+			return toolerr.New(toolerr.InvalidParams, "the variable %.100s has %d bytes and a program takes at most %d: put the data into a file", name, len(pair), maxScript)
+		}
 	}
 	for i := range len(c.Script) {
 		if c.Script[i] == 0 {

@@ -171,7 +171,7 @@ func TestSecretsThatAppear(t *testing.T) {
 		close(stop)
 		<-done
 	}()
-	for range 40 {
+	for range 15 {
 		result, out, err := r.Run(context.Background(), proc.Command{Script: "echo ran", Dir: root, Rules: roots{{Path: root}}})
 		require.NoError(t, err)
 		require.Zero(t, result.ExitCode)

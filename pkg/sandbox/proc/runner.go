@@ -225,7 +225,7 @@ func (r *Runner) launch(ctx context.Context, c Command, s *spec, wire *tripwire,
 		return nil, toolerr.New(toolerr.ExecutionError, "the pipe for the output cannot be made: %w", err)
 	}
 	defer write.Close()
-	super, reports, err := r.engage(s, s.link.files(append([]*os.File{stdin, write}, c.Files...)))
+	super, reports, err := r.engage(ctx, s, s.link.files(append([]*os.File{stdin, write}, c.Files...)))
 	if err != nil {
 		closeAll(stdinEnd, output)
 		return nil, err
@@ -260,10 +260,10 @@ func errEnding() error { return toolerr.New(toolerr.Cancelled, "the server is en
 
 // engage has a supervisor start the command: the one that waits, else a new
 // one.
-func (r *Runner) engage(s *spec, files []*os.File) (*supervisor, *json.Decoder, error) {
+func (r *Runner) engage(ctx context.Context, s *spec, files []*os.File) (*supervisor, *json.Decoder, error) {
 	if spare := r.takeSpare(); spare != nil {
 		reports := json.NewDecoder(spare.control)
-		err := spare.handshake(s, files, reports)
+		err := spare.handshake(ctx, s, files, reports)
 		if err == nil {
 			return spare, reports, nil
 		}
@@ -277,7 +277,7 @@ func (r *Runner) engage(s *spec, files []*os.File) (*supervisor, *json.Decoder, 
 		return nil, nil, toolerr.New(toolerr.ExecutionError, "the supervisor of the command cannot be started: %w%s", err, hint(s.Level, err))
 	}
 	reports := json.NewDecoder(super.control)
-	if err := super.handshake(s, files, reports); err != nil {
+	if err := super.handshake(ctx, s, files, reports); err != nil {
 		super.abandon()
 		return nil, nil, err
 	}
@@ -328,27 +328,67 @@ func (e *lostError) Error() string {
 }
 func (e *lostError) Unwrap() error { return e.cause }
 
-// handshake sends the spec and reads whether bash was started.
-func (super *supervisor) handshake(s *spec, files []*os.File, reports *json.Decoder) error {
-	err := super.pass(files)
-	if err == nil {
+// startLimit is how long a command may take to be started. A file system that
+// does not answer would take for ever.
+const startLimit = time.Minute
+
+// handshake sends the spec and reads whether bash was started. Until the
+// supervisor is ready to start it, ctx or the limit ends that; from then on the
+// command counts as started, also if it is gone already, and the supervisor
+// with it.
+func (super *supervisor) handshake(ctx context.Context, s *spec, files []*os.File, reports *json.Decoder) error {
+	var mu sync.Mutex
+	ready := false
+	super.control.SetDeadline(time.Now().Add(startLimit))
+	defer super.control.SetDeadline(time.Time{})
+	defer context.AfterFunc(ctx, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if !ready {
+			super.control.SetDeadline(time.Now())
+		}
+	})()
+	first, err := super.exchange(s, files, reports)
+	mu.Lock()
+	ready = first.Ready
+	mu.Unlock()
+	if ready {
+		super.control.SetDeadline(time.Now().Add(startLimit))
+		if reports.Decode(&first) != nil {
+			return nil
+		}
+	}
+	switch {
+	case err == nil:
+		return first.failure(s)
+	case ctx.Err() != nil:
+		return toolerr.New(toolerr.Cancelled, "the command was cancelled before it was started: %w", ctx.Err())
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return toolerr.New(toolerr.Timeout, "the command was not started within %v: a file system that it needs may not answer", startLimit)
+	}
+	return toolerr.New(toolerr.ExecutionError, "%w", &lostError{err})
+}
+
+func (super *supervisor) exchange(s *spec, files []*os.File, reports *json.Decoder) (first report, err error) {
+	if err = super.pass(files); err == nil {
 		err = json.NewEncoder(super.control).Encode(s)
 	}
-	var first report
 	if err == nil {
 		err = reports.Decode(&first)
 	}
-	if err != nil {
-		return toolerr.New(toolerr.ExecutionError, "%w", &lostError{err})
+	return first, err
+}
+
+// failure is the error of a report that says that nothing was started.
+func (r report) failure(s *spec) error {
+	if r.Error == "" {
+		return nil
 	}
-	if first.Error != "" {
-		code := toolerr.ExecutionError
-		if s.Level != Off {
-			code = toolerr.SandboxUnavailable
-		}
-		return toolerr.New(code, "the command was not started: %s", first.Error)
+	code := toolerr.ExecutionError
+	if s.Level != Off && !r.Program {
+		code = toolerr.SandboxUnavailable
 	}
-	return nil
+	return toolerr.New(code, "the command was not started: %s", r.Error)
 }
 
 // openStdin makes the file that the command reads, and the end to write to, if

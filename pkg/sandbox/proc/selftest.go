@@ -69,7 +69,8 @@ func (r Report) Gaps() []string {
 	if r.Level == L1 {
 		gaps = append(gaps, "secrets inside roots", "protected files inside roots while a command runs")
 	} else {
-		gaps = append(gaps, "secrets and sockets that appear while a command runs")
+		gaps = append(gaps, "secrets and sockets that appear while a command runs",
+			"private keys in roots whose names tell nothing", "secrets in node_modules of roots")
 	}
 	return gaps
 }

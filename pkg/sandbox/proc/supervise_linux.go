@@ -2,6 +2,7 @@ package proc
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -64,13 +65,14 @@ func supervise() int {
 	}
 	started := make(chan start)
 	onOtherThread(func() {
-		pid, err := startConfined(&s, files)
+		pid, err := startConfined(&s, files, func() { encoder.Encode(report{Ready: true}) })
 		started <- start{pid, err}
 	})
 	first := <-started
 	pid := first.pid
 	if first.err != nil {
-		encoder.Encode(report{Error: first.err.Error()})
+		var program *programError
+		encoder.Encode(report{Error: first.err.Error(), Program: errors.As(first.err, &program)})
 		return 1
 	}
 	for _, fd := range files {
@@ -128,7 +130,7 @@ func adopt() error {
 }
 
 // startConfined confines this thread and clones bash from it.
-func startConfined(s *spec, files []uintptr) (pid int, err error) {
+func startConfined(s *spec, files []uintptr, ready func()) (pid int, err error) {
 	if err := s.Limits.apply(s.Level); err != nil {
 		return 0, err
 	}
@@ -138,14 +140,36 @@ func startConfined(s *spec, files []uintptr) (pid int, err error) {
 		}
 	}
 	files = slices.Insert(slices.Clone(files), 1, files[1]) // both output streams
+	ready()
 	pid, err = syscall.ForkExec(s.Argv[0], s.Argv, &syscall.ProcAttr{
 		Dir: s.Dir, Env: s.Env, Files: files,
 		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
 	})
 	if err != nil {
-		return 0, fmt.Errorf("%s in %s: %w", s.Argv[0], s.Dir, err)
+		return 0, &programError{s, err}
 	}
 	return pid, nil
+}
+
+// programError is a program that the system did not start.
+type programError struct {
+	spec *spec
+	err  error
+}
+
+func (e *programError) Error() string {
+	if errors.Is(e.err, unix.E2BIG) {
+		return fmt.Sprintf("it has %d bytes and its environment %d, which together are more than the system gives to a program: "+
+			"put the script or the data into a file, or set fewer variables", size(e.spec.Argv), size(e.spec.Env))
+	}
+	return fmt.Sprintf("%s in %s: %v", e.spec.Argv[0], e.spec.Dir, e.err)
+}
+
+func size(texts []string) (n int) {
+	for _, text := range texts {
+		n += len(text) + 1
+	}
+	return n
 }
 
 // guard watches over one command.
@@ -157,6 +181,7 @@ type guard struct {
 	gone    chan struct{} // closed when no descendant is left
 	running bool          // bash is
 	left    map[int]bool  // those that bash left and that were signalled
+	rounds  int           // of killing
 }
 
 // reap collects every child and orphan until the kernel says that there are

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"os"
 	"strconv"
+	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -32,28 +34,44 @@ func processes() map[int]stat {
 		if err != nil {
 			continue
 		}
-		text, err := os.ReadFile("/proc/" + name + "/stat")
-		if err != nil {
+		s, ok := statOf(name)
+		if !ok {
 			continue // it ended
 		}
-		// The name, in parentheses, may hold anything.
-		fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
-		if len(fields) < 18 {
-			continue
-		}
-		flags, _ := strconv.ParseUint(string(fields[6]), 10, 64)
-		threads, _ := strconv.Atoi(string(fields[17]))
-		// The first thread may have ended long before the others.
-		s := stat{ending: threads <= 1 && (bytes.ContainsAny(fields[0], "ZXx") || flags&exiting != 0)}
-		s.parent, _ = strconv.Atoi(string(fields[1]))
 		all[pid] = s
 	}
 	return all
 }
 
+// statOf reads what there is of one process.
+func statOf(name string) (s stat, ok bool) {
+	text, err := os.ReadFile("/proc/" + name + "/stat")
+	if err != nil {
+		return s, false
+	}
+	// The name, in parentheses, may hold anything.
+	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
+	if len(fields) < 18 {
+		return s, false
+	}
+	flags, _ := strconv.ParseUint(string(fields[6]), 10, 64)
+	threads, _ := strconv.Atoi(string(fields[17]))
+	// The first thread may have ended long before the others.
+	s.ending = threads <= 1 && (bytes.ContainsAny(fields[0], "ZXx") || flags&exiting != 0)
+	s.parent, _ = strconv.Atoi(string(fields[1]))
+	return s, true
+}
+
 // descendants of this process that have not ended. Since orphans come to it,
-// that is all there are.
-func descendants() map[int]stat {
+// that is all there are. By the lists of children only few are looked at, but
+// one that gets another parent meanwhile may be missed (proc(5)); thorough
+// looks at all processes of the machine.
+func descendants(thorough bool) map[int]stat {
+	if !thorough && unix.Access("/proc/thread-self/children", unix.F_OK) == nil {
+		found := map[int]stat{}
+		listChildren(strconv.Itoa(os.Getpid()), found)
+		return found
+	}
 	all := processes()
 	own := os.Getpid()
 	found := map[int]stat{}
@@ -75,13 +93,45 @@ func descendants() map[int]stat {
 	return found
 }
 
+// listChildren adds the descendants of a process to found.
+func listChildren(pid string, found map[int]stat) {
+	for _, name := range childrenOf(pid) {
+		child, err := strconv.Atoi(name)
+		if _, known := found[child]; known || err != nil {
+			continue
+		}
+		if s, ok := statOf(name); ok {
+			found[child] = s
+			listChildren(name, found)
+			if s.ending {
+				delete(found, child)
+			}
+		}
+	}
+}
+
+// childrenOf lists the children of all threads of a process.
+func childrenOf(pid string) (names []string) {
+	tasks, err := os.Open("/proc/" + pid + "/task")
+	if err != nil {
+		return nil
+	}
+	defer tasks.Close()
+	threads, _ := tasks.Readdirnames(-1)
+	for _, thread := range threads {
+		list, _ := os.ReadFile("/proc/" + pid + "/task/" + thread + "/children")
+		names = append(names, strings.Fields(string(list))...)
+	}
+	return names
+}
+
 // alone reports whether this process is the first of a pid name space, where
 // -1 stands for all the others.
 func alone() bool { return os.Getpid() == 1 }
 
 // signalAll signals every descendant once, and wakes those that are stopped.
 func (g *guard) signalAll(signal unix.Signal) {
-	for pid := range descendants() {
+	for pid := range descendants(false) {
 		g.count(pid)
 		if !alone() {
 			unix.Kill(pid, signal)
@@ -111,9 +161,10 @@ func (g *guard) killAll() {
 		return
 	}
 	stopped := map[int]bool{}
+	g.rounds++
 	for fresh := true; fresh && len(stopped) < 1<<16; {
 		fresh = false
-		for pid := range descendants() {
+		for pid := range descendants(g.rounds%4 == 0) {
 			if !stopped[pid] {
 				unix.Kill(pid, unix.SIGSTOP)
 				stopped[pid], fresh = true, true
@@ -131,17 +182,16 @@ func (g *guard) killAll() {
 func killMarked(mark string) int {
 	want := []byte(markName + "=" + mark + "\x00")
 	killed := map[int]bool{}
-	for range 100 {
-		found := false
+	for quiet := 0; quiet < 3 && len(killed) < 1<<16; quiet++ {
+		if quiet > 0 { // one that is just being made, or executed, has no environment
+			time.Sleep(2 * time.Millisecond)
+		}
 		for pid := range processes() {
 			env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 			if err == nil && bytes.Contains(env, want) {
 				unix.Kill(pid, unix.SIGKILL)
-				killed[pid], found = true, true
+				killed[pid], quiet = true, -1
 			}
-		}
-		if !found {
-			break
 		}
 	}
 	return len(killed)
@@ -167,22 +217,18 @@ func (g *guard) overMemory() bool {
 // goes by the lists of children rather than by all processes: it is asked for
 // every second.
 func residentPages(pid, depth int) int64 {
-	tasks, err := os.ReadDir("/proc/" + strconv.Itoa(pid) + "/task")
-	if err != nil || depth > 1000 {
+	if depth > 1000 {
 		return 0
 	}
 	var pages int64
-	for _, task := range tasks {
-		list, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/task/" + task.Name() + "/children")
-		for _, name := range bytes.Fields(list) {
-			text, err := os.ReadFile("/proc/" + string(name) + "/statm")
-			if fields := bytes.Fields(text); err == nil && len(fields) > 1 {
-				resident, _ := strconv.ParseInt(string(fields[1]), 10, 64)
-				pages += resident
-			}
-			if child, err := strconv.Atoi(string(name)); err == nil {
-				pages += residentPages(child, depth+1)
-			}
+	for _, name := range childrenOf(strconv.Itoa(pid)) {
+		text, err := os.ReadFile("/proc/" + name + "/statm")
+		if fields := bytes.Fields(text); err == nil && len(fields) > 1 {
+			resident, _ := strconv.ParseInt(string(fields[1]), 10, 64)
+			pages += resident
+		}
+		if child, err := strconv.Atoi(name); err == nil {
+			pages += residentPages(child, depth+1)
 		}
 	}
 	return pages

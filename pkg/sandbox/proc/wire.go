@@ -48,6 +48,8 @@ type order struct {
 // report is what the supervisor says; the first field that is set counts.
 type report struct {
 	Error   string `json:",omitempty"` // nothing was started
+	Program bool   `json:",omitempty"` // because of the program, not of its confinement
+	Ready   bool   `json:",omitempty"` // the program is started next, and may be what ends the supervisor
 	Started int    `json:",omitempty"` // the process id, in the supervisor's name space
 	Memory  bool   `json:",omitempty"` // over its memory, being ended
 	Exited  bool   `json:",omitempty"` // bash ended with Status
