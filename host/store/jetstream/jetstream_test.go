@@ -14,7 +14,7 @@ import (
 )
 
 // serve runs a server of one node until the test ends.
-func serve(t *testing.T, change func(*server.Options)) *server.Server {
+func serve(t testing.TB, change func(*server.Options)) *server.Server {
 	t.Helper()
 	options := &server.Options{
 		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(),
@@ -44,4 +44,11 @@ func TestSuite(t *testing.T) {
 			return s
 		}
 	})
+}
+
+func Benchmark(b *testing.B) {
+	s := serve(b, nil)
+	st := jetstream.New(jetstream.Config{URL: s.ClientURL()})
+	defer st.Close()
+	storetest.Benchmark(b, st)
 }

@@ -15,3 +15,5 @@ func TestSuite(t *testing.T) {
 		return func() *store.Store { return s } // there is no other way to share it
 	})
 }
+
+func Benchmark(b *testing.B) { storetest.Benchmark(b, memory.New(memory.Config{})) }

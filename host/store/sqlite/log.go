@@ -13,27 +13,40 @@ import (
 // writers need not wait for all.
 const trimStep = 2000
 
+// together is how many records one statement adds where there are as many.
+const together = 32
+
 type log database
 
 func (l *log) Append(ctx context.Context, name string, records ...[]byte) (store.Cursor, error) {
 	d := (*database)(l)
 	var last int64
 	err := d.update(ctx, func(h *handles, tx *sql.Tx) error {
-		add := tx.StmtContext(ctx, h.append)
 		now := d.Now().UnixMilli()
-		var result sql.Result
-		for _, data := range records {
-			if data == nil {
-				data = []byte{} // nil would be NULL
+		for len(records) > 0 {
+			// Most of what a row costs is the way to SQLite and back.
+			stmt, rows := h.append, 1
+			if len(records) >= together {
+				stmt, rows = h.appendMany, together
 			}
-			var err error
-			if result, err = add.ExecContext(ctx, name, now, data); err != nil {
+			args := make([]any, 0, 2+rows)
+			args = append(args, name, now)
+			for _, data := range records[:rows] {
+				if data == nil {
+					data = []byte{} // nil would be NULL
+				}
+				args = append(args, data)
+			}
+			records = records[rows:]
+			result, err := tx.StmtContext(ctx, stmt).ExecContext(ctx, args...)
+			if err != nil {
+				return err
+			}
+			if last, err = result.LastInsertId(); err != nil {
 				return err
 			}
 		}
-		var err error
-		last, err = result.LastInsertId()
-		return err
+		return nil
 	})
 	if err != nil {
 		return 0, err

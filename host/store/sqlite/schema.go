@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"strings"
 
 	"github.com/toolroom-mcp/toolroom/host/store"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
@@ -100,8 +101,8 @@ func version(ctx context.Context, q interface {
 
 // statements are parsed once.
 type statements struct {
-	get, list, page                                      *sql.Stmt // of those that read
-	version, put, removeKey, append, sweep, drop, vacuum *sql.Stmt // of the one that writes
+	get, list, page                                            *sql.Stmt // of those that read
+	version, put, removeKey, append, appendMany, sweep, vacuum *sql.Stmt // of the one that writes
 }
 
 func (s *statements) prepare(ctx context.Context, read, write *sql.DB) error {
@@ -117,9 +118,9 @@ func (s *statements) prepare(ctx context.Context, read, write *sql.DB) error {
 		{&s.version, write, `SELECT version FROM keys WHERE key = ?1 AND (expires = 0 OR expires > ?2)`},
 		{&s.put, write, `INSERT OR REPLACE INTO keys (key, value, expires) VALUES (?1, ?2, ?3)`},
 		{&s.removeKey, write, `DELETE FROM keys WHERE key = ?1`},
-		{&s.append, write, `INSERT INTO records (log, time, data) VALUES (?1, ?2, ?3)`},
+		{&s.append, write, insert(1)},
+		{&s.appendMany, write, insert(together)},
 		{&s.sweep, write, `DELETE FROM keys WHERE version IN (SELECT version FROM keys WHERE expires > 0 AND expires <= ?1 LIMIT 1000)`},
-		{&s.drop, write, `DELETE FROM records WHERE log = ?1`},
 		{&s.vacuum, write, `PRAGMA incremental_vacuum`},
 	} {
 		var err error
@@ -128,4 +129,9 @@ func (s *statements) prepare(ctx context.Context, read, write *sql.DB) error {
 		}
 	}
 	return nil
+}
+
+// insert adds records with the log ?1 and the time ?2.
+func insert(rows int) string {
+	return "INSERT INTO records (log, time, data) VALUES " + strings.Repeat("(?1, ?2, ?), ", rows-1) + "(?1, ?2, ?)"
 }

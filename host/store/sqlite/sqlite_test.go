@@ -20,3 +20,13 @@ func TestSuite(t *testing.T) {
 		}
 	})
 }
+
+func Benchmark(b *testing.B) {
+	for name, noSync := range map[string]bool{"synced": false, "not synced": true} {
+		b.Run(name, func(b *testing.B) {
+			s := sqlite.New(sqlite.Config{Dir: b.TempDir(), NoSync: noSync})
+			defer s.Close()
+			storetest.Benchmark(b, s)
+		})
+	}
+}

@@ -256,6 +256,9 @@ func bounds(t *testing.T, backend Backend) {
 	require.Len(t, records[0].Data, store.MaxBatch-1)
 
 	many := make([][]byte, store.MaxRecords)
+	for i := range many[1:] { // and the first is empty
+		many[i+1] = strconv.AppendInt(nil, int64(i+1), 10)
+	}
 	last, err := s.Log.Append(ctx, "many", many...)
 	require.NoError(t, err)
 	count := 0
@@ -264,7 +267,10 @@ func bounds(t *testing.T, backend Backend) {
 		require.NoError(t, err)
 		require.NotEmpty(t, records)
 		require.LessOrEqual(t, len(records), store.MaxPage)
-		count += len(records)
+		for _, r := range records {
+			require.Equal(t, string(many[count]), string(r.Data))
+			count++
+		}
 		after = records[len(records)-1].Cursor
 	}
 	require.Equal(t, store.MaxRecords, count)
