@@ -48,13 +48,13 @@ func Open(cfg config.Config, version string) (*App, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.OnChange(func() { a.Catalog.Refresh(s.Name()) })
+		a.follow(s)
 		a.servers = append(a.servers, s)
 		a.byName[s.Name()] = s
-		entries = append(entries, catalog.Entry{Source: s, Plain: sc.Bundled})
+		entries = append(entries, entry(s, sc))
 	}
 	identity := append(jsonrpc.AppendString([]byte(`{"name":"toolroom","version":`), version), '}')
-	a.Catalog = catalog.New(entries, identity, func(call.Kind) { a.Gateway.ToolsChanged() })
+	a.Catalog = catalog.New(entries, identity, func(kind call.Kind) { a.Gateway.Changed(kind) })
 
 	stages, err := a.stages()
 	if err != nil {
@@ -63,8 +63,8 @@ func Open(cfg config.Config, version string) (*App, error) {
 	a.Handler = call.Chain(a.route, stages...)
 	a.Gateway, err = gateway.New(gateway.Config{
 		Name: "toolroom", Title: "Toolroom", Version: version, Instructions: instructions,
-		OnRoots: a.clientRoots,
-	}, a.Catalog, a.Handler)
+		Forward: a.forward, OnRoots: a.clientRoots, OnLogLevel: a.setLogLevel,
+	}, a.Catalog.View(), a.Handler)
 	return a, err
 }
 

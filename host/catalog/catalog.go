@@ -322,8 +322,3 @@ func (c *Catalog) rebuild(kind call.Kind) bool {
 	c.current.Store(next)
 	return true
 }
-
-// List returns the result of tools/list, as Snapshot's.
-func (c *Catalog) List(ctx context.Context, modern bool) json.RawMessage {
-	return c.Snapshot(ctx).List(modern)
-}

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
@@ -24,7 +26,10 @@ type httpExchange struct {
 	callParams json.RawMessage
 	events     bool // the client takes an event stream
 	modern     bool
-	life       context.Context // of the door
+	remote     string // address of the client
+	profile    string
+	catalog    Catalog // of the profile; nil: the whole
+	handler    *HTTPHandler
 
 	mu     sync.Mutex
 	result json.RawMessage
@@ -36,11 +41,57 @@ type httpExchange struct {
 
 func (x *httpExchange) door() string { return "http" }
 
+// identity is the session's, and where there is none the connection's: what
+// else a client says about itself anybody can say.
+func (x *httpExchange) identity() string {
+	if id := x.header.Get(server.HeaderKeySessionID); id != "" && !x.modern {
+		return sessionIdentity(id)
+	}
+	return "http " + x.remote
+}
+
+func sessionIdentity(session string) string { return "http session " + session }
+
+// principal is who a state is sealed for: all who have the token, at this
+// profile.
+func (x *httpExchange) principal() string { return "http/" + x.profile }
+
+// ask sends a request on the stream of the response. The client's answer
+// comes as a message of its own.
+func (x *httpExchange) ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+	if !x.events {
+		return nil, errors.New("the client takes no event stream, so it cannot be asked")
+	}
+	id, answer, forget := x.handler.questions.open(x.identity())
+	defer forget()
+	x.mu.Lock()
+	if !x.sent {
+		x.begin()
+	}
+	err := errors.New("the response has begun otherwise")
+	if x.stream {
+		err = x.event(jsonrpc.AppendRequest(nil, jsonrpc.AppendString(nil, id), method, params))
+	}
+	x.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case m := <-answer:
+		if m.Error != nil {
+			return nil, clientError(m.Error)
+		}
+		return m.Result, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
 // bound ends a call with the door. The request's own context must outlive it:
 // once that has ended, mcp-go writes no answer.
 func (x *httpExchange) bound(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(x.life, func() { cancel(context.Cause(x.life)) })
+	stop := context.AfterFunc(x.handler.life, func() { cancel(context.Cause(x.handler.life)) })
 	return ctx, func() {
 		stop()
 		cancel(nil)
@@ -159,7 +210,7 @@ func (x *httpExchange) sendHeader(code int) {
 		switch code {
 		case jsonrpc.CodeMethodNotFound:
 			status = http.StatusNotFound
-		case jsonrpc.CodeInvalidParams, jsonrpc.CodeInvalidRequest, codeHeaderMismatch:
+		case jsonrpc.CodeInvalidParams, jsonrpc.CodeInvalidRequest, codeHeaderMismatch, mcp.MISSING_REQUIRED_CLIENT_CAPABILITY:
 			status = http.StatusBadRequest
 		}
 	}

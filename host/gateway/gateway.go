@@ -1,10 +1,16 @@
-// Package gateway is the MCP front door: one server made of all the tools of
-// the catalogue, over stdio and over streamable HTTP, in both protocol eras.
+// Package gateway is the MCP front door: one server made of all the tools,
+// resources and prompts of the catalogue, over stdio and over streamable HTTP,
+// in both protocol eras.
 //
 // mcp-go keeps the protocol (eras, handshake, headers, sessions); what
-// belongs to a tool passes by it. Its types would drop the members it does
-// not know, so definitions and results are put into the answer as the bytes
-// they were received as, by whoever writes it.
+// belongs to a server behind it passes by it. Its types would drop the
+// members it does not know, so definitions and results are put into the
+// answer as the bytes they were received as, by whoever writes it.
+//
+// What a server asks reaches the client in the form of the client's era: as a
+// request to a legacy client, and to a modern one as a result that says
+// input_required, after which the client's next request carries the answers
+// (see rounds.go).
 package gateway
 
 import (
@@ -19,25 +25,42 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/call"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
-	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Tools is the catalogue as this package needs it.
-type Tools interface {
+// Catalog is what is served, as this package needs it.
+type Catalog interface {
+	// Lookup finds a tool by its served name.
 	Lookup(ctx context.Context, name string) (*call.Tool, bool)
-	List(ctx context.Context, modern bool) json.RawMessage // the result of tools/list
+
+	// List returns the result of a list request.
+	List(ctx context.Context, kind call.Kind, modern bool) json.RawMessage
+
+	// Locate finds the server of a prompt, resource or template by its
+	// served name, and its own name there.
+	Locate(ctx context.Context, kind call.Kind, name string) (server, original string, ok bool)
 }
 
-// Config is what the server says about itself.
+// Config is what the server says about itself, and whom it tells.
 type Config struct {
 	Name         string
 	Title        string
 	Version      string
 	Instructions string // at most 1 KB: clients cut more
 
+	// Profile, unless nil, finds the catalogue served at /mcp/NAME.
+	Profile func(name string) (Catalog, bool)
+
+	// Forward carries out what is no call of a tool; nil: there is nothing
+	// but tools.
+	Forward call.Forwarder
+
 	// OnRoots, unless nil, is told before a call which directories the
 	// client offers as roots; nil when it offers none.
 	OnRoots func(paths []string)
+
+	// OnLogLevel, unless nil, is told the least level of log messages that
+	// any client wants.
+	OnLogLevel func(level string)
 }
 
 // Validate names the field that is wrong.
@@ -51,122 +74,164 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// A Gateway serves tools to any number of clients.
+// A Gateway serves a catalogue to any number of clients.
 type Gateway struct {
 	cfg     Config
-	tools   Tools
+	catalog Catalog
 	handler call.Handler
 	mcp     *server.MCPServer
+	clients clients
+	watches watches
+	seal    sealer
+	parked  parkedJobs
 }
 
-// anyTool is the one tool that mcp-go knows of: it stands for all, which are
-// looked up when they are called.
-const anyTool = "*"
+// any is the one tool, resource and prompt that mcp-go knows of: it stands
+// for all, which are looked up when they are used.
+const (
+	anyName = "*"
+	anyURI  = "toolroom:*"
+)
 
 // New returns a gateway.
-func New(cfg Config, tools Tools, handler call.Handler) (*Gateway, error) {
+func New(cfg Config, catalog Catalog, handler call.Handler) (*Gateway, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	g := &Gateway{cfg: cfg, tools: tools, handler: handler}
-	hooks := &server.Hooks{}
-	hooks.AddBeforeCallTool(func(_ context.Context, _ any, req *mcp.CallToolRequest) {
-		req.Params.Name = anyTool
-		req.Params.Task = nil // whether it may be one is the server's business
-	})
-	hooks.AddAfterListTools(func(ctx context.Context, _ any, _ *mcp.ListToolsRequest, res *mcp.ListToolsResult) {
-		exchangeOf(ctx).answer(g.tools.List(ctx, server.IsModernRequest(ctx)))
-		res.Tools = []mcp.Tool{}
-	})
+	seal, err := newSealer()
+	if err != nil {
+		return nil, err
+	}
+	g := &Gateway{cfg: cfg, catalog: catalog, handler: handler, seal: seal}
 	g.mcp = server.NewMCPServer(cfg.Name, cfg.Version,
 		server.WithTitle(cfg.Title),
 		server.WithInstructions(cfg.Instructions),
 		server.WithToolCapabilities(true),
-		server.WithHooks(hooks),
+		server.WithHooks(g.hooks()),
 	)
-	g.mcp.AddTool(mcp.Tool{Name: anyTool, RawInputSchema: json.RawMessage(`{"type":"object"}`)}, g.call)
+	g.mcp.AddTool(mcp.Tool{Name: anyName, RawInputSchema: json.RawMessage(`{"type":"object"}`)}, g.call)
+	if cfg.Forward != nil {
+		g.offerAll()
+	}
 	return g, nil
+}
+
+// offerAll declares what the servers may have beside tools. Which of them do
+// shows only when they are started.
+func (g *Gateway) offerAll() {
+	for _, option := range []server.ServerOption{
+		server.WithResourceCapabilities(true, true),
+		server.WithPromptCapabilities(true),
+		server.WithLogging(),
+		server.WithCompletions(),
+		server.WithPromptCompletionProvider(completions{g}),
+		server.WithResourceCompletionProvider(completions{g}),
+	} {
+		option(g.mcp)
+	}
+	g.mcp.AddResource(mcp.Resource{URI: anyURI, Name: anyName}, func(ctx context.Context, _ mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
+		g.forward(ctx, "resources/read", call.Resources)
+		return []mcp.ResourceContents{}, nil
+	})
+	g.mcp.AddPrompt(mcp.Prompt{Name: anyName}, func(ctx context.Context, _ mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+		g.forward(ctx, "prompts/get", call.Prompts)
+		return &mcp.GetPromptResult{}, nil
+	})
+}
+
+// hooks put the servers' answers in place of mcp-go's.
+func (g *Gateway) hooks() *server.Hooks {
+	h := &server.Hooks{}
+	h.AddAfterInitialize(func(ctx context.Context, _ any, _ *mcp.InitializeRequest, _ *mcp.InitializeResult) { g.greet(ctx) })
+	h.AddBeforeCallTool(func(_ context.Context, _ any, req *mcp.CallToolRequest) {
+		req.Params.Name = anyName
+		req.Params.Task = nil // whether it may be one is the server's business
+	})
+	h.AddBeforeReadResource(func(_ context.Context, _ any, req *mcp.ReadResourceRequest) { req.Params.URI = anyURI })
+	h.AddBeforeGetPrompt(func(_ context.Context, _ any, req *mcp.GetPromptRequest) { req.Params.Name = anyName })
+	h.AddAfterListTools(func(ctx context.Context, _ any, _ *mcp.ListToolsRequest, res *mcp.ListToolsResult) {
+		g.list(ctx, call.Tools)
+		res.Tools = []mcp.Tool{}
+	})
+	h.AddAfterListResources(func(ctx context.Context, _ any, _ *mcp.ListResourcesRequest, res *mcp.ListResourcesResult) {
+		g.list(ctx, call.Resources)
+		res.Resources = []mcp.Resource{}
+	})
+	h.AddAfterListResourceTemplates(func(ctx context.Context, _ any, _ *mcp.ListResourceTemplatesRequest, res *mcp.ListResourceTemplatesResult) {
+		g.list(ctx, call.Templates)
+		res.ResourceTemplates = []mcp.ResourceTemplate{}
+	})
+	h.AddAfterListPrompts(func(ctx context.Context, _ any, _ *mcp.ListPromptsRequest, res *mcp.ListPromptsResult) {
+		g.list(ctx, call.Prompts)
+		res.Prompts = []mcp.Prompt{}
+	})
+	h.AddAfterSubscribe(func(ctx context.Context, _ any, req *mcp.SubscribeRequest, _ *mcp.EmptyResult) {
+		g.subscribe(ctx, req.Params.URI)
+	})
+	h.AddAfterUnsubscribe(func(ctx context.Context, _ any, req *mcp.UnsubscribeRequest, _ *mcp.EmptyResult) {
+		g.unsubscribe(ctx, req.Params.URI)
+	})
+	h.AddBeforeSubscriptionsListen(func(ctx context.Context, _ any, req *mcp.SubscriptionsListenRequest) {
+		g.listen(ctx, req.Params.Notifications.ResourceSubscriptions)
+	})
+	h.AddAfterSetLevel(func(ctx context.Context, _ any, req *mcp.SetLevelRequest, _ *mcp.EmptyResult) {
+		g.setLevel(ctx, string(req.Params.Level))
+	})
+	return h
 }
 
 // ServeStdio serves one client until in ends, or ctx does; see
 // mcpkit.ServeStdio.
 func (g *Gateway) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, logf func(string, ...any)) error {
+	defer g.forget(stdioID)
 	return mcpkit.ServeStdio(ctx, g.mcp, in, out, mcpkit.ServeOptions{Logf: logf})
 }
 
-// ToolsChanged tells every client that listens that the list has changed.
-func (g *Gateway) ToolsChanged() {
-	g.mcp.SendNotificationToAllClients(mcp.MethodNotificationToolsListChanged, nil)
+// list answers a list request.
+func (g *Gateway) list(ctx context.Context, kind call.Kind) {
+	x := exchangeOf(ctx)
+	x.answer(g.catalogOf(x).List(ctx, kind, server.IsModernRequest(ctx)))
+}
+
+func (g *Gateway) catalogOf(x exchange) Catalog {
+	if h, ok := x.(*httpExchange); ok && h.catalog != nil {
+		return h.catalog
+	}
+	return g.catalog
+}
+
+// refuse answers with a JSON-RPC error.
+func refuse(x exchange, code int, message string) {
+	object, err := jsonrpc.Marshal(map[string]any{"code": code, "message": message})
+	if err != nil { // a number and a string always encode
+		return
+	}
+	x.fail(object)
 }
 
 // An exchange is one request at whichever door it came by, and the way its
 // answer goes out.
 type exchange interface {
 	door() string
+	identity() string // of the client, see call.Caller
+	principal() string
 	params() json.RawMessage
 	bound(ctx context.Context) (context.Context, func()) // ends when the door closes
 	notify(method string, params json.RawMessage)
-	answer(result json.RawMessage) // in place of what mcp-go would send
-	fail(object json.RawMessage)   // the same with a JSON-RPC error
-}
-
-// call answers tools/call.
-func (g *Gateway) call(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	x := exchangeOf(ctx)
-	modern := server.IsModernRequest(ctx)
-	name, err := toolName(x.params())
-	if err != nil {
-		return refuse(x, jsonrpc.CodeInvalidParams, err.Error())
-	}
-	if g.cfg.OnRoots != nil && x.door() == "stdio" && !modern {
-		if paths, err := mcpkit.ClientRoots(ctx); err == nil {
-			g.cfg.OnRoots(paths)
-		}
-	}
-	tool, ok := g.tools.Lookup(ctx, name)
-	if !ok {
-		return refuse(x, jsonrpc.CodeInvalidParams, "unknown tool "+string(jsonrpc.AppendString(nil, name))+"; tools/list names those there are")
-	}
-	if err := checkHeaders(x, tool); err != nil {
-		return refuse(x, mcp.HEADER_MISMATCH, err.Error())
-	}
-	ctx, release := x.bound(ctx)
-	defer release()
-	res, err := g.handler(ctx, &call.Request{
-		Tool: tool, Params: x.params(), OnNotify: x.notify,
-		Caller: call.Caller{Door: x.door(), Modern: modern},
-	})
-	var answered *call.MCPError
-	switch {
-	case errors.As(err, &answered):
-		x.fail(answered.Object)
-	case err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()):
-		x.answer(finish(ErrorResult(tool, toolerr.New(toolerr.CodeOf(ctx.Err()), "%s was not finished: %w", name, context.Cause(ctx))), modern))
-	case err != nil:
-		x.answer(finish(ErrorResult(tool, err), modern))
-	case !modern && asksForInput(res.Raw):
-		x.answer(ErrorResult(tool, toolerr.New(toolerr.ProtocolError,
-			"%s asks for more input in a way that this client's protocol version does not have; use a client of version 2026-07-28", name)))
-	default:
-		x.answer(finish(res.Raw, modern))
-	}
-	return &mcp.CallToolResult{}, nil
-}
-
-// refuse answers with a JSON-RPC error.
-func refuse(x exchange, code int, message string) (*mcp.CallToolResult, error) {
-	object, err := jsonrpc.Marshal(map[string]any{"code": code, "message": message})
-	if err != nil {
-		return nil, err
-	}
-	x.fail(object)
-	return &mcp.CallToolResult{}, nil
+	ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) // a legacy client
+	answer(result json.RawMessage)                                                           // in place of what mcp-go would send
+	fail(object json.RawMessage)                                                             // the same with a JSON-RPC error
 }
 
 // stdio is the exchange of a request that came over ServeStdio.
 type stdio struct{ ctx context.Context }
 
+// stdioID is the identity of the one client that stdio has.
+const stdioID = "stdio"
+
 func (s stdio) door() string            { return "stdio" }
+func (s stdio) identity() string        { return stdioID }
+func (s stdio) principal() string       { return "stdio" }
 func (s stdio) params() json.RawMessage { return mcpkit.RawParams(s.ctx) }
 func (s stdio) bound(ctx context.Context) (context.Context, func()) {
 	return ctx, func() {} // ServeStdio's
@@ -174,8 +239,40 @@ func (s stdio) bound(ctx context.Context) (context.Context, func()) {
 func (s stdio) notify(method string, params json.RawMessage) {
 	mcpkit.Notify(s.ctx, method, params)
 }
+func (s stdio) ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+	// The connection is that of the request, the patience the asker's.
+	result, fault, err := mcpkit.Ask(withCancelOf(s.ctx, ctx), method, params)
+	if err == nil && fault != nil {
+		err = clientError(fault)
+	}
+	return result, err
+}
 func (s stdio) answer(result json.RawMessage) { mcpkit.SetRawResult(s.ctx, result) }
 func (s stdio) fail(object json.RawMessage)   { mcpkit.SetRawError(s.ctx, object) }
+
+// withCancelOf is values' context that ends with another.
+func withCancelOf(values, ends context.Context) context.Context {
+	return mixed{ends, values}
+}
+
+type mixed struct {
+	context.Context
+	values context.Context
+}
+
+func (m mixed) Value(key any) any { return m.values.Value(key) }
+
+// clientError is the error object that a client answered with.
+func clientError(object json.RawMessage) error {
+	var e struct {
+		Code    int    `json:"code"`
+		Message string `json:"message"`
+	}
+	if err := json.Unmarshal(object, &e); err != nil {
+		return fmt.Errorf("the client's error is malformed: %w", err)
+	}
+	return &call.MCPError{Server: "client", Code: e.Code, Message: e.Message, Object: object}
+}
 
 type exchangeKey struct{}
 

@@ -32,7 +32,11 @@ func (t tools) Lookup(_ context.Context, name string) (*call.Tool, bool) {
 	return &call.Tool{Name: name, Original: name, TakesCode: name != "strict"}, ok
 }
 
-func (t tools) List(_ context.Context, modern bool) json.RawMessage {
+func (tools) Locate(context.Context, call.Kind, string) (server, original string, ok bool) {
+	return "", "", false
+}
+
+func (t tools) List(_ context.Context, _ call.Kind, modern bool) json.RawMessage {
 	if modern {
 		return json.RawMessage(strings.TrimSuffix(listing, "}") + `,"resultType":"complete","ttlMs":0,"cacheScope":"private"}`)
 	}
@@ -228,7 +232,7 @@ func TestListsAreTheCatalogues(t *testing.T) {
 	require.Equal(t, `{"jsonrpc":"2.0","id":1,"result":`+listing+`}`, body)
 	modern := `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{` + modernMeta + `}}`
 	_, body, _ = d.post(t, modern, modernHeaders("tools/list", "")...)
-	require.Equal(t, `{"jsonrpc":"2.0","id":1,"result":`+string(tools{}.List(t.Context(), true))+`}`, body)
+	require.Equal(t, `{"jsonrpc":"2.0","id":1,"result":`+string(tools{}.List(t.Context(), call.Tools, true))+`}`, body)
 	answers, _ := talk(t, g, list, strings.Replace(modern, `"id":1`, `"id":2`, 1))
 	require.Equal(t, `{"jsonrpc":"2.0","id":1,"result":`+listing+`}`, answers["1"])
 	require.Contains(t, answers["2"], `"resultType":"complete"`)
@@ -414,7 +418,7 @@ func TestAChangeIsTold(t *testing.T) {
 	io.WriteString(feed, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`+"\n"+`{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n"+`{"jsonrpc":"2.0","id":2,"method":"ping"}`+"\n") //nolint:errcheck
 	<-lines
 	<-lines
-	g.ToolsChanged()
+	g.Changed(call.Tools)
 	select {
 	case line := <-lines:
 		require.Contains(t, line, `"notifications/tools/list_changed"`)

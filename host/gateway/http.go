@@ -42,9 +42,12 @@ const (
 type HTTPHandler struct {
 	cfg    HTTPConfig
 	digest [sha256.Size]byte // of the token, so that comparing tells nothing of its length
+	gate   *Gateway
 	mcp    *server.StreamableHTTPServer
 	life   context.Context // ends the calls
 	end    context.CancelCauseFunc
+
+	questions questions
 }
 
 // errStopping is why calls end with the host.
@@ -54,9 +57,9 @@ var errStopping = errors.New("the host is stopping; call again once it runs")
 func (g *Gateway) HTTP(cfg HTTPConfig) *HTTPHandler {
 	life, end := context.WithCancelCause(context.Background())
 	return &HTTPHandler{
-		cfg: cfg, digest: sha256.Sum256([]byte(cfg.Token)), life: life, end: end,
+		cfg: cfg, digest: sha256.Sum256([]byte(cfg.Token)), gate: g, life: life, end: end,
 		mcp: server.NewStreamableHTTPServer(g.mcp,
-			server.WithSessionIdManager(newSessions()),
+			server.WithSessionIdManager(newSessions(func(id string) { g.forget(sessionIdentity(id)) })),
 			server.WithSessionIdleTTL(sessionIdle),
 			server.WithHeartbeatInterval(30*time.Second),
 			server.WithStreamableHTTPLogger(slog.New(slog.DiscardHandler)), // it reports clients that went away
@@ -101,10 +104,23 @@ func (h *HTTPHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !h.authorized(r):
 		w.Header().Set("WWW-Authenticate", `Bearer realm="toolroom"`)
 		refuseHTTP(w, http.StatusUnauthorized, "send the token that serve printed as Authorization: Bearer TOKEN")
-	case r.URL.Path != "/mcp":
+	default:
+		h.serveMCP(w, r)
+	}
+}
+
+// serveMCP serves /mcp and, with a profile's part of the catalogue,
+// /mcp/PROFILE.
+func (h *HTTPHandler) serveMCP(w http.ResponseWriter, r *http.Request) {
+	profile, catalog, ok := h.endpoint(r.URL.Path)
+	session := r.Header.Get(server.HeaderKeySessionID)
+	switch {
+	case !ok:
 		refuseHTTP(w, http.StatusNotFound, "there is nothing at this path; the MCP endpoint is /mcp")
+	case session != "" && h.gate.clients.get(sessionIdentity(session)).profile != profile:
+		refuseHTTP(w, http.StatusNotFound, "the session is not one of this path; open a new one")
 	case r.Method == http.MethodPost:
-		h.post(w, r)
+		h.post(w, r, profile, catalog)
 	case (r.Method == http.MethodGet || r.Method == http.MethodDelete) && r.ContentLength != 0:
 		refuseHTTP(w, http.StatusBadRequest, r.Method+" takes no body")
 	case r.Method == http.MethodGet || r.Method == http.MethodDelete:
@@ -115,6 +131,19 @@ func (h *HTTPHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Allow", "GET, POST, DELETE")
 		refuseHTTP(w, http.StatusMethodNotAllowed, "use POST, GET or DELETE")
 	}
+}
+
+// endpoint finds what is served at a path.
+func (h *HTTPHandler) endpoint(path string) (profile string, catalog Catalog, ok bool) {
+	if path == "/mcp" {
+		return "", nil, true
+	}
+	profile, ok = strings.CutPrefix(path, "/mcp/")
+	if !ok || profile == "" || h.gate.cfg.Profile == nil {
+		return "", nil, false
+	}
+	catalog, ok = h.gate.cfg.Profile(profile)
+	return profile, catalog, ok
 }
 
 // ownOrigin reports whether a request comes from no web page, or from one of
@@ -143,7 +172,7 @@ func (h *HTTPHandler) authorized(r *http.Request) bool {
 }
 
 // post reads the message and hands it to mcp-go with an exchange to answer to.
-func (h *HTTPHandler) post(w http.ResponseWriter, r *http.Request) {
+func (h *HTTPHandler) post(w http.ResponseWriter, r *http.Request, profile string, catalog Catalog) {
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || media != "application/json" {
 		refuseHTTP(w, http.StatusUnsupportedMediaType, "Content-Type must be application/json")
@@ -164,13 +193,17 @@ func (h *HTTPHandler) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	x := &httpExchange{
-		ResponseWriter: w, header: r.Header, callParams: m.Params, life: h.life,
+		ResponseWriter: w, header: r.Header, callParams: m.Params, handler: h,
+		remote: r.RemoteAddr, profile: profile, catalog: catalog,
 		events: strings.Contains(r.Header.Get("Accept"), "text/event-stream"),
 		modern: mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)),
 	}
 	switch {
 	case m.Kind == jsonrpc.Request:
 		x.id = m.ID
+	case m.Kind == jsonrpc.Response && h.questions.answer(x.identity(), m):
+		w.WriteHeader(http.StatusAccepted)
+		return
 	case m.Method == string(mcp.MethodNotificationCancelled) && r.Header.Get("Mcp-Session-Id") == "":
 		// Without a session an id says nothing of whose request is meant.
 		w.WriteHeader(http.StatusAccepted)

@@ -3,7 +3,7 @@ package gateway
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
+	"slices"
 	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -11,30 +11,6 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
-
-// toolName returns the name a tools/call asks for. The name is read exactly,
-// and not at all when another reader could take another one.
-func toolName(params json.RawMessage) (string, error) {
-	members, err := jsonrpc.Members(params)
-	if err != nil {
-		return "", errors.New("params of tools/call must be an object with a name: " + err.Error())
-	}
-	var name string
-	for _, m := range members {
-		switch {
-		case m.Name == "name":
-			if m.Value[0] != '"' || json.Unmarshal(m.Value, &name) != nil {
-				return "", errors.New(`params of tools/call: "name" must be a string`)
-			}
-		case strings.EqualFold(m.Name, "name"):
-			return "", errors.New("params of tools/call: member " + string(jsonrpc.AppendString(nil, m.Name)) + ` is spelt "name"`)
-		}
-	}
-	if name == "" {
-		return "", errors.New(`params of tools/call: "name" is missing`)
-	}
-	return name, nil
-}
 
 // ErrorResult renders a failure of the host's own as a tool's result. Its
 // code is in structuredContent where the tool's outputSchema allows it, and
@@ -51,8 +27,8 @@ func ErrorResult(tool *call.Tool, err error) json.RawMessage {
 }
 
 // finish gives a result what a modern client needs and a legacy server did
-// not send.
-func finish(result json.RawMessage, modern bool) json.RawMessage {
+// not send: of what kind it is, and of what may be cached for how long.
+func finish(result json.RawMessage, modern, cacheable bool) json.RawMessage {
 	if !modern {
 		return result
 	}
@@ -60,18 +36,23 @@ func finish(result json.RawMessage, modern bool) json.RawMessage {
 	if err != nil {
 		return result
 	}
+	add := []string{`"resultType":"complete"`}
+	if cacheable && !asksForInput(result) {
+		add = append(add, `"ttlMs":0`, `"cacheScope":"private"`)
+	}
 	for _, m := range members {
-		if m.Name == "resultType" {
-			return result
-		}
+		add = slices.DeleteFunc(add, func(text string) bool { return strings.HasPrefix(text, `"`+m.Name+`":`) })
+	}
+	if len(add) == 0 {
+		return result
 	}
 	// At the end, so that nothing else moves.
 	end := bytes.LastIndexByte(result, '}')
-	out := append(make([]byte, 0, len(result)+32), result[:end]...)
+	out := append(make([]byte, 0, len(result)+80), result[:end]...)
 	if len(members) > 0 {
 		out = append(out, ',')
 	}
-	return append(append(out, `"resultType":"complete"`...), result[end:]...)
+	return append(append(out, strings.Join(add, ",")...), result[end:]...)
 }
 
 // asksForInput reports whether a result is a modern server's question.

@@ -34,11 +34,35 @@ func (c *conn) ask(ctx context.Context, method string, params, result any) error
 			return err
 		}
 	}
+	m, err := c.question(ctx, method, raw)
+	if err != nil {
+		return err
+	}
+	if m.Error != nil {
+		return fmt.Errorf("the client refused %s: %s", method, m.Error)
+	}
+	return json.Unmarshal(m.Result, result)
+}
+
+// Ask sends the client of ctx's request, which must have come over
+// ServeStdio, a request with params as they are. It returns what the client
+// answered, byte for byte: a result, or an error object.
+func Ask(ctx context.Context, method string, params json.RawMessage) (result, fault json.RawMessage, err error) {
+	v := viewOf(ctx)
+	if v == nil {
+		return nil, nil, errNoAnswer
+	}
+	m, err := v.conn.question(ctx, method, params)
+	return m.Result, m.Error, err
+}
+
+// question sends the client a request and waits for its response.
+func (c *conn) question(ctx context.Context, method string, params json.RawMessage) (jsonrpc.Message, error) {
 	q := &c.questions
 	q.mu.Lock()
 	if q.closed {
 		q.mu.Unlock()
-		return errNoAnswer
+		return jsonrpc.Message{}, errNoAnswer
 	}
 	q.last++
 	id := `"toolroom:` + strconv.Itoa(q.last) + `"`
@@ -49,21 +73,18 @@ func (c *conn) ask(ctx context.Context, method string, params, result any) error
 	q.open[id] = answer
 	q.mu.Unlock()
 
-	c.send(jsonrpc.AppendRequest(nil, json.RawMessage(id), method, raw))
+	c.send(jsonrpc.AppendRequest(nil, json.RawMessage(id), method, params))
 	select {
 	case m, ok := <-answer:
 		if !ok {
-			return errNoAnswer
+			return m, errNoAnswer
 		}
-		if m.Error != nil {
-			return fmt.Errorf("the client refused %s: %s", method, m.Error)
-		}
-		return json.Unmarshal(m.Result, result)
+		return m, nil
 	case <-ctx.Done():
 		q.mu.Lock()
 		delete(q.open, id)
 		q.mu.Unlock()
-		return context.Cause(ctx)
+		return jsonrpc.Message{}, context.Cause(ctx)
 	}
 }
 

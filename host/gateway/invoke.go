@@ -1,0 +1,187 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+	"github.com/toolroom-mcp/toolroom/host/call"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// work carries out a request, once it is known what of it goes to the server.
+type work func(ctx context.Context, params json.RawMessage, notify func(string, json.RawMessage), ask call.Ask) (json.RawMessage, error)
+
+// call answers tools/call.
+func (g *Gateway) call(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	g.callTool(ctx, exchangeOf(ctx))
+	return &mcp.CallToolResult{}, nil
+}
+
+func (g *Gateway) callTool(ctx context.Context, x exchange) {
+	f, err := readFront("tools/call", x.params())
+	if err != nil {
+		refuse(x, jsonrpc.CodeInvalidParams, err.Error())
+		return
+	}
+	modern := server.IsModernRequest(ctx)
+	if g.cfg.OnRoots != nil && x.door() == "stdio" && !modern {
+		if paths, err := mcpkit.ClientRoots(ctx); err == nil {
+			g.cfg.OnRoots(paths)
+		}
+	}
+	tool, ok := g.catalogOf(x).Lookup(ctx, f.name)
+	if !ok {
+		refuse(x, jsonrpc.CodeInvalidParams, "unknown tool "+quoted(f.name)+"; tools/list names those there are")
+		return
+	}
+	if err := checkHeaders(x, tool); err != nil {
+		refuse(x, mcp.HEADER_MISMATCH, err.Error())
+		return
+	}
+	caller := g.caller(x, f, modern)
+	result, err := g.carry(ctx, x, f, caller, func(ctx context.Context, params json.RawMessage, notify func(string, json.RawMessage), ask call.Ask) (json.RawMessage, error) {
+		res, err := g.handler(ctx, &call.Request{Tool: tool, Params: params, Caller: caller, OnNotify: notify, Ask: ask})
+		if err != nil {
+			return nil, err
+		}
+		return res.Raw, nil
+	})
+	var answered *call.MCPError
+	switch {
+	case errors.As(err, &answered):
+		x.fail(answered.Object)
+	case err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		x.answer(finish(ErrorResult(tool, toolerr.New(toolerr.CodeOf(ctx.Err()), "%s was not finished: %w", f.name, context.Cause(ctx))), modern, false))
+	case err != nil:
+		x.answer(finish(ErrorResult(tool, err), modern, false))
+	case !modern && asksForInput(result):
+		x.answer(ErrorResult(tool, toolerr.New(toolerr.ProtocolError,
+			"%s asks for more input in a way that this client's protocol version does not have; use a client of version 2026-07-28", f.name)))
+	default:
+		x.answer(finish(result, modern, false))
+	}
+}
+
+// carry has a request carried out for a client of either era.
+func (g *Gateway) carry(ctx context.Context, x exchange, f front, caller call.Caller, do work) (json.RawMessage, error) {
+	ctx, release := x.bound(ctx)
+	defer release()
+	if caller.Modern && (f.state != nil || declaresAny(caller.Capabilities)) {
+		return g.rounds(ctx, x, f, caller, do)
+	}
+	var ask call.Ask
+	if !caller.Modern && declaresAny(caller.Capabilities) {
+		ask = func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+			if err := declared(caller.Capabilities, method, params); err != nil {
+				return nil, err
+			}
+			return x.ask(ctx, method, params)
+		}
+	}
+	return do(ctx, f.params, admitting(caller, x.notify), ask)
+}
+
+// forward answers a request about a resource or prompt.
+func (g *Gateway) forward(ctx context.Context, method string, kind call.Kind) {
+	x := exchangeOf(ctx)
+	modern := server.IsModernRequest(ctx)
+	f, err := readFront(method, x.params())
+	if err != nil {
+		refuse(x, jsonrpc.CodeInvalidParams, err.Error())
+		return
+	}
+	of, original, ok := g.catalogOf(x).Locate(ctx, kind, f.name)
+	if !ok {
+		notFound(x, kind, f.name, modern)
+		return
+	}
+	own := f
+	own.params = f.renamed(original)
+	caller := g.caller(x, f, modern)
+	result, err := g.carry(ctx, x, own, caller, func(ctx context.Context, params json.RawMessage, notify func(string, json.RawMessage), ask call.Ask) (json.RawMessage, error) {
+		return g.cfg.Forward(ctx, &call.Message{Server: of, Method: method, Params: params, Caller: caller, OnNotify: notify, Ask: ask})
+	})
+	g.reply(x, method, result, err, modern)
+}
+
+// reply answers with what a server answered, or why it did not.
+func (g *Gateway) reply(x exchange, method string, result json.RawMessage, err error, modern bool) {
+	var answered *call.MCPError
+	switch {
+	case errors.As(err, &answered):
+		x.fail(answered.Object)
+	case err != nil:
+		object, fault := jsonrpc.Marshal(map[string]any{
+			"code": jsonrpc.CodeInternal, "message": err.Error(), "data": map[string]string{"code": string(toolerr.CodeOf(err))},
+		})
+		if fault == nil {
+			x.fail(object)
+		}
+	default:
+		x.answer(finish(result, modern, method == "resources/read"))
+	}
+}
+
+func notFound(x exchange, kind call.Kind, name string, modern bool) {
+	if kind == call.Prompts {
+		refuse(x, jsonrpc.CodeInvalidParams, "unknown prompt "+quoted(name)+"; prompts/list names those there are")
+		return
+	}
+	code := mcp.RESOURCE_NOT_FOUND
+	if modern {
+		code = jsonrpc.CodeInvalidParams
+	}
+	object, err := jsonrpc.Marshal(map[string]any{
+		"code": code, "message": "no server has the resource " + quoted(name), "data": map[string]string{"uri": name},
+	})
+	if err == nil {
+		x.fail(object)
+	}
+}
+
+// completions passes completion/complete to the server of the prompt or
+// template.
+type completions struct{ g *Gateway }
+
+// CompletePromptArgument is called by mcp-go for a ref/prompt.
+func (c completions) CompletePromptArgument(ctx context.Context, _ string, _ mcp.CompleteArgument, _ mcp.CompleteContext) (*mcp.Completion, error) {
+	c.g.complete(ctx, call.Prompts)
+	return &mcp.Completion{}, nil
+}
+
+// CompleteResourceArgument is called by mcp-go for a ref/resource.
+func (c completions) CompleteResourceArgument(ctx context.Context, _ string, _ mcp.CompleteArgument, _ mcp.CompleteContext) (*mcp.Completion, error) {
+	c.g.complete(ctx, call.Templates)
+	return &mcp.Completion{}, nil
+}
+
+func (g *Gateway) complete(ctx context.Context, kind call.Kind) {
+	const method = "completion/complete"
+	x := exchangeOf(ctx)
+	modern := server.IsModernRequest(ctx)
+	f, err := readFront(method, x.params())
+	if err != nil {
+		refuse(x, jsonrpc.CodeInvalidParams, err.Error())
+		return
+	}
+	of, original, ok := g.catalogOf(x).Locate(ctx, kind, f.name)
+	if !ok {
+		refuse(x, jsonrpc.CodeInvalidParams, "nothing is served under the name "+quoted(f.name))
+		return
+	}
+	ctx, release := x.bound(ctx)
+	defer release()
+	result, err := g.cfg.Forward(ctx, &call.Message{Server: of, Method: method, Params: f.renamed(original), Caller: g.caller(x, f, modern)})
+	var answered *call.MCPError
+	if errors.As(err, &answered) && answered.Code == jsonrpc.CodeMethodNotFound {
+		result, err = json.RawMessage(`{"completion":{"values":[],"total":0,"hasMore":false}}`), nil
+	}
+	g.reply(x, method, result, err, modern)
+}
+
+func quoted(name string) string { return string(jsonrpc.AppendString(nil, name)) }
