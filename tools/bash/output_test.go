@@ -1,0 +1,165 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
+)
+
+// maxResident is what the server may take, whatever is printed.
+const maxResident = 64 << 20
+
+// requireSmall looks at how much memory a server has taken at most.
+func requireSmall(t *testing.T, s server) {
+	t.Helper()
+	if raceEnabled {
+		return // takes several times as much
+	}
+	_, peak, ok := mcpkittest.RSS(t, s.PID())
+	require.True(t, ok)
+	require.LessOrEqual(t, peak, int64(maxResident))
+}
+
+// A long output is shown by its beginning and end, at line bounds, and all of
+// it is in a file that view and grep show, though it is in no root. BASH_LONG=1
+// makes it 2 GB; then the file ends at its bound and the tail is right still.
+func TestWholeOutputIsPaged(t *testing.T) {
+	lines, width := 3_000_000, 100
+	if os.Getenv("BASH_LONG") != "" {
+		lines = 20_000_000
+	}
+	if raceEnabled {
+		lines /= 10
+	}
+	p := newPlace(t)
+	s := p.serve()
+	r := s.bash(fmt.Sprintf(`seq -f '%%0%d.0f' 1 %d`, width-1, lines), "timeout", 600_000, "auto_background_after", 600_000)
+	require.False(t, r.IsError, r.Text)
+	requireSmall(t, s)
+	line := func(n int) string { return fmt.Sprintf("%0*d\n", width-1, n) }
+	size := int64(lines) * int64(width)
+	require.Equal(t, size, number(t, r, "output_bytes"))
+	require.EqualValues(t, lines, number(t, r, "output_lines"))
+	require.Equal(t, true, r.Structured["truncated"])
+	shown := printed(r)
+	require.LessOrEqual(t, len(shown), 30_300)
+	require.True(t, strings.HasPrefix(shown, line(1)+line(2)), "%.300s", shown)
+	require.True(t, strings.HasSuffix(shown, line(lines-1)+line(lines)))
+	head, rest, found := strings.Cut(shown, "[… ")
+	require.True(t, found)
+	require.True(t, strings.HasSuffix(head, "\n"))
+	note, tail, _ := strings.Cut(rest, " …]\n")
+	require.InDelta(t, 0.3, float64(len(head))/30_000, 0.01)
+	require.InDelta(t, 0.7, float64(len(tail))/30_000, 0.01)
+	var leftLines, leftBytes int64
+	_, err := fmt.Sscanf(note, "%d lines, %d bytes left out", &leftLines, &leftBytes)
+	require.NoError(t, err, note)
+	require.Equal(t, size, int64(len(head)+len(tail))+leftBytes)
+	require.EqualValues(t, lines, int64(strings.Count(head+tail, "\n"))+leftLines)
+
+	file := text(t, r, "output_file")
+	require.Contains(t, note, file)
+	info, err := os.Stat(file)
+	require.NoError(t, err)
+	require.EqualValues(t, 0o600, info.Mode().Perm())
+	kept := min(size, 256<<20)
+	require.Equal(t, kept, info.Size())
+	require.Equal(t, kept, number(t, r, "output_file_bytes"))
+	require.Equal(t, kept < size, strings.Contains(note, "the first"))
+
+	view := p.serveBin(mcpkittest.Build(t, "./tools/view"), mcpkittest.Options{})
+	v := view.Call("view", arg("file_path", file, "offset", 1_000_00, "limit", 2))
+	require.False(t, v.IsError, v.Text)
+	require.Contains(t, v.Text, line(100_000)[1:])
+	require.Contains(t, view.Call("view", arg("file_path", p.kept+"/other")).Code, "OUTSIDE_ROOT", "nothing else of the state is shown")
+	edit := p.serveBin(mcpkittest.Build(t, "./tools/edit"), mcpkittest.Options{})
+	require.Equal(t, "OUTSIDE_ROOT", edit.Call("edit", arg("file_path", file, "old_string", line(1), "new_string", "x")).Code)
+	// What a command sees of it: it may read it, and not write it.
+	require.Contains(t, s.bash("tail -c 100 "+file+" | tail -n 1; echo x >> "+file+" || echo refused").Text, "refused")
+	if size > 64<<20 {
+		return // more than grep looks at
+	}
+	grep := p.serveBin(mcpkittest.Build(t, "./tools/grep"), mcpkittest.Options{})
+	g := grep.Call("grep", arg("pattern", "0123456$", "path", file))
+	require.False(t, g.IsError, g.Text)
+	require.Contains(t, g.Text, line(123_456)[:width-1])
+}
+
+// Output between what is shown and what is kept in memory has its file, too,
+// and grep finds in it what is not shown.
+func TestShorterOutputHasItsFile(t *testing.T) {
+	p := newPlace(t)
+	s := p.serve()
+	r := s.bash("seq 100000 110000")
+	file := text(t, r, "output_file")
+	content, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.EqualValues(t, number(t, r, "output_bytes"), len(content))
+	require.NotContains(t, r.Text, "104321")
+	grep := p.serveBin(mcpkittest.Build(t, "./tools/grep"), mcpkittest.Options{})
+	require.Contains(t, grep.Call("grep", arg("pattern", "^104321$", "path", file)).Text, "104321")
+
+	// Without a state directory there is none, and the rest is the same.
+	s = server{t, mcpkittest.StartWith(t, mcpkittest.Build(t, "./tools/bash"), mcpkittest.Options{
+		Args: []string{"--root", p.root, "--no-state"}, Dir: p.root, Env: p.env,
+	})}
+	r = s.bash("seq 100000 110000")
+	require.NotContains(t, r.Structured, "output_file")
+	require.Contains(t, r.Text, "lines, ")
+	require.Contains(t, r.Text, "110000\nexit 0")
+}
+
+// What never ends is ended, and its end is shown.
+func TestEndlessOutput(t *testing.T) {
+	s := newPlace(t).serve("--max-output", "8M")
+	r := s.bash("yes 'for ever'", "timeout", 2000)
+	require.Equal(t, "TIMEOUT", r.Code, r.Text)
+	require.Contains(t, r.Text, "for ever\n")
+	require.Contains(t, r.Text, "lines, ")
+	require.LessOrEqual(t, len(r.Text), 32_000)
+	require.EqualValues(t, 8<<20, number(t, r, "output_file_bytes"))
+	requireSmall(t, s)
+}
+
+// Binary output is described, not printed; text is made safe; a line of
+// 100 MB and a character in two writes do no harm.
+func TestOddOutput(t *testing.T) {
+	s := newPlace(t).serve()
+	for _, c := range []struct{ command, want, not string }{
+		{"head -c 100000 /dev/urandom", "100000 bytes, not shown], in ", "\ufffd\ufffd"},
+		{`printf '\x89PNG\r\n\x1a\n\0\0\0\rIHDR'`, "PNG image", "IHDR"},
+		{`printf 'a\0b\0c\n'`, `a\x00b\x00c`, "\x00"},
+		{`printf '\e[31mred\e[0m \e]0;title\a\u202eturned'`, `\x1b[31mred\x1b[0m \x1b]0;title\x07\u202eturned`, "\x1b"},
+		{`printf '\xc3'; sleep 0.05; printf '\xa9\n'`, "é\n", "\ufffd"},
+		{`printf 'a\xffb\n'`, "a\ufffdb\n", ""},
+		{`printf '10%%\r20%%\r\n'`, `10%\r20%` + "\n", "\r"},
+		{"head -c 100000000 /dev/zero | tr '\\0' x; echo; echo end", "\nend\nexit 0", ""},
+	} {
+		r := s.bash(c.command)
+		require.False(t, r.IsError, r.Text)
+		require.Contains(t, r.Text, c.want, c.command)
+		if c.not != "" {
+			require.NotContains(t, r.Text, c.not, c.command)
+		}
+		require.LessOrEqual(t, len(r.Text), 33_000)
+	}
+	require.Contains(t, s.bash(`printf '\e[1mx'`).Text, "made visible: 1 control characters")
+	requireSmall(t, s)
+}
+
+// Wide characters never push the last line out of the budget.
+func TestBudget(t *testing.T) {
+	s := newPlace(t).serve("--max-tokens", "2000")
+	r := s.bash("for i in {1..3000}; do echo 漢字漢字漢字漢字; done; printf '\\e%.0s' {1..3000}; echo")
+	require.LessOrEqual(t, len(r.Text), 8000)
+	require.Contains(t, r.Text, "exit 0")
+	require.Contains(t, r.Text, "漢字")
+	require.NotEmpty(t, text(t, r, "output_file"))
+}

@@ -1,0 +1,6 @@
+//go:build !race
+
+package main
+
+// raceEnabled says that the tests are built with the race detector.
+const raceEnabled = false
