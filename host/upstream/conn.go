@@ -115,6 +115,10 @@ func (c *conn) startError(ctx context.Context, err error) error {
 	if code := toolerr.CodeOf(err); code == toolerr.ServerOffline || code == toolerr.AuthFailed || ctx.Err() != nil {
 		return err
 	}
+	var refused *call.MCPError
+	if errors.As(err, &refused) {
+		refused.Server = c.cfg.Name
+	}
 	return toolerr.New(toolerr.ServerOffline, "the handshake failed: %w", err)
 }
 

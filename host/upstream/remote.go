@@ -100,7 +100,9 @@ func (r *remote) request(ctx context.Context, method string, to *url.URL, body i
 		return nil, errors.New("the address is malformed")
 	}
 	for name, value := range r.cfg.Headers {
-		req.Header.Set(name, value.Reveal())
+		if !ofProtocol(name) {
+			req.Header.Set(name, value.Reveal())
+		}
 	}
 	if r.cfg.Token != "" {
 		req.Header.Set("Authorization", "Bearer "+r.cfg.Token.Reveal())
@@ -112,6 +114,17 @@ func (r *remote) request(ctx context.Context, method string, to *url.URL, body i
 		req.Host = host
 	}
 	return req, nil
+}
+
+// ofProtocol reports whether a header is the protocol's, so that a configured
+// one would only contradict it.
+func ofProtocol(name string) bool {
+	name = http.CanonicalHeaderKey(name)
+	switch name {
+	case "Accept", "Content-Type", "Content-Length", "Transfer-Encoding", "Connection", "Last-Event-Id":
+		return true
+	}
+	return strings.HasPrefix(name, "Mcp-")
 }
 
 // attach begins a run for c.

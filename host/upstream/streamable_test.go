@@ -93,3 +93,20 @@ func TestServersOfOtherLibrariesAnswerOverHTTP(t *testing.T) {
 		}
 	}
 }
+
+func TestServersOfOtherLibrariesAnswerOverSSE(t *testing.T) {
+	var old *server.SSEServer
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { old.ServeHTTP(w, r) }))
+	defer web.Close()
+	old = server.NewSSEServer(mcpGo(), server.WithBaseURL(web.URL)) // names its address in full
+	one := goSDK()
+	for name, address := range map[string]string{
+		"mcp-go": web.URL + "/sse",
+		"go-sdk": serveHTTP(t, sdk.NewSSEHandler(func(*http.Request) *sdk.Server { return one }, nil)),
+	} {
+		s := at(t, address, func(c *upstream.Config) { c.Transport = upstream.SSE })
+		require.Equal(t, "hello you", textOf(t, mustDo(t, s, "hello", `{"who":"you"}`)), name)
+		s.Close()
+	}
+	web.CloseClientConnections()
+}

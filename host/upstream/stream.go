@@ -1,0 +1,147 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// How a broken stream is taken up again.
+const (
+	retryPause = time.Second
+	maxResumes = 5 // in a row that bring nothing
+)
+
+// stream takes the messages of a stream, and of those that continue it, until
+// the request is answered.
+func (s *streamable) stream(ctx context.Context, x *exchange, res *http.Response) {
+	events := newEventReader(res.Body, s.cfg.MaxLine)
+	idle := 0
+	for {
+		last := events.id
+		s.events(events, x)
+		if ctx.Err() != nil || x.answered() {
+			return
+		}
+		if x.modern || events.id == "" {
+			s.failed(x, toolerr.New(toolerr.ServerOffline, "the server ended the stream before its answer"))
+			return
+		}
+		if idle++; events.id != last {
+			idle = 1
+		}
+		if idle > maxResumes {
+			s.failed(x, toolerr.New(toolerr.ServerOffline, "the server ended the stream before its answer, also when it was taken up again %d times", maxResumes))
+			return
+		}
+		next, err := s.resume(ctx, events)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			s.failed(x, toolerr.New(toolerr.ServerOffline, "the server ended the stream before its answer, and it could not be taken up again: %w", err))
+			return
+		case next != nil:
+			defer drain(next.Body)
+			again := newEventReader(next.Body, s.cfg.MaxLine)
+			again.id, again.retry = events.id, events.retry
+			events = again
+		}
+	}
+}
+
+// events takes messages until the stream ends, or has answered x.
+func (s *streamable) events(events *eventReader, x *exchange) {
+	for {
+		e, err := events.next()
+		var long *jsonrpc.TooLongError
+		switch {
+		case errors.As(err, &long) && x != nil:
+			s.failed(x, tooLarge(s.cfg.MaxLine))
+		case errors.As(err, &long):
+		case err != nil:
+			return
+		case len(e.data) > 0 && (e.name == "" || e.name == "message"):
+			s.conn.take(e.data)
+		}
+		if x != nil && x.answered() {
+			return
+		}
+	}
+}
+
+// resume asks for what follows the last event of a broken stream, after the
+// pause that the server asked for. It returns nil when the server could not be
+// reached this time.
+func (s *streamable) resume(ctx context.Context, events *eventReader) (*http.Response, error) {
+	pause := events.retry
+	if pause == 0 {
+		pause = retryPause
+	}
+	if err := sleep(ctx, s.life, pause); err != nil {
+		return nil, err
+	}
+	res, err := s.get(ctx, events.id)
+	switch {
+	case err != nil:
+		return nil, nil //nolint:nilnil // documented
+	case res.StatusCode == http.StatusOK && mediaType(res) == "text/event-stream":
+		return res, nil
+	}
+	defer drain(res.Body)
+	return nil, s.refusal(res, nil)
+}
+
+// get opens a stream of what the server says unasked, or of what follows an
+// event.
+func (s *streamable) get(ctx context.Context, after string) (*http.Response, error) {
+	req, err := s.request(ctx, http.MethodGet, s.base, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	if after != "" {
+		req.Header.Set(mcp.HeaderLastEventID, after)
+	}
+	s.label(req, nil)
+	return s.client.Do(req)
+}
+
+// listen keeps the legacy stream of what the server says unasked, where the
+// server has one. A server that cannot be reached any more is noticed here.
+func (s *streamable) listen() {
+	after, pause := "", retryPause
+	for {
+		res, err := s.get(s.life, after)
+		switch {
+		case s.life.Err() != nil:
+			return
+		case err != nil && unsent(err):
+			s.conn.fail(s.unreachable(err))
+			return
+		case err != nil: // broken; again
+		case res.StatusCode == http.StatusOK && mediaType(res) == "text/event-stream":
+			events := newEventReader(res.Body, s.cfg.MaxLine)
+			events.id = after
+			s.events(events, nil)
+			drain(res.Body)
+			if after = events.id; events.retry > 0 {
+				pause = events.retry
+			}
+		default: // most often 405: it has none
+			drain(res.Body)
+			if res.StatusCode == http.StatusNotFound && after != "" {
+				s.conn.fail(errSessionOver)
+			}
+			return
+		}
+		if sleep(s.life, s.life, pause) != nil {
+			return
+		}
+	}
+}

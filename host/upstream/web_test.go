@@ -1,0 +1,343 @@
+package upstream_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/toolroom-mcp/toolroom/host/config/secret"
+	"github.com/toolroom-mcp/toolroom/host/fixture"
+	"github.com/toolroom-mcp/toolroom/host/upstream"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// ways are the forms in which the fixture is reached over HTTP.
+var ways = []struct {
+	name string
+	args []string
+	era  upstream.Era
+	path string
+}{
+	{"legacy", []string{"-era", "legacy"}, upstream.Legacy, "/mcp"},
+	{"legacy as JSON", []string{"-era", "legacy", "-json"}, upstream.Legacy, "/mcp"},
+	{"modern", []string{"-era", "modern"}, upstream.Modern, "/mcp"},
+	{"modern as JSON", []string{"-era", "modern", "-json"}, upstream.Modern, "/mcp"},
+	{"SSE", []string{"-era", "legacy"}, upstream.Legacy, "/sse"},
+}
+
+// reach returns the fixture served over HTTP.
+func reach(t *testing.T, path string, change func(*upstream.Config), args ...string) *upstream.Server {
+	t.Helper()
+	base := strings.TrimSuffix(serveHTTP(t, fixture.Handler(args...)), "/mcp")
+	return at(t, base+path, change)
+}
+
+func TestEveryWayOverHTTPDoesWhatStdioDoes(t *testing.T) {
+	for _, way := range ways {
+		t.Run(way.name, func(t *testing.T) {
+			t.Parallel()
+			changed := make(chan struct{}, 10)
+			s := reach(t, way.path, nil, append(way.args, "-page", "5")...)
+			s.OnChange(func() { changed <- struct{}{} })
+			tools, err := s.Tools(t.Context())
+			require.NoError(t, err)
+			require.Len(t, tools, 27)
+			require.Equal(t, fixture.Definition("echo"), string(tools[0]), "definitions are forwarded as received")
+			require.Equal(t, way.era, s.Status().Era)
+			require.Equal(t, upstream.Ready, s.Status().State)
+			require.Equal(t, `{"a":1}`, textOf(t, mustDo(t, s, "echo", `{"a":1}`)))
+			raw := `{"content":[{"type":"hologram","data":"<&>","n":1.0}],"x":{"b":1,"a":2}}`
+			require.Equal(t, raw, mustDo(t, s, "raw", `{"raw":`+raw+`}`))
+			_, err = do(t.Context(), s, "rpcerror", `{}`)
+			require.Equal(t, toolerr.ProtocolError, toolerr.CodeOf(err))
+			_, err = s.Ping(t.Context())
+			require.NoError(t, err)
+
+			var notes atomic.Int32
+			req := request("progress", `{"arguments":{"n":50},"_meta":{"progressToken":"mine"}}`)
+			req.OnNotify = func(_ string, params json.RawMessage) {
+				require.Equal(t, fmt.Sprintf(`{"progressToken":"mine","progress":%d,"total":50,"x-odd":1.0}`, notes.Add(1)), string(params))
+			}
+			_, err = s.Handle(t.Context(), req)
+			require.NoError(t, err)
+			require.EqualValues(t, 50, notes.Load())
+
+			// A stream of what is said unasked is opened after the handshake.
+			require.Eventually(t, func() bool {
+				mustDo(t, s, "add_tool", `{"text":"late"}`)
+				select {
+				case <-changed:
+					return true
+				default:
+					return false
+				}
+			}, 10*time.Second, 20*time.Millisecond)
+			require.Equal(t, upstream.Ready, s.Status().State)
+			require.Zero(t, s.Status().Restarts)
+		})
+	}
+}
+
+func TestManyCallsAtOnceOverHTTP(t *testing.T) {
+	for _, way := range ways {
+		t.Run(way.name, func(t *testing.T) {
+			s := reach(t, way.path, nil, way.args...)
+			var wg sync.WaitGroup
+			for i := range 32 {
+				wg.Go(func() {
+					for j := range 10 {
+						want := fmt.Sprintf(`{"i":%d,"j":%d,"pad":"%s"}`, i, j, strings.Repeat("p", i*j))
+						raw, err := do(t.Context(), s, "echo", want)
+						if err != nil || textOf(t, raw) != want {
+							t.Errorf("call %d %d: %v", i, j, err)
+							return
+						}
+					}
+				})
+			}
+			wg.Wait()
+			require.Len(t, textOf(t, mustDo(t, s, "blob", `{"n":3000000}`)), 3000000)
+		})
+	}
+}
+
+func TestCancelOverHTTP(t *testing.T) {
+	for _, way := range ways {
+		t.Run(way.name, func(t *testing.T) {
+			s := reach(t, way.path, nil, way.args...)
+			mustDo(t, s, "echo", `{}`)
+			ctx, cancel := context.WithCancel(t.Context())
+			time.AfterFunc(20*time.Millisecond, cancel)
+			_, err := do(ctx, s, "sleep", `{"n":60000}`)
+			require.Equal(t, toolerr.Cancelled, toolerr.CodeOf(err))
+			require.Eventually(t, func() bool {
+				seen := textOf(t, mustDo(t, s, "cancelled", `{}`))
+				return seen != "" && strings.HasPrefix(seen, "closed:") == (way.era == upstream.Modern)
+			}, 5*time.Second, 5*time.Millisecond)
+		})
+	}
+}
+
+func TestWhatTheServerAsksIsAnsweredOverHTTP(t *testing.T) {
+	for _, way := range ways {
+		if way.era == upstream.Modern {
+			continue // it asks in its results
+		}
+		s := reach(t, way.path, func(c *upstream.Config) { c.Roots = func() []string { return []string{"file:///a"} } }, way.args...)
+		require.Equal(t, `{"roots":[{"uri":"file:///a"}]}`, textOf(t, mustDo(t, s, "roots", `{}`)), way.name)
+	}
+}
+
+func TestABrokenStreamIsTakenUpAgain(t *testing.T) {
+	s := reach(t, "/mcp", nil, "-era", "legacy")
+	require.Equal(t, "done", textOf(t, mustDo(t, s, "drop", `{}`)))
+
+	// The modern version has no such thing: the call is lost, and only it.
+	s = reach(t, "/mcp", nil, "-era", "modern")
+	_, err := do(t.Context(), s, "drop", `{}`)
+	require.Equal(t, toolerr.ServerOffline, toolerr.CodeOf(err))
+	require.ErrorContains(t, err, "ended the stream before its answer")
+	mustDo(t, s, "echo", `{}`)
+	require.Zero(t, s.Status().Restarts)
+}
+
+func TestASessionThatIsOverIsOpenedAgain(t *testing.T) {
+	s := reach(t, "/mcp", nil, "-era", "legacy")
+	mustDo(t, s, "expire", `{}`)
+	mustDo(t, s, "echo", `{}`) // is not lost
+	require.Equal(t, 1, s.Status().Restarts)
+}
+
+func TestSessionsAreEndedAndNothingIsLeft(t *testing.T) {
+	var deleted atomic.Int32
+	h := fixture.Handler("-era", "legacy")
+	web := serveHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodDelete {
+			deleted.Add(1)
+		}
+		h.ServeHTTP(w, r)
+	}))
+	s := at(t, web, nil)
+	mustDo(t, s, "echo", `{}`)
+	s.Close()
+	require.EqualValues(t, 1, deleted.Load())
+}
+
+func TestHeadersAndCredentials(t *testing.T) {
+	for _, way := range ways {
+		s := reach(t, way.path, func(c *upstream.Config) {
+			c.Token = "sesame"
+			c.Headers = map[string]secret.Text{"X-Team": "a b", "Authorization": "Basic lost", "Mcp-Session-Id": "forged", "Mcp-Method": "forged"}
+		}, append(way.args, "-token", "sesame")...)
+		var got map[string]string
+		require.NoError(t, json.Unmarshal([]byte(textOf(t, mustDo(t, s, "headers", `{}`))), &got), way.name)
+		require.Equal(t, "Bearer sesame", got["Authorization"])
+		require.Equal(t, "a b", got["X-Team"])
+		switch {
+		case way.era == upstream.Modern:
+			require.Equal(t, "tools/call", got["Mcp-Method"])
+			require.Equal(t, "headers", got["Mcp-Name"])
+			require.Equal(t, "2026-07-28", got["Mcp-Protocol-Version"])
+		case way.path == "/mcp":
+			require.Equal(t, "2025-11-25", got["Mcp-Protocol-Version"])
+		}
+
+		s = reach(t, way.path, func(c *upstream.Config) { c.Token = "wrong" }, append(way.args, "-token", "sesame")...)
+		_, err := do(t.Context(), s, "echo", `{}`)
+		require.Equal(t, toolerr.AuthFailed, toolerr.CodeOf(err), way.name)
+		require.NotContains(t, err.Error(), "wrong")
+		require.Equal(t, upstream.NeedsAuth, s.Status().State)
+		require.Equal(t, upstream.StageStart, s.Status().Last.Stage)
+	}
+}
+
+func TestRedirectsDoNotLeaveTheOrigin(t *testing.T) {
+	var stolen atomic.Int32
+	thief := serveHTTP(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "" {
+			stolen.Add(1)
+		}
+	}))
+	h := fixture.Handler("-era", "legacy")
+	web := serveHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/away":
+			http.Redirect(w, r, thief, http.StatusTemporaryRedirect)
+		case "/get":
+			http.Redirect(w, r, "/mcp", http.StatusFound)
+		case "/near":
+			http.Redirect(w, r, "/mcp", http.StatusTemporaryRedirect)
+		default:
+			h.ServeHTTP(w, r)
+		}
+	}))
+	for path, want := range map[string]string{"/away": "it leads to " + strings.TrimSuffix(thief, "/mcp"), "/get": "it turns POST into GET"} {
+		s := at(t, strings.TrimSuffix(web, "/mcp")+path, func(c *upstream.Config) { c.Token = "sesame" })
+		_, err := do(t.Context(), s, "echo", `{}`)
+		require.Equal(t, toolerr.ServerOffline, toolerr.CodeOf(err))
+		require.ErrorContains(t, err, want)
+	}
+	require.Zero(t, stolen.Load())
+	mustDo(t, at(t, strings.TrimSuffix(web, "/mcp")+"/near", nil), "echo", `{}`)
+}
+
+func TestANameMustNotLeadToAPrivateAddress(t *testing.T) {
+	web := serveHTTP(t, fixture.Handler())
+	u, err := url.Parse(web)
+	require.NoError(t, err)
+	_, port, err := net.SplitHostPort(u.Host)
+	require.NoError(t, err)
+	mustDo(t, at(t, "http://localhost:"+port+"/mcp", nil), "echo", `{}`)
+	for _, c := range []struct {
+		host, address string
+		private, ok   bool
+	}{
+		{"127.0.0.1", "127.0.0.1:80", false, true},
+		{"10.1.2.3", "10.1.2.3:80", false, true},
+		{"[::1]", "[::1]:80", false, true},
+		{"example.com", "93.184.215.14:443", false, true},
+		{"example.com", "127.0.0.1:443", false, false},
+		{"example.com", "10.1.2.3:443", false, false},
+		{"example.com", "[::ffff:10.1.2.3]:443", false, false},
+		{"example.com", "[fd00::1]:443", false, false},
+		{"example.com", "100.64.0.1:443", false, false},
+		{"example.com", "10.1.2.3:443", true, true},
+		{"example.com", "169.254.169.254:80", true, false},
+		{"metadata.internal", "169.254.169.254:80", false, false},
+		{"wiki.internal", "10.1.2.3:80", false, true},
+		{"wiki", "10.1.2.3:80", false, true},
+		{"10.1.2.3", "127.0.0.1:80", false, false},
+	} {
+		err := upstream.CheckAddress(strings.Trim(c.host, "[]"), c.private, c.address)
+		require.Equal(t, c.ok, err == nil, "%+v: %v", c, err)
+	}
+}
+
+func TestAServerThatCannotBeReached(t *testing.T) {
+	web := httptest.NewServer(fixture.Handler())
+	address := web.URL + "/mcp?key=hidden"
+	web.Close()
+	s := at(t, address, nil)
+	_, err := do(t.Context(), s, "echo", `{}`)
+	require.Equal(t, toolerr.ServerOffline, toolerr.CodeOf(err))
+	require.ErrorContains(t, err, "cannot reach http://127.0.0.1:")
+	require.NotContains(t, err.Error(), "hidden")
+	require.NotContains(t, s.Status().URL, "hidden")
+}
+
+func TestOddAnswersOverHTTP(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer func(http.ResponseWriter)
+		code   toolerr.Code
+		want   string
+	}{
+		"a page":        {func(w http.ResponseWriter) { fmt.Fprint(w, "<html>hello") }, toolerr.ProtocolError, "not with a message"},
+		"rate limit":    {func(w http.ResponseWriter) { w.Header().Set("Retry-After", "7"); w.WriteHeader(429) }, toolerr.RateLimited, "try again after"},
+		"unavailable":   {func(w http.ResponseWriter) { http.Error(w, "come back later", 503) }, toolerr.TransportError, "come back later"},
+		"forbidden":     {func(w http.ResponseWriter) { w.WriteHeader(403) }, toolerr.AuthFailed, "403"},
+		"an empty body": {func(w http.ResponseWriter) { w.Header().Set("Content-Type", "application/json") }, toolerr.ProtocolError, "not that to the request"},
+		"other id": {func(w http.ResponseWriter) {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprint(w, `{"jsonrpc":"2.0","id":"other","result":{}}`)
+		}, toolerr.ProtocolError, "not that to the request"},
+		"too large": {func(w http.ResponseWriter) {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprint(w, `{"jsonrpc":"2.0","id":"`+strings.Repeat("x", 2<<20)+`"}`)
+		}, toolerr.TooLarge, "more than 1048576 bytes"},
+		"too large an event": {func(w http.ResponseWriter) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			fmt.Fprint(w, "data: "+strings.Repeat("x", 2<<20)+"\n\n")
+		}, toolerr.TooLarge, "more than 1048576 bytes"},
+		"a stream without end": {func(w http.ResponseWriter) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			fmt.Fprint(w, ": hello\n\ndata: noise\n\n")
+		}, toolerr.ServerOffline, "ended the stream before its answer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := fixture.Handler("-era", "legacy", "-json")
+			web := serveHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Header.Get("X-Odd") != "" && r.Method == http.MethodPost && r.Header.Get("Mcp-Session-Id") != "" && r.ContentLength > 200 {
+					c.answer(w)
+					return
+				}
+				h.ServeHTTP(w, r)
+			}))
+			s := at(t, web, func(c *upstream.Config) {
+				c.MaxLine = 1 << 20
+				c.Headers = map[string]secret.Text{"X-Odd": "yes"}
+			})
+			_, err := do(t.Context(), s, "echo", `{"pad":"`+strings.Repeat("x", 200)+`"}`)
+			require.Equal(t, c.code, toolerr.CodeOf(err), "%v", err)
+			require.ErrorContains(t, err, c.want)
+			mustDo(t, s, "echo", `{}`)
+		})
+	}
+}
+
+func TestAServerOfTheOldTransportIsFoundOut(t *testing.T) {
+	h := fixture.Handler("-era", "legacy")
+	web := serveHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == "/mcp" && r.Method == http.MethodGet:
+			r.URL.Path = "/sse"
+		case r.URL.Path == "/mcp":
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			return
+		}
+		h.ServeHTTP(w, r)
+	}))
+	s := at(t, web, nil)
+	mustDo(t, s, "echo", `{}`)
+	require.Equal(t, upstream.Legacy, s.Status().Era)
+}
