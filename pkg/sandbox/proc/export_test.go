@@ -16,3 +16,12 @@ func ReachOnly(r *Runner, c egress.Config) { r.outward = c }
 
 // EgressAddr is where commands find the proxy.
 const EgressAddr = egressAddr
+
+// NewOutput makes an output that a test writes to.
+func NewOutput(spillDir string, spillMax int64) *Output { return newOutput(spillDir, spillMax) }
+
+// Take is what the reading of a command's pipe does.
+func (o *Output) Take(p []byte) { o.write(p) }
+
+// End says that no more will come.
+func (o *Output) End() { o.end() }

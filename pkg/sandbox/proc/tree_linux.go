@@ -182,7 +182,8 @@ func (g *guard) killAll() {
 func killMarked(mark string) int {
 	want := []byte(markName + "=" + mark + "\x00")
 	killed := map[int]bool{}
-	for quiet := 0; quiet < 3 && len(killed) < 1<<16; quiet++ {
+	limit := time.Now().Add(lateness) // for those that the kernel itself holds
+	for quiet := 0; quiet < 3 && time.Now().Before(limit); quiet++ {
 		if quiet > 0 { // one that is just being made, or executed, has no environment
 			time.Sleep(2 * time.Millisecond)
 		}
