@@ -114,7 +114,8 @@ type watcher struct {
 
 	notify *fsnotify.Watcher
 	files  []string          // that count
-	names  []string          // whose events count
+	names  []string          // that decide where the files are
+	events []string          // whose events count: names and dirs
 	dirs   []string          // that are watched
 	polled bool              // something cannot be watched
 	state  map[string]string // of the files, as last looked at; nil: not yet
@@ -143,27 +144,33 @@ func (w *watcher) run(ctx context.Context, events <-chan fsnotify.Event, faults 
 		case <-ctx.Done():
 			return nil
 		case e := <-events:
-			if slices.Contains(w.names, e.Name) {
+			if slices.Contains(w.events, e.Name) {
 				stir()
 			}
 		case <-faults: // events were lost
 			stir()
 		case <-tick.C:
-			if w.polled && !maps.Equal(w.state, stateOf(w.files)) {
+			if w.polled && w.stale() {
 				stir()
 			}
 		case <-quiet.C:
 			deadline = time.Time{}
-			w.reload()
+			if w.reload(); w.stale() {
+				stir()
+			}
 		}
 	}
 }
 
+// stale reports whether the files are not what they were when they were read,
+// which is asked once they are watched: no event tells of what was before.
+func (w *watcher) stale() bool { return !maps.Equal(w.state, stateOf(w.files)) }
+
 // reload reads the files if they are not what they were.
 func (w *watcher) reload() {
-	defer w.look()
 	state := stateOf(w.files)
 	if w.state != nil && maps.Equal(w.state, state) {
+		w.look() // links may lead elsewhere
 		return
 	}
 	w.state = state
@@ -174,6 +181,7 @@ func (w *watcher) reload() {
 	if err != nil {
 		// What it would have read may be where it is put right.
 		w.read(append(slices.Clone(w.current.Watched), next.Watched...))
+		w.look()
 		if w.fault != err.Error() {
 			w.fault = err.Error()
 			w.changed(Change{Config: w.current, Err: err})
@@ -185,6 +193,7 @@ func (w *watcher) reload() {
 	repaired := w.fault != ""
 	w.fault, w.current = "", next
 	w.read(next.Watched)
+	w.look()
 	if !change.Same() || repaired {
 		w.changed(change)
 	}
@@ -220,23 +229,39 @@ func vanished(before, next Config) error {
 	return nil
 }
 
-// look brings the watches in line with the files.
+// look brings the watches in line with the files. Links that change meanwhile
+// are followed again.
 func (w *watcher) look() {
+	const most = 5
+	for range most {
+		var names []string
+		for _, file := range w.files {
+			names = append(names, chain(file)...)
+		}
+		still := slices.Equal(names, w.names)
+		w.names = names
+		w.watchDirs() // each time: a directory may be another of the same name
+		if still || w.polled {
+			return
+		}
+	}
+	w.polled = true // they do not hold still
+}
+
+// watchDirs watches the directories of the names, and no others.
+func (w *watcher) watchDirs() {
 	w.polled = w.notify == nil
 	if w.notify == nil {
 		return
 	}
-	w.names = nil
-	for _, file := range w.files {
-		w.names = append(w.names, chain(file)...)
-	}
+	w.events = slices.Clone(w.names)
 	var dirs []string
 	for _, name := range w.names {
 		dirs = append(dirs, filepath.Dir(name))
 	}
 	slices.Sort(dirs)
 	dirs = slices.Compact(dirs)
-	w.names = append(w.names, dirs...)
+	w.events = append(w.events, dirs...)
 	for _, dir := range w.dirs {
 		if !slices.Contains(dirs, dir) {
 			w.notify.Remove(dir) //nolint:errcheck // it may be gone

@@ -155,6 +155,35 @@ func TestWatchSeesSwappedLinks(t *testing.T) {
 	require.Equal(t, []string{"d"}, w.next().Added)
 }
 
+// The directory itself is replaced, by renaming and by removing.
+func TestWatchSeesReplacedDirectories(t *testing.T) {
+	top := t.TempDir()
+	dir := filepath.Join(top, "toolroom")
+	file := filepath.Join(dir, "toolroom.yaml")
+	write(t, file, "servers: {a: {command: /a}}")
+	w := watch(t, file, nil)
+	added := func() []string {
+		for {
+			if c := w.next(); c.Err == nil && len(c.Added) > 0 {
+				return c.Added
+			}
+		}
+	}
+	for _, next := range []string{"b", "c", "d", "e"} {
+		if next < "d" {
+			write(t, filepath.Join(top, "new", "toolroom.yaml"), "servers: {"+next+": {command: /a}}")
+			require.NoError(t, os.Rename(dir, filepath.Join(top, "old"+next)))
+			require.NoError(t, os.Rename(filepath.Join(top, "new"), dir))
+		} else {
+			require.NoError(t, os.RemoveAll(dir))
+			replace(t, file, "servers: {"+next+": {command: /a}}")
+		}
+		require.Equal(t, []string{next}, added())
+		replace(t, file, "servers: {"+next+next+": {command: /a}}")
+		require.Equal(t, []string{next + next}, added())
+	}
+}
+
 func TestWatchSeesAFileThatWasNotThere(t *testing.T) {
 	xdg := filepath.Join(t.TempDir(), "not", "yet")
 	t.Chdir(t.TempDir())
