@@ -29,6 +29,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/toolroom-mcp/toolroom/host/call"
 )
@@ -48,8 +49,12 @@ type Entry struct {
 	Filter Filter  // of its tools
 }
 
-// maxStarts is how many servers are listed, and so started, at a time.
-const maxStarts = 4
+// maxStarts is how many servers are listed, and so started, at a time. One
+// that takes longer than slowStart does not hold up the others any more.
+const (
+	maxStarts = 4
+	slowStart = 2 * time.Second
+)
 
 // A Catalog is safe for concurrent use.
 type Catalog struct {
@@ -97,7 +102,7 @@ func New(entries []Entry, identity json.RawMessage, onChange func(call.Kind)) *C
 		c.servers = append(c.servers, s)
 	}
 	c.life, c.cancel = context.WithCancel(context.Background())
-	empty, _ := newSnapshot(nil, identity)
+	empty, _ := newSnapshot(nil, identity, nil)
 	c.current.Store(empty)
 	return c
 }
@@ -253,8 +258,11 @@ func (c *Catalog) ask(s *server, kind call.Kind) {
 	s.lists[kind].busy = busy
 	c.work.Go(func() {
 		c.starts <- struct{}{}
+		leave := sync.OnceFunc(func() { <-c.starts })
+		slow := time.AfterFunc(slowStart, leave)
 		raw, err := s.Source.List(c.life, kind)
-		<-c.starts
+		slow.Stop()
+		leave()
 		var items []*Item
 		var faults []error
 		if err == nil {
@@ -284,7 +292,8 @@ func (s *server) items(kind call.Kind, raw []json.RawMessage) (items []*Item, fa
 }
 
 // learn takes a server's list in. A server that cannot be listed keeps what it
-// had: it is started again when that is used.
+// had: it is started again when that is used. While it is offline, which it
+// says itself, that is not listed.
 func (c *Catalog) learn(l *listing, kind call.Kind, busy chan struct{}, items []*Item, faults []error, err error) {
 	c.mu.Lock()
 	seen := l.tried
@@ -308,12 +317,16 @@ func (c *Catalog) learn(l *listing, kind call.Kind, busy chan struct{}, items []
 // another one. c.mu is held.
 func (c *Catalog) rebuild(kind call.Kind) bool {
 	all := map[call.Kind][]*Item{}
+	offline := map[string]bool{}
 	for _, s := range c.servers {
+		if given, ok := s.Source.(interface{ Offline() bool }); ok && given.Offline() {
+			offline[s.Source.Name()] = true
+		}
 		for _, kind := range kinds() {
 			all[kind] = append(all[kind], s.lists[kind].items...)
 		}
 	}
-	next, faults := newSnapshot(all, c.identity)
+	next, faults := newSnapshot(all, c.identity, offline)
 	c.faults = faults
 	old := c.current.Load()
 	if old.same(next, kind) {

@@ -50,7 +50,7 @@ func (p Profile) of(s *Snapshot) *Snapshot {
 			}
 		}
 	}
-	part, _ := newSnapshot(all, s.identity)
+	part, _ := newSnapshot(all, s.identity, s.offline)
 	if s.profiles == nil {
 		s.profiles = map[string]*Snapshot{}
 	}

@@ -14,6 +14,7 @@ type Snapshot struct {
 	tools    []*call.Tool
 	lists    map[call.Kind]*section
 	identity json.RawMessage
+	offline  map[string]bool // servers whose items are found by name, and not listed
 
 	mu       sync.Mutex
 	profiles map[string]*Snapshot // what is left of it for each profile asked for
@@ -66,8 +67,8 @@ func (s *Snapshot) same(other *Snapshot, kind call.Kind) bool {
 // newSnapshot puts the listings together. Of two names that are the same, or
 // that look alike and are of different servers, the first stays; the other is
 // reported. Of two URIs that are the same, the other is qualified.
-func newSnapshot(all map[call.Kind][]*Item, identity json.RawMessage) (*Snapshot, []error) {
-	s := &Snapshot{lists: map[call.Kind]*section{}, identity: identity}
+func newSnapshot(all map[call.Kind][]*Item, identity json.RawMessage, offline map[string]bool) (*Snapshot, []error) {
+	s := &Snapshot{lists: map[call.Kind]*section{}, identity: identity, offline: offline}
 	var faults []error
 	for _, kind := range kinds() {
 		section := &section{byName: map[string]*Item{}}
@@ -80,11 +81,11 @@ func newSnapshot(all map[call.Kind][]*Item, identity json.RawMessage) (*Snapshot
 			}
 			section.byName[item.Name] = item
 			section.items = append(section.items, item)
-			if item.Tool != nil {
+			if item.Tool != nil && !offline[item.Server] {
 				s.tools = append(s.tools, item.Tool)
 			}
 		}
-		section.encode(kind, identity)
+		section.encode(kind, identity, offline)
 		s.lists[kind] = section
 	}
 	return s, faults
@@ -117,10 +118,14 @@ func (l *section) admit(item *Item, alike map[string]*Item) (*Item, error) {
 }
 
 // encode makes the answers to the list request.
-func (l *section) encode(kind call.Kind, identity json.RawMessage) {
+func (l *section) encode(kind call.Kind, identity json.RawMessage, offline map[string]bool) {
 	list := append(append([]byte(`{"`), kind...), `":[`...)
-	for i, item := range l.items {
-		if i > 0 {
+	empty := len(list)
+	for _, item := range l.items {
+		if offline[item.Server] {
+			continue
+		}
+		if len(list) > empty {
 			list = append(list, ',')
 		}
 		list = append(list, item.Definition...)

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"text/tabwriter"
@@ -17,18 +18,44 @@ import (
 func (p *program) servers() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:       "servers [list|test]",
-		Short:     "List the servers; test starts each and says how it is",
-		ValidArgs: []string{"list", "test"},
-		Args:      cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs),
+		Use:   "servers [list|test|reconnect] [NAME]…",
+		Short: "List the servers; test starts each and says how it is",
+		Long: `servers lists the servers with their states: configured, starting, ready,
+unstable, needs auth, offline, disabled. test starts them, lists their tools and
+asks for a sign of life; reconnect does so twice, the second time as a running
+host replaces a server: the new one is ready before the old one ends.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			do, names := "list", args
+			if len(args) > 0 && slices.Contains([]string{"list", "test", "reconnect"}, args[0]) {
+				do, names = args[0], args[1:]
+			}
 			return p.with(cmd.Context(), func(ctx context.Context, a *app.App) error {
-				return p.listServers(ctx, a, len(args) == 1 && args[0] == "test", asJSON)
+				servers, err := named(a.Servers(), names)
+				if err != nil {
+					return err
+				}
+				return p.listServers(ctx, servers, do, asJSON)
 			})
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
+}
+
+// named returns the servers of those names; all without names.
+func named(servers []*upstream.Server, names []string) ([]*upstream.Server, error) {
+	if len(names) == 0 {
+		return servers, nil
+	}
+	var found []*upstream.Server
+	for _, name := range names {
+		i := slices.IndexFunc(servers, func(s *upstream.Server) bool { return s.Name() == name })
+		if i < 0 {
+			return nil, usage("there is no server %q; mcp-host servers lists them", name)
+		}
+		found = append(found, servers[i])
+	}
+	return found, nil
 }
 
 // check is what a test of one server found.
@@ -46,10 +73,18 @@ func statusOf(s *upstream.Server) upstream.Status {
 	return status
 }
 
-// test starts a server, lists its tools and asks it for a sign of life.
-func test(ctx context.Context, s *upstream.Server) check {
+// test starts a server, with again a second time, lists its tools and asks it
+// for a sign of life.
+func test(ctx context.Context, s *upstream.Server, again bool) check {
+	if s.Status().State == upstream.Disabled {
+		return check{Status: statusOf(s)}
+	}
 	begin := time.Now()
 	_, err := s.Tools(ctx)
+	if err == nil && again {
+		begin = time.Now()
+		err = s.Reconnect(ctx)
+	}
 	c := check{StartMS: milliseconds(time.Since(begin))}
 	if err == nil {
 		var d time.Duration
@@ -68,7 +103,7 @@ func milliseconds(d time.Duration) float64 {
 }
 
 // testAll tests all servers, four at a time.
-func testAll(ctx context.Context, servers []*upstream.Server) []check {
+func testAll(ctx context.Context, servers []*upstream.Server, again bool) []check {
 	checks := make([]check, len(servers))
 	turns := make(chan struct{}, 4)
 	var all sync.WaitGroup
@@ -76,19 +111,20 @@ func testAll(ctx context.Context, servers []*upstream.Server) []check {
 		all.Go(func() {
 			turns <- struct{}{}
 			defer func() { <-turns }()
-			checks[i] = test(ctx, s)
+			checks[i] = test(ctx, s, again)
 		})
 	}
 	all.Wait()
 	return checks
 }
 
-func (p *program) listServers(ctx context.Context, a *app.App, run, asJSON bool) error {
-	checks := make([]check, 0, len(a.Servers()))
+func (p *program) listServers(ctx context.Context, servers []*upstream.Server, do string, asJSON bool) error {
+	checks := make([]check, 0, len(servers))
+	run := do != "list"
 	if run {
-		checks = testAll(ctx, a.Servers())
+		checks = testAll(ctx, servers, do == "reconnect")
 	} else {
-		for _, s := range a.Servers() {
+		for _, s := range servers {
 			checks = append(checks, check{Status: statusOf(s)})
 		}
 	}
@@ -113,7 +149,7 @@ func (p *program) serverTable(checks []check, run bool) error {
 	w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
 	for _, c := range checks {
 		detail := strings.Join(c.Command, " ") + c.URL
-		if run {
+		if run && c.State != upstream.Disabled {
 			detail = fmt.Sprintf("%d tools, started in %.1f ms, answers in %.2f ms", c.Tools, c.StartMS, c.PingMS)
 		}
 		if c.Error != "" {
@@ -190,13 +226,16 @@ func examine(ctx context.Context, a *app.App) []finding {
 		// Not a fault: a distribution may leave some out.
 		findings = append(findings, finding{true, "bundled tools", "not installed: " + strings.Join(a.Config.Missing, ", "), ""})
 	}
-	for _, c := range testAll(ctx, a.Servers()) {
+	for _, c := range testAll(ctx, a.Servers(), false) {
 		f := finding{OK: c.Error == "", What: "server " + c.Name}
 		switch {
 		case !f.OK:
 			f.Detail = c.Error
 			if len(c.Command) > 0 {
 				f.Advice = "try it alone: " + strings.Join(c.Command, " ") + " </dev/null"
+			if c.URL != "" {
+				f.Advice = "try it alone: curl -i " + c.URL
+			}
 			}
 		case c.Tools == 0:
 			f.OK, f.Detail = false, "it lists no tools"
