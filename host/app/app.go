@@ -14,7 +14,6 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/catalog"
 	"github.com/toolroom-mcp/toolroom/host/config"
 	"github.com/toolroom-mcp/toolroom/host/gateway"
-	"github.com/toolroom-mcp/toolroom/host/pipeline/limit"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
@@ -34,7 +33,7 @@ type App struct {
 	servers []*upstream.Server
 	byName  map[string]*upstream.Server
 	roots   rootSet
-	limiter *limit.Limiter
+	way     way
 }
 
 // Open puts a host together. Close it.
@@ -56,11 +55,11 @@ func Open(cfg config.Config, version string) (*App, error) {
 	identity := append(jsonrpc.AppendString([]byte(`{"name":"toolroom","version":`), version), '}')
 	a.Catalog = catalog.New(entries, identity, func(kind call.Kind) { a.Gateway.Changed(kind) })
 
-	stages, err := a.stages()
-	if err != nil {
+	var err error
+	if a.way, err = newWay(cfg); err != nil {
 		return nil, err
 	}
-	a.Handler = call.Chain(a.route, stages...)
+	a.Handler = call.Chain(a.route, a.way.stages()...)
 	a.Gateway, err = gateway.New(gateway.Config{
 		Name: "toolroom", Title: "Toolroom", Version: version, Instructions: instructions,
 		Forward: a.forward, OnRoots: a.clientRoots, OnLogLevel: a.setLogLevel,
@@ -89,6 +88,7 @@ func (a *App) Close() {
 	all.Wait()
 	a.Catalog.Close()
 	a.spawner.Close()
+	a.way.close()
 }
 
 // clientRoots is told what the client offers as roots. Roots of the host's

@@ -8,6 +8,7 @@
 package call
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"slices"
@@ -126,6 +127,23 @@ func argumentsOf(params json.RawMessage) (json.RawMessage, error) {
 // or with isError, as the server sent it.
 type Result struct {
 	Raw json.RawMessage
+}
+
+// IsError reports whether the tool says that it failed.
+func (r *Result) IsError() bool {
+	if !bytes.Contains(r.Raw, []byte(`"isError"`)) {
+		return false
+	}
+	members, err := jsonrpc.Members(r.Raw)
+	if err != nil {
+		return false
+	}
+	for _, m := range members {
+		if m.Name == "isError" {
+			return string(m.Value) == "true"
+		}
+	}
+	return false
 }
 
 // A Handler carries out a call. Its error is a failure to do so: an *MCPError

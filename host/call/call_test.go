@@ -74,3 +74,17 @@ func TestArgumentsAreSplitOnce(t *testing.T) {
 		}
 	}
 }
+
+func TestIsErrorIsReadFromTheTopLevel(t *testing.T) {
+	for raw, want := range map[string]bool{
+		`{"content":[]}`:                                     false,
+		`{"content":[],"isError":true}`:                      true,
+		`{"content":[], "isError" : true }`:                  true,
+		`{"content":[],"isError":false}`:                     false,
+		`{"structuredContent":{"isError":true}}`:             false,
+		`{"content":[{"type":"text","text":"\"isError\""}]}`: false,
+		`["isError"]`:                                        false,
+	} {
+		require.Equal(t, want, (&call.Result{Raw: []byte(raw)}).IsError(), raw)
+	}
+}

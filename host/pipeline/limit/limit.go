@@ -136,7 +136,7 @@ func (l *Limiter) Stage(next call.Handler) call.Handler {
 			return nil, err
 		}
 		defer permit.release(l)
-		return next(ctx, req)
+		return next(ctx, permit.lending(l, req))
 	}
 }
 

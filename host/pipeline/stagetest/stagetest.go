@@ -63,8 +63,8 @@ func Run(t *testing.T, open Open) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				stage, end := open(t)
+				defer end()
 				f(t, stage)
-				end()
 			})
 		})
 	}
@@ -248,8 +248,10 @@ func memory(t *testing.T, stage call.Stage) {
 		}
 	}
 	run(500)
+	synctest.Wait() // what a stage does later may be done now
 	before := live()
 	run(4000) // four megabytes of arguments and as much of results
+	synctest.Wait()
 	require.Less(t, live()-before, int64(2<<20), "bytes kept of 4000 calls")
 }
 

@@ -7,6 +7,9 @@
 // it is given a grace beyond that; one that says it has no deadline is left
 // alone. What is configured counts for those, too.
 //
+// While the caller's client is asked something the clock stands still: how
+// long its user thinks is not the tool's.
+//
 // The stage relies on a handler's promise to return when its context ends,
 // and abandons none: notifications must not come after the answer.
 package timeout
@@ -52,6 +55,9 @@ func New(c Config) call.Stage {
 			}
 			if at, ok := ctx.Deadline(); ok && time.Until(at) <= after {
 				return next(ctx, req) // the caller's own comes first
+			}
+			if req.Ask != nil {
+				return patient(ctx, next, req, after)
 			}
 			timed, cancel := context.WithTimeout(ctx, after)
 			defer cancel()

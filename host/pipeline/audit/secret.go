@@ -1,0 +1,172 @@
+package audit
+
+import "strings"
+
+// secretName reports whether a member, variable or flag of this name holds a
+// credential. Too much is hidden rather than too little.
+func secretName(name string) bool {
+	plain := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'A' && r <= 'Z':
+			return r + 'a' - 'A'
+		case r >= 'a' && r <= 'z' || r >= '0' && r <= '9':
+			return r
+		}
+		return -1
+	}, name)
+	if strings.HasSuffix(plain, "tokens") { // how many
+		return false
+	}
+	for _, word := range [...]string{
+		"token", "secret", "passw", "passphrase", "passcode", "apikey", "accesskey", "privatekey", "credential",
+		"authorization", "cookie", "bearer", "sessionid", "sessionkey", "connectionstring", "signature", "jwt",
+	} {
+		if strings.Contains(plain, word) {
+			return true
+		}
+	}
+	for _, end := range [...]string{"auth", "pat", "pwd", "pass", "dsn"} {
+		if plain == end {
+			return true
+		}
+	}
+	lower := strings.ToLower(name)
+	for _, end := range [...]string{"auth", "key", "pat", "pwd", "pass", "dsn"} {
+		if rest, ok := strings.CutSuffix(lower, end); ok && (strings.HasSuffix(rest, "_") || strings.HasSuffix(rest, "-")) {
+			return true
+		}
+	}
+	return false
+}
+
+// issued reports whether a word looks like a key that some service made.
+func issued(word string) bool {
+	if len(word) < 12 {
+		return false
+	}
+	switch word[0] {
+	case 's', 'p', 'g', 'x', 'A', 'y', 'e', 'h', 'n', 'r', 'w', 'l':
+	default:
+		return false
+	}
+	for _, prefix := range [...]string{
+		"sk-", "pk-", "ghp_", "gho_", "ghs_", "ghu_", "ghr_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "xoxa-", "xapp-",
+		"AKIA", "ASIA", "AIza", "ya29.", "eyJ", "hf_", "npm_", "pypi-", "sk_", "rk_", "whsec_", "lin_api_", "ntn_",
+	} {
+		if strings.HasPrefix(word, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// privateKey begins a private key in PEM, whatever the kind.
+const privateKey = "PRIVATE KEY-----"
+
+// hide returns a text with the credentials in it hidden: what has the shape
+// of an issued key, what follows the name of one, passwords in addresses, and
+// private keys.
+func hide(text string) string {
+	if i := strings.Index(text, privateKey); i >= 0 {
+		return hide(text[:i]) + privateKey + hidden
+	}
+	h := hider{text: text}
+	for pos := 0; pos < len(text); {
+		for pos < len(text) && between(text[pos]) {
+			pos++
+		}
+		begin := pos
+		for pos < len(text) && !between(text[pos]) {
+			pos++
+		}
+		h.word(begin, pos)
+	}
+	return h.result()
+}
+
+// between reports whether a byte is between words.
+func between(c byte) bool {
+	switch c {
+	case ' ', '\t', '\n', '\r', '"', '\'', '`', ',', ';', '(', ')', '<', '>', '|', '{', '}', '[', ']', '&', '?':
+		return true
+	}
+	return false
+}
+
+// hider goes over the words of a text.
+type hider struct {
+	text   string
+	out    strings.Builder // of text[:copied]
+	copied int
+
+	named bool // the word before is a credential's name
+	next  bool // this word is a credential
+}
+
+func (h *hider) word(begin, end int) {
+	word := h.text[begin:end]
+	next, named := h.next, h.named
+	h.next, h.named = false, false
+	switch {
+	case word == "":
+	case next && scheme(word):
+		h.next = true
+	case next:
+		h.hide(begin, end)
+	case named && (word == "=" || word == ":" || word == ":="):
+		h.next = true
+	case scheme(word) || word[0] == '-' && secretName(strings.TrimLeft(word, "-")) && !strings.ContainsAny(word, "=:"):
+		h.next = true
+	case issued(word):
+		h.hide(begin, end)
+	default:
+		h.pair(begin, end)
+	}
+}
+
+// scheme reports whether a word says that credentials follow.
+func scheme(word string) bool {
+	return strings.EqualFold(word, "bearer") || strings.EqualFold(word, "basic")
+}
+
+// pair looks at NAME=value, name:value and addresses.
+func (h *hider) pair(begin, end int) {
+	word := h.text[begin:end]
+	i := strings.IndexAny(word, "=:")
+	if i < 0 {
+		h.named = secretName(word)
+		return
+	}
+	if strings.HasPrefix(word[i:], "://") {
+		rest := word[i+3:]
+		host, _, _ := strings.Cut(rest, "/")
+		if at := strings.LastIndexByte(host, '@'); at >= 0 {
+			h.hide(begin+i+3, begin+i+3+at)
+		}
+		return
+	}
+	switch name, value := word[:i], word[i+1:]; {
+	case secretName(name) && value == "":
+		h.next = true
+	case secretName(name):
+		h.hide(begin+i+1, end)
+	case issued(value):
+		h.hide(begin+i+1, end)
+	case strings.Contains(value, "://") || strings.IndexByte(value, '=') >= 0:
+		h.pair(begin+i+1, end)
+	}
+}
+
+func (h *hider) hide(begin, end int) {
+	h.out.WriteString(h.text[h.copied:begin])
+	h.out.WriteString(hidden)
+	h.copied = end
+}
+
+func (h *hider) result() string {
+	if h.copied == 0 {
+		return h.text
+	}
+	h.out.WriteString(h.text[h.copied:])
+	return h.out.String()
+}

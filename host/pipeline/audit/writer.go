@@ -1,0 +1,155 @@
+package audit
+
+import (
+	"context"
+	"strconv"
+	"time"
+)
+
+const (
+	// syncEvery is how old what is not on the disk may become, and after how
+	// long a batch that could not be written is tried again.
+	syncEvery = time.Second
+
+	// batchSize is about how many bytes are handed to the sink at once, which
+	// may have a bound of its own. An event has at most some 16 KiB.
+	batchSize  = 512 << 10
+	batchCount = 2048
+
+	// appendTimeout is how long a sink may take, so that Close returns.
+	appendTimeout = 10 * time.Second
+)
+
+// batch is encoded records.
+type batch struct {
+	text []byte
+	ends []int
+}
+
+func (b *batch) full() bool { return len(b.text) >= batchSize || len(b.ends) >= batchCount }
+
+func (b *batch) records() [][]byte {
+	lines := make([][]byte, len(b.ends))
+	begin := 0
+	for i, end := range b.ends {
+		lines[i], begin = b.text[begin:end:end], end
+	}
+	return lines
+}
+
+// write is the writer's goroutine.
+func (l *Log) write() {
+	defer close(l.done)
+	var b batch
+	var spare []record
+	dirty, synced := false, time.Now()
+	timer := time.NewTimer(syncEvery)
+	defer timer.Stop()
+	for {
+		var tick <-chan time.Time
+		if dirty {
+			timer.Reset(syncEvery - time.Since(synced))
+			tick = timer.C
+		}
+		select {
+		case <-l.wake:
+		case <-tick:
+		}
+		records, closed := l.take(spare)
+		for i := range records {
+			b.text = l.append(b.text, records[i])
+			b.ends = append(b.ends, len(b.text))
+			if b.full() || i == len(records)-1 {
+				l.keep(&b)
+				b.text, b.ends, dirty = b.text[:0], b.ends[:0], true
+			}
+		}
+		clear(records) // let go of the arguments
+		spare = records[:0]
+		if dirty && (closed || time.Since(synced) >= syncEvery) {
+			dirty, synced = false, time.Now()
+			if err := l.sink.Sync(); err != nil {
+				l.failed(err, 0)
+			}
+		}
+		if closed {
+			return
+		}
+	}
+}
+
+// take returns what is to be written, and makes room.
+func (l *Log) take(spare []record) ([]record, bool) {
+	if cap(spare) > batchCount {
+		spare = nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	records := l.pending
+	l.pending, l.weight = spare, 0
+	if l.room != nil {
+		close(l.room)
+		l.room = nil
+	}
+	return records, l.closed
+}
+
+// keep hands a batch to the sink. With Required it tries until it works or
+// the log is closed.
+func (l *Log) keep(b *batch) {
+	lines := b.records()
+	for {
+		ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
+		err := l.sink.Append(ctx, lines...)
+		cancel()
+		if err == nil {
+			l.worked()
+			return
+		}
+		if !l.cfg.Required {
+			l.failed(err, len(lines))
+			return
+		}
+		l.failed(err, 0)
+		select {
+		case <-l.closing:
+			l.failed(err, len(lines))
+			return
+		case <-time.After(syncEvery):
+		}
+	}
+}
+
+// failed remembers what went wrong, with the records that are lost by it.
+func (l *Log) failed(err error, lost int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.fault = err
+	l.lost += lost
+	l.ever += lost
+}
+
+// worked says in the log what is missing in it.
+func (l *Log) worked() {
+	l.mu.Lock()
+	lost, why := l.lost, l.fault
+	l.fault = nil
+	l.mu.Unlock()
+	if lost == 0 {
+		return
+	}
+	line := time.Now().UTC().AppendFormat([]byte(`{"time":"`), timeFormat)
+	line = strconv.AppendInt(append(line, `","event":"audit.lost","records":`...), int64(lost), 10)
+	if why != nil {
+		line = appendText(append(line, `,"error":`...), why.Error())
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
+	defer cancel()
+	if err := l.sink.Append(ctx, append(line, '}')); err != nil {
+		l.failed(err, 0)
+		return
+	}
+	l.mu.Lock()
+	l.lost -= lost
+	l.mu.Unlock()
+}

@@ -1,0 +1,47 @@
+package timeout_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/toolroom-mcp/toolroom/host/call"
+	"github.com/toolroom-mcp/toolroom/host/pipeline/stagetest"
+	"github.com/toolroom-mcp/toolroom/host/pipeline/timeout"
+)
+
+func TestTheClockStandsStillWhileTheClientIsAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stage := timeout.New(timeout.Config{Default: 10 * time.Second})
+		slow := stage(func(ctx context.Context, req *call.Request) (*call.Result, error) {
+			time.Sleep(6 * time.Second)
+			if _, err := req.Ask(ctx, "elicitation/create", nil); err != nil {
+				return nil, err
+			}
+			wait, err := time.ParseDuration(req.Tool.Original)
+			if err != nil {
+				return nil, err
+			}
+			select {
+			case <-time.After(wait):
+				return stagetest.Text("done"), nil
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		})
+		ask := func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+			time.Sleep(time.Hour)
+			return json.RawMessage(`{}`), nil
+		}
+		_, err := slow(t.Context(), &call.Request{Tool: &call.Tool{Name: "t", Original: "3s"}, Ask: ask})
+		require.NoError(t, err)
+		_, err = slow(t.Context(), &call.Request{Tool: &call.Tool{Name: "t", Original: "5s"}, Ask: ask})
+		var late *call.TimeoutError
+		require.True(t, errors.As(err, &late), "%v", err)
+		require.Equal(t, 10*time.Second, late.After)
+	})
+}
