@@ -64,10 +64,11 @@ type pending struct {
 	wake chan struct{} // holds one: notes has something
 
 	// Under the conn's mu.
-	notes []note
-	size  int                // bytes in notes
-	life  context.Context    // of the questions it is asked
-	end   context.CancelFunc // nil before the first
+	notes     []note
+	size      int                // bytes in notes
+	questions int                // that its client is asked
+	life      context.Context    // of these
+	end       context.CancelFunc // nil before the first
 }
 
 // note is a notification that belongs to a request.

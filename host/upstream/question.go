@@ -68,11 +68,13 @@ func (c *conn) question(m jsonrpc.Message) {
 		c.asked = map[string]context.CancelFunc{}
 	}
 	c.asked[key] = cancel
+	p.questions++
 	c.mu.Unlock()
 	go func() { // ends with the call at the latest
 		raw, err := p.from.ask(ctx, m.Method, m.Params)
 		c.mu.Lock()
 		delete(c.asked, key)
+		p.questions--
 		c.mu.Unlock()
 		cancel()
 		if err != nil && own != nil {
@@ -94,19 +96,26 @@ func questionAnswer(m jsonrpc.Message, raw json.RawMessage, err error) []byte {
 }
 
 // caller returns the request under way that a message without an address
-// belongs to: the newest of the one caller who has any that will take it. The
-// fault says why it cannot be told. c.mu is held.
+// belongs to: the newest of the one caller who has any that will take it. A
+// request whose client is being asked already waits for that, and is thought
+// of only where there is no other. The fault says why it cannot be told. c.mu
+// is held.
 func (c *conn) caller(takes func(*request) bool) (p *pending, fault string) {
-	var newest uint64
-	for id, candidate := range c.pending {
-		if candidate.from == nil || !takes(candidate.from) {
-			continue
+	for _, waiting := range []bool{false, true} {
+		var newest uint64
+		for id, candidate := range c.pending {
+			if candidate.from == nil || !takes(candidate.from) || candidate.questions > 0 != waiting {
+				continue
+			}
+			if p != nil && p.from.caller.ID != candidate.from.caller.ID {
+				return nil, "requests of several clients are under way, so it cannot be told whose this is"
+			}
+			if id >= newest {
+				newest, p = id, candidate
+			}
 		}
-		if p != nil && p.from.caller.ID != candidate.from.caller.ID {
-			return nil, "requests of several clients are under way, so it cannot be told whose this is"
-		}
-		if id >= newest {
-			newest, p = id, candidate
+		if p != nil {
+			break
 		}
 	}
 	return p, ""
