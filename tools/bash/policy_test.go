@@ -1,0 +1,156 @@
+//go:build linux
+
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
+)
+
+// A rule that asks has the user asked, where the client can.
+func TestAsk(t *testing.T) {
+	bin := mcpkittest.Build(t, "./tools/bash")
+	for _, c := range []struct {
+		name, answer string
+		asks         bool
+		code, says   string
+	}{
+		{"yes", `{"action":"accept","content":{"agree":true}}`, true, "", "pushed"},
+		{"no", `{"action":"accept","content":{"agree":false}}`, true, "COMMAND_DENIED", "did not agree"},
+		{"declined", `{"action":"decline"}`, true, "COMMAND_DENIED", "did not agree"},
+		{"failed", "", true, "COMMAND_DENIED", "could not be asked"},
+		{"nobody to ask", "", false, "COMMAND_DENIED", "cannot ask the user"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := newPlace(t)
+			var question string
+			opts := mcpkittest.Options{Handle: func(method string, params json.RawMessage) (any, error) {
+				question = method + string(params)
+				if c.answer == "" {
+					return nil, errors.New("no")
+				}
+				return json.RawMessage(c.answer), nil
+			}}
+			if c.asks {
+				opts.Capabilities = map[string]any{"elicitation": map[string]any{}}
+			}
+			s := p.serveBin(bin, opts, "--ask", "publish *", "--sandbox", "off")
+			r := s.bash("publish() { echo pushed; }; publish now")
+			require.Equal(t, c.code, r.Code, r.Text)
+			require.Contains(t, r.Text, c.says)
+			if c.asks {
+				require.Contains(t, question, "elicitation/create")
+				require.Contains(t, question, "publish now")
+			}
+			require.Contains(t, s.bash("echo publish").Text, "exit 0", "nobody is asked of this")
+		})
+	}
+}
+
+// Rules and modes hold, and what they refuse is named with the rule.
+func TestRules(t *testing.T) {
+	p := newPlace(t)
+	s := p.serve("--deny", "git push *", "--sandbox", "off")
+	r := s.bash("git -C . push origin")
+	require.Equal(t, "COMMAND_DENIED", r.Code)
+	require.Contains(t, r.Text, "deny git push *")
+	require.Contains(t, r.Text, "git -C . push origin")
+	require.Equal(t, "deny", r.Structured["policy"].(map[string]any)["decision"])
+	r = s.bash("$(echo true) x")
+	require.Equal(t, "COMMAND_DENIED", r.Code, "it could be git push")
+	s = p.serve("--sandbox", "off")
+	r = s.bash("$(echo echo) x")
+	require.Contains(t, r.Text, "x\nexit 0")
+	require.Equal(t, "undecided", r.Structured["policy"].(map[string]any)["decision"])
+	require.NotEmpty(t, r.Structured["policy"].(map[string]any)["undecided"])
+	s = p.serve("--policy", "allow-list", "--allow", "echo *", "--sandbox", "off")
+	require.Contains(t, s.bash("echo a b").Text, "a b\nexit 0")
+	for _, command := range []string{"ls", "$(echo echo) x", "echo $(ls)"} {
+		require.Equal(t, "COMMAND_DENIED", s.bash(command).Code, command)
+	}
+}
+
+// Settings that can never work are refused at the start, with what to use.
+func TestFlags(t *testing.T) {
+	bin := mcpkittest.Build(t, "./tools/bash")
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"--sandbox", "L3"}, "L2, L1 or off"},
+		{[]string{"--net", "maybe"}, "off, on, registries"},
+		{[]string{"--net", "allow="}, "allow"},
+		{[]string{"--policy", "strict"}, "ban-list"},
+		{[]string{"--deny", ""}, "deny"},
+		{[]string{"--max-output", "0"}, "--max-output"},
+		{[]string{"--max-memory", "lots"}, "no size"},
+	} {
+		out, err := exec.Command(bin, append(c.args, "--schema")...).CombinedOutput()
+		require.Error(t, err, "%v", c.args)
+		require.Contains(t, string(out), c.says, "%v", c.args)
+	}
+}
+
+// The doctor tries what it tells, and fails where bash would refuse.
+func TestDoctor(t *testing.T) {
+	bin := mcpkittest.Build(t, "./tools/bash")
+	p := newPlace(t)
+	for _, level := range []string{"L2", "L1", "off"} {
+		s := p.serve("--sandbox", level)
+		works := !s.bash("true").IsError
+		cmd := exec.Command(bin, "--doctor", "--sandbox", level, "--root", p.root, "--state", p.kept)
+		cmd.Env = p.env
+		out, err := cmd.Output()
+		require.Equal(t, works, err == nil, "%s: %s", level, out)
+		if works && level != "off" {
+			require.Contains(t, string(out), "enforced")
+			require.Contains(t, string(out), "write outside")
+		}
+		require.Contains(t, string(out), level+":")
+	}
+}
+
+// Limits end what is over them, and secrets reach no command unless named.
+func TestLimitsAndSecrets(t *testing.T) {
+	p := newPlace(t)
+	p.env = append(p.env, "MY_TOKEN=hidden", "OTHER_TOKEN=passed", "PLAIN=plain")
+	s := p.serve("--max-file-size", "1M", "--max-open-files", "64", "--pass-secret", "OTHER_TOKEN")
+	r := s.bash("head -c 2000000 /dev/zero > big; stat -c %s big; ulimit -n; echo $MY_TOKEN-$OTHER_TOKEN-$PLAIN")
+	require.Contains(t, r.Text, "1048576\n64\n-passed-plain\n")
+	r = s.bash("echo $API_KEY-$A", "env", map[string]string{"API_KEY": "k", "A": "b", "LD_PRELOAD": "x"})
+	require.Contains(t, r.Text, "-b\n")
+	require.Contains(t, r.Text, "not passed")
+	require.Contains(t, r.Text, "API_KEY, LD_PRELOAD")
+	require.Equal(t, "INVALID_PARAMS", s.bash("true", "env", map[string]string{"A B": "x"}).Code)
+	s = p.serve("--max-memory", "64M", "--sandbox", "off")
+	r = s.bash("exec 2>/dev/null; x=$(head -c 300000000 /dev/zero | tr '\\0' x); sleep 30")
+	require.Equal(t, "memory", text(t, r, "ending"), r.Text)
+	require.Contains(t, r.Text, "over its memory")
+	require.False(t, r.IsError)
+}
+
+// A working directory that goes out of the roots by a link does not stay.
+func TestSessionStaysInTheRoots(t *testing.T) {
+	p := newPlace(t)
+	p.write("outside/file", "x")
+	require.NoError(t, os.Symlink(filepath.Join(p.dir, "outside"), filepath.Join(p.root, "link")))
+	s := p.serve("--sandbox", "off")
+	r := s.bash("cd link")
+	require.Contains(t, r.Text, "is not in the roots")
+	require.Contains(t, s.bash("pwd").Text, p.root+"\n")
+	// Neither does one that a command forges, nor do variables.
+	forged := `report=$(ls -d "$TMPDIR"/.toolroom-report 2>/dev/null || echo "$TMPDIR/.toolroom-report"); trap - EXIT; ` +
+		`printf '%s\n\0declare -x LD_PRELOAD="/x.so"\ndeclare -x GOOD="1"\ndeclare -x PATH="."\n' ` + filepath.Join(p.dir, "outside") + ` > "$report"; kill -9 $$`
+	s.bash(forged)
+	r = s.bash("pwd; echo [$LD_PRELOAD] [$GOOD]; case $PATH in *.:*|.) echo bad;; esac")
+	require.Contains(t, r.Text, p.root+"\n[] [1]\n")
+	require.NotContains(t, r.Text, "bad")
+}
