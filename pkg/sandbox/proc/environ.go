@@ -156,5 +156,6 @@ func (e Environ) searchPath(path string) string {
 
 // beneath reports whether a clean absolute path is dir or in it.
 func beneath(dir, path string) bool {
-	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, string(filepath.Separator))+string(filepath.Separator))
+	rest, ok := strings.CutPrefix(path, strings.TrimSuffix(dir, string(filepath.Separator)))
+	return ok && (rest == "" || rest[0] == filepath.Separator)
 }

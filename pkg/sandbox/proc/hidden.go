@@ -59,7 +59,9 @@ func (r *Runner) findHidden(s *spec, rules Rules) {
 			s.Mask = append(s.Mask, path)
 		}
 	}
-	s.Mask = append(s.Mask, outsideSockets(s)...)
+	if s.Level == L2 { // at L1 there are no such sockets at all
+		s.Mask = append(s.Mask, outsideSockets(s)...)
+	}
 	lifted := func(string) bool { return false }
 	if r, ok := rules.(interface{ Lifted(string) bool }); ok {
 		lifted = r.Lifted
@@ -89,13 +91,14 @@ func outsideSockets(s *spec) []string {
 	}
 	defer f.Close()
 	var names []string
+	visible := s.visible()
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		fields := strings.SplitN(lines.Text(), " /", 2)
 		if len(fields) != 2 {
 			continue
 		}
 		path := filepath.Clean("/" + fields[1])
-		inRoot := slices.ContainsFunc(s.visible(), func(dir string) bool { return beneath(dir, path) })
+		inRoot := slices.ContainsFunc(visible, func(dir string) bool { return beneath(dir, path) })
 		covered := slices.ContainsFunc([]string{"/run", "/tmp", "/var/tmp", "/dev"}, func(dir string) bool { return beneath(dir, path) })
 		if inRoot || !covered {
 			names = append(names, path)

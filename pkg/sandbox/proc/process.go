@@ -27,7 +27,8 @@ type supervisor struct {
 	process *os.Process
 	control *os.File
 	output  *os.File // what the command writes
-	mounts  string   // what was mounted when it was started
+	level   Level
+	mounts  string // what was mounted when it was started
 }
 
 // abandon ends a supervisor that has not started anything, or is not heeded

@@ -48,11 +48,3 @@ func levels(t testing.TB) []proc.Level {
 	}
 	return found
 }
-
-// trusted makes a runner at a level that levels has tried.
-func trusted(t testing.TB, level proc.Level) *proc.Runner {
-	t.Helper()
-	r := newRunner(t, proc.Config{Level: level})
-	proc.TrustLevel(r, level)
-	return r
-}

@@ -38,6 +38,14 @@ func newRunner(t testing.TB, c proc.Config) *proc.Runner {
 	return r
 }
 
+// trusted makes a runner at a level that levels has tried.
+func trusted(t testing.TB, level proc.Level) *proc.Runner {
+	t.Helper()
+	r := newRunner(t, proc.Config{Level: level})
+	proc.TrustLevel(r, level)
+	return r
+}
+
 func off(t testing.TB) *proc.Runner { return newRunner(t, proc.Config{Level: proc.Off}) }
 
 func run(t testing.TB, r *proc.Runner, c proc.Command) (proc.Result, string) {

@@ -261,7 +261,7 @@ func errEnding() error { return toolerr.New(toolerr.Cancelled, "the server is en
 // engage has a supervisor start the command: the one that waits, else a new
 // one.
 func (r *Runner) engage(ctx context.Context, s *spec, files []*os.File) (*supervisor, *json.Decoder, error) {
-	if spare := r.takeSpare(); spare != nil {
+	if spare := r.takeSpare(s.Level); spare != nil {
 		reports := json.NewDecoder(spare.control)
 		err := spare.handshake(ctx, s, files, reports)
 		if err == nil {
@@ -285,12 +285,12 @@ func (r *Runner) engage(ctx context.Context, s *spec, files []*os.File) (*superv
 }
 
 // takeSpare returns the supervisor that waits, if it fits.
-func (r *Runner) takeSpare() *supervisor {
+func (r *Runner) takeSpare(level Level) *supervisor {
 	r.mu.Lock()
 	spare := r.spare
 	r.spare = nil
 	r.mu.Unlock()
-	if spare != nil && spare.mounts != mountTable() {
+	if spare != nil && (spare.level != level || spare.mounts != mountTable(level)) {
 		spare.abandon()
 		spare = nil
 	}

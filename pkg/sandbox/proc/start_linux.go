@@ -35,7 +35,7 @@ func spawn(level Level, network bool) (*supervisor, error) {
 		closeAll(control)
 		return nil, err
 	}
-	return &supervisor{process: process, control: control, mounts: mountTable()}, nil
+	return &supervisor{process: process, control: control, level: level, mounts: mountTable(level)}, nil
 }
 
 // supervisorAttr clones the supervisor straight into the name spaces of its
@@ -49,9 +49,12 @@ func supervisorAttr(level Level, network bool) *syscall.SysProcAttr {
 	return attr
 }
 
-// mountTable is what is mounted. A supervisor that waits has the mounts of the
-// time it was started.
-func mountTable() string {
+// mountTable is what is mounted. A supervisor that waits at L2 has the mounts of
+// the time it was started.
+func mountTable(level Level) string {
+	if level != L2 {
+		return ""
+	}
 	text, _ := os.ReadFile("/proc/self/mountinfo")
 	return string(text)
 }

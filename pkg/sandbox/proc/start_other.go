@@ -12,7 +12,7 @@ import (
 
 func spawn(Level, bool) (*supervisor, error) { return nil, errUnsupported }
 
-func mountTable() string { return "" }
+func mountTable(Level) string { return "" }
 
 func outputPipe() (read, write *os.File, err error) { return os.Pipe() }
 
