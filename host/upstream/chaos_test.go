@@ -61,6 +61,7 @@ func TestAServerThatDiesWhileIdleIsStartedAgain(t *testing.T) {
 }
 
 func TestAServerThatDoesNotStartIsReportedAndTriedLessAndLess(t *testing.T) {
+	t.Parallel()
 	pids := filepath.Join(t.TempDir(), "pids")
 	s := start(t, nil, "-start", "crash", "-pid", pids)
 	for range 200 {
@@ -86,6 +87,7 @@ func TestAProgramThatIsNotThere(t *testing.T) {
 }
 
 func TestAServerThatHangsAtStartIsGivenUp(t *testing.T) {
+	t.Parallel()
 	s := start(t, func(c *upstream.Config) { c.StartTimeout = 200 * time.Millisecond }, "-start", "hang")
 	_, err := s.Tools(t.Context())
 	require.Equal(t, toolerr.ServerOffline, toolerr.CodeOf(err))
@@ -103,6 +105,7 @@ func TestNoiseIsCountedAndFloodsAreBounded(t *testing.T) {
 }
 
 func TestAServerThatStopsReadingIsGivenUp(t *testing.T) {
+	t.Parallel()
 	s := start(t, func(c *upstream.Config) { c.WriteTimeout = 300 * time.Millisecond })
 	mustDo(t, s, "stop_reading", `{}`)
 	big := `{"text":"` + strings.Repeat("z", 1<<20) + `"}`
@@ -156,6 +159,7 @@ func TestASilentServerIsGivenUp(t *testing.T) {
 }
 
 func TestAServerThatClosesItsOutput(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	_, err := do(t.Context(), s, "close_stdout", `{}`)
 	require.Equal(t, toolerr.ServerOffline, toolerr.CodeOf(err))
@@ -209,6 +213,7 @@ func requireGone(t *testing.T, pid int, what string) {
 }
 
 func TestCloseEndsChildAndGrandchild(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "grandchild")
 	s := start(t, nil, "-start", "deaf") // ignores the end of its input, and SIGTERM
 	mustDo(t, s, "fork", `{"text":`+strconv.Quote(file)+`}`)
@@ -222,6 +227,7 @@ func TestCloseEndsChildAndGrandchild(t *testing.T) {
 }
 
 func TestACrashTakesItsGrandchildrenAlong(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "grandchild")
 	s := start(t, nil)
 	mustDo(t, s, "fork", `{"text":`+strconv.Quote(file)+`}`)
@@ -253,6 +259,7 @@ func hostForKilling(args []string) int {
 }
 
 func TestKillingTheHostLeavesNobody(t *testing.T) {
+	t.Parallel()
 	self, err := os.Executable()
 	require.NoError(t, err)
 	for range 3 {

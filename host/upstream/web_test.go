@@ -89,6 +89,7 @@ func TestEveryWayOverHTTPDoesWhatStdioDoes(t *testing.T) {
 }
 
 func TestManyCallsAtOnceOverHTTP(t *testing.T) {
+	t.Parallel()
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
 			s := reach(t, way.path, nil, way.args...)
@@ -112,6 +113,7 @@ func TestManyCallsAtOnceOverHTTP(t *testing.T) {
 }
 
 func TestCancelOverHTTP(t *testing.T) {
+	t.Parallel()
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
 			s := reach(t, way.path, nil, way.args...)
@@ -139,6 +141,7 @@ func TestWhatTheServerAsksIsAnsweredOverHTTP(t *testing.T) {
 }
 
 func TestABrokenStreamIsTakenUpAgain(t *testing.T) {
+	t.Parallel()
 	s := reach(t, "/mcp", nil, "-era", "legacy")
 	require.Equal(t, "done", textOf(t, mustDo(t, s, "drop", `{}`)))
 
