@@ -11,6 +11,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
+var (
+	inputForm    = regexp.MustCompile(`\$\{input:([^}]*)\}`)
+	onlyVariable = regexp.MustCompile(`^(Bearer |Basic |token )?(\$\{[A-Za-z0-9_:/-]*[A-Za-z0-9_]\}|\{env:\w+\})$`)
+)
+
 // Encode writes a server that has not been expanded as toolroom.yaml has it.
 // Credentials are hidden unless reveal is set; variables are shown, since
 // they show nothing.
@@ -78,7 +83,7 @@ func boolean(value bool) *yaml.Node {
 // text is a text with VS Code's inputs as the variables they are taken from,
 // so that the inputs need not be declared again.
 func (e *encoder) text(value string) *yaml.Node {
-	value = regexp.MustCompile(`\$\{input:([^}]*)\}`).ReplaceAllStringFunc(value, func(m string) string {
+	value = inputForm.ReplaceAllStringFunc(value, func(m string) string {
 		id := m[len("${input:") : len(m)-1]
 		name := InputVariable(id)
 		if in := e.inputs[id]; in.Default != nil && !strings.ContainsAny(*in.Default, "${}") {
@@ -117,7 +122,7 @@ func (e *encoder) list(to *yaml.Node, key string, values []string) {
 // shown is a value, or what may be seen of it.
 func (e *encoder) shown(value secret.Text) string {
 	raw := value.Reveal()
-	if e.reveal || regexp.MustCompile(`^(Bearer |Basic |token )?(\$\{[A-Za-z0-9_:/-]*[A-Za-z0-9_]\}|\{env:\w+\})$`).MatchString(raw) && !strings.Contains(raw, ":-") {
+	if e.reveal || onlyVariable.MatchString(raw) && !strings.Contains(raw, ":-") {
 		return raw
 	}
 	return secret.Hidden

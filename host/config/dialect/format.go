@@ -16,6 +16,15 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
+var (
+	startsJSON  = regexp.MustCompile(`^(\s|//.*\n|/\*(.|\n)*?\*/)*\{`)
+	startsTable = regexp.MustCompile(`(?m)^\s*\[[\w."' -]+\]\s*(#.*)?$`)
+	jsonLook    = regexp.MustCompile(`^\s*\{\s*("|//|/\*)`)
+	comment     = regexp.MustCompile(`(^|[^:])//|/\*`)
+	yamlLine    = regexp.MustCompile(`^line (\d+): `)
+	tomlKey     = regexp.MustCompile(`"([^"]*)"|'([^']*)'|([A-Za-z0-9_-]+)`)
+)
+
 // parse reads a text of whichever format its name or its look says.
 func parse(file string, raw []byte) (*node, error) {
 	if len(raw) > maxText {
@@ -37,18 +46,18 @@ func parse(file string, raw []byte) (*node, error) {
 		return parseYAML(text)
 	}
 	switch {
-	case regexp.MustCompile(`^(\s|//.*\n|/\*(.|\n)*?\*/)*\{`).MatchString(text):
+	case startsJSON.MatchString(text):
 		if n, err := parseJSON(text); err == nil {
 			return n, nil
 		}
-	case regexp.MustCompile(`(?m)^\s*\[[\w."' -]+\]\s*(#.*)?$`).MatchString(text):
+	case startsTable.MatchString(text):
 		return parseTOML(text)
 	}
 	return parseYAML(text)
 }
 
 func looksJSON(text string) bool {
-	return regexp.MustCompile(`^\s*\{\s*("|//|/\*)`).MatchString(text)
+	return jsonLook.MatchString(text)
 }
 
 // parseYAML reads one YAML document. What looks like JSON is read as JSON
@@ -57,7 +66,7 @@ func parseYAML(text string) (n *node, err error) {
 	if looksJSON(text) {
 		if n, err := parseJSON(text); err == nil {
 			return n, nil
-		} else if regexp.MustCompile(`(^|[^:])//|/\*`).MatchString(text) {
+		} else if comment.MatchString(text) {
 			return nil, err
 		}
 	}
@@ -86,7 +95,7 @@ func parseYAML(text string) (n *node, err error) {
 func yamlError(err error) error {
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
 	line := 0
-	if m := regexp.MustCompile(`^line (\d+): `).FindStringSubmatch(message); m != nil {
+	if m := yamlLine.FindStringSubmatch(message); m != nil {
 		line, _ = strconv.Atoi(m[1]) //nolint:errcheck // 0 is fine
 		message = message[len(m[0]):]
 	}
@@ -290,7 +299,7 @@ func tomlLines(text string) map[string]int {
 
 func tomlPath(dotted string) string {
 	path := ""
-	for _, m := range regexp.MustCompile(`"([^"]*)"|'([^']*)'|([A-Za-z0-9_-]+)`).FindAllStringSubmatch(dotted, -1) {
+	for _, m := range tomlKey.FindAllStringSubmatch(dotted, -1) {
 		path += "\x00" + m[1] + m[2] + m[3]
 	}
 	return path

@@ -16,6 +16,12 @@ import (
 	"unicode"
 )
 
+var (
+	userInfo   = regexp.MustCompile(`//[^/@\s]*@`)
+	queryValue = regexp.MustCompile(`([?&#][^=&#]*=)[^&#]*`)
+	urlPart    = regexp.MustCompile(`[^/?&#=]+`)
+)
+
 // Hidden stands where something was.
 const Hidden = "***"
 
@@ -101,9 +107,9 @@ func issued(value string) bool {
 // URL returns an address without its user, its query values and the parts of
 // its path that look like keys.
 func URL(address string) string {
-	address = regexp.MustCompile(`//[^/@\s]*@`).ReplaceAllString(address, "//"+Hidden+"@")
-	address = regexp.MustCompile(`([?&#][^=&#]*=)[^&#]*`).ReplaceAllString(address, "${1}"+Hidden)
-	return regexp.MustCompile(`[^/?&#=]+`).ReplaceAllStringFunc(address, func(part string) string {
+	address = userInfo.ReplaceAllString(address, "//"+Hidden+"@")
+	address = queryValue.ReplaceAllString(address, "${1}"+Hidden)
+	return urlPart.ReplaceAllStringFunc(address, func(part string) string {
 		if issued(part) {
 			return Hidden
 		}
