@@ -26,7 +26,31 @@ type place struct {
 
 func newPlace(t testing.TB) *place {
 	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
+	return placeIn(t, t.TempDir())
+}
+
+// newOuterPlace is not in /tmp, which is another one for a command at L2: what
+// is beside the root is there, so that it has to be kept from commands.
+func newOuterPlace(t testing.TB) *place {
+	t.Helper()
+	base, err := os.UserCacheDir()
+	require.NoError(t, err)
+	require.NoError(t, os.MkdirAll(base, 0o755))
+	return placeBelow(t, base)
+}
+
+// placeBelow is a place in a new directory of base.
+func placeBelow(t testing.TB, base string) *place {
+	t.Helper()
+	dir, err := os.MkdirTemp(base, "mcp-bash-test-")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	return placeIn(t, dir)
+}
+
+func placeIn(t testing.TB, dir string) *place {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(dir)
 	require.NoError(t, err)
 	p := &place{t: t, dir: dir, root: filepath.Join(dir, "root"), home: filepath.Join(dir, "home"), kept: filepath.Join(dir, "state")}
 	for _, name := range []string{p.root, p.home, p.kept} {
