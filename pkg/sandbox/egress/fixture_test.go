@@ -185,7 +185,8 @@ func talk(t testing.TB, address, text string) string {
 	conn.SetDeadline(time.Now().Add(20 * time.Second))
 	_, err = io.WriteString(conn, text)
 	require.NoError(t, err)
-	answer, _ := io.ReadAll(conn)
+	answer, err := io.ReadAll(conn)
+	require.NoError(t, err, "the connection is ended, not reset")
 	return string(answer)
 }
 
