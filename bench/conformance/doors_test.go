@@ -118,6 +118,10 @@ var binaries = sync.OnceValues(func() (string, error) {
 			return dir, fmt.Errorf("%s: %w\n%s", build, err, out)
 		}
 	}
+	build := exec.Command("go", "build", "-o", filepath.Join(dir, "suite-upstream"), "./upstream")
+	if out, err := build.CombinedOutput(); err != nil {
+		return dir, fmt.Errorf("%s: %w\n%s", build, err, out)
+	}
 	return dir, nil
 })
 

@@ -27,6 +27,7 @@ func (s *server) tools() string {
 	}
 	b.WriteString(`{"name":"test_sampling","description":"Asks for a model's answer","inputSchema":{"type":"object","properties":{"prompt":{"type":"string"}},"required":["prompt"]}},`)
 	b.WriteString(`{"name":"test_elicitation","description":"Asks the user","inputSchema":{"type":"object","properties":{"message":{"type":"string"}},"required":["message"]}},`)
+	b.WriteString(`{"name":"test_headers","description":"An argument that clients repeat in a header","inputSchema":{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}},"required":["region"]}},`)
 	b.WriteString(schemaTool)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,6 +91,8 @@ func (c *call) tool() {
 		c.s.mu.Unlock()
 		c.s.changed("prompts")
 		c.say("Changed")
+	case "test_headers":
+		c.say("Region " + c.text("region"))
 	case "test_missing_capability":
 		if c.modern && c.Meta.Caps["sampling"] == nil {
 			c.s.write(jsonrpc.AppendErrorObject(nil, c.id,
