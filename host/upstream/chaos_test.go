@@ -214,14 +214,23 @@ func requireGone(t *testing.T, pid int, what string) {
 
 func TestCloseEndsChildAndGrandchild(t *testing.T) {
 	t.Parallel()
-	file := filepath.Join(t.TempDir(), "grandchild")
+	file, daemon := filepath.Join(t.TempDir(), "grandchild"), filepath.Join(t.TempDir(), "daemon")
 	s := start(t, nil, "-start", "deaf") // ignores the end of its input, and SIGTERM
 	mustDo(t, s, "fork", `{"text":`+strconv.Quote(file)+`}`)
 	child, grandchild := s.Status().PID, pidIn(t, file)
 	require.True(t, alive(child) && alive(grandchild))
+	away := 0
+	if runtime.GOOS == "linux" {
+		mustDo(t, s, "fork", `{"n":1,"text":`+strconv.Quote(daemon)+`}`)
+		away = pidIn(t, daemon)
+		require.True(t, alive(away))
+	}
 	s.Close()
 	requireGone(t, child, "child")
 	requireGone(t, grandchild, "grandchild")
+	if away != 0 {
+		requireGone(t, away, "one that left the group")
+	}
 	_, err := do(t.Context(), s, "echo", `{}`)
 	require.Equal(t, toolerr.ServerOffline, toolerr.CodeOf(err))
 }
@@ -252,8 +261,10 @@ func hostForKilling(args []string) int {
 	if err != nil {
 		return 1
 	}
-	if _, err := do(context.Background(), s, "fork", `{"text":`+strconv.Quote(args[1])+`}`); err != nil {
-		return 1
+	for i, file := range args[1:] { // the second leaves the group
+		if _, err := do(context.Background(), s, "fork", fmt.Sprintf(`{"text":%q,"n":%d}`, file, i)); err != nil {
+			return 1
+		}
 	}
 	select {}
 }
@@ -264,15 +275,22 @@ func TestKillingTheHostLeavesNobody(t *testing.T) {
 	require.NoError(t, err)
 	for range 3 {
 		dir := t.TempDir()
-		childFile, grandchildFile := filepath.Join(dir, "child"), filepath.Join(dir, "grandchild")
-		host := exec.Command(self, "host", childFile, grandchildFile)
+		files := []string{filepath.Join(dir, "child"), filepath.Join(dir, "grandchild")}
+		if runtime.GOOS == "linux" {
+			files = append(files, filepath.Join(dir, "daemon"))
+		}
+		host := exec.Command(self, append([]string{"host"}, files...)...)
 		host.Stderr = os.Stderr
 		require.NoError(t, host.Start())
-		child, grandchild := pidIn(t, childFile), pidIn(t, grandchildFile)
-		require.True(t, alive(child) && alive(grandchild))
+		var pids []int
+		for _, file := range files {
+			pids = append(pids, pidIn(t, file))
+			require.True(t, alive(pids[len(pids)-1]))
+		}
 		require.NoError(t, host.Process.Kill())
 		require.Error(t, host.Wait())
-		requireGone(t, child, "child")
-		requireGone(t, grandchild, "grandchild")
+		for i, pid := range pids {
+			requireGone(t, pid, files[i])
+		}
 	}
 }

@@ -19,7 +19,7 @@ type guard struct {
 
 // startGuard starts the guard process. Without one the kernel's and the
 // servers' own ways to end remain, so a failure is not the caller's concern.
-func startGuard(command []string) *guard {
+func startGuard(command []string, mark string) *guard {
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.SysProcAttr = detached()
 	pipe, err := cmd.StdinPipe()
@@ -30,6 +30,7 @@ func startGuard(command []string) *guard {
 		pipe.Close() //nolint:errcheck // nothing was written
 		return &guard{}
 	}
+	fmt.Fprintf(pipe, "=%s\n", mark) //nolint:errcheck // see above
 	return &guard{cmd, pipe}
 }
 
@@ -55,12 +56,12 @@ func (g *guard) close() {
 // to guard.
 const guardGrace = time.Second
 
-// RunGuard is the guard process: it reads lines "+PID" and "-PID" and, when
-// its input ends, which happens when the host ends, however it ends, kills
-// the groups that are left.
+// RunGuard is the guard process: it reads lines "=MARK", "+PID" and "-PID"
+// and, when its input ends, which happens when the host ends, however it ends,
+// kills the groups that are left and what has the mark.
 func RunGuard(in io.Reader) {
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM)
-	groups := map[int]bool{}
+	groups, mark := map[int]bool{}, ""
 	lines := bufio.NewReader(in)
 	for {
 		line, err := lines.ReadString('\n')
@@ -68,6 +69,10 @@ func RunGuard(in io.Reader) {
 			break
 		}
 		if len(line) < 3 {
+			continue
+		}
+		if line[0] == '=' {
+			mark = line[1 : len(line)-1]
 			continue
 		}
 		pid, err := strconv.Atoi(line[1 : len(line)-1])
@@ -82,5 +87,8 @@ func RunGuard(in io.Reader) {
 	}
 	for pid := range groups {
 		killGroup(pid)
+	}
+	if len(groups) > 0 && mark != "" {
+		sweep(mark)
 	}
 }

@@ -12,6 +12,7 @@ import (
 type process struct {
 	cmd    *exec.Cmd
 	group  group
+	mark   string   // of its whole tree; "": it ends that itself
 	stdin  *os.File // we write
 	stdout *os.File // we read
 	stderr *tail
@@ -24,12 +25,15 @@ type process struct {
 }
 
 // newProcess prepares a command with pipes of our own: exec's would be closed
-// by Wait while output is still in them.
-func newProcess(cfg Config) (*process, []*os.File, error) {
+// by Wait while output is still in them. Its tree is known by the mark.
+func newProcess(cfg Config, mark string) (*process, []*os.File, error) {
 	cmd := exec.Command(cfg.Command[0], cfg.Command[1:]...)
 	cmd.Env, cmd.Dir = cfg.Env, cfg.Dir
+	if mark != "" {
+		cmd.Env = markedEnv(cfg.Env, mark)
+	}
 	cmd.SysProcAttr = groupAttributes()
-	p := &process{cmd: cmd, stderr: &tail{}, exited: make(chan struct{}), errDone: make(chan struct{})}
+	p := &process{cmd: cmd, mark: mark, stderr: &tail{}, exited: make(chan struct{}), errDone: make(chan struct{})}
 	var theirs, ours []*os.File
 	closeAll := func() {
 		for _, f := range append(theirs, ours...) {

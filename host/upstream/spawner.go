@@ -11,10 +11,12 @@ import (
 // it. Its thread lives as long as the host does, because Linux kills a child
 // (Pdeathsig) when the thread that started it ends, not the process. Children
 // of the children are killed by a guard: a small process that waits for the
-// host's end. It runs once a server is started that does not promise to end
+// host's end. They are known by their groups, and on Linux, where one may leave
+// its group, by a mark in their environment. It runs once a server is started that does not promise to end
 // its own children.
 type Spawner struct {
 	guardCommand []string // nil: no guard
+	mark         string   // of all processes of this host
 
 	mu       sync.Mutex
 	work     chan func()
@@ -26,12 +28,16 @@ type Spawner struct {
 // NewSpawner returns a Spawner. guardCommand is the program and arguments
 // that call RunGuard on standard input; nil for none.
 func NewSpawner(guardCommand []string) *Spawner {
-	return &Spawner{guardCommand: guardCommand}
+	return &Spawner{guardCommand: guardCommand, mark: newMark()}
 }
 
 // start runs a server's program.
 func (s *Spawner) start(cfg Config) (*process, error) {
-	p, theirs, err := newProcess(cfg)
+	mark := ""
+	if !cfg.KillsOwnTree {
+		mark = s.mark + "." + newMark()
+	}
+	p, theirs, err := newProcess(cfg, mark)
 	if err != nil {
 		return nil, err
 	}
@@ -58,9 +64,13 @@ func (s *Spawner) start(cfg Config) (*process, error) {
 	return p, nil
 }
 
-// ended is told when a process and its group are gone.
+// ended is told when a process and its group are gone. What left the group is
+// still to be found.
 func (s *Spawner) ended(p *process) {
 	p.group.release()
+	if p.mark != "" {
+		sweep(p.mark)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.guard != nil {
@@ -101,7 +111,7 @@ func (s *Spawner) watchOver(pid int) {
 		return
 	}
 	if s.guard == nil {
-		s.guard = startGuard(s.guardCommand)
+		s.guard = startGuard(s.guardCommand, s.mark)
 	}
 	s.guard.tell('+', pid)
 }

@@ -58,8 +58,10 @@ func (s *stdio) run(c *conn) error {
 	}
 	s.proc.closeOutput()
 	<-ended
+	err := s.exitError()
+	c.fail(err) // nobody has to wait for what is left of its tree
 	s.spawner.ended(s.proc)
-	return s.exitError()
+	return err
 }
 
 // read takes messages until the server's output ends.
