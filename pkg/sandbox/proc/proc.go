@@ -90,7 +90,8 @@ type Config struct {
 	// else is in it is theirs, too. "" leaves the variables alone.
 	CacheDir string
 
-	// Grace is how long after TERM comes KILL; 0 stands for 2 s.
+	// Grace is how long after TERM comes KILL; 0 stands for a little less
+	// than 2 s, so that within those all is over.
 	Grace time.Duration
 	// Linger is how long what bash left running may finish; 0 stands for
 	// 200 ms.
@@ -191,7 +192,7 @@ type Result struct {
 
 func (c *Config) complete() {
 	if c.Grace <= 0 {
-		c.Grace = 2 * time.Second
+		c.Grace = 1900 * time.Millisecond
 	}
 	if c.Linger <= 0 {
 		c.Linger = 200 * time.Millisecond
