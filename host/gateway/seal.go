@@ -54,7 +54,7 @@ type roundState struct {
 var errState = errors.New("requestState is not of this request, or has expired; make the request again without it")
 
 func (s sealer) close(state roundState, binding []byte) (string, error) {
-	plain, err := json.Marshal(state)
+	plain, err := jsonrpc.Marshal(state) // which keeps < and >
 	if err != nil {
 		return "", err
 	}

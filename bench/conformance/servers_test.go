@@ -1,0 +1,182 @@
+//go:build oracle
+
+package conformance
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/bench/oracle"
+)
+
+// session is what a client does with one server; see session.mjs.
+type session struct {
+	Calls       []map[string]any `json:"calls,omitempty"`
+	Reads       []string         `json:"reads,omitempty"`
+	Prompts     []map[string]any `json:"prompts,omitempty"`
+	Completions []map[string]any `json:"completions,omitempty"`
+	Watch       string           `json:"watch,omitempty"`
+
+	pkg  string // of the server
+	args []string
+	env  map[string]string
+	has  []string // what the client has to have seen, so that it is no session of errors
+}
+
+func do(name string, arguments map[string]any) map[string]any {
+	return map[string]any{"name": name, "arguments": arguments}
+}
+
+// realServers are servers that many people use, with what they can do.
+func realServers(t *testing.T) []session {
+	t.Helper()
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "a.txt"), []byte("one\ntwo <&> \u2028 é\n"), 0o600))
+	entity := map[string]any{"entities": []any{map[string]any{"name": "A", "entityType": "letter", "observations": []any{"first"}}}}
+	ref := map[string]any{"type": "ref/prompt", "name": "completable-prompt"}
+	return []session{{
+		pkg: "server-everything",
+		Calls: []map[string]any{
+			do("echo", map[string]any{"message": "<hello> \u2028 &"}),
+			do("get-sum", map[string]any{"a": 1, "b": 2.5}),
+			do("get-sum", map[string]any{"a": "wrong"}),
+			do("get-tiny-image", map[string]any{}),
+			do("get-annotated-message", map[string]any{"messageType": "error", "includeImage": true}),
+			do("get-structured-content", map[string]any{"location": "New York"}),
+			do("get-resource-links", map[string]any{"count": 4}),
+			do("get-resource-reference", map[string]any{"resourceType": "Text", "resourceId": 2}),
+			do("trigger-long-running-operation", map[string]any{"duration": 0.3, "steps": 3}),
+			do("trigger-elicitation-request", map[string]any{}),
+			do("trigger-sampling-request", map[string]any{"prompt": "Say something", "maxTokens": 10}),
+		},
+		Reads: []string{"demo://resource/static/document/architecture.md", "demo://resource/dynamic/text/2", "demo://no/such"},
+		Prompts: []map[string]any{
+			do("simple-prompt", nil), do("args-prompt", map[string]any{"city": "Paris", "state": "Texas"}),
+			do("resource-prompt", map[string]any{"resourceType": "Text", "resourceId": "2"}),
+			do("args-prompt", map[string]any{}),
+		},
+		Completions: []map[string]any{
+			{"ref": ref, "argument": map[string]any{"name": "department", "value": "S"}},
+			{"ref": ref, "argument": map[string]any{"name": "name", "value": "A"}, "context": map[string]any{"arguments": map[string]any{"department": "Engineering"}}},
+		},
+		Watch: "demo://resource/dynamic/text/1",
+		has:   []string{`"progress":3`, `"structuredContent"`, `"type":"image"`, `"An answer <&>`, `"requestedSchema"`, `"Support"`, `"updates":["demo://resource/dynamic/text/1"]`},
+	}, {
+		pkg: "server-filesystem", args: []string{dir},
+		Calls: []map[string]any{
+			do("list_directory", map[string]any{"path": dir}),
+			do("read_text_file", map[string]any{"path": filepath.Join(dir, "a.txt")}),
+			do("read_text_file", map[string]any{"path": "/etc/passwd"}),
+			do("search_files", map[string]any{"path": dir, "pattern": "*.txt"}),
+		},
+		has: []string{`one\ntwo <&>`, "a.txt", `"isError":true`},
+	}, {
+		pkg: "server-memory",
+		Calls: []map[string]any{
+			do("create_entities", entity), do("read_graph", map[string]any{}),
+			do("search_nodes", map[string]any{"query": "first"}),
+		},
+		has: []string{`"observations"`},
+	}}
+}
+
+// clock is what a server puts the time of day into.
+var clock = regexp.MustCompile(`\d{1,2}:\d\d:\d\d [AP]M`)
+
+// TestRealServersThroughTheHost does the same with a server directly and
+// through each door of the host, and wants to see the same: everything the
+// server sent, unknown members included, in the server's order. What the host
+// says itself is in its own words: of a method, tool or resource that there
+// is not.
+func TestRealServersThroughTheHost(t *testing.T) {
+	dir, err := binaries()
+	require.NoError(t, err)
+	host, node := filepath.Join(dir, "mcp-host"), oracle.Path(t, "node")
+	for _, s := range realServers(t) {
+		t.Run(s.pkg, func(t *testing.T) {
+			args := append([]string{filepath.Join(oracle.Module(t, "@modelcontextprotocol/"+s.pkg), "dist", "index.js")}, s.args...)
+			environment := func() map[string]string {
+				return map[string]string{"MEMORY_FILE_PATH": filepath.Join(t.TempDir(), "memory.json"), "PATH": os.Getenv("PATH")}
+			}
+			direct := s.run(t, map[string]any{"command": node, "args": args, "env": environment()})
+			for _, part := range s.has {
+				require.Contains(t, string(direct), part)
+			}
+			config := func() string {
+				file := filepath.Join(t.TempDir(), "config.json")
+				text, err := json.Marshal(map[string]any{"servers": map[string]any{"real": map[string]any{
+					"command": node, "args": args, "env": environment(), "prefix": "",
+				}}})
+				require.NoError(t, err)
+				require.NoError(t, os.WriteFile(file, text, 0o600))
+				return file
+			}
+			lonely := t.TempDir() // a host without the bundled tools beside it
+			alone := filepath.Join(lonely, "mcp-host")
+			require.NoError(t, os.Link(host, alone))
+			want := comparable(t, direct)
+			stdio := s.run(t, map[string]any{"command": alone, "args": []string{"stdio", "--config", config(), "--state", t.TempDir()}})
+			require.Equal(t, want, comparable(t, stdio), "over stdio")
+			url := serveHost(t, alone, fixtureRoot(t), "--config", config())
+			web := s.run(t, map[string]any{"url": url, "headers": door{url: url}.headers()})
+			require.Equal(t, want, comparable(t, web), "over HTTP")
+		})
+	}
+}
+
+// run has the client do the session over one connection.
+func (s session) run(t *testing.T, connection map[string]any) []byte {
+	t.Helper()
+	order := map[string]any{}
+	raw, err := json.Marshal(s)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(raw, &order))
+	maps.Copy(order, connection)
+	raw, err = json.Marshal(order)
+	require.NoError(t, err)
+	cmd := exec.Command(oracle.Path(t, "node"), filepath.Join(oracle.Dir(), "session.mjs"), string(raw))
+	var out, errors bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errors
+	require.NoError(t, cmd.Run(), "stdout: %s\nstderr: %s", out.String(), errors.String())
+	return out.Bytes()
+}
+
+// comparable is what was seen without the time of day, and without the words
+// of errors of which the host has its own.
+func comparable(t *testing.T, seen []byte) string {
+	t.Helper()
+	var all map[string]any
+	decoder := json.NewDecoder(bytes.NewReader(clock.ReplaceAll(seen, []byte("NOON"))))
+	decoder.UseNumber()
+	require.NoError(t, decoder.Decode(&all))
+	var walk func(value any)
+	walk = func(value any) {
+		switch v := value.(type) {
+		case map[string]any:
+			if _, failed := v["thrown"]; failed {
+				delete(v, "thrown")
+				delete(v, "data")
+			}
+			for _, key := range slices.Sorted(maps.Keys(v)) {
+				walk(v[key])
+			}
+		case []any:
+			for _, item := range v {
+				walk(item)
+			}
+		}
+	}
+	walk(all)
+	raw, err := json.MarshalIndent(all, "", " ")
+	require.NoError(t, err)
+	return string(raw)
+}

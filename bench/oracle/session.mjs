@@ -1,0 +1,64 @@
+// A TypeScript SDK client for the tests of whole sessions: it lists everything
+// one server has, does what it is told, answers what it is asked, and prints
+// what it saw as JSON. Its only argument is {command, args, env, url, headers,
+// calls: [{name, arguments}], prompts: [{name, arguments}], reads: [uri],
+// completions: [{ref, argument}], watch: uri}.
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import * as types from "@modelcontextprotocol/sdk/types.js";
+
+const order = JSON.parse(process.argv[2]);
+const client = new Client(
+  { name: "toolroom-tests", version: "1" },
+  { capabilities: { elicitation: { form: {}, url: {} }, sampling: {}, roots: { listChanged: true } } },
+);
+const seen = { asked: [], progress: [], logs: 0, updates: [] };
+
+client.setRequestHandler(types.ElicitRequestSchema, (request) => {
+  seen.asked.push(request.params);
+  return { action: "accept", content: { name: "Ada", check: true, city: "Paris", integer: 7, number: 1.5, firstLine: "x" } };
+});
+client.setRequestHandler(types.CreateMessageRequestSchema, (request) => {
+  seen.asked.push(request.params);
+  return { role: "assistant", model: "test", stopReason: "endTurn", content: { type: "text", text: "An answer <&>" } };
+});
+client.setRequestHandler(types.ListRootsRequestSchema, () => ({ roots: [] }));
+client.setNotificationHandler(types.LoggingMessageNotificationSchema, () => { seen.logs++; });
+client.setNotificationHandler(types.ResourceUpdatedNotificationSchema, (n) => { seen.updates.push(n.params.uri); });
+
+// Answers are kept as they come, before any schema takes members away.
+const whatever = types.ResultSchema.passthrough();
+const ask = (method, params, options) =>
+  client.request({ method, params }, whatever, options).catch((error) => ({ thrown: String(error.message), code: error.code, data: error.data }));
+
+const transport = order.url
+  ? new StreamableHTTPClientTransport(new URL(order.url), { requestInit: { headers: order.headers } })
+  : new StdioClientTransport({ command: order.command, args: order.args, env: order.env, stderr: "inherit" });
+await client.connect(transport);
+
+for (const [kind, method] of [["tools", "tools/list"], ["resources", "resources/list"], ["resourceTemplates", "resources/templates/list"], ["prompts", "prompts/list"]]) {
+  seen[kind] = (await ask(method, {}))[kind];
+}
+seen.calls = [];
+for (const call of order.calls ?? []) {
+  seen.calls.push(await ask("tools/call", call, { onprogress: (progress) => seen.progress.push(progress) }));
+}
+seen.reads = [];
+for (const uri of order.reads ?? []) seen.reads.push(await ask("resources/read", { uri }));
+seen.got = [];
+for (const prompt of order.prompts ?? []) seen.got.push(await ask("prompts/get", prompt));
+seen.completed = [];
+for (const completion of order.completions ?? []) seen.completed.push(await ask("completion/complete", completion));
+seen.level = await ask("logging/setLevel", { level: "error" });
+seen.unknown = [await ask("prompts/get", { name: "no_such_prompt" }), await ask("no/such/method", {})];
+if (order.watch) {
+  seen.subscribed = await ask("resources/subscribe", { uri: order.watch });
+  await ask("tools/call", { name: "toggle-subscriber-updates", arguments: {} });
+  for (const end = Date.now() + 20000; seen.updates.length === 0 && Date.now() < end; ) await new Promise((done) => setTimeout(done, 20));
+  seen.unsubscribed = await ask("resources/unsubscribe", { uri: order.watch });
+  seen.updates = seen.updates.slice(0, 1);
+}
+await client.close();
+delete seen.logs;
+console.log(JSON.stringify(seen));
