@@ -37,6 +37,7 @@ func TestNoDescriptorIsInherited(t *testing.T) {
 // TestTheFirstThreadEnds before the others: the process lives on, though it
 // looks like a dead one.
 func TestTheFirstThreadEnds(t *testing.T) {
+	t.Parallel()
 	if missing(attack{needs: "gcc"}) != "" {
 		t.Skip("no gcc")
 	}
@@ -70,6 +71,7 @@ int main(void) { pthread_t t; signal(SIGTERM, SIG_IGN); setsid(); pthread_create
 
 // TestTheSupervisorsGroupIsKilled, which only an unconfined command can do.
 func TestTheSupervisorsGroupIsKilled(t *testing.T) {
+	t.Parallel()
 	for _, level := range levels(t) {
 		r, tag := trusted(t, level), newTag()
 		result, out := run(t, r, proc.Command{
@@ -100,6 +102,7 @@ func TestTheSupervisorIsStopped(t *testing.T) {
 }
 
 func TestTheWorkingDirectoryGoesAway(t *testing.T) {
+	t.Parallel()
 	for _, level := range levels(t) {
 		root := place(t)
 		dir := filepath.Join(root, "gone")
@@ -116,6 +119,7 @@ func TestTheWorkingDirectoryGoesAway(t *testing.T) {
 
 // TestWhatIsTooLarge for the system is refused in words that help.
 func TestWhatIsTooLarge(t *testing.T) {
+	t.Parallel()
 	var many []string
 	for i := range 2000 {
 		many = append(many, fmt.Sprintf("V%d=%s", i, strings.Repeat("x", 400)))
@@ -154,6 +158,7 @@ func TestWhatIsTooLarge(t *testing.T) {
 // TestStdinThatNobodyReads holds nothing up, also when more is written than
 // the pipe takes.
 func TestStdinThatNobodyReads(t *testing.T) {
+	t.Parallel()
 	r := off(t)
 	much := make([]byte, 10<<20)
 	result, out := run(t, r, proc.Command{Script: "echo done", Stdin: much})

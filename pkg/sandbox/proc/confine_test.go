@@ -148,6 +148,7 @@ func TestNetworkCanBeAllowed(t *testing.T) {
 }
 
 func TestNothingRunsWithoutRules(t *testing.T) {
+	t.Parallel()
 	for _, level := range levels(t) {
 		if level == proc.Off {
 			continue
@@ -160,6 +161,7 @@ func TestNothingRunsWithoutRules(t *testing.T) {
 // TestNothingRunsWhenThePromisesAreNotKept: a level is refused, or the next
 // one taken, and the error names what was not kept and how to go on.
 func TestNothingRunsWhenThePromisesAreNotKept(t *testing.T) {
+	t.Parallel()
 	enforced := levels(t)
 	for name, c := range map[string]struct {
 		level proc.Level

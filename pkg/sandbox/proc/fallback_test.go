@@ -51,6 +51,7 @@ func without(t testing.TB, landlock bool) {
 // TestFallsBack to L1 where the system lets nobody make user name spaces, and
 // to nothing where it has no Landlock either.
 func TestFallsBack(t *testing.T) {
+	t.Parallel()
 	for _, lacking := range []string{"user name spaces", "both"} {
 		t.Run(lacking, func(t *testing.T) {
 			if os.Getenv("PROC_TEST_LACKING") == "" {

@@ -11,6 +11,7 @@ import (
 )
 
 func TestLimits(t *testing.T) {
+	t.Parallel()
 	for _, level := range levels(t) {
 		t.Run(string(level), func(t *testing.T) {
 			r := newRunner(t, proc.Config{Level: level, Limits: proc.Limits{FileBytes: 1 << 20, Files: 64}})

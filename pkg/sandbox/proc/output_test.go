@@ -148,6 +148,7 @@ func statusKiB(t testing.TB, name string) int {
 }
 
 func TestEndlessOutputEndsAtTheTimeout(t *testing.T) {
+	t.Parallel()
 	r := newRunner(t, proc.Config{Level: proc.Off, SpillBytes: 1 << 20})
 	result, out, err := r.Run(context.Background(), proc.Command{Script: "yes", Dir: "/", Timeout: 300 * time.Millisecond})
 	require.NoError(t, err)
@@ -158,6 +159,7 @@ func TestEndlessOutputEndsAtTheTimeout(t *testing.T) {
 }
 
 func TestOutputThatIsNoText(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct{ script, text string }{
 		"program":             {"cat /bin/bash", "ELF program"},
 		"compressed":          {"head -c 100000 /dev/zero | gzip", "gzip data"},
@@ -184,6 +186,7 @@ func TestOutputThatIsNoText(t *testing.T) {
 // TestCutsFallBetweenCharacters, whatever they are and wherever the windows
 // begin.
 func TestCutsFallBetweenCharacters(t *testing.T) {
+	t.Parallel()
 	for _, character := range []string{"a", "ü", "€", "😀"} {
 		for _, count := range []int{29_999, 30_000, 30_001, 200_000} {
 			out := output(t, proc.Config{}, fmt.Sprintf("head -c %d /dev/zero | sed 's/\\x00/%s/g'", count, character))
@@ -198,6 +201,7 @@ func TestCutsFallBetweenCharacters(t *testing.T) {
 }
 
 func TestALineOfAHundredMegabytes(t *testing.T) {
+	t.Parallel()
 	out := output(t, proc.Config{}, `head -c 100000000 /dev/zero | tr '\0' x; echo; echo after`)
 	e := out.Excerpt(0)
 	require.EqualValues(t, 2, out.Lines())

@@ -46,6 +46,7 @@ func (r roots) Protected(abs string) string {
 // names that need quoting. Each script prints yes where it should be able to
 // do something, and no where it should not.
 func TestRootsOfAnyKind(t *testing.T) {
+	t.Parallel()
 	seen, temp := place(t), t.TempDir()
 	for name, c := range map[string]struct {
 		files  []string
@@ -100,6 +101,7 @@ func TestRootsOfAnyKind(t *testing.T) {
 // TestTheWholeDiskAsRoot: what the user insists on may be written, but not what
 // the kernel shows of itself, and secrets stay hidden.
 func TestTheWholeDiskAsRoot(t *testing.T) {
+	t.Parallel()
 	dir := filesIn(t, place(t), "f", "home/.ssh/id_rsa")
 	for _, level := range levels(t) {
 		if level == proc.Off {
@@ -127,6 +129,7 @@ func TestTheWholeDiskAsRoot(t *testing.T) {
 // TestSecretsThatAppear between two commands are hidden from the second, and
 // those that vanish while one is being started are no hindrance.
 func TestSecretsThatAppear(t *testing.T) {
+	t.Parallel()
 	if !contains(levels(t), proc.L2) {
 		t.Skip("L2 is not available")
 	}

@@ -134,6 +134,7 @@ func waitFor(t testing.TB, p *proc.Process, text string) {
 }
 
 func TestAnswersWhenTheProcessExits(t *testing.T) {
+	t.Parallel()
 	r := off(t)
 	result, out := run(t, r, proc.Command{Script: "sleep 100 & echo hi", Timeout: time.Minute})
 	require.Equal(t, "hi\n", out)

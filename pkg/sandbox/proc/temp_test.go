@@ -19,6 +19,7 @@ import (
 // TestStaleDirectories of a server that was killed are removed by a later one,
 // those of a server that lives are not, whatever a command made of them.
 func TestStaleDirectories(t *testing.T) {
+	t.Parallel()
 	for _, level := range levels(t) {
 		t.Run(string(level), func(t *testing.T) {
 			base := t.TempDir()
@@ -106,6 +107,7 @@ func TestTheRunnersDirectoryMayVanish(t *testing.T) {
 
 // TestWhatNobodyMayRemove in the private directory is removed.
 func TestWhatNobodyMayRemove(t *testing.T) {
+	t.Parallel()
 	for _, level := range levels(t) {
 		r := trusted(t, level) // looks at the end whether anything is left
 		run(t, r, proc.Command{Script: "cd $TMPDIR; mkdir -p a/b/c; echo > a/b/f; chmod 0 a/b/c a/b a; chmod 0 .", Rules: rules{root: t.TempDir()}})
@@ -115,6 +117,7 @@ func TestWhatNobodyMayRemove(t *testing.T) {
 // TestBuildCaches are kept from one command to the next and from one server to
 // the next; what the user says for a command goes first.
 func TestBuildCaches(t *testing.T) {
+	t.Parallel()
 	for _, level := range levels(t) {
 		t.Run(string(level), func(t *testing.T) {
 			dir, root := filepath.Join(place(t), "state", "cache"), place(t)

@@ -128,6 +128,7 @@ func TestTheWholeTreeDies(t *testing.T) {
 }
 
 func TestTimeout(t *testing.T) {
+	t.Parallel()
 	r := newRunner(t, proc.Config{Level: proc.Off, Grace: 50 * time.Millisecond})
 	tag := newTag()
 	result, out := run(t, r, proc.Command{

@@ -14,6 +14,7 @@ import (
 
 // TestWhatMustNotBeWrittenIsTakenBack where the kernel cannot refuse it.
 func TestWhatMustNotBeWrittenIsTakenBack(t *testing.T) {
+	t.Parallel()
 	for _, level := range levels(t) {
 		if level == proc.Off {
 			continue
@@ -65,6 +66,7 @@ fsmonitor = evil' >> .git/config`, ".git/config", "[core]\n", true},
 // TestTakingBackStaysInTheRoot: a link that the command leaves does not lead
 // the taking back to what is outside.
 func TestTakingBackStaysInTheRoot(t *testing.T) {
+	t.Parallel()
 	for _, level := range levels(t) {
 		if level == proc.Off {
 			continue
