@@ -43,7 +43,7 @@ func Open(cfg config.Config, version string) (*App, error) {
 	var entries []catalog.Entry
 	for _, sc := range slices.Concat(cfg.Servers, remotes(cfg, version)) {
 		sc.Config.Roots = a.roots.get
-		s, err := upstream.New(sc.Config, a.spawner)
+		s, err := upstream.New(configured(sc), a.spawner)
 		if err != nil {
 			return nil, err
 		}
@@ -51,6 +51,13 @@ func Open(cfg config.Config, version string) (*App, error) {
 		a.servers = append(a.servers, s)
 		a.byName[s.Name()] = s
 		entries = append(entries, entry(s, sc))
+	}
+	for _, off := range switchedOff(cfg) {
+		s, err := upstream.New(off, a.spawner)
+		if err != nil {
+			return nil, err
+		}
+		a.servers = append(a.servers, s)
 	}
 	identity := append(jsonrpc.AppendString([]byte(`{"name":"toolroom","version":`), version), '}')
 	a.Catalog = catalog.New(entries, identity, func(kind call.Kind) { a.Gateway.Changed(kind) })

@@ -3,11 +3,13 @@ package app_test
 import (
 	"os"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/toolroom-mcp/toolroom/host/app"
 	"github.com/toolroom-mcp/toolroom/host/call"
 	"github.com/toolroom-mcp/toolroom/host/config"
+	"github.com/toolroom-mcp/toolroom/host/config/dialect"
 	"github.com/toolroom-mcp/toolroom/host/fixture"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
@@ -60,4 +62,22 @@ func TestOneHostOverSeveralServers(t *testing.T) {
 func TestABadServerIsNamed(t *testing.T) {
 	_, err := app.Open(config.Config{Servers: []config.Server{{Config: upstream.Config{Name: "x"}}}}, "1")
 	require.ErrorContains(t, err, "server x: command is empty")
+}
+
+func TestServersThatAreNotToWaitAreStartedAtOnce(t *testing.T) {
+	eager, off := server(t, "eager", false), false
+	eager.Spec = dialect.Server{Name: "eager", Lazy: &off, Scope: "session", Timeout: time.Minute}
+	a, err := app.Open(config.Config{
+		Servers: []config.Server{server(t, "lazy", false), eager},
+		Off:     []dialect.Server{{Name: "off", Command: []string{"nowhere"}}},
+	}, "1")
+	require.NoError(t, err)
+	defer a.Close()
+	a.Begin()
+	state := func(i int) upstream.State { return a.Servers()[i].Status().State }
+	require.Eventually(t, func() bool { return state(1) == upstream.Ready }, 20*time.Second, 5*time.Millisecond)
+	require.Equal(t, upstream.Configured, state(0))
+	require.Equal(t, upstream.Disabled, state(2))
+	require.Len(t, a.Catalog.Snapshot(t.Context()).Tools(), 48)
+	require.Empty(t, a.Catalog.Errors(), "what is switched off is no error")
 }

@@ -1,9 +1,45 @@
 package app
 
 import (
+	"slices"
+	"time"
+
 	"github.com/toolroom-mcp/toolroom/host/config"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
 )
+
+// configured is what a server's part of the configuration says of how it is
+// run.
+func configured(sc config.Server) upstream.Config {
+	c := sc.Config
+	c.Scope = upstream.Scope(sc.Spec.Scope)
+	// One whose calls may take long may be silent for long: not every server
+	// answers a ping while it works.
+	if quiet := sc.Spec.Timeout / 2; quiet > 15*time.Second {
+		c.QuietTime = quiet
+	}
+	return c
+}
+
+// switchedOff are the servers that are listed, and never started.
+func switchedOff(cfg config.Config) []upstream.Config {
+	var servers []upstream.Config
+	for _, spec := range cfg.Off {
+		servers = append(servers, upstream.Config{Name: spec.Name, Command: spec.Command, URL: spec.URL, Disabled: true})
+	}
+	return servers
+}
+
+// Begin starts the servers that are not to wait until they are needed.
+func (a *App) Begin() {
+	var names []string
+	for _, sc := range slices.Concat(a.Config.Servers, remotes(a.Config, "")) {
+		if sc.Spec.Lazy != nil && !*sc.Spec.Lazy {
+			names = append(names, sc.Name)
+		}
+	}
+	a.Catalog.Ask(names...)
+}
 
 // remotes are the servers of a configuration that are reached at an address.
 func remotes(cfg config.Config, version string) []config.Server {

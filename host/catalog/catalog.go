@@ -26,6 +26,7 @@ package catalog
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -209,6 +210,18 @@ func (c *Catalog) Refresh(name string, changed ...call.Kind) {
 			}
 		}
 		c.mu.Unlock()
+	}
+}
+
+// Ask asks servers for their tools in the background, which starts them, unless
+// somebody has.
+func (c *Catalog) Ask(names ...string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.servers {
+		if l := s.lists[call.Tools]; slices.Contains(names, s.Source.Name()) && !l.tried && l.busy == nil {
+			c.ask(s, call.Tools)
+		}
 	}
 }
 

@@ -229,6 +229,8 @@ func examine(ctx context.Context, a *app.App) []finding {
 	for _, c := range testAll(ctx, a.Servers(), false) {
 		f := finding{OK: c.Error == "", What: "server " + c.Name}
 		switch {
+		case c.State == upstream.Disabled:
+			f.Detail = "switched off in the configuration"
 		case !f.OK:
 			f.Detail = c.Error
 			if len(c.Command) > 0 {

@@ -44,6 +44,7 @@ type Flags struct {
 type Config struct {
 	Servers []Server
 	Remote  []dialect.Server // reached over HTTP
+	Off     []dialect.Server // switched off in a file; as written
 	Missing []string         // bundled tools whose binaries are not there
 	Dir     string           // where the bundled tools were looked for
 	State   string           // directory; may not exist yet

@@ -158,8 +158,10 @@ func (c *Config) collect(docs []*dialect.Document, cwd string, getenv func(strin
 		for _, raw := range d.Servers {
 			if raw.Disabled {
 				specs = without(specs, raw.Name)
+				c.Off = append(without(c.Off, raw.Name), raw)
 				continue
 			}
+			c.Off = without(c.Off, raw.Name)
 			if bad[raw.Name] { // one fault is enough
 				continue
 			}

@@ -329,7 +329,9 @@ func (s *Server) open(ctx context.Context, era Era, transport Transport) (*conn,
 	if err == nil {
 		return c, nil
 	}
-	err = c.startError(ctx, err)
+	if err = c.startError(ctx, err); s.life.Err() != nil {
+		err = errClosed
+	}
 	c.fail(err)
 	<-c.gone
 	return nil, err

@@ -57,7 +57,8 @@ type Status struct {
 	PID      int      `json:"pid,omitempty"`
 	Tools    int      `json:"tools"`
 	Restarts int      `json:"restarts"`
-	Noise    int64    `json:"noise"` // lines on stdout that were no messages
+	Callers  int      `json:"callers,omitempty"` // that have a run of their own
+	Noise    int64    `json:"noise"`             // lines on stdout that were no messages
 	Last     *Failure `json:"lastFailure,omitempty"`
 	Stderr   string   `json:"stderr,omitempty"` // the end of what it wrote
 }
@@ -69,6 +70,7 @@ func (s *Server) Status() Status {
 	st := Status{
 		Name: s.cfg.Name, State: s.state(), Command: s.cfg.Command,
 		URL: secret.URL(s.cfg.URL), Era: s.era, Restarts: max(0, s.starts-1), Last: s.last,
+		Callers: len(s.visits.servers()),
 	}
 	if c := s.conn; c != nil {
 		st.Server, st.Noise = c.identity, c.noise.Load()

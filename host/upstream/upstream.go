@@ -62,7 +62,8 @@ type Config struct {
 	// ends.
 	Serve func(ctx context.Context, in io.Reader, out io.Writer) error
 
-	Disabled bool // it is listed, and never started
+	Disabled bool  // it is listed, and never started
+	Scope    Scope // "": Shared
 
 	// KillsOwnTree says that the server ends its own children when its input
 	// ends, so that no guard has to.
@@ -99,16 +100,18 @@ func (c Config) Validate() error {
 	switch {
 	case c.Name == "":
 		return errors.New("server: name is empty")
+	case c.Disabled:
+		return nil
 	case c.URL != "":
 		return c.validateURL()
 	case c.Serve != nil:
-		return c.Era.validate(c.Name)
+		return c.validateRest()
 	case len(c.Command) == 0 || c.Command[0] == "":
 		return fmt.Errorf("server %s: command is empty", c.Name)
 	case !filepath.IsAbs(c.Command[0]):
 		return fmt.Errorf("server %s: command %q is not an absolute path", c.Name, c.Command[0])
 	}
-	return c.Era.validate(c.Name)
+	return c.validateRest()
 }
 
 func (c Config) validateURL() error {
@@ -123,12 +126,18 @@ func (c Config) validateURL() error {
 	case c.Transport != "" && c.Transport != StreamableHTTP && c.Transport != SSE:
 		return fmt.Errorf("server %s: transport %q is not one of streamable-http, sse", c.Name, c.Transport)
 	}
-	return c.Era.validate(c.Name)
+	return c.validateRest()
 }
 
-func (e Era) validate(server string) error {
+func (c Config) validateRest() error {
+	e := c.Era
+	switch c.Scope {
+	case "", Shared, PerSession, PerCall:
+	default:
+		return fmt.Errorf("server %s: scope %q is not one of shared, session, call", c.Name, c.Scope)
+	}
 	if e != "" && e != Auto && e != Legacy && e != Modern {
-		return fmt.Errorf("server %s: era %q is not one of auto, legacy, modern", server, e)
+		return fmt.Errorf("server %s: era %q is not one of auto, legacy, modern", c.Name, e)
 	}
 	return nil
 }
@@ -152,6 +161,9 @@ func (c Config) withDefaults() Config {
 	set(&c.TermGrace, 3*time.Second)
 	if c.Era == "" {
 		c.Era = Auto
+	}
+	if c.Scope == "" {
+		c.Scope = Shared
 	}
 	if c.MaxLine <= 0 {
 		c.MaxLine = jsonrpc.MaxLine
@@ -183,6 +195,8 @@ type Server struct {
 	onChange  func()          // called after the tools may have changed
 	watched   map[string]bool // URIs of resources that are subscribed to
 	level     string          // the least level of log messages; "": the server's choice
+
+	visits visits // with PerSession
 }
 
 // New returns a server that has not been started.
@@ -217,6 +231,14 @@ func (s *Server) Tools(ctx context.Context) ([]json.RawMessage, error) {
 // if need be. A server that dies during a call fails that call with
 // SERVER_OFFLINE; it is not sent again.
 func (s *Server) Handle(ctx context.Context, req *call.Request) (*call.Result, error) {
+	if s.cfg.Scope != Shared {
+		one, leave, err := s.of(req.Caller.ID)
+		if err != nil {
+			return nil, s.failed(ctx, req, call.PhaseConnect, err)
+		}
+		defer leave()
+		return one.Handle(ctx, req)
+	}
 	for attempt := 0; ; attempt++ {
 		c, err := s.ready(ctx)
 		if err != nil {
@@ -279,6 +301,9 @@ func (s *Server) RootsChanged() {
 	if c != nil && c.era == Legacy && s.cfg.Roots != nil {
 		c.send(append(jsonrpc.AppendNotification(nil, "notifications/roots/list_changed", nil), '\n'))
 	}
+	for _, one := range s.visits.servers() {
+		one.RootsChanged()
+	}
 }
 
 // Close ends the server's process and waits until it and its group are gone.
@@ -291,6 +316,7 @@ func (s *Server) Close() {
 	c := s.conn
 	s.mu.Unlock()
 	s.end()
+	s.endVisits()
 	if c != nil {
 		c.fail(errClosed)
 		<-c.gone
