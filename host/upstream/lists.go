@@ -94,7 +94,7 @@ func (c *conn) pages(ctx context.Context, kind call.Kind) ([]json.RawMessage, er
 		return nil, nil
 	}
 	var items []json.RawMessage
-	cursor := ""
+	cursor, seen := "", map[string]bool{"": true}
 	for range maxPages {
 		var params json.RawMessage
 		if cursor != "" {
@@ -116,10 +116,10 @@ func (c *conn) pages(ctx context.Context, kind call.Kind) ([]json.RawMessage, er
 		if len(items) > maxItems {
 			return nil, toolerr.New(toolerr.LimitReached, "the server lists more than %d %s", maxItems, kind)
 		}
-		if next == "" || next == cursor {
+		if seen[next] { // the end, or a server that goes round in circles
 			return items, nil
 		}
-		cursor = next
+		cursor, seen[next] = next, true
 	}
 	return nil, toolerr.New(toolerr.LimitReached, "the server's list of %s has more than %d pages", kind, maxPages)
 }

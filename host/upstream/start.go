@@ -17,13 +17,12 @@ type starting struct {
 
 // How a server that has died or does not start is started again: at once if it
 // was well, else after 100 ms, 200 ms, … After maxTries failures in a row it is
-// offline, and tried every offlinePause, and when it is called, though not
-// more often than every callPause. A caller waits for the next try if it is at
+// offline, and tried every RetryEvery, and when it is called, though not more
+// often than every callPause. A caller waits for the next try if it is at
 // most patience away, else it is told.
 const (
 	firstBackoff = 100 * time.Millisecond
 	maxTries     = 5
-	offlinePause = 60 * time.Second
 	callPause    = 5 * time.Second
 	patience     = 2 * time.Second
 	settled      = 10 * time.Second // a server alive this long has started well
@@ -75,8 +74,7 @@ func (s *Server) ready(ctx context.Context) (*conn, error) {
 
 // offline is the error of a call that comes too early after a failure.
 func (s *Server) offline(last *Failure, wait time.Duration) error {
-	return toolerr.New(last.code, "%s; the next call after %v starts it again, as does mcp-host servers reconnect",
-		last.Message, wait.Round(100*time.Millisecond))
+	return toolerr.New(last.code, "%s; a call after %v tries again", last.Message, wait.Round(100*time.Millisecond))
 }
 
 func sleep(ctx, life context.Context, d time.Duration) error {
@@ -108,6 +106,7 @@ func (s *Server) begin() *starting {
 		before := s.conn
 		changed := again
 		if st.err != nil {
+			s.era = "" // it may have been replaced by one that speaks otherwise
 			changed = s.noteFailure(StageStart, st.err)
 		} else {
 			s.conn, s.era = st.conn, st.conn.era
@@ -220,7 +219,7 @@ func (s *Server) noteFailure(stage string, err error) bool {
 	s.fails++
 	if s.fails >= maxTries {
 		s.notUntil = time.Now().Add(callPause)
-		s.again(offlinePause)
+		s.again(s.cfg.RetryEvery)
 		return s.fails == maxTries
 	}
 	backoff := firstBackoff << (s.fails - 1)

@@ -77,6 +77,7 @@ type Config struct {
 	ProbeTimeout time.Duration // for the modern opening with Auto; 1 s, of a URL 3 s
 	WriteTimeout time.Duration // how long a server may leave its input unread; 10 s
 	QuietTime    time.Duration // of silence while calls wait, before it is pinged, and again before it is given up; 15 s
+	RetryEvery   time.Duration // how often a server that is offline is tried; 60 s
 	HealthEvery  time.Duration // how often a server that says nothing is asked for a sign of life; 60 s
 	CloseGrace   time.Duration // from closing stdin to SIGTERM; 2 s
 	TermGrace    time.Duration // from SIGTERM to SIGKILL; 3 s
@@ -156,6 +157,7 @@ func (c Config) withDefaults() Config {
 	set(&c.ProbeTimeout, probe)
 	set(&c.WriteTimeout, 10*time.Second)
 	set(&c.QuietTime, 15*time.Second)
+	set(&c.RetryEvery, time.Minute)
 	set(&c.HealthEvery, time.Minute)
 	set(&c.CloseGrace, 2*time.Second)
 	set(&c.TermGrace, 3*time.Second)
