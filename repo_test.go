@@ -156,7 +156,7 @@ var libraryOwners = map[string][]string{
 	"github.com/bmatcuk/doublestar":              {"tools", "pkg"},
 	"github.com/ledongthuc/pdf":                  {"tools/view"},
 	"golang.org/x/image":                         {"tools/view"},
-	"github.com/santhosh-tekuri/jsonschema":      {"pkg/mcpkit", "bench"},
+	"github.com/santhosh-tekuri/jsonschema":      {"pkg/mcpkit", "host/pipeline/validate", "bench"},
 	"github.com/modelcontextprotocol/go-sdk":     {"bench"},
 	"github.com/rogpeppe/go-internal/testscript": {"pkg/mcpkit/mcpkittest"},
 	"mvdan.cc/sh":                                {"pkg/sandbox/policy"},

@@ -63,7 +63,7 @@ func Open(cfg config.Config, version string) (*App, error) {
 	a.Catalog = catalog.New(entries, identity, func(kind call.Kind) { a.Gateway.Changed(kind) })
 
 	var err error
-	if a.way, err = newWay(cfg); err != nil {
+	if a.way, err = newWay(cfg, a.serverVersion); err != nil {
 		return nil, err
 	}
 	a.Handler = call.Chain(a.route, a.way.stages()...)

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/host/call"
@@ -11,27 +12,40 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/config/dialect"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/audit"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/breaker"
+	"github.com/toolroom-mcp/toolroom/host/pipeline/cache"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/limit"
+	"github.com/toolroom-mcp/toolroom/host/pipeline/policy"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/retry"
+	"github.com/toolroom-mcp/toolroom/host/pipeline/spill"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/stats"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/timeout"
+	"github.com/toolroom-mcp/toolroom/host/pipeline/validate"
+	"github.com/toolroom-mcp/toolroom/pkg/state"
 )
 
 // way is the stages of every call, with those that hold something.
 type way struct {
-	cfg     config.Stages
-	stats   *stats.Recorder
-	audit   *audit.Log // nil: nothing is written down
-	limiter *limit.Limiter
-	breaker *breaker.Breaker
+	cfg       config.Stages
+	stats     *stats.Recorder
+	audit     *audit.Log // nil: nothing is written down
+	validator *validate.Validator
+	cache     *cache.Cache
+	limiter   *limit.Limiter
+	breaker   *breaker.Breaker
+	unchecked *remarks
 }
 
-func newWay(cfg config.Config) (way, error) {
+// newWay makes the stages. version tells a server's versions apart.
+func newWay(cfg config.Config, version func(server string) string) (way, error) {
 	s := stagesOf(cfg)
 	if err := s.Validate(); err != nil {
 		return way{}, err
 	}
-	w := way{cfg: s, stats: &stats.Recorder{}, limiter: limit.New(s.Limit), breaker: breaker.New(s.Breaker)}
+	s.Cache.Version = version
+	w := way{cfg: s, stats: &stats.Recorder{}, unchecked: &remarks{}}
+	s.Schemas.OnUnusable = func(t *call.Tool, err error) { w.unchecked.add(t.Name + ": " + err.Error()) }
+	w.validator, w.cache = validate.New(s.Schemas), cache.New(s.Cache)
+	w.limiter, w.breaker = limit.New(s.Limit), breaker.New(s.Breaker)
 	if !s.Audit.Off && s.Audit.Dir != "" {
 		w.audit = audit.New(s.Audit, audit.NewFiles(s.Audit))
 	}
@@ -42,8 +56,17 @@ func newWay(cfg config.Config) (way, error) {
 //
 //   - stats sees what the caller sees: every call, how long it took with all
 //     waiting, and what came back.
-//   - audit comes next, so that no call is refused, cached or cut without
-//     having been written down.
+//   - audit comes next, so that no call is refused, answered from the cache or
+//     cut without having been written down.
+//   - spill is outside cache: what is kept is whole, so that a file's name is
+//     never given out after the file was removed.
+//   - arguments are validated before policy, whose rules so meet arguments of
+//     the shape that their patterns were written for.
+//   - policy is outside cache: what a caller may not ask for is not answered
+//     from what another asked. Approval, when there is one, belongs to policy.
+//   - cache is outside limit: an answer that is known needs no permit.
+//   - results are validated inside cache, so that none is kept that is not
+//     what the tool declares, and outside limit, since the server is done.
 //   - limit is outside timeout, since the time in the queue is not the tool's;
 //     the queue has a bound of its own, and the caller's deadline holds for it.
 //   - timeout is outside retry: it is for the call, however often it is sent.
@@ -54,6 +77,11 @@ func (w way) stages() []call.Stage {
 		stages = append(stages, w.audit.Stage)
 	}
 	return append(stages,
+		spill.New(w.cfg.Spill),
+		w.validator.Arguments,
+		policy.New(w.cfg.Policy, nil),
+		w.cache.Stage,
+		w.validator.Results,
 		w.limiter.Stage,
 		timeout.New(w.cfg.Timeout),
 		retry.New(w.cfg.Retry),
@@ -65,6 +93,37 @@ func (w way) close() {
 	if w.audit != nil {
 		w.audit.Close() //nolint:errcheck // Audit tells
 	}
+}
+
+// remarks are the last things that a user might want to know.
+type remarks struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (r *remarks) add(line string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.lines = append(r.lines, line); len(r.lines) > 100 {
+		r.lines = slices.Delete(r.lines, 0, 1)
+	}
+}
+
+// Unchecked returns which tools' schemas cannot be used to check calls, and
+// why, as far as they were called.
+func (a *App) Unchecked() []string {
+	a.way.unchecked.mu.Lock()
+	defer a.way.unchecked.mu.Unlock()
+	return slices.Clone(a.way.unchecked.lines)
+}
+
+// serverVersion is what a server calls itself, with its version; "": it is
+// not running.
+func (a *App) serverVersion(name string) string {
+	if s, ok := a.byName[name]; ok {
+		return s.Status().Server
+	}
+	return ""
 }
 
 // Stats returns what was counted of every tool since the host began.
@@ -88,6 +147,9 @@ func stagesOf(cfg config.Config) config.Stages {
 	s := cfg.Stages
 	if s.Audit.Dir == "" && cfg.State != "" {
 		s.Audit.Dir = AuditDir(cfg.State)
+	}
+	if s.Spill.Dir == nil && cfg.State != "" {
+		s.Spill.Dir = state.New(state.Config{Dir: cfg.State}).Spill
 	}
 	limits, timeouts := map[string]int{}, map[string]time.Duration{}
 	say := func(spec dialect.Server) {

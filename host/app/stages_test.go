@@ -11,7 +11,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/config"
 	"github.com/toolroom-mcp/toolroom/host/config/dialect"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/audit"
+	"github.com/toolroom-mcp/toolroom/host/pipeline/cache"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/limit"
+	"github.com/toolroom-mcp/toolroom/host/pipeline/policy"
+	"github.com/toolroom-mcp/toolroom/host/pipeline/spill"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -82,4 +85,36 @@ func TestAServersTimeoutHolds(t *testing.T) {
 func TestABadStageIsNamed(t *testing.T) {
 	_, err := app.Open(config.Config{Stages: config.Stages{Limit: limit.Config{Queue: -1}}}, "1")
 	require.EqualError(t, err, "limit: queue is -1, less than nothing")
+}
+
+func TestStagesKeepToTheirOrder(t *testing.T) {
+	state := t.TempDir()
+	a := open(t, config.Config{State: state, Stages: config.Stages{
+		Spill:  spill.Config{MaxResult: 20_000},
+		Cache:  cache.Config{Tools: []string{"*"}},
+		Policy: policy.Config{Block: []string{"s__crash"}, Rules: []policy.Rule{{Tool: "s__fork", Do: policy.Ask}}},
+	}}, dialect.Server{})
+
+	// Refused, and written down all the same; the server has not been called.
+	for _, name := range []string{"s__crash", "s__fork"} {
+		_, err := callTool(t.Context(), a, name, `{"text":"x"}`)
+		require.Equal(t, toolerr.PolicyDenied, toolerr.CodeOf(err))
+	}
+	require.Empty(t, a.Loads())
+
+	got, err := callTool(t.Context(), a, "s__blob", `{"n":50000}`)
+	require.NoError(t, err)
+	require.Contains(t, got, "left out; the whole text is in "+state)
+	require.Less(t, len(got), 20_000)
+
+	a.Close()
+	var events []string
+	_, err = audit.Read(app.AuditDir(state), time.Time{}, func(e audit.Event) { events = append(events, e.Event+" "+e.Tool+" "+e.Code) })
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		"tool.call.started s__crash ", "tool.call.failed s__crash POLICY_DENIED",
+		"tool.call.started s__fork ", "tool.call.failed s__fork POLICY_DENIED",
+		"tool.call.started s__blob ", "tool.call.completed s__blob ",
+	}, events)
+	require.Empty(t, a.Unchecked())
 }

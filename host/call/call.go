@@ -73,6 +73,10 @@ type Caller struct {
 	LogLevel string // the least level of log messages it wants; "": not said
 
 	Depth int // how many agents' calls this one is made within
+
+	// Turn is the answer of a model that the call is made for, where the door
+	// knows of such; "": it does not.
+	Turn string
 }
 
 // A Request is one call of a tool.

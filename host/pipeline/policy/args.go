@@ -1,0 +1,130 @@
+package policy
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/call"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// matchArgs reports whether the arguments of a call match those of the rule.
+// Arguments that cannot be read for sure, as with a member given twice, are an
+// error.
+func (r *Rule) matchArgs(req *call.Request) (bool, error) {
+	if len(r.Args) == 0 {
+		return true, nil
+	}
+	arguments, err := req.Arguments()
+	if err != nil {
+		return false, err
+	}
+	for name, pattern := range r.Args {
+		path := []string{name}
+		if rest, ok := strings.CutPrefix(name, "/"); ok {
+			path = strings.Split(rest, "/")
+			for i, part := range path {
+				path[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
+			}
+		}
+		f := finder{exact: r.Do == Allow}
+		if err := f.find(arguments, path, 0); err != nil {
+			return false, toolerr.New(toolerr.InvalidParams, "the arguments of %s: %w", req.Tool.Name, err)
+		}
+		if !f.matches(pattern) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// finder collects what an argument's name may mean.
+type finder struct {
+	exact  bool // a rule that allows: names as they are, everything must match
+	texts  []string
+	others bool // a member whose name differs in case was seen
+}
+
+func (f *finder) matches(pattern string) bool {
+	if f.exact {
+		if f.others || len(f.texts) == 0 {
+			return false
+		}
+		for _, text := range f.texts {
+			if !match(pattern, text) {
+				return false
+			}
+		}
+		return true
+	}
+	for _, text := range f.texts {
+		if match(pattern, text) {
+			return true
+		}
+	}
+	return false
+}
+
+// maxDepth bounds how deep arguments are looked at; deeper ones are an error.
+const maxDepth = 100
+
+// find walks down a path and collects what is there.
+func (f *finder) find(value json.RawMessage, path []string, depth int) error {
+	if depth > maxDepth {
+		return toolerr.New(toolerr.InvalidParams, "nested more than %d deep", maxDepth)
+	}
+	switch value[0] {
+	case '{':
+		members, err := jsonrpc.Members(value)
+		if err != nil {
+			return err
+		}
+		for _, m := range members {
+			rest := path
+			if len(path) > 0 {
+				if !strings.EqualFold(m.Name, path[0]) {
+					continue
+				}
+				if m.Name != path[0] {
+					f.others = true
+				}
+				rest = path[1:]
+			}
+			if err := f.find(m.Value, rest, depth+1); err != nil {
+				return err
+			}
+		}
+		return nil
+	case '[':
+		var items []json.RawMessage
+		if err := json.Unmarshal(value, &items); err != nil {
+			return err
+		}
+		for i, item := range items {
+			rest := path
+			if len(path) > 0 {
+				if path[0] != strconv.Itoa(i) {
+					continue
+				}
+				rest = path[1:]
+			}
+			if err := f.find(item, rest, depth+1); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if len(path) > 0 {
+		return nil
+	}
+	text := string(value)
+	if value[0] == '"' {
+		if err := json.Unmarshal(value, &text); err != nil {
+			return err
+		}
+	}
+	f.texts = append(f.texts, text)
+	return nil
+}

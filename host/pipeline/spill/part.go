@@ -1,0 +1,130 @@
+package spill
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+)
+
+// part returns what goes on of one part of a result's content.
+func (s *spiller) part(raw json.RawMessage, limit int) json.RawMessage {
+	members, err := jsonrpc.Members(raw)
+	if err != nil {
+		return text(s.keep(raw, "json", "a part"))
+	}
+	switch value(members, "type") {
+	case "text":
+		for _, m := range members {
+			if m.Name != "text" {
+				continue
+			}
+			var whole string
+			if json.Unmarshal(m.Value, &whole) != nil || len(whole) <= headBytes+tailBytes {
+				break // something else about it is large
+			}
+			short := slices.Concat(raw[:m.Start], jsonrpc.AppendString(nil, s.cut(whole)), raw[m.End:])
+			if len(short) <= limit {
+				return short
+			}
+			return text(s.cut(whole))
+		}
+	case "image", "audio":
+		return text(s.decoded(members, "data"))
+	case "resource":
+		for _, m := range members {
+			if m.Name != "resource" {
+				continue
+			}
+			inner, err := jsonrpc.Members(m.Value)
+			if err != nil {
+				break
+			}
+			if value(inner, "blob") != "" {
+				return text(s.decoded(inner, "blob"))
+			}
+			if whole := value(inner, "text"); whole != "" {
+				return text("resource " + headOf(value(inner, "uri"), 1000) + ":\n" + s.cut(whole))
+			}
+		}
+	}
+	return text(s.keep(raw, "json", "a part of type "+headOf(value(members, "type"), 100)))
+}
+
+// decoded keeps what is in a member as base64.
+func (s *spiller) decoded(members []jsonrpc.Member, name string) string {
+	kind := headOf(value(members, "mimeType"), 100)
+	if kind == "" {
+		kind = "data"
+	}
+	encoded := value(members, name)
+	data, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil {
+		return s.keep([]byte(encoded), "base64", kind+" that is no base64")
+	}
+	return s.keep(data, ending(kind), kind)
+}
+
+// ending is the end of a file's name that other programs know a kind by.
+func ending(kind string) string {
+	_, sub, _ := strings.Cut(kind, "/")
+	sub, _, _ = strings.Cut(sub, ";")
+	switch sub {
+	case "png", "gif", "webp", "bmp", "wav", "ogg", "pdf", "json", "xml", "csv", "html", "zip", "gzip":
+		return sub
+	case "jpeg", "jpg":
+		return "jpg"
+	case "svg+xml":
+		return "svg"
+	case "mpeg":
+		return "mp3"
+	case "plain", "markdown":
+		return "txt"
+	}
+	return "bin"
+}
+
+// value returns a member that is a string; "": there is none.
+func value(members []jsonrpc.Member, name string) string {
+	var s string
+	for _, m := range members {
+		if m.Name == name && json.Unmarshal(m.Value, &s) == nil {
+			return s
+		}
+	}
+	return ""
+}
+
+// headOf returns at most n bytes of the beginning of a text, whole lines if
+// they are most of it.
+func headOf(t string, n int) string {
+	if len(t) <= n {
+		return t
+	}
+	for n > 0 && !utf8.RuneStart(t[n]) {
+		n--
+	}
+	if i := strings.LastIndexByte(t[:n], '\n'); i > n*3/4 {
+		return t[:i+1]
+	}
+	return t[:n]
+}
+
+// tailOf returns at most n bytes of the end of a text, whole lines if they are
+// most of it.
+func tailOf(t string, n int) string {
+	if len(t) <= n {
+		return t
+	}
+	begin := len(t) - n
+	for begin < len(t) && !utf8.RuneStart(t[begin]) {
+		begin++
+	}
+	if i := strings.IndexByte(t[begin:], '\n'); i >= 0 && i < n/4 {
+		return t[begin+i+1:]
+	}
+	return t[begin:]
+}

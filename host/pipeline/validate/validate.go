@@ -1,0 +1,210 @@
+// Package validate is the two stages that hold calls to what tools declare:
+// Arguments checks a call's arguments against the tool's inputSchema before
+// the call is made, Results a result's structuredContent against outputSchema
+// when it comes back.
+//
+// Schemas are JSON Schema 2020-12, or what their $schema says. What a schema
+// cannot have is a way out: references to other documents are not followed,
+// and a schema that takes more than some 10 000 steps for a small value, as
+// nested alternatives can, is not used again. A schema that cannot be used
+// refuses nothing: it is the server's mistake, and the server checks, too. Nor
+// are values refused that are too much to be checked: those of more than a
+// mebibyte, or of 100 000 steps.
+//
+// Tools that say that they check their arguments are left to do so: they know
+// more about them, and say it better. They are also taken to send what they
+// declare. A result without structuredContent passes, as does one that says
+// that the tool failed.
+package validate
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"github.com/toolroom-mcp/toolroom/host/call"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// Config says what is checked. The zero value checks both.
+type Config struct {
+	ArgumentsOff bool
+	ResultsOff   bool
+
+	// OnUnusable, unless nil, is told once of a tool one of whose schemas
+	// cannot be used, and why.
+	OnUnusable func(tool *call.Tool, err error)
+}
+
+// Validate is there for all stages' Configs; any value is right.
+func (c Config) Validate() error { return nil }
+
+const (
+	// maxBytes bounds the values that are checked.
+	maxBytes = 1 << 20
+	// maxTools bounds the tools whose schemas are kept ready.
+	maxTools = 10_000
+)
+
+// A Validator keeps schemas ready. It is safe for concurrent use.
+type Validator struct {
+	cfg Config
+
+	mu    sync.Mutex
+	tools map[string]*schemas // by served name
+}
+
+// schemas are those of one tool; nil where there is none, or none of use.
+type schemas struct {
+	tool          *call.Tool
+	input, output *schema
+}
+
+// New returns a validator; schemas are made ready when first needed.
+func New(c Config) *Validator { return &Validator{cfg: c, tools: map[string]*schemas{}} }
+
+// Arguments refuses calls whose arguments the tool would not take.
+func (v *Validator) Arguments(next call.Handler) call.Handler {
+	if v.cfg.ArgumentsOff {
+		return next
+	}
+	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
+		t := req.Tool
+		if t.Validates || len(t.Input) == 0 {
+			return next(ctx, req)
+		}
+		arguments, err := req.Arguments()
+		if err != nil {
+			return nil, err
+		}
+		if s := v.of(t).input; s != nil && len(arguments) <= maxBytes {
+			if f := v.check(t, s, arguments); f != nil {
+				return nil, f.arguments(t)
+			}
+		}
+		return next(ctx, req)
+	}
+}
+
+// Results refuses results that are not what the tool declares.
+func (v *Validator) Results(next call.Handler) call.Handler {
+	if v.cfg.ResultsOff {
+		return next
+	}
+	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
+		res, err := next(ctx, req)
+		t := req.Tool
+		if err != nil || t.Validates || len(t.Output) == 0 {
+			return res, err
+		}
+		content := structured(res.Raw)
+		if content == nil || len(content) > maxBytes {
+			return res, nil
+		}
+		if s := v.of(t).output; s != nil {
+			if f := v.check(t, s, content); f != nil {
+				return nil, f.result(t)
+			}
+		}
+		return res, nil
+	}
+}
+
+// structured returns the structuredContent of a result that is complete and
+// none of failure, or nil.
+func structured(raw json.RawMessage) json.RawMessage {
+	if !bytes.Contains(raw, []byte(`"structuredContent"`)) {
+		return nil
+	}
+	members, err := jsonrpc.Members(raw)
+	if err != nil {
+		return nil
+	}
+	var content json.RawMessage
+	for _, m := range members {
+		switch {
+		case m.Name == "structuredContent" && string(m.Value) != "null":
+			content = m.Value
+		case m.Name == "isError" && string(m.Value) == "true", m.Name == "resultType" && string(m.Value) != `"complete"`:
+			return nil
+		}
+	}
+	return content
+}
+
+// of returns a tool's schemas.
+func (v *Validator) of(t *call.Tool) *schemas {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	s := v.tools[t.Name]
+	if s != nil && s.tool == t {
+		return s
+	}
+	if len(v.tools) >= maxTools {
+		clear(v.tools)
+	}
+	if s != nil && bytes.Equal(s.tool.Input, t.Input) && bytes.Equal(s.tool.Output, t.Output) {
+		s = &schemas{t, s.input, s.output} // listed again
+	} else {
+		s = &schemas{tool: t}
+		if !v.cfg.ArgumentsOff {
+			s.input = v.compile(t, "inputSchema", t.Input)
+		}
+		if !v.cfg.ResultsOff {
+			s.output = v.compile(t, "outputSchema", t.Output)
+		}
+	}
+	v.tools[t.Name] = s
+	return s
+}
+
+func (v *Validator) compile(t *call.Tool, name string, text json.RawMessage) *schema {
+	if len(text) == 0 {
+		return nil
+	}
+	s, err := compile(text)
+	if err != nil {
+		v.unusable(t, fmt.Errorf("%s: %w", name, err))
+		return nil
+	}
+	return s
+}
+
+// check returns what is wrong with a value; nil: nothing is known to be.
+func (v *Validator) check(t *call.Tool, s *schema, value json.RawMessage) *faults {
+	f, err := s.check(value)
+	if err != nil {
+		v.unusable(t, err)
+		return nil
+	}
+	return f
+}
+
+func (v *Validator) unusable(t *call.Tool, err error) {
+	if v.cfg.OnUnusable != nil {
+		v.cfg.OnUnusable(t, err)
+	}
+}
+
+// arguments is the error of a call that is refused.
+func (f *faults) arguments(t *call.Tool) error {
+	e := &call.ValidationError{
+		Type: call.ArgsInvalid, Tool: t.Name, Path: f.path,
+		Detail: f.text + "; correct the arguments and call again",
+	}
+	if f.missing {
+		e.Cause = toolerr.New(toolerr.MissingParameter, "%s", e.Detail)
+	}
+	return e
+}
+
+// result is the error of a result that is refused.
+func (f *faults) result(t *call.Tool) error {
+	return &call.ValidationError{
+		Type: call.ResultInvalid, Tool: t.Name, Path: f.path,
+		Detail: "the server's result is not what it declares: " + f.text + "; the call was made, but its result cannot be relied on",
+	}
+}
