@@ -45,6 +45,10 @@ func (f *FS) Masked(abs string) bool {
 	return maskedName(baseName(abs)) && !f.allowed(abs)
 }
 
+// Lifted reports whether --allow-path lifts the rules for a path, also those
+// that go by content.
+func (f *FS) Lifted(abs string) bool { return f.allowed(abs) }
+
 // allowed reports whether --allow-path lifts the rules for a path.
 func (f *FS) allowed(abs string) bool {
 	return f.matches(f.policy.allow, abs)

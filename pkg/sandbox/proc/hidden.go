@@ -62,12 +62,8 @@ func (r *Runner) findHidden(s *spec, rules Rules) {
 	if s.Level == L2 { // at L1 there are no such sockets at all
 		s.Mask = append(s.Mask, outsideSockets(s)...)
 	}
-	lifted := func(string) bool { return false }
-	if r, ok := rules.(interface{ Lifted(string) bool }); ok {
-		lifted = r.Lifted
-	}
 	for _, root := range s.Roots {
-		found := r.search(root.Path, limits{hide, lifted, rules.Protected})
+		found := r.search(root.Path, limits{hide, rules.Lifted, rules.Protected})
 		if !found.whole {
 			s.gaps = append(s.gaps, unsearched(root.Path))
 		}

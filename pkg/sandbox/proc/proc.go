@@ -122,6 +122,7 @@ type Limits struct {
 type Rules interface {
 	Roots() []sandbox.Root
 	Denied(abs string) bool      // must not be read
+	Lifted(abs string) bool      // may be read, whatever is in it
 	Masked(abs string) bool      // must not be read while the network can be reached
 	Protected(abs string) string // why it must not be written, or ""
 }

@@ -35,6 +35,8 @@ func (r roots) Masked(string) bool    { return false }
 func (r roots) Denied(abs string) bool {
 	return filepath.Base(abs) == "hidden" || filepath.Base(abs) == ".ssh"
 }
+func (r roots) Lifted(abs string) bool { return filepath.Base(abs) == "allowed.pem" }
+
 func (r roots) Protected(abs string) string {
 	if filepath.Base(abs) == "guarded" {
 		return "is a test's"
@@ -140,8 +142,11 @@ func TestSecretsThatAppear(t *testing.T) {
 	require.Equal(t, "old\nold\n", out)
 	require.NoError(t, os.WriteFile(filepath.Join(root, "sub/deep/hidden"), []byte("secret\n"), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(root, "sub/deep/server.pem"), []byte("-----BEGIN EC PRIVATE KEY-----\nsecret\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(root, "sub/deep/allowed.pem"), []byte("-----BEGIN EC PRIVATE KEY-----\nfree\n"), 0o600))
 	_, out = run(t, r, c)
 	require.Equal(t, "old\n", out, "also by what it holds")
+	_, out = run(t, r, proc.Command{Script: "tail -1 sub/deep/allowed.pem", Dir: root, Rules: roots{{Path: root}}})
+	require.Equal(t, "free\n", out, "unless the user allowed it")
 	require.NoError(t, os.WriteFile(filepath.Join(root, "sub/deep/server.pem"), []byte("no key\n"), 0o600))
 	require.NoError(t, os.Remove(filepath.Join(root, "sub/deep/hidden")))
 	_, out = run(t, r, c)

@@ -38,6 +38,7 @@ type baitRules struct{ root, secret string }
 func (b baitRules) Roots() []sandbox.Root   { return []sandbox.Root{{Path: b.root}} }
 func (b baitRules) Denied(abs string) bool  { return abs == b.secret }
 func (b baitRules) Masked(string) bool      { return false }
+func (b baitRules) Lifted(string) bool      { return false }
 func (b baitRules) Protected(string) string { return "" }
 
 // try runs the probe at a level.
