@@ -18,6 +18,9 @@ import (
 // maxWait is below the 60 s after which common clients give up.
 const maxWait = 50 * time.Second
 
+// endOfInput is what Ctrl-D types: last in an input it closes it.
+const endOfInput = "\x04"
+
 // patternTail is how much of an output before the newest is looked at for
 // wait_for, so that a match over two reads is found.
 const patternTail = 4 << 10
@@ -26,9 +29,9 @@ type jobArguments struct {
 	Action  string `json:"action" enum:"list,poll,write,signal,kill" jsonschema:"what to do"`
 	JobID   string `json:"job_id,omitempty" jsonschema:"the job, for all but list"`
 	Since   *int64 `json:"since,omitempty" jsonschema:"show output from this byte on, as a cursor said; negative: from the end; else what is new"`
-	WaitMS  int64  `json:"wait_ms,omitempty" min:"0" max:"50000" jsonschema:"wait so long for new output or the end"`
+	WaitMS  int64  `json:"wait_ms,omitempty" min:"0" max:"50000" jsonschema:"wait so long for the end (write, signal: for a reply)"`
 	WaitFor string `json:"wait_for,omitempty" verbatim:"true" jsonschema:"wait until the output since then matches this regular expression"`
-	Input   string `json:"input,omitempty" verbatim:"true" jsonschema:"what to write (\\n for Enter), or the signal to send (INT, TERM, …)"`
+	Input   string `json:"input,omitempty" verbatim:"true" jsonschema:"what to write (\\n for Enter, \\u0004 last for the end of input), or the signal (INT, TERM, …)"`
 }
 
 // callJob is the tool bash_job.
@@ -70,7 +73,8 @@ func (s *shell) callJob(ctx context.Context, args jobArguments) (*mcpkit.Result,
 		return nil, err
 	}
 	if args.Action != "kill" {
-		if err := j.wait(ctx, from, time.Duration(args.WaitMS)*time.Millisecond, pattern); err != nil {
+		w := waiting{from: from, most: time.Duration(args.WaitMS) * time.Millisecond, pattern: pattern, reply: args.Action != "poll"}
+		if err := j.wait(ctx, w); err != nil {
 			return nil, err
 		}
 	}
@@ -116,7 +120,17 @@ func (j *job) write(ctx context.Context, input string) error {
 		return toolerr.New(toolerr.Conflict, "job %s was not started with run_in_background, so that its standard input is at its end: kill it and start it so, or give stdin", j.id)
 	}
 	done := make(chan error, 1)
-	go func() { done <- j.process.WriteStdin([]byte(input)) }() // ends with the job
+	go func() { // ends with the job
+		text, last := strings.CutSuffix(input, endOfInput)
+		var err error
+		if text != "" {
+			err = j.process.WriteStdin([]byte(text))
+		}
+		if last && err == nil {
+			j.process.CloseStdin()
+		}
+		done <- err
+	}()
 	select {
 	case err := <-done:
 		return err
@@ -141,24 +155,45 @@ func (j *job) signal(name string) error {
 	return nil
 }
 
-// wait returns when there is something to say: the end, a match of pattern, or
-// without one new output; when the job waits for input; or after most.
-func (j *job) wait(ctx context.Context, from int64, most time.Duration, pattern *regexp.Regexp) error {
-	timer := time.NewTimer(most)
+// settled is how long a job must print nothing after an input for its reply to
+// be taken for whole.
+const settled = 150 * time.Millisecond
+
+// waiting is what is waited for: a match of pattern, or else a reply to what
+// was written, or else the end.
+type waiting struct {
+	from    int64
+	most    time.Duration
+	pattern *regexp.Regexp
+	reply   bool
+}
+
+// wait returns when what is waited for is there, when the job has ended or
+// waits for input, or when the time is over.
+func (j *job) wait(ctx context.Context, w waiting) error {
+	timer := time.NewTimer(w.most)
 	defer timer.Stop()
 	look := time.NewTicker(500 * time.Millisecond)
 	defer look.Stop()
 	quiet := quietness{output: j.output}
-	search := matcher{output: j.output, at: from}
+	search := matcher{output: j.output, at: w.from}
+	var whole <-chan time.Time
 	for {
 		changed := j.output.Changed()
-		if pattern == nil && j.output.Size() > from || pattern != nil && search.found(pattern) {
-			return nil
+		switch {
+		case w.pattern != nil:
+			if search.found(w.pattern) {
+				return nil
+			}
+		case w.reply && j.output.Size() > w.from:
+			whole = time.After(settled)
 		}
 		select {
 		case <-j.process.Done():
 			return nil
 		case <-timer.C:
+			return nil
+		case <-whole:
 			return nil
 		case <-ctx.Done():
 			return context.Cause(ctx)

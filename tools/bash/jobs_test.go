@@ -30,7 +30,7 @@ func TestJob(t *testing.T) {
 		return r
 	}
 	if !strings.Contains(all, "ready") {
-		r = poll("wait_ms", 30_000)
+		r = poll("wait_for", "ready", "wait_ms", 30_000)
 		all = printed(r)
 	}
 	require.Contains(t, all, "ready\n")
@@ -48,21 +48,26 @@ func TestJob(t *testing.T) {
 	within(t, "the signal is told", func() bool {
 		return printed(poll("since", cursor)) == "got usr1\nline two\n" || printed(poll("since", cursor)) == "line two\ngot usr1\n"
 	})
-	require.Equal(t, "line two\n", printed(poll("since", -9)))
+	size := number(t, poll(), "output_bytes")
+	require.Equal(t, printed(poll("since", size-9)), printed(poll("since", -9)))
+	require.Len(t, printed(poll("since", -9)), 9)
 
 	r = s.job("action", "list")
 	require.Contains(t, r.Text, id)
 	require.Len(t, r.Structured["jobs"], 1)
 
 	s.job("action", "write", "job_id", id, "input", "stop\n")
-	r = poll("since", 0, "wait_for", "never", "wait_ms", 30_000)
-	require.EqualValues(t, 7, number(t, r, "exit_code"))
-	require.Contains(t, r.Text, "wait_for not found")
+	r = poll("since", 0, "wait_ms", 30_000)
+	require.EqualValues(t, 7, number(t, r, "exit_code"), "a poll waits for the end")
+	require.Contains(t, poll("wait_for", "never").Text, "wait_for not found")
 	r = s.job("action", "write", "job_id", id, "input", "x")
 	require.Equal(t, "CONFLICT", r.Code, r.Text)
 	r = s.job("action", "signal", "job_id", id, "input", "TERM")
 	require.Equal(t, "CONFLICT", r.Code, r.Text)
 
+	id = text(t, s.bash("cat; echo at the end", "run_in_background", true), "job_id")
+	r = s.job("action", "write", "job_id", id, "input", "last words\x04", "wait_for", "end", "wait_ms", 30_000)
+	require.Contains(t, r.Text, "last wordsat the end\n")
 	id = text(t, s.bash("echo $$; sleep 1000", "run_in_background", true), "job_id")
 	r = s.job("action", "kill", "job_id", id)
 	require.False(t, r.IsError, r.Text)

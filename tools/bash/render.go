@@ -212,7 +212,9 @@ func omitted(e proc.Excerpt, m *meta, size int64) string {
 // state directory.
 func (s *shell) whole(o *proc.Output) (string, int64) {
 	name, size, err := o.Spill()
-	if name == "" && err == nil {
+	if name != "" {
+		s.store.Spill() //nolint:errcheck // keeps the directory within its bounds
+	} else if err == nil {
 		if name, err = s.saveWhole(o); err == nil {
 			size = o.Size()
 		}
