@@ -144,6 +144,14 @@ func readPage(raw json.RawMessage, kind call.Kind) (items []json.RawMessage, nex
 
 // Forward carries out a message, starting the server if need be; see Handle.
 func (s *Server) Forward(ctx context.Context, m *call.Message) (json.RawMessage, error) {
+	if s.cfg.Scope != Shared && m.Caller.ID != "" { // else it is the host's own
+		one, leave, err := s.of(m.Caller.ID)
+		if err != nil {
+			return nil, s.lost(ctx, m.Method, call.PhaseConnect, err)
+		}
+		defer leave()
+		return one.Forward(ctx, m)
+	}
 	if s.cfg.Scope != Shared {
 		one, leave, err := s.of(m.Caller.ID)
 		if err != nil {
