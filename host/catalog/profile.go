@@ -153,6 +153,10 @@ func (v *View) first(items []*Item, fits func(*Item) bool) *Item {
 // 6570): its literal parts are there in their order, and a simple expression
 // stands for something without a slash.
 func expands(template, uri string) bool {
+	const most = 32 // expressions; nobody writes more, and matching takes longer with each
+	if strings.Count(template, "{") > most {
+		return false
+	}
 	form := []byte("^")
 	for rest := template; rest != ""; {
 		literal, after, found := strings.Cut(rest, "{")
