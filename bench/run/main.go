@@ -41,6 +41,7 @@ func sections() []section {
 		{"same", "Searching as ripgrep does", measureSame},
 		{"view", "Line 4 000 000 of a 1 GB file", measureView},
 		{"edit", "Editing", measureEdit},
+		{"bash", "Commands", measureBash},
 		{"start", "Start and idle memory", measureStart},
 		{"kit", "mcpkit beside plain mcp-go", measureKit},
 		{"hop", "A hop through the host", measureHop},

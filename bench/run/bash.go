@@ -1,0 +1,123 @@
+//go:build unix
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// trues is how many commands one sample is the median of: a single one takes
+// a few milliseconds, of which any other process takes its share.
+const trues = 41
+
+func measureBash(b *bench) ([]table, error) {
+	root, err := os.MkdirTemp(b.temp, "bash-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(root)
+	cost, err := b.commandCost(root)
+	if err != nil {
+		return nil, err
+	}
+	flood, err := b.flood(root)
+	return []table{cost, flood}, err
+}
+
+// bashServer is a running mcp-bash.
+type bashServer struct {
+	server *stdioServer
+	calls  int
+}
+
+func (b *bench) startBash(root string, more ...string) (*bashServer, error) {
+	state := filepath.Join(root, "..", "state-"+filepath.Base(root))
+	server, err := startStdio(b.toolCommand("bash", root, append([]string{"--state", state}, more...)...))
+	if err != nil {
+		return nil, err
+	}
+	s := &bashServer{server: server}
+	if err := server.handshake(); err != nil {
+		return nil, err
+	}
+	return s, s.call("true") // the self-test is in the first
+}
+
+func (s *bashServer) call(command string) error {
+	s.calls++
+	_, err := s.server.call(s.calls, "tools/call", fmt.Sprintf(`{"name":"bash","arguments":{"command":%q}}`, command))
+	return err
+}
+
+func (s *bashServer) stop() error {
+	_, err := s.server.stop()
+	return err
+}
+
+// commandCost runs a command that does nothing, by bash alone and through
+// servers of each level.
+func (b *bench) commandCost(root string) (table, error) {
+	alone := []string{"bash", "-c", "true"}
+	subjects := []subject{{name: "bash", command: shown(alone), run: func() (sample, error) {
+		return medianOf(func() error { _, err := process(alone); return err })
+	}}}
+	var failed error
+	for _, level := range []string{"off", "L1", "L2"} {
+		s, err := b.startBash(root, "--sandbox", level)
+		if err != nil {
+			return table{}, err
+		}
+		defer func() { failed = errors.Join(failed, s.stop()) }()
+		subjects = append(subjects, subject{
+			name: "mcp-bash, " + level, ours: true, command: `tools/call bash {"command":"true"}, --sandbox ` + level,
+			run: func() (sample, error) { return medianOf(func() error { return s.call("true") }) },
+		})
+	}
+	series, err := inTurn(b.runs, subjects)
+	return table{
+		title: fmt.Sprintf("A command that does nothing: `bash -c true` as a process, and as a call to a running server at each level of confinement. One run is the median of %d commands.", trues),
+		unit:  "ms", target: "bash + 2.5 ms at L1, + 5 ms at L2", series: series,
+	}, errors.Join(err, failed)
+}
+
+// medianOf is a sample of the median of many short runs.
+func medianOf(once func() error) (sample, error) {
+	values := make([]float64, trues)
+	for i := range values {
+		var err error
+		if values[i], err = timed(once); err != nil {
+			return sample{}, err
+		}
+	}
+	slices.Sort(values)
+	return sample{value: values[trues/2]}, nil
+}
+
+// flood has a command print 2 GB.
+func (b *bench) flood(root string) (table, error) {
+	const print = "yes the same line over and over again | head -c 2000000000"
+	file := filepath.Join(root, "output")
+	toFile := []string{"bash", "-c", print + ` > "$0"`, file}
+	series, err := inTurn(min(b.runs, 3), []subject{
+		{name: "bash, to a file", command: "bash -c '" + print + " > {file}'", run: func() (sample, error) {
+			defer os.Remove(file)
+			return process(toFile)
+		}},
+		{name: "mcp-bash", ours: true, command: `tools/call bash {"command":"` + print + `"}`, run: func() (sample, error) {
+			s, err := b.startBash(root)
+			if err != nil {
+				return sample{}, err
+			}
+			value, err := timed(func() error { return s.call(print) })
+			return sample{value: value, rss: peak(s.server.cmd.Process.Pid)}, errors.Join(err, s.stop())
+		}},
+	})
+	return table{
+		title: "A command that prints 2 GB. mcp-bash keeps the first 256 MiB in a file, beginning and end in memory, and counts the rest; the memory is the server's peak.",
+		unit:  "ms", target: "memory ≤ 64 MiB", series: series,
+	}, err
+}
