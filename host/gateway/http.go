@@ -75,7 +75,9 @@ func (h *HTTPHandler) Close(ctx context.Context) error { return h.mcp.Shutdown(c
 
 // NewHTTPServer returns a server with the bounds that a public door needs.
 func NewHTTPServer(h http.Handler) *http.Server {
+	open := &conns{max: maxConns}
 	return &http.Server{
+		ConnState:         open.changed,
 		Handler:           h,
 		ReadHeaderTimeout: 5 * time.Second,
 		IdleTimeout:       2 * time.Minute,
@@ -117,7 +119,7 @@ func (h *HTTPHandler) serveMCP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case !ok:
 		refuseHTTP(w, http.StatusNotFound, "there is nothing at this path; the MCP endpoint is /mcp")
-	case session != "" && h.gate.clients.get(sessionIdentity(session)).profile != profile:
+	case session != "" && !mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)) && h.gate.clients.get(sessionIdentity(session)).profile != profile:
 		refuseHTTP(w, http.StatusNotFound, "the session is not one of this path; open a new one")
 	case r.Method == http.MethodPost:
 		h.post(w, r, profile, catalog)

@@ -1,0 +1,45 @@
+package gateway
+
+import (
+	"net"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// fake is a connection that remembers that it was closed.
+type fake struct {
+	net.Conn
+	closed bool
+}
+
+func (f *fake) Close() error {
+	f.closed = true
+	return nil
+}
+
+func TestTheOldestThatWaitsIsClosed(t *testing.T) {
+	c := &conns{max: 3}
+	var all []*fake
+	for range 3 {
+		f := &fake{}
+		all = append(all, f)
+		c.changed(f, http.StateNew)
+	}
+	c.changed(all[0], http.StateActive)
+	c.changed(&fake{}, http.StateNew)
+	require.False(t, all[0].closed, "in the middle of a request")
+	require.True(t, all[1].closed)
+	c.changed(all[1], http.StateClosed)
+	c.changed(all[0], http.StateIdle) // waits since now
+	c.changed(&fake{}, http.StateNew)
+	require.True(t, all[2].closed)
+	require.False(t, all[0].closed)
+	c.changed(all[2], http.StateClosed)
+	require.Len(t, c.open, 3)
+	require.Equal(t, 3, c.idle.Len())
+	c.changed(all[0], http.StateClosed)
+	require.Len(t, c.open, 2)
+	require.Equal(t, 2, c.idle.Len())
+}
