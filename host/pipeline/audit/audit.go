@@ -107,7 +107,9 @@ type record struct {
 	event  string
 	number uint64
 	tool   *call.Tool
-	caller call.Caller
+	door   string
+	id     string
+	depth  int
 	args   json.RawMessage // of a start
 	took   time.Duration   // of an end
 	bytes  int             // of a result
@@ -155,7 +157,8 @@ func New(c Config, sink Sink) *Log {
 // Stage records calls.
 func (l *Log) Stage(next call.Handler) call.Handler {
 	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
-		r := record{at: time.Now(), event: "tool.call.started", number: l.number.Add(1), tool: req.Tool, caller: req.Caller}
+		r := record{at: time.Now(), event: "tool.call.started", number: l.number.Add(1), tool: req.Tool}
+		r.door, r.id, r.depth = req.Caller.Door, req.Caller.ID, req.Caller.Depth
 		args, err := req.Arguments()
 		if err != nil {
 			return nil, err // params that are no JSON: nothing was called
@@ -270,9 +273,9 @@ func (l *Log) append(dst []byte, r record) []byte {
 	dst = jsonrpc.AppendString(append(dst, `","tool":`...), r.tool.Name)
 	dst = jsonrpc.AppendString(append(dst, `,"server":`...), r.tool.Server)
 	if r.args != nil {
-		dst = jsonrpc.AppendString(append(dst, `,"caller":`...), Caller(r.caller))
-		if r.caller.Depth > 0 {
-			dst = strconv.AppendInt(append(dst, `,"depth":`...), int64(r.caller.Depth), 10)
+		dst = jsonrpc.AppendString(append(dst, `,"caller":`...), Caller(r.door, r.id))
+		if r.depth > 0 {
+			dst = strconv.AppendInt(append(dst, `,"depth":`...), int64(r.depth), 10)
 		}
 		dst = Redact(append(dst, `,"args":`...), r.args, l.cfg.MaxArgs)
 		return append(dst, '}')
@@ -291,10 +294,10 @@ func (l *Log) append(dst []byte, r record) []byte {
 }
 
 // Caller names a caller in the log: its door and a hash of its id.
-func Caller(c call.Caller) string {
-	if c.ID == "" {
-		return c.Door
+func Caller(door, id string) string {
+	if id == "" {
+		return door
 	}
-	sum := sha256.Sum256([]byte(c.ID))
-	return c.Door + "/" + hex.EncodeToString(sum[:4])
+	sum := sha256.Sum256([]byte(id))
+	return door + "/" + hex.EncodeToString(sum[:4])
 }

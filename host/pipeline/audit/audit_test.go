@@ -197,9 +197,9 @@ func TestCallsWaitForASlowWriterAndNothingIsDropped(t *testing.T) {
 			mu.Unlock()
 			return stagetest.Text("x"), nil
 		})
-		large := `{"text":"` + strings.Repeat("x", 1<<20) + `"}`
+		large := `{"text":"` + strings.Repeat("x", 1<<18) + `"}`
 		var all sync.WaitGroup
-		for range 40 {
+		for range 60 {
 			all.Go(func() {
 				_, err := h(t.Context(), stagetest.Request("a", large))
 				require.NoError(t, err)
@@ -209,14 +209,14 @@ func TestCallsWaitForASlowWriterAndNothingIsDropped(t *testing.T) {
 		defer cancel()
 		synctest.Wait()
 		mu.Lock()
-		require.Less(t, running, 20, "the buffer is bounded")
+		require.Less(t, running, 50, "the buffer is bounded")
 		mu.Unlock()
 		_, err := h(ctx, stagetest.Request("a", large))
 		require.ErrorIs(t, err, context.DeadlineExceeded, "a call that waits can be cancelled")
 		close(s.gate)
 		all.Wait()
 		require.NoError(t, l.Close())
-		require.Len(t, s.lines, 80)
+		require.Len(t, s.lines, 120)
 		lost, err := l.Lost()
 		require.Zero(t, lost)
 		require.NoError(t, err)

@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -216,9 +217,9 @@ func concurrent(t *testing.T, stage call.Stage) {
 		return &call.Result{Raw: req.Params}, nil
 	})
 	var all sync.WaitGroup
-	faults := make(chan error, 1600)
+	faults := make(chan error, 640)
 	for who := range 16 {
-		for n := range 100 {
+		for n := range 40 {
 			all.Go(func() {
 				req := Request("caller "+strconv.Itoa(who), `{"who":`+strconv.Itoa(who)+`,"n":`+strconv.Itoa(n)+`}`)
 				res, err := h(t.Context(), req)
@@ -239,7 +240,7 @@ func memory(t *testing.T, stage call.Stage) {
 	h := stage(func(_ context.Context, req *call.Request) (*call.Result, error) {
 		return &call.Result{Raw: append(json.RawMessage(nil), req.Params...)}, nil
 	})
-	text := `"` + string(make1k()) + `"`
+	text := `"` + strings.Repeat("x", 2048) + `"`
 	run := func(n int) {
 		for i := range n {
 			id := strconv.Itoa(i)
@@ -247,20 +248,12 @@ func memory(t *testing.T, stage call.Stage) {
 			require.NoError(t, err)
 		}
 	}
-	run(500)
+	run(200)
 	synctest.Wait() // what a stage does later may be done now
 	before := live()
-	run(4000) // four megabytes of arguments and as much of results
+	run(1500) // three megabytes of arguments and as much of results
 	synctest.Wait()
-	require.Less(t, live()-before, int64(2<<20), "bytes kept of 4000 calls")
-}
-
-func make1k() []byte {
-	text := make([]byte, 1024)
-	for i := range text {
-		text[i] = 'x'
-	}
-	return text
+	require.Less(t, live()-before, int64(2<<20), "bytes kept of 1500 calls")
 }
 
 func live() int64 {

@@ -16,7 +16,7 @@ import (
 )
 
 // steps bounds the subschemas that are applied for a value of so many bytes.
-func steps(bytes int) int { return min(10_000+2*bytes, 100_000) }
+func steps(bytes int) int { return min(5_000+2*bytes, 100_000) }
 
 // ordinary is up to how many bytes a value that takes too many steps is the
 // schema's fault and not its own.

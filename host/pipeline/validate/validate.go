@@ -5,7 +5,7 @@
 //
 // Schemas are JSON Schema 2020-12, or what their $schema says. What a schema
 // cannot have is a way out: references to other documents are not followed,
-// and a schema that takes more than some 10 000 steps for a small value, as
+// and a schema that takes more than some 5 000 steps for a small value, as
 // nested alternatives can, is not used again. A schema that cannot be used
 // refuses nothing: it is the server's mistake, and the server checks, too. Nor
 // are values refused that are too much to be checked: those of more than a

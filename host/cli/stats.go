@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/toolroom-mcp/toolroom/host/app"
+	"github.com/toolroom-mcp/toolroom/host/config"
+	"github.com/toolroom-mcp/toolroom/host/pipeline/audit"
+	"github.com/toolroom-mcp/toolroom/host/pipeline/stats"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// summed is what the audit log says of a time.
+type summed struct {
+	Since      time.Time  `json:"since"`
+	Tools      []toolStat `json:"tools"`
+	Unfinished int        `json:"unfinished"` // started, and no end in the log
+	Lost       int        `json:"lost"`       // events that could not be written
+	Skipped    int        `json:"skipped"`    // lines that are no events
+}
+
+// toolStat is one tool's, in units that other programs expect.
+type toolStat struct {
+	Tool   string  `json:"tool"`
+	Server string  `json:"server"`
+	Calls  int64   `json:"calls"`
+	Errors int64   `json:"errors"`
+	P50    float64 `json:"p50Ms"`
+	P99    float64 `json:"p99Ms"`
+	Bytes  int64   `json:"bytes"`
+}
+
+func (p *program) stats() *cobra.Command {
+	var asJSON bool
+	var since time.Duration
+	cmd := &cobra.Command{
+		Use:   "stats",
+		Short: "Count calls, errors, durations and bytes by tool, from the audit log",
+		Long: `stats reads the audit log of the state directory, which all hosts that use that
+directory write to. Errors are calls that failed and results that say so.`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if since <= 0 {
+				return usage("--since %v: want a duration such as 24h", since)
+			}
+			state, err := config.StateDir(p.flags.State, p.getenv)
+			if err != nil {
+				return exit(exitUsage, err)
+			}
+			if state == "" {
+				return usage("nothing says where state is kept; use --state DIR")
+			}
+			s, err := sum(app.AuditDir(state), time.Now().Add(-since))
+			if err != nil {
+				return exit(exitFailed, err)
+			}
+			if asJSON {
+				return p.printJSON(s)
+			}
+			return p.printStats(s, since)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().DurationVar(&since, "since", 24*time.Hour, "how far back to look, as in `24h`")
+	return cmd
+}
+
+// sum counts the events of an audit log.
+func sum(dir string, since time.Time) (summed, error) {
+	s := summed{Since: since.UTC().Truncate(time.Second), Tools: []toolStat{}}
+	var r stats.Recorder
+	open := map[string]bool{}
+	skipped, err := audit.Read(dir, since, func(e audit.Event) {
+		switch e.Event {
+		case "tool.call.started":
+			open[e.ID] = true
+		case "tool.call.completed", "tool.call.failed":
+			delete(open, e.ID)
+			r.Add(stats.Observation{
+				Tool: e.Tool, Server: e.Server, Took: time.Duration(e.Millis * float64(time.Millisecond)),
+				Bytes: e.Bytes, Code: toolerr.Code(e.Code), Failed: e.IsError,
+			})
+		case "audit.lost":
+			s.Lost += e.Records
+		}
+	})
+	s.Skipped, s.Unfinished = skipped, len(open)
+	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+	for _, row := range r.Rows() {
+		s.Tools = append(s.Tools, toolStat{row.Tool, row.Server, row.Calls, row.Errors, ms(row.P50), ms(row.P99), row.Bytes})
+	}
+	return s, err
+}
+
+func (p *program) printStats(s summed, since time.Duration) error {
+	if len(s.Tools) == 0 {
+		return p.printf("no calls within %v\n", since)
+	}
+	w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(w, "calls\terrors\tp50 ms\tp99 ms\tbytes\t  tool\n") //nolint:errcheck // Flush tells
+	for _, t := range s.Tools {
+		fmt.Fprintf(w, "%d\t%d\t%.3g\t%.3g\t%d\t  %s\n", t.Calls, t.Errors, t.P50, t.P99, t.Bytes, printable(t.Tool)) //nolint:errcheck // Flush tells
+	}
+	if err := w.Flush(); err != nil {
+		return exit(exitFailed, err)
+	}
+	if s.Unfinished+s.Lost+s.Skipped > 0 {
+		p.logf("%d calls have not ended; %d events were lost, %d lines cannot be read", s.Unfinished, s.Lost, s.Skipped)
+	}
+	return nil
+}
