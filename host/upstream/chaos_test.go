@@ -21,6 +21,7 @@ import (
 )
 
 func TestACrashFailsTheCallsUnderWayAndTheNextStartsAgain(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	mustDo(t, s, "echo", `{}`)
 	var wg sync.WaitGroup
@@ -47,6 +48,7 @@ func TestACrashFailsTheCallsUnderWayAndTheNextStartsAgain(t *testing.T) {
 }
 
 func TestAServerThatDiesWhileIdleIsStartedAgain(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	mustDo(t, s, "echo", `{}`)
 	for range 3 {
@@ -80,6 +82,7 @@ func TestAServerThatDoesNotStartIsReportedAndTriedLessAndLess(t *testing.T) {
 }
 
 func TestAProgramThatIsNotThere(t *testing.T) {
+	t.Parallel()
 	s := start(t, func(c *upstream.Config) { c.Command = []string{filepath.Join(t.TempDir(), "no")} })
 	_, err := s.Tools(t.Context())
 	require.Equal(t, toolerr.ServerOffline, toolerr.CodeOf(err))
@@ -95,6 +98,7 @@ func TestAServerThatHangsAtStartIsGivenUp(t *testing.T) {
 }
 
 func TestNoiseIsCountedAndFloodsAreBounded(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil, "-start", "noise")
 	mustDo(t, s, "noise", `{"n":1000}`)
 	require.EqualValues(t, 1004, s.Status().Noise)
@@ -167,6 +171,7 @@ func TestAServerThatClosesItsOutput(t *testing.T) {
 }
 
 func TestAHugeLineFailsItsCallAndNothingElse(t *testing.T) {
+	t.Parallel()
 	s := start(t, func(c *upstream.Config) { c.MaxLine = 1 << 20 })
 	var wg sync.WaitGroup
 	wg.Go(func() {

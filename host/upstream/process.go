@@ -135,8 +135,12 @@ const maxTail = 64 << 10
 
 func (t *tail) readFrom(f *os.File) {
 	buf := make([]byte, 4<<10)
-	for {
+	for flood := 0; ; {
 		n, err := f.Read(buf)
+		if flood += n; flood > errBytes {
+			time.Sleep(errPause)
+			flood = 0
+		}
 		if n > 0 {
 			t.mu.Lock()
 			t.text = append(t.text, buf[:n]...)

@@ -84,6 +84,7 @@ func TestEverySessionHasARunOfItsOwn(t *testing.T) {
 }
 
 func TestRunsOfCallersAreBounded(t *testing.T) {
+	t.Parallel()
 	s := at(t, "", func(c *upstream.Config) { c.Serve, c.Scope = fixture.Serve, upstream.PerSession })
 	for i := range 70 {
 		_, err := as(t.Context(), s, fmt.Sprint(i), "echo", `{}`)
@@ -134,6 +135,7 @@ func TestEveryCallHasARunOfItsOwn(t *testing.T) {
 
 // Messages other than calls go the same way.
 func TestMessagesOfASessionGoToItsRun(t *testing.T) {
+	t.Parallel()
 	s := at(t, "", func(c *upstream.Config) { c.Serve, c.Scope = fixture.Serve, upstream.PerSession })
 	_, err := s.Forward(t.Context(), &call.Message{Method: "ping", Caller: call.Caller{ID: "a"}})
 	require.NoError(t, err)

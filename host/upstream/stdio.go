@@ -64,9 +64,20 @@ func (s *stdio) run(c *conn) error {
 	return err
 }
 
-// read takes messages until the server's output ends.
+// A server that floods is read at a pace at which it cannot take the machine
+// from the others: its pipe fills, and it waits.
+const (
+	noisePause = time.Millisecond     // after noiseLines that were no messages
+	noiseLines = 256                  // in a row
+	errPause   = 2 * time.Millisecond // after errBytes on standard error
+	errBytes   = 256 << 10
+)
+
+// read takes messages until the server's output ends. What cannot be one is
+// counted without being looked at closely.
 func (s *stdio) read(c *conn) {
 	in := jsonrpc.NewReader(s.proc.stdout, s.cfg.MaxLine)
+	noise := 0
 	for {
 		line, err := in.ReadLine()
 		switch {
@@ -74,8 +85,20 @@ func (s *stdio) read(c *conn) {
 			c.tooLong(err)
 		case err != nil:
 			return
-		case len(bytes.TrimSpace(line)) > 0:
-			c.take(line)
+		default:
+			line = bytes.TrimLeft(line, " \t")
+			switch {
+			case len(line) == 0:
+			case line[0] == '{':
+				c.take(line)
+				noise = 0
+				continue
+			default:
+				c.noise.Add(1)
+			}
+		}
+		if noise++; noise%noiseLines == 0 {
+			time.Sleep(noisePause)
 		}
 	}
 }

@@ -87,7 +87,7 @@ func (f *fleet) load(t *testing.T) {
 					select {
 					case <-f.stop:
 						return
-					case <-time.After(2 * time.Millisecond):
+					case <-time.After(time.Duration(either(8, 2)) * time.Millisecond):
 					}
 					ill := f.broken.Load() == int32(i)
 					ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
@@ -155,8 +155,8 @@ func (f *fleet) breakIn(t *testing.T, kind string, i int) {
 	case "stopped":
 		signal(false)
 	case "flooding":
-		tool("flood", `{"n":20000000}`)
-		tool("noise", `{"n":100000}`)
+		tool("flood", fmt.Sprintf(`{"n":%d}`, either(4_000_000, 20_000_000)))
+		tool("noise", fmt.Sprintf(`{"n":%d}`, either(20_000, 100_000)))
 	case "hanging at start":
 		require.NoError(t, os.WriteFile(f.modes[i], []byte("hang"), 0o600))
 		signal(true)
@@ -268,7 +268,7 @@ func TestRestartsLeakNothing(t *testing.T) {
 			mustDo(t, s, "echo", `{}`)
 		}
 	}
-	for range 5 {
+	for range 3 {
 		round()
 	}
 	settle := func() (c census) {
@@ -283,7 +283,7 @@ func TestRestartsLeakNothing(t *testing.T) {
 		return take()
 	}
 	before := settle()
-	rounds := either(15, 250)
+	rounds := either(10, 250)
 	for range rounds {
 		round()
 	}

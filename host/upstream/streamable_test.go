@@ -62,6 +62,7 @@ func serveHTTP(t *testing.T, h http.Handler) string {
 }
 
 func TestServersOfOtherLibrariesAnswerOverHTTP(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name    string
 		handler http.Handler
@@ -95,6 +96,7 @@ func TestServersOfOtherLibrariesAnswerOverHTTP(t *testing.T) {
 }
 
 func TestServersOfOtherLibrariesAnswerOverSSE(t *testing.T) {
+	t.Parallel()
 	var old *server.SSEServer
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { old.ServeHTTP(w, r) }))
 	defer web.Close()

@@ -59,7 +59,7 @@ func TestReconnectMakesBeforeItBreaks(t *testing.T) {
 	before := s.Status().PID
 	slow := make(chan error, 1)
 	go func() {
-		_, err := do(t.Context(), s, "sleep", `{"n":500}`)
+		_, err := do(t.Context(), s, "sleep", `{"n":2500}`)
 		slow <- err
 	}()
 	time.Sleep(50 * time.Millisecond) // until it is under way
@@ -125,6 +125,7 @@ func TestAServerAtAnAddressGoesAndComesBack(t *testing.T) {
 }
 
 func TestADisabledServerIsNotStarted(t *testing.T) {
+	t.Parallel()
 	s, err := upstream.New(upstream.Config{Name: "off", Disabled: true}, nil)
 	require.NoError(t, err)
 	defer s.Close()
@@ -155,6 +156,7 @@ func answering(answer func(method string) string) func(context.Context, io.Reade
 }
 
 func TestPagesThatGoRoundInCircles(t *testing.T) {
+	t.Parallel()
 	var page atomic.Int32
 	s := at(t, "", func(c *upstream.Config) {
 		c.Era = upstream.Legacy
@@ -178,6 +180,7 @@ func TestPagesThatGoRoundInCircles(t *testing.T) {
 }
 
 func TestAServerInThisProgramThatPanics(t *testing.T) {
+	t.Parallel()
 	s := at(t, "", func(c *upstream.Config) {
 		c.Serve = func(context.Context, io.Reader, io.Writer) error { panic("at the disco") }
 	})
@@ -189,6 +192,7 @@ func TestAServerInThisProgramThatPanics(t *testing.T) {
 // The modern version repeats arguments in headers where a tool asks for it,
 // and servers refuse calls without.
 func TestAnnotatedArgumentsAreRepeatedInHeaders(t *testing.T) {
+	t.Parallel()
 	other := server.NewMCPServer("other", "2", server.WithToolCapabilities(true))
 	other.AddTool(mcp.NewToolWithRawSchema("where", "", []byte(`{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}`)),
 		func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {

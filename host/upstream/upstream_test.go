@@ -3,9 +3,12 @@ package upstream_test
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -30,6 +33,10 @@ func TestMain(m *testing.M) {
 		case "host":
 			os.Exit(hostForKilling(os.Args[2:]))
 		}
+	}
+	flag.Parse()
+	if err := flag.Set("test.parallel", "8"); err != nil { // they mostly wait
+		panic(err)
 	}
 	os.Exit(m.Run())
 }
@@ -122,7 +129,10 @@ func TestBothErasListAndCall(t *testing.T) {
 		t.Run(fmt.Sprint(c.serves, c.asked, c.more), func(t *testing.T) {
 			t.Parallel()
 			s := start(t, func(cfg *upstream.Config) {
-				cfg.Era, cfg.ProbeTimeout = c.asked, 700*time.Millisecond
+				cfg.Era, cfg.ProbeTimeout = c.asked, 5*time.Second
+				if slices.Contains(c.more, "-ignore-unknown") {
+					cfg.ProbeTimeout = 500 * time.Millisecond
+				}
 			}, append([]string{"-era", c.serves}, c.more...)...)
 			tools, err := s.Tools(t.Context())
 			require.NoError(t, err)
@@ -140,16 +150,19 @@ func TestBothErasListAndCall(t *testing.T) {
 }
 
 func TestEraIsRememberedAcrossRestarts(t *testing.T) {
-	s := start(t, func(c *upstream.Config) { c.ProbeTimeout = 300 * time.Millisecond }, "-era", "legacy", "-ignore-unknown")
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "pids")
+	s := start(t, nil, "-era", "legacy", "-exit-unknown", "-pid", file)
 	mustDo(t, s, "echo", `{}`)
+	require.Len(t, pids(t, file), 2, "the first ends at the modern opening")
 	_, err := do(t.Context(), s, "crash", `{}`)
 	require.Error(t, err)
-	begin := time.Now()
 	mustDo(t, s, "echo", `{}`)
-	require.Less(t, time.Since(begin), 300*time.Millisecond, "no second probe")
+	require.Len(t, pids(t, file), 3)
 }
 
 func TestParamsReachTheServer(t *testing.T) {
+	t.Parallel()
 	modern := `"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"x":1}`
 	for _, c := range []struct {
 		name, params string
@@ -183,6 +196,7 @@ func TestParamsReachTheServer(t *testing.T) {
 }
 
 func TestResultsAreForwardedAsReceived(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	for _, raw := range []string{
 		`{"content":[{"type":"resource_link","uri":"x:y","icons":[{"src":"a","odd":1}]},{"type":"hologram","data":"<&>","n":1.0}],"x":{"b":1,"a":2},"structuredContent":[1]}`,
@@ -210,6 +224,7 @@ func TestResultsAreForwardedAsReceived(t *testing.T) {
 }
 
 func TestProgressComesBeforeTheAnswerWithTheCallersToken(t *testing.T) {
+	t.Parallel()
 	for _, era := range []upstream.Era{upstream.Legacy, upstream.Modern} {
 		s := start(t, func(c *upstream.Config) { c.Era = era })
 		var got []string
@@ -232,6 +247,7 @@ func TestProgressComesBeforeTheAnswerWithTheCallersToken(t *testing.T) {
 }
 
 func TestCancelReachesTheServer(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	mustDo(t, s, "echo", `{}`)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -250,6 +266,7 @@ func TestCancelReachesTheServer(t *testing.T) {
 }
 
 func TestManyCallsAtOnce(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	var wg sync.WaitGroup
 	for i := range 64 {
@@ -268,6 +285,7 @@ func TestManyCallsAtOnce(t *testing.T) {
 }
 
 func TestLargeMessagesPass(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	big := `{"text":"` + strings.Repeat("y", 3<<20) + `"}`
 	require.Equal(t, big, textOf(t, mustDo(t, s, "echo", big)))
@@ -301,6 +319,7 @@ func eventually(done func() bool) bool {
 }
 
 func TestRootsAreAnswered(t *testing.T) {
+	t.Parallel()
 	s := start(t, func(c *upstream.Config) {
 		c.Era = upstream.Legacy
 		c.Roots = func() []string { return []string{"file:///a%20b"} }
@@ -311,6 +330,7 @@ func TestRootsAreAnswered(t *testing.T) {
 }
 
 func TestListChangedIsFollowed(t *testing.T) {
+	t.Parallel()
 	changed := make(chan struct{}, 10)
 	s := start(t, func(c *upstream.Config) { c.Era = upstream.Legacy })
 	s.OnChange(func() { changed <- struct{}{} })
@@ -326,6 +346,7 @@ func TestListChangedIsFollowed(t *testing.T) {
 }
 
 func TestEnvironmentIsTheConfiguredOne(t *testing.T) {
+	t.Parallel()
 	s := start(t, func(c *upstream.Config) { c.Env = []string{"ONLY=this"} })
 	require.Equal(t, "this", textOf(t, mustDo(t, s, "env", `{"text":"ONLY"}`)))
 	require.Empty(t, textOf(t, mustDo(t, s, "env", `{"text":"PATH"}`)))

@@ -94,9 +94,9 @@ func TestManyCallsAtOnceOverHTTP(t *testing.T) {
 		t.Run(way.name, func(t *testing.T) {
 			s := reach(t, way.path, nil, way.args...)
 			var wg sync.WaitGroup
-			for i := range 32 {
+			for i := range 16 {
 				wg.Go(func() {
-					for j := range 10 {
+					for j := range 8 {
 						want := fmt.Sprintf(`{"i":%d,"j":%d,"pad":"%s"}`, i, j, strings.Repeat("p", i*j))
 						raw, err := do(t.Context(), s, "echo", want)
 						if err != nil || textOf(t, raw) != want {
@@ -131,6 +131,7 @@ func TestCancelOverHTTP(t *testing.T) {
 }
 
 func TestWhatTheServerAsksIsAnsweredOverHTTP(t *testing.T) {
+	t.Parallel()
 	for _, way := range ways {
 		if way.era == upstream.Modern {
 			continue // it asks in its results
@@ -155,6 +156,7 @@ func TestABrokenStreamIsTakenUpAgain(t *testing.T) {
 }
 
 func TestASessionThatIsOverIsOpenedAgain(t *testing.T) {
+	t.Parallel()
 	s := reach(t, "/mcp", nil, "-era", "legacy")
 	mustDo(t, s, "expire", `{}`)
 	mustDo(t, s, "echo", `{}`) // is not lost
@@ -162,6 +164,7 @@ func TestASessionThatIsOverIsOpenedAgain(t *testing.T) {
 }
 
 func TestSessionsAreEndedAndNothingIsLeft(t *testing.T) {
+	t.Parallel()
 	var deleted atomic.Int32
 	h := fixture.Handler("-era", "legacy")
 	web := serveHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -177,6 +180,7 @@ func TestSessionsAreEndedAndNothingIsLeft(t *testing.T) {
 }
 
 func TestHeadersAndCredentials(t *testing.T) {
+	t.Parallel()
 	for _, way := range ways {
 		s := reach(t, way.path, func(c *upstream.Config) {
 			c.Token = "sesame"
@@ -205,6 +209,7 @@ func TestHeadersAndCredentials(t *testing.T) {
 }
 
 func TestRedirectsDoNotLeaveTheOrigin(t *testing.T) {
+	t.Parallel()
 	var stolen atomic.Int32
 	thief := serveHTTP(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "" {
@@ -235,6 +240,7 @@ func TestRedirectsDoNotLeaveTheOrigin(t *testing.T) {
 }
 
 func TestANameMustNotLeadToAPrivateAddress(t *testing.T) {
+	t.Parallel()
 	web := serveHTTP(t, fixture.Handler())
 	u, err := url.Parse(web)
 	require.NoError(t, err)
@@ -267,6 +273,7 @@ func TestANameMustNotLeadToAPrivateAddress(t *testing.T) {
 }
 
 func TestAServerThatCannotBeReached(t *testing.T) {
+	t.Parallel()
 	web := httptest.NewServer(fixture.Handler())
 	address := web.URL + "/mcp?key=hidden"
 	web.Close()
@@ -329,6 +336,7 @@ func TestOddAnswersOverHTTP(t *testing.T) {
 }
 
 func TestAServerOfTheOldTransportIsFoundOut(t *testing.T) {
+	t.Parallel()
 	h := fixture.Handler("-era", "legacy")
 	web := serveHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
