@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -192,9 +193,9 @@ func (r *remote) refusal(res *http.Response, body []byte) error {
 		if after := res.Header.Get("Retry-After"); after != "" {
 			text += fmt.Sprintf("; try again after %.40q", after)
 		}
-		return toolerr.New(toolerr.RateLimited, "%s", text)
+		return retryAfter(res, toolerr.New(toolerr.RateLimited, "%s", text))
 	}
-	return &statusError{res.StatusCode, toolerr.New(toolerr.TransportError, "%s", text)}
+	return &statusError{res.StatusCode, retryAfter(res, toolerr.New(toolerr.TransportError, "%s", text))}
 }
 
 // statusError is a refusal that may mean that the server speaks otherwise.
@@ -205,6 +206,18 @@ type statusError struct {
 
 func (e *statusError) Error() string { return e.err.Error() }
 func (e *statusError) Unwrap() error { return e.err }
+
+// StatusCode is for those who decide whether to try again.
+func (e *statusError) StatusCode() int { return e.status }
+
+// retryAfter adds to an error when the server wants to be asked again, if it
+// says so in seconds.
+func retryAfter(res *http.Response, err *toolerr.Error) *toolerr.Error {
+	if seconds, bad := strconv.ParseUint(res.Header.Get("Retry-After"), 10, 32); bad == nil {
+		return err.With("retryAfterMs", int64(seconds)*1000)
+	}
+	return err
+}
 
 // plainLine is the first line of an error's body that is text.
 func plainLine(body []byte) string {

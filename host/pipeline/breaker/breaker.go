@@ -157,7 +157,8 @@ func Failure(err error) bool {
 	}
 	switch toolerr.CodeOf(err) {
 	case toolerr.TransportError:
-		return true
+		var said interface{ StatusCode() int } // of HTTP: who refuses a request is there
+		return !errors.As(err, &said) || said.StatusCode() >= 500
 	case toolerr.ServerOffline:
 		var failed *call.ExecutionError
 		return errors.As(err, &failed) && failed.Phase == call.PhaseExecute

@@ -137,6 +137,13 @@ func TestOldFailuresAreForgotten(t *testing.T) {
 	})
 }
 
+// status is an HTTP server's refusal.
+type status struct{ code int }
+
+func (s *status) Error() string   { return "refused" }
+func (s *status) Unwrap() error   { return toolerr.New(toolerr.TransportError, "refused") }
+func (s *status) StatusCode() int { return s.code }
+
 func TestWhatIsAFailureOfTheWay(t *testing.T) {
 	for _, c := range []struct {
 		err  error
@@ -145,6 +152,8 @@ func TestWhatIsAFailureOfTheWay(t *testing.T) {
 		{toolerr.New(toolerr.TransportError, "reset"), true},
 		{&call.ExecutionError{Phase: call.PhaseExecute, Cause: toolerr.New(toolerr.ServerOffline, "died")}, true},
 		{&call.ExecutionError{Phase: call.PhaseConnect, Cause: toolerr.New(toolerr.ServerOffline, "cannot be started")}, false},
+		{&status{502}, true},
+		{&status{404}, false},
 		{&call.MCPError{Code: -32603}, false},
 		{&call.TimeoutError{}, false},
 		{context.Canceled, false},

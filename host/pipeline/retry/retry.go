@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"sync/atomic"
 	"time"
 
@@ -178,9 +179,20 @@ func Retryable(err error) bool {
 		var failed *call.ExecutionError
 		return errors.As(err, &failed) && failed.Phase == call.PhaseConnect
 	case toolerr.TransportError, toolerr.RateLimited, toolerr.Timeout:
-		return true
+		return !refused(err)
 	}
 	return false
+}
+
+// refused reports whether an HTTP server said that the request is wrong: a
+// status of 400 and more, but for those that mean later.
+func refused(err error) bool {
+	var said interface{ StatusCode() int }
+	if !errors.As(err, &said) {
+		return false
+	}
+	status := said.StatusCode()
+	return status >= 400 && status < 500 && status != http.StatusRequestTimeout && status != http.StatusTooManyRequests
 }
 
 type permanentError struct{ err error }

@@ -25,6 +25,13 @@ func unreachable() error {
 	return &call.ExecutionError{Tool: "t", Phase: call.PhaseConnect, Message: "no", Cause: toolerr.New(toolerr.ServerOffline, "down")}
 }
 
+// status is an HTTP server's refusal.
+type status struct{ code int }
+
+func (s *status) Error() string   { return "refused" }
+func (s *status) Unwrap() error   { return toolerr.New(toolerr.TransportError, "refused") }
+func (s *status) StatusCode() int { return s.code }
+
 func TestWhatIsMadeAgain(t *testing.T) {
 	own := errors.New("odd")
 	for _, c := range []struct {
@@ -37,6 +44,9 @@ func TestWhatIsMadeAgain(t *testing.T) {
 		{"unreachable, idempotent", call.Traits{Idempotent: true}, unreachable(), 3},
 		{"unreachable, but it changes things", call.Traits{}, unreachable(), 1},
 		{"transport", call.Traits{ReadOnly: true}, toolerr.New(toolerr.TransportError, "reset"), 3},
+		{"503", call.Traits{ReadOnly: true}, &status{503}, 3},
+		{"404", call.Traits{ReadOnly: true}, &status{404}, 1},
+		{"408", call.Traits{ReadOnly: true}, &status{408}, 3},
 		{"429", call.Traits{ReadOnly: true}, toolerr.New(toolerr.RateLimited, "later"), 3},
 		{"timeout of the network", call.Traits{ReadOnly: true}, toolerr.New(toolerr.Timeout, "no answer"), 3},
 		{"died during the call", call.Traits{ReadOnly: true}, &call.ExecutionError{Phase: call.PhaseExecute, Cause: toolerr.New(toolerr.ServerOffline, "died")}, 1},
