@@ -103,10 +103,7 @@ func fixtureRoot(t *testing.T) string {
 // binaries builds everything into one directory, once; the host looks for the
 // tools beside itself.
 var binaries = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "toolroom-conformance-")
-	if err != nil {
-		return "", err
-	}
+	dir := filepath.Join(os.Getenv(builtInto), "all")
 	packages, err := filepath.Glob("../../tools/*/main.go")
 	if err != nil {
 		return dir, err
@@ -118,19 +115,37 @@ var binaries = sync.OnceValues(func() (string, error) {
 			return dir, fmt.Errorf("%s: %w\n%s", build, err, out)
 		}
 	}
-	build := exec.Command("go", "build", "-o", filepath.Join(dir, "suite-upstream"), "./upstream")
-	if out, err := build.CombinedOutput(); err != nil {
-		return dir, fmt.Errorf("%s: %w\n%s", build, err, out)
+	return dir, nil
+})
+
+// alone builds the host without the tools, and the suites' own server, into
+// one directory, once.
+var alone = sync.OnceValues(func() (string, error) {
+	dir := filepath.Join(os.Getenv(builtInto), "alone")
+	for name, from := range map[string]string{"mcp-host": "../../host", "suite-upstream": "./upstream"} {
+		build := exec.Command("go", "build", "-o", filepath.Join(dir, name), from)
+		if out, err := build.CombinedOutput(); err != nil {
+			return dir, fmt.Errorf("%s: %w\n%s", build, err, out)
+		}
 	}
 	return dir, nil
 })
 
+// builtInto names the directory for what the tests build.
+const builtInto = "TOOLROOM_TESTS_BUILD"
+
 func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "toolroom-conformance-")
+	if err == nil {
+		err = os.Setenv(builtInto, dir)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	code := m.Run()
-	if dir, _ := binaries(); dir != "" {
-		if err := os.RemoveAll(dir); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-		}
+	if err := os.RemoveAll(dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 	}
 	os.Exit(code)
 }

@@ -99,11 +99,12 @@ var clock = regexp.MustCompile(`\d{1,2}:\d\d:\d\d [AP]M`)
 // says itself is in its own words: of a method, tool or resource that there
 // is not, and of arguments that do not agree with the tool's schema.
 func TestRealServersThroughTheHost(t *testing.T) {
-	dir, err := binaries()
+	dir, err := alone()
 	require.NoError(t, err)
 	host, node := filepath.Join(dir, "mcp-host"), oracle.Path(t, "node")
 	for _, s := range realServers(t) {
 		t.Run(s.pkg, func(t *testing.T) {
+			t.Parallel()
 			args := append([]string{filepath.Join(oracle.Module(t, "@modelcontextprotocol/"+s.pkg), "dist", "index.js")}, s.args...)
 			environment := func() map[string]string {
 				return map[string]string{"MEMORY_FILE_PATH": filepath.Join(t.TempDir(), "memory.json"), "PATH": os.Getenv("PATH")}
@@ -121,17 +122,14 @@ func TestRealServersThroughTheHost(t *testing.T) {
 				require.NoError(t, os.WriteFile(file, text, 0o600))
 				return file
 			}
-			lonely := t.TempDir() // a host without the bundled tools beside it
-			alone := filepath.Join(lonely, "mcp-host")
-			require.NoError(t, os.Link(host, alone))
 			want := comparable(t, direct)
-			stdio := s.run(t, map[string]any{"command": alone, "args": []string{"stdio", "--config", config(), "--state", t.TempDir()}})
+			stdio := s.run(t, map[string]any{"command": host, "args": []string{"stdio", "--config", config(), "--state", t.TempDir()}})
 			s.same(t, want, comparable(t, stdio), "over stdio")
 			root := fixtureRoot(t)
 			if len(s.args) > 0 {
 				root = s.args[0] // servers that ask are told of it, and heed it
 			}
-			url := serveHost(t, alone, root, "--config", config())
+			url := serveHost(t, host, root, "--config", config())
 			web := s.run(t, map[string]any{"url": url, "headers": door{url: url}.headers()})
 			s.same(t, want, comparable(t, web), "over HTTP")
 		})

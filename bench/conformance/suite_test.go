@@ -63,7 +63,7 @@ func TestConformanceSuites(t *testing.T) {
 // serveUpstream serves the suites' own server through the host.
 func serveUpstream(t *testing.T, era string) (url string) {
 	t.Helper()
-	dir, err := binaries()
+	dir, err := alone()
 	require.NoError(t, err)
 	config := filepath.Join(t.TempDir(), "config.json")
 	text, err := json.Marshal(map[string]any{"servers": map[string]any{"suite": map[string]any{
