@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -69,7 +70,7 @@ func withCaches(base, caches, writable []string) []string {
 		for _, pair := range base {
 			dir, ok := strings.CutPrefix(pair, name+"=")
 			for _, w := range writable {
-				usable = usable || ok && filepath.IsAbs(dir) && beneath(w, filepath.Clean(dir))
+				usable = usable || ok && filepath.IsAbs(dir) && supervise.Beneath(w, filepath.Clean(dir))
 			}
 		}
 		if !usable {

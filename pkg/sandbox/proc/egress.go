@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/egress"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -14,14 +15,9 @@ import (
 // in the name space that it was made in. What connects to it inside is answered
 // by the server, outside. Nothing else leads out.
 
-// egressAddr is where a command finds the proxy: always there, so that the
-// environment, and with it what is kept by it, is the same for each command. It
-// is below the ports that the kernel gives out itself.
-const egressAddr = "127.0.0.1:29413"
-
 // egressEnv makes clients use the proxy, but for loopback.
 func egressEnv() []string {
-	const url, direct = "http://" + egressAddr, "localhost,127.0.0.1,::1"
+	const url, direct = "http://" + supervise.EgressAddr, "localhost,127.0.0.1,::1"
 	return []string{
 		"HTTP_PROXY=" + url, "HTTPS_PROXY=" + url, "ALL_PROXY=" + url, "NO_PROXY=" + direct,
 		"http_proxy=" + url, "https_proxy=" + url, "all_proxy=" + url, "no_proxy=" + direct,

@@ -2,8 +2,6 @@ package proc
 
 import (
 	"errors"
-	"fmt"
-	"net/netip"
 	"os"
 	"runtime"
 
@@ -56,46 +54,4 @@ func descriptor(oob []byte) (int, error) {
 		return -1, errors.Join(errors.New("not one descriptor"), err)
 	}
 	return fds[0], nil
-}
-
-// offerListener makes the listener in the supervisor's network name space,
-// sends it out and returns the files of the command itself.
-func offerListener(s *spec, files []uintptr) ([]uintptr, error) {
-	if !s.Egress {
-		return files, nil
-	}
-	link := int(files[len(files)-1])
-	files = files[:len(files)-1]
-	defer unix.Close(link)
-	if s.Level != L2 || s.Network || len(files) < 2 {
-		return nil, errors.New("a listener for allowed hosts belongs into a network name space of its own")
-	}
-	if err := loopbackUp(); err != nil {
-		return nil, fmt.Errorf("loopback: %w", err)
-	}
-	fd, err := listen(netip.MustParseAddrPort(egressAddr))
-	if err != nil {
-		return nil, fmt.Errorf("listener for allowed hosts: %w", err)
-	}
-	defer unix.Close(fd)
-	if err := unix.Sendmsg(link, []byte{0}, unix.UnixRights(fd), nil, unix.MSG_NOSIGNAL); err != nil {
-		return nil, os.NewSyscallError("sendmsg", err)
-	}
-	return files, nil
-}
-
-func listen(at netip.AddrPort) (int, error) {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
-	if err != nil {
-		return -1, os.NewSyscallError("socket", err)
-	}
-	err = os.NewSyscallError("bind", unix.Bind(fd, &unix.SockaddrInet4{Port: int(at.Port()), Addr: at.Addr().As4()}))
-	if err == nil {
-		err = os.NewSyscallError("listen", unix.Listen(fd, 128))
-	}
-	if err != nil {
-		unix.Close(fd)
-		return -1, err
-	}
-	return fd, nil
 }

@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
 // fixedEnv is what every command gets, over whatever the user has: no pager,
@@ -147,15 +149,9 @@ func (e Environ) searchPath(path string) string {
 		if err != nil {
 			continue
 		}
-		if !slices.ContainsFunc(e.Writable, func(root string) bool { return beneath(root, dir) || beneath(root, real) }) {
+		if !slices.ContainsFunc(e.Writable, func(root string) bool { return supervise.Beneath(root, dir) || supervise.Beneath(root, real) }) {
 			kept = append(kept, dir)
 		}
 	}
 	return strings.Join(kept, string(filepath.ListSeparator))
-}
-
-// beneath reports whether a clean absolute path is dir or in it.
-func beneath(dir, path string) bool {
-	rest, ok := strings.CutPrefix(path, strings.TrimSuffix(dir, string(filepath.Separator)))
-	return ok && (rest == "" || rest[0] == filepath.Separator)
 }

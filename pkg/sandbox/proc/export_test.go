@@ -1,6 +1,9 @@
 package proc
 
-import "github.com/toolroom-mcp/toolroom/pkg/sandbox/egress"
+import (
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/egress"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
+)
 
 // FailChecks makes self-tests of r find that a promise of a level is not kept,
 // or with "" that the level cannot be set up.
@@ -15,7 +18,7 @@ func TrustLevel(r *Runner, level Level) {
 func ReachOnly(r *Runner, c egress.Config) { r.outward = c }
 
 // EgressAddr is where commands find the proxy.
-const EgressAddr = egressAddr
+const EgressAddr = supervise.EgressAddr
 
 // NewOutput makes an output that a test writes to.
 func NewOutput(spillDir string, spillMax int64) *Output { return newOutput(spillDir, spillMax) }

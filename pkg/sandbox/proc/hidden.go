@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
 // systemSecrets are readable to root even without its capabilities.
@@ -94,8 +96,8 @@ func outsideSockets(s *spec) []string {
 			continue
 		}
 		path := filepath.Clean("/" + fields[1])
-		inRoot := slices.ContainsFunc(visible, func(dir string) bool { return beneath(dir, path) })
-		covered := slices.ContainsFunc([]string{"/run", "/tmp", "/var/tmp", "/dev"}, func(dir string) bool { return beneath(dir, path) })
+		inRoot := slices.ContainsFunc(visible, func(dir string) bool { return supervise.Beneath(dir, path) })
+		covered := slices.ContainsFunc([]string{"/run", "/tmp", "/var/tmp", "/dev"}, func(dir string) bool { return supervise.Beneath(dir, path) })
 		if inRoot || !covered {
 			names = append(names, path)
 		}

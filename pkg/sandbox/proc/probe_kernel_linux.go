@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
 // kernel tries the calls that the filter refuses, each with arguments that do
@@ -46,8 +48,8 @@ func (p *prober) kernel() {
 		}
 		p.fails(c.name, true, err)
 	}
-	if auditArch == unix.AUDIT_ARCH_X86_64 {
-		p.fails("use the x32 calls", true, call(x32Bit|unix.SYS_GETPID, 0, 0, 0, 0))
+	if supervise.AuditArch == unix.AUDIT_ARCH_X86_64 {
+		p.fails("use the x32 calls", true, call(supervise.X32Bit|unix.SYS_GETPID, 0, 0, 0, 0))
 	}
 	p.status()
 }

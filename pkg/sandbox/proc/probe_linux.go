@@ -14,6 +14,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
 // prober tries one promise after the other, from inside.
@@ -22,9 +24,16 @@ type prober struct {
 	checks []Check
 }
 
-// probe is main of the command that the self-test runs: it reads the bait and
+// probeRole is the role of the command that the self-test runs.
+const probeRole = "probe"
+
+// runRole is main of a second self that is no supervisor. It reads the bait and
 // prints the checks.
-func probe([]string) int {
+func runRole(role string) int {
+	if role != probeRole {
+		fmt.Fprintf(os.Stderr, "%s: role %q is unknown\n", os.Args[0], role)
+		return 2
+	}
 	p := &prober{}
 	if err := json.NewDecoder(os.Stdin).Decode(&p.bait); err != nil {
 		fmt.Println(err)
@@ -231,7 +240,7 @@ func (p *prober) processes() {
 		p.fails("read the environment of "+other.name, true, err)
 		_, err = os.Readlink("/proc/" + pid + "/fd/0")
 		p.fails("follow the descriptors of "+other.name, true, err)
-		promised := p.l2() || landlockABI() >= signalsABI
+		promised := p.l2() || supervise.LandlockABI() >= supervise.SignalsABI
 		p.fails("signal "+other.name, promised && !(p.l2() && other.pid == 1), unix.Kill(other.pid, unix.SIGCONT))
 		p.fails("trace "+other.name, true, call(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(other.pid), 0, 0))
 		var word uintptr
@@ -244,7 +253,7 @@ func (p *prober) processes() {
 // leaveRunning starts a process that nobody waits for.
 func (p *prober) leaveRunning() {
 	_, err := os.StartProcess("/usr/bin/env", []string{"env", "sleep", "1000"}, &os.ProcAttr{
-		Env: []string{markName + "=" + p.Token, "PATH=" + os.Getenv("PATH")}, Sys: &syscall.SysProcAttr{Setsid: true},
+		Env: []string{supervise.MarkName + "=" + p.Token, "PATH=" + os.Getenv("PATH")}, Sys: &syscall.SysProcAttr{Setsid: true},
 	})
 	p.works("start processes", err)
 }

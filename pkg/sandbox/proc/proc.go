@@ -44,22 +44,20 @@ import (
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/egress"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
 // Level is how far a command is confined.
-type Level string
+type Level = supervise.Level
 
 // The levels.
 const (
 	// Highest is the highest level whose self-test passes, L1 at least.
 	Highest Level = ""
-	// L2 is namespaces, Landlock and seccomp.
-	L2 Level = "L2"
-	// L1 is Landlock and seccomp.
-	L1 Level = "L1"
-	// Off confines nothing. Commands are still ended whole.
-	Off Level = "off"
+	L2            = supervise.L2
+	L1            = supervise.L1
+	Off           = supervise.Off
 )
 
 // Config is what holds for all commands of a server. The zero value is usable.
@@ -106,17 +104,8 @@ type Config struct {
 	PassSecrets []string
 }
 
-// Limits are resource limits of a command, each for every process of it but
-// Memory. 0 stands for the default, -1 for none.
-type Limits struct {
-	FileBytes int64 // size of a file; 4 GiB
-	Files     int64 // open files; the hard limit
-	Processes int64 // processes of the user; 8192 at L2, else as inherited
-	// Memory bounds the resident memory of all processes together. It is
-	// looked at every second, and a command over it is ended; 75 % of the
-	// machine's.
-	Memory int64
-}
+// Limits are resource limits of a command.
+type Limits = supervise.Limits
 
 // Rules say what of the file system a command may use. A *sandbox.FS is one.
 type Rules interface {
@@ -229,8 +218,8 @@ func (c *Command) validate() error {
 	switch {
 	case c.Script == "":
 		return toolerr.New(toolerr.MissingParameter, "the command is empty")
-	case len(c.Files) > maxFiles-3:
-		return toolerr.New(toolerr.InvalidParams, "%d further files are more than the %d that can be passed", len(c.Files), maxFiles-3)
+	case len(c.Files) > supervise.MaxFiles-3:
+		return toolerr.New(toolerr.InvalidParams, "%d further files are more than the %d that can be passed", len(c.Files), supervise.MaxFiles-3)
 	case !filepath.IsAbs(c.Dir):
 		return toolerr.New(toolerr.InvalidParams, "working directory %q is relative: give an absolute path", c.Dir)
 	}

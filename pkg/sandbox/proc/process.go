@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/egress"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -230,7 +231,7 @@ func (p *Process) lost() {
 		p.result.Ending = Lost
 	}
 	p.super.process.Kill()
-	p.result.LeftBehind += killMarked(p.mark)
+	p.result.LeftBehind += supervise.KillMarked(p.mark)
 }
 
 // finish frees what the command used, once the supervisor is gone.

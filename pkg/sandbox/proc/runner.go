@@ -15,6 +15,7 @@ import (
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/egress"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -144,13 +145,15 @@ func (r *Runner) start(ctx context.Context, c Command, level Level, argv []strin
 
 // spec says what the supervisor is to do for c.
 func (r *Runner) spec(c Command, level Level, temp string) (*spec, error) {
-	s := &spec{
+	s := &spec{Spec: supervise.Spec{
 		Level: level, Network: r.config.Network, Dir: c.Dir, Mark: rand.Text(),
 		Limits: r.config.Limits, GraceMS: r.config.Grace.Milliseconds(), WaitMS: r.config.Linger.Milliseconds(),
 		Writable: r.config.Writable, Temp: temp,
-	}
+	}}
 	if level != Off {
-		s.Roots = c.Rules.Roots()
+		for _, root := range c.Rules.Roots() {
+			s.Roots = append(s.Roots, supervise.Root(root))
+		}
 		r.findHidden(s, c.Rules)
 	}
 	caches, err := r.caches()
@@ -161,12 +164,12 @@ func (r *Runner) spec(c Command, level Level, temp string) (*spec, error) {
 		s.Writable = append(slices.Clone(s.Writable), r.config.CacheDir)
 	}
 	inside := temp
-	if level == L2 && !s.covered("/tmp") {
+	if level == L2 && !s.Covered("/tmp") {
 		inside = "/tmp"
 	}
 	environ := Environ{
 		Base: r.config.Environ, Extra: c.Env, PassSecrets: r.config.PassSecrets,
-		Set: []string{"TMPDIR=" + inside, "PWD=" + c.Dir, markName + "=" + s.Mark},
+		Set: []string{"TMPDIR=" + inside, "PWD=" + c.Dir, supervise.MarkName + "=" + s.Mark},
 	}
 	before, err := writePrologue(c, temp, inside)
 	if err != nil {
@@ -360,7 +363,7 @@ func (super *supervisor) handshake(ctx context.Context, s *spec, files []*os.Fil
 	}
 	switch {
 	case err == nil:
-		return first.failure(s)
+		return failure(first, s)
 	case ctx.Err() != nil:
 		return toolerr.New(toolerr.Cancelled, "the command was cancelled before it was started: %w", ctx.Err())
 	case errors.Is(err, os.ErrDeadlineExceeded):
@@ -371,7 +374,7 @@ func (super *supervisor) handshake(ctx context.Context, s *spec, files []*os.Fil
 
 func (super *supervisor) exchange(s *spec, files []*os.File, reports *json.Decoder) (first report, err error) {
 	if err = super.pass(files); err == nil {
-		err = json.NewEncoder(super.control).Encode(s)
+		err = json.NewEncoder(super.control).Encode(&s.Spec)
 	}
 	if err == nil {
 		err = reports.Decode(&first)
@@ -380,7 +383,7 @@ func (super *supervisor) exchange(s *spec, files []*os.File, reports *json.Decod
 }
 
 // failure is the error of a report that says that nothing was started.
-func (r report) failure(s *spec) error {
+func failure(r report, s *spec) error {
 	if r.Error == "" {
 		return nil
 	}
@@ -412,9 +415,9 @@ func closeAll(files ...*os.File) {
 // Init is the first statement of main: in the program's second self it does
 // that self's work and does not return.
 func Init() {
-	if len(os.Args) >= 3 && os.Args[1] == roleArg {
+	if len(os.Args) >= 3 && os.Args[1] == supervise.RoleArg {
 		// Not os.Exit, with which a program built with -race sleeps a second.
-		syscall.Exit(runRole(os.Args[2], os.Args[3:]))
+		syscall.Exit(runRole(os.Args[2]))
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
 // bait is what the self-test lays out for the probe to reach for.
@@ -43,7 +44,7 @@ func (b baitRules) Protected(string) string { return "" }
 
 // try runs the probe at a level.
 func (r *Runner) try(ctx context.Context, level Level) (report Report) {
-	report = Report{Level: level, Landlock: landlockABI()}
+	report = Report{Level: level, Landlock: supervise.LandlockABI()}
 	dir, err := r.makeTemp()
 	if err == nil {
 		dir, err = filepath.EvalSymlinks(dir)
@@ -69,7 +70,7 @@ func (r *Runner) try(ctx context.Context, level Level) (report Report) {
 	own.config.Writable, own.config.CacheDir, own.config.TempDir = nil, "", filepath.Join(dir, "own")
 	p, err := own.start(ctx, Command{
 		Script: "probe", Dir: b.Root, Stdin: text, Timeout: 30 * time.Second, Rules: baitRules{b.Root, b.Secret},
-	}, level, []string{self, roleArg, "probe"})
+	}, level, []string{supervise.Self, supervise.RoleArg, probeRole})
 	if err != nil {
 		report.Failure = err.Error()
 		return report
@@ -157,13 +158,13 @@ func ownedOutside(level Level, dir string) string {
 }
 
 func dirWouldBeHidden(dir string) bool {
-	return beneath("/tmp", dir) || beneath("/var/tmp", dir) || beneath("/run", dir)
+	return supervise.Beneath("/tmp", dir) || supervise.Beneath("/var/tmp", dir) || supervise.Beneath("/run", dir)
 }
 
 // lookAround looks for what the probe should not have left.
 func (r *Runner) lookAround(b bait) []Check {
 	check := Check{Name: "daemons", State: Enforced, Needed: true, Why: "a process in a session of its own was ended"}
-	if left := killMarked(b.Token); left > 0 {
+	if left := supervise.KillMarked(b.Token); left > 0 {
 		check.State, check.Why = NotEnforced, fmt.Sprintf("%d processes were still running", left)
 	}
 	return []Check{check}

@@ -8,10 +8,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-)
 
-// self is this very program, also when its file was replaced meanwhile.
-const self = "/proc/self/exe"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
+)
 
 // spawn starts a supervisor, which waits for its spec.
 func spawn(level Level, network bool) (*supervisor, error) {
@@ -28,7 +27,7 @@ func spawn(level Level, network bool) (*supervisor, error) {
 		return nil, err
 	}
 	defer null.Close()
-	process, err := os.StartProcess(self, []string{os.Args[0], roleArg, "supervise"}, &os.ProcAttr{
+	process, err := os.StartProcess(supervise.Self, []string{os.Args[0], supervise.RoleArg, supervise.Role}, &os.ProcAttr{
 		Dir: "/", Env: []string{"GOMAXPROCS=2"}, Files: []*os.File{null, null, null, theirs}, Sys: supervisorAttr(level, network),
 	})
 	if err != nil {
@@ -44,7 +43,7 @@ func spawn(level Level, network bool) (*supervisor, error) {
 func supervisorAttr(level Level, network bool) *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setsid: true}
 	if level == L2 {
-		isolate(attr, network)
+		supervise.Isolate(attr, network)
 	}
 	return attr
 }
@@ -113,31 +112,6 @@ func (s *supervisor) pass(files []*os.File) error {
 	})
 	runtime.KeepAlive(files)
 	return errors.Join(err, sent)
-}
-
-// takeFiles is the other end of pass. At the end of the socket it returns no
-// files.
-func takeFiles() ([]uintptr, error) {
-	oob := make([]byte, unix.CmsgSpace(4*maxFiles))
-	n, oobn, _, _, err := unix.Recvmsg(controlFD, make([]byte, 1), oob, unix.MSG_CMSG_CLOEXEC)
-	if err != nil || n == 0 {
-		return nil, err
-	}
-	messages, err := unix.ParseSocketControlMessage(oob[:oobn])
-	if err != nil {
-		return nil, err
-	}
-	var files []uintptr
-	for i := range messages {
-		fds, err := unix.ParseUnixRights(&messages[i])
-		if err != nil {
-			return nil, err
-		}
-		for _, fd := range fds {
-			files = append(files, uintptr(fd))
-		}
-	}
-	return files, nil
 }
 
 // changeTime is when a file was last changed, which nobody can set.

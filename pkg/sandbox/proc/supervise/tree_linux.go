@@ -1,4 +1,4 @@
-package proc
+package supervise
 
 import (
 	"bytes"
@@ -177,12 +177,12 @@ func (g *guard) killAll() {
 	}
 }
 
-// killMarked kills what a command left whose supervisor was killed: all that
+// KillMarked kills what a command left whose supervisor was killed: all that
 // have its mark in their environment, until none is found. It returns how many.
-func killMarked(mark string) int {
-	want := []byte(markName + "=" + mark + "\x00")
+func KillMarked(mark string) int {
+	want := []byte(MarkName + "=" + mark + "\x00")
 	killed := map[int]bool{}
-	limit := time.Now().Add(lateness) // for those that the kernel itself holds
+	limit := time.Now().Add(3 * time.Second) // for those that the kernel itself holds
 	for quiet := 0; quiet < 3 && time.Now().Before(limit); quiet++ {
 		if quiet > 0 { // one that is just being made, or executed, has no environment
 			time.Sleep(2 * time.Millisecond)

@@ -1,4 +1,4 @@
-package proc
+package supervise
 
 import (
 	"errors"
@@ -9,8 +9,6 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
 // blankDir holds what is mounted over what must not be seen: an empty file and
@@ -21,7 +19,7 @@ const blankDir = "/dev/.blank"
 // read-only but the writable roots, a temporary directory of its own, its own
 // /dev, /proc of its own processes, an empty /run, and nothing of what is
 // masked. All of it goes with the mount name space.
-func arrangeMounts(s *spec) error {
+func arrangeMounts(s *Spec) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("private: %w", err)
 	}
@@ -78,13 +76,13 @@ func arrangeMounts(s *spec) error {
 }
 
 // wholeDisk reports whether / is a root that may be written.
-func (s *spec) wholeDisk() bool {
-	return slices.ContainsFunc(s.Roots, func(root sandbox.Root) bool { return root.Path == "/" && !root.ReadOnly })
+func (s *Spec) wholeDisk() bool {
+	return slices.ContainsFunc(s.Roots, func(root Root) bool { return root.Path == "/" && !root.ReadOnly })
 }
 
 // restrictRoot makes everything read-only, or if the user insists that all may
 // be written, what the kernel shows of itself.
-func restrictRoot(s *spec) error {
+func restrictRoot(s *Spec) error {
 	harmless := uint64(unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV)
 	if !s.wholeDisk() {
 		return setMount(unix.AT_FDCWD, "/", harmless|unix.MOUNT_ATTR_RDONLY)
@@ -111,11 +109,11 @@ type clone struct {
 
 // cloneKept clones the roots, the directories that may be written and the
 // temporary directory, outer ones first.
-func cloneKept(s *spec) ([]clone, error) {
+func cloneKept(s *Spec) ([]clone, error) {
 	var kept, others []clone
 	from := map[string]string{}
 	for _, dir := range []string{"/tmp", "/var/tmp"} {
-		if !s.covered(dir) {
+		if !s.Covered(dir) {
 			kept, from[dir] = append(kept, clone{path: dir}), s.Temp
 		}
 	}
@@ -125,11 +123,11 @@ func cloneKept(s *spec) ([]clone, error) {
 		}
 	}
 	writable := s.Writable
-	if s.covered("/tmp") { // its own name is the one that it has for the command
+	if s.Covered("/tmp") { // its own name is the one that it has for the command
 		writable = append(writable[:len(writable):len(writable)], s.Temp)
 	}
 	for _, dir := range writable {
-		late := slices.ContainsFunc(s.Guard, func(guarded string) bool { return beneath(guarded, dir) })
+		late := slices.ContainsFunc(s.Guard, func(guarded string) bool { return Beneath(guarded, dir) })
 		others = append(others, clone{path: dir, late: late})
 	}
 	slices.SortStableFunc(others, func(a, b clone) int { return len(a.path) - len(b.path) })
@@ -243,13 +241,13 @@ func mountDev(nodes []int) error {
 
 // mountRun hides the sockets of the machine's services. What names are
 // resolved by is kept for commands that have the network.
-func mountRun(s *spec, clones []clone, flags uintptr) error {
+func mountRun(s *Spec, clones []clone, flags uintptr) error {
 	if info, err := os.Lstat("/run"); err != nil || !info.IsDir() {
 		return nil
 	}
 	var resolver []byte
 	target, err := filepath.EvalSymlinks("/etc/resolv.conf")
-	keep := s.Network && err == nil && beneath("/run", target)
+	keep := s.Network && err == nil && Beneath("/run", target)
 	if keep {
 		if resolver, err = os.ReadFile(target); err != nil {
 			return err
@@ -267,7 +265,7 @@ func mountRun(s *spec, clones []clone, flags uintptr) error {
 		}
 	}
 	for _, c := range clones { // their places, while it can be written
-		if beneath("/run", c.path) {
+		if Beneath("/run", c.path) {
 			if err := os.MkdirAll(c.path, 0o700); err != nil {
 				return err
 			}
@@ -306,12 +304,12 @@ func changed(err error) bool { return errors.Is(err, unix.ENOENT) || errors.Is(e
 // guardFiles makes what must not be written read-only. Each directory above it
 // up to its root becomes a mount point, too: such a one cannot be renamed, so
 // none can be moved away to put another in its place.
-func guardFiles(s *spec) error {
+func guardFiles(s *Spec) error {
 	pinned := map[string]bool{}
 	for _, path := range s.Guard {
 		root := ""
 		for _, r := range s.Roots {
-			if beneath(r.Path, path) && len(r.Path) > len(root) {
+			if Beneath(r.Path, path) && len(r.Path) > len(root) {
 				root = r.Path
 			}
 		}

@@ -1,4 +1,4 @@
-package proc
+package supervise
 
 import (
 	"encoding/json"
@@ -17,18 +17,6 @@ import (
 // killEvery is how often what is left is killed again.
 const killEvery = 2 * time.Millisecond
 
-// runRole is main of the second self.
-func runRole(role string, args []string) int {
-	switch role {
-	case "supervise":
-		return supervise()
-	case "probe":
-		return probe(args)
-	}
-	fmt.Fprintf(os.Stderr, "%s: role %q is unknown\n", os.Args[0], role)
-	return 2
-}
-
 // supervise starts bash as the server says and stays until no descendant is
 // left. One thread is confined and has bash cloned from it; the others, which
 // end the command, stay outside.
@@ -39,8 +27,8 @@ func supervise() int {
 		fmt.Fprintln(os.Stderr, err)
 		return 2
 	}
-	if text, err := json.Marshal(spec{}); err == nil { // is slow the first time
-		json.Unmarshal(text, new(spec))
+	if text, err := json.Marshal(Spec{}); err == nil { // is slow the first time
+		json.Unmarshal(text, new(Spec))
 	}
 	files, err := takeFiles()
 	if err != nil {
@@ -51,12 +39,12 @@ func supervise() int {
 	}
 	control := os.NewFile(controlFD, "control")
 	decoder, encoder := json.NewDecoder(control), json.NewEncoder(control)
-	var s spec
+	var s Spec
 	if err := decoder.Decode(&s); err != nil {
 		return 2
 	}
 	if files, err = offerListener(&s, files); err != nil {
-		encoder.Encode(report{Error: err.Error()})
+		encoder.Encode(Report{Error: err.Error()})
 		return 1
 	}
 	type start struct {
@@ -65,27 +53,27 @@ func supervise() int {
 	}
 	started := make(chan start)
 	onOtherThread(func() {
-		pid, err := startConfined(&s, files, func() { encoder.Encode(report{Ready: true}) })
+		pid, err := startConfined(&s, files, func() { encoder.Encode(Report{Ready: true}) })
 		started <- start{pid, err}
 	})
 	first := <-started
 	pid := first.pid
 	if first.err != nil {
 		var program *programError
-		encoder.Encode(report{Error: first.err.Error(), Program: errors.As(first.err, &program)})
+		encoder.Encode(Report{Error: first.err.Error(), Program: errors.As(first.err, &program)})
 		return 1
 	}
 	for _, fd := range files {
 		unix.Close(int(fd))
 	}
-	encoder.Encode(report{Started: pid})
+	encoder.Encode(Report{Started: pid})
 
 	guard := &guard{spec: &s, pid: pid, reports: encoder, exited: make(chan syscall.WaitStatus, 1), gone: make(chan struct{})}
-	orders := make(chan order)
+	orders := make(chan Order)
 	go func() { // ends with the process
 		defer close(orders)
 		for {
-			var next order
+			var next Order
 			if decoder.Decode(&next) != nil {
 				return
 			}
@@ -130,7 +118,7 @@ func adopt() error {
 }
 
 // startConfined confines this thread and clones bash from it.
-func startConfined(s *spec, files []uintptr, ready func()) (pid int, err error) {
+func startConfined(s *Spec, files []uintptr, ready func()) (pid int, err error) {
 	if err := s.Limits.apply(s.Level); err != nil {
 		return 0, err
 	}
@@ -153,7 +141,7 @@ func startConfined(s *spec, files []uintptr, ready func()) (pid int, err error) 
 
 // programError is a program that the system did not start.
 type programError struct {
-	spec *spec
+	spec *Spec
 	err  error
 }
 
@@ -174,7 +162,7 @@ func size(texts []string) (n int) {
 
 // guard watches over one command.
 type guard struct {
-	spec    *spec
+	spec    *Spec
 	pid     int
 	reports *json.Encoder
 	exited  chan syscall.WaitStatus
@@ -202,7 +190,7 @@ func (g *guard) reap() {
 }
 
 // watch runs until no descendant is left.
-func (g *guard) watch(orders <-chan order) {
+func (g *guard) watch(orders <-chan Order) {
 	g.left = map[int]bool{}
 	var term, kill <-chan time.Time
 	memory := time.NewTicker(time.Second)
@@ -217,15 +205,15 @@ func (g *guard) watch(orders <-chan order) {
 		select {
 		case status := <-g.exited:
 			g.running = false
-			g.reports.Encode(report{Exited: true, Status: int(status)})
+			g.reports.Encode(Report{Exited: true, Status: int(status)})
 			if kill == nil {
 				term = time.After(time.Duration(g.spec.WaitMS) * time.Millisecond)
 			}
 		case <-g.gone:
 			if g.running {
-				g.reports.Encode(report{Exited: true, Status: int(<-g.exited)})
+				g.reports.Encode(Report{Exited: true, Status: int(<-g.exited)})
 			}
-			g.reports.Encode(report{Done: true, Left: len(g.left)})
+			g.reports.Encode(Report{Done: true, Left: len(g.left)})
 			return
 		case o, ok := <-orders:
 			switch {
@@ -247,7 +235,7 @@ func (g *guard) watch(orders <-chan order) {
 			kill = time.After(killEvery)
 		case <-memory.C:
 			if kill == nil && g.overMemory() {
-				g.reports.Encode(report{Memory: true})
+				g.reports.Encode(Report{Memory: true})
 				end()
 			}
 		}

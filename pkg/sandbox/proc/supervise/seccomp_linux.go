@@ -1,4 +1,4 @@
-package proc
+package supervise
 
 import (
 	"fmt"
@@ -79,10 +79,10 @@ func filter(level Level, network bool) []unix.SockFilter {
 	fail := func(errno unix.Errno) { answer(unix.SECCOMP_RET_ERRNO | uint32(errno)) }
 
 	load(offsetArch)
-	p = append(p, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_K | unix.BPF_JEQ, Jt: 1, K: auditArch})
+	p = append(p, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_K | unix.BPF_JEQ, Jt: 1, K: AuditArch})
 	answer(unix.SECCOMP_RET_KILL_PROCESS)
 	load(offsetNumber)
-	unless(unix.BPF_JGE, x32Bit, 1)
+	unless(unix.BPF_JGE, X32Bit, 1)
 	fail(unix.ENOSYS)
 	for _, number := range absent {
 		unless(unix.BPF_JEQ, number, 1)
@@ -138,7 +138,7 @@ func filter(level Level, network bool) []unix.SockFilter {
 
 // restrictCalls filters the system calls of this thread and of what it clones.
 func restrictCalls(level Level, network bool) error {
-	if auditArch == 0 {
+	if AuditArch == 0 {
 		return fmt.Errorf("no table of system calls for %s", runtime.GOARCH)
 	}
 	program := filter(level, network)

@@ -1,4 +1,4 @@
-package proc
+package supervise
 
 import (
 	"errors"
@@ -19,11 +19,11 @@ const (
 	allRights  = unix.LANDLOCK_ACCESS_FS_IOCTL_DEV<<1 - 1
 	firstABI   = unix.LANDLOCK_ACCESS_FS_MAKE_SYM<<1 - 1
 	leastABI   = 3 // below it, truncate passes
-	signalsABI = 6 // from it on, signals and abstract sockets are held back
+	SignalsABI = 6 // from it on, signals and abstract sockets are held back
 )
 
-// landlockABI is the version of the kernel's Landlock, 0 where there is none.
-func landlockABI() int {
+// LandlockABI is the version of the kernel's Landlock, 0 where there is none.
+func LandlockABI() int {
 	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
 		return 0
@@ -53,7 +53,7 @@ type ruleset struct {
 // newRuleset allows nothing yet. holdNetwork also takes binding and connecting
 // of TCP away, where the kernel can.
 func newRuleset(holdNetwork bool) (*ruleset, error) {
-	abi := landlockABI()
+	abi := LandlockABI()
 	if abi < leastABI {
 		return nil, fmt.Errorf("Landlock has version %d, and %d is needed", abi, leastABI)
 	}
@@ -65,7 +65,7 @@ func newRuleset(holdNetwork bool) (*ruleset, error) {
 			attr.Handled_access_net = unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
 		}
 	}
-	if abi >= signalsABI {
+	if abi >= SignalsABI {
 		size += unsafe.Sizeof(attr.Scoped)
 		attr.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
 	}

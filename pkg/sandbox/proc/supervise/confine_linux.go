@@ -1,4 +1,4 @@
-package proc
+package supervise
 
 import (
 	"fmt"
@@ -13,10 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// isolate makes the clone start in name spaces of its own. It has the same
+// Isolate makes the clone start in name spaces of its own. It has the same
 // user id there as outside, and the rights over the new name spaces that it
 // needs to arrange them.
-func isolate(attr *syscall.SysProcAttr, network bool) {
+func Isolate(attr *syscall.SysProcAttr, network bool) {
 	attr.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
 	if !network {
 		attr.Cloneflags |= unix.CLONE_NEWNET
@@ -53,7 +53,7 @@ func mappings(file string, own int) []syscall.SysProcIDMap {
 
 // confine restricts this thread, and so all it clones, as the level says. Each
 // step is one that must work: what cannot be enforced is an error.
-func confine(s *spec) error {
+func confine(s *Spec) error {
 	if s.Level == L2 {
 		if err := arrangeMounts(s); err != nil {
 			return fmt.Errorf("mounts: %w", err)
@@ -137,7 +137,7 @@ var systemDirs = [...]string{
 }
 
 // allowFiles gives the rights of the level to rules.
-func (s *spec) allowFiles(rules *ruleset) error {
+func (s *Spec) allowFiles(rules *ruleset) error {
 	grants := map[string]uint64{}
 	var fixed []string
 	if s.Level == L2 {
@@ -158,7 +158,7 @@ func (s *spec) allowFiles(rules *ruleset) error {
 		grants[s.Temp] = mayWrite
 	}
 	if s.Probe {
-		fixed = append(fixed[:len(fixed):len(fixed)], self)
+		fixed = append(fixed[:len(fixed):len(fixed)], Self)
 	}
 	for _, dir := range s.Writable {
 		grants[dir] = mayWrite
@@ -181,7 +181,7 @@ func (s *spec) allowFiles(rules *ruleset) error {
 // beneath, so at L1, where no mount takes them back, a root that holds one that
 // must not be written, or the kernel's own files, gets them by its entries: no
 // new ones can be made in the directories above those.
-func (s *spec) allowRoots(grants map[string]uint64) {
+func (s *Spec) allowRoots(grants map[string]uint64) {
 	for _, root := range s.Roots {
 		if root.ReadOnly {
 			grants[root.Path] |= mayRead
@@ -199,10 +199,10 @@ func (s *spec) allowRoots(grants map[string]uint64) {
 }
 
 // unwritable lists what in a root is not to be written.
-func (s *spec) unwritable(root string) []string {
+func (s *Spec) unwritable(root string) []string {
 	var names []string
 	for _, other := range s.Roots {
-		if other.ReadOnly && other.Path != root && beneath(root, other.Path) {
+		if other.ReadOnly && other.Path != root && Beneath(root, other.Path) {
 			names = append(names, other.Path)
 		}
 	}
@@ -218,7 +218,7 @@ func openEntries(dir string, masked []string) []string {
 	if dir == "" {
 		return nil
 	}
-	if !slices.ContainsFunc(masked, func(m string) bool { return beneath(dir, m) }) {
+	if !slices.ContainsFunc(masked, func(m string) bool { return Beneath(dir, m) }) {
 		return []string{dir}
 	}
 	entries, err := os.ReadDir(dir)
@@ -230,8 +230,8 @@ func openEntries(dir string, masked []string) []string {
 		name := filepath.Join(dir, entry.Name())
 		hidden, holds := false, false
 		for _, m := range masked {
-			hidden = hidden || beneath(m, name)
-			holds = holds || beneath(name, m)
+			hidden = hidden || Beneath(m, name)
+			holds = holds || Beneath(name, m)
 		}
 		switch {
 		case hidden:
@@ -239,7 +239,7 @@ func openEntries(dir string, masked []string) []string {
 			names = append(names, openEntries(name, masked)...)
 		case entry.Type()&os.ModeSymlink != 0:
 			// A rule would hold for where the link leads.
-			if real, err := filepath.EvalSymlinks(name); err == nil && beneath(dir, real) && real != dir {
+			if real, err := filepath.EvalSymlinks(name); err == nil && Beneath(dir, real) && real != dir {
 				continue // it has a rule of its own
 			}
 		default:

@@ -1,0 +1,43 @@
+package supervise
+
+import (
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Self is this very program, also when its file was replaced meanwhile.
+const Self = "/proc/self/exe"
+
+func init() {
+	if len(os.Args) >= 3 && os.Args[1] == RoleArg && os.Args[2] == Role {
+		// Not os.Exit, with which a program built with -race sleeps a second.
+		syscall.Exit(supervise())
+	}
+}
+
+// takeFiles is the other end of pass in package proc. At the end of the socket it returns no
+// files.
+func takeFiles() ([]uintptr, error) {
+	oob := make([]byte, unix.CmsgSpace(4*MaxFiles))
+	n, oobn, _, _, err := unix.Recvmsg(controlFD, make([]byte, 1), oob, unix.MSG_CMSG_CLOEXEC)
+	if err != nil || n == 0 {
+		return nil, err
+	}
+	messages, err := unix.ParseSocketControlMessage(oob[:oobn])
+	if err != nil {
+		return nil, err
+	}
+	var files []uintptr
+	for i := range messages {
+		fds, err := unix.ParseUnixRights(&messages[i])
+		if err != nil {
+			return nil, err
+		}
+		for _, fd := range fds {
+			files = append(files, uintptr(fd))
+		}
+	}
+	return files, nil
+}

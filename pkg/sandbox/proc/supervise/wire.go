@@ -1,0 +1,125 @@
+package supervise
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Level is how far a command is confined.
+type Level string
+
+// The levels.
+const (
+	// L2 is namespaces, Landlock and seccomp.
+	L2 Level = "L2"
+	// L1 is Landlock and seccomp.
+	L1 Level = "L1"
+	// Off confines nothing. Commands are still ended whole.
+	Off Level = "off"
+)
+
+// Limits are resource limits of a command, each for every process of it but
+// Memory. 0 stands for the default, -1 for none.
+type Limits struct {
+	FileBytes int64 // size of a file; 4 GiB
+	Files     int64 // open files; the hard limit
+	Processes int64 // processes of the user; 8192 at L2, else as inherited
+	// Memory bounds the resident memory of all processes together. It is
+	// looked at every second, and a command over it is ended; 75 % of the
+	// machine's.
+	Memory int64
+}
+
+// Root is a directory that a command may use, with all beneath it.
+type Root struct {
+	Path     string // absolute, links resolved
+	ReadOnly bool
+}
+
+// The server and the supervisor of a command speak JSON over a socket, one
+// object a line. The server sends one byte with the descriptors of the command
+// (standard input, its output, then further ones), the Spec, then Orders; the
+// supervisor sends Reports. The end of the socket is an order to end everything
+// at once.
+
+// Spec is what the supervisor is to do.
+type Spec struct {
+	Level   Level
+	Network bool
+	Egress  bool // a listener for allowed hosts is wanted; the last file is its way out
+	Argv    []string
+	Dir     string
+	Env     []string
+	Mark    string // identifies the command's processes, see MarkName
+	Probe   bool   // the program itself is run, for the self-test
+	Limits  Limits
+	GraceMS int64 // between TERM and KILL
+	WaitMS  int64 // for what bash left running
+
+	Roots    []Root
+	Writable []string
+	Temp     string // the private temporary directory
+	Home     string
+	Mask     []string // must not be read
+	Guard    []string // must not be written, although in a root
+}
+
+// Covered reports whether a root holds a directory, so that commands see that
+// one and not one of their own.
+func (s *Spec) Covered(dir string) bool {
+	return slices.ContainsFunc(s.Roots, func(root Root) bool { return Beneath(root.Path, dir) })
+}
+
+// Order is what the server wants; the first field that is set counts.
+type Order struct {
+	Stop   bool `json:",omitempty"` // TERM, the grace, KILL
+	Signal int  `json:",omitempty"` // to the process group of bash
+}
+
+// Report is what the supervisor says; the first field that is set counts.
+type Report struct {
+	Error   string `json:",omitempty"` // nothing was started
+	Program bool   `json:",omitempty"` // because of the program, not of its confinement
+	Ready   bool   `json:",omitempty"` // the program is started next, and may be what ends the supervisor
+	Started int    `json:",omitempty"` // the process id, in the supervisor's name space
+	Memory  bool   `json:",omitempty"` // over its memory, being ended
+	Exited  bool   `json:",omitempty"` // bash ended with Status
+	Status  int    `json:",omitempty"`
+	Done    bool   `json:",omitempty"` // no descendant is left
+	Left    int    `json:",omitempty"` // how many had to be ended
+}
+
+const (
+	// controlFD is the supervisor's end of the socket.
+	controlFD = 3
+
+	// MarkName is the variable that marks the processes of a command, by which
+	// they are found should its supervisor be killed.
+	MarkName = "TOOLROOM_COMMAND"
+
+	// RoleArg is the hidden first argument of the program's second self, before
+	// its role. A user who gives it gains nothing: without its descriptors it
+	// ends at once.
+	RoleArg = "--toolroom-proc-role"
+
+	// Role is the one that this package plays.
+	Role = "supervise"
+
+	// MaxFiles is how many descriptors are passed at once (SCM_MAX_FD is 253).
+	MaxFiles = 64
+
+	// EgressAddr is where a command finds the proxy for allowed hosts: always
+	// there, so that the environment, and with it what is kept by it, is the same
+	// for each command. It is below the ports that the kernel gives out itself.
+	EgressAddr = "127.0.0.1:29413"
+
+	// egressPort is its port.
+	egressPort = 29413
+)
+
+// Beneath reports whether a clean absolute path is dir or in it.
+func Beneath(dir, path string) bool {
+	rest, ok := strings.CutPrefix(path, strings.TrimSuffix(dir, string(filepath.Separator)))
+	return ok && (rest == "" || rest[0] == filepath.Separator)
+}
