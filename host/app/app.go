@@ -39,6 +39,11 @@ type App struct {
 // Open puts a host together. Close it.
 func Open(cfg config.Config, version string) (*App, error) {
 	a := &App{Config: cfg, spawner: upstream.NewSpawner(cfg.Guard), byName: map[string]*upstream.Server{}}
+	for _, p := range cfg.Profiles {
+		if err := p.Validate(); err != nil {
+			return nil, err
+		}
+	}
 	a.roots.own = fileURIs(cfg.Roots)
 	var entries []catalog.Entry
 	for _, sc := range slices.Concat(cfg.Servers, remotes(cfg, version)) {
@@ -69,7 +74,7 @@ func Open(cfg config.Config, version string) (*App, error) {
 	a.Handler = call.Chain(a.route, a.way.stages()...)
 	a.Gateway, err = gateway.New(gateway.Config{
 		Name: "toolroom", Title: "Toolroom", Version: version, Instructions: instructions,
-		Forward: a.forward, OnRoots: a.clientRoots, OnLogLevel: a.setLogLevel,
+		Forward: a.forward, OnRoots: a.clientRoots, OnLogLevel: a.setLogLevel, Profile: a.profiles(),
 	}, a.Catalog.View(), a.Handler)
 	return a, err
 }

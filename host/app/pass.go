@@ -7,6 +7,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/call"
 	"github.com/toolroom-mcp/toolroom/host/catalog"
 	"github.com/toolroom-mcp/toolroom/host/config"
+	"github.com/toolroom-mcp/toolroom/host/gateway"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -14,6 +15,18 @@ import (
 // entry is a server as the catalogue sees it.
 func entry(s *upstream.Server, sc config.Server) catalog.Entry {
 	return catalog.Entry{Source: s, Plain: sc.Bundled, Prefix: sc.Spec.Prefix, Filter: catalog.Filter(sc.Spec.Tools)}
+}
+
+// profiles finds the parts of the catalogue that are configured.
+func (a *App) profiles() func(name string) (gateway.Catalog, bool) {
+	views := map[string]*catalog.View{}
+	for _, p := range a.Config.Profiles {
+		views[p.Name] = a.Catalog.Profile(p)
+	}
+	return func(name string) (gateway.Catalog, bool) {
+		v, ok := views[name]
+		return v, ok
+	}
 }
 
 // forward hands a message to its server.

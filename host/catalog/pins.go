@@ -130,7 +130,7 @@ func (p *pins) check(ctx context.Context, server string, items []*Item) (faults 
 				faults = append(faults, fmt.Errorf("server %s: tool %s cannot be pinned: %w", server, item.Original, err))
 			}
 			pinned[item.Original] = is // two entries of one name are compared, too
-		case !bytes.Equal(was, is):
+		case !samePin(was, is):
 			e := &ChangedError{Server: server, Tool: item.Original, Withheld: p.mode == PinsEnforce, Was: was, Is: is}
 			p.changed[key] = e
 			faults = append(faults, e)

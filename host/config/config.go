@@ -27,6 +27,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolroom-mcp/toolroom/host/catalog"
 	"github.com/toolroom-mcp/toolroom/host/config/dialect"
 	"github.com/toolroom-mcp/toolroom/host/discover"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
@@ -53,6 +54,8 @@ type Config struct {
 	Files   []string         // that were read
 	Guard   []string         // the command that runs upstream.RunGuard
 	Stages  Stages           // what happens to calls
+
+	Profiles []catalog.Profile // parts of the catalogue, served at /mcp/NAME
 
 	Notices []string // what the user should know, though it is no error
 	Watched []string // files whose change may change the Config; some may not exist. None: it was read from a pipe
