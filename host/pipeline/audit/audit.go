@@ -12,10 +12,11 @@
 //
 // # What is promised
 //
-// A call only hands its records over; a goroutine of the log's redacts,
-// encodes and writes them, each batch at once, and syncs to the disk once a
-// second and at the end. So what was handed over survives the death of the
-// process after milliseconds, that of the machine after a second.
+// A call only hands its records over; every 10 ms, if there are any, a
+// goroutine of the log's redacts, encodes and writes them (more often would
+// take the processor from the calls), and syncs to the disk once a second and
+// at the end. So what was handed over survives the death of the process after
+// some 10 ms, that of the machine after a second.
 //
 // Records are never dropped to be fast: when the writer cannot keep up, calls
 // wait before they start (as long as their own deadline allows); the record
@@ -129,6 +130,7 @@ type Log struct {
 	number atomic.Uint64
 
 	wake    chan struct{} // holds one: there is something to write, or the end
+	hurry   chan struct{} // holds one: it must be written now, there is no room
 	closing chan struct{} // closed by Close
 	done    chan struct{} // closed when the writer has ended
 
@@ -150,7 +152,7 @@ func New(c Config, sink Sink) *Log {
 	rand.Read(run[:]) //nolint:errcheck // never fails
 	return &Log{
 		cfg: c.withDefaults(), sink: sink, run: hex.EncodeToString(run[:]),
-		wake: make(chan struct{}, 1), closing: make(chan struct{}), done: make(chan struct{}),
+		wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1), closing: make(chan struct{}), done: make(chan struct{}),
 	}
 }
 
@@ -203,6 +205,7 @@ func (l *Log) begin(ctx context.Context, r record) error {
 			l.room = make(chan struct{})
 		}
 		room := l.room
+		signal(l.hurry)
 		l.mu.Unlock()
 		select {
 		case <-room:
@@ -224,12 +227,18 @@ func (l *Log) add(r record) {
 		l.started = true
 		go l.write()
 	}
-	l.awake()
+	if len(l.pending) == 1 {
+		signal(l.wake)
+	}
+	if l.weight > maxBuffer/2 {
+		signal(l.hurry)
+	}
 }
 
-func (l *Log) awake() {
+// signal wakes who waits for a channel that holds one.
+func signal(c chan<- struct{}) {
 	select {
-	case l.wake <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
 }
@@ -255,7 +264,7 @@ func (l *Log) Close() error {
 	if !l.started {
 		close(l.done)
 	}
-	l.awake()
+	signal(l.wake)
 	l.mu.Unlock()
 	<-l.done
 	err := l.sink.Close()

@@ -163,7 +163,7 @@ func (s *sink) count() (lines, syncs int) {
 
 func answer(context.Context, *call.Request) (*call.Result, error) { return stagetest.Text("x"), nil }
 
-func TestRecordsAreWrittenAtOnceAndSyncedOnceASecond(t *testing.T) {
+func TestRecordsAreWrittenSoonAndSyncedOnceASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &sink{}
 		l := audit.New(audit.Config{}, s)
@@ -171,10 +171,11 @@ func TestRecordsAreWrittenAtOnceAndSyncedOnceASecond(t *testing.T) {
 		for n := 1; n <= 30; n++ {
 			_, err := h(t.Context(), stagetest.Request("a", `{}`))
 			require.NoError(t, err)
+			time.Sleep(11 * time.Millisecond)
 			synctest.Wait()
 			lines, _ := s.count()
 			require.Equal(t, 2*n, lines, "what was handed over is with the sink")
-			time.Sleep(100 * time.Millisecond)
+			time.Sleep(89 * time.Millisecond)
 		}
 		time.Sleep(time.Hour)
 		_, syncs := s.count()
@@ -233,6 +234,7 @@ func TestWhatIsLostIsSaid(t *testing.T) {
 		for range 3 {
 			_, err := h(t.Context(), stagetest.Request("a", `{}`))
 			require.NoError(t, err, "calls go on")
+			time.Sleep(11 * time.Millisecond)
 			synctest.Wait()
 		}
 		lost, err := l.Lost()
@@ -261,6 +263,7 @@ func TestWithRequiredNoCallGoesUnrecorded(t *testing.T) {
 		s.breaks(errors.New("no space left"))
 		_, err := h(t.Context(), stagetest.Request("a", `{}`))
 		require.NoError(t, err, "nothing was known of it yet")
+		time.Sleep(11 * time.Millisecond)
 		synctest.Wait()
 		_, err = h(t.Context(), stagetest.Request("a", `{}`))
 		require.Equal(t, toolerr.PolicyDenied, toolerr.CodeOf(err))

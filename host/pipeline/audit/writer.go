@@ -7,6 +7,9 @@ import (
 )
 
 const (
+	// linger is how long records are gathered before they are written.
+	linger = 10 * time.Millisecond
+
 	// syncEvery is how old what is not on the disk may become, and after how
 	// long a batch that could not be written is tried again.
 	syncEvery = time.Second
@@ -53,6 +56,7 @@ func (l *Log) write() {
 		}
 		select {
 		case <-l.wake:
+			l.gather()
 		case <-tick:
 		}
 		records, closed := l.take(spare)
@@ -78,6 +82,17 @@ func (l *Log) write() {
 	}
 }
 
+// gather waits for more to write, unless there is no time.
+func (l *Log) gather() {
+	timer := time.NewTimer(linger)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-l.hurry:
+	case <-l.closing:
+	}
+}
+
 // take returns what is to be written, and makes room.
 func (l *Log) take(spare []record) ([]record, bool) {
 	if cap(spare) > batchCount {
@@ -90,6 +105,10 @@ func (l *Log) take(spare []record) ([]record, bool) {
 	if l.room != nil {
 		close(l.room)
 		l.room = nil
+	}
+	select { // what it was for is done
+	case <-l.hurry:
+	default:
 	}
 	return records, l.closed
 }
