@@ -66,7 +66,7 @@ func launch(t *testing.T, n int) *fleet {
 		s, err := upstream.New(upstream.Config{
 			Name: fmt.Sprint("s", i), Env: os.Environ(), Era: upstream.Era(era),
 			Command:      []string{self, fixture.Arg, "-era", era, "-start", "@" + mode, "-pid", pids},
-			StartTimeout: 2 * time.Second, WriteTimeout: 500 * time.Millisecond, QuietTime: 700 * time.Millisecond,
+			StartTimeout: 3 * time.Second, WriteTimeout: time.Second, QuietTime: 1500 * time.Millisecond,
 			CloseGrace: 100 * time.Millisecond, TermGrace: 100 * time.Millisecond,
 		}, spawner)
 		require.NoError(t, err)

@@ -302,7 +302,7 @@ func (s *streamable) sessionOver(status int, told bool, body []byte) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.session != "" && (status == http.StatusNotFound && !told ||
-		status/100 == 4 && strings.Contains(strings.ToLower(string(body)), "session"))
+		(status == http.StatusNotFound || status == http.StatusBadRequest) && strings.Contains(strings.ToLower(string(body)), "session"))
 }
 
 // failed answers a request with an error.

@@ -81,7 +81,7 @@ func TestReconnectMakesBeforeItBreaks(t *testing.T) {
 
 func TestAnIdleServerThatFallsSilentIsReplaced(t *testing.T) {
 	t.Parallel()
-	s := start(t, func(c *upstream.Config) { c.HealthEvery, c.QuietTime = 100*time.Millisecond, 500*time.Millisecond })
+	s := start(t, func(c *upstream.Config) { c.HealthEvery, c.QuietTime = 100*time.Millisecond, 1500*time.Millisecond })
 	mustDo(t, s, "echo", `{}`)
 	before := s.Status().PID
 	time.Sleep(400 * time.Millisecond) // it has answered one
