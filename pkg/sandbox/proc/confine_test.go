@@ -66,6 +66,9 @@ func TestWorkGoesOnInside(t *testing.T) {
 // TestGoTestsPassInside builds and tests a package with a server in it.
 func TestGoTestsPassInside(t *testing.T) {
 	t.Parallel()
+	if raced && !long {
+		t.Skip("compiling is nothing to races; the other build does it")
+	}
 	goTool, err := exec.LookPath("go")
 	if err != nil {
 		t.Skip("no go")
