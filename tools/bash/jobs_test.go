@@ -130,9 +130,13 @@ func TestAutoBackground(t *testing.T) {
 // There are 32 jobs, and one that has ended makes room.
 func TestJobsAreBounded(t *testing.T) {
 	s := newPlace(t).serve()
-	var ids []string
+	var calls, ids []string
 	for range maxJobs {
-		r := s.bash("sleep 1000", "run_in_background", true)
+		calls = append(calls, s.Go("tools/call", mcpkittest.CallParams("bash", arg("command", "exec sleep 1000", "run_in_background", true))))
+	}
+	for _, call := range calls {
+		r, err := mcpkittest.ParseResult(s.Answer(call).Result)
+		require.NoError(t, err)
 		require.False(t, r.IsError, r.Text)
 		ids = append(ids, text(t, r, "job_id"))
 	}

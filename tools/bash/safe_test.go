@@ -72,6 +72,9 @@ func TestNetworkFailures(t *testing.T) {
 }
 
 func TestWords(t *testing.T) {
+	require.Equal(t, maxConcurrent, turnsFor(1<<20))
+	require.Equal(t, 7, turnsFor(256))
+	require.Equal(t, 4, turnsFor(64))
 	for d, want := range map[time.Duration]string{
 		1500 * time.Microsecond: "1.5ms", 85 * time.Millisecond: "85ms", 2300 * time.Millisecond: "2.3s", 2 * time.Second: "2s", 80 * time.Second: "1m20s",
 	} {

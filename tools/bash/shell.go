@@ -27,6 +27,7 @@ type shell struct {
 	policy *policy.Policy
 	runner func() (*proc.Runner, error) // made by the first command
 
+	turns    chan struct{} // of commands that are waited for
 	sessions sessions
 	jobs     jobs
 	watch    watch
@@ -54,8 +55,18 @@ func newShell(box sandbox.Config, kept state.Config, own Config) (*shell, error)
 	}
 	s := &shell{config: own, box: sandbox.New(box), store: state.New(kept), policy: rules}
 	s.watch.store = s.store
+	s.turns = make(chan struct{}, turnsFor(descriptorsAllowed()))
 	s.runner = sync.OnceValues(s.newRunner)
 	return s, nil
+}
+
+// turnsFor is how many commands are waited for at once: as many as calls are
+// taken, or fewer where each, and all jobs besides, would run out of
+// descriptors.
+func turnsFor(descriptors uint64) int {
+	const own, aJob, aCommand = 40, 5, 8
+	left := int64(min(descriptors, 1<<20)) - own - maxJobs*aJob
+	return int(min(max(left/aCommand, 4), maxConcurrent))
 }
 
 // newRunner makes what starts commands. Without a state directory there is no
@@ -167,6 +178,12 @@ func (s *shell) call(ctx context.Context, args arguments) (*mcpkit.Result, error
 	begin, err := s.sessions.begin(fs, args)
 	if err != nil {
 		return nil, err
+	}
+	select {
+	case s.turns <- struct{}{}:
+		defer func() { <-s.turns }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
 	}
 	s.watch.begin(fs)
 	timeout := time.Duration(args.Timeout) * time.Millisecond
