@@ -213,24 +213,35 @@ func (g *Gateway) unwatch(id string) {
 }
 
 // listen subscribes a listen stream to the resources that its filter names,
-// until the stream ends.
+// until the stream ends. What is told before it is acknowledged would come
+// first, which it must not.
 func (g *Gateway) listen(ctx context.Context, uris []string) {
 	session := server.ClientSessionFromContext(ctx)
 	if session == nil || len(uris) == 0 || g.cfg.Forward == nil {
 		return
 	}
-	id := g.watches.nextStream()
 	x := exchangeOf(ctx)
-	for _, uri := range uris {
-		of, original, ok := g.catalogOf(x).Locate(ctx, call.Resources, uri)
-		if !ok || !g.watches.add(resource{of, original}, watch{id, uri, func(method string, params map[string]any) {
-			send(session, method, params)
-		}}) {
-			continue // it will never change
+	acknowledged := x.acknowledged()
+	uris = slices.Clone(uris)
+	go func() { // ends with the stream
+		select {
+		case <-acknowledged:
+		case <-ctx.Done():
+			return
 		}
-		g.forwardURI(ctx, "resources/subscribe", of, original) //nolint:errcheck // the same
-	}
-	context.AfterFunc(ctx, func() { g.unwatch(id) })
+		id := g.watches.nextStream()
+		for _, uri := range uris {
+			of, original, ok := g.catalogOf(x).Locate(ctx, call.Resources, uri)
+			if !ok || !g.watches.add(resource{of, original}, watch{id, uri, func(method string, params map[string]any) {
+				send(session, method, params)
+			}}) {
+				continue // it will never change
+			}
+			g.forwardURI(ctx, "resources/subscribe", of, original) //nolint:errcheck // the same
+		}
+		<-ctx.Done()
+		g.unwatch(id)
+	}()
 }
 
 // send gives a notification to a listen stream. One whose client does not

@@ -34,9 +34,10 @@ type httpExchange struct {
 	mu     sync.Mutex
 	result json.RawMessage
 	fault  json.RawMessage
-	status int  // as mcp-go set it, not sent yet
-	sent   bool // the header is out
-	stream bool // as an event stream
+	status int           // as mcp-go set it, not sent yet
+	sent   bool          // the header is out
+	stream bool          // as an event stream
+	acked  chan struct{} // of a listen stream; nil: it is none, or has been acknowledged
 }
 
 func (x *httpExchange) door() string { return "http" }
@@ -128,6 +129,13 @@ func (x *httpExchange) notify(method string, params json.RawMessage) {
 	}
 }
 
+func (x *httpExchange) acknowledged() <-chan struct{} {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.acked = make(chan struct{})
+	return x.acked
+}
+
 // begin makes the response an event stream. x.mu is held.
 func (x *httpExchange) begin() {
 	h := x.Header()
@@ -191,7 +199,12 @@ func (x *httpExchange) Write(p []byte) (int, error) {
 	}
 	message, code := x.replace(message)
 	if x.stream {
-		return len(p), x.event(message)
+		err := x.event(message)
+		if x.acked != nil && bytes.Contains(message, []byte(`"notifications/subscriptions/acknowledged"`)) {
+			close(x.acked)
+			x.acked = nil
+		}
+		return len(p), err
 	}
 	if !x.sent {
 		x.sendHeader(code)

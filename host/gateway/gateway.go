@@ -221,6 +221,7 @@ type exchange interface {
 	ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) // a legacy client
 	answer(result json.RawMessage)                                                           // in place of what mcp-go would send
 	fail(object json.RawMessage)                                                             // the same with a JSON-RPC error
+	acknowledged() <-chan struct{}                                                           // closed when a listen stream is; call it once
 }
 
 // stdio is the exchange of a request that came over ServeStdio.
@@ -248,6 +249,7 @@ func (s stdio) ask(ctx context.Context, method string, params json.RawMessage) (
 	return result, err
 }
 func (s stdio) answer(result json.RawMessage) { mcpkit.SetRawResult(s.ctx, result) }
+func (s stdio) acknowledged() <-chan struct{} { return mcpkit.Acknowledged(s.ctx) }
 func (s stdio) fail(object json.RawMessage)   { mcpkit.SetRawError(s.ctx, object) }
 
 // withCancelOf is values' context that ends with another.

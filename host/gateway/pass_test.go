@@ -26,6 +26,8 @@ type world struct {
 	seen []string // messages, as "METHOD PARAMS"
 	logs []string // levels
 	last call.Caller
+
+	eager func(uri string) // unless nil, told of each subscription
 }
 
 func (*world) Lookup(_ context.Context, name string) (*call.Tool, bool) {
@@ -100,6 +102,13 @@ func (w *world) handle(ctx context.Context, req *call.Request) (*call.Result, er
 
 func (w *world) forward(ctx context.Context, m *call.Message) (json.RawMessage, error) {
 	w.note(m.Method, m.Params, m.Caller)
+	if m.Method == "resources/subscribe" && w.eager != nil {
+		var p struct{ URI string }
+		if err := json.Unmarshal(m.Params, &p); err != nil {
+			return nil, err
+		}
+		w.eager(p.URI)
+	}
 	if m.Method == "prompts/get" {
 		return asking(ctx, m.Ask)
 	}
@@ -399,6 +408,9 @@ func TestSubscriptions(t *testing.T) {
 	line, _ := modern(3, "subscriptions/listen", "", `"notifications":{"resourceSubscriptions":["r:1","r:2"]}`, `{}`)
 	c.send(t, line)
 	require.Contains(t, c.next(t), "acknowledged")
+	require.Eventually(t, func() bool { // only then
+		return strings.Contains(strings.Join(w.messages(), "\n"), `resources/subscribe {"uri":"own:r:2"}`)
+	}, 5*time.Second, time.Millisecond)
 	g.Updated("s", json.RawMessage(`{"uri":"own:r:3"}`))     // nobody's
 	g.Updated("other", json.RawMessage(`{"uri":"own:r:1"}`)) // another server's
 	g.Updated("s", json.RawMessage(`{"uri":"own:r:1","title":"t"}`))
@@ -424,6 +436,31 @@ func TestSubscriptions(t *testing.T) {
 	for _, method := range []string{"tools", "resources", "prompts"} {
 		require.Equal(t, `{"jsonrpc":"2.0","method":"notifications/`+method+`/list_changed"}`, c.next(t))
 	}
+}
+
+// The acknowledgement is the first message of a stream, also when the server
+// tells of a change as soon as it is asked.
+func TestAListenStreamBeginsWithItsAcknowledgement(t *testing.T) {
+	g, w := openWorld(t)
+	w.eager = func(uri string) { g.Updated("s", json.RawMessage(`{"uri":"`+uri+`"}`)) }
+	d := serve(t, g)
+	line, headers := modern(1, "subscriptions/listen", "", `"notifications":{"resourceSubscriptions":["r:1"]}`, `{}`)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, d.URL+"/mcp", strings.NewReader(line))
+	require.NoError(t, err)
+	set(req, append([]string{"Content-Type", "application/json", "Accept", "application/json, text/event-stream", "Authorization", "Bearer " + token}, headers...))
+	resp, err := d.Client().Do(req)
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	stream := bufio.NewReader(resp.Body)
+	require.Contains(t, event(t, stream), "notifications/subscriptions/acknowledged")
+	note := event(t, stream)
+	require.Contains(t, note, "notifications/resources/updated")
+	require.Contains(t, note, `"io.modelcontextprotocol/subscriptionId":1`)
+
+	c := dial(t, g)
+	c.send(t, line)
+	require.Contains(t, c.next(t), "notifications/subscriptions/acknowledged")
+	require.Contains(t, c.next(t), "notifications/resources/updated")
 }
 
 func TestAProfileHasItsOwnPath(t *testing.T) {

@@ -59,6 +59,8 @@ type view struct {
 	caps   mcp.ClientCapabilities // modern only
 	filter mcp.SubscriptionFilter // of a listen stream
 	pump   *pump                  // nil until mcp-go sends something
+	acked  chan struct{}          // of a listen stream, see Acknowledged; nil until somebody asks
+	hasAck bool
 }
 
 // The interfaces of mcp-go's that a view serves.

@@ -1,6 +1,7 @@
 package mcpkit
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
 
@@ -103,6 +104,32 @@ func (v *view) write(n mcp.JSONRPCNotification) {
 		params = nil
 	}
 	v.conn.send(jsonrpc.AppendNotification(nil, n.Method, params))
+	if v.listen && n.Method == mcp.MethodNotificationSubscriptionsAcknowledged {
+		v.mu.Lock()
+		v.hasAck = true
+		if v.acked != nil {
+			close(v.acked)
+		}
+		v.mu.Unlock()
+	}
+}
+
+// Acknowledged returns a channel that is closed once the listen stream that
+// ctx's request opens has been acknowledged, which must be its first message.
+// It is nil, which is never closed, for a request that did not come over
+// ServeStdio. Call it once.
+func Acknowledged(ctx context.Context) <-chan struct{} {
+	v := viewOf(ctx)
+	if v == nil {
+		return nil
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.acked = make(chan struct{})
+	if v.hasAck {
+		close(v.acked)
+	}
+	return v.acked
 }
 
 // end closes the view for sending: what was sent before has been written when
