@@ -32,7 +32,7 @@ func requireSmall(t *testing.T, s server) {
 // makes it 2 GB; then the file ends at its bound and the tail is right still.
 func TestWholeOutputIsPaged(t *testing.T) {
 	const width, chunk = 100, 30_000 // lines of so many bytes come over and over
-	times := 100
+	times := 40
 	if os.Getenv("BASH_LONG") != "" {
 		times = 680
 	}
@@ -81,8 +81,6 @@ func TestWholeOutputIsPaged(t *testing.T) {
 	require.False(t, v.IsError, v.Text)
 	require.Contains(t, v.Text, line(100_000)[1:])
 	require.Contains(t, view.Call("view", arg("file_path", p.kept+"/other")).Code, "OUTSIDE_ROOT", "nothing else of the state is shown")
-	edit := p.serveBin(mcpkittest.Build(t, "./tools/edit"), mcpkittest.Options{})
-	require.Equal(t, "OUTSIDE_ROOT", edit.Call("edit", arg("file_path", file, "old_string", line(1), "new_string", "x")).Code)
 	// What a command sees of it: it may read it, and not write it.
 	require.Contains(t, s.bash("tail -c 100 "+file+" | tail -n 1; echo x >> "+file+" || echo refused").Text, "refused")
 	if size > 64<<20 {
