@@ -149,11 +149,24 @@ func (f *fleet) breakIn(t *testing.T, kind string, i int) {
 			require.Equal(t, toolerr.ServerOffline, toolerr.CodeOf(err), "%v", err)
 		}
 	}
+	// A signal takes effect when the process is scheduled, which on a busy
+	// machine is later.
+	until := func(done func() bool) {
+		require.Eventually(t, done, 60*time.Second, time.Millisecond, "%s, %s", s.Name(), kind)
+	}
 	switch kind {
 	case "killed":
+		before := s.Status().PID
 		signal(true)
+		until(func() bool { now := s.Status().PID; return now != 0 && now != before })
 	case "stopped":
 		signal(false)
+		until(func() bool {
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			defer cancel()
+			_, err := do(ctx, s, "echo", `{}`)
+			return err != nil
+		})
 	case "flooding":
 		tool("flood", fmt.Sprintf(`{"n":%d}`, either(4_000_000, 20_000_000)))
 		tool("noise", fmt.Sprintf(`{"n":%d}`, either(20_000, 100_000)))
