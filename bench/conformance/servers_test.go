@@ -29,7 +29,6 @@ type session struct {
 
 	pkg       string // of the server
 	args      []string
-	env       map[string]string
 	toolsOnly bool
 	has       []string // what the client has to have seen, so that it is no session of errors
 }

@@ -97,7 +97,7 @@ func (l *section) admit(item *Item, alike map[string]*Item) (*Item, error) {
 	if item.Kind == call.Resources || item.Kind == call.Templates {
 		if taken && first.Server != item.Server {
 			item = item.qualified()
-			first, taken = l.byName[item.Name]
+			_, taken = l.byName[item.Name]
 		}
 		if taken {
 			return nil, fmt.Errorf("server %s lists %s twice", item.Server, item.Original)
