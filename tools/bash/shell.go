@@ -16,8 +16,8 @@ import (
 )
 
 // grace is how long after TERM comes KILL. With it, a command that is ended is
-// answered within two seconds.
-const grace = 1900 * time.Millisecond
+// answered within two seconds, also where the machine is busy.
+const grace = 1750 * time.Millisecond
 
 // shell holds what calls share.
 type shell struct {

@@ -182,7 +182,7 @@ type Result struct {
 
 func (c *Config) complete() {
 	if c.Grace <= 0 {
-		c.Grace = 1900 * time.Millisecond
+		c.Grace = 1750 * time.Millisecond
 	}
 	if c.Linger <= 0 {
 		c.Linger = 200 * time.Millisecond
