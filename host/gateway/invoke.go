@@ -55,8 +55,6 @@ func (g *Gateway) callTool(ctx context.Context, x exchange) {
 	switch {
 	case errors.As(err, &answered):
 		x.fail(answered.Object)
-	case err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()):
-		x.answer(finish(ErrorResult(tool, toolerr.New(toolerr.CodeOf(ctx.Err()), "%s was not finished: %w", f.name, context.Cause(ctx))), modern, false))
 	case err != nil:
 		x.answer(finish(ErrorResult(tool, err), modern, false))
 	case !modern && asksForInput(result):
@@ -67,10 +65,16 @@ func (g *Gateway) callTool(ctx context.Context, x exchange) {
 	}
 }
 
-// carry has a request carried out for a client of either era.
-func (g *Gateway) carry(ctx context.Context, x exchange, f front, caller call.Caller, do work) (json.RawMessage, error) {
+// carry has a request carried out for a client of either era. One that the end
+// of the door or of the request cut off says so.
+func (g *Gateway) carry(ctx context.Context, x exchange, f front, caller call.Caller, do work) (result json.RawMessage, err error) {
 	ctx, release := x.bound(ctx)
 	defer release()
+	defer func() {
+		if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+			err = toolerr.New(toolerr.CodeOf(ctx.Err()), "%s was not finished: %w", f.name, context.Cause(ctx))
+		}
+	}()
 	if caller.Modern && (f.state != nil || declaresAny(caller.Capabilities)) {
 		return g.rounds(ctx, x, f, caller, do)
 	}
