@@ -77,10 +77,12 @@ func TestRunsBash(t *testing.T) {
 		"working directory":      {"pwd", dir + "\n", 0},
 		"own session and group":  {`read -r _ _ _ _ pg sid _ < /proc/self/stat; [ $pg = $$ ] && [ $sid = $$ ] && echo own`, "own\n", 0},
 		"no further descriptors": {"ls /proc/self/fd | wc -l", "4\n", 0}, // 0, 1, 2 and ls's own
-		"default signals":        {"grep SigIgn /proc/self/status", "SigIgn:\t0000000000000000\n", 0},
-		"no core files":          {"ulimit -c", "0\n", 0},
-		"syntax error":           {"if", "bash: -c: line 2: syntax error: unexpected end of file from `if' command on line 1\n", 2},
-		"not found":              {"nosuchprogram", "bash: line 1: nosuchprogram: command not found\n", 127},
+		// But 32 and 33, the C library's own, which it ignores in what it spawns
+		// (as make does), and which no program sends.
+		"default signals": {`echo $((0x$(awk '/SigIgn/ { print $2 }' /proc/self/status) & ~0x180000000))`, "0\n", 0},
+		"no core files":   {"ulimit -c", "0\n", 0},
+		"syntax error":    {"if", "bash: -c: line 2: syntax error: unexpected end of file from `if' command on line 1\n", 2},
+		"not found":       {"nosuchprogram", "bash: line 1: nosuchprogram: command not found\n", 127},
 	} {
 		t.Run(name, func(t *testing.T) {
 			result, out := run(t, r, proc.Command{Script: c.script, Dir: dir})
