@@ -92,11 +92,11 @@ func writeForever(root string) error {
 	}
 }
 
-// kills is how many processes are killed: SANDBOX_KILLS, else 60.
+// kills is how many processes are killed: SANDBOX_KILLS, else 20.
 func kills(t *testing.T) int {
 	text := os.Getenv("SANDBOX_KILLS")
 	if text == "" {
-		return 60
+		return 20
 	}
 	n, err := strconv.Atoi(text)
 	require.NoError(t, err, "SANDBOX_KILLS")

@@ -145,7 +145,7 @@ func TestKilled(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano())))
 	version, old, new, litter := 3, 0, 0, 0
 	head := len(content) - len("version 0\n")
-	for range count(t, "EDIT_KILLS", 30) {
+	for range count(t, "EDIT_KILLS", 10) {
 		cmd := edit(version, version+1)
 		require.NoError(t, cmd.Start())
 		time.Sleep(time.Duration(rng.Int64N(int64(took))))

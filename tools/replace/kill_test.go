@@ -20,11 +20,11 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 )
 
-// kills is how many processes are killed: REPLACE_KILLS, else 32.
+// kills is how many processes are killed: REPLACE_KILLS, else 10.
 func kills(t *testing.T) int {
 	text := os.Getenv("REPLACE_KILLS")
 	if text == "" {
-		return 32
+		return 10
 	}
 	n, err := strconv.Atoi(text)
 	require.NoError(t, err, "REPLACE_KILLS")
