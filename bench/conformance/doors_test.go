@@ -77,6 +77,11 @@ func callsOf(t *testing.T, tool string) []call {
 			{Name: "edit", Arguments: map[string]any{"file_path": "notes.txt", "old_string": "second", "new_string": "2nd", "dry_run": true}, text: "+2nd line"},
 			{Name: "edit", Arguments: map[string]any{"file_path": "notes.txt", "old_string": "third", "new_string": "3rd"}, code: "NO_MATCH"},
 		},
+		"bash": {
+			{Name: "bash", Arguments: map[string]any{"command": "cat notes.txt | tail -1"}, text: "second line\nexit 0"},
+			{Name: "bash", Arguments: map[string]any{"command": "sudo true"}, code: "COMMAND_DENIED"},
+			{Name: "bash_job", Arguments: map[string]any{"action": "poll", "job_id": "none"}, code: "JOB_NOT_FOUND"},
+		},
 		"replace": { // again and again: the second time it is unchanged
 			{Name: "replace", Arguments: map[string]any{"file_path": "made/new.txt", "content": "made\n"}, text: "1 line, 5 bytes"},
 			{Name: "replace", Arguments: map[string]any{"file_path": "../escape", "content": ""}, code: "OUTSIDE_ROOT"},

@@ -146,6 +146,7 @@ func (s *scene) run(server server, who string) {
 // The corpus' spellings of a banned command are decided as they can be, and
 // what runs reaches nothing outside. As root it runs as nobody, too.
 func TestCorpus(t *testing.T) {
+	mcpkittest.Once(t)
 	s := newScene(t, newOuterPlace(t))
 	s.run(s.serve(), "as this user")
 	if os.Geteuid() != 0 {
@@ -179,6 +180,7 @@ func asNobody(p *place) string {
 // In allow-list mode everything of the corpus is refused but what only talks
 // about a banned command.
 func TestCorpusInAllowListMode(t *testing.T) {
+	mcpkittest.Once(t)
 	s := newScene(t, newPlace(t))
 	server := s.serve("--policy", "allow-list", "--allow", "echo *", "--allow", "true *", "--sandbox", "off")
 	for _, a := range s.attacks() {
@@ -191,6 +193,7 @@ func TestCorpusInAllowListMode(t *testing.T) {
 
 // Everyday commands are no hits, and run.
 func TestOrdinaryCommands(t *testing.T) {
+	mcpkittest.Once(t)
 	p := newOuterPlace(t)
 	p.write("root/README.md", "links are good\ncurl and wget\nnc\n")
 	p.write("root/main.go", "package main\n")

@@ -154,6 +154,7 @@ func TestJobsAreBounded(t *testing.T) {
 // Who asks for a password is answered for at once: a job when it can be
 // answered, and said so when not.
 func TestPrompt(t *testing.T) {
+	mcpkittest.Once(t)
 	s := newPlace(t).serve()
 	r := s.bash("printf 'Password: '; sleep 1000")
 	require.False(t, r.IsError, r.Text)
@@ -186,6 +187,7 @@ func TestJobsPassCommands(t *testing.T) {
 // The end of the input ends the jobs, those that ignore TERM, too; so do the
 // signals that end a server.
 func TestJobsEndWithTheServer(t *testing.T) {
+	mcpkittest.Once(t)
 	type one struct {
 		how, mark string
 		server

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 )
 
 // reachers try, each in its own way, to reach a listener on PORT. They run
@@ -88,6 +90,7 @@ func newOutsider(t *testing.T) *outsider {
 // reaches a listener outside; without confinement each of them does, or it
 // counts as not run.
 func TestNetworkIsOff(t *testing.T) {
+	mcpkittest.Once(t)
 	p := newOuterPlace(t)
 	o := newOutsider(t)
 	fill := strings.NewReplacer("UDPPORT", fmt.Sprint(o.udp), "PORT", fmt.Sprint(o.tcp), "ABSTRACT", o.abstract)

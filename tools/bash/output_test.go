@@ -31,13 +31,11 @@ func requireSmall(t *testing.T, s server) {
 // it is in a file that view and grep show, though it is in no root. BASH_LONG=1
 // makes it 2 GB; then the file ends at its bound and the tail is right still.
 func TestWholeOutputIsPaged(t *testing.T) {
+	mcpkittest.Once(t)
 	const width, chunk = 100, 30_000 // lines of so many bytes come over and over
 	times := 40
 	if os.Getenv("BASH_LONG") != "" {
 		times = 680
-	}
-	if raceEnabled {
-		times /= 10
 	}
 	lines := times * chunk
 	p := newPlace(t)

@@ -28,6 +28,7 @@ nohup sleep MARK >/dev/null 2>&1 & trap '' TERM; sleep MARK; sleep MARK`
 // At the timeout, after a cancel and after a kill -9 of the server nothing of
 // a tree is left, and what was printed is told where somebody is told.
 func TestWholeTreesEnd(t *testing.T) {
+	mcpkittest.Once(t)
 	type one struct {
 		level, how, mark, id string
 		server
@@ -89,6 +90,7 @@ func TestEndOfInputDrains(t *testing.T) {
 // Many commands at once leave neither zombie nor descriptor nor temporary
 // directory, and none is lost.
 func TestManyAtOnce(t *testing.T) {
+	mcpkittest.Once(t)
 	p := newPlace(t)
 	temp := filepath.Join(p.dir, "tmp")
 	require.NoError(t, os.Mkdir(temp, 0o755))

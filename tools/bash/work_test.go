@@ -54,6 +54,7 @@ func TestUnix(t *testing.T) {
 // What developers do passes inside: a Go test suite with servers on loopback
 // and unix sockets, a commit with the user's identity.
 func TestWorkInside(t *testing.T) {
+	mcpkittest.Once(t)
 	usable, missing := levels(t)
 	if len(usable) == 0 || usable[0] != "L2" {
 		t.Skipf("not run: levels %v are missing", missing)
@@ -82,6 +83,7 @@ func TestWorkInside(t *testing.T) {
 // command tries; a settings file of the root is read only while the network is
 // off.
 func TestOutsideIsClosed(t *testing.T) {
+	mcpkittest.Once(t)
 	p := newOuterPlace(t)
 	secrets := []string{"home/.ssh/id_ed25519", "home/.aws/credentials", "home/.netrc", "home/.config/gh/hosts.yml", "home/.git-credentials", "home/.kube/config", "home/.bash_history", "home/.docker/config.json"}
 	for _, name := range secrets {

@@ -13,6 +13,7 @@ import (
 // TestMemory: edits of a large file, one after the other, take no more than
 // twice its size.
 func TestMemory(t *testing.T) {
+	mcpkittest.Once(t)
 	f := newFixture(t)
 	const size, base = 100_000_000, 64 << 20
 	line := []byte("a line of a file that is nearly as large as files may be here\n")

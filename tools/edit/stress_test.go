@@ -38,6 +38,7 @@ func count(t *testing.T, variable string, usual int) int {
 // half of them at the same place. What is reported as done is in the file,
 // and nothing else.
 func TestManyProcessesOneFile(t *testing.T) {
+	mcpkittest.Once(t)
 	const servers = 64
 	bin := mcpkittest.Build(t, "./tools/edit")
 	for _, alike := range []bool{true, false} {
@@ -123,6 +124,7 @@ func requireOnly(t *testing.T, dir string, names ...string) {
 // old or the new file, no lock, and nothing that the next does not clear.
 // EDIT_KILLS says how many are.
 func TestKilled(t *testing.T) {
+	mcpkittest.Once(t)
 	f := newFixture(t)
 	bin := mcpkittest.Build(t, "./tools/edit")
 	line := []byte("a line of a file that is large enough to be caught while it is written\n")

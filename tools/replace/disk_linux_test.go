@@ -15,6 +15,7 @@ import (
 // TestFullDisk: what does not fit beside the old file is refused, the old one
 // and its directory stay as they are, and what fits is written.
 func TestFullDisk(t *testing.T) {
+	mcpkittest.Once(t)
 	r := newRoom(t)
 	if err := unix.Mount("none", r.root, "tmpfs", 0, "size=4m"); err != nil {
 		t.Skipf("NOT RUN: cannot mount a small tmpfs: %v", err)

@@ -35,6 +35,7 @@ func kills(t *testing.T) int {
 // writes 30 MB: the file is always the old one or the new one, the next call
 // finds no lock, and what was left beside the file is cleared by it.
 func TestKilledWhileWriting(t *testing.T) {
+	mcpkittest.Once(t)
 	const lines = 30 << 20 / 40
 	repeated := func(line string) []byte { return bytes.Repeat([]byte(line), lines) }
 	bin := mcpkittest.Build(t, "./tools/replace")

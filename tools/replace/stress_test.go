@@ -57,6 +57,7 @@ func ends(t *testing.T, root, content string) {
 // done makes one chain from the first to the last content, so nothing done
 // was lost and nothing refused was done.
 func TestManyWritersOfOneVersion(t *testing.T) {
+	mcpkittest.Once(t)
 	root, clients := manyWriters(t)
 	start := etagOf(t, clients[0].Call("replace", map[string]any{"file_path": "shared.txt", "content": "start\n"}))
 	type sent struct{ id, etag, content string }
@@ -108,6 +109,7 @@ func TestManyWritersOfOneVersion(t *testing.T) {
 // TestManyWritersWithoutAsking: the same with overwrite. All of it is done,
 // and the diffs make one chain, each of what the one before wrote.
 func TestManyWritersWithoutAsking(t *testing.T) {
+	mcpkittest.Once(t)
 	root, clients := manyWriters(t)
 	next := map[string]string{} // from a content to the one that took its place
 	for round := range rounds {

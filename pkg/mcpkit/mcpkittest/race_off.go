@@ -1,0 +1,5 @@
+//go:build !race
+
+package mcpkittest
+
+const raced = false
