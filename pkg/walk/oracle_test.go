@@ -28,7 +28,7 @@ func trees(t *testing.T) (count int, seed uint64) {
 		}
 		return n
 	}
-	count, seed = number("WALK_TREES", 150), uint64(number("WALK_SEED", 1))
+	count, seed = number("WALK_TREES", 80), uint64(number("WALK_SEED", 1))
 	t.Logf("%d random trees from seed %d", count, seed)
 	return count, seed
 }

@@ -49,7 +49,7 @@ const casesPerTree = 25
 // server with ripgrep: the same files, lines, context and counts. GREP_CASES
 // is their number, GREP_SEED the seed of the first tree.
 func TestLikeRipgrep(t *testing.T) {
-	cases, seed := number(t, "GREP_CASES", 400), uint64(number(t, "GREP_SEED", 1))
+	cases, seed := number(t, "GREP_CASES", 250), uint64(number(t, "GREP_SEED", 1))
 	rg := oracle.Path(t, "rg")
 	root := t.TempDir()
 	client := mcpkittest.Start(t, mcpkittest.Build(t, "./tools/grep"), "--no-state", "--max-tokens", "1000000", root)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -136,6 +137,9 @@ func (q *request) parseTarget(target string) error {
 		if !strings.HasPrefix(q.path, "/") {
 			q.path = "/" + q.path
 		}
+		if _, err := url.ParseRequestURI(q.path); err != nil { // servers differ in what they make of it
+			return bad("the URL's path is not one: " + err.Error())
+		}
 	}
 	var err error
 	if q.host, q.port, err = parseAuthority(authority); err != nil {
@@ -241,11 +245,12 @@ func values(all []field, name string) []string {
 // ofOneHop are headers for the next hop alone (RFC 9110, 7.6.1), those that are
 // written anew, and what is meant for the proxy.
 var ofOneHop = [...]string{
-	"Connection", "Proxy-Connection", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Http2-Settings",
-	"Proxy-Authorization", "Proxy-Authenticate", "Proxy-Authentication-Info", "Host", "Content-Length", "Expect",
+	"Connection", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Http2-Settings",
+	"Host", "Content-Length", "Expect",
 }
 
-// forwarded leaves out what is not for the next hop, also by Connection.
+// forwarded leaves out what is not for the next hop, also by Connection, and all
+// that speaks to a proxy.
 func forwarded(all []field) []field {
 	dropped := ofOneHop[:]
 	for _, names := range values(all, "Connection") {
@@ -255,7 +260,7 @@ func forwarded(all []field) []field {
 	}
 	var kept []field
 	for _, f := range all {
-		if !slices.Contains(dropped, f.name) {
+		if !slices.Contains(dropped, f.name) && !strings.HasPrefix(f.name, "Proxy-") {
 			kept = append(kept, f)
 		}
 	}

@@ -39,7 +39,7 @@ func number(t *testing.T, name string, otherwise int) int {
 // texts. GREP_CASES is the number of pairs, GREP_SEED the first seed.
 func TestSameAsRipgrep(t *testing.T) {
 	const textsPerTree = 40
-	cases, seed := number(t, "GREP_CASES", 1500), uint64(number(t, "GREP_SEED", 1))
+	cases, seed := number(t, "GREP_CASES", 800), uint64(number(t, "GREP_SEED", 1))
 	rg := oracle.Path(t, "rg")
 	compared, rejected, lines, defects := 0, 0, 0, 0
 	keepGoing := number(t, "GREP_KEEP_GOING", 0) != 0
