@@ -293,7 +293,7 @@ func TestOddAnswersOverHTTP(t *testing.T) {
 	}{
 		"a page":        {func(w http.ResponseWriter) { fmt.Fprint(w, "<html>hello") }, toolerr.ProtocolError, "not with a message"},
 		"rate limit":    {func(w http.ResponseWriter) { w.Header().Set("Retry-After", "7"); w.WriteHeader(429) }, toolerr.RateLimited, "try again after"},
-		"unavailable":   {func(w http.ResponseWriter) { http.Error(w, "come back later", 503) }, toolerr.TransportError, "come back later"},
+		"unavailable":   {func(w http.ResponseWriter) { http.Error(w, "come back later", http.StatusServiceUnavailable) }, toolerr.TransportError, "come back later"},
 		"forbidden":     {func(w http.ResponseWriter) { w.WriteHeader(403) }, toolerr.AuthFailed, "403"},
 		"an empty body": {func(w http.ResponseWriter) { w.Header().Set("Content-Type", "application/json") }, toolerr.ProtocolError, "not that to the request"},
 		"other id": {func(w http.ResponseWriter) {

@@ -2,12 +2,22 @@ package backend
 
 import (
 	"net/url"
-	"regexp"
 	"strconv"
 
 	"github.com/toolroom-mcp/toolroom/host/store/jetstream"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
+
+// isName reports whether value is 1 to 64 letters, digits, underscores and
+// dashes of ASCII.
+func isName(value string) bool {
+	for _, c := range []byte(value) {
+		if c != '_' && c != '-' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') {
+			return false
+		}
+	}
+	return 1 <= len(value) && len(value) <= 64
+}
 
 // parameter fills in what the URL says after its question mark.
 func parameter(j *jetstream.Config, values url.Values) error {
@@ -16,7 +26,7 @@ func parameter(j *jetstream.Config, values url.Values) error {
 		switch key {
 		case "name":
 			// It begins the names of streams and subjects.
-			if ok, _ := regexp.MatchString(`^[a-zA-Z0-9_-]{1,64}$`, value); !ok {
+			if !isName(value) {
 				return toolerr.New(toolerr.InvalidInput, "store: the name %.80q is not 1 to 64 of [a-zA-Z0-9_-]", value)
 			}
 			j.Name = value

@@ -69,7 +69,7 @@ func TestFallsBack(t *testing.T) {
 				r := newRunner(t, proc.Config{})
 				_, _, err := r.Run(context.Background(), command)
 				require.Equal(t, toolerr.SandboxUnavailable, toolerr.CodeOf(err), "%v", err)
-				require.ErrorContains(t, err, "Landlock has version 0")
+				require.ErrorContains(t, err, "version 0 of Landlock")
 				require.ErrorContains(t, err, "does not let users make name spaces")
 				require.ErrorContains(t, err, "--sandbox off")
 				require.NoFileExists(t, root+"/ran")

@@ -421,8 +421,6 @@ func Init() {
 	}
 }
 
-var errUnsupported = errors.New("this system has no supervisor for commands yet")
-
 // hint says what keeps a user from making name spaces.
 func hint(level Level, err error) string {
 	switch {

@@ -3,12 +3,15 @@
 package proc
 
 import (
+	"errors"
 	"os"
 	"time"
 )
 
 // Elsewhere nothing is started: a command that might outlive its server, or
 // that nothing confines, is not what this package promises.
+
+var errUnsupported = errors.New("this system has no supervisor for commands yet")
 
 func spawn(Level, bool) (*supervisor, error) { return nil, errUnsupported }
 

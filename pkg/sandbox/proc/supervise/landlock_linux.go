@@ -55,7 +55,7 @@ type ruleset struct {
 func newRuleset(holdNetwork bool) (*ruleset, error) {
 	abi := LandlockABI()
 	if abi < leastABI {
-		return nil, fmt.Errorf("Landlock has version %d, and %d is needed", abi, leastABI)
+		return nil, fmt.Errorf("version %d of Landlock, and %d is needed", abi, leastABI)
 	}
 	attr := unix.LandlockRulesetAttr{Handled_access_fs: rightsOf(abi)}
 	size := unsafe.Sizeof(attr.Handled_access_fs)
