@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 )
 
 // trues is how many commands one sample is the median of: a single one takes
@@ -20,12 +21,16 @@ func measureBash(b *bench) ([]table, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(root)
-	cost, err := b.commandCost(root)
-	if err != nil {
-		return nil, err
+	var tables []table
+	for _, pause := range []time.Duration{50 * time.Millisecond, 0} {
+		cost, err := b.commandCost(root, pause)
+		if err != nil {
+			return nil, err
+		}
+		tables = append(tables, cost)
 	}
 	flood, err := b.flood(root)
-	return []table{cost, flood}, err
+	return append(tables, flood), err
 }
 
 // bashServer is a running mcp-bash.
@@ -59,11 +64,12 @@ func (s *bashServer) stop() error {
 }
 
 // commandCost runs a command that does nothing, by bash alone and through
-// servers of each level.
-func (b *bench) commandCost(root string) (table, error) {
+// servers of each level. A model takes its time between two commands, in which
+// a server gets ready for the next; without a pause there is none.
+func (b *bench) commandCost(root string, pause time.Duration) (table, error) {
 	alone := []string{"bash", "-c", "true"}
 	subjects := []subject{{name: "bash", command: shown(alone), run: func() (sample, error) {
-		return medianOf(func() error { _, err := process(alone); return err })
+		return medianOf(pause, func() error { _, err := process(alone); return err })
 	}}}
 	var failed error
 	for _, level := range []string{"off", "L1", "L2"} {
@@ -74,20 +80,25 @@ func (b *bench) commandCost(root string) (table, error) {
 		defer func() { failed = errors.Join(failed, s.stop()) }()
 		subjects = append(subjects, subject{
 			name: "mcp-bash, " + level, ours: true, command: `tools/call bash {"command":"true"}, --sandbox ` + level,
-			run: func() (sample, error) { return medianOf(func() error { return s.call("true") }) },
+			run: func() (sample, error) { return medianOf(pause, func() error { return s.call("true") }) },
 		})
 	}
 	series, err := inTurn(b.runs, subjects)
+	after := "one right after the other"
+	if pause > 0 {
+		after = fmt.Sprintf("each after a pause of %v", pause)
+	}
 	return table{
-		title: fmt.Sprintf("A command that does nothing: `bash -c true` as a process, and as a call to a running server at each level of confinement. One run is the median of %d commands.", trues),
+		title: fmt.Sprintf("A command that does nothing: `bash -c true` as a process, and as a call to a running server at each level of confinement, %s. One run is the median of %d commands.", after, trues),
 		unit:  "ms", target: "bash + 2.5 ms at L1, + 5 ms at L2", series: series,
 	}, errors.Join(err, failed)
 }
 
 // medianOf is a sample of the median of many short runs.
-func medianOf(once func() error) (sample, error) {
+func medianOf(pause time.Duration, once func() error) (sample, error) {
 	values := make([]float64, trues)
 	for i := range values {
+		time.Sleep(pause)
 		var err error
 		if values[i], err = timed(once); err != nil {
 			return sample{}, err
