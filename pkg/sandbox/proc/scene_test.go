@@ -52,26 +52,27 @@ var outsideNames = map[string]bool{"file": true, "dir": true, "log": true, "s": 
 // /tmp, which is another one there.
 func place(t testing.TB) string {
 	t.Helper()
-	bases := []string{os.Getenv("PROC_TEST_PLACE")}
+	var bases []string
+	if given := os.Getenv("PROC_TEST_PLACE"); given != "" {
+		bases = append(bases, given)
+	}
 	if cache, err := os.UserCacheDir(); err == nil && os.MkdirAll(cache, 0o755) == nil {
 		bases = append(bases, cache)
 	}
-	for _, base := range append(bases, ".") {
-		if base == "" {
+	for _, base := range append(bases, ".", "/srv", "/home") {
+		base, err := filepath.Abs(base)
+		require.NoError(t, err)
+		if base, err = filepath.EvalSymlinks(base); err != nil || strings.HasPrefix(base, "/tmp/") || strings.HasPrefix(base, "/var/tmp/") {
 			continue
 		}
 		dir, err := os.MkdirTemp(base, "p")
 		if err != nil {
 			continue
 		}
-		dir, err = filepath.Abs(dir)
-		require.NoError(t, err)
-		dir, err = filepath.EvalSymlinks(dir)
-		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
 		return dir
 	}
-	require.Fail(t, "there is no place outside /tmp to write into")
+	t.Skip("there is no place outside /tmp to write into: set HOME to one")
 	return ""
 }
 
