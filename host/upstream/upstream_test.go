@@ -268,10 +268,17 @@ func TestCancelReachesTheServer(t *testing.T) {
 func TestManyCallsAtOnce(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
+	echoAtOnce(t, s, 64, 30)
+}
+
+// echoAtOnce has callers call side by side, each several times, and requires
+// that each gets its own answer.
+func echoAtOnce(t *testing.T, s *upstream.Server, callers, calls int) {
+	t.Helper()
 	var wg sync.WaitGroup
-	for i := range 64 {
+	for i := range callers {
 		wg.Go(func() {
-			for j := range 30 {
+			for j := range calls {
 				want := fmt.Sprintf(`{"i":%d,"j":%d,"pad":"%s"}`, i, j, strings.Repeat("p", i*j))
 				raw, err := do(t.Context(), s, "echo", want)
 				if err != nil || textOf(t, raw) != want {

@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -93,20 +92,7 @@ func TestManyCallsAtOnceOverHTTP(t *testing.T) {
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
 			s := reach(t, way.path, nil, way.args...)
-			var wg sync.WaitGroup
-			for i := range 16 {
-				wg.Go(func() {
-					for j := range 8 {
-						want := fmt.Sprintf(`{"i":%d,"j":%d,"pad":"%s"}`, i, j, strings.Repeat("p", i*j))
-						raw, err := do(t.Context(), s, "echo", want)
-						if err != nil || textOf(t, raw) != want {
-							t.Errorf("call %d %d: %v", i, j, err)
-							return
-						}
-					}
-				})
-			}
-			wg.Wait()
+			echoAtOnce(t, s, 16, 8)
 			require.Len(t, textOf(t, mustDo(t, s, "blob", `{"n":3000000}`)), 3000000)
 		})
 	}

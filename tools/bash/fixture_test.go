@@ -33,23 +33,7 @@ func newPlace(t testing.TB) *place {
 // is beside the root is there, so that it has to be kept from commands.
 func newOuterPlace(t testing.TB) *place {
 	t.Helper()
-	var bases []string
-	if cache, err := os.UserCacheDir(); err == nil && os.MkdirAll(cache, 0o755) == nil {
-		bases = append(bases, cache)
-	}
-	for _, base := range append(bases, ".", "/srv", "/home") {
-		base, err := filepath.Abs(base)
-		require.NoError(t, err)
-		if base, err = filepath.EvalSymlinks(base); err != nil || strings.HasPrefix(base, "/tmp/") || strings.HasPrefix(base, "/var/tmp/") {
-			continue
-		}
-		if dir, err := os.MkdirTemp(base, "mcp-bash-test-"); err == nil {
-			require.NoError(t, os.Remove(dir))
-			return placeBelow(t, base)
-		}
-	}
-	t.Skip("there is no place outside /tmp to write into: set HOME to one")
-	return nil
+	return placeIn(t, mcpkittest.OuterDir(t))
 }
 
 // placeBelow is a place in a new directory of base.

@@ -19,7 +19,7 @@ const maxResident = 64 << 20
 // requireSmall looks at how much memory a server has taken at most.
 func requireSmall(t *testing.T, s server) {
 	t.Helper()
-	if raceEnabled {
+	if mcpkittest.Raced {
 		return // takes several times as much
 	}
 	_, peak, ok := mcpkittest.RSS(t, s.PID())

@@ -7,7 +7,7 @@ import "testing"
 // that the build without it has shown all that there is to see.
 func Once(t testing.TB) {
 	t.Helper()
-	if raced {
+	if Raced {
 		t.Skip("drives binaries only: the build without the race detector runs it")
 	}
 }

@@ -2,4 +2,6 @@
 
 package mcpkittest
 
-const raced = true
+// Raced says that the tests, though not the binaries that Build makes, are built
+// with the race detector: they take several times as long, and as much memory.
+const Raced = true

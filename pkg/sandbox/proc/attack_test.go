@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 )
 
@@ -101,7 +102,7 @@ func TestAttacks(t *testing.T) {
 					runners[level] = s.runner(t, level)
 				}
 				for i, a := range attacks {
-					if raced && !long && i%8 != 0 { // races do not care
+					if mcpkittest.Raced && !long && i%8 != 0 { // races do not care
 						total.skip(a.name, "no PROC_LONG, with -race")
 						continue
 					}

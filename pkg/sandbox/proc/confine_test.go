@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -66,7 +67,7 @@ func TestWorkGoesOnInside(t *testing.T) {
 // TestGoTestsPassInside builds and tests a package with a server in it.
 func TestGoTestsPassInside(t *testing.T) {
 	t.Parallel()
-	if raced && !long {
+	if mcpkittest.Raced && !long {
 		t.Skip("compiling is nothing to races; the other build does it")
 	}
 	goTool, err := exec.LookPath("go")

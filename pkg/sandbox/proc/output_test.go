@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 )
 
@@ -95,7 +96,7 @@ func TestTheWholeOutputIsInAFile(t *testing.T) {
 func TestMuchOutput(t *testing.T) {
 	const bound = 1 << 20
 	size := 2 << 30
-	if raced {
+	if mcpkittest.Raced {
 		size = 64 << 20
 	}
 	forgetPeak(t)
@@ -118,7 +119,7 @@ func TestMuchOutput(t *testing.T) {
 	require.Positive(t, skipped)
 	require.Equal(t, out.Size(), bound+skipped+int64(n), "the tail follows what is in the file")
 	require.True(t, strings.HasSuffix(string(buf[:n]), "\n1099999\n1100000\nthe end\n"))
-	if !raced {
+	if !mcpkittest.Raced {
 		require.Less(t, after, 64<<10, "what the server took at most")
 		require.Less(t, after-before, 16<<10, "and for this")
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 )
 
@@ -202,7 +203,7 @@ func TestAsNobody(t *testing.T) {
 		require.NoError(t, os.Chown(dir, 65534, 65534))
 	}
 	tests := "TestSelfTest|TestRunsBash|TestRootsOfAnyKind|TestStaleDirectories|TestBuildCaches|TestNoDescriptorIsInherited"
-	if !raced || long { // the user is nothing to races
+	if !mcpkittest.Raced || long { // the user is nothing to races
 		tests += "|TestAttacks|TestTheWholeTreeDies"
 	}
 	cmd := exec.Command("/proc/self/exe", "-test.v", "-test.run=^("+tests+")$")

@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 )
@@ -52,28 +53,7 @@ var outsideNames = map[string]bool{"file": true, "dir": true, "log": true, "s": 
 // /tmp, which is another one there.
 func place(t testing.TB) string {
 	t.Helper()
-	var bases []string
-	if given := os.Getenv("PROC_TEST_PLACE"); given != "" {
-		bases = append(bases, given)
-	}
-	if cache, err := os.UserCacheDir(); err == nil && os.MkdirAll(cache, 0o755) == nil {
-		bases = append(bases, cache)
-	}
-	for _, base := range append(bases, ".", "/srv", "/home") {
-		base, err := filepath.Abs(base)
-		require.NoError(t, err)
-		if base, err = filepath.EvalSymlinks(base); err != nil || strings.HasPrefix(base, "/tmp/") || strings.HasPrefix(base, "/var/tmp/") {
-			continue
-		}
-		dir, err := os.MkdirTemp(base, "p")
-		if err != nil {
-			continue
-		}
-		t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
-		return dir
-	}
-	t.Skip("there is no place outside /tmp to write into: set HOME to one")
-	return ""
+	return mcpkittest.OuterDir(t, os.Getenv("PROC_TEST_PLACE"))
 }
 
 func newScene(t testing.TB) *scene {

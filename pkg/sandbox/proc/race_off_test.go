@@ -1,5 +1,0 @@
-//go:build !race
-
-package proc_test
-
-const raced = false

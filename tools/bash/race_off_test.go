@@ -1,6 +1,0 @@
-//go:build !race
-
-package main
-
-// raceEnabled says that the tests are built with the race detector.
-const raceEnabled = false
