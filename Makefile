@@ -45,9 +45,8 @@ race: ## run the tests under the race detector
 # machine where that has fewer processors.
 fuzz: ## run every fuzz target for FUZZTIME (default 10s) each
 	@grep -r --include='*_test.go' -o '^func Fuzz[A-Za-z0-9_]*' pkg tools host | \
-		sed 's|/[^/]*_test.go:func | |' | sort -u | xargs -P 4 -L 1 sh -c ' \
-			echo "fuzz $$0 $$1"; out=$$($(GO) test -run "^\$$" -fuzz "^$$1\$$" -fuzztime $(FUZZTIME) -parallel 1 "./$$0" 2>&1) \
-			|| { echo "$$out"; exit 255; }'
+		sed 's|/[^/]*_test.go:func | |' | sort -u | \
+		GO='$(GO)' FUZZTIME=$(FUZZTIME) xargs -P 4 -L 1 .ci/fuzz
 
 bench: build oracles ## measure against other programs and write bench/RESULTS.md
 	$(GO) run ./bench/run
