@@ -7,8 +7,18 @@ import (
 	"sync"
 )
 
-// maxConns is how many connections the HTTP door keeps open.
+// maxConns is how many connections the HTTP door keeps open at most.
 const maxConns = 2048
+
+// connLimit is how many the door keeps open where a process may have so many
+// descriptors, 0 meaning that there is no telling: a third, since the servers
+// behind the door and what is asked of them need some, too.
+func connLimit(descriptors uint64) int {
+	if descriptors == 0 {
+		return maxConns
+	}
+	return int(max(1, min(maxConns, descriptors/3)))
+}
 
 // conns bounds the connections of a server. Beyond the bound the one that has
 // waited longest without a request is closed, so that who opens many and says

@@ -43,3 +43,10 @@ func TestTheOldestThatWaitsIsClosed(t *testing.T) {
 	require.Len(t, c.open, 2)
 	require.Equal(t, 2, c.idle.Len())
 }
+
+// However few descriptors there are, most are left for what is behind the door.
+func TestTheBoundFollowsTheDescriptors(t *testing.T) {
+	for descriptors, want := range map[uint64]int{0: 2048, 1: 1, 256: 85, 1024: 341, 1 << 20: 2048, 1<<64 - 1: 2048} {
+		require.Equal(t, want, connLimit(descriptors), descriptors)
+	}
+}

@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -27,6 +28,10 @@ import (
 type HTTPConfig struct {
 	Token string   // "": none is asked for
 	Hosts []string // the values of Host that are accepted, with port
+
+	// Metrics, unless nil, writes what is served at /metrics, as MetricsType.
+	Metrics     func(io.Writer) error
+	MetricsType string
 }
 
 // Bounds of one request.
@@ -37,8 +42,8 @@ const (
 	sessionIdle = 30 * time.Minute // after which a legacy session is forgotten
 )
 
-// HTTPHandler is the HTTP door: /mcp, and /healthz for anybody who may ask at
-// all. Close it after the server.
+// HTTPHandler is the HTTP door: /mcp, /metrics, and /healthz for anybody who
+// may ask at all. Close it after the server.
 type HTTPHandler struct {
 	cfg    HTTPConfig
 	digest [sha256.Size]byte // of the token, so that comparing tells nothing of its length
@@ -75,7 +80,7 @@ func (h *HTTPHandler) Close(ctx context.Context) error { return h.mcp.Shutdown(c
 
 // NewHTTPServer returns a server with the bounds that a public door needs.
 func NewHTTPServer(h http.Handler) *http.Server {
-	open := &conns{max: maxConns}
+	open := &conns{max: connLimit(descriptors())}
 	return &http.Server{
 		ConnState:         open.changed,
 		Handler:           h,
@@ -106,8 +111,30 @@ func (h *HTTPHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !h.authorized(r):
 		w.Header().Set("WWW-Authenticate", `Bearer realm="toolroom"`)
 		refuseHTTP(w, http.StatusUnauthorized, "send the token that serve printed as Authorization: Bearer TOKEN")
+	case r.URL.Path == "/metrics" && h.cfg.Metrics != nil:
+		h.serveMetrics(w, r)
 	default:
 		h.serveMCP(w, r)
+	}
+}
+
+// serveMetrics serves what was counted, to who has the token: the names of
+// servers and tools are nobody else's business.
+func (h *HTTPHandler) serveMetrics(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		refuseHTTP(w, http.StatusMethodNotAllowed, "use GET")
+		return
+	}
+	var page bytes.Buffer
+	if err := h.cfg.Metrics(&page); err != nil {
+		refuseHTTP(w, http.StatusInternalServerError, err.Error())
+		return
+	}
+	w.Header().Set("Content-Type", h.cfg.MetricsType)
+	w.Header().Set("Content-Length", strconv.Itoa(page.Len()))
+	if r.Method == http.MethodGet {
+		writeWithin(w, page.Bytes()) //nolint:errcheck // the client is gone
 	}
 }
 

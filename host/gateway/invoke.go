@@ -80,12 +80,12 @@ func (g *Gateway) carry(ctx context.Context, x exchange, f front, caller call.Ca
 	}
 	var ask call.Ask
 	if !caller.Modern && declaresAny(caller.Capabilities) {
-		ask = func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+		ask = g.parked.asking.bounded(caller.ID, func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 			if err := declared(caller.Capabilities, method, params); err != nil {
 				return nil, err
 			}
 			return x.ask(ctx, method, params)
-		}
+		})
 	}
 	return do(ctx, f.params, admitting(caller, x.notify), ask)
 }

@@ -84,12 +84,13 @@ func (g *Gateway) start(ctx context.Context, x exchange, params json.RawMessage,
 		defer close(j.done)
 		defer release()
 		defer cancel(nil)
-		j.result, j.err = do(bounded, params, admitting(caller, j.notify), func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+		ask := g.parked.asking.bounded(caller.ID, func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 			if err := declared(caller.Capabilities, method, params); err != nil {
 				return nil, err
 			}
 			return j.ask(ctx, method, params)
 		})
+		j.result, j.err = do(bounded, params, admitting(caller, j.notify), ask)
 	}()
 	return j
 }
@@ -231,6 +232,8 @@ var errUnanswered = errors.New("the client did not answer what the server asked 
 
 // parkedJobs are the jobs that wait for answers.
 type parkedJobs struct {
+	asking asking // counts all questions, also those of legacy clients
+
 	mu   sync.Mutex
 	jobs map[string]*job
 	ends map[string]*time.Timer
