@@ -65,7 +65,7 @@ func Open(cfg config.Config, version string) (*App, error) {
 		a.servers = append(a.servers, s)
 	}
 	identity := append(jsonrpc.AppendString([]byte(`{"name":"toolroom","version":`), version), '}')
-	a.Catalog = catalog.New(entries, identity, func(kind call.Kind) { a.Gateway.Changed(kind) })
+	a.Catalog = catalog.New(entries, identity, func(ch catalog.Change) { a.Gateway.Changed(ch.Kind) })
 
 	var err error
 	if a.way, err = newWay(cfg, a.serverVersion); err != nil {

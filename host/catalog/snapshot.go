@@ -17,7 +17,7 @@ type Snapshot struct {
 	offline  map[string]bool // servers whose items are found by name, and not listed
 
 	mu       sync.Mutex
-	profiles map[string]*Snapshot // what is left of it for each profile asked for
+	profiles map[*Profile]*Snapshot // what is left of it for each profile asked for
 }
 
 // section is one list.

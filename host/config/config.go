@@ -30,6 +30,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/catalog"
 	"github.com/toolroom-mcp/toolroom/host/config/dialect"
 	"github.com/toolroom-mcp/toolroom/host/discover"
+	"github.com/toolroom-mcp/toolroom/host/store/backend"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
 )
 
@@ -56,6 +57,9 @@ type Config struct {
 	Stages  Stages           // what happens to calls
 
 	Profiles []catalog.Profile // parts of the catalogue, served at /mcp/NAME
+	Pins     catalog.PinMode   // what becomes of tools whose definitions change; "": warn
+	Store    backend.Config    // where what is to be remembered is kept; zero: nowhere
+	Settings []dialect.Setting // what of this was written, and where
 
 	Notices []string // what the user should know, though it is no error
 	Watched []string // files whose change may change the Config; some may not exist. None: it was read from a pipe

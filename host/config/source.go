@@ -144,6 +144,7 @@ func (c *Config) collect(docs []*dialect.Document, cwd string, getenv func(strin
 	var specs []dialect.Server
 	var problems dialect.Problems
 	var dirs []string
+	var settings []setting
 	for _, d := range docs {
 		bad := map[string]bool{}
 		for _, p := range d.Problems {
@@ -155,6 +156,7 @@ func (c *Config) collect(docs []*dialect.Document, cwd string, getenv func(strin
 			bad[p.Server] = true
 		}
 		vars := variables(environ, getenv, folderOf(d.File, cwd), d.Inputs)
+		settings = c.overlay(settings, d, vars)
 		for _, raw := range d.Servers {
 			if raw.Disabled {
 				specs = without(specs, raw.Name)
@@ -191,6 +193,7 @@ func (c *Config) collect(docs []*dialect.Document, cwd string, getenv func(strin
 			}
 		}
 	}
+	problems = append(problems, c.set(settings)...)
 	slices.SortFunc(specs, func(a, b dialect.Server) int { return strings.Compare(a.Name, b.Name) })
 	return specs, problems.Err()
 }

@@ -87,12 +87,13 @@ type section struct {
 
 // topLevel are the keys of toolroom's own file.
 func topLevel() []string {
-	return []string{"servers", "mcpServers", "mcp_servers", "mcp", "arsenal", "inputs", "tool_dirs"}
+	return append([]string{"servers", "mcpServers", "mcp_servers", "mcp", "arsenal", "inputs", "tool_dirs"}, settingNames()...)
 }
 
 // sections finds the places with servers, and reads what is beside them.
 func (d *Document) sections(root *node, opt Options) []section {
 	strict := strings.HasPrefix(filepath.Base(d.File), "toolroom.")
+	own := ownSettings(strict, root)
 	var found []section
 	unknown := []pair{}
 	add := func(path string, n *node) {
@@ -123,7 +124,15 @@ func (d *Document) sections(root *node, opt Options) []section {
 				add("projects.mcpServers", own.get("mcpServers"))
 			}
 		default:
-			unknown = append(unknown, p)
+			switch {
+			case !own && p.key == "toolroom":
+				d.readToolroom(p.value)
+			case !own:
+				d.misplaced(p)
+				unknown = append(unknown, p)
+			case !d.readSetting(p):
+				unknown = append(unknown, p)
+			}
 		}
 	}
 	switch {
@@ -131,10 +140,16 @@ func (d *Document) sections(root *node, opt Options) []section {
 		for _, p := range unknown {
 			d.fault(p.line, "%s is not known here; servers are under servers%s", show(p.key), didYouMean(p.key, topLevel()))
 		}
-	case len(found) == 0 && len(unknown) > 0 && bareMap(root):
+	case len(found) == 0 && len(unknown) > 0 && len(d.Settings) == 0 && bareMap(root):
 		found = []section{{node: root}}
-	case len(found) == 0:
+	case len(found) == 0 && len(d.Settings) == 0:
 		d.noSection(unknown)
+	case own:
+		for _, p := range unknown {
+			if near := nearest(p.key, settingNames()); near != "" {
+				d.fault(p.line, "%s is not known here; did you mean %s?", show(p.key), near)
+			}
+		}
 	}
 	return found
 }

@@ -32,6 +32,9 @@ func InputVariable(id string) string {
 	}, id)
 }
 
+// Expand returns a text with its variables replaced, as Server.Expand does.
+func (v Variables) Expand(text string) (string, error) { return v.expand(text, 0) }
+
 // Expand returns the server with its variables replaced: in the command, the
 // environment, cwd, env_file, url, headers and api_key.
 //

@@ -25,24 +25,30 @@ func Schema() []byte {
 	}
 	ref := map[string]any{"$ref": "#/$defs/server"}
 	foreign := map[string]any{"type": []string{"object", "array"}}
+	top := map[string]any{
+		"$schema": typed("string"),
+		"servers": map[string]any{"type": "object", "propertyNames": map[string]any{"maxLength": 128, "minLength": 1},
+			"additionalProperties": ref, "description": "The servers, by name. Their tools are served as NAME__TOOL."},
+		"tool_dirs": described(listOf("string"), "Directories whose mcp-* programs are servers, relative to this file."),
+		"inputs": map[string]any{"type": "array", "description": "Inputs of VS Code's, taken from TOOLROOM_INPUT_ID.",
+			"items": map[string]any{"type": "object", "required": []string{"id"}, "properties": map[string]any{"id": typed("string"), "description": typed("string"), "default": typed("string")}}},
+		"mcpServers":  described(maps.Clone(foreign), "Servers as Claude Desktop, Cursor, Gemini and others name them, pasted unchanged."),
+		"mcp_servers": described(maps.Clone(foreign), "Servers as Codex and others name them, pasted unchanged."),
+		"mcp":         described(maps.Clone(foreign), "Servers as opencode and VS Code's settings name them, pasted unchanged."),
+		"arsenal":     described(maps.Clone(foreign), "Servers as Paladin's config.yml names them, pasted unchanged."),
+	}
+	for _, s := range settings() {
+		if s.schema != nil {
+			top[s.name] = described(s.schema, s.doc)
+		}
+	}
 	schema := map[string]any{
 		"$schema":     "https://json-schema.org/draft/2020-12/schema",
 		"title":       "toolroom.yaml",
 		"description": "Configuration of mcp-host. Variables: ${NAME}, ${NAME:-default}; $$ is a dollar sign.",
 		"type":        "object", "additionalProperties": false,
-		"properties": map[string]any{
-			"$schema": typed("string"),
-			"servers": map[string]any{"type": "object", "propertyNames": map[string]any{"maxLength": 128, "minLength": 1},
-				"additionalProperties": ref, "description": "The servers, by name. Their tools are served as NAME__TOOL."},
-			"tool_dirs": described(listOf("string"), "Directories whose mcp-* programs are servers, relative to this file."),
-			"inputs": map[string]any{"type": "array", "description": "Inputs of VS Code's, taken from TOOLROOM_INPUT_ID.",
-				"items": map[string]any{"type": "object", "required": []string{"id"}, "properties": map[string]any{"id": typed("string"), "description": typed("string"), "default": typed("string")}}},
-			"mcpServers":  described(maps.Clone(foreign), "Servers as Claude Desktop, Cursor, Gemini and others name them, pasted unchanged."),
-			"mcp_servers": described(maps.Clone(foreign), "Servers as Codex and others name them, pasted unchanged."),
-			"mcp":         described(maps.Clone(foreign), "Servers as opencode and VS Code's settings name them, pasted unchanged."),
-			"arsenal":     described(maps.Clone(foreign), "Servers as Paladin's config.yml names them, pasted unchanged."),
-		},
-		"$defs": map[string]any{"server": server},
+		"properties": top,
+		"$defs":      map[string]any{"server": server},
 	}
 	text, err := json.MarshalIndent(schema, "", "  ")
 	if err != nil {

@@ -22,16 +22,15 @@ func TestSchemaIsTheSnapshot(t *testing.T) {
 	require.Equal(t, string(want), string(dialect.Schema())+"\n")
 }
 
-// What the schema says and what is read agree: on toolroom's own file, on
-// what every other fixture means, and on mistakes.
-func TestSchemaAgreesWithTheReader(t *testing.T) {
+// schemaCheck returns what the schema says of a text.
+func schemaCheck(t *testing.T) func(text string) error {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(dialect.Schema()))
 	require.NoError(t, err)
 	c := jsonschema.NewCompiler()
 	require.NoError(t, c.AddResource("toolroom.schema.json", doc))
 	schema, err := c.Compile("toolroom.schema.json")
 	require.NoError(t, err)
-	validate := func(text string) error {
+	return func(text string) error {
 		var value any
 		require.NoError(t, yaml.Unmarshal([]byte(text), &value))
 		raw, err := json.Marshal(value)
@@ -40,6 +39,12 @@ func TestSchemaAgreesWithTheReader(t *testing.T) {
 		require.NoError(t, err)
 		return schema.Validate(instance)
 	}
+}
+
+// What the schema says and what is read agree: on toolroom's own file, on
+// what every other fixture means, and on mistakes.
+func TestSchemaAgreesWithTheReader(t *testing.T) {
+	validate := schemaCheck(t)
 	for _, file := range fixtures(t) {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)

@@ -148,6 +148,7 @@ type Document struct {
 	Servers  []Server // in the order of their names
 	Inputs   map[string]Input
 	ToolDirs []string // as written
+	Settings []Setting
 	Problems Problems
 	Empty    bool // it has no place with servers, which is one of the Problems
 }

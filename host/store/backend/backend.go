@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolroom-mcp/toolroom/host/config/secret"
 	"github.com/toolroom-mcp/toolroom/host/store"
 	"github.com/toolroom-mcp/toolroom/host/store/jetstream"
 	"github.com/toolroom-mcp/toolroom/host/store/memory"
@@ -22,7 +23,7 @@ type Config struct {
 	URL string
 	Dir string // the state directory
 
-	Token    string        // for the cluster; "": none
+	Token    secret.Text   // for the cluster; "": none
 	MaxBytes int64         // of keys and logs; 0: 512 MiB
 	Quota    store.Quota   // of blobs
 	Wait     time.Duration // for other processes; 0: 10 s
@@ -63,7 +64,7 @@ func Open(c Config) (*store.Store, error) {
 // parse takes the URL of a cluster apart. Its parameters stand after the last
 // of its servers.
 func (c Config) parse() (jetstream.Config, error) {
-	j := jetstream.Config{Token: c.Token, MaxBytes: c.MaxBytes, Quota: c.Quota}
+	j := jetstream.Config{Token: c.Token.Reveal(), MaxBytes: c.MaxBytes, Quota: c.Quota}
 	if c.URL == "" || c.URL == "memory:" {
 		return j, nil
 	}

@@ -1,0 +1,115 @@
+package dialect
+
+import (
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// What follows makes fields of settings from what they are stored in.
+
+func texts(name string, also []string, doc string, into *[]string) field {
+	return field{name, also, doc, listOf("string"), func(r *reader, n *node) { *into = append(*into, r.texts(n)...) }}
+}
+
+func number(name string, also []string, doc string, into *int) field {
+	return field{name, also, doc, map[string]any{"type": "integer", "minimum": 1}, func(r *reader, n *node) { *into = r.count(n) }}
+}
+
+func span(name, doc string, into *time.Duration) field {
+	return field{name, nil, doc, durationSchema(), func(r *reader, n *node) { *into = r.duration(n, 0) }}
+}
+
+func size(name, doc string, into *int64) field {
+	return field{name, nil, doc, sizeSchema(false), func(r *reader, n *node) { *into = r.size(n) }}
+}
+
+func toggle(name string, also []string, doc string, set func(bool)) field {
+	return field{name, also, doc, typed("boolean"), func(r *reader, n *node) {
+		if value, ok := r.boolean(n); ok {
+			set(value)
+		}
+	}}
+}
+
+// objectOf is the schema of a map with such members.
+func objectOf(fields []field, required ...string) map[string]any {
+	properties := map[string]any{}
+	for _, f := range fields {
+		if f.schema != nil {
+			properties[f.name] = described(f.schema, f.doc)
+		}
+	}
+	schema := map[string]any{"type": "object", "additionalProperties": false, "properties": properties}
+	if len(required) > 0 {
+		schema["required"] = required
+	}
+	return schema
+}
+
+func orSection(kind string, fields []field) map[string]any {
+	return map[string]any{"oneOf": []any{typed(kind), objectOf(fields)}}
+}
+
+func orOff(fields []field) map[string]any {
+	return map[string]any{"oneOf": []any{offSchema(), objectOf(fields)}}
+}
+
+// offSchema is what isOff takes.
+func offSchema() map[string]any { return map[string]any{"enum": []any{"off", false}} }
+
+func durationOrOffSchema() map[string]any {
+	return map[string]any{"oneOf": []any{offSchema(), durationSchema()}}
+}
+
+func sizeSchema(orOff bool) map[string]any {
+	either := []any{map[string]any{"type": "integer", "minimum": 1}, map[string]any{"type": "string", "pattern": sizeForm}}
+	if orOff {
+		either = append(either, offSchema())
+	}
+	return map[string]any{"oneOf": either}
+}
+
+// isOff reports whether a value switches something off: off or false.
+func isOff(n *node) bool {
+	return n.kind == boolNode && strings.EqualFold(n.text, "false") || n.kind == textNode && strings.EqualFold(n.text, "off")
+}
+
+// offWord is the value with false, which off is in some readers, as the word.
+func (r *reader) offWord(n *node) *node {
+	if isOff(n) {
+		return &node{kind: textNode, text: "off", line: n.line}
+	}
+	return n
+}
+
+// durationOrOff reads a duration; off is -1.
+func (r *reader) durationOrOff(n *node) time.Duration {
+	if isOff(n) {
+		return -1
+	}
+	return r.duration(n, 0)
+}
+
+const sizeForm = `^([0-9]+) ?(B|KB|KiB|MB|MiB|GB|GiB)?$`
+
+// size reads a number of bytes: 65536, 64KiB, 10 MB.
+func (r *reader) size(n *node) int64 {
+	if n.kind == nullNode {
+		return 0
+	}
+	m := regexp.MustCompile(sizeForm).FindStringSubmatch(n.text)
+	if m == nil || n.kind != textNode && n.kind != numberNode {
+		r.problem("want a size like 64KiB or 10MB")
+		return 0
+	}
+	unit := map[string]int64{"": 1, "B": 1, "KB": 1e3, "KiB": 1 << 10, "MB": 1e6, "MiB": 1 << 20, "GB": 1e9, "GiB": 1 << 30}[m[2]]
+	value, err := strconv.ParseInt(m[1], 10, 64)
+	if err != nil || value < 1 || value > math.MaxInt64/unit {
+		r.problem("want a size above 0, like 64KiB or 10MB")
+		return 0
+	}
+	return value * unit
+}
