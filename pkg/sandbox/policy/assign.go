@@ -3,6 +3,7 @@ package policy
 import (
 	"slices"
 	"strings"
+	"unicode"
 
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -92,8 +93,13 @@ func plainPath(value string) bool {
 // put together at run time may assign to anything.
 func (s *scope) declaration(d *syntax.DeclClause) {
 	s.at = s.source(d)
-	integer := false
+	integer, list := false, false
 	for _, a := range d.Args {
+		if !a.Naked && a.Array == nil {
+			for _, reading := range s.variants(a.Value) {
+				s.compound(d.Variant.Value, s.textOf(a.Value, reading), list)
+			}
+		}
 		if !a.Naked && integer {
 			s.arithmeticVariable(a.Name.Value)
 		}
@@ -103,7 +109,9 @@ func (s *scope) declaration(d *syntax.DeclClause) {
 		if !a.Naked || a.Value == nil {
 			continue
 		}
-		if option := s.textOf(a.Value, nil).text; strings.HasPrefix(option, "-") && d.Variant.Value != "export" && d.Variant.Value != "readonly" {
+		option := s.textOf(a.Value, nil).text
+		list = list || strings.HasPrefix(option, "-") && strings.ContainsAny(option, "aA"+anything)
+		if strings.HasPrefix(option, "-") && d.Variant.Value != "export" && d.Variant.Value != "readonly" {
 			integer = integer || strings.Contains(option, "i")
 			if strings.Contains(option, "n") {
 				s.doubt(true, "%s %s makes one variable stand for another", d.Variant.Value, option)
@@ -112,6 +120,15 @@ func (s *scope) declaration(d *syntax.DeclClause) {
 		for _, reading := range s.variants(a.Value) {
 			s.variableName(d.Variant.Value, s.textOf(a.Value, reading))
 		}
+	}
+}
+
+// compound judges a value that declare and its kin take for the elements of
+// an array, and expand once more: a='($(code))'; declare -a b=$a.
+func (s *scope) compound(builtin string, value field, list bool) {
+	runs := strings.HasPrefix(value.text, "(") && strings.ContainsAny(value.text, "$`"+anything)
+	if runs || list && strings.HasPrefix(value.text, anything) {
+		s.doubt(true, "%s expands the elements in %s once more", builtin, excerpt(strings.ReplaceAll(value.text, anything, "…")))
 	}
 }
 
@@ -217,20 +234,27 @@ func (s *scope) subscript(x syntax.ArithmExpr) {
 	})
 }
 
-// arithmeticVariable judges a variable whose value is evaluated. One that the
-// command does not assign is taken to be a number.
+// arithmeticVariable judges a variable whose value is evaluated, and with it
+// the variables that the value names. One that the command does not assign is
+// taken to be a number.
 func (s *scope) arithmeticVariable(name string) {
-	v := s.vars.known[name]
-	if v == nil {
-		return
-	}
-	if v.open {
-		s.doubt(true, "arithmetic evaluates $%s, whose value is not known", excerpt(name))
-	}
-	for _, value := range v.values {
-		s.arithmeticText(field{text: value})
+	for seen, left := map[string]bool{}, []string{name}; len(left) > 0; left = left[1:] {
+		v := s.vars.known[left[0]]
+		if v == nil || seen[left[0]] {
+			continue
+		}
+		seen[left[0]] = true
+		if v.open {
+			s.doubt(true, "arithmetic evaluates $%s, whose value is not known", excerpt(left[0]))
+		}
+		for _, value := range v.values {
+			s.arithmeticText(field{text: value})
+			left = append(left, strings.FieldsFunc(value, func(r rune) bool { return r > unicode.MaxASCII || !nameByte(byte(r)) })...)
+		}
 	}
 }
+
+func nameByte(c byte) bool { return letter(c) || c >= '0' && c <= '9' }
 
 func (s *scope) arithmeticText(f field) {
 	if strings.ContainsAny(f.text, "$`[\x00") {

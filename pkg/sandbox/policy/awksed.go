@@ -1,6 +1,9 @@
 package policy
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // maxForeignCode bounds the programs of awk and sed that are read, in bytes.
 const maxForeignCode = 8 << 10
@@ -8,7 +11,7 @@ const maxForeignCode = 8 << 10
 // awk judges an awk program: system(), pipes, /inet and what gawk loads run
 // other things; the rest is text processing.
 func (s *scope) awk(c call) {
-	g := grammar{short: "FvfeEilov", long: "field-separator assign file source exec include load"}
+	g := grammar{short: "FvfeEilovW", long: "field-separator assign file source exec include load"}
 	options, rest, sure := g.options(c.args())
 	var programs []field
 	for _, o := range options {
@@ -16,6 +19,8 @@ func (s *scope) awk(c call) {
 		case "-f", "--file", "-E", "--exec", "-i", "--include", "-l", "--load":
 			s.doubt(false, "%s runs the program in a file", c.base)
 			rest = append([]field{{}}, rest...)
+		case "-W":
+			s.doubt(true, "%s -W may hold a program", c.base)
 		case "-e", "--source":
 			programs, rest = append(programs, o.value), append([]field{{}}, rest...)
 		}
@@ -42,7 +47,12 @@ func awkRuns(program string) bool {
 		return true
 	}
 	regexpMay := true // a / here begins a regular expression, not a division
+	unsure := false   // it may do either
 	for i := 0; i < len(program); i++ {
+		if program[i] == '/' && unsure {
+			return awkMentions(program)
+		}
+		unsure = unsure && (program[i] == ' ' || program[i] == '\t')
 		switch c := program[i]; {
 		case c == '#':
 			for i+1 < len(program) && program[i+1] != '\n' {
@@ -78,13 +88,23 @@ func awkRuns(program string) bool {
 			if word == "system" {
 				return true
 			}
-			regexpMay = word == "return" || word == "print" || word == "in"
+			regexpMay = slices.Contains([]string{"return", "print", "printf", "in", "else", "do", "case", "exit"}, word)
+			unsure = word == "getline"
 		case c == ' ' || c == '\t':
 		default:
 			regexpMay = c != ')' && c != ']' && (c < '0' || c > '9') && c != '$'
+			// if (x) /y/ and (x) / y; x++ / y and a + +/y/.
+			unsure = c == ')' || (c == '+' || c == '-') && i > 0 && program[i-1] == c
 		}
 	}
 	return false
+}
+
+// awkMentions reports whether what starts commands stands anywhere in an awk
+// program, be it in a text or a comment.
+func awkMentions(program string) bool {
+	return strings.Contains(program, "system") || strings.Contains(program, "/inet") || strings.Contains(program, "@") ||
+		strings.Contains(strings.ReplaceAll(program, "||", ""), "|")
 }
 
 func letter(c byte) bool { return c == '_' || c|0x20 >= 'a' && c|0x20 <= 'z' }
@@ -224,10 +244,10 @@ func (p *sedParser) command() bool {
 			p.at++
 		}
 		return true
-	case ':', 'r', 'R', 'v':
+	case 'r', 'R', 'v':
 		p.line()
 		return true
-	case 'b', 't', 'T':
+	case ':', 'b', 't', 'T':
 		for p.at < len(p.text) && p.text[p.at] != '\n' && p.text[p.at] != ';' && p.text[p.at] != '}' {
 			p.at++
 		}

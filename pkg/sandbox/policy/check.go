@@ -15,6 +15,7 @@ const (
 	maxNesting = 100  // syntax in syntax
 	maxOpen    = 1000 // parentheses, before parsing
 	maxDepth   = 6    // texts in texts
+	maxPasses  = 3    // through one text, whose variables turn out to be others
 )
 
 // check is the work on one command.
@@ -129,10 +130,14 @@ func (s *scope) nested(text field, positional []field, zero field) {
 
 // evalText checks a text that runs in this very shell, with its functions.
 func (s *scope) evalText(text field) {
-	s.within(text, &scope{
+	inner := &scope{
 		check: s.check, depth: s.depth + 1, vars: s.vars.within(), functions: maps.Clone(s.functions),
 		positional: s.positional, zero: s.zero, at: s.at,
-	})
+	}
+	s.within(text, inner)
+	if inner.positional == nil {
+		s.positional = nil
+	}
 }
 
 func (s *scope) within(text field, inner *scope) {
@@ -193,7 +198,26 @@ func (s *scope) file(file *syntax.File) {
 		s.check.tooMuch("more than 20 000 syntax nodes, or nested deeper than 100")
 		return
 	}
-	s.collect(file)
+	s.collect(file, 0)
+	sure, functions := s.vars.sure, s.functions
+	for pass := 0; ; pass++ {
+		known, positional := s.vars.size(), s.positional != nil
+		s.vars.sure, s.functions = maps.Clone(sure), maps.Clone(functions)
+		s.statements(file)
+		if s.vars.size() == known && (s.positional != nil) == positional || s.check.denied != nil {
+			return
+		}
+		// Text given to eval or trap assigned what statements before it use:
+		// they may run again.
+		if pass == maxPasses {
+			s.doubt(true, "its assignments use each other in too many ways")
+			return
+		}
+		s.collect(file, 1)
+	}
+}
+
+func (s *scope) statements(file *syntax.File) {
 	for _, stmt := range file.Stmts {
 		sure := maps.Clone(s.vars.sure)
 		syntax.Walk(stmt, s.visit)
@@ -272,7 +296,9 @@ func (s *scope) redirections(stmt *syntax.Stmt) {
 			switch {
 			case strings.HasPrefix(target.text, "/dev/tcp/") || strings.HasPrefix(target.text, "/dev/udp/"):
 				s.networkDevice(target)
-			case strings.HasPrefix(target.text, anything) && redirect.Op == syntax.RdrInOut:
+			case strings.HasPrefix(target.text, anything) && redirect.Op == syntax.RdrInOut,
+				strings.HasPrefix(target.text, "/dev/") && glob("/dev/tcp/*", target.text) != no,
+				strings.HasPrefix(target.text, "/dev/") && glob("/dev/udp/*", target.text) != no:
 				s.doubt(false, "a redirection to a name that is not known, which may be /dev/tcp")
 			}
 		}

@@ -266,6 +266,16 @@ func (b *builder) list(fields []field, q quoting) {
 	}
 }
 
+// whole adds all of a list. Joined, as "$*" is, it has what IFS says between
+// its fields.
+func (b *builder) whole(fields []field, joined bool, q quoting) {
+	if joined && q != 0 && len(fields) > 1 && b.scope.vars.known["IFS"] != nil {
+		b.unknown(q)
+		return
+	}
+	b.list(fields, q)
+}
+
 func (b *builder) param(p *syntax.ParamExp, q quoting) {
 	if p.Param == nil || p.Excl || p.Length || p.Width || p.IsSet || p.Slice != nil || p.Repl != nil || p.Names != 0 ||
 		p.Flags != nil || p.NestedParam != nil || len(p.Modifiers) > 0 || p.Exp != nil && !defaults(p) {
@@ -282,7 +292,7 @@ func (b *builder) param(p *syntax.ParamExp, q quoting) {
 		return
 	}
 	if fields, ok := b.scope.special(name); ok {
-		b.list(fields, q)
+		b.whole(fields, name == "*", q)
 		return
 	}
 	switch v := b.bind[name]; v.state {
@@ -328,7 +338,7 @@ func (b *builder) element(name string, index syntax.ArithmExpr, q quoting) {
 	}
 	switch key := word.Lit(); {
 	case key == "@" || key == "*":
-		b.list(array, q)
+		b.whole(array, key == "*", q)
 	case len(key) == 1 && key[0] >= '0' && key[0] <= '9':
 		if i := int(key[0] - '0'); i < len(array) {
 			b.list(array[i:i+1], q)
@@ -343,7 +353,7 @@ func (b *builder) element(name string, index syntax.ArithmExpr, q quoting) {
 func (s *scope) special(name string) ([]field, bool) {
 	switch {
 	case name == "0":
-		return []field{s.zero}, s.zero.text != ""
+		return []field{s.zero}, s.zero.text != "" && s.vars.known["BASH_ARGV0"] == nil
 	case s.positional == nil:
 		return nil, false
 	case name == "@" || name == "*":

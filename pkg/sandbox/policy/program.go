@@ -135,12 +135,33 @@ func (s *scope) commandOptionsOf(c call) {
 			}
 		}
 		switch {
-		case c.base == "tar" && i == 0 && !strings.HasPrefix(arg.text, "--") && strings.ContainsAny(arg.text, "IF"):
+		case c.base == "tar" && tarRuns(arg.text, i == 0):
 			s.doubt(true, "an option of tar is a command to run")
+		case (c.base == "rsync" || c.base == "man") && clusterEnds(arg.text, map[string]string{"rsync": "e", "man": "P"}[c.base]) && i+1 < len(args):
+			s.commandValue(args[i+1], where)
 		case c.base == "less" && strings.HasPrefix(arg.text, "+") && strings.ContainsAny(arg.text, "!|"+anything):
 			s.doubt(true, "less %s runs a command", excerpt(strings.ReplaceAll(arg.text, anything, "…")))
 		}
 	}
+}
+
+// tarRuns reports whether an argument is a cluster of tar's short options with
+// -I or -F among them. The first one needs no dash.
+func tarRuns(arg string, first bool) bool {
+	letters, dashed := strings.CutPrefix(arg, "-")
+	if !dashed && !first || strings.HasPrefix(letters, "-") {
+		return false
+	}
+	if end := strings.IndexAny(letters, "bCfgHKLNTVX"); end >= 0 && dashed {
+		letters = letters[:end] // what follows is a value
+	}
+	return strings.ContainsAny(letters, "IF")
+}
+
+// clusterEnds reports whether an argument is short options of which the last
+// is the letter.
+func clusterEnds(arg, letter string) bool {
+	return len(arg) > 2 && arg[0] == '-' && arg[1] != '-' && strings.HasSuffix(arg, letter)
 }
 
 // optionValue reports whether arg is the option, and its attached value.
@@ -154,7 +175,7 @@ func optionValue(option, arg string) (string, bool) {
 	if len(option) == 2 && option[0] == '-' && !strings.HasPrefix(arg, "--") {
 		return strings.CutPrefix(arg, option)
 	}
-	if name, value, ok := strings.Cut(arg, "="); ok && len(name) > 5 && strings.HasPrefix(option, name) && strings.HasPrefix(name, "--") {
+	if name, value, _ := strings.Cut(arg, "="); len(name) > 5 && strings.HasPrefix(option, name) && strings.HasPrefix(name, "--") {
 		return value, true
 	}
 	return "", false

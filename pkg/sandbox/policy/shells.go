@@ -145,7 +145,12 @@ func (s *scope) builtinCode(c call) bool {
 	case "mapfile", "readarray":
 		s.callback(args, grammar{short: "dnOsuCc"}, "-C")
 	case "compgen", "complete":
-		s.callback(args, grammar{short: "oAGWFCXPS"}, "-C")
+		g := grammar{short: "oAGWFCXPS"}
+		s.callback(args, g, "-C")
+		options, _, _ := g.options(args)
+		if words, ok := valueOf(options, "-W"); ok && strings.ContainsAny(words.text, "$`"+anything) {
+			s.doubt(true, "%s expands the words in %s", c.base, excerpt(strings.ReplaceAll(words.text, anything, "…")))
+		}
 	case "alias":
 		for _, arg := range args {
 			if _, value, ok := strings.Cut(arg.text, "="); ok {
@@ -230,6 +235,8 @@ func (s *scope) variableName(builtin string, name field) {
 	case assigns || builtin == "read" || builtin == "printf":
 		if !assigns {
 			value = anything
+		} else if builtin != "read" && builtin != "printf" {
+			s.compound(builtin, field{text: value}, false)
 		}
 		s.environment(key, field{text: value}, builtin)
 	}

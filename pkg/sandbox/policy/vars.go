@@ -25,8 +25,13 @@ type variable struct {
 const (
 	maxValues     = 16
 	maxValueBytes = 1 << 16
-	rounds        = 3 // through assignments that use each other
+	maxRounds     = 8 // through assignments that use each other
 )
+
+// ofBash are variables that bash itself sets, whatever the text assigns.
+var ofBash = strings.Fields(`_ REPLY MAPFILE OPTARG OPTIND BASH_REMATCH COPROC PWD OLDPWD DIRSTACK PIPESTATUS FUNCNAME RANDOM SRANDOM
+	SECONDS LINENO EPOCHSECONDS EPOCHREALTIME BASH_COMMAND BASH_ARGV BASH_ARGC BASH_SOURCE BASH_LINENO BASH_SUBSHELL BASHPID BASH_EXECUTION_STRING
+	HISTCMD GROUPS COLUMNS LINES BASH_ALIASES BASH_CMDS`)
 
 // binding is one reading of the variables in a command.
 type binding map[string]bound
@@ -78,10 +83,23 @@ func (v *variables) set(name string, value field) {
 // array returns an array that is assigned once, as a whole.
 func (v *variables) array(name string) ([]field, bool) {
 	target := v.known[name]
-	if target == nil || target.arrays != 1 || target.open || !v.sure[name] {
+	if target == nil || target.arrays != 1 || target.open || !v.sure[name] || slices.Contains(ofBash, name) {
 		return nil, false
 	}
 	return target.array, true
+}
+
+// size grows with all that is learnt about the variables.
+func (v *variables) size() (n int) {
+	for _, one := range v.known {
+		n += 1 + len(one.values)
+		for _, more := range []bool{one.open, one.number} {
+			if more {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // options returns what the variable may be.
@@ -93,7 +111,7 @@ func (v *variables) options(name string, withDefault bool) []bound {
 			options = append(options, bound{valueKnown, text})
 		}
 	}
-	if target == nil || target.open || target.number || !v.sure[name] {
+	if target == nil || target.open || target.number || !v.sure[name] || slices.Contains(ofBash, name) {
 		options = append(options, bound{state: valueUnknown})
 		if withDefault {
 			options = append(options, bound{state: valueUnset})
@@ -162,9 +180,15 @@ func collectNames(part syntax.WordPart, visit func(*syntax.ParamExp)) {
 	}
 }
 
-// collect reads every assignment in the file.
-func (s *scope) collect(file *syntax.File) {
-	for round := range rounds {
+// collect reads every assignment in the file, again and again while those
+// that use each other tell something new. What adds to a value does so in round
+// 0 only.
+func (s *scope) collect(file *syntax.File, round int) {
+	for size := -1; s.vars.size() != size; round++ {
+		if size = s.vars.size(); round == maxRounds {
+			s.doubt(true, "its assignments use each other in too many ways")
+			return
+		}
 		syntax.Walk(file, func(node syntax.Node) bool {
 			switch node := node.(type) {
 			case *syntax.Assign:
@@ -176,7 +200,7 @@ func (s *scope) collect(file *syntax.File) {
 					s.assignText(node.Param.Value, node.Exp.Word, "")
 				}
 			case *syntax.CallExpr:
-				if round == 0 {
+				if round == 0 && len(node.Args) > 0 {
 					s.assignedByBuiltin(node)
 				}
 			case *syntax.DeclClause:
@@ -301,29 +325,45 @@ func (s *scope) declared(d *syntax.DeclClause) {
 
 // assignedByBuiltin notes what a builtin may put into variables.
 func (s *scope) assignedByBuiltin(call *syntax.CallExpr) {
-	var name string
+	words := make([]string, len(call.Args))
 	for i, word := range call.Args {
-		text := s.textOf(word, nil).text
-		if i == 0 {
-			name = text
+		words[i] = s.textOf(word, nil).text
+	}
+	name, words := words[0], words[1:]
+	// Behind these it may be any builtin, as one whose name is not known may.
+	whichever := name == "command" || name == "builtin" || strings.Contains(name, anything)
+	for _, word := range append(words, name) {
+		if word == name || whichever {
+			s.check.unsets = s.check.unsets || word == "unset"
+			if slices.Contains([]string{"set", "shift", "source", "."}, word) || strings.Contains(word, anything) {
+				s.positional = nil
+			}
 		}
+	}
+	assigns := slices.Contains([]string{"read", "mapfile", "readarray", "getopts", "printf", "wait", "local", "declare", "export"}, name)
+	for _, word := range words {
 		switch {
-		case name == "set" || name == "shift" || name == "source" || name == ".":
-			s.positional = nil
-		case text == "unset" && name == "read":
-			s.check.unsets = true
-		case name == "command" || name == "builtin":
-			name = "read" // whichever it is: all its words may be variables
-		case i == 0:
-		case name == "unset":
-			s.check.unsets = true
-			if syntax.ValidName(text) {
-				s.vars.set(text, field{})
-			}
-		case slices.Contains([]string{"read", "mapfile", "readarray", "getopts", "printf", "wait", "local", "declare", "export"}, name):
-			if key, _, _ := strings.Cut(text, "="); syntax.ValidName(key) {
-				s.vars.get(key).open = true
-			}
+		case name == "unset" && syntax.ValidName(word):
+			s.vars.set(word, field{})
+		case assigns || whichever:
+			s.opened(word)
+		}
+	}
+}
+
+// opened notes a variable that a builtin's argument may name: as it is, before
+// a =, or behind the letters of an option.
+func (s *scope) opened(word string) {
+	key, _, _ := strings.Cut(word, "=")
+	if syntax.ValidName(key) {
+		s.vars.get(key).open = true
+	}
+	if !strings.HasPrefix(key, "-") {
+		return
+	}
+	for i := 2; i < len(key) && i < 64; i++ {
+		if v := s.vars.known[key[i:]]; v != nil {
+			v.open = true
 		}
 	}
 }

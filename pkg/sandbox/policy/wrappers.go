@@ -13,16 +13,19 @@ import (
 var wrappers = map[string]grammar{
 	"builtin":           {transparent: true},
 	"chroot":            {long: "userspec groups", operands: 1, reads: true},
+	"choom":             {short: "np", long: "adjust pid", only: "-p --pid"},
+	"chronic":           {},
 	"chrt":              {short: "TPD", long: "sched-runtime sched-period sched-deadline", operands: 1, only: "-p --pid -m --max"},
 	"command":           {transparent: true, only: "-v -V"},
 	"dbus-run-session":  {long: "config-file dbus-daemon"},
 	"doas":              {},
-	"env":               {short: "uSC", long: "unset split-string chdir", transparent: true},
+	"env":               {short: "uSCa", long: "unset split-string chdir argv0", transparent: true},
 	"exec":              {short: "a", transparent: true},
 	"fakeroot":          {short: "lsib", long: "lib faked"},
 	"faketime":          {short: "", operands: 1},
 	"firejail":          {reads: true},
 	"flock":             {short: "wEc", long: "wait timeout conflict-exit-code command", operands: 1, command: "-c --command", transparent: true},
+	"ifne":              {},
 	"ionice":            {short: "cnPu", long: "class classdata pgid uid", transparent: true, only: "-p --pid"},
 	"ltrace":            {short: "aAbDeFlnopsSuwxX", long: "output"},
 	"nice":              {short: "n", long: "adjustment", optional: "0123456789", transparent: true},
@@ -35,6 +38,7 @@ var wrappers = map[string]grammar{
 	"runuser":           {},
 	"script":            {short: "cEIOBTmo", long: "command echo log-in log-out log-io log-timing logging-format output-limit", command: "-c --command", reads: true},
 	"setarch":           {},
+	"sg":                {short: "c", long: "command", operands: 1, command: "-c --command", shell: true},
 	"setpriv":           {long: "ambient-caps inh-caps bounding-set ruid euid rgid egid reuid regid groups securebits pdeathsig ptracer landlock-access landlock-rule seccomp-filter selinux-label apparmor-profile", reads: true},
 	"setsid":            {transparent: true},
 	"linux32":           {},
@@ -44,6 +48,7 @@ var wrappers = map[string]grammar{
 	"su":                {},
 	"sudo":              {},
 	"systemd-run":       {short: "puHMEt", long: "unit property slice description uid gid nice working-directory setenv on-active host machine service-type"},
+	"systemd-inhibit":   {long: "what who why mode"},
 	"taskset":           {operands: 1, transparent: true, only: "-p --pid"},
 	"time":              {short: "fo", long: "format output", transparent: true},
 	"timeout":           {short: "ks", long: "kill-after signal", operands: 1, transparent: true},
@@ -85,12 +90,58 @@ func (s *scope) unwrap(c call) (inner []field, transparent bool) {
 	case shellName(c.base):
 		s.shell(c)
 		return nil, true
+	case c.base == "hyperfine":
+		for _, arg := range c.args() {
+			if !strings.HasPrefix(arg.text, "-") {
+				s.commandValue(arg, "an argument of hyperfine")
+			}
+		}
+		return nil, false
+	}
+	if r, ok := runners[c.base]; ok {
+		return r.command(s, c.args()), false
 	}
 	g, ok := wrappers[c.base]
 	if !ok {
 		return nil, false
 	}
 	return s.command(c, g), g.transparent
+}
+
+// runner is a program of which subcommands start another one.
+type runner struct {
+	subcommands string
+	operands    int // words before the command
+}
+
+var runners = map[string]runner{
+	"uv": {"run", 0}, "poetry": {"run", 0}, "pdm": {"run", 0}, "hatch": {"run", 0}, "pipenv": {"run", 0}, "rye": {"run", 0}, "pixi": {"run", 0},
+	"conda": {"run", 0}, "mamba": {"run", 0}, "npm": {"exec x", 0}, "pnpm": {"exec dlx", 0}, "yarn": {"exec dlx run", 0}, "bundle": {"exec", 0},
+	"pyenv": {"exec", 0}, "rbenv": {"exec", 0}, "nodenv": {"exec", 0}, "opam": {"exec", 0}, "stack": {"exec", 0}, "cabal": {"exec", 0},
+	"perf": {"stat record trace", 0}, "volta": {"run", 0}, "devbox": {"run", 0}, "mise": {"exec x", 0}, "asdf": {"exec", 0},
+	"rustup": {"run", 1}, "direnv": {"exec", 1}, "nvm": {"exec", 1},
+}
+
+// command returns what is started. The word after an option may be its value
+// or what is started, so that both readings are judged.
+func (r runner) command(s *scope, args []field) []field {
+	if len(args) == 0 || !slices.Contains(strings.Fields(r.subcommands), args[0].text) {
+		return nil
+	}
+	args = args[1:]
+	option := false
+	for len(args) > 0 && strings.HasPrefix(args[0].text, "-") {
+		option = !args[0].is("--")
+		args = args[1:]
+		if !option {
+			break
+		}
+	}
+	args = args[min(r.operands, len(args)):]
+	if option && len(args) > 1 {
+		s.simple(args[1:], nil, false)
+	}
+	return args
 }
 
 // command reads a wrapper's command line and returns the words after it.
@@ -107,6 +158,9 @@ func (s *scope) command(c call, g grammar) []field {
 		if _, nothing := valueOf(options, strings.Fields(g.only)...); nothing {
 			return nil
 		}
+	}
+	if c.base == "chrt" && len(rest) > 0 && strings.Trim(rest[0].text, "0123456789") != "" {
+		g.operands = 0 // later versions need no priority
 	}
 	if g.operands > 0 && len(rest) >= g.operands {
 		rest = rest[g.operands:]
@@ -244,6 +298,9 @@ func substitute(fields []field, mark string) []field {
 func (s *scope) find(c call) {
 	args := c.args()
 	for i := 0; i < len(args); i++ {
+		if args[i].is(";") || args[i].many && strings.HasPrefix(args[i].text, anything) && !args[i].files {
+			s.doubt(true, "words of %s that are not known may be -exec", c.base)
+		}
 		if !args[i].is("-exec", "-execdir", "-ok", "-okdir") {
 			continue
 		}
