@@ -3,9 +3,12 @@ package upstream
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/toolroom-mcp/toolroom/host/call"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -67,6 +70,9 @@ func (c *conn) shake(ctx context.Context, era Era) error {
 func (c *conn) discover(ctx context.Context) (bool, error) {
 	c.era = Modern
 	raw, err := c.ask(ctx, "server/discover", nil)
+	if takesModern(err) {
+		raw, err = c.ask(ctx, "server/discover", nil)
+	}
 	if err != nil {
 		return false, err
 	}
@@ -86,6 +92,21 @@ func (c *conn) discover(ctx context.Context) (bool, error) {
 	c.identity = result.Meta.ServerInfo.String()
 	c.offers = result.Capabilities
 	return true, nil
+}
+
+// takesModern reports whether a server refused the version and named it among
+// those that it takes, as one behind several replicas may while it is replaced.
+func takesModern(err error) bool {
+	var refused *call.MCPError
+	if !errors.As(err, &refused) || refused.Code != mcp.UNSUPPORTED_PROTOCOL_VERSION {
+		return false
+	}
+	var e struct {
+		Data struct {
+			Supported []string `json:"supported"`
+		} `json:"data"`
+	}
+	return json.Unmarshal(refused.Object, &e) == nil && slices.Contains(e.Data.Supported, modernVersion)
 }
 
 // initialize opens a legacy session.

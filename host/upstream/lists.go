@@ -50,6 +50,9 @@ func (c *conn) list(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if _, web := c.out.(*streamable); web && c.era == Modern {
+		tools = slices.DeleteFunc(tools, badlyAnnotated)
+	}
 	c.mu.Lock()
 	c.tools = tools
 	c.mu.Unlock()

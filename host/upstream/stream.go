@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -112,12 +113,36 @@ func (s *streamable) get(ctx context.Context, after string) (*http.Response, err
 	return s.client.Do(req)
 }
 
+// listenFirst opens the stream of what the server says unasked before anything
+// is asked of it: many a server sends its questions there, and drops what it
+// would say before the stream is open. One that leaves the request for it
+// unanswered is not waited for much longer.
+func (s *streamable) listenFirst() {
+	if s.begin() != nil {
+		return
+	}
+	opened := make(chan struct{})
+	go func() {
+		defer s.work.Done()
+		s.listen(sync.OnceFunc(func() { close(opened) }))
+	}()
+	patience := time.NewTimer(min(s.cfg.ProbeTimeout, s.cfg.StartTimeout))
+	defer patience.Stop()
+	select {
+	case <-opened:
+	case <-patience.C:
+	case <-s.life.Done():
+	}
+}
+
 // listen keeps the legacy stream of what the server says unasked, where the
-// server has one. A server that cannot be reached any more is noticed here.
-func (s *streamable) listen() {
+// server has one, and says when it is open or is not to be had. A server that
+// cannot be reached any more is noticed here.
+func (s *streamable) listen(opened func()) {
 	after, pause := "", retryPause
 	for {
 		res, err := s.get(s.life, after)
+		opened()
 		switch {
 		case s.life.Err() != nil:
 			return

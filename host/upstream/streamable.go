@@ -114,12 +114,7 @@ func (s *streamable) send(message []byte) error {
 		deadline := time.AfterFunc(s.cfg.StartTimeout, cancel)
 		defer deadline.Stop()
 		s.post(ctx, x, m, message)
-		if s.begin() == nil {
-			go func() {
-				defer s.work.Done()
-				s.listen()
-			}()
-		}
+		s.listenFirst()
 		return nil
 	}
 	s.under(x)

@@ -45,3 +45,14 @@ func (c *conn) annotated(name string) *mcp.Tool {
 	}
 	return nil
 }
+
+// badlyAnnotated reports whether a tool asks for headers that cannot be made.
+// Over streamable HTTP the modern version has clients leave such a tool out,
+// and only it.
+func badlyAnnotated(definition json.RawMessage) bool {
+	if !bytes.Contains(definition, []byte(`"x-mcp-header"`)) {
+		return false
+	}
+	var tool mcp.Tool
+	return json.Unmarshal(definition, &tool) == nil && mcp.ValidateParamHeaderAnnotations(&tool) != nil
+}

@@ -1,0 +1,129 @@
+package upstream_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/toolroom-mcp/toolroom/host/fixture"
+	"github.com/toolroom-mcp/toolroom/host/upstream"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+)
+
+// A refusal that names the very version that was asked for is not the end.
+func TestAVersionThatIsTakenAfterAllIsAskedForAgain(t *testing.T) {
+	t.Parallel()
+	for supported, want := range map[string]upstream.Era{"2026-07-28": upstream.Modern, "2025-11-25": upstream.Legacy} {
+		h := fixture.Handler()
+		var posts atomic.Int32
+		s := at(t, serveHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if posts.Add(1) > 1 {
+				h.ServeHTTP(w, r)
+				return
+			}
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusBadRequest)
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":1,"error":{"code":-32022,"message":"Unsupported protocol version","data":{"supported":[%q],"requested":"x"}}}`, supported)
+		})), func(c *upstream.Config) { c.ProbeTimeout = 30 * time.Second })
+		mustDo(t, s, "echo", `{}`)
+		require.Equal(t, want, s.Status().Era)
+	}
+}
+
+// modernWith serves the modern version over HTTP, with the tools in a list.
+func modernWith(t *testing.T, tools string) string {
+	return serveHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		m, fault := jsonrpc.Split(body)
+		if err != nil || fault != nil {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		result := map[string]string{
+			"server/discover": `{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}`,
+			"tools/list":      `{"tools":` + tools + `}`,
+		}[m.Method]
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result)
+	}))
+}
+
+// A tool that asks for headers that there cannot be is left out, and no other.
+func TestAToolThatAsksForImpossibleHeadersIsLeftOut(t *testing.T) {
+	t.Parallel()
+	var list bytes.Buffer
+	add := func(name, properties string) {
+		if list.Len() > 0 {
+			list.WriteByte(',')
+		}
+		fmt.Fprintf(&list, `{"name":%q,"inputSchema":{"type":"object","properties":{%s}}}`, name, properties)
+	}
+	add("plain", `"a":{"type":"object"}`)
+	add("good", `"a":{"type":"string","x-mcp-header":"Region"},"b":{"type":"integer","x-mcp-header":"Zone"}`)
+	add("empty", `"a":{"type":"string","x-mcp-header":""}`)
+	add("object", `"a":{"type":"object","x-mcp-header":"Data"}`)
+	add("space", `"a":{"type":"string","x-mcp-header":"My Region"}`)
+	add("line break", `"a":{"type":"string","x-mcp-header":"Region\r\nX-Evil: 1"}`)
+	add("twice", `"a":{"type":"string","x-mcp-header":"A"},"b":{"type":"string","x-mcp-header":"a"}`)
+	add("last", ``)
+	s := at(t, modernWith(t, "["+list.String()+"]"), func(c *upstream.Config) { c.Era = upstream.Modern })
+	tools, err := s.Tools(t.Context())
+	require.NoError(t, err)
+	var all []byte
+	for _, tool := range tools {
+		all = append(all, tool...)
+	}
+	require.Len(t, tools, 3, string(all))
+	for _, name := range []string{"plain", "good", "last"} {
+		require.Contains(t, string(all), `"name":"`+name+`"`)
+	}
+}
+
+// What a server says unasked is lost before there is a stream for it, so
+// nothing is asked of it earlier; one that does not answer that is not waited
+// for without end.
+func TestNothingIsAskedBeforeTheStreamForQuestionsIsOpen(t *testing.T) {
+	t.Parallel()
+	for name, answers := range map[string]bool{"a stream": true, "nothing": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := fixture.Handler("-era", "legacy")
+			var open, early atomic.Int32
+			end := make(chan struct{})
+			s := at(t, serveHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, err := io.ReadAll(r.Body)
+				if err != nil {
+					return
+				}
+				r.Body = io.NopCloser(bytes.NewReader(body))
+				switch {
+				case r.Method == http.MethodGet && !answers:
+					select {
+					case <-end:
+					case <-r.Context().Done():
+					}
+					return
+				case r.Method == http.MethodGet:
+					time.Sleep(100 * time.Millisecond) // by then a client in a hurry would have asked
+					open.Store(1)
+				case bytes.Contains(body, []byte(`"tools/`)) && open.Load() == 0:
+					early.Add(1)
+				}
+				h.ServeHTTP(w, r)
+			})), func(c *upstream.Config) {
+				c.Era = upstream.Legacy
+				if !answers {
+					c.ProbeTimeout = 50 * time.Millisecond
+				}
+			})
+			defer close(end)
+			mustDo(t, s, "echo", `{}`)
+			require.Equal(t, !answers, early.Load() > 0)
+		})
+	}
+}
