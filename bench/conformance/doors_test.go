@@ -123,11 +123,11 @@ var binaries = sync.OnceValues(func() (string, error) {
 	return dir, nil
 })
 
-// alone builds the host without the tools, and the suites' own server, into
-// one directory, once.
+// alone builds the host without the tools, the suites' own server, and the
+// client that the suites drive, into one directory, once.
 var alone = sync.OnceValues(func() (string, error) {
 	dir := filepath.Join(os.Getenv(builtInto), "alone")
-	for name, from := range map[string]string{"mcp-host": "../../host", "suite-upstream": "./upstream"} {
+	for name, from := range map[string]string{"mcp-host": "../../host", "suite-upstream": "./upstream", "driver": "./driver"} {
 		build := exec.Command("go", "build", "-o", filepath.Join(dir, name), from)
 		if out, err := build.CombinedOutput(); err != nil {
 			return dir, fmt.Errorf("%s: %w\n%s", build, err, out)

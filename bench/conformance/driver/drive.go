@@ -1,0 +1,136 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+)
+
+// drive runs a host with the server at url behind it and uses the server.
+func drive(host, era, url string) (err error) {
+	dir, err := os.MkdirTemp("", "driver-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	text, err := json.Marshal(map[string]any{"servers": map[string]any{"suite": map[string]any{"url": url, "era": opening(), "prefix": ""}}})
+	if err != nil {
+		return err
+	}
+	config := filepath.Join(dir, "config.json")
+	if err := os.WriteFile(config, text, 0o600); err != nil {
+		return err
+	}
+	cmd := exec.Command(host, "stdio", "--config", config, "--state", dir)
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	err = useAll(newClient(era, out, in))
+	return errors.Join(err, in.Close(), cmd.Wait())
+}
+
+// opening is the era in which the host opens its connection, which it is told
+// because a probe takes time that a busy machine may not have.
+func opening() string {
+	if os.Getenv("MCP_CONFORMANCE_PROTOCOL_VERSION") == modernVersion &&
+		os.Getenv("MCP_CONFORMANCE_SCENARIO") != "json-schema-ref-no-deref" { // whose server is legacy at every revision
+		return "modern"
+	}
+	return "legacy"
+}
+
+// tool is what of a tool's definition calls are made of.
+type tool struct {
+	Name        string
+	InputSchema json.RawMessage
+}
+
+// useAll uses everything a server has, all tools at once.
+func useAll(c *client) error {
+	if err := c.open(); err != nil {
+		return err
+	}
+	var listed struct{ Tools []tool }
+	if err := c.list("tools/list", &listed); err != nil {
+		return err
+	}
+	calls, err := callsOf(listed.Tools)
+	if err != nil {
+		return err
+	}
+	failures := make([]error, len(calls))
+	var all sync.WaitGroup
+	for i, call := range calls {
+		all.Go(func() { failures[i] = c.report("tools/call", call) })
+	}
+	all.Wait()
+	var resources struct{ Resources []struct{ URI string } }
+	var prompts struct{ Prompts []struct{ Name string } }
+	failures = append(failures, c.list("resources/list", &resources), c.list("prompts/list", &prompts))
+	for _, r := range resources.Resources {
+		failures = append(failures, c.report("resources/read", map[string]any{"uri": r.URI}))
+	}
+	for _, p := range prompts.Prompts {
+		failures = append(failures, c.report("prompts/get", map[string]any{"name": p.Name}))
+	}
+	return errors.Join(failures...)
+}
+
+// list fetches a list's only page; the suite's servers have no more.
+func (c *client) list(method string, into any) error {
+	raw, err := c.request(method, map[string]any{})
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(raw, into)
+}
+
+// report makes a request and prints what came of it, which the suite keeps.
+func (c *client) report(method string, params map[string]any) error {
+	result, err := c.request(method, params)
+	fmt.Println(method, params["name"], params["uri"], string(result), err)
+	return err
+}
+
+// callsOf are the calls that the suite asks for, or else one of each tool with
+// arguments that its schema allows. One tool wants to be told what the schema
+// of another came as.
+func callsOf(tools []tool) ([]map[string]any, error) {
+	var asked struct {
+		ToolCalls []map[string]any
+	}
+	if context := os.Getenv("MCP_CONFORMANCE_CONTEXT"); context != "" {
+		if err := json.Unmarshal([]byte(context), &asked); err != nil {
+			return nil, err
+		}
+	}
+	if asked.ToolCalls != nil {
+		return asked.ToolCalls, nil
+	}
+	var calls []map[string]any
+	for _, t := range tools {
+		var s schema
+		if err := json.Unmarshal(t.InputSchema, &s); err != nil {
+			return nil, fmt.Errorf("%s: %w", t.Name, err)
+		}
+		arguments := s.arguments()
+		if t.Name == "json_schema_echo" {
+			arguments["schema"] = tools[0].InputSchema
+		}
+		calls = append(calls, map[string]any{"name": t.Name, "arguments": arguments})
+	}
+	return calls, nil
+}
