@@ -67,7 +67,8 @@ func (r Report) Gaps() []string {
 	}
 	gaps = append(gaps, "code that others run later")
 	if r.Level == L1 {
-		gaps = append(gaps, "secrets inside roots", "protected files inside roots while a command runs")
+		gaps = append(gaps, "secrets inside roots", "protected files inside roots while a command runs",
+			"arguments, scheduling and System V memory of the user's other processes")
 	} else {
 		gaps = append(gaps, "secrets and sockets that appear while a command runs",
 			"private keys in roots whose names tell nothing", "secrets in node_modules of roots")

@@ -63,6 +63,9 @@ func sockets(level Level, network bool) []uint32 {
 	return nil
 }
 
+// sockType are the bits of a socket's type without its flags (linux/net.h).
+const sockType = 0xf
+
 // filter builds the program.
 func filter(level Level, network bool) []unix.SockFilter {
 	var p []unix.SockFilter
@@ -116,6 +119,16 @@ func filter(level Level, network bool) []unix.SockFilter {
 		unless(unix.BPF_JEQ, unix.PRIO_PROCESS, 3)
 		load(offsetArgs + 8)
 		unless(unix.BPF_JEQ, 0, 1)
+		answer(unix.SECCOMP_RET_ALLOW)
+		fail(unix.EPERM)
+		// Half a pair of datagram sockets can be sent from, and connected, to
+		// any socket that has a name; the two other kinds stay a pair.
+		unless(unix.BPF_JEQ, unix.SYS_SOCKETPAIR, 7)
+		load(offsetArgs + 8)
+		p = append(p, unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: sockType})
+		unless(unix.BPF_JEQ, unix.SOCK_STREAM, 1)
+		answer(unix.SECCOMP_RET_ALLOW)
+		unless(unix.BPF_JEQ, unix.SOCK_SEQPACKET, 1)
 		answer(unix.SECCOMP_RET_ALLOW)
 		fail(unix.EPERM)
 	}
