@@ -19,6 +19,7 @@ import (
 type peer struct {
 	Name    string   `yaml:"name"`
 	Command []string `yaml:"command"`
+	Words   bool     `yaml:"words"` // {echo} is a word a word, not one text
 }
 
 type peerFile struct {
@@ -71,9 +72,12 @@ func newBench(runs int) (*bench, error) {
 	if b.temp, err = os.MkdirTemp("", "toolroom-bench-"); err != nil {
 		return nil, err
 	}
-	// Nothing that is measured touches the user's own state.
-	if err := os.Setenv("MCP_STATE_DIR", filepath.Join(b.temp, "state")); err != nil {
-		return nil, err
+	// Nothing that is measured touches the user's own state, or reads their
+	// configuration.
+	for name, dir := range map[string]string{"MCP_STATE_DIR": "state", "XDG_CONFIG_HOME": "config"} {
+		if err := os.Setenv(name, filepath.Join(b.temp, dir)); err != nil {
+			return nil, err
+		}
 	}
 	for _, name := range []string{"plain", "kit"} {
 		build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", filepath.Join(b.temp, "echo-"+name), "./bench/echo/"+name)

@@ -40,7 +40,7 @@ func freePort() (string, error) {
 func startHTTP(command []string, port, token string) (*httpServer, error) {
 	s := &httpServer{
 		cmd: exec.Command(command[0], command[1:]...), url: "http://127.0.0.1:" + port + "/mcp", token: token,
-		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: slots}, Timeout: answerLimit},
+		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 2 * slots}, Timeout: answerLimit},
 	}
 	s.cmd.Env = append(os.Environ(), "TOOLROOM_TOKEN="+token)
 	s.cmd.Stderr = &s.errors
@@ -61,6 +61,21 @@ func startHTTP(command []string, port, token string) (*httpServer, error) {
 	}
 	_, err := s.post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 	return s, err
+}
+
+// another opens a second session at the same server.
+func (s *httpServer) another() (*httpServer, error) {
+	other := &httpServer{client: s.client, url: s.url, token: s.token}
+	if _, err := other.post(fmt.Sprintf(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":%s}`, initializeParams)); err != nil {
+		return nil, err
+	}
+	_, err := other.post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	return other, err
+}
+
+// call makes one request and waits for its answer.
+func (s *httpServer) call(id int, method, params string) ([]byte, error) {
+	return s.post(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, id, method, params))
 }
 
 // post sends one message and reads its whole answer.
@@ -110,19 +125,4 @@ func (s *httpServer) stop() (sample, error) {
 		return sample{}, err
 	}
 	return usage(s.cmd.ProcessState).withPeak(most), nil
-}
-
-// httpLoad is stdioLoad over HTTP.
-func httpLoad(command []string, port, token string, workers, total int) (sample, error) {
-	server, err := startHTTP(command, port, token)
-	if err != nil {
-		return sample{}, err
-	}
-	value, err := loadValue(func(id int) error {
-		_, err := server.post(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":%s}`, id, echoParams))
-		return err
-	}, workers, total)
-	got, stopErr := server.stop()
-	got.value = value
-	return got, errors.Join(err, stopErr)
 }

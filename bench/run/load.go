@@ -44,22 +44,22 @@ func load(call caller, workers, total int) (times []time.Duration, rate float64,
 // echoParams is a call of the fixture tool with 64 bytes.
 const echoParams = `{"name":"echo","arguments":{"text":"0123456789012345678901234567890123456789012345678901234567890123"}}`
 
-// stdioLoad starts a server, makes echo calls and stops it. The value is the
-// median time in microseconds with one worker, else calls a second.
-func stdioLoad(command []string, tool string, workers, total int) (sample, error) {
-	server, err := startStdio(command)
+// running is a server that can be called.
+type running interface {
+	call(id int, method, params string) ([]byte, error)
+	stop() (sample, error)
+}
+
+// load starts a server, makes the same call over and over again and stops it.
+// The value is the median time in microseconds with one worker, else calls a
+// second.
+func (s start) load(method, params string, workers, total int) (sample, error) {
+	server, err := s()
 	if err != nil {
 		return sample{}, err
 	}
-	if err := server.handshake(); err != nil {
-		return sample{}, errors.Join(err, stopped(server))
-	}
-	params := echoParams
-	if tool != "" {
-		params = `{"name":"` + tool + echoParams[len(`{"name":"echo`):]
-	}
 	value, err := loadValue(func(id int) error {
-		_, err := server.call(id, "tools/call", params)
+		_, err := server.call(id, method, params)
 		return err
 	}, workers, total)
 	got, stopErr := server.stop()
@@ -67,7 +67,10 @@ func stdioLoad(command []string, tool string, workers, total int) (sample, error
 	return got, errors.Join(err, stopErr)
 }
 
-func stopped(s *stdioServer) error {
+// withWarmUp is how many calls are made in all.
+func withWarmUp(total int) int { return total + total/10 + 1 }
+
+func stopped(s running) error {
 	_, err := s.stop()
 	return err
 }
@@ -75,7 +78,7 @@ func stopped(s *stdioServer) error {
 // loadValue warms up, then measures.
 func loadValue(call caller, workers, total int) (float64, error) {
 	// The warm-up's ids lie above all others of their slot.
-	if _, _, err := load(func(id int) error { return call(id + slots<<20) }, workers, total/10+1); err != nil {
+	if _, _, err := load(func(id int) error { return call(id + slots<<20) }, workers, withWarmUp(total)-total); err != nil {
 		return 0, err
 	}
 	times, rate, err := load(call, workers, total)

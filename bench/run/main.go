@@ -45,6 +45,11 @@ func sections() []section {
 		{"start", "Start and idle memory", measureStart},
 		{"kit", "mcpkit beside plain mcp-go", measureKit},
 		{"hop", "A hop through the host", measureHop},
+		{"big", "Results of 1 MiB through the host", measureBig},
+		{"lists", "Long lists", measureLists},
+		{"upstreams", "Fifty servers", measureMany},
+		{"fairness", "Fairness between clients", measureFair},
+		{"build", "The host's size", measureBuild},
 	}
 }
 

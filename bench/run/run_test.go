@@ -72,7 +72,7 @@ func TestEchoServersAnswer(t *testing.T) {
 		out, err := exec.Command("go", "build", "-o", binary, "../echo/"+name).CombinedOutput()
 		require.NoError(t, err, string(out))
 		for _, workers := range []int{1, 64} {
-			got, err := stdioLoad([]string{binary}, "", workers, 200)
+			got, err := overStdio(binary).load("tools/call", echoParams, workers, 200)
 			require.NoError(t, err)
 			require.Positive(t, got.value)
 			require.Positive(t, got.rss)

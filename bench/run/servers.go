@@ -4,8 +4,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
 	"time"
@@ -123,81 +121,9 @@ func measureKit(b *bench) ([]table, error) {
 			command := []string{b.echo(name)}
 			all = append(all, subject{
 				name: map[string]string{"plain": "plain mcp-go", "kit": "mcpkit"}[name], ours: name == "kit",
-				run: func() (sample, error) { return stdioLoad(command, "", workers, total) },
+				run: func() (sample, error) { return overStdio(command...).load("tools/call", echoParams, workers, total) },
 			})
 		}
 		return all
 	})
-}
-
-// hostBeside puts the host into a directory of its own with the echo server
-// under a bundled tool's name, since that is what it serves without any
-// configuration.
-func (b *bench) hostBeside() (host string, err error) {
-	dir := filepath.Join(b.temp, "beside")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", err
-	}
-	for from, to := range map[string]string{b.tool("host"): "mcp-host", b.echo("kit"): "mcp-ls"} {
-		data, err := os.ReadFile(from)
-		if err != nil {
-			return "", err
-		}
-		if err := os.WriteFile(filepath.Join(dir, to), data, 0o755); err != nil {
-			return "", err
-		}
-	}
-	return filepath.Join(dir, "mcp-host"), nil
-}
-
-const benchToken = "a-token-for-the-benchmark-0123456789"
-
-func measureHop(b *bench) ([]table, error) {
-	host, err := b.hostBeside()
-	if err != nil {
-		return nil, err
-	}
-	args := []string{"--root", b.temp}
-	tables, err := b.loadTables("`echo` with 64 bytes over stdio: straight, and through `mcp-host stdio`.",
-		"≤ 150 µs added, ≥ 15 000 calls/s", 40_000, func(workers, total int) []subject {
-			return []subject{
-				{name: "straight", ours: true, run: func() (sample, error) { return stdioLoad([]string{b.echo("kit")}, "", workers, total) }},
-				{name: "mcp-host stdio", ours: true, command: "mcp-host stdio --root dir", run: func() (sample, error) {
-					return stdioLoad(append([]string{host, "stdio"}, args...), "", workers, total)
-				}},
-			}
-		})
-	if err != nil {
-		return nil, err
-	}
-	straight, hop := median(tables[0].series[0].values()), median(tables[0].series[1].values())
-	tables[0].notes = append(tables[0].notes, fmt.Sprintf("added by the host: %.0f µs", hop-straight))
-	overHTTP, err := b.loadTables("The same over streamable HTTP, beside other gateways to a stdio server.", "", 8_000, func(workers, total int) []subject {
-		all := []subject{{name: "mcp-host serve", ours: true, command: "mcp-host serve --root dir --listen 127.0.0.1:port", run: func() (sample, error) {
-			port, err := freePort()
-			if err != nil {
-				return sample{}, err
-			}
-			command := append([]string{host, "serve", "--listen", "127.0.0.1:" + port}, args...)
-			return httpLoad(command, port, benchToken, workers, total)
-		}}}
-		all = append(all, subject{name: "no gateway (mcp-go's HTTP server)", run: func() (sample, error) {
-			port, err := freePort()
-			if err != nil {
-				return sample{}, err
-			}
-			return httpLoad([]string{b.echo("plain"), "127.0.0.1:" + port}, port, "", workers, total)
-		}})
-		for _, p := range b.peers.HTTPGateways {
-			all = append(all, subject{name: p.Name, command: shown(p.Command), run: func() (sample, error) {
-				port, err := freePort()
-				if err != nil {
-					return sample{}, err
-				}
-				return httpLoad(b.fill(p.Command, "port", port, "echo", b.echo("kit")), port, "", workers, total)
-			}})
-		}
-		return all
-	})
-	return append(tables, overHTTP...), err
 }

@@ -72,8 +72,9 @@ func (w *wire) call(id int, method, params string) []byte {
 // with 1 and with 64 in flight, and a 1 MiB result.
 func BenchmarkHop(b *testing.B) {
 	b.Setenv("XDG_CONFIG_HOME", b.TempDir())
-	config := b.TempDir() + "/c.json"
-	require.NoError(b, writeFile(config, `{"servers":{"fix":{"command":"fixture","args":["-era","legacy"]}}}`))
+	config, state := b.TempDir()+"/c.json", b.TempDir()
+	// As many at once as our own tools say of themselves; the default is 5.
+	require.NoError(b, writeFile(config, `{"servers":{"fix":{"command":"fixture","args":["-era","legacy"],"max_concurrent":64}}}`))
 	echo := `{"name":"%s","arguments":{"text":"` + strings.Repeat("x", 40) + `"}}`
 	blob := `{"name":"%s","arguments":{"n":1048576}}`
 	for _, way := range []struct {
@@ -81,7 +82,7 @@ func BenchmarkHop(b *testing.B) {
 		args                  []string
 	}{
 		{"direct", "", "fixture", []string{"-era", "legacy"}},
-		{"host", "fix__", "mcp-host", []string{"stdio", "--config", config}},
+		{"host", "fix__", "mcp-host", []string{"stdio", "--config", config, "--state", state}},
 	} {
 		for _, load := range []struct {
 			name, params, tool string

@@ -1,0 +1,199 @@
+//go:build unix
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+const benchToken = "a-token-for-the-benchmark-0123456789"
+
+// hostBeside puts the host into a directory of its own with the echo server
+// under a bundled tool's name, since that is what it serves without any
+// configuration.
+func (b *bench) hostBeside() (host string, err error) {
+	return b.copied("beside", map[string]string{"mcp-host": b.tool("host"), "mcp-ls": b.echo("kit")})
+}
+
+// hostAlone is the host in a directory without any tools, so that it serves
+// what its configuration says and nothing else.
+func (b *bench) hostAlone() (host string, err error) {
+	return b.copied("alone", map[string]string{"mcp-host": b.tool("host")})
+}
+
+// copied makes a directory of copies, by their new names, and returns where
+// the host is in it.
+func (b *bench) copied(name string, files map[string]string) (host string, err error) {
+	dir := filepath.Join(b.temp, name)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	for to, from := range files {
+		data, err := os.ReadFile(from)
+		if err != nil {
+			return "", err
+		}
+		if err := os.WriteFile(filepath.Join(dir, to), data, 0o755); err != nil {
+			return "", err
+		}
+	}
+	return filepath.Join(dir, "mcp-host"), nil
+}
+
+// upstream is one server of a configuration.
+type upstream struct {
+	name string
+	args []string // of the echo server
+	most int      // calls at once; 0: what the server says
+}
+
+// configuration writes one and returns its name.
+func (b *bench) configuration(name string, servers ...upstream) (string, error) {
+	var text strings.Builder
+	text.WriteString("servers:\n")
+	for _, s := range servers {
+		fmt.Fprintf(&text, "  %s:\n    command: %q\n", s.name, b.echo("kit"))
+		if len(s.args) > 0 {
+			fmt.Fprintf(&text, "    args: [%q]\n", strings.Join(s.args, `", "`))
+		}
+		if s.most > 0 {
+			fmt.Fprintf(&text, "    max_concurrent: %d\n", s.most)
+		}
+	}
+	file := filepath.Join(b.temp, name+".yaml")
+	return file, os.WriteFile(file, []byte(strings.ReplaceAll(text.String(), `\"`, `"`)), 0o600)
+}
+
+// start runs a server until it can be called.
+type start func() (running, error)
+
+func overStdio(command ...string) start {
+	return func() (running, error) {
+		server, err := startStdio(command)
+		if err != nil {
+			return nil, err
+		}
+		return server, server.handshake()
+	}
+}
+
+// overHTTP starts a command that the port is filled in for.
+func overHTTP(token string, command func(port string) []string) start {
+	return func() (running, error) {
+		port, err := freePort()
+		if err != nil {
+			return nil, err
+		}
+		return startHTTP(command(port), port, token)
+	}
+}
+
+// door is a way to the echo server.
+type door struct {
+	name, command string
+	ours          bool
+	start         start
+}
+
+// httpDoors are the ways over HTTP: the host, and the peers. args are the echo
+// server's.
+func (b *bench) httpDoors(host []string, args ...string) []door {
+	doors := []door{{
+		name: "mcp-host serve", ours: true, command: "mcp-host serve --listen 127.0.0.1:port",
+		start: overHTTP(benchToken, func(port string) []string {
+			return append(append([]string{}, host...), "--listen", "127.0.0.1:"+port)
+		}),
+	}}
+	echo := strings.Join(append([]string{b.echo("kit")}, args...), " ")
+	for _, p := range b.peers.HTTPGateways {
+		doors = append(doors, door{name: p.Name, command: shown(p.Command), start: overHTTP("", func(port string) []string {
+			var command []string
+			for _, word := range p.Command {
+				if word == "{echo}" && p.Words {
+					command = append(command, strings.Fields(echo)...)
+					continue
+				}
+				command = append(command, b.fill([]string{word}, "port", port, "echo", echo)...)
+			}
+			return command
+		})})
+	}
+	return doors
+}
+
+// subject is a door under so many calls.
+func (d door) subject(method, params string, workers, total int) subject {
+	return subject{name: d.name, command: d.command, ours: d.ours, run: func() (sample, error) {
+		return d.start.load(method, params, workers, total)
+	}}
+}
+
+// addedTo says in a table what its last row takes beyond its first one.
+func addedTo(t *table, calls int) {
+	straight, hop := t.series[0], t.series[1]
+	cpu := func(s series) float64 {
+		var all []float64
+		for _, one := range s.samples {
+			all = append(all, one.cpu.Seconds()*1e6/float64(calls))
+		}
+		return median(all)
+	}
+	note := fmt.Sprintf("CPU of a call, of the server and all that serves it: straight %.0f µs, through the host %.0f µs", cpu(straight), cpu(hop))
+	if strings.HasPrefix(t.unit, "p50") {
+		note = fmt.Sprintf("added by the host: %.0f µs; ", median(hop.values())-median(straight.values())) + note
+	}
+	t.notes = append(t.notes, note)
+}
+
+func measureHop(b *bench) ([]table, error) {
+	host, err := b.hostBeside()
+	if err != nil {
+		return nil, err
+	}
+	alone, err := b.hostAlone()
+	if err != nil {
+		return nil, err
+	}
+	config, err := b.configuration("five", upstream{name: "fix", most: 5})
+	if err != nil {
+		return nil, err
+	}
+	const calls = 40_000
+	doors := []door{
+		{name: "straight", ours: true, start: overStdio(b.echo("kit"))},
+		{name: "mcp-host stdio", ours: true, command: "mcp-host stdio --root dir", start: overStdio(host, "stdio", "--root", b.temp)},
+	}
+	tables, err := b.loadTables("`echo` with 64 bytes over stdio: straight, and through `mcp-host stdio`, which counts calls and writes them down. "+
+		"The server says that 64 of its calls may run at once; of one that says nothing, or is configured so, 5 do.",
+		"≤ 150 µs added, ≥ 15 000 calls/s", calls, func(workers, total int) []subject {
+			all := []subject{}
+			for _, d := range doors {
+				all = append(all, d.subject("tools/call", echoParams, workers, total))
+			}
+			five := door{name: "the same, 5 calls at once", ours: true, command: "mcp-host stdio --config five.yaml", start: overStdio(alone, "stdio", "--config", config)}
+			return append(all, five.subject("tools/call", strings.Replace(echoParams, "echo", "fix__echo", 1), workers, total))
+		})
+	if err != nil {
+		return nil, err
+	}
+	addedTo(&tables[0], withWarmUp(calls/4))
+	addedTo(&tables[1], withWarmUp(calls))
+	overHTTP, err := b.loadTables("The same over streamable HTTP, beside other gateways to a stdio server.", "", 8_000, func(workers, total int) []subject {
+		var all []subject
+		for _, d := range append(b.httpDoors([]string{host, "serve", "--root", b.temp}), b.plainHTTP()) {
+			all = append(all, d.subject("tools/call", echoParams, workers, total))
+		}
+		return all
+	})
+	return append(tables, overHTTP...), err
+}
+
+// plainHTTP is an echo server that speaks HTTP itself.
+func (b *bench) plainHTTP() door {
+	return door{name: "no gateway (mcp-go's HTTP server)", start: overHTTP("", func(port string) []string {
+		return []string{b.echo("plain"), "127.0.0.1:" + port}
+	})}
+}
