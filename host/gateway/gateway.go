@@ -184,7 +184,10 @@ func (g *Gateway) hooks() *server.Hooks {
 // mcpkit.ServeStdio.
 func (g *Gateway) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, logf func(string, ...any)) error {
 	defer g.forget(stdioID)
-	return mcpkit.ServeStdio(ctx, g.mcp, in, out, mcpkit.ServeOptions{Logf: logf})
+	return mcpkit.ServeStdio(ctx, g.mcp, in, out, mcpkit.ServeOptions{
+		Logf: logf,
+		Call: func(ctx context.Context) { g.callTool(ctx, exchangeOf(ctx)) },
+	})
 }
 
 // list answers a list request.

@@ -142,7 +142,19 @@ func (c *conn) handle(v *view) (response mcp.JSONRPCMessage) {
 				"internal error; the server's log has the details", nil)
 		}
 	}()
-	return c.server.HandleMessage(v.ctx, json.RawMessage(v.line))
+	line := v.line
+	if c.opts.Call != nil && v.method == string(mcp.MethodToolsCall) {
+		short, legacy := v.withoutArguments()
+		if legacy {
+			c.opts.Call(v.ctx)
+			if !v.answeredRaw() {
+				return nil
+			}
+			return mcp.JSONRPCResponse{}
+		}
+		line = short
+	}
+	return c.server.HandleMessage(v.ctx, json.RawMessage(line))
 }
 
 func (c *conn) logPanic(method string, value any) {

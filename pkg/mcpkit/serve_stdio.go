@@ -49,6 +49,12 @@ type ServeOptions struct {
 	// Logf takes what has no other place; nil: nowhere. One line, no newline.
 	Logf func(format string, args ...any)
 
+	// Call, unless nil, carries out tools/call in place of mcp-go, which would
+	// decode the arguments of each several times: it reads RawParams, and
+	// answers with SetRawResult or SetRawError. Requests of the modern era
+	// still pass through mcp-go, which is not shown their arguments.
+	Call func(ctx context.Context)
+
 	now func() time.Time // for tests
 }
 
