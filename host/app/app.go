@@ -9,14 +9,16 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/toolroom-mcp/toolroom/host/call"
 	"github.com/toolroom-mcp/toolroom/host/catalog"
 	"github.com/toolroom-mcp/toolroom/host/config"
 	"github.com/toolroom-mcp/toolroom/host/gateway"
+	"github.com/toolroom-mcp/toolroom/host/store"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
-	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
 // instructions are what a client's model is told of the whole.
@@ -24,90 +26,89 @@ const instructions = `Tools for working in a source tree: files by pattern, by c
 
 // App is a host. Nothing is started before it is needed.
 type App struct {
-	Config  config.Config
+	Config  config.Config // as it was opened with; files may have changed since
 	Catalog *catalog.Catalog
 	Gateway *gateway.Gateway
 	Handler call.Handler // one call through all stages
 
+	version string
+	began   time.Time
+
 	spawner *upstream.Spawner
-	servers []*upstream.Server
-	byName  map[string]*upstream.Server
+	present atomic.Pointer[present]
 	roots   rootSet
-	way     way
+	level   atomic.Pointer[string] // of log messages; nil: never set
+	stale   fault
+	store   *store.Store // nil: nothing is to be remembered
+	used    atomic.Bool  // whether the store was
+	tell    func(string)
+
+	life context.Context // ends with Close
+	end  context.CancelFunc
+	work sync.WaitGroup
 }
 
 // Open puts a host together. Close it.
 func Open(cfg config.Config, version string) (*App, error) {
-	a := &App{Config: cfg, spawner: upstream.NewSpawner(cfg.Guard), byName: map[string]*upstream.Server{}}
-	for _, p := range cfg.Profiles {
-		if err := p.Validate(); err != nil {
-			return nil, err
-		}
-	}
+	a := &App{Config: cfg, version: version, began: time.Now(), spawner: upstream.NewSpawner(cfg.Guard), tell: func(string) {}}
 	a.roots.own = fileURIs(cfg.Roots)
-	var entries []catalog.Entry
-	for _, sc := range slices.Concat(cfg.Servers, remotes(cfg, version)) {
-		sc.Config.Roots = a.roots.get
-		s, err := upstream.New(configured(sc), a.spawner)
-		if err != nil {
-			return nil, err
-		}
-		a.follow(s)
-		a.servers = append(a.servers, s)
-		a.byName[s.Name()] = s
-		entries = append(entries, entry(s, sc))
-	}
-	for _, off := range switchedOff(cfg) {
-		s, err := upstream.New(off, a.spawner)
-		if err != nil {
-			return nil, err
-		}
-		a.servers = append(a.servers, s)
-	}
-	identity := append(jsonrpc.AppendString([]byte(`{"name":"toolroom","version":`), version), '}')
-	a.Catalog = catalog.New(entries, identity, func(ch catalog.Change) { a.Gateway.Changed(ch.Kind) })
-
-	var err error
-	if a.way, err = newWay(cfg, a.serverVersion); err != nil {
+	a.life, a.end = context.WithCancel(context.Background())
+	a.Handler = a.handle
+	first, err := a.newPresent(cfg, nil, nil)
+	if err != nil {
 		return nil, err
 	}
-	a.Handler = call.Chain(a.route, a.way.stages()...)
+	a.present.Store(first)
+	identity := append(jsonrpc.AppendString([]byte(`{"name":"toolroom","version":`), version), '}')
+	a.Catalog = catalog.New(first.entries(), identity, func(c catalog.Change) { a.Gateway.Changed(c.Kind) })
+	for _, p := range cfg.Profiles {
+		first.views[p.Name] = a.Catalog.Profile(p)
+	}
+	if err := a.openStore(cfg); err != nil {
+		return nil, err
+	}
 	a.Gateway, err = gateway.New(gateway.Config{
 		Name: "toolroom", Title: "Toolroom", Version: version, Instructions: instructions,
-		Forward: a.forward, OnRoots: a.clientRoots, OnLogLevel: a.setLogLevel, Profile: a.profiles(),
+		Forward: a.forward, OnRoots: a.clientRoots, OnLogLevel: a.setLogLevel, Profile: a.profile,
 	}, a.Catalog.View(), a.Handler)
 	return a, err
 }
 
-// route hands a call to the server its tool belongs to.
-func (a *App) route(ctx context.Context, req *call.Request) (*call.Result, error) {
-	s, ok := a.byName[req.Tool.Server]
-	if !ok {
-		return nil, toolerr.New(toolerr.ServerOffline, "server %s is not configured any more", req.Tool.Server)
-	}
-	return s.Handle(ctx, req)
-}
+// OnNotice sets what is told what a user should know of what happens while the
+// host runs. Call it before first use.
+func (a *App) OnNotice(tell func(string)) { a.tell = tell }
 
 // Servers returns all servers in the configured order.
-func (a *App) Servers() []*upstream.Server { return a.servers }
+func (a *App) Servers() []*upstream.Server {
+	var all []*upstream.Server
+	for _, p := range a.present.Load().places {
+		all = append(all, p.server)
+	}
+	return all
+}
 
 // Close ends all servers, together, and waits until they are gone.
 func (a *App) Close() {
+	a.end()
 	var all sync.WaitGroup
-	for _, s := range a.servers {
+	for _, s := range a.Servers() {
 		all.Go(s.Close)
 	}
 	all.Wait()
 	a.Catalog.Close()
+	a.work.Wait()
 	a.spawner.Close()
-	a.way.close()
+	a.present.Load().way.close()
+	if a.store != nil {
+		a.store.Close() //nolint:errcheck // what was written is written
+	}
 }
 
 // clientRoots is told what the client offers as roots. Roots of the host's
 // own stand; without any, the client's are what the servers are told.
 func (a *App) clientRoots(paths []string) {
 	if len(a.roots.own) == 0 && a.roots.set(fileURIs(paths)) {
-		for _, s := range a.servers {
+		for _, s := range a.Servers() {
 			s.RootsChanged()
 		}
 	}

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"slices"
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/host/config"
@@ -30,15 +29,22 @@ func switchedOff(cfg config.Config) []upstream.Config {
 	return servers
 }
 
-// Begin starts the servers that are not to wait until they are needed.
+// Begin starts the servers that are not to wait until they are needed, and
+// what is to be done from time to time.
 func (a *App) Begin() {
-	var names []string
-	for _, sc := range slices.Concat(a.Config.Servers, remotes(a.Config, "")) {
-		if sc.Spec.Lazy != nil && !*sc.Spec.Lazy {
-			names = append(names, sc.Name)
+	a.begin(a.present.Load(), func(string) bool { return true })
+	a.work.Go(a.tend)
+}
+
+// begin starts those of some servers that are not to wait.
+func (a *App) begin(p *present, some func(name string) bool) {
+	var eager []string
+	for _, one := range p.places {
+		if lazy := one.cfg.Spec.Lazy; lazy != nil && !*lazy && some(one.cfg.Name) {
+			eager = append(eager, one.cfg.Name)
 		}
 	}
-	a.Catalog.Ask(names...)
+	a.Catalog.Ask(eager...)
 }
 
 // remotes are the servers of a configuration that are reached at an address.

@@ -3,6 +3,7 @@ package app
 import (
 	"maps"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -25,10 +26,12 @@ import (
 
 // way is the stages of every call, with those that hold something.
 type way struct {
-	cfg       config.Stages
+	cfg       config.Stages // without what is a function
 	stats     *stats.Recorder
 	audit     *audit.Log // nil: nothing is written down
+	spill     call.Stage
 	validator *validate.Validator
+	policy    call.Stage
 	cache     *cache.Cache
 	limiter   *limit.Limiter
 	breaker   *breaker.Breaker
@@ -37,20 +40,74 @@ type way struct {
 
 // newWay makes the stages. version tells a server's versions apart.
 func newWay(cfg config.Config, version func(server string) string) (way, error) {
+	return nextWay(cfg, version, nil)
+}
+
+// nextWay is newWay after a change. What holds something is that of before,
+// unless its configuration is another: so counts, permits and kept results
+// outlive a change of something else. Those of a stage that is another begin
+// anew.
+func nextWay(cfg config.Config, version func(server string) string, before *present) (way, error) {
 	s := stagesOf(cfg)
 	if err := s.Validate(); err != nil {
 		return way{}, err
 	}
-	s.Cache.Version = version
 	w := way{cfg: s, stats: &stats.Recorder{}, unchecked: &remarks{}}
-	s.Schemas.OnUnusable = func(t *call.Tool, err error) { w.unchecked.add(t.Name + ": " + err.Error()) }
-	w.validator, w.cache = validate.New(s.Schemas), cache.New(s.Cache)
-	w.limiter, w.breaker = limit.New(s.Limit), breaker.New(s.Breaker)
-	if !s.Audit.Off && s.Audit.Dir != "" {
+	w.cfg.Spill.Dir = nil
+	w.spill = spill.New(s.Spill)
+	if before != nil {
+		w = before.way.with(w)
+	}
+	if w.validator == nil {
+		s.Schemas.OnUnusable = func(t *call.Tool, err error) { w.unchecked.add(t.Name + ": " + err.Error()) }
+		w.validator = validate.New(s.Schemas)
+	}
+	if w.policy == nil {
+		w.policy = policy.New(s.Policy, nil)
+	}
+	if w.cache == nil {
+		s.Cache.Version = version
+		w.cache = cache.New(s.Cache)
+	}
+	if w.limiter == nil {
+		w.limiter = limit.New(s.Limit)
+	}
+	if w.breaker == nil {
+		w.breaker = breaker.New(s.Breaker)
+	}
+	if w.audit == nil && !s.Audit.Off && s.Audit.Dir != "" {
 		w.audit = audit.New(s.Audit, audit.NewFiles(s.Audit))
 	}
 	return w, nil
 }
+
+// with returns next with those parts of w that are the same.
+func (w way) with(next way) way {
+	next.stats, next.unchecked = w.stats, w.unchecked
+	same := func(a, b any) bool { return reflect.DeepEqual(a, b) }
+	if same(w.cfg.Audit, next.cfg.Audit) {
+		next.audit = w.audit
+	}
+	if same(w.cfg.Schemas, next.cfg.Schemas) {
+		next.validator = w.validator
+	}
+	if same(w.cfg.Policy, next.cfg.Policy) {
+		next.policy = w.policy
+	}
+	if same(w.cfg.Cache, next.cfg.Cache) {
+		next.cache = w.cache
+	}
+	if same(w.cfg.Limit, next.cfg.Limit) {
+		next.limiter = w.limiter
+	}
+	if same(w.cfg.Breaker, next.cfg.Breaker) {
+		next.breaker = w.breaker
+	}
+	return next
+}
+
+// way returns the stages of the calls that begin now.
+func (a *App) way() way { return a.present.Load().way }
 
 // stages returns the way of a call, the outermost stage first:
 //
@@ -77,9 +134,9 @@ func (w way) stages() []call.Stage {
 		stages = append(stages, w.audit.Stage)
 	}
 	return append(stages,
-		spill.New(w.cfg.Spill),
+		w.spill,
 		w.validator.Arguments,
-		policy.New(w.cfg.Policy, nil),
+		w.policy,
 		w.cache.Stage,
 		w.validator.Results,
 		w.limiter.Stage,
@@ -112,33 +169,34 @@ func (r *remarks) add(line string) {
 // Unchecked returns which tools' schemas cannot be used to check calls, and
 // why, as far as they were called.
 func (a *App) Unchecked() []string {
-	a.way.unchecked.mu.Lock()
-	defer a.way.unchecked.mu.Unlock()
-	return slices.Clone(a.way.unchecked.lines)
+	r := a.way().unchecked
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.lines)
 }
 
 // serverVersion is what a server calls itself, with its version; "": it is
 // not running.
 func (a *App) serverVersion(name string) string {
-	if s, ok := a.byName[name]; ok {
-		return s.Status().Server
+	if p, ok := a.present.Load().byName[name]; ok {
+		return p.server.Status().Server
 	}
 	return ""
 }
 
 // Stats returns what was counted of every tool since the host began.
-func (a *App) Stats() []stats.Row { return a.way.stats.Rows() }
+func (a *App) Stats() []stats.Row { return a.way().stats.Rows() }
 
 // Loads returns how busy the servers are that were called.
-func (a *App) Loads() []limit.Load { return a.way.limiter.Loads() }
+func (a *App) Loads() []limit.Load { return a.way().limiter.Loads() }
 
 // Audit returns how many events could not be written to the audit log, and
 // why not the last ones; nil: the last ones were, or there is no log.
 func (a *App) Audit() (lost int, err error) {
-	if a.way.audit == nil {
+	if a.way().audit == nil {
 		return 0, nil
 	}
-	return a.way.audit.Lost()
+	return a.way().audit.Lost()
 }
 
 // stagesOf adds to the stages' Configs what follows from the rest: where

@@ -143,7 +143,7 @@ func (p *program) open() (*app.App, error) {
 	if err != nil {
 		return nil, exit(exitFailed, err)
 	}
-	cfg, err := config.Load(p.flags, dir, version(), p.getenv, p.environ)
+	cfg, err := p.load(dir)
 	if err != nil {
 		return nil, exit(exitUsage, err)
 	}
@@ -162,7 +162,31 @@ func (p *program) open() (*app.App, error) {
 	if err != nil {
 		return nil, exit(exitFailed, err)
 	}
+	a.OnNotice(func(text string) { p.logf("%s", printable(text)) })
 	return a, nil
+}
+
+// load reads the configuration. dir is where the bundled tools are.
+func (p *program) load(dir string) (config.Config, error) {
+	return config.Load(p.flags, dir, version(), p.getenv, p.environ)
+}
+
+// follow applies what changes in the configuration's files until stop is
+// called, which waits for what is under way.
+func (p *program) follow(ctx context.Context, a *app.App) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		err := a.Follow(ctx, func() (config.Config, error) { return p.load(a.Config.Dir) }, config.WatchOptions{})
+		if err != nil {
+			p.logf("changes of the configuration are not seen: %v", err)
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
 }
 
 // with runs f with a host, and ends the host afterwards. A signal ends f's

@@ -37,6 +37,7 @@ func (p *program) stdio() *cobra.Command {
 			}
 			defer a.Close()
 			a.Begin()
+			defer p.follow(ctx, a)()
 			err = a.Gateway.ServeStdio(ctx, p.in, p.out, p.logf)
 			if err != nil && !errors.Is(err, mcpkit.ErrStopped) {
 				return exit(exitFailed, err)
@@ -102,6 +103,7 @@ func (p *program) runServe(ctx context.Context, a *app.App, f serveFlags) error 
 	handler := a.Gateway.HTTP(gateway.HTTPConfig{Token: token, Hosts: hostNames(f.listen, listener.Addr(), f.hosts)})
 	server := gateway.NewHTTPServer(handler)
 	a.Begin()
+	defer p.follow(ctx, a)()
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(listener) }()
 	if err := p.announce(listener.Addr(), token, from); err != nil {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/toolroom-mcp/toolroom/host/app"
+	"github.com/toolroom-mcp/toolroom/host/catalog"
 	"github.com/toolroom-mcp/toolroom/host/config/secret"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
 )
@@ -250,8 +252,14 @@ func examine(ctx context.Context, a *app.App) []finding {
 		findings = append(findings, f)
 	}
 	a.Catalog.Snapshot(ctx)
+	settle(ctx, a)
 	for _, err := range a.Catalog.Errors() {
-		findings = append(findings, finding{false, "catalogue", err.Error(), ""})
+		f := finding{false, "catalogue", err.Error(), ""}
+		var changed *catalog.ChangedError
+		if errors.As(err, &changed) {
+			f.Advice = "mcp-host tools approve " + changed.Name + " shows the difference and approves it"
+		}
+		findings = append(findings, f)
 	}
 	return findings
 }

@@ -7,12 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/toolroom-mcp/toolroom/host/app"
 	"github.com/toolroom-mcp/toolroom/host/call"
+	"github.com/toolroom-mcp/toolroom/host/catalog"
 	"github.com/toolroom-mcp/toolroom/host/gateway"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
@@ -34,6 +37,7 @@ func (p *program) tools() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the definitions as JSON, as clients get them")
+	cmd.AddCommand(p.approve())
 	return cmd
 }
 
@@ -59,9 +63,11 @@ func (p *program) listTools(ctx context.Context, a *app.App, asJSON bool) error 
 	return p.complain(a)
 }
 
-// complain says which servers and tools are missing.
+// complain says which servers and tools are missing. Definitions that have
+// changed are told of when that is noticed.
 func (p *program) complain(a *app.App) error {
-	errs := a.Catalog.Errors()
+	settle(context.Background(), a)
+	errs := slices.DeleteFunc(a.Catalog.Errors(), func(err error) bool { return errors.As(err, new(*catalog.ChangedError)) })
 	for _, err := range errs {
 		p.logf("%v", err)
 	}
@@ -69,6 +75,14 @@ func (p *program) complain(a *app.App) error {
 		return exit(exitConnect, errPrinted)
 	}
 	return nil
+}
+
+// settle waits a moment until definitions have been compared with those of
+// before.
+func settle(ctx context.Context, a *app.App) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	a.Catalog.Settle(ctx)
 }
 
 // summary is the first sentence of a description, on one line.

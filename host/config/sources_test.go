@@ -183,11 +183,22 @@ func TestDiff(t *testing.T) {
 	base := "servers:\n  a: {command: /a}\n  r: {url: http://h/mcp, api_key: k}\n"
 	require.True(t, config.Diff(load(base), load("# a line\n"+base)).Same(), "where it is written makes no difference")
 	for text, changed := range map[string]string{
-		"{command: /b}": "a", "{command: /a, env: {K: v}}": "a", "{command: /a, timeout: 3s}": "a", "{command: /a, tools: {allow: [x]}}": "a",
+		"{command: /b}": "a", "{command: /a, env: {K: v}}": "a", "{command: /a, scope: call}": "a",
 	} {
 		c := config.Diff(load(base), load(strings.Replace(base, "{command: /a}", text, 1)))
 		require.Equal(t, []string{changed}, slices.Concat(c.Added, c.Removed, c.Changed))
 	}
+	for _, text := range []string{"{command: /a, timeout: 3s}", "{command: /a, tools: {allow: [x]}}", "{command: /a, prefix: x}", "{command: /a, max_concurrent: 2}"} {
+		c := config.Diff(load(base), load(strings.Replace(base, "{command: /a}", text, 1)))
+		require.Equal(t, "served otherwise: a", c.String(), text)
+	}
+	for key, text := range map[string]string{
+		"profiles": "{p: {}}", "tool_pins": "enforce", "store": "memory", "audit": "off", "max_result": "2KB", "validate": "off", "policy": "{block: [x]}",
+		"cache": "{tools: [x]}", "limits": "{queue: 3}", "timeout": "3s", "retry": "off", "breaker": "off",
+	} {
+		require.Equal(t, "set: "+key, config.Diff(load(base), load(base+key+": "+text)).String())
+	}
+	require.Equal(t, "set: servers", config.Diff(load(base), load(base+"  off: {enabled: false}")).String())
 	c := config.Diff(load(base), load(strings.Replace(base, "api_key: k", "api_key: l", 1)))
 	require.Equal(t, []string{"r"}, c.Changed)
 	c = config.Diff(load(base), load("servers: {n: {url: http://h/sse}}"))

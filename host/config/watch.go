@@ -14,27 +14,34 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+	"github.com/toolroom-mcp/toolroom/host/config/dialect"
 )
 
 // Change is what a change of the files means. With an Err the files are wrong
 // or gone and nothing changes; it says why.
 type Change struct {
-	Config  Config   // the new one, valid
-	Added   []string // names of servers
-	Removed []string
-	Changed []string // that have to be started anew
-	Err     error
+	Config   Config   // the new one, valid
+	Added    []string // names of servers
+	Removed  []string
+	Changed  []string // that have to be started anew
+	Served   []string // that only are named, filtered or bounded otherwise
+	Settings []string // keys of what else has changed
+	Err      error
 }
 
-// Diff says how a configuration differs from the one before, by server.
+// Diff says how a configuration differs from the one before.
 func Diff(before, after Config) Change {
 	c := Change{Config: after}
 	was, is := before.byName(), after.byName()
 	for name, s := range is {
-		if old, ok := was[name]; !ok {
+		old, ok := was[name]
+		switch {
+		case !ok:
 			c.Added = append(c.Added, name)
-		} else if !reflect.DeepEqual(old, s) {
+		case !reflect.DeepEqual(old.process(), s.process()):
 			c.Changed = append(c.Changed, name)
+		case !reflect.DeepEqual(old, s):
+			c.Served = append(c.Served, name)
 		}
 	}
 	for name := range was {
@@ -42,14 +49,46 @@ func Diff(before, after Config) Change {
 			c.Removed = append(c.Removed, name)
 		}
 	}
-	slices.Sort(c.Added)
-	slices.Sort(c.Removed)
-	slices.Sort(c.Changed)
+	for _, list := range [][]string{c.Added, c.Removed, c.Changed, c.Served} {
+		slices.Sort(list)
+	}
+	for _, part := range []struct {
+		key     string
+		was, is any
+	}{
+		{"servers", placeless(before.Off), placeless(after.Off)}, {"profiles", before.Profiles, after.Profiles},
+		{"tool_pins", before.Pins, after.Pins}, {"store", before.Store, after.Store},
+		{"audit", before.Stages.Audit, after.Stages.Audit}, {"max_result", before.Stages.Spill.MaxResult, after.Stages.Spill.MaxResult},
+		{"validate", before.Stages.Schemas, after.Stages.Schemas}, {"policy", before.Stages.Policy, after.Stages.Policy},
+		{"cache", before.Stages.Cache, after.Stages.Cache}, {"limits", before.Stages.Limit, after.Stages.Limit},
+		{"timeout", before.Stages.Timeout, after.Stages.Timeout}, {"retry", before.Stages.Retry, after.Stages.Retry},
+		{"breaker", before.Stages.Breaker, after.Stages.Breaker},
+	} {
+		if !reflect.DeepEqual(part.was, part.is) {
+			c.Settings = append(c.Settings, part.key)
+		}
+	}
 	return c
 }
 
-// Same reports whether no server differs.
-func (c Change) Same() bool { return len(c.Added)+len(c.Removed)+len(c.Changed) == 0 }
+// Same reports whether nothing differs.
+func (c Change) Same() bool {
+	return len(c.Added)+len(c.Removed)+len(c.Changed)+len(c.Served)+len(c.Settings) == 0
+}
+
+// String says what differs, without values.
+func (c Change) String() string {
+	var parts []string
+	for _, part := range []struct {
+		what  string
+		names []string
+	}{{"added", c.Added}, {"removed", c.Removed}, {"started anew", c.Changed}, {"served otherwise", c.Served}, {"set", c.Settings}} {
+		if len(part.names) > 0 {
+			parts = append(parts, part.what+": "+strings.Join(part.names, ", "))
+		}
+	}
+	return strings.Join(parts, "; ")
+}
 
 // byName are the servers without the places they are written at: a server
 // that only moves in its file is the same.
@@ -65,6 +104,20 @@ func (c Config) byName() map[string]Server {
 	return all
 }
 
+func placeless(servers []dialect.Server) (all []dialect.Server) {
+	for _, s := range servers {
+		all = append(all, s.Placeless())
+	}
+	return all
+}
+
+// process is the server without what is the host's business alone.
+func (s Server) process() Server {
+	s.Spec.Tools, s.Spec.Prefix, s.Spec.Lazy = dialect.Filter{}, nil, nil
+	s.Spec.Timeout, s.Spec.MaxConcurrent = 0, 0
+	return s
+}
+
 // WatchOptions are the times of Watch; zero means the default.
 type WatchOptions struct {
 	Settle time.Duration // how long files must be quiet before they are read; 100 ms
@@ -75,7 +128,7 @@ type WatchOptions struct {
 }
 
 // Watch calls changed for every change of the files of a configuration that
-// concerns a server or is wrong, until the context ends; then it returns nil.
+// means something or is wrong, until the context ends; then it returns nil.
 // load reads the configuration as it was read the first time. The calls come
 // one after another, from this goroutine; what changes meanwhile is seen
 // afterwards, as one change.

@@ -1,0 +1,191 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/call"
+	"github.com/toolroom-mcp/toolroom/host/catalog"
+	"github.com/toolroom-mcp/toolroom/host/config"
+	"github.com/toolroom-mcp/toolroom/host/upstream"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// present is what a configuration came to. A change replaces the whole of it;
+// calls end in the one they began in.
+type present struct {
+	cfg     config.Config // in effect: of a server that could not be replaced, as it runs
+	places  []*place      // in the configured order
+	byName  map[string]*place
+	views   map[string]*catalog.View // of profiles
+	way     way
+	handler call.Handler
+
+	calls sync.RWMutex // held for reading by calls, and for writing for ever after
+}
+
+// place is a server that is configured.
+type place struct {
+	server *upstream.Server
+	entry  catalog.Entry
+	cfg    config.Server
+	off    bool
+
+	calls sync.RWMutex // likewise
+}
+
+// newPresent puts the parts together. fresh says of which server a new one is
+// to be made though there is one of the name.
+func (a *App) newPresent(cfg config.Config, before *present, fresh []string) (*present, error) {
+	p := &present{cfg: cfg, byName: map[string]*place{}, views: map[string]*catalog.View{}}
+	for _, one := range cfg.Profiles {
+		if err := one.Validate(); err != nil {
+			return nil, err
+		}
+	}
+	p.cfg.Servers, p.cfg.Remote = slices.Clone(cfg.Servers), slices.Clone(cfg.Remote)
+	var err error
+	if p.way, err = nextWay(cfg, a.serverVersion, before); err != nil {
+		return nil, err
+	}
+	for _, sc := range slices.Concat(cfg.Servers, remotes(cfg, a.version)) {
+		one, err := a.newPlace(sc, before, fresh)
+		if err != nil {
+			return nil, err
+		}
+		p.places = append(p.places, one)
+		p.byName[sc.Name] = one
+	}
+	for _, off := range switchedOff(cfg) {
+		s, err := upstream.New(off, a.spawner)
+		if err != nil {
+			return nil, err
+		}
+		p.places = append(p.places, &place{server: s, off: true})
+	}
+	p.handler = call.Chain(a.route, p.way.stages()...)
+	return p, nil
+}
+
+// newPlace makes a server, or takes the one that is there.
+func (a *App) newPlace(sc config.Server, before *present, fresh []string) (*place, error) {
+	var old *place
+	if before != nil {
+		old = before.byName[sc.Name]
+	}
+	if old != nil && !slices.Contains(fresh, sc.Name) {
+		return old.as(sc), nil
+	}
+	cfg := configured(sc)
+	cfg.Roots = a.roots.get
+	s, err := upstream.New(cfg, a.spawner)
+	if err != nil {
+		return nil, err
+	}
+	if old != nil {
+		s.Inherit(old.server)
+	} else if level := a.level.Load(); level != nil {
+		s.SetLogLevel(*level)
+	}
+	a.follow(s)
+	return &place{server: s, entry: entry(s, sc), cfg: sc}, nil
+}
+
+// as is the place with what else is said of its server. It is the same one
+// where nothing is.
+func (p *place) as(sc config.Server) *place {
+	p.cfg, p.entry = sc, entry(p.server, sc)
+	return p
+}
+
+// entries are what the catalogue is made of.
+func (p *present) entries() (all []catalog.Entry) {
+	for _, one := range p.places {
+		if !one.off {
+			all = append(all, one.entry)
+		}
+	}
+	return all
+}
+
+// enter returns the server of that name and sees to it that it is not ended
+// before leave is called.
+func (a *App) enter(name string) (s *upstream.Server, leave func(), err error) {
+	for {
+		p, ok := a.present.Load().byName[name]
+		if !ok {
+			return nil, nil, toolerr.New(toolerr.ServerOffline, "server %s is not configured any more", name)
+		}
+		if p.calls.TryRLock() {
+			return p.server, p.calls.RUnlock, nil
+		}
+		// Another has taken its place since.
+	}
+}
+
+// handle is one call through all stages, as they are when it begins.
+func (a *App) handle(ctx context.Context, req *call.Request) (*call.Result, error) {
+	for {
+		if p := a.present.Load(); p.calls.TryRLock() {
+			defer p.calls.RUnlock()
+			return p.handler(ctx, req)
+		}
+	}
+}
+
+// route hands a call to the server its tool belongs to.
+func (a *App) route(ctx context.Context, req *call.Request) (*call.Result, error) {
+	s, leave, err := a.enter(req.Tool.Server)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	return s.Handle(ctx, req)
+}
+
+// forward hands a message to its server.
+func (a *App) forward(ctx context.Context, m *call.Message) (json.RawMessage, error) {
+	s, leave, err := a.enter(m.Server)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	return s.Forward(ctx, m)
+}
+
+// retireTime is how long the calls of a server that is not configured any more
+// may take.
+const retireTime = time.Minute
+
+// retire ends a server once its calls are done.
+func (a *App) retire(p *place) {
+	done := make(chan struct{})
+	a.work.Go(func() {
+		defer close(done)
+		p.calls.Lock() // for ever
+	})
+	a.work.Go(func() {
+		late := time.NewTimer(retireTime)
+		defer late.Stop()
+		select {
+		case <-done:
+		case <-late.C:
+		case <-a.life.Done():
+		}
+		p.server.Close() // which ends its calls
+	})
+}
+
+// retireWay closes what only calls of before still use.
+func (a *App) retireWay(before, now *present) {
+	if before.way.audit == nil || before.way.audit == now.way.audit {
+		return
+	}
+	a.work.Go(func() {
+		before.calls.Lock() // for ever
+		before.way.close()
+	})
+}

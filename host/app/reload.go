@@ -1,0 +1,157 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/toolroom-mcp/toolroom/host/catalog"
+	"github.com/toolroom-mcp/toolroom/host/config"
+	"github.com/toolroom-mcp/toolroom/host/upstream"
+)
+
+// Follow applies what changes in the files of the configuration, until ctx
+// ends, and tells of it. load reads the configuration as it was read at first.
+// A configuration that is wrong changes nothing.
+func (a *App) Follow(ctx context.Context, load func() (config.Config, error), opt config.WatchOptions) error {
+	return config.Watch(ctx, a.Config, load, opt, func(c config.Change) {
+		if c.Err == nil {
+			c.Err = a.apply(ctx, c.Config)
+		}
+		a.stale.set(c.Err)
+		if c.Err != nil {
+			a.tell("the configuration stays as it was: " + strings.ReplaceAll(c.Err.Error(), "\n", "; "))
+		}
+	})
+}
+
+// Stale returns why the files of the configuration are not in effect as they
+// are now; nil: they are.
+func (a *App) Stale() error { return a.stale.get() }
+
+// fault is an error that is there for some time.
+type fault struct {
+	mu  sync.Mutex
+	err error
+}
+
+func (f *fault) get() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.err
+}
+
+func (f *fault) set(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.err = err
+}
+
+// apply puts a configuration in the place of the present one. Servers that it
+// does not change run on; one that it does runs until the new one is ready,
+// and stays if that does not become ready.
+func (a *App) apply(ctx context.Context, cfg config.Config) error {
+	before := a.present.Load()
+	diff := config.Diff(before.cfg, cfg)
+	if diff.Same() {
+		return nil
+	}
+	now, err := a.newPresent(cfg, before, diff.Changed)
+	if err != nil {
+		return err
+	}
+	failed := a.warm(ctx, before, now, diff.Changed)
+	if ctx.Err() != nil { // the host ends
+		for _, name := range diff.Changed {
+			now.byName[name].server.Close()
+		}
+		return nil
+	}
+	for _, name := range failed {
+		now.keep(name, before)
+		diff.Changed = slices.DeleteFunc(diff.Changed, func(n string) bool { return n == name })
+	}
+	for _, p := range cfg.Profiles {
+		now.views[p.Name] = a.viewOf(before, p)
+	}
+	a.present.Store(now)
+	a.Catalog.Update(now.entries())
+	if slices.Contains(diff.Settings, "tool_pins") {
+		a.setPins(cfg)
+	}
+	for _, old := range before.places {
+		if !slices.ContainsFunc(now.places, func(p *place) bool { return p.server == old.server }) {
+			a.retire(old)
+		}
+	}
+	a.retireWay(before, now)
+	a.begin(now, func(name string) bool { return slices.Contains(diff.Added, name) })
+	if !diff.Same() {
+		a.tell("the configuration has changed: " + diff.String())
+	}
+	if slices.Contains(diff.Settings, "store") {
+		a.tell("store: what is to be remembered goes where it went before until the host is started anew")
+	}
+	for _, notice := range cfg.Notices {
+		if !slices.Contains(before.cfg.Notices, notice) {
+			a.tell(notice)
+		}
+	}
+	return nil
+}
+
+// warm starts the servers that are to replace running ones, and returns the
+// names of those that did not come up.
+func (a *App) warm(ctx context.Context, before, now *present, names []string) (failed []string) {
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	for _, name := range names {
+		old, next := before.byName[name].server, now.byName[name].server
+		if state := old.Status().State; state != upstream.Ready && state != upstream.Unstable {
+			continue
+		}
+		all.Go(func() {
+			if _, err := next.Tools(ctx); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				failed = append(failed, name)
+				a.tell(fmt.Sprintf("server %s stays as it was: the new one does not start: %v", name, err))
+			}
+		})
+	}
+	all.Wait()
+	slices.Sort(failed)
+	return failed
+}
+
+// keep leaves a server as it was before.
+func (p *present) keep(name string, before *present) {
+	old := before.byName[name]
+	i := slices.Index(p.places, p.byName[name])
+	p.places[i].server.Close()
+	p.places[i], p.byName[name] = old, old
+	for i := range p.cfg.Servers {
+		if p.cfg.Servers[i].Name == name {
+			p.cfg.Servers[i] = old.cfg
+		}
+	}
+	for i := range p.cfg.Remote {
+		if p.cfg.Remote[i].Name == name {
+			p.cfg.Remote[i] = old.cfg.Spec
+		}
+	}
+}
+
+// viewOf returns the view of a profile: the one there is, if it is the same.
+func (a *App) viewOf(before *present, p catalog.Profile) *catalog.View {
+	if before != nil {
+		for _, old := range before.cfg.Profiles {
+			if old.Name == p.Name && slices.Equal(old.Servers, p.Servers) && slices.Equal(old.Allow, p.Allow) && slices.Equal(old.Block, p.Block) {
+				return before.views[p.Name]
+			}
+		}
+	}
+	return a.Catalog.Profile(p)
+}
