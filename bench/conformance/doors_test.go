@@ -4,6 +4,7 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -11,11 +12,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 )
 
 const (
@@ -105,36 +107,52 @@ func fixtureRoot(t *testing.T) string {
 	return root
 }
 
-// binaries builds everything into one directory, once; the host looks for the
-// tools beside itself.
-var binaries = sync.OnceValues(func() (string, error) {
-	dir := filepath.Join(os.Getenv(builtInto), "all")
+// binaries puts everything into one directory; the host looks for the tools
+// beside itself.
+func binaries(t *testing.T) (dir string) {
+	t.Helper()
+	dir = filepath.Join(os.Getenv(builtInto), "all")
 	packages, err := filepath.Glob("../../tools/*/main.go")
-	if err != nil {
-		return dir, err
-	}
+	require.NoError(t, err)
 	for _, main := range append(packages, "../../host/main.go") {
-		from := filepath.Dir(main)
-		build := exec.Command("go", "build", "-o", filepath.Join(dir, "mcp-"+filepath.Base(from)), "./"+filepath.ToSlash(from))
-		if out, err := build.CombinedOutput(); err != nil {
-			return dir, fmt.Errorf("%s: %w\n%s", build, err, out)
+		name := filepath.Base(filepath.Dir(main))
+		from := "./tools/" + name
+		if name == "host" {
+			from = "./host"
 		}
+		place(t, from, filepath.Join(dir, "mcp-"+name))
 	}
-	return dir, nil
-})
+	return dir
+}
 
-// alone builds the host without the tools, the suites' own server, and the
-// client that the suites drive, into one directory, once.
-var alone = sync.OnceValues(func() (string, error) {
-	dir := filepath.Join(os.Getenv(builtInto), "alone")
-	for name, from := range map[string]string{"mcp-host": "../../host", "suite-upstream": "./upstream", "driver": "./driver"} {
-		build := exec.Command("go", "build", "-o", filepath.Join(dir, name), from)
-		if out, err := build.CombinedOutput(); err != nil {
-			return dir, fmt.Errorf("%s: %w\n%s", build, err, out)
-		}
+// alone puts the host without the tools, the suites' own server, and the
+// client that the suites drive, into one directory.
+func alone(t *testing.T) (dir string) {
+	t.Helper()
+	dir = filepath.Join(os.Getenv(builtInto), "alone")
+	place(t, "./host", filepath.Join(dir, "mcp-host"))
+	place(t, "./bench/conformance/upstream", filepath.Join(dir, "suite-upstream"))
+	place(t, "./bench/conformance/driver", filepath.Join(dir, "driver"))
+	return dir
+}
+
+// place builds a package once and puts the program where it is wanted. What
+// is there already is left: it may be running.
+func place(t *testing.T, from, to string) {
+	t.Helper()
+	built := mcpkittest.Build(t, from)
+	require.NoError(t, os.MkdirAll(filepath.Dir(to), 0o755))
+	if _, err := os.Stat(to); err == nil {
+		return
 	}
-	return dir, nil
-})
+	content, err := os.ReadFile(built)
+	require.NoError(t, err)
+	fresh, err := os.CreateTemp(filepath.Dir(to), ".fresh-*")
+	require.NoError(t, err)
+	_, err = fresh.Write(content)
+	require.NoError(t, errors.Join(err, fresh.Chmod(0o755), fresh.Close()))
+	require.NoError(t, os.Rename(fresh.Name(), to))
+}
 
 // builtInto names the directory for what the tests build.
 const builtInto = "TOOLROOM_TESTS_BUILD"
@@ -158,8 +176,7 @@ func TestMain(m *testing.M) {
 // doors lists every binary as a stdio server, and the host over HTTP too.
 func doors(t *testing.T) []door {
 	t.Helper()
-	dir, err := binaries()
-	require.NoError(t, err)
+	dir := binaries(t)
 	root := fixtureRoot(t)
 	built, err := filepath.Glob(filepath.Join(dir, "mcp-*"))
 	require.NoError(t, err)

@@ -14,63 +14,106 @@ import (
 	"github.com/toolroom-mcp/toolroom/bench/oracle"
 )
 
-// inspect runs the inspector's command line on a door and decodes its result.
-func inspect(t *testing.T, d door, era string, into any, args ...string) (stderr string) {
+// inspection is one run of the inspector's command line, and what it wrote.
+type inspection struct {
+	Stdout, Stderr, Thrown string
+}
+
+// inspect has the inspector do what it is told, one after the other.
+func inspect(t *testing.T, orders [][]string) (runs []inspection) {
 	t.Helper()
-	line := []string{
-		filepath.Join(oracle.Module(t, "@modelcontextprotocol/inspector"), "clients", "launcher", "build", "index.js"),
-		"--cli", "--format", "json", "--protocol-era", era,
-	}
-	line = append(line, args...)
-	if d.url != "" {
-		line = append(line, "--transport", "http", "--server-url", d.url, "--header", "Authorization: "+d.headers()["Authorization"])
-	} else {
-		line = append(append(line, "--", d.command), d.args...)
-	}
-	cmd := exec.Command(oracle.Path(t, "node"), line...)
+	input, err := json.Marshal(orders)
+	require.NoError(t, err)
+	cmd := exec.Command(oracle.Path(t, "node"), filepath.Join(oracle.Dir(), "inspector.mjs"))
 	cmd.Env = append(cmd.Environ(), "HOME="+t.TempDir())
 	var out, errors bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errors
-	require.NoError(t, cmd.Run(), "%s\nstdout: %s\nstderr: %s", cmd, out.String(), errors.String())
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), &out, &errors
+	require.NoError(t, cmd.Run(), "stdout: %s\nstderr: %s", out.String(), errors.String())
+	require.NoError(t, json.Unmarshal(out.Bytes(), &runs), out.String())
+	require.Len(t, runs, len(orders))
+	return runs
+}
+
+// inspection returns the inspector's arguments for something to be done at a
+// door.
+func (d door) inspection(era string, what ...string) []string {
+	line := append([]string{"--format", "json", "--protocol-era", era}, what...)
+	if d.url != "" {
+		return append(line, "--transport", "http", "--server-url", d.url, "--header", "Authorization: "+d.headers()["Authorization"])
+	}
+	return append(append(line, "--", d.command), d.args...)
+}
+
+// result decodes what the inspector printed.
+func (i inspection) result(t *testing.T, into any) {
+	t.Helper()
+	require.Empty(t, i.Thrown, "stdout: %s\nstderr: %s", i.Stdout, i.Stderr)
 	var reply struct{ Result json.RawMessage }
-	require.NoError(t, json.Unmarshal(out.Bytes(), &reply), "stdout is one JSON object: %s", out.String())
+	require.NoError(t, json.Unmarshal([]byte(i.Stdout), &reply), "stdout is one JSON object: %s", i.Stdout)
 	require.NoError(t, json.Unmarshal(reply.Result, into))
-	return errors.String()
 }
 
 // TestInspector lists tools in strict mode, which fails on any schema that a
 // model's API is known to refuse, then calls each.
 func TestInspector(t *testing.T) {
-	eachDoor(t, func(t *testing.T, d door, era string) {
-		var list struct {
-			Tools []struct {
-				Name, Title, Description string
-				InputSchema              map[string]any
-				Annotations              map[string]any
+	type inspected struct {
+		door  door
+		era   string
+		first int // of its orders: the list, then the calls
+		calls []call
+	}
+	var visits []inspected
+	var orders [][]string
+	for _, era := range []string{legacy, modern} {
+		for _, d := range doors(t) {
+			v := inspected{door: d, era: era, first: len(orders)}
+			orders = append(orders, d.inspection(era, "--method", "tools/list", "--strict"))
+			for _, c := range d.calls(t) {
+				if c.code != "" {
+					continue // the command line turns a tool's error into an exit status
+				}
+				arguments, err := json.Marshal(c.Arguments)
+				require.NoError(t, err)
+				orders = append(orders, d.inspection(era, "--method", "tools/call", "--tool-name", c.Name, "--tool-args-json", string(arguments)))
+				v.calls = append(v.calls, c)
 			}
+			visits = append(visits, v)
 		}
-		stderr := inspect(t, d, era, &list, "--method", "tools/list", "--strict")
-		require.NotContains(t, stderr, "warning", "not even a warning about portability")
-		served := map[string]bool{}
-		for _, tool := range list.Tools {
-			served[tool.Name] = true
-			require.NotEmpty(t, tool.Title, tool.Name)
-			require.NotEmpty(t, tool.Description, tool.Name)
-			require.Equal(t, "object", tool.InputSchema["type"])
-			for _, hint := range []string{"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"} {
-				require.Contains(t, tool.Annotations, hint, tool.Name)
-			}
+	}
+	runs := inspect(t, orders)
+	for _, v := range visits {
+		t.Run(v.era+"/"+v.door.name, func(t *testing.T) {
+			checkInspected(t, v.door, runs[v.first], v.calls, runs[v.first+1:])
+		})
+	}
+}
+
+// checkInspected checks a list of tools, and an answer for each call.
+func checkInspected(t *testing.T, d door, listed inspection, calls []call, answers []inspection) {
+	t.Helper()
+	var list struct {
+		Tools []struct {
+			Name, Title, Description string
+			InputSchema              map[string]any
+			Annotations              map[string]any
 		}
-		for _, c := range d.calls(t) {
-			require.True(t, served[c.Name], "%s serves %s", d.name, c.Name)
-			if c.code != "" {
-				continue // the command line turns a tool's error into an exit status
-			}
-			arguments, err := json.Marshal(c.Arguments)
-			require.NoError(t, err)
-			var got answer
-			inspect(t, d, era, &got, "--method", "tools/call", "--tool-name", c.Name, "--tool-args-json", string(arguments))
-			c.check(t, got)
+	}
+	listed.result(t, &list)
+	require.NotContains(t, listed.Stderr, "warning", "not even a warning about portability")
+	served := map[string]bool{}
+	for _, tool := range list.Tools {
+		served[tool.Name] = true
+		require.NotEmpty(t, tool.Title, tool.Name)
+		require.NotEmpty(t, tool.Description, tool.Name)
+		require.Equal(t, "object", tool.InputSchema["type"])
+		for _, hint := range []string{"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"} {
+			require.Contains(t, tool.Annotations, hint, tool.Name)
 		}
-	})
+	}
+	for i, c := range calls {
+		require.True(t, served[c.Name], "%s serves %s", d.name, c.Name)
+		var got answer
+		answers[i].result(t, &got)
+		c.check(t, got)
+	}
 }

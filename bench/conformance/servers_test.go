@@ -98,8 +98,7 @@ var clock = regexp.MustCompile(`\d{1,2}:\d\d:\d\d [AP]M`)
 // says itself is in its own words: of a method, tool or resource that there
 // is not, and of arguments that do not agree with the tool's schema.
 func TestRealServersThroughTheHost(t *testing.T) {
-	dir, err := alone()
-	require.NoError(t, err)
+	dir := alone(t)
 	host, node := filepath.Join(dir, "mcp-host"), oracle.Path(t, "node")
 	for _, s := range realServers(t) {
 		t.Run(s.pkg, func(t *testing.T) {

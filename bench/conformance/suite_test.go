@@ -125,8 +125,7 @@ func scenarios(t *testing.T, role, revision string) (names []string) {
 // serverSuite runs the suite against a host with the suites' own server.
 func serverSuite(t *testing.T, revision, era string) outcome {
 	t.Helper()
-	dir, err := alone()
-	require.NoError(t, err)
+	dir := alone(t)
 	config := filepath.Join(t.TempDir(), "config.json")
 	text, err := json.Marshal(map[string]any{"servers": map[string]any{"suite": map[string]any{
 		"command": filepath.Join(dir, "suite-upstream"), "args": []string{"-era", era},
@@ -142,8 +141,7 @@ func serverSuite(t *testing.T, revision, era string) outcome {
 // clientSuite runs the suite's servers against a host that connects to them.
 func clientSuite(t *testing.T, revision, era string) outcome {
 	t.Helper()
-	dir, err := alone()
-	require.NoError(t, err)
+	dir := alone(t)
 	command := filepath.Join(dir, "driver") + " -host " + filepath.Join(dir, "mcp-host") + " -era " + era
 	// All scenarios run at once, which on a busy machine takes long.
 	return runSuite(t, "Client", revision, "client", "--command", command, "--timeout", "120000")

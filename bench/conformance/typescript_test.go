@@ -15,50 +15,76 @@ import (
 	"github.com/toolroom-mcp/toolroom/bench/oracle"
 )
 
+// visit is what a TypeScript client does at a door; see client.mjs.
+type visit struct {
+	SDK     int               `json:"sdk"`
+	Era     string            `json:"era"`
+	Command string            `json:"command,omitempty"`
+	Args    []string          `json:"args,omitempty"`
+	URL     string            `json:"url,omitempty"`
+	Headers map[string]string `json:"headers,omitempty"`
+	Calls   []call            `json:"calls"`
+
+	door door
+}
+
+// visited is what it saw.
+type visited struct {
+	Failed  string
+	Server  struct{ Name, Version string }
+	Version string
+	Tools   []struct{ Name string }
+	Results []answer
+}
+
 // TestTypeScriptSDK lists and calls with SDK 1 (legacy only; most clients of
 // today) and SDK 2 (both eras). SDK 1 checks each structuredContent against
 // the tool's outputSchema and refuses a list with one faulty schema.
 func TestTypeScriptSDK(t *testing.T) {
-	eachDoor(t, func(t *testing.T, d door, era string) {
-		for sdk := 1; sdk <= 2; sdk++ {
-			if sdk == 1 && era == modern {
-				continue // SDK 1 does not speak it
+	var visits []visit
+	for _, d := range doors(t) {
+		for _, era := range []string{legacy, modern} {
+			for sdk := 1; sdk <= 2; sdk++ {
+				if sdk == 1 && era == modern {
+					continue // SDK 1 does not speak it
+				}
+				calls := append(d.calls(t), call{Name: "no_such_tool", Arguments: map[string]any{}})
+				visits = append(visits, visit{sdk, era, d.command, d.args, d.url, d.headers(), calls, d})
 			}
-			t.Run(fmt.Sprintf("sdk%d", sdk), func(t *testing.T) { typescript(t, d, era, sdk) })
 		}
-	})
+	}
+	input, err := json.Marshal(visits)
+	require.NoError(t, err)
+	cmd := exec.Command(oracle.Path(t, "node"), filepath.Join(oracle.Dir(), "client.mjs"))
+	var out, errors bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), &out, &errors
+	require.NoError(t, cmd.Run(), "stdout: %s\nstderr: %s", out.String(), errors.String())
+	var seen []visited
+	require.NoError(t, json.Unmarshal(out.Bytes(), &seen), out.String())
+	require.Len(t, seen, len(visits))
+	for i, v := range visits {
+		t.Run(fmt.Sprintf("%s/%s/sdk%d", v.Era, v.door.name, v.SDK), func(t *testing.T) {
+			v.check(t, seen[i])
+		})
+	}
 }
 
-func typescript(t *testing.T, d door, era string, sdk int) {
-	calls := append(d.calls(t), call{Name: "no_such_tool", Arguments: map[string]any{}})
-	order, err := json.Marshal(map[string]any{
-		"sdk": sdk, "era": era, "command": d.command, "args": d.args, "url": d.url, "headers": d.headers(), "calls": calls,
-	})
-	require.NoError(t, err)
-	cmd := exec.Command(oracle.Path(t, "node"), filepath.Join(oracle.Dir(), "client.mjs"), string(order))
-	var out, errors bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errors
-	require.NoError(t, cmd.Run(), "stdout: %s\nstderr: %s", out.String(), errors.String())
-	var seen struct {
-		Server  struct{ Name, Version string }
-		Version string
-		Tools   []struct{ Name string }
-		Results []answer
-	}
-	require.NoError(t, json.Unmarshal(out.Bytes(), &seen), out.String())
+func (v visit) check(t *testing.T, seen visited) {
+	t.Helper()
+	require.Empty(t, seen.Failed)
 	require.NotEmpty(t, seen.Server.Name)
 	require.NotEmpty(t, seen.Server.Version)
-	if era == modern || sdk == 2 {
-		require.Equal(t, protocolVersions[era], seen.Version)
+	if v.Era == modern || v.SDK == 2 {
+		require.Equal(t, protocolVersions[v.Era], seen.Version)
 	}
 	var names []string
 	for _, tool := range seen.Tools {
 		names = append(names, tool.Name)
 	}
-	require.Subset(t, names, d.tools)
-	require.Len(t, seen.Results, len(calls))
-	for i, c := range calls[:len(calls)-1] {
+	require.Subset(t, names, v.door.tools)
+	require.Len(t, seen.Results, len(v.Calls))
+	for i, c := range v.Calls[:len(v.Calls)-1] {
 		c.check(t, seen.Results[i])
 	}
-	require.EqualValues(t, -32602, seen.Results[len(calls)-1].Code, "an unknown tool is a protocol error")
+	require.EqualValues(t, -32602, seen.Results[len(v.Calls)-1].Code, "an unknown tool is a protocol error")
 }
