@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -119,8 +120,14 @@ func (j *job) write(ctx context.Context, input string) error {
 	if !j.args.Background {
 		return toolerr.New(toolerr.Conflict, "job %s was not started with run_in_background, so that its standard input is at its end: kill it and start it so, or give stdin", j.id)
 	}
+	select {
+	case j.writing <- struct{}{}:
+	default:
+		return toolerr.New(toolerr.Conflict, "job %s has not read yet what was written to it before: this was not written", j.id)
+	}
 	done := make(chan error, 1)
 	go func() { // ends with the job
+		defer func() { <-j.writing }()
 		text, last := strings.CutSuffix(input, endOfInput)
 		var err error
 		if text != "" {
@@ -225,7 +232,11 @@ func (s *matcher) found(pattern *regexp.Regexp) bool {
 		s.at += skipped + int64(n)
 		text := append(s.tail, buf[:n]...)
 		s.done = pattern.Match(text)
-		s.tail = append([]byte(nil), text[max(0, len(text)-patternTail):]...)
+		tail := text[max(0, len(text)-patternTail):]
+		if at := bytes.IndexByte(tail, '\n'); len(tail) < len(text) && at >= 0 {
+			tail = tail[at:] // or the middle of a line would be taken for its beginning
+		}
+		s.tail = append([]byte(nil), tail...)
 	}
 	return true
 }

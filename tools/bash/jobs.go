@@ -25,6 +25,8 @@ type job struct {
 	id string
 	*running
 
+	writing chan struct{} // holds one while an input waits to be read
+
 	mu     sync.Mutex
 	cursor int64 // up to where its output was shown
 }
@@ -76,7 +78,7 @@ func (js *jobs) add(r *running) (*job, bool) {
 		return nil, false
 	}
 	// A name that is not used again, also not after a restart.
-	j := &job{id: "j" + strings.ToLower(rand.Text()[:5]), running: r}
+	j := &job{id: "j" + strings.ToLower(rand.Text()[:5]), running: r, writing: make(chan struct{}, 1)}
 	js.all = append(js.all, j)
 	return j, true
 }

@@ -3,6 +3,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -129,7 +131,8 @@ func TestAutoBackground(t *testing.T) {
 
 // There are 32 jobs, and one that has ended makes room.
 func TestJobsAreBounded(t *testing.T) {
-	s := newPlace(t).serve()
+	p := newPlace(t)
+	s, root := p.serve(), p.root
 	var calls, ids []string
 	for range maxJobs {
 		calls = append(calls, s.Go("tools/call", mcpkittest.CallParams("bash", arg("command", "exec sleep 1000", "run_in_background", true))))
@@ -149,6 +152,27 @@ func TestJobsAreBounded(t *testing.T) {
 	require.False(t, s.job("action", "kill", "job_id", ids[3]).IsError)
 	require.False(t, s.bash("sleep 1000", "run_in_background", true).IsError)
 	require.Equal(t, "JOB_NOT_FOUND", s.job("action", "poll", "job_id", ids[3]).Code)
+	// Nor does it miss that there is room again.
+	waits := s.Go("tools/call", mcpkittest.CallParams("bash", arg("command", "touch begun; exec sleep 1000", "auto_background_after", 1)))
+	within(t, "it runs", func() bool { _, err := os.Stat(filepath.Join(root, "begun")); return err == nil })
+	require.False(t, s.job("action", "kill", "job_id", ids[4]).IsError)
+	last, err := mcpkittest.ParseResult(s.Answer(waits).Result)
+	require.NoError(t, err)
+	require.NotEmpty(t, text(t, last, "job_id"))
+}
+
+// What a job does not read is kept once, not with each call.
+func TestInputsDoNotPileUp(t *testing.T) {
+	t.Parallel()
+	s := newPlace(t).serve()
+	id := text(t, s.bash("sleep 1000", "run_in_background", true), "job_id")
+	much := strings.Repeat("x", 2<<20)
+	r := s.job("action", "write", "job_id", id, "input", much)
+	require.Equal(t, "CONFLICT", r.Code)
+	require.Contains(t, r.Text, "waits for it")
+	r = s.job("action", "write", "job_id", id, "input", much)
+	require.Equal(t, "CONFLICT", r.Code)
+	require.Contains(t, r.Text, "was not written")
 }
 
 // Who asks for a password is answered for at once: a job when it can be

@@ -6,6 +6,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -135,4 +136,27 @@ func TestPageSkipsWhatIsNotKept(t *testing.T) {
 	}
 	require.Positive(t, skips)
 	require.Equal(t, output.Size(), skips+shown)
+}
+
+// A pattern for the beginning of a line finds none in the middle of one,
+// however the output comes.
+func TestPatternsKnowLines(t *testing.T) {
+	runner, err := proc.New(proc.Config{Level: proc.Off, TempDir: t.TempDir()})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, runner.Close()) })
+	process, err := runner.Start(context.Background(), proc.Command{Script: "exec cat", Dir: t.TempDir(), KeepStdin: true})
+	require.NoError(t, err)
+	search := matcher{output: process.Output()}
+	pattern := regexp.MustCompile("(?m)^0 errors")
+	const line = "10 errors\n"
+	parts := append([]string{strings.Repeat(line, patternTail/5)}, strings.SplitAfter(line+line, "")...)
+	size := int64(0)
+	for _, part := range parts { // what is looked at again begins everywhere
+		require.NoError(t, process.WriteStdin([]byte(part)))
+		size += int64(len(part))
+		within(t, "it is read", func() bool { return process.Output().Size() == size })
+		require.False(t, search.found(pattern))
+	}
+	require.NoError(t, process.WriteStdin([]byte("0 errors")))
+	within(t, "it is found", func() bool { return search.found(pattern) })
 }

@@ -43,6 +43,7 @@ func (r *running) attend(ctx context.Context, patience time.Duration) (*mcpkit.R
 	look := time.NewTicker(250 * time.Millisecond)
 	defer look.Stop()
 	quiet := quietness{output: r.output}
+	overdue := false // it would be a job, had there been room for one
 	for {
 		select {
 		case <-r.process.Done():
@@ -50,12 +51,7 @@ func (r *running) attend(ctx context.Context, patience time.Duration) (*mcpkit.R
 		case <-ctx.Done():
 			return r.abandoned(ctx)
 		case <-timer.C:
-			if r.finishes() {
-				return r.ended(ctx)
-			}
-			if result, ok := r.handOver(ctx, ""); ok {
-				return result, nil
-			}
+			overdue = true
 		case <-look.C:
 			if line := quiet.prompt(); line != "" && mcpkit.RawParams(ctx) != nil {
 				if result, ok := r.handOver(ctx, line); ok {
@@ -63,6 +59,11 @@ func (r *running) attend(ctx context.Context, patience time.Duration) (*mcpkit.R
 				}
 			}
 			r.progress(ctx)
+		}
+		if overdue && !r.finishes() {
+			if result, ok := r.handOver(ctx, ""); ok {
+				return result, nil
+			}
 		}
 	}
 }

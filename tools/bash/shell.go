@@ -191,7 +191,7 @@ func (s *shell) call(ctx context.Context, args arguments) (*mcpkit.Result, error
 		timeout = 120 * time.Second
 	}
 	process, err := runner.Start(context.WithoutCancel(ctx), proc.Command{
-		Script: args.Command, Dir: begin.dir, Env: begin.env, Rules: fs, Timeout: timeout,
+		Script: args.Command, Dir: begin.dir, Env: begin.env, Rules: withHome(fs, report.Level), Timeout: timeout,
 		Prologue: func(report string) string { return prologue(report, args.Command, begin.unset) },
 		Stdin:    []byte(args.Stdin), KeepStdin: args.Background,
 	})

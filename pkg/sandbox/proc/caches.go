@@ -38,7 +38,7 @@ func (r *Runner) caches() ([]string, error) {
 		return nil, nil
 	}
 	all := buildCaches[:]
-	if r.config.Network {
+	if r.config.reaches() {
 		all = append(all[:len(all):len(all)], moduleCaches[:]...)
 	}
 	r.mu.Lock()
