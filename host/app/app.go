@@ -33,6 +33,7 @@ type App struct {
 
 	version string
 	began   time.Time
+	private private
 
 	spawner *upstream.Spawner
 	present atomic.Pointer[present]
@@ -89,6 +90,7 @@ func (a *App) Servers() []*upstream.Server {
 
 // Close ends all servers, together, and waits until they are gone.
 func (a *App) Close() {
+	a.private.close()
 	a.end()
 	var all sync.WaitGroup
 	for _, s := range a.Servers() {

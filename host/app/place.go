@@ -143,6 +143,8 @@ func (a *App) route(ctx context.Context, req *call.Request) (*call.Result, error
 		return nil, err
 	}
 	defer leave()
+	req, done := a.join(ctx, req)
+	defer done()
 	return s.Handle(ctx, req)
 }
 

@@ -59,7 +59,7 @@ func (t Traits) Repeatable() bool { return t.ReadOnly || t.Idempotent }
 
 // A Caller says who asks, and in which form the answer has to be.
 type Caller struct {
-	Door   string // "stdio", "http", "cli"
+	Door   string // "stdio", "http", "cli"; an agent's is that of who called it
 	Modern bool   // speaks protocol version 2026-07-28 or later
 
 	// ID tells callers apart: two requests with the same one come from the
@@ -73,6 +73,8 @@ type Caller struct {
 	LogLevel string // the least level of log messages it wants; "": not said
 
 	Depth int // how many agents' calls this one is made within
+
+	Profile string // the part of the catalogue it is offered; "": the whole
 
 	// Turn is the answer of a model that the call is made for, where the door
 	// knows of such; "": it does not.

@@ -16,6 +16,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/app"
 	"github.com/toolroom-mcp/toolroom/host/config"
 	"github.com/toolroom-mcp/toolroom/host/gateway"
+	"github.com/toolroom-mcp/toolroom/host/metrics"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 )
 
@@ -36,6 +37,7 @@ func (p *program) stdio() *cobra.Command {
 				defer stop()
 			}
 			defer a.Close()
+			p.listen(a, "stdio")
 			a.Begin()
 			defer p.follow(ctx, a)()
 			err = a.Gateway.ServeStdio(ctx, p.in, p.out, p.logf)
@@ -60,9 +62,9 @@ func (p *program) serve() *cobra.Command {
 		Use:   "serve",
 		Short: "Serve MCP over streamable HTTP, and print URL and token",
 		Long: `serve answers at http://ADDRESS/mcp to who sends the token as "Authorization:
-Bearer TOKEN", and at /healthz to anybody on this machine. The token is that of
---token-file, else of TOOLROOM_TOKEN, else one made at the first start and kept
-in the state directory.`,
+Bearer TOKEN"; so does /metrics, for Prometheus. /healthz answers anybody on this
+machine. The token is that of --token-file, else of TOOLROOM_TOKEN, else one
+made at the first start and kept in the state directory.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.with(cmd.Context(), func(ctx context.Context, a *app.App) error { return p.runServe(ctx, a, f) })
@@ -100,8 +102,11 @@ func (p *program) runServe(ctx context.Context, a *app.App, f serveFlags) error 
 	if err != nil {
 		return exit(exitFailed, err)
 	}
-	handler := a.Gateway.HTTP(gateway.HTTPConfig{Token: token, Hosts: hostNames(f.listen, listener.Addr(), f.hosts)})
+	handler := a.Gateway.HTTP(gateway.HTTPConfig{
+		Token: token, Hosts: hostNames(f.listen, listener.Addr(), f.hosts), Metrics: a.Metrics, MetricsType: metrics.ContentType,
+	})
 	server := gateway.NewHTTPServer(handler)
+	p.listen(a, "http://"+reachable(listener.Addr())+"/mcp")
 	a.Begin()
 	defer p.follow(ctx, a)()
 	done := make(chan error, 1)

@@ -20,6 +20,8 @@ type summed struct {
 	Unfinished int        `json:"unfinished"` // started, and no end in the log
 	Lost       int        `json:"lost"`       // events that could not be written
 	Skipped    int        `json:"skipped"`    // lines that are no events
+
+	Hosts []app.Counts `json:"hosts,omitempty"` // that run
 }
 
 // toolStat is one tool's, in units that other programs expect.
@@ -36,13 +38,15 @@ type toolStat struct {
 func (p *program) stats() *cobra.Command {
 	var asJSON bool
 	var since time.Duration
+	var pid int
 	cmd := &cobra.Command{
 		Use:   "stats",
 		Short: "Count calls, errors, durations and bytes by tool, from the audit log",
 		Long: `stats reads the audit log of the state directory, which all hosts that use that
-directory write to. Errors are calls that failed and results that say so.`,
+directory write to, and asks those that run how busy they are. Errors are calls
+that failed and results that say so.`,
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			if since <= 0 {
 				return usage("--since %v: want a duration such as 24h", since)
 			}
@@ -57,6 +61,11 @@ directory write to. Errors are calls that failed and results that say so.`,
 			if err != nil {
 				return exit(exitFailed, err)
 			}
+			hosts, err := p.live(cmd.Context(), pid)
+			if err != nil {
+				return err
+			}
+			s.Hosts = p.counts(cmd.Context(), hosts)
 			if asJSON {
 				return p.printJSON(s)
 			}
@@ -64,6 +73,7 @@ directory write to. Errors are calls that failed and results that say so.`,
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	hostFlag(cmd, &pid)
 	cmd.Flags().DurationVar(&since, "since", 24*time.Hour, "how far back to look, as in `24h`")
 	return cmd
 }
@@ -97,7 +107,10 @@ func sum(dir string, since time.Time) (summed, error) {
 
 func (p *program) printStats(s summed, since time.Duration) error {
 	if len(s.Tools) == 0 {
-		return p.printf("no calls within %v\n", since)
+		if err := p.printf("no calls within %v\n", since); err != nil {
+			return err
+		}
+		return p.printHosts(s.Hosts)
 	}
 	w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(w, "calls\terrors\tp50 ms\tp99 ms\tbytes\t  tool\n") //nolint:errcheck // Flush tells
@@ -109,6 +122,25 @@ func (p *program) printStats(s summed, since time.Duration) error {
 	}
 	if s.Unfinished+s.Lost+s.Skipped > 0 {
 		p.logf("%d calls have not ended; %d events were lost, %d lines cannot be read", s.Unfinished, s.Lost, s.Skipped)
+	}
+	return p.printHosts(s.Hosts)
+}
+
+// printHosts shows how busy the running hosts are.
+func (p *program) printHosts(hosts []app.Counts) error {
+	for _, h := range hosts {
+		var running, waiting, calls int64
+		for _, l := range h.Loads {
+			running, waiting = running+int64(l.Running), waiting+int64(l.Waiting)
+		}
+		for _, t := range h.Tools {
+			calls += t.Calls
+		}
+		err := p.printf("%s: %d calls so far, %d running, %d waiting; %d MB, %d goroutines, %d descriptors\n", printable(liveHost{Running: h.Running}.String()),
+			calls, running, waiting, h.Process.Resident>>20, h.Process.Goroutines, h.Process.Open)
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }

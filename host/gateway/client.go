@@ -83,11 +83,17 @@ func (g *Gateway) forget(id string) {
 // caller says who makes a request.
 func (g *Gateway) caller(x exchange, f front, modern bool) call.Caller {
 	c := call.Caller{Door: x.door(), Modern: modern, ID: x.identity()}
+	switch x := x.(type) {
+	case *httpExchange:
+		c.Profile = x.profile
+	case stdio:
+		x.on.name(&c)
+	}
 	if modern {
 		c.Capabilities, c.LogLevel = f.caps, f.level
 		return c
 	}
-	known := g.clients.get(c.ID)
+	known := g.clients.get(x.identity())
 	c.Capabilities, c.LogLevel = known.caps, known.level
 	return c
 }

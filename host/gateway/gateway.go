@@ -19,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -84,6 +85,7 @@ type Gateway struct {
 	watches watches
 	seal    sealer
 	parked  parkedJobs
+	errands atomic.Uint64
 }
 
 // any is the one tool, resource and prompt that mcp-go knows of: it stands
@@ -184,8 +186,13 @@ func (g *Gateway) hooks() *server.Hooks {
 // mcpkit.ServeStdio.
 func (g *Gateway) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, logf func(string, ...any)) error {
 	defer g.forget(stdioID)
+	return g.serve(ctx, stdioID, in, out, logf)
+}
+
+// serve serves one client more on a pair of streams.
+func (g *Gateway) serve(ctx context.Context, session string, in io.Reader, out io.Writer, logf func(string, ...any)) error {
 	return mcpkit.ServeStdio(ctx, g.mcp, in, out, mcpkit.ServeOptions{
-		Logf: logf,
+		Logf: logf, Session: session,
 		Call: func(ctx context.Context) { g.callTool(ctx, exchangeOf(ctx)) },
 	})
 }
@@ -199,6 +206,9 @@ func (g *Gateway) list(ctx context.Context, kind call.Kind) {
 func (g *Gateway) catalogOf(x exchange) Catalog {
 	if h, ok := x.(*httpExchange); ok && h.catalog != nil {
 		return h.catalog
+	}
+	if s, ok := x.(stdio); ok && s.on != nil && s.on.catalog != nil {
+		return s.on.catalog
 	}
 	return g.catalog
 }
@@ -228,14 +238,17 @@ type exchange interface {
 }
 
 // stdio is the exchange of a request that came over ServeStdio.
-type stdio struct{ ctx context.Context }
+type stdio struct {
+	ctx context.Context
+	on  *errand // nil: its own
+}
 
 // stdioID is the identity of the one client that stdio has.
 const stdioID = "stdio"
 
-func (s stdio) door() string            { return "stdio" }
-func (s stdio) identity() string        { return stdioID }
-func (s stdio) principal() string       { return "stdio" }
+func (s stdio) door() string            { return s.on.door() }
+func (s stdio) identity() string        { return s.on.identity() }
+func (s stdio) principal() string       { return s.on.identity() }
 func (s stdio) params() json.RawMessage { return mcpkit.RawParams(s.ctx) }
 func (s stdio) bound(ctx context.Context) (context.Context, func()) {
 	return ctx, func() {} // ServeStdio's
@@ -285,5 +298,6 @@ func exchangeOf(ctx context.Context) exchange {
 	if x, ok := ctx.Value(exchangeKey{}).(*httpExchange); ok {
 		return x
 	}
-	return stdio{ctx}
+	on, _ := ctx.Value(errandKey{}).(*errand)
+	return stdio{ctx, on}
 }

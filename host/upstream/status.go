@@ -57,8 +57,9 @@ type Status struct {
 	PID      int      `json:"pid,omitempty"`
 	Tools    int      `json:"tools"`
 	Restarts int      `json:"restarts"`
-	Callers  int      `json:"callers,omitempty"` // that have a run of their own
-	Noise    int64    `json:"noise"`             // lines on stdout that were no messages
+	Callers  int      `json:"callers,omitempty"`   // that have a run of their own
+	Noise    int64    `json:"noise"`               // lines on stdout that were no messages
+	Latency  float64  `json:"latencyMs,omitempty"` // of the last call or ping that was answered
 	Last     *Failure `json:"lastFailure,omitempty"`
 	Stderr   string   `json:"stderr,omitempty"` // the end of what it wrote
 }
@@ -70,7 +71,7 @@ func (s *Server) Status() Status {
 	st := Status{
 		Name: s.cfg.Name, State: s.state(), Command: s.cfg.Command,
 		URL: secret.URL(s.cfg.URL), Era: s.era, Restarts: max(0, s.starts-1), Last: s.last,
-		Callers: len(s.visits.servers()),
+		Callers: len(s.visits.servers()), Latency: float64(s.took.Load()/1000) / 1000,
 	}
 	if c := s.conn; c != nil {
 		st.Server, st.Noise = c.identity, c.noise.Load()

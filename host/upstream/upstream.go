@@ -22,6 +22,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/host/call"
@@ -198,6 +199,8 @@ type Server struct {
 	watched   map[string]bool // URIs of resources that are subscribed to
 	level     string          // the least level of log messages; "": the server's choice
 
+	took atomic.Int64 // by the last call or ping that was answered, in nanoseconds
+
 	visits visits // with PerSession
 }
 
@@ -246,6 +249,7 @@ func (s *Server) Handle(ctx context.Context, req *call.Request) (*call.Result, e
 		if err != nil {
 			return nil, s.failed(ctx, req, call.PhaseConnect, err)
 		}
+		begin := time.Now()
 		result, err := c.call(ctx, req)
 		if errors.Is(err, errNotSent) && attempt < 2 {
 			select { // it had died before: nothing was lost
@@ -258,6 +262,7 @@ func (s *Server) Handle(ctx context.Context, req *call.Request) (*call.Result, e
 		if err != nil {
 			return nil, s.failed(ctx, req, call.PhaseExecute, err)
 		}
+		s.took.Store(int64(time.Since(begin)))
 		s.worked(c)
 		return &call.Result{Raw: result}, nil
 	}
@@ -292,7 +297,11 @@ func (s *Server) Ping(ctx context.Context) (time.Duration, error) {
 	if err = c.ping(ctx); errors.Is(err, context.DeadlineExceeded) {
 		err = toolerr.New(toolerr.ServerOffline, "it did not answer a ping within %v", s.cfg.StartTimeout)
 	}
-	return time.Since(begin), err
+	took := time.Since(begin)
+	if err == nil {
+		s.took.Store(int64(took))
+	}
+	return took, err
 }
 
 // RootsChanged tells a running server that Roots answers something else.

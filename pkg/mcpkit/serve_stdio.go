@@ -42,6 +42,10 @@ type ServeOptions struct {
 	MaxLine       int           // longest message in bytes; 0: jsonrpc.MaxLine
 	Grace         time.Duration // 0: DefaultGrace
 
+	// Session tells the clients of one server apart, if there are several at
+	// once; "": "stdio".
+	Session string
+
 	// Trace is shown every message, before its line's end is written. It
 	// must be safe for concurrent use and must not keep the bytes.
 	Trace func(sent bool, message []byte)
@@ -99,7 +103,7 @@ func ServeStdio(ctx context.Context, h *server.MCPServer, in io.Reader, out io.W
 	if err := h.RegisterSession(c.ctx, c.self); err != nil {
 		return fmt.Errorf("registering the session: %w", err)
 	}
-	defer h.UnregisterSession(context.WithoutCancel(ctx), sessionID)
+	defer h.UnregisterSession(context.WithoutCancel(ctx), c.self.SessionID())
 
 	ended := make(chan error, 1)
 	go func() {
@@ -134,6 +138,9 @@ func newConn(ctx context.Context, h *server.MCPServer, out io.Writer, opts Serve
 	}
 	if opts.Grace <= 0 {
 		opts.Grace = DefaultGrace
+	}
+	if opts.Session == "" {
+		opts.Session = sessionID
 	}
 	if opts.now == nil {
 		opts.now = time.Now

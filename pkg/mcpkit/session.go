@@ -11,7 +11,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 )
 
-// sessionID is the id of the one connection that stdio has.
+// sessionID is the id of the one connection that stdio usually has.
 const sessionID = "stdio"
 
 // A handshake is what initialize established. All legacy requests of a
@@ -82,9 +82,9 @@ func (v *view) over() bool { return v.ended || v.state.Load() == cancelled }
 // id's session the changes of lists.
 func (v *view) SessionID() string {
 	if v.listen {
-		return sessionID + "/" + v.key
+		return v.conn.opts.Session + "/" + v.key
 	}
-	return sessionID
+	return v.conn.opts.Session
 }
 
 // Initialize is called by initialize, and for every modern request.

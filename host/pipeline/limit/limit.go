@@ -252,6 +252,7 @@ type Load struct {
 	Permits int    `json:"permits"`
 	Running int    `json:"running"`
 	Waiting int    `json:"waiting"`
+	Refused int64  `json:"refused"` // since the queue was full, or the wait too long
 }
 
 // Loads returns how busy all servers are that were called, in no order.
@@ -260,7 +261,7 @@ func (l *Limiter) Loads() []Load {
 	defer l.mu.Unlock()
 	loads := make([]Load, 0, len(l.servers))
 	for at, p := range l.servers {
-		load := Load{Server: at.server, Tool: at.tool, Permits: p.size, Running: p.held}
+		load := Load{Server: at.server, Tool: at.tool, Permits: p.size, Running: p.held, Refused: p.refused}
 		for _, c := range p.waiting {
 			load.Waiting += len(c.queue)
 		}

@@ -24,6 +24,7 @@ type pool struct {
 	waiting []*caller // those with a queue, the one whose turn is longest ago first
 	bytes   int64     // of all queues
 	usual   time.Duration
+	refused int64
 }
 
 // caller is one caller as a pool knows it.
@@ -169,6 +170,7 @@ func (p *pool) learn(took time.Duration) {
 // refusal says when there may be room again: when half of those ahead are
 // done.
 func (p *pool) refusal(t *call.Tool, ahead int) error {
+	p.refused++
 	wait := p.usual * time.Duration(1+ahead/2) / time.Duration(max(1, p.size))
 	wait = min(max(wait, 100*time.Millisecond), time.Minute)
 	seconds := math.Ceil(wait.Seconds()*10) / 10

@@ -80,8 +80,10 @@ func (r *Recorder) Add(o Observation) {
 	s := r.series(o.Tool, o.Server)
 	s.calls.Add(1)
 	s.bytes.Add(o.Bytes)
+	s.sum.Add(int64(o.Took))
 	if o.Failed || o.Code != "" {
 		s.errors.Add(1)
+		s.failed(o.Code)
 	}
 	s.classes[class(o.Took)].Add(1)
 }
@@ -127,7 +129,11 @@ func (r *Recorder) Rows() []Row {
 type series struct {
 	server               string
 	calls, errors, bytes atomic.Int64
+	sum                  atomic.Int64 // of the durations, nanoseconds
 	classes              [classes]atomic.Uint32
+
+	mu    sync.Mutex // taken by failures only
+	codes map[toolerr.Code]int64
 }
 
 // The classes of durations: below 1 µs one, then eight to each doubling up to

@@ -1,0 +1,124 @@
+package app
+
+import (
+	"cmp"
+	"io"
+	"maps"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/metrics"
+	"github.com/toolroom-mcp/toolroom/host/pipeline/limit"
+	"github.com/toolroom-mcp/toolroom/host/pipeline/stats"
+	"github.com/toolroom-mcp/toolroom/host/upstream"
+)
+
+// maxSeries bounds the tools that have lines of their own on the page.
+const maxSeries = 500
+
+// Metrics writes what the host counts as Prometheus reads it.
+func (a *App) Metrics(w io.Writer) error {
+	var page metrics.Page
+	page.Family("toolroom_build_info", metrics.Gauge, "The host's version, always 1.")
+	page.Sample(1, metrics.Label{Name: "version", Value: a.version}, metrics.Label{Name: "goversion", Value: runtime.Version()})
+	a.writeCalls(&page)
+	a.writeServers(&page)
+	a.writeQueues(&page)
+	lost, _ := a.Audit()
+	page.One("toolroom_audit_lost_total", metrics.Counter, "Events that could not be written to the audit log.", float64(lost))
+	metrics.Here().Write(&page, a.began)
+	_, err := page.WriteTo(w)
+	return err
+}
+
+// writeCalls writes what the stats stage has counted.
+func (a *App) writeCalls(page *metrics.Page) {
+	all := a.way().stats.Series(maxSeries)
+	labels := func(s stats.Series) []metrics.Label {
+		return []metrics.Label{{Name: "tool", Value: s.Tool}, {Name: "server", Value: s.Server}}
+	}
+	var bounds []float64
+	for _, d := range stats.Bounds() {
+		bounds = append(bounds, d.Seconds())
+	}
+	page.Family("toolroom_call_duration_seconds", metrics.Histogram, "How long calls took as their callers saw it, with all waiting.")
+	for _, s := range all {
+		page.Buckets(bounds, s.Within, s.Calls, s.Sum.Seconds(), labels(s)...)
+	}
+	page.Family("toolroom_calls_total", metrics.Counter, "Calls that have ended, refused and failed ones too.")
+	for _, s := range all {
+		page.Sample(float64(s.Calls), labels(s)...)
+	}
+	page.Family("toolroom_call_errors_total", metrics.Counter, "Calls that failed, by code; tool_error: the tool said so itself.")
+	for _, s := range all {
+		for _, code := range slices.Sorted(maps.Keys(s.Codes)) {
+			page.Sample(float64(s.Codes[code]), append(labels(s), metrics.Label{Name: "code", Value: string(code)})...)
+		}
+	}
+	page.Family("toolroom_result_bytes_total", metrics.Counter, "Bytes of results.")
+	for _, s := range all {
+		page.Sample(float64(s.Bytes), labels(s)...)
+	}
+}
+
+// writeServers writes how the servers are.
+func (a *App) writeServers(page *metrics.Page) {
+	var all []upstream.Status
+	for _, s := range a.Servers() {
+		all = append(all, s.Status())
+	}
+	each := func(name, kind, help string, value func(upstream.Status) float64) {
+		page.Family(name, kind, help)
+		for _, s := range all {
+			page.Sample(value(s), metrics.Label{Name: "server", Value: s.Name})
+		}
+	}
+	page.Family("toolroom_server_state", metrics.Gauge, "1 for the state that a server is in, else 0.")
+	for _, s := range all {
+		for _, state := range []upstream.State{upstream.Configured, upstream.Starting, upstream.Ready, upstream.Unstable, upstream.NeedsAuth, upstream.Offline, upstream.Disabled} {
+			value := 0.0
+			if s.State == state {
+				value = 1
+			}
+			page.Sample(value, metrics.Label{Name: "server", Value: s.Name}, metrics.Label{Name: "state", Value: state})
+		}
+	}
+	each("toolroom_server_restarts_total", metrics.Counter, "Starts after the first.", func(s upstream.Status) float64 { return float64(s.Restarts) })
+	each("toolroom_server_tools", metrics.Gauge, "Tools of servers that run.", func(s upstream.Status) float64 { return float64(s.Tools) })
+	each("toolroom_server_noise_lines_total", metrics.Counter, "Lines on standard output that were no messages, since the last start.", func(s upstream.Status) float64 { return float64(s.Noise) })
+	each("toolroom_server_latency_seconds", metrics.Gauge, "What the last answered call or ping took, without waiting in the host.", func(s upstream.Status) float64 { return s.Latency / 1000 })
+}
+
+// writeQueues writes how busy the servers are.
+func (a *App) writeQueues(page *metrics.Page) {
+	loads := a.busy()
+	each := func(name, kind, help string, value func(limit.Load) float64) {
+		page.Family(name, kind, help)
+		for _, l := range loads {
+			page.Sample(value(l), metrics.Label{Name: "server", Value: l.Server}, metrics.Label{Name: "tool", Value: l.Tool})
+		}
+	}
+	each("toolroom_calls_running", metrics.Gauge, "Calls that have a permit.", func(l limit.Load) float64 { return float64(l.Running) })
+	each("toolroom_calls_waiting", metrics.Gauge, "Calls in the queue for a permit.", func(l limit.Load) float64 { return float64(l.Waiting) })
+	each("toolroom_permits", metrics.Gauge, "How many calls may run at once.", func(l limit.Load) float64 { return float64(l.Permits) })
+	each("toolroom_calls_turned_away_total", metrics.Counter, "Calls refused because the queue was full or the wait too long.", func(l limit.Load) float64 { return float64(l.Refused) })
+}
+
+// busy is how busy the servers are, whatever the depth of the calls, in the
+// order of the names.
+func (a *App) busy() []limit.Load {
+	type place struct{ server, tool string }
+	sums := map[place]limit.Load{}
+	for _, l := range a.Loads() {
+		sum := sums[place{l.Server, l.Tool}]
+		sums[place{l.Server, l.Tool}] = limit.Load{
+			Server: l.Server, Tool: l.Tool, Permits: sum.Permits + l.Permits, Running: sum.Running + l.Running,
+			Waiting: sum.Waiting + l.Waiting, Refused: sum.Refused + l.Refused,
+		}
+	}
+	loads := slices.SortedFunc(maps.Values(sums), func(a, b limit.Load) int {
+		return cmp.Or(strings.Compare(a.Server, b.Server), strings.Compare(a.Tool, b.Tool))
+	})
+	return append([]limit.Load{}, loads[:min(len(loads), maxSeries)]...)
+}

@@ -1,0 +1,168 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/call"
+	"github.com/toolroom-mcp/toolroom/host/config/secret"
+	"github.com/toolroom-mcp/toolroom/host/metrics"
+	"github.com/toolroom-mcp/toolroom/host/pipeline/limit"
+	"github.com/toolroom-mcp/toolroom/host/pipeline/stats"
+	"github.com/toolroom-mcp/toolroom/host/socket"
+	"github.com/toolroom-mcp/toolroom/host/upstream"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// The methods of the private socket, see package socket.
+const (
+	MethodHost      = "toolroom/host"      // {} → Running
+	MethodServers   = "toolroom/servers"   // {} → []upstream.Status
+	MethodReconnect = "toolroom/reconnect" // {"server":NAME} → upstream.Status
+	MethodStats     = "toolroom/stats"     // {} → Counts
+)
+
+// Running is what a host says of itself.
+type Running struct {
+	PID     int       `json:"pid"`
+	Since   time.Time `json:"since"`
+	Version string    `json:"version"`
+	Door    string    `json:"door"` // stdio, or the URL of serve
+	Files   []string  `json:"files"` // of the configuration
+}
+
+// Counts is what a host has counted since it began, and how it is now.
+type Counts struct {
+	Running
+	Tools   []stats.Row     `json:"tools"`
+	Loads   []limit.Load    `json:"loads"`
+	Process metrics.Process `json:"process"`
+}
+
+// joinMeta is the member of _meta that tells a server that runs agents how
+// they get at the host's tools: {"socket":PATH,"token":TOKEN}.
+const joinMeta = "io.github.toolroom-mcp/host"
+
+// private is the host's private socket. The zero value has none.
+type private struct {
+	tokens socket.Tokens
+	server *socket.Server
+	nested []string // the servers whose calls are lent a token
+}
+
+func (p *private) close() {
+	if p.server != nil {
+		p.server.Close()
+	}
+}
+
+// Listen opens the private socket, so that other programs of the user can ask
+// what this host does, and agents can use its tools. door says how the host
+// is otherwise reached. Close closes it.
+func (a *App) Listen(door string) error {
+	running := Running{
+		PID: os.Getpid(), Since: a.began.UTC().Truncate(time.Millisecond), Version: a.version,
+		Door: door, Files: append([]string{}, a.Config.Files...),
+	}
+	server, err := socket.Listen(socket.Config{
+		State: a.Config.State,
+		Control: map[string]socket.Method{
+			MethodHost:      func(context.Context, json.RawMessage) (any, error) { return running, nil },
+			MethodServers:   func(context.Context, json.RawMessage) (any, error) { return a.statuses(), nil },
+			MethodReconnect: a.reconnect,
+			MethodStats: func(context.Context, json.RawMessage) (any, error) {
+				return Counts{running, a.Stats(), a.busy(), metrics.Here()}, nil
+			},
+		},
+		Serve: func(ctx context.Context, as call.Caller, in io.Reader, out io.Writer) error {
+			return a.Gateway.ServeAs(ctx, as, in, out, nil)
+		},
+	}, &a.private.tokens)
+	if err != nil {
+		return err
+	}
+	a.private.server, a.private.nested = server, a.way().cfg.Limit.Nested
+	return nil
+}
+
+// statuses are how the servers are, the credentials of their command lines
+// hidden.
+func (a *App) statuses() []upstream.Status {
+	all := []upstream.Status{}
+	for _, s := range a.Servers() {
+		all = append(all, Status(s))
+	}
+	return all
+}
+
+// Status is how a server is, the credentials of its command line hidden.
+func Status(s *upstream.Server) upstream.Status {
+	status := s.Status()
+	status.Command = secret.Args(status.Command)
+	return status
+}
+
+func (a *App) reconnect(ctx context.Context, params json.RawMessage) (any, error) {
+	var p struct {
+		Server string `json:"server"`
+	}
+	if err := json.Unmarshal(params, &p); err != nil {
+		return nil, toolerr.New(toolerr.InvalidParams, "params: %w", err)
+	}
+	for _, s := range a.Servers() {
+		if s.Name() == p.Server {
+			if err := s.Reconnect(ctx); err != nil {
+				return nil, err
+			}
+			if _, err := s.Ping(ctx); err != nil {
+				return nil, err
+			}
+			return Status(s), nil
+		}
+	}
+	return nil, toolerr.New(toolerr.NotFound, "there is no server %q", p.Server)
+}
+
+// join gives a call of a server that runs agents what they need to call back:
+// a token that is good until done is called.
+func (a *App) join(ctx context.Context, req *call.Request) (with *call.Request, done func()) {
+	if !slices.Contains(a.private.nested, req.Tool.Server) {
+		return req, func() {}
+	}
+	token, giveBack := a.private.tokens.Lend(ctx, req.Caller)
+	params, err := setMeta(req.Params, joinMeta, fmt.Appendf(nil, `{"socket":%s,"token":%s}`,
+		jsonrpc.AppendString(nil, a.private.server.Name()), jsonrpc.AppendString(nil, token)))
+	if err != nil { // params that are no object reach nobody
+		return req, giveBack
+	}
+	lent := *req
+	lent.Params = params
+	return &lent, giveBack
+}
+
+// setMeta returns params with a member of _meta set.
+func setMeta(params json.RawMessage, name string, value json.RawMessage) (json.RawMessage, error) {
+	if len(params) == 0 {
+		params = json.RawMessage(`{}`)
+	}
+	members, err := jsonrpc.Members(params)
+	if err != nil {
+		return nil, err
+	}
+	meta := []byte(`{}`)
+	for _, m := range members {
+		if m.Name == "_meta" && string(m.Value) != "null" {
+			meta = m.Value
+		}
+	}
+	if meta, err = jsonrpc.SetMember(meta, name, value); err != nil {
+		return nil, err
+	}
+	return jsonrpc.SetMember(params, "_meta", meta)
+}

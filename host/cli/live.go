@@ -1,0 +1,204 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/toolroom-mcp/toolroom/host/app"
+	"github.com/toolroom-mcp/toolroom/host/config"
+	"github.com/toolroom-mcp/toolroom/host/socket"
+	"github.com/toolroom-mcp/toolroom/host/upstream"
+)
+
+// askTime is how long a running host may take to answer what it knows, and
+// reconnectTime to start a server anew.
+const (
+	askTime       = 5 * time.Second
+	reconnectTime = 90 * time.Second
+)
+
+// listen opens the private socket. A host that cannot have one does its work
+// all the same.
+func (p *program) listen(a *app.App, door string) {
+	if err := a.Listen(door); err != nil {
+		p.logf("%v; mcp-host servers and stats cannot ask this host", err)
+	}
+}
+
+// liveHost is a running host that has answered.
+type liveHost struct {
+	socket.Host
+	app.Running
+}
+
+func (h liveHost) String() string {
+	return fmt.Sprintf("host %d (%s, since %s)", h.Running.PID, h.Door, h.Since.Local().Format(time.DateTime))
+}
+
+// hostFlag adds --host.
+func hostFlag(cmd *cobra.Command, pid *int) {
+	cmd.Flags().IntVar(pid, "host", 0, "only the running host with this process id, `PID`")
+}
+
+// live returns the running hosts that are meant: of the state directory,
+// those with the configuration of --config, if it is given, and with the
+// process id, if it is.
+func (p *program) live(ctx context.Context, pid int) ([]liveHost, error) {
+	state, err := config.StateDir(p.flags.State, p.getenv)
+	if err != nil {
+		return nil, exit(exitUsage, err)
+	}
+	if state == "" {
+		return nil, nil
+	}
+	found, err := socket.Find(ctx, state)
+	if err != nil {
+		return nil, exit(exitFailed, err)
+	}
+	var file string
+	if p.flags.Config != "" {
+		if file, err = filepath.Abs(p.flags.Config); err != nil {
+			return nil, exit(exitUsage, err)
+		}
+	}
+	var hosts []liveHost
+	for _, h := range found {
+		if pid != 0 && h.PID != pid {
+			continue
+		}
+		host := liveHost{Host: h}
+		if err := ask(ctx, h, askTime, app.MethodHost, nil, &host.Running); err != nil {
+			p.logf("%v; it may be stopped or hang", err)
+			continue
+		}
+		if file == "" || slices.Contains(host.Files, file) {
+			hosts = append(hosts, host)
+		}
+	}
+	if pid != 0 && len(hosts) == 0 {
+		return nil, exit(exitConnect, fmt.Errorf("no host with process id %d answers in %s; without --host, mcp-host servers shows those that do", pid, state))
+	}
+	return hosts, nil
+}
+
+// noHost says what to do when none runs.
+func (p *program) noHost(instead string) {
+	state, _ := config.StateDir(p.flags.State, p.getenv) //nolint:errcheck // asked before
+	p.logf("no host runs with the state directory %s; %s (start one with mcp-host serve or mcp-host stdio, or name its directory with --state)", printable(state), instead)
+}
+
+func ask(ctx context.Context, h socket.Host, within time.Duration, method string, params, result any) error {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	return h.Ask(ctx, method, params, result)
+}
+
+// liveServer is a server of a running host.
+type liveServer struct {
+	Host int `json:"host"` // process id
+	upstream.Status
+	Error string `json:"error,omitempty"` // of a reconnect
+}
+
+// liveServers lists the servers of running hosts, or starts them anew.
+func (p *program) liveServers(ctx context.Context, hosts []liveHost, names []string, again, asJSON bool) error {
+	all := []liveServer{}
+	known := map[string]bool{}
+	for _, h := range hosts {
+		var servers []upstream.Status
+		if err := ask(ctx, h.Host, askTime, app.MethodServers, nil, &servers); err != nil {
+			return exit(exitConnect, err)
+		}
+		for _, s := range servers {
+			if known[s.Name] = true; len(names) > 0 && !slices.Contains(names, s.Name) {
+				continue
+			}
+			one := liveServer{Host: h.Running.PID, Status: s}
+			if again && s.State != upstream.Disabled {
+				if err := ask(ctx, h.Host, reconnectTime, app.MethodReconnect, map[string]string{"server": s.Name}, &one.Status); err != nil {
+					one.Error = err.Error()
+				}
+			}
+			all = append(all, one)
+		}
+	}
+	for _, name := range names {
+		if !known[name] {
+			return usage("there is no server %q; mcp-host servers lists them", name)
+		}
+	}
+	if asJSON {
+		if err := p.printJSON(all); err != nil {
+			return err
+		}
+	} else if err := p.liveTable(hosts, all); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(all, func(s liveServer) bool { return s.Error != "" }) {
+		return exit(exitConnect, errPrinted)
+	}
+	return nil
+}
+
+func (p *program) liveTable(hosts []liveHost, all []liveServer) error {
+	for _, h := range hosts {
+		if err := p.printf("%s\n", printable(h.String())); err != nil {
+			return err
+		}
+		w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
+		for _, s := range all {
+			if s.Host == h.Running.PID {
+				fmt.Fprintf(w, "  %s\t%s\t%s\n", s.Name, s.State, printable(s.detail(time.Now()))) //nolint:errcheck // Flush tells
+			}
+		}
+		if err := w.Flush(); err != nil {
+			return exit(exitFailed, err)
+		}
+	}
+	return nil
+}
+
+// detail is what there is to say of a server beside its name and state.
+func (s liveServer) detail(now time.Time) string {
+	var parts []string
+	if s.PID != 0 || s.Tools > 0 {
+		parts = append(parts, fmt.Sprintf("%d tools", s.Tools))
+	}
+	if s.Latency > 0 {
+		parts = append(parts, fmt.Sprintf("last answer in %.3g ms", s.Latency))
+	}
+	if s.Restarts > 0 {
+		parts = append(parts, fmt.Sprintf("started anew %d times", s.Restarts))
+	}
+	if s.Error != "" {
+		parts = append(parts, "not started anew: "+s.Error)
+	}
+	if f := s.Last; f != nil {
+		parts = append(parts, fmt.Sprintf("%v ago, %s: %s", now.Sub(f.Time).Round(time.Second), f.Stage, f.Message))
+	}
+	if len(parts) == 0 {
+		parts = append(parts, strings.Join(s.Command, " ")+s.URL)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// counts asks the running hosts what they have counted.
+func (p *program) counts(ctx context.Context, hosts []liveHost) []app.Counts {
+	var all []app.Counts
+	for _, h := range hosts {
+		var c app.Counts
+		if err := ask(ctx, h.Host, askTime, app.MethodStats, nil, &c); err != nil {
+			p.logf("%v", err)
+			continue
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
