@@ -6,16 +6,26 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/toolroom-mcp/toolroom/host/catalog"
 	"github.com/toolroom-mcp/toolroom/host/config"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
 )
 
+// quiet is how long after its start a host looks first whether its files have
+// changed, so that this is not in the way of the first answers.
+const quiet = 300 * time.Millisecond
+
 // Follow applies what changes in the files of the configuration, until ctx
 // ends, and tells of it. load reads the configuration as it was read at first.
 // A configuration that is wrong changes nothing.
 func (a *App) Follow(ctx context.Context, load func() (config.Config, error), opt config.WatchOptions) error {
+	select {
+	case <-time.After(quiet):
+	case <-ctx.Done():
+		return nil
+	}
 	return config.Watch(ctx, a.Config, load, opt, func(c config.Change) {
 		if c.Err == nil {
 			c.Err = a.apply(ctx, c.Config)

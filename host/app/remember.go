@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"time"
 
@@ -27,6 +28,17 @@ func (a *App) openStore(cfg config.Config) error {
 	})
 	a.setPins(cfg)
 	return nil
+}
+
+// TryStore reports why the store cannot be used; nil: it can.
+func (a *App) TryStore(ctx context.Context) error {
+	if a.store == nil {
+		return errors.New("nothing says where state is kept")
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	_, err := a.store.Keys.List(ctx, trimKey, "", 1)
+	return err
 }
 
 func (a *App) setPins(cfg config.Config) {

@@ -181,6 +181,15 @@ func (p *pinned) Pin(_ context.Context, server, tool string, definition json.Raw
 	if p.all[server] == nil {
 		p.all[server] = map[string]json.RawMessage{}
 	}
+	if p.all[server][tool] == nil {
+		p.all[server][tool] = definition
+	}
+	return nil
+}
+
+func (p *pinned) Repin(_ context.Context, server, tool string, definition json.RawMessage) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.all[server][tool] = definition
 	return nil
 }

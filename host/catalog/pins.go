@@ -28,10 +28,11 @@ const (
 )
 
 // A PinStore remembers the definitions of a server's tools, by the tools' own
-// names.
+// names. Pin leaves a tool alone that is pinned already, Repin does not.
 type PinStore interface {
 	Pinned(ctx context.Context, server string) (map[string]json.RawMessage, error)
 	Pin(ctx context.Context, server, tool string, definition json.RawMessage) error
+	Repin(ctx context.Context, server, tool string, definition json.RawMessage) error
 }
 
 // A ChangedError is a tool whose definition is not the pinned one.
@@ -132,7 +133,7 @@ func (c *Catalog) Approve(ctx context.Context, server, tool string) error {
 	if e == nil {
 		return fmt.Errorf("the definition of tool %s of server %s has not changed", tool, server)
 	}
-	if err := p.store.Pin(ctx, server, tool, e.Is); err != nil {
+	if err := p.store.Repin(ctx, server, tool, e.Is); err != nil {
 		return err
 	}
 	c.Refresh(server, call.Tools)

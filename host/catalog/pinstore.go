@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolroom-mcp/toolroom/host/store"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
 // KeepPins keeps pins in a store. A key holds digests of the names, which may
@@ -57,8 +58,22 @@ func (k kept) Pinned(ctx context.Context, server string) (map[string]json.RawMes
 	}
 }
 
-// Pin remembers a definition.
+// Pin remembers a definition unless there is one: of several hosts that see a
+// tool for the first time the first pins it.
 func (k kept) Pin(ctx context.Context, server, tool string, definition json.RawMessage) error {
+	err := k.put(ctx, server, tool, definition, store.Absent)
+	if toolerr.Is(err, toolerr.Conflict) {
+		return nil
+	}
+	return err
+}
+
+// Repin remembers a definition in place of the one there is.
+func (k kept) Repin(ctx context.Context, server, tool string, definition json.RawMessage) error {
+	return k.put(ctx, server, tool, definition, store.Any)
+}
+
+func (k kept) put(ctx context.Context, server, tool string, definition json.RawMessage, was store.Version) error {
 	p := pin{Server: server, Tool: tool, Definition: definition}
 	if len(definition) > maxPin {
 		sum := sha256.Sum256(definition)
@@ -69,7 +84,7 @@ func (k kept) Pin(ctx context.Context, server, tool string, definition json.RawM
 		return err
 	}
 	sum := sha256.Sum256([]byte(tool))
-	_, err = k.keys.Put(ctx, pinPrefix(server)+hex.EncodeToString(sum[:16]), value, store.Any, time.Time{})
+	_, err = k.keys.Put(ctx, pinPrefix(server)+hex.EncodeToString(sum[:16]), value, was, time.Time{})
 	return err
 }
 

@@ -120,6 +120,9 @@ func TestPinsAreRechecked(t *testing.T) {
 
 	require.NoError(t, pins.Pin(t.Context(), "s", "a", json.RawMessage(`{"name":"a","x":1}`)))
 	c.Recheck(t.Context())
+	require.Len(t, c.Changed(), 1, "who sees it later does not pin it again")
+	require.NoError(t, pins.Repin(t.Context(), "s", "a", json.RawMessage(`{"name":"a","x":1}`)))
+	c.Recheck(t.Context())
 	require.Eventually(t, func() bool { return len(c.Snapshot(t.Context()).Tools()) == 3 }, 10*time.Second, time.Millisecond)
 	require.Empty(t, c.Changed())
 

@@ -11,6 +11,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/config"
 	"github.com/toolroom-mcp/toolroom/host/config/dialect"
 	"github.com/toolroom-mcp/toolroom/host/discover"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
 func (p *program) config() *cobra.Command {
@@ -30,8 +31,8 @@ func (p *program) configCheck() *cobra.Command {
 		Use:   "check [FILE]",
 		Short: "Read the configuration, or a file, and say what it means or what is wrong",
 		Long: `check reads the configuration as the host would, or a file of any dialect, and
-lists its servers with what starts them. Nothing is started. Credentials are
-not shown. The exit status is 1 if something is wrong.`,
+lists its servers with what starts them, and its settings. Nothing is started.
+Credentials are not shown. The exit status is 1 if something is wrong.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 1 {
@@ -49,8 +50,42 @@ type checked struct {
 	OK       bool           `json:"ok"`
 	File     string         `json:"file,omitempty"`
 	Servers  []dialect.View `json:"servers"`
+	Settings []settingView  `json:"settings"`
 	Warnings []string       `json:"warnings"`
 	Problems []string       `json:"problems"`
+}
+
+// settingView is a setting as it is written, credentials hidden.
+type settingView struct {
+	Key   string `json:"key"`
+	File  string `json:"file"`
+	Line  int    `json:"line,omitempty"`
+	Value any    `json:"value"`
+}
+
+func settingViews(settings []dialect.Setting) []settingView {
+	views := []settingView{}
+	for _, s := range settings {
+		views = append(views, settingView{s.Key, s.File, s.Line, s.View()})
+	}
+	return views
+}
+
+func (v settingView) String() string {
+	raw, err := jsonrpc.Marshal(v.Value)
+	if err != nil {
+		raw = []byte(err.Error())
+	}
+	return printable(v.Key) + ": " + printable(string(raw))
+}
+
+func (p *program) printSettings(views []settingView) error {
+	for _, v := range views {
+		if err := p.printf("set      %s\n", v); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (p *program) runCheck(asJSON bool) error {
@@ -58,8 +93,8 @@ func (p *program) runCheck(asJSON bool) error {
 	if err != nil {
 		return exit(exitFailed, err)
 	}
-	cfg, err := config.Load(p.flags, dir, version(), p.getenv, p.environ)
-	result := checked{OK: err == nil, File: cfg.File, Servers: cfg.Views(), Warnings: cfg.Notices, Problems: []string{}}
+	cfg, err := p.load(dir)
+	result := checked{OK: err == nil, File: cfg.File, Servers: cfg.Views(), Settings: settingViews(cfg.Settings), Warnings: cfg.Notices, Problems: []string{}}
 	if err != nil {
 		result.Problems = strings.Split(err.Error(), "\n")
 	}
@@ -79,6 +114,9 @@ func (p *program) runCheck(asJSON bool) error {
 func (p *program) printChecked(r checked) error {
 	if r.OK {
 		if err := p.printViews(r.Servers); err != nil {
+			return err
+		}
+		if err := p.printSettings(r.Settings); err != nil {
 			return err
 		}
 	}
@@ -190,7 +228,10 @@ func (p *program) runTrust(args []string, revoke bool) error {
 	for _, s := range doc.Servers {
 		views = append(views, s.View())
 	}
-	return p.printViews(views)
+	if err := p.printViews(views); err != nil {
+		return err
+	}
+	return p.printSettings(settingViews(doc.Settings))
 }
 
 func (p *program) configImport() *cobra.Command {

@@ -13,37 +13,24 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/toolroom-mcp/toolroom/host/app"
 	"github.com/toolroom-mcp/toolroom/host/catalog"
+	"github.com/toolroom-mcp/toolroom/host/config/secret"
+	"github.com/toolroom-mcp/toolroom/host/discover"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
 )
 
 func (p *program) servers() *cobra.Command {
 	var asJSON bool
-	var pid int
 	cmd := &cobra.Command{
 		Use:   "servers [list|test|reconnect] [NAME]…",
-		Short: "List the servers of running hosts; test starts each and says how it is",
-		Long: `servers asks the running hosts for their servers and shows the states: configured,
-starting, ready, unstable, needs auth, offline, disabled, with the time of the
-last answer and the last failure. reconnect has them start servers anew: the new
-one is ready before the old one ends. Asked are the hosts whose state directory
-is the same (--state), or one of them (--host PID), or those that have read the
-file of --config. When none runs, what is configured is listed, and reconnect
-tries it here. test starts the configured servers here in any case, lists their
-tools and asks for a sign of life.`,
+		Short: "List the servers; test starts each and says how it is",
+		Long: `servers lists the servers with their states: configured, starting, ready,
+unstable, needs auth, offline, disabled. test starts them, lists their tools and
+asks for a sign of life; reconnect does so twice, the second time as a running
+host replaces a server: the new one is ready before the old one ends.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			do, names := "list", args
 			if len(args) > 0 && slices.Contains([]string{"list", "test", "reconnect"}, args[0]) {
 				do, names = args[0], args[1:]
-			}
-			if do != "test" {
-				hosts, err := p.live(cmd.Context(), pid)
-				if err != nil {
-					return err
-				}
-				if len(hosts) > 0 {
-					return p.liveServers(cmd.Context(), hosts, names, do == "reconnect", asJSON)
-				}
-				p.noHost(map[string]string{"list": "this is what is configured", "reconnect": "trying it here"}[do])
 			}
 			return p.with(cmd.Context(), func(ctx context.Context, a *app.App) error {
 				servers, err := named(a.Servers(), names)
@@ -55,7 +42,6 @@ tools and asks for a sign of life.`,
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	hostFlag(cmd, &pid)
 	return cmd
 }
 
@@ -83,11 +69,18 @@ type check struct {
 	Error   string  `json:"error,omitempty"`
 }
 
+// statusOf is a server's status, the credentials of its command line hidden.
+func statusOf(s *upstream.Server) upstream.Status {
+	status := s.Status()
+	status.Command = secret.Args(status.Command)
+	return status
+}
+
 // test starts a server, with again a second time, lists its tools and asks it
 // for a sign of life.
 func test(ctx context.Context, s *upstream.Server, again bool) check {
 	if s.Status().State == upstream.Disabled {
-		return check{Status: app.Status(s)}
+		return check{Status: statusOf(s)}
 	}
 	begin := time.Now()
 	_, err := s.Tools(ctx)
@@ -101,7 +94,7 @@ func test(ctx context.Context, s *upstream.Server, again bool) check {
 		d, err = s.Ping(ctx)
 		c.PingMS = milliseconds(d)
 	}
-	c.Status = app.Status(s)
+	c.Status = statusOf(s)
 	if err != nil {
 		c.Error = err.Error()
 	}
@@ -135,7 +128,7 @@ func (p *program) listServers(ctx context.Context, servers []*upstream.Server, d
 		checks = testAll(ctx, servers, do == "reconnect")
 	} else {
 		for _, s := range servers {
-			checks = append(checks, check{Status: app.Status(s)})
+			checks = append(checks, check{Status: statusOf(s)})
 		}
 	}
 	var bad bool
@@ -180,7 +173,10 @@ func (p *program) doctor() *cobra.Command {
 		Short: "Check that every server starts, lists its tools and answers",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return p.with(cmd.Context(), func(ctx context.Context, a *app.App) error { return p.runDoctor(ctx, a, asJSON) })
+			if findings := p.examineFiles(); findings != nil {
+				return p.report(findings, asJSON)
+			}
+			return p.with(cmd.Context(), func(ctx context.Context, a *app.App) error { return p.report(examine(ctx, a), asJSON) })
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -195,8 +191,23 @@ type finding struct {
 	Advice string `json:"advice,omitempty"`
 }
 
-func (p *program) runDoctor(ctx context.Context, a *app.App, asJSON bool) error {
-	findings := examine(ctx, a)
+// examineFiles returns what is wrong with the configuration; nil: nothing is.
+func (p *program) examineFiles() (findings []finding) {
+	dir, err := discover.HostDir()
+	if err == nil {
+		_, err = p.load(dir)
+	}
+	if err == nil {
+		return nil
+	}
+	for text := range strings.SplitSeq(err.Error(), "\n") {
+		findings = append(findings, finding{false, "configuration", text, ""})
+	}
+	findings[len(findings)-1].Advice = "until this is put right no host starts, and those that run keep what they have"
+	return findings
+}
+
+func (p *program) report(findings []finding, asJSON bool) error {
 	var bad bool
 	for _, f := range findings {
 		bad = bad || !f.OK
@@ -227,8 +238,24 @@ func (p *program) runDoctor(ctx context.Context, a *app.App, asJSON bool) error 
 	return nil
 }
 
+// examineRest looks at what is no server: the files, and where state is kept.
+func examineRest(ctx context.Context, a *app.App) (findings []finding) {
+	if files := a.Config.Files; len(files) > 0 {
+		findings = append(findings, finding{true, "configuration", strings.Join(files, ", "), ""})
+	}
+	for _, v := range settingViews(a.Config.Settings) {
+		findings = append(findings, finding{true, "set", v.String(), ""})
+	}
+	f := finding{true, "store", a.Config.Store.String(), ""}
+	if err := a.TryStore(ctx); err != nil {
+		f.OK, f.Detail = false, f.Detail+": "+err.Error()
+		f.Advice = "without it changed definitions are not noticed; see store in toolroom.yaml, and --state"
+	}
+	return append(findings, f)
+}
+
 func examine(ctx context.Context, a *app.App) []finding {
-	var findings []finding
+	findings := examineRest(ctx, a)
 	if len(a.Servers()) == 0 {
 		findings = append(findings, finding{false, "servers", "none found in " + a.Config.Dir, "run make build, or name a configuration with --config"})
 	}

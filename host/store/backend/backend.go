@@ -29,6 +29,19 @@ type Config struct {
 	Wait     time.Duration // for other processes; 0: 10 s
 }
 
+// String says where state is kept, without credentials.
+func (c Config) String() string {
+	switch {
+	case c.URL == "memory:":
+		return "in memory, until the host ends"
+	case c.URL != "":
+		return secret.URL(c.URL)
+	case c.Dir == "":
+		return "nowhere"
+	}
+	return "sqlite in " + c.Dir
+}
+
 // Validate names the field that is wrong.
 func (c Config) Validate() error {
 	_, err := c.parse()
