@@ -13,24 +13,38 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/toolroom-mcp/toolroom/host/app"
 	"github.com/toolroom-mcp/toolroom/host/catalog"
-	"github.com/toolroom-mcp/toolroom/host/config/secret"
 	"github.com/toolroom-mcp/toolroom/host/discover"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
 )
 
 func (p *program) servers() *cobra.Command {
 	var asJSON bool
+	var pid int
 	cmd := &cobra.Command{
 		Use:   "servers [list|test|reconnect] [NAME]…",
-		Short: "List the servers; test starts each and says how it is",
-		Long: `servers lists the servers with their states: configured, starting, ready,
-unstable, needs auth, offline, disabled. test starts them, lists their tools and
-asks for a sign of life; reconnect does so twice, the second time as a running
-host replaces a server: the new one is ready before the old one ends.`,
+		Short: "List the servers of running hosts; test starts each and says how it is",
+		Long: `servers asks the running hosts for their servers and shows the states: configured,
+starting, ready, unstable, needs auth, offline, disabled, with the time of the
+last answer and the last failure. reconnect has them start servers anew: the new
+one is ready before the old one ends. Asked are the hosts whose state directory
+is the same (--state), or one of them (--host PID), or those that have read the
+file of --config. When none runs, what is configured is listed, and reconnect
+tries it here. test starts the configured servers here in any case, lists their
+tools and asks for a sign of life.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			do, names := "list", args
 			if len(args) > 0 && slices.Contains([]string{"list", "test", "reconnect"}, args[0]) {
 				do, names = args[0], args[1:]
+			}
+			if do != "test" {
+				hosts, err := p.live(cmd.Context(), pid)
+				if err != nil {
+					return err
+				}
+				if len(hosts) > 0 {
+					return p.liveServers(cmd.Context(), hosts, names, do == "reconnect", asJSON)
+				}
+				p.noHost(map[string]string{"list": "this is what is configured", "reconnect": "trying it here"}[do])
 			}
 			return p.with(cmd.Context(), func(ctx context.Context, a *app.App) error {
 				servers, err := named(a.Servers(), names)
@@ -42,6 +56,7 @@ host replaces a server: the new one is ready before the old one ends.`,
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	hostFlag(cmd, &pid)
 	return cmd
 }
 
@@ -69,18 +84,11 @@ type check struct {
 	Error   string  `json:"error,omitempty"`
 }
 
-// statusOf is a server's status, the credentials of its command line hidden.
-func statusOf(s *upstream.Server) upstream.Status {
-	status := s.Status()
-	status.Command = secret.Args(status.Command)
-	return status
-}
-
 // test starts a server, with again a second time, lists its tools and asks it
 // for a sign of life.
 func test(ctx context.Context, s *upstream.Server, again bool) check {
 	if s.Status().State == upstream.Disabled {
-		return check{Status: statusOf(s)}
+		return check{Status: app.Status(s)}
 	}
 	begin := time.Now()
 	_, err := s.Tools(ctx)
@@ -94,7 +102,7 @@ func test(ctx context.Context, s *upstream.Server, again bool) check {
 		d, err = s.Ping(ctx)
 		c.PingMS = milliseconds(d)
 	}
-	c.Status = statusOf(s)
+	c.Status = app.Status(s)
 	if err != nil {
 		c.Error = err.Error()
 	}
@@ -128,7 +136,7 @@ func (p *program) listServers(ctx context.Context, servers []*upstream.Server, d
 		checks = testAll(ctx, servers, do == "reconnect")
 	} else {
 		for _, s := range servers {
-			checks = append(checks, check{Status: statusOf(s)})
+			checks = append(checks, check{Status: app.Status(s)})
 		}
 	}
 	var bad bool
