@@ -4,8 +4,11 @@ package conformance
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"maps"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -26,9 +30,13 @@ type session struct {
 	Prompts     []map[string]any `json:"prompts,omitempty"`
 	Completions []map[string]any `json:"completions,omitempty"`
 	Watch       string           `json:"watch,omitempty"`
+	Logging     string           `json:"logging,omitempty"` // a tool that turns it on and off
+	Refuse      bool             `json:"refuse,omitempty"`
 
+	name      string // of the test
 	pkg       string // of the server
 	args      []string
+	web       bool // it is served over streamable HTTP
 	toolsOnly bool
 	has       []string // what the client has to have seen, so that it is no session of errors
 }
@@ -37,15 +45,14 @@ func do(name string, arguments map[string]any) map[string]any {
 	return map[string]any{"name": name, "arguments": arguments}
 }
 
-// realServers are servers that many people use, with what they can do.
-func realServers(t *testing.T) []session {
-	t.Helper()
-	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "a.txt"), []byte("one\ntwo <&> \u2028 é\n"), 0o600))
-	entity := map[string]any{"entities": []any{map[string]any{"name": "A", "entityType": "letter", "observations": []any{"first"}}}}
+// everything is a session with the server that has one of everything.
+func everything(name string) session {
 	ref := map[string]any{"type": "ref/prompt", "name": "completable-prompt"}
-	return []session{{
-		pkg: "server-everything",
+	packed := func(as string) map[string]any {
+		return do("gzip-file-as-resource", map[string]any{"name": as + ".gz", "data": "data:text/plain;base64,PDw+Pg==", "outputType": as})
+	}
+	return session{
+		name: name, pkg: "server-everything",
 		Calls: []map[string]any{
 			do("echo", map[string]any{"message": "<hello> \u2028 &"}),
 			do("get-sum", map[string]any{"a": 1, "b": 2.5}),
@@ -54,11 +61,16 @@ func realServers(t *testing.T) []session {
 			do("get-structured-content", map[string]any{"location": "New York"}),
 			do("get-resource-links", map[string]any{"count": 4}),
 			do("get-resource-reference", map[string]any{"resourceType": "Text", "resourceId": 2}),
+			do("get-resource-reference", map[string]any{"resourceType": "Blob", "resourceId": 3}),
+			packed("resource"), packed("resourceLink"),
 			do("trigger-long-running-operation", map[string]any{"duration": 0.3, "steps": 3}),
 			do("trigger-elicitation-request", map[string]any{}),
 			do("trigger-sampling-request", map[string]any{"prompt": "Say something", "maxTokens": 10}),
 		},
-		Reads: []string{"demo://resource/static/document/architecture.md", "demo://resource/dynamic/text/2", "demo://no/such"},
+		Reads: []string{
+			"demo://resource/static/document/architecture.md", "demo://resource/dynamic/text/2", "demo://resource/dynamic/blob/1",
+			"demo://resource/session/resourceLink.gz", "demo://no/such",
+		},
 		Prompts: []map[string]any{
 			do("simple-prompt", nil), do("args-prompt", map[string]any{"city": "Paris", "state": "Texas"}),
 			do("resource-prompt", map[string]any{"resourceType": "Text", "resourceId": "2"}),
@@ -67,11 +79,29 @@ func realServers(t *testing.T) []session {
 		Completions: []map[string]any{
 			{"ref": ref, "argument": map[string]any{"name": "department", "value": "S"}},
 			{"ref": ref, "argument": map[string]any{"name": "name", "value": "A"}, "context": map[string]any{"arguments": map[string]any{"department": "Engineering"}}},
+			{"ref": map[string]any{"type": "ref/resource", "uri": "demo://resource/dynamic/text/{resourceId}"}, "argument": map[string]any{"name": "resourceId", "value": "1"}},
 		},
-		Watch: "demo://resource/dynamic/text/1",
-		has:   []string{`"progress":3`, `"structuredContent"`, `"type":"image"`, `"An answer <&>`, `"requestedSchema"`, `"Support"`, `"updates":["demo://resource/dynamic/text/1"]`},
-	}, {
-		pkg: "server-filesystem", toolsOnly: true, args: []string{dir},
+		Watch: "demo://resource/dynamic/text/1", Logging: "toggle-simulated-logging",
+		has: []string{
+			`"progress":3`, `"structuredContent"`, `"type":"image"`, `"An answer <&>`, `"requestedSchema"`, `"Support"`, `"type":"resource"`, `"blob"`,
+			`"updates":["demo://resource/dynamic/text/1"]`, `"logged":[["level","data"]]`,
+		},
+	}
+}
+
+// realServers are servers that many people use, with what they can do.
+func realServers(t *testing.T) []session {
+	t.Helper()
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "a.txt"), []byte("one\ntwo <&> \u2028 é\n"), 0o600))
+	entity := map[string]any{"entities": []any{map[string]any{"name": "A", "entityType": "letter", "observations": []any{"first"}}}}
+	web := everything("server-everything over HTTP")
+	web.web = true
+	refusing := everything("server-everything, refused")
+	refusing.Refuse, refusing.Calls, refusing.Watch, refusing.Logging = true, refusing.Calls[len(refusing.Calls)-2:], "", ""
+	refusing.has = []string{`said no`, `User declined`}
+	return []session{everything("server-everything"), web, refusing, {
+		name: "server-filesystem", pkg: "server-filesystem", toolsOnly: true, args: []string{dir},
 		Calls: []map[string]any{
 			do("list_directory", map[string]any{"path": dir}),
 			do("read_text_file", map[string]any{"path": filepath.Join(dir, "a.txt")}),
@@ -80,7 +110,7 @@ func realServers(t *testing.T) []session {
 		},
 		has: []string{`one\ntwo <&>`, "a.txt", `"isError":true`},
 	}, {
-		pkg: "server-memory", toolsOnly: true,
+		name: "server-memory", pkg: "server-memory", toolsOnly: true,
 		Calls: []map[string]any{
 			do("create_entities", entity), do("read_graph", map[string]any{}),
 			do("search_nodes", map[string]any{"query": "first"}),
@@ -89,8 +119,29 @@ func realServers(t *testing.T) []session {
 	}}
 }
 
-// clock is what a server puts the time of day into.
-var clock = regexp.MustCompile(`\d{1,2}:\d\d:\d\d [AP]M`)
+// listen serves a real server over HTTP and returns its address.
+func (s session) listen(t *testing.T, node, script string) (url string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	require.NoError(t, errors.Join(err, listener.Close()))
+	server := exec.Command(node, script, "streamableHttp")
+	server.Env = append(os.Environ(), "PORT="+port)
+	require.NoError(t, server.Start())
+	t.Cleanup(func() {
+		server.Process.Kill() //nolint:errcheck // how it ends is all the same
+		server.Wait()         //nolint:errcheck
+	})
+	require.Eventually(t, func() bool {
+		conn, err := net.Dial("tcp", "127.0.0.1:"+port)
+		return err == nil && conn.Close() == nil
+	}, time.Minute, 20*time.Millisecond, "%s does not listen", s.name)
+	return "http://127.0.0.1:" + port + "/mcp"
+}
+
+// clock is what a server puts the time of day into, and the id of its session.
+var clock = regexp.MustCompile(`\d{1,2}:\d\d:\d\d [AP]M|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 
 // TestRealServersThroughTheHost does the same with a server directly and
 // through each door of the host, and wants to see the same: everything the
@@ -101,21 +152,27 @@ func TestRealServersThroughTheHost(t *testing.T) {
 	dir := alone(t)
 	host, node := filepath.Join(dir, "mcp-host"), oracle.Path(t, "node")
 	for _, s := range realServers(t) {
-		t.Run(s.pkg, func(t *testing.T) {
+		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
-			args := append([]string{filepath.Join(oracle.Module(t, "@modelcontextprotocol/"+s.pkg), "dist", "index.js")}, s.args...)
-			environment := func() map[string]string {
-				return map[string]string{"MEMORY_FILE_PATH": filepath.Join(t.TempDir(), "memory.json"), "PATH": os.Getenv("PATH")}
+			script := filepath.Join(oracle.Module(t, "@modelcontextprotocol/"+s.pkg), "dist", "index.js")
+			server := func() map[string]any { // each time with state of its own
+				return map[string]any{"command": node, "args": append([]string{script}, s.args...), "env": map[string]string{
+					"MEMORY_FILE_PATH": filepath.Join(t.TempDir(), "memory.json"), "PATH": os.Getenv("PATH"),
+				}}
 			}
-			direct := s.run(t, map[string]any{"command": node, "args": args, "env": environment()})
+			if s.web {
+				url := s.listen(t, node, script)
+				server = func() map[string]any { return map[string]any{"url": url} }
+			}
+			direct := s.run(t, server())
 			for _, part := range s.has {
 				require.Contains(t, string(direct), part)
 			}
 			config := func() string {
 				file := filepath.Join(t.TempDir(), "config.json")
-				text, err := json.Marshal(map[string]any{"servers": map[string]any{"real": map[string]any{
-					"command": node, "args": args, "env": environment(), "prefix": "",
-				}}})
+				real := server()
+				real["prefix"] = ""
+				text, err := json.Marshal(map[string]any{"servers": map[string]any{"real": real}})
 				require.NoError(t, err)
 				require.NoError(t, os.WriteFile(file, text, 0o600))
 				return file
@@ -189,6 +246,11 @@ func comparable(t *testing.T, seen []byte) map[string]any {
 			if _, failed := v["thrown"]; failed {
 				delete(v, "thrown")
 				delete(v, "data")
+			}
+			if blob, ok := v["blob"].(string); ok {
+				content, err := base64.StdEncoding.DecodeString(blob)
+				require.NoError(t, err)
+				v["blob"] = string(clock.ReplaceAll(content, []byte("NOON")))
 			}
 			for _, key := range slices.Sorted(maps.Keys(v)) {
 				walk(v[key])

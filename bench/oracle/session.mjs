@@ -2,7 +2,8 @@
 // one server has, does what it is told, answers what it is asked, and prints
 // what it saw as JSON. Its only argument is {command, args, env, url, headers,
 // calls: [{name, arguments}], prompts: [{name, arguments}], reads: [uri],
-// completions: [{ref, argument}], watch: uri}.
+// completions: [{ref, argument}], watch: uri, logging: tool, refuse: bool}.
+// One that refuses declines every form and lets no model be asked.
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
@@ -13,18 +14,24 @@ const client = new Client(
   { name: "toolroom-tests", version: "1" },
   { capabilities: { elicitation: { form: {}, url: {} }, sampling: {}, roots: { listChanged: true } } },
 );
-const seen = { asked: [], progress: [], logs: 0, updates: [] };
+const seen = { asked: [], progress: [], updates: [] };
+const logs = [];
+const until = async (done) => {
+  for (const end = Date.now() + 20000; !done() && Date.now() < end; ) await new Promise((next) => setTimeout(next, 20));
+};
 
 client.setRequestHandler(types.ElicitRequestSchema, (request) => {
   seen.asked.push(request.params);
+  if (order.refuse) return { action: "decline" };
   return { action: "accept", content: { name: "Ada", check: true, city: "Paris", integer: 7, number: 1.5, firstLine: "x" } };
 });
 client.setRequestHandler(types.CreateMessageRequestSchema, (request) => {
   seen.asked.push(request.params);
+  if (order.refuse) throw new types.McpError(-1, "the <user> said no", { why: [1, 2.5] });
   return { role: "assistant", model: "test", stopReason: "endTurn", content: { type: "text", text: "An answer <&>" } };
 });
 client.setRequestHandler(types.ListRootsRequestSchema, () => ({ roots: [] }));
-client.setNotificationHandler(types.LoggingMessageNotificationSchema, () => { seen.logs++; });
+client.setNotificationHandler(types.LoggingMessageNotificationSchema, (n) => { logs.push(n.params); });
 client.setNotificationHandler(types.ResourceUpdatedNotificationSchema, (n) => { seen.updates.push(n.params.uri); });
 
 // Answers are kept as they come, before any schema takes members away.
@@ -61,10 +68,17 @@ seen.unknown = [await ask("prompts/get", { name: "no_such_prompt" }), await ask(
 if (order.watch) {
   seen.subscribed = await ask("resources/subscribe", { uri: order.watch });
   await ask("tools/call", { name: "toggle-subscriber-updates", arguments: {} });
-  for (const end = Date.now() + 20000; seen.updates.length === 0 && Date.now() < end; ) await new Promise((done) => setTimeout(done, 20));
+  await until(() => seen.updates.length > 0);
   seen.unsubscribed = await ask("resources/unsubscribe", { uri: order.watch });
   seen.updates = seen.updates.slice(0, 1);
 }
+if (order.logging) { // it logs at levels and with words of its own choice
+  await ask("logging/setLevel", { level: "debug" });
+  const before = logs.length;
+  await ask("tools/call", { name: order.logging, arguments: {} });
+  await until(() => logs.length > before);
+  seen.logged = logs.slice(before, before + 1).map((log) => Object.keys(log));
+  await ask("tools/call", { name: order.logging, arguments: {} });
+}
 await client.close();
-delete seen.logs;
 console.log(JSON.stringify(seen));
