@@ -93,14 +93,20 @@ func steers(name, value string) bool {
 // parts, divided by underscores, is among them.
 var secretWords = [...]string{
 	"TOKEN", "TOKENS", "SECRET", "SECRETS", "PASSWORD", "PASSWD", "PASS", "PASSPHRASE", "CREDENTIAL", "CREDENTIALS",
-	"APIKEY", "AUTH", "COOKIE", "PWD", "DSN", "PAT", "JWT", "BEARER", "SIGNATURE",
+	"APIKEY", "AUTH", "AUTHORIZATION", "COOKIE", "PWD", "DSN", "PAT", "JWT", "BEARER", "SIGNATURE", "CREDS", "SSHPASS", "WEBHOOK", "WEBHOOKS",
 }
+
+// secretEnds are how such a part may end.
+var secretEnds = [...]string{"TOKEN", "SECRET", "PASSWORD", "PASSPHRASE", "APIKEY", "SECRETKEY", "ACCESSKEY", "PRIVATEKEY", "MASTERKEY"}
 
 // secretValues are how the values of well-known tokens begin.
 var secretValues = [...]string{
 	"ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "sk-", "xoxb-", "xoxp-", "xoxa-", "AKIA", "ASIA",
-	"npm_", "pypi-", "hf_", "eyJhbGciOi", "AIza", "dop_v1_", "-----BEGIN ", "SG.",
+	"npm_", "pypi-", "hf_", "eyJhbGciOi", "AIza", "dop_v1_", "-----BEGIN ", "SG.", "https://hooks.slack.com/services/",
 }
+
+// secretFields are those of connection strings and headers, in lower case.
+var secretFields = [...]string{";password=", ";pwd=", ";accountkey=", ";sharedaccesskey=", ";sharedaccesssignature=", "authorization: "}
 
 func looksSecret(name, value string) bool {
 	upper := strings.ToUpper(name)
@@ -109,8 +115,7 @@ func looksSecret(name, value string) bool {
 	}
 	parts := strings.FieldsFunc(upper, func(r rune) bool { return r == '_' || r == '-' || r == '.' })
 	for i, part := range parts {
-		if slices.Contains(secretWords[:], part) || strings.HasSuffix(part, "TOKEN") || strings.HasSuffix(part, "SECRET") ||
-			strings.HasSuffix(part, "PASSWORD") || strings.HasSuffix(part, "APIKEY") {
+		if slices.Contains(secretWords[:], part) || slices.ContainsFunc(secretEnds[:], func(end string) bool { return strings.HasSuffix(part, end) }) {
 			return true
 		}
 		if part == "KEY" && i > 0 { // API_KEY, AWS_ACCESS_KEY_ID, but not KEY or KEYMAP
@@ -122,19 +127,29 @@ func looksSecret(name, value string) bool {
 			return true
 		}
 	}
+	lower := ";" + strings.ToLower(value)
+	if slices.ContainsFunc(secretFields[:], func(field string) bool { return strings.Contains(lower, field) }) {
+		return true
+	}
 	return credentialsInURL(value)
 }
 
-// credentialsInURL reports whether a value is a URL with a password in it.
+// credentialsInURL reports whether a value holds a URL with a password in it,
+// or one for the web with a user, who then is a token.
 func credentialsInURL(value string) bool {
-	_, rest, ok := strings.Cut(value, "://")
-	if !ok {
-		return false
+	for before, rest, ok := strings.Cut(value, "://"); ok; before, rest, ok = strings.Cut(rest, "://") {
+		authority := rest
+		if end := strings.IndexAny(rest, "/?# \t\n"); end >= 0 {
+			authority = rest[:end]
+		}
+		if at := strings.LastIndexByte(authority, '@'); at > 0 {
+			_, password, _ := strings.Cut(authority[:at], ":")
+			if web := strings.HasSuffix(before, "http") || strings.HasSuffix(before, "https"); password != "" || web {
+				return true
+			}
+		}
 	}
-	authority, _, _ := strings.Cut(rest, "/")
-	user, _, ok := strings.Cut(authority, "@")
-	_, password, has := strings.Cut(user, ":")
-	return ok && has && password != ""
+	return false
 }
 
 // searchPath leaves out entries of PATH that are relative or in a directory

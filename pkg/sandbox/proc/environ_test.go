@@ -16,6 +16,7 @@ func TestEnvironmentIsFiltered(t *testing.T) {
 	passed := []string{
 		"HOME=/home/x", "LANG=C.UTF-8", "GOPATH=/go", "KEYMAP=us", "PASSAGE=1", "OLDPWD=/x", "PWD=/y", "KEY=1", "MONKEY=1",
 		"AUTHOR=me", "GIT_AUTHOR_NAME=me", "CI=true", "URL=https://example.com/a@b", "SKIP=sk-1", "TOKENIZERS_PARALLELISM=false",
+		"REPO=ssh://git@example.com/x", "FORMAT=%(pwd)=1", "MAIL=https://example.com/?q=a@b", "BYPASS=1", "HOOK=x",
 	}
 	held := []string{
 		"GITHUB_TOKEN=x", "API_KEY=x", "AWS_SECRET_ACCESS_KEY=x", "AWS_ACCESS_KEY_ID=x", "DB_PASSWORD=x", "PGPASSWORD=x", "MYTOKEN=x",
@@ -24,6 +25,9 @@ func TestEnvironmentIsFiltered(t *testing.T) {
 		"BASH_FUNC_ls%%=() { echo; }", "X=() { :; }", "http_proxy=http://x", "HTTPS_PROXY=http://x", "SSH_AUTH_SOCK=/x",
 		"DBUS_SESSION_BUS_ADDRESS=unix:/x", "GIT_SSH_COMMAND=x", "GIT_CONFIG_COUNT=1", "PS4=$(x)", "IFS=x", "PROMPT_COMMAND=x",
 		"SHELLOPTS=xtrace", "XDG_RUNTIME_DIR=/run/user/1", "DOCKER_HOST=unix:///x", "TOOLROOM_TOKEN=x", "noequals", "=x",
+		"SSHPASS=x", "SECRETKEY=x", "MASTERKEY=x", "AUTHORIZATION=Bearer x", "SLACK_WEBHOOK_URL=https://x", "X=https://hooks.slack.com/services/T000/B000/x",
+		"STORAGE=DefaultEndpointsProtocol=https;AccountName=x;AccountKey=x", "SQL=Server=h;User Id=u;Password=x;", "X=Authorization: Bearer x",
+		"INDEXES=https://example.com/simple https://u:secret@example.com/simple", "INDEX=https://token@example.com/simple",
 	}
 	for _, pair := range passed {
 		env, _ := proc.Environ{Base: []string{pair}}.Build()
