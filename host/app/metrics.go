@@ -25,6 +25,11 @@ func (a *App) Metrics(w io.Writer) error {
 	a.writeCalls(&page)
 	a.writeServers(&page)
 	a.writeQueues(&page)
+	stale := 0.0
+	if a.Stale() != nil {
+		stale = 1
+	}
+	page.One("toolroom_config_stale", metrics.Gauge, "1 while the configuration's files are wrong and the host keeps what it had.", stale)
 	lost, _ := a.Audit()
 	page.One("toolroom_audit_lost_total", metrics.Counter, "Events that could not be written to the audit log.", float64(lost))
 	metrics.Here().Write(&page, a.began)

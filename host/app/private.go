@@ -33,8 +33,9 @@ type Running struct {
 	PID     int       `json:"pid"`
 	Since   time.Time `json:"since"`
 	Version string    `json:"version"`
-	Door    string    `json:"door"` // stdio, or the URL of serve
-	Files   []string  `json:"files"` // of the configuration
+	Door    string    `json:"door"`            // stdio, or the URL of serve
+	Files   []string  `json:"files"`           // of the configuration
+	Stale   string    `json:"stale,omitempty"` // why it keeps another than the files have now
 }
 
 // Counts is what a host has counted since it began, and how it is now.
@@ -66,18 +67,24 @@ func (p *private) close() {
 // what this host does, and agents can use its tools. door says how the host
 // is otherwise reached. Close closes it.
 func (a *App) Listen(door string) error {
-	running := Running{
-		PID: os.Getpid(), Since: a.began.UTC().Truncate(time.Millisecond), Version: a.version,
-		Door: door, Files: append([]string{}, a.Config.Files...),
+	running := func() Running {
+		r := Running{
+			PID: os.Getpid(), Since: a.began.UTC().Truncate(time.Millisecond), Version: a.version,
+			Door: door, Files: append([]string{}, a.Config.Files...),
+		}
+		if err := a.Stale(); err != nil {
+			r.Stale = err.Error()
+		}
+		return r
 	}
 	server, err := socket.Listen(socket.Config{
 		State: a.Config.State,
 		Control: map[string]socket.Method{
-			MethodHost:      func(context.Context, json.RawMessage) (any, error) { return running, nil },
+			MethodHost:      func(context.Context, json.RawMessage) (any, error) { return running(), nil },
 			MethodServers:   func(context.Context, json.RawMessage) (any, error) { return a.statuses(), nil },
 			MethodReconnect: a.reconnect,
 			MethodStats: func(context.Context, json.RawMessage) (any, error) {
-				return Counts{running, a.Stats(), a.busy(), metrics.Here()}, nil
+				return Counts{running(), a.Stats(), a.busy(), metrics.Here()}, nil
 			},
 		},
 		Serve: func(ctx context.Context, as call.Caller, in io.Reader, out io.Writer) error {

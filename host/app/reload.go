@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -30,8 +31,8 @@ func (a *App) Follow(ctx context.Context, load func() (config.Config, error), op
 		if c.Err == nil {
 			c.Err = a.apply(ctx, c.Config)
 		}
-		a.stale.set(c.Err)
 		if c.Err != nil {
+			a.stale.set(c.Err)
 			a.tell("the configuration stays as it was: " + strings.ReplaceAll(c.Err.Error(), "\n", "; "))
 		}
 	})
@@ -66,6 +67,7 @@ func (a *App) apply(ctx context.Context, cfg config.Config) error {
 	before := a.present.Load()
 	diff := config.Diff(before.cfg, cfg)
 	if diff.Same() {
+		a.stale.set(nil)
 		return nil
 	}
 	now, err := a.newPresent(cfg, before, diff.Changed)
@@ -79,13 +81,16 @@ func (a *App) apply(ctx context.Context, cfg config.Config) error {
 		}
 		return nil
 	}
+	var kept error
 	for _, name := range failed {
+		kept = errors.Join(kept, fmt.Errorf("server %s does not start as it is configured now; it stays as it was", name))
 		now.keep(name, before)
 		diff.Changed = slices.DeleteFunc(diff.Changed, func(n string) bool { return n == name })
 	}
 	for _, p := range cfg.Profiles {
 		now.views[p.Name] = a.viewOf(before, p)
 	}
+	a.stale.set(kept)
 	a.present.Store(now)
 	a.Catalog.Update(now.entries())
 	if slices.Contains(diff.Settings, "tool_pins") {

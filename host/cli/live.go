@@ -151,6 +151,11 @@ func (p *program) liveTable(hosts []liveHost, all []liveServer) error {
 		if err := p.printf("%s\n", printable(h.String())); err != nil {
 			return err
 		}
+		if h.Stale != "" {
+			if err := p.printf("  it keeps the configuration it had: %s\n", printable(strings.ReplaceAll(h.Stale, "\n", "; "))); err != nil {
+				return err
+			}
+		}
 		w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
 		for _, s := range all {
 			if s.Host == h.Running.PID {
@@ -201,4 +206,3 @@ func (p *program) counts(ctx context.Context, hosts []liveHost) []app.Counts {
 	}
 	return all
 }
-

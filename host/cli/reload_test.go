@@ -138,9 +138,17 @@ func TestTheConfigurationChangesWhileCallsAreUnderWay(t *testing.T) {
 	// not start.
 	edit(t, file, "servers:\n"+still+"  fix: {comand: fixture}\n")
 	p.log.waitFor(t, "the configuration stays as it was: "+file+":3: server fix: comand: not known; did you mean command?")
+	says := func(command string) string {
+		out, _ := exec.Command("mcp-host", command, "--config", file, "--state", dir).CombinedOutput() //nolint:errcheck // doctor fails
+		return string(out)
+	}
+	for _, command := range []string{"servers", "doctor"} {
+		require.Contains(t, says(command), "it keeps the configuration it had: "+file+":3: server fix: comand: not known")
+	}
 	edit(t, file, "servers:\n"+still+"  fix: {command: fixture, args: [-start, crash]}\n")
 	p.log.waitFor(t, "server fix stays as it was: the new one does not start: ")
 	require.Contains(t, p.call(t, "fix__env", `{"text":"K"}`), `"text":"2"`)
+	require.Eventually(t, func() bool { return strings.Contains(says("servers"), "server fix does not start as it is configured now") }, 30*time.Second, 5*time.Millisecond)
 
 	// Stages, filters and profiles need no server to be started anew.
 	edit(t, file, "policy: {block: [fix__fail]}\nprofiles: {one: {allow: ['*__echo'], servers: [still]}}\nservers:\n"+still+strings.Replace(fix, "env:", "tools: {block: [noise], rename: {roots: where}}, env:", 1))
@@ -153,6 +161,8 @@ func TestTheConfigurationChangesWhileCallsAreUnderWay(t *testing.T) {
 	status, body := one.post(t, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
 	require.Equal(t, http.StatusOK, status)
 	require.Equal(t, 1, strings.Count(body, `"inputSchema"`), body)
+
+	require.NotContains(t, says("servers"), "it keeps the configuration")
 
 	// Servers come and go.
 	edit(t, file, "servers:\n"+still+fix+"  third: {command: fixture}\n")

@@ -181,10 +181,16 @@ func (p *program) doctor() *cobra.Command {
 		Short: "Check that every server starts, lists its tools and answers",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if findings := p.examineFiles(); findings != nil {
-				return p.report(findings, asJSON)
+			stale, err := p.examineLive(cmd.Context())
+			if err != nil {
+				return err
 			}
-			return p.with(cmd.Context(), func(ctx context.Context, a *app.App) error { return p.report(examine(ctx, a), asJSON) })
+			if wrong := p.examineFiles(); wrong != nil {
+				return p.report(slices.Concat(wrong, stale), asJSON)
+			}
+			return p.with(cmd.Context(), func(ctx context.Context, a *app.App) error {
+				return p.report(slices.Concat(examine(ctx, a), stale), asJSON)
+			})
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -215,6 +221,18 @@ func (p *program) examineFiles() (findings []finding) {
 	return findings
 }
 
+// examineLive returns which running hosts have another configuration than
+// their files.
+func (p *program) examineLive(ctx context.Context) (findings []finding, err error) {
+	hosts, err := p.live(ctx, 0)
+	for _, h := range hosts {
+		if h.Stale != "" {
+			findings = append(findings, finding{false, h.String(), "it keeps the configuration it had: " + strings.ReplaceAll(h.Stale, "\n", "; "), ""})
+		}
+	}
+	return findings, err
+}
+
 func (p *program) report(findings []finding, asJSON bool) error {
 	var bad bool
 	for _, f := range findings {
@@ -230,7 +248,7 @@ func (p *program) report(findings []finding, asJSON bool) error {
 			if !f.OK {
 				mark = "FAIL"
 			}
-			if err := p.printf("%s  %s: %s\n", mark, f.What, printable(f.Detail)); err != nil {
+			if err := p.printf("%s  %s: %s\n", mark, printable(f.What), printable(f.Detail)); err != nil {
 				return err
 			}
 			if f.Advice != "" {
