@@ -16,6 +16,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/catalog"
 	"github.com/toolroom-mcp/toolroom/host/config"
 	"github.com/toolroom-mcp/toolroom/host/gateway"
+	"github.com/toolroom-mcp/toolroom/host/pipeline/trace"
 	"github.com/toolroom-mcp/toolroom/host/store"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
@@ -34,6 +35,7 @@ type App struct {
 	version string
 	began   time.Time
 	private private
+	tracer  *trace.Tracer // nil: calls are not traced
 
 	spawner *upstream.Spawner
 	present atomic.Pointer[present]
@@ -53,6 +55,9 @@ type App struct {
 func Open(cfg config.Config, version string) (*App, error) {
 	a := &App{Config: cfg, version: version, began: time.Now(), spawner: upstream.NewSpawner(cfg.Guard), tell: func(string) {}}
 	a.roots.own = fileURIs(cfg.Roots)
+	if cfg.Trace.On() {
+		a.tracer = trace.New(cfg.Trace, version)
+	}
 	a.life, a.end = context.WithCancel(context.Background())
 	a.Handler = a.handle
 	first, err := a.newPresent(cfg, nil, nil)
@@ -70,7 +75,7 @@ func Open(cfg config.Config, version string) (*App, error) {
 	}
 	a.Gateway, err = gateway.New(gateway.Config{
 		Name: "toolroom", Title: "Toolroom", Version: version, Instructions: instructions,
-		Forward: a.forward, OnRoots: a.clientRoots, OnLogLevel: a.setLogLevel, Profile: a.profile,
+		Forward: a.tracedForward(), OnRoots: a.clientRoots, OnLogLevel: a.setLogLevel, Profile: a.profile,
 	}, a.Catalog.View(), a.Handler)
 	return a, err
 }
@@ -101,6 +106,9 @@ func (a *App) Close() {
 	a.work.Wait()
 	a.spawner.Close()
 	a.present.Load().way.close()
+	if a.tracer != nil {
+		a.tracer.Close()
+	}
 	if a.store != nil {
 		a.store.Close() //nolint:errcheck // what was written is written
 	}

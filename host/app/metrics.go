@@ -32,6 +32,11 @@ func (a *App) Metrics(w io.Writer) error {
 	page.One("toolroom_config_stale", metrics.Gauge, "1 while the configuration's files are wrong and the host keeps what it had.", stale)
 	lost, _ := a.Audit()
 	page.One("toolroom_audit_lost_total", metrics.Counter, "Events that could not be written to the audit log.", float64(lost))
+	if a.tracer != nil {
+		sent, dropped, _ := a.tracer.Sent()
+		page.One("toolroom_spans_sent_total", metrics.Counter, "Spans that the collector has taken.", float64(sent))
+		page.One("toolroom_spans_dropped_total", metrics.Counter, "Spans that it will never see.", float64(dropped))
+	}
 	metrics.Here().Write(&page, a.began)
 	_, err := page.WriteTo(w)
 	return err

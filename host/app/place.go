@@ -66,7 +66,7 @@ func (a *App) newPresent(cfg config.Config, before *present, fresh []string) (*p
 		}
 		p.places = append(p.places, &place{server: s, off: true})
 	}
-	p.handler = call.Chain(a.route, p.way.stages()...)
+	p.handler = call.Chain(a.route, a.traced(p.way.stages())...)
 	return p, nil
 }
 

@@ -30,6 +30,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/catalog"
 	"github.com/toolroom-mcp/toolroom/host/config/dialect"
 	"github.com/toolroom-mcp/toolroom/host/discover"
+	"github.com/toolroom-mcp/toolroom/host/pipeline/trace"
 	"github.com/toolroom-mcp/toolroom/host/store/backend"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
 )
@@ -61,6 +62,8 @@ type Config struct {
 	Store    backend.Config    // where what is to be remembered is kept; zero: nowhere
 	Settings []dialect.Setting // what of this was written, and where
 
+	Trace trace.Config // where calls are traced to, from the environment
+
 	Notices []string // what the user should know, though it is no error
 	Watched []string // files whose change may change the Config; some may not exist. None: it was read from a pipe
 }
@@ -79,6 +82,9 @@ func Load(f Flags, dir, version string, getenv func(string) string, environ []st
 	var err error
 	if c.State, err = StateDir(f.State, getenv); err != nil {
 		return c, err
+	}
+	if c.Trace, err = trace.FromEnv(getenv); err != nil {
+		c.notice("%v", err)
 	}
 	for _, root := range f.Roots {
 		abs, err := absoluteRoot(root)

@@ -1,0 +1,144 @@
+package trace
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Config says where spans go. The zero value is: nowhere.
+type Config struct {
+	URL      string            // that batches are posted to; "": tracing is off
+	Headers  map[string]string // of each request; they may hold credentials
+	Timeout  time.Duration     // of a request
+	Resource map[string]string // what is said of this host
+	Sampler  Sampler
+	Queue    int           // spans that wait at most
+	Batch    int           // spans in a request
+	Delay    time.Duration // how long a span waits for others
+}
+
+// A Sampler chooses the calls that are traced.
+type Sampler struct {
+	Parent bool    // follow the caller's choice where there is one
+	Ratio  float64 // of the others, or of all: from 0 to 1
+}
+
+func (s Sampler) samples(trace [16]byte, parent spanContext, known bool) bool {
+	if known && s.Parent {
+		return parent.sampled
+	}
+	// The same choice for a trace at every host with this ratio.
+	return float64(binary.BigEndian.Uint64(trace[8:])>>11) < s.Ratio*(1<<53)
+}
+
+// On reports whether anything is traced.
+func (c Config) On() bool { return c.URL != "" }
+
+// FromEnv reads the variables that OpenTelemetry specifies. On an error
+// tracing is off.
+func FromEnv(getenv func(string) string) (Config, error) {
+	of := func(name string) string { return strings.TrimSpace(getenv(name)) }
+	first := func(names ...string) string {
+		for _, name := range names {
+			if value := of(name); value != "" {
+				return value
+			}
+		}
+		return ""
+	}
+	c := Config{URL: of("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")}
+	if base := of("OTEL_EXPORTER_OTLP_ENDPOINT"); c.URL == "" && base != "" {
+		c.URL = strings.TrimSuffix(base, "/") + "/v1/traces"
+	}
+	if c.URL == "" || strings.EqualFold(of("OTEL_SDK_DISABLED"), "true") || of("OTEL_TRACES_EXPORTER") == "none" {
+		return Config{}, nil
+	}
+	u, err := url.Parse(c.URL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return Config{}, fmt.Errorf("tracing is off: OTEL_EXPORTER_OTLP_ENDPOINT is not an http or https URL")
+	}
+	// JSON is what is sent in place of protobuf: whoever takes OTLP over HTTP takes both.
+	if protocol := first("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"); protocol == "grpc" {
+		return Config{}, fmt.Errorf("tracing is off: OTEL_EXPORTER_OTLP_PROTOCOL is grpc; use http/json and the collector's port for HTTP, usually 4318")
+	}
+	if c.Headers, err = pairs(first("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS")); err != nil {
+		return Config{}, fmt.Errorf("tracing is off: OTEL_EXPORTER_OTLP_HEADERS: %w", err)
+	}
+	if c.Resource, err = pairs(of("OTEL_RESOURCE_ATTRIBUTES")); err != nil {
+		return Config{}, fmt.Errorf("tracing is off: OTEL_RESOURCE_ATTRIBUTES: %w", err)
+	}
+	if name := of("OTEL_SERVICE_NAME"); name != "" {
+		c.Resource["service.name"] = name
+	} else if c.Resource["service.name"] == "" {
+		c.Resource["service.name"] = "mcp-host"
+	}
+	if c.Sampler, err = sampler(of("OTEL_TRACES_SAMPLER"), of("OTEL_TRACES_SAMPLER_ARG")); err != nil {
+		return Config{}, fmt.Errorf("tracing is off: %w", err)
+	}
+	c.Timeout = milliseconds(first("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "OTEL_EXPORTER_OTLP_TIMEOUT"), 10*time.Second, time.Minute)
+	c.Delay = milliseconds(of("OTEL_BSP_SCHEDULE_DELAY"), 5*time.Second, time.Minute)
+	c.Queue = number(of("OTEL_BSP_MAX_QUEUE_SIZE"), 2048, 1<<16)
+	c.Batch = min(c.Queue, number(of("OTEL_BSP_MAX_EXPORT_BATCH_SIZE"), 512, 4096))
+	return c, nil
+}
+
+// sampler reads OTEL_TRACES_SAMPLER and its argument.
+func sampler(name, arg string) (Sampler, error) {
+	base, parent := strings.CutPrefix(name, "parentbased_")
+	s := Sampler{Parent: parent, Ratio: 1}
+	switch base {
+	case "":
+		s.Parent = true
+	case "always_on":
+	case "always_off":
+		s.Ratio = 0
+	case "traceidratio":
+		if arg == "" {
+			break
+		}
+		ratio, err := strconv.ParseFloat(arg, 64)
+		if err != nil || !(ratio >= 0 && ratio <= 1) {
+			return s, fmt.Errorf("OTEL_TRACES_SAMPLER_ARG %q is not a number from 0 to 1", arg)
+		}
+		s.Ratio = ratio
+	default:
+		return s, fmt.Errorf("OTEL_TRACES_SAMPLER %q is not one of always_on, always_off, traceidratio, or parentbased_ and one of these", name)
+	}
+	return s, nil
+}
+
+// pairs reads name=value,name=value with values escaped as in a URL.
+func pairs(text string) (map[string]string, error) {
+	out := map[string]string{}
+	for i, pair := range strings.Split(text, ",") {
+		if pair = strings.TrimSpace(pair); pair == "" {
+			continue
+		}
+		name, value, ok := strings.Cut(pair, "=")
+		name = strings.TrimSpace(name)
+		value, err := url.PathUnescape(strings.TrimSpace(value))
+		if !ok || name == "" || err != nil || strings.ContainsAny(name+value, "\r\n") {
+			return nil, fmt.Errorf("the entry %d is not name=value", i+1) // which may be a secret
+		}
+		out[name] = value
+	}
+	return out, nil
+}
+
+// milliseconds and number read a bound; what is none is the default.
+func milliseconds(text string, otherwise, most time.Duration) time.Duration {
+	n := number(text, int(otherwise.Milliseconds()), int(most.Milliseconds()))
+	return time.Duration(n) * time.Millisecond
+}
+
+func number(text string, otherwise, most int) int {
+	n, err := strconv.Atoi(text)
+	if err != nil || n <= 0 {
+		return otherwise
+	}
+	return min(n, most)
+}

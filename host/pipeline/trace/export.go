@@ -1,0 +1,319 @@
+package trace
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+)
+
+// How long the end of the host waits for the last spans, and how often a
+// batch is sent that the collector is too busy for.
+const (
+	lastTime = 2 * time.Second
+	tries    = 4
+)
+
+// A Tracer sends spans to a collector. It is safe for concurrent use. Close
+// it, after the last call.
+type Tracer struct {
+	cfg    Config
+	scope  string // the host's version
+	client *http.Client
+
+	queue   chan *span
+	begin   sync.Once // the goroutine, with the first span
+	closing chan struct{}
+	ended   chan struct{}
+	life    context.Context // of the requests
+	cut     context.CancelFunc
+
+	mu     sync.RWMutex
+	closed bool
+
+	sent, dropped atomic.Int64
+	fault         atomic.Pointer[error]
+}
+
+// New returns a tracer that has sent nothing.
+func New(c Config, version string) *Tracer {
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConns: 1, IdleConnTimeout: 90 * time.Second}
+	t := &Tracer{
+		cfg: c, scope: version, queue: make(chan *span, c.Queue), closing: make(chan struct{}), ended: make(chan struct{}),
+		client: &http.Client{Transport: transport, Timeout: c.Timeout, CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse // headers are for the collector alone
+		}},
+	}
+	t.life, t.cut = context.WithCancel(context.Background())
+	return t
+}
+
+// Sent returns how many spans the collector took, how many it will never see,
+// and what went wrong last; nil: nothing since.
+func (t *Tracer) Sent() (sent, dropped int64, err error) {
+	if fault := t.fault.Load(); fault != nil {
+		err = *fault
+	}
+	return t.sent.Load(), t.dropped.Load(), err
+}
+
+// put hands a span to the goroutine, or drops it.
+func (t *Tracer) put(s *span) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if t.closed {
+		return
+	}
+	t.begin.Do(func() { go t.run() })
+	select {
+	case t.queue <- s:
+	default:
+		t.dropped.Add(1)
+	}
+}
+
+// Close sends what waits, for at most two seconds.
+func (t *Tracer) Close() {
+	t.mu.Lock()
+	closed := t.closed
+	t.closed = true
+	if !closed {
+		close(t.queue)
+		close(t.closing)
+	}
+	t.mu.Unlock()
+	t.begin.Do(func() { close(t.ended) })
+	timer := time.AfterFunc(lastTime, t.cut)
+	<-t.ended
+	timer.Stop()
+	t.cut()
+	t.client.CloseIdleConnections()
+}
+
+// run sends batches until the queue is closed and empty.
+func (t *Tracer) run() {
+	defer close(t.ended)
+	for open := true; open; {
+		var batch []*span
+		batch, open = t.gather()
+		if len(batch) == 0 {
+			continue
+		}
+		if err := t.export(batch); err != nil {
+			t.dropped.Add(int64(len(batch)))
+			t.fault.Store(&err)
+			continue
+		}
+		t.fault.Store(nil)
+	}
+}
+
+// gather returns the next batch, and whether there may be another.
+func (t *Tracer) gather() (batch []*span, open bool) {
+	s, open := <-t.queue
+	if !open {
+		return nil, false
+	}
+	batch = append(batch, s)
+	late := time.NewTimer(t.cfg.Delay)
+	defer late.Stop()
+	for len(batch) < t.cfg.Batch {
+		select {
+		case s, open := <-t.queue:
+			if !open {
+				return batch, false
+			}
+			batch = append(batch, s)
+		case <-late.C:
+			return batch, true
+		}
+	}
+	return batch, true
+}
+
+// export sends a batch, again if the collector is busy or cannot be reached.
+func (t *Tracer) export(batch []*span) error {
+	body, err := jsonrpc.Marshal(t.encode(batch))
+	if err != nil {
+		return err
+	}
+	for try := 1; ; try++ {
+		rejected, wait, err := t.post(body)
+		if err == nil {
+			t.sent.Add(int64(len(batch)) - rejected)
+			t.dropped.Add(rejected)
+			return nil
+		}
+		if wait < 0 || try == tries {
+			return err
+		}
+		timer := time.NewTimer(max(wait, time.Second<<(try-1)))
+		select {
+		case <-timer.C:
+		case <-t.closing: // there is no time to wait
+			timer.Stop()
+			return err
+		}
+	}
+}
+
+// maxWait bounds what a collector may ask for with Retry-After.
+const maxWait = 30 * time.Second
+
+// post sends one request. After an error wait is how long to wait before the
+// next, or negative when that is of no use.
+func (t *Tracer) post(body []byte) (rejected int64, wait time.Duration, err error) {
+	req, err := http.NewRequestWithContext(t.life, http.MethodPost, t.cfg.URL, bytes.NewReader(body))
+	if err != nil {
+		return 0, -1, errors.New("the collector's URL cannot be used")
+	}
+	for name, value := range t.cfg.Headers {
+		req.Header.Set(name, value)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := t.client.Do(req)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer resp.Body.Close()                                     //nolint:errcheck // all is read
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20)) // so that the connection can be used again
+	switch code := resp.StatusCode; {
+	case code >= 200 && code < 300 && err == nil:
+		return partly(answer), 0, nil
+	case code == http.StatusTooManyRequests || code == http.StatusBadGateway || code == http.StatusServiceUnavailable || code == http.StatusGatewayTimeout:
+		seconds, err := strconv.Atoi(resp.Header.Get("Retry-After"))
+		if err == nil {
+			wait = min(time.Duration(max(0, seconds))*time.Second, maxWait)
+		}
+		return 0, wait, fmt.Errorf("the collector answered %s", resp.Status)
+	}
+	return 0, -1, fmt.Errorf("the collector answered %s", resp.Status)
+}
+
+// partly returns how many spans an answer says were not taken.
+func partly(answer []byte) int64 {
+	var a struct {
+		PartialSuccess struct {
+			RejectedSpans json.RawMessage `json:"rejectedSpans"` // a number, or one in quotes
+		} `json:"partialSuccess"`
+	}
+	if json.Unmarshal(answer, &a) != nil {
+		return 0
+	}
+	n, err := strconv.ParseInt(strings.Trim(string(a.PartialSuccess.RejectedSpans), `"`), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return max(0, n)
+}
+
+// The form of OTLP/HTTP with JSON: ids in hex, 64-bit numbers as texts.
+type (
+	otlpRequest struct {
+		ResourceSpans []otlpResource `json:"resourceSpans"`
+	}
+	otlpResource struct {
+		Resource struct {
+			Attributes []otlpAttribute `json:"attributes"`
+		} `json:"resource"`
+		ScopeSpans []otlpScope `json:"scopeSpans"`
+	}
+	otlpScope struct {
+		Scope struct {
+			Name    string `json:"name"`
+			Version string `json:"version"`
+		} `json:"scope"`
+		Spans []otlpSpan `json:"spans"`
+	}
+	otlpSpan struct {
+		TraceID    string          `json:"traceId"`
+		SpanID     string          `json:"spanId"`
+		Parent     string          `json:"parentSpanId,omitempty"`
+		State      string          `json:"traceState,omitempty"`
+		Flags      int             `json:"flags"`
+		Name       string          `json:"name"`
+		Kind       int             `json:"kind"`
+		Start      string          `json:"startTimeUnixNano"`
+		End        string          `json:"endTimeUnixNano"`
+		Attributes []otlpAttribute `json:"attributes"`
+		Status     otlpStatus      `json:"status"`
+	}
+	otlpStatus struct {
+		Message string `json:"message,omitempty"`
+		Code    int    `json:"code,omitempty"`
+	}
+	otlpAttribute struct {
+		Key   string    `json:"key"`
+		Value otlpValue `json:"value"`
+	}
+	otlpValue struct {
+		Text string `json:"stringValue"`
+	}
+)
+
+// maxValue bounds what is said in one attribute, in bytes.
+const maxValue = 1024
+
+func attributeOf(key, value string) otlpAttribute {
+	if len(value) > maxValue {
+		value = strings.ToValidUTF8(value[:maxValue], "") + "…"
+	}
+	return otlpAttribute{key, otlpValue{value}}
+}
+
+// The flags of a span beside the sampled one: the context of its parent is
+// known to be remote, or not to be.
+const (
+	flagSampled   = 0x1
+	flagHasRemote = 0x100
+	flagIsRemote  = 0x200
+	statusError   = 2
+)
+
+func (t *Tracer) encode(batch []*span) otlpRequest {
+	var r otlpResource
+	for _, key := range slices.Sorted(maps.Keys(t.cfg.Resource)) {
+		r.Resource.Attributes = append(r.Resource.Attributes, attributeOf(key, t.cfg.Resource[key]))
+	}
+	if t.cfg.Resource["service.version"] == "" {
+		r.Resource.Attributes = append(r.Resource.Attributes, attributeOf("service.version", t.scope))
+	}
+	r.ScopeSpans = make([]otlpScope, 1)
+	scope := &r.ScopeSpans[0]
+	scope.Scope.Name, scope.Scope.Version = "github.com/toolroom-mcp/toolroom/host", t.scope
+	for _, s := range batch {
+		out := otlpSpan{
+			TraceID: hex.EncodeToString(s.id.trace[:]), SpanID: hex.EncodeToString(s.id.span[:]), State: s.state,
+			Flags: flagSampled | flagHasRemote, Name: attributeOf("", s.name).Value.Text, Kind: s.kind,
+			Start: strconv.FormatInt(s.begin.UnixNano(), 10), End: strconv.FormatInt(s.begin.Add(s.took).UnixNano(), 10),
+			Attributes: []otlpAttribute{},
+		}
+		if s.parent != [8]byte{} {
+			out.Parent = hex.EncodeToString(s.parent[:])
+		}
+		if s.remote {
+			out.Flags |= flagIsRemote
+		}
+		for _, a := range s.attrs {
+			out.Attributes = append(out.Attributes, attributeOf(a.key, a.value))
+		}
+		if s.fault != "" {
+			out.Status = otlpStatus{Message: attributeOf("", s.words).Value.Text, Code: statusError}
+		}
+		scope.Spans = append(scope.Spans, out)
+	}
+	return otlpRequest{[]otlpResource{r}}
+}
