@@ -105,6 +105,7 @@ type clone struct {
 	path     string // where it belongs
 	readOnly bool
 	late     bool // lies in what is made read-only, and is put there afterwards
+	root     bool // no link is on the way to it
 }
 
 // cloneKept clones the roots, the directories that may be written and the
@@ -119,7 +120,7 @@ func cloneKept(s *Spec) ([]clone, error) {
 	}
 	for _, root := range s.Roots {
 		if root.Path != "/" {
-			others = append(others, clone{path: root.Path, readOnly: root.ReadOnly})
+			others = append(others, clone{path: root.Path, readOnly: root.ReadOnly, root: true})
 		}
 	}
 	writable := s.Writable
@@ -138,7 +139,7 @@ func cloneKept(s *Spec) ([]clone, error) {
 		if other, ok := from[c.path]; ok {
 			source = other
 		}
-		fd, err := unix.OpenTree(unix.AT_FDCWD, source, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
+		fd, err := c.open(source)
 		if errors.Is(err, unix.ENOENT) && slices.Contains(writable, c.path) {
 			continue
 		}
@@ -169,10 +170,45 @@ func (c clone) attach() error {
 	} else if err := os.MkdirAll(c.path, 0o700); err != nil {
 		return err
 	}
-	if err := unix.MoveMount(c.fd, "", unix.AT_FDCWD, c.path, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+	at, name, flags := unix.AT_FDCWD, c.path, unix.MOVE_MOUNT_F_EMPTY_PATH
+	if c.root {
+		var err error
+		if at, err = openNoLinks(c.path); err != nil {
+			return &os.PathError{Op: "openat2", Path: c.path, Err: err}
+		}
+		defer unix.Close(at)
+		name, flags = "", flags|unix.MOVE_MOUNT_T_EMPTY_PATH
+	}
+	if err := unix.MoveMount(c.fd, "", at, name, flags); err != nil {
 		return &os.PathError{Op: "move_mount", Path: c.path, Err: err}
 	}
 	return nil
+}
+
+// open clones the tree at source. A command that still runs may put a link into
+// the way to a root that lies in another one: it is not followed.
+func (c clone) open(source string) (int, error) {
+	const flags = unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC | unix.AT_RECURSIVE
+	if !c.root {
+		return unix.OpenTree(unix.AT_FDCWD, source, flags)
+	}
+	at, err := openNoLinks(source)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(at)
+	return unix.OpenTree(at, "", flags|unix.AT_EMPTY_PATH)
+}
+
+// openNoLinks finds a file by a path in which nothing is a link.
+func openNoLinks(path string) (int, error) {
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
+	for {
+		fd, err := unix.Openat2(unix.AT_FDCWD, path, &how)
+		if err != unix.EINTR && err != unix.EAGAIN {
+			return fd, err
+		}
+	}
 }
 
 func setMount(fd int, path string, flags uint64) error {
