@@ -176,6 +176,7 @@ type Event struct {
 	Tool    string          `json:"tool"`
 	Server  string          `json:"server"`
 	Caller  string          `json:"caller"`
+	Depth   int             `json:"depth"`
 	Args    json.RawMessage `json:"args"`
 	Millis  float64         `json:"ms"`
 	Bytes   int64           `json:"bytes"`
