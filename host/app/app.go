@@ -1,5 +1,15 @@
 // Package app puts a configuration's parts together into a running host. It
 // decides nothing: each part does.
+//
+// Follow applies a configuration that has changed. What it comes to replaces
+// what there is as a whole: a call goes through the stages it began in, to the
+// server that is there when it gets to it. A server or an audit log that is not
+// wanted any more ends after its last call.
+//
+// The audit log is files, and not a log of the store: it is for people and
+// their programs (tail, jq), is written thousands of times a second, must not
+// wait for a database that other hosts write to, and has bounds of its own.
+// What the store's logs and blobs come to hold is trimmed by the hour.
 package app
 
 import (

@@ -14,6 +14,9 @@
 // The files may be of any dialect that package dialect reads; toolroom.yml,
 // .json, .jsonc and .toml are taken for toolroom.yaml, too.
 //
+// What is said of the host itself (profiles, policy, limits and so on; see
+// dialect.Settings) is taken key by key, the later file's over the earlier's.
+//
 // Variables are replaced from the host's environment. Credentials are kept in
 // secret.Text and shown nowhere.
 package config

@@ -15,6 +15,9 @@
 //
 // and, on a command line, "cmd args;ENV=V cmd2" (ParseList).
 //
+// Beside them stand the host's settings (Settings), at the top of toolroom's
+// own file and below toolroom: in another product's.
+//
 // A field is known by any of its spellings. What nobody knows is an error in
 // toolroom's own file; in others it is one if it is nearly a known name, and
 // else a warning, since other products have fields of their own. Every

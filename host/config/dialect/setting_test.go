@@ -2,6 +2,8 @@ package dialect_test
 
 import (
 	"fmt"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -190,4 +192,18 @@ policy: {rules: [{tool: a, args: {password: SEKRIT, path: "/etc/*"}, do: deny}],
 	shown := fmt.Sprint(d.Settings[0].View(), d.Settings[1].View())
 	require.NotContains(t, shown+fmt.Sprintf("%+v", d), "SEKRIT")
 	require.Equal(t, "map[token:*** url:nats://***@h:4222] map[max_total_calls:5 rules:[map[args:map[password:*** path:/etc/*] do:deny tool:a]]]", shown)
+}
+
+// What README shows can be pasted.
+func TestTheSettingsOfReadme(t *testing.T) {
+	readme, err := os.ReadFile("../../../README.md")
+	require.NoError(t, err)
+	_, rest, _ := strings.Cut(string(readme), "```yaml\nprofiles:")
+	text, _, ok := strings.Cut(rest, "```")
+	require.True(t, ok)
+	text = "profiles:" + text
+	d := dialect.Parse("toolroom.yaml", []byte(text), dialect.Options{})
+	require.Empty(t, d.Problems)
+	require.Len(t, d.Settings, 8)
+	require.NoError(t, schemaCheck(t)(text))
 }
