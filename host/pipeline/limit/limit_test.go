@@ -179,6 +179,7 @@ func TestAQueueIsBounded(t *testing.T) {
 				var refusal *toolerr.Error
 				require.ErrorAs(t, err, &refusal)
 				require.Equal(t, int64(4000), refusal.Extra()["retryAfterMs"])
+				require.EqualValues(t, 1, l.Loads()[0].Refused)
 				all.Go(func() {
 					_, err := h(t.Context(), of("b", 0, time.Second))
 					require.NoError(t, err, "the flood's queue is not the other's")
@@ -199,7 +200,7 @@ func TestWhoWaitsTooLongIsToldSo(t *testing.T) {
 		_, err := h(t.Context(), of("b", 0, 0))
 		require.Equal(t, toolerr.RateLimited, toolerr.CodeOf(err))
 		require.Equal(t, 3*time.Second, time.Since(begin))
-		require.Zero(t, l.Loads()[0].Waiting)
+		require.Equal(t, []limit.Load{{Server: "s", Permits: 1, Running: 1, Refused: 1}}, l.Loads())
 	})
 }
 
