@@ -32,6 +32,9 @@ type shell struct {
 	jobs     jobs
 	watch    watch
 
+	trims   sync.WaitGroup // of the caches
+	endTrim context.CancelFunc
+
 	mu      sync.Mutex
 	made    *proc.Runner
 	stopped bool // the server was told to stop at once
@@ -79,9 +82,7 @@ func (s *shell) newRunner() (*proc.Runner, error) {
 	if dir, err := s.store.Spill(); err == nil {
 		c.SpillDir = dir
 	}
-	if dir, err := s.store.Caches(); err == nil {
-		c.CacheDir = dir
-	}
+	s.keepCaches(&c)
 	runner, err := proc.New(c)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,6 +98,10 @@ func (s *shell) close() error {
 	s.mu.Unlock()
 	if runner == nil {
 		return nil
+	}
+	if s.endTrim != nil {
+		s.endTrim()
+		s.trims.Wait()
 	}
 	defer s.jobs.close()
 	if stopped {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
 // State is what became of a promise.
@@ -146,6 +148,9 @@ func (r *Runner) tried(ctx context.Context, level Level) Report {
 
 // level is the one that commands run at.
 func (r *Runner) level(ctx context.Context) (Level, error) {
+	if err := ctx.Err(); err != nil { // a start would notice at some time only
+		return "", toolerr.New(toolerr.Cancelled, "the command was cancelled before it was started: %w", err)
+	}
 	report, err := r.SelfTest(ctx)
 	return report.Level, err
 }

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
+)
+
+// What build tools keep between commands is bounded: a tool's cache that was
+// not used for a month goes, and past 20 GiB those that were used longest ago.
+const (
+	cacheBytes = 20 << 30
+	cacheAge   = 30 * 24 * time.Hour
+	// cacheInUse is how long after its last use a cache is left alone: a
+	// command, of another server perhaps, may be at work with it.
+	cacheInUse = time.Hour
+	// cacheEvery is how often they are looked through.
+	cacheEvery = 24 * time.Hour
+)
+
+// cache is what one tool keeps, an entry of the directory of caches.
+type cache struct {
+	name  string
+	bytes int64
+	used  time.Time
+}
+
+// trimCaches removes what is too old or too much from a directory of caches,
+// unless that was done today. Commands write there, so everything goes by the
+// directory's descriptor and no link leads out of it.
+func trimCaches(ctx context.Context, dir string, maxBytes int64, now time.Time) error {
+	mark := dir + ".looked-through" // beside it, where no command writes
+	if info, err := os.Stat(mark); err == nil && now.Sub(info.ModTime()) < cacheEvery && !info.ModTime().After(now) {
+		return nil
+	}
+	if err := os.WriteFile(mark, nil, 0o600); err != nil {
+		return err
+	}
+	if err := os.Chtimes(mark, now, now); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	caches, err := measureCaches(ctx, root)
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(caches, func(a, b cache) int { return b.used.Compare(a.used) })
+	var kept int64
+	for _, c := range caches { // the last used first
+		idle := now.Sub(c.used)
+		if kept+c.bytes <= maxBytes && idle < cacheAge || idle < cacheInUse {
+			kept += c.bytes
+			continue
+		}
+		if err := removeCache(ctx, root, c.name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// measureCaches looks through all of them.
+func measureCaches(ctx context.Context, root *os.Root) ([]cache, error) {
+	entries, err := fs.ReadDir(root.FS(), ".")
+	if err != nil {
+		return nil, err
+	}
+	var caches []cache
+	for _, entry := range entries {
+		c := cache{name: entry.Name()}
+		err := fs.WalkDir(root.FS(), c.name, func(_ string, entry fs.DirEntry, err error) error {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err != nil {
+				return nil // gone, or not to be read: what is there is still removed
+			}
+			if info, err := entry.Info(); err == nil && info.Mode()&fs.ModeSymlink == 0 {
+				c.bytes += info.Size()
+				if used := lastUse(info); used.After(c.used) {
+					c.used = used
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		caches = append(caches, c)
+	}
+	return caches, nil
+}
+
+// removeCache removes one, also directories that may not be written, as
+// modules of Go are kept in.
+func removeCache(ctx context.Context, root *os.Root, name string) error {
+	err := fs.WalkDir(root.FS(), name, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() {
+			root.Chmod(path, 0o700) //nolint:errcheck // the removal fails then
+		}
+		return ctx.Err()
+	})
+	if err != nil {
+		return err
+	}
+	return root.RemoveAll(name)
+}
+
+// keepCaches makes the directory of caches and has it looked through in the
+// background, which ends with the server.
+func (s *shell) keepCaches(c *proc.Config) {
+	dir, err := s.store.Caches()
+	if err != nil {
+		return
+	}
+	c.CacheDir = filepath.Clean(dir)
+	ctx, cancel := context.WithCancel(context.Background())
+	s.endTrim = cancel
+	s.trims.Go(func() { trimCaches(ctx, dir, cacheBytes, time.Now()) }) //nolint:errcheck // they are only too large, or too old
+}
