@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -249,6 +250,7 @@ type Page2 struct {
 
 // Three megabytes of arguments, all wrong, give a short answer.
 func TestManyFaultsGiveAShortAnswer(t *testing.T) {
+	mcpkittest.Once(t)
 	c := recorder[searchArgs](t, mcpkit.Def{})
 	var unknown strings.Builder
 	for i := range 50_000 {

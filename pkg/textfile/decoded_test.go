@@ -7,12 +7,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 	"github.com/toolroom-mcp/toolroom/pkg/textfile"
 )
 
 // TestDecodedOffsets: every character's bytes are found, over several marks,
 // and no place inside a character is taken for one.
 func TestDecodedOffsets(t *testing.T) {
+	mcpkittest.Once(t)
 	for _, c := range []struct {
 		encoding textfile.Encoding
 		text     string

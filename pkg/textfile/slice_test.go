@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 	"github.com/toolroom-mcp/toolroom/pkg/textfile"
 )
 
@@ -46,7 +47,11 @@ func TestScanInMemory(t *testing.T) {
 func TestScanOfWhatBeginsAlike(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	ctx := context.Background()
-	for _, unit := range []string{"line é\r\n", "日本語\n", "l\x00\n\x00", "caf\xe9 au lait\n", "a\r", "x\n"} {
+	units := []string{"line é\r\n", "日本語\n", "l\x00\n\x00", "caf\xe9 au lait\n", "a\r", "x\n"}
+	if mcpkittest.Raced {
+		units = units[:1]
+	}
+	for _, unit := range units {
 		data := bytes.Repeat([]byte(unit), 4*textfile.ChunkSize/len(unit)+5)
 		before, err := textfile.Scan(ctx, bytes.NewReader(data), int64(len(data)), textfile.Options{Keep: true})
 		require.NoError(t, err)

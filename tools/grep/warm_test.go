@@ -23,6 +23,7 @@ func settle() { time.Sleep(index.Settled + 200*time.Millisecond) }
 // their times back, and compares a server that remembers with one that does
 // not, after each change.
 func TestWarmAnswersAreFresh(t *testing.T) {
+	mcpkittest.Once(t)
 	if testing.Short() {
 		t.Skip("waits for files to settle")
 	}

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/image/bmp"
 	"golang.org/x/image/tiff"
 
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -129,6 +130,7 @@ func TestTextIsNoImage(t *testing.T) {
 }
 
 func TestLargeImagesAreScaled(t *testing.T) {
+	mcpkittest.Once(t)
 	for _, size := range []image.Point{{1800, 700}, {1570, 3}, {7, 4001}, {1600, 400}} {
 		pic, err := load(t, encodeImage(t, "png", quadrants(size.X, size.Y)))
 		require.NoError(t, err)
@@ -168,6 +170,7 @@ func TestAveragingKeepsColours(t *testing.T) {
 }
 
 func TestNoiseFitsTheBudget(t *testing.T) {
+	mcpkittest.Once(t)
 	// Large enough to be over the budget as they are.
 	for format, img := range map[string]image.Image{"png": noise(500, 480), "jpeg": noise(900, 860)} {
 		data := encodeImage(t, format, img)

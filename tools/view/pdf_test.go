@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -208,6 +209,7 @@ func hostilePDFs() map[string][]byte {
 }
 
 func TestHostilePDFsEndPlainly(t *testing.T) {
+	mcpkittest.Once(t)
 	for name, data := range hostilePDFs() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

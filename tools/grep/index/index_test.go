@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/tools/grep/index"
 	"github.com/toolroom-mcp/toolroom/tools/grep/search"
@@ -194,6 +195,7 @@ func TestFilesWithoutAnInodeAreNotTakenUp(t *testing.T) {
 
 // Large texts are taken up in pieces; what stands across a seam is in them.
 func TestSeamsOfLargeTexts(t *testing.T) {
+	mcpkittest.Once(t)
 	text := bytes.Repeat([]byte("lorem ipsum dolor "), index.PieceSize/18+10)
 	for _, word := range []string{"wxyz", "\u212a\u017f\u212a\u017f\u212az", "w\u212a\u212a\u212a", "\u017f\u212a\u017f\u017f"} {
 		for before := range len(word) + 1 {
@@ -229,6 +231,7 @@ func TestRandomTextsHaveNoFilter(t *testing.T) {
 
 // Files that lack a literal are seldom searched for it.
 func TestFalsePositives(t *testing.T) {
+	mcpkittest.Once(t)
 	rng := rand.New(rand.NewPCG(3, 4))
 	words := make([]string, 5000)
 	for i := range words {

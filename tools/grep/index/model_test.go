@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 	"github.com/toolroom-mcp/toolroom/tools/grep/index"
 	"github.com/toolroom-mcp/toolroom/tools/grep/search"
 )
@@ -166,6 +167,7 @@ func (f *fileSystem) check(t *testing.T, x *index.Index, page index.Page, step i
 // Whatever is done to files between searches, and however coarse their
 // stamps, no answer is stale.
 func TestNeverStaleModel(t *testing.T) {
+	mcpkittest.Once(t)
 	for seed, step := range []int64{1, 1e6, 4e6, 1e9, 2e9} {
 		f := &fileSystem{rng: rand.New(rand.NewPCG(uint64(seed), 9)), clock: 1e18, step: step, files: map[string]*node{}}
 		for range 12 {

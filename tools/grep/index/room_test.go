@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 	"github.com/toolroom-mcp/toolroom/tools/grep/index"
 )
 
@@ -25,6 +26,7 @@ func heap() int64 {
 // However many files are added, the index takes what it was given, and says
 // what it takes.
 func TestMemoryIsBounded(t *testing.T) {
+	mcpkittest.Once(t)
 	const bound = 4 << 20
 	rng := rand.New(rand.NewPCG(1, 1))
 	texts := make([][]byte, 64)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 	"github.com/toolroom-mcp/toolroom/tools/grep/search"
 )
 
@@ -16,6 +17,7 @@ import (
 // were not linear in the text.
 
 func TestOneLongLine(t *testing.T) {
+	mcpkittest.Once(t)
 	const count = 500_000
 	line := []byte(strings.Repeat("abcdefghi ", count)) // 5 MB
 	for _, pattern := range []string{"a", `\ba`, `(?i)ABC`, `a.*?c|zz`} {
@@ -34,6 +36,7 @@ func TestOneLongLine(t *testing.T) {
 }
 
 func TestManyLines(t *testing.T) {
+	mcpkittest.Once(t)
 	const count = 100_000
 	text := []byte(strings.Repeat("abc def\n", count))
 	for pattern, want := range map[string]int{
@@ -64,6 +67,7 @@ func TestNestedRepetition(t *testing.T) {
 // TestManyStates has a pattern that makes a new state of nearly every symbol,
 // so that the states are dropped again and again.
 func TestManyStates(t *testing.T) {
+	mcpkittest.Once(t)
 	var text []byte
 	for i := uint32(1); len(text) < 300_000; i = i*1664525 + 1013904223 {
 		text = append(text, "ab"[i>>30&1])

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 	"github.com/toolroom-mcp/toolroom/tools/grep/search"
 )
 
@@ -65,6 +66,7 @@ func anyHolds(text []byte, set []search.Literal) bool {
 }
 
 func TestLiteralsChangeNothing(t *testing.T) {
+	mcpkittest.Once(t)
 	matched, found := 0, 0
 	for seed := range uint64(200) {
 		g := generator{rand.New(rand.NewPCG(seed, 7))}
@@ -95,6 +97,7 @@ func TestLiteralsChangeNothing(t *testing.T) {
 // TestRequiredIsFound puts words of the pattern into long texts, where they
 // are looked for many bytes at a time.
 func TestRequiredIsFound(t *testing.T) {
+	mcpkittest.Once(t)
 	for _, pattern := range []string{
 		"needle", "Needle42", "q", "kiss", "task1", "(?:alpha|beta|gamma)x", "foo1{1,2}?", "[ab]x[0-9]", "naïve", "ſ", "x(?:foo|barfoo)", "(?:zip|zap|zoo)",
 	} {
