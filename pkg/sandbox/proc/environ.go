@@ -27,6 +27,8 @@ type Environ struct {
 	// Writable are directories that commands may write into; PATH is left
 	// without entries in them.
 	Writable []string
+	// filtered says that Base has only what passes.
+	filtered bool
 	// Set comes last and passes no filter: it is the server's own.
 	Set []string
 }
@@ -34,11 +36,14 @@ type Environ struct {
 // Build returns the variables, each name once, sorted, and the names of those
 // of Extra that were left out.
 func (e Environ) Build() (env, refused []string) {
-	values := map[string]string{}
-	for _, pair := range e.Base {
-		if name, value, ok := strings.Cut(pair, "="); ok && e.passes(name, value) {
-			values[name] = value
-		}
+	values := make(map[string]string, len(e.Base)+len(e.Extra)+len(e.Set)+len(fixedEnv))
+	base := e.Base
+	if !e.filtered {
+		base = e.filter(base)
+	}
+	for _, pair := range base {
+		name, value, _ := strings.Cut(pair, "=")
+		values[name] = value
 	}
 	for _, pair := range e.Extra {
 		name, value, ok := strings.Cut(pair, "=")
@@ -63,6 +68,16 @@ func (e Environ) Build() (env, refused []string) {
 	}
 	slices.Sort(env)
 	return env, refused
+}
+
+// filter returns the variables that pass.
+func (e Environ) filter(pairs []string) (passed []string) {
+	for _, pair := range pairs {
+		if name, value, ok := strings.Cut(pair, "="); ok && e.passes(name, value) {
+			passed = append(passed, pair)
+		}
+	}
+	return passed
 }
 
 // passes reports whether a variable may reach a command.

@@ -17,6 +17,10 @@ func TrustLevel(r *Runner, level Level) {
 // ReachOnly makes r find and reach allowed hosts as c says.
 func ReachOnly(r *Runner, c egress.Config) { r.outward = c }
 
+// Ahead reports whether a command was started by what its supervisor had
+// prepared.
+func Ahead(p *Process) bool { return p.super.ahead }
+
 // EgressAddr is where commands find the proxy.
 const EgressAddr = supervise.EgressAddr
 

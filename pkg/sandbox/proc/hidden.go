@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
@@ -46,18 +47,11 @@ func (r *Runner) findHidden(s *spec, rules Rules) {
 			}
 		}
 		for _, dir := range homeDirs {
-			dir = filepath.Join(s.Home, dir)
-			entries, _ := os.ReadDir(dir)
-			for _, entry := range entries {
-				if path := filepath.Join(dir, entry.Name()); hide(path) {
-					s.Mask = append(s.Mask, path)
-				}
-			}
+			s.Mask = append(s.Mask, r.hiddenIn(filepath.Join(s.Home, dir), hide)...)
 		}
 	}
 	for _, path := range systemSecrets {
-		if f, err := os.Open(path); err == nil {
-			f.Close()
+		if readable(path) {
 			s.Mask = append(s.Mask, path)
 		}
 	}
@@ -77,6 +71,33 @@ func (r *Runner) findHidden(s *spec, rules Rules) {
 	}
 	slices.Sort(s.Mask)
 	s.Mask = slices.Compact(s.Mask)
+}
+
+// hiddenIn lists what is hidden directly in a directory, which is read again
+// when its time of change says so.
+func (r *Runner) hiddenIn(dir string, hide func(string) bool) []string {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return nil
+	}
+	changed := changeTime(info)
+	r.mu.Lock()
+	known := r.home[dir]
+	r.mu.Unlock()
+	if known != nil && known.current(changed) {
+		return known.hidden
+	}
+	now := &folder{read: time.Now(), changed: changed}
+	entries, _ := os.ReadDir(dir)
+	for _, entry := range entries {
+		if path := filepath.Join(dir, entry.Name()); hide(path) {
+			now.hidden = append(now.hidden, path)
+		}
+	}
+	r.mu.Lock()
+	r.home[dir] = now
+	r.mu.Unlock()
+	return now.hidden
 }
 
 // outsideSockets lists the unix sockets that are open on this machine and have

@@ -29,7 +29,10 @@ type supervisor struct {
 	control *os.File
 	output  *os.File // what the command writes
 	level   Level
-	mounts  string // what was mounted when it was started
+	// expected is the spec that it got ready for.
+	expected *supervise.Spec
+	ahead    bool   // it had prepared what it needed
+	mounts   string // what was mounted when it was started
 }
 
 // abandon ends a supervisor that has not started anything, or is not heeded
@@ -131,7 +134,7 @@ func (p *Process) order(o order) error {
 // closed.
 func (p *Process) watch(ctx context.Context, c Command, decoder *json.Decoder) {
 	var tasks sync.WaitGroup
-	reports := make(chan report)
+	reports, enough := make(chan report), make(chan struct{})
 	tasks.Go(func() {
 		defer close(reports)
 		for {
@@ -139,7 +142,11 @@ func (p *Process) watch(ctx context.Context, c Command, decoder *json.Decoder) {
 			if decoder.Decode(&next) != nil {
 				return
 			}
-			reports <- next
+			select {
+			case reports <- next:
+			case <-enough:
+				return
+			}
 		}
 	})
 	read := make(chan struct{})
@@ -156,6 +163,7 @@ func (p *Process) watch(ctx context.Context, c Command, decoder *json.Decoder) {
 	}
 	go func() {
 		p.follow(ctx, c.Timeout, reports)
+		close(enough)
 		p.finish(read)
 		tasks.Wait()
 		p.out.end()
@@ -189,22 +197,20 @@ func (p *Process) follow(ctx context.Context, timeout time.Duration, reports <-c
 		}
 		late = time.After(p.grace + lateness)
 	}
-	done := false
 	for {
 		select {
 		case r, ok := <-reports:
 			switch {
 			case !ok:
-				if !done {
-					p.lost()
-				}
+				p.lost()
 				return
 			case r.Memory:
 				p.result.Ending = OverMemory
 			case r.Exited:
 				p.exited(r.Status)
 			case r.Done:
-				p.result.LeftBehind, done = r.Left, true
+				p.result.LeftBehind = r.Left
+				return // not waiting for the supervisor's own end
 			}
 		case <-timer:
 			stop(TimedOut)
@@ -238,6 +244,7 @@ func (p *Process) lost() {
 func (p *Process) finish(read <-chan struct{}) {
 	p.result.Report = readReport(p.temp)
 	p.runner.tasks.Go(func() {
+		time.Sleep(breather)
 		p.super.process.Wait()
 		// Only now: to remove what is a mount point in a name space that
 		// still exists takes long.

@@ -32,12 +32,16 @@ type Runner struct {
 	fails   map[Level]string // for tests: the check that is not passed
 	outward egress.Config    // for tests: other names and hosts than there are
 
-	tasks     sync.WaitGroup // what goes on in the background
-	spare     *supervisor    // waits for the next command
-	preparing bool
+	tasks     sync.WaitGroup  // what goes on in the background
+	spares    []*supervisor   // wait for the next commands
+	preparing int             // more of them
+	last      *supervise.Spec // what the next command is probably like
 	seen      map[string]*search
+	home      map[string]*folder
 
 	run        runDir
+	temps      []string        // made for the next commands
+	passed     func() []string // of Config.Environ, to commands
 	cachesMade bool
 }
 
@@ -47,7 +51,14 @@ func New(c Config) (*Runner, error) {
 		return nil, err
 	}
 	c.complete()
-	return &Runner{config: c, running: map[*Process]struct{}{}, seen: map[string]*search{}}, nil
+	return newRunner(c), nil
+}
+
+func newRunner(c Config) *Runner {
+	return &Runner{
+		config: c, running: map[*Process]struct{}{}, seen: map[string]*search{}, home: map[string]*folder{},
+		passed: sync.OnceValue(func() []string { return Environ{PassSecrets: c.PassSecrets}.filter(c.Environ) }),
+	}
 }
 
 // Abort is Close without the grace: everything is killed at once.
@@ -77,10 +88,10 @@ func (r *Runner) Close() error {
 		<-p.done
 	}
 	r.mu.Lock()
-	spare := r.spare
-	r.spare = nil
+	spares := r.spares
+	r.spares = nil
 	r.mu.Unlock()
-	if spare != nil {
+	for _, spare := range spares {
 		spare.abandon()
 	}
 	r.tasks.Wait()
@@ -168,7 +179,7 @@ func (r *Runner) spec(c Command, level Level, temp string) (*spec, error) {
 		inside = "/tmp"
 	}
 	environ := Environ{
-		Base: r.config.Environ, Extra: c.Env, PassSecrets: r.config.PassSecrets,
+		Base: r.passed(), filtered: true, Extra: c.Env, PassSecrets: r.config.PassSecrets,
 		Set: []string{"TMPDIR=" + inside, "PWD=" + c.Dir, supervise.MarkName + "=" + s.Mark},
 	}
 	before, err := writePrologue(c, temp, inside)
@@ -253,75 +264,13 @@ func (r *Runner) launch(ctx context.Context, c Command, s *spec, wire *tripwire,
 		p.endEgress()
 		return nil, errEnding()
 	}
-	r.running[p] = struct{}{}
+	r.running[p], r.last = struct{}{}, &s.Spec
 	r.mu.Unlock()
 	p.watch(ctx, c, reports)
 	return p, nil
 }
 
 func errEnding() error { return toolerr.New(toolerr.Cancelled, "the server is ending") }
-
-// engage has a supervisor start the command: the one that waits, else a new
-// one.
-func (r *Runner) engage(ctx context.Context, s *spec, files []*os.File) (*supervisor, *json.Decoder, error) {
-	if spare := r.takeSpare(s.Level); spare != nil {
-		reports := json.NewDecoder(spare.control)
-		err := spare.handshake(ctx, s, files, reports)
-		if err == nil {
-			return spare, reports, nil
-		}
-		spare.abandon()
-		if lost := (*lostError)(nil); !errors.As(err, &lost) {
-			return nil, nil, err
-		}
-	}
-	super, err := spawn(s.Level, s.Network)
-	if err != nil {
-		return nil, nil, toolerr.New(toolerr.ExecutionError, "the supervisor of the command cannot be started: %w%s", err, hint(s.Level, err))
-	}
-	reports := json.NewDecoder(super.control)
-	if err := super.handshake(ctx, s, files, reports); err != nil {
-		super.abandon()
-		return nil, nil, err
-	}
-	return super, reports, nil
-}
-
-// takeSpare returns the supervisor that waits, if it fits.
-func (r *Runner) takeSpare(level Level) *supervisor {
-	r.mu.Lock()
-	spare := r.spare
-	r.spare = nil
-	r.mu.Unlock()
-	if spare != nil && (spare.level != level || spare.mounts != mountTable(level)) {
-		spare.abandon()
-		spare = nil
-	}
-	return spare
-}
-
-// prepare starts a supervisor ahead, in the background, since starting the
-// program again is most of what a short command costs. It is a process that
-// sleeps. r.mu is held.
-func (r *Runner) prepare(level Level) {
-	if r.closed || r.spare != nil || r.preparing {
-		return
-	}
-	r.preparing = true
-	r.tasks.Go(func() {
-		super, err := spawn(level, r.config.Network)
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.preparing = false
-		switch {
-		case err != nil: // the next command will say so
-		case r.closed:
-			super.abandon()
-		default:
-			r.spare = super
-		}
-	})
-}
 
 // lostError is a supervisor that ended before it started anything.
 type lostError struct{ cause error }
@@ -360,6 +309,7 @@ func (super *supervisor) handshake(ctx context.Context, s *spec, files []*os.Fil
 		if reports.Decode(&first) != nil {
 			return nil
 		}
+		super.ahead = first.Ahead
 	}
 	switch {
 	case err == nil:
@@ -374,7 +324,7 @@ func (super *supervisor) handshake(ctx context.Context, s *spec, files []*os.Fil
 
 func (super *supervisor) exchange(s *spec, files []*os.File, reports *json.Decoder) (first report, err error) {
 	if err = super.pass(files); err == nil {
-		err = json.NewEncoder(super.control).Encode(&s.Spec)
+		err = json.NewEncoder(super.control).Encode(s.Since(super.expected))
 	}
 	if err == nil {
 		err = reports.Decode(&first)

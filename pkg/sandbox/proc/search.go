@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
 // How much of a root is looked at for what a command must not read or write.
@@ -21,10 +22,6 @@ const (
 	keyFileBytes  = 64 << 10 // none is larger
 	keyHead       = 1024
 )
-
-// settledAfter is how old a change must be for the next one to be seen by a
-// later time: file systems count time in steps.
-const settledAfter = 2 * time.Second
 
 // search is what a root holds that a command must not read or write. It is
 // brought up to date before each command: a directory is read again when its
@@ -51,6 +48,12 @@ type keyFile struct {
 	changed time.Time
 	size    int64
 	secret  bool
+}
+
+// current reports whether what is known of a directory is what it still holds,
+// by its time of change.
+func (f *folder) current(changed time.Time) bool {
+	return changed.Equal(f.changed) && f.read.Sub(changed) >= supervise.SettledAfter
 }
 
 // found is the result of a search.
@@ -95,7 +98,7 @@ func (s *search) update(l limits) found {
 			continue
 		}
 		f := before[dir]
-		if changed := changeTime(info); f == nil || !changed.Equal(f.changed) || f.read.Sub(changed) < settledAfter {
+		if changed := changeTime(info); f == nil || !f.current(changed) {
 			f = readFolder(dir, left, l)
 			f.changed = changed
 		}
@@ -193,7 +196,7 @@ func (s *search) holdsKey(path string, known map[string]keyFile) bool {
 	}
 	now := keyFile{changed: changeTime(info), size: info.Size()}
 	had, ok := s.keys[path]
-	if ok && had.changed.Equal(now.changed) && had.size == now.size && time.Since(now.changed) > settledAfter {
+	if ok && had.changed.Equal(now.changed) && had.size == now.size && time.Since(now.changed) > supervise.SettledAfter {
 		now.secret = had.secret
 	} else {
 		now.secret = beginsAsKey(path)

@@ -65,9 +65,10 @@ func (r *Runner) try(ctx context.Context, level Level) (report Report) {
 		report.Failure = err.Error()
 		return report
 	}
-	own := &Runner{config: r.config, running: map[*Process]struct{}{}, seen: map[string]*search{}}
-	own.config.Environ, own.config.Linger = append(slices.Clone(r.config.Environ), "HOME="+filepath.Join(dir, "home")), time.Millisecond
-	own.config.Writable, own.config.CacheDir, own.config.TempDir = nil, "", filepath.Join(dir, "own")
+	c := r.config
+	c.Environ, c.Linger = append(slices.Clone(r.config.Environ), "HOME="+filepath.Join(dir, "home")), time.Millisecond
+	c.Writable, c.CacheDir, c.TempDir = nil, "", filepath.Join(dir, "own")
+	own := newRunner(c)
 	p, err := own.start(ctx, Command{
 		Script: "probe", Dir: b.Root, Stdin: text, Timeout: 30 * time.Second, Rules: baitRules{b.Root, b.Secret},
 	}, level, []string{supervise.Self, supervise.RoleArg, probeRole})

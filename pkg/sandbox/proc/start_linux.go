@@ -1,7 +1,9 @@
 package proc
 
 import (
+	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"runtime"
 	"syscall"
@@ -12,8 +14,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// spawn starts a supervisor, which waits for its spec.
-func spawn(level Level, network bool) (*supervisor, error) {
+// spawn starts a supervisor, which waits for its spec. It gets ready for one
+// like expected, where that is known.
+func spawn(level Level, network bool, expected *supervise.Spec) (*supervisor, error) {
 	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, os.NewSyscallError("socketpair", err)
@@ -27,14 +30,45 @@ func spawn(level Level, network bool) (*supervisor, error) {
 		return nil, err
 	}
 	defer null.Close()
-	process, err := os.StartProcess(supervise.Self, []string{os.Args[0], supervise.RoleArg, supervise.Role}, &os.ProcAttr{
-		Dir: "/", Env: []string{"GOMAXPROCS=2"}, Files: []*os.File{null, null, null, theirs}, Sys: supervisorAttr(level, network),
+	args, files := []string{os.Args[0], supervise.RoleArg, supervise.Role}, []*os.File{null, null, null, theirs}
+	if text := expectation(expected); text != nil {
+		defer text.Close()
+		args, files = append(args, supervise.ExpectArg), append(files, text)
+	} else {
+		expected = nil
+	}
+	process, err := os.StartProcess(supervise.Self, args, &os.ProcAttr{
+		Dir: "/", Env: []string{"GOMAXPROCS=2"}, Files: files, Sys: supervisorAttr(level, network),
 	})
 	if err != nil {
 		closeAll(control)
 		return nil, err
 	}
-	return &supervisor{process: process, control: control, level: level, mounts: mountTable(level)}, nil
+	return &supervisor{process: process, control: control, level: level, expected: expected, mounts: mountTable(level)}, nil
+}
+
+// expectation is a file with a spec, nil where there is none: it only makes the
+// next command faster.
+func expectation(s *supervise.Spec) *os.File {
+	if s == nil {
+		return nil
+	}
+	text, err := json.Marshal(s)
+	if err != nil {
+		return nil
+	}
+	fd, err := unix.MemfdCreate("expected", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil
+	}
+	f := os.NewFile(uintptr(fd), "expected")
+	if _, err := f.Write(text); err == nil {
+		if _, err = f.Seek(0, io.SeekStart); err == nil {
+			return f
+		}
+	}
+	f.Close()
+	return nil
 }
 
 // supervisorAttr clones the supervisor straight into the name spaces of its
@@ -120,6 +154,17 @@ func changeTime(info os.FileInfo) time.Time {
 		return time.Unix(sys.Ctim.Unix())
 	}
 	return info.ModTime()
+}
+
+// readable reports whether the server may read a file. It is asked before each
+// command.
+func readable(path string) bool {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	unix.Close(fd)
+	return true
 }
 
 // ownFile reports whether a file belongs to this user.

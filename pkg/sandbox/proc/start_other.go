@@ -6,6 +6,8 @@ import (
 	"errors"
 	"os"
 	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
 // Elsewhere nothing is started: a command that might outlive its server, or
@@ -13,7 +15,7 @@ import (
 
 var errUnsupported = errors.New("this system has no supervisor for commands yet")
 
-func spawn(Level, bool) (*supervisor, error) { return nil, errUnsupported }
+func spawn(Level, bool, *supervise.Spec) (*supervisor, error) { return nil, errUnsupported }
 
 func mountTable(Level) string { return "" }
 
@@ -24,6 +26,12 @@ func drain(*os.File, []byte, func([]byte)) {}
 func (s *supervisor) pass([]*os.File) error { return errUnsupported }
 
 func changeTime(info os.FileInfo) time.Time { return info.ModTime() }
+
+func readable(path string) bool {
+	f, err := os.Open(path)
+	closeAll(f)
+	return err == nil
+}
 
 func ownFile(os.FileInfo) bool { return false }
 

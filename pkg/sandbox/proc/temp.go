@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -35,14 +36,39 @@ type runDir struct {
 	next int
 }
 
-// makeTemp makes a private temporary directory. The first also has what ended
-// servers left behind removed, in the background.
+// makeTemp returns a private temporary directory: one that was made ahead, or a
+// new one.
 func (r *Runner) makeTemp() (string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
 		return "", errEnding()
 	}
+	for len(r.temps) > 0 {
+		temp := r.temps[0]
+		r.temps = slices.Delete(r.temps, 0, 1)
+		if info, err := os.Lstat(temp); err == nil && info.IsDir() { // else somebody cleared it away
+			return temp, nil
+		}
+	}
+	return r.newTemp()
+}
+
+// addTemp makes one ahead.
+func (r *Runner) addTemp() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed || len(r.temps) >= mostSpares {
+		return
+	}
+	if temp, err := r.newTemp(); err == nil { // else the next command will say so
+		r.temps = append(r.temps, temp)
+	}
+}
+
+// newTemp makes a private temporary directory. The first also has what ended
+// servers left behind removed, in the background. r.mu is held.
+func (r *Runner) newTemp() (string, error) {
 	for first := r.run.path == ""; ; first = true {
 		if first {
 			closeAll(r.run.lock)

@@ -54,6 +54,9 @@ func mappings(file string, own int) []syscall.SysProcIDMap {
 // confine restricts this thread, and so all it clones, as the level says. Each
 // step is one that must work: what cannot be enforced is an error.
 func confine(s *Spec) error {
+	if err := s.Limits.apply(s.Level); err != nil || s.Level == Off {
+		return err
+	}
 	if s.Level == L2 {
 		if err := arrangeMounts(s); err != nil {
 			return fmt.Errorf("mounts: %w", err)
@@ -64,21 +67,26 @@ func confine(s *Spec) error {
 			}
 		}
 	}
-	rules, err := newRuleset(s.Level == L1 && !s.Network)
+	rules, err := s.newRules()
+	if err == nil {
+		err = s.allowTemp(rules)
+	}
 	if err != nil {
 		return err
 	}
-	if err := s.allowFiles(rules); err != nil {
+	if err := restrict(s); err != nil {
 		return err
 	}
+	return rules.enforce()
+}
+
+// restrict takes the rights from this thread that do not go by files.
+func restrict(s *Spec) error {
 	if err := dropCapabilities(); err != nil {
 		return fmt.Errorf("capabilities: %w", err)
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("no_new_privs: %w", err)
-	}
-	if err := rules.enforce(); err != nil {
-		return err
 	}
 	return restrictCalls(s.Level, s.Network)
 }
@@ -136,6 +144,28 @@ var systemDirs = [...]string{
 	"/var/lib", "/var/cache", "/run/systemd/resolve", "/run/current-system",
 }
 
+// newRules makes the rules of the level, but for those of the private
+// temporary directory.
+func (s *Spec) newRules() (*ruleset, error) {
+	rules, err := newRuleset(s.Level == L1 && !s.Network)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.allowFiles(rules); err != nil {
+		unix.Close(rules.fd)
+		return nil, err
+	}
+	return rules, nil
+}
+
+// allowTemp adds the private temporary directory.
+func (s *Spec) allowTemp(rules *ruleset) error {
+	if s.Level != L1 { // it is mounted
+		return nil
+	}
+	return rules.allow(s.Temp, mayWrite, unix.O_NOFOLLOW)
+}
+
 // allowFiles gives the rights of the level to rules.
 func (s *Spec) allowFiles(rules *ruleset) error {
 	grants := map[string]uint64{}
@@ -148,14 +178,13 @@ func (s *Spec) allowFiles(rules *ruleset) error {
 	} else {
 		fixed = systemDirs[:]
 		for _, dir := range []string{"/etc", s.Home} {
-			for _, name := range openEntries(dir, s.Mask) {
+			for _, name := range rules.openEntries(dir, s.Mask) {
 				grants[name] = mayRead
 			}
 		}
 		for _, name := range devices {
 			grants["/dev/"+name] = mayDevice
 		}
-		grants[s.Temp] = mayWrite
 	}
 	if s.Probe {
 		fixed = append(fixed[:len(fixed):len(fixed)], Self)
@@ -163,7 +192,7 @@ func (s *Spec) allowFiles(rules *ruleset) error {
 	for _, dir := range s.Writable {
 		grants[dir] = mayWrite
 	}
-	s.allowRoots(grants)
+	s.allowRoots(rules, grants)
 	for path, rights := range grants {
 		if err := rules.allow(path, rights, unix.O_NOFOLLOW); err != nil {
 			return err
@@ -181,7 +210,7 @@ func (s *Spec) allowFiles(rules *ruleset) error {
 // beneath, so at L1, where no mount takes them back, a root that holds one that
 // must not be written, or the kernel's own files, gets them by its entries: no
 // new ones can be made in the directories above those.
-func (s *Spec) allowRoots(grants map[string]uint64) {
+func (s *Spec) allowRoots(rules *ruleset, grants map[string]uint64) {
 	for _, root := range s.Roots {
 		if root.ReadOnly {
 			grants[root.Path] |= mayRead
@@ -189,7 +218,7 @@ func (s *Spec) allowRoots(grants map[string]uint64) {
 		}
 		names := []string{root.Path}
 		if s.Level == L1 {
-			names = openEntries(root.Path, s.unwritable(root.Path))
+			names = rules.openEntries(root.Path, s.unwritable(root.Path))
 		}
 		for _, name := range names {
 			grants[name] |= mayWrite
@@ -214,13 +243,14 @@ func (s *Spec) unwritable(root string) []string {
 
 // openEntries lists what is in dir but for what is masked. A directory that
 // holds something masked is replaced by its entries.
-func openEntries(dir string, masked []string) []string {
+func (r *ruleset) openEntries(dir string, masked []string) []string {
 	if dir == "" {
 		return nil
 	}
 	if !slices.ContainsFunc(masked, func(m string) bool { return Beneath(dir, m) }) {
 		return []string{dir}
 	}
+	r.goesBy(dir, false, true)
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil
@@ -236,7 +266,7 @@ func openEntries(dir string, masked []string) []string {
 		switch {
 		case hidden:
 		case holds && entry.IsDir():
-			names = append(names, openEntries(name, masked)...)
+			names = append(names, r.openEntries(name, masked)...)
 		case entry.Type()&os.ModeSymlink != 0:
 			// A rule would hold for where the link leads.
 			if real, err := filepath.EvalSymlinks(name); err == nil && Beneath(dir, real) && real != dir {

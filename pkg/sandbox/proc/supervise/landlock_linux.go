@@ -46,8 +46,9 @@ func rightsOf(abi int) uint64 {
 
 // ruleset is what a thread will be allowed.
 type ruleset struct {
-	fd     int
-	rights uint64
+	fd      int
+	rights  uint64
+	origins []origin
 }
 
 // newRuleset allows nothing yet. holdNetwork also takes binding and connecting
@@ -80,6 +81,7 @@ func newRuleset(holdNetwork bool) (*ruleset, error) {
 // does not exist needs no rule, and a link gets none, unless it is to be
 // followed: a rule would hold for where it leads.
 func (r *ruleset) allow(path string, rights uint64, follow int) error {
+	r.goesBy(path, follow == 0, false)
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC|follow, 0)
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENOTDIR) {
 		return nil

@@ -27,8 +27,9 @@ func supervise() int {
 		fmt.Fprintln(os.Stderr, err)
 		return 2
 	}
-	if text, err := json.Marshal(Spec{}); err == nil { // is slow the first time
-		json.Unmarshal(text, new(Spec))
+	ahead, err := expect()
+	if err != nil {
+		return 2
 	}
 	files, err := takeFiles()
 	if err != nil {
@@ -40,7 +41,7 @@ func supervise() int {
 	control := os.NewFile(controlFD, "control")
 	decoder, encoder := json.NewDecoder(control), json.NewEncoder(control)
 	var s Spec
-	if err := decoder.Decode(&s); err != nil {
+	if err := decoder.Decode(&s); err != nil || !s.complete(ahead.expected()) {
 		return 2
 	}
 	if files, err = offerListener(&s, files); err != nil {
@@ -52,8 +53,12 @@ func supervise() int {
 		err error
 	}
 	started := make(chan start)
-	onOtherThread(func() {
-		pid, err := startConfined(&s, files, func() { encoder.Encode(Report{Ready: true}) })
+	prepared := ahead.onConfined(&s, func(err error) {
+		pid := 0
+		if err == nil {
+			encoder.Encode(Report{Ready: true})
+			pid, err = startBash(&s, files)
+		}
 		started <- start{pid, err}
 	})
 	first := <-started
@@ -66,7 +71,7 @@ func supervise() int {
 	for _, fd := range files {
 		unix.Close(int(fd))
 	}
-	encoder.Encode(Report{Started: pid})
+	encoder.Encode(Report{Started: pid, Ahead: prepared})
 
 	guard := &guard{spec: &s, pid: pid, reports: encoder, exited: make(chan syscall.WaitStatus, 1), gone: make(chan struct{})}
 	orders := make(chan Order)
@@ -117,18 +122,9 @@ func adopt() error {
 	return nil
 }
 
-// startConfined confines this thread and clones bash from it.
-func startConfined(s *Spec, files []uintptr, ready func()) (pid int, err error) {
-	if err := s.Limits.apply(s.Level); err != nil {
-		return 0, err
-	}
-	if s.Level != Off {
-		if err := confine(s); err != nil {
-			return 0, err
-		}
-	}
+// startBash clones bash from this thread.
+func startBash(s *Spec, files []uintptr) (pid int, err error) {
 	files = slices.Insert(slices.Clone(files), 1, files[1]) // both output streams
-	ready()
 	pid, err = syscall.ForkExec(s.Argv[0], s.Argv, &syscall.ProcAttr{
 		Dir: s.Dir, Env: s.Env, Files: files,
 		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},

@@ -1,6 +1,8 @@
 package supervise_test
 
 import (
+	"encoding/json"
+	"math/rand/v2"
 	"os/exec"
 	"strings"
 	"testing"
@@ -35,4 +37,44 @@ func TestBeneath(t *testing.T) {
 	} {
 		require.Equal(t, c.want, supervise.Beneath(c.dir, c.path), "%s in %s", c.path, c.dir)
 	}
+}
+
+// A spec that was shortened is the same again at its other end.
+func TestShortenedSpec(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	some := func(of ...string) (chosen []string) {
+		for _, one := range of {
+			if random.IntN(3) > 0 {
+				chosen = append(chosen, one)
+			}
+		}
+		return chosen
+	}
+	spec := func() supervise.Spec {
+		return supervise.Spec{
+			Level: supervise.L1, Argv: some("bash", "-c", "true"), Dir: strings.Join(some("/a", "/b"), ""),
+			Env: some("A=1", "B=2", "B2=", "C=3", "D=4"), Mark: "mark", Temp: "/tmp/1", GraceMS: 5,
+			Roots: []supervise.Root{{Path: "/a"}}, Home: "/home", Mask: some("/home/.ssh"), Guard: []string{"/a/.git/hooks"},
+		}
+	}
+	shortened := 0
+	for range 500 {
+		expected, wanted := spec(), spec()
+		text, err := json.Marshal(wanted.Since(&expected))
+		require.NoError(t, err)
+		var got supervise.Spec
+		require.NoError(t, json.Unmarshal(text, &got))
+		if got.Alike {
+			shortened++
+			require.Empty(t, got.Roots)
+		}
+		require.True(t, supervise.Complete(&got, &expected))
+		require.ElementsMatch(t, wanted.Env, got.Env)
+		wanted.Env, got.Env, got.Drop = nil, nil, nil
+		require.Equal(t, wanted, got)
+	}
+	require.Greater(t, shortened, 100)
+	alike := supervise.Spec{Alike: true, Drop: []int{7}}
+	require.False(t, supervise.Complete(&alike, nil), "nothing was expected")
+	require.False(t, supervise.Complete(&alike, &supervise.Spec{Env: []string{"A=1"}}), "another was expected")
 }

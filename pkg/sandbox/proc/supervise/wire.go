@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Level is how far a command is confined.
@@ -63,6 +64,70 @@ type Spec struct {
 	Home     string
 	Mask     []string // must not be read
 	Guard    []string // must not be written, although in a root
+
+	// Alike says that this is what differs from the spec that the supervisor
+	// expects: the level and what follows it down to Guard is as there, and Env
+	// has what that one's has not, which Drop takes some of by their places.
+	Alike bool  `json:",omitempty"`
+	Drop  []int `json:",omitempty"`
+}
+
+// Since shortens s for a supervisor that expects another: what both have need
+// be neither written nor read. It returns s itself where they differ in more
+// than the command.
+func (s *Spec) Since(expected *Spec) *Spec {
+	if expected == nil || !s.confinedAs(expected) {
+		return s
+	}
+	short := Spec{
+		Egress: s.Egress, Argv: s.Argv, Dir: s.Dir, Mark: s.Mark, GraceMS: s.GraceMS, WaitMS: s.WaitMS, Temp: s.Temp, Alike: true,
+	}
+	has := make(map[string]bool, len(s.Env))
+	for _, pair := range s.Env {
+		has[pair] = true
+	}
+	for i, pair := range expected.Env {
+		if !has[pair] {
+			short.Drop = append(short.Drop, i)
+		}
+		delete(has, pair)
+	}
+	for _, pair := range s.Env {
+		if has[pair] {
+			short.Env = append(short.Env, pair)
+		}
+	}
+	return &short
+}
+
+// complete is the reverse of Since. It reports whether expected is as it has to
+// be for that.
+func (s *Spec) complete(expected *Spec) bool {
+	if !s.Alike {
+		return true
+	}
+	if expected == nil {
+		return false
+	}
+	for i, pair := range expected.Env {
+		if len(s.Drop) > 0 && s.Drop[0] == i {
+			s.Drop = s.Drop[1:]
+			continue
+		}
+		s.Env = append(s.Env, pair)
+	}
+	s.Level, s.Network, s.Probe, s.Limits = expected.Level, expected.Network, expected.Probe, expected.Limits
+	s.Roots, s.Writable, s.Home, s.Mask, s.Guard = expected.Roots, expected.Writable, expected.Home, expected.Mask, expected.Guard
+	s.Alike = false
+	return len(s.Drop) == 0
+}
+
+// confinedAs reports whether the same holds for two commands, but for the
+// private temporary directory.
+func (s *Spec) confinedAs(other *Spec) bool {
+	return s.Level == other.Level && s.Network == other.Network && s.Probe == other.Probe && s.Limits == other.Limits &&
+		s.Home == other.Home && slices.Equal(s.Roots, other.Roots) && slices.Equal(s.Writable, other.Writable) &&
+		slices.Equal(s.Mask, other.Mask) && slices.Equal(s.Guard, other.Guard)
 }
 
 // Covered reports whether a root holds a directory, so that commands see that
@@ -83,6 +148,7 @@ type Report struct {
 	Program bool   `json:",omitempty"` // because of the program, not of its confinement
 	Ready   bool   `json:",omitempty"` // the program is started next, and may be what ends the supervisor
 	Started int    `json:",omitempty"` // the process id, in the supervisor's name space
+	Ahead   bool   `json:",omitempty"` // with Started: by what was prepared
 	Memory  bool   `json:",omitempty"` // over its memory, being ended
 	Exited  bool   `json:",omitempty"` // bash ended with Status
 	Status  int    `json:",omitempty"`
@@ -106,6 +172,12 @@ const (
 	// Role is the one that this package plays.
 	Role = "supervise"
 
+	// ExpectArg behind the role says that the descriptor after the socket's is a
+	// file with the Spec that the next one will probably be like.
+	ExpectArg = "expect"
+
+	expectFD = controlFD + 1
+
 	// MaxFiles is how many descriptors are passed at once (SCM_MAX_FD is 253).
 	MaxFiles = 64
 
@@ -117,6 +189,10 @@ const (
 	// egressPort is its port.
 	egressPort = 29413
 )
+
+// SettledAfter is how old a change must be for the next one to be seen by a
+// later time: file systems count time in steps.
+const SettledAfter = 2 * time.Second
 
 // Beneath reports whether a clean absolute path is dir or in it.
 func Beneath(dir, path string) bool {
