@@ -3,9 +3,11 @@ package cli
 import (
 	"context"
 	"fmt"
+	"iter"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"text/tabwriter"
 	"time"
 
@@ -67,24 +69,55 @@ func (p *program) live(ctx context.Context, pid int) ([]liveHost, error) {
 			return nil, exit(exitUsage, err)
 		}
 	}
+	if pid != 0 {
+		found = slices.DeleteFunc(found, func(h socket.Host) bool { return h.PID != pid })
+	}
 	var hosts []liveHost
-	for _, h := range found {
-		if pid != 0 && h.PID != pid {
-			continue
-		}
-		host := liveHost{Host: h}
-		if err := ask(ctx, h, askTime, app.MethodHost, nil, &host.Running); err != nil {
+	var silent bool
+	for h, err := range askAll[app.Running](ctx, found, app.MethodHost) {
+		if err != nil {
 			p.logf("%v; it may be stopped or hang", err)
-			continue
+			silent = true
+		} else if file == "" || slices.Contains(h.answer.Files, file) {
+			hosts = append(hosts, liveHost{h.Host, h.answer})
 		}
-		if file == "" || slices.Contains(host.Files, file) {
-			hosts = append(hosts, host)
-		}
+	}
+	if silent && len(hosts) == 0 {
+		return nil, exit(exitConnect, errSilent)
 	}
 	if pid != 0 && len(hosts) == 0 {
 		return nil, exit(exitConnect, fmt.Errorf("no host with process id %d answers in %s; without --host, mcp-host servers shows those that do", pid, state))
 	}
 	return hosts, nil
+}
+
+// errSilent is that hosts run, and none has answered. It has been said.
+var errSilent = fmt.Errorf("%w", errPrinted)
+
+// answered is what one host has answered.
+type answered[T any] struct {
+	socket.Host
+	answer T
+}
+
+// askAll asks all hosts at once and returns their answers in order.
+func askAll[T any](ctx context.Context, hosts []socket.Host, method string) iter.Seq2[answered[T], error] {
+	answers, errs := make([]answered[T], len(hosts)), make([]error, len(hosts))
+	var all sync.WaitGroup
+	for i, h := range hosts {
+		all.Go(func() {
+			answers[i].Host = h
+			errs[i] = ask(ctx, h, askTime, method, nil, &answers[i].answer)
+		})
+	}
+	all.Wait()
+	return func(yield func(answered[T], error) bool) {
+		for i := range hosts {
+			if !yield(answers[i], errs[i]) {
+				return
+			}
+		}
+	}
 }
 
 // noHost says what to do when none runs.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"text/tabwriter"
 	"time"
@@ -62,7 +63,7 @@ that failed and results that say so.`,
 				return exit(exitFailed, err)
 			}
 			hosts, err := p.live(cmd.Context(), pid)
-			if err != nil {
+			if err != nil && !errors.Is(err, errSilent) {
 				return err
 			}
 			s.Hosts = p.counts(cmd.Context(), hosts)

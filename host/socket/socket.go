@@ -102,7 +102,6 @@ func listenFor(cfg Config, tokens *Tokens, uid int) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	Find(context.Background(), cfg.State) // clears away what killed hosts left
 	listener, name, err := listen(dir)
 	if err != nil {
 		return nil, fmt.Errorf("private socket: %w", err)
@@ -110,6 +109,7 @@ func listenFor(cfg Config, tokens *Tokens, uid int) (*Server, error) {
 	s := &Server{cfg: cfg, tokens: tokens, listener: listener, name: name, uid: uid, conns: map[net.Conn]*list.Element{}}
 	s.life, s.end = context.WithCancel(context.Background())
 	s.work.Go(s.accept)
+	s.work.Go(func() { Find(s.life, cfg.State) }) //nolint:errcheck // what killed hosts left is cleared away, or is later
 	return s, nil
 }
 

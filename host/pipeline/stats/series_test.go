@@ -1,11 +1,14 @@
 package stats_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/toolroom-mcp/toolroom/host/call"
+	"github.com/toolroom-mcp/toolroom/host/pipeline/stagetest"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/stats"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -33,6 +36,21 @@ func TestASeries(t *testing.T) {
 		sum += 3*bound - time.Microsecond
 	}
 	require.Equal(t, sum, s.Sum)
+}
+
+// A tool's own failures count under its code, if it is one of ours.
+func TestCodesThatToolsSay(t *testing.T) {
+	var r stats.Recorder
+	for _, raw := range []string{
+		`{"isError":true,"structuredContent":{"code":"OUTSIDE_ROOT"}}`, `{"isError":true,"structuredContent":{"code":"OUTSIDE_ROOT"}}`,
+		`{"isError":true,"structuredContent":{"code":"ANYTHING"}}`, `{"isError":true,"structuredContent":{"code":7}}`,
+		`{"isError":true,"structuredContent":["code"]}`, `{"isError":true}`, `{"structuredContent":{"code":"TIMEOUT"}}`,
+	} {
+		h := r.Stage(func(context.Context, *call.Request) (*call.Result, error) { return &call.Result{Raw: []byte(raw)}, nil })
+		_, err := h(t.Context(), stagetest.Request("a", `{}`))
+		require.NoError(t, err)
+	}
+	require.Equal(t, map[toolerr.Code]int64{toolerr.OutsideRoot: 2, stats.ToolError: 4}, r.Series(1)[0].Codes)
 }
 
 // However many tools there are, so many have a series; nothing is lost.

@@ -6,6 +6,7 @@
 package stats
 
 import (
+	"cmp"
 	"context"
 	"math/bits"
 	"slices"
@@ -33,6 +34,7 @@ type Observation struct {
 	Bytes  int64        // of the result
 	Code   toolerr.Code // of a failure; "": none
 	Failed bool         // the tool says itself that it failed
+	Said   toolerr.Code // and with which of our codes; "": with none
 }
 
 // A Row is what is known of one tool.
@@ -66,6 +68,9 @@ func (r *Recorder) Stage(next call.Handler) call.Handler {
 			o.Code = toolerr.CodeOf(err)
 		} else {
 			o.Bytes, o.Failed = int64(len(res.Raw)), res.IsError()
+			if o.Failed {
+				o.Said = said(res.Raw)
+			}
 		}
 		r.Add(o)
 		if r.Observe != nil {
@@ -83,7 +88,7 @@ func (r *Recorder) Add(o Observation) {
 	s.sum.Add(int64(o.Took))
 	if o.Failed || o.Code != "" {
 		s.errors.Add(1)
-		s.failed(o.Code)
+		s.failed(cmp.Or(o.Code, o.Said, ToolError))
 	}
 	s.classes[class(o.Took)].Add(1)
 }
