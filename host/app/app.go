@@ -76,7 +76,7 @@ func Open(cfg config.Config, version string) (*App, error) {
 	}
 	a.present.Store(first)
 	identity := append(jsonrpc.AppendString([]byte(`{"name":"toolroom","version":`), version), '}')
-	a.Catalog = catalog.New(first.entries(), identity, func(c catalog.Change) { a.Gateway.Changed(c.Kind) })
+	a.Catalog = catalog.New(first.entries(), identity, a.changed)
 	for _, p := range cfg.Profiles {
 		first.views[p.Name] = a.Catalog.Profile(p)
 	}

@@ -21,6 +21,26 @@ func (a *App) profile(name string) (gateway.Catalog, bool) {
 	return v, ok
 }
 
+// changed tells the clients whose part of the catalogue a change is one of.
+func (a *App) changed(c catalog.Change) {
+	views := a.present.Load().views
+	a.Gateway.ChangedFor(c.Kind, func(profile string) bool {
+		v, ok := views[profile]
+		return !ok || c.Concerns(v)
+	})
+}
+
+// changedProfiles tells the clients of profiles that are others than before.
+func (a *App) changedProfiles(before, now *present) {
+	for _, kind := range []call.Kind{call.Tools, call.Resources, call.Templates, call.Prompts} {
+		for name, v := range now.views {
+			if old, ok := before.views[name]; ok && old != v && !old.Same(v, kind) {
+				a.Gateway.ChangedFor(kind, func(profile string) bool { return profile == name })
+			}
+		}
+	}
+}
+
 // follow passes a server's notifications on to whom they concern.
 func (a *App) follow(s *upstream.Server) {
 	s.OnChange(func() { a.Catalog.Refresh(s.Name()) })

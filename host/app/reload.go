@@ -92,6 +92,7 @@ func (a *App) apply(ctx context.Context, cfg config.Config) error {
 	}
 	a.stale.set(kept)
 	a.present.Store(now)
+	a.changedProfiles(before, now)
 	a.Catalog.Update(now.entries())
 	if slices.Contains(diff.Settings, "tool_pins") {
 		a.setPins(cfg)

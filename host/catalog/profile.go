@@ -78,6 +78,18 @@ func (c Change) Concerns(v *View) bool {
 	return !v.profile.of(c.before).same(v.profile.of(c.after), c.Kind)
 }
 
+// Same reports whether two views show the same of what is known now.
+func (v *View) Same(other *View, kind call.Kind) bool {
+	now := v.catalog.current.Load()
+	of := func(v *View) *Snapshot {
+		if v.profile == nil {
+			return now
+		}
+		return v.profile.of(now)
+	}
+	return of(v).same(of(other), kind)
+}
+
 // List returns the result of a list request, after every server has been
 // asked once.
 func (v *View) List(ctx context.Context, kind call.Kind, modern bool) json.RawMessage {

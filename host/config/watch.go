@@ -91,11 +91,12 @@ func (c Change) String() string {
 }
 
 // byName are the servers without the places they are written at: a server
-// that only moves in its file is the same.
+// that only moves in its file is the same. Functions, which no file has, are
+// taken for the same.
 func (c Config) byName() map[string]Server {
 	all := map[string]Server{}
 	for _, s := range c.Servers {
-		s.Spec = s.Spec.Placeless()
+		s.Spec, s.Serve, s.Roots = s.Spec.Placeless(), nil, nil
 		all[s.Name] = s
 	}
 	for _, s := range c.Remote {

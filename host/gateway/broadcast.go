@@ -14,16 +14,7 @@ import (
 )
 
 // Changed tells every client that listens that a list has changed.
-func (g *Gateway) Changed(kind call.Kind) {
-	method := mcp.MethodNotificationToolsListChanged
-	switch kind {
-	case call.Resources, call.Templates:
-		method = mcp.MethodNotificationResourcesListChanged
-	case call.Prompts:
-		method = mcp.MethodNotificationPromptsListChanged
-	}
-	g.mcp.SendNotificationToAllClients(method, nil)
-}
+func (g *Gateway) Changed(kind call.Kind) { g.mcp.SendNotificationToAllClients(changeOf(kind), nil) }
 
 // maxWatches bounds the subscriptions of all clients together.
 const maxWatches = 10_000
@@ -210,38 +201,6 @@ func (g *Gateway) unwatch(id string) {
 	ctx, cancel := context.WithTimeout(context.Background(), lateBody)
 	defer cancel()
 	g.release(ctx, free)
-}
-
-// listen subscribes a listen stream to the resources that its filter names,
-// until the stream ends. What is told before it is acknowledged would come
-// first, which it must not.
-func (g *Gateway) listen(ctx context.Context, uris []string) {
-	session := server.ClientSessionFromContext(ctx)
-	if session == nil || len(uris) == 0 || g.cfg.Forward == nil {
-		return
-	}
-	x := exchangeOf(ctx)
-	acknowledged := x.acknowledged()
-	uris = slices.Clone(uris)
-	go func() { // ends with the stream
-		select {
-		case <-acknowledged:
-		case <-ctx.Done():
-			return
-		}
-		id := g.watches.nextStream()
-		for _, uri := range uris {
-			of, original, ok := g.catalogOf(x).Locate(ctx, call.Resources, uri)
-			if !ok || !g.watches.add(resource{of, original}, watch{id, uri, func(method string, params map[string]any) {
-				send(session, method, params)
-			}}) {
-				continue // it will never change
-			}
-			g.forwardURI(ctx, "resources/subscribe", of, original) //nolint:errcheck // the same
-		}
-		<-ctx.Done()
-		g.unwatch(id)
-	}()
 }
 
 // send gives a notification to a listen stream. One whose client does not

@@ -53,17 +53,17 @@ func (g *Gateway) greet(ctx context.Context) {
 	if session == nil {
 		return
 	}
-	c := client{session: session.SessionID()}
+	c := client{session: session.SessionID(), profile: profileOf(x)}
 	id := x.identity()
-	if h, ok := x.(*httpExchange); ok {
+	if _, ok := x.(*httpExchange); ok {
 		if c.session == "" {
 			return // without a session nothing can be said about the next request
 		}
-		id, c.profile = sessionIdentity(c.session), h.profile
+		id = sessionIdentity(c.session)
 	}
 	members, err := jsonrpc.Members(x.params())
-	if err != nil {
-		return // mcp-go has read them otherwise; then nothing is declared
+	if err != nil { // mcp-go has read them otherwise; then nothing is declared
+		members = nil
 	}
 	for _, m := range members {
 		if m.Name == "capabilities" {

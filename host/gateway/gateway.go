@@ -83,6 +83,7 @@ type Gateway struct {
 	mcp     *server.MCPServer
 	clients clients
 	watches watches
+	streams streams
 	seal    sealer
 	parked  parkedJobs
 	errands atomic.Uint64
