@@ -30,6 +30,10 @@ const (
 // protocolVersions are what a client of each era speaks.
 var protocolVersions = map[string]string{legacy: "2025-11-25", modern: "2026-07-28"}
 
+// patient is how servers behind the host are configured: their things keep
+// their own names, and a busy machine has time to start them.
+var patient = map[string]any{"prefix": "", "start_timeout": "2m", "timeout": "2m"}
+
 // door is one way into the product.
 type door struct {
 	name    string

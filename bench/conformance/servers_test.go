@@ -171,7 +171,7 @@ func TestRealServersThroughTheHost(t *testing.T) {
 			config := func() string {
 				file := filepath.Join(t.TempDir(), "config.json")
 				real := server()
-				real["prefix"] = ""
+				maps.Copy(real, patient)
 				text, err := json.Marshal(map[string]any{"servers": map[string]any{"real": real}})
 				require.NoError(t, err)
 				require.NoError(t, os.WriteFile(file, text, 0o600))

@@ -127,10 +127,9 @@ func serverSuite(t *testing.T, revision, era string) outcome {
 	t.Helper()
 	dir := alone(t)
 	config := filepath.Join(t.TempDir(), "config.json")
-	text, err := json.Marshal(map[string]any{"servers": map[string]any{"suite": map[string]any{
-		"command": filepath.Join(dir, "suite-upstream"), "args": []string{"-era", era},
-		"prefix": "", // the suites call tools by their own names
-	}}})
+	upstream := map[string]any{"command": filepath.Join(dir, "suite-upstream"), "args": []string{"-era", era}}
+	maps.Copy(upstream, patient)
+	text, err := json.Marshal(map[string]any{"servers": map[string]any{"suite": upstream}})
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(config, text, 0o600))
 	// The suite cannot send a token, and it sets Host and Origin itself.

@@ -72,7 +72,7 @@ func TestEverySessionHasARunOfItsOwn(t *testing.T) {
 
 	gone := pids(t, file)
 	s.EndSession("caller1")
-	require.Eventually(t, func() bool { return s.Status().Callers == 1 }, 10*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return s.Status().Callers == 1 }, time.Minute, 5*time.Millisecond)
 	_, err = as(t.Context(), s, "caller1", "echo", `{}`)
 	require.NoError(t, err)
 	s.Close()
@@ -106,7 +106,7 @@ func TestRunsOfCallersAreBounded(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, err := as(t.Context(), s, "one more", "echo", `{}`)
 		return toolerr.CodeOf(err) == toolerr.LimitReached
-	}, 10*time.Second, 5*time.Millisecond)
+	}, time.Minute, 5*time.Millisecond)
 }
 
 func TestEveryCallHasARunOfItsOwn(t *testing.T) {
@@ -128,7 +128,7 @@ func TestEveryCallHasARunOfItsOwn(t *testing.T) {
 		_, err := as(t.Context(), s, "a", "hang", `{}`)
 		over <- err
 	}()
-	require.Eventually(t, func() bool { return len(pids(t, file)) == 4 }, 10*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return len(pids(t, file)) == 4 }, time.Minute, 5*time.Millisecond)
 	s.Close()
 	require.Equal(t, toolerr.ServerOffline, toolerr.CodeOf(<-over))
 }

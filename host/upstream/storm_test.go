@@ -90,7 +90,7 @@ func (f *fleet) load(t *testing.T) {
 					case <-time.After(time.Duration(either(8, 2)) * time.Millisecond):
 					}
 					ill := f.broken.Load() == int32(i)
-					ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+					ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 					begin := time.Now()
 					_, err := do(ctx, s, "echo", `{"text":"hello"}`)
 					took := time.Since(begin)
@@ -143,7 +143,7 @@ func (f *fleet) breakIn(t *testing.T, kind string, i int) {
 		}
 	}
 	tool := func(name, arguments string) {
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if _, err := do(ctx, s, name, arguments); err != nil {
 			require.Equal(t, toolerr.ServerOffline, toolerr.CodeOf(err), "%v", err)
@@ -162,7 +162,7 @@ func (f *fleet) breakIn(t *testing.T, kind string, i int) {
 	case "stopped":
 		signal(false)
 		until(func() bool {
-			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			_, err := do(ctx, s, "echo", `{}`)
 			return err != nil
@@ -174,12 +174,12 @@ func (f *fleet) breakIn(t *testing.T, kind string, i int) {
 		require.NoError(t, os.WriteFile(f.modes[i], []byte("hang"), 0o600))
 		signal(true)
 		// A caller is told when the start is given up.
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		require.Eventually(t, func() bool {
 			_, err := do(ctx, s, "echo", `{}`)
 			return err != nil && strings.Contains(err.Error(), "did not answer the handshake")
-		}, 30*time.Second, time.Millisecond)
+		}, time.Minute, time.Millisecond)
 		require.NoError(t, os.Remove(f.modes[i]))
 	case "closing its output":
 		tool("close_stdout", `{}`)
@@ -217,7 +217,7 @@ func TestABrokenServerHarmsNobodyElse(t *testing.T) {
 				f.broken.Store(int32(i))
 				f.breakIn(t, kind, i)
 				require.Eventually(t, func() bool {
-					ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 					defer cancel()
 					_, err := do(ctx, f.servers[i], "echo", `{}`)
 					return err == nil && !errors.Is(err, context.DeadlineExceeded)

@@ -17,7 +17,7 @@ import (
 // at returns a server that is reached at an address.
 func at(t *testing.T, url string, change func(*upstream.Config)) *upstream.Server {
 	t.Helper()
-	cfg := upstream.Config{Name: "fix", URL: url}
+	cfg := upstream.Config{Name: "fix", URL: url, StartTimeout: time.Minute}
 	if change != nil {
 		change(&cfg)
 	}

@@ -80,7 +80,7 @@ func TestEveryWayOverHTTPDoesWhatStdioDoes(t *testing.T) {
 				default:
 					return false
 				}
-			}, 10*time.Second, 20*time.Millisecond)
+			}, time.Minute, 20*time.Millisecond)
 			require.Equal(t, upstream.Ready, s.Status().State)
 			require.Zero(t, s.Status().Restarts)
 		})
@@ -111,7 +111,7 @@ func TestCancelOverHTTP(t *testing.T) {
 			require.Eventually(t, func() bool {
 				seen := textOf(t, mustDo(t, s, "cancelled", `{}`))
 				return seen != "" && strings.HasPrefix(seen, "closed:") == (way.era == upstream.Modern)
-			}, 5*time.Second, 5*time.Millisecond)
+			}, time.Minute, 5*time.Millisecond)
 		})
 	}
 }

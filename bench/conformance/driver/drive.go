@@ -18,7 +18,7 @@ func drive(host, era, url string) (err error) {
 	}
 	defer os.RemoveAll(dir)
 	text, err := json.Marshal(map[string]any{
-		"servers":  map[string]any{"suite": map[string]any{"url": url, "era": opening(), "prefix": ""}},
+		"servers":  map[string]any{"suite": map[string]any{"url": url, "era": opening(), "prefix": "", "start_timeout": "1m"}},
 		"validate": map[string]any{"arguments": false}, // the suite sends some that its own schema does not allow
 	})
 	if err != nil {
