@@ -56,6 +56,8 @@ type App struct {
 	used    atomic.Bool  // whether the store was
 	tell    func(string)
 
+	recheckEvery time.Duration
+
 	life context.Context // ends with Close
 	end  context.CancelFunc
 	work sync.WaitGroup
@@ -63,7 +65,7 @@ type App struct {
 
 // Open puts a host together. Close it.
 func Open(cfg config.Config, version string) (*App, error) {
-	a := &App{Config: cfg, version: version, began: time.Now(), spawner: upstream.NewSpawner(cfg.Guard), tell: func(string) {}}
+	a := &App{Config: cfg, version: version, began: time.Now(), spawner: upstream.NewSpawner(cfg.Guard), tell: func(string) {}, recheckEvery: recheckPause}
 	a.roots.own = fileURIs(cfg.Roots)
 	if cfg.Trace.On() {
 		a.tracer = trace.New(cfg.Trace, version)

@@ -180,6 +180,7 @@ func TestPinsAreKeptWhereTheConfigurationSays(t *testing.T) {
 			require.Contains(t, told, "withheld until it is approved; mcp-host tools approve s__echo shows the difference")
 
 			// What another process approves is served within moments.
+			a.recheckEvery = 20 * time.Millisecond
 			a.Begin()
 			changed := a.Catalog.Changed()
 			require.Len(t, changed, 1)

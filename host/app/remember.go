@@ -65,7 +65,7 @@ func (n noted) List(ctx context.Context, prefix, after string, limit int) ([]sto
 
 // What is done from time to time.
 const (
-	recheckEvery = 2 * time.Second // whether withheld tools were approved elsewhere
+	recheckPause = 2 * time.Second // whether withheld tools were approved elsewhere
 	trimFirst    = 10 * time.Minute
 	trimEvery    = time.Hour
 	trimTime     = time.Minute // the longest it may take
@@ -78,7 +78,7 @@ func keep() (logs, blobs store.Keep) {
 
 // tend does what is to be done from time to time, until the host ends.
 func (a *App) tend() {
-	recheck, trim := time.NewTicker(recheckEvery), time.NewTimer(trimFirst)
+	recheck, trim := time.NewTicker(a.recheckEvery), time.NewTimer(trimFirst)
 	defer recheck.Stop()
 	defer trim.Stop()
 	for {
