@@ -208,7 +208,13 @@ func (s *scope) subscripts(c call) bool {
 			s.arithmeticText(arg)
 		}
 		return true
-	case "read", "unset", "declare", "local", "typeset", "export", "readonly", "getopts":
+	case "read":
+		options, rest, _ := assigners["read"].grammar.options(args)
+		names = rest
+		if name, ok := valueOf(options, "-a"); ok {
+			names = append(names, name)
+		}
+	case "unset", "declare", "local", "typeset", "export", "readonly", "getopts":
 		names = args
 	case "wait":
 		options, _, _ := grammar{short: "p"}.options(args)

@@ -12,6 +12,8 @@ import (
 type variables struct {
 	known map[string]*variable
 	sure  map[string]bool // assigned on every way to where the check stands
+	// presumed: what is assigned anywhere counts as assigned for sure.
+	presumed bool
 }
 
 type variable struct {
@@ -83,10 +85,16 @@ func (v *variables) set(name string, value field) {
 // array returns an array that is assigned once, as a whole.
 func (v *variables) array(name string) ([]field, bool) {
 	target := v.known[name]
-	if target == nil || target.arrays != 1 || target.open || !v.sure[name] || slices.Contains(ofBash, name) {
+	if target == nil || target.arrays != 1 || target.open || !v.sure[name] || v.elsewhere(name) {
 		return nil, false
 	}
 	return target.array, true
+}
+
+// elsewhere reports whether a variable may be set without its name in the text:
+// by bash itself, or by a builtin that is given a name that is not known.
+func (v *variables) elsewhere(name string) bool {
+	return v.known[anything] != nil || slices.Contains(ofBash, name)
 }
 
 // size grows with all that is learnt about the variables.
@@ -111,7 +119,7 @@ func (v *variables) options(name string, withDefault bool) []bound {
 			options = append(options, bound{valueKnown, text})
 		}
 	}
-	if target == nil || target.open || target.number || !v.sure[name] || slices.Contains(ofBash, name) {
+	if target == nil || target.open || target.number || !v.sure[name] && !v.presumed || v.elsewhere(name) {
 		options = append(options, bound{state: valueUnknown})
 		if withDefault {
 			options = append(options, bound{state: valueUnset})
@@ -200,7 +208,7 @@ func (s *scope) collect(file *syntax.File, round int) {
 					s.assignText(node.Param.Value, node.Exp.Word, "")
 				}
 			case *syntax.CallExpr:
-				if round == 0 && len(node.Args) > 0 {
+				if len(node.Args) > 0 {
 					s.assignedByBuiltin(node)
 				}
 			case *syntax.DeclClause:
@@ -315,7 +323,9 @@ func (s *scope) declared(d *syntax.DeclClause) {
 			letters += f.text[1:]
 			continue
 		}
-		if name, value, assigns := strings.Cut(f.text, "="); syntax.ValidName(name) {
+		if name, value, assigns := strings.Cut(f.text, "="); strings.Contains(name, anything) {
+			s.opened("declare", name)
+		} else if syntax.ValidName(name) {
 			if assigns || d.Variant.Value != "export" && d.Variant.Value != "readonly" {
 				s.vars.set(name, field{text: value})
 			}
@@ -323,48 +333,75 @@ func (s *scope) declared(d *syntax.DeclClause) {
 	}
 }
 
+// assigners are the builtins that put something into variables: their options
+// with a value, and those whose value is the name of one. All operands are
+// names, but for those of printf, wait and getopts.
+var assigners = map[string]struct {
+	grammar grammar
+	named   string
+}{
+	"read": {grammar{short: "adinNptu"}, "-a"}, "mapfile": {grammar{short: "dnOsuCc"}, ""}, "readarray": {grammar{short: "dnOsuCc"}, ""},
+	"printf": {grammar{short: "v"}, "-v"}, "wait": {grammar{short: "p"}, "-p"}, "getopts": {},
+	"local": {}, "declare": {}, "typeset": {}, "export": {}, "readonly": {}, "unset": {},
+}
+
 // assignedByBuiltin notes what a builtin may put into variables.
 func (s *scope) assignedByBuiltin(call *syntax.CallExpr) {
-	words := make([]string, len(call.Args))
-	for i, word := range call.Args {
-		words[i] = s.textOf(word, nil).text
+	s.vars.presumed = true
+	readings := s.variants(call.Args...)
+	for _, reading := range readings {
+		s.assignedBy(s.fieldsOf(call.Args, reading))
 	}
-	name, words := words[0], words[1:]
-	// Behind these it may be any builtin, as one whose name is not known may.
-	whichever := name == "command" || name == "builtin" || strings.Contains(name, anything)
-	for _, word := range append(words, name) {
-		if word == name || whichever {
-			s.check.unsets = s.check.unsets || word == "unset"
-			if slices.Contains([]string{"set", "shift", "source", "."}, word) || strings.Contains(word, anything) {
-				s.positional = nil
-			}
+	s.vars.presumed = false
+}
+
+func (s *scope) assignedBy(fields []field) {
+	for len(fields) > 0 && fields[0].is("command", "builtin") {
+		_, fields, _ = grammar{}.options(fields[1:])
+	}
+	if len(fields) == 0 {
+		return
+	}
+	name := fields[0].text
+	if slices.Contains([]string{"set", "shift", "source", "."}, name) {
+		s.positional = nil
+	}
+	builtin, ok := assigners[name]
+	if !ok {
+		return
+	}
+	s.check.unsets = s.check.unsets || name == "unset"
+	options, names, sure := builtin.grammar.options(fields[1:])
+	switch {
+	case name == "getopts":
+		names = names[min(1, len(names)):min(2, len(names))]
+	case name == "wait", name == "printf" && sure:
+		names = nil
+	case name == "printf": // what is not known may be its option
+		names = names[:min(2, len(names))]
+	}
+	for _, o := range options {
+		if o.name == builtin.named {
+			names = append(names, o.value)
 		}
 	}
-	assigns := slices.Contains([]string{"read", "mapfile", "readarray", "getopts", "printf", "wait", "local", "declare", "export"}, name)
-	for _, word := range words {
-		switch {
-		case name == "unset" && syntax.ValidName(word):
-			s.vars.set(word, field{})
-		case assigns || whichever:
-			s.opened(word)
-		}
+	for _, f := range names {
+		s.opened(name, f.text)
 	}
 }
 
-// opened notes a variable that a builtin's argument may name: as it is, before
-// a =, or behind the letters of an option.
-func (s *scope) opened(word string) {
-	key, _, _ := strings.Cut(word, "=")
-	if syntax.ValidName(key) {
-		s.vars.get(key).open = true
-	}
-	if !strings.HasPrefix(key, "-") {
-		return
-	}
-	for i := 2; i < len(key) && i < 64; i++ {
-		if v := s.vars.known[key[i:]]; v != nil {
-			v.open = true
-		}
+// opened notes a variable that a builtin sets, by its name or NAME=VALUE. One
+// whose name is not known may be any.
+func (s *scope) opened(builtin, text string) {
+	name, _, _ := strings.Cut(text, "=")
+	switch {
+	case strings.Contains(name, anything):
+		s.vars.get(anything).open = true
+	case !syntax.ValidName(name):
+	case builtin == "unset":
+		s.vars.set(name, field{})
+	default:
+		s.vars.get(name).open = true
 	}
 }
 
