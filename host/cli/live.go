@@ -21,7 +21,7 @@ import (
 // askTime is how long a running host may take to answer what it knows, and
 // reconnectTime to start a server anew.
 const (
-	askTime       = 5 * time.Second
+	askTime       = 10 * time.Second
 	reconnectTime = 90 * time.Second
 )
 

@@ -216,8 +216,10 @@ func (l line) ended() string {
 
 func TestWhatIsNoRequestEndsAConnection(t *testing.T) {
 	c := config(t.TempDir())
-	c.LineTime = 200 * time.Millisecond
+	c.LineTime = time.Minute
 	s, _ := listen(t, c)
+	c.State, c.LineTime = t.TempDir(), 50*time.Millisecond
+	impatient, _ := listen(t, c)
 	for name, say := range map[string]struct{ send, want string }{
 		"no JSON":         {"GET / HTTP/1.1\r\n", `"code":-32700`},
 		"a batch":         {"[]\n", `"code":-32600`},
@@ -233,7 +235,11 @@ func TestWhatIsNoRequestEndsAConnection(t *testing.T) {
 		"enter, number":   {`{"jsonrpc":"2.0","id":1,"method":"toolroom/enter","params":{"token":1}}` + "\n", "AUTH_FAILED"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := dial(t, s)
+			to := s
+			if name == "silence" || name == "half a line" {
+				to = impatient
+			}
+			l := dial(t, to)
 			go io.WriteString(l.conn, say.send) //nolint:errcheck // it may be refused half way
 			require.Contains(t, l.ended(), say.want)
 		})

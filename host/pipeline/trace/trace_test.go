@@ -327,10 +327,12 @@ func TestWhatIsNotTakenIsDroppedAndCounted(t *testing.T) {
 		tracer, at := open(t, "OTEL_BSP_MAX_QUEUE_SIZE", "10", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "4")
 		release := make(chan struct{})
 		at.answer = func(int) (int, string, error) { <-release; return 200, `{"partialSuccess":{"rejectedSpans":"1"}}`, nil }
-		for range 100 {
+		for n := range 100 {
 			callWith(t, tracer, "", nil)
+			if n == 1 {
+				synctest.Wait() // until the first four are with the collector
+			}
 		}
-		synctest.Wait()
 		_, dropped, _ := tracer.Sent()
 		require.EqualValues(t, 200-10-4, dropped)
 		close(release)
