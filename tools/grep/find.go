@@ -65,6 +65,8 @@ type searcher struct {
 
 	ahead    *index.Ahead // of the index, asked before a file is read; nil: none
 	memo     *walk.Memo   // of the directory that ahead looks at
+	kept     []byte       // what the index kept of the file, nil: nothing
+	keptStat sandbox.Stat // with kept
 	learning bool         // files that the index does not know are remembered
 	unknown  []string
 	_        [64]byte // workers do not share a cache line
@@ -222,6 +224,10 @@ func (w *searcher) file(e *walk.Entry) error {
 		if w.spared(e) {
 			return nil
 		}
+		if w.kept != nil {
+			w.whole(e.Path, w.kept, w.keptStat, false)
+			return w.ctx.Err()
+		}
 	} else if !masked {
 		w.remember(e.Path)
 	}
@@ -230,7 +236,9 @@ func (w *searcher) file(e *walk.Entry) error {
 	switch {
 	case err == nil:
 		w.buf = raw
-		w.whole(e.Path, raw, st, masked)
+		if w.whole(e.Path, raw, st, masked) > 0 && w.ahead != nil && !masked {
+			w.ahead.KeepText(index.KeyOf(st), raw)
+		}
 	case toolerr.Is(err, toolerr.TooLarge):
 		file, st, err := e.Dir.Open(e.Name)
 		if err != nil {
@@ -253,27 +261,28 @@ func failure(err error) outcome {
 	return unreadable
 }
 
-// whole searches a file that is in memory.
-func (w *searcher) whole(path string, raw []byte, st sandbox.Stat, masked bool) {
+// whole searches a file that is in memory, and returns how often it matches.
+func (w *searcher) whole(path string, raw []byte, st sandbox.Stat, masked bool) int {
 	if int64(len(raw)) > w.MaxFileSize {
 		w.skip(path, tooLarge)
-		return
+		return 0
 	}
 	if w.isKey(path, raw) {
 		w.outcomes[secret]++
-		return
+		return 0
 	}
 	text := plain(raw, masked)
 	if hasNUL(text) {
 		w.outcomes[binary]++
-		return
+		return 0
 	}
 	n := w.count(text)
 	if n > 0 && bytes.IndexByte(text, 0) >= 0 {
 		w.outcomes[binary]++
-		return
+		return 0
 	}
 	w.took(path, st, n)
+	return n
 }
 
 // isKey reports whether a file is a private key that the user did not allow.

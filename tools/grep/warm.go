@@ -233,6 +233,7 @@ func (w *warmth) makeRoom() {
 // spared reports whether the index spares the reading of a file, and counts
 // it then as reading it would have.
 func (w *searcher) spared(e *walk.Entry) bool {
+	w.kept = nil
 	st, err := e.Lstat()
 	if err != nil || !st.Mode.IsRegular() || st.Size > w.MaxFileSize {
 		return false
@@ -248,6 +249,7 @@ func (w *searcher) spared(e *walk.Entry) bool {
 		w.outcomes[binary]++
 		return true
 	case index.Maybe:
+		w.kept, w.keptStat = w.ahead.Text(), st
 		return false
 	}
 	w.remember(e.Path)

@@ -23,6 +23,7 @@ type Ahead struct {
 	query *Query
 	page  Page
 	known []known
+	last  *entry // of the file looked at last
 }
 
 // known is what was found of one entry.
@@ -68,10 +69,12 @@ func (a *Ahead) Turn(page Page) {
 func (a *Ahead) Look(place int, k Key) Verdict {
 	if place < len(a.known) {
 		if n := &a.known[place]; n.entry != nil && n.entry.is(k) {
+			a.last = n.entry
 			return n.entry.verdictFor(n.may)
 		}
 	}
 	verdict, e := a.index.look(k, a.query)
+	a.last = e
 	if e != nil && place < len(a.page) {
 		a.page[place].Store(e.ref)
 	}

@@ -54,7 +54,11 @@ func (x *Index) reserve(bytes int64) bool {
 	if bytes > x.max/4 {
 		return false // not worth what it would push out
 	}
-	if x.bytes.Add(bytes) <= x.max || x.evict() {
+	now := x.bytes.Add(bytes)
+	if now+x.texts.size() > x.max {
+		x.texts.clear() // a filter spares more reading than a text
+	}
+	if now <= x.max || x.evict() {
 		return true
 	}
 	x.bytes.Add(-bytes)
