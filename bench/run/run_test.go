@@ -4,11 +4,12 @@ package main
 
 import (
 	"errors"
-	"os/exec"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 )
 
 func TestFigures(t *testing.T) {
@@ -67,10 +68,9 @@ func TestLoadMakesEveryCallOnce(t *testing.T) {
 }
 
 func TestEchoServersAnswer(t *testing.T) {
+	mcpkittest.Once(t)
 	for _, name := range []string{"plain", "kit"} {
-		binary := t.TempDir() + "/echo"
-		out, err := exec.Command("go", "build", "-o", binary, "../echo/"+name).CombinedOutput()
-		require.NoError(t, err, string(out))
+		binary := mcpkittest.Build(t, "./bench/echo/"+name)
 		for _, workers := range []int{1, 64} {
 			got, err := overStdio(binary).load("tools/call", echoParams, workers, 200)
 			require.NoError(t, err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 	"github.com/toolroom-mcp/toolroom/pkg/walk"
 )
 
@@ -35,7 +36,11 @@ func TestCacheIsNeverStale(t *testing.T) {
 		require.Zero(t, report.Unreadable)
 	}
 	used := 0
-	for round := range 60 {
+	rounds := 60
+	if mcpkittest.Raced {
+		rounds = 20
+	}
+	for round := range rounds {
 		both(round)
 		if round%2 == 0 {
 			time.Sleep(grain + grain/4)

@@ -15,11 +15,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolroom-mcp/toolroom/bench/oracle"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 	"github.com/toolroom-mcp/toolroom/pkg/walk"
 )
 
 // trees is how many random trees a run compares, and from which seed on:
-// WALK_TREES=5000 WALK_SEED=1.
+// WALK_TREES=5000 WALK_SEED=1. The race detector, which makes each slow, need not
+// see as many.
 func trees(t *testing.T) (count int, seed uint64) {
 	number := func(key string, fallback int) int {
 		n, err := strconv.Atoi(os.Getenv(key))
@@ -28,7 +30,11 @@ func trees(t *testing.T) (count int, seed uint64) {
 		}
 		return n
 	}
-	count, seed = number("WALK_TREES", 80), uint64(number("WALK_SEED", 1))
+	usual := 80
+	if mcpkittest.Raced {
+		usual = 30
+	}
+	count, seed = number("WALK_TREES", usual), uint64(number("WALK_SEED", 1))
 	t.Logf("%d random trees from seed %d", count, seed)
 	return count, seed
 }

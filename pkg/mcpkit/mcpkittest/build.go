@@ -97,7 +97,7 @@ func build(pkg string) (string, error) {
 	}
 	final := filepath.Join(dir, "mcp-"+filepath.Base(pkg)+exe)
 	fresh := fmt.Sprintf("%s.%d%s", strings.TrimSuffix(final, exe), os.Getpid(), exe)
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", fresh, pkg)
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-buildvcs=false", "-o", fresh, pkg)
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
