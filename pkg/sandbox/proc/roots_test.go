@@ -69,6 +69,10 @@ func TestRootsOfAnyKind(t *testing.T) {
 			`cat ../b/f && echo x > f && echo yes; echo x > ../b/f && echo no`, bothLevels},
 		"odd names": {[]string{"a b/ü €/'\"\\$(x)/f"}, seen, []string{"a b/ü €/'\"\\$(x)"},
 			`echo x > f && mkdir "d e" && echo y > "d e/ö" && pwd | grep -q 'a b/ü' && echo yes; echo x > ../new && echo no`, bothLevels},
+		"names that are not UTF-8": {[]string{"caf\xe9/f"}, seen, []string{"caf\xe9"},
+			`echo x > f && mkdir $'\xff' && cd $'\xff' && echo y > f && grep -q y $OLDPWD/*/f && echo yes; echo x > ../../new && echo no`, bothLevels},
+		"hidden and guarded below such names": {[]string{"a/\xff/hidden", "a/\xff/guarded", "a/caf\xe9 dir/hidden dir/hidden"}, temp, []string{"a"},
+			`cat */hidden */*/hidden && echo no; for f in */guarded; do echo x > "$f" && echo no; mv "$f" z && echo no; done; echo x > f && echo yes`, onlyL2},
 		"hidden and guarded in them": {[]string{"a b/ü/hidden", "a b/ü/guarded", "a b/ü/hidden dir/hidden"}, temp, []string{"a b"},
 			`cd ü; cat hidden "hidden dir/hidden" && echo no; echo x > guarded && echo no; mv guarded z && echo no; cd ..; mv ü z && echo no; echo x > f && echo yes`, onlyL2},
 	} {
