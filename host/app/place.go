@@ -27,14 +27,13 @@ type present struct {
 	calls sync.RWMutex // held for reading by calls, and for writing for ever after
 }
 
-// place is a server that is configured.
+// place is a server that is configured. It is immutable.
 type place struct {
 	server *upstream.Server
 	entry  catalog.Entry
 	cfg    config.Server
 	off    bool
-
-	calls sync.RWMutex // likewise
+	calls  *sync.RWMutex // of the server's, likewise
 }
 
 // newPresent puts the parts together. fresh says of which server a new one is
@@ -64,7 +63,7 @@ func (a *App) newPresent(cfg config.Config, before *present, fresh []string) (*p
 		if err != nil {
 			return nil, err
 		}
-		p.places = append(p.places, &place{server: s, off: true})
+		p.places = append(p.places, &place{server: s, off: true, calls: new(sync.RWMutex)})
 	}
 	p.handler = call.Chain(a.route, a.traced(p.way.stages())...)
 	return p, nil
@@ -77,7 +76,7 @@ func (a *App) newPlace(sc config.Server, before *present, fresh []string) (*plac
 		old = before.byName[sc.Name]
 	}
 	if old != nil && !slices.Contains(fresh, sc.Name) {
-		return old.as(sc), nil
+		return &place{server: old.server, entry: entry(old.server, sc), cfg: sc, calls: old.calls}, nil
 	}
 	cfg := configured(sc)
 	cfg.Roots = a.roots.get
@@ -91,14 +90,7 @@ func (a *App) newPlace(sc config.Server, before *present, fresh []string) (*plac
 		s.SetLogLevel(*level)
 	}
 	a.follow(s)
-	return &place{server: s, entry: entry(s, sc), cfg: sc}, nil
-}
-
-// as is the place with what else is said of its server. It is the same one
-// where nothing is.
-func (p *place) as(sc config.Server) *place {
-	p.cfg, p.entry = sc, entry(p.server, sc)
-	return p
+	return &place{server: s, entry: entry(s, sc), cfg: sc, calls: new(sync.RWMutex)}, nil
 }
 
 // entries are what the catalogue is made of.

@@ -77,10 +77,10 @@ func (p *program) complain(a *app.App) error {
 	return nil
 }
 
-// settle waits a moment until definitions have been compared with those of
-// before.
+// settle waits until definitions have been compared with those of before, but
+// not for a store that does not answer.
 func settle(ctx context.Context, a *app.App) {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	a.Catalog.Settle(ctx)
 }

@@ -20,7 +20,7 @@ func settings() []setting {
 			map[string]any{"type": "object", "propertyNames": map[string]any{"pattern": "^[a-zA-Z0-9_-]{1,64}$"}, "additionalProperties": objectOf(profileFields(&catalog.Profile{}))},
 			readProfiles},
 		{"tool_pins", nil, "What becomes of a tool whose definition is another than at first use: nothing (off), it is reported (warn), or withheld until approved (enforce).",
-			oneOf("off", "warn", "enforce"),
+			map[string]any{"enum": []any{"off", "warn", "enforce", false}},
 			func(r *reader, n *node, s *Settings) {
 				s.Pins = catalog.PinMode(r.choice(r.offWord(n), "off", "warn", "enforce"))
 			}},
@@ -51,7 +51,7 @@ func settings() []setting {
 		{"limits", []string{"limit"}, "How many calls run at once, and how many wait.", objectOf(limitFields(&Stages{})),
 			func(r *reader, n *node, s *Settings) { r.members(n, limitFields(&s.Stages)) }},
 		{"default_timeout_seconds", nil, "", nil, func(r *reader, n *node, s *Settings) { s.Stages.Timeout.Default = r.duration(n, time.Second) }},
-		{"timeout", []string{"timeouts", "default_timeout"}, "The longest a call may take (default 30s), or more of it; off for no bound.", orSection("string", timeoutFields(&Stages{})),
+		{"timeout", []string{"timeouts", "default_timeout"}, "The longest a call may take (default 30s), or more of it; off for no bound.", map[string]any{"oneOf": []any{offSchema(), durationSchema(), objectOf(timeoutFields(&Stages{}))}},
 			func(r *reader, n *node, s *Settings) {
 				if n.kind != mapNode {
 					s.Stages.Timeout.Default = r.durationOrOff(n)

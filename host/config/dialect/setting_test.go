@@ -99,6 +99,7 @@ func TestSettingsThatAreOff(t *testing.T) {
 		text := fmt.Sprintf("audit: %[1]s\nvalidate: %[1]s\ncache: %[1]s\ntimeout: %[1]s\nretry: %[1]s\nbreaker: %[1]s\nmax_result: %[1]s\ntool_pins: %[1]s\n", off)
 		d := dialect.Parse("toolroom.yaml", []byte(text), dialect.Options{})
 		require.Empty(t, d.Problems)
+		require.NoError(t, schemaCheck(t)(text))
 		s := dialect.Apply(d.Settings)
 		var want dialect.Stages
 		want.Audit.Off, want.Schemas.ArgumentsOff, want.Schemas.ResultsOff, want.Breaker.Off = true, true, true, true
@@ -141,6 +142,7 @@ func TestMistakesInSettings(t *testing.T) {
 		{"profiles: {a: {alow: [x]}}", "1: profiles.a.alow: not known; did you mean allow?"},
 		{"tool_pins: yess", "1: tool_pins: want one of off, warn, enforce"},
 		{"timeout: 30", "1: timeout: a number without a unit; want a duration like 10s"},
+		{"timeout: soon", "1: timeout: want a duration like 10s"},
 		{"timeout: {tools: {a: soon}}", "1: timeout.tools.a: want a duration like 10s"},
 		{"max_result: 1 parsec", "1: max_result: want a size like 64KiB or 10MB"},
 		{"cache: {max_bytes: 0}", "1: cache.max_bytes: want a size above 0, like 64KiB or 10MB"},
