@@ -31,6 +31,7 @@ type search struct {
 	root    string
 	folders map[string]*folder
 	keys    map[string]keyFile
+	hidden  map[string]os.FileInfo // what was found and hidden the last time
 }
 
 // folder is what one directory holds.
@@ -123,6 +124,7 @@ func (s *search) update(l limits) found {
 		}
 	}
 	s.keys = keys
+	s.keepKnown(&all)
 	return all
 }
 

@@ -73,7 +73,7 @@ func (r Report) Gaps() []string {
 			"arguments, scheduling and System V memory of the user's other processes")
 	} else {
 		gaps = append(gaps, "secrets and sockets that appear while a command runs",
-			"private keys in roots whose names tell nothing", "secrets in node_modules of roots")
+			"private keys in roots whose names tell nothing", "secrets in node_modules and .git/objects of roots")
 	}
 	return gaps
 }

@@ -1,0 +1,43 @@
+//go:build linux
+
+package proc_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
+)
+
+// TestWhatIsHiddenStaysHidden: no command can move it to where is not looked
+// for secrets, and have the next one read it there.
+func TestWhatIsHiddenStaysHidden(t *testing.T) {
+	t.Parallel()
+	if !contains(levels(t), proc.L2) {
+		t.Skip("L2 is not available")
+	}
+	dir := filesIn(t, t.TempDir(), "sub/deep/hidden", "sub/f", "free/hidden.txt")
+	r := trusted(t, proc.L2)
+	do := func(script string) string {
+		_, out := run(t, r, proc.Command{Script: "exec 2>&1; " + script, Dir: dir, Rules: roots{{Path: dir}}})
+		return out
+	}
+	require.NotContains(t, do("cat sub/deep/hidden"), "old")
+	for _, place := range []string{"node_modules", "a/.git/objects", "a/node_modules/b/node_modules", "caf\xe9"} {
+		out := do("mkdir -p $'" + place + "' && mv sub $'" + place + "'/ && echo moved")
+		require.Contains(t, out, "moved", place)
+		require.NotContains(t, do("cat $'"+place+"'/sub/deep/hidden"), "old", place)
+		require.NotContains(t, do("mv $'"+place+"'/sub/deep $'"+place+"'/other; cat $'"+place+"'/other/hidden"), "old", place)
+		require.NotContains(t, do("cat $'"+place+"'/other/hidden"), "old", place)
+		require.Contains(t, do("mv $'"+place+"'/other $'"+place+"'/sub/deep && mv $'"+place+"'/sub . && cat sub/f && echo back"), "old\nback", place)
+		require.NotContains(t, do("cat sub/deep/hidden"), "old", place)
+	}
+	// The user may do with it as he likes.
+	require.NoError(t, os.Rename(filepath.Join(dir, "sub/deep/hidden"), filepath.Join(dir, "sub/deep/shown")))
+	require.Contains(t, do("cat sub/deep/shown"), "old")
+	require.NoError(t, os.Remove(filepath.Join(dir, "sub/deep/shown")))
+	require.Contains(t, do("rm -r sub && echo gone"), "gone")
+}
