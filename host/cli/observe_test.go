@@ -329,9 +329,7 @@ func collector(t *testing.T) *otlp {
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		for _, s := range body.ResourceSpans[0].ScopeSpans[0].Spans {
-			c.spans = append(c.spans, s)
-		}
+		c.spans = append(c.spans, body.ResourceSpans[0].ScopeSpans[0].Spans...)
 		io.WriteString(w, "{}") //nolint:errcheck // the host is gone
 	}))
 	t.Cleanup(c.Close)

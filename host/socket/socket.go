@@ -65,7 +65,7 @@ type Config struct {
 	// Serve serves MCP to who has entered, until in ends or ctx does.
 	Serve func(ctx context.Context, as call.Caller, in io.Reader, out io.Writer) error
 
-	MaxConns int           // connections at once; 0: 128
+	MaxConns int           // connections at once; 0: 64
 	LineTime time.Duration // for a line to come, before toolroom/enter; 0: 5 s
 }
 
@@ -93,7 +93,7 @@ func Listen(cfg Config, tokens *Tokens) (*Server, error) {
 
 func listenFor(cfg Config, tokens *Tokens, uid int) (*Server, error) {
 	if cfg.MaxConns == 0 {
-		cfg.MaxConns = 128
+		cfg.MaxConns = 64
 	}
 	if cfg.LineTime == 0 {
 		cfg.LineTime = 5 * time.Second

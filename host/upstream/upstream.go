@@ -242,7 +242,9 @@ func (s *Server) Handle(ctx context.Context, req *call.Request) (*call.Result, e
 			return nil, s.failed(ctx, req, call.PhaseConnect, err)
 		}
 		defer leave()
-		return one.Handle(ctx, req)
+		res, err := one.Handle(ctx, req)
+		s.took.Store(one.took.Load())
+		return res, err
 	}
 	for attempt := 0; ; attempt++ {
 		c, err := s.ready(ctx)
