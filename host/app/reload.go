@@ -123,12 +123,15 @@ func (a *App) apply(ctx context.Context, cfg config.Config) error {
 func (a *App) warm(ctx context.Context, before, now *present, names []string) (failed []string) {
 	var all sync.WaitGroup
 	var mu sync.Mutex
+	turns := make(chan struct{}, 4) // as many as the catalogue starts at a time
 	for _, name := range names {
 		old, next := before.byName[name].server, now.byName[name].server
 		if state := old.Status().State; state != upstream.Ready && state != upstream.Unstable {
 			continue
 		}
 		all.Go(func() {
+			turns <- struct{}{}
+			defer func() { <-turns }()
 			if _, err := next.Tools(ctx); err != nil {
 				mu.Lock()
 				defer mu.Unlock()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -96,11 +97,17 @@ func TestAServerThatIsTakenOutFinishesItsCalls(t *testing.T) {
 		_, err := a.Handler(t.Context(), &call.Request{Tool: tool, Params: []byte(`{"name":"s__sleep","arguments":{"n":700}}`)})
 		slept <- err
 	}()
-	require.Eventually(t, func() bool { l := a.Loads(); return len(l) > 0 && l[0].Running == 1 }, 20*time.Second, time.Millisecond)
+	inUse := a.present.Load().byName["s"].calls
+	require.Eventually(t, func() bool {
+		if inUse.TryLock() {
+			inUse.Unlock()
+			return false
+		}
+		return true
+	}, 20*time.Second, time.Millisecond)
 	next := cfg
 	next.Servers = cfg.Servers[1:]
 	require.NoError(t, a.apply(t.Context(), next))
-	require.Equal(t, upstream.Ready, old.Status().State)
 	_, err = a.Handler(t.Context(), &call.Request{Tool: tool, Params: []byte(`{"name":"s__echo"}`)})
 	require.ErrorContains(t, err, "server s is not configured any more")
 	require.NoError(t, <-slept)
@@ -188,6 +195,23 @@ func TestPinsAreKeptWhereTheConfigurationSays(t *testing.T) {
 			require.Eventually(t, func() bool { return len(a.Catalog.Snapshot(t.Context()).Tools()) == 24 }, 20*time.Second, 5*time.Millisecond)
 		})
 	}
+}
+
+// Hosts that see the same tools for the first time at once pin them once.
+func TestHostsShareAStore(t *testing.T) {
+	cfg := config.Config{Store: backend.Config{Dir: t.TempDir()}, Pins: catalog.PinsEnforce}
+	var hosts sync.WaitGroup
+	for range 4 {
+		a, _ := within(t, cfg, "s", "r")
+		hosts.Go(func() {
+			n := len(a.Catalog.Snapshot(t.Context()).Tools())
+			a.Catalog.Settle(t.Context())
+			if errs := a.Catalog.Errors(); n != 48 || len(errs) > 0 {
+				t.Errorf("%d tools, %v", n, errs)
+			}
+		})
+	}
+	hosts.Wait()
 }
 
 // A host that is to remember, but cannot, serves all the same, unless it is to
