@@ -148,7 +148,9 @@ func TestTheConfigurationChangesWhileCallsAreUnderWay(t *testing.T) {
 	edit(t, file, "servers:\n"+still+"  fix: {command: fixture, args: [-start, crash]}\n")
 	p.log.waitFor(t, "server fix stays as it was: the new one does not start: ")
 	require.Contains(t, p.call(t, "fix__env", `{"text":"K"}`), `"text":"2"`)
-	require.Eventually(t, func() bool { return strings.Contains(says("servers"), "server fix does not start as it is configured now") }, 30*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool {
+		return strings.Contains(says("servers"), "server fix does not start as it is configured now")
+	}, 30*time.Second, 5*time.Millisecond)
 
 	// Stages, filters and profiles need no server to be started anew.
 	edit(t, file, "policy: {block: [fix__fail]}\nprofiles: {one: {allow: ['*__echo'], servers: [still]}}\nservers:\n"+still+strings.Replace(fix, "env:", "tools: {block: [noise], rename: {roots: where}}, env:", 1))
