@@ -124,7 +124,7 @@ func (s *search) update(l limits) found {
 		}
 	}
 	s.keys = keys
-	s.keepKnown(&all)
+	s.keepKnown(&all, l)
 	return all
 }
 

@@ -12,7 +12,7 @@ const seekEntries = 1_000_000
 // where it was, behind more entries than are looked at, or a command has moved a
 // directory above it to where none are. It cannot have got another name of its
 // own, since what is hidden is a mount point for commands.
-func (s *search) keepKnown(all *found) {
+func (s *search) keepKnown(all *found, l limits) {
 	listed := make(map[string]os.FileInfo, len(all.mask))
 	for _, path := range all.mask {
 		if info, err := os.Lstat(path); err == nil {
@@ -25,8 +25,10 @@ func (s *search) keepKnown(all *found) {
 			continue
 		}
 		if now, err := os.Lstat(path); err == nil && os.SameFile(now, was) {
-			listed[path] = now
-			all.mask = append(all.mask, path)
+			if l.secret(path) { // or its content is another
+				listed[path] = now
+				all.mask = append(all.mask, path)
+			}
 			continue
 		}
 		name := filepath.Base(path)
@@ -41,9 +43,14 @@ func (s *search) keepKnown(all *found) {
 		}
 	}
 	if len(lost) > 0 {
-		s.seek(lost, listed, all)
+		s.seek(lost, listed, all, l)
 	}
 	s.hidden = listed
+}
+
+// secret reports whether a file is to be hidden, by its name or its content.
+func (l limits) secret(path string) bool {
+	return l.hide(path) || !l.lifted(path) && beginsAsKey(path)
 }
 
 func without(files []os.FileInfo, file os.FileInfo) (others []os.FileInfo) {
@@ -56,7 +63,7 @@ func without(files []os.FileInfo, file os.FileInfo) (others []os.FileInfo) {
 }
 
 // seek looks for files by name and identity everywhere in the root.
-func (s *search) seek(lost map[string][]os.FileInfo, listed map[string]os.FileInfo, all *found) {
+func (s *search) seek(lost map[string][]os.FileInfo, listed map[string]os.FileInfo, all *found, l limits) {
 	left := seekEntries
 	for queue := []string{s.root}; len(queue) > 0; queue = queue[1:] {
 		d, err := os.Open(queue[0])
@@ -72,7 +79,7 @@ func (s *search) seek(lost map[string][]os.FileInfo, listed map[string]os.FileIn
 		for _, entry := range entries {
 			path := filepath.Join(queue[0], entry.Name())
 			if files := lost[entry.Name()]; len(files) > 0 {
-				if info, err := entry.Info(); err == nil && len(without(files, info)) < len(files) {
+				if info, err := entry.Info(); err == nil && len(without(files, info)) < len(files) && l.secret(path) {
 					listed[path] = info
 					all.mask = append(all.mask, path)
 					continue
