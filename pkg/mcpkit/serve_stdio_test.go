@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 )
 
 // Defect 1: mcp-go's StdioServer cancels running calls when its input ends
@@ -195,6 +196,7 @@ func TestMalformedLines(t *testing.T) {
 
 // Long lines: 5 MB, 3 MB of arguments.
 func TestLongLines(t *testing.T) {
+	mcpkittest.Once(t)
 	w := serve(t, newServer(), mcpkit.ServeOptions{})
 	big := strings.Repeat("0123456789", 300_000)
 	w.call(1, "echo", `{"text":"`+big+`"}`)
@@ -217,8 +219,11 @@ func TestClientReadsLate(t *testing.T) {
 		done <- mcpkit.ServeStdio(context.Background(), newServer(), inRead, outWrite, mcpkit.ServeOptions{MaxConcurrent: 4})
 		outWrite.Close()
 	}()
-	const n = 40
+	n := 40
 	big := strings.Repeat("0123456789", 50_000)
+	if mcpkittest.Raced {
+		n = 20 // 10 MB, which is more than writeBacklog
+	}
 	for i := range n {
 		_, err := fmt.Fprintf(inWrite, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"echo","arguments":{"text":"%s"}}}`+"\n", i, big)
 		require.NoError(t, err)

@@ -14,7 +14,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-const writers, rounds = 64, 20
+const writers, rounds = 64, 10
 
 // manyWriters starts servers of one root. Some share their state, some have
 // their own, some none.
@@ -52,7 +52,7 @@ func ends(t *testing.T, root, content string) {
 	require.Len(t, entries, len(names), "nothing is left beside the file and its link")
 }
 
-// TestManyWritersOfOneVersion: 64 processes replace one file twenty times
+// TestManyWritersOfOneVersion: 64 processes replace one file ten times
 // each, always the version that was the last they heard of. What is reported
 // done makes one chain from the first to the last content, so nothing done
 // was lost and nothing refused was done.
