@@ -48,7 +48,7 @@ func edit(t *testing.T, name, text string) {
 	require.NoError(t, os.Rename(name+"~", name))
 }
 
-// program is mcp-host serve in a process of its own.
+// process is mcp-host serve in a process of its own.
 type process struct {
 	served
 	log *transcript
