@@ -45,9 +45,10 @@ func (b *bench) copied(name string, files map[string]string) (host string, err e
 
 // upstream is one server of a configuration.
 type upstream struct {
-	name string
-	args []string // of the echo server
-	most int      // calls at once; 0: what the server says
+	name  string
+	args  []string // of the echo server
+	most  int      // calls at once; 0: what the server says
+	plain bool     // the one on mcp-go
 }
 
 // configuration writes one and returns its name.
@@ -55,7 +56,11 @@ func (b *bench) configuration(name string, servers ...upstream) (string, error) 
 	var text strings.Builder
 	text.WriteString("servers:\n")
 	for _, s := range servers {
-		fmt.Fprintf(&text, "  %s:\n    command: %q\n", s.name, b.echo("kit"))
+		program := "kit"
+		if s.plain {
+			program = "plain"
+		}
+		fmt.Fprintf(&text, "  %s:\n    command: %q\n", s.name, b.echo(program))
 		if len(s.args) > 0 {
 			fmt.Fprintf(&text, "    args: [%q]\n", strings.Join(s.args, `", "`))
 		}

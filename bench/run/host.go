@@ -15,38 +15,55 @@ import (
 	"time"
 )
 
-// measureBig has the echo server send results of 1 MiB, which is as much as
-// the host passes on whole.
+// measureBig has servers send results of 1 MiB, which is as much as the host
+// passes on whole, and as our own tools send (all in all, so a little less).
 func measureBig(b *bench) ([]table, error) {
-	host, err := b.hostBeside()
+	beside, err := b.hostBeside()
 	if err != nil {
 		return nil, err
 	}
-	const params = `{"name":"blob","arguments":{"bytes":1048576}}`
-	stdio := []door{
-		{name: "straight", ours: true, start: overStdio(b.echo("kit"))},
-		{name: "mcp-host stdio", ours: true, command: "mcp-host stdio --root dir", start: overStdio(host, "stdio", "--root", b.temp)},
+	alone, err := b.hostAlone()
+	if err != nil {
+		return nil, err
 	}
+	config, err := b.configuration("plain", upstream{name: "fix", plain: true})
+	if err != nil {
+		return nil, err
+	}
+	const params = `{"name":"blob","arguments":{"bytes":%d}}`
+	blob, ours := fmt.Sprintf(params, 1<<20), fmt.Sprintf(params, 1_040_000)
+	through := strings.Replace(blob, "blob", "fix__blob", 1)
+	straight, hop := door{name: "straight", ours: true}, door{name: "mcp-host stdio", ours: true}
+	direct := straight
+	direct.ours, direct.start = false, overStdio(b.echo("plain"))
+	straight.start = overStdio(b.echo("kit"))
+	theirs := hop
+	theirs.command, theirs.start = "mcp-host stdio --config plain.yaml", overStdio(alone, "stdio", "--config", config)
+	hop.command, hop.start = "mcp-host stdio --root dir", overStdio(beside, "stdio", "--root", b.temp)
+	var overHTTP []subject
+	for _, d := range b.httpDoors([]string{beside, "serve", "--root", b.temp}) {
+		overHTTP = append(overHTTP, d.subject("tools/call", ours, 1, 60))
+	}
+	const calls = 200
 	var tables []table
 	for _, c := range []struct {
 		title, target string
-		doors         []door
-		calls         int
+		subjects      []subject
 	}{
-		{"A result of 1 MiB over stdio: straight, and through `mcp-host stdio`.", "≤ 1.2 × straight", stdio, 300},
-		{"The same over streamable HTTP.", "", b.httpDoors([]string{host, "serve", "--root", b.temp}), 60},
+		{"A result of 1 MiB over stdio, of a server on mcp-go: straight, and through `mcp-host stdio`.", "≤ 1.2 × straight",
+			[]subject{direct.subject("tools/call", blob, 1, calls), theirs.subject("tools/call", through, 1, calls)}},
+		{"The same of a server on mcpkit, 8 KiB less.", "",
+			[]subject{straight.subject("tools/call", ours, 1, calls), hop.subject("tools/call", ours, 1, calls)}},
+		{"The latter over streamable HTTP.", "", overHTTP},
 	} {
-		var subjects []subject
-		for _, d := range c.doors {
-			subjects = append(subjects, d.subject("tools/call", params, 1, c.calls))
-		}
-		series, err := inTurn(b.runs, subjects)
+		series, err := inTurn(b.runs, c.subjects)
 		if err != nil {
 			return nil, err
 		}
 		tables = append(tables, table{title: c.title + " One call in flight.", unit: "p50 µs", target: c.target, series: series})
 	}
-	addedTo(&tables[0], withWarmUp(300))
+	addedTo(&tables[0], withWarmUp(calls))
+	addedTo(&tables[1], withWarmUp(calls))
 	return tables, nil
 }
 
@@ -248,7 +265,7 @@ func measureFair(b *bench) ([]table, error) {
 				return nil, err
 			}
 			tables = append(tables, table{
-				title: fmt.Sprintf("p99 of one client's 400 calls of `%s`, one after the other, alone and while another client keeps %d calls of `sleep` with 100 ms in flight at the same server.", tool, flooders),
+				title: fmt.Sprintf("p99 of one client's %d calls of `%s`, or as many as 2 s are enough for, one after the other, alone and while another client keeps %d calls of `sleep` with 100 ms in flight at the same server.", fairCalls, tool, flooders),
 				unit:  "p99 ms", target: target, series: series,
 			})
 		}
@@ -256,8 +273,11 @@ func measureFair(b *bench) ([]table, error) {
 	return tables, nil
 }
 
-// flooders is how many calls the flood has in flight.
-const flooders = 256
+const (
+	flooders  = 256             // calls that the flood has in flight
+	fairCalls = 400             // of the other client
+	fairTime  = 2 * time.Second // for these; they may be fewer
+)
 
 // fair is the p99 of a client's calls beside a flood of so many calls at once.
 func (d door) fair(tool string, flood int) (sample, error) {
@@ -299,10 +319,13 @@ func besideFlood(server running, tool string, flood int) (float64, error) {
 	if flood > 0 {
 		time.Sleep(200 * time.Millisecond)
 	}
-	times, _, err := load(func(id int) error {
-		_, err := server.call(id, "tools/call", params)
-		return err
-	}, 1, 400)
+	var times []time.Duration
+	err = nil
+	for begin := time.Now(); err == nil && len(times) < fairCalls && time.Since(begin) < fairTime; {
+		at := time.Now()
+		_, err = server.call(len(times)+1, "tools/call", params)
+		times = append(times, time.Since(at))
+	}
 	over.Store(true)
 	group.Wait()
 	return milliseconds(percentile(times, 0.99)), errors.Join(err, errors.Join(faults...))

@@ -133,11 +133,15 @@ func argumentsOf(params json.RawMessage) (json.RawMessage, error) {
 // or with isError, as the server sent it.
 type Result struct {
 	Raw json.RawMessage
+
+	// Names is what is known of the members of Raw; 0: nothing. Whoever
+	// changes Raw makes a new Result.
+	Names jsonrpc.NameSet
 }
 
 // IsError reports whether the tool says that it failed.
 func (r *Result) IsError() bool {
-	if !bytes.Contains(r.Raw, []byte(`"isError"`)) {
+	if !r.Names.May("isError") || !bytes.Contains(r.Raw, []byte(`"isError"`)) {
 		return false
 	}
 	members, err := jsonrpc.Members(r.Raw)

@@ -44,10 +44,14 @@ func (g *Gateway) callTool(ctx context.Context, x exchange) {
 		return
 	}
 	caller := g.caller(x, f, modern)
+	var names jsonrpc.NameSet // of the result, which of a legacy client's call is made here
 	result, err := g.carry(ctx, x, f, caller, func(ctx context.Context, params json.RawMessage, notify func(string, json.RawMessage), ask call.Ask) (json.RawMessage, error) {
 		res, err := g.handler(ctx, &call.Request{Tool: tool, Params: params, Caller: caller, OnNotify: notify, Ask: ask})
 		if err != nil {
 			return nil, err
+		}
+		if !modern {
+			names = res.Names
 		}
 		return res.Raw, nil
 	})
@@ -57,7 +61,7 @@ func (g *Gateway) callTool(ctx context.Context, x exchange) {
 		x.fail(answered.Object)
 	case err != nil:
 		x.answer(finish(ErrorResult(tool, err), modern, false))
-	case !modern && asksForInput(result):
+	case !modern && names.May("resultType") && asksForInput(result):
 		x.answer(ErrorResult(tool, toolerr.New(toolerr.ProtocolError,
 			"%s asks for more input in a way that this client's protocol version does not have; use a client of version 2026-07-28", f.name)))
 	default:

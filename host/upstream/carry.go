@@ -24,7 +24,7 @@ type request struct {
 }
 
 // call sends a tools/call and waits for its answer.
-func (c *conn) call(ctx context.Context, req *call.Request) (json.RawMessage, error) {
+func (c *conn) call(ctx context.Context, req *call.Request) (answer, error) {
 	return c.carry(ctx, request{
 		method: "tools/call", tool: req.Tool.Original, params: req.Params,
 		caller: req.Caller, notify: req.OnNotify, ask: req.Ask,
@@ -36,24 +36,24 @@ const maxRounds = 32
 
 // carry sends a request and waits for its result. The questions of a modern
 // server are answered here for a caller that does not know them as results.
-func (c *conn) carry(ctx context.Context, r request) (json.RawMessage, error) {
+func (c *conn) carry(ctx context.Context, r request) (answer, error) {
 	for range maxRounds {
-		result, err := c.once(ctx, r)
-		if err != nil || c.era != Modern || r.caller.Modern || !needsInput(result) {
-			return result, err
+		a, err := c.once(ctx, r)
+		if err != nil || c.era != Modern || r.caller.Modern || !a.needsInput() {
+			return a, err
 		}
-		if r.params, err = c.answer(ctx, r, result); err != nil {
-			return nil, err
+		if r.params, err = c.answer(ctx, r, a.result); err != nil {
+			return answer{}, err
 		}
 	}
-	return nil, toolerr.New(toolerr.LimitReached, "the server asked more than %d times", maxRounds)
+	return answer{}, toolerr.New(toolerr.LimitReached, "the server asked more than %d times", maxRounds)
 }
 
 // once makes one round.
-func (c *conn) once(ctx context.Context, r request) (json.RawMessage, error) {
+func (c *conn) once(ctx context.Context, r request) (answer, error) {
 	params, err := parseCall(r.params)
 	if err != nil {
-		return nil, toolerr.New(toolerr.InvalidParams, "params of %s: %w", r.method, err)
+		return answer{}, toolerr.New(toolerr.InvalidParams, "params of %s: %w", r.method, err)
 	}
 	p := &pending{from: &r, ctx: ctx}
 	if r.notify != nil {
@@ -62,7 +62,7 @@ func (c *conn) once(ctx context.Context, r request) (json.RawMessage, error) {
 	}
 	id, err := c.register(p)
 	if err != nil {
-		return nil, err
+		return answer{}, err
 	}
 	defer c.forget(id, p)
 	raw := strconv.AppendUint(nil, id, 10)
@@ -74,17 +74,20 @@ func (c *conn) once(ctx context.Context, r request) (json.RawMessage, error) {
 		caps: r.caller.Capabilities, level: r.caller.LogLevel,
 	})
 	if err := c.out.send(append(oneLine(line), "}\n"...)); err != nil {
-		return nil, err
+		return answer{}, err
 	}
-	result, err := c.wait(ctx, id, p)
-	if err == nil && result[0] != '{' {
-		return nil, toolerr.New(toolerr.ProtocolError, "the server's result is not an object")
+	a := c.wait(ctx, id, p)
+	if a.err == nil {
+		if a.result[0] != '{' {
+			return answer{}, toolerr.New(toolerr.ProtocolError, "the server's result is not an object")
+		}
+		return a, nil
 	}
 	var answered *call.MCPError
-	if errors.As(err, &answered) {
+	if errors.As(a.err, &answered) {
 		answered.Server = c.cfg.Name
 	}
-	return result, err
+	return answer{}, a.err
 }
 
 // note keeps a notification for the caller of p. c.mu is held.
@@ -101,11 +104,11 @@ func (c *conn) note(p *pending, method string, params json.RawMessage) {
 }
 
 // needsInput reports whether a result is a modern server's question.
-func needsInput(result json.RawMessage) bool {
-	if !bytes.Contains(result, []byte(`"input_required"`)) {
+func (a answer) needsInput() bool {
+	if !a.names.May("resultType") || !bytes.Contains(a.result, []byte(`"input_required"`)) {
 		return false
 	}
-	members, err := jsonrpc.Members(result)
+	members, err := jsonrpc.Members(a.result)
 	return err == nil && slices.ContainsFunc(members, func(m jsonrpc.Member) bool {
 		return m.Name == "resultType" && string(m.Value) == `"input_required"`
 	})

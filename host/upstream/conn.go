@@ -79,6 +79,7 @@ type note struct {
 
 type answer struct {
 	result json.RawMessage
+	names  jsonrpc.NameSet // of its members
 	err    error
 }
 
@@ -195,7 +196,8 @@ func (c *conn) ask(ctx context.Context, method string, params json.RawMessage) (
 	if err := c.out.send(c.ownRequest(id, method, params)); err != nil {
 		return nil, err
 	}
-	return c.wait(ctx, id, p)
+	a := c.wait(ctx, id, p)
+	return a.result, a.err
 }
 
 // ownRequest is the line of a request of the host's own.
@@ -209,26 +211,26 @@ func (c *conn) ownRequest(id uint64, method string, params json.RawMessage) []by
 // wait returns the answer to request id, after the notifications that came
 // before it. When ctx ends first the server is told, and its answer, should
 // one still come, is dropped.
-func (c *conn) wait(ctx context.Context, id uint64, p *pending) (json.RawMessage, error) {
+func (c *conn) wait(ctx context.Context, id uint64, p *pending) answer {
 	for {
 		select {
 		case <-p.wake:
 			c.handOver(p)
 		case a := <-p.answer:
 			c.handOver(p)
-			return a.result, a.err
+			return a
 		case <-c.dead:
 			select {
 			case a := <-p.answer:
 				c.handOver(p)
-				return a.result, a.err
+				return a
 			default:
-				return nil, c.reason()
+				return answer{err: c.reason()}
 			}
 		case <-ctx.Done():
 			c.forget(id, p)
 			c.cancelled(id)
-			return nil, ctx.Err()
+			return answer{err: ctx.Err()}
 		}
 	}
 }
@@ -278,7 +280,7 @@ func (c *conn) take(line []byte) {
 		if m.Error != nil {
 			c.deliver(m.ID, answer{err: rpcError(m.Error)})
 		} else {
-			c.deliver(m.ID, answer{result: m.Result})
+			c.deliver(m.ID, answer{result: m.Result, names: m.Names})
 		}
 	case jsonrpc.Request:
 		c.serve(m)

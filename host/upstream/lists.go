@@ -171,7 +171,7 @@ func (s *Server) Forward(ctx context.Context, m *call.Message) (json.RawMessage,
 		if result, done, err := s.subscription(c, m); done || err != nil {
 			return result, err
 		}
-		result, err := c.carry(ctx, request{method: m.Method, params: m.Params, caller: m.Caller, notify: m.OnNotify, ask: m.Ask})
+		a, err := c.carry(ctx, request{method: m.Method, params: m.Params, caller: m.Caller, notify: m.OnNotify, ask: m.Ask})
 		if errors.Is(err, errNotSent) && attempt < 2 {
 			select { // it had died before: nothing was lost
 			case <-c.dead:
@@ -184,7 +184,7 @@ func (s *Server) Forward(ctx context.Context, m *call.Message) (json.RawMessage,
 			return nil, s.lost(ctx, m.Method, call.PhaseExecute, err)
 		}
 		s.worked(c)
-		return result, nil
+		return a.result, nil
 	}
 }
 

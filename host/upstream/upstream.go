@@ -252,7 +252,7 @@ func (s *Server) Handle(ctx context.Context, req *call.Request) (*call.Result, e
 			return nil, s.failed(ctx, req, call.PhaseConnect, err)
 		}
 		begin := time.Now()
-		result, err := c.call(ctx, req)
+		a, err := c.call(ctx, req)
 		if errors.Is(err, errNotSent) && attempt < 2 {
 			select { // it had died before: nothing was lost
 			case <-c.dead:
@@ -266,7 +266,7 @@ func (s *Server) Handle(ctx context.Context, req *call.Request) (*call.Result, e
 		}
 		s.took.Store(int64(time.Since(begin)))
 		s.worked(c)
-		return &call.Result{Raw: result}, nil
+		return &call.Result{Raw: a.result, Names: a.names}, nil
 	}
 }
 

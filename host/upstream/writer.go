@@ -17,8 +17,9 @@ import (
 type writer struct {
 	file      pipe
 	timeout   time.Duration
-	unread    chan error // holds one: why the server has to be given up
-	deadlines bool       // whether the file supports them
+	unread    chan error                     // holds one: why the server has to be given up
+	deadlines bool                           // whether the file supports them
+	attempt   func(data []byte) (int, error) // writes what it can at once; nil: cannot be done
 
 	mu      sync.Mutex
 	queue   [][]byte
@@ -42,7 +43,9 @@ type pipe interface {
 
 func newWriter(file pipe, timeout time.Duration) *writer {
 	w := &writer{file: file, timeout: timeout, unread: make(chan error, 1)}
-	w.deadlines = file.SetWriteDeadline(time.Time{}) == nil
+	if w.deadlines = file.SetWriteDeadline(time.Time{}) == nil; w.deadlines {
+		w.attempt = attempter(file)
+	}
 	return w
 }
 
@@ -75,7 +78,7 @@ func (w *writer) send(line []byte) error {
 		if data == nil {
 			return nil
 		}
-		n, err := w.writeBy(data, eagerness)
+		n, err := w.writeNow(data)
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			go w.drain(data[n:])
 			return nil
@@ -113,11 +116,29 @@ func (w *writer) take() []byte {
 	return data
 }
 
+// writeNow writes data within a caller's time.
+func (w *writer) writeNow(data []byte) (int, error) {
+	written := 0
+	if w.attempt != nil {
+		n, err := w.attempt(data)
+		if err != nil || n == len(data) {
+			return n, err
+		}
+		written = n
+	}
+	n, err := w.writeBy(data[written:], eagerness)
+	return written + n, err
+}
+
 func (w *writer) writeBy(data []byte, within time.Duration) (int, error) {
 	if err := w.file.SetWriteDeadline(time.Now().Add(within)); err != nil {
 		return 0, err
 	}
-	return w.file.Write(data)
+	n, err := w.file.Write(data)
+	if err == nil && w.attempt != nil { // which a deadline in the past would keep from trying
+		err = w.file.SetWriteDeadline(time.Time{})
+	}
+	return n, err
 }
 
 // drain writes data and then whatever is queued, under the watchdog.

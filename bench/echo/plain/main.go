@@ -1,5 +1,5 @@
-// Plain is an MCP server with one tool, echo, written directly on mcp-go: what
-// pkg/mcpkit is compared with. With an address as argument it serves
+// Plain is an MCP server with the tools echo and blob, written directly on mcp-go: what
+// pkg/mcpkit is compared with, and a server as others write them. With an address as argument it serves
 // streamable HTTP on /mcp, else its standard input; with --filler=N it has so
 // many more tools.
 package main
@@ -25,6 +25,7 @@ func main() {
 func run() error {
 	s := server.NewMCPServer("plain", "1", server.WithToolCapabilities(false))
 	addEcho(s, "echo")
+	addBlob(s)
 	if len(os.Args) > 1 {
 		more, ok := strings.CutPrefix(os.Args[1], "--filler=")
 		if !ok {
@@ -45,5 +46,18 @@ func addEcho(s *server.MCPServer, name string) {
 	s.AddTool(mcp.NewTool(name, mcp.WithDescription("Answers what it is told."), mcp.WithString("text", mcp.Required())),
 		func(_ context.Context, request mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return mcp.NewToolResultText(request.GetString("text", "")), nil
+		})
+}
+
+// blobLine has as many quotes and line ends as source files have.
+const blobLine = "\tname, err := reader.ReadString(\"and this is the rest of it\") // 64\n"
+
+// addBlob adds a tool that sends so many bytes.
+func addBlob(s *server.MCPServer) {
+	s.AddTool(mcp.NewTool("blob", mcp.WithDescription("Sends much."), mcp.WithNumber("bytes", mcp.Required())),
+		func(_ context.Context, request mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			const sent = len(blobLine) + 4 // escaped: two quotes, a tab, a line end
+			n := request.GetInt("bytes", 0)
+			return mcp.NewToolResultText(strings.Repeat(blobLine, n/sent) + strings.Repeat("x", n%sent)), nil
 		})
 }

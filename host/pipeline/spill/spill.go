@@ -86,7 +86,10 @@ func split(raw json.RawMessage) (r result, ok bool) {
 	for _, m := range members {
 		switch m.Name {
 		case "content":
-			if json.Unmarshal(m.Value, &r.content) != nil {
+			if string(m.Value) == "null" {
+				continue
+			}
+			if r.content, err = jsonrpc.Items(m.Value); err != nil {
 				return r, false
 			}
 		case "structuredContent":

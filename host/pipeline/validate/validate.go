@@ -100,7 +100,7 @@ func (v *Validator) Results(next call.Handler) call.Handler {
 		if err != nil || t.Validates || len(t.Output) == 0 {
 			return res, err
 		}
-		content := structured(res.Raw)
+		content := structured(res)
 		if content == nil || len(content) > maxBytes {
 			return res, nil
 		}
@@ -115,11 +115,11 @@ func (v *Validator) Results(next call.Handler) call.Handler {
 
 // structured returns the structuredContent of a result that is complete and
 // none of failure, or nil.
-func structured(raw json.RawMessage) json.RawMessage {
-	if !bytes.Contains(raw, []byte(`"structuredContent"`)) {
+func structured(res *call.Result) json.RawMessage {
+	if !res.Names.May("structuredContent") || !bytes.Contains(res.Raw, []byte(`"structuredContent"`)) {
 		return nil
 	}
-	members, err := jsonrpc.Members(raw)
+	members, err := jsonrpc.Members(res.Raw)
 	if err != nil {
 		return nil
 	}

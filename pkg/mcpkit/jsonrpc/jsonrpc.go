@@ -49,6 +49,8 @@ type Message struct {
 	Result json.RawMessage // of a response
 	Error  json.RawMessage // of a response
 
+	Names NameSet // of the members of Result, if that is an object
+
 	idStart, idEnd int // where the id stands in the line
 }
 
@@ -70,7 +72,8 @@ func invalid(id json.RawMessage, format string, args ...any) *Error {
 // line is not JSON, CodeInvalidRequest when it is JSON but not one message.
 func Split(line []byte) (Message, error) {
 	var room [8]Member
-	members, err := split(line, room[:0])
+	var names NameSet
+	members, err := split(line, room[:0], &names)
 	if err != nil {
 		return Message{}, err
 	}
@@ -78,6 +81,7 @@ func Split(line []byte) (Message, error) {
 	if fault != nil {
 		return Message{}, fault
 	}
+	m.Names = names
 	if fault := m.classify(); fault != nil {
 		return Message{}, fault
 	}
@@ -85,7 +89,7 @@ func Split(line []byte) (Message, error) {
 }
 
 // split is Members with the errors of a whole line.
-func split(line []byte, room []Member) ([]Member, error) {
+func split(line []byte, room []Member, names *NameSet) ([]Member, error) {
 	start := skipSpace(line, 0)
 	if start < len(line) && line[start] != '{' {
 		if err := Valid(line); err != nil {
@@ -96,7 +100,7 @@ func split(line []byte, room []Member) ([]Member, error) {
 		}
 		return nil, invalid(nil, "a message is a JSON object")
 	}
-	members, err := appendMembers(room, line)
+	members, err := appendMembers(room, line, names)
 	switch {
 	case err == nil:
 		return members, nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 )
 
 // MaxLine is the default bound of a line: larger than any message a client
@@ -32,7 +33,16 @@ func (e *TooLongError) Unwrap() error { return ErrTooLong }
 
 const headSize = 256
 
-const readSize = 32 << 10
+// The buffer that lines are read through: of a connection that is mostly
+// silent it stays small, and where many short lines come at once it grows.
+const (
+	minRead = 4 << 10
+	maxRead = 32 << 10
+)
+
+// maxUsual bounds the room that is made at once for a long line because the
+// last one was as long.
+const maxUsual = 4 << 20
 
 // A Reader reads lines of any length up to a bound.
 type Reader struct {
@@ -40,6 +50,7 @@ type Reader struct {
 	max        int
 	buf        []byte
 	start, end int // the unread part of buf
+	usual      int // how long the last long line was
 	err        error
 	begun      bool
 }
@@ -92,7 +103,11 @@ func (r *Reader) next() ([]byte, error) {
 			}
 			return nil, r.err
 		}
-		r.fill(len(long))
+		if !skipping && len(long) >= minRead {
+			long = r.extend(long)
+		} else {
+			r.fill()
+		}
 	}
 }
 
@@ -104,6 +119,9 @@ func (r *Reader) finish(long, part []byte, skipping bool) ([]byte, error) {
 	if long == nil {
 		return bytes.Clone(part), nil
 	}
+	if r.usual = 0; len(long) >= maxRead {
+		r.usual = min(len(long)+1, maxUsual)
+	}
 	return append(long, part...), nil
 }
 
@@ -113,23 +131,51 @@ func head(long, part []byte) []byte {
 	return append(h, part[:min(len(part), headSize-len(h))]...)
 }
 
-// fill reads once into the empty buffer, a larger one when a long line is
-// under way.
-func (r *Reader) fill(have int) {
+// fill reads once into the empty buffer.
+func (r *Reader) fill() {
 	switch {
 	case r.buf == nil:
-		r.buf = make([]byte, readSize)
-	case have > 4*readSize && len(r.buf) == readSize:
-		r.buf = make([]byte, 8*readSize)
-	case have == 0 && len(r.buf) > readSize:
-		r.buf = make([]byte, readSize)
+		r.buf = make([]byte, minRead)
+	case len(r.buf) > maxRead:
+		r.buf = make([]byte, maxRead)
 	}
+	r.end = r.read(r.buf)
+	if r.end == len(r.buf) && r.end < maxRead && bytes.IndexByte(r.buf, '\n') >= 0 {
+		r.buf = append(r.buf, make([]byte, len(r.buf))...) // more is waiting
+	}
+}
+
+// extend reads once more of a long line, into memory of the line's, so that it
+// is not copied again. What follows its end is left in the buffer.
+func (r *Reader) extend(long []byte) []byte {
+	if cap(long)-len(long) < minRead {
+		room := max(len(long), r.usual-len(long), maxRead)
+		long = slices.Grow(long, min(room, r.max+1-len(long)))
+	}
+	have := len(long)
+	long = long[:min(cap(long), r.max+1)]
+	long = long[:have+r.read(long[have:])]
+	fresh := long[have:]
+	i := bytes.IndexByte(fresh, '\n')
+	if i < 0 {
+		return long
+	}
+	rest := fresh[i:]
+	if len(rest) > len(r.buf) {
+		r.buf = make([]byte, len(rest))
+	}
+	r.end = copy(r.buf, rest)
+	return long[:have+i]
+}
+
+// read reads something into p, unless the input has ended.
+func (r *Reader) read(p []byte) int {
 	for range 100 {
-		n, err := r.src.Read(r.buf)
-		r.end, r.err = n, err
-		if n > 0 || err != nil {
-			return
+		n, err := r.src.Read(p)
+		if r.err = err; n > 0 || err != nil {
+			return n
 		}
 	}
 	r.err = io.ErrNoProgress
+	return 0
 }

@@ -58,6 +58,32 @@ func TestReadLine(t *testing.T) {
 	}
 }
 
+// chunks reads at most so many bytes at a time.
+type chunks struct {
+	src  io.Reader
+	size int
+}
+
+func (c chunks) Read(p []byte) (int, error) { return c.src.Read(p[:min(len(p), c.size)]) }
+
+// Lines about as long as the buffers, in reads of any size, with and without
+// something behind them.
+func TestLinesAcrossBuffers(t *testing.T) {
+	var want []string
+	var text strings.Builder
+	for i, n := range []int{1, 4095, 4096, 4097, 0, 8192, 32767, 32768, 32769, 2, 100_000, 100_001, 100_000, 65_536, 3, 250_000, 5} {
+		line := strings.Repeat(string(rune('a'+i)), n)
+		text.WriteString(line + "\n")
+		if n > 100_000 {
+			line = "!"
+		}
+		want = append(want, line)
+	}
+	for _, size := range []int{1000, 4096, 5000, 32 << 10, 1 << 20} {
+		require.Equal(t, want, readAll(t, chunks{strings.NewReader(text.String()), size}, 100_000), size)
+	}
+}
+
 // A line handed out must not change when the next one is read.
 func TestLinesAreTheCallers(t *testing.T) {
 	r := jsonrpc.NewReader(strings.NewReader("first\nsecond\nthird"), 0)

@@ -46,7 +46,7 @@ func isDuplicate(err error) bool {
 // whole of it. Names are decoded; a name that appears twice is an error.
 func Members(object []byte) ([]Member, error) {
 	var room [8]Member
-	members, err := appendMembers(room[:0], object)
+	members, err := appendMembers(room[:0], object, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -69,8 +69,8 @@ func Valid(b []byte) error {
 }
 
 // appendMembers appends to members; with a duplicateError it still returns
-// all of them.
-func appendMembers(members []Member, b []byte) ([]Member, error) {
+// all of them. Unless nil, names is what a member "result" has.
+func appendMembers(members []Member, b []byte, names *NameSet) ([]Member, error) {
 	if !utf8.Valid(b) {
 		return nil, fmt.Errorf("%w: the text is not valid UTF-8", errSyntax)
 	}
@@ -79,9 +79,17 @@ func appendMembers(members []Member, b []byte) ([]Member, error) {
 		return nil, syntax(pos, "expected {")
 	}
 	var twice error
-	end, err := eachMember(b, pos, 0, func(name string, start, end int) error {
+	end, err := eachMember(b, pos, 0, func(name string, start int) (end int, err error) {
+		if names != nil && name == "result" && start < len(b) && b[start] == '{' {
+			end, err = names.scan(b, start)
+		} else {
+			end, err = skipValue(b, start, 1)
+		}
+		if err != nil {
+			return 0, err
+		}
 		if len(members) == maxMembers {
-			return fmt.Errorf("%w: more than %d members", errSyntax, maxMembers)
+			return 0, fmt.Errorf("%w: more than %d members", errSyntax, maxMembers)
 		}
 		for _, m := range members {
 			if m.Name == name {
@@ -89,7 +97,7 @@ func appendMembers(members []Member, b []byte) ([]Member, error) {
 			}
 		}
 		members = append(members, Member{name, b[start:end:end], start, end})
-		return nil
+		return end, nil
 	})
 	if err != nil {
 		return nil, err
@@ -100,9 +108,9 @@ func appendMembers(members []Member, b []byte) ([]Member, error) {
 	return members, twice
 }
 
-// eachMember scans the object at pos. With a visitor it decodes the names;
-// without one (nil) it only checks.
-func eachMember(b []byte, pos, depth int, visit func(name string, start, end int) error) (int, error) {
+// eachMember scans the object at pos. With a visitor it decodes the names, and
+// the visitor returns where the value ends; without one (nil) it only checks.
+func eachMember(b []byte, pos, depth int, visit func(name string, start int) (end int, err error)) (int, error) {
 	pos = skipSpace(b, pos+1)
 	if pos < len(b) && b[pos] == '}' {
 		return pos + 1, nil
@@ -120,18 +128,18 @@ func eachMember(b []byte, pos, depth int, visit func(name string, start, end int
 			return 0, syntax(colon, "expected :")
 		}
 		start := skipSpace(b, colon+1)
-		end, err := skipValue(b, start, depth+1)
-		if err != nil {
-			return 0, err
-		}
-		if visit != nil {
-			name, err := text(b[pos:nameEnd], escaped)
-			if err != nil {
+		var end int
+		if visit == nil {
+			end, err = skipValue(b, start, depth+1)
+		} else {
+			var name string
+			if name, err = text(b[pos:nameEnd], escaped); err != nil {
 				return 0, syntax(pos, err.Error())
 			}
-			if err := visit(name, start, end); err != nil {
-				return 0, err
-			}
+			end, err = visit(name, start)
+		}
+		if err != nil {
+			return 0, err
 		}
 		pos = skipSpace(b, end)
 		switch {
@@ -169,6 +177,14 @@ func text(quoted []byte, escaped bool) (string, error) {
 		return "arguments", nil
 	case "_meta":
 		return "_meta", nil
+	case "content":
+		return "content", nil
+	case "isError":
+		return "isError", nil
+	case "structuredContent":
+		return "structuredContent", nil
+	case "resultType":
+		return "resultType", nil
 	default:
 		return string(plain), nil
 	}

@@ -20,7 +20,7 @@ func skipValue(b []byte, pos, depth int) (int, error) {
 	case c == '{':
 		return eachMember(b, pos, depth, nil)
 	case c == '[':
-		return skipArray(b, pos, depth)
+		return eachItem(b, pos, depth, nil)
 	case c == 't':
 		return skipWord(b, pos, "true")
 	case c == 'f':
@@ -33,7 +33,9 @@ func skipValue(b []byte, pos, depth int) (int, error) {
 	return 0, syntax(pos, "expected a value")
 }
 
-func skipArray(b []byte, pos, depth int) (int, error) {
+// eachItem scans the array at pos. visit, unless nil, is told where each item
+// stands.
+func eachItem(b []byte, pos, depth int, visit func(start, end int)) (int, error) {
 	pos = skipSpace(b, pos+1)
 	if pos < len(b) && b[pos] == ']' {
 		return pos + 1, nil
@@ -42,6 +44,9 @@ func skipArray(b []byte, pos, depth int) (int, error) {
 		end, err := skipValue(b, pos, depth+1)
 		if err != nil {
 			return 0, err
+		}
+		if visit != nil {
+			visit(pos, end)
 		}
 		pos = skipSpace(b, end)
 		switch {

@@ -1,0 +1,55 @@
+package jsonrpc
+
+import (
+	"encoding/json"
+	"fmt"
+	"unicode/utf8"
+)
+
+// A NameSet tells which names an object may have as members, so that a large
+// one need not be scanned again for a member that it does not have. The zero
+// value is that of an object that has not been looked at.
+type NameSet uint64
+
+const looked NameSet = 1 << 63
+
+// May reports whether the object may have a member of that name. That it has
+// one shows in the object only: other names can look the same.
+func (s NameSet) May(name string) bool { return s&looked == 0 || s&bit(name) != 0 }
+
+// bit tells the names apart that MCP's results have.
+func bit(name string) NameSet {
+	if name == "" {
+		return 1
+	}
+	return 1 << ((uint(name[0])*5 + uint(len(name))) % 63)
+}
+
+// scan passes over the object at pos of a message.
+func (s *NameSet) scan(b []byte, pos int) (end int, err error) {
+	*s |= looked
+	return eachMember(b, pos, 1, func(name string, start int) (int, error) {
+		*s |= bit(name)
+		return skipValue(b, start, 2)
+	})
+}
+
+// Items splits one JSON array into its items, checking the whole of it.
+func Items(array []byte) ([]json.RawMessage, error) {
+	if !utf8.Valid(array) {
+		return nil, fmt.Errorf("%w: the text is not valid UTF-8", errSyntax)
+	}
+	pos := skipSpace(array, 0)
+	if pos >= len(array) || array[pos] != '[' {
+		return nil, syntax(pos, "expected [")
+	}
+	var items []json.RawMessage
+	end, err := eachItem(array, pos, 0, func(start, end int) { items = append(items, array[start:end:end]) })
+	if err != nil {
+		return nil, err
+	}
+	if end = skipSpace(array, end); end != len(array) {
+		return nil, syntax(end, "more text after the array")
+	}
+	return items, nil
+}

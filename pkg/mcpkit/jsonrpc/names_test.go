@@ -1,0 +1,61 @@
+package jsonrpc_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+)
+
+// What a result has at its top level is known without another scan; what it
+// has further down does not count.
+func TestNamesOfAResult(t *testing.T) {
+	of := func(line string) jsonrpc.NameSet {
+		m, err := jsonrpc.Split([]byte(line))
+		require.NoError(t, err)
+		return m.Names
+	}
+	names := []string{"content", "isError", "structuredContent", "resultType", "_meta"}
+	for _, has := range names {
+		for _, spelt := range []string{has, `\u00` + hex(has[0]) + has[1:]} {
+			got := of(`{"jsonrpc":"2.0","id":1,"result":{"` + spelt + `":{"isError":1,"resultType":2,"content":[]}}}`)
+			for _, name := range names {
+				require.Equal(t, name == has, got.May(name), "%s in %s", name, spelt)
+			}
+		}
+	}
+	require.False(t, of(`{"result":{},"jsonrpc":"2.0","id":1}`).May("isError"))
+	require.True(t, of(`{"result":[{}],"jsonrpc":"2.0","id":1}`).May("isError"), "not looked at")
+	require.True(t, of(`{"jsonrpc":"2.0","id":1,"method":"x","params":{}}`).May("isError"))
+	require.True(t, jsonrpc.NameSet(0).May("isError"))
+
+	for _, bad := range []string{`{"a":}`, `{"a"}`, `{`, `{"a":1,}`, strings.Repeat(`{"a":`, 1001) + "1" + strings.Repeat("}", 1001)} {
+		_, err := jsonrpc.Split([]byte(`{"jsonrpc":"2.0","id":1,"result":` + bad + `}`))
+		require.Error(t, err, bad)
+	}
+}
+
+func hex(c byte) string { return string("0123456789abcdef"[c>>4]) + string("0123456789abcdef"[c&15]) }
+
+func TestItems(t *testing.T) {
+	for _, c := range []struct {
+		in   string
+		want []string
+	}{
+		{`[]`, nil}, {" [ ] ", nil}, {`[1]`, []string{"1"}},
+		{` [ {"a":[1,2]} , "x,]" ,null,[ ] ] `, []string{`{"a":[1,2]}`, `"x,]"`, "null", "[ ]"}},
+	} {
+		items, err := jsonrpc.Items([]byte(c.in))
+		require.NoError(t, err, c.in)
+		var got []string
+		for _, item := range items {
+			got = append(got, string(item))
+		}
+		require.Equal(t, c.want, got)
+	}
+	for _, bad := range []string{``, ` `, `{}`, `[`, `[1,]`, `[1 2]`, `[1]x`, "[\"\xff\"]"} {
+		_, err := jsonrpc.Items([]byte(bad))
+		require.Error(t, err, bad)
+	}
+}
