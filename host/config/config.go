@@ -57,6 +57,7 @@ type Config struct {
 	Roots   []string         // as given, absolute; none: each tool finds its own
 	File    string           // the configuration file, the first of Files; "": none
 	Files   []string         // that were read
+	empty   []string         // those in which nothing is
 	Guard   []string         // the command that runs upstream.RunGuard
 	Stages  Stages           // what happens to calls
 

@@ -54,6 +54,9 @@ func (c *Config) readSources(f Flags, getenv func(string) string, environ []stri
 			c.File = name
 		}
 		c.Files = append(c.Files, name)
+		if len(text) == 0 {
+			c.empty = append(c.empty, name)
+		}
 		docs = append(docs, d)
 	}
 	if f.Config != "" {

@@ -173,6 +173,7 @@ type watcher struct {
 	dirs   []string          // that are watched
 	polled bool              // something cannot be watched
 	state  map[string]string // of the files, as last looked at; nil: not yet
+	good   map[string]string // of the files, as they were last used; nil: not known
 	fault  string            // that was told last
 }
 
@@ -230,6 +231,9 @@ func (w *watcher) reload() {
 	w.state = state
 	next, err := w.load()
 	if err == nil {
+		err = w.emptied(next)
+	}
+	if err == nil {
 		err = vanished(w.current, next)
 	}
 	if err != nil {
@@ -245,7 +249,7 @@ func (w *watcher) reload() {
 	next.Guard = w.current.Guard
 	change := Diff(w.current, next)
 	repaired := w.fault != ""
-	w.fault, w.current = "", next
+	w.fault, w.current, w.good = "", next, state
 	w.read(next.Watched)
 	w.look()
 	if !change.Same() || repaired {
@@ -265,6 +269,17 @@ func (w *watcher) read(files []string) {
 		}
 	}
 	w.state = now
+}
+
+// emptied is an error when nothing is left in a file that had something: an
+// editor that writes in place empties it first, and may take its time.
+func (w *watcher) emptied(next Config) error {
+	for _, file := range next.empty {
+		if before, ok := w.good[file]; ok && before != contentHash(nil) {
+			return fmt.Errorf("%s is empty; its servers stay until something is written, if only a comment", file)
+		}
+	}
+	return nil
 }
 
 // vanished is an error when a file that the configuration came from is not

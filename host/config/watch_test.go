@@ -220,3 +220,18 @@ func TestWatchKeepsWhatIsNotTrustedAnyMore(t *testing.T) {
 	require.NoError(t, c.Err)
 	require.Equal(t, []string{"evil"}, c.Added)
 }
+
+// A file that is written in place is empty for a while, and may be for long.
+func TestAnEmptiedFileKeepsWhatWas(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "toolroom.yaml")
+	write(t, file, "servers: {a: {command: ./a}}")
+	w := watch(t, file, nil)
+	replace(t, file, "servers: {b: {command: ./b}}")
+	require.Equal(t, []string{"b"}, w.next().Added)
+	write(t, file, "")
+	require.ErrorContains(t, w.next().Err, "toolroom.yaml is empty; its servers stay until something is written")
+	replace(t, file, "# nothing\n")
+	c := w.next()
+	require.NoError(t, c.Err)
+	require.Equal(t, []string{"b"}, c.Removed)
+}

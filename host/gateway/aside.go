@@ -9,35 +9,68 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/call"
 )
 
-// streams are the listen streams that are open, with their profiles.
+// streams are the listen streams that are open.
 type streams struct {
 	mu   sync.Mutex
-	open map[server.ClientSession]opened
+	open map[*stream]bool
 }
 
-type opened struct {
+// stream is one of them. What is to be told before it is acknowledged is told
+// afterwards.
+type stream struct {
+	session server.ClientSession
 	profile string
-	n       int // streams; on a pair of streams several belong to one session
+	acked   bool
+	missed  map[call.Kind]bool
 }
 
-func (s *streams) add(session server.ClientSession, profile string) {
+func (s *streams) add(one *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.open == nil {
-		s.open = map[server.ClientSession]opened{}
+		s.open = map[*stream]bool{}
 	}
-	s.open[session] = opened{profile, s.open[session].n + 1}
+	s.open[one] = true
 }
 
-func (s *streams) remove(session server.ClientSession) {
+// acknowledge returns what was missed.
+func (s *streams) acknowledge(one *stream) map[call.Kind]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	o := s.open[session]
-	if o.n--; o.n > 0 {
-		s.open[session] = o
-		return
+	one.acked = true
+	return one.missed
+}
+
+func (s *streams) remove(one *stream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.open, one)
+}
+
+// concerned returns the sessions that are to be told now, unless all are:
+// then a stream that was not acknowledged yet is told by mcp-go.
+func (s *streams) concerned(kind call.Kind, aside bool, concerns func(profile string) bool) (sessions map[server.ClientSession]bool, all bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for one := range s.open {
+		aside = aside || !concerns(one.profile)
 	}
-	delete(s.open, session)
+	if !aside {
+		return nil, true
+	}
+	sessions = map[server.ClientSession]bool{}
+	for one := range s.open {
+		switch {
+		case !concerns(one.profile):
+		case one.acked:
+			sessions[one.session] = true
+		case one.missed == nil:
+			one.missed = map[call.Kind]bool{kind: true}
+		default:
+			one.missed[kind] = true
+		}
+	}
+	return sessions, false
 }
 
 // profileOf is the profile whose part of the catalogue a client is offered;
@@ -66,20 +99,13 @@ func (g *Gateway) ChangedFor(kind call.Kind, concerns func(profile string) bool)
 		}
 	}
 	g.clients.mu.RUnlock()
-	listening := map[server.ClientSession]bool{}
-	g.streams.mu.Lock()
-	for session, o := range g.streams.open {
-		if listening[session] = concerns(o.profile); !listening[session] {
-			aside = true
-		}
-	}
-	g.streams.mu.Unlock()
-	if !aside {
+	listening, all := g.streams.concerned(kind, aside, concerns)
+	if all {
 		g.Changed(kind)
 		return
 	}
-	for session, yes := range listening {
-		if _, known := told[session.SessionID()]; yes && !known && wants(session, kind) {
+	for session := range listening {
+		if _, known := told[session.SessionID()]; !known && wants(session, kind) {
 			send(session, method, nil)
 		}
 	}
@@ -133,14 +159,20 @@ func (g *Gateway) listen(ctx context.Context, uris []string) {
 		uris = nil
 	}
 	uris = append([]string{}, uris...)
+	one := &stream{session: session, profile: profileOf(x)}
+	g.streams.add(one)
 	go func() { // ends with the stream
+		defer g.streams.remove(one)
 		select {
 		case <-acknowledged:
 		case <-ctx.Done():
 			return
 		}
-		g.streams.add(session, profileOf(x))
-		defer g.streams.remove(session)
+		for kind := range g.streams.acknowledge(one) {
+			if wants(session, kind) {
+				send(session, changeOf(kind), nil)
+			}
+		}
 		g.watchAll(ctx, x, session, uris)
 	}()
 }
