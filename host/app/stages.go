@@ -111,6 +111,7 @@ func (a *App) way() way { return a.present.Load().way }
 
 // stages returns the way of a call, the outermost stage first:
 //
+//   - room is about the process and not about the call.
 //   - stats sees what the caller sees: every call, how long it took with all
 //     waiting, and what came back.
 //   - audit comes next, so that no call is refused, answered from the cache or
@@ -129,7 +130,7 @@ func (a *App) way() way { return a.present.Load().way }
 //   - timeout is outside retry: it is for the call, however often it is sent.
 //   - retry is outside breaker, so that it stops when the breaker opens.
 func (w way) stages() []call.Stage {
-	stages := []call.Stage{w.stats.Stage}
+	stages := []call.Stage{room(), w.stats.Stage}
 	if w.audit != nil {
 		stages = append(stages, w.audit.Stage)
 	}
