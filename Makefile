@@ -14,6 +14,7 @@ ROOT        ?= .
 PLAIN       := CGO_ENABLED=0 GOFLAGS="$$($(GO) env GOFLAGS) -trimpath"
 # Without the tests of host/store/jetstream, the same everywhere, for which a whole
 # server would be compiled for each system; what they test is compiled all the same.
+# Nothing of that runs, so that it is not optimized.
 PORTABLE    = $$($(GO) list ./pkg/... ./tools/... ./host/... | grep -v /host/store/jetstream)
 
 build: ## build every binary into bin/
@@ -38,8 +39,8 @@ lint: ## gofmt, vet on three systems, staticcheck, tidy go.mod
 	@out=$$(gofmt -l $$(git ls-files '*.go' 2>/dev/null || find . -name '*.go')); \
 		if [ -n "$$out" ]; then echo "not gofmt-ed:"; echo "$$out"; exit 1; fi
 	$(PLAIN) $(GO) vet -tags oracle ./...
-	GOOS=darwin $(PLAIN) $(GO) vet $(PORTABLE)
-	GOOS=windows $(PLAIN) $(GO) vet $(PORTABLE)
+	GOOS=darwin $(PLAIN) $(GO) vet -gcflags='all=-N -l' $(PORTABLE)
+	GOOS=windows $(PLAIN) $(GO) vet -gcflags='all=-N -l' $(PORTABLE)
 	$(PLAIN) $(GO) run $(STATICCHECK) -tags oracle ./...
 	$(GO) mod tidy -diff
 	$(GO) mod verify
