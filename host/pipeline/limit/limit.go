@@ -76,8 +76,14 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// maxPermits bounds what a tool may say of itself.
-const maxPermits = 256
+const (
+	// maxPermits bounds what a tool may say of itself.
+	maxPermits = 256
+	// wholeServer is from how many calls on a tool speaks for its server:
+	// those of mcpkit take 64 calls in all, so that one tool with as many
+	// permits of its own would leave nothing to the calls of the others.
+	wholeServer = 64
+)
 
 // A Limiter holds the permits. It is safe for concurrent use.
 type Limiter struct {
@@ -152,7 +158,9 @@ func (l *Limiter) place(req *call.Request) (place, int) {
 		return at, n
 	}
 	if t.MaxConcurrent > 0 {
-		at.tool = t.Name
+		if t.MaxConcurrent < wholeServer {
+			at.tool = t.Name
+		}
 		return at, min(t.MaxConcurrent, maxPermits)
 	}
 	return at, l.cfg.Concurrent

@@ -295,3 +295,20 @@ func TestConfig(t *testing.T) {
 	require.NoError(t, limit.Config{}.Validate())
 	require.EqualError(t, limit.Config{Queue: -2}.Validate(), "limit: queue is -2, less than nothing")
 }
+
+// The calls of a tool that speaks for its whole server leave a permit to the
+// calls of its other tools by another caller.
+func TestToolsOfAServerShareWhatTheServerTakes(t *testing.T) {
+	l := limit.New(limit.Config{})
+	for _, name := range []string{"srv__a", "srv__b"} {
+		tool := &call.Tool{Name: name, Server: "srv", Traits: call.Traits{MaxConcurrent: 64}}
+		h := l.Stage(func(context.Context, *call.Request) (*call.Result, error) {
+			loads := l.Loads()
+			require.Len(t, loads, 1)
+			require.Equal(t, limit.Load{Server: "srv", Permits: 64, Running: 1}, loads[0])
+			return nil, nil
+		})
+		_, err := h(t.Context(), &call.Request{Tool: tool})
+		require.NoError(t, err)
+	}
+}
