@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -17,11 +18,12 @@ import (
 // one there after the roots were checked, where one root lies in another.
 func TestALinkOnTheWayToARoot(t *testing.T) {
 	t.Parallel()
-	if !contains(levels(t), proc.L2) {
-		t.Skip("L2 is not available")
-	}
-	r := trusted(t, proc.L2)
-	for _, readOnly := range []bool{false, true} {
+	for _, level := range levels(t) {
+		if level == proc.Off {
+			continue
+		}
+		r := trusted(t, level)
+		readOnly := level == proc.L2
 		base := filesIn(t, place(t), "a/moved/b/f", "outside/b/f")
 		require.NoError(t, os.Symlink(filepath.Join(base, "outside"), filepath.Join(base, "a", "m")))
 		script := "echo x > " + filepath.Join(base, "outside/b/new") + "; echo x > " + filepath.Join(base, "outside/b/f")
@@ -36,5 +38,26 @@ func TestALinkOnTheWayToARoot(t *testing.T) {
 		text, err := os.ReadFile(filepath.Join(base, "outside/b/f"))
 		require.NoError(t, err)
 		require.Equal(t, "old\n", string(text))
+	}
+}
+
+// TestAHomeInASystemDirectory, as services have, is no way to its credentials.
+func TestAHomeInASystemDirectory(t *testing.T) {
+	t.Parallel()
+	home, err := os.MkdirTemp("/var/cache", "proc-test-home-")
+	if err != nil {
+		t.Skip("not run: " + err.Error())
+	}
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(home)) })
+	filesIn(t, home, ".ssh/id_rsa", "settings")
+	for _, level := range levels(t) {
+		if level == proc.Off {
+			continue
+		}
+		r := newRunner(t, proc.Config{Level: level, Environ: append(os.Environ(), "HOME="+home)})
+		proc.TrustLevel(r, level)
+		_, out := run(t, r, proc.Command{Script: "cat ~/settings; cat ~/.ssh/id_rsa; ls /usr/bin/env", Rules: roots{{Path: t.TempDir()}}})
+		require.Contains(t, out, "/usr/bin/env\n", level)
+		require.Equal(t, 1, strings.Count(out, "old\n"), "%s: %s", level, out)
 	}
 }

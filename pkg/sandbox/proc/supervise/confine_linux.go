@@ -176,8 +176,16 @@ func (s *Spec) allowFiles(rules *ruleset) error {
 		grants["/dev"] = mayRead | mayDevice
 		grants["/dev/shm"] = mayWrite
 	} else {
-		fixed = systemDirs[:]
-		for _, dir := range []string{"/etc", s.Home} {
+		apart := []string{"/etc", s.Home}
+		for _, dir := range systemDirs {
+			// A home in one, as services have, is left out of it.
+			if s.Home != "" && Beneath(dir, s.Home) {
+				apart = append(apart, dir)
+			} else {
+				fixed = append(fixed, dir)
+			}
+		}
+		for _, dir := range apart {
 			for _, name := range rules.openEntries(dir, s.Mask) {
 				grants[name] = mayRead
 			}
@@ -192,9 +200,13 @@ func (s *Spec) allowFiles(rules *ruleset) error {
 	for _, dir := range s.Writable {
 		grants[dir] = mayWrite
 	}
-	s.allowRoots(rules, grants)
 	for path, rights := range grants {
 		if err := rules.allow(path, rights, unix.O_NOFOLLOW); err != nil {
+			return err
+		}
+	}
+	for path, rights := range s.rootGrants(rules) {
+		if err := rules.allow(path, rights, noLinks); err != nil {
 			return err
 		}
 	}
@@ -206,11 +218,12 @@ func (s *Spec) allowFiles(rules *ruleset) error {
 	return nil
 }
 
-// allowRoots gives the rights on the roots. A rule holds for all that is
+// rootGrants are the rights on the roots. A rule holds for all that is
 // beneath, so at L1, where no mount takes them back, a root that holds one that
 // must not be written, or the kernel's own files, gets them by its entries: no
 // new ones can be made in the directories above those.
-func (s *Spec) allowRoots(rules *ruleset, grants map[string]uint64) {
+func (s *Spec) rootGrants(rules *ruleset) map[string]uint64 {
+	grants := map[string]uint64{}
 	for _, root := range s.Roots {
 		if root.ReadOnly {
 			grants[root.Path] |= mayRead
@@ -225,6 +238,7 @@ func (s *Spec) allowRoots(rules *ruleset, grants map[string]uint64) {
 		}
 		grants[root.Path] |= mayRead
 	}
+	return grants
 }
 
 // unwritable lists what in a root is not to be written.

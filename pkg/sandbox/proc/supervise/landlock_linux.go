@@ -77,12 +77,22 @@ func newRuleset(holdNetwork bool) (*ruleset, error) {
 	return &ruleset{fd: int(fd), rights: attr.Handled_access_fs}, nil
 }
 
+// noLinks is for a path in which nothing is a link: a command that still runs
+// may put one into the way to a root that lies in another.
+const noLinks = -1
+
 // allow gives rights on a file, or on a directory with all beneath it. What
 // does not exist needs no rule, and a link gets none, unless it is to be
 // followed: a rule would hold for where it leads.
 func (r *ruleset) allow(path string, rights uint64, follow int) error {
 	r.goesBy(path, follow == 0, false)
-	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC|follow, 0)
+	var fd int
+	var err error
+	if follow == noLinks {
+		fd, err = openNoLinks(path, unix.O_NOFOLLOW)
+	} else {
+		fd, err = unix.Open(path, unix.O_PATH|unix.O_CLOEXEC|follow, 0)
+	}
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENOTDIR) {
 		return nil
 	}

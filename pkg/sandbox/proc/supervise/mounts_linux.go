@@ -173,7 +173,7 @@ func (c clone) attach() error {
 	at, name, flags := unix.AT_FDCWD, c.path, unix.MOVE_MOUNT_F_EMPTY_PATH
 	if c.root {
 		var err error
-		if at, err = openNoLinks(c.path); err != nil {
+		if at, err = openNoLinks(c.path, 0); err != nil {
 			return &os.PathError{Op: "openat2", Path: c.path, Err: err}
 		}
 		defer unix.Close(at)
@@ -192,7 +192,7 @@ func (c clone) open(source string) (int, error) {
 	if !c.root {
 		return unix.OpenTree(unix.AT_FDCWD, source, flags)
 	}
-	at, err := openNoLinks(source)
+	at, err := openNoLinks(source, 0)
 	if err != nil {
 		return -1, err
 	}
@@ -200,9 +200,10 @@ func (c clone) open(source string) (int, error) {
 	return unix.OpenTree(at, "", flags|unix.AT_EMPTY_PATH)
 }
 
-// openNoLinks finds a file by a path in which nothing is a link.
-func openNoLinks(path string) (int, error) {
-	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
+// openNoLinks finds a file by a path in which nothing is a link; with
+// O_NOFOLLOW it may itself be one.
+func openNoLinks(path string, flags uint64) (int, error) {
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC | flags, Resolve: unix.RESOLVE_NO_SYMLINKS}
 	for {
 		fd, err := unix.Openat2(unix.AT_FDCWD, path, &how)
 		if err != unix.EINTR && err != unix.EAGAIN {
