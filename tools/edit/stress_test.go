@@ -34,7 +34,7 @@ func count(t *testing.T, variable string, usual int) int {
 }
 
 // TestManyProcessesOneFile: 64 servers, with one state directory, with
-// others or with none, make 10 edits each in one file, all at the same time,
+// others or with none, make 20 edits each in one file, all at the same time,
 // half of them at the same place. What is reported as done is in the file,
 // and nothing else.
 func TestManyProcessesOneFile(t *testing.T) {
@@ -43,7 +43,7 @@ func TestManyProcessesOneFile(t *testing.T) {
 	bin := mcpkittest.Build(t, "./tools/edit")
 	for _, alike := range []bool{true, false} {
 		t.Run(map[bool]string{true: "one state", false: "several states"}[alike], func(t *testing.T) {
-			f, rounds := newFixture(t), 10
+			f, rounds := newFixture(t), 20
 			if !alike {
 				rounds = 6
 			}
