@@ -166,7 +166,7 @@ func measureHop(b *bench) ([]table, error) {
 	if err != nil {
 		return nil, err
 	}
-	const calls = 40_000
+	const calls = 24_000
 	doors := []door{
 		{name: "straight", ours: true, start: overStdio(b.echo("kit"))},
 		{name: "mcp-host stdio", ours: true, command: "mcp-host stdio --root dir", start: overStdio(host, "stdio", "--root", b.temp)},
@@ -186,7 +186,7 @@ func measureHop(b *bench) ([]table, error) {
 	}
 	addedTo(&tables[0], withWarmUp(calls/4))
 	addedTo(&tables[1], withWarmUp(calls))
-	overHTTP, err := b.loadTables("The same over streamable HTTP, beside other gateways to a stdio server.", "", 8_000, func(workers, total int) []subject {
+	overHTTP, err := b.loadTables("The same over streamable HTTP, beside other gateways to a stdio server.", "", 4_000, func(workers, total int) []subject {
 		var all []subject
 		for _, d := range append(b.httpDoors([]string{host, "serve", "--root", b.temp}), b.plainHTTP()) {
 			all = append(all, d.subject("tools/call", echoParams, workers, total))

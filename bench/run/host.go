@@ -77,7 +77,7 @@ func measureLists(b *bench) ([]table, error) {
 	for _, c := range []struct {
 		tools, calls int
 		target       string
-	}{{1_000, 40, "≤ 5 ms"}, {10_000, 10, "≤ 50 ms"}} {
+	}{{1_000, 20, "≤ 5 ms"}, {10_000, 3, "≤ 50 ms"}} {
 		filler := fmt.Sprintf("--filler=%d", c.tools)
 		config, err := b.configuration(fmt.Sprintf("tools-%d", c.tools), upstream{name: "fix", args: []string{filler}})
 		if err != nil {
