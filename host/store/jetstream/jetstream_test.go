@@ -18,7 +18,8 @@ func serve(t testing.TB, change func(*server.Options)) *server.Server {
 	t.Helper()
 	options := &server.Options{
 		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(),
-		NoLog: true, NoSigs: true,
+		JetStreamMaxStore: 1 << 40, // whatever the disk of this machine has
+		NoLog:             true, NoSigs: true,
 	}
 	if change != nil {
 		change(options)
