@@ -29,10 +29,7 @@ func TestACrashFailsTheCallsUnderWayAndTheNextStartsAgain(t *testing.T) {
 	for i := range errs {
 		wg.Go(func() { _, errs[i] = do(t.Context(), s, "hang", `{}`) })
 	}
-	require.Eventually(t, func() bool { // until they are under way
-		raw, err := do(t.Context(), s, "echo", `{}`)
-		return err == nil && raw != ""
-	}, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return upstream.Pending(s) >= len(errs) }, time.Minute, time.Millisecond, "they are under way")
 	_, err := do(t.Context(), s, "crash", `{}`)
 	wg.Wait()
 	for _, err := range append(errs, err) {

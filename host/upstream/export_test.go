@@ -4,3 +4,16 @@ package upstream
 func CheckAddress(host string, private bool, address string) error {
 	return addressGuard{host: host, private: private || namesPrivate(host)}.check("tcp", address, nil)
 }
+
+// Pending is how many requests wait for an answer of the server that runs now.
+func Pending(s *Server) int {
+	s.mu.Lock()
+	c := s.conn
+	s.mu.Unlock()
+	if c == nil {
+		return 0
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.pending)
+}
