@@ -7,7 +7,7 @@ EXE         := $(if $(filter Windows_NT,$(OS)),.exe,)
 TOOLS       := $(notdir $(patsubst %/main.go,%,$(wildcard tools/*/main.go)))
 BINARIES    := $(addprefix bin/mcp-,$(addsuffix $(EXE),$(TOOLS) host))
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
-FUZZTIME    ?= 5s
+FUZZTIME    ?= 10s
 ROOT        ?= .
 # Tests and checks are compiled as the binaries are, so that what is compiled for one
 # serves the others. Only the race detector needs cgo.
@@ -48,7 +48,7 @@ lint: ## gofmt, vet on three systems, staticcheck, tidy go.mod
 race: ## run the tests under the race detector
 	$(GO) test -race ./...
 
-fuzz: ## run every fuzz target for FUZZTIME (default 5s) each
+fuzz: ## run every fuzz target for FUZZTIME (default 10s) each
 	@$(PLAIN) GO='$(GO)' FUZZTIME=$(FUZZTIME) .ci/fuzz
 
 bench: build oracles ## measure against other programs and write bench/RESULTS.md

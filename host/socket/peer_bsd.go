@@ -2,26 +2,13 @@
 
 package socket
 
-import (
-	"net"
+import "golang.org/x/sys/unix"
 
-	"golang.org/x/sys/unix"
-)
-
-// peerUID returns the user at the other end. On an error it is nobody.
-func peerUID(conn *net.UnixConn) (uid int, known bool) {
-	uid = -1
-	raw, err := conn.SyscallConn()
+// peerOf is as unix(4) says.
+func peerOf(fd int) (uid int, err error) {
+	cred, err := unix.GetsockoptXucred(fd, unix.SOL_LOCAL, unix.LOCAL_PEERCRED)
 	if err != nil {
-		return uid, true
+		return 0, err
 	}
-	err = raw.Control(func(fd uintptr) {
-		if cred, err := unix.GetsockoptXucred(int(fd), unix.SOL_LOCAL, unix.LOCAL_PEERCRED); err == nil {
-			uid = int(cred.Uid)
-		}
-	})
-	if err != nil {
-		uid = -1
-	}
-	return uid, true
+	return int(cred.Uid), nil
 }

@@ -1,25 +1,12 @@
 package socket
 
-import (
-	"net"
+import "golang.org/x/sys/unix"
 
-	"golang.org/x/sys/unix"
-)
-
-// peerUID returns the user at the other end. On an error it is nobody.
-func peerUID(conn *net.UnixConn) (uid int, known bool) {
-	uid = -1
-	raw, err := conn.SyscallConn()
+// peerOf is as unix(7) says.
+func peerOf(fd int) (uid int, err error) {
+	cred, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {
-		return uid, true
+		return 0, err
 	}
-	err = raw.Control(func(fd uintptr) {
-		if cred, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil {
-			uid = int(cred.Uid)
-		}
-	})
-	if err != nil {
-		uid = -1
-	}
-	return uid, true
+	return int(cred.Uid), nil
 }

@@ -142,7 +142,7 @@ func (s *Server) accept() {
 		switch {
 		case errors.Is(err, net.ErrClosed):
 			return
-		case err != nil: // too many descriptors, for now
+		case err != nil: // as when descriptors have run out: some come free
 			select {
 			case <-time.After(50 * time.Millisecond):
 			case <-s.life.Done():
