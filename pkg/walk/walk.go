@@ -96,7 +96,12 @@ func (e *Entry) IsRegular() bool { return e.Type.IsRegular() }
 
 // Lstat returns what the system tells about the entry. It is for the time of
 // the visit.
-func (e *Entry) Lstat() (sandbox.Stat, error) { return e.Dir.Lstat(e.Name) }
+func (e *Entry) Lstat() (sandbox.Stat, error) {
+	if e.Memo != nil { // walked before, on a local file system
+		return e.Dir.LstatAtHand(e.Name)
+	}
+	return e.Dir.Lstat(e.Name)
+}
 
 // Fault is a path that could not be dealt with, and why.
 type Fault struct {

@@ -18,3 +18,25 @@ func (m *Matcher) HasFinder() bool { return m.finder != nil }
 func (m *Matcher) Pure() bool {
 	return m.pure && !slices.ContainsFunc(m.finder.needles, func(n needle) bool { return !n.sure })
 }
+
+// PairFinder is nextPair for two bytes; with fold, letters match in any case.
+type PairFinder func(a, b []byte, from int, first, second byte, fold bool) (at int, mask uint64)
+
+// NextPair and NextPairWords are the machine's way and the one of any machine.
+var NextPair, NextPairWords PairFinder = pairFinder(nextPair), pairFinder(nextPairWords)
+
+func pairFinder(next func(a, b []byte, i int, v *[2]u64, keep u64) (int, u64)) PairFinder {
+	return func(a, b []byte, from int, first, second byte, fold bool) (int, uint64) {
+		keep := ^u64(0)
+		if fold {
+			keep = ^u64(ones * 0x20)
+		}
+		return next(a, b, from, &[2]u64{ones * u64(first), ones * u64(second)}, keep)
+	}
+}
+
+// FindPair returns where a literal begins, looked for by two of its bytes.
+func FindPair(literal string, text []byte) int {
+	n := newNeedle([]byte(literal), false, true)
+	return n.findPair(text, 0, len(text)-len(literal)+1)
+}

@@ -3,14 +3,12 @@ package search
 import (
 	"bytes"
 	"cmp"
-	"encoding/binary"
-	"math/bits"
 	"slices"
 )
 
 // finder finds where one of some literals stands. Each is looked for by the
 // bytes of it that are rarest in text: by one, if it is rare enough to jump
-// from one to the next, or else by two at once, in eight places at a time.
+// from one to the next, or else by two at once, in many places at a time.
 type finder struct {
 	needles []needle
 	starts  bool    // it finds where the literals begin, and nothing else
@@ -30,17 +28,12 @@ type needle struct {
 
 type u64 = uint64
 
-const (
-	ones  = 0x0101010101010101
-	highs = 0x8080808080808080
-)
-
-// What steps take, measured: they decide which way is taken, no more.
+// What steps take, measured: they decide which way is taken, no more. That of
+// costPairScan depends on the machine.
 const (
 	costByteScan = 0.035 // nanoseconds a byte
-	costPairScan = 0.1
-	costStop     = 15 // nanoseconds a place to look at
-	costLine     = 90 // to match a line
+	costStop     = 15    // nanoseconds a place to look at
+	costLine     = 90    // to match a line
 	costDFA      = 1.8
 )
 
@@ -201,74 +194,3 @@ func (n *needle) find(text []byte, from, to int) int {
 	}
 	return -1
 }
-
-// findPair looks at 32 places at a time, as four words of eight: a byte of a
-// word becomes 0 where both of the rare bytes stand.
-func (n *needle) findPair(text []byte, from, to int) int {
-	if from >= to {
-		return -1
-	}
-	a, b := text[from+n.rare[0]:to+n.rare[0]], text[from+n.rare[1]:to+n.rare[1]]
-	i := 0
-	for {
-		if n.keep != ^u64(0) {
-			i = skipFolded(a, b, i, n.value, n.keep)
-		} else {
-			i = skip(a, b, i, n.value)
-		}
-		for end := min(i+32, len(a)-7); i < end; i += 8 {
-			x := ((load(a[i:]) ^ n.value[0]) | (load(b[i:]) ^ n.value[1])) & n.keep
-			for x = (x - ones) &^ x & highs; x != 0; x &= x - 1 {
-				if at := from + i + bits.TrailingZeros64(x)/8; n.is(text, at) {
-					return at
-				}
-			}
-		}
-		if len(a)-i < 8 {
-			break
-		}
-	}
-	for ; i < len(a); i++ {
-		if n.is(text, from+i) {
-			return from + i
-		}
-	}
-	return -1
-}
-
-// skip returns the first block of 32 places, counted from i, that has a zero
-// in it, or the last places that fill no block.
-func skip(a, b []byte, i int, v [2]u64) int {
-	b = b[:len(a)]
-	va, vb := v[0], v[1]
-	for ; i+32 <= len(a); i += 32 {
-		p, q := (*[32]byte)(a[i:i+32]), (*[32]byte)(b[i:i+32])
-		x := (load(p[0:]) ^ va) | (load(q[0:]) ^ vb)
-		y := (load(p[8:]) ^ va) | (load(q[8:]) ^ vb)
-		z := (load(p[16:]) ^ va) | (load(q[16:]) ^ vb)
-		w := (load(p[24:]) ^ va) | (load(q[24:]) ^ vb)
-		if ((x-ones)&^x|(y-ones)&^y|(z-ones)&^z|(w-ones)&^w)&highs != 0 {
-			break
-		}
-	}
-	return i
-}
-
-// skipFolded does the same with only the bits of keep compared.
-func skipFolded(a, b []byte, i int, v [2]u64, keep u64) int {
-	b = b[:len(a)]
-	va, vb := v[0], v[1]
-	for ; i+32 <= len(a); i += 32 {
-		p, q := (*[32]byte)(a[i:i+32]), (*[32]byte)(b[i:i+32])
-		x := ((load(p[0:]) ^ va) | (load(q[0:]) ^ vb)) & keep
-		y := ((load(p[8:]) ^ va) | (load(q[8:]) ^ vb)) & keep
-		z := ((load(p[16:]) ^ va) | (load(q[16:]) ^ vb)) & keep
-		w := ((load(p[24:]) ^ va) | (load(q[24:]) ^ vb)) & keep
-		if ((x-ones)&^x|(y-ones)&^y|(z-ones)&^z|(w-ones)&^w)&highs != 0 {
-			break
-		}
-	}
-	return i
-}
-
-func load(b []byte) u64 { return binary.LittleEndian.Uint64(b) }
