@@ -66,6 +66,7 @@ func (p *process) started() {
 		p.stderr.readFrom(p.errEnd)
 	}()
 	go func() {
+		awaitEnd(p.cmd.Process)
 		p.state = p.cmd.Wait()
 		close(p.exited)
 	}()
