@@ -13,6 +13,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 	"path/filepath"
@@ -49,12 +50,15 @@ type App struct {
 
 	spawner *upstream.Spawner
 	present atomic.Pointer[present]
-	roots   rootSet
-	level   atomic.Pointer[string] // of log messages; nil: never set
-	stale   fault
-	store   *store.Store // nil: nothing is to be remembered
-	used    atomic.Bool  // whether the store was
-	tell    func(string)
+
+	changing sync.Mutex // held while present is being replaced
+	custom   custom
+	roots    rootSet
+	level    atomic.Pointer[string] // of log messages; nil: never set
+	stale    fault
+	store    *store.Store // nil: nothing is to be remembered
+	used     atomic.Bool  // whether the store was
+	tell     func(string)
 
 	recheckEvery time.Duration
 
@@ -64,7 +68,8 @@ type App struct {
 }
 
 // Open puts a host together. Close it.
-func Open(cfg config.Config, version string) (*App, error) {
+func Open(cfg config.Config) (*App, error) {
+	version := cmp.Or(cfg.Version, "devel")
 	a := &App{Config: cfg, version: version, began: time.Now(), spawner: upstream.NewSpawner(cfg.Guard), tell: func(string) {}, recheckEvery: recheckPause}
 	a.roots.own = fileURIs(cfg.Roots)
 	if cfg.Trace.On() {

@@ -34,7 +34,7 @@ func server(t *testing.T, name string, bundled bool, args ...string) config.Serv
 func TestOneHostOverSeveralServers(t *testing.T) {
 	a, err := app.Open(config.Config{Servers: []config.Server{
 		server(t, "ours", true, "-era", "legacy"), server(t, "theirs", false, "-page", "7"), server(t, "broken", false, "-start", "crash"),
-	}}, "1")
+	}})
 	require.NoError(t, err)
 	defer a.Close()
 	for _, s := range a.Servers() {
@@ -60,7 +60,7 @@ func TestOneHostOverSeveralServers(t *testing.T) {
 }
 
 func TestABadServerIsNamed(t *testing.T) {
-	_, err := app.Open(config.Config{Servers: []config.Server{{Config: upstream.Config{Name: "x"}}}}, "1")
+	_, err := app.Open(config.Config{Servers: []config.Server{{Config: upstream.Config{Name: "x"}}}})
 	require.ErrorContains(t, err, "server x: command is empty")
 }
 
@@ -70,7 +70,7 @@ func TestServersThatAreNotToWaitAreStartedAtOnce(t *testing.T) {
 	a, err := app.Open(config.Config{
 		Servers: []config.Server{server(t, "lazy", false), eager},
 		Off:     []dialect.Server{{Name: "off", Command: []string{"nowhere"}}},
-	}, "1")
+	})
 	require.NoError(t, err)
 	defer a.Close()
 	a.Begin()

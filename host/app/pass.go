@@ -11,7 +11,10 @@ import (
 )
 
 // entry is a server as the catalogue sees it.
-func entry(s *upstream.Server, sc config.Server) catalog.Entry {
+func (a *App) entry(s *upstream.Server, sc config.Server) catalog.Entry {
+	if sc.Name == Custom && a.custom.server != nil {
+		return a.customEntry(s)
+	}
 	return catalog.Entry{Source: s, Plain: sc.Bundled, Prefix: sc.Spec.Prefix, Filter: catalog.Filter(sc.Spec.Tools)}
 }
 

@@ -31,7 +31,7 @@ func TestWhatServersHavePassesThroughTheHost(t *testing.T) {
 	a, err := app.Open(config.Config{
 		Servers:  []config.Server{everything("old", "legacy"), everything("new", "modern")},
 		Profiles: []catalog.Profile{{Name: "one", Servers: []string{"new"}}},
-	}, "1")
+	})
 	require.NoError(t, err)
 	defer a.Close()
 	var door *gateway.HTTPHandler
@@ -68,6 +68,6 @@ func TestWhatServersHavePassesThroughTheHost(t *testing.T) {
 	require.NotContains(t, post("/mcp/one", "tools/list", ""), "old__")
 	require.Contains(t, post("/mcp/one", "resources/list", ""), "static-text")
 	require.Contains(t, post("/mcp/one", "tools/call", `"name":"old__test_simple_text"`), "unknown tool")
-	_, err = app.Open(config.Config{Profiles: []catalog.Profile{{Name: "a/b"}}}, "1")
+	_, err = app.Open(config.Config{Profiles: []catalog.Profile{{Name: "a/b"}}})
 	require.ErrorContains(t, err, "a/b")
 }

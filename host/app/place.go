@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -50,7 +51,10 @@ func (a *App) newPresent(cfg config.Config, before *present, fresh []string) (*p
 	if p.way, err = nextWay(cfg, a.serverVersion, before); err != nil {
 		return nil, err
 	}
-	for _, sc := range slices.Concat(cfg.Servers, remotes(cfg, a.version)) {
+	for _, sc := range slices.Concat(cfg.Servers, remotes(cfg, a.version), a.custom.config(a.version)) {
+		if _, taken := p.byName[sc.Name]; taken { // the configuration's names differ
+			return nil, fmt.Errorf("server %s: that is the name of the server of registered tools; choose another", sc.Name)
+		}
 		one, err := a.newPlace(sc, before, fresh)
 		if err != nil {
 			return nil, err
@@ -76,7 +80,7 @@ func (a *App) newPlace(sc config.Server, before *present, fresh []string) (*plac
 		old = before.byName[sc.Name]
 	}
 	if old != nil && !slices.Contains(fresh, sc.Name) {
-		return &place{server: old.server, entry: entry(old.server, sc), cfg: sc, calls: old.calls}, nil
+		return &place{server: old.server, entry: a.entry(old.server, sc), cfg: sc, calls: old.calls}, nil
 	}
 	cfg := configured(sc)
 	cfg.Roots = a.roots.get
@@ -90,7 +94,7 @@ func (a *App) newPlace(sc config.Server, before *present, fresh []string) (*plac
 		s.SetLogLevel(*level)
 	}
 	a.follow(s)
-	return &place{server: s, entry: entry(s, sc), cfg: sc, calls: new(sync.RWMutex)}, nil
+	return &place{server: s, entry: a.entry(s, sc), cfg: sc, calls: new(sync.RWMutex)}, nil
 }
 
 // entries are what the catalogue is made of.

@@ -116,7 +116,7 @@ func TestAnAgentCallsForItsCaller(t *testing.T) {
 		Stages: config.Stages{Policy: policy.Config{
 			Rules: []policy.Rule{{Tool: "s__fail", Caller: "http/her", Do: policy.Deny, Why: "not for her"}},
 		}},
-	}, "1")
+	})
 	require.NoError(t, err)
 	defer a.Close()
 	require.NoError(t, a.Listen("test"))
@@ -170,7 +170,7 @@ func TestAnAgentCallsForItsCaller(t *testing.T) {
 
 // Agents of agents go only so deep.
 func TestDepthIsBounded(t *testing.T) {
-	a, err := app.Open(config.Config{State: t.TempDir(), Servers: []config.Server{agent()}}, "1")
+	a, err := app.Open(config.Config{State: t.TempDir(), Servers: []config.Server{agent()}})
 	require.NoError(t, err)
 	defer a.Close()
 	require.NoError(t, a.Listen("test"))
@@ -188,7 +188,7 @@ func TestDepthIsBounded(t *testing.T) {
 
 func TestWhatARunningHostSays(t *testing.T) {
 	state := t.TempDir()
-	a := open(t, config.Config{State: state, Files: []string{"/c.yaml"}}, dialect.Server{})
+	a := open(t, config.Config{Version: "1", State: state, Files: []string{"/c.yaml"}}, dialect.Server{})
 	require.NoError(t, a.Listen("http://here/mcp"))
 	_, err := callTool(t.Context(), a, "s__echo", `{}`)
 	require.NoError(t, err)

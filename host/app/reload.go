@@ -64,6 +64,8 @@ func (f *fault) set(err error) {
 // does not change run on; one that it does runs until the new one is ready,
 // and stays if that does not become ready.
 func (a *App) apply(ctx context.Context, cfg config.Config) error {
+	a.changing.Lock()
+	defer a.changing.Unlock()
 	before := a.present.Load()
 	diff := config.Diff(before.cfg, cfg)
 	if diff.Same() {

@@ -32,7 +32,7 @@ func within(t *testing.T, cfg config.Config, servers ...string) (*App, config.Co
 	for i := range cfg.Servers {
 		cfg.Servers[i].Command = nil // a place in this process has none
 	}
-	a, err := Open(cfg, "1")
+	a, err := Open(cfg)
 	require.NoError(t, err)
 	t.Cleanup(a.Close)
 	return a, cfg

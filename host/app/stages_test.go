@@ -25,7 +25,7 @@ func open(t *testing.T, cfg config.Config, spec dialect.Server) *app.App {
 	spec.Name = "s"
 	s.Spec = spec
 	cfg.Servers = append(cfg.Servers, s)
-	a, err := app.Open(cfg, "1")
+	a, err := app.Open(cfg)
 	require.NoError(t, err)
 	t.Cleanup(a.Close)
 	return a
@@ -83,7 +83,7 @@ func TestAServersTimeoutHolds(t *testing.T) {
 }
 
 func TestABadStageIsNamed(t *testing.T) {
-	_, err := app.Open(config.Config{Stages: config.Stages{Limit: limit.Config{Queue: -1}}}, "1")
+	_, err := app.Open(config.Config{Stages: config.Stages{Limit: limit.Config{Queue: -1}}})
 	require.EqualError(t, err, "limit: queue is -1, less than nothing")
 }
 

@@ -158,7 +158,7 @@ func (p *program) open() (*app.App, error) {
 	if len(cfg.Servers)+len(cfg.Remote) == 0 {
 		fmt.Fprintf(p.err, "mcp-host: no tool binaries in %s and none configured; run make build, or name a configuration with --config\n", dir) //nolint:errcheck
 	}
-	a, err := app.Open(cfg, version())
+	a, err := app.Open(cfg)
 	if err != nil {
 		return nil, exit(exitFailed, err)
 	}

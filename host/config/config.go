@@ -53,6 +53,7 @@ type Config struct {
 	Off     []dialect.Server // switched off in a file; as written
 	Missing []string         // bundled tools whose binaries are not there
 	Dir     string           // where the bundled tools were looked for
+	Version string           // of the host; "": devel
 	State   string           // directory; may not exist yet
 	Roots   []string         // as given, absolute; none: each tool finds its own
 	File    string           // the configuration file, the first of Files; "": none
@@ -82,7 +83,7 @@ type Server struct {
 // Load reads the configuration. dir is where the bundled tools are, version
 // the host's.
 func Load(f Flags, dir, version string, getenv func(string) string, environ []string) (Config, error) {
-	c := Config{Dir: dir}
+	c := Config{Dir: dir, Version: version}
 	var err error
 	if c.State, err = StateDir(f.State, getenv); err != nil {
 		return c, err

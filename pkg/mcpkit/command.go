@@ -193,7 +193,8 @@ func (c *Command) oneShotEnd(stderr io.Writer, err error) int {
 // Server returns an MCP server of the tools, with the command's middleware,
 // for use over any transport of mcp-go's.
 func (c *Command) Server(tools *Registry) *server.MCPServer {
-	return newToolServer(c, c.runner(tools))
+	_, s := newToolServer(c, c.runner(tools), false)
+	return s
 }
 
 // runner returns what carries out calls for this command.

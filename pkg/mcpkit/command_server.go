@@ -41,7 +41,9 @@ type toolServer struct {
 	stamp json.RawMessage // the server's identity, as modern results carry it
 }
 
-func newToolServer(c *Command, r *runner) *server.MCPServer {
+// newToolServer makes the server. With changes it tells its clients when tools
+// come and go.
+func newToolServer(c *Command, r *runner, changes bool) (*toolServer, *server.MCPServer) {
 	s := &toolServer{runner: r}
 	identity := mcp.Implementation{Name: c.program(), Title: c.Title, Version: buildVersion()}
 	meta, err := jsonrpc.Marshal(map[string]any{mcp.MetaKeyServerInfo: identity})
@@ -56,15 +58,22 @@ func newToolServer(c *Command, r *runner) *server.MCPServer {
 	m := server.NewMCPServer(identity.Name, identity.Version,
 		server.WithTitle(c.Title),
 		server.WithInstructions(c.Instructions),
-		server.WithToolCapabilities(false), // the set is fixed
+		server.WithToolCapabilities(changes),
 		server.WithHooks(hooks),
 	)
-	for _, t := range r.tools.All() {
-		m.AddTool(toolOf(t), func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	m.AddTools(s.entries(r.tools.All())...)
+	return s, m
+}
+
+// entries are the tools as mcp-go takes them.
+func (s *toolServer) entries(tools []*Tool) []server.ServerTool {
+	all := make([]server.ServerTool, 0, len(tools))
+	for _, t := range tools {
+		all = append(all, server.ServerTool{Tool: toolOf(t), Handler: func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return s.call(ctx, t, req)
-		})
+		}})
 	}
-	return m
+	return all
 }
 
 // toolOf gives mcp-go what it needs to know of a tool. What it would list is

@@ -21,6 +21,10 @@ const (
 	PolicyViolation FaultType = "policy_violation" // a rule's: what it forbids
 )
 
+// ErrInvalidArguments is, to errors.Is, every error of arguments that do not
+// fit, be it of a tool made here or of a call through the host.
+var ErrInvalidArguments = toolerr.ErrInvalidArguments
+
 // ValidationError is the error of arguments or of a result that do not fit.
 // It wraps the toolerr.Error with the code that goes to the client.
 type ValidationError struct {

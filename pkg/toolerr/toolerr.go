@@ -118,8 +118,16 @@ func (e *Error) Code() Code { return e.code }
 // Extra returns a copy of the values given to With.
 func (e *Error) Extra() map[string]any { return maps.Clone(e.extra) }
 
-// Is makes errors.Is(err, toolerr.New(code, "")) compare codes alone.
+// ErrInvalidArguments is, to errors.Is, every error whose code says that a
+// call's arguments do not fit: INVALID_PARAMS and MISSING_PARAMETER.
+var ErrInvalidArguments = errors.New("the arguments are invalid")
+
+// Is makes errors.Is(err, toolerr.New(code, "")) compare codes alone, and
+// knows ErrInvalidArguments.
 func (e *Error) Is(target error) bool {
+	if target == ErrInvalidArguments {
+		return e.code == InvalidParams || e.code == MissingParameter
+	}
 	var t *Error
 	return errors.As(target, &t) && t.Error() == "" && t.code == e.code
 }

@@ -1,0 +1,146 @@
+package app_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/toolroom-mcp/toolroom/host/app"
+	"github.com/toolroom-mcp/toolroom/host/call"
+	"github.com/toolroom-mcp/toolroom/host/config"
+	"github.com/toolroom-mcp/toolroom/host/config/dialect"
+	"github.com/toolroom-mcp/toolroom/host/pipeline/policy"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// custom makes a tool that answers with what f does.
+func custom(t *testing.T, name string, f func(ctx context.Context) (*mcpkit.Result, error)) *mcpkit.Tool {
+	t.Helper()
+	tool, err := mcpkit.NewTool(mcpkit.Def{Name: name, Description: name}, func(ctx context.Context, _ map[string]any) (*mcpkit.Result, error) {
+		return f(ctx)
+	})
+	require.NoError(t, err)
+	return tool
+}
+
+func says(text string) func(context.Context) (*mcpkit.Result, error) {
+	return func(context.Context) (*mcpkit.Result, error) { return &mcpkit.Result{Text: text}, nil }
+}
+
+func TestRegisteredToolsComeAndGo(t *testing.T) {
+	a := open(t, config.Config{}, dialect.Server{})
+	require.NoError(t, a.Register(custom(t, "one", says("1"))))
+	answer, err := a.Call(t.Context(), "one", nil)
+	require.NoError(t, err)
+	require.Equal(t, "1", answer.Text)
+	require.Equal(t, "configured", a.Servers()[0].Status().State, "other servers are not started for it")
+
+	require.NoError(t, a.Register(custom(t, "two", says("2")), custom(t, "three", says("3"))))
+	answer, err = a.Call(t.Context(), "three", nil)
+	require.NoError(t, err)
+	require.Equal(t, "3", answer.Text)
+
+	for _, name := range []string{"two", "new"} {
+		require.ErrorContains(t, a.Register(custom(t, "new", says("4")), custom(t, name, says("5"))), fmt.Sprintf("there is a tool %q already", name))
+	}
+	_, ok := a.Get(t.Context(), "new")
+	require.False(t, ok, "all or none")
+	require.ErrorContains(t, a.Register(nil), "a tool is nil")
+
+	require.True(t, a.Unregister("two"))
+	require.False(t, a.Unregister("two"))
+	_, err = a.Call(t.Context(), "two", nil)
+	require.Equal(t, toolerr.ToolNotFound, toolerr.CodeOf(err))
+	require.NoError(t, a.Register(custom(t, "two", says("again"))))
+	answer, err = a.Call(t.Context(), "two", nil)
+	require.NoError(t, err)
+	require.Equal(t, "again", answer.Text)
+
+	var names []string
+	for _, tool := range a.List(t.Context()) {
+		if tool.Server == app.Custom {
+			names = append(names, tool.Name)
+		}
+	}
+	require.Equal(t, []string{"one", "three", "two"}, names)
+}
+
+func TestRegisteredToolsMeetEveryStage(t *testing.T) {
+	a, err := app.Open(config.Config{State: t.TempDir(), Stages: config.Stages{Policy: policy.Config{Block: []string{"no"}}}})
+	require.NoError(t, err)
+	defer a.Close()
+	ran := false
+	require.NoError(t, a.Register(
+		custom(t, "no", func(context.Context) (*mcpkit.Result, error) { ran = true; return &mcpkit.Result{}, nil }),
+		custom(t, "fail", func(context.Context) (*mcpkit.Result, error) {
+			return nil, toolerr.New(toolerr.NotFound, "nowhere to be seen")
+		}),
+		custom(t, "boom", func(context.Context) (*mcpkit.Result, error) { panic("boom") }),
+	))
+	_, err = a.Call(t.Context(), "no", nil)
+	require.Equal(t, toolerr.PolicyDenied, toolerr.CodeOf(err))
+	require.False(t, ran)
+
+	answer, err := a.Call(t.Context(), "fail", nil)
+	var failed *app.Failed
+	require.True(t, errors.As(err, &failed))
+	require.Equal(t, toolerr.NotFound, toolerr.CodeOf(err))
+	require.Equal(t, "nowhere to be seen", answer.Text)
+	_, err = a.Call(t.Context(), "boom", nil)
+	require.Equal(t, toolerr.Internal, toolerr.CodeOf(err))
+	_, err = a.Call(t.Context(), "fail", func() {})
+	require.ErrorIs(t, err, mcpkit.ErrInvalidArguments)
+
+	errs := map[string]int64{}
+	for _, row := range a.Stats() {
+		errs[row.Tool] = int64(row.Errors)
+	}
+	require.Equal(t, map[string]int64{"no": 1, "fail": 1, "boom": 1}, errs)
+}
+
+func TestRegisteredToolsReportProgressAndAreCancelled(t *testing.T) {
+	a, err := app.Open(config.Config{})
+	require.NoError(t, err)
+	defer a.Close()
+	begun, ended := make(chan struct{}), make(chan error, 1)
+	require.NoError(t, a.Register(custom(t, "wait", func(ctx context.Context) (*mcpkit.Result, error) {
+		mcpkit.Progress(ctx, 1, 2, "half")
+		close(begun)
+		<-ctx.Done()
+		ended <- context.Cause(ctx)
+		return nil, ctx.Err()
+	})))
+	tool, ok := a.Get(t.Context(), "wait")
+	require.True(t, ok)
+	ctx, cancel := context.WithCancel(t.Context())
+	progress := make(chan string, 8)
+	over := make(chan error, 1)
+	go func() {
+		_, err := a.Handler(ctx, &call.Request{
+			Tool: tool, Params: json.RawMessage(`{"name":"wait","_meta":{"progressToken":7}}`),
+			OnNotify: func(method string, params json.RawMessage) { progress <- method + string(params) },
+		})
+		over <- err
+	}()
+	<-begun
+	require.Contains(t, <-progress, `"half"`)
+	cancel()
+	require.ErrorIs(t, <-ended, mcpkit.ErrCancelled)
+	require.ErrorIs(t, <-over, context.Canceled)
+}
+
+func TestNamesOfRegisteredToolsAreTheirs(t *testing.T) {
+	a, err := app.Open(config.Config{Servers: []config.Server{server(t, "echo", true)}})
+	require.NoError(t, err)
+	defer a.Close()
+	require.ErrorContains(t, a.Register(custom(t, "echo", says(""))), `there is a bundled tool "echo"`)
+
+	b, err := app.Open(config.Config{Servers: []config.Server{server(t, app.Custom, false)}})
+	require.NoError(t, err)
+	defer b.Close()
+	require.ErrorContains(t, b.Register(custom(t, "x", says(""))), "a server of the configuration is named custom")
+}

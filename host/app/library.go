@@ -1,0 +1,120 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/call"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// Door is the caller's door of calls made with Call.
+const Door = "go"
+
+// Get finds a tool by the name it is served under. It asks, and so starts,
+// the servers that are likely to have it, and if none has, the others.
+func (a *App) Get(ctx context.Context, name string) (*call.Tool, bool) {
+	return a.Catalog.Lookup(ctx, name)
+}
+
+// List returns all tools that are served, in the order of the configuration.
+// It starts servers that have not been listed before.
+func (a *App) List(ctx context.Context) []*call.Tool { return a.Catalog.Snapshot(ctx).Tools() }
+
+// Call makes one call through all stages. args is what encodes as a JSON
+// object, or nil. A tool that says that it failed is an *Failed, and so the
+// result is there, too; the code of any other error is toolerr.CodeOf's.
+func (a *App) Call(ctx context.Context, name string, args any) (*Answer, error) {
+	raw := json.RawMessage(`{}`)
+	if args != nil {
+		var err error
+		if raw, err = jsonrpc.Marshal(args); err != nil {
+			return nil, toolerr.New(toolerr.InvalidParams, "the arguments of %s cannot be sent as JSON: %w", name, err)
+		}
+	}
+	t, ok := a.Get(ctx, name)
+	if !ok {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		return nil, toolerr.New(toolerr.ToolNotFound, "there is no tool %q; List has those that there are", name)
+	}
+	params := append(append(jsonrpc.AppendString([]byte(`{"name":`), name), `,"arguments":`...), raw...)
+	res, err := a.Handler(ctx, &call.Request{Tool: t, Params: append(params, '}'), Caller: call.Caller{Door: Door, ID: Door}})
+	if err != nil {
+		return nil, err
+	}
+	answer, err := answerOf(name, res.Raw)
+	if err == nil && answer.IsError {
+		err = &Failed{Tool: name, Answer: answer}
+	}
+	return answer, err
+}
+
+// An Answer is the result of a call.
+type Answer struct {
+	Text       string          // of all text content, a line end between two
+	Structured json.RawMessage // nil: none
+	IsError    bool
+	Raw        json.RawMessage // the whole, as the tool sent it, images and all
+}
+
+func answerOf(tool string, raw json.RawMessage) (*Answer, error) {
+	var r struct {
+		IsError    bool            `json:"isError"`
+		Structured json.RawMessage `json:"structuredContent"`
+		Content    []struct {
+			Text string `json:"text"`
+		} `json:"content"`
+	}
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return nil, toolerr.New(toolerr.ResultInvalid, "the result of %s is malformed: %w", tool, err)
+	}
+	var texts []string
+	for _, c := range r.Content {
+		if c.Text != "" {
+			texts = append(texts, c.Text)
+		}
+	}
+	return &Answer{Text: strings.Join(texts, "\n"), Structured: r.Structured, IsError: r.IsError, Raw: raw}, nil
+}
+
+// Decode fills v, a pointer, from the structured content, or from the text if
+// there is none and it is JSON.
+func (a *Answer) Decode(v any) error {
+	raw := a.Structured
+	if raw == nil {
+		raw = json.RawMessage(a.Text)
+	}
+	if err := json.Unmarshal(raw, v); err != nil {
+		return toolerr.New(toolerr.ResultInvalid, "the result is not what was expected: %w", err)
+	}
+	return nil
+}
+
+// Failed is the error of a call whose tool says that it failed.
+type Failed struct {
+	Tool   string
+	Answer *Answer
+}
+
+func (e *Failed) Error() string {
+	if e.Answer.Text == "" {
+		return fmt.Sprintf("%s failed and said nothing", e.Tool)
+	}
+	return e.Answer.Text
+}
+
+// Unwrap gives the error the code that the tool gave it, or EXECUTION_ERROR.
+func (e *Failed) Unwrap() error {
+	var said struct {
+		Code toolerr.Code `json:"code"`
+	}
+	if json.Unmarshal(e.Answer.Structured, &said) != nil || said.Code == "" {
+		said.Code = toolerr.ExecutionError
+	}
+	return toolerr.New(said.Code, "%s", e.Error())
+}
