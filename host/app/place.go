@@ -11,6 +11,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/call"
 	"github.com/toolroom-mcp/toolroom/host/catalog"
 	"github.com/toolroom-mcp/toolroom/host/config"
+	"github.com/toolroom-mcp/toolroom/host/declared"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -24,6 +25,9 @@ type present struct {
 	views   map[string]*catalog.View // of profiles
 	way     way
 	handler call.Handler
+
+	declared map[string]*declared.Tool // by served name
+	tools    []*declared.Tool          // in their order
 
 	calls sync.RWMutex // held for reading by calls, and for writing for ever after
 }
@@ -69,6 +73,9 @@ func (a *App) newPresent(cfg config.Config, before *present, fresh []string) (*p
 		}
 		p.places = append(p.places, &place{server: s, off: true, calls: new(sync.RWMutex)})
 	}
+	if err := a.declare(p, before); err != nil {
+		return nil, err
+	}
 	p.handler = call.Chain(a.route, a.traced(p.way.stages())...)
 	return p, nil
 }
@@ -98,13 +105,21 @@ func (a *App) newPlace(sc config.Server, before *present, fresh []string) (*plac
 }
 
 // entries are what the catalogue is made of.
-func (p *present) entries() (all []catalog.Entry) {
+func (p *present) entries() []catalog.Entry {
+	var ours, theirs, own []catalog.Entry
 	for _, one := range p.places {
-		if !one.off {
-			all = append(all, one.entry)
+		switch {
+		case one.off:
+		case one.entry.Plain:
+			ours = append(ours, one.entry)
+		default:
+			theirs = append(theirs, one.entry)
 		}
 	}
-	return all
+	for _, t := range p.tools { // before servers, which may not take their names
+		own = append(own, t.Entry())
+	}
+	return slices.Concat(ours, own, theirs)
 }
 
 // enter returns the server of that name and sees to it that it is not ended
@@ -134,6 +149,9 @@ func (a *App) handle(ctx context.Context, req *call.Request) (*call.Result, erro
 
 // route hands a call to the server its tool belongs to.
 func (a *App) route(ctx context.Context, req *call.Request) (*call.Result, error) {
+	if t, ok := a.present.Load().declared[req.Tool.Server]; ok {
+		return a.handleDeclared(ctx, t, req)
+	}
 	s, leave, err := a.enter(req.Tool.Server)
 	if err != nil {
 		return nil, err

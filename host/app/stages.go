@@ -179,8 +179,12 @@ func (a *App) Unchecked() []string {
 // serverVersion is what a server calls itself, with its version; "": it is
 // not running.
 func (a *App) serverVersion(name string) string {
-	if p, ok := a.present.Load().byName[name]; ok {
+	now := a.present.Load()
+	if p, ok := now.byName[name]; ok {
 		return p.server.Status().Server
+	}
+	if t, ok := now.declared[name]; ok {
+		return t.Version()
 	}
 	return ""
 }
@@ -228,6 +232,7 @@ func stagesOf(cfg config.Config) config.Stages {
 	for _, spec := range cfg.Remote {
 		say(spec)
 	}
+	sayDeclared(cfg, timeouts)
 	maps.Copy(limits, s.Limit.Servers)
 	maps.Copy(timeouts, s.Timeout.Servers)
 	s.Limit.Servers, s.Timeout.Servers = limits, timeouts

@@ -155,7 +155,7 @@ func (p *program) open() (*app.App, error) {
 		return nil, exit(exitFailed, err)
 	}
 	cfg.Guard = []string{self, "guard"}
-	if len(cfg.Servers)+len(cfg.Remote) == 0 {
+	if len(cfg.Servers)+len(cfg.Remote)+len(cfg.Declared) == 0 {
 		fmt.Fprintf(p.err, "mcp-host: no tool binaries in %s and none configured; run make build, or name a configuration with --config\n", dir) //nolint:errcheck
 	}
 	a, err := app.Open(cfg)

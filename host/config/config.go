@@ -33,6 +33,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/catalog"
 	"github.com/toolroom-mcp/toolroom/host/config/dialect"
 	"github.com/toolroom-mcp/toolroom/host/discover"
+	"github.com/toolroom-mcp/toolroom/host/manifest"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/trace"
 	"github.com/toolroom-mcp/toolroom/host/store/backend"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
@@ -62,6 +63,7 @@ type Config struct {
 	Guard   []string         // the command that runs upstream.RunGuard
 	Stages  Stages           // what happens to calls
 
+	Declared []manifest.Tool   // tools that need no server
 	Profiles []catalog.Profile // parts of the catalogue, served at /mcp/NAME
 	Pins     catalog.PinMode   // what becomes of tools whose definitions change; "": warn
 	Store    backend.Config    // where what is to be remembered is kept; zero: nowhere
@@ -104,7 +106,10 @@ func Load(f Flags, dir, version string, getenv func(string) string, environ []st
 	if err != nil {
 		return c, err
 	}
-	return c, c.addConfigured(specs, version, env)
+	if err := c.addConfigured(specs, version, env); err != nil {
+		return c, err
+	}
+	return c, c.checkDeclared()
 }
 
 func (c *Config) addBundled(dir, version string, env, args []string) {

@@ -40,6 +40,7 @@ func (c *Config) set(all []setting) (problems dialect.Problems) {
 	}
 	applied := dialect.Apply(plain)
 	c.Settings, c.Profiles, c.Pins, c.Stages = plain, applied.Profiles, applied.Pins, applied.Stages
+	problems = append(problems, c.declare(applied, at)...)
 	if err := c.Stages.Validate(); err != nil {
 		for text := range strings.SplitSeq(err.Error(), "\n") {
 			key, rest, _ := strings.Cut(text, ": ")

@@ -63,6 +63,7 @@ func Diff(before, after Config) Change {
 		{"cache", before.Stages.Cache, after.Stages.Cache}, {"limits", before.Stages.Limit, after.Stages.Limit},
 		{"timeout", before.Stages.Timeout, after.Stages.Timeout}, {"retry", before.Stages.Retry, after.Stages.Retry},
 		{"breaker", before.Stages.Breaker, after.Stages.Breaker},
+		{"tools", declaredOf(before), declaredOf(after)},
 	} {
 		if !reflect.DeepEqual(part.was, part.is) {
 			c.Settings = append(c.Settings, part.key)
@@ -171,6 +172,7 @@ type watcher struct {
 	names  []string          // that decide where the files are
 	events []string          // whose events count: names and dirs
 	dirs   []string          // that are watched
+	trees  []string          // of these, those in which every name counts
 	polled bool              // something cannot be watched
 	state  map[string]string // of the files, as last looked at; nil: not yet
 	good   map[string]string // of the files, as they were last used; nil: not known
@@ -199,7 +201,7 @@ func (w *watcher) run(ctx context.Context, events <-chan fsnotify.Event, faults 
 		case <-ctx.Done():
 			return nil
 		case e := <-events:
-			if slices.Contains(w.events, e.Name) {
+			if slices.Contains(w.events, e.Name) || slices.Contains(w.trees, filepath.Dir(e.Name)) {
 				stir()
 			}
 		case <-faults: // events were lost
@@ -328,6 +330,13 @@ func (w *watcher) watchDirs() {
 	for _, name := range w.names {
 		dirs = append(dirs, filepath.Dir(name))
 	}
+	w.trees = nil
+	for _, file := range w.files {
+		if info, err := os.Stat(file); err == nil && info.IsDir() {
+			w.trees = append(w.trees, file)
+		}
+	}
+	dirs = append(dirs, w.trees...)
 	slices.Sort(dirs)
 	dirs = slices.Compact(dirs)
 	w.events = append(w.events, dirs...)
@@ -385,9 +394,24 @@ func stateOf(files []string) map[string]string {
 			state[file] = contentHash(text)
 		case errors.Is(err, fs.ErrNotExist):
 			state[file] = "none"
+		case names(file) != nil:
+			state[file] = contentHash([]byte(strings.Join(names(file), "\x00")))
 		default:
 			state[file] = "unreadable"
 		}
 	}
 	return state
+}
+
+// names are those in a directory; nil if it is none.
+func names(dir string) []string {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	all := []string{}
+	for _, e := range entries {
+		all = append(all, e.Name())
+	}
+	return all
 }

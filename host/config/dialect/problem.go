@@ -12,12 +12,14 @@ type Problem struct {
 	File    string `json:"file,omitempty"`
 	Line    int    `json:"line,omitempty"` // 0: not known
 	Server  string `json:"server,omitempty"`
+	Tool    string `json:"tool,omitempty"` // that is declared
 	Field   string `json:"field,omitempty"`
 	Text    string `json:"text"`
 	Warning bool   `json:"warning,omitempty"` // the configuration can be used all the same
 }
 
-// String is FILE:LINE: server NAME: FIELD: TEXT, without what is not known.
+// String is FILE:LINE: server NAME: tool NAME: FIELD: TEXT, without what is
+// not known.
 func (p Problem) String() string {
 	var b strings.Builder
 	if p.File != "" {
@@ -29,6 +31,9 @@ func (p Problem) String() string {
 	}
 	if p.Server != "" {
 		fmt.Fprintf(&b, "server %s: ", show(p.Server))
+	}
+	if p.Tool != "" {
+		fmt.Fprintf(&b, "tool %s: ", show(p.Tool))
 	}
 	if p.Field != "" {
 		b.WriteString(p.Field + ": ")

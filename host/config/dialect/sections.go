@@ -24,6 +24,9 @@ func settings() []setting {
 			func(r *reader, n *node, s *Settings) {
 				s.Pins = catalog.PinMode(r.choice(r.offWord(n), "off", "warn", "enforce"))
 			}},
+		{"tools", []string{"declared_tools"}, "Tools that are declared here and need no server, by name; see docs/declared-tools.md.", toolsSchema(), readDeclared},
+		{"manifests", []string{"tool_manifests"}, "Files of tool manifests, and directories of such, relative to this file.", listOf("string"),
+			func(r *reader, n *node, s *Settings) { s.Manifests = r.texts(n) }},
 		{"store", []string{"state_store"}, "Where state is kept: sqlite (in the state directory), a directory, memory, or nats://HOST:4222.",
 			orSection("string", storeFields(&Store{})), readStore},
 		{"audit", []string{"audit_log"}, "The log of calls; off for none.", orOff(auditFields(&Stages{})),

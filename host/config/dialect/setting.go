@@ -15,6 +15,9 @@ type Settings struct {
 	Pins     catalog.PinMode // "": the default
 	Store    Store
 	Stages   Stages
+
+	Tools     *Tree    // declared ones, as written; nil: none
+	Manifests []string // files and directories with more of them, as written
 }
 
 // Store says where the host keeps what it is to remember. Its texts are as

@@ -1,0 +1,90 @@
+package config
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/config/dialect"
+	"github.com/toolroom-mcp/toolroom/host/declared"
+	"github.com/toolroom-mcp/toolroom/host/manifest"
+)
+
+// declare reads the tools that a file declares, and the manifests it names.
+func (c *Config) declare(s dialect.Settings, at map[string]setting) dialect.Problems {
+	var set manifest.Set
+	if one, ok := at["tools"]; ok && s.Tools != nil {
+		set.Declared(one.File, s.Tools, manifestOptions(one.vars))
+	}
+	if one, ok := at["manifests"]; ok {
+		var paths []string
+		for _, path := range s.Manifests {
+			full, err := one.vars.Expand(path)
+			if err != nil {
+				set.Problems = append(set.Problems, one.Problem(err.Error()))
+				continue
+			}
+			if !filepath.IsAbs(full) {
+				full = filepath.Join(filepath.Dir(one.File), full)
+			}
+			paths = append(paths, full)
+		}
+		set.Read(paths, manifestOptions(one.vars))
+	}
+	set.Sort()
+	for _, p := range set.Problems.Warnings() {
+		c.notice("%v", p)
+	}
+	c.Declared = set.Tools
+	c.Watched = append(c.Watched, set.Files...)
+	var wrong dialect.Problems
+	for _, p := range set.Problems {
+		if !p.Warning {
+			wrong = append(wrong, p)
+		}
+	}
+	return wrong
+}
+
+func manifestOptions(vars dialect.Variables) manifest.Options {
+	return manifest.Options{Expand: vars.Expand, Lookup: vars.Env}
+}
+
+// checkDeclared reports declared tools whose names are taken, or could be
+// taken for those of a server's.
+func (c *Config) checkDeclared() error {
+	taken := map[string]string{}
+	for _, s := range c.Servers {
+		taken[s.Name] = "server " + s.Name
+		if s.Bundled {
+			taken[s.Name] = "the bundled tool " + s.Name
+		}
+	}
+	for _, s := range c.Remote {
+		taken[s.Name] = "server " + s.Name
+	}
+	for _, s := range c.Off {
+		taken[s.Name] = "server " + s.Name
+	}
+	var problems dialect.Problems
+	for _, t := range c.Declared {
+		name := declared.Served(t)
+		if has, ok := taken[name]; ok {
+			problems = append(problems, t.Problem("name", "it is served as %s, which is the name of %s; choose another", name, has))
+		} else {
+			taken[name] = "the declared tool " + t.Name
+		}
+		if server, _, ok := strings.Cut(name, "__"); ok && strings.HasPrefix(taken[server], "server ") {
+			problems = append(problems, t.Problem("name", "it is served as %s, like a tool of server %s; choose another name or namespace", name, server))
+		}
+	}
+	return problems.Err()
+}
+
+// declaredOf are a configuration's declared tools without the places they are
+// declared at.
+func declaredOf(c Config) (all []manifest.Tool) {
+	for _, t := range c.Declared {
+		all = append(all, t.Placeless())
+	}
+	return all
+}

@@ -1,0 +1,31 @@
+package dialect
+
+// toolsSchema offers editors the fields of declared tools; package manifest
+// reads them.
+func toolsSchema() map[string]any {
+	text, object := typed("string"), typed("object")
+	count := map[string]any{"type": "integer", "minimum": 0}
+	properties := map[string]any{
+		"name": text, "namespace": text, "title": text, "description": text, "version": text,
+		"mode":       oneOf("mock", "http", "live", "chain", "mcp", "exec", "client"),
+		"timeout_ms": count, "input_schema": object, "output_schema": object,
+		"read_only": typed("boolean"), "idempotent": typed("boolean"), "enabled": typed("boolean"), "annotations": object,
+		"mock_result": map[string]any{}, "mock_template": text, "mock_result_file": text, "mock_template_file": text, "mock_parts": typed("array"),
+		"http": object, "chain": map[string]any{"type": []string{"object", "array"}}, "mcp": object, "exec": object, "client": object, "file": text,
+	}
+	tool := map[string]any{"type": "object", "additionalProperties": false, "properties": properties}
+	manifest := map[string]any{"type": "object", "required": []string{"kind", "spec"}}
+	either := map[string]any{"anyOf": []any{tool, manifest}}
+	return map[string]any{"oneOf": []any{
+		map[string]any{"type": "object", "additionalProperties": tool},
+		map[string]any{"type": "array", "items": either},
+	}}
+}
+
+func readDeclared(r *reader, n *node, s *Settings) {
+	if n.kind != mapNode && n.kind != listNode && n.kind != nullNode {
+		r.problem("want a map of tools by name, or a list of tools, not %s", n.what())
+		return
+	}
+	s.Tools = n.tree()
+}

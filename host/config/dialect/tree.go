@@ -1,0 +1,183 @@
+package dialect
+
+import (
+	"path/filepath"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"go.yaml.in/yaml/v3"
+)
+
+// A Tree is a value of a document, whichever format it was written in, for
+// parts that read their own: declared tools.
+type Tree struct {
+	Line    int    // 0: not known
+	Text    string // of a scalar, as it was written
+	Items   []*Tree
+	Members []Branch // in the order of the file
+
+	kind kind
+}
+
+// A Branch is one member of a map.
+type Branch struct {
+	Name  string
+	Line  int
+	Value *Tree
+}
+
+// What names the kind of a value for a message. It never shows the value.
+func (t *Tree) What() string { return (&node{kind: t.kind}).what() }
+
+// IsMap, IsList, IsText, IsNumber, IsNull and Scalar report the kind.
+func (t *Tree) IsMap() bool    { return t != nil && t.kind == mapNode }
+func (t *Tree) IsList() bool   { return t != nil && t.kind == listNode }
+func (t *Tree) IsText() bool   { return t != nil && t.kind == textNode }
+func (t *Tree) IsNumber() bool { return t != nil && t.kind == numberNode }
+func (t *Tree) IsNull() bool   { return t == nil || t.kind == nullNode }
+func (t *Tree) Scalar() bool   { return t != nil && (&node{kind: t.kind}).scalar() }
+
+// Bool returns whether the value is true or false, and which.
+func (t *Tree) Bool() (value, ok bool) {
+	if t == nil || t.kind != boolNode {
+		return false, false
+	}
+	return strings.EqualFold(t.Text, "true"), true
+}
+
+// Get returns the value under a name; nil when there is none.
+func (t *Tree) Get(name string) *Tree {
+	if !t.IsMap() {
+		return nil
+	}
+	for _, b := range t.Members {
+		if b.Name == name {
+			return b.Value
+		}
+	}
+	return nil
+}
+
+// JSON is the value as JSON, members in the order of the file.
+func (t *Tree) JSON() []byte { return t.append(nil) }
+
+func (t *Tree) append(dst []byte) []byte {
+	switch t.kind {
+	case boolNode:
+		return append(dst, strings.ToLower(t.Text)...)
+	case numberNode:
+		return append(dst, jsonNumber(t.Text)...)
+	case textNode:
+		return jsonrpc.AppendString(dst, t.Text)
+	case listNode:
+		dst = append(dst, '[')
+		for i, item := range t.Items {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = item.append(dst)
+		}
+		return append(dst, ']')
+	case mapNode:
+		dst = append(dst, '{')
+		for i, b := range t.Members {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = append(jsonrpc.AppendString(dst, b.Name), ':')
+			dst = b.Value.append(dst)
+		}
+		return append(dst, '}')
+	}
+	return append(dst, "null"...)
+}
+
+// jsonNumber is a number of YAML or TOML (0x10, 1_000, +1, .5) as JSON has it;
+// what JSON has not (.inf) is a text.
+func jsonNumber(text string) []byte {
+	if jsonrpc.Valid([]byte(text)) == nil {
+		return []byte(text)
+	}
+	if n, err := strconv.ParseInt(strings.TrimPrefix(text, "+"), 0, 64); err == nil {
+		return strconv.AppendInt(nil, n, 10)
+	}
+	f, err := strconv.ParseFloat(strings.ReplaceAll(text, "_", ""), 64)
+	out := strconv.AppendFloat(nil, f, 'g', -1, 64)
+	if err != nil || jsonrpc.Valid(out) != nil {
+		return jsonrpc.AppendString(nil, text)
+	}
+	return out
+}
+
+func (n *node) tree() *Tree {
+	t := &Tree{Line: n.line, Text: n.text, kind: n.kind}
+	for _, item := range n.items {
+		t.Items = append(t.Items, item.tree())
+	}
+	for _, p := range n.pairs {
+		t.Members = append(t.Members, Branch{p.key, p.line, p.value.tree()})
+	}
+	return t
+}
+
+// ParseTrees reads a file of one document or, in YAML, of several, within the
+// bounds of a configuration. Documents in which nothing is are left out.
+func ParseTrees(file string, text []byte) ([]*Tree, *Problem) {
+	nodes, err := parseAll(file, text)
+	if err != nil {
+		p := Problem{File: file, Text: err.Error()}
+		if fault, ok := err.(*syntaxError); ok { //nolint:errorlint // made here, never wrapped
+			p.Line = fault.line
+		}
+		return nil, &p
+	}
+	var trees []*Tree
+	for _, n := range nodes {
+		if n.kind != nullNode {
+			trees = append(trees, n.tree())
+		}
+	}
+	return trees, nil
+}
+
+func parseAll(file string, raw []byte) (nodes []*node, err error) {
+	ext := strings.ToLower(filepath.Ext(file))
+	text := strings.TrimPrefix(string(raw), "\ufeff")
+	if ext != ".yaml" && ext != ".yml" || looksJSON(text) || len(raw) > maxText || !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
+		n, err := parse(file, raw)
+		return []*node{n}, err
+	}
+	defer func() {
+		if recover() != nil { // the library's, on input it did not expect
+			nodes, err = nil, syntax(0, "not YAML")
+		}
+	}()
+	d := yaml.NewDecoder(strings.NewReader(text))
+	c := yamlConverter{}
+	for {
+		var doc yaml.Node
+		if err := d.Decode(&doc); err != nil {
+			if err.Error() == "EOF" {
+				return nodes, nil
+			}
+			return nil, yamlError(err)
+		}
+		n, err := c.convert(&doc, 0)
+		if err != nil {
+			return nil, err
+		}
+		nodes = append(nodes, n)
+	}
+}
+
+// Nearest is what a name was probably meant to be, to follow a message; "" if
+// no candidate is near.
+func Nearest(name string, candidates []string) string { return didYouMean(name, candidates) }
+
+// SameName reports whether two spellings are one name: api_key, apiKey, API-KEY.
+func SameName(a, b string) bool { return plain(a) == plain(b) }
+
+// Show is a name of a file as it may be shown.
+func Show(name string) string { return show(name) }

@@ -1,0 +1,26 @@
+package validate
+
+import (
+	"encoding/json"
+	"errors"
+)
+
+// Usable reports why a schema cannot be used; nil: it can.
+func Usable(text json.RawMessage) error {
+	_, err := compile(text)
+	return err
+}
+
+// Check reports what is wrong with a value by a usable schema; nil: nothing is
+// known to be.
+func Check(text, value json.RawMessage) error {
+	s, err := compile(text)
+	if err != nil {
+		return err
+	}
+	f, err := s.check(value)
+	if err != nil || f == nil {
+		return err
+	}
+	return errors.New(f.text)
+}
