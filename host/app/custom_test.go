@@ -144,3 +144,46 @@ func TestNamesOfRegisteredToolsAreTheirs(t *testing.T) {
 	defer b.Close()
 	require.ErrorContains(t, b.Register(custom(t, "x", says(""))), "a server of the configuration is named custom")
 }
+
+// A server's tools as Go values: changed, wrapped, and served again.
+func TestAServersToolsAreImported(t *testing.T) {
+	a := open(t, config.Config{}, dialect.Server{})
+	calls := 0
+	tools, err := mcpkit.Import(t.Context(), a.Session("s"), func(d *mcpkit.Definition) bool {
+		keep := d.Name == "s__echo" || d.Name == "s__fail"
+		d.Name = "my_" + d.Name[len("s__"):]
+		d.Description = "mine"
+		return keep
+	})
+	require.NoError(t, err)
+	require.Len(t, tools, 2)
+	for i := range tools {
+		tools[i] = tools[i].With(mcpkit.Metrics(func(context.Context, mcpkit.Observation) { calls++ }))
+	}
+	require.NoError(t, a.Register(tools...))
+	answer, err := a.Call(t.Context(), "my_echo", map[string]int{"a": 1})
+	require.NoError(t, err)
+	require.Equal(t, `{"content":[{"type":"text","text":"{\"a\":1}"}]}`, string(answer.Raw))
+	_, err = a.Call(t.Context(), "my_fail", nil)
+	require.ErrorAs(t, err, new(*app.Failed))
+	require.Equal(t, 2, calls)
+	tool, ok := a.Get(t.Context(), "my_echo")
+	require.True(t, ok)
+	require.Contains(t, string(tool.Definition), `"description":"mine"`)
+
+	_, err = mcpkit.Import(t.Context(), a.Session("nobody"), nil)
+	require.Equal(t, toolerr.NotFound, toolerr.CodeOf(err))
+	_, err = a.Session("s").CallTool(t.Context(), "my_echo", nil)
+	require.Equal(t, toolerr.ToolNotFound, toolerr.CodeOf(err))
+	all, err := a.Session("").ListTools(t.Context())
+	require.NoError(t, err)
+	require.Len(t, all, 26)
+
+	b, err := app.Open(config.Config{Servers: []config.Server{server(t, "broken", false, "-start", "crash")}})
+	require.NoError(t, err)
+	defer b.Close()
+	for _, name := range []string{"", "broken"} {
+		_, err = b.Session(name).ListTools(t.Context())
+		require.ErrorContains(t, err, "broken")
+	}
+}

@@ -3,10 +3,13 @@ package app
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/toolroom-mcp/toolroom/host/call"
+	"github.com/toolroom-mcp/toolroom/host/catalog"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -42,8 +45,7 @@ func (a *App) Call(ctx context.Context, name string, args any) (*Answer, error) 
 		}
 		return nil, toolerr.New(toolerr.ToolNotFound, "there is no tool %q; List has those that there are", name)
 	}
-	params := append(append(jsonrpc.AppendString([]byte(`{"name":`), name), `,"arguments":`...), raw...)
-	res, err := a.Handler(ctx, &call.Request{Tool: t, Params: append(params, '}'), Caller: call.Caller{Door: Door, ID: Door}})
+	res, err := a.call(ctx, t, raw)
 	if err != nil {
 		return nil, err
 	}
@@ -52,6 +54,61 @@ func (a *App) Call(ctx context.Context, name string, args any) (*Answer, error) 
 		err = &Failed{Tool: name, Answer: answer}
 	}
 	return answer, err
+}
+
+// Session is a server's tools, or with "" those of all servers, under the
+// names they are served under; calls go through all stages. See mcpkit.Import.
+func (a *App) Session(server string) mcpkit.Session { return session{a, server} }
+
+type session struct {
+	app    *App
+	server string
+}
+
+func (s session) ListTools(ctx context.Context) ([]json.RawMessage, error) {
+	tools := s.app.List
+	if s.server != "" {
+		if _, ok := s.app.present.Load().byName[s.server]; !ok {
+			return nil, toolerr.New(toolerr.NotFound, "there is no server %q", s.server)
+		}
+		if err := s.app.Catalog.Now(ctx, s.server); err != nil {
+			return nil, err
+		}
+		tools = func(context.Context) []*call.Tool { return s.app.Catalog.Known().Tools() }
+	}
+	var all []json.RawMessage
+	for _, t := range tools(ctx) {
+		if s.server == "" || t.Server == s.server {
+			all = append(all, t.Definition)
+		}
+	}
+	if len(all) == 0 {
+		for _, err := range s.app.Catalog.Errors() {
+			var missing *catalog.ServerError
+			if errors.As(err, &missing) && (s.server == "" || missing.Server == s.server) {
+				return nil, err
+			}
+		}
+	}
+	return all, nil
+}
+
+func (s session) CallTool(ctx context.Context, name string, args json.RawMessage) (json.RawMessage, error) {
+	t, ok := s.app.Get(ctx, name)
+	if !ok || s.server != "" && t.Server != s.server {
+		return nil, toolerr.New(toolerr.ToolNotFound, "there is no tool %q of server %q", name, s.server)
+	}
+	res, err := s.app.call(ctx, t, args)
+	if err != nil {
+		return nil, err
+	}
+	return res.Raw, nil
+}
+
+// call makes one call for this program.
+func (a *App) call(ctx context.Context, t *call.Tool, args json.RawMessage) (*call.Result, error) {
+	params := append(append(jsonrpc.AppendString([]byte(`{"name":`), t.Name), `,"arguments":`...), args...)
+	return a.Handler(ctx, &call.Request{Tool: t, Params: append(params, '}'), Caller: call.Caller{Door: Door, ID: Door}})
 }
 
 // An Answer is the result of a call.

@@ -6,6 +6,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/call"
 )
 
+// Known is the catalogue as it is, without asking any server.
+func (c *Catalog) Known() *Snapshot { return c.current.Load() }
+
 // Now asks the server of that name for its tools, whether or not somebody has,
 // and waits until the catalogue knows them. Its error is ctx's.
 func (c *Catalog) Now(ctx context.Context, name string) error {

@@ -73,9 +73,19 @@ func panicResult(t *Tool, value any) *CallResult {
 // and the tool answers with what it has; one that has not answered after
 // overrun more is answered for with TIMEOUT, and what it returns is dropped.
 func Deadline(overrun time.Duration) Middleware {
+	return within(func(t *Tool) time.Duration { return t.Def().Timeout }, overrun)
+}
+
+// Timeout gives every call of every tool at most d, and is otherwise like
+// Deadline(0): for one attempt inside Retry, or for tools that name no Timeout.
+func Timeout(d time.Duration) Middleware {
+	return within(func(*Tool) time.Duration { return d }, 0)
+}
+
+func within(limitOf func(*Tool) time.Duration, overrun time.Duration) Middleware {
 	return func(next Handler) Handler {
 		return func(ctx context.Context, t *Tool, args json.RawMessage) *CallResult {
-			limit := t.Def().Timeout
+			limit := limitOf(t)
 			if limit <= 0 {
 				return next(ctx, t, args)
 			}

@@ -39,6 +39,8 @@ type CallResult struct {
 	Code       toolerr.Code // "" unless IsError
 	Rows       any          // as the tool returned them
 	Err        error        // the cause of IsError, for logs; may wrap a *Panic
+
+	raw json.RawMessage // as another server sent it
 }
 
 // MaxMessage is the hard bound of a message in bytes, images and envelope
@@ -55,6 +57,9 @@ const envelope = 4 << 10
 // cut.
 func (r *CallResult) JSON() json.RawMessage {
 	const room = MaxMessage - envelope
+	if r.raw != nil && len(r.raw) <= room {
+		return r.raw
+	}
 	if r.size() <= room {
 		if out := r.encode(); len(out) <= room {
 			return out

@@ -18,6 +18,9 @@ const maxMeta = 64 << 10
 // that it fits the outputSchema whatever meta holds: strict clients drop the
 // whole answer otherwise. Metadata that does not fit is left out and logged.
 func (t *Tool) structured(meta any, err error) json.RawMessage {
+	if t.remote != nil && t.remote.output != nil {
+		return nil // whether a code fits is not known
+	}
 	object := json.RawMessage("{}")
 	if meta != nil && t.output == nil {
 		t.warn("metadata without Def.Output is not sent")

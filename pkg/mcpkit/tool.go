@@ -58,6 +58,8 @@ type Tool struct {
 	output     *schema // nil: none declared
 	data       bool    // the answer is structuredContent, the text its rendering
 	run        func(ctx context.Context, args *node) (*Result, error)
+	remote     *remote // in place of schemas and run: the tool is another server's
+	through    Handler // nil: no middleware of its own
 }
 
 // Name returns the name the tool is served under.
@@ -73,6 +75,12 @@ func (t *Tool) Definition() json.RawMessage { return t.definition }
 // OpenAI's strict mode takes, and lost says in plain words what that variant
 // cannot express.
 func (t *Tool) Schema(strictOpenAI bool) (schema json.RawMessage, lost []string) {
+	if t.remote != nil {
+		if strictOpenAI {
+			lost = []string{"the schema is another server's, as it is"}
+		}
+		return t.remote.input, lost
+	}
 	if strictOpenAI {
 		return t.input.strict()
 	}
@@ -81,6 +89,9 @@ func (t *Tool) Schema(strictOpenAI bool) (schema json.RawMessage, lost []string)
 
 // OutputSchema returns the schema of structuredContent, or nil.
 func (t *Tool) OutputSchema() json.RawMessage {
+	if t.remote != nil {
+		return t.remote.output
+	}
 	if t.output == nil {
 		return nil
 	}
@@ -92,6 +103,22 @@ func (t *Tool) OutputSchema() json.RawMessage {
 // budget where ctx has none. It never fails otherwise than by a result with
 // IsError: a Go error, a missing result and a panic become one too.
 func (t *Tool) Call(ctx context.Context, args json.RawMessage) (res *CallResult) {
+	if t.through != nil {
+		return t.through(ctx, t, args)
+	}
+	return t.call(ctx, args)
+}
+
+// With returns a tool like t whose every call goes through mw, the first
+// outermost.
+func (t *Tool) With(mw ...Middleware) *Tool {
+	wrapped := *t
+	inner := func(ctx context.Context, _ *Tool, args json.RawMessage) *CallResult { return t.Call(ctx, args) }
+	wrapped.through = Chain(inner, append([]Middleware{Recover}, mw...)...)
+	return &wrapped
+}
+
+func (t *Tool) call(ctx context.Context, args json.RawMessage) (res *CallResult) {
 	if !hasBudget(ctx) {
 		ctx = WithBudget(ctx, t.def.MaxTokens)
 	}
@@ -102,6 +129,9 @@ func (t *Tool) Call(ctx context.Context, args json.RawMessage) (res *CallResult)
 			res = panicResult(t, value)
 		}
 	}()
+	if t.remote != nil {
+		return t.callRemote(ctx, args)
+	}
 	n, err := t.validate(ctx, args)
 	if err != nil {
 		return t.render(ctx, nil, err, said)

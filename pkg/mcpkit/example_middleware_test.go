@@ -1,0 +1,145 @@
+package mcpkit_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// simple makes a read-only tool of a function, for the examples.
+func simple(d mcpkit.Def, f func(ctx context.Context) (*mcpkit.Result, error)) *mcpkit.Tool {
+	d.Hints = mcpkit.Hints{ReadOnly: true, Idempotent: true}
+	t, err := mcpkit.NewTool(d, func(ctx context.Context, _ struct{}) (*mcpkit.Result, error) { return f(ctx) })
+	if err != nil {
+		panic(err)
+	}
+	return t
+}
+
+// A tool that fails twice for a reason that passes. Each layer of middleware
+// may as well be one of Command.Middleware, for all tools of a program.
+func ExampleRetry() {
+	attempts := 0
+	flaky := simple(mcpkit.Def{Name: "flaky"}, func(context.Context) (*mcpkit.Result, error) {
+		if attempts++; attempts < 3 {
+			return nil, toolerr.New(toolerr.TransportError, "connection reset")
+		}
+		return &mcpkit.Result{Text: "done"}, nil
+	}).With(mcpkit.Retry(mcpkit.RetryPolicy{
+		MaxRetries: 4, Base: time.Millisecond,
+		OnRetry: func(t *mcpkit.Tool, attempt int, _ time.Duration, err error) {
+			fmt.Println(t.Name(), "attempt", attempt, "failed:", err)
+		},
+	}))
+	fmt.Println(flaky.Call(context.Background(), nil).Text)
+	// Output:
+	// flaky attempt 1 failed: connection reset
+	// flaky attempt 2 failed: connection reset
+	// done
+}
+
+// What has no use in being tried again is marked; the classifier and what
+// becomes of the last error are the program's own.
+func ExamplePermanent() {
+	attempts := 0
+	gone := simple(mcpkit.Def{Name: "gone"}, func(context.Context) (*mcpkit.Result, error) {
+		attempts++
+		return nil, mcpkit.Permanent(errors.New("the account is closed"))
+	}).With(mcpkit.Retry(mcpkit.RetryPolicy{
+		Retryable: func(error) bool { return true },
+		OnGiveUp: func(_ *mcpkit.Tool, attempts int, err error) error {
+			return fmt.Errorf("after %d attempt: %w", attempts, err)
+		},
+	}))
+	fmt.Println(gone.Call(context.Background(), nil).Text)
+	// Output: after 1 attempt: the account is closed
+}
+
+func ExampleLogging() {
+	log := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey || a.Key == "took" {
+			return slog.Attr{}
+		}
+		return a
+	}}))
+	fail := simple(mcpkit.Def{Name: "fail"}, func(context.Context) (*mcpkit.Result, error) {
+		return nil, toolerr.New(toolerr.NotFound, "no such thing")
+	}).With(mcpkit.Logging(log))
+	fail.Call(context.Background(), nil)
+	// Output: level=WARN msg=call tool=fail code=NOT_FOUND
+}
+
+func ExampleMetrics() {
+	calls := map[string]int{} // of concurrent calls: a counter that is safe for them
+	hello := simple(mcpkit.Def{Name: "hello"}, func(context.Context) (*mcpkit.Result, error) {
+		return &mcpkit.Result{Text: "hello"}, nil
+	}).With(mcpkit.Metrics(func(_ context.Context, o mcpkit.Observation) { calls[o.Tool]++ }))
+	hello.Call(context.Background(), nil)
+	hello.Call(context.Background(), nil)
+	fmt.Println(calls)
+	// Output: map[hello:2]
+}
+
+func ExampleTimeout() {
+	slow := simple(mcpkit.Def{Name: "slow"}, func(ctx context.Context) (*mcpkit.Result, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}).With(mcpkit.Timeout(time.Millisecond))
+	fmt.Println(slow.Call(context.Background(), nil).Code)
+	// Output: TIMEOUT
+}
+
+func ExampleRecover() {
+	broken := func(context.Context, *mcpkit.Tool, json.RawMessage) *mcpkit.CallResult { panic("a bug") }
+	t := simple(mcpkit.Def{Name: "broken"}, func(context.Context) (*mcpkit.Result, error) { return nil, nil })
+	fmt.Println(mcpkit.Recover(broken)(context.Background(), t, nil).Text)
+	// Output: internal error in broken; the server's log has the details
+}
+
+// At most one call of the tool runs at a time; the others wait for a turn, as
+// long as their context lets them.
+func ExampleConcurrency() {
+	begun, release := make(chan struct{}), make(chan struct{})
+	one := simple(mcpkit.Def{Name: "one", MaxConcurrent: 1}, func(context.Context) (*mcpkit.Result, error) {
+		close(begun)
+		<-release
+		return &mcpkit.Result{Text: "first"}, nil
+	}).With(mcpkit.Concurrency())
+	first := make(chan string)
+	go func() { first <- one.Call(context.Background(), nil).Text }()
+	<-begun
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	fmt.Println(one.Call(ctx, nil).Text)
+	close(release)
+	fmt.Println(<-first)
+	// Output:
+	// one was cancelled before it began
+	// first
+}
+
+func ExampleErrInvalidArguments() {
+	t, err := mcpkit.NewTool(mcpkit.Def{Name: "add"}, func(context.Context, struct {
+		N int `json:"n"`
+	}) (*mcpkit.Result, error) {
+		return &mcpkit.Result{Text: "added"}, nil
+	})
+	if err != nil {
+		panic(err)
+	}
+	for _, args := range []string{`{}`, `{"n":"many"}`, `{"n":1}`} {
+		res := t.Call(context.Background(), json.RawMessage(args))
+		fmt.Println(errors.Is(res.Err, mcpkit.ErrInvalidArguments), res.Code)
+	}
+	// Output:
+	// true MISSING_PARAMETER
+	// true INVALID_PARAMS
+	// false
+}

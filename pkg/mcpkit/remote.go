@@ -1,0 +1,216 @@
+package mcpkit
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// A Session is a server's tools as a program uses them: those of a running
+// server or host, or another Session with something around it. A decorator
+// embeds the one it wraps and changes one of the two methods.
+type Session interface {
+	// ListTools returns the definitions, as in tools/list.
+	ListTools(ctx context.Context) ([]json.RawMessage, error)
+	// CallTool returns the result of tools/call. Its error is a call that
+	// could not be carried out; a tool that failed is a result with isError.
+	CallTool(ctx context.Context, name string, args json.RawMessage) (json.RawMessage, error)
+}
+
+// A Definition is what can be changed of another server's tool.
+type Definition struct {
+	Name        string
+	Title       string
+	Description string
+	Hints       Hints // all of them, if one of them is changed
+	Input       json.RawMessage
+}
+
+// Import returns the tools of a session as tools of this program, to be
+// called, wrapped with middleware, and served again. Their arguments are
+// passed on as they come, for the server to check, and its results are kept
+// as they are. change, unless nil, is shown each definition, may change it,
+// and says whether the tool is wanted. Progress is not passed on.
+func Import(ctx context.Context, s Session, change func(*Definition) bool) ([]*Tool, error) {
+	list, err := s.ListTools(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("listing the session's tools: %w", err)
+	}
+	var tools []*Tool
+	for _, raw := range list {
+		t, err := importTool(s, raw, change)
+		if err != nil {
+			return nil, err
+		}
+		if t != nil {
+			tools = append(tools, t)
+		}
+	}
+	return tools, nil
+}
+
+// remote is what is particular to a tool of another server's.
+type remote struct {
+	session       Session
+	name          string // there
+	input, output json.RawMessage
+}
+
+// received is the part of a definition that is read.
+type received struct {
+	Name        string          `json:"name"`
+	Title       string          `json:"title"`
+	Description string          `json:"description"`
+	Input       json.RawMessage `json:"inputSchema"`
+	Output      json.RawMessage `json:"outputSchema"`
+	Hints       struct {
+		ReadOnly    bool  `json:"readOnlyHint"`
+		Destructive *bool `json:"destructiveHint"`
+		Idempotent  bool  `json:"idempotentHint"`
+		OpenWorld   *bool `json:"openWorldHint"`
+	} `json:"annotations"`
+	Meta map[string]json.RawMessage `json:"_meta"`
+}
+
+func importTool(s Session, raw json.RawMessage, change func(*Definition) bool) (*Tool, error) {
+	var d received
+	if err := json.Unmarshal(raw, &d); err != nil {
+		return nil, toolerr.New(toolerr.ProtocolError, "a definition of the session's is malformed: %w", err)
+	}
+	missing := func(b *bool) bool { return b == nil || *b } // the worst case, as the specification says
+	was := Definition{Name: d.Name, Title: d.Title, Description: d.Description, Input: d.Input, Hints: Hints{
+		ReadOnly: d.Hints.ReadOnly, Destructive: !d.Hints.ReadOnly && missing(d.Hints.Destructive),
+		Idempotent: d.Hints.Idempotent, OpenWorld: missing(d.Hints.OpenWorld),
+	}}
+	now := was
+	if change != nil && !change(&now) {
+		return nil, nil
+	}
+	t := &Tool{
+		def:        Def{Name: now.Name, Title: now.Title, Description: now.Description, Hints: now.Hints},
+		definition: raw, remote: &remote{session: s, name: d.Name, input: now.Input, output: d.Output},
+	}
+	var said struct {
+		TimeoutMS  int64 `json:"timeoutMs"`
+		Concurrent int   `json:"maxConcurrency"`
+		Control    bool  `json:"control"`
+	}
+	if meta, ok := d.Meta[metaCall]; ok && json.Unmarshal(meta, &said) == nil {
+		t.def.Timeout, t.def.MaxConcurrent, t.def.Control = time.Duration(said.TimeoutMS)*time.Millisecond, max(0, said.Concurrent), said.Control
+	}
+	for _, fault := range t.def.faults() {
+		return nil, fmt.Errorf("tool %q: %w", d.Name, fault)
+	}
+	return t, t.redefine(was, now)
+}
+
+// redefine changes those members of the definition that are others now.
+func (t *Tool) redefine(was, now Definition) error {
+	set := func(name string, value any) error {
+		raw, err := jsonrpc.Marshal(value)
+		if err == nil {
+			t.definition, err = jsonrpc.SetMember(t.definition, name, raw)
+		}
+		if err != nil {
+			return fmt.Errorf("tool %q: its %s: %w", was.Name, name, err)
+		}
+		return nil
+	}
+	var err error
+	for _, m := range []struct{ name, was, now string }{
+		{"name", was.Name, now.Name}, {"title", was.Title, now.Title}, {"description", was.Description, now.Description},
+	} {
+		if m.was != m.now && err == nil {
+			err = set(m.name, m.now)
+		}
+	}
+	if !bytes.Equal(was.Input, now.Input) && err == nil {
+		err = set("inputSchema", now.Input)
+	}
+	if h := now.Hints; was.Hints != h && err == nil {
+		err = set("annotations", map[string]any{
+			"title": now.Title, "readOnlyHint": h.ReadOnly, "destructiveHint": h.Destructive,
+			"idempotentHint": h.Idempotent, "openWorldHint": h.OpenWorld,
+		})
+	}
+	return err
+}
+
+// callRemote hands a call to the session.
+func (t *Tool) callRemote(ctx context.Context, args json.RawMessage) *CallResult {
+	if len(bytes.TrimSpace(args)) == 0 || string(args) == "null" {
+		args = json.RawMessage(`{}`)
+	}
+	raw, err := t.remote.session.CallTool(ctx, t.remote.name, args)
+	if err != nil {
+		return t.ErrorResult(t.timed(ctx, err))
+	}
+	res, err := remoteResult(raw)
+	if err != nil {
+		return t.ErrorResult(toolerr.New(toolerr.ResultInvalid, "the result of %s is malformed: %w", t.Name(), err))
+	}
+	return res
+}
+
+// remoteResult reads what middleware wants to know of a result. What belongs
+// to the message it came in and not to the result is left out.
+func remoteResult(raw json.RawMessage) (*CallResult, error) {
+	members, err := jsonrpc.Members(raw)
+	if err != nil {
+		return nil, err
+	}
+	res := &CallResult{raw: json.RawMessage("{")}
+	has := false
+	for _, m := range members {
+		switch m.Name {
+		case "resultType", "_meta":
+			continue
+		case "content":
+			has = true
+			var content []struct {
+				Text string `json:"text"`
+			}
+			if err := json.Unmarshal(m.Value, &content); err != nil {
+				return nil, err
+			}
+			var texts []string
+			for _, c := range content {
+				if c.Text != "" {
+					texts = append(texts, c.Text)
+				}
+			}
+			res.Text = strings.Join(texts, "\n")
+		case "structuredContent":
+			res.Structured = m.Value
+		case "isError":
+			res.IsError = string(m.Value) == "true"
+		}
+		if len(res.raw) > 1 {
+			res.raw = append(res.raw, ',')
+		}
+		res.raw = append(append(jsonrpc.AppendString(res.raw, m.Name), ':'), m.Value...)
+	}
+	if !has {
+		if len(res.raw) > 1 {
+			res.raw = append(res.raw, ',')
+		}
+		res.raw = append(res.raw, `"content":[]`...)
+	}
+	res.raw = append(res.raw, '}')
+	if res.IsError {
+		var said struct {
+			Code toolerr.Code `json:"code"`
+		}
+		if json.Unmarshal(res.Structured, &said) != nil || said.Code == "" {
+			said.Code = toolerr.ExecutionError
+		}
+		res.Code, res.Err = said.Code, toolerr.New(said.Code, "%s", res.Text)
+	}
+	return res, nil
+}
