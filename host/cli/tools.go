@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,33 +21,45 @@ import (
 )
 
 func (p *program) tools() *cobra.Command {
-	var asJSON bool
+	var how asked
 	cmd := &cobra.Command{
 		Use:   "tools [NAME]",
 		Short: "List the tools, or show one definition",
-		Args:  cobra.MaximumNArgs(1),
+		Long: `tools lists the tools, or shows the definition of one. With --format it prints
+what a request to that vendor has as its tools, and says on standard error what
+the format cannot say; with --json it prints both as one object.`,
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := how.check(); err != nil {
+				return err
+			}
 			return p.with(cmd.Context(), func(ctx context.Context, a *app.App) error {
 				if len(args) == 1 {
-					return p.showTool(ctx, a, args[0], asJSON)
+					return p.showTool(ctx, a, args[0], how)
 				}
-				return p.listTools(ctx, a, asJSON)
+				return p.listTools(ctx, a, how)
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the definitions as JSON, as clients get them")
+	cmd.Flags().BoolVar(&how.json, "json", false, "print the definitions as JSON, as clients get them")
+	cmd.Flags().StringVar(&how.format, "format", "", "print the definitions as `VENDOR` has them: mcp, openai, anthropic or gemini")
+	cmd.Flags().BoolVar(&how.strict, "strict", false, "with --format openai or anthropic: hold the model to the schemas")
 	cmd.AddCommand(p.approve())
 	return cmd
 }
 
-func (p *program) listTools(ctx context.Context, a *app.App, asJSON bool) error {
+func (p *program) listTools(ctx context.Context, a *app.App, how asked) error {
 	tools := a.Catalog.Snapshot(ctx).Tools()
-	if asJSON {
+	if how.vendor() {
+		if err := p.printFormat(tools, false, how); err != nil {
+			return err
+		}
+	} else if how.json || how.format != "" {
 		defs := make([]json.RawMessage, len(tools))
 		for i, t := range tools {
 			defs[i] = t.Definition
 		}
-		if err := p.printJSON(defs); err != nil {
+		if err := p.printDefinitions(defs, how); err != nil {
 			return err
 		}
 	} else {
@@ -120,19 +131,17 @@ func printable(text string) string {
 	return b.String()
 }
 
-func (p *program) showTool(ctx context.Context, a *app.App, name string, asJSON bool) error {
+func (p *program) showTool(ctx context.Context, a *app.App, name string, how asked) error {
 	t, err := p.find(ctx, a, name)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if asJSON {
+	case how.vendor():
+		return p.printFormat([]*call.Tool{t}, true, how)
+	case how.json:
 		return p.printf("%s\n", t.Definition)
 	}
-	var pretty bytes.Buffer
-	if err := json.Indent(&pretty, t.Definition, "", "  "); err != nil {
-		return exit(exitFailed, err)
-	}
-	return p.printf("%s\n", pretty.String())
+	return p.printIndented(t.Definition)
 }
 
 // find looks a tool up for a person, who may have mistyped.

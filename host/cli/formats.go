@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/call"
+	"github.com/toolroom-mcp/toolroom/host/convert"
+	"github.com/toolroom-mcp/toolroom/host/convert/anthropic"
+	"github.com/toolroom-mcp/toolroom/host/convert/openai"
+	"github.com/toolroom-mcp/toolroom/host/convert/tree"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+)
+
+// asked is what the flags of tools say about how definitions are written.
+type asked struct {
+	json   bool
+	format string // "": mcp
+	strict bool
+}
+
+func (a asked) check() error {
+	switch {
+	case !slices.Contains([]string{"", "mcp", "openai", "anthropic"}, a.format):
+		return usage("there is no format %q; there are mcp, openai, anthropic and gemini", a.format)
+	case a.strict:
+		return usage("--strict is not there yet")
+	case a.strict && a.format != "openai" && a.format != "anthropic":
+		return usage("--strict needs --format openai or anthropic: the others have no strict definitions")
+	}
+	return nil
+}
+
+// vendor reports whether the definitions are to be another's than MCP's.
+func (a asked) vendor() bool { return a.format != "" && a.format != "mcp" }
+
+// printDefinitions prints MCP's definitions, as clients get them.
+func (p *program) printDefinitions(defs []json.RawMessage, how asked) error {
+	raw, err := jsonrpc.Marshal(defs)
+	switch {
+	case err != nil:
+		return exit(exitFailed, err)
+	case how.json:
+		return p.printf("%s\n", raw)
+	}
+	return p.printIndented(raw)
+}
+
+func (p *program) printIndented(raw json.RawMessage) error {
+	var pretty bytes.Buffer
+	if err := json.Indent(&pretty, raw, "", "  "); err != nil {
+		return exit(exitFailed, err)
+	}
+	return p.printf("%s\n", pretty.String())
+}
+
+// printFormat prints definitions as a vendor's requests have them, and what
+// they lost to standard error. With --json both are one object.
+func (p *program) printFormat(tools []*call.Tool, one bool, how asked) error {
+	var defs []convert.Tool
+	for _, t := range tools {
+		d, err := convert.ParseTool(t.Definition)
+		if err != nil {
+			return exit(exitFailed, fmt.Errorf("tool %s: %w", t.Name, err))
+		}
+		defs = append(defs, d)
+	}
+	list, losses := encodeTools(defs, how)
+	printed := list
+	if one && len(list.Items) == 1 {
+		printed = list.Items[0]
+	}
+	if how.json {
+		all := []convert.Loss{}
+		return p.printJSON(struct {
+			Format string         `json:"format"`
+			Tools  *tree.Value    `json:"tools"`
+			Losses []convert.Loss `json:"losses"`
+		}{how.format, printed, append(all, losses...)})
+	}
+	if err := p.printIndented(printed.JSON()); err != nil {
+		return err
+	}
+	p.printLosses(losses)
+	return nil
+}
+
+func encodeTools(defs []convert.Tool, how asked) (*tree.Value, convert.Losses) {
+	if how.format == "anthropic" {
+		return anthropic.EncodeTools(defs, anthropic.Options{Strict: how.strict, Names: convert.NewNames(anthropic.Rule(), defs)})
+	}
+	return openai.EncodeTools(defs, openai.Options{Strict: how.strict, Names: convert.NewNames(openai.Rule(), defs)})
+}
+
+// printLosses says what definitions lost, what is the same of several tools
+// once. What only has another form is counted.
+func (p *program) printLosses(losses convert.Losses) {
+	var order []string
+	tools := map[string][]string{}
+	carried := 0
+	for _, loss := range losses {
+		if loss.Kind == convert.Carried {
+			carried++
+			continue
+		}
+		tool := loss.Tool
+		loss.Tool = ""
+		text := loss.String()
+		if tools[text] == nil {
+			order = append(order, text)
+		}
+		tools[text] = append(tools[text], tool)
+	}
+	for _, text := range order {
+		names := tools[text]
+		if len(names) > 4 {
+			names = append(names[:3:3], fmt.Sprintf("%d more", len(names)-3))
+		}
+		p.logf("%s: %s", printable(strings.Join(names, ", ")), printable(text))
+	}
+	if carried > 0 {
+		p.logf("%d things mean the same in another form; --json lists them", carried)
+	}
+}

@@ -1,0 +1,84 @@
+// Package openai writes and reads the wire format of chat completions.
+package openai
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/toolroom-mcp/toolroom/host/convert"
+	"github.com/toolroom-mcp/toolroom/host/convert/schema"
+	"github.com/toolroom-mcp/toolroom/host/convert/tree"
+)
+
+// Rule is what OpenAI takes as the name of a function.
+func Rule() convert.NameRule { return convert.NameRule{Max: 64} }
+
+// Options say how to write for OpenAI and servers that are compatible with
+// it. The zero value writes for OpenAI.
+type Options struct {
+	Names  *convert.Names // of the request's tools; nil: names are made to fit
+	Strict bool           // hold the model to the schemas of all tools
+}
+
+// EncodeTools writes a request's tools.
+func EncodeTools(tools []convert.Tool, o Options) (*tree.Value, convert.Losses) {
+	list := tree.List()
+	var all convert.Losses
+	for _, t := range tools {
+		definition, losses := encodeTool(t, o)
+		list.Items = append(list.Items, definition)
+		all = append(all, losses.Of(t.Name)...)
+	}
+	return list, all
+}
+
+func encodeTool(t convert.Tool, o Options) (*tree.Value, convert.Losses) {
+	var losses convert.Losses
+	t.Unplaced(&losses, "OpenAI", false)
+	name := o.Names.Sent(Rule(), t.Name)
+	if name != t.Name {
+		losses.Carry("/name", "names have at most 64 letters, digits, _ and -", tree.Str(t.Name))
+	}
+	f := tree.Obj("name", tree.Str(name))
+	if t.Description != "" {
+		f.Set("description", tree.Str(t.Description))
+	}
+	f.Set("parameters", schema.Plain(t.Input, "OpenAI", &losses))
+	return tree.Obj("type", tree.Str("function"), "function", f), losses
+}
+
+// DecodeTools reads a request's tools.
+func DecodeTools(data json.RawMessage, o Options) ([]convert.Tool, convert.Losses, error) {
+	v, err := tree.Parse(data)
+	if err != nil {
+		return nil, nil, fmt.Errorf("tools: %w", err)
+	}
+	var losses convert.Losses
+	tools := decodeTools(v, o)
+	losses.Unread(v)
+	return tools, losses, nil
+}
+
+func decodeTools(list *tree.Value, o Options) []convert.Tool {
+	var tools []convert.Tool
+	for _, item := range list.List() {
+		if item.Get("function") == nil || item.Get("type").Str() != "function" {
+			continue // a tool of OpenAI's own
+		}
+		item.Take("type").Str()
+		tools = append(tools, decodeFunction(item.Take("function"), o))
+	}
+	return tools
+}
+
+func decodeFunction(f *tree.Value, o Options) convert.Tool {
+	t := convert.Tool{
+		Name:        o.Names.Own(f.Take("name").Str()),
+		Description: f.Take("description").Str(),
+		Input:       f.Take("parameters").Whole(),
+	}
+	if strict := f.Take("strict").Flag(); strict != nil {
+		t.Strict = *strict
+	}
+	return t
+}

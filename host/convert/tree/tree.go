@@ -1,0 +1,338 @@
+// Package tree is JSON as what it says: members in order, numbers to the
+// digit, and a note of what was read. A decoder takes from a tree what it
+// knows; Rest then names everything that it did not, so that nothing is lost
+// in silence.
+package tree
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+)
+
+// maxDepth bounds nesting, so that no input can exhaust the stack.
+const maxDepth = 300
+
+// A Kind is what a value is.
+type Kind byte
+
+// The kinds.
+const (
+	Null Kind = iota
+	Bool
+	Number
+	String
+	Array
+	Object
+)
+
+// A Value is one JSON value. A nil *Value is one that is absent: it can be
+// read like any other, and has nothing.
+type Value struct {
+	Kind    Kind
+	Text    string // the string, or the literal of a number or boolean
+	Items   []*Value
+	Members []Member
+
+	raw  []byte // as it was received; nil: made here, or changed
+	torn bool   // the string held half of a surrogate pair
+	read bool
+}
+
+// A Member is one member of an object.
+type Member struct {
+	Name  string
+	Value *Value
+	read  bool
+}
+
+// Parse reads one value. A name that appears twice in an object is an error.
+func Parse(data []byte) (*Value, error) {
+	if err := jsonrpc.Valid(data); err != nil {
+		return nil, err
+	}
+	p := parser{data: data}
+	p.space()
+	return p.value(0)
+}
+
+// parser walks text that is known to be valid.
+type parser struct {
+	data []byte
+	at   int
+}
+
+func (p *parser) space() {
+	for p.at < len(p.data) && strings.IndexByte(" \t\r\n", p.data[p.at]) >= 0 {
+		p.at++
+	}
+}
+
+func (p *parser) value(depth int) (*Value, error) {
+	if depth > maxDepth {
+		return nil, fmt.Errorf("nested more than %d levels deep", maxDepth)
+	}
+	start, v := p.at, &Value{}
+	var err error
+	switch c := p.data[p.at]; c {
+	case '{':
+		v.Kind = Object
+		err = p.object(v, depth)
+	case '[':
+		v.Kind = Array
+		err = p.array(v, depth)
+	case '"':
+		v.Kind = String
+		v.Text, v.torn = p.text()
+	default:
+		for p.at < len(p.data) && strings.IndexByte(" \t\r\n,]}", p.data[p.at]) < 0 {
+			p.at++
+		}
+		switch v.Text = string(p.data[start:p.at]); c {
+		case 'n':
+			v.Text = ""
+		case 't', 'f':
+			v.Kind = Bool
+		default:
+			v.Kind = Number
+		}
+	}
+	v.raw = p.data[start:p.at:p.at]
+	return v, err
+}
+
+func (p *parser) object(v *Value, depth int) error {
+	p.at++ // {
+	seen := map[string]bool{}
+	for p.space(); p.data[p.at] != '}'; p.space() {
+		if p.data[p.at] == ',' {
+			p.at++
+			continue
+		}
+		name, _ := p.text()
+		if seen[name] {
+			return fmt.Errorf("member %q appears more than once", name)
+		}
+		seen[name] = true
+		p.space()
+		p.at++ // :
+		p.space()
+		value, err := p.value(depth + 1)
+		if err != nil {
+			return err
+		}
+		v.Members = append(v.Members, Member{Name: name, Value: value})
+	}
+	p.at++
+	return nil
+}
+
+func (p *parser) array(v *Value, depth int) error {
+	p.at++ // [
+	for p.space(); p.data[p.at] != ']'; p.space() {
+		if p.data[p.at] == ',' {
+			p.at++
+			continue
+		}
+		item, err := p.value(depth + 1)
+		if err != nil {
+			return err
+		}
+		v.Items = append(v.Items, item)
+	}
+	p.at++
+	return nil
+}
+
+// text reads a string, and tells whether half of a surrogate pair became
+// U+FFFD in it.
+func (p *parser) text() (text string, torn bool) {
+	start, escaped := p.at, false
+	for p.at++; p.data[p.at] != '"'; p.at++ {
+		if p.data[p.at] == '\\' {
+			escaped = true
+			p.at++
+		}
+	}
+	p.at++
+	raw := p.data[start:p.at]
+	if !escaped {
+		return string(raw[1 : len(raw)-1]), false
+	}
+	if json.Unmarshal(raw, &text) != nil {
+		return string(raw), true // cannot be: the text is valid
+	}
+	return text, tornIn(raw)
+}
+
+func tornIn(raw []byte) bool {
+	for i := 0; i+1 < len(raw); i++ {
+		if raw[i] != '\\' {
+			continue
+		}
+		i++
+		if raw[i] != 'u' {
+			continue
+		}
+		switch unit := hex(raw, i+1); {
+		case unit >= 0xd800 && unit < 0xdc00:
+			if i+10 >= len(raw) || raw[i+5] != '\\' || raw[i+6] != 'u' {
+				return true
+			}
+			if low := hex(raw, i+7); low < 0xdc00 || low > 0xdfff {
+				return true
+			}
+			i += 10
+		case unit >= 0xdc00 && unit < 0xe000:
+			return true
+		default:
+			i += 4
+		}
+	}
+	return false
+}
+
+func hex(raw []byte, at int) uint64 {
+	n, _ := strconv.ParseUint(string(raw[at:at+4]), 16, 32) //nolint:errcheck // the text is valid
+	return n
+}
+
+// Append writes v to dst, without spaces that need not be.
+func (v *Value) Append(dst []byte) []byte {
+	if v == nil {
+		return append(dst, "null"...)
+	}
+	switch v.Kind {
+	case Bool, Number:
+		return append(dst, v.Text...)
+	case String:
+		return jsonrpc.AppendString(dst, v.Text)
+	case Array:
+		dst = append(dst, '[')
+		for i, item := range v.Items {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = item.Append(dst)
+		}
+		return append(dst, ']')
+	case Object:
+		dst = append(dst, '{')
+		for i, m := range v.Members {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = append(jsonrpc.AppendString(dst, m.Name), ':')
+			dst = m.Value.Append(dst)
+		}
+		return append(dst, '}')
+	}
+	return append(dst, "null"...)
+}
+
+// JSON is v, written.
+func (v *Value) JSON() json.RawMessage { return v.Append(nil) }
+
+// MarshalJSON makes a Value usable in what encoding/json writes.
+func (v *Value) MarshalJSON() ([]byte, error) { return v.Append(nil), nil }
+
+// Get returns a member of an object; nil: it has none of that name.
+func (v *Value) Get(name string) *Value {
+	if v == nil {
+		return nil
+	}
+	for _, m := range v.Members {
+		if m.Name == name {
+			return m.Value
+		}
+	}
+	return nil
+}
+
+// Set gives an object a member, in place of the one it has, else as the last.
+func (v *Value) Set(name string, value *Value) {
+	for i := range v.Members {
+		if v.Members[i].Name == name {
+			v.Members[i].Value = value
+			return
+		}
+	}
+	v.Members = append(v.Members, Member{Name: name, Value: value})
+}
+
+// Delete takes a member away.
+func (v *Value) Delete(name string) {
+	v.Members = slices.DeleteFunc(v.Members, func(m Member) bool { return m.Name == name })
+}
+
+// Clone copies a tree, so that the copy can be changed.
+func (v *Value) Clone() *Value {
+	if v == nil {
+		return nil
+	}
+	c := &Value{Kind: v.Kind, Text: v.Text, torn: v.torn}
+	for _, item := range v.Items {
+		c.Items = append(c.Items, item.Clone())
+	}
+	for _, m := range v.Members {
+		c.Members = append(c.Members, Member{Name: m.Name, Value: m.Value.Clone()})
+	}
+	return c
+}
+
+// Is reports whether v is there and of the kind.
+func (v *Value) Is(kind Kind) bool { return v != nil && v.Kind == kind }
+
+// True reports whether v is the literal true.
+func (v *Value) True() bool { return v.Is(Bool) && v.Text == "true" }
+
+// False reports whether v is the literal false.
+func (v *Value) False() bool { return v.Is(Bool) && v.Text == "false" }
+
+// Str makes a string.
+func Str(text string) *Value { return &Value{Kind: String, Text: text} }
+
+// Boolean makes true or false.
+func Boolean(b bool) *Value { return &Value{Kind: Bool, Text: strconv.FormatBool(b)} }
+
+// Int makes a number.
+func Int(n int) *Value { return &Value{Kind: Number, Text: strconv.Itoa(n)} }
+
+// List makes an array.
+func List(items ...*Value) *Value { return &Value{Kind: Array, Items: items} }
+
+// Strs makes an array of strings.
+func Strs(texts ...string) *Value {
+	list := &Value{Kind: Array}
+	for _, text := range texts {
+		list.Items = append(list.Items, Str(text))
+	}
+	return list
+}
+
+// Obj makes an object of a name and a value each; a nil value is left out.
+func Obj(pairs ...any) *Value {
+	object := &Value{Kind: Object}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if value, ok := pairs[i+1].(*Value); ok && value != nil {
+			object.Members = append(object.Members, Member{Name: pairs[i].(string), Value: value})
+		}
+	}
+	return object
+}
+
+// Raw makes a value of JSON that is known to be valid; nil stays nil.
+func Raw(data json.RawMessage) *Value {
+	if len(data) == 0 {
+		return nil
+	}
+	v, err := Parse(data)
+	if err != nil {
+		return &Value{}
+	}
+	return v
+}
