@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -24,8 +25,9 @@ type Snapshot struct {
 type section struct {
 	items  []*Item
 	byName map[string]*Item
-	legacy json.RawMessage // the result of the list request
-	modern json.RawMessage
+	listed []*Item                // but for those of servers that are offline
+	legacy func() json.RawMessage // the result of the list request, made when it is first asked for
+	modern func() json.RawMessage
 }
 
 // Tools returns all tools in the order they are listed: servers as
@@ -55,13 +57,15 @@ func (s *Snapshot) List(modern bool) json.RawMessage { return s.Listing(call.Too
 // Listing returns the result of a list request, made once for all requests.
 func (s *Snapshot) Listing(kind call.Kind, modern bool) json.RawMessage {
 	if modern {
-		return s.lists[kind].modern
+		return s.lists[kind].modern()
 	}
-	return s.lists[kind].legacy
+	return s.lists[kind].legacy()
 }
 
 func (s *Snapshot) same(other *Snapshot, kind call.Kind) bool {
-	return string(s.lists[kind].legacy) == string(other.lists[kind].legacy)
+	return slices.EqualFunc(s.lists[kind].listed, other.lists[kind].listed, func(a, b *Item) bool {
+		return a == b || bytes.Equal(a.Definition, b.Definition)
+	})
 }
 
 // newSnapshot puts the listings together. Of two names that are the same, or
@@ -85,7 +89,9 @@ func newSnapshot(all map[call.Kind][]*Item, identity json.RawMessage, offline ma
 				s.tools = append(s.tools, item.Tool)
 			}
 		}
-		section.encode(kind, identity, offline)
+		section.leave(offline)
+		section.legacy = sync.OnceValue(func() json.RawMessage { return section.encode(kind, nil, false) })
+		section.modern = sync.OnceValue(func() json.RawMessage { return section.encode(kind, identity, true) })
 		s.lists[kind] = section
 	}
 	return s, faults
@@ -117,25 +123,33 @@ func (l *section) admit(item *Item, alike map[string]*Item) (*Item, error) {
 	return item, nil
 }
 
-// encode makes the answers to the list request.
-func (l *section) encode(kind call.Kind, identity json.RawMessage, offline map[string]bool) {
-	list := append(append([]byte(`{"`), kind...), `":[`...)
-	empty := len(list)
-	for _, item := range l.items {
-		if offline[item.Server] {
-			continue
-		}
-		if len(list) > empty {
+// leave lists all but what is of servers that are offline.
+func (l *section) leave(offline map[string]bool) {
+	l.listed = l.items
+	if len(offline) > 0 {
+		l.listed = slices.DeleteFunc(slices.Clone(l.items), func(i *Item) bool { return offline[i.Server] })
+	}
+}
+
+// encode makes the answer to the list request.
+func (l *section) encode(kind call.Kind, identity json.RawMessage, modern bool) json.RawMessage {
+	size := 256 + len(identity)
+	for _, item := range l.listed {
+		size += len(item.Definition) + 1
+	}
+	list := append(append(append(make([]byte, 0, size), `{"`...), kind...), `":[`...)
+	for i, item := range l.listed {
+		if i > 0 {
 			list = append(list, ',')
 		}
 		list = append(list, item.Definition...)
 	}
 	list = append(list, ']')
-	l.legacy = append(slices.Clone(list), '}')
-	// Always to be asked again, never to be shared between users.
-	list = append(list, `,"ttlMs":0,"cacheScope":"private","resultType":"complete"`...)
+	if modern { // always to be asked again, never to be shared between users
+		list = append(list, `,"ttlMs":0,"cacheScope":"private","resultType":"complete"`...)
+	}
 	if identity != nil {
 		list = append(append(append(list, `,"_meta":{"io.modelcontextprotocol/serverInfo":`...), identity...), '}')
 	}
-	l.modern = append(list, '}')
+	return append(list, '}')
 }

@@ -69,6 +69,7 @@ func (c *Config) readSources(f Flags, getenv func(string) string, environ []stri
 		if err != nil {
 			return nil, fmt.Errorf("configuration: %w", err)
 		}
+		c.sawFile(name, text, nil)
 		add(name, text)
 	} else if err := c.readDefaults(cwd, getenv, add); err != nil {
 		return nil, err
@@ -90,6 +91,7 @@ func (c *Config) readDefaults(cwd string, getenv func(string) string, add func(s
 	if user != "" {
 		c.Watched = append(c.Watched, user)
 		text, err := readFile(user)
+		c.sawFile(user, text, err)
 		switch {
 		case err == nil:
 			add(user, text)
@@ -103,6 +105,7 @@ func (c *Config) readDefaults(cwd string, getenv func(string) string, add func(s
 	}
 	c.Watched = append(c.Watched, local)
 	text, err := readRegular(local)
+	c.sawFile(local, text, err)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -116,6 +119,14 @@ func (c *Config) readDefaults(cwd string, getenv func(string) string, add func(s
 	}
 	add(local, text)
 	return nil
+}
+
+// sawFile remembers what a file was when it was read.
+func (c *Config) sawFile(name string, text []byte, err error) {
+	if c.seen == nil {
+		c.seen = map[string]string{}
+	}
+	c.seen[name] = fileState(text, err)
 }
 
 // maxFile is more than dialect reads, so that what is larger is told apart.

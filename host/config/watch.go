@@ -140,6 +140,9 @@ type WatchOptions struct {
 // ..data link with which Kubernetes updates a mounted ConfigMap.
 func Watch(ctx context.Context, current Config, load func() (Config, error), opt WatchOptions, changed func(Change)) error {
 	w := &watcher{current: current, load: load, changed: changed, files: current.Watched}
+	if !slices.ContainsFunc(w.files, func(file string) bool { _, known := current.seen[file]; return !known }) {
+		w.state, w.good = current.seen, current.seen
+	}
 	w.settle, w.limit, w.poll = or(opt.Settle, 100*time.Millisecond), or(opt.Limit, time.Second), or(opt.Poll, 2*time.Second)
 	var events chan fsnotify.Event
 	var faults chan error
@@ -389,15 +392,8 @@ func stateOf(files []string) map[string]string {
 	state := map[string]string{}
 	for _, file := range files {
 		text, err := readRegular(file)
-		switch {
-		case err == nil:
-			state[file] = contentHash(text)
-		case errors.Is(err, fs.ErrNotExist):
-			state[file] = "none"
-		case names(file) != nil:
+		if state[file] = fileState(text, err); err != nil && names(file) != nil {
 			state[file] = contentHash([]byte(strings.Join(names(file), "\x00")))
-		default:
-			state[file] = "unreadable"
 		}
 	}
 	return state
@@ -414,4 +410,15 @@ func names(dir string) []string {
 		all = append(all, e.Name())
 	}
 	return all
+}
+
+// fileState is what a file is of which reading brought that.
+func fileState(text []byte, err error) string {
+	switch {
+	case err == nil:
+		return contentHash(text)
+	case errors.Is(err, fs.ErrNotExist):
+		return "none"
+	}
+	return "unreadable"
 }

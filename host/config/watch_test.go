@@ -105,6 +105,21 @@ func TestWatch(t *testing.T) {
 	require.Equal(t, []string{"d"}, c.Added)
 }
 
+func TestWatchReadsWhatHasChanged(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "toolroom.yaml")
+	write(t, file, "servers: {a: {command: ./a}}")
+	write(t, file+"~", "servers: {b: {command: ./b}}")
+	loads := 0
+	w := watch(t, file, func() (config.Config, error) {
+		loads++
+		return config.Load(config.Flags{Config: file}, filepath.Dir(file), "1", env(), nil)
+	})
+	time.Sleep(200 * time.Millisecond) // it looks, and finds what has been read
+	require.NoError(t, os.Rename(file+"~", file))
+	require.Equal(t, []string{"b"}, w.next().Added)
+	require.Equal(t, 2, loads)
+}
+
 func TestWatchByPolling(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "toolroom.yaml")
 	write(t, file, "servers: {a: {command: ./a}}")

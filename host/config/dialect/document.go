@@ -86,6 +86,7 @@ type section struct {
 	opencode bool          // its timeout is that of starting
 	timeout  time.Duration // default for its servers
 	calls    int           // at once, likewise
+	fields   []field       // that a server may have
 }
 
 // topLevel are the keys of toolroom's own file.
@@ -297,6 +298,7 @@ func (d *Document) readInputs(n *node) {
 
 // readSection reads the servers of one place: a map by name, or a list.
 func (d *Document) readSection(s section) {
+	s.fields = fields()
 	switch s.node.kind {
 	case nullNode:
 	case mapNode:
@@ -322,7 +324,7 @@ func (d *Document) readSection(s section) {
 
 func (d *Document) readServer(s section, name string, line int, n *node) {
 	server := Server{Name: name, File: d.File, Line: line, Timeout: s.timeout, MaxConcurrent: s.calls, lines: map[string]int{}}
-	r := &reader{doc: d, server: &server, strict: s.strict, line: line}
+	r := &reader{doc: d, server: &server, fields: s.fields, strict: s.strict, line: line}
 	switch {
 	case n.kind != mapNode:
 		r.problem("want a map with command or url, not %s", n.what())
@@ -345,11 +347,12 @@ func (d *Document) readServer(s section, name string, line int, n *node) {
 
 // readFields reads the fields of a map into the server.
 func (r *reader) readFields(n *node) {
-	all := fields()
+	all := r.fields
 	seen := map[string]string{}
 	for _, p := range n.pairs {
+		key := plain(p.key)
 		i := slices.IndexFunc(all, func(f field) bool {
-			return plain(f.name) == plain(p.key) || slices.ContainsFunc(f.also, func(also string) bool { return plain(also) == plain(p.key) })
+			return plain(f.name) == key || slices.ContainsFunc(f.also, func(also string) bool { return plain(also) == key })
 		})
 		r.field, r.line = show(p.key), p.line
 		if i < 0 {

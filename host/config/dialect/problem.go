@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // Problem is one thing that is wrong, and where. Its text holds names of the
@@ -74,7 +75,12 @@ func (p Problems) Warnings() Problems {
 
 // plain makes spellings of one name equal: api_key, apiKey, API-KEY.
 func plain(name string) string {
-	return strings.NewReplacer("_", "", "-", "", ".", "").Replace(strings.ToLower(name))
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune("_-.", r) {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, name)
 }
 
 // nearest returns the candidate that name was probably meant to be; "" if

@@ -14,8 +14,9 @@ import (
 type reader struct {
 	doc    *Document
 	server *Server
-	strict bool   // toolroom's own file: nothing is guessed
-	field  string // as written
+	fields []field // that a server may have
+	strict bool    // toolroom's own file: nothing is guessed
+	field  string  // as written
 	line   int
 }
 
