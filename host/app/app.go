@@ -84,16 +84,14 @@ func Open(cfg config.Config) (*App, error) {
 	a.present.Store(first)
 	identity := append(jsonrpc.AppendString([]byte(`{"name":"toolroom","version":`), version), '}')
 	a.Catalog = catalog.New(first.entries(), identity, a.changed)
-	for _, p := range cfg.Profiles {
-		first.views[p.Name] = a.Catalog.Profile(p)
-	}
+	a.offer(first, nil)
 	if err := a.openStore(cfg); err != nil {
 		return nil, err
 	}
 	a.Gateway, err = gateway.New(gateway.Config{
 		Name: "toolroom", Title: "Toolroom", Version: version, Instructions: instructions,
 		Forward: a.tracedForward(), OnRoots: a.clientRoots, OnLogLevel: a.setLogLevel, Profile: a.profile,
-	}, a.Catalog.View(), a.Handler)
+	}, whole{a}, a.Handler)
 	return a, err
 }
 

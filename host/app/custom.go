@@ -90,9 +90,7 @@ func (a *App) Register(tools ...*mcpkit.Tool) error {
 			a.custom.server = nil
 			return err
 		}
-		for _, p := range before.cfg.Profiles {
-			now.views[p.Name] = a.viewOf(before, p)
-		}
+		a.offer(now, before)
 		a.present.Store(now)
 		a.Catalog.Update(now.entries())
 	}

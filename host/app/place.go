@@ -12,6 +12,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/catalog"
 	"github.com/toolroom-mcp/toolroom/host/config"
 	"github.com/toolroom-mcp/toolroom/host/declared"
+	"github.com/toolroom-mcp/toolroom/host/offer"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -22,7 +23,7 @@ type present struct {
 	cfg     config.Config // in effect: of a server that could not be replaced, as it runs
 	places  []*place      // in the configured order
 	byName  map[string]*place
-	views   map[string]*catalog.View // of profiles
+	views   map[string]*offer.Offer // by profile; "": the whole
 	way     way
 	handler call.Handler
 
@@ -44,11 +45,14 @@ type place struct {
 // newPresent puts the parts together. fresh says of which server a new one is
 // to be made though there is one of the name.
 func (a *App) newPresent(cfg config.Config, before *present, fresh []string) (*present, error) {
-	p := &present{cfg: cfg, byName: map[string]*place{}, views: map[string]*catalog.View{}}
+	p := &present{cfg: cfg, byName: map[string]*place{}, views: map[string]*offer.Offer{}}
 	for _, one := range cfg.Profiles {
 		if err := one.Validate(); err != nil {
 			return nil, err
 		}
+	}
+	if err := cfg.Offer.Validate(); err != nil {
+		return nil, err
 	}
 	p.cfg.Servers, p.cfg.Remote = slices.Clone(cfg.Servers), slices.Clone(cfg.Remote)
 	var err error

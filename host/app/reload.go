@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/toolroom-mcp/toolroom/host/catalog"
 	"github.com/toolroom-mcp/toolroom/host/config"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
 )
@@ -89,12 +88,10 @@ func (a *App) apply(ctx context.Context, cfg config.Config) error {
 		now.keep(name, before)
 		diff.Changed = slices.DeleteFunc(diff.Changed, func(n string) bool { return n == name })
 	}
-	for _, p := range cfg.Profiles {
-		now.views[p.Name] = a.viewOf(before, p)
-	}
+	a.offer(now, before)
 	a.stale.set(kept)
 	a.present.Store(now)
-	a.changedProfiles(before, now)
+	a.changedOffers(before, now)
 	a.Catalog.Update(now.entries())
 	if slices.Contains(diff.Settings, "tool_pins") {
 		a.setPins(cfg)
@@ -163,16 +160,4 @@ func (p *present) keep(name string, before *present) {
 			p.cfg.Remote[i] = old.cfg.Spec
 		}
 	}
-}
-
-// viewOf returns the view of a profile: the one there is, if it is the same.
-func (a *App) viewOf(before *present, p catalog.Profile) *catalog.View {
-	if before != nil {
-		for _, old := range before.cfg.Profiles {
-			if old.Name == p.Name && slices.Equal(old.Servers, p.Servers) && slices.Equal(old.Allow, p.Allow) && slices.Equal(old.Block, p.Block) {
-				return before.views[p.Name]
-			}
-		}
-	}
-	return a.Catalog.Profile(p)
 }

@@ -15,10 +15,11 @@ type Filter struct {
 }
 
 func (f Filter) serves(name string) bool {
-	return (len(f.Allow) == 0 || matchesAny(f.Allow, name)) && !matchesAny(f.Block, name)
+	return (len(f.Allow) == 0 || MatchesAny(f.Allow, name)) && !MatchesAny(f.Block, name)
 }
 
-func matchesAny(patterns []string, name string) bool {
+// MatchesAny reports whether a name is of the form of any of the patterns.
+func MatchesAny(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return matches(p, name) })
 }
 

@@ -29,10 +29,10 @@ func (p Profile) Validate() error {
 }
 
 func (p *Profile) serves(item *Item) bool {
-	if len(p.Servers) > 0 && !matchesAny(p.Servers, item.Server) {
+	if len(p.Servers) > 0 && !MatchesAny(p.Servers, item.Server) {
 		return false
 	}
-	return item.Kind != call.Tools || (len(p.Allow) == 0 || matchesAny(p.Allow, item.Name)) && !matchesAny(p.Block, item.Name)
+	return item.Kind != call.Tools || (len(p.Allow) == 0 || MatchesAny(p.Allow, item.Name)) && !MatchesAny(p.Block, item.Name)
 }
 
 // of returns what a profile leaves of a snapshot, made once.
@@ -75,29 +75,37 @@ func (c Change) Concerns(v *View) bool {
 	if v.profile == nil {
 		return true
 	}
-	return !v.profile.of(c.before).same(v.profile.of(c.after), c.Kind)
+	before, after := c.Of(v)
+	return !before.same(after, c.Kind)
+}
+
+// Of returns what a view showed before a change and what after it.
+func (c Change) Of(v *View) (before, after *Snapshot) { return v.of(c.before), v.of(c.after) }
+
+func (v *View) of(s *Snapshot) *Snapshot {
+	if v.profile == nil {
+		return s
+	}
+	return v.profile.of(s)
 }
 
 // Same reports whether two views show the same of what is known now.
 func (v *View) Same(other *View, kind call.Kind) bool {
 	now := v.catalog.current.Load()
-	of := func(v *View) *Snapshot {
-		if v.profile == nil {
-			return now
-		}
-		return v.profile.of(now)
-	}
-	return of(v).same(of(other), kind)
+	return v.of(now).same(other.of(now), kind)
 }
+
+// Now returns what the view shows of what is known.
+func (v *View) Now() *Snapshot { return v.of(v.catalog.current.Load()) }
+
+// Snapshot returns what the view shows after every server has been asked for
+// its tools once; see Catalog.Snapshot.
+func (v *View) Snapshot(ctx context.Context) *Snapshot { return v.of(v.catalog.Snapshot(ctx)) }
 
 // List returns the result of a list request, after every server has been
 // asked once.
 func (v *View) List(ctx context.Context, kind call.Kind, modern bool) json.RawMessage {
-	s := v.catalog.snapshot(ctx, kind)
-	if v.profile != nil {
-		s = v.profile.of(s)
-	}
-	return s.Listing(kind, modern)
+	return v.of(v.catalog.snapshot(ctx, kind)).Listing(kind, modern)
 }
 
 // Lookup finds a tool by its served name.

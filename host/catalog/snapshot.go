@@ -133,16 +133,32 @@ func (l *section) leave(offline map[string]bool) {
 
 // encode makes the answer to the list request.
 func (l *section) encode(kind call.Kind, identity json.RawMessage, modern bool) json.RawMessage {
+	definitions := make([]json.RawMessage, len(l.listed))
+	for i, item := range l.listed {
+		definitions[i] = item.Definition
+	}
+	return encode(kind, definitions, identity, modern)
+}
+
+// Listed returns the result of tools/list that has these definitions.
+func (s *Snapshot) Listed(definitions []json.RawMessage, modern bool) json.RawMessage {
+	if modern {
+		return encode(call.Tools, definitions, s.identity, true)
+	}
+	return encode(call.Tools, definitions, nil, false)
+}
+
+func encode(kind call.Kind, definitions []json.RawMessage, identity json.RawMessage, modern bool) json.RawMessage {
 	size := 256 + len(identity)
-	for _, item := range l.listed {
-		size += len(item.Definition) + 1
+	for _, definition := range definitions {
+		size += len(definition) + 1
 	}
 	list := append(append(append(make([]byte, 0, size), `{"`...), kind...), `":[`...)
-	for i, item := range l.listed {
+	for i, definition := range definitions {
 		if i > 0 {
 			list = append(list, ',')
 		}
-		list = append(list, item.Definition...)
+		list = append(list, definition...)
 	}
 	list = append(list, ']')
 	if modern { // always to be asked again, never to be shared between users

@@ -34,6 +34,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/config/dialect"
 	"github.com/toolroom-mcp/toolroom/host/discover"
 	"github.com/toolroom-mcp/toolroom/host/manifest"
+	"github.com/toolroom-mcp/toolroom/host/offer"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/trace"
 	"github.com/toolroom-mcp/toolroom/host/store/backend"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
@@ -66,6 +67,7 @@ type Config struct {
 	Declared []manifest.Tool   // tools that need no server
 	Profiles []catalog.Profile // parts of the catalogue, served at /mcp/NAME
 	Pins     catalog.PinMode   // what becomes of tools whose definitions change; "": warn
+	Offer    offer.Config      // how much of the catalogue clients are shown
 	Store    backend.Config    // where what is to be remembered is kept; zero: nowhere
 	Settings []dialect.Setting // what of this was written, and where
 

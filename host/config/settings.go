@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -39,9 +40,9 @@ func (c *Config) set(all []setting) (problems dialect.Problems) {
 		at[s.Key] = s
 	}
 	applied := dialect.Apply(plain)
-	c.Settings, c.Profiles, c.Pins, c.Stages = plain, applied.Profiles, applied.Pins, applied.Stages
+	c.Settings, c.Profiles, c.Pins, c.Stages, c.Offer = plain, applied.Profiles, applied.Pins, applied.Stages, applied.Offer
 	problems = append(problems, c.declare(applied, at)...)
-	if err := c.Stages.Validate(); err != nil {
+	if err := errors.Join(c.Stages.Validate(), c.Offer.Validate()); err != nil {
 		for text := range strings.SplitSeq(err.Error(), "\n") {
 			key, rest, _ := strings.Cut(text, ": ")
 			if s, ok := at[key]; ok {

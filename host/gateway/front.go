@@ -109,3 +109,16 @@ func (f *front) renamed(original string) json.RawMessage {
 	}
 	return slices.Concat(f.params[:f.span[0]], json.RawMessage(jsonrpc.AppendString(nil, original)), f.params[f.span[1]:])
 }
+
+// redirect makes a request for one tool the same for another.
+func (f *front) redirect(name string, arguments json.RawMessage) error {
+	params, err := jsonrpc.SetMember(f.renamed(name), "arguments", arguments)
+	if err != nil {
+		return err
+	}
+	other, err := readFront(f.method, params)
+	if err == nil {
+		*f = other
+	}
+	return err
+}

@@ -41,6 +41,16 @@ type Catalog interface {
 	Locate(ctx context.Context, kind call.Kind, name string) (server, original string, ok bool)
 }
 
+// StandIns is a catalogue in whose list some tools stand in for others.
+type StandIns interface {
+	// StandsIn reports whether a name is that of such a tool.
+	StandsIn(ctx context.Context, name string) bool
+
+	// Resolve carries out a call of one, and returns its result, or which
+	// tool is to be called in its place, and with which arguments.
+	Resolve(ctx context.Context, name string, arguments json.RawMessage) (result json.RawMessage, tool *call.Tool, args json.RawMessage, err error)
+}
+
 // Config is what the server says about itself, and whom it tells.
 type Config struct {
 	Name         string

@@ -34,13 +34,8 @@ func (g *Gateway) callTool(ctx context.Context, x exchange) {
 			g.cfg.OnRoots(paths)
 		}
 	}
-	tool, ok := g.catalogOf(x).Lookup(ctx, f.name)
+	tool, ok := g.target(ctx, x, &f, modern)
 	if !ok {
-		refuse(x, jsonrpc.CodeInvalidParams, "unknown tool "+quoted(f.name)+"; tools/list names those there are")
-		return
-	}
-	if err := checkHeaders(x, tool); err != nil {
-		refuse(x, mcp.HEADER_MISMATCH, err.Error())
 		return
 	}
 	caller := g.caller(x, f, modern)
@@ -67,6 +62,41 @@ func (g *Gateway) callTool(ctx context.Context, x exchange) {
 	default:
 		x.answer(finish(result, modern, false))
 	}
+}
+
+// target finds the tool that a call is of, or answers. Of a call of one that
+// stands in for others it makes the call of the tool that is meant.
+func (g *Gateway) target(ctx context.Context, x exchange, f *front, modern bool) (*call.Tool, bool) {
+	catalog := g.catalogOf(x)
+	if s, ok := catalog.(StandIns); ok && s.StandsIn(ctx, f.name) {
+		arguments := f.arguments
+		if arguments == nil || string(arguments) == "null" {
+			arguments = json.RawMessage(`{}`)
+		}
+		result, tool, args, err := s.Resolve(ctx, f.name, arguments)
+		if err == nil && tool != nil {
+			err = f.redirect(tool.Name, args)
+		}
+		switch {
+		case err != nil:
+			x.answer(finish(ErrorResult(&call.Tool{Name: f.name, TakesCode: true}, err), modern, false))
+			return nil, false
+		case tool == nil:
+			x.answer(finish(result, modern, false))
+			return nil, false
+		}
+		return tool, true // no client makes headers of another tool's arguments
+	}
+	tool, ok := catalog.Lookup(ctx, f.name)
+	if !ok {
+		refuse(x, jsonrpc.CodeInvalidParams, "unknown tool "+quoted(f.name)+"; tools/list names those there are")
+		return nil, false
+	}
+	if err := checkHeaders(x, tool); err != nil {
+		refuse(x, mcp.HEADER_MISMATCH, err.Error())
+		return nil, false
+	}
+	return tool, true
 }
 
 // carry has a request carried out for a client of either era. One that the end

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolroom-mcp/toolroom/host/catalog"
 	"github.com/toolroom-mcp/toolroom/host/config/secret"
+	"github.com/toolroom-mcp/toolroom/host/offer"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/policy"
 )
 
@@ -44,6 +45,9 @@ func settings() []setting {
 			}},
 		{"policy", []string{"tool_policy"}, "Who may call what, and how often.", objectOf(policyFields(&Stages{})),
 			func(r *reader, n *node, s *Settings) { r.members(n, policyFields(&s.Stages)) }},
+		{"max_tools", nil, "", nil, func(r *reader, n *node, s *Settings) { s.Offer.MaxTools = r.count(n) }},
+		{"context", nil, "How much of a model's context the list of tools may take; beyond it, search_tools and call_tool stand in for the rest.", objectOf(contextFields(&offer.Config{})),
+			func(r *reader, n *node, s *Settings) { r.members(n, contextFields(&s.Offer)) }},
 		{"cache", nil, "Results that are kept and given again; off unless tools are named.", orOff(cacheFields(&Stages{})),
 			func(r *reader, n *node, s *Settings) {
 				if !isOff(n) {
@@ -205,6 +209,16 @@ func ruleFields(rule *policy.Rule) []field {
 			rule.Do = policy.Verdict(r.choice(n, string(policy.Allow), string(policy.Ask), string(policy.Deny)))
 		}},
 		text("why", "Told to who called.", &rule.Why),
+	}
+}
+
+func contextFields(o *offer.Config) []field {
+	return []field{
+		number("max_tools", nil, "How many tools are listed to a client of the MCP doors; any number if not given.", &o.MaxTools),
+		number("tools_percent", nil, "How much of the window the listed definitions may take, in percent; all they want if not given.", &o.ToolsPercent),
+		number("window", []string{"context_window"}, "Tokens that the clients' models take (default 200000).", &o.Window),
+		texts("pinned", []string{"pin"}, "Served names of tools, with *, that are always listed.", &o.Pinned),
+		texts("priority", nil, "Served names of tools, with *, that are listed before others as long as there is room; the first goes first.", &o.Priority),
 	}
 }
 

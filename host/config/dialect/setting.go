@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolroom-mcp/toolroom/host/catalog"
 	"github.com/toolroom-mcp/toolroom/host/config/secret"
+	"github.com/toolroom-mcp/toolroom/host/offer"
 )
 
 // Settings is what files say of the host itself, and not of a server.
@@ -15,6 +16,7 @@ type Settings struct {
 	Pins     catalog.PinMode // "": the default
 	Store    Store
 	Stages   Stages
+	Offer    offer.Config
 
 	Tools     *Tree    // declared ones, as written; nil: none
 	Manifests []string // files and directories with more of them, as written

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/toolroom-mcp/toolroom/host/catalog"
 	"github.com/toolroom-mcp/toolroom/host/config/dialect"
+	"github.com/toolroom-mcp/toolroom/host/offer"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/policy"
 )
 
@@ -26,6 +27,7 @@ limits: {concurrent: 7, max_parallel: 4, queue: 10, queue_bytes: 2MiB, max_wait:
 timeout: {default: 20s, tools: {slow: 1h, ever: off}, grace: 1s}
 retry: {attempts: 2, base: 1ms, max_wait: 1s, per_attempt: 3s}
 breaker: {failures: 2, within: 1s, open: 2s}
+context: {max_tools: 50, tools_percent: 10, window: 128000, pinned: [grep], priority: ["files__*"]}
 cache: {tools: [a, "b*"], ttl: 1m, max_bytes: 1000, max_entry: 100}
 validate: {arguments: true, results: false}
 policy:
@@ -70,6 +72,7 @@ func TestSettings(t *testing.T) {
 		MaxCallsPerMinute: map[string]int{"bash": 10, "*": 100}, MaxCallsPerTurn: 1, MaxTotalCalls: 2, MaxIdenticalCalls: 3,
 	}
 	require.Equal(t, want, s.Stages)
+	require.Equal(t, offer.Config{MaxTools: 50, ToolsPercent: 10, Window: 128000, Pinned: []string{"grep"}, Priority: []string{"files__*"}}, s.Offer)
 	require.NoError(t, s.Stages.Validate())
 }
 

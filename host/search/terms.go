@@ -1,0 +1,110 @@
+package search
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// maxWord is the longest run of letters that is a word; a longer one is none
+// that anybody would look for.
+const maxWord = 64
+
+// Terms returns what a text is found by: its words in lower case, without
+// those that every text has, cut to their stems; of a name put together from
+// several also the whole; and of scripts without spaces each two characters
+// that follow one another.
+func Terms(text string) []string {
+	var terms []string
+	add := func(word string) {
+		if word = strings.ToLower(word); word != "" && len(word) <= maxWord && !slices.Contains(empty(), word) {
+			terms = append(terms, stem(word))
+		}
+	}
+	for run := range strings.FieldsFuncSeq(text, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) && r != '_' && r != '-'
+	}) {
+		parts := strings.FieldsFunc(run, func(r rune) bool { return r == '_' || r == '-' })
+		for _, part := range parts {
+			words := split(part)
+			for _, word := range words {
+				if dense := []rune(word); spaceless(dense[0]) {
+					for i := range max(1, len(dense)-1) {
+						terms = append(terms, string(dense[i:min(i+2, len(dense))]))
+					}
+					continue
+				}
+				add(word)
+			}
+			if len(words) > 1 {
+				add(part)
+			}
+		}
+		if len(parts) > 1 {
+			add(strings.Join(parts, ""))
+		}
+	}
+	return terms
+}
+
+// split takes a name apart where lower case turns to upper, before the last
+// capital of several that a lower case letter follows, and where a script
+// without spaces begins or ends.
+func split(part string) []string {
+	var words []string
+	runes := []rune(part)
+	begin := 0
+	for i, r := range runes {
+		if i > 0 && (unicode.IsUpper(r) && (!unicode.IsUpper(runes[i-1]) || i+1 < len(runes) && unicode.IsLower(runes[i+1])) ||
+			spaceless(r) != spaceless(runes[i-1])) {
+			words = append(words, string(runes[begin:i]))
+			begin = i
+		}
+	}
+	return append(words, string(runes[begin:]))
+}
+
+// spaceless reports whether a letter is of a script that puts no spaces
+// between words.
+func spaceless(r rune) bool {
+	return r >= 0x0e00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
+}
+
+// empty are the words that say nothing of a tool.
+func empty() []string {
+	return []string{"a", "an", "and", "are", "as", "at", "be", "by", "for", "from", "how", "i", "if", "in", "is", "it", "its", "of", "on", "or",
+		"that", "the", "this", "to", "want", "was", "what", "when", "which", "will", "with", "you", "your"}
+}
+
+// stem cuts the endings of English words that only say their forms, so that
+// create, creates, created, creating and creation are the same. It need not
+// leave a word.
+func stem(word string) string {
+	for _, r := range word {
+		if r >= 0x80 {
+			return word
+		}
+	}
+	switch n := len(word); {
+	case n > 4 && strings.HasSuffix(word, "ies"):
+		word = word[:n-3] + "y"
+	case n > 4 && (strings.HasSuffix(word, "sses") || strings.HasSuffix(word, "xes") || strings.HasSuffix(word, "ches") || strings.HasSuffix(word, "shes")):
+		word = word[:n-2]
+	case n > 3 && word[n-1] == 's' && !strings.ContainsRune("sui", rune(word[n-2])):
+		word = word[:n-1]
+	}
+	for _, ending := range []string{"ing", "ion", "ed"} {
+		root, found := strings.CutSuffix(word, ending)
+		if !found || len(root) < 3 || !strings.ContainsAny(root, "aeiouy") || ending == "ion" && !strings.HasSuffix(root, "t") && !strings.HasSuffix(root, "s") {
+			continue
+		}
+		if n := len(root); root[n-1] == root[n-2] && !strings.ContainsRune("lsz", rune(root[n-1])) {
+			root = root[:n-1]
+		}
+		return root
+	}
+	if n := len(word); n > 4 && word[n-1] == 'e' {
+		word = word[:n-1]
+	}
+	return word
+}
