@@ -60,7 +60,8 @@ func newProcess(cfg Config, mark string) (*process, []*os.File, error) {
 }
 
 // started begins to watch a command that runs.
-func (p *process) started() {
+func (p *process) started(onExit func()) {
+	p.cmd.Env, p.cmd.Args = nil, nil // not used any more
 	go func() {
 		defer close(p.errDone)
 		p.stderr.readFrom(p.errEnd)
@@ -69,6 +70,7 @@ func (p *process) started() {
 		awaitEnd(p.cmd.Process)
 		p.state = p.cmd.Wait()
 		close(p.exited)
+		onExit()
 	}()
 }
 
@@ -135,7 +137,7 @@ type tail struct {
 const maxTail = 64 << 10
 
 func (t *tail) readFrom(f *os.File) {
-	buf := make([]byte, 4<<10)
+	buf := make([]byte, 256) // most say little, and that once
 	for flood := 0; ; {
 		n, err := f.Read(buf)
 		if flood += n; flood > errBytes {
@@ -152,6 +154,9 @@ func (t *tail) readFrom(f *os.File) {
 		}
 		if err != nil {
 			return
+		}
+		if n == len(buf) && n < 4<<10 {
+			buf = make([]byte, 4*n)
 		}
 	}
 }

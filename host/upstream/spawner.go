@@ -31,8 +31,8 @@ func NewSpawner(guardCommand []string) *Spawner {
 	return &Spawner{guardCommand: guardCommand, mark: newMark()}
 }
 
-// start runs a server's program.
-func (s *Spawner) start(cfg Config) (*process, error) {
+// start runs a server's program. onExit is called when that has ended.
+func (s *Spawner) start(cfg Config, onExit func()) (*process, error) {
 	mark := ""
 	if !cfg.KillsOwnTree {
 		mark = s.mark + "." + newMark()
@@ -60,7 +60,7 @@ func (s *Spawner) start(cfg Config) (*process, error) {
 	if !cfg.KillsOwnTree {
 		s.watchOver(p.pid())
 	}
-	p.started()
+	p.started(onExit)
 	return p, nil
 }
 

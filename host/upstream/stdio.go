@@ -3,6 +3,7 @@ package upstream
 import (
 	"bytes"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
@@ -16,52 +17,89 @@ type stdio struct {
 	cfg     Config
 	proc    *process
 	spawner *Spawner
+
+	read  chan struct{} // closed when its output has been read to its end
+	ended chan struct{} // closed when nothing of it is left
+
+	mu   sync.Mutex
+	conn *conn // whose run it is; nil before
+	over bool  // there was a sign of the end
 }
 
 // startStdio starts a server's program.
 func startStdio(cfg Config, spawner *Spawner) (*stdio, error) {
-	p, err := spawner.start(cfg)
+	s := &stdio{cfg: cfg, spawner: spawner, read: make(chan struct{}), ended: make(chan struct{})}
+	p, err := spawner.start(cfg, s.end)
 	if err != nil {
 		return nil, toolerr.New(toolerr.ServerOffline, "cannot start %s: %w", cfg.Command[0], err)
 	}
-	return &stdio{writer: newWriter(p.stdin, cfg.WriteTimeout), cfg: cfg, proc: p, spawner: spawner}, nil
+	s.proc, s.writer = p, newWriter(p.stdin, cfg.WriteTimeout)
+	s.onFail = s.end
+	return s, nil
 }
 
-// run waits for the first sign of the end (the process exits, closes its
-// output, or has been given up) and sees to it that process and group are
-// gone. What the server wrote before its end is still taken.
+// run takes messages until the server's output ends, and returns when the
+// server is gone. No other goroutine waits meanwhile: there may be many
+// servers, most of them idle.
 func (s *stdio) run(c *conn) error {
-	ended := make(chan struct{}) // stdout has been read to its end
-	go func() {
-		defer close(ended)
-		s.read(c)
-	}()
+	s.mu.Lock()
+	s.conn = c
+	if s.over {
+		go s.finish(c)
+	}
+	s.mu.Unlock()
+	s.messages(c)
+	close(s.read)
+	s.end()
+	<-s.ended
+	return s.exitError()
+}
+
+// close refuses further messages and ends the server.
+func (s *stdio) close() {
+	s.writer.close()
+	s.end()
+}
+
+// end is told of each sign of the end: the process exits, closes its output,
+// does not read its input, or is not wanted any more. The first counts.
+func (s *stdio) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.over && s.conn != nil {
+		go s.finish(s.conn)
+	}
+	s.over = true
+}
+
+// finish sees to it that process and group are gone. What the server wrote
+// before its end is still taken.
+func (s *stdio) finish(c *conn) {
+	defer close(s.ended)
 	select {
-	case <-ended:
+	case err := <-s.unread:
+		c.fail(err)
+	case <-s.proc.exited:
+	case <-s.read:
 		// It usually exits at the same time; then that is the reason.
 		select {
 		case <-s.proc.exited:
 		case <-time.After(200 * time.Millisecond):
 			c.fail(s.exitError()) // before it is stopped, which may take seconds
 		}
-	case <-s.proc.exited:
-	case err := <-s.unread:
-		c.fail(err)
 	case <-c.dead:
 	}
 	s.proc.stop(s.cfg.CloseGrace, s.cfg.TermGrace)
 	// The group is dead, so the pipe ends, unless somebody who left the group
 	// still holds it.
 	select {
-	case <-ended:
+	case <-s.read:
 	case <-time.After(time.Second):
 	}
 	s.proc.closeOutput()
-	<-ended
-	err := s.exitError()
-	c.fail(err) // nobody has to wait for what is left of its tree
+	<-s.read
+	c.fail(s.exitError()) // nobody has to wait for what is left of its tree
 	s.spawner.ended(s.proc)
-	return err
 }
 
 // A server that floods is read at a pace at which it cannot take the machine
@@ -73,9 +111,9 @@ const (
 	errBytes   = 256 << 10
 )
 
-// read takes messages until the server's output ends. What cannot be one is
+// messages takes them until the server's output ends. What cannot be one is
 // counted without being looked at closely.
-func (s *stdio) read(c *conn) {
+func (s *stdio) messages(c *conn) {
 	in := jsonrpc.NewReader(s.proc.stdout, s.cfg.MaxLine)
 	noise := 0
 	for {

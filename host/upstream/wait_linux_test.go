@@ -23,7 +23,7 @@ func TestNoThreadWaitsForAServer(t *testing.T) {
 	before := threads()
 	var all []*process
 	for range servers {
-		p, err := spawner.start(Config{Command: []string{sleep, "600"}, KillsOwnTree: true})
+		p, err := spawner.start(Config{Command: []string{sleep, "600"}, KillsOwnTree: true}, func() {})
 		require.NoError(t, err)
 		all = append(all, p)
 	}

@@ -18,6 +18,7 @@ type writer struct {
 	file      pipe
 	timeout   time.Duration
 	unread    chan error                     // holds one: why the server has to be given up
+	onFail    func()                         // called when it does; may be nil
 	deadlines bool                           // whether the file supports them
 	attempt   func(data []byte) (int, error) // writes what it can at once; nil: cannot be done
 
@@ -181,6 +182,9 @@ func (w *writer) fail(err error) {
 	select {
 	case w.unread <- err:
 	default:
+	}
+	if w.onFail != nil {
+		w.onFail()
 	}
 }
 

@@ -34,10 +34,11 @@ func (e *TooLongError) Unwrap() error { return ErrTooLong }
 const headSize = 256
 
 // The buffer that lines are read through: of a connection that is mostly
-// silent it stays small, and where many short lines come at once it grows.
+// silent it stays small, and where much comes at once it grows.
 const (
-	minRead = 4 << 10
+	minRead = 512
 	maxRead = 32 << 10
+	longer  = 4 << 10 // a line that is read into memory of its own
 )
 
 // maxUsual bounds the room that is made at once for a long line because the
@@ -103,7 +104,7 @@ func (r *Reader) next() ([]byte, error) {
 			}
 			return nil, r.err
 		}
-		if !skipping && len(long) >= minRead {
+		if !skipping && len(long) >= longer {
 			long = r.extend(long)
 		} else {
 			r.fill()
@@ -140,7 +141,7 @@ func (r *Reader) fill() {
 		r.buf = make([]byte, maxRead)
 	}
 	r.end = r.read(r.buf)
-	if r.end == len(r.buf) && r.end < maxRead && bytes.IndexByte(r.buf, '\n') >= 0 {
+	if r.end == len(r.buf) && r.end < maxRead && (r.end < longer || bytes.IndexByte(r.buf, '\n') >= 0) {
 		r.buf = append(r.buf, make([]byte, len(r.buf))...) // more is waiting
 	}
 }
@@ -148,7 +149,7 @@ func (r *Reader) fill() {
 // extend reads once more of a long line, into memory of the line's, so that it
 // is not copied again. What follows its end is left in the buffer.
 func (r *Reader) extend(long []byte) []byte {
-	if cap(long)-len(long) < minRead {
+	if cap(long)-len(long) < longer {
 		room := max(len(long), r.usual-len(long), maxRead)
 		long = slices.Grow(long, min(room, r.max+1-len(long)))
 	}
