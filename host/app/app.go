@@ -55,6 +55,7 @@ type App struct {
 	custom   custom
 	roots    rootSet
 	level    atomic.Pointer[string] // of log messages; nil: never set
+	url      atomic.Pointer[string] // of the HTTP door; nil: there is none
 	stale    fault
 	store    *store.Store // nil: nothing is to be remembered
 	used     atomic.Bool  // whether the store was

@@ -56,7 +56,7 @@ func (a *App) newPresent(cfg config.Config, before *present, fresh []string) (*p
 	}
 	p.cfg.Servers, p.cfg.Remote = slices.Clone(cfg.Servers), slices.Clone(cfg.Remote)
 	var err error
-	if p.way, err = nextWay(cfg, a.serverVersion, before); err != nil {
+	if p.way, err = nextWay(cfg, around{a.serverVersion, a.newApproval}, before); err != nil {
 		return nil, err
 	}
 	for _, sc := range slices.Concat(cfg.Servers, remotes(cfg, a.version), a.custom.config(a.version)) {
@@ -80,7 +80,7 @@ func (a *App) newPresent(cfg config.Config, before *present, fresh []string) (*p
 	if err := a.declare(p, before); err != nil {
 		return nil, err
 	}
-	p.handler = call.Chain(a.route, a.traced(p.way.stages())...)
+	p.handler = call.Chain(sent(a.route), a.traced(p.way.stages())...)
 	return p, nil
 }
 
@@ -166,6 +166,23 @@ func (a *App) route(ctx context.Context, req *call.Request) (*call.Result, error
 	return s.Handle(ctx, req)
 }
 
+// sent notes that a call may have had an effect. Of one whose server did not
+// come up nothing was sent; an error of a call within the call says nothing of
+// this one.
+func sent(next call.Handler) call.Handler {
+	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
+		if req.Sent == nil {
+			return next(ctx, req)
+		}
+		res, err := next(ctx, req)
+		failed, ok := err.(*call.ExecutionError) //nolint:errorlint // wrapped it may be that of another call
+		if !ok || failed.Phase != call.PhaseConnect || failed.Tool != req.Tool.Name {
+			req.Sent.Store(true)
+		}
+		return res, err
+	}
+}
+
 // forward hands a message to its server.
 func (a *App) forward(ctx context.Context, m *call.Message) (json.RawMessage, error) {
 	s, leave, err := a.enter(m.Server)
@@ -201,11 +218,23 @@ func (a *App) retire(p *place) {
 
 // retireWay closes what only calls of before still use.
 func (a *App) retireWay(before, now *present) {
-	if before.way.audit == nil || before.way.audit == now.way.audit {
+	log, approval := before.way.audit, before.way.approve
+	if log == now.way.audit {
+		log = nil
+	}
+	if approval == now.way.approve {
+		approval = nil
+	}
+	if log == nil && approval == nil {
 		return
 	}
 	a.work.Go(func() {
 		before.calls.Lock() // for ever
-		before.way.close()
+		if log != nil {
+			log.Close() //nolint:errcheck // Audit tells
+		}
+		if approval != nil {
+			approval.Close()
+		}
 	})
 }

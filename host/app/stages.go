@@ -11,6 +11,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/call"
 	"github.com/toolroom-mcp/toolroom/host/config"
 	"github.com/toolroom-mcp/toolroom/host/config/dialect"
+	"github.com/toolroom-mcp/toolroom/host/pipeline/approve"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/audit"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/breaker"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/cache"
@@ -31,23 +32,25 @@ type way struct {
 	audit     *audit.Log // nil: nothing is written down
 	spill     call.Stage
 	validator *validate.Validator
-	policy    call.Stage
+	approve   *approve.Stage
+	policy    *policy.Policy
 	cache     *cache.Cache
 	limiter   *limit.Limiter
 	breaker   *breaker.Breaker
 	unchecked *remarks
 }
 
-// newWay makes the stages. version tells a server's versions apart.
-func newWay(cfg config.Config, version func(server string) string) (way, error) {
-	return nextWay(cfg, version, nil)
+// around is what the stages are given of the rest of the host.
+type around struct {
+	version  func(server string) string // tells a server's versions apart
+	approval func(approve.Config) *approve.Stage
 }
 
-// nextWay is newWay after a change. What holds something is that of before,
+// nextWay makes the stages, before being those so far, or nil. What holds something is that of before,
 // unless its configuration is another: so counts, permits and kept results
 // outlive a change of something else. Those of a stage that is another begin
 // anew.
-func nextWay(cfg config.Config, version func(server string) string, before *present) (way, error) {
+func nextWay(cfg config.Config, of around, before *present) (way, error) {
 	s := stagesOf(cfg)
 	if err := s.Validate(); err != nil {
 		return way{}, err
@@ -63,10 +66,11 @@ func nextWay(cfg config.Config, version func(server string) string, before *pres
 		w.validator = validate.New(s.Schemas)
 	}
 	if w.policy == nil {
-		w.policy = policy.New(s.Policy, nil)
+		w.approve = of.approval(s.Approval)
+		w.policy = policy.New(s.Policy, w.approve.Stage)
 	}
 	if w.cache == nil {
-		s.Cache.Version = version
+		s.Cache.Version = of.version
 		w.cache = cache.New(s.Cache)
 	}
 	if w.limiter == nil {
@@ -91,8 +95,8 @@ func (w way) with(next way) way {
 	if same(w.cfg.Schemas, next.cfg.Schemas) {
 		next.validator = w.validator
 	}
-	if same(w.cfg.Policy, next.cfg.Policy) {
-		next.policy = w.policy
+	if same(w.cfg.Policy, next.cfg.Policy) && same(w.cfg.Approval, next.cfg.Approval) {
+		next.policy, next.approve = w.policy, w.approve
 	}
 	if same(w.cfg.Cache, next.cfg.Cache) {
 		next.cache = w.cache
@@ -121,7 +125,8 @@ func (a *App) way() way { return a.present.Load().way }
 //   - arguments are validated before policy, whose rules so meet arguments of
 //     the shape that their patterns were written for.
 //   - policy is outside cache: what a caller may not ask for is not answered
-//     from what another asked. Approval, when there is one, belongs to policy.
+//     from what another asked. Approval belongs to policy: what follows is done
+//     once somebody has given it, so that no deadline runs while they think.
 //   - cache is outside limit: an answer that is known needs no permit.
 //   - results are validated inside cache, so that none is kept that is not
 //     what the tool declares, and outside limit, since the server is done.
@@ -137,7 +142,7 @@ func (w way) stages() []call.Stage {
 	return append(stages,
 		w.spill,
 		w.validator.Arguments,
-		w.policy,
+		w.policy.Stage,
 		w.cache.Stage,
 		w.validator.Results,
 		w.limiter.Stage,
@@ -148,6 +153,7 @@ func (w way) stages() []call.Stage {
 }
 
 func (w way) close() {
+	w.approve.Close()
 	if w.audit != nil {
 		w.audit.Close() //nolint:errcheck // Audit tells
 	}

@@ -12,6 +12,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
@@ -23,6 +24,10 @@ type Tool struct {
 	Name     string // as served: ^[a-zA-Z0-9_-]{1,64}$
 	Server   string // the server it belongs to
 	Original string // the server's own name for it
+
+	// Unrenamed is the name it would be served under if the configuration gave
+	// it no other; "": Name. What is said of the one name holds for the other.
+	Unrenamed string
 
 	// Definition is the server's own entry of tools/list, byte for byte but
 	// for the name, which is the served one.
@@ -96,9 +101,31 @@ type Request struct {
 	// be called by any goroutine, and not after the handler has returned.
 	Ask Ask
 
+	// Reason is why the call needs approval, for the stage that sees to it.
+	Reason string
+
+	// Sent, unless nil, is set when the call may have had an effect: it has
+	// got past all stages to who carries it out.
+	Sent *atomic.Bool
+
 	split     bool
 	arguments json.RawMessage
 	malformed error
+}
+
+// WithArguments returns the request with other arguments.
+func (r *Request) WithArguments(arguments json.RawMessage) (*Request, error) {
+	params := r.Params
+	if len(params) == 0 {
+		params = json.RawMessage(`{}`)
+	}
+	params, err := jsonrpc.SetMember(params, "arguments", arguments)
+	if err != nil {
+		return nil, err
+	}
+	other := *r
+	other.Params, other.split, other.arguments, other.malformed = params, false, nil, nil
+	return &other, nil
 }
 
 // Arguments returns the arguments of the call, as received; {} where there

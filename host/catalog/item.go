@@ -75,6 +75,9 @@ func newItem(server Entry, kind call.Kind, definition json.RawMessage) (*Item, e
 			}
 		}
 		item.Tool = &call.Tool{Name: item.Name, Server: of, Original: item.Original, Definition: item.Definition, TakesCode: takes, Traits: traits(item.Definition)}
+		if plain := ServedName(of, item.Original, server.Plain); plain != item.Name {
+			item.Tool.Unrenamed = plain
+		}
 	}
 	return item, nil
 }

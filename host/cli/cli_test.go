@@ -38,6 +38,7 @@ func TestScripts(t *testing.T) {
 		Dir:                 "testdata/script",
 		UpdateScripts:       os.Getenv("UPDATE") != "",
 		RequireExplicitExec: true,
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"approval": approvalCmd},
 		Setup: func(env *testscript.Env) error {
 			for _, name := range []string{"XDG_STATE_HOME", "XDG_CONFIG_HOME", "HOME"} {
 				env.Setenv(name, filepath.Join(env.WorkDir, strings.ToLower(name)))
@@ -46,6 +47,17 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 	})
+}
+
+// approvalCmd is the command approval NAME: it sets a variable to the id of the
+// last request in the JSON on standard output.
+func approvalCmd(ts *testscript.TestScript, _ bool, args []string) {
+	var all []struct{ ID string }
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &all))
+	if len(all) == 0 {
+		ts.Fatalf("no call waits")
+	}
+	ts.Setenv(args[0], all[len(all)-1].ID)
 }
 
 // served is a host that runs in this process.

@@ -3,6 +3,7 @@ package gateway
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 
@@ -14,16 +15,37 @@ import (
 
 // ErrorResult renders a failure of the host's own as a tool's result. Its
 // code is in structuredContent where the tool's outputSchema allows it, and
-// in any case in _meta.
+// in any case in _meta; so is what a call waits for, with its status.
 func ErrorResult(tool *call.Tool, err error) json.RawMessage {
 	code := string(toolerr.CodeOf(err))
 	raw := jsonrpc.AppendString([]byte(`{"content":[{"type":"text","text":`), code+": "+err.Error())
 	raw = append(raw, `}],"isError":true`...)
+	pending := pendingOf(err)
 	if tool.TakesCode {
-		raw = append(jsonrpc.AppendString(append(raw, `,"structuredContent":{"code":`...), code), '}')
+		raw = jsonrpc.AppendString(append(raw, `,"structuredContent":{"code":`...), code)
+		if pending != nil && tool.Output == nil {
+			raw = append(append(raw, `,"status":"pending","pending":`...), pending...)
+		}
+		raw = append(raw, '}')
 	}
 	raw = jsonrpc.AppendString(append(raw, `,"_meta":{"toolroom/code":`...), code)
+	if pending != nil {
+		raw = append(append(raw, `,"toolroom/status":"pending","toolroom/pending":`...), pending...)
+	}
 	return append(raw, "}}"...)
+}
+
+// pendingOf is what a call waits for; nil: it does not wait.
+func pendingOf(err error) json.RawMessage {
+	var waits *call.PendingError
+	if !errors.As(err, &waits) {
+		return nil
+	}
+	raw, err := jsonrpc.Marshal(waits.Pending)
+	if err != nil { // arguments that were read before
+		return nil
+	}
+	return raw
 }
 
 // finish gives a result what a modern client needs and a legacy server did

@@ -3,6 +3,7 @@ package dialect
 import (
 	"errors"
 
+	"github.com/toolroom-mcp/toolroom/host/pipeline/approve"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/audit"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/breaker"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/cache"
@@ -28,12 +29,14 @@ type Stages struct {
 	Timeout timeout.Config
 	Retry   retry.Config
 	Breaker breaker.Config
+
+	Approval approve.Config
 }
 
 // Validate names the stages' fields that are wrong.
 func (s Stages) Validate() error {
 	return errors.Join(
-		s.Audit.Validate(), s.Spill.Validate(), s.Schemas.Validate(), s.Policy.Validate(), s.Cache.Validate(),
+		s.Audit.Validate(), s.Spill.Validate(), s.Schemas.Validate(), s.Policy.Validate(), s.Approval.Validate(), s.Cache.Validate(),
 		s.Limit.Validate(), s.Timeout.Validate(), s.Retry.Validate(), s.Breaker.Validate(),
 	)
 }

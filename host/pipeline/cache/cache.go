@@ -178,7 +178,7 @@ func (c *Cache) key(req *call.Request) (k key, wish string, ok bool) {
 	if err != nil {
 		return k, "", false
 	}
-	if buf, ok = canonical(append(buf, ' '), arguments, 0); !ok {
+	if buf, ok = jsonrpc.Canonical(append(buf, ' '), arguments); !ok {
 		return k, "", false
 	}
 	return sha256.Sum256(buf), wish, true

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/host/call"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -36,8 +37,16 @@ type who struct {
 // tally is what is counted of a caller or turn.
 type tally struct {
 	calls int
+	cost  float64
 	same  map[uint64]int // by hash of tool and arguments
 	last  time.Time
+}
+
+// ticket is what was counted of one call.
+type ticket struct {
+	total, turn *tally
+	hash        uint64
+	price       float64
 }
 
 // window is the times of a tool's last calls, a ring.
@@ -51,66 +60,144 @@ func newCounters(c Config) *counters {
 	return &counters{cfg: c, seed: maphash.MakeSeed(), tools: map[string]*window{}, callers: map[who]*tally{}}
 }
 
-func (n *counters) any() bool {
-	return len(n.cfg.MaxCallsPerMinute) > 0 || n.cfg.MaxCallsPerTurn > 0 || n.cfg.MaxTotalCalls > 0 || n.cfg.MaxIdenticalCalls > 0
+// any reports whether a call of the caller's is counted.
+func (n *counters) any(c call.Caller) bool {
+	return c.Turn != "" || n.totals() || len(n.cfg.MaxCallsPerMinute) > 0 || n.cfg.MaxIdenticalCalls > 0
+}
+
+// totals reports whether calls are counted by caller.
+func (n *counters) totals() bool { return n.cfg.MaxTotalCalls > 0 || n.cfg.MaxCost > 0 }
+
+// identical is how many identical calls a caller may make; 0: any number.
+func (n *counters) identical(c call.Caller) int {
+	if n.cfg.MaxIdenticalCalls == 0 && c.Turn != "" {
+		return defaultIdentical
+	}
+	return max(0, n.cfg.MaxIdenticalCalls)
 }
 
 // admit counts a call, or says which limit it is over; then nothing is
 // counted.
-func (n *counters) admit(req *call.Request) error {
-	if !n.any() {
-		return nil
+func (n *counters) admit(req *call.Request) (t ticket, err error) {
+	c := req.Caller
+	if !n.any(c) {
+		return t, nil
 	}
-	var hash uint64
-	if n.cfg.MaxIdenticalCalls > 0 {
+	identical := n.identical(c)
+	if identical > 0 {
 		arguments, err := req.Arguments()
 		if err != nil {
-			return err
+			return t, err
 		}
-		hash = n.hash(req.Tool.Name, arguments)
+		t.hash = n.hash(req.Tool, arguments)
+	}
+	if n.cfg.MaxCost > 0 {
+		t.price = n.price(req.Tool)
 	}
 	now := time.Now()
-	c := req.Caller
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	w := n.window(req.Tool.Name)
+	w := n.window(req.Tool)
 	if wait, full := w.full(now); full {
 		seconds := math.Ceil(wait.Seconds())
-		return refusal(req, toolerr.New(toolerr.RateLimited, "at most %d calls a minute are allowed; try again in %gs", w.most, seconds).
+		return t, refusal(req, toolerr.New(toolerr.RateLimited, "at most %d calls a minute are allowed; try again in %gs", w.most, seconds).
 			With("retryAfterMs", int64(seconds*1000)))
 	}
-	var total, turn *tally
-	if n.cfg.MaxTotalCalls > 0 {
-		if total = n.tally(who{c.Door, c.ID, "", true}, now); total.calls >= n.cfg.MaxTotalCalls {
-			return refusal(req, toolerr.New(toolerr.LimitReached, "all %d calls have been made that are allowed; finish with what there is", n.cfg.MaxTotalCalls))
-		}
+	if n.totals() {
+		t.total = n.tally(who{c.Door, c.ID, "", true}, now)
 	}
-	if c.Turn != "" && n.cfg.MaxCallsPerTurn > 0 || n.cfg.MaxIdenticalCalls > 0 {
-		turn = n.tally(who{c.Door, c.ID, c.Turn, false}, now)
-		if c.Turn != "" && n.cfg.MaxCallsPerTurn > 0 && turn.calls >= n.cfg.MaxCallsPerTurn {
-			return refusal(req, toolerr.New(toolerr.LimitReached, "all %d calls of this turn have been made; answer with what there is", n.cfg.MaxCallsPerTurn))
-		}
-		if n.cfg.MaxIdenticalCalls > 0 && turn.same[hash] >= n.cfg.MaxIdenticalCalls {
-			return refusal(req, toolerr.New(toolerr.LimitReached, "the same call has been made %d times; its result is known, change the arguments or go on without it", n.cfg.MaxIdenticalCalls))
-		}
-		turn.calls++
-		if n.cfg.MaxIdenticalCalls > 0 {
-			turn.count(hash)
-		}
+	if c.Turn != "" || identical > 0 {
+		t.turn = n.tally(who{c.Door, c.ID, c.Turn, false}, now)
 	}
-	if total != nil {
-		total.calls++
+	if over := n.over(c, t, identical); over != nil {
+		return ticket{}, refusal(req, over)
+	}
+	if t.total != nil {
+		t.total.calls++
+		t.total.cost += t.price
+	}
+	if t.turn != nil {
+		t.turn.calls++
+		if identical > 0 {
+			t.turn.count(t.hash)
+		}
 	}
 	w.add(now)
+	return t, nil
+}
+
+// over says which limit a call would be over; nil: none. n.mu is held.
+func (n *counters) over(c call.Caller, t ticket, identical int) *toolerr.Error {
+	cfg := n.cfg
+	switch {
+	case cfg.MaxTotalCalls > 0 && t.total.calls >= cfg.MaxTotalCalls:
+		return toolerr.New(toolerr.LimitReached, "all %d calls have been made that are allowed; finish with what there is", cfg.MaxTotalCalls)
+	case cfg.MaxCost > 0 && t.total.cost+t.price > cfg.MaxCost*(1+rounding):
+		return toolerr.New(toolerr.LimitReached, "it costs %g, and %g of %g have been spent (max_cost); finish with what there is", t.price, t.total.cost, cfg.MaxCost)
+	case c.Turn != "" && cfg.MaxCallsPerTurn > 0 && t.turn.calls >= cfg.MaxCallsPerTurn:
+		return toolerr.New(toolerr.LimitReached, "all %d calls of this turn have been made; answer with what there is", cfg.MaxCallsPerTurn)
+	case identical > 0 && t.turn.same[t.hash] >= identical:
+		return toolerr.New(toolerr.LimitReached, "the same call has been made %d times; its result is known, change the arguments or go on without it", identical)
+	}
 	return nil
 }
 
-func (n *counters) hash(tool string, arguments []byte) uint64 {
+// rounding lets ten calls at a tenth be one.
+const rounding = 1e-9
+
+// giveBack counts a call as not made. That it was asked for, its minute keeps.
+func (n *counters) giveBack(t ticket) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if t.total != nil {
+		t.total.calls--
+		t.total.cost -= t.price
+	}
+	if t.turn != nil {
+		t.turn.calls--
+		if t.turn.same[t.hash] > 0 {
+			t.turn.same[t.hash]--
+		}
+	}
+}
+
+// price is what a call of a tool costs.
+func (n *counters) price(t *call.Tool) (price float64) {
+	longest := -1
+	for pattern, is := range n.cfg.Prices {
+		if len(pattern) >= longest && matchTool(pattern, t) && (len(pattern) > longest || is > price) {
+			longest, price = len(pattern), is
+		}
+	}
+	return price
+}
+
+// calls returns how many calls of a turn were let through.
+func (n *counters) calls(c call.Caller) int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if t := n.callers[who{c.Door, c.ID, c.Turn, false}]; t != nil {
+		return t.calls
+	}
+	return 0
+}
+
+// end forgets a turn.
+func (n *counters) end(c call.Caller) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.callers, who{c.Door, c.ID, c.Turn, false})
+}
+
+func (n *counters) hash(t *call.Tool, arguments []byte) uint64 {
 	var h maphash.Hash
 	h.SetSeed(n.seed)
-	h.WriteString(tool) //nolint:errcheck // never fails
-	h.WriteByte(0)      //nolint:errcheck // never fails
-	h.Write(arguments)  //nolint:errcheck // never fails
+	h.WriteString(t.Name) //nolint:errcheck // never fails
+	h.WriteByte(0)        //nolint:errcheck // never fails
+	if canonical, ok := jsonrpc.Canonical(nil, arguments); ok {
+		arguments = canonical
+	}
+	h.Write(arguments) //nolint:errcheck // never fails
 	return h.Sum64()
 }
 
@@ -154,20 +241,20 @@ func (t *tally) count(hash uint64) {
 }
 
 // window returns the calls of a tool; nil: it has no limit.
-func (n *counters) window(tool string) *window {
+func (n *counters) window(t *call.Tool) *window {
 	if len(n.cfg.MaxCallsPerMinute) == 0 {
 		return nil
 	}
-	w, known := n.tools[tool]
+	w, known := n.tools[t.Name]
 	if known {
 		return w
 	}
 	for pattern, most := range n.cfg.MaxCallsPerMinute {
-		if most > 0 && match(pattern, tool) && (w == nil || most < w.most) {
+		if most > 0 && matchTool(pattern, t) && (w == nil || most < w.most) {
 			w = &window{most: most}
 		}
 	}
-	n.tools[tool] = w
+	n.tools[t.Name] = w
 	return w
 }
 

@@ -20,16 +20,30 @@
 // "git status; rm -r .". Commands are judged by the tool that runs them; rules
 // are for who may call it at all.
 //
+// A tool that the configuration renames goes by both names: what is said of
+// SERVER__TOOL holds whatever it is served as.
+//
 // Calls are counted when they are let through: by tool over the last minute,
 // whoever calls; by turn; and by caller, as long as the caller is known, which
-// is at least until 4096 others have called. How many calls of one caller run
-// at once is package limit's.
+// is at least until 4096 others have called. A call that waits for approval,
+// or is not approved, counts by the minute alone. How many calls of one caller
+// run at once is package limit's.
+//
+// A turn is one answer of a model, with all rounds of calls that it takes: who
+// leads a conversation begins one (Policy.Turn) and makes its calls in it.
+// Clients of MCP have no turns; their calls count by caller.
 package policy
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/toolroom-mcp/toolroom/host/call"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
@@ -60,11 +74,35 @@ type Config struct {
 	Block []string
 	Rules []Rule
 
+	// ToolChoice is auto, required, none, or the served name of the only tool
+	// that may be called; "": auto. required is for turns.
+	ToolChoice string
+
 	MaxCallsPerMinute map[string]int // by pattern, for each tool; the least counts
 	MaxCallsPerTurn   int            // 0: any number, as below
 	MaxTotalCalls     int            // of one caller
-	MaxIdenticalCalls int            // same tool and arguments, of one caller, in a turn where there is one
+
+	// MaxIdenticalCalls bounds calls with the same tool and arguments, of one
+	// caller, in a turn where there is one; 0: 3 in a turn, else any number.
+	// Negative: any number.
+	MaxIdenticalCalls int
+
+	MaxRounds int                // of a turn; 0: 50. Negative: any number
+	MaxCost   float64            // of one caller's calls, in the unit of Prices; 0: any
+	Prices    map[string]float64 // of a call, by pattern; the longest that matches counts
 }
+
+// What ToolChoice can be beside a name.
+const (
+	ChoiceAuto     = "auto"
+	ChoiceRequired = "required"
+	ChoiceNone     = "none"
+)
+
+const (
+	defaultRounds    = 50
+	defaultIdentical = 3
+)
 
 // maxPerMinute bounds what is remembered for a tool.
 const maxPerMinute = 100_000
@@ -89,75 +127,174 @@ func (c Config) Validate() error {
 	for _, f := range []struct {
 		name  string
 		value int
-	}{{"max_calls_per_turn", c.MaxCallsPerTurn}, {"max_total_calls", c.MaxTotalCalls}, {"max_identical_calls", c.MaxIdenticalCalls}} {
+	}{{"max_calls_per_turn", c.MaxCallsPerTurn}, {"max_total_calls", c.MaxTotalCalls}} {
 		if f.value < 0 {
 			return fmt.Errorf("policy: %s is %d, less than nothing", f.name, f.value)
 		}
 	}
+	for pattern, price := range c.Prices {
+		if !(price >= 0) || math.IsInf(price, 0) { // which NaN is not
+			return fmt.Errorf("policy: prices: that of %s is %v, not a number from 0", pattern, price)
+		}
+	}
+	switch {
+	case !(c.MaxCost >= 0) || math.IsInf(c.MaxCost, 0):
+		return fmt.Errorf("policy: max_cost is %v, not a number from 0", c.MaxCost)
+	case c.MaxCost > 0 && len(c.Prices) == 0:
+		return errors.New("policy: max_cost needs prices, which say what a call of a tool costs")
+	}
 	return nil
 }
 
-// New returns the stage. Calls that a rule asks about go through approval
+// A Policy decides on calls and counts them. It is safe for concurrent use.
+type Policy struct {
+	cfg      Config
+	counts   *counters
+	approval call.Stage
+	turns    atomic.Uint64
+}
+
+// New returns a policy. Calls that a rule asks about go through approval
 // before they go on; without one (nil) they are refused.
-func New(c Config, approval call.Stage) call.Stage {
-	counts := newCounters(c)
-	free := len(c.Allow)+len(c.Block)+len(c.Rules) == 0 && !counts.any()
-	return func(next call.Handler) call.Handler {
-		if free {
-			return next
-		}
-		approved := refuse
-		if approval != nil {
-			approved = approval(next)
-		}
-		return func(ctx context.Context, req *call.Request) (*call.Result, error) {
-			verdict, rule, err := c.verdict(req)
-			switch {
-			case err != nil:
-				return nil, err
-			case verdict == Deny:
-				return nil, denied(req, rule)
-			}
-			if err := counts.admit(req); err != nil {
-				return nil, err
-			}
-			if verdict == Ask {
-				return approved(ctx, req)
+func New(c Config, approval call.Stage) *Policy {
+	return &Policy{cfg: c, counts: newCounters(c), approval: approval}
+}
+
+// Stage lets calls through that are allowed.
+func (p *Policy) Stage(next call.Handler) call.Handler {
+	approved := refuse
+	if p.approval != nil {
+		approved = p.approval(func(ctx context.Context, req *call.Request) (*call.Result, error) {
+			if ran, ok := ctx.Value(ranKey{}).(*atomic.Bool); ok {
+				ran.Store(true)
 			}
 			return next(ctx, req)
+		})
+	}
+	free := len(p.cfg.Allow)+len(p.cfg.Block)+len(p.cfg.Rules) == 0 && p.cfg.chooses(&call.Tool{})
+	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
+		if free && !p.counts.any(req.Caller) {
+			return next(ctx, req)
 		}
+		d, err := p.cfg.Decide(req)
+		switch {
+		case err != nil:
+			return nil, err
+		case d.Do == Deny:
+			return nil, d.refusal(req)
+		}
+		ticket, err := p.counts.admit(req)
+		if err != nil {
+			return nil, err
+		}
+		if d.Do != Ask {
+			return next(ctx, req)
+		}
+		var ran atomic.Bool
+		asked := *req
+		asked.Reason = d.Text
+		res, err := approved(context.WithValue(ctx, ranKey{}, &ran), &asked)
+		if !ran.Load() {
+			p.counts.giveBack(ticket)
+		}
+		return res, err
 	}
 }
 
-// verdict returns what is to be done, and the rule that says so; nil: a list.
-func (c Config) verdict(req *call.Request) (Verdict, *Rule, error) {
-	name := req.Tool.Name
-	if matchesAny(c.Block, name) || len(c.Allow) > 0 && !matchesAny(c.Allow, name) {
-		return Deny, nil, nil
+// ranKey is for a mark that is set when a call that was asked about is made.
+type ranKey struct{}
+
+// A Decision is what the policy says of a call, whatever was called before.
+type Decision struct {
+	Do   Verdict `json:"do"`
+	Rule int     `json:"rule,omitempty"` // the number of the rule that says so, from 1; 0: none
+	Text string  `json:"text"`           // what says so, and why
+}
+
+// Decide returns what the lists and rules say of a call.
+func (c Config) Decide(req *call.Request) (Decision, error) {
+	t := req.Tool
+	switch {
+	case c.ToolChoice == ChoiceNone:
+		return Decision{Deny, 0, "the policy of this host lets no tool be called (tool_choice: none)"}, nil
+	case !c.chooses(t):
+		return Decision{Deny, 0, "the policy of this host lets only " + c.ToolChoice + " be called (tool_choice)"}, nil
+	case matchesAny(c.Block, t):
+		return Decision{Deny, 0, "the policy of this host does not allow this tool (block)"}, nil
+	case len(c.Allow) > 0 && !matchesAny(c.Allow, t):
+		return Decision{Deny, 0, "the policy of this host does not allow this tool (it is not in allow)"}, nil
 	}
 	for i := range c.Rules {
 		r := &c.Rules[i]
-		if r.Tool != "" && !match(r.Tool, name) || r.Caller != "" && !matchCaller(r.Caller, req.Caller) {
+		if r.Tool != "" && !matchTool(r.Tool, t) || r.Caller != "" && !matchCaller(r.Caller, req.Caller) {
 			continue
 		}
 		ok, err := r.matchArgs(req)
 		if err != nil {
-			return "", nil, err
+			return Decision{}, err
 		}
 		if ok {
-			return r.Do, r, nil
+			return Decision{r.Do, i + 1, r.says(i + 1)}, nil
 		}
 	}
-	return Allow, nil, nil
+	return Decision{Allow, 0, "no rule of this host's policy is about this call"}, nil
 }
 
-func matchesAny(patterns []string, name string) bool {
-	for _, p := range patterns {
-		if match(p, name) {
-			return true
-		}
+// chooses reports whether tool_choice leaves a tool.
+func (c Config) chooses(t *call.Tool) bool {
+	switch c.ToolChoice {
+	case "", ChoiceAuto, ChoiceRequired:
+		return true
+	case ChoiceNone:
+		return false
 	}
-	return false
+	return c.ToolChoice == t.Name || c.ToolChoice == t.Unrenamed
+}
+
+// Check reports why a call is refused whatever its caller has done so far;
+// nil: it is not. Nothing is counted.
+func (c Config) Check(req *call.Request) error {
+	d, err := c.Decide(req)
+	if err == nil && d.Do == Deny {
+		err = d.refusal(req)
+	}
+	return err
+}
+
+// says tells what a rule says, and of what.
+func (r *Rule) says(number int) string {
+	var of []string
+	if r.Tool != "" {
+		of = append(of, "tool "+r.Tool)
+	}
+	if r.Caller != "" {
+		of = append(of, "caller "+r.Caller)
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Args)) {
+		of = append(of, name+" "+r.Args[name])
+	}
+	text := "rule " + strconv.Itoa(number) + " of this host's policy"
+	if len(of) > 0 {
+		text += " (" + strings.Join(of, ", ") + ")"
+	}
+	text += map[Verdict]string{Allow: " allows this call", Deny: " denies this call", Ask: " asks for approval"}[r.Do]
+	if r.Why != "" {
+		text += ": " + r.Why
+	}
+	return text
+}
+
+func (d Decision) refusal(req *call.Request) error {
+	return &call.ValidationError{Type: call.PolicyViolation, Tool: req.Tool.Name, Detail: d.Text + "; go on without it"}
+}
+
+func matchesAny(patterns []string, t *call.Tool) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool { return matchTool(pattern, t) })
+}
+
+// matchTool reports whether a pattern matches one of the names of a tool.
+func matchTool(pattern string, t *call.Tool) bool {
+	return match(pattern, t.Name) || t.Unrenamed != "" && match(pattern, t.Unrenamed)
 }
 
 func matchCaller(pattern string, c call.Caller) bool {
@@ -188,26 +325,11 @@ func match(pattern, text string) bool {
 	}
 }
 
-func denied(req *call.Request, r *Rule) error {
-	detail := "the policy of this host does not allow this tool; go on without it"
-	if r != nil {
-		detail = "a rule of this host denies this call" + because(r) + "; go on without it"
-	}
-	return &call.ValidationError{Type: call.PolicyViolation, Tool: req.Tool.Name, Detail: detail}
-}
-
-func because(r *Rule) string {
-	if r.Why == "" {
-		return ""
-	}
-	return ": " + r.Why
-}
-
 // refuse stands for an approval that this host does not have.
 func refuse(_ context.Context, req *call.Request) (*call.Result, error) {
 	return nil, &call.ValidationError{
 		Type: call.PolicyViolation, Tool: req.Tool.Name,
-		Detail: "a rule of this host asks for approval of this call, and this host has no way to ask; go on without it, or have the rule changed to allow",
+		Detail: req.Reason + "; this host has no way to ask; go on without it, or have the rule changed to allow",
 	}
 }
 

@@ -2,6 +2,7 @@ package policy_test
 
 import (
 	"context"
+	"math"
 	"strconv"
 	"strings"
 	"testing"
@@ -25,16 +26,16 @@ func lenient() policy.Config {
 }
 
 func TestStage(t *testing.T) {
-	stagetest.Run(t, func(*testing.T) (call.Stage, func()) { return policy.New(lenient(), nil), func() {} })
+	stagetest.Run(t, func(*testing.T) (call.Stage, func()) { return policy.New(lenient(), nil).Stage, func() {} })
 	t.Run("of nothing", func(t *testing.T) {
-		stagetest.Run(t, func(*testing.T) (call.Stage, func()) { return policy.New(policy.Config{}, nil), func() {} })
+		stagetest.Run(t, func(*testing.T) (call.Stage, func()) { return policy.New(policy.Config{}, nil).Stage, func() {} })
 	})
 }
 
 func BenchmarkStage(b *testing.B) {
 	cfg := lenient()
 	cfg.MaxCallsPerMinute = nil
-	stagetest.Bench(b, policy.New(cfg, nil))
+	stagetest.Bench(b, policy.New(cfg, nil).Stage)
 }
 
 // try makes a call and returns "" or the code of its refusal.
@@ -112,11 +113,11 @@ func TestListsAndRules(t *testing.T) {
 		{deep, "t", `{"paths":{"a":1,"a":2}}`, stdio, toolerr.InvalidParams},
 	} {
 		require.NoError(t, c.cfg.Validate())
-		got, err := try(t, policy.New(c.cfg, nil), c.tool, c.arguments, c.caller)
+		got, err := try(t, policy.New(c.cfg, nil).Stage, c.tool, c.arguments, c.caller)
 		require.Equal(t, c.want, got, "%s %s: %v", c.tool, c.arguments, err)
 	}
-	_, err := try(t, policy.New(bash, nil), "bash", `{"command":"rm -rf /"}`, stdio)
-	require.EqualError(t, err, "bash: a rule of this host denies this call: it cannot be undone; go on without it")
+	_, err := try(t, policy.New(bash, nil).Stage, "bash", `{"command":"rm -rf /"}`, stdio)
+	require.EqualError(t, err, "bash: rule 2 of this host's policy (tool bash, command *rm -rf*) denies this call: it cannot be undone; go on without it")
 	var refused *call.ValidationError
 	require.ErrorAs(t, err, &refused)
 	require.Equal(t, call.PolicyViolation, refused.Type)
@@ -124,8 +125,8 @@ func TestListsAndRules(t *testing.T) {
 
 func TestAskGoesThroughApprovalOrIsRefused(t *testing.T) {
 	cfg := policy.Config{Rules: []policy.Rule{{Tool: "bash", Do: policy.Ask}}}
-	_, err := try(t, policy.New(cfg, nil), "bash", `{}`, call.Caller{})
-	require.EqualError(t, err, "bash: a rule of this host asks for approval of this call, and this host has no way to ask; go on without it, or have the rule changed to allow")
+	_, err := try(t, policy.New(cfg, nil).Stage, "bash", `{}`, call.Caller{})
+	require.EqualError(t, err, "bash: rule 1 of this host's policy (tool bash) asks for approval; this host has no way to ask; go on without it, or have the rule changed to allow")
 	require.Equal(t, toolerr.PolicyDenied, toolerr.CodeOf(err))
 
 	asked := 0
@@ -134,7 +135,7 @@ func TestAskGoesThroughApprovalOrIsRefused(t *testing.T) {
 			asked++
 			return next(ctx, req)
 		}
-	})
+	}).Stage
 	for _, tool := range []string{"bash", "ls"} {
 		code, _ := try(t, stage, tool, `{}`, call.Caller{})
 		require.Empty(t, code)
@@ -145,7 +146,7 @@ func TestAskGoesThroughApprovalOrIsRefused(t *testing.T) {
 func TestCallsAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := policy.Config{MaxCallsPerMinute: map[string]int{"api__*": 5, "api__slow": 2, "free": 0}}
-		stage := policy.New(cfg, nil)
+		stage := policy.New(cfg, nil).Stage
 		call := func(tool string) error {
 			_, err := try(t, stage, tool, `{}`, call.Caller{ID: strconv.Itoa(time.Now().Second())})
 			return err
@@ -196,7 +197,7 @@ func TestTotalsOfACallerAndOfATurn(t *testing.T) {
 			"t: the same call has been made 2 times; its result is known, change the arguments or go on without it"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			stage := policy.New(c.cfg, nil)
+			stage := policy.New(c.cfg, nil).Stage
 			got := ""
 			for i, caller := range c.calls {
 				arguments := `{"i":` + strconv.Itoa(i) + `}`
@@ -219,7 +220,7 @@ func TestTotalsOfACallerAndOfATurn(t *testing.T) {
 
 func TestCallersThatAreStillThereAreNotForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		stage := policy.New(policy.Config{MaxTotalCalls: 10}, nil)
+		stage := policy.New(policy.Config{MaxTotalCalls: 10}, nil).Stage
 		refused := 0
 		for n := range 20_000 {
 			time.Sleep(time.Millisecond)
@@ -245,7 +246,9 @@ func TestConfig(t *testing.T) {
 		`policy: max_calls_per_minute of x is 100001, not between 0 and 100000`: {MaxCallsPerMinute: map[string]int{"x": 100_001}},
 		`policy: max_total_calls is -1, less than nothing`:                      {MaxTotalCalls: -1},
 		`policy: max_calls_per_turn is -1, less than nothing`:                   {MaxCallsPerTurn: -1},
-		`policy: max_identical_calls is -1, less than nothing`:                  {MaxIdenticalCalls: -1},
+		`policy: max_cost needs prices, which say what a call of a tool costs`:  {MaxCost: 1},
+		`policy: max_cost is NaN, not a number from 0`:                          {MaxCost: math.NaN()},
+		`policy: prices: that of x is -1, not a number from 0`:                  {Prices: map[string]float64{"x": -1}},
 	} {
 		require.EqualError(t, cfg.Validate(), want)
 	}

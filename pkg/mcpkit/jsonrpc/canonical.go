@@ -1,38 +1,38 @@
-package cache
+package jsonrpc
 
 import (
 	"encoding/json"
 	"slices"
 	"strings"
-
-	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// maxDepth bounds nesting; what is deeper has no canonical form.
-const maxDepth = 100
+// maxCanonical bounds nesting; what is deeper has no canonical form.
+const maxCanonical = 100
 
-// canonical appends a JSON value with members in order of their names, texts
+// Canonical appends a JSON value with members in order of their names, texts
 // written in one way and no white space. Numbers stay as they are written. A
 // value with a member given twice has no such form: readers differ on what it
 // means.
+func Canonical(dst []byte, raw json.RawMessage) ([]byte, bool) { return canonical(dst, raw, 0) }
+
 func canonical(dst []byte, raw json.RawMessage, depth int) ([]byte, bool) {
-	if depth > maxDepth || len(raw) == 0 {
+	if depth > maxCanonical || len(raw) == 0 {
 		return dst, false
 	}
 	ok := true
 	switch raw[0] {
 	case '{':
-		members, err := jsonrpc.Members(raw)
+		members, err := Members(raw)
 		if err != nil {
 			return dst, false
 		}
-		slices.SortFunc(members, func(a, b jsonrpc.Member) int { return strings.Compare(a.Name, b.Name) })
+		slices.SortFunc(members, func(a, b Member) int { return strings.Compare(a.Name, b.Name) })
 		dst = append(dst, '{')
 		for i, m := range members {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = append(jsonrpc.AppendString(dst, m.Name), ':')
+			dst = append(AppendString(dst, m.Name), ':')
 			if dst, ok = canonical(dst, m.Value, depth+1); !ok {
 				return dst, false
 			}
@@ -58,7 +58,7 @@ func canonical(dst []byte, raw json.RawMessage, depth int) ([]byte, bool) {
 		if json.Unmarshal(raw, &text) != nil {
 			return dst, false
 		}
-		return jsonrpc.AppendString(dst, text), true
+		return AppendString(dst, text), true
 	}
 	return append(dst, raw...), true
 }

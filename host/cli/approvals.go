@@ -1,0 +1,243 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/toolroom-mcp/toolroom/host/app"
+	"github.com/toolroom-mcp/toolroom/host/pipeline/approve"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// approvalFlags are those of approvals and what is below it.
+type approvalFlags struct {
+	json bool
+	all  bool
+	note string
+	wait time.Duration
+}
+
+func (p *program) approvals() *cobra.Command {
+	var f approvalFlags
+	cmd := &cobra.Command{
+		Use:   "approvals",
+		Short: "Decide on calls that wait for approval",
+		Long: `approvals decides on calls that a rule of the policy asks about (do: ask), of all
+hosts with this state directory or store. A call that is approved is carried
+out once, when who called makes it again. An id may be given by its beginning.`,
+		Args: cobra.NoArgs,
+		RunE: p.approving(&f, func(ctx context.Context, a *app.App, _ []string) error { return p.listApprovals(ctx, a, f) }),
+	}
+	cmd.PersistentFlags().BoolVar(&f.json, "json", false, "print JSON")
+	decision := func(use, short string, args cobra.PositionalArgs, decide func(args []string) (approve.Decision, error)) *cobra.Command {
+		c := &cobra.Command{Use: use, Short: short, Args: args, RunE: p.approving(&f, func(ctx context.Context, a *app.App, args []string) error {
+			d, err := decide(args)
+			if err != nil {
+				return err
+			}
+			return p.decide(ctx, a, args[0], d, f)
+		})}
+		c.Flags().StringVar(&f.note, "note", "", "`TEXT` that is told to who called")
+		return c
+	}
+	list := &cobra.Command{
+		Use: "list", Short: "List the calls that wait", Args: cobra.NoArgs,
+		RunE: p.approving(&f, func(ctx context.Context, a *app.App, _ []string) error { return p.listApprovals(ctx, a, f) }),
+	}
+	list.Flags().BoolVar(&f.all, "all", false, "also those of the last day that do not wait any more")
+	show := &cobra.Command{
+		Use: "show ID", Short: "Show one request with all arguments", Args: cobra.ExactArgs(1),
+		RunE: p.approving(&f, func(ctx context.Context, a *app.App, args []string) error { return p.showApproval(ctx, a, args[0], f) }),
+	}
+	wait := &cobra.Command{
+		Use: "wait ID", Short: "Wait until one is decided on; exit status 1 if it is not approved", Args: cobra.ExactArgs(1),
+		RunE: p.approving(&f, func(ctx context.Context, a *app.App, args []string) error { return p.awaitApproval(ctx, a, args[0], f) }),
+	}
+	wait.Flags().DurationVar(&f.wait, "timeout", 10*time.Minute, "how long at most, `DURATION`")
+	cmd.AddCommand(list, show, wait,
+		decision("approve ID", "Let the call be made, once", cobra.ExactArgs(1), func([]string) (approve.Decision, error) {
+			return approve.Decision{Approve: true}, nil
+		}),
+		decision("deny ID", "Refuse the call", cobra.ExactArgs(1), func([]string) (approve.Decision, error) {
+			return approve.Decision{}, nil
+		}),
+		decision("edit ID {JSON | -}", "Let the call be made with other arguments, once", cobra.ExactArgs(2), func(args []string) (approve.Decision, error) {
+			raw := []byte(args[1])
+			if args[1] == "-" {
+				var err error
+				if raw, err = io.ReadAll(io.LimitReader(p.in, approve.MaxArgs+1)); err != nil {
+					return approve.Decision{}, exit(exitFailed, fmt.Errorf("reading standard input: %w", err))
+				}
+			}
+			if _, err := jsonrpc.Members(raw); err != nil {
+				return approve.Decision{}, usage("the arguments are not one JSON object: %v", err)
+			}
+			return approve.Decision{Approve: true, Args: raw}, nil
+		}))
+	return cmd
+}
+
+// approving runs f with a host, which starts nothing.
+func (p *program) approving(_ *approvalFlags, f func(ctx context.Context, a *app.App, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		return p.with(cmd.Context(), func(ctx context.Context, a *app.App) error {
+			a.OnNotice(func(string) {}) // what changed elsewhere is not the question
+			err := f(ctx, a, args)
+			var e *exitError
+			switch {
+			case err == nil || errors.As(err, &e):
+				return err
+			case toolerr.Is(err, toolerr.InvalidInput):
+				return exit(exitUsage, err)
+			}
+			return exit(exitFailed, err)
+		})
+	}
+}
+
+// approval is a record as it is printed.
+type approval struct {
+	*approve.Record
+	State approve.State `json:"state"` // at present
+}
+
+func present(r *approve.Record) approval {
+	shown := *r
+	shown.Digest, shown.Run, shown.Token = "", "", ""
+	return approval{&shown, r.StateAt(time.Now())}
+}
+
+func (p *program) listApprovals(ctx context.Context, a *app.App, f approvalFlags) error {
+	records, err := a.Approvals().List(ctx)
+	if err != nil {
+		return err
+	}
+	all := []approval{}
+	for _, r := range records {
+		if one := present(r); f.all || one.State == approve.Pending {
+			all = append(all, one)
+		}
+	}
+	if f.json {
+		return p.printJSON(all)
+	}
+	if len(all) == 0 {
+		return p.printf("no call waits for approval\n")
+	}
+	w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
+	for _, one := range all {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", one.ID, one.State, printable(one.Tool), one.Caller.Door, printable(oneLine(one.Arguments()))) //nolint:errcheck // Flush tells
+	}
+	if err := w.Flush(); err != nil {
+		return exit(exitFailed, err)
+	}
+	return nil
+}
+
+// oneLine is the beginning of some JSON, for a table.
+func oneLine(raw json.RawMessage) string {
+	text := strings.Join(strings.Fields(string(raw)), " ")
+	if r := []rune(text); len(r) > 80 {
+		text = string(r[:79]) + "…"
+	}
+	return text
+}
+
+func (p *program) showApproval(ctx context.Context, a *app.App, id string, f approvalFlags) error {
+	r, err := a.Approvals().Find(ctx, id)
+	if err != nil {
+		return err
+	}
+	return p.printApproval(present(r), f)
+}
+
+func (p *program) printApproval(one approval, f approvalFlags) error {
+	if f.json {
+		return p.printJSON(one)
+	}
+	when := func(t time.Time) string { return t.Local().Format(time.DateTime) }
+	var b strings.Builder
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(&b, "%-9s "+format+"\n", append([]any{name}, args...)...)
+	}
+	line("id", "%s", one.ID)
+	line("state", "%s", one.State)
+	line("tool", "%s (server %s)", one.Tool, one.Server)
+	line("caller", "%s", strings.TrimSpace(one.Caller.Door+" "+one.Caller.Profile))
+	line("reason", "%s", one.Reason)
+	line("asked", "%s", when(one.Created))
+	if one.State == approve.Pending || one.State == approve.Approved {
+		line("expires", "%s", when(one.Expires))
+	}
+	if one.By != "" {
+		line("decided", "%s by %s", when(one.At), one.By)
+	}
+	if one.Note != "" {
+		line("note", "%s", one.Note)
+	}
+	if !one.Began.IsZero() {
+		line("began", "%s", when(one.Began))
+	}
+	if !one.Ended.IsZero() {
+		line("ended", "%s, %s", when(one.Ended), one.Outcome)
+	}
+	line("arguments", "%s", indented(one.Args))
+	if one.Edited != nil {
+		line("instead", "%s", indented(one.Edited))
+	}
+	return p.printf("%s", printable(b.String()))
+}
+
+func (p *program) decide(ctx context.Context, a *app.App, id string, d approve.Decision, f approvalFlags) error {
+	d.Note, d.By = f.note, "the command line"
+	if user := p.getenv("USER"); user != "" {
+		d.By += " (" + user + ")"
+	}
+	r, err := a.Decide(ctx, id, d)
+	if err != nil {
+		return err
+	}
+	if f.json {
+		return p.printJSON(present(r))
+	}
+	if d.Approve {
+		return p.printf("%s: %s is approved; it is carried out, once, when the same call is made again until %s\n",
+			r.ID, printable(r.Tool), r.Expires.Local().Format(time.TimeOnly))
+	}
+	return p.printf("%s: %s is denied\n", r.ID, printable(r.Tool))
+}
+
+func (p *program) awaitApproval(ctx context.Context, a *app.App, id string, f approvalFlags) error {
+	r, err := a.Approvals().Find(ctx, id)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, f.wait)
+	defer cancel()
+	r, err = a.Approvals().Await(ctx, r.ID)
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
+		return fmt.Errorf("%s is not decided on after %v", id, f.wait)
+	}
+	if err != nil {
+		return err
+	}
+	one := present(r)
+	if f.json {
+		err = p.printJSON(one)
+	} else {
+		err = p.printf("%s: %s is %s\n", r.ID, printable(r.Tool), one.State)
+	}
+	if err == nil && one.State != approve.Approved && one.State != approve.Running && one.State != approve.Done {
+		err = exit(exitFailed, errPrinted)
+	}
+	return err
+}

@@ -1,0 +1,326 @@
+// Package approve is the stage of calls that a rule asks about: somebody has
+// to approve each before it is carried out.
+//
+// # How it goes
+//
+// The stage writes down a request for approval and asks the person at the
+// caller's client, where the client can (elicitation, in either era). Where it
+// cannot, or the question is dismissed, the call is answered PENDING_APPROVAL
+// with the request's id. Somebody approves it, approves it with other
+// arguments, or denies it, by command line, HTTP or callback; who called makes
+// the same call again, and it is then carried out. Who decides first decides.
+//
+// A request stands for one tool as it is defined, one set of arguments, one
+// door and profile. The same call by whoever else comes through that door
+// meets the same request. What runs is what was shown: the arguments of the
+// request or those put in their place, never those of the repetition.
+//
+// # The states
+//
+//	pending → approved → running → done
+//	        ↘ denied
+//
+// Each step is one compare-and-swap in the store, so the host may be killed at
+// any point:
+//
+//   - Before an answer was given, the request waits on, and the same call
+//     finds it.
+//   - After approval it holds until it expires, for one call.
+//   - While the call runs, a lease is renewed. Of a host that was killed then
+//     nobody can know whether the call had its effect; it is not made again.
+//     Once the lease has run out the same call is asked about anew, and the
+//     new request says so.
+//
+// So a call is carried out at most once for each approval. One that got to
+// nobody (the server did not start, the queue was full) keeps its approval.
+//
+// What a denial says holds until it expires; after that the same call asks
+// anew. Requests and decisions expire after five minutes.
+package approve
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/call"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// Config says how approval is got. Zero values mean the defaults.
+type Config struct {
+	Expires   time.Duration // of a request nobody decides on, and of a decision nobody uses; 5 min
+	Wait      time.Duration // how long a call waits for a decision before it is answered; 0: not at all
+	ClientOff bool          // the caller's client is not asked
+	PublicURL string        // under which others reach this host's /v1; "": what URL says
+	Callback  Callback
+
+	// URL, unless nil, returns the address of this host's HTTP door; "": it
+	// has none.
+	URL func() string
+}
+
+// Validate names the field that is wrong.
+func (c Config) Validate() error {
+	switch {
+	case c.Expires < 0:
+		return fmt.Errorf("approval: expires is %v, less than nothing", c.Expires)
+	case c.Expires > 0 && c.Expires < time.Second:
+		return fmt.Errorf("approval: expires is %v, less than a second", c.Expires)
+	case c.Wait < 0:
+		return fmt.Errorf("approval: wait is %v, less than nothing", c.Wait)
+	}
+	return c.Callback.validate()
+}
+
+func (c Config) url() string {
+	if c.PublicURL != "" || c.URL == nil {
+		return c.PublicURL
+	}
+	return c.URL()
+}
+
+// A Stage gets approvals. Close it after the last call.
+type Stage struct {
+	cfg   Config
+	book  *Book
+	check func(ctx context.Context, req *call.Request) error
+	tell  *notifier
+
+	asking sync.Map // ids of requests that a client is being asked about
+}
+
+// New returns the stage. check says whether a call with such arguments is
+// right and allowed; it is asked about what is about to run.
+func New(c Config, book *Book, check func(ctx context.Context, req *call.Request) error) *Stage {
+	return &Stage{cfg: c, book: book, check: check, tell: newNotifier(c, book)}
+}
+
+// Close ends what is posted to others.
+func (s *Stage) Close() { s.tell.close() }
+
+// Stage carries out what is approved.
+func (s *Stage) Stage(next call.Handler) call.Handler {
+	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
+		of, err := subjectOf(req)
+		if err != nil {
+			return nil, err
+		}
+		asked := false
+		for {
+			token := chance(15)
+			r, run, err := s.book.ask(ctx, of, req, reason(req), token)
+			if err != nil {
+				return nil, s.unkept(req, err)
+			}
+			switch r.StateAt(s.book.now()) {
+			case Pending:
+				if asked {
+					return nil, &call.PendingError{Pending: s.describe(r)}
+				}
+				asked = true
+				if err := s.notify(ctx, r, token); err != nil {
+					return nil, s.unkept(req, err)
+				}
+				if err := s.decision(ctx, req, r); err != nil {
+					return nil, err
+				}
+			case Denied:
+				return nil, denied(r)
+			case Running:
+				if run != "" {
+					return s.run(ctx, req, r, of.key, run, next)
+				}
+				return nil, toolerr.New(toolerr.Conflict, "%s: this call was approved (%s) and is under way; wait for its result", req.Tool.Name, r.ID)
+			}
+		}
+	}
+}
+
+func reason(req *call.Request) string {
+	if req.Reason == "" {
+		return "the policy of this host asks for approval of this call"
+	}
+	return req.Reason
+}
+
+// unkept says that a request could not be written down.
+func (s *Stage) unkept(req *call.Request, err error) error {
+	if toolerr.Is(err, toolerr.LimitReached) || toolerr.Is(err, toolerr.Conflict) {
+		return err
+	}
+	return &call.ExecutionError{
+		Tool: req.Tool.Name, Phase: call.PhaseValidate, Cause: err,
+		Message: req.Tool.Name + " needs approval, and the request cannot be kept",
+	}
+}
+
+func denied(r *Record) error {
+	detail := "this call was denied by " + r.By
+	if r.Note != "" {
+		detail += ": " + r.Note
+	}
+	return &call.ValidationError{Type: call.PolicyViolation, Tool: r.Tool, Detail: detail + "; go on without it"}
+}
+
+// decision returns when a request may have been decided on, or nobody is there
+// to do so now.
+func (s *Stage) decision(ctx context.Context, req *call.Request, r *Record) error {
+	if _, busy := s.asking.LoadOrStore(r.ID, true); busy {
+		return s.wait(ctx, r, max(s.cfg.Wait, askedElsewhere))
+	}
+	defer s.asking.Delete(r.ID)
+	if !s.cfg.ClientOff && canBeAsked(req) && len(r.Args) <= maxShown {
+		if err := s.elicit(ctx, req, r); err != nil {
+			return err
+		}
+	}
+	return s.wait(ctx, r, s.cfg.Wait)
+}
+
+const (
+	// askedElsewhere is how long a call waits for the answer to a question
+	// about the very same call.
+	askedElsewhere = 20 * time.Second
+	pollEvery      = 250 * time.Millisecond
+)
+
+// wait returns when a request is not pending any more, at the latest after a
+// time.
+func (s *Stage) wait(ctx context.Context, r *Record, atMost time.Duration) error {
+	if atMost <= 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, atMost)
+	defer cancel()
+	_, err := s.book.Await(ctx, r.ID)
+	if ctx.Err() == context.DeadlineExceeded {
+		return nil
+	}
+	return err
+}
+
+// Await returns a record once it is not pending any more.
+func (b *Book) Await(ctx context.Context, id string) (*Record, error) {
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	for {
+		r, err := b.Find(ctx, id)
+		if err != nil || r.StateAt(b.now()) != Pending {
+			return r, err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return r, ctx.Err()
+		}
+	}
+}
+
+// notify has somebody told of a request. After the host was killed in between
+// it is this call that has.
+func (s *Stage) notify(ctx context.Context, r *Record, token string) error {
+	if s.cfg.Callback.URL == "" || r.Notified {
+		return nil
+	}
+	if r.Token != digest(token) {
+		if err := s.book.retoken(ctx, r.ID, token); err != nil {
+			return err
+		}
+	}
+	s.tell.of(r, s.describe(r), token)
+	return nil
+}
+
+// describe is what who called is told of a request.
+func (s *Stage) describe(r *Record) call.Pending {
+	at := r.Expires.UTC().Truncate(time.Second)
+	p := call.Pending{
+		ID: r.ID, Reason: r.Reason, Tool: r.Tool, Args: r.Args, ExpiresAt: at,
+		Metadata: map[string]any{"server": r.Server, "door": r.Caller.Door, "created": r.Created.UTC().Truncate(time.Second)},
+	}
+	if url := s.cfg.url(); url != "" {
+		p.CallbackURL = url + "/v1/approvals/" + r.ID
+	}
+	p.Message = fmt.Sprintf("%s. It waits for a person's decision until %s as %s (mcp-host approvals approve %s, or deny). "+
+		"Tell the user, and make the very same call again afterwards: it is carried out then, once. Do not try to get the same done in another way meanwhile",
+		r.Reason, at.Format(time.TimeOnly+"Z"), r.ID, r.ID)
+	return p
+}
+
+// run makes the call that an approval was taken for.
+func (s *Stage) run(ctx context.Context, req *call.Request, r *Record, key, run string, next call.Handler) (*call.Result, error) {
+	approved, err := req.WithArguments(r.Arguments())
+	if err == nil {
+		err = s.check(ctx, approved)
+	}
+	var sent atomic.Bool
+	var res *call.Result
+	if err == nil {
+		approved.Sent = &sent
+		stop := s.renewing(ctx, key, run)
+		res, err = next(ctx, approved)
+		stop()
+	}
+	// What is to be written now is written though the caller is gone.
+	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	switch {
+	case err == nil && asksForInput(res): // the rest of the call is to come
+		s.book.undo(late, key, run) //nolint:errcheck // as below
+	case err != nil && !sent.Load() && ctx.Err() == nil && !toolerr.Is(err, toolerr.PolicyDenied) && !toolerr.Is(err, toolerr.InvalidParams):
+		s.book.undo(late, key, run) //nolint:errcheck // then its lease runs out, and it is asked about anew
+	default:
+		s.book.finish(late, key, run, outcome(res, err)) //nolint:errcheck // likewise
+	}
+	if err != nil {
+		return nil, err
+	}
+	return remark(res, r), nil
+}
+
+// asksForInput reports whether a result is a modern server's question.
+func asksForInput(res *call.Result) bool {
+	if !res.Names.May("resultType") || !bytes.Contains(res.Raw, []byte(`"input_required"`)) {
+		return false
+	}
+	members, err := jsonrpc.Members(res.Raw)
+	return err == nil && slices.ContainsFunc(members, func(m jsonrpc.Member) bool {
+		return m.Name == "resultType" && string(m.Value) == `"input_required"`
+	})
+}
+
+func outcome(res *call.Result, err error) string {
+	if err != nil {
+		return string(toolerr.CodeOf(err))
+	}
+	return string(call.StatusOf(res, nil))
+}
+
+// renewing renews the lease of a run until stop is called.
+func (s *Stage) renewing(ctx context.Context, key, run string) (stop func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(s.book.lease() / 3)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				s.book.renew(ctx, key, run) //nolint:errcheck // the next time may do
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}

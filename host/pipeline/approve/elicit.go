@@ -1,0 +1,139 @@
+package approve
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/call"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// maxShown is how many bytes of arguments a client can be asked about: nobody
+// is to approve what is not shown in whole.
+const maxShown = 8 << 10
+
+// canBeAsked reports whether the caller's client takes forms.
+func canBeAsked(req *call.Request) bool {
+	if req.Ask == nil {
+		return false
+	}
+	var caps struct {
+		Elicitation map[string]json.RawMessage `json:"elicitation"`
+	}
+	if json.Unmarshal(req.Caller.Capabilities, &caps) != nil || caps.Elicitation == nil {
+		return false
+	}
+	_, form := caps.Elicitation["form"]
+	_, url := caps.Elicitation["url"]
+	return form || !url // {} is forms
+}
+
+// elicit asks the person at the caller's client. That it cannot be asked, or
+// dismisses the question, is no error: the request is pending still.
+func (s *Stage) elicit(ctx context.Context, req *call.Request, r *Record) error {
+	// Who decides elsewhere meanwhile ends the question.
+	asking, cancel := context.WithDeadline(ctx, r.Expires)
+	defer cancel()
+	decided := make(chan struct{})
+	go func() {
+		defer close(decided)
+		s.book.Await(asking, r.ID) //nolint:errcheck // whatever it is, ask tells
+		cancel()
+	}()
+	raw, err := req.Ask(asking, "elicitation/create", question(r))
+	cancel()
+	<-decided
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		return nil
+	}
+	var answer struct {
+		Action  string `json:"action"`
+		Content struct {
+			Decision string `json:"decision"`
+			Note     string `json:"note"`
+		} `json:"content"`
+	}
+	if json.Unmarshal(raw, &answer) != nil {
+		return nil
+	}
+	d := Decision{By: "the user at " + r.Caller.Door, Note: answer.Content.Note[:min(len(answer.Content.Note), maxNote)]}
+	switch {
+	case answer.Action == "accept" && answer.Content.Decision == "approve":
+		d.Approve = true
+	case answer.Action == "accept" && answer.Content.Decision == "deny", answer.Action == "decline":
+	default:
+		return nil
+	}
+	if _, err := s.book.Decide(ctx, r.ID, d); err != nil && !toolerr.Is(err, toolerr.Conflict) && !toolerr.Is(err, toolerr.NotFound) {
+		return s.unkept(req, err)
+	}
+	return nil
+}
+
+// question is what a client is asked.
+func question(r *Record) json.RawMessage {
+	text := fmt.Sprintf("May %s of server %s be called? %s.\n\n%s", r.Tool, r.Server, r.Reason, shown(r.Args))
+	params := jsonrpc.AppendString([]byte(`{"message":`), text)
+	return append(params, `,"requestedSchema":{"type":"object","properties":{`+
+		`"decision":{"type":"string","title":"Decision","enum":["approve","deny"]},`+
+		`"note":{"type":"string","title":"Note","description":"Told to who called"}},"required":["decision"]}}`...)
+}
+
+// shown is JSON for a person: characters that are not seen, or turn the text
+// around, are escaped.
+func shown(args json.RawMessage) string {
+	var out bytes.Buffer
+	if json.Indent(&out, args, "", "  ") != nil {
+		out.Reset()
+		out.Write(args)
+	}
+	var b strings.Builder
+	for _, r := range out.String() {
+		switch {
+		case r == '\n', r >= ' ' && r < 0x7f:
+			b.WriteRune(r)
+		case r < 0xa0, r == 0xad, r >= 0x200b && r <= 0x200f, r >= 0x2028 && r <= 0x202e, r >= 0x2060 && r <= 0x206f,
+			r == 0xfeff, r >= 0xe0000 && r <= 0xe0fff:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// remark tells who called that the arguments were others.
+func remark(res *call.Result, r *Record) *call.Result {
+	if r.Edited == nil || res == nil {
+		return res
+	}
+	members, err := jsonrpc.Members(res.Raw)
+	if err != nil {
+		return res
+	}
+	note := jsonrpc.AppendString([]byte(`{"type":"text","text":`), "Approved by "+r.By+" with other arguments than asked for: "+string(r.Edited))
+	note = append(note, '}')
+	for _, m := range members {
+		if m.Name != "content" || len(m.Value) < 2 || m.Value[0] != '[' {
+			continue
+		}
+		list := bytes.TrimSpace(m.Value[1 : len(m.Value)-1])
+		content := append([]byte{'['}, list...)
+		if len(list) > 0 {
+			content = append(content, ',')
+		}
+		raw, err := jsonrpc.SetMember(res.Raw, "content", append(append(content, note...), ']'))
+		if err != nil {
+			return res
+		}
+		return &call.Result{Raw: raw}
+	}
+	return res
+}
