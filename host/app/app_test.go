@@ -12,10 +12,12 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/config/dialect"
 	"github.com/toolroom-mcp/toolroom/host/fixture"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
 func TestMain(m *testing.M) {
+	mcpkittest.MockChild()
 	if len(os.Args) > 1 && os.Args[1] == fixture.Arg {
 		os.Exit(fixture.Main(os.Args[2:]))
 	}

@@ -12,6 +12,9 @@
 // With -update, snapshots and the expected text of scripts are rewritten
 // (go test ./tools/ls -update).
 //
+// For the other side, clients and hosts, Mock is a server that answers, and
+// does wrong, what a test tells it to.
+//
 // # Scripts
 //
 // A script is a txtar archive. Its comment says what it is about, above all

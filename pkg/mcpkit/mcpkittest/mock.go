@@ -1,0 +1,245 @@
+package mcpkittest
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+)
+
+// Mock is an MCP server for tests of clients and hosts: its tools answer what
+// they are told to, it does wrong what it is told to, and it keeps what it was
+// asked. It speaks the legacy versions of the protocol, to any number of
+// clients at once: over a pair of streams with Serve, as a child process with
+// Command, over HTTP with ServeHTTP. It may be changed while it is in use.
+//
+// A fault is set for a tool's name, or for a method such as "initialize" or
+// "tools/list"; it holds until ClearFault, or for Fault.Times answers.
+type Mock struct {
+	name string
+
+	mu       sync.Mutex
+	tools    []*mockTool
+	faults   map[string]*Fault
+	calls    []*Call
+	page     int
+	token    string
+	noise    string
+	clients  map[*mockClient]bool
+	sessions map[string]*mockClient // over HTTP; what they have under way
+	opened   int                    // of them, ever
+	arrived  chan struct{}          // closed and replaced when a call arrives
+}
+
+type mockTool struct {
+	name       string
+	definition json.RawMessage
+	result     json.RawMessage
+}
+
+// Call is one call as the mock received it.
+type Call struct {
+	Tool      string
+	Arguments json.RawMessage // nil: none were sent
+	Meta      json.RawMessage // nil: none was sent
+	Cancelled bool            // the client took it back
+}
+
+// Fault is what goes wrong with an answer. The zero value is nothing.
+type Fault struct {
+	Delay     time.Duration   // before the answer
+	Hold      <-chan struct{} // no answer before it is closed
+	Error     *RPCError       // in place of a result
+	Crash     bool            // in place of an answer the server is gone
+	Malformed bool            // the answer is a line that is no JSON
+	HugeLine  int             // the answer is one text of so many bytes
+	Times     int             // for so many answers; 0: for all
+}
+
+// NewMock makes a mock without tools.
+func NewMock(name string) *Mock {
+	return &Mock{
+		name: name, faults: map[string]*Fault{}, clients: map[*mockClient]bool{},
+		sessions: map[string]*mockClient{}, arrived: make(chan struct{}),
+	}
+}
+
+// AddTool adds a tool, or replaces the one of that name. definition is the
+// rest of its entry in tools/list, as JSON ({"description":…,"inputSchema":…});
+// "" is a tool that takes any object. Until it is told otherwise, the tool
+// answers with its arguments as text.
+func (m *Mock) AddTool(name, definition string) {
+	if definition == "" {
+		definition = `{}`
+	}
+	raw := json.RawMessage(definition)
+	var have map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &have); err != nil {
+		panic(fmt.Sprintf("mock tool %s: its definition is no JSON object: %v", name, err))
+	}
+	set := func(member, value string) {
+		var err error
+		if raw, err = jsonrpc.SetMember(raw, member, json.RawMessage(value)); err != nil {
+			panic(fmt.Sprintf("mock tool %s: %v", name, err))
+		}
+	}
+	if have["inputSchema"] == nil {
+		set("inputSchema", `{"type":"object"}`)
+	}
+	set("name", string(jsonrpc.AppendString(nil, name)))
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	t := &mockTool{name: name, definition: raw}
+	if i := m.index(name); i >= 0 {
+		m.tools[i] = t
+		return
+	}
+	m.tools = append(m.tools, t)
+}
+
+// RemoveTool takes a tool away. Clients are not told: see NotifyListChanged.
+func (m *Mock) RemoveTool(name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if i := m.index(name); i >= 0 {
+		m.tools = slices.Delete(m.tools, i, i+1)
+	}
+}
+
+func (m *Mock) index(name string) int {
+	return slices.IndexFunc(m.tools, func(t *mockTool) bool { return t.name == name })
+}
+
+// SetResponse has a tool answer with a text.
+func (m *Mock) SetResponse(tool, text string) {
+	m.SetResult(tool, json.RawMessage(`{"content":[{"type":"text","text":`+string(jsonrpc.AppendString(nil, text))+`}]}`))
+}
+
+// SetToolError has a tool answer that it failed, with a text.
+func (m *Mock) SetToolError(tool, text string) {
+	m.SetResult(tool, json.RawMessage(`{"content":[{"type":"text","text":`+string(jsonrpc.AppendString(nil, text))+`}],"isError":true}`))
+}
+
+// SetResult has a tool answer with a whole result, sent as it is.
+func (m *Mock) SetResult(tool string, result json.RawMessage) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	i := m.index(tool)
+	if i < 0 {
+		panic("mock: there is no tool " + strconv.Quote(tool) + ": AddTool first")
+	}
+	m.tools[i].result = result
+}
+
+// SetFault sets what goes wrong with the answers of a tool or a method.
+func (m *Mock) SetFault(what string, f Fault) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.faults[what] = &f
+}
+
+// ClearFault puts a tool or a method right again.
+func (m *Mock) ClearFault(what string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.faults, what)
+}
+
+// SetError has a tool or method be answered with a JSON-RPC error.
+func (m *Mock) SetError(what string, code int, message string) {
+	m.SetFault(what, Fault{Error: &RPCError{Code: code, Message: message}})
+}
+
+// Delay has answers come late. Fault.Hold is the same without a clock.
+func (m *Mock) Delay(what string, d time.Duration) { m.SetFault(what, Fault{Delay: d}) }
+
+// Crash has the server be gone in place of an answer: a child exits with
+// status 1, Serve returns ErrCrashed, an HTTP connection breaks off.
+func (m *Mock) Crash(what string) { m.SetFault(what, Fault{Crash: true}) }
+
+// Malformed has answers be lines that are no JSON.
+func (m *Mock) Malformed(what string) { m.SetFault(what, Fault{Malformed: true}) }
+
+// HugeLine has answers be one text of so many bytes.
+func (m *Mock) HugeLine(what string, bytes int) { m.SetFault(what, Fault{HugeLine: bytes}) }
+
+// Noise has a line that is no message come before every answer; "": none.
+// Over HTTP, where there is no place for one, it does nothing.
+func (m *Mock) Noise(line string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.noise = strings.ReplaceAll(line, "\n", " ")
+}
+
+// Paging has tools/list answer with so many tools at a time; 0: all.
+func (m *Mock) Paging(tools int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.page = tools
+}
+
+// RequireBearer has the mock refuse HTTP requests without this token; "": none
+// is asked for.
+func (m *Mock) RequireBearer(token string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.token = token
+}
+
+// NotifyListChanged tells all clients that the list of tools has changed.
+func (m *Mock) NotifyListChanged() {
+	m.mu.Lock()
+	var all []*mockClient
+	for c := range m.clients {
+		all = append(all, c)
+	}
+	m.mu.Unlock()
+	for _, c := range all {
+		c.send(jsonrpc.AppendNotification(nil, "notifications/tools/list_changed", nil))
+	}
+}
+
+// Calls returns the calls of tools that have arrived, in their order.
+func (m *Mock) Calls() []Call {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all := make([]Call, 0, len(m.calls))
+	for _, c := range m.calls {
+		all = append(all, *c)
+	}
+	return all
+}
+
+// ForgetCalls empties the list of calls.
+func (m *Mock) ForgetCalls() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.calls = nil
+}
+
+// Arrival returns a channel that is closed when the next call arrives.
+func (m *Mock) Arrival() <-chan struct{} {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.arrived
+}
+
+// fault takes the fault of an answer.
+func (m *Mock) fault(what string) Fault {
+	f := m.faults[what]
+	if f == nil {
+		return Fault{}
+	}
+	now := *f
+	if f.Times > 0 {
+		if f.Times--; f.Times == 0 {
+			delete(m.faults, what)
+		}
+	}
+	return now
+}

@@ -1,0 +1,100 @@
+package mcpkittest
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"testing"
+)
+
+// relayAddress is the variable that makes a test's program the mock's child.
+const relayAddress = "MCPKITTEST_MOCK"
+
+// Command returns the command line and the environment of a program that is
+// the mock as a child process: the test's own, which does nothing but carry
+// bytes between its streams and the mock in the test. MockChild must be called
+// first in the test's TestMain.
+func (m *Mock) Command(t testing.TB) (command, env []string) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatalf("mock: %v", err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatalf("mock: %v", err)
+	}
+	secret := rand.Text()
+	ctx, cancel := context.WithCancel(context.Background())
+	var work sync.WaitGroup
+	work.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			work.Go(func() {
+				defer conn.Close()                                      //nolint:errcheck // nothing is lost
+				defer context.AfterFunc(ctx, func() { conn.Close() })() //nolint:errcheck // the same
+				given := make([]byte, len(secret))
+				if _, err := io.ReadFull(conn, given); err == nil && string(given) == secret {
+					m.Serve(ctx, conn, conn) //nolint:errcheck // the child's status says it
+				}
+			})
+		}
+	})
+	t.Cleanup(func() {
+		cancel()
+		listener.Close() //nolint:errcheck // it only accepts
+		work.Wait()
+	})
+	return []string{self}, append(os.Environ(), relayAddress+"="+secret+"@"+listener.Addr().String())
+}
+
+// MockChild is for TestMain, before anything else: in a process that
+// Mock.Command has started it does not return.
+func MockChild() {
+	where := os.Getenv(relayAddress)
+	if where == "" {
+		return
+	}
+	os.Exit(relay(where, os.Stdin, os.Stdout))
+}
+
+// relay carries bytes both ways. A mock that ends before the input does has
+// crashed.
+func relay(where string, in io.Reader, out io.Writer) int {
+	const secret = 26 // characters of rand.Text
+	if len(where) <= secret {
+		return 2
+	}
+	conn, err := net.Dial("tcp", where[secret+1:])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "mock:", err) //nolint:errcheck // nowhere else to say so
+		return 2
+	}
+	if _, err := io.WriteString(conn, where[:secret]); err != nil {
+		return 1
+	}
+	ended := make(chan struct{})
+	go func() {
+		io.Copy(conn, in)                //nolint:errcheck // the other side ends it
+		close(ended)                     // before the mock can know
+		conn.(*net.TCPConn).CloseWrite() //nolint:errcheck,forcetypeassert // it is one
+	}()
+	io.Copy(out, conn) //nolint:errcheck // the end is the end
+	select {
+	case <-ended:
+		return 0
+	default:
+		return 1
+	}
+}
+
+func newMockClient() *mockClient {
+	return &mockClient{inflight: map[string]context.CancelFunc{}, out: func([]byte) error { return nil }}
+}

@@ -1,0 +1,107 @@
+package mcpkittest
+
+import (
+	"crypto/subtle"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+)
+
+// ServeHTTP serves any number of clients over streamable HTTP, at any path:
+// httptest.NewServer(mock) is a whole server.
+func (m *Mock) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	m.mu.Lock()
+	token := m.token
+	session := req.Header.Get("Mcp-Session-Id")
+	client := m.sessions[session]
+	m.mu.Unlock()
+	known := session == "" || client != nil
+	if client == nil {
+		client = newMockClient()
+	}
+	given := strings.TrimPrefix(req.Header.Get("Authorization"), "Bearer ")
+	switch {
+	case token != "" && subtle.ConstantTimeCompare([]byte(given), []byte(token)) != 1:
+		w.Header().Set("WWW-Authenticate", `Bearer realm="mock"`)
+		http.Error(w, "a token is wanted", http.StatusUnauthorized)
+	case !known:
+		http.Error(w, "no such session", http.StatusNotFound)
+	case req.Method == http.MethodPost:
+		m.post(w, req, client)
+	case req.Method == http.MethodGet:
+		m.stream(w, req)
+	case req.Method == http.MethodDelete:
+		m.mu.Lock()
+		delete(m.sessions, session)
+		m.mu.Unlock()
+	default:
+		w.WriteHeader(http.StatusMethodNotAllowed)
+	}
+}
+
+// post answers one message with JSON.
+func (m *Mock) post(w http.ResponseWriter, req *http.Request, c *mockClient) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, jsonrpc.MaxLine))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	msg, err := jsonrpc.Split(body)
+	if err != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		w.Write(jsonrpc.AppendError(nil, nil, jsonrpc.CodeParse, "parse error")) //nolint:errcheck // the client has gone
+		return
+	}
+	// A client that goes away takes its request back.
+	answer := m.take(req.Context(), c, msg)
+	if answer == nil {
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	line, crash := answer()
+	if crash || line == nil {
+		panic(http.ErrAbortHandler)
+	}
+	if msg.Method == "initialize" {
+		m.mu.Lock()
+		m.opened++
+		session := "mock-" + strconv.Itoa(m.opened)
+		m.sessions[session] = c
+		m.mu.Unlock()
+		w.Header().Set("Mcp-Session-Id", session)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Write(line) //nolint:errcheck // the client has gone
+}
+
+// stream carries notifications until the client goes.
+func (m *Mock) stream(w http.ResponseWriter, req *http.Request) {
+	lines := make(chan []byte, 16)
+	c := newMockClient()
+	c.out = func(line []byte) error {
+		select {
+		case lines <- line:
+		case <-req.Context().Done():
+		}
+		return nil
+	}
+	flush := http.NewResponseController(w)
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.WriteHeader(http.StatusOK)
+	flush.Flush() //nolint:errcheck // the client has gone
+	m.join(c)
+	defer m.leave(c)
+	for {
+		select {
+		case line := <-lines:
+			fmt.Fprintf(w, "data: %s\n\n", line) //nolint:errcheck // the client has gone
+			flush.Flush()                        //nolint:errcheck // the same
+		case <-req.Context().Done():
+			return
+		}
+	}
+}
