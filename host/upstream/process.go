@@ -54,8 +54,6 @@ func newProcess(cfg Config, mark string) (*process, []*os.File, error) {
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs[0], theirs[1], theirs[2]
 	p.stdin, p.stdout, p.errEnd = ours[0], ours[1], ours[2]
-	enlarge(p.stdin)
-	enlarge(p.stdout)
 	return p, theirs, nil
 }
 

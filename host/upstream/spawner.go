@@ -5,6 +5,9 @@ import (
 	"os"
 	"runtime"
 	"sync"
+	"sync/atomic"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
 // A Spawner starts the servers' processes of one host, so that none outlives
@@ -15,8 +18,9 @@ import (
 // its group, by a mark in their environment. It runs once a server is started that does not promise to end
 // its own children.
 type Spawner struct {
-	guardCommand []string // nil: no guard
-	mark         string   // of all processes of this host
+	guardCommand []string     // nil: no guard
+	mark         string       // of all processes of this host
+	wide         atomic.Int32 // pipes that hold more than usual
 
 	mu       sync.Mutex
 	work     chan func()
@@ -77,6 +81,24 @@ func (s *Spawner) ended(p *process) {
 		s.guard.tell('-', p.pid())
 	}
 }
+
+// maxWide is how many pipes are widened at a time: a quarter of what the
+// system gives a user before it makes the pipes of all their programs small.
+const maxWide = 16
+
+// widen lets a pipe hold a large message and reports whether that counts, to
+// be told to narrow once.
+func (s *Spawner) widen(pipe *os.File) bool {
+	if s.wide.Add(1) > maxWide {
+		s.wide.Add(-1)
+		return false
+	}
+	jsonrpc.Widen(pipe)
+	return true
+}
+
+// narrow is told of a pipe that was widened and is gone.
+func (s *Spawner) narrow() { s.wide.Add(-1) }
 
 // onThread runs f on the thread that starts all children.
 func (s *Spawner) onThread(f func() error) error {

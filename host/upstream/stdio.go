@@ -3,6 +3,7 @@ package upstream
 import (
 	"bytes"
 	"errors"
+	"os"
 	"sync"
 	"time"
 
@@ -22,8 +23,9 @@ type stdio struct {
 	ended chan struct{} // closed when nothing of it is left
 
 	mu   sync.Mutex
-	conn *conn // whose run it is; nil before
-	over bool  // there was a sign of the end
+	conn *conn             // whose run it is; nil before
+	over bool              // there was a sign of the end
+	wide map[*os.File]bool // its pipes that large messages went through
 }
 
 // startStdio starts a server's program.
@@ -72,6 +74,39 @@ func (s *stdio) end() {
 	s.over = true
 }
 
+// send is the writer's, which a large message finds more room for.
+func (s *stdio) send(line []byte) error {
+	if len(line) > jsonrpc.UsualPipe {
+		s.widen(s.proc.stdin)
+	}
+	return s.writer.send(line)
+}
+
+// widen gives a pipe more room, for this message if it is under way, and those
+// that follow. An idle server needs none.
+func (s *stdio) widen(pipe *os.File) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, known := s.wide[pipe]; known || s.over {
+		return
+	}
+	if s.wide == nil {
+		s.wide = map[*os.File]bool{}
+	}
+	s.wide[pipe] = s.spawner.widen(pipe)
+}
+
+// narrow gives back what the pipes had, which are gone.
+func (s *stdio) narrow() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, counts := range s.wide {
+		if counts {
+			s.spawner.narrow()
+		}
+	}
+}
+
 // finish sees to it that process and group are gone. What the server wrote
 // before its end is still taken.
 func (s *stdio) finish(c *conn) {
@@ -99,6 +134,7 @@ func (s *stdio) finish(c *conn) {
 	s.proc.closeOutput()
 	<-s.read
 	c.fail(s.exitError()) // nobody has to wait for what is left of its tree
+	s.narrow()
 	s.spawner.ended(s.proc)
 }
 
@@ -124,6 +160,9 @@ func (s *stdio) messages(c *conn) {
 		case err != nil:
 			return
 		default:
+			if len(line) > jsonrpc.UsualPipe {
+				s.widen(s.proc.stdout)
+			}
 			line = bytes.TrimLeft(line, " \t")
 			switch {
 			case len(line) == 0:

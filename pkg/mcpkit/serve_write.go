@@ -3,6 +3,8 @@ package mcpkit
 import (
 	"io"
 	"sync"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
 const (
@@ -25,6 +27,7 @@ type lineWriter struct {
 	w    io.Writer
 	fail func(error) // called once, with the first write error
 	hold int         // readBacklog, less in tests
+	wide bool        // a large message was written; the writer's
 
 	mu      sync.Mutex
 	changed sync.Cond // writing ended, or waiting shrank
@@ -103,6 +106,10 @@ func (lw *lineWriter) write() {
 		n := 0
 		for _, line := range batch {
 			n += len(line)
+			if len(line) > jsonrpc.UsualPipe && !lw.wide {
+				lw.wide = true
+				jsonrpc.Widen(lw.w)
+			}
 			if err == nil {
 				_, err = lw.w.Write(line)
 			}
