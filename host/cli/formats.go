@@ -20,10 +20,13 @@ type asked struct {
 	json   bool
 	format string // "": mcp
 	strict bool
+	tokens string // how they are counted; "": they are not
 }
 
 func (a asked) check() error {
 	switch {
+	case a.tokens != "" && a.tokens != estimated && a.tokens != exactly:
+		return usage("--tokens=%s: there is estimate and exact", a.tokens)
 	case !slices.Contains([]string{"", "mcp", "openai", "anthropic"}, a.format):
 		return usage("there is no format %q; there are mcp, openai, anthropic and gemini", a.format)
 	case a.strict:

@@ -27,7 +27,8 @@ func (p *program) tools() *cobra.Command {
 		Short: "List the tools, or show one definition",
 		Long: `tools lists the tools, or shows the definition of one. With --format it prints
 what a request to that vendor has as its tools, and says on standard error what
-the format cannot say; with --json it prints both as one object.`,
+the format cannot say; with --json it prints both as one object. With --tokens
+it prints what each definition takes of a model's context in that form.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := how.check(); err != nil {
@@ -44,13 +45,19 @@ the format cannot say; with --json it prints both as one object.`,
 	cmd.Flags().BoolVar(&how.json, "json", false, "print the definitions as JSON, as clients get them")
 	cmd.Flags().StringVar(&how.format, "format", "", "print the definitions as `VENDOR` has them: mcp, openai, anthropic or gemini")
 	cmd.Flags().BoolVar(&how.strict, "strict", false, "with --format openai or anthropic: hold the model to the schemas")
+	cmd.Flags().StringVar(&how.tokens, "tokens", "", "print what the definitions cost: `HOW` is estimate, or exact (by the vocabulary o200k_base)")
+	cmd.Flags().Lookup("tokens").NoOptDefVal = estimated
 	cmd.AddCommand(p.approve())
 	return cmd
 }
 
 func (p *program) listTools(ctx context.Context, a *app.App, how asked) error {
 	tools := a.Catalog.Snapshot(ctx).Tools()
-	if how.vendor() {
+	if how.tokens != "" {
+		if err := p.printTokens(tools, how); err != nil {
+			return err
+		}
+	} else if how.vendor() {
 		if err := p.printFormat(tools, false, how); err != nil {
 			return err
 		}
@@ -136,6 +143,8 @@ func (p *program) showTool(ctx context.Context, a *app.App, name string, how ask
 	switch {
 	case err != nil:
 		return err
+	case how.tokens != "":
+		return p.printTokens([]*call.Tool{t}, how)
 	case how.vendor():
 		return p.printFormat([]*call.Tool{t}, true, how)
 	case how.json:
