@@ -1,13 +1,21 @@
 package app
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"os"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/host/call"
+	"github.com/toolroom-mcp/toolroom/host/catalog"
 	"github.com/toolroom-mcp/toolroom/host/config"
 	"github.com/toolroom-mcp/toolroom/host/declared"
+	"github.com/toolroom-mcp/toolroom/host/pipeline/retry"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
 // declare makes the declared tools. One that is declared as before is that of
@@ -34,7 +42,109 @@ func (a *App) declare(p, before *present) error {
 }
 
 // deps are what executors need of the host.
-func (a *App) deps() declared.Deps { return declared.Deps{} }
+func (a *App) deps() declared.Deps {
+	return declared.Deps{
+		Call: a.callStep, Forward: a.callServer, Run: a.spawner.RunOnce, Lookup: os.LookupEnv,
+		Retry: func() retry.Config { return a.way().cfg.Retry }, Agent: "toolroom/" + a.version,
+	}
+}
+
+// maxDepth bounds calls within calls, should they go in circles.
+const maxDepth = 8
+
+// deeper is a caller whose call is made for that of another.
+func deeper(req *call.Request) (call.Caller, error) {
+	caller := req.Caller
+	if caller.Depth++; caller.Depth > maxDepth {
+		return caller, toolerr.New(toolerr.LimitReached, "%s is made within %d other calls, of at most %d", req.Tool.Name, req.Caller.Depth, maxDepth)
+	}
+	return caller, nil
+}
+
+// callStep makes a call of a served tool for one that is being carried out, as
+// its caller.
+func (a *App) callStep(ctx context.Context, parent *call.Request, name string, arguments json.RawMessage) (*call.Result, error) {
+	caller, err := deeper(parent)
+	if err != nil {
+		return nil, err
+	}
+	tool, ok := a.Catalog.Lookup(ctx, name)
+	if !ok {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		return nil, toolerr.New(toolerr.ToolNotFound, "there is no tool %q", name)
+	}
+	params := append(append(jsonrpc.AppendString([]byte(`{"name":`), name), `,"arguments":`...), arguments...)
+	params = append(append(params, traceOf(parent.Params)...), '}')
+	return a.Handler(ctx, &call.Request{Tool: tool, Params: params, Caller: caller, OnNotify: parent.OnNotify, Ask: parent.Ask})
+}
+
+// traceOf is the _meta member by which calls are traced, with a comma before.
+func traceOf(params json.RawMessage) json.RawMessage {
+	if !bytes.Contains(params, []byte("traceparent")) {
+		return nil
+	}
+	var p struct {
+		Meta map[string]json.RawMessage `json:"_meta"`
+	}
+	if json.Unmarshal(params, &p) != nil {
+		return nil
+	}
+	kept := map[string]json.RawMessage{}
+	for _, name := range []string{"traceparent", "tracestate", "baggage"} {
+		if value, ok := p.Meta[name]; ok {
+			kept[name] = value
+		}
+	}
+	raw, err := jsonrpc.Marshal(kept)
+	if err != nil {
+		return nil
+	}
+	return append([]byte(`,"_meta":`), raw...)
+}
+
+// callServer carries out a call as one of a server's tool, whatever that is
+// served as.
+func (a *App) callServer(ctx context.Context, req *call.Request, server, own string) (*call.Result, error) {
+	caller, err := deeper(req)
+	if err != nil {
+		return nil, err
+	}
+	tool, ok := a.toolOf(ctx, server, own)
+	if !ok {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		return nil, toolerr.New(toolerr.ToolNotFound, "server %s has no tool %q, or it is offline", server, own)
+	}
+	params := req.Params
+	if len(params) == 0 {
+		params = json.RawMessage(`{}`)
+	}
+	params, err = jsonrpc.SetMember(params, "name", jsonrpc.AppendString(nil, tool.Name))
+	if err != nil {
+		return nil, toolerr.New(toolerr.InvalidParams, "params of tools/call: %w", err)
+	}
+	return a.Handler(ctx, &call.Request{Tool: tool, Params: params, Caller: caller, OnNotify: req.OnNotify, Ask: req.Ask})
+}
+
+// toolOf finds a server's tool by the server's own name for it, asking the
+// server for its list if need be.
+func (a *App) toolOf(ctx context.Context, server, own string) (*call.Tool, bool) {
+	find := func(tools []*call.Tool) (*call.Tool, bool) {
+		i := slices.IndexFunc(tools, func(t *call.Tool) bool { return t.Server == server && t.Original == own })
+		if i < 0 {
+			return nil, false
+		}
+		return tools[i], true
+	}
+	// By its usual name first, so that only its server is asked.
+	if t, ok := a.Catalog.Lookup(ctx, catalog.ServedName(server, own, false)); ok && t.Server == server && t.Original == own {
+		return t, true
+	}
+	return find(a.Catalog.Snapshot(ctx).Tools())
+}
 
 // handleDeclared carries out a call of a declared tool. It ends with the host.
 func (a *App) handleDeclared(ctx context.Context, t *declared.Tool, req *call.Request) (*call.Result, error) {

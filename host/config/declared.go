@@ -77,7 +77,42 @@ func (c *Config) checkDeclared() error {
 			problems = append(problems, t.Problem("name", "it is served as %s, like a tool of server %s; choose another name or namespace", name, server))
 		}
 	}
-	return problems.Err()
+	return append(problems, circles(c.Declared)...).Err()
+}
+
+// circles reports chains that come to call themselves.
+func circles(tools []manifest.Tool) (problems dialect.Problems) {
+	calls := map[string][]string{}
+	for _, t := range tools {
+		if t.Chain != nil {
+			calls[declared.Served(t)] = t.Chain.Tools()
+		}
+	}
+	for _, t := range tools {
+		if t.Chain == nil {
+			continue
+		}
+		self, seen := declared.Served(t), map[string]bool{}
+		var walk func(name string) bool
+		walk = func(name string) bool {
+			for _, next := range calls[name] {
+				if next == self {
+					return true
+				}
+				if !seen[next] {
+					seen[next] = true
+					if walk(next) {
+						return true
+					}
+				}
+			}
+			return false
+		}
+		if walk(self) {
+			problems = append(problems, t.Problem("chain", "it comes to call itself"))
+		}
+	}
+	return problems
 }
 
 // declaredOf are a configuration's declared tools without the places they are

@@ -23,13 +23,26 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/catalog"
 	"github.com/toolroom-mcp/toolroom/host/config/dialect"
 	"github.com/toolroom-mcp/toolroom/host/executor"
+	"github.com/toolroom-mcp/toolroom/host/executor/chain"
+	"github.com/toolroom-mcp/toolroom/host/executor/client"
+	"github.com/toolroom-mcp/toolroom/host/executor/exec"
+	"github.com/toolroom-mcp/toolroom/host/executor/http"
+	"github.com/toolroom-mcp/toolroom/host/executor/mcp"
 	"github.com/toolroom-mcp/toolroom/host/executor/mock"
 	"github.com/toolroom-mcp/toolroom/host/manifest"
+	"github.com/toolroom-mcp/toolroom/host/pipeline/retry"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
 // Deps are what executors need of the host.
-type Deps struct{}
+type Deps struct {
+	Call    chain.Call                  // makes a call through all stages
+	Forward mcp.Forward                 // makes one of a server's tool
+	Run     exec.Run                    // starts a program
+	Lookup  func(string) (string, bool) // the environment
+	Retry   func() retry.Config
+	Agent   string // that services are told
+}
 
 // Tool is one declared tool that can be called. It is a source of the
 // catalogue.
@@ -53,6 +66,16 @@ func New(spec manifest.Tool, deps Deps) (*Tool, error) {
 	switch spec.Mode {
 	case manifest.Mock:
 		t.handler, err = mock.New(*spec.Mock, shape)
+	case manifest.HTTP:
+		t.handler, err = http.New(*spec.HTTP, shape, deps.Retry, deps.Agent)
+	case manifest.Chain:
+		t.handler, err = chain.New(*spec.Chain, shape, deps.Call)
+	case manifest.MCP:
+		t.handler, err = mcp.New(*spec.MCP, deps.Forward)
+	case manifest.Exec:
+		t.handler, err = exec.New(*spec.Exec, shape, deps.Run, deps.Lookup)
+	case manifest.Client:
+		t.handler, err = client.New(*spec.Client, shape)
 	default:
 		err = fmt.Errorf("mode: %s is not known", spec.Mode)
 	}
@@ -136,10 +159,27 @@ func definition(name string, spec manifest.Tool, shape executor.Shape) json.RawM
 	}
 	add("outputSchema", output)
 	add("annotations", annotations(spec))
-	if spec.Version != "" {
-		add("_meta", append(jsonrpc.AppendString([]byte(`{"`+metaTool+`":{"version":`), spec.Version), "}}"...))
-	}
+	add("_meta", meta(spec))
 	return append(d, '}')
+}
+
+// meta is the version, and what the stages are to know: calls that make calls
+// are bounded by the bounds of those.
+func meta(spec manifest.Tool) json.RawMessage {
+	var members []string
+	if spec.Version != "" {
+		members = append(members, `"`+metaTool+`":{"version":`+string(jsonrpc.AppendString(nil, spec.Version))+`}`)
+	}
+	switch {
+	case spec.Mode == manifest.MCP:
+		members = append(members, `"io.github.toolroom-mcp/call":{"timeoutMs":0,"control":true}`)
+	case spec.Mode == manifest.Chain:
+		members = append(members, `"io.github.toolroom-mcp/call":{"timeoutMs":0}`)
+	}
+	if len(members) == 0 {
+		return nil
+	}
+	return json.RawMessage("{" + strings.Join(members, ",") + "}")
 }
 
 // objectSchema is a schema of arguments with the type that MCP wants in it.
@@ -194,9 +234,20 @@ func hints(spec manifest.Tool) (readOnly, idempotent *bool) {
 	if spec.Idempotent != nil {
 		idempotent = spec.Idempotent
 	}
-	yes := true
-	if spec.Mode == manifest.Mock && readOnly == nil {
-		readOnly = &yes
+	var reads, repeats bool
+	switch spec.Mode {
+	case manifest.Mock:
+		reads, repeats = true, true
+	case manifest.HTTP:
+		reads, repeats = spec.HTTP.Hints()
+	default:
+		return readOnly, idempotent
+	}
+	if readOnly == nil {
+		readOnly = &reads
+	}
+	if idempotent == nil {
+		idempotent = &repeats
 	}
 	return readOnly, idempotent
 }

@@ -28,6 +28,11 @@ import (
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/host/config/dialect"
+	"github.com/toolroom-mcp/toolroom/host/executor/chain"
+	"github.com/toolroom-mcp/toolroom/host/executor/client"
+	"github.com/toolroom-mcp/toolroom/host/executor/exec"
+	"github.com/toolroom-mcp/toolroom/host/executor/http"
+	"github.com/toolroom-mcp/toolroom/host/executor/mcp"
 	"github.com/toolroom-mcp/toolroom/host/executor/mock"
 )
 
@@ -55,7 +60,12 @@ type Tool struct {
 	Timeout                     time.Duration   // of a call; 0: the host's
 	Mode                        string
 
-	Mock *mock.Config
+	Mock   *mock.Config
+	HTTP   *http.Config
+	Chain  *chain.Config
+	MCP    *mcp.Config
+	Exec   *exec.Config
+	Client *client.Config
 }
 
 // Problem returns a problem of one of the tool's fields.

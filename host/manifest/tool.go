@@ -7,6 +7,11 @@ import (
 	"strings"
 
 	"github.com/toolroom-mcp/toolroom/host/config/dialect"
+	"github.com/toolroom-mcp/toolroom/host/executor/chain"
+	"github.com/toolroom-mcp/toolroom/host/executor/client"
+	"github.com/toolroom-mcp/toolroom/host/executor/exec"
+	"github.com/toolroom-mcp/toolroom/host/executor/http"
+	"github.com/toolroom-mcp/toolroom/host/executor/mcp"
 	"github.com/toolroom-mcp/toolroom/host/executor/mock"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/validate"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
@@ -88,7 +93,7 @@ func (r *reader) spec(path string, v *dialect.Tree) {
 	enabled := true
 	name, mode := t.Name, ""
 	var readOnly, idempotent bool
-	parts := parts{mock: &mock.Config{}}
+	p := parts{&mock.Config{}, &http.Config{}, &chain.Config{}, &mcp.Config{}, &exec.Config{}, &client.Config{}}
 	r.members(path, v, slices.Concat([]field{
 		r.text("name", &name), r.text("namespace", &t.Namespace), r.text("title", &t.Title),
 		r.text("description", &t.Description), r.text("mode", &mode), r.text("version", &t.Version),
@@ -98,7 +103,9 @@ func (r *reader) spec(path string, v *dialect.Tree) {
 		r.toggle("read_only", func(on bool) { readOnly, t.ReadOnly = on, &readOnly }),
 		r.toggle("idempotent", func(on bool) { idempotent, t.Idempotent = on, &idempotent }),
 		{"annotations", nil, r.annotations},
-	}, r.mockFields(parts.mock)))
+		{"http", nil, r.http(p.http)}, {"chain", nil, r.chain(p.chain)}, {"mcp", nil, r.mcp(p.mcp)},
+		{"exec", nil, r.exec(p.exec)}, {"client", nil, r.client(p.client)}, {"a2a", nil, nil},
+	}, r.mockFields(p.mock)))
 	if !enabled {
 		return
 	}
@@ -109,12 +116,17 @@ func (r *reader) spec(path string, v *dialect.Tree) {
 	if t.Input == nil {
 		t.Input = json.RawMessage(`{"type":"object"}`)
 	}
-	r.settle(path, v, mode, parts)
+	r.settle(path, v, mode, p)
 }
 
 // parts are what of a tool may be there, by mode.
 type parts struct {
-	mock *mock.Config
+	mock   *mock.Config
+	http   *http.Config
+	chain  *chain.Config
+	mcp    *mcp.Config
+	exec   *exec.Config
+	client *client.Config
 }
 
 // settle finds the mode and checks what belongs to it.
@@ -134,13 +146,7 @@ func (r *reader) settle(path string, v *dialect.Tree, mode string, parts parts) 
 		return
 	}
 	t.Mode = mode
-	var err error
-	switch mode {
-	case Mock:
-		t.Mock = parts.mock
-		err = t.Mock.Validate()
-		r.known(v, join(path, "mock_template"), t.Mock.Uses())
-	}
+	err := r.part(path, v, parts)
 	if err != nil {
 		r.fault(path, v, err)
 		return
@@ -150,6 +156,38 @@ func (r *reader) settle(path string, v *dialect.Tree, mode string, parts parts) 
 			r.problem(v, join(path, "mock_result"), "is not what output_schema says: %v", err)
 		}
 	}
+}
+
+// part takes in what belongs to the mode, and checks it.
+func (r *reader) part(path string, v *dialect.Tree, parts parts) error {
+	t := r.tool
+	if t.Mode != Mock && t.Mode != Client && v.Get(t.Mode) == nil {
+		r.problem(v, join(path, t.Mode), "is missing, which says how the tool is carried out")
+		return nil
+	}
+	switch t.Mode {
+	case Mock:
+		t.Mock = parts.mock
+		r.known(v, join(path, "mock_template"), t.Mock.Uses())
+		return t.Mock.Validate()
+	case HTTP:
+		t.HTTP = parts.http
+		r.known(v, join(path, "http"), t.HTTP.Uses())
+		return t.HTTP.Validate()
+	case Chain:
+		t.Chain = parts.chain
+		r.known(v, join(path, "chain"), t.Chain.Uses())
+		return t.Chain.Validate()
+	case MCP:
+		t.MCP = parts.mcp
+		return t.MCP.Validate()
+	case Exec:
+		t.Exec = parts.exec
+		return t.Exec.Validate()
+	}
+	t.Client = parts.client
+	t.Client.Output = t.Output
+	return t.Client.Validate()
 }
 
 // fault is a problem whose text begins with its field.

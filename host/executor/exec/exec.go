@@ -1,0 +1,189 @@
+// Package exec carries out tools that are programs, started anew for each
+// call.
+//
+// The program reads {"args":{…}} from its standard input, and writes one of
+//
+//	{"result": any JSON}
+//	{"error": "what went wrong"}
+//	{"pending": {"reason": …, "message": …, "callback_url": …, "expires_at": …, "metadata": …}}
+//
+// to its standard output; other JSON is taken for the result itself. An exit
+// status other than 0 without such an answer is a failure, told with the end
+// of its standard error.
+//
+// It is started without a shell, in a process group of its own, with a clean
+// environment: PATH, HOME, TMPDIR, the language and time zone, and what the
+// declaration adds. When the call ends, however it ends, nothing that the
+// program started is left.
+package exec
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/call"
+	"github.com/toolroom-mcp/toolroom/host/config/secret"
+	"github.com/toolroom-mcp/toolroom/host/executor"
+	"github.com/toolroom-mcp/toolroom/host/upstream"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+)
+
+// Config is one tool.
+type Config struct {
+	Command []string               // the program, absolute, and its arguments
+	Env     map[string]secret.Text // what is added to the clean environment
+	Dir     string                 // absolute; "": the host's
+	Timeout time.Duration          // 0: as long as the call may take
+}
+
+// Validate names the field that is wrong.
+func (c Config) Validate() error {
+	switch {
+	case len(c.Command) == 0 || c.Command[0] == "":
+		return errors.New("exec.command: is missing")
+	case !filepath.IsAbs(c.Command[0]):
+		return fmt.Errorf("exec.command: %s is not an absolute path", c.Command[0])
+	}
+	for name := range c.Env {
+		if name == "" || strings.ContainsAny(name, "=\x00") {
+			return fmt.Errorf("exec.env: %q is no name of a variable", name)
+		}
+	}
+	return nil
+}
+
+// Kept are the variables of the host that every program is given.
+func Kept() []string {
+	return []string{"PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "LANG", "LC_ALL", "LC_CTYPE", "TZ",
+		"SYSTEMROOT", "SystemRoot", "TEMP", "TMP", "USERPROFILE", "PATHEXT", "COMSPEC"}
+}
+
+// Run starts a program; see upstream.Spawner.
+type Run func(ctx context.Context, o upstream.OneShot) (output []byte, said string, err error)
+
+// maxSaid is how much of a program's last words is told.
+const maxSaid = 2 << 10
+
+// New makes the handler of a valid configuration.
+func New(c Config, shape executor.Shape, run Run, lookup func(string) (string, bool)) (call.Handler, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
+		arguments, err := req.Arguments()
+		if err != nil {
+			return nil, err
+		}
+		timed := ctx
+		if c.Timeout > 0 {
+			var cancel context.CancelFunc
+			timed, cancel = context.WithTimeout(ctx, c.Timeout)
+			defer cancel()
+		}
+		input := append(append([]byte(`{"args":`), arguments...), "}\n"...)
+		output, said, err := run(timed, upstream.OneShot{
+			Command: c.Command, Env: c.environment(lookup), Dir: c.Dir, Input: input, MaxOutput: executor.MaxResult,
+		})
+		if err != nil && timed.Err() != nil {
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			return nil, &call.TimeoutError{Tool: req.Tool.Name, After: c.Timeout}
+		}
+		return answer(req, shape, output, said, err)
+	}, nil
+}
+
+func (c Config) environment(lookup func(string) (string, bool)) []string {
+	env := []string{}
+	for _, name := range Kept() {
+		if _, own := c.Env[name]; own {
+			continue
+		}
+		if value, ok := lookup(name); ok {
+			env = append(env, name+"="+value)
+		}
+	}
+	for name, value := range c.Env {
+		env = append(env, name+"="+value.Reveal())
+	}
+	return env
+}
+
+// answer makes the tool's result of what the program wrote.
+func answer(req *call.Request, shape executor.Shape, output []byte, said string, failed error) (*call.Result, error) {
+	tool := req.Tool.Name
+	output = bytes.TrimSpace(output)
+	valid := len(output) > 0 && jsonrpc.Valid(output) == nil
+	var result, problem, pending json.RawMessage
+	if valid && output[0] == '{' {
+		members, err := jsonrpc.Members(output)
+		if err != nil {
+			return nil, executor.Invalid(tool, "what the program wrote is not one JSON object: %v", err)
+		}
+		for _, m := range members {
+			switch {
+			case string(m.Value) == "null" && m.Name != "result":
+			case m.Name == "result":
+				result = m.Value
+			case m.Name == "error":
+				problem = m.Value
+			case m.Name == "pending":
+				pending = m.Value
+			}
+		}
+	}
+	switch {
+	case problem != nil:
+		if text := executor.TextOf(problem); text != "" {
+			return executor.Failed(text), nil
+		}
+	case pending != nil:
+		return nil, waits(req, pending)
+	}
+	switch {
+	case failed != nil:
+		return nil, &call.ExecutionError{Tool: tool, Phase: call.PhaseExecute, Message: tool + " failed" + lastWords(said), Cause: failed}
+	case !valid:
+		return nil, executor.Invalid(tool, "what the program wrote is not JSON; want {\"result\": …}%s", lastWords(said))
+	case result == nil:
+		result = output
+	}
+	return shape.Result(tool, result)
+}
+
+func lastWords(said string) string {
+	said = strings.TrimSpace(strings.ToValidUTF8(said, "\ufffd"))
+	if said == "" {
+		return ""
+	}
+	if len(said) > maxSaid {
+		said = "…" + strings.ToValidUTF8(said[len(said)-maxSaid:], "")
+	}
+	return " (it said: " + said + ")"
+}
+
+// waits is the error of a call whose program says that it has to wait.
+func waits(req *call.Request, raw json.RawMessage) error {
+	var p call.Pending
+	if err := json.Unmarshal(raw, &p); err != nil {
+		return executor.Invalid(req.Tool.Name, "its pending has members of the wrong kind: %v", err)
+	}
+	p.Tool = req.Tool.Name
+	if p.Args == nil {
+		p.Args, _ = req.Arguments() //nolint:errcheck // they were read before
+	}
+	if p.Reason == "" {
+		p.Reason = "the tool waits for something"
+	}
+	if p.Message == "" {
+		p.Message = p.Reason
+	}
+	return &call.PendingError{Pending: p}
+}

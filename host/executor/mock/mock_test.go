@@ -1,0 +1,87 @@
+package mock_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/toolroom-mcp/toolroom/host/call"
+	"github.com/toolroom-mcp/toolroom/host/executor"
+	"github.com/toolroom-mcp/toolroom/host/executor/mock"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+func do(t *testing.T, c mock.Config, arguments string) (*call.Result, error) {
+	t.Helper()
+	h, err := mock.New(c, executor.Shape{})
+	require.NoError(t, err)
+	return h(t.Context(), &call.Request{Tool: &call.Tool{Name: "tool"}, Params: fmt.Appendf(nil, `{"arguments":%s}`, arguments)})
+}
+
+func TestTemplates(t *testing.T) {
+	for _, c := range []struct {
+		template, arguments string
+		want                string // the text of the result
+		err                 string
+		code                toolerr.Code
+	}{
+		{template: `{"city":"{{.city}}"}`, arguments: `{"city":"a\"b\\\n\u0001é<&"}`, want: `{"city":"a\"b\\\n\u0001é<&"}`},
+		{template: `{"a":{{.n}},"b":{{.f}},"c":{{.t}},"d":{{.z}},"e":{{.l}},"f":{{.o}},"g":{{.big}}}`,
+			arguments: `{"n":7,"f":1.5,"t":true,"z":null,"l":[1,"x"],"o":{"k":"v"},"big":12345678901234567890}`,
+			want:      `{"a":7,"b":1.5,"c":true,"d":null,"e":[1,"x"],"f":{"k":"v"},"g":12345678901234567890}`},
+		{template: `{{json .city}}`, arguments: `{"city":"\"x\""}`, want: `"x"`},
+		{template: `{{if eq .id "1"}}{"ok":true}{{else}}{"ok":false}{{end}}`, arguments: `{"id":"1"}`, want: `{"ok":true}`},
+		{template: `{{if gt .n 5}}1{{else}}2{{end}}`, arguments: `{"n":7}`, want: `1`},
+		{template: `[{{range $i, $e := .l}}{{if $i}},{{end}}"{{$e}}"{{end}}]`, arguments: `{"l":["a","b\""]}`, want: `["a","b\""]`},
+		{template: `{"x":"{{.o.deep}}"}`, arguments: `{"o":{"deep":"d"}}`, want: `{"x":"d"}`},
+		{template: `{"city":"{{.city}}"}`, arguments: `{}`, err: "argument city is missing, which mock_template uses", code: toolerr.MissingParameter},
+		{template: `{"x":"{{.o.deep}}"}`, arguments: `{"o":{}}`, err: "argument deep is missing", code: toolerr.MissingParameter},
+		{template: `{"city":{{.city}}}`, arguments: `{"city":"x"}`, err: "what mock_template gives is not JSON", code: toolerr.ResultInvalid},
+		{template: `{{index .l 9}}`, arguments: `{"l":[1]}`, err: "mock_template of tool cannot be filled", code: toolerr.ExecutionError},
+		{template: `{{range .l}}{{range $.l}}{{range $.l}}{{range $.l}}{{$.s}}{{end}}{{end}}{{end}}{{end}}`,
+			arguments: `{"s":"0123456789012345678901234567890123456789","l":[1,2,3,4,5,6,7,8,9,0,1,2,3,4,5,6,7,8,9,0,1,2,3,4,5,6,7,8,9,0]}`, err: "larger than 10 MiB", code: toolerr.ExecutionError},
+	} {
+		res, err := do(t, mock.Config{Template: c.template}, c.arguments)
+		if c.err != "" {
+			require.ErrorContains(t, err, c.err, c.template)
+			require.Equal(t, c.code, toolerr.CodeOf(err), c.template)
+			continue
+		}
+		require.NoError(t, err, c.template)
+		var r struct {
+			Content []struct{ Text string }
+		}
+		require.NoError(t, json.Unmarshal(res.Raw, &r))
+		require.Equal(t, c.want, r.Content[0].Text, c.template)
+	}
+}
+
+func TestStatic(t *testing.T) {
+	res, err := do(t, mock.Config{Result: json.RawMessage(`{"a": 1.0}`), Parts: []json.RawMessage{json.RawMessage(`{"type":"text","text":"before"}`)}}, `{}`)
+	require.NoError(t, err)
+	require.Equal(t, `{"content":[{"type":"text","text":"before"},{"type":"text","text":"{\"a\": 1.0}"}],"structuredContent":{"a": 1.0}}`, string(res.Raw))
+}
+
+func TestBadConfigurations(t *testing.T) {
+	for _, c := range []struct {
+		config mock.Config
+		want   string
+	}{
+		{mock.Config{}, "mock_result: is missing; give it, or a mock_template"},
+		{mock.Config{Result: json.RawMessage(`1`), Template: "1"}, "mock_template: there is a mock_result, too"},
+		{mock.Config{Result: json.RawMessage(`{`)}, "mock_result: "},
+		{mock.Config{Template: "{{.a"}, "mock_template: :1: unclosed action"},
+		{mock.Config{Template: "{{nofunc .a}}"}, `mock_template: :1: function "nofunc" not defined`},
+		{mock.Config{Template: "{{if .a}}"}, "mock_template: :1: unexpected EOF"},
+	} {
+		require.ErrorContains(t, c.config.Validate(), c.want)
+		_, err := mock.New(c.config, executor.Shape{})
+		require.Error(t, err)
+	}
+}
+
+func TestUses(t *testing.T) {
+	c := mock.Config{Template: `{{.a}}{{if .b}}{{.c.d}}{{else}}{{$.e}}{{end}}{{range .f}}{{.not}}{{$.g}}{{end}}{{with .h}}{{.not}}{{end}}{{json .i}}`}
+	require.Equal(t, []string{"a", "b", "c", "e", "f", "g", "h", "i"}, c.Uses())
+}
