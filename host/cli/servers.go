@@ -176,11 +176,23 @@ func (p *program) serverTable(checks []check, run bool) error {
 
 func (p *program) doctor() *cobra.Command {
 	var asJSON bool
+	var tool string
 	cmd := &cobra.Command{
-		Use:   "doctor",
+		Use:   "doctor [--tool PROGRAM [ARGUMENT…]]",
 		Short: "Check that every server starts, lists its tools and answers",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Long: `doctor checks the configuration and every server of it. With --tool it checks
+one program instead, of anybody's, against what MCP asks of a server on standard
+input and output. It runs it several times, and calls a tool only without the
+arguments that it needs.`,
+		Example: "  mcp-host doctor --tool bin/mcp-ls -- --root .",
+		Args:    cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if tool != "" {
+				return p.checkTool(cmd.Context(), append([]string{tool}, args...), asJSON)
+			}
+			if len(args) > 0 {
+				return usage("doctor takes arguments only after --tool PROGRAM")
+			}
 			stale, err := p.examineLive(cmd.Context())
 			if err != nil {
 				return err
@@ -193,6 +205,8 @@ func (p *program) doctor() *cobra.Command {
 			})
 		},
 	}
+	cmd.Flags().SetInterspersed(false)
+	cmd.Flags().StringVar(&tool, "tool", "", "check this `PROGRAM` alone; what follows is for it")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

@@ -52,7 +52,8 @@ func (m *Mock) Command(t testing.TB) (command, env []string) {
 		listener.Close() //nolint:errcheck // it only accepts
 		work.Wait()
 	})
-	return []string{self}, append(os.Environ(), relayAddress+"="+secret+"@"+listener.Addr().String())
+	// A program built with -race would wait a second before it ends.
+	return []string{self}, append(os.Environ(), "GORACE=atexit_sleep_ms=0", relayAddress+"="+secret+"@"+listener.Addr().String())
 }
 
 // MockChild is for TestMain, before anything else: in a process that

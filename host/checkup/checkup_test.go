@@ -1,0 +1,137 @@
+package checkup_test
+
+import (
+	"context"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/toolroom-mcp/toolroom/host/checkup"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
+)
+
+// stays is the variable of a child that ignores the end of its input.
+const stays = "CHECKUP_TEST_STAYS"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(stays) != "" {
+		mock := mcpkittest.NewMock("stays")
+		mock.Serve(context.Background(), os.Stdin, os.Stdout) //nolint:errcheck // it stays
+		time.Sleep(time.Hour)
+	}
+	mcpkittest.MockChild()
+	os.Exit(m.Run())
+}
+
+// look checks a mock as a child process, and returns how each check came out.
+func look(t *testing.T, m *mcpkittest.Mock) map[string]checkup.Check {
+	t.Helper()
+	command, env := m.Command(t)
+	return run(t, checkup.Config{Command: command, Env: env})
+}
+
+func run(t *testing.T, cfg checkup.Config) map[string]checkup.Check {
+	t.Helper()
+	checks, err := checkup.Run(t.Context(), cfg)
+	require.NoError(t, err)
+	byName := map[string]checkup.Check{}
+	for _, c := range checks {
+		require.NotEmpty(t, c.Detail, c.Name)
+		_, twice := byName[c.Name]
+		require.False(t, twice, c.Name)
+		byName[c.Name] = c
+	}
+	return byName
+}
+
+func sound() *mcpkittest.Mock {
+	m := mcpkittest.NewMock("sound")
+	m.AddTool("a", `{"description":"Does a.","annotations":{"readOnlyHint":true}}`)
+	m.AddTool("b", `{"description":"Does b.","annotations":{"readOnlyHint":false}}`)
+	m.Paging(1)
+	return m
+}
+
+func TestASoundServer(t *testing.T) {
+	m := sound()
+	checks := look(t, m)
+	require.Len(t, checks, 17)
+	for _, c := range checks {
+		require.Equal(t, checkup.Good, c.Level, c.Name+": "+c.Detail)
+	}
+	require.Equal(t, "2 tools", checks["tools/list"].Detail)
+	for _, c := range m.Calls() {
+		require.Equal(t, "no_such_tool_here", c.Tool, "nothing that could be carried out")
+	}
+}
+
+func TestEachFaultIsFound(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		spoil  func(m *mcpkittest.Mock)
+		check  string
+		level  checkup.Level
+		detail string
+	}{
+		{"noise", func(m *mcpkittest.Mock) { m.Noise("listening …") }, "standard output", checkup.Bad, "listening …"},
+		{"refuses", func(m *mcpkittest.Mock) { m.SetError("initialize", -32600, "no") }, "handshake, legacy", checkup.Bad, "refused with -32600: no"},
+		{"dies", func(m *mcpkittest.Mock) { m.Crash("initialize") }, "handshake, legacy", checkup.Bad, "the program has ended"},
+		{"ping", func(m *mcpkittest.Mock) { m.SetError("ping", -32601, "what?") }, "ping", checkup.Bad, "-32601"},
+		{"list", func(m *mcpkittest.Mock) { m.SetError("tools/list", -32603, "oh") }, "tools/list", checkup.Bad, "oh"},
+		{"dies later", func(m *mcpkittest.Mock) { m.Crash("no/such/method") }, "unknown method", checkup.Bad, "ended"},
+		{"wrong code", func(m *mcpkittest.Mock) { m.SetError("no/such/method", -32000, "?") }, "unknown method", checkup.Bad, "-32000"},
+		{"name", func(m *mcpkittest.Mock) { m.AddTool("a b", "") }, "names", checkup.Bad, `"a b"`},
+		{"dotted name", func(m *mcpkittest.Mock) { m.AddTool("a.b", "") }, "names", checkup.Weak, "hosts rename it"},
+		{"schema", func(m *mcpkittest.Mock) {
+			m.AddTool("a", `{"inputSchema":{"type":"object","properties":{"x":{"type":"nonsense"}}}}`)
+		}, "schemas", checkup.Bad, "inputSchema"},
+		{"no object", func(m *mcpkittest.Mock) { m.AddTool("a", `{"outputSchema":{"type":"string"}}`) }, "schemas", checkup.Bad, "outputSchema"},
+		{"no description", func(m *mcpkittest.Mock) { m.AddTool("a", "") }, "descriptions", checkup.Weak, `"a" has none`},
+		{"hint", func(m *mcpkittest.Mock) { m.AddTool("a", `{"annotations":{"readOnlyHint":"yes"}}`) }, "annotations", checkup.Bad, "no boolean"},
+		{"hints", func(m *mcpkittest.Mock) { m.AddTool("a", `{"annotations":{"readOnlyHint":true,"destructiveHint":true}}`) }, "annotations", checkup.Weak, "read-only and destructive"},
+		{"missing argument", func(m *mcpkittest.Mock) { m.AddTool("a", `{"inputSchema":{"type":"object","required":["x"]}}`) }, "invalid arguments", checkup.Bad, "not refused"},
+		{"mistyped argument", func(m *mcpkittest.Mock) {
+			m.AddTool("a", `{"inputSchema":{"type":"object","properties":{"x":{"type":"string"}}},"annotations":{"readOnlyHint":true}}`)
+		}, "invalid arguments", checkup.Bad, "not refused"},
+		{"says not why", func(m *mcpkittest.Mock) {
+			m.AddTool("a", `{"inputSchema":{"type":"object","required":["x"]}}`)
+			m.SetToolError("a", " ")
+		}, "invalid arguments", checkup.Bad, "but not why"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			m := sound()
+			c.spoil(m)
+			got := look(t, m)[c.check]
+			require.Equal(t, c.level, got.Level, got.Detail)
+			require.Contains(t, got.Detail, c.detail)
+		})
+	}
+}
+
+func TestAServerThatHangs(t *testing.T) {
+	m := sound()
+	m.Malformed("tools/list")
+	command, env := m.Command(t)
+	checks := run(t, checkup.Config{Command: command, Env: env, Patience: 100 * time.Millisecond})
+	require.Equal(t, checkup.Bad, checks["tools/list"].Level)
+	require.Contains(t, checks["tools/list"].Detail, "no answer within 100ms")
+	require.Equal(t, checkup.Bad, checks["standard output"].Level)
+}
+
+func TestAServerThatStays(t *testing.T) {
+	self, err := os.Executable()
+	require.NoError(t, err)
+	checks := run(t, checkup.Config{Command: []string{self}, Env: append(os.Environ(), stays+"=1"), Patience: 700 * time.Millisecond})
+	require.Equal(t, checkup.Bad, checks["end of input"].Level)
+	require.Equal(t, checkup.Bad, checks["no input"].Level)
+}
+
+func TestWhatIsNoProgram(t *testing.T) {
+	_, err := checkup.Run(t.Context(), checkup.Config{Command: []string{"ls"}})
+	require.ErrorContains(t, err, "not an absolute path")
+	checks := run(t, checkup.Config{Command: []string{os.TempDir()}})
+	require.Contains(t, checks["handshake, legacy"].Detail, "cannot be started")
+	require.Len(t, checks, 2)
+}

@@ -1,0 +1,51 @@
+//go:build oracle
+
+package checkup_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/toolroom-mcp/toolroom/bench/oracle"
+	"github.com/toolroom-mcp/toolroom/host/checkup"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
+)
+
+// The servers of the official SDK pass, but that they say nothing of a line
+// that is none.
+func TestOfficialServersPass(t *testing.T) {
+	node := oracle.Path(t, "node")
+	for _, name := range []string{"server-everything", "server-filesystem", "server-memory"} {
+		t.Run(name, func(t *testing.T) {
+			main := filepath.Join(oracle.Module(t, "@modelcontextprotocol/"+name), "dist", "index.js")
+			dir := t.TempDir()
+			env := append(os.Environ(), "MEMORY_FILE_PATH="+filepath.Join(dir, "memory.json"))
+			for what, c := range run(t, checkup.Config{Command: []string{node, main, dir}, Env: env, Dir: dir}) {
+				want := checkup.Good
+				if what == "malformed line" {
+					want = checkup.Weak
+				}
+				require.Equal(t, want, c.Level, what+": "+c.Detail)
+			}
+		})
+	}
+}
+
+// Ours pass without a remark.
+func TestOurToolsPass(t *testing.T) {
+	dirs, err := filepath.Glob("../../tools/*/main.go")
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, len(dirs), 7)
+	for _, main := range dirs {
+		name := filepath.Base(filepath.Dir(main))
+		t.Run(name, func(t *testing.T) {
+			bin := mcpkittest.Build(t, "./tools/"+name)
+			dir := t.TempDir()
+			for what, c := range run(t, checkup.Config{Command: []string{bin, "--root", dir, "--state", t.TempDir()}, Env: os.Environ(), Dir: dir}) {
+				require.Equal(t, checkup.Good, c.Level, what+": "+c.Detail)
+			}
+		})
+	}
+}
