@@ -1,0 +1,298 @@
+package budget_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/toolroom-mcp/toolroom/host/budget"
+	"github.com/toolroom-mcp/toolroom/host/convert"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// words counts words, so that tests can say what something costs.
+type words struct{}
+
+func (words) Count(text string) int { return len(strings.Fields(text)) }
+
+func text(n int) string { return strings.TrimSpace(strings.Repeat("word ", n)) }
+
+func says(role convert.Role, what string) convert.Message {
+	return convert.Message{Role: role, Parts: []convert.Part{{Type: convert.Text, Text: what}}}
+}
+
+func calls(id, name string) convert.Message {
+	return convert.Message{Role: convert.Assistant, Parts: []convert.Part{{Type: convert.Call, ToolCall: &convert.ToolCall{ID: id, Name: name, Args: json.RawMessage(`{}`)}}}}
+}
+
+func answers(id, what string) convert.Message {
+	return convert.Message{Role: convert.ToolRole, Parts: []convert.Part{{Type: convert.Result, ToolResult: &convert.ToolResult{
+		ID: id, Content: []convert.Part{{Type: convert.Text, Text: what}}, Structured: json.RawMessage(`{"a":1}`), IsError: id == "err",
+	}}}}
+}
+
+func tool(name string, cost, priority int) budget.Tool {
+	return budget.Tool{Tool: convert.Tool{Name: name, Description: "does " + name}, Tokens: cost, Priority: priority}
+}
+
+func names(tools []convert.Tool) []string {
+	all := []string{}
+	for _, t := range tools {
+		all = append(all, t.Name)
+	}
+	return all
+}
+
+var small = budget.Model{Name: "small", Window: 1000}
+
+func ask(messages []convert.Message, tools ...budget.Tool) budget.Ask {
+	return budget.Ask{Request: convert.Request{Messages: messages, MaxTokens: 100}, Tools: tools}
+}
+
+func TestWhatFitsStaysAsItIs(t *testing.T) {
+	in := ask([]convert.Message{says(convert.System, text(46)), says(convert.User, text(96))}, tool("b", 200, 0), tool("a", 300, 1))
+	plan, err := budget.Fit(budget.Config{Counter: words{}}, small, in)
+	require.NoError(t, err)
+	require.Equal(t, budget.Spent{Window: 1000, Tools: 500, System: 50, Messages: 100, Reserved: 100}, plan.Spent)
+	require.Equal(t, 250, plan.Spent.Available())
+	require.Equal(t, []string{"b", "a"}, names(plan.Tools))
+	require.Equal(t, in.Request.Messages, plan.Messages)
+	require.Equal(t, small, plan.Model)
+}
+
+func TestDefaults(t *testing.T) {
+	in := ask(nil, budget.Tool{Tool: convert.Tool{Name: "unknown"}})
+	in.Request.MaxTokens = 0
+	plan, err := budget.Fit(budget.Config{}, budget.Model{Name: "m", Window: 10_000}, in)
+	require.NoError(t, err)
+	require.Equal(t, 100, plan.Spent.Tools, "nothing is known of it")
+	require.Equal(t, 4096, plan.Spent.Reserved)
+	plan, err = budget.Fit(budget.Config{}, budget.Model{Name: "m", Window: 10_000, MaxOutput: 1000}, in)
+	require.NoError(t, err)
+	require.Equal(t, 1000, plan.Spent.Reserved, "the model gives no longer answers")
+}
+
+func TestTheSmallestLargerModelTakesOver(t *testing.T) {
+	cfg := budget.Config{Counter: words{}, Models: []budget.Model{{Name: "huge", Window: 9000}, small, {Name: "tiny", Window: 10}, {Name: "large", Window: 2000}, {Name: "large2", Window: 2000}}}
+	plan, err := budget.Fit(cfg, small, ask(nil, tool("a", 1500, 0)))
+	require.NoError(t, err)
+	require.Equal(t, "large", plan.Model.Name)
+	require.Equal(t, []string{"a"}, names(plan.Tools))
+
+	// Where none is large enough for all tools, the model that was asked for
+	// has fewer of them.
+	plan, err = budget.Fit(cfg, small, ask(nil, tool("a", 800, 0), tool("b", 8500, 1)))
+	require.NoError(t, err)
+	require.Equal(t, "small", plan.Model.Name)
+	require.Equal(t, []string{"a"}, names(plan.Tools))
+	require.Equal(t, []string{"b"}, plan.Left)
+
+	// And where the messages alone are too much for it, a larger one.
+	plan, err = budget.Fit(cfg, small, ask([]convert.Message{says(convert.User, text(1200))}, tool("b", 8500, 1)))
+	require.NoError(t, err)
+	require.Equal(t, "large", plan.Model.Name)
+	require.Empty(t, plan.Tools)
+}
+
+func TestToolsAreLeftOutByPriorityUseAndRelevance(t *testing.T) {
+	conversation := []convert.Message{
+		says(convert.User, "hello"), calls("1", "old"), answers("1", "ok"), calls("2", "recent"), answers("2", "ok"), says(convert.User, "now plant a tree"),
+	}
+	tools := []budget.Tool{
+		tool("weather", 100, 0), tool("old", 100, 0), tool("plant_tree", 100, 0), tool("recent", 100, 0), tool("first", 100, 5), tool("last", 100, -1),
+		{Tool: convert.Tool{Name: "pinned"}, Tokens: 100, Pinned: true},
+	}
+	for _, c := range []struct {
+		window int
+		want   []string
+	}{
+		{900, []string{"weather", "old", "plant_tree", "recent", "first", "last", "pinned"}},
+		{760, []string{"weather", "old", "plant_tree", "recent", "first", "pinned"}},
+		{660, []string{"old", "plant_tree", "recent", "first", "pinned"}},
+		{560, []string{"old", "recent", "first", "pinned"}},
+		{460, []string{"recent", "first", "pinned"}},
+		{360, []string{"first", "pinned"}},
+		{260, []string{"pinned"}},
+	} {
+		plan, err := budget.Fit(budget.Config{Counter: words{}}, budget.Model{Name: "m", Window: c.window}, ask(conversation, tools...))
+		require.NoError(t, err)
+		require.Equal(t, c.want, names(plan.Tools), "%d", c.window)
+	}
+	plan, err := budget.Fit(budget.Config{Counter: words{}, MaxTools: 2}, small, ask(conversation, tools...))
+	require.NoError(t, err)
+	require.Equal(t, []string{"first", "pinned"}, names(plan.Tools), "never more than there may be")
+
+	in := ask(conversation, tools...)
+	in.Request.Choice = &convert.Choice{Mode: convert.Required, Names: []string{"last"}}
+	plan, err = budget.Fit(budget.Config{Counter: words{}}, budget.Model{Name: "m", Window: 360}, in)
+	require.NoError(t, err)
+	require.Equal(t, []string{"last", "pinned"}, names(plan.Tools), "what the choice names stays")
+}
+
+func TestWhatDoesNotFitIsAnErrorThatSaysWhy(t *testing.T) {
+	in := ask([]convert.Message{says(convert.System, text(6)), says(convert.User, text(896))}, budget.Tool{Tool: convert.Tool{Name: "p"}, Tokens: 7, Pinned: true}, tool("q", 7, 0))
+	_, err := budget.Fit(budget.Config{Counter: words{}}, small, in)
+	require.EqualError(t, err, "the request does not fit into the 1000 tokens of small: messages take 900, the system prompt 10, tools that must stay 7, and 100 are reserved for the answer; start a new session, shorten the last message, or configure a model with a larger window")
+	require.Equal(t, toolerr.LimitReached, toolerr.CodeOf(err))
+	var large *budget.TooLargeError
+	require.ErrorAs(t, err, &large)
+	require.Equal(t, -17, large.Spent.Available())
+}
+
+func TestOldResultsAreCutAtSeventyPercent(t *testing.T) {
+	var conversation []convert.Message
+	for i := range 6 {
+		id := fmt.Sprint(i)
+		conversation = append(conversation, calls(id, "grep"), answers(id, text(500)))
+	}
+	before, err := json.Marshal(conversation)
+	require.NoError(t, err)
+	cfg := budget.Config{Counter: words{}}
+	plan, err := budget.Fit(cfg, budget.Model{Name: "m", Window: 4600}, ask(conversation))
+	require.NoError(t, err)
+	require.Zero(t, plan.Compacted, "69 percent")
+	plan, err = budget.Fit(cfg, budget.Model{Name: "m", Window: 4400}, ask(conversation))
+	require.NoError(t, err)
+	require.Equal(t, 2, plan.Compacted, "the last four stay")
+	cut := plan.Messages[1].Parts[0].ToolResult
+	require.Equal(t, "0", cut.ID)
+	require.Nil(t, cut.Structured)
+	require.Regexp(t, `^\[an old result, cut: it had 505 tokens; call the tool again to see all of it\]\nword word .*…$`, cut.Content[0].Text)
+	require.Equal(t, conversation[4:], plan.Messages[4:])
+	after, err := json.Marshal(conversation)
+	require.NoError(t, err)
+	require.Equal(t, string(before), string(after), "the caller's messages stay as they are")
+
+	// The next turn finds them short, and cuts nothing again.
+	again, err := budget.Fit(cfg, budget.Model{Name: "m", Window: 4400}, ask(plan.Messages))
+	require.NoError(t, err)
+	require.Zero(t, again.Compacted)
+	require.Equal(t, plan.Messages, again.Messages)
+}
+
+func TestValidate(t *testing.T) {
+	require.NoError(t, budget.Config{}.Validate())
+	for _, c := range []budget.Config{{Reserve: -1}, {MaxTools: -1}, {CompactAt: 101}, {KeepResults: -1}, {Models: []budget.Model{{Name: "x"}}}, {Models: []budget.Model{{Window: 1}}}} {
+		require.Error(t, c.Validate())
+	}
+}
+
+// Whatever is asked: the outcome fits or is an error, is the same each time,
+// keeps the order of what it keeps, leaves out nothing that must stay, and of
+// the conversation only shortens old results.
+func TestFitProperties(t *testing.T) {
+	outcomes := map[string]int{}
+	for seed := range uint64(3000) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		cfg, model, in := randomAsk(r)
+		plan, err := budget.Fit(cfg, model, in)
+		again, errAgain := budget.Fit(cfg, model, in)
+		require.Equal(t, plan, again, "seed %d", seed)
+		require.Equal(t, err, errAgain)
+		if err != nil {
+			outcomes["error"]++
+			var large *budget.TooLargeError
+			require.ErrorAs(t, err, &large)
+			require.Negative(t, large.Spent.Available())
+			continue
+		}
+		require.GreaterOrEqual(t, plan.Spent.Available(), 0, "seed %d", seed)
+		checkTools(t, cfg, in, plan)
+		checkMessages(t, cfg, in.Request.Messages, plan)
+		switch {
+		case len(plan.Left) > 0:
+			outcomes["pruned"]++
+		case plan.Model.Name != model.Name:
+			outcomes["larger"]++
+		case plan.Compacted > 0:
+			outcomes["compacted"]++
+		default:
+			outcomes["whole"]++
+		}
+	}
+	t.Log(outcomes)
+	require.Len(t, outcomes, 5, "every way out was taken")
+}
+
+func randomAsk(r *rand.Rand) (budget.Config, budget.Model, budget.Ask) {
+	cfg := budget.Config{Counter: words{}, KeepResults: 1 + r.IntN(5), CompactAt: 50 + r.IntN(50)}
+	if r.IntN(3) == 0 {
+		cfg.MaxTools = 1 + r.IntN(20)
+	}
+	for i := range r.IntN(3) {
+		cfg.Models = append(cfg.Models, budget.Model{Name: fmt.Sprintf("m%d", i), Window: 500 + r.IntN(8000)})
+	}
+	var in budget.Ask
+	in.Request.MaxTokens = 1 + r.IntN(500)
+	for i := range r.IntN(30) {
+		one := tool(fmt.Sprintf("tool_%d", i), r.IntN(150), r.IntN(3))
+		one.Pinned = r.IntN(15) == 0
+		in.Tools = append(in.Tools, one)
+	}
+	messages := []convert.Message{says(convert.System, text(r.IntN(100)))}
+	for i := range r.IntN(12) {
+		switch r.IntN(3) {
+		case 0:
+			messages = append(messages, says(convert.User, fmt.Sprintf("use tool %d %s", r.IntN(30), text(r.IntN(100)))))
+		default:
+			id := fmt.Sprint(i)
+			messages = append(messages, calls(id, fmt.Sprintf("tool_%d", r.IntN(30))), answers(id, text(r.IntN(600))))
+		}
+	}
+	in.Request.Messages = messages
+	return cfg, budget.Model{Name: "asked", Window: 500 + r.IntN(4000)}, in
+}
+
+func checkTools(t *testing.T, cfg budget.Config, in budget.Ask, plan budget.Plan) {
+	t.Helper()
+	kept := names(plan.Tools)
+	var all, order []string
+	for _, one := range in.Tools {
+		all = append(all, one.Name)
+		if slices.Contains(kept, one.Name) {
+			order = append(order, one.Name)
+		}
+		require.False(t, one.Pinned && slices.Contains(plan.Left, one.Name), "%s is pinned", one.Name)
+	}
+	require.Equal(t, order, append([]string(nil), kept...), "the order is that of before")
+	require.ElementsMatch(t, all, slices.Concat(kept, plan.Left))
+	pinned := 0
+	for _, one := range in.Tools {
+		if one.Pinned {
+			pinned++
+		}
+	}
+	if cfg.MaxTools > 0 {
+		require.LessOrEqual(t, len(kept), max(cfg.MaxTools, pinned))
+	}
+}
+
+func checkMessages(t *testing.T, cfg budget.Config, before []convert.Message, plan budget.Plan) {
+	t.Helper()
+	require.Len(t, plan.Messages, len(before))
+	results, cut := 0, 0
+	for i, m := range slices.Backward(plan.Messages) {
+		require.Equal(t, before[i].Role, m.Role)
+		require.Len(t, m.Parts, len(before[i].Parts))
+		for j, p := range m.Parts {
+			was := before[i].Parts[j]
+			if p.Type != convert.Result {
+				require.Equal(t, was, p)
+				continue
+			}
+			results++
+			require.Equal(t, was.ToolResult.ID, p.ToolResult.ID)
+			require.Equal(t, was.ToolResult.IsError, p.ToolResult.IsError)
+			if p.ToolResult != was.ToolResult {
+				cut++
+				require.Greater(t, results, cfg.KeepResults, "the last are kept")
+			}
+		}
+	}
+	require.Equal(t, plan.Compacted, cut)
+	require.LessOrEqual(t, budget.MessageTokens(words{}, plan.Messages), budget.MessageTokens(words{}, before))
+}

@@ -1,0 +1,85 @@
+package budget
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/toolroom-mcp/toolroom/host/convert"
+	"github.com/toolroom-mcp/toolroom/host/tokens"
+)
+
+// A result that is shorter is left alone, and so much of a longer one is kept.
+const (
+	shortResult = 100 // tokens
+	headRunes   = 160
+)
+
+// Compact cuts the results of tools to their beginnings, but for the last
+// keep, and returns how many it cut. Every result keeps its place, its call's
+// id and whether it is an error. The messages that it is given stay as they
+// are.
+func Compact(counter tokens.Counter, messages []convert.Message, keep int) ([]convert.Message, int) {
+	results := 0
+	for _, m := range messages {
+		for _, p := range m.Parts {
+			if isResult(p) {
+				results++
+			}
+		}
+	}
+	out, cut := slices.Clone(messages), 0
+	for i, m := range messages {
+		shared := true
+		for j, p := range m.Parts {
+			if !isResult(p) {
+				continue
+			}
+			if results--; results < keep {
+				return out, cut
+			}
+			size := partTokens(counter, p)
+			if size <= shortResult || compacted(p.ToolResult) {
+				continue
+			}
+			short := *p.ToolResult
+			short.Structured, short.Others = nil, nil
+			short.Content = []convert.Part{{Type: convert.Text, Text: fmt.Sprintf("%s%d tokens; call the tool again to see all of it]\n%s", leftOut, size, head(p.ToolResult))}}
+			p.ToolResult = &short
+			if partTokens(counter, p) >= size {
+				continue
+			}
+			if shared {
+				out[i].Parts, shared = slices.Clone(m.Parts), false
+			}
+			out[i].Parts[j] = p
+			cut++
+		}
+	}
+	return out, cut
+}
+
+func isResult(p convert.Part) bool { return p.Type == convert.Result && p.ToolResult != nil }
+
+const leftOut = "[an old result, cut: it had "
+
+// compacted reports whether a result has been cut before.
+func compacted(r *convert.ToolResult) bool {
+	return len(r.Content) == 1 && len(r.Content[0].Text) > len(leftOut) && r.Content[0].Text[:len(leftOut)] == leftOut
+}
+
+// head is the beginning of a result's text.
+func head(r *convert.ToolResult) string {
+	for _, p := range r.Content {
+		if p.Type != convert.Text || p.Text == "" {
+			continue
+		}
+		n := 0
+		for at := range p.Text {
+			if n++; n > headRunes {
+				return p.Text[:at] + "…"
+			}
+		}
+		return p.Text
+	}
+	return ""
+}
