@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolroom-mcp/toolroom/host/config/dialect"
 	"github.com/toolroom-mcp/toolroom/host/config/secret"
+	"github.com/toolroom-mcp/toolroom/host/pipeline/approve"
 	"github.com/toolroom-mcp/toolroom/host/store/backend"
 )
 
@@ -42,6 +43,11 @@ func (c *Config) set(all []setting) (problems dialect.Problems) {
 	applied := dialect.Apply(plain)
 	c.Settings, c.Profiles, c.Pins, c.Stages, c.Offer = plain, applied.Profiles, applied.Pins, applied.Stages, applied.Offer
 	problems = append(problems, c.declare(applied, at)...)
+	if s, ok := at["approval"]; ok {
+		if err := c.fillApproval(s.vars); err != nil {
+			problems = append(problems, s.Problem(err.Error()))
+		}
+	}
 	if err := errors.Join(c.Stages.Validate(), c.Offer.Validate()); err != nil {
 		for text := range strings.SplitSeq(err.Error(), "\n") {
 			key, rest, _ := strings.Cut(text, ": ")
@@ -59,6 +65,21 @@ func (c *Config) set(all []setting) (problems dialect.Problems) {
 		}
 	}
 	return problems
+}
+
+// fillApproval replaces the variables in what is said of approvals.
+func (c *Config) fillApproval(vars dialect.Variables) (err error) {
+	a := &c.Stages.Approval
+	secret := string(a.Callback.Secret)
+	for _, text := range []*string{&a.Callback.URL, &secret, &a.PublicURL} {
+		out, fault := vars.Expand(*text)
+		if fault != nil {
+			return fault
+		}
+		*text = out
+	}
+	a.Callback.Secret, a.PublicURL = approve.Secret(secret), strings.TrimSuffix(a.PublicURL, "/")
+	return nil
 }
 
 // place finds the store that a file names.

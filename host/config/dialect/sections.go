@@ -4,14 +4,12 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/host/catalog"
 	"github.com/toolroom-mcp/toolroom/host/config/secret"
 	"github.com/toolroom-mcp/toolroom/host/offer"
-	"github.com/toolroom-mcp/toolroom/host/pipeline/policy"
 )
 
 // settings is every setting, in the order in which they are applied.
@@ -43,8 +41,10 @@ func settings() []setting {
 					r.members(n, validateFields(&s.Stages))
 				}
 			}},
-		{"policy", []string{"tool_policy"}, "Who may call what, and how often.", objectOf(policyFields(&Stages{})),
-			func(r *reader, n *node, s *Settings) { r.members(n, policyFields(&s.Stages)) }},
+		{"policy", []string{"tool_policy"}, "Who may call what, and how often.", objectOf(policyFields(&Settings{})),
+			func(r *reader, n *node, s *Settings) { r.members(n, policyFields(s)) }},
+		{"approval", []string{"approvals"}, "How calls are approved that a rule asks about.", objectOf(approvalFields(&Stages{})),
+			func(r *reader, n *node, s *Settings) { r.members(n, approvalFields(&s.Stages)) }},
 		{"max_tools", nil, "", nil, func(r *reader, n *node, s *Settings) { s.Offer.MaxTools = r.count(n) }},
 		{"context", nil, "How much of a model's context the list of tools may take; beyond it, search_tools and call_tool stand in for the rest.", objectOf(contextFields(&offer.Config{})),
 			func(r *reader, n *node, s *Settings) { r.members(n, contextFields(&s.Offer)) }},
@@ -174,44 +174,6 @@ func validateFields(s *Stages) []field {
 	}
 }
 
-func policyFields(s *Stages) []field {
-	p := &s.Policy
-	later := func(name string, also ...string) field {
-		return field{name, also, "", nil, func(r *reader, n *node) {
-			r.warn("has no effect: it is for conversations with a model, and there are none yet")
-		}}
-	}
-	return []field{
-		texts("allow", []string{"allowlist", "allowed_tools"}, "Served names of tools, with *; only these may be called.", &p.Allow),
-		texts("block", []string{"blocklist", "blocked_tools", "denylist"}, "Served names of tools, with *; these may not be called.", &p.Block),
-		{"rules", nil, "The first that matches decides.", map[string]any{"type": "array", "items": objectOf(ruleFields(&policy.Rule{}), "do")},
-			func(r *reader, n *node) { p.Rules = append(p.Rules, r.rules(n)...) }},
-		{"max_calls_per_minute", []string{"max_tool_calls_per_minute", "rate_limit_per_minute"}, "Calls of each tool within a minute: a number, or a map of served names, with *, to numbers.",
-			map[string]any{"oneOf": []any{perMinuteSchema(), map[string]any{"type": "object", "additionalProperties": perMinuteSchema()}}},
-			func(r *reader, n *node) { p.MaxCallsPerMinute = r.perMinute(n) }},
-		number("max_calls_per_turn", []string{"max_tool_calls_per_turn"}, "Calls within one turn.", &p.MaxCallsPerTurn),
-		number("max_total_calls", []string{"max_total_tool_calls"}, "Calls of one caller.", &p.MaxTotalCalls),
-		number("max_identical_calls", []string{"max_identical_tool_calls"}, "Calls of one caller with the same tool and arguments.", &p.MaxIdenticalCalls),
-		number("max_parallel", []string{"max_parallel_calls", "max_parallel_tool_calls"}, "Calls of one caller at once.", &s.Limit.MaxParallel),
-		later("tool_choice"), later("max_rounds"), later("max_cost"), later("max_tools"),
-	}
-}
-
-func ruleFields(rule *policy.Rule) []field {
-	text := func(name, doc string, into *string) field {
-		return field{name, nil, doc, typed("string"), func(r *reader, n *node) { *into = r.text(n) }}
-	}
-	return []field{
-		text("tool", "Served name, with *; all tools if not given.", &rule.Tool),
-		text("caller", "The door (stdio, http, cli) or DOOR/ID, with *.", &rule.Caller),
-		{"args", []string{"arguments"}, "Argument, or JSON pointer, to pattern with *; all must match.", mapOf("string", "number", "boolean"), func(r *reader, n *node) { rule.Args = r.textMap(n) }},
-		{"do", []string{"action", "verdict"}, "What becomes of the call.", oneOf("allow", "ask", "deny"), func(r *reader, n *node) {
-			rule.Do = policy.Verdict(r.choice(n, string(policy.Allow), string(policy.Ask), string(policy.Deny)))
-		}},
-		text("why", "Told to who called.", &rule.Why),
-	}
-}
-
 func contextFields(o *offer.Config) []field {
 	return []field{
 		number("max_tools", nil, "How many tools are listed to a client of the MCP doors; any number if not given.", &o.MaxTools),
@@ -272,51 +234,6 @@ func breakerFields(s *Stages) []field {
 		span("within", "From the first of them to the last (default 30s).", &s.Breaker.Within),
 		span("open", "How long calls are refused (default 5s).", &s.Breaker.Open),
 	}
-}
-
-// rules reads a policy's rules.
-func (r *reader) rules(n *node) []policy.Rule {
-	if n.kind != listNode {
-		r.problem("want a list of rules, not %s", n.what())
-		return nil
-	}
-	path := r.field
-	var rules []policy.Rule
-	for i, item := range n.items {
-		r.field, r.line = path+"["+strconv.Itoa(i)+"]", item.line
-		var rule policy.Rule
-		r.members(item, ruleFields(&rule))
-		if _, empty := rule.Args[""]; empty {
-			r.problem("args has an argument without a name")
-		}
-		if item.kind == mapNode && !slices.ContainsFunc(item.pairs, func(p pair) bool { return slices.Contains([]string{"do", "action", "verdict"}, plain(p.key)) }) {
-			r.problem("do is missing: allow, ask or deny")
-		}
-		rules = append(rules, rule)
-	}
-	return rules
-}
-
-// maxPerMinute is the most that package policy counts.
-const maxPerMinute = 100_000
-
-func perMinuteSchema() map[string]any {
-	return map[string]any{"type": "integer", "minimum": 1, "maximum": maxPerMinute}
-}
-
-func (r *reader) perMinute(n *node) map[string]int {
-	most := map[string]int{}
-	read := func(name string, n *node) {
-		if most[name] = r.count(n); most[name] > maxPerMinute {
-			r.problem("want at most %d", maxPerMinute)
-		}
-	}
-	if n.kind == numberNode {
-		read("*", n)
-		return most
-	}
-	r.each(n, read)
-	return most
 }
 
 // each calls f with the members of a map whose names are the user's.

@@ -11,6 +11,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/catalog"
 	"github.com/toolroom-mcp/toolroom/host/config/dialect"
 	"github.com/toolroom-mcp/toolroom/host/offer"
+	"github.com/toolroom-mcp/toolroom/host/pipeline/approve"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/policy"
 )
 
@@ -40,6 +41,11 @@ policy:
   max_calls_per_turn: 1
   max_total_calls: 2
   max_identical_calls: 3
+  max_rounds: off
+  tool_choice: bash
+  max_cost: 2.5
+  prices: {"*": 0.01, bash: 1}
+approval: {expires: 1m, wait: 2s, ask_client: false, callback: "https://h/x", callback_secret: $S, public_url: "https://me"}
 `
 
 func TestSettings(t *testing.T) {
@@ -70,6 +76,11 @@ func TestSettings(t *testing.T) {
 			{Tool: "bash", Do: policy.Ask, Why: "it can change things"},
 		},
 		MaxCallsPerMinute: map[string]int{"bash": 10, "*": 100}, MaxCallsPerTurn: 1, MaxTotalCalls: 2, MaxIdenticalCalls: 3,
+		MaxRounds: -1, ToolChoice: "bash", MaxCost: 2.5, Prices: map[string]float64{"*": 0.01, "bash": 1},
+	}
+	want.Approval = approve.Config{
+		Expires: time.Minute, Wait: 2 * time.Second, ClientOff: true, PublicURL: "https://me",
+		Callback: approve.Callback{URL: "https://h/x", Secret: "$S"},
 	}
 	require.Equal(t, want, s.Stages)
 	require.Equal(t, offer.Config{MaxTools: 50, ToolsPercent: 10, Window: 128000, Pinned: []string{"grep"}, Priority: []string{"files__*"}}, s.Offer)
@@ -140,6 +151,11 @@ func TestMistakesInSettings(t *testing.T) {
 		{"policy: {max_calls_per_minute: {a: 0}}", "1: policy.max_calls_per_minute.a: want a whole number above 0"},
 		{"policy: {max_calls_per_minute: 200000}", "1: policy.max_calls_per_minute: want at most 100000"},
 		{"policy: {max_total_calls: -1}", "1: policy.max_total_calls: want a whole number above 0"},
+		{"policy: {max_cost: free}", "1: policy.max_cost: want a number from 0"},
+		{"policy: {prices: {a: -1}}", "1: policy.prices.a: want a number from 0"},
+		{"policy: {max_rounds: 0}", "1: policy.max_rounds: want a whole number above 0"},
+		{"approval: {expires: 5}", "1: approval.expires: a number without a unit; want a duration like 10s"},
+		{"approval: {secret: x}", "1: approval.secret: not known"},
 		{"profiles: {a/b: {}}", "1: profiles.a/b: a name has 1 to 64 of a-z, A-Z, 0-9, _ and -"},
 		{"profiles: [a]", "1: profiles: want a map of profiles by name, not a list"},
 		{"profiles: {a: {alow: [x]}}", "1: profiles.a.alow: not known; did you mean allow?"},
@@ -168,8 +184,10 @@ func TestMistakesInSettings(t *testing.T) {
 func TestSettingsThatCannotWork(t *testing.T) {
 	d := dialect.Parse("toolroom.yaml", []byte("policy: {max_rounds: 5, maxTools: 7}\ntool_policy: {}\n"), dialect.Options{})
 	require.EqualError(t, d.Problems.Err(), "toolroom.yaml:2: tool_policy: is there twice, also on line 1")
-	require.Len(t, d.Problems.Warnings(), 2)
-	require.Contains(t, d.Problems.Warnings()[1].String(), "toolroom.yaml:1: policy.maxTools: has no effect")
+	require.Empty(t, d.Problems.Warnings())
+	s := dialect.Apply(d.Settings)
+	require.Equal(t, 5, s.Stages.Policy.MaxRounds)
+	require.Equal(t, 7, s.Offer.MaxTools)
 
 	// What another product means by such a key is not guessed; what would be a
 	// gap in the policy is told.

@@ -18,6 +18,15 @@ func number(name string, also []string, doc string, into *int) field {
 	return field{name, also, doc, map[string]any{"type": "integer", "minimum": 1}, func(r *reader, n *node) { *into = r.count(n) }}
 }
 
+// numberOrOff is number; off is -1.
+func numberOrOff(name string, also []string, doc string, into *int) field {
+	return field{name, also, doc, map[string]any{"oneOf": []any{map[string]any{"type": "integer", "minimum": 1}, offSchema()}}, func(r *reader, n *node) {
+		if *into = -1; !isOff(n) {
+			*into = r.count(n)
+		}
+	}}
+}
+
 func span(name, doc string, into *time.Duration) field {
 	return field{name, nil, doc, durationSchema(), func(r *reader, n *node) { *into = r.duration(n, 0) }}
 }

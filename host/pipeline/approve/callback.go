@@ -22,12 +22,24 @@ import (
 // Callback is who is told of requests, by a POST.
 type Callback struct {
 	URL    string // "": nobody
-	Secret string // signs what is posted
+	Secret Secret // signs what is posted
 
 	Attempts int           // in all; 3
 	Pause    time.Duration // before the second, doubled each time; 1 s
 	Timeout  time.Duration // of one; 10 s
 }
+
+// Secret is a text that is not shown.
+type Secret string
+
+// String, GoString and MarshalText show that there is one.
+func (Secret) String() string { return "***" }
+
+// GoString is String for %#v.
+func (Secret) GoString() string { return "***" }
+
+// MarshalText is String for encoders.
+func (Secret) MarshalText() ([]byte, error) { return []byte("***"), nil }
 
 func (c Callback) validate() error {
 	if c.URL == "" {
@@ -189,7 +201,7 @@ func (n *notifier) send(body []byte) (again bool, err error) {
 	at := strconv.FormatInt(time.Now().Unix(), 10)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set(TimestampHeader, at)
-	req.Header.Set(SignatureHeader, Sign(n.cfg.Callback.Secret, at, body))
+	req.Header.Set(SignatureHeader, Sign(string(n.cfg.Callback.Secret), at, body))
 	res, err := n.client.Do(req)
 	if err != nil {
 		return true, err

@@ -37,7 +37,7 @@ import (
 type Config struct {
 	Concurrent  int            // calls of one server at once; 5. Negative: no bound
 	Servers     map[string]int // the same by server, before what its tools say
-	MaxParallel int            // calls of one caller at once, of all servers; 0: no bound
+	MaxParallel int            // calls of one caller at once, of all servers; 0: 10 within a turn, else no bound. Negative: no bound
 	Queue       int            // calls of one caller that wait for one server; 1000
 	QueueBytes  int64          // parameters of all calls that wait for one server; 64 MiB
 	MaxWait     time.Duration  // of one call; 1 min
@@ -50,7 +50,7 @@ func (c Config) Validate() error {
 	for _, f := range []struct {
 		name  string
 		value int64
-	}{{"max_parallel", int64(c.MaxParallel)}, {"queue", int64(c.Queue)}, {"queue_bytes", c.QueueBytes}, {"max_wait", int64(c.MaxWait)}, {"max_depth", int64(c.MaxDepth)}} {
+	}{{"queue", int64(c.Queue)}, {"queue_bytes", c.QueueBytes}, {"max_wait", int64(c.MaxWait)}, {"max_depth", int64(c.MaxDepth)}} {
 		if f.value < 0 {
 			return fmt.Errorf("limit: %s is %d, less than nothing", f.name, f.value)
 		}
@@ -127,8 +127,8 @@ func (l *Limiter) Stage(next call.Handler) call.Handler {
 			return next(ctx, req)
 		}
 		caller := who{req.Caller.Door, req.Caller.ID, req.Caller.Depth}
-		if l.cfg.MaxParallel > 0 {
-			mine, err := l.acquire(ctx, l.own, place{}, l.cfg.MaxParallel, caller, req)
+		if parallel := l.parallel(req.Caller); parallel > 0 {
+			mine, err := l.acquire(ctx, l.own, place{}, parallel, caller, req)
 			if err != nil {
 				return nil, err
 			}
@@ -144,6 +144,14 @@ func (l *Limiter) Stage(next call.Handler) call.Handler {
 		defer permit.release(l)
 		return next(ctx, permit.lending(l, req))
 	}
+}
+
+// parallel is how many calls of a caller run at once; not positive: any number.
+func (l *Limiter) parallel(c call.Caller) int {
+	if l.cfg.MaxParallel == 0 && c.Turn != "" {
+		return 10
+	}
+	return l.cfg.MaxParallel
 }
 
 // place returns whose permits a call needs, and how many there are; not

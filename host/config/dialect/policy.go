@@ -1,0 +1,123 @@
+package dialect
+
+import (
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/toolroom-mcp/toolroom/host/pipeline/approve"
+	"github.com/toolroom-mcp/toolroom/host/pipeline/policy"
+)
+
+func policyFields(s *Settings) []field {
+	p := &s.Stages.Policy
+	return []field{
+		texts("allow", []string{"allowlist", "allowed_tools"}, "Served names of tools, with *; only these may be called.", &p.Allow),
+		texts("block", []string{"blocklist", "blocked_tools", "denylist"}, "Served names of tools, with *; these may not be called.", &p.Block),
+		{"rules", nil, "The first that matches decides.", map[string]any{"type": "array", "items": objectOf(ruleFields(&policy.Rule{}), "do")},
+			func(r *reader, n *node) { p.Rules = append(p.Rules, r.rules(n)...) }},
+		{"max_calls_per_minute", []string{"max_tool_calls_per_minute", "rate_limit_per_minute"}, "Calls of each tool within a minute: a number, or a map of served names, with *, to numbers.",
+			map[string]any{"oneOf": []any{perMinuteSchema(), map[string]any{"type": "object", "additionalProperties": perMinuteSchema()}}},
+			func(r *reader, n *node) { p.MaxCallsPerMinute = r.perMinute(n) }},
+		number("max_calls_per_turn", []string{"max_tool_calls_per_turn"}, "Calls within one turn, which is one answer of a model; clients of MCP have none.", &p.MaxCallsPerTurn),
+		number("max_total_calls", []string{"max_total_tool_calls"}, "Calls of one caller.", &p.MaxTotalCalls),
+		numberOrOff("max_identical_calls", []string{"max_identical_tool_calls"}, "Calls of one caller with the same tool and arguments (default 3 within a turn); off for any number.", &p.MaxIdenticalCalls),
+		numberOrOff("max_parallel", []string{"max_parallel_calls", "max_parallel_tool_calls"}, "Calls of one caller at once (default 10 within a turn); off for any number.", &s.Stages.Limit.MaxParallel),
+		numberOrOff("max_rounds", []string{"max_tool_rounds"}, "Rounds of calls within a turn (default 50); off for any number.", &p.MaxRounds),
+		{"tool_choice", nil, "auto, none (no tool may be called), required (a turn has to call one), or the served name of the only tool that may be called.", typed("string"),
+			func(r *reader, n *node) { p.ToolChoice = r.text(n) }},
+		{"max_cost", nil, "What the calls of one caller may cost together, in the unit of prices.", map[string]any{"type": "number", "exclusiveMinimum": 0},
+			func(r *reader, n *node) { p.MaxCost = r.price(n) }},
+		{"prices", nil, "What a call costs, by served name, with *; the longest that matches counts.", map[string]any{"type": "object", "additionalProperties": map[string]any{"type": "number", "minimum": 0}},
+			func(r *reader, n *node) {
+				p.Prices = map[string]float64{}
+				r.each(n, func(name string, value *node) { p.Prices[name] = r.price(value) })
+			}},
+		{"max_tools", nil, "", nil, func(r *reader, n *node) { s.Offer.MaxTools = r.count(n) }},
+	}
+}
+
+func ruleFields(rule *policy.Rule) []field {
+	text := func(name, doc string, into *string) field {
+		return field{name, nil, doc, typed("string"), func(r *reader, n *node) { *into = r.text(n) }}
+	}
+	return []field{
+		text("tool", "Served name, with *; all tools if not given.", &rule.Tool),
+		text("caller", "The door (stdio, http, cli) or DOOR/ID, with *.", &rule.Caller),
+		{"args", []string{"arguments"}, "Argument, or JSON pointer, to pattern with *; all must match.", mapOf("string", "number", "boolean"), func(r *reader, n *node) { rule.Args = r.textMap(n) }},
+		{"do", []string{"action", "verdict"}, "What becomes of the call.", oneOf("allow", "ask", "deny"), func(r *reader, n *node) {
+			rule.Do = policy.Verdict(r.choice(n, string(policy.Allow), string(policy.Ask), string(policy.Deny)))
+		}},
+		text("why", "Told to who called.", &rule.Why),
+	}
+}
+
+func approvalFields(s *Stages) []field {
+	a := &s.Approval
+	text := func(name string, also []string, doc string, set func(string)) field {
+		return field{name, also, doc, typed("string"), func(r *reader, n *node) { set(r.text(n)) }}
+	}
+	return []field{
+		span("expires", "How long a request waits for a decision, and a decision for its call (default 5m).", &a.Expires),
+		span("wait", "How long a call waits for a decision before it is answered PENDING_APPROVAL; not at all if not given.", &a.Wait),
+		toggle("ask_client", []string{"elicitation"}, "Whether the user at the caller's client is asked, where that is possible (default true).", func(on bool) { a.ClientOff = !on }),
+		text("callback", []string{"callback_url", "webhook"}, "Address that requests are posted to.", func(url string) { a.Callback.URL = url }),
+		text("callback_secret", []string{"webhook_secret"}, "Signs what is posted. Write ${NAME} to take it from the environment.", func(text string) { a.Callback.Secret = approve.Secret(text) }),
+		text("public_url", nil, "Where others reach this host's /v1; the address of serve if not given.", func(url string) { a.PublicURL = url }),
+	}
+}
+
+// rules reads a policy's rules.
+func (r *reader) rules(n *node) []policy.Rule {
+	if n.kind != listNode {
+		r.problem("want a list of rules, not %s", n.what())
+		return nil
+	}
+	path := r.field
+	var rules []policy.Rule
+	for i, item := range n.items {
+		r.field, r.line = path+"["+strconv.Itoa(i)+"]", item.line
+		var rule policy.Rule
+		r.members(item, ruleFields(&rule))
+		if _, empty := rule.Args[""]; empty {
+			r.problem("args has an argument without a name")
+		}
+		if item.kind == mapNode && !slices.ContainsFunc(item.pairs, func(p pair) bool { return slices.Contains([]string{"do", "action", "verdict"}, plain(p.key)) }) {
+			r.problem("do is missing: allow, ask or deny")
+		}
+		rules = append(rules, rule)
+	}
+	return rules
+}
+
+// maxPerMinute is the most that package policy counts.
+const maxPerMinute = 100_000
+
+func perMinuteSchema() map[string]any {
+	return map[string]any{"type": "integer", "minimum": 1, "maximum": maxPerMinute}
+}
+
+func (r *reader) perMinute(n *node) map[string]int {
+	most := map[string]int{}
+	read := func(name string, n *node) {
+		if most[name] = r.count(n); most[name] > maxPerMinute {
+			r.problem("want at most %d", maxPerMinute)
+		}
+	}
+	if n.kind == numberNode {
+		read("*", n)
+		return most
+	}
+	r.each(n, read)
+	return most
+}
+
+// price reads an amount.
+func (r *reader) price(n *node) float64 {
+	value, err := strconv.ParseFloat(n.text, 64)
+	if n.kind != numberNode || err != nil || !(value >= 0) || math.IsInf(value, 0) {
+		r.problem("want a number from 0")
+		return 0
+	}
+	return value
+}
