@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/toolroom-mcp/toolroom/host/api"
 	"github.com/toolroom-mcp/toolroom/host/app"
 	"github.com/toolroom-mcp/toolroom/host/config"
 	"github.com/toolroom-mcp/toolroom/host/gateway"
@@ -62,8 +63,8 @@ func (p *program) serve() *cobra.Command {
 		Use:   "serve",
 		Short: "Serve MCP over streamable HTTP, and print URL and token",
 		Long: `serve answers at http://ADDRESS/mcp to who sends the token as "Authorization:
-Bearer TOKEN"; so does /metrics, for Prometheus. /healthz answers anybody on this
-machine. The token is that of --token-file, else of TOOLROOM_TOKEN, else one
+Bearer TOKEN"; so do /metrics, for Prometheus, and /v1/approvals. /healthz answers
+anybody on this machine. The token is that of --token-file, else of TOOLROOM_TOKEN, else one
 made at the first start and kept in the state directory.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -104,7 +105,9 @@ func (p *program) runServe(ctx context.Context, a *app.App, f serveFlags) error 
 	}
 	handler := a.Gateway.HTTP(gateway.HTTPConfig{
 		Token: token, Hosts: hostNames(f.listen, listener.Addr(), f.hosts), Metrics: a.Metrics, MetricsType: metrics.ContentType,
+		API: api.Handler(a), Callback: api.Callback(a),
 	})
+	a.SetURL("http://" + reachable(listener.Addr()))
 	server := gateway.NewHTTPServer(handler)
 	p.listen(a, "http://"+reachable(listener.Addr())+"/mcp")
 	a.Begin()

@@ -32,6 +32,11 @@ type HTTPConfig struct {
 	// Metrics, unless nil, writes what is served at /metrics, as MetricsType.
 	Metrics     func(io.Writer) error
 	MetricsType string
+
+	// API, unless nil, is what is below /v1/ for who has the token, and
+	// Callback what is below /v1/callback/, whose addresses are secrets
+	// themselves.
+	API, Callback http.Handler
 }
 
 // Bounds of one request.
@@ -108,13 +113,32 @@ func (h *HTTPHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == "/healthz" && (r.Method == http.MethodGet || r.Method == http.MethodHead):
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		io.WriteString(w, "ok\n") //nolint:errcheck // the client is gone
+	case strings.HasPrefix(r.URL.Path, "/v1/callback/") && h.cfg.Callback != nil:
+		serveAPI(h.cfg.Callback, w, r)
 	case !h.authorized(r):
 		w.Header().Set("WWW-Authenticate", `Bearer realm="toolroom"`)
 		refuseHTTP(w, http.StatusUnauthorized, "send the token that serve printed as Authorization: Bearer TOKEN")
 	case r.URL.Path == "/metrics" && h.cfg.Metrics != nil:
 		h.serveMetrics(w, r)
+	case strings.HasPrefix(r.URL.Path, "/v1/") && h.cfg.API != nil:
+		serveAPI(h.cfg.API, w, r)
 	default:
 		h.serveMCP(w, r)
+	}
+}
+
+// serveAPI hands a request on, which may bring a body if it is a POST.
+func serveAPI(to http.Handler, w http.ResponseWriter, r *http.Request) {
+	var d time.Duration
+	switch {
+	case r.Method == http.MethodPost:
+		d = bodyTimeout
+	case r.ContentLength != 0:
+		refuseHTTP(w, http.StatusBadRequest, r.Method+" takes no body")
+		return
+	}
+	if readWithin(w, d) {
+		to.ServeHTTP(w, r)
 	}
 }
 
