@@ -52,14 +52,16 @@ type App struct {
 	present atomic.Pointer[present]
 
 	changing sync.Mutex // held while present is being replaced
-	custom   custom
-	roots    rootSet
-	level    atomic.Pointer[string] // of log messages; nil: never set
-	url      atomic.Pointer[string] // of the HTTP door; nil: there is none
-	stale    fault
-	store    *store.Store // nil: nothing is to be remembered
-	used     atomic.Bool  // whether the store was
-	tell     func(string)
+
+	repository repository // its tools: under changing
+	custom     custom
+	roots      rootSet
+	level      atomic.Pointer[string] // of log messages; nil: never set
+	url        atomic.Pointer[string] // of the HTTP door; nil: there is none
+	stale      fault
+	store      *store.Store // nil: nothing is to be remembered
+	used       atomic.Bool  // whether the store was
+	tell       func(string)
 
 	recheckEvery time.Duration
 

@@ -12,7 +12,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/call"
 	"github.com/toolroom-mcp/toolroom/host/catalog"
 	"github.com/toolroom-mcp/toolroom/host/config"
+	"github.com/toolroom-mcp/toolroom/host/config/dialect"
 	"github.com/toolroom-mcp/toolroom/host/declared"
+	"github.com/toolroom-mcp/toolroom/host/manifest"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/retry"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
@@ -22,7 +24,10 @@ import (
 // before.
 func (a *App) declare(p, before *present) error {
 	p.declared = map[string]*declared.Tool{}
-	for _, spec := range p.cfg.Declared {
+	declare := func(spec manifest.Tool) error {
+		if _, taken := p.byName[declared.Served(spec)]; taken {
+			return dialect.Problems{spec.Problem("name", "it is served as %s, which is the name of a server", declared.Served(spec))}
+		}
 		var t *declared.Tool
 		if before != nil {
 			if old := before.declared[declared.Served(spec)]; old != nil && reflect.DeepEqual(old.Spec.Placeless(), spec.Placeless()) {
@@ -37,6 +42,17 @@ func (a *App) declare(p, before *present) error {
 		}
 		p.declared[t.Name()] = t
 		p.tools = append(p.tools, t)
+		return nil
+	}
+	for _, spec := range p.cfg.Declared {
+		if err := declare(spec); err != nil {
+			return err
+		}
+	}
+	for _, spec := range a.registered(p) {
+		if err := declare(spec); err != nil {
+			return err
+		}
 	}
 	return nil
 }

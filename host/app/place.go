@@ -29,6 +29,8 @@ type present struct {
 
 	declared map[string]*declared.Tool // by served name
 	tools    []*declared.Tool          // in their order
+	loading  bool                      // those in the store are still to be read
+	app      *App
 
 	calls sync.RWMutex // held for reading by calls, and for writing for ever after
 }
@@ -45,7 +47,7 @@ type place struct {
 // newPresent puts the parts together. fresh says of which server a new one is
 // to be made though there is one of the name.
 func (a *App) newPresent(cfg config.Config, before *present, fresh []string) (*present, error) {
-	p := &present{cfg: cfg, byName: map[string]*place{}, views: map[string]*offer.Offer{}}
+	p := &present{app: a, loading: a.repository.pending, cfg: cfg, byName: map[string]*place{}, views: map[string]*offer.Offer{}}
 	for _, one := range cfg.Profiles {
 		if err := one.Validate(); err != nil {
 			return nil, err
@@ -56,7 +58,7 @@ func (a *App) newPresent(cfg config.Config, before *present, fresh []string) (*p
 	}
 	p.cfg.Servers, p.cfg.Remote = slices.Clone(cfg.Servers), slices.Clone(cfg.Remote)
 	var err error
-	if p.way, err = nextWay(cfg, around{a.serverVersion, a.newApproval}, before); err != nil {
+	if p.way, err = nextWay(a.withRegistered(cfg), around{a.serverVersion, a.newApproval}, before); err != nil {
 		return nil, err
 	}
 	for _, sc := range slices.Concat(cfg.Servers, remotes(cfg, a.version), a.custom.config(a.version)) {
@@ -119,6 +121,9 @@ func (p *present) entries() []catalog.Entry {
 		default:
 			theirs = append(theirs, one.entry)
 		}
+	}
+	if p.loading {
+		theirs = append(theirs, catalog.Entry{Source: loader{p.app}})
 	}
 	for _, t := range p.tools { // before servers, which may not take their names
 		own = append(own, t.Entry())

@@ -27,6 +27,7 @@ func (a *App) openStore(cfg config.Config) error {
 		a.tell(e.Error() + "; mcp-host tools approve " + e.Name + " shows the difference")
 	})
 	a.setPins(cfg)
+	a.openRepository(cfg)
 	return nil
 }
 

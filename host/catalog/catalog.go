@@ -63,6 +63,7 @@ type Catalog struct {
 	servers  atomic.Pointer[[]*server]
 	onChange func(Change)
 	onDrift  func(*ChangedError)
+	onMiss   func(ctx context.Context, name string) bool
 	starts   chan struct{}
 	current  atomic.Pointer[Snapshot]
 
@@ -163,8 +164,16 @@ func (c *Catalog) find(ctx context.Context, kind call.Kind, name string) (*Item,
 			return item, true
 		}
 	}
-	return nil, false
+	if kind != call.Tools || c.onMiss == nil || !c.onMiss(ctx, name) {
+		return nil, false
+	}
+	c.list(ctx, kind, likely)
+	return c.current.Load().byName(kind, name)
 }
+
+// OnMissing sets what is asked for a tool that no source has; it reports
+// whether one has it now. Call it before first use.
+func (c *Catalog) OnMissing(find func(ctx context.Context, name string) bool) { c.onMiss = find }
 
 // mayServe reports whether a name looks like one of the server's.
 func (s *server) mayServe(name string) bool {

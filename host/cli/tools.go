@@ -47,7 +47,7 @@ it prints what each definition takes of a model's context in that form.`,
 	cmd.Flags().BoolVar(&how.strict, "strict", false, "with --format openai or anthropic: hold the model to the schemas")
 	cmd.Flags().StringVar(&how.tokens, "tokens", "", "print what the definitions cost: `HOW` is estimate, or exact (by the vocabulary o200k_base)")
 	cmd.Flags().Lookup("tokens").NoOptDefVal = estimated
-	cmd.AddCommand(p.approve())
+	cmd.AddCommand(p.approve(), p.register(), p.unregister())
 	return cmd
 }
 

@@ -32,7 +32,7 @@ func (r *reader) exec(c *run.Config) func(string, *dialect.Tree) {
 			}},
 			{"args", nil, func(path string, v *dialect.Tree) { args = r.textsOf(path, v) }},
 			{"env", nil, func(path string, v *dialect.Tree) { c.Env = r.environment(path, v) }},
-			{"cwd", []string{"working_dir"}, func(path string, v *dialect.Tree) { c.Dir = r.beside(r.fill(path, v, r.textOf(path, v))) }},
+			{"cwd", []string{"working_dir"}, func(path string, v *dialect.Tree) { c.Dir = r.absolute(path, v, r.fill(path, v, r.textOf(path, v))) }},
 			r.millis("timeout_ms", &c.Timeout),
 			r.text("runtime", &runtime),
 		})
@@ -54,7 +54,7 @@ func (r *reader) program(path string, v *dialect.Tree, command string) string {
 	case command == "" || filepath.IsAbs(command):
 		return command
 	case strings.ContainsAny(command, `/\`):
-		return r.beside(command)
+		return r.absolute(path, v, command)
 	}
 	found, err := exec.LookPath(command)
 	if err == nil {
@@ -64,6 +64,14 @@ func (r *reader) program(path string, v *dialect.Tree, command string) string {
 		r.problem(v, path, "%s is not found on PATH; give its path", dialect.Show(command))
 	}
 	return found
+}
+
+// absolute is a path that may be anywhere.
+func (r *reader) absolute(path string, v *dialect.Tree, name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return r.beside(path, v, name)
 }
 
 // environment reads a list of the host's variables, NAME or NAME=value, or a

@@ -92,6 +92,8 @@ type Options struct {
 	Expand func(text string) (string, error)
 	// Lookup is the environment, for what is named and not written.
 	Lookup func(name string) (string, bool)
+
+	alone bool // there is no place beside the manifest
 }
 
 // maxFile is more than dialect reads, so that what is larger is told apart.

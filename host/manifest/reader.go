@@ -250,7 +250,10 @@ func (r *reader) count(name string, into *int, most int, also ...string) field {
 
 // contents reads the file that a field names, relative to the manifest's.
 func (r *reader) contents(path string, v *dialect.Tree) (text []byte, ok bool) {
-	name := r.beside(r.textOf(path, v))
+	name := r.beside(path, v, r.textOf(path, v))
+	if r.opt.alone {
+		return nil, false
+	}
 	r.set.Files = append(r.set.Files, name)
 	text, err := readBounded(name)
 	if err != nil {
@@ -265,7 +268,11 @@ func (r *reader) contents(path string, v *dialect.Tree) (text []byte, ok bool) {
 }
 
 // beside is a path relative to the tool's file.
-func (r *reader) beside(name string) string {
+func (r *reader) beside(path string, v *dialect.Tree, name string) string {
+	if r.opt.alone {
+		r.problem(v, path, "names a file; a tool that is registered stands alone")
+		return name
+	}
 	if filepath.IsAbs(name) {
 		return name
 	}

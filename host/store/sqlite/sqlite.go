@@ -58,6 +58,9 @@ type Config struct {
 	Now      func() time.Time
 }
 
+// File is the name of the database in its directory.
+const File = "host.db"
+
 // New returns the store in a directory. It touches nothing yet.
 func New(c Config) *store.Store {
 	if c.MaxBytes == 0 {
@@ -69,7 +72,7 @@ func New(c Config) *store.Store {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	d := &database{Config: c, path: filepath.Join(c.Dir, "host.db"), turn: make(chan struct{}, 1)}
+	d := &database{Config: c, path: filepath.Join(c.Dir, File), turn: make(chan struct{}, 1)}
 	blobs := blobdir.New(blobdir.Config{Dir: filepath.Join(c.Dir, "blobs"), Quota: c.Quota, NoSync: c.NoSync, Now: c.Now})
 	return store.New((*keys)(d), (*log)(d), blobs, d.close)
 }

@@ -1,0 +1,197 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/call"
+	"github.com/toolroom-mcp/toolroom/host/config"
+	"github.com/toolroom-mcp/toolroom/host/config/dialect"
+	"github.com/toolroom-mcp/toolroom/host/declared"
+	"github.com/toolroom-mcp/toolroom/host/manifest"
+	"github.com/toolroom-mcp/toolroom/host/store/sqlite"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// storeTime bounds how long the store is waited for.
+const storeTime = 10 * time.Second
+
+// repository is what this host knows of the declared tools in the store.
+type repository struct {
+	stored *declared.Stored // nil: nothing is kept
+	tools  map[string]manifest.Tool
+
+	pending bool // nobody has asked for a list yet
+}
+
+// openRepository finds where declared tools are kept that were registered
+// while a host ran. A name that nobody serves is looked up there, too.
+func (a *App) openRepository(cfg config.Config) {
+	if a.store == nil {
+		return
+	}
+	vars := dialect.Variables{Env: os.LookupEnv}
+	a.repository.stored = &declared.Stored{
+		Keys: noted{a.store.Keys, &a.used}, Options: manifest.Options{Expand: vars.Expand, Lookup: os.LookupEnv},
+		There: func() bool {
+			if cfg.Store.URL != "" {
+				return true
+			}
+			_, err := os.Stat(filepath.Join(cfg.Store.Dir, sqlite.File))
+			return err == nil
+		},
+	}
+	a.Catalog.OnMissing(a.find)
+	if cfg.Store.URL == "" && a.repository.stored.There() {
+		now := a.present.Load()
+		a.repository.pending, now.loading = true, true
+		a.Catalog.Update(now.entries())
+	}
+}
+
+// loader is a source of the catalogue that has no tools of its own: when it is
+// asked, those in the store become sources.
+type loader struct{ app *App }
+
+// loaderName is no name that a server or a tool can have.
+const loaderName = "\x00registered"
+
+func (loader) Name() string { return loaderName }
+
+// List reads the store, once.
+func (l loader) List(ctx context.Context, kind call.Kind) ([]json.RawMessage, error) {
+	if kind != call.Tools {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, storeTime)
+	defer cancel()
+	tools, wrong, err := l.app.repository.stored.List(ctx)
+	if err != nil { // the tools of others are there all the same
+		l.app.tell("registered tools are not served: " + err.Error())
+		return nil, nil
+	}
+	for _, fault := range wrong {
+		l.app.tell(fault.Error())
+	}
+	return nil, l.app.know(true, tools...)
+}
+
+// withRegistered is a configuration with the tools of the store among those it
+// declares, for the stages.
+func (a *App) withRegistered(cfg config.Config) config.Config {
+	taken := func(name string) bool {
+		return slices.ContainsFunc(cfg.Servers, func(s config.Server) bool { return s.Name == name }) ||
+			slices.ContainsFunc(cfg.Remote, func(s dialect.Server) bool { return s.Name == name })
+	}
+	cfg.Declared = slices.Clone(cfg.Declared)
+	for _, name := range slices.Sorted(maps.Keys(a.repository.tools)) {
+		if !taken(name) {
+			cfg.Declared = append(cfg.Declared, a.repository.tools[name])
+		}
+	}
+	return cfg
+}
+
+// know serves tools of the store; loaded says that they are all. Those of the configuration have their names
+// first.
+func (a *App) know(loaded bool, tools ...manifest.Tool) error {
+	a.changing.Lock()
+	defer a.changing.Unlock()
+	known := maps.Clone(a.repository.tools)
+	if known == nil {
+		known = map[string]manifest.Tool{}
+	}
+	for _, t := range tools {
+		known[declared.Served(t)] = t
+	}
+	return a.redeclare(known, loaded)
+}
+
+// redeclare replaces the tools of the store that are served. a.changing is
+// held.
+func (a *App) redeclare(tools map[string]manifest.Tool, loaded bool) error {
+	before, was := a.present.Load(), a.repository.tools
+	a.repository.tools, a.repository.pending = tools, a.repository.pending && !loaded
+	now, err := a.newPresent(before.cfg, before, nil)
+	if err != nil {
+		a.repository.tools = was
+		return err
+	}
+	a.offer(now, before)
+	a.present.Store(now)
+	a.Catalog.Update(now.entries())
+	return nil
+}
+
+// registered are the tools of the store, in the order of their names, but
+// those whose names are taken.
+func (a *App) registered(p *present) (specs []manifest.Tool) {
+	for _, name := range slices.Sorted(maps.Keys(a.repository.tools)) {
+		if _, server := p.byName[name]; server || p.declared[name] != nil {
+			continue
+		}
+		specs = append(specs, a.repository.tools[name])
+	}
+	return specs
+}
+
+// find looks for a tool in the store that nobody serves, and serves it from
+// then on.
+func (a *App) find(ctx context.Context, name string) bool {
+	ctx, cancel := context.WithTimeout(ctx, storeTime)
+	defer cancel()
+	t, err := a.repository.stored.Get(ctx, name)
+	if err != nil {
+		if !toolerr.Is(err, toolerr.NotFound) && !toolerr.Is(err, toolerr.InvalidInput) && ctx.Err() == nil {
+			a.tell("tool " + dialect.Show(name) + " is not served: " + err.Error())
+		}
+		return false
+	}
+	return a.know(false, t) == nil
+}
+
+// Declare keeps the tools of manifests in the store and serves them, and
+// returns their served names. Other hosts with the same store find them by
+// name at once, and list them when they start.
+func (a *App) Declare(ctx context.Context, file string, text []byte) (names []string, err error) {
+	if a.repository.stored == nil {
+		return nil, toolerr.New(toolerr.NotFound, "nothing says where state is kept; give --state")
+	}
+	tools, _, err := manifest.Alone(file, text, a.repository.stored.Options)
+	if err != nil {
+		return nil, err
+	}
+	present := a.present.Load()
+	for _, t := range tools {
+		name := declared.Served(t)
+		if _, server := present.byName[name]; server || slices.ContainsFunc(present.cfg.Declared, func(d manifest.Tool) bool { return declared.Served(d) == name }) {
+			return nil, dialect.Problems{t.Problem("name", "it is served as %s, which is taken by the configuration; choose another", name)}
+		}
+		names = append(names, name)
+	}
+	if tools, err = a.repository.stored.Put(ctx, file, text); err != nil {
+		return nil, err
+	}
+	return names, a.know(false, tools...)
+}
+
+// Undeclare forgets a tool of the store by its served name. Other hosts that
+// serve it do so until they are started anew.
+func (a *App) Undeclare(ctx context.Context, name string) error {
+	if a.repository.stored == nil {
+		return toolerr.New(toolerr.NotFound, "nothing says where state is kept; give --state")
+	}
+	if err := a.repository.stored.Delete(ctx, name); err != nil {
+		return err
+	}
+	a.changing.Lock()
+	defer a.changing.Unlock()
+	known := maps.Clone(a.repository.tools)
+	delete(known, name)
+	return a.redeclare(known, false)
+}

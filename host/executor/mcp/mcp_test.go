@@ -1,0 +1,33 @@
+package mcp_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/toolroom-mcp/toolroom/host/call"
+	"github.com/toolroom-mcp/toolroom/host/executor/mcp"
+)
+
+func TestWhatComesBackIsPassedOn(t *testing.T) {
+	want := &call.Result{Raw: []byte(`{"content":[{"type":"image"}],"isError":true}`)}
+	h, err := mcp.New(mcp.Config{Server: "s", Tool: "t"}, func(_ context.Context, _ *call.Request, server, tool string) (*call.Result, error) {
+		require.Equal(t, "s/t", server+"/"+tool)
+		return want, nil
+	})
+	require.NoError(t, err)
+	got, err := h(t.Context(), &call.Request{})
+	require.NoError(t, err)
+	require.Same(t, want, got)
+}
+
+func TestBadConfigurations(t *testing.T) {
+	for want, c := range map[string]mcp.Config{
+		"mcp.server: is missing": {Tool: "t"},
+		"mcp.tool: is missing":   {Server: "s"},
+	} {
+		require.ErrorContains(t, c.Validate(), want)
+		_, err := mcp.New(c, nil)
+		require.Error(t, err)
+	}
+}
