@@ -22,7 +22,11 @@ func TestOfficialServersPass(t *testing.T) {
 			main := filepath.Join(oracle.Module(t, "@modelcontextprotocol/"+name), "dist", "index.js")
 			dir := t.TempDir()
 			env := append(os.Environ(), "MEMORY_FILE_PATH="+filepath.Join(dir, "memory.json"))
-			for what, c := range run(t, checkup.Config{Command: []string{node, main, dir}, Env: env, Dir: dir}) {
+			command := []string{node, main}
+			if name == "server-filesystem" {
+				command = append(command, dir)
+			}
+			for what, c := range run(t, checkup.Config{Command: command, Env: env, Dir: dir}) {
 				want := checkup.Good
 				if what == "malformed line" {
 					want = checkup.Weak
