@@ -89,7 +89,9 @@ func TestEachFaultIsFound(t *testing.T) {
 		{"no object", func(m *mcpkittest.Mock) { m.AddTool("a", `{"outputSchema":{"type":"string"}}`) }, "schemas", checkup.Bad, "outputSchema"},
 		{"no description", func(m *mcpkittest.Mock) { m.AddTool("a", "") }, "descriptions", checkup.Weak, `"a" has none`},
 		{"hint", func(m *mcpkittest.Mock) { m.AddTool("a", `{"annotations":{"readOnlyHint":"yes"}}`) }, "annotations", checkup.Bad, "no boolean"},
-		{"hints", func(m *mcpkittest.Mock) { m.AddTool("a", `{"annotations":{"readOnlyHint":true,"destructiveHint":true}}`) }, "annotations", checkup.Weak, "read-only and destructive"},
+		{"hints", func(m *mcpkittest.Mock) {
+			m.AddTool("a", `{"annotations":{"readOnlyHint":true,"destructiveHint":true}}`)
+		}, "annotations", checkup.Weak, "read-only and destructive"},
 		{"missing argument", func(m *mcpkittest.Mock) { m.AddTool("a", `{"inputSchema":{"type":"object","required":["x"]}}`) }, "invalid arguments", checkup.Bad, "not refused"},
 		{"mistyped argument", func(m *mcpkittest.Mock) {
 			m.AddTool("a", `{"inputSchema":{"type":"object","properties":{"x":{"type":"string"}}},"annotations":{"readOnlyHint":true}}`)

@@ -125,7 +125,7 @@ not be reached.`,
 	f.StringVar(&p.flags.MCPServers, "mcpservers", "", "more servers: `COMMANDS` as in \"cmd args;ENV=value cmd2\"")
 	f.StringVar(&p.flags.State, "state", "", "`DIR` for state (default MCP_STATE_DIR, or $XDG_STATE_HOME/toolroom)")
 	root.SetHelpCommand(&cobra.Command{Hidden: true, Use: "no-help"})
-	root.AddCommand(p.serve(), p.stdio(), p.tools(), p.call(), p.servers(), p.approvals(), p.stats(), p.doctor(), p.config(), p.guard())
+	root.AddCommand(p.serve(), p.stdio(), p.tools(), p.call(), p.servers(), p.approvals(), p.stats(), p.doctor(), p.config(), p.record(), p.replay(), p.guard())
 	return root
 }
 

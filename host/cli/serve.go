@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -27,27 +28,32 @@ func (p *program) stdio() *cobra.Command {
 		Short: "Serve one MCP client on standard input and output",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			a, err := p.open()
-			if err != nil {
-				return err
-			}
-			ctx := cmd.Context()
-			if stdout, ok := p.out.(*os.File); ok {
-				var stop func()
-				ctx, stop = mcpkit.Lifetime(ctx, stdout)
-				defer stop()
-			}
-			defer a.Close()
-			p.listen(a, "stdio")
-			a.Begin()
-			defer p.follow(ctx, a)()
-			err = a.Gateway.ServeStdio(ctx, p.in, p.out, p.logf)
-			if err != nil && !errors.Is(err, mcpkit.ErrStopped) {
-				return exit(exitFailed, err)
-			}
-			return nil
+			same := func(in io.Reader) io.Reader { return in }
+			return p.serveStdio(cmd.Context(), same, func(out io.Writer) io.Writer { return out })
 		},
 	}
+}
+
+// serveStdio serves one client, with something around its streams.
+func (p *program) serveStdio(ctx context.Context, around func(io.Reader) io.Reader, aroundOut func(io.Writer) io.Writer) error {
+	a, err := p.open()
+	if err != nil {
+		return err
+	}
+	if stdout, ok := p.out.(*os.File); ok {
+		var stop func()
+		ctx, stop = mcpkit.Lifetime(ctx, stdout)
+		defer stop()
+	}
+	defer a.Close()
+	p.listen(a, "stdio")
+	a.Begin()
+	defer p.follow(ctx, a)()
+	err = a.Gateway.ServeStdio(ctx, around(p.in), aroundOut(p.out), p.logf)
+	if err != nil && !errors.Is(err, mcpkit.ErrStopped) {
+		return exit(exitFailed, err)
+	}
+	return nil
 }
 
 type serveFlags struct {

@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/toolroom-mcp/toolroom/host/app"
+	"github.com/toolroom-mcp/toolroom/host/record"
+)
+
+func (p *program) record() *cobra.Command {
+	var force bool
+	cmd := &cobra.Command{
+		Use:   "record FILE",
+		Short: "Serve one MCP client like stdio, and write the session down",
+		Long: `record serves one client on standard input and output, as stdio does, and writes
+what is said, a message a line, to FILE, which only you can read. Credentials
+are left out. replay plays it again.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			flags := os.O_CREATE | os.O_WRONLY | os.O_EXCL
+			if force {
+				flags = os.O_CREATE | os.O_WRONLY | os.O_TRUNC
+			}
+			f, err := os.OpenFile(args[0], flags, 0o600)
+			if errors.Is(err, os.ErrExist) {
+				return usage("%s is there already; choose another name, or --force", args[0])
+			}
+			if err != nil {
+				return exit(exitFailed, err)
+			}
+			r := record.New(f, version())
+			served := p.serveStdio(cmd.Context(), r.In, r.Out)
+			if err := errors.Join(r.Close(), f.Close()); err != nil {
+				return exit(exitFailed, fmt.Errorf("%s is not whole: %w", args[0], err))
+			}
+			return served
+		},
+	}
+	cmd.Flags().BoolVar(&force, "force", false, "write over a file that is there")
+	return cmd
+}
+
+func (p *program) replay() *cobra.Command {
+	var asJSON bool
+	var patience time.Duration
+	cmd := &cobra.Command{
+		Use:   "replay FILE",
+		Short: "Play a recorded session, and compare the answers",
+		Long: `replay says to a host what the client of a recorded session said, calls of tools
+and all, and compares what it answers with what was recorded. What is not
+compared stands in the first line of FILE. The exit status is 1 when an answer
+differs.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f, err := readSession(args[0])
+			if err != nil {
+				return exit(exitUsage, fmt.Errorf("%s: %w", args[0], err))
+			}
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			return p.with(ctx, func(ctx context.Context, a *app.App) error {
+				a.Begin()
+				outcome, err := record.Replay(ctx, f, patience, func(ctx context.Context, in io.Reader, out io.Writer) error {
+					return a.Gateway.ServeStdio(ctx, in, out, p.logf)
+				})
+				if err != nil {
+					return exit(exitFailed, err)
+				}
+				return p.tellOutcome(outcome, asJSON)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().DurationVar(&patience, "patience", time.Minute, "how long to wait for an answer")
+	return cmd
+}
+
+func readSession(name string) (*record.File, error) {
+	in, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close() //nolint:errcheck // it was only read
+	return record.Read(in)
+}
+
+func (p *program) tellOutcome(o record.Outcome, asJSON bool) error {
+	if asJSON {
+		if err := p.printJSON(o); err != nil {
+			return err
+		}
+	} else {
+		for _, d := range o.Differences {
+			if err := p.printf("line %d, %s:\n%s", d.Line, printable(d.Request), printable(d.Diff)); err != nil {
+				return err
+			}
+		}
+		if err := p.printf("%d answers, %d differ\n", o.Answers, len(o.Differences)); err != nil {
+			return err
+		}
+	}
+	if len(o.Differences) > 0 {
+		return exit(exitFailed, errPrinted)
+	}
+	return nil
+}

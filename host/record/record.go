@@ -1,0 +1,278 @@
+// Package record writes down a whole session of a client with the host, and
+// plays what the client said to a host again, to see whether it answers the
+// same.
+//
+// # The file
+//
+// JSON, one value a line. The first says how answers are compared:
+//
+//	{"toolroom_session":1,"version":"v1.2.0","normalize":{"pointers":[…],"patterns":[…]}}
+//
+// Values at the JSON pointers (RFC 6901, below the message; * is any member or
+// item) are not compared, and what the patterns (Go's regular expressions)
+// match in texts counts as the same. Both may be edited: what differs from run
+// to run is the tools' business. Each further line is a message:
+//
+//	{"from":"client","message":{"jsonrpc":"2.0","id":1,"method":"ping"}}
+//	{"from":"host","message":{"jsonrpc":"2.0","id":1,"result":{}}}
+//
+// or, of what was no JSON, {"from":"client","line":"…"}.
+//
+// # What is left out
+//
+// Values of members with the names of credentials, and what has the shape of
+// one, are written as ***, and a line from which something was left out says
+// "hidden":true. What such a request came to may differ when it is played.
+package record
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/toolroom-mcp/toolroom/host/pipeline/audit"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+)
+
+// Header is the first line of a file.
+type Header struct {
+	Format    int       `json:"toolroom_session"`
+	Version   string    `json:"version"` // of the host that recorded it
+	Normalize Normalize `json:"normalize"`
+}
+
+// Normalize says what of an answer is not compared.
+type Normalize struct {
+	Pointers []string `json:"pointers"`
+	Patterns []string `json:"patterns"`
+}
+
+// Defaults are times, durations, and ids that are made anew each time.
+func Defaults() Normalize {
+	return Normalize{
+		Pointers: []string{"/result/serverInfo/version", "/result/structuredContent/duration_ms", "/result/structuredContent/pid", "/result/_meta/*"},
+		Patterns: []string{
+			`\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?`,
+			`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`,
+			`\b\d+(\.\d+)? ?(µs|ms|s|seconds)\b`,
+		},
+	}
+}
+
+// Entry is one message.
+type Entry struct {
+	From    string          `json:"from"` // client or host
+	Message json.RawMessage `json:"message,omitempty"`
+	Line    string          `json:"line,omitempty"` // of what is no JSON
+	Hidden  bool            `json:"hidden,omitempty"`
+}
+
+// A Recorder writes a session down while it is carried on. What cannot be
+// written does not disturb the session: Close tells.
+type Recorder struct {
+	mu  sync.Mutex
+	out io.Writer
+	err error
+}
+
+// New begins a file.
+func New(out io.Writer, version string) *Recorder {
+	r := &Recorder{out: out}
+	r.write(Header{Format: 1, Version: version, Normalize: Defaults()})
+	return r
+}
+
+func (r *Recorder) write(v any) {
+	line, err := jsonrpc.Marshal(v)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err != nil {
+		return
+	}
+	if err == nil {
+		_, err = r.out.Write(append(line, '\n'))
+	}
+	r.err = err
+}
+
+// Close returns why the file is not whole; nil: it is.
+func (r *Recorder) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.err
+}
+
+// In returns in, with what is read from it written down.
+func (r *Recorder) In(in io.Reader) io.Reader {
+	return io.TeeReader(in, &lines{each: func(line []byte) { r.write(entry("client", line)) }})
+}
+
+// Out returns out, with what is written to it written down.
+func (r *Recorder) Out(out io.Writer) io.Writer {
+	return io.MultiWriter(out, &lines{each: func(line []byte) { r.write(entry("host", line)) }})
+}
+
+// lines cuts what is written to it into lines. One that is too long to be a
+// message is left out.
+type lines struct {
+	each func([]byte)
+	have []byte
+	over bool
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	n := len(p)
+	for {
+		i := bytes.IndexByte(p, '\n')
+		if i < 0 {
+			break
+		}
+		line := append(l.have, p[:i]...)
+		if len(bytes.TrimSpace(line)) > 0 && !l.over {
+			l.each(line)
+		}
+		l.have, l.over, p = nil, false, p[i+1:]
+	}
+	if len(l.have)+len(p) > jsonrpc.MaxLine {
+		l.have, l.over = nil, true
+		return n, nil
+	}
+	if !l.over {
+		l.have = append(l.have, p...)
+	}
+	return n, nil
+}
+
+// entry is a line with its credentials hidden.
+func entry(from string, line []byte) Entry {
+	message, hid, ok := redact(line)
+	if !ok {
+		text := strings.ToValidUTF8(string(line), "?")
+		hidden := audit.Hide(text)
+		return Entry{From: from, Line: hidden, Hidden: hidden != text}
+	}
+	return Entry{From: from, Message: message, Hidden: hid}
+}
+
+// redact hides the credentials of a message. A message without any stays the
+// bytes it was.
+func redact(line []byte) (message json.RawMessage, hid, ok bool) {
+	if jsonrpc.Valid(line) != nil {
+		return nil, false, false
+	}
+	value, err := decode(line)
+	if err != nil {
+		return nil, false, false
+	}
+	value, hid = hide("", value)
+	if !hid {
+		return bytes.Clone(bytes.TrimSpace(line)), false, true
+	}
+	message, err = jsonrpc.Marshal(value)
+	return message, true, err == nil
+}
+
+func decode(raw []byte) (any, error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var value any
+	err := d.Decode(&value)
+	return value, err
+}
+
+// hide hides what is a credential in a value of that name.
+func hide(name string, value any) (any, bool) {
+	hid := false
+	switch v := value.(type) {
+	case map[string]any:
+		for key, member := range v {
+			hidden, did := hide(key, member)
+			v[key], hid = hidden, hid || did
+		}
+	case []any:
+		for i, item := range v {
+			hidden, did := hide(name, item)
+			v[i], hid = hidden, hid || did
+		}
+	case string:
+		if secret(name) && v != "" {
+			return "***", true
+		}
+		hidden := audit.Hide(v)
+		return hidden, hidden != v
+	case json.Number:
+		if secret(name) {
+			return "***", true
+		}
+	}
+	return value, hid
+}
+
+// secret leaves out the names that the protocol has for other things.
+func secret(name string) bool {
+	return name != "progressToken" && audit.SecretName(name)
+}
+
+// File is a session that was read.
+type File struct {
+	Header
+	Entries []Entry
+	strip   []*regexp.Regexp
+}
+
+// Read reads a file.
+func Read(in io.Reader) (*File, error) {
+	f := &File{}
+	lines := jsonrpc.NewReader(in, 2*jsonrpc.MaxLine)
+	for n := 1; ; n++ {
+		line, err := lines.ReadLine()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err == nil {
+			err = f.take(n, line)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", n, err)
+		}
+	}
+	if f.Format == 0 {
+		return nil, errors.New("it is empty")
+	}
+	for _, pattern := range f.Normalize.Patterns {
+		re, err := regexp.Compile(pattern)
+		if err != nil {
+			return nil, fmt.Errorf("line 1: normalize: %w", err)
+		}
+		f.strip = append(f.strip, re)
+	}
+	return f, nil
+}
+
+func (f *File) take(n int, line []byte) error {
+	if n == 1 {
+		err := json.Unmarshal(line, &f.Header)
+		if err != nil || f.Format != 1 {
+			return errors.New(`it is no recorded session: {"toolroom_session":1,…} should be there`)
+		}
+		return nil
+	}
+	if len(bytes.TrimSpace(line)) == 0 {
+		f.Entries = append(f.Entries, Entry{})
+		return nil
+	}
+	var e Entry
+	if err := json.Unmarshal(line, &e); err != nil {
+		return err
+	}
+	if e.From != "client" && e.From != "host" {
+		return fmt.Errorf(`"from" is %q, which is neither client nor host`, e.From)
+	}
+	f.Entries = append(f.Entries, e)
+	return nil
+}

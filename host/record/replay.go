@@ -1,0 +1,325 @@
+package record
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/textdiff"
+)
+
+// Outcome is what came of playing a session.
+type Outcome struct {
+	Answers     int          `json:"answers"` // compared
+	Differences []Difference `json:"differences"`
+}
+
+// Difference is an answer that is another one.
+type Difference struct {
+	Line    int    `json:"line"` // of the file
+	Request string `json:"request"`
+	Diff    string `json:"diff"` // unified, from the recorded to what came
+}
+
+// player is a session that is being played.
+type player struct {
+	file *File
+	out  io.Writer // to the host
+
+	mu      sync.Mutex
+	answers map[string][]jsonrpc.Message
+	asked   []jsonrpc.Message // what the host asked, not yet taken
+	change  chan struct{}     // closed and replaced when something arrives
+	over    bool
+
+	asks   map[string]string // what the client asked, by id
+	hidden map[string]bool   // whether something was left out of it
+	ids    map[string]string // of the host's requests: recorded to what they are now
+}
+
+// Replay says to a host what the client said, in the order in which it and the
+// host's answers were recorded, and compares the answers. serve is the host.
+// patience is how long an answer is waited for. Notifications of the host's
+// are not compared: how many there are is a matter of time.
+func Replay(ctx context.Context, f *File, patience time.Duration, serve func(ctx context.Context, in io.Reader, out io.Writer) error) (Outcome, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	in, toHost := io.Pipe()
+	fromHost, out := io.Pipe()
+	p := &player{
+		file: f, out: toHost, answers: map[string][]jsonrpc.Message{}, change: make(chan struct{}),
+		asks: map[string]string{}, hidden: map[string]bool{}, ids: map[string]string{},
+	}
+	var work sync.WaitGroup
+	var served error
+	work.Go(func() {
+		served = serve(ctx, in, out)
+		out.Close() //nolint:errcheck // of a pipe in memory
+		in.Close()  //nolint:errcheck // the same
+	})
+	work.Go(func() { p.read(fromHost) })
+	outcome, err := p.play(ctx, patience)
+	toHost.Close() //nolint:errcheck // of a pipe in memory
+	done := make(chan struct{})
+	go func() { work.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(patience):
+		cancel()
+		<-done
+	}
+	return outcome, errors.Join(err, served)
+}
+
+// read takes what the host says.
+func (p *player) read(from io.Reader) {
+	lines := jsonrpc.NewReader(from, 0)
+	for {
+		line, err := lines.ReadLine()
+		m, bad := jsonrpc.Split(bytes.Clone(line))
+		p.mu.Lock()
+		switch {
+		case err != nil:
+			p.over = true
+		case bad != nil:
+		case m.Kind == jsonrpc.Response:
+			p.answers[string(m.ID)] = append(p.answers[string(m.ID)], m)
+		case m.Kind == jsonrpc.Request:
+			p.asked = append(p.asked, m)
+		}
+		close(p.change)
+		p.change = make(chan struct{})
+		p.mu.Unlock()
+		if err != nil {
+			io.Copy(io.Discard, from) //nolint:errcheck // the host is not to wait
+			return
+		}
+	}
+}
+
+func (p *player) play(ctx context.Context, patience time.Duration) (Outcome, error) {
+	outcome := Outcome{Differences: []Difference{}}
+	for i, e := range p.file.Entries {
+		line := i + 2
+		if e.From == "" {
+			continue
+		}
+		m, bad := jsonrpc.Split(e.Message)
+		switch {
+		case e.From == "client":
+			if err := p.say(e, m, bad == nil); err != nil {
+				return outcome, fmt.Errorf("line %d: %w", line, err)
+			}
+		case bad != nil || m.Kind == jsonrpc.Notification:
+		case m.Kind == jsonrpc.Request:
+			if !p.question(ctx, m, patience) {
+				outcome.Differences = append(outcome.Differences, Difference{line, m.Method, "the host did not ask this\n"})
+			}
+		default:
+			outcome.Answers++
+			d, err := p.compare(ctx, e, m, patience)
+			if err != nil {
+				return outcome, err
+			}
+			if d != "" {
+				what := p.asks[string(m.ID)]
+				if p.hidden[string(m.ID)] {
+					what += " (credentials were left out of the request)"
+				}
+				outcome.Differences = append(outcome.Differences, Difference{line, what, d})
+			}
+		}
+	}
+	return outcome, nil
+}
+
+// say says what the client said.
+func (p *player) say(e Entry, m jsonrpc.Message, whole bool) error {
+	text := []byte(e.Line)
+	if e.Message != nil {
+		text = e.Message
+	}
+	if whole {
+		id := string(m.ID)
+		switch m.Kind {
+		case jsonrpc.Request:
+			p.asks[id], p.hidden[id] = name(m), e.Hidden
+		case jsonrpc.Response:
+			now, ok := p.ids[id]
+			if !ok {
+				return nil // to what the host did not ask this time
+			}
+			var err error
+			if text, err = jsonrpc.SetMember(text, "id", json.RawMessage(now)); err != nil {
+				return err
+			}
+		}
+	}
+	_, err := p.out.Write(append(bytes.Clone(text), '\n'))
+	if err != nil {
+		return fmt.Errorf("the host has ended: %w", err)
+	}
+	return nil
+}
+
+// name is what a request is about.
+func name(m jsonrpc.Message) string {
+	var p struct {
+		Name string `json:"name"`
+		URI  string `json:"uri"`
+	}
+	if json.Unmarshal(m.Params, &p) != nil || p.Name+p.URI == "" {
+		return m.Method
+	}
+	return m.Method + " " + p.Name + p.URI
+}
+
+// until waits for something that has arrived.
+func (p *player) until(ctx context.Context, patience time.Duration, take func() bool) bool {
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	for {
+		p.mu.Lock()
+		ok, over, change := take(), p.over, p.change
+		p.mu.Unlock()
+		if ok || over {
+			return ok
+		}
+		select {
+		case <-change:
+		case <-timer.C:
+			return false
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// question waits for a request of the host's of the same kind.
+func (p *player) question(ctx context.Context, m jsonrpc.Message, patience time.Duration) bool {
+	return p.until(ctx, patience, func() bool {
+		for i, asked := range p.asked {
+			if asked.Method == m.Method {
+				p.ids[string(m.ID)] = string(asked.ID)
+				p.asked = append(p.asked[:i:i], p.asked[i+1:]...)
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// compare waits for the answer and returns how it differs; "": not at all.
+func (p *player) compare(ctx context.Context, e Entry, m jsonrpc.Message, patience time.Duration) (string, error) {
+	id := string(m.ID)
+	var got jsonrpc.Message
+	if !p.until(ctx, patience, func() bool {
+		list := p.answers[id]
+		if len(list) == 0 {
+			return false
+		}
+		got, p.answers[id] = list[0], list[1:]
+		return true
+	}) {
+		if err := ctx.Err(); err != nil {
+			return "", err
+		}
+		return "no answer came\n", nil
+	}
+	raw := jsonrpc.AppendResult(nil, got.ID, got.Result)
+	if got.Error != nil {
+		raw = jsonrpc.AppendErrorObject(nil, got.ID, got.Error)
+	}
+	now, _, _ := redact(raw)
+	was, is := p.file.plain(e.Message), p.file.plain(now)
+	if was == is {
+		return "", nil
+	}
+	return textdiff.Unified([]byte(was), textdiff.Between([]byte(was), is), textdiff.Options{Old: "recorded", New: "now", MaxLines: 200, MaxBytes: 400}).Text, nil
+}
+
+// plain is a message in the form in which it is compared: sorted, indented, a
+// line a line of its texts, without what is not compared.
+func (f *File) plain(message json.RawMessage) string {
+	value, err := decode(message)
+	if err != nil {
+		return string(message) + "\n"
+	}
+	for _, pointer := range f.Normalize.Pointers {
+		value = forget(value, strings.Split(strings.TrimPrefix(pointer, "/"), "/"))
+	}
+	var out strings.Builder
+	f.render(&out, "", value)
+	return out.String()
+}
+
+var unescape = strings.NewReplacer("~1", "/", "~0", "~")
+
+// forget replaces what a pointer leads to.
+func forget(value any, path []string) any {
+	if len(path) == 0 {
+		return "(not compared)"
+	}
+	name := unescape.Replace(path[0])
+	switch v := value.(type) {
+	case map[string]any:
+		for key, member := range v {
+			if key == name || path[0] == "*" {
+				v[key] = forget(member, path[1:])
+			}
+		}
+	case []any:
+		for i, item := range v {
+			if strconv.Itoa(i) == name || path[0] == "*" {
+				v[i] = forget(item, path[1:])
+			}
+		}
+	}
+	return value
+}
+
+// render writes a value a line a scalar, each with its pointer.
+func (f *File) render(out *strings.Builder, at string, value any) {
+	switch v := value.(type) {
+	case map[string]any:
+		for _, key := range sorted(v) {
+			f.render(out, at+"/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(key), v[key])
+		}
+		if len(v) == 0 {
+			fmt.Fprintf(out, "%s {}\n", at)
+		}
+	case []any:
+		for i, item := range v {
+			f.render(out, at+"/"+strconv.Itoa(i), item)
+		}
+		if len(v) == 0 {
+			fmt.Fprintf(out, "%s []\n", at)
+		}
+	case string:
+		for _, re := range f.strip {
+			v = re.ReplaceAllString(v, "(…)")
+		}
+		if !strings.Contains(v, "\n") {
+			fmt.Fprintf(out, "%s %q\n", at, v)
+			return
+		}
+		fmt.Fprintf(out, "%s:\n", at)
+		for line := range strings.Lines(v) {
+			fmt.Fprintf(out, "  %s\n", strings.TrimSuffix(line, "\n"))
+		}
+	default:
+		fmt.Fprintf(out, "%s %v\n", at, v)
+	}
+}
+
+func sorted(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }
