@@ -118,7 +118,9 @@ func (e *TooLargeError) Error() string {
 }
 
 // Unwrap makes toolerr.CodeOf say LIMIT_REACHED.
-func (e *TooLargeError) Unwrap() error { return toolerr.New(toolerr.LimitReached, "the context is full") }
+func (e *TooLargeError) Unwrap() error {
+	return toolerr.New(toolerr.LimitReached, "the context is full")
+}
 
 // fallback is what a definition costs of which nothing is known.
 const fallback = 100

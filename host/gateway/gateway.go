@@ -44,7 +44,7 @@ type Catalog interface {
 // StandIns is a catalogue in whose list some tools stand in for others.
 type StandIns interface {
 	// StandsIn reports whether a name is that of such a tool.
-	StandsIn(ctx context.Context, name string) bool
+	StandsIn(name string) bool
 
 	// Resolve carries out a call of one, and returns its result, or which
 	// tool is to be called in its place, and with which arguments.

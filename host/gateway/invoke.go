@@ -68,7 +68,7 @@ func (g *Gateway) callTool(ctx context.Context, x exchange) {
 // stands in for others it makes the call of the tool that is meant.
 func (g *Gateway) target(ctx context.Context, x exchange, f *front, modern bool) (*call.Tool, bool) {
 	catalog := g.catalogOf(x)
-	if s, ok := catalog.(StandIns); ok && s.StandsIn(ctx, f.name) {
+	if s, ok := catalog.(StandIns); ok && s.StandsIn(f.name) {
 		arguments := f.arguments
 		if arguments == nil || string(arguments) == "null" {
 			arguments = json.RawMessage(`{}`)

@@ -70,7 +70,10 @@ func (c Config) tokens() int {
 	if window == 0 {
 		window = DefaultWindow
 	}
-	return window / 100 * c.ToolsPercent
+	if c.ToolsPercent == 0 {
+		return 0
+	}
+	return max(1, window*c.ToolsPercent/100)
 }
 
 // An Offer is a view of the catalogue as clients see it.
@@ -128,15 +131,13 @@ func (o *Offer) Same(other *Offer, kind call.Kind) bool {
 
 // StandsIn reports whether a name is that of a tool that stands in for others.
 // One of a server's has its name while the list is whole.
-func (o *Offer) StandsIn(ctx context.Context, name string) bool {
+func (o *Offer) StandsIn(name string) bool {
 	if !o.cfg.bounded() || !slices.ContainsFunc(standIns(), func(s standIn) bool { return s.name == name }) {
 		return false
 	}
-	if s := o.shelf(o.view.Now()); s.short() {
-		return true
-	}
-	_, taken := o.view.Lookup(ctx, name)
-	return !taken
+	s := o.shelf(o.view.Now())
+	_, taken := s.of.ByName(name)
+	return s.short() || !taken
 }
 
 // Resolve carries out a call of a tool that stands in for others. It returns
