@@ -59,6 +59,9 @@ type App struct {
 	level      atomic.Pointer[string] // of log messages; nil: never set
 	url        atomic.Pointer[string] // of the HTTP door; nil: there is none
 	stale      fault
+	unfinished atomic.Pointer[unfinished] // nil: nothing is
+	wanted     chan struct{}              // holds one: what is unfinished was asked for
+	patience   patience
 	store      *store.Store // nil: nothing is to be remembered
 	used       atomic.Bool  // whether the store was
 	tell       func(string)
@@ -73,7 +76,8 @@ type App struct {
 // Open puts a host together. Close it.
 func Open(cfg config.Config) (*App, error) {
 	version := cmp.Or(cfg.Version, "devel")
-	a := &App{Config: cfg, version: version, began: time.Now(), spawner: upstream.NewSpawner(cfg.Guard), tell: func(string) {}, recheckEvery: recheckPause}
+	a := &App{Config: cfg, version: version, began: time.Now(), spawner: upstream.NewSpawner(cfg.Guard), tell: func(string) {}, recheckEvery: recheckPause,
+		wanted: make(chan struct{}, 1), patience: patience{first: time.Second, most: time.Minute, least: time.Second}}
 	a.roots.own = fileURIs(cfg.Roots)
 	if cfg.Trace.On() {
 		a.tracer = trace.New(cfg.Trace, version)

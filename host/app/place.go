@@ -166,6 +166,7 @@ func (a *App) route(ctx context.Context, req *call.Request) (*call.Result, error
 		return nil, err
 	}
 	defer leave()
+	a.called(req.Tool.Server)
 	req, done := a.join(ctx, req)
 	defer done()
 	return s.Handle(ctx, req)

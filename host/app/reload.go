@@ -2,8 +2,6 @@ package app
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -26,14 +24,20 @@ func (a *App) Follow(ctx context.Context, load func() (config.Config, error), op
 	case <-ctx.Done():
 		return nil
 	}
+	again := &retries{app: a}
+	defer again.stop()
 	return config.Watch(ctx, a.Config, load, opt, func(c config.Change) {
+		again.stop()
 		if c.Err == nil {
+			a.unfinished.Store(nil)
 			c.Err = a.apply(ctx, c.Config)
 		}
 		if c.Err != nil {
 			a.stale.set(c.Err)
 			a.tell("the configuration stays as it was: " + strings.ReplaceAll(c.Err.Error(), "\n", "; "))
+			return
 		}
+		again.begin(ctx)
 	})
 }
 
@@ -61,14 +65,14 @@ func (f *fault) set(err error) {
 
 // apply puts a configuration in the place of the present one. Servers that it
 // does not change run on; one that it does runs until the new one is ready,
-// and stays if that does not become ready.
+// and stays if that does not become ready, which is left unfinished.
 func (a *App) apply(ctx context.Context, cfg config.Config) error {
 	a.changing.Lock()
 	defer a.changing.Unlock()
 	before := a.present.Load()
 	diff := config.Diff(before.cfg, cfg)
 	if diff.Same() {
-		a.stale.set(nil)
+		a.left(unfinished{})
 		return nil
 	}
 	now, err := a.newPresent(cfg, before, diff.Changed)
@@ -82,14 +86,15 @@ func (a *App) apply(ctx context.Context, cfg config.Config) error {
 		}
 		return nil
 	}
-	var kept error
-	for _, name := range failed {
-		kept = errors.Join(kept, fmt.Errorf("server %s does not start as it is configured now; it stays as it was", name))
+	for name := range failed {
 		now.keep(name, before)
 		diff.Changed = slices.DeleteFunc(diff.Changed, func(n string) bool { return n == name })
 	}
+	a.left(unfinished{cfg, failed})
+	if len(failed) > 0 && diff.Same() {
+		return nil // nothing came of it
+	}
 	a.offer(now, before)
-	a.stale.set(kept)
 	a.present.Store(now)
 	a.changedOffers(before, now)
 	a.Catalog.Update(now.entries())
@@ -117,9 +122,10 @@ func (a *App) apply(ctx context.Context, cfg config.Config) error {
 	return nil
 }
 
-// warm starts the servers that are to replace running ones, and returns the
-// names of those that did not come up.
-func (a *App) warm(ctx context.Context, before, now *present, names []string) (failed []string) {
+// warm starts the servers that are to replace running ones, and returns why
+// some did not come up.
+func (a *App) warm(ctx context.Context, before, now *present, names []string) map[string]error {
+	failed := map[string]error{}
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	turns := make(chan struct{}, 4) // as many as the catalogue starts at a time
@@ -134,13 +140,11 @@ func (a *App) warm(ctx context.Context, before, now *present, names []string) (f
 			if _, err := next.Tools(ctx); err != nil {
 				mu.Lock()
 				defer mu.Unlock()
-				failed = append(failed, name)
-				a.tell(fmt.Sprintf("server %s stays as it was: the new one does not start: %v", name, err))
+				failed[name] = err
 			}
 		})
 	}
 	all.Wait()
-	slices.Sort(failed)
 	return failed
 }
 
