@@ -2,9 +2,11 @@ package upstream_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -84,12 +86,20 @@ func TestAToolThatAsksForImpossibleHeadersIsLeftOut(t *testing.T) {
 	}
 }
 
-// What a server says unasked is lost before there is a stream for it, so
-// nothing is asked of it earlier; one that does not answer that is not waited
-// for without end.
-func TestNothingIsAskedBeforeTheStreamForQuestionsIsOpen(t *testing.T) {
+// What a server says unasked is lost before there is a stream for it, so no
+// tool is called earlier; one that does not answer that is not waited for
+// without end, and at its start not at all.
+func TestNothingIsCalledBeforeTheStreamForQuestionsIsOpen(t *testing.T) {
 	t.Parallel()
-	for name, answers := range map[string]bool{"a stream": true, "nothing": false} {
+	for name, c := range map[string]struct {
+		answers bool
+		patient time.Duration
+		early   bool // whether it is called before there is an answer
+	}{
+		"a stream":            {true, time.Hour, false},
+		"nothing":             {false, 100 * time.Millisecond, true},
+		"nothing for a while": {false, time.Hour, false},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := fixture.Handler("-era", "legacy")
@@ -102,7 +112,7 @@ func TestNothingIsAskedBeforeTheStreamForQuestionsIsOpen(t *testing.T) {
 				}
 				r.Body = io.NopCloser(bytes.NewReader(body))
 				switch {
-				case r.Method == http.MethodGet && !answers:
+				case r.Method == http.MethodGet && !c.answers:
 					select {
 					case <-end:
 					case <-r.Context().Done():
@@ -111,19 +121,25 @@ func TestNothingIsAskedBeforeTheStreamForQuestionsIsOpen(t *testing.T) {
 				case r.Method == http.MethodGet:
 					time.Sleep(100 * time.Millisecond) // by then a client in a hurry would have asked
 					open.Store(1)
-				case bytes.Contains(body, []byte(`"tools/`)) && open.Load() == 0:
+				case bytes.Contains(body, []byte(`"tools/call`)) && open.Load() == 0:
 					early.Add(1)
 				}
 				h.ServeHTTP(w, r)
-			})), func(c *upstream.Config) {
-				c.Era = upstream.Legacy
-				if !answers {
-					c.ProbeTimeout = 50 * time.Millisecond
-				}
+			})), func(cfg *upstream.Config) { cfg.Era, cfg.ProbeTimeout = upstream.Legacy, c.patient })
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			_, err := s.Tools(ctx) // which waits for no stream
+			require.NoError(t, err)
+			ending := sync.OnceFunc(func() {
+				open.Store(1)
+				close(end)
 			})
-			defer close(end)
+			defer ending()
+			if !c.early && !c.answers {
+				time.AfterFunc(100*time.Millisecond, ending)
+			}
 			mustDo(t, s, "echo", `{}`)
-			require.Equal(t, !answers, early.Load() > 0)
+			require.Equal(t, c.early, early.Load() > 0)
 		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -113,25 +114,40 @@ func (s *streamable) get(ctx context.Context, after string) (*http.Response, err
 	return s.client.Do(req)
 }
 
-// listenFirst opens the stream of what the server says unasked before anything
-// is asked of it: many a server sends its questions there, and drops what it
-// would say before the stream is open. One that leaves the request for it
-// unanswered is not waited for much longer.
-func (s *streamable) listenFirst() {
+// listenFirst opens the stream of what the server says unasked, in the
+// background. took is how long the message before took.
+func (s *streamable) listenFirst(took time.Duration) {
 	if s.begin() != nil {
 		return
 	}
-	opened := make(chan struct{})
+	open := make(chan struct{})
+	opened := sync.OnceFunc(func() { close(open) })
+	s.mu.Lock()
+	s.open = open
+	s.mu.Unlock()
+	late := time.AfterFunc(s.cfg.ProbeTimeout/12+2*took, opened)
 	go func() {
 		defer s.work.Done()
-		s.listen(sync.OnceFunc(func() { close(opened) }))
+		defer late.Stop()
+		defer opened()
+		s.listen(opened)
 	}()
-	patience := time.NewTimer(min(s.cfg.ProbeTimeout, s.cfg.StartTimeout))
-	defer patience.Stop()
+}
+
+// untilOpen waits, before a request that a server may have questions about,
+// for the stream on which many a server sends them: it drops what it would say
+// before that is open. One that sends nothing of it, not even that it is open,
+// until it has something to say is given time to get the request for it.
+func (s *streamable) untilOpen(ctx context.Context, method string) {
+	s.mu.Lock()
+	open := s.open
+	s.mu.Unlock()
+	if open == nil || method == "ping" || strings.HasSuffix(method, "/list") {
+		return
+	}
 	select {
-	case <-opened:
-	case <-patience.C:
-	case <-s.life.Done():
+	case <-open:
+	case <-ctx.Done():
 	}
 }
 

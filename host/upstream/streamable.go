@@ -33,6 +33,7 @@ type streamable struct {
 	session string // the legacy session's id; "": none
 	version string // agreed on in the legacy era
 	calls   map[string]*exchange
+	open    chan struct{} // closed when calls need not wait for the legacy stream; nil: there is none
 }
 
 // exchange is one request under way.
@@ -113,8 +114,9 @@ func (s *streamable) send(message []byte) error {
 		defer cancel()
 		deadline := time.AfterFunc(s.cfg.StartTimeout, cancel)
 		defer deadline.Stop()
+		begin := time.Now()
 		s.post(ctx, x, m, message)
-		s.listenFirst()
+		s.listenFirst(time.Since(begin))
 		return nil
 	}
 	s.under(x)
@@ -122,6 +124,7 @@ func (s *streamable) send(message []byte) error {
 		defer s.work.Done()
 		defer cancel()
 		defer s.over(x)
+		s.untilOpen(ctx, m.Method)
 		s.post(ctx, x, m, message)
 		for x.method == methodListen && sleep(ctx, s.life, retryPause) == nil {
 			s.post(ctx, x, m, message)
