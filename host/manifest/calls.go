@@ -42,7 +42,9 @@ func (r *reader) exec(c *run.Config) func(string, *dialect.Tree) {
 		for i, arg := range args {
 			args[i] = r.fill(join(path, "args"), v, arg)
 		}
-		c.Command = append(c.Command, args...)
+		if len(c.Command) > 0 {
+			c.Command = append(c.Command, args...)
+		}
 	}
 }
 

@@ -35,7 +35,7 @@ func (r *reader) parts(path string, v *dialect.Tree) (content []json.RawMessage)
 			content = append(content, append(jsonrpc.AppendString([]byte(`{"type":"text","text":`), text), '}'))
 		case "image", "audio":
 			if file != "" {
-				raw, ok := r.contents(at+".media.file_path", &dialect.Tree{Line: item.Line, Text: file})
+				raw, ok := r.contentsOf(at+".media.file_path", item, file)
 				if !ok {
 					continue
 				}

@@ -250,7 +250,11 @@ func (r *reader) count(name string, into *int, most int, also ...string) field {
 
 // contents reads the file that a field names, relative to the manifest's.
 func (r *reader) contents(path string, v *dialect.Tree) (text []byte, ok bool) {
-	name := r.beside(path, v, r.textOf(path, v))
+	return r.contentsOf(path, v, r.textOf(path, v))
+}
+
+func (r *reader) contentsOf(path string, v *dialect.Tree, name string) (text []byte, ok bool) {
+	name = r.beside(path, v, name)
 	if r.opt.alone {
 		return nil, false
 	}
