@@ -10,7 +10,7 @@
 // some 30 ms, and to keep it 4 MiB. Other vendors' models have vocabularies
 // of their own, of similar size; for them it is as good an estimate.
 //
-// The vocabulary is OpenAI's (github.com/openai/tiktoken, MIT).
+// The vocabulary is OpenAI's (github.com/openai/tiktoken), see LICENSE.o200k_base.
 package tokens
 
 import "encoding/json"
