@@ -40,8 +40,8 @@ func TestAFloodThatNobodyReadsIsHeldBack(t *testing.T) {
 	in := &countingReader{Reader: strings.NewReader(strings.Repeat("x\n", lines))}
 	c := newConn(t.Context(), nil, out, ServeOptions{})
 	c.out.hold = hold
-	ended := make(chan error, 1)
-	go func() { ended <- c.read(jsonrpc.NewReader(in, 0)) }()
+	c.lines = jsonrpc.NewReader(in, 0)
+	go c.calls.work(task{read: c.read})
 
 	before, same := int64(0), 0
 	require.Eventually(t, func() bool {
@@ -51,11 +51,11 @@ func TestAFloodThatNobodyReadsIsHeldBack(t *testing.T) {
 		}
 		return same >= 10
 	}, 20*time.Second, 20*time.Millisecond, "reading pauses")
-	require.Empty(t, ended)
+	require.Empty(t, c.ended)
 	require.Less(t, in.n.Load(), int64(lines))
 
 	close(out.release)
-	require.NoError(t, <-ended)
+	require.NoError(t, <-c.ended)
 	require.NoError(t, c.out.flush())
 	require.EqualValues(t, 2*lines, in.n.Load())
 }

@@ -70,6 +70,8 @@ type conn struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
+	lines   *jsonrpc.Reader
+	ended   chan error // of reading
 	calls   *queue
 	control *queue
 	self    *view // the connection's own session, for broadcasts to legacy clients
@@ -105,16 +107,11 @@ func ServeStdio(ctx context.Context, h *server.MCPServer, in io.Reader, out io.W
 	}
 	defer h.UnregisterSession(context.WithoutCancel(ctx), c.self.SessionID())
 
-	ended := make(chan error, 1)
-	go func() {
-		err := c.read(jsonrpc.NewReader(in, opts.MaxLine))
-		c.calls.close()
-		c.control.close()
-		ended <- err
-	}()
+	c.lines = jsonrpc.NewReader(in, opts.MaxLine)
+	go c.calls.work(task{read: c.read})
 	var readErr error
 	select {
-	case readErr = <-ended:
+	case readErr = <-c.ended:
 		c.questions.close()
 		c.wait(&c.requests, nil)
 		c.endListens()
@@ -145,7 +142,7 @@ func newConn(ctx context.Context, h *server.MCPServer, out io.Writer, opts Serve
 	if opts.now == nil {
 		opts.now = time.Now
 	}
-	c := &conn{server: h, opts: opts, inflight: make(map[string]*view)}
+	c := &conn{server: h, opts: opts, ended: make(chan error, 1), inflight: make(map[string]*view)}
 	c.ctx, c.cancel = context.WithCancelCause(ctx)
 	c.out = newLineWriter(out, func(err error) { c.cancel(fmt.Errorf("writing: %w", err)) })
 	c.calls = newQueue(opts.MaxConcurrent, c.run)
@@ -205,29 +202,44 @@ func (c *conn) endListens() {
 	c.wait(&c.listens, time.After(c.opts.Grace))
 }
 
-// read reads to the end of the input and starts what it asks for.
-func (c *conn) read(lines *jsonrpc.Reader) error {
+// read reads and starts what it asks for, until it returns a request that this
+// goroutine is to run, while another goes on with reading, or to the end of the
+// input.
+func (c *conn) read() *view {
+	v, err := c.readLines()
+	if v == nil {
+		c.calls.close()
+		c.control.close()
+		c.ended <- err
+	}
+	return v
+}
+
+func (c *conn) readLines() (*view, error) {
 	for c.ctx.Err() == nil {
 		c.out.waitRead()
-		line, err := lines.ReadLine()
+		line, err := c.lines.ReadLine()
 		switch {
 		case errors.Is(err, jsonrpc.ErrTooLong):
 			c.post(jsonrpc.AppendError(nil, nil, jsonrpc.CodeInvalidRequest, "invalid request: "+err.Error()))
 			continue
 		case errors.Is(err, io.EOF):
-			return nil
+			return nil, nil
 		case err != nil:
-			return fmt.Errorf("reading: %w", err)
+			return nil, fmt.Errorf("reading: %w", err)
 		}
-		c.message(line)
+		if v := c.message(line); v != nil {
+			return v, nil
+		}
 	}
-	return nil
+	return nil, nil
 }
 
-// message takes one line.
-func (c *conn) message(line []byte) {
+// message takes one line. It returns what the goroutine that reads is to run
+// itself.
+func (c *conn) message(line []byte) *view {
 	if isBlank(line) {
-		return
+		return nil
 	}
 	if c.opts.Trace != nil {
 		c.opts.Trace(false, line)
@@ -239,7 +251,7 @@ func (c *conn) message(line []byte) {
 			fault = &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: "internal error"}
 		}
 		c.post(jsonrpc.AppendError(nil, fault.ID, fault.Code, fault.Message))
-		return
+		return nil
 	}
 	switch m.Kind {
 	case jsonrpc.Response:
@@ -247,8 +259,9 @@ func (c *conn) message(line []byte) {
 	case jsonrpc.Notification:
 		c.notification(m, line)
 	case jsonrpc.Request:
-		c.request(m, line)
+		return c.request(m, line)
 	}
+	return nil
 }
 
 func isBlank(line []byte) bool {

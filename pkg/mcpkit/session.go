@@ -45,6 +45,7 @@ type view struct {
 	line   []byte
 	params json.RawMessage
 	listen bool // a subscriptions/listen stream
+	queue  *queue
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	state  atomic.Int32

@@ -65,6 +65,9 @@ func NewReader(src io.Reader, max int) *Reader {
 	return &Reader{src: src, max: max}
 }
 
+// Buffered reports whether more of the input was read than was returned.
+func (r *Reader) Buffered() bool { return r.start < r.end }
+
 // ReadLine returns the next line without its ending (LF or CRLF), in memory
 // of its own. A last line without a newline is a line; after it, and after
 // any read error, the error comes alone. A byte order mark at the start of
