@@ -1,8 +1,8 @@
 package proc
 
 import (
+	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -57,8 +57,7 @@ type Process struct {
 	began  time.Time
 	grace  time.Duration
 
-	writing sync.Mutex // of orders
-	orders  *json.Encoder
+	ordering sync.Mutex
 
 	input sync.Mutex
 	stdin *os.File // nil when there is none
@@ -125,21 +124,22 @@ func (p *Process) CloseStdin() {
 }
 
 func (p *Process) order(o order) error {
-	p.writing.Lock()
-	defer p.writing.Unlock()
-	return p.orders.Encode(o)
+	p.ordering.Lock()
+	defer p.ordering.Unlock()
+	_, err := p.super.control.Write(supervise.Append(nil, &o))
+	return err
 }
 
 // watch follows the command to its end. All its goroutines end before done is
 // closed.
-func (p *Process) watch(ctx context.Context, c Command, decoder *json.Decoder) {
+func (p *Process) watch(ctx context.Context, c Command, in *bufio.Reader) {
 	var tasks sync.WaitGroup
 	reports, enough := make(chan report), make(chan struct{})
 	tasks.Go(func() {
 		defer close(reports)
 		for {
 			var next report
-			if decoder.Decode(&next) != nil {
+			if supervise.Read(in, &next) != nil {
 				return
 			}
 			select {
@@ -208,7 +208,8 @@ func (p *Process) follow(ctx context.Context, timeout time.Duration, reports <-c
 				p.result.Ending = OverMemory
 			case r.Exited:
 				p.exited(r.Status)
-			case r.Done:
+			}
+			if r.Done {
 				p.result.LeftBehind = r.Left
 				return // not waiting for the supervisor's own end
 			}

@@ -22,15 +22,20 @@ const maxReport = 1 << 20
 // writePrologue has bash run c's prologue before its script: bash reads what
 // BASH_ENV names when it is given one by -c. The file is in temp, which the
 // command sees as inside. It returns the variable.
-func writePrologue(c Command, temp, inside string) ([]string, error) {
+func writePrologue(c Command, temp privateTemp, inside string) ([]string, error) {
 	if c.Prologue == nil {
 		return nil, nil
 	}
-	text := "unset BASH_ENV\n" + c.Prologue(filepath.Join(inside, reportName))
-	if err := os.WriteFile(filepath.Join(temp, prologueName), []byte(text), 0o600); err != nil {
-		return nil, toolerr.New(toolerr.ExecutionError, "what is to run before the command cannot be written: %w", err)
+	if text := prologueText(c.Prologue, inside); text != temp.prologue {
+		if err := os.WriteFile(filepath.Join(temp.path, prologueName), []byte(text), 0o600); err != nil {
+			return nil, toolerr.New(toolerr.ExecutionError, "what is to run before the command cannot be written: %w", err)
+		}
 	}
 	return []string{"BASH_ENV=" + filepath.Join(inside, prologueName)}, nil
+}
+
+func prologueText(prologue func(report string) string, inside string) string {
+	return "unset BASH_ENV\n" + prologue(filepath.Join(inside, reportName))
 }
 
 // readReport reads what the prologue, or the command in its place, has left:
@@ -51,7 +56,7 @@ func readReport(temp string) []byte {
 		return nil
 	}
 	report, err := io.ReadAll(io.LimitReader(f, maxReport+1))
-	if err != nil || len(report) > maxReport {
+	if err != nil || len(report) == 0 || len(report) > maxReport {
 		return nil
 	}
 	return report

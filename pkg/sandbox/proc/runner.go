@@ -1,9 +1,9 @@
 package proc
 
 import (
+	"bufio"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
@@ -40,8 +40,9 @@ type Runner struct {
 	home      map[string]*folder
 
 	run        runDir
-	temps      []string        // made for the next commands
-	passed     func() []string // of Config.Environ, to commands
+	temps      []privateTemp              // made for the next commands
+	prologue   func(report string) string // of the last command
+	passed     func() []string            // of Config.Environ, to commands
 	cachesMade bool
 }
 
@@ -137,7 +138,7 @@ func (r *Runner) start(ctx context.Context, c Command, level Level, argv []strin
 		s.Argv, s.Probe = argv, true
 	}
 	if err != nil {
-		removeTree(temp)
+		removeTree(temp.path)
 		return nil, err
 	}
 	defer s.link.close()
@@ -148,18 +149,18 @@ func (r *Runner) start(ctx context.Context, c Command, level Level, argv []strin
 	p, err := r.launch(ctx, c, s, wire, began)
 	if err != nil {
 		wire.close()
-		removeTree(temp)
+		removeTree(temp.path)
 		return nil, err
 	}
 	return p, nil
 }
 
 // spec says what the supervisor is to do for c.
-func (r *Runner) spec(c Command, level Level, temp string) (*spec, error) {
+func (r *Runner) spec(c Command, level Level, temp privateTemp) (*spec, error) {
 	s := &spec{Spec: supervise.Spec{
 		Level: level, Network: r.config.Network, Dir: c.Dir, Mark: rand.Text(),
 		Limits: r.config.Limits, GraceMS: r.config.Grace.Milliseconds(), WaitMS: r.config.Linger.Milliseconds(),
-		Writable: r.config.Writable, Temp: temp,
+		Writable: r.config.Writable, Temp: temp.path,
 	}}
 	if level != Off {
 		for _, root := range c.Rules.Roots() {
@@ -174,10 +175,7 @@ func (r *Runner) spec(c Command, level Level, temp string) (*spec, error) {
 	if len(caches) > 0 {
 		s.Writable = append(slices.Clone(s.Writable), r.config.CacheDir)
 	}
-	inside := temp
-	if level == L2 && !s.Covered("/tmp") {
-		inside = "/tmp"
-	}
+	inside := temp.inside(s.Covered("/tmp"), level)
 	environ := Environ{
 		Base: r.passed(), filtered: true, Extra: c.Env, PassSecrets: r.config.PassSecrets,
 		Set: []string{"TMPDIR=" + inside, "PWD=" + c.Dir, supervise.MarkName + "=" + s.Mark},
@@ -253,7 +251,7 @@ func (r *Runner) launch(ctx context.Context, c Command, s *spec, wire *tripwire,
 	}
 	p := &Process{
 		runner: r, super: super, stdin: stdinEnd, temp: s.Temp, mark: s.Mark, wire: wire, proxy: proxy, began: began, grace: r.config.Grace,
-		out: newOutput(r.config.SpillDir, r.config.SpillBytes), orders: json.NewEncoder(super.control), done: make(chan struct{}),
+		out: newOutput(r.config.SpillDir, r.config.SpillBytes), done: make(chan struct{}),
 		env: s.Env, kill: make(chan struct{}), abort: make(chan struct{}), result: Result{Ending: Exited, ExitCode: -1, Level: s.Level, Refused: s.refused, Gaps: s.gaps},
 	}
 	r.mu.Lock()
@@ -264,7 +262,7 @@ func (r *Runner) launch(ctx context.Context, c Command, s *spec, wire *tripwire,
 		p.endEgress()
 		return nil, errEnding()
 	}
-	r.running[p], r.last = struct{}{}, &s.Spec
+	r.running[p], r.last, r.prologue = struct{}{}, &s.Spec, c.Prologue
 	r.mu.Unlock()
 	p.watch(ctx, c, reports)
 	return p, nil
@@ -288,7 +286,7 @@ const startLimit = time.Minute
 // supervisor is ready to start it, ctx or the limit ends that; from then on the
 // command counts as started, also if it is gone already, and the supervisor
 // with it.
-func (super *supervisor) handshake(ctx context.Context, s *spec, files []*os.File, reports *json.Decoder) error {
+func (super *supervisor) handshake(ctx context.Context, s *spec, files []*os.File, reports *bufio.Reader) error {
 	var mu sync.Mutex
 	ready := false
 	super.control.SetDeadline(time.Now().Add(startLimit))
@@ -306,7 +304,7 @@ func (super *supervisor) handshake(ctx context.Context, s *spec, files []*os.Fil
 	mu.Unlock()
 	if ready {
 		super.control.SetDeadline(time.Now().Add(startLimit))
-		if reports.Decode(&first) != nil {
+		if supervise.Read(reports, &first) != nil {
 			return nil
 		}
 		super.ahead = first.Ahead
@@ -322,12 +320,9 @@ func (super *supervisor) handshake(ctx context.Context, s *spec, files []*os.Fil
 	return toolerr.New(toolerr.ExecutionError, "%w", &lostError{err})
 }
 
-func (super *supervisor) exchange(s *spec, files []*os.File, reports *json.Decoder) (first report, err error) {
-	if err = super.pass(files); err == nil {
-		err = json.NewEncoder(super.control).Encode(s.Since(super.expected))
-	}
-	if err == nil {
-		err = reports.Decode(&first)
+func (super *supervisor) exchange(s *spec, files []*os.File, reports *bufio.Reader) (first report, err error) {
+	if err = super.pass(supervise.Append(nil, s.Since(super.expected)), files); err == nil {
+		err = supervise.Read(reports, &first)
 	}
 	return first, err
 }

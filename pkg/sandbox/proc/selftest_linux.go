@@ -45,7 +45,8 @@ func (b baitRules) Protected(string) string { return "" }
 // try runs the probe at a level.
 func (r *Runner) try(ctx context.Context, level Level) (report Report) {
 	report = Report{Level: level, Landlock: supervise.LandlockABI()}
-	dir, err := r.makeTemp()
+	temp, err := r.makeTemp()
+	dir := temp.path
 	if err == nil {
 		dir, err = filepath.EvalSymlinks(dir)
 	}

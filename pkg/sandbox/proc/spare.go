@@ -1,8 +1,8 @@
 package proc
 
 import (
+	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"os"
 	"slices"
@@ -13,9 +13,9 @@ import (
 
 // engage has a supervisor start the command: the one that waits, else a new
 // one.
-func (r *Runner) engage(ctx context.Context, s *spec, files []*os.File) (*supervisor, *json.Decoder, error) {
+func (r *Runner) engage(ctx context.Context, s *spec, files []*os.File) (*supervisor, *bufio.Reader, error) {
 	for spare := r.takeSpare(s.Level); spare != nil; spare = r.takeSpare(s.Level) {
-		reports := json.NewDecoder(spare.control)
+		reports := bufio.NewReader(spare.control)
 		err := spare.handshake(ctx, s, files, reports)
 		if err == nil {
 			return spare, reports, nil
@@ -29,7 +29,7 @@ func (r *Runner) engage(ctx context.Context, s *spec, files []*os.File) (*superv
 	if err != nil {
 		return nil, nil, toolerr.New(toolerr.ExecutionError, "the supervisor of the command cannot be started: %w%s", err, hint(s.Level, err))
 	}
-	reports := json.NewDecoder(super.control)
+	reports := bufio.NewReader(super.control)
 	if err := super.handshake(ctx, s, files, reports); err != nil {
 		super.abandon()
 		return nil, nil, err

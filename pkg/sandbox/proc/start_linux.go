@@ -1,7 +1,6 @@
 package proc
 
 import (
-	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -53,16 +52,12 @@ func expectation(s *supervise.Spec) *os.File {
 	if s == nil {
 		return nil
 	}
-	text, err := json.Marshal(s)
-	if err != nil {
-		return nil
-	}
 	fd, err := unix.MemfdCreate("expected", unix.MFD_CLOEXEC)
 	if err != nil {
 		return nil
 	}
 	f := os.NewFile(uintptr(fd), "expected")
-	if _, err := f.Write(text); err == nil {
+	if _, err := f.Write(supervise.Append(nil, s)); err == nil {
 		if _, err = f.Seek(0, io.SeekStart); err == nil {
 			return f
 		}
@@ -129,8 +124,9 @@ func drain(pipe *os.File, buf []byte, take func([]byte)) {
 	})
 }
 
-// pass gives the files to the supervisor. They stay the caller's to close.
-func (s *supervisor) pass(files []*os.File) error {
+// pass sends text to the supervisor, and with it the files, which stay the
+// caller's to close.
+func (s *supervisor) pass(text []byte, files []*os.File) error {
 	fds := make([]int, len(files))
 	for i, f := range files {
 		fds[i] = int(f.Fd()) // blocking from now on, as programs expect it
@@ -140,12 +136,16 @@ func (s *supervisor) pass(files []*os.File) error {
 		return err
 	}
 	var sent error
+	n := 0
 	err = raw.Write(func(fd uintptr) bool {
-		sent = unix.Sendmsg(int(fd), []byte{0}, unix.UnixRights(fds...), nil, unix.MSG_NOSIGNAL)
+		n, sent = unix.SendmsgN(int(fd), text, unix.UnixRights(fds...), nil, unix.MSG_NOSIGNAL)
 		return sent != unix.EAGAIN
 	})
 	runtime.KeepAlive(files)
-	return errors.Join(err, sent)
+	if err = errors.Join(err, sent); err == nil && n < len(text) {
+		_, err = s.control.Write(text[n:])
+	}
+	return err
 }
 
 // changeTime is when a file was last changed, which nobody can set.

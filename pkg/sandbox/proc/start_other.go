@@ -23,7 +23,7 @@ func outputPipe() (read, write *os.File, err error) { return os.Pipe() }
 
 func drain(*os.File, []byte, func([]byte)) {}
 
-func (s *supervisor) pass([]*os.File) error { return errUnsupported }
+func (s *supervisor) pass([]byte, []*os.File) error { return errUnsupported }
 
 func changeTime(info os.FileInfo) time.Time { return info.ModTime() }
 

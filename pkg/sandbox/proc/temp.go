@@ -36,34 +36,62 @@ type runDir struct {
 	next int
 }
 
+// privateTemp is the private temporary directory of a command.
+type privateTemp struct {
+	path string
+	// prologue is what its file has, where it was written ahead.
+	prologue string
+}
+
+// inside is where a command of a level sees the directory. covered says that it
+// sees all of /tmp.
+func (t privateTemp) inside(covered bool, level Level) string {
+	if level == L2 && !covered {
+		return "/tmp"
+	}
+	return t.path
+}
+
 // makeTemp returns a private temporary directory: one that was made ahead, or a
 // new one.
-func (r *Runner) makeTemp() (string, error) {
+func (r *Runner) makeTemp() (privateTemp, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
-		return "", errEnding()
+		return privateTemp{}, errEnding()
 	}
 	for len(r.temps) > 0 {
 		temp := r.temps[0]
 		r.temps = slices.Delete(r.temps, 0, 1)
-		if info, err := os.Lstat(temp); err == nil && info.IsDir() { // else somebody cleared it away
+		if info, err := os.Lstat(temp.path); err == nil && info.IsDir() { // else somebody cleared it away
 			return temp, nil
 		}
 	}
-	return r.newTemp()
+	path, err := r.newTemp()
+	return privateTemp{path: path}, err
 }
 
-// addTemp makes one ahead.
+// addTemp makes one ahead, for a command like the last one. In it are the files
+// of a prologue, since to make a file takes longer than to write it.
 func (r *Runner) addTemp() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed || len(r.temps) >= mostSpares {
 		return
 	}
-	if temp, err := r.newTemp(); err == nil { // else the next command will say so
-		r.temps = append(r.temps, temp)
+	path, err := r.newTemp()
+	if err != nil { // the next command will say so
+		return
 	}
+	temp := privateTemp{path: path}
+	if r.prologue != nil && r.last != nil {
+		os.WriteFile(filepath.Join(path, reportName), nil, 0o600)
+		text := prologueText(r.prologue, temp.inside(r.last.Covered("/tmp"), r.last.Level))
+		if os.WriteFile(filepath.Join(path, prologueName), []byte(text), 0o600) == nil {
+			temp.prologue = text
+		}
+	}
+	r.temps = append(r.temps, temp)
 }
 
 // newTemp makes a private temporary directory. The first also has what ended

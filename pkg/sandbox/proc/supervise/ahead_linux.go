@@ -1,7 +1,7 @@
 package supervise
 
 import (
-	"encoding/json"
+	"bufio"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,18 +22,14 @@ type prepared struct {
 // expect gets ready for the command that will probably come.
 func expect() (*prepared, error) {
 	if len(os.Args) < 4 || os.Args[3] != ExpectArg {
-		if text, err := json.Marshal(Spec{}); err == nil { // is slow the first time
-			json.Unmarshal(text, new(Spec))
-		}
 		return nil, nil
 	}
 	p := &prepared{}
 	file := os.NewFile(expectFD, "expected")
 	defer file.Close()
-	if err := json.NewDecoder(file).Decode(&p.spec); err != nil {
+	if err := Read(bufio.NewReader(file), &p.spec); err != nil {
 		return nil, err
 	}
-	json.Marshal(Report{}) // is slow the first time
 	if p.spec.Level != L1 {
 		return p, nil
 	}
@@ -63,25 +59,30 @@ func (p *prepared) expected() *Spec {
 	return &p.spec
 }
 
-// onConfined calls f on a thread that is confined as s says, or with what keeps
-// it from being so. What was prepared is used where it is still what would be
-// made now, which is reported.
-func (p *prepared) onConfined(s *Spec, f func(error)) (used bool) {
-	if p == nil || p.rules == nil || !s.confinedAs(&p.spec) || !p.rules.current() {
-		onOtherThread(func() { f(confine(s)) })
-		return false
+// onPrepared runs f on the thread that was prepared, if there is one.
+func (p *prepared) onPrepared(f func()) {
+	if p == nil || p.rules == nil {
+		f()
+		return
 	}
-	err := s.Limits.apply(s.Level)
-	if err == nil {
-		err = s.allowTemp(p.rules)
+	p.thread <- f
+}
+
+// fits reports whether what was prepared is what would be made now.
+func (p *prepared) fits(s *Spec) bool {
+	return p != nil && p.rules != nil && s.confinedAs(&p.spec) && p.rules.current()
+}
+
+// confine takes what is left to take from the thread that was prepared, which it
+// runs on, and from all that it clones.
+func (p *prepared) confine(s *Spec) error {
+	if err := s.Limits.apply(s.Level); err != nil {
+		return err
 	}
-	p.thread <- func() {
-		if err == nil {
-			err = p.rules.enforce()
-		}
-		f(err)
+	if err := s.allowTemp(p.rules); err != nil {
+		return err
 	}
-	return true
+	return p.rules.enforce()
 }
 
 // origin is a path that rules were made by, as it was then.

@@ -17,27 +17,26 @@ func init() {
 	}
 }
 
-// takeFiles is the other end of pass in package proc. At the end of the socket it returns no
-// files.
-func takeFiles() ([]uintptr, error) {
-	oob := make([]byte, unix.CmsgSpace(4*MaxFiles))
-	n, oobn, _, _, err := unix.Recvmsg(controlFD, make([]byte, 1), oob, unix.MSG_CMSG_CLOEXEC)
+// takeFiles is the other end of pass in package proc. It returns what came with
+// the files, too, and no files at the end of the socket.
+func takeFiles() (text []byte, files []uintptr, err error) {
+	text, oob := make([]byte, 16<<10), make([]byte, unix.CmsgSpace(4*MaxFiles))
+	n, oobn, _, _, err := unix.Recvmsg(controlFD, text, oob, unix.MSG_CMSG_CLOEXEC)
 	if err != nil || n == 0 {
-		return nil, err
+		return nil, nil, err
 	}
 	messages, err := unix.ParseSocketControlMessage(oob[:oobn])
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var files []uintptr
 	for i := range messages {
 		fds, err := unix.ParseUnixRights(&messages[i])
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for _, fd := range fds {
 			files = append(files, uintptr(fd))
 		}
 	}
-	return files, nil
+	return text[:n], files, nil
 }

@@ -1,13 +1,16 @@
 package supervise
 
 import (
-	"encoding/json"
+	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"runtime"
 	"slices"
+	"sync"
 	"syscall"
 	"time"
 
@@ -31,55 +34,23 @@ func supervise() int {
 	if err != nil {
 		return 2
 	}
-	files, err := takeFiles()
-	if err != nil {
-		return 2
+	control := os.NewFile(controlFD, "control") // blocking, so that it wakes the thread that reads
+	engagement := &engagement{ahead: ahead, control: control, done: make(chan outcome, 1)}
+	ahead.onPrepared(engagement.begin)
+	begun := <-engagement.done
+	if begun.pid == 0 {
+		return begun.code
 	}
-	if len(files) < 2 { // nothing to do, and nobody to do it for
-		return 0
+	guard := &guard{
+		spec: &engagement.spec, pid: begun.pid, control: control,
+		exited: make(chan struct{}), gone: make(chan struct{}), running: true, left: map[int]bool{},
 	}
-	control := os.NewFile(controlFD, "control")
-	decoder, encoder := json.NewDecoder(control), json.NewEncoder(control)
-	var s Spec
-	if err := decoder.Decode(&s); err != nil || !s.complete(ahead.expected()) {
-		return 2
-	}
-	if files, err = offerListener(&s, files); err != nil {
-		encoder.Encode(Report{Error: err.Error()})
-		return 1
-	}
-	type start struct {
-		pid int
-		err error
-	}
-	started := make(chan start)
-	prepared := ahead.onConfined(&s, func(err error) {
-		pid := 0
-		if err == nil {
-			encoder.Encode(Report{Ready: true})
-			pid, err = startBash(&s, files)
-		}
-		started <- start{pid, err}
-	})
-	first := <-started
-	pid := first.pid
-	if first.err != nil {
-		var program *programError
-		encoder.Encode(Report{Error: first.err.Error(), Program: errors.As(first.err, &program)})
-		return 1
-	}
-	for _, fd := range files {
-		unix.Close(int(fd))
-	}
-	encoder.Encode(Report{Started: pid, Ahead: prepared})
-
-	guard := &guard{spec: &s, pid: pid, reports: encoder, exited: make(chan syscall.WaitStatus, 1), gone: make(chan struct{})}
 	orders := make(chan Order)
 	go func() { // ends with the process
 		defer close(orders)
 		for {
 			var next Order
-			if decoder.Decode(&next) != nil {
+			if Read(engagement.in, &next) != nil {
 				return
 			}
 			orders <- next
@@ -88,6 +59,71 @@ func supervise() int {
 	go guard.reap()
 	guard.watch(orders)
 	return 0
+}
+
+// engagement is how a supervisor comes to its command.
+type engagement struct {
+	ahead   *prepared
+	control *os.File
+	in      *bufio.Reader // of what comes after the files
+	spec    Spec
+	files   []uintptr
+	done    chan outcome
+}
+
+// outcome is the command that was started, or the exit status where none was.
+type outcome struct{ pid, code int }
+
+// begin waits for a command and starts it: where all was prepared for it, on
+// this thread, which then has nobody to wait for.
+func (e *engagement) begin() {
+	first, files, err := takeFiles()
+	if err != nil {
+		e.done <- outcome{code: 2}
+		return
+	}
+	if len(files) < 2 { // nothing to do, and nobody to do it for
+		e.done <- outcome{}
+		return
+	}
+	e.in = bufio.NewReader(io.MultiReader(bytes.NewReader(first), e.control))
+	if err := Read(e.in, &e.spec); err != nil || !e.spec.complete(e.ahead.expected()) {
+		e.done <- outcome{code: 2}
+		return
+	}
+	if e.files, err = offerListener(&e.spec, files); err != nil {
+		e.report(Report{Error: err.Error()})
+		e.done <- outcome{code: 1}
+		return
+	}
+	if e.ahead.fits(&e.spec) {
+		e.start(e.ahead.confine(&e.spec), true)
+	} else {
+		onOtherThread(func() { e.start(confine(&e.spec), false) })
+	}
+}
+
+func (e *engagement) report(r Report) { e.control.Write(Append(nil, &r)) }
+
+// start starts bash from this thread, unless something kept that from being
+// confined.
+func (e *engagement) start(err error, prepared bool) {
+	pid := 0
+	if err == nil {
+		e.report(Report{Ready: true})
+		pid, err = startBash(&e.spec, e.files)
+	}
+	if err != nil {
+		var program *programError
+		e.report(Report{Error: err.Error(), Program: errors.As(err, &program)})
+		e.done <- outcome{code: 1}
+		return
+	}
+	for _, fd := range e.files {
+		unix.Close(int(fd))
+	}
+	e.report(Report{Started: pid, Ahead: prepared})
+	e.done <- outcome{pid: pid}
 }
 
 // onOtherThread runs f on a thread that stays until the process ends, since a
@@ -158,36 +194,69 @@ func size(texts []string) (n int) {
 
 // guard watches over one command.
 type guard struct {
-	spec    *Spec
-	pid     int
-	reports *json.Encoder
-	exited  chan syscall.WaitStatus
-	gone    chan struct{} // closed when no descendant is left
-	running bool          // bash is
-	left    map[int]bool  // those that bash left and that were signalled
-	rounds  int           // of killing
+	spec   *Spec
+	pid    int
+	exited chan struct{} // closed when bash has ended
+	gone   chan struct{} // closed when no descendant is left
+	rounds int           // of killing
+
+	mu      sync.Mutex
+	control *os.File
+	running bool         // bash is
+	left    map[int]bool // those that bash left and that were signalled
 }
 
 // reap collects every child and orphan until the kernel says that there are
-// none. As all orphans come here, none can then be left anywhere.
+// none. As all orphans come here, none can then be left anywhere. It reports
+// that itself, with the end of bash where that was the last: somebody waits for
+// it.
 func (g *guard) reap() {
+	defer close(g.gone)
+	var last Report // of bash's end, until it is known whether others are left
 	for {
+		options := 0
+		if last.Exited {
+			options = syscall.WNOHANG
+		}
 		var status syscall.WaitStatus
-		pid, err := syscall.Wait4(-1, &status, 0, nil)
+		pid, err := syscall.Wait4(-1, &status, options, nil)
 		switch {
 		case err == syscall.EINTR:
 		case err != nil:
-			close(g.gone)
+			last.Done = true
+			g.report(last)
 			return
+		case last.Exited:
+			g.report(last)
+			last = Report{}
 		case pid == g.pid:
-			g.exited <- status
+			last = Report{Exited: true, Status: int(status)}
 		}
 	}
 }
 
+func (g *guard) report(r Report) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if r.Exited {
+		g.running = false
+		close(g.exited)
+	}
+	if r.Done {
+		r.Left = len(g.left)
+	}
+	g.control.Write(Append(nil, &r))
+}
+
+// runs reports whether bash has not ended.
+func (g *guard) runs() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.running
+}
+
 // watch runs until no descendant is left.
 func (g *guard) watch(orders <-chan Order) {
-	g.left = map[int]bool{}
 	var term, kill <-chan time.Time
 	memory := time.NewTicker(time.Second)
 	defer memory.Stop()
@@ -196,20 +265,15 @@ func (g *guard) watch(orders <-chan Order) {
 		g.signalAll(unix.SIGTERM)
 		kill = time.After(time.Duration(g.spec.GraceMS) * time.Millisecond)
 	}
-	g.running = true
+	exited := g.exited
 	for {
 		select {
-		case status := <-g.exited:
-			g.running = false
-			g.reports.Encode(Report{Exited: true, Status: int(status)})
+		case <-exited:
+			exited = nil
 			if kill == nil {
 				term = time.After(time.Duration(g.spec.WaitMS) * time.Millisecond)
 			}
 		case <-g.gone:
-			if g.running {
-				g.reports.Encode(Report{Exited: true, Status: int(<-g.exited)})
-			}
-			g.reports.Encode(Report{Done: true, Left: len(g.left)})
 			return
 		case o, ok := <-orders:
 			switch {
@@ -218,12 +282,12 @@ func (g *guard) watch(orders <-chan Order) {
 				kill = time.After(0)
 			case o.Stop && kill == nil:
 				end()
-			case o.Signal != 0 && g.running:
+			case o.Signal != 0 && g.runs():
 				unix.Kill(-g.pid, syscall.Signal(o.Signal))
 			}
 		case <-term:
 			end()
-			if !g.running { // what bash left behind gets no second chance
+			if !g.runs() { // what bash left behind gets no second chance
 				kill = time.After(time.Duration(g.spec.WaitMS) * time.Millisecond)
 			}
 		case <-kill:
@@ -231,7 +295,7 @@ func (g *guard) watch(orders <-chan Order) {
 			kill = time.After(killEvery)
 		case <-memory.C:
 			if kill == nil && g.overMemory() {
-				g.reports.Encode(Report{Memory: true})
+				g.report(Report{Memory: true})
 				end()
 			}
 		}

@@ -131,8 +131,9 @@ func alone() bool { return os.Getpid() == 1 }
 
 // signalAll signals every descendant once, and wakes those that are stopped.
 func (g *guard) signalAll(signal unix.Signal) {
+	after := !g.runs()
 	for pid := range descendants(false) {
-		g.count(pid)
+		g.count(pid, after)
 		if !alone() {
 			unix.Kill(pid, signal)
 			unix.Kill(pid, unix.SIGCONT)
@@ -144,10 +145,12 @@ func (g *guard) signalAll(signal unix.Signal) {
 	}
 }
 
-// count notes a process that bash left behind and that is ended now. What is
-// ended together with bash is none.
-func (g *guard) count(pid int) {
-	if !g.running {
+// count notes a process that bash left behind and that is ended now, after it.
+// What is ended together with bash is none.
+func (g *guard) count(pid int, after bool) {
+	if after {
+		g.mu.Lock()
+		defer g.mu.Unlock()
 		g.left[pid] = true
 	}
 }
@@ -160,7 +163,7 @@ func (g *guard) killAll() {
 		unix.Kill(-1, unix.SIGKILL)
 		return
 	}
-	stopped := map[int]bool{}
+	stopped, after := map[int]bool{}, !g.runs()
 	g.rounds++
 	for fresh := true; fresh && len(stopped) < 1<<16; {
 		fresh = false
@@ -168,7 +171,7 @@ func (g *guard) killAll() {
 			if !stopped[pid] {
 				unix.Kill(pid, unix.SIGSTOP)
 				stopped[pid], fresh = true, true
-				g.count(pid)
+				g.count(pid, after)
 			}
 		}
 	}

@@ -38,9 +38,9 @@ type Root struct {
 	ReadOnly bool
 }
 
-// The server and the supervisor of a command speak JSON over a socket, one
-// object a line. The server sends one byte with the descriptors of the command
-// (standard input, its output, then further ones), the Spec, then Orders; the
+// The server and the supervisor of a command send each other Records over a
+// socket. The server sends the Spec, and with its first bytes the descriptors of
+// the command (standard input, its output, then further ones), then Orders; the
 // supervisor sends Reports. The end of the socket is an order to end everything
 // at once.
 
@@ -68,8 +68,8 @@ type Spec struct {
 	// Alike says that this is what differs from the spec that the supervisor
 	// expects: the level and what follows it down to Guard is as there, and Env
 	// has what that one's has not, which Drop takes some of by their places.
-	Alike bool  `json:",omitempty"`
-	Drop  []int `json:",omitempty"`
+	Alike bool
+	Drop  []int
 }
 
 // Since shortens s for a supervisor that expects another: what both have need
@@ -138,22 +138,23 @@ func (s *Spec) Covered(dir string) bool {
 
 // Order is what the server wants; the first field that is set counts.
 type Order struct {
-	Stop   bool `json:",omitempty"` // TERM, the grace, KILL
-	Signal int  `json:",omitempty"` // to the process group of bash
+	Stop   bool // TERM, the grace, KILL
+	Signal int  // to the process group of bash
 }
 
-// Report is what the supervisor says; the first field that is set counts.
+// Report is what the supervisor says; the first field that is set counts, but
+// that Exited and Done may come together.
 type Report struct {
-	Error   string `json:",omitempty"` // nothing was started
-	Program bool   `json:",omitempty"` // because of the program, not of its confinement
-	Ready   bool   `json:",omitempty"` // the program is started next, and may be what ends the supervisor
-	Started int    `json:",omitempty"` // the process id, in the supervisor's name space
-	Ahead   bool   `json:",omitempty"` // with Started: by what was prepared
-	Memory  bool   `json:",omitempty"` // over its memory, being ended
-	Exited  bool   `json:",omitempty"` // bash ended with Status
-	Status  int    `json:",omitempty"`
-	Done    bool   `json:",omitempty"` // no descendant is left
-	Left    int    `json:",omitempty"` // how many had to be ended
+	Error   string // nothing was started
+	Program bool   // because of the program, not of its confinement
+	Ready   bool   // the program is started next, and may be what ends the supervisor
+	Started int    // the process id, in the supervisor's name space
+	Ahead   bool   // with Started: by what was prepared
+	Memory  bool   // over its memory, being ended
+	Exited  bool   // bash ended with Status
+	Status  int
+	Done    bool // no descendant is left
+	Left    int  // how many had to be ended
 }
 
 const (

@@ -1,0 +1,148 @@
+package supervise
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+)
+
+// Record is what the server and the supervisor send each other: its length in
+// four bytes, little endian, then its fields one after the other, every byte of
+// a text as it is. JSON has no way to say names that are not UTF-8, and to
+// decode it the first time after a pause takes a tenth of what bash does.
+type Record interface{ fields(*fields) }
+
+// maxRecord bounds a record. No program can be given that much anyway.
+const maxRecord = 64 << 20
+
+// Append appends r as it is sent.
+func Append(b []byte, r Record) []byte {
+	start := len(b)
+	f := fields{text: append(b, 0, 0, 0, 0)}
+	r.fields(&f)
+	binary.LittleEndian.PutUint32(f.text[start:], uint32(len(f.text)-start-4))
+	return f.text
+}
+
+// Read reads one into r. io.EOF is the end between two.
+func Read(in io.Reader, r Record) error {
+	var length [4]byte
+	if _, err := io.ReadFull(in, length[:]); err != nil {
+		return err
+	}
+	size := binary.LittleEndian.Uint32(length[:])
+	if size > maxRecord {
+		return fmt.Errorf("a record of %d bytes: at most %d are sent", size, maxRecord)
+	}
+	f := fields{text: make([]byte, size), reading: true}
+	if _, err := io.ReadFull(in, f.text); err != nil {
+		return io.ErrUnexpectedEOF
+	}
+	r.fields(&f)
+	if f.bad || len(f.text) > 0 {
+		return fmt.Errorf("a record that is no %T", r)
+	}
+	return nil
+}
+
+// fields goes through the fields of a record, and writes or reads each.
+type fields struct {
+	text    []byte
+	reading bool
+	bad     bool // what was read is not what was written
+}
+
+func (f *fields) number(n *int64) {
+	if !f.reading {
+		f.text = binary.AppendVarint(f.text, *n)
+		return
+	}
+	value, size := binary.Varint(f.text)
+	if f.bad = f.bad || size <= 0; !f.bad {
+		*n, f.text = value, f.text[size:]
+	}
+}
+
+func (f *fields) int(n *int) {
+	wide := int64(*n)
+	f.number(&wide)
+	*n = int(wide)
+}
+
+func (f *fields) flag(set *bool) {
+	n := 0
+	if *set {
+		n = 1
+	}
+	f.int(&n)
+	*set = n != 0
+}
+
+func (f *fields) string(s *string) {
+	n := len(*s)
+	f.int(&n)
+	switch {
+	case !f.reading:
+		f.text = append(f.text, *s...)
+	case f.bad || n < 0 || n > len(f.text):
+		f.bad = true
+	default:
+		*s, f.text = string(f.text[:n]), f.text[n:]
+	}
+}
+
+func (f *fields) strings(list *[]string) { each(f, list, f.string) }
+
+// each goes through a list. An empty one is read as nil.
+func each[T any](f *fields, list *[]T, one func(*T)) {
+	n := len(*list)
+	if f.int(&n); f.reading {
+		if f.bad = f.bad || n < 0 || n > len(f.text); f.bad || n == 0 {
+			return
+		}
+		*list = make([]T, n)
+	}
+	for i := range *list {
+		one(&(*list)[i])
+	}
+}
+
+func (s *Spec) fields(f *fields) {
+	f.string((*string)(&s.Level))
+	f.flag(&s.Network)
+	f.flag(&s.Egress)
+	f.strings(&s.Argv)
+	f.string(&s.Dir)
+	f.strings(&s.Env)
+	f.string(&s.Mark)
+	f.flag(&s.Probe)
+	for _, limit := range []*int64{&s.Limits.FileBytes, &s.Limits.Files, &s.Limits.Processes, &s.Limits.Memory, &s.GraceMS, &s.WaitMS} {
+		f.number(limit)
+	}
+	each(f, &s.Roots, func(root *Root) {
+		f.string(&root.Path)
+		f.flag(&root.ReadOnly)
+	})
+	f.strings(&s.Writable)
+	f.string(&s.Temp)
+	f.string(&s.Home)
+	f.strings(&s.Mask)
+	f.strings(&s.Guard)
+	f.flag(&s.Alike)
+	each(f, &s.Drop, f.int)
+}
+
+func (o *Order) fields(f *fields) {
+	f.flag(&o.Stop)
+	f.int(&o.Signal)
+}
+
+func (r *Report) fields(f *fields) {
+	f.string(&r.Error)
+	for _, flag := range []*bool{&r.Program, &r.Ready, &r.Ahead, &r.Memory, &r.Exited, &r.Done} {
+		f.flag(flag)
+	}
+	for _, number := range []*int{&r.Started, &r.Status, &r.Left} {
+		f.int(number)
+	}
+}

@@ -1,0 +1,100 @@
+package supervise_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"reflect"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
+)
+
+// fill sets every field to something of its own, in those also that later
+// versions add.
+func fill(v reflect.Value, next *int) {
+	*next++
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			fill(v.Field(i), next)
+		}
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 3, 3))
+		for i := range 3 {
+			fill(v.Index(i), next)
+		}
+	case reflect.String:
+		v.SetString(fmt.Sprintf("caf\xe9/\xff\u00ff\\\"\n%d", *next))
+	case reflect.Bool:
+		v.SetBool(true)
+	default:
+		v.SetInt(int64(*next) - 7)
+	}
+}
+
+func records() []supervise.Record {
+	return []supervise.Record{&supervise.Spec{}, &supervise.Order{}, &supervise.Report{}}
+}
+
+// TestEveryFieldIsPassed as it is, byte by byte.
+func TestEveryFieldIsPassed(t *testing.T) {
+	var line []byte
+	var sent []supervise.Record
+	for _, r := range records() {
+		sent = append(sent, r)
+		line = supervise.Append(line, r) // nothing set
+	}
+	for _, r := range records() {
+		next := 0
+		fill(reflect.ValueOf(r).Elem(), &next)
+		sent = append(sent, r)
+		line = supervise.Append(line, r)
+	}
+	in := bytes.NewReader(line)
+	for _, want := range sent {
+		got := reflect.New(reflect.TypeOf(want).Elem()).Interface().(supervise.Record)
+		require.NoError(t, supervise.Read(in, got))
+		require.Equal(t, want, got)
+	}
+	require.Equal(t, io.EOF, supervise.Read(in, &supervise.Order{}))
+}
+
+// What is cut short or is something else is an error, and takes no memory
+// beyond what came.
+func TestBrokenRecords(t *testing.T) {
+	for _, r := range records() {
+		next := 0
+		fill(reflect.ValueOf(r).Elem(), &next)
+		line := supervise.Append(nil, r)
+		for n := 1; n < len(line); n++ {
+			got := reflect.New(reflect.TypeOf(r).Elem()).Interface().(supervise.Record)
+			require.Error(t, supervise.Read(bytes.NewReader(line[:n]), got), "%d bytes", n)
+			if size := n - 1; size < len(line)-4 {
+				short := append([]byte{byte(size), byte(size >> 8), 0, 0}, line[4:]...)
+				require.Error(t, supervise.Read(bytes.NewReader(short), got), "%d bytes, and said so", size)
+			}
+		}
+	}
+	require.Error(t, supervise.Read(bytes.NewReader([]byte{0, 0, 0, 0xff}), &supervise.Order{}))
+	for _, text := range []string{"\xff\xff\xff\xff\xff\xff\xff\xff\x01", "\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01"} {
+		line := append([]byte{byte(len(text)), 0, 0, 0}, text...)
+		for _, r := range records() {
+			require.Error(t, supervise.Read(bytes.NewReader(line), r))
+		}
+	}
+}
+
+func BenchmarkSpec(b *testing.B) {
+	s := supervise.Spec{Argv: []string{"/bin/bash", "-c", "true"}, Dir: "/home/user/src"}
+	for range 60 {
+		s.Env = append(s.Env, "SOME_VARIABLE=some value of usual length")
+		s.Mask = append(s.Mask, "/home/user/.config/some/credentials")
+	}
+	for b.Loop() {
+		var got supervise.Spec
+		require.NoError(b, supervise.Read(bytes.NewReader(supervise.Append(nil, &s)), &got))
+	}
+}
