@@ -10,6 +10,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/call"
 	"github.com/toolroom-mcp/toolroom/host/convert"
 	"github.com/toolroom-mcp/toolroom/host/convert/anthropic"
+	"github.com/toolroom-mcp/toolroom/host/convert/gemini"
 	"github.com/toolroom-mcp/toolroom/host/convert/openai"
 	"github.com/toolroom-mcp/toolroom/host/convert/tree"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
@@ -27,10 +28,8 @@ func (a asked) check() error {
 	switch {
 	case a.tokens != "" && a.tokens != estimated && a.tokens != exactly:
 		return usage("--tokens=%s: there is estimate and exact", a.tokens)
-	case !slices.Contains([]string{"", "mcp", "openai", "anthropic"}, a.format):
+	case !slices.Contains([]string{"", "mcp", "openai", "anthropic", "gemini"}, a.format):
 		return usage("there is no format %q; there are mcp, openai, anthropic and gemini", a.format)
-	case a.strict:
-		return usage("--strict is not there yet")
 	case a.strict && a.format != "openai" && a.format != "anthropic":
 		return usage("--strict needs --format openai or anthropic: the others have no strict definitions")
 	}
@@ -73,8 +72,8 @@ func (p *program) printFormat(tools []*call.Tool, one bool, how asked) error {
 	}
 	list, losses := encodeTools(defs, how)
 	printed := list
-	if one && len(list.Items) == 1 {
-		printed = list.Items[0]
+	if one {
+		printed = single(list)
 	}
 	if how.json {
 		all := []convert.Loss{}
@@ -91,8 +90,19 @@ func (p *program) printFormat(tools []*call.Tool, one bool, how asked) error {
 	return nil
 }
 
+// single is the one definition of a list: Gemini has them in groups.
+func single(list *tree.Value) *tree.Value {
+	if inner := list.At("/0/functionDeclarations/0"); inner != nil {
+		return inner
+	}
+	return list.At("/0")
+}
+
 func encodeTools(defs []convert.Tool, how asked) (*tree.Value, convert.Losses) {
-	if how.format == "anthropic" {
+	switch how.format {
+	case "gemini":
+		return gemini.EncodeTools(defs, gemini.Options{Names: convert.NewNames(gemini.Rule(), defs)})
+	case "anthropic":
 		return anthropic.EncodeTools(defs, anthropic.Options{Strict: how.strict, Names: convert.NewNames(anthropic.Rule(), defs)})
 	}
 	return openai.EncodeTools(defs, openai.Options{Strict: how.strict, Names: convert.NewNames(openai.Rule(), defs)})

@@ -75,8 +75,5 @@ func (a asked) written(t *call.Tool) (string, error) {
 		return "", err
 	}
 	list, _ := encodeTools([]convert.Tool{d}, a)
-	if len(list.Items) == 1 {
-		list = list.Items[0]
-	}
-	return string(list.JSON()), nil
+	return string(single(list).JSON()), nil
 }

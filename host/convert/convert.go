@@ -225,8 +225,9 @@ func (r *Response) Calls() []*ToolCall {
 
 // Canonical returns the messages in the form that tells what they say:
 // neighbours of one role and name are one message, empty texts and messages
-// without parts are none.
+// without parts are none, results have the names of the tools called.
 func Canonical(messages []Message) []Message {
+	names := CalledNames(messages)
 	var out []Message
 	for _, m := range messages {
 		parts := slices.DeleteFunc(slices.Clone(m.Parts), func(p Part) bool {
@@ -235,6 +236,9 @@ func Canonical(messages []Message) []Message {
 		for i, p := range parts {
 			if p.Type == Result && p.ToolResult != nil {
 				result := *p.ToolResult
+				if result.Name == "" {
+					result.Name = names[result.ID]
+				}
 				result.Content = slices.DeleteFunc(slices.Clone(result.Content), func(p Part) bool { return p.Type == Text && p.Text == "" })
 				parts[i].ToolResult = &result
 			}

@@ -15,6 +15,7 @@ const (
 	Lost    Kind = "lost"    // it is gone
 	Changed Kind = "changed" // it means something else now
 	Carried Kind = "carried" // it means the same in another form
+	Refused Kind = "refused" // what was asked for is not done; nothing is lost
 )
 
 // A Loss is one thing that a conversion did not keep as it was.
@@ -66,7 +67,7 @@ func (l *Losses) Carry(path, why string, now *tree.Value) {
 // add leaves out what has been said: a definition may be used in many places.
 func (l *Losses) add(loss Loss) {
 	for _, known := range *l {
-		if known.Kind == loss.Kind && known.Path == loss.Path && known.Why == loss.Why && string(known.Now) == string(loss.Now) {
+		if known.Path == loss.Path && known.Kind == loss.Kind && known.Why == loss.Why && string(known.Now) == string(loss.Now) {
 			return
 		}
 	}
@@ -87,7 +88,7 @@ func (l *Losses) Unread(v *tree.Value) {
 // Real reports whether anything is lost or changed.
 func (l Losses) Real() bool {
 	for _, loss := range l {
-		if loss.Kind != Carried {
+		if loss.Kind == Lost || loss.Kind == Changed {
 			return true
 		}
 	}

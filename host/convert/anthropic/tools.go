@@ -17,6 +17,8 @@ func Rule() convert.NameRule { return convert.NameRule{Max: 64} }
 type Options struct {
 	Names  *convert.Names // of the request's tools; nil: names are made to fit
 	Strict bool           // hold the model to the schemas of all tools
+
+	MaxTokens int // where a request says none, which Anthropic wants; 0: 4096
 }
 
 // EncodeTools writes a request's tools.
@@ -42,7 +44,16 @@ func encodeTool(t convert.Tool, o Options) (*tree.Value, convert.Losses) {
 	if t.Description != "" {
 		d.Set("description", tree.Str(t.Description))
 	}
-	d.Set("input_schema", schema.Plain(t.Input, "Anthropic", &losses))
+	var written *tree.Value
+	if o.Strict || t.Strict {
+		written = schema.Strict(t.Input, schema.HeldByAnthropic(), &losses)
+	}
+	if written != nil {
+		d.Set("strict", tree.Boolean(true))
+	} else {
+		written = schema.Plain(t.Input, "Anthropic", &losses)
+	}
+	d.Set("input_schema", written)
 	return d, losses
 }
 

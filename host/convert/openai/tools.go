@@ -18,6 +18,13 @@ func Rule() convert.NameRule { return convert.NameRule{Max: 64} }
 type Options struct {
 	Names  *convert.Names // of the request's tools; nil: names are made to fit
 	Strict bool           // hold the model to the schemas of all tools
+
+	// Extensions are members that OpenAI itself refuses and others have:
+	// reasoning_content, and Google's extra_content with signatures of calls.
+	Extensions bool
+
+	OldMaxTokens bool // max_tokens instead of max_completion_tokens
+	OldFunctions bool // responses have function_call instead of tool_calls
 }
 
 // EncodeTools writes a request's tools.
@@ -43,7 +50,16 @@ func encodeTool(t convert.Tool, o Options) (*tree.Value, convert.Losses) {
 	if t.Description != "" {
 		f.Set("description", tree.Str(t.Description))
 	}
-	f.Set("parameters", schema.Plain(t.Input, "OpenAI", &losses))
+	var written *tree.Value
+	if o.Strict || t.Strict {
+		written = schema.Strict(t.Input, schema.HeldByOpenAI(), &losses)
+	}
+	if written != nil {
+		f.Set("strict", tree.Boolean(true))
+	} else {
+		written = schema.Plain(t.Input, "OpenAI", &losses)
+	}
+	f.Set("parameters", written)
 	return tree.Obj("type", tree.Str("function"), "function", f), losses
 }
 

@@ -120,6 +120,21 @@ func (w *writer) resolve(s *tree.Value) *tree.Value {
 	return s
 }
 
+// leaf resolves a reference to what refers to nothing itself, so that there is
+// an end.
+func (w *writer) leaf(s *tree.Value) *tree.Value {
+	found := w.resolve(s)
+	if refers(found) {
+		return s
+	}
+	return found
+}
+
+func refers(v *tree.Value) bool {
+	return v.Get("$ref") != nil || slices.ContainsFunc(v.All(), refers) ||
+		slices.ContainsFunc(v.Each(), func(m tree.Member) bool { return refers(m.Value) })
+}
+
 // widen gives an object the members of the branches, each of which becomes a
 // choice where they differ.
 func (w *writer) widen(top *tree.Value, branches []*tree.Value) {

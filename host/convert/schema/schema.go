@@ -21,7 +21,7 @@ import (
 )
 
 // maxSize bounds what inlining may make of a schema, in values.
-const maxSize = 20_000
+const maxSize = 5_000
 
 // writer is one conversion.
 type writer struct {

@@ -118,6 +118,13 @@ func (v *Value) mark() {
 	}
 }
 
+// Seen notes that the value itself was read, not what is in it.
+func (v *Value) Seen() {
+	if v != nil {
+		v.read = true
+	}
+}
+
 // Skip notes that a value says nothing that has to be kept.
 func (v *Value) Skip() {
 	if v != nil {

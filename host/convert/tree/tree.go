@@ -336,3 +336,24 @@ func Raw(data json.RawMessage) *Value {
 	}
 	return v
 }
+
+// All returns the items of an array; nil has none.
+func (v *Value) All() []*Value {
+	if v == nil {
+		return nil
+	}
+	return v.Items
+}
+
+// Each returns the members of an object; nil has none.
+func (v *Value) Each() []Member {
+	if v == nil {
+		return nil
+	}
+	return v.Members
+}
+
+// Float makes a number.
+func Float(f float64) *Value {
+	return &Value{Kind: Number, Text: strconv.FormatFloat(f, 'g', -1, 64)}
+}

@@ -1,0 +1,289 @@
+package anthropic
+
+import (
+	"fmt"
+
+	"github.com/toolroom-mcp/toolroom/host/convert"
+	"github.com/toolroom-mcp/toolroom/host/convert/tree"
+)
+
+// EncodeRequest writes the body of POST /v1/messages.
+func EncodeRequest(r *convert.Request, o Options) (*tree.Value, convert.Losses) {
+	e := &encoder{o: o, names: convert.CalledNames(r.Messages)}
+	messages := convert.SystemFirst(r.Messages, &e.losses)
+	body := tree.Obj()
+	if r.Model != "" {
+		body.Set("model", tree.Str(r.Model))
+	}
+	e.limits(r, body)
+	system := tree.List()
+	for i, m := range messages {
+		if m.Role == convert.System || m.Role == convert.Developer {
+			system.Items = append(system.Items, e.system(m, convert.Index("/messages", i))...)
+		}
+	}
+	if content := flat(system); content != nil {
+		body.Set("system", content)
+	}
+	body.Set("messages", e.messages(messages))
+	if len(r.Tools) > 0 {
+		tools, losses := EncodeTools(r.Tools, o)
+		e.losses = append(e.losses, losses...)
+		body.Set("tools", tools)
+	}
+	if choice := e.choice(r); choice != nil {
+		body.Set("tool_choice", choice)
+	}
+	return body, e.losses
+}
+
+type encoder struct {
+	o      Options
+	losses convert.Losses
+	names  map[string]string // of the conversation's calls, by id
+}
+
+func (e *encoder) limits(r *convert.Request, body *tree.Value) {
+	limit := r.MaxTokens
+	if limit == 0 {
+		if limit = e.o.MaxTokens; limit == 0 {
+			limit = 4096
+		}
+		e.losses.Change("/max_tokens", "Anthropic wants to be told", tree.Int(limit))
+	}
+	body.Set("max_tokens", tree.Int(limit))
+	if r.Temperature != nil {
+		t := tree.Float(*r.Temperature)
+		if *r.Temperature > 1 {
+			t = tree.Int(1)
+			e.losses.Change("/temperature", "Anthropic's ends at 1", t)
+		}
+		body.Set("temperature", t)
+	}
+	if r.TopP != nil {
+		body.Set("top_p", tree.Float(*r.TopP))
+	}
+	if r.TopK != 0 {
+		body.Set("top_k", tree.Int(r.TopK))
+	}
+	if len(r.Stop) > 0 {
+		body.Set("stop_sequences", tree.Strs(r.Stop...))
+	}
+	if r.Stream {
+		body.Set("stream", tree.Boolean(true))
+	}
+	if r.StreamUsage {
+		e.losses.Carry("/stream_usage", "streams tell it anyway", nil)
+	}
+}
+
+func (e *encoder) choice(r *convert.Request) *tree.Value {
+	c := r.Choice
+	if c == nil {
+		if r.Parallel == nil {
+			return nil
+		}
+		c = &convert.Choice{Mode: convert.Auto}
+		e.losses.Carry("/choice", "it is told with whether calls are parallel", convert.ChoiceValue(c))
+	}
+	out := tree.Obj("type", tree.Str("auto"))
+	switch {
+	case c.Mode == convert.None:
+		out = tree.Obj("type", tree.Str("none"))
+	case c.Mode == convert.Required && len(c.Names) == 1:
+		out = tree.Obj("type", tree.Str("tool"), "name", tree.Str(e.o.Names.Sent(Rule(), c.Names[0])))
+	case c.Mode == convert.Required:
+		out = tree.Obj("type", tree.Str("any"))
+	}
+	if len(c.Names) > 0 && (c.Mode != convert.Required || len(c.Names) > 1) {
+		e.losses.Lose("/choice/names", "Anthropic takes one tool or all; offer only these")
+	}
+	switch {
+	case r.Parallel == nil:
+	case c.Mode == convert.None:
+		e.losses.Lose("/parallel", "no tool may be called")
+	default:
+		out.Set("disable_parallel_tool_use", tree.Boolean(!*r.Parallel))
+	}
+	return out
+}
+
+// system writes the texts of a system message.
+func (e *encoder) system(m convert.Message, at string) []*tree.Value {
+	var list []*tree.Value
+	if m.Role == convert.Developer {
+		e.losses.Carry(at+"/role", "what the developer says is the system's", tree.Str(string(convert.System)))
+	}
+	e.unnamed(m, at)
+	for j, p := range m.Parts {
+		here := convert.Index(at+"/parts", j)
+		switch {
+		case p.Type == convert.Text && p.Text != "":
+			e.unsigned(p, here)
+			list = append(list, textBlock(p.Text))
+		case p.Type == convert.Opaque && p.By == convert.Anthropic:
+			list = append(list, tree.Raw(p.Raw))
+		case p.Type != convert.Text:
+			e.losses.Lose(here, "Anthropic's system messages are text")
+		}
+	}
+	return list
+}
+
+func (e *encoder) unnamed(m convert.Message, at string) {
+	if m.Name != "" {
+		e.losses.Lose(at+"/name", "Anthropic's messages have no names")
+	}
+}
+
+func (e *encoder) unsigned(p convert.Part, at string) {
+	if p.Signature != nil {
+		e.losses.Lose(at+"/signature", "Anthropic signs thinking alone")
+	}
+}
+
+func textBlock(text string) *tree.Value {
+	return tree.Obj("type", tree.Str("text"), "text", tree.Str(text))
+}
+
+// flat is a list of blocks, or the text of the only one; nil: there is none.
+func flat(list *tree.Value) *tree.Value {
+	switch {
+	case len(list.Items) == 0:
+		return nil
+	case len(list.Items) == 1 && list.Items[0].Get("type").Is(tree.String) && list.Items[0].Get("type").Text == "text" && len(list.Items[0].Members) == 2:
+		return list.Items[0].Get("text")
+	}
+	return list
+}
+
+// messages writes them in turns: Anthropic's users speak for tools, too.
+func (e *encoder) messages(messages []convert.Message) *tree.Value {
+	list := tree.List()
+	role, content := "", tree.List()
+	flush := func() {
+		if c := flat(content); c != nil {
+			list.Items = append(list.Items, tree.Obj("role", tree.Str(role), "content", c))
+		}
+		content = tree.List()
+	}
+	for i, m := range messages {
+		at := convert.Index("/messages", i)
+		side := "user"
+		switch m.Role {
+		case convert.System, convert.Developer:
+			continue
+		case convert.Assistant:
+			side = "assistant"
+		}
+		if side != role {
+			flush()
+			role = side
+		}
+		e.unnamed(m, at)
+		content.Items = append(content.Items, e.parts(m, at+"/parts")...)
+	}
+	flush()
+	return list
+}
+
+// parts writes the blocks of a message.
+func (e *encoder) parts(m convert.Message, at string) []*tree.Value {
+	var list []*tree.Value
+	for j, p := range m.Parts {
+		here := convert.Index(at, j)
+		own := p.Signature != nil && p.Signature.By == convert.Anthropic
+		says := m.Role == convert.Assistant
+		switch {
+		case p.Type == convert.Thinking && says && own:
+			list = append(list, tree.Obj("type", tree.Str("thinking"), "thinking", tree.Str(p.Text), "signature", tree.Str(p.Signature.Value)))
+			continue
+		case p.Type == convert.Redacted && says && own:
+			list = append(list, tree.Obj("type", tree.Str("redacted_thinking"), "data", tree.Str(p.Signature.Value)))
+			continue
+		case p.Type == convert.Thinking || p.Type == convert.Redacted:
+			e.losses.Lose(here, "Anthropic takes back only thinking that it has signed")
+			continue
+		case p.Type == convert.Text && m.Role != convert.ToolRole:
+			if p.Text == "" && p.Signature != nil {
+				e.losses.Lose(here, "Anthropic's text has no signature, and is not empty")
+				continue
+			}
+			if p.Text != "" {
+				list = append(list, textBlock(p.Text))
+			}
+		case p.Type == convert.Refusal && says:
+			if p.Text != "" {
+				e.losses.Change(here+"/type", "a refusal is text", tree.Str(string(convert.Text)))
+				list = append(list, textBlock(p.Text))
+			}
+		case p.Type == convert.Image && m.Role == convert.User:
+			list = append(list, e.image(p.Media, here+"/media"))
+		case p.Type == convert.Call && says:
+			list = append(list, tree.Obj("type", tree.Str("tool_use"), "id", tree.Str(e.id(p.ToolCall.ID, here+"/call/id")),
+				"name", tree.Str(e.o.Names.Sent(Rule(), p.ToolCall.Name)), "input", tree.Raw(p.ToolCall.Arguments(here+"/call", &e.losses))))
+		case p.Type == convert.Result && m.Role == convert.ToolRole:
+			list = append(list, e.result(p.ToolResult, here+"/result"))
+		case p.Type == convert.Opaque && p.By == convert.Anthropic && m.Role != convert.ToolRole:
+			list = append(list, tree.Raw(p.Raw))
+		default:
+			e.losses.Lose(here, fmt.Sprintf("Anthropic's %s messages have no %s", m.Role, p.Type))
+			continue
+		}
+		e.unsigned(p, here)
+	}
+	return list
+}
+
+// id makes an id fit: letters, digits, _ and -.
+func (e *encoder) id(id, at string) string {
+	short := convert.NameRule{Max: 64}.Short(id)
+	if short != id {
+		e.losses.Carry(at, "ids have letters, digits, _ and - alone", tree.Str(short))
+	}
+	return short
+}
+
+func (e *encoder) image(m *convert.Media, at string) *tree.Value {
+	if m.Detail != "" {
+		e.losses.Lose(at+"/detail", "Anthropic does not have it")
+	}
+	if m.Data == "" {
+		if m.MIME != "" {
+			e.losses.Lose(at+"/mime", "Anthropic asks the address")
+		}
+		return tree.Obj("type", tree.Str("image"), "source", tree.Obj("type", tree.Str("url"), "url", tree.Str(m.URL)))
+	}
+	if m.URL != "" {
+		e.losses.Lose(at+"/url", "the image itself is sent")
+	}
+	if m.MIME == "" {
+		e.losses.Carry(at+"/mime", "what it begins with says so", tree.Str(m.Type()))
+	}
+	return tree.Obj("type", tree.Str("image"), "source", tree.Obj("type", tree.Str("base64"), "media_type", tree.Str(m.Type()), "data", tree.Str(m.Data)))
+}
+
+func (e *encoder) result(r *convert.ToolResult, at string) *tree.Value {
+	if r.Name != e.names[r.ID] && r.Name != "" {
+		e.losses.Lose(at+"/name", "Anthropic's results have no names of tools")
+	}
+	out := tree.Obj("type", tree.Str("tool_result"), "tool_use_id", tree.Str(e.id(r.ID, at+"/id")))
+	list := tree.List()
+	for k, p := range r.Shown(convert.Anthropic, at, &e.losses) {
+		switch {
+		case p.Type == convert.Text && p.Text != "":
+			list.Items = append(list.Items, textBlock(p.Text))
+		case p.Type == convert.Image:
+			list.Items = append(list.Items, e.image(p.Media, convert.Index(at+"/content", k)+"/media"))
+		case p.Type == convert.Opaque:
+			list.Items = append(list.Items, tree.Raw(p.Raw))
+		}
+	}
+	if content := flat(list); content != nil {
+		out.Set("content", content)
+	}
+	if r.IsError {
+		out.Set("is_error", tree.Boolean(true))
+	}
+	return out
+}

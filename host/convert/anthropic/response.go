@@ -1,0 +1,115 @@
+package anthropic
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/toolroom-mcp/toolroom/host/convert"
+	"github.com/toolroom-mcp/toolroom/host/convert/tree"
+)
+
+// EncodeResponse writes a message of the assistant's.
+func EncodeResponse(r *convert.Response, o Options) (*tree.Value, convert.Losses) {
+	e := &encoder{o: o}
+	blocks := tree.List(e.parts(convert.Message{Role: convert.Assistant, Parts: r.Parts}, "/parts")...)
+	if r.Created != 0 {
+		e.losses.Lose("/created", "Anthropic does not say when")
+	}
+	matched := &tree.Value{}
+	if r.Matched != "" {
+		matched = tree.Str(r.Matched)
+	}
+	usage := r.Usage
+	if usage == nil {
+		usage = &convert.Usage{}
+		e.losses.Carry("/usage", "Anthropic always tells it", tree.Obj())
+	}
+	return tree.Obj(
+		"id", tree.Str(r.ID), "type", tree.Str("message"), "role", tree.Str("assistant"), "model", tree.Str(r.Model),
+		"content", blocks, "stop_reason", e.stop(r), "stop_sequence", matched, "usage", EncodeUsage(usage)), e.losses
+}
+
+// EncodeUsage writes it as it is in streams, too.
+func EncodeUsage(u *convert.Usage) *tree.Value {
+	return tree.Obj(
+		"input_tokens", tree.Int(u.Input-u.CacheRead-u.CacheWrite), "output_tokens", tree.Int(u.Output),
+		"cache_read_input_tokens", tree.Int(u.CacheRead), "cache_creation_input_tokens", tree.Int(u.CacheWrite),
+		"output_tokens_details", tree.Obj("thinking_tokens", tree.Int(u.Reasoning)))
+}
+
+// words are Anthropic's for why a turn ended.
+func words() map[convert.Stop]string {
+	return map[convert.Stop]string{
+		convert.StopEnd: "end_turn", convert.StopCalls: "tool_use", convert.StopLength: "max_tokens", convert.StopSequence: "stop_sequence",
+		convert.StopPause: "pause_turn", convert.StopRefusal: "refusal", convert.StopContext: "model_context_window_exceeded",
+	}
+}
+
+func (e *encoder) stop(r *convert.Response) *tree.Value {
+	if r.By == convert.Anthropic && r.Word != "" {
+		return tree.Str(r.Word)
+	}
+	if r.Stop == "" {
+		return &tree.Value{}
+	}
+	if word := words()[r.Stop]; word != "" {
+		return tree.Str(word)
+	}
+	e.losses.Change("/stop", "Anthropic has no word for "+string(r.Stop), tree.Str(string(convert.StopEnd)))
+	return tree.Str("end_turn")
+}
+
+// Stop says what a stop_reason means.
+func Stop(word string) convert.Stop {
+	for stop, w := range words() {
+		if w == word {
+			return stop
+		}
+	}
+	if word == "" {
+		return ""
+	}
+	return convert.StopOther
+}
+
+// DecodeResponse reads a message of the assistant's.
+func DecodeResponse(body json.RawMessage, o Options) (*convert.Response, convert.Losses, error) {
+	v, err := tree.Parse(body)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the response: %w", err)
+	}
+	if !v.Get("content").Is(tree.Array) {
+		return nil, nil, fmt.Errorf("the response has no array content")
+	}
+	d := &decoder{o: o}
+	v.Take("type").Str()
+	v.Take("role").Str()
+	word := v.Take("stop_reason").Str()
+	r := &convert.Response{
+		ID:    v.Take("id").Str(),
+		Model: v.Take("model").Str(),
+		Parts: d.blocks(v.Take("content")),
+		Stop:  Stop(word), Word: word, By: convert.Anthropic,
+		Matched: v.Take("stop_sequence").Str(),
+		Usage:   DecodeUsage(v.Take("usage")),
+	}
+	var losses convert.Losses
+	losses.Unread(v)
+	return r, losses, nil
+}
+
+// DecodeUsage reads it, from a stream's events, too; nil: there is none.
+func DecodeUsage(v *tree.Value) *convert.Usage {
+	if !v.Is(tree.Object) {
+		return nil
+	}
+	u := &convert.Usage{
+		Input:      v.Take("input_tokens").Int(),
+		Output:     v.Take("output_tokens").Int(),
+		CacheRead:  v.Take("cache_read_input_tokens").Int(),
+		CacheWrite: v.Take("cache_creation_input_tokens").Int(),
+		Reasoning:  v.Take("output_tokens_details").Take("thinking_tokens").Int(),
+	}
+	u.Input += u.CacheRead + u.CacheWrite
+	return u
+}

@@ -1,0 +1,136 @@
+package gemini
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/toolroom-mcp/toolroom/host/convert"
+	"github.com/toolroom-mcp/toolroom/host/convert/tree"
+)
+
+// EncodeResponse writes the answer to generateContent.
+func EncodeResponse(r *convert.Response, o Options) (*tree.Value, convert.Losses) {
+	e := &encoder{o: o, ids: map[string]string{}}
+	parts := e.parts(convert.Message{Role: convert.Assistant, Parts: r.Parts}, "/parts")
+	if r.Created != 0 {
+		e.losses.Lose("/created", "Gemini tells it otherwise")
+	}
+	candidate := tree.Obj("content", tree.Obj("role", tree.Str("model"), "parts", tree.List(parts...)), "index", tree.Int(0))
+	if word := e.stop(r); word != "" {
+		candidate.Set("finishReason", tree.Str(word))
+	}
+	body := tree.Obj("candidates", tree.List(candidate))
+	if u := r.Usage; u != nil {
+		if u.CacheWrite > 0 {
+			e.losses.Lose("/usage/cache_write", "Gemini does not count it")
+		}
+		body.Set("usageMetadata", tree.Obj(
+			"promptTokenCount", tree.Int(u.Input), "cachedContentTokenCount", tree.Int(u.CacheRead),
+			"candidatesTokenCount", tree.Int(u.Output-u.Reasoning), "thoughtsTokenCount", tree.Int(u.Reasoning),
+			"totalTokenCount", tree.Int(u.Input+u.Output)))
+	}
+	if r.Model != "" {
+		body.Set("modelVersion", tree.Str(r.Model))
+	}
+	if r.ID != "" {
+		body.Set("responseId", tree.Str(r.ID))
+	}
+	return body, e.losses
+}
+
+func (e *encoder) stop(r *convert.Response) string {
+	if r.By == convert.Gemini && r.Word != "" {
+		return r.Word
+	}
+	if r.Matched != "" {
+		e.losses.Lose("/matched", "Gemini does not say which sequence it was")
+	}
+	if r.Stop == "" {
+		return ""
+	}
+	words := map[convert.Stop]string{
+		convert.StopLength: "MAX_TOKENS", convert.StopContext: "MAX_TOKENS", convert.StopRefusal: "SAFETY",
+		convert.StopFault: "MALFORMED_FUNCTION_CALL", convert.StopOther: "OTHER",
+	}
+	word := words[r.Stop]
+	if word == "" {
+		word = "STOP"
+	}
+	if now := Stop(word, len(r.Calls()) > 0); now != r.Stop {
+		e.losses.Change("/stop", "Gemini has no word for "+string(r.Stop)+" here", tree.Str(string(now)))
+	}
+	return word
+}
+
+// Stop says what a finishReason means; called tells whether the turn called
+// tools, for which Gemini has no word of its own.
+func Stop(word string, called bool) convert.Stop {
+	switch word {
+	case "", "FINISH_REASON_UNSPECIFIED":
+		return ""
+	case "STOP":
+		if called {
+			return convert.StopCalls
+		}
+		return convert.StopEnd
+	case "MAX_TOKENS":
+		return convert.StopLength
+	case "SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION",
+		"MODEL_ARMOR", "JAILBREAK":
+		return convert.StopRefusal
+	case "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS":
+		return convert.StopFault
+	}
+	return convert.StopOther
+}
+
+// DecodeResponse reads the answer to generateContent: its first candidate.
+// turn is how many contents there were before, which the ids of calls that
+// have none are made of.
+func DecodeResponse(body json.RawMessage, turn int, o Options) (*convert.Response, convert.Losses, error) {
+	v, err := tree.Parse(body)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the response: %w", err)
+	}
+	d := &decoder{o: o, turn: turn}
+	r := &convert.Response{
+		ID:    v.Take("responseId").Str(),
+		Model: v.Take("modelVersion").Str(),
+		By:    convert.Gemini,
+		Usage: DecodeUsage(v.Take("usageMetadata")),
+	}
+	candidates := v.Take("candidates").List()
+	blocked := v.Take("promptFeedback").Take("blockReason").Str()
+	switch {
+	case len(candidates) > 0:
+		candidates[0].Take("index").Skip()
+		content := candidates[0].Take("content")
+		content.Take("role").Str()
+		r.Parts = d.parts(content.Take("parts"))
+		r.Word = candidates[0].Take("finishReason").Str()
+		r.Stop = Stop(r.Word, len(r.Calls()) > 0)
+	case blocked != "": // the question itself was refused
+		r.Stop, r.Word = convert.StopRefusal, blocked
+	default:
+		return nil, nil, fmt.Errorf("the response has neither a candidate nor a blockReason")
+	}
+	var losses convert.Losses
+	losses.Unread(v)
+	return r, losses, nil
+}
+
+// DecodeUsage reads it, from a stream's pieces, too; nil: there is none.
+func DecodeUsage(v *tree.Value) *convert.Usage {
+	if !v.Is(tree.Object) {
+		return nil
+	}
+	v.Take("totalTokenCount").Int()
+	u := &convert.Usage{
+		Input:     v.Take("promptTokenCount").Int() + v.Take("toolUsePromptTokenCount").Int(),
+		CacheRead: v.Take("cachedContentTokenCount").Int(),
+		Output:    v.Take("candidatesTokenCount").Int(),
+		Reasoning: v.Take("thoughtsTokenCount").Int(),
+	}
+	u.Output += u.Reasoning
+	return u
+}

@@ -1,0 +1,100 @@
+// Package gemini writes and reads the wire format of generateContent, as the
+// Gemini API and Vertex AI have it.
+package gemini
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/toolroom-mcp/toolroom/host/convert"
+	"github.com/toolroom-mcp/toolroom/host/convert/schema"
+	"github.com/toolroom-mcp/toolroom/host/convert/tree"
+)
+
+// Rule is what every version of Gemini takes as the name of a function.
+func Rule() convert.NameRule { return convert.NameRule{Max: 64, LetterFirst: true} }
+
+// Options say how to write for Gemini.
+type Options struct {
+	Names *convert.Names // of the request's tools; nil: names are made to fit
+
+	// NoIDs writes for versions that know no ids of calls.
+	NoIDs bool
+
+	// SkipSignatures signs calls of other models' so that Gemini takes them.
+	SkipSignatures bool
+}
+
+// EncodeTools writes a request's tools: one group of declarations.
+func EncodeTools(tools []convert.Tool, o Options) (*tree.Value, convert.Losses) {
+	list := tree.List()
+	var all convert.Losses
+	for _, t := range tools {
+		definition, losses := encodeTool(t, o)
+		list.Items = append(list.Items, definition)
+		all = append(all, losses.Of(t.Name)...)
+	}
+	if len(list.Items) == 0 {
+		return list, nil
+	}
+	return tree.List(tree.Obj("functionDeclarations", list)), all
+}
+
+func encodeTool(t convert.Tool, o Options) (*tree.Value, convert.Losses) {
+	var losses convert.Losses
+	t.Unplaced(&losses, "Gemini", true)
+	name := o.Names.Sent(Rule(), t.Name)
+	if name != t.Name {
+		losses.Carry("/name", "names have at most 64 letters, digits, _ and -, and begin with a letter or _", tree.Str(t.Name))
+	}
+	d := tree.Obj("name", tree.Str(name))
+	if t.Description != "" {
+		d.Set("description", tree.Str(t.Description))
+	}
+	parameters := schema.Subset(t.Input, "/inputSchema", &losses)
+	if len(parameters.Get("properties").Each()) > 0 {
+		d.Set("parameters", parameters)
+	} else {
+		losses.Carry("/inputSchema", "a function without parameters has no schema", tree.Obj("type", tree.Str("object")))
+	}
+	if t.Output != nil {
+		d.Set("response", schema.Subset(t.Output, "/outputSchema", &losses))
+	}
+	return d, losses
+}
+
+// DecodeTools reads a request's tools.
+func DecodeTools(data json.RawMessage, o Options) ([]convert.Tool, convert.Losses, error) {
+	v, err := tree.Parse(data)
+	if err != nil {
+		return nil, nil, fmt.Errorf("tools: %w", err)
+	}
+	var losses convert.Losses
+	tools := decodeTools(v, o)
+	losses.Unread(v)
+	return tools, losses, nil
+}
+
+func decodeTools(list *tree.Value, o Options) []convert.Tool {
+	var tools []convert.Tool
+	for _, group := range list.List() {
+		for _, d := range group.Take("functionDeclarations").List() {
+			t := convert.Tool{
+				Name:        o.Names.Own(d.Take("name").Str()),
+				Description: d.Take("description").Str(),
+				Input:       decodeSchema(d, "parameters", "parametersJsonSchema"),
+				Output:      decodeSchema(d, "response", "responseJsonSchema"),
+			}
+			tools = append(tools, t)
+		}
+	}
+	return tools
+}
+
+// decodeSchema reads a schema in either of the forms that Gemini takes.
+func decodeSchema(d *tree.Value, subset, whole string) json.RawMessage {
+	if s := d.Take(subset); s != nil {
+		return schema.FromSubset(s).JSON()
+	}
+	return d.Take(whole).Whole()
+}

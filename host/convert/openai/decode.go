@@ -1,0 +1,275 @@
+package openai
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/convert"
+	"github.com/toolroom-mcp/toolroom/host/convert/tree"
+)
+
+// DecodeRequest reads the body of POST /v1/chat/completions.
+func DecodeRequest(body json.RawMessage, o Options) (*convert.Request, convert.Losses, error) {
+	v, err := tree.Parse(body)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the request: %w", err)
+	}
+	if !v.Get("messages").Is(tree.Array) {
+		return nil, nil, fmt.Errorf("the request has no array messages")
+	}
+	d := &decoder{o: o}
+	r := &convert.Request{
+		Model:       v.Take("model").Str(),
+		Messages:    d.messages(v.Take("messages")),
+		Tools:       decodeTools(v.Take("tools"), o),
+		Choice:      d.choice(v.Take("tool_choice")),
+		Parallel:    v.Take("parallel_tool_calls").Flag(),
+		MaxTokens:   v.Take("max_completion_tokens").Int(),
+		Temperature: v.Take("temperature").Float(),
+		TopP:        v.Take("top_p").Float(),
+	}
+	if usage := v.Take("stream_options").Take("include_usage").Flag(); usage != nil {
+		r.StreamUsage = *usage
+	}
+	if old := v.Take("max_tokens").Int(); r.MaxTokens == 0 {
+		r.MaxTokens = old
+	}
+	if stream := v.Take("stream").Flag(); stream != nil {
+		r.Stream = *stream
+	}
+	if v.Get("n").Is(tree.Number) && v.Get("n").Text == "1" {
+		v.Take("n").Skip()
+	}
+	stop := v.Take("stop")
+	if stop.Is(tree.String) {
+		r.Stop = []string{stop.Str()}
+	}
+	for _, s := range stop.List() {
+		r.Stop = append(r.Stop, s.Str())
+	}
+	for _, f := range v.Take("functions").List() {
+		r.Tools = append(r.Tools, decodeFunction(f, o))
+	}
+	if old := v.Take("function_call"); r.Choice == nil && old != nil {
+		r.Choice = d.oldChoice(old)
+	}
+	convert.NameResults(r.Messages)
+	var losses convert.Losses
+	losses.Unread(v)
+	return r, append(losses, d.losses...), nil
+}
+
+type decoder struct {
+	o      Options
+	losses convert.Losses
+	old    int // calls of the old kind, which have no ids
+}
+
+func (d *decoder) choice(v *tree.Value) *convert.Choice {
+	if v.Is(tree.String) {
+		return &convert.Choice{Mode: convert.Mode(v.Str())}
+	}
+	switch v.Get("type").Str() {
+	case "function":
+		v.Take("type")
+		return &convert.Choice{Mode: convert.Required, Names: []string{d.o.Names.Own(v.Take("function").Take("name").Str())}}
+	case "allowed_tools":
+		v.Take("type")
+		allowed := v.Take("allowed_tools")
+		c := &convert.Choice{Mode: convert.Mode(allowed.Take("mode").Str())}
+		for _, t := range allowed.Take("tools").List() {
+			t.Take("type").Str()
+			c.Names = append(c.Names, d.o.Names.Own(t.Take("function").Take("name").Str()))
+		}
+		return c
+	}
+	return nil
+}
+
+func (d *decoder) oldChoice(v *tree.Value) *convert.Choice {
+	if v.Is(tree.String) {
+		return &convert.Choice{Mode: convert.Mode(v.Str())}
+	}
+	return &convert.Choice{Mode: convert.Required, Names: []string{d.o.Names.Own(v.Take("name").Str())}}
+}
+
+func (d *decoder) messages(list *tree.Value) []convert.Message {
+	var out []convert.Message
+	for _, m := range list.List() {
+		role := convert.Role(m.Take("role").Str())
+		message := convert.Message{Role: role, Name: m.Take("name").Str()}
+		switch role {
+		case convert.Assistant:
+			message.Parts = d.assistant(m)
+		case convert.ToolRole:
+			message.Parts = []convert.Part{d.result(m, m.Take("tool_call_id").Str())}
+		case "function": // as it was before there were ids
+			message.Role, message.Name = convert.ToolRole, ""
+			p := d.result(m, oldID(d.old-1))
+			p.ToolResult.Name = m.Get("name").Str()
+			message.Parts = []convert.Part{p}
+		case convert.System, convert.Developer, convert.User:
+			message.Parts = d.content(m.Take("content"))
+			if last := len(out) - 1; role == convert.User && last >= 0 && out[last].Role == convert.ToolRole && d.back(out, message.Parts) {
+				continue
+			}
+		default:
+			continue
+		}
+		out = append(out, message)
+	}
+	return out
+}
+
+func oldID(n int) string { return "function_call_" + strconv.Itoa(max(n, 0)) }
+
+func (d *decoder) content(v *tree.Value) []convert.Part {
+	if v.Is(tree.String) {
+		return texts(v.Str())
+	}
+	var parts []convert.Part
+	for _, item := range v.List() {
+		parts = append(parts, d.part(item))
+	}
+	return parts
+}
+
+func texts(text string) []convert.Part {
+	if text == "" {
+		return nil
+	}
+	return []convert.Part{{Type: convert.Text, Text: text}}
+}
+
+func (d *decoder) part(v *tree.Value) convert.Part {
+	kind := v.Get("type").Str()
+	switch {
+	case kind == "text" && v.Get("text").Is(tree.String):
+		v.Take("type")
+		return convert.Part{Type: convert.Text, Text: v.Take("text").Str()}
+	case kind == "refusal" && v.Get("refusal").Is(tree.String):
+		v.Take("type")
+		return convert.Part{Type: convert.Refusal, Text: v.Take("refusal").Str()}
+	case kind == "image_url" && v.Get("image_url").Get("url").Is(tree.String):
+		v.Take("type")
+		image := v.Take("image_url")
+		media := &convert.Media{URL: image.Take("url").Str(), Detail: image.Take("detail").Str()}
+		if mime, data, ok := dataURL(media.URL); ok {
+			media.MIME, media.Data, media.URL = mime, data, ""
+		}
+		return convert.Part{Type: convert.Image, Media: media}
+	}
+	return convert.Part{Type: convert.Opaque, By: convert.OpenAI, Raw: v.Whole()}
+}
+
+// dataURL takes a URL of base64 apart (RFC 2397).
+func dataURL(url string) (mime, data string, ok bool) {
+	rest, ok := strings.CutPrefix(url, "data:")
+	head, data, cut := strings.Cut(rest, ",")
+	mime, is64 := strings.CutSuffix(head, ";base64")
+	return mime, data, ok && cut && is64 && !strings.Contains(mime, ";") && data != ""
+}
+
+func (d *decoder) assistant(m *tree.Value) []convert.Part {
+	var parts []convert.Part
+	for _, name := range []string{"reasoning_content", "reasoning"} {
+		if text := m.Take(name).Str(); text != "" && len(parts) == 0 {
+			parts = append(parts, convert.Part{Type: convert.Thinking, Text: text})
+		}
+	}
+	parts = append(parts, d.content(m.Take("content"))...)
+	if text := m.Take("refusal").Str(); text != "" {
+		parts = append(parts, convert.Part{Type: convert.Refusal, Text: text})
+	}
+	for _, c := range m.Take("tool_calls").List() {
+		if kind := c.Get("type").Str(); kind != "function" && kind != "" || c.Get("function") == nil {
+			parts = append(parts, convert.Part{Type: convert.Opaque, By: convert.OpenAI, Raw: c.Whole()})
+			continue
+		}
+		c.Take("type")
+		c.Take("index").Int()
+		p := d.call(c.Take("function"), c.Take("id").Str())
+		if signature := c.Take("extra_content").Take("google").Take("thought_signature").Str(); signature != "" {
+			p.Signature = &convert.Signature{By: convert.Gemini, Value: signature}
+		}
+		parts = append(parts, p)
+	}
+	if old := m.Take("function_call"); old != nil {
+		parts = append(parts, d.call(old, oldID(d.old)))
+		d.old++
+	}
+	return parts
+}
+
+func (d *decoder) call(f *tree.Value, id string) convert.Part {
+	c := &convert.ToolCall{ID: id, Name: d.o.Names.Own(f.Take("name").Str())}
+	arguments := f.Take("arguments")
+	text := arguments.Str()
+	if arguments.Is(tree.Object) { // as some servers send it
+		text = string(arguments.Whole())
+	}
+	switch v, err := tree.Parse([]byte(text)); {
+	case strings.TrimSpace(text) == "":
+		c.Args = json.RawMessage(`{}`)
+	case err == nil && v.Is(tree.Object):
+		c.Args = json.RawMessage(text)
+	default:
+		c.Malformed = text
+	}
+	return convert.Part{Type: convert.Call, ToolCall: c}
+}
+
+func (d *decoder) result(m *tree.Value, id string) convert.Part {
+	r := &convert.ToolResult{ID: id, Content: d.content(m.Take("content"))}
+	if len(r.Content) > 0 && r.Content[0].Type == convert.Text {
+		first := r.Content[0].Text
+		text, isError := strings.CutPrefix(first, errorMark)
+		if !isError {
+			text = strings.TrimPrefix(first, resultMark)
+		}
+		r.IsError, r.Content[0].Text = isError, text
+		if text == "" {
+			r.Content = r.Content[1:]
+		}
+	}
+	return convert.Part{Type: convert.Result, ToolResult: r}
+}
+
+// back puts the images that came after results into them, and reports whether
+// parts are such images and nothing else.
+func (d *decoder) back(messages []convert.Message, parts []convert.Part) bool {
+	if len(parts) < 3 || len(parts)%2 == 0 || parts[0].Type != convert.Text || parts[0].Text != imagesMark {
+		return false
+	}
+	images := map[string]*convert.Part{}
+	for i := 1; i < len(parts); i += 2 {
+		if parts[i].Type != convert.Text || parts[i+1].Type != convert.Image || images[parts[i].Text] != nil {
+			return false
+		}
+		images[parts[i].Text] = &parts[i+1]
+	}
+	var places []*convert.Part
+	for _, m := range slices.Backward(messages) {
+		if m.Role != convert.ToolRole {
+			break
+		}
+		for i := range m.Parts {
+			content := m.Parts[i].ToolResult.Content
+			for j := range content {
+				if content[j].Type == convert.Text && images[content[j].Text] != nil {
+					places = append(places, &content[j])
+				}
+			}
+		}
+	}
+	if len(places) != len(images) {
+		return false
+	}
+	for _, place := range places {
+		*place = *images[place.Text]
+	}
+	return true
+}

@@ -1,0 +1,355 @@
+package openai
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/convert"
+	"github.com/toolroom-mcp/toolroom/host/convert/tree"
+)
+
+// EncodeRequest writes the body of POST /v1/chat/completions.
+func EncodeRequest(r *convert.Request, o Options) (*tree.Value, convert.Losses) {
+	e := &encoder{o: o, names: convert.CalledNames(r.Messages)}
+	body := tree.Obj()
+	if r.Model != "" {
+		body.Set("model", tree.Str(r.Model))
+	}
+	body.Set("messages", e.messages(r.Messages))
+	if len(r.Tools) > 0 {
+		tools, losses := EncodeTools(r.Tools, o)
+		e.losses = append(e.losses, losses...)
+		body.Set("tools", tools)
+	}
+	if r.Choice != nil {
+		body.Set("tool_choice", e.choice(r.Choice))
+	}
+	if r.Parallel != nil {
+		body.Set("parallel_tool_calls", tree.Boolean(*r.Parallel))
+	}
+	if r.MaxTokens > 0 {
+		name := "max_completion_tokens"
+		if o.OldMaxTokens {
+			name = "max_tokens"
+		}
+		body.Set(name, tree.Int(r.MaxTokens))
+	}
+	if r.Temperature != nil {
+		body.Set("temperature", tree.Float(*r.Temperature))
+	}
+	if r.TopP != nil {
+		body.Set("top_p", tree.Float(*r.TopP))
+	}
+	if r.TopK != 0 {
+		e.losses.Lose("/top_k", "OpenAI does not have it")
+	}
+	if len(r.Stop) > 0 {
+		body.Set("stop", tree.Strs(r.Stop...))
+	}
+	if r.Stream {
+		body.Set("stream", tree.Boolean(true))
+	}
+	if r.StreamUsage {
+		body.Set("stream_options", tree.Obj("include_usage", tree.Boolean(true)))
+	}
+	return body, e.losses
+}
+
+type encoder struct {
+	o      Options
+	losses convert.Losses
+	names  map[string]string // of the conversation's calls, by id
+}
+
+func (e *encoder) choice(c *convert.Choice) *tree.Value {
+	function := func(name string) *tree.Value {
+		return tree.Obj("type", tree.Str("function"), "function", tree.Obj("name", tree.Str(e.o.Names.Sent(Rule(), name))))
+	}
+	switch {
+	case c.Mode == convert.None || len(c.Names) == 0:
+		if len(c.Names) > 0 {
+			e.losses.Lose("/choice/names", "no tool may be called")
+		}
+		return tree.Str(string(c.Mode))
+	case c.Mode == convert.Required && len(c.Names) == 1:
+		return function(c.Names[0])
+	}
+	list := tree.List()
+	for _, name := range c.Names {
+		list.Items = append(list.Items, function(name))
+	}
+	return tree.Obj("type", tree.Str("allowed_tools"), "allowed_tools", tree.Obj("mode", tree.Str(string(c.Mode)), "tools", list))
+}
+
+func (e *encoder) messages(messages []convert.Message) *tree.Value {
+	list := tree.List()
+	var images []*tree.Value
+	for i, m := range messages {
+		at := convert.Index("/messages", i)
+		if m.Role != convert.ToolRole && len(images) > 0 {
+			list.Items = append(list.Items, carrier(images))
+			images = nil
+		}
+		switch m.Role {
+		case convert.ToolRole:
+			made, seen := e.results(m, at)
+			list.Items = append(list.Items, made...)
+			images = append(images, seen...)
+			continue
+		case convert.Assistant:
+			if made := e.assistant(m, at); made != nil {
+				list.Items = append(list.Items, made)
+			}
+			continue
+		}
+		if content := e.content(m, at); content != nil {
+			made := tree.Obj("role", tree.Str(string(m.Role)), "content", content)
+			if m.Name != "" {
+				made.Set("name", tree.Str(m.Name))
+			}
+			list.Items = append(list.Items, made)
+		}
+	}
+	if len(images) > 0 {
+		list.Items = append(list.Items, carrier(images))
+	}
+	return list
+}
+
+// content writes the parts of a user or system message; nil: there are none.
+func (e *encoder) content(m convert.Message, at string) *tree.Value {
+	list := tree.List()
+	for j, p := range m.Parts {
+		here := convert.Index(at+"/parts", j)
+		e.unsigned(p, here)
+		switch {
+		case p.Type == convert.Text && p.Text == "":
+		case p.Type == convert.Text:
+			list.Items = append(list.Items, textPart(p.Text))
+		case p.Type == convert.Image && m.Role == convert.User:
+			list.Items = append(list.Items, imagePart(p.Media))
+			e.media(p.Media, here+"/media")
+		case p.Type == convert.Opaque && p.By == convert.OpenAI:
+			list.Items = append(list.Items, tree.Raw(p.Raw))
+		default:
+			e.losses.Lose(here, fmt.Sprintf("OpenAI's %s messages have no %s", m.Role, p.Type))
+		}
+	}
+	return flat(list)
+}
+
+// media tells what an image loses: with its bytes in it, its address.
+func (e *encoder) media(m *convert.Media, at string) {
+	switch {
+	case m.Data != "" && m.URL != "":
+		e.losses.Lose(at+"/url", "the image itself is sent")
+	case m.Data == "" && m.MIME != "":
+		e.losses.Lose(at+"/mime", "OpenAI asks the address")
+	}
+}
+
+// flat is a list of content parts, or the text of its only part; nil: none.
+func flat(list *tree.Value) *tree.Value {
+	switch {
+	case len(list.Items) == 0:
+		return nil
+	case len(list.Items) == 1 && list.Items[0].Get("type").Is(tree.String) && list.Items[0].Get("type").Text == "text" && len(list.Items[0].Members) == 2:
+		return list.Items[0].Get("text")
+	}
+	return list
+}
+
+func textPart(text string) *tree.Value {
+	return tree.Obj("type", tree.Str("text"), "text", tree.Str(text))
+}
+
+func imagePart(m *convert.Media) *tree.Value {
+	url := m.URL
+	if m.Data != "" {
+		url = "data:" + m.MIME + ";base64," + m.Data
+	}
+	image := tree.Obj("url", tree.Str(url))
+	if m.Detail != "" {
+		image.Set("detail", tree.Str(m.Detail))
+	}
+	return tree.Obj("type", tree.Str("image_url"), "image_url", image)
+}
+
+// unsigned reports a signature that is not sent.
+func (e *encoder) unsigned(p convert.Part, at string) {
+	if p.Signature != nil && p.Type != convert.Thinking && p.Type != convert.Redacted {
+		e.losses.Lose(at+"/signature", "OpenAI's messages are not signed")
+	}
+}
+
+func (e *encoder) assistant(m convert.Message, at string) *tree.Value {
+	list, calls, thoughts := tree.List(), tree.List(), ""
+	var said, called []convert.Part
+	mixed := false
+	for j, p := range m.Parts {
+		here := convert.Index(at+"/parts", j)
+		if p.Signature != nil && !(e.o.Extensions && p.Type == convert.Call && p.Signature.By == convert.Gemini) {
+			e.unsigned(p, here)
+			p.Signature = nil
+		}
+		switch {
+		case p.Type == convert.Text && p.Text == "", p.Type == convert.Refusal && p.Text == "":
+			continue
+		case p.Type == convert.Text:
+			list.Items = append(list.Items, textPart(p.Text))
+		case p.Type == convert.Refusal:
+			list.Items = append(list.Items, tree.Obj("type", tree.Str("refusal"), "refusal", tree.Str(p.Text)))
+		case p.Type == convert.Call:
+			calls.Items = append(calls.Items, e.call(&p, here))
+			called = append(called, p)
+			continue
+		case p.Type == convert.Opaque && p.By == convert.OpenAI && tree.Raw(p.Raw).Get("id") != nil:
+			calls.Items = append(calls.Items, tree.Raw(p.Raw))
+			called = append(called, p)
+			continue
+		case p.Type == convert.Opaque && p.By == convert.OpenAI:
+			list.Items = append(list.Items, tree.Raw(p.Raw))
+		case p.Type == convert.Thinking && e.o.Extensions && j == 0 && p.Text != "":
+			thoughts = p.Text
+			if m.Parts[j].Signature != nil {
+				e.losses.Lose(here+"/signature", "OpenAI's messages are not signed")
+			}
+		default:
+			e.losses.Lose(here, fmt.Sprintf("OpenAI's assistant messages have no %s", p.Type))
+			continue
+		}
+		mixed = mixed || len(called) > 0
+		said = append(said, p)
+	}
+	if mixed {
+		e.losses.Change(at+"/parts", "calls come after what is said", convert.Value(append(said, called...)))
+	}
+	if len(said) == 0 && len(called) == 0 {
+		return nil
+	}
+	content := flat(list)
+	if content == nil {
+		content = &tree.Value{}
+	}
+	out := tree.Obj("role", tree.Str("assistant"), "content", content)
+	if thoughts != "" {
+		out.Set("reasoning_content", tree.Str(thoughts))
+	}
+	if m.Name != "" {
+		out.Set("name", tree.Str(m.Name))
+	}
+	if len(calls.Items) > 0 {
+		out.Set("tool_calls", calls)
+	}
+	return out
+}
+
+// call writes one, and makes p what it will be read as.
+func (e *encoder) call(p *convert.Part, at string) *tree.Value {
+	c := *p.ToolCall
+	arguments := c.Malformed
+	if arguments == "" {
+		c.Args = c.Arguments(at+"/call", &e.losses)
+		arguments = string(c.Args)
+	}
+	c.ID = e.id(c.ID, at+"/call/id")
+	p.ToolCall = &c
+	out := tree.Obj("id", tree.Str(c.ID), "type", tree.Str("function"), "function", tree.Obj(
+		"name", tree.Str(e.o.Names.Sent(Rule(), c.Name)), "arguments", tree.Str(arguments)))
+	if p.Signature != nil {
+		out.Set("extra_content", tree.Obj("google", tree.Obj("thought_signature", tree.Str(p.Signature.Value))))
+	}
+	return out
+}
+
+// id makes an id fit: OpenAI takes 40 characters.
+func (e *encoder) id(id, at string) string {
+	if len(id) <= 40 {
+		return id
+	}
+	short := convert.NameRule{Max: 40}.Short(id)
+	e.losses.Carry(at, "ids have at most 40 characters", tree.Str(short))
+	return short
+}
+
+// Results have no flag for errors and no images here. An error says so in
+// its first line; a text that begins like that is told apart by a first line
+// of its own. Images come after the results in a message of the user's.
+const (
+	errorMark  = "[tool error]\n"
+	resultMark = "[tool result]\n"
+	imagesMark = "[images of tool results]"
+)
+
+func placeholder(id string, n int) string { return fmt.Sprintf("[image %d of %s]", n, id) }
+
+func carrier(images []*tree.Value) *tree.Value {
+	return tree.Obj("role", tree.Str("user"), "content", tree.List(append([]*tree.Value{textPart(imagesMark)}, images...)...))
+}
+
+// results writes a message for each result, and the images they had.
+func (e *encoder) results(m convert.Message, at string) (messages, images []*tree.Value) {
+	for j, p := range m.Parts {
+		here := convert.Index(at+"/parts", j)
+		if p.Type != convert.Result {
+			e.losses.Lose(here, "tool messages have results alone")
+			continue
+		}
+		e.unsigned(p, here)
+		r := p.ToolResult
+		path := here + "/result"
+		if r.Name != e.names[r.ID] {
+			e.losses.Lose(path+"/name", "OpenAI's results have no names of tools")
+		}
+		id := e.id(r.ID, path+"/id")
+		list, seen := tree.List(), 0
+		for k, part := range r.Shown(convert.OpenAI, path, &e.losses) {
+			switch part.Type {
+			case convert.Text:
+				if part.Text != "" {
+					list.Items = append(list.Items, textPart(part.Text))
+				}
+			case convert.Image:
+				seen++
+				list.Items = append(list.Items, textPart(placeholder(id, seen)))
+				images = append(images, textPart(placeholder(id, seen)), imagePart(part.Media))
+				e.losses.Carry(convert.Index(path+"/content", k), "results are text; images come in a message of the user's", convert.Value(part))
+				e.media(part.Media, convert.Index(path+"/content", k)+"/media")
+			case convert.Opaque:
+				list.Items = append(list.Items, tree.Raw(part.Raw))
+			}
+		}
+		mark(list, r.IsError)
+		if r.IsError {
+			e.losses.Carry(path+"/is_error", "results have no flag for errors; the text says it", tree.Boolean(true))
+		}
+		content := flat(list)
+		if content == nil {
+			content = tree.Str("")
+		}
+		messages = append(messages, tree.Obj("role", tree.Str("tool"), "tool_call_id", tree.Str(id), "content", content))
+	}
+	return messages, images
+}
+
+// mark says in the first text whether a result is an error.
+func mark(list *tree.Value, isError bool) {
+	first := ""
+	if len(list.Items) > 0 && list.Items[0].Get("text").Is(tree.String) {
+		first = list.Items[0].Get("text").Text
+	}
+	line := ""
+	switch {
+	case isError:
+		line = errorMark
+	case strings.HasPrefix(first, errorMark), strings.HasPrefix(first, resultMark):
+		line = resultMark
+	default:
+		return
+	}
+	if first == "" {
+		list.Items = append([]*tree.Value{textPart(line)}, list.Items...)
+		return
+	}
+	list.Items[0] = textPart(line + first)
+}

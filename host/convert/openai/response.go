@@ -1,0 +1,260 @@
+package openai
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/toolroom-mcp/toolroom/host/convert"
+	"github.com/toolroom-mcp/toolroom/host/convert/tree"
+)
+
+// EncodeResponse writes a chat completion.
+func EncodeResponse(r *convert.Response, o Options) (*tree.Value, convert.Losses) {
+	e := &encoder{o: o}
+	message := e.said(r.Parts)
+	if o.OldFunctions {
+		e.oldCall(message)
+	}
+	choice := tree.Obj("index", tree.Int(0), "message", message, "logprobs", &tree.Value{}, "finish_reason", e.stop(r))
+	body := tree.Obj(
+		"id", tree.Str(r.ID), "object", tree.Str("chat.completion"), "created", tree.Int(int(r.Created)),
+		"model", tree.Str(r.Model), "choices", tree.List(choice))
+	if u := r.Usage; u != nil {
+		body.Set("usage", EncodeUsage(u))
+	}
+	return body, e.losses
+}
+
+// EncodeUsage writes what is at the end of a stream, too.
+func EncodeUsage(u *convert.Usage) *tree.Value {
+	prompt := tree.Obj("cached_tokens", tree.Int(u.CacheRead))
+	if u.CacheWrite > 0 {
+		prompt.Set("cache_write_tokens", tree.Int(u.CacheWrite))
+	}
+	return tree.Obj(
+		"prompt_tokens", tree.Int(u.Input), "completion_tokens", tree.Int(u.Output), "total_tokens", tree.Int(u.Input+u.Output),
+		"prompt_tokens_details", prompt,
+		"completion_tokens_details", tree.Obj("reasoning_tokens", tree.Int(u.Reasoning)))
+}
+
+// said writes a message as responses have it: one text, one refusal, calls.
+func (e *encoder) said(parts []convert.Part) *tree.Value {
+	var kept []convert.Part
+	var last convert.PartType
+	merged := false
+	for i, p := range parts {
+		at := convert.Index("/parts", i)
+		switch {
+		case p.Type == convert.Image:
+			e.losses.Lose(at, "OpenAI's responses have no image")
+			continue
+		case p.Type == convert.Opaque && (p.By != convert.OpenAI || tree.Raw(p.Raw).Get("id") == nil):
+			e.losses.Lose(at, "OpenAI's responses have no such part")
+			continue
+		case p.Type == convert.Text || p.Type == convert.Refusal:
+			e.unsigned(p, at)
+			p.Signature = nil
+			merged = merged || p.Type == convert.Text && slices.ContainsFunc(kept, func(k convert.Part) bool { return k.Type == convert.Refusal })
+			found := false
+			for k := range kept {
+				if kept[k].Type == p.Type {
+					if last != p.Type && kept[k].Text != "" && p.Text != "" {
+						kept[k].Text += "\n\n"
+					}
+					kept[k].Text += p.Text
+					found, merged = true, true
+				}
+			}
+			last = p.Type
+			if found {
+				continue
+			}
+		default:
+			last = p.Type
+		}
+		kept = append(kept, p)
+	}
+	inner := &encoder{o: e.o}
+	message := inner.assistant(convert.Message{Role: convert.Assistant, Parts: kept}, "")
+	for _, loss := range inner.losses {
+		loss.Path = original(loss.Path, parts, kept)
+		e.losses = append(e.losses, loss)
+	}
+	if message == nil {
+		message = tree.Obj("role", tree.Str("assistant"), "content", &tree.Value{})
+	}
+	if merged {
+		e.losses.Change("/parts", "a response has one text, and then what it refuses", e.now(kept))
+	}
+	e.separate(message)
+	return message
+}
+
+// original is the pointer to a part in the response, of one to where it is in
+// what is kept.
+func original(path string, parts, kept []convert.Part) string {
+	var index int
+	if n, _ := fmt.Sscanf(path, "/parts/%d", &index); n != 1 || index >= len(kept) { //nolint:errcheck // n tells
+		return path
+	}
+	nth := 0
+	for i := range index {
+		if kept[i].Type == kept[index].Type {
+			nth++
+		}
+	}
+	for i, p := range parts {
+		if p.Type != kept[index].Type {
+			continue
+		}
+		if p.Type == convert.Opaque && string(p.Raw) != string(kept[index].Raw) {
+			continue
+		}
+		if nth == 0 {
+			return convert.Index("/parts", i) + path[len(convert.Index("/parts", index)):]
+		}
+		nth--
+	}
+	return path
+}
+
+// now are the parts that a response with kept ones is read as.
+func (e *encoder) now(kept []convert.Part) *tree.Value {
+	probe := &encoder{o: e.o}
+	message := probe.assistant(convert.Message{Role: convert.Assistant, Parts: kept}, "")
+	if message == nil {
+		return tree.List()
+	}
+	probe.separate(message)
+	d := &decoder{o: e.o}
+	parts := d.assistant(message)
+	if parts == nil {
+		parts = []convert.Part{}
+	}
+	return convert.Value(parts)
+}
+
+// separate puts the refusal in its own member.
+func (e *encoder) separate(message *tree.Value) {
+	refusal := &tree.Value{}
+	if content := message.Get("content"); content.Is(tree.Array) {
+		var rest []*tree.Value
+		for _, item := range content.Items {
+			if text := item.Get("refusal"); text != nil {
+				refusal = text
+				continue
+			}
+			rest = append(rest, item)
+		}
+		content = flat(tree.List(rest...))
+		if content == nil {
+			content = &tree.Value{}
+		}
+		message.Set("content", content)
+	}
+	message.Set("refusal", refusal)
+}
+
+// oldCall writes the first call as there was one before there were several.
+func (e *encoder) oldCall(message *tree.Value) {
+	calls := message.Get("tool_calls").All()
+	if len(calls) == 0 {
+		return
+	}
+	message.Delete("tool_calls")
+	message.Set("function_call", calls[0].Get("function"))
+	e.losses.Lose("/parts", "function_call has no id, and there is one alone")
+}
+
+func (e *encoder) stop(r *convert.Response) *tree.Value {
+	if r.By == convert.OpenAI && r.Word != "" {
+		return tree.Str(r.Word)
+	}
+	if r.Matched != "" {
+		e.losses.Lose("/matched", "OpenAI does not say which sequence it was")
+	}
+	word, now := "stop", convert.StopEnd
+	switch r.Stop {
+	case "":
+		return &tree.Value{}
+	case convert.StopEnd:
+		return tree.Str(word)
+	case convert.StopCalls:
+		if e.o.OldFunctions {
+			return tree.Str("function_call")
+		}
+		return tree.Str("tool_calls")
+	case convert.StopLength:
+		return tree.Str("length")
+	case convert.StopRefusal:
+		return tree.Str("content_filter")
+	case convert.StopContext:
+		word, now = "length", convert.StopLength
+	}
+	e.losses.Change("/stop", "OpenAI has no word for "+string(r.Stop), tree.Str(string(now)))
+	return tree.Str(word)
+}
+
+// Stop says what a finish_reason means.
+func Stop(word string) convert.Stop {
+	switch word {
+	case "":
+		return ""
+	case "stop":
+		return convert.StopEnd
+	case "tool_calls", "function_call":
+		return convert.StopCalls
+	case "length":
+		return convert.StopLength
+	case "content_filter":
+		return convert.StopRefusal
+	}
+	return convert.StopOther
+}
+
+// DecodeResponse reads a chat completion: its first choice.
+func DecodeResponse(body json.RawMessage, o Options) (*convert.Response, convert.Losses, error) {
+	v, err := tree.Parse(body)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the response: %w", err)
+	}
+	choices := v.Take("choices").List()
+	if len(choices) == 0 || !choices[0].Get("message").Is(tree.Object) {
+		return nil, nil, fmt.Errorf("the response has no choice with a message")
+	}
+	d := &decoder{o: o}
+	v.Take("object").Skip()
+	choices[0].Take("index").Skip()
+	message := choices[0].Take("message")
+	message.Take("role").Str()
+	word := choices[0].Take("finish_reason").Str()
+	r := &convert.Response{
+		ID:      v.Take("id").Str(),
+		Model:   v.Take("model").Str(),
+		Created: int64(v.Take("created").Int()),
+		Parts:   d.assistant(message),
+		Stop:    Stop(word), Word: word, By: convert.OpenAI,
+		Usage: DecodeUsage(v.Take("usage")),
+	}
+	var losses convert.Losses
+	losses.Unread(v)
+	return r, append(losses, d.losses...), nil
+}
+
+// DecodeUsage reads the usage of a response or of the end of a stream; nil:
+// there is none.
+func DecodeUsage(v *tree.Value) *convert.Usage {
+	if !v.Is(tree.Object) {
+		return nil
+	}
+	prompt, completion := v.Take("prompt_tokens_details"), v.Take("completion_tokens_details")
+	v.Take("total_tokens").Int()
+	return &convert.Usage{
+		Input:      v.Take("prompt_tokens").Int(),
+		Output:     v.Take("completion_tokens").Int(),
+		CacheRead:  prompt.Take("cached_tokens").Int(),
+		CacheWrite: prompt.Take("cache_write_tokens").Int(),
+		Reasoning:  completion.Take("reasoning_tokens").Int(),
+	}
+}

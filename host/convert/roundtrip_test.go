@@ -1,0 +1,291 @@
+package convert_test
+
+import (
+	"encoding/json"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/toolroom-mcp/toolroom/host/convert"
+	"github.com/toolroom-mcp/toolroom/host/convert/anthropic"
+	"github.com/toolroom-mcp/toolroom/host/convert/gemini"
+	"github.com/toolroom-mcp/toolroom/host/convert/openai"
+	"github.com/toolroom-mcp/toolroom/host/convert/schema"
+	"github.com/toolroom-mcp/toolroom/host/convert/tree"
+)
+
+// cases is how many of everything are made; CONVERT_CASES says otherwise.
+func cases(n int) uint64 {
+	if more, err := strconv.Atoi(os.Getenv("CONVERT_CASES")); err == nil {
+		n = more
+	}
+	return uint64(n)
+}
+
+// dialect is a vendor's conversion, either way.
+type dialect struct {
+	name     string
+	tools    func([]convert.Tool, *convert.Names) (*tree.Value, convert.Losses)
+	untools  func(json.RawMessage, *convert.Names) ([]convert.Tool, convert.Losses, error)
+	request  func(*convert.Request) (*tree.Value, convert.Losses)
+	unask    func(json.RawMessage) (*convert.Request, convert.Losses, error)
+	response func(*convert.Response) (*tree.Value, convert.Losses)
+	answer   func(json.RawMessage) (*convert.Response, convert.Losses, error)
+	rule     convert.NameRule
+}
+
+func dialects() []dialect {
+	ofOpenAI := func(name string, o openai.Options) dialect {
+		named := func(n *convert.Names) openai.Options { o := o; o.Names = n; return o }
+		return dialect{
+			name: name, rule: openai.Rule(),
+			tools: func(t []convert.Tool, n *convert.Names) (*tree.Value, convert.Losses) {
+				return openai.EncodeTools(t, named(n))
+			},
+			untools: func(d json.RawMessage, n *convert.Names) ([]convert.Tool, convert.Losses, error) {
+				return openai.DecodeTools(d, named(n))
+			},
+			request: func(r *convert.Request) (*tree.Value, convert.Losses) {
+				return openai.EncodeRequest(r, named(names(openai.Rule())))
+			},
+			unask: func(d json.RawMessage) (*convert.Request, convert.Losses, error) {
+				return openai.DecodeRequest(d, named(names(openai.Rule())))
+			},
+			response: func(r *convert.Response) (*tree.Value, convert.Losses) {
+				return openai.EncodeResponse(r, named(names(openai.Rule())))
+			},
+			answer: func(d json.RawMessage) (*convert.Response, convert.Losses, error) {
+				return openai.DecodeResponse(d, named(names(openai.Rule())))
+			},
+		}
+	}
+	ofAnthropic := func(name string, o anthropic.Options) dialect {
+		named := func(n *convert.Names) anthropic.Options { o := o; o.Names = n; return o }
+		return dialect{
+			name: name, rule: anthropic.Rule(),
+			tools: func(t []convert.Tool, n *convert.Names) (*tree.Value, convert.Losses) {
+				return anthropic.EncodeTools(t, named(n))
+			},
+			untools: func(d json.RawMessage, n *convert.Names) ([]convert.Tool, convert.Losses, error) {
+				return anthropic.DecodeTools(d, named(n))
+			},
+			request: func(r *convert.Request) (*tree.Value, convert.Losses) {
+				return anthropic.EncodeRequest(r, named(names(anthropic.Rule())))
+			},
+			unask: func(d json.RawMessage) (*convert.Request, convert.Losses, error) {
+				return anthropic.DecodeRequest(d, named(names(anthropic.Rule())))
+			},
+			response: func(r *convert.Response) (*tree.Value, convert.Losses) {
+				return anthropic.EncodeResponse(r, named(names(anthropic.Rule())))
+			},
+			answer: func(d json.RawMessage) (*convert.Response, convert.Losses, error) {
+				return anthropic.DecodeResponse(d, named(names(anthropic.Rule())))
+			},
+		}
+	}
+	ofGemini := func(name string, o gemini.Options) dialect {
+		named := func(n *convert.Names) gemini.Options { o := o; o.Names = n; return o }
+		return dialect{
+			name: name, rule: gemini.Rule(),
+			tools: func(t []convert.Tool, n *convert.Names) (*tree.Value, convert.Losses) {
+				return gemini.EncodeTools(t, named(n))
+			},
+			untools: func(d json.RawMessage, n *convert.Names) ([]convert.Tool, convert.Losses, error) {
+				return gemini.DecodeTools(d, named(n))
+			},
+			request: func(r *convert.Request) (*tree.Value, convert.Losses) {
+				return gemini.EncodeRequest(r, named(names(gemini.Rule())))
+			},
+			unask: func(d json.RawMessage) (*convert.Request, convert.Losses, error) {
+				return gemini.DecodeRequest(d, named(names(gemini.Rule())))
+			},
+			response: func(r *convert.Response) (*tree.Value, convert.Losses) {
+				return gemini.EncodeResponse(r, named(names(gemini.Rule())))
+			},
+			answer: func(d json.RawMessage) (*convert.Response, convert.Losses, error) {
+				return gemini.DecodeResponse(d, 0, named(names(gemini.Rule())))
+			},
+		}
+	}
+	return []dialect{
+		ofOpenAI("openai", openai.Options{}), ofOpenAI("openai strict", openai.Options{Strict: true, Extensions: true, OldMaxTokens: true}),
+		ofAnthropic("anthropic", anthropic.Options{}), ofAnthropic("anthropic strict", anthropic.Options{Strict: true}),
+		ofGemini("gemini", gemini.Options{}), ofGemini("gemini without ids", gemini.Options{NoIDs: true, SkipSignatures: true}),
+	}
+}
+
+// names are those of all tools that are made.
+func names(rule convert.NameRule) *convert.Names {
+	var tools []convert.Tool
+	for _, name := range []string{"ls", "fix__echo", "1st", "a.b", "a/b", "ü", strings.Repeat("long_", 20), "get weather", "unknown"} {
+		tools = append(tools, convert.Tool{Name: name})
+	}
+	return convert.NewNames(rule, tools)
+}
+
+// gone stands where an item was lost, until all losses are applied.
+func gone() *tree.Value { return tree.Str("\x00gone") }
+
+// apply makes of a value what its report says became of it.
+func apply(t *testing.T, v *tree.Value, losses convert.Losses) *tree.Value {
+	t.Helper()
+	v = v.Clone()
+	for _, loss := range losses {
+		if loss.Kind == convert.Refused {
+			continue
+		}
+		if loss.Path == "" {
+			t.Fatalf("a loss of everything: %v", loss)
+		}
+		cut := strings.LastIndexByte(loss.Path, '/')
+		parent, key := v.At(loss.Path[:cut]), tree.Unescape(loss.Path[cut+1:])
+		switch {
+		case parent.Is(tree.Object) && loss.Now == nil:
+			parent.Delete(key)
+		case parent.Is(tree.Object):
+			parent.Set(key, tree.Raw(loss.Now))
+		case parent.Is(tree.Array):
+			i, err := strconv.Atoi(key)
+			if err != nil || i >= len(parent.Items) {
+				continue
+			}
+			parent.Items[i] = tree.Raw(loss.Now)
+			if loss.Now == nil {
+				parent.Items[i] = gone()
+			}
+		}
+	}
+	prune(v)
+	return v
+}
+
+func prune(v *tree.Value) {
+	v.Items = slices.DeleteFunc(v.Items, func(i *tree.Value) bool { return i.Is(tree.String) && i.Text == gone().Text })
+	for _, item := range v.Items {
+		prune(item)
+	}
+	for _, m := range v.Members {
+		prune(m.Value)
+	}
+}
+
+// sorted puts the lists in order whose order says nothing.
+func sorted(v *tree.Value) *tree.Value {
+	for i, m := range v.Members {
+		if (m.Name == "type" || m.Name == "required") && m.Value.Is(tree.Array) {
+			slices.SortFunc(m.Value.Items, func(a, b *tree.Value) int { return strings.Compare(a.Text, b.Text) })
+			if m.Name == "type" && len(m.Value.Items) == 1 {
+				v.Members[i].Value = m.Value.Items[0]
+			}
+		}
+		sorted(m.Value)
+	}
+	for _, item := range v.Items {
+		sorted(item)
+	}
+	return v
+}
+
+func TestDefinitionsComeBackAsReported(t *testing.T) {
+	for _, d := range dialects() {
+		t.Run(d.name, func(t *testing.T) {
+			for seed := range cases(250) {
+				tool := newGen(seed).tool()
+				translation := convert.NewNames(d.rule, []convert.Tool{tool})
+				made, losses := d.tools([]convert.Tool{tool}, translation)
+				back, unread, err := d.untools(made.JSON(), translation)
+				require.NoError(t, err)
+				require.Empty(t, unread, "seed %d: %s", seed, made.JSON())
+				require.Len(t, back, 1)
+				want := sorted(apply(t, tool.Definition(), losses))
+				got := sorted(back[0].Definition())
+				require.True(t, schema.Same(want, got), "seed %d\nwas  %s\nsent %s\nwant %s\ngot  %s\n%v", seed, tool.Definition().JSON(), made.JSON(), want.JSON(), got.JSON(), losses)
+			}
+		})
+	}
+}
+
+// read is a request as its report says it is read.
+func canonical[T any](t *testing.T, v *tree.Value) T {
+	t.Helper()
+	var out T
+	require.NoError(t, json.Unmarshal(v.JSON(), &out), "%s", v.JSON())
+	return out
+}
+
+func asTree(t *testing.T, v any) *tree.Value {
+	t.Helper()
+	raw, err := json.Marshal(v)
+	require.NoError(t, err)
+	return tree.Raw(raw)
+}
+
+func TestConversationsComeBackAsReported(t *testing.T) {
+	for _, d := range dialects() {
+		t.Run(d.name, func(t *testing.T) {
+			for seed := range cases(250) {
+				request := newGen(seed).request()
+				made, losses := d.request(request)
+				back, unread, err := d.unask(made.JSON())
+				require.NoError(t, err)
+				require.Empty(t, unread, "seed %d: %s", seed, made.JSON())
+				permutes(t, request, losses)
+				want := canonical[convert.Request](t, apply(t, asTree(t, request), losses))
+				want.Messages, back.Messages = convert.Canonical(want.Messages), convert.Canonical(back.Messages)
+				wanted, got := asTree(t, want), asTree(t, back)
+				require.True(t, schema.Same(wanted, got), "seed %d\nwas  %s\nsent %s\nwant %s\ngot  %s\n%v", seed, asTree(t, request).JSON(), made.JSON(), wanted.JSON(), got.JSON(), losses)
+			}
+		})
+	}
+}
+
+// permutes holds that what is said to be in another order is the same in
+// another order.
+func permutes(t *testing.T, request *convert.Request, losses convert.Losses) {
+	t.Helper()
+	for _, loss := range losses {
+		if loss.Path != "/messages" {
+			continue
+		}
+		var before, after []string
+		for _, m := range request.Messages {
+			for _, p := range m.Parts {
+				before = append(before, string(m.Role)+string(asTree(t, p).JSON()))
+			}
+		}
+		for _, m := range canonical[[]convert.Message](t, tree.Raw(loss.Now)) {
+			for _, p := range m.Parts {
+				after = append(after, string(m.Role)+string(asTree(t, p).JSON()))
+			}
+		}
+		require.ElementsMatch(t, before, after)
+	}
+}
+
+func TestResponsesComeBackAsReported(t *testing.T) {
+	for _, d := range dialects() {
+		t.Run(d.name, func(t *testing.T) {
+			for seed := range cases(250) {
+				response := newGen(seed).response()
+				made, losses := d.response(response)
+				back, unread, err := d.answer(made.JSON())
+				require.NoError(t, err)
+				require.Empty(t, unread, "seed %d: %s", seed, made.JSON())
+				want := canonical[convert.Response](t, apply(t, asTree(t, response), losses))
+				back.Word, back.By = "", "" // whose words they are
+				for _, r := range []*convert.Response{&want, back} {
+					if messages := convert.Canonical([]convert.Message{r.Message()}); len(messages) > 0 {
+						r.Parts = messages[0].Parts
+					} else {
+						r.Parts = nil
+					}
+				}
+				wanted, got := asTree(t, want), asTree(t, back)
+				require.True(t, schema.Same(wanted, got), "seed %d\nwas  %s\nsent %s\nwant %s\ngot  %s\n%v", seed, asTree(t, response).JSON(), made.JSON(), wanted.JSON(), got.JSON(), losses)
+			}
+		})
+	}
+}
