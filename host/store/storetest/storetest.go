@@ -59,6 +59,7 @@ func Run(t *testing.T, backend Backend) {
 		{"bounds", bounds},
 		{"contention", contention},
 		{"winner", winner},
+		{"approvals", approvals},
 		{"log", logs},
 		{"batches", batches},
 		{"tail", tail},
