@@ -6,6 +6,7 @@ import (
 
 	"github.com/toolroom-mcp/toolroom/host/call"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/approve"
+	"github.com/toolroom-mcp/toolroom/host/pipeline/policy"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/validate"
 	"github.com/toolroom-mcp/toolroom/host/store"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
@@ -127,3 +128,7 @@ func (k approvals) List(ctx context.Context, prefix, after string, limit int) ([
 	}
 	return all, err
 }
+
+// Policy is what decides on calls now, for who leads a conversation with a
+// model: see policy.Turn.
+func (a *App) Policy() *policy.Policy { return a.way().policy }
