@@ -61,7 +61,9 @@ func (a *App) customEntry(s *upstream.Server) catalog.Entry {
 // Register adds tools that are functions of this program, all or none: from
 // then on they are served under their own names at every door, and every call
 // of them goes through all stages, as those of any server's do. A name that is
-// taken by a bundled or another registered tool is an error.
+// taken by a bundled or another registered tool, or one that is known to be
+// served, is an error; a tool of that name that another server shows later is
+// left out, and told of as any clash of names is.
 func (a *App) Register(tools ...*mcpkit.Tool) error {
 	a.changing.Lock()
 	defer a.changing.Unlock()
@@ -72,6 +74,12 @@ func (a *App) Register(tools ...*mcpkit.Tool) error {
 	for _, t := range tools {
 		if t != nil && slices.ContainsFunc(before.cfg.Servers, func(s config.Server) bool { return s.Bundled && s.Name == t.Name() }) {
 			return fmt.Errorf("there is a bundled tool %q: choose another name", t.Name())
+		}
+		if t == nil {
+			continue
+		}
+		if have, ok := a.Catalog.Known().ByName(t.Name()); ok && have.Server != Custom {
+			return fmt.Errorf("there is a tool %q of server %s: choose another name", t.Name(), have.Server)
 		}
 	}
 	first := a.custom.server == nil

@@ -1,10 +1,13 @@
 package app_test
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -139,6 +142,18 @@ func TestNamesOfRegisteredToolsAreTheirs(t *testing.T) {
 	defer a.Close()
 	require.ErrorContains(t, a.Register(custom(t, "echo", says(""))), `there is a bundled tool "echo"`)
 
+	prefix := ""
+	bare := server(t, "bare", false)
+	bare.Spec = dialect.Server{Name: "bare", Prefix: &prefix}
+	c, err := app.Open(config.Config{Servers: []config.Server{bare}})
+	require.NoError(t, err)
+	defer c.Close()
+	require.Len(t, c.List(t.Context()), 24)
+	require.ErrorContains(t, c.Register(custom(t, "fine", says("")), custom(t, "echo", says(""))), `there is a tool "echo" of server bare`)
+	_, ok := c.Get(t.Context(), "fine")
+	require.False(t, ok, "all or none")
+	require.NoError(t, c.Register(custom(t, "fine", says(""))))
+
 	b, err := app.Open(config.Config{Servers: []config.Server{server(t, app.Custom, false)}})
 	require.NoError(t, err)
 	defer b.Close()
@@ -186,4 +201,38 @@ func TestAServersToolsAreImported(t *testing.T) {
 		_, err = b.Session(name).ListTools(t.Context())
 		require.ErrorContains(t, err, "broken")
 	}
+}
+
+// Clients see them as any other tool, and are told of those that come.
+func TestRegisteredToolsAreServedAtTheDoors(t *testing.T) {
+	a, err := app.Open(config.Config{})
+	require.NoError(t, err)
+	defer a.Close()
+	require.NoError(t, a.Register(custom(t, "one", says("1"))))
+	in, said := io.Pipe()
+	heard, out := io.Pipe()
+	over := make(chan error, 1)
+	go func() { over <- a.Gateway.ServeStdio(t.Context(), in, out, t.Logf) }()
+	lines := bufio.NewScanner(heard)
+	ask := func(line, want string) {
+		t.Helper()
+		_, err := io.WriteString(said, line+"\n")
+		require.NoError(t, err)
+		for want != "" && lines.Scan() {
+			if strings.Contains(lines.Text(), want) {
+				return
+			}
+		}
+		require.NoError(t, lines.Err())
+	}
+	ask(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`, `"id":1`)
+	ask(`{"jsonrpc":"2.0","method":"notifications/initialized"}`, "")
+	ask(`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`, `"name":"one"`)
+	ask(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"one"}}`, `"text":"1"`)
+	go a.Register(custom(t, "two", says("2"))) //nolint:errcheck // the client sees it
+	ask(`{"jsonrpc":"2.0","id":4,"method":"ping"}`, "notifications/tools/list_changed")
+	ask(`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"two"}}`, `"text":"2"`)
+	go io.Copy(io.Discard, heard) //nolint:errcheck // what else there is
+	require.NoError(t, said.Close())
+	require.NoError(t, <-over)
 }
