@@ -87,6 +87,7 @@ type Change struct {
 // server is an entry with what is known of it.
 type server struct {
 	Entry
+	known bool // its lists never have to be asked for
 	lists map[call.Kind]*listing
 }
 
@@ -112,8 +113,9 @@ func New(entries []Entry, identity json.RawMessage, onChange func(Change)) *Cata
 	}
 	c.servers.Store(&servers)
 	c.life, c.cancel = context.WithCancel(context.Background())
-	empty, _ := newSnapshot(nil, identity, nil)
-	c.current.Store(empty)
+	first, faults := c.assemble()
+	c.faults = faults
+	c.current.Store(first)
 	return c
 }
 
@@ -122,7 +124,24 @@ func newServer(e Entry) *server {
 	for _, kind := range kinds() {
 		s.lists[kind] = &listing{}
 	}
+	if source, ok := e.Source.(Known); ok {
+		s.know(source)
+	}
 	return s
+}
+
+// A Known source is one whose lists need no asking: they are there from the
+// start, and never change.
+type Known interface {
+	Known(kind call.Kind) []json.RawMessage
+}
+
+func (s *server) know(source Known) {
+	s.known = true
+	for kind, l := range s.lists {
+		l.items, l.faults = s.items(kind, source.Known(kind))
+		l.tried = true
+	}
 }
 
 // all are the servers in the configured order.

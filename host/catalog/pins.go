@@ -85,7 +85,7 @@ func (c *Catalog) SetPins(mode PinMode, store PinStore) {
 	c.pins = p
 	for _, s := range c.all() {
 		l := s.lists[call.Tools]
-		if l.drift = nil; l.tried {
+		if l.drift = nil; l.tried && !s.known {
 			c.ask(s, call.Tools)
 		}
 	}

@@ -19,11 +19,12 @@ func (c *Catalog) Update(entries []Entry) {
 		return
 	}
 	before := map[string]*server{}
-	tried := map[call.Kind]bool{}
+	tried, seen := map[call.Kind]bool{}, map[call.Kind]bool{}
 	for _, s := range c.all() {
 		before[s.Source.Name()] = s
 		for kind, l := range s.lists {
-			tried[kind] = tried[kind] || l.tried
+			tried[kind] = tried[kind] || l.tried && !s.known
+			seen[kind] = seen[kind] || l.tried
 		}
 	}
 	next := make([]*server, 0, len(entries))
@@ -35,6 +36,10 @@ func (c *Catalog) Update(entries []Entry) {
 			continue
 		}
 		s := newServer(e)
+		if s.known {
+			next = append(next, s)
+			continue
+		}
 		if old != nil {
 			s.inherit(old)
 		}
@@ -54,7 +59,7 @@ func (c *Catalog) Update(entries []Entry) {
 	c.current.Store(now)
 	c.mu.Unlock()
 	for _, kind := range kinds() {
-		if tried[kind] && c.onChange != nil && !was.same(now, kind) {
+		if seen[kind] && c.onChange != nil && !was.same(now, kind) {
 			c.onChange(Change{kind, was, now})
 		}
 	}

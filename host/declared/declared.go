@@ -109,6 +109,14 @@ func (t *Tool) List(_ context.Context, kind call.Kind) ([]json.RawMessage, error
 	return []json.RawMessage{t.definition}, nil
 }
 
+// Known is List, without asking.
+func (t *Tool) Known(kind call.Kind) []json.RawMessage {
+	if kind != call.Tools {
+		return nil
+	}
+	return []json.RawMessage{t.definition}
+}
+
 // Entry is the tool as the catalogue sees it.
 func (t *Tool) Entry() catalog.Entry { return catalog.Entry{Source: t, Plain: true} }
 

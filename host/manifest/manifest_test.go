@@ -165,6 +165,14 @@ func TestDeclared(t *testing.T) {
 	}
 }
 
+func TestAToolOfAServerByItsName(t *testing.T) {
+	var s manifest.Set
+	s.Parse("f.yaml", []byte("tools:\n  mcp__fs__read__file: {mode: mcp}\n  other: {mode: mcp}"), options(nil))
+	require.Equal(t, "fs", s.Tools[0].MCP.Server)
+	require.Equal(t, "read__file", s.Tools[0].MCP.Tool)
+	require.ErrorContains(t, s.Problems.Err(), "f.yaml:3: tool other: mcp: is missing")
+}
+
 func TestAlone(t *testing.T) {
 	tools, texts, err := manifest.Alone("-", []byte(head+"  mock_result: 1.50"), options(nil))
 	require.NoError(t, err)

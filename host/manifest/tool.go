@@ -161,7 +161,9 @@ func (r *reader) settle(path string, v *dialect.Tree, mode string, parts parts) 
 // part takes in what belongs to the mode, and checks it.
 func (r *reader) part(path string, v *dialect.Tree, parts parts) error {
 	t := r.tool
-	if t.Mode != Mock && t.Mode != Client && v.Get(t.Mode) == nil {
+	if server, own, ok := named(t.Name); ok && t.Mode == MCP && v.Get(MCP) == nil {
+		parts.mcp.Server, parts.mcp.Tool = server, own
+	} else if t.Mode != Mock && t.Mode != Client && v.Get(t.Mode) == nil {
 		r.problem(v, join(path, t.Mode), "is missing, which says how the tool is carried out")
 		return nil
 	}
@@ -188,6 +190,17 @@ func (r *reader) part(path string, v *dialect.Tree, parts parts) error {
 	t.Client = parts.client
 	t.Client.Output = t.Output
 	return t.Client.Validate()
+}
+
+// named takes the name apart that a server's tool has in PromptKit,
+// mcp__SERVER__TOOL.
+func named(name string) (server, tool string, ok bool) {
+	rest, ok := strings.CutPrefix(name, "mcp__")
+	if !ok {
+		return "", "", false
+	}
+	server, tool, ok = strings.Cut(rest, "__")
+	return server, tool, ok
 }
 
 // fault is a problem whose text begins with its field.

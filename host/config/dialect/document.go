@@ -117,6 +117,9 @@ func (d *Document) sections(root *node, opt Options) []section {
 					add("spec."+key, n)
 				}
 			}
+			if n := p.value.get("tools"); n != nil && n.kind == listNode { // of an Arena
+				d.readSetting(pair{"tools", p.line, n})
+			}
 		case "$schema":
 		case "inputs":
 			d.readInputs(p.value)

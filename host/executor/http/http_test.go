@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	web "net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -524,4 +525,63 @@ func TestBadConfigurations(t *testing.T) {
 func TestUses(t *testing.T) {
 	c := http.Config{URL: "https://h/{a}?x={{.b}}", Method: "POST", Request: http.Mapping{Query: []string{"c"}, Headers: map[string]string{"X": "{d}"}}}
 	require.Equal(t, []string{"a", "b", "c", "d"}, c.Uses())
+}
+
+// names answers every question for an A record with an address.
+func names(t *testing.T, to [4]byte) {
+	t.Helper()
+	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
+	require.NoError(t, err)
+	go func() {
+		buf := make([]byte, 1500)
+		for {
+			n, from, err := conn.ReadFrom(buf)
+			if err != nil {
+				return
+			}
+			query := buf[:n]
+			end := 12
+			for query[end] != 0 {
+				end += int(query[end]) + 1
+			}
+			end += 5 // the root, type and class
+			answer := append([]byte{}, query[:end]...)
+			answer[2], answer[3] = 0x81, 0x80
+			copy(answer[4:12], []byte{0, 1, 0, 0, 0, 0, 0, 0})
+			if query[end-3] == 1 { // A
+				answer[7] = 1
+				answer = append(answer, 0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4)
+				answer = append(answer, to[:]...)
+			}
+			conn.WriteTo(answer, from) //nolint:errcheck // it is asked again
+		}
+	}()
+	before := net.DefaultResolver
+	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, "udp", conn.LocalAddr().String())
+	}}
+	t.Cleanup(func() {
+		net.DefaultResolver = before
+		conn.Close()
+	})
+}
+
+// TestANameLeadsNowherePrivate is about names, also of redirects, that lead to
+// addresses of the host's own network: what counts is the address that is
+// dialled.
+func TestANameLeadsNowherePrivate(t *testing.T) {
+	s := serve(t, answer(`{}`))
+	names(t, [4]byte{127, 0, 0, 1})
+	port := strings.TrimPrefix(s.URL, "http://127.0.0.1:")
+	c := http.Config{URL: secret.Text("http://public.example.com:" + port + "/"), Method: "GET"}
+	_, err := do(t, c, executor.Shape{}, `{}`)
+	require.Equal(t, toolerr.PolicyDenied, toolerr.CodeOf(err), "%v", err)
+	require.ErrorContains(t, err, "127.0.0.1, a loopback address")
+	require.Empty(t, s.requests())
+
+	c.Networks = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
+	_, err = do(t, c, executor.Shape{}, `{}`)
+	require.NoError(t, err, "the name does lead there")
+	require.Len(t, s.requests(), 1)
 }
