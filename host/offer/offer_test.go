@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -216,6 +218,38 @@ func TestAServersToolOfTheSameName(t *testing.T) {
 	_, tool, _, err := o.Resolve(t.Context(), "call_tool", json.RawMessage(`{"name":"call_tool"}`))
 	require.NoError(t, err)
 	require.Equal(t, "s", tool.Server)
+}
+
+// Of the tools of this repository each is found by what one would say that
+// wants it.
+func TestOurToolsAreFoundByWhatTheyAreFor(t *testing.T) {
+	files, err := filepath.Glob("../../tools/*/testdata/tool.json")
+	require.NoError(t, err)
+	ours := &source{name: "ours"}
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		var list struct{ Tools []json.RawMessage }
+		require.NoError(t, json.Unmarshal(text, &list), name)
+		require.NotEmpty(t, list.Tools, name)
+		ours.defs = append(ours.defs, list.Tools...)
+	}
+	c := open(t, nil, ours, (&source{name: "s"}).set(numbered(200)...))
+	o := offer.New(offer.Config{MaxTools: 3}, c.View(), length)
+	for query, want := range map[string]string{
+		"find files by name pattern":        "ours__glob",
+		"search text in files with a regex": "ours__grep",
+		"run a shell command":               "ours__bash",
+		"show the directory as a tree":      "ours__ls",
+		"read lines of a file":              "ours__view",
+		"edit a piece of text in a file": "ours__edit",
+		"write a whole new file":            "ours__replace",
+		"stop a background job":             "ours__bash_job",
+	} {
+		text := resolve(t, o, "search_tools", `{"query":"`+query+`"}`)
+		first, _, _ := strings.Cut(text, ":")
+		require.Equal(t, want, first, "%s\n%s", query, text)
+	}
 }
 
 // A change of what is not listed is none for the client.

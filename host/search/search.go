@@ -50,8 +50,11 @@ const (
 	maxPrefixes  = 64
 )
 
-// maxTerms bounds the work of one query.
-const maxTerms = 32
+// The bounds of one query: what is beyond them is not looked for.
+const (
+	maxQuery = 16 << 10
+	maxTerms = 128
+)
 
 // An Index is immutable and safe for concurrent use.
 type Index struct {
@@ -112,7 +115,7 @@ func New(docs []Doc) *Index {
 // them, the best first. fits, unless nil, says which are looked at.
 func (x *Index) Find(query string, most int, fits func(doc int) bool) []Hit {
 	scores := make([]float64, len(x.names))
-	for _, term := range unique(Terms(query)) {
+	for _, term := range unique(Terms(query[:min(len(query), maxQuery)])) {
 		at, exact := slices.BinarySearch(x.terms, term)
 		if exact {
 			x.add(scores, at, 1)
