@@ -242,7 +242,7 @@ func TestOurToolsAreFoundByWhatTheyAreFor(t *testing.T) {
 		"run a shell command":               "ours__bash",
 		"show the directory as a tree":      "ours__ls",
 		"read lines of a file":              "ours__view",
-		"edit a piece of text in a file": "ours__edit",
+		"edit a piece of text in a file":    "ours__edit",
 		"write a whole new file":            "ours__replace",
 		"stop a background job":             "ours__bash_job",
 	} {

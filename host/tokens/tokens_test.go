@@ -53,7 +53,7 @@ func TestCountOfWhatIsNoText(t *testing.T) {
 	v := vocabulary(t)
 	require.Positive(t, v.Count("\xff\xfe caf\xe9"))
 	require.Positive(t, tokens.Estimate("\xff\xfe caf\xe9"))
-	require.InEpsilon(t, 3*v.Count(strings.Repeat("xyz", 1<<15)), v.Count(strings.Repeat("xyz", 3<<15)), 0.01)
+	require.InEpsilon(t, 3*v.Count(strings.Repeat("xyz", 1<<14)), v.Count(strings.Repeat("xyz", 3<<14)), 0.01)
 }
 
 // How far estimates are from exact counts, by kind of text.
@@ -63,7 +63,7 @@ func TestEstimatesAreNear(t *testing.T) {
 		"../../tools/*/testdata/tool.json": 0.06,
 		"../../tools/*/*.md":               0.08,
 		"../../*.md":                       0.08,
-		"../*/*.go":                        0.06,
+		"../catalog/*.go":                  0.06,
 	} {
 		files, err := filepath.Glob(pattern)
 		require.NoError(t, err)
