@@ -227,6 +227,6 @@ func TestTheSettingsOfReadme(t *testing.T) {
 	text = "profiles:" + text
 	d := dialect.Parse("toolroom.yaml", []byte(text), dialect.Options{})
 	require.Empty(t, d.Problems)
-	require.Len(t, d.Settings, 8)
+	require.Len(t, d.Settings, 9)
 	require.NoError(t, schemaCheck(t)(text))
 }
