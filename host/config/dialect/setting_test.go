@@ -230,3 +230,18 @@ func TestTheSettingsOfReadme(t *testing.T) {
 	require.Len(t, d.Settings, 9)
 	require.NoError(t, schemaCheck(t)(text))
 }
+
+// So can what docs/policy.md shows.
+func TestTheSettingsOfThePolicyManual(t *testing.T) {
+	manual, err := os.ReadFile("../../../docs/policy.md")
+	require.NoError(t, err)
+	blocks := strings.Split(string(manual), "```yaml\n")[1:]
+	require.Len(t, blocks, 2)
+	for _, block := range blocks {
+		text, _, _ := strings.Cut(block, "```")
+		d := dialect.Parse("toolroom.yaml", []byte(text), dialect.Options{})
+		require.Empty(t, d.Problems)
+		require.NoError(t, schemaCheck(t)(text))
+		require.NoError(t, dialect.Apply(d.Settings).Stages.Validate())
+	}
+}

@@ -263,9 +263,7 @@ func (s *Stage) run(ctx context.Context, req *call.Request, r *Record, key, run 
 	var res *call.Result
 	if err == nil {
 		approved.Sent = &sent
-		stop := s.renewing(ctx, key, run)
-		res, err = next(ctx, approved)
-		stop()
+		res, err = s.leased(ctx, approved, key, run, next)
 	}
 	// What is to be written now is written though the caller is gone.
 	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
@@ -300,6 +298,12 @@ func outcome(res *call.Result, err error) string {
 		return string(toolerr.CodeOf(err))
 	}
 	return string(call.StatusOf(res, nil))
+}
+
+// leased makes a call, its lease renewed meanwhile.
+func (s *Stage) leased(ctx context.Context, req *call.Request, key, run string, next call.Handler) (*call.Result, error) {
+	defer s.renewing(ctx, key, run)()
+	return next(ctx, req)
 }
 
 // renewing renews the lease of a run until stop is called.
