@@ -335,11 +335,16 @@ func (w *searcher) count(text []byte) (n int) {
 			n += w.matcher.Count(part)
 			continue
 		}
+		hits := 0
 		for hit, ok := w.matcher.Next(part, 0); ok; hit, ok = w.matcher.Next(part, hit.End) {
+			hits++
 			n += w.worth(part, hit)
 			if n > 0 && w.args.OutputMode == modeFiles {
 				return 1
 			}
+		}
+		if n == 0 && hits > 0 && w.apart() && !w.args.Only {
+			n = 1 // that at the end
 		}
 	}
 	return n
@@ -350,7 +355,9 @@ func (w *searcher) count(text []byte) (n int) {
 func (w *searcher) apart() bool { return w.args.Multiline && w.args.OutputMode == modeCount }
 
 // worth is how many matches a hit counts as: each where they are counted by
-// themselves, each that is not empty where they are shown so.
+// themselves, each that is not empty where they are shown so. An empty one at
+// the end of a last line without an ending counts only where it is the only one,
+// as for ripgrep.
 func (w *searcher) worth(text []byte, hit search.Hit) int {
 	apart := w.apart()
 	if !w.args.Only && !apart {
@@ -358,7 +365,7 @@ func (w *searcher) worth(text []byte, hit search.Hit) int {
 	}
 	n := 0
 	w.matcher.Spans(text, hit, func(start, end int) bool {
-		if end > start || apart && !w.args.Only {
+		if end > start || apart && !w.args.Only && (end < len(text) || bytes.HasSuffix(text, newline)) {
 			n++
 		}
 		return true

@@ -79,6 +79,27 @@ func TestLikeRipgrep(t *testing.T) {
 	require.NotZero(t, matches)
 }
 
+// Empty matches at the end of a file, with and without a last line end.
+func TestEmptyMatchesAtTheEnd(t *testing.T) {
+	rg := oracle.Path(t, "rg")
+	root := t.TempDir()
+	client := mcpkittest.Start(t, mcpkittest.Build(t, "./tools/grep"), "--no-state", root)
+	file := filepath.Join(root, "f")
+	for _, pattern := range []string{`$`, `^`, `\b`, `\B`, `\z`, `(?m:$)`, `$|o`, `\b|q`, `x*`} {
+		for _, text := range []string{"foo", "foo\n", "foo\nbar", "foo\n\n", "foo bar"} {
+			require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+			out, err := exec.Command(rg, "--no-config", "-U", "--count-matches", "-e", pattern, file).Output()
+			want := strings.TrimSpace(string(out))
+			got := client.Call("grep", map[string]any{"pattern": pattern, "path": "f", "multiline": true, "output_mode": "count"})
+			if err != nil {
+				require.Contains(t, got.Text, "0 matches", "%s in %q", pattern, text)
+				continue
+			}
+			require.Contains(t, got.Text, "f: "+want+"\n", "%s in %q", pattern, text)
+		}
+	}
+}
+
 // random makes trees and searches.
 type random struct{ *rand.Rand }
 
