@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -176,4 +177,28 @@ func TestDeclaredToolsFollowTheirFiles(t *testing.T) {
 	require.Contains(t, asked("found"), `"text":"third"`)
 	_, list := host.post(t, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
 	require.Contains(t, list, `"name":"found"`)
+}
+
+// TestAClientRunsItsOwnTools is asked by elicitation for what its tool gives.
+func TestAClientRunsItsOwnTools(t *testing.T) {
+	config := filepath.Join(t.TempDir(), "toolroom.yaml")
+	require.NoError(t, os.WriteFile(config, []byte("tools: {yours: {client: {message: 'Where are you?'}, output_schema: {type: object, properties: {place: {type: string}}, required: [place]}}}"), 0o600))
+	host := start(t, nil, "stdio", "--config", config, "--state", filepath.Join(t.TempDir(), "state"))
+	host.say(t, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"x","version":"1"}}}`)
+	_, err := io.WriteString(host.in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n")
+	require.NoError(t, err)
+	for id, c := range []struct{ answer, want string }{
+		{`{"action":"accept","content":{"place":"Bern"}}`, `"structuredContent":{"place":"Bern"}`},
+		{`{"action":"accept","content":{"place":7}}`, `code":"RESULT_INVALID"`},
+		{`{"action":"decline"}`, `"isError":true`},
+	} {
+		question := host.say(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"yours","arguments":{"a":1}}}`, id+2))
+		require.Contains(t, question, `"method":"elicitation/create"`)
+		require.Contains(t, question, `Where are you?`)
+		var asked struct {
+			ID json.RawMessage `json:"id"`
+		}
+		require.NoError(t, json.Unmarshal([]byte(question), &asked))
+		require.Contains(t, host.say(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, asked.ID, c.answer)), c.want)
+	}
 }

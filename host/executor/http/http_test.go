@@ -269,12 +269,13 @@ func TestWhatIsSentAgain(t *testing.T) {
 		{"POST with a key, cut off", "POST", true, cut, 1, 2, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			handler, sent := faulty(c.fails, c.fail)
 			s := serve(t, handler)
 			cfg := local(s, "/", c.method)
-			cfg.Timeout = 2 * time.Second
-			if c.code == toolerr.Timeout || strings.Contains(c.name, "slow") {
-				cfg.Timeout = 150 * time.Millisecond
+			cfg.Timeout = 30 * time.Second
+			if strings.Contains(c.name, "slow") {
+				cfg.Timeout = time.Second
 			}
 			if c.key {
 				cfg.Key = "Idempotency-Key"
