@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -49,6 +50,7 @@ type upstream struct {
 	args  []string // of the echo server
 	most  int      // calls at once; 0: what the server says
 	plain bool     // the one on mcp-go
+	era   string   // "": it is found out
 }
 
 // configuration writes one and returns its name.
@@ -63,6 +65,9 @@ func (b *bench) configuration(name string, servers ...upstream) (string, error) 
 		fmt.Fprintf(&text, "  %s:\n    command: %q\n", s.name, b.echo(program))
 		if len(s.args) > 0 {
 			fmt.Fprintf(&text, "    args: [%q]\n", strings.Join(s.args, `", "`))
+		}
+		if s.era != "" {
+			fmt.Fprintf(&text, "    era: %s\n", s.era)
 		}
 		if s.most > 0 {
 			fmt.Fprintf(&text, "    max_concurrent: %d\n", s.most)
@@ -136,9 +141,40 @@ func (d door) subject(method, params string, workers, total int) subject {
 	}}
 }
 
-// addedTo says in a table what its last row takes beyond its first one.
-func addedTo(t *table, calls int) {
-	straight, hop := t.series[0], t.series[1]
+// ruled is a configuration with a policy, of which most is looked at for each
+// call. Its server is spoken to in the era in which the client speaks, as the
+// bundled ones are.
+func (b *bench) ruled() (string, error) {
+	name, err := b.configuration("ruled", upstream{name: "fix", era: "legacy"})
+	if err != nil {
+		return "", err
+	}
+	file, err := os.OpenFile(name, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return "", err
+	}
+	_, err = file.WriteString(`policy:
+  block: ["*__delete*", "*__drop*"]
+  rules:
+    - {tool: bash, args: {command: "git *"}, do: allow}
+    - {tool: bash, do: deny}
+    - {tool: "*__write*", caller: "http/*", do: deny}
+    - {tool: "files__*", args: {path: "/etc/*"}, do: deny}
+    - {tool: "*__run*", do: ask}
+    - {tool: "*__echo", args: {text: "*rm -rf*"}, do: deny}
+    - {tool: "*__echo", args: {text: "*secret*"}, do: deny}
+    - {tool: "*__echo", caller: "api*", do: ask}
+    - {tool: "*", caller: "nobody*", do: deny}
+    - {tool: "fix__*", do: allow}
+  max_calls_per_minute: {"fix__*": 100000}
+  max_total_calls: 1000000
+`)
+	return name, errors.Join(err, file.Close())
+}
+
+// addedTo says in a table what one of its rows takes beyond its first one.
+func addedTo(t *table, row, calls int) {
+	straight, hop := t.series[0], t.series[row]
 	cpu := func(s series) float64 {
 		var all []float64
 		for _, one := range s.samples {
@@ -146,11 +182,11 @@ func addedTo(t *table, calls int) {
 		}
 		return median(all)
 	}
-	note := fmt.Sprintf("CPU of a call, of the server and all that serves it: straight %.0f µs, through the host %.0f µs", cpu(straight), cpu(hop))
+	note := fmt.Sprintf("CPU of a call, of the server and all that serves it: straight %.0f µs, here %.0f µs", cpu(straight), cpu(hop))
 	if strings.HasPrefix(t.unit, "p50") {
 		note = fmt.Sprintf("added by the host: %.0f µs; ", median(hop.values())-median(straight.values())) + note
 	}
-	t.notes = append(t.notes, note)
+	t.notes = append(t.notes, hop.name+": "+note)
 }
 
 func measureHop(b *bench) ([]table, error) {
@@ -166,6 +202,10 @@ func measureHop(b *bench) ([]table, error) {
 	if err != nil {
 		return nil, err
 	}
+	ruled, err := b.ruled()
+	if err != nil {
+		return nil, err
+	}
 	const calls = 24_000
 	doors := []door{
 		{name: "straight", ours: true, start: overStdio(b.echo("kit"))},
@@ -178,14 +218,18 @@ func measureHop(b *bench) ([]table, error) {
 			for _, d := range doors {
 				all = append(all, d.subject("tools/call", echoParams, workers, total))
 			}
+			policy := door{name: "the same, a policy of ten rules", ours: true, command: "mcp-host stdio --config ruled.yaml", start: overStdio(alone, "stdio", "--config", ruled)}
 			five := door{name: "the same, 5 calls at once", ours: true, command: "mcp-host stdio --config five.yaml", start: overStdio(alone, "stdio", "--config", config)}
-			return append(all, five.subject("tools/call", strings.Replace(echoParams, "echo", "fix__echo", 1), workers, total))
+			named := strings.Replace(echoParams, "echo", "fix__echo", 1)
+			return append(all, policy.subject("tools/call", named, workers, total), five.subject("tools/call", named, workers, total))
 		})
 	if err != nil {
 		return nil, err
 	}
-	addedTo(&tables[0], withWarmUp(calls/4))
-	addedTo(&tables[1], withWarmUp(calls))
+	for row := 1; row <= 2; row++ {
+		addedTo(&tables[0], row, withWarmUp(calls/4))
+		addedTo(&tables[1], row, withWarmUp(calls))
+	}
 	overHTTP, err := b.loadTables("The same over streamable HTTP, beside other gateways to a stdio server.", "", 4_000, func(workers, total int) []subject {
 		var all []subject
 		for _, d := range append(b.httpDoors([]string{host, "serve", "--root", b.temp}), b.plainHTTP()) {

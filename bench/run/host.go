@@ -62,8 +62,8 @@ func measureBig(b *bench) ([]table, error) {
 		}
 		tables = append(tables, table{title: c.title + " One call in flight.", unit: "p50 µs", target: c.target, series: series})
 	}
-	addedTo(&tables[0], withWarmUp(calls))
-	addedTo(&tables[1], withWarmUp(calls))
+	addedTo(&tables[0], 1, withWarmUp(calls))
+	addedTo(&tables[1], 1, withWarmUp(calls))
 	return tables, nil
 }
 
