@@ -144,7 +144,7 @@ const (
 	noisePause = time.Millisecond     // after noiseLines that were no messages
 	noiseLines = 256                  // in a row
 	errPause   = 2 * time.Millisecond // after errBytes on standard error
-	errBytes   = 256 << 10
+	errBytes   = 64 << 10
 )
 
 // messages takes them until the server's output ends. What cannot be one is

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -129,10 +130,10 @@ func (c *conn) serve(v *view) {
 	// Before the answer goes out, since the id is free from then on.
 	c.forget(v)
 	if v.method == string(mcp.MethodInitialize) {
-		c.post(message)
+		c.post(slices.Concat(message...))
 		return
 	}
-	c.send(message)
+	c.send(message...)
 }
 
 func (c *conn) forget(v *view) {
@@ -191,24 +192,28 @@ func (c *conn) cancelRequest(id json.RawMessage) {
 	}
 }
 
-// encode makes the answer's line.
-func (v *view) encode(response mcp.JSONRPCMessage) []byte {
+// encode makes the answer's line, of which a large result is a part of its
+// own: it is not copied.
+func (v *view) encode(response mcp.JSONRPCMessage) [][]byte {
 	if object := v.rawError(); object != nil {
-		return jsonrpc.AppendErrorObject(nil, v.id, object)
+		return [][]byte{jsonrpc.AppendErrorObject(nil, v.id, object)}
 	}
 	switch r := response.(type) {
 	case mcp.JSONRPCError:
 		if object, err := jsonrpc.Marshal(r.Error); err == nil {
-			return jsonrpc.AppendErrorObject(nil, v.id, PlainError(object))
+			return [][]byte{jsonrpc.AppendErrorObject(nil, v.id, PlainError(object))}
 		}
 	case mcp.JSONRPCResponse:
 		result, err := v.result(r.Result)
+		if err == nil && len(result) >= smallMessage {
+			return [][]byte{jsonrpc.AppendResultHead(nil, v.id), result, []byte("}")}
+		}
 		if err == nil {
-			return jsonrpc.AppendResult(make([]byte, 0, len(result)+len(v.id)+48), v.id, result)
+			return [][]byte{jsonrpc.AppendResult(make([]byte, 0, len(result)+len(v.id)+48), v.id, result)}
 		}
 		v.conn.logf("cannot encode the result of %s: %v", v.method, err)
 	}
-	return jsonrpc.AppendError(nil, v.id, jsonrpc.CodeInternal, "internal error: "+v.method+" gave no usable answer")
+	return [][]byte{jsonrpc.AppendError(nil, v.id, jsonrpc.CodeInternal, "internal error: "+v.method+" gave no usable answer")}
 }
 
 // result encodes what mcp-go returned, or what was put in its place.

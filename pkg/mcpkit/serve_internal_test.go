@@ -1,6 +1,7 @@
 package mcpkit
 
 import (
+	"bytes"
 	"io"
 	"strings"
 	"sync/atomic"
@@ -71,4 +72,32 @@ func TestTheQueueIsBoundedInMemory(t *testing.T) {
 	}
 	require.LessOrEqual(t, len(q.waiting), queueBytes/requestCost+1)
 	close(block)
+}
+
+// A large result is written from where it is, and what lies behind it there
+// stays as it was; small messages that follow are joined behind it.
+func TestALargeResultIsNotCopied(t *testing.T) {
+	memory := bytes.Repeat([]byte("x"), 3*smallMessage)
+	result := memory[:2*smallMessage]
+	var out writes
+	lw := newLineWriter(&out, func(error) {})
+	lw.mu.Lock()
+	lw.writing = true // so that all of it waits
+	lw.push([]byte(`{"head":`), result, []byte("}"))
+	lw.push([]byte("a"))
+	lw.push([]byte("b"))
+	lw.write()
+	require.Zero(t, lw.waiting)
+	lw.mu.Unlock()
+	require.Equal(t, bytes.Repeat([]byte("x"), len(memory)), memory)
+	require.Equal(t, `{"head":`+string(result)+"}\na\nb\n", string(bytes.Join(out, nil)))
+	require.Len(t, out, 3)
+	require.Same(t, &result[0], &out[1][0])
+}
+
+type writes [][]byte
+
+func (w *writes) Write(p []byte) (int, error) {
+	*w = append(*w, p)
+	return len(p), nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -160,11 +161,12 @@ func (c *conn) logf(format string, args ...any) {
 }
 
 // send writes a message; post does so from the goroutine that reads.
-func (c *conn) send(msg []byte) {
+func (c *conn) send(parts ...[]byte) {
 	if c.opts.Trace != nil {
-		c.opts.Trace(true, msg)
+		parts = [][]byte{slices.Concat(parts...)}
+		c.opts.Trace(true, parts[0])
 	}
-	c.out.send(msg)
+	c.out.send(parts...)
 }
 
 func (c *conn) post(msg []byte) {

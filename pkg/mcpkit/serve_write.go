@@ -31,7 +31,7 @@ type lineWriter struct {
 
 	mu      sync.Mutex
 	changed sync.Cond // writing ended, or waiting shrank
-	queue   [][]byte  // complete lines; small ones share an element
+	queue   [][]byte  // lines; small ones share an element, large ones may have several
 	waiting int       // bytes in queue and in the write under way
 	writing bool
 	err     error
@@ -43,14 +43,14 @@ func newLineWriter(w io.Writer, fail func(error)) *lineWriter {
 	return lw
 }
 
-// send takes over msg, which has no newline, and waits while the backlog is
-// full.
-func (lw *lineWriter) send(msg []byte) {
+// send takes over the parts of a message, which has no newline, and waits while
+// the backlog is full.
+func (lw *lineWriter) send(parts ...[]byte) {
 	lw.mu.Lock()
 	for lw.waiting > writeBacklog && lw.err == nil {
 		lw.changed.Wait()
 	}
-	if lw.push(msg) {
+	if lw.push(parts...) {
 		lw.write()
 	}
 	lw.mu.Unlock()
@@ -78,13 +78,20 @@ func (lw *lineWriter) waitRead() {
 	}
 }
 
-// push queues msg. With true the caller must see to it that write is called.
-func (lw *lineWriter) push(msg []byte) bool {
+// push queues a message. With true the caller must see to it that write is
+// called. Of several parts only the last, which is small, is added to.
+func (lw *lineWriter) push(parts ...[]byte) bool {
 	if lw.err != nil {
 		return false
 	}
+	before, msg := parts[:len(parts)-1], parts[len(parts)-1]
+	for _, part := range before {
+		lw.waiting += len(part)
+		lw.queue = append(lw.queue, part)
+	}
 	lw.waiting += len(msg) + 1
-	if last := len(lw.queue) - 1; last >= 0 && len(lw.queue[last])+len(msg) < smallMessage {
+	last := len(lw.queue) - 1
+	if len(before) == 0 && last >= 0 && len(lw.queue[last])+len(msg) < smallMessage {
 		lw.queue[last] = append(append(lw.queue[last], msg...), '\n')
 	} else {
 		lw.queue = append(lw.queue, append(msg, '\n'))

@@ -32,10 +32,13 @@ func appendMethod(dst []byte, method string, params json.RawMessage) []byte {
 
 // AppendResult appends a response with a result.
 func AppendResult(dst []byte, id, result json.RawMessage) []byte {
-	dst = appendID(dst, id)
-	dst = append(dst, `,"result":`...)
-	dst = append(dst, result...)
-	return append(dst, '}')
+	return append(append(AppendResultHead(dst, id), result...), '}')
+}
+
+// AppendResultHead appends what a response has before its result. Behind the
+// result there is a brace.
+func AppendResultHead(dst []byte, id json.RawMessage) []byte {
+	return append(appendID(dst, id), `,"result":`...)
 }
 
 // AppendErrorObject appends a response with an error object as it is.
