@@ -279,8 +279,8 @@ func (g *gen) said(ids *int) convert.Part {
 	case 2:
 		return convert.Part{Type: convert.Refusal, Text: "no"}
 	case 3:
-		return pick(g, g.image(), convert.Part{Type: convert.Opaque, By: convert.Anthropic, Raw: json.RawMessage(`{"type":"server_tool_use","id":"s1","input":{}}`)},
-			convert.Part{Type: convert.Opaque, By: convert.Gemini, Raw: json.RawMessage(`{"executableCode":{"code":"1"}}`)},
+		return pick(g, g.image(), convert.Part{Type: convert.Opaque, By: convert.Anthropic, Raw: json.RawMessage(`{"type":"server_tool_use","id":"s1","name":"web_search","input":{},"caller":{"type":"direct"}}`)},
+			convert.Part{Type: convert.Opaque, By: convert.Gemini, Raw: json.RawMessage(`{"executableCode":{"code":"1","language":"PYTHON"}}`)},
 			convert.Part{Type: convert.Opaque, By: convert.OpenAI, Raw: json.RawMessage(`{"id":"c","type":"custom","custom":{"name":"x","input":"y"}}`)})
 	case 4, 5:
 		p := g.textPart()

@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/convert/tree"
 )
 
 // A NameRule is what a vendor takes as the name of a tool.
@@ -89,6 +91,15 @@ func (n *Names) Sent(rule NameRule, own string) string {
 		}
 	}
 	return rule.Short(own)
+}
+
+// Send is Sent, and reports a name that Own does not know to lead back.
+func (n *Names) Send(rule NameRule, own, path string, losses *Losses) string {
+	sent := n.Sent(rule, own)
+	if back := n.Own(sent); back != own {
+		losses.Carry(path, "names of tools have a length and characters", tree.Str(back))
+	}
+	return sent
 }
 
 // Own returns the tool's own name.

@@ -111,7 +111,7 @@ func dialects() []dialect {
 		}
 	}
 	return []dialect{
-		ofOpenAI("openai", openai.Options{}), ofOpenAI("openai strict", openai.Options{Strict: true, Extensions: true, OldMaxTokens: true}),
+		ofOpenAI("openai", openai.Options{}), ofOpenAI("openai strict", openai.Options{Strict: true}), ofOpenAI("openai compatible", openai.Options{Extensions: true, OldMaxTokens: true}),
 		ofAnthropic("anthropic", anthropic.Options{}), ofAnthropic("anthropic strict", anthropic.Options{Strict: true}),
 		ofGemini("gemini", gemini.Options{}), ofGemini("gemini without ids", gemini.Options{NoIDs: true, SkipSignatures: true}),
 	}

@@ -120,6 +120,9 @@ func (d *decoder) block(v *tree.Value) convert.Part {
 	case has("redacted_thinking", "data"):
 		return convert.Part{Type: convert.Redacted, Signature: signed(v.Take("data").Str())}
 	case v.Get("input").Is(tree.Object) && has("tool_use", "id", "name"):
+		if caller := v.Get("caller").Get("type"); caller.Is(tree.String) && caller.Text == "direct" {
+			v.Take("caller").Skip()
+		}
 		return convert.Part{Type: convert.Call, ToolCall: &convert.ToolCall{
 			ID: v.Take("id").Str(), Name: d.o.Names.Own(v.Take("name").Str()), Args: v.Take("input").Whole(),
 		}}

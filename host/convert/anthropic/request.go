@@ -91,7 +91,7 @@ func (e *encoder) choice(r *convert.Request) *tree.Value {
 	case c.Mode == convert.None:
 		out = tree.Obj("type", tree.Str("none"))
 	case c.Mode == convert.Required && len(c.Names) == 1:
-		out = tree.Obj("type", tree.Str("tool"), "name", tree.Str(e.o.Names.Sent(Rule(), c.Names[0])))
+		out = tree.Obj("type", tree.Str("tool"), "name", tree.Str(e.o.Names.Send(Rule(), c.Names[0], "/choice/names/0", &e.losses)))
 	case c.Mode == convert.Required:
 		out = tree.Obj("type", tree.Str("any"))
 	}
@@ -221,7 +221,7 @@ func (e *encoder) parts(m convert.Message, at string) []*tree.Value {
 			list = append(list, e.image(p.Media, here+"/media"))
 		case p.Type == convert.Call && says:
 			list = append(list, tree.Obj("type", tree.Str("tool_use"), "id", tree.Str(e.id(p.ToolCall.ID, here+"/call/id")),
-				"name", tree.Str(e.o.Names.Sent(Rule(), p.ToolCall.Name)), "input", tree.Raw(p.ToolCall.Arguments(here+"/call", &e.losses))))
+				"name", tree.Str(e.o.Names.Send(Rule(), p.ToolCall.Name, here+"/call/name", &e.losses)), "input", tree.Raw(p.ToolCall.Arguments(here+"/call", &e.losses))))
 		case p.Type == convert.Result && m.Role == convert.ToolRole:
 			list = append(list, e.result(p.ToolResult, here+"/result"))
 		case p.Type == convert.Opaque && p.By == convert.Anthropic && m.Role != convert.ToolRole:

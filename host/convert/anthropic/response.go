@@ -12,6 +12,15 @@ import (
 func EncodeResponse(r *convert.Response, o Options) (*tree.Value, convert.Losses) {
 	e := &encoder{o: o}
 	blocks := tree.List(e.parts(convert.Message{Role: convert.Assistant, Parts: r.Parts}, "/parts")...)
+	for _, b := range blocks.Items {
+		switch kind := b.Get("type"); { // as Anthropic's own have it
+		case !kind.Is(tree.String):
+		case kind.Text == "text":
+			b.Set("citations", &tree.Value{})
+		case kind.Text == "tool_use":
+			b.Set("caller", tree.Obj("type", tree.Str("direct")))
+		}
+	}
 	if r.Created != 0 {
 		e.losses.Lose("/created", "Anthropic does not say when")
 	}

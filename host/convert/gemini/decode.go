@@ -42,6 +42,7 @@ func DecodeRequest(body json.RawMessage, o Options) (*convert.Request, convert.L
 	}
 	d := &decoder{o: o}
 	config := v.Take("generationConfig")
+	config.Seen() // SDKs send it empty
 	r := &convert.Request{
 		Tools:       decodeTools(v.Take("tools"), o),
 		MaxTokens:   config.Take("maxOutputTokens").Int(),

@@ -84,8 +84,8 @@ func (e *encoder) choice(c *convert.Choice) *tree.Value {
 		config.Set("mode", tree.Str("VALIDATED"))
 	}
 	list := tree.List()
-	for _, name := range c.Names {
-		list.Items = append(list.Items, tree.Str(e.o.Names.Sent(Rule(), name)))
+	for i, name := range c.Names {
+		list.Items = append(list.Items, tree.Str(e.o.Names.Send(Rule(), name, convert.Index("/choice/names", i), &e.losses)))
 	}
 	config.Set("allowedFunctionNames", list)
 	return config
@@ -233,7 +233,7 @@ func (e *encoder) call(c *convert.ToolCall, at string) *tree.Value {
 	} else {
 		out.Set("id", tree.Str(c.ID))
 	}
-	out.Set("name", tree.Str(e.o.Names.Sent(Rule(), c.Name)))
+	out.Set("name", tree.Str(e.o.Names.Send(Rule(), c.Name, at+"/name", &e.losses)))
 	out.Set("args", tree.Raw(c.Arguments(at, &e.losses)))
 	return tree.Obj("functionCall", out)
 }
@@ -256,7 +256,7 @@ func (e *encoder) result(r *convert.ToolResult, at string) *tree.Value {
 		name = "unknown"
 		e.losses.Carry(at+"/name", "Gemini wants one", tree.Str(name))
 	}
-	out.Set("name", tree.Str(e.o.Names.Sent(Rule(), name)))
+	out.Set("name", tree.Str(e.o.Names.Send(Rule(), name, at+"/name", &e.losses)))
 	key := "output"
 	if r.IsError {
 		key = "error"

@@ -185,8 +185,11 @@ func (d *decoder) assistant(m *tree.Value) []convert.Part {
 		parts = append(parts, convert.Part{Type: convert.Refusal, Text: text})
 	}
 	for _, c := range m.Take("tool_calls").List() {
-		if kind := c.Get("type").Str(); kind != "function" && kind != "" || c.Get("function") == nil {
+		switch kind := c.Get("type").Str(); {
+		case kind == "custom":
 			parts = append(parts, convert.Part{Type: convert.Opaque, By: convert.OpenAI, Raw: c.Whole()})
+			continue
+		case kind != "function" && kind != "" || c.Get("function") == nil:
 			continue
 		}
 		c.Take("type")

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/toolroom-mcp/toolroom/host/convert"
@@ -63,7 +64,8 @@ type encoder struct {
 
 func (e *encoder) choice(c *convert.Choice) *tree.Value {
 	function := func(name string) *tree.Value {
-		return tree.Obj("type", tree.Str("function"), "function", tree.Obj("name", tree.Str(e.o.Names.Sent(Rule(), name))))
+		sent := e.o.Names.Send(Rule(), name, convert.Index("/choice/names", slices.Index(c.Names, name)), &e.losses)
+		return tree.Obj("type", tree.Str("function"), "function", tree.Obj("name", tree.Str(sent)))
 	}
 	switch {
 	case c.Mode == convert.None || len(c.Names) == 0:
@@ -203,7 +205,7 @@ func (e *encoder) assistant(m convert.Message, at string) *tree.Value {
 			calls.Items = append(calls.Items, e.call(&p, here))
 			called = append(called, p)
 			continue
-		case p.Type == convert.Opaque && p.By == convert.OpenAI && tree.Raw(p.Raw).Get("id") != nil:
+		case p.Type == convert.Opaque && p.By == convert.OpenAI && isCall(p):
 			calls.Items = append(calls.Items, tree.Raw(p.Raw))
 			called = append(called, p)
 			continue
@@ -244,6 +246,12 @@ func (e *encoder) assistant(m convert.Message, at string) *tree.Value {
 	return out
 }
 
+// isCall reports whether an opaque part is a call of a custom tool.
+func isCall(p convert.Part) bool {
+	kind := tree.Raw(p.Raw).Get("type")
+	return kind.Is(tree.String) && kind.Text == "custom"
+}
+
 // call writes one, and makes p what it will be read as.
 func (e *encoder) call(p *convert.Part, at string) *tree.Value {
 	c := *p.ToolCall
@@ -255,7 +263,7 @@ func (e *encoder) call(p *convert.Part, at string) *tree.Value {
 	c.ID = e.id(c.ID, at+"/call/id")
 	p.ToolCall = &c
 	out := tree.Obj("id", tree.Str(c.ID), "type", tree.Str("function"), "function", tree.Obj(
-		"name", tree.Str(e.o.Names.Sent(Rule(), c.Name)), "arguments", tree.Str(arguments)))
+		"name", tree.Str(e.o.Names.Send(Rule(), c.Name, at+"/call/name", &e.losses)), "arguments", tree.Str(arguments)))
 	if p.Signature != nil {
 		out.Set("extra_content", tree.Obj("google", tree.Obj("thought_signature", tree.Str(p.Signature.Value))))
 	}

@@ -49,7 +49,7 @@ func (e *encoder) said(parts []convert.Part) *tree.Value {
 		case p.Type == convert.Image:
 			e.losses.Lose(at, "OpenAI's responses have no image")
 			continue
-		case p.Type == convert.Opaque && (p.By != convert.OpenAI || tree.Raw(p.Raw).Get("id") == nil):
+		case p.Type == convert.Opaque && (p.By != convert.OpenAI || !isCall(p)):
 			e.losses.Lose(at, "OpenAI's responses have no such part")
 			continue
 		case p.Type == convert.Text || p.Type == convert.Refusal:

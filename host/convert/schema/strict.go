@@ -362,9 +362,12 @@ func (w *strict) members(s, out *tree.Value, at string) {
 	}
 	out.Set("required", all)
 	if !Same(required, all) {
-		if w.held.nullable {
+		switch {
+		case w.held.nullable:
 			w.losses.Carry(at+"/required", "all members are given, some as null", all)
-		} else {
+		case required == nil:
+			w.losses.Carry(at+"/required", "that nothing is required is spelled out", all)
+		default:
 			w.losses.Change(at+"/required", "only members that are described are required", all)
 		}
 	}
