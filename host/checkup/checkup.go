@@ -33,6 +33,7 @@ type Config struct {
 	Dir      string        // working directory; "": this one
 	Start    time.Duration // until the first answer; 0: 60 s, since some are downloaded first
 	Patience time.Duration // for every other answer; 0: 10 s
+	BigLine  int           // bytes of the long message; 0: 4 MiB
 }
 
 // Validate names the field that is wrong.
@@ -78,6 +79,9 @@ func Run(ctx context.Context, cfg Config) ([]Check, error) {
 	}
 	if cfg.Patience == 0 {
 		cfg.Patience = 10 * time.Second
+	}
+	if cfg.BigLine == 0 {
+		cfg.BigLine = 4 << 20
 	}
 	r := &report{}
 	legacy := r.legacy(ctx, cfg)
@@ -181,8 +185,7 @@ func (r *report) robust(s *session) {
 	s.notify("notifications/cancelled", `{"requestId":`+id+`}`)
 	r.alive(s, "cancel", "a request that it does not know, and one under way, were cancelled")
 
-	const size = 4 << 20
-	r.bigLine(s, size)
+	r.bigLine(s, s.cfg.BigLine)
 
 	s.send([]byte(`{"jsonrpc":"2.0","id":`))
 	if r.alive(s, "malformed line", "") {
@@ -215,11 +218,11 @@ func (r *report) bigLine(s *session, size int) {
 	m, err := s.request("ping", `{"_meta":{"padding":"`+strings.Repeat("x", size)+`"}}`)
 	switch code, text := fault(m); {
 	case err != nil:
-		r.add(Bad, "big line", "a ping of %d MiB: %v", size>>20, err)
+		r.add(Bad, "big line", "a ping of %d KiB: %v", size>>10, err)
 	case code != 0:
-		r.add(Weak, "big line", "a ping of %d MiB was refused with %d: %s", size>>20, code, text)
+		r.add(Weak, "big line", "a ping of %d KiB was refused with %d: %s", size>>10, code, text)
 	default:
-		r.add(Good, "big line", "a ping of %d MiB was answered", size>>20)
+		r.add(Good, "big line", "a ping of %d KiB was answered", size>>10)
 	}
 }
 

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 func look(t *testing.T, m *mcpkittest.Mock) map[string]checkup.Check {
 	t.Helper()
 	command, env := m.Command(t)
-	return run(t, checkup.Config{Command: command, Env: env})
+	return run(t, checkup.Config{Command: command, Env: env, BigLine: 100 << 10})
 }
 
 func run(t *testing.T, cfg checkup.Config) map[string]checkup.Check {
@@ -116,7 +116,7 @@ func TestAServerThatHangs(t *testing.T) {
 	m := sound()
 	m.Malformed("tools/list")
 	command, env := m.Command(t)
-	checks := run(t, checkup.Config{Command: command, Env: env, Patience: 100 * time.Millisecond})
+	checks := run(t, checkup.Config{Command: command, Env: env, BigLine: 1 << 10, Patience: 100 * time.Millisecond})
 	require.Equal(t, checkup.Bad, checks["tools/list"].Level)
 	require.Contains(t, checks["tools/list"].Detail, "no answer within 100ms")
 	require.Equal(t, checkup.Bad, checks["standard output"].Level)
@@ -125,7 +125,7 @@ func TestAServerThatHangs(t *testing.T) {
 func TestAServerThatStays(t *testing.T) {
 	self, err := os.Executable()
 	require.NoError(t, err)
-	checks := run(t, checkup.Config{Command: []string{self}, Env: append(os.Environ(), stays+"=1"), Patience: 700 * time.Millisecond})
+	checks := run(t, checkup.Config{Command: []string{self}, Env: append(os.Environ(), stays+"=1", "GORACE=atexit_sleep_ms=0"), BigLine: 5 << 20, Patience: 700 * time.Millisecond})
 	require.Equal(t, checkup.Bad, checks["end of input"].Level)
 	require.Equal(t, checkup.Bad, checks["no input"].Level)
 }
