@@ -145,3 +145,16 @@ func TestAMockWantsItsToken(t *testing.T) {
 	require.Equal(t, toolerr.AuthFailed, toolerr.CodeOf(err), err)
 	require.False(t, strings.Contains(err.Error(), "wrong"))
 }
+
+func TestAMockOfTheModernEra(t *testing.T) {
+	eachWay(t, func(t *testing.T, m *mcpkittest.Mock, a *app.App) {
+		m.Modern()
+		m.Paging(1)
+		require.Len(t, a.List(t.Context()), 2)
+		answer, err := a.Call(t.Context(), "m__a", map[string]int{"x": 1})
+		require.NoError(t, err)
+		require.Equal(t, `{"x":1}`, answer.Text)
+		require.Equal(t, "modern", string(a.Servers()[0].Status().Era))
+		require.Contains(t, string(m.Calls()[0].Meta), "2026-07-28")
+	})
+}

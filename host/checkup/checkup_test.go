@@ -66,6 +66,19 @@ func TestASoundServer(t *testing.T) {
 	}
 }
 
+func TestBothErasAreLookedAt(t *testing.T) {
+	m := sound()
+	m.Modern()
+	checks := look(t, m)
+	require.Equal(t, "version 2026-07-28", checks["handshake, modern"].Detail)
+	require.Equal(t, checkup.Check{Name: "tools/list, modern", Level: checkup.Good, Detail: "2 tools"}, checks["tools/list, modern"])
+
+	m.SetError("initialize", -32601, "only the modern era")
+	checks = look(t, m)
+	require.Equal(t, checkup.Weak, checks["handshake, legacy"].Level, "one era is enough")
+	require.Equal(t, checkup.Good, checks["schemas"].Level)
+}
+
 func TestEachFaultIsFound(t *testing.T) {
 	for _, c := range []struct {
 		name   string

@@ -14,9 +14,10 @@ import (
 
 // Mock is an MCP server for tests of clients and hosts: its tools answer what
 // they are told to, it does wrong what it is told to, and it keeps what it was
-// asked. It speaks the legacy versions of the protocol, to any number of
-// clients at once: over a pair of streams with Serve, as a child process with
-// Command, over HTTP with ServeHTTP. It may be changed while it is in use.
+// asked. It speaks the legacy versions of the protocol, and with Modern that of
+// 2026-07-28, too, to any number of clients at once: over a pair of streams with
+// Serve, as a child process with Command, over HTTP with ServeHTTP. It may be
+// changed while it is in use.
 //
 // A fault is set for a tool's name, or for a method such as "initialize" or
 // "tools/list"; it holds until ClearFault, or for Fault.Times answers.
@@ -30,6 +31,7 @@ type Mock struct {
 	page     int
 	token    string
 	noise    string
+	modern   bool
 	clients  map[*mockClient]bool
 	sessions map[string]*mockClient // over HTTP; what they have under way
 	opened   int                    // of them, ever
@@ -174,6 +176,14 @@ func (m *Mock) Noise(line string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.noise = strings.ReplaceAll(line, "\n", " ")
+}
+
+// Modern has the mock speak the modern era as well, but for subscriptions:
+// modern clients are not told by NotifyListChanged.
+func (m *Mock) Modern() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.modern = true
 }
 
 // Paging has tools/list answer with so many tools at a time; 0: all.

@@ -1,6 +1,7 @@
 package mcpkittest
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -154,6 +155,9 @@ func (m *Mock) take(ctx context.Context, c *mockClient, msg jsonrpc.Message) fun
 	}
 	fault := m.fault(what)
 	answer := m.answer(msg, p.Name, p.Arguments, p.Cursor, p.Version)
+	if m.modern && bytes.Contains(p.Meta, []byte(modernKey)) {
+		answer = m.answerModern(msg, answer)
+	}
 	return func() ([]byte, bool) {
 		defer func() {
 			c.mu.Lock()
@@ -269,4 +273,31 @@ func (m *Mock) list(cursor string) string {
 		page += `,"nextCursor":"` + strconv.Itoa(to) + `"`
 	}
 	return page + `}`
+}
+
+// modernKey is the member of _meta that makes a request a modern one.
+const modernKey = `"io.modelcontextprotocol/protocolVersion"`
+
+// answerModern makes an answer that of the modern era. m.mu is held.
+func (m *Mock) answerModern(msg jsonrpc.Message, answer []byte) []byte {
+	info := json.RawMessage(`{"io.modelcontextprotocol/serverInfo":{"name":` + string(jsonrpc.AppendString(nil, m.name)) + `,"version":"1"}}`)
+	result := json.RawMessage(`{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}`)
+	if msg.Method != "server/discover" {
+		was, err := jsonrpc.Split(answer)
+		if err != nil || was.Result == nil {
+			return answer
+		}
+		result = was.Result
+	}
+	for _, add := range []struct{ name, value string }{{"resultType", `"complete"`}, {"ttlMs", "0"}, {"cacheScope", `"private"`}, {"_meta", string(info)}} {
+		if add.name != "resultType" && add.name != "_meta" && msg.Method == "tools/call" {
+			continue
+		}
+		with, err := jsonrpc.SetMember(result, add.name, json.RawMessage(add.value))
+		if err != nil {
+			return answer
+		}
+		result = with
+	}
+	return jsonrpc.AppendResult(nil, msg.ID, result)
 }
