@@ -66,7 +66,9 @@ func (s *scheduled) counts() (reached, ran int) {
 }
 
 // next takes a call.
-func (s *scheduled) next() fault {
+func (s *scheduled) next() fault { return s.nextOf(fault.executes) }
+
+func (s *scheduled) nextOf(executes func(fault) bool) fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reached++
@@ -74,7 +76,7 @@ func (s *scheduled) next() fault {
 	if len(s.plan) > 0 {
 		f, s.plan = s.plan[0], s.plan[1:]
 	}
-	if f.executes() {
+	if executes(f) {
 		s.ran++
 	}
 	return f
