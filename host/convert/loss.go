@@ -64,6 +64,9 @@ func (l *Losses) Carry(path, why string, now *tree.Value) {
 	l.add(loss)
 }
 
+// maxLosses bounds a report: what is converted may be anybody's.
+const maxLosses = 1000
+
 // add leaves out what has been said: a definition may be used in many places.
 func (l *Losses) add(loss Loss) {
 	for _, known := range *l {
@@ -71,7 +74,12 @@ func (l *Losses) add(loss Loss) {
 			return
 		}
 	}
-	*l = append(*l, loss)
+	switch {
+	case len(*l) < maxLosses-1:
+		*l = append(*l, loss)
+	case len(*l) == maxLosses-1:
+		*l = append(*l, Loss{Kind: Lost, Why: "there is more than this report holds"})
+	}
 }
 
 // Unread reports what a decoder did not take.

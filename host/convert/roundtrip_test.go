@@ -192,7 +192,7 @@ func sorted(v *tree.Value) *tree.Value {
 func TestDefinitionsComeBackAsReported(t *testing.T) {
 	for _, d := range dialects() {
 		t.Run(d.name, func(t *testing.T) {
-			for seed := range cases(250) {
+			for seed := range cases(150) {
 				tool := newGen(seed).tool()
 				translation := convert.NewNames(d.rule, []convert.Tool{tool})
 				made, losses := d.tools([]convert.Tool{tool}, translation)
@@ -226,7 +226,7 @@ func asTree(t *testing.T, v any) *tree.Value {
 func TestConversationsComeBackAsReported(t *testing.T) {
 	for _, d := range dialects() {
 		t.Run(d.name, func(t *testing.T) {
-			for seed := range cases(250) {
+			for seed := range cases(150) {
 				request := newGen(seed).request()
 				made, losses := d.request(request)
 				back, unread, err := d.unask(made.JSON())
@@ -268,7 +268,7 @@ func permutes(t *testing.T, request *convert.Request, losses convert.Losses) {
 func TestResponsesComeBackAsReported(t *testing.T) {
 	for _, d := range dialects() {
 		t.Run(d.name, func(t *testing.T) {
-			for seed := range cases(250) {
+			for seed := range cases(150) {
 				response := newGen(seed).response()
 				made, losses := d.response(response)
 				back, unread, err := d.answer(made.JSON())
@@ -288,4 +288,15 @@ func TestResponsesComeBackAsReported(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestAReportIsBounded(t *testing.T) {
+	body := `{"messages":[]`
+	for i := range 3000 {
+		body += `,"m` + strconv.Itoa(i) + `":0`
+	}
+	_, losses, err := openai.DecodeRequest(json.RawMessage(body+`}`), openai.Options{})
+	require.NoError(t, err)
+	require.Len(t, losses, 1000)
+	require.Contains(t, losses[999].Why, "there is more")
 }
