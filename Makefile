@@ -24,12 +24,13 @@ build: ## build every binary into bin/
 	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w' -o bin/mcp-host$(EXE) ./host
 	@echo "built $(BINARIES)"
 
-# Vet is a part of lint, which looks for more than go test does.
+# Vet is a part of lint, which looks for more than go test does. Many tests wait more
+# than they work, so that more packages than processors are tested at a time.
 test: ## run the tests that need nothing but Go
-	$(PLAIN) $(GO) test -vet=off ./...
+	$(PLAIN) $(GO) test -vet=off -p 4 ./...
 
 test-all: oracles ## add the race detector, the oracles, real clients and fuzzing (installs them)
-	TOOLROOM_SOAK=1 CGO_ENABLED=1 $(GO) test -vet=off -race -tags oracle -timeout 12m ./...
+	TOOLROOM_SOAK=1 CGO_ENABLED=1 $(GO) test -vet=off -p 4 -race -tags oracle -timeout 12m ./...
 	@$(MAKE) --no-print-directory fuzz
 
 oracles: ## install the pinned programs that tests compare against

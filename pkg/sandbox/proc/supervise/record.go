@@ -45,7 +45,8 @@ func Read(in io.Reader, r Record) error {
 	return nil
 }
 
-// fields goes through the fields of a record, and writes or reads each.
+// fields goes through the fields of a record, and writes or reads each. What is
+// written is not touched: others may be writing it, too.
 type fields struct {
 	text    []byte
 	reading bool
@@ -65,8 +66,9 @@ func (f *fields) number(n *int64) {
 
 func (f *fields) int(n *int) {
 	wide := int64(*n)
-	f.number(&wide)
-	*n = int(wide)
+	if f.number(&wide); f.reading {
+		*n = int(wide)
+	}
 }
 
 func (f *fields) flag(set *bool) {
@@ -74,8 +76,9 @@ func (f *fields) flag(set *bool) {
 	if *set {
 		n = 1
 	}
-	f.int(&n)
-	*set = n != 0
+	if f.int(&n); f.reading {
+		*set = n != 0
+	}
 }
 
 func (f *fields) string(s *string) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -60,6 +61,19 @@ func TestEveryFieldIsPassed(t *testing.T) {
 		require.Equal(t, want, got)
 	}
 	require.Equal(t, io.EOF, supervise.Read(in, &supervise.Order{}))
+}
+
+// TestOneIsSentSeveralTimes at once, as the race detector sees.
+func TestOneIsSentSeveralTimes(t *testing.T) {
+	for _, r := range records() {
+		next := 0
+		fill(reflect.ValueOf(r).Elem(), &next)
+		var both sync.WaitGroup
+		for range 2 {
+			both.Go(func() { supervise.Append(nil, r) })
+		}
+		both.Wait()
+	}
 }
 
 // What is cut short or is something else is an error, and takes no memory
