@@ -8,11 +8,11 @@ import (
 const (
 	// textSize is the size of the largest file whose text is kept: many small
 	// ones spare more system calls than few large ones.
-	textSize = 128 << 10
+	textSize = 256 << 10
 	// textShare is what part of the bound texts may take, and maxTexts how much
 	// at the most.
 	textShare = 4
-	maxTexts  = 24 << 20
+	maxTexts  = 32 << 20
 	// idleSearches is for how many searches a text is kept unused when there is
 	// no room. One that takes more than there is room for would otherwise push
 	// out what it needs itself the next time.

@@ -93,7 +93,7 @@ func TestTextsAreBounded(t *testing.T) {
 	keep(30, 40)
 	require.Equal(t, 5, count(0, 5))
 	require.Equal(t, 10, count(30, 40), "what was idle has made room")
-	big := bytes.Repeat(text, 2)
+	big := bytes.Repeat(text, 4)
 	k := settledKey(100, big)
 	x.Add(k, now(), big, false)
 	a, _ = look(x, k)
