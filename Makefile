@@ -16,6 +16,9 @@ PLAIN       := CGO_ENABLED=0 GOFLAGS="$$($(GO) env GOFLAGS) -trimpath"
 # server would be compiled for each system; what they test is compiled all the same.
 # Nothing of that runs, so that it is not optimized.
 PORTABLE    = $$($(GO) list ./pkg/... ./tools/... ./host/... | grep -v /host/store/jetstream)
+# The same whole server would be compiled once more with the race detector; what its
+# tests share with the other stores' runs with it there, all of it in `make race`.
+RACED       = $$($(GO) list -tags oracle ./... | grep -v /host/store/jetstream)
 
 build: ## build every binary into bin/
 	@for name in $(TOOLS); do \
@@ -30,7 +33,7 @@ test: ## run the tests that need nothing but Go
 	$(PLAIN) $(GO) test -vet=off -p 4 ./...
 
 test-all: oracles ## add the race detector, the oracles, real clients and fuzzing (installs them)
-	TOOLROOM_SOAK=1 CGO_ENABLED=1 $(GO) test -vet=off -p 4 -race -tags oracle -timeout 12m ./...
+	TOOLROOM_SOAK=1 CGO_ENABLED=1 $(GO) test -vet=off -race -tags oracle -timeout 12m $(RACED)
 	@$(MAKE) --no-print-directory fuzz
 
 oracles: ## install the pinned programs that tests compare against

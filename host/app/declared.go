@@ -91,6 +91,9 @@ func (a *App) callStep(ctx context.Context, parent *call.Request, name string, a
 		}
 		return nil, toolerr.New(toolerr.ToolNotFound, "there is no tool %q", name)
 	}
+	// A question of the step's server is no result that could go on being used:
+	// it is asked through Ask, and not passed on to a client of this era.
+	caller.Modern = false
 	params := append(append(jsonrpc.AppendString([]byte(`{"name":`), name), `,"arguments":`...), arguments...)
 	params = append(append(params, traceOf(parent.Params)...), '}')
 	return a.Handler(ctx, &call.Request{Tool: tool, Params: params, Caller: caller, OnNotify: parent.OnNotify, Ask: parent.Ask})

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/host/call"
@@ -135,9 +136,34 @@ func (a *App) registered(p *present) (specs []manifest.Tool) {
 		if _, server := p.byName[name]; server || p.declared[name] != nil {
 			continue
 		}
+		if server, _, ok := strings.Cut(name, "__"); ok && p.isServer(server) { // a server that came later
+			continue
+		}
 		specs = append(specs, a.repository.tools[name])
 	}
 	return specs
+}
+
+// isServer reports whether a name is that of a configured server.
+func (p *present) isServer(name string) bool {
+	_, ok := p.byName[name]
+	return ok || slices.ContainsFunc(p.cfg.Remote, func(s dialect.Server) bool { return s.Name == name }) ||
+		slices.ContainsFunc(p.cfg.Off, func(s dialect.Server) bool { return s.Name == name })
+}
+
+// withThese are the tools that are declared, those of the store among them,
+// with some more in the place of those of their names.
+func (a *App) withThese(tools, more []manifest.Tool) []manifest.Tool {
+	a.changing.Lock()
+	defer a.changing.Unlock()
+	known := maps.Clone(a.repository.tools)
+	if known == nil {
+		known = map[string]manifest.Tool{}
+	}
+	for _, t := range more {
+		known[declared.Served(t)] = t
+	}
+	return append(slices.Clone(tools), slices.Collect(maps.Values(known))...)
 }
 
 // find looks for a tool in the store that nobody serves, and serves it from
@@ -172,7 +198,13 @@ func (a *App) Declare(ctx context.Context, file string, text []byte) (names []st
 		if _, server := present.byName[name]; server || slices.ContainsFunc(present.cfg.Declared, func(d manifest.Tool) bool { return declared.Served(d) == name }) {
 			return nil, dialect.Problems{t.Problem("name", "it is served as %s, which is taken by the configuration; choose another", name)}
 		}
+		if server, _, ok := strings.Cut(name, "__"); ok && present.isServer(server) {
+			return nil, dialect.Problems{t.Problem("name", "it is served as %s, like a tool of server %s; choose another name or namespace", name, server)}
+		}
 		names = append(names, name)
+	}
+	if err := config.Circles(a.withThese(present.cfg.Declared, tools)); err != nil {
+		return nil, err
 	}
 	if tools, err = a.repository.stored.Put(ctx, file, text); err != nil {
 		return nil, err

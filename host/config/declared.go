@@ -87,9 +87,12 @@ func circles(tools []manifest.Tool) (problems dialect.Problems) {
 		if t.Chain != nil {
 			calls[declared.Served(t)] = t.Chain.Tools()
 		}
+		if t.MCP != nil && t.MCP.Server == t.MCP.Tool { // a declared tool is a server of its own
+			calls[declared.Served(t)] = []string{t.MCP.Tool}
+		}
 	}
 	for _, t := range tools {
-		if t.Chain == nil {
+		if t.Chain == nil && t.MCP == nil {
 			continue
 		}
 		self, seen := declared.Served(t), map[string]bool{}
@@ -109,11 +112,14 @@ func circles(tools []manifest.Tool) (problems dialect.Problems) {
 			return false
 		}
 		if walk(self) {
-			problems = append(problems, t.Problem("chain", "it comes to call itself"))
+			problems = append(problems, t.Problem(t.Mode, "it comes to call itself"))
 		}
 	}
 	return problems
 }
+
+// Circles reports chains that come to call themselves.
+func Circles(tools []manifest.Tool) error { return circles(tools).Err() }
 
 // declaredOf are a configuration's declared tools without the places they are
 // declared at.

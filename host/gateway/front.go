@@ -54,8 +54,12 @@ func readFront(method string, params json.RawMessage) (front, error) {
 		case "_meta":
 			f.readMeta(m.Value)
 		default:
-			if strings.EqualFold(m.Name, named) {
-				return f, fmt.Errorf("params of %s: member %s is spelt %q", method, quoted(m.Name), named)
+			// Some servers read names without regard to case: what they would take
+			// for arguments has to be what policy and approval have seen.
+			for _, known := range [...]string{named, "arguments", "_meta", "requestState", "inputResponses", "task"} {
+				if m.Name != known && strings.EqualFold(m.Name, known) {
+					return f, fmt.Errorf("params of %s: member %s is spelt %q", method, quoted(m.Name), known)
+				}
 			}
 		}
 	}

@@ -263,14 +263,17 @@ func New(c Config, shape executor.Shape, again func() retry.Config, agent string
 			return once(ctx, req)
 		}
 		r.header.Set(c.Key, rand.Text())
-		if req.Tool.Repeatable() { // the stage does
-			return once(ctx, req)
-		}
+		// It is repeated here, also what the stage would repeat: that comes
+		// anew, and so with another key.
 		tool := *req.Tool
 		tool.Idempotent = true // as the key makes it, for this call
 		keyed := *req
 		keyed.Tool = &tool
-		return retry.New(again())(once)(ctx, &keyed)
+		res, err := retry.New(again())(once)(ctx, &keyed)
+		if err != nil && req.Tool.Repeatable() {
+			return nil, retry.Permanent(err) // the stage has nothing to add
+		}
+		return res, err
 	}, nil
 }
 

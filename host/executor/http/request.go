@@ -83,7 +83,7 @@ func (c *compiled) fillQuery(query url.Values, arguments, left map[string]json.R
 	}
 	if c.spills(left) {
 		for name, value := range left {
-			if string(value) != "null" {
+			if string(value) != "null" && !query.Has(name) { // what the declaration says stays
 				query.Set(name, executor.TextOf(value))
 			}
 		}

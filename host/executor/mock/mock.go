@@ -121,9 +121,11 @@ func New(c Config, shape executor.Shape) (call.Handler, error) {
 	return func(_ context.Context, req *call.Request) (*call.Result, error) {
 		value := c.Result
 		if t != nil {
-			if value, err = fill(t, req); err != nil {
+			filled, err := fill(t, req)
+			if err != nil {
 				return nil, err
 			}
+			value = filled
 		}
 		return shape.Result(req.Tool.Name, value, c.Parts...)
 	}, nil

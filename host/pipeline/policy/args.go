@@ -29,7 +29,7 @@ func (r *Rule) matchArgs(req *call.Request) (bool, error) {
 				path[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
 			}
 		}
-		f := finder{exact: r.Do == Allow}
+		f := finder{exact: r.Do == Allow, known: propertiesOf(req.Tool.Input)}
 		if err := f.find(arguments, path, 0); err != nil {
 			return false, toolerr.New(toolerr.InvalidParams, "the arguments of %s: %w", req.Tool.Name, err)
 		}
@@ -44,7 +44,31 @@ func (r *Rule) matchArgs(req *call.Request) (bool, error) {
 type finder struct {
 	exact  bool // a rule that allows: names as they are, everything must match
 	texts  []string
-	others bool // a member whose name differs in case was seen
+	others bool // a member that the tool could take for it was seen
+
+	known map[string]bool // the arguments that the tool lists; nil: it does not say
+}
+
+// propertiesOf are the names of the arguments that a schema lists; nil: none.
+func propertiesOf(schema json.RawMessage) map[string]bool {
+	var s struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	if json.Unmarshal(schema, &s) != nil || len(s.Properties) == 0 {
+		return nil
+	}
+	known := make(map[string]bool, len(s.Properties))
+	for name := range s.Properties {
+		known[name] = true
+	}
+	return known
+}
+
+// mayMean reports whether a member can be the argument of that name: tools
+// take further spellings of arguments that they do not list (path for
+// file_path), so one that is not listed can be any.
+func (f *finder) mayMean(member, name string, depth int) bool {
+	return strings.EqualFold(member, name) || depth == 0 && f.known[name] && !f.known[member]
 }
 
 func (f *finder) matches(pattern string) bool {
@@ -84,7 +108,7 @@ func (f *finder) find(value json.RawMessage, path []string, depth int) error {
 		for _, m := range members {
 			rest := path
 			if len(path) > 0 {
-				if !strings.EqualFold(m.Name, path[0]) {
+				if !f.mayMean(m.Name, path[0], depth) {
 					continue
 				}
 				if m.Name != path[0] {
@@ -126,5 +150,8 @@ func (f *finder) find(value json.RawMessage, path []string, depth int) error {
 		}
 	}
 	f.texts = append(f.texts, text)
+	if n, err := strconv.ParseFloat(text, 64); !f.exact && value[0] != '"' && err == nil { // 1e3 is 1000
+		f.texts = append(f.texts, strconv.FormatFloat(n, 'f', -1, 64))
+	}
 	return nil
 }

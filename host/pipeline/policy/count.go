@@ -245,7 +245,8 @@ func (n *counters) window(t *call.Tool) *window {
 	if len(n.cfg.MaxCallsPerMinute) == 0 {
 		return nil
 	}
-	w, known := n.tools[t.Name]
+	name := t.Name + "\x00" + t.Unrenamed // a reload may serve another tool under the name
+	w, known := n.tools[name]
 	if known {
 		return w
 	}
@@ -254,7 +255,7 @@ func (n *counters) window(t *call.Tool) *window {
 			w = &window{most: most}
 		}
 	}
-	n.tools[t.Name] = w
+	n.tools[name] = w
 	return w
 }
 

@@ -253,3 +253,35 @@ func TestConfig(t *testing.T) {
 		require.EqualError(t, cfg.Validate(), want)
 	}
 }
+
+// A rule on an argument also meets the spellings of it that a tool takes and
+// does not list, and numbers by their value.
+func TestSpellingsOfArguments(t *testing.T) {
+	p := policy.New(policy.Config{Rules: []policy.Rule{
+		{Tool: "view", Args: map[string]string{"file_path": "*secret*"}, Do: policy.Deny},
+		{Tool: "push", Args: map[string]string{"n": "1000"}, Do: policy.Deny},
+		{Tool: "ls", Args: map[string]string{"path": "src*"}, Do: policy.Allow},
+		{Tool: "ls", Do: policy.Deny},
+	}}, nil)
+	for _, test := range []struct {
+		tool, schema, arguments string
+		denied                  bool
+	}{
+		{"view", `{"properties":{"file_path":{}}}`, `{"path":"a/secret.txt"}`, true},
+		{"view", `{"properties":{"file_path":{}}}`, `{"path":"a/b.txt"}`, false},
+		{"view", `{"properties":{"file_path":{},"note":{}}}`, `{"file_path":"b","note":"secret"}`, false},
+		{"view", `{"type":"object"}`, `{"other":"secret"}`, false},
+		{"push", `{"properties":{"n":{}}}`, `{"n":1e3}`, true},
+		{"push", `{"properties":{"n":{}}}`, `{"n":1000.0}`, true},
+		{"push", `{"properties":{"n":{}}}`, `{"n":1001}`, false},
+		{"ls", `{"properties":{"path":{}}}`, `{"path":"src/a"}`, false},
+		{"ls", `{"properties":{"path":{}}}`, `{"path":"src/a","dir":"/etc"}`, true},
+	} {
+		h := p.Stage(func(context.Context, *call.Request) (*call.Result, error) { return stagetest.Text("x"), nil })
+		_, err := h(t.Context(), &call.Request{
+			Tool:   &call.Tool{Name: test.tool, Traits: call.Traits{Input: []byte(test.schema)}},
+			Params: []byte(`{"name":"x","arguments":` + test.arguments + `}`),
+		})
+		require.Equal(t, test.denied, toolerr.CodeOf(err) == toolerr.PolicyDenied, "%s %s: %v", test.tool, test.arguments, err)
+	}
+}
