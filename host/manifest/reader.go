@@ -123,11 +123,6 @@ func (r *reader) textOf(path string, v *dialect.Tree) string {
 	return v.Text
 }
 
-// filled is a text with its variables replaced.
-func (r *reader) filled(name string, into *string, also ...string) field {
-	return field{name, also, func(path string, v *dialect.Tree) { *into = r.fill(path, v, r.textOf(path, v)) }}
-}
-
 func (r *reader) fill(path string, v *dialect.Tree, text string) string {
 	if r.opt.Expand == nil {
 		return text
@@ -234,17 +229,6 @@ func (r *reader) millis(name string, into *time.Duration, also ...string) field 
 			return
 		}
 		*into = time.Duration(n) * time.Millisecond
-	}}
-}
-
-func (r *reader) count(name string, into *int, most int, also ...string) field {
-	return field{name, also, func(path string, v *dialect.Tree) {
-		n, err := strconv.Atoi(v.Text)
-		if !v.IsNumber() || err != nil || n < 1 || n > most {
-			r.problem(v, path, "want a whole number from 1 to %d", most)
-			return
-		}
-		*into = n
 	}}
 }
 

@@ -46,10 +46,7 @@ func play(args []string) int {
 	case "echo":
 		fmt.Printf(`{"result":%s}`, strings.TrimSpace(string(input)))
 	case "env":
-		names := []string{}
-		for _, entry := range os.Environ() {
-			names = append(names, entry)
-		}
+		names := os.Environ()
 		slices.Sort(names)
 		raw, _ := json.Marshal(map[string]any{"result": names}) //nolint:errcheck // texts
 		fmt.Printf("%s", raw)
