@@ -69,19 +69,7 @@ func (d *decoder) message(m *tree.Value) []convert.Message {
 	if role != convert.User && role != convert.Assistant && role != convert.System {
 		return nil
 	}
-	var out []convert.Message
-	for _, p := range d.blocks(m.Take("content")) {
-		side := role
-		if p.Type == convert.Result {
-			side = convert.ToolRole
-		}
-		if last := len(out) - 1; last >= 0 && out[last].Role == side {
-			out[last].Parts = append(out[last].Parts, p)
-			continue
-		}
-		out = append(out, convert.Message{Role: side, Parts: []convert.Part{p}})
-	}
-	return out
+	return convert.Messages(role, d.blocks(m.Take("content")))
 }
 
 // blocks reads a content: text, or a list of blocks.

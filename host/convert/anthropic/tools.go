@@ -3,7 +3,6 @@ package anthropic
 
 import (
 	"encoding/json"
-	"fmt"
 
 	"github.com/toolroom-mcp/toolroom/host/convert"
 	"github.com/toolroom-mcp/toolroom/host/convert/schema"
@@ -23,14 +22,7 @@ type Options struct {
 
 // EncodeTools writes a request's tools.
 func EncodeTools(tools []convert.Tool, o Options) (*tree.Value, convert.Losses) {
-	list := tree.List()
-	var all convert.Losses
-	for _, t := range tools {
-		definition, losses := encodeTool(t, o)
-		list.Items = append(list.Items, definition)
-		all = append(all, losses.Of(t.Name)...)
-	}
-	return list, all
+	return convert.EncodeTools(tools, func(t convert.Tool) (*tree.Value, convert.Losses) { return encodeTool(t, o) })
 }
 
 func encodeTool(t convert.Tool, o Options) (*tree.Value, convert.Losses) {
@@ -44,14 +36,9 @@ func encodeTool(t convert.Tool, o Options) (*tree.Value, convert.Losses) {
 	if t.Description != "" {
 		d.Set("description", tree.Str(t.Description))
 	}
-	var written *tree.Value
-	if o.Strict || t.Strict {
-		written = schema.Strict(t.Input, schema.HeldByAnthropic(), &losses)
-	}
-	if written != nil {
+	written, strict := schema.Arguments(t.Input, o.Strict || t.Strict, schema.HeldByAnthropic(), "Anthropic", &losses)
+	if strict {
 		d.Set("strict", tree.Boolean(true))
-	} else {
-		written = schema.Plain(t.Input, "Anthropic", &losses)
 	}
 	d.Set("input_schema", written)
 	return d, losses
@@ -59,14 +46,7 @@ func encodeTool(t convert.Tool, o Options) (*tree.Value, convert.Losses) {
 
 // DecodeTools reads a request's tools.
 func DecodeTools(data json.RawMessage, o Options) ([]convert.Tool, convert.Losses, error) {
-	v, err := tree.Parse(data)
-	if err != nil {
-		return nil, nil, fmt.Errorf("tools: %w", err)
-	}
-	var losses convert.Losses
-	tools := decodeTools(v, o)
-	losses.Unread(v)
-	return tools, losses, nil
+	return convert.DecodeTools(data, func(list *tree.Value) []convert.Tool { return decodeTools(list, o) })
 }
 
 func decodeTools(list *tree.Value, o Options) []convert.Tool {

@@ -96,19 +96,7 @@ func (d *decoder) content(c *tree.Value) []convert.Message {
 	if c.Take("role").Str() == "model" {
 		role = convert.Assistant
 	}
-	var out []convert.Message
-	for _, p := range d.parts(c.Take("parts")) {
-		side := role
-		if p.Type == convert.Result {
-			side = convert.ToolRole
-		}
-		if last := len(out) - 1; last >= 0 && out[last].Role == side {
-			out[last].Parts = append(out[last].Parts, p)
-			continue
-		}
-		out = append(out, convert.Message{Role: side, Parts: []convert.Part{p}})
-	}
-	return out
+	return convert.Messages(role, d.parts(c.Take("parts")))
 }
 
 func (d *decoder) parts(list *tree.Value) []convert.Part {

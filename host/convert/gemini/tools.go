@@ -4,7 +4,6 @@ package gemini
 
 import (
 	"encoding/json"
-	"fmt"
 
 	"github.com/toolroom-mcp/toolroom/host/convert"
 	"github.com/toolroom-mcp/toolroom/host/convert/schema"
@@ -27,13 +26,7 @@ type Options struct {
 
 // EncodeTools writes a request's tools: one group of declarations.
 func EncodeTools(tools []convert.Tool, o Options) (*tree.Value, convert.Losses) {
-	list := tree.List()
-	var all convert.Losses
-	for _, t := range tools {
-		definition, losses := encodeTool(t, o)
-		list.Items = append(list.Items, definition)
-		all = append(all, losses.Of(t.Name)...)
-	}
+	list, all := convert.EncodeTools(tools, func(t convert.Tool) (*tree.Value, convert.Losses) { return encodeTool(t, o) })
 	if len(list.Items) == 0 {
 		return list, nil
 	}
@@ -65,14 +58,7 @@ func encodeTool(t convert.Tool, o Options) (*tree.Value, convert.Losses) {
 
 // DecodeTools reads a request's tools.
 func DecodeTools(data json.RawMessage, o Options) ([]convert.Tool, convert.Losses, error) {
-	v, err := tree.Parse(data)
-	if err != nil {
-		return nil, nil, fmt.Errorf("tools: %w", err)
-	}
-	var losses convert.Losses
-	tools := decodeTools(v, o)
-	losses.Unread(v)
-	return tools, losses, nil
+	return convert.DecodeTools(data, func(list *tree.Value) []convert.Tool { return decodeTools(list, o) })
 }
 
 func decodeTools(list *tree.Value, o Options) []convert.Tool {

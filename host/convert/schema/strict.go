@@ -43,6 +43,17 @@ func HeldByAnthropic() Held {
 	}
 }
 
+// Arguments writes a schema of arguments: by Strict if wanted and possible,
+// which it tells, else by Plain.
+func Arguments(raw json.RawMessage, wanted bool, h Held, vendor string, losses *convert.Losses) (written *tree.Value, strict bool) {
+	if wanted {
+		if written = Strict(raw, h, losses); written != nil {
+			return written, true
+		}
+	}
+	return Plain(raw, vendor, losses), false
+}
+
 // Strict writes a schema of arguments in the form that a vendor holds its
 // model to; Restore undoes that in the arguments. A schema that is too large
 // for it, or for another reason cannot have that form, is nil: why is in the
