@@ -1,0 +1,144 @@
+// Package agent is the loop between a model and tools: it asks the model, makes the
+// calls that it answers with, and asks again, until the model calls nothing more or a
+// bound is reached. It knows no transport: who asks gives it a conversation, a model
+// and a set of tools, and is told of what happens by events.
+//
+// A run never runs away and never loses what was found: rounds, tokens, time, cost
+// and identical calls are bounded; at a bound the model is asked once more, without
+// tools, to sum up (Bounds.Grace), and the outcome says why it ended.
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/call"
+	"github.com/toolroom-mcp/toolroom/host/convert"
+	"github.com/toolroom-mcp/toolroom/host/provider"
+	"github.com/toolroom-mcp/toolroom/host/tokens"
+)
+
+// Tools is what an agent may call. It is safe for concurrent use; it is asked anew in
+// each round, so that what a policy or filter says holds in every round.
+type Tools interface {
+	// Begin begins a round. Its error ends the run: see Ending Rounds.
+	Begin() error
+
+	// List returns the definitions in a stable order, and the choice that the
+	// model is to be given in place of the one asked for.
+	List(ctx context.Context, asked *convert.Choice) ([]convert.Tool, *convert.Choice, error)
+
+	// Call makes one call. progress, unless nil, takes what the tool says of how
+	// far it is. A failure that the model is to be told of is a result with
+	// IsError; the error is for calls that could not be made, and is told to the
+	// model, too, unless ctx has ended.
+	Call(ctx context.Context, c *convert.ToolCall, progress func(text string)) (*call.Result, error)
+}
+
+// Bounds are what a run may take. What is zero is the default; negative is no bound.
+type Bounds struct {
+	Turns     int           // answers of the model; 25
+	Tokens    int           // input and output of all turns together; no bound
+	Cost      float64       // in the unit of the models' prices, where they have some; no bound
+	Time      time.Duration // 600 s
+	Grace     time.Duration // for the summary beyond Time; 60 s
+	Identical int           // calls of the same tool with the same arguments; 3
+	Parallel  int           // calls at once; 10
+}
+
+// Config is what a run needs.
+type Config struct {
+	Model  provider.Model
+	Larger []provider.Model // that may take over where the conversation does not fit
+	Tools  Tools            // nil: none
+
+	// Theirs are tools that the caller runs: a turn that calls some ends the run,
+	// after the calls of ours that it also made.
+	Theirs []convert.Tool
+
+	// Request is what each request has besides messages and tools: temperature,
+	// bounds of an answer, choice ….
+	Request convert.Request
+
+	System  string // before the conversation; "": nothing
+	Bounds  Bounds
+	Counter tokens.Counter // nil: estimates
+	Journal Journal        // nil: none is kept
+	On      func(Event)    // nil: nobody is told; called by one goroutine at a time, in order
+}
+
+// An Ending is why a run ended.
+type Ending string
+
+// The endings.
+const (
+	Goal      Ending = "goal reached"         // the model called nothing more
+	Theirs    Ending = "the caller's tools"   // the caller is to make calls
+	Rounds    Ending = "turn limit"           // Bounds.Turns, or the policy's
+	Tokens    Ending = "token limit"          //
+	Cost      Ending = "cost limit"           //
+	Time      Ending = "time limit"           //
+	Identical Ending = "identical calls"      // the model asked for the same again and again
+	Context   Ending = "context full"         // it does not fit any model, however it is cut
+	Length    Ending = "answer cut"           // the answer reached MaxTokens
+	Refused   Ending = "refused by the model" //
+	Waiting   Ending = "approval pending"     // a call waits for somebody's decision
+	Cancelled Ending = "cancelled"            //
+	Failed    Ending = "model error"          // Outcome.Err says which
+)
+
+// An Outcome is what a run came to. There is one however it ended.
+type Outcome struct {
+	Why      Ending
+	Err      error             // why the model or a bound ended it, where there is more to say; nil: nothing
+	Messages []convert.Message // what the run added to the conversation; with it valid for every vendor
+	Response *convert.Response // the last answer of the model; nil: there was none
+	Summed   bool              // the last answer is the summary at a bound
+	Theirs   []*convert.ToolCall
+	Pending  []*call.Pending
+	Usage    convert.Usage
+	Cost     float64
+	Turns    int
+	Calls    map[string]int // by tool
+	Took     time.Duration
+}
+
+// An EventType says which members of an Event are set.
+type EventType string
+
+// The types of events. Turn and Delta are of the model; Call and Response belong
+// together by ID.
+const (
+	Turn     EventType = "turn"          // a turn begins: Turn, Model
+	Piece    EventType = "delta"         // Delta
+	Answered EventType = "answer"        // Response: a turn's whole answer
+	Called   EventType = "tool.call"     // ID, Call
+	Progress EventType = "tool.progress" // ID, Text
+	Returned EventType = "tool.response" // ID, Call, Result, Took
+	Error    EventType = "error"         // ID where it is a call's, Err
+	Cut      EventType = "compacted"     // Text: what was cut or left out to make it fit
+	Ended    EventType = "ended"         // Text: the Ending
+)
+
+// An Event is something that happened in a run.
+type Event struct {
+	Type     EventType
+	ID       string // one for each call of a run, also where a model repeats its own
+	Turn     int
+	Model    string
+	Delta    convert.Delta
+	Response *convert.Response
+	Call     *convert.ToolCall
+	Result   *convert.ToolResult
+	Text     string
+	Err      error
+	Took     time.Duration
+}
+
+// A Journal keeps the steps of a run, each before the next is begun, so that a run
+// that was killed goes on where it was. Entries are read back in order by Resume.
+type Journal interface {
+	Append(ctx context.Context, entry json.RawMessage) error
+	Read(ctx context.Context) ([]json.RawMessage, error)
+}
