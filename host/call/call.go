@@ -9,6 +9,7 @@ package call
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -71,6 +72,10 @@ type Caller struct {
 	// same client. "" is nobody in particular.
 	ID string
 
+	// Account is whom calls are counted for, where one client can have any
+	// number of IDs; "": ID.
+	Account string
+
 	// Capabilities are what the client declared that it can do, as received;
 	// nil: nothing.
 	Capabilities json.RawMessage
@@ -85,6 +90,9 @@ type Caller struct {
 	// knows of such; "": it does not.
 	Turn string
 }
+
+// Counted is whom the caller's calls are counted for.
+func (c Caller) Counted() string { return cmp.Or(c.Account, c.ID) }
 
 // A Request is one call of a tool.
 type Request struct {

@@ -85,7 +85,7 @@ func (g *Gateway) caller(x exchange, f front, modern bool) call.Caller {
 	c := call.Caller{Door: x.door(), Modern: modern, ID: x.identity()}
 	switch x := x.(type) {
 	case *httpExchange:
-		c.Profile = x.profile
+		c.Profile, c.Account = x.profile, Account(x.remote)
 	case stdio:
 		x.on.name(&c)
 	}

@@ -36,7 +36,7 @@ func (e *errand) identity() string {
 // name makes a caller of the connection's the one it calls for.
 func (e *errand) name(c *call.Caller) {
 	if e != nil {
-		c.Door, c.ID, c.Turn, c.Depth, c.Profile = e.as.Door, e.as.ID, e.as.Turn, e.as.Depth, e.as.Profile
+		c.Door, c.ID, c.Account, c.Turn, c.Depth, c.Profile = e.as.Door, e.as.ID, e.as.Account, e.as.Turn, e.as.Depth, e.as.Profile
 	}
 }
 

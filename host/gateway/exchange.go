@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"net/netip"
 	"strings"
 	"sync"
 	"time"
@@ -52,6 +53,27 @@ func (x *httpExchange) identity() string {
 }
 
 func sessionIdentity(session string) string { return "http session " + session }
+
+// Account is whom the calls of a client at an address are counted for: all
+// who come from there, since who comes has the one token, and can open any
+// number of connections and sessions. Of IPv6 it is the network, of which one
+// machine has all addresses.
+func Account(remote string) string {
+	at, err := netip.ParseAddrPort(remote)
+	if err != nil {
+		return "http " + remote
+	}
+	addr := at.Addr().Unmap().WithZone("")
+	if addr.IsLoopback() {
+		return "http loopback"
+	}
+	if addr.Is6() {
+		if network, err := addr.Prefix(64); err == nil {
+			return "http " + network.String()
+		}
+	}
+	return "http " + addr.String()
+}
 
 // principal is who a state is sealed for: all who have the token, at this
 // profile.

@@ -128,7 +128,8 @@ func (l *Limiter) Stage(next call.Handler) call.Handler {
 		}
 		caller := who{req.Caller.Door, req.Caller.ID, req.Caller.Depth}
 		if parallel := l.parallel(req.Caller); parallel > 0 {
-			mine, err := l.acquire(ctx, l.own, place{}, parallel, caller, req)
+			counted := who{req.Caller.Door, req.Caller.Counted(), req.Caller.Depth}
+			mine, err := l.acquire(ctx, l.own, place{}, parallel, counted, req)
 			if err != nil {
 				return nil, err
 			}

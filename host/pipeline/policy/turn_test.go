@@ -2,6 +2,7 @@ package policy_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -103,6 +104,19 @@ func TestCost(t *testing.T) {
 		code, _ := try(t, p.Stage, c.tool, `{}`, b)
 		require.Equal(t, c.want, code, c.tool)
 	}
+}
+
+// Totals are of an account, whatever ids its callers have.
+func TestTotalsAreOfAnAccount(t *testing.T) {
+	p := policy.New(policy.Config{MaxTotalCalls: 2, MaxIdenticalCalls: 1}, nil)
+	for i, want := range []toolerr.Code{"", "", toolerr.LimitReached} {
+		code, _ := try(t, p.Stage, "ls", fmt.Sprintf(`{"n":%d}`, i), call.Caller{Door: "http", ID: fmt.Sprint(i), Account: "a"})
+		require.Equal(t, want, code)
+	}
+	code, _ := try(t, p.Stage, "ls", `{"n":0}`, call.Caller{Door: "http", ID: "0", Account: "b"})
+	require.Empty(t, code)
+	code, _ = try(t, p.Stage, "ls", `{"n":0}`, call.Caller{Door: "http", ID: "1", Account: "b"})
+	require.Equal(t, toolerr.LimitReached, code, "the same call")
 }
 
 // What waits for approval, or is not approved, is not counted as made.
