@@ -2,6 +2,8 @@ package app
 
 import (
 	"context"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/host/call"
@@ -20,11 +22,46 @@ func (a *App) newApproval(c approve.Config) *approve.Stage {
 		}
 		return ""
 	}
+	c.Scope = a.scopeOf
 	return approve.New(c, &approve.Book{Keys: approvals{a}, Expires: c.Expires}, func(ctx context.Context, req *call.Request) error {
 		w := a.way()
 		return w.right(ctx, req, w.validator)
 	})
 }
+
+// scopeOf is where calls of a tool have their effect: in the directory and the
+// roots of this host, at the server as it is configured. Hosts of several
+// projects share a store. What the host's own environment says is not part of
+// it: it differs from terminal to terminal.
+func (a *App) scopeOf(t *call.Tool) approve.Scope {
+	dir, err := os.Getwd()
+	if err != nil { // then the roots alone tell
+		dir = ""
+	}
+	now, roots := a.present.Load(), a.roots.get()
+	at := []string{"in " + dir}
+	if len(roots) > 0 {
+		at = append(at, "with "+strings.Join(roots, " "))
+	}
+	var of any
+	switch p, own := now.byName[t.Server], now.declared[t.Server]; {
+	case p != nil:
+		of = []any{p.cfg.Spec.Placeless(), p.cfg.Command, p.cfg.Dir}
+		if where := p.cfg.Spec.Where(); where != "" {
+			at = append(at, where)
+		}
+	case own != nil:
+		of = own.Spec.Placeless()
+	}
+	text := strings.Join(at, ", ")
+	if len(text) > maxWhere {
+		text = strings.ToValidUTF8(text[:maxWhere], "") + "…"
+	}
+	return approve.Scope{Text: text, Bound: fingerprint([]any{dir, roots, of})}
+}
+
+// maxWhere bounds what of a place is shown.
+const maxWhere = 1 << 10
 
 // SetURL says at which address others reach the host's HTTP door.
 func (a *App) SetURL(url string) { a.url.Store(&url) }
@@ -114,6 +151,14 @@ func (k approvals) Put(ctx context.Context, key string, value []byte, was int64,
 	k.a.used.Store(true)
 	v, err := k.a.store.Keys.Put(ctx, key, value, store.Version(was), expires)
 	return int64(v), err
+}
+
+// Delete removes a key if its version is still was, else CONFLICT.
+func (k approvals) Delete(ctx context.Context, key string, was int64) error {
+	if k.a.store == nil {
+		return errNoStore
+	}
+	return k.a.store.Keys.Delete(ctx, key, store.Version(was))
 }
 
 // List returns a page of entries.

@@ -111,9 +111,7 @@ type approval struct {
 }
 
 func present(r *approve.Record) approval {
-	shown := *r
-	shown.Digest, shown.Run, shown.Token = "", "", ""
-	return approval{&shown, r.StateAt(time.Now())}
+	return approval{r.Open(), r.StateAt(time.Now())}
 }
 
 func (p *program) listApprovals(ctx context.Context, a *app.App, f approvalFlags) error {
@@ -135,7 +133,7 @@ func (p *program) listApprovals(ctx context.Context, a *app.App, f approvalFlags
 	}
 	w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
 	for _, one := range all {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", one.ID, one.State, printable(one.Tool), one.Caller.Door, printable(oneLine(one.Arguments()))) //nolint:errcheck // Flush tells
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", one.ID, one.State, printable(one.Tool), one.Caller.Door, oneLine(one.Arguments())) //nolint:errcheck // Flush tells
 	}
 	if err := w.Flush(); err != nil {
 		return exit(exitFailed, err)
@@ -145,7 +143,7 @@ func (p *program) listApprovals(ctx context.Context, a *app.App, f approvalFlags
 
 // oneLine is the beginning of some JSON, for a table.
 func oneLine(raw json.RawMessage) string {
-	text := strings.Join(strings.Fields(string(raw)), " ")
+	text := approve.ShownLine(raw)
 	if r := []rune(text); len(r) > 80 {
 		text = string(r[:79]) + "…"
 	}
@@ -166,12 +164,15 @@ func (p *program) printApproval(one approval, f approvalFlags) error {
 	}
 	when := func(t time.Time) string { return t.Local().Format(time.DateTime) }
 	var b strings.Builder
-	line := func(name, format string, args ...any) {
-		fmt.Fprintf(&b, "%-9s "+format+"\n", append([]any{name}, args...)...)
+	line := func(name, format string, args ...any) { // one line, whatever is in it
+		fmt.Fprintf(&b, "%-9s %s\n", name, approve.VisibleLine(fmt.Sprintf(format, args...)))
 	}
 	line("id", "%s", one.ID)
 	line("state", "%s", one.State)
 	line("tool", "%s (server %s)", one.Tool, one.Server)
+	if one.Where != "" {
+		line("where", "%s", one.Where)
+	}
 	line("caller", "%s", strings.TrimSpace(one.Caller.Door+" "+one.Caller.Profile))
 	line("reason", "%s", one.Reason)
 	line("asked", "%s", when(one.Created))
@@ -190,11 +191,11 @@ func (p *program) printApproval(one approval, f approvalFlags) error {
 	if !one.Ended.IsZero() {
 		line("ended", "%s, %s", when(one.Ended), one.Outcome)
 	}
-	line("arguments", "%s", indented(one.Args))
+	fmt.Fprintf(&b, "%-9s %s\n", "arguments", approve.Shown(one.Args))
 	if one.Edited != nil {
-		line("instead", "%s", indented(one.Edited))
+		fmt.Fprintf(&b, "%-9s %s\n", "instead", approve.Shown(one.Edited))
 	}
-	return p.printf("%s", printable(b.String()))
+	return p.printf("%s", b.String())
 }
 
 func (p *program) decide(ctx context.Context, a *app.App, id string, d approve.Decision, f approvalFlags) error {
@@ -236,7 +237,7 @@ func (p *program) awaitApproval(ctx context.Context, a *app.App, id string, f ap
 	} else {
 		err = p.printf("%s: %s is %s\n", r.ID, printable(r.Tool), one.State)
 	}
-	if err == nil && one.State != approve.Approved && one.State != approve.Running && one.State != approve.Done {
+	if err == nil && one.State != approve.Approved && one.State != approve.Running && one.State != approve.Asking && one.State != approve.Done {
 		err = exit(exitFailed, errPrinted)
 	}
 	return err

@@ -16,6 +16,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/call"
 	"github.com/toolroom-mcp/toolroom/host/catalog"
 	"github.com/toolroom-mcp/toolroom/host/gateway"
+	"github.com/toolroom-mcp/toolroom/host/pipeline/approve"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -125,18 +126,9 @@ func summary(definition json.RawMessage) string {
 	return printable(text)
 }
 
-// printable shows control characters, which could steer a terminal, escaped.
-func printable(text string) string {
-	var b strings.Builder
-	for _, r := range text {
-		if r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
-			fmt.Fprintf(&b, `\u%04x`, r)
-			continue
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
-}
+// printable shows characters escaped that could steer a terminal, or are not
+// seen.
+func printable(text string) string { return approve.Visible(text) }
 
 func (p *program) showTool(ctx context.Context, a *app.App, name string, how asked) error {
 	t, err := p.find(ctx, a, name)

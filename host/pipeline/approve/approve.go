@@ -10,37 +10,49 @@
 // arguments, or denies it, by command line, HTTP or callback; who called makes
 // the same call again, and it is then carried out. Who decides first decides.
 //
-// A request stands for one tool as it is defined, one set of arguments, one
-// door and profile. The same call by whoever else comes through that door
-// meets the same request. What runs is what was shown: the arguments of the
-// request or those put in their place, never those of the repetition.
+// A request stands for one tool as it is defined, one server as it is
+// configured, one place (directory and roots), one set of arguments, one door
+// and profile. The same call by whoever else comes through that door meets the
+// same request. What runs is what was shown: the arguments of the request or
+// those put in their place, never those of the repetition, and nothing else
+// that the repetition brings but what is harmless (a progress token, what it
+// is traced by).
 //
 // # The states
 //
 //	pending → approved → running → done
-//	        ↘ denied
+//	        ↘ denied         ↕
+//	                      asking
 //
 // Each step is one compare-and-swap in the store, so the host may be killed at
 // any point:
 //
 //   - Before an answer was given, the request waits on, and the same call
 //     finds it.
+//
 //   - After approval it holds until it expires, for one call.
+//
 //   - While the call runs, a lease is renewed. Of a host that was killed then
 //     nobody can know whether the call had its effect; it is not made again.
 //     Once the lease has run out the same call is asked about anew, and the
 //     new request says so.
 //
+//   - A modern server may answer a modern client with a question. What was
+//     approved then waits for the next round of that very call, which brings
+//     the state that the server gave, and for nothing else.
+//
 // So a call is carried out at most once for each approval. One that got to
-// nobody (the server did not start, the queue was full) keeps its approval.
+// nobody (the server did not start, the queue was full) keeps its approval, for
+// as long as it would have held.
 //
 // What a denial says holds until it expires; after that the same call asks
-// anew. Requests and decisions expire after five minutes.
+// anew. Requests and decisions expire after five minutes. A caller may have 25
+// requests that wait, a door 75, and all together 100.
 package approve
 
 import (
-	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"sync"
@@ -48,7 +60,6 @@ import (
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/host/call"
-	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -63,6 +74,10 @@ type Config struct {
 	// URL, unless nil, returns the address of this host's HTTP door; "": it
 	// has none.
 	URL func() string
+
+	// Scope, unless nil, returns the place that a call of a tool has its
+	// effect in: what is approved in one is not in another.
+	Scope func(t *call.Tool) Scope
 }
 
 // Validate names the field that is wrong.
@@ -93,6 +108,7 @@ type Stage struct {
 	tell  *notifier
 
 	asking sync.Map // ids of requests that a client is being asked about
+	secret atomic.Pointer[[]byte]
 }
 
 // New returns the stage. check says whether a call with such arguments is
@@ -107,7 +123,7 @@ func (s *Stage) Close() { s.tell.close() }
 // Stage carries out what is approved.
 func (s *Stage) Stage(next call.Handler) call.Handler {
 	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
-		of, err := subjectOf(req)
+		of, err := s.subject(ctx, req)
 		if err != nil {
 			return nil, err
 		}
@@ -140,6 +156,25 @@ func (s *Stage) Stage(next call.Handler) call.Handler {
 			}
 		}
 	}
+}
+
+// subject is what approval of a call is approval of.
+func (s *Stage) subject(ctx context.Context, req *call.Request) (subject, error) {
+	var of Scope
+	if s.cfg.Scope != nil {
+		of = s.cfg.Scope(req.Tool)
+	}
+	return subjectOf(req, of, func() ([]byte, error) {
+		if known := s.secret.Load(); known != nil {
+			return *known, nil
+		}
+		secret, err := s.book.secret(ctx)
+		if err != nil {
+			return nil, s.unkept(req, err)
+		}
+		s.secret.Store(&secret)
+		return secret, nil
+	})
 }
 
 func reason(req *call.Request) string {
@@ -222,14 +257,15 @@ func (b *Book) Await(ctx context.Context, id string) (*Record, error) {
 	}
 }
 
-// notify has somebody told of a request. After the host was killed in between
-// it is this call that has.
+// notify has somebody told of a request, unless that is being done. After the
+// host was killed in between it is this call that has.
 func (s *Stage) notify(ctx context.Context, r *Record, token string) error {
-	if s.cfg.Callback.URL == "" || r.Notified {
+	if s.cfg.Callback.URL == "" || r.Notified || !s.tell.claim(r.ID) {
 		return nil
 	}
-	if r.Token != digest(token) {
-		if err := s.book.retoken(ctx, r.ID, token); err != nil {
+	if !slices.Contains(r.Tokens, digest(token)) {
+		if ok, err := s.book.addToken(ctx, r.ID, token); err != nil || !ok {
+			s.tell.release(r.ID)
 			return err
 		}
 	}
@@ -255,7 +291,7 @@ func (s *Stage) describe(r *Record) call.Pending {
 
 // run makes the call that an approval was taken for.
 func (s *Stage) run(ctx context.Context, req *call.Request, r *Record, key, run string, next call.Handler) (*call.Result, error) {
-	approved, err := req.WithArguments(r.Arguments())
+	approved, err := asShown(req, r.Arguments(), r.Rounds > 0)
 	if err == nil {
 		err = s.check(ctx, approved)
 	}
@@ -268,9 +304,13 @@ func (s *Stage) run(ctx context.Context, req *call.Request, r *Record, key, run 
 	// What is to be written now is written though the caller is gone.
 	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
+	asked, state := false, json.RawMessage(nil)
+	if err == nil && req.Caller.Modern && r.Rounds < maxRounds {
+		state, asked = asksForInput(res)
+	}
 	switch {
-	case err == nil && asksForInput(res): // the rest of the call is to come
-		s.book.undo(late, key, run) //nolint:errcheck // as below
+	case asked: // the rest of the call is to come
+		s.book.goOn(late, key, run, roundWith(state, req.Caller)) //nolint:errcheck // as below
 	case err != nil && !sent.Load() && ctx.Err() == nil && !toolerr.Is(err, toolerr.PolicyDenied) && !toolerr.Is(err, toolerr.InvalidParams):
 		s.book.undo(late, key, run) //nolint:errcheck // then its lease runs out, and it is asked about anew
 	default:
@@ -280,17 +320,6 @@ func (s *Stage) run(ctx context.Context, req *call.Request, r *Record, key, run 
 		return nil, err
 	}
 	return remark(res, r), nil
-}
-
-// asksForInput reports whether a result is a modern server's question.
-func asksForInput(res *call.Result) bool {
-	if !res.Names.May("resultType") || !bytes.Contains(res.Raw, []byte(`"input_required"`)) {
-		return false
-	}
-	members, err := jsonrpc.Members(res.Raw)
-	return err == nil && slices.ContainsFunc(members, func(m jsonrpc.Member) bool {
-		return m.Name == "resultType" && string(m.Value) == `"input_required"`
-	})
 }
 
 func outcome(res *call.Result, err error) string {

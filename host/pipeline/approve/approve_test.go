@@ -248,26 +248,6 @@ func TestARunThatIsNotRenewedIsGivenUp(t *testing.T) {
 	require.Equal(t, approve.Pending, all[0].State, "what the first comes to changes nothing")
 }
 
-// A modern server that asks for more input has not done the call yet.
-func TestTheRoundsOfACallAreOneCall(t *testing.T) {
-	d := newDesk(t, approve.Config{})
-	d.approve(t, d.waits(t, request(`{}`)).ID)
-	rounds := 0
-	call := d.stage.Stage(func(_ context.Context, req *call.Request) (*call.Result, error) {
-		req.Sent.Store(true)
-		if rounds++; rounds < 3 {
-			return &call.Result{Raw: json.RawMessage(`{"resultType":"input_required","inputRequests":{},"requestState":"x"}`)}, nil
-		}
-		return text("done"), nil
-	})
-	for range 3 {
-		_, err := call(t.Context(), request(`{}`))
-		require.NoError(t, err)
-	}
-	_, err := call(t.Context(), request(`{}`))
-	require.Equal(t, toolerr.PendingApproval, toolerr.CodeOf(err))
-}
-
 func TestTheClientIsAsked(t *testing.T) {
 	for _, c := range []struct {
 		name, caps, answer string
@@ -372,16 +352,4 @@ func TestOneOfManyIsFirst(t *testing.T) {
 	all.Wait()
 	require.EqualValues(t, 1, ran.Load())
 	require.EqualValues(t, 1, d.ran.Load())
-}
-
-func TestNobodyIsFlooded(t *testing.T) {
-	d := newDesk(t, approve.Config{})
-	for n := range approve.MaxPending {
-		d.waits(t, request(fmt.Sprintf(`{"n":%d}`, n)))
-	}
-	_, err := d.call(t.Context(), request(`{"n":-1}`))
-	require.Equal(t, toolerr.LimitReached, toolerr.CodeOf(err))
-	d.waits(t, request(`{"n":0}`))
-	d.clock.advance(5 * time.Minute)
-	d.waits(t, request(`{"n":-1}`))
 }

@@ -2,7 +2,6 @@ package approve
 
 import (
 	"context"
-	"crypto/subtle"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -18,6 +17,7 @@ import (
 type Keys interface {
 	Get(ctx context.Context, key string) (Entry, error)
 	Put(ctx context.Context, key string, value []byte, was int64, expires time.Time) (int64, error)
+	Delete(ctx context.Context, key string, was int64) error
 	List(ctx context.Context, prefix, after string, limit int) ([]Entry, error)
 }
 
@@ -80,7 +80,7 @@ func (b *Book) write(ctx context.Context, key string, r *Record, was int64) erro
 	if err != nil {
 		return err
 	}
-	_, err = b.Keys.Put(ctx, key, value, was, r.Expires.Add(keepFor))
+	_, err = b.Keys.Put(ctx, key, value, was, r.keptUntil())
 	return err
 }
 
@@ -112,64 +112,63 @@ func (b *Book) change(ctx context.Context, key string, f func(*Record) (*Record,
 }
 
 // ask finds the record of a call, or makes one that is pending. One that is
-// approved it takes: then run is what the caller has to give back.
+// approved it takes, and one whose next round the call is: then run is what the
+// caller has to give back.
 func (b *Book) ask(ctx context.Context, s subject, req *call.Request, reason, token string) (r *Record, run string, err error) {
-	mine := chance(15)
+	mine, round := chance(15), roundOf(req)
+	var place string // that is kept free for the request
 	r, err = b.change(ctx, s.key, func(was *Record) (*Record, error) {
 		run = ""
 		now := b.now()
 		if was != nil {
-			if was.Digest != s.digest && was.StateAt(now) != Lapsed && was.StateAt(now) != Done {
+			state := was.StateAt(now)
+			if was.Digest != s.digest && state != Lapsed && state != Done {
 				return nil, toolerr.New(toolerr.Conflict, "another call waits under the same key; try again later")
 			}
-			switch was.StateAt(now) {
-			case Pending:
+			switch {
+			case state == Pending, state == Running, state == Denied && now.Before(was.Expires):
 				return nil, nil
-			case Approved:
+			case state == Approved, state == Asking && was.Round == round:
 				next := *was
-				next.State, next.Run, next.Began, next.Expires = Running, mine, now, now.Add(b.lease())
+				next.State, next.Run, next.Expires = Running, mine, now.Add(b.lease())
+				if next.Began.IsZero() {
+					next.Began = now
+				}
 				run = mine
 				return &next, nil
-			case Running:
-				return nil, nil
-			case Denied:
-				if now.Before(was.Expires) {
-					return nil, nil
-				}
 			}
 		}
-		if err := b.room(ctx); err != nil {
-			return nil, err
-		}
 		next := &Record{
-			ID: s.newID(), State: Pending, Tool: req.Tool.Name, Server: req.Tool.Server, Args: s.args,
+			ID: s.newID(), State: Pending, Tool: req.Tool.Name, Server: req.Tool.Server, Where: s.where, Args: s.args,
 			Caller: Caller{req.Caller.Door, req.Caller.Profile, req.Caller.ID, req.Caller.Depth},
-			Reason: reason, Created: now, Expires: now.Add(b.expires()), Digest: s.digest, Token: digest(token),
+			Reason: reason, Created: now, Expires: now.Add(b.expires()), Digest: s.digest, Tokens: []string{digest(token)},
 		}
-		if was != nil && was.Digest == s.digest && was.StateAt(now) == Interrupted {
-			next.Reason += "; it was approved before, as " + was.ID + ", and the host that made it has ended meanwhile: it may have had its effect"
+		if was != nil && was.Digest == s.digest {
+			next.Reason += was.hint(now)
+		}
+		b.release(ctx, place) // of a try before that others were first to
+		place = next.ID
+		if err := b.reserve(ctx, next, whoAsks(req)); err != nil {
+			place = ""
+			return nil, err
 		}
 		return next, nil
 	})
+	if place != "" && (err != nil || r.ID != place) {
+		b.release(ctx, place)
+	}
 	return r, run, err
 }
 
-// room refuses more requests than somebody can look at.
-func (b *Book) room(ctx context.Context) error {
-	all, err := b.List(ctx)
-	if err != nil {
-		return err
+// hint is what who decides should know of the request before.
+func (r *Record) hint(now time.Time) string {
+	switch r.StateAt(now) {
+	case Interrupted:
+		return "; it was approved before, as " + r.ID + ", and the host that made it has ended meanwhile: it may have had its effect"
+	case Asking:
+		return "; it was approved before, as " + r.ID + ", and begun, but its server's question was not answered"
 	}
-	n := 0
-	for _, r := range all {
-		if r.StateAt(b.now()) == Pending {
-			n++
-		}
-	}
-	if n >= MaxPending {
-		return toolerr.New(toolerr.LimitReached, "%d calls wait for approval; go on without this one until some are decided on", n)
-	}
-	return nil
+	return ""
 }
 
 // List returns all records that are kept, the oldest first.
@@ -232,94 +231,6 @@ func unknown(id string) error {
 	return toolerr.New(toolerr.NotFound, "there is no approval %.40q; approvals list shows those there are", id)
 }
 
-// A Decision is what somebody says of a request.
-type Decision struct {
-	Approve bool
-	Args    json.RawMessage // in place of the caller's; nil: as they are
-	By      string          // who says so
-	Note    string          // told to who called
-}
-
-// Decide decides on a pending request. Who is not the first is told who was.
-func (b *Book) Decide(ctx context.Context, id string, d Decision) (*Record, error) {
-	return b.decide(ctx, id, d, func(*Record) error { return nil })
-}
-
-// Authorize returns the request whose one-time token that is.
-func (b *Book) Authorize(ctx context.Context, id, token string) (*Record, error) {
-	key, err := keyOf(id)
-	if err != nil {
-		return nil, err
-	}
-	r, _, err := b.read(ctx, key)
-	if err != nil {
-		return nil, err
-	}
-	if r == nil || r.ID != id || !r.holds(token) {
-		return nil, errToken
-	}
-	return r, nil
-}
-
-// errToken says no more than that: who has no token learns of no request.
-var errToken = toolerr.New(toolerr.AuthFailed, "this is the address of no request for approval")
-
-func (r *Record) holds(token string) bool {
-	return subtle.ConstantTimeCompare([]byte(digest(token)), []byte(r.Token)) == 1
-}
-
-// Redeem decides with the one-time token of a request.
-func (b *Book) Redeem(ctx context.Context, id, token string, d Decision) (*Record, error) {
-	return b.decide(ctx, id, d, func(r *Record) error {
-		if !r.holds(token) {
-			return errToken
-		}
-		return nil
-	})
-}
-
-func (b *Book) decide(ctx context.Context, id string, d Decision, may func(*Record) error) (*Record, error) {
-	key, err := keyOf(id)
-	if err != nil {
-		return nil, err
-	}
-	switch {
-	case len(d.Args) > MaxArgs:
-		return nil, toolerr.New(toolerr.TooLarge, "the arguments have %d bytes, of %d", len(d.Args), MaxArgs)
-	case len(d.Note) > maxNote:
-		return nil, toolerr.New(toolerr.TooLarge, "the note has %d bytes, of %d", len(d.Note), maxNote)
-	case d.Args != nil && !d.Approve:
-		return nil, toolerr.New(toolerr.InvalidInput, "a call that is denied needs no arguments")
-	}
-	return b.change(ctx, key, func(was *Record) (*Record, error) {
-		if was == nil || was.ID != id {
-			return nil, unknown(id)
-		}
-		if err := may(was); err != nil {
-			return nil, err
-		}
-		now := b.now()
-		if state := was.StateAt(now); state != Pending {
-			return nil, toolerr.New(toolerr.Conflict, "%s is not pending any more, but %s", id, was.said(state)).With("state", string(state))
-		}
-		next := *was
-		next.State, next.By, next.At, next.Note = Denied, d.By, now, d.Note
-		if next.Expires = now.Add(b.expires()); d.Approve {
-			next.State, next.Edited = Approved, d.Args
-		}
-		return &next, nil
-	})
-}
-
-// said tells a state and whose doing it is.
-func (r *Record) said(state State) string {
-	text := string(state)
-	if r.By != "" {
-		text += ", decided by " + r.By
-	}
-	return text
-}
-
 // renew keeps a run from being given up.
 func (b *Book) renew(ctx context.Context, key, run string) error {
 	return b.ofRun(ctx, key, run, func(next *Record) { next.Expires = b.now().Add(b.lease()) })
@@ -328,16 +239,31 @@ func (b *Book) renew(ctx context.Context, key, run string) error {
 // finish ends a run.
 func (b *Book) finish(ctx context.Context, key, run, outcome string) error {
 	return b.ofRun(ctx, key, run, func(next *Record) {
-		next.State, next.Outcome, next.Ended = Done, outcome, b.now()
+		next.State, next.Outcome, next.Ended, next.Round = Done, outcome, b.now(), ""
 		next.Expires = next.Ended
+		next.close()
 	})
 }
 
-// undo gives back the approval of a run that has done nothing. It holds for as
-// long again.
+// undo gives back the approval of a run that has done nothing. It holds no
+// longer than it did.
 func (b *Book) undo(ctx context.Context, key, run string) error {
 	return b.ofRun(ctx, key, run, func(next *Record) {
-		next.State, next.Run, next.Expires = Approved, "", b.now().Add(b.expires())
+		if next.Run = ""; next.Rounds > 0 { // the round can be made again
+			next.State, next.Expires = Asking, next.Began.Add(b.expires())
+			return
+		}
+		next.State, next.Expires, next.Began = Approved, next.At.Add(b.expires()), time.Time{}
+	})
+}
+
+// goOn keeps what was approved for the next round of the same call, which
+// brings what round is the digest of. All rounds have as long together as an
+// approval holds, from the first on.
+func (b *Book) goOn(ctx context.Context, key, run, round string) error {
+	return b.ofRun(ctx, key, run, func(next *Record) {
+		next.State, next.Run, next.Round, next.Expires = Asking, "", round, next.Began.Add(b.expires())
+		next.Rounds++
 	})
 }
 
@@ -353,9 +279,15 @@ func (b *Book) ofRun(ctx context.Context, key, run string, f func(*Record)) erro
 	return err
 }
 
-// retoken gives a request another one-time token.
-func (b *Book) retoken(ctx context.Context, id, token string) error {
-	return b.touch(ctx, id, func(r *Record) { r.Token = digest(token) })
+// addToken gives a request one more one-time token, and reports false where it
+// has as many as it may. Those before stay good: they may be on their way.
+func (b *Book) addToken(ctx context.Context, id, token string) (ok bool, err error) {
+	err = b.touch(ctx, id, func(r *Record) {
+		if ok = len(r.Tokens) < maxTokens; ok {
+			r.Tokens = append(slices.Clone(r.Tokens), digest(token))
+		}
+	})
+	return ok, err
 }
 
 // notified notes that somebody was told of a request.

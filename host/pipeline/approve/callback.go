@@ -99,7 +99,8 @@ type notifier struct {
 
 	mu     sync.Mutex
 	queue  []posting
-	busy   bool // somebody posts
+	busy   bool            // somebody posts
+	going  map[string]bool // ids of requests that are posted, or in the queue
 	life   context.Context
 	end    context.CancelFunc
 	work   sync.WaitGroup
@@ -111,13 +112,13 @@ type posting struct {
 	notice Notice
 }
 
-// maxPostings bounds those that wait. What does not fit is posted when the
+// maxPostings bounds those that go on. What does not fit is posted when the
 // call is repeated.
 const maxPostings = 64
 
 func newNotifier(c Config, book *Book) *notifier {
 	c.Callback = c.Callback.withDefaults()
-	n := &notifier{cfg: c, book: book, client: &http.Client{
+	n := &notifier{cfg: c, book: book, going: map[string]bool{}, client: &http.Client{
 		Timeout:       c.Callback.Timeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
@@ -131,18 +132,34 @@ func (n *notifier) close() {
 	n.client.CloseIdleConnections()
 }
 
-// of has a request posted, unless it was.
-func (n *notifier) of(r *Record, p call.Pending, token string) {
-	if n.cfg.Callback.URL == "" || r.Notified {
-		return
+// claim makes a request's posting this call's to do. It reports false where
+// there is no room, or it is being done: that one's token is on its way.
+func (n *notifier) claim(id string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.life.Err() != nil || n.going[id] || len(n.going) >= maxPostings {
+		return false
 	}
+	n.going[id] = true
+	return true
+}
+
+// release gives back what was claimed.
+func (n *notifier) release(id string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.going, id)
+}
+
+// of has a request posted that was claimed.
+func (n *notifier) of(r *Record, p call.Pending, token string) {
 	one := posting{r.ID, Notice{Event: "approval.pending", Approval: p}}
 	if url := n.cfg.url(); url != "" {
 		one.notice.DecideURL = url + "/v1/callback/" + r.ID + "/" + token
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.life.Err() != nil || len(n.queue) >= maxPostings {
+	if n.life.Err() != nil {
 		return
 	}
 	n.queue = append(n.queue, one)
@@ -165,6 +182,7 @@ func (n *notifier) post() {
 		n.queue = n.queue[1:]
 		n.mu.Unlock()
 		n.deliver(one)
+		n.release(one.id)
 	}
 }
 

@@ -94,6 +94,49 @@ func TestACallbackThatWasNotPostedIsPostedLater(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// The same call, made again while somebody is being told of it, has nobody told
+// anew, and the address that is on its way stays good; so do those that other
+// hosts have told.
+func TestAnAddressThatIsOutStaysGood(t *testing.T) {
+	arrived, answer := make(chan string, 10), make(chan bool)
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		var notice approve.Notice
+		if err := json.NewDecoder(r.Body).Decode(&notice); err != nil {
+			t.Error(err)
+		}
+		arrived <- notice.DecideURL
+		<-answer
+	}))
+	defer s.Close()
+	cfg := approve.Config{PublicURL: "https://host", Callback: approve.Callback{URL: s.URL, Secret: "key"}}
+	d := newDesk(t, cfg)
+	p := d.waits(t, request(`{}`))
+	urls := []string{<-arrived}
+	for range 3 {
+		d.waits(t, request(`{}`))
+	}
+	for range 20 { // other hosts, of which so many may tell
+		book := *d.book
+		other := approve.New(cfg, &book, nil)
+		_, err := other.Stage(nil)(t.Context(), request(`{}`))
+		require.Equal(t, toolerr.PendingApproval, toolerr.CodeOf(err))
+		defer other.Close()
+	}
+	for range 7 {
+		urls = append(urls, <-arrived)
+	}
+	close(answer)
+	for _, url := range urls {
+		_, token, _ := strings.Cut(url, p.ID+"/")
+		_, err := d.book.Authorize(t.Context(), p.ID, token)
+		require.NoError(t, err)
+	}
+	_, token, _ := strings.Cut(urls[0], p.ID+"/")
+	_, err := d.book.Redeem(t.Context(), p.ID, token, approve.Decision{Approve: true})
+	require.NoError(t, err)
+	require.Empty(t, arrived)
+}
+
 func TestACallbackIsNotPostedForEver(t *testing.T) {
 	for statuses, want := range map[string]int64{"500 500 500 500": 3, "404": 1, "302": 1} {
 		var all []int

@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -21,6 +24,7 @@ type life struct {
 	shelf    shelf
 	clock    *clock
 	ran      atomic.Int64    // executions of the tool
+	begun    atomic.Int64    // first rounds of it
 	approved map[string]bool // ids, as the store has them
 }
 
@@ -135,6 +139,131 @@ func TestKilledAtEveryStep(t *testing.T) {
 				require.Less(t, steps, 60)
 			}
 		}
+	}
+}
+
+// The same for a modern client's call in two rounds: a host that is killed in
+// the first leaves nothing that could be gone on with but by its own state.
+func TestKilledBetweenRounds(t *testing.T) {
+	for _, after := range []bool{false, true} {
+		for at := 1; ; at++ {
+			l := &life{clock: newClock(), approved: map[string]bool{}}
+			f := &fate{at: at, after: after}
+			begun := l.rounds(t, f)
+			l.note(t)
+			when := fmt.Sprintf("killed at step %d, after it %v", at, after)
+			for range 8 {
+				if _, err := l.roundsHost(&fate{})(t.Context(), round("")); err == nil {
+					break
+				} else if id, waits := pendingOf(err); waits {
+					require.True(t, l.decide(t, &fate{}, id), when)
+				} else {
+					require.Equal(t, toolerr.Conflict, toolerr.CodeOf(err), "%s: %v", when, err)
+					l.clock.advance(31 * time.Second)
+				}
+				l.note(t)
+			}
+			require.LessOrEqual(t, int(l.begun.Load()), len(l.approved), when)
+			require.LessOrEqual(t, int(l.ran.Load()), int(l.begun.Load()), when)
+			_, err := l.roundsHost(&fate{})(t.Context(), round("x"))
+			require.NoError(t, err, when)
+			if begun {
+				require.Greater(t, at, 10)
+				break
+			}
+		}
+	}
+}
+
+// roundsHost is a process whose server asks before it does anything.
+func (l *life) roundsHost(f *fate) call.Handler {
+	book := &approve.Book{Keys: mortal{&l.shelf, f}, Now: l.clock.now}
+	stage := approve.New(approve.Config{}, book, func(context.Context, *call.Request) error { return nil })
+	return stage.Stage(func(_ context.Context, req *call.Request) (res *call.Result, err error) {
+		f.step(func() {
+			req.Sent.Store(true)
+			if strings.Contains(string(req.Params), "requestState") {
+				l.ran.Add(1)
+				res = text("done")
+				return
+			}
+			l.begun.Add(1)
+			res = &call.Result{Raw: json.RawMessage(`{"resultType":"input_required","inputRequests":{},"requestState":"x"}`)}
+		})
+		return res, nil
+	})
+}
+
+// rounds is a call in two rounds. It reports whether nobody was killed.
+func (l *life) rounds(t *testing.T, f *fate) bool {
+	for state := ""; ; {
+		var err error
+		if !alive(func() { _, err = l.roundsHost(f)(t.Context(), round(state)) }) {
+			return false
+		}
+		id, waits := pendingOf(err)
+		switch {
+		case waits:
+			if !l.decide(t, f, id) {
+				return false
+			}
+			l.note(t)
+		case state != "":
+			require.NoError(t, err)
+			return true
+		default:
+			require.NoError(t, err)
+			state = "x"
+		}
+	}
+}
+
+// Deciders, callers, expiry and hosts that are killed, all at once and at
+// random: nothing runs more often than it was approved, and none that was
+// decided is decided on again.
+func TestAllAtOnce(t *testing.T) {
+	for seed := range uint64(6) {
+		l := &life{clock: newClock()}
+		var decided sync.Map
+		var approved atomic.Int64
+		var all sync.WaitGroup
+		for n := range uint64(8) {
+			all.Go(func() {
+				random := rand.New(rand.NewPCG(seed, n))
+				for range 60 {
+					f := &fate{at: random.IntN(25), after: random.IntN(2) == 0} // 0: not killed
+					switch random.IntN(8) {
+					case 0:
+						l.clock.advance(time.Duration(random.IntN(200)) * time.Second)
+					case 1, 2, 3:
+						book := &approve.Book{Keys: mortal{&l.shelf, f}, Now: l.clock.now}
+						alive(func() {
+							open, err := book.List(t.Context())
+							if err != nil || len(open) == 0 {
+								return
+							}
+							id := open[random.IntN(len(open))].ID
+							yes := random.IntN(3) > 0
+							// Counted before, since who is killed after it has decided.
+							if yes {
+								approved.Add(1)
+							}
+							if _, err := book.Decide(t.Context(), id, approve.Decision{Approve: yes}); err == nil {
+								if _, twice := decided.LoadOrStore(id, true); twice {
+									t.Errorf("%s was decided on twice", id)
+								}
+							} else if yes {
+								approved.Add(-1)
+							}
+						})
+					default:
+						alive(func() { l.host(f)(t.Context(), request(fmt.Sprintf(`{"n":%d}`, random.IntN(3)))) }) //nolint:errcheck // whatever it says
+					}
+				}
+			})
+		}
+		all.Wait()
+		require.LessOrEqual(t, l.ran.Load(), approved.Load())
 	}
 }
 

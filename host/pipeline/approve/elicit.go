@@ -63,7 +63,7 @@ func (s *Stage) elicit(ctx context.Context, req *call.Request, r *Record) error 
 	if json.Unmarshal(raw, &answer) != nil {
 		return nil
 	}
-	d := Decision{By: "the user at " + r.Caller.Door, Note: answer.Content.Note[:min(len(answer.Content.Note), maxNote)]}
+	d := Decision{By: "the user at " + r.Caller.Door, Note: strings.ToValidUTF8(answer.Content.Note[:min(len(answer.Content.Note), maxNote)], "")}
 	switch {
 	case answer.Action == "accept" && answer.Content.Decision == "approve":
 		d.Approve = true
@@ -79,34 +79,14 @@ func (s *Stage) elicit(ctx context.Context, req *call.Request, r *Record) error 
 
 // question is what a client is asked.
 func question(r *Record) json.RawMessage {
-	text := fmt.Sprintf("May %s of server %s be called? %s.\n\n%s", r.Tool, r.Server, r.Reason, shown(r.Args))
+	text := fmt.Sprintf("May %s of server %s be called? %s.\n\n%s", Visible(r.Tool), Visible(r.Server), Visible(r.Reason), Shown(r.Args))
+	if r.Where != "" {
+		text += "\n\n(" + Visible(r.Where) + ")"
+	}
 	params := jsonrpc.AppendString([]byte(`{"message":`), text)
 	return append(params, `,"requestedSchema":{"type":"object","properties":{`+
 		`"decision":{"type":"string","title":"Decision","enum":["approve","deny"]},`+
 		`"note":{"type":"string","title":"Note","description":"Told to who called"}},"required":["decision"]}}`...)
-}
-
-// shown is JSON for a person: characters that are not seen, or turn the text
-// around, are escaped.
-func shown(args json.RawMessage) string {
-	var out bytes.Buffer
-	if json.Indent(&out, args, "", "  ") != nil {
-		out.Reset()
-		out.Write(args)
-	}
-	var b strings.Builder
-	for _, r := range out.String() {
-		switch {
-		case r == '\n', r >= ' ' && r < 0x7f:
-			b.WriteRune(r)
-		case r < 0xa0, r == 0xad, r >= 0x200b && r <= 0x200f, r >= 0x2028 && r <= 0x202e, r >= 0x2060 && r <= 0x206f,
-			r == 0xfeff, r >= 0xe0000 && r <= 0xe0fff:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
 }
 
 // remark tells who called that the arguments were others.

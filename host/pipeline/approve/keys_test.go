@@ -45,6 +45,16 @@ func (s *shelf) Put(_ context.Context, key string, value []byte, was int64, _ ti
 	return s.last, nil
 }
 
+func (s *shelf) Delete(_ context.Context, key string, was int64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.entries[key].Version != was {
+		return toolerr.New(toolerr.Conflict, "%s", key)
+	}
+	delete(s.entries, key)
+	return nil
+}
+
 func (s *shelf) List(_ context.Context, prefix, after string, limit int) ([]approve.Entry, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,6 +120,11 @@ func (m mortal) Get(ctx context.Context, key string) (e approve.Entry, err error
 func (m mortal) Put(ctx context.Context, key string, value []byte, was int64, expires time.Time) (v int64, err error) {
 	m.fate.step(func() { v, err = m.shelf.Put(ctx, key, value, was, expires) })
 	return v, err
+}
+
+func (m mortal) Delete(ctx context.Context, key string, was int64) (err error) {
+	m.fate.step(func() { err = m.shelf.Delete(ctx, key, was) })
+	return err
 }
 
 func (m mortal) List(ctx context.Context, prefix, after string, limit int) (page []approve.Entry, err error) {

@@ -1,11 +1,13 @@
 package approve
 
 import (
+	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base32"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"time"
 
@@ -24,6 +26,7 @@ const (
 	Approved    State = "approved"    // the call may be made, once
 	Denied      State = "denied"      // and stays so until the record expires
 	Running     State = "running"     // the call is being made
+	Asking      State = "asking"      // its server has asked something, and the next round of it may be made
 	Done        State = "done"        // the call was made
 	Lapsed      State = "expired"     // nobody decided in time, or the call was not made in time
 	Interrupted State = "interrupted" // the host that made the call has ended; it may have had its effect
@@ -35,6 +38,7 @@ type Record struct {
 	State    State           `json:"state"`
 	Tool     string          `json:"tool"` // as served
 	Server   string          `json:"server"`
+	Where    string          `json:"where,omitempty"`  // in which place, see Scope
 	Args     json.RawMessage `json:"args"`             // as the caller sent them
 	Edited   json.RawMessage `json:"edited,omitempty"` // what they were replaced by
 	Caller   Caller          `json:"caller"`
@@ -48,10 +52,19 @@ type Record struct {
 	Ended    time.Time       `json:"ended,omitzero"`
 	Outcome  string          `json:"outcome,omitempty"` // complete, failed, or the code of the error
 	Notified bool            `json:"notified,omitempty"`
+	Rounds   int             `json:"rounds,omitempty"` // that were made of a call that needs several
 
-	Digest string `json:"digest,omitempty"` // of all that the approval is for
-	Run    string `json:"run,omitempty"`    // who runs it, at random
-	Token  string `json:"token,omitempty"`  // digest of the one-time token
+	Digest string   `json:"digest,omitempty"` // of all that the approval is for
+	Run    string   `json:"run,omitempty"`    // who runs it, at random
+	Round  string   `json:"round,omitempty"`  // digest of what the next round brings
+	Tokens []string `json:"tokens,omitempty"` // digests of the one-time tokens, each of which decides
+}
+
+// Open is the record without what is nobody's business.
+func (r *Record) Open() *Record {
+	open := *r
+	open.Digest, open.Run, open.Round, open.Tokens = "", "", "", nil
+	return &open
 }
 
 // Caller is who asked.
@@ -68,7 +81,7 @@ func (r *Record) StateAt(now time.Time) State {
 		return r.State
 	}
 	switch r.State {
-	case Pending, Approved:
+	case Pending, Approved, Asking:
 		return Lapsed
 	case Running:
 		return Interrupted
@@ -89,22 +102,57 @@ const (
 	MaxArgs    = 256 << 10 // bytes of the arguments, and of those in their place
 	MaxPending = 100       // requests that wait
 	maxNote    = 1 << 10   // bytes
-	// keepFor is how long a record that is done with can be looked at.
-	keepFor = 24 * time.Hour
+	maxTokens  = 8         // of one request
+	maxRounds  = 10        // of one call
+	// keepFor is how long a record that is done with can be looked at, and
+	// keepWhole one that has large arguments, since nothing came of it.
+	keepFor   = 24 * time.Hour
+	keepWhole = 10 * time.Minute
+	maxBrief  = 4 << 10 // bytes of arguments that are kept of a call that is done with
 )
+
+// keptUntil is when a record is forgotten.
+func (r *Record) keptUntil() time.Time {
+	if (r.State == Pending || r.State == Approved) && len(r.Args)+len(r.Edited) > maxBrief {
+		return r.Expires.Add(keepWhole)
+	}
+	return r.Expires.Add(keepFor)
+}
+
+// close leaves of a record what tells what was done: of long arguments their
+// beginning.
+func (r *Record) close() { r.Args, r.Edited = brief(r.Args), brief(r.Edited) }
+
+func brief(args json.RawMessage) json.RawMessage {
+	if len(args) <= maxBrief {
+		return args
+	}
+	begins := strings.ToValidUTF8(string(args[:maxBrief/4]), "")
+	return fmt.Appendf(nil, `{"toolroom/left_out":{"bytes":%d,"begins":%s}}`, len(args), jsonrpc.AppendString(nil, begins))
+}
 
 const prefix = "approval/"
 
-// subject is what an approval is for: one tool with its definition, one
-// server, one set of arguments, one door and profile. The key of its record
-// follows from it, so that the same call finds it again.
-type subject struct {
-	key    string
-	digest string // SHA-256, in hex
-	args   json.RawMessage
+// A Scope is a place in which calls of a tool have their effect: the same
+// tool of a server by the same name can be another elsewhere.
+type Scope struct {
+	Text  string // for who decides
+	Bound []byte // all by which places differ; it is kept by a keyed digest only
 }
 
-func subjectOf(req *call.Request) (subject, error) {
+// subject is what an approval is for: one tool with its definition, one
+// server, one place, one set of arguments, one door and profile. The key of
+// its record follows from it, so that the same call finds it again.
+type subject struct {
+	key    string
+	digest string // HMAC-SHA256, in hex
+	args   json.RawMessage
+	where  string
+}
+
+// subjectOf digests with a secret of the store's: the ids of requests tell
+// nobody anything about what is in a server's environment.
+func subjectOf(req *call.Request, of Scope, secret func() ([]byte, error)) (subject, error) {
 	args, err := req.Arguments()
 	if err != nil {
 		return subject{}, err
@@ -116,7 +164,11 @@ func subjectOf(req *call.Request) (subject, error) {
 	if !ok {
 		return subject{}, toolerr.New(toolerr.InvalidParams, "%s needs approval, and its arguments are not clear: a member is given twice, or they are nested too deep", req.Tool.Name)
 	}
-	h := sha256.New()
+	key, err := secret()
+	if err != nil {
+		return subject{}, err
+	}
+	h := hmac.New(sha256.New, key)
 	part := func(b []byte) {
 		sum := sha256.Sum256(b)
 		h.Write(sum[:]) //nolint:errcheck // never fails
@@ -124,10 +176,11 @@ func subjectOf(req *call.Request) (subject, error) {
 	for _, text := range []string{req.Tool.Server, req.Tool.Original, req.Tool.Name, req.Caller.Door, req.Caller.Profile} {
 		part([]byte(text))
 	}
+	part(of.Bound)
 	part(req.Tool.Definition)
 	part(canonical)
 	sum := h.Sum(nil)
-	return subject{key: prefix + word(sum[:10]), digest: hex.EncodeToString(sum), args: args}, nil
+	return subject{key: prefix + word(sum[:10]), digest: hex.EncodeToString(sum), args: args, where: of.Text}, nil
 }
 
 // word writes bytes with lower-case letters and digits.

@@ -30,6 +30,10 @@ func (k approvalKeys) Put(ctx context.Context, key string, value []byte, was int
 	return int64(v), err
 }
 
+func (k approvalKeys) Delete(ctx context.Context, key string, was int64) error {
+	return k.keys.Delete(ctx, key, store.Version(was))
+}
+
 func (k approvalKeys) List(ctx context.Context, prefix, after string, limit int) (all []approve.Entry, err error) {
 	page, err := k.keys.List(ctx, prefix, after, limit)
 	for _, e := range page {

@@ -1,0 +1,107 @@
+package approve
+
+import (
+	"context"
+	"crypto/subtle"
+	"encoding/json"
+
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// A Decision is what somebody says of a request.
+type Decision struct {
+	Approve bool
+	Args    json.RawMessage // in place of the caller's; nil: as they are
+	By      string          // who says so
+	Note    string          // told to who called
+}
+
+// Decide decides on a pending request. Who is not the first is told who was.
+func (b *Book) Decide(ctx context.Context, id string, d Decision) (*Record, error) {
+	return b.decide(ctx, id, d, func(*Record) error { return nil })
+}
+
+// Authorize returns the request whose one-time token that is.
+func (b *Book) Authorize(ctx context.Context, id, token string) (*Record, error) {
+	key, err := keyOf(id)
+	if err != nil {
+		return nil, err
+	}
+	r, _, err := b.read(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	if r == nil || r.ID != id || !r.holds(token) {
+		return nil, errToken
+	}
+	return r, nil
+}
+
+// errToken says no more than that: who has no token learns of no request.
+var errToken = toolerr.New(toolerr.AuthFailed, "this is the address of no request for approval")
+
+func (r *Record) holds(token string) bool {
+	given, held := []byte(digest(token)), 0
+	for _, one := range r.Tokens {
+		held |= subtle.ConstantTimeCompare(given, []byte(one))
+	}
+	return held == 1
+}
+
+// Redeem decides with the one-time token of a request.
+func (b *Book) Redeem(ctx context.Context, id, token string, d Decision) (*Record, error) {
+	return b.decide(ctx, id, d, func(r *Record) error {
+		if !r.holds(token) {
+			return errToken
+		}
+		return nil
+	})
+}
+
+func (b *Book) decide(ctx context.Context, id string, d Decision, may func(*Record) error) (*Record, error) {
+	key, err := keyOf(id)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case len(d.Args) > MaxArgs:
+		return nil, toolerr.New(toolerr.TooLarge, "the arguments have %d bytes, of %d", len(d.Args), MaxArgs)
+	case len(d.Note) > maxNote:
+		return nil, toolerr.New(toolerr.TooLarge, "the note has %d bytes, of %d", len(d.Note), maxNote)
+	case d.Args != nil && !d.Approve:
+		return nil, toolerr.New(toolerr.InvalidInput, "a call that is denied needs no arguments")
+	}
+	r, err := b.change(ctx, key, func(was *Record) (*Record, error) {
+		if was == nil || was.ID != id {
+			return nil, unknown(id)
+		}
+		if err := may(was); err != nil {
+			return nil, err
+		}
+		now := b.now()
+		if state := was.StateAt(now); state != Pending {
+			return nil, toolerr.New(toolerr.Conflict, "%s is not pending any more, but %s", id, was.said(state)).With("state", string(state))
+		}
+		next := *was
+		next.State, next.By, next.At, next.Note = Denied, d.By, now, d.Note
+		if next.Expires = now.Add(b.expires()); d.Approve {
+			next.State, next.Edited = Approved, d.Args
+		} else {
+			next.close()
+		}
+		return &next, nil
+	})
+	if err == nil {
+		b.release(ctx, id)
+	}
+	return r, err
+}
+
+// said tells a state and whose doing it is.
+func (r *Record) said(state State) string {
+	text := string(state)
+	if r.By != "" {
+		text += ", decided by " + r.By
+	}
+	return text
+}

@@ -1,0 +1,193 @@
+package approve
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/call"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// The bounds of requests that wait, so that one caller, and all that come by
+// one door, leave room to the others; and of records that are kept.
+const (
+	perCaller = 25
+	perDoor   = 75
+	maxOpen   = 16 << 20 // bytes of the arguments of all that wait
+	maxKept   = 400
+)
+
+// The keys beside those of records.
+const (
+	registerKey = "approvals/register"
+	secretKey   = "approvals/secret"
+)
+
+// register is what is kept of all requests together, so that there is no need
+// to read them to know how many there are. A place in it is taken before the
+// request is written, and given back after it was decided on: a host that is
+// killed in between leaves a place that nobody has, until it expires or is
+// found out.
+type register struct {
+	Open []place  `json:"open"`
+	Kept []string `json:"kept"` // keys of records, the oldest first
+}
+
+// place is that of one request that waits.
+type place struct {
+	ID    string    `json:"id"`
+	Who   string    `json:"who"`
+	Door  string    `json:"door"`
+	Size  int       `json:"size"`
+	Until time.Time `json:"until"`
+}
+
+// whoAsks tells callers apart that places are counted for.
+func whoAsks(req *call.Request) string { return req.Caller.Door + " " + req.Caller.Counted() }
+
+// secret returns a random word that all hosts with the store share.
+func (b *Book) secret(ctx context.Context) ([]byte, error) {
+	for {
+		entry, err := b.Keys.Get(ctx, secretKey)
+		if err == nil {
+			return entry.Value, nil
+		}
+		if !toolerr.Is(err, toolerr.NotFound) {
+			return nil, err
+		}
+		if _, err = b.Keys.Put(ctx, secretKey, []byte(chance(30)), 0, time.Time{}); err != nil && !toolerr.Is(err, toolerr.Conflict) {
+			return nil, err
+		}
+	}
+}
+
+// reserve takes a place for a request, or says why there is none.
+func (b *Book) reserve(ctx context.Context, r *Record, who string) error {
+	key, err := keyOf(r.ID)
+	if err != nil {
+		return err
+	}
+	mine := place{r.ID, who, r.Caller.Door, len(r.Args), r.Expires}
+	var gone map[string]bool
+	var old []string
+	err = b.changeRegister(ctx, func(reg *register) (bool, error) {
+		reg.drop(func(p place) bool { return !b.now().Before(p.Until) || gone[p.ID] })
+		full := reg.full(mine)
+		if full != nil && gone == nil {
+			gone = b.decided(ctx, reg.Open)
+			reg.drop(func(p place) bool { return gone[p.ID] })
+			full = reg.full(mine)
+		}
+		if full != nil {
+			return false, full
+		}
+		reg.Open = append(reg.Open, mine)
+		reg.Kept = append(slices.DeleteFunc(reg.Kept, func(k string) bool { return k == key }), key)
+		n := max(0, len(reg.Kept)-maxKept)
+		old = slices.Clone(reg.Kept[:n])
+		reg.Kept = reg.Kept[n:]
+		return true, nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, key := range old {
+		b.forget(ctx, key)
+	}
+	return nil
+}
+
+// release gives a place back. Where that fails the place expires.
+func (b *Book) release(ctx context.Context, id string) {
+	if id == "" {
+		return
+	}
+	b.changeRegister(ctx, func(reg *register) (bool, error) { //nolint:errcheck // see above
+		n := len(reg.Open)
+		reg.drop(func(p place) bool { return p.ID == id })
+		return len(reg.Open) < n, nil
+	})
+}
+
+func (reg *register) drop(which func(place) bool) { reg.Open = slices.DeleteFunc(reg.Open, which) }
+
+// full says why there is no place for one more.
+func (reg *register) full(mine place) error {
+	who, door, size := 0, 0, mine.Size
+	for _, p := range reg.Open {
+		size += p.Size
+		if p.Who == mine.Who {
+			who++
+		}
+		if p.Door == mine.Door {
+			door++
+		}
+	}
+	switch {
+	case who >= perCaller:
+		return toolerr.New(toolerr.LimitReached, "%d calls of yours wait for approval; go on without this one until some are decided on", who)
+	case len(reg.Open) >= MaxPending || door >= perDoor:
+		return toolerr.New(toolerr.LimitReached, "%d calls wait for approval; go on without this one until some are decided on", len(reg.Open))
+	case size > maxOpen:
+		return toolerr.New(toolerr.LimitReached, "the arguments of the calls that wait for approval have %d bytes with these, of %d; make smaller calls, or go on until some are decided on", size, maxOpen)
+	}
+	return nil
+}
+
+// decided are the places of requests that do not wait any more.
+func (b *Book) decided(ctx context.Context, open []place) map[string]bool {
+	gone := map[string]bool{}
+	for _, p := range open {
+		key, err := keyOf(p.ID)
+		if err != nil {
+			continue
+		}
+		if r, _, err := b.read(ctx, key); err == nil && (r == nil || r.ID != p.ID || r.StateAt(b.now()) != Pending) {
+			gone[p.ID] = true
+		}
+	}
+	return gone
+}
+
+// forget removes the record of a request that is done with; any other expires.
+func (b *Book) forget(ctx context.Context, key string) {
+	r, version, err := b.read(ctx, key)
+	if err != nil || r == nil {
+		return
+	}
+	now := b.now()
+	if state := r.StateAt(now); state == Done || state == Lapsed || state == Denied && !now.Before(r.Expires) {
+		b.Keys.Delete(ctx, key, version) //nolint:errcheck // then it expires
+	}
+}
+
+// changeRegister applies f until nobody has been before it. f reports whether
+// there is anything to write.
+func (b *Book) changeRegister(ctx context.Context, f func(*register) (bool, error)) error {
+	var err error
+	for range maxTries {
+		entry, fault := b.Keys.Get(ctx, registerKey)
+		if fault != nil && !toolerr.Is(fault, toolerr.NotFound) {
+			return fault
+		}
+		var reg register
+		if fault == nil && json.Unmarshal(entry.Value, &reg) != nil {
+			reg = register{}
+		}
+		write, fault := f(&reg)
+		if fault != nil || !write {
+			return fault
+		}
+		value, fault := jsonrpc.Marshal(reg)
+		if fault != nil {
+			return fault
+		}
+		if _, err = b.Keys.Put(ctx, registerKey, value, entry.Version, b.now().Add(keepFor+b.expires())); err == nil || !toolerr.Is(err, toolerr.Conflict) {
+			return err
+		}
+	}
+	return err
+}
