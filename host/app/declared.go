@@ -60,7 +60,7 @@ func (a *App) declare(p, before *present) error {
 // deps are what executors need of the host.
 func (a *App) deps() declared.Deps {
 	return declared.Deps{
-		Call: a.callStep, Forward: a.callServer, Run: a.spawner.RunOnce, Lookup: os.LookupEnv,
+		Call: a.callStep, Journal: journal{a}, Forward: a.callServer, Run: a.spawner.RunOnce, Lookup: os.LookupEnv,
 		Retry: func() retry.Config { return a.way().cfg.Retry }, Agent: "toolroom/" + a.version,
 	}
 }

@@ -37,6 +37,7 @@ import (
 // Deps are what executors need of the host.
 type Deps struct {
 	Call    chain.Call                  // makes a call through all stages
+	Journal chain.Journal               // of calls that wait; nil: none
 	Forward mcp.Forward                 // makes one of a server's tool
 	Run     exec.Run                    // starts a program
 	Lookup  func(string) (string, bool) // the environment
@@ -69,7 +70,7 @@ func New(spec manifest.Tool, deps Deps) (*Tool, error) {
 	case manifest.HTTP:
 		t.handler, err = http.New(*spec.HTTP, shape, deps.Retry, deps.Agent)
 	case manifest.Chain:
-		t.handler, err = chain.New(*spec.Chain, shape, deps.Call)
+		t.handler, err = chain.New(*spec.Chain, shape, deps.Call, deps.Journal)
 	case manifest.MCP:
 		t.handler, err = mcp.New(*spec.MCP, deps.Forward)
 	case manifest.Exec:

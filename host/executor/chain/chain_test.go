@@ -36,7 +36,7 @@ func tools(_ context.Context, _ *call.Request, tool string, arguments json.RawMe
 func do(t *testing.T, c chain.Config, arguments string) (*call.Result, error) {
 	t.Helper()
 	require.NoError(t, c.Validate())
-	h, err := chain.New(c, executor.Shape{}, tools)
+	h, err := chain.New(c, executor.Shape{}, tools, nil)
 	require.NoError(t, err)
 	return h(t.Context(), &call.Request{Tool: &call.Tool{Name: "tool"}, Params: fmt.Appendf(nil, `{"arguments":%s}`, arguments)})
 }
@@ -144,7 +144,7 @@ func TestParallel(t *testing.T) {
 			both.Done()
 			both.Wait()
 			return executor.Shape{}.Text(tool, tool)
-		})
+		}, nil)
 	require.NoError(t, err)
 	res, err := h(t.Context(), &call.Request{Tool: &call.Tool{Name: "tool"}})
 	require.NoError(t, err)
@@ -160,7 +160,7 @@ func TestABranchThatFailsEndsTheOthers(t *testing.T) {
 			}
 			<-ctx.Done()
 			return nil, ctx.Err()
-		})
+		}, nil)
 	require.NoError(t, err)
 	_, err = h(t.Context(), &call.Request{Tool: &call.Tool{Name: "tool"}})
 	require.ErrorIs(t, err, broken)
@@ -196,7 +196,7 @@ func TestBadConfigurations(t *testing.T) {
 		{chain.Config{Steps: make([]chain.Step, 200)}, "chain.steps[0]"},
 	} {
 		require.ErrorContains(t, c.config.Validate(), c.want)
-		_, err := chain.New(c.config, executor.Shape{}, tools)
+		_, err := chain.New(c.config, executor.Shape{}, tools, nil)
 		require.Error(t, err)
 	}
 	many := chain.Config{}

@@ -1,6 +1,7 @@
 package chain
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,8 +14,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// New makes the handler of a valid configuration.
-func New(c Config, shape executor.Shape, make Call) (call.Handler, error) {
+// New makes the handler of a valid configuration. What a call has done that
+// waits for somebody goes into the journal, unless that is nil.
+func New(c Config, shape executor.Shape, make Call, journal Journal) (call.Handler, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
@@ -23,8 +25,15 @@ func New(c Config, shape executor.Shape, make Call) (call.Handler, error) {
 		if err != nil {
 			return nil, err
 		}
-		r := &run{call: make, req: serial(req), scope: scope{args: arguments, steps: map[string]outcome{}}, tool: req.Tool.Name}
-		last, err := r.sequence(ctx, c.Steps)
+		r := &run{call: make, scope: scope{args: arguments, steps: map[string]outcome{}}, tool: req.Tool.Name}
+		r.req = serial(r.asking(req))
+		if r.made, err = begun(ctx, journal, req); err != nil {
+			return nil, err
+		}
+		last, err := r.sequence(ctx, "", c.Steps)
+		if err != nil {
+			err = r.keep(ctx, journal, req, err)
+		}
 		switch {
 		case errors.As(err, new(*stepFailed)):
 			return r.failure(err)
@@ -69,6 +78,8 @@ type run struct {
 
 	mu    sync.Mutex
 	scope scope
+	made  map[string]json.RawMessage // results by the step's place, also of the call that this one goes on with
+	open  int                        // questions that nobody has answered
 }
 
 // stepFailed is a step whose tool says that it failed.
@@ -100,19 +111,20 @@ func codeOf(err error) toolerr.Code {
 }
 
 // sequence makes steps one after the other and returns the last that was made.
-func (r *run) sequence(ctx context.Context, steps []Step) (last *outcome, err error) {
-	for _, s := range steps {
+func (r *run) sequence(ctx context.Context, at string, steps []Step) (last *outcome, err error) {
+	for i, s := range steps {
+		at := fmt.Sprintf("%s/%d", at, i)
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		var one *outcome
 		switch {
 		case s.Parallel != nil:
-			one, err = r.parallel(ctx, s.Parallel)
+			one, err = r.parallel(ctx, at, s.Parallel)
 		case s.If != nil:
-			one, err = r.choice(ctx, s)
+			one, err = r.choice(ctx, at, s)
 		default:
-			one, err = r.step(ctx, s)
+			one, err = r.step(ctx, at, s)
 		}
 		if err != nil {
 			return nil, err
@@ -124,7 +136,7 @@ func (r *run) sequence(ctx context.Context, steps []Step) (last *outcome, err er
 	return last, nil
 }
 
-func (r *run) choice(ctx context.Context, s Step) (*outcome, error) {
+func (r *run) choice(ctx context.Context, at string, s Step) (*outcome, error) {
 	r.mu.Lock()
 	holds, err := s.If.holds(r.scope)
 	r.mu.Unlock()
@@ -132,13 +144,14 @@ func (r *run) choice(ctx context.Context, s Step) (*outcome, error) {
 	case err != nil:
 		return nil, r.unfilled("a condition", err)
 	case holds:
-		return r.sequence(ctx, s.Then)
+		return r.sequence(ctx, at+"/then", s.Then)
 	}
-	return r.sequence(ctx, s.Else)
+	return r.sequence(ctx, at+"/else", s.Else)
 }
 
-// parallel makes branches at once. The first that fails ends the others.
-func (r *run) parallel(ctx context.Context, branches [][]Step) (last *outcome, err error) {
+// parallel makes branches at once. The first that fails ends the others; one
+// that waits for somebody does not, so that what they do is not done twice.
+func (r *run) parallel(ctx context.Context, at string, branches [][]Step) (last *outcome, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ends, errs := make([]*outcome, len(branches)), make([]error, len(branches))
@@ -146,13 +159,17 @@ func (r *run) parallel(ctx context.Context, branches [][]Step) (last *outcome, e
 	var all sync.WaitGroup
 	for i, branch := range branches {
 		all.Go(func() {
-			if ends[i], errs[i] = r.sequence(ctx, branch); errs[i] != nil {
+			ends[i], errs[i] = r.sequence(ctx, fmt.Sprintf("%s/parallel/%d", at, i), branch)
+			if errs[i] != nil && !waits(errs[i]) {
 				first.Do(func() { err = errs[i] })
 				cancel()
 			}
 		})
 	}
 	all.Wait()
+	for _, waiting := range errs {
+		err = cmp.Or(err, waiting)
+	}
 	for _, end := range ends {
 		if end != nil {
 			last = end
@@ -161,7 +178,11 @@ func (r *run) parallel(ctx context.Context, branches [][]Step) (last *outcome, e
 	return last, err
 }
 
-func (r *run) step(ctx context.Context, s Step) (*outcome, error) {
+func (r *run) step(ctx context.Context, at string, s Step) (*outcome, error) {
+	if one := r.before(at); one != nil {
+		r.note(s, *one)
+		return one, nil
+	}
 	arguments := json.RawMessage(`{}`)
 	if s.Args != nil {
 		r.mu.Lock()
@@ -186,12 +207,21 @@ func (r *run) step(ctx context.Context, s Step) (*outcome, error) {
 	if one.failed && !s.Continue {
 		return nil, &stepFailed{s.name(), res}
 	}
-	if s.ID != "" {
-		r.mu.Lock()
-		r.scope.steps[s.ID] = one
-		r.mu.Unlock()
+	if !waits(err) { // which with on_error: continue is to be looked at again
+		r.did(at, res)
 	}
+	r.note(s, one)
 	return &one, nil
+}
+
+// note lets steps after it refer to what one gave.
+func (r *run) note(s Step, one outcome) {
+	if s.ID == "" {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.scope.steps[s.ID] = one
 }
 
 // wrap says of which step an error is. What waits, or was answered by a

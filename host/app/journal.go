@@ -1,0 +1,71 @@
+package app
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/call"
+	"github.com/toolroom-mcp/toolroom/host/pipeline/policy"
+	"github.com/toolroom-mcp/toolroom/host/store"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// journal keeps, in the store, what chains have done that wait; see
+// chain.Journal. A call is the same if an approval of the one would be one of
+// the other.
+type journal struct{ a *App }
+
+func (j journal) key(req *call.Request) (string, error) {
+	args, err := req.Arguments()
+	if err != nil {
+		return "", err
+	}
+	canonical, ok := jsonrpc.Canonical(nil, args)
+	if !ok {
+		return "", toolerr.New(toolerr.InvalidParams, "the arguments of %s are not clear: a member is given twice, or they are nested too deep", req.Tool.Name)
+	}
+	c := req.Caller
+	sum := sha256.Sum256(fingerprint([]any{
+		req.Tool.Name, req.Tool.Definition, j.a.scopeOf(req.Tool).Bound, c.Door, c.Profile, canonical,
+	}))
+	return "chain/" + hex.EncodeToString(sum[:]), nil
+}
+
+func (j journal) Take(ctx context.Context, req *call.Request) ([]byte, error) {
+	rules := j.a.way().cfg.Policy.Rules
+	if j.a.store == nil || !j.a.used.Load() && !slices.ContainsFunc(rules, func(r policy.Rule) bool { return r.Do == policy.Ask }) {
+		return nil, nil // nothing was ever kept; the store stays untouched
+	}
+	key, err := j.key(req)
+	if err != nil {
+		return nil, err
+	}
+	entry, err := j.a.store.Keys.Get(ctx, key)
+	if toolerr.Is(err, toolerr.NotFound) {
+		return nil, nil
+	}
+	if err == nil {
+		err = j.a.store.Keys.Delete(ctx, key, entry.Version)
+	}
+	if toolerr.Is(err, toolerr.Conflict) { // another call goes on with it
+		return nil, nil
+	}
+	return entry.Value, err
+}
+
+func (j journal) Keep(ctx context.Context, req *call.Request, value []byte, until time.Time) error {
+	if j.a.store == nil {
+		return errNoStore
+	}
+	key, err := j.key(req)
+	if err != nil {
+		return err
+	}
+	j.a.used.Store(true)
+	_, err = j.a.store.Keys.Put(ctx, key, value, store.Any, until)
+	return err
+}

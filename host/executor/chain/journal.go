@@ -1,0 +1,126 @@
+package chain
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/call"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// A Journal keeps what calls have done that wait for somebody, so that the
+// very same call, made again afterwards, goes on from there.
+type Journal interface {
+	// Take returns what was kept of the same call, which then is kept no more;
+	// nil: nothing was.
+	Take(ctx context.Context, req *call.Request) ([]byte, error)
+
+	// Keep keeps it until a time.
+	Keep(ctx context.Context, req *call.Request, value []byte, until time.Time) error
+}
+
+// maxJournal bounds what is kept of one call: results, as they are.
+const maxJournal = 900 << 10
+
+// patience is how long after a question that nobody answered the call may be
+// made again; keepTime bounds how long writing that down may take.
+const (
+	patience = 10 * time.Minute
+	keepTime = 10 * time.Second
+)
+
+// begun are the results of a call that this one goes on with.
+func begun(ctx context.Context, journal Journal, req *call.Request) (map[string]json.RawMessage, error) {
+	made := map[string]json.RawMessage{}
+	if journal == nil {
+		return made, nil
+	}
+	value, err := journal.Take(ctx, req)
+	if err != nil || value == nil {
+		return made, err
+	}
+	if err := json.Unmarshal(value, &made); err != nil {
+		return nil, toolerr.New(toolerr.Internal, "what was kept of this call is malformed: %w", err)
+	}
+	return made, nil
+}
+
+// waits reports whether a call waits for somebody's decision.
+func waits(err error) bool { return toolerr.Is(err, toolerr.PendingApproval) }
+
+// keep keeps what was done when the call ended with err, if that is to be gone
+// on with, and returns what the caller is told.
+func (r *run) keep(ctx context.Context, journal Journal, req *call.Request, err error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	unanswered := ctx.Err() != nil && r.open > 0
+	if journal == nil || len(r.made) == 0 || !waits(err) && !unanswered {
+		return err
+	}
+	now := time.Now()
+	until := now.Add(patience)
+	var waiting *call.PendingError
+	if errors.As(err, &waiting) && !waiting.Pending.ExpiresAt.IsZero() {
+		// As long as there is to decide, and as long again to come back.
+		until = waiting.Pending.ExpiresAt.Add(max(0, waiting.Pending.ExpiresAt.Sub(now)) + time.Minute)
+	}
+	value, fault := jsonrpc.Marshal(r.made)
+	if fault == nil && len(value) > maxJournal {
+		fault = toolerr.New(toolerr.TooLarge, "they have %d bytes, of %d", len(value), maxJournal)
+	}
+	if fault == nil {
+		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTime)
+		defer cancel()
+		fault = journal.Keep(late, req, value, until)
+	}
+	if fault == nil || waiting == nil {
+		return err
+	}
+	told := *waiting
+	told.Pending.Message += ". The steps before it will be made again then, since their results cannot be kept: " + fault.Error()
+	return &told
+}
+
+// before is what a step has given that was made before; nil: it was not.
+func (r *run) before(at string) *outcome {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	raw, ok := r.made[at]
+	if !ok {
+		return nil
+	}
+	res := &call.Result{Raw: raw}
+	return &outcome{result: res, failed: res.IsError()}
+}
+
+// did notes what a step has given.
+func (r *run) did(at string, res *call.Result) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.made[at] = res.Raw
+}
+
+// asking returns the request with an Ask that knows of questions that are not
+// answered.
+func (r *run) asking(req *call.Request) *call.Request {
+	if req.Ask == nil {
+		return req
+	}
+	asked := *req
+	asked.Ask = func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+		r.mu.Lock()
+		r.open++
+		r.mu.Unlock()
+		answer, err := req.Ask(ctx, method, params)
+		if ctx.Err() == nil {
+			r.mu.Lock()
+			r.open--
+			r.mu.Unlock()
+		}
+		return answer, err
+	}
+	return &asked
+}

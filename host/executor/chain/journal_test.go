@@ -1,0 +1,157 @@
+package chain_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/toolroom-mcp/toolroom/host/call"
+	"github.com/toolroom-mcp/toolroom/host/executor"
+	"github.com/toolroom-mcp/toolroom/host/executor/chain"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// notes is a journal of one call.
+type notes struct {
+	value []byte
+	until time.Time
+	fault error
+}
+
+func (n *notes) Take(context.Context, *call.Request) ([]byte, error) {
+	value := n.value
+	n.value = nil
+	return value, nil
+}
+
+func (n *notes) Keep(_ context.Context, _ *call.Request, value []byte, until time.Time) error {
+	n.value, n.until = value, until
+	return n.fault
+}
+
+// bench is tools that say that they were called; those in waiting wait for
+// somebody.
+type bench struct {
+	mu      sync.Mutex
+	made    []string
+	waiting map[string]bool
+	until   time.Time
+}
+
+func (b *bench) call(ctx context.Context, req *call.Request, tool string, arguments json.RawMessage) (*call.Result, error) {
+	if tool == "asks" {
+		if _, err := req.Ask(ctx, "elicitation/create", nil); err != nil {
+			return nil, err
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.waiting[tool] {
+		return nil, &call.PendingError{Pending: call.Pending{ID: tool, Tool: tool, Message: "wait", ExpiresAt: b.until}}
+	}
+	b.made = append(b.made, tool)
+	if tool == "fails" {
+		return executor.Failed("it went wrong"), nil
+	}
+	return executor.Shape{}.Result(tool, arguments)
+}
+
+func (b *bench) taken() []string {
+	made := slices.Sorted(slices.Values(b.made))
+	b.made = nil
+	return made
+}
+
+// A step that was made is not made again when the call goes on after a later
+// one has waited, and what it gave is there.
+func TestStepsAreNotMadeAgain(t *testing.T) {
+	steps := []chain.Step{
+		{ID: "one", Tool: "first", Args: raw(`{"x":"${args.x}"}`)},
+		{ID: "f", Tool: "fails", Continue: true},
+		{Parallel: [][]chain.Step{
+			{{ID: "l", Tool: "left"}, {Tool: "gate"}},
+			{{ID: "r", Tool: "right"}, {Tool: "after"}},
+		}},
+		{If: &chain.Condition{Value: raw(`"${steps.f.is_error}"`)}, Then: []chain.Step{{ID: "t", Tool: "then"}, {Tool: "last"}}},
+	}
+	b := &bench{waiting: map[string]bool{"gate": true, "last": true}, until: time.Now().Add(time.Hour)}
+	kept := &notes{}
+	h, err := chain.New(chain.Config{Steps: steps, Result: raw(`{"x":"${steps.one.result.x}","failed":"${steps.f.is_error}"}`)}, executor.Shape{}, b.call, kept)
+	require.NoError(t, err)
+	do := func() (*call.Result, error) {
+		return h(t.Context(), &call.Request{Tool: &call.Tool{Name: "tool"}, Params: raw(`{"arguments":{"x":7}}`)})
+	}
+	_, err = do()
+	require.Equal(t, toolerr.PendingApproval, toolerr.CodeOf(err))
+	require.Equal(t, []string{"after", "fails", "first", "left", "right"}, b.taken(), "a branch that does not wait is made to its end")
+	require.WithinDuration(t, b.until.Add(time.Hour), kept.until, 5*time.Minute)
+
+	_, err = do()
+	require.Equal(t, toolerr.PendingApproval, toolerr.CodeOf(err))
+	require.Empty(t, b.taken(), "nobody has decided")
+	delete(b.waiting, "gate")
+	_, err = do()
+	require.Equal(t, toolerr.PendingApproval, toolerr.CodeOf(err))
+	require.Equal(t, []string{"gate", "then"}, b.taken())
+	delete(b.waiting, "last")
+	res, err := do()
+	require.NoError(t, err)
+	require.Equal(t, []string{"last"}, b.taken())
+	require.Contains(t, string(res.Raw), `"structuredContent":{"x":7,"failed":true}`)
+	require.Nil(t, kept.value)
+
+	_, err = do()
+	require.NoError(t, err)
+	require.Equal(t, []string{"after", "fails", "first", "gate", "last", "left", "right", "then"}, b.taken(), "a call that is over is not gone on with")
+}
+
+// A question that nobody answered ends the call; made again it goes on there.
+func TestACallGoesOnAtItsQuestion(t *testing.T) {
+	b, kept := &bench{}, &notes{}
+	h, err := chain.New(chain.Config{Steps: []chain.Step{{Tool: "first"}, {Tool: "asks"}}}, executor.Shape{}, b.call, kept)
+	require.NoError(t, err)
+	ctx, gone := context.WithCancel(t.Context())
+	req := func(ask call.Ask) *call.Request { return &call.Request{Tool: &call.Tool{Name: "tool"}, Ask: ask} }
+	_, err = h(ctx, req(func(ctx context.Context, _ string, _ json.RawMessage) (json.RawMessage, error) {
+		gone()
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}))
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, []string{"first"}, b.taken())
+	answered := func(context.Context, string, json.RawMessage) (json.RawMessage, error) { return raw(`{}`), nil }
+	_, err = h(t.Context(), req(answered))
+	require.NoError(t, err)
+	require.Equal(t, []string{"asks"}, b.taken())
+
+	// What ends for another reason is not gone on with.
+	h, err = chain.New(chain.Config{Steps: []chain.Step{{Tool: "first"}, {Tool: "fails"}}}, executor.Shape{}, b.call, kept)
+	require.NoError(t, err)
+	res, err := h(t.Context(), req(answered))
+	require.NoError(t, err)
+	require.True(t, res.IsError())
+	require.Nil(t, kept.value)
+}
+
+// Who called is told when what was done cannot be kept.
+func TestWhatCannotBeKeptIsSaid(t *testing.T) {
+	for want, n := range map[string]*notes{"no store": {fault: errors.New("no store")}, "bytes, of": {}} {
+		b := &bench{waiting: map[string]bool{"gate": true}}
+		h, err := chain.New(chain.Config{Steps: []chain.Step{{Tool: "first", Args: raw(`{"x":"${args.x}"}`)}, {Tool: "gate"}}}, executor.Shape{}, b.call, n)
+		require.NoError(t, err)
+		long := "1"
+		if n.fault == nil {
+			long = `"` + strings.Repeat("x", 1<<20) + `"`
+		}
+		_, err = h(t.Context(), &call.Request{Tool: &call.Tool{Name: "tool"}, Params: raw(`{"arguments":{"x":` + long + `}}`)})
+		require.Equal(t, toolerr.PendingApproval, toolerr.CodeOf(err))
+		require.ErrorContains(t, err, "will be made again")
+		require.ErrorContains(t, err, want)
+	}
+}
