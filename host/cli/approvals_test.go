@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -209,4 +210,131 @@ func TestTheClientIsAskedForApproval(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(question), &q))
 	denied := say(`{"jsonrpc":"2.0","id":` + string(q.ID) + `,"result":{"action":"decline"}}`)
 	require.Contains(t, denied, "POLICY_DENIED: fix__echo: this call was denied by the user at stdio")
+}
+
+// run starts the program in a directory and returns what it says.
+func run(t *testing.T, dir string, args ...string) (string, error) {
+	t.Helper()
+	cmd := exec.Command("mcp-host", args...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// approveAll approves what waits, and returns how much that was.
+func approveAll(t *testing.T, flags ...string) int {
+	t.Helper()
+	out, err := run(t, "", append([]string{"approvals", "list", "--json"}, flags...)...)
+	require.NoError(t, err, out)
+	var all []struct{ ID string }
+	require.NoError(t, json.Unmarshal([]byte(out), &all))
+	for _, one := range all {
+		out, err := run(t, "", append([]string{"approvals", "approve", one.ID}, flags...)...)
+		require.NoError(t, err, out)
+	}
+	return len(all)
+}
+
+// What is approved for staging is not for production, though the server and the
+// tool have the same names: another variable, another program, another root,
+// another directory.
+func TestAnApprovalIsNotForAnotherPlace(t *testing.T) {
+	state, here, there := t.TempDir(), t.TempDir(), t.TempDir()
+	config := func(name, server string) string {
+		file := filepath.Join(state, name)
+		require.NoError(t, writeFile(file, "servers: {fix: {command: fixture, "+server+"}}\npolicy: {rules: [{tool: fix__echo, do: ask}]}\n"))
+		return file
+	}
+	call := func(dir, config string, flags ...string) string {
+		out, _ := run(t, dir, append([]string{"call", "fix__echo", "text=a", "--config", config, "--state", state}, flags...)...) //nolint:errcheck // what it says tells
+		return out
+	}
+	staging := config("staging.yaml", "args: [-era, legacy], env: {DB: staging}")
+	require.Contains(t, call(here, staging, "--root", here), "asks for approval")
+	require.Equal(t, 1, approveAll(t, "--config", staging, "--state", state))
+	for name, out := range map[string]string{
+		"variable":  call(here, config("a.yaml", "args: [-era, legacy], env: {DB: production}"), "--root", here),
+		"arguments": call(here, config("b.yaml", "args: [-era, auto], env: {DB: staging}"), "--root", here),
+		"root":      call(here, staging, "--root", there),
+		"directory": call(there, staging, "--root", here),
+	} {
+		require.Contains(t, out, "asks for approval", name)
+	}
+	require.Contains(t, call(here, staging, "--root", here), `{"text":"a"}`)
+	require.Contains(t, call(here, staging, "--root", here), "asks for approval")
+}
+
+// The steps of a chain before one that waits are made once, also by a host that
+// is started anew.
+func TestAChainIsNotBegunAgain(t *testing.T) {
+	var marks atomic.Int64
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `{"n":%d}`, marks.Add(1)) //nolint:errcheck // the client tells
+	}))
+	defer service.Close()
+	dir := t.TempDir()
+	config := filepath.Join(dir, "c.yaml")
+	require.NoError(t, writeFile(config, asking+`
+tools:
+  - {name: mark, description: d, mode: live, input_schema: {type: object}, http: {url: "`+service.URL+`", method: POST, allow_private: [127.0.0.1]}}
+  - name: two
+    description: d
+    mode: chain
+    input_schema: {type: object}
+    chain: {steps: [{id: m, tool: mark}, {tool: fix__echo, args: {text: "mark ${steps.m.result.n}"}}]}
+`))
+	flags := []string{"--config", config, "--state", dir}
+	call := func() string {
+		out, _ := run(t, dir, append([]string{"call", "two"}, flags...)...) //nolint:errcheck // what it says tells
+		return out
+	}
+	require.Contains(t, call(), "asks for approval")
+	require.Contains(t, call(), "asks for approval")
+	require.Equal(t, 1, approveAll(t, flags...))
+	require.Contains(t, call(), `{"text":"mark 1"}`)
+	require.EqualValues(t, 1, marks.Load())
+	require.Contains(t, call(), "asks for approval")
+	require.EqualValues(t, 2, marks.Load(), "another call is another one")
+}
+
+// What a caller writes cannot hide what it asks for, nor a note what was
+// decided.
+func TestNothingHidesInAnApproval(t *testing.T) {
+	dir := t.TempDir()
+	config := filepath.Join(dir, "c.yaml")
+	require.NoError(t, writeFile(config, asking))
+	flags := []string{"--config", config, "--state", dir}
+	out, err := run(t, dir, append([]string{"call", "fix__echo", `{"text":"\u0072m\u200b\udb40\udc41 -rf\n\u202e~"}`}, flags...)...)
+	require.Error(t, err)
+	require.Contains(t, out, "asks for approval")
+	out, err = run(t, dir, append([]string{"approvals", "list"}, flags...)...)
+	require.NoError(t, err)
+	require.Contains(t, out, `{"text":"rm\u200b\U000e0041 -rf\n\u202e~"}`)
+	id := strings.Fields(out)[0]
+	out, err = run(t, dir, append([]string{"approvals", "deny", id, "--note", "no\nstate     approved"}, flags...)...)
+	require.NoError(t, err, out)
+	out, err = run(t, dir, append([]string{"approvals", "show", id}, flags...)...)
+	require.NoError(t, err, out)
+	require.Contains(t, out, "\n"+`note      no\nstate     approved`+"\n")
+	require.Contains(t, out, "arguments {\n  \"text\": \"rm\\u200b\\U000e0041 -rf\\n\n      \\u202e~\"\n}\n")
+	require.Regexp(t, `(?m)^where +in .*fixture -era legacy$`, out)
+}
+
+// Over HTTP totals are of an address, however many connections and sessions
+// come from it.
+func TestTotalsOfAnAddress(t *testing.T) {
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	t.Setenv("TOOLROOM_TOKEN", "")
+	dir := t.TempDir()
+	config := filepath.Join(dir, "c.yaml")
+	require.NoError(t, writeFile(config, "servers: {fix: {command: fixture, args: [-era, legacy]}}\npolicy: {max_total_calls: 3}\n"))
+	s := serve(t, "--config", config, "--state", dir)
+	made := 0
+	for range 6 {
+		http.DefaultClient.CloseIdleConnections()
+		if _, body := s.post(t, echoed); !strings.Contains(body, "LIMIT_REACHED") {
+			made++
+		}
+	}
+	require.Equal(t, 3, made)
 }
