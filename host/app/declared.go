@@ -23,7 +23,7 @@ import (
 // declare makes the declared tools. One that is declared as before is that of
 // before.
 func (a *App) declare(p, before *present) error {
-	p.declared = map[string]*declared.Tool{}
+	p.declared, p.registered = map[string]*declared.Tool{}, map[string]bool{}
 	declare := func(spec manifest.Tool) error {
 		if _, taken := p.byName[declared.Served(spec)]; taken {
 			return dialect.Problems{spec.Problem("name", "it is served as %s, which is the name of a server", declared.Served(spec))}
@@ -53,8 +53,25 @@ func (a *App) declare(p, before *present) error {
 		if err := declare(spec); err != nil {
 			return err
 		}
+		p.registered[declared.Served(spec)] = true
 	}
 	return nil
+}
+
+// declaredEntry is a declared tool as the catalogue sees it, with the names of
+// the tool that it is another name of.
+func (p *present) declaredEntry(t *declared.Tool, depth int) catalog.Entry {
+	e := t.Entry()
+	if t.Spec.MCP == nil || depth > maxDepth {
+		return e
+	}
+	server, own := t.Spec.MCP.Server, t.Spec.MCP.Tool
+	if one, ok := p.byName[server]; ok && !one.off {
+		e.Also = one.entry.Names(own)
+	} else if next, ok := p.declared[server]; ok { // a declared tool is a server of its own
+		e.Also = p.declaredEntry(next, depth+1).Names(own)
+	}
+	return e
 }
 
 // deps are what executors need of the host.

@@ -27,10 +27,9 @@ type present struct {
 	way     way
 	handler call.Handler
 
-	declared map[string]*declared.Tool // by served name
-	tools    []*declared.Tool          // in their order
-	loading  bool                      // those in the store are still to be read
-	app      *App
+	declared   map[string]*declared.Tool // by served name
+	registered map[string]bool           // those of them that are of the store
+	tools      []*declared.Tool          // in their order
 
 	calls sync.RWMutex // held for reading by calls, and for writing for ever after
 }
@@ -47,7 +46,7 @@ type place struct {
 // newPresent puts the parts together. fresh says of which server a new one is
 // to be made though there is one of the name.
 func (a *App) newPresent(cfg config.Config, before *present, fresh []string) (*present, error) {
-	p := &present{app: a, loading: a.repository.pending, cfg: cfg, byName: map[string]*place{}, views: map[string]*offer.Offer{}}
+	p := &present{cfg: cfg, byName: map[string]*place{}, views: map[string]*offer.Offer{}}
 	for _, one := range cfg.Profiles {
 		if err := one.Validate(); err != nil {
 			return nil, err
@@ -122,11 +121,8 @@ func (p *present) entries() []catalog.Entry {
 			theirs = append(theirs, one.entry)
 		}
 	}
-	if p.loading {
-		theirs = append(theirs, catalog.Entry{Source: loader{p.app}})
-	}
 	for _, t := range p.tools { // before servers, which may not take their names
-		own = append(own, t.Entry())
+		own = append(own, p.declaredEntry(t, 0))
 	}
 	return slices.Concat(ours, own, theirs)
 }

@@ -2,12 +2,13 @@ package app
 
 import (
 	"context"
-	"encoding/json"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/host/call"
@@ -15,20 +16,32 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/config/dialect"
 	"github.com/toolroom-mcp/toolroom/host/declared"
 	"github.com/toolroom-mcp/toolroom/host/manifest"
+	"github.com/toolroom-mcp/toolroom/host/store"
 	"github.com/toolroom-mcp/toolroom/host/store/sqlite"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// storeTime bounds how long the store is waited for.
-const storeTime = 10 * time.Second
+// storeTime bounds how long the store is waited for, and lookTime how long to
+// see whether something has changed in it; after a failure it is let alone for
+// restTime.
+const (
+	storeTime = 10 * time.Second
+	lookTime  = 2 * time.Second
+	restTime  = 10 * time.Second
+)
 
 // repository is what this host knows of the declared tools in the store.
 type repository struct {
 	stored *declared.Stored // nil: nothing is kept
 	tools  map[string]manifest.Tool
 
-	pending bool // nobody has asked for a list yet
+	state  atomic.Int64 // of the store when it was read; see neverRead
+	rest   atomic.Int64 // until when it is let alone, in Unix milliseconds
+	reload sync.Mutex   // held while it is read
 }
+
+// neverRead is no state of a store.
+const neverRead = -1
 
 // openRepository finds where declared tools are kept that were registered
 // while a host ran. A name that nobody serves is looked up there, too.
@@ -37,6 +50,7 @@ func (a *App) openRepository(cfg config.Config) {
 		return
 	}
 	vars := dialect.Variables{Env: os.LookupEnv}
+	a.repository.state.Store(neverRead)
 	a.repository.stored = &declared.Stored{
 		Keys: noted{a.store.Keys, &a.used}, Options: manifest.Options{Expand: vars.Expand, Lookup: os.LookupEnv},
 		There: func() bool {
@@ -48,38 +62,62 @@ func (a *App) openRepository(cfg config.Config) {
 		},
 	}
 	a.Catalog.OnMissing(a.find)
-	if cfg.Store.URL == "" && a.repository.stored.There() {
-		now := a.present.Load()
-		a.repository.pending, now.loading = true, true
-		a.Catalog.Update(now.entries())
-	}
+	a.Catalog.OnUse(a.look)
 }
 
-// loader is a source of the catalogue that has no tools of its own: when it is
-// asked, those in the store become sources.
-type loader struct{ app *App }
-
-// loaderName is no name that a server or a tool can have.
-const loaderName = "\x00registered"
-
-func (loader) Name() string { return loaderName }
-
-// List reads the store, once.
-func (l loader) List(ctx context.Context, kind call.Kind) ([]json.RawMessage, error) {
-	if kind != call.Tools {
-		return nil, nil
+// look sees to it that tools that other hosts have registered or forgotten are
+// listed or not, and that one of the store is called as it is there now. It
+// reports whether something has changed. A store that cannot be read leaves
+// what there is.
+func (a *App) look(ctx context.Context, t *call.Tool) bool {
+	if t != nil && !a.present.Load().registered[t.Name] {
+		return false
 	}
-	ctx, cancel := context.WithTimeout(ctx, storeTime)
+	r := &a.repository
+	if time.Now().UnixMilli() < r.rest.Load() {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
-	tools, wrong, err := l.app.repository.stored.List(ctx)
-	if err != nil { // the tools of others are there all the same
-		l.app.tell("registered tools are not served: " + err.Error())
-		return nil, nil
+	state, err := r.stored.State(ctx)
+	if err == nil {
+		if int64(state) == r.state.Load() {
+			return false
+		}
+		r.reload.Lock()
+		defer r.reload.Unlock()
+		if int64(state) == r.state.Load() { // somebody else has
+			return true
+		}
+		err = a.reread(ctx, state)
+	}
+	if err != nil && ctx.Err() != context.Canceled { //nolint:errorlint // it is that itself
+		r.rest.Store(time.Now().Add(restTime).UnixMilli())
+		a.tell("registered tools are served as they were known: " + err.Error())
+	}
+	return err == nil
+}
+
+// reread serves the tools that are in the store.
+func (a *App) reread(ctx context.Context, state store.Version) error {
+	tools, wrong, err := a.repository.stored.List(ctx)
+	if err != nil {
+		return err
 	}
 	for _, fault := range wrong {
-		l.app.tell(fault.Error())
+		a.tell(fault.Error())
 	}
-	return nil, l.app.know(true, tools...)
+	known := map[string]manifest.Tool{}
+	for _, t := range tools {
+		known[declared.Served(t)] = t
+	}
+	a.changing.Lock()
+	defer a.changing.Unlock()
+	a.repository.state.Store(int64(state))
+	if len(known) == 0 && len(a.repository.tools) == 0 {
+		return nil
+	}
+	return a.redeclare(known)
 }
 
 // withRegistered is a configuration with the tools of the store among those it
@@ -98,9 +136,9 @@ func (a *App) withRegistered(cfg config.Config) config.Config {
 	return cfg
 }
 
-// know serves tools of the store; loaded says that they are all. Those of the configuration have their names
+// know serves tools of the store. Those of the configuration have their names
 // first.
-func (a *App) know(loaded bool, tools ...manifest.Tool) error {
+func (a *App) know(tools ...manifest.Tool) error {
 	a.changing.Lock()
 	defer a.changing.Unlock()
 	known := maps.Clone(a.repository.tools)
@@ -110,14 +148,14 @@ func (a *App) know(loaded bool, tools ...manifest.Tool) error {
 	for _, t := range tools {
 		known[declared.Served(t)] = t
 	}
-	return a.redeclare(known, loaded)
+	return a.redeclare(known)
 }
 
 // redeclare replaces the tools of the store that are served. a.changing is
 // held.
-func (a *App) redeclare(tools map[string]manifest.Tool, loaded bool) error {
+func (a *App) redeclare(tools map[string]manifest.Tool) error {
 	before, was := a.present.Load(), a.repository.tools
-	a.repository.tools, a.repository.pending = tools, a.repository.pending && !loaded
+	a.repository.tools = tools
 	now, err := a.newPresent(before.cfg, before, nil)
 	if err != nil {
 		a.repository.tools = was
@@ -178,12 +216,12 @@ func (a *App) find(ctx context.Context, name string) bool {
 		}
 		return false
 	}
-	return a.know(false, t) == nil
+	return a.know(t) == nil
 }
 
 // Declare keeps the tools of manifests in the store and serves them, and
 // returns their served names. Other hosts with the same store find them by
-// name at once, and list them when they start.
+// name at once, and list them when they are next asked.
 func (a *App) Declare(ctx context.Context, file string, text []byte) (names []string, err error) {
 	if a.repository.stored == nil {
 		return nil, toolerr.New(toolerr.NotFound, "nothing says where state is kept; give --state")
@@ -209,11 +247,11 @@ func (a *App) Declare(ctx context.Context, file string, text []byte) (names []st
 	if tools, err = a.repository.stored.Put(ctx, file, text); err != nil {
 		return nil, err
 	}
-	return names, a.know(false, tools...)
+	return names, a.know(tools...)
 }
 
 // Undeclare forgets a tool of the store by its served name. Other hosts that
-// serve it do so until they are started anew.
+// serve it see that when it is next called or listed.
 func (a *App) Undeclare(ctx context.Context, name string) error {
 	if a.repository.stored == nil {
 		return toolerr.New(toolerr.NotFound, "nothing says where state is kept; give --state")
@@ -225,5 +263,5 @@ func (a *App) Undeclare(ctx context.Context, name string) error {
 	defer a.changing.Unlock()
 	known := maps.Clone(a.repository.tools)
 	delete(known, name)
-	return a.redeclare(known, false)
+	return a.redeclare(known)
 }

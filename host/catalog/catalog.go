@@ -48,6 +48,10 @@ type Entry struct {
 	Plain  bool    // served under their own names: the bundled ones
 	Prefix *string // in place of SERVER__
 	Filter Filter  // of its tools
+
+	// Also are the names of the tool, if there are any, that a source's one
+	// tool leads to: what is blocked is so under every name.
+	Also []string
 }
 
 // maxStarts is how many servers are listed, and so started, at a time. One
@@ -64,6 +68,7 @@ type Catalog struct {
 	onChange func(Change)
 	onDrift  func(*ChangedError)
 	onMiss   func(ctx context.Context, name string) bool
+	onUse    func(ctx context.Context, tool *call.Tool) bool
 	starts   chan struct{}
 	current  atomic.Pointer[Snapshot]
 
@@ -157,6 +162,9 @@ func kinds() [4]call.Kind {
 func (c *Catalog) Snapshot(ctx context.Context) *Snapshot { return c.snapshot(ctx, call.Tools) }
 
 func (c *Catalog) snapshot(ctx context.Context, kind call.Kind) *Snapshot {
+	if kind == call.Tools && c.onUse != nil {
+		c.onUse(ctx, nil)
+	}
 	c.list(ctx, kind, nil)
 	return c.current.Load()
 }
@@ -173,7 +181,7 @@ func (c *Catalog) Lookup(ctx context.Context, name string) (*call.Tool, bool) {
 
 // find is Lookup for any kind that has names.
 func (c *Catalog) find(ctx context.Context, kind call.Kind, name string) (*Item, bool) {
-	if item, ok := c.current.Load().byName(kind, name); ok {
+	if item, ok := c.current.Load().byName(kind, name); ok && (item.Tool == nil || c.onUse == nil || !c.onUse(ctx, item.Tool)) {
 		return item, true
 	}
 	likely := func(s *server) bool { return s.mayServe(name) }
@@ -193,6 +201,11 @@ func (c *Catalog) find(ctx context.Context, kind call.Kind, name string) (*Item,
 // OnMissing sets what is asked for a tool that no source has; it reports
 // whether one has it now. Call it before first use.
 func (c *Catalog) OnMissing(find func(ctx context.Context, name string) bool) { c.onMiss = find }
+
+// OnUse sets what is told before tools are listed, with nil, and before one is
+// called that was found; it reports whether the sources are others now. Call it
+// before first use.
+func (c *Catalog) OnUse(look func(ctx context.Context, tool *call.Tool) bool) { c.onUse = look }
 
 // mayServe reports whether a name looks like one of the server's.
 func (s *server) mayServe(name string) bool {
@@ -361,7 +374,7 @@ func (s *server) items(kind call.Kind, raw []json.RawMessage) (items []*Item, fa
 		switch {
 		case fault != nil:
 			faults = append(faults, fault)
-		case kind != call.Tools || s.Filter.serves(item.Original):
+		case kind != call.Tools || s.Filter.serves(item):
 			items = append(items, item)
 		}
 	}

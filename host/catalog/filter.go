@@ -6,7 +6,8 @@ import (
 )
 
 // A Filter says which of a server's tools are served, and how. Patterns are
-// of the server's own names; a * stands for any number of characters.
+// of the server's own names, or of the served ones; a * stands for any number
+// of characters.
 type Filter struct {
 	Allow    []string          // none: all
 	Block    []string          // wins over Allow
@@ -14,8 +15,17 @@ type Filter struct {
 	Describe map[string]string // the server's name → the description served
 }
 
-func (f Filter) serves(name string) bool {
-	return (len(f.Allow) == 0 || MatchesAny(f.Allow, name)) && !MatchesAny(f.Block, name)
+func (f Filter) serves(item *Item) bool {
+	return permits(f.Allow, f.Block, append(item.names(), item.Original), nil)
+}
+
+// permits reports whether something with several names may be had: one of them
+// is allowed, or all are, and none is blocked, nor one of what it leads to.
+func permits(allow, block, names, also []string) bool {
+	named := func(patterns, names []string) bool {
+		return slices.ContainsFunc(names, func(name string) bool { return MatchesAny(patterns, name) })
+	}
+	return (len(allow) == 0 || named(allow, names)) && !named(block, names) && !named(block, also)
 }
 
 // MatchesAny reports whether a name is of the form of any of the patterns.

@@ -25,6 +25,7 @@ type Item struct {
 	Tool *call.Tool // of a tool; else nil
 
 	received json.RawMessage
+	also     []string // see Entry
 	span     [2]int // where the value of the name stands in Definition
 }
 
@@ -46,7 +47,7 @@ func newItem(server Entry, kind call.Kind, definition json.RawMessage) (*Item, e
 	if err != nil {
 		return nil, fmt.Errorf("server %s: an entry of its %s is malformed: %w", of, kind, err)
 	}
-	item := &Item{Kind: kind, Server: of, Definition: definition, received: definition}
+	item := &Item{Kind: kind, Server: of, Definition: definition, received: definition, also: server.Also}
 	takes := true
 	for _, m := range members {
 		switch {
@@ -80,6 +81,15 @@ func newItem(server Entry, kind call.Kind, definition json.RawMessage) (*Item, e
 		}
 	}
 	return item, nil
+}
+
+// names are those that a pattern may mean the item by: the served one, and
+// that which it would have if the configuration gave it none.
+func (i *Item) names() []string {
+	if i.Tool == nil || i.Tool.Unrenamed == "" {
+		return []string{i.Name}
+	}
+	return []string{i.Name, i.Tool.Unrenamed}
 }
 
 // rename puts a name into the definition.

@@ -243,3 +243,80 @@ func TestLocatingIsBounded(t *testing.T) {
 	_, _, ok := c.View().Locate(t.Context(), call.Resources, strings.Repeat("a", 20_000))
 	require.False(t, ok)
 }
+
+// A profile's patterns, and a filter's, mean tools by the names they are served
+// under and by those that they would have.
+func TestPatternsMeanRenamedTools(t *testing.T) {
+	prefix := "p_"
+	for name, c := range map[string]struct {
+		filter  catalog.Filter
+		profile catalog.Profile
+		want    []string
+	}{
+		"all":                    {want: []string{"new", "one__b", "p_c"}},
+		"blocked by own name":    {filter: catalog.Filter{Block: []string{"a"}}, want: []string{"one__b", "p_c"}},
+		"blocked by new name":    {filter: catalog.Filter{Block: []string{"ne*"}}, want: []string{"one__b", "p_c"}},
+		"blocked by usual name":  {filter: catalog.Filter{Block: []string{"one__*"}}, want: []string{"p_c"}},
+		"allowed by new name":    {filter: catalog.Filter{Allow: []string{"new"}}, want: []string{"new", "p_c"}},
+		"profile blocks usual":   {profile: catalog.Profile{Block: []string{"one__a", "two__c"}}, want: []string{"one__b"}},
+		"profile blocks new":     {profile: catalog.Profile{Block: []string{"new", "p_*"}}, want: []string{"one__b"}},
+		"profile allows usual":   {profile: catalog.Profile{Allow: []string{"one__a", "two__c"}}, want: []string{"new", "p_c"}},
+		"profile allows new":     {profile: catalog.Profile{Allow: []string{"new"}}, want: []string{"new"}},
+		"profile blocks a's own": {profile: catalog.Profile{Block: []string{"a"}}, want: []string{"new", "one__b", "p_c"}},
+	} {
+		c.filter.Rename = map[string]string{"a": "new"}
+		cat := catalog.New([]catalog.Entry{
+			{Source: &source{name: "one", tools: named("a", "b")}, Filter: c.filter},
+			{Source: &source{name: "two", tools: named("c")}, Prefix: &prefix},
+		}, nil, nil)
+		view := cat.Profile(c.profile)
+		var got []string
+		for _, tool := range view.Snapshot(t.Context()).Tools() {
+			got = append(got, tool.Name)
+			_, ok := view.Lookup(t.Context(), tool.Name)
+			require.True(t, ok)
+		}
+		require.Equal(t, c.want, got, name)
+		cat.Close()
+	}
+}
+
+// What a tool leads to is blocked under every name.
+func TestWhatLeadsToABlockedTool(t *testing.T) {
+	target := catalog.Entry{Source: &source{name: "one", tools: named("a")}, Filter: catalog.Filter{Rename: map[string]string{"a": "new"}}}
+	require.Equal(t, []string{"new", "one__a"}, target.Names("a"))
+	alias := catalog.Entry{Source: &source{name: "alias", tools: named("alias")}, Plain: true, Also: target.Names("a")}
+	require.Equal(t, []string{"alias", "new", "one__a"}, alias.Names("alias"))
+	c := catalog.New([]catalog.Entry{alias}, nil, nil)
+	defer c.Close()
+	for _, block := range []string{"new", "one__a", "alias"} {
+		_, ok := c.Profile(catalog.Profile{Block: []string{block}}).Lookup(t.Context(), "alias")
+		require.False(t, ok, block)
+	}
+	_, ok := c.Profile(catalog.Profile{Allow: []string{"alias"}, Block: []string{"one__b"}}).Lookup(t.Context(), "alias")
+	require.True(t, ok)
+	_, ok = c.Profile(catalog.Profile{Allow: []string{"one__a"}}).Lookup(t.Context(), "alias")
+	require.False(t, ok, "to allow what it leads to is not to allow it")
+}
+
+// Sources may be others each time that somebody asks.
+func TestSourcesAreLookedAtWhenTheyAreUsed(t *testing.T) {
+	c := catalog.New([]catalog.Entry{{Source: &source{name: "gone", tools: named("gone")}, Plain: true}}, nil, nil)
+	defer c.Close()
+	var asked []string
+	c.OnUse(func(_ context.Context, tool *call.Tool) bool {
+		if tool == nil {
+			asked = append(asked, "list")
+			return false
+		}
+		asked = append(asked, tool.Name)
+		c.Update([]catalog.Entry{{Source: &source{name: "there", tools: named("there")}, Plain: true}})
+		return true
+	})
+	require.Len(t, c.Snapshot(t.Context()).Tools(), 1)
+	_, ok := c.Lookup(t.Context(), "gone")
+	require.False(t, ok)
+	require.Equal(t, []string{"list", "gone"}, asked)
+	_, ok = c.Lookup(t.Context(), "there")
+	require.True(t, ok)
+}

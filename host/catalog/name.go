@@ -24,6 +24,16 @@ func (e Entry) servedName(own string, kind call.Kind) string {
 	return ServedName(server, own, e.Plain)
 }
 
+// Names are those that a tool of the entry's is served, or meant by a pattern,
+// by the source's own name for it; and those of what it leads to.
+func (e Entry) Names(own string) []string {
+	names := []string{e.servedName(own, call.Tools)}
+	if plain := ServedName(e.Source.Name(), own, e.Plain); plain != names[0] {
+		names = append(names, plain)
+	}
+	return append(names, e.Also...)
+}
+
 // ServedName returns the name a tool is served under, which depends on the
 // server's and the tool's names alone: plain, or SERVER__TOOL. A name that is
 // too long, or has other characters than clients take, or could be another

@@ -12,7 +12,9 @@ import (
 )
 
 // A Profile is a part of the catalogue under a name of its own, for a client
-// that is to have no more. Patterns are of served names, with *.
+// that is to have no more. Patterns are of served names, with *, or of those
+// that tools would have if the configuration renamed none. A tool that leads to
+// one that is blocked is blocked, too.
 type Profile struct {
 	Name    string
 	Servers []string // none: all
@@ -32,7 +34,7 @@ func (p *Profile) serves(item *Item) bool {
 	if len(p.Servers) > 0 && !MatchesAny(p.Servers, item.Server) {
 		return false
 	}
-	return item.Kind != call.Tools || (len(p.Allow) == 0 || MatchesAny(p.Allow, item.Name)) && !MatchesAny(p.Block, item.Name)
+	return item.Kind != call.Tools || permits(p.Allow, p.Block, item.names(), item.also)
 }
 
 // of returns what a profile leaves of a snapshot, made once.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -169,14 +170,79 @@ func TestDeclaredToolsFollowTheirFiles(t *testing.T) {
 	becomes("new", "unknown tool")
 	require.Contains(t, asked("stays"), `"text":"1"`)
 
-	// A tool that another process registers is found by its name.
+	// Tools that another process registers or forgets are so for this one, too.
+	other := func(args ...string) {
+		t.Helper()
+		out, err := exec.Command("mcp-host", append([]string{"--config", config, "--state", state, "tools"}, args...)...).CombinedOutput()
+		require.NoError(t, err, "%s", out)
+	}
 	file := filepath.Join(dir, "registered.yaml")
-	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(manifest("third"), "name: new", "name: found", 1)), 0o600))
-	out, err := exec.Command("mcp-host", "--config", config, "--state", state, "tools", "register", file).CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	require.Contains(t, asked("found"), `"text":"third"`)
-	_, list := host.post(t, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
-	require.Contains(t, list, `"name":"found"`)
+	register := func(name, result string) {
+		t.Helper()
+		require.NoError(t, os.WriteFile(file, []byte(strings.Replace(manifest(result), "name: new", "name: "+name, 1)), 0o600))
+		other("register", file)
+	}
+	listed := func() string {
+		_, list := host.post(t, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+		return list
+	}
+	require.NotContains(t, listed(), `"name":"found"`)
+	register("found", "third")
+	require.Contains(t, asked("found"), `"text":"third"`, "by its name")
+	register("also", "fourth")
+	require.Contains(t, listed(), `"name":"also"`, "in a list")
+	require.Contains(t, listed(), `"name":"found"`)
+	register("found", "fifth")
+	require.Contains(t, asked("found"), `"text":"fifth"`)
+	other("unregister", "found")
+	require.Contains(t, asked("found"), "unknown tool")
+	require.Contains(t, asked("also"), `"text":"fourth"`)
+	other("unregister", "also")
+	require.NotContains(t, listed(), `"name":"also"`)
+	require.Contains(t, listed(), `"name":"stays"`)
+}
+
+// TestProfilesMeanToolsByEveryName is about renamed tools, other names of them,
+// and what a profile blocks or allows by either name.
+func TestProfilesMeanToolsByEveryName(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TOOLROOM_TOKEN", "")
+	config := filepath.Join(dir, "toolroom.yaml")
+	require.NoError(t, os.WriteFile(config, []byte(`
+servers:
+  fix: {command: fixture, args: [-era, legacy], tools: {rename: {echo: say}, block: [fix__fail]}}
+tools:
+  alias: {mcp: {server: fix, tool: echo}}
+  alias_of_alias: {mcp: {server: alias, tool: alias}}
+  other: {mock_result: 1}
+profiles:
+  blocks_own: {block: [fix__echo]}
+  blocks_served: {block: [say]}
+  allows_own: {allow: [fix__echo]}
+  allows_served: {allow: [say]}
+  allows_alias: {allow: [alias]}
+`), 0o600))
+	host := serveProcess(t, "--config", config, "--state", filepath.Join(t.TempDir(), "state"))
+	for profile, names := range map[string][]string{
+		"":              {"say", "alias", "alias_of_alias", "other"},
+		"blocks_own":    {"other"},
+		"blocks_served": {"other"},
+		"allows_own":    {"say"},
+		"allows_served": {"say"},
+		"allows_alias":  {"alias"},
+	} {
+		door := host
+		if profile != "" {
+			door.url += "/" + profile
+		}
+		for _, tool := range []string{"say", "alias", "alias_of_alias", "other"} {
+			shown := slices.Contains(names, tool)
+			require.Equal(t, shown, strings.Contains(door.call(t, tool, `{}`), `"result"`), "%s in %q", tool, profile)
+			_, list := door.post(t, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+			require.Equal(t, shown, strings.Contains(list, `"name":"`+tool+`"`), "%s in %q", tool, profile)
+			require.NotContains(t, list, "fix__fail", "which is blocked by its served name")
+		}
+	}
 }
 
 // TestAClientRunsItsOwnTools is asked by elicitation for what its tool gives.

@@ -26,6 +26,9 @@ type Stored struct {
 // prefix begins the keys of manifests, by served name.
 const prefix = "tool/"
 
+// stateKey changes with every change of what is kept.
+const stateKey = "tools/state"
+
 // most bounds how many tools are registered.
 const most = 10_000
 
@@ -41,7 +44,25 @@ func (s Stored) Put(ctx context.Context, file string, text []byte) ([]manifest.T
 			return nil, err
 		}
 	}
-	return tools, nil
+	return tools, s.changed(ctx)
+}
+
+// changed has the other hosts look.
+func (s Stored) changed(ctx context.Context) error {
+	_, err := s.Keys.Put(ctx, stateKey, nil, store.Any, time.Time{})
+	return err
+}
+
+// State tells states of what is kept apart.
+func (s Stored) State(ctx context.Context) (store.Version, error) {
+	if !s.There() {
+		return store.Absent, nil
+	}
+	entry, err := s.Keys.Get(ctx, stateKey)
+	if toolerr.Is(err, toolerr.NotFound) { // nothing was kept, or by a version that says nothing
+		return store.Absent, nil
+	}
+	return entry.Version, err
 }
 
 // Delete forgets a tool by its served name; NOT_FOUND if there is none.
@@ -52,7 +73,10 @@ func (s Stored) Delete(ctx context.Context, name string) error {
 	if _, err := s.Keys.Get(ctx, prefix+name); err != nil {
 		return err
 	}
-	return s.Keys.Delete(ctx, prefix+name, store.Any)
+	if err := s.Keys.Delete(ctx, prefix+name, store.Any); err != nil {
+		return err
+	}
+	return s.changed(ctx)
 }
 
 // Get returns the tool of a served name; NOT_FOUND if there is none.

@@ -118,7 +118,7 @@ func (o *Offer) fitting(tools []*call.Tool) (listed []*call.Tool, all bool) {
 	}
 	rank := make([]int, len(tools))
 	for i, t := range tools {
-		rank[i] = o.rank(t.Name)
+		rank[i] = o.rank(t)
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return rank[a] - rank[b] })
 	var chosen []int
@@ -137,12 +137,15 @@ func (o *Offer) fitting(tools []*call.Tool) (listed []*call.Tool, all bool) {
 }
 
 // rank is 0 for what is pinned, then the place in Priority.
-func (o *Offer) rank(name string) int {
-	if catalog.MatchesAny(o.cfg.Pinned, name) {
+func (o *Offer) rank(t *call.Tool) int {
+	meant := func(patterns ...string) bool {
+		return catalog.MatchesAny(patterns, t.Name) || t.Unrenamed != "" && catalog.MatchesAny(patterns, t.Unrenamed)
+	}
+	if meant(o.cfg.Pinned...) {
 		return 0
 	}
 	for i, pattern := range o.cfg.Priority {
-		if catalog.MatchesAny([]string{pattern}, name) {
+		if meant(pattern) {
 			return 1 + i
 		}
 	}

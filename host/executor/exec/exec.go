@@ -7,7 +7,8 @@
 //	{"error": "what went wrong"}
 //	{"pending": {"reason": …, "message": …, "callback_url": …, "expires_at": …, "metadata": …}}
 //
-// to its standard output; other JSON is taken for the result itself. An exit
+// to its standard output; other JSON is taken for the result itself. An error
+// of null, false or "" is none. An exit
 // status other than 0 without such an answer is a failure, told with the end
 // of its standard error.
 //
@@ -129,21 +130,21 @@ func answer(req *call.Request, shape executor.Shape, output []byte, said string,
 		}
 		for _, m := range members {
 			switch {
-			case string(m.Value) == "null" && m.Name != "result":
+			case m.Name != "result" && none(m.Value):
 			case m.Name == "result":
 				result = m.Value
 			case m.Name == "error":
 				problem = m.Value
-			case m.Name == "pending":
+			case m.Name == "pending" && m.Value[0] == '{': // else it is a member of the result
 				pending = m.Value
 			}
 		}
 	}
 	switch {
+	case string(problem) == "true": // the rest says which
+		return executor.Failed(string(output)), nil
 	case problem != nil:
-		if text := executor.TextOf(problem); text != "" {
-			return executor.Failed(text), nil
-		}
+		return executor.Failed(executor.TextOf(problem)), nil
 	case pending != nil:
 		return nil, waits(req, pending)
 	}
@@ -156,6 +157,16 @@ func answer(req *call.Request, shape executor.Shape, output []byte, said string,
 		result = output
 	}
 	return shape.Result(tool, result)
+}
+
+// none reports whether a member says that there is no error, or nothing to
+// wait for.
+func none(value json.RawMessage) bool {
+	switch string(value) {
+	case "null", "false", `""`:
+		return true
+	}
+	return false
 }
 
 func lastWords(said string) string {

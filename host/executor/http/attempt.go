@@ -49,13 +49,14 @@ func (e *client) attempt(ctx context.Context, req *call.Request, r *request) (*c
 // redirect.
 func (e *client) follow(ctx context.Context, r *request) (*http.Response, error) {
 	method, at, body := e.Method, r.url, r.body
-	home := origin(at)
+	home, own := origin(at), true
 	g := guard{private: e.Private, networks: e.Networks}
 	for hop := 0; ; hop++ {
 		if err := g.checkHost(at.Hostname()); err != nil {
 			return nil, err
 		}
-		resp, err := e.send(ctx, method, at, body, r.header, origin(at) == home)
+		own = own && origin(at) == home // who led elsewhere may not say what is asked at home
+		resp, err := e.send(ctx, method, at, body, r.header, own)
 		if err != nil {
 			return nil, err
 		}

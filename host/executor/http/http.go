@@ -25,7 +25,7 @@
 //
 // Redirects are followed, five at most, each looked at like the first. To
 // another origin goes nothing that the declaration set: no headers, no body,
-// no Referer; and https does not lead back to http.
+// no Referer, nor to its own from there; and https does not lead back to http.
 //
 // # Failures
 //
@@ -36,6 +36,16 @@
 // its own, the same for all its attempts, and is repeated whatever its method.
 // Any other status of 400 and above is the tool's own failure, told with what
 // the service said; 401 and 403 are AUTH_FAILED.
+//
+// # What comes back
+//
+// JSON is structured, pictures and sound are such, other bytes a resource, all
+// else is text. What redact names is left out at any depth, of failures, too,
+// and whatever type the answer says that it has: of JSON its members, also of
+// JSON within texts; of other texts what looks like one, rather too much. What
+// is packed into other bytes is not looked into. Mappings leave numbers as
+// they are written; those within an expression, and what it makes a text of
+// while it compares or sorts, are floats.
 package http
 
 import (
@@ -48,11 +58,11 @@ import (
 	"net/netip"
 	"net/textproto"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/jmespath/go-jmespath"
 	"github.com/toolroom-mcp/toolroom/host/call"
 	"github.com/toolroom-mcp/toolroom/host/config/secret"
 	"github.com/toolroom-mcp/toolroom/host/executor"
@@ -106,8 +116,9 @@ type compiled struct {
 	headers  map[string]template // of Request.Headers
 	query    []pair
 	used     map[string]bool // arguments that have their place
-	request  *jmespath.JMESPath
-	response *jmespath.JMESPath
+	request  *mapping        // nil: none
+	response *mapping        // nil: none
+	hidden   *regexp.Regexp  // what is left out of texts; nil: nothing
 }
 
 type pair struct {
@@ -144,9 +155,10 @@ func (c Config) compile() (*compiled, error) {
 	if err := out.compileMapping(); err != nil {
 		return nil, err
 	}
-	if out.response, err = parsePath(c.Response); err != nil {
+	if out.response, err = parseMapping(c.Response); err != nil {
 		return nil, fmt.Errorf("http.response.body_mapping: %w", err)
 	}
+	out.hidden = hiding(c.Redact)
 	return out, out.checkHeaders()
 }
 
@@ -164,20 +176,13 @@ func (c *compiled) compileMapping() (err error) {
 	}
 	c.use(m.Query...)
 	c.use(m.Exclude...)
-	if c.request, err = parsePath(m.Body); err != nil {
+	if c.request, err = parseMapping(m.Body); err != nil {
 		return fmt.Errorf("http.request.body_mapping: %w", err)
 	}
 	if c.Body != nil && (m.Body != "" || len(m.StaticBody) > 0) {
 		return errors.New("http.body: there is a mapping in request, too; leave one out")
 	}
 	return nil
-}
-
-func parsePath(expression string) (*jmespath.JMESPath, error) {
-	if expression == "" {
-		return nil, nil
-	}
-	return jmespath.Compile(expression)
 }
 
 // ours are headers that net/http writes, or that frame the message.

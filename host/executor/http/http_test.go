@@ -427,6 +427,35 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
+// Another host that leads back here has the request made without what the
+// declaration sets: it would choose what is done with our rights.
+func TestRedirectsThereAndBack(t *testing.T) {
+	var home atomic.Pointer[string]
+	other := serve(t, func(w web.ResponseWriter, _ *web.Request) {
+		w.Header().Set("Location", *home.Load()+"/delete")
+		w.WriteHeader(302)
+	})
+	s := serve(t, func(w web.ResponseWriter, r *web.Request) {
+		if r.URL.Path == "/delete" {
+			answer(`{}`)(w, r)
+			return
+		}
+		w.Header().Set("Location", other.URL)
+		w.WriteHeader(302)
+	})
+	home.Store(&s.URL)
+	cfg := local(s, "/start", "GET")
+	cfg.URL = secret.Text(strings.Replace(s.URL, "http://", "http://user:sekrit@", 1) + "/start")
+	cfg.Headers = map[string]secret.Text{"X-Api-Key": "sekrit"}
+	_, err := do(t, cfg, executor.Shape{}, `{}`)
+	require.NoError(t, err)
+	all := s.requests()
+	require.Equal(t, "sekrit", all[0].header.Get("X-Api-Key"))
+	require.Equal(t, "/delete", all[1].uri)
+	require.Empty(t, all[1].header.Get("X-Api-Key"))
+	require.Empty(t, all[1].header.Get("Authorization"))
+}
+
 func TestPrivateAddresses(t *testing.T) {
 	s := serve(t, answer(`{}`))
 	port := strings.TrimPrefix(s.URL, "http://127.0.0.1:")

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/jmespath/go-jmespath"
 	"github.com/toolroom-mcp/toolroom/host/call"
 	"github.com/toolroom-mcp/toolroom/host/executor"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
@@ -132,23 +131,14 @@ func (c *compiled) fillBody(tool string, arguments, left map[string]json.RawMess
 	if c.request == nil {
 		return jsonrpc.Marshal(left)
 	}
-	return search(c.request, left, tool, toolerr.InvalidParams, "http.request.body_mapping")
-}
-
-// search applies a JMESPath.
-func search(path *jmespath.JMESPath, to any, tool string, code toolerr.Code, field string) ([]byte, error) {
-	raw, err := jsonrpc.Marshal(to)
-	var value any
+	body, err := jsonrpc.Marshal(left)
 	if err == nil {
-		err = json.Unmarshal(raw, &value)
-	}
-	if err == nil {
-		value, err = path.Search(value)
+		body, err = c.request.search(body)
 	}
 	if err != nil {
-		return nil, toolerr.New(code, "%s: %s cannot be applied: %w", tool, field, err)
+		return nil, toolerr.New(toolerr.InvalidParams, "%s: http.request.body_mapping cannot be applied: %w", tool, err)
 	}
-	return jsonrpc.Marshal(value)
+	return body, nil
 }
 
 var traceparentForm = regexp.MustCompile(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)

@@ -3,13 +3,12 @@ package http
 import (
 	"bytes"
 	"encoding/base64"
-	"encoding/json"
+	endian "encoding/binary"
 	"fmt"
-	"io"
 	"mime"
 	"net/http"
-	"slices"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/toolroom-mcp/toolroom/host/call"
@@ -27,28 +26,35 @@ func (e *client) result(tool string, resp *http.Response, body []byte) (*call.Re
 	if err != nil {
 		kind, parameters = "", nil
 	}
+	charset := parameters["charset"]
 	if encoding := resp.Header.Get("Content-Encoding"); encoding != "" && !resp.Uncompressed && encoding != "identity" {
 		return nil, &call.ExecutionError{Tool: tool, Phase: call.PhaseExecute, Message: e.Method + " " + e.shown() + " failed",
 			Cause: toolerr.New(toolerr.ProtocolError, "the answer is packed in a way that was not asked for")}
 	}
+	if decoded, set := unicodeOf(charset, body); of(kind) == "" || e.isJSON(kind, decoded) {
+		body, charset = decoded, set
+	}
 	if resp.StatusCode < 200 || resp.StatusCode >= 300 {
-		said := e.said(kind, parameters["charset"], body)
+		said := e.said(kind, charset, body)
 		if err := e.refusal(tool, resp, said); err != nil {
 			return nil, err
 		}
 		return executor.Failed(fmt.Sprintf("HTTP %d %s%s", resp.StatusCode, http.StatusText(resp.StatusCode), said)), nil
 	}
-	switch {
-	case strings.HasPrefix(kind, "image/") && kind != "image/svg+xml":
-		return media("image", kind, body), nil
-	case strings.HasPrefix(kind, "audio/"):
-		return media("audio", kind, body), nil
-	case isJSON(kind, body):
+	if e.isJSON(kind, body) {
 		return e.json(tool, body)
-	case len(body) > 0 && binary(kind, parameters["charset"], body):
+	}
+	pictured := of(kind) != "" && (e.hidden == nil || bytes.IndexByte(body, 0) >= 0)
+	text, hid := "", false
+	if !pictured {
+		text, hid = e.hide(textOf(charset, body))
+	}
+	switch {
+	case of(kind) != "" && !hid:
+		return media(of(kind), kind, body), nil
+	case len(body) > 0 && !hid && binary(kind, charset, body):
 		return e.blob(kind, body), nil
 	}
-	text := textOf(parameters["charset"], body)
 	if e.shape.Declared && !e.shape.Wrapped { // as PromptKit gives it
 		return e.shape.Result(tool, append(jsonrpc.AppendString([]byte(`{"result":`), text), '}'))
 	}
@@ -56,32 +62,70 @@ func (e *client) result(tool string, resp *http.Response, body []byte) (*call.Re
 }
 
 func (e *client) json(tool string, body []byte) (*call.Result, error) {
-	value, err := redact(body, e.Redact)
+	value, err := e.redact(body)
 	if err != nil {
 		return nil, executor.Invalid(tool, "the answer is not JSON, though it says so: %v", err)
 	}
 	if e.response != nil {
-		if value, err = search(e.response, json.RawMessage(value), tool, toolerr.ResultInvalid, "http.response.body_mapping"); err != nil {
-			return nil, err
+		if value, err = e.response.search(value); err != nil {
+			return nil, toolerr.New(toolerr.ResultInvalid, "%s: http.response.body_mapping cannot be applied: %w", tool, err)
 		}
 	}
 	return e.shape.Result(tool, value)
 }
 
 // isJSON goes by what the answer says of itself, and where it says nothing of
-// use by its look.
-func isJSON(kind string, body []byte) bool {
+// use by its look. What is to be left out of it, or made of it, is so whatever
+// it says.
+func (e *client) isJSON(kind string, body []byte) bool {
 	switch {
 	case kind == "application/json" || strings.HasSuffix(kind, "+json"):
 		return len(bytes.TrimSpace(body)) > 0
-	case kind == "" || kind == "text/plain" || kind == "application/octet-stream" || kind == "text/json" || kind == "text/javascript":
+	case kind == "" || kind == "text/plain" || kind == "application/octet-stream" || kind == "text/json" || kind == "text/javascript",
+		e.hidden != nil || e.response != nil:
 		return jsonrpc.Valid(bytes.TrimSpace(body)) == nil
 	}
 	return false
 }
 
+// of is the content of MCP that a kind is shown as; "": none of its own.
+func of(kind string) string {
+	switch {
+	case strings.HasPrefix(kind, "image/") && kind != "image/svg+xml":
+		return "image"
+	case strings.HasPrefix(kind, "audio/"):
+		return "audio"
+	}
+	return ""
+}
+
 func binary(kind, charset string, body []byte) bool {
-	return charset == "" && !utf8.Valid(body) && !strings.HasPrefix(kind, "text/") || bytes.IndexByte(body, 0) >= 0 && !strings.HasPrefix(strings.ToLower(charset), "utf-16")
+	return charset == "" && !utf8.Valid(body) && !strings.HasPrefix(kind, "text/") || bytes.IndexByte(body, 0) >= 0
+}
+
+// unicodeOf is a body in UTF-8 without a mark before it, if it was in one of
+// Unicode's encodings; the character set of another stays what it is.
+func unicodeOf(charset string, body []byte) ([]byte, string) {
+	var order endian.ByteOrder
+	switch name := strings.ToLower(charset); {
+	case bytes.HasPrefix(body, []byte("\xef\xbb\xbf")):
+		return body[3:], charset
+	case bytes.HasPrefix(body, []byte("\xff\xfe")):
+		order, body = endian.LittleEndian, body[2:]
+	case bytes.HasPrefix(body, []byte("\xfe\xff")):
+		order, body = endian.BigEndian, body[2:]
+	case name == "utf-16le":
+		order = endian.LittleEndian
+	case name == "utf-16" || name == "utf-16be":
+		order = endian.BigEndian
+	default:
+		return body, charset
+	}
+	units := make([]uint16, len(body)/2)
+	for i := range units {
+		units[i] = order.Uint16(body[2*i:])
+	}
+	return []byte(string(utf16.Decode(units))), "utf-8"
 }
 
 // textOf is a body as text; what is not of its character set is replaced.
@@ -94,7 +138,7 @@ func textOf(charset string, body []byte) string {
 		}
 		return string(runes)
 	}
-	return strings.ToValidUTF8(string(bytes.TrimPrefix(body, []byte("\xef\xbb\xbf"))), "\ufffd")
+	return strings.ToValidUTF8(string(body), "\ufffd")
 }
 
 func media(of, kind string, body []byte) *call.Result {
@@ -119,16 +163,19 @@ func (e *client) blob(kind string, body []byte) *call.Result {
 
 // said is what a service says of a failure, to follow the status.
 func (e *client) said(kind, charset string, body []byte) string {
-	if isJSON(kind, body) {
-		value, err := redact(body, e.Redact)
+	var text string
+	switch {
+	case e.isJSON(kind, body):
+		value, err := e.redact(body)
 		if err != nil {
 			return ""
 		}
-		body = value
-	} else if binary(kind, charset, body) {
+		text = string(value)
+	case binary(kind, charset, body):
 		return ""
+	default:
+		text, _ = e.hide(strings.TrimSpace(textOf(charset, body)))
 	}
-	text := strings.TrimSpace(textOf(charset, body))
 	if len(text) > maxSaid {
 		text = strings.ToValidUTF8(text[:maxSaid], "") + "…"
 	}
@@ -136,95 +183,4 @@ func (e *client) said(kind, charset string, body []byte) string {
 		return ""
 	}
 	return ": " + text
-}
-
-// Redacted stands in the place of a value that is not shown.
-const Redacted = "[REDACTED]"
-
-// maxDepth bounds how deep an answer is nested.
-const maxDepth = 1000
-
-// redact returns JSON with the values of members of such names replaced, at
-// any depth, whatever their case.
-func redact(body []byte, names []string) ([]byte, error) {
-	body = bytes.TrimSpace(body)
-	if err := jsonrpc.Valid(body); err != nil {
-		return nil, err
-	}
-	if len(names) == 0 {
-		return body, nil
-	}
-	r := redactor{in: json.NewDecoder(bytes.NewReader(body)), names: names}
-	r.in.UseNumber()
-	if err := r.value(0); err != nil && err != io.EOF { //nolint:errorlint // the decoder's own
-		return nil, err
-	}
-	return r.out, nil
-}
-
-type redactor struct {
-	in    *json.Decoder
-	out   []byte
-	names []string
-}
-
-func (r *redactor) hides(name string) bool {
-	return slices.ContainsFunc(r.names, func(hidden string) bool { return strings.EqualFold(hidden, name) })
-}
-
-func (r *redactor) value(depth int) error {
-	if depth > maxDepth {
-		return fmt.Errorf("it is nested more than %d deep", maxDepth)
-	}
-	token, err := r.in.Token()
-	if err != nil {
-		return err
-	}
-	switch token := token.(type) {
-	case json.Delim:
-		r.out = append(r.out, byte(token))
-		for first := true; r.in.More(); first = false {
-			if !first {
-				r.out = append(r.out, ',')
-			}
-			if err := r.item(token == '{', depth); err != nil {
-				return err
-			}
-		}
-		end, err := r.in.Token()
-		if err != nil {
-			return err
-		}
-		r.out = append(r.out, byte(end.(json.Delim))) //nolint:forcetypeassert,errcheck // More said so
-	case string:
-		r.out = jsonrpc.AppendString(r.out, token)
-	case json.Number:
-		r.out = append(r.out, token...)
-	case nil:
-		r.out = append(r.out, "null"...)
-	default:
-		r.out = fmt.Append(r.out, token)
-	}
-	return nil
-}
-
-func (r *redactor) item(named bool, depth int) error {
-	if !named {
-		return r.value(depth + 1)
-	}
-	name, err := r.in.Token()
-	if err != nil {
-		return err
-	}
-	text, _ := name.(string) //nolint:errcheck // the decoder gives nothing else here
-	r.out = append(jsonrpc.AppendString(r.out, text), ':')
-	if !r.hides(text) {
-		return r.value(depth + 1)
-	}
-	start := len(r.out)
-	if err := r.value(depth + 1); err != nil {
-		return err
-	}
-	r.out = jsonrpc.AppendString(r.out[:start], Redacted)
-	return nil
 }

@@ -5,7 +5,7 @@
 // {{range …}}. What it prints of a text is escaped for the inside of a JSON
 // text, so that {"city":"{{.city}}"} is right whatever the city; numbers,
 // truth values, lists and objects are printed as JSON, and {{json .city}} any
-// value. An argument that the template uses and the call has not is an error,
+// value; so are the names in {{range $name, $value := .object}}. An argument that the template uses and the call has not is an error,
 // and so is what is no JSON in the end.
 package mock
 
@@ -18,6 +18,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"text/template"
 	"text/template/parse"
@@ -53,11 +54,71 @@ func (c Config) parse() (*template.Template, error) {
 		}
 		return nil, nil
 	}
-	t, err := template.New("").Option("missingkey=error").Funcs(template.FuncMap{"json": asJSON}).Parse(c.Template)
+	t, err := template.New("").Option("missingkey=error").Funcs(functions()).Parse(c.Template)
 	if err != nil {
 		return nil, fmt.Errorf("mock_template: %s", strings.TrimPrefix(err.Error(), "template: "))
 	}
+	for _, one := range t.Templates() {
+		if one.Tree == nil {
+			continue
+		}
+		if err := attend(one.Root); err != nil {
+			return nil, fmt.Errorf("mock_template: %w", err)
+		}
+	}
 	return t, nil
+}
+
+// attend has a template, and each round of its loops, write at least nothing,
+// so that one that runs for ever is seen to; and names of members that a loop
+// goes through be texts like the others.
+func attend(n *parse.ListNode) error {
+	if n == nil {
+		return nil
+	}
+	for _, one := range n.Nodes {
+		var branch *parse.BranchNode
+		switch one := one.(type) {
+		case *parse.RangeNode:
+			branch = &one.BranchNode
+		case *parse.IfNode:
+			branch = &one.BranchNode
+		case *parse.WithNode:
+			branch = &one.BranchNode
+		default:
+			continue
+		}
+		if err := errors.Join(attend(branch.List), attend(branch.ElseList)); err != nil {
+			return err
+		}
+		if decl := branch.Pipe.Decl; branch.NodeType == parse.NodeRange && len(decl) == 2 {
+			named, err := naming(decl[0].Ident[0])
+			if err != nil {
+				return err
+			}
+			branch.List.Nodes = slices.Insert(branch.List.Nodes, 1, named)
+		}
+	}
+	n.Nodes = slices.Insert(n.Nodes, 0, parse.Node(&parse.TextNode{NodeType: parse.NodeText}))
+	return nil
+}
+
+// naming is {{$v = name $v}}.
+func naming(variable string) (parse.Node, error) {
+	t, err := template.New("").Funcs(functions()).Parse("{{" + variable + " := 0}}{{" + variable + " = name " + variable + "}}")
+	if err != nil {
+		return nil, err
+	}
+	return t.Root.Nodes[1], nil
+}
+
+func functions() template.FuncMap {
+	return template.FuncMap{"json": asJSON, "name": func(v any) any {
+		if name, ok := v.(string); ok {
+			return text(name)
+		}
+		return v
+	}}
 }
 
 // Uses are the arguments that the template names, sorted.
@@ -118,10 +179,10 @@ func New(c Config, shape executor.Shape) (call.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(_ context.Context, req *call.Request) (*call.Result, error) {
+	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
 		value := c.Result
 		if t != nil {
-			filled, err := fill(t, req)
+			filled, err := fill(ctx, t, req)
 			if err != nil {
 				return nil, err
 			}
@@ -133,7 +194,7 @@ func New(c Config, shape executor.Shape) (call.Handler, error) {
 
 var missingKey = regexp.MustCompile(`map has no entry for key "(.*)"$`)
 
-func fill(t *template.Template, req *call.Request) (json.RawMessage, error) {
+func fill(ctx context.Context, t *template.Template, req *call.Request) (json.RawMessage, error) {
 	raw, err := req.Arguments()
 	if err != nil {
 		return nil, err
@@ -144,8 +205,11 @@ func fill(t *template.Template, req *call.Request) (json.RawMessage, error) {
 	if err := d.Decode(&arguments); err != nil {
 		return nil, toolerr.New(toolerr.InvalidParams, "arguments: %w", err)
 	}
-	out := &bounded{}
+	out := &bounded{ctx: ctx}
 	if err := t.Execute(out, printable(arguments)); err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		if m := missingKey.FindStringSubmatch(err.Error()); m != nil {
 			return nil, executor.Missing(req.Tool.Name, m[1], "mock_template")
 		}
@@ -160,10 +224,17 @@ func fill(t *template.Template, req *call.Request) (json.RawMessage, error) {
 	return out.text, nil
 }
 
-// bounded keeps a template from filling the memory.
-type bounded struct{ text []byte }
+// bounded keeps a template from filling the memory, and from going on when
+// nobody waits for it any more.
+type bounded struct {
+	ctx  context.Context //nolint:containedctx // of the one call
+	text []byte
+}
 
 func (b *bounded) Write(p []byte) (int, error) {
+	if err := b.ctx.Err(); err != nil {
+		return 0, err
+	}
 	if len(b.text)+len(p) > executor.MaxResult {
 		return 0, fmt.Errorf("the result is larger than %d MiB", executor.MaxResult>>20)
 	}
@@ -193,6 +264,9 @@ func (o object) String() string { return asJSON(o) }
 // MarshalJSON is of null.
 func (null) MarshalJSON() ([]byte, error) { return []byte("null"), nil }
 
+// MarshalJSON is of a number as it was written.
+func (d digits) MarshalJSON() ([]byte, error) { return []byte(d), nil }
+
 // asJSON prints any value.
 func asJSON(v any) string {
 	raw, err := jsonrpc.Marshal(v)
@@ -200,6 +274,14 @@ func asJSON(v any) string {
 		return "null" // of what JSON gave
 	}
 	return string(raw)
+}
+
+// same reports whether a float is the number that is written.
+func same(f float64, written string) bool {
+	if strings.ContainsAny(written, "eE") {
+		return len(written) <= 17 // which floats can tell
+	}
+	return strconv.FormatFloat(f, 'f', -1, 64) == strings.TrimSuffix(strings.TrimRight(written, "0"), ".")
 }
 
 // printable makes such values of what JSON was decoded to.
@@ -213,10 +295,10 @@ func printable(v any) any {
 		if n, err := v.Int64(); err == nil {
 			return n
 		}
-		if f, err := v.Float64(); err == nil && strings.ContainsAny(v.String(), ".eE") {
+		if f, err := v.Float64(); err == nil && strings.ContainsAny(v.String(), ".eE") && same(f, v.String()) {
 			return f
 		}
-		return digits(v) // larger than any of Go's
+		return digits(v) // larger, or finer, than any of Go's
 	case []any:
 		out := make(list, len(v))
 		for i, item := range v {

@@ -1,6 +1,7 @@
 package mock_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"testing"
@@ -35,6 +36,13 @@ func TestTemplates(t *testing.T) {
 		{template: `{{if gt .n 5}}1{{else}}2{{end}}`, arguments: `{"n":7}`, want: `1`},
 		{template: `[{{range $i, $e := .l}}{{if $i}},{{end}}"{{$e}}"{{end}}]`, arguments: `{"l":["a","b\""]}`, want: `["a","b\""]`},
 		{template: `{"x":"{{.o.deep}}"}`, arguments: `{"o":{"deep":"d"}}`, want: `{"x":"d"}`},
+		{template: `{ {{range $k, $v := .o}}"{{$k}}":{{json $k}}{{end}} }`, arguments: `{"o":{"a\",\"evil\":\"":1}}`, want: `{ "a\",\"evil\":\"":"a\",\"evil\":\"" }`},
+		{template: `{{$n := 0}}{{$v := 0}}{{range $n, $v = .o}}"{{$n}}"{{end}}`, arguments: `{"o":{"a\"":1}}`, want: `a"`},
+		{template: `[{{range $k, $v := .o}}{{if eq $k "a"}}"{{$k}}{{$v.deep}}"{{end}}{{end}}]`, arguments: `{"o":{"a":{"deep":"d"}}}`, want: `["ad"]`},
+		{template: `{"o":{{.o}},"j":{{json .n}},"f":{{.f}},"g":{{.g}},"h":{{.h}},"e":{{.e}}}`,
+			arguments: `{"o":{"n":12345678901234567890,"l":[0.12345678901234567890]},"n":12345678901234567890,"f":12345678901234.123456789,"g":0.30000000000000004,"h":1.50,"e":1e400}`,
+			want:      `{"o":{"l":[0.12345678901234567890],"n":12345678901234567890},"j":12345678901234567890,"f":12345678901234.123456789,"g":0.30000000000000004,"h":1.5,"e":1e400}`},
+		{template: `{{if gt .g 0.2}}1{{end}}`, arguments: `{"g":0.30000000000000004}`, want: `1`},
 		{template: `{"city":"{{.city}}"}`, arguments: `{}`, err: "argument city is missing, which mock_template uses", code: toolerr.MissingParameter},
 		{template: `{"x":"{{.o.deep}}"}`, arguments: `{"o":{}}`, err: "argument deep is missing", code: toolerr.MissingParameter},
 		{template: `{"city":{{.city}}}`, arguments: `{"city":"x"}`, err: "what mock_template gives is not JSON", code: toolerr.ResultInvalid},
@@ -84,4 +92,24 @@ func TestBadConfigurations(t *testing.T) {
 func TestUses(t *testing.T) {
 	c := mock.Config{Template: `{{.a}}{{if .b}}{{.c.d}}{{else}}{{$.e}}{{end}}{{range .f}}{{.not}}{{$.g}}{{end}}{{with .h}}{{.not}}{{end}}{{json .i}}`}
 	require.Equal(t, []string{"a", "b", "c", "e", "f", "g", "h", "i"}, c.Uses())
+}
+
+// A template that runs for ever ends with its call.
+func TestALoopEnds(t *testing.T) {
+	for name, c := range map[string]string{
+		"a loop":          `{{range 1000000000}}{{end}}`,
+		"a loop inside":   `{{with .a}}{{range 100000}}{{if true}}{{range 100000}}{{end}}{{end}}{{end}}{{end}}`,
+		"the other part":  `{{range .none}}{{else}}{{range 1000000000}}{{end}}{{end}}`,
+		"templates":       `{{define "a"}}{{if .a}}{{template "b" .}}{{template "b" .}}{{end}}{{end}}{{define "b"}}{{template "a" .}}{{end}}{{template "a" .}}`,
+		"with the assign": `{{$k := 0}}{{range $k = 1000000000}}{{end}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, err := mock.New(mock.Config{Template: c}, executor.Shape{})
+			require.NoError(t, err)
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			_, err = h(ctx, &call.Request{Tool: &call.Tool{Name: "tool"}, Params: []byte(`{"arguments":{"a":1,"none":[]}}`)})
+			require.ErrorIs(t, err, context.Canceled)
+		})
+	}
 }
