@@ -29,6 +29,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/gateway"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/trace"
 	"github.com/toolroom-mcp/toolroom/host/store"
+	"github.com/toolroom-mcp/toolroom/host/store/memory"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
@@ -62,8 +63,9 @@ type App struct {
 	unfinished atomic.Pointer[unfinished] // nil: nothing is
 	wanted     chan struct{}              // holds one: what is unfinished was asked for
 	patience   patience
-	store      *store.Store // nil: nothing is to be remembered
-	used       atomic.Bool  // whether the store was
+	store      *store.Store        // nil: nothing is to be remembered
+	used       atomic.Bool         // whether the store was
+	forgetful  func() *store.Store // in its place where there is none
 	tell       func(string)
 
 	recheckEvery time.Duration
@@ -77,7 +79,8 @@ type App struct {
 func Open(cfg config.Config) (*App, error) {
 	version := cmp.Or(cfg.Version, "devel")
 	a := &App{Config: cfg, version: version, began: time.Now(), spawner: upstream.NewSpawner(cfg.Guard), tell: func(string) {}, recheckEvery: recheckPause,
-		wanted: make(chan struct{}, 1), patience: patience{first: time.Second, most: time.Minute, least: time.Second}}
+		forgetful: sync.OnceValue(func() *store.Store { return memory.New(memory.Config{}) }),
+		wanted:    make(chan struct{}, 1), patience: patience{first: time.Second, most: time.Minute, least: time.Second}}
 	a.roots.own = fileURIs(cfg.Roots)
 	if cfg.Trace.On() {
 		a.tracer = trace.New(cfg.Trace, version)

@@ -1,0 +1,26 @@
+package app
+
+import (
+	conversations "github.com/toolroom-mcp/toolroom/host/session"
+	"github.com/toolroom-mcp/toolroom/host/store"
+)
+
+// Store is where conversations, and what belongs to them, are kept. Where nothing
+// says where state is kept, it is this process alone that remembers them.
+func (a *App) Store() *store.Store {
+	if a.store == nil {
+		return a.forgetful()
+	}
+	a.used.Store(true)
+	return a.store
+}
+
+// Sessions are the conversations that are kept, of all hosts with the same store.
+func (a *App) Sessions() *conversations.Book {
+	s := a.Store()
+	book := &conversations.Book{Keys: s.Keys, Log: s.Log, Blobs: s.Blobs}
+	if a.store == nil { // they take memory
+		book.Most, book.Size = 100, 8<<20
+	}
+	return book
+}

@@ -1,0 +1,41 @@
+package app_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/toolroom-mcp/toolroom/host/app"
+	"github.com/toolroom-mcp/toolroom/host/config"
+	"github.com/toolroom-mcp/toolroom/host/convert"
+	"github.com/toolroom-mcp/toolroom/host/session"
+	"github.com/toolroom-mcp/toolroom/host/store/backend"
+)
+
+// Sessions are there for the next host with the same state; without any, for this one.
+func TestSessionsOutliveTheHostThatHasState(t *testing.T) {
+	for _, dir := range []string{"", t.TempDir()} {
+		open := func() *app.App {
+			a, err := app.Open(config.Config{Store: backend.Config{Dir: dir}})
+			require.NoError(t, err)
+			return a
+		}
+		a := open()
+		s, err := a.Sessions().Create(t.Context(), session.Session{Name: "x"})
+		require.NoError(t, err)
+		_, err = a.Sessions().Append(t.Context(), s.ID, convert.Message{Role: convert.User, Parts: []convert.Part{{Type: convert.Text, Text: "hello"}}})
+		require.NoError(t, err)
+		messages, err := a.Sessions().Messages(t.Context(), s.ID)
+		require.NoError(t, err)
+		require.Len(t, messages, 1)
+		a.Close()
+		a = open()
+		all, err := a.Sessions().List(t.Context())
+		require.NoError(t, err)
+		if dir == "" {
+			require.Empty(t, all)
+		} else {
+			require.Len(t, all, 1)
+		}
+		a.Close()
+	}
+}

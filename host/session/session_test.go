@@ -1,0 +1,298 @@
+package session_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/toolroom-mcp/toolroom/host/convert"
+	"github.com/toolroom-mcp/toolroom/host/session"
+	"github.com/toolroom-mcp/toolroom/host/store"
+	"github.com/toolroom-mcp/toolroom/host/store/memory"
+	"github.com/toolroom-mcp/toolroom/host/store/sqlite"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+func bookOf(s *store.Store) *session.Book {
+	return &session.Book{Keys: s.Keys, Log: s.Log, Blobs: s.Blobs}
+}
+
+func newBook(t *testing.T) *session.Book {
+	t.Helper()
+	return bookOf(memory.New(memory.Config{}))
+}
+
+func said(role convert.Role, text string) convert.Message {
+	return convert.Message{Role: role, Parts: []convert.Part{{Type: convert.Text, Text: text}}}
+}
+
+// called is a call and its result.
+func called(id string) []convert.Message {
+	return []convert.Message{
+		{Role: convert.Assistant, Parts: []convert.Part{{Type: convert.Call, ToolCall: &convert.ToolCall{ID: id, Name: "ls", Args: []byte(`{}`)}}}},
+		{Role: convert.ToolRole, Parts: []convert.Part{{Type: convert.Result, ToolResult: &convert.ToolResult{ID: id, Name: "ls", Content: said("", "a.go").Parts}}}},
+	}
+}
+
+func texts(messages []convert.Message) []string {
+	var all []string
+	for _, m := range messages {
+		text := string(m.Role)
+		if len(m.Parts) > 0 {
+			text += " " + m.Parts[0].Text
+		}
+		all = append(all, text)
+	}
+	return all
+}
+
+func TestASessionIsThereForEveryHostOfTheStore(t *testing.T) {
+	dir := t.TempDir()
+	open := func() (*session.Book, *store.Store) {
+		s := sqlite.New(sqlite.Config{Dir: dir, NoSync: true})
+		return bookOf(s), s
+	}
+	one, first := open()
+	s, err := one.Create(t.Context(), session.Session{Name: "names with \"quotes\" and ü", Model: "m"})
+	require.NoError(t, err)
+	history := append([]convert.Message{said(convert.User, "what is here?")}, called("c1")...)
+	history = append(history, said(convert.Assistant, "a.go"))
+	s, err = one.Append(t.Context(), s.ID, history...)
+	require.NoError(t, err)
+	require.Equal(t, 4, s.Messages)
+	require.Equal(t, 1, s.Turns)
+	require.NoError(t, first.Close())
+
+	two, second := open()
+	defer func() { require.NoError(t, second.Close()) }()
+	again, err := two.Get(t.Context(), s.ID)
+	require.NoError(t, err)
+	require.Equal(t, s, again)
+	read, err := two.Messages(t.Context(), s.ID)
+	require.NoError(t, err)
+	require.Equal(t, history, read)
+}
+
+func TestTurnsOfManyHostsAreEachWhole(t *testing.T) {
+	dir := t.TempDir()
+	var books []*session.Book
+	for range 2 {
+		s := sqlite.New(sqlite.Config{Dir: dir, NoSync: true})
+		defer func() { require.NoError(t, s.Close()) }()
+		books = append(books, bookOf(s))
+	}
+	s, err := books[0].Create(t.Context(), session.Session{})
+	require.NoError(t, err)
+	const writers, turns = 4, 5
+	var all sync.WaitGroup
+	fault := make(chan error, writers*turns)
+	for w := range writers {
+		all.Go(func() {
+			for i := range turns {
+				id := fmt.Sprintf("%d.%d", w, i)
+				_, err := books[w%2].Append(t.Context(), s.ID, append([]convert.Message{said(convert.User, id)}, called(id)...)...)
+				fault <- err
+			}
+		})
+	}
+	all.Wait()
+	close(fault)
+	for err := range fault {
+		require.NoError(t, err)
+	}
+	messages, err := books[1].Messages(t.Context(), s.ID)
+	require.NoError(t, err)
+	require.Len(t, messages, 3*writers*turns)
+	next := map[string]int{}
+	for i := 0; i < len(messages); i += 3 {
+		id := messages[i].Parts[0].Text
+		require.Equal(t, id, messages[i+1].Parts[0].ToolCall.ID)
+		require.Equal(t, id, messages[i+2].Parts[0].ToolResult.ID)
+		writer, n, _ := strings.Cut(id, ".")
+		require.Equal(t, fmt.Sprint(next[writer]), n)
+		next[writer]++
+	}
+	s, err = books[0].Get(t.Context(), s.ID)
+	require.NoError(t, err)
+	require.Equal(t, writers*turns, s.Turns)
+	require.Equal(t, len(messages), s.Messages)
+}
+
+func TestLongTurnsAreBlobsAndGoWithTheSession(t *testing.T) {
+	kept := memory.New(memory.Config{})
+	b := bookOf(kept)
+	s, err := b.Create(t.Context(), session.Session{})
+	require.NoError(t, err)
+	picture := convert.Message{Role: convert.User, Parts: []convert.Part{{Type: convert.Image, Media: &convert.Media{MIME: "image/png", Data: strings.Repeat("QUJD", 1<<20)}}}}
+	_, err = b.Append(t.Context(), s.ID, picture, said(convert.Assistant, "many letters"))
+	require.NoError(t, err)
+	messages, err := b.Messages(t.Context(), s.ID)
+	require.NoError(t, err)
+	require.Equal(t, picture, messages[0])
+
+	fork, err := b.Fork(t.Context(), s.ID, "fork", 0)
+	require.NoError(t, err)
+	require.NoError(t, b.Delete(t.Context(), s.ID))
+	messages, err = b.Messages(t.Context(), fork.ID)
+	require.NoError(t, err)
+	require.Equal(t, picture, messages[0], "a fork has its own")
+	require.NoError(t, b.Delete(t.Context(), fork.ID))
+	removed, err := kept.Blobs.Trim(t.Context(), store.Keep{Bytes: 1})
+	require.NoError(t, err)
+	require.Zero(t, removed, "blobs of deleted sessions are left")
+	_, err = b.Messages(t.Context(), s.ID)
+	require.Equal(t, toolerr.NotFound, toolerr.CodeOf(err))
+}
+
+func TestAForkCutsNoCallFromItsResult(t *testing.T) {
+	b := newBook(t)
+	s, err := b.Create(t.Context(), session.Session{Name: "first", Model: "m"})
+	require.NoError(t, err)
+	_, err = b.Append(t.Context(), s.ID, said(convert.User, "one"), said(convert.Assistant, "1"))
+	require.NoError(t, err)
+	_, err = b.Append(t.Context(), s.ID, append([]convert.Message{said(convert.User, "two")}, called("c")...)...)
+	require.NoError(t, err)
+	for n, want := range map[int][]string{1: {"user one"}, 2: {"user one", "assistant 1"}, 3: {"user one", "assistant 1", "user two"}, 5: nil, 0: nil} {
+		fork, err := b.Fork(t.Context(), s.ID, "", n)
+		require.NoError(t, err, n)
+		require.Equal(t, "first", fork.Name)
+		require.Equal(t, s.ID, fork.Parent)
+		require.Equal(t, "m", fork.Model)
+		messages, err := b.Messages(t.Context(), fork.ID)
+		require.NoError(t, err)
+		if want != nil {
+			require.Equal(t, want, texts(messages))
+		} else {
+			require.Len(t, messages, 5)
+		}
+	}
+	for _, n := range []int{4, 6, -1} {
+		_, err := b.Fork(t.Context(), s.ID, "", n)
+		require.Equal(t, toolerr.InvalidParams, toolerr.CodeOf(err), n)
+	}
+	messages, err := b.Messages(t.Context(), s.ID)
+	require.NoError(t, err)
+	require.Len(t, messages, 5, "the first is as it was")
+}
+
+func TestWhatIsBounded(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	clock := func() time.Time { return now }
+	kept := memory.New(memory.Config{Now: clock})
+	b := bookOf(kept)
+	b.Now, b.Size, b.Most, b.Age = clock, 1000, 3, time.Hour
+	var ids []string
+	for i := range 4 {
+		now = now.Add(time.Minute)
+		s, err := b.Create(t.Context(), session.Session{Name: fmt.Sprint(i)})
+		require.NoError(t, err)
+		ids = append(ids, s.ID)
+	}
+	_, err := b.Get(t.Context(), ids[0])
+	require.Equal(t, toolerr.NotFound, toolerr.CodeOf(err), "of too many the one used longest ago is forgotten")
+	_, err = b.Append(t.Context(), ids[1], said(convert.User, strings.Repeat("x", 900)))
+	require.NoError(t, err)
+	_, err = b.Append(t.Context(), ids[1], said(convert.User, strings.Repeat("x", 900)))
+	require.Equal(t, toolerr.LimitReached, toolerr.CodeOf(err))
+
+	now = now.Add(59 * time.Minute)
+	_, err = b.Append(t.Context(), ids[3], said(convert.User, "still there"))
+	require.NoError(t, err)
+	now = now.Add(2 * time.Minute)
+	all, err := b.List(t.Context())
+	require.NoError(t, err)
+	require.Len(t, all, 1, "what is not used is forgotten")
+	require.Equal(t, ids[3], all[0].ID)
+}
+
+func TestTheNewestComesFirstAndIsFoundByName(t *testing.T) {
+	b := newBook(t)
+	now := time.Now()
+	b.Now = func() time.Time { now = now.Add(time.Second); return now }
+	one, err := b.Create(t.Context(), session.Session{Name: "one"})
+	require.NoError(t, err)
+	two, err := b.Create(t.Context(), session.Session{Name: "two"})
+	require.NoError(t, err)
+	_, err = b.Rename(t.Context(), one.ID, "eins")
+	require.NoError(t, err)
+	_, err = b.SetModel(t.Context(), one.ID, "m2")
+	require.NoError(t, err)
+	all, err := b.List(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{one.ID, two.ID}, []string{all[0].ID, all[1].ID})
+	for _, text := range []string{"eins", one.ID, one.ID[:12], strings.TrimPrefix(one.ID, "sess_")[:8]} {
+		found, err := b.Find(t.Context(), text)
+		require.NoError(t, err, text)
+		require.Equal(t, one.ID, found.ID)
+		require.Equal(t, "m2", found.Model)
+	}
+	_, err = b.Find(t.Context(), "sess_")
+	require.Equal(t, toolerr.NotUnique, toolerr.CodeOf(err))
+	for _, text := range []string{"", "one", "*", "a/b", strings.Repeat("x", 300), "ü", "\x00"} {
+		_, err := b.Find(t.Context(), text)
+		require.Equal(t, toolerr.NotFound, toolerr.CodeOf(err), text)
+	}
+	for _, name := range []string{"a\nb", strings.Repeat("x", 201), "\xff", "\x1b[31m"} {
+		_, err := b.Rename(t.Context(), one.ID, name)
+		require.Equal(t, toolerr.InvalidParams, toolerr.CodeOf(err), "%q", name)
+		_, err = b.Create(t.Context(), session.Session{Name: name})
+		require.Equal(t, toolerr.InvalidParams, toolerr.CodeOf(err), "%q", name)
+	}
+}
+
+// A host that is killed between a turn and what is said of it has the turn counted
+// by the next one.
+func TestWhatWasNotCountedIsCountedLater(t *testing.T) {
+	kept := memory.New(memory.Config{})
+	b := bookOf(kept)
+	s, err := b.Create(t.Context(), session.Session{})
+	require.NoError(t, err)
+	_, err = kept.Log.Append(t.Context(), "session/"+s.ID, []byte(`{"count":1,"bytes":10,"messages":[{"role":"user","parts":[{"type":"text","text":"a"}]}]}`))
+	require.NoError(t, err)
+	s, err = b.Append(t.Context(), s.ID, said(convert.Assistant, "b"))
+	require.NoError(t, err)
+	require.Equal(t, 2, s.Messages)
+	require.Equal(t, 2, s.Turns)
+}
+
+// Of a history that was trimmed what is left begins with the user, so that no result
+// is without its call.
+func TestATrimmedHistoryIsStillOne(t *testing.T) {
+	kept := memory.New(memory.Config{})
+	b := bookOf(kept)
+	s, err := b.Create(t.Context(), session.Session{})
+	require.NoError(t, err)
+	_, err = b.Append(t.Context(), s.ID, said(convert.User, strings.Repeat("x", 2000)), called("c")[0])
+	require.NoError(t, err)
+	_, err = b.Append(t.Context(), s.ID, called("c")[1], said(convert.Assistant, "done"), said(convert.User, "next"), said(convert.Assistant, "yes"))
+	require.NoError(t, err)
+	_, err = kept.Log.Trim(t.Context(), "*", store.Keep{Bytes: 1000})
+	require.NoError(t, err)
+	messages, err := b.Messages(t.Context(), s.ID)
+	require.NoError(t, err)
+	require.Equal(t, []string{"user next", "assistant yes"}, texts(messages))
+}
+
+func TestADeletedSessionIsGoneAlsoForWhoAppends(t *testing.T) {
+	b := newBook(t)
+	for range 20 {
+		s, err := b.Create(t.Context(), session.Session{})
+		require.NoError(t, err)
+		var all sync.WaitGroup
+		var gone, added error
+		all.Go(func() { _, added = b.Append(t.Context(), s.ID, said(convert.User, "x")) })
+		all.Go(func() { gone = b.Delete(t.Context(), s.ID) })
+		all.Wait()
+		require.NoError(t, gone)
+		if added != nil {
+			require.True(t, toolerr.Is(added, toolerr.NotFound), errors.Unwrap(added))
+		}
+		left, err := b.Log.Read(t.Context(), "session/"+s.ID, 0, 10)
+		require.NoError(t, err)
+		require.Empty(t, left)
+	}
+}
