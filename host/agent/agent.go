@@ -5,7 +5,39 @@
 //
 // A run never runs away and never loses what was found: rounds, tokens, time, cost
 // and identical calls are bounded; at a bound the model is asked once more, without
-// tools, to sum up (Bounds.Grace), and the outcome says why it ended.
+// tools, to sum up (Bounds.Grace), and the outcome says why it ended. A bound is
+// looked at before each turn, so that tokens and cost can be passed by one turn and
+// the summary. The summary's request still has the definitions of tools, which some
+// vendors want wherever calls are in the history, but none may be called.
+//
+// # The history
+//
+// Whatever the model answers, what the run adds is a conversation that every vendor
+// takes: each call has a result, in the order of the calls, in the one message after
+// the answer that made them (but for those that the caller is to make, if the run
+// ended for these); ids are unique in the conversation and of a form that all take;
+// an answer without anything in it leaves no message. So it is after a cancellation
+// and after an error, too.
+//
+// A call that is not made, or fails, has a result that says so in a form that does
+// not change:
+//
+//	tool: grep
+//	arguments: {"path":"src","pattern":"("}
+//	error: BAD_PATTERN: …
+//	duration_ms: 12
+//
+// Arguments are in the order of their names. A tool's own words on its failure are
+// after "output:", on lines of their own. What a tool answers that did not fail is
+// left as it is. Every result has a member duration_ms (ToolResult.Others).
+//
+// # The journal
+//
+// With a Journal each step is written down before the next one is begun, and Resume
+// goes on where a run was when it was killed. Of a call that was begun, and whose
+// result was not written down, nobody knows whether it took effect: one that does no
+// harm when it is repeated (its tool says that it is read-only or idempotent) is made
+// again, of any other the model is told so.
 package agent
 
 import (
@@ -65,7 +97,12 @@ type Config struct {
 	Bounds  Bounds
 	Counter tokens.Counter // nil: estimates
 	Journal Journal        // nil: none is kept
-	On      func(Event)    // nil: nobody is told; called by one goroutine at a time, in order
+
+	// Again is how often in a run a turn whose answer broke off is asked for anew.
+	// What was told of its pieces is void then: an Error and the Turn say so.
+	Again int
+
+	On func(Event) // nil: nobody is told; called by one goroutine at a time, in order
 }
 
 // An Ending is why a run ended.
@@ -83,9 +120,12 @@ const (
 	Context   Ending = "context full"         // it does not fit any model, however it is cut
 	Length    Ending = "answer cut"           // the answer reached MaxTokens
 	Refused   Ending = "refused by the model" //
+	Empty     Ending = "empty answer"         // the model said nothing, also when asked again
+	Denied    Ending = "denied by policy"     // no choice of tools is left of the one asked for
 	Waiting   Ending = "approval pending"     // a call waits for somebody's decision
 	Cancelled Ending = "cancelled"            //
 	Failed    Ending = "model error"          // Outcome.Err says which
+	Unkept    Ending = "journal error"        // a step could not be written down, and so not be made
 )
 
 // An Outcome is what a run came to. There is one however it ended.
@@ -93,7 +133,7 @@ type Outcome struct {
 	Why      Ending
 	Err      error             // why the model or a bound ended it, where there is more to say; nil: nothing
 	Messages []convert.Message // what the run added to the conversation; with it valid for every vendor
-	Response *convert.Response // the last answer of the model; nil: there was none
+	Response *convert.Response // the last answer of the model, as it is in Messages; nil: there was none
 	Summed   bool              // the last answer is the summary at a bound
 	Theirs   []*convert.ToolCall
 	Pending  []*call.Pending
@@ -112,7 +152,7 @@ type EventType string
 const (
 	Turn     EventType = "turn"          // a turn begins: Turn, Model
 	Piece    EventType = "delta"         // Delta
-	Answered EventType = "answer"        // Response: a turn's whole answer
+	Answered EventType = "answer"        // Response: a turn's whole answer, its calls with the ids they have in the history
 	Called   EventType = "tool.call"     // ID, Call
 	Progress EventType = "tool.progress" // ID, Text
 	Returned EventType = "tool.response" // ID, Call, Result, Took

@@ -30,6 +30,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolroom-mcp/toolroom/host/agent"
 	"github.com/toolroom-mcp/toolroom/host/catalog"
 	"github.com/toolroom-mcp/toolroom/host/config/dialect"
 	"github.com/toolroom-mcp/toolroom/host/discover"
@@ -66,6 +67,7 @@ type Config struct {
 
 	Declared []manifest.Tool   // tools that need no server
 	Profiles []catalog.Profile // parts of the catalogue, served at /mcp/NAME
+	Agents   []agent.Kind      // kinds of agents beside those that need no configuration
 	Pins     catalog.PinMode   // what becomes of tools whose definitions change; "": warn
 	Offer    offer.Config      // how much of the catalogue clients are shown
 	Store    backend.Config    // where what is to be remembered is kept; zero: nowhere

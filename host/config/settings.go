@@ -42,6 +42,7 @@ func (c *Config) set(all []setting) (problems dialect.Problems) {
 	}
 	applied := dialect.Apply(plain)
 	c.Settings, c.Profiles, c.Pins, c.Stages, c.Offer = plain, applied.Profiles, applied.Pins, applied.Stages, applied.Offer
+	c.Agents = applied.Agents
 	problems = append(problems, c.declare(applied, at)...)
 	if s, ok := at["approval"]; ok {
 		if err := c.fillApproval(s.vars); err != nil {

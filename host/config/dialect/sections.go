@@ -18,6 +18,7 @@ func settings() []setting {
 		{"profiles", nil, "Parts of the catalogue, by name, each served at /mcp/NAME.",
 			map[string]any{"type": "object", "propertyNames": map[string]any{"pattern": "^[a-zA-Z0-9_-]{1,64}$"}, "additionalProperties": objectOf(profileFields(&catalog.Profile{}))},
 			readProfiles},
+		{"agents", nil, "Kinds of agents, by name, beside explore and general, or in their place.", agentsSchema(), readAgents},
 		{"tool_pins", nil, "What becomes of a tool whose definition is another than at first use: nothing (off), it is reported (warn), or withheld until approved (enforce).",
 			map[string]any{"enum": []any{"off", "warn", "enforce", false}},
 			func(r *reader, n *node, s *Settings) {

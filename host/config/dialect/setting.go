@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/toolroom-mcp/toolroom/host/agent"
 	"github.com/toolroom-mcp/toolroom/host/catalog"
 	"github.com/toolroom-mcp/toolroom/host/config/secret"
 	"github.com/toolroom-mcp/toolroom/host/offer"
@@ -17,6 +18,8 @@ type Settings struct {
 	Store    Store
 	Stages   Stages
 	Offer    offer.Config
+
+	Agents []agent.Kind
 
 	Tools     *Tree    // declared ones, as written; nil: none
 	Manifests []string // files and directories with more of them, as written

@@ -240,6 +240,12 @@ func (c Config) Decide(req *call.Request) (Decision, error) {
 	return Decision{Allow, 0, "no rule of this host's policy is about this call"}, nil
 }
 
+// Offers reports whether a tool may be called at all, so that it is of use to offer
+// it. Rules decide on single calls.
+func (c Config) Offers(t *call.Tool) bool {
+	return c.chooses(t) && !matchesAny(c.Block, t) && (len(c.Allow) == 0 || matchesAny(c.Allow, t))
+}
+
 // chooses reports whether tool_choice leaves a tool.
 func (c Config) chooses(t *call.Tool) bool {
 	switch c.ToolChoice {

@@ -1,0 +1,299 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/budget"
+	"github.com/toolroom-mcp/toolroom/host/convert"
+	"github.com/toolroom-mcp/toolroom/host/convert/tree"
+	"github.com/toolroom-mcp/toolroom/host/provider"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// ask asks the model for a turn, and takes its answer into the history. Without an
+// answer and without a reason to end it is to be asked again.
+func (r *run) ask(ctx context.Context, tools []convert.Tool, choice *convert.Choice) (*convert.Response, Ending, error) {
+	req, err := r.fit(tools, choice)
+	if err != nil {
+		return nil, Context, err
+	}
+	r.out.Turns++
+	if err := r.note(step{Step: stepTurn, Turn: r.out.Turns, Model: r.model.Info().Name}); err != nil {
+		return nil, Unkept, err
+	}
+	r.tell(Event{Type: Turn, Turn: r.out.Turns, Model: r.model.Info().Name})
+	answer, err := r.hear(ctx, req)
+	if err == nil {
+		why, err := r.take(answer)
+		return answer, why, err
+	}
+	if ctx.Err() != nil {
+		return nil, interrupted, r.partial(answer)
+	}
+	r.tell(Event{Type: Error, Turn: r.out.Turns, Err: err})
+	switch code := toolerr.CodeOf(err); {
+	case code == toolerr.LimitReached:
+		why, fault := r.squeeze(nil)
+		if why == Context {
+			fault = err
+		}
+		return nil, why, fault
+	case r.again < r.cfg.Again && (code == toolerr.TransportError || code == toolerr.ModelError || code == toolerr.Timeout):
+		r.again++
+		return nil, "", nil
+	}
+	return nil, Failed, err
+}
+
+// take makes an answer part of the history.
+func (r *run) take(answer *convert.Response) (Ending, error) {
+	if err := r.note(step{Step: stepAnswer, Turn: r.out.Turns, Model: r.model.Info().Name, Response: answer}); err != nil {
+		return Unkept, err
+	}
+	r.admit(answer)
+	r.tell(Event{Type: Answered, Turn: r.out.Turns, Response: answer})
+	return "", nil
+}
+
+// admit counts an answer and adds what it says.
+func (r *run) admit(answer *convert.Response) {
+	r.out.Response = answer
+	r.spend(answer.Usage, r.model.Info().Price)
+	if len(answer.Parts) > 0 {
+		r.history = append(r.history, answer.Message())
+	}
+}
+
+func (r *run) spend(u *convert.Usage, price provider.Price) {
+	if u == nil {
+		return
+	}
+	all := &r.out.Usage
+	all.Input, all.Output, all.Reasoning = all.Input+u.Input, all.Output+u.Output, all.Reasoning+u.Reasoning
+	all.CacheRead, all.CacheWrite = all.CacheRead+u.CacheRead, all.CacheWrite+u.CacheWrite
+	r.out.Cost += price.Of(*u)
+}
+
+// partial keeps what the model had said when it was interrupted: its words.
+func (r *run) partial(answer *convert.Response) error {
+	if answer == nil {
+		return nil
+	}
+	answer.Parts = slices.DeleteFunc(answer.Parts, func(p convert.Part) bool { return p.Type != convert.Text })
+	if len(answer.Parts) == 0 {
+		return nil
+	}
+	_, err := r.take(answer)
+	return err
+}
+
+// hear has the model answer, and makes of the answer what a history can hold. It
+// always has a usage, counted here if the model did not say.
+func (r *run) hear(ctx context.Context, req *convert.Request) (answer *convert.Response, err error) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			answer, err = nil, toolerr.New(toolerr.Internal, "the model's provider failed: %v\n%s", fault, debug.Stack())
+		}
+	}()
+	own := map[int]string{}
+	answer, err = r.model.Ask(ctx, req, func(d convert.Delta) {
+		if d.Type == convert.Call && d.ID != "" {
+			if own[d.Index] == "" {
+				own[d.Index] = r.ids.own(d.ID)
+			}
+			d.ID = own[d.Index]
+		}
+		r.tell(Event{Type: Piece, Turn: r.out.Turns, Delta: d})
+	})
+	if answer == nil {
+		if err == nil {
+			err = toolerr.New(toolerr.ModelError, "the model %s answered nothing at all", r.model.Info().Name)
+		}
+		return nil, err
+	}
+	kept := *answer
+	kept.Parts = r.clean(answer.Parts, own)
+	if kept.Usage == nil {
+		kept.Usage = r.estimate(req, &kept)
+	}
+	return &kept, err
+}
+
+// clean is what of an answer's parts says something, with ids that are the
+// conversation's and arguments that can be read. own are the ids that have been told.
+func (r *run) clean(parts []convert.Part, own map[int]string) []convert.Part {
+	var kept []convert.Part
+	says := false
+	for i, p := range parts {
+		p.Text = strings.ToValidUTF8(p.Text, "\uFFFD")
+		switch p.Type {
+		case convert.Text, convert.Refusal:
+			if strings.TrimSpace(p.Text) == "" && p.Signature == nil {
+				continue
+			}
+			says = says || strings.TrimSpace(p.Text) != ""
+		case convert.Call:
+			if p.ToolCall == nil {
+				continue
+			}
+			c := readable(*p.ToolCall)
+			if c.ID = own[i]; c.ID == "" {
+				c.ID = r.ids.own(p.ToolCall.ID)
+			}
+			p.ToolCall, says = &c, true
+		case convert.Image, convert.Opaque:
+			says = says || p.Media != nil || p.Raw != nil
+		case convert.Thinking, convert.Redacted:
+		default: // nothing that a model says
+			continue
+		}
+		kept = append(kept, p)
+	}
+	if !says {
+		return nil
+	}
+	return kept
+}
+
+// readable is a call whose arguments are an object, or said not to be.
+func readable(c convert.ToolCall) convert.ToolCall {
+	c.Name = strings.ToValidUTF8(c.Name, "\uFFFD")
+	if c.Malformed != "" {
+		c.Args, c.Malformed = nil, strings.ToValidUTF8(c.Malformed, "\uFFFD")
+		return c
+	}
+	if len(c.Args) == 0 {
+		c.Args = json.RawMessage(`{}`)
+		return c
+	}
+	if v, err := tree.Parse(c.Args); err != nil || !v.Is(tree.Object) {
+		c.Args, c.Malformed = nil, strings.ToValidUTF8(string(c.Args), "\uFFFD")
+	}
+	return c
+}
+
+// estimate is about what an answer took.
+func (r *run) estimate(req *convert.Request, answer *convert.Response) *convert.Usage {
+	u := &convert.Usage{
+		Input:  budget.MessageTokens(r.cfg.Counter, req.Messages),
+		Output: budget.MessageTokens(r.cfg.Counter, []convert.Message{answer.Message()}),
+	}
+	for _, t := range req.Tools {
+		u.Input += r.cfg.Counter.Count(t.Name) + r.cfg.Counter.Count(t.Description) + r.cfg.Counter.Count(string(t.Input))
+	}
+	return u
+}
+
+// summary is what the model is told when a bound is reached.
+const summary = `This is the last turn: the run has reached its bound (%s). No tool can be called any more. Answer with what was found, so that nothing of it is lost: the findings with the places they are at, what was changed, and what is still open or uncertain.`
+
+// sum asks the model for a last answer, without tools.
+func (r *run) sum(ctx context.Context, why Ending) error {
+	grace := r.cfg.Bounds.Grace
+	if grace > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, grace)
+		defer cancel()
+	}
+	if _, err := r.say(fmt.Sprintf(summary, why)); err != nil {
+		return err
+	}
+	var tools []convert.Tool
+	none := &convert.Choice{Mode: convert.None}
+	if r.cfg.Tools != nil {
+		tools, _, _ = r.cfg.Tools.List(ctx, none) //nolint:errcheck // then there are none
+	}
+	tools = r.withTheirs(tools)
+	var failed error
+	for range 2 { // again where it did not fit
+		req, err := r.fit(tools, none)
+		if err != nil {
+			return err
+		}
+		if len(tools) == 0 {
+			req.Choice = nil
+		}
+		began := time.Now()
+		r.out.Turns++
+		if err := r.note(step{Step: stepTurn, Turn: r.out.Turns, Model: r.model.Info().Name}); err != nil {
+			return err
+		}
+		r.tell(Event{Type: Turn, Turn: r.out.Turns, Model: r.model.Info().Name})
+		answer, err := r.hear(ctx, req)
+		if err == nil {
+			return r.takeSummary(answer)
+		}
+		r.tell(Event{Type: Error, Turn: r.out.Turns, Err: err, Took: time.Since(began)})
+		failed = fmt.Errorf("no summary: %w", err)
+		if toolerr.CodeOf(err) != toolerr.LimitReached || ctx.Err() != nil {
+			break
+		}
+		if why, _ := r.squeeze(nil); why != "" {
+			break
+		}
+	}
+	return failed
+}
+
+// takeSummary takes the words of a last answer; calls are none of its business.
+func (r *run) takeSummary(answer *convert.Response) error {
+	called := len(answer.Calls()) > 0
+	answer.Parts = slices.DeleteFunc(answer.Parts, func(p convert.Part) bool {
+		return p.Type == convert.Call || called && (p.Type == convert.Thinking || p.Type == convert.Redacted)
+	})
+	if text(answer.Parts) == "" {
+		r.spend(answer.Usage, r.model.Info().Price)
+		return toolerr.New(toolerr.ModelError, "no summary: the model said nothing")
+	}
+	r.out.Summed = true
+	_, err := r.take(answer)
+	return err
+}
+
+// text is what parts say in words.
+func text(parts []convert.Part) string {
+	var all []string
+	for _, p := range parts {
+		if (p.Type == convert.Text || p.Type == convert.Refusal) && strings.TrimSpace(p.Text) != "" {
+			all = append(all, strings.TrimSpace(p.Text))
+		}
+	}
+	return strings.Join(all, "\n\n")
+}
+
+// Text is what the run came to in words: the last answer's; without one everything
+// that was said on the way, so that it is not lost.
+func (o *Outcome) Text() string {
+	if o.Response != nil {
+		if said := text(o.Response.Parts); said != "" {
+			return said
+		}
+	}
+	var all []string
+	for _, m := range o.Messages {
+		if m.Role == convert.Assistant {
+			if said := text(m.Parts); said != "" {
+				all = append(all, said)
+			}
+		}
+	}
+	return strings.Join(all, "\n\n")
+}
+
+// canonical is a call's arguments in the form in which the same are the same.
+func canonical(c *convert.ToolCall) string {
+	if c.Malformed != "" {
+		return c.Malformed
+	}
+	if form, ok := jsonrpc.Canonical(nil, c.Args); ok {
+		return string(form)
+	}
+	return string(c.Args)
+}

@@ -1,0 +1,143 @@
+package agent
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/toolroom-mcp/toolroom/host/budget"
+	"github.com/toolroom-mcp/toolroom/host/convert"
+	"github.com/toolroom-mcp/toolroom/host/provider"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// keepResults is how many of the last results stay whole as long as that is possible.
+const keepResults = 4
+
+// fit makes the request of a turn, which fits the model; see package budget. What is
+// cut of the history stays cut.
+func (r *run) fit(tools []convert.Tool, choice *convert.Choice) (*convert.Request, error) {
+	req := r.cfg.Request
+	req.Choice, req.Tools = choice, tools
+	if len(tools) == 0 {
+		req.Choice, req.Parallel = nil, nil
+	}
+	if r.model != r.cfg.Model {
+		req.Model = ""
+	}
+	req.Messages = r.conversation()
+	info := r.model.Info()
+	if info.Window <= 0 {
+		return &req, nil
+	}
+	plan, err := r.planned(info, req, tools)
+	if err != nil {
+		return nil, err
+	}
+	system := len(req.Messages) - len(r.history)
+	if plan.Compacted > 0 {
+		if err := r.cut(plan.Messages[system:], fmt.Sprintf("%d old results of tools were cut to their beginnings", plan.Compacted)); err != nil {
+			return nil, err
+		}
+	}
+	if plan.Model.Name != info.Name {
+		r.change(plan.Model.Name)
+		req.Model = ""
+	}
+	if len(plan.Left) > 0 {
+		r.tell(Event{Type: Cut, Turn: r.out.Turns, Text: fmt.Sprintf("%d tools were left out: %.400v", len(plan.Left), plan.Left)})
+	}
+	req.Messages, req.Tools = r.conversation(), plan.Tools
+	return &req, nil
+}
+
+// conversation is what the model is sent.
+func (r *run) conversation() []convert.Message {
+	if r.cfg.System == "" {
+		return slices.Clone(r.history)
+	}
+	system := convert.Message{Role: convert.System, Parts: []convert.Part{{Type: convert.Text, Text: r.cfg.System}}}
+	return append([]convert.Message{system}, r.history...)
+}
+
+// planned is Fit, with ever fewer results that stay whole.
+func (r *run) planned(info provider.Info, req convert.Request, tools []convert.Tool) (budget.Plan, error) {
+	cfg := budget.Config{Counter: r.cfg.Counter}
+	for _, m := range r.cfg.Larger {
+		if i := m.Info(); i.Window > 0 && i.Name != "" {
+			cfg.Models = append(cfg.Models, budget.Model{Name: i.Name, Window: i.Window, MaxOutput: i.MaxOutput})
+		}
+	}
+	ask := budget.Ask{Request: req}
+	for _, t := range tools {
+		ask.Tools = append(ask.Tools, budget.Tool{Tool: t, Pinned: r.theirs(t.Name)})
+	}
+	model := budget.Model{Name: info.Name, Window: info.Window, MaxOutput: info.MaxOutput}
+	compacted := 0
+	for {
+		cfg.KeepResults = max(1, r.keep)
+		plan, err := budget.Fit(cfg, model, ask)
+		plan.Compacted += compacted
+		if err == nil || r.keep == 0 {
+			return plan, err
+		}
+		r.keep--
+		messages, n := budget.Compact(cfg.Counter, ask.Request.Messages, r.keep)
+		ask.Request.Messages = messages
+		compacted += n
+	}
+}
+
+// cut replaces the history by one that says less.
+func (r *run) cut(messages []convert.Message, text string) error {
+	r.history = slices.Clone(messages)
+	if err := r.note(step{Step: stepCut, Turn: r.out.Turns, Messages: r.history}); err != nil {
+		return err
+	}
+	r.tell(Event{Type: Cut, Turn: r.out.Turns, Text: text})
+	return nil
+}
+
+// change has another model take over.
+func (r *run) change(name string) {
+	for _, m := range r.cfg.Larger {
+		if m.Info().Name == name {
+			r.model = m
+			r.tell(Event{Type: Cut, Turn: r.out.Turns, Model: name, Text: "the conversation does not fit the model any more; " + name + " takes over"})
+			return
+		}
+	}
+}
+
+// squeeze makes room after the model said that there is none: it cuts results, then
+// takes a larger model. answer, unless nil, is what the model had said until then.
+func (r *run) squeeze(answer *convert.Response) (Ending, error) {
+	for r.keep > 0 {
+		r.keep--
+		messages, n := budget.Compact(r.cfg.Counter, r.history, r.keep)
+		if n == 0 {
+			continue
+		}
+		if err := r.cut(messages, fmt.Sprintf("%d results of tools were cut to their beginnings", n)); err != nil {
+			return Unkept, err
+		}
+		return r.resumed(answer)
+	}
+	larger := slices.Clone(r.cfg.Larger)
+	slices.SortStableFunc(larger, func(a, b provider.Model) int { return cmp.Compare(a.Info().Window, b.Info().Window) })
+	for _, m := range larger {
+		if m.Info().Window > r.model.Info().Window {
+			r.change(m.Info().Name)
+			return r.resumed(answer)
+		}
+	}
+	return Context, toolerr.New(toolerr.LimitReached, "the conversation does not fit into the context of %s", r.model.Info().Name)
+}
+
+// resumed has the model go on after what it had said.
+func (r *run) resumed(answer *convert.Response) (Ending, error) {
+	if answer == nil {
+		return "", nil
+	}
+	return r.say("Your answer broke off since the context was full. Room has been made: go on.")
+}

@@ -1,0 +1,115 @@
+package agent
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/toolroom-mcp/toolroom/host/call"
+	"github.com/toolroom-mcp/toolroom/host/convert"
+	"github.com/toolroom-mcp/toolroom/host/convert/mcp"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// DurationMember is the member of a result (ToolResult.Others) that says how many
+// milliseconds the call took.
+const DurationMember = "duration_ms"
+
+// maxArguments bounds how much of a call's arguments a failure repeats.
+const maxArguments = 500
+
+// told is the result of a call that could not be made.
+func told(c *convert.ToolCall, err error, took time.Duration) *convert.ToolResult {
+	said := string(toolerr.CodeOf(err)) + ": " + strings.ToValidUTF8(err.Error(), "\uFFFD")
+	return &convert.ToolResult{
+		ID: c.ID, Name: c.Name, IsError: true, Others: duration(took),
+		Content: []convert.Part{{Type: convert.Text, Text: form(c, "error: "+said, took)}},
+	}
+}
+
+func duration(took time.Duration) []convert.Member {
+	return []convert.Member{{Name: DurationMember, Value: strconv.AppendInt(nil, took.Milliseconds(), 10)}}
+}
+
+// form is the text of a failure.
+func form(c *convert.ToolCall, said string, took time.Duration) string {
+	arguments := canonical(c)
+	if cut := head(arguments, maxArguments); cut != arguments {
+		arguments = cut + "…"
+	}
+	return fmt.Sprintf("tool: %s\narguments: %s\n%s\nduration_ms: %d", c.Name, arguments, said, took.Milliseconds())
+}
+
+// shown is the result of a call as the model is sent it.
+func (r *run) shown(c *convert.ToolCall, res *call.Result, took time.Duration) *convert.ToolResult {
+	result, _, err := mcp.DecodeResult(res.Raw, c.ID, c.Name)
+	if err != nil {
+		return told(c, toolerr.New(toolerr.ResultInvalid, "%w", err), took)
+	}
+	result.Others = append(result.Others, duration(took)...)
+	if result.IsError {
+		var said []string
+		result.Content = slices.DeleteFunc(result.Content, func(p convert.Part) bool {
+			if p.Type == convert.Text {
+				said = append(said, strings.TrimRight(p.Text, "\n"))
+			}
+			return p.Type == convert.Text
+		})
+		output := "output: nothing"
+		if text := strings.Join(said, "\n"); text != "" {
+			output = "output:\n" + text
+		}
+		result.Content = append([]convert.Part{{Type: convert.Text, Text: form(c, output, took)}}, result.Content...)
+	}
+	r.bound(result)
+	return result
+}
+
+// bound cuts the middle out of a result that would take more than a quarter of the
+// model's context.
+func (r *run) bound(result *convert.ToolResult) {
+	most := r.model.Info().Window / 4
+	if most <= 0 {
+		return
+	}
+	for i, p := range result.Content {
+		// No text has more tokens than bytes.
+		if p.Type != convert.Text || len(p.Text) <= most {
+			continue
+		}
+		n := r.cfg.Counter.Count(p.Text)
+		if n <= most {
+			continue
+		}
+		half := len(p.Text) / n * most / 2
+		first, last := head(p.Text, half), tail(p.Text, half)
+		result.Content[i].Text = fmt.Sprintf("%s\n[… %d bytes left out, since the result has %d tokens; narrow the call to see them …]\n%s",
+			first, len(p.Text)-len(first)-len(last), n, last)
+	}
+}
+
+// head is the beginning of a text, of n bytes at most, which ends with a rune.
+func head(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n]
+}
+
+// tail is the end of a text, of n bytes at most, which begins with a rune.
+func tail(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	from := len(text) - n
+	for from < len(text) && !utf8.RuneStart(text[from]) {
+		from++
+	}
+	return text[from:]
+}

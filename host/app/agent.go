@@ -1,0 +1,168 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"sync/atomic"
+
+	"github.com/toolroom-mcp/toolroom/host/call"
+	"github.com/toolroom-mcp/toolroom/host/catalog"
+	"github.com/toolroom-mcp/toolroom/host/convert"
+	"github.com/toolroom-mcp/toolroom/host/offer"
+	"github.com/toolroom-mcp/toolroom/host/pipeline/policy"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// A Ceiling is which tools may be used at most. Patterns are of served names, with *.
+type Ceiling struct {
+	Only   []string // nil: all; empty: none
+	Except []string // wins over Only
+}
+
+func (c Ceiling) has(name string) bool {
+	return (c.Only == nil || catalog.MatchesAny(c.Only, name)) && !catalog.MatchesAny(c.Except, name)
+}
+
+// A Toolset is what an agent may call of the host: the tools of a caller's profile
+// below all of its ceilings, as the catalogue, the filter and the policy are at each
+// round, and in one turn of the policy's. It implements agent.Tools. Calls go through
+// all stages, so that what the policy says holds for each of them, whatever was
+// listed. End it.
+type Toolset struct {
+	app      *App
+	turn     *policy.Turn
+	ceilings []Ceiling
+	caller   call.Caller
+	ask      call.Ask
+	tokens   atomic.Int64 // for progress
+}
+
+// Toolset begins a turn of a caller's. ask, unless nil, asks the caller's client what
+// servers ask, approvals among it; which of that it can do, caller.Capabilities say.
+func (a *App) Toolset(caller call.Caller, ask call.Ask, ceilings ...Ceiling) *Toolset {
+	turn := a.Policy().Turn(caller)
+	return &Toolset{app: a, turn: turn, ceilings: slices.Clone(ceilings), caller: turn.Caller(), ask: ask}
+}
+
+// Begin begins a round.
+func (t *Toolset) Begin() error { return t.turn.Round() }
+
+// End ends the turn. Its error says that the policy required a call, and none was
+// made.
+func (t *Toolset) End() error { return t.turn.End() }
+
+// view is what the caller is offered.
+func (t *Toolset) view() (*offer.Offer, error) {
+	v, ok := t.app.present.Load().views[t.caller.Profile]
+	if !ok {
+		return nil, toolerr.New(toolerr.NotFound, "there is no profile %s any more", t.caller.Profile)
+	}
+	return v, nil
+}
+
+// has reports whether a tool is below all ceilings.
+func (t *Toolset) has(name string) bool {
+	return !slices.ContainsFunc(t.ceilings, func(c Ceiling) bool { return !c.has(name) })
+}
+
+// List returns the definitions of the tools that may be called.
+func (t *Toolset) List(ctx context.Context, asked *convert.Choice) ([]convert.Tool, *convert.Choice, error) {
+	choice, err := t.choice(asked)
+	if err != nil {
+		return nil, nil, err
+	}
+	v, err := t.view()
+	if err != nil {
+		return nil, nil, err
+	}
+	all := []convert.Tool{}
+	rules := t.app.way().cfg.Policy
+	for _, tool := range v.View().Snapshot(ctx).Tools() {
+		if !t.has(tool.Name) || !rules.Offers(tool) {
+			continue
+		}
+		definition, err := convert.ParseTool(tool.Definition)
+		if err == nil {
+			all = append(all, definition)
+		}
+	}
+	return all, choice, ctx.Err()
+}
+
+// choice is what was asked for as far as the policy leaves it.
+func (t *Toolset) choice(asked *convert.Choice) (*convert.Choice, error) {
+	word := ""
+	switch {
+	case asked == nil:
+	case asked.Mode == convert.Required && len(asked.Names) == 1:
+		word = asked.Names[0]
+	case asked.Mode != "":
+		word = string(asked.Mode)
+	}
+	chosen, err := t.turn.Choice(word)
+	if err != nil {
+		return nil, err
+	}
+	switch chosen {
+	case policy.ChoiceNone, policy.ChoiceRequired, policy.ChoiceAuto:
+		if asked == nil && chosen == policy.ChoiceAuto {
+			return nil, nil
+		}
+		choice := &convert.Choice{Mode: convert.Mode(chosen)}
+		if asked != nil && chosen != policy.ChoiceNone && len(asked.Names) > 1 { // these alone, in every round
+			choice.Names = asked.Names
+		} else if asked != nil && asked.Mode == convert.Auto {
+			choice.Names = asked.Names
+		}
+		return choice, nil
+	}
+	return &convert.Choice{Mode: convert.Required, Names: []string{chosen}}, nil
+}
+
+// Call makes one call.
+func (t *Toolset) Call(ctx context.Context, c *convert.ToolCall, progress func(text string)) (*call.Result, error) {
+	missing := toolerr.New(toolerr.ToolNotFound, "there is no tool %q; call one of those that are offered", c.Name)
+	if !t.has(c.Name) {
+		return nil, missing
+	}
+	v, err := t.view()
+	if err != nil {
+		return nil, err
+	}
+	tool, ok := v.Lookup(ctx, c.Name)
+	if !ok {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		return nil, missing
+	}
+	args := c.Args
+	if len(args) == 0 {
+		args = json.RawMessage(`{}`)
+	}
+	params := append(append(jsonrpc.AppendString([]byte(`{"name":`), tool.Name), `,"arguments":`...), args...)
+	req := &call.Request{Tool: tool, Caller: t.caller, Ask: t.ask}
+	if progress != nil {
+		token := "agent-" + strconv.FormatInt(t.tokens.Add(1), 10)
+		params = append(jsonrpc.AppendString(append(params, `,"_meta":{"progressToken":`...), token), '}')
+		req.OnNotify = func(method string, params json.RawMessage) { progressed(method, params, progress) }
+	}
+	req.Params = append(params, '}')
+	return t.app.Handler(ctx, req)
+}
+
+// progressed hands on what a tool says of how far it is.
+func progressed(method string, params json.RawMessage, progress func(string)) {
+	if method != "notifications/progress" {
+		return
+	}
+	var p struct {
+		Message string `json:"message"`
+	}
+	if json.Unmarshal(params, &p) == nil && p.Message != "" {
+		progress(p.Message)
+	}
+}

@@ -1,0 +1,103 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/agent"
+	"github.com/toolroom-mcp/toolroom/host/store"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// agentLogs is where the journals of agents are in the store.
+const agentLogs = "agents/"
+
+// NewAgentID makes a name for an agent's journal.
+func NewAgentID() string { return "a" + strings.ToLower(rand.Text()[:9]) }
+
+// IsAgentID reports whether a name can be that of an agent's journal.
+func IsAgentID(id string) bool {
+	return id != "" && len(id) <= 64 && strings.Trim(id, "abcdefghijklmnopqrstuvwxyz0123456789_-") == ""
+}
+
+// Journal is the journal of an agent, in the store.
+func (a *App) Journal(id string) (agent.Journal, error) {
+	switch {
+	case a.store == nil:
+		return nil, toolerr.New(toolerr.NotFound, "nothing says where state is kept, so that no agent can be resumed; give --state")
+	case !IsAgentID(id):
+		return nil, toolerr.New(toolerr.InvalidParams, "%q is not the id of an agent", id)
+	}
+	return journal{a, agentLogs + id}, nil
+}
+
+// journal is a log whose entries may be longer than a record: the first byte of each
+// record says what it is of its entry. What a killed host wrote of an entry, and not to
+// its end, is left out.
+type journal struct {
+	app  *App
+	name string
+}
+
+const (
+	wholeEntry = 'w'
+	firstPiece = 'f'
+	nextPiece  = 'n'
+	lastPiece  = 'l'
+
+	pieceSize = store.MaxBatch - 1<<10
+)
+
+// Append writes an entry.
+func (j journal) Append(ctx context.Context, entry json.RawMessage) error {
+	j.app.used.Store(true)
+	if len(entry) <= pieceSize {
+		_, err := j.app.store.Log.Append(ctx, j.name, append([]byte{wholeEntry}, entry...))
+		return err
+	}
+	kind := byte(firstPiece)
+	for rest := []byte(entry); ; kind = nextPiece {
+		piece := rest[:min(len(rest), pieceSize)]
+		if rest = rest[len(piece):]; len(rest) == 0 {
+			kind = lastPiece
+		}
+		if _, err := j.app.store.Log.Append(ctx, j.name, append([]byte{kind}, piece...)); err != nil {
+			return err
+		}
+		if kind == lastPiece {
+			return nil
+		}
+	}
+}
+
+// Read returns all entries.
+func (j journal) Read(ctx context.Context) ([]json.RawMessage, error) {
+	var all []json.RawMessage
+	var open []byte // nil: no entry is begun
+	after := store.Cursor(0)
+	for {
+		page, err := j.app.store.Log.Read(ctx, j.name, after, store.MaxPage)
+		if err != nil || len(page) == 0 {
+			return all, err
+		}
+		for _, r := range page {
+			after = r.Cursor
+			if len(r.Data) == 0 {
+				continue
+			}
+			switch kind, data := r.Data[0], r.Data[1:]; {
+			case kind == wholeEntry:
+				open, all = nil, append(all, bytes.Clone(data))
+			case kind == firstPiece:
+				open = append([]byte{}, data...)
+			case kind == nextPiece && open != nil:
+				open = append(open, data...)
+			case kind == lastPiece && open != nil:
+				all, open = append(all, append(open, data...)), nil
+			}
+		}
+	}
+}

@@ -1,0 +1,41 @@
+package dialect
+
+import (
+	"github.com/toolroom-mcp/toolroom/host/agent"
+)
+
+// agentFields are the members of an agent of agents:.
+func agentFields(k *agent.Kind) []field {
+	text := func(name string, also []string, doc string, into *string) field {
+		return field{name, also, doc, typed("string"), func(r *reader, n *node) { *into = r.text(n) }}
+	}
+	return []field{
+		text("description", nil, "What it is for, for who chooses one.", &k.Description),
+		text("instructions", []string{"system", "prompt"}, "What it is told before its task.", &k.Instructions),
+		text("model", nil, "The model it asks, as in models.default; the default if not given.", &k.Model),
+		{"tools", []string{"allow", "allow_tools"}, "Served names of the tools it may use, with *; all if not given.", listOf("string"), func(r *reader, n *node) {
+			k.Tools = append([]string{}, r.texts(n)...) // an empty list is none
+		}},
+		number("max_turns", []string{"max_rounds"}, "How often it asks its model (default 25).", &k.Bounds.Turns),
+		number("max_tokens", nil, "Tokens of all its turns together, input and output; any number if not given.", &k.Bounds.Tokens),
+		{"max_cost", nil, "What it may cost, in the unit of the models' prices; anything if not given.", map[string]any{"type": "number", "minimum": 0}, func(r *reader, n *node) { k.Bounds.Cost = r.price(n) }},
+		span("timeout", "How long it may take (default 10m).", &k.Bounds.Time),
+	}
+}
+
+func agentsSchema() map[string]any {
+	return map[string]any{"type": "object", "propertyNames": map[string]any{"pattern": "^[a-zA-Z0-9_-]{1,64}$"}, "additionalProperties": objectOf(agentFields(&agent.Kind{}), "instructions")}
+}
+
+func readAgents(r *reader, n *node, s *Settings) {
+	r.each(n, func(name string, value *node) {
+		k := agent.Kind{Name: name}
+		before := len(r.doc.Problems)
+		r.members(value, agentFields(&k))
+		if err := k.Validate(); err != nil && len(r.doc.Problems) == before {
+			r.problem("%v", err)
+			return
+		}
+		s.Agents = append(s.Agents, k)
+	})
+}
