@@ -31,13 +31,13 @@ func (a *App) Journal(id string) (agent.Journal, error) {
 	case !IsAgentID(id):
 		return nil, toolerr.New(toolerr.InvalidParams, "%q is not the id of an agent", id)
 	}
-	return journal{a, agentLogs + id}, nil
+	return agentLog{a, agentLogs + id}, nil
 }
 
-// journal is a log whose entries may be longer than a record: the first byte of each
+// agentLog is a log whose entries may be longer than a record: the first byte of each
 // record says what it is of its entry. What a killed host wrote of an entry, and not to
 // its end, is left out.
-type journal struct {
+type agentLog struct {
 	app  *App
 	name string
 }
@@ -52,7 +52,7 @@ const (
 )
 
 // Append writes an entry.
-func (j journal) Append(ctx context.Context, entry json.RawMessage) error {
+func (j agentLog) Append(ctx context.Context, entry json.RawMessage) error {
 	j.app.used.Store(true)
 	if len(entry) <= pieceSize {
 		_, err := j.app.store.Log.Append(ctx, j.name, append([]byte{wholeEntry}, entry...))
@@ -74,7 +74,7 @@ func (j journal) Append(ctx context.Context, entry json.RawMessage) error {
 }
 
 // Read returns all entries.
-func (j journal) Read(ctx context.Context) ([]json.RawMessage, error) {
+func (j agentLog) Read(ctx context.Context) ([]json.RawMessage, error) {
 	var all []json.RawMessage
 	var open []byte // nil: no entry is begun
 	after := store.Cursor(0)
