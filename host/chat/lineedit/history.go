@@ -1,0 +1,136 @@
+package lineedit
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// The bounds of a history file: over one of them the older half of what it holds
+// is left out when it is next opened.
+const (
+	maxEntries = 2000
+	maxHistory = 1 << 20 // bytes
+	maxEntry   = 64 << 10
+)
+
+// A History is what was typed before, the oldest first. Its file is the user's
+// alone (0600) and has a JSON string a line; several programs may add to it.
+type History struct {
+	path    string // "": it is kept nowhere
+	entries []string
+}
+
+// OpenHistory reads a file, which need not be there. With an error there is a
+// history all the same, that is kept nowhere.
+func OpenHistory(path string) (*History, error) {
+	h := &History{}
+	if path == "" {
+		return h, nil
+	}
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		h.path = path
+		return h, nil
+	case err != nil:
+		return h, err
+	case !info.Mode().IsRegular():
+		return h, fmt.Errorf("%s is no file", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return h, err
+	}
+	defer f.Close()
+	if _, err := f.Seek(max(info.Size()-2*maxHistory, 0), io.SeekStart); err != nil {
+		return h, err
+	}
+	text, err := io.ReadAll(io.LimitReader(f, 2*maxHistory))
+	if err != nil {
+		return h, err
+	}
+	for line := range bytes.Lines(text) {
+		var entry string
+		if json.Unmarshal(line, &entry) == nil && entry != "" { // what is cut or somebody else's is none
+			h.entries = append(h.entries, entry)
+		}
+	}
+	h.path = path
+	if len(h.entries) <= maxEntries && info.Size() <= maxHistory {
+		return h, nil
+	}
+	return h, h.shorten()
+}
+
+// shorten writes the file anew with the newer entries, half of what there may be.
+func (h *History) shorten() error {
+	var lines [][]byte
+	size := 0
+	for i := len(h.entries) - 1; i >= 0 && len(lines) < maxEntries/2; i-- {
+		line := lineOf(h.entries[i])
+		if size += len(line); size > maxHistory/2 {
+			break
+		}
+		lines = append(lines, line)
+	}
+	h.entries = h.entries[len(h.entries)-len(lines):]
+	f, err := os.CreateTemp(filepath.Dir(h.path), ".history-*") // 0600
+	if err != nil {
+		return err
+	}
+	for i := len(lines) - 1; i >= 0 && err == nil; i-- {
+		_, err = f.Write(lines[i])
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), h.path)
+	}
+	if err != nil {
+		os.Remove(f.Name()) //nolint:errcheck // the error is that before
+	}
+	return err
+}
+
+func lineOf(entry string) []byte {
+	line, _ := json.Marshal(entry) //nolint:errcheck // a string always encodes
+	return append(line, '\n')
+}
+
+// Add adds a text that was typed, unless it is the last one, begins with a space
+// or is very long.
+func (h *History) Add(entry string) error {
+	if strings.TrimSpace(entry) == "" || entry[0] == ' ' || len(entry) > maxEntry || len(h.entries) > 0 && h.entries[len(h.entries)-1] == entry {
+		return nil
+	}
+	if h.entries = append(h.entries, entry); len(h.entries) > maxEntries {
+		h.entries = h.entries[1:]
+	}
+	if h.path == "" {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(h.path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(h.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	err = f.Chmod(0o600)
+	_, failed := f.Write(lineOf(entry))
+	return errors.Join(err, failed, f.Close())
+}
+
+func (h *History) len() int {
+	if h == nil {
+		return 0
+	}
+	return len(h.entries)
+}
+
+func (h *History) at(i int) string { return h.entries[i] }

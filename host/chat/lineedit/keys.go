@@ -1,0 +1,222 @@
+package lineedit
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"unicode/utf8"
+)
+
+// An action is what a key does.
+type action int
+
+const (
+	nothing action = iota
+	insert         // key.text
+	enter
+	newline
+	interrupt
+	eof // or delete, where there is text
+	suspend
+	left
+	right
+	up
+	down
+	earlier // in the history, wherever the cursor is
+	later
+	home
+	end
+	wordLeft
+	wordRight
+	backspace
+	remove
+	removeWordLeft
+	removeWordRight
+	removeLeft
+	removeRight
+	yank
+	clear
+	complete
+)
+
+type key struct {
+	action action
+	text   string
+}
+
+// control is what a key below space does.
+func control(b byte) action {
+	switch b {
+	case 1:
+		return home
+	case 2:
+		return left
+	case 3:
+		return interrupt
+	case 4:
+		return eof
+	case 5:
+		return end
+	case 6:
+		return right
+	case '\b', 127:
+		return backspace
+	case '\t':
+		return complete
+	case '\n':
+		return newline
+	case 11:
+		return removeRight
+	case 12:
+		return clear
+	case '\r':
+		return enter
+	case 14:
+		return later
+	case 16:
+		return earlier
+	case 21:
+		return removeLeft
+	case 23:
+		return removeWordLeft
+	case 25:
+		return yank
+	case 26:
+		return suspend
+	}
+	return nothing
+}
+
+// sequence is what follows the escape character, and what it does.
+func sequence(s string) action {
+	switch s {
+	case "\r", "\n", "[13;2u", "[13;3u", "[27;2;13~", "[27;3;13~": // Enter with Alt, or as some send it with Shift
+		return newline
+	case "b", "[1;5D", "[1;3D":
+		return wordLeft
+	case "f", "[1;5C", "[1;3C":
+		return wordRight
+	case "d", "[3;5~":
+		return removeWordRight
+	case "\x7f", "\b":
+		return removeWordLeft
+	case "[A":
+		return up
+	case "[B":
+		return down
+	case "[C":
+		return right
+	case "[D":
+		return left
+	case "[H", "[1~", "[7~":
+		return home
+	case "[F", "[4~", "[8~":
+		return end
+	case "[3~":
+		return remove
+	}
+	return nothing
+}
+
+const (
+	pasteBegin = "[200~"
+	pasteEnd   = "\x1b[201~"
+
+	maxSequence = 32      // bytes; what is longer is none
+	maxPaste    = 1 << 20 // bytes of one paste that are taken
+)
+
+// keys reads keys from what a terminal sends.
+type keys struct {
+	from    *Source
+	waiting []byte
+}
+
+func (k *keys) byte(ctx context.Context) (byte, error) {
+	for len(k.waiting) == 0 {
+		more, err := k.from.read(ctx)
+		if err != nil {
+			return 0, err
+		}
+		k.waiting = more
+	}
+	b := k.waiting[0]
+	k.waiting = k.waiting[1:]
+	return b, nil
+}
+
+// next returns the next key.
+func (k *keys) next(ctx context.Context) (key, error) {
+	b, err := k.byte(ctx)
+	switch {
+	case err != nil:
+		return key{}, err
+	case b == 0x1b:
+		return k.escaped(ctx)
+	case b < ' ' || b == 127:
+		return key{action: control(b)}, nil
+	case b < utf8.RuneSelf:
+		return key{insert, string(rune(b))}, nil
+	}
+	text := []byte{b}
+	for !utf8.FullRune(text) {
+		if b, err = k.byte(ctx); err != nil {
+			return key{}, err
+		}
+		text = append(text, b)
+	}
+	if r, _ := utf8.DecodeRune(text); r == utf8.RuneError {
+		return key{}, nil
+	}
+	return key{insert, string(text)}, nil
+}
+
+// escaped reads what follows the escape character.
+func (k *keys) escaped(ctx context.Context) (key, error) {
+	b, err := k.byte(ctx)
+	for err == nil && b == 0x1b { // the key itself, pressed before
+		b, err = k.byte(ctx)
+	}
+	if err != nil {
+		return key{}, err
+	}
+	seq := []byte{b}
+	switch b {
+	case 'O': // of keypads: one more
+		if b, err = k.byte(ctx); err != nil {
+			return key{}, err
+		}
+		seq = []byte{'[', b}
+	case '[':
+		for len(seq) < maxSequence {
+			if b, err = k.byte(ctx); err != nil {
+				return key{}, err
+			}
+			if seq = append(seq, b); b >= 0x40 && b <= 0x7e {
+				break
+			}
+		}
+	}
+	if string(seq) == pasteBegin {
+		return k.paste(ctx)
+	}
+	return key{action: sequence(string(seq))}, nil
+}
+
+// paste reads what is pasted, with its lines.
+func (k *keys) paste(ctx context.Context) (key, error) {
+	var text []byte
+	for !bytes.HasSuffix(text, []byte(pasteEnd)) {
+		b, err := k.byte(ctx)
+		if err != nil {
+			return key{}, err
+		}
+		if len(text) >= maxPaste+len(pasteEnd) { // what does not fit is left out, from before the mark
+			text = append(text[:maxPaste], text[maxPaste+1:]...)
+		}
+		text = append(text, b)
+	}
+	pasted := string(text[:len(text)-len(pasteEnd)])
+	pasted = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(pasted)
+	return key{insert, strings.ToValidUTF8(pasted, "\ufffd")}, nil
+}

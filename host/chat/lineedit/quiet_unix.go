@@ -1,0 +1,21 @@
+//go:build linux || darwin || dragonfly || freebsd || netbsd || openbsd
+
+package lineedit
+
+import "golang.org/x/sys/unix"
+
+// Quiet has the terminal show nothing of what is typed until restore. Keys that
+// interrupt or stop do so.
+func (f File) Quiet() (restore func()) {
+	fd := int(f.In.Fd())
+	was, err := unix.IoctlGetTermios(fd, getTermios)
+	if err != nil {
+		return func() {}
+	}
+	quiet := *was
+	quiet.Lflag &^= unix.ECHO
+	if unix.IoctlSetTermios(fd, setTermios, &quiet) != nil {
+		return func() {}
+	}
+	return func() { unix.IoctlSetTermios(fd, setTermios, was) } //nolint:errcheck // nothing else can be done
+}

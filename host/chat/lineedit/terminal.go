@@ -1,0 +1,31 @@
+package lineedit
+
+import (
+	"os"
+
+	"golang.org/x/term"
+)
+
+// File is a terminal that is a file: keys come from In, and Out has its size.
+type File struct{ In, Out *os.File }
+
+// IsTerminal reports whether a file is one.
+func IsTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+
+// Raw has the terminal send each key.
+func (f File) Raw() (restore func(), err error) {
+	was, err := term.MakeRaw(int(f.In.Fd()))
+	if err != nil {
+		return nil, err
+	}
+	return func() { term.Restore(int(f.In.Fd()), was) }, nil //nolint:errcheck // nothing else can be done
+}
+
+// Size is that of the terminal; 80 by 24 where it does not say.
+func (f File) Size() (columns, rows int) {
+	columns, rows, err := term.GetSize(int(f.Out.Fd()))
+	if err != nil || columns < 1 || rows < 1 {
+		return 80, 24
+	}
+	return columns, rows
+}

@@ -1,0 +1,269 @@
+// Package markdown shows what a model writes on a terminal while it comes:
+// headings, emphasis, code, lists, quotes, tables and links, within a number of
+// columns.
+//
+// What has been written stays: nothing is drawn anew, so the output is the same
+// however the text is cut into pieces, and scrolls like any other. A word is
+// written when it has ended, emphasis and links when it is known whether they
+// are such, a table when it has ended; what is held back is bounded in each case,
+// and beyond the bound shown as it was written.
+//
+// It is a light reading of CommonMark and of GitHub's tables, for what models
+// write:
+//
+//   - The end of a line is one, also in a paragraph, and ends emphasis.
+//   - Code blocks keep their fences and are neither indented nor wrapped, so that
+//     what is copied from the terminal is the code.
+//   - A link is its text and its address, which so cannot be another than it says.
+//   - HTML, entities and references are text.
+//
+// Characters that could steer the terminal are shown escaped; see screen.Clean.
+package markdown
+
+import (
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Options say how it looks.
+type Options struct {
+	Width  func() int // columns of the terminal, asked anew for each line
+	Styled bool       // with escape sequences for bold, colours ….
+}
+
+// The bounds of what is held back.
+const (
+	maxHead  = 200     // runes of the beginning of a line
+	maxHeld  = 512     // runes of emphasis, a code span or a link
+	maxTable = 1 << 16 // runes of a table
+	minWidth = 20
+	maxNest  = 6 // quotes and items on a line; emphasis within emphasis
+)
+
+// A Writer shows a text. Its methods are called by one goroutine at a time.
+type Writer struct {
+	o      Options
+	page   page
+	inline inline
+
+	partial []byte // the beginning of a rune
+	head    []rune // of a line, until it is known what the line is; of a row, all
+	row     bool   // the line is a row of a table
+	within  bool   // the line has been begun
+	cr      bool   // the last rune was a carriage return
+	fence   fence
+	table   []string
+	size    int // of table, in runes
+}
+
+// A fence is what has opened a code block; its zero value is none.
+type fence struct {
+	mark   rune
+	length int
+	indent int // of the opening line, taken off the lines within
+	quotes int // that the opening line was within
+}
+
+// New returns a writer to out.
+func New(out io.Writer, o Options) *Writer {
+	w := &Writer{o: o}
+	w.page = page{out: out, styled: o.Styled}
+	w.inline = inline{put: w.page.add, plain: !o.Styled}
+	return w
+}
+
+// Write adds text. Its error is that of what is written to.
+func (w *Writer) Write(text []byte) (int, error) {
+	n := len(text)
+	if len(w.partial) > 0 {
+		text = append(w.partial, text...)
+		w.partial = nil
+	}
+	for len(text) > 0 {
+		if !utf8.FullRune(text) {
+			w.partial = append([]byte(nil), text...)
+			break
+		}
+		r, size := utf8.DecodeRune(text)
+		w.rune(r)
+		text = text[size:]
+	}
+	return n, w.page.flush()
+}
+
+// Close ends the text: what was held back is written, and the line ended. After
+// that another text can begin.
+func (w *Writer) Close() error {
+	for range w.partial {
+		w.rune(utf8.RuneError)
+	}
+	w.partial = nil
+	if w.cr {
+		w.cr = false
+		w.plain('\r')
+	}
+	if w.within || len(w.head) > 0 {
+		w.endLine()
+	}
+	w.endTable()
+	w.fence = fence{}
+	return w.page.flush()
+}
+
+// rune adds one rune; the carriage return of a line's end is dropped.
+func (w *Writer) rune(r rune) {
+	if w.cr {
+		w.cr = false
+		if r != '\n' {
+			w.plain('\r')
+		}
+	}
+	switch r {
+	case '\r':
+		w.cr = true
+	case '\n':
+		w.endLine()
+	default:
+		w.plain(r)
+	}
+}
+
+// plain adds a rune of a line.
+func (w *Writer) plain(r rune) {
+	switch {
+	case w.row:
+		if w.head = append(w.head, r); w.size+len(w.head) >= maxTable {
+			w.row = false
+			w.endTable()
+			w.open(block{kind: text})
+		}
+	case !w.within:
+		w.head = append(w.head, r)
+		w.begin(false)
+	case w.fence.mark != 0:
+		w.page.raw(r, code)
+	default:
+		w.inline.add(r)
+	}
+}
+
+func (w *Writer) endLine() {
+	if !w.within && !w.row {
+		w.begin(true)
+	}
+	switch {
+	case w.row:
+		w.table = append(w.table, string(w.head))
+		w.size += len(w.head)
+	case w.within:
+		w.inline.end()
+		w.page.end()
+	}
+	w.within, w.row, w.head = false, false, w.head[:0]
+}
+
+// begin looks at the beginning of a line, which with whole is all of it.
+func (w *Writer) begin(whole bool) {
+	if w.fence.mark != 0 {
+		w.beginCode(whole)
+		return
+	}
+	b, known := blockOf(w.head, whole)
+	switch {
+	case !known && !whole && len(w.head) < maxHead:
+		return
+	case !known:
+		b = block{kind: text}
+	case b.kind == row:
+		w.row = true
+		return
+	}
+	w.endTable()
+	w.open(b)
+}
+
+// open begins a line that is known to be of a block.
+func (w *Writer) open(b block) {
+	rest := w.head[b.length:]
+	w.within = true
+	w.page.begin(w.width(), b.first, b.hang)
+	w.inline.begin(b.style())
+	switch b.kind {
+	case rule:
+		for range w.page.room() {
+			w.page.raw('─', dim)
+		}
+		return
+	case fenced:
+		w.fence = b.fence
+		for _, r := range strings.TrimSpace(string(rest)) {
+			w.page.raw(r, dim)
+		}
+		return
+	case heading:
+		if !w.o.Styled {
+			for _, r := range strings.Repeat("#", b.level) + " " {
+				w.page.add(cell{r, 0})
+			}
+		}
+	}
+	for _, r := range rest {
+		w.inline.add(r)
+	}
+}
+
+func (w *Writer) width() int { return max(w.o.Width()-1, minWidth) }
+
+// beginCode looks at the beginning of a line within a code block: it may be the
+// fence that closes it.
+func (w *Writer) beginCode(whole bool) {
+	f := w.fence
+	rest := unquoted(w.head, f.quotes)
+	trimmed := strings.TrimLeftFunc(string(rest), unicode.IsSpace)
+	run := len(trimmed) - len(strings.TrimLeft(trimmed, string(f.mark)))
+	closing := strings.TrimRightFunc(trimmed[run:], unicode.IsSpace) == ""
+	if closing && !whole && len(w.head) < maxHead {
+		return
+	}
+	if !closing && !whole && len(w.head) < f.indent+2*f.quotes { // what is taken off is not all there
+		return
+	}
+	w.within = true
+	margin := strings.Repeat(quoteMark, f.quotes) + strings.Repeat(" ", f.indent)
+	w.page.begin(w.width(), margin, margin)
+	if closing && run >= f.length {
+		w.fence = fence{}
+		for range run {
+			w.page.raw(f.mark, dim)
+		}
+		return
+	}
+	for i, r := range rest {
+		if i >= f.indent || !unicode.IsSpace(r) {
+			for _, r := range rest[i:] {
+				w.page.raw(r, code)
+			}
+			break
+		}
+	}
+}
+
+// unquoted takes the marks of quotes off a line.
+func unquoted(line []rune, quotes int) []rune {
+	for range quotes {
+		at := 0
+		for at < len(line) && at < 3 && line[at] == ' ' {
+			at++
+		}
+		if at == len(line) || line[at] != '>' {
+			break
+		}
+		line = line[at+1:]
+		if len(line) > 0 && line[0] == ' ' {
+			line = line[1:]
+		}
+	}
+	return line
+}

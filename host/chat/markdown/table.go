@@ -1,0 +1,277 @@
+package markdown
+
+import (
+	"strings"
+)
+
+// endTable writes the table whose rows have been held back: its columns beside
+// each other if there is room, with what is too long for them on several lines;
+// else the cells below each other. Rows without the line that makes a table of
+// them are text.
+func (w *Writer) endTable() {
+	lines := w.table
+	w.table, w.size = nil, 0
+	if len(lines) == 0 {
+		return
+	}
+	width := w.width()
+	sides, ok := alignments(lines)
+	if !ok {
+		for _, line := range lines {
+			w.page.begin(width, "", "")
+			w.inline.begin(0)
+			for _, r := range line {
+				w.inline.add(r)
+			}
+			w.inline.end()
+			w.page.end()
+		}
+		return
+	}
+	var rows [][][]cell
+	for i, line := range lines {
+		if i == 1 {
+			continue
+		}
+		s := style(0)
+		if i == 0 {
+			s = bold
+		}
+		cells := make([][]cell, len(sides))
+		for j, text := range split(line) {
+			if j < len(cells) {
+				cells[j] = w.cells(text, s)
+			}
+		}
+		rows = append(rows, cells)
+	}
+	widths, ok := fit(rows, width)
+	if !ok {
+		w.list(rows, width)
+		return
+	}
+	w.grid(rows, widths, sides)
+}
+
+// cells reads the text of a cell.
+func (w *Writer) cells(text string, s style) []cell {
+	var all []cell
+	put := func(c cell) {
+		if c.r == '\t' {
+			c.r = ' '
+		}
+		all = append(all, c)
+	}
+	in := inline{put: func(c cell) { c.harmless(put) }, plain: w.inline.plain, style: s, held: []rune(text)}
+	in.run(true)
+	return all
+}
+
+// A side is where a column's cells stand.
+type side int
+
+const (
+	left side = iota
+	right
+	middle
+)
+
+// alignments reads the second row, which makes a table of the lines.
+func alignments(lines []string) ([]side, bool) {
+	if len(lines) < 2 {
+		return nil, false
+	}
+	var sides []side
+	for _, text := range split(lines[1]) {
+		l, r := strings.HasPrefix(text, ":"), strings.HasSuffix(text, ":")
+		if strings.Trim(strings.Trim(text, ":"), "-") != "" || !strings.Contains(text, "-") {
+			return nil, false
+		}
+		switch {
+		case l && r:
+			sides = append(sides, middle)
+		case r:
+			sides = append(sides, right)
+		default:
+			sides = append(sides, left)
+		}
+	}
+	return sides, len(sides) > 0
+}
+
+// split divides a row into the texts of its cells. A bar that is escaped or
+// within a code span divides nothing.
+func split(line string) []string {
+	line = strings.TrimSpace(line)
+	line = strings.TrimPrefix(line, "|")
+	var cells []string
+	var b strings.Builder
+	ticked, escaped := false, false
+	for _, r := range line {
+		switch {
+		case escaped && r != '|':
+			b.WriteRune('\\')
+			b.WriteRune(r)
+		case escaped:
+			b.WriteRune(r)
+		case r == '\\':
+			escaped = true
+			continue
+		case r == '|' && !ticked:
+			cells = append(cells, strings.TrimSpace(b.String()))
+			b.Reset()
+		default:
+			if r == '`' {
+				ticked = !ticked
+			}
+			b.WriteRune(r)
+		}
+		escaped = false
+	}
+	if rest := strings.TrimSpace(b.String()); rest != "" {
+		cells = append(cells, rest)
+	}
+	return cells
+}
+
+// gap is between two columns, and narrow how few columns of the terminal a
+// column of the table can do with.
+const (
+	gap    = 2
+	narrow = 8
+)
+
+// fit finds the widths of the columns within that of the page. It says whether
+// there is room.
+func fit(rows [][][]cell, width int) ([]int, bool) {
+	widths := make([]int, len(rows[0]))
+	total := gap * (len(widths) - 1)
+	for i := range widths {
+		widths[i] = 1
+		for _, row := range rows {
+			widths[i] = max(widths[i], columns(row[i]))
+		}
+		total += widths[i]
+	}
+	for total > width {
+		widest, second := 0, narrow
+		for i, n := range widths {
+			if n > widths[widest] {
+				widest = i
+			}
+		}
+		for i, n := range widths {
+			if i != widest && n < widths[widest] {
+				second = max(second, n)
+			}
+		}
+		if widths[widest] <= narrow {
+			return nil, false
+		}
+		// To the next widest one, but not by more than is needed; at least by one
+		// where several are the widest.
+		cut := max(min(total-width, widths[widest]-second), 1)
+		widths[widest] -= cut
+		total -= cut
+	}
+	return widths, true
+}
+
+// grid writes a table with its columns beside each other.
+func (w *Writer) grid(rows [][][]cell, widths []int, sides []side) {
+	for i, row := range rows {
+		parts := make([][][]cell, len(row))
+		height := 1
+		for j, cells := range row {
+			parts[j] = wrap(cells, widths[j])
+			height = max(height, len(parts[j]))
+		}
+		for line := range height {
+			w.page.begin(w.width(), "", "")
+			spaces := 0
+			for j := range row {
+				var cells []cell
+				if line < len(parts[j]) {
+					cells = parts[j][line]
+				}
+				free := widths[j] - columns(cells)
+				before := []int{0, free, free / 2}[sides[j]]
+				if len(cells) > 0 {
+					w.spaces(spaces + before)
+					spaces = 0
+				} else {
+					spaces += before
+				}
+				for _, c := range cells {
+					w.page.emit(c)
+				}
+				spaces += free - before + gap
+			}
+			w.page.newline()
+		}
+		if i == 0 {
+			w.page.begin(w.width(), "", "")
+			for j, n := range widths {
+				if j > 0 {
+					w.spaces(gap)
+				}
+				for range n {
+					w.page.emit(cell{'─', dim})
+				}
+			}
+			w.page.newline()
+		}
+	}
+}
+
+func (w *Writer) spaces(n int) {
+	for range n {
+		w.page.emit(cell{' ', 0})
+	}
+}
+
+// wrap breaks cells into lines between words.
+func wrap(cells []cell, width int) [][]cell {
+	var lines [][]cell
+	for len(cells) > 0 {
+		end, at, space := 0, 0, -1
+		for end < len(cells) {
+			if at += columns(cells[end : end+1]); at > width && end > 0 {
+				break
+			}
+			if cells[end].r == ' ' {
+				space = end
+			}
+			end++
+		}
+		next := end
+		if end < len(cells) && cells[end].r == ' ' {
+			next = end + 1
+		} else if end < len(cells) && space > 0 {
+			end, next = space, space+1
+		}
+		lines = append(lines, cells[:end])
+		cells = cells[next:]
+	}
+	return lines
+}
+
+// list writes a table that is too wide: each row as lines of heading and cell.
+func (w *Writer) list(rows [][][]cell, width int) {
+	for _, row := range rows[1:] {
+		for i, cells := range row {
+			first := "  "
+			if i == 0 {
+				first = "• "
+			}
+			w.page.begin(width, first, "  ")
+			for _, c := range rows[0][i] {
+				w.page.add(c)
+			}
+			for _, c := range append([]cell{{':', 0}, {' ', 0}}, cells...) {
+				w.page.add(c)
+			}
+			w.page.end()
+		}
+	}
+}

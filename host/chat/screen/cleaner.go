@@ -1,0 +1,65 @@
+package screen
+
+import (
+	"io"
+	"unicode/utf8"
+)
+
+// A Cleaner writes text as Clean shows it, however it is cut into pieces.
+type Cleaner struct {
+	out     io.Writer
+	partial []byte // the beginning of a rune
+	cr      bool   // the last one was a carriage return, which may be of a line's end
+	ended   bool   // nothing has been written since the last end of a line
+}
+
+// NewCleaner returns a writer to out.
+func NewCleaner(out io.Writer) *Cleaner { return &Cleaner{out: out, ended: true} }
+
+// Write writes text.
+func (c *Cleaner) Write(text []byte) (int, error) {
+	n := len(text)
+	text = append(c.partial, text...)
+	c.partial = nil
+	var clean []byte
+	for len(text) > 0 {
+		if !utf8.FullRune(text) {
+			c.partial = append([]byte(nil), text...)
+			break
+		}
+		r, size := utf8.DecodeRune(text)
+		text = text[size:]
+		if c.cr && r != '\n' {
+			clean = append(clean, Shown('\r')...)
+		}
+		if c.cr = r == '\r'; !c.cr {
+			clean = append(clean, Shown(r)...)
+		}
+	}
+	return n, c.put(clean)
+}
+
+// End writes what is held back, and ends the line if it has not ended.
+func (c *Cleaner) End() error {
+	var clean []byte
+	if c.cr {
+		clean = append(clean, Shown('\r')...)
+	}
+	for range c.partial {
+		clean = append(clean, string(utf8.RuneError)...)
+	}
+	c.cr, c.partial = false, nil
+	if len(clean) > 0 || !c.ended {
+		clean = append(clean, '\n')
+	}
+	return c.put(clean)
+}
+
+func (c *Cleaner) put(clean []byte) error {
+	if len(clean) == 0 {
+		return nil
+	}
+	c.ended = clean[len(clean)-1] == '\n'
+	_, err := c.out.Write(clean)
+	return err
+}

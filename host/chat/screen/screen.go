@@ -1,0 +1,127 @@
+package screen
+
+import (
+	"bytes"
+	"io"
+	"sync"
+)
+
+// A Screen is a terminal that text is written to, with a line below the text
+// that says what is under way. The line is there only while the text ends with a
+// whole line; it is taken away before more is written.
+//
+// Its methods may be called by several goroutines.
+type Screen struct {
+	out   io.Writer
+	width func() int
+
+	mu      sync.Mutex
+	line    string // "": there is none
+	drawn   bool
+	partial bool // the last line of the text has not ended
+	held    bool
+	waiting []byte // text that came meanwhile
+}
+
+// New returns the screen of a terminal that understands escape sequences.
+func New(out io.Writer, width func() int) *Screen { return &Screen{out: out, width: width} }
+
+// erase takes away the line that the cursor is in.
+const erase = "\r\x1b[2K"
+
+// Write writes text above the line. It has to be harmless already.
+func (s *Screen) Write(text []byte) (int, error) {
+	if len(text) == 0 {
+		return 0, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.held {
+		s.waiting = append(s.waiting, text[:min(len(text), max(maxWaiting-len(s.waiting), 0))]...)
+		return len(text), nil
+	}
+	return len(text), s.write(text)
+}
+
+func (s *Screen) write(text []byte) error {
+	var b bytes.Buffer
+	s.take(&b)
+	b.Write(text)
+	s.partial = text[len(text)-1] != '\n'
+	s.draw(&b)
+	_, err := s.out.Write(b.Bytes())
+	return err
+}
+
+// maxWaiting is how much text is kept while the screen is held.
+const maxWaiting = 1 << 20
+
+// Hold leaves the terminal to who asks the user something, below the text and
+// without the line. What is written meanwhile waits for Release.
+func (s *Screen) Hold() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var b bytes.Buffer
+	s.take(&b)
+	if s.partial {
+		b.WriteByte('\n')
+		s.partial = false
+	}
+	if b.Len() > 0 {
+		s.out.Write(b.Bytes()) //nolint:errcheck // who writes text is told
+	}
+	s.held = true
+}
+
+// Release ends Hold. The cursor has to be at the beginning of a line.
+func (s *Screen) Release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text := s.waiting
+	s.held, s.waiting = false, nil
+	if len(text) > 0 {
+		s.write(text) //nolint:errcheck // who writes text is told
+		return
+	}
+	var b bytes.Buffer
+	s.draw(&b)
+	s.out.Write(b.Bytes()) //nolint:errcheck // who writes text is told
+}
+
+// Line replaces the line; "" takes it away. It is made harmless.
+func (s *Screen) Line(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var b bytes.Buffer
+	s.take(&b)
+	s.line = text
+	s.draw(&b)
+	if b.Len() > 0 {
+		s.out.Write(b.Bytes()) //nolint:errcheck // who writes text is told
+	}
+}
+
+// EndLine ends the last line of the text if it has not ended.
+func (s *Screen) EndLine() {
+	s.mu.Lock()
+	partial := s.partial
+	s.mu.Unlock()
+	if partial {
+		s.Write([]byte{'\n'}) //nolint:errcheck // who writes text is told
+	}
+}
+
+func (s *Screen) take(b *bytes.Buffer) {
+	if s.drawn {
+		b.WriteString(erase)
+		s.drawn = false
+	}
+}
+
+func (s *Screen) draw(b *bytes.Buffer) {
+	if s.line == "" || s.partial || s.held {
+		return
+	}
+	b.WriteString("\x1b[2m" + Line(s.line, s.width()-1) + "\x1b[0m")
+	s.drawn = true
+}
