@@ -49,6 +49,11 @@ func errSpecial(path string, mode fs.FileMode) error {
 	return toolerr.New(toolerr.SpecialFile, "%s is a %s: only regular files are read", EscapeName(path), kindOf(mode))
 }
 
+// tooLarge is the refusal of a file that is larger than a reader takes.
+func (d *Dir) tooLarge(name string, limit int64) error {
+	return toolerr.New(toolerr.TooLarge, "%s is larger than %d bytes", EscapeName(d.join(name)), limit)
+}
+
 // kindOf names what is not a regular file.
 func kindOf(mode fs.FileMode) string {
 	switch {

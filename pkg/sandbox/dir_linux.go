@@ -153,13 +153,16 @@ func (d *Dir) ReadFile(name string, buf []byte, limit int64) ([]byte, Stat, erro
 		return nil, Stat{}, err
 	}
 	defer unix.Close(fd)
+	if st.Size > limit {
+		return nil, st, d.tooLarge(name, limit)
+	}
 	buf = buf[:0]
-	if need := min(st.Size, limit) + 1; int64(cap(buf)) < need {
+	if need := st.Size + 1; int64(cap(buf)) < need {
 		buf = make([]byte, 0, max(need, readFileStart))
 	}
 	for {
 		if int64(len(buf)) > limit {
-			return nil, st, toolerr.New(toolerr.TooLarge, "%s is larger than %d bytes", EscapeName(d.join(name)), limit)
+			return nil, st, d.tooLarge(name, limit)
 		}
 		if len(buf) == cap(buf) {
 			buf = append(buf, 0)[:len(buf)]

@@ -232,7 +232,7 @@ func (w *searcher) file(e *walk.Entry) error {
 		w.remember(e.Path)
 	}
 	w.read++
-	raw, st, err := e.Dir.ReadFile(e.Name, w.buf, int64(cap(w.buf)-1))
+	raw, st, err := e.Dir.ReadFile(e.Name, w.buf, w.most(masked))
 	switch {
 	case err == nil:
 		w.buf = raw
@@ -251,6 +251,16 @@ func (w *searcher) file(e *walk.Entry) error {
 		w.skip(e.Path, failure(err))
 	}
 	return w.ctx.Err()
+}
+
+// most is the size of the largest file that is read as a whole: one whose text the
+// index may keep, and else what there is room for.
+func (w *searcher) most(masked bool) int64 {
+	size := int64(cap(w.buf) - 1)
+	if w.ahead != nil && !masked {
+		size = max(size, index.TextSize)
+	}
+	return size
 }
 
 // failure is what became of a file that could not be read.

@@ -20,7 +20,7 @@ import (
 const (
 	// workMemory is what searching takes at the most, beside one large file
 	// and the index.
-	workMemory = 48 << 20
+	workMemory = 28 << 20
 	// dirCache bounds what is known of directories.
 	dirCache = 16 << 20
 	// memoryStep is by how much the index grows between two settings of the
@@ -47,7 +47,8 @@ type warmth struct {
 	builder *index.Builder // nil before the first answer
 	closed  atomic.Bool
 	queuing sync.WaitGroup
-	room    int64 // the index's size that the collector was told
+
+	room atomic.Int64 // the index's size that the collector was told
 }
 
 func newWarmth(size int64) *warmth {
@@ -75,6 +76,7 @@ func (w *warmth) begin(fs *sandbox.FS) (end func()) {
 		return func() {}
 	}
 	w.fs.Store(fs)
+	w.makeRoom()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.builder == nil {
@@ -223,9 +225,9 @@ func (w *warmth) makeRoom() {
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
 		return
 	}
-	_, size := w.index.Stats()
-	if size > w.room+memoryStep || size < w.room-memoryStep {
-		w.room = size
+	size := w.index.Size()
+	if told := w.room.Load(); size > told+memoryStep || size < told-memoryStep {
+		w.room.Store(size)
 		debug.SetMemoryLimit(workMemory + size + memoryStep)
 	}
 }

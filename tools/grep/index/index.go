@@ -196,6 +196,9 @@ func (x *Index) Stats() (files int, bytes int64) {
 	return files, x.bytes.Load()
 }
 
+// Size is the memory that is accounted to all that is kept, texts and all.
+func (x *Index) Size() int64 { return x.bytes.Load() + x.texts.size() }
+
 // Verdict is what the index knows of a file.
 type Verdict int
 

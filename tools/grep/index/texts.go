@@ -6,9 +6,9 @@ import (
 )
 
 const (
-	// textSize is the size of the largest file whose text is kept: many small
+	// TextSize is the size of the largest file whose text is kept: many small
 	// ones spare more system calls than few large ones.
-	textSize = 256 << 10
+	TextSize = 1 << 20
 	// textShare is what part of the bound texts may take, and maxTexts how much
 	// at the most.
 	textShare = 4
@@ -102,7 +102,7 @@ func (t *texts) forget(e *entry) {
 // Text returns the content of the file that was looked at last, if it is kept:
 // as that version of it was read. It is not to be changed.
 func (a *Ahead) Text() []byte {
-	if a.last == nil || a.last.Size > textSize {
+	if a.last == nil || a.last.Size > TextSize {
 		return nil
 	}
 	return a.index.texts.get(a.last, a.index.searchOf(a.query))
@@ -113,7 +113,7 @@ func (a *Ahead) Text() []byte {
 func (a *Ahead) KeepText(k Key, raw []byte) {
 	// A version that the index knows had settled when it was taken up, so that
 	// what changed the file since shows in its key, before or after the reading.
-	if a.last != nil && a.last.is(k) && int64(len(raw)) == k.Size && k.Size <= textSize {
+	if a.last != nil && a.last.is(k) && int64(len(raw)) == k.Size && k.Size <= TextSize {
 		a.index.texts.keep(a.last, raw, a.index.searchOf(a.query), a.index.max-a.index.bytes.Load())
 	}
 }

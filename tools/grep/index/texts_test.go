@@ -93,13 +93,17 @@ func TestTextsAreBounded(t *testing.T) {
 	keep(30, 40)
 	require.Equal(t, 5, count(0, 5))
 	require.Equal(t, 10, count(30, 40), "what was idle has made room")
-	big := bytes.Repeat(text, 4)
-	k := settledKey(100, big)
-	x.Add(k, now(), big, false)
-	a, _ = look(x, k)
-	a.KeepText(k, big)
-	_, kept := look(x, k)
-	require.Nil(t, kept, "too large")
+
+	x = index.New(64 << 20)
+	for _, size := range []int{index.TextSize, index.TextSize + 1} {
+		whole := bytes.Repeat([]byte("a\n"), size/2+1)[:size]
+		k := settledKey(uint64(size), whole)
+		x.Add(k, now(), whole, false)
+		a, _ := look(x, k)
+		a.KeepText(k, whole)
+		_, kept := look(x, k)
+		require.Equal(t, size == index.TextSize, kept != nil, "%d bytes", size)
+	}
 
 	const full = 70_000 // files take all of the bound
 	for i := range full {
