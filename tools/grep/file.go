@@ -1,0 +1,255 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"path/filepath"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+	"github.com/toolroom-mcp/toolroom/pkg/walk"
+	"github.com/toolroom-mcp/toolroom/tools/grep/index"
+	"github.com/toolroom-mcp/toolroom/tools/grep/search"
+)
+
+// file searches a regular file.
+func (w *searcher) file(e *walk.Entry) error {
+	masked := w.fs.Masked(e.Name) && w.fs.Masked(filepath.Join(w.abs, e.Path))
+	if w.ahead != nil && !masked {
+		if w.spared(e) {
+			return nil
+		}
+		if w.kept != nil {
+			w.whole(e.Path, w.kept, w.keptStat, false)
+			return w.ctx.Err()
+		}
+	} else if !masked {
+		w.remember(e.Path)
+	}
+	w.read++
+	raw, st, err := e.Dir.ReadFile(e.Name, w.buf, w.most(masked))
+	switch {
+	case err == nil:
+		w.buf = raw
+		if w.whole(e.Path, raw, st, masked) > 0 && w.ahead != nil && !masked {
+			w.ahead.KeepText(index.KeyOf(st), raw)
+		}
+	case toolerr.Is(err, toolerr.TooLarge):
+		file, st, err := e.Dir.Open(e.Name)
+		if err != nil {
+			w.skip(e.Path, failure(err))
+			return nil
+		}
+		defer file.Close()
+		w.stream(e.Path, file, st, masked, false)
+	default:
+		w.skip(e.Path, failure(err))
+	}
+	return w.ctx.Err()
+}
+
+// most is the size of the largest file that is read as a whole: one whose text the
+// index may keep, and else what there is room for.
+func (w *searcher) most(masked bool) int64 {
+	size := int64(cap(w.buf) - 1)
+	if w.ahead != nil && !masked {
+		size = max(size, index.TextSize)
+	}
+	return size
+}
+
+// failure is what became of a file that could not be read.
+func failure(err error) outcome {
+	if toolerr.Is(err, toolerr.SpecialFile) {
+		return special
+	}
+	return unreadable
+}
+
+// whole searches a file that is in memory, and returns how often it matches.
+func (w *searcher) whole(path string, raw []byte, st sandbox.Stat, masked bool) int {
+	if int64(len(raw)) > w.MaxFileSize {
+		w.skip(path, tooLarge)
+		return 0
+	}
+	if w.isKey(path, raw) {
+		w.outcomes[secret]++
+		return 0
+	}
+	text := plain(raw, masked)
+	if hasNUL(text) {
+		w.outcomes[binary]++
+		return 0
+	}
+	n := w.count(text)
+	if n > 0 && bytes.IndexByte(text, 0) >= 0 {
+		w.outcomes[binary]++
+		return 0
+	}
+	w.took(path, st, n)
+	return n
+}
+
+// isKey reports whether a file is a private key that the user did not allow.
+func (w *searcher) isKey(path string, raw []byte) bool {
+	if !sandbox.IsPrivateKey(raw[:min(len(raw), keyHead)]) {
+		return false
+	}
+	file, err := w.fs.Open(filepath.Join(w.abs, filepath.FromSlash(path)))
+	if err != nil {
+		return true
+	}
+	file.Close()
+	return false
+}
+
+// took notes a file that was searched.
+func (w *searcher) took(path string, st sandbox.Stat, n int) {
+	w.outcomes[searched]++
+	if w.outcomes[searched]%256 == 0 {
+		mcpkit.Progress(w.ctx, float64(w.done.Add(256)), 0, "files searched")
+	}
+	if n == 0 {
+		return
+	}
+	w.files++
+	w.matches += n
+	m := match{path: path, count: n}
+	w.entries += m.entries(w.query)
+	if w.args.Sort != "path" {
+		m.mtime = st.ModTime.UnixNano()
+	}
+	w.top.add(m)
+}
+
+// entries is how many entries of the mode a file has to show.
+func (m *match) entries(q *query) int {
+	if q.args.OutputMode != modeContent {
+		return 1
+	}
+	return min(m.count, q.perFile)
+}
+
+// count counts the matches in a run of whole lines; as far as it goes, if
+// the context ends. Where only files are looked for, one is enough.
+func (w *searcher) count(text []byte) (n int) {
+	for len(text) > 0 && w.ctx.Err() == nil {
+		part := w.part(text)
+		text = text[len(part):]
+		if !w.args.Only && !w.apart() && w.args.OutputMode != modeFiles {
+			n += w.matcher.Count(part)
+			continue
+		}
+		hits := 0
+		for hit, ok := w.matcher.Next(part, 0); ok; hit, ok = w.matcher.Next(part, hit.End) {
+			hits++
+			n += w.worth(part, hit)
+			if n > 0 && w.args.OutputMode == modeFiles {
+				return 1
+			}
+		}
+		if n == 0 && hits > 0 && w.apart() && !w.args.Only {
+			n = 1 // that at the end
+		}
+	}
+	return n
+}
+
+// apart reports whether matches that share lines are counted one by one, as
+// ripgrep counts where they may span lines.
+func (w *searcher) apart() bool { return w.args.Multiline && w.args.OutputMode == modeCount }
+
+// worth is how many matches a hit counts as: each where they are counted by
+// themselves, each that is not empty where they are shown so. An empty one at
+// the end of a last line without an ending counts only where it is the only one,
+// as for ripgrep.
+func (w *searcher) worth(text []byte, hit search.Hit) int {
+	apart := w.apart()
+	if !w.args.Only && !apart {
+		return 1
+	}
+	n := 0
+	w.matcher.Spans(text, hit, func(start, end int) bool {
+		if end > start || apart && !w.args.Only && (end < len(text) || bytes.HasSuffix(text, newline)) {
+			n++
+		}
+		return true
+	})
+	return n
+}
+
+// partSize bounds what is searched between two looks at the clock.
+const partSize = wholeSize
+
+// part returns the beginning of a text that is searched at a time: whole
+// lines, or all of it where a match may go across.
+func (q *query) part(text []byte) []byte {
+	if q.matcher.CrossesLines() || len(text) <= partSize {
+		return text
+	}
+	end := bytes.IndexByte(text[partSize:], '\n')
+	if end < 0 {
+		return text
+	}
+	return text[:partSize+end+1]
+}
+
+// stream searches a file of any size.
+func (w *searcher) stream(path string, file io.Reader, st sandbox.Stat, masked, checked bool) {
+	n := 0
+	outcome := w.windows(path, file, st, masked, checked, func(text []byte) bool {
+		if n == 0 || w.args.OutputMode != modeFiles {
+			n += w.count(text)
+		}
+		return true // also to find a NUL
+	})
+	if outcome != searched {
+		w.skip(path, outcome)
+		return
+	}
+	if w.ctx.Err() == nil || n > 0 {
+		w.took(path, st, n)
+	}
+}
+
+// windows calls yield with a file's text, window by window, until it returns
+// false or the context ends. The text is all of it if masked or if matches
+// may span lines. checked says that the file is known to be no key.
+func (w *searcher) windows(path string, file io.Reader, st sandbox.Stat, masked, checked bool, yield func(text []byte) bool) outcome {
+	if st.Size > w.MaxFileSize {
+		return tooLarge
+	}
+	n, err := io.ReadFull(file, w.head[:])
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return unreadable
+	}
+	head := w.head[:n]
+	if !checked && w.isKey(path, head) {
+		return secret
+	}
+	f := newFeed(file, head, w.large, w.MaxFileSize+w.MaxFileSize/2, w.buf)
+	f.whole, f.size = masked || w.query.matcher.CrossesLines(), st.Size
+	defer func() { w.buf = f.close() }()
+	for first := true; ; first = false {
+		text, err := f.next(w.ctx)
+		switch {
+		case errors.Is(err, io.EOF), w.ctx.Err() != nil:
+			return searched
+		case errors.Is(err, errTooLarge):
+			return tooLarge
+		case err != nil:
+			return unreadable
+		}
+		if first && masked {
+			text = sandbox.MaskSecrets(text)
+		}
+		if bytes.IndexByte(text, 0) >= 0 {
+			return binary
+		}
+		if !yield(text) {
+			return searched
+		}
+	}
+}
