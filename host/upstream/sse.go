@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/toolroom-mcp/toolroom/host/eventstream"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -63,22 +64,22 @@ func (s *sse) read() error {
 	if res.StatusCode != http.StatusOK || mediaType(res) != "text/event-stream" {
 		return s.refusal(res, nil)
 	}
-	events := newEventReader(res.Body, s.cfg.MaxLine)
+	events := eventstream.NewReader(res.Body, s.cfg.MaxLine)
 	for {
-		e, err := events.next()
+		e, err := events.Next()
 		var long *jsonrpc.TooLongError
 		switch {
 		case errors.As(err, &long):
 			s.conn.tooLong(long)
 		case err != nil:
 			return toolerr.New(toolerr.ServerOffline, "the server ended its stream: %w", err)
-		case e.name == "endpoint" && s.to == nil:
-			if s.to, err = s.endpoint(string(e.data)); err != nil {
+		case e.Name == "endpoint" && s.to == nil:
+			if s.to, err = s.endpoint(string(e.Data)); err != nil {
 				return err
 			}
 			close(s.opened)
-		case e.name == "" || e.name == "message":
-			s.conn.take(e.data)
+		case e.Name == "" || e.Name == "message":
+			s.conn.take(e.Data)
 		}
 	}
 }

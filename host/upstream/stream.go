@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/toolroom-mcp/toolroom/host/eventstream"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -22,19 +23,19 @@ const (
 // stream takes the messages of a stream, and of those that continue it, until
 // the request is answered.
 func (s *streamable) stream(ctx context.Context, x *exchange, res *http.Response) {
-	events := newEventReader(res.Body, s.cfg.MaxLine)
+	events := eventstream.NewReader(res.Body, s.cfg.MaxLine)
 	idle := 0
 	for {
-		last := events.id
+		last := events.ID
 		s.events(events, x)
 		if ctx.Err() != nil || x.answered() {
 			return
 		}
-		if x.modern || events.id == "" {
+		if x.modern || events.ID == "" {
 			s.failed(x, toolerr.New(toolerr.ServerOffline, "the server ended the stream before its answer"))
 			return
 		}
-		if idle++; events.id != last {
+		if idle++; events.ID != last {
 			idle = 1
 		}
 		if idle > maxResumes {
@@ -50,17 +51,17 @@ func (s *streamable) stream(ctx context.Context, x *exchange, res *http.Response
 			return
 		case next != nil:
 			defer drain(next.Body)
-			again := newEventReader(next.Body, s.cfg.MaxLine)
-			again.id, again.retry = events.id, events.retry
+			again := eventstream.NewReader(next.Body, s.cfg.MaxLine)
+			again.ID, again.Retry = events.ID, events.Retry
 			events = again
 		}
 	}
 }
 
 // events takes messages until the stream ends, or has answered x.
-func (s *streamable) events(events *eventReader, x *exchange) {
+func (s *streamable) events(events *eventstream.Reader, x *exchange) {
 	for {
-		e, err := events.next()
+		e, err := events.Next()
 		var long *jsonrpc.TooLongError
 		switch {
 		case errors.As(err, &long) && x != nil:
@@ -68,8 +69,8 @@ func (s *streamable) events(events *eventReader, x *exchange) {
 		case errors.As(err, &long):
 		case err != nil:
 			return
-		case len(e.data) > 0 && (e.name == "" || e.name == "message"):
-			s.conn.take(e.data)
+		case len(e.Data) > 0 && (e.Name == "" || e.Name == "message"):
+			s.conn.take(e.Data)
 		}
 		if x != nil && x.answered() {
 			return
@@ -80,15 +81,15 @@ func (s *streamable) events(events *eventReader, x *exchange) {
 // resume asks for what follows the last event of a broken stream, after the
 // pause that the server asked for. It returns nil when the server could not be
 // reached this time.
-func (s *streamable) resume(ctx context.Context, events *eventReader) (*http.Response, error) {
-	pause := events.retry
+func (s *streamable) resume(ctx context.Context, events *eventstream.Reader) (*http.Response, error) {
+	pause := events.Retry
 	if pause == 0 {
 		pause = retryPause
 	}
 	if err := sleep(ctx, s.life, pause); err != nil {
 		return nil, err
 	}
-	res, err := s.get(ctx, events.id)
+	res, err := s.get(ctx, events.ID)
 	switch {
 	case err != nil:
 		return nil, nil //nolint:nilnil // documented
@@ -167,12 +168,12 @@ func (s *streamable) listen(opened func()) {
 			return
 		case err != nil: // broken; again
 		case res.StatusCode == http.StatusOK && mediaType(res) == "text/event-stream":
-			events := newEventReader(res.Body, s.cfg.MaxLine)
-			events.id = after
+			events := eventstream.NewReader(res.Body, s.cfg.MaxLine)
+			events.ID = after
 			s.events(events, nil)
 			drain(res.Body)
-			if after = events.id; events.retry > 0 {
-				pause = events.retry
+			if after = events.ID; events.Retry > 0 {
+				pause = events.Retry
 			}
 		default: // most often 405: it has none
 			drain(res.Body)

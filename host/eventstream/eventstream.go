@@ -1,4 +1,6 @@
-package upstream
+// Package eventstream reads server-sent events, as the HTML specification defines them
+// ("Server-sent events", section 9.2.6), with a bound on each.
+package eventstream
 
 import (
 	"bytes"
@@ -10,20 +12,20 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// event is one event of a stream, as the HTML specification defines them
-// ("Server-sent events", section 9.2.6).
-type event struct {
-	name string // "": message
-	data []byte
-	id   string // of this event, or of the last one before that had any
+// An Event is one event of a stream.
+type Event struct {
+	Name string // "": message
+	Data []byte
+	ID   string // of this event, or of the last one before that had any
 }
 
-// eventReader reads a stream of events, with a bound on the data of each.
-type eventReader struct {
+// A Reader reads a stream of events, with a bound on the data of each.
+type Reader struct {
+	ID    string        // of the last event that had one
+	Retry time.Duration // that the server asked for; 0: none
+
 	lines *jsonrpc.Reader
 	max   int
-	id    string
-	retry time.Duration // that the server asked for; 0: none
 }
 
 // Bounds of what is no data.
@@ -32,14 +34,15 @@ const (
 	maxRetry = time.Minute
 )
 
-func newEventReader(src io.Reader, max int) *eventReader {
-	return &eventReader{lines: jsonrpc.NewReader(&lineEnds{src: src}, max+len("data: ")), max: max}
+// NewReader returns a reader of events of at most max bytes.
+func NewReader(src io.Reader, max int) *Reader {
+	return &Reader{lines: jsonrpc.NewReader(&lineEnds{src: src}, max+len("data: ")), max: max}
 }
 
-// next returns the next event that has data. Its error is the stream's, or a
+// Next returns the next event that has data. Its error is the stream's, or a
 // *jsonrpc.TooLongError after which reading can go on.
-func (r *eventReader) next() (event, error) {
-	var e event
+func (r *Reader) Next() (Event, error) {
+	var e Event
 	var some bool
 	var long *jsonrpc.TooLongError
 	for {
@@ -49,43 +52,43 @@ func (r *eventReader) next() (event, error) {
 			long.Head = bytes.TrimPrefix(bytes.TrimPrefix(long.Head, []byte("data:")), []byte(" "))
 			continue
 		case err != nil:
-			return event{}, err // what was begun does not count
+			return Event{}, err // what was begun does not count
 		case len(line) > 0:
 			name, value, _ := bytes.Cut(line, []byte(":"))
 			value = bytes.TrimPrefix(value, []byte(" "))
 			switch {
 			case string(name) != "data":
 				r.field(&e, string(name), value)
-			case len(e.data)+len(value) > r.max:
-				long = &jsonrpc.TooLongError{Max: r.max, Head: bytes.Clone(e.data[:min(len(e.data), 256)])}
-				e.data = nil
+			case len(e.Data)+len(value) > r.max:
+				long = &jsonrpc.TooLongError{Max: r.max, Head: bytes.Clone(e.Data[:min(len(e.Data), 256)])}
+				e.Data = nil
 			case some:
-				e.data = append(append(e.data, '\n'), value...)
+				e.Data = append(append(e.Data, '\n'), value...)
 			default:
-				e.data, some = value, true
+				e.Data, some = value, true
 			}
 		case long != nil:
-			return event{}, long
+			return Event{}, long
 		case some:
-			e.id = r.id
+			e.ID = r.ID
 			return e, nil
 		default:
-			e = event{}
+			e = Event{}
 		}
 	}
 }
 
-func (r *eventReader) field(e *event, name string, value []byte) {
+func (r *Reader) field(e *Event, name string, value []byte) {
 	switch name {
 	case "event":
-		e.name = string(value[:min(len(value), maxField)])
+		e.Name = string(value[:min(len(value), maxField)])
 	case "id":
 		if len(value) <= maxField && bytes.IndexByte(value, 0) < 0 {
-			r.id = string(value)
+			r.ID = string(value)
 		}
 	case "retry":
 		if ms, err := strconv.Atoi(string(value)); err == nil && ms >= 0 {
-			r.retry = min(time.Duration(min(ms, 1<<20))*time.Millisecond, maxRetry)
+			r.Retry = min(time.Duration(min(ms, 1<<20))*time.Millisecond, maxRetry)
 		}
 	}
 }
