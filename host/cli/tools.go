@@ -16,6 +16,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/call"
 	"github.com/toolroom-mcp/toolroom/host/catalog"
 	"github.com/toolroom-mcp/toolroom/host/gateway"
+	"github.com/toolroom-mcp/toolroom/host/pairs"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/approve"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
@@ -270,43 +271,21 @@ func (p *program) arguments(t *call.Tool, args []string) (json.RawMessage, error
 	if len(args) == 0 {
 		return json.RawMessage(`{}`), nil
 	}
-	if len(args) == 1 && (args[0] == "-" || strings.HasPrefix(strings.TrimSpace(args[0]), "{")) {
-		raw := []byte(args[0])
-		if args[0] == "-" {
-			var err error
-			if raw, err = io.ReadAll(p.in); err != nil {
-				return nil, fmt.Errorf("reading standard input: %w", err)
-			}
+	if len(args) == 1 && args[0] == "-" {
+		raw, err := io.ReadAll(p.in)
+		if err != nil {
+			return nil, fmt.Errorf("reading standard input: %w", err)
 		}
 		if _, err := jsonrpc.Members(raw); err != nil {
 			return nil, fmt.Errorf("the arguments are not one JSON object: %w", err)
 		}
 		return raw, nil
 	}
-	var schema struct {
-		Input struct {
-			Properties map[string]struct {
-				Type any `json:"type"`
-			} `json:"properties"`
-		} `json:"inputSchema"`
+	var definition struct {
+		Input json.RawMessage `json:"inputSchema"`
 	}
-	if err := json.Unmarshal(t.Definition, &schema); err != nil {
+	if err := json.Unmarshal(t.Definition, &definition); err != nil {
 		return nil, fmt.Errorf("the tool's schema is malformed: %w", err)
 	}
-	out := map[string]json.RawMessage{}
-	for _, arg := range args {
-		key, value, ok := strings.Cut(arg, "=")
-		if !ok || key == "" {
-			return nil, fmt.Errorf("argument %q is not key=value; give pairs, or one JSON object", arg)
-		}
-		if _, twice := out[key]; twice {
-			return nil, fmt.Errorf("argument %s is given twice; a list is %s='[…]'", key, key)
-		}
-		raw := json.RawMessage(jsonrpc.AppendString(nil, value))
-		if schema.Input.Properties[key].Type != "string" && jsonrpc.Valid([]byte(value)) == nil {
-			raw = json.RawMessage(value)
-		}
-		out[key] = raw
-	}
-	return jsonrpc.Marshal(out)
+	return pairs.Object(definition.Input, args)
 }

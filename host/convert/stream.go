@@ -1,6 +1,9 @@
 package convert
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // A Delta is what a stream adds to the part at Index of a response. The first one
 // of an index says what the part is; parts are begun in order, and several may
@@ -23,7 +26,22 @@ type Delta struct {
 type Stream struct {
 	Response Response
 
-	arguments map[int][]byte
+	texts, arguments map[int]*strings.Builder // of its parts; a string of a Builder is no copy
+}
+
+// grow adds to the text of a part, and returns the whole.
+func grow(all *map[int]*strings.Builder, index int, before, more string) string {
+	if *all == nil {
+		*all = map[int]*strings.Builder{}
+	}
+	b := (*all)[index]
+	if b == nil {
+		b = &strings.Builder{}
+		b.WriteString(before)
+		(*all)[index] = b
+	}
+	b.WriteString(more)
+	return b.String()
 }
 
 // Add adds one. A delta of a part that does not begin there is added to none.
@@ -40,7 +58,9 @@ func (s *Stream) Add(d Delta) {
 		*p = *d.Whole
 		return
 	}
-	p.Text += d.Text
+	if d.Text != "" {
+		p.Text = grow(&s.texts, d.Index, p.Text, d.Text)
+	}
 	if d.Signature != nil {
 		p.Signature = d.Signature
 	}
@@ -53,10 +73,7 @@ func (s *Stream) Add(d Delta) {
 	if d.Name != "" {
 		p.ToolCall.Name = d.Name
 	}
-	if s.arguments == nil {
-		s.arguments = map[int][]byte{}
-	}
-	s.arguments[d.Index] = append(s.arguments[d.Index], d.Args...)
+	grow(&s.arguments, d.Index, "", d.Args)
 }
 
 // begun is the part that a delta begins.
@@ -76,15 +93,18 @@ func (s *Stream) Calls() {
 		if c == nil || c.Args != nil || c.Malformed != "" {
 			continue
 		}
-		text := s.arguments[i]
+		var text string
+		if b := s.arguments[i]; b != nil {
+			text = b.String()
+		}
 		var object map[string]json.RawMessage
 		switch {
 		case len(text) == 0:
 			c.Args = json.RawMessage("{}")
-		case json.Unmarshal(text, &object) != nil || object == nil:
-			c.Malformed = string(text)
+		case json.Unmarshal([]byte(text), &object) != nil || object == nil:
+			c.Malformed = text
 		default:
-			c.Args = text
+			c.Args = json.RawMessage(text)
 		}
 	}
 }

@@ -9,12 +9,11 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/host/call"
 	"github.com/toolroom-mcp/toolroom/host/executor"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/retry"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -206,13 +205,13 @@ func (e *client) refusal(tool string, resp *http.Response, said string) error {
 		err = toolerr.New(toolerr.AuthFailed, "%w", cause)
 	case status == http.StatusTooManyRequests:
 		limited := toolerr.New(toolerr.RateLimited, "%w", cause)
-		if wait, ok := retryAfter(resp.Header.Get("Retry-After"), time.Now()); ok {
+		if wait, ok := retry.ParseAfter(resp.Header.Get("Retry-After"), time.Now()); ok {
 			limited = limited.With("retryAfterMs", wait.Milliseconds())
 		}
 		err = limited
 	case status == http.StatusServiceUnavailable:
 		busy := toolerr.New(toolerr.TransportError, "%w", cause)
-		if wait, ok := retryAfter(resp.Header.Get("Retry-After"), time.Now()); ok {
+		if wait, ok := retry.ParseAfter(resp.Header.Get("Retry-After"), time.Now()); ok {
 			busy = busy.With("retryAfterMs", wait.Milliseconds())
 		}
 		err = busy
@@ -222,16 +221,4 @@ func (e *client) refusal(tool string, resp *http.Response, said string) error {
 		return nil
 	}
 	return &call.ExecutionError{Tool: tool, Phase: call.PhaseExecute, Message: e.Method + " " + e.shown() + " failed", Cause: err}
-}
-
-// retryAfter reads the header: seconds, or a date.
-func retryAfter(value string, now time.Time) (time.Duration, bool) {
-	value = strings.TrimSpace(value)
-	if seconds, err := strconv.Atoi(value); err == nil && seconds >= 0 {
-		return time.Duration(min(seconds, 24*60*60)) * time.Second, true
-	}
-	if at, err := http.ParseTime(value); err == nil {
-		return max(0, at.Sub(now)), true
-	}
-	return 0, false
 }

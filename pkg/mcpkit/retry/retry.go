@@ -14,6 +14,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
@@ -149,6 +151,19 @@ func (p Policy) wait(ctx context.Context, attempt int, err error) (time.Duration
 // After is the extra value of a toolerr.Error that says when to come again, in
 // milliseconds, an int64.
 const After = "retryAfterMs"
+
+// ParseAfter reads the header Retry-After (RFC 9110, section 10.2.3): seconds, a day
+// at most, or a date.
+func ParseAfter(value string, now time.Time) (time.Duration, bool) {
+	value = strings.TrimSpace(value)
+	if seconds, err := strconv.Atoi(value); err == nil && seconds >= 0 {
+		return time.Duration(min(seconds, 24*60*60)) * time.Second, true
+	}
+	if at, err := http.ParseTime(value); err == nil {
+		return max(0, at.Sub(now)), true
+	}
+	return 0, false
+}
 
 // Retryable reports whether an error says that something failed on its way:
 // TRANSPORT_ERROR, RATE_LIMITED, TIMEOUT and SERVER_OFFLINE, unless an HTTP
