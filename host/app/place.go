@@ -13,6 +13,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/config"
 	"github.com/toolroom-mcp/toolroom/host/declared"
 	"github.com/toolroom-mcp/toolroom/host/offer"
+	"github.com/toolroom-mcp/toolroom/host/provider/registry"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -30,6 +31,7 @@ type present struct {
 	declared   map[string]*declared.Tool // by served name
 	registered map[string]bool           // those of them that are of the store
 	tools      []*declared.Tool          // in their order
+	models     *registry.Registry
 
 	calls sync.RWMutex // held for reading by calls, and for writing for ever after
 }
@@ -78,6 +80,7 @@ func (a *App) newPresent(cfg config.Config, before *present, fresh []string) (*p
 		}
 		p.places = append(p.places, &place{server: s, off: true, calls: new(sync.RWMutex)})
 	}
+	p.models = nextModels(p.cfg, before)
 	if err := a.declare(p, before); err != nil {
 		return nil, err
 	}

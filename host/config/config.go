@@ -37,6 +37,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/manifest"
 	"github.com/toolroom-mcp/toolroom/host/offer"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/trace"
+	"github.com/toolroom-mcp/toolroom/host/provider/registry"
 	"github.com/toolroom-mcp/toolroom/host/store/backend"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
 )
@@ -71,6 +72,7 @@ type Config struct {
 	Pins     catalog.PinMode   // what becomes of tools whose definitions change; "": warn
 	Offer    offer.Config      // how much of the catalogue clients are shown
 	Store    backend.Config    // where what is to be remembered is kept; zero: nowhere
+	Models   registry.Config   // which models answer
 	Settings []dialect.Setting // what of this was written, and where
 
 	Trace trace.Config // where calls are traced to, from the environment
@@ -99,6 +101,7 @@ func Load(f Flags, dir, version string, getenv func(string) string, environ []st
 	if c.Trace, err = trace.FromEnv(getenv); err != nil {
 		c.notice("%v", err)
 	}
+	c.Models.Found = registry.FromEnv(getenv)
 	for _, root := range f.Roots {
 		abs, err := absoluteRoot(root)
 		if err != nil {

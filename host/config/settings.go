@@ -2,6 +2,8 @@ package config
 
 import (
 	"errors"
+	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -9,6 +11,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/config/dialect"
 	"github.com/toolroom-mcp/toolroom/host/config/secret"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/approve"
+	"github.com/toolroom-mcp/toolroom/host/provider/registry"
 	"github.com/toolroom-mcp/toolroom/host/store/backend"
 )
 
@@ -49,6 +52,11 @@ func (c *Config) set(all []setting) (problems dialect.Problems) {
 			problems = append(problems, s.Problem(err.Error()))
 		}
 	}
+	if s, ok := at["models"]; ok {
+		if err := c.fillModels(applied.Models, s.vars, s.File); err != nil {
+			problems = append(problems, s.Problem(err.Error()))
+		}
+	}
 	if err := errors.Join(c.Stages.Validate(), c.Offer.Validate()); err != nil {
 		for text := range strings.SplitSeq(err.Error(), "\n") {
 			key, rest, _ := strings.Cut(text, ": ")
@@ -80,6 +88,54 @@ func (c *Config) fillApproval(vars dialect.Variables) (err error) {
 		*text = out
 	}
 	a.Callback.Secret, a.PublicURL = approve.Secret(secret), strings.TrimSuffix(a.PublicURL, "/")
+	return nil
+}
+
+// fillModels replaces the variables in what is said of models, and takes the keys
+// from theirs. A key that is not set is for who asks the model to miss.
+func (c *Config) fillModels(m registry.Config, vars dialect.Variables, file string) error {
+	for i := range m.Providers {
+		p := &m.Providers[i]
+		at := "providers." + dialect.Show(p.Name) + "."
+		headers := map[string]secret.Text{}
+		for _, name := range slices.Sorted(maps.Keys(p.Headers)) {
+			value, err := vars.Expand(p.Headers[name].Reveal())
+			if err != nil {
+				return fmt.Errorf("%sheaders: %s: %w", at, dialect.Show(name), err)
+			}
+			headers[name] = secret.Text(value)
+		}
+		p.Headers = headers
+		for _, text := range []*string{&p.BaseURL, &p.Project, &p.Region, &p.File} {
+			out, err := vars.Expand(*text)
+			if err != nil {
+				return fmt.Errorf("%s%w", at, err)
+			}
+			*text = out
+		}
+		p.BaseURL = strings.TrimRight(p.BaseURL, "/")
+		if p.KeyEnv == "" && p.BaseURL == "" && p.Project == "" {
+			p.KeyEnv = p.Kind.KeyEnv()
+		}
+		if value, ok := vars.Env(p.KeyEnv); ok {
+			p.Key = secret.Text(strings.TrimSpace(value))
+		}
+		if p.File != "" && !filepath.IsAbs(p.File) {
+			p.File = filepath.Join(filepath.Dir(file), p.File)
+		}
+		if len(p.TokenCommand) > 0 {
+			command, err := program(p.TokenCommand[0], filepath.Dir(file))
+			if err != nil {
+				return fmt.Errorf("%stoken_command: %q: %w", at, p.TokenCommand[0], err)
+			}
+			p.TokenCommand = append([]string{command}, p.TokenCommand[1:]...)
+		}
+	}
+	c.Models.Default, c.Models.Providers = m.Default, m.Providers
+	err := c.Models.Validate()
+	if err != nil {
+		return errors.New(strings.TrimPrefix(err.Error(), "models: "))
+	}
 	return nil
 }
 

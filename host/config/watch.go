@@ -64,7 +64,7 @@ func Diff(before, after Config) Change {
 		{"timeout", before.Stages.Timeout, after.Stages.Timeout}, {"retry", before.Stages.Retry, after.Stages.Retry},
 		{"breaker", before.Stages.Breaker, after.Stages.Breaker},
 		{"tools", declaredOf(before), declaredOf(after)},
-		{"context", before.Offer, after.Offer},
+		{"context", before.Offer, after.Offer}, {"models", before.Models, after.Models},
 	} {
 		if !reflect.DeepEqual(part.was, part.is) {
 			c.Settings = append(c.Settings, part.key)

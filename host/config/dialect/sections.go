@@ -10,11 +10,14 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/catalog"
 	"github.com/toolroom-mcp/toolroom/host/config/secret"
 	"github.com/toolroom-mcp/toolroom/host/offer"
+	"github.com/toolroom-mcp/toolroom/host/provider/registry"
 )
 
 // settings is every setting, in the order in which they are applied.
 func settings() []setting {
 	return []setting{
+		{"models", nil, "Which models answer, and where they are; see docs/models.md.", objectOf(modelsFields(&registry.Config{})),
+			func(r *reader, n *node, s *Settings) { r.members(n, modelsFields(&s.Models)) }},
 		{"profiles", nil, "Parts of the catalogue, by name, each served at /mcp/NAME.",
 			map[string]any{"type": "object", "propertyNames": map[string]any{"pattern": "^[a-zA-Z0-9_-]{1,64}$"}, "additionalProperties": objectOf(profileFields(&catalog.Profile{}))},
 			readProfiles},

@@ -9,6 +9,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/catalog"
 	"github.com/toolroom-mcp/toolroom/host/config/secret"
 	"github.com/toolroom-mcp/toolroom/host/offer"
+	"github.com/toolroom-mcp/toolroom/host/provider/registry"
 )
 
 // Settings is what files say of the host itself, and not of a server.
@@ -18,6 +19,7 @@ type Settings struct {
 	Store    Store
 	Stages   Stages
 	Offer    offer.Config
+	Models   registry.Config // as written
 
 	Agents []agent.Kind
 

@@ -10,13 +10,25 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/toolroom-mcp/toolroom/host/catalog"
 	"github.com/toolroom-mcp/toolroom/host/config/dialect"
+	"github.com/toolroom-mcp/toolroom/host/config/secret"
 	"github.com/toolroom-mcp/toolroom/host/offer"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/approve"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/policy"
+	"github.com/toolroom-mcp/toolroom/host/provider"
+	"github.com/toolroom-mcp/toolroom/host/provider/registry"
 )
 
 // every is every setting, as toolroom.yaml has it.
 const every = `
+models:
+  default: local/q
+  providers:
+    local: {base_url: "http://127.0.0.1:11434/v1", api_key_env: KEY, headers: {X-A: "${B}"}, timeout: 10s, strict: true, extra: {reasoning_effort: low, n: 1},
+      models: [q, {name: r, window: 8000, max_output: 1000, images: true, prices: {input: 1, output: 2.5, cache_read: 0.1, cache_write: 3}}]}
+    anthropic: {}
+    vertex: {project: p, region: global, token_command: [gcloud, auth]}
+    tests: {file: answers.yaml}
+    c: {kind: command}
 profiles:
   reader: {servers: [files*], allow: [files__read*], block: [files__read_secret]}
   all: {}
@@ -56,7 +68,17 @@ func TestSettings(t *testing.T) {
 		{Name: "reader", Servers: []string{"files*"}, Allow: []string{"files__read*"}, Block: []string{"files__read_secret"}}, {Name: "all"},
 	}, s.Profiles)
 	require.Equal(t, catalog.PinsEnforce, s.Pins)
-	require.Equal(t, dialect.Store{URL: "nats://${USER_OF}:pw@h:4222?name=a", Token: "$T", MaxBytes: 1 << 30, File: "toolroom.yaml", Line: 6}, s.Store)
+	images := true
+	require.Equal(t, registry.Config{Default: "local/q", Providers: []registry.Provider{
+		{Name: "local", Kind: registry.OpenAI, BaseURL: "http://127.0.0.1:11434/v1", KeyEnv: "KEY", Headers: map[string]secret.Text{"X-A": "${B}"}, Timeout: 10 * time.Second,
+			Strict: true, Extra: []byte(`{"reasoning_effort":"low","n":1}`), Models: []registry.Model{{Name: "q"},
+				{Name: "r", Window: 8000, MaxOutput: 1000, Images: &images, Price: provider.Price{Input: 1, Output: 2.5, CacheRead: 0.1, CacheWrite: 3}}}},
+		{Name: "anthropic", Kind: registry.Anthropic},
+		{Name: "vertex", Kind: registry.Gemini, Project: "p", Region: "global", TokenCommand: []string{"gcloud", "auth"}},
+		{Name: "tests", Kind: registry.Scripted, File: "answers.yaml"},
+		{Name: "c", Kind: registry.Command},
+	}}, s.Models)
+	require.Equal(t, dialect.Store{URL: "nats://${USER_OF}:pw@h:4222?name=a", Token: "$T", MaxBytes: 1 << 30, File: "toolroom.yaml", Line: 15}, s.Store)
 	want := dialect.Stages{}
 	want.Audit.Required, want.Audit.Dir, want.Audit.MaxArgs = true, "/var/log/toolroom", 1<<10
 	want.Audit.FileSize, want.Audit.Keep, want.Audit.Age = 1<<20, 10_000_000, 24*time.Hour

@@ -1,0 +1,193 @@
+// Package command is what stands in for a model where there is none: what is typed
+// is a call, and its results are the answer.
+//
+//	grep pattern=TODO path=src
+//	/grep {"pattern":"TODO","path":"src"}
+//	view README.md
+//
+// Values are read as the tool's schema says; what stands in quotes is together. Words
+// without = are the required arguments, in their order. What is no call is answered
+// with what there is to call.
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/convert"
+	"github.com/toolroom-mcp/toolroom/host/pairs"
+	"github.com/toolroom-mcp/toolroom/host/provider"
+)
+
+// Name is the model's.
+const Name = "command"
+
+// New returns the model. provider is the configured one it belongs to.
+func New(provider string) provider.Model { return model{provider} }
+
+type model struct{ provider string }
+
+func (m model) Info() provider.Info { return provider.Info{Name: Name, Provider: m.provider} }
+
+// Ask reads the last message.
+func (m model) Ask(ctx context.Context, r *convert.Request, on func(convert.Delta)) (*convert.Response, error) {
+	if err := provider.Ended(ctx); err != nil {
+		return nil, err
+	}
+	res := &convert.Response{Model: Name, Stop: convert.StopEnd, Usage: &convert.Usage{}, Parts: []convert.Part{answer(r)}}
+	if res.Parts[0].Type == convert.Call {
+		res.Stop = convert.StopCalls
+	}
+	if on != nil {
+		for _, d := range res.Pieces() {
+			on(d)
+		}
+	}
+	return res, nil
+}
+
+func text(s string) convert.Part { return convert.Part{Type: convert.Text, Text: s} }
+
+// answer is the call that the user typed, or what the calls came to.
+func answer(r *convert.Request) convert.Part {
+	if len(r.Messages) == 0 {
+		return text(help(r))
+	}
+	last := r.Messages[len(r.Messages)-1]
+	switch last.Role {
+	case convert.ToolRole:
+		return text(results(r.Messages))
+	case convert.User:
+		return typed(r, strings.TrimSpace(provider.TextOf(last.Parts)))
+	}
+	return text(help(r))
+}
+
+// results is what the last calls came to.
+func results(messages []convert.Message) string {
+	first := len(messages)
+	for first > 0 && messages[first-1].Role == convert.ToolRole {
+		first--
+	}
+	var out []string
+	for _, m := range messages[first:] {
+		for _, p := range m.Parts {
+			if p.ToolResult == nil {
+				continue
+			}
+			said := provider.ResultText(p.ToolResult)
+			switch {
+			case said == "" && p.ToolResult.IsError:
+				said = "it failed and said nothing"
+			case said == "":
+				said = "(no output)"
+			}
+			out = append(out, said)
+		}
+	}
+	return strings.Join(out, "\n\n")
+}
+
+// typed makes a call of a line.
+func typed(r *convert.Request, line string) convert.Part {
+	name, rest := line, ""
+	if i := strings.IndexAny(line, " \t\r\n{"); i >= 0 {
+		name, rest = line[:i], strings.TrimSpace(line[i:])
+	}
+	plain := strings.TrimPrefix(name, "/")
+	i := slices.IndexFunc(r.Tools, func(t convert.Tool) bool { return t.Name == plain })
+	switch {
+	case plain == "" || plain == "help" && i < 0:
+		return text(help(r))
+	case i < 0:
+		return text(fmt.Sprintf("%q is no tool. ", short(plain)) + help(r))
+	case r.Choice != nil && r.Choice.Mode == convert.None, r.Choice != nil && len(r.Choice.Names) > 0 && !slices.Contains(r.Choice.Names, plain):
+		return text(plain + " may not be called now.")
+	}
+	tool := r.Tools[i]
+	args, err := arguments(tool, rest)
+	if err != nil {
+		return text(err.Error() + "\n" + usage(tool))
+	}
+	return convert.Part{Type: convert.Call, ToolCall: &convert.ToolCall{ID: provider.CallID(r.Messages, 0), Name: plain, Args: args}}
+}
+
+func arguments(t convert.Tool, rest string) (json.RawMessage, error) {
+	if strings.HasPrefix(rest, "{") {
+		return pairs.Object(t.Input, []string{rest})
+	}
+	words, err := pairs.Words(rest)
+	if err != nil {
+		return nil, err
+	}
+	_, required := members(t)
+	for i, word := range words {
+		if key, _, ok := strings.Cut(word, "="); ok && key != "" && !strings.ContainsAny(key, " \t\n") {
+			continue
+		}
+		free := slices.IndexFunc(required, func(name string) bool {
+			return !slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, name+"=") })
+		})
+		if free < 0 {
+			return nil, fmt.Errorf("%q is not key=value", short(word))
+		}
+		words[i] = required[free] + "=" + word
+	}
+	return pairs.Object(t.Input, words)
+}
+
+// members are the names of a tool's arguments, in order, and of those that are
+// required.
+func members(t convert.Tool) (all, required []string) {
+	var schema struct {
+		Properties json.RawMessage `json:"properties"`
+		Required   []string        `json:"required"`
+	}
+	if json.Unmarshal(t.Input, &schema) != nil {
+		return nil, nil
+	}
+	return provider.Names(schema.Properties), schema.Required
+}
+
+// usage says how a tool is called.
+func usage(t convert.Tool) string {
+	all, required := members(t)
+	parts := []string{"usage: " + t.Name}
+	for _, name := range all {
+		if slices.Contains(required, name) {
+			parts = append(parts, name+"=…")
+		} else {
+			parts = append(parts, "["+name+"=…]")
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+// maxListed bounds how many tools help shows.
+const maxListed = 40
+
+// help says what can be typed.
+func help(r *convert.Request) string {
+	if len(r.Tools) == 0 {
+		return "There is no model here: what you type is a call of a tool, and there is no tool."
+	}
+	lines := []string{"There is no model here: what you type is a call of a tool, like NAME key=value, or NAME {JSON}. There are:", ""}
+	for i, t := range r.Tools {
+		if i == maxListed {
+			lines = append(lines, fmt.Sprintf("and %d more", len(r.Tools)-maxListed))
+			break
+		}
+		lines = append(lines, "  "+strings.TrimPrefix(usage(t), "usage: "))
+	}
+	return strings.Join(append(lines, "", "With OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY set, or an endpoint in models: of toolroom.yaml, a model answers."), "\n")
+}
+
+func short(s string) string {
+	if r := []rune(s); len(r) > 60 {
+		return string(r[:60]) + "…"
+	}
+	return s
+}
