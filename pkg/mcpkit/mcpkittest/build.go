@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // built remembers what this process has built: the one variable that changes,
@@ -71,7 +72,9 @@ func watchSources() error {
 
 // build puts the binary in a directory that is the same for every run, so
 // that runs do not litter, under a name that is replaced as a whole, so that
-// runs at the same time do not disturb each other.
+// runs at the same time do not disturb each other. What is up to date there,
+// or where `make build` puts it, is not linked again: go build leaves what is
+// at its output alone when it would make the same.
 func build(pkg string) (string, error) {
 	root, err := moduleRoot()
 	if err != nil {
@@ -95,18 +98,45 @@ func build(pkg string) (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}
-	final := filepath.Join(dir, "mcp-"+filepath.Base(pkg)+exe)
+	binary := "mcp-" + filepath.Base(pkg) + exe
+	final := filepath.Join(dir, binary)
 	fresh := fmt.Sprintf("%s.%d%s", strings.TrimSuffix(final, exe), os.Getpid(), exe)
+	linkNewest(fresh, final, filepath.Join(root, "bin", binary))
 	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-buildvcs=false", "-o", fresh, pkg)
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w\n%s", err, out)
 	}
+	if sameFile(fresh, final) { // which a rename would leave as they are
+		return final, os.Remove(fresh)
+	}
 	if err := os.Rename(fresh, final); err != nil {
 		return fresh, nil // Windows: the old one is running
 	}
 	return final, nil
+}
+
+// linkNewest gives the newest of some files another name, if there is any: what
+// has two names is replaced, not written to, under one of them.
+func linkNewest(name string, files ...string) {
+	newest, when := "", time.Time{}
+	for _, file := range files {
+		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() && info.ModTime().After(when) {
+			newest, when = file, info.ModTime()
+		}
+	}
+	os.Remove(name)       //nolint:errcheck // of a process that had this one's number
+	os.Link(newest, name) //nolint:errcheck // without one it is linked anew
+}
+
+func sameFile(a, b string) bool {
+	one, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	other, err := os.Stat(b)
+	return err == nil && os.SameFile(one, other)
 }
 
 // moduleRoot finds go.mod above the working directory.

@@ -3,6 +3,7 @@ package mcpkittest
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -199,4 +200,19 @@ ok
 	require.Equal(t, after, string(got))
 	*update = false
 	runScript(t, bin, file)
+}
+
+// What is up to date is not linked again, in whatever process.
+func TestBuildLinksOnce(t *testing.T) {
+	first, err := build(server)
+	require.NoError(t, err)
+	before, err := os.Stat(first)
+	require.NoError(t, err)
+	second, err := build(server)
+	require.NoError(t, err)
+	require.Equal(t, first, second)
+	after, err := os.Stat(second)
+	require.NoError(t, err)
+	require.True(t, os.SameFile(before, after))
+	require.NoFileExists(t, fmt.Sprintf("%s.%d", first, os.Getpid()))
 }
