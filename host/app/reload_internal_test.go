@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/stretchr/testify/require"
 	"github.com/toolroom-mcp/toolroom/host/call"
 	"github.com/toolroom-mcp/toolroom/host/catalog"
@@ -158,15 +157,7 @@ func TestOneOfSeveralHostsTrimsTheStore(t *testing.T) {
 
 // Definitions are pinned wherever the configuration says.
 func TestPinsAreKeptWhereTheConfigurationSays(t *testing.T) {
-	nats, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true})
-	require.NoError(t, err)
-	nats.Start()
-	t.Cleanup(func() {
-		nats.Shutdown()
-		nats.WaitForShutdown()
-	})
-	require.True(t, nats.ReadyForConnections(20*time.Second))
-	for _, where := range []backend.Config{{Dir: t.TempDir()}, {URL: nats.ClientURL()}} {
+	for _, where := range append(servedStores(t), backend.Config{Dir: t.TempDir()}) {
 		t.Run(where.String(), func(t *testing.T) {
 			cfg := config.Config{Store: where, Pins: catalog.PinsEnforce}
 			a, _ := within(t, cfg, "s")
