@@ -114,7 +114,7 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 	keys := &counted{shelf: &d.shelf}
 	d.book.Keys = keys
 	long := strings.Repeat("x", 5<<10)
-	for n := range 500 {
+	for n := range 450 {
 		req := by("cli", "", n)
 		req.Params = fmt.Appendf(nil, `{"arguments":{"n":%d,"text":%q}}`, n, long)
 		p := d.waits(t, req)
@@ -144,17 +144,18 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 	}
 	require.Less(t, size, 400*(2<<10))
 
-	// Those that wait are bounded together.
-	long = strings.Repeat("x", 200<<10)
+	// The arguments of those that wait are bounded together.
 	d.clock.advance(time.Hour)
-	n := 0
-	for ; err == nil || toolerr.Is(err, toolerr.PendingApproval); n++ {
-		req := by(fmt.Sprint(n%4), "", 10_000+n)
-		req.Params = fmt.Appendf(nil, `{"arguments":{"n":%d,"text":%q}}`, n, long)
-		_, err = d.call(t.Context(), req)
-	}
-	require.ErrorContains(t, err, "the arguments of the calls that wait for approval have")
-	require.Equal(t, 16<<20/(200<<10)+1, n)
+	p := d.waits(t, by("http", "a", 1))
+	entry, err := d.shelf.Get(t.Context(), "approvals/register")
+	require.NoError(t, err)
+	reg := strings.Replace(string(entry.Value), `"size":7,`, `"size":16777210,`, 1)
+	require.NotEqual(t, reg, string(entry.Value), "%s", p.ID)
+	_, err = d.shelf.Put(t.Context(), entry.Key, []byte(reg), entry.Version, time.Time{})
+	require.NoError(t, err)
+	_, err = d.call(t.Context(), by("stdio", "", 2))
+	require.ErrorContains(t, err, "have 16777217 bytes with these, of 16777216")
+	d.waits(t, by("http", "a", 1))
 }
 
 // Large arguments of which nothing came are not kept for a day.
