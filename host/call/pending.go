@@ -43,7 +43,13 @@ type Pending struct {
 }
 
 // A PendingError answers a call that waits.
-type PendingError struct{ Pending Pending }
+type PendingError struct {
+	Pending Pending
+
+	// Resumes is whether the same call, made again, does nothing that was done
+	// already.
+	Resumes bool
+}
 
 // Error says why, and how to go on.
 func (e *PendingError) Error() string {

@@ -57,7 +57,7 @@ func (r *run) keep(ctx context.Context, journal Journal, req *call.Request, err 
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	unanswered := ctx.Err() != nil && r.open > 0
-	if journal == nil || len(r.made) == 0 || !waits(err) && !unanswered {
+	if len(r.made) == 0 || !waits(err) && !unanswered {
 		return err
 	}
 	now := time.Now()
@@ -71,6 +71,9 @@ func (r *run) keep(ctx context.Context, journal Journal, req *call.Request, err 
 	if fault == nil && len(value) > maxJournal {
 		fault = toolerr.New(toolerr.TooLarge, "they have %d bytes, of %d", len(value), maxJournal)
 	}
+	if fault == nil && journal == nil {
+		fault = errors.New("there is no store")
+	}
 	if fault == nil {
 		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTime)
 		defer cancel()
@@ -80,6 +83,7 @@ func (r *run) keep(ctx context.Context, journal Journal, req *call.Request, err 
 		return err
 	}
 	told := *waiting
+	told.Resumes = false
 	told.Pending.Message += ". The steps before it will be made again then, since their results cannot be kept: " + fault.Error()
 	return &told
 }

@@ -53,6 +53,7 @@ package approve
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -123,12 +124,13 @@ func (s *Stage) Close() { s.tell.close() }
 // Stage carries out what is approved.
 func (s *Stage) Stage(next call.Handler) call.Handler {
 	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
-		of, err := s.subject(ctx, req)
-		if err != nil {
-			return nil, err
-		}
 		asked := false
 		for {
+			// Anew after a question: what the tool's server is may be another since.
+			of, err := s.subject(ctx, req)
+			if err != nil {
+				return nil, err
+			}
 			token := chance(15)
 			r, run, err := s.book.ask(ctx, of, req, reason(req), token)
 			if err != nil {
@@ -137,7 +139,7 @@ func (s *Stage) Stage(next call.Handler) call.Handler {
 			switch r.StateAt(s.book.now()) {
 			case Pending:
 				if asked {
-					return nil, &call.PendingError{Pending: s.describe(r)}
+					return nil, &call.PendingError{Pending: s.describe(r), Resumes: true}
 				}
 				asked = true
 				if err := s.notify(ctx, r, token); err != nil {
@@ -206,11 +208,16 @@ func denied(r *Record) error {
 // decision returns when a request may have been decided on, or nobody is there
 // to do so now.
 func (s *Stage) decision(ctx context.Context, req *call.Request, r *Record) error {
-	if _, busy := s.asking.LoadOrStore(r.ID, true); busy {
-		return s.wait(ctx, r, max(s.cfg.Wait, askedElsewhere))
+	ask := !s.cfg.ClientOff && canBeAsked(req) && len(r.Args) <= maxShown
+	_, asked := s.asking.Load(r.ID)
+	if ask && !asked {
+		_, asked = s.asking.LoadOrStore(r.ID, true)
 	}
-	defer s.asking.Delete(r.ID)
-	if !s.cfg.ClientOff && canBeAsked(req) && len(r.Args) <= maxShown {
+	switch {
+	case asked: // about the very same call
+		return s.wait(ctx, r, max(s.cfg.Wait, askedElsewhere))
+	case ask:
+		defer s.asking.Delete(r.ID)
 		if err := s.elicit(ctx, req, r); err != nil {
 			return err
 		}
@@ -234,7 +241,7 @@ func (s *Stage) wait(ctx context.Context, r *Record, atMost time.Duration) error
 	ctx, cancel := context.WithTimeout(ctx, atMost)
 	defer cancel()
 	_, err := s.book.Await(ctx, r.ID)
-	if ctx.Err() == context.DeadlineExceeded {
+	if ctx.Err() == context.DeadlineExceeded || toolerr.Is(err, toolerr.NotFound) { // another has taken its place since
 		return nil
 	}
 	return err
@@ -269,7 +276,11 @@ func (s *Stage) notify(ctx context.Context, r *Record, token string) error {
 			return err
 		}
 	}
-	s.tell.of(r, s.describe(r), token)
+	p := s.describe(r)
+	if r.Where != "" { // who decides has to know; who called does not
+		p.Metadata["where"] = r.Where
+	}
+	s.tell.of(r, p, token)
 	return nil
 }
 
@@ -285,8 +296,16 @@ func (s *Stage) describe(r *Record) call.Pending {
 	}
 	p.Message = fmt.Sprintf("%s. It waits for a person's decision until %s as %s (mcp-host approvals approve %s, or deny). "+
 		"Tell the user, and make the very same call again afterwards: it is carried out then, once. Do not try to get the same done in another way meanwhile",
-		r.Reason, at.Format(time.TimeOnly+"Z"), r.ID, r.ID)
+		r.Reason, shortly(at, s.book.now()), r.ID, r.ID)
 	return p
+}
+
+// shortly is a time in UTC, with its date where that is not plain.
+func shortly(at, now time.Time) string {
+	if at.Sub(now) < 12*time.Hour {
+		return at.Format(time.TimeOnly + "Z")
+	}
+	return at.Format(time.DateTime + "Z")
 }
 
 // run makes the call that an approval was taken for.
@@ -308,7 +327,10 @@ func (s *Stage) run(ctx context.Context, req *call.Request, r *Record, key, run 
 	if err == nil && req.Caller.Modern && r.Rounds < maxRounds {
 		state, asked = asksForInput(res)
 	}
+	var within *call.PendingError
 	switch {
+	case errors.As(err, &within) && within.Resumes: // what it calls in turn waits, and the rest of it is to come
+		s.book.undo(late, key, run) //nolint:errcheck // as below
 	case asked: // the rest of the call is to come
 		s.book.goOn(late, key, run, roundWith(state, req.Caller)) //nolint:errcheck // as below
 	case err != nil && !sent.Load() && ctx.Err() == nil && !toolerr.Is(err, toolerr.PolicyDenied) && !toolerr.Is(err, toolerr.InvalidParams):

@@ -207,6 +207,59 @@ func TestWhatUsesAnApprovalUp(t *testing.T) {
 	}
 }
 
+// A call whose own calls wait has not been carried out: its approval holds for
+// the same call, made again. A program that says that it waits has run.
+func TestACallWithinThatWaits(t *testing.T) {
+	for _, resumes := range []bool{true, false} {
+		d := newDesk(t, approve.Config{})
+		d.approve(t, d.waits(t, request(`{}`)).ID)
+		d.fail = func(req *call.Request) error {
+			req.Sent.Store(true)
+			return &call.ExecutionError{Cause: &call.PendingError{Pending: call.Pending{ID: "within"}, Resumes: resumes}}
+		}
+		_, err := d.call(t.Context(), request(`{}`))
+		id, _ := pendingOf(err)
+		require.Equal(t, "within", id)
+		d.fail = nil
+		_, err = d.call(t.Context(), request(`{}`))
+		require.Equal(t, resumes, err == nil, "%v", err)
+	}
+}
+
+// A question that outlasts its request is about the one in its place.
+func TestAQuestionOutlastsItsRequest(t *testing.T) {
+	d := newDesk(t, approve.Config{Wait: time.Minute})
+	req := request(`{}`)
+	req.Caller.Capabilities = json.RawMessage(`{"elicitation":{}}`)
+	var next call.Pending
+	req.Ask = func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+		d.clock.advance(5 * time.Minute)
+		other := approve.New(approve.Config{}, d.book, nil)
+		_, err := other.Stage(nil)(t.Context(), request(`{}`))
+		var waits *call.PendingError
+		require.ErrorAs(t, err, &waits)
+		next = waits.Pending
+		return json.RawMessage(`{"action":"accept","content":{"decision":"approve"}}`), nil
+	}
+	p := d.waits(t, req)
+	require.Equal(t, next.ID, p.ID)
+	require.Zero(t, d.ran.Load(), "the answer was about another request")
+}
+
+// What is configured otherwise while somebody thinks is not what was approved.
+func TestAPlaceChangesWhileSomebodyThinks(t *testing.T) {
+	place := "staging"
+	d := newDesk(t, approve.Config{Scope: func(*call.Tool) approve.Scope { return approve.Scope{Bound: []byte(place)} }})
+	req := request(`{}`)
+	req.Caller.Capabilities = json.RawMessage(`{"elicitation":{}}`)
+	req.Ask = func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+		place = "production"
+		return json.RawMessage(`{"action":"accept","content":{"decision":"approve"}}`), nil
+	}
+	d.waits(t, req)
+	require.Zero(t, d.ran.Load())
+}
+
 // While a call runs its lease is renewed, and the same call is told to wait.
 func TestARunIsRenewed(t *testing.T) {
 	d := newDesk(t, approve.Config{})

@@ -166,7 +166,7 @@ func TestLargeArgumentsAreForgotten(t *testing.T) {
 	d.waits(t, request(`{"text":"`+strings.Repeat("x", 100<<10)+`"}`))
 	for key, at := range seen {
 		if strings.HasPrefix(key, "approval/") {
-			require.Equal(t, 15*time.Minute, at.Sub(d.clock.now()))
+			require.Equal(t, 6*time.Minute, at.Sub(d.clock.now()))
 		}
 	}
 }

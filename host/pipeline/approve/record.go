@@ -107,7 +107,7 @@ const (
 	// keepFor is how long a record that is done with can be looked at, and
 	// keepWhole one that has large arguments, since nothing came of it.
 	keepFor   = 24 * time.Hour
-	keepWhole = 10 * time.Minute
+	keepWhole = time.Minute
 	maxBrief  = 4 << 10 // bytes of arguments that are kept of a call that is done with
 )
 
