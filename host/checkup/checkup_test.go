@@ -2,7 +2,12 @@ package checkup_test
 
 import (
 	"context"
+	"io"
+	"net"
 	"os"
+	"os/exec"
+	"runtime"
+	"sync"
 	"testing"
 	"time"
 
@@ -14,11 +19,40 @@ import (
 // stays is the variable of a child that ignores the end of its input.
 const stays = "CHECKUP_TEST_STAYS"
 
+// leaves is the variable of a child that leaves one of its own behind, and
+// holds that of this, which connects to an address until it ends.
+const (
+	leaves = "CHECKUP_TEST_LEAVES"
+	holds  = "CHECKUP_TEST_HOLDS"
+)
+
 func TestMain(m *testing.M) {
 	if os.Getenv(stays) != "" {
 		mock := mcpkittest.NewMock("stays")
 		mock.Serve(context.Background(), os.Stdin, os.Stdout) //nolint:errcheck // it stays
 		time.Sleep(time.Hour)
+	}
+	if address := os.Getenv(holds); address != "" {
+		conn, err := net.Dial("tcp", address)
+		if err == nil {
+			os.Stdout.WriteString("there") //nolint:errcheck // who waits for it finds its end
+			io.Copy(io.Discard, conn)      //nolint:errcheck // it ends with this process
+		}
+		os.Exit(0)
+	}
+	if address := os.Getenv(leaves); address != "" {
+		child := exec.Command(os.Args[0])
+		child.Env = append(os.Environ(), holds+"="+address)
+		out, err := child.StdoutPipe()
+		if err == nil {
+			err = child.Start()
+		}
+		if err == nil {
+			_, err = io.ReadFull(out, make([]byte, len("there")))
+		}
+		if err != nil {
+			os.Exit(9)
+		}
 	}
 	mcpkittest.MockChild()
 	os.Exit(m.Run())
@@ -141,6 +175,39 @@ func TestAServerThatStays(t *testing.T) {
 	checks := run(t, checkup.Config{Command: []string{self}, Env: append(os.Environ(), stays+"=1", "GORACE=atexit_sleep_ms=0"), BigLine: 5 << 20, Patience: 700 * time.Millisecond})
 	require.Equal(t, checkup.Bad, checks["end of input"].Level)
 	require.Equal(t, checkup.Bad, checks["no input"].Level)
+}
+
+func TestNothingIsLeftBehind(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there are no process groups")
+	}
+	door, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer door.Close()
+	ended := make(chan error)
+	go func() {
+		for {
+			conn, err := door.Accept()
+			if err != nil {
+				close(ended)
+				return
+			}
+			_, err = io.Copy(io.Discard, conn) // until the child ends
+			ended <- err
+		}
+	}()
+	command, env := sound().Command(t)
+	var all sync.WaitGroup
+	all.Go(func() {
+		run(t, checkup.Config{Command: command, Env: append(env, leaves+"="+door.Addr().String()), BigLine: 1 << 10})
+		door.Close() //nolint:errcheck // all that there are have connected, or never will
+	})
+	n := 0
+	for range ended {
+		n++
+	}
+	all.Wait()
+	require.Positive(t, n)
 }
 
 func TestWhatIsNoProgram(t *testing.T) {

@@ -67,6 +67,7 @@ func open(ctx context.Context, cfg Config, atEnd bool) (*session, error) {
 	s := &session{cfg: cfg, answers: map[string]jsonrpc.Message{}, change: make(chan struct{}), exited: make(chan struct{})}
 	s.cmd = exec.CommandContext(ctx, cfg.Command[0], cfg.Command[1:]...)
 	s.cmd.Dir, s.cmd.Env, s.cmd.Stderr, s.cmd.WaitDelay = cfg.Dir, cfg.Env, &s.stderr, time.Second
+	inGroup(s.cmd)
 	var err error
 	if !atEnd {
 		if s.stdin, err = s.cmd.StdinPipe(); err != nil {
@@ -218,6 +219,7 @@ func (s *session) end(patience time.Duration) (status int, ended bool) {
 	defer timer.Stop()
 	select {
 	case <-s.exited:
+		killGroup(s.cmd) // what it left behind
 		return s.cmd.ProcessState.ExitCode(), true
 	case <-timer.C:
 		s.kill()
@@ -225,9 +227,9 @@ func (s *session) end(patience time.Duration) (status int, ended bool) {
 	}
 }
 
-// kill ends the program at once.
+// kill ends the program, and what it has started, at once.
 func (s *session) kill() {
-	s.cmd.Process.Kill() //nolint:errcheck // it may have ended
+	killGroup(s.cmd)
 	<-s.exited
 }
 

@@ -15,7 +15,9 @@
 // It is started without a shell, in a process group of its own, with a clean
 // environment: PATH, HOME, TMPDIR, the language and time zone, and what the
 // declaration adds. When the call ends, however it ends, nothing that the
-// program started is left.
+// program started is left but what left its group, session and environment on
+// purpose. It is no sandbox: a program can do what the user can, and so read
+// what the host's environment was.
 package exec
 
 import (

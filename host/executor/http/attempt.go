@@ -59,6 +59,10 @@ func (e *client) follow(ctx context.Context, r *request) (*http.Response, error)
 		if err != nil {
 			return nil, err
 		}
+		if resp.StatusCode == http.StatusSwitchingProtocols { // nothing ends such a connection by itself
+			resp.Body.Close() //nolint:errcheck // it is given up
+			return nil, toolerr.New(toolerr.ProtocolError, "it wants to go on in another protocol, which was not asked for")
+		}
 		next, to, err := redirected(resp, at, method)
 		if err != nil || to == nil {
 			return resp, err

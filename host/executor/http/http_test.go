@@ -456,6 +456,24 @@ func TestRedirectsThereAndBack(t *testing.T) {
 	require.Empty(t, all[1].header.Get("Authorization"))
 }
 
+// An answer that is none, after which the connection is the server's to hold.
+func TestAnUpgradeIsNoAnswer(t *testing.T) {
+	held := make(chan struct{})
+	s := serve(t, func(w web.ResponseWriter, _ *web.Request) {
+		conn, _, err := w.(web.Hijacker).Hijack() //nolint:forcetypeassert,errcheck // net/http's
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n") //nolint:errcheck // a test's
+		io.Copy(io.Discard, conn)                                                                              //nolint:errcheck // until the client goes
+		close(held)
+	})
+	_, err := do(t, local(s, "/", "GET"), executor.Shape{}, `{}`)
+	require.Equal(t, toolerr.ProtocolError, toolerr.CodeOf(err), "%v", err)
+	<-held
+}
+
 func TestPrivateAddresses(t *testing.T) {
 	s := serve(t, answer(`{}`))
 	port := strings.TrimPrefix(s.URL, "http://127.0.0.1:")
