@@ -12,13 +12,7 @@ import (
 func policyFields(s *Settings) []field {
 	p := &s.Stages.Policy
 	return []field{
-		{"allow", []string{"allowlist", "allowed_tools"}, "Served names of tools, with *; only these may be called.", listOf("string"), func(r *reader, n *node) {
-			list := r.texts(n)
-			if len(list) == 0 {
-				r.problem("it names no tool, which would allow all of them; leave it out for that, or write tool_choice: none")
-			}
-			p.Allow = append(p.Allow, list...)
-		}},
+		some("allow", []string{"allowlist", "allowed_tools"}, "Served names of tools, with *; only these may be called.", ", or write tool_choice: none", &p.Allow),
 		texts("block", []string{"blocklist", "blocked_tools", "denylist"}, "Served names of tools, with *; these may not be called.", &p.Block),
 		{"rules", nil, "The first that matches decides.", map[string]any{"type": "array", "items": objectOf(ruleFields(&policy.Rule{}), "do")},
 			func(r *reader, n *node) { p.Rules = append(p.Rules, r.rules(n)...) }},

@@ -96,7 +96,7 @@ func settings() []setting {
 func profileFields(p *catalog.Profile) []field {
 	return []field{
 		texts("servers", nil, "Names of servers, with *; only what they have is served.", &p.Servers),
-		texts("allow", []string{"allow_tools", "tools", "allowlist"}, "Served names of tools, with *; only these are served.", &p.Allow),
+		some("allow", []string{"allow_tools", "tools", "allowlist"}, "Served names of tools, with *; only these are served.", ", or block \"*\"", &p.Allow),
 		texts("block", []string{"block_tools", "blocklist", "deny"}, "Served names of tools, with *; these are not served.", &p.Block),
 	}
 }

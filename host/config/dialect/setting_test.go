@@ -180,6 +180,8 @@ func TestMistakesInSettings(t *testing.T) {
 		{"approval: {secret: x}", "1: approval.secret: not known"},
 		{"profiles: {a/b: {}}", "1: profiles.a/b: a name has 1 to 64 of a-z, A-Z, 0-9, _ and -"},
 		{"profiles: [a]", "1: profiles: want a map of profiles by name, not a list"},
+		{"policy: {allow: []}", "1: policy.allow: it names no tool, which would allow all of them"},
+		{"profiles: {a: {allow: []}}", "1: profiles.a.allow: it names no tool, which would allow all of them; leave it out for that, or block \"*\""},
 		{"profiles: {a: {alow: [x]}}", "1: profiles.a.alow: not known; did you mean allow?"},
 		{"tool_pins: yess", "1: tool_pins: want one of off, warn, enforce"},
 		{"timeout: 30", "1: timeout: a number without a unit; want a duration like 10s"},

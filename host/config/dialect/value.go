@@ -14,6 +14,20 @@ func texts(name string, also []string, doc string, into *[]string) field {
 	return field{name, also, doc, listOf("string"), func(r *reader, n *node) { *into = append(*into, r.texts(n)...) }}
 }
 
+// some is texts of which there is at least one: a list of what alone is allowed
+// that is empty would read as none, and none is all.
+func some(name string, also []string, doc, otherwise string, into *[]string) field {
+	schema := listOf("string")
+	schema["minItems"] = 1
+	return field{name, also, doc, schema, func(r *reader, n *node) {
+		list := r.texts(n)
+		if len(list) == 0 {
+			r.problem("it names no tool, which would allow all of them; leave it out for that%s", otherwise)
+		}
+		*into = append(*into, list...)
+	}}
+}
+
 func number(name string, also []string, doc string, into *int) field {
 	return field{name, also, doc, map[string]any{"type": "integer", "minimum": 1}, func(r *reader, n *node) { *into = r.count(n) }}
 }

@@ -94,6 +94,7 @@ func TestWhatIsSent(t *testing.T) {
 	}{
 		{"what a GET's URL does not use is its query", local(s, "/a/{id}", "GET"), `{"id":"x/y?&#é ","n":1.50,"l":[1,2],"t":true,"gone":null}`, "GET", "/a/x%2Fy%3F&%23%C3%A9%20?l=%5B1%2C2%5D&n=1.50&t=true", ""},
 		{"templates of PromptKit", local(s, "/a/{{.id}}/b?x={{ .q }}&fixed=1", "GET"), `{"id":12345678901234567890,"q":"a&b=c d"}`, "GET", "/a/12345678901234567890/b?x=a%26b%3Dc+d&fixed=1", ""},
+		{"what the URL says itself stays", local(s, "/a?key=ours&id={id}", "GET"), `{"id":"1","key":"theirs","x":3}`, "GET", "/a?id=1&key=ours&x=3", ""},
 		{"what a POST's URL does not use is its body", local(s, "/a/{id}", "POST"), `{"id":"1","n":1.50,"deep":{"a":[null]}}`, "POST", "/a/1", `{"deep":{"a":[null]},"n":1.50}`},
 		{"POST is the default", local(s, "/a", ""), `{}`, "POST", "/a", ``},
 		{"DELETE has no body", local(s, "/a/{id}", "delete"), `{"id":"1","why":"x"}`, "DELETE", "/a/1?why=x", ``},
@@ -259,6 +260,8 @@ func TestWhatIsSentAgain(t *testing.T) {
 		{"PUT, 502", "PUT", false, status(502), 1, 2, ""},
 		{"POST, 503", "POST", false, status(503), 1, 1, toolerr.TransportError},
 		{"POST with a key, 503", "POST", true, status(503), 2, 3, ""},
+		{"PUT with a key, 503", "PUT", true, status(503), 2, 3, ""}, // repeated once, here, and not by the stage, too
+		{"GET with a key, 500 for ever", "GET", true, status(500), 99, 3, toolerr.TransportError},
 		{"POST, 429", "POST", false, status(429), 1, 1, toolerr.RateLimited},
 		{"POST with a key, 429", "POST", true, status(429), 1, 2, ""},
 		{"GET, 404", "GET", false, status(404), 1, 1, ""},

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"github.com/toolroom-mcp/toolroom/host/call"
 	"github.com/toolroom-mcp/toolroom/host/executor"
@@ -92,6 +94,30 @@ func TestBadConfigurations(t *testing.T) {
 func TestUses(t *testing.T) {
 	c := mock.Config{Template: `{{.a}}{{if .b}}{{.c.d}}{{else}}{{$.e}}{{end}}{{range .f}}{{.not}}{{$.g}}{{end}}{{with .h}}{{.not}}{{end}}{{json .i}}`}
 	require.Equal(t, []string{"a", "b", "c", "e", "f", "g", "h", "i"}, c.Uses())
+}
+
+// Calls at the same time have each its own outcome.
+func TestCallsAtOnce(t *testing.T) {
+	h, err := mock.New(mock.Config{Template: `"{{.city}}"`}, executor.Shape{})
+	require.NoError(t, err)
+	var all sync.WaitGroup
+	for i := range 100 {
+		all.Go(func() {
+			for range 20 {
+				arguments := []byte(`{"arguments":{}}`)
+				if i%2 == 0 {
+					arguments = fmt.Appendf(nil, `{"arguments":{"city":"c%d"}}`, i)
+				}
+				res, err := h(t.Context(), &call.Request{Tool: &call.Tool{Name: "tool"}, Params: arguments})
+				if i%2 != 0 {
+					assert.Equal(t, toolerr.MissingParameter, toolerr.CodeOf(err))
+				} else if assert.NoError(t, err) {
+					assert.Contains(t, string(res.Raw), fmt.Sprintf(`"text":"c%d"`, i))
+				}
+			}
+		})
+	}
+	all.Wait()
 }
 
 // A template that runs for ever ends with its call.
