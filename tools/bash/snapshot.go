@@ -17,7 +17,10 @@ type snapshot struct {
 // prologue is run by the command's own bash before the command, which it
 // leaves as it is: its line numbers, its traps, its options. At the end of the
 // shell, by whatever way but exec and a KILL, the directory and the exported
-// variables go to the file report. Builtins do it, no process is started.
+// variables go to the file report. Builtins do it, no process is started. The
+// file is empty or not there, and is not truncated: file systems write to the disk
+// what comes into a truncated file, at the latest when it is closed, which takes
+// longer than all the rest.
 //
 // In a command that sets a trap for EXIT itself, ours runs before it and hands
 // on the exit status ($?); trap is a function then. One for RETURN or DEBUG
@@ -28,8 +31,8 @@ func prologue(report, script string, unset []string) string {
 		b.WriteString("unset -v " + strings.Join(unset, " ") + "\n")
 	}
 	b.WriteString(`__toolroom_end() { local __toolroom_s=$?
-{ builtin trap - DEBUG; } >/dev/null 2>&1
-{ { builtin pwd -P || builtin pwd; } && builtin printf '\0' && builtin export -p; } 2>/dev/null >|` + quote(report) + ` || :
+{ builtin trap - DEBUG; } >&2
+{ { builtin pwd -P || builtin pwd; } && builtin printf '\0' && builtin export -p; } 1<>` + quote(report) + ` || :
 return $__toolroom_s; }
 trap '{ __toolroom_end && :; } 2>/dev/null' EXIT
 `)

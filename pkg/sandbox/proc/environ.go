@@ -1,11 +1,8 @@
 package proc
 
 import (
-	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
 // fixedEnv is what every command gets, over whatever the user has: no pager,
@@ -29,6 +26,8 @@ type Environ struct {
 	Writable []string
 	// filtered says that Base has only what passes.
 	filtered bool
+	// known is what was found of search paths before; nil: nothing.
+	known *searchPaths
 	// Set comes last and passes no filter: it is the server's own.
 	Set []string
 }
@@ -54,7 +53,7 @@ func (e Environ) Build() (env, refused []string) {
 		values[name] = value
 	}
 	if path, ok := values["PATH"]; ok {
-		values["PATH"] = e.searchPath(path)
+		values["PATH"] = e.known.reduce(path, e.Writable)
 	}
 	if values["PATH"] == "" {
 		values["PATH"] = "/usr/local/bin:/usr/bin:/bin"
@@ -165,23 +164,4 @@ func credentialsInURL(value string) bool {
 		}
 	}
 	return false
-}
-
-// searchPath leaves out entries of PATH that are relative or in a directory
-// that commands may write into: what one command puts there another would run.
-func (e Environ) searchPath(path string) string {
-	var kept []string
-	for _, dir := range filepath.SplitList(path) {
-		if !filepath.IsAbs(dir) || slices.Contains(kept, dir) {
-			continue
-		}
-		real, err := filepath.EvalSymlinks(dir)
-		if err != nil {
-			continue
-		}
-		if !slices.ContainsFunc(e.Writable, func(root string) bool { return supervise.Beneath(root, dir) || supervise.Beneath(root, real) }) {
-			kept = append(kept, dir)
-		}
-	}
-	return strings.Join(kept, string(filepath.ListSeparator))
 }

@@ -32,3 +32,9 @@ func (o *Output) Take(p []byte) { o.write(p) }
 
 // End says that no more will come.
 func (o *Output) End() { o.end() }
+
+// NewSearchPaths remembers nothing yet.
+func NewSearchPaths() *searchPaths { return &searchPaths{} }
+
+// Reduce is what the environment is built with.
+func (p *searchPaths) Reduce(path string, writable []string) string { return p.reduce(path, writable) }

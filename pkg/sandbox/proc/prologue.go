@@ -1,10 +1,8 @@
 package proc
 
 import (
-	"io"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -36,28 +34,4 @@ func writePrologue(c Command, temp privateTemp, inside string) ([]string, error)
 
 func prologueText(prologue func(report string) string, inside string) string {
 	return "unset BASH_ENV\n" + prologue(filepath.Join(inside, reportName))
-}
-
-// readReport reads what the prologue, or the command in its place, has left:
-// a regular file, by no link out of the directory. Everything else is no
-// report.
-func readReport(temp string) []byte {
-	dir, err := os.OpenRoot(temp)
-	if err != nil {
-		return nil
-	}
-	defer dir.Close()
-	f, err := dir.OpenFile(reportName, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil
-	}
-	report, err := io.ReadAll(io.LimitReader(f, maxReport+1))
-	if err != nil || len(report) == 0 || len(report) > maxReport {
-		return nil
-	}
-	return report
 }

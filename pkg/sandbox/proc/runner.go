@@ -38,6 +38,7 @@ type Runner struct {
 	last      *supervise.Spec // what the next command is probably like
 	seen      map[string]*search
 	home      map[string]*folder
+	paths     searchPaths
 
 	run        runDir
 	temps      []privateTemp              // made for the next commands
@@ -177,7 +178,7 @@ func (r *Runner) spec(c Command, level Level, temp privateTemp) (*spec, error) {
 	}
 	inside := temp.inside(s.Covered("/tmp"), level)
 	environ := Environ{
-		Base: r.passed(), filtered: true, Extra: c.Env, PassSecrets: r.config.PassSecrets,
+		Base: r.passed(), filtered: true, known: &r.paths, Extra: c.Env, PassSecrets: r.config.PassSecrets,
 		Set: []string{"TMPDIR=" + inside, "PWD=" + c.Dir, supervise.MarkName + "=" + s.Mark},
 	}
 	before, err := writePrologue(c, temp, inside)
