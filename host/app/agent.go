@@ -43,8 +43,13 @@ type Toolset struct {
 // Toolset begins a turn of a caller's. ask, unless nil, asks the caller's client what
 // servers ask, approvals among it; which of that it can do, caller.Capabilities say.
 func (a *App) Toolset(caller call.Caller, ask call.Ask, ceilings ...Ceiling) *Toolset {
-	turn := a.Policy().Turn(caller)
-	return &Toolset{app: a, turn: turn, ceilings: slices.Clone(ceilings), caller: turn.Caller(), ask: ask}
+	t := &Toolset{app: a, ceilings: slices.Clone(ceilings), ask: ask}
+	if within := caller.Tools; within != nil || len(ceilings) > 0 {
+		caller.Tools = func(name string) bool { return (within == nil || within(name)) && t.below(name) }
+	}
+	t.turn = a.Policy().Turn(caller)
+	t.caller = t.turn.Caller()
+	return t
 }
 
 // Begin begins a round.
@@ -63,8 +68,11 @@ func (t *Toolset) view() (*offer.Offer, error) {
 	return v, nil
 }
 
-// has reports whether a tool is below all ceilings.
-func (t *Toolset) has(name string) bool {
+// has reports whether a tool may be called as far as ceilings go: these, and those of
+// the conversation that this one is part of.
+func (t *Toolset) has(name string) bool { return t.caller.Tools == nil || t.caller.Tools(name) }
+
+func (t *Toolset) below(name string) bool {
 	return !slices.ContainsFunc(t.ceilings, func(c Ceiling) bool { return !c.has(name) })
 }
 

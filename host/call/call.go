@@ -86,6 +86,11 @@ type Caller struct {
 
 	Profile string // the part of the catalogue it is offered; "": the whole
 
+	// Tools, unless nil, says by served names which tools an agent may use that a
+	// call of this caller's starts: no more than the conversation that the call is
+	// made in. That its own calls are within that, is for the door to see to.
+	Tools func(name string) bool
+
 	// Turn is the answer of a model that the call is made for, where the door
 	// knows of such; "": it does not.
 	Turn string

@@ -50,6 +50,12 @@ func (g *Gateway) ServeAs(ctx context.Context, as call.Caller, in io.Reader, out
 			return fmt.Errorf("there is no profile %s any more", as.Profile)
 		}
 	}
+	if as.Tools != nil {
+		if e.catalog == nil {
+			e.catalog = g.catalog
+		}
+		e.catalog = narrowed{e.catalog, as.Tools}
+	}
 	defer g.forget(e.id)
 	return g.serve(context.WithValue(ctx, errandKey{}, e), e.id, in, out, logf)
 }

@@ -29,7 +29,7 @@ func (t *Tokens) Lend(ctx context.Context, caller call.Caller) (token string, gi
 	key := sha256.Sum256([]byte(token))
 	over, end := context.WithCancel(ctx)
 	// What the client at the caller's door can do says nothing of the agent.
-	as := call.Caller{Door: caller.Door, ID: caller.ID, Account: caller.Account, Turn: caller.Turn, Depth: caller.Depth + 1, Profile: caller.Profile}
+	as := call.Caller{Door: caller.Door, ID: caller.ID, Account: caller.Account, Turn: caller.Turn, Depth: caller.Depth + 1, Profile: caller.Profile, Tools: caller.Tools}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.leases == nil {
