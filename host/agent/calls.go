@@ -91,19 +91,19 @@ func (r *run) make(ctx context.Context, all []*planned) (Ending, error) {
 	if one := r.cfg.Request.Parallel; one != nil && !*one {
 		workers = 1
 	}
-	next := make(chan *planned)
+	free := make(chan struct{}, workers)
 	var done sync.WaitGroup
-	for range workers {
+	for _, p := range all {
+		if p.theirs || p.known {
+			continue
+		}
+		free <- struct{}{}
+		r.begin(ctx, p)
 		done.Go(func() {
-			for p := range next {
-				r.carry(ctx, p)
-			}
+			r.carry(ctx, p)
+			<-free
 		})
 	}
-	for _, p := range all {
-		next <- p
-	}
-	close(next)
 	done.Wait()
 	return r.gather(ctx, all)
 }
@@ -155,33 +155,32 @@ func (r *run) gather(ctx context.Context, all []*planned) (Ending, error) {
 // errCut is why a call was not made, or not to its end.
 var errCut = toolerr.New(toolerr.Cancelled, "the run was ended before this call was made")
 
-// carry carries one call out, or says why not.
-func (r *run) carry(ctx context.Context, p *planned) {
-	if p.theirs || p.known {
-		return
-	}
+// begin sees to it that a call is known of before it is made, or says why it is not.
+// Calls are begun in their order.
+func (r *run) begin(ctx context.Context, p *planned) {
 	r.tell(Event{Type: Called, ID: p.call.ID, Turn: r.out.Turns, Call: p.call})
-	began := time.Now()
 	switch {
 	case p.refuse != nil:
 	case p.begun && !p.repeat:
 		p.refuse = errUnknown
 	case ctx.Err() != nil:
 		p.refuse = errCut
-	default:
-		if !p.begun {
-			p.unkept = r.note(step{Step: stepCall, Turn: r.out.Turns, ID: p.call.ID, Repeat: p.repeat})
-		}
-		if p.unkept != nil {
+	case !p.begun:
+		if p.unkept = r.note(step{Step: stepCall, Turn: r.out.Turns, ID: p.call.ID, Repeat: p.repeat}); p.unkept != nil {
 			p.refuse = toolerr.New(toolerr.Internal, "the call was not made, since that could not be written down")
-			break
 		}
+	}
+}
+
+// carry carries one call out, unless there is a reason not to.
+func (r *run) carry(ctx context.Context, p *planned) {
+	began := time.Now()
+	if p.refuse != nil {
+		p.result = told(p.call, p.refuse, 0)
+	} else {
 		r.perform(ctx, p)
 	}
 	took := time.Since(began)
-	if p.refuse != nil {
-		p.result = told(p.call, p.refuse, took)
-	}
 	if err := r.note(step{Step: stepResult, Turn: r.out.Turns, ID: p.call.ID, Result: p.result, Pending: p.pending}); err != nil && p.unkept == nil {
 		p.unkept = err
 	}

@@ -11,7 +11,7 @@ import (
 // and results are all that hold: this one adds nothing, keeps nothing, and knows of its
 // own configuration the models and kinds of agents alone.
 func Joined(cfg config.Config, name, token string) config.Config {
-	joined := config.Config{Dir: cfg.Dir, Version: cfg.Version, Guard: cfg.Guard, Agents: cfg.Agents, Pins: "off"}
+	joined := config.Config{Dir: cfg.Dir, Version: cfg.Version, Guard: cfg.Guard, Models: cfg.Models, Agents: cfg.Agents, Pins: "off"}
 	joined.Servers = []config.Server{{Bundled: true, Config: upstream.Config{
 		Name: "host", Serve: socket.Join(name, token), Era: upstream.Legacy, Version: cfg.Version,
 	}}}

@@ -125,7 +125,7 @@ not be reached.`,
 	f.StringVar(&p.flags.MCPServers, "mcpservers", "", "more servers: `COMMANDS` as in \"cmd args;ENV=value cmd2\"")
 	f.StringVar(&p.flags.State, "state", "", "`DIR` for state (default MCP_STATE_DIR, or $XDG_STATE_HOME/toolroom)")
 	root.SetHelpCommand(&cobra.Command{Hidden: true, Use: "no-help"})
-	root.AddCommand(p.serve(), p.stdio(), p.tools(), p.call(), p.servers(), p.approvals(), p.stats(), p.doctor(), p.config(), p.record(), p.replay(), p.guard())
+	root.AddCommand(p.serve(), p.stdio(), p.tools(), p.call(), p.servers(), p.approvals(), p.agent(), p.stats(), p.doctor(), p.config(), p.record(), p.replay(), p.guard())
 	return root
 }
 
@@ -139,6 +139,11 @@ func (p *program) guard() *cobra.Command {
 
 // open makes the host that the flags and the environment ask for.
 func (p *program) open() (*app.App, error) {
+	return p.openChanged(func(cfg config.Config) config.Config { return cfg })
+}
+
+// openChanged is open with another configuration made of the one that is read.
+func (p *program) openChanged(change func(config.Config) config.Config) (*app.App, error) {
 	dir, err := discover.HostDir()
 	if err != nil {
 		return nil, exit(exitFailed, err)
@@ -158,7 +163,7 @@ func (p *program) open() (*app.App, error) {
 	if len(cfg.Servers)+len(cfg.Remote)+len(cfg.Declared) == 0 {
 		fmt.Fprintf(p.err, "mcp-host: no tool binaries in %s and none configured; run make build, or name a configuration with --config\n", dir) //nolint:errcheck
 	}
-	a, err := app.Open(cfg)
+	a, err := app.Open(change(cfg))
 	if err != nil {
 		return nil, exit(exitFailed, err)
 	}
@@ -192,9 +197,13 @@ func (p *program) follow(ctx context.Context, a *app.App) (stop func()) {
 // with runs f with a host, and ends the host afterwards. A signal ends f's
 // context.
 func (p *program) with(ctx context.Context, f func(ctx context.Context, a *app.App) error) error {
+	return p.withChanged(ctx, func(cfg config.Config) config.Config { return cfg }, f)
+}
+
+func (p *program) withChanged(ctx context.Context, change func(config.Config) config.Config, f func(ctx context.Context, a *app.App) error) error {
 	// Nothing runs before the configuration has been read: until then, as when
 	// it is a pipe that nobody writes to, a signal just ends the program.
-	a, err := p.open()
+	a, err := p.openChanged(change)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,286 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/toolroom-mcp/toolroom/host/agent"
+	"github.com/toolroom-mcp/toolroom/host/app"
+	"github.com/toolroom-mcp/toolroom/host/config"
+	"github.com/toolroom-mcp/toolroom/host/convert"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// maxTask bounds a task, with the conversation that it goes on with.
+const maxTask = 64 << 20
+
+// agentTask is what an agent is to do. As JSON it is what agent reads.
+type agentTask struct {
+	Prompt       string            `json:"prompt"`
+	Agent        string            `json:"agent"`        // a kind; "": explore, or none if there is a system
+	System       string            `json:"system"`       // in place of the kind's instructions
+	Model        string            `json:"model"`        // "": the kind's, else the default
+	Tools        []string          `json:"tools"`        // patterns; null: those of the kind
+	Except       []string          `json:"except"`       // patterns
+	Conversation []convert.Message `json:"conversation"` // to go on with: that of an outcome
+	Resume       string            `json:"resume"`       // id of the agent to go on with
+
+	MaxTurns    int      `json:"max_turns"`
+	MaxTokens   int      `json:"max_tokens"`
+	MaxCost     float64  `json:"max_cost"`
+	TimeoutMS   int64    `json:"timeout_ms"`
+	GraceMS     int64    `json:"grace_ms"`
+	MaxOutput   int      `json:"max_output"` // tokens of one answer
+	Temperature *float64 `json:"temperature"`
+
+	Host     *agentDoor `json:"host"`     // whose tools are the only ones
+	Attached bool       `json:"attached"` // the end of the input ends the agent
+}
+
+// agentDoor is how an agent gets at the tools of the host that the call came from
+// which it works for.
+type agentDoor struct {
+	Socket string `json:"socket"`
+	Token  string `json:"token"`
+}
+
+func (p *program) agent() *cobra.Command {
+	var t agentTask
+	var how agentHow
+	var timeout, grace time.Duration
+	var temperature float64
+	cmd := &cobra.Command{
+		Use:   "agent [PROMPT…]",
+		Short: "Have an agent carry out a task, and print its report",
+		Long: `agent asks a model and makes the calls of tools that it answers with, until it
+is done or a bound is reached, and prints its report and a line on how it ended.
+Policy, limits and audit hold for its calls as for all others. A call that needs
+approval ends it; once that is given, --resume goes on.
+
+Without a PROMPT the task is read from standard input: a text, or one JSON object
+with prompt, agent, system, model, tools, except, conversation, resume, max_turns,
+max_tokens, max_cost, timeout_ms, grace_ms, max_output, temperature, host ({socket,
+token} of another host, whose tools are then the only ones) and attached (the end of
+the input then ends the agent). What flags say goes before it.
+
+With --json it writes an event a line: begun, turn, answer, tool.call, tool.progress,
+tool.response, compacted, error, and last ended, with why, text (the report), turns,
+usage, cost, calls, pending, and the conversation to go on with.
+
+Exit status: 0 the goal was reached, 1 it ended otherwise, 2 usage, 3 there is no
+model, or it could not be reached.`,
+		Example: "  mcp-host agent 'Where is the retry delay set?'\n  mcp-host agent --agent general --tools 'ls,glob,grep,view,edit' 'Rename Foo to Bar in pkg/x'",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if how.list {
+				return p.with(cmd.Context(), func(_ context.Context, a *app.App) error { return p.listKinds(a, how.json) })
+			}
+			flags := cmd.Flags()
+			if t.TimeoutMS, t.GraceMS = timeout.Milliseconds(), grace.Milliseconds(); flags.Changed("temperature") {
+				t.Temperature = &temperature
+			}
+			if flags.Changed("tools") {
+				t.Tools = append([]string{}, t.Tools...)
+			}
+			task, rest, err := p.task(t, args)
+			if err != nil {
+				return err
+			}
+			return p.runAgent(cmd.Context(), task, rest, how)
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&how.json, "json", false, "write events as JSON, one a line")
+	f.BoolVar(&how.deltas, "deltas", false, "with --json: also the pieces of answers as they come")
+	f.BoolVar(&how.list, "list", false, "list the kinds of agents")
+	f.StringVar(&t.Agent, "agent", "", "the `KIND` of agent: explore (default), general, or one of the configuration")
+	f.StringVar(&t.Model, "model", "", "the `MODEL` to ask")
+	f.StringSliceVar(&t.Tools, "tools", nil, "`NAMES` of the tools it may use, with *; of these only what its kind may use")
+	f.StringSliceVar(&t.Except, "except", nil, "`NAMES` of tools it may not use, with *")
+	f.StringVar(&t.Resume, "resume", "", "go on with the agent of that `ID`")
+	f.IntVar(&t.MaxTurns, "max-turns", 0, "it asks its model `N` times at most (default 25)")
+	f.IntVar(&t.MaxTokens, "max-tokens", 0, "it takes `N` tokens at most, input and output of all turns")
+	f.Float64Var(&t.MaxCost, "max-cost", 0, "it costs `COST` at most, where models have prices")
+	f.DurationVar(&timeout, "timeout", 0, "it takes `TIME` at most (default 10m)")
+	f.DurationVar(&grace, "grace", 0, "`TIME` beyond the timeout to sum up (default 1m)")
+	f.Float64Var(&temperature, "temperature", 0, "`T` of the model")
+	return cmd
+}
+
+// agentHow is how a run is told of.
+type agentHow struct{ json, deltas, list bool }
+
+// task reads what is to be done. rest is what follows it on standard input.
+func (p *program) task(flags agentTask, args []string) (agentTask, io.Reader, error) {
+	if len(args) > 0 {
+		flags.Prompt = strings.Join(args, " ")
+		return flags, strings.NewReader(""), flags.check()
+	}
+	if flags.Resume != "" {
+		return flags, strings.NewReader(""), flags.check()
+	}
+	in := bufio.NewReader(io.LimitReader(p.in, maxTask+1))
+	if !startsObject(in) {
+		text, err := io.ReadAll(in)
+		if err != nil {
+			return flags, nil, exit(exitUsage, fmt.Errorf("reading standard input: %w", err))
+		}
+		flags.Prompt = strings.TrimSpace(string(text))
+		return flags, strings.NewReader(""), flags.check()
+	}
+	var t agentTask
+	decoder := json.NewDecoder(in)
+	if err := decoder.Decode(&t); err != nil {
+		return flags, nil, usage("the task on standard input is not one JSON object of at most %d bytes: %v", maxTask, err)
+	}
+	t.overlay(flags)
+	return t, io.MultiReader(decoder.Buffered(), in, p.in), t.check()
+}
+
+// startsObject reports whether the first that is not white space begins an object.
+func startsObject(in *bufio.Reader) bool {
+	for n := 1; n <= 4096; n++ {
+		head, err := in.Peek(n)
+		if len(head) == n && !bytes.ContainsRune([]byte(" \t\r\n"), rune(head[n-1])) {
+			return head[n-1] == '{'
+		}
+		if err != nil {
+			return false
+		}
+	}
+	return false
+}
+
+// overlay puts what flags say over a task. Sets of tools become smaller only.
+func (t *agentTask) overlay(f agentTask) {
+	for _, text := range []struct{ into, of *string }{{&t.Agent, &f.Agent}, {&t.Model, &f.Model}, {&t.Resume, &f.Resume}} {
+		if *text.of != "" {
+			*text.into = *text.of
+		}
+	}
+	for _, number := range []struct{ into, of *int }{{&t.MaxTurns, &f.MaxTurns}, {&t.MaxTokens, &f.MaxTokens}} {
+		if *number.of != 0 {
+			*number.into = *number.of
+		}
+	}
+	for _, number := range []struct{ into, of *int64 }{{&t.TimeoutMS, &f.TimeoutMS}, {&t.GraceMS, &f.GraceMS}} {
+		if *number.of != 0 {
+			*number.into = *number.of
+		}
+	}
+	if f.MaxCost != 0 {
+		t.MaxCost = f.MaxCost
+	}
+	if f.Temperature != nil {
+		t.Temperature = f.Temperature
+	}
+	if f.Tools != nil {
+		t.Tools = f.Tools
+	}
+	t.Except = slices.Concat(t.Except, f.Except)
+}
+
+func (t agentTask) check() error {
+	switch {
+	case strings.TrimSpace(t.Prompt) == "" && t.Resume == "":
+		return usage("there is no task: give a PROMPT, or a text or JSON on standard input")
+	case t.Resume != "" && !app.IsAgentID(t.Resume):
+		return usage("%q is not the id of an agent", t.Resume)
+	case t.Resume != "" && len(t.Conversation) > 0:
+		return usage("an agent that is resumed has its conversation; leave out the one of the task")
+	case t.MaxTurns < 0 || t.MaxTokens < 0 || t.TimeoutMS < 0 || t.GraceMS < 0 || t.MaxOutput < 0 || !(t.MaxCost >= 0):
+		return usage("a bound is less than nothing")
+	case t.Host != nil && (t.Host.Socket == "" || t.Host.Token == ""):
+		return usage("host: want socket and token")
+	}
+	return nil
+}
+
+// kind is how the agent goes about its work.
+func (t agentTask) kind(cfg config.Config) (agent.Kind, error) {
+	name := t.Agent
+	if name == "" && t.System != "" {
+		return agent.Kind{Instructions: t.System}, nil
+	}
+	if name == "" {
+		name = agent.Explore
+	}
+	var names []string
+	for _, k := range agent.Kinds(cfg.Agents) {
+		if k.Name == name {
+			if t.System != "" {
+				k.Instructions = t.System
+			} else {
+				k.Instructions += agent.ReportWords
+			}
+			return k, nil
+		}
+		names = append(names, k.Name)
+	}
+	return agent.Kind{}, usage("there is no kind of agent %q; there are %s", name, strings.Join(names, ", "))
+}
+
+// bounds are those of the task, and where it says nothing those of its kind.
+func (t agentTask) bounds(k agent.Kind) agent.Bounds {
+	b := k.Bounds
+	if t.MaxTurns > 0 {
+		b.Turns = t.MaxTurns
+	}
+	if t.MaxTokens > 0 {
+		b.Tokens = t.MaxTokens
+	}
+	if t.MaxCost > 0 {
+		b.Cost = t.MaxCost
+	}
+	if t.TimeoutMS > 0 {
+		b.Time = time.Duration(t.TimeoutMS) * time.Millisecond
+	}
+	if t.GraceMS > 0 {
+		b.Grace = time.Duration(t.GraceMS) * time.Millisecond
+	}
+	return b
+}
+
+func (p *program) listKinds(a *app.App, asJSON bool) error {
+	type listed struct {
+		Name        string   `json:"name"`
+		Description string   `json:"description,omitempty"`
+		Model       string   `json:"model,omitempty"`
+		Tools       []string `json:"tools"` // null: all
+	}
+	all := []listed{}
+	for _, k := range agent.Kinds(a.Config.Agents) {
+		all = append(all, listed{k.Name, k.Description, k.Model, k.Tools})
+	}
+	if asJSON {
+		return p.printJSON(all)
+	}
+	for _, k := range all {
+		if err := p.printf("%s\t%s\n", k.Name, printable(k.Description)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// statusOf is the exit status of an outcome.
+func statusOf(o *agent.Outcome) int {
+	switch code := toolerr.CodeOf(o.Err); {
+	case o.Why == agent.Goal:
+		return exitDone
+	case o.Why == agent.Failed && (code == toolerr.TransportError || code == toolerr.AuthFailed || code == toolerr.NoModel):
+		return exitConnect
+	}
+	return exitFailed
+}
+
+// errGone is why an agent ends whose reader is gone.
+var errGone = errors.New("who started this agent is gone")
