@@ -15,7 +15,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/call"
 	"github.com/toolroom-mcp/toolroom/host/catalog"
 	"github.com/toolroom-mcp/toolroom/host/config"
+	"github.com/toolroom-mcp/toolroom/host/convert"
+	"github.com/toolroom-mcp/toolroom/host/executor/mcp"
 	"github.com/toolroom-mcp/toolroom/host/gateway"
+	"github.com/toolroom-mcp/toolroom/host/manifest"
 	"github.com/toolroom-mcp/toolroom/host/offer"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/policy"
 	"github.com/toolroom-mcp/toolroom/host/store/backend"
@@ -121,6 +124,16 @@ func doors(t *testing.T, a *app.App) map[string]door {
 		"a turn of a model": func(t *testing.T, tool, arguments string) toolerr.Code {
 			return handler(a.Policy().Turn(call.Caller{Door: "http", ID: "model"}).Caller())(t, tool, arguments)
 		},
+		"an agent": func(t *testing.T, tool, arguments string) toolerr.Code {
+			tools := a.Toolset(call.Caller{Door: "cli", ID: "agent"}, nil)
+			require.NoError(t, tools.Begin())
+			_, err := tools.Call(t.Context(), &convert.ToolCall{Name: tool, Args: json.RawMessage(arguments)}, nil)
+			return toolerr.CodeOf(err)
+		},
+		"an alias": func(t *testing.T, tool, arguments string) toolerr.Code {
+			_, err := a.Call(t.Context(), "alias_"+tool, json.RawMessage(arguments))
+			return toolerr.CodeOf(err)
+		},
 		"the library": func(t *testing.T, tool, arguments string) toolerr.Code {
 			_, err := a.Call(t.Context(), tool, json.RawMessage(arguments))
 			return toolerr.CodeOf(err)
@@ -143,8 +156,16 @@ func doored(t *testing.T, p policy.Config) *app.App {
 	state := t.TempDir()
 	renamed := server(t, "r", false, "-era", "legacy")
 	renamed.Spec.Tools.Rename = map[string]string{"echo": "parrot", "env": "surroundings"}
+	var aliases []manifest.Tool
+	for name, of := range map[string]mcp.Config{
+		"s__echo": {Server: "s", Tool: "echo"}, "s__env": {Server: "s", Tool: "env"},
+		"parrot": {Server: "r", Tool: "echo"}, "surroundings": {Server: "r", Tool: "env"},
+	} {
+		aliases = append(aliases, manifest.Tool{Name: "alias_" + name, Mode: manifest.MCP, MCP: &of, Input: json.RawMessage(`{"type":"object"}`)})
+	}
 	a, err := app.Open(config.Config{
-		State: state, Store: backend.Config{Dir: state},
+		Declared: aliases,
+		State:    state, Store: backend.Config{Dir: state},
 		Servers:  []config.Server{agent(), server(t, "s", false, "-era", "legacy"), renamed},
 		Profiles: []catalog.Profile{{Name: "all"}},
 		Offer:    offer.Config{MaxTools: 3},

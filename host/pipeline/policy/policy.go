@@ -151,7 +151,6 @@ type Policy struct {
 	cfg      Config
 	counts   *counters
 	approval call.Stage
-	turns    atomic.Uint64
 }
 
 // New returns a policy. Calls that a rule asks about go through approval

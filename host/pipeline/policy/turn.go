@@ -2,7 +2,7 @@ package policy
 
 import (
 	"cmp"
-	"strconv"
+	"crypto/rand"
 
 	"github.com/toolroom-mcp/toolroom/host/call"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
@@ -27,7 +27,7 @@ type Turn struct {
 
 // Turn begins a turn of a caller's.
 func (p *Policy) Turn(c call.Caller) *Turn {
-	c.Turn = "turn " + strconv.FormatUint(p.turns.Add(1), 10)
+	c.Turn = "turn " + rand.Text() // another policy may take this one's place before it ends
 	return &Turn{p: p, caller: c}
 }
 
