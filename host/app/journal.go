@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -55,6 +56,24 @@ func (j journal) Take(ctx context.Context, req *call.Request) ([]byte, error) {
 		return nil, nil
 	}
 	return entry.Value, err
+}
+
+// Allowed holds a call that was made to the rules as they are for this caller,
+// as they would be if it were made now.
+func (j journal) Allowed(ctx context.Context, req *call.Request, name string, arguments json.RawMessage) error {
+	caller, err := deeper(req)
+	if err != nil {
+		return err
+	}
+	tool, ok := j.a.Catalog.Lookup(ctx, name)
+	if !ok {
+		return toolerr.New(toolerr.ToolNotFound, "there is no tool %q", name)
+	}
+	made, err := (&call.Request{Tool: tool, Caller: caller}).WithArguments(arguments)
+	if err != nil {
+		return err
+	}
+	return j.a.way().cfg.Policy.Check(made)
 }
 
 func (j journal) Keep(ctx context.Context, req *call.Request, value []byte, until time.Time) error {

@@ -18,6 +18,10 @@ type Journal interface {
 	// nil: nothing was.
 	Take(ctx context.Context, req *call.Request) ([]byte, error)
 
+	// Allowed reports why the caller must not make a call of a tool, whose
+	// result is known; nil: it may.
+	Allowed(ctx context.Context, req *call.Request, tool string, arguments json.RawMessage) error
+
 	// Keep keeps it until a time.
 	Keep(ctx context.Context, req *call.Request, value []byte, until time.Time) error
 }

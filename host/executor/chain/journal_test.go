@@ -22,6 +22,14 @@ type notes struct {
 	value []byte
 	until time.Time
 	fault error
+	no    string // the tool that must not be called any more
+}
+
+func (n *notes) Allowed(_ context.Context, _ *call.Request, tool string, _ json.RawMessage) error {
+	if tool == n.no {
+		return toolerr.New(toolerr.PolicyDenied, "%s must not be called", tool)
+	}
+	return nil
 }
 
 func (n *notes) Take(context.Context, *call.Request) ([]byte, error) {
@@ -137,6 +145,20 @@ func TestACallGoesOnAtItsQuestion(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, res.IsError())
 	require.Nil(t, kept.value)
+}
+
+// What a caller may not call it is not told the result of either.
+func TestWhatWasDoneIsAllowedStill(t *testing.T) {
+	b, kept := &bench{waiting: map[string]bool{"gate": true}}, &notes{}
+	h, err := chain.New(chain.Config{Steps: []chain.Step{{Tool: "first"}, {Tool: "gate"}}}, executor.Shape{}, b.call, kept)
+	require.NoError(t, err)
+	req := &call.Request{Tool: &call.Tool{Name: "tool"}}
+	_, err = h(t.Context(), req)
+	require.Equal(t, toolerr.PendingApproval, toolerr.CodeOf(err))
+	kept.no, b.waiting = "first", nil
+	_, err = h(t.Context(), req)
+	require.Equal(t, toolerr.PolicyDenied, toolerr.CodeOf(err))
+	require.Equal(t, []string{"first"}, b.taken())
 }
 
 // Who called is told when what was done cannot be kept.

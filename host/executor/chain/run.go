@@ -25,7 +25,7 @@ func New(c Config, shape executor.Shape, make Call, journal Journal) (call.Handl
 		if err != nil {
 			return nil, err
 		}
-		r := &run{call: make, scope: scope{args: arguments, steps: map[string]outcome{}}, tool: req.Tool.Name}
+		r := &run{call: make, journal: journal, scope: scope{args: arguments, steps: map[string]outcome{}}, tool: req.Tool.Name}
 		r.req = serial(r.asking(req))
 		if r.made, err = begun(ctx, journal, req); err != nil {
 			return nil, err
@@ -72,9 +72,10 @@ func serial(req *call.Request) *call.Request {
 
 // run is one call.
 type run struct {
-	call Call
-	req  *call.Request
-	tool string
+	call    Call
+	journal Journal
+	req     *call.Request
+	tool    string
 
 	mu    sync.Mutex
 	scope scope
@@ -179,10 +180,6 @@ func (r *run) parallel(ctx context.Context, at string, branches [][]Step) (last 
 }
 
 func (r *run) step(ctx context.Context, at string, s Step) (*outcome, error) {
-	if one := r.before(at); one != nil {
-		r.note(s, *one)
-		return one, nil
-	}
 	arguments := json.RawMessage(`{}`)
 	if s.Args != nil {
 		r.mu.Lock()
@@ -193,9 +190,16 @@ func (r *run) step(ctx context.Context, at string, s Step) (*outcome, error) {
 		}
 		arguments = filled
 	}
+	if one := r.before(at); one != nil {
+		if err := r.journal.Allowed(ctx, r.req, s.Tool, arguments); err != nil {
+			return nil, r.wrap(s, err)
+		}
+		r.note(s, *one)
+		return one, nil
+	}
 	res, err := r.call(ctx, r.req, s.Tool, arguments)
 	if err != nil && (!s.Continue || ctx.Err() != nil) {
-		if ctx.Err() != nil {
+		if ctx.Err() != nil && !waits(err) {
 			return nil, ctx.Err()
 		}
 		return nil, r.wrap(s, err)

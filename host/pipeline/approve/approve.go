@@ -139,13 +139,15 @@ func (s *Stage) Stage(next call.Handler) call.Handler {
 			switch r.StateAt(s.book.now()) {
 			case Pending:
 				if asked {
-					return nil, &call.PendingError{Pending: s.describe(r), Resumes: true}
+					return nil, s.pending(r)
 				}
 				asked = true
 				if err := s.notify(ctx, r, token); err != nil {
 					return nil, s.unkept(req, err)
 				}
-				if err := s.decision(ctx, req, r); err != nil {
+				if err := s.decision(ctx, req, r); err != nil && ctx.Err() != nil {
+					return nil, s.pending(r) // the caller's time is over, the request's is not
+				} else if err != nil {
 					return nil, err
 				}
 			case Denied:
@@ -282,6 +284,11 @@ func (s *Stage) notify(ctx context.Context, r *Record, token string) error {
 	}
 	s.tell.of(r, p, token)
 	return nil
+}
+
+// pending answers a call that waits. Nothing of it was done.
+func (s *Stage) pending(r *Record) error {
+	return &call.PendingError{Pending: s.describe(r), Resumes: true}
 }
 
 // describe is what who called is told of a request.
