@@ -5,8 +5,10 @@
 // tool that says how many of its calls may run at once has permits of its
 // own. What does not fit waits, first come first served for each caller, and
 // between callers the one that has the fewest calls running goes first, in
-// turn where that is the same. So a caller that floods a server waits behind
-// itself and not before others.
+// turn where that is the same. Callers that are one by their account (all of an
+// address) share its turn, and within it each has its own. So who floods a
+// server, by however many connections, waits behind itself and not before
+// others.
 //
 // The last free permit of a server is kept from whoever has one already while
 // another caller has none but had one within the last minute: a caller that
@@ -107,6 +109,11 @@ type who struct {
 	depth    int
 }
 
+// accountOf is who a call counts for.
+func accountOf(req *call.Request) who {
+	return who{req.Caller.Door, req.Caller.Counted(), req.Caller.Depth}
+}
+
 // New returns a limiter all of whose permits are free.
 func New(c Config) *Limiter {
 	l := &Limiter{cfg: c.withDefaults(), nested: map[string]bool{}, servers: map[place]*pool{}, callers: map[who]*pool{}}
@@ -128,8 +135,7 @@ func (l *Limiter) Stage(next call.Handler) call.Handler {
 		}
 		caller := who{req.Caller.Door, req.Caller.ID, req.Caller.Depth}
 		if parallel := l.parallel(req.Caller); parallel > 0 {
-			counted := who{req.Caller.Door, req.Caller.Counted(), req.Caller.Depth}
-			mine, err := l.acquire(ctx, l.own, place{}, parallel, counted, req)
+			mine, err := l.acquire(ctx, l.own, place{}, parallel, accountOf(req), req)
 			if err != nil {
 				return nil, err
 			}
@@ -202,7 +208,7 @@ func (l *Limiter) acquire(ctx context.Context, find func(place, int, who) *pool,
 	now := time.Now()
 	l.mu.Lock()
 	p := find(at, size, caller)
-	c := p.caller(caller, now)
+	c := p.caller(caller, accountOf(req), now)
 	if len(c.queue) == 0 && p.free(c, now) {
 		p.take(c)
 		l.mu.Unlock()

@@ -108,6 +108,36 @@ func TestAFloodDoesNotDelayOthers(t *testing.T) {
 	})
 }
 
+// So does one by many connections, each of which is a caller of its own, but
+// all of one address.
+func TestAFloodByManyDoesNotDelayOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		h := limit.New(limit.Config{}).Stage(s.handler)
+		ctx, end := context.WithCancel(t.Context())
+		var flood sync.WaitGroup
+		for n := range 200 {
+			flood.Go(func() {
+				for ctx.Err() == nil {
+					req := of(fmt.Sprint(n), n, 100*time.Millisecond)
+					req.Caller.Account = "flood"
+					h(ctx, req) //nolint:errcheck // it ends
+				}
+			})
+		}
+		time.Sleep(time.Second)
+		for range 50 {
+			begin := time.Now()
+			_, err := h(t.Context(), of("one", 0, 100*time.Millisecond))
+			require.NoError(t, err)
+			require.LessOrEqual(t, time.Since(begin), 200*time.Millisecond)
+			time.Sleep(70 * time.Millisecond)
+		}
+		end()
+		flood.Wait()
+	})
+}
+
 func TestCallersShareWhatThereIs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()

@@ -21,6 +21,7 @@ type pool struct {
 	size    int
 	held    int
 	callers map[who]*caller
+	running map[who]int // by account; none is 0
 	waiting []*caller // those with a queue, the one whose turn is longest ago first
 	bytes   int64     // of all queues
 	usual   time.Duration
@@ -29,9 +30,10 @@ type pool struct {
 
 // caller is one caller as a pool knows it.
 type caller struct {
-	held  int
-	seen  time.Time // when its last call came or ended
-	queue []*waiter
+	account who // that it belongs to, with others
+	held    int
+	seen    time.Time // when its last call came or ended
+	queue   []*waiter
 }
 
 type waiter struct {
@@ -40,15 +42,17 @@ type waiter struct {
 	bytes   int64
 }
 
-func newPool(size int) *pool { return &pool{size: size, callers: map[who]*caller{}} }
+func newPool(size int) *pool {
+	return &pool{size: size, callers: map[who]*caller{}, running: map[who]int{}}
+}
 
-func (p *pool) caller(w who, now time.Time) *caller {
+func (p *pool) caller(w, account who, now time.Time) *caller {
 	c := p.callers[w]
 	if c == nil {
 		if len(p.callers) >= maxKnown {
 			p.forget()
 		}
-		c = &caller{}
+		c = &caller{account: account}
 		p.callers[w] = c
 	}
 	c.seen = now
@@ -93,12 +97,16 @@ func (p *pool) expects(c *caller, now time.Time) bool {
 func (p *pool) take(c *caller) {
 	p.held++
 	c.held++
+	p.running[c.account]++
 }
 
 // give takes a permit of c's back and hands it on.
 func (p *pool) give(c *caller, now time.Time) {
 	p.held--
 	c.held--
+	if p.running[c.account]--; p.running[c.account] == 0 {
+		delete(p.running, c.account)
+	}
 	c.seen = now
 	p.grant(now)
 }
@@ -131,6 +139,13 @@ func (p *pool) settle(c *caller) {
 	}
 }
 
+// before reports whether c goes before another: if its account has fewer calls
+// running, and where that is the same, if it has.
+func (p *pool) before(c, other *caller) bool {
+	mine, theirs := p.running[c.account], p.running[other.account]
+	return mine < theirs || mine == theirs && c.held < other.held
+}
+
 // grant hands free permits to those who wait: of the callers that may have
 // one the one with the fewest, and of several the one whose turn is longest
 // ago.
@@ -138,7 +153,7 @@ func (p *pool) grant(now time.Time) {
 	for p.held < p.size {
 		next := -1
 		for i, c := range p.waiting {
-			if (next < 0 || c.held < p.waiting[next].held) && p.free(c, now) {
+			if (next < 0 || p.before(c, p.waiting[next])) && p.free(c, now) {
 				next = i
 			}
 		}
