@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/toolroom-mcp/toolroom/host/api"
 	"github.com/toolroom-mcp/toolroom/host/app"
 	"github.com/toolroom-mcp/toolroom/host/config"
 	"github.com/toolroom-mcp/toolroom/host/gateway"
@@ -69,9 +68,11 @@ func (p *program) serve() *cobra.Command {
 		Use:   "serve",
 		Short: "Serve MCP over streamable HTTP, and print URL and token",
 		Long: `serve answers at http://ADDRESS/mcp to who sends the token as "Authorization:
-Bearer TOKEN"; so do /metrics, for Prometheus, and /v1/approvals. /healthz answers
-anybody on this machine. The token is that of --token-file, else of TOOLROOM_TOKEN, else one
-made at the first start and kept in the state directory.`,
+Bearer TOKEN"; so do /metrics, for Prometheus, and the API, for clients of OpenAI's
+(/v1/chat/completions) and of Anthropic's (/v1/messages), of which the host's tools
+are a part; /openapi.json describes it. /healthz answers anybody on this machine.
+The token is that of --token-file, else of TOOLROOM_TOKEN, else one made at the
+first start and kept in the state directory.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.with(cmd.Context(), func(ctx context.Context, a *app.App) error { return p.runServe(ctx, a, f) })
@@ -109,9 +110,10 @@ func (p *program) runServe(ctx context.Context, a *app.App, f serveFlags) error 
 	if err != nil {
 		return exit(exitFailed, err)
 	}
+	doors := p.api(a)
 	handler := a.Gateway.HTTP(gateway.HTTPConfig{
 		Token: token, Hosts: hostNames(f.listen, listener.Addr(), f.hosts), Metrics: a.Metrics, MetricsType: metrics.ContentType,
-		API: api.Handler(a), Callback: api.Callback(a),
+		API: doors, Callback: doors.Callback(),
 	})
 	a.SetURL("http://" + reachable(listener.Addr()))
 	server := gateway.NewHTTPServer(handler)
@@ -154,13 +156,15 @@ func shutDown(server *http.Server, handler *gateway.HTTPHandler) error {
 }
 
 func (p *program) announce(addr net.Addr, token, from string) error {
-	if err := p.printf("url:   http://%s/mcp\n", reachable(addr)); err != nil {
-		return err
-	}
+	url := "http://" + reachable(addr)
+	says, key := token, token
 	if token == "" {
-		return p.printf("token: none is asked for\n")
+		says, key = "none is asked for", "none"
 	}
-	if err := p.printf("token: %s\n", token); err != nil {
+	// In one piece: who reads only as far as the token has it all the same.
+	err := p.printf("url:   %s/mcp\ntoken: %s\n\n# for clients of OpenAI's and of Anthropic's API\nexport OPENAI_BASE_URL=%s/v1 OPENAI_API_KEY=%s\nexport ANTHROPIC_BASE_URL=%s ANTHROPIC_API_KEY=%s\n",
+		url, says, url, key, url, key)
+	if err != nil || token == "" {
 		return err
 	}
 	p.logf("the token is from %s; stop with Ctrl-C", from)

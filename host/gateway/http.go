@@ -33,10 +33,20 @@ type HTTPConfig struct {
 	Metrics     func(io.Writer) error
 	MetricsType string
 
-	// API, unless nil, is what is below /v1/ for who has the token, and
+	// API, unless nil, is the rest of what is served to who has the token, and
 	// Callback what is below /v1/callback/, whose addresses are secrets
 	// themselves.
-	API, Callback http.Handler
+	API      API
+	Callback http.Handler
+}
+
+// API is what is served beside MCP.
+type API interface {
+	http.Handler
+	Serves(path string) bool // whether a path is one of its own
+
+	// Refuse answers a request of its own that is not let in.
+	Refuse(w http.ResponseWriter, r *http.Request, status int, message string)
 }
 
 // Bounds of one request.
@@ -107,39 +117,57 @@ func (h *HTTPHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case !slices.Contains(h.cfg.Hosts, strings.ToLower(r.Host)):
-		refuseHTTP(w, http.StatusForbidden, fmt.Sprintf("Host %q is not a name of this server; use one of %s", r.Host, strings.Join(h.cfg.Hosts, ", ")))
+		h.refuse(w, r, http.StatusForbidden, fmt.Sprintf("Host %q is not a name of this server; use one of %s", r.Host, strings.Join(h.cfg.Hosts, ", ")))
 	case !h.ownOrigin(r):
-		refuseHTTP(w, http.StatusForbidden, "requests from other sites' pages are refused (Origin)")
+		h.refuse(w, r, http.StatusForbidden, "requests from other sites' pages are refused (Origin)")
 	case r.URL.Path == "/healthz" && (r.Method == http.MethodGet || r.Method == http.MethodHead):
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		io.WriteString(w, "ok\n") //nolint:errcheck // the client is gone
 	case strings.HasPrefix(r.URL.Path, "/v1/callback/") && h.cfg.Callback != nil:
-		serveAPI(h.cfg.Callback, w, r)
+		h.serveAPI(h.cfg.Callback, w, r)
 	case !h.authorized(r):
 		w.Header().Set("WWW-Authenticate", `Bearer realm="toolroom"`)
-		refuseHTTP(w, http.StatusUnauthorized, "send the token that serve printed as Authorization: Bearer TOKEN")
+		h.refuse(w, r, http.StatusUnauthorized, "send the token that serve printed as Authorization: Bearer TOKEN")
 	case r.URL.Path == "/metrics" && h.cfg.Metrics != nil:
 		h.serveMetrics(w, r)
-	case strings.HasPrefix(r.URL.Path, "/v1/") && h.cfg.API != nil:
-		serveAPI(h.cfg.API, w, r)
+	case h.ofAPI(r):
+		h.serveAPI(h.cfg.API, w, r)
 	default:
 		h.serveMCP(w, r)
 	}
 }
 
-// serveAPI hands a request on, which may bring a body if it is a POST.
-func serveAPI(to http.Handler, w http.ResponseWriter, r *http.Request) {
+func (h *HTTPHandler) ofAPI(r *http.Request) bool {
+	return h.cfg.API != nil && h.cfg.API.Serves(r.URL.Path)
+}
+
+// refuse answers who is not let in, in the form that the clients of the path read.
+func (h *HTTPHandler) refuse(w http.ResponseWriter, r *http.Request, status int, message string) {
+	if h.ofAPI(r) {
+		h.cfg.API.Refuse(w, r, status, message)
+		return
+	}
+	refuseHTTP(w, status, message)
+}
+
+// serveAPI hands a request on, which may bring a body if it is a POST. What it
+// does ends with the host.
+func (h *HTTPHandler) serveAPI(to http.Handler, w http.ResponseWriter, r *http.Request) {
 	var d time.Duration
 	switch {
 	case r.Method == http.MethodPost:
 		d = bodyTimeout
 	case r.ContentLength != 0:
-		refuseHTTP(w, http.StatusBadRequest, r.Method+" takes no body")
+		h.refuse(w, r, http.StatusBadRequest, r.Method+" takes no body")
 		return
 	}
-	if readWithin(w, d) {
-		to.ServeHTTP(w, r)
+	if !readWithin(w, d) {
+		return
 	}
+	ctx, end := context.WithCancelCause(r.Context())
+	defer end(nil)
+	defer context.AfterFunc(h.life, func() { end(errStopping) })()
+	to.ServeHTTP(w, r.WithContext(ctx))
 }
 
 // serveMetrics serves what was counted, to who has the token: the names of
@@ -216,6 +244,9 @@ func (h *HTTPHandler) authorized(r *http.Request) bool {
 		return true
 	}
 	values := r.Header.Values("Authorization")
+	if keys := r.Header.Values("X-Api-Key"); len(values) == 0 && len(keys) == 1 && h.ofAPI(r) { // as Anthropic's clients send it
+		values = []string{"Bearer " + keys[0]}
+	}
 	if len(values) != 1 {
 		return false
 	}

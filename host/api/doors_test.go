@@ -1,0 +1,319 @@
+package api_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"sort"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/toolroom-mcp/toolroom/host/api"
+	"github.com/toolroom-mcp/toolroom/host/convert"
+)
+
+func TestSessionsAreGoneOnWith(t *testing.T) {
+	s := newScene(t, nil, script(calls("", "echo", `{"text":"a"}`), says("one"), says("two"), says("fork"), calls("", "weather", `{}`), says("wet")))
+	status, v, _ := s.do(t, "POST", "/v1/sessions", `{"name":"first"}`)
+	require.Equal(t, 201, status)
+	id := v["id"].(string)
+	ask := func(id, text, more string) map[string]any {
+		status, v, _ := s.do(t, "POST", "/v1/chat/completions", fmt.Sprintf(`{"x_session":%q,"messages":[{"role":"system","content":"now"},%s]%s}`, id, text, more))
+		require.Equal(t, 200, status, v)
+		return v
+	}
+	user := func(text string) string { return fmt.Sprintf(`{"role":"user","content":%q}`, text) }
+	ask(id, user("q1"), "")
+	ask(id, user("q2"), `,"stream":false`)
+	require.Equal(t, []string{"system: now", "user: q1", `assistant: echo{"text":"a"}`, "tool: <echo: a>", "assistant: one", "user: q2"}, s.last())
+
+	_, v, _ = s.do(t, "GET", "/v1/sessions/"+id+"/messages", "")
+	require.Len(t, v["data"], 6)
+	require.Equal(t, "q1", at(v, "data", 0, "content"))
+	status, v, _ = s.do(t, "POST", "/v1/sessions/"+id+"/fork", `{"name":"second","messages":4}`)
+	require.Equal(t, 201, status, v)
+	fork := v["id"].(string)
+	require.Equal(t, id, v["parent"])
+	ask(fork, user("q3"), "")
+	require.Equal(t, []string{"system: now", "user: q1", `assistant: echo{"text":"a"}`, "tool: <echo: a>", "assistant: one", "user: q3"}, s.last())
+
+	// The client's calls are answered in the next request, or by nobody.
+	v = ask(fork, user("q4"), ","+theirTool)
+	call := at(v, "choices", 0, "message", "tool_calls", 0, "id").(string)
+	ask(fork, fmt.Sprintf(`{"role":"tool","tool_call_id":%q,"content":"rain"}`, call), ","+theirTool)
+	last := s.last()
+	require.Equal(t, []string{"user: q4", "assistant: weather{}", "tool: <rain>"}, last[len(last)-3:])
+
+	status, v, _ = s.do(t, "POST", "/v1/sessions/"+fork, `{"name":"renamed"}`)
+	require.Equal(t, 200, status)
+	require.Equal(t, "renamed", v["name"])
+	status, v, _ = s.do(t, "POST", "/v1/sessions/"+fork+"/messages", `{"messages":[{"role":"user","content":"said elsewhere"}]}`)
+	require.Equal(t, 200, status, v)
+	_, v, _ = s.do(t, "GET", "/v1/sessions", "")
+	require.Len(t, v["data"], 2)
+	require.Equal(t, fork, at(v, "data", 0, "id"))
+	status, v, _ = s.do(t, "DELETE", "/v1/sessions/"+fork, "")
+	require.Equal(t, 200, status)
+	require.Equal(t, true, v["deleted"])
+	for _, c := range []struct {
+		method, path, body string
+		status             int
+	}{
+		{"GET", "/v1/sessions/" + fork, "", 404}, {"DELETE", "/v1/sessions/" + fork, "", 404}, {"GET", "/v1/sessions/" + fork + "/messages", "", 404},
+		{"POST", "/v1/sessions/" + fork, `{"name":"x"}`, 404}, {"POST", "/v1/sessions/" + id, `{}`, 400}, {"POST", "/v1/sessions/" + id, `{"colour":"red"}`, 400},
+		{"POST", "/v1/sessions/" + id + "/fork", `{"messages":2}`, 400}, {"POST", "/v1/sessions/" + id + "/fork", `{"messages":0}`, 400},
+		{"POST", "/v1/sessions", `{"name":"a\nb"}`, 400}, {"POST", "/v1/sessions/" + id + "/messages", `{"messages":[{"role":"tool","tool_call_id":"x","content":""}]}`, 400},
+		{"POST", "/v1/sessions/" + id + "/messages", `{"messages":[]}`, 400}, {"PUT", "/v1/sessions/" + id, `{}`, 405},
+	} {
+		status, v, _ := s.do(t, c.method, c.path, c.body)
+		require.Equal(t, c.status, status, "%s %s %s: %v", c.method, c.path, c.body, v)
+		require.NotEmpty(t, at(v, "error", "message"))
+	}
+}
+
+// A session with calls that nobody answered, and turns of several clients at once, is
+// still a conversation that a model takes.
+func TestASessionIsAlwaysAConversation(t *testing.T) {
+	s := newScene(t, nil, script(calls("", "weather", `{}`), says("on"), says("late")))
+	_, v, _ := s.do(t, "POST", "/v1/sessions", `{}`)
+	id := v["id"].(string)
+	_, v, _ = s.do(t, "POST", "/v1/chat/completions", fmt.Sprintf(`{"x_session":%q,"messages":[{"role":"user","content":"q1"}],%s}`, id, theirTool))
+	call := at(v, "choices", 0, "message", "tool_calls", 0, "id").(string)
+	status, _, _ := s.do(t, "POST", "/v1/chat/completions", fmt.Sprintf(`{"x_session":%q,"messages":[{"role":"user","content":"q2"}]}`, id))
+	require.Equal(t, 200, status)
+	require.Equal(t, []string{"user: q1", "assistant: weather{}", "tool: <nobody gave a result of this call>", "user: q2"}, s.last())
+	status, _, _ = s.do(t, "POST", "/v1/chat/completions", fmt.Sprintf(`{"x_session":%q,"messages":[{"role":"tool","tool_call_id":%q,"content":"rain"}]}`, id, call))
+	require.Equal(t, 200, status)
+	require.Equal(t, []string{"user: q1", "assistant: weather{}", "tool: <rain>", "user: q2", "assistant: on"}, s.last())
+	status, _, _ = s.do(t, "POST", "/v1/chat/completions", fmt.Sprintf(`{"x_session":%q,"messages":[{"role":"tool","tool_call_id":"another","content":"rain"}]}`, id))
+	require.Equal(t, 400, status)
+}
+
+func TestArtifacts(t *testing.T) {
+	s := newScene(t, nil, script())
+	const page = `<script>alert(1)</script>`
+	status, v, _ := s.do(t, "POST", "/artifact?name=../../b%C3%BCcher%22%0A.html", page, "Content-Type", "text/html; charset=utf-8")
+	require.Equal(t, 201, status, v)
+	require.Equal(t, `bücher__.html`, v["name"])
+	require.Equal(t, "text/html; charset=utf-8", v["type"])
+	id := v["id"].(string)
+	status, text, header := s.text(t, "GET", "/artifact/"+id, "")
+	require.Equal(t, 200, status)
+	require.Equal(t, page, text)
+	require.Equal(t, "text/html; charset=utf-8", header.Get("Content-Type"))
+	require.Regexp(t, `^attachment; filename`, header.Get("Content-Disposition"))
+	require.Contains(t, header.Get("Content-Security-Policy"), "sandbox")
+	require.Equal(t, "nosniff", header.Get("X-Content-Type-Options"))
+	_, v, _ = s.do(t, "GET", "/artifact", "")
+	require.Len(t, v["data"], 1)
+	status, v, _ = s.do(t, "DELETE", "/artifact/"+id, "")
+	require.Equal(t, 200, status)
+	require.Equal(t, id, v["id"])
+	for _, missing := range []string{id, "x*", "a%2Fb", strings.Repeat("x", 300)} {
+		status, v, _ = s.do(t, "GET", "/artifact/"+missing, "")
+		require.Equal(t, 404, status, v)
+	}
+	status, _, _ = s.do(t, "POST", "/artifact", "x", "Content-Type", "no type")
+	require.Equal(t, 400, status)
+	status, _, _ = s.do(t, "POST", "/artifact", strings.Repeat("x", 51<<20), "Content-Type", "a/b")
+	require.Equal(t, 413, status)
+	status, v, _ = s.do(t, "POST", "/artifact", "", "Content-Disposition", `attachment; filename="..\\..\\.."`)
+	require.Equal(t, 201, status)
+	require.Equal(t, "artifact", v["name"])
+	require.Equal(t, "application/octet-stream", v["type"])
+}
+
+func TestToolsAndModels(t *testing.T) {
+	s := newScene(t, nil, script())
+	_, v, _ := s.do(t, "GET", "/v1/tools", "")
+	require.Equal(t, "echo", at(v, "data", 0, "name"))
+	_, v, _ = s.do(t, "GET", "/v1/tools?format=openai", "")
+	require.Equal(t, "echo", at(v, "data", 0, "function", "name"))
+	_, v, _ = s.do(t, "GET", "/v1/tools?format=anthropic", "")
+	require.NotNil(t, at(v, "data", 0, "input_schema"))
+	status, _, _ := s.do(t, "GET", "/v1/tools?format=x", "")
+	require.Equal(t, 400, status)
+	status, v, _ = s.do(t, "POST", "/v1/tools/echo", `{"arguments":{"text":"a"}}`)
+	require.Equal(t, 200, status)
+	require.Equal(t, "echo: a", at(v, "content", 0, "text"))
+	for path, want := range map[string]int{"/v1/tools/broken": 503, "/v1/tools/nothing": 404} {
+		status, v, _ = s.do(t, "POST", path, `{}`)
+		require.Equal(t, want, status)
+		require.NotEmpty(t, at(v, "error", "code"))
+	}
+	for _, body := range []string{`{"arguments":7}`, `{"text":"a"}`, `7`} {
+		status, _, _ = s.do(t, "POST", "/v1/tools/echo", body)
+		require.Equal(t, 400, status, body)
+	}
+	_, v, _ = s.do(t, "GET", "/v1/models", "")
+	require.Equal(t, "m", at(v, "data", 0, "id"))
+	require.Equal(t, "m", v["first_id"])
+	for _, id := range []string{"m", "p/m", "p%2Fm"} {
+		status, v, _ = s.do(t, "GET", "/v1/models/"+id, "")
+		require.Equal(t, 200, status)
+		require.Equal(t, "p", v["owned_by"])
+	}
+	status, v, _ = s.do(t, "GET", "/v1/models/none", "")
+	require.Equal(t, 404, status)
+	require.Equal(t, "model_not_found", at(v, "error", "code"))
+}
+
+// The description is of what is served: each operation of it answers, and with one of
+// the statuses it has; and every schema it names is there.
+func TestTheDescriptionIsOfWhatIsServed(t *testing.T) {
+	s := newScene(t, func(c *api.Config) { c.Approvals = nil }, script())
+	status, v, _ := s.do(t, "GET", "/openapi.json", "")
+	require.Equal(t, 200, status)
+	require.Equal(t, "3.1.0", v["openapi"])
+	schemas := at(v, "components", "schemas").(map[string]any)
+	text, err := json.Marshal(v)
+	require.NoError(t, err)
+	used := map[string]bool{}
+	for i, part := range strings.Split(string(text), `"#/components/schemas/`) {
+		if i > 0 {
+			name, _, _ := strings.Cut(part, `"`)
+			require.Contains(t, schemas, name)
+			used[name] = true
+		}
+	}
+	var operations []string
+	ids := map[any]bool{}
+	for path, methods := range v["paths"].(map[string]any) {
+		for method, op := range methods.(map[string]any) {
+			operations = append(operations, strings.ToUpper(method)+" "+path)
+			require.False(t, ids[at(op, "operationId")])
+			ids[at(op, "operationId")] = true
+			for _, name := range strings.Split(path, "/") {
+				if name, ok := strings.CutPrefix(name, "{"); ok {
+					require.Contains(t, fmt.Sprint(at(op, "parameters")), "name:"+strings.TrimSuffix(name, "}"))
+				}
+			}
+			body := ""
+			if at(op, "requestBody") != nil {
+				body = `{"no such member": 1}`
+			}
+			status, text, _ := s.text(t, strings.ToUpper(method), strings.NewReplacer("{id}", "x", "{name}", "x").Replace(path), body)
+			require.Contains(t, at(op, "responses"), fmt.Sprint(status), "%s %s: %s", method, path, text)
+		}
+	}
+	sort.Strings(operations)
+	require.Equal(t, []string{
+		"DELETE /artifact/{id}", "DELETE /v1/sessions/{id}", "GET /artifact", "GET /artifact/{id}", "GET /openapi.json", "GET /v1/models", "GET /v1/models/{id}",
+		"GET /v1/sessions", "GET /v1/sessions/{id}", "GET /v1/sessions/{id}/messages", "GET /v1/tools", "POST /artifact", "POST /v1/chat/completions", "POST /v1/messages",
+		"POST /v1/messages/count_tokens", "POST /v1/sessions", "POST /v1/sessions/{id}", "POST /v1/sessions/{id}/fork", "POST /v1/sessions/{id}/messages", "POST /v1/tools/{name}",
+	}, operations)
+}
+
+func TestWhoAsksTooOftenIsToldToWait(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	var mu sync.Mutex
+	s := newScene(t, func(c *api.Config) {
+		c.Rate, c.Burst = 2, 3
+		c.Now = func() time.Time { mu.Lock(); defer mu.Unlock(); return now }
+	}, script())
+	for i := range 4 {
+		status, v, header := s.do(t, "GET", "/v1/models", "")
+		if i < 3 {
+			require.Equal(t, 200, status)
+			continue
+		}
+		require.Equal(t, 429, status)
+		require.Equal(t, "1", header.Get("Retry-After"))
+		require.Equal(t, "rate_limit_error", at(v, "error", "type"))
+	}
+	mu.Lock()
+	now = now.Add(time.Second)
+	mu.Unlock()
+	status, _, _ := s.do(t, "GET", "/v1/models", "")
+	require.Equal(t, 200, status)
+}
+
+// Two hundred streams are answered at once: none waits for another to end.
+func TestTwoHundredStreamsAtOnce(t *testing.T) {
+	const n = 200
+	all := make(chan struct{})
+	var mu sync.Mutex
+	waiting := 0
+	s := newScene(t, func(c *api.Config) { c.Runs = n }, func(_ *convert.Request, on func(convert.Delta)) (*convert.Response, error) {
+		on(convert.Delta{Type: convert.Text, Text: "Hel"})
+		on(convert.Delta{Type: convert.Text, Text: "lo."})
+		return says("Hello."), nil
+	})
+	s.until = func(ctx context.Context) {
+		mu.Lock()
+		if waiting++; waiting == n {
+			close(all)
+		}
+		mu.Unlock()
+		select {
+		case <-all:
+		case <-ctx.Done():
+		}
+	}
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport}
+	var done sync.WaitGroup
+	fault := make(chan error, n)
+	for range n {
+		done.Go(func() {
+			resp, err := client.Post(s.url+"/v1/chat/completions", "application/json", strings.NewReader(`{"messages":[{"role":"user","content":"go"}],"stream":true}`))
+			if err != nil {
+				fault <- err
+				return
+			}
+			defer resp.Body.Close()
+			lines, last := bufio.NewScanner(resp.Body), ""
+			for lines.Scan() {
+				if lines.Text() != "" {
+					last = lines.Text()
+				}
+			}
+			if last != "data: [DONE]" {
+				fault <- fmt.Errorf("it ended with %q", last)
+			}
+		})
+	}
+	<-all
+	status, v, _ := s.do(t, "POST", "/v1/chat/completions", `{"messages":[{"role":"user","content":"go"}]}`)
+	if status != 200 { // some may have ended since
+		require.Equal(t, 429, status, v)
+	}
+	done.Wait()
+	close(fault)
+	for err := range fault {
+		require.NoError(t, err)
+	}
+	require.Equal(t, s.turns.Load(), s.ended.Load())
+}
+
+// A silent stream shows that it is alive, and a client that has hung up is noticed
+// while its model is silent.
+func TestASilentStreamShowsThatItIsAlive(t *testing.T) {
+	for _, path := range []string{"/v1/chat/completions", "/v1/messages"} {
+		ended := make(chan struct{})
+		s := newScene(t, func(c *api.Config) { c.Beat = time.Millisecond }, script())
+		s.until = func(ctx context.Context) { <-ctx.Done(); close(ended) }
+		conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+		require.NoError(t, err)
+		body := `{"messages":[{"role":"user","content":"go"}],"stream":true}`
+		_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", path, len(body), body)
+		require.NoError(t, err)
+		lines := bufio.NewScanner(conn)
+		beats := 0
+		for beats < 3 && lines.Scan() {
+			if strings.HasPrefix(lines.Text(), ":") || lines.Text() == "event: ping" {
+				beats++
+			}
+		}
+		require.Equal(t, 3, beats)
+		require.NoError(t, conn.Close())
+		<-ended
+	}
+}

@@ -1,0 +1,138 @@
+package api
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/convert"
+	"github.com/toolroom-mcp/toolroom/host/convert/tree"
+)
+
+// eventsHeader asks for events where the body cannot.
+const eventsHeader = "X-Toolroom-Events"
+
+// extensions takes the members that are ours out of a request. It returns the tools
+// that are chosen; nil: all are.
+func (q *asked) extensions(v *tree.Value, r *http.Request) (tools []string, err error) {
+	if header := r.Header.Get(eventsHeader); header != "" {
+		if q.events, err = strconv.ParseBool(header); err != nil {
+			return nil, invalid(eventsHeader, "%s is %.20q, not true or false", eventsHeader, header)
+		}
+	}
+	if e := v.Get("x_events"); !absent(e) {
+		if e.Flag() == nil {
+			return nil, invalid("x_events", "x_events is neither true nor false")
+		}
+		q.events = e.True()
+	}
+	if s := v.Get("x_session"); !absent(s) {
+		if q.session = s.Str(); q.session == "" {
+			return nil, invalid("x_session", "x_session is not the id of a session")
+		}
+	}
+	if list := v.Get("x_tools"); !absent(list) {
+		if !list.Is(tree.Array) {
+			return nil, invalid("x_tools", "x_tools is not a list of names")
+		}
+		tools = []string{}
+		for _, item := range list.Items {
+			if !item.Is(tree.String) || item.Text == "" {
+				return nil, invalid("x_tools", "x_tools is not a list of names")
+			}
+			tools = append(tools, item.Text)
+		}
+	}
+	for _, name := range []string{"x_events", "x_session", "x_tools"} {
+		v.Delete(name)
+	}
+	for _, name := range []string{"model"} {
+		if m := v.Get(name); !absent(m) && !m.Is(tree.String) {
+			return nil, invalid(name, "%s is not text", name)
+		}
+	}
+	for _, name := range []string{"stream", "parallel_tool_calls"} {
+		if b := v.Get(name); !absent(b) && !b.Is(tree.Bool) {
+			return nil, invalid(name, "%s is neither true nor false", name)
+		}
+	}
+	for _, name := range []string{"tools", "functions", "messages"} {
+		if l := v.Get(name); !absent(l) && !l.Is(tree.Array) {
+			return nil, invalid(name, "%s is not a list", name)
+		}
+	}
+	return tools, nil
+}
+
+// taken takes what was read of a request. What was not is wrong, or a hint that is not
+// followed: what cannot be done without changing what the answer is was refused before.
+func (q *asked) taken(r *convert.Request, losses convert.Losses) error {
+	q.Request = *r
+	for _, l := range losses {
+		if l.Kind != convert.Lost {
+			continue
+		}
+		name, rest, _ := strings.Cut(strings.TrimPrefix(l.Path, "/"), "/")
+		name = tree.Unescape(name)
+		switch {
+		case slices.Contains([]string{"messages", "system"}, name): // what clients send back of answers
+		case rest == "" && slices.Contains([]string{"temperature", "top_p", "max_tokens", "max_completion_tokens", "tool_choice", "function_call", "stop", "stop_sequences"}, name):
+			return invalid(name, "%s cannot be read", name)
+		default:
+			q.ignore(name)
+		}
+	}
+	seen := map[string]bool{}
+	for _, t := range q.Tools {
+		if seen[t.Name] {
+			return invalid("tools", "two tools are called %.80s", t.Name)
+		}
+		seen[t.Name] = true
+	}
+	return nil
+}
+
+func (q *asked) ignore(name string) {
+	clean := strings.Map(func(c rune) rune {
+		if c < ' ' || c > '~' || c == ',' {
+			return '?'
+		}
+		return c
+	}, cut(name, 60))
+	if !slices.Contains(q.ignored, clean) && len(q.ignored) < 30 {
+		q.ignored = append(q.ignored, clean)
+	}
+}
+
+// absent reports whether a member is not there, or null.
+func absent(v *tree.Value) bool { return v == nil || v.Kind == tree.Null }
+
+// is reports whether a value is a text.
+func is(v *tree.Value, text string) bool { return v.Is(tree.String) && v.Text == text }
+
+func named(v *tree.Value) bool { return v.Get("name").Is(tree.String) && v.Get("name").Text != "" }
+
+// between reports a number that is not from 0 to most.
+func between(v *tree.Value, name string, most float64) error {
+	n := v.Get(name)
+	if absent(n) {
+		return nil
+	}
+	if f := n.Float(); f == nil || *f < 0 || *f > most {
+		return invalid(name, "%s is not a number from 0 to %g", name, most)
+	}
+	return nil
+}
+
+// whole reports a number that is not a whole one above nothing.
+func whole(v *tree.Value, name string) error {
+	n := v.Get(name)
+	if absent(n) {
+		return nil
+	}
+	if !n.Is(tree.Number) || n.Int() <= 0 {
+		return invalid(name, "%s is not a whole number above 0", name)
+	}
+	return nil
+}

@@ -1,0 +1,41 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/toolroom-mcp/toolroom/host/agent"
+	"github.com/toolroom-mcp/toolroom/host/api"
+	"github.com/toolroom-mcp/toolroom/host/app"
+	"github.com/toolroom-mcp/toolroom/host/call"
+	"github.com/toolroom-mcp/toolroom/host/provider"
+)
+
+// api makes the HTTP door beside MCP.
+func (p *program) api(a *app.App) *api.API {
+	kept := a.Store()
+	return api.New(api.Config{
+		Approvals: a, Models: askable{a}, Tools: offered{a}, Call: a.Handler,
+		Sessions: a.Sessions(), Keys: kept.Keys, Blobs: kept.Blobs, Version: version(), Logf: p.logf,
+	})
+}
+
+// askable are a host's models, as the configuration is when one is asked for.
+type askable struct{ app *app.App }
+
+func (m askable) Get(ctx context.Context, name string) (provider.Model, error) {
+	return m.app.Models().Get(ctx, name)
+}
+
+func (m askable) List(ctx context.Context) []provider.Info { return m.app.Models().List(ctx) }
+
+// offered is a host's tools as the API offers them.
+type offered struct{ app *app.App }
+
+func (o offered) List(ctx context.Context) []*call.Tool { return o.app.List(ctx) }
+
+func (o offered) Get(ctx context.Context, name string) (*call.Tool, bool) { return o.app.Get(ctx, name) }
+
+func (o offered) Turn(c call.Caller, only []string) (agent.Tools, func() error) {
+	tools := o.app.Toolset(c, nil, app.Ceiling{Only: only})
+	return tools, tools.End
+}
