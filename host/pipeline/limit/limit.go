@@ -44,7 +44,7 @@ type Config struct {
 	QueueBytes  int64          // parameters of all calls that wait for one server; 64 MiB
 	MaxWait     time.Duration  // of one call; 1 min
 	Nested      []string       // servers whose calls make calls
-	MaxDepth    int            // of calls within such calls; 8
+	MaxDepth    int            // of calls within such calls; 1
 }
 
 // Validate names the field that is wrong.
@@ -68,7 +68,7 @@ func (c Config) withDefaults() Config {
 	}
 	def(&c.Concurrent, 5)
 	def(&c.Queue, 1000)
-	def(&c.MaxDepth, 8)
+	def(&c.MaxDepth, 1)
 	if c.QueueBytes == 0 {
 		c.QueueBytes = 64 << 20
 	}

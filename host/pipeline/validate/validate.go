@@ -25,6 +25,7 @@ import (
 	"sync"
 
 	"github.com/toolroom-mcp/toolroom/host/call"
+	"github.com/toolroom-mcp/toolroom/pkg/conform"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -60,7 +61,7 @@ type Validator struct {
 // schemas are those of one tool; nil where there is none, or none of use.
 type schemas struct {
 	tool          *call.Tool
-	input, output *schema
+	input, output *conform.Schema
 }
 
 // New returns a validator; schemas are made ready when first needed.
@@ -82,7 +83,7 @@ func (v *Validator) Arguments(next call.Handler) call.Handler {
 		}
 		if s := v.of(t).input; s != nil && len(arguments) <= maxBytes {
 			if f := v.check(t, s, arguments); f != nil {
-				return nil, f.arguments(t)
+				return nil, argumentsError(f, t)
 			}
 		}
 		return next(ctx, req)
@@ -106,7 +107,7 @@ func (v *Validator) Results(next call.Handler) call.Handler {
 		}
 		if s := v.of(t).output; s != nil {
 			if f := v.check(t, s, content); f != nil {
-				return nil, f.result(t)
+				return nil, resultError(f, t)
 			}
 		}
 		return res, nil
@@ -161,11 +162,11 @@ func (v *Validator) of(t *call.Tool) *schemas {
 	return s
 }
 
-func (v *Validator) compile(t *call.Tool, name string, text json.RawMessage) *schema {
+func (v *Validator) compile(t *call.Tool, name string, text json.RawMessage) *conform.Schema {
 	if len(text) == 0 {
 		return nil
 	}
-	s, err := compile(text)
+	s, err := conform.Compile(text)
 	if err != nil {
 		v.unusable(t, fmt.Errorf("%s: %w", name, err))
 		return nil
@@ -174,8 +175,8 @@ func (v *Validator) compile(t *call.Tool, name string, text json.RawMessage) *sc
 }
 
 // check returns what is wrong with a value; nil: nothing is known to be.
-func (v *Validator) check(t *call.Tool, s *schema, value json.RawMessage) *faults {
-	f, err := s.check(value)
+func (v *Validator) check(t *call.Tool, s *conform.Schema, value json.RawMessage) *conform.Faults {
+	f, err := s.Check(value)
 	if err != nil {
 		v.unusable(t, err)
 		return nil
@@ -189,22 +190,22 @@ func (v *Validator) unusable(t *call.Tool, err error) {
 	}
 }
 
-// arguments is the error of a call that is refused.
-func (f *faults) arguments(t *call.Tool) error {
+// argumentsError is the error of a call that is refused.
+func argumentsError(f *conform.Faults, t *call.Tool) error {
 	e := &call.ValidationError{
-		Type: call.ArgsInvalid, Tool: t.Name, Path: f.path,
-		Detail: f.text + "; correct the arguments and call again",
+		Type: call.ArgsInvalid, Tool: t.Name, Path: f.Path,
+		Detail: f.Text + "; correct the arguments and call again",
 	}
-	if f.missing {
+	if f.Missing {
 		e.Cause = toolerr.New(toolerr.MissingParameter, "%s", e.Detail)
 	}
 	return e
 }
 
-// result is the error of a result that is refused.
-func (f *faults) result(t *call.Tool) error {
+// resultError is the error of a result that is refused.
+func resultError(f *conform.Faults, t *call.Tool) error {
 	return &call.ValidationError{
-		Type: call.ResultInvalid, Tool: t.Name, Path: f.path,
-		Detail: "the server's result is not what it declares: " + f.text + "; the call was made, but its result cannot be relied on",
+		Type: call.ResultInvalid, Tool: t.Name, Path: f.Path,
+		Detail: "the server's result is not what it declares: " + f.Text + "; the call was made, but its result cannot be relied on",
 	}
 }

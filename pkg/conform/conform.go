@@ -1,4 +1,7 @@
-package validate
+// Package conform checks JSON values against JSON Schemas (draft 2020-12),
+// whoever wrote either: a schema reads no other document, what a check may take
+// is bounded, and what is wrong is said in sentences with JSON pointers.
+package conform
 
 import (
 	"bytes"
@@ -22,30 +25,31 @@ func steps(bytes int) int { return min(5_000+2*bytes, 100_000) }
 // schema's fault and not its own.
 const ordinary = 64 << 10
 
-// schema is a compiled schema with a bound on its work. One value is checked
-// at a time.
-type schema struct {
+// A Schema is a compiled schema with a bound on its work. One value is checked
+// at a time; it is safe for concurrent use.
+type Schema struct {
 	mu       sync.Mutex
 	compiled *jsonschema.Schema
 	budget   *budget
 	broken   bool
 }
 
-// faults is what is wrong with a value.
-type faults struct {
-	path    string // JSON pointer to the first
-	text    string // of all of them
-	missing bool   // all there is is something missing
+// Faults is what is wrong with a value.
+type Faults struct {
+	Path    string // JSON pointer to the first
+	Text    string // of all of them
+	Missing bool   // all there is is something missing
 }
 
 const location = "mem:///schema"
 
-func compile(text json.RawMessage) (*schema, error) {
+// Compile reads a schema.
+func Compile(text json.RawMessage) (*Schema, error) {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
 		return nil, err
 	}
-	s := &schema{budget: &budget{}}
+	s := &Schema{budget: &budget{}}
 	c := jsonschema.NewCompiler()
 	c.UseLoader(noLoader{})
 	c.UseRegexpEngine(lenientRegexp)
@@ -97,11 +101,12 @@ func (b *budget) Validate(*jsonschema.ValidatorContext, any) {
 	}
 }
 
-// check returns what is wrong with a value, or why that cannot be told.
-func (s *schema) check(raw json.RawMessage) (f *faults, err error) {
+// Check returns what is wrong with a value, nil when nothing is known to be, or
+// why that cannot be told.
+func (s *Schema) Check(raw json.RawMessage) (f *Faults, err error) {
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {
-		return &faults{text: err.Error()}, nil //nolint:nilerr // the value's fault
+		return &Faults{Text: err.Error()}, nil //nolint:nilerr // the value's fault
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,8 +135,8 @@ const (
 )
 
 // explain makes sentences of what the library found.
-func explain(e *jsonschema.ValidationError) *faults {
-	f := &faults{missing: true}
+func explain(e *jsonschema.ValidationError) *Faults {
+	f := &Faults{Missing: true}
 	p := message.NewPrinter(language.English)
 	var told []string
 	more := 0
@@ -144,7 +149,7 @@ func explain(e *jsonschema.ValidationError) *faults {
 			return
 		}
 		if _, ok := e.ErrorKind.(*kind.Required); !ok {
-			f.missing = false
+			f.Missing = false
 		}
 		if len(told) == maxFaults {
 			more++
@@ -156,7 +161,7 @@ func explain(e *jsonschema.ValidationError) *faults {
 			text = strings.ToValidUTF8(text[:maxFault], "") + "…"
 		}
 		if len(told) == 0 {
-			f.path = at
+			f.Path = at
 		}
 		if at != "" {
 			text = at + ": " + text
@@ -164,9 +169,9 @@ func explain(e *jsonschema.ValidationError) *faults {
 		told = append(told, text)
 	}
 	walk(e)
-	f.text = strings.Join(told, "; ")
+	f.Text = strings.Join(told, "; ")
 	if more > 0 {
-		f.text += fmt.Sprintf("; and %d more", more)
+		f.Text += fmt.Sprintf("; and %d more", more)
 	}
 	return f
 }
