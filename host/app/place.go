@@ -167,8 +167,9 @@ func (a *App) route(ctx context.Context, req *call.Request) (*call.Result, error
 	defer leave()
 	a.called(req.Tool.Server)
 	req, done := a.join(ctx, req)
-	defer done()
-	return s.Handle(ctx, req)
+	res, err := s.Handle(ctx, req)
+	done(res)
+	return res, err
 }
 
 // sent notes that a call may have had an effect. Of one whose server did not

@@ -47,7 +47,12 @@ type Counts struct {
 }
 
 // joinMeta is the member of _meta that tells a server that runs agents how
-// they get at the host's tools: {"socket":PATH,"token":TOKEN}.
+// they get at the host's tools, and whose call it is:
+//
+//	{"socket":PATH,"token":TOKEN,"lease":ID,"depth":N,"within":ID}
+//
+// lease names the agent that uses the token; depth is how many agents' calls
+// the call is made within, and within names the agent that makes it, if any.
 const joinMeta = "io.github.toolroom-mcp/host"
 
 // private is the host's private socket. The zero value has none.
@@ -137,20 +142,33 @@ func (a *App) reconnect(ctx context.Context, params json.RawMessage) (any, error
 }
 
 // join gives a call of a server that runs agents what they need to call back:
-// a token that is good until done is called.
-func (a *App) join(ctx context.Context, req *call.Request) (with *call.Request, done func()) {
+// a token that is good until done is called, or longer if the result says that
+// the agent goes on.
+func (a *App) join(ctx context.Context, req *call.Request) (with *call.Request, done func(*call.Result)) {
 	if !slices.Contains(a.private.nested, req.Tool.Server) {
-		return req, func() {}
+		return req, func(*call.Result) {}
 	}
-	token, giveBack := a.private.tokens.Lend(ctx, req.Caller)
-	params, err := setMeta(req.Params, joinMeta, fmt.Appendf(nil, `{"socket":%s,"token":%s}`,
-		jsonrpc.AppendString(nil, a.private.server.Name()), jsonrpc.AppendString(nil, token)))
+	loan := a.private.tokens.Lend(ctx, req.Caller)
+	done = func(res *call.Result) { loan.GiveBack(goesOn(res)) }
+	params, err := setMeta(req.Params, joinMeta, fmt.Appendf(nil, `{"socket":%s,"token":%s,"lease":%s,"depth":%d,"within":%s}`,
+		jsonrpc.AppendString(nil, a.private.server.Name()), jsonrpc.AppendString(nil, loan.Token),
+		jsonrpc.AppendString(nil, loan.ID), req.Caller.Depth, jsonrpc.AppendString(nil, req.Caller.Agent)))
 	if err != nil { // params that are no object reach nobody
-		return req, giveBack
+		return req, done
 	}
 	lent := *req
 	lent.Params = params
-	return &lent, giveBack
+	return &lent, done
+}
+
+// goesOn reports whether a result says that its agent is still at work.
+func goesOn(res *call.Result) bool {
+	var r struct {
+		Structured struct {
+			Running bool `json:"running"`
+		} `json:"structuredContent"`
+	}
+	return res != nil && json.Unmarshal(res.Raw, &r) == nil && r.Structured.Running
 }
 
 // setMeta returns params with a member of _meta set.

@@ -84,6 +84,8 @@ type Caller struct {
 
 	Depth int // how many agents' calls this one is made within
 
+	Agent string // names the agent that calls, where Depth is not 0; "": not known
+
 	Profile string // the part of the catalogue it is offered; "": the whole
 
 	// Tools, unless nil, says by served names which tools an agent may use that a

@@ -21,8 +21,10 @@
 // After toolroom/enter and its answer the connection is an MCP client's, for
 // as long as the token is good: one is made for one call (see Tokens), and
 // who has it calls in the name of who made that call, one level deeper, under
-// the same policy, limits and audit. Without a token there are no tools, only
-// the methods that Config.Control names.
+// the same policy, limits and audit. It is good for as long as the call takes;
+// where the call was answered while its agent goes on, until that is done.
+// Without a token there are no tools, only the methods that Config.Control
+// names.
 package socket
 
 import (
@@ -133,6 +135,7 @@ func (s *Server) Close() {
 		conn.Close() //nolint:errcheck // it may be closed
 	}
 	s.mu.Unlock()
+	s.tokens.Close()
 	s.work.Wait()
 }
 
@@ -268,11 +271,12 @@ func (s *Server) enter(conn net.Conn, in *bufio.Reader, m jsonrpc.Message) {
 	if json.Unmarshal(m.Params, &p) != nil {
 		p.Token = ""
 	}
-	as, over, ok := s.tokens.use(p.Token)
+	as, over, leave, ok := s.tokens.use(p.Token)
 	if !ok {
 		write(conn, refusal(m.ID, toolerr.New(toolerr.AuthFailed, "the token is that of no call under way"))) //nolint:errcheck // it ends here
 		return
 	}
+	defer leave()
 	if write(conn, jsonrpc.AppendResult(nil, m.ID, json.RawMessage(`{}`))) != nil || conn.SetReadDeadline(time.Time{}) != nil {
 		return
 	}

@@ -258,10 +258,10 @@ func TestAThousandConnections(t *testing.T) {
 	c := config(t.TempDir())
 	c.MaxConns = 8
 	s, tokens := listen(t, c)
-	token, giveBack := tokens.Lend(t.Context(), call.Caller{})
-	defer giveBack()
+	loan := tokens.Lend(t.Context(), call.Caller{})
+	defer loan.GiveBack(false)
 	agent := dial(t, s)
-	agent.send(`{"jsonrpc":"2.0","id":1,"method":"toolroom/enter","params":{"token":"` + token + `"}}` + "\n")
+	agent.send(`{"jsonrpc":"2.0","id":1,"method":"toolroom/enter","params":{"token":"` + loan.Token + `"}}` + "\n")
 	agent.read()
 	var open []line
 	for range 1000 {
@@ -284,11 +284,11 @@ func TestOnesThatHaveEnteredAreNotPutOut(t *testing.T) {
 	c := config(t.TempDir())
 	c.MaxConns = 2
 	s, tokens := listen(t, c)
-	token, giveBack := tokens.Lend(t.Context(), call.Caller{})
-	defer giveBack()
+	loan := tokens.Lend(t.Context(), call.Caller{})
+	defer loan.GiveBack(false)
 	for range 2 {
 		l := dial(t, s)
-		l.send(`{"jsonrpc":"2.0","id":1,"method":"toolroom/enter","params":{"token":"` + token + `"}}` + "\n")
+		l.send(`{"jsonrpc":"2.0","id":1,"method":"toolroom/enter","params":{"token":"` + loan.Token + `"}}` + "\n")
 		l.read()
 		l.read()
 	}
@@ -299,16 +299,16 @@ func TestOnesThatHaveEnteredAreNotPutOut(t *testing.T) {
 func TestATokenIsGoodForACallAndNoLonger(t *testing.T) {
 	s, tokens := listen(t, config(t.TempDir()))
 	over, end := context.WithCancel(t.Context())
-	first, giveBack := tokens.Lend(t.Context(), call.Caller{
+	first := tokens.Lend(t.Context(), call.Caller{
 		Door: "http", ID: "http session 1", Depth: 1, Profile: "p", Modern: true, Capabilities: json.RawMessage(`{"roots":{}}`),
 	})
-	second, giveBackToo := tokens.Lend(over, call.Caller{Door: "stdio", ID: "stdio"})
-	defer giveBackToo()
-	require.NotEqual(t, first, second)
-	enter := func(token string) line {
+	second := tokens.Lend(over, call.Caller{Door: "stdio", ID: "stdio"})
+	defer second.GiveBack(false)
+	require.NotEqual(t, first.Token, second.Token)
+	enter := func(loan *socket.Loan) line {
 		l := dial(t, s)
 		// What follows at once is not lost.
-		l.send(`{"jsonrpc":"2.0","id":1,"method":"toolroom/enter","params":{"token":"` + token + `"}}` + "\nhello\n")
+		l.send(`{"jsonrpc":"2.0","id":1,"method":"toolroom/enter","params":{"token":"` + loan.Token + `"}}` + "\nhello\n")
 		return l
 	}
 	a, b, c := enter(first), enter(first), enter(second)
@@ -317,7 +317,7 @@ func TestATokenIsGoodForACallAndNoLonger(t *testing.T) {
 		require.Equal(t, want, l.read())
 		require.Equal(t, "hello", l.read())
 	}
-	giveBack()
+	first.GiveBack(false)
 	require.Empty(t, a.ended())
 	require.Empty(t, b.ended())
 	require.Contains(t, enter(first).ended(), "AUTH_FAILED")
@@ -326,17 +326,56 @@ func TestATokenIsGoodForACallAndNoLonger(t *testing.T) {
 	end()
 	require.Empty(t, c.ended())
 	require.Contains(t, enter(second).ended(), "AUTH_FAILED")
-	giveBack()
+	first.GiveBack(true)
+	require.Contains(t, enter(first).ended(), "AUTH_FAILED")
+}
+
+// An agent whose call was answered goes on until it leaves, and no longer.
+func TestATokenOfAnAgentThatGoesOn(t *testing.T) {
+	s, tokens := listen(t, config(t.TempDir()))
+	call1, end := context.WithCancel(t.Context())
+	loan := tokens.Lend(call1, call.Caller{Door: "stdio", ID: "stdio"})
+	enter := func() line {
+		l := dial(t, s)
+		l.send(`{"jsonrpc":"2.0","id":1,"method":"toolroom/enter","params":{"token":"` + loan.Token + `"}}` + "\nhello\n")
+		return l
+	}
+	hello := func(l line) {
+		for _, want := range []string{`{"jsonrpc":"2.0","id":1,"result":{}}`, "stdio stdio 1", "hello"} {
+			require.Equal(t, want, l.read())
+		}
+	}
+	a := enter()
+	hello(a)
+	loan.GiveBack(true)
+	end()
+	a.send("on\n")
+	require.Equal(t, "on", a.read())
+	b := enter() // one that had to wait until another was done
+	hello(b)
+	require.NoError(t, a.conn.Close())
+	b.send("on\n")
+	require.Equal(t, "on", b.read())
+	require.NoError(t, b.conn.Close())
+	require.Eventually(t, func() bool { return s.Conns() == 0 }, 20*time.Second, time.Millisecond)
+	require.Contains(t, enter().ended(), "AUTH_FAILED", "it has left")
+
+	loan = tokens.Lend(t.Context(), call.Caller{Door: "stdio", ID: "stdio"})
+	a = enter()
+	hello(a)
+	loan.GiveBack(true)
+	s.Close()
+	a.ended()
 }
 
 // An end of the host waits for nobody at the other end.
 func TestCloseEndsWhatIsOpen(t *testing.T) {
 	s, tokens := listen(t, config(t.TempDir()))
-	token, giveBack := tokens.Lend(t.Context(), call.Caller{})
-	defer giveBack()
+	loan := tokens.Lend(t.Context(), call.Caller{})
+	defer loan.GiveBack(false)
 	silent, waiting, agent := dial(t, s), dial(t, s), dial(t, s)
 	waiting.send(`{"jsonrpc":"2.0","id":1,"method":"toolroom/wait"}` + "\n")
-	agent.send(`{"jsonrpc":"2.0","id":1,"method":"toolroom/enter","params":{"token":"` + token + `"}}` + "\n")
+	agent.send(`{"jsonrpc":"2.0","id":1,"method":"toolroom/enter","params":{"token":"` + loan.Token + `"}}` + "\n")
 	agent.read()
 	s.Close()
 	for _, l := range []line{silent, waiting, agent} {

@@ -206,7 +206,7 @@ func limitFields(s *Stages) []field {
 		count("queue", nil, "Calls of one caller that wait for one server (default 1000).", &l.Queue),
 		size("queue_bytes", "Parameters of all calls that wait for one server (default 64MiB).", &l.QueueBytes),
 		span("max_wait", "How long a call waits (default 1m).", &l.MaxWait),
-		count("max_depth", nil, "How deep calls within calls go (default 8).", &l.MaxDepth),
+		count("max_depth", nil, "How deep calls within calls go (default 1: an agent's agents dispatch none).", &l.MaxDepth),
 	}
 }
 
