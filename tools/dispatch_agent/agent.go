@@ -1,0 +1,312 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// slack is how long an agent may take beyond its time and grace, until it is
+// taken for hung.
+const slack = 15 * time.Second
+
+// maxFound bounds what is kept of the texts of an agent's turns, for when its
+// process is lost.
+const maxFound = 256 << 10
+
+// errStop is why an agent is stopped when it is not its caller's cancelling.
+var errStop = errors.New("the server is ending")
+
+// agent is one sub-agent. It outlives the call that dispatched it, and may be
+// given further prompts once it has come to an end.
+type agent struct {
+	id     string
+	order  order
+	begun  time.Time
+	cancel context.CancelCauseFunc
+	done   chan struct{} // closed when outcome is final
+
+	mu      sync.Mutex
+	waiting bool          // for another agent to end
+	now     string        // what it is doing
+	used    tally         // so far, with what was used before this prompt
+	turn    int           // of this prompt
+	found   string        // texts of its turns
+	base    tally         // what was used when its process began
+	changed chan struct{} // closed and replaced when something of this changes
+
+	purse purse // of agents that it has dispatched itself
+
+	outcome outcome
+}
+
+// order is what an agent is to do, and within which bounds.
+type order struct {
+	task   task
+	kind   string
+	depth  int       // of the agent
+	until  time.Time // when it is over, grace not included
+	grant  grant     // of what it may hand on
+	lease  string    // the host's name for its run; "": there is no host
+	parent *agent    // whose call dispatched it, where this process runs that, too
+	args   []string  // of mcp-host
+	bin    string
+	path   string        // that the task is about, as shown; "": none in particular
+	schema *reportSchema // nil: the report is free
+	before tally         // what the agent has used for earlier prompts
+
+	waitFor  func(ctx context.Context) (release func(), err error) // for a permit
+	giveBack func(used tally)                                      // what it has not used of who dispatches it
+}
+
+// outcome is what an agent came to.
+type outcome struct {
+	report       string
+	why          string
+	summed       bool
+	fault        *fault
+	conversation json.RawMessage
+	model        string
+	used         tally
+	at           time.Time
+	misfit       string // why the report does not fit output_schema; "": it does
+}
+
+// over reports whether the agent has come to an end.
+func (a *agent) over() bool {
+	select {
+	case <-a.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// run has the agent work, and closes done.
+func (a *agent) run(ctx context.Context, d *dispatcher) {
+	defer close(a.done)
+	o := a.work(ctx, d)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	o.at, o.used = time.Now(), a.usedNow()
+	a.outcome = o
+}
+
+// work runs the process, and a second time where the report does not fit.
+func (a *agent) work(ctx context.Context, d *dispatcher) outcome {
+	release, err := a.order.waitFor(ctx)
+	if err != nil {
+		return outcome{why: cancelled, fault: faultOf(err)}
+	}
+	defer release()
+	a.set(func() { a.waiting, a.now = false, "starting" })
+	o := a.process(ctx, d, a.order.task)
+	if a.order.schema == nil || o.why != goalReached && !o.summed {
+		return o
+	}
+	if o.report, o.misfit = a.order.schema.check(o.report); o.misfit == "" || o.conversation == nil || ctx.Err() != nil {
+		return o
+	}
+	a.set(func() { a.now = "putting the report into the form asked for" })
+	again := a.order.task
+	again.Prompt, again.Conversation = repairPrompt(o.misfit), o.conversation
+	again.Tools, again.Host, again.MaxTurns = toolSet{}, nil, 1
+	again.TimeoutMS = again.GraceMS
+	second := a.process(ctx, d, again)
+	report, misfit := a.order.schema.check(second.report)
+	if second.why != goalReached || misfit != "" {
+		o.misfit = cmp.Or(misfit, o.misfit)
+		return o
+	}
+	o.report, o.misfit, o.conversation = report, "", second.conversation
+	return o
+}
+
+// process runs mcp-host agent with one task.
+func (a *agent) process(ctx context.Context, d *dispatcher, t task) outcome {
+	seal, err := a.order.grant.sealed(d.key)
+	if err != nil {
+		return outcome{why: lost, fault: faultOf(err)}
+	}
+	c, err := d.launcher.launch(a.order.bin, a.order.args, append(d.environ, grantVariable+"="+seal), t)
+	if err != nil {
+		return outcome{why: lost, fault: faultOf(err)}
+	}
+	a.set(func() { a.base = a.usedNow() })
+	limit := time.Duration(t.TimeoutMS+t.GraceMS)*time.Millisecond + slack
+	timer := time.AfterFunc(limit, func() { a.cancel(context.DeadlineExceeded) })
+	stopped := make(chan struct{})
+	unwatch := context.AfterFunc(ctx, func() {
+		defer close(stopped)
+		c.stop()
+	})
+	var last *event
+	c.read(func(e event) { //nolint:errcheck // the end of the output, however it came
+		if e.Type == "ended" {
+			last = &e
+		}
+		a.take(e)
+	})
+	timer.Stop()
+	if !unwatch() {
+		<-stopped
+	}
+	c.stop()
+	c.stdout.Close() //nolint:errcheck // read to its end
+	if last == nil {
+		return a.broken(ctx, c)
+	}
+	return outcome{
+		report: strings.TrimSpace(last.Text), why: last.Why, summed: last.Summed, fault: last.Error,
+		conversation: last.Conversation, model: last.Model,
+	}
+}
+
+// broken is the outcome of a process that ended without a last line.
+func (a *agent) broken(ctx context.Context, c *child) outcome {
+	a.mu.Lock()
+	o := outcome{report: strings.TrimSpace(a.found), why: lost}
+	a.mu.Unlock()
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, context.DeadlineExceeded):
+		o.why, o.fault = overdue, &fault{string(toolerr.Timeout), "the agent did not end in its time and was killed"}
+	case cause != nil:
+		o.why, o.fault = cancelled, &fault{string(toolerr.Cancelled), cause.Error()}
+	default:
+		o.fault = &fault{string(toolerr.ExecutionError), "the agent's process ended before it had answered: " + c.lastWords()}
+	}
+	return o
+}
+
+func faultOf(err error) *fault { return &fault{string(toolerr.CodeOf(err)), err.Error()} }
+
+// set changes what others see of the agent.
+func (a *agent) set(change func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	change()
+	close(a.changed)
+	a.changed = make(chan struct{})
+}
+
+// usedNow is what the agent has used up to now. Call it with mu held.
+func (a *agent) usedNow() tally {
+	used := a.used
+	used.calls = maps.Clone(used.calls)
+	used.took = a.order.before.took + time.Since(a.begun)
+	return used
+}
+
+// take notes an event.
+func (a *agent) take(e event) {
+	switch e.Type {
+	case "turn":
+		a.set(func() {
+			a.turn = max(a.turn+1, e.Turn)
+			a.used.turns++
+			a.now = "thinking"
+		})
+	case "answer":
+		a.set(func() { a.answered(e) })
+	case "tool.call":
+		a.set(func() {
+			a.count(e.Name, 1)
+			a.now = shorten(visible(e.Name)+" "+visible(string(e.Arguments)), 120)
+		})
+	case "ended": // what it counts is right, where an event was missed
+		a.set(func() {
+			a.used.turns = max(a.used.turns, a.base.turns+e.Turns)
+			a.used.usage.Input = max(a.used.usage.Input, a.base.usage.Input+e.Usage.Input)
+			a.used.usage.Output = max(a.used.usage.Output, a.base.usage.Output+e.Usage.Output)
+			a.used.cost = a.base.cost + e.Cost
+			for name, n := range e.Calls {
+				a.count(name, max(0, a.base.calls[name]+n-a.used.calls[name]))
+			}
+		})
+	}
+}
+
+// answered notes a turn's answer. Call it with mu held.
+func (a *agent) answered(e event) {
+	a.used.usage.Input += max(0, e.Usage.Input)
+	a.used.usage.Output += max(0, e.Usage.Output)
+	if text := strings.TrimSpace(e.Text); text != "" {
+		found := a.found + text + "\n\n"
+		a.found = strings.ToValidUTF8(found[max(0, len(found)-maxFound):], "")
+	}
+}
+
+// count counts calls of a tool, of so many tools at most. Call it with mu held.
+func (a *agent) count(name string, n int) {
+	if a.used.calls == nil {
+		a.used.calls = map[string]int{}
+	}
+	if len(a.used.calls) < 100 || a.used.calls[name] > 0 {
+		a.used.calls[name] += n
+	}
+}
+
+// took is how long the agent has been at work.
+func (a *agent) took() time.Duration { return time.Since(a.begun) }
+
+// doing says in a line how far the agent is.
+func (a *agent) doing() (line string, changed <-chan struct{}) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.waiting {
+		return "it waits for another agent to end", a.changed
+	}
+	words := append([]string{fmt.Sprintf("turn %d of %d", a.turn, a.order.task.MaxTurns)}, a.usedNow().words()[1:]...)
+	return strings.Join(append(words, "now: "+a.now), " · "), a.changed
+}
+
+// attend waits for the agent's end, for so long at most, and says meanwhile
+// what it does. Who no longer waits for it stops it.
+func (a *agent) attend(ctx context.Context, patience time.Duration) error {
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	beat := time.NewTicker(2 * time.Second)
+	defer beat.Stop()
+	for {
+		line, changed := a.doing()
+		mcpkit.Progress(ctx, a.took().Seconds(), 0, line)
+		select {
+		case <-a.done:
+			return nil
+		case <-timer.C:
+			return nil
+		case <-ctx.Done():
+			a.cancel(context.Cause(ctx))
+			<-a.done
+			return context.Cause(ctx)
+		case <-changed:
+		case <-beat.C:
+		}
+	}
+}
+
+// left is what the agent may still hand on to those that it dispatches, what
+// it has handed on not taken off.
+func (a *agent) left() grant {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	g := a.order.grant
+	g.Turns = max(1, g.Turns-a.turn)
+	if g.Tokens > 0 {
+		g.Tokens = max(1, g.Tokens-(a.used.usage.sum()-a.order.before.usage.sum()))
+	}
+	if g.Cost > 0 {
+		g.Cost = max(math.SmallestNonzeroFloat64, g.Cost-(a.used.cost-a.order.before.cost))
+	}
+	return g
+}

@@ -1,0 +1,224 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+const (
+	// maxLine bounds a line of an agent's; the last one has its conversation.
+	maxLine = 16 << 20
+	// termAfter and killAfter are how long an agent that is told to end, by
+	// the end of its input, may take until it is told so by TERM, and then
+	// until it is killed.
+	termAfter = 300 * time.Millisecond
+	killAfter = 2 * time.Second
+)
+
+// A launcher starts agents, so that none outlives this process: it has them
+// started by one thread that lives as long as this process does, since Linux
+// ends a child (Pdeathsig) with the thread that started it. Elsewhere they see
+// the end of their input.
+type launcher struct {
+	mu   sync.Mutex
+	work chan func()
+}
+
+func (l *launcher) start(cmd *exec.Cmd) error {
+	l.mu.Lock()
+	if l.work == nil {
+		l.work = make(chan func())
+		go func() { // ends with the process
+			runtime.LockOSThread()
+			for f := range l.work {
+				f()
+			}
+		}()
+	}
+	l.mu.Unlock()
+	done := make(chan error)
+	l.work <- func() { done <- cmd.Start() }
+	return <-done
+}
+
+// child is an agent's process.
+type child struct {
+	cmd    *exec.Cmd
+	stdin  *os.File
+	stdout *os.File
+	stderr tail
+	ended  chan struct{} // closed when it has been waited for
+}
+
+// launch starts mcp-host agent and gives it its task.
+func (l *launcher) launch(bin string, args, env []string, t task) (*child, error) {
+	line, err := json.Marshal(t)
+	if err != nil {
+		return nil, err
+	}
+	in, stdin, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	stdout, out, err := os.Pipe()
+	if err != nil {
+		in.Close()
+		stdin.Close()
+		return nil, err
+	}
+	c := &child{cmd: exec.Command(bin, args...), stdin: stdin, stdout: stdout, ended: make(chan struct{})}
+	c.cmd.Env, c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = env, in, out, &c.stderr
+	c.cmd.WaitDelay = killAfter // something else may hold its standard error
+	ownGroup(c.cmd)
+	err = l.start(c.cmd)
+	in.Close()
+	out.Close()
+	if err != nil {
+		stdin.Close()
+		stdout.Close()
+		return nil, toolerr.New(toolerr.ExecutionError, "the agent could not be started: %w", err)
+	}
+	go func() { // ends with the child
+		defer close(c.ended)
+		c.cmd.Wait() //nolint:errcheck // how it ended is in ProcessState
+	}()
+	go func() { // ends with the child, or with stop
+		stdin.Write(append(line, '\n')) //nolint:errcheck // one that does not read it says nothing, which is noticed
+	}()
+	return c, nil
+}
+
+// read hands on the child's events up to the end of its output.
+func (c *child) read(on func(event)) error {
+	lines := jsonrpc.NewReader(c.stdout, maxLine)
+	for {
+		line, err := lines.ReadLine()
+		var long *jsonrpc.TooLongError
+		switch {
+		case errors.As(err, &long):
+			continue
+		case err != nil:
+			return err
+		}
+		var e event
+		if line = bytes.TrimSpace(line); len(line) > 0 && json.Unmarshal(line, &e) == nil {
+			on(e)
+		}
+	}
+}
+
+// stop has the child end: its input ends, then it is asked, then killed. It
+// returns when it is gone. It may be called again, and by several goroutines.
+func (c *child) stop() {
+	c.stdin.Close() //nolint:errcheck // it may be closed
+	if c.within(termAfter) {
+		return
+	}
+	endGroup(c.cmd, false)
+	if c.within(killAfter) {
+		return
+	}
+	endGroup(c.cmd, true)
+	<-c.ended
+}
+
+func (c *child) within(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-c.ended:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+// lastWords says how the child ended and what it wrote last to its standard
+// error.
+func (c *child) lastWords() string {
+	words := "it ended"
+	select {
+	case <-c.ended:
+		words = c.cmd.ProcessState.String()
+	default:
+	}
+	if said := c.stderr.last(); said != "" {
+		words += "; it said: " + said
+	}
+	return words
+}
+
+// tail keeps the end of what is written to it.
+type tail struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+const maxTail = 4 << 10
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.text = append(t.text, p[max(0, len(p)-maxTail):]...)
+	if over := len(t.text) - maxTail; over > 0 {
+		t.text = append(t.text[:0], t.text[over:]...)
+	}
+	return len(p), nil
+}
+
+// last returns the last lines.
+func (t *tail) last() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	lines := strings.Split(strings.TrimSpace(string(t.text)), "\n")
+	return shorten(visible(strings.Join(lines[max(0, len(lines)-3):], "; ")), 500)
+}
+
+// hostBinary finds mcp-host beside this binary, and what else agents need that
+// is not there.
+func hostBinary(dir string, tools toolSet) (string, error) {
+	var missing []string
+	look := func(name string) string {
+		path := filepath.Join(dir, name+exeSuffix)
+		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+			missing = append(missing, name+exeSuffix)
+		}
+		return path
+	}
+	bin := look("mcp-host")
+	for _, tool := range tools {
+		if tool != "bash_job" && tool != self { // the one is bash's, the other is running
+			look("mcp-" + tool)
+		}
+	}
+	if len(missing) > 0 {
+		return "", toolerr.New(toolerr.NotFound, "%s missing beside mcp-dispatch_agent, where agents are looked for: %s; put the binaries of one release, or of make build, into one directory",
+			fmt.Sprintf("%s %s", strings.Join(missing, ", "), map[bool]string{true: "is", false: "are"}[len(missing) == 1]), dir)
+	}
+	return bin, nil
+}
+
+// ownDir is the directory of this binary, links resolved.
+func ownDir() (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	real, err := filepath.EvalSymlinks(self)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Dir(real), nil
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// Config is what the tool's own flags set.
+type Config struct {
+	Tools  string // the ceiling: readonly, edit, all, or names with commas between
+	Model  string // where a call and its kind name none; "": mcp-host decides
+	Config string // of mcp-host; "": its own choice
+	Kinds  string // directory of further kinds; "": the user's
+
+	MaxTurns int           // where a call says nothing
+	Timeout  time.Duration // likewise
+	Grace    time.Duration // beyond it, to sum up
+	MaxCost  float64       // of one agent, in the unit of the models' prices; 0: no bound
+
+	HandBack  time.Duration // after which a call answers that its agent is still at work
+	MaxAgents int           // that run at once, of one depth
+}
+
+// What no flag and no call exceeds.
+const (
+	mostTurns   = 500
+	mostTimeout = time.Hour
+	mostGrace   = 10 * time.Minute
+	mostAgents  = 64
+	mostWait    = 10 * time.Minute
+)
+
+// DefaultConfig returns what holds without flags.
+func DefaultConfig() Config {
+	return Config{
+		Tools: readonly, MaxTurns: 25, Timeout: 600 * time.Second, Grace: 60 * time.Second,
+		HandBack: 45 * time.Second, MaxAgents: 8,
+	}
+}
+
+// AddFlags registers the flags that set c.
+func (c *Config) AddFlags(fs *flag.FlagSet) {
+	fs.StringVar(&c.Tools, "tools", c.Tools, "what agents may use at most: readonly, edit, all, or a `LIST` of names with commas")
+	fs.StringVar(&c.Model, "model", c.Model, "`MODEL` of agents where nothing names one (else as mcp-host is configured)")
+	fs.StringVar(&c.Config, "config", c.Config, "configuration `FILE` of mcp-host (else its own choice)")
+	fs.StringVar(&c.Kinds, "agents", c.Kinds, "`DIR` with further kinds of agents, NAME.md each (else toolroom/agents in the user's configuration)")
+	fs.IntVar(&c.MaxTurns, "max-turns", c.MaxTurns, "an agent may ask its model `N` times, unless a call says otherwise")
+	fs.DurationVar(&c.Timeout, "timeout", c.Timeout, "an agent may take `TIME`, unless a call says otherwise")
+	fs.DurationVar(&c.Grace, "grace", c.Grace, "`TIME` beyond the timeout, to sum up what was found")
+	fs.Float64Var(&c.MaxCost, "max-cost", c.MaxCost, "an agent may cost `COST`, where the configuration has prices")
+	fs.DurationVar(&c.HandBack, "hand-back", c.HandBack, "answer after `TIME` that an agent is still at work")
+	fs.IntVar(&c.MaxAgents, "max-agents", c.MaxAgents, "`N` agents at once; further ones wait")
+}
+
+// Validate reports the first setting that can never work.
+func (c *Config) Validate() error {
+	bad := func(format string, args ...any) error { return toolerr.New(toolerr.InvalidParams, format, args...) }
+	if _, err := parseCeiling(c.Tools); err != nil {
+		return err
+	}
+	switch {
+	case c.MaxTurns < 1 || c.MaxTurns > mostTurns:
+		return bad("--max-turns must be between 1 and %d", mostTurns)
+	case c.Timeout < time.Second || c.Timeout > mostTimeout:
+		return bad("--timeout must be between 1s and %s", mostTimeout)
+	case c.Grace < 0 || c.Grace > mostGrace:
+		return bad("--grace must be between 0s and %s", mostGrace)
+	case c.HandBack <= 0 || c.HandBack > mostWait:
+		return bad("--hand-back must be more than zero and at most %s", mostWait)
+	case c.MaxAgents < 1 || c.MaxAgents > mostAgents:
+		return bad("--max-agents must be between 1 and %d", mostAgents)
+	case !(c.MaxCost >= 0):
+		return bad("--max-cost must not be negative")
+	}
+	return nil
+}
+
+// kindsDir is where further kinds are; "": nothing says where.
+func (c *Config) kindsDir() string {
+	if c.Kinds != "" {
+		return c.Kinds
+	}
+	if dir := os.Getenv("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "toolroom", "agents")
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(home, ".config", "toolroom", "agents")
+}

@@ -1,0 +1,307 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
+)
+
+// An agent that takes longer than a client waits is handed back, says what it
+// does, is waited for, and keeps its report.
+func TestHandBack(t *testing.T) {
+	p := newPlace(t)
+	c := p.serve("--hand-back", "50ms")
+	r := dispatch(c, "prompt", lines("turn 100 7", "call grep {\"pattern\":\"x\"}", "wait "+p.file("go"), "report done"))
+	require.False(t, r.IsError, r.Text)
+	id := r.Structured["agent_id"].(string)
+	require.Contains(t, r.Text, "agent "+id+" is still at work after ")
+	require.Contains(t, r.Text, `To wait for its report: dispatch_agent {"agent_id":"`+id+`"}`)
+	require.Equal(t, true, r.Structured["running"])
+	within(t, "it says what it does", func() bool {
+		r = dispatch(c, "agent_id", id, "wait_ms", 0)
+		return strings.Contains(r.Text, `turn 1 of 25 · 100 in / 7 out · `) && strings.Contains(r.Text, `now: grep {"pattern":"x"}`) ||
+			strings.Contains(r.Text, `grep×1 · now: grep`)
+	})
+	r = dispatch(c, "agent_id", id, "prompt", "another thing", "wait_ms", 0)
+	require.Contains(t, r.Text, "note: the prompt was not passed on")
+	require.Contains(t, r.Text, "still at work")
+
+	// Two wait at once.
+	first := c.Go("tools/call", mcpkittest.CallParams("dispatch_agent", arg("agent_id", id, "wait_ms", 60000)))
+	second := c.Go("tools/call", mcpkittest.CallParams("dispatch_agent", arg("agent_id", id, "wait_ms", 60000)))
+	p.write("go", "")
+	for _, call := range []string{first, second} {
+		r, err := mcpkittest.ParseResult(c.Answer(call).Result)
+		require.NoError(t, err)
+		require.True(t, strings.HasPrefix(r.Text, "done\n\nagent "+id+" · goal reached · 1 turn · "), r.Text)
+	}
+	require.Contains(t, dispatch(c, "agent_id", id).Text, "done\n\n", "it may be read again")
+
+	// It goes on where it was.
+	r = dispatch(c, "agent_id", id, "prompt", lines("turn 10 1", "told"))
+	require.Contains(t, r.Text, "report done\n\nagent "+id+" · goal reached · 2 turns · 110 in / 8 out · ")
+	require.Equal(t, id, r.Structured["agent_id"])
+	r = dispatch(c, "agent_id", id, "prompt", "told")
+	require.Contains(t, r.Text, "report done | turn 10 1\ntold\n\n")
+	r = dispatch(c, "agent_id", id, "prompt", "forget")
+	r = dispatch(c, "agent_id", id, "prompt", "told")
+	require.Equal(t, "CONFLICT", r.Code)
+	require.Contains(t, r.Text, "its conversation was not kept")
+}
+
+func TestProgress(t *testing.T) {
+	p := newPlace(t)
+	c := p.serve()
+	params := mcpkittest.CallParams("dispatch_agent", arg("prompt", lines("turn 1 1", "call ls {}", "wait "+p.file("go"))))
+	params["_meta"] = map[string]any{"progressToken": "t"}
+	id := c.Go("tools/call", params)
+	c.Until("the agent says what it does", func() bool {
+		for _, n := range c.Notifications("notifications/progress") {
+			if strings.Contains(string(n.Params), "turn 1 of 25") && strings.Contains(string(n.Params), "now: ls") {
+				return true
+			}
+		}
+		return false
+	})
+	p.write("go", "")
+	require.Nil(t, c.Answer(id).Error)
+}
+
+// Cancelling ends the agent and what it does; what it had found is kept.
+func TestCancel(t *testing.T) {
+	p := newPlace(t)
+	c := p.serve()
+	id := c.Go("tools/call", mcpkittest.CallParams("dispatch_agent", arg("prompt", lines("pid "+p.file("pid"), "turn 5 5 one half", "hang"))))
+	pid := p.pid("pid")
+	c.Notify("notifications/cancelled", map[string]any{"requestId": json.RawMessage(id)})
+	within(t, "the agent is gone", func() bool { return gone(pid) })
+
+	// So does one that waits for an agent that was handed back.
+	r := dispatch(c, "prompt", lines("pid "+p.file("other"), "turn 5 5 one half", "hang"), "wait_ms", 0)
+	agent := r.Structured["agent_id"].(string)
+	pid = p.pid("other")
+	id = c.Go("tools/call", mcpkittest.CallParams("dispatch_agent", arg("agent_id", agent)))
+	c.Notify("notifications/cancelled", map[string]any{"requestId": json.RawMessage(id)})
+	within(t, "the agent is gone", func() bool { return gone(pid) })
+	r = dispatch(c, "agent_id", agent)
+	require.Equal(t, "CANCELLED", r.Code)
+	require.Contains(t, r.Text, "half of it")
+	require.Contains(t, r.Text, "agent "+agent+" · cancelled · 1 turn · 5 in / 5 out")
+	require.Empty(t, c.Untaken())
+}
+
+// The end of the input ends what goes on in the background.
+func TestTheEndOfTheServer(t *testing.T) {
+	p := newPlace(t)
+	c := p.serve()
+	r := dispatch(c, "prompt", lines("pid "+p.file("pid"), "hang"), "wait_ms", 0)
+	require.Equal(t, true, r.Structured["running"])
+	pid := p.pid("pid")
+	require.Zero(t, c.Close())
+	require.True(t, gone(pid))
+}
+
+// Listing the tool needs nothing; a call says what is missing, and where.
+func TestWhatIsMissing(t *testing.T) {
+	for _, c := range []struct {
+		there, flags []string
+		agent, want  string
+	}{
+		{nil, nil, "explore", "mcp-host, mcp-ls, mcp-glob, mcp-grep, mcp-view are missing"},
+		{[]string{"mcp-host", "mcp-ls", "mcp-glob", "mcp-view"}, nil, "explore", "mcp-grep is missing"},
+		{[]string{"mcp-host", "mcp-ls", "mcp-glob", "mcp-grep", "mcp-view"}, []string{"--tools", "all"}, "general", "mcp-edit, mcp-replace, mcp-bash are missing"},
+	} {
+		p := newPlace(t)
+		p.bin = beside(t, c.there...)
+		s := p.serve(c.flags...)
+		require.Nil(t, s.Request("tools/list", nil).Error)
+		r := dispatch(s, "prompt", "x", "agent", c.agent)
+		require.Equal(t, "NOT_FOUND", r.Code)
+		require.Contains(t, strings.ReplaceAll(r.Text, ".exe", ""), c.want)
+		require.Contains(t, r.Text, "where agents are looked for: "+p.bin[:strings.LastIndexAny(p.bin, `/\`)])
+	}
+}
+
+// What an agent may use is what the server, its kind and the call let it.
+func TestCeilings(t *testing.T) {
+	for _, c := range []struct {
+		flag, kind string
+		tools      []string
+		want       string
+	}{
+		{"readonly", "explore", nil, "ls glob grep view"},
+		{"readonly", "general", nil, "ls glob grep view"},
+		{"edit", "general", nil, "ls glob grep view edit replace"},
+		{"edit", "explore", nil, "ls glob grep view"},
+		{"all", "general", nil, "ls glob grep view edit replace bash bash_job dispatch_agent"},
+		{"all", "general", []string{"bash", "ls"}, "bash ls"},
+		{"all", "general", []string{}, ""},
+		{"grep,view", "explore", nil, "grep view"},
+		{"bash*", "general", nil, "bash bash_job"},
+		{"bash", "explore", nil, ""},
+		{"all", "mine", nil, "grep bash"},
+		{"edit", "mine", nil, "grep"},
+	} {
+		p := newPlace(t)
+		p.write("toolroom/agents/mine.md", "---\ndescription: mine\ntools: Grep, Bash, WebFetch\nmodel: big\n---\n\nDo it my way.\n")
+		pairs := []any{"prompt", "task", "agent", c.kind}
+		if c.tools != nil {
+			pairs = append(pairs, "tools", c.tools)
+		}
+		got := given(t, dispatch(p.serve("--tools", c.flag), pairs...))
+		require.Equal(t, c.want, strings.Join(got.Tools, " "), c)
+		require.Equal(t, c.kind == "mine", strings.HasPrefix(got.System, "Do it my way.\n") && got.Model == "big")
+		require.Contains(t, got.System, "Your last message")
+	}
+}
+
+func TestKindsOfAgents(t *testing.T) {
+	p := newPlace(t)
+	p.write("toolroom/agents/lister.md", "Only list.\n")
+	p.write("toolroom/agents/explore.md", "---\nname: explore\ndescription: \"Looks my way\"\ntools:\n  - view\ncolor: red\nhooks:\n  - one: 1\n---\nLook my way.")
+	p.write("toolroom/agents/torn.md", "---\ndescription: no end\n")
+	p.write("toolroom/agents/void.md", "---\ndescription: no words\n---\n")
+	p.write("toolroom/agents/odd.md", "---\ntools: a b\n---\nx\n")
+	c := p.serve()
+	require.True(t, strings.HasPrefix(given(t, dispatch(c, "prompt", "task", "agent", "lister")).System, "Only list.\n"))
+	got := given(t, dispatch(c, "prompt", "task"))
+	require.Equal(t, toolSet{"view"}, got.Tools)
+	require.True(t, strings.HasPrefix(got.System, "Look my way."), got.System)
+	r := dispatch(c, "prompt", "x", "agent", "none")
+	require.Equal(t, "NOT_FOUND", r.Code)
+	require.Contains(t, r.Text, "there are general (does a task with all tools that agents may use), explore (Looks my way), lister")
+	for kind, want := range map[string]string{"torn": "its head does not end", "void": "it has no instructions", "odd": `"a b" is no tool's name`} {
+		r := dispatch(c, "prompt", "x", "agent", kind)
+		require.Equal(t, "INVALID_INPUT", r.Code, r.Text)
+		require.Contains(t, r.Text, want)
+		require.Contains(t, r.Text, kind+".md")
+	}
+}
+
+// An agent's agents may be dispatched, and dispatch none; and no agent gets
+// more than who dispatches it has, whatever it asks for.
+func TestThreeDeep(t *testing.T) {
+	p := newPlace(t)
+	nested := func(prompt string, more ...any) string {
+		args, err := json.Marshal(arg(append([]any{"prompt", prompt, "agent", "general"}, more...)...))
+		require.NoError(t, err)
+		return "dispatch " + string(args)
+	}
+	third := nested("report too deep")
+	c := p.serve("--tools", "grep,dispatch_agent")
+	r := dispatch(c, "prompt", nested(third), "agent", "general")
+	require.Equal(t, 2, strings.Count(r.Text, "goal reached"), r.Text)
+	require.Contains(t, r.Text, "LIMIT_REACHED")
+	require.Contains(t, r.Text, "dispatch none themselves")
+	require.NotContains(t, r.Text, "too deep")
+
+	// Its flags and arguments raise nothing.
+	r = dispatch(c, "prompt", nested("task", "max_turns", 400, "max_tokens", 100000, "timeout", 3600), "agent", "general", "max_turns", 7, "max_tokens", 1000, "timeout", 100)
+	_, inner, _ := strings.Cut(r.Text, `{\"prompt\":\"task\"`)
+	if inner == "" {
+		_, inner, _ = strings.Cut(r.Text, `"prompt`)
+	}
+	require.Contains(t, strings.ReplaceAll(inner, `\`, ""), `"tools":["grep","dispatch_agent"],"except":["dispatch_agent"],"max_turns":7,"max_tokens":1000,"timeout_ms":7`, r.Text)
+	r = dispatch(c, "prompt", nested("x", "tools", []string{"bash"}), "agent", "general")
+	require.Contains(t, r.Text, "bash is more than this agent may be given, which is grep, dispatch_agent")
+
+	// One whose ceiling has no dispatch_agent was not given it.
+	r = dispatch(p.serve(), "prompt", nested("task"), "agent", "general")
+	require.Contains(t, strings.ReplaceAll(r.Text, `\`, ""), `"tools":["ls","glob","grep","view"]`)
+}
+
+// A grant that another state directory's key sealed, or that was changed, is
+// none; and so it is without the key.
+func TestAGrantIsSealed(t *testing.T) {
+	p := newPlace(t)
+	key, err := sealKey(p.state)
+	require.NoError(t, err)
+	again, err := sealKey(p.state)
+	require.NoError(t, err)
+	require.Equal(t, key, again)
+	sealed, err := grant{Depth: 1, Tools: toolSet{"ls"}, Tokens: 5}.sealed(key)
+	require.NoError(t, err)
+	g, err := openGrant(sealed, key)
+	require.NoError(t, err)
+	require.Equal(t, grant{Depth: 1, Tools: toolSet{"ls"}, Tokens: 5}, g)
+	other, err := sealKey(t.TempDir())
+	require.NoError(t, err)
+	none, err := grant{}.sealed(key)
+	require.NoError(t, err)
+	for _, bad := range []string{"", ".", "x", sealed + "x", "e30" + sealed[strings.IndexByte(sealed, '.'):], sealed[:strings.IndexByte(sealed, '.')] + ".", none} {
+		_, err = openGrant(bad, key)
+		require.ErrorIs(t, err, errSeal, bad)
+	}
+	_, err = openGrant(sealed, other)
+	require.ErrorIs(t, err, errSeal)
+
+	serve := func(state, value string) mcpkittest.Result {
+		c := mcpkittest.StartWith(t, p.bin, mcpkittest.Options{
+			Args: append([]string{"--root", p.root}, strings.Fields(state)...), Dir: p.root,
+			Env: []string{"HOME=" + p.dir, "TMPDIR=" + os.TempDir(), "SYSTEMROOT=" + os.Getenv("SYSTEMROOT"), grantVariable + "=" + value},
+		})
+		return dispatch(c, "prompt", "task", "agent", "general")
+	}
+	require.Equal(t, toolSet{"ls"}, given(t, serve("--state "+p.state, sealed)).Tools)
+	for _, state := range []string{"--state " + p.state, "--state " + t.TempDir(), "--no-state"} {
+		r := serve(state, sealed[:len(sealed)-4]+"AAAA")
+		require.Equal(t, "PERMISSION_DENIED", r.Code, r.Text)
+	}
+}
+
+// Without a state directory of the user's there is one for as long as the
+// server runs.
+func TestNoState(t *testing.T) {
+	p := newPlace(t)
+	temp := t.TempDir()
+	c := mcpkittest.StartWith(t, p.bin, mcpkittest.Options{
+		Args: []string{"--root", p.root, "--no-state", "--tools", "dispatch_agent"}, Dir: p.root,
+		Env: []string{"HOME=" + p.dir, "TMPDIR=" + temp, "TEMP=" + temp, "TMP=" + temp, "SYSTEMROOT=" + os.Getenv("SYSTEMROOT")},
+	})
+	r := dispatch(c, "prompt", `dispatch {"prompt":"report inner"}`, "agent", "general")
+	require.Contains(t, r.Text, "inner")
+	c.Close()
+	left, err := os.ReadDir(temp)
+	require.NoError(t, err)
+	require.Empty(t, left)
+	require.NoDirExists(t, p.file(".local"))
+}
+
+// A report that is too long for an answer is in a file.
+func TestALongReport(t *testing.T) {
+	p := newPlace(t)
+	r := dispatch(p.serve("--max-tokens", "1000"), "prompt", "long 64000")
+	require.LessOrEqual(t, len(r.Text), 4000)
+	require.Contains(t, r.Text, "of a report of 63999; all of it is in ")
+	require.Contains(t, r.Text, "\nagent a")
+	text, err := os.ReadFile(r.Structured["file"].(string))
+	require.NoError(t, err)
+	require.Len(t, text, 63999)
+}
+
+// More agents than may run at once wait for each other; of those that wait
+// each is told so.
+func TestAgentsTakeTurns(t *testing.T) {
+	p := newPlace(t)
+	c := p.serve("--max-agents", "2")
+	var ids []string
+	for i := range 5 {
+		r := dispatch(c, "prompt", lines(fmt.Sprintf("pid %s%d", p.file("pid"), i), "wait "+p.file("go"), "report done"), "wait_ms", 0)
+		ids = append(ids, r.Structured["agent_id"].(string))
+	}
+	p.pid("pid0")
+	p.pid("pid1")
+	for _, id := range ids[2:] {
+		require.Contains(t, dispatch(c, "agent_id", id, "wait_ms", 0).Text, "it waits for another agent to end")
+	}
+	require.NoFileExists(t, p.file("pid2"))
+	p.write("go", "")
+	for _, id := range ids {
+		require.Contains(t, dispatch(c, "agent_id", id).Text, "done\n\nagent "+id)
+	}
+}

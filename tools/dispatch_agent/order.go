@@ -1,0 +1,310 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+const (
+	// maxPrompt bounds a task's text.
+	maxPrompt = 256 << 10
+	// least is the time that is worth an agent's start.
+	least = 2 * time.Second
+)
+
+// caller is what a call brings besides its arguments, in _meta.
+type caller struct {
+	// Host is of mcp-host, which puts it into each call that it makes.
+	Host *struct {
+		hostDoor
+		Depth  int    `json:"depth"`
+		Lease  string `json:"lease"`            // of this call
+		Within string `json:"within,omitempty"` // the lease of the agent that calls
+	} `json:"io.github.toolroom-mcp/host"`
+	// Agent is of an agent's loop: what it has left.
+	Agent struct {
+		Left struct {
+			Turns  *int     `json:"turns"`
+			Tokens *int64   `json:"tokens"`
+			Cost   *float64 `json:"cost"`
+			MS     *int64   `json:"ms"`
+		} `json:"left"`
+	} `json:"io.github.toolroom-mcp/agent"`
+}
+
+func callerOf(ctx context.Context) (c caller) {
+	var params struct {
+		Meta caller `json:"_meta"`
+	}
+	if raw := mcpkit.RawParams(ctx); len(raw) > 0 {
+		json.Unmarshal(raw, &params) //nolint:errcheck // what is not there says nothing
+	}
+	return params.Meta
+}
+
+// order makes of a call what an agent is to do. before is the agent that is to
+// go on with it, or nil.
+func (d *dispatcher) order(ctx context.Context, args arguments, before *agent) (order, error) {
+	if len(args.Prompt) > maxPrompt {
+		return order{}, toolerr.New(toolerr.InvalidParams, "prompt has %d bytes, more than %d: put what is long into a file and say where it is", len(args.Prompt), maxPrompt)
+	}
+	k, err := kindNamed(args.Agent, d.config.kindsDir())
+	if err != nil {
+		return order{}, err
+	}
+	from := callerOf(ctx)
+	o := order{kind: k.name, depth: d.own.Depth + 1}
+	bound := d.own
+	account := &d.purse
+	if from.Host != nil {
+		if !d.isHostSocket(from.Host.Socket) {
+			return order{}, toolerr.New(toolerr.AuthFailed, "the call names a host's socket that is not in the state directory (%s): start both with the same --state", d.stateDir)
+		}
+		o.depth += max(0, from.Host.Depth)
+		o.lease, o.task.Host = from.Host.Lease, &from.Host.hostDoor
+		if o.parent = d.agents.leased(from.Host.Within); o.parent != nil {
+			bound, account = o.parent.left(), &o.parent.purse
+		}
+	}
+	if o.depth-1 > maxDepth {
+		return order{}, toolerr.New(toolerr.LimitReached, "agents that agents have dispatched dispatch none themselves: do the rest with the other tools")
+	}
+	if o.task.Tools, err = d.toolsFor(args, k, bound, from.Host != nil); err != nil {
+		return order{}, err
+	}
+	if o.depth > maxDepth {
+		o.task.Except = toolSet{self}
+	}
+	if err := d.place(ctx, &o, args); err != nil {
+		return order{}, err
+	}
+	if o.schema, err = parseReportSchema(args.OutputSchema); err != nil {
+		return order{}, err
+	}
+	o.task.Prompt, o.task.Model = args.Prompt, cmp.Or(args.Model, k.model, d.config.Model)
+	o.task.System = k.system + reportWords + o.about(args)
+	if err := o.resume(before); err != nil {
+		return order{}, err
+	}
+	bound.narrow(from)
+	if err := d.bounds(&o, args, bound, account); err != nil {
+		return order{}, err
+	}
+	o.waitFor = func(ctx context.Context) (func(), error) { return d.turns.take(ctx, o.depth) }
+	return o, nil
+}
+
+// toolsFor is what an agent may use: what this server, who dispatches, the
+// kind and the call let it.
+func (d *dispatcher) toolsFor(args arguments, k kind, bound grant, hosted bool) (toolSet, error) {
+	most := d.ceiling
+	if bound.Depth > 0 {
+		// An agent's own mcp-host starts this server without a ceiling of the
+		// user's: the grant has it.
+		if most = bound.Tools; hosted {
+			most = most.within(d.ceiling)
+		}
+	}
+	if k.tools != nil {
+		most = most.within(k.tools)
+	}
+	if !hosted {
+		most = most.named(bundled())
+	}
+	if args.Tools == nil {
+		return most, nil
+	}
+	return most.narrow(args.Tools)
+}
+
+// place says where the agent works, and with which program.
+func (d *dispatcher) place(ctx context.Context, o *order, args arguments) (err error) {
+	var roots []sandbox.Root
+	if o.task.Host == nil || args.Path != "" {
+		fs, err := d.box.FS(ctx)
+		if err != nil {
+			return err
+		}
+		roots = fs.Roots()
+		if args.Path != "" {
+			dir, err := fs.OpenDir(args.Path)
+			if err != nil {
+				return err
+			}
+			o.path = fs.Display(dir.Path())
+			dir.Close()
+		}
+	}
+	needed := o.task.Tools
+	if o.task.Host != nil {
+		roots, needed = nil, nil
+	}
+	o.args = d.hostArgs(roots)
+	o.bin, err = hostBinary(d.dir, needed)
+	return err
+}
+
+// about is what the agent is told besides the task.
+func (o *order) about(args arguments) string {
+	var b strings.Builder
+	if o.path != "" {
+		fmt.Fprintf(&b, "\n\nThe task is about the directory %s.", o.path)
+	}
+	if o.schema != nil {
+		fmt.Fprintf(&b, "\n\nYour report is to be one JSON value and nothing besides, without a fence around it, that fits this JSON Schema:\n%s", o.schema.text)
+	}
+	return b.String()
+}
+
+// resume has the order go on where an agent ended.
+func (o *order) resume(before *agent) error {
+	if before == nil {
+		return nil
+	}
+	if before.order.depth != o.depth {
+		return toolerr.New(toolerr.JobNotFound, "there is no agent %q here", before.id)
+	}
+	if before.outcome.conversation == nil {
+		return toolerr.New(toolerr.Conflict, "agent %s cannot go on, since its conversation was not kept (%s): start another one, and put what is needed of its report into the prompt", before.id, before.outcome.why)
+	}
+	o.task.Conversation, o.before = before.outcome.conversation, before.outcome.used
+	return nil
+}
+
+// narrow makes the bound what the calling agent's loop says that it has left,
+// where that is less. What agents that have ended used is off that already.
+func (g *grant) narrow(from caller) {
+	left := from.Agent.Left
+	if left.Turns != nil && (g.Turns == 0 || *left.Turns < g.Turns) {
+		g.Turns = max(1, *left.Turns)
+	}
+	g.leftTokens, g.leftCost = left.Tokens, left.Cost
+	if left.MS != nil {
+		until := time.Now().Add(time.Duration(min(*left.MS, mostTimeout.Milliseconds())) * time.Millisecond)
+		if g.Until.IsZero() || until.Before(g.Until) {
+			g.Until = until
+		}
+	}
+}
+
+// bounds sets what the agent may take, and takes it from who dispatches it.
+func (d *dispatcher) bounds(o *order, args arguments, bound grant, account *purse) error {
+	t := &o.task
+	t.MaxTurns = cmp.Or(args.MaxTurns, d.config.MaxTurns)
+	if bound.Turns > 0 {
+		t.MaxTurns = min(t.MaxTurns, bound.Turns)
+	}
+	timeout, grace := d.config.Timeout, d.config.Grace
+	if args.Timeout > 0 {
+		timeout = time.Duration(args.Timeout) * time.Second
+	}
+	if !bound.Until.IsZero() {
+		left := time.Until(bound.Until)
+		grace = min(grace, left/4)
+		timeout = min(timeout, left-grace)
+		if timeout < least {
+			return toolerr.New(toolerr.LimitReached, "there is no time left for another agent: sum up what you have")
+		}
+	}
+	o.until = time.Now().Add(timeout)
+	t.TimeoutMS, t.GraceMS = timeout.Milliseconds(), grace.Milliseconds()
+	tokens, cost, giveBack, err := account.take(bound, args.MaxTokens, d.config.MaxCost)
+	if err != nil {
+		return err
+	}
+	t.MaxTokens, t.MaxCost = tokens, cost
+	before := o.before
+	o.giveBack = func(used tally) { giveBack(used.usage.sum()-before.usage.sum(), used.cost-before.cost) }
+	o.grant = grant{Depth: o.depth, Until: o.until, Turns: t.MaxTurns, Tokens: tokens, Cost: cost, Tools: t.Tools}
+	return nil
+}
+
+// A purse is what agents that one has dispatched take of its tokens and money.
+// The zero value is empty.
+type purse struct {
+	mu             sync.Mutex
+	tokens, held   int64 // used by those that have ended; held for those that have not
+	cost, heldCost float64
+}
+
+// take holds an agent's share: what it asks for, or half of what is left, so
+// that there is some for the next one. giveBack is told what it has used.
+func (p *purse) take(bound grant, tokens int64, cost float64) (int64, float64, func(int64, float64), error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	tokens, err := share(tokens, bound.Tokens, p.tokens, p.held, bound.leftTokens, "tokens")
+	if err == nil {
+		cost, err = share(cost, bound.Cost, p.cost, p.heldCost, bound.leftCost, "money")
+	}
+	if err != nil {
+		return 0, 0, nil, err
+	}
+	p.held += tokens
+	p.heldCost += cost
+	return tokens, cost, func(usedTokens int64, usedCost float64) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.held -= tokens
+		p.heldCost -= cost
+		p.tokens += usedTokens
+		p.cost += usedCost
+	}, nil
+}
+
+// share is how much of a bound (0: there is none) an agent gets, of which some
+// is used and some held; left, unless nil, is another bound from which what is
+// used is off already. 0: as much as it likes.
+func share[N int64 | float64](asked, bound, used, held N, left *N, what string) (N, error) {
+	if bound <= 0 && left == nil {
+		return asked, nil
+	}
+	rest := bound - used - held
+	if left != nil && (bound <= 0 || *left-held < rest) {
+		rest = *left - held
+	}
+	if rest <= 0 {
+		return 0, toolerr.New(toolerr.LimitReached, "there is no more %s left for another agent: sum up what you have", what)
+	}
+	if asked <= 0 {
+		asked = rest - rest/2
+	}
+	return min(asked, rest), nil
+}
+
+// turns are the permits of agents that run, of each depth its own, so that
+// none waits for one that waits for it.
+type turns struct {
+	size int
+
+	mu  sync.Mutex
+	all map[int]chan struct{}
+}
+
+// take waits for a permit.
+func (t *turns) take(ctx context.Context, depth int) (release func(), err error) {
+	t.mu.Lock()
+	if t.all == nil {
+		t.all = map[int]chan struct{}{}
+	}
+	permits := t.all[depth]
+	if permits == nil {
+		permits = make(chan struct{}, t.size)
+		t.all[depth] = permits
+	}
+	t.mu.Unlock()
+	select {
+	case permits <- struct{}{}:
+		return func() { <-permits }, nil
+	case <-ctx.Done():
+		return nil, toolerr.New(toolerr.Cancelled, "cancelled before the agent could begin: %w", context.Cause(ctx))
+	}
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// meta is what is told of the agent whatever becomes of the call.
+func (a *agent) meta() meta {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	used, m := a.usedNow(), meta{AgentID: a.id, Running: !a.over()}
+	if !m.Running {
+		used = a.outcome.used
+		m.Ending, m.Summary, m.Model = a.outcome.why, a.outcome.summed, a.outcome.model
+	}
+	m.Turns, m.InputTokens, m.OutputTokens, m.Cost = used.turns, used.usage.Input, used.usage.Output, used.cost
+	m.DurationMS, m.Calls = used.took.Milliseconds(), used.calls
+	return m
+}
+
+// handBack answers for an agent that is still at work.
+func (a *agent) handBack() *mcpkit.Result {
+	line, _ := a.doing()
+	m := a.meta()
+	text := fmt.Sprintf("agent %s is still at work after %s: %s\nTo wait for its report: dispatch_agent {\"agent_id\":%q}\n", a.id, seconds(a.took()), line, a.id)
+	return &mcpkit.Result{Text: text, Meta: m}
+}
+
+// footer is the last line of a report.
+func (a *agent) footer() string {
+	parts := []string{"agent " + a.id, a.outcome.why}
+	if a.outcome.summed {
+		parts[1] += ", summed up"
+	}
+	return strings.Join(append(parts, a.outcome.used.words()...), " · ") + "\n"
+}
+
+// answer tells what an agent came to.
+func (d *dispatcher) answer(ctx context.Context, a *agent) (*mcpkit.Result, error) {
+	m, foot := a.meta(), a.footer()
+	o := a.outcome
+	report := o.report
+	if room := mcpkit.Budget(ctx) - len(foot) - noteRoom; len(report) > room {
+		m.Truncated = true
+		file, err := d.spill(a)
+		where := "the rest is lost to you: ask the agent for a shorter report, with agent_id and a prompt"
+		if err == nil {
+			m.File = file
+			where = "all of it is in " + file + ", which view shows"
+		}
+		cut := fmt.Sprintf("[cut: %d bytes of a report of %d; %s]", max(0, room-300), len(report), where)
+		report = shorten(report, max(0, room-300)) + "\n" + cut
+	}
+	if report != "" {
+		report = strings.TrimRight(report, "\n") + "\n\n"
+	}
+	result := &mcpkit.Result{Text: report + foot, Meta: m}
+	switch {
+	case o.misfit != "":
+		return result, toolerr.New(toolerr.ResultInvalid, "the report does not fit output_schema, also when the agent was asked once more: %s. It may be asked again with agent_id and a prompt; what it said:", o.misfit)
+	case o.fault != nil && (o.why == failed || o.why == lost || o.why == overdue || o.why == cancelled || o.why == pending):
+		return result, toolerr.New(codeOf(o.fault.Code), "%s", o.fault.Message)
+	case o.why == failed || o.why == cancelled || o.why == pending:
+		return result, toolerr.New(map[string]toolerr.Code{failed: toolerr.ModelError, cancelled: toolerr.Cancelled, pending: toolerr.PendingApproval}[o.why], "the agent ended early: %s", o.why)
+	case o.fault != nil:
+		mcpkit.Notef(ctx, "%s: %s", o.why, o.fault.Message)
+	}
+	return result, nil
+}
+
+// codeOf is a code that another process named.
+func codeOf(name string) toolerr.Code {
+	if code := toolerr.Code(name); slices.Contains(toolerr.Codes(), code) {
+		return code
+	}
+	return toolerr.ExecutionError
+}
+
+// spill puts a report that is too long for an answer into a file that view and
+// grep show.
+func (d *dispatcher) spill(a *agent) (string, error) {
+	dir, err := d.store.Spill()
+	if err != nil {
+		return "", err
+	}
+	name := filepath.Join(dir, "agent-"+a.id+".md")
+	return name, os.WriteFile(name, []byte(a.outcome.report), 0o600)
+}
+
+// abandoned answers a call that nobody waits for any more, whose agent has
+// been stopped.
+func (d *dispatcher) abandoned(ctx context.Context, a *agent, why error) (*mcpkit.Result, error) {
+	if errors.Is(why, mcpkit.ErrStopped) {
+		return nil, toolerr.New(toolerr.Cancelled, "the server is ending")
+	}
+	result, err := d.answer(ctx, a)
+	if err == nil {
+		err = why
+	}
+	return result, err
+}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/pkg/conform"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// maxSchema bounds a schema, which is a part of what the model is told.
+const maxSchema = 64 << 10
+
+// reportSchema is what a report has to fit.
+type reportSchema struct {
+	text   string
+	schema *conform.Schema
+}
+
+// parseReportSchema reads output_schema; nil: there is none.
+func parseReportSchema(object map[string]any) (*reportSchema, error) {
+	if object == nil {
+		return nil, nil
+	}
+	raw, err := jsonrpc.Marshal(object)
+	if err == nil && len(raw) > maxSchema {
+		err = fmt.Errorf("it has %d bytes, more than %d", len(raw), maxSchema)
+	}
+	var schema *conform.Schema
+	if err == nil {
+		schema, err = conform.Compile(raw)
+	}
+	if err != nil {
+		return nil, toolerr.New(toolerr.InvalidParams, "output_schema is no JSON Schema to check a report with: %w", err)
+	}
+	return &reportSchema{text: string(raw), schema: schema}, nil
+}
+
+// check returns the JSON of a report, which may stand in a fence, and why it
+// does not fit; "": it does.
+func (s *reportSchema) check(report string) (value, misfit string) {
+	value = unfenced(report)
+	if !json.Valid([]byte(value)) {
+		return report, "it is not one JSON value and nothing besides"
+	}
+	faults, err := s.schema.Check(json.RawMessage(value))
+	switch {
+	case err != nil:
+		return report, "it cannot be checked: " + err.Error()
+	case faults != nil:
+		return report, faults.Text
+	}
+	return value, ""
+}
+
+// unfenced takes the fence off a block of code that is the whole text.
+func unfenced(text string) string {
+	text = strings.TrimSpace(text)
+	inner, ok := strings.CutPrefix(text, "```")
+	if !ok {
+		return text
+	}
+	inner, ok = strings.CutSuffix(inner, "```")
+	head, rest, more := strings.Cut(inner, "\n")
+	if !ok || !more || strings.ContainsAny(head, "{}[]\"") {
+		return text
+	}
+	return strings.TrimSpace(rest)
+}
+
+// repairPrompt asks for the report once more.
+func repairPrompt(misfit string) string {
+	return "Your report does not fit the JSON Schema that was asked for: " + misfit +
+		"\nAnswer with the corrected JSON value alone: no words before or after it, no fence, no tool call."
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
+)
+
+func TestTool(t *testing.T) {
+	mcpkittest.Once(t)
+	bin := beside(t, "mcp-host", "mcp-ls", "mcp-glob", "mcp-grep", "mcp-view")
+	mcpkittest.Snapshot(t, bin, "testdata/tool.json", "--no-state")
+	mcpkittest.RunScripts(t, bin, "testdata/script")
+}
+
+// beside puts the tool into a directory with some of what it needs, and
+// returns its path there. mcp-host is one that does what the prompt says, and
+// stands for the tools, too, which it does not start.
+func beside(t testing.TB, names ...string) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	exe := ""
+	if runtime.GOOS == "windows" {
+		exe = ".exe"
+	}
+	bin := filepath.Join(dir, "mcp-dispatch_agent"+exe)
+	copyFile(t, mcpkittest.Build(t, "./tools/dispatch_agent"), bin)
+	for _, name := range names {
+		if name == "mcp-host" {
+			copyFile(t, mcpkittest.Build(t, "./tools/dispatch_agent/testdata/host"), filepath.Join(dir, name+exe))
+			continue
+		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name+exe), nil, 0o755))
+	}
+	return bin
+}
+
+// copyFile makes the same file under another name, or a copy of it.
+func copyFile(t testing.TB, from, to string) {
+	t.Helper()
+	if os.Link(from, to) == nil {
+		return
+	}
+	in, err := os.Open(from)
+	require.NoError(t, err)
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o755)
+	require.NoError(t, err)
+	_, err = io.Copy(out, in)
+	require.NoError(t, err)
+	require.NoError(t, out.Close())
+}

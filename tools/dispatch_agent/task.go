@@ -1,0 +1,119 @@
+package main
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// task is the line that mcp-host agent --json reads. What is zero is left to
+// it.
+type task struct {
+	Prompt       string          `json:"prompt"`
+	System       string          `json:"system,omitempty"`
+	Model        string          `json:"model,omitempty"`
+	Tools        toolSet         `json:"tools"` // never null: that would be all
+	Except       toolSet         `json:"except,omitempty"`
+	Conversation json.RawMessage `json:"conversation,omitempty"`
+	MaxTurns     int             `json:"max_turns,omitempty"`
+	MaxTokens    int64           `json:"max_tokens,omitempty"`
+	MaxCost      float64         `json:"max_cost,omitempty"`
+	TimeoutMS    int64           `json:"timeout_ms,omitempty"`
+	GraceMS      int64           `json:"grace_ms,omitempty"`
+	Host         *hostDoor       `json:"host,omitempty"`
+}
+
+// hostDoor is how an agent gets at the tools of the host that made the call.
+type hostDoor struct {
+	Socket string `json:"socket"`
+	Token  string `json:"token"`
+}
+
+// event is a line that mcp-host agent --json writes. Which members there are
+// depends on the type; types that are not known are left out.
+type event struct {
+	Type      string          `json:"type"`
+	Turn      int             `json:"turn"`
+	Model     string          `json:"model"`
+	ID        string          `json:"id"`
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments"`
+	Text      string          `json:"text"`
+	Usage     usage           `json:"usage"`
+
+	// Of the last one.
+	Why          string          `json:"why"`
+	Summed       bool            `json:"summed"`
+	Error        *fault          `json:"error"`
+	Turns        int             `json:"turns"`
+	Cost         float64         `json:"cost"`
+	Calls        map[string]int  `json:"calls"`
+	Conversation json.RawMessage `json:"conversation"`
+}
+
+type fault struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// usage counts tokens.
+type usage struct {
+	Input  int64 `json:"input"`
+	Output int64 `json:"output"`
+}
+
+func (u usage) sum() int64 { return u.Input + u.Output }
+
+// The endings that are not plainly one more way to end: see agent.Ending of
+// the host, whose words they are.
+const (
+	goalReached = "goal reached"
+	pending     = "approval pending"
+	cancelled   = "cancelled"
+	failed      = "model error"
+	lost        = "agent lost" // ours: the process ended without a last line
+	overdue     = "agent hung" // ours: it did not end in time
+)
+
+// tally is what an agent has used.
+type tally struct {
+	turns int
+	usage usage
+	cost  float64
+	calls map[string]int
+	took  time.Duration
+}
+
+// words are the tally as a result's last line has it.
+func (t tally) words() []string {
+	parts := []string{
+		plural(t.turns, "turn"),
+		short(t.usage.Input) + " in / " + short(t.usage.Output) + " out",
+		seconds(t.took),
+	}
+	if t.cost > 0 {
+		parts = append(parts, "cost "+shortCost(t.cost))
+	}
+	var calls []string
+	for _, name := range slices.Sorted(maps.Keys(t.calls)) {
+		calls = append(calls, visible(name)+"×"+short(int64(t.calls[name])))
+	}
+	if len(calls) > 0 {
+		parts = append(parts, shorten(strings.Join(calls, " "), 400))
+	}
+	return parts
+}
+
+// shorten cuts text to about n bytes, between characters.
+func shorten(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n] + "…"
+}
