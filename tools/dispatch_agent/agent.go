@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,6 +22,10 @@ const slack = 15 * time.Second
 // maxFound bounds what is kept of the texts of an agent's turns, for when its
 // process is lost.
 const maxFound = 256 << 10
+
+// usageStatus is the exit status of mcp-host where a task is none that it can
+// carry out: a kind or a model that there is not.
+const usageStatus = 2
 
 // errStop is why an agent is stopped when it is not its caller's cancelling.
 var errStop = errors.New("the server is ending")
@@ -125,7 +128,6 @@ func (a *agent) work(ctx context.Context, d *dispatcher) outcome {
 	second := a.process(ctx, d, again)
 	report, misfit := a.order.schema.check(second.report)
 	if second.why != goalReached || misfit != "" {
-		o.misfit = cmp.Or(misfit, o.misfit)
 		return o
 	}
 	o.report, o.misfit, o.conversation = report, "", second.conversation
@@ -164,7 +166,10 @@ func (a *agent) process(ctx context.Context, d *dispatcher, t task) outcome {
 	c.stop()
 	c.stdout.Close() //nolint:errcheck // read to its end
 	if last == nil {
-		return a.broken(ctx, c)
+		return a.broken(ctx, d, c)
+	}
+	if string(last.Conversation) == "null" {
+		last.Conversation = nil
 	}
 	return outcome{
 		report: strings.TrimSpace(last.Text), why: last.Why, summed: last.Summed, fault: last.Error,
@@ -173,7 +178,7 @@ func (a *agent) process(ctx context.Context, d *dispatcher, t task) outcome {
 }
 
 // broken is the outcome of a process that ended without a last line.
-func (a *agent) broken(ctx context.Context, c *child) outcome {
+func (a *agent) broken(ctx context.Context, d *dispatcher, c *child) outcome {
 	a.mu.Lock()
 	o := outcome{report: strings.TrimSpace(a.found), why: lost}
 	a.mu.Unlock()
@@ -182,6 +187,11 @@ func (a *agent) broken(ctx context.Context, c *child) outcome {
 		o.why, o.fault = overdue, &fault{string(toolerr.Timeout), "the agent did not end in its time and was killed"}
 	case cause != nil:
 		o.why, o.fault = cancelled, &fault{string(toolerr.Cancelled), cause.Error()}
+	case c.cmd.ProcessState.ExitCode() == usageStatus:
+		o.fault = &fault{string(toolerr.InvalidParams), c.stderr.last()}
+		if files := kindList(d.config.kindsDir()); files != "" && a.order.kind != "" {
+			o.fault.Message += "; and of files: " + files
+		}
 	default:
 		o.fault = &fault{string(toolerr.ExecutionError), "the agent's process ended before it had answered: " + c.lastWords()}
 	}

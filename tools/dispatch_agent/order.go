@@ -84,14 +84,16 @@ func (d *dispatcher) order(ctx context.Context, args arguments, before *agent) (
 	if o.depth > maxDepth {
 		o.task.Except = toolSet{self}
 	}
+	if o.task.Agent = k.name; k.system != "" {
+		o.task.Agent, o.task.System = "", k.system+reportWords
+	}
 	if err := d.place(ctx, &o, args); err != nil {
 		return order{}, err
 	}
 	if o.schema, err = parseReportSchema(args.OutputSchema); err != nil {
 		return order{}, err
 	}
-	o.task.Prompt, o.task.Model = args.Prompt, cmp.Or(args.Model, k.model, d.config.Model)
-	o.task.System = k.system + reportWords + o.about(args)
+	o.task.Prompt, o.task.Model, o.task.Attached = args.Prompt+o.about(), cmp.Or(args.Model, k.model, d.config.Model), true
 	if err := o.resume(before); err != nil {
 		return order{}, err
 	}
@@ -110,9 +112,7 @@ func (d *dispatcher) toolsFor(args arguments, k kind, bound grant, hosted bool) 
 	if bound.Depth > 0 {
 		// An agent's own mcp-host starts this server without a ceiling of the
 		// user's: the grant has it.
-		if most = bound.Tools; hosted {
-			most = most.within(d.ceiling)
-		}
+		most = bound.Tools
 	}
 	if k.tools != nil {
 		most = most.within(k.tools)
@@ -145,6 +145,9 @@ func (d *dispatcher) place(ctx context.Context, o *order, args arguments) (err e
 		}
 	}
 	needed := o.task.Tools
+	if o.task.Agent == explore { // which uses no more, unless the configuration says otherwise
+		needed = needed.within(readers())
+	}
 	if o.task.Host != nil {
 		roots, needed = nil, nil
 	}
@@ -153,8 +156,8 @@ func (d *dispatcher) place(ctx context.Context, o *order, args arguments) (err e
 	return err
 }
 
-// about is what the agent is told besides the task.
-func (o *order) about(args arguments) string {
+// about is what the agent is told with the task.
+func (o *order) about() string {
 	var b strings.Builder
 	if o.path != "" {
 		fmt.Fprintf(&b, "\n\nThe task is about the directory %s.", o.path)

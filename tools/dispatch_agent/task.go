@@ -13,6 +13,7 @@ import (
 // it.
 type task struct {
 	Prompt       string          `json:"prompt"`
+	Agent        string          `json:"agent,omitempty"` // a kind that mcp-host knows
 	System       string          `json:"system,omitempty"`
 	Model        string          `json:"model,omitempty"`
 	Tools        toolSet         `json:"tools"` // never null: that would be all
@@ -24,6 +25,7 @@ type task struct {
 	TimeoutMS    int64           `json:"timeout_ms,omitempty"`
 	GraceMS      int64           `json:"grace_ms,omitempty"`
 	Host         *hostDoor       `json:"host,omitempty"`
+	Attached     bool            `json:"attached"` // it ends with its input
 }
 
 // hostDoor is how an agent gets at the tools of the host that made the call.

@@ -19,10 +19,9 @@ import (
 )
 
 type task struct {
-	Prompt       string           `json:"prompt"`
-	Conversation []string         `json:"conversation"`
-	Tools        []string         `json:"tools"`
-	All          *json.RawMessage `json:"-"`
+	Prompt       string   `json:"prompt"`
+	Agent        string   `json:"agent"`
+	Conversation []string `json:"conversation"`
 }
 
 type agent struct {
@@ -50,6 +49,15 @@ func main() {
 		io.Copy(io.Discard, in)
 		close(a.gone)
 	}()
+	if strings.HasPrefix(a.task.Prompt, "Your report does not fit") {
+		for text := range strings.SplitSeq(strings.Join(a.task.Conversation, "\n"), "\n") {
+			if repaired, ok := strings.CutPrefix(text, "repair "); ok {
+				a.do("turn", "3 3")
+				a.do("report", repaired)
+			}
+		}
+		a.end()
+	}
 	for text := range strings.SplitSeq(a.task.Prompt, "\n") {
 		verb, rest, _ := strings.Cut(text, " ")
 		a.do(verb, rest)
@@ -112,6 +120,10 @@ func (a *agent) do(verb, rest string) {
 		a.last["text"] = strings.Join(a.task.Conversation, " | ")
 	case "env":
 		a.last["text"] = os.Getenv(rest)
+	case "kind":
+		fmt.Fprintf(os.Stderr, "mcp-host: there is no kind of agent %q\n", a.task.Agent)
+		os.Exit(2)
+	case "repair": // REPORT, when it is asked for once more
 	case "print":
 		fmt.Println(rest)
 	case "pid":
