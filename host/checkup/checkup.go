@@ -113,6 +113,7 @@ func (r *report) legacy(ctx context.Context, cfg Config) bool {
 	m, err := s.answer(s.ask("initialize", initialize), cfg.Start)
 	if err != nil {
 		r.add(Bad, name, "initialize: %v", err)
+		r.noise(s) // which may be why
 		return false
 	}
 	if code, text := fault(m); code != 0 {
@@ -234,13 +235,25 @@ func said(m jsonrpc.Message) string {
 	return "a result: " + excerpt(string(m.Result))
 }
 
+// noise tells of lines on standard output that were no messages, and reports
+// whether there were any.
+func (r *report) noise(s *session) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.noises > 0 {
+		r.add(Bad, "standard output", "%d lines were no messages: %s", s.noises, strings.Join(s.noise, " | "))
+	}
+	return s.noises > 0
+}
+
 // clean checks what was on standard output beside the answers.
 func (r *report) clean(s *session) {
+	if r.noise(s) {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.noises > 0:
-		r.add(Bad, "standard output", "%d lines were no messages: %s", s.noises, strings.Join(s.noise, " | "))
 	case len(s.odd) > 0:
 		r.add(Bad, "standard output", "%s", strings.Join(s.odd, "; "))
 	default:

@@ -169,6 +169,15 @@ func TestAServerThatHangs(t *testing.T) {
 	require.Equal(t, checkup.Bad, checks["standard output"].Level)
 }
 
+func TestNoiseInThePlaceOfAnAnswer(t *testing.T) {
+	m := sound()
+	m.Malformed("initialize")
+	command, env := m.Command(t)
+	checks := run(t, checkup.Config{Command: command, Env: env, BigLine: 1 << 10, Start: time.Second, Patience: 100 * time.Millisecond})
+	require.Equal(t, checkup.Bad, checks["handshake, legacy"].Level)
+	require.Contains(t, checks["standard output"].Detail, "1 lines were no messages")
+}
+
 func TestAServerThatStays(t *testing.T) {
 	self, err := os.Executable()
 	require.NoError(t, err)

@@ -1,7 +1,9 @@
 package config
 
 import (
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/toolroom-mcp/toolroom/host/config/dialect"
@@ -77,8 +79,17 @@ func (c *Config) checkDeclared() error {
 			problems = append(problems, t.Problem("name", "it is served as %s, like a tool of server %s; choose another name or namespace", name, server))
 		}
 	}
+	for _, t := range c.Declared {
+		if t.MCP != nil && taken[t.MCP.Server] == "" && t.MCP.Server != customServer {
+			problems = append(problems, t.Problem("mcp.server", "there is no server %s%s", dialect.Show(t.MCP.Server), dialect.Nearest(t.MCP.Server, slices.Sorted(maps.Keys(taken)))))
+		}
+	}
 	return append(problems, circles(c.Declared)...).Err()
 }
+
+// customServer is that of a program's own tools, which come with no
+// configuration; see package app.
+const customServer = "custom"
 
 // circles reports chains that come to call themselves.
 func circles(tools []manifest.Tool) (problems dialect.Problems) {

@@ -35,6 +35,7 @@ func TestDeclaredNames(t *testing.T) {
 		{"tools: {from_file: {mock_result: 1}}\nmanifests: [tools]", "tool from_file: name: is there twice"},
 		{"tools: {a: {chain: [{tool: b}]}, b: {chain: [{parallel: [{tool: a}]}]}}", "tool a: chain: it comes to call itself"},
 		{"tools: {a: {chain: [{tool: a}]}}", "tool a: chain: it comes to call itself"},
+		{"tools: {a: {mcp: {server: fxi, tool: echo}}}", "tool a: mcp.server: there is no server fxi; did you mean fix?"},
 		{"tools: {a: {mcp: {server: a, tool: a}}}", "tool a: mcp: it comes to call itself"},
 		{"tools: {a: {mcp: {server: b, tool: b}}, b: {chain: [{tool: a}]}}", "tool a: mcp: it comes to call itself"},
 		{"manifests: [gone]", "gone: no such file or directory"},

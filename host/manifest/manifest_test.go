@@ -89,6 +89,7 @@ func TestWhatIsWrong(t *testing.T) {
 		{head + "  mock_result: 1\n  timeout_ms: soon", "f.yaml:6: tool a: spec.timeout_ms: want a whole number of milliseconds"},
 		{head + "  mock_result: 1\n  timeout_ms: -1", "spec.timeout_ms: want a whole number of milliseconds from 0"},
 		{head + "  mock_result: 1\n  input_schema: {type: 7}", "f.yaml:6: tool a: spec.input_schema: no JSON Schema: "},
+		{head + "  mock_result: 1\n  input_schema: {type: string}", "spec.input_schema: want the schema of an object, which arguments are"},
 		{head + "  mock_result: 1\n  input_schema: true", "spec.input_schema: want the schema of an object"},
 		{head + "  mock_result: 1\n  output_schema: {$ref: 'https://h/x'}", "spec.output_schema: no JSON Schema: "},
 		{head + "  mock_result: 1\n  output_schema: {type: string}", "f.yaml:5: tool a: spec.mock_result: is not what output_schema says: got number, want string"},

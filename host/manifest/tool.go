@@ -184,7 +184,9 @@ func (r *reader) part(path string, v *dialect.Tree, parts parts) error {
 		t.MCP = parts.mcp
 		return t.MCP.Validate()
 	case Exec:
-		t.Exec = parts.exec
+		if t.Exec = parts.exec; r.failed() { // its command among others is not known
+			return nil
+		}
 		return t.Exec.Validate()
 	}
 	t.Client = parts.client
@@ -264,12 +266,25 @@ func (r *reader) schema(name string, into *json.RawMessage, also ...string) fiel
 			r.problem(v, path, "no JSON Schema: %v", err)
 			return
 		}
-		if name == "input_schema" && raw[0] != '{' {
-			r.problem(v, path, "want the schema of an object")
+		if name == "input_schema" && !ofArguments(raw) {
+			r.problem(v, path, "want the schema of an object, which arguments are")
 			return
 		}
 		*into = raw
 	}}
+}
+
+// ofArguments reports whether a schema may be one of objects, as far as its type
+// tells.
+func ofArguments(schema json.RawMessage) bool {
+	var s struct {
+		Type any `json:"type"`
+	}
+	if schema[0] != '{' || json.Unmarshal(schema, &s) != nil {
+		return false
+	}
+	several, _ := s.Type.([]any) //nolint:errcheck // then it is one
+	return s.Type == nil || s.Type == "object" || slices.Contains(several, any("object"))
 }
 
 func (r *reader) annotations(path string, v *dialect.Tree) {

@@ -158,6 +158,9 @@ func (c Config) compile() (*compiled, error) {
 	if out.response, err = parseMapping(c.Response); err != nil {
 		return nil, fmt.Errorf("http.response.body_mapping: %w", err)
 	}
+	if slices.Contains(c.Redact, "") {
+		return nil, errors.New("http.redact: a member's name is empty")
+	}
 	out.hidden = hiding(c.Redact)
 	return out, out.checkHeaders()
 }

@@ -561,6 +561,7 @@ func TestBadConfigurations(t *testing.T) {
 		{"a fixed header", func(c *http.Config) { c.Request.StaticHeaders = map[string]string{"Content-Length": "1"} }, "http.request.static_headers: Content-Length is set"},
 		{"a path of the request", func(c *http.Config) { c.Request.Body = "{a:" }, "http.request.body_mapping: "},
 		{"a path of the response", func(c *http.Config) { c.Response = "a[" }, "http.response.body_mapping: "},
+		{"a hidden member's name", func(c *http.Config) { c.Redact = []string{"a", ""} }, "http.redact: a member's name is empty"},
 		{"two bodies", func(c *http.Config) { c.Method = "POST"; c.Body = &http.Value{}; c.Request.Body = "a" }, "http.body: there is a mapping in request, too"},
 		{"a key's header", func(c *http.Config) { c.Key = "a b" }, "http.idempotency_key: "},
 	} {
