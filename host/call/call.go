@@ -181,6 +181,18 @@ type Result struct {
 	Names jsonrpc.NameSet
 }
 
+// AsksForInput reports whether the result is a question that the caller is to
+// answer in another round (resultType input_required, protocol 2026-07-28).
+func (r *Result) AsksForInput() bool {
+	if !r.Names.MayAsk() || !bytes.Contains(r.Raw, []byte(`"input_required"`)) {
+		return false
+	}
+	members, err := jsonrpc.Members(r.Raw)
+	return err == nil && slices.ContainsFunc(members, func(m jsonrpc.Member) bool {
+		return m.Name == "resultType" && string(m.Value) == `"input_required"`
+	})
+}
+
 // IsError reports whether the tool says that it failed.
 func (r *Result) IsError() bool {
 	if !r.Names.May("isError") || !bytes.Contains(r.Raw, []byte(`"isError"`)) {

@@ -56,7 +56,7 @@ func (g *Gateway) callTool(ctx context.Context, x exchange) {
 		x.fail(answered.Object)
 	case err != nil:
 		x.answer(finish(ErrorResult(tool, err), modern, false))
-	case !modern && names.May("resultType") && asksForInput(result):
+	case !modern && (&call.Result{Raw: result, Names: names}).AsksForInput():
 		x.answer(ErrorResult(tool, toolerr.New(toolerr.ProtocolError,
 			"%s asks for more input in a way that this client's protocol version does not have; use a client of version 2026-07-28", f.name)))
 	default:

@@ -59,7 +59,7 @@ func finish(result json.RawMessage, modern, cacheable bool) json.RawMessage {
 		return result
 	}
 	add := []string{`"resultType":"complete"`}
-	if cacheable && !asksForInput(result) {
+	if cacheable && !asks(result) {
 		add = append(add, `"ttlMs":0`, `"cacheScope":"private"`)
 	}
 	for _, m := range members {
@@ -75,23 +75,6 @@ func finish(result json.RawMessage, modern, cacheable bool) json.RawMessage {
 		out = append(out, ',')
 	}
 	return append(append(out, strings.Join(add, ",")...), result[end:]...)
-}
-
-// asksForInput reports whether a result is a modern server's question.
-func asksForInput(result json.RawMessage) bool {
-	if !bytes.Contains(result, []byte(`"input_required"`)) {
-		return false
-	}
-	members, err := jsonrpc.Members(result)
-	if err != nil {
-		return false
-	}
-	for _, m := range members {
-		if m.Name == "resultType" {
-			return string(m.Value) == `"input_required"`
-		}
-	}
-	return false
 }
 
 // checkHeaders compares the arguments that a tool's schema marks with
@@ -114,3 +97,6 @@ func checkHeaders(x exchange, tool *call.Tool) error {
 		return values[0], true
 	}, &decoded, h.callParams)
 }
+
+// asks reports whether a result is a modern server's question.
+func asks(result json.RawMessage) bool { return (&call.Result{Raw: result}).AsksForInput() }

@@ -205,7 +205,7 @@ func (g *Gateway) park(j *job) (json.RawMessage, error) {
 
 // sealed is a job's result, in which a modern server's own state is sealed.
 func (g *Gateway) sealed(j *job) (json.RawMessage, error) {
-	if j.err != nil || !asksForInput(j.result) {
+	if j.err != nil || !asks(j.result) {
 		return j.result, j.err
 	}
 	members, err := jsonrpc.Members(j.result)

@@ -1,11 +1,9 @@
 package upstream
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"slices"
 	"strconv"
 
 	"github.com/toolroom-mcp/toolroom/host/call"
@@ -105,13 +103,7 @@ func (c *conn) note(p *pending, method string, params json.RawMessage) {
 
 // needsInput reports whether a result is a modern server's question.
 func (a answer) needsInput() bool {
-	if !a.names.May("resultType") || !bytes.Contains(a.result, []byte(`"input_required"`)) {
-		return false
-	}
-	members, err := jsonrpc.Members(a.result)
-	return err == nil && slices.ContainsFunc(members, func(m jsonrpc.Member) bool {
-		return m.Name == "resultType" && string(m.Value) == `"input_required"`
-	})
+	return (&call.Result{Raw: a.result, Names: a.names}).AsksForInput()
 }
 
 // answer has the caller's client answer what a modern server asks, one

@@ -132,7 +132,7 @@ func keepable(res *call.Result) bool {
 	if res.IsError() {
 		return false
 	}
-	if !res.Names.May("resultType") || !bytes.Contains(res.Raw, []byte(`"resultType"`)) {
+	if !res.Names.MayAsk() {
 		return true
 	}
 	members, err := jsonrpc.Members(res.Raw)

@@ -77,12 +77,24 @@ type result struct {
 	others     []jsonrpc.Member // what else there is
 }
 
-// split takes a result apart; false: it is of another kind.
-func split(raw json.RawMessage) (r result, ok bool) {
-	members, err := jsonrpc.Members(raw)
-	if err != nil {
-		return r, false
+// fits reports that a result has no more content than most, as far as its members
+// show without another look at all of it: one with a single text, exactly.
+func fits(members []jsonrpc.Member, most int) bool {
+	n := 0
+	for _, m := range members {
+		switch m.Name {
+		case "content":
+			n += max(0, len(m.Value)-len("[]")-around)
+		case "structuredContent":
+			n += len(m.Value)
+		}
 	}
+	return n <= most
+}
+
+// split takes a result apart; false: it is of another kind.
+func split(members []jsonrpc.Member) (r result, ok bool) {
+	var err error
 	for _, m := range members {
 		switch m.Name {
 		case "content":
@@ -110,19 +122,26 @@ func split(raw json.RawMessage) (r result, ok bool) {
 	return r, r.content != nil || r.structured != nil
 }
 
+// around is what there is around a text.
+const around = len(`{"type":"text","text":""}`)
+
 // size is how many bytes of content there are, those around texts not
 // counted.
 func (r result) size() int {
 	n := len(r.structured)
 	for _, part := range r.content {
-		n += len(part) - len(`{"type":"text","text":""}`)
+		n += len(part) - around
 	}
 	return n
 }
 
 // fit returns a result with at most about MaxResult bytes of content.
 func (c Config) fit(tool *call.Tool, whole *call.Result) *call.Result {
-	r, ok := split(whole.Raw)
+	members, err := jsonrpc.Members(whole.Raw)
+	if err != nil || fits(members, c.MaxResult) {
+		return whole
+	}
+	r, ok := split(members)
 	if !ok || r.size() <= c.MaxResult {
 		return whole
 	}

@@ -11,18 +11,25 @@ import (
 // value is that of an object that has not been looked at.
 type NameSet uint64
 
-const looked NameSet = 1 << 63
+const (
+	looked NameSet = 1 << 63
+	asking NameSet = 1 << 62
+)
 
 // May reports whether the object may have a member of that name. That it has
 // one shows in the object only: other names can look the same.
 func (s NameSet) May(name string) bool { return s&looked == 0 || s&bit(name) != 0 }
+
+// MayAsk reports whether the object may be a result that is not complete: a
+// question of a server of protocol version 2026-07-28 (resultType).
+func (s NameSet) MayAsk() bool { return s&looked == 0 || s&asking != 0 }
 
 // bit tells the names apart that MCP's results have.
 func bit(name string) NameSet {
 	if name == "" {
 		return 1
 	}
-	return 1 << ((uint(name[0])*5 + uint(len(name))) % 63)
+	return 1 << ((uint(name[0])*5 + uint(len(name))) % 62)
 }
 
 // scan passes over the object at pos of a message.
@@ -30,7 +37,11 @@ func (s *NameSet) scan(b []byte, pos int) (end int, err error) {
 	*s |= looked
 	return eachMember(b, pos, 1, func(name string, start int) (int, error) {
 		*s |= bit(name)
-		return skipValue(b, start, 2)
+		end, err := skipValue(b, start, 2)
+		if err == nil && name == "resultType" && string(b[start:end]) != `"complete"` {
+			*s |= asking
+		}
+		return end, err
 	})
 }
 

@@ -30,6 +30,15 @@ func TestNamesOfAResult(t *testing.T) {
 	require.True(t, of(`{"jsonrpc":"2.0","id":1,"method":"x","params":{}}`).May("isError"))
 	require.True(t, jsonrpc.NameSet(0).May("isError"))
 
+	for result, asks := range map[string]bool{
+		`{}`: false, `{"resultType":"complete"}`: false, `{"content":[{"resultType":"input_required"}], "resultType" : "complete" }`: false,
+		`{"resultType":"input_required"}`: true, `{"result\u0054ype":"input_required"}`: true, `{"resultType":"compl\u0065te"}`: true,
+		`{"resultType":"complete","resultType":"input_required"}`: true, `[]`: true,
+	} {
+		require.Equal(t, asks, of(`{"jsonrpc":"2.0","id":1,"result":`+result+`}`).MayAsk(), result)
+	}
+	require.True(t, jsonrpc.NameSet(0).MayAsk())
+
 	for _, bad := range []string{`{"a":}`, `{"a"}`, `{`, `{"a":1,}`, strings.Repeat(`{"a":`, 1001) + "1" + strings.Repeat("}", 1001)} {
 		_, err := jsonrpc.Split([]byte(`{"jsonrpc":"2.0","id":1,"result":` + bad + `}`))
 		require.Error(t, err, bad)

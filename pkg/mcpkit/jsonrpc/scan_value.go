@@ -3,6 +3,7 @@ package jsonrpc
 import (
 	"encoding/binary"
 	"fmt"
+	"math/bits"
 )
 
 // skipValue returns the position after the value at pos.
@@ -106,7 +107,11 @@ func skipNumber(b []byte, pos int) (int, error) {
 func skipString(b []byte, pos int) (end int, escaped bool, err error) {
 	pos++
 	for {
-		for len(b)-pos >= 8 && plain(binary.LittleEndian.Uint64(b[pos:])) {
+		for len(b)-pos >= 8 {
+			if special := specials(binary.LittleEndian.Uint64(b[pos:])); special != 0 {
+				pos += bits.TrailingZeros64(special) / 8
+				break
+			}
 			pos += 8
 		}
 		if pos >= len(b) {
@@ -128,13 +133,14 @@ func skipString(b []byte, pos int) (end int, escaped bool, err error) {
 	}
 }
 
-// plain reports whether none of eight bytes is a quote, a backslash or below
-// 0x20 (the zero-in-word test of Hacker's Delight, section 6-1).
-func plain(w uint64) bool {
+// specials has its lowest bit in the first of eight bytes that is a quote, a
+// backslash or below 0x20, and is 0 if none is (the zero-in-word test of Hacker's
+// Delight, section 6-1, which may err behind the first).
+func specials(w uint64) uint64 {
 	const ones, high = 0x0101010101010101, 0x8080808080808080
 	quote, slash := w^(ones*'"'), w^(ones*'\\')
 	control := (w - ones*0x20) &^ w
-	return (control|(quote-ones)&^quote|(slash-ones)&^slash)&high == 0
+	return (control | (quote-ones)&^quote | (slash-ones)&^slash) & high
 }
 
 func skipEscape(b []byte, pos int) (int, error) {
