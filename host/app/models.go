@@ -1,11 +1,18 @@
 package app
 
 import (
+	"context"
+	"net/http"
 	"reflect"
 
 	"github.com/toolroom-mcp/toolroom/host/config"
 	"github.com/toolroom-mcp/toolroom/host/provider"
+	"github.com/toolroom-mcp/toolroom/host/provider/anthropic"
+	"github.com/toolroom-mcp/toolroom/host/provider/auto"
 	"github.com/toolroom-mcp/toolroom/host/provider/command"
+	"github.com/toolroom-mcp/toolroom/host/provider/endpoint"
+	"github.com/toolroom-mcp/toolroom/host/provider/gemini"
+	"github.com/toolroom-mcp/toolroom/host/provider/openai"
 	"github.com/toolroom-mcp/toolroom/host/provider/registry"
 	"github.com/toolroom-mcp/toolroom/host/provider/scripted"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
@@ -20,17 +27,32 @@ func nextModels(cfg config.Config, before *present) *registry.Registry {
 	if before != nil && reflect.DeepEqual(before.cfg.Models, cfg.Models) {
 		return before.models
 	}
-	return registry.New(cfg.Models, registry.Ways{Open: openModel})
+	local := func(ctx context.Context) (registry.Provider, bool) { return auto.Local(ctx, auto.Ports()...) }
+	return registry.New(cfg.Models, registry.Ways{Open: openModel, List: auto.List, Local: local})
 }
 
 // openModel makes a provider's model.
 func openModel(p registry.Provider, m registry.Model) (provider.Model, error) {
 	info := p.Info(m)
+	header := http.Header{}
+	for name, value := range p.Headers {
+		header.Set(name, value.Reveal())
+	}
+	at := endpoint.Config{Name: p.Name, BaseURL: p.BaseURL, Header: header, KeyEnv: p.KeyEnv, Silence: p.Timeout}
 	switch p.Kind {
 	case registry.Scripted:
 		return scripted.Open(p.File, info)
 	case registry.Command:
 		return command.New(p.Name), nil
+	case registry.OpenAI:
+		return openai.New(openai.Config{Config: at, Key: p.Key.Reveal(), Model: m.Name, Info: info, Strict: p.Strict, Extra: p.Extra}), nil
+	case registry.Anthropic:
+		return anthropic.New(anthropic.Config{Config: at, Key: p.Key.Reveal(), Model: m.Name, Info: info, Strict: p.Strict, Extra: p.Extra}), nil
+	case registry.Gemini:
+		return gemini.New(gemini.Config{
+			Config: at, Key: p.Key.Reveal(), Model: m.Name, Info: info, Extra: p.Extra,
+			Project: p.Project, Region: p.Region, Token: p.TokenCommand,
+		}), nil
 	}
 	return nil, toolerr.New(toolerr.NoModel, "provider %s: there is no kind %q", p.Name, p.Kind)
 }

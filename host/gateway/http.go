@@ -57,6 +57,9 @@ const (
 	sessionIdle = 30 * time.Minute // after which a legacy session is forgotten
 )
 
+// modelAgent is the User-Agent of what asks models (endpoint.UserAgent).
+const modelAgent = "toolroom-model"
+
 // HTTPHandler is the HTTP door: /mcp, /metrics, and /healthz for anybody who
 // may ask at all. Close it after the server.
 type HTTPHandler struct {
@@ -110,6 +113,7 @@ func NewHTTPServer(h http.Handler) *http.Server {
 // another site's page, and has the token.
 func (h *HTTPHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Server", "toolroom") // a host that looks for models on this machine does not take this one for them
 	// The server reads what is left of a body before it sends an answer, and
 	// would wait for it without end, also from who may not ask at all.
 	if !readWithin(w, lateBody) {
@@ -130,6 +134,8 @@ func (h *HTTPHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, r, http.StatusUnauthorized, "send the token that serve printed as Authorization: Bearer TOKEN")
 	case r.URL.Path == "/metrics" && h.cfg.Metrics != nil:
 		h.serveMetrics(w, r)
+	case r.UserAgent() == modelAgent && h.ofAPI(r): // it would ask itself, for ever
+		h.refuse(w, r, http.StatusForbidden, "a host's model cannot be a host of toolroom's: name the model's own address in models: or OPENAI_BASE_URL")
 	case h.ofAPI(r):
 		h.serveAPI(h.cfg.API, w, r)
 	default:

@@ -1,0 +1,97 @@
+package gemini
+
+import (
+	"github.com/toolroom-mcp/toolroom/host/convert"
+	wire "github.com/toolroom-mcp/toolroom/host/convert/gemini"
+	"github.com/toolroom-mcp/toolroom/host/convert/tree"
+	"github.com/toolroom-mcp/toolroom/host/provider/endpoint"
+)
+
+// answer reads one.
+type answer struct {
+	*endpoint.Pieces
+	names *convert.Names
+	state endpoint.State
+	turn  int // how many contents there were before
+
+	made int // ids of calls that have none
+}
+
+func (a *answer) State() endpoint.State { return a.state }
+
+func (a *answer) Response() *convert.Response { return a.Close() }
+
+// Whole reads the answer to generateContent.
+func (a *answer) Whole(body []byte) error {
+	r, _, err := wire.DecodeResponse(body, a.turn, wire.Options{Names: a.names})
+	if err != nil {
+		return err
+	}
+	a.state = endpoint.Over
+	a.Take(r)
+	return nil
+}
+
+// Event reads a piece of a stream, which has the form of an answer. There is no last
+// one: the answer is complete when it says why it ended.
+func (a *answer) Event(_ string, data []byte) error {
+	if err := endpoint.Fault(data); err != nil {
+		return err
+	}
+	v, err := tree.Parse(data)
+	if err != nil {
+		return endpoint.Garbled(err)
+	}
+	r := a.Sofar()
+	r.By = convert.Gemini
+	if id := v.Get("responseId").Str(); id != "" {
+		r.ID = id
+	}
+	if model := v.Get("modelVersion").Str(); model != "" {
+		r.Model = model
+	}
+	if u := wire.DecodeUsage(v.Get("usageMetadata")); u != nil {
+		r.Usage = u
+	}
+	if len(v.Get("candidates").All()) == 0 && v.Get("promptFeedback").Get("blockReason").Str() == "" {
+		return nil
+	}
+	piece, _, err := wire.DecodeResponse(data, a.turn, wire.Options{Names: a.names})
+	if err != nil {
+		return endpoint.Garbled(err)
+	}
+	calls := 0
+	for _, p := range piece.Parts {
+		if p.ToolCall != nil && p.ToolCall.ID == wire.ID(a.turn, calls) { // it was made, within this piece
+			calls++
+			p.ToolCall.ID = wire.ID(a.turn, a.made)
+			a.made++
+		}
+		a.part(p)
+	}
+	if piece.Word != "" {
+		r.Word, r.Stop = piece.Word, piece.Stop
+		if piece.Stop != convert.StopRefusal {
+			r.Stop = wire.Stop(piece.Word, len(r.Calls()) > 0)
+		}
+		a.state = endpoint.Complete
+	}
+	return nil
+}
+
+// part adds a part, or to the last one: texts that follow each other are one. What
+// is signed stands alone.
+func (a *answer) part(p convert.Part) {
+	last := a.Len() - 1
+	if last >= 0 && p.Signature == nil && (p.Type == convert.Text || p.Type == convert.Thinking) {
+		if before := a.Sofar().Parts[last]; before.Type == p.Type && before.Signature == nil {
+			a.Add(convert.Delta{Index: last, Type: p.Type, Text: p.Text})
+			return
+		}
+	}
+	one := convert.Response{Parts: []convert.Part{p}}
+	for _, d := range one.Pieces() {
+		d.Index = last + 1
+		a.Add(d)
+	}
+}

@@ -1,0 +1,200 @@
+package openai
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/convert"
+	wire "github.com/toolroom-mcp/toolroom/host/convert/openai"
+	"github.com/toolroom-mcp/toolroom/host/convert/tree"
+	"github.com/toolroom-mcp/toolroom/host/provider/endpoint"
+)
+
+// answer reads one.
+type answer struct {
+	*endpoint.Pieces
+	names *convert.Names
+	state endpoint.State
+
+	parts map[convert.PartType]int // where thinking, text and refusal are
+	calls map[string]int           // where calls are, by what tells them apart
+	ids   map[int]string           // of the calls, by part
+	last  int                      // the part of the last call
+	made  int                      // ids
+}
+
+func newAnswer(p *endpoint.Pieces, names *convert.Names) *answer {
+	return &answer{Pieces: p, names: names, parts: map[convert.PartType]int{}, calls: map[string]int{}, ids: map[int]string{}, last: -1}
+}
+
+// Begun also holds for an answer that nothing was asked for.
+func (a *answer) Begun() bool { return a.Pieces != nil && a.Pieces.Begun() }
+
+func (a *answer) State() endpoint.State { return a.state }
+
+func (a *answer) Response() *convert.Response {
+	r := a.Sofar()
+	if a.state != endpoint.Open && r.Stop == "" { // [DONE] without a word of why
+		r.Stop = convert.StopEnd
+		if len(r.Calls()) > 0 {
+			r.Stop = convert.StopCalls
+		}
+	}
+	if r.Stop == convert.StopEnd && len(r.Calls()) > 0 { // as several servers have it
+		r.Stop = convert.StopCalls
+	}
+	return a.Close()
+}
+
+// Whole reads a chat completion.
+func (a *answer) Whole(body []byte) error {
+	r, _, err := wire.DecodeResponse(body, wire.Options{Names: a.names})
+	if err != nil {
+		return err
+	}
+	for _, c := range r.Calls() {
+		if c.ID == "" {
+			c.ID = a.newID(r.ID)
+		}
+	}
+	a.state = endpoint.Over
+	a.Take(r)
+	return nil
+}
+
+// newID is an id for a call that has none. That of the answer is in it, so that it
+// is another in each turn.
+func (a *answer) newID(answer string) string {
+	a.made++
+	return fmt.Sprintf("call_%s_%d", convert.NameRule{Max: 24}.Short("a"+strings.TrimPrefix(answer, "chatcmpl-")), a.made)
+}
+
+// Event reads a chunk.
+func (a *answer) Event(_ string, data []byte) error {
+	if strings.TrimSpace(string(data)) == "[DONE]" {
+		a.state = endpoint.Over
+		return nil
+	}
+	if err := endpoint.Fault(data); err != nil {
+		return err
+	}
+	v, err := tree.Parse(data)
+	if err != nil {
+		return endpoint.Garbled(err)
+	}
+	r := a.Sofar()
+	r.By = convert.OpenAI
+	if id := v.Get("id").Str(); id != "" {
+		r.ID = id
+	}
+	if model := v.Get("model").Str(); model != "" {
+		r.Model = model
+	}
+	if created := v.Get("created").Int(); created != 0 {
+		r.Created = int64(created)
+	}
+	if u := wire.DecodeUsage(v.Get("usage")); u != nil {
+		r.Usage = u
+	}
+	for _, choice := range v.Get("choices").All() {
+		if choice.Get("index").Int() != 0 { // one was asked for
+			continue
+		}
+		a.delta(choice.Get("delta"))
+		if word := choice.Get("finish_reason").Str(); word != "" {
+			r.Word, r.Stop = word, wire.Stop(word)
+			a.state = endpoint.Complete
+		}
+	}
+	return nil
+}
+
+func (a *answer) delta(d *tree.Value) {
+	for _, name := range []string{"reasoning_content", "reasoning"} {
+		if text := d.Get(name).Str(); text != "" {
+			a.say(convert.Thinking, text)
+			break
+		}
+	}
+	if content := d.Get("content"); content.Is(tree.Array) { // parts, as Mistral has them
+		for _, item := range content.Items {
+			a.say(convert.Text, item.Get("text").Str())
+		}
+	} else {
+		a.say(convert.Text, content.Str())
+	}
+	a.say(convert.Refusal, d.Get("refusal").Str())
+	for _, c := range d.Get("tool_calls").All() {
+		a.call(c)
+	}
+	if old := d.Get("function_call"); old.Is(tree.Object) {
+		a.call(tree.Obj("index", tree.Int(0), "function", old))
+	}
+}
+
+// say adds to a text. There is one of a kind.
+func (a *answer) say(kind convert.PartType, text string) {
+	if text == "" {
+		return
+	}
+	at, ok := a.parts[kind]
+	if !ok {
+		at = a.Len()
+		a.parts[kind] = at
+	}
+	a.Add(convert.Delta{Index: at, Type: kind, Text: text})
+}
+
+// call adds to a call, or begins one.
+func (a *answer) call(c *tree.Value) {
+	id, f := c.Get("id").Str(), c.Get("function")
+	name := f.Get("name").Str()
+	at, begins := a.place(c.Get("index"), id, name)
+	d := convert.Delta{Index: at, Type: convert.Call}
+	if begins {
+		if d.ID, d.Name = id, a.names.Own(name); d.ID == "" {
+			d.ID = a.newID(a.Sofar().ID)
+		}
+		a.ids[at] = id
+	}
+	switch arguments := f.Get("arguments"); {
+	case arguments.Is(tree.String):
+		d.Args = arguments.Text
+	case arguments.Is(tree.Object): // as some servers send it
+		d.Args = string(arguments.Whole())
+	}
+	if signature := c.Get("extra_content").Get("google").Get("thought_signature").Str(); signature != "" {
+		d.Signature = &convert.Signature{By: convert.Gemini, Value: signature}
+	}
+	a.Add(d)
+	a.last = at
+}
+
+// place finds the call that a piece is of. It is told by its index; but some servers
+// send none, or 0 for every call, and then a new id or, without ids, a new name
+// begins another.
+func (a *answer) place(index *tree.Value, id, name string) (at int, begins bool) {
+	key := "last"
+	if index.Is(tree.Number) {
+		key = "#" + index.Text
+	}
+	at, known := a.calls[key]
+	if key == "last" && id != "" {
+		for part, has := range a.ids {
+			if has == id {
+				return part, false
+			}
+		}
+	}
+	switch {
+	case !known && key == "last" && a.last >= 0 && id == "" && name == "":
+		return a.last, false
+	case known && id != "" && a.ids[at] != id, known && key == "last" && id == "" && name != "":
+		known = false
+	}
+	if !known {
+		at = a.Len()
+		a.calls[key] = at
+	}
+	return at, !known
+}
