@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -119,7 +120,7 @@ func (r *run) hear(ctx context.Context, req *convert.Request) (answer *convert.R
 		return nil, err
 	}
 	kept := *answer
-	kept.Parts = r.clean(answer.Parts, own)
+	kept.Parts = r.clean(answer.Parts, own, answer.Stop != convert.StopRefusal)
 	if kept.Usage == nil {
 		kept.Usage = r.estimate(req, &kept)
 	}
@@ -127,20 +128,24 @@ func (r *run) hear(ctx context.Context, req *convert.Request) (answer *convert.R
 }
 
 // clean is what of an answer's parts says something, with ids that are the
-// conversation's and arguments that can be read. own are the ids that have been told.
-func (r *run) clean(parts []convert.Part, own map[int]string) []convert.Part {
+// conversation's and arguments that can be read. own are the ids that have been told;
+// without calls are answers of which none is made.
+func (r *run) clean(parts []convert.Part, own map[int]string, calls bool) []convert.Part {
 	var kept []convert.Part
 	says := false
 	for i, p := range parts {
 		p.Text = strings.ToValidUTF8(p.Text, "\uFFFD")
 		switch p.Type {
 		case convert.Text, convert.Refusal:
-			if strings.TrimSpace(p.Text) == "" && p.Signature == nil {
-				continue
+			if strings.TrimSpace(p.Text) == "" {
+				if p.Signature == nil {
+					continue
+				}
+				p.Text = "" // Anthropic refuses texts of white space alone
 			}
-			says = says || strings.TrimSpace(p.Text) != ""
+			says = says || p.Text != ""
 		case convert.Call:
-			if p.ToolCall == nil {
+			if p.ToolCall == nil || !calls {
 				continue
 			}
 			c := readable(*p.ToolCall)
@@ -149,7 +154,10 @@ func (r *run) clean(parts []convert.Part, own map[int]string) []convert.Part {
 			}
 			p.ToolCall, says = &c, true
 		case convert.Image, convert.Opaque:
-			says = says || p.Media != nil || p.Raw != nil
+			if p.Media == nil && p.Raw == nil {
+				continue
+			}
+			says = true
 		case convert.Thinking, convert.Redacted:
 		default: // nothing that a model says
 			continue
@@ -159,12 +167,22 @@ func (r *run) clean(parts []convert.Part, own map[int]string) []convert.Part {
 	if !says {
 		return nil
 	}
+	for len(kept) > 0 && isThought(kept[len(kept)-1]) { // which no vendor takes back at the end
+		kept = kept[:len(kept)-1]
+	}
 	return kept
 }
 
-// readable is a call whose arguments are an object, or said not to be.
+func isThought(p convert.Part) bool {
+	return p.Type == convert.Thinking || p.Type == convert.Redacted
+}
+
+// nameless is the name that a call gets which has none: vendors want one.
+const nameless = "unnamed"
+
+// readable is a call with a name, whose arguments are an object or said not to be.
 func readable(c convert.ToolCall) convert.ToolCall {
-	c.Name = strings.ToValidUTF8(c.Name, "\uFFFD")
+	c.Name = cmp.Or(strings.ToValidUTF8(c.Name, "\uFFFD"), nameless)
 	if c.Malformed != "" {
 		c.Args, c.Malformed = nil, strings.ToValidUTF8(c.Malformed, "\uFFFD")
 		return c
@@ -246,7 +264,7 @@ func (r *run) sum(ctx context.Context, why Ending) error {
 func (r *run) takeSummary(answer *convert.Response) error {
 	called := len(answer.Calls()) > 0
 	answer.Parts = slices.DeleteFunc(answer.Parts, func(p convert.Part) bool {
-		return p.Type == convert.Call || called && (p.Type == convert.Thinking || p.Type == convert.Redacted)
+		return p.Type == convert.Call || called && isThought(p)
 	})
 	if text(answer.Parts) == "" {
 		r.spend(answer.Usage, r.model.Info().Price)

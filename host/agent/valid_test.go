@@ -82,11 +82,11 @@ func validOpenAI(t *testing.T, body []byte) {
 	for _, m := range r.Messages {
 		if m.Role == "tool" {
 			i := slices.Index(open, m.CallID)
-			require.Zero(t, i, "results come in the order of calls: %s", body)
+			require.Zero(t, i, "results come in the order of calls")
 			open = open[1:]
 			continue
 		}
-		require.Empty(t, open, "all calls are answered: %s", body)
+		require.Empty(t, open, "all calls are answered")
 		if m.Role == "assistant" {
 			require.True(t, m.Content != nil || len(m.Calls) > 0)
 		} else {
@@ -124,7 +124,7 @@ func validAnthropic(t *testing.T, body []byte) {
 	var open []string
 	seen := map[string]bool{}
 	for _, m := range r.Messages {
-		require.NotEqual(t, role, m.Role, "roles alternate: %s", body)
+		require.NotEqual(t, role, m.Role, "roles alternate")
 		role = m.Role
 		var blocks []block
 		if json.Unmarshal(m.Content, &blocks) != nil {
@@ -144,7 +144,7 @@ func validAnthropic(t *testing.T, body []byte) {
 				require.Regexp(t, `\S`, b.Text)
 			}
 		}
-		require.Equal(t, len(open), answered, "as many results as calls: %s", body)
+		require.Equal(t, len(open), answered, "as many results as calls")
 		open = nil
 		for _, b := range blocks {
 			if b.Type == "tool_use" {
@@ -192,7 +192,7 @@ func validGemini(t *testing.T, body []byte) {
 			}
 		}
 		if len(open) > 0 || len(responses) > 0 {
-			require.Equal(t, open, responses, "%s", body)
+			require.Equal(t, open, responses)
 		}
 		open = calls
 	}

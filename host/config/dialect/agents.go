@@ -1,6 +1,8 @@
 package dialect
 
 import (
+	"strings"
+
 	"github.com/toolroom-mcp/toolroom/host/agent"
 )
 
@@ -33,7 +35,7 @@ func readAgents(r *reader, n *node, s *Settings) {
 		before := len(r.doc.Problems)
 		r.members(value, agentFields(&k))
 		if err := k.Validate(); err != nil && len(r.doc.Problems) == before {
-			r.problem("%v", err)
+			r.problem("%s", strings.TrimPrefix(err.Error(), "agent "+name+": "))
 			return
 		}
 		s.Agents = append(s.Agents, k)
