@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -202,6 +203,38 @@ func (s *Store) LastChange(path string, now Version) (*Change, error) {
 	return nil, toolerr.New(toolerr.NotFound, "nothing to undo: no change of %s by these tools is remembered", shown)
 }
 
+// Changes returns the changes since a time that the journal has, of all files, the
+// newest first. One that was cut short may be among them.
+func (s *Store) Changes(since time.Time) []*Change {
+	dir, err := s.sub(undoDir)
+	if err != nil {
+		return nil
+	}
+	var all []*Change
+	for _, name := range recordsOf(dir, "") {
+		if !recordedSince(name, since) {
+			continue
+		}
+		c, err := readChange(filepath.Join(dir, name), s.config.UndoContent)
+		if err == nil && !c.Time.Before(since) {
+			c.store, c.file = s, name
+			all = append(all, c)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *Change) int { return b.Time.Compare(a.Time) })
+	return all
+}
+
+// recordedSince reports by a record's name whether it is of that time or later.
+func recordedSince(name string, since time.Time) bool {
+	parts := strings.Split(strings.TrimSuffix(name, pendingSuffix), "-")
+	if len(parts) != 3 {
+		return false
+	}
+	at, err := strconv.ParseUint(parts[1], 16, 64)
+	return err == nil && (since.Before(time.Unix(0, 0)) || at >= uint64(since.UnixNano()))
+}
+
 // Restore returns the content before the change, given the one after it. For
 // a file that the change created it is empty: then the file is to be removed.
 func (c *Change) Restore(current []byte) ([]byte, error) {
@@ -228,7 +261,7 @@ func (c *Change) Forget() error {
 	return os.Remove(filepath.Join(dir, c.file))
 }
 
-// recordsOf lists a file's records, the newest first.
+// recordsOf lists a file's records, the newest first; with "" those of all files.
 func recordsOf(dir, path string) []string {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -236,7 +269,7 @@ func recordsOf(dir, path string) []string {
 	}
 	var names []string
 	for _, entry := range entries {
-		if strings.HasPrefix(entry.Name(), path+"-") && entry.Type().IsRegular() {
+		if (path == "" || strings.HasPrefix(entry.Name(), path+"-")) && entry.Type().IsRegular() {
 			names = append(names, entry.Name())
 		}
 	}

@@ -132,6 +132,30 @@ func TestUndoOnlyWhatWasWritten(t *testing.T) {
 	require.NoError(t, none.Commit())
 }
 
+func TestChangesSinceATime(t *testing.T) {
+	store := state.New(state.Config{Dir: t.TempDir()})
+	record(t, store, state.NewChange("edit", "/before", []byte("a"), []byte("b")))
+	since := time.Now()
+	require.Empty(t, store.Changes(since))
+	for i, path := range []string{"/f", "/g", "/f"} {
+		record(t, store, state.NewChange("replace", path, fmt.Appendf(nil, "%d", i), fmt.Appendf(nil, "%d", i+1)))
+	}
+	failed, err := store.Record(state.NewChange("edit", "/h", nil, []byte("x")))
+	require.NoError(t, err)
+	failed.Discard()
+	var paths []string
+	for _, c := range store.Changes(since) {
+		paths = append(paths, c.Path)
+		require.Equal(t, "replace", c.Tool)
+	}
+	require.Equal(t, []string{"/f", "/g", "/f"}, paths)
+	require.Equal(t, state.VersionOf([]byte("3")), store.Changes(since)[0].After)
+	require.NoError(t, store.Changes(since)[0].Forget())
+	require.Len(t, store.Changes(since), 2)
+	require.Len(t, store.Changes(time.Time{}.Add(time.Hour)), 3, "a time before all others")
+	require.Empty(t, state.New(state.Config{Disabled: true}).Changes(since))
+}
+
 func TestNoUndoHasAReason(t *testing.T) {
 	large := bytes.Repeat([]byte("x"), 2000)
 	_, err := state.New(state.Config{Disabled: true}).Record(state.NewChange("edit", "/f", large, nil))
