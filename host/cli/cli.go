@@ -53,6 +53,7 @@ type program struct {
 	getenv   func(string) string
 	environ  []string
 	flags    config.Flags
+	only     []string // servers, besides which there are none; nil: all
 }
 
 // Main runs the command line of this process and returns its exit status.
@@ -82,14 +83,20 @@ func Run(ctx context.Context, args []string, in io.Reader, out, stderr io.Writer
 	return e.status
 }
 
-// doubleDash takes -mcpservers, as other hosts write it, for --mcpservers.
+// doubleDash takes -mcpservers, as other hosts write it, for --mcpservers, and so
+// with what other chats have.
 func doubleDash(args []string) []string {
 	args = slices.Clone(args)
+	words := []string{"mcpservers"}
 	for i, arg := range args {
 		if arg == "--" {
 			break
 		}
-		if arg == "-mcpservers" || strings.HasPrefix(arg, "-mcpservers=") {
+		if arg == "chat" {
+			words = append(words, chatWords()...)
+		}
+		name, _, _ := strings.Cut(arg, "=")
+		if word, ok := strings.CutPrefix(name, "-"); ok && slices.Contains(words, word) {
 			args[i] = "-" + arg
 		}
 	}
@@ -125,7 +132,7 @@ not be reached.`,
 	f.StringVar(&p.flags.MCPServers, "mcpservers", "", "more servers: `COMMANDS` as in \"cmd args;ENV=value cmd2\"")
 	f.StringVar(&p.flags.State, "state", "", "`DIR` for state (default MCP_STATE_DIR, or $XDG_STATE_HOME/toolroom)")
 	root.SetHelpCommand(&cobra.Command{Hidden: true, Use: "no-help"})
-	root.AddCommand(p.serve(), p.stdio(), p.tools(), p.call(), p.servers(), p.approvals(), p.agent(), p.stats(), p.doctor(), p.config(), p.record(), p.replay(), p.guard())
+	root.AddCommand(p.serve(), p.stdio(), p.tools(), p.call(), p.servers(), p.approvals(), p.agent(), p.chat(), p.stats(), p.doctor(), p.config(), p.record(), p.replay(), p.guard())
 	return root
 }
 
@@ -173,7 +180,11 @@ func (p *program) openChanged(change func(config.Config) config.Config) (*app.Ap
 
 // load reads the configuration. dir is where the bundled tools are.
 func (p *program) load(dir string) (config.Config, error) {
-	return config.Load(p.flags, dir, version(), p.getenv, p.environ)
+	cfg, err := config.Load(p.flags, dir, version(), p.getenv, p.environ)
+	if err == nil && len(p.only) > 0 {
+		err = keepServers(&cfg, p.only)
+	}
+	return cfg, err
 }
 
 // follow applies what changes in the configuration's files until stop is

@@ -161,40 +161,46 @@ type picture struct {
 func (t *text) draw(prompt string, width, height int) picture {
 	margin := screen.Columns(prompt)
 	if margin > width/2 {
-		prompt, margin = "", 0
+		margin = 0
 	}
 	var p picture
 	var b strings.Builder
-	b.WriteString(prompt)
-	col := margin
-	wrap := func(indent int) {
+	col := 0
+	wrap := func() {
 		p.rows = append(p.rows, b.String())
 		b.Reset()
-		b.WriteString(strings.Repeat(" ", indent))
-		col = indent
+		b.WriteString(strings.Repeat(" ", margin))
+		col = margin
+	}
+	put := func(r rune) {
+		w := screen.Width(r)
+		if col+w > width-1 { // the last column is left: terminals differ in what comes after it
+			wrap()
+		}
+		b.WriteRune(r)
+		col += w
+	}
+	for _, r := range prompt {
+		put(r)
 	}
 	for i, r := range t.runes {
 		if i == t.at {
 			p.row, p.col = len(p.rows), col
 		}
 		if r == '\n' {
-			wrap(margin)
+			wrap()
 			continue
 		}
 		shown := screen.Shown(r)
 		if r == '\t' {
 			shown = "    "
 		}
-		for _, r := range shown {
-			w := screen.Width(r)
-			if col+w > width-1 { // the last column is left: terminals differ in what comes after it
-				wrap(margin)
-				if i == t.at && p.row == len(p.rows)-1 && p.col+w > width-1 {
-					p.row, p.col = len(p.rows), col
-				}
+		row := len(p.rows)
+		for j, r := range shown {
+			put(r)
+			if i == t.at && j == 0 && len(p.rows) > row { // the cursor goes with its character
+				p.row, p.col = len(p.rows), margin
 			}
-			b.WriteRune(r)
-			col += w
 		}
 	}
 	if t.at == len(t.runes) {

@@ -92,6 +92,9 @@ func (s *Screen) Release() {
 func (s *Screen) Line(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if text == s.line && s.drawn {
+		return
+	}
 	var b bytes.Buffer
 	s.take(&b)
 	s.line = text

@@ -1,0 +1,355 @@
+package chat
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/toolroom-mcp/toolroom/host/agent"
+	"github.com/toolroom-mcp/toolroom/host/call"
+	"github.com/toolroom-mcp/toolroom/host/chat/lineedit"
+	"github.com/toolroom-mcp/toolroom/host/chat/screen"
+	"github.com/toolroom-mcp/toolroom/host/convert"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// A question is put to the user while a turn is under way. It is answered by the
+// goroutine that has the terminal.
+type question struct {
+	ctx    context.Context
+	put    func(ctx context.Context) (any, error)
+	answer chan<- reply
+}
+
+type reply struct {
+	value any
+	err   error
+}
+
+// canAsk reports whether there is somebody to ask.
+func (c *Chat) canAsk() bool { return !c.cfg.JSON && (c.editor != nil || c.cfg.Typing) }
+
+// put puts a question and waits for its answer.
+func (c *Chat) put(ctx context.Context, put func(ctx context.Context) (any, error)) (any, error) {
+	answer := make(chan reply, 1)
+	select {
+	case c.questions <- &question{ctx, put, answer}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	select {
+	case r := <-answer:
+		return r.value, r.err
+	case <-ctx.Done(): // somebody else has answered, or it is too late
+		return nil, ctx.Err()
+	}
+}
+
+// answer has the user answer a question. If he gives up instead, interrupt is called
+// before who asked is told.
+func (c *Chat) answer(q *question, interrupt func() error) (stuck error) {
+	if q.ctx.Err() != nil {
+		return nil
+	}
+	ctx, done := c.interruptible(q.ctx)
+	defer done()
+	if c.screen != nil {
+		c.screen.Hold()
+		defer c.screen.Release()
+	}
+	value, err := q.put(ctx)
+	if errors.Is(err, lineedit.ErrInterrupt) || context.Cause(ctx) == lineedit.ErrInterrupt { //nolint:errorlint // this very one
+		err, stuck = context.Canceled, interrupt()
+	}
+	q.answer <- reply{value, err}
+	return stuck
+}
+
+// calling is the call that a question is asked in.
+type calling struct {
+	call   *convert.ToolCall
+	edited json.RawMessage // the user approved it with these arguments instead
+	agreed bool            // the user has been asked about what it is part of
+}
+
+type callingKey struct{}
+
+// asking are tools whose calls the user is asked about where they wait for approval.
+type asking struct {
+	agent.Tools
+	chat   *Chat
+	agreed bool // the user has been asked about what the calls are part of
+}
+
+// Call makes a call, again once it was approved.
+func (a *asking) Call(ctx context.Context, tc *convert.ToolCall, progress func(string)) (*call.Result, error) {
+	in := &calling{call: tc, agreed: a.agreed}
+	ctx = context.WithValue(ctx, callingKey{}, in)
+	for {
+		res, err := a.Tools.Call(ctx, tc, progress)
+		var p *call.PendingError
+		if !errors.As(err, &p) || p.Pending.ID == "" || !a.chat.canAsk() || a.chat.cfg.Host.Approve == nil {
+			return res, err
+		}
+		d := verdict{approve: true, args: in.edited}
+		if in.edited == nil {
+			if d, err = a.chat.approval(ctx, in, fmt.Sprintf("May %s be called? %s.", tc.Name, p.Pending.Reason), p.Pending.Args); err != nil {
+				return nil, err
+			}
+		}
+		in.edited = nil
+		err = a.chat.cfg.Host.Approve(ctx, p.Pending.ID, d.approve, d.args)
+		if err != nil && !toolerr.Is(err, toolerr.Conflict) && !toolerr.Is(err, toolerr.NotFound) {
+			if d.args == nil {
+				return nil, err
+			}
+			a.chat.view.note("%v", err) // the arguments are not right: once more
+		}
+	}
+}
+
+// verdict is what the user decides on a call.
+type verdict struct {
+	approve bool
+	args    json.RawMessage // instead of those asked for; nil: those
+}
+
+// approval asks the user whether a call may be made.
+func (c *Chat) approval(ctx context.Context, in *calling, text string, args json.RawMessage) (verdict, error) {
+	if in.agreed {
+		return verdict{approve: true}, nil
+	}
+	tool := in.call.Name
+	value, err := c.put(ctx, func(ctx context.Context) (any, error) {
+		if c.always[tool] {
+			return verdict{approve: true}, nil
+		}
+		c.show(text + "\n" + indented(args) + "\n")
+		for {
+			key, err := c.key(ctx, "Allow it? [y]es, [n]o, [a]lways "+tool+" in this chat, [e]dit: ", "ynae")
+			if err != nil {
+				return nil, err
+			}
+			switch key {
+			case 'a':
+				c.always[tool] = true
+				fallthrough
+			case 'y':
+				return verdict{approve: true}, nil
+			case 'n':
+				return verdict{}, nil
+			}
+			edited, err := c.line(ctx, "arguments: ", string(args))
+			if err != nil {
+				return nil, err
+			}
+			if _, err := jsonrpc.Members([]byte(edited)); err != nil {
+				c.show(fmt.Sprintf("that is not one JSON object: %v\n", err))
+				continue
+			}
+			return verdict{approve: true, args: json.RawMessage(edited)}, nil
+		}
+	})
+	if err != nil {
+		return verdict{}, err
+	}
+	return value.(verdict), nil //nolint:forcetypeassert // as above
+}
+
+// indented is JSON for a person to decide on: nothing that is not seen, or looks
+// like something else, is as it is.
+func indented(args json.RawMessage) string {
+	var out bytes.Buffer
+	if json.Indent(&out, args, "  ", "  ") != nil {
+		out.Reset()
+		out.Write(args)
+	}
+	var b strings.Builder
+	for _, r := range "  " + out.String() {
+		if r >= 0x7f && screen.Width(r) == 0 || r == 0xad || r == 0xa0 {
+			fmt.Fprintf(&b, `\u%04x`, r)
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// show shows text above a question.
+func (c *Chat) show(text string) {
+	text = screen.Clean(text)
+	if c.editor != nil {
+		fmt.Fprint(c.cfg.Out, text) //nolint:errcheck // the question itself tells
+		return
+	}
+	fmt.Fprint(c.cfg.Err, text) //nolint:errcheck // likewise
+}
+
+// key asks for one of the keys in choices.
+func (c *Chat) key(ctx context.Context, prompt, choices string) (rune, error) {
+	if c.editor != nil {
+		return c.editor.Key(ctx, prompt, choices)
+	}
+	for {
+		line, err := c.line(ctx, prompt, "")
+		if err != nil {
+			return 0, err
+		}
+		if r, _ := utf8.DecodeRuneInString(strings.ToLower(strings.TrimSpace(line))); strings.ContainsRune(choices, r) {
+			return r, nil
+		}
+	}
+}
+
+// line asks for a line.
+func (c *Chat) line(ctx context.Context, prompt, initial string) (string, error) {
+	if c.editor != nil {
+		h := c.editor.History
+		c.editor.History = nil
+		defer func() { c.editor.History = h }()
+		return c.editor.Read(ctx, prompt, initial)
+	}
+	fmt.Fprint(c.cfg.Err, prompt) //nolint:errcheck // nowhere else to say so
+	return c.source.Line(ctx)
+}
+
+// yes asks a question of the chat itself.
+func (c *Chat) yes(ctx context.Context, text string) (bool, error) {
+	if !c.canAsk() {
+		return false, nil
+	}
+	ctx, done := c.interruptible(ctx)
+	defer done()
+	key, err := c.key(ctx, text+" [y]es, [n]o: ", "yn")
+	if errors.Is(err, lineedit.ErrInterrupt) || context.Cause(ctx) == lineedit.ErrInterrupt { //nolint:errorlint // this very one
+		return false, nil
+	}
+	return key == 'y', err
+}
+
+// form is what a server asks the user (elicitation/create).
+type form struct {
+	Message string `json:"message"`
+	Mode    string `json:"mode"`
+	URL     string `json:"url"`
+	Schema  struct {
+		Properties map[string]field `json:"properties"`
+		Required   []string         `json:"required"`
+	} `json:"requestedSchema"`
+}
+
+type field struct {
+	Type        string          `json:"type"`
+	Title       string          `json:"title"`
+	Description string          `json:"description"`
+	Enum        []string        `json:"enum"`
+	Default     json.RawMessage `json:"default"`
+}
+
+// Ask asks the user what a server asks the host's client; see call.Ask.
+func (c *Chat) Ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+	var f form
+	if method != "elicitation/create" {
+		return nil, toolerr.New(toolerr.InvalidInput, "the chat does not answer %s", method)
+	}
+	if err := json.Unmarshal(params, &f); err != nil {
+		return nil, toolerr.New(toolerr.InvalidParams, "%s: %w", method, err)
+	}
+	in, _ := ctx.Value(callingKey{}).(*calling)
+	if d, ok := f.Schema.Properties["decision"]; ok && in != nil && slices.Equal(d.Enum, []string{"approve", "deny"}) {
+		text, _, _ := strings.Cut(f.Message, "\n")
+		v, err := c.approval(ctx, in, text, in.call.Args)
+		switch {
+		case err != nil:
+			return nil, err
+		case v.args != nil: // which a form has no place for: see asking.Call
+			in.edited = v.args
+			return json.RawMessage(`{"action":"cancel"}`), nil
+		case v.approve:
+			return json.RawMessage(`{"action":"accept","content":{"decision":"approve"}}`), nil
+		}
+		return json.RawMessage(`{"action":"accept","content":{"decision":"deny"}}`), nil
+	}
+	value, err := c.put(ctx, func(ctx context.Context) (any, error) { return c.fill(ctx, f) })
+	if err != nil {
+		return nil, err
+	}
+	return value.(json.RawMessage), nil //nolint:forcetypeassert // as fill returns it
+}
+
+// fill has the user fill in a form.
+func (c *Chat) fill(ctx context.Context, f form) (json.RawMessage, error) {
+	c.show(f.Message + "\n")
+	if f.Mode == "url" {
+		c.show("It wants you to visit " + f.URL + "\n")
+	}
+	content := map[string]any{}
+	names := slices.Clone(f.Schema.Required)
+	for name := range f.Schema.Properties {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names[len(f.Schema.Required):])
+	if len(names) == 0 {
+		key, err := c.key(ctx, "Agree? [y]es, [n]o: ", "yn")
+		if key == 'y' {
+			return json.RawMessage(`{"action":"accept","content":{}}`), err
+		}
+		return json.RawMessage(`{"action":"decline"}`), err
+	}
+	for _, name := range names {
+		value, err := c.value(ctx, name, f.Schema.Properties[name], slices.Contains(f.Schema.Required, name))
+		if err != nil {
+			return nil, err
+		}
+		if value != nil {
+			content[name] = value
+		}
+	}
+	return jsonrpc.Marshal(map[string]any{"action": "accept", "content": content})
+}
+
+// value asks for a field of a form; nil: it is left out.
+func (c *Chat) value(ctx context.Context, name string, f field, required bool) (any, error) {
+	label := screen.Line(name, 40)
+	if f.Title != "" {
+		label = screen.Line(f.Title, 60)
+	}
+	if f.Type == "boolean" {
+		key, err := c.key(ctx, label+"? [y]es, [n]o: ", "yn")
+		return key == 'y', err
+	}
+	if f.Description != "" {
+		c.show(f.Description + "\n")
+	}
+	if len(f.Enum) > 0 {
+		label += " (" + screen.Line(strings.Join(f.Enum, ", "), 200) + ")"
+	}
+	for {
+		text, err := c.line(ctx, label+": ", "")
+		if err != nil {
+			return nil, err
+		}
+		text = strings.TrimSpace(text)
+		var number json.Number
+		switch {
+		case text == "" && !required:
+			return nil, nil
+		case text == "" && f.Default != nil:
+			return f.Default, nil
+		case len(f.Enum) > 0 && !slices.Contains(f.Enum, text):
+		case (f.Type == "number" || f.Type == "integer") && json.Unmarshal([]byte(text), &number) != nil:
+		case f.Type == "number" || f.Type == "integer":
+			return number, nil
+		default:
+			return text, nil
+		}
+	}
+}

@@ -1,0 +1,201 @@
+package chat
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/chat/screen"
+	"github.com/toolroom-mcp/toolroom/host/convert"
+	"github.com/toolroom-mcp/toolroom/host/session"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// Last is the name that stands for the session that was used last.
+const Last = "last"
+
+// resume goes on with a session.
+func (c *Chat) resume(ctx context.Context, name string) error {
+	s, err := c.find(ctx, name)
+	if err != nil {
+		return err
+	}
+	messages, err := c.cfg.Host.Sessions.Messages(ctx, s.ID)
+	if err != nil {
+		return err
+	}
+	c.session, c.history, c.pending, c.turns = s, messages, "", nil
+	return nil
+}
+
+func (c *Chat) find(ctx context.Context, name string) (*session.Session, error) {
+	if name != Last {
+		return c.cfg.Host.Sessions.Find(ctx, name)
+	}
+	all, err := c.cfg.Host.Sessions.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(all) == 0 {
+		return nil, toolerr.New(toolerr.NotFound, "no session is kept, so that there is none to go on with")
+	}
+	return &all[0], nil
+}
+
+// note keeps what a turn came to.
+func (c *Chat) note(ctx context.Context, said string, messages []convert.Message) {
+	book := c.cfg.Host.Sessions
+	if book == nil {
+		return
+	}
+	// What was said is kept though the turn was given up.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	err := c.keep(ctx, book, said, messages)
+	if toolerr.Is(err, toolerr.NotFound) && c.session != nil { // it was deleted elsewhere
+		c.session = nil
+		err = c.keep(ctx, book, said, c.history)
+	}
+	if err != nil {
+		c.view.note("this turn is not kept in a session: %v", err)
+	}
+}
+
+func (c *Chat) keep(ctx context.Context, book *session.Book, said string, messages []convert.Message) error {
+	model := c.model.Info().Name
+	if c.session == nil {
+		s, err := book.Create(ctx, session.Session{Name: screen.Line(said, 60), Model: model})
+		if err != nil {
+			return err
+		}
+		c.session = s
+	}
+	s, err := book.Append(ctx, c.session.ID, messages...)
+	if err == nil && s.Model != model {
+		s, err = book.SetModel(ctx, s.ID, model)
+	}
+	if err != nil {
+		return err
+	}
+	c.session = s
+	return nil
+}
+
+// recollection says which session it is, and what was said last.
+func (c *Chat) recollection() string {
+	text := fmt.Sprintf("session %s: %q, %d messages", c.session.ID, c.session.Name, len(c.history))
+	for i := len(c.history) - 1; i >= 0; i-- {
+		m := c.history[i]
+		if m.Role == convert.Assistant && spoken(m) != "" {
+			return text + "\nlast: " + screen.Line(spoken(m), 200)
+		}
+	}
+	return text
+}
+
+// spoken is the text of a message.
+func spoken(m convert.Message) string {
+	var all []string
+	for _, p := range m.Parts {
+		if p.Type == convert.Text && p.Text != "" {
+			all = append(all, p.Text)
+		}
+	}
+	return strings.Join(all, "\n")
+}
+
+// sessionCommand shows sessions and goes from one to another.
+func (c *Chat) sessionCommand(ctx context.Context, args []string) error {
+	book := c.cfg.Host.Sessions
+	if book == nil {
+		return toolerr.New(toolerr.NotFound, "no sessions are kept")
+	}
+	word, rest := "", ""
+	if len(args) > 0 {
+		word, rest = args[0], strings.Join(args[1:], " ")
+	}
+	switch word {
+	case "":
+		if c.session == nil {
+			c.view.print("a new session, in which nothing has been said; /session list shows those that are kept")
+			return nil
+		}
+		c.view.print(c.recollection())
+	case "list":
+		return c.listSessions(ctx)
+	case "new":
+		c.forget()
+	case "name":
+		if c.session == nil || rest == "" {
+			return toolerr.New(toolerr.InvalidInput, "/session name NAME names a session in which something has been said")
+		}
+		s, err := book.Rename(ctx, c.session.ID, rest)
+		if err != nil {
+			return err
+		}
+		c.session = s
+	case "fork":
+		if c.session == nil {
+			return toolerr.New(toolerr.InvalidInput, "nothing has been said in this session")
+		}
+		s, err := book.Fork(ctx, c.session.ID, rest, 0)
+		if err != nil {
+			return err
+		}
+		c.session = s
+		c.view.print(c.recollection())
+	case "delete":
+		s, err := c.find(ctx, rest)
+		if err != nil {
+			return err
+		}
+		if yes, err := c.yes(ctx, fmt.Sprintf("Delete %s (%s)?", s.ID, screen.Line(s.Name, 60))); !yes {
+			return err
+		}
+		if c.session != nil && c.session.ID == s.ID {
+			c.forget()
+		}
+		return book.Delete(ctx, s.ID)
+	default:
+		if err := c.resume(ctx, strings.Join(args, " ")); err != nil {
+			return err
+		}
+		c.view.print(c.recollection())
+	}
+	return nil
+}
+
+// mostListed is how many sessions are listed.
+const mostListed = 20
+
+func (c *Chat) listSessions(ctx context.Context) error {
+	all, err := c.cfg.Host.Sessions.List(ctx)
+	if err != nil {
+		return err
+	}
+	if len(all) == 0 {
+		c.view.print("no session is kept")
+		return nil
+	}
+	var rows [][]string
+	for _, s := range all[:min(len(all), mostListed)] {
+		mark := ""
+		if c.session != nil && c.session.ID == s.ID {
+			mark = "*"
+		}
+		rows = append(rows, []string{mark, s.ID, s.Updated.Local().Format("2006-01-02 15:04"), fmt.Sprintf("%d messages", s.Messages), screen.Line(s.Name, 60)})
+	}
+	text := columnsOf(rows)
+	if len(all) > mostListed {
+		text += fmt.Sprintf("and %d older ones", len(all)-mostListed)
+	}
+	c.view.print(text)
+	return nil
+}
+
+// forget begins a new session.
+func (c *Chat) forget() {
+	c.session, c.history, c.pending, c.turns = nil, nil, "", nil
+	c.view.print("a new session")
+}

@@ -1,0 +1,271 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/toolroom-mcp/toolroom/host/agent"
+	"github.com/toolroom-mcp/toolroom/host/app"
+	"github.com/toolroom-mcp/toolroom/host/call"
+	"github.com/toolroom-mcp/toolroom/host/chat"
+	"github.com/toolroom-mcp/toolroom/host/chat/lineedit"
+	"github.com/toolroom-mcp/toolroom/host/config"
+	"github.com/toolroom-mcp/toolroom/host/config/dialect"
+	"github.com/toolroom-mcp/toolroom/host/convert"
+	"github.com/toolroom-mcp/toolroom/host/pipeline/approve"
+	"github.com/toolroom-mcp/toolroom/host/upstream"
+	"github.com/toolroom-mcp/toolroom/pkg/state"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// chatFlags are those of chat.
+type chatFlags struct {
+	servers   []string
+	model     string
+	prompt    string
+	once      bool // prompt is given
+	temp      float64
+	maxTokens int
+	history   string
+	session   string
+	again     bool
+	verbose   bool
+	json      bool
+}
+
+// chatWords are the flags that are taken with one dash, too, as other chats do.
+func chatWords() []string {
+	return []string{"server", "model", "prompt", "temp", "maxtokens", "history", "verbose"}
+}
+
+// maxPrompt bounds a prompt from standard input.
+const maxPrompt = 4 << 20
+
+func (p *program) chat() *cobra.Command {
+	var f chatFlags
+	cmd := &cobra.Command{
+		Use:   "chat",
+		Short: "Talk with a model that has the tools",
+		Long: `chat talks with a model that calls the host's tools. At a terminal answers are
+shown as they come, each call has a line, a call that needs approval is asked
+about where it stands, and Ctrl-C gives up the turn, not the program; /help says
+what else can be typed. What is said is kept in a session; --continue goes on
+with the last one.
+
+With --prompt one thing is said (with - all of standard input), and the program
+ends with its answer. Where standard input is no terminal each line of it is
+something said. Standard output then has what the model says, as plain text, and
+standard error the rest; --json writes everything as objects, one a line.
+
+Without a model (see the models of the configuration, or set OPENAI_API_KEY,
+ANTHROPIC_API_KEY or GEMINI_API_KEY) what is typed is a call: grep pattern=TODO.
+Flags may have one dash: -model NAME.`,
+		Example: "  mcp-host chat\n  mcp-host chat -p 'Which tests are slow, and why?'\n  mcp-host chat --server grep,view --model claude-sonnet-4-5 --continue",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.once = cmd.Flags().Changed("prompt")
+			var request convert.Request
+			if cmd.Flags().Changed("temp") {
+				request.Temperature = &f.temp
+			}
+			request.MaxTokens = f.maxTokens
+			switch {
+			case f.maxTokens < 0:
+				return usage("--maxtokens is less than nothing")
+			case f.again && f.session != "":
+				return usage("--continue is --session %s; give one of them", chat.Last)
+			case f.again:
+				f.session = chat.Last
+			}
+			p.only = f.servers
+			return p.runChat(cmd.Context(), f, request)
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringSliceVar(&f.servers, "server", nil, "`NAMES` of the servers whose tools there are (default: all)")
+	fl.StringVar(&f.model, "model", "", "the `MODEL`: NAME, PROVIDER/NAME or PROVIDER")
+	fl.StringVarP(&f.prompt, "prompt", "p", "", "say `TEXT` and end with the answer; -: say what standard input has")
+	fl.Float64Var(&f.temp, "temp", 0, "the `TEMPERATURE` (default: the model's)")
+	fl.IntVar(&f.maxTokens, "maxtokens", 0, "the most `TOKENS` of one answer (default: the model's)")
+	fl.StringVar(&f.history, "history", "", "`FILE` for what is typed; off: it is kept nowhere (default chat-history in the state directory)")
+	fl.StringVar(&f.session, "session", "", "go on with the session with that `ID`, beginning of an id, or name")
+	fl.BoolVarP(&f.again, "continue", "c", false, "go on with the last session")
+	fl.BoolVar(&f.verbose, "verbose", false, "show thinking, results of tools, and what each turn took")
+	fl.BoolVar(&f.json, "json", false, "write events as JSON, one a line")
+	return cmd
+}
+
+// runChat runs the chat with a host. A signal that ends programs ends it; an
+// interrupt ends what is under way.
+func (p *program) runChat(ctx context.Context, f chatFlags, request convert.Request) error {
+	a, err := p.open()
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	defer context.AfterFunc(ctx, stop)() // as in with
+	interrupts := make(chan os.Signal, 1)
+	signal.Notify(interrupts, os.Interrupt)
+	defer signal.Stop(interrupts)
+
+	cfg := chat.Config{
+		Out: p.out, Err: p.err, In: p.in, Interrupts: interrupts,
+		Model: f.model, Session: f.session, Request: request, System: chatSystem(a),
+		Bounds: agent.Bounds{Turns: 50, Time: -1}, // the user sees, and can interrupt
+		JSON:   f.json, Verbose: f.verbose,
+	}
+	p.atTerminal(&cfg)
+	cfg.Host = p.chatHost(a, cfg.Terminal != nil || cfg.Typing)
+	if cfg.Terminal != nil && !f.once {
+		if cfg.History, err = lineedit.OpenHistory(historyFile(f.history, a.Config.State)); err != nil {
+			p.logf("what was typed before is not known: %s", printable(err.Error()))
+		}
+	}
+	if f.model == "" && f.session == "" {
+		cfg.Notice = a.Models().Notice(ctx)
+	}
+	c, err := chat.New(ctx, cfg)
+	if err != nil {
+		status := exitFailed
+		if toolerr.Is(err, toolerr.NoModel) {
+			status = exitConnect
+		}
+		return exit(status, err)
+	}
+	a.OnNotice(c.Notice)
+	if f.once {
+		text, err := p.promptText(f.prompt)
+		if err != nil {
+			return err
+		}
+		return chatEnd(c.Once(ctx, text))
+	}
+	return chatEnd(c.Talk(ctx))
+}
+
+func chatEnd(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, chat.ErrFailed):
+		return exit(exitFailed, errPrinted)
+	}
+	return exit(exitFailed, err)
+}
+
+// promptText is what --prompt says.
+func (p *program) promptText(text string) (string, error) {
+	if text == "-" {
+		raw, err := io.ReadAll(io.LimitReader(p.in, maxPrompt+1))
+		if err != nil {
+			return "", exit(exitFailed, fmt.Errorf("reading standard input: %w", err))
+		}
+		if len(raw) > maxPrompt {
+			return "", usage("standard input is longer than %d bytes", maxPrompt)
+		}
+		text = string(raw)
+	}
+	if strings.TrimSpace(text) == "" {
+		return "", usage("--prompt: there is nothing to say")
+	}
+	return text, nil
+}
+
+// atTerminal finds out where a chat is held.
+func (p *program) atTerminal(cfg *chat.Config) {
+	in, ok := p.in.(*os.File)
+	if !ok || !lineedit.IsTerminal(in) {
+		return
+	}
+	cfg.Typing = true
+	out, ok := p.out.(*os.File)
+	if !ok || !lineedit.IsTerminal(out) || cfg.JSON || p.getenv("TERM") == "dumb" {
+		return
+	}
+	cfg.Terminal = lineedit.File{In: in, Out: out}
+	cfg.Styled = p.getenv("NO_COLOR") == ""
+}
+
+// historyFile is where what is typed is kept; "": nowhere.
+func historyFile(flag, stateDir string) string {
+	switch {
+	case flag == "off" || flag == "" && stateDir == "":
+		return ""
+	case flag != "":
+		return flag
+	}
+	return filepath.Join(stateDir, "chat-history")
+}
+
+// chatSystem is what the model is told at first.
+func chatSystem(a *app.App) string {
+	where := strings.Join(a.Config.Roots, ", ")
+	if where == "" {
+		where, _ = os.Getwd() //nolint:errcheck // then the tools say where they are
+	}
+	return "You help a user at a terminal. Your tools work on the user's machine; find out with them what you do not know instead of guessing, " +
+		"and say what you changed. Be brief, and write Markdown. The files are in " + where + "."
+}
+
+// chatHost is what a chat needs of the host.
+func (p *program) chatHost(a *app.App, attended bool) chat.Host {
+	caller := call.Caller{Door: "cli", ID: "chat"}
+	if attended {
+		caller.Capabilities = json.RawMessage(`{"elicitation":{}}`)
+	}
+	h := chat.Host{
+		Models:   a.Models(),
+		Turn:     func(ask call.Ask) chat.Tools { return a.Toolset(caller, ask) },
+		Tools:    a.List,
+		Sessions: a.Sessions(),
+		Servers: func() []upstream.Status {
+			var all []upstream.Status
+			for _, s := range a.Servers() {
+				all = append(all, app.Status(s))
+			}
+			return all
+		},
+		Approve: func(ctx context.Context, id string, ok bool, args json.RawMessage) error {
+			_, err := a.Decide(ctx, id, approve.Decision{Approve: ok, Args: args, By: "the user at the chat"})
+			return err
+		},
+	}
+	if a.Config.State != "" {
+		journal := state.New(state.Config{Dir: a.Config.State})
+		h.Changes = func(since time.Time) []*state.Change { return journal.Changes(since) }
+	}
+	return h
+}
+
+// keepServers leaves only the servers with these names.
+func keepServers(cfg *config.Config, names []string) error {
+	var have []string
+	for _, s := range cfg.Servers {
+		have = append(have, s.Name)
+	}
+	for _, s := range cfg.Remote {
+		have = append(have, s.Name)
+	}
+	for _, name := range names {
+		if !slices.Contains(have, name) {
+			return fmt.Errorf("--server: there is no server %q; there are %s (one that is not configured: --mcpservers COMMAND)", name, strings.Join(have, ", "))
+		}
+	}
+	cfg.Servers = slices.DeleteFunc(cfg.Servers, func(s config.Server) bool { return !slices.Contains(names, s.Name) })
+	cfg.Remote = slices.DeleteFunc(cfg.Remote, func(s dialect.Server) bool { return !slices.Contains(names, s.Name) })
+	cfg.Declared = nil
+	return nil
+}
