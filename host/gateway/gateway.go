@@ -204,7 +204,7 @@ func (g *Gateway) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, l
 func (g *Gateway) serve(ctx context.Context, session string, in io.Reader, out io.Writer, logf func(string, ...any)) error {
 	return mcpkit.ServeStdio(ctx, g.mcp, in, out, mcpkit.ServeOptions{
 		Logf: logf, Session: session,
-		Call: func(ctx context.Context) { g.callTool(ctx, exchangeOf(ctx)) },
+		Call: func(ctx context.Context) bool { g.callTool(ctx, exchangeOf(ctx)); return true },
 	})
 }
 

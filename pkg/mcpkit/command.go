@@ -163,14 +163,15 @@ func (c *Command) do(ctx context.Context, tools *Registry, stdin io.Reader, stdo
 
 // serve serves MCP to the end of the input.
 func (c *Command) serve(ctx context.Context, tools *Registry, in io.Reader, stdout io.Writer) int {
+	s, m := newToolServer(c, c.runner(tools), false)
 	opts := ServeOptions{
-		MaxConcurrent: c.MaxConcurrent,
-		Logf:          func(format string, args ...any) { slog.Error(fmt.Sprintf(format, args...)) },
+		MaxConcurrent: c.MaxConcurrent, Call: s.direct,
+		Logf: func(format string, args ...any) { slog.Error(fmt.Sprintf(format, args...)) },
 	}
 	if slog.Default().Enabled(ctx, LevelTrace) {
 		opts.Trace = traceMessage
 	}
-	err := ServeStdio(ctx, c.Server(tools), in, stdout, opts)
+	err := ServeStdio(ctx, m, in, stdout, opts)
 	switch {
 	case err == nil:
 		return ExitOK

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -137,9 +138,52 @@ func (s *toolServer) close(ctx context.Context, object json.RawMessage) json.Raw
 	return append(object, '}')
 }
 
-// call answers tools/call.
+// direct carries out a tools/call that has nothing in it but what every one has,
+// and of a tool that there is; others are mcp-go's.
+func (s *toolServer) direct(ctx context.Context) bool {
+	name, arguments, ok := plainCall(RawParams(ctx))
+	if !ok {
+		return false
+	}
+	t, ok := s.tools.ByName(name)
+	return ok && SetRawResult(ctx, s.run(ctx, t, arguments).JSON())
+}
+
+// plainCall reads the params of a tools/call; false: there is more in it than a
+// name, arguments and _meta, or they are not what they should be.
+func plainCall(params json.RawMessage) (name string, arguments json.RawMessage, ok bool) {
+	members, err := jsonrpc.Members(params)
+	if err != nil {
+		return "", nil, false
+	}
+	for _, m := range members {
+		switch m.Name {
+		case "name":
+			if json.Unmarshal(m.Value, &name) != nil {
+				return "", nil, false
+			}
+		case "arguments":
+			if arguments = m.Value; arguments[0] != '{' {
+				return "", nil, false
+			}
+		case "_meta":
+		default:
+			return "", nil, false
+		}
+	}
+	return name, arguments, name != ""
+}
+
+// call answers tools/call. mcp-go was not shown the arguments of a request that
+// came over ServeStdio.
 func (s *toolServer) call(ctx context.Context, t *Tool, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	raw := s.run(ctx, t, req.Params.RawArguments).JSON()
+	arguments := req.Params.RawArguments
+	if members, err := jsonrpc.Members(RawParams(ctx)); arguments == nil && err == nil {
+		if i := slices.IndexFunc(members, func(m jsonrpc.Member) bool { return m.Name == "arguments" }); i >= 0 {
+			arguments = members[i].Value
+		}
+	}
+	raw := s.run(ctx, t, arguments).JSON()
 	if server.IsModernRequest(ctx) {
 		raw = s.close(ctx, raw[:len(raw)-1:len(raw)-1])
 	}

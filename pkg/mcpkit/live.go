@@ -77,5 +77,6 @@ func (s *Server) Tools() []*Tool { return s.tools.All() }
 // Serve serves one client, like ServeStdio. Clients that are served at once
 // need different values of opts.Session.
 func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer, opts ServeOptions) error {
+	opts.Call = s.serve.direct
 	return ServeStdio(ctx, s.mcp, in, out, opts)
 }

@@ -156,14 +156,15 @@ func (c *conn) handle(v *view) (response mcp.JSONRPCMessage) {
 	line := v.line
 	if c.opts.Call != nil && v.method == string(mcp.MethodToolsCall) {
 		short, legacy := v.withoutArguments()
-		if legacy {
-			c.opts.Call(v.ctx)
+		if legacy && c.opts.Call(v.ctx) {
 			if !v.answeredRaw() {
 				return nil
 			}
 			return mcp.JSONRPCResponse{}
 		}
-		line = short
+		if !legacy {
+			line = short
+		}
 	}
 	return c.server.HandleMessage(v.ctx, json.RawMessage(line))
 }

@@ -19,7 +19,7 @@ func TestARouterTakesCalls(t *testing.T) {
 	tool(h, "pass", func(ctx context.Context, req mcp.CallToolRequest) string {
 		return toJSON(req.GetArguments()) + " " + string(mcpkit.RawParams(ctx))
 	})
-	w := serve(t, h, mcpkit.ServeOptions{Call: func(ctx context.Context) {
+	w := serve(t, h, mcpkit.ServeOptions{Call: func(ctx context.Context) bool {
 		params := string(mcpkit.RawParams(ctx))
 		switch {
 		case strings.Contains(params, "panic"):
@@ -27,9 +27,12 @@ func TestARouterTakesCalls(t *testing.T) {
 		case strings.Contains(params, "fail"):
 			mcpkit.SetRawError(ctx, json.RawMessage(`{"code":-32099,"message":"as asked"}`))
 		case strings.Contains(params, "nothing"):
+		case strings.Contains(params, "not mine"):
+			return false
 		default:
 			mcpkit.SetRawResult(ctx, json.RawMessage(`{"params":`+params+`}`))
 		}
+		return true
 	}})
 	w.handshake("{}")
 
@@ -46,6 +49,9 @@ func TestARouterTakesCalls(t *testing.T) {
 	require.Equal(t, jsonrpc.CodeInternal, errorCode(t, w.answer(3)))
 	w.call(4, "nothing", "{}")
 	require.Equal(t, jsonrpc.CodeInternal, errorCode(t, w.answer(4)))
+
+	w.send(`{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"pass","arguments":{"a":"not mine"}}}`)
+	require.Contains(t, text(t, w.answer(4)), `{"a":"not mine"} `, "all of it is mcp-go's")
 
 	// Only mcp-go knows what is to be said of these.
 	for _, params := range []string{`{"name":"pass","_meta":5}`, `null`, `{"name":"unknown",` + modern("new") + `}`,

@@ -55,10 +55,11 @@ type ServeOptions struct {
 	Logf func(format string, args ...any)
 
 	// Call, unless nil, carries out tools/call in place of mcp-go, which would
-	// decode the arguments of each several times: it reads RawParams, and
-	// answers with SetRawResult or SetRawError. Requests of the modern era
-	// still pass through mcp-go, which is not shown their arguments.
-	Call func(ctx context.Context)
+	// decode the arguments of each several times: it reads RawParams, answers
+	// with SetRawResult or SetRawError, and reports true; or false, without an
+	// answer, and mcp-go has the request. Requests of the modern era still pass
+	// through mcp-go, which is not shown their arguments.
+	Call func(ctx context.Context) bool
 
 	now func() time.Time // for tests
 }
