@@ -96,6 +96,7 @@ var foundation = map[string][]string{
 	"pkg/walk":              {"pkg/toolerr", "pkg/sandbox"},
 	"pkg/textfile":          {"pkg/toolerr"},
 	"pkg/textdiff":          {},
+	"pkg/noupgrade":         {"pkg/toolerr"},
 	"pkg/conform":           {},
 	"pkg/state":             {"pkg/toolerr", "pkg/sandbox", "pkg/textfile"},
 	"pkg/rewrite":           {"pkg/toolerr", "pkg/sandbox", "pkg/state", "pkg/textfile", "pkg/textdiff"},

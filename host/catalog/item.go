@@ -26,7 +26,7 @@ type Item struct {
 
 	received json.RawMessage
 	also     []string // see Entry
-	span     [2]int // where the value of the name stands in Definition
+	span     [2]int   // where the value of the name stands in Definition
 }
 
 // named is the member that tells an item of the kind.

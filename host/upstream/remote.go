@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/host/config/secret"
+	"github.com/toolroom-mcp/toolroom/pkg/noupgrade"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -62,7 +63,7 @@ func newRemote(cfg Config) (*remote, error) {
 	guard := addressGuard{host: base.Hostname(), private: cfg.AllowPrivate || namesPrivate(base.Hostname())}
 	r.client = &http.Client{
 		CheckRedirect: sameOrigin,
-		Transport: &http.Transport{
+		Transport: noupgrade.Transport(&http.Transport{
 			Proxy:               http.ProxyFromEnvironment,
 			DialContext:         guard.dial,
 			TLSHandshakeTimeout: connectTimeout,
@@ -70,7 +71,7 @@ func newRemote(cfg Config) (*remote, error) {
 			MaxIdleConns:        idleConns, MaxIdleConnsPerHost: idleConns, MaxConnsPerHost: maxConns,
 			IdleConnTimeout:        idle,
 			MaxResponseHeaderBytes: 64 << 10,
-		},
+		}),
 	}
 	return r, nil
 }

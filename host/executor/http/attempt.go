@@ -22,7 +22,7 @@ type client struct {
 	*compiled
 	shape     executor.Shape
 	agent     string
-	transport *http.Transport
+	transport http.RoundTripper
 }
 
 // maxRedirects is how many are followed.
@@ -58,10 +58,6 @@ func (e *client) follow(ctx context.Context, r *request) (*http.Response, error)
 		resp, err := e.send(ctx, method, at, body, r.header, own)
 		if err != nil {
 			return nil, err
-		}
-		if resp.StatusCode == http.StatusSwitchingProtocols { // nothing ends such a connection by itself
-			resp.Body.Close() //nolint:errcheck // it is given up
-			return nil, toolerr.New(toolerr.ProtocolError, "it wants to go on in another protocol, which was not asked for")
 		}
 		next, to, err := redirected(resp, at, method)
 		if err != nil || to == nil {

@@ -67,6 +67,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/config/secret"
 	"github.com/toolroom-mcp/toolroom/host/executor"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/retry"
+	"github.com/toolroom-mcp/toolroom/pkg/noupgrade"
 )
 
 // Config is one tool. What is a text holds no variables any more.
@@ -260,7 +261,7 @@ func New(c Config, shape executor.Shape, again func() retry.Config, agent string
 	if err != nil {
 		return nil, err
 	}
-	e := &client{compiled: compiled, shape: shape, agent: agent, transport: newTransport(c)}
+	e := &client{compiled: compiled, shape: shape, agent: agent, transport: noupgrade.Transport(newTransport(c))}
 	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
 		r, err := compiled.requestOf(req)
 		if err != nil {

@@ -469,7 +469,7 @@ func TestAnUpgradeIsNoAnswer(t *testing.T) {
 		}
 		defer conn.Close()
 		io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n") //nolint:errcheck // a test's
-		io.Copy(io.Discard, conn)                                                                              //nolint:errcheck // until the client goes
+		io.Copy(io.Discard, conn)                                                                             //nolint:errcheck // until the client goes
 		close(held)
 	})
 	_, err := do(t, local(s, "/", "GET"), executor.Shape{}, `{}`)

@@ -26,6 +26,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/eventstream"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/retry"
+	"github.com/toolroom-mcp/toolroom/pkg/noupgrade"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -80,7 +81,7 @@ func New(cfg Config) *Client {
 		cfg.Retry.MaxWait = 30 * time.Second
 	}
 	cfg.Retry.Retryable = func(err error) bool { return errors.As(err, new(*passing)) }
-	return &Client{cfg: cfg, http: &http.Client{Transport: newTransport(), CheckRedirect: within}}
+	return &Client{cfg: cfg, http: &http.Client{Transport: noupgrade.Transport(newTransport()), CheckRedirect: within}}
 }
 
 func newTransport() *http.Transport {
