@@ -136,6 +136,8 @@ func (b *Book) ask(ctx context.Context, s subject, req *call.Request, reason, to
 				}
 				run = mine
 				return &next, nil
+			case state == Asking && round != "":
+				return nil, toolerr.New(toolerr.Conflict, "%s: this round of the call was made already; go on from its answer, or make the call anew without requestState", req.Tool.Name)
 			}
 		}
 		next := &Record{
