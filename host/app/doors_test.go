@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -101,7 +102,7 @@ func doors(t *testing.T, a *app.App) map[string]door {
 			return toolerr.CodeOf(err)
 		}
 	}
-	return map[string]door{
+	all := map[string]door{
 		"stdio": func(t *testing.T, tool, arguments string) toolerr.Code {
 			return codeIn(t, stdio(t, message(tool, arguments)))
 		},
@@ -149,6 +150,8 @@ func doors(t *testing.T, a *app.App) map[string]door {
 			return codeIn(t, heard[len(heard)-1])
 		},
 	}
+	maps.Copy(all, apiDoors(t, a))
+	return all
 }
 
 // doored is a host with a server, and the same once more under other names.
