@@ -30,7 +30,11 @@ import (
 // agent is a server with one tool, dispatch_agent: it enters the host's
 // private socket with what the call brings, says there the lines of its
 // argument, and answers with all it heard, a line each, after where it was.
-func agent() config.Server {
+func agent() config.Server { return dispatching(errand) }
+
+// dispatching is a server with one tool, dispatch_agent, that answers with what do says
+// of the params of a call.
+func dispatching(do func(params json.RawMessage) string) config.Server {
 	serve := func(_ context.Context, in io.Reader, out io.Writer) error {
 		lines := bufio.NewReader(in)
 		var mu sync.Mutex
@@ -58,7 +62,7 @@ func agent() config.Server {
 				result = json.RawMessage(`{"tools":[{"name":"dispatch_agent","inputSchema":{"type":"object"}}]}`)
 			case "tools/call":
 				calls.Go(func() {
-					text := errand(m.Params)
+					text := do(m.Params)
 					write(m.ID, append(jsonrpc.AppendString([]byte(`{"content":[{"type":"text","text":`), text), `}]}`...))
 				})
 				continue
