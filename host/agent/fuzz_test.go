@@ -138,11 +138,15 @@ func TestWhateverTheModelAnswers(t *testing.T) {
 	ends := map[agent.Ending]int{}
 	for seed := range cases(150) {
 		o := &odd{Rand: rand.New(rand.NewPCG(seed, 11))}
-		m := &model{say: func(context.Context, int, *convert.Request, func(convert.Delta)) (*convert.Response, error) { return o.answer() }}
+		m := &model{say: func(context.Context, int, *convert.Request, func(convert.Delta)) (*convert.Response, error) {
+			return o.answer()
+		}}
 		m.info.Name = "odd"
 		m.info.Window = pick(o, 0, 0, 3000, 20_000)
 		box := tools("ls", "rm", "client")
-		box.call = func(ctx context.Context, c *convert.ToolCall, _ func(string)) (*call.Result, error) { return o.result(ctx, c) }
+		box.call = func(ctx context.Context, c *convert.ToolCall, _ func(string)) (*call.Result, error) {
+			return o.result(ctx, c)
+		}
 		log := &memory{}
 		cfg := agent.Config{Model: m, Tools: box, Journal: log, Again: o.IntN(3), System: pick(o, "", "be good"), Request: convert.Request{MaxTokens: 100}, Bounds: agent.Bounds{
 			Turns: 1 + o.IntN(12), Tokens: pick(o, 0, 3000), Identical: pick(o, 0, -1, 2), Time: time.Minute, Grace: time.Minute,
