@@ -33,7 +33,9 @@ type offered struct{ app *app.App }
 
 func (o offered) List(ctx context.Context) []*call.Tool { return o.app.List(ctx) }
 
-func (o offered) Get(ctx context.Context, name string) (*call.Tool, bool) { return o.app.Get(ctx, name) }
+func (o offered) Get(ctx context.Context, name string) (*call.Tool, bool) {
+	return o.app.Get(ctx, name)
+}
 
 func (o offered) Turn(c call.Caller, only []string) (agent.Tools, func() error) {
 	tools := o.app.Toolset(c, nil, app.Ceiling{Only: only})
