@@ -95,12 +95,13 @@ type Config struct {
 	Bounds    agent.Bounds
 	Version   string
 
-	Rate  float64       // requests a second of one client; 0: 100
-	Burst int           // more than that for a moment; 0: 1000
-	Runs  int           // completions at once; 0: 1000
-	Beat  time.Duration // how often a stream that is silent shows that it is alive; 0: 15 s
-	Now   func() time.Time
-	Logf  func(format string, args ...any) // is told what no client can be; nil: nobody is
+	Rate     float64       // requests a second of one client; 0: 100
+	Burst    int           // more than that for a moment; 0: 1000
+	Runs     int           // completions at once; 0: 1000
+	Beat     time.Duration // how often a stream that is silent shows that it is alive; 0: 15 s
+	Patience time.Duration // for a client that does not read; 0: 30 s
+	Now      func() time.Time
+	Logf     func(format string, args ...any) // is told what no client can be; nil: nobody is
 }
 
 // Door is the caller's door of calls made for the API.
@@ -127,6 +128,9 @@ func New(c Config) *API {
 	if c.Beat == 0 {
 		c.Beat = 15 * time.Second
 	}
+	if c.Patience == 0 {
+		c.Patience = 30 * time.Second
+	}
 	if c.Rate == 0 {
 		c.Rate = 100
 	}
@@ -140,7 +144,7 @@ func New(c Config) *API {
 	a.rate = rates{each: c.Rate, burst: float64(c.Burst), clients: map[string]*bucket{}}
 	a.routes = a.served()
 	for _, r := range a.routes {
-		a.mux.HandleFunc(r.method+" "+r.path, func(w http.ResponseWriter, req *http.Request) { r.serve(&patient{ResponseWriter: w}, req) })
+		a.mux.HandleFunc(r.method+" "+r.path, func(w http.ResponseWriter, req *http.Request) { r.serve(&patient{w, c.Patience}, req) })
 	}
 	a.openapi = sync.OnceValue(a.describe)
 	return a
@@ -182,7 +186,7 @@ func (a *API) Callback() http.Handler {
 	mux := http.NewServeMux()
 	for _, r := range a.routes {
 		if r.open {
-			mux.HandleFunc(r.method+" "+r.path, func(w http.ResponseWriter, req *http.Request) { r.serve(&patient{ResponseWriter: w}, req) })
+			mux.HandleFunc(r.method+" "+r.path, func(w http.ResponseWriter, req *http.Request) { r.serve(&patient{w, a.cfg.Patience}, req) })
 		}
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { fail(w, r, a.missing(w, r)) })

@@ -10,12 +10,15 @@ import (
 	"sort"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 	"github.com/toolroom-mcp/toolroom/host/api"
 	"github.com/toolroom-mcp/toolroom/host/convert"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
 func TestSessionsAreGoneOnWith(t *testing.T) {
@@ -210,6 +213,58 @@ func TestTheDescriptionIsOfWhatIsServed(t *testing.T) {
 	}, operations)
 }
 
+// What is answered is what the description says, with nothing it does not name.
+func TestAnswersAreAsDescribed(t *testing.T) {
+	s := newScene(t, nil, script(calls("", "echo", `{}`), says("one"), says("two"), calls("", "broken", `{}`), says("three")))
+	_, description, _ := s.do(t, "GET", "/openapi.json", "")
+	for _, schema := range at(description, "components", "schemas").(map[string]any) {
+		if o := schema.(map[string]any); o["properties"] != nil && o["additionalProperties"] == nil {
+			o["additionalProperties"] = false
+		}
+	}
+	for _, open := range []string{"ChatMessage"} { // the vendors' own
+		delete(at(description, "components", "schemas", open).(map[string]any), "additionalProperties")
+	}
+	compiler := jsonschema.NewCompiler()
+	require.NoError(t, compiler.AddResource("http://api/d", description))
+	path := func(p string) string {
+		return strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D").Replace(p)
+	}
+	answered := func(status int, method, pattern, address, body string, headers ...string) map[string]any {
+		t.Helper()
+		got, v, _ := s.do(t, method, address, body, headers...)
+		require.Equal(t, status, got, "%s %s: %v", method, address, v)
+		schema, err := compiler.Compile(fmt.Sprintf("http://api/d#/paths/%s/%s/responses/%d/content/application~1json/schema", path(pattern), strings.ToLower(method), status))
+		require.NoError(t, err)
+		require.NoError(t, schema.Validate(v), "%s %s", method, address)
+		return v
+	}
+	chat := `"messages":[{"role":"user","content":"go"}]`
+	answered(200, "POST", "/v1/chat/completions", "/v1/chat/completions", `{`+chat+`,"x_events":true}`)
+	answered(200, "POST", "/v1/messages", "/v1/messages", `{`+chat+`}`)
+	answered(200, "POST", "/v1/messages", "/v1/messages", `{`+chat+`,"x_events":true}`)
+	answered(200, "POST", "/v1/messages/count_tokens", "/v1/messages/count_tokens", `{`+chat+`}`)
+	answered(404, "POST", "/v1/messages", "/v1/messages", `{"model":"none",`+chat+`}`)
+	answered(400, "POST", "/v1/chat/completions", "/v1/chat/completions", `{}`)
+	answered(200, "GET", "/v1/models", "/v1/models", "")
+	answered(200, "GET", "/v1/models/{id}", "/v1/models/m", "")
+	answered(404, "GET", "/v1/models/{id}", "/v1/models/x", "")
+	answered(200, "GET", "/v1/tools", "/v1/tools", "")
+	answered(200, "POST", "/v1/tools/{name}", "/v1/tools/echo", `{}`)
+	id := answered(201, "POST", "/v1/sessions", "/v1/sessions", `{"name":"x"}`)["id"].(string)
+	answered(200, "POST", "/v1/sessions/{id}/messages", "/v1/sessions/"+id+"/messages", `{`+chat+`}`)
+	answered(200, "GET", "/v1/sessions/{id}/messages", "/v1/sessions/"+id+"/messages", "")
+	answered(200, "POST", "/v1/sessions/{id}", "/v1/sessions/"+id, `{"name":"y"}`)
+	answered(201, "POST", "/v1/sessions/{id}/fork", "/v1/sessions/"+id+"/fork", `{}`)
+	answered(200, "GET", "/v1/sessions", "/v1/sessions", "")
+	answered(200, "GET", "/v1/sessions/{id}", "/v1/sessions/"+id, "")
+	answered(200, "DELETE", "/v1/sessions/{id}", "/v1/sessions/"+id, "")
+	id = answered(201, "POST", "/artifact", "/artifact", "x", "Content-Type", "text/plain")["id"].(string)
+	answered(200, "GET", "/artifact", "/artifact", "")
+	answered(200, "DELETE", "/artifact/{id}", "/artifact/"+id, "")
+	answered(404, "DELETE", "/artifact/{id}", "/artifact/"+id, "")
+}
+
 func TestWhoAsksTooOftenIsToldToWait(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	var mu sync.Mutex
@@ -234,36 +289,60 @@ func TestWhoAsksTooOftenIsToldToWait(t *testing.T) {
 	require.Equal(t, 200, status)
 }
 
-// Two hundred streams are answered at once: none waits for another to end.
+// pipes are connections that take no descriptors.
+type pipes struct {
+	made chan net.Conn
+	end  chan struct{}
+}
+
+func (p pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.made:
+		return c, nil
+	case <-p.end:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p pipes) Close() error   { return nil }
+func (p pipes) Addr() net.Addr { return &net.TCPAddr{} }
+
+func (p pipes) dial(context.Context, string, string) (net.Conn, error) {
+	here, there := net.Pipe()
+	p.made <- there
+	return here, nil
+}
+
+// Two hundred streams are answered at once: none waits for another to end, and one
+// more is told to wait.
 func TestTwoHundredStreamsAtOnce(t *testing.T) {
 	const n = 200
-	all := make(chan struct{})
-	var mu sync.Mutex
-	waiting := 0
+	asked, refused := make(chan struct{}), make(chan struct{})
+	var waiting atomic.Int64
 	s := newScene(t, func(c *api.Config) { c.Runs = n }, func(_ *convert.Request, on func(convert.Delta)) (*convert.Response, error) {
 		on(convert.Delta{Type: convert.Text, Text: "Hel"})
 		on(convert.Delta{Type: convert.Text, Text: "lo."})
 		return says("Hello."), nil
 	})
 	s.until = func(ctx context.Context) {
-		mu.Lock()
-		if waiting++; waiting == n {
-			close(all)
+		if waiting.Add(1) == n {
+			close(asked)
 		}
-		mu.Unlock()
 		select {
-		case <-all:
+		case <-refused:
 		case <-ctx.Done():
 		}
 	}
-	transport := &http.Transport{}
-	defer transport.CloseIdleConnections()
-	client := &http.Client{Transport: transport}
+	door := pipes{make(chan net.Conn), make(chan struct{})}
+	server := &http.Server{Handler: s.API}
+	var served sync.WaitGroup
+	served.Go(func() { server.Serve(door) }) //nolint:errcheck // it is closed
+	client := &http.Client{Transport: &http.Transport{DialContext: door.dial}}
 	var done sync.WaitGroup
 	fault := make(chan error, n)
 	for range n {
 		done.Go(func() {
-			resp, err := client.Post(s.url+"/v1/chat/completions", "application/json", strings.NewReader(`{"messages":[{"role":"user","content":"go"}],"stream":true}`))
+			resp, err := client.Post("http://api/v1/chat/completions", "application/json", strings.NewReader(`{"messages":[{"role":"user","content":"go"}],"stream":true}`))
 			if err != nil {
 				fault <- err
 				return
@@ -280,17 +359,42 @@ func TestTwoHundredStreamsAtOnce(t *testing.T) {
 			}
 		})
 	}
-	<-all
+	<-asked
 	status, v, _ := s.do(t, "POST", "/v1/chat/completions", `{"messages":[{"role":"user","content":"go"}]}`)
-	if status != 200 { // some may have ended since
-		require.Equal(t, 429, status, v)
-	}
+	close(refused)
+	require.Equal(t, 429, status, v)
 	done.Wait()
+	client.CloseIdleConnections()
+	close(door.end)
+	require.NoError(t, server.Close())
+	served.Wait()
 	close(fault)
 	for err := range fault {
 		require.NoError(t, err)
 	}
 	require.Equal(t, s.turns.Load(), s.ended.Load())
+}
+
+// A client that does not read is hung up on, and what is done for it ends.
+func TestAClientThatDoesNotReadEndsTheRun(t *testing.T) {
+	ended := make(chan struct{})
+	s := newScene(t, func(c *api.Config) { c.Patience = 20 * time.Millisecond }, nil)
+	var life context.Context
+	s.until = func(ctx context.Context) { life = ctx }
+	s.think = func(_ *convert.Request, on func(convert.Delta)) (*convert.Response, error) {
+		defer close(ended)
+		for life.Err() == nil {
+			on(convert.Delta{Type: convert.Text, Text: strings.Repeat("x", 10000)})
+		}
+		return nil, toolerr.New(toolerr.Cancelled, "%w", life.Err())
+	}
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	require.NoError(t, err)
+	body := `{"messages":[{"role":"user","content":"go"}],"stream":true}`
+	_, err = fmt.Fprintf(conn, "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	require.NoError(t, err)
+	<-ended
+	require.NoError(t, conn.Close())
 }
 
 // A silent stream shows that it is alive, and a client that has hung up is noticed

@@ -20,22 +20,23 @@ const (
 	maxArtifact  = 50 << 20
 	bodyTime     = 30 * time.Second
 	artifactTime = 5 * time.Minute
-	writeTime    = 30 * time.Second // for each piece: a client that does not read is hung up on
 	atOnce       = 64 << 10
 )
 
-// patient waits for a client to read, but not without end.
+// patient waits for a client to read, but not without end: one that does not is hung
+// up on.
 type patient struct {
 	http.ResponseWriter
+	most time.Duration // for each piece
 }
 
 // Unwrap is for http.ResponseController.
 func (p *patient) Unwrap() http.ResponseWriter { return p.ResponseWriter }
 
-// Write writes in pieces, each within writeTime.
+// Write writes in pieces, each within its time.
 func (p *patient) Write(text []byte) (n int, err error) {
 	for first := true; first || len(text) > 0; first = false {
-		if err := p.deadline(time.Now().Add(writeTime)); err != nil {
+		if err := p.deadline(time.Now().Add(p.most)); err != nil {
 			return n, err
 		}
 		written, err := p.ResponseWriter.Write(text[:min(len(text), atOnce)])

@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/host/provider"
@@ -42,7 +43,7 @@ func (a *API) listModels(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *API) showModel(w http.ResponseWriter, r *http.Request) {
-	id := r.PathValue("id")
+	id, _, _ := strings.Cut(r.PathValue("id"), "|") // tools that are chosen with it are no part of its name
 	if id == "" {
 		fail(w, r, modelFault(toolerr.New(toolerr.NoModel, "which model? GET /v1/models lists them")))
 		return
