@@ -1,6 +1,6 @@
 # Everything a developer or CI runs. `make help` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: build test test-all oracles lint cross race fuzz bench run check clean help
+.PHONY: build test test-all oracles lint cross race fuzz gosdk bench run check clean help
 
 GO          ?= go
 EXE         := $(if $(filter Windows_NT,$(OS)),.exe,)
@@ -64,6 +64,10 @@ race: ## run the tests under the race detector
 
 fuzz: ## run every fuzz target for FUZZTIME (default 10s) each
 	@$(PLAIN) GO='$(GO)' FUZZTIME=$(FUZZTIME) .ci/fuzz
+
+# Apart from the rest, since to compile these SDKs takes two minutes of a processor.
+gosdk: build ## run the vendors' Go SDKs as clients of the API
+	cd bench/gosdk && $(GO) test ./...
 
 bench: build oracles ## measure against other programs and write bench/RESULTS.md
 	$(GO) run ./bench/run
