@@ -88,6 +88,10 @@ func callsOf(t *testing.T, tool string) []call {
 			{Name: "bash", Arguments: map[string]any{"command": "sudo true"}, code: "COMMAND_DENIED"},
 			{Name: "bash_job", Arguments: map[string]any{"action": "poll", "job_id": "none"}, code: "JOB_NOT_FOUND"},
 		},
+		"dispatch_agent": { // what needs no model
+			{Name: "dispatch_agent", Arguments: map[string]any{"agent_id": "none"}, code: "JOB_NOT_FOUND"},
+			{Name: "dispatch_agent", Arguments: map[string]any{}, code: "MISSING_PARAMETER"},
+		},
 		"replace": { // again and again: the second time it is unchanged
 			{Name: "replace", Arguments: map[string]any{"file_path": "made/new.txt", "content": "made\n"}, text: "1 line, 5 bytes"},
 			{Name: "replace", Arguments: map[string]any{"file_path": "../escape", "content": ""}, code: "OUTSIDE_ROOT"},
