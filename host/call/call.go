@@ -73,7 +73,7 @@ type Caller struct {
 	ID string
 
 	// Account is whom calls are counted for, where one client can have any
-	// number of IDs; "": ID.
+	// number of IDs, or come by several doors; "": who ID says.
 	Account string
 
 	// Capabilities are what the client declared that it can do, as received;
@@ -99,7 +99,7 @@ type Caller struct {
 }
 
 // Counted is whom the caller's calls are counted for.
-func (c Caller) Counted() string { return cmp.Or(c.Account, c.ID) }
+func (c Caller) Counted() string { return cmp.Or(c.Account, c.Door+"/"+c.ID) }
 
 // A Request is one call of a tool.
 type Request struct {

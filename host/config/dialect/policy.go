@@ -43,7 +43,7 @@ func ruleFields(rule *policy.Rule) []field {
 	}
 	return []field{
 		text("tool", "Served name, with *; all tools if not given.", &rule.Tool),
-		text("caller", "The door (stdio, http, cli) or DOOR/ID, with *.", &rule.Caller),
+		text("caller", "The door (stdio, http, api, cli, go) or DOOR/ID, with *; http is api, too.", &rule.Caller),
 		{"args", []string{"arguments"}, "Argument, or JSON pointer, to pattern with *; all must match.", mapOf("string", "number", "boolean"), func(r *reader, n *node) { rule.Args = r.textMap(n) }},
 		{"do", []string{"action", "verdict"}, "What becomes of the call.", oneOf("allow", "ask", "deny"), func(r *reader, n *node) {
 			rule.Do = policy.Verdict(r.choice(n, string(policy.Allow), string(policy.Ask), string(policy.Deny)))

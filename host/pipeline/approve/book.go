@@ -150,7 +150,7 @@ func (b *Book) ask(ctx context.Context, s subject, req *call.Request, reason, to
 		}
 		b.release(ctx, place) // of a try before that others were first to
 		place = next.ID
-		if err := b.reserve(ctx, next, whoAsks(req)); err != nil {
+		if err := b.reserve(ctx, next, req.Caller.Counted()); err != nil {
 			place = ""
 			return nil, err
 		}

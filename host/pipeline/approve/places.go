@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/toolroom-mcp/toolroom/host/call"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -44,9 +43,6 @@ type place struct {
 	Size  int       `json:"size"`
 	Until time.Time `json:"until"`
 }
-
-// whoAsks tells callers apart that places are counted for.
-func whoAsks(req *call.Request) string { return req.Caller.Door + " " + req.Caller.Counted() }
 
 // secret returns a random word that all hosts with the store share.
 func (b *Book) secret(ctx context.Context) ([]byte, error) {

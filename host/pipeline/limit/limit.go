@@ -111,7 +111,7 @@ type who struct {
 
 // accountOf is who a call counts for.
 func accountOf(req *call.Request) who {
-	return who{req.Caller.Door, req.Caller.Counted(), req.Caller.Depth}
+	return who{"", req.Caller.Counted(), req.Caller.Depth}
 }
 
 // New returns a limiter all of whose permits are free.

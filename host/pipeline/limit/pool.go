@@ -22,8 +22,8 @@ type pool struct {
 	held    int
 	callers map[who]*caller
 	running map[who]int // by account; none is 0
-	waiting []*caller // those with a queue, the one whose turn is longest ago first
-	bytes   int64     // of all queues
+	waiting []*caller   // those with a queue, the one whose turn is longest ago first
+	bytes   int64       // of all queues
 	usual   time.Duration
 	refused int64
 }

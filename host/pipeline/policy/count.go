@@ -30,8 +30,8 @@ type counters struct {
 
 // who is a caller, or a turn of one.
 type who struct {
-	door, id, turn string
-	all            bool // all its turns together
+	account, turn string
+	all           bool // all its turns together
 }
 
 // tally is what is counted of a caller or turn.
@@ -104,10 +104,10 @@ func (n *counters) admit(req *call.Request) (t ticket, err error) {
 			With("retryAfterMs", int64(seconds*1000)))
 	}
 	if n.totals() {
-		t.total = n.tally(who{c.Door, c.Counted(), "", true}, now)
+		t.total = n.tally(who{c.Counted(), "", true}, now)
 	}
 	if c.Turn != "" || identical > 0 {
-		t.turn = n.tally(who{c.Door, c.Counted(), c.Turn, false}, now)
+		t.turn = n.tally(who{c.Counted(), c.Turn, false}, now)
 	}
 	if over := n.over(c, t, identical); over != nil {
 		return ticket{}, refusal(req, over)
@@ -176,7 +176,7 @@ func (n *counters) price(t *call.Tool) (price float64) {
 func (n *counters) calls(c call.Caller) int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if t := n.callers[who{c.Door, c.Counted(), c.Turn, false}]; t != nil {
+	if t := n.callers[who{c.Counted(), c.Turn, false}]; t != nil {
 		return t.calls
 	}
 	return 0
@@ -186,7 +186,7 @@ func (n *counters) calls(c call.Caller) int {
 func (n *counters) end(c call.Caller) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	delete(n.callers, who{c.Door, c.Counted(), c.Turn, false})
+	delete(n.callers, who{c.Counted(), c.Turn, false})
 }
 
 func (n *counters) hash(t *call.Tool, arguments []byte) uint64 {

@@ -302,8 +302,16 @@ func matchTool(pattern string, t *call.Tool) bool {
 	return match(pattern, t.Name) || t.Unrenamed != "" && match(pattern, t.Unrenamed)
 }
 
+// matchCaller reports whether a pattern matches a caller. The API is over HTTP,
+// too: what is said of http holds for both.
 func matchCaller(pattern string, c call.Caller) bool {
-	return match(pattern, c.Door) || strings.Contains(pattern, "/") && match(pattern, c.Door+"/"+c.ID)
+	doors := []string{c.Door}
+	if c.Door == "api" {
+		doors = append(doors, "http")
+	}
+	return slices.ContainsFunc(doors, func(door string) bool {
+		return match(pattern, door) || strings.Contains(pattern, "/") && match(pattern, door+"/"+c.ID)
+	})
 }
 
 // match reports whether a pattern matches the whole of a text.

@@ -106,6 +106,22 @@ func TestCost(t *testing.T) {
 	}
 }
 
+// The API is no way round a rule for HTTP.
+func TestTheAPIIsOverHTTP(t *testing.T) {
+	for pattern, want := range map[string][3]policy.Verdict{ // of api, http, cli
+		"http": {policy.Deny, policy.Deny, policy.Allow}, "http*": {policy.Deny, policy.Deny, policy.Allow},
+		"http/ann": {policy.Deny, policy.Deny, policy.Allow}, "api": {policy.Deny, policy.Allow, policy.Allow},
+		"api/*": {policy.Deny, policy.Allow, policy.Allow}, "cli": {policy.Allow, policy.Allow, policy.Deny},
+	} {
+		cfg := policy.Config{Rules: []policy.Rule{{Caller: pattern, Do: policy.Deny}}}
+		for i, door := range []string{"api", "http", "cli"} {
+			d, err := cfg.Decide(&call.Request{Tool: &call.Tool{Name: "t"}, Caller: call.Caller{Door: door, ID: "ann"}})
+			require.NoError(t, err)
+			require.Equal(t, want[i], d.Do, "%s: %s", pattern, door)
+		}
+	}
+}
+
 // Totals are of an account, whatever ids its callers have.
 func TestTotalsAreOfAnAccount(t *testing.T) {
 	p := policy.New(policy.Config{MaxTotalCalls: 2, MaxIdenticalCalls: 1}, nil)
@@ -113,7 +129,9 @@ func TestTotalsAreOfAnAccount(t *testing.T) {
 		code, _ := try(t, p.Stage, "ls", fmt.Sprintf(`{"n":%d}`, i), call.Caller{Door: "http", ID: fmt.Sprint(i), Account: "a"})
 		require.Equal(t, want, code)
 	}
-	code, _ := try(t, p.Stage, "ls", `{"n":0}`, call.Caller{Door: "http", ID: "0", Account: "b"})
+	code, _ := try(t, p.Stage, "ls", `{"n":9}`, call.Caller{Door: "api", Account: "a"})
+	require.Equal(t, toolerr.LimitReached, code, "by another door")
+	code, _ = try(t, p.Stage, "ls", `{"n":0}`, call.Caller{Door: "http", ID: "0", Account: "b"})
 	require.Empty(t, code)
 	code, _ = try(t, p.Stage, "ls", `{"n":0}`, call.Caller{Door: "http", ID: "1", Account: "b"})
 	require.Equal(t, toolerr.LimitReached, code, "the same call")
