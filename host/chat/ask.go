@@ -59,10 +59,7 @@ func (c *Chat) answer(q *question, interrupt func() error) (stuck error) {
 	}
 	ctx, done := c.interruptible(q.ctx)
 	defer done()
-	if c.screen != nil {
-		c.screen.Hold()
-		defer c.screen.Release()
-	}
+	defer c.hold()()
 	value, err := q.put(ctx)
 	if errors.Is(err, lineedit.ErrInterrupt) || context.Cause(ctx) == lineedit.ErrInterrupt { //nolint:errorlint // this very one
 		err, stuck = context.Canceled, interrupt()
@@ -70,6 +67,18 @@ func (c *Chat) answer(q *question, interrupt func() error) (stuck error) {
 	q.answer <- reply{value, err}
 	return stuck
 }
+
+// hold leaves the terminal to who reads from it, until release.
+func (c *Chat) hold() (release func()) {
+	if c.screen == nil {
+		return func() {}
+	}
+	c.screen.Hold()
+	return c.screen.Release
+}
+
+// callTool is the tool that calls another one by its name; see package offer.
+const callTool = "call_tool"
 
 // calling is the call that a question is asked in.
 type calling struct {
@@ -99,7 +108,8 @@ func (a *asking) Call(ctx context.Context, tc *convert.ToolCall, progress func(s
 		}
 		d := verdict{approve: true, args: in.edited}
 		if in.edited == nil {
-			if d, err = a.chat.approval(ctx, in, fmt.Sprintf("May %s be called? %s.", tc.Name, p.Pending.Reason), p.Pending.Args); err != nil {
+			text := fmt.Sprintf("May %s be called? %s.", p.Pending.Tool, p.Pending.Reason)
+			if d, err = a.chat.approval(ctx, in, p.Pending.Tool, text, p.Pending.Args); err != nil {
 				return nil, err
 			}
 		}
@@ -121,11 +131,10 @@ type verdict struct {
 }
 
 // approval asks the user whether a call may be made.
-func (c *Chat) approval(ctx context.Context, in *calling, text string, args json.RawMessage) (verdict, error) {
+func (c *Chat) approval(ctx context.Context, in *calling, tool, text string, args json.RawMessage) (verdict, error) {
 	if in.agreed {
 		return verdict{approve: true}, nil
 	}
-	tool := in.call.Name
 	value, err := c.put(ctx, func(ctx context.Context) (any, error) {
 		if c.always[tool] {
 			return verdict{approve: true}, nil
@@ -215,7 +224,7 @@ func (c *Chat) line(ctx context.Context, prompt, initial string) (string, error)
 		defer func() { c.editor.History = h }()
 		return c.editor.Read(ctx, prompt, initial)
 	}
-	fmt.Fprint(c.cfg.Err, prompt) //nolint:errcheck // nowhere else to say so
+	c.show(prompt)
 	return c.source.Line(ctx)
 }
 
@@ -226,6 +235,7 @@ func (c *Chat) yes(ctx context.Context, text string) (bool, error) {
 	}
 	ctx, done := c.interruptible(ctx)
 	defer done()
+	defer c.hold()()
 	key, err := c.key(ctx, text+" [y]es, [n]o: ", "yn")
 	if errors.Is(err, lineedit.ErrInterrupt) || context.Cause(ctx) == lineedit.ErrInterrupt { //nolint:errorlint // this very one
 		return false, nil
@@ -263,14 +273,18 @@ func (c *Chat) Ask(ctx context.Context, method string, params json.RawMessage) (
 	}
 	in, _ := ctx.Value(callingKey{}).(*calling)
 	if d, ok := f.Schema.Properties["decision"]; ok && in != nil && slices.Equal(d.Enum, []string{"approve", "deny"}) {
+		dismiss := json.RawMessage(`{"action":"cancel"}`) // then the call waits: see asking.Call
+		if in.call.Name == callTool {
+			return dismiss, nil // it is about another tool and its arguments
+		}
 		text, _, _ := strings.Cut(f.Message, "\n")
-		v, err := c.approval(ctx, in, text, in.call.Args)
+		v, err := c.approval(ctx, in, in.call.Name, text, in.call.Args)
 		switch {
 		case err != nil:
 			return nil, err
-		case v.args != nil: // which a form has no place for: see asking.Call
+		case v.args != nil: // which a form has no place for
 			in.edited = v.args
-			return json.RawMessage(`{"action":"cancel"}`), nil
+			return dismiss, nil
 		case v.approve:
 			return json.RawMessage(`{"action":"accept","content":{"decision":"approve"}}`), nil
 		}

@@ -214,7 +214,10 @@ func (c *Chat) Talk(ctx context.Context) error {
 		said, err := c.prompt(ctx)
 		switch {
 		case errors.Is(err, lineedit.ErrInterrupt):
-			if interrupted || c.editor == nil && !c.cfg.Typing {
+			if c.editor == nil && !c.cfg.Typing {
+				return ErrFailed
+			}
+			if interrupted {
 				return nil
 			}
 			interrupted = true
@@ -269,8 +272,9 @@ func (c *Chat) prompt(ctx context.Context) (string, error) {
 	var said string
 	var err error
 	if c.editor != nil {
-		c.screen.EndLine()
+		release := c.hold()
 		said, err = c.editor.Read(ctx, "> ", "")
+		release()
 	} else {
 		said, err = c.lines(ctx)
 	}

@@ -1,14 +1,18 @@
 package chat
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"sync"
 	"time"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/toolroom-mcp/toolroom/host/agent"
 	"github.com/toolroom-mcp/toolroom/host/call"
+	"github.com/toolroom-mcp/toolroom/host/chat/screen"
 	"github.com/toolroom-mcp/toolroom/host/convert"
 	"github.com/toolroom-mcp/toolroom/host/provider"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
@@ -61,7 +65,26 @@ func (v *jsonView) write(r record) {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.out.Write(append(line, '\n')) //nolint:errcheck // a pipe that is gone ends the program
+	v.out.Write(append(escaped(line), '\n')) //nolint:errcheck // a pipe that is gone ends the program
+}
+
+// escaped is JSON without characters that steer a terminal: they are only within
+// strings, where an escape says the same.
+func escaped(line []byte) []byte {
+	if bytes.IndexFunc(line, screen.Steers) < 0 {
+		return line
+	}
+	var b []byte
+	for _, r := range string(line) {
+		if !screen.Steers(r) {
+			b = utf8.AppendRune(b, r)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			b = fmt.Appendf(b, `\u%04x`, unit)
+		}
+	}
+	return b
 }
 
 func (v *jsonView) event(e agent.Event, _ provider.Info) {

@@ -47,6 +47,9 @@ func (c *Chat) say(ctx context.Context, said string) error {
 		c.noteChanges(began, out)
 	}
 	c.view.ended(out, c.cost(out))
+	if out.Why == agent.Cancelled && c.editor == nil && !c.cfg.Typing {
+		c.quitting = true // nobody sees what would follow
+	}
 	return ctx.Err()
 }
 

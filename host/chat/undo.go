@@ -73,7 +73,7 @@ func touched(messages []convert.Message) (names []string, others bool) {
 				continue
 			}
 			switch p.ToolCall.Name {
-			case "dispatch_agent", "call_tool":
+			case "dispatch_agent", callTool:
 				others = true
 			}
 			members, err := jsonrpc.Members(p.ToolCall.Args)

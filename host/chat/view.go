@@ -53,8 +53,12 @@ type screenView struct {
 	running []running
 	doing   string // what is under way where no tool is
 	since   time.Time
-	told    string // the last error of the turn
+	told    string   // the last error of the turn
+	notes   []string // that came while a part was being written
 }
+
+// maxNotes is how many notes wait at most.
+const maxNotes = 20
 
 // running is a call that is under way.
 type running struct {
@@ -162,6 +166,10 @@ func (v *screenView) close() {
 		v.part.End() //nolint:errcheck // a terminal that is gone ends the chat
 		v.part = nil
 	}
+	for _, text := range v.notes {
+		v.write("%s\n", v.paint(faint, text))
+	}
+	v.notes = nil
 }
 
 // returned shows the line of a call.
@@ -195,15 +203,15 @@ func (v *screenView) line(now time.Time) {
 			text = fmt.Sprintf("… %d calls, %s", n, screen.Line(last.text, v.width()/2))
 		}
 		if s := int(now.Sub(last.since).Seconds()); s > 0 {
-			text += fmt.Sprintf("  %d s", s)
+			text += fmt.Sprintf(" · %d s", s)
 		}
-		if last.progress != "" {
-			text += "  " + last.progress
+		if said, _, _ := strings.Cut(strings.TrimSpace(last.progress), "\n"); said != "" {
+			text += " · " + strings.TrimSuffix(said, ":")
 		}
 	case v.doing != "":
 		text = "… " + v.doing
 		if s := int(now.Sub(v.since).Seconds()); s > 0 {
-			text += fmt.Sprintf("  %d s", s)
+			text += fmt.Sprintf(" · %d s", s)
 		}
 	}
 	v.screen.Line(text)
@@ -239,9 +247,11 @@ func (v *screenView) ended(out *agent.Outcome, cost float64) {
 
 func (v *screenView) note(format string, args ...any) {
 	text := screen.Clean(fmt.Sprintf(format, args...))
-	if v.mu.TryLock() { // else in the middle of something: the screen sees to its own
-		defer v.mu.Unlock()
-		v.close()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.part != nil { // it would part an answer in two
+		v.notes = append(v.notes[max(len(v.notes)-maxNotes, 0):], text)
+		return
 	}
 	v.screen.EndLine()
 	v.write("%s\n", v.paint(faint, text))

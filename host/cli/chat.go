@@ -160,7 +160,7 @@ func chatEnd(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, chat.ErrFailed):
+	case errors.Is(err, chat.ErrFailed), errors.Is(err, context.Canceled): // or a signal has ended it
 		return exit(exitFailed, errPrinted)
 	}
 	return exit(exitFailed, err)

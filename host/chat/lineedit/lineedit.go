@@ -25,6 +25,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/chat/screen"
 )
 
 // ErrInterrupt is Ctrl-C at an empty text.
@@ -71,7 +73,7 @@ const (
 // Read reads a text, which begins as initial. Its error is ErrInterrupt, io.EOF,
 // ctx's, or that of the terminal.
 func (e *Editor) Read(ctx context.Context, prompt, initial string) (string, error) {
-	r := &reading{editor: e, prompt: prompt, place: e.History.len()}
+	r := &reading{editor: e, prompt: screen.Clean(prompt), place: e.History.len()}
 	r.text.set(initial)
 	if err := r.raw(); err != nil {
 		return "", err
@@ -101,7 +103,7 @@ func (e *Editor) Read(ctx context.Context, prompt, initial string) (string, erro
 // Key reads one key that is one of those in choices, in which Ctrl-C need not be:
 // it is ErrInterrupt. prompt is written before it.
 func (e *Editor) Key(ctx context.Context, prompt, choices string) (rune, error) {
-	r := &reading{editor: e, prompt: prompt}
+	r := &reading{editor: e, prompt: screen.Clean(prompt)}
 	if err := r.raw(); err != nil {
 		return 0, err
 	}
