@@ -66,6 +66,7 @@ func (p *present) declaredEntry(t *declared.Tool, depth int) catalog.Entry {
 		return e
 	}
 	server, own := t.Spec.MCP.Server, t.Spec.MCP.Tool
+	e.Of = catalog.Target{Server: server, Tool: own}
 	if one, ok := p.byName[server]; ok && !one.off {
 		e.Also = one.entry.Names(own)
 	} else if next, ok := p.declared[server]; ok { // a declared tool is a server of its own

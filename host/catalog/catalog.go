@@ -49,8 +49,9 @@ type Entry struct {
 	Prefix *string // in place of SERVER__
 	Filter Filter  // of its tools
 
-	// Also are the names of the tool, if there are any, that a source's one
-	// tool leads to: what is blocked is so under every name.
+	// Of is the tool that a source's one tool is another name of, and Also are
+	// that one's names: what is blocked is so under every name.
+	Of   Target
 	Also []string
 }
 
@@ -182,20 +183,24 @@ func (c *Catalog) Lookup(ctx context.Context, name string) (*call.Tool, bool) {
 // find is Lookup for any kind that has names.
 func (c *Catalog) find(ctx context.Context, kind call.Kind, name string) (*Item, bool) {
 	if item, ok := c.current.Load().byName(kind, name); ok && (item.Tool == nil || c.onUse == nil || !c.onUse(ctx, item.Tool)) {
-		return item, true
+		return c.whole(ctx, item), true
 	}
 	likely := func(s *server) bool { return s.mayServe(name) }
 	for _, group := range []func(*server) bool{likely, nil} {
 		c.list(ctx, kind, group)
 		if item, ok := c.current.Load().byName(kind, name); ok {
-			return item, true
+			return c.whole(ctx, item), true
 		}
 	}
 	if kind != call.Tools || c.onMiss == nil || !c.onMiss(ctx, name) {
 		return nil, false
 	}
 	c.list(ctx, kind, likely)
-	return c.current.Load().byName(kind, name)
+	item, ok := c.current.Load().byName(kind, name)
+	if !ok {
+		return nil, false
+	}
+	return c.whole(ctx, item), true
 }
 
 // OnMissing sets what is asked for a tool that no source has; it reports
@@ -428,5 +433,6 @@ func (c *Catalog) assemble() (*Snapshot, []error) {
 			all[kind] = append(all[kind], s.lists[kind].items...)
 		}
 	}
+	inherit(all[call.Tools])
 	return newSnapshot(all, c.identity, offline)
 }

@@ -25,7 +25,9 @@ type Item struct {
 	Tool *call.Tool // of a tool; else nil
 
 	received json.RawMessage
-	also     []string // see Entry
+	of       Target   // see Entry
+	whole    bool     // what it is another name of has been found
+	also     []string // likewise
 	span     [2]int   // where the value of the name stands in Definition
 }
 
@@ -47,7 +49,7 @@ func newItem(server Entry, kind call.Kind, definition json.RawMessage) (*Item, e
 	if err != nil {
 		return nil, fmt.Errorf("server %s: an entry of its %s is malformed: %w", of, kind, err)
 	}
-	item := &Item{Kind: kind, Server: of, Definition: definition, received: definition, also: server.Also}
+	item := &Item{Kind: kind, Server: of, Definition: definition, received: definition, of: server.Of, also: server.Also}
 	takes := true
 	for _, m := range members {
 		switch {

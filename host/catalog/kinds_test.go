@@ -320,3 +320,37 @@ func TestSourcesAreLookedAtWhenTheyAreUsed(t *testing.T) {
 	_, ok = c.Lookup(t.Context(), "there")
 	require.True(t, ok)
 }
+
+// Another name of a tool has that one's definition, but for what it says itself,
+// and once that one is known.
+func TestOtherNamesHaveTheDefinition(t *testing.T) {
+	const definition = `{"name":"a","description":"Does a.","inputSchema":{"type":"object","properties":{"x":{"type":"integer"}}},"outputSchema":{"type":"object"},"annotations":{"readOnlyHint":true},"_meta":{"k":1}}`
+	target := catalog.Entry{Source: &source{name: "one", tools: []string{definition}}}
+	alias := func(name, of, rest string) catalog.Entry {
+		server, tool, _ := strings.Cut(of, "/")
+		return catalog.Entry{Source: &source{name: name, tools: []string{`{"name":"` + name + `",` + rest + `}`}}, Plain: true, Of: catalog.Target{Server: server, Tool: tool}}
+	}
+	c := catalog.New([]catalog.Entry{
+		alias("bare", "one/a", `"inputSchema":{"type":"object"}`),
+		alias("said", "one/a", `"description":"Ours.","inputSchema":{"type":"object","properties":{"y":{}}}`),
+		alias("again", "bare/bare", `"inputSchema":{"type":"object"}`),
+		alias("lost", "one/none", `"inputSchema":{"type":"object"}`),
+		alias("round", "round/round", `"inputSchema":{"type":"object"}`),
+		target,
+	}, nil, nil)
+	defer c.Close()
+	const rest = `,"outputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}`
+	for name, want := range map[string]string{
+		"bare":  `{"name":"bare","inputSchema":{"type":"object","properties":{"x":{"type":"integer"}}},"description":"Does a."` + rest + `}`,
+		"said":  `{"name":"said","description":"Ours.","inputSchema":{"type":"object","properties":{"y":{}}}` + rest + `}`,
+		"again": `{"name":"again","inputSchema":{"type":"object","properties":{"x":{"type":"integer"}}},"description":"Does a."` + rest + `}`,
+		"lost":  `{"name":"lost","inputSchema":{"type":"object"}}`,
+		"round": `{"name":"round","inputSchema":{"type":"object"}}`,
+	} {
+		tool, ok := c.Lookup(t.Context(), name)
+		require.True(t, ok)
+		require.Equal(t, want, string(tool.Definition))
+		require.False(t, tool.Traits.ReadOnly, "what is repeated is the other call")
+	}
+	require.Contains(t, string(c.Snapshot(t.Context()).List(false)), `"description":"Does a."`)
+}

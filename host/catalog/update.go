@@ -68,7 +68,7 @@ func (c *Catalog) Update(entries []Entry) {
 
 // same reports whether an entry is the server's, served in the same way.
 func (s *server) same(e Entry) bool {
-	return s.Source == e.Source && s.Plain == e.Plain && reflect.DeepEqual(s.Prefix, e.Prefix) && reflect.DeepEqual(s.Filter, e.Filter) && slices.Equal(s.Also, e.Also)
+	return s.Source == e.Source && s.Plain == e.Plain && reflect.DeepEqual(s.Prefix, e.Prefix) && reflect.DeepEqual(s.Filter, e.Filter) && s.Of == e.Of && slices.Equal(s.Also, e.Also)
 }
 
 // inherit takes over what is known of the server before it.
