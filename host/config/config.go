@@ -110,7 +110,7 @@ func Load(f Flags, dir, version string, getenv func(string) string, environ []st
 		c.Roots = append(c.Roots, abs)
 	}
 	env := childEnv(environ)
-	c.addBundled(dir, version, env, toolArgs(c.Roots, f.State, c.State))
+	c.addBundled(dir, version, env, toolArgs(c.Roots, f.State, c.State), f.Config)
 	specs, err := c.readSources(f, getenv, environ)
 	if err != nil {
 		return c, err
@@ -121,10 +121,14 @@ func Load(f Flags, dir, version string, getenv func(string) string, environ []st
 	return c, c.checkDeclared()
 }
 
-func (c *Config) addBundled(dir, version string, env, args []string) {
+func (c *Config) addBundled(dir, version string, env, args []string, file string) {
 	found, missing := discover.Siblings(dir)
 	c.Missing = missing
 	for _, tool := range found {
+		args := args
+		if tool.Name == "dispatch_agent" { // its agents ask the models of this configuration
+			args = append(slices.Clone(args), configArgs(file)...)
+		}
 		c.Servers = append(c.Servers, Server{Bundled: true, Config: upstream.Config{
 			Name: tool.Name, Command: append([]string{tool.Path}, args...), Env: env,
 			Era:     upstream.Legacy, // the era in which a server can ask for roots
@@ -187,6 +191,16 @@ func toolArgs(roots []string, stateFlag, state string) []string {
 		args = append(args, "--state", state)
 	}
 	return args
+}
+
+// configArgs names the configuration file of the command line, as far as it can
+// be read again.
+func configArgs(file string) []string {
+	name, err := filepath.Abs(file)
+	if info, statErr := os.Stat(name); file == "" || err != nil || statErr != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	return []string{"--config", name}
 }
 
 // childEnv is the host's environment without its own credential and without

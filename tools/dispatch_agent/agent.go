@@ -188,6 +188,7 @@ func (a *agent) broken(ctx context.Context, d *dispatcher, c *child) outcome {
 	case cause != nil:
 		o.why, o.fault = cancelled, &fault{string(toolerr.Cancelled), cause.Error()}
 	case c.cmd.ProcessState.ExitCode() == usageStatus:
+		o.why = unbegun
 		o.fault = &fault{string(toolerr.InvalidParams), c.stderr.last()}
 		if files := kindList(d.config.kindsDir()); files != "" && a.order.kind != "" {
 			o.fault.Message += "; and of files: " + files

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"flag"
 	"os"
 	"path/filepath"
@@ -34,17 +35,21 @@ const (
 	mostWait    = 10 * time.Minute
 )
 
+// ceilingVariable is where --tools is looked for that is not given, as under a
+// host, which starts this server without flags of the user's.
+const ceilingVariable = "MCP_AGENT_TOOLS"
+
 // DefaultConfig returns what holds without flags.
 func DefaultConfig() Config {
 	return Config{
-		Tools: readonly, MaxTurns: 25, Timeout: 600 * time.Second, Grace: 60 * time.Second,
+		Tools: cmp.Or(os.Getenv(ceilingVariable), readonly), MaxTurns: 25, Timeout: 600 * time.Second, Grace: 60 * time.Second,
 		HandBack: 45 * time.Second, MaxAgents: 8,
 	}
 }
 
 // AddFlags registers the flags that set c.
 func (c *Config) AddFlags(fs *flag.FlagSet) {
-	fs.StringVar(&c.Tools, "tools", c.Tools, "what agents may use at most: readonly, edit, all, or a `LIST` of names with commas")
+	fs.StringVar(&c.Tools, "tools", c.Tools, "what agents may use at most: readonly, edit, all, or a `LIST` of names with commas (else $MCP_AGENT_TOOLS, or readonly)")
 	fs.StringVar(&c.Model, "model", c.Model, "`MODEL` of agents where nothing names one (else as mcp-host is configured)")
 	fs.StringVar(&c.Config, "config", c.Config, "configuration `FILE` of mcp-host (else its own choice)")
 	fs.StringVar(&c.Kinds, "agents", c.Kinds, "`DIR` with further kinds of agents, NAME.md each (else toolroom/agents in the user's configuration)")

@@ -18,6 +18,7 @@ import (
 type place struct {
 	t                     testing.TB
 	bin, dir, root, state string
+	env                   []string // beside what each server gets
 }
 
 func newPlace(t testing.TB) *place {
@@ -36,7 +37,7 @@ func (p *place) serve(flags ...string) *mcpkittest.Client {
 	p.t.Helper()
 	return mcpkittest.StartWith(p.t, p.bin, mcpkittest.Options{
 		Args: append([]string{"--root", p.root, "--state", p.state}, flags...), Dir: p.root,
-		Env: []string{"HOME=" + p.dir, "PATH=" + os.Getenv("PATH"), "XDG_CONFIG_HOME=" + p.dir, "TMPDIR=" + os.TempDir(), "SYSTEMROOT=" + os.Getenv("SYSTEMROOT")},
+		Env: append([]string{"HOME=" + p.dir, "PATH=" + os.Getenv("PATH"), "XDG_CONFIG_HOME=" + p.dir, "TMPDIR=" + os.TempDir(), "SYSTEMROOT=" + os.Getenv("SYSTEMROOT")}, p.env...),
 	})
 }
 

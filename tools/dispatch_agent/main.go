@@ -13,9 +13,9 @@
 // The sub-agent is mcp-host agent, with the tools beside this binary; under
 // mcp-host its tools are that host's, with the policy, limits and audit of who
 // called. Which model it asks is the configuration of mcp-host, or --model.
-// --tools says what it may use at most: readonly (ls, glob, grep, view) unless
-// given, edit (edit and replace, too), all, or names. An agent may dispatch
-// agents if that lets it, and these may not.
+// --tools, or MCP_AGENT_TOOLS, says what it may use at most: readonly (ls, glob,
+// grep, view) unless given, edit (edit and replace, too), all, or names. An agent
+// may dispatch agents if that lets it, and these may not.
 //
 // Further kinds of agents are files NAME.md in --agents DIR (else
 // toolroom/agents in the user's configuration): a head with description, tools

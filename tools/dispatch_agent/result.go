@@ -64,17 +64,26 @@ func (d *dispatcher) answer(ctx context.Context, a *agent) (*mcpkit.Result, erro
 		report = strings.TrimRight(report, "\n") + "\n\n"
 	}
 	result := &mcpkit.Result{Text: report + foot, Meta: m}
-	switch {
+	switch code, early := early()[o.why]; {
 	case o.misfit != "":
 		return result, toolerr.New(toolerr.ResultInvalid, "the report does not fit output_schema, also when the agent was asked once more: %s. It may be asked again with agent_id and a prompt; what it said:", o.misfit)
-	case o.fault != nil && (o.why == failed || o.why == lost || o.why == overdue || o.why == cancelled || o.why == pending):
+	case early && o.fault != nil:
 		return result, toolerr.New(codeOf(o.fault.Code), "%s", o.fault.Message)
-	case o.why == failed || o.why == cancelled || o.why == pending:
-		return result, toolerr.New(map[string]toolerr.Code{failed: toolerr.ModelError, cancelled: toolerr.Cancelled, pending: toolerr.PendingApproval}[o.why], "the agent ended early: %s", o.why)
+	case early:
+		return result, toolerr.New(code, "the agent ended early: %s", o.why)
 	case o.fault != nil:
 		mcpkit.Notef(ctx, "%s: %s", o.why, o.fault.Message)
 	}
 	return result, nil
+}
+
+// early are the endings that are errors, with the code of one that has none of
+// its own.
+func early() map[string]toolerr.Code {
+	return map[string]toolerr.Code{
+		failed: toolerr.ModelError, cancelled: toolerr.Cancelled, pending: toolerr.PendingApproval,
+		unbegun: toolerr.InvalidParams, lost: toolerr.ExecutionError, overdue: toolerr.Timeout,
+	}
 }
 
 // codeOf is a code that another process named.

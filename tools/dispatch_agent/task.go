@@ -76,6 +76,7 @@ const (
 	pending     = "approval pending"
 	cancelled   = "cancelled"
 	failed      = "model error"
+	unbegun     = "not begun"  // ours: mcp-host found the task wrong
 	lost        = "agent lost" // ours: the process ended without a last line
 	overdue     = "agent hung" // ours: it did not end in time
 )

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
+)
+
+// script is a model that finds words, dispatches agents, and waits.
+const script = `
+answers:
+  - when: {message: "^find (\\S+)", turn: 0}
+    text: I search.
+    calls: [{name: grep, args: {pattern: "{{1}}", path: .}}]
+  - when: {message: "^write (\\S+)", turn: 0}
+    calls: [{name: replace, args: {file_path: "{{1}}", content: x}}, {name: bash, args: {command: "touch {{1}}"}}]
+  - when: {message: "^twice (.*)", turn: 0}
+    calls:
+      - {name: dispatch_agent, args: {prompt: "{{1}} one", agent: general}}
+      - {name: dispatch_agent, args: {prompt: "{{1}} two", agent: general}}
+  - when: {message: "^through (.*)", turn: 0}
+    calls: [{name: dispatch_agent, args: {prompt: "{{1}}", agent: general}}]
+  - when: {message: "^slow (\\S+)", turn: 0}
+    delay: 60s
+  - when: {turn: 0}
+    text: "I was asked: {{message}}"
+  - when: {result: "(?s).*"}
+    text: "I got: {{result}}"
+`
+
+// real is a directory with all binaries of a release, a root and a model.
+func real(t testing.TB, configuration string) *place {
+	t.Helper()
+	mcpkittest.Once(t)
+	p := newPlace(t)
+	p.bin = beside(t)
+	for _, pkg := range []string{"./host", "./tools/ls", "./tools/glob", "./tools/grep", "./tools/view", "./tools/replace"} {
+		bin := mcpkittest.Build(t, pkg)
+		copyFile(t, bin, filepath.Join(filepath.Dir(p.bin), filepath.Base(bin)))
+	}
+	p.write("toolroom/toolroom.yaml", "models: {default: play, providers: {play: {kind: scripted, file: script.yaml}}}\n"+configuration)
+	p.write("toolroom/script.yaml", script)
+	p.write("root/notes.txt", "the needle is here\n")
+	return p
+}
+
+// host serves all tools as one server.
+func (p *place) host(flags ...string) *mcpkittest.Client {
+	p.t.Helper()
+	q := *p
+	q.bin = filepath.Join(filepath.Dir(p.bin), strings.Replace(filepath.Base(p.bin), "dispatch_agent", "host", 1))
+	return q.serve(append([]string{"stdio"}, flags...)...)
+}
+
+// An agent by itself has the tools beside it, as far as its ceiling goes,
+// whatever its model calls; one that it dispatches, too.
+func TestARealAgent(t *testing.T) {
+	p := real(t, "")
+	c := p.serve()
+	r := dispatch(c, "prompt", "find needle")
+	require.False(t, r.IsError, r.Text)
+	require.Contains(t, r.Text, "notes.txt")
+	require.Contains(t, r.Text, "the needle is here")
+	require.Regexp(t, `\nagent a\w+ · goal reached · 2 turns · \S+ in / \S+ out · \S+ · grep×1\n$`, r.Text)
+	id := r.Structured["agent_id"].(string)
+	r = dispatch(c, "prompt", "what was that", "agent_id", id)
+	require.Contains(t, r.Text, "I was asked: what was that\n\nagent "+id+" · goal reached · 3 turns")
+
+	r = dispatch(c, "prompt", "write new.txt", "agent", "general")
+	require.Equal(t, 1, strings.Count(r.Text, "TOOL_NOT_FOUND"), "of the last result: %s", r.Text)
+	require.NoFileExists(t, p.file("root/new.txt"))
+	r = dispatch(p.serve("--tools", "edit"), "prompt", "write new.txt", "agent", "general", "tools", []string{"replace"})
+	require.FileExists(t, p.file("root/new.txt"), r.Text)
+
+	c = p.serve("--tools", "grep,replace,dispatch_agent")
+	r = dispatch(c, "prompt", "through find needle", "agent", "general")
+	require.Contains(t, r.Text, "the needle is here")
+	require.Contains(t, r.Text, "dispatch_agent×1")
+	r = dispatch(c, "prompt", "through through find needle", "agent", "general")
+	require.Contains(t, r.Text, `there is no tool "dispatch_agent"`)
+	require.NotContains(t, r.Text, "the needle is here")
+	r = dispatch(c, "prompt", "through write other.txt", "agent", "general", "tools", []string{"grep", "dispatch_agent"})
+	require.NoFileExists(t, p.file("root/other.txt"), r.Text)
+}
+
+// Under a host an agent's calls are its caller's: the policy holds for them,
+// and they are written down; and so it is for the agents it dispatches.
+func TestUnderAHost(t *testing.T) {
+	p := real(t, "policy: {rules: [{tool: grep, do: deny, why: not today}]}\n")
+	p.env = []string{ceilingVariable + "=grep,view,dispatch_agent"}
+	c := p.host()
+	r := dispatch(c, "prompt", "find needle")
+	require.Contains(t, r.Text, "not today")
+	require.Contains(t, r.Text, "goal reached")
+	r = dispatch(c, "prompt", "through find needle", "agent", "general")
+	require.Equal(t, 2, strings.Count(r.Text, "goal reached"), r.Text)
+	require.Contains(t, r.Text, "not today")
+
+	p.write("toolroom/toolroom.yaml", "models: {default: play, providers: {play: {kind: scripted, file: script.yaml}}}\n")
+	c = p.host()
+	r = dispatch(c, "prompt", "through find needle", "agent", "general")
+	require.Contains(t, r.Text, "the needle is here")
+	r = dispatch(c, "prompt", "through through find needle", "agent", "general")
+	require.Contains(t, r.Text, `there is no tool "dispatch_agent"`)
+	require.NotContains(t, r.Text, "the needle is here")
+	r = dispatch(c, "prompt", "find needle")
+	require.Contains(t, r.Text, "the needle is here", r.Text)
+	// One that is handed back keeps its tools.
+	r = dispatch(c, "prompt", "find needle", "wait_ms", 0)
+	require.Equal(t, true, r.Structured["running"], r.Text)
+	r = dispatch(c, "agent_id", r.Structured["agent_id"])
+	require.Contains(t, r.Text, "the needle is here")
+	require.Zero(t, c.Close())
+	log := p.audit()
+	require.Contains(t, log, `"tool":"grep"`)
+	require.Contains(t, log, `"depth":1`)
+	require.Contains(t, log, `"depth":2`)
+	require.NotContains(t, log, `"depth":3`)
+}
+
+// audit is what is written down of calls.
+func (p *place) audit() string {
+	p.t.Helper()
+	files, err := filepath.Glob(filepath.Join(p.state, "audit", "*"))
+	require.NoError(p.t, err)
+	var all strings.Builder
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		require.NoError(p.t, err)
+		all.Write(text)
+	}
+	return all.String()
+}
+
+// Agents that each dispatch agents, more than may run at once, all end: none
+// waits for one that waits for it.
+func TestManyAgentsOfAgentsEnd(t *testing.T) {
+	p := real(t, "")
+	p.env = []string{ceilingVariable + "=all"}
+	for name, c := range map[string]*mcpkittest.Client{"under a host": p.host(), "by itself": p.serve("--tools", "grep,dispatch_agent", "--max-agents", "3")} {
+		var ids []string
+		for i := range 5 {
+			ids = append(ids, c.Go("tools/call", mcpkittest.CallParams("dispatch_agent", arg("agent", "general", "prompt", fmt.Sprintf("twice say %d", i)))))
+		}
+		for _, id := range ids {
+			r, err := mcpkittest.ParseResult(c.Answer(id).Result)
+			require.NoError(t, err)
+			require.Equal(t, 2, strings.Count(r.Text, "goal reached"), "its own, and that of the result that it tells of")
+			require.Contains(t, r.Text, "dispatch_agent×2", name)
+		}
+	}
+}
