@@ -246,5 +246,5 @@ func (r *run) reach(ctx context.Context, c *convert.ToolCall) (res *call.Result,
 		over = true
 	}()
 	given := *c
-	return r.cfg.Tools.Call(ctx, &given, progress)
+	return r.cfg.Tools.Call(r.withLeft(ctx), &given, progress)
 }

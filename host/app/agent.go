@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"sync/atomic"
 
+	"github.com/toolroom-mcp/toolroom/host/agent"
 	"github.com/toolroom-mcp/toolroom/host/call"
 	"github.com/toolroom-mcp/toolroom/host/catalog"
 	"github.com/toolroom-mcp/toolroom/host/convert"
@@ -153,14 +154,28 @@ func (t *Toolset) Call(ctx context.Context, c *convert.ToolCall, progress func(t
 	}
 	params := append(append(jsonrpc.AppendString([]byte(`{"name":`), tool.Name), `,"arguments":`...), args...)
 	req := &call.Request{Tool: tool, Caller: t.caller, Ask: t.ask}
+	meta := map[string]any{}
 	if progress != nil {
-		token := "agent-" + strconv.FormatInt(t.tokens.Add(1), 10)
-		params = append(jsonrpc.AppendString(append(params, `,"_meta":{"progressToken":`...), token), '}')
+		meta["progressToken"] = "agent-" + strconv.FormatInt(t.tokens.Add(1), 10)
 		req.OnNotify = func(method string, params json.RawMessage) { progressed(method, params, progress) }
+	}
+	if left, ok := agent.LeftOf(ctx); ok && slices.Contains(t.app.way().cfg.Limit.Nested, tool.Server) {
+		meta[leftMeta] = map[string]any{"left": left}
+	}
+	if len(meta) > 0 {
+		raw, err := jsonrpc.Marshal(meta)
+		if err != nil {
+			return nil, err
+		}
+		params = append(append(params, `,"_meta":`...), raw...)
 	}
 	req.Params = append(params, '}')
 	return t.app.Handler(ctx, req)
 }
+
+// leftMeta is the member of _meta that tells a server that runs agents what the
+// calling agent has left: {"left":agent.Left}.
+const leftMeta = "io.github.toolroom-mcp/agent"
 
 // progressed hands on what a tool says of how far it is.
 func progressed(method string, params json.RawMessage, progress func(string)) {

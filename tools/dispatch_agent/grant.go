@@ -35,9 +35,6 @@ type grant struct {
 	Tokens int64     `json:"tokens,omitempty"` // likewise
 	Cost   float64   `json:"cost,omitempty"`   // likewise
 	Tools  toolSet   `json:"tools,omitempty"`
-
-	leftTokens *int64 // what the agent itself says that it has left; nil: nothing
-	leftCost   *float64
 }
 
 // sealed writes a grant as a text.

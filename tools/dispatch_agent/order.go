@@ -97,7 +97,9 @@ func (d *dispatcher) order(ctx context.Context, args arguments, before *agent) (
 	if err := o.resume(before); err != nil {
 		return order{}, err
 	}
-	bound.narrow(from)
+	if err := bound.narrow(from); err != nil {
+		return order{}, err
+	}
 	if err := d.bounds(&o, args, bound, account); err != nil {
 		return order{}, err
 	}
@@ -184,19 +186,30 @@ func (o *order) resume(before *agent) error {
 }
 
 // narrow makes the bound what the calling agent's loop says that it has left,
-// where that is less. What agents that have ended used is off that already.
-func (g *grant) narrow(from caller) {
+// where that is less.
+func (g *grant) narrow(from caller) error {
 	left := from.Agent.Left
-	if left.Turns != nil && (g.Turns == 0 || *left.Turns < g.Turns) {
-		g.Turns = max(1, *left.Turns)
+	if left.Turns != nil && *left.Turns < 1 || left.Tokens != nil && *left.Tokens < 1 || left.Cost != nil && *left.Cost <= 0 {
+		return toolerr.New(toolerr.LimitReached, "there is nothing left for another agent: sum up what you have")
 	}
-	g.leftTokens, g.leftCost = left.Tokens, left.Cost
+	g.Turns = lesser(g.Turns, left.Turns)
+	g.Tokens = lesser(g.Tokens, left.Tokens)
+	g.Cost = lesser(g.Cost, left.Cost)
 	if left.MS != nil {
 		until := time.Now().Add(time.Duration(min(*left.MS, mostTimeout.Milliseconds())) * time.Millisecond)
 		if g.Until.IsZero() || until.Before(g.Until) {
 			g.Until = until
 		}
 	}
+	return nil
+}
+
+// lesser is the lesser of two bounds, of which 0 and nil are none.
+func lesser[N int | int64 | float64](bound N, other *N) N {
+	if other == nil || bound > 0 && bound <= *other {
+		return bound
+	}
+	return *other
 }
 
 // bounds sets what the agent may take, and takes it from who dispatches it.
@@ -244,9 +257,9 @@ type purse struct {
 func (p *purse) take(bound grant, tokens int64, cost float64) (int64, float64, func(int64, float64), error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	tokens, err := share(tokens, bound.Tokens, p.tokens, p.held, bound.leftTokens, "tokens")
+	tokens, err := share(tokens, bound.Tokens, p.tokens, p.held, "tokens")
 	if err == nil {
-		cost, err = share(cost, bound.Cost, p.cost, p.heldCost, bound.leftCost, "money")
+		cost, err = share(cost, bound.Cost, p.cost, p.heldCost, "money")
 	}
 	if err != nil {
 		return 0, 0, nil, err
@@ -264,16 +277,12 @@ func (p *purse) take(bound grant, tokens int64, cost float64) (int64, float64, f
 }
 
 // share is how much of a bound (0: there is none) an agent gets, of which some
-// is used and some held; left, unless nil, is another bound from which what is
-// used is off already. 0: as much as it likes.
-func share[N int64 | float64](asked, bound, used, held N, left *N, what string) (N, error) {
-	if bound <= 0 && left == nil {
+// is used and some held. 0: as much as it likes.
+func share[N int64 | float64](asked, bound, used, held N, what string) (N, error) {
+	if bound <= 0 {
 		return asked, nil
 	}
 	rest := bound - used - held
-	if left != nil && (bound <= 0 || *left-held < rest) {
-		rest = *left - held
-	}
 	if rest <= 0 {
 		return 0, toolerr.New(toolerr.LimitReached, "there is no more %s left for another agent: sum up what you have", what)
 	}

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
@@ -36,18 +38,41 @@ func TestAPurseIsNotOverdrawn(t *testing.T) {
 
 // What the calling agent says that it has left narrows, and never widens.
 func TestWhatIsLeftNarrows(t *testing.T) {
-	for _, c := range []struct{ bound, left, asked, want int64 }{
-		{1000, 400, 5000, 400},
-		{1000, 4000, 5000, 1000},
-		{0, 400, 0, 200},
-		{0, 400, 100, 100},
-		{1000, 0, 1, 0},
-		{1000, -5, 1, 0},
+	for _, c := range []struct {
+		bound  grant
+		left   string
+		turns  int
+		tokens int64
+		cost   float64
+	}{
+		{grant{Turns: 5, Tokens: 1000, Cost: 2}, `{}`, 5, 1000, 2},
+		{grant{Turns: 5, Tokens: 1000, Cost: 2}, `{"turns":4,"tokens":400,"cost":1}`, 4, 400, 1},
+		{grant{Turns: 5, Tokens: 1000, Cost: 2}, `{"turns":400,"tokens":4000,"cost":3}`, 5, 1000, 2},
+		{grant{}, `{"turns":4,"tokens":400,"cost":1}`, 4, 400, 1},
+		{grant{Tokens: 5}, `{"tokens":0}`, 0, 0, 0},
+		{grant{Turns: 5}, `{"turns":-1}`, 0, 0, 0},
+		{grant{}, `{"cost":0}`, 0, 0, 0},
 	} {
-		tokens, _, _, err := (&purse{}).take(grant{Tokens: c.bound, leftTokens: &c.left}, c.asked, 0)
-		require.Equal(t, c.want == 0, err != nil)
-		require.Equal(t, c.want, tokens)
+		var from caller
+		require.NoError(t, json.Unmarshal([]byte(c.left), &from.Agent.Left))
+		err := c.bound.narrow(from)
+		if c.turns == 0 {
+			require.Equal(t, toolerr.LimitReached, toolerr.CodeOf(err))
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, grant{Turns: c.turns, Tokens: c.tokens, Cost: c.cost}, c.bound)
 	}
+	var from caller
+	ms := int64(1000)
+	from.Agent.Left.MS = &ms
+	bound := grant{Until: time.Now().Add(-time.Minute)}
+	before := bound.Until
+	require.NoError(t, bound.narrow(from))
+	require.Equal(t, before, bound.Until)
+	bound = grant{}
+	require.NoError(t, bound.narrow(from))
+	require.WithinDuration(t, time.Now(), bound.Until, time.Minute)
 	tokens, _, _, err := (&purse{}).take(grant{}, 0, 0)
 	require.NoError(t, err)
 	require.Zero(t, tokens, "no bound")
