@@ -153,8 +153,7 @@ func New(c Config) *API {
 // ServeHTTP serves what is not there, and who asks too often, with an error of the
 // form that the path's clients read.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if wait := a.rate.take(clientOf(r), a.cfg.Now()); wait > 0 {
-		fail(w, r, tooMany(wait))
+	if a.tooOften(w, r) {
 		return
 	}
 	if _, pattern := a.mux.Handler(r); pattern != "" {
@@ -162,6 +161,15 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	fail(w, r, a.missing(w, r))
+}
+
+// tooOften counts a request, and answers one too many.
+func (a *API) tooOften(w http.ResponseWriter, r *http.Request) bool {
+	wait := a.rate.take(clientOf(r), a.cfg.Now())
+	if wait > 0 {
+		fail(w, r, tooMany(wait))
+	}
+	return wait > 0
 }
 
 // missing is the error for a request that nothing serves.
@@ -190,7 +198,11 @@ func (a *API) Callback() http.Handler {
 		}
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { fail(w, r, a.missing(w, r)) })
-	return mux
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !a.tooOften(w, r) { // who guesses tokens, too
+			mux.ServeHTTP(w, r)
+		}
+	})
 }
 
 // Refuse answers a request that is not let in, in the form of its path.

@@ -139,6 +139,46 @@ func TestAnAnswerWithCallsOfBothSides(t *testing.T) {
 	}
 }
 
+// What is kept of an answer may be long.
+func TestALongAnswerWithCallsOfBothSides(t *testing.T) {
+	long := strings.Repeat("long ", 150_000)
+	s := newScene(t, nil, script(calls("", "echo", `{"text":"`+long+`"}`, "weather", `{}`), says("Rain.")))
+	_, v, _ := s.do(t, "POST", "/v1/chat/completions", `{"messages":[{"role":"user","content":"go"}],`+theirTool+`}`)
+	id := at(v, "choices", 0, "message", "tool_calls", 0, "id").(string)
+	s.think = script(says("Rain."))
+	status, _, _ := s.do(t, "POST", "/v1/chat/completions", fmt.Sprintf(`{"messages":[{"role":"user","content":"go"},{"role":"assistant","content":null,"tool_calls":[{"id":%q,"type":"function","function":{"name":"weather","arguments":"{}"}}]},{"role":"tool","tool_call_id":%q,"content":"wet"}],%s}`, id, id, theirTool))
+	require.Equal(t, 200, status)
+	require.Equal(t, []string{"tool: <echo: " + long + ">", "tool: <wet>"}, s.last()[2:])
+}
+
+// Calls that a model does not tell in pieces are told all the same.
+func TestCallsThatComeInNoPiece(t *testing.T) {
+	silent := func(*convert.Request, func(convert.Delta)) (*convert.Response, error) {
+		return calls("Here.", "weather", `{"city":"Bonn"}`, "weather", `{"city":"Ulm"}`), nil
+	}
+	half := func(_ *convert.Request, on func(convert.Delta)) (*convert.Response, error) {
+		r := calls("Here.", "weather", `{"city":"Bonn"}`, "weather", `{"city":"Ulm"}`)
+		on(r.Pieces()[0])
+		on(r.Pieces()[1])
+		return r, nil
+	}
+	for _, think := range []func(*convert.Request, func(convert.Delta)) (*convert.Response, error){silent, half} {
+		s := newScene(t, nil, think)
+		_, text, _ := s.text(t, "POST", "/v1/chat/completions", `{"stream":true,"messages":[{"role":"user","content":"go"}],`+theirTool+`}`)
+		args := map[any]string{}
+		for _, e := range eventsOf(t, text) {
+			if one := at(e.data, "choices", 0, "delta", "tool_calls", 0); one != nil {
+				args[at(one, "index")] += at(one, "function", "arguments").(string)
+			}
+		}
+		require.Equal(t, map[any]string{0.0: `{"city":"Bonn"}`, 1.0: `{"city":"Ulm"}`}, args)
+		_, text, _ = s.text(t, "POST", "/v1/messages", `{"stream":true,"messages":[{"role":"user","content":"go"}],"tools":[{"name":"weather"}]}`)
+		content, _ := blocks(t, text)
+		require.Len(t, content, 3)
+		require.JSONEq(t, `{"city":"Ulm"}`, content[2]["json"].(string))
+	}
+}
+
 func TestOldFunctions(t *testing.T) {
 	s := newScene(t, nil, script(calls("", "weather", `{"city":"Bonn"}`), calls("", "weather", `{"city":"Bonn"}`), says("Rain.")))
 	body := `{"model":"m","messages":[{"role":"user","content":"go"}],"functions":[{"name":"weather","parameters":{"type":"object"}}],"function_call":"auto"%s}`

@@ -100,8 +100,11 @@ func tooLarge(w http.ResponseWriter, most int64) error {
 	return toolerr.New(toolerr.TooLarge, "the body has more than %d bytes", most)
 }
 
-// members reads a JSON object's, which are bodies of a few.
+// members reads a JSON object's, which are bodies of a few. No body has none.
 func members(w http.ResponseWriter, r *http.Request, take map[string]func(value []byte) error) error {
+	if r.ContentLength == 0 {
+		return nil
+	}
 	text, err := body(w, r)
 	if err != nil {
 		return err

@@ -69,7 +69,7 @@ func (s *scene) List(context.Context) []provider.Info { return []provider.Info{(
 type fakeModel scene
 
 func (m *fakeModel) Info() provider.Info {
-	return provider.Info{Name: "m", Provider: "p", Vendor: convert.Anthropic, Window: 100000}
+	return provider.Info{Name: "m", Provider: "p", Vendor: convert.Anthropic, Window: 10_000_000}
 }
 
 func (m *fakeModel) Ask(ctx context.Context, r *convert.Request, on func(convert.Delta)) (*convert.Response, error) {

@@ -13,6 +13,9 @@ import (
 // eventsHeader asks for events where the body cannot.
 const eventsHeader = "X-Toolroom-Events"
 
+// maxModel bounds the name of a model with the tools that are chosen.
+const maxModel = 4096
+
 // extensions takes the members that are ours out of a request. It returns the tools
 // that are chosen; nil: all are.
 func (q *asked) extensions(v *tree.Value, r *http.Request) (tools []string, err error) {
@@ -47,10 +50,8 @@ func (q *asked) extensions(v *tree.Value, r *http.Request) (tools []string, err 
 	for _, name := range []string{"x_events", "x_session", "x_tools"} {
 		v.Delete(name)
 	}
-	for _, name := range []string{"model"} {
-		if m := v.Get(name); !absent(m) && !m.Is(tree.String) {
-			return nil, invalid(name, "%s is not text", name)
-		}
+	if m := v.Get("model"); !absent(m) && (!m.Is(tree.String) || len(m.Text) > maxModel) {
+		return nil, invalid("model", "model is not a text of at most %d bytes", maxModel)
 	}
 	for _, name := range []string{"stream", "parallel_tool_calls"} {
 		if b := v.Get(name); !absent(b) && !b.Is(tree.Bool) {

@@ -65,16 +65,16 @@ type telling struct {
 	events []map[string]any
 
 	// of the turn under way
-	pieces bool            // some were told
-	spoken bool            // some of them are text
-	calls  map[int]*string // the client's calls by part: the arguments that were told are theirs
-	told   []string        // their ids
+	pieces bool         // some were told
+	spoken bool         // some of them are text
+	calls  map[int]bool // the parts that are calls of the client's
+	told   []string     // their ids
 }
 
 func (t *telling) note(e agent.Event) {
 	switch e.Type {
 	case agent.Turn:
-		t.pieces, t.spoken, t.calls, t.told = false, false, map[int]*string{}, nil
+		t.pieces, t.spoken, t.calls, t.told = false, false, map[int]bool{}, nil
 	case agent.Piece:
 		if t.streams {
 			t.piece(e.Delta)
@@ -131,15 +131,13 @@ func (t *telling) words(text string) string {
 
 // calling tells of a call of the client's. Of the host's own nothing is told.
 func (t *telling) calling(d convert.Delta) {
-	id := t.calls[d.Index]
-	if id == nil {
+	if !t.calls[d.Index] {
 		if d.Name == "" || !t.c.declared(d.Name) {
 			return
 		}
-		made := t.c.newID()
-		id = &made
-		t.calls[d.Index], t.told = id, append(t.told, made)
-		t.form.tell(piece{kind: pieceCall, part: d.Index, id: made, name: d.Name})
+		id := t.c.newID()
+		t.calls[d.Index], t.told = true, append(t.told, id)
+		t.form.tell(piece{kind: pieceCall, part: d.Index, id: id, name: d.Name})
 	}
 	if d.Args != "" {
 		t.form.tell(piece{kind: pieceArguments, part: d.Index, text: d.Args})
@@ -149,6 +147,9 @@ func (t *telling) calling(d convert.Delta) {
 // answered takes a turn's whole answer.
 func (t *telling) answered(r *convert.Response) {
 	t.c.name(r, t.told)
+	if t.streams {
+		t.untold(r)
+	}
 	for _, p := range r.Parts {
 		switch {
 		case p.ToolCall != nil:
@@ -166,6 +167,18 @@ func (t *telling) answered(r *convert.Response) {
 	}
 	if t.streams {
 		t.form.tell(piece{kind: pieceTurned})
+	}
+}
+
+// untold tells of the client's calls that came in no piece.
+func (t *telling) untold(r *convert.Response) {
+	for i, one := range t.c.theirs(r.Calls()) {
+		if i < len(t.told) {
+			continue
+		}
+		part := len(r.Parts) + i
+		t.form.tell(piece{kind: pieceCall, part: part, id: t.c.ids[one.ID], name: one.Name})
+		t.form.tell(piece{kind: pieceArguments, part: part, text: string(one.Args) + one.Malformed})
 	}
 }
 

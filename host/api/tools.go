@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strings"
+	"unicode"
 
 	"github.com/toolroom-mcp/toolroom/host/call"
 	"github.com/toolroom-mcp/toolroom/host/convert"
@@ -20,7 +22,12 @@ import (
 func caller(r *http.Request, user string) call.Caller {
 	c := call.Caller{Door: Door, ID: Door, Account: gateway.Account(r.RemoteAddr)}
 	if user != "" {
-		c.ID = cut(user, 100)
+		c.ID = strings.Map(func(r rune) rune {
+			if !unicode.IsPrint(r) {
+				return '?'
+			}
+			return r
+		}, cut(user, 100))
 	}
 	return c
 }
