@@ -117,7 +117,7 @@ func (r *Response) Pieces() []Delta {
 		switch {
 		case p.ToolCall != nil:
 			d.ID, d.Name, d.Args = p.ToolCall.ID, p.ToolCall.Name, string(p.ToolCall.Args)+p.ToolCall.Malformed
-		case p.Media != nil || p.Raw != nil:
+		case p.Media != nil || p.Raw != nil || p.ToolResult != nil:
 			whole := p
 			d.Whole = &whole
 		}

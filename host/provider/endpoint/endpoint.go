@@ -44,6 +44,8 @@ type Config struct {
 
 	Silence time.Duration // how long the other side may be silent; 0: 5 min
 	Retry   retry.Policy  // zero: 3 attempts, from 500 ms, waiting for 30 s at most
+
+	Transport http.RoundTripper // nil: connections of the client's own
 }
 
 // UserAgent is what models are told asks them. A host does not answer it: it would
@@ -55,6 +57,7 @@ const (
 	maxEvent  = 16 << 20
 	maxAnswer = 64 << 20
 	maxError  = 64 << 10
+	maxParts  = 4096
 )
 
 // How long what is behind an answer is waited for.
@@ -81,7 +84,10 @@ func New(cfg Config) *Client {
 		cfg.Retry.MaxWait = 30 * time.Second
 	}
 	cfg.Retry.Retryable = func(err error) bool { return errors.As(err, new(*passing)) }
-	return &Client{cfg: cfg, http: &http.Client{Transport: noupgrade.Transport(newTransport()), CheckRedirect: within}}
+	if cfg.Transport == nil {
+		cfg.Transport = noupgrade.Transport(newTransport())
+	}
+	return &Client{cfg: cfg, http: &http.Client{Transport: cfg.Transport, CheckRedirect: within}}
 }
 
 func newTransport() *http.Transport {
@@ -127,6 +133,9 @@ type Answer interface {
 
 	// Begun reports whether something of it was given to who asked.
 	Begun() bool
+
+	// Len is how many parts have come.
+	Len() int
 }
 
 // A State is how far a stream has come.
@@ -245,6 +254,9 @@ func (c *Client) stream(from *lively, into Answer) error {
 		if err := into.Event(e.Name, e.Data); err != nil {
 			return err
 		}
+		if into.Len() > maxParts {
+			return toolerr.New(toolerr.ModelError, "its answer has more than %d parts", maxParts)
+		}
 		switch into.State() {
 		case Over:
 			from.silence = lateEnd // so that the connection can be used again
@@ -257,7 +269,7 @@ func (c *Client) stream(from *lively, into Answer) error {
 	}
 }
 
-// lively is a body that is watched for silence.
+// lively is a body that is watched for silence while it is read.
 type lively struct {
 	src     io.Reader
 	watch   *time.Timer
@@ -268,6 +280,7 @@ type lively struct {
 func (l *lively) Read(p []byte) (int, error) {
 	l.watch.Reset(l.silence)
 	n, err := l.src.Read(p)
+	l.watch.Stop()
 	l.read += n
 	return n, err
 }

@@ -1,6 +1,7 @@
 package endpoint_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -107,7 +108,9 @@ func TestCutAfterEveryEvent(t *testing.T) {
 		url := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 			asked.Add(1)
 			stream(w, x.events[:n.Load()]...)
-			panic(http.ErrAbortHandler)
+			if n.Load()%2 == 0 { // else it ends in order
+				panic(http.ErrAbortHandler)
+			}
 		})
 		m := v.open(url)
 		for cut := range len(x.events) {
@@ -254,6 +257,19 @@ func TestSilence(t *testing.T) {
 		_, err := ask(t, v.open(url, func(c *endpoint.Config) { c.Silence = 20 * time.Millisecond }), true)
 		require.Equal(t, toolerr.Timeout, toolerr.CodeOf(err))
 		require.ErrorContains(t, err, "was silent for 20ms")
+		url = serve(t, func(w http.ResponseWriter, r *http.Request) {
+			io.Copy(io.Discard, r.Body) //nolint:errcheck // so that its end is seen
+			stream(w, v.answer[0].events[:4]...)
+			<-r.Context().Done()
+		})
+		var s convert.Stream
+		res, err := v.open(url, func(c *endpoint.Config) { c.Silence = 50 * time.Millisecond }).Ask(t.Context(), question(), s.Add)
+		if err != nil { // the last of Gemini's four events is its end
+			require.Equal(t, toolerr.Timeout, toolerr.CodeOf(err))
+		}
+		if res != nil { // else it was silent before the first event, on a slow machine
+			require.Equal(t, s.Response.Parts, res.Parts)
+		}
 	})
 }
 
@@ -308,6 +324,49 @@ func TestAMissingKeyIsTold(t *testing.T) {
 	url := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) })
 	_, _, err := endpoint.New(endpoint.Config{Name: "p", BaseURL: url, KeyEnv: "THE_KEY", Keyless: true}).Get(t.Context(), "/models")
 	require.EqualError(t, err, "p: 401 Unauthorized; the variable THE_KEY is not set")
+}
+
+// memory answers from memory.
+type memory struct {
+	kind string
+	body []byte
+}
+
+func (m memory) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {m.kind}}, Body: io.NopCloser(bytes.NewReader(m.body))}, nil
+}
+
+// Whatever a server sends, the pieces are the answer, and an error has a code.
+func FuzzAnswers(f *testing.F) {
+	all := vendors()
+	for i, v := range all {
+		for _, x := range v.answer {
+			f.Add(uint8(i), true, []byte(strings.Join(x.events, "")))
+			f.Add(uint8(i), false, []byte(x.whole))
+		}
+	}
+	f.Fuzz(func(t *testing.T, i uint8, streamed bool, body []byte) {
+		kind := "application/json"
+		if streamed {
+			kind = "text/event-stream"
+		}
+		m := all[int(i)%len(all)].open("http://x", func(c *endpoint.Config) { c.Transport, c.Retry.Attempts = memory{kind, body}, 1 })
+		var s convert.Stream
+		res, err := m.Ask(t.Context(), question(), s.Add)
+		s.Calls()
+		if err == nil {
+			require.NotNil(t, res)
+		} else {
+			require.Contains(t, []toolerr.Code{toolerr.TransportError, toolerr.ModelError, toolerr.RateLimited, toolerr.AuthFailed, toolerr.InvalidInput, toolerr.LimitReached}, toolerr.CodeOf(err))
+		}
+		if res != nil {
+			want, err := json.Marshal(res.Parts)
+			require.NoError(t, err)
+			got, err := json.Marshal(s.Response.Parts)
+			require.NoError(t, err)
+			require.JSONEq(t, string(want), string(got))
+		}
+	})
 }
 
 func TestManyAtOnce(t *testing.T) {

@@ -300,7 +300,7 @@ func (c *Client) hide(req *http.Request, text string) string {
 		}
 		for _, value := range values {
 			for _, word := range append(strings.Fields(value), value) {
-				if len(word) >= 6 {
+				if len(word) >= 6 && word != "Bearer" {
 					text = strings.ReplaceAll(text, word, "***")
 				}
 			}

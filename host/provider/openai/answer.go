@@ -35,13 +35,10 @@ func (a *answer) State() endpoint.State { return a.state }
 func (a *answer) Response() *convert.Response {
 	r := a.Sofar()
 	if a.state != endpoint.Open && r.Stop == "" { // [DONE] without a word of why
-		r.Stop = convert.StopEnd
-		if len(r.Calls()) > 0 {
-			r.Stop = convert.StopCalls
-		}
+		r.Stop, r.Word = convert.StopEnd, "stop"
 	}
 	if r.Stop == convert.StopEnd && len(r.Calls()) > 0 { // as several servers have it
-		r.Stop = convert.StopCalls
+		r.Stop, r.Word = convert.StopCalls, "tool_calls"
 	}
 	return a.Close()
 }

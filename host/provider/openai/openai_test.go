@@ -92,6 +92,7 @@ func TestQuirks(t *testing.T) {
 		res := ask(t, open(t, openai.Config{}, events(t, c.events...)))
 		require.Equal(t, c.want, calls(res), name)
 		require.Equal(t, convert.StopCalls, res.Stop, name)
+		require.Contains(t, []string{"tool_calls", "function_call"}, res.Word, name)
 	}
 	res := ask(t, open(t, openai.Config{}, events(t, delta(`{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}],"reasoning":"r"}`), `{"choices":[{"index":1,"delta":{"content":"no"}}]}`, "[DONE]")))
 	require.Equal(t, []convert.Part{{Type: convert.Thinking, Text: "r"}, {Type: convert.Text, Text: "ab"}}, res.Parts)

@@ -82,7 +82,26 @@ func (c Config) Validate() error {
 		}
 		seen[p.Name] = true
 	}
+	if c.nowhere() {
+		return fmt.Errorf("models: default: no provider has a model %q; write PROVIDER/NAME for one that is not listed", c.Default)
+	}
 	return nil
+}
+
+// nowhere reports whether the default is certain to be none: every provider's models
+// are listed.
+func (c Config) nowhere() bool {
+	if c.Default == "" || c.Default == "auto" || c.Default == string(Command) || len(c.Providers) == 0 {
+		return false
+	}
+	all := slices.Concat(c.Providers, c.Found)
+	if _, ok := byVendor(all, c.Default); ok {
+		return false
+	}
+	return !slices.ContainsFunc(all, func(p Provider) bool {
+		return p.Name == c.Default || strings.HasPrefix(c.Default, p.Name+"/") ||
+			p.Kind == OpenAI && len(p.Models) == 0 || slices.ContainsFunc(p.Models, func(m Model) bool { return m.Name == c.Default })
+	})
 }
 
 func (p Provider) validate() error {

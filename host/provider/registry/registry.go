@@ -325,7 +325,7 @@ func (r *Registry) find(ctx context.Context, name string) (one, error) {
 			return of(o.provider, rest), nil
 		}
 	}
-	if slices.ContainsFunc(every, func(o one) bool { return o.provider.Why == "" }) || len(names) > 1 {
+	if len(known) > 0 || len(names) > 1 {
 		return one{}, toolerr.New(toolerr.NoModel, "there is no model %q; there are %s", name, strings.Join(some(names), ", "))
 	}
 	return one{}, toolerr.New(toolerr.NoModel, "there is no model %q: no provider is configured, no key is in the environment, and none answers on this machine; there is %s alone", name, Command)

@@ -223,4 +223,11 @@ func TestValidate(t *testing.T) {
 	twice := registry.Provider{Name: "a", Kind: registry.Command}
 	require.ErrorContains(t, registry.Config{Providers: []registry.Provider{twice, twice}}.Validate(), "twice")
 	require.NoError(t, registry.Config{Providers: []registry.Provider{twice}}.Validate())
+	listed := registry.Provider{Name: "b", Kind: registry.OpenAI, Models: model("m")}
+	for name, ok := range map[string]bool{"": true, "auto": true, "command": true, "a": true, "m": true, "b/x": true, "gpt-7": true, "x": false, "c/m": false} {
+		err := registry.Config{Default: name, Providers: []registry.Provider{twice, listed}}.Validate()
+		require.Equal(t, ok, err == nil, "%s: %v", name, err)
+	}
+	listed.Models = nil
+	require.NoError(t, registry.Config{Default: "x", Providers: []registry.Provider{listed}}.Validate(), "it may list it")
 }
