@@ -86,6 +86,7 @@ func (c *httpClient) call(tool string, args map[string]any) mcpkittest.Result {
 // Under the host a job outlives the connection that started it, and ends with
 // the host; both tools have their plain names.
 func TestJobsOutliveAConnection(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	host := hostBeside(t, p)
 	command := func(args ...string) *exec.Cmd {

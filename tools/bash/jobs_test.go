@@ -17,6 +17,7 @@ import (
 // A job is handed over at once, read on by cursor, awaited, fed, signalled and
 // killed.
 func TestJob(t *testing.T) {
+	t.Parallel()
 	s := newPlace(t).serve()
 	r := s.bash(`trap 'echo got usr1' USR1; echo ready; while read -r line; do echo "line $line"; [ "$line" = stop ] && exit 7; done; sleep 1000`, "run_in_background", true)
 	require.False(t, r.IsError, r.Text)
@@ -79,6 +80,7 @@ func TestJob(t *testing.T) {
 
 // What is wrong with a call is said, with what to do.
 func TestJobRefusals(t *testing.T) {
+	t.Parallel()
 	s := newPlace(t).serve()
 	for _, c := range []struct {
 		args map[string]any
@@ -116,6 +118,7 @@ func TestJobRefusals(t *testing.T) {
 // A command that takes longer than the client waits becomes a job, with what
 // it printed so far, and its timeout holds.
 func TestAutoBackground(t *testing.T) {
+	t.Parallel()
 	s := newPlace(t).serve()
 	r := s.bash("echo begun; cd /; sleep 1000", "auto_background_after", 300, "timeout", 1500)
 	require.False(t, r.IsError, r.Text)
@@ -131,6 +134,7 @@ func TestAutoBackground(t *testing.T) {
 
 // There are 32 jobs, and one that has ended makes room.
 func TestJobsAreBounded(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	s, root := p.serve(), p.root
 	var calls, ids []string
@@ -179,6 +183,7 @@ func TestInputsDoNotPileUp(t *testing.T) {
 // answered, and said so when not.
 func TestPrompt(t *testing.T) {
 	mcpkittest.Once(t)
+	t.Parallel()
 	s := newPlace(t).serve()
 	r := s.bash("printf 'Password: '; sleep 1000")
 	require.False(t, r.IsError, r.Text)
@@ -212,6 +217,7 @@ func TestJobsPassCommands(t *testing.T) {
 // signals that end a server.
 func TestJobsEndWithTheServer(t *testing.T) {
 	mcpkittest.Once(t)
+	t.Parallel()
 	type one struct {
 		how, mark string
 		server

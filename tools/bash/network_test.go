@@ -91,6 +91,7 @@ func newOutsider(t *testing.T) *outsider {
 // counts as not run.
 func TestNetworkIsOff(t *testing.T) {
 	mcpkittest.Once(t)
+	t.Parallel()
 	p := newOuterPlace(t)
 	o := newOutsider(t)
 	fill := strings.NewReplacer("UDPPORT", fmt.Sprint(o.udp), "PORT", fmt.Sprint(o.tcp), "ABSTRACT", o.abstract)

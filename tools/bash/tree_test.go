@@ -29,6 +29,7 @@ nohup sleep MARK >/dev/null 2>&1 & trap '' TERM; sleep MARK; sleep MARK`
 // a tree is left, and what was printed is told where somebody is told.
 func TestWholeTreesEnd(t *testing.T) {
 	mcpkittest.Once(t)
+	t.Parallel()
 	type one struct {
 		level, how, mark, id string
 		server
@@ -78,6 +79,7 @@ func TestWholeTreesEnd(t *testing.T) {
 
 // The end of the input lets calls in flight come to their end.
 func TestEndOfInputDrains(t *testing.T) {
+	t.Parallel()
 	s := newPlace(t).serve()
 	id := s.Go("tools/call", mcpkittest.CallParams("bash", arg("command", "sleep 0.5; echo to the end")))
 	s.CloseInput()

@@ -17,6 +17,7 @@ import (
 // What a supervisor prepared at L1 is used, and is not where the files have
 // changed since: what came is there, what became a secret is hidden.
 func TestPreparedRulesFollowTheFiles(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	env := append(os.Environ(), "HOME="+s.path("home"))
 	r, err := proc.New(proc.Config{Level: proc.L1, Environ: append(env, s.env...), TempDir: t.TempDir()})
