@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"strings"
+	"time"
 
 	"github.com/toolroom-mcp/toolroom/host/agent"
 	"github.com/toolroom-mcp/toolroom/host/store"
@@ -32,6 +33,30 @@ func (a *App) Journal(id string) (agent.Journal, error) {
 		return nil, toolerr.New(toolerr.InvalidParams, "%q is not the id of an agent", id)
 	}
 	return agentLog{a, agentLogs + id}, nil
+}
+
+// keptAgents is where the store has how agents were begun, for as long as their
+// journals are kept.
+const keptAgents = "agent/"
+
+// KeepAgent keeps how an agent was begun.
+func (a *App) KeepAgent(ctx context.Context, id string, how json.RawMessage) error {
+	if a.store == nil || !IsAgentID(id) {
+		return toolerr.New(toolerr.NotFound, "%q is not an agent that is kept", id)
+	}
+	logs, _ := keep()
+	a.used.Store(true)
+	_, err := a.store.Keys.Put(ctx, keptAgents+id, how, store.Any, time.Now().Add(logs.Age))
+	return err
+}
+
+// KeptAgent is how an agent was begun, or NOT_FOUND.
+func (a *App) KeptAgent(ctx context.Context, id string) (json.RawMessage, error) {
+	if a.store == nil || !IsAgentID(id) {
+		return nil, toolerr.New(toolerr.NotFound, "%q is not an agent that is kept", id)
+	}
+	e, err := a.store.Keys.Get(ctx, keptAgents+id)
+	return e.Value, err
 }
 
 // agentLog is a log whose entries may be longer than a record: the first byte of each

@@ -161,12 +161,12 @@ func startsObject(in *bufio.Reader) bool {
 
 // overlay puts what flags say over a task. Sets of tools become smaller only.
 func (t *agentTask) overlay(f agentTask) {
-	for _, text := range []struct{ into, of *string }{{&t.Agent, &f.Agent}, {&t.Model, &f.Model}, {&t.Resume, &f.Resume}} {
+	for _, text := range []struct{ into, of *string }{{&t.Agent, &f.Agent}, {&t.Model, &f.Model}, {&t.System, &f.System}, {&t.Resume, &f.Resume}} {
 		if *text.of != "" {
 			*text.into = *text.of
 		}
 	}
-	for _, number := range []struct{ into, of *int }{{&t.MaxTurns, &f.MaxTurns}, {&t.MaxTokens, &f.MaxTokens}} {
+	for _, number := range []struct{ into, of *int }{{&t.MaxTurns, &f.MaxTurns}, {&t.MaxTokens, &f.MaxTokens}, {&t.MaxOutput, &f.MaxOutput}} {
 		if *number.of != 0 {
 			*number.into = *number.of
 		}
@@ -194,6 +194,8 @@ func (t agentTask) check() error {
 		return usage("there is no task: give a PROMPT, or a text or JSON on standard input")
 	case t.Resume != "" && !app.IsAgentID(t.Resume):
 		return usage("%q is not the id of an agent", t.Resume)
+	case t.Resume != "" && t.Host != nil:
+		return usage("an agent that works with the tools of another host is not resumed; give it its conversation")
 	case t.Resume != "" && len(t.Conversation) > 0:
 		return usage("an agent that is resumed has its conversation; leave out the one of the task")
 	case t.MaxTurns < 0 || t.MaxTokens < 0 || t.TimeoutMS < 0 || t.GraceMS < 0 || t.MaxOutput < 0 || !(t.MaxCost >= 0):

@@ -110,7 +110,7 @@ func work(t *testing.T) string {
 	status, out = hosted(t, args, "approvals", "approve", first.Pending[0].ID)
 	require.Zero(t, status, out)
 
-	status, out = hosted(t, args, "agent", "--json", "--agent", "general", "--resume", first.Agent)
+	status, out = hosted(t, args, "agent", "--json", "--resume", first.Agent)
 	require.Zero(t, status, out)
 	last := ended(t, out)
 	require.Equal(t, "goal reached", last.Why)

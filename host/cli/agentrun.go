@@ -15,6 +15,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/config"
 	"github.com/toolroom-mcp/toolroom/host/convert"
 	"github.com/toolroom-mcp/toolroom/host/provider"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -44,6 +45,17 @@ func (p *program) runAgent(ctx context.Context, t agentTask, rest io.Reader, how
 
 // leadAgent runs the agent and tells of it.
 func (p *program) leadAgent(ctx context.Context, a *app.App, t agentTask, how agentHow, cancel context.CancelCauseFunc) error {
+	first, err := p.begunWith(ctx, a, t)
+	if err != nil {
+		return err
+	}
+	ceilings := []app.Ceiling{{Only: t.Tools, Except: t.Except}}
+	if first != nil {
+		ceilings = append(ceilings, app.Ceiling{Only: first.Tools, Except: first.Except})
+		first.overlay(t)
+		first.Prompt = t.Prompt
+		t = *first
+	}
 	kind, err := t.kind(a.Config)
 	if err != nil {
 		return err
@@ -66,7 +78,7 @@ func (p *program) leadAgent(ctx context.Context, a *app.App, t agentTask, how ag
 			return err
 		}
 	}
-	set := a.Toolset(call.Caller{Door: "cli"}, nil, app.Ceiling{Only: kind.Tools}, app.Ceiling{Only: t.Tools, Except: t.Except})
+	set := a.Toolset(call.Caller{Door: "cli"}, nil, append(ceilings, app.Ceiling{Only: kind.Tools})...)
 	cfg.Tools = set
 	messages := slices.Clone(t.Conversation)
 	if strings.TrimSpace(t.Prompt) != "" {
@@ -91,6 +103,26 @@ func (p *program) leadAgent(ctx context.Context, a *app.App, t agentTask, how ag
 	return nil
 }
 
+// begunWith is what an agent that is resumed was begun with: what is not said anew holds
+// on, and no tool is added.
+func (p *program) begunWith(ctx context.Context, a *app.App, t agentTask) (*agentTask, error) {
+	if t.Resume == "" {
+		return nil, nil
+	}
+	kept, err := a.KeptAgent(ctx, t.Resume)
+	switch {
+	case toolerr.Is(err, toolerr.NotFound):
+		return nil, exit(exitFailed, fmt.Errorf("there is no agent %s that could be resumed", t.Resume))
+	case err != nil:
+		return nil, exit(exitFailed, err)
+	}
+	first := &agentTask{}
+	if err := json.Unmarshal(kept, first); err != nil {
+		return nil, exit(exitFailed, fmt.Errorf("how agent %s was begun cannot be read: %w", t.Resume, err))
+	}
+	return first, nil
+}
+
 // agentJournal is where the agent's steps are written down; nil: nowhere.
 func (p *program) agentJournal(ctx context.Context, a *app.App, t agentTask, id string) (agent.Journal, error) {
 	j, err := a.Journal(id)
@@ -104,6 +136,18 @@ func (p *program) agentJournal(ctx context.Context, a *app.App, t agentTask, id 
 	case err != nil && t.Resume != "":
 		return nil, exit(exitFailed, err)
 	case err != nil:
+		p.logf("the agent cannot be resumed: %v", err)
+		return nil, nil
+	}
+	if t.Resume != "" {
+		return j, nil
+	}
+	t.Prompt, t.Conversation = "", nil
+	how, err := jsonrpc.Marshal(t)
+	if err == nil {
+		err = a.KeepAgent(ctx, id, how)
+	}
+	if err != nil {
 		p.logf("the agent cannot be resumed: %v", err)
 		return nil, nil
 	}
