@@ -22,7 +22,7 @@ func (r *run) fit(tools []convert.Tool, choice *convert.Choice) (*convert.Reques
 	if len(tools) == 0 {
 		req.Choice, req.Parallel = nil, nil
 	}
-	if r.model != r.cfg.Model {
+	if r.changed {
 		req.Model = ""
 	}
 	req.Messages = r.conversation()
@@ -44,9 +44,10 @@ func (r *run) fit(tools []convert.Tool, choice *convert.Choice) (*convert.Reques
 		r.change(plan.Model.Name)
 		req.Model = ""
 	}
-	if len(plan.Left) > 0 {
+	if len(plan.Left) > r.left {
 		r.tell(Event{Type: Cut, Turn: r.out.Turns, Text: fmt.Sprintf("%d tools were left out: %.400v", len(plan.Left), plan.Left)})
 	}
+	r.left = len(plan.Left)
 	req.Messages, req.Tools = r.conversation(), plan.Tools
 	return &req, nil
 }
@@ -102,7 +103,7 @@ func (r *run) cut(messages []convert.Message, text string) error {
 func (r *run) change(name string) {
 	for _, m := range r.cfg.Larger {
 		if m.Info().Name == name {
-			r.model = m
+			r.model, r.changed = m, true
 			r.tell(Event{Type: Cut, Turn: r.out.Turns, Model: name, Text: "the conversation does not fit the model any more; " + name + " takes over"})
 			return
 		}

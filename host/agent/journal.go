@@ -76,6 +76,9 @@ func (r *run) ending() step {
 
 // steps reads a journal.
 func steps(ctx context.Context, j Journal) ([]step, error) {
+	if j == nil {
+		return nil, toolerr.New(toolerr.NotFound, "there is no journal of the run")
+	}
 	raw, err := j.Read(ctx)
 	if err != nil {
 		return nil, err

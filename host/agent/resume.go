@@ -139,7 +139,7 @@ func (a *reading) read(s step) {
 		a.history = append(a.history, s.Messages...)
 	case stepTurn:
 		a.out.Turns++
-		a.model = a.named(s.Model)
+		a.model, a.changed = a.named(s.Model)
 	case stepAnswer:
 		a.open, a.begun, a.results = s.Response, map[string]step{}, map[string]step{}
 		a.admit(s.Response)
@@ -158,14 +158,15 @@ func (a *reading) read(s step) {
 	}
 }
 
-// named is the model of that name, or the one that is asked first.
-func (r *run) named(name string) provider.Model {
+// named is the model of that name, if it is one that took over, or the one that is asked
+// first.
+func (r *run) named(name string) (m provider.Model, changed bool) {
 	for _, m := range r.cfg.Larger {
 		if m.Info().Name == name && name != r.cfg.Model.Info().Name {
-			return m
+			return m, true
 		}
 	}
-	return r.cfg.Model
+	return r.cfg.Model, false
 }
 
 // settle takes in the results of the calls of the last answer. It is called once it

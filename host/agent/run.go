@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -49,6 +50,8 @@ type run struct {
 	earlier time.Duration // that the run took before it was resumed
 	again   int           // turns that were asked for anew
 	empty   int           // answers with nothing in them, one after the other
+	changed bool          // whether another model has taken over
+	left    int           // tools that did not fit into the last request
 	keep    int           // old results that stay whole when the context is full
 
 	telling sync.Mutex // held while On is called, and while a step is written down
@@ -160,11 +163,32 @@ func (r *run) turn(ctx context.Context) (Ending, error) {
 		}
 	}
 	tools = r.withTheirs(tools)
+	choice, err := offered(choice, tools)
+	if err != nil {
+		return Denied, err
+	}
 	answer, why, err := r.ask(ctx, tools, choice)
 	if why != "" || answer == nil {
 		return why, err
 	}
 	return r.act(ctx, answer, tools, choice)
+}
+
+// offered is a choice among tools: vendors refuse one of others.
+func offered(choice *convert.Choice, tools []convert.Tool) (*convert.Choice, error) {
+	if choice == nil || len(choice.Names) == 0 || choice.Mode == convert.None {
+		return choice, nil
+	}
+	there := slices.DeleteFunc(slices.Clone(choice.Names), func(name string) bool {
+		return !slices.ContainsFunc(tools, func(t convert.Tool) bool { return t.Name == name })
+	})
+	switch {
+	case len(there) > 0:
+		return &convert.Choice{Mode: choice.Mode, Names: there}, nil
+	case choice.Mode == convert.Required:
+		return nil, toolerr.New(toolerr.ToolNotFound, "%s is to be called, and is not among the tools that may be", strings.Join(choice.Names, ", "))
+	}
+	return &convert.Choice{Mode: convert.None}, nil
 }
 
 // withTheirs adds the caller's tools. One that has the name of one of ours takes its

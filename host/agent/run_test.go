@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -166,6 +167,80 @@ func TestARoundThatThePolicyRefusesIsABound(t *testing.T) {
 	require.Equal(t, agent.Rounds, o.Why)
 	require.ErrorContains(t, o.Err, "all 2 rounds")
 	require.True(t, o.Summed)
+}
+
+func TestChoicesAreOfToolsThatAreThere(t *testing.T) {
+	m := script(wants(to("1", "rm", `{}`), to("2", "ls", `{}`)), says("x"))
+	box := tools("ls", "rm")
+	box.choice = &convert.Choice{Mode: convert.Auto, Names: []string{"ls", "gone"}}
+	o := ask(t, agent.Config{Model: m, Tools: box})
+	require.Equal(t, &convert.Choice{Mode: convert.Auto, Names: []string{"ls"}}, m.asked[0].Choice)
+	require.Equal(t, map[string]int{"ls": 1}, o.Calls, "what was not chosen is not called")
+	require.Contains(t, results(o.Messages)["1"].Content[0].Text, "POLICY_DENIED: rm may not be called in this turn")
+
+	box.choice = &convert.Choice{Mode: convert.Required, Names: []string{"gone"}}
+	o = ask(t, agent.Config{Model: m, Tools: box})
+	require.Equal(t, agent.Denied, o.Why)
+	require.ErrorContains(t, o.Err, "gone is to be called")
+	require.Equal(t, agent.Unkept, agent.Resume(t.Context(), agent.Config{Model: m}, nil).Why)
+}
+
+// Old results are cut, then a larger model takes over; what does not fit at all is said
+// and summed up as far as it goes.
+func TestTheContext(t *testing.T) {
+	turns := func(n int) *model {
+		m := &model{}
+		m.say = func(_ context.Context, i int, r *convert.Request, _ func(convert.Delta)) (*convert.Response, error) {
+			if i < n && (r.Choice == nil || r.Choice.Mode != convert.None) {
+				return wants(to("", "view", fmt.Sprintf(`{"n":%d}`, i))), nil
+			}
+			return says("found"), nil
+		}
+		m.info = provider.Info{Name: "small", Window: 4000, MaxOutput: 100}
+		return m
+	}
+	box := tools("view")
+	box.call = func(context.Context, *convert.ToolCall, func(string)) (*call.Result, error) {
+		return result(strings.Repeat("a line of text, ", 300)), nil
+	}
+	var cuts []string
+	on := func(e agent.Event) {
+		if e.Type == agent.Cut {
+			cuts = append(cuts, e.Text)
+		}
+	}
+	o := ask(t, agent.Config{Model: turns(8), Tools: box, On: on})
+	require.Equal(t, agent.Goal, o.Why, "%v", o.Err)
+	require.Contains(t, strings.Join(cuts, "; "), "were cut to their beginnings")
+	require.Contains(t, results(o.Messages)["call_1"].Content[0].Text, "an old result, cut")
+
+	cuts = nil
+	large := turns(8)
+	large.info = provider.Info{Name: "large", Window: 50_000}
+	large.say = func(context.Context, int, *convert.Request, func(convert.Delta)) (*convert.Response, error) {
+		return says("large"), nil
+	}
+	long := []convert.Message{user(strings.Repeat("a word or two ", 2000))}
+	o = agent.Run(t.Context(), agent.Config{Model: turns(0), Larger: []provider.Model{large}, Tools: box, On: on}, long)
+	require.Equal(t, "large", o.Text())
+	require.Equal(t, []string{"the conversation does not fit the model any more; large takes over"}, cuts)
+
+	o = agent.Run(t.Context(), agent.Config{Model: turns(0), Tools: box}, long)
+	require.Equal(t, agent.Context, o.Why)
+	require.Equal(t, toolerr.LimitReached, toolerr.CodeOf(o.Err))
+
+	// A model that says so itself, of which no window is known.
+	m := script(wants(to("1", "view", `{}`), to("2", "view", `{"n":1}`)), says("x"))
+	first := m.say
+	m.say = func(ctx context.Context, n int, r *convert.Request, on func(convert.Delta)) (*convert.Response, error) {
+		if n == 1 {
+			return nil, toolerr.New(toolerr.LimitReached, "too long")
+		}
+		return first(ctx, n, r, on)
+	}
+	o = ask(t, agent.Config{Model: m, Tools: box})
+	require.Equal(t, agent.Goal, o.Why, "%v", o.Err)
+	require.Contains(t, results(o.Messages)["1"].Content[0].Text, "an old result, cut")
 }
 
 func TestTheCallersTools(t *testing.T) {
