@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +14,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/chat/lineedit"
 	"github.com/toolroom-mcp/toolroom/host/chat/screen"
 	"github.com/toolroom-mcp/toolroom/host/convert"
+	"github.com/toolroom-mcp/toolroom/host/pipeline/approve"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -124,6 +124,14 @@ func (a *asking) Call(ctx context.Context, tc *convert.ToolCall, progress func(s
 	}
 }
 
+// approved names the tool that waits, which may be one that the call needs.
+func approved(called, waits string) string {
+	if waits == "" || waits == called {
+		return called
+	}
+	return waits + " for " + called
+}
+
 // verdict is what the user decides on a call.
 type verdict struct {
 	approve bool
@@ -171,23 +179,9 @@ func (c *Chat) approval(ctx context.Context, in *calling, tool, text string, arg
 	return value.(verdict), nil //nolint:forcetypeassert // as above
 }
 
-// indented is JSON for a person to decide on: nothing that is not seen, or looks
-// like something else, is as it is.
+// indented is JSON for a person to decide on.
 func indented(args json.RawMessage) string {
-	var out bytes.Buffer
-	if json.Indent(&out, args, "  ", "  ") != nil {
-		out.Reset()
-		out.Write(args)
-	}
-	var b strings.Builder
-	for _, r := range "  " + out.String() {
-		if r >= 0x7f && screen.Width(r) == 0 || r == 0xad || r == 0xa0 {
-			fmt.Fprintf(&b, `\u%04x`, r)
-			continue
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
+	return "  " + strings.ReplaceAll(approve.Shown(args), "\n", "\n  ")
 }
 
 // show shows text above a question.
