@@ -68,11 +68,13 @@ func (c *Chat) answer(q *question, interrupt func() error) (stuck error) {
 	return stuck
 }
 
-// hold leaves the terminal to who reads from it, until release.
+// hold leaves the terminal to a question, until release. What was typed before it is
+// no answer to it.
 func (c *Chat) hold() (release func()) {
-	if c.screen == nil {
+	if c.editor == nil {
 		return func() {}
 	}
+	c.editor.Forget()
 	c.screen.Hold()
 	return c.screen.Release
 }

@@ -272,9 +272,9 @@ func (c *Chat) prompt(ctx context.Context) (string, error) {
 	var said string
 	var err error
 	if c.editor != nil {
-		release := c.hold()
+		c.screen.Hold()
 		said, err = c.editor.Read(ctx, "> ", "")
-		release()
+		c.screen.Release()
 	} else {
 		said, err = c.lines(ctx)
 	}

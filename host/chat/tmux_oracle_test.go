@@ -133,6 +133,7 @@ func TestAtATerminal(t *testing.T) {
 	p.says(start)
 	p.sees("demo; /help says what else can be typed", ">")
 	p.says("please edit")
+	p.run("send-keys", "-l", "yyy") // before it is asked, which is no answer
 	p.sees("I look first.", "✓ view a.txt  …", "May edit of server edit be called? …", "  {", `    "file_path": "a.txt",`, `    "old_string": "two",`, `    "new_string": "zwei"`, "  }",
 		"Allow it? [y]es, [n]o, [a]lways edit in this chat, [e]dit:")
 	require.Equal(t, "one\ntwo\n", content())

@@ -145,6 +145,12 @@ func (k *keys) byte(ctx context.Context) (byte, error) {
 	return b, nil
 }
 
+// forget leaves out what has been read already.
+func (k *keys) forget() {
+	k.waiting = nil
+	k.from.forget()
+}
+
 // next returns the next key.
 func (k *keys) next(ctx context.Context) (key, error) {
 	b, err := k.byte(ctx)

@@ -44,6 +44,9 @@ type Terminal interface {
 
 	// Size is how many columns and rows there are.
 	Size() (columns, rows int)
+
+	// Flush forgets what was typed and not read yet.
+	Flush()
 }
 
 // An Editor reads texts. It is used by one goroutine.
@@ -127,6 +130,13 @@ func (e *Editor) Key(ctx context.Context, prompt, choices string) (rune, error) 
 			}
 		}
 	}
+}
+
+// Forget leaves out what was typed and not read yet: it is no answer to what is
+// asked next.
+func (e *Editor) Forget() {
+	e.keys.forget()
+	e.Terminal.Flush()
 }
 
 // reading is a text being read.

@@ -40,6 +40,8 @@ func (w *window) Raw() (func(), error) {
 	}, nil
 }
 
+func (w *window) Flush() {}
+
 func (w *window) Size() (int, int) { return w.columns, w.height }
 
 var csi = regexp.MustCompile(`^\x1b\[(\??)(\d*)([A-Za-z])`)
@@ -315,6 +317,16 @@ func TestChoosingAKey(t *testing.T) {
 	go io.WriteString(ty.keys, "\x03") //nolint:errcheck // likewise
 	_, err = ty.editor.Key(t.Context(), "Sure? ", "yn")
 	require.ErrorIs(t, err, lineedit.ErrInterrupt)
+
+	// What was typed before the question is no answer to it.
+	text, err := ty.read(t, "said\ryyy")
+	require.NoError(t, err)
+	require.Equal(t, "said", text)
+	ty.editor.Forget()
+	go io.WriteString(ty.keys, "n") //nolint:errcheck // likewise
+	key, err = ty.editor.Key(t.Context(), "Sure? ", "yn")
+	require.NoError(t, err)
+	require.Equal(t, 'n', key)
 }
 
 func TestLinesOfAPipe(t *testing.T) {

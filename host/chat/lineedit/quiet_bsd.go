@@ -8,3 +8,8 @@ const (
 	getTermios = unix.TIOCGETA
 	setTermios = unix.TIOCSETA
 )
+
+func flush(fd int) {
+	const read = 1                                    // FREAD of <sys/fcntl.h>
+	unix.IoctlSetPointerInt(fd, unix.TIOCFLUSH, read) //nolint:errcheck // then it is read as an answer
+}

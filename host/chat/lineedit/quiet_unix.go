@@ -4,6 +4,9 @@ package lineedit
 
 import "golang.org/x/sys/unix"
 
+// Flush forgets what was typed and not read yet.
+func (f File) Flush() { flush(int(f.In.Fd())) }
+
 // Quiet has the terminal show nothing of what is typed until restore. Keys that
 // interrupt or stop do so.
 func (f File) Quiet() (restore func()) {

@@ -78,6 +78,18 @@ func (s *Source) read(ctx context.Context) ([]byte, error) {
 	}
 }
 
+// forget leaves out what has been read already, but for the end.
+func (s *Source) forget() {
+	s.held = nil
+	select {
+	case c := <-s.got:
+		if s.busy = c.err != nil; s.busy {
+			s.got <- chunk{err: c.err}
+		}
+	default:
+	}
+}
+
 // Line returns the next line without its end, of at most maxLine bytes, as from
 // a pipe. At the end of what there is it is io.EOF.
 func (s *Source) Line(ctx context.Context) (string, error) {
