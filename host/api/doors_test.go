@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"sort"
 	"strings"
 	"sync"
@@ -18,6 +19,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/toolroom-mcp/toolroom/host/api"
 	"github.com/toolroom-mcp/toolroom/host/convert"
+	"github.com/toolroom-mcp/toolroom/host/store"
+	"github.com/toolroom-mcp/toolroom/host/store/memory"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -130,6 +133,34 @@ func TestArtifacts(t *testing.T) {
 	require.Equal(t, 201, status)
 	require.Equal(t, "artifact", v["name"])
 	require.Equal(t, "application/octet-stream", v["type"])
+}
+
+func TestArtifactsHaveAQuota(t *testing.T) {
+	kept := memory.New(memory.Config{Quota: store.Quota{Total: 10}})
+	s := newScene(t, func(c *api.Config) { c.Keys, c.Blobs = kept.Keys, kept.Blobs }, script())
+	status, v, _ := s.do(t, "POST", "/artifact", "12345678")
+	require.Equal(t, 201, status)
+	id := v["id"].(string)
+	status, v, header := s.do(t, "POST", "/artifact", "12345678")
+	require.Equal(t, 507, status)
+	require.Equal(t, "LIMIT_REACHED", at(v, "error", "code"))
+	require.Equal(t, "false", header.Get("X-Should-Retry"))
+	_, _, _ = s.do(t, "DELETE", "/artifact/"+id, "")
+	status, _, _ = s.do(t, "POST", "/artifact", "12345678")
+	require.Equal(t, 201, status, "what was deleted makes room")
+}
+
+// Who guesses the tokens of callbacks is bounded, too.
+func TestCallbacksAreCounted(t *testing.T) {
+	s := newScene(t, func(c *api.Config) { c.Rate, c.Burst = 0.001, 2 }, script())
+	door := s.Callback()
+	var statuses []int
+	for range 3 {
+		w := httptest.NewRecorder()
+		door.ServeHTTP(w, httptest.NewRequest("POST", "/v1/callback/x/y", strings.NewReader(`{}`)))
+		statuses = append(statuses, w.Code)
+	}
+	require.Equal(t, []int{404, 404, 429}, statuses)
 }
 
 func TestToolsAndModels(t *testing.T) {

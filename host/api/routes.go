@@ -111,7 +111,7 @@ func (a *API) sessionRoutes() []route {
 func (a *API) artifactRoutes() []route {
 	return []route{{
 		method: "POST", path: "/artifact", id: "createArtifact", tag: "artifacts", summary: "Keep a file of up to 50 MiB, with its type and name",
-		query: []parameter{{"name", "the file's name; or in Content-Disposition"}}, body: anyBytes, status: 201, answer: "Artifact", serve: a.createArtifact, errors: []int{503},
+		query: []parameter{{"name", "the file's name; or in Content-Disposition"}}, body: anyBytes, status: 201, answer: "Artifact", serve: a.createArtifact, errors: []int{503, 507},
 	}, {
 		method: "GET", path: "/artifact", id: "listArtifacts", tag: "artifacts", summary: "The files that are kept",
 		status: 200, answer: "ArtifactList", serve: a.listArtifacts, errors: []int{503},
