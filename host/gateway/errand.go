@@ -37,6 +37,7 @@ func (e *errand) identity() string {
 func (e *errand) name(c *call.Caller) {
 	if e != nil {
 		c.Door, c.ID, c.Account, c.Turn, c.Depth, c.Profile = e.as.Door, e.as.ID, e.as.Account, e.as.Turn, e.as.Depth, e.as.Profile
+		c.Agent, c.Tools = e.as.Agent, e.as.Tools
 	}
 }
 

@@ -103,3 +103,23 @@ func TestMetricsThatFail(t *testing.T) {
 	require.Equal(t, 500, w.Code)
 	require.Contains(t, w.Body.String(), "luck")
 }
+
+// The bounds of who calls are those of what its calls start in turn, however
+// deep: which tools, and whom they are counted for.
+func TestAnErrandsBoundsGoOn(t *testing.T) {
+	seen := make(chan call.Caller, 1)
+	ts := tools{"who": func(_ context.Context, req *call.Request) (*call.Result, error) {
+		seen <- req.Caller
+		return &call.Result{Raw: json.RawMessage(`{"content":[]}`)}, nil
+	}}
+	g, err := gateway.New(gateway.Config{Name: "toolroom", Version: "1"}, ts, func(ctx context.Context, req *call.Request) (*call.Result, error) { return ts["who"](ctx, req) })
+	require.NoError(t, err)
+	as := call.Caller{Door: "http", ID: "c", Account: "http loopback", Depth: 1, Agent: "a", Tools: func(name string) bool { return name == "who" }}
+	l := join(t, func(in io.Reader, out io.Writer) error { return g.ServeAs(t.Context(), as, in, out, t.Logf) })
+	l.say(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"who"}}`)
+	got := <-seen
+	require.Equal(t, "http loopback", got.Account)
+	require.Equal(t, "a", got.Agent)
+	require.NotNil(t, got.Tools)
+	require.False(t, got.Tools("bash"))
+}
