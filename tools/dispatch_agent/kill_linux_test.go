@@ -1,6 +1,11 @@
 package main
 
 import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -34,4 +39,53 @@ func TestKilledProcessesLeaveNone(t *testing.T) {
 			within(t, "the outer one is gone, too", func() bool { return gone(pids["outer"]) })
 		})
 	}
+}
+
+// The same with the real programs, an agent's agent at work below a host: who
+// is killed takes with it all that worked for it.
+func TestKilledHostsAndAgentsLeaveNone(t *testing.T) {
+	p := real(t, "")
+	p.env = []string{ceilingVariable + "=all"}
+	for _, victim := range []string{"agent", "mcp-dispatch_agent", "stdio", "cancel"} {
+		c := p.host()
+		id := c.Go("tools/call", mcpkittest.CallParams("dispatch_agent", arg("agent", "general", "prompt", "through slow one")))
+		within(t, "two agents are at work", func() bool { return len(p.running(" agent --json ")) == 2 })
+		switch victim {
+		case "cancel":
+			c.Notify("notifications/cancelled", map[string]any{"requestId": json.RawMessage(id)})
+		case "agent": // the outer one, which is older
+			require.NoError(t, kill(slices.Min(p.running(" agent --json "))))
+		default:
+			require.NoError(t, kill(slices.Min(p.running(victim+" "))))
+		}
+		within(t, "no agent is left of "+victim, func() bool { return len(p.running(" agent --json ")) == 0 })
+		if victim == "agent" || victim == "mcp-dispatch_agent" {
+			r, err := mcpkittest.ParseResult(c.Answer(id).Result)
+			require.NoError(t, err)
+			require.True(t, r.IsError, r.Text)
+		}
+		if victim != "stdio" {
+			require.Contains(t, dispatch(c, "prompt", "find needle").Text, "the needle is here", victim)
+			c.Close()
+		}
+		within(t, "nothing is left of "+victim, func() bool { return len(p.running("")) == 0 })
+	}
+}
+
+// running are the processes of the place whose command line has some words.
+func (p *place) running(words string) (pids []int) {
+	p.t.Helper()
+	dirs, err := filepath.Glob("/proc/[0-9]*")
+	require.NoError(p.t, err)
+	for _, dir := range dirs {
+		raw, err := os.ReadFile(filepath.Join(dir, "cmdline"))
+		line := strings.ReplaceAll(string(raw), "\x00", " ")
+		if err != nil || !strings.Contains(line, p.state) || !strings.Contains(line, words) {
+			continue
+		}
+		if pid, err := strconv.Atoi(filepath.Base(dir)); err == nil && pid != os.Getpid() {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
 }
