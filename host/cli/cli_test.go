@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/toolroom-mcp/toolroom/host/cli"
 	"github.com/toolroom-mcp/toolroom/host/fixture"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 )
 
 func TestMain(m *testing.M) {
@@ -39,6 +40,13 @@ func TestScripts(t *testing.T) {
 		UpdateScripts:       os.Getenv("UPDATE") != "",
 		RequireExplicitExec: true,
 		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"approval": approvalCmd},
+		// With the race detector a command takes 0.1 s of the processor to start.
+		Condition: func(name string) (bool, error) {
+			if name != "race" {
+				return false, fmt.Errorf("no condition %s", name)
+			}
+			return mcpkittest.Raced, nil
+		},
 		Setup: func(env *testscript.Env) error {
 			for _, name := range []string{"XDG_STATE_HOME", "XDG_CONFIG_HOME", "HOME"} {
 				env.Setenv(name, filepath.Join(env.WorkDir, strings.ToLower(name)))
