@@ -27,7 +27,9 @@ func nextModels(cfg config.Config, before *present) *registry.Registry {
 	if before != nil && reflect.DeepEqual(before.cfg.Models, cfg.Models) {
 		return before.models
 	}
-	local := func(ctx context.Context) (registry.Provider, bool) { return auto.Local(ctx, auto.Ports()...) }
+	local := func(ctx context.Context) (registry.Provider, bool) {
+		return auto.Local(ctx, auto.Within, auto.Ports()...)
+	}
 	return registry.New(cfg.Models, registry.Ways{Open: openModel, List: auto.List, Local: local})
 }
 

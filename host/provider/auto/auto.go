@@ -20,7 +20,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Within is how long is looked.
+// Within is how long a host looks.
 const Within = 500 * time.Millisecond
 
 // Server is what hosts of toolroom's say they are, in the header Server.
@@ -32,9 +32,9 @@ var errOwn = toolerr.New(toolerr.NoModel, "a host of toolroom's answers there, w
 // Ports are where is looked, in order.
 func Ports() []int { return []int{11434, 8080, 1234, 8000} }
 
-// Local looks at the ports.
-func Local(ctx context.Context, ports ...int) (registry.Provider, bool) {
-	ctx, cancel := context.WithTimeout(ctx, Within)
+// Local looks at the ports, for as long as within.
+func Local(ctx context.Context, within time.Duration, ports ...int) (registry.Provider, bool) {
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	found := make([][]registry.Model, len(ports))
 	var all sync.WaitGroup

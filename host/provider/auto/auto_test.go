@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -37,12 +38,12 @@ func TestTheFirstThatListsAModel(t *testing.T) {
 	vectors := at(t, "", `{"data":[{"id":"nomic-embed-text"}]}`)
 	good := at(t, "uvicorn", `{"data":[{"id":"nomic-embed-text"},{"id":"qwen3:8b"}]}`)
 	later := at(t, "", `{"data":[{"id":"other"}]}`)
-	p, ok := auto.Local(t.Context(), own, other, empty, vectors, good, later)
+	p, ok := auto.Local(t.Context(), time.Minute, own, other, empty, vectors, good, later)
 	require.True(t, ok)
 	require.Equal(t, registry.OpenAI, p.Kind)
 	require.Equal(t, []registry.Model{{Name: "qwen3:8b"}}, p.Models)
 	require.Contains(t, p.Why, "it answers at 127.0.0.1:")
-	_, ok = auto.Local(t.Context(), own, other)
+	_, ok = auto.Local(t.Context(), time.Minute, own, other)
 	require.False(t, ok)
 }
 
