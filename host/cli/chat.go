@@ -114,6 +114,7 @@ func (p *program) runChat(ctx context.Context, f chatFlags, request convert.Requ
 		return err
 	}
 	defer a.Close()
+	p.listen(a, "chat") // the agents of its calls come by the socket, as of any host
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	defer context.AfterFunc(ctx, stop)() // as in with
