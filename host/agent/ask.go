@@ -167,10 +167,12 @@ func (r *run) clean(parts []convert.Part, own map[int]string, calls bool) []conv
 	if !says {
 		return nil
 	}
-	for len(kept) > 0 && isThought(kept[len(kept)-1]) { // which no vendor takes back at the end
-		kept = kept[:len(kept)-1]
+	// Thinking at the end, behind which nothing is said, no vendor takes back.
+	end := len(kept)
+	for end > 0 && (isThought(kept[end-1]) || kept[end-1].Text == "" && (kept[end-1].Type == convert.Text || kept[end-1].Type == convert.Refusal)) {
+		end--
 	}
-	return kept
+	return append(kept[:end:end], slices.DeleteFunc(kept[end:], isThought)...)
 }
 
 func isThought(p convert.Part) bool {
