@@ -16,7 +16,7 @@ PLAIN       := CGO_ENABLED=0 GOFLAGS="$$($(GO) env GOFLAGS) -trimpath"
 # file, and those of host/store/jetstream, for which a whole server would be compiled once
 # more with the race detector; what they share with the other stores' runs with it there,
 # all of it in `make race`.
-RACED       = $$($(GO) list -tags oracle ./... | grep -e toolroom/ | grep -v /host/store/jetstream)
+RACED       = $$($(GO) list -tags oracle ./... | grep -e toolroom/ | grep -v -e /host/store/jetstream -e /bench/conformance)
 # SQLite, translated from C, has memory of its own, which the race detector does not
 # look at: compiling that for it, or optimized, would take as long as all of ours. What
 # calls it is looked at.
@@ -35,9 +35,11 @@ test: ## run the tests that need nothing but Go
 	$(PLAIN) $(GO) test -vet=off -p 4 ./...
 
 # The race detector's second of sleep at each process' end is for goroutines that are
-# left then: ours have owners that wait for them.
+# left then: ours have owners that wait for them. The official suites have short times
+# for answers, so that they run by themselves; nothing of ours runs in their test.
 test-all: oracles ## add the race detector, the oracles, real clients and fuzzing (installs them)
 	TOOLROOM_SOAK=1 CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 $(GO) test -vet=off -race -p 4 -tags oracle -timeout 12m $(FOREIGN) $(RACED)
+	$(PLAIN) $(GO) test -vet=off -tags oracle ./bench/conformance
 	@$(MAKE) --no-print-directory fuzz
 
 oracles: ## install the pinned programs that tests compare against
