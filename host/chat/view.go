@@ -49,7 +49,6 @@ type screenView struct {
 	part    answering // nil: none is being written
 	index   int       // of the part
 	kind    convert.PartType
-	said    bool // something, in this turn
 	running []running
 	doing   string // what is under way where no tool is
 	since   time.Time
