@@ -116,7 +116,7 @@ func (w *searcher) took(path string, st sandbox.Stat, n int) {
 	}
 	w.files++
 	w.matches += n
-	m := match{path: path, count: n}
+	m := match{path: path, count: n, kept: w.kept}
 	w.entries += m.entries(w.query)
 	if w.args.Sort != "path" {
 		m.mtime = st.ModTime.UnixNano()

@@ -30,6 +30,7 @@ type match struct {
 	path  string // relative to where the search starts; "" for that itself
 	mtime int64  // nanoseconds; 0 when sorted by path
 	count int    // matches; 1 at least, exact unless only files are looked for
+	kept  []byte // the content that was searched, if the index kept it; nil: to be read again
 }
 
 // found is what a search found.

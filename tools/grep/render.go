@@ -162,7 +162,7 @@ func (q *query) reduced(full, step detail) string {
 func (w *searcher) show(p *page, f *found, pick pick) {
 	p.begin(w.shownPath(f.abs, pick.path))
 	x := &excerpt{query: w.query, matcher: w.matcher, out: p, from: pick.from, to: pick.to, next: 1}
-	outcome := w.again(f, pick.path, x.window)
+	outcome := w.again(f, pick.match, x.window)
 	p.end()
 	if w.masked && !p.full {
 		p.note("values are masked")
@@ -180,20 +180,24 @@ func (w *searcher) show(p *page, f *found, pick pick) {
 	}
 }
 
-// again reads a file that matched once more.
-func (w *searcher) again(f *found, path string, yield func([]byte) bool) outcome {
+// again reads a file that matched once more, or takes it as it was when it matched.
+func (w *searcher) again(f *found, m match, yield func([]byte) bool) outcome {
+	w.masked = false
+	if m.kept != nil {
+		yield(plain(m.kept, false))
+		return searched
+	}
 	name := w.dir // as it was asked for: that may tell that values are to be masked
 	if !f.isFile {
-		name = filepath.Join(w.abs, filepath.FromSlash(path))
+		name = filepath.Join(w.abs, filepath.FromSlash(m.path))
 	}
-	w.masked = false
 	file, err := w.fs.Open(name)
 	if err != nil {
 		return failure(err)
 	}
 	defer file.Close()
 	w.masked = file.Masked
-	return w.windows(path, file.File, file.Stat, file.Masked, true, yield)
+	return w.windows(m.path, file.File, file.Stat, file.Masked, true, yield)
 }
 
 // list lists files, with how often each matches where that is known.
