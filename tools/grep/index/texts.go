@@ -8,11 +8,11 @@ import (
 const (
 	// TextSize is the size of the largest file whose text is kept: many small
 	// ones spare more system calls than few large ones.
-	TextSize = 1 << 20
+	TextSize = 2 << 20
 	// textShare is what part of the bound texts may take, and maxTexts how much
 	// at the most.
-	textShare = 4
-	maxTexts  = 32 << 20
+	textShare = 3
+	maxTexts  = 36 << 20
 	// idleSearches is for how many searches a text is kept unused when there is
 	// no room. One that takes more than there is room for would otherwise push
 	// out what it needs itself the next time.

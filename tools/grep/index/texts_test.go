@@ -53,7 +53,7 @@ func TestTextsAreOfTheirVersion(t *testing.T) {
 
 // What is used stays, what has been idle for some searches makes room.
 func TestTextsAreBounded(t *testing.T) {
-	const size, bound = 100 << 10, 8 << 20 // a quarter: 20 texts
+	const size, bound = 100 << 10, 6 << 20 // a third: 20 texts
 	x := index.New(bound)
 	text := bytes.Repeat([]byte("some text\n"), size/10)
 	key := func(i int) index.Key { return settledKey(uint64(i+1), text) }
