@@ -68,7 +68,7 @@
 // # Bounds
 //
 // New's bound counts filters, entries, what the maps take at worst, and texts,
-// which have up to a quarter of it, 32 MiB at the most, as long as filters do
+// which have up to a third of it, 36 MiB at the most, as long as filters do
 // not need it; the collector's own reserve comes on top. When it is reached, what was not
 // looked at for the most searches goes. What the latest search looked at
 // stays: a tree too large for the index keeps a part of its files known,
