@@ -180,6 +180,19 @@ func TestHostileTextsAreBounded(t *testing.T) {
 	}
 }
 
+// A table has no more cells than somebody would read, whatever its second line says,
+// and a long cell is no longer to read than a long line.
+func TestHostileTables(t *testing.T) {
+	text := "| a |\n|" + strings.Repeat("-|", 1000) + "\n" + strings.Repeat("|\n", 1000)
+	require.LessOrEqual(t, len(render(80, true, text)), 2*len(text))
+	text = "| " + strings.Repeat("long ", 2000) + strings.Repeat("| columns8 ", 12) + "|\n|" + strings.Repeat("-|", 13) + "\n" + strings.Repeat("|x|\n", 500)
+	require.LessOrEqual(t, len(render(80, true, text)), 40*len(text))
+	for _, part := range []string{"*a ", "[", "a`` ", "<a", "~~a "} {
+		long := strings.Repeat(part, 30_000/len(part))
+		require.Contains(t, render(80, false, "| h | i |\n|---|---|\n| "+long+" | b |\n"), "b")
+	}
+}
+
 func FuzzPieces(f *testing.F) {
 	f.Add("# a\n**b** `c`\n| a |\n|--|\n| b |\n", uint64(1), uint8(40))
 	f.Add("- [x](y) *z\n```\n\x1b[m\n```", uint64(2), uint8(9))

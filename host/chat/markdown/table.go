@@ -4,10 +4,14 @@ import (
 	"strings"
 )
 
+// maxCells bounds a table: a cell of nothing takes one rune, or none, of what is
+// written, but a line of what is shown.
+const maxCells = 1 << 14
+
 // endTable writes the table whose rows have been held back: its columns beside
 // each other if there is room, with what is too long for them on several lines;
 // else the cells below each other. Rows without the line that makes a table of
-// them are text.
+// them are text, and so is a table of very many cells.
 func (w *Writer) endTable() {
 	lines := w.table
 	w.table, w.size = nil, 0
@@ -16,7 +20,7 @@ func (w *Writer) endTable() {
 	}
 	width := w.width()
 	sides, ok := alignments(lines)
-	if !ok {
+	if !ok || len(sides)*len(lines) > maxCells {
 		for _, line := range lines {
 			w.page.begin(width, "", "")
 			w.inline.begin(0)
@@ -62,8 +66,11 @@ func (w *Writer) cells(text string, s style) []cell {
 		}
 		all = append(all, c)
 	}
-	in := inline{put: func(c cell) { c.harmless(put) }, plain: w.inline.plain, style: s, held: []rune(text)}
-	in.run(true)
+	in := inline{put: func(c cell) { c.harmless(put) }, plain: w.inline.plain, style: s}
+	for _, r := range text { // so that no more is held back than of a line
+		in.add(r)
+	}
+	in.end()
 	return all
 }
 
@@ -256,6 +263,9 @@ func wrap(cells []cell, width int) [][]cell {
 	return lines
 }
 
+// maxHeading is how much of a heading stands before each cell, which are many.
+const maxHeading = 60
+
 // list writes a table that is too wide: each row as lines of heading and cell.
 func (w *Writer) list(rows [][][]cell, width int) {
 	for _, row := range rows[1:] {
@@ -265,7 +275,11 @@ func (w *Writer) list(rows [][][]cell, width int) {
 				first = "• "
 			}
 			w.page.begin(width, first, "  ")
-			for _, c := range rows[0][i] {
+			heading := rows[0][i]
+			if len(heading) > maxHeading {
+				heading = append(heading[:maxHeading:maxHeading], cell{'…', 0})
+			}
+			for _, c := range heading {
 				w.page.add(c)
 			}
 			for _, c := range append([]cell{{':', 0}, {' ', 0}}, cells...) {
