@@ -40,8 +40,10 @@ func (a *answer) Whole(body []byte) error {
 	if err != nil {
 		return err
 	}
+	if err := a.Take(r); err != nil {
+		return err
+	}
 	a.state = endpoint.Over
-	a.Take(r)
 	return nil
 }
 

@@ -17,6 +17,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -173,6 +174,9 @@ func (c *Client) Post(ctx context.Context, path string, body []byte, begin func(
 	return last.Response(), nil
 }
 
+// errParts is why an answer is not taken in which nobody could find their way.
+var errParts = fmt.Errorf("it has more than %d parts", maxParts)
+
 // errSilent is why an attempt ends to which nothing came.
 var errSilent = errors.New("silent")
 
@@ -204,7 +208,7 @@ func (c *Client) attempt(ctx context.Context, path string, body []byte, into Ans
 	}
 	var said *toolerr.Error
 	switch {
-	case err == nil || into.State() != Open:
+	case err == nil || into.State() != Open && !errors.Is(err, errParts):
 		return nil
 	case errors.As(err, &said):
 		return c.shown(req, err)
@@ -255,16 +259,17 @@ func (c *Client) stream(from *lively, into Answer) error {
 			return err
 		}
 		if into.Len() > maxParts {
-			return toolerr.New(toolerr.ModelError, "its answer has more than %d parts", maxParts)
+			return Garbled(errParts)
 		}
 		switch into.State() {
 		case Over:
-			from.silence = lateEnd // so that the connection can be used again
-			from.watch.Reset(lateEnd)
+			from.end(lateEnd)                 // so that the connection can be used again
 			io.CopyN(io.Discard, from, 4<<10) //nolint:errcheck // it cannot, then
 			return nil
 		case Complete:
-			from.silence = min(from.silence, lateUsage)
+			if from.until.IsZero() { // whatever it says to keep the connection alive
+				from.end(lateUsage)
+			}
 		}
 	}
 }
@@ -274,11 +279,19 @@ type lively struct {
 	src     io.Reader
 	watch   *time.Timer
 	silence time.Duration
+	until   time.Time // when it is to end, silent or not; zero: whenever
 	read    int
 }
 
+// end bounds how long it is read from now on.
+func (l *lively) end(within time.Duration) { l.until = time.Now().Add(within) }
+
 func (l *lively) Read(p []byte) (int, error) {
-	l.watch.Reset(l.silence)
+	silence := l.silence
+	if !l.until.IsZero() {
+		silence = min(silence, max(0, time.Until(l.until)))
+	}
+	l.watch.Reset(silence)
 	n, err := l.src.Read(p)
 	l.watch.Stop()
 	l.read += n

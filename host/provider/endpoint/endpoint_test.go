@@ -273,6 +273,31 @@ func TestSilence(t *testing.T) {
 	})
 }
 
+// What follows the end of an answer is not waited for, whatever it says to keep the
+// connection alive.
+func TestAnEndThatDoesNotEnd(t *testing.T) {
+	for _, v := range []vendor{openAI(), claude()} {
+		var waited atomic.Bool
+		url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			io.Copy(io.Discard, r.Body) //nolint:errcheck // so that its end is seen
+			stream(w, v.answer[0].events...)
+			for range 250 {
+				stream(w, ":")
+				select {
+				case <-r.Context().Done():
+					return
+				case <-time.After(20 * time.Millisecond):
+				}
+			}
+			waited.Store(true)
+		})
+		res, err := ask(t, v.open(url), true)
+		require.NoError(t, err)
+		require.Equal(t, &v.answer[0].want, res)
+		require.False(t, waited.Load())
+	}
+}
+
 func TestGarbage(t *testing.T) {
 	eachVendor(t, func(t *testing.T, v vendor) {
 		for kind, bodies := range map[string][]string{

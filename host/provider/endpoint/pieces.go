@@ -71,8 +71,11 @@ func (p *Pieces) Len() int { return len(p.stream.Response.Parts) }
 // Sofar is what there is, and can be set but for its parts.
 func (p *Pieces) Sofar() *convert.Response { return &p.stream.Response }
 
-// Take takes an answer that came as a whole.
-func (p *Pieces) Take(r *convert.Response) {
+// Take takes an answer that came as a whole, unless it has too many parts.
+func (p *Pieces) Take(r *convert.Response) error {
+	if len(r.Parts) > maxParts {
+		return errParts
+	}
 	for _, part := range r.Parts {
 		p.restore(part.ToolCall)
 	}
@@ -80,6 +83,7 @@ func (p *Pieces) Take(r *convert.Response) {
 	for _, d := range r.Pieces() {
 		p.tell(d)
 	}
+	return nil
 }
 
 // Close ends the answer and returns it; nil: there is none.

@@ -19,12 +19,13 @@ type answer struct {
 	parts map[convert.PartType]int // where thinking, text and refusal are
 	calls map[string]int           // where calls are, by what tells them apart
 	ids   map[int]string           // of the calls, by part
+	named map[string]int           // the last part with an id
 	last  int                      // the part of the last call
 	made  int                      // ids
 }
 
 func newAnswer(p *endpoint.Pieces, names *convert.Names) *answer {
-	return &answer{Pieces: p, names: names, parts: map[convert.PartType]int{}, calls: map[string]int{}, ids: map[int]string{}, last: -1}
+	return &answer{Pieces: p, names: names, parts: map[convert.PartType]int{}, calls: map[string]int{}, ids: map[int]string{}, named: map[string]int{}, last: -1}
 }
 
 // Begun also holds for an answer that nothing was asked for.
@@ -54,8 +55,10 @@ func (a *answer) Whole(body []byte) error {
 			c.ID = a.newID(r.ID)
 		}
 	}
+	if err := a.Take(r); err != nil {
+		return err
+	}
 	a.state = endpoint.Over
-	a.Take(r)
 	return nil
 }
 
@@ -152,7 +155,7 @@ func (a *answer) call(c *tree.Value) {
 		if d.ID, d.Name = id, a.names.Own(name); d.ID == "" {
 			d.ID = a.newID(a.Sofar().ID)
 		}
-		a.ids[at] = id
+		a.ids[at], a.named[id] = id, at
 	}
 	switch arguments := f.Get("arguments"); {
 	case arguments.Is(tree.String):
@@ -177,10 +180,8 @@ func (a *answer) place(index *tree.Value, id, name string) (at int, begins bool)
 	}
 	at, known := a.calls[key]
 	if key == "last" && id != "" {
-		for part, has := range a.ids {
-			if has == id {
-				return part, false
-			}
+		if part, ok := a.named[id]; ok {
+			return part, false
 		}
 	}
 	switch {

@@ -2,6 +2,7 @@ package openai_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -81,6 +82,10 @@ func TestQuirks(t *testing.T) {
 			delta(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"x","arguments":"{\"n\""}},{"index":1,"id":"b","function":{"name":"y","arguments":"{\"m\""}}]}`),
 			delta(`{"tool_calls":[{"index":1,"function":{"arguments":":2}"}}]}`), delta(`{"tool_calls":[{"index":0,"function":{"arguments":":1}"}}]}`), end,
 		}, []string{`a x {"n":1}`, `b y {"m":2}`}},
+		"an id twice, then no index": {[]string{
+			delta(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"x","arguments":"{}"}},{"index":1,"id":"a","function":{"name":"y","arguments":"{\"n\""}}]}`),
+			delta(`{"tool_calls":[{"id":"a","function":{"arguments":":1}"}}]}`), end,
+		}, []string{"a x {}", `a y {"n":1}`}},
 		"the old form": {[]string{
 			`{"id":"q","choices":[{"index":0,"delta":{"function_call":{"name":"x","arguments":"{"}}}]}`, delta(`{"function_call":{"arguments":"}"}}`), `{"choices":[{"index":0,"delta":{},"finish_reason":"function_call"}]}`,
 		}, []string{"call_aq_1 x {}"}},
@@ -98,6 +103,24 @@ func TestQuirks(t *testing.T) {
 	require.Equal(t, []convert.Part{{Type: convert.Thinking, Text: "r"}, {Type: convert.Text, Text: "ab"}}, res.Parts)
 	require.Equal(t, convert.StopEnd, res.Stop)
 	require.Nil(t, res.Usage)
+}
+
+// An answer of more calls than anybody makes is none, however it comes.
+func TestTooManyCalls(t *testing.T) {
+	var all []string
+	for i := range 20_000 {
+		all = append(all, fmt.Sprintf(`{"id":"a%d","function":{"name":"x","arguments":"{}"}}`, i))
+	}
+	list := strings.Join(all, ",")
+	for _, f := range []http.HandlerFunc{
+		events(t, `{"choices":[{"index":0,"delta":{"tool_calls":[`+list+`]},"finish_reason":"tool_calls"}]}`, "[DONE]"),
+		func(w http.ResponseWriter, _ *http.Request) {
+			io.WriteString(w, `{"choices":[{"message":{"tool_calls":[`+list+`]},"finish_reason":"tool_calls"}]}`) //nolint:errcheck // the test sees
+		},
+	} {
+		_, err := open(t, openai.Config{}, f).Ask(t.Context(), &convert.Request{}, func(convert.Delta) {})
+		require.ErrorContains(t, err, "more than 4096 parts")
+	}
 }
 
 // A refusal that names a parameter is answered without it, and it is not sent again.
