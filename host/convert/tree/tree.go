@@ -14,8 +14,13 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// maxDepth bounds nesting, so that no input can exhaust the stack.
-const maxDepth = 300
+// maxDepth bounds nesting, so that no input can exhaust the stack, and maxValues how
+// many values there are, since one takes a hundred times the byte that it may be
+// written in.
+const (
+	maxDepth  = 300
+	maxValues = 1 << 20
+)
 
 // A Kind is what a value is.
 type Kind byte
@@ -62,8 +67,9 @@ func Parse(data []byte) (*Value, error) {
 
 // parser walks text that is known to be valid.
 type parser struct {
-	data []byte
-	at   int
+	data   []byte
+	at     int
+	values int
 }
 
 func (p *parser) space() {
@@ -75,6 +81,9 @@ func (p *parser) space() {
 func (p *parser) value(depth int) (*Value, error) {
 	if depth > maxDepth {
 		return nil, fmt.Errorf("nested more than %d levels deep", maxDepth)
+	}
+	if p.values++; p.values > maxValues {
+		return nil, fmt.Errorf("there are more than %d values", maxValues)
 	}
 	start, v := p.at, &Value{}
 	var err error
