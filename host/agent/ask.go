@@ -124,7 +124,22 @@ func (r *run) hear(ctx context.Context, req *convert.Request) (answer *convert.R
 	if kept.Usage == nil {
 		kept.Usage = r.estimate(req, &kept)
 	}
+	kept.Usage = possible(*kept.Usage)
 	return &kept, err
+}
+
+// mostTokens is more than any model takes at once.
+const mostTokens = 1 << 30
+
+// possible is a usage as one can be, whatever the model says: bounds are never further
+// away for it.
+func possible(u convert.Usage) *convert.Usage {
+	for _, n := range []*int{&u.Input, &u.Output, &u.Reasoning, &u.CacheRead, &u.CacheWrite} {
+		*n = min(max(*n, 0), mostTokens)
+	}
+	u.CacheRead = min(u.CacheRead, u.Input) // of which it is a part
+	u.CacheWrite = min(u.CacheWrite, u.Input-u.CacheRead)
+	return &u
 }
 
 // clean is what of an answer's parts says something, with ids that are the

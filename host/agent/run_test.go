@@ -394,3 +394,18 @@ func TestAHundredCallsAtOnceAreBounded(t *testing.T) {
 	require.Len(t, o.Messages[1].Parts, 150)
 	valid(t, append([]convert.Message{user("go")}, o.Messages...))
 }
+
+// What a model says that it took moves no bound away.
+func TestAUsageThatCannotBe(t *testing.T) {
+	m := script(wants(to("a", "ls", `{}`)), says("done"))
+	say := m.say
+	m.say = func(ctx context.Context, n int, r *convert.Request, on func(convert.Delta)) (*convert.Response, error) {
+		answer, err := say(ctx, n, r, on)
+		answer.Usage = &convert.Usage{Input: -1 << 40, Output: 7, CacheRead: 1 << 40, CacheWrite: -3, Reasoning: -1}
+		return answer, err
+	}
+	m.info.Price = provider.Price{Input: 1, CacheRead: 0.1, CacheWrite: 1, Output: 1e6}
+	o := agent.Run(t.Context(), agent.Config{Model: m, Tools: tools("ls")}, []convert.Message{user("go")})
+	require.Equal(t, convert.Usage{Output: 14}, o.Usage)
+	require.InDelta(t, 14, o.Cost, 1e-9)
+}
