@@ -256,6 +256,7 @@ func TestWhatIsRefused(t *testing.T) {
 		{`{"tools":[{"type":"function","function":{"name":"a"}},{"type":"function","function":{"name":"a"}}],` + one + `}`, "tools", 400},
 		{`{"tool_choice":"maybe",` + one + `}`, "tool_choice", 400},
 		{`{"stop":7,` + one + `}`, "stop", 400},
+		{`{"stop":["a",7],` + one + `}`, "stop", 400},
 		{`{}`, "messages", 400},
 		{`{"messages":[]}`, "messages", 400},
 		{`{"messages":"go"}`, "messages", 400},

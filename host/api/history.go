@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/host/convert"
+	"github.com/toolroom-mcp/toolroom/host/session"
 	"github.com/toolroom-mcp/toolroom/host/store"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
@@ -220,7 +221,7 @@ func (c *completion) resume(ctx context.Context, messages []convert.Message) err
 			}
 		}
 	}
-	c.history = append(system, mended(slices.Concat(earlier, c.fresh))...)
+	c.history = append(system, session.Mended(slices.Concat(earlier, c.fresh))...)
 	return nil
 }
 
@@ -230,70 +231,37 @@ func unknownResult(id string) error {
 
 // paired reports calls without results, and results without calls: models refuse both.
 func paired(messages []convert.Message) error {
-	var waiting []string
+	var calls []string // since every one before had its result
+	waiting, n := map[string]int{}, 0
 	for _, m := range messages {
-		if m.Role != convert.ToolRole && len(waiting) > 0 {
-			return noResult(waiting)
+		if m.Role != convert.ToolRole && n > 0 {
+			return noResult(calls, waiting)
 		}
 		for _, p := range m.Parts {
 			switch {
 			case p.ToolCall != nil:
-				waiting = append(waiting, p.ToolCall.ID)
+				if n == 0 {
+					calls = calls[:0]
+				}
+				calls = append(calls, p.ToolCall.ID)
+				waiting[p.ToolCall.ID]++
+				n++
 			case p.ToolResult != nil:
-				i := slices.Index(waiting, p.ToolResult.ID)
-				if i < 0 {
+				if waiting[p.ToolResult.ID] == 0 {
 					return unknownResult(p.ToolResult.ID)
 				}
-				waiting = slices.Delete(waiting, i, i+1)
+				waiting[p.ToolResult.ID]--
+				n--
 			}
 		}
 	}
-	if len(waiting) > 0 {
-		return noResult(waiting)
+	if n > 0 {
+		return noResult(calls, waiting)
 	}
 	return nil
 }
 
-func noResult(ids []string) error {
+func noResult(ids []string, waiting map[string]int) error {
+	ids = slices.DeleteFunc(ids, func(id string) bool { return waiting[id] == 0 })
 	return invalid("messages", "a message with calls must be followed by a result for each of them; missing: %.200s", strings.Join(ids, ", "))
-}
-
-// mended is a conversation in which every call has its result right after it: several
-// may have added to a session at once, and not everybody answers.
-func mended(messages []convert.Message) []convert.Message {
-	results := map[string][]convert.Part{}
-	for _, m := range messages {
-		for _, p := range m.Parts {
-			if p.ToolResult != nil {
-				results[p.ToolResult.ID] = append(results[p.ToolResult.ID], p)
-			}
-		}
-	}
-	var out []convert.Message
-	for _, m := range messages {
-		if m.Role == convert.ToolRole {
-			continue
-		}
-		out = append(out, m)
-		var answers []convert.Part
-		for _, p := range m.Parts {
-			if p.ToolCall == nil {
-				continue
-			}
-			id := p.ToolCall.ID
-			if len(results[id]) > 0 {
-				answers = append(answers, results[id][0])
-				results[id] = results[id][1:]
-				continue
-			}
-			answers = append(answers, convert.Part{Type: convert.Result, ToolResult: &convert.ToolResult{
-				ID: id, Name: p.ToolCall.Name, IsError: true,
-				Content: []convert.Part{{Type: convert.Text, Text: "nobody gave a result of this call"}},
-			}})
-		}
-		if len(answers) > 0 {
-			out = append(out, convert.Message{Role: convert.ToolRole, Parts: answers})
-		}
-	}
-	return out
 }

@@ -63,6 +63,13 @@ func (q *asked) extensions(v *tree.Value, r *http.Request) (tools []string, err 
 			return nil, invalid(name, "%s is not a list", name)
 		}
 	}
+	for _, name := range []string{"stop", "stop_sequences"} {
+		for _, item := range v.Get(name).All() {
+			if !item.Is(tree.String) {
+				return nil, invalid(name, "%s has something else than texts in it", name)
+			}
+		}
+	}
 	return tools, nil
 }
 

@@ -19,6 +19,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/convert"
 	"github.com/toolroom-mcp/toolroom/host/provider"
 	"github.com/toolroom-mcp/toolroom/host/provider/scripted"
+	"github.com/toolroom-mcp/toolroom/host/session"
+	"github.com/toolroom-mcp/toolroom/host/store/memory"
 	"github.com/toolroom-mcp/toolroom/pkg/state"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -394,6 +396,30 @@ func TestUndo(t *testing.T) {
 	b.seen("taken back: /root/x/a")
 	require.Equal(t, "was\n", b.files["/root/x/a"])
 	say("/undo\r", "no turn of this chat has changed a file")
+	b.quit()
+}
+
+// A session of the API's may have calls that their client never answered: models are
+// told so, since they take no call without a result.
+func TestGoingOnWhereACallHasNoResult(t *testing.T) {
+	kept := memory.New(memory.Config{})
+	book := &session.Book{Keys: kept.Keys, Log: kept.Log, Blobs: kept.Blobs}
+	s, err := book.Create(t.Context(), session.Session{})
+	require.NoError(t, err)
+	_, err = book.Append(t.Context(), s.ID,
+		convert.Message{Role: convert.User, Parts: []convert.Part{{Type: convert.Text, Text: "x"}}},
+		convert.Message{Role: convert.Assistant, Parts: []convert.Part{{Type: convert.Call, ToolCall: &convert.ToolCall{ID: "c", Name: "theirs", Args: json.RawMessage(`{}`)}}}})
+	require.NoError(t, err)
+	b := newBench(t, func(c *chat.Config) { c.Host.Sessions, c.Session = book, s.ID })
+	b.prompted()
+	b.press("hello\r")
+	b.seen("You said hello.")
+	var roles []convert.Role
+	for _, m := range b.asked.Messages {
+		roles = append(roles, m.Role)
+	}
+	require.Equal(t, []convert.Role{convert.User, convert.Assistant, convert.ToolRole, convert.User}, roles)
+	require.Equal(t, "c", b.asked.Messages[2].Parts[0].ToolResult.ID)
 	b.quit()
 }
 

@@ -25,7 +25,7 @@ func (c *Chat) resume(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	c.session, c.history, c.pending, c.turns = s, messages, "", nil
+	c.session, c.history, c.pending, c.turns = s, session.Mended(messages), "", nil
 	return nil
 }
 
