@@ -134,6 +134,10 @@ func ending(out *agent.Outcome, told string) string {
 		return "cancelled"
 	case out.Why == agent.Waiting:
 		for _, p := range out.Pending {
+			if p.ID == "" { // the tool itself waits, and says for what
+				fmt.Fprintf(&b, "%s: %s\n", p.Tool, p.Message)
+				continue
+			}
 			fmt.Fprintf(&b, "%s waits for approval as %s: mcp-host approvals approve %s, then say so here\n", p.Tool, p.ID, p.ID)
 		}
 		return strings.TrimSpace(cmp.Or(b.String(), string(out.Why)))

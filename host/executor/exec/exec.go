@@ -188,10 +188,9 @@ func waits(req *call.Request, raw json.RawMessage) error {
 	if err := json.Unmarshal(raw, &p); err != nil {
 		return executor.Invalid(req.Tool.Name, "its pending has members of the wrong kind: %v", err)
 	}
-	p.Tool = req.Tool.Name
-	if p.Args == nil {
-		p.Args, _ = req.Arguments() //nolint:errcheck // they were read before
-	}
+	// An id is the host's to give: who is shown one may approve what it is of.
+	p.ID, p.Tool = "", req.Tool.Name
+	p.Args, _ = req.Arguments() //nolint:errcheck // they were read before
 	if p.Reason == "" {
 		p.Reason = "the tool waits for something"
 	}

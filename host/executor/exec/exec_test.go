@@ -154,7 +154,7 @@ func TestAnswers(t *testing.T) {
 }
 
 func TestPending(t *testing.T) {
-	_, err := run(t, t.Context(), exec.Config{}, "say", `{"pending":{"reason":"needs a human","message":"ask Ada","callback_url":"https://h/x","expires_at":"2030-01-02T03:04:05Z","metadata":{"k":1}}}`)
+	_, err := run(t, t.Context(), exec.Config{}, "say", `{"pending":{"id":"of another","tool":"another","args":{},"reason":"needs a human","message":"ask Ada","callback_url":"https://h/x","expires_at":"2030-01-02T03:04:05Z","metadata":{"k":1}}}`)
 	var waits *call.PendingError
 	require.True(t, errors.As(err, &waits))
 	require.Equal(t, call.Pending{
