@@ -289,9 +289,13 @@ func transcript(messages []convert.Message) string {
 
 // quoted is text in a code block that it does not end.
 func quoted(text string) string {
-	fence := "```"
-	for strings.Contains(text, fence) {
-		fence += "`"
+	longest, run := 0, 0
+	for _, r := range text {
+		if run++; r != '`' {
+			run = 0
+		}
+		longest = max(longest, run)
 	}
+	fence := strings.Repeat("`", max(3, longest+1))
 	return fence + "\n" + strings.TrimRight(text, "\n") + "\n" + fence
 }

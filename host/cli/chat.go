@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -44,9 +45,9 @@ type chatFlags struct {
 	json      bool
 }
 
-// chatWords are the flags that are taken with one dash, too, as other chats do.
+// chatWords are the flags that are taken with one dash, too, as other chats do: all.
 func chatWords() []string {
-	return []string{"server", "model", "prompt", "temp", "maxtokens", "history", "verbose"}
+	return []string{"server", "model", "prompt", "temp", "maxtokens", "history", "verbose", "continue", "session", "json"}
 }
 
 // maxPrompt bounds a prompt from standard input.
@@ -81,6 +82,8 @@ Flags may have one dash: -model NAME.`,
 			}
 			request.MaxTokens = f.maxTokens
 			switch {
+			case math.IsNaN(f.temp) || f.temp < 0 || f.temp > 2:
+				return usage("--temp is not from 0 to 2")
 			case f.maxTokens < 0:
 				return usage("--maxtokens is less than nothing")
 			case f.again && f.session != "":
@@ -109,6 +112,13 @@ Flags may have one dash: -model NAME.`,
 // runChat runs the chat with a host. A signal that ends programs ends it; an
 // interrupt ends what is under way.
 func (p *program) runChat(ctx context.Context, f chatFlags, request convert.Request) error {
+	var text string
+	var err error
+	if f.once { // while an interrupt ends the program as any other
+		if text, err = p.promptText(f.prompt); err != nil {
+			return err
+		}
+	}
 	a, err := p.open()
 	if err != nil {
 		return err
@@ -148,10 +158,6 @@ func (p *program) runChat(ctx context.Context, f chatFlags, request convert.Requ
 	}
 	a.OnNotice(c.Notice)
 	if f.once {
-		text, err := p.promptText(f.prompt)
-		if err != nil {
-			return err
-		}
 		return chatEnd(c.Once(ctx, text))
 	}
 	return chatEnd(c.Talk(ctx))

@@ -56,11 +56,16 @@ func OpenHistory(path string) (*History, error) {
 	if err != nil {
 		return h, err
 	}
+	ours := len(text) == 0
 	for line := range bytes.Lines(text) {
+		ours = ours || line[0] == '"'
 		var entry string
 		if json.Unmarshal(line, &entry) == nil && entry != "" { // what is cut or somebody else's is none
 			h.entries = append(h.entries, entry)
 		}
+	}
+	if !ours { // it would be made one, and what it has be lost
+		return h, fmt.Errorf("%s has no history in it, but something else", path)
 	}
 	h.path = path
 	if len(h.entries) <= maxEntries && info.Size() <= maxHistory {
