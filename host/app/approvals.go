@@ -30,9 +30,9 @@ func (a *App) newApproval(c approve.Config) *approve.Stage {
 }
 
 // scopeOf is where calls of a tool have their effect: in the directory and the
-// roots of this host, at the server as it is configured. Hosts of several
-// projects share a store. What the host's own environment says is not part of
-// it: it differs from terminal to terminal.
+// roots of this host, at the server as it is configured, and at those that the
+// tool itself calls. Hosts of several projects share a store. What the host's
+// own environment says is not part of it: it differs from terminal to terminal.
 func (a *App) scopeOf(t *call.Tool) approve.Scope {
 	dir, err := os.Getwd()
 	if err != nil { // then the roots alone tell
@@ -43,16 +43,8 @@ func (a *App) scopeOf(t *call.Tool) approve.Scope {
 	if len(roots) > 0 {
 		at = append(at, "with "+strings.Join(roots, " "))
 	}
-	var of any
-	switch p, own := now.byName[t.Server], now.declared[t.Server]; {
-	case p != nil:
-		of = []any{p.cfg.Spec.Placeless(), p.cfg.Command, p.cfg.Dir}
-		if where := p.cfg.Spec.Where(); where != "" {
-			at = append(at, where)
-		}
-	case own != nil:
-		of = own.Spec.Placeless()
-	}
+	of, where := now.behind(t.Server)
+	at = append(at, where...)
 	text := strings.Join(at, ", ")
 	if len(text) > maxWhere {
 		text = strings.ToValidUTF8(text[:maxWhere], "") + "…"

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"encoding/hex"
 	"maps"
 	"path/filepath"
 	"reflect"
@@ -182,17 +183,19 @@ func (a *App) Unchecked() []string {
 	return slices.Clone(r.lines)
 }
 
-// serverVersion is what a server calls itself, with its version; "": it is
-// not running.
+// serverVersion tells what answers the calls of a server's tools apart: how it
+// is configured, with what its calls lead to, and what it calls itself once it
+// runs.
 func (a *App) serverVersion(name string) string {
 	now := a.present.Load()
+	of, _ := now.behind(name)
+	version := hex.EncodeToString(fingerprint(of))
 	if p, ok := now.byName[name]; ok {
-		return p.server.Status().Server
+		version += " " + p.server.Status().Server
+	} else if t, ok := now.declared[name]; ok {
+		version += " " + t.Version()
 	}
-	if t, ok := now.declared[name]; ok {
-		return t.Version()
-	}
-	return ""
+	return version
 }
 
 // Stats returns what was counted of every tool since the host began.

@@ -120,6 +120,25 @@ func TestServedNamesDependOnServerAndToolAlone(t *testing.T) {
 	require.Equal(t, "s__"+strings.Repeat("t", 52)+"_6c013dbf", catalog.ServedName("s", long+"1", false), "a name once given stays")
 }
 
+// Who may serve a name is known before anybody is asked.
+func TestANameTellsWhoMayServeIt(t *testing.T) {
+	none, dotted := "", "a.b/"+strings.Repeat("p", 60)
+	tools := []string{"b", "c__d", "new.name", strings.Repeat("t", 70), "ü"}
+	for _, e := range []catalog.Entry{
+		{Source: &source{name: "a"}}, {Source: &source{name: "a.b"}}, {Source: &source{name: "a_"}}, {Source: &source{name: strings.Repeat("s", 80)}},
+		{Source: &source{name: "a"}, Prefix: &none}, {Source: &source{name: "a"}, Prefix: &dotted},
+		{Source: &source{name: "a"}, Filter: catalog.Filter{Rename: map[string]string{"b": "new.name"}}},
+	} {
+		for _, tool := range tools {
+			require.True(t, e.MayServe(e.Names(tool)[0]), "%+v %s", e, tool)
+		}
+		require.Equal(t, e.Prefix == &none, e.MayServe("other__b"), "%+v", e)
+	}
+	ours := catalog.Entry{Source: &source{name: "bash"}, Plain: true}
+	require.True(t, ours.MayServe("bash_job"))
+	require.False(t, ours.MayServe("other__b"))
+}
+
 func FuzzServedName(f *testing.F) {
 	f.Add("a", "b", true)
 	f.Add("a__", strings.Repeat("é", 40), false)

@@ -34,6 +34,25 @@ func (e Entry) Names(own string) []string {
 	return append(names, e.Also...)
 }
 
+// MayServe reports whether the entry may serve a tool under a name, as far as
+// the name tells.
+func (e Entry) MayServe(name string) bool {
+	for own := range e.Filter.Rename {
+		if e.servedName(own, call.Tools) == name {
+			return true
+		}
+	}
+	prefix := e.Source.Name() + "__"
+	switch {
+	case e.Plain:
+		return !strings.Contains(name, "__")
+	case e.Prefix != nil:
+		prefix = *e.Prefix
+	}
+	prefix = clean(prefix+".", "", "", false) // marked, and so cut as names are
+	return strings.HasPrefix(name, prefix[:len(prefix)-len("_00000000")-1])
+}
+
 // ServedName returns the name a tool is served under, which depends on the
 // server's and the tool's names alone: plain, or SERVER__TOOL. A name that is
 // too long, or has other characters than clients take, or could be another

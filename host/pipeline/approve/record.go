@@ -177,10 +177,18 @@ func subjectOf(req *call.Request, of Scope, secret func() ([]byte, error)) (subj
 		part([]byte(text))
 	}
 	part(of.Bound)
-	part(req.Tool.Definition)
+	part(definition(req.Tool))
 	part(canonical)
 	sum := h.Sum(nil)
 	return subject{key: prefix + word(sum[:10]), digest: hex.EncodeToString(sum), args: args, where: of.Text}, nil
+}
+
+// definition is a tool's, however its server orders it this time.
+func definition(t *call.Tool) []byte {
+	if canonical, ok := jsonrpc.Canonical(nil, t.Definition); ok {
+		return canonical
+	}
+	return t.Definition
 }
 
 // word writes bytes with lower-case letters and digits.

@@ -4,8 +4,9 @@
 // for the time they are kept is for who names them to know.
 //
 // The same call is: the same tool with the same definition, of a server of the
-// same version, with the same arguments, whatever their order, white space and
-// escapes; for clients of the same protocol era. Kept are results that are
+// same version (so configured, and so named by itself), with the same arguments,
+// whatever their order, white space and escapes; for clients of the same protocol
+// era. Kept are results that are
 // complete and none of failure, for 5 minutes, in 64 MiB, those used longest
 // ago going first.
 //

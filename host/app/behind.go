@@ -1,0 +1,58 @@
+package app
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/toolroom-mcp/toolroom/host/manifest"
+)
+
+// behind is how everything is configured that calls of a server's tools lead
+// to, and where that is, for people: the server itself and, if it is a declared
+// tool, those that it calls in turn.
+func (p *present) behind(server string) (of []any, where []string) {
+	seen := map[string]bool{}
+	var visit func(server string)
+	visit = func(server string) {
+		if seen[server] {
+			return
+		}
+		seen[server] = true
+		switch one, own := p.byName[server], p.declared[server]; {
+		case one != nil:
+			of = append(of, server, one.cfg.Spec.Placeless(), one.cfg.Command, one.cfg.Dir)
+			if at := one.cfg.Spec.Where(); at != "" {
+				where = append(where, at)
+			}
+		case own != nil:
+			of = append(of, server, own.Spec.Placeless())
+			for _, next := range p.calledBy(own.Spec) {
+				visit(next)
+			}
+		}
+	}
+	visit(server)
+	return of, where
+}
+
+// calledBy are the servers that a declared tool may call, whether or not they
+// have been asked what they have; rather too many.
+func (p *present) calledBy(t manifest.Tool) (servers []string) {
+	switch {
+	case t.MCP != nil:
+		return []string{t.MCP.Server}
+	case t.Chain != nil:
+		for _, tool := range t.Chain.Tools() {
+			if p.declared[tool] != nil {
+				servers = append(servers, tool)
+				continue
+			}
+			for _, name := range slices.Sorted(maps.Keys(p.byName)) {
+				if p.byName[name].entry.MayServe(tool) {
+					servers = append(servers, name)
+				}
+			}
+		}
+	}
+	return servers
+}

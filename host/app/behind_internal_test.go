@@ -1,0 +1,106 @@
+package app
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/toolroom-mcp/toolroom/host/config"
+	"github.com/toolroom-mcp/toolroom/host/executor/chain"
+	"github.com/toolroom-mcp/toolroom/host/executor/mcp"
+	"github.com/toolroom-mcp/toolroom/host/executor/mock"
+	"github.com/toolroom-mcp/toolroom/host/manifest"
+	"github.com/toolroom-mcp/toolroom/host/pipeline/approve"
+	"github.com/toolroom-mcp/toolroom/host/pipeline/cache"
+	"github.com/toolroom-mcp/toolroom/host/pipeline/policy"
+	"github.com/toolroom-mcp/toolroom/host/store/backend"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// led is a declared tool that leads to others.
+func led(name string, to *mcp.Config, steps ...chain.Step) manifest.Tool {
+	t := manifest.Tool{Name: name, Mode: manifest.MCP, MCP: to, Input: json.RawMessage(`{"type":"object"}`)}
+	if to == nil {
+		t.Mode, t.Chain = manifest.Chain, &chain.Config{Steps: steps}
+	}
+	return t
+}
+
+// moved is a configuration with one server in another place.
+func moved(cfg config.Config, server int, place string) config.Config {
+	cfg.Servers = slices.Clone(cfg.Servers)
+	cfg.Servers[server].Spec.Command = []string{place}
+	return cfg
+}
+
+// What is approved is for the servers that the call leads to, through other
+// names and chains, too.
+func TestAnApprovalIsForWhatIsBehind(t *testing.T) {
+	state := t.TempDir()
+	names := []string{"alias", "alias_of_alias", "steps", "steps_within"}
+	stages := config.Stages{Approval: approve.Config{ClientOff: true}}
+	for _, name := range names {
+		stages.Policy.Rules = append(stages.Policy.Rules, policy.Rule{Tool: name, Do: policy.Ask})
+	}
+	a, cfg := within(t, config.Config{
+		State: state, Store: backend.Config{Dir: state}, Stages: stages,
+		Declared: []manifest.Tool{
+			led("alias", &mcp.Config{Server: "s", Tool: "echo"}),
+			led("alias_of_alias", &mcp.Config{Server: "quiet", Tool: "quiet"}),
+			led("quiet", &mcp.Config{Server: "s", Tool: "echo"}),
+			led("steps", nil, chain.Step{Tool: "s__echo"}),
+			led("steps_within", nil, chain.Step{If: &chain.Condition{Value: json.RawMessage(`true`)}, Then: []chain.Step{{Tool: "quiet"}}}),
+		},
+	}, "s", "other")
+	for _, name := range names {
+		_, err := ask(t.Context(), a, name, `{}`)
+		require.Equal(t, toolerr.PendingApproval, toolerr.CodeOf(err), name)
+	}
+	all, err := a.Approvals().List(t.Context())
+	require.NoError(t, err)
+	require.Len(t, all, len(names))
+	for _, r := range all {
+		_, err := a.Decide(t.Context(), r.ID, approve.Decision{Approve: true})
+		require.NoError(t, err)
+	}
+	require.NoError(t, a.apply(t.Context(), moved(cfg, 0, "production")))
+	for _, name := range names {
+		_, err := ask(t.Context(), a, name, `{}`)
+		require.Equal(t, toolerr.PendingApproval, toolerr.CodeOf(err), "%s was approved in another place", name)
+	}
+	all, err = a.Approvals().List(t.Context())
+	require.NoError(t, err)
+	require.Len(t, all, 2*len(names))
+	require.Contains(t, all[len(all)-1].Where, "production")
+	require.NoError(t, a.apply(t.Context(), moved(cfg, 1, "production")))
+	for _, name := range names {
+		_, err := ask(t.Context(), a, name, `{}`)
+		require.NoError(t, err, "%s does not lead to what has changed", name)
+	}
+}
+
+// A result that is kept is not given for a tool that is declared otherwise, or
+// that leads to another server.
+func TestAKeptResultIsOfWhatIsBehind(t *testing.T) {
+	reads := true
+	mocked := manifest.Tool{Name: "m", Mode: manifest.Mock, Mock: &mock.Config{Result: json.RawMessage(`"staging"`)}, Input: json.RawMessage(`{"type":"object"}`)}
+	alias := led("alias", &mcp.Config{Server: "m", Tool: "m"})
+	alias.ReadOnly = &reads
+	a, cfg := within(t, config.Config{Stages: config.Stages{Cache: cache.Config{Tools: []string{"*"}}}, Declared: []manifest.Tool{mocked, alias}})
+	mocked.Mock = &mock.Config{Result: json.RawMessage(`"production"`)}
+	for _, name := range []string{"m", "alias"} {
+		text, err := ask(t.Context(), a, name, `{}`)
+		require.NoError(t, err)
+		require.Contains(t, text, "staging")
+	}
+	size, _ := a.way().cache.Size()
+	require.Equal(t, 2, size)
+	cfg.Declared = []manifest.Tool{mocked, alias}
+	require.NoError(t, a.apply(t.Context(), cfg))
+	for _, name := range []string{"m", "alias"} {
+		text, err := ask(t.Context(), a, name, `{}`)
+		require.NoError(t, err)
+		require.Contains(t, text, "production", name)
+	}
+}
