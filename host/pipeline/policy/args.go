@@ -29,7 +29,7 @@ func (r *Rule) matchArgs(req *call.Request) (bool, error) {
 				path[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
 			}
 		}
-		f := finder{exact: r.Do == Allow, known: propertiesOf(req.Tool.Input)}
+		f := finder{exact: r.Do == Allow, known: listedBy(req.Tool)}
 		if err := f.find(arguments, path, 0); err != nil {
 			return false, toolerr.New(toolerr.InvalidParams, "the arguments of %s: %w", req.Tool.Name, err)
 		}
@@ -47,6 +47,21 @@ type finder struct {
 	others bool // a member that the tool could take for it was seen
 
 	known map[string]bool // the arguments that the tool lists; nil: it does not say
+}
+
+// listedBy are the arguments that a tool lists; nil: none. Of another name of a
+// tool only the definition has those of that one.
+func listedBy(t *call.Tool) map[string]bool {
+	if known := propertiesOf(t.Input); known != nil {
+		return known
+	}
+	var d struct {
+		Input json.RawMessage `json:"inputSchema"`
+	}
+	if json.Unmarshal(t.Definition, &d) != nil || len(d.Input) == 0 {
+		return nil
+	}
+	return propertiesOf(d.Input)
 }
 
 // propertiesOf are the names of the arguments that a schema lists; nil: none.

@@ -283,5 +283,12 @@ func TestSpellingsOfArguments(t *testing.T) {
 			Params: []byte(`{"name":"x","arguments":` + test.arguments + `}`),
 		})
 		require.Equal(t, test.denied, toolerr.CodeOf(err) == toolerr.PolicyDenied, "%s %s: %v", test.tool, test.arguments, err)
+
+		// Another name of a tool says nothing itself of its arguments.
+		_, err = h(t.Context(), &call.Request{
+			Tool:   &call.Tool{Name: test.tool, Definition: []byte(`{"inputSchema":` + test.schema + `}`), Traits: call.Traits{Input: []byte(`{"type":"object"}`)}},
+			Params: []byte(`{"name":"x","arguments":` + test.arguments + `}`),
+		})
+		require.Equal(t, test.denied, toolerr.CodeOf(err) == toolerr.PolicyDenied, "another name of %s %s: %v", test.tool, test.arguments, err)
 	}
 }
