@@ -23,6 +23,7 @@ type client struct {
 	shape     executor.Shape
 	agent     string
 	transport http.RoundTripper
+	single    http.RoundTripper // whose connections are used once
 }
 
 // maxRedirects is how many are followed.
@@ -32,7 +33,7 @@ const maxRedirects = 5
 func (e *client) attempt(ctx context.Context, req *call.Request, r *request) (*call.Result, error) {
 	timed, cancel := context.WithTimeout(ctx, e.Timeout)
 	defer cancel()
-	resp, err := e.follow(timed, r)
+	resp, err := e.follow(timed, r, req.Tool.Repeatable())
 	var body []byte
 	if err == nil {
 		defer resp.Body.Close() //nolint:errcheck // only read
@@ -46,7 +47,7 @@ func (e *client) attempt(ctx context.Context, req *call.Request, r *request) (*c
 
 // follow sends requests until one is answered with something else than a
 // redirect.
-func (e *client) follow(ctx context.Context, r *request) (*http.Response, error) {
+func (e *client) follow(ctx context.Context, r *request, repeatable bool) (*http.Response, error) {
 	method, at, body := e.Method, r.url, r.body
 	home, own := origin(at), true
 	g := guard{private: e.Private, networks: e.Networks}
@@ -55,7 +56,7 @@ func (e *client) follow(ctx context.Context, r *request) (*http.Response, error)
 			return nil, err
 		}
 		own = own && origin(at) == home // who led elsewhere may not say what is asked at home
-		resp, err := e.send(ctx, method, at, body, r.header, own)
+		resp, err := e.send(ctx, method, at, body, r.header, own, repeatable)
 		if err != nil {
 			return nil, err
 		}
@@ -80,7 +81,7 @@ func (e *client) follow(ctx context.Context, r *request) (*http.Response, error)
 
 // send sends one request. What the declaration sets goes to its own origin
 // alone.
-func (e *client) send(ctx context.Context, method string, to *url.URL, body []byte, header http.Header, own bool) (*http.Response, error) {
+func (e *client) send(ctx context.Context, method string, to *url.URL, body []byte, header http.Header, own, repeatable bool) (*http.Response, error) {
 	var reader io.Reader
 	if body != nil {
 		reader = bytes.NewReader(body)
@@ -102,9 +103,21 @@ func (e *client) send(ctx context.Context, method string, to *url.URL, body []by
 	if req.Header.Get("Accept") == "" {
 		req.Header.Set("Accept", "application/json, */*;q=0.8")
 	}
-	// Only net/http's own retries on a connection that the server had closed
-	// remain, which are of requests that were not sent or do no harm.
+	if !repeatable && repeats(req) {
+		return e.single.RoundTrip(req)
+	}
 	return e.transport.RoundTrip(req)
+}
+
+// repeats reports whether net/http itself sends a request again when the
+// server closes a connection that was used before, though it may have carried
+// the request out; see http.Request.isReplayable.
+func repeats(req *http.Request) bool {
+	switch req.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions:
+		return true
+	}
+	return req.Header.Get("Idempotency-Key") != "" || req.Header.Get("X-Idempotency-Key") != ""
 }
 
 // redirected says where an answer leads, and how it is asked for there; to is

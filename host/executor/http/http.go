@@ -32,7 +32,8 @@
 // A network failure, a timeout, 429 (with Retry-After) and 5xx are errors of
 // the way, which the retry stage repeats if the tool is read-only or
 // idempotent (as GET, HEAD and OPTIONS, and PUT and DELETE, are unless the
-// declaration says otherwise). With idempotency_key each call sends a key of
+// declaration says otherwise; then such a request has a connection of its own, or
+// net/http would send it again when the server closes one). With idempotency_key each call sends a key of
 // its own, the same for all its attempts, and is repeated whatever its method.
 // Any other status of 400 and above is the tool's own failure, told with what
 // the service said; 401 and 403 are AUTH_FAILED.
@@ -261,7 +262,9 @@ func New(c Config, shape executor.Shape, again func() retry.Config, agent string
 	if err != nil {
 		return nil, err
 	}
-	e := &client{compiled: compiled, shape: shape, agent: agent, transport: noupgrade.Transport(newTransport(c))}
+	single := newTransport(c)
+	single.DisableKeepAlives = true
+	e := &client{compiled: compiled, shape: shape, agent: agent, transport: noupgrade.Transport(newTransport(c)), single: noupgrade.Transport(single)}
 	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
 		r, err := compiled.requestOf(req)
 		if err != nil {

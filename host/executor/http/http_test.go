@@ -300,6 +300,39 @@ func TestWhatIsSentAgain(t *testing.T) {
 	}
 }
 
+// What must not be carried out twice is not sent again by net/http either, when
+// the server closes a connection instead of answering.
+func TestWhatIsNotIdempotentIsSentOnce(t *testing.T) {
+	for name, set := range map[string]func(*http.Config){
+		"GET": func(c *http.Config) { c.Method = "GET" },
+		"POST": func(c *http.Config) {
+			c.Headers = map[string]secret.Text{"Idempotency-Key": "always the same"}
+		},
+	} {
+		var sent atomic.Int32
+		s := serve(t, func(w web.ResponseWriter, r *web.Request) {
+			if sent.Add(1) > 1 {
+				conn, _, err := w.(web.Hijacker).Hijack() //nolint:forcetypeassert,errcheck // net/http's
+				if err == nil {
+					conn.Close() //nolint:errcheck // that is what is meant
+				}
+				return
+			}
+			answer(`{}`)(w, r)
+		})
+		c := local(s, "/", "")
+		set(&c)
+		h, err := http.New(c, executor.Shape{}, func() retry.Config { return retry.Config{} }, "toolroom/test")
+		require.NoError(t, err)
+		req := &call.Request{Tool: &call.Tool{Name: "tool"}, Params: []byte(`{"arguments":{"a":1}}`)}
+		_, err = h(t.Context(), req)
+		require.NoError(t, err)
+		_, err = h(t.Context(), req)
+		require.Equal(t, toolerr.TransportError, toolerr.CodeOf(err), name)
+		require.EqualValues(t, 2, sent.Load(), name)
+	}
+}
+
 func TestRetryAfterIsKept(t *testing.T) {
 	for value, want := range map[string]int64{"7": 7000, "x": -1, "": -1, "-3": -1, time.Now().Add(-time.Hour).UTC().Format(web.TimeFormat): 0} {
 		s := serve(t, func(w web.ResponseWriter, _ *web.Request) {
