@@ -1,7 +1,10 @@
 package chain
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"time"
@@ -55,13 +58,30 @@ func begun(ctx context.Context, journal Journal, req *call.Request) (map[string]
 // waits reports whether a call waits for somebody's decision.
 func waits(err error) bool { return toolerr.Is(err, toolerr.PendingApproval) }
 
+// goesOn reports whether a call that ended with err is to be gone on with when
+// it is made again. One that goes on with another is so, too, where what kept it
+// from its end is none of its own doing.
+func (r *run) goesOn(ctx context.Context, err error) bool {
+	unanswered := ctx.Err() != nil && r.open > 0
+	return len(r.made) > 0 && (waits(err) || unanswered || r.again && (ctx.Err() != nil || passes(err)))
+}
+
+// passes reports whether an error is of what may be otherwise the next time,
+// while the call is as it was.
+func passes(err error) bool {
+	switch toolerr.CodeOf(err) {
+	case toolerr.RateLimited, toolerr.ServerOffline, toolerr.TransportError, toolerr.Timeout, toolerr.PolicyDenied:
+		return true
+	}
+	return false
+}
+
 // keep keeps what was done when the call ended with err, if that is to be gone
 // on with, and returns what the caller is told.
 func (r *run) keep(ctx context.Context, journal Journal, req *call.Request, err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	unanswered := ctx.Err() != nil && r.open > 0
-	if len(r.made) == 0 || !waits(err) && !unanswered {
+	if !r.goesOn(ctx, err) {
 		return err
 	}
 	now := time.Now()
@@ -92,6 +112,29 @@ func (r *run) keep(ctx context.Context, journal Journal, req *call.Request, err 
 	return &told
 }
 
+// placed is where a step is, and what the steps have given that its arguments
+// refer to: where one was waited for, and has come to something else when the
+// call goes on, the step is another. The call's own arguments are the same.
+func (r *run) placed(at string, arguments json.RawMessage) string {
+	if arguments == nil {
+		return at
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var given []byte
+	for _, ref := range refsIn(arguments) {
+		if ref.root == "steps" {
+			one := r.scope.steps[ref.step]
+			given = append(given, one.sum[:]...)
+		}
+	}
+	if given == nil {
+		return at
+	}
+	sum := sha256.Sum256(given)
+	return at + " " + hex.EncodeToString(sum[:8])
+}
+
 // before is what a step has given that was made before; nil: it was not.
 func (r *run) before(at string) *outcome {
 	r.mu.Lock()
@@ -104,11 +147,17 @@ func (r *run) before(at string) *outcome {
 	return &outcome{result: res, failed: res.IsError()}
 }
 
-// did notes what a step has given.
-func (r *run) did(at string, res *call.Result) {
+// did notes what a step has given, and returns it as it is when it was kept, so
+// that what is made of it is the same then.
+func (r *run) did(at string, res *call.Result) *call.Result {
+	var compact bytes.Buffer
+	if json.Compact(&compact, res.Raw) == nil {
+		res = &call.Result{Raw: compact.Bytes()}
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.made[at] = res.Raw
+	return res
 }
 
 // asking returns the request with an Ask that knows of questions that are not

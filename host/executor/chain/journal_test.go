@@ -49,6 +49,7 @@ type bench struct {
 	mu      sync.Mutex
 	made    []string
 	waiting map[string]bool
+	busy    bool // of the tool of that name
 	until   time.Time
 }
 
@@ -63,7 +64,13 @@ func (b *bench) call(ctx context.Context, req *call.Request, tool string, argume
 	if b.waiting[tool] {
 		return nil, &call.PendingError{Pending: call.Pending{ID: tool, Tool: tool, Message: "wait", ExpiresAt: b.until}}
 	}
+	if tool == "busy" && b.busy {
+		return nil, toolerr.New(toolerr.RateLimited, "busy")
+	}
 	b.made = append(b.made, tool)
+	if tool == "spaced" {
+		return &call.Result{Raw: raw(`{"content": [], "structuredContent": {"a": 1}}`)}, nil
+	}
 	if tool == "fails" {
 		return executor.Failed("it went wrong"), nil
 	}
@@ -145,6 +152,58 @@ func TestACallGoesOnAtItsQuestion(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, res.IsError())
 	require.Nil(t, kept.value)
+}
+
+// A call that goes on and is kept from its end is gone on with the next time; one
+// that has come to an end is not.
+func TestACallThatGoesOnIsInterrupted(t *testing.T) {
+	b, kept := &bench{waiting: map[string]bool{"gate": true}}, &notes{}
+	h, err := chain.New(chain.Config{Steps: []chain.Step{{Tool: "first"}, {Tool: "gate"}, {Tool: "busy"}, {Tool: "fails"}}}, executor.Shape{}, b.call, kept)
+	require.NoError(t, err)
+	do := func(ctx context.Context) (*call.Result, error) {
+		return h(ctx, &call.Request{Tool: &call.Tool{Name: "tool"}})
+	}
+	_, err = do(t.Context())
+	require.Equal(t, toolerr.PendingApproval, toolerr.CodeOf(err))
+	require.Equal(t, []string{"first"}, b.taken())
+
+	b.waiting, b.busy = nil, true
+	_, err = do(t.Context())
+	require.Equal(t, toolerr.RateLimited, toolerr.CodeOf(err))
+	require.Equal(t, []string{"gate"}, b.taken())
+	ctx, gone := context.WithCancel(t.Context())
+	gone()
+	_, err = do(ctx)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Empty(t, b.taken())
+	b.busy = false
+	res, err := do(t.Context())
+	require.NoError(t, err)
+	require.True(t, res.IsError())
+	require.Equal(t, []string{"busy", "fails"}, b.taken())
+	require.Nil(t, kept.value)
+}
+
+// A step that refers to one that was waited for, and has come to something else
+// since, is another step; none is that is only written otherwise.
+func TestAStepThatRefersToOneThatWaitedIsMade(t *testing.T) {
+	b, kept := &bench{waiting: map[string]bool{"one": true, "two": true}}, &notes{}
+	h, err := chain.New(chain.Config{Steps: []chain.Step{
+		{ID: "s", Tool: "spaced"}, {ID: "a", Tool: "one", Continue: true}, {Tool: "tells", Args: raw(`{"failed":"${steps.a.is_error}"}`)},
+		{ID: "same", Tool: "same", Args: raw(`{"x":"it is ${steps.s.result} of ${args.of}"}`)}, {Tool: "next", Args: raw(`{"x":"${steps.same.result}"}`)}, {Tool: "two"},
+	}}, executor.Shape{}, b.call, kept)
+	require.NoError(t, err)
+	do := func(arguments string) error {
+		_, err := h(t.Context(), &call.Request{Tool: &call.Tool{Name: "tool"}, Params: raw(`{"arguments":{"of":` + arguments + `}}`)})
+		return err
+	}
+	require.Equal(t, toolerr.PendingApproval, toolerr.CodeOf(do(`{"a":1,"b":2}`)))
+	require.Equal(t, []string{"next", "same", "spaced", "tells"}, b.taken())
+	require.Equal(t, toolerr.PendingApproval, toolerr.CodeOf(do(`{"b":2, "a":1}`)))
+	require.Empty(t, b.taken())
+	b.waiting = nil
+	require.NoError(t, do(`{ "b":2,"a":1}`))
+	require.Equal(t, []string{"one", "tells", "two"}, b.taken())
 }
 
 // What a caller may not call it is not told the result of either.

@@ -3,6 +3,7 @@ package chain
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -30,6 +31,7 @@ func New(c Config, shape executor.Shape, make Call, journal Journal) (call.Handl
 		if r.made, err = begun(ctx, journal, req); err != nil {
 			return nil, err
 		}
+		r.again = len(r.made) > 0
 		last, err := r.sequence(ctx, "", c.Steps)
 		if err != nil {
 			err = r.keep(ctx, journal, req, err)
@@ -79,7 +81,8 @@ type run struct {
 
 	mu    sync.Mutex
 	scope scope
-	made  map[string]json.RawMessage // results by the step's place, also of the call that this one goes on with
+	made  map[string]json.RawMessage // results by the step's place, see placed; also of the call that this one goes on with
+	again bool                       // this one goes on with another
 	open  int                        // questions that nobody has answered
 }
 
@@ -190,6 +193,7 @@ func (r *run) step(ctx context.Context, at string, s Step) (*outcome, error) {
 		}
 		arguments = filled
 	}
+	at = r.placed(at, s.Args)
 	if one := r.before(at); one != nil {
 		if err := r.journal.Allowed(ctx, r.req, s.Tool, arguments); err != nil {
 			return nil, r.wrap(s, err)
@@ -211,10 +215,11 @@ func (r *run) step(ctx context.Context, at string, s Step) (*outcome, error) {
 	if one.failed && !s.Continue {
 		return nil, &stepFailed{s.name(), res}
 	}
-	if !waits(err) { // which with on_error: continue is to be looked at again
-		r.did(at, res)
+	known := one
+	if known.waited = waits(err); !known.waited { // which with on_error: continue is to be looked at again
+		known.result = r.did(at, res)
 	}
-	r.note(s, one)
+	r.note(s, known)
 	return &one, nil
 }
 
@@ -222,6 +227,9 @@ func (r *run) step(ctx context.Context, at string, s Step) (*outcome, error) {
 func (r *run) note(s Step, one outcome) {
 	if s.ID == "" {
 		return
+	}
+	if !one.waited {
+		one.sum = sha256.Sum256(one.result.Raw)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -245,6 +253,8 @@ func (s Step) name() string {
 type outcome struct {
 	result *call.Result
 	failed bool
+	waited bool     // for somebody, and is to be looked at again
+	sum    [32]byte // of the result; zero of one that waited
 }
 
 func (o *outcome) value() json.RawMessage {
