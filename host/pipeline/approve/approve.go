@@ -42,8 +42,8 @@
 //     the state that the server gave, and for nothing else.
 //
 // So a call is carried out at most once for each approval. One that got to
-// nobody (the server did not start, the queue was full) keeps its approval, for
-// as long as it would have held.
+// nobody (the server did not start, the queue was full, the caller gave up while
+// it waited there) keeps its approval, for as long as it would have held.
 //
 // What a denial says holds until it expires; after that the same call asks
 // anew. Requests and decisions expire after five minutes. A caller may have 25
@@ -340,7 +340,7 @@ func (s *Stage) run(ctx context.Context, req *call.Request, r *Record, key, run 
 		s.book.undo(late, key, run) //nolint:errcheck // as below
 	case asked: // the rest of the call is to come
 		s.book.goOn(late, key, run, roundWith(state, req.Caller)) //nolint:errcheck // as below
-	case err != nil && !sent.Load() && ctx.Err() == nil && !toolerr.Is(err, toolerr.PolicyDenied) && !toolerr.Is(err, toolerr.InvalidParams):
+	case err != nil && !sent.Load() && !toolerr.Is(err, toolerr.PolicyDenied) && !toolerr.Is(err, toolerr.InvalidParams):
 		s.book.undo(late, key, run) //nolint:errcheck // then its lease runs out, and it is asked about anew
 	default:
 		s.book.finish(late, key, run, outcome(res, err)) //nolint:errcheck // likewise

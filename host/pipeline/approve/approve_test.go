@@ -93,6 +93,10 @@ func TestACallWaitsAndRunsOnceApproved(t *testing.T) {
 	}, p)
 	require.Contains(t, p.Message, "mcp-host approvals approve "+p.ID)
 	require.Equal(t, p.ID, d.waits(t, request(`{ "n":1, "path":"\u0061" }`)).ID, "the same call is the same request")
+	ordered := request(`{"path":"a","n":1}`)
+	tool := *ordered.Tool
+	tool.Definition, ordered.Tool = json.RawMessage(`{ "n\u0061me":"s__rm"}`), &tool
+	require.Equal(t, p.ID, d.waits(t, ordered).ID, "so is the same definition")
 	for name, other := range map[string]func(*call.Request){
 		"arguments":  func(r *call.Request) { r.Params = json.RawMessage(`{"arguments":{"path":"a","n":2}}`) },
 		"definition": func(r *call.Request) { tool := *r.Tool; tool.Definition = json.RawMessage(`{}`); r.Tool = &tool },
@@ -205,6 +209,22 @@ func TestWhatUsesAnApprovalUp(t *testing.T) {
 		_, err = d.call(t.Context(), request(`{}`))
 		require.Equal(t, c.kept, err == nil, "%s: %v", c.name, err)
 	}
+}
+
+// A caller that gives up while its call is in the queue has not used it up.
+func TestACallerGivesUpInTheQueue(t *testing.T) {
+	d := newDesk(t, approve.Config{})
+	d.approve(t, d.waits(t, request(`{}`)).ID)
+	ctx, giveUp := context.WithCancel(t.Context())
+	d.fail = func(*call.Request) error {
+		giveUp()
+		return ctx.Err()
+	}
+	_, err := d.call(ctx, request(`{}`))
+	require.ErrorIs(t, err, context.Canceled)
+	d.fail = nil
+	_, err = d.call(t.Context(), request(`{}`))
+	require.NoError(t, err)
 }
 
 // A call whose own calls wait has not been carried out: its approval holds for

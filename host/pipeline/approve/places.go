@@ -66,7 +66,7 @@ func (b *Book) reserve(ctx context.Context, r *Record, who string) error {
 	if err != nil {
 		return err
 	}
-	mine := place{r.ID, who, r.Caller.Door, len(r.Args), r.Expires}
+	mine := place{r.ID, who, shared(r.Caller.Door), len(r.Args), r.Expires}
 	var gone map[string]bool
 	var old []string
 	err = b.changeRegister(ctx, func(reg *register) (bool, error) {
@@ -94,6 +94,14 @@ func (b *Book) reserve(ctx context.Context, r *Record, who string) error {
 		b.forget(ctx, key)
 	}
 	return nil
+}
+
+// shared is the door whose places a door has: the API is over HTTP, too.
+func shared(door string) string {
+	if door == "api" {
+		return "http"
+	}
+	return door
 }
 
 // release gives a place back. Where that fails the place expires.

@@ -40,6 +40,7 @@ func TestNobodyIsFlooded(t *testing.T) {
 	require.Equal(t, 25, d.fill(t, "http", "aa"))
 	require.Equal(t, 25, d.fill(t, "http", "aaa"))
 	require.Equal(t, 0, d.fill(t, "http", "aaaa"))
+	require.Equal(t, 0, d.fill(t, "api", "aaaaa"), "it is over HTTP, too")
 	require.Equal(t, 25, d.fill(t, "stdio", "stdio"))
 	require.Equal(t, 0, d.fill(t, "cli", ""), "a hundred in all")
 
