@@ -35,6 +35,12 @@ func (p *present) behind(server string) (of []any, where []string) {
 	return of, where
 }
 
+// leads reports whether calls of a server's tools are made of calls of others.
+func (a *App) leads(server string) bool {
+	own := a.present.Load().declared[server]
+	return own != nil && (own.Spec.MCP != nil || own.Spec.Chain != nil)
+}
+
 // calledBy are the servers that a declared tool may call, whether or not they
 // have been asked what they have; rather too many.
 func (p *present) calledBy(t manifest.Tool) (servers []string) {

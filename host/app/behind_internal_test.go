@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"github.com/toolroom-mcp/toolroom/host/call"
 	"github.com/toolroom-mcp/toolroom/host/config"
 	"github.com/toolroom-mcp/toolroom/host/executor/chain"
 	"github.com/toolroom-mcp/toolroom/host/executor/mcp"
@@ -80,25 +81,38 @@ func TestAnApprovalIsForWhatIsBehind(t *testing.T) {
 	}
 }
 
-// A result that is kept is not given for a tool that is declared otherwise, or
-// that leads to another server.
+// A result that is kept is not given for a tool that is declared otherwise, nor,
+// by another name, to who may not have it.
 func TestAKeptResultIsOfWhatIsBehind(t *testing.T) {
 	reads := true
 	mocked := manifest.Tool{Name: "m", Mode: manifest.Mock, Mock: &mock.Config{Result: json.RawMessage(`"staging"`)}, Input: json.RawMessage(`{"type":"object"}`)}
-	alias := led("alias", &mcp.Config{Server: "m", Tool: "m"})
-	alias.ReadOnly = &reads
-	a, cfg := within(t, config.Config{Stages: config.Stages{Cache: cache.Config{Tools: []string{"*"}}}, Declared: []manifest.Tool{mocked, alias}})
-	mocked.Mock = &mock.Config{Result: json.RawMessage(`"production"`)}
-	for _, name := range []string{"m", "alias"} {
+	alias, steps := led("alias", &mcp.Config{Server: "m", Tool: "m"}), led("steps", nil, chain.Step{Tool: "m"})
+	alias.ReadOnly, steps.ReadOnly = &reads, &reads
+	names := []string{"m", "alias", "steps"}
+	a, cfg := within(t, config.Config{
+		Stages: config.Stages{
+			Cache:  cache.Config{Tools: []string{"*"}},
+			Policy: policy.Config{Rules: []policy.Rule{{Tool: "m", Caller: "http*", Do: policy.Deny}}},
+		},
+		Declared: []manifest.Tool{mocked, alias, steps},
+	})
+	for _, name := range names {
 		text, err := ask(t.Context(), a, name, `{}`)
 		require.NoError(t, err)
 		require.Contains(t, text, "staging")
 	}
 	size, _ := a.way().cache.Size()
-	require.Equal(t, 2, size)
-	cfg.Declared = []manifest.Tool{mocked, alias}
+	require.Equal(t, 1, size)
+	for _, name := range names {
+		tool, ok := a.Catalog.Lookup(t.Context(), name)
+		require.True(t, ok)
+		_, err := a.Handler(t.Context(), &call.Request{Tool: tool, Caller: call.Caller{Door: "http"}})
+		require.Equal(t, toolerr.PolicyDenied, toolerr.CodeOf(err), name)
+	}
+	mocked.Mock = &mock.Config{Result: json.RawMessage(`"production"`)}
+	cfg.Declared = []manifest.Tool{mocked, alias, steps}
 	require.NoError(t, a.apply(t.Context(), cfg))
-	for _, name := range []string{"m", "alias"} {
+	for _, name := range names {
 		text, err := ask(t.Context(), a, name, `{}`)
 		require.NoError(t, err)
 		require.Contains(t, text, "production", name)

@@ -44,6 +44,7 @@ type way struct {
 // around is what the stages are given of the rest of the host.
 type around struct {
 	version  func(server string) string // tells a server's versions apart
+	leads    func(server string) bool   // whether its calls are made of others
 	approval func(approve.Config) *approve.Stage
 }
 
@@ -71,7 +72,7 @@ func nextWay(cfg config.Config, of around, before *present) (way, error) {
 		w.policy = policy.New(s.Policy, w.approve.Stage)
 	}
 	if w.cache == nil {
-		s.Cache.Version = of.version
+		s.Cache.Version, s.Cache.Leads = of.version, of.leads
 		w.cache = cache.New(s.Cache)
 	}
 	if w.limiter == nil {

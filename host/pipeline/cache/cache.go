@@ -10,6 +10,10 @@
 // complete and none of failure, for 5 minutes, in 64 MiB, those used longest
 // ago going first.
 //
+// A call that is made of calls of others (of a chain, or another name of a tool)
+// is always made: each of those is the policy's to allow to this caller. They are
+// answered from what is kept, if they are named.
+//
 // A call passes by with _meta {"toolroom/cache": "bypass"}; with "refresh" it
 // is made, and its result kept.
 //
@@ -41,6 +45,10 @@ type Config struct {
 
 	// Version, unless nil, returns what tells the versions of a server apart.
 	Version func(server string) string
+
+	// Leads, unless nil, reports whether calls of a server's tools are made of
+	// calls of others.
+	Leads func(server string) bool
 }
 
 // Validate names the field that is wrong.
@@ -99,7 +107,7 @@ func (c *Cache) Stage(next call.Handler) call.Handler {
 		return next
 	}
 	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
-		if !req.Tool.ReadOnly || !c.named(req.Tool.Name) {
+		if !req.Tool.ReadOnly || !c.named(req.Tool.Name) || c.cfg.Leads != nil && c.cfg.Leads(req.Tool.Server) {
 			return next(ctx, req)
 		}
 		k, wish, ok := c.key(req)
