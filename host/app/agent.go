@@ -17,14 +17,19 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// A Ceiling is which tools may be used at most. Patterns are of served names, with *.
+// A Ceiling is which tools may be used at most. Patterns are of served names, with *,
+// as those of a profile: one that is renamed goes by both names, and what leads to a
+// tool that is excepted is so, too.
 type Ceiling struct {
 	Only   []string // nil: all; empty: none
 	Except []string // wins over Only
 }
 
-func (c Ceiling) has(name string) bool {
-	return (c.Only == nil || catalog.MatchesAny(c.Only, name)) && !catalog.MatchesAny(c.Except, name)
+func (c Ceiling) has(names, also []string) bool {
+	match := func(patterns, names []string) bool {
+		return slices.ContainsFunc(names, func(name string) bool { return catalog.MatchesAny(patterns, name) })
+	}
+	return (c.Only == nil || match(c.Only, names)) && !match(c.Except, names) && !match(c.Except, also)
 }
 
 // A Toolset is what an agent may call of the host: the tools of a caller's profile
@@ -74,7 +79,8 @@ func (t *Toolset) view() (*offer.Offer, error) {
 func (t *Toolset) has(name string) bool { return t.caller.Tools == nil || t.caller.Tools(name) }
 
 func (t *Toolset) below(name string) bool {
-	return !slices.ContainsFunc(t.ceilings, func(c Ceiling) bool { return !c.has(name) })
+	names, also := t.app.present.Load().names(name)
+	return !slices.ContainsFunc(t.ceilings, func(c Ceiling) bool { return !c.has(names, also) })
 }
 
 // List returns the definitions of the tools that may be called.

@@ -62,3 +62,19 @@ func (p *present) calledBy(t manifest.Tool) (servers []string) {
 	}
 	return servers
 }
+
+// names are those that a served tool goes by, and those of the tool that it is
+// another name of.
+func (p *present) names(tool string) (names, also []string) {
+	if own := p.declared[tool]; own != nil {
+		return []string{tool}, p.declaredEntry(own, 0).Also
+	}
+	for _, one := range p.byName {
+		for own := range one.entry.Filter.Rename {
+			if names = one.entry.Names(own); names[0] == tool {
+				return names, nil
+			}
+		}
+	}
+	return []string{tool}, nil
+}

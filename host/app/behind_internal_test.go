@@ -8,14 +8,18 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/toolroom-mcp/toolroom/host/call"
 	"github.com/toolroom-mcp/toolroom/host/config"
+	"github.com/toolroom-mcp/toolroom/host/config/dialect"
+	"github.com/toolroom-mcp/toolroom/host/convert"
 	"github.com/toolroom-mcp/toolroom/host/executor/chain"
 	"github.com/toolroom-mcp/toolroom/host/executor/mcp"
 	"github.com/toolroom-mcp/toolroom/host/executor/mock"
+	"github.com/toolroom-mcp/toolroom/host/fixture"
 	"github.com/toolroom-mcp/toolroom/host/manifest"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/approve"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/cache"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/policy"
 	"github.com/toolroom-mcp/toolroom/host/store/backend"
+	"github.com/toolroom-mcp/toolroom/host/upstream"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -116,5 +120,31 @@ func TestAKeptResultIsOfWhatIsBehind(t *testing.T) {
 		text, err := ask(t.Context(), a, name, `{}`)
 		require.NoError(t, err)
 		require.Contains(t, text, "production", name)
+	}
+}
+
+// What an agent may not use it may not by another name.
+func TestACeilingIsOfEveryName(t *testing.T) {
+	a, _ := within(t, config.Config{
+		Servers:  []config.Server{{Spec: dialect.Server{Tools: dialect.Filter{Rename: map[string]string{"echo": "parrot"}}}, Config: upstream.Config{Name: "s", Era: upstream.Legacy, Serve: fixture.Serve}}},
+		Declared: []manifest.Tool{led("alias", &mcp.Config{Server: "s", Tool: "echo"})},
+	})
+	for _, c := range []struct {
+		ceiling       Ceiling
+		parrot, alias bool
+	}{
+		{Ceiling{}, true, true},
+		{Ceiling{Except: []string{"s__echo"}}, false, false},
+		{Ceiling{Except: []string{"parrot"}}, false, false},
+		{Ceiling{Except: []string{"alias"}}, true, false},
+		{Ceiling{Only: []string{"s__*"}}, true, false},
+		{Ceiling{Only: []string{"alias"}}, false, true},
+	} {
+		tools := a.Toolset(call.Caller{Door: "cli"}, nil, c.ceiling)
+		require.NoError(t, tools.Begin())
+		for name, may := range map[string]bool{"parrot": c.parrot, "alias": c.alias} {
+			_, err := tools.Call(t.Context(), &convert.ToolCall{Name: name, Args: json.RawMessage(`{}`)}, nil)
+			require.Equal(t, may, err == nil, "%+v %s: %v", c.ceiling, name, err)
+		}
 	}
 }
