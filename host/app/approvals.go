@@ -43,13 +43,13 @@ func (a *App) scopeOf(t *call.Tool) approve.Scope {
 	if len(roots) > 0 {
 		at = append(at, "with "+strings.Join(roots, " "))
 	}
-	of, where := now.behind(t.Server)
-	at = append(at, where...)
+	of := now.behind(t.Server)
+	at = append(at, of.where...)
 	text := strings.Join(at, ", ")
 	if len(text) > maxWhere {
 		text = strings.ToValidUTF8(text[:maxWhere], "") + "…"
 	}
-	return approve.Scope{Text: text, Bound: fingerprint([]any{dir, roots, of})}
+	return approve.Scope{Text: text, Bound: fingerprint([]any{dir, roots, of.sum})}
 }
 
 // maxWhere bounds what of a place is shown.

@@ -7,10 +7,20 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/manifest"
 )
 
-// behind is how everything is configured that calls of a server's tools lead
-// to, and where that is, for people: the server itself and, if it is a declared
-// tool, those that it calls in turn.
-func (p *present) behind(server string) (of []any, where []string) {
+// reach is what calls of a server's tools lead to.
+type reach struct {
+	sum   []byte   // fingerprint of how all of it is configured
+	where []string // it is, for people
+}
+
+// behind is what calls of a server's tools lead to: the server itself and, if it
+// is a declared tool, those that it calls in turn.
+func (p *present) behind(server string) reach {
+	if known, ok := p.reaches.Load(server); ok {
+		return known.(reach) //nolint:errcheck // nothing else is in it
+	}
+	var of []any
+	var r reach
 	seen := map[string]bool{}
 	var visit func(server string)
 	visit = func(server string) {
@@ -22,7 +32,7 @@ func (p *present) behind(server string) (of []any, where []string) {
 		case one != nil:
 			of = append(of, server, one.cfg.Spec.Placeless(), one.cfg.Command, one.cfg.Dir)
 			if at := one.cfg.Spec.Where(); at != "" {
-				where = append(where, at)
+				r.where = append(r.where, at)
 			}
 		case own != nil:
 			of = append(of, server, own.Spec.Placeless())
@@ -32,7 +42,10 @@ func (p *present) behind(server string) (of []any, where []string) {
 		}
 	}
 	visit(server)
-	return of, where
+	if r.sum = fingerprint(of); of != nil {
+		p.reaches.Store(server, r)
+	}
+	return r
 }
 
 // leads reports whether calls of a server's tools are made of calls of others.

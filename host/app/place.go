@@ -32,6 +32,7 @@ type present struct {
 	registered map[string]bool           // those of them that are of the store
 	tools      []*declared.Tool          // in their order
 	models     *registry.Registry
+	reaches    sync.Map // by server's name; see behind
 
 	calls sync.RWMutex // held for reading by calls, and for writing for ever after
 }

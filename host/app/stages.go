@@ -189,8 +189,7 @@ func (a *App) Unchecked() []string {
 // runs.
 func (a *App) serverVersion(name string) string {
 	now := a.present.Load()
-	of, _ := now.behind(name)
-	version := hex.EncodeToString(fingerprint(of))
+	version := hex.EncodeToString(now.behind(name).sum)
 	if p, ok := now.byName[name]; ok {
 		version += " " + p.server.Status().Server
 	} else if t, ok := now.declared[name]; ok {
