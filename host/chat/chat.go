@@ -115,6 +115,7 @@ type Chat struct {
 	cfg    Config
 	source *lineedit.Source
 	editor *lineedit.Editor // nil: there is no terminal
+	out    *sink
 	view   view
 	screen *screen.Screen // nil: there is no terminal
 
@@ -137,8 +138,12 @@ var ErrFailed = errors.New("the turn failed")
 
 // New makes a chat. It asks the models for the one that is meant.
 func New(ctx context.Context, cfg Config) (*Chat, error) {
+	out := &sink{to: cfg.Out}
+	if cfg.Terminal == nil {
+		cfg.Out = out
+	}
 	c := &Chat{
-		cfg: cfg, source: lineedit.NewSource(cfg.In), questions: make(chan *question),
+		cfg: cfg, out: out, source: lineedit.NewSource(cfg.In), questions: make(chan *question),
 		always: map[string]bool{}, spent: map[string]*spending{},
 	}
 	if cfg.History == nil {
@@ -191,10 +196,10 @@ func (c *Chat) Once(ctx context.Context, prompt string) error {
 	if err := c.say(ctx, prompt); err != nil {
 		return err
 	}
-	if c.failed {
-		return ErrFailed
+	if err := c.out.failed(); err != nil || !c.failed {
+		return err
 	}
-	return nil
+	return ErrFailed
 }
 
 func (c *Chat) notice() {
@@ -244,6 +249,9 @@ func (c *Chat) Talk(ctx context.Context) error {
 
 // end says how a chat through pipes ended.
 func (c *Chat) end() error {
+	if err := c.out.failed(); err != nil {
+		return err
+	}
 	if c.failed && c.editor == nil && !c.cfg.Typing {
 		return ErrFailed
 	}

@@ -1,0 +1,35 @@
+package chat
+
+import (
+	"fmt"
+	"io"
+	"sync"
+)
+
+// sink is standard output where it is no terminal. What cannot be written is lost, and
+// who asked is to know.
+type sink struct {
+	to io.Writer
+
+	mu  sync.Mutex
+	err error // the first
+}
+
+func (s *sink) Write(text []byte) (int, error) {
+	n, err := s.to.Write(text)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err == nil {
+		s.err = err
+	}
+	return n, err
+}
+
+func (s *sink) failed() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err == nil {
+		return nil
+	}
+	return fmt.Errorf("what the model said could not be written: %w", s.err)
+}
