@@ -121,11 +121,14 @@ func checkChatMessages(list *tree.Value) error {
 			return invalid(at, "message %d is a result and does not say of which call (tool_call_id)", i)
 		}
 		for _, p := range content.All() {
-			if absent(p.Get("type")) {
+			kind := p.Get("type")
+			switch {
+			case !kind.Is(tree.String):
 				return invalid(at, "message %d has a part without a type", i)
-			}
-			if kind := p.Get("type").Text; kind == "input_audio" || kind == "file" {
-				return invalid(at, "message %d has a part of type %s, which is not taken here", i, kind)
+			case kind.Text == "input_audio" || kind.Text == "file":
+				return invalid(at, "message %d has a part of type %s, which is not taken here", i, kind.Text)
+			case kind.Text == "text" && !p.Get("text").Is(tree.String), kind.Text == "image_url" && !p.Get("image_url").Get("url").Is(tree.String):
+				return invalid(at, "message %d has a part of type %s that lacks what such have", i, kind.Text)
 			}
 		}
 		for _, c := range m.Get("tool_calls").All() {

@@ -104,6 +104,9 @@ func checkMessages(v *tree.Value) error {
 			return invalid(name, "%s cannot be done here", name)
 		}
 	}
+	if s := v.Get("system"); !absent(s) && !s.Is(tree.String) && !s.Is(tree.Array) {
+		return invalid("system", "system is neither text nor a list of blocks")
+	}
 	list := v.Get("messages")
 	if !list.Is(tree.Array) || len(list.Items) == 0 {
 		return invalid("messages", "messages is not a list with at least one message")

@@ -95,6 +95,7 @@ func TestMessagesThatAreRefused(t *testing.T) {
 		`{"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"x"}]}]}`, `{"messages":[{"role":"user","content":"x"}],"tools":[{"type":"web_search_20250305","name":"web_search"}]}`,
 		`{"messages":[{"role":"user","content":"x"}],"temperature":2}`, `{"messages":[{"role":"user","content":[{"type":"tool_use","id":"x"}]}]}`, `{`,
 		`{"messages":[{"role":"user","content":"x"}],"tool_choice":{"type":"maybe"}}`,
+		`{"messages":[{"role":"user","content":"x"}],"system":7}`,
 	} {
 		status, v, _ := s.do(t, "POST", "/v1/messages", body)
 		require.Equal(t, 400, status, body)
