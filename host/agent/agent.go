@@ -99,7 +99,8 @@ type Config struct {
 	Journal Journal        // nil: none is kept
 
 	// Again is how often in a run a turn whose answer broke off is asked for anew.
-	// What was told of its pieces is void then: an Error and the Turn say so.
+	// What was told of its pieces is void then: an Error and the Turn say so. Where
+	// nothing had come, the provider has asked as often as it is of use.
 	Again int
 
 	On func(Event) // nil: nobody is told; called by one goroutine at a time, in order

@@ -46,7 +46,7 @@ func (r *run) ask(ctx context.Context, tools []convert.Tool, choice *convert.Cho
 			fault = err
 		}
 		return nil, why, fault
-	case r.again < r.cfg.Again && (code == toolerr.TransportError || code == toolerr.ModelError || code == toolerr.Timeout):
+	case r.again < r.cfg.Again && r.heard && (code == toolerr.TransportError || code == toolerr.ModelError || code == toolerr.Timeout):
 		r.again++
 		return nil, "", nil
 	}
@@ -104,7 +104,9 @@ func (r *run) hear(ctx context.Context, req *convert.Request) (answer *convert.R
 		}
 	}()
 	own := map[int]string{}
+	r.heard = false
 	answer, err = r.model.Ask(ctx, req, func(d convert.Delta) {
+		r.heard = true
 		if d.Type == convert.Call && d.ID != "" {
 			if own[d.Index] == "" {
 				own[d.Index] = r.ids.own(d.ID)
@@ -119,6 +121,7 @@ func (r *run) hear(ctx context.Context, req *convert.Request) (answer *convert.R
 		}
 		return nil, err
 	}
+	r.heard = r.heard || len(answer.Parts) > 0
 	kept := *answer
 	kept.Parts = r.clean(answer.Parts, own, answer.Stop != convert.StopRefusal)
 	if kept.Usage == nil {

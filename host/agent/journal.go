@@ -88,6 +88,9 @@ func steps(ctx context.Context, j Journal) ([]step, error) {
 		if err := json.Unmarshal(one, &all[i]); err != nil {
 			return nil, toolerr.New(toolerr.InvalidInput, "entry %d of the journal is not a step: %w", i+1, err)
 		}
+		if all[i].Step == stepAnswer && all[i].Response == nil {
+			return nil, toolerr.New(toolerr.InvalidInput, "entry %d of the journal is an answer without one", i+1)
+		}
 	}
 	if len(all) == 0 || all[0].Step != stepBegin {
 		return nil, toolerr.New(toolerr.NotFound, "the journal does not begin with the conversation of a run")

@@ -26,7 +26,7 @@ func Resume(ctx context.Context, cfg Config, messages []convert.Message) *Outcom
 		return newRun(cfg, messages).unkept(err)
 	}
 	r := newRun(cfg, past[0].Messages)
-	again := &reading{run: r}
+	again := &reading{run: r, begun: map[string]step{}, results: map[string]step{}}
 	for _, s := range past {
 		again.read(s)
 	}

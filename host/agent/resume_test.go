@@ -93,6 +93,16 @@ func TestAKilledRunGoesOn(t *testing.T) {
 	log := &memory{}
 	require.NoError(t, log.Append(t.Context(), json.RawMessage(`{"step":"what"}`)))
 	require.Equal(t, agent.Unkept, agent.Resume(t.Context(), agent.Config{Model: worker(), Journal: log}, nil).Why)
+
+	// What no run has written is no reason to fail otherwise.
+	for _, damaged := range []string{`{"step":"answer","turn":1}`, `{"step":"call","id":"x"}`, `{"step":"result","id":"x"}`, `{"step":"end","why":"the caller's tools"}`} {
+		log := &memory{}
+		require.NoError(t, log.Append(t.Context(), json.RawMessage(`{"step":"begin"}`)))
+		require.NoError(t, log.Append(t.Context(), json.RawMessage(damaged)))
+		require.NotPanics(t, func() {
+			agent.Resume(t.Context(), agent.Config{Model: script(says("x")), Journal: log}, []convert.Message{user("go")})
+		}, damaged)
+	}
 }
 
 // A run whose model and tools answer as before has the same journal.

@@ -49,6 +49,7 @@ type run struct {
 	began   time.Time
 	earlier time.Duration // that the run took before it was resumed
 	again   int           // turns that were asked for anew
+	heard   bool          // whether something came of the last answer
 	empty   int           // answers with nothing in them, one after the other
 	changed bool          // whether another model has taken over
 	left    int           // tools that did not fit into the last request

@@ -347,6 +347,12 @@ func TestAModelThatFails(t *testing.T) {
 	o = ask(t, agent.Config{Model: broken(2), Again: 2})
 	require.Equal(t, agent.Goal, o.Why)
 	require.Equal(t, 3, o.Turns)
+	// Where nothing came at all the provider has asked as often as it is of use.
+	down := &model{say: func(context.Context, int, *convert.Request, func(convert.Delta)) (*convert.Response, error) {
+		return nil, toolerr.New(toolerr.TransportError, "nobody is there")
+	}}
+	require.Equal(t, agent.Failed, ask(t, agent.Config{Model: down, Again: 2}).Why)
+	require.Len(t, down.asked, 1)
 	o = ask(t, agent.Config{Model: &model{say: func(context.Context, int, *convert.Request, func(convert.Delta)) (*convert.Response, error) {
 		panic("in the streets")
 	}}})
