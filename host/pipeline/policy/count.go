@@ -89,7 +89,7 @@ func (n *counters) admit(req *call.Request) (t ticket, err error) {
 		if err != nil {
 			return t, err
 		}
-		t.hash = n.hash(req.Tool, arguments)
+		t.hash = n.hash(req, arguments)
 	}
 	if n.cfg.MaxCost > 0 {
 		t.price = n.price(req.Tool)
@@ -189,11 +189,15 @@ func (n *counters) end(c call.Caller) {
 	delete(n.callers, who{c.Counted(), c.Turn, false})
 }
 
-func (n *counters) hash(t *call.Tool, arguments []byte) uint64 {
+// hash stands for a tool, its arguments, and the agent that calls: what one has been
+// answered, those beside it do not know.
+func (n *counters) hash(req *call.Request, arguments []byte) uint64 {
 	var h maphash.Hash
 	h.SetSeed(n.seed)
-	h.WriteString(t.Name) //nolint:errcheck // never fails
-	h.WriteByte(0)        //nolint:errcheck // never fails
+	h.WriteString(req.Caller.Agent) //nolint:errcheck // never fails
+	h.WriteByte(0)                  //nolint:errcheck // never fails
+	h.WriteString(req.Tool.Name)    //nolint:errcheck // never fails
+	h.WriteByte(0)                  //nolint:errcheck // never fails
 	if canonical, ok := jsonrpc.Canonical(nil, arguments); ok {
 		arguments = canonical
 	}

@@ -83,8 +83,8 @@ type Config struct {
 	MaxTotalCalls     int            // of one caller
 
 	// MaxIdenticalCalls bounds calls with the same tool and arguments, of one
-	// caller, in a turn where there is one; 0: 3 in a turn, else any number.
-	// Negative: any number.
+	// caller (each agent that works for it by itself), in a turn where there is
+	// one; 0: 3 in a turn, else any number. Negative: any number.
 	MaxIdenticalCalls int
 
 	MaxRounds int                // of a turn; 0: 50. Negative: any number

@@ -181,6 +181,10 @@ func TestTotalsOfACallerAndOfATurn(t *testing.T) {
 		c.Turn = n
 		return c
 	}
+	agent := func(c call.Caller, name string) call.Caller {
+		c.Agent, c.Depth = name, 1
+		return c
+	}
 	for _, c := range []struct {
 		name  string
 		cfg   policy.Config
@@ -195,6 +199,9 @@ func TestTotalsOfACallerAndOfATurn(t *testing.T) {
 			"t: all 2 calls of this turn have been made; answer with what there is"},
 		{"identical", policy.Config{MaxIdenticalCalls: 2}, []call.Caller{a, a, a, a, b, turn(a, "1")}, []string{`{"a":1}`, `{"a":1}`, `{"a":1}`, `{"a":2}`, `{"a":1}`, `{"a":1}`}, "..L...",
 			"t: the same call has been made 2 times; its result is known, change the arguments or go on without it"},
+		{"identical, of agents", policy.Config{MaxIdenticalCalls: 1}, []call.Caller{turn(a, "1"), agent(turn(a, "1"), "x"), agent(turn(a, "1"), "y"), agent(turn(a, "1"), "x")},
+			[]string{`{}`, `{}`, `{}`, `{}`}, "...L",
+			"t: the same call has been made 1 times; its result is known, change the arguments or go on without it"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			stage := policy.New(c.cfg, nil).Stage
