@@ -285,7 +285,22 @@ func (s *Server) enter(conn net.Conn, in *bufio.Reader, m jsonrpc.Message) {
 	defer context.AfterFunc(over, cancel)()
 	// What waits for the other end to say something must end, too.
 	defer context.AfterFunc(ctx, func() { conn.SetReadDeadline(time.Unix(1, 0)) })() //nolint:errcheck // it is closed
-	s.cfg.Serve(ctx, as, in, patient{conn})                                          //nolint:errcheck // the other end knows, or is gone
+	s.cfg.Serve(ctx, as, heeded{in, cancel}, patient{conn})                          //nolint:errcheck // the other end knows, or is gone
+}
+
+// heeded is the input of who has entered. Its end is the end of the agent, of whose calls
+// nobody wants the answers any more.
+type heeded struct {
+	io.Reader
+	gone func()
+}
+
+func (h heeded) Read(b []byte) (int, error) {
+	n, err := h.Reader.Read(b)
+	if err != nil {
+		h.gone()
+	}
+	return n, err
 }
 
 // refusal is an error with its stable code.

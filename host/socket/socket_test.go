@@ -331,6 +331,38 @@ func TestATokenIsGoodForACallAndNoLonger(t *testing.T) {
 }
 
 // An agent whose call was answered goes on until it leaves, and no longer.
+// An agent that was killed wants no answers any more: what it called is not gone on
+// with, also where the call that it was for was answered long ago.
+func TestTheEndOfAnAgentEndsItsCalls(t *testing.T) {
+	cfg := config(t.TempDir())
+	called, given := make(chan struct{}), make(chan struct{})
+	cfg.Serve = func(ctx context.Context, _ call.Caller, in io.Reader, _ io.Writer) error {
+		go func() {
+			<-called
+			<-ctx.Done()
+			close(given)
+		}()
+		lines := bufio.NewReader(in)
+		for {
+			if _, err := lines.ReadString('\n'); err != nil {
+				<-given // a call in flight is waited for
+				return nil
+			}
+			close(called)
+		}
+	}
+	s, tokens := listen(t, cfg)
+	loan := tokens.Lend(t.Context(), call.Caller{})
+	a := dial(t, s)
+	a.send(`{"jsonrpc":"2.0","id":1,"method":"toolroom/enter","params":{"token":"` + loan.Token + `"}}` + "\n")
+	a.read()
+	a.send("call\n")
+	<-called
+	loan.GiveBack(true)
+	require.NoError(t, a.conn.Close())
+	<-given
+}
+
 func TestATokenOfAnAgentThatGoesOn(t *testing.T) {
 	s, tokens := listen(t, config(t.TempDir()))
 	call1, end := context.WithCancel(t.Context())
