@@ -42,6 +42,16 @@ func (a *App) profile(name string) (gateway.Catalog, bool) {
 	return v, ok
 }
 
+// joined finds what agents are served that a call has started: as profile, and
+// nothing stands in for anything.
+func (a *App) joined(name string) (gateway.Catalog, bool) {
+	v, ok := a.present.Load().views[name]
+	if !ok {
+		return nil, false
+	}
+	return v.View(), true
+}
+
 // changed tells the clients whose part of the catalogue a change is one of.
 func (a *App) changed(c catalog.Change) {
 	views := a.present.Load().views

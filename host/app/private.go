@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/host/call"
@@ -59,7 +60,6 @@ const joinMeta = "io.github.toolroom-mcp/host"
 type private struct {
 	tokens socket.Tokens
 	server *socket.Server
-	nested []string // the servers whose calls are lent a token
 }
 
 func (p *private) close() {
@@ -99,7 +99,7 @@ func (a *App) Listen(door string) error {
 	if err != nil {
 		return err
 	}
-	a.private.server, a.private.nested = server, a.way().cfg.Limit.Nested
+	a.private.server = server
 	return nil
 }
 
@@ -145,11 +145,11 @@ func (a *App) reconnect(ctx context.Context, params json.RawMessage) (any, error
 // a token that is good until done is called, or longer if the result says that
 // the agent goes on.
 func (a *App) join(ctx context.Context, req *call.Request) (with *call.Request, done func(*call.Result)) {
-	if !slices.Contains(a.private.nested, req.Tool.Server) {
+	if a.private.server == nil || !slices.Contains(a.way().cfg.Limit.Nested, req.Tool.Server) {
 		return req, func(*call.Result) {}
 	}
 	loan := a.private.tokens.Lend(ctx, req.Caller)
-	done = func(res *call.Result) { loan.GiveBack(goesOn(res)) }
+	done = func(res *call.Result) { loan.GiveBack(goesOn(res) && starts(req)) }
 	params, err := setMeta(req.Params, joinMeta, fmt.Appendf(nil, `{"socket":%s,"token":%s,"lease":%s,"depth":%d,"within":%s}`,
 		jsonrpc.AppendString(nil, a.private.server.Name()), jsonrpc.AppendString(nil, loan.Token),
 		jsonrpc.AppendString(nil, loan.ID), req.Caller.Depth, jsonrpc.AppendString(nil, req.Caller.Agent)))
@@ -159,6 +159,16 @@ func (a *App) join(ctx context.Context, req *call.Request) (with *call.Request, 
 	lent := *req
 	lent.Params = params
 	return &lent, done
+}
+
+// starts reports whether a call can be one that an agent was started for: who only waits
+// for one has no use for a token.
+func starts(req *call.Request) bool {
+	raw, err := req.Arguments()
+	var args struct {
+		Prompt string `json:"prompt"`
+	}
+	return err == nil && (json.Unmarshal(raw, &args) != nil || strings.TrimSpace(args.Prompt) != "")
 }
 
 // goesOn reports whether a result says that its agent is still at work.

@@ -19,6 +19,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/catalog"
 	"github.com/toolroom-mcp/toolroom/host/config"
 	"github.com/toolroom-mcp/toolroom/host/config/dialect"
+	"github.com/toolroom-mcp/toolroom/host/offer"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/audit"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/policy"
 	"github.com/toolroom-mcp/toolroom/host/socket"
@@ -170,6 +171,30 @@ func TestAnAgentCallsForItsCaller(t *testing.T) {
 		"dispatch_agent " + her + " 0", "s__echo " + her + " 1", "s__fail " + her + " 1",
 		"dispatch_agent " + him + " 0", "s__echo " + him + " 1", "s__fail " + him + " 1",
 	}, events)
+}
+
+// Where a list would be too long for clients, an agent still has its tools: those that
+// stand in for the others are none of them.
+func TestAnAgentIsOfferedTheToolsThemselves(t *testing.T) {
+	a, err := app.Open(config.Config{
+		State: t.TempDir(), Offer: offer.Config{MaxTools: 3},
+		Servers: []config.Server{agent(), server(t, "s", false, "-era", "legacy")},
+	})
+	require.NoError(t, err)
+	defer a.Close()
+	require.NoError(t, a.Listen("test"))
+	tool, ok := a.Catalog.Lookup(t.Context(), "dispatch_agent")
+	require.True(t, ok)
+	res, err := a.Handler(t.Context(), &call.Request{Tool: tool, Caller: call.Caller{
+		Door: "stdio", ID: "stdio", Tools: func(name string) bool { return name == "s__echo" || name == "call_tool" },
+	}, Params: json.RawMessage(`{"name":"dispatch_agent","arguments":{"say":[
+		{"jsonrpc":"2.0","id":1,"method":"tools/list"},
+		{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"call_tool","arguments":{"name":"s__fail"}}}
+	]}}`)})
+	require.NoError(t, err)
+	require.Contains(t, string(res.Raw), `s__echo`)
+	require.NotContains(t, string(res.Raw), `search_tools`)
+	require.Contains(t, string(res.Raw), `unknown tool`)
 }
 
 // Agents of agents go only so deep.

@@ -45,9 +45,13 @@ func (e *errand) name(c *call.Caller) {
 // behalf of a caller: its calls are that caller's, as deep as as says.
 func (g *Gateway) ServeAs(ctx context.Context, as call.Caller, in io.Reader, out io.Writer, logf func(string, ...any)) error {
 	e := &errand{id: "socket " + strconv.FormatUint(g.errands.Add(1), 10), as: as}
-	if as.Profile != "" {
+	find := g.cfg.Joined
+	if find == nil && as.Profile != "" {
+		find = g.cfg.Profile
+	}
+	if find != nil {
 		var ok bool
-		if e.catalog, ok = g.cfg.Profile(as.Profile); !ok {
+		if e.catalog, ok = find(as.Profile); !ok {
 			return fmt.Errorf("there is no profile %s any more", as.Profile)
 		}
 	}

@@ -61,6 +61,11 @@ type Config struct {
 	// Profile, unless nil, finds the catalogue served at /mcp/NAME.
 	Profile func(name string) (Catalog, bool)
 
+	// Joined, unless nil, finds in place of Profile, and with "" in place of the
+	// whole, what clients on errands are served: agents see themselves to it that
+	// their tools fit their models, and what stands in for others is none of those.
+	Joined func(profile string) (Catalog, bool)
+
 	// Forward carries out what is no call of a tool; nil: there is nothing
 	// but tools.
 	Forward call.Forwarder
