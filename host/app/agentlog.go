@@ -5,11 +5,13 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/host/agent"
 	"github.com/toolroom-mcp/toolroom/host/store"
+	"github.com/toolroom-mcp/toolroom/pkg/state"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -33,6 +35,24 @@ func (a *App) Journal(id string) (agent.Journal, error) {
 		return nil, toolerr.New(toolerr.InvalidParams, "%q is not the id of an agent", id)
 	}
 	return agentLog{a, agentLogs + id}, nil
+}
+
+// claimTime is how long it is waited for another process to let go of an agent.
+const claimTime = 500 * time.Millisecond
+
+// ClaimAgent keeps others on this machine from working on an agent, until release is
+// called or this process is gone: two that write one journal make no sense of it, and
+// would make calls twice.
+func (a *App) ClaimAgent(ctx context.Context, id string) (release func(), err error) {
+	if a.store == nil || a.Config.State == "" {
+		return func() {}, nil
+	}
+	locks := state.New(state.Config{Dir: a.Config.State, LockWait: claimTime})
+	release, err = locks.LockPath(ctx, filepath.Join(a.Config.State, agentLogs, id))
+	if toolerr.Is(err, toolerr.Locked) {
+		return nil, toolerr.New(toolerr.Conflict, "another process is at work on agent %s; it can be resumed once that has ended", id)
+	}
+	return release, err
 }
 
 // keptAgents is where the store has how agents were begun, for as long as their

@@ -230,25 +230,25 @@ func (t agentTask) kind(cfg config.Config) (agent.Kind, error) {
 	return agent.Kind{}, usage("there is no kind of agent %q; there are %s", name, strings.Join(names, ", "))
 }
 
-// bounds are those of the task, and where it says nothing those of its kind.
+// bounds are those of the task, and where it says nothing those of its kind. A program
+// that the agent works for (attached) gets no more of a kind than that has.
 func (t agentTask) bounds(k agent.Kind) agent.Bounds {
 	b := k.Bounds
-	if t.MaxTurns > 0 {
-		b.Turns = t.MaxTurns
-	}
-	if t.MaxTokens > 0 {
-		b.Tokens = t.MaxTokens
-	}
-	if t.MaxCost > 0 {
-		b.Cost = t.MaxCost
-	}
-	if t.TimeoutMS > 0 {
-		b.Time = time.Duration(t.TimeoutMS) * time.Millisecond
-	}
-	if t.GraceMS > 0 {
-		b.Grace = time.Duration(t.GraceMS) * time.Millisecond
-	}
+	b.Turns = bounded(t.MaxTurns, b.Turns, t.Attached)
+	b.Tokens = bounded(t.MaxTokens, b.Tokens, t.Attached)
+	b.Cost = bounded(t.MaxCost, b.Cost, t.Attached)
+	b.Time = bounded(time.Duration(t.TimeoutMS)*time.Millisecond, b.Time, t.Attached)
+	b.Grace = bounded(time.Duration(t.GraceMS)*time.Millisecond, b.Grace, t.Attached)
 	return b
+}
+
+// bounded is a bound of a task, or of its kind where the one of the task is 0, or both
+// hold and the kind's is less.
+func bounded[N int | float64 | time.Duration](task, kind N, both bool) N {
+	if task <= 0 || both && kind > 0 && kind < task {
+		return kind
+	}
+	return task
 }
 
 func (p *program) listKinds(a *app.App, asJSON bool) error {

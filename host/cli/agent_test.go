@@ -158,3 +158,29 @@ func sorted(lines []string) []string {
 	slices.Sort(lines)
 	return lines
 }
+
+// An agent that is resumed has no tool that it had not, whatever kind it is now said to
+// be; and only one process works on it.
+func TestAnAgentIsResumedAsWhatItWas(t *testing.T) {
+	_, args := repository(t)
+	_, out := hosted(t, args, "agent", "--json", "hello")
+	first := ended(t, out)
+	status, out := hosted(t, args, "agent", "--json", "--agent", "general", "--resume", first.Agent, "mend the delay")
+	require.NotZero(t, status)
+	require.Contains(t, out, "no tool \\\"view__view\\\"")
+	require.NotContains(t, out, "retryDelay=250")
+
+	state := args[3]
+	a, err := app.Open(config.Config{State: state, Store: backend.Config{Dir: state}})
+	require.NoError(t, err)
+	defer a.Close()
+	release, err := a.ClaimAgent(t.Context(), first.Agent)
+	require.NoError(t, err)
+	var said bytes.Buffer
+	status = cli.Run(t.Context(), append(args, "agent", "--resume", first.Agent, "go on"), strings.NewReader(""), &said, &said)
+	require.Equal(t, 1, status)
+	require.Contains(t, said.String(), "another process is at work on agent "+first.Agent)
+	release()
+	_, out = hosted(t, args, "agent", "--json", "--resume", first.Agent, "go on")
+	require.Equal(t, first.Agent, ended(t, out).Agent)
+}

@@ -51,7 +51,11 @@ func (p *program) leadAgent(ctx context.Context, a *app.App, t agentTask, how ag
 	}
 	ceilings := []app.Ceiling{{Only: t.Tools, Except: t.Except}}
 	if first != nil {
-		ceilings = append(ceilings, app.Ceiling{Only: first.Tools, Except: first.Except})
+		was, err := first.kind(a.Config)
+		if err != nil {
+			return err
+		}
+		ceilings = append(ceilings, app.Ceiling{Only: first.Tools, Except: first.Except}, app.Ceiling{Only: was.Tools})
 		first.overlay(t)
 		first.Prompt = t.Prompt
 		t = *first
@@ -60,7 +64,7 @@ func (p *program) leadAgent(ctx context.Context, a *app.App, t agentTask, how ag
 	if err != nil {
 		return err
 	}
-	told := &agentTold{program: p, how: how, id: t.Resume, broke: cancel}
+	told := &agentTold{program: p, how: how, id: t.Resume, resumed: t.Resume != "", broke: cancel}
 	if told.id == "" {
 		told.id = app.NewAgentID()
 	}
@@ -74,6 +78,11 @@ func (p *program) leadAgent(ctx context.Context, a *app.App, t agentTask, how ag
 	}
 	if t.Host == nil {
 		p.listen(a, "agent")
+		release, err := a.ClaimAgent(ctx, told.id)
+		if err != nil {
+			return exit(exitFailed, err)
+		}
+		defer release()
 		if cfg.Journal, err = p.agentJournal(ctx, a, t, told.id); err != nil {
 			return err
 		}
@@ -203,7 +212,9 @@ type agentTold struct {
 	how   agentHow
 	id    string
 	model string
-	broke context.CancelCauseFunc // called when nobody reads any more
+
+	resumed bool
+	broke   context.CancelCauseFunc // called when nobody reads any more
 }
 
 // agentEvent is a line of agent --json.
@@ -320,7 +331,8 @@ const maxWhole = 12 << 20
 // ended writes the report, and how it came about.
 func (t *agentTold) ended(o *agent.Outcome, whole []convert.Message) error {
 	if t.how.json {
-		if raw, err := json.Marshal(whole); err != nil || len(raw) > maxWhole {
+		// Of one that was resumed it is not all: that is in its journal.
+		if raw, err := json.Marshal(whole); t.resumed || err != nil || len(raw) > maxWhole {
 			whole = nil
 		}
 		return t.printJSON(agentEnded{
