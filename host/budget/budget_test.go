@@ -296,3 +296,16 @@ func checkMessages(t *testing.T, cfg budget.Config, before []convert.Message, pl
 	require.Equal(t, plan.Compacted, cut)
 	require.LessOrEqual(t, budget.MessageTokens(words{}, plan.Messages), budget.MessageTokens(words{}, before))
 }
+
+// A result that only says that it was cut is cut, so that none fills the context for good.
+func TestAResultThatSaysThatItWasCut(t *testing.T) {
+	long := "[an old result, cut: it had 5 tokens; call the tool again to see all of it]\n" + text(1000)
+	messages := []convert.Message{calls("1", "view"), {Role: convert.ToolRole, Parts: []convert.Part{
+		{Type: convert.Result, ToolResult: &convert.ToolResult{ID: "1", Content: []convert.Part{{Type: convert.Text, Text: long}}}},
+	}}}
+	cut, n := budget.Compact(words{}, messages, 0)
+	require.Equal(t, 1, n)
+	require.Less(t, len(cut[1].Parts[0].ToolResult.Content[0].Text), 500)
+	_, n = budget.Compact(words{}, cut, 0)
+	require.Zero(t, n)
+}

@@ -3,6 +3,7 @@ package budget
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/toolroom-mcp/toolroom/host/convert"
 	"github.com/toolroom-mcp/toolroom/host/tokens"
@@ -62,9 +63,9 @@ func isResult(p convert.Part) bool { return p.Type == convert.Result && p.ToolRe
 
 const leftOut = "[an old result, cut: it had "
 
-// compacted reports whether a result has been cut before.
+// compacted reports whether a result has been cut before. A long one only says so.
 func compacted(r *convert.ToolResult) bool {
-	return len(r.Content) == 1 && len(r.Content[0].Text) > len(leftOut) && r.Content[0].Text[:len(leftOut)] == leftOut
+	return len(r.Content) == 1 && len(r.Content[0].Text) < 8*headRunes && strings.HasPrefix(r.Content[0].Text, leftOut)
 }
 
 // head is the beginning of a result's text.
