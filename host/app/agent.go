@@ -176,7 +176,13 @@ func (t *Toolset) Call(ctx context.Context, c *convert.ToolCall, progress func(t
 		params = append(append(params, `,"_meta":`...), raw...)
 	}
 	req.Params = append(params, '}')
-	return t.app.Handler(ctx, req)
+	res, err := t.app.Handler(ctx, req)
+	if err == nil && t.app.Config.Joined {
+		if err = waiting(res); err != nil {
+			return nil, err
+		}
+	}
+	return res, err
 }
 
 // leftMeta is the member of _meta that tells a server that runs agents what the

@@ -1,6 +1,10 @@
 package app
 
 import (
+	"encoding/json"
+
+	"github.com/toolroom-mcp/toolroom/host/agent"
+	"github.com/toolroom-mcp/toolroom/host/call"
 	"github.com/toolroom-mcp/toolroom/host/config"
 	"github.com/toolroom-mcp/toolroom/host/socket"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
@@ -11,7 +15,7 @@ import (
 // and results are all that hold: this one adds nothing, keeps nothing, and knows of its
 // own configuration the models and kinds of agents alone.
 func Joined(cfg config.Config, name, token string) config.Config {
-	joined := config.Config{Dir: cfg.Dir, Version: cfg.Version, Guard: cfg.Guard, Models: cfg.Models, Agents: cfg.Agents, Pins: "off"}
+	joined := config.Config{Dir: cfg.Dir, Version: cfg.Version, Guard: cfg.Guard, Models: cfg.Models, Agents: cfg.Agents, Pins: "off", Joined: true}
 	joined.Servers = []config.Server{{Bundled: true, Config: upstream.Config{
 		Name: "host", Serve: socket.Join(name, token), Era: upstream.Legacy, Version: cfg.Version,
 	}}}
@@ -20,4 +24,23 @@ func Joined(cfg config.Config, name, token string) config.Config {
 	s.Retry.Attempts, s.Timeout.Default, s.Spill.MaxResult, s.Limit.Concurrent = 1, -1, -1, -1
 	s.Policy.MaxIdenticalCalls, s.Policy.MaxRounds = -1, -1
 	return joined
+}
+
+// waiting is the other host's word that a call waits for somebody's decision, which
+// comes as a result; nil: it does not. What the caller of that host is to carry out,
+// its agents cannot wait for.
+func waiting(res *call.Result) error {
+	if !res.IsError() {
+		return nil
+	}
+	var r struct {
+		Meta struct {
+			Status  string        `json:"toolroom/status"`
+			Pending *call.Pending `json:"toolroom/pending"`
+		} `json:"_meta"`
+	}
+	if json.Unmarshal(res.Raw, &r) != nil || r.Meta.Status != string(call.Waiting) || r.Meta.Pending == nil || r.Meta.Pending.Reason == agent.ClientTool {
+		return nil
+	}
+	return &call.PendingError{Pending: *r.Meta.Pending}
 }

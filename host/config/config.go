@@ -64,6 +64,7 @@ type Config struct {
 	Files   []string         // that were read
 	empty   []string         // those in which nothing is
 	Guard   []string         // the command that runs upstream.RunGuard
+	Joined  bool             // the one server is another host, whose word counts
 	Stages  Stages           // what happens to calls
 
 	Declared []manifest.Tool   // tools that need no server

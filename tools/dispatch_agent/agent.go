@@ -46,6 +46,7 @@ type agent struct {
 	turn    int           // of this prompt
 	found   string        // texts of its turns
 	base    tally         // what was used when its process began
+	kept    string        // the name under which mcp-host keeps its steps; "": it does not
 	changed chan struct{} // closed and replaced when something of this changes
 
 	purse purse // of agents that it has dispatched itself
@@ -124,7 +125,7 @@ func (a *agent) work(ctx context.Context, d *dispatcher) outcome {
 	again := a.order.task
 	again.Prompt, again.Conversation = repairPrompt(o.misfit), o.conversation
 	again.Tools, again.Host, again.MaxTurns = toolSet{}, nil, 1
-	again.TimeoutMS = again.GraceMS
+	again.TimeoutMS = max(again.GraceMS, time.Until(a.order.until).Milliseconds())
 	second := a.process(ctx, d, again)
 	report, misfit := a.order.schema.check(second.report)
 	if second.why != goalReached || misfit != "" {
@@ -171,10 +172,23 @@ func (a *agent) process(ctx context.Context, d *dispatcher, t task) outcome {
 	if string(last.Conversation) == "null" {
 		last.Conversation = nil
 	}
+	if last.Why == pending && last.Error == nil && len(last.Pending) > 0 {
+		last.Error = a.asks(last.Pending)
+	}
 	return outcome{
 		report: strings.TrimSpace(last.Text), why: last.Why, summed: last.Summed, fault: last.Error,
 		conversation: last.Conversation, model: last.Model,
 	}
+}
+
+// asks says what an agent waits for.
+func (a *agent) asks(all []waits) *fault {
+	var words []string
+	for _, w := range all[:min(len(all), 10)] {
+		words = append(words, fmt.Sprintf("%s (%s): %s", shorten(visible(w.Tool), 64), shorten(visible(w.ID), 64), shorten(visible(w.Reason), 200)))
+	}
+	return &fault{string(toolerr.PendingApproval), fmt.Sprintf("the agent waits for somebody's approval of %s. Tell the user; once it is given (mcp-host approvals), "+
+		"have the agent go on with agent_id %s and a prompt that says to make the very same call again", strings.Join(words, "; "), a.id)}
 }
 
 // broken is the outcome of a process that ended without a last line.
@@ -195,6 +209,9 @@ func (a *agent) broken(ctx context.Context, d *dispatcher, c *child) outcome {
 		}
 	default:
 		o.fault = &fault{string(toolerr.ExecutionError), "the agent's process ended before it had answered: " + c.lastWords()}
+		if a.kept != "" {
+			o.fault.Message += fmt.Sprintf("; its steps are kept: mcp-host agent --resume %s --state %s goes on with them", a.kept, d.stateDir)
+		}
 	}
 	return o
 }
@@ -221,6 +238,10 @@ func (a *agent) usedNow() tally {
 // take notes an event.
 func (a *agent) take(e event) {
 	switch e.Type {
+	case "begun":
+		if e.Resumable && isKindName(e.Agent) {
+			a.set(func() { a.kept = e.Agent })
+		}
 	case "turn":
 		a.set(func() {
 			a.turn = max(a.turn+1, e.Turn)

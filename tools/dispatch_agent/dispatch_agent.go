@@ -33,7 +33,7 @@ const (
 type arguments struct {
 	Prompt       string         `json:"prompt,omitempty" verbatim:"true" jsonschema:"the task, whole; only to wait with agent_id it is left out"`
 	Description  string         `json:"description,omitempty" jsonschema:"the task in a few words, for people"`
-	Agent        string         `json:"agent,omitempty" alias:"subagent_type" default:"explore" jsonschema:"kind of agent: explore, general, or one that the user has set up"`
+	Agent        string         `json:"agent,omitempty" alias:"subagent_type" jsonschema:"kind of agent: explore (default), general, or one that the user has set up"`
 	Path         string         `json:"path,omitempty" jsonschema:"directory that the task is about; absolute, or relative to the first root"`
 	Model        string         `json:"model,omitempty" jsonschema:"model to use instead of the configured one"`
 	Tools        []string       `json:"tools,omitempty" jsonschema:"names of the tools it may use, of those it may have anyway"`
@@ -129,7 +129,8 @@ func newDispatcher(box sandbox.Config, kept state.Config, own Config) (*dispatch
 	box.ClientRoots = mcpkit.ClientRoots
 	d := &dispatcher{box: sandbox.New(box), store: state.New(kept), kept: kept, config: own, ceiling: ceiling}
 	d.turns.size = own.MaxAgents
-	d.environ = slices.DeleteFunc(os.Environ(), func(pair string) bool { return strings.HasPrefix(pair, grantVariable+"=") })
+	// Clipped, so that agents that are started at once do not write their grants into one place.
+	d.environ = slices.Clip(slices.DeleteFunc(os.Environ(), func(pair string) bool { return strings.HasPrefix(pair, grantVariable+"=") }))
 	d.life, d.end = context.WithCancelCause(context.Background())
 	return d, nil
 }
@@ -223,13 +224,15 @@ func (d *dispatcher) call(ctx context.Context, args arguments) (*mcpkit.Result, 
 }
 
 // patience is how long a call waits for its agent. One whose process ends with
-// it waits for the end.
+// it waits for the end, and so does one of another agent's unless it says otherwise.
 func (d *dispatcher) patience(ctx context.Context, args arguments) time.Duration {
 	switch {
 	case mcpkit.RawParams(ctx) == nil:
 		return deadline
 	case args.WaitMS != nil:
 		return time.Duration(*args.WaitMS) * time.Millisecond
+	case callerOf(ctx).loops():
+		return deadline
 	}
 	return d.config.HandBack
 }

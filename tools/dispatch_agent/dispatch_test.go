@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/state"
 )
 
 // An agent that takes longer than a client waits is handed back, says what it
@@ -307,4 +309,49 @@ func TestAgentsTakeTurns(t *testing.T) {
 	for _, id := range ids {
 		require.Contains(t, dispatch(c, "agent_id", id).Text, "done\n\nagent "+id)
 	}
+}
+
+// One whose model calls in a loop is answered with the report, and need not make the same
+// call over and over.
+func TestALoopWaitsForTheEnd(t *testing.T) {
+	p := newPlace(t)
+	c := p.serve("--hand-back", "1ms")
+	params := mcpkittest.CallParams("dispatch_agent", arg("prompt", lines("turn 1 1", "wait "+p.file("go"), "report done")))
+	params["_meta"] = map[string]any{"progressToken": "t", "io.github.toolroom-mcp/agent": map[string]any{"left": map[string]any{}}}
+	id := c.Go("tools/call", params)
+	within(t, "it is at work", func() bool {
+		for _, n := range c.Notifications("notifications/progress") {
+			if strings.Contains(string(n.Params), "turn 1 of 25") {
+				return true
+			}
+		}
+		return false
+	})
+	p.write("go", "")
+	r, err := mcpkittest.ParseResult(c.Answer(id).Result)
+	require.NoError(t, err)
+	require.Contains(t, r.Text, "done\n\nagent ")
+}
+
+// An agent that goes on does so as what it was, with no more than it had.
+func TestAnAgentGoesOnAsWhatItWas(t *testing.T) {
+	p := newPlace(t)
+	c := p.serve("--tools", "all", "--grace", "0s")
+	r := dispatch(c, "prompt", "report x", "agent", "general", "model", "big", "tools", []string{"bash", "ls"})
+	id := r.Structured["agent_id"]
+	got := given(t, dispatch(c, "agent_id", id, "prompt", "task"))
+	require.Equal(t, "general big bash ls", got.Agent+" "+got.Model+" "+strings.Join(got.Tools, " "))
+	require.Equal(t, int64(1), got.GraceMS, "none is left to mcp-host to choose")
+	got = given(t, dispatch(c, "agent_id", id, "prompt", "task", "agent", "explore"))
+	require.Equal(t, "explore", got.Agent)
+}
+
+// Agents that are started at once have a grant of their own each.
+func TestEnvironmentsAreApart(t *testing.T) {
+	t.Setenv(grantVariable, "x")
+	d, err := newDispatcher(sandbox.Config{}, state.Config{}, DefaultConfig())
+	require.NoError(t, err)
+	one, other := append(d.environ, "one"), append(d.environ, "other")
+	require.Equal(t, "one other", one[len(one)-1]+" "+other[len(other)-1])
+	require.NotContains(t, d.environ, grantVariable+"=x")
 }

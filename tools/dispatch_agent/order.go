@@ -30,16 +30,23 @@ type caller struct {
 		Lease  string `json:"lease"`            // of this call
 		Within string `json:"within,omitempty"` // the lease of the agent that calls
 	} `json:"io.github.toolroom-mcp/host"`
-	// Agent is of an agent's loop: what it has left.
-	Agent struct {
-		Left struct {
-			Turns  *int     `json:"turns"`
-			Tokens *int64   `json:"tokens"`
-			Cost   *float64 `json:"cost"`
-			MS     *int64   `json:"ms"`
-		} `json:"left"`
+	// Agent is of an agent's loop, or another conversation's: what it has left.
+	Agent *struct {
+		Left left `json:"left"`
 	} `json:"io.github.toolroom-mcp/agent"`
 }
+
+// left is what a loop has left; nil: there is no bound.
+type left struct {
+	Turns  *int     `json:"turns"`
+	Tokens *int64   `json:"tokens"`
+	Cost   *float64 `json:"cost"`
+	MS     *int64   `json:"ms"`
+}
+
+// loops reports whether it is a loop that calls, which waits for as long as it takes, and
+// may not make the same call over and over to wait on.
+func (c caller) loops() bool { return c.Agent != nil || c.Host != nil && c.Host.Within != "" }
 
 func callerOf(ctx context.Context) (c caller) {
 	var params struct {
@@ -56,6 +63,10 @@ func callerOf(ctx context.Context) (c caller) {
 func (d *dispatcher) order(ctx context.Context, args arguments, before *agent) (order, error) {
 	if len(args.Prompt) > maxPrompt {
 		return order{}, toolerr.New(toolerr.InvalidParams, "prompt has %d bytes, more than %d: put what is long into a file and say where it is", len(args.Prompt), maxPrompt)
+	}
+	same := before != nil && args.Agent == "" // it goes on as what it was
+	if same {
+		args.Agent, args.Model = before.order.kind, cmp.Or(args.Model, before.order.task.Model)
 	}
 	k, err := kindNamed(args.Agent, d.config.kindsDir())
 	if err != nil {
@@ -81,6 +92,9 @@ func (d *dispatcher) order(ctx context.Context, args arguments, before *agent) (
 	if o.task.Tools, err = d.toolsFor(args, k, bound, from.Host != nil); err != nil {
 		return order{}, err
 	}
+	if same && args.Tools == nil {
+		o.task.Tools = o.task.Tools.within(before.order.task.Tools)
+	}
 	if o.depth > maxDepth {
 		o.task.Except = toolSet{self}
 	}
@@ -97,8 +111,10 @@ func (d *dispatcher) order(ctx context.Context, args arguments, before *agent) (
 	if err := o.resume(before); err != nil {
 		return order{}, err
 	}
-	if err := bound.narrow(from); err != nil {
-		return order{}, err
+	if from.Agent != nil {
+		if err := bound.narrow(from.Agent.Left); err != nil {
+			return order{}, err
+		}
 	}
 	if err := d.bounds(&o, args, bound, account); err != nil {
 		return order{}, err
@@ -187,8 +203,7 @@ func (o *order) resume(before *agent) error {
 
 // narrow makes the bound what the calling agent's loop says that it has left,
 // where that is less.
-func (g *grant) narrow(from caller) error {
-	left := from.Agent.Left
+func (g *grant) narrow(left left) error {
 	if left.Turns != nil && *left.Turns < 1 || left.Tokens != nil && *left.Tokens < 1 || left.Cost != nil && *left.Cost <= 0 {
 		return toolerr.New(toolerr.LimitReached, "there is nothing left for another agent: sum up what you have")
 	}
@@ -232,7 +247,7 @@ func (d *dispatcher) bounds(o *order, args arguments, bound grant, account *purs
 		}
 	}
 	o.until = time.Now().Add(timeout)
-	t.TimeoutMS, t.GraceMS = timeout.Milliseconds(), grace.Milliseconds()
+	t.TimeoutMS, t.GraceMS = timeout.Milliseconds(), max(1, grace.Milliseconds()) // 0 is left to mcp-host
 	tokens, cost, giveBack, err := account.take(bound, args.MaxTokens, d.config.MaxCost)
 	if err != nil {
 		return err

@@ -53,8 +53,8 @@ func TestWhatIsLeftNarrows(t *testing.T) {
 		{grant{Turns: 5}, `{"turns":-1}`, 0, 0, 0},
 		{grant{}, `{"cost":0}`, 0, 0, 0},
 	} {
-		var from caller
-		require.NoError(t, json.Unmarshal([]byte(c.left), &from.Agent.Left))
+		var from left
+		require.NoError(t, json.Unmarshal([]byte(c.left), &from))
 		err := c.bound.narrow(from)
 		if c.turns == 0 {
 			require.Equal(t, toolerr.LimitReached, toolerr.CodeOf(err))
@@ -63,9 +63,8 @@ func TestWhatIsLeftNarrows(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, grant{Turns: c.turns, Tokens: c.tokens, Cost: c.cost}, c.bound)
 	}
-	var from caller
 	ms := int64(1000)
-	from.Agent.Left.MS = &ms
+	from := left{MS: &ms}
 	bound := grant{Until: time.Now().Add(-time.Minute)}
 	before := bound.Until
 	require.NoError(t, bound.narrow(from))

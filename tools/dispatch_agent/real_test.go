@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -121,6 +122,35 @@ func TestUnderAHost(t *testing.T) {
 	require.Contains(t, log, `"depth":1`)
 	require.Contains(t, log, `"depth":2`)
 	require.NotContains(t, log, `"depth":3`)
+}
+
+// What the user has set a kind of agents to take at most holds for it here, too.
+func TestTheBoundsOfAKind(t *testing.T) {
+	p := real(t, "agents: {brief: {instructions: be brief, tools: [grep], max_turns: 1}}\n")
+	r := dispatch(p.serve(), "prompt", "find needle", "agent", "brief", "max_turns", 9)
+	require.Contains(t, r.Text, " · turn limit", r.Text)
+}
+
+// A call of an agent's that waits for approval ends it, which says so; once it is given
+// the agent goes on, and the call is made.
+func TestAnAgentWaitsForApprovalUnderAHost(t *testing.T) {
+	p := real(t, "policy: {rules: [{tool: replace, do: ask, why: it writes}]}\n")
+	p.env = []string{ceilingVariable + "=all"}
+	c := p.host()
+	r := dispatch(c, "prompt", "write new.txt", "agent", "general")
+	require.Equal(t, "PENDING_APPROVAL", r.Code, r.Text)
+	require.Contains(t, r.Text, "agent waits for somebody's approval of replace (")
+	require.Contains(t, r.Text, " · approval pending · 1 turn · ")
+	require.NoFileExists(t, p.file("root/new.txt"))
+	_, rest, _ := strings.Cut(r.Text, "approval of replace (")
+	id, _, _ := strings.Cut(rest, ")")
+	approve := exec.Command(filepath.Join(filepath.Dir(p.bin), strings.Replace(filepath.Base(p.bin), "dispatch_agent", "host", 1)), "--state", p.state, "approvals", "approve", id)
+	approve.Env = []string{"HOME=" + p.dir, "XDG_CONFIG_HOME=" + p.dir, "SYSTEMROOT=" + os.Getenv("SYSTEMROOT")}
+	out, err := approve.CombinedOutput()
+	require.NoError(t, err, string(out))
+	r = dispatch(c, "prompt", "write new.txt", "agent_id", r.Structured["agent_id"])
+	require.FileExists(t, p.file("root/new.txt"), r.Text)
+	require.Contains(t, r.Text, "goal reached")
 }
 
 // audit is what is written down of calls.

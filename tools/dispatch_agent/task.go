@@ -54,6 +54,18 @@ type event struct {
 	Cost         float64         `json:"cost"`
 	Calls        map[string]int  `json:"calls"`
 	Conversation json.RawMessage `json:"conversation"`
+	Pending      []waits         `json:"pending"`
+
+	// Of the first one.
+	Agent     string `json:"agent"`
+	Resumable bool   `json:"resumable"`
+}
+
+// waits is a call that waits for somebody's decision.
+type waits struct {
+	ID     string `json:"id"`
+	Tool   string `json:"tool"`
+	Reason string `json:"reason"`
 }
 
 type fault struct {

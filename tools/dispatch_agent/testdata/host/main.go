@@ -106,6 +106,11 @@ func (a *agent) do(verb, rest string) {
 		a.last["why"] = rest
 	case "summed":
 		a.last["summed"] = true
+	case "asks": // ID TOOL REASON, of a call that waits
+		w := strings.SplitN(rest, " ", 3)
+		a.last["pending"] = []map[string]string{{"id": w[0], "tool": w[1], "reason": w[2]}}
+	case "begun":
+		emit(map[string]any{"type": "begun", "agent": rest, "resumable": true})
 	case "fail":
 		code, message, _ := strings.Cut(rest, " ")
 		a.last["why"] = "model error"
