@@ -167,7 +167,10 @@ func (a *App) route(ctx context.Context, req *call.Request) (*call.Result, error
 	}
 	defer leave()
 	a.called(req.Tool.Server)
-	req, done := a.join(ctx, req)
+	req, done, err := a.join(ctx, req)
+	if err != nil {
+		return nil, err
+	}
 	res, err := s.Handle(ctx, req)
 	done(res)
 	return res, err

@@ -60,6 +60,7 @@ const joinMeta = "io.github.toolroom-mcp/host"
 type private struct {
 	tokens socket.Tokens
 	server *socket.Server
+	fault  error // why there is none, where there was to be one
 }
 
 func (p *private) close() {
@@ -97,6 +98,7 @@ func (a *App) Listen(door string) error {
 		},
 	}, &a.private.tokens)
 	if err != nil {
+		a.private.fault = err
 		return err
 	}
 	a.private.server = server
@@ -143,10 +145,15 @@ func (a *App) reconnect(ctx context.Context, params json.RawMessage) (any, error
 
 // join gives a call of a server that runs agents what they need to call back:
 // a token that is good until done is called, or longer if the result says that
-// the agent goes on.
-func (a *App) join(ctx context.Context, req *call.Request) (with *call.Request, done func(*call.Result)) {
-	if a.private.server == nil || !slices.Contains(a.way().cfg.Limit.Nested, req.Tool.Server) {
-		return req, func(*call.Result) {}
+// the agent goes on. Without the socket that it was to have, an agent would work beside
+// this host, and what holds for the caller would not hold for it.
+func (a *App) join(ctx context.Context, req *call.Request) (with *call.Request, done func(*call.Result), err error) {
+	nested := slices.Contains(a.way().cfg.Limit.Nested, req.Tool.Server)
+	switch {
+	case nested && a.private.fault != nil:
+		return nil, nil, toolerr.New(toolerr.ExecutionError, "agents cannot get at this host's tools: %w", a.private.fault)
+	case !nested || a.private.server == nil:
+		return req, func(*call.Result) {}, nil
 	}
 	loan := a.private.tokens.Lend(ctx, req.Caller)
 	done = func(res *call.Result) { loan.GiveBack(goesOn(res) && starts(req)) }
@@ -154,11 +161,11 @@ func (a *App) join(ctx context.Context, req *call.Request) (with *call.Request, 
 		jsonrpc.AppendString(nil, a.private.server.Name()), jsonrpc.AppendString(nil, loan.Token),
 		jsonrpc.AppendString(nil, loan.ID), req.Caller.Depth, jsonrpc.AppendString(nil, req.Caller.Agent)))
 	if err != nil { // params that are no object reach nobody
-		return req, done
+		return req, done, nil
 	}
 	lent := *req
 	lent.Params = params
-	return &lent, done
+	return &lent, done, nil
 }
 
 // starts reports whether a call can be one that an agent was started for: who only waits

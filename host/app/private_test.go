@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -195,6 +196,26 @@ func TestAnAgentIsOfferedTheToolsThemselves(t *testing.T) {
 	require.Contains(t, string(res.Raw), `s__echo`)
 	require.NotContains(t, string(res.Raw), `search_tools`)
 	require.Contains(t, string(res.Raw), `unknown tool`)
+}
+
+// Where the socket cannot be had no agent is begun: it would work beside the host, and
+// what holds for its caller would not hold for it.
+func TestNoAgentWithoutTheSocket(t *testing.T) {
+	state := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(state, "hosts"), nil, 0o600))
+	begun := false
+	a, err := app.Open(config.Config{State: state, Servers: []config.Server{dispatching(func(json.RawMessage) string {
+		begun = true
+		return ""
+	})}})
+	require.NoError(t, err)
+	defer a.Close()
+	require.Error(t, a.Listen("test"))
+	tool, ok := a.Catalog.Lookup(t.Context(), "dispatch_agent")
+	require.True(t, ok)
+	_, err = a.Handler(t.Context(), &call.Request{Tool: tool, Params: json.RawMessage(`{"name":"dispatch_agent"}`), Caller: call.Caller{Door: "stdio", ID: "stdio"}})
+	require.ErrorContains(t, err, "agents cannot get at this host's tools")
+	require.False(t, begun)
 }
 
 // Agents of agents go only so deep.
