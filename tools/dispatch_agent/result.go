@@ -71,8 +71,8 @@ func (d *dispatcher) answer(ctx context.Context, a *agent) (*mcpkit.Result, erro
 		return result, toolerr.New(codeOf(o.fault.Code), "%s", o.fault.Message)
 	case early:
 		return result, toolerr.New(code, "the agent ended early: %s", o.why)
-	case o.fault != nil:
-		mcpkit.Notef(ctx, "%s: %s", o.why, o.fault.Message)
+	case o.fault != nil: // the last line stays the last one
+		result.Text = fmt.Sprintf("%s[%s: %s]\n\n%s", report, o.why, shorten(visible(o.fault.Message), noteRoom/2), foot)
 	}
 	return result, nil
 }
