@@ -184,3 +184,14 @@ func TestAnAgentIsResumedAsWhatItWas(t *testing.T) {
 	_, out = hosted(t, args, "agent", "--json", "--resume", first.Agent, "go on")
 	require.Equal(t, first.Agent, ended(t, out).Agent)
 }
+
+// An agent whose host is gone says so, and asks no model what it would find.
+func TestAnAgentWithoutItsHost(t *testing.T) {
+	dir, args := repository(t)
+	var out bytes.Buffer
+	task := `{"prompt":"mend the delay","agent":"general","host":{"socket":"` + filepath.ToSlash(filepath.Join(dir, "state", "hosts", "1-a.sock")) + `","token":"x"}}`
+	status := cli.Run(t.Context(), append(args, "agent", "--json"), strings.NewReader(task), &out, t.Output())
+	require.NotZero(t, status)
+	require.Equal(t, "model error", ended(t, out.String()).Why)
+	require.NotContains(t, out.String(), `"type":"turn"`)
+}

@@ -76,7 +76,15 @@ func (p *program) leadAgent(ctx context.Context, a *app.App, t agentTask, how ag
 		told.ended(&agent.Outcome{Why: agent.Failed, Err: err}, nil)
 		return exit(exitConnect, told.fault(err))
 	}
-	if t.Host == nil {
+	if t.Host != nil {
+		// Without the host that has its tools, it would report what it cannot know.
+		for _, s := range a.Servers() {
+			if _, err := s.Tools(ctx); err != nil {
+				told.ended(&agent.Outcome{Why: agent.Failed, Err: err}, nil) //nolint:errcheck // it has failed
+				return exit(exitConnect, told.fault(err))
+			}
+		}
+	} else {
 		p.listen(a, "agent")
 		release, err := a.ClaimAgent(ctx, told.id)
 		if err != nil {

@@ -34,7 +34,7 @@ type grant struct {
 	Turns  int       `json:"turns,omitempty"`  // 0: no bound
 	Tokens int64     `json:"tokens,omitempty"` // likewise
 	Cost   float64   `json:"cost,omitempty"`   // likewise
-	Tools  toolSet   `json:"tools,omitempty"`
+	Tools  toolSet   `json:"tools"`            // never null, which would be all
 }
 
 // sealed writes a grant as a text.
