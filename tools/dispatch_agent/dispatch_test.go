@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -359,4 +360,20 @@ func TestEnvironmentsAreApart(t *testing.T) {
 	one, other := append(d.environ, "one"), append(d.environ, "other")
 	require.Equal(t, "one other", one[len(one)-1]+" "+other[len(other)-1])
 	require.NotContains(t, d.environ, grantVariable+"=x")
+}
+
+// A call of an agent's that has ended meanwhile gets nothing, rather than what this server
+// lets agents have that a client dispatches.
+func TestACallOfAnAgentThatHasEnded(t *testing.T) {
+	p := newPlace(t)
+	c := p.serve("--tools", "all")
+	for within, code := range map[string]string{"": "", "gone": "CANCELLED"} {
+		params := mcpkittest.CallParams("dispatch_agent", arg("prompt", "report done"))
+		params["_meta"] = map[string]any{"io.github.toolroom-mcp/host": map[string]any{
+			"socket": filepath.Join(p.state, "hosts", "1-a.sock"), "token": "t", "lease": "l", "depth": len(within) / 4, "within": within,
+		}}
+		r, err := mcpkittest.ParseResult(c.Answer(c.Go("tools/call", params)).Result)
+		require.NoError(t, err)
+		require.Equal(t, code, r.Code, r.Text)
+	}
 }

@@ -84,6 +84,8 @@ func (d *dispatcher) order(ctx context.Context, args arguments, before *agent) (
 		o.lease, o.task.Host = from.Host.Lease, &from.Host.hostDoor
 		if o.parent = d.agents.leased(from.Host.Within); o.parent != nil {
 			bound, account = o.parent.left(), &o.parent.purse
+		} else if from.Host.Within != "" { // what it might have is not known any more
+			return order{}, toolerr.New(toolerr.Cancelled, "the agent that makes this call has ended")
 		}
 	}
 	if o.depth-1 > maxDepth {
