@@ -346,7 +346,7 @@ func TestAnAgentGoesOnAsWhatItWas(t *testing.T) {
 	r := dispatch(c, "prompt", "report x", "agent", "general", "model", "big", "tools", []string{"bash", "ls"})
 	id := r.Structured["agent_id"]
 	got := given(t, dispatch(c, "agent_id", id, "prompt", "task"))
-	require.Equal(t, "general big bash ls", got.Agent+" "+got.Model+" "+strings.Join(got.Tools, " "))
+	require.Equal(t, "general big ls bash", got.Agent+" "+got.Model+" "+strings.Join(got.Tools, " "))
 	require.Equal(t, int64(1), got.GraceMS, "none is left to mcp-host to choose")
 	got = given(t, dispatch(c, "agent_id", id, "prompt", "task", "agent", "explore"))
 	require.Equal(t, "explore", got.Agent)
