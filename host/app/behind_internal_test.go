@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/toolroom-mcp/toolroom/host/call"
@@ -16,6 +17,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/fixture"
 	"github.com/toolroom-mcp/toolroom/host/manifest"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/approve"
+	"github.com/toolroom-mcp/toolroom/host/pipeline/audit"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/cache"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/policy"
 	"github.com/toolroom-mcp/toolroom/host/store/backend"
@@ -147,4 +149,31 @@ func TestACeilingIsOfEveryName(t *testing.T) {
 			require.Equal(t, may, err == nil, "%+v %s: %v", c.ceiling, name, err)
 		}
 	}
+}
+
+// What a host has kept of a chain, since a question was not answered, the one after
+// it goes on with, though nothing is to be approved.
+func TestWhatAHostBeforeHasKept(t *testing.T) {
+	state := t.TempDir()
+	cfg := config.Config{
+		State: state, Store: backend.Config{Dir: state}, Stages: config.Stages{Audit: audit.Config{Off: true}},
+		Declared: []manifest.Tool{led("steps", nil, chain.Step{Tool: "other"})},
+	}
+	take := func(a *App) ([]byte, error) {
+		tool, ok := a.Catalog.Lookup(t.Context(), "steps")
+		require.True(t, ok)
+		req := &call.Request{Tool: tool, Caller: call.Caller{Door: "cli"}}
+		kept, err := journal{a}.Take(t.Context(), req)
+		require.NoError(t, journal{a}.Keep(t.Context(), req, []byte(`{}`), time.Now().Add(time.Hour)))
+		return kept, err
+	}
+	first, _ := within(t, cfg)
+	kept, err := take(first)
+	require.NoError(t, err)
+	require.Nil(t, kept)
+	first.Close()
+	next, _ := within(t, cfg)
+	kept, err = take(next)
+	require.NoError(t, err)
+	require.Equal(t, `{}`, string(kept))
 }

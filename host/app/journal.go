@@ -37,8 +37,7 @@ func (j journal) key(req *call.Request) (string, error) {
 }
 
 func (j journal) Take(ctx context.Context, req *call.Request) ([]byte, error) {
-	rules := j.a.way().cfg.Policy.Rules
-	if j.a.store == nil || !j.a.used.Load() && !slices.ContainsFunc(rules, func(r policy.Rule) bool { return r.Do == policy.Ask }) {
+	if j.a.store == nil || !j.mayHave() {
 		return nil, nil // nothing was ever kept; the store stays untouched
 	}
 	key, err := j.key(req)
@@ -56,6 +55,14 @@ func (j journal) Take(ctx context.Context, req *call.Request) ([]byte, error) {
 		return nil, nil
 	}
 	return entry.Value, err
+}
+
+// mayHave reports whether anything may have been kept: by this host, for somebody
+// to approve, or by a host before, of which there is a file.
+func (j journal) mayHave() bool {
+	asks := func(r policy.Rule) bool { return r.Do == policy.Ask }
+	return j.a.used.Load() || slices.ContainsFunc(j.a.way().cfg.Policy.Rules, asks) ||
+		j.a.Config.Store.URL == "" && j.a.repository.stored.There()
 }
 
 // Allowed holds a call that was made to the rules as they are for this caller,
