@@ -10,8 +10,8 @@
 // server, by however many connections, waits behind itself and not before
 // others.
 //
-// The last free permit of a server is kept from whoever has one already while
-// another caller has none but had one within the last minute: a caller that
+// The last free permit of a server is kept from whoever has one already, or whose
+// account has, while another has none but had one within the last minute: a caller that
 // calls now and then finds it free, and does not wait for one of the flood's
 // calls to end. A caller that is alone gets all permits.
 //

@@ -126,11 +126,18 @@ func TestAFloodByManyDoesNotDelayOthers(t *testing.T) {
 			})
 		}
 		time.Sleep(time.Second)
-		for range 50 {
+		for n := range 50 {
 			begin := time.Now()
-			_, err := h(t.Context(), of("one", 0, 100*time.Millisecond))
+			_, err := h(t.Context(), of("one", 0, 10*time.Millisecond))
 			require.NoError(t, err)
-			require.LessOrEqual(t, time.Since(begin), 200*time.Millisecond)
+			if n == 0 {
+				require.LessOrEqual(t, time.Since(begin), 110*time.Millisecond, "it waits for one of the flood's calls")
+			} else {
+				require.Equal(t, 10*time.Millisecond, time.Since(begin), "call %d runs at once", n)
+			}
+			s.mu.Lock()
+			require.GreaterOrEqual(t, s.all, 3, "the flood goes on")
+			s.mu.Unlock()
 			time.Sleep(70 * time.Millisecond)
 		}
 		end()

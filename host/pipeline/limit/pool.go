@@ -73,18 +73,20 @@ func (p *pool) free(c *caller, now time.Time) bool {
 	switch free := p.size - p.held; {
 	case free <= 0:
 		return false
-	case free > 1 || c.held == 0:
+	case free > 1 || p.running[c.account] == 0:
 		return true
 	}
 	return !p.expects(c, now)
 }
 
 // expects reports whether a caller other than c, with nothing running, has
-// been there lately.
+// been there lately; where c has nothing running either, but others of its
+// account have, one of an account that has nothing.
 func (p *pool) expects(c *caller, now time.Time) bool {
 	for w, other := range p.callers {
 		switch {
 		case other == c || other.held > 0:
+		case c.held == 0 && p.running[other.account] > 0:
 		case len(other.queue) > 0 || now.Sub(other.seen) < present:
 			return true
 		default:
@@ -152,9 +154,15 @@ func (p *pool) before(c, other *caller) bool {
 func (p *pool) grant(now time.Time) {
 	for p.held < p.size {
 		next := -1
+		var kept *caller // from whom the last permit is kept, as from all like it
 		for i, c := range p.waiting {
-			if (next < 0 || p.before(c, p.waiting[next])) && p.free(c, now) {
+			if next >= 0 && !p.before(c, p.waiting[next]) || kept != nil && kept.account == c.account && kept.held == 0 && c.held == 0 {
+				continue
+			}
+			if p.free(c, now) {
 				next = i
+			} else {
+				kept = c
 			}
 		}
 		if next < 0 {
