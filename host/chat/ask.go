@@ -149,9 +149,10 @@ func (c *Chat) approval(ctx context.Context, in *calling, tool, text string, arg
 		if c.always[tool] {
 			return verdict{approve: true}, nil
 		}
-		c.show(text + "\n" + indented(args) + "\n")
+		about := text + "\n" + indented(args) + "\n"
+		c.show(about)
 		for {
-			key, err := c.key(ctx, "Allow it? [y]es, [n]o, [a]lways "+tool+" in this chat, [e]dit: ", "ynae")
+			key, err := c.key(ctx, "Allow "+c.whole(about)+"? [y]es, [n]o, [a]lways "+tool+" in this chat, [e]dit: ", "ynae")
 			if err != nil {
 				return nil, err
 			}
@@ -179,6 +180,23 @@ func (c *Chat) approval(ctx context.Context, in *calling, tool, text string, arg
 		return verdict{}, err
 	}
 	return value.(verdict), nil //nolint:forcetypeassert // as above
+}
+
+// whole is "it", or how much there is to allow where the beginning is not seen any more:
+// what matters may stand there.
+func (c *Chat) whole(about string) string {
+	if c.cfg.Terminal == nil {
+		return "it"
+	}
+	columns, rows := c.cfg.Terminal.Size()
+	n := 0
+	for line := range strings.Lines(screen.Clean(about)) {
+		n += 1 + (screen.Columns(strings.TrimSuffix(line, "\n"))-1)/max(columns, 1)
+	}
+	if n < rows {
+		return "it"
+	}
+	return fmt.Sprintf("all %d lines of it", n)
 }
 
 // indented is JSON for a person to decide on.
