@@ -128,7 +128,7 @@ func work(t *testing.T) string {
 	require.NoError(t, err)
 	entries, err := j.Read(t.Context())
 	require.NoError(t, err)
-	changes := regexp.MustCompile(`,"ms":\d+|\{"Name":"duration_ms","Value":\d+\}|duration_ms"?: ?\d+|\d+(\.\d+)? ?m?s\b|` + regexp.QuoteMeta(first.Pending[0].ID) + `|\d\d:\d\d:\d\dZ|"(expires_at|created)":"[^"]+"|sha256-[^"]+|[0-9a-f]{16,}`)
+	changes := regexp.MustCompile(`,"ms":\d+|"input":\d+|\{"Name":"duration_ms","Value":\d+\}|duration_ms"?: ?\d+|\d+(\.\d+)? ?m?s\b|` + regexp.QuoteMeta(first.Pending[0].ID) + `|\d\d:\d\d:\d\dZ|"(expires_at|created)":"[^"]+"|sha256-[^"]+|[0-9a-f]{16,}`)
 	var results, lines []string
 	for _, entry := range entries {
 		line := strings.ReplaceAll(changes.ReplaceAllString(string(entry), ""), dir, "")
