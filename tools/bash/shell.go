@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -22,6 +23,7 @@ const grace = 1750 * time.Millisecond
 // shell holds what calls share.
 type shell struct {
 	config Config
+	hidden []string // what commands are not let in by
 	box    *sandbox.Sandbox
 	store  *state.Store
 	policy *policy.Policy
@@ -45,8 +47,12 @@ func newShell(box sandbox.Config, kept state.Config, own Config) (*shell, error)
 		return nil, err
 	}
 	box.ClientRoots = mcpkit.ClientRoots
+	var hidden []string // by what programs of the user's, and agents, are let in
 	if dir := kept.Directory(); dir != "" {
 		box.Protect = append(box.Protect, dir)
+		for _, name := range []string{"hosts", "agents.key", "token"} {
+			hidden = append(hidden, filepath.Join(dir, name))
+		}
 	}
 	if dir := kept.Spilled(); dir != "" {
 		box.Readable = append(box.Readable, dir)
@@ -56,7 +62,7 @@ func newShell(box sandbox.Config, kept state.Config, own Config) (*shell, error)
 	if err != nil {
 		return nil, err
 	}
-	s := &shell{config: own, box: sandbox.New(box), store: state.New(kept), policy: rules}
+	s := &shell{config: own, hidden: hidden, box: sandbox.New(box), store: state.New(kept), policy: rules}
 	s.watch.store = s.store
 	s.turns = make(chan struct{}, turnsFor(descriptorsAllowed()))
 	s.runner = sync.OnceValues(s.newRunner)
@@ -77,7 +83,7 @@ func turnsFor(descriptors uint64) int {
 func (s *shell) newRunner() (*proc.Runner, error) {
 	c := proc.Config{
 		Level: s.config.Level, Network: s.config.Network.On, Egress: s.config.Network.Allow, Limits: s.config.Limits,
-		PassSecrets: s.config.PassSecrets, SpillBytes: s.config.SpillBytes, Grace: grace,
+		PassSecrets: s.config.PassSecrets, SpillBytes: s.config.SpillBytes, Grace: grace, Hidden: s.hidden,
 	}
 	if dir, err := s.store.Spill(); err == nil {
 		c.SpillDir = dir

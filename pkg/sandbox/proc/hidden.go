@@ -55,6 +55,11 @@ func (r *Runner) findHidden(s *spec, rules Rules) {
 			s.Mask = append(s.Mask, path)
 		}
 	}
+	for _, path := range r.config.Hidden {
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			s.Mask = append(s.Mask, real)
+		}
+	}
 	if s.Level == L2 { // at L1 there are no such sockets at all
 		s.Mask = append(s.Mask, outsideSockets(s)...)
 	}

@@ -88,6 +88,10 @@ type Config struct {
 	// else is in it is theirs, too. "" leaves the variables alone.
 	CacheDir string
 
+	// Hidden are files and directories of our own that commands neither read
+	// nor connect to, where they exist when a command starts.
+	Hidden []string
+
 	// Grace is how long after TERM comes KILL; 0 stands for a little less
 	// than 2 s, so that within those all is over.
 	Grace time.Duration
