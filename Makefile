@@ -39,7 +39,7 @@ test: ## run the tests that need nothing but Go
 # for answers, so that they run by themselves; nothing of ours runs in their test.
 test-all: oracles ## add the race detector, the oracles, real clients and fuzzing (installs them)
 	TOOLROOM_SOAK=1 CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 $(GO) test -vet=off -race -p 4 -tags oracle -timeout 12m $(FOREIGN) $(RACED)
-	$(PLAIN) $(GO) test -vet=off -tags oracle ./bench/conformance
+	TOOLROOM_ORACLES='$(CURDIR)/bench/oracle' $(PLAIN) $(GO) test -vet=off -tags oracle ./bench/conformance
 	@$(MAKE) --no-print-directory fuzz
 
 oracles: ## install the pinned programs that tests compare against
