@@ -318,3 +318,32 @@ func TestModuleHasNoReplacements(t *testing.T) {
 	require.NotRegexp(t, `(?m)^replace\b`, string(text))
 	require.Regexp(t, `(?m)^go 1\.26\.[5-9]`, string(text))
 }
+
+// A program that `go build` left in the tree is easily committed with the rest.
+func TestNoProgramIsKept(t *testing.T) {
+	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && slices.Contains(skippedDirs, d.Name()) {
+			return fs.SkipDir
+		}
+		if !d.Type().IsRegular() {
+			return nil
+		}
+		file, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		var magic [4]byte
+		if n, _ := file.Read(magic[:]); n < len(magic) {
+			return nil
+		}
+		for _, program := range []string{"\x7fELF", "MZ", "\xcf\xfa\xed\xfe", "\xca\xfe\xba\xbe"} {
+			require.False(t, strings.HasPrefix(string(magic[:]), program), "%s is a program: remove it", name)
+		}
+		return nil
+	})
+	require.NoError(t, err)
+}

@@ -71,6 +71,18 @@ func (p *Pieces) Len() int { return len(p.stream.Response.Parts) }
 // Sofar is what there is, and can be set but for its parts.
 func (p *Pieces) Sofar() *convert.Response { return &p.stream.Response }
 
+// By says whose answer it is, and its id and model as far as an event has them.
+func (p *Pieces) By(vendor convert.Vendor, id, model string) {
+	r := p.Sofar()
+	r.By = vendor
+	if id != "" {
+		r.ID = id
+	}
+	if model != "" {
+		r.Model = model
+	}
+}
+
 // Take takes an answer that came as a whole, unless it has too many parts.
 func (p *Pieces) Take(r *convert.Response) error {
 	if len(r.Parts) > maxParts {

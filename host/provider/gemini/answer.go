@@ -45,13 +45,7 @@ func (a *answer) Event(_ string, data []byte) error {
 		return endpoint.Garbled(err)
 	}
 	r := a.Sofar()
-	r.By = convert.Gemini
-	if id := v.Get("responseId").Str(); id != "" {
-		r.ID = id
-	}
-	if model := v.Get("modelVersion").Str(); model != "" {
-		r.Model = model
-	}
+	a.By(convert.Gemini, v.Get("responseId").Str(), v.Get("modelVersion").Str())
 	if u := wire.DecodeUsage(v.Get("usageMetadata")); u != nil {
 		r.Usage = u
 	}

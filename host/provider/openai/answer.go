@@ -83,13 +83,7 @@ func (a *answer) Event(_ string, data []byte) error {
 		return endpoint.Garbled(err)
 	}
 	r := a.Sofar()
-	r.By = convert.OpenAI
-	if id := v.Get("id").Str(); id != "" {
-		r.ID = id
-	}
-	if model := v.Get("model").Str(); model != "" {
-		r.Model = model
-	}
+	a.By(convert.OpenAI, v.Get("id").Str(), v.Get("model").Str())
 	if created := v.Get("created").Int(); created != 0 {
 		r.Created = int64(created)
 	}
