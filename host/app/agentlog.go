@@ -37,22 +37,27 @@ func (a *App) Journal(id string) (agent.Journal, error) {
 	return agentLog{a, agentLogs + id}, nil
 }
 
-// claimTime is how long it is waited for another process to let go of an agent.
+// claimTime is how long it is waited for another process to let go.
 const claimTime = 500 * time.Millisecond
 
 // ClaimAgent keeps others on this machine from working on an agent, until release is
 // called or this process is gone: two that write one journal make no sense of it, and
 // would make calls twice.
 func (a *App) ClaimAgent(ctx context.Context, id string) (release func(), err error) {
+	if release, err = a.claim(ctx, agentLogs+id); toolerr.Is(err, toolerr.Locked) {
+		return nil, toolerr.New(toolerr.Conflict, "another process is at work on agent %s; it can be resumed once that has ended", id)
+	}
+	return release, err
+}
+
+// claim keeps others on this machine from what has a name in the store, until
+// release is called or this process is gone. LOCKED if one has it.
+func (a *App) claim(ctx context.Context, name string) (release func(), err error) {
 	if a.store == nil || a.Config.State == "" {
 		return func() {}, nil
 	}
 	locks := state.New(state.Config{Dir: a.Config.State, LockWait: claimTime})
-	release, err = locks.LockPath(ctx, filepath.Join(a.Config.State, agentLogs, id))
-	if toolerr.Is(err, toolerr.Locked) {
-		return nil, toolerr.New(toolerr.Conflict, "another process is at work on agent %s; it can be resumed once that has ended", id)
-	}
-	return release, err
+	return locks.LockPath(ctx, filepath.Join(a.Config.State, name))
 }
 
 // keptAgents is where the store has how agents were begun, for as long as their

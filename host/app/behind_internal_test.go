@@ -159,7 +159,7 @@ func TestWhatAHostBeforeHasKept(t *testing.T) {
 		State: state, Store: backend.Config{Dir: state}, Stages: config.Stages{Audit: audit.Config{Off: true}},
 		Declared: []manifest.Tool{led("steps", nil, chain.Step{Tool: "other"})},
 	}
-	take := func(a *App) ([]byte, error) {
+	take := func(a *App) (*chain.Kept, error) {
 		tool, ok := a.Catalog.Lookup(t.Context(), "steps")
 		require.True(t, ok)
 		req := &call.Request{Tool: tool, Caller: call.Caller{Door: "cli"}}
@@ -175,5 +175,6 @@ func TestWhatAHostBeforeHasKept(t *testing.T) {
 	next, _ := within(t, cfg)
 	kept, err = take(next)
 	require.NoError(t, err)
-	require.Equal(t, `{}`, string(kept))
+	require.Equal(t, `{}`, string(kept.Value))
+	kept.Release()
 }

@@ -5,10 +5,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/host/call"
+	"github.com/toolroom-mcp/toolroom/host/executor/chain"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/policy"
 	"github.com/toolroom-mcp/toolroom/host/store"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
@@ -36,7 +38,10 @@ func (j journal) key(req *call.Request) (string, error) {
 	return "chain/" + hex.EncodeToString(sum[:]), nil
 }
 
-func (j journal) Take(ctx context.Context, req *call.Request) ([]byte, error) {
+// Take returns what was kept, for one call of all hosts of this machine at a
+// time. Hosts that share a store from several machines do not know of each other:
+// what needs approval is still made once for each, by the approval itself.
+func (j journal) Take(ctx context.Context, req *call.Request) (*chain.Kept, error) {
 	if j.a.store == nil || !j.mayHave() {
 		return nil, nil // nothing was ever kept; the store stays untouched
 	}
@@ -44,17 +49,31 @@ func (j journal) Take(ctx context.Context, req *call.Request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	entry, err := j.a.store.Keys.Get(ctx, key)
-	if toolerr.Is(err, toolerr.NotFound) {
+	if _, err = j.a.store.Keys.Get(ctx, key); toolerr.Is(err, toolerr.NotFound) {
 		return nil, nil
 	}
-	if err == nil {
-		err = j.a.store.Keys.Delete(ctx, key, entry.Version)
+	release, err := j.a.claim(ctx, key)
+	if toolerr.Is(err, toolerr.Locked) {
+		return nil, toolerr.New(toolerr.Conflict, "%s: this call has waited, and is being gone on with; wait for its result", req.Tool.Name)
 	}
-	if toolerr.Is(err, toolerr.Conflict) { // another call goes on with it
-		return nil, nil
+	if err != nil {
+		return nil, err
 	}
-	return entry.Value, err
+	entry, err := j.a.store.Keys.Get(ctx, key) // as it is now that nobody else has it
+	if err != nil {
+		release()
+		if toolerr.Is(err, toolerr.NotFound) {
+			err = nil
+		}
+		return nil, err
+	}
+	drop := func(ctx context.Context) {
+		if err := j.a.store.Keys.Delete(ctx, key, store.Any); err != nil {
+			j.a.tell(fmt.Sprintf("what %s has done cannot be forgotten, and is taken for done when it is called again before %s: %v",
+				req.Tool.Name, entry.Expires.Format(time.TimeOnly), err))
+		}
+	}
+	return &chain.Kept{Value: entry.Value, Until: entry.Expires, Drop: drop, Release: release}, nil
 }
 
 // mayHave reports whether anything may have been kept: by this host, for somebody

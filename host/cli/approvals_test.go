@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -164,6 +165,52 @@ func TestApprovalsOutliveTheHost(t *testing.T) {
 	run("approvals", "approve", all[0].ID[:10])
 	require.Contains(t, once(), `{\"text\":\"a\"}`)
 	require.Contains(t, once(), "PENDING_APPROVAL")
+}
+
+// A host that is killed while a chain goes on after its approval has made none of
+// the steps before in vain: the same call goes on where it was.
+func TestAChainOutlivesTheHost(t *testing.T) {
+	var made [3]atomic.Int32
+	began, killed := make(chan struct{}), make(chan struct{})
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		step := slices.Index([]string{"/one", "/gate", "/slow"}, r.URL.Path)
+		if n := made[step].Add(1); step == 2 && n == 1 {
+			close(began)
+			<-killed
+		}
+		fmt.Fprintf(w, `{"n":%d}`, step) //nolint:errcheck // a test's
+	}))
+	defer web.Close()
+	dir := t.TempDir()
+	config := filepath.Join(dir, "c.yaml")
+	text := "policy: {rules: [{tool: gate, do: ask}]}\ntools:\n  all: {chain: [{tool: one}, {tool: gate}, {tool: slow}]}\n"
+	for _, name := range []string{"one", "gate", "slow"} {
+		text += fmt.Sprintf("  %s: {http: {url: %q, method: POST, allow_private: true}}\n", name, web.URL+"/"+name)
+	}
+	require.NoError(t, writeFile(config, text))
+	args := []string{"--config", config, "--state", dir}
+	const all = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"all","arguments":{}}}`
+	require.Contains(t, start(t, nil, append([]string{"stdio"}, args...)...).say(t, all), "PENDING_APPROVAL")
+	_, list, _ := mcpHost(t, append([]string{"approvals", "list", "--json"}, args...)...)
+	var waiting []struct{ ID string }
+	require.NoError(t, json.Unmarshal([]byte(list), &waiting))
+	require.Len(t, waiting, 1)
+	status, _, said := mcpHost(t, append([]string{"approvals", "approve", waiting[0].ID}, args...)...)
+	require.Zero(t, status, said)
+
+	host := start(t, nil, append([]string{"stdio"}, args...)...)
+	_, err := io.WriteString(host.in, all+"\n")
+	require.NoError(t, err)
+	<-began
+	answer := start(t, nil, append([]string{"stdio"}, args...)...).say(t, all)
+	require.Contains(t, answer, "CONFLICT", "another goes on with it")
+	host.end()
+	close(killed)
+	next := start(t, nil, append([]string{"stdio"}, args...)...)
+	require.Contains(t, next.say(t, all), `"structuredContent":{"n":2}`)
+	require.Equal(t, []int32{1, 1, 2}, []int32{made[0].Load(), made[1].Load(), made[2].Load()})
+	require.Contains(t, next.say(t, all), "PENDING_APPROVAL", "another call begins anew")
+	require.EqualValues(t, 2, made[0].Load())
 }
 
 // The user at the client is asked, in either era, over stdio and HTTP.

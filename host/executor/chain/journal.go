@@ -15,18 +15,27 @@ import (
 )
 
 // A Journal keeps what calls have done that wait for somebody, so that the
-// very same call, made again afterwards, goes on from there.
+// very same call, made again afterwards, goes on from there: also where one that
+// did so was killed.
 type Journal interface {
-	// Take returns what was kept of the same call, which then is kept no more;
-	// nil: nothing was.
-	Take(ctx context.Context, req *call.Request) ([]byte, error)
+	// Take returns what was kept of the same call, for this one alone to go on
+	// with; nil: nothing was. It stays kept.
+	Take(ctx context.Context, req *call.Request) (*Kept, error)
 
 	// Allowed reports why the caller must not make a call of a tool, whose
 	// result is known; nil: it may.
 	Allowed(ctx context.Context, req *call.Request, tool string, arguments json.RawMessage) error
 
-	// Keep keeps it until a time.
+	// Keep keeps it until a time, in place of what is kept.
 	Keep(ctx context.Context, req *call.Request, value []byte, until time.Time) error
+}
+
+// Kept is what a call has done that this one goes on with.
+type Kept struct {
+	Value   []byte
+	Until   time.Time
+	Drop    func(ctx context.Context) // keeps nothing any more
+	Release func()                    // lets others go on with it
 }
 
 // maxJournal bounds what is kept of one call: results, as they are.
@@ -39,20 +48,24 @@ const (
 	keepTime = 10 * time.Second
 )
 
-// begun are the results of a call that this one goes on with.
-func begun(ctx context.Context, journal Journal, req *call.Request) (map[string]json.RawMessage, error) {
-	made := map[string]json.RawMessage{}
-	if journal == nil {
-		return made, nil
+// begin looks for the results of a call that this one goes on with. end is to
+// be called when this one is over.
+func (r *run) begin(ctx context.Context) (end func(), err error) {
+	r.made, end = map[string]json.RawMessage{}, func() {}
+	if r.journal == nil {
+		return end, nil
 	}
-	value, err := journal.Take(ctx, req)
-	if err != nil || value == nil {
-		return made, err
+	kept, err := r.journal.Take(ctx, r.req)
+	if err != nil || kept == nil {
+		return end, err
 	}
-	if err := json.Unmarshal(value, &made); err != nil {
+	if err := json.Unmarshal(kept.Value, &r.made); err != nil {
+		kept.Drop(ctx)
+		kept.Release()
 		return nil, toolerr.New(toolerr.Internal, "what was kept of this call is malformed: %w", err)
 	}
-	return made, nil
+	r.again = kept
+	return kept.Release, nil
 }
 
 // waits reports whether a call waits for somebody's decision.
@@ -62,8 +75,10 @@ func waits(err error) bool { return toolerr.Is(err, toolerr.PendingApproval) }
 // it is made again. One that goes on with another is so, too, where what kept it
 // from its end is none of its own doing.
 func (r *run) goesOn(ctx context.Context, err error) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	unanswered := ctx.Err() != nil && r.open > 0
-	return len(r.made) > 0 && (waits(err) || unanswered || r.again && (ctx.Err() != nil || passes(err)))
+	return err != nil && len(r.made) > 0 && (waits(err) || unanswered || r.again != nil && (ctx.Err() != nil || passes(err)))
 }
 
 // passes reports whether an error is of what may be otherwise the next time,
@@ -76,12 +91,15 @@ func passes(err error) bool {
 	return false
 }
 
-// keep keeps what was done when the call ended with err, if that is to be gone
-// on with, and returns what the caller is told.
-func (r *run) keep(ctx context.Context, journal Journal, req *call.Request, err error) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+// over keeps what was done when the call ended with err, if that is to be gone
+// on with, else nothing any more, and returns what the caller is told.
+func (r *run) over(ctx context.Context, err error) error {
 	if !r.goesOn(ctx, err) {
+		if r.again != nil {
+			late, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTime)
+			defer cancel()
+			r.again.Drop(late)
+		}
 		return err
 	}
 	now := time.Now()
@@ -91,18 +109,7 @@ func (r *run) keep(ctx context.Context, journal Journal, req *call.Request, err 
 		// As long as there is to decide, and as long again to come back.
 		until = waiting.Pending.ExpiresAt.Add(max(0, waiting.Pending.ExpiresAt.Sub(now)) + time.Minute)
 	}
-	value, fault := jsonrpc.Marshal(r.made)
-	if fault == nil && len(value) > maxJournal {
-		fault = toolerr.New(toolerr.TooLarge, "they have %d bytes, of %d", len(value), maxJournal)
-	}
-	if fault == nil && journal == nil {
-		fault = errors.New("there is no store")
-	}
-	if fault == nil {
-		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTime)
-		defer cancel()
-		fault = journal.Keep(late, req, value, until)
-	}
+	fault := r.keep(ctx, until)
 	if fault == nil || waiting == nil {
 		return err
 	}
@@ -110,6 +117,27 @@ func (r *run) keep(ctx context.Context, journal Journal, req *call.Request, err 
 	told.Resumes = false
 	told.Pending.Message += ". The steps before it will be made again then, since their results cannot be kept: " + fault.Error()
 	return &told
+}
+
+// keep keeps what was done until a time.
+func (r *run) keep(ctx context.Context, until time.Time) error {
+	if r.journal == nil {
+		return errors.New("there is no store")
+	}
+	r.keeping.Lock() // what is kept is never less than what was
+	defer r.keeping.Unlock()
+	r.mu.Lock()
+	value, err := jsonrpc.Marshal(r.made)
+	r.mu.Unlock()
+	if err == nil && len(value) > maxJournal {
+		err = toolerr.New(toolerr.TooLarge, "they have %d bytes, of %d", len(value), maxJournal)
+	}
+	if err != nil {
+		return err
+	}
+	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTime)
+	defer cancel()
+	return r.journal.Keep(late, r.req, value, until)
 }
 
 // placed is where a step is, and what the steps have given that its arguments
@@ -148,15 +176,23 @@ func (r *run) before(at string) *outcome {
 }
 
 // did notes what a step has given, and returns it as it is when it was kept, so
-// that what is made of it is the same then.
-func (r *run) did(at string, res *call.Result) *call.Result {
+// that what is made of it is the same then. Of a call that goes on with another
+// it is kept at once: killed now, it goes on from here.
+func (r *run) did(ctx context.Context, at string, res *call.Result) *call.Result {
 	var compact bytes.Buffer
 	if json.Compact(&compact, res.Raw) == nil {
 		res = &call.Result{Raw: compact.Bytes()}
 	}
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.made[at] = res.Raw
+	r.mu.Unlock()
+	if r.again != nil {
+		until := time.Now().Add(patience)
+		if r.again.Until.After(until) {
+			until = r.again.Until
+		}
+		r.keep(ctx, until) //nolint:errcheck // what was kept before still is; the end says so
+	}
 	return res
 }
 

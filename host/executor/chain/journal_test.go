@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -23,6 +24,7 @@ type notes struct {
 	until time.Time
 	fault error
 	no    string // the tool that must not be called any more
+	taken int    // by calls that are not over
 }
 
 func (n *notes) Allowed(_ context.Context, _ *call.Request, tool string, _ json.RawMessage) error {
@@ -32,10 +34,12 @@ func (n *notes) Allowed(_ context.Context, _ *call.Request, tool string, _ json.
 	return nil
 }
 
-func (n *notes) Take(context.Context, *call.Request) ([]byte, error) {
-	value := n.value
-	n.value = nil
-	return value, nil
+func (n *notes) Take(context.Context, *call.Request) (*chain.Kept, error) {
+	if n.value == nil {
+		return nil, nil
+	}
+	n.taken++
+	return &chain.Kept{Value: n.value, Until: n.until, Drop: func(context.Context) { n.value = nil }, Release: func() { n.taken-- }}, nil
 }
 
 func (n *notes) Keep(_ context.Context, _ *call.Request, value []byte, until time.Time) error {
@@ -182,6 +186,44 @@ func TestACallThatGoesOnIsInterrupted(t *testing.T) {
 	require.True(t, res.IsError())
 	require.Equal(t, []string{"busy", "fails"}, b.taken())
 	require.Nil(t, kept.value)
+}
+
+// A call that goes on is killed at one of its steps. The next one goes on from
+// there, and has made none of those before again.
+func TestACallThatGoesOnIsKilled(t *testing.T) {
+	for at, want := range []string{"gate", "then"} {
+		b, kept := &bench{waiting: map[string]bool{"gate": true}}, &notes{}
+		var killed chain.Call = b.call
+		h, err := chain.New(chain.Config{Steps: []chain.Step{{Tool: "first"}, {Tool: "gate"}, {Tool: "then"}}}, executor.Shape{}, func(ctx context.Context, req *call.Request, tool string, arguments json.RawMessage) (*call.Result, error) {
+			return killed(ctx, req, tool, arguments)
+		}, kept)
+		require.NoError(t, err)
+		do := func() error {
+			_, err := h(t.Context(), &call.Request{Tool: &call.Tool{Name: "tool"}})
+			return err
+		}
+		require.Equal(t, toolerr.PendingApproval, toolerr.CodeOf(do()))
+		require.Equal(t, []string{"first"}, b.taken())
+		b.waiting = nil
+		killed = func(ctx context.Context, req *call.Request, tool string, arguments json.RawMessage) (*call.Result, error) {
+			if tool == want {
+				runtime.Goexit()
+			}
+			return b.call(ctx, req, tool, arguments)
+		}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			do() //nolint:errcheck // it does not return
+		}()
+		<-done
+		require.Len(t, b.taken(), at, want)
+		killed = b.call
+		require.NoError(t, do())
+		require.Equal(t, []string{"gate", "then"}[at:], b.taken(), want)
+		require.Nil(t, kept.value)
+		require.Zero(t, kept.taken)
+	}
 }
 
 // A step that refers to one that was waited for, and has come to something else

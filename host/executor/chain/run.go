@@ -28,14 +28,13 @@ func New(c Config, shape executor.Shape, make Call, journal Journal) (call.Handl
 		}
 		r := &run{call: make, journal: journal, scope: scope{args: arguments, steps: map[string]outcome{}}, tool: req.Tool.Name}
 		r.req = serial(r.asking(req))
-		if r.made, err = begun(ctx, journal, req); err != nil {
+		end, err := r.begin(ctx)
+		if err != nil {
 			return nil, err
 		}
-		r.again = len(r.made) > 0
+		defer end()
 		last, err := r.sequence(ctx, "", c.Steps)
-		if err != nil {
-			err = r.keep(ctx, journal, req, err)
-		}
+		err = r.over(ctx, err)
 		switch {
 		case errors.As(err, new(*stepFailed)):
 			return r.failure(err)
@@ -82,8 +81,10 @@ type run struct {
 	mu    sync.Mutex
 	scope scope
 	made  map[string]json.RawMessage // results by the step's place, see placed; also of the call that this one goes on with
-	again bool                       // this one goes on with another
+	again *Kept                      // of another, which this one goes on with; nil: it does not
 	open  int                        // questions that nobody has answered
+
+	keeping sync.Mutex // held while it is kept
 }
 
 // stepFailed is a step whose tool says that it failed.
@@ -217,7 +218,7 @@ func (r *run) step(ctx context.Context, at string, s Step) (*outcome, error) {
 	}
 	known := one
 	if known.waited = waits(err); !known.waited { // which with on_error: continue is to be looked at again
-		known.result = r.did(at, res)
+		known.result = r.did(ctx, at, res)
 	}
 	r.note(s, known)
 	return &one, nil
