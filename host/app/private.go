@@ -155,13 +155,17 @@ func (a *App) join(ctx context.Context, req *call.Request) (with *call.Request, 
 	case !nested || a.private.server == nil:
 		return req, func(*call.Result) {}, nil
 	}
-	loan := a.private.tokens.Lend(ctx, req.Caller)
+	loan, err := a.private.tokens.Lend(ctx, req.Caller)
+	if err != nil {
+		return nil, nil, err
+	}
 	done = func(res *call.Result) { loan.GiveBack(goesOn(res) && starts(req)) }
 	params, err := setMeta(req.Params, joinMeta, fmt.Appendf(nil, `{"socket":%s,"token":%s,"lease":%s,"depth":%d,"within":%s}`,
 		jsonrpc.AppendString(nil, a.private.server.Name()), jsonrpc.AppendString(nil, loan.Token),
 		jsonrpc.AppendString(nil, loan.ID), req.Caller.Depth, jsonrpc.AppendString(nil, req.Caller.Agent)))
-	if err != nil { // params that are no object reach nobody
-		return req, done, nil
+	if err != nil { // they could say themselves what only this host says
+		loan.GiveBack(false)
+		return nil, nil, toolerr.New(toolerr.InvalidParams, "params of tools/call: %w", err)
 	}
 	lent := *req
 	lent.Params = params

@@ -258,7 +258,7 @@ func TestAThousandConnections(t *testing.T) {
 	c := config(t.TempDir())
 	c.MaxConns = 8
 	s, tokens := listen(t, c)
-	loan := tokens.Lend(t.Context(), call.Caller{})
+	loan := lend(t, tokens, t.Context(), call.Caller{})
 	defer loan.GiveBack(false)
 	agent := dial(t, s)
 	agent.send(`{"jsonrpc":"2.0","id":1,"method":"toolroom/enter","params":{"token":"` + loan.Token + `"}}` + "\n")
@@ -284,7 +284,7 @@ func TestOnesThatHaveEnteredAreNotPutOut(t *testing.T) {
 	c := config(t.TempDir())
 	c.MaxConns = 2
 	s, tokens := listen(t, c)
-	loan := tokens.Lend(t.Context(), call.Caller{})
+	loan := lend(t, tokens, t.Context(), call.Caller{})
 	defer loan.GiveBack(false)
 	for range 2 {
 		l := dial(t, s)
@@ -299,10 +299,10 @@ func TestOnesThatHaveEnteredAreNotPutOut(t *testing.T) {
 func TestATokenIsGoodForACallAndNoLonger(t *testing.T) {
 	s, tokens := listen(t, config(t.TempDir()))
 	over, end := context.WithCancel(t.Context())
-	first := tokens.Lend(t.Context(), call.Caller{
+	first := lend(t, tokens, t.Context(), call.Caller{
 		Door: "http", ID: "http session 1", Depth: 1, Profile: "p", Modern: true, Capabilities: json.RawMessage(`{"roots":{}}`),
 	})
-	second := tokens.Lend(over, call.Caller{Door: "stdio", ID: "stdio"})
+	second := lend(t, tokens, over, call.Caller{Door: "stdio", ID: "stdio"})
 	defer second.GiveBack(false)
 	require.NotEqual(t, first.Token, second.Token)
 	enter := func(loan *socket.Loan) line {
@@ -352,7 +352,7 @@ func TestTheEndOfAnAgentEndsItsCalls(t *testing.T) {
 		}
 	}
 	s, tokens := listen(t, cfg)
-	loan := tokens.Lend(t.Context(), call.Caller{})
+	loan := lend(t, tokens, t.Context(), call.Caller{})
 	a := dial(t, s)
 	a.send(`{"jsonrpc":"2.0","id":1,"method":"toolroom/enter","params":{"token":"` + loan.Token + `"}}` + "\n")
 	a.read()
@@ -366,7 +366,7 @@ func TestTheEndOfAnAgentEndsItsCalls(t *testing.T) {
 func TestATokenOfAnAgentThatGoesOn(t *testing.T) {
 	s, tokens := listen(t, config(t.TempDir()))
 	call1, end := context.WithCancel(t.Context())
-	loan := tokens.Lend(call1, call.Caller{Door: "stdio", ID: "stdio"})
+	loan := lend(t, tokens, call1, call.Caller{Door: "stdio", ID: "stdio"})
 	enter := func() line {
 		l := dial(t, s)
 		l.send(`{"jsonrpc":"2.0","id":1,"method":"toolroom/enter","params":{"token":"` + loan.Token + `"}}` + "\nhello\n")
@@ -392,7 +392,7 @@ func TestATokenOfAnAgentThatGoesOn(t *testing.T) {
 	require.Eventually(t, func() bool { return s.Conns() == 0 }, 20*time.Second, time.Millisecond)
 	require.Contains(t, enter().ended(), "AUTH_FAILED", "it has left")
 
-	loan = tokens.Lend(t.Context(), call.Caller{Door: "stdio", ID: "stdio"})
+	loan = lend(t, tokens, t.Context(), call.Caller{Door: "stdio", ID: "stdio"})
 	a = enter()
 	hello(a)
 	loan.GiveBack(true)
@@ -403,7 +403,7 @@ func TestATokenOfAnAgentThatGoesOn(t *testing.T) {
 // An end of the host waits for nobody at the other end.
 func TestCloseEndsWhatIsOpen(t *testing.T) {
 	s, tokens := listen(t, config(t.TempDir()))
-	loan := tokens.Lend(t.Context(), call.Caller{})
+	loan := lend(t, tokens, t.Context(), call.Caller{})
 	defer loan.GiveBack(false)
 	silent, waiting, agent := dial(t, s), dial(t, s), dial(t, s)
 	waiting.send(`{"jsonrpc":"2.0","id":1,"method":"toolroom/wait"}` + "\n")

@@ -9,17 +9,26 @@ import (
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/host/call"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
 // outlive is how long an agent may go on after the call that started it has
 // been answered.
 const outlive = 75 * time.Minute
 
+// How many loans there may be at once, of one caller and of all: each is kept for as
+// long as its agent works, and no client is to take all that there is.
+const (
+	maxLoansOfOne = 128
+	maxLoans      = 1024
+)
+
 // Tokens are what calls under way may be joined with. The zero value has
 // none. It is safe for concurrent use.
 type Tokens struct {
 	mu     sync.Mutex
 	leases map[[sha256.Size]byte]*lease // by digest: comparing tells nothing
+	lent   map[string]int               // by call.Caller.Counted
 }
 
 type lease struct {
@@ -43,8 +52,8 @@ type Loan struct {
 
 // Lend makes a token for a call of caller's. It is good until ctx ends or the
 // loan is given back; then what entered with it is cut off. Who enters calls
-// as caller does, one level deeper.
-func (t *Tokens) Lend(ctx context.Context, caller call.Caller) *Loan {
+// as caller does, one level deeper. LIMIT_REACHED where there are too many.
+func (t *Tokens) Lend(ctx context.Context, caller call.Caller) (*Loan, error) {
 	token := rand.Text()
 	l := &Loan{Token: token, tokens: t, key: sha256.Sum256([]byte(token))}
 	l.ID = hex.EncodeToString(l.key[:8])
@@ -55,14 +64,30 @@ func (t *Tokens) Lend(ctx context.Context, caller call.Caller) *Loan {
 		Door: caller.Door, ID: caller.ID, Account: caller.Account, Turn: caller.Turn, Depth: caller.Depth + 1,
 		Agent: l.ID, Profile: caller.Profile, Tools: caller.Tools,
 	}
+	if err := t.add(l); err != nil {
+		end()
+		return nil, err
+	}
 	l.bound = context.AfterFunc(ctx, func() { t.drop(l.key, l.lease) })
+	return l, nil
+}
+
+func (t *Tokens) add(l *Loan) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	whose := l.lease.as.Counted()
+	switch {
+	case t.lent[whose] >= maxLoansOfOne:
+		return toolerr.New(toolerr.LimitReached, "%d agents of this caller are at work, of at most %d: wait for some of them", t.lent[whose], maxLoansOfOne)
+	case len(t.leases) >= maxLoans:
+		return toolerr.New(toolerr.LimitReached, "%d agents are at work for all callers, of at most %d: try again later", len(t.leases), maxLoans)
+	}
 	if t.leases == nil {
-		t.leases = map[[sha256.Size]byte]*lease{}
+		t.leases, t.lent = map[[sha256.Size]byte]*lease{}, map[string]int{}
 	}
 	t.leases[l.key] = l.lease
-	return l
+	t.lent[whose]++
+	return nil
 }
 
 // GiveBack ends a loan, unless the call was answered while its agent is still
@@ -84,7 +109,13 @@ func (l *Loan) GiveBack(goesOn bool) {
 
 func (t *Tokens) drop(key [sha256.Size]byte, l *lease) {
 	t.mu.Lock()
-	delete(t.leases, key)
+	if t.leases[key] == l {
+		delete(t.leases, key)
+		whose := l.as.Counted()
+		if t.lent[whose]--; t.lent[whose] == 0 {
+			delete(t.lent, whose)
+		}
+	}
 	t.mu.Unlock()
 	l.end()
 }
@@ -118,4 +149,5 @@ func (t *Tokens) Close() {
 		l.end()
 	}
 	clear(t.leases)
+	clear(t.lent)
 }
