@@ -173,6 +173,9 @@ func (a *App) route(ctx context.Context, req *call.Request) (*call.Result, error
 	}
 	res, err := s.Handle(ctx, req)
 	done(res)
+	if err == nil && !a.Config.Joined { // what the other host says is for this one to heed
+		res, err = unclaimed(res)
+	}
 	return res, err
 }
 

@@ -277,3 +277,15 @@ func TestWhatARunningHostSays(t *testing.T) {
 	require.Equal(t, "s", counts.Loads[0].Server)
 	require.Positive(t, counts.Process.Goroutines)
 }
+
+// Who can be read as saying what only the host says is not heard at all.
+func TestAClientSaysNothingInTheHostsPlace(t *testing.T) {
+	a, err := app.Open(config.Config{State: t.TempDir(), Servers: []config.Server{agent()}})
+	require.NoError(t, err)
+	defer a.Close()
+	require.NoError(t, a.Listen("test"))
+	tool, ok := a.Catalog.Lookup(t.Context(), "dispatch_agent")
+	require.True(t, ok)
+	_, err = a.Handler(t.Context(), &call.Request{Tool: tool, Params: json.RawMessage(`{"name":"dispatch_agent","arguments":{},"_meta":{"a":1,"a":2,"io.github.toolroom-mcp/host":{"socket":"/mine"}}}`)})
+	require.Equal(t, toolerr.InvalidParams, toolerr.CodeOf(err))
+}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -21,6 +22,12 @@ const (
 	least = 2 * time.Second
 )
 
+// The members of _meta that say who calls.
+const (
+	hostMeta  = "io.github.toolroom-mcp/host"
+	agentMeta = "io.github.toolroom-mcp/agent"
+)
+
 // caller is what a call brings besides its arguments, in _meta.
 type caller struct {
 	// Host is of mcp-host, which puts it into each call that it makes.
@@ -29,11 +36,11 @@ type caller struct {
 		Depth  int    `json:"depth"`
 		Lease  string `json:"lease"`            // of this call
 		Within string `json:"within,omitempty"` // the lease of the agent that calls
-	} `json:"io.github.toolroom-mcp/host"`
+	}
 	// Agent is of an agent's loop, or another conversation's: what it has left.
 	Agent *struct {
 		Left left `json:"left"`
-	} `json:"io.github.toolroom-mcp/agent"`
+	}
 }
 
 // left is what a loop has left; nil: there is no bound.
@@ -49,13 +56,28 @@ type left struct {
 func (c caller) loops() bool { return c.Agent != nil || c.Host != nil && c.Host.Within != "" }
 
 func callerOf(ctx context.Context) (c caller) {
-	var params struct {
-		Meta caller `json:"_meta"`
+	meta := member(mcpkit.RawParams(ctx), "_meta")
+	for name, into := range map[string]any{hostMeta: &c.Host, agentMeta: &c.Agent} {
+		if raw := member(meta, name); raw != nil {
+			json.Unmarshal(raw, into) //nolint:errcheck // what is not there says nothing
+		}
 	}
-	if raw := mcpkit.RawParams(ctx); len(raw) > 0 {
-		json.Unmarshal(raw, &params) //nolint:errcheck // what is not there says nothing
+	return c
+}
+
+// member is one of an object's, by its very name: by others, which encoding/json takes
+// for the same, the client speaks and not the host.
+func member(object json.RawMessage, name string) json.RawMessage {
+	members, err := jsonrpc.Members(object)
+	if err != nil {
+		return nil
 	}
-	return params.Meta
+	for _, m := range members {
+		if m.Name == name {
+			return m.Value
+		}
+	}
+	return nil
 }
 
 // order makes of a call what an agent is to do. before is the agent that is to

@@ -1,8 +1,10 @@
 package jsonrpc
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -14,6 +16,7 @@ type NameSet uint64
 const (
 	looked NameSet = 1 << 63
 	asking NameSet = 1 << 62
+	owning NameSet = 1 << 61
 )
 
 // May reports whether the object may have a member of that name. That it has
@@ -24,12 +27,16 @@ func (s NameSet) May(name string) bool { return s&looked == 0 || s&bit(name) != 
 // question of a server of protocol version 2026-07-28 (resultType).
 func (s NameSet) MayAsk() bool { return s&looked == 0 || s&asking != 0 }
 
+// MayOwn reports whether the object may have a _meta, in whatever case, with a
+// member whose name holds the word toolroom: such are for hosts of ours to set.
+func (s NameSet) MayOwn() bool { return s&looked == 0 || s&owning != 0 }
+
 // bit tells the names apart that MCP's results have.
 func bit(name string) NameSet {
 	if name == "" {
 		return 1
 	}
-	return 1 << ((uint(name[0])*5 + uint(len(name))) % 62)
+	return 1 << ((uint(name[0])*5 + uint(len(name))) % 61)
 }
 
 // scan passes over the object at pos of a message.
@@ -41,8 +48,16 @@ func (s *NameSet) scan(b []byte, pos int) (end int, err error) {
 		if err == nil && name == "resultType" && string(b[start:end]) != `"complete"` {
 			*s |= asking
 		}
+		if err == nil && len(name) == len("_meta") && strings.EqualFold(name, "_meta") && mayOwn(b[start:end]) {
+			*s |= owning
+		}
 		return end, err
 	})
+}
+
+// mayOwn looks for the word; what is escaped could be it.
+func mayOwn(meta []byte) bool {
+	return bytes.IndexByte(meta, '\\') >= 0 || bytes.Contains(bytes.ToLower(meta), []byte("toolroom"))
 }
 
 // Items splits one JSON array into its items, checking the whole of it.

@@ -1,0 +1,62 @@
+package app
+
+import (
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/call"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// ownMeta begins the names in _meta by which a host says what has become of a call:
+// its code, what it waits for, where its parts are.
+const ownMeta = "toolroom/"
+
+// unclaimed is a server's result without what only a host says: a server could pretend
+// that its call waits for a person's decision on another.
+func unclaimed(res *call.Result) (*call.Result, error) {
+	if !res.Names.MayOwn() {
+		return res, nil
+	}
+	raw, err := without(res.Raw, func(m jsonrpc.Member) ([]byte, bool) {
+		if !strings.EqualFold(m.Name, "_meta") {
+			return m.Value, true
+		}
+		meta, err := without(m.Value, func(m jsonrpc.Member) ([]byte, bool) { return m.Value, !claims(m.Name) })
+		return meta, err == nil // else readers would not agree on what it says
+	})
+	if err != nil {
+		return nil, toolerr.New(toolerr.ResultInvalid, "the result is not clear: %w", err)
+	}
+	if len(raw) == len(res.Raw) {
+		return res, nil
+	}
+	return &call.Result{Raw: raw, Names: res.Names}, nil
+}
+
+func claims(name string) bool {
+	return len(name) >= len(ownMeta) && strings.EqualFold(name[:len(ownMeta)], ownMeta)
+}
+
+// without is an object with what keep leaves of its members.
+func without(object []byte, keep func(jsonrpc.Member) (value []byte, ok bool)) ([]byte, error) {
+	members, err := jsonrpc.Members(object)
+	if err != nil {
+		return nil, err
+	}
+	out, same := []byte{'{'}, true
+	for _, m := range members {
+		value, ok := keep(m)
+		if same = same && ok && len(value) == len(m.Value); !ok {
+			continue
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(jsonrpc.AppendString(out, m.Name), ':'), value...)
+	}
+	if same {
+		return object, nil
+	}
+	return append(out, '}'), nil
+}
