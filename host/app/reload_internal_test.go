@@ -216,3 +216,22 @@ func TestAStoreThatCannotBeReached(t *testing.T) {
 		require.Error(t, a.TryStore(t.Context()))
 	}
 }
+
+// What another host has registered and cannot be served now is served once it can be.
+func TestWhatIsRegisteredIsTriedAgain(t *testing.T) {
+	state := t.TempDir()
+	cfg := config.Config{State: state, Store: backend.Config{Dir: state}, Stages: config.Stages{Audit: audit.Config{Off: true}}}
+	one, _ := within(t, cfg)
+	other, _ := within(t, cfg)
+	_, err := other.Declare(t.Context(), "m.yaml", []byte("apiVersion: promptkit.altairalabs.ai/v1\nkind: Tool\nmetadata: {name: new}\nspec: {mock_result: 1}\n"))
+	require.NoError(t, err)
+	var said []string
+	one.OnNotice(func(text string) { said = append(said, text) })
+	one.present.Load().cfg.Profiles = []catalog.Profile{{Name: "not a name"}}
+	require.False(t, one.look(t.Context(), nil))
+	require.Len(t, said, 1)
+	one.present.Load().cfg.Profiles = nil
+	one.repository.rest.Store(0)
+	require.True(t, one.look(t.Context(), nil))
+	require.True(t, one.present.Load().registered["new"])
+}

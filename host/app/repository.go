@@ -113,11 +113,13 @@ func (a *App) reread(ctx context.Context, state store.Version) error {
 	}
 	a.changing.Lock()
 	defer a.changing.Unlock()
-	a.repository.state.Store(int64(state))
-	if len(known) == 0 && len(a.repository.tools) == 0 {
-		return nil
+	if len(known) > 0 || len(a.repository.tools) > 0 {
+		if err := a.redeclare(known); err != nil {
+			return err // and tried again
+		}
 	}
-	return a.redeclare(known)
+	a.repository.state.Store(int64(state))
+	return nil
 }
 
 // withRegistered is a configuration with the tools of the store among those it
