@@ -116,10 +116,26 @@ func Load(f Flags, dir, version string, getenv func(string) string, environ []st
 	if err != nil {
 		return c, err
 	}
+	c.hide()
 	if err := c.addConfigured(specs, version, env); err != nil {
 		return c, err
 	}
 	return c, c.checkDeclared()
+}
+
+// hide tells the bundled bash where else than in the state directory things are kept
+// that commands are not to see.
+func (c *Config) hide() {
+	for i := range c.Servers {
+		if c.Servers[i].Name != "bash" {
+			continue
+		}
+		for _, dir := range []string{c.Store.Dir, c.Stages.Audit.Dir} {
+			if dir != "" && dir != c.State {
+				c.Servers[i].Command = append(slices.Clip(c.Servers[i].Command), "--hide", dir)
+			}
+		}
+	}
 }
 
 func (c *Config) addBundled(dir, version string, env, args []string, file string) {

@@ -37,6 +37,27 @@ func bundle(t *testing.T) string {
 	return dir
 }
 
+// Where else than in the state directory the host keeps things, commands do not see.
+func TestBashHidesWhatTheHostKeeps(t *testing.T) {
+	dir, state := t.TempDir(), t.TempDir()
+	name := "mcp-bash"
+	if runtime.GOOS == "windows" {
+		name += ".exe"
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, name), nil, 0o755))
+	file := filepath.Join(dir, "toolroom.yaml")
+	for text, want := range map[string][]string{
+		"{}": nil,
+		"store: {dir: kept}\naudit: {dir: /var/log/toolroom}": {"--hide", filepath.Join(dir, "kept"), "--hide", "/var/log/toolroom"},
+	} {
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		c, err := config.Load(config.Flags{Config: file, State: state}, dir, "1", env(), nil)
+		require.NoError(t, err)
+		require.Len(t, c.Servers, 1)
+		require.Equal(t, append([]string{"--state", state}, want...), c.Servers[0].Command[1:])
+	}
+}
+
 func TestSiblingsGetTheHostsRootsAndState(t *testing.T) {
 	dir, root, state := bundle(t), t.TempDir(), filepath.Join(t.TempDir(), "s")
 	c, err := config.Load(config.Flags{Roots: []string{root, root + ":ro"}, State: state}, dir, "1", env(), []string{"A=b", "TOOLROOM_TOKEN=secret"})

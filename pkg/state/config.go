@@ -107,6 +107,15 @@ func (c *Config) Validate() error {
 // environment names none, as for a user without a home. A tool that writes
 // files puts it into sandbox.Config.Protect.
 func (c *Config) Directory() string {
+	if all := c.Directories(); len(all) > 0 {
+		return all[0]
+	}
+	return ""
+}
+
+// Directories returns the state directory and after it those that others of the
+// user's tools and hosts keep their state in, as far as the environment tells.
+func (c *Config) Directories() (all []string) {
 	getenv := c.Getenv
 	if getenv == nil {
 		getenv = os.Getenv
@@ -125,16 +134,16 @@ func (c *Config) Directory() string {
 		}
 		abs, err := filepath.Abs(dir)
 		if err != nil {
-			return ""
+			return all
 		}
-		return abs
+		all = append(all, abs)
 	}
 	// The XDG specification wants a relative path ignored.
 	if dir := getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "toolroom")
+		all = append(all, filepath.Join(dir, "toolroom"))
 	}
-	if !filepath.IsAbs(home) {
-		return ""
+	if filepath.IsAbs(home) {
+		all = append(all, filepath.Join(home, ".local", "state", "toolroom"))
 	}
-	return filepath.Join(home, ".local", "state", "toolroom")
+	return all
 }

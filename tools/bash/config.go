@@ -3,6 +3,7 @@ package main
 import (
 	"flag"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/egress"
@@ -22,7 +23,9 @@ type Config struct {
 	// PassSecrets are variables that commands get although they look like
 	// secrets.
 	PassSecrets []string
-	Limits      proc.Limits
+	// Hidden are directories that commands see nothing of, besides our own state.
+	Hidden []string
+	Limits proc.Limits
 	// SpillBytes bounds the file that has the whole output of a command.
 	SpillBytes int64
 	// Doctor tells what this machine enforces, instead of serving.
@@ -43,6 +46,7 @@ func (c *Config) AddFlags(fs *flag.FlagSet) {
 	fs.Var((*list)(&c.Policy.Deny), "deny", "`RULE` of a command that may not; may be repeated")
 	fs.Var((*list)(&c.Policy.Ask), "ask", "`RULE` of a command that the user is asked about, as \"git push *\"; may be repeated")
 	fs.Var((*list)(&c.PassSecrets), "pass-secret", "pass the variable `NAME` to commands although it looks like a secret; may be repeated")
+	fs.Var((*dirs)(&c.Hidden), "hide", "show commands nothing of `DIR`, besides the state directory; may be repeated")
 	fs.Var((*size)(&c.Limits.Memory), "max-memory", "end a command whose processes take more than `SIZE` together (else 75 % of the machine's)")
 	fs.Var((*size)(&c.Limits.FileBytes), "max-file-size", "let no command write a file over `SIZE` (else 4G)")
 	fs.Int64Var(&c.Limits.Processes, "max-processes", c.Limits.Processes, "let commands have `N` processes at most")
@@ -94,6 +98,20 @@ func (l *list) Set(value string) error {
 	}
 	*l = append(*l, value)
 	return nil
+}
+
+// dirs is a list of directories.
+type dirs []string
+
+func (d *dirs) String() string { return strings.Join(*d, " ") }
+
+func (d *dirs) Set(value string) error {
+	if value == "" {
+		return fmt.Errorf("empty")
+	}
+	abs, err := filepath.Abs(value)
+	*d = append(*d, abs)
+	return err
 }
 
 // size is a flag's number of bytes, with K, M or G for powers of 1024.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
-	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,7 +23,7 @@ const grace = 1750 * time.Millisecond
 // shell holds what calls share.
 type shell struct {
 	config Config
-	hidden []string // what commands are not let in by
+	hidden []string // directories that commands see nothing of
 	box    *sandbox.Sandbox
 	store  *state.Store
 	policy *policy.Policy
@@ -47,12 +47,8 @@ func newShell(box sandbox.Config, kept state.Config, own Config) (*shell, error)
 		return nil, err
 	}
 	box.ClientRoots = mcpkit.ClientRoots
-	var hidden []string // by what programs of the user's, and agents, are let in
 	if dir := kept.Directory(); dir != "" {
 		box.Protect = append(box.Protect, dir)
-		for _, name := range []string{"hosts", "agents.key", "token"} {
-			hidden = append(hidden, filepath.Join(dir, name))
-		}
 	}
 	if dir := kept.Spilled(); dir != "" {
 		box.Readable = append(box.Readable, dir)
@@ -62,7 +58,8 @@ func newShell(box sandbox.Config, kept state.Config, own Config) (*shell, error)
 	if err != nil {
 		return nil, err
 	}
-	s := &shell{config: own, hidden: hidden, box: sandbox.New(box), store: state.New(kept), policy: rules}
+	// What is let in by what is in there, approved and written down is not for commands.
+	s := &shell{config: own, hidden: slices.Concat(kept.Directories(), own.Hidden), box: sandbox.New(box), store: state.New(kept), policy: rules}
 	s.watch.store = s.store
 	s.turns = make(chan struct{}, turnsFor(descriptorsAllowed()))
 	s.runner = sync.OnceValues(s.newRunner)

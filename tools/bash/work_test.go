@@ -86,7 +86,8 @@ func TestOutsideIsClosed(t *testing.T) {
 	mcpkittest.Once(t)
 	p := newOuterPlace(t)
 	secrets := []string{"home/.ssh/id_ed25519", "home/.aws/credentials", "home/.netrc", "home/.config/gh/hosts.yml", "home/.git-credentials", "home/.kube/config", "home/.bash_history", "home/.docker/config.json",
-		"state/agents.key", "state/token", "state/hosts/1-a.sock"} // by which agents, and who asks the host, are let in
+		"state/agents.key", "state/token", "state/hosts/1-a.sock", // by which agents, and who asks the host, are let in
+		"state/host.db", "state/host.db-wal", "state/audit/audit-1.jsonl"}
 	for _, name := range secrets {
 		p.write(name, "CREDENTIAL\n")
 	}

@@ -56,9 +56,12 @@ func (r *Runner) findHidden(s *spec, rules Rules) {
 		}
 	}
 	for _, path := range r.config.Hidden {
-		if real, err := filepath.EvalSymlinks(path); err == nil {
-			s.Mask = append(s.Mask, real)
+		if real, err := filepath.EvalSymlinks(path); err == nil && !slices.Contains(s.Cover, real) {
+			s.Cover = append(s.Cover, real)
 		}
+	}
+	if r.config.SpillDir != "" && len(s.Cover) > 0 {
+		s.Shown = []string{r.config.SpillDir}
 	}
 	if s.Level == L2 { // at L1 there are no such sockets at all
 		s.Mask = append(s.Mask, outsideSockets(s)...)

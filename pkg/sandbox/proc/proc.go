@@ -88,8 +88,8 @@ type Config struct {
 	// else is in it is theirs, too. "" leaves the variables alone.
 	CacheDir string
 
-	// Hidden are files and directories of our own that commands neither read
-	// nor connect to, where they exist when a command starts.
+	// Hidden are directories of our own of which commands see nothing, whatever
+	// comes into them, but CacheDir, Writable and SpillDir, which they read.
 	Hidden []string
 
 	// Grace is how long after TERM comes KILL; 0 stands for a little less

@@ -177,16 +177,18 @@ func (s *Spec) allowFiles(rules *ruleset) error {
 		grants["/dev/shm"] = mayWrite
 	} else {
 		apart := []string{"/etc", s.Home}
+		masked := slices.Concat(s.Mask, s.Cover)
 		for _, dir := range systemDirs {
-			// A home in one, as services have, is left out of it.
-			if s.Home != "" && Beneath(dir, s.Home) {
+			// A home in one, as services have, is left out of it, and so is what is
+			// covered.
+			if s.Home != "" && Beneath(dir, s.Home) || slices.ContainsFunc(s.Cover, func(c string) bool { return Beneath(dir, c) }) {
 				apart = append(apart, dir)
 			} else {
 				fixed = append(fixed, dir)
 			}
 		}
 		for _, dir := range apart {
-			for _, name := range rules.openEntries(dir, s.Mask) {
+			for _, name := range rules.openEntries(dir, masked) {
 				grants[name] = mayRead
 			}
 		}
@@ -196,6 +198,9 @@ func (s *Spec) allowFiles(rules *ruleset) error {
 	}
 	if s.Probe {
 		fixed = append(fixed[:len(fixed):len(fixed)], Self)
+	}
+	for _, dir := range s.Shown {
+		grants[dir] = mayRead
 	}
 	for _, dir := range s.Writable {
 		grants[dir] = mayWrite

@@ -55,11 +55,20 @@ func arrangeMounts(s *Spec) error {
 	if err := guardFiles(s); err != nil {
 		return err
 	}
+	covers, err := coverDirs(s)
+	if err != nil {
+		return err
+	}
 	for _, c := range clones {
 		if c.late {
 			if err := c.attach(); err != nil {
 				return err
 			}
+		}
+	}
+	for _, dir := range covers { // not what has been put into it
+		if err := unix.MountSetattr(unix.AT_FDCWD, dir, 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
+			return &os.PathError{Op: "cover", Path: dir, Err: err}
 		}
 	}
 	for _, path := range s.Mask {
@@ -73,6 +82,24 @@ func arrangeMounts(s *Spec) error {
 		}
 	}
 	return nil
+}
+
+// coverDirs mounts an empty directory over each of those that are to be covered
+// and exist, and returns them. What comes into one later is not seen either.
+func coverDirs(s *Spec) (made []string, err error) {
+	for _, dir := range s.Cover {
+		info, err := os.Lstat(dir)
+		if err != nil || !info.IsDir() || slices.Contains(made, dir) {
+			continue
+		}
+		if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "mode=755,size=64k"); changed(err) {
+			continue
+		} else if err != nil {
+			return nil, &os.PathError{Op: "cover", Path: dir, Err: err}
+		}
+		made = append(made, dir)
+	}
+	return made, nil
 }
 
 // wholeDisk reports whether / is a root that may be written.
@@ -118,17 +145,28 @@ func cloneKept(s *Spec) ([]clone, error) {
 			kept, from[dir] = append(kept, clone{path: dir}), s.Temp
 		}
 	}
+	covered := func(dir string) bool {
+		if len(s.Cover) > 0 {
+			if real, err := filepath.EvalSymlinks(dir); err == nil {
+				dir = real
+			}
+		}
+		return slices.ContainsFunc(s.Cover, func(cover string) bool { return cover != dir && Beneath(cover, dir) })
+	}
 	for _, root := range s.Roots {
 		if root.Path != "/" {
-			others = append(others, clone{path: root.Path, readOnly: root.ReadOnly, root: true})
+			others = append(others, clone{path: root.Path, readOnly: root.ReadOnly, late: covered(root.Path), root: true})
 		}
+	}
+	for _, dir := range s.Shown {
+		others = append(others, clone{path: dir, readOnly: true, late: true})
 	}
 	writable := s.Writable
 	if s.Covered("/tmp") { // its own name is the one that it has for the command
 		writable = append(writable[:len(writable):len(writable)], s.Temp)
 	}
 	for _, dir := range writable {
-		late := slices.ContainsFunc(s.Guard, func(guarded string) bool { return Beneath(guarded, dir) })
+		late := covered(dir) || slices.ContainsFunc(s.Guard, func(guarded string) bool { return Beneath(guarded, dir) })
 		others = append(others, clone{path: dir, late: late})
 	}
 	slices.SortStableFunc(others, func(a, b clone) int { return len(a.path) - len(b.path) })
@@ -140,7 +178,7 @@ func cloneKept(s *Spec) ([]clone, error) {
 			source = other
 		}
 		fd, err := c.open(source)
-		if errors.Is(err, unix.ENOENT) && slices.Contains(writable, c.path) {
+		if errors.Is(err, unix.ENOENT) && (slices.Contains(writable, c.path) || slices.Contains(s.Shown, c.path)) {
 			continue
 		}
 		if err != nil {

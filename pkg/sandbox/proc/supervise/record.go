@@ -130,6 +130,8 @@ func (s *Spec) fields(f *fields) {
 	f.string(&s.Temp)
 	f.string(&s.Home)
 	f.strings(&s.Mask)
+	f.strings(&s.Cover)
+	f.strings(&s.Shown)
 	f.strings(&s.Guard)
 	f.flag(&s.Alike)
 	each(f, &s.Drop, f.int)

@@ -63,6 +63,8 @@ type Spec struct {
 	Temp     string // the private temporary directory
 	Home     string
 	Mask     []string // must not be read
+	Cover    []string // directories nothing of which is seen, but what is Writable in them
+	Shown    []string // and these, which are read
 	Guard    []string // must not be written, although in a root
 
 	// Alike says that this is what differs from the spec that the supervisor
@@ -117,7 +119,8 @@ func (s *Spec) complete(expected *Spec) bool {
 		s.Env = append(s.Env, pair)
 	}
 	s.Level, s.Network, s.Probe, s.Limits = expected.Level, expected.Network, expected.Probe, expected.Limits
-	s.Roots, s.Writable, s.Home, s.Mask, s.Guard = expected.Roots, expected.Writable, expected.Home, expected.Mask, expected.Guard
+	s.Roots, s.Writable, s.Home, s.Guard = expected.Roots, expected.Writable, expected.Home, expected.Guard
+	s.Mask, s.Cover, s.Shown = expected.Mask, expected.Cover, expected.Shown
 	s.Alike = false
 	return len(s.Drop) == 0
 }
@@ -127,7 +130,7 @@ func (s *Spec) complete(expected *Spec) bool {
 func (s *Spec) confinedAs(other *Spec) bool {
 	return s.Level == other.Level && s.Network == other.Network && s.Probe == other.Probe && s.Limits == other.Limits &&
 		s.Home == other.Home && slices.Equal(s.Roots, other.Roots) && slices.Equal(s.Writable, other.Writable) &&
-		slices.Equal(s.Mask, other.Mask) && slices.Equal(s.Guard, other.Guard)
+		slices.Equal(s.Mask, other.Mask) && slices.Equal(s.Cover, other.Cover) && slices.Equal(s.Shown, other.Shown) && slices.Equal(s.Guard, other.Guard)
 }
 
 // Covered reports whether a root holds a directory, so that commands see that
