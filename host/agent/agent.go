@@ -103,6 +103,11 @@ type Config struct {
 	// nothing had come, the provider has asked as often as it is of use.
 	Again int
 
+	// Whole, unless nil, is called while the run goes on with the messages that it has
+	// added since the last time, whenever the conversation is whole with them: each call
+	// has its result. The last messages come with the Outcome alone.
+	Whole func(added []convert.Message)
+
 	On func(Event) // nil: nobody is told; called by one goroutine at a time, in order
 }
 

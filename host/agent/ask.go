@@ -124,11 +124,33 @@ func (r *run) hear(ctx context.Context, req *convert.Request) (answer *convert.R
 	r.heard = r.heard || len(answer.Parts) > 0
 	kept := *answer
 	kept.Parts = r.clean(answer.Parts, own, answer.Stop != convert.StopRefusal)
-	if kept.Usage == nil {
-		kept.Usage = r.estimate(req, &kept)
-	}
-	kept.Usage = possible(*kept.Usage)
+	kept.Usage = believed(kept.Usage, r.estimate(req, &kept))
 	return &kept, err
+}
+
+// What a model says of its usage is believed where it is as much as a part of the
+// estimate, beyond an amount that is not worth the question.
+const (
+	believedPart = 4
+	doubtless    = 2000 // tokens
+)
+
+// believed is what a model says of its usage, and the estimate where it says nothing, or
+// what cannot be: bounds on tokens and cost would hold no model that counts nothing.
+func believed(said, about *convert.Usage) *convert.Usage {
+	if said == nil {
+		return possible(*about)
+	}
+	u := possible(*said)
+	for _, n := range []struct {
+		said  *int
+		about int
+	}{{&u.Input, about.Input}, {&u.Output, about.Output}} {
+		if *n.said == 0 || *n.said < n.about/believedPart-doubtless {
+			*n.said = n.about
+		}
+	}
+	return u
 }
 
 // mostTokens is more than any model takes at once.
@@ -324,6 +346,9 @@ func (o *Outcome) Text() string {
 	}
 	return strings.Join(all, "\n\n")
 }
+
+// sameness is what identical calls have in common.
+func sameness(c *convert.ToolCall) string { return c.Name + "\x00" + canonical(c) }
 
 // canonical is a call's arguments in the form in which the same are the same.
 func canonical(c *convert.ToolCall) string {

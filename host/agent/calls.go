@@ -56,7 +56,7 @@ func (r *run) plan(calls []*convert.ToolCall, tools []convert.Tool, choice *conv
 			p.refuse = toolerr.New(toolerr.LimitReached, "only the first %d calls of an answer are made; make this one again if it is still needed", mostCalls)
 			continue
 		}
-		key := c.Name + "\x00" + canonical(c)
+		key := sameness(c)
 		if most := r.cfg.Bounds.Identical; most > 0 && r.same[key] >= most {
 			p.refuse = errIdentical
 			continue

@@ -3,6 +3,7 @@ package agent
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/toolroom-mcp/toolroom/host/budget"
@@ -13,6 +14,14 @@ import (
 
 // keepResults is how many of the last results stay whole as long as that is possible.
 const keepResults = 4
+
+// What is assumed where nobody has said how much a model takes: a window that those of
+// all vendors have, and as many tools as OpenAI's API and many like it take at most. What
+// does not fit into the window is sent all the same: the model says if it is too much.
+const (
+	usualWindow = 128_000
+	usualTools  = 128
+)
 
 // fit makes the request of a turn, which fits the model; see package budget. What is
 // cut of the history stays cut.
@@ -27,10 +36,18 @@ func (r *run) fit(tools []convert.Tool, choice *convert.Choice) (*convert.Reques
 	}
 	req.Messages = r.conversation()
 	info := r.model.Info()
-	if info.Window <= 0 {
+	said, keep := info.Window > 0, r.keep
+	if !said && info.Vendor == "" { // no vendor's, and no model at all perhaps: it takes what there is
 		return &req, nil
 	}
+	if !said {
+		info.Window = usualWindow
+	}
 	plan, err := r.planned(info, req, tools)
+	if err != nil && !said {
+		r.keep, info.Window = keep, math.MaxInt32
+		plan, err = r.planned(info, req, tools)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -64,8 +81,12 @@ func (r *run) conversation() []convert.Message {
 // planned is Fit, with ever fewer results that stay whole.
 func (r *run) planned(info provider.Info, req convert.Request, tools []convert.Tool) (budget.Plan, error) {
 	cfg := budget.Config{Counter: r.cfg.Counter}
+	said := r.model.Info().Window > 0
+	if !said || info.Vendor == convert.OpenAI {
+		cfg.MaxTools = usualTools
+	}
 	for _, m := range r.cfg.Larger {
-		if i := m.Info(); i.Window > 0 && i.Name != "" {
+		if i := m.Info(); said && i.Window > 0 && i.Name != "" {
 			cfg.Models = append(cfg.Models, budget.Model{Name: i.Name, Window: i.Window, MaxOutput: i.MaxOutput})
 		}
 	}
@@ -91,12 +112,43 @@ func (r *run) planned(info provider.Info, req convert.Request, tools []convert.T
 
 // cut replaces the history by one that says less.
 func (r *run) cut(messages []convert.Message, text string) error {
+	r.forget(messages)
 	r.history = slices.Clone(messages)
 	if err := r.note(step{Step: stepCut, Turn: r.out.Turns, Messages: r.history}); err != nil {
 		return err
 	}
 	r.tell(Event{Type: Cut, Turn: r.out.Turns, Text: text})
 	return nil
+}
+
+// forget allows calls once more whose results are cut in messages, and are not yet in
+// the history: the model is told to make them again if it needs them.
+func (r *run) forget(messages []convert.Message) {
+	whole := map[string]bool{}
+	for _, m := range r.history {
+		for _, p := range m.Parts {
+			if p.ToolResult != nil && !budget.Compacted(p.ToolResult) {
+				whole[p.ToolResult.ID] = true
+			}
+		}
+	}
+	cut := map[string]bool{}
+	for _, m := range messages {
+		for _, p := range m.Parts {
+			if p.ToolResult != nil && budget.Compacted(p.ToolResult) && whole[p.ToolResult.ID] {
+				cut[p.ToolResult.ID] = true
+			}
+		}
+	}
+	most := r.cfg.Bounds.Identical
+	for _, m := range messages {
+		for _, p := range m.Parts {
+			if p.ToolCall != nil && cut[p.ToolCall.ID] {
+				key := sameness(p.ToolCall)
+				r.same[key] = min(r.same[key], max(most-1, 0))
+			}
+		}
+	}
 }
 
 // change has another model take over.

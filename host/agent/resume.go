@@ -152,6 +152,7 @@ func (a *reading) read(s step) {
 	case stepResult:
 		a.results[s.ID] = s
 	case stepCut:
+		a.forget(s.Messages)
 		a.history = slices.Clone(s.Messages)
 	case stepEnd:
 		a.end = &s
@@ -179,7 +180,7 @@ func (a *reading) settle() {
 	theirs := a.end != nil && a.end.Why == Theirs
 	for _, c := range a.open.Calls() {
 		if !a.theirs(c.Name) && c.Malformed == "" {
-			a.same[c.Name+"\x00"+canonical(c)]++
+			a.same[sameness(c)]++
 		}
 		s, known := a.results[c.ID]
 		_, begun := a.begun[c.ID]

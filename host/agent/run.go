@@ -42,6 +42,7 @@ type run struct {
 	cfg     Config
 	model   provider.Model
 	given   int // messages of the conversation before the run
+	kept    int // messages that Config.Whole need not be told of any more
 	history []convert.Message
 	ids     idents
 	same    map[string]int // calls by tool and arguments
@@ -64,7 +65,7 @@ func newRun(cfg Config, messages []convert.Message) *run {
 		cfg.Counter = tokens.Estimator{}
 	}
 	return &run{
-		cfg: cfg, model: cfg.Model, given: len(messages), history: slices.Clone(messages), ids: newIdents(messages),
+		cfg: cfg, model: cfg.Model, given: len(messages), kept: len(messages), history: slices.Clone(messages), ids: newIdents(messages),
 		same: map[string]int{}, out: &Outcome{Calls: map[string]int{}}, began: time.Now(), keep: keepResults,
 	}
 }
@@ -79,9 +80,19 @@ func (r *run) lead(ctx context.Context, first func(context.Context) (Ending, err
 	defer cancel()
 	why, err := first(work)
 	for why == "" {
+		r.whole()
 		why, err = r.turn(work)
 	}
 	return r.close(ctx, why, err)
+}
+
+// whole tells what was added since it was told last.
+func (r *run) whole() {
+	if r.cfg.Whole == nil || r.kept >= len(r.history) {
+		return
+	}
+	r.cfg.Whole(slices.Clone(r.history[r.kept:]))
+	r.kept = len(r.history)
 }
 
 // close ends a run, with a summary if it was a bound that ended it.

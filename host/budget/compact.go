@@ -39,7 +39,7 @@ func Compact(counter tokens.Counter, messages []convert.Message, keep int) ([]co
 				return out, cut
 			}
 			size := partTokens(counter, p)
-			if size <= shortResult || compacted(p.ToolResult) {
+			if size <= shortResult || Compacted(p.ToolResult) {
 				continue
 			}
 			short := *p.ToolResult
@@ -63,8 +63,8 @@ func isResult(p convert.Part) bool { return p.Type == convert.Result && p.ToolRe
 
 const leftOut = "[an old result, cut: it had "
 
-// compacted reports whether a result has been cut before. A long one only says so.
-func compacted(r *convert.ToolResult) bool {
+// Compacted reports whether a result has been cut before. A long one only says so.
+func Compacted(r *convert.ToolResult) bool {
 	return len(r.Content) == 1 && len(r.Content[0].Text) < 8*headRunes && strings.HasPrefix(r.Content[0].Text, leftOut)
 }
 
