@@ -1,6 +1,9 @@
 package app
 
 import (
+	"fmt"
+	"time"
+
 	conversations "github.com/toolroom-mcp/toolroom/host/session"
 	"github.com/toolroom-mcp/toolroom/host/store"
 )
@@ -19,6 +22,9 @@ func (a *App) Store() *store.Store {
 func (a *App) Sessions() *conversations.Book {
 	s := a.Store()
 	book := &conversations.Book{Keys: s.Keys, Log: s.Log, Blobs: s.Blobs}
+	book.Forgot = func(old conversations.Session, most int) {
+		a.tell(fmt.Sprintf("the session %s (%q, last used %s) was forgotten for a new one: %d are kept; delete those that are not needed", old.ID, old.Name, old.Updated.Format(time.DateOnly), most))
+	}
 	if a.store == nil { // they take memory
 		book.Most, book.Size = 100, 8<<20
 	}

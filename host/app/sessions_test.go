@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -38,4 +39,25 @@ func TestSessionsOutliveTheHostThatHasState(t *testing.T) {
 		}
 		a.Close()
 	}
+}
+
+// That a session is forgotten for another is said.
+func TestAForgottenSessionIsTold(t *testing.T) {
+	a, err := app.Open(config.Config{})
+	require.NoError(t, err)
+	defer a.Close()
+	var told []string
+	a.OnNotice(func(text string) { told = append(told, text) })
+	var first *session.Session
+	for i := range 101 {
+		require.Empty(t, told)
+		s, err := a.Sessions().Create(t.Context(), session.Session{Name: fmt.Sprint(i)})
+		require.NoError(t, err)
+		if first == nil {
+			first = s
+		}
+	}
+	require.Len(t, told, 1)
+	require.Contains(t, told[0], first.ID)
+	require.Contains(t, told[0], "100 are kept")
 }

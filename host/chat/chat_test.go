@@ -103,8 +103,13 @@ answers:
     calls: [{name: write, args: {file_path: "{{1}}"}}, {name: write, args: {file_path: "{{2}}"}}]
   - when: {message: "change (\\w+)"}
     calls: [{name: write, args: {file_path: "{{1}}"}}]
+  - when: {tool: echo, result: "stay"}
+    delay: 1h
+    text: never
   - when: {tool: "*"}
     text: "It said {{result}}."
+  - when: {message: "^fail$"}
+    error: AUTH_FAILED
   - when: {message: "^hang$"}
     delay: 1h
     text: never

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"strings"
 	"time"
@@ -43,35 +44,57 @@ func (c *Chat) find(ctx context.Context, name string) (*session.Session, error) 
 	return &all[0], nil
 }
 
-// note keeps what a turn came to.
-func (c *Chat) note(ctx context.Context, said string, messages []convert.Message) {
+// underway is a turn as far as it is kept in the session: what has been said and done is
+// there also when the program is killed before the turn has ended.
+type underway struct {
+	said  string
+	part  string            // the session's name for it
+	all   []convert.Message // of the turn
+	kept  int               // of all
+	made  bool              // the session was made for it
+	fault error             // why the rest of all is not kept
+}
+
+func (c *Chat) underway(said string) *underway { return &underway{said: said, part: rand.Text()} }
+
+// noteTime is how long keeping something may take.
+const noteTime = 10 * time.Second
+
+// keep keeps what was added to a turn, and what could not be kept before.
+func (c *Chat) keep(ctx context.Context, u *underway, added ...convert.Message) {
 	book := c.cfg.Host.Sessions
-	if book == nil {
+	u.all = append(u.all, added...)
+	if book == nil || u.kept == len(u.all) {
 		return
 	}
 	// What was said is kept though the turn was given up.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteTime)
 	defer cancel()
-	err := c.keep(ctx, book, said, messages)
-	if toolerr.Is(err, toolerr.NotFound) && c.session != nil { // it was deleted elsewhere
+	u.fault = c.append(ctx, book, u)
+	if toolerr.Is(u.fault, toolerr.NotFound) && c.session != nil { // it was deleted elsewhere
 		c.session = nil
-		err = c.keep(ctx, book, said, c.history)
-	}
-	if err != nil {
-		c.view.note("this turn is not kept in a session: %v", err)
+		u.fault = c.append(ctx, book, u)
 	}
 }
 
-func (c *Chat) keep(ctx context.Context, book *session.Book, said string, messages []convert.Message) error {
+// append adds to the session what it does not have of the turn; to a new one, what was
+// said before, too.
+func (c *Chat) append(ctx context.Context, book *session.Book, u *underway) error {
 	model := c.model.Info().Name
 	if c.session == nil {
-		s, err := book.Create(ctx, session.Session{Name: screen.Line(said, 60), Model: model})
+		s, err := book.Create(ctx, session.Session{Name: screen.Line(u.said, 60), Model: model})
+		if err == nil {
+			s, err = book.Append(ctx, s.ID, c.history...)
+		}
 		if err != nil {
 			return err
 		}
-		c.session = s
+		c.session, u.made, u.kept = s, len(c.history) == 0, 0
 	}
-	s, err := book.Append(ctx, c.session.ID, messages...)
+	s, err := book.AppendPart(ctx, c.session.ID, u.part, u.all[u.kept:]...)
+	if err == nil {
+		u.kept = len(u.all)
+	}
 	if err == nil && s.Model != model {
 		s, err = book.SetModel(ctx, s.ID, model)
 	}
@@ -82,11 +105,34 @@ func (c *Chat) keep(ctx context.Context, book *session.Book, said string, messag
 	return nil
 }
 
+// withdraw takes back what is kept of a turn that came to nothing.
+func (c *Chat) withdraw(ctx context.Context, u *underway) {
+	book := c.cfg.Host.Sessions
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteTime)
+	defer cancel()
+	switch {
+	case c.session == nil || u.kept == 0 && !u.made:
+		u.fault = nil // it is not there
+	case u.made:
+		u.fault = book.Delete(ctx, c.session.ID)
+		c.session = nil
+	default:
+		s, err := book.Withdraw(ctx, c.session.ID, u.part)
+		if err == nil && s != nil {
+			c.session = s
+		}
+		u.fault = err
+	}
+}
+
 // recollection says which session it is, and what was said last.
 func (c *Chat) recollection() string {
 	text := fmt.Sprintf("session %s: %q, %d messages", c.session.ID, c.session.Name, len(c.history))
 	for i := len(c.history) - 1; i >= 0; i-- {
 		m := c.history[i]
+		if m.Role == convert.User && i == len(c.history)-1 {
+			text += "\nnot answered: " + screen.Line(spoken(m), 200)
+		}
 		if m.Role == convert.Assistant && spoken(m) != "" {
 			return text + "\nlast: " + screen.Line(spoken(m), 200)
 		}

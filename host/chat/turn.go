@@ -30,21 +30,27 @@ func (c *Chat) say(ctx context.Context, said string) error {
 	if c.pending != "" {
 		text = c.pending + "\n\n" + said
 	}
-	added := []convert.Message{{Role: convert.User, Parts: words(text)}}
+	asked := convert.Message{Role: convert.User, Parts: words(text)}
+	kept := c.underway(said)
+	c.keep(ctx, kept, asked)
 	var out *agent.Outcome
 	err := c.during(ctx, func(ctx context.Context) {
-		out = c.ask(ctx, append(slices.Clone(c.history), added...))
+		out = c.ask(ctx, append(slices.Clone(c.history), asked), func(added []convert.Message) { c.keep(ctx, kept, added...) })
 	})
 	if err != nil {
 		return err
 	}
 	c.failed = out.Why != agent.Goal
-	if len(out.Messages) > 0 { // else it is as if it had not been said
+	if len(out.Messages) > 0 {
 		c.pending = ""
-		added = append(added, out.Messages...)
-		c.history = append(c.history, added...)
-		c.note(ctx, said, added)
+		c.keep(ctx, kept, out.Messages[len(kept.all)-1:]...)
+		c.history = append(append(c.history, asked), out.Messages...)
 		c.noteChanges(began, out)
+	} else { // it is as if it had not been said
+		c.withdraw(ctx, kept)
+	}
+	if kept.fault != nil {
+		c.view.note("this turn is not kept in a session: %v", kept.fault)
 	}
 	c.view.ended(out, c.cost(out))
 	if out.Why == agent.Cancelled && c.editor == nil && !c.cfg.Typing {
@@ -53,8 +59,8 @@ func (c *Chat) say(ctx context.Context, said string) error {
 	return ctx.Err()
 }
 
-// ask runs the agent over a conversation.
-func (c *Chat) ask(ctx context.Context, messages []convert.Message) *agent.Outcome {
+// ask runs the agent over a conversation. whole is told what it adds: see agent.Config.
+func (c *Chat) ask(ctx context.Context, messages []convert.Message, whole func([]convert.Message)) *agent.Outcome {
 	ask := c.Ask
 	if !c.canAsk() {
 		ask = nil
@@ -62,7 +68,7 @@ func (c *Chat) ask(ctx context.Context, messages []convert.Message) *agent.Outco
 	tools := c.cfg.Host.Turn(ask)
 	out := agent.Run(ctx, agent.Config{
 		Model: c.model, Tools: &asking{Tools: tools, chat: c}, Request: c.cfg.Request, System: c.cfg.System,
-		Bounds: c.cfg.Bounds, On: func(e agent.Event) { c.view.event(e, c.model.Info()) },
+		Bounds: c.cfg.Bounds, Whole: whole, On: func(e agent.Event) { c.view.event(e, c.model.Info()) },
 	}, messages)
 	if err := tools.End(); err != nil && out.Why == agent.Goal {
 		out.Err = err

@@ -14,6 +14,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/toolroom-mcp/toolroom/host/app"
+	hostconfig "github.com/toolroom-mcp/toolroom/host/config"
+	"github.com/toolroom-mcp/toolroom/host/convert"
+	"github.com/toolroom-mcp/toolroom/host/store/backend"
 )
 
 // runs reports whether a process runs, and not as a zombie.
@@ -90,6 +94,40 @@ func TestASignalEndsAHostThatWaitsForItsConfiguration(t *testing.T) {
 			t.Fatalf("%s does not end", command)
 		}
 	}
+}
+
+// A chat that is killed in the middle of a turn has kept what was said, and the steps that
+// were done; it is gone on with from there.
+func TestAChatThatIsKilledHasKeptItsTurn(t *testing.T) {
+	dir := t.TempDir()
+	config := filepath.Join(dir, "c.yaml")
+	require.NoError(t, writeFile(filepath.Join(dir, "script.yaml"), `
+answers:
+  - {when: {message: go}, text: I look., calls: [{name: fix__echo, args: {text: here}}]}
+  - {when: {result: here}, delay: 1h, text: never}
+  - {text: "{{message}}"}
+`))
+	require.NoError(t, writeFile(config, "servers: {fix: {command: fixture, args: [-era, legacy]}}\nmodels: {default: play, providers: {play: {kind: scripted, file: script.yaml}}}\n"))
+	chat := exec.Command("mcp-host", "chat", "-p", "go", "--config", config, "--state", dir)
+	require.NoError(t, chat.Start())
+	var messages []convert.Message
+	require.Eventually(t, func() bool {
+		a, err := app.Open(hostconfig.Config{State: dir, Store: backend.Config{Dir: dir}})
+		require.NoError(t, err)
+		defer a.Close()
+		all, err := a.Sessions().List(t.Context())
+		require.NoError(t, err)
+		if len(all) == 1 {
+			messages, err = a.Sessions().Messages(t.Context(), all[0].ID)
+			require.NoError(t, err)
+		}
+		return len(messages) == 3
+	}, 20*time.Second, 10*time.Millisecond)
+	require.NoError(t, chat.Process.Kill())
+	chat.Wait() //nolint:errcheck // it was killed
+	out, err := exec.Command("mcp-host", "chat", "-p", "and now?", "--continue", "--json", "--config", config, "--state", dir).Output()
+	require.NoError(t, err)
+	require.Contains(t, string(out), `"text":"and now?"`)
 }
 
 func pidIn(t *testing.T, file string) (pid int) {

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/toolroom-mcp/toolroom/host/convert"
@@ -17,16 +18,24 @@ import (
 )
 
 // turn is a record of a session's log: what was appended at once, or the blob that
-// it is in.
+// it is in; or that all records of a part are void, whose counts it takes back.
 type turn struct {
 	Count    int               `json:"count"`
 	Bytes    int64             `json:"bytes"`
 	Messages []convert.Message `json:"messages,omitempty"`
 	Blob     string            `json:"blob,omitempty"`
+	Part     string            `json:"part,omitempty"`
+	Void     string            `json:"void,omitempty"` // a Part
 }
 
 // Append adds messages to the end of a session, all or none. Without any it is Get.
 func (b *Book) Append(ctx context.Context, id string, messages ...convert.Message) (*Session, error) {
+	return b.AppendPart(ctx, id, "", messages...)
+}
+
+// AppendPart is Append of messages that Withdraw takes back, with all others that were
+// appended under the same name of a part.
+func (b *Book) AppendPart(ctx context.Context, id, part string, messages ...convert.Message) (*Session, error) {
 	k, _, err := b.read(ctx, id)
 	if err != nil || len(messages) == 0 {
 		return session(k), err
@@ -38,13 +47,33 @@ func (b *Book) Append(ctx context.Context, id string, messages ...convert.Messag
 	if most := cmp.Or(b.Size, 64<<20); k.Bytes+int64(len(content)) > most {
 		return nil, toolerr.New(toolerr.LimitReached, "the session %s would have %d bytes, of %d; begin another, or fork it from an earlier message", id, k.Bytes+int64(len(content)), most)
 	}
-	t := turn{Count: len(messages), Bytes: int64(len(content)), Messages: messages}
+	t := turn{Count: len(messages), Bytes: int64(len(content)), Messages: messages, Part: part}
 	if len(content) > inRecord {
 		t.Messages, t.Blob = nil, "session-"+strings.ToLower(rand.Text())
 		if _, err := b.Blobs.Create(ctx, t.Blob, bytes.NewReader(content)); err != nil {
 			return nil, err
 		}
 	}
+	return b.record(ctx, id, t)
+}
+
+// Withdraw takes back what was appended under the name of a part.
+func (b *Book) Withdraw(ctx context.Context, id, part string) (*Session, error) {
+	void := turn{Void: part}
+	_, err := b.each(ctx, id, 0, func(t turn, _ store.Cursor) error {
+		if t.Part == part {
+			void.Count, void.Bytes = void.Count-t.Count, void.Bytes-t.Bytes
+		}
+		return nil
+	})
+	if err != nil || void.Count == 0 {
+		return nil, err
+	}
+	return b.record(ctx, id, void)
+}
+
+// record appends a record.
+func (b *Book) record(ctx context.Context, id string, t turn) (*Session, error) {
 	record, err := jsonrpc.Marshal(t)
 	if err != nil {
 		return nil, err
@@ -124,6 +153,10 @@ func (b *Book) turns(ctx context.Context, id string) ([]turn, error) {
 	var turns []turn
 	lost := false
 	n, err := b.each(ctx, id, 0, func(t turn, _ store.Cursor) error {
+		if t.Void != "" {
+			turns = slices.DeleteFunc(turns, func(old turn) bool { return old.Part == t.Void })
+			return nil
+		}
 		if t.Blob != "" {
 			err := b.fetch(ctx, &t)
 			if toolerr.Is(err, toolerr.NotFound) {

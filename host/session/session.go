@@ -8,12 +8,14 @@
 //	s, err = book.Append(ctx, s.ID, question, answer)
 //
 // What is appended at once is there whole or not at all, and nothing comes between:
-// append a whole turn, with the results of the calls in it. Of several who append
+// append a whole turn, with the results of the calls in it, or as far as it has come
+// whenever each call has its result (AppendPart; Withdraw takes them back). Of several who append
 // at the same time each has its place, and none is lost. Who appends to a session
 // that is being deleted is told that it is not there.
 //
 // A session that nothing was appended to for Age is forgotten; one has at most Size
-// bytes; of more than Most those are forgotten that were used longest ago. The host
+// bytes; of more than Most those are forgotten that were used longest ago, and Forgot
+// is told of each. The host
 // trims the oldest records of its store (30 days, 256 MiB): of a session that lost
 // some, the history begins with the first message of the user's that is left.
 package session
@@ -66,6 +68,10 @@ type Book struct {
 	Age  time.Duration // 0: 30 days
 	Size int64         // bytes of a session; 0: 64 MiB
 	Most int           // sessions; 0: 1000
+
+	// Forgot, unless nil, is told of a session that had to make room for a new one,
+	// and how many there may be.
+	Forgot func(s Session, most int)
 }
 
 const (
@@ -108,9 +114,15 @@ func (b *Book) makeRoom(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for i := max(cmp.Or(b.Most, 1000), 1) - 1; i < len(all); i++ {
-		if err := b.Delete(ctx, all[i].ID); err != nil && !toolerr.Is(err, toolerr.NotFound) {
+	most := max(cmp.Or(b.Most, 1000), 1)
+	for i := most - 1; i < len(all); i++ {
+		err := b.Delete(ctx, all[i].ID)
+		switch {
+		case toolerr.Is(err, toolerr.NotFound):
+		case err != nil:
 			return err
+		case b.Forgot != nil:
+			b.Forgot(all[i], most)
 		}
 	}
 	return nil

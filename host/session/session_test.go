@@ -185,6 +185,8 @@ func TestWhatIsBounded(t *testing.T) {
 	kept := memory.New(memory.Config{Now: clock})
 	b := bookOf(kept)
 	b.Now, b.Size, b.Most, b.Age = clock, 1000, 3, time.Hour
+	var forgot []string
+	b.Forgot = func(s session.Session, most int) { forgot = append(forgot, fmt.Sprint(s.Name, " of ", most)) }
 	var ids []string
 	for i := range 4 {
 		now = now.Add(time.Minute)
@@ -192,6 +194,7 @@ func TestWhatIsBounded(t *testing.T) {
 		require.NoError(t, err)
 		ids = append(ids, s.ID)
 	}
+	require.Equal(t, []string{"0 of 3"}, forgot)
 	_, err := b.Get(t.Context(), ids[0])
 	require.Equal(t, toolerr.NotFound, toolerr.CodeOf(err), "of too many the one used longest ago is forgotten")
 	_, err = b.Append(t.Context(), ids[1], said(convert.User, strings.Repeat("x", 900)))
@@ -295,4 +298,46 @@ func TestADeletedSessionIsGoneAlsoForWhoAppends(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, left)
 	}
+}
+
+// A part that is taken back is not there, for nobody and in no count; what others have
+// appended between its records stays.
+func TestAPartIsTakenBack(t *testing.T) {
+	b := newBook(t)
+	s, err := b.Create(t.Context(), session.Session{})
+	require.NoError(t, err)
+	_, err = b.Append(t.Context(), s.ID, said(convert.User, "q"), said(convert.Assistant, "a"))
+	require.NoError(t, err)
+	before, err := b.Get(t.Context(), s.ID)
+	require.NoError(t, err)
+	_, err = b.AppendPart(t.Context(), s.ID, "p", said(convert.User, strings.Repeat("long ", 200_000)))
+	require.NoError(t, err)
+	other, err := b.Append(t.Context(), s.ID, said(convert.User, "other"))
+	require.NoError(t, err)
+	_, err = b.AppendPart(t.Context(), s.ID, "p", called("c")...)
+	require.NoError(t, err)
+	messages, err := b.Messages(t.Context(), s.ID)
+	require.NoError(t, err)
+	require.Len(t, messages, 6)
+
+	after, err := b.Withdraw(t.Context(), s.ID, "p")
+	require.NoError(t, err)
+	require.Equal(t, before.Messages+1, after.Messages)
+	require.Less(t, after.Bytes, other.Bytes)
+	messages, err = b.Messages(t.Context(), s.ID)
+	require.NoError(t, err)
+	require.Equal(t, []string{"user q", "assistant a", "user other"}, texts(messages))
+	_, err = b.AppendPart(t.Context(), s.ID, "p2", said(convert.User, "next"))
+	require.NoError(t, err)
+	for _, part := range []string{"p", "nosuch", ""} {
+		_, err = b.Withdraw(t.Context(), s.ID, part)
+		require.NoError(t, err)
+	}
+	fork, err := b.Fork(t.Context(), s.ID, "", 0)
+	require.NoError(t, err)
+	messages, err = b.Messages(t.Context(), fork.ID)
+	require.NoError(t, err)
+	require.Equal(t, []string{"user q", "assistant a", "user other", "user next"}, texts(messages))
+	_, err = b.Withdraw(t.Context(), "sess_nosuch", "p")
+	require.NoError(t, err, "nothing is there of it")
 }
