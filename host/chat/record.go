@@ -68,15 +68,16 @@ func (v *jsonView) write(r record) {
 	v.out.Write(append(escaped(line), '\n')) //nolint:errcheck // a pipe that is gone ends the program
 }
 
-// escaped is JSON without characters that steer a terminal: they are only within
-// strings, where an escape says the same.
+// escaped is JSON without characters that steer a terminal, or hide: they are only
+// within strings, where an escape says the same.
 func escaped(line []byte) []byte {
-	if bytes.IndexFunc(line, screen.Steers) < 0 {
+	steers := func(r rune) bool { return screen.Steers(0, r) }
+	if bytes.IndexFunc(line, steers) < 0 {
 		return line
 	}
 	var b []byte
 	for _, r := range string(line) {
-		if !screen.Steers(r) {
+		if !steers(r) {
 			b = utf8.AppendRune(b, r)
 			continue
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/agent"
 	"github.com/toolroom-mcp/toolroom/host/app"
 	"github.com/toolroom-mcp/toolroom/host/call"
+	"github.com/toolroom-mcp/toolroom/host/chat/screen"
 	"github.com/toolroom-mcp/toolroom/host/config"
 	"github.com/toolroom-mcp/toolroom/host/convert"
 	"github.com/toolroom-mcp/toolroom/host/provider"
@@ -353,7 +354,7 @@ func (t *agentTold) ended(o *agent.Outcome, whole []convert.Message) error {
 		return nil
 	}
 	if text := o.Text(); text != "" {
-		if err := t.printf("%s\n\n", printable(text)); err != nil {
+		if err := t.printf("%s\n\n", screen.Clean(text)); err != nil {
 			return err
 		}
 	}

@@ -183,6 +183,7 @@ func (t *text) draw(prompt string, width, height int) picture {
 	for _, r := range prompt {
 		put(r)
 	}
+	before := rune(0)
 	for i, r := range t.runes {
 		if i == t.at {
 			p.row, p.col = len(p.rows), col
@@ -191,7 +192,8 @@ func (t *text) draw(prompt string, width, height int) picture {
 			wrap()
 			continue
 		}
-		shown := screen.Shown(r)
+		shown := screen.Shown(before, r)
+		before = r
 		if r == '\t' {
 			shown = "    "
 		}

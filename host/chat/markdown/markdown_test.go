@@ -115,8 +115,10 @@ func requireHarmless(t *testing.T, out string, styled bool) {
 		require.Regexp(t, `^\x1b\[0?(;?[123469]|;36)*m`, rest[i:])
 		rest = rest[:i] + rest[i+1:]
 	}
+	before := rune(0)
 	for _, r := range rest {
-		require.False(t, screen.Steers(r), "%q", out)
+		require.False(t, screen.Steers(before, r), "%q", out)
+		before = r
 		require.True(t, r == '\n' || r == '\t' || !unicode.IsControl(r), "%q", out)
 	}
 }
@@ -127,7 +129,7 @@ func TestNothingSteersTheTerminal(t *testing.T) {
 		requireHarmless(t, render(40, false, text), false)
 	}
 	for _, within := range []string{"%", "# %", "```\n%\n```", "``` %\nx\n```", "`%`", "**%**", "[%](x)", "[x](%)", "![x](%)", "<a:%>", "| % | b |\n|--|--|\n| % | c |\n", "> %", "- %", "1. %", "| % x", "~~%~~"} {
-		for _, evil := range []string{"\x1b]0;title\x07", "\x1b[2J", "\x9b2J", "\u009b2J", "\x1b]8;;http://evil\x1b\\", "a\rb", "\x08\x08", "\u202e", "\x00"} {
+		for _, evil := range []string{"\x1b]0;title\x07", "\x1b[2J", "\x9b2J", "\u009b2J", "\x1b]8;;http://evil\x1b\\", "a\rb", "\x08\x08", "\u202e", "\x00", "\u200b", "\u200d", "a\u200cb", "\ufeff", "\u00ad", "\u2060", "\u200f", "\u3164", "\ufe0f"} {
 			out := render(60, true, strings.ReplaceAll(within, "%", evil))
 			requireHarmless(t, out, true)
 		}

@@ -37,14 +37,18 @@ type cell struct {
 	s style
 }
 
-// harmless puts a character, or what is shown in place of one that could steer
-// the terminal.
-func (c cell) harmless(put func(cell)) {
-	if !screen.Steers(c.r) {
+// A gate lets characters through, and for one that could steer the terminal what is
+// shown in its place.
+type gate struct{ before rune }
+
+func (g *gate) pass(c cell, put func(cell)) {
+	before := g.before
+	g.before = c.r
+	if !screen.Steers(before, c.r) {
 		put(c)
 		return
 	}
-	for _, r := range screen.Shown(c.r) {
+	for _, r := range screen.Shown(before, c.r) {
 		put(cell{r, c.s})
 	}
 }
@@ -61,6 +65,7 @@ func columns(cells []cell) int {
 type page struct {
 	out    io.Writer
 	styled bool
+	gate   gate
 
 	buf   []byte
 	now   style // what the terminal was told last
@@ -97,7 +102,7 @@ func (p *page) margin(text string) {
 func (p *page) room() int { return max(p.width-p.col, 0) }
 
 // add adds a character where there is room for the word that it belongs to.
-func (p *page) add(c cell) { c.harmless(p.place) }
+func (p *page) add(c cell) { p.gate.pass(c, p.place) }
 
 func (p *page) place(c cell) {
 	if c.r == ' ' || c.r == '\t' {
@@ -140,7 +145,7 @@ func (p *page) endWord() {
 }
 
 // raw adds a character where it is.
-func (p *page) raw(r rune, s style) { cell{r, s}.harmless(p.emit) }
+func (p *page) raw(r rune, s style) { p.gate.pass(cell{r, s}, p.emit) }
 
 func (p *page) emit(c cell) {
 	p.set(c.s)

@@ -66,7 +66,8 @@ func (w *Writer) cells(text string, s style) []cell {
 		}
 		all = append(all, c)
 	}
-	in := inline{put: func(c cell) { c.harmless(put) }, plain: w.inline.plain, style: s}
+	var g gate
+	in := inline{put: func(c cell) { g.pass(c, put) }, plain: w.inline.plain, style: s}
 	for _, r := range text { // so that no more is held back than of a line
 		in.add(r)
 	}

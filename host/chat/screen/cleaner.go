@@ -9,6 +9,7 @@ import (
 type Cleaner struct {
 	out     io.Writer
 	partial []byte // the beginning of a rune
+	before  rune   // the last one
 	cr      bool   // the last one was a carriage return, which may be of a line's end
 	ended   bool   // nothing has been written since the last end of a line
 }
@@ -30,11 +31,12 @@ func (c *Cleaner) Write(text []byte) (int, error) {
 		r, size := utf8.DecodeRune(text)
 		text = text[size:]
 		if c.cr && r != '\n' {
-			clean = append(clean, Shown('\r')...)
+			clean = append(clean, Shown(0, '\r')...)
 		}
 		if c.cr = r == '\r'; !c.cr {
-			clean = append(clean, Shown(r)...)
+			clean = append(clean, Shown(c.before, r)...)
 		}
+		c.before = r
 	}
 	return n, c.put(clean)
 }
@@ -43,12 +45,12 @@ func (c *Cleaner) Write(text []byte) (int, error) {
 func (c *Cleaner) End() error {
 	var clean []byte
 	if c.cr {
-		clean = append(clean, Shown('\r')...)
+		clean = append(clean, Shown(0, '\r')...)
 	}
 	for range c.partial {
 		clean = append(clean, string(utf8.RuneError)...)
 	}
-	c.cr, c.partial = false, nil
+	c.cr, c.partial, c.before = false, nil, 0
 	if len(clean) > 0 || !c.ended {
 		clean = append(clean, '\n')
 	}

@@ -2,6 +2,7 @@ package screen_test
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -32,6 +33,34 @@ func TestClean(t *testing.T) {
 	require.NoError(t, c.End())
 	require.NoError(t, c.End())
 	require.Equal(t, "a\nb\n\ufffd\n", out.String())
+}
+
+// Nobody sees what is not shown, but where it is part of how people write.
+func TestWhatIsNotSeen(t *testing.T) {
+	for _, hidden := range []rune{0xad, 0x34f, 0x61c, 0x115f, 0x1160, 0x17b4, 0x180e, 0x200b, 0x200c, 0x200d, 0x200e, 0x200f, 0x2028, 0x2029, 0x202a, 0x202e,
+		0x2060, 0x2061, 0x2064, 0x2065, 0x2066, 0x2069, 0x206a, 0x206f, 0x3164, 0xfe00, 0xfe0f, 0xfeff, 0xffa0, 0xfff9, 0xfffb, 0x1bca0, 0x1d173,
+		0xe0001, 0xe0041, 0xe007f, 0xe0100, 0xe01ef} {
+		for _, before := range []string{"", "a", "é", "я", " ", ")", "\n", "日", "ア"} {
+			if before == "日" && (hidden == 0xfe00 || hidden == 0xfe0f || hidden >= 0xe0100) {
+				continue
+			}
+			text := before + string(hidden) + "b"
+			require.Equal(t, fmt.Sprintf(`%s\u%04xb`, before, hidden), screen.Clean(text))
+			require.Equal(t, len(before)+len(fmt.Sprintf(`\u%04xb`, hidden)), len(screen.Clean(text)))
+		}
+	}
+	for _, text := range []string{
+		"می\u200cخواهم", "نامه\u200cای", "مُ\u200cخ", "क्\u200dष", "ക്\u200d", "শ্\u200cয", "ශ්\u200dර", // Persian, Hindi, Malayalam, Bengali, Sinhala
+		"👩\u200d👩\u200d👧", "👩🏽\u200d🚀", "❤\ufe0f\u200d🔥", "🏳\ufe0f\u200d🌈", "🙂\u200d↔\ufe0f", "✔\ufe0f", "⚠\ufe0f", "1\ufe0f\u20e3", "#\ufe0f\u20e3", "ℹ\ufe0f", "‼\ufe0f", "☎\ufe0e",
+		"葛\U000e0100城", "\u0600١", "a\u00a0b", "e\u0301", "שלום", "한글",
+	} {
+		require.Equal(t, text, screen.Clean(text))
+	}
+	// More than one is never how people write.
+	require.Equal(t, `👩`+"\u200d"+`\u200d👩`, screen.Clean("👩\u200d\u200d👩"))
+	require.Equal(t, `می`+"\u200c"+`\u200c\u200dخ`, screen.Clean("می\u200c\u200c\u200dخ"))
+	require.Equal(t, `✔`+"\ufe0f"+`\ufe0f\ufe01`, screen.Clean("✔\ufe0f\ufe0f\ufe01"))
+	require.Equal(t, `🏴\ue0067\ue007f`, screen.Clean("🏴\U000e0067\U000e007f"), "tags could say anything")
 }
 
 func TestLine(t *testing.T) {

@@ -4,8 +4,8 @@
 //
 // A terminal obeys what it is sent. Nothing that a model, a tool or a file says
 // is written to one without Clean: no escape sequence, no control character and
-// no character that turns the order of others around gets through; each is
-// shown escaped instead.
+// no character that turns the order of others around, or hides, gets through; each
+// is shown escaped instead (see Steers).
 package screen
 
 import (
@@ -16,38 +16,106 @@ import (
 	"golang.org/x/text/width"
 )
 
-// Clean shows the characters of a text that could steer a terminal escaped.
-// Ends of lines and tabs stay.
+// Clean shows the characters of a text that could steer a terminal, or that nobody
+// sees, escaped. Ends of lines and tabs stay.
 func Clean(text string) string {
-	if strings.IndexFunc(text, Steers) < 0 {
-		return strings.ToValidUTF8(text, "\ufffd")
+	if plain(text) {
+		return text
 	}
 	var b strings.Builder
+	before := rune(0)
 	for _, r := range text {
-		b.WriteString(Shown(r))
+		b.WriteString(Shown(before, r))
+		before = r
 	}
 	return b.String()
 }
 
-// Shown is one rune as Clean shows it.
-func Shown(r rune) string {
-	if Steers(r) {
+// plain reports whether a text is one of visible ASCII, as most are.
+func plain(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; c >= 0x7f || c < ' ' && c != '\n' && c != '\t' {
+			return false
+		}
+	}
+	return true
+}
+
+// Shown is one rune as Clean shows it after another; before is 0 at the beginning.
+func Shown(before, r rune) string {
+	if Steers(before, r) {
 		return fmt.Sprintf(`\u%04x`, r)
 	}
 	return string(r)
 }
 
-// Steers reports whether a terminal does more with a rune than show it: control
-// characters, those that turn the order of text around, and those that hide text.
-// Ends of lines and tabs do not count.
-func Steers(r rune) bool {
+// Steers reports whether a terminal does more with a rune than show it, or shows
+// nothing: control characters, those that turn the order of text around (Trojan
+// Source, CVE-2021-42574), and those that are not seen, in which text hides from
+// who reads it, or makes two names of one: zero width spaces and joiners, fillers,
+// tags, selectors. Ends of lines and tabs do not count.
+//
+// Three kinds of these are part of how people write, and count only where nobody
+// does (as UTS #39 and #55 advise, RFC 5892 demands of names, and editors that mark
+// invisible characters do): joiners in scripts that have them, as Persian's and
+// Hindi's, and between emoji; and one selector after a character that has variants,
+// as emoji have, and Chinese characters. It is the character before that decides,
+// so that text can be shown while it comes.
+func Steers(before, r rune) bool {
 	switch {
 	case r == '\n' || r == '\t':
 		return false
 	case r < ' ', r >= 0x7f && r < 0xa0:
 		return true
+	case r < 0xa0:
+		return false
+	case r == zeroWidthJoiner && joinsEmoji(before):
+		return false
+	case r == zeroWidthJoiner || r == zeroWidthNonJoiner:
+		return !joinsLetters(before)
+	case unicode.Is(unicode.Variation_Selector, r):
+		return !varies(before)
+	case r == 0x2028 || r == 0x2029 || r >= 0xe0000 && r <= 0xe0fff:
+		return true
+	case unicode.Is(unicode.Cf, r): // but for signs that numbers stand on
+		return !unicode.Is(unicode.Prepended_Concatenation_Mark, r)
 	}
-	return r >= 0x2028 && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r >= 0xe0000 && r <= 0xe0fff
+	return unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r)
+}
+
+const (
+	zeroWidthNonJoiner = '\u200c'
+	zeroWidthJoiner    = '\u200d'
+	emojiSelector      = '\ufe0f'
+)
+
+// joinsLetters reports whether a character is a letter or mark of a script in which
+// joiners say how letters are written.
+func joinsLetters(r rune) bool {
+	if r >= 0x64b && r <= 0x655 || r == 0x670 { // Arabic's vowels, which other scripts have, too
+		return true
+	}
+	return (unicode.IsLetter(r) || unicode.IsMark(r)) && unicode.In(r,
+		unicode.Arabic, unicode.Syriac, unicode.Mandaic, unicode.Nko, unicode.Mongolian, unicode.Adlam, unicode.Hanifi_Rohingya,
+		unicode.Devanagari, unicode.Bengali, unicode.Gurmukhi, unicode.Gujarati, unicode.Oriya, unicode.Tamil, unicode.Telugu,
+		unicode.Kannada, unicode.Malayalam, unicode.Sinhala, unicode.Khmer, unicode.Myanmar, unicode.Tibetan, unicode.Balinese, unicode.Javanese,
+	)
+}
+
+// joinsEmoji reports whether another emoji can be joined to a character.
+func joinsEmoji(r rune) bool {
+	return r == emojiSelector || r >= 0x1f3fb && r <= 0x1f3ff || unicode.Is(unicode.So, r)
+}
+
+// varies reports whether a character has variants that selectors choose.
+func varies(r rune) bool {
+	switch {
+	case r >= '0' && r <= '9', r == '#', r == '*', r == '\u2139': // keys, and the i of information
+		return true
+	case r < 0x80:
+		return false
+	}
+	return unicode.IsSymbol(r) || unicode.IsPunct(r) || unicode.In(r, unicode.Han, unicode.Mongolian, unicode.Phags_Pa, unicode.Myanmar)
 }
 
 // Line is a text on one line of at most columns columns, made harmless, its
