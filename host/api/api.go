@@ -48,6 +48,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
@@ -221,6 +222,7 @@ func (a *API) Refuse(w http.ResponseWriter, r *http.Request, status int, message
 func raw(w http.ResponseWriter, status int, body []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)+1))
 	w.WriteHeader(status)
 	w.Write(append(body, '\n')) //nolint:errcheck // the client is gone
 }

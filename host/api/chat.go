@@ -56,13 +56,16 @@ func readChat(w http.ResponseWriter, r *http.Request) (*asked, error) {
 	return q, q.choose(tools)
 }
 
-// checkChat refuses what cannot be done.
+// checkChat refuses what cannot be read, and what cannot be done.
 func checkChat(v *tree.Value) error {
+	if err := wantedOfChat().check(v, "", ""); err != nil {
+		return err
+	}
 	if n := v.Get("n"); !absent(n) && !(n.Is(tree.Number) && n.Text == "1") {
 		return invalid("n", "n must be 1: there is one answer; ask again for another")
 	}
-	if f := v.Get("response_format"); !absent(f) && !is(f.Get("type"), "text") {
-		return invalid("response_format", `response_format can only be {"type":"text"} here; ask for JSON in the prompt, or declare a tool whose arguments it is`)
+	if err := checkFormat(v.Get("response_format")); err != nil {
+		return err
 	}
 	if v.Get("logprobs").True() || v.Get("top_logprobs").Is(tree.Number) && v.Get("top_logprobs").Text != "0" {
 		return invalid("logprobs", "logprobs cannot be told here")

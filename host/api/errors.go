@@ -176,7 +176,7 @@ func fail(w http.ResponseWriter, r *http.Request, err error) {
 	if f.final {
 		w.Header().Set("X-Should-Retry", "false")
 	}
-	answer(w, f.status, body)
+	linger(w, r, func() { answer(w, f.status, body) })
 }
 
 func answer(w http.ResponseWriter, status int, v any) {

@@ -3,9 +3,11 @@ package api
 import (
 	"errors"
 	"io"
+	"maps"
 	"mime"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -95,6 +97,32 @@ func unread(w http.ResponseWriter, err error, most int64) error {
 	return toolerr.New(toolerr.InvalidInput, "the body cannot be read: %w", err)
 }
 
+// What is still read of a request that has been answered, and for how long.
+const (
+	lingerMost = 64 << 20
+	lingerTime = 3 * time.Second
+)
+
+// linger reads on what a client still sends of a request that was answered before it was
+// read. One that writes all of it before it reads anything would else find the connection
+// reset, and with it the answer gone, which says why.
+func linger(w http.ResponseWriter, r *http.Request, answer func()) {
+	if r.Body == nil || r.Body == http.NoBody || r.Header.Get("Expect") != "" { // which waits for the answer
+		answer()
+		return
+	}
+	c := http.NewResponseController(w)
+	whole := c.EnableFullDuplex() == nil
+	answer()
+	if !whole || c.Flush() != nil {
+		return
+	}
+	reading(w, lingerTime)
+	if n, err := io.CopyN(io.Discard, r.Body, lingerMost); err == io.EOF && n < lingerMost {
+		reading(w, 0)
+	}
+}
+
 func tooLarge(w http.ResponseWriter, most int64) error {
 	w.Header().Set("Connection", "close")
 	return toolerr.New(toolerr.TooLarge, "the body has more than %d bytes", most)
@@ -115,7 +143,7 @@ func members(w http.ResponseWriter, r *http.Request, take map[string]func(value 
 	}
 	for _, m := range found {
 		if take[m.Name] == nil {
-			return invalid(m.Name, "%.40s: it is not known here", m.Name)
+			return invalid(m.Name, "%.40s: it is not known here; the body is %s", m.Name, bodyOf(slices.Sorted(maps.Keys(take))))
 		}
 		if string(m.Value) == "null" {
 			continue
@@ -125,6 +153,14 @@ func members(w http.ResponseWriter, r *http.Request, take map[string]func(value 
 		}
 	}
 	return nil
+}
+
+// bodyOf shows an object with these members.
+func bodyOf(names []string) string {
+	for i, name := range names {
+		names[i] = `"` + name + `": …`
+	}
+	return "{" + strings.Join(names, ", ") + "}"
 }
 
 // rates bounds how often each client asks: a bucket each, filled all the time.

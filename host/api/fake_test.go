@@ -28,9 +28,10 @@ import (
 // scene is an API with a model that says what a test has it say.
 type scene struct {
 	*api.API
-	url   string
-	think func(r *convert.Request, on func(convert.Delta)) (*convert.Response, error)
-	until func(ctx context.Context) // unless nil, is waited for before the model answers
+	url    string
+	think  func(r *convert.Request, on func(convert.Delta)) (*convert.Response, error)
+	until  func(ctx context.Context) // unless nil, is waited for before the model answers
+	vendor *convert.Vendor           // nil: Anthropic
 
 	mu     sync.Mutex
 	asked  []*convert.Request
@@ -69,7 +70,11 @@ func (s *scene) List(context.Context) []provider.Info { return []provider.Info{(
 type fakeModel scene
 
 func (m *fakeModel) Info() provider.Info {
-	return provider.Info{Name: "m", Provider: "p", Vendor: convert.Anthropic, Window: 10_000_000}
+	info := provider.Info{Name: "m", Provider: "p", Vendor: convert.Anthropic, Window: 10_000_000}
+	if m.vendor != nil {
+		info.Vendor = *m.vendor
+	}
+	return info
 }
 
 func (m *fakeModel) Ask(ctx context.Context, r *convert.Request, on func(convert.Delta)) (*convert.Response, error) {

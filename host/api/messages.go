@@ -78,8 +78,11 @@ func readMessages(w http.ResponseWriter, r *http.Request) (*asked, error) {
 	return q, q.choose(only)
 }
 
-// checkMessages refuses what cannot be done.
+// checkMessages refuses what cannot be read, and what cannot be done.
 func checkMessages(v *tree.Value) error {
+	if err := wantedOfMessage().check(v, "", ""); err != nil {
+		return err
+	}
 	for name, most := range map[string]float64{"temperature": 1, "top_p": 1} {
 		if err := between(v, name, most); err != nil {
 			return err
@@ -104,8 +107,13 @@ func checkMessages(v *tree.Value) error {
 			return invalid(name, "%s cannot be done here", name)
 		}
 	}
-	if s := v.Get("system"); !absent(s) && !s.Is(tree.String) && !s.Is(tree.Array) {
-		return invalid("system", "system is neither text nor a list of blocks")
+	if !absent(v.Get("output_format")) || !absent(v.Get("output_config").Get("format")) {
+		return invalid("output_format", "the form of the answer cannot be held to a schema here; declare a tool whose arguments it is")
+	}
+	for i, b := range v.Get("system").All() {
+		if !is(b.Get("type"), "text") || !b.Get("text").Is(tree.String) {
+			return invalid("system", "block %d of system is not one of text", i)
+		}
 	}
 	list := v.Get("messages")
 	if !list.Is(tree.Array) || len(list.Items) == 0 {
@@ -139,10 +147,21 @@ func checkBlock(b *tree.Value, i int, at string) error {
 		return invalid(at, "message %d has a block without a type", i)
 	case kind.Text == "tool_use" && !(texts("id", "name") && b.Get("input").Is(tree.Object)),
 		kind.Text == "tool_result" && !texts("tool_use_id"),
+		kind.Text == "thinking" && !texts("thinking"),
+		kind.Text == "redacted_thinking" && !texts("data"),
+		kind.Text == "image" && lacksImage(b),
 		kind.Text == "text" && !texts("text"):
 		return invalid(at, "message %d has a block of type %s that lacks what such have", i, kind.Text)
 	case !slices.Contains([]string{"text", "image", "tool_use", "tool_result", "thinking", "redacted_thinking"}, kind.Text):
 		return invalid(at, "message %d has a block of type %.40s, which is not taken here", i, kind.Text)
+	}
+	if kind.Text != "tool_result" {
+		return nil
+	}
+	for _, inner := range b.Get("content").All() {
+		if !inner.Get("type").Is(tree.String) || is(inner.Get("type"), "text") && !inner.Get("text").Is(tree.String) || is(inner.Get("type"), "image") && lacksImage(inner) {
+			return invalid(at, "message %d has a result with a block that lacks what such have", i)
+		}
 	}
 	return nil
 }

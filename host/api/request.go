@@ -50,25 +50,8 @@ func (q *asked) extensions(v *tree.Value, r *http.Request) (tools []string, err 
 	for _, name := range []string{"x_events", "x_session", "x_tools"} {
 		v.Delete(name)
 	}
-	if m := v.Get("model"); !absent(m) && (!m.Is(tree.String) || len(m.Text) > maxModel) {
+	if m := v.Get("model"); m.Is(tree.String) && len(m.Text) > maxModel {
 		return nil, invalid("model", "model is not a text of at most %d bytes", maxModel)
-	}
-	for _, name := range []string{"stream", "parallel_tool_calls"} {
-		if b := v.Get(name); !absent(b) && !b.Is(tree.Bool) {
-			return nil, invalid(name, "%s is neither true nor false", name)
-		}
-	}
-	for _, name := range []string{"tools", "functions", "messages"} {
-		if l := v.Get(name); !absent(l) && !l.Is(tree.Array) {
-			return nil, invalid(name, "%s is not a list", name)
-		}
-	}
-	for _, name := range []string{"stop", "stop_sequences"} {
-		for _, item := range v.Get(name).All() {
-			if !item.Is(tree.String) {
-				return nil, invalid(name, "%s has something else than texts in it", name)
-			}
-		}
 	}
 	return tools, nil
 }

@@ -82,6 +82,9 @@ func (a *API) begin(ctx context.Context, q *asked) (c *completion, done func(), 
 	if err != nil {
 		return nil, nil, modelFault(err)
 	}
+	if q.Format != nil && model.Info().Vendor != convert.OpenAI {
+		return nil, nil, invalid("response_format", `response_format of the model %.100s can only be {"type":"text"}; ask for JSON in the prompt, declare a tool whose arguments it is, or ask a model of an OpenAI-compatible provider`, model.Info().Name)
+	}
 	c = &completion{api: a, q: q, model: cmp.Or(q.base, model.Info().Name), ids: map[string]string{}, end: func() error { return nil }}
 	if err := c.converse(ctx); err != nil {
 		return nil, nil, err

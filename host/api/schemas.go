@@ -63,7 +63,7 @@ func vendors() map[string]any {
 			"functions?", typed("array", "items", typed("object")), "function_call?", map[string]any{},
 			"max_tokens?", typed("integer", "minimum", 1), "max_completion_tokens?", typed("integer", "minimum", 1),
 			"temperature?", typed("number", "minimum", 0, "maximum", 2), "top_p?", typed("number", "minimum", 0, "maximum", 1), "stop?", map[string]any{},
-			"n?", typed("integer", "enum", []int{1}), "response_format?", having("type", typed("string", "enum", []string{"text"})), "user?", "string",
+			"n?", typed("integer", "enum", []int{1}), "response_format?", having("type", typed("string", "enum", append([]string{"text"}, formats()...)), "json_schema?", typed("object")), "user?", "string",
 		}, ours...)...),
 		"ChatCompletion": having(append([]any{
 			"id", "string", "object", "string", "created", "integer", "model", "string",

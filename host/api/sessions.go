@@ -121,7 +121,11 @@ func (a *API) addMessages(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	if err := checkChatMessages(list); err != nil {
+	err = anObject(map[string]want{"messages": wantedOfMessages()}).check(v, "", "")
+	if err == nil {
+		err = checkChatMessages(list)
+	}
+	if err != nil {
 		fail(w, r, err)
 		return
 	}

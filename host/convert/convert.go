@@ -166,8 +166,13 @@ type Request struct {
 	TopP        *float64  `json:"top_p,omitempty"`
 	TopK        int       `json:"top_k,omitempty"`
 	Stop        []string  `json:"stop,omitempty"`
-	Stream      bool      `json:"stream,omitempty"`
-	StreamUsage bool      `json:"stream_usage,omitempty"` // the usage at the end of a stream, too
+
+	// Format is the form of the answer as OpenAI's response_format says it, which
+	// no other vendor is sent; nil: text.
+	Format json.RawMessage `json:"format,omitempty"`
+
+	Stream      bool `json:"stream,omitempty"`
+	StreamUsage bool `json:"stream_usage,omitempty"` // the usage at the end of a stream, too
 }
 
 // A Stop is why a model ended its turn.

@@ -347,6 +347,9 @@ func (g *gen) request() *convert.Request {
 	if g.in(3) {
 		r.Stop = []string{"END", "\n"}
 	}
+	if g.in(3) {
+		r.Format = json.RawMessage(pick(g, `{"type":"json_object"}`, `{"type":"json_schema","json_schema":{"name":"n","schema":{"type":"object"}}}`))
+	}
 	return r
 }
 

@@ -66,6 +66,9 @@ func (e *encoder) limits(r *convert.Request, body *tree.Value) {
 	if r.TopK != 0 {
 		body.Set("top_k", tree.Int(r.TopK))
 	}
+	if r.Format != nil {
+		e.losses.Lose("/format", "the answer is text here")
+	}
 	if len(r.Stop) > 0 {
 		body.Set("stop_sequences", tree.Strs(r.Stop...))
 	}

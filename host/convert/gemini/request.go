@@ -27,6 +27,9 @@ func EncodeRequest(r *convert.Request, o Options) (*tree.Value, convert.Losses) 
 	if r.Parallel != nil {
 		e.losses.Lose("/parallel", "Gemini does not have it")
 	}
+	if r.Format != nil {
+		e.losses.Lose("/format", "the answer is text here")
+	}
 	e.contents(messages, body)
 	if len(r.Tools) > 0 {
 		tools, losses := EncodeTools(r.Tools, o)

@@ -43,6 +43,13 @@ func DecodeRequest(body json.RawMessage, o Options) (*convert.Request, convert.L
 	if v.Get("n").Is(tree.Number) && v.Get("n").Text == "1" {
 		v.Take("n").Skip()
 	}
+	if f := v.Get("response_format"); f.Is(tree.Object) && f.Get("type").Is(tree.String) {
+		if v.Take("response_format"); f.Get("type").Text == "text" {
+			f.Skip()
+		} else {
+			r.Format = f.Whole()
+		}
+	}
 	stop := v.Take("stop")
 	if stop.Is(tree.String) {
 		r.Stop = []string{stop.Str()}

@@ -47,6 +47,9 @@ func EncodeRequest(r *convert.Request, o Options) (*tree.Value, convert.Losses) 
 	if len(r.Stop) > 0 {
 		body.Set("stop", tree.Strs(r.Stop...))
 	}
+	if r.Format != nil {
+		body.Set("response_format", tree.Raw(r.Format))
+	}
 	if r.Stream {
 		body.Set("stream", tree.Boolean(true))
 	}
