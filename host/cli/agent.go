@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -16,7 +18,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/agent"
 	"github.com/toolroom-mcp/toolroom/host/app"
 	"github.com/toolroom-mcp/toolroom/host/config"
+	"github.com/toolroom-mcp/toolroom/host/config/dialect"
 	"github.com/toolroom-mcp/toolroom/host/convert"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -137,12 +141,46 @@ func (p *program) task(flags agentTask, args []string) (agentTask, io.Reader, er
 		return flags, strings.NewReader(""), flags.check()
 	}
 	var t agentTask
+	var object json.RawMessage
 	decoder := json.NewDecoder(in)
-	if err := decoder.Decode(&t); err != nil {
+	err := decoder.Decode(&object)
+	if err == nil {
+		if err := onlyMembers("the task", object, t); err != nil {
+			return flags, nil, exit(exitUsage, err)
+		}
+		err = json.Unmarshal(object, &t)
+	}
+	if err != nil {
 		return flags, nil, usage("the task on standard input is not one JSON object of at most %d bytes: %v", maxTask, err)
 	}
 	t.overlay(flags)
 	return t, io.MultiReader(decoder.Buffered(), in, p.in), t.check()
+}
+
+// onlyMembers refuses an object with members that its struct does not have, spelt as
+// they are: a bound, or a set of tools, that is not read is none.
+func onlyMembers(what string, object json.RawMessage, of any) error {
+	found, err := jsonrpc.Members(object)
+	if err != nil {
+		return err
+	}
+	fields := map[string]reflect.Type{}
+	for i, t := 0, reflect.TypeOf(of); i < t.NumField(); i++ {
+		fields[t.Field(i).Tag.Get("json")] = t.Field(i).Type
+	}
+	names := slices.Sorted(maps.Keys(fields))
+	for _, m := range found {
+		field, known := fields[m.Name]
+		if !known {
+			return fmt.Errorf("%s has no member %.60q%s (it has %s)", what, m.Name, dialect.Nearest(m.Name, names), strings.Join(names, ", "))
+		}
+		if field == reflect.TypeFor[*agentDoor]() && string(m.Value) != "null" {
+			if err := onlyMembers(m.Name, m.Value, agentDoor{}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // startsObject reports whether the first that is not white space begins an object.

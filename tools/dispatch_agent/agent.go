@@ -41,6 +41,7 @@ type agent struct {
 
 	mu      sync.Mutex
 	waiting bool          // for another agent to end
+	waiters int           // calls that wait for its end
 	now     string        // what it is doing
 	used    tally         // so far, with what was used before this prompt
 	turn    int           // of this prompt
@@ -302,9 +303,25 @@ func (a *agent) doing() (line string, changed <-chan struct{}) {
 	return strings.Join(append(words, "now: "+a.now), " · "), a.changed
 }
 
+// errLeft is the end of a call that nobody waits for any more, where other calls still
+// wait for the agent.
+var errLeft = toolerr.New(toolerr.Cancelled, "this call was cancelled; the agent goes on, since another call waits for it")
+
+// wait counts a call that waits for the agent's end, or one that no longer does, and
+// returns how many are left.
+func (a *agent) wait(calls int) int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.waiters += calls
+	return a.waiters
+}
+
 // attend waits for the agent's end, for so long at most, and says meanwhile
-// what it does. Who no longer waits for it stops it.
+// what it does. The last one who no longer waits for it stops it.
 func (a *agent) attend(ctx context.Context, patience time.Duration) error {
+	a.wait(1)
+	left := sync.OnceValue(func() int { return a.wait(-1) })
+	defer left()
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	beat := time.NewTicker(2 * time.Second)
@@ -318,6 +335,9 @@ func (a *agent) attend(ctx context.Context, patience time.Duration) error {
 		case <-timer.C:
 			return nil
 		case <-ctx.Done():
+			if left() > 0 && !errors.Is(context.Cause(ctx), mcpkit.ErrStopped) {
+				return errLeft
+			}
 			a.cancel(context.Cause(ctx))
 			<-a.done
 			return context.Cause(ctx)

@@ -101,6 +101,44 @@ func TestCancel(t *testing.T) {
 	require.Empty(t, c.Untaken())
 }
 
+// Of two who wait for an agent each may stop waiting; the last one stops it.
+func TestOneOfTwoWhoWaitIsCancelled(t *testing.T) {
+	p := newPlace(t)
+	c := p.serve()
+	r := dispatch(c, "prompt", lines("pid "+p.file("pid"), "turn 5 5 half", "wait "+p.file("go"), "report done"), "wait_ms", 0)
+	agent := r.Structured["agent_id"].(string)
+	pid := p.pid("pid")
+	wait := func() string {
+		t.Helper()
+		params := mcpkittest.CallParams("dispatch_agent", arg("agent_id", agent, "wait_ms", 60000))
+		before := len(c.Notifications("notifications/progress"))
+		params["_meta"] = map[string]any{"progressToken": fmt.Sprint("t", before)}
+		id := c.Go("tools/call", params)
+		within(t, "it waits", func() bool { return len(c.Notifications("notifications/progress")) > before })
+		return id
+	}
+	cancel := func(id string) {
+		c.Notify("notifications/cancelled", map[string]any{"requestId": json.RawMessage(id)})
+	}
+	first, second := wait(), wait()
+	cancel(first)
+	r = dispatch(c, "agent_id", agent, "wait_ms", 200)
+	require.Equal(t, true, r.Structured["running"], r.Text)
+	require.False(t, gone(pid))
+	p.write("go", "")
+	r, err := mcpkittest.ParseResult(c.Answer(second).Result)
+	require.NoError(t, err)
+	require.Contains(t, r.Text, "done\n\nagent "+agent+" · goal reached")
+
+	r = dispatch(c, "prompt", lines("pid "+p.file("other"), "hang"), "wait_ms", 0)
+	agent = r.Structured["agent_id"].(string)
+	pid = p.pid("other")
+	first, second = wait(), wait()
+	cancel(second)
+	cancel(first)
+	within(t, "the agent is gone", func() bool { return gone(pid) })
+}
+
 // The end of the input ends what goes on in the background.
 func TestTheEndOfTheServer(t *testing.T) {
 	p := newPlace(t)
@@ -304,9 +342,10 @@ func TestAgentsTakeTurns(t *testing.T) {
 	for i := range 5 {
 		r := dispatch(c, "prompt", lines(fmt.Sprintf("pid %s%d", p.file("pid"), i), "wait "+p.file("go"), "report done"), "wait_ms", 0)
 		ids = append(ids, r.Structured["agent_id"].(string))
+		if i < 2 { // these two, before others want to
+			p.pid(fmt.Sprint("pid", i))
+		}
 	}
-	p.pid("pid0")
-	p.pid("pid1")
 	for _, id := range ids[2:] {
 		require.Contains(t, dispatch(c, "agent_id", id, "wait_ms", 0).Text, "it waits for another agent to end")
 	}

@@ -111,6 +111,9 @@ func (d *dispatcher) abandoned(ctx context.Context, a *agent, why error) (*mcpki
 	if errors.Is(why, mcpkit.ErrStopped) {
 		return nil, toolerr.New(toolerr.Cancelled, "the server is ending")
 	}
+	if errors.Is(why, errLeft) {
+		return nil, why
+	}
 	result, err := d.answer(ctx, a)
 	if err == nil {
 		err = why
