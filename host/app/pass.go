@@ -28,6 +28,8 @@ func (a *App) follow(s *upstream.Server) {
 			a.Catalog.Refresh(s.Name(), call.Prompts)
 		case "notifications/resources/updated":
 			a.Gateway.Updated(s.Name(), params)
+		case "notifications/elicitation/complete":
+			a.Gateway.Completed(params)
 		case "notifications/message":
 			a.Gateway.Logged(params)
 		}

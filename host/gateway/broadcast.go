@@ -122,25 +122,53 @@ func (g *Gateway) Updated(server string, params json.RawMessage) {
 // Logged passes a server's log message that belongs to no request to the
 // legacy clients that want it.
 func (g *Gateway) Logged(params json.RawMessage) {
+	fields, ok := fieldsOf(params)
+	if !ok {
+		return
+	}
+	for _, session := range g.sessionsOf(func(c client) bool { return admits(c.level, params, false) }) {
+		g.mcp.SendNotificationToSpecificClient(session, "notifications/message", fields) //nolint:errcheck // one without a stream misses it
+	}
+}
+
+// fieldsOf are a notification's parameters as mcp-go takes them.
+func fieldsOf(params json.RawMessage) (map[string]any, bool) {
 	members, err := jsonrpc.Members(params)
 	if err != nil {
-		return
+		return nil, false
 	}
 	fields := make(map[string]any, len(members))
 	for _, m := range members {
 		fields[m.Name] = m.Value
 	}
+	return fields, true
+}
+
+// Completed tells the legacy clients that can be asked at an address that what a
+// server asked there is done. Whose it was it does not say: clients do not heed
+// what they were not asked.
+func (g *Gateway) Completed(params json.RawMessage) {
+	fields, ok := fieldsOf(params)
+	if !ok {
+		return
+	}
+	for _, session := range g.sessionsOf(func(c client) bool {
+		return declared(c.caps, "elicitation/create", json.RawMessage(`{"mode":"url"}`)) == nil
+	}) {
+		g.mcp.SendNotificationToSpecificClient(session, string(mcp.MethodNotificationElicitationComplete), fields) //nolint:errcheck // one without a stream misses it
+	}
+}
+
+// sessionsOf are the legacy clients that are meant.
+func (g *Gateway) sessionsOf(meant func(client) bool) (sessions []string) {
 	g.clients.mu.RLock()
-	var sessions []string
+	defer g.clients.mu.RUnlock()
 	for _, c := range g.clients.byID {
-		if admits(c.level, params, false) {
+		if meant(c) {
 			sessions = append(sessions, c.session)
 		}
 	}
-	g.clients.mu.RUnlock()
-	for _, session := range sessions {
-		g.mcp.SendNotificationToSpecificClient(session, "notifications/message", fields) //nolint:errcheck // one without a stream misses it
-	}
+	return sessions
 }
 
 // subscribe answers resources/subscribe.

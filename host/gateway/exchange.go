@@ -38,6 +38,7 @@ type httpExchange struct {
 	status int           // as mcp-go set it, not sent yet
 	sent   bool          // the header is out
 	stream bool          // as an event stream
+	over   bool          // nothing more is sent
 	acked  chan struct{} // of a listen stream; nil: it is none, or has been acknowledged
 }
 
@@ -91,7 +92,7 @@ func (x *httpExchange) ask(ctx context.Context, method string, params json.RawMe
 	if !x.sent {
 		x.begin()
 	}
-	err := errors.New("the response has begun otherwise")
+	err := errors.New("the response has begun otherwise, or is over")
 	if x.stream {
 		err = x.event(jsonrpc.AppendRequest(nil, jsonrpc.AppendString(nil, id), method, params))
 	}
@@ -106,6 +107,7 @@ func (x *httpExchange) ask(ctx context.Context, method string, params json.RawMe
 		}
 		return m.Result, nil
 	case <-ctx.Done():
+		x.notify(string(mcp.MethodNotificationCancelled), mcpkit.Withdrawn(jsonrpc.AppendString(nil, id)))
 		return nil, ctx.Err()
 	}
 }
@@ -212,6 +214,9 @@ func (x *httpExchange) WriteHeader(status int) {
 func (x *httpExchange) Write(p []byte) (int, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if x.over {
+		return 0, errGone
+	}
 	message := bytes.TrimSpace(p)
 	if x.stream {
 		var ok bool
@@ -304,19 +309,20 @@ func eventData(p []byte) ([]byte, bool) {
 func (x *httpExchange) Flush() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.sent {
+	if x.sent && !x.over {
 		http.NewResponseController(x.ResponseWriter).Flush() //nolint:errcheck // the next write will tell
 	}
 }
 
-// end sends the header of a response without a body.
+// end sends the header of a response without a body. Nothing is written from
+// then on: the server uses what a response is written with for others.
 func (x *httpExchange) end() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if !x.sent && x.status != 0 {
 		x.ResponseWriter.WriteHeader(x.status)
-		x.sent = true
 	}
+	x.sent, x.stream, x.over = true, false, true
 }
 
 // Unwrap is for http.ResponseController.

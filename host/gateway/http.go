@@ -300,8 +300,8 @@ func (h *HTTPHandler) post(w http.ResponseWriter, r *http.Request, profile strin
 		return
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
+	defer x.end()
 	h.mcp.ServeHTTP(x, r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x)))
-	x.end()
 }
 
 // readWithin bounds how long what the client still sends is waited for, 0

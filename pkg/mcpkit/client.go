@@ -84,8 +84,15 @@ func (c *conn) question(ctx context.Context, method string, params json.RawMessa
 		q.mu.Lock()
 		delete(q.open, id)
 		q.mu.Unlock()
+		c.send(jsonrpc.AppendNotification(nil, string(mcp.MethodNotificationCancelled), Withdrawn(json.RawMessage(id))))
 		return jsonrpc.Message{}, context.Cause(ctx)
 	}
+}
+
+// Withdrawn is what the client is told of a request whose answer nobody waits
+// for any more: its user need not decide on it.
+func Withdrawn(id json.RawMessage) json.RawMessage {
+	return append(append([]byte(`{"requestId":`), id...), `,"reason":"it is not needed any more"}`...)
 }
 
 // respond hands an answer of the client's to who asked. One that nobody waits

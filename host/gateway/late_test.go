@@ -1,0 +1,99 @@
+package gateway_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/toolroom-mcp/toolroom/host/call"
+)
+
+// inSession opens a legacy session, and returns what sends a call in it.
+func inSession(t *testing.T, d door, caps string) func(line string) *bufio.Reader {
+	t.Helper()
+	_, _, header := d.post(t, hello(caps))
+	session := header.Get("Mcp-Session-Id")
+	return func(line string) *bufio.Reader {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, d.URL+"/mcp", strings.NewReader(line))
+		require.NoError(t, err)
+		set(req, []string{"Content-Type", "application/json", "Accept", "application/json, text/event-stream", "Authorization", "Bearer " + token, "Mcp-Session-Id", session})
+		resp, err := d.Client().Do(req)
+		require.NoError(t, err)
+		t.Cleanup(func() { resp.Body.Close() })
+		return bufio.NewReader(resp.Body)
+	}
+}
+
+// What comes for a client after its response is refused: the response's
+// memory belongs to others by then, and the host would end of it.
+func TestNothingIsWrittenAfterAResponse(t *testing.T) {
+	var late *call.Request
+	g := open(t, tools{"progress": func(_ context.Context, req *call.Request) (*call.Result, error) {
+		late = req
+		req.OnNotify("notifications/progress", json.RawMessage(`{"progressToken":1,"progress":1}`)) // it is a stream
+		return &call.Result{Raw: json.RawMessage(`{"content":[]}`)}, nil
+	}})
+	d := serve(t, g)
+	stream := inSession(t, d, `{"elicitation":{}}`)(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"progress"}}`)
+	require.Contains(t, event(t, stream), "progress")
+	require.Contains(t, event(t, stream), `"result"`)
+	_, err := stream.ReadString('\n')
+	require.NoError(t, err)
+	_, err = stream.ReadString('\n')
+	require.Error(t, err, "the response is over")
+	require.Eventually(t, func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		_, err := late.Ask(ctx, "elicitation/create", json.RawMessage(`{}`))
+		return err != nil && strings.Contains(err.Error(), "is over")
+	}, 20*time.Second, time.Millisecond)
+	late.OnNotify("notifications/progress", json.RawMessage(`{}`))
+}
+
+// A client whose answer is not wanted any more is told, so that its user need
+// not decide.
+func TestAQuestionIsWithdrawn(t *testing.T) {
+	g := open(t, tools{"odd": func(ctx context.Context, req *call.Request) (*call.Result, error) {
+		ctx, cancel := context.WithCancel(ctx)
+		time.AfterFunc(20*time.Millisecond, cancel)
+		_, err := req.Ask(ctx, "elicitation/create", json.RawMessage(`{}`))
+		if err == nil {
+			return nil, err
+		}
+		return &call.Result{Raw: json.RawMessage(`{"content":[]}`)}, nil
+	}})
+	line := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"odd"}}`
+	stream := inSession(t, serve(t, g), `{"elicitation":{}}`)(line)
+	c := dial(t, g)
+	c.send(t, hello(`{"elicitation":{}}`))
+	c.next(t)
+	c.send(t, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	c.send(t, line)
+	for _, next := range []func() string{func() string { return event(t, stream) }, func() string { return c.next(t) }} {
+		question := next()
+		require.Contains(t, question, `"method":"elicitation/create"`)
+		require.Equal(t, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`+idOf(t, question)+`,"reason":"it is not needed any more"}}`, next())
+		require.Contains(t, next(), `"result"`)
+	}
+}
+
+// The end of what users were asked at an address is told to the clients that can
+// be asked so.
+func TestTheEndOfAQuestionElsewhereIsTold(t *testing.T) {
+	g, _ := openWorld(t)
+	c := dial(t, g)
+	c.send(t, hello(`{"elicitation":{"url":{}}}`))
+	c.next(t)
+	g.Completed(json.RawMessage(`{"elicitationId":"e","x":1.0}`))
+	require.JSONEq(t, `{"jsonrpc":"2.0","method":"notifications/elicitation/complete","params":{"elicitationId":"e","x":1.0}}`, c.next(t))
+	c.send(t, hello(`{"elicitation":{"form":{}}}`))
+	c.next(t)
+	g.Completed(json.RawMessage(`{"elicitationId":"e"}`))
+	c.send(t, `{"jsonrpc":"2.0","id":5,"method":"ping"}`)
+	require.Contains(t, c.next(t), `"id":5`)
+}
