@@ -71,7 +71,7 @@ func (c *conn) once(ctx context.Context, r request) (answer, error) {
 		from: r.caller.Modern, to: c.era, version: c.cfg.Version,
 		caps: r.caller.Capabilities, level: r.caller.LogLevel,
 	})
-	if err := c.out.send(append(oneLine(line), "}\n"...)); err != nil {
+	if err := c.post(ctx, append(oneLine(line), "}\n"...)); err != nil {
 		return answer{}, err
 	}
 	a := c.wait(ctx, id, p)

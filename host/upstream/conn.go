@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -69,6 +68,7 @@ type pending struct {
 	questions int                // that its client is asked
 	life      context.Context    // of these
 	end       context.CancelFunc // nil before the first
+	asking    sync.WaitGroup     // the same questions
 }
 
 // note is a notification that belongs to a request.
@@ -175,7 +175,8 @@ func (c *conn) register(p *pending) (uint64, error) {
 	return id, nil
 }
 
-// forget ends a request and the questions that belong to it.
+// forget ends a request and the questions that belong to it. When it returns
+// nobody asks the caller any more.
 func (c *conn) forget(id uint64, p *pending) {
 	c.mu.Lock()
 	delete(c.pending, id)
@@ -183,6 +184,7 @@ func (c *conn) forget(id uint64, p *pending) {
 		p.end()
 	}
 	c.mu.Unlock()
+	p.asking.Wait()
 }
 
 // ask sends a request of the host's own. params is an object or nil.
@@ -193,11 +195,26 @@ func (c *conn) ask(ctx context.Context, method string, params json.RawMessage) (
 		return nil, err
 	}
 	defer c.forget(id, p)
-	if err := c.out.send(c.ownRequest(id, method, params)); err != nil {
+	if err := c.post(ctx, c.ownRequest(id, method, params)); err != nil {
 		return nil, err
 	}
 	a := c.wait(ctx, id, p)
 	return a.result, a.err
+}
+
+// post sends the line of a request. One that was not sent since the connection
+// is ending, which the wire may notice first, fails with why it ends.
+func (c *conn) post(ctx context.Context, line []byte) error {
+	err := c.out.send(line)
+	if !errors.Is(err, errNotSent) {
+		return err
+	}
+	select {
+	case <-c.dead:
+		return fmt.Errorf("%w: %w", errNotSent, c.reason())
+	case <-ctx.Done():
+		return err
+	}
 }
 
 // ownRequest is the line of a request of the host's own.
@@ -268,9 +285,8 @@ func (c *conn) take(line []byte) {
 	}
 	if err != nil {
 		c.noise.Add(1)
-		var fault *jsonrpc.Error
-		if errors.As(err, &fault) && fault.ID != nil {
-			c.deliver(fault.ID, answer{err: toolerr.New(toolerr.ProtocolError, "the server's answer is malformed: %w", err)})
+		if id := answerTo(line, err); id != nil {
+			c.deliver(id, answer{err: toolerr.New(toolerr.ProtocolError, "the server's answer is malformed: %w", err)})
 		}
 		return
 	}
@@ -326,29 +342,6 @@ func (c *conn) deliver(rawID json.RawMessage, a answer) {
 	c.mu.Unlock()
 	if p != nil {
 		p.answer <- a
-	}
-}
-
-// tooLong fails the call whose answer was too long to keep. If that cannot be
-// told, it fails all that wait: one of them would wait for ever.
-func (c *conn) tooLong(err error) {
-	failed := answer{err: toolerr.New(toolerr.TooLarge,
-		"the server sent a message of more than %d bytes, which was dropped; ask for less at a time", c.cfg.MaxLine)}
-	var long *jsonrpc.TooLongError
-	if errors.As(err, &long) {
-		// Compiled here: it is rare, and a start should not pay for it.
-		ownID := regexp.MustCompile(`^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*"?([0-9]{1,20})"?\s*,`)
-		if m := ownID.FindSubmatch(long.Head); m != nil {
-			c.deliver(m[1], failed)
-			return
-		}
-	}
-	c.mu.Lock()
-	waiting := c.pending
-	c.pending = map[uint64]*pending{}
-	c.mu.Unlock()
-	for _, p := range waiting {
-		p.answer <- failed
 	}
 }
 

@@ -210,7 +210,7 @@ func (c *conn) notified(m jsonrpc.Message) {
 		c.lists = nil
 		c.mu.Unlock()
 		c.tell(m)
-	case "notifications/resources/updated":
+	case "notifications/resources/updated", "notifications/elicitation/complete":
 		c.tell(m)
 	}
 }

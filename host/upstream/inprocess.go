@@ -68,7 +68,11 @@ func (p *inProcess) run(c *conn) error {
 	select {
 	case <-read:
 	case err := <-p.unread:
-		c.fail(err)
+		select {
+		case <-p.ended: // then why it did is what is to be said
+		default:
+			c.fail(err)
+		}
 	case <-c.dead:
 	}
 	p.ours.Close() //nolint:errcheck // of a pipe in memory

@@ -12,10 +12,12 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Bounds of a listing, so that a server cannot page for ever.
+// Bounds of a listing, so that a server cannot page for ever, nor make a list
+// of all servers' that clients cannot read: some take 10 MiB in one message.
 const (
-	maxPages = 1000
-	maxItems = 100_000
+	maxPages  = 1000
+	maxItems  = 100_000
+	maxListed = 8 << 20 // bytes
 )
 
 // offer is what a server declared that it can do.
@@ -97,6 +99,7 @@ func (c *conn) pages(ctx context.Context, kind call.Kind) ([]json.RawMessage, er
 		return nil, nil
 	}
 	var items []json.RawMessage
+	size := 0
 	cursor, seen := "", map[string]bool{"": true}
 	for range maxPages {
 		var params json.RawMessage
@@ -116,8 +119,14 @@ func (c *conn) pages(ctx context.Context, kind call.Kind) ([]json.RawMessage, er
 			return nil, toolerr.New(toolerr.ProtocolError, "the answer to %s is malformed: %w", method, err)
 		}
 		items = append(items, page...)
+		for _, item := range page {
+			size += len(item)
+		}
 		if len(items) > maxItems {
 			return nil, toolerr.New(toolerr.LimitReached, "the server lists more than %d %s", maxItems, kind)
+		}
+		if size > maxListed {
+			return nil, toolerr.New(toolerr.LimitReached, "the %s that the server lists have more than %d bytes", kind, maxListed)
 		}
 		if seen[next] { // the end, or a server that goes round in circles
 			return items, nil
@@ -148,14 +157,6 @@ func readPage(raw json.RawMessage, kind call.Kind) (items []json.RawMessage, nex
 // Forward carries out a message, starting the server if need be; see Handle.
 func (s *Server) Forward(ctx context.Context, m *call.Message) (json.RawMessage, error) {
 	if s.cfg.Scope != Shared && m.Caller.ID != "" { // else it is the host's own
-		one, leave, err := s.of(m.Caller.ID)
-		if err != nil {
-			return nil, s.lost(ctx, m.Method, call.PhaseConnect, err)
-		}
-		defer leave()
-		return one.Forward(ctx, m)
-	}
-	if s.cfg.Scope != Shared {
 		one, leave, err := s.of(m.Caller.ID)
 		if err != nil {
 			return nil, s.lost(ctx, m.Method, call.PhaseConnect, err)
@@ -196,8 +197,8 @@ func (s *Server) Offers(ctx context.Context, capability string) bool {
 }
 
 // OnNotification sets what is told of notifications that belong to no
-// request: list changes but those of tools, updates of resources, and log
-// messages. It is called by the goroutine that reads and must not block. Call
+// request: list changes but those of tools, updates of resources, the ends of
+// what was asked at an address, and log messages. It is called by the goroutine that reads and must not block. Call
 // it before first use.
 func (s *Server) OnNotification(f func(method string, params json.RawMessage)) { s.cfg.tell = f }
 
@@ -242,6 +243,9 @@ func (s *Server) SetLogLevel(level string) {
 	s.mu.Unlock()
 	if !same && c != nil {
 		c.setLevel(level)
+	}
+	for _, one := range s.visits.servers() {
+		one.SetLogLevel(level)
 	}
 }
 

@@ -54,23 +54,24 @@ func (c *conn) question(m jsonrpc.Message) {
 		c.reply(jsonrpc.AppendError(nil, m.ID, code, fault))
 		return
 	}
-	if len(c.asked) >= maxQuestions {
+	key := string(m.ID)
+	_, twice := c.asked[key]
+	if twice || len(c.asked) >= maxQuestions {
 		c.mu.Unlock()
-		c.reply(jsonrpc.AppendError(nil, m.ID, jsonrpc.CodeInternal, "too many questions are open"))
+		c.reply(jsonrpc.AppendError(nil, m.ID, jsonrpc.CodeInternal, "too many questions are open, or one with this id is"))
 		return
 	}
 	if p.end == nil {
 		p.life, p.end = context.WithCancel(p.ctx)
 	}
 	ctx, cancel := context.WithCancel(p.life)
-	key := string(m.ID)
 	if c.asked == nil {
 		c.asked = map[string]context.CancelFunc{}
 	}
 	c.asked[key] = cancel
 	p.questions++
 	c.mu.Unlock()
-	go func() { // ends with the call at the latest
+	p.asking.Go(func() { // ends with the call at the latest, which waits for it
 		raw, err := p.from.ask(ctx, m.Method, m.Params)
 		c.mu.Lock()
 		delete(c.asked, key)
@@ -81,7 +82,7 @@ func (c *conn) question(m jsonrpc.Message) {
 			raw, err = own, nil
 		}
 		c.reply(questionAnswer(m, raw, err))
-	}()
+	})
 }
 
 func questionAnswer(m jsonrpc.Message, raw json.RawMessage, err error) []byte {

@@ -9,12 +9,12 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/host/config/secret"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/retry"
 	"github.com/toolroom-mcp/toolroom/pkg/noupgrade"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -212,10 +212,10 @@ func (e *statusError) Unwrap() error { return e.err }
 func (e *statusError) StatusCode() int { return e.status }
 
 // retryAfter adds to an error when the server wants to be asked again, if it
-// says so in seconds.
+// says so.
 func retryAfter(res *http.Response, err *toolerr.Error) *toolerr.Error {
-	if seconds, bad := strconv.ParseUint(res.Header.Get("Retry-After"), 10, 32); bad == nil {
-		return err.With("retryAfterMs", int64(seconds)*1000)
+	if after, ok := retry.ParseAfter(res.Header.Get("Retry-After"), time.Now()); ok && after > 0 {
+		return err.With(retry.After, after.Milliseconds())
 	}
 	return err
 }
@@ -239,9 +239,15 @@ func mediaType(res *http.Response) string {
 	return media
 }
 
+// lingering is how long the end of a body is waited for of which nothing more
+// is wanted. A stream need not end with the answer in it.
+const lingering = 250 * time.Millisecond
+
 // drain reads what is left of a small body, so that its connection can be used
 // again, and closes it.
 func drain(body io.ReadCloser) {
+	late := time.AfterFunc(lingering, func() { body.Close() }) //nolint:errcheck // as below
+	defer late.Stop()
 	io.CopyN(io.Discard, body, maxErrorBody) //nolint:errcheck // the connection is given up instead
 	body.Close()                             //nolint:errcheck // only read from
 }

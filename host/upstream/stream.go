@@ -11,19 +11,24 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/toolroom-mcp/toolroom/host/eventstream"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/retry"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
 // How a broken stream is taken up again.
 const (
 	retryPause = time.Second
+	leastPause = 100 * time.Millisecond // whatever the server asks for
+	mostPause  = time.Minute
 	maxResumes = 5 // in a row that bring nothing
 )
 
 // stream takes the messages of a stream, and of those that continue it, until
 // the request is answered.
 func (s *streamable) stream(ctx context.Context, x *exchange, res *http.Response) {
-	events := eventstream.NewReader(res.Body, s.cfg.MaxLine)
+	body := res.Body
+	defer func() { drain(body) }() // the last one
+	events := eventstream.NewReader(body, s.cfg.MaxLine)
 	idle := 0
 	for {
 		last := events.ID
@@ -50,8 +55,9 @@ func (s *streamable) stream(ctx context.Context, x *exchange, res *http.Response
 			s.failed(x, toolerr.New(toolerr.ServerOffline, "the server ended the stream before its answer, and it could not be taken up again: %w", err))
 			return
 		case next != nil:
-			defer drain(next.Body)
-			again := eventstream.NewReader(next.Body, s.cfg.MaxLine)
+			drain(body)
+			body = next.Body
+			again := eventstream.NewReader(body, s.cfg.MaxLine)
 			again.ID, again.Retry = events.ID, events.Retry
 			events = again
 		}
@@ -82,9 +88,9 @@ func (s *streamable) events(events *eventstream.Reader, x *exchange) {
 // pause that the server asked for. It returns nil when the server could not be
 // reached this time.
 func (s *streamable) resume(ctx context.Context, events *eventstream.Reader) (*http.Response, error) {
-	pause := events.Retry
-	if pause == 0 {
-		pause = retryPause
+	pause := retryPause
+	if events.Retry > 0 {
+		pause = max(events.Retry, leastPause)
 	}
 	if err := sleep(ctx, s.life, pause); err != nil {
 		return nil, err
@@ -172,8 +178,15 @@ func (s *streamable) listen(opened func()) {
 			events.ID = after
 			s.events(events, nil)
 			drain(res.Body)
-			if after = events.ID; events.Retry > 0 {
-				pause = events.Retry
+			after, pause = events.ID, retryPause
+			if events.Retry > 0 {
+				pause = max(events.Retry, leastPause)
+			}
+		case passing(res.StatusCode):
+			drain(res.Body)
+			pause = min(2*pause, mostPause)
+			if asked, ok := retry.ParseAfter(res.Header.Get("Retry-After"), time.Now()); ok {
+				pause = min(max(asked, leastPause), mostPause)
 			}
 		default: // most often 405: it has none
 			drain(res.Body)
@@ -186,4 +199,14 @@ func (s *streamable) listen(opened func()) {
 			return
 		}
 	}
+}
+
+// passing reports whether a refusal is one of now: the server, or what stands
+// before it, is busy or being replaced.
+func passing(status int) bool {
+	switch status {
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	}
+	return false
 }

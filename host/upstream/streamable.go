@@ -124,6 +124,10 @@ func (s *streamable) send(message []byte) error {
 		defer s.work.Done()
 		defer cancel()
 		defer s.over(x)
+		if x.id == nil { // nobody waits for it, who would end it
+			late := time.AfterFunc(s.cfg.WriteTimeout, cancel)
+			defer late.Stop()
+		}
 		s.untilOpen(ctx, m.Method)
 		s.post(ctx, x, m, message)
 		for x.method == methodListen && sleep(ctx, s.life, retryPause) == nil {
@@ -278,10 +282,11 @@ func (s *streamable) refused(x *exchange, res *http.Response) {
 	refusal := s.refusal(res, body)
 	m, err := jsonrpc.Split(body)
 	told := err == nil && m.Kind == jsonrpc.Response && m.Error != nil
+	own := told && x.id != nil && string(m.ID) == string(x.id) // and so the answer to this request
 	switch {
 	case res.StatusCode == http.StatusUnauthorized:
 		s.conn.fail(refusal)
-	case s.sessionOver(res.StatusCode, told, body):
+	case !own && s.sessionOver(res.StatusCode, told, body):
 		s.failed(x, errors.Join(errNotSent, errSessionOver))
 		s.conn.fail(errSessionOver)
 	case x.id == nil: // a notification that is not wanted

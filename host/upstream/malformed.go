@@ -1,0 +1,80 @@
+package upstream
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"regexp"
+	"sync"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// forms are how messages begin and end, as SDKs write them. Of what cannot be
+// read they tell whose answer it was to be.
+type forms struct{ begins, calls, ends *regexp.Regexp }
+
+// knownForms are compiled when they are first used: it is rare, and a start
+// should not pay for it.
+var knownForms = sync.OnceValue(func() forms {
+	const (
+		version = `(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?`
+		id      = `"id"\s*:\s*"?([0-9]{1,20})"?\s*`
+	)
+	return forms{
+		begins: regexp.MustCompile(`^\s*\{\s*` + version + id + `,\s*` + version + `"(?:result|error)"\s*:`),
+		calls:  regexp.MustCompile(`^\s*\{\s*` + version + `(?:"id"\s*:\s*(?:"[^"\\]{0,100}"|-?[0-9]{1,20})\s*,\s*)?` + version + `"method"\s*:`),
+		ends:   regexp.MustCompile(`,\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*` + id + `\}\s*$`),
+	}
+})
+
+const formSize = 256 // bytes that beginnings and ends are looked for in
+
+// answerTo is the id of the request that a malformed line was to answer; nil:
+// it cannot be told.
+func answerTo(line []byte, err error) json.RawMessage {
+	var fault *jsonrpc.Error
+	if errors.As(err, &fault) && fault.ID != nil {
+		return fault.ID
+	}
+	head, tail := line[:min(len(line), formSize)], line[max(0, len(line)-formSize):]
+	if !bytes.Contains(head, []byte(`"result"`)) && !bytes.Contains(head, []byte(`"error"`)) {
+		return nil
+	}
+	known := knownForms()
+	if m := known.begins.FindSubmatch(head); m != nil {
+		return m[1]
+	}
+	if m := known.ends.FindSubmatch(tail); m != nil && !known.calls.Match(head) {
+		return m[1]
+	}
+	return nil
+}
+
+// tooLong fails the call whose answer was too long to keep. If that cannot be
+// told, it fails all that wait: one of them would wait for ever. What is no
+// answer nobody waits for.
+func (c *conn) tooLong(err error) {
+	failed := answer{err: toolerr.New(toolerr.TooLarge,
+		"the server sent a message of more than %d bytes, which was dropped; ask for less at a time", c.cfg.MaxLine)}
+	var long *jsonrpc.TooLongError
+	if errors.As(err, &long) {
+		known := knownForms()
+		if m := known.begins.FindSubmatch(long.Head); m != nil {
+			c.deliver(m[1], failed)
+			return
+		}
+		if known.calls.Match(long.Head) {
+			c.noise.Add(1)
+			return
+		}
+	}
+	c.mu.Lock()
+	waiting := c.pending
+	c.pending = map[uint64]*pending{}
+	c.mu.Unlock()
+	for _, p := range waiting {
+		p.answer <- failed
+	}
+}
