@@ -106,6 +106,7 @@ type listing struct {
 	err    error   // of the last attempt
 	tried  bool    // listed once, well or not
 	busy   chan struct{}
+	again  bool // it changed while it was asked for
 }
 
 // New returns a catalogue of entries, none of which has been asked.
@@ -253,7 +254,8 @@ func (e *ServerError) Error() string { return "server " + e.Server + ": " + e.Er
 func (e *ServerError) Unwrap() error { return e.Err }
 
 // Refresh asks the server of that name again, in the background: its lists
-// may have changed. Without kinds, all of them.
+// may have changed. Without kinds, all of them. However often a server says so,
+// it is asked once at a time.
 func (c *Catalog) Refresh(name string, changed ...call.Kind) {
 	if len(changed) == 0 {
 		all := kinds()
@@ -265,7 +267,11 @@ func (c *Catalog) Refresh(name string, changed ...call.Kind) {
 		}
 		c.mu.Lock()
 		for _, kind := range changed {
-			if s.lists[kind].tried { // else whoever needs it will ask
+			switch l := s.lists[kind]; {
+			case !l.tried: // whoever needs it will ask
+			case l.busy != nil:
+				l.again = true
+			default:
 				c.ask(s, kind)
 			}
 		}
@@ -369,6 +375,12 @@ func (c *Catalog) ask(s *server, kind call.Kind) {
 			c.check(l, asked, pins, s.Source.Name(), listed)
 		}
 		c.learn(l, kind, busy, items, faults, err)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if l.again && l.busy == nil {
+			l.again = false
+			c.ask(s, kind)
+		}
 	})
 }
 

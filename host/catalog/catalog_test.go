@@ -253,3 +253,24 @@ func TestCloseEndsWhatWaits(t *testing.T) {
 	require.Empty(t, c.Snapshot(ctx).Tools())
 	c.Close()
 }
+
+// However often a server says that its lists have changed, it is asked once at a
+// time, and once more for what it said meanwhile.
+func TestAStormOfChangesAsksOnceAtATime(t *testing.T) {
+	s := &source{name: "s", tools: named("a")}
+	c := open(t, nil, catalog.Entry{Source: s})
+	require.Len(t, c.Snapshot(t.Context()).Tools(), 1)
+	gate := make(chan struct{})
+	s.mu.Lock()
+	s.gate = gate
+	s.mu.Unlock()
+	for range 1000 {
+		c.Refresh("s", call.Tools)
+	}
+	require.Eventually(t, func() bool { return s.count() == 2 }, 20*time.Second, time.Millisecond)
+	s.set(nil, named("a", "b")...)
+	close(gate)
+	require.Eventually(t, func() bool { return s.count() == 3 && len(c.Snapshot(t.Context()).Tools()) == 2 }, 20*time.Second, time.Millisecond)
+	c.Close()
+	require.Equal(t, 3, s.count())
+}
