@@ -8,7 +8,8 @@
 // JSON-RPC error; a call during which the server died, since the call may be
 // what killed it; one that the caller cancelled, or whose deadline the wait
 // would reach; one that has sent progress or asked the client, which would
-// see it all twice; and errors marked with Permanent.
+// see it all twice; one that is made of another which was made again already,
+// and failed all the same; and errors marked with Permanent.
 //
 // How it waits is package mcpkit/retry, which tools' middleware shares.
 package retry
@@ -61,14 +62,26 @@ func New(c Config) call.Stage {
 
 func (c Config) run(ctx context.Context, req *call.Request, next call.Handler) (*call.Result, error) {
 	watched, touched := watch(req)
+	within := new(atomic.Bool)
 	policy := retry.Policy{Attempts: c.Attempts, Base: c.Base, MaxWait: c.MaxWait,
-		Retryable: func(err error) bool { return !touched.Load() && c.Retryable(err) },
+		Retryable: func(err error) bool { return !touched.Load() && !within.Load() && c.Retryable(err) },
+		OnGiveUp: func(attempts int, err error) error {
+			if outer, ok := ctx.Value(withinKey{}).(*atomic.Bool); ok && (attempts > 1 || within.Load()) {
+				outer.Store(true)
+			}
+			return err
+		},
 	}
 	if c.OnRetry != nil {
 		policy.OnRetry = func(attempt int, wait time.Duration, err error) { c.OnRetry(req, attempt, wait, err) }
 	}
-	return retry.Do(ctx, policy, func(ctx context.Context) (*call.Result, error) { return c.attempt(ctx, watched, next) })
+	return retry.Do(context.WithValue(ctx, withinKey{}, within), policy, func(ctx context.Context) (*call.Result, error) { return c.attempt(ctx, watched, next) })
 }
+
+// withinKey is that of a mark in the context of an attempt, which is set when a
+// call that it is made of was tried again in vain: else each name that a tool has
+// beside its own would make three of every attempt.
+type withinKey struct{}
 
 // attempt makes the call once, within its own time if there is one.
 func (c Config) attempt(ctx context.Context, req *call.Request, next call.Handler) (*call.Result, error) {

@@ -229,3 +229,54 @@ func TestConfig(t *testing.T) {
 		require.EqualError(t, cfg.Validate(), want)
 	}
 }
+
+// A call that is made of another is not made again when that one was, in vain:
+// else each name that a tool has beside its own would make three of every attempt.
+func TestNamesOfAToolDoNotMultiplyAttempts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stage := retry.New(retry.Config{})
+		through := func(inner call.Handler, traits call.Traits) call.Handler {
+			return func(ctx context.Context, req *call.Request) (*call.Result, error) {
+				return inner(ctx, &call.Request{Tool: &call.Tool{Name: "own", Traits: traits}})
+			}
+		}
+		made := 0
+		fails := func(context.Context, *call.Request) (*call.Result, error) {
+			made++
+			return nil, unreachable()
+		}
+		reads := call.Traits{ReadOnly: true}
+		for _, c := range []struct {
+			name string
+			h    call.Handler
+			want int
+		}{
+			{"an alias", stage(through(stage(fails), reads)), 3},
+			{"an alias of an alias", stage(through(stage(through(stage(fails), reads)), reads)), 3},
+			{"an alias that says that it may be made again, of a tool that does not", stage(through(stage(fails), call.Traits{})), 3},
+		} {
+			made = 0
+			_, err := c.h(t.Context(), &call.Request{Tool: &call.Tool{Name: "alias", Traits: reads}})
+			require.Equal(t, toolerr.ServerOffline, toolerr.CodeOf(err), c.name)
+			require.Equal(t, c.want, made, c.name)
+		}
+		// What fails beside a call that was made again and worked is.
+		made = 0
+		first := true
+		inner := stage(func(context.Context, *call.Request) (*call.Result, error) {
+			if first = !first; !first {
+				return nil, unreachable()
+			}
+			return stagetest.Text("done"), nil
+		})
+		_, err := stage(func(ctx context.Context, req *call.Request) (*call.Result, error) {
+			made++
+			if _, err := inner(ctx, req); err != nil {
+				return nil, err
+			}
+			return nil, unreachable()
+		})(t.Context(), &call.Request{Tool: &call.Tool{Name: "steps", Traits: reads}})
+		require.Error(t, err)
+		require.Equal(t, 3, made)
+	})
+}
