@@ -13,6 +13,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/config"
 	"github.com/toolroom-mcp/toolroom/host/declared"
 	"github.com/toolroom-mcp/toolroom/host/offer"
+	"github.com/toolroom-mcp/toolroom/host/pipeline/approve"
 	"github.com/toolroom-mcp/toolroom/host/provider/registry"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
@@ -159,6 +160,9 @@ func (a *App) handle(ctx context.Context, req *call.Request) (*call.Result, erro
 // route hands a call to the server its tool belongs to.
 func (a *App) route(ctx context.Context, req *call.Request) (*call.Result, error) {
 	if t, ok := a.present.Load().declared[req.Tool.Server]; ok {
+		if err := elsewhere(ctx, req); err != nil {
+			return nil, err
+		}
 		return a.handleDeclared(ctx, t, req)
 	}
 	s, leave, err := a.enter(req.Tool.Server)
@@ -166,6 +170,9 @@ func (a *App) route(ctx context.Context, req *call.Request) (*call.Result, error
 		return nil, err
 	}
 	defer leave()
+	if err := elsewhere(ctx, req); err != nil {
+		return nil, err
+	}
 	a.called(req.Tool.Server)
 	req, done, err := a.join(ctx, req)
 	if err != nil {
@@ -177,6 +184,16 @@ func (a *App) route(ctx context.Context, req *call.Request) (*call.Result, error
 		res, err = unclaimed(res)
 	}
 	return res, err
+}
+
+// elsewhere returns why an approved call must not be carried out by what was
+// found for it just now, of which nobody was asked.
+func elsewhere(ctx context.Context, req *call.Request) error {
+	err := approve.Elsewhere(ctx)
+	if err == nil {
+		return nil
+	}
+	return &call.ExecutionError{Tool: req.Tool.Name, Phase: call.PhaseConnect, Message: req.Tool.Name + " was not carried out", Cause: err}
 }
 
 // sent notes that a call may have had an effect. Of one whose server did not

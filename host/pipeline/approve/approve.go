@@ -77,7 +77,8 @@ type Config struct {
 	URL func() string
 
 	// Scope, unless nil, returns the place that a call of a tool has its
-	// effect in: what is approved in one is not in another.
+	// effect in: what is approved in one is not in another. Who carries a call
+	// out asks Elsewhere whether it still is that one.
 	Scope func(t *call.Tool) Scope
 }
 
@@ -154,7 +155,7 @@ func (s *Stage) Stage(next call.Handler) call.Handler {
 				return nil, denied(r)
 			case Running:
 				if run != "" {
-					return s.run(ctx, req, r, of.key, run, next)
+					return s.run(ctx, req, r, of, run, next)
 				}
 				return nil, toolerr.New(toolerr.Conflict, "%s: this call was approved (%s) and is under way; wait for its result", req.Tool.Name, r.ID)
 			}
@@ -316,7 +317,8 @@ func shortly(at, now time.Time) string {
 }
 
 // run makes the call that an approval was taken for.
-func (s *Stage) run(ctx context.Context, req *call.Request, r *Record, key, run string, next call.Handler) (*call.Result, error) {
+func (s *Stage) run(ctx context.Context, req *call.Request, r *Record, of subject, run string, next call.Handler) (*call.Result, error) {
+	key := of.key
 	approved, err := asShown(req, r.Arguments(), r.Rounds > 0)
 	if err == nil {
 		err = s.check(ctx, approved)
@@ -325,7 +327,7 @@ func (s *Stage) run(ctx context.Context, req *call.Request, r *Record, key, run 
 	var res *call.Result
 	if err == nil {
 		approved.Sent = &sent
-		res, err = s.leased(ctx, approved, key, run, next)
+		res, err = s.leased(s.bound(ctx, approved.Tool, of.bound), approved, key, run, next)
 	}
 	// What is to be written now is written though the caller is gone.
 	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)

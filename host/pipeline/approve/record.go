@@ -148,6 +148,7 @@ type subject struct {
 	digest string // HMAC-SHA256, in hex
 	args   json.RawMessage
 	where  string
+	bound  []byte // see Scope
 }
 
 // subjectOf digests with a secret of the store's: the ids of requests tell
@@ -180,7 +181,7 @@ func subjectOf(req *call.Request, of Scope, secret func() ([]byte, error)) (subj
 	part(definition(req.Tool))
 	part(canonical)
 	sum := h.Sum(nil)
-	return subject{key: prefix + word(sum[:10]), digest: hex.EncodeToString(sum), args: args, where: of.Text}, nil
+	return subject{key: prefix + word(sum[:10]), digest: hex.EncodeToString(sum), args: args, where: of.Text, bound: of.Bound}, nil
 }
 
 // definition is a tool's, however its server orders it this time.
