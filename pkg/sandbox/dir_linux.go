@@ -16,8 +16,9 @@ const pathSeparator = "/"
 // follow a link, and so cannot leave the directory. They may be used from
 // several goroutines, reading its entries from one at a time.
 type Dir struct {
-	fd   atomic.Int64 // -1 when closed
-	path string
+	fd     atomic.Int64 // -1 when closed
+	path   string
+	atHand bool // opened by OpenDirAtHand
 }
 
 // newDir takes over fd, a directory opened for reading; path is its absolute
@@ -48,6 +49,9 @@ func (d *Dir) Close() error {
 	fd := d.fd.Swap(-1)
 	if fd < 0 {
 		return fs.ErrClosed
+	}
+	if d.atHand {
+		return closeAtHand(int(fd))
 	}
 	return unix.Close(int(fd))
 }
@@ -184,7 +188,13 @@ func (d *Dir) ReadFile(name string, buf []byte, limit int64) ([]byte, Stat, erro
 // Stat returns what the system tells about the directory itself.
 func (d *Dir) Stat() (Stat, error) {
 	var raw unix.Stat_t
-	if err := unix.Fstat(int(d.fd.Load()), &raw); err != nil {
+	var err error
+	if fd := int(d.fd.Load()); d.atHand {
+		err = fstatAtHand(fd, &raw)
+	} else {
+		err = unix.Fstat(fd, &raw)
+	}
+	if err != nil {
 		return Stat{}, &fs.PathError{Op: "stat", Path: d.path, Err: err}
 	}
 	return statOf(&raw), nil

@@ -41,8 +41,10 @@ func TestDirRefusesPseudoFileSystems(t *testing.T) {
 	d, err := box.OpenDir(".")
 	require.NoError(t, err)
 	defer d.Close()
-	_, err = d.OpenDir("proc")
-	require.Equal(t, toolerr.SpecialFile, toolerr.CodeOf(err))
+	for _, open := range []func(string) (*sandbox.Dir, error){d.OpenDir, d.OpenDirAtHand} {
+		_, err = open("proc")
+		require.Equal(t, toolerr.SpecialFile, toolerr.CodeOf(err))
+	}
 	tmp, err := d.OpenDir("usr")
 	require.NoError(t, err)
 	require.Equal(t, "/usr", tmp.Path())

@@ -46,7 +46,9 @@ func (r *DirReader) Read(d *Dir, prefix string, buf []DirEntry, limit int) (entr
 	all := string(r.names)
 	start := int32(0)
 	for i, end := range r.ends {
-		buf[first+i].Name = all[start:end]
+		e := &buf[first+i]
+		e.Name = all[start:end]
+		e.Notable = notable(e.Name[len(prefix):])
 		start = end
 	}
 	return buf, done, err

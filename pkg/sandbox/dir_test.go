@@ -185,3 +185,43 @@ func TestDirKeepsItsObject(t *testing.T) {
 	_, _, err = a.Open("secret")
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }
+
+// What is at hand is no other than what is not.
+func TestAtHand(t *testing.T) {
+	root := t.TempDir()
+	touch(t, root, "file")
+	require.NoError(t, os.Mkdir(filepath.Join(root, "dir"), 0o700))
+	touch(t, filepath.Join(root, "dir"), "in")
+	require.NoError(t, os.Symlink("dir", filepath.Join(root, "link")))
+	d := openDir(t, root)
+	for _, name := range []string{"file", "link", "none", "", ".", "..", "dir/in", "a\x00b", strings.Repeat("n", 255), strings.Repeat("n", 256), strings.Repeat("n", 5000)} {
+		_, want := d.OpenDir(name)
+		require.Error(t, want, "%q", name)
+		_, got := d.OpenDirAtHand(name)
+		require.Equal(t, want, got, "%q", name)
+		wantStat, want := d.Lstat(name)
+		gotStat, got := d.LstatAtHand(name)
+		require.Equal(t, want, got, "%q", name)
+		require.Equal(t, wantStat, gotStat, "%q", name)
+	}
+	plain, err := d.OpenDir("dir")
+	require.NoError(t, err)
+	near, err := d.OpenDirAtHand("dir")
+	require.NoError(t, err)
+	require.Equal(t, plain.Path(), near.Path())
+	want, err := plain.Stat()
+	require.NoError(t, err)
+	got, err := near.Stat()
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+	list, err := near.ReadAll(nil)
+	require.NoError(t, err)
+	require.Len(t, list, 1)
+	require.NoError(t, plain.Close())
+	require.NoError(t, near.Close())
+	require.ErrorIs(t, near.Close(), fs.ErrClosed)
+	_, want2 := plain.Stat()
+	_, got2 := near.Stat()
+	require.Error(t, want2)
+	require.Equal(t, want2, got2)
+}

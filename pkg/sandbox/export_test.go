@@ -33,3 +33,7 @@ func (f *FS) Close() {
 		r.handle.close()
 	}
 }
+
+// Notable is what reading a directory notes of an entry, or of the directory
+// for all in it.
+func Notable(dir, name string) bool { return notable(name) || notableAbove(baseName(dir)) }

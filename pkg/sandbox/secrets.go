@@ -39,6 +39,19 @@ func (f *FS) DeniedIn(dir, name string) bool {
 	return (secretName(last) || secretStore(last, "") || secretStore(above, name)) && !f.allowed(filepath.Join(dir, name))
 }
 
+// notable reports whether DeniedIn or Masked may be true for a name in
+// whatever directory. It tells most names apart once, when a directory is
+// read, which a search that remembers directories need not do again.
+func notable(name string) bool {
+	return !ascii(name) || secretName(name) || secretStore(name, "") || maskedName(name)
+}
+
+// notableAbove reports whether DeniedIn may be true for other names in a
+// directory of this name.
+func notableAbove(name string) bool {
+	return name != "" && (name[0] == '.' || name[0] == '_') || !ascii(name)
+}
+
 // Masked reports by its name whether a readable file holds secrets as values
 // (.env, .env.*, .npmrc), which are shown as MaskSecrets leaves them.
 func (f *FS) Masked(abs string) bool {

@@ -70,13 +70,18 @@ func TestDeniedIn(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, fs := range []*sandbox.FS{open(t, sandbox.New, tr.root), open(t, allowing, tr.root)} {
-		denied := 0
+		denied, ordinary := 0, 0
 		for range 20_000 {
 			dir := tr.root
 			for range 5 {
 				name := parts[r.IntN(len(parts))]
 				want := fs.Denied(filepath.Join(dir, name))
 				require.Equal(t, want, fs.DeniedIn(dir, name), "%q in %q", name, dir)
+				noted := sandbox.Notable(dir, name)
+				require.True(t, noted || !want && !fs.Masked(name), "%q in %q", name, dir)
+				if !noted {
+					ordinary++
+				}
 				if want {
 					denied++
 					break
@@ -85,6 +90,7 @@ func TestDeniedIn(t *testing.T) {
 			}
 		}
 		require.NotZero(t, denied)
+		require.NotZero(t, ordinary)
 	}
 }
 

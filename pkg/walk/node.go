@@ -25,6 +25,8 @@ type Node struct {
 	prefix string // what the paths of its entries begin with
 	depth  int
 
+	notable bool // as of dir
+
 	outer *scope // the rules of the directories above
 	own   *scope // with this directory's; nil until its ignore files were looked for
 	view  *view  // own, prepared for the names in this directory
@@ -33,6 +35,7 @@ type Node struct {
 	entries []sandbox.DirEntry // buffer
 	begun   bool               // some of the entries were read
 	memo    *Memo              // of the piece that next returned
+	known   bool               // an earlier walk was here: what is in it is at hand
 }
 
 // Start opens the directory at path (as fs resolves it) and reads the ignore
@@ -58,7 +61,7 @@ func StartDir(dir *sandbox.Dir, opts Options) *Node {
 	if opts.Cache != nil {
 		t.remember = opts.Cache.walks.Add(1) > 1
 	}
-	n := &Node{tree: t, dir: dir}
+	n := &Node{tree: t, dir: dir, notable: dir.Notable()}
 	if !n.unruled() {
 		n.outer = t.above(dir.Path())
 	}
@@ -117,7 +120,7 @@ func (n *Node) Enter(name string) (*Node, error) {
 func (n *Node) child(dir *sandbox.Dir, path string) *Node {
 	child := &Node{
 		tree: n.tree, parent: n, dir: dir, path: path, prefix: path + "/", depth: n.depth + 1,
-		outer: n.own,
+		notable: dir.Notable(), outer: n.own,
 	}
 	child.unruled()
 	return child
@@ -217,6 +220,7 @@ func (n *Node) recall() (list []sandbox.DirEntry, done bool, err error) {
 		return n.read()
 	}
 	known := n.tree.opts.Cache.get(&st, n.prefix)
+	n.known = known != nil
 	if known == nil {
 		if list, done, err = n.read(); !done || err != nil {
 			return list, done, err
@@ -250,7 +254,7 @@ func (n *Node) entry(e *Entry, list []sandbox.DirEntry, i int) {
 	if n.path != "" {
 		name = name[len(n.path)+1:]
 	}
-	*e = Entry{Path: raw.Name, Name: name, Type: raw.Type, Depth: n.depth + 1, Dir: n.dir, Memo: n.memo, Place: i}
+	*e = Entry{Path: raw.Name, Name: name, Type: raw.Type, Depth: n.depth + 1, Notable: raw.Notable || n.notable, Dir: n.dir, Memo: n.memo, Place: i}
 	if e.Type == sandbox.TypeUnknown {
 		if st, err := n.dir.Lstat(name); err == nil {
 			e.Type = st.Mode.Type()

@@ -49,6 +49,9 @@ func (w *walker) openBelow(parent *Node, name string) (*sandbox.Dir, error) {
 	}
 	w.mu.Unlock()
 	if top == parent {
+		if parent.known {
+			return at.OpenDirAtHand(name)
+		}
 		return at.OpenDir(name)
 	}
 	for i := len(chain) - 1; i >= 0; i-- {

@@ -122,7 +122,10 @@ func (w *walker) report(workers []*worker) (Report, error) {
 	w.mu.Unlock()
 	left := w.left()
 	if len(left) > 0 {
-		r.Partial, r.Cursor = true, encodeCursor(left)
+		r.Partial = true
+		if !w.opts.AnyOrder {
+			r.Cursor = encodeCursor(left)
+		}
 	}
 	if errors.Is(reason, fs.SkipAll) || len(left) == 0 && ended {
 		return r, nil
@@ -139,6 +142,10 @@ func listed[T any](list []T, compare func(a, b T) int) []T {
 // left returns what was not done, and closes what is still open.
 func (w *walker) left() []position {
 	list := append(w.seeds, w.rest...)
+	for _, p := range w.given {
+		list = append(list, position{path: p.frame.node.path})
+		w.drop(p.frame)
+	}
 	for _, f := range w.stack {
 		p := position{path: f.node.path, raw: f.raw + f.size}
 		if len(f.kids) > 0 {

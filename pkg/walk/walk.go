@@ -70,6 +70,7 @@ type Options struct {
 	Prune       func(dir string) bool // reports that a directory (path as in Entry.Path) need not be entered; called by several goroutines
 	After       string                // Report.Cursor of an earlier walk of the same tree: visit only what that one did not (directories that visit skipped are entered: Prune is asked again)
 	Cache       *Cache                // what directories held at an earlier walk; nil: none
+	AnyOrder    bool                  // Walk visits the entries of a directory in any order, also several at once, and gives no cursor
 	Getenv      func(string) string   // for HOME and git's variables; nil: os.Getenv
 
 	maxOpen int // directories kept open, for tests; 0: the package's
@@ -83,6 +84,7 @@ type Entry struct {
 	Depth   int          // 1 for the entries of the start
 	Ignored bool         // by an ignore file
 	Hidden  bool         // begins with a dot, and no rule "!name" shows it
+	Notable bool         // false: sandbox.FS.DeniedIn and Masked have nothing against it
 	Dir     *sandbox.Dir // the directory it is in, open during the visit only
 	Memo    *Memo        // of that directory; nil when Options.Cache does not know it
 	Place   int          // of the entry in Memo
@@ -135,5 +137,5 @@ type Report struct {
 	Faults         []Fault // ignore files that were not read
 
 	Partial bool   // not everything was visited
-	Cursor  string // for Options.After; only of a partial walk
+	Cursor  string // for Options.After; only of a partial walk without Options.AnyOrder
 }

@@ -18,7 +18,7 @@ const maxWorkers = 8
 
 // Walk visits the entries below start, which remains open and the caller's.
 // A directory is visited before what is in it, its entries in the order of
-// their names; else the order is not defined, since several goroutines visit.
+// their names, unless Options.AnyOrder; else the order is not defined, since several goroutines visit.
 // worker, from 0 to Options.Workers-1, tells them apart, so that each can
 // have its own state. An Entry serves for the visit only, its strings beyond.
 //
@@ -55,6 +55,7 @@ type frame struct {
 	size  int      // entries in that piece
 	done  bool     // no piece follows
 	users int      // workers that are using node.dir
+	parts int      // of that piece, not visited to their ends
 	spent bool     // off the stack
 }
 
@@ -68,10 +69,12 @@ type walker struct {
 	maxOpen int
 
 	stopped atomic.Bool
+	waiting atomic.Int32 // workers without a job
 
 	mu    sync.Mutex
 	wake  sync.Cond // something was added, a worker became idle, or the walk stopped
 	stack []*frame
+	given []part
 	seeds []position // of the cursor, not begun yet
 	rest  []position // begun and not finished, when stopped
 	busy  int
@@ -81,10 +84,12 @@ type walker struct {
 }
 
 // job is one step of a worker: to enter a sub-directory, to go on with the
-// next piece of a directory, or to take up a position of the cursor.
+// next piece of a directory, to help with one, or to take up a position of the
+// cursor.
 type job struct {
 	frame *frame
 	kid   string
+	part  *part
 	seed  *position
 }
 
@@ -123,6 +128,12 @@ func (w *walker) take() (job, bool) {
 		if w.stopped.Load() {
 			return job{}, false
 		}
+		if n := len(w.given); n > 0 {
+			given := w.given[n-1]
+			w.given = w.given[:n-1]
+			w.busy++
+			return job{part: &given}, true
+		}
 		if n := len(w.stack); n > 0 {
 			f := w.stack[n-1]
 			w.busy++
@@ -149,7 +160,9 @@ func (w *walker) take() (job, bool) {
 			w.wake.Broadcast()
 			return job{}, false
 		}
+		w.waiting.Add(1)
 		w.wake.Wait()
+		w.waiting.Add(-1)
 	}
 }
 

@@ -30,6 +30,8 @@ func (w *worker) run() {
 		switch {
 		case j.seed != nil:
 			w.resume(*j.seed)
+		case j.part != nil:
+			w.part(*j.part, position{path: j.part.frame.node.path})
 		case j.kid != "":
 			node, err := w.enter(j.frame.node, j.kid)
 			w.release(j.frame)
@@ -52,6 +54,7 @@ func (w *worker) run() {
 // on, and leaves the sub-directories to be entered on the stack.
 func (w *worker) piece(f *frame, from position) {
 	n := f.node
+	f.parts = 1
 	n.reader, n.entries = &w.reader, w.buffer
 	list, done, err := n.next()
 	w.buffer = n.entries
@@ -66,9 +69,19 @@ func (w *worker) piece(f *frame, from position) {
 		return
 	}
 	f.kids, f.raw, f.size, f.done = nil, from.raw, len(list), done
+	w.part(part{frame: f, list: list, to: len(list)}, from)
+}
+
+// part visits some of the entries of a directory, from the position on.
+func (w *worker) part(p part, from position) {
+	f, n := p.frame, p.frame.node
+	var kids []string
 	e := &w.entry // one for all visits: it would escape to the heap each time
-	for i := range list {
-		n.entry(e, list, i)
+	for i := p.from; i < p.to; i++ {
+		if n.known && i%givenSize == 0 {
+			w.give(&p, i)
+		}
+		n.entry(e, p.list, i)
 		if isGit(e.Name) {
 			continue
 		}
@@ -79,12 +92,12 @@ func (w *worker) piece(f *frame, from position) {
 		}
 		enter, err := w.one(e, from.visited(e.Name))
 		if enter && e.Name >= from.enter && !(w.opts.Prune != nil && w.opts.Prune(e.Path)) {
-			f.kids = append(f.kids, e.Path)
+			kids = append(kids, e.Path)
 		}
 		if err != nil {
 			w.stop(err, false)
 			if errors.Is(err, fs.SkipAll) {
-				if i == len(list)-1 && done && len(f.kids) == 0 {
+				if i == len(p.list)-1 && f.done && len(kids) == 0 && !w.opts.AnyOrder {
 					w.drop(f)
 					return
 				}
@@ -96,11 +109,7 @@ func (w *worker) piece(f *frame, from position) {
 			return
 		}
 	}
-	if len(f.kids) == 0 && done {
-		w.drop(f)
-		return
-	}
-	w.push(f)
+	w.finish(f, kids)
 }
 
 // one visits an entry, unless it is left out or was visited before, and
@@ -151,8 +160,12 @@ func (w *worker) enters(e *Entry) bool {
 func (w *worker) suspend(f *frame, from position) {
 	w.mu.Lock()
 	w.rest = append(w.rest, from)
+	f.parts--
+	last := f.parts == 0
 	w.mu.Unlock()
-	w.drop(f)
+	if last {
+		w.drop(f)
+	}
 }
 
 // errElsewhere is of a cursor that belongs to another tree.

@@ -1,0 +1,111 @@
+//go:build linux
+
+package walk_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/pkg/walk"
+)
+
+// wide is one directory of many files, and of sub-directories with files, some
+// of it ignored.
+func wide() files {
+	f := files{"big/.ignore": "n*7\n"}
+	for i := range 3000 {
+		f[fmt.Sprintf("big/n%d", i)] = ""
+		if i%100 == 0 {
+			f[fmt.Sprintf("big/s%d/in", i)] = ""
+			f[fmt.Sprintf("big/s%d/deep/in", i)] = ""
+		}
+	}
+	return f
+}
+
+// A directory that is known is visited by all workers at once, and each entry
+// of it once.
+func TestWorkersShareADirectory(t *testing.T) {
+	root := t.TempDir()
+	wide().write(t, root)
+	time.Sleep(grain)
+	opts := walk.Options{Workers: 4, ShowIgnored: true, Cache: walk.NewCache(1 << 20).WithGrain(grain), AnyOrder: true}
+	want, first := collect(t, start(t, root, ".", opts), anything)
+	collect(t, start(t, root, ".", opts), anything) // which remembers
+	shared := 0
+	for range 8 {
+		var mu sync.Mutex
+		helped := map[int]int{}
+		got, report := collect(t, start(t, root, ".", opts), anything)
+		require.Equal(t, want, got)
+		require.Equal(t, first, report)
+		_, err := walk.Walk(t.Context(), start(t, root, ".", opts), func(worker int, e *walk.Entry) error {
+			if e.Depth == 2 {
+				mu.Lock()
+				defer mu.Unlock()
+				helped[worker]++
+			}
+			return nil
+		})
+		require.NoError(t, err)
+		if len(helped) > 1 {
+			shared++
+		}
+	}
+	require.NotZero(t, shared, "one worker visited all of the directory, each time")
+}
+
+// However a walk ends in the middle of a directory that several visit, it is
+// said to be partial, gives no cursor and leaves nothing open.
+func TestASharedDirectoryIsLeft(t *testing.T) {
+	root := t.TempDir()
+	wide().write(t, root)
+	time.Sleep(grain)
+	opts := walk.Options{Workers: 4, Cache: walk.NewCache(1 << 20).WithGrain(grain), AnyOrder: true}
+	for range 2 {
+		collect(t, start(t, root, ".", opts), anything)
+	}
+	box := openRoot(t, root)
+	held, err := walk.Start(box, ".", opts) // keeps the root open
+	require.NoError(t, err)
+	defer held.Close()
+	before := descriptors(t)
+	for _, reason := range []error{fs.SkipAll, errors.New("of the visit"), context.Canceled} {
+		for stop := 1; stop < 2700; stop += 301 {
+			ctx, cancel := context.WithCancel(t.Context())
+			node, err := walk.Start(box, ".", opts)
+			require.NoError(t, err)
+			var mu sync.Mutex
+			n := 0
+			report, err := walk.Walk(ctx, node, func(int, *walk.Entry) error {
+				mu.Lock()
+				defer mu.Unlock()
+				if n++; n < stop {
+					return nil
+				}
+				if errors.Is(reason, context.Canceled) {
+					cancel()
+					return nil
+				}
+				return reason
+			})
+			cancel()
+			require.NoError(t, node.Close())
+			require.Empty(t, report.Cursor)
+			if errors.Is(reason, context.Canceled) {
+				require.Equal(t, report.Partial, err != nil, "%d: %v", stop, err)
+				continue
+			}
+			require.True(t, report.Partial, "%d: %v", stop, err)
+			require.Equal(t, !errors.Is(reason, fs.SkipAll), err != nil)
+		}
+	}
+	require.LessOrEqual(t, descriptors(t), before+1)
+}
