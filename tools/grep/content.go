@@ -19,7 +19,7 @@ const (
 	// ownSize is how much each worker may hold of a file with long lines, or
 	// of one that has to be looked at as a whole.
 	ownSize = 2 << 20
-	// headSize is how much of a file's beginning tells that it is binary
+	// headSize is how much of a large file's beginning tells that it is binary
 	// before it is searched.
 	headSize = 8 << 10
 	// keyHead is how much of a file tells that it is a private key.
@@ -100,8 +100,9 @@ func (s *space) take() []byte {
 	}
 }
 
+// giveBack keeps a buffer, unless it has grown for a large file.
 func (s *space) giveBack(buf []byte) {
-	if buf == nil {
+	if buf == nil || cap(buf) > 2*wholeSize {
 		return
 	}
 	select {
@@ -134,9 +135,6 @@ func plain(raw []byte, masked bool) []byte {
 	}
 	return raw
 }
-
-// hasNUL reports whether text is binary as far as its beginning shows.
-func hasNUL(text []byte) bool { return bytes.IndexByte(text[:min(len(text), headSize)], 0) >= 0 }
 
 // feed hands out a file's text in windows of whole lines, so that a file of
 // any size takes bounded memory, its longest line aside.

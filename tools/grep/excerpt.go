@@ -17,6 +17,7 @@ type excerpt struct {
 	out      *page
 	from, to int // matches to show, counted in the file
 	passed   int // matches that went by
+	skip     int // of the first window so much has no match
 
 	next    int    // number of the window's first line
 	pending int    // lines of context to come behind the last match shown
@@ -30,7 +31,8 @@ func (x *excerpt) window(text []byte) bool {
 	rest, base := 0, 0 // where context goes on; where the part begins
 	for base < len(text) {
 		part := x.part(text[base:])
-		for hit, ok := x.first(part, 0); ok; hit, ok = x.first(part, hit.End) {
+		from := min(max(x.skip-base, 0), len(part))
+		for hit, ok := x.first(part, from); ok; hit, ok = x.first(part, hit.End) {
 			before := x.passed
 			spans := x.pass(part, hit)
 			if x.passed <= x.from || x.passed == before {
@@ -56,7 +58,7 @@ func (x *excerpt) window(text []byte) bool {
 	if x.out.full || x.passed >= x.to && x.pending == 0 {
 		return false
 	}
-	x.next = at.to(text, len(text))
+	x.next, x.skip = at.to(text, len(text)), 0
 	x.keep(text)
 	return true
 }

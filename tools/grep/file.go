@@ -16,7 +16,7 @@ import (
 
 // file searches a regular file.
 func (w *searcher) file(e *walk.Entry) error {
-	masked := w.fs.Masked(e.Name) && w.fs.Masked(filepath.Join(w.abs, e.Path))
+	masked := e.Notable && w.fs.Masked(e.Name) && w.fs.Masked(filepath.Join(w.abs, e.Path))
 	if w.ahead != nil && !masked {
 		if w.spared(e) {
 			return nil
@@ -33,7 +33,8 @@ func (w *searcher) file(e *walk.Entry) error {
 	switch {
 	case err == nil:
 		w.buf = raw
-		if w.whole(e.Path, raw, st, masked) > 0 && w.ahead != nil && !masked {
+		n := w.whole(e.Path, raw, st, masked)
+		if w.ahead != nil && !masked && !looksLikeKey(raw) && (n > 0 || n == 0 && w.ahead.Selects()) {
 			w.ahead.KeepText(index.KeyOf(st), raw)
 		}
 	case toolerr.Is(err, toolerr.TooLarge):
@@ -68,33 +69,46 @@ func failure(err error) outcome {
 	return unreadable
 }
 
-// whole searches a file that is in memory, and returns how often it matches.
+// whole searches a file that is in memory, and returns how often it matches, or
+// -1 if it is not one to search.
 func (w *searcher) whole(path string, raw []byte, st sandbox.Stat, masked bool) int {
 	if int64(len(raw)) > w.MaxFileSize {
 		w.skip(path, tooLarge)
-		return 0
+		return -1
 	}
-	if w.isKey(path, raw) {
+	known := w.kept != nil // to be text to its end, and no key
+	if !known && w.isKey(path, raw) {
 		w.outcomes[secret]++
-		return 0
+		return -1
 	}
 	text := plain(raw, masked)
-	if hasNUL(text) {
+	if !known && bytes.IndexByte(text, 0) >= 0 {
 		w.outcomes[binary]++
-		return 0
+		return -1
 	}
-	n := w.count(text)
-	if n > 0 && bytes.IndexByte(text, 0) >= 0 {
-		w.outcomes[binary]++
-		return 0
+	w.first = 0
+	if known && !w.matcher.CrossesLines() {
+		w.first = w.firstHit(text)
 	}
+	n := w.count(text[w.first:])
 	w.took(path, st, n)
 	return n
 }
 
+// firstHit is where the first hit begins, or the end.
+func (w *searcher) firstHit(text []byte) int {
+	if hit, ok := w.matcher.Next(text, 0); ok {
+		return hit.Start
+	}
+	return len(text)
+}
+
+// looksLikeKey reports whether a file begins as a private key does.
+func looksLikeKey(raw []byte) bool { return sandbox.IsPrivateKey(raw[:min(len(raw), keyHead)]) }
+
 // isKey reports whether a file is a private key that the user did not allow.
 func (w *searcher) isKey(path string, raw []byte) bool {
-	if !sandbox.IsPrivateKey(raw[:min(len(raw), keyHead)]) {
+	if !looksLikeKey(raw) {
 		return false
 	}
 	file, err := w.fs.Open(filepath.Join(w.abs, filepath.FromSlash(path)))
@@ -117,6 +131,9 @@ func (w *searcher) took(path string, st sandbox.Stat, n int) {
 	w.files++
 	w.matches += n
 	m := match{path: path, count: n, kept: w.kept}
+	if m.kept != nil {
+		m.first = w.first
+	}
 	w.entries += m.entries(w.query)
 	if w.args.Sort != "path" {
 		m.mtime = st.ModTime.UnixNano()

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -31,6 +32,7 @@ type match struct {
 	mtime int64  // nanoseconds; 0 when sorted by path
 	count int    // matches; 1 at least, exact unless only files are looked for
 	kept  []byte // the content that was searched, if the index kept it; nil: to be read again
+	first int    // with kept: where its first match begins, or a place before
 }
 
 // found is what a search found.
@@ -65,6 +67,7 @@ type searcher struct {
 	memo     *walk.Memo   // of the directory that ahead looks at
 	kept     []byte       // what the index kept of the file, nil: nothing
 	keptStat sandbox.Stat // with kept
+	first    int          // as match.first
 	learning bool         // files that the index does not know are remembered
 	unknown  []string
 	_        [64]byte // workers do not share a cache line
@@ -75,8 +78,8 @@ type searcher struct {
 func (q *query) find(ctx context.Context) (*found, error) {
 	workers := q.workers()
 	node, err := walk.Start(q.fs, q.dir, walk.Options{
-		Hidden: q.args.Hidden, NoIgnore: q.args.NoIgnore, ShowIgnored: true, Workers: workers, Prune: q.prune,
-		Cache: q.warm.cache(),
+		Hidden: q.args.Hidden, NoIgnore: q.args.NoIgnore, ShowIgnored: true, Workers: workers,
+		Cache: q.warm.cache(), AnyOrder: true,
 	})
 	if toolerr.Is(err, toolerr.NotADirectory) {
 		return q.findInFile(ctx)
@@ -182,7 +185,7 @@ func (w *searcher) named(name, path string) {
 	w.stream(path, file.File, file.Stat, file.Masked, true)
 }
 
-// prune reports that a directory need not be entered.
+// prune reports that an ignored directory need not be looked into.
 func (q *query) prune(dir string) bool {
 	return !q.filter.enter(dir) || q.fs.Denied(filepath.Join(q.abs, filepath.FromSlash(dir)))
 }
@@ -196,8 +199,12 @@ func (w *searcher) visit(e *walk.Entry) error {
 		}
 		return nil
 	case e.IsDir():
-		if w.fs.DeniedIn(e.Dir.Path(), e.Name) && w.filter.enter(e.Path) {
+		switch {
+		case !w.filter.enter(e.Path):
+			return fs.SkipDir
+		case e.Notable && w.fs.DeniedIn(e.Dir.Path(), e.Name):
 			w.outcomes[secret]++
+			return fs.SkipDir
 		}
 		return nil
 	case !e.IsRegular():
@@ -208,7 +215,7 @@ func (w *searcher) visit(e *walk.Entry) error {
 	case !w.filter.wants(e.Path, e.Name, w.used):
 		w.filtered++
 		return nil
-	case w.fs.DeniedIn(e.Dir.Path(), e.Name):
+	case e.Notable && w.fs.DeniedIn(e.Dir.Path(), e.Name):
 		w.outcomes[secret]++
 		return nil
 	}

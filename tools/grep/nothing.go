@@ -103,7 +103,7 @@ func (q *query) everything(w []searcher, f *found) bool {
 		return true
 	}
 	node, err := walk.Start(q.fs, q.abs, walk.Options{
-		Hidden: q.args.Hidden, NoIgnore: q.args.NoIgnore, Workers: len(w), Prune: q.prune, Cache: q.warm.cache(),
+		Hidden: q.args.Hidden, NoIgnore: q.args.NoIgnore, Workers: len(w), Cache: q.warm.cache(),
 	})
 	if err != nil {
 		return false
@@ -131,7 +131,6 @@ func (q *query) ignored(w []searcher, f *found) bool {
 		}
 		node, err := walk.Start(q.fs, filepath.Join(f.abs, filepath.FromSlash(dir)), walk.Options{
 			Hidden: q.args.Hidden, NoIgnore: true, Workers: len(w), Cache: q.warm.cache(),
-			Prune: func(below string) bool { return q.prune(dir + "/" + below) },
 		})
 		if err != nil {
 			continue

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -20,7 +21,7 @@ import (
 const (
 	// workMemory is what searching takes at the most, beside one large file
 	// and the index.
-	workMemory = 24 << 20
+	workMemory = 20 << 20
 	// dirCache bounds what is known of directories.
 	dirCache = 16 << 20
 	// memoryStep is by how much the index grows between two settings of the
@@ -209,11 +210,11 @@ func (w *warmth) readHead(dir *sandbox.Dir, name string, c *index.Content) error
 // judge sorts a file by its beginning. A private key is looked at in each
 // search, since it may be allowed by one of its names.
 func (w *warmth) judge(raw []byte, c *index.Content) {
-	if c.Opaque = sandbox.IsPrivateKey(raw[:min(len(raw), keyHead)]); c.Opaque {
+	if c.Opaque = looksLikeKey(raw); c.Opaque {
 		return
 	}
 	text := plain(raw, false)
-	if c.Binary = hasNUL(text); !c.Binary {
+	if c.Binary = bytes.IndexByte(text, 0) >= 0; !c.Binary {
 		c.Text = text
 	}
 }

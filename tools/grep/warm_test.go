@@ -166,6 +166,62 @@ func TestWarmReadsLess(t *testing.T) {
 	require.Equal(t, first.Text, second.Text)
 }
 
+// TestWhatIsKeptIsShownAsItIsRead: a text that the index kept gives the
+// answers that the file does, wherever in it they begin.
+func TestWhatIsKeptIsShownAsItIsRead(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for files to settle")
+	}
+	filler := strings.Repeat("neither this nor that\n", partSize/20)
+	root := tree(t,
+		"late.txt="+filler+filler+"needle\nneed le\n\n"+filler+"one more needle",
+		"early.txt=needle\n"+filler+"needle needle\r\nafter\r\n",
+		"wide.txt=\xff\xfex\x00\n\x00n\x00e\x00e\x00d\x00l\x00e\x00\n\x00",
+		"mark.txt=\xef\xbb\xbfneedle\n",
+		"vain.txt=eedle needl need dle",
+		"vain.bin="+filler+"eedle needl need dle\x00needle",
+		"bin=needle\n"+filler+"\x00",
+		"key=-----BEGIN PRIVATE KEY-----\nneedle\n")
+	settle()
+	warm, fs := newTest(t, DefaultConfig(), root)
+	without := DefaultConfig()
+	without.NoIndex = true
+	cold, _ := newTest(t, without, root)
+	number := func(n int) *int { return &n }
+	for round := range 3 { // read, kept, shown
+		for i, change := range []func(*arguments){
+			func(*arguments) {},
+			func(a *arguments) { a.Context = number(3) },
+			func(a *arguments) { a.Before, a.Offset = number(2), 1 },
+			func(a *arguments) { a.Offset, a.HeadLimit = 2, 2 },
+			func(a *arguments) { a.Only = true },
+			func(a *arguments) { a.Only, a.Offset = true, 3 },
+			func(a *arguments) { a.MaxPerFile = 1 },
+			func(a *arguments) { a.Path = "late.txt" },
+			func(a *arguments) { a.Multiline, a.Pattern = true, `that\nneedle` },
+			func(a *arguments) { a.Pattern = `\Aneedle|^one more needle$` },
+			func(a *arguments) { a.IgnoreCase, a.OutputMode = true, modeCount },
+			func(a *arguments) { a.OutputMode = modeFiles },
+		} {
+			args := defaults("needle")
+			args.Sort = "path"
+			change(&args)
+			want, err := cold.run(t.Context(), fs, args)
+			require.NoError(t, err)
+			got, err := warm.run(t.Context(), fs, args)
+			require.NoError(t, err)
+			require.Equal(t, want.Text, got.Text, "round %d, %d", round, i)
+			require.Equal(t, want.Meta, got.Meta, "round %d, %d", round, i)
+			require.NoError(t, warm.warm.wait(t.Context()))
+		}
+	}
+	q, err := warm.newQuery(fs, defaults("needle"))
+	require.NoError(t, err)
+	f, err := q.find(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 1, f.read, "the key")
+}
+
 // TestCloseEndsEverything: nothing goes on behind the server's end, whatever
 // was queued.
 func TestCloseEndsEverything(t *testing.T) {

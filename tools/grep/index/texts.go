@@ -8,18 +8,18 @@ import (
 const (
 	// TextSize is the size of the largest file whose text is kept: many small
 	// ones spare more system calls than few large ones.
-	TextSize = 2 << 20
+	TextSize = 4 << 20
 	// textShare is what part of the bound texts may take, and maxTexts how much
 	// at the most.
 	textShare = 3
-	maxTexts  = 36 << 20
+	maxTexts  = 40 << 20
 	// idleSearches is for how many searches a text is kept unused when there is
 	// no room. One that takes more than there is room for would otherwise push
 	// out what it needs itself the next time.
 	idleSearches = 8
 )
 
-// texts are the contents of some files that have matched lately, for the next
+// texts are the contents of some files that have been searched lately, for the next
 // search, which often is a narrower one.
 type texts struct {
 	mu    sync.Mutex
@@ -107,6 +107,11 @@ func (a *Ahead) Text() []byte {
 	}
 	return a.index.texts.get(a.last, a.index.searchOf(a.query))
 }
+
+// Selects reports whether the search rules files out by what it requires, so
+// that the few it reads in vain are worth keeping, too: they seem to have that
+// the next time as well.
+func (a *Ahead) Selects() bool { return a.query != nil }
 
 // KeepText offers the content of the file that was looked at last, which was
 // read after a stat that gave k.
