@@ -41,6 +41,9 @@ func (a ask) plan(b *rewrite.Before) (*change, error) {
 	} else {
 		err = a.change(c, b)
 	}
+	if toolerr.Is(err, toolerr.BadEncoding) {
+		err = toolerr.New(toolerr.BadEncoding, "%s: %w; nothing was changed", b.Shown, err)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -148,7 +148,7 @@ func (q *query) searchers(ctx context.Context, workers int) []searcher {
 		if consult {
 			all[i].ahead = q.warm.index.NewAhead(required)
 		}
-		all[i].top.size = q.args.Offset + q.args.HeadLimit
+		all[i].top.size = q.args.HeadLimit + min(q.args.Offset, math.MaxInt-q.args.HeadLimit)
 	}
 	return all
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -116,6 +117,18 @@ func TestPages(t *testing.T) {
 				}
 				require.Equal(t, strings.Join(whole, ""), strings.Join(pages, ""), "%s by %s, %d at a time", mode, sort, size)
 			}
+		}
+	}
+}
+
+// An offset behind all there is, as far as it may be, is answered with the totals.
+func TestOffsetBehindTheEnd(t *testing.T) {
+	root := tree(t, "a=hit\n", "b=hit\nhit\n")
+	for _, mode := range []string{modeContent, modeFiles, modeCount} {
+		for _, offset := range []int{3, math.MaxInt - 100, math.MaxInt} {
+			args := defaults("hit")
+			args.OutputMode, args.Offset = mode, offset
+			require.Contains(t, text(t, args, root), fmt.Sprintf(", none from offset %d on (searched 2)", offset))
 		}
 	}
 }

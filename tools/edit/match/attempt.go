@@ -57,6 +57,9 @@ func (a *attempt) try(step Step) ([]place, *pattern) {
 func (a *attempt) look(p *pattern, step Step) []place {
 	var found []place
 	take := func(where place) bool {
+		if where.start == where.end { // nothing but an ending that the last line does not have
+			return true
+		}
 		if p.heads && indentSize(a.f.Text[a.f.LineStart(where.start):]) < where.start-a.f.LineStart(where.start) {
 			return true
 		}

@@ -96,6 +96,7 @@ func TestRefused(t *testing.T) {
 		"same":                 {"a\n", "a", "a", toolerr.NoChange},
 		"empty":                {"a\n", "", "x", toolerr.InvalidParams},
 		"blank start is blank": {"x\nb\n", "  \nb", "c", toolerr.NoMatch},
+		"an ending at the end": {"abc", "\n", "x", toolerr.NoMatch},
 		"too little to remove": {"a:\n  b\n", "      a:\n        b", "  x\n        b", toolerr.NoMatch},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -122,6 +123,12 @@ func TestReplaceAll(t *testing.T) {
 	got, _, err = edited(t, "a\nb\na\r\nb\r\n", match.Options{}, match.Edit{Old: "a\nb\n", New: "a\nc\n", All: true})
 	require.NoError(t, err)
 	require.Equal(t, "a\nc\na\r\nc\r\n", got)
+
+	for _, raw := range []string{"a\r\nb\r\nc", "a\nb\r\nc", "a\nb\nc"} { // the last line has no ending to replace
+		got, _, err = edited(t, raw, match.Options{}, match.Edit{Old: "\n", New: ",", All: true})
+		require.NoError(t, err)
+		require.Equal(t, "a,b,c", got)
+	}
 
 	_, _, err = edited(t, "a b a\na\n", match.Options{}, match.Edit{Old: "a", New: "x", Expected: 2})
 	require.True(t, toolerr.Is(err, toolerr.NotUnique))

@@ -172,7 +172,7 @@ func (r *Result) encode() error {
 		if c.New != last {
 			raw, err := f.Encoding.Encode(c.New)
 			if err != nil {
-				return err
+				return toolerr.New(toolerr.CodeOf(err), "%w, as the file is: use characters that it has, or have it converted first", err)
 			}
 			last, encoded = c.New, string(raw)
 		}
