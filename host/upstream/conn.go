@@ -48,6 +48,7 @@ type conn struct {
 	minding bool  // somebody minds its silence
 	tools   []json.RawMessage
 	lists   map[call.Kind][]json.RawMessage // of the other kinds, as far as asked for
+	changes int                             // of these so far
 	asked   map[string]context.CancelFunc   // the server's questions under way, by id
 	listen  uint64                          // the subscriptions/listen that is open
 }
@@ -119,7 +120,7 @@ func (c *conn) startError(ctx context.Context, err error) error {
 	}
 	var refused *call.MCPError
 	if errors.As(err, &refused) {
-		refused.Server = c.cfg.Name
+		refused.Server, refused.Message = c.cfg.Name, c.cfg.conceal(refused.Message)
 	}
 	return toolerr.New(toolerr.ServerOffline, "the handshake failed: %w", err)
 }

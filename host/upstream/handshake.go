@@ -208,6 +208,7 @@ func (c *conn) notified(m jsonrpc.Message) {
 	case "notifications/resources/list_changed", "notifications/prompts/list_changed":
 		c.mu.Lock()
 		c.lists = nil
+		c.changes++
 		c.mu.Unlock()
 		c.tell(m)
 	case "notifications/resources/updated", "notifications/elicitation/complete":

@@ -73,6 +73,7 @@ func (s *Server) List(ctx context.Context, kind call.Kind) ([]json.RawMessage, e
 	}
 	c.mu.Lock()
 	items, known := c.lists[kind]
+	changes := c.changes
 	c.mu.Unlock()
 	if known {
 		return items, nil
@@ -85,6 +86,9 @@ func (s *Server) List(ctx context.Context, kind call.Kind) ([]json.RawMessage, e
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.changes != changes { // while it was read
+		return items, nil
+	}
 	if c.lists == nil {
 		c.lists = map[call.Kind][]json.RawMessage{}
 	}
