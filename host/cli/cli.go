@@ -78,7 +78,7 @@ func Run(ctx context.Context, args []string, in io.Reader, out, stderr io.Writer
 		e = &exitError{exitUsage, fmt.Errorf("%w; mcp-host --help and mcp-host COMMAND --help say more", err)}
 	}
 	if !errors.Is(e, errPrinted) {
-		fmt.Fprintf(stderr, "mcp-host: %s\n", strings.TrimSpace(e.Error())) //nolint:errcheck // nowhere else to say so
+		fmt.Fprintf(stderr, "mcp-host: %s\n", printable(strings.TrimSpace(e.Error()))) //nolint:errcheck // nowhere else to say so
 	}
 	return e.status
 }
@@ -235,7 +235,7 @@ func (p *program) printf(format string, args ...any) error {
 }
 
 func (p *program) logf(format string, args ...any) {
-	fmt.Fprintf(p.err, "mcp-host: "+format+"\n", args...) //nolint:errcheck // nowhere else to say so
+	fmt.Fprintf(p.err, "mcp-host: %s\n", printable(fmt.Sprintf(format, args...))) //nolint:errcheck // nowhere else to say so
 }
 
 // version is that of the build.

@@ -192,7 +192,7 @@ func (p *program) liveTable(hosts []liveHost, all []liveServer) error {
 		w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
 		for _, s := range all {
 			if s.Host == h.Running.PID {
-				fmt.Fprintf(w, "  %s\t%s\t%s\n", s.Name, s.State, printable(s.detail(time.Now()))) //nolint:errcheck // Flush tells
+				fmt.Fprintf(w, "  %s\t%s\t%s\n", printable(s.Name), s.State, printable(s.detail(time.Now()))) //nolint:errcheck // Flush tells
 			}
 		}
 		if err := w.Flush(); err != nil {

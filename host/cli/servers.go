@@ -164,9 +164,9 @@ func (p *program) serverTable(checks []check, run bool) error {
 			detail = fmt.Sprintf("%d tools, started in %.1f ms, answers in %.2f ms", c.Tools, c.StartMS, c.PingMS)
 		}
 		if c.Error != "" {
-			detail = printable(c.Error)
+			detail = c.Error
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\n", c.Name, c.State, detail) //nolint:errcheck // Flush tells
+		fmt.Fprintf(w, "%s\t%s\t%s\n", printable(c.Name), c.State, printable(detail)) //nolint:errcheck // Flush tells
 	}
 	if err := w.Flush(); err != nil {
 		return exit(exitFailed, err)
@@ -266,7 +266,7 @@ func (p *program) report(findings []finding, asJSON bool) error {
 				return err
 			}
 			if f.Advice != "" {
-				if err := p.printf("      %s\n", f.Advice); err != nil {
+				if err := p.printf("      %s\n", printable(f.Advice)); err != nil {
 					return err
 				}
 			}

@@ -113,13 +113,13 @@ func Import(source string, getenv func(string) string) (*Imported, error) {
 			continue // an editor's settings, say
 		}
 		found.Files = append(found.Files, file)
-		found.take(d)
+		found.take(d, homeDir(getenv))
 	}
 	return found, nil
 }
 
 // take adds the servers of a document that have no problems.
-func (f *Imported) take(d *dialect.Document) {
+func (f *Imported) take(d *dialect.Document, home string) {
 	f.Problems = append(f.Problems, d.Problems...)
 	for id, input := range d.Inputs {
 		f.inputs[id] = input
@@ -135,12 +135,11 @@ func (f *Imported) take(d *dialect.Document) {
 			f.Problems = append(f.Problems, s.Problem("", "is there already, from another file; it is left out"))
 			continue
 		}
-		dir := filepath.Dir(d.File)
 		absolute := func(path string) string {
-			if path == "" || filepath.IsAbs(path) || strings.ContainsAny(path[:1], "~$%{") {
+			if path == "" || strings.ContainsAny(path[:1], "~$%{") {
 				return path
 			}
-			return filepath.Join(dir, path)
+			return within(bases(d.File, home), path)
 		}
 		s.Command = slices.Clone(s.Command)
 		if len(s.Command) > 0 && strings.ContainsAny(s.Command[0], `/\`) {

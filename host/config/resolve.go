@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -25,17 +27,17 @@ func (c *Config) resolve(raw dialect.Server, vars dialect.Variables) (dialect.Se
 	bad := func(field, format string, args ...any) {
 		problems = append(problems, raw.Problem(field, format, args...))
 	}
-	dir := filepath.Dir(raw.File)
+	from := bases(raw.File, vars.Home)
 	if raw.File == "" || !filepath.IsAbs(raw.File) { // the command line
-		dir = vars.Folder
+		from = []string{vars.Folder}
 	}
-	if spec.Dir != "" && !filepath.IsAbs(spec.Dir) {
-		spec.Dir = filepath.Join(dir, spec.Dir)
+	if spec.Dir != "" {
+		spec.Dir = within(from, spec.Dir)
+	} else if spec.URL == "" { // where the product that the file is of starts it
+		spec.Dir = projectOf(raw.File, vars.Home)
 	}
 	if spec.EnvFile != "" {
-		if !filepath.IsAbs(spec.EnvFile) {
-			spec.EnvFile = filepath.Join(dir, spec.EnvFile)
-		}
+		spec.EnvFile = within(from, spec.EnvFile)
 		c.Watched = append(c.Watched, spec.EnvFile)
 		text, err := readRegular(spec.EnvFile)
 		if err != nil {
@@ -77,9 +79,10 @@ func (c *Config) resolve(raw dialect.Server, vars dialect.Variables) (dialect.Se
 	if spec.StartTimeout == 0 && fetches(spec.Command[0]) {
 		spec.StartTimeout = 60 * time.Second
 	}
-	program, err := program(spec.Command[0], dir)
+	program, err := program(spec.Command[0], from, searchPath(spec.Env))
 	if err != nil {
 		first, _, more := strings.Cut(strings.TrimSpace(raw.Command[0]), " ")
+		first = secret.Args([]string{first})[0]
 		if more { // what follows may be anything
 			first += " …"
 		}
@@ -95,14 +98,58 @@ func fetches(program string) bool {
 	return slices.Contains([]string{"npx", "uvx", "docker", "podman", "bunx", "pnpm", "pipx", "uv"}, base)
 }
 
-// program resolves a command once: a path relative to the file, or a name on
-// PATH.
-func program(command, dir string) (string, error) {
+// bases are the directories that relative paths of a file are relative to. For
+// the products whose projects have one in .vscode, .cursor or the like that is
+// the project; the file's own is tried, too.
+func bases(file, home string) []string {
+	if project := projectOf(file, home); project != "" && project != filepath.Dir(file) {
+		return []string{project, filepath.Dir(file)}
+	}
+	return []string{filepath.Dir(file)}
+}
+
+// within makes a path absolute: in the first of the directories in which it
+// is, else in the first.
+func within(bases []string, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	for _, base := range bases {
+		if full := filepath.Join(base, path); exists(full) {
+			return full
+		}
+	}
+	return filepath.Join(bases[0], path)
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// searchPath is the PATH that a server is given; "": the host's.
+func searchPath(env map[string]secret.Text) string {
+	for name, value := range env {
+		if name == "PATH" || runtime.GOOS == "windows" && strings.EqualFold(name, "PATH") {
+			return value.Reveal()
+		}
+	}
+	return ""
+}
+
+// program resolves a command once: a relative path, or a name on path, and
+// else on the host's PATH.
+func program(command string, from []string, path string) (string, error) {
 	if filepath.IsAbs(command) {
 		return command, nil
 	}
 	if strings.ContainsAny(command, `/\`) {
-		return filepath.Join(dir, command), nil
+		return within(from, command), nil
+	}
+	for _, dir := range filepath.SplitList(path) {
+		if found, err := exec.LookPath(filepath.Join(dir, command)); err == nil && filepath.IsAbs(dir) {
+			return found, nil
+		}
 	}
 	found, err := exec.LookPath(command)
 	if err != nil {
@@ -126,7 +173,16 @@ func startable(spec dialect.Server, version string, base []string) (upstream.Con
 		return slices.Contains(spec.Unset, name)
 	})
 	for _, name := range slices.Sorted(maps.Keys(spec.Env)) {
-		c.Env = append(c.Env, name+"="+spec.Env[name].Reveal())
+		value := spec.Env[name].Reveal()
+		c.Env = append(c.Env, name+"="+value)
+		if secret.Given(name, value) {
+			c.Secrets = append(c.Secrets, spec.Env[name])
+		}
+	}
+	for i, shown := range secret.Args(spec.Command) {
+		if shown == secret.Hidden {
+			c.Secrets = append(c.Secrets, secret.Text(spec.Command[i]))
+		}
 	}
 	if err := c.Validate(); err != nil {
 		problem := spec.Problem("", "%s", strings.TrimPrefix(err.Error(), "server "+spec.Name+": "))

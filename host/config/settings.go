@@ -124,7 +124,7 @@ func (c *Config) fillModels(m registry.Config, vars dialect.Variables, file stri
 			p.File = filepath.Join(filepath.Dir(file), p.File)
 		}
 		if len(p.TokenCommand) > 0 {
-			command, err := program(p.TokenCommand[0], filepath.Dir(file))
+			command, err := program(p.TokenCommand[0], []string{filepath.Dir(file)}, "")
 			if err != nil {
 				return fmt.Errorf("%stoken_command: %q: %w", at, p.TokenCommand[0], err)
 			}

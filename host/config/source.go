@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -89,13 +90,13 @@ func (c *Config) readSources(f Flags, getenv func(string) string, environ []stri
 func (c *Config) readDefaults(cwd string, getenv func(string) string, add func(string, []byte)) error {
 	user := UserFile(getenv)
 	if user != "" {
-		c.Watched = append(c.Watched, user)
 		text, err := readFile(user)
-		c.sawFile(user, text, err)
+		c.sawDefault(user, text, err)
 		switch {
 		case err == nil:
 			add(user, text)
-		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission):
+		case errors.Is(err, fs.ErrNotExist):
+		case !errors.Is(err, fs.ErrPermission) || exists(user): // else the directory is not the user's
 			return fmt.Errorf("configuration: %w", err)
 		}
 	}
@@ -103,9 +104,8 @@ func (c *Config) readDefaults(cwd string, getenv func(string) string, add func(s
 	if local == user {
 		return nil
 	}
-	c.Watched = append(c.Watched, local)
 	text, err := readRegular(local)
-	c.sawFile(local, text, err)
+	c.sawDefault(local, text, err)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -121,6 +121,22 @@ func (c *Config) readDefaults(cwd string, getenv func(string) string, add func(s
 	return nil
 }
 
+// sawDefault watches toolroom's own file of a directory and, while there is
+// none, every name that it could come under.
+func (c *Config) sawDefault(name string, text []byte, err error) {
+	c.Watched = append(c.Watched, name)
+	c.sawFile(name, text, err)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	for _, other := range fileNames() {
+		if other = filepath.Join(filepath.Dir(name), other); other != name {
+			c.Watched = append(c.Watched, other)
+			c.sawFile(other, nil, err)
+		}
+	}
+}
+
 // sawFile remembers what a file was when it was read.
 func (c *Config) sawFile(name string, text []byte, err error) {
 	if c.seen == nil {
@@ -129,17 +145,14 @@ func (c *Config) sawFile(name string, text []byte, err error) {
 	c.seen[name] = fileState(text, err)
 }
 
-// maxFile is more than dialect reads, so that what is larger is told apart.
-const maxFile = 1<<20 + 1
-
-// readFile reads a configuration, and no more of it than that.
+// readFile reads a configuration, and of a larger one no more than that it is.
 func readFile(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close() //nolint:errcheck // only read
-	return io.ReadAll(io.LimitReader(f, maxFile))
+	return io.ReadAll(io.LimitReader(f, int64(dialect.MaxText(name))+1))
 }
 
 // readRegular is readFile, but not of a pipe, which could keep it waiting.
@@ -169,7 +182,7 @@ func (c *Config) collect(docs []*dialect.Document, cwd string, getenv func(strin
 			problems = append(problems, p)
 			bad[p.Server] = true
 		}
-		vars := variables(environ, getenv, folderOf(d.File, cwd), d.Inputs)
+		vars := variables(environ, getenv, cmp.Or(projectOf(d.File, homeDir(getenv)), cwd), d.Inputs)
 		settings = c.overlay(settings, d, vars)
 		for _, raw := range d.Servers {
 			if raw.Disabled {
@@ -234,18 +247,21 @@ func without(specs []dialect.Server, name string) []dialect.Server {
 	return slices.DeleteFunc(slices.Clone(specs), func(s dialect.Server) bool { return s.Name == name })
 }
 
-// folderOf is what ${workspaceFolder} means in a file: the project, when the
-// file is in the project's .vscode or .cursor or is its .mcp.json, and else
-// the working directory.
-func folderOf(file, cwd string) string {
+// projectOf is the directory of the project whose file it is, being in its
+// .vscode, .cursor or the like, or its .mcp.json. "": it is none's, as a file of
+// that name is in the user's own directory, which is for all projects.
+func projectOf(file, home string) string {
 	dir := filepath.Dir(file)
 	switch {
-	case slices.Contains([]string{".vscode", ".cursor", ".gemini", ".codex", ".claude"}, filepath.Base(dir)):
-		return filepath.Dir(dir)
-	case filepath.Base(file) == ".mcp.json":
-		return dir
+	case slices.Contains([]string{".vscode", ".cursor", ".gemini", ".codex", ".claude", ".roo"}, filepath.Base(dir)):
+		dir = filepath.Dir(dir)
+	case filepath.Base(file) != ".mcp.json":
+		return ""
 	}
-	return cwd
+	if dir == home {
+		return ""
+	}
+	return dir
 }
 
 func variables(environ []string, getenv func(string) string, folder string, inputs map[string]dialect.Input) dialect.Variables {

@@ -3,6 +3,7 @@ package config_test
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -121,6 +122,82 @@ func TestServersAreResolved(t *testing.T) {
 	require.Equal(t, []string{"a", "b", "r"}, []string{c.Views()[0].Name, c.Views()[1].Name, c.Views()[2].Name})
 }
 
+// What a project's file says is said as from the project, where the product that
+// it is of starts its servers; a file of that name in the user's own directory
+// is of no project.
+func TestPathsOfAProjectsFile(t *testing.T) {
+	home, project, cwd := t.TempDir(), t.TempDir(), t.TempDir()
+	t.Chdir(cwd)
+	load := func(file, text string) config.Server {
+		write(t, file, text)
+		c, err := config.Load(config.Flags{Config: file}, t.TempDir(), "1", env("HOME", home), nil)
+		require.NoError(t, err)
+		require.Len(t, c.Servers, 1)
+		return c.Servers[0]
+	}
+	const codex = "[mcp_servers.x]\ncommand = \"./scripts/launch.sh\"\ncwd = \"sub\"\nargs = [\"${workspaceFolder}\"]"
+	const cursor = `{"mcpServers": {"x": {"command": "./bin/x", "args": ["${workspaceFolder}"]}}}`
+	write(t, filepath.Join(project, "scripts", "launch.sh"), "")
+	require.NoError(t, os.Mkdir(filepath.Join(project, "sub"), 0o700))
+	s := load(filepath.Join(project, ".codex", "config.toml"), codex)
+	require.Equal(t, []string{filepath.Join(project, "scripts", "launch.sh"), project}, s.Command)
+	require.Equal(t, filepath.Join(project, "sub"), s.Dir)
+	for _, name := range []string{".cursor/mcp.json", ".mcp.json"} {
+		s = load(filepath.Join(project, filepath.FromSlash(name)), cursor)
+		require.Equal(t, []string{filepath.Join(project, "bin", "x"), project}, s.Command)
+		require.Equal(t, project, s.Dir)
+		s = load(filepath.Join(home, filepath.FromSlash(name)), cursor)
+		require.Equal(t, cwd, s.Command[1])
+		require.Empty(t, s.Dir)
+	}
+	s = load(filepath.Join(project, "toolroom.yaml"), `servers: {x: {command: ./bin/x, cwd: sub}}`)
+	require.Equal(t, []string{filepath.Join(project, "bin", "x")}, s.Command)
+	require.Equal(t, filepath.Join(project, "sub"), s.Dir)
+
+	found, err := config.Import(filepath.Join(project, ".codex", "config.toml"), env("HOME", home))
+	require.NoError(t, err)
+	require.Equal(t, filepath.Join(project, "scripts", "launch.sh"), found.Servers[0].Command[0])
+}
+
+// A server that is given a PATH is looked up there, as other hosts do: it may
+// have another version of the program than the host's.
+func TestAProgramIsLookedUpOnItsServersPath(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("programs have extensions there")
+	}
+	hosts, its := t.TempDir(), t.TempDir()
+	for _, dir := range []string{hosts, its} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "both"), nil, 0o755))
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(its, "node"), nil, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(hosts, "sh"), nil, 0o755))
+	t.Setenv("PATH", hosts)
+	file := filepath.Join(t.TempDir(), "c.json")
+	for command, want := range map[string]string{"node": its, "both": its, "sh": hosts} {
+		write(t, file, `{"mcpServers": {"x": {"command": "`+command+`", "env": {"PATH": "`+its+`:${PATH}"}}}}`)
+		c, err := config.Load(config.Flags{Config: file}, t.TempDir(), "1", env(), []string{"PATH=" + hosts})
+		require.NoError(t, err)
+		require.Equal(t, filepath.Join(want, command), c.Servers[0].Command[0])
+	}
+}
+
+// A file that is there and cannot be read may hold a policy.
+func TestTheUsersFileIsNotPassedOverWhenItCannotBeRead(t *testing.T) {
+	if os.Geteuid() <= 0 {
+		t.Skip("everything can be read")
+	}
+	xdg := t.TempDir()
+	file := filepath.Join(xdg, "toolroom", "toolroom.yaml")
+	write(t, file, "policy: {block: ['*']}")
+	require.NoError(t, os.Chmod(file, 0))
+	_, err := config.Load(config.Flags{}, t.TempDir(), "1", env("XDG_CONFIG_HOME", xdg), nil)
+	require.ErrorContains(t, err, file)
+	require.NoError(t, os.Chmod(filepath.Dir(file), 0))
+	t.Cleanup(func() { os.Chmod(filepath.Dir(file), 0o700) }) //nolint:errcheck // it is temporary
+	_, err = config.Load(config.Flags{}, t.TempDir(), "1", env("XDG_CONFIG_HOME", xdg), nil)
+	require.NoError(t, err, "somebody else's directory")
+}
+
 func TestProblemsOfLoadingNameServerAndField(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "bad.env"), "SEKRIT")
@@ -136,6 +213,7 @@ func TestProblemsOfLoadingNameServerAndField(t *testing.T) {
 		`{"x": {"url": "http://SEKRIT:%zz@h"}}`:                     "server x: url: not an address",
 		`{"x": {"url": "http://h", "auth_token_env": "NOPE"}}`:      "server x: auth_token_env: variable NOPE is not set",
 		`{"x": {"command": "npx -y no-such-thing --token SEKRIT"}}`: "the program is one word, what follows belongs in args",
+		`{"x": {"command": "API_KEY=SEKRIT npx"}}`:                  `server x: command: "API_KEY=*** …": not found on PATH`,
 		`{"x": {"command": "${P}"}}`:                                `command: "${P}": not found on PATH`,
 	} {
 		file := filepath.Join(dir, "c.json")
@@ -194,9 +272,25 @@ func TestDiff(t *testing.T) {
 	}
 	for key, text := range map[string]string{
 		"profiles": "{p: {}}", "tool_pins": "enforce", "store": "memory", "audit": "off", "max_result": "2KB", "validate": "off", "policy": "{block: [x]}",
-		"cache": "{tools: [x]}", "limits": "{queue: 3}", "timeout": "3s", "retry": "off", "breaker": "off",
+		"cache": "{tools: [x]}", "limits": "{queue: 3}", "timeout": "3s", "retry": "off", "breaker": "off", "approval": "{expires: 1m}",
 	} {
 		require.Equal(t, "set: "+key, config.Diff(load(base), load(base+key+": "+text)).String())
+	}
+	for i := range reflect.TypeFor[config.Stages]().NumField() { // none is forgotten
+		var after config.Config
+		stage := reflect.ValueOf(&after.Stages).Elem().Field(i)
+		changed := false
+		for j := range stage.NumField() {
+			if f := stage.Field(j); f.CanSet() && f.CanInt() {
+				f.SetInt(1)
+				changed = true
+			} else if f.CanSet() && f.Kind() == reflect.Bool {
+				f.SetBool(true)
+				changed = true
+			}
+		}
+		require.True(t, changed)
+		require.Len(t, config.Diff(config.Config{}, after).Settings, 1, stage.Type())
 	}
 	require.Equal(t, "set: servers", config.Diff(load(base), load(base+"  off: {enabled: false}")).String())
 	c := config.Diff(load(base), load(strings.Replace(base, "api_key: k", "api_key: l", 1)))

@@ -62,7 +62,7 @@ func Diff(before, after Config) Change {
 		{"validate", before.Stages.Schemas, after.Stages.Schemas}, {"policy", before.Stages.Policy, after.Stages.Policy},
 		{"cache", before.Stages.Cache, after.Stages.Cache}, {"limits", before.Stages.Limit, after.Stages.Limit},
 		{"timeout", before.Stages.Timeout, after.Stages.Timeout}, {"retry", before.Stages.Retry, after.Stages.Retry},
-		{"breaker", before.Stages.Breaker, after.Stages.Breaker},
+		{"breaker", before.Stages.Breaker, after.Stages.Breaker}, {"approval", before.Stages.Approval, after.Stages.Approval},
 		{"tools", declaredOf(before), declaredOf(after)},
 		{"context", before.Offer, after.Offer}, {"models", before.Models, after.Models},
 	} {

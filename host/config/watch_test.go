@@ -120,6 +120,19 @@ func TestWatchReadsWhatHasChanged(t *testing.T) {
 	require.Equal(t, 2, loads)
 }
 
+// A file that was not there is seen under any of its names.
+func TestWatchSeesWhatIsMade(t *testing.T) {
+	xdg := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(xdg, "toolroom"), 0o700))
+	t.Chdir(t.TempDir())
+	load := func() (config.Config, error) {
+		return config.Load(config.Flags{State: xdg}, xdg, "1", env("XDG_CONFIG_HOME", xdg), nil)
+	}
+	w := watch(t, "", load)
+	replace(t, filepath.Join(xdg, "toolroom", "toolroom.json"), `{"servers": {"a": {"command": "./a"}}}`)
+	require.Equal(t, []string{"a"}, w.next().Added)
+}
+
 func TestWatchByPolling(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "toolroom.yaml")
 	write(t, file, "servers: {a: {command: ./a}}")

@@ -184,7 +184,7 @@ func unsent(err error) bool {
 // refusal makes an error of a status that is none of success.
 func (r *remote) refusal(res *http.Response, body []byte) error {
 	text := fmt.Sprintf("%s answered with status %s", r.where(), res.Status)
-	if line := plainLine(body); line != "" {
+	if line := plainLine([]byte(r.cfg.conceal(string(body)))); line != "" {
 		text += ": " + line
 	}
 	switch res.StatusCode {

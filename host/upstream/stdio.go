@@ -183,12 +183,12 @@ func (s *stdio) messages(c *conn) {
 // exitError says how the process ended.
 func (s *stdio) exitError() error {
 	text := s.proc.exitText()
-	if line := lastLine(s.proc.stderr.String()); line != "" {
+	if line := lastLine(s.describe().stderr); line != "" {
 		text += "; its last words: " + line
 	}
 	return toolerr.New(toolerr.ServerOffline, "the server %s", text)
 }
 
 func (s *stdio) describe() description {
-	return description{pid: s.proc.pid(), stderr: s.proc.stderr.String()}
+	return description{pid: s.proc.pid(), stderr: s.cfg.conceal(s.proc.stderr.String())}
 }

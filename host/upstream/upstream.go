@@ -63,6 +63,11 @@ type Config struct {
 	// ends.
 	Serve func(ctx context.Context, in io.Reader, out io.Writer) error
 
+	// Secrets are values that the server is given and that are hidden in what it
+	// says of itself: on its standard error, or when it refuses. Those of
+	// Headers, Token and URL are anyway.
+	Secrets []secret.Text
+
 	Disabled bool  // it is listed, and never started
 	Scope    Scope // "": Shared
 

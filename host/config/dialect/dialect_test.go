@@ -82,3 +82,66 @@ func TestDialects(t *testing.T) {
 		})
 	}
 }
+
+// Of two servers of a name Claude Code takes the one of the narrower scope, and
+// leaves out those that are switched off in the project. It keeps much more in
+// that file than a configuration has.
+func TestClaudeCodesOwnFile(t *testing.T) {
+	text := func(more string) []byte {
+		return []byte(`{"numStartups": 3, "projects": {
+"/p": {"history": [` + more + `], "mcpServers": {"both": {"command": "local"}}, "disabledMcpServers": ["off"]},
+"/q": {"mcpServers": {"both": {"command": "elsewhere"}}}},
+"mcpServers": {"both": {"command": "user"}, "off": {"command": "o"}, "u": {"command": "u"}}}`)
+	}
+	history := strings.Repeat(`{"display": "a \"prompt\"", "pastedContents": {"1": [null, 1]}},`, 40_000)
+	for _, raw := range [][]byte{text(""), text(history)} {
+		d := dialect.Parse("/h/.claude.json", raw, dialect.Options{Project: "/p"})
+		require.Empty(t, d.Problems)
+		got := []string{}
+		for _, s := range d.Servers {
+			got = append(got, fmt.Sprint(s.Name, " ", s.Command[0], " ", s.Disabled))
+		}
+		require.Equal(t, []string{"both local false", "off o true", "u u false"}, got)
+	}
+	d := dialect.Parse("/h/.claude.json", text(""), dialect.Options{Project: "/elsewhere"})
+	require.Equal(t, []string{"user"}, d.Servers[0].Command)
+	require.ErrorContains(t, dialect.Parse("/h/other.json", text(history), dialect.Options{}).Problems, "larger than 1024 KiB")
+	require.ErrorContains(t, dialect.Parse("/h/.claude.json", text(history+"oops"), dialect.Options{}).Problems, "/h/.claude.json:2: ", "what is passed over is JSON, too")
+}
+
+// A list of the allowed that names no tool allows none, as where it comes from.
+func TestAnEmptyListOfTheAllowedAllowsNone(t *testing.T) {
+	for _, c := range []struct{ file, text string }{
+		{"settings.json", `{"mcpServers": {"x": {"command": "a", "includeTools": []}}}`},
+		{"mcp-config.json", `{"mcpServers": {"x": {"command": "a", "tools": []}}}`},
+		{"config.toml", "[mcp_servers.x]\ncommand = \"a\"\nenabled_tools = []"},
+		{"mcphost.yml", "mcpServers: {x: {command: [a], allowedTools: []}}"},
+	} {
+		d := dialect.Parse(c.file, []byte(c.text), dialect.Options{})
+		require.NoError(t, d.Problems.Err(), c.file)
+		require.ErrorContains(t, d.Problems, "it names no tool, so that none is served")
+		require.Equal(t, []string{"*"}, d.Servers[0].Tools.Block, c.file)
+	}
+	for _, text := range []string{"{allow: []}", "[]"} {
+		d := dialect.Parse("toolroom.yaml", []byte("servers: {x: {command: a, tools: "+text+"}}"), dialect.Options{})
+		require.ErrorContains(t, d.Problems.Err(), "it names no tool; leave it out to serve all of them")
+	}
+	d := dialect.Parse("a.json", []byte(`{"mcpServers": {"x": {"command": "a", "includeTools": null, "tools": ["*"]}}}`), dialect.Options{})
+	require.Empty(t, d.Problems)
+	require.Empty(t, d.Servers[0].Tools.Block)
+}
+
+// Continue has a server's headers below requestOptions.
+func TestContinuesRequestOptions(t *testing.T) {
+	d := dialect.Parse("config.yaml", []byte(`
+name: My assistant
+models: [{name: GPT, provider: openai, model: gpt-5}]
+mcpServers:
+  - name: Linear
+    type: streamable-http
+    url: https://mcp.linear.app/mcp
+    requestOptions: {verifySsl: true, headers: {Authorization: "Bearer SEKRIT"}}
+`), dialect.Options{})
+	require.Empty(t, d.Problems)
+	require.Equal(t, "Bearer SEKRIT", d.Servers[0].Headers["Authorization"].Reveal())
+}

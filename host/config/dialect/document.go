@@ -60,11 +60,12 @@ func Parse(file string, text []byte, opt Options) *Document {
 		d.fault(root.line, "want a map, such as mcpServers: {…}, not %s", root.what())
 		return d
 	}
-	sections := d.sections(root, opt)
+	local := projectOf(root, opt.Project)
+	sections := d.sections(root, local)
 	for _, s := range sections {
 		d.readSection(s)
 	}
-	d.switchOff(root, sections)
+	d.switchOff(root, local, sections)
 	slices.SortStableFunc(d.Servers, func(a, b Server) int { return strings.Compare(a.Name, b.Name) })
 	for i := 1; i < len(d.Servers); i++ {
 		if d.Servers[i].Name == d.Servers[i-1].Name {
@@ -95,7 +96,7 @@ func topLevel() []string {
 }
 
 // sections finds the places with servers, and reads what is beside them.
-func (d *Document) sections(root *node, opt Options) []section {
+func (d *Document) sections(root, local *node) []section {
 	strict := strings.HasPrefix(filepath.Base(d.File), "toolroom.")
 	own := ownSettings(strict, root)
 	var found []section
@@ -127,8 +128,8 @@ func (d *Document) sections(root *node, opt Options) []section {
 			r := &reader{doc: d, server: &Server{}, field: p.key, line: p.line}
 			d.ToolDirs = r.texts(p.value)
 		case "projects":
-			if own := p.value.get(opt.Project); opt.Project != "" && own != nil && own.get("mcpServers") != nil {
-				add("projects.mcpServers", own.get("mcpServers"))
+			if own := local.get("mcpServers"); own != nil {
+				add("projects.mcpServers", own)
 			}
 		default:
 			switch {
@@ -158,7 +159,7 @@ func (d *Document) sections(root *node, opt Options) []section {
 			}
 		}
 	}
-	return found
+	return localOver(found, local)
 }
 
 // noSection says that a file has no place with servers, and what may have been
@@ -209,21 +210,11 @@ func (d *Document) mcpSections(n *node) []section {
 }
 
 // switchOff leaves out what the file switches off beside its servers: Gemini's
-// mcp.allowed and mcp.excluded name servers, opencode's tools have patterns of
-// tools, SERVER_TOOL.
-func (d *Document) switchOff(root *node, sections []section) {
-	names := func(key string) []string {
-		n := root.get("mcp").get(key)
-		if n == nil || n.kind != listNode {
-			return nil
-		}
-		out := []string{}
-		for _, item := range n.items {
-			out = append(out, item.text)
-		}
-		return out
-	}
-	allowed, excluded := names("allowed"), names("excluded")
+// mcp.allowed and mcp.excluded name servers, as does a project of Claude Code's;
+// opencode's tools have patterns of tools, SERVER_TOOL.
+func (d *Document) switchOff(root, local *node, sections []section) {
+	allowed, excluded := textsOf(root.get("mcp").get("allowed")), textsOf(root.get("mcp").get("excluded"))
+	excluded = append(excluded, textsOf(local.get("disabledMcpServers"))...)
 	opencode := slices.ContainsFunc(sections, func(s section) bool { return s.opencode })
 	for i := range d.Servers {
 		s := &d.Servers[i]
@@ -384,6 +375,10 @@ func (r *reader) unknown(p pair, all []field) {
 	}
 	if plain(p.key) == "extensions" && p.value.kind == mapNode { // _extensions: {tools: {allow, deny}}
 		r.readFields(p.value)
+		return
+	}
+	if headers := p.value.get("headers"); plain(p.key) == "requestoptions" && headers != nil { // Continue's; the rest is how it asks
+		r.readFields(&node{kind: mapNode, line: p.line, pairs: []pair{{"headers", p.line, headers}}})
 		return
 	}
 	var names []string

@@ -25,6 +25,13 @@ func listOf(kinds ...string) map[string]any {
 	return map[string]any{"type": "array", "items": map[string]any{"type": kinds}}
 }
 
+// listOfSome is listOf of at least one.
+func listOfSome(kinds ...string) map[string]any {
+	schema := listOf(kinds...)
+	schema["minItems"] = 1
+	return schema
+}
+
 func mapOf(kinds ...string) map[string]any {
 	return map[string]any{"type": "object", "additionalProperties": map[string]any{"type": kinds}}
 }
@@ -141,13 +148,13 @@ func lifeFields() []field {
 }
 
 func toolFields() []field {
-	allow := func(r *reader, n *node) { r.server.Tools.Allow = append(r.server.Tools.Allow, r.texts(n)...) }
+	allow := func(r *reader, n *node) { r.allow(n) }
 	block := func(r *reader, n *node) { r.server.Tools.Block = append(r.server.Tools.Block, r.texts(n)...) }
 	return []field{
 		{"tools", []string{"toolFilter", "toolConfiguration"}, "Which tools are served, and under which names.", map[string]any{
 			"type": "object", "additionalProperties": false,
 			"properties": map[string]any{
-				"allow":    described(listOf("string"), "Patterns with *; only these are served."),
+				"allow":    described(listOfSome("string"), "Patterns with *; only these are served."),
 				"block":    described(listOf("string"), "Patterns with *; these are not served."),
 				"rename":   described(mapOf("string"), "tool → the name it is served under"),
 				"describe": described(mapOf("string"), "tool → the description it is served with"),
@@ -217,11 +224,26 @@ func readTransport(r *reader, n *node) {
 	}
 }
 
+// allow reads a list of the tools that alone are served. One that names none
+// means that in other products, where in a Filter none would be all.
+func (r *reader) allow(n *node) {
+	list := r.texts(n)
+	r.server.Tools.Allow = append(r.server.Tools.Allow, list...)
+	switch {
+	case n.kind != listNode || len(n.items) > 0:
+	case r.strict:
+		r.problem("it names no tool; leave it out to serve all of them, or block ['*']")
+	default:
+		r.warn("it names no tool, so that none is served")
+		r.server.Tools.Block = append(r.server.Tools.Block, "*")
+	}
+}
+
 // readTools reads {allow, block, rename, describe}, or a list of the allowed.
 func readTools(r *reader, n *node) {
 	f := &r.server.Tools
 	if n.kind == listNode {
-		f.Allow = append(f.Allow, r.texts(n)...)
+		r.allow(n)
 		return
 	}
 	if n.kind != mapNode {
@@ -235,7 +257,7 @@ func readTools(r *reader, n *node) {
 		r.field, r.line = name+"."+show(p.key), p.line
 		switch plain(p.key) {
 		case "allow", "allowlist", "include", "allowed", "allowedtools":
-			f.Allow = append(f.Allow, r.texts(p.value)...)
+			r.allow(p.value)
 		case "block", "blocklist", "deny", "denylist", "exclude", "blocked":
 			f.Block = append(f.Block, r.texts(p.value)...)
 		case "enabled":

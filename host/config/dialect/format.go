@@ -27,8 +27,8 @@ var (
 
 // parse reads a text of whichever format its name or its look says.
 func parse(file string, raw []byte) (*node, error) {
-	if len(raw) > maxText {
-		return nil, syntax(0, "larger than %d KiB; that is no configuration", maxText>>10)
+	if most := MaxText(file); len(raw) > most {
+		return nil, syntax(0, "larger than %d KiB; that is no configuration", most>>10)
 	}
 	text := strings.TrimPrefix(string(raw), "\ufeff")
 	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
@@ -39,7 +39,11 @@ func parse(file string, raw []byte) (*node, error) {
 		if strings.TrimSpace(text) == "" {
 			return &node{}, nil
 		}
-		return parseJSON(text)
+		p := &jsonParser{text: text, line: 1}
+		if isClaude(file) {
+			p.passesOver = passesOver
+		}
+		return p.parse()
 	case ".toml":
 		return parseTOML(text)
 	case ".yaml", ".yml":

@@ -9,8 +9,9 @@ import (
 
 // parseJSON reads JSON with comments and trailing commas, as editors write
 // their settings. It is strict in all else.
-func parseJSON(text string) (*node, error) {
-	p := &jsonParser{text: text, line: 1}
+func parseJSON(text string) (*node, error) { return (&jsonParser{text: text, line: 1}).parse() }
+
+func (p *jsonParser) parse() (*node, error) {
 	n, err := p.value(0)
 	if err != nil {
 		return nil, err
@@ -29,6 +30,10 @@ type jsonParser struct {
 	at    int
 	line  int
 	nodes int
+
+	passesOver func(path []string) bool // members that are only read over; nil: none
+	path       []string                 // of the member being read
+	over       bool                     // it is one of them
 }
 
 // space skips white space and comments.
@@ -76,7 +81,10 @@ func (p *jsonParser) value(depth int) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.nodes++; p.nodes > maxNodes || depth > maxDepth {
+	if !p.over {
+		p.nodes++
+	}
+	if p.nodes > maxNodes || depth > maxDepth {
 		return nil, syntax(p.line, "too large or nested too deep for a configuration")
 	}
 	n := &node{line: p.line}
@@ -146,7 +154,9 @@ func (p *jsonParser) array(n *node, depth int) error {
 		if err != nil {
 			return err
 		}
-		n.items = append(n.items, item)
+		if !p.over {
+			n.items = append(n.items, item)
+		}
 		if err := p.comma(']', "list"); err != nil {
 			return err
 		}
@@ -177,7 +187,7 @@ func (p *jsonParser) object(n *node, depth int) error {
 		if seen[key] {
 			return syntax(line, "%s is there twice", show(key))
 		}
-		seen[key] = true
+		seen[key] = !p.over
 		if c, err = p.peek(); err != nil {
 			return err
 		}
@@ -185,15 +195,34 @@ func (p *jsonParser) object(n *node, depth int) error {
 			return syntax(p.line, "a colon is missing after a name")
 		}
 		p.at++
-		v, err := p.value(depth + 1)
+		v, err := p.member(key, depth+1)
 		if err != nil {
 			return err
 		}
-		n.pairs = append(n.pairs, pair{key, line, v})
+		if !p.over {
+			n.pairs = append(n.pairs, pair{key, line, v})
+		}
 		if err := p.comma('}', "object"); err != nil {
 			return err
 		}
 	}
+}
+
+// member reads the value of a member of an object.
+func (p *jsonParser) member(key string, depth int) (*node, error) {
+	if p.over || p.passesOver == nil {
+		return p.value(depth)
+	}
+	p.path = append(p.path, key)
+	defer func() { p.path = p.path[:len(p.path)-1] }()
+	if !p.passesOver(p.path) {
+		return p.value(depth)
+	}
+	p.over = true
+	defer func() { p.over = false }()
+	line := p.line
+	_, err := p.value(depth)
+	return &node{line: line}, err
 }
 
 // comma passes a comma, unless the end comes.

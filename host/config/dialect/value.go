@@ -17,9 +17,7 @@ func texts(name string, also []string, doc string, into *[]string) field {
 // some is texts of which there is at least one: a list of what alone is allowed
 // that is empty would read as none, and none is all.
 func some(name string, also []string, doc, otherwise string, into *[]string) field {
-	schema := listOf("string")
-	schema["minItems"] = 1
-	return field{name, also, doc, schema, func(r *reader, n *node) {
+	return field{name, also, doc, listOfSome("string"), func(r *reader, n *node) {
 		list := r.texts(n)
 		if len(list) == 0 {
 			r.problem("it names no tool, which would allow all of them; leave it out for that%s", otherwise)

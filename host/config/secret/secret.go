@@ -17,7 +17,8 @@ import (
 )
 
 var (
-	userInfo   = regexp.MustCompile(`//[^/@\s]*@`)
+	authority  = regexp.MustCompile(`//[^\s"'<>]+`)
+	portEnds   = regexp.MustCompile(`^[^/?#@]*:[0-9]*([/?#]|$)`)
 	queryValue = regexp.MustCompile(`([?&#][^=&#]*=)[^&#]*`)
 	urlPart    = regexp.MustCompile(`[^/?&#=]+`)
 )
@@ -107,7 +108,7 @@ func issued(value string) bool {
 // URL returns an address without its user, its query values and the parts of
 // its path that look like keys.
 func URL(address string) string {
-	address = userInfo.ReplaceAllString(address, "//"+Hidden+"@")
+	address = authority.ReplaceAllStringFunc(address, withoutUser)
 	address = queryValue.ReplaceAllString(address, "${1}"+Hidden)
 	return urlPart.ReplaceAllStringFunc(address, func(part string) string {
 		if issued(part) {
@@ -115,6 +116,24 @@ func URL(address string) string {
 		}
 		return part
 	})
+}
+
+// withoutUser hides what stands before the host in //USER:PASSWORD@HOST/…. A
+// password may hold any of @, / and ?, though it ought not to.
+func withoutUser(rest string) string {
+	host := rest[len("//"):]
+	end := strings.IndexAny(host, "/?#")
+	if end < 0 {
+		end = len(host)
+	}
+	at := strings.LastIndexByte(host[:end], '@')
+	if at < 0 && strings.Contains(host[:end], ":") && !portEnds.MatchString(host) {
+		at = strings.LastIndexByte(host, '@')
+	}
+	if at < 0 {
+		return rest
+	}
+	return "//" + Hidden + host[at:]
 }
 
 // Args returns a command line in which the values of flags, assignments and
@@ -137,15 +156,47 @@ func Args(args []string) []string {
 
 // value hides the value after a flag; a variable stays, it shows nothing.
 func value(arg string) string {
-	if strings.HasPrefix(arg, "${") || strings.HasPrefix(arg, "{env:") {
+	if variable(arg) {
 		return arg
 	}
 	return Hidden
 }
 
+func variable(text string) bool {
+	return strings.HasPrefix(text, "${") || strings.HasPrefix(text, "{env:")
+}
+
+// Given reports whether a variable's or header's name or value says that it is a
+// credential.
+func Given(name, value string) bool { return Name(name) || issued(value) }
+
+// pair is a name and its value within a text: JSON (which may be in quotes
+// itself), a header, a connection string, an assignment.
+var pair = regexp.MustCompile(`([A-Za-z_][\w.-]*)(\\*["']?\s*[:=]\s*)((?i:(?:bearer|basic|token)\s+)?(?:\\*"[^"]*"?|\\*'[^']*'?|[^\s"';]+))`)
+
+// within hides values by their names wherever they stand in a text.
+func within(text string) string {
+	return pair.ReplaceAllStringFunc(text, func(found string) string {
+		part := pair.FindStringSubmatch(found)
+		switch {
+		case !Name(part[1]): // it may be a flag before the pair: --env=TOKEN=…
+			return part[1] + part[2] + within(part[3])
+		case variable(strings.TrimLeft(part[3], `\"'`)) || strings.HasPrefix(part[3], Hidden):
+			return found
+		}
+		return part[1] + part[2] + Hidden
+	})
+}
+
 func one(arg string) string {
+	if !strings.Contains(arg, "://") || strings.ContainsAny(arg, " \"';") { // else it is an address, of which URL knows more
+		arg = within(arg)
+	}
 	if strings.Contains(arg, "://") {
 		if name, rest, ok := strings.Cut(arg, "="); ok && !strings.Contains(name, "://") {
+			if Name(strings.TrimLeft(name, "-")) {
+				return name + "=" + value(rest)
+			}
 			return name + "=" + one(rest)
 		}
 		return URL(arg)

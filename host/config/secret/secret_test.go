@@ -53,6 +53,19 @@ func TestArgs(t *testing.T) {
 		{[]string{"x", "ghp_0123456789abcdef"}, []string{"x", "***"}},
 		{[]string{"x", "0123456789abcdef0123456789abcdef01234567"}, []string{"x", "***"}},
 		{[]string{"x", "https://h/s/0123456789abcdef0123456789abcdef/mcp"}, []string{"x", "https://h/s/***/mcp"}},
+		// By name wherever it stands: in JSON, quoted once more or not, in
+		// connection strings, behind a flag.
+		{[]string{"x", "--config", `{"dbPassword":"two words","url":"https://h/mcp","n":1}`}, []string{"x", "--config", `{"dbPassword":***,"url":"https://h/mcp","n":1}`}},
+		{[]string{"x", `"{\"apiKey\":\"abc\", \"mode\":\"m\"}"`}, []string{"x", `"{\"apiKey\":***, \"mode\":\"m\"}"`}},
+		{[]string{"x", "Server=h;User Id=sa;Password=a,b@c;Encrypt=true"}, []string{"x", "Server=h;User Id=sa;Password=***;Encrypt=true"}},
+		{[]string{"x", "--env=DB_PASSWORD=abc"}, []string{"x", "--env=DB_PASSWORD=***"}},
+		{[]string{"sh", "-c", "curl -H 'Authorization: Bearer abc' https://h"}, []string{"sh", "-c", "curl -H 'Authorization: ***' https://h"}},
+		{[]string{"x", `{"token":"${TOKEN}"}`}, nil},
+		// A password that is not escaped.
+		{[]string{"x", "postgresql://me:p@w@localhost/db"}, []string{"x", "postgresql://***@localhost/db"}},
+		{[]string{"x", "postgresql://me:p/w?y@localhost/db"}, []string{"x", "postgresql://***@localhost/db"}},
+		{[]string{"x", "--dsn=mysql://me:p#w@h/db"}, []string{"x", "--dsn=***"}},
+		{[]string{"x", "http://h:80/@scope/pkg", "https://h/@scope/pkg"}, nil},
 	} {
 		if c.want == nil {
 			c.want = c.in

@@ -1,0 +1,77 @@
+package dialect
+
+import (
+	"path/filepath"
+	"slices"
+)
+
+// What Claude Code keeps in .claude.json beside servers (prompts, caches, what
+// it was told of each project) can be a hundred times as large as any
+// configuration, and is passed over.
+
+// maxClaude bounds that file.
+const maxClaude = 128 << 20
+
+func isClaude(file string) bool { return filepath.Base(file) == ".claude.json" }
+
+// MaxText is how large a file may be.
+func MaxText(file string) int {
+	if isClaude(file) {
+		return maxClaude
+	}
+	return maxText
+}
+
+// passesOver reports whether nothing of a member of .claude.json means
+// anything here.
+func passesOver(path []string) bool {
+	switch len(path) {
+	case 1:
+		return !slices.Contains(append(topLevel(), "projects", "toolroom"), path[0])
+	case 3:
+		return path[0] == "projects" && path[2] != "mcpServers" && path[2] != "disabledMcpServers"
+	}
+	return false
+}
+
+// projectOf returns what .claude.json says of a project; nil: nothing.
+func projectOf(root *node, dir string) *node {
+	projects := root.get("projects")
+	if dir == "" || projects == nil || projects.kind != mapNode {
+		return nil
+	}
+	for _, p := range projects.pairs {
+		if filepath.ToSlash(p.key) == filepath.ToSlash(dir) {
+			return p.value
+		}
+	}
+	return nil
+}
+
+// localOver leaves out of the user's servers those that the project has, too:
+// of two of a name the narrower scope's counts.
+func localOver(sections []section, local *node) []section {
+	for i, s := range sections {
+		if s.path != "mcpServers" || s.node.kind != mapNode || local.get("mcpServers") == nil {
+			continue
+		}
+		rest := *s.node
+		rest.pairs = slices.DeleteFunc(slices.Clone(rest.pairs), func(p pair) bool {
+			return local.get("mcpServers").get(p.key) != nil
+		})
+		sections[i].node = &rest
+	}
+	return sections
+}
+
+// textsOf are the texts of a list; nil: it is none.
+func textsOf(n *node) []string {
+	if n == nil || n.kind != listNode {
+		return nil
+	}
+	out := []string{}
+	for _, item := range n.items {
+		out = append(out, item.text)
+	}
+	return out
+}
