@@ -351,10 +351,7 @@ func (c *Catalog) ask(s *server, kind call.Kind) {
 	l := s.lists[kind]
 	l.busy = busy
 	l.asked++
-	asked, pins := l.asked, c.pins
-	if kind != call.Tools || s.Plain { // ours change with the host
-		pins = nil
-	}
+	asked := l.asked
 	c.work.Go(func() {
 		c.starts <- struct{}{}
 		leave := sync.OnceFunc(func() { <-c.starts })
@@ -362,11 +359,11 @@ func (c *Catalog) ask(s *server, kind call.Kind) {
 		raw, err := s.Source.List(c.life, kind)
 		slow.Stop()
 		leave()
-		var items []*Item
-		var faults []error
-		if err == nil {
-			items, faults = s.items(kind, raw)
+		pins := c.pinned()                 // those of now, whenever it was asked
+		if kind != call.Tools || s.Plain { // ours change with the host
+			pins = nil
 		}
+		items, faults := s.items(kind, raw) // none of an error
 		listed := items
 		if err == nil && pins != nil && pins.mode == PinsEnforce {
 			items, err = c.withhold(l, pins, s.Source.Name(), items)

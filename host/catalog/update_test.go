@@ -142,3 +142,20 @@ type broken struct{ catalog.PinStore }
 func (broken) Pinned(context.Context, string) (map[string]json.RawMessage, error) {
 	return nil, errors.New("the disk is on fire")
 }
+
+// A list that was asked for before definitions were to be withheld is not served
+// as if they were not.
+func TestWhatIsListedWhenPinsAreSetIsCompared(t *testing.T) {
+	keep := memory.New(memory.Config{})
+	defer keep.Close()
+	pins := catalog.KeepPins(keep.Keys)
+	require.NoError(t, pins.Pin(t.Context(), "s", "a", json.RawMessage(`{"name":"a"}`)))
+	s := with("s", nil, `{"name":"a","x":1}`, `{"name":"b"}`)
+	s.gate = make(chan struct{})
+	c := open(t, nil, catalog.Entry{Source: s})
+	c.Ask("s")
+	require.Eventually(t, func() bool { return s.count() == 1 }, 10*time.Second, time.Millisecond)
+	c.SetPins(catalog.PinsEnforce, pins)
+	close(s.gate)
+	require.Equal(t, []string{"s__b"}, names(c.Snapshot(t.Context()).Items(call.Tools)))
+}
