@@ -96,6 +96,7 @@ var foundation = map[string][]string{
 	"pkg/walk":              {"pkg/toolerr", "pkg/sandbox"},
 	"pkg/textfile":          {"pkg/toolerr"},
 	"pkg/textdiff":          {},
+	"pkg/topk":              {},
 	"pkg/noupgrade":         {"pkg/toolerr"},
 	"pkg/conform":           {},
 	"pkg/state":             {"pkg/toolerr", "pkg/sandbox", "pkg/textfile"},

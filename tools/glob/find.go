@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/topk"
 	"github.com/toolroom-mcp/toolroom/pkg/walk"
 )
 
@@ -37,7 +38,7 @@ type found struct {
 
 // finder is the state of one worker.
 type finder struct {
-	top   top
+	top   topk.Top[match]
 	total int
 	_     [64]byte // workers do not share a cache line
 }
@@ -61,7 +62,7 @@ func (q *query) find(ctx context.Context) (*found, error) {
 	q.abs = f.abs
 	finders := make([]finder, workers)
 	for i := range finders {
-		finders[i].top.size = q.args.Offset + q.args.Limit
+		finders[i].top = topk.New(q.args.Offset, q.args.Limit, match.before)
 	}
 	f.report, err = walk.Walk(ctx, node, func(worker int, e *walk.Entry) error {
 		w := &finders[worker]
@@ -70,12 +71,12 @@ func (q *query) find(ctx context.Context) (*found, error) {
 		}
 		return nil
 	})
-	tops := make([]top, workers)
+	tops := make([]topk.Top[match], workers)
 	for i := range finders {
 		f.total += finders[i].total
 		tops[i] = finders[i].top
 	}
-	f.page = merge(tops, q.args.Offset, q.args.Limit)
+	f.page = topk.Merge(tops, q.args.Offset)
 	f.partial = err != nil || f.report.Partial
 	if err == nil {
 		q.countIgnored(ctx, node, f)
@@ -114,7 +115,7 @@ func (q *query) collect(w *finder, e *walk.Entry) {
 	}
 	m.secret = e.Notable && q.fs.DeniedIn(e.Dir.Path(), e.Name)
 	w.total++
-	w.top.add(m)
+	w.top.Add(m)
 }
 
 // target looks at what a link leads to, and whether that is of the type that

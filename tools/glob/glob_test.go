@@ -315,29 +315,6 @@ func randomTree(t *testing.T, r *rand.Rand) (root string, files []string) {
 	return root, files
 }
 
-func TestTop(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 1))
-	for range 200 {
-		var all []match
-		tops := make([]top, 1+r.IntN(4))
-		offset, limit := r.IntN(30), 1+r.IntN(30)
-		for i := range tops {
-			tops[i].size = offset + limit
-		}
-		for i := range r.IntN(200) {
-			m := match{path: fmt.Sprintf("p%d", i), mtime: int64(r.IntN(20))}
-			all = append(all, m)
-			tops[r.IntN(len(tops))].add(m)
-		}
-		slices.SortFunc(all, match.before)
-		from := min(offset, len(all))
-		require.Equal(t, append([]match{}, all[from:min(from+limit, len(all))]...), append([]match{}, merge(tops, offset, limit)...))
-		for _, one := range tops {
-			require.LessOrEqual(t, len(one.heap), offset+limit)
-		}
-	}
-}
-
 func TestDeadlineAndCancel(t *testing.T) {
 	root := tree(t, "a/b/c.go")
 	box, err := sandbox.New(sandbox.Config{Roots: []string{root}}).FS(t.Context())

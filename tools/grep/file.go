@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"path/filepath"
+	"strings"
 
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
@@ -138,7 +139,10 @@ func (w *searcher) took(path string, st sandbox.Stat, n int) {
 	if w.args.Sort != "path" {
 		m.mtime = st.ModTime.UnixNano()
 	}
-	w.top.add(m)
+	if w.top.Takes(m) {
+		m.path = strings.Clone(m.path) // shares its memory with a whole directory
+		w.top.Add(m)
+	}
 }
 
 // entries is how many entries of the mode a file has to show.

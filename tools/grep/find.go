@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+	"github.com/toolroom-mcp/toolroom/pkg/topk"
 	"github.com/toolroom-mcp/toolroom/pkg/walk"
 	"github.com/toolroom-mcp/toolroom/tools/grep/index"
 	"github.com/toolroom-mcp/toolroom/tools/grep/search"
@@ -33,6 +35,15 @@ type match struct {
 	count int    // matches; 1 at least, exact unless only files are looked for
 	kept  []byte // the content that was searched, if the index kept it; nil: to be read again
 	first int    // with kept: where its first match begins, or a place before
+}
+
+// before is the order of results: newest first, then by path. It is total, so
+// pages of one search fit together.
+func (m match) before(other match) int {
+	if c := cmp.Compare(other.mtime, m.mtime); c != 0 {
+		return c
+	}
+	return strings.Compare(m.path, other.path)
 }
 
 // found is what a search found.
@@ -55,7 +66,7 @@ type searcher struct {
 	tally
 	ctx     context.Context
 	matcher *search.Matcher // bounded by ctx
-	top     top
+	top     topk.Top[match]
 	buf     []byte
 	head    [headSize]byte
 	masked  bool // the file read again
@@ -100,7 +111,7 @@ func (q *query) find(ctx context.Context) (*found, error) {
 	f.report, err = walk.Walk(ctx, node, func(worker int, e *walk.Entry) error {
 		return searchers[worker].visit(e)
 	})
-	tops := make([]top, workers)
+	tops := make([]topk.Top[match], workers)
 	for i := range searchers {
 		w := &searchers[i]
 		w.giveBack()
@@ -114,7 +125,7 @@ func (q *query) find(ctx context.Context) (*found, error) {
 			f.unknown = append(f.unknown, w.unknown)
 		}
 	}
-	f.page = merge(tops)
+	f.page = topk.Merge(tops, 0)
 	f.partial = err != nil || f.report.Partial
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return nil, ctx.Err()
@@ -148,7 +159,7 @@ func (q *query) searchers(ctx context.Context, workers int) []searcher {
 		if consult {
 			all[i].ahead = q.warm.index.NewAhead(required)
 		}
-		all[i].top.size = q.args.HeadLimit + min(q.args.Offset, math.MaxInt-q.args.HeadLimit)
+		all[i].top = topk.New(q.args.Offset, q.args.HeadLimit, match.before)
 	}
 	return all
 }
@@ -167,7 +178,7 @@ func (q *query) findInFile(ctx context.Context) (*found, error) {
 	w := &q.searchers(ctx, 1)[0]
 	defer w.giveBack()
 	w.named(q.dir, "")
-	f := &found{abs: q.abs, isFile: true, tally: w.tally, page: merge([]top{w.top}), partial: ctx.Err() != nil}
+	f := &found{abs: q.abs, isFile: true, tally: w.tally, page: topk.Merge([]topk.Top[match]{w.top}, 0), partial: ctx.Err() != nil}
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return nil, ctx.Err()
 	}

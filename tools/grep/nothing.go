@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/toolroom-mcp/toolroom/pkg/topk"
 	"github.com/toolroom-mcp/toolroom/pkg/walk"
 	"github.com/toolroom-mcp/toolroom/tools/grep/search"
 )
@@ -84,13 +85,13 @@ func (q *query) lookAt(ctx context.Context, limit time.Duration, m *search.Match
 	look.args.OutputMode, look.args.Sort, look.args.Offset, look.args.HeadLimit = modeFiles, "path", 0, maxNamed
 	w := look.searchers(ctx, q.workers())
 	n := near{more: !search(&look, w) || ctx.Err() != nil}
-	tops := make([]top, len(w))
+	tops := make([]topk.Top[match], len(w))
 	for i := range w {
 		w[i].giveBack()
 		n.files += w[i].tally.files
 		tops[i] = w[i].top
 	}
-	for _, m := range merge(tops) {
+	for _, m := range topk.Merge(tops, 0) {
 		n.paths = append(n.paths, q.shownPath(q.abs, m.path))
 	}
 	return n

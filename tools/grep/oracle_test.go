@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -53,7 +54,7 @@ func TestLikeRipgrep(t *testing.T) {
 	rg := oracle.Path(t, "rg")
 	root := t.TempDir()
 	client := mcpkittest.Start(t, mcpkittest.Build(t, "./tools/grep"), "--no-state", "--max-tokens", "1000000", root)
-	matches, refused := 0, 0
+	matches, refused, odd := 0, 0, 0
 	for done := 0; done < cases; seed++ {
 		r := &random{rand.New(rand.NewPCG(seed, 7))}
 		name := fmt.Sprintf("t%d", seed)
@@ -74,13 +75,19 @@ func TestLikeRipgrep(t *testing.T) {
 				continue
 			}
 			require.False(t, got.IsError, "seed %d: %v: %s", seed, c.args, got.Text)
-			require.Equal(t, want, c.read(t, name, got), "seed %d: %v\n%s", seed, c.args, got.Text)
+			found := c.read(t, name, got)
+			if c.odd && !reflect.DeepEqual(want, found) {
+				odd++
+				continue
+			}
+			require.Equal(t, want, found, "seed %d: %v\n%s", seed, c.args, got.Text)
 			matches += len(want)
 		}
 		require.NoError(t, os.RemoveAll(filepath.Join(root, name)))
 	}
-	t.Logf("%d cases up to seed %d, %d files with matches, %d patterns refused by both", cases, seed-1, matches, refused)
+	t.Logf("%d cases up to seed %d, %d files with matches, %d patterns refused by both, %d answers of ripgrep's that contradict themselves", cases, seed-1, matches, refused, odd)
 	require.NotZero(t, matches)
+	require.LessOrEqual(t, odd, 5+cases/500)
 }
 
 // onlyInParentheses reports whether a pattern is one only in the parentheses that
@@ -221,6 +228,7 @@ type searchCase struct {
 	only  bool
 	multi bool
 	vague bool // multiline, and the pattern matches nothing at all: ripgrep's matches and lines disagree
+	odd   bool // multiline, and ripgrep shows lines that by its own account no match is in
 }
 
 func (r *random) search() *searchCase {
@@ -380,6 +388,19 @@ func (m *message) groups() int {
 	return n
 }
 
+// odd reports whether lines are shown behind the last match. To look for the
+// next match ripgrep (15.0) cuts off the text up to the end of the one before, and so
+// takes ^ and \b to match there, in the middle of a line; when it shows that, it
+// does not find it again.
+func (m *message) odd() bool {
+	text, end := m.Data.Lines.text(), 0
+	if n := len(m.Data.Submatches); n > 0 {
+		end = m.Data.Submatches[n-1].End
+	}
+	_, behind, more := strings.Cut(text[max(end-1, 0):], "\n")
+	return more && strings.Contains(behind, "\n")
+}
+
 type jsonText struct{ Text, Bytes string }
 
 func (j jsonText) text() string {
@@ -404,6 +425,7 @@ func (c *searchCase) parse(out []byte) (result, error) {
 		name := strings.TrimPrefix(m.Data.Path.text(), "./")
 		switch m.Type {
 		case "match":
+			c.odd = c.odd || c.multi && m.odd()
 			if !c.only {
 				if c.mode == modeCount && c.multi {
 					counts[name] += len(m.Data.Submatches)
