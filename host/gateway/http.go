@@ -67,6 +67,7 @@ type HTTPHandler struct {
 	digest [sha256.Size]byte // of the token, so that comparing tells nothing of its length
 	gate   *Gateway
 	mcp    *server.StreamableHTTPServer
+	known  *sessions
 	life   context.Context // ends the calls
 	end    context.CancelCauseFunc
 
@@ -79,10 +80,11 @@ var errStopping = errors.New("the host is stopping; call again once it runs")
 // HTTP returns the HTTP door.
 func (g *Gateway) HTTP(cfg HTTPConfig) *HTTPHandler {
 	life, end := context.WithCancelCause(context.Background())
+	known := newSessions(func(id string) { g.forget(sessionIdentity(id)) })
 	return &HTTPHandler{
-		cfg: cfg, digest: sha256.Sum256([]byte(cfg.Token)), gate: g, life: life, end: end,
+		cfg: cfg, digest: sha256.Sum256([]byte(cfg.Token)), gate: g, life: life, end: end, known: known,
 		mcp: server.NewStreamableHTTPServer(g.mcp,
-			server.WithSessionIdManager(newSessions(func(id string) { g.forget(sessionIdentity(id)) })),
+			server.WithSessionIdManager(known),
 			server.WithSessionIdleTTL(sessionIdle),
 			server.WithHeartbeatInterval(30*time.Second),
 			server.WithStreamableHTTPLogger(slog.New(slog.DiscardHandler)), // it reports clients that went away
@@ -210,6 +212,8 @@ func (h *HTTPHandler) serveMCP(w http.ResponseWriter, r *http.Request) {
 		h.post(w, r, profile, catalog)
 	case (r.Method == http.MethodGet || r.Method == http.MethodDelete) && r.ContentLength != 0:
 		refuseHTTP(w, http.StatusBadRequest, r.Method+" takes no body")
+	case r.Method != http.MethodPost && session != "" && h.known.over(session): // mcp-go asks for messages alone
+		refuseHTTP(w, http.StatusNotFound, "the session is over; open a new one")
 	case r.Method == http.MethodGet || r.Method == http.MethodDelete:
 		if readWithin(w, 0) {
 			h.mcp.ServeHTTP(w, r)

@@ -55,6 +55,29 @@ func TestNothingIsWrittenAfterAResponse(t *testing.T) {
 	late.OnNotify("notifications/progress", json.RawMessage(`{}`))
 }
 
+// Who comes with a session that is over is told, whatever it comes for: the
+// stream of one would stay silent for ever.
+func TestASessionThatIsOverIsOverForEveryMethod(t *testing.T) {
+	d := serve(t, open(t, fixtures()))
+	_, _, header := d.post(t, hello(`{}`))
+	session := header.Get("Mcp-Session-Id")
+	do := func(method, session string) int {
+		req, err := http.NewRequestWithContext(t.Context(), method, d.URL+"/mcp", nil)
+		require.NoError(t, err)
+		set(req, []string{"Accept", "text/event-stream", "Authorization", "Bearer " + token, "Mcp-Session-Id", session})
+		resp, err := d.Client().Do(req)
+		require.NoError(t, err)
+		resp.Body.Close()
+		return resp.StatusCode
+	}
+	require.Equal(t, 200, do(http.MethodGet, session))
+	require.Equal(t, 200, do(http.MethodDelete, session))
+	for _, over := range []string{session, "of-another-run"} {
+		require.Equal(t, 404, do(http.MethodGet, over))
+		require.Equal(t, 404, do(http.MethodDelete, over))
+	}
+}
+
 // A client whose answer is not wanted any more is told, so that its user need
 // not decide.
 func TestAQuestionIsWithdrawn(t *testing.T) {

@@ -52,9 +52,14 @@ func (s *sessions) Generate() string {
 
 // Validate reports whether a session has ended.
 func (s *sessions) Validate(id string) (terminated bool, err error) {
+	return id != "" && s.over(id), nil
+}
+
+// over reports whether a session is not open: it has ended, or is of another run.
+func (s *sessions) over(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return id != "" && !s.open[id], nil
+	return !s.open[id]
 }
 
 // Terminate ends a session.

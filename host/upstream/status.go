@@ -3,6 +3,7 @@ package upstream
 import (
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/toolroom-mcp/toolroom/host/config/secret"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
@@ -117,10 +118,16 @@ func (s *Server) Offline() bool {
 	return state == Offline && s.fails >= maxTries || state == NeedsAuth || state == Disabled
 }
 
-// lastLine returns the last line of text that is not blank, shortened.
+// lastLine returns the last line of text that is not blank, shortened. What is
+// not seen as itself is not in it: it goes into errors, to models and terminals.
 func lastLine(text string) string {
 	lines := strings.Split(strings.TrimRight(text, "\r\n\t "), "\n")
-	line := strings.TrimSpace(lines[len(lines)-1])
+	line := strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) || r == '\t' {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, strings.TrimSpace(lines[len(lines)-1]))
 	if r := []rune(line); len(r) > 300 {
 		line = string(r[:300]) + "…"
 	}

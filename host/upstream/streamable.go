@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -287,7 +288,7 @@ func (s *streamable) refused(x *exchange, res *http.Response) {
 	case res.StatusCode == http.StatusUnauthorized:
 		s.conn.fail(refusal)
 	case !own && s.sessionOver(res.StatusCode, told, body):
-		s.failed(x, errors.Join(errNotSent, errSessionOver))
+		s.failed(x, fmt.Errorf("%w: %w", errNotSent, errSessionOver))
 		s.conn.fail(errSessionOver)
 	case x.id == nil: // a notification that is not wanted
 	case told && res.StatusCode != http.StatusForbidden:
