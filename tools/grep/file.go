@@ -56,7 +56,7 @@ func (w *searcher) file(e *walk.Entry) error {
 // index may keep, and else what there is room for.
 func (w *searcher) most(masked bool) int64 {
 	size := int64(cap(w.buf) - 1)
-	if w.ahead != nil && !masked {
+	if w.ahead != nil && !masked && w.ahead.Selects() {
 		size = max(size, index.TextSize)
 	}
 	return size
