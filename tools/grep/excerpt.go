@@ -15,9 +15,9 @@ type excerpt struct {
 	*query
 	matcher  *search.Matcher // bounded by a context
 	out      *page
-	from, to int // matches to show, counted in the file
-	passed   int // matches that went by
-	skip     int // of the first window so much has no match
+	from, to int   // matches to show, counted in the file
+	passed   int   // matches that went by
+	starts   []int // where the first of all begin, if the text comes as a whole
 
 	next    int    // number of the window's first line
 	pending int    // lines of context to come behind the last match shown
@@ -31,8 +31,7 @@ func (x *excerpt) window(text []byte) bool {
 	rest, base := 0, 0 // where context goes on; where the part begins
 	for base < len(text) {
 		part := x.part(text[base:])
-		from := min(max(x.skip-base, 0), len(part))
-		for hit, ok := x.first(part, from); ok; hit, ok = x.first(part, hit.End) {
+		for hit, ok := x.first(part, base, 0); ok; hit, ok = x.first(part, base, hit.End) {
 			before := x.passed
 			spans := x.pass(part, hit)
 			if x.passed <= x.from || x.passed == before {
@@ -58,7 +57,7 @@ func (x *excerpt) window(text []byte) bool {
 	if x.out.full || x.passed >= x.to && x.pending == 0 {
 		return false
 	}
-	x.next, x.skip = at.to(text, len(text)), 0
+	x.next = at.to(text, len(text))
 	x.keep(text)
 	return true
 }
@@ -74,10 +73,14 @@ func (c *cursor) to(text []byte, pos int) int {
 
 var newline = []byte{'\n'}
 
-// first finds the next hit, unless no more are wanted.
-func (x *excerpt) first(part []byte, from int) (search.Hit, bool) {
+// first finds the next hit in a part that begins at base, unless no more are
+// wanted.
+func (x *excerpt) first(part []byte, base, from int) (search.Hit, bool) {
 	if x.passed >= x.to {
 		return search.Hit{}, false
+	}
+	if x.passed < len(x.starts) {
+		from = max(from, x.starts[x.passed]-base)
 	}
 	return x.matcher.Next(part, from)
 }

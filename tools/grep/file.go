@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
@@ -87,21 +88,9 @@ func (w *searcher) whole(path string, raw []byte, st sandbox.Stat, masked bool) 
 		w.outcomes[binary]++
 		return -1
 	}
-	w.first = 0
-	if known && !w.matcher.CrossesLines() {
-		w.first = w.firstHit(text)
-	}
-	n := w.count(text[w.first:])
+	n := w.count(text)
 	w.took(path, st, n)
 	return n
-}
-
-// firstHit is where the first hit begins, or the end.
-func (w *searcher) firstHit(text []byte) int {
-	if hit, ok := w.matcher.Next(text, 0); ok {
-		return hit.Start
-	}
-	return len(text)
 }
 
 // looksLikeKey reports whether a file begins as a private key does.
@@ -132,15 +121,15 @@ func (w *searcher) took(path string, st sandbox.Stat, n int) {
 	w.files++
 	w.matches += n
 	m := match{path: path, count: n, kept: w.kept}
-	if m.kept != nil {
-		m.first = w.first
-	}
 	w.entries += m.entries(w.query)
 	if w.args.Sort != "path" {
 		m.mtime = st.ModTime.UnixNano()
 	}
 	if w.top.Takes(m) {
 		m.path = strings.Clone(m.path) // shares its memory with a whole directory
+		if m.kept != nil {
+			m.starts = slices.Clone(w.starts)
+		}
 		w.top.Add(m)
 	}
 }
@@ -156,13 +145,19 @@ func (m *match) entries(q *query) int {
 // count counts the matches in a run of whole lines; as far as it goes, if
 // the context ends. Where only files are looked for, one is enough.
 func (w *searcher) count(text []byte) (n int) {
-	for len(text) > 0 && w.ctx.Err() == nil {
-		part := w.part(text)
-		text = text[len(part):]
+	w.starts = nil
+	if !w.matcher.CrossesLines() { // there the next is found from where the one before ended
+		w.starts = w.places[:0]
+	}
+	for base := 0; base < len(text) && w.ctx.Err() == nil; {
+		part := w.part(text[base:])
 		if !w.args.Only && !w.apart() && w.args.OutputMode != modeFiles {
-			n += w.matcher.Count(part)
+			var more int
+			more, w.starts = w.matcher.Locate(part, base, w.starts)
+			n, base = n+more, base+len(part)
 			continue
 		}
+		base += len(part)
 		hits := 0
 		for hit, ok := w.matcher.Next(part, 0); ok; hit, ok = w.matcher.Next(part, hit.End) {
 			hits++

@@ -30,11 +30,11 @@ const maxIgnored = 1000
 
 // match is one file that matches.
 type match struct {
-	path  string // relative to where the search starts; "" for that itself
-	mtime int64  // nanoseconds; 0 when sorted by path
-	count int    // matches; 1 at least, exact unless only files are looked for
-	kept  []byte // the content that was searched, if the index kept it; nil: to be read again
-	first int    // with kept: where its first match begins, or a place before
+	path   string // relative to where the search starts; "" for that itself
+	mtime  int64  // nanoseconds; 0 when sorted by path
+	count  int    // matches; 1 at least, exact unless only files are looked for
+	kept   []byte // the content that was searched, if the index kept it; nil: to be read again
+	starts []int  // with kept: where the first matches begin, as far as known
 }
 
 // before is the order of results: newest first, then by path. It is total, so
@@ -78,8 +78,9 @@ type searcher struct {
 	memo     *walk.Memo   // of the directory that ahead looks at
 	kept     []byte       // what the index kept of the file, nil: nothing
 	keptStat sandbox.Stat // with kept
-	first    int          // as match.first
-	learning bool         // files that the index does not know are remembered
+	places   [defaultPerFile]int
+	starts   []int // in places: where the first matches of the text counted last begin
+	learning bool  // files that the index does not know are remembered
 	unknown  []string
 	_        [64]byte // workers do not share a cache line
 }

@@ -161,7 +161,7 @@ func (q *query) reduced(full, step detail) string {
 // show shows the matches of one file.
 func (w *searcher) show(p *page, f *found, pick pick) {
 	p.begin(w.shownPath(f.abs, pick.path))
-	x := &excerpt{query: w.query, matcher: w.matcher, out: p, from: pick.from, to: pick.to, next: 1, skip: pick.first}
+	x := &excerpt{query: w.query, matcher: w.matcher, out: p, from: pick.from, to: pick.to, next: 1, starts: pick.starts}
 	outcome := w.again(f, pick.match, x.window)
 	p.end()
 	if w.masked && !p.full {

@@ -49,17 +49,26 @@ func (m *Matcher) Next(text []byte, from int) (Hit, bool) {
 
 // Count returns the number of hits in text.
 func (m *Matcher) Count(text []byte) int {
+	n, _ := m.Locate(text, 0, nil)
+	return n
+}
+
+// Locate is Count that also says where the first hits begin: it appends those
+// places, base added, to starts, as far as there is room.
+func (m *Matcher) Locate(text []byte, base int, starts []int) (n int, _ []int) {
 	s := m.take()
 	defer m.scratch.Put(s)
-	n := 0
 	for at := 0; at < len(text); n++ {
 		hit, ok := m.next(s, text, at)
 		if !ok {
 			break
 		}
+		if len(starts) < cap(starts) {
+			starts = append(starts, base+hit.Start)
+		}
 		at = hit.End
 	}
-	return n
+	return n, starts
 }
 
 func (m *Matcher) next(s *scratch, text []byte, from int) (Hit, bool) {
