@@ -13,7 +13,6 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/budget"
 	"github.com/toolroom-mcp/toolroom/host/convert"
 	"github.com/toolroom-mcp/toolroom/host/convert/tree"
-	"github.com/toolroom-mcp/toolroom/host/provider"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -38,6 +37,7 @@ func (r *run) ask(ctx context.Context, tools []convert.Tool, choice *convert.Cho
 	if ctx.Err() != nil {
 		return nil, interrupted, r.partial(answer)
 	}
+	r.pay(answer)
 	r.tell(Event{Type: Error, Turn: r.out.Turns, Err: err})
 	switch code := toolerr.CodeOf(err); {
 	case code == toolerr.LimitReached:
@@ -66,20 +66,22 @@ func (r *run) take(answer *convert.Response) (Ending, error) {
 // admit counts an answer and adds what it says.
 func (r *run) admit(answer *convert.Response) {
 	r.out.Response = answer
-	r.spend(answer.Usage, r.model.Info().Price)
+	r.pay(answer)
 	if len(answer.Parts) > 0 {
 		r.history = append(r.history, answer.Message())
 	}
 }
 
-func (r *run) spend(u *convert.Usage, price provider.Price) {
-	if u == nil {
+// pay counts what an answer took, also one that broke off and is not taken; nil: there
+// is none.
+func (r *run) pay(answer *convert.Response) {
+	if answer == nil || answer.Usage == nil {
 		return
 	}
-	all := &r.out.Usage
+	u, all := answer.Usage, &r.out.Usage
 	all.Input, all.Output, all.Reasoning = all.Input+u.Input, all.Output+u.Output, all.Reasoning+u.Reasoning
 	all.CacheRead, all.CacheWrite = all.CacheRead+u.CacheRead, all.CacheWrite+u.CacheWrite
-	r.out.Cost += price.Of(*u)
+	r.out.Cost += r.model.Info().Price.Of(*u)
 }
 
 // partial keeps what the model had said when it was interrupted: its words.
@@ -89,6 +91,7 @@ func (r *run) partial(answer *convert.Response) error {
 	}
 	answer.Parts = slices.DeleteFunc(answer.Parts, func(p convert.Part) bool { return p.Type != convert.Text })
 	if len(answer.Parts) == 0 {
+		r.pay(answer)
 		return nil
 	}
 	_, err := r.take(answer)
@@ -290,6 +293,7 @@ func (r *run) sum(ctx context.Context, why Ending) error {
 		if err == nil {
 			return r.takeSummary(answer)
 		}
+		r.pay(answer)
 		r.tell(Event{Type: Error, Turn: r.out.Turns, Err: err, Took: time.Since(began)})
 		failed = fmt.Errorf("no summary: %w", err)
 		if toolerr.CodeOf(err) != toolerr.LimitReached || ctx.Err() != nil {
@@ -309,7 +313,7 @@ func (r *run) takeSummary(answer *convert.Response) error {
 		return p.Type == convert.Call || called && isThought(p)
 	})
 	if text(answer.Parts) == "" {
-		r.spend(answer.Usage, r.model.Info().Price)
+		r.pay(answer)
 		return toolerr.New(toolerr.ModelError, "no summary: the model said nothing")
 	}
 	r.out.Summed = true

@@ -347,6 +347,7 @@ func TestAModelThatFails(t *testing.T) {
 	o = ask(t, agent.Config{Model: broken(2), Again: 2})
 	require.Equal(t, agent.Goal, o.Why)
 	require.Equal(t, 3, o.Turns)
+	require.Equal(t, convert.Usage{Input: 300, Output: 30}, o.Usage, "what broke off was paid for, too")
 	// Where nothing came at all the provider has asked as often as it is of use.
 	down := &model{say: func(context.Context, int, *convert.Request, func(convert.Delta)) (*convert.Response, error) {
 		return nil, toolerr.New(toolerr.TransportError, "nobody is there")

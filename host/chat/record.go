@@ -1,14 +1,11 @@
 package chat
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"sync"
 	"time"
-	"unicode/utf16"
-	"unicode/utf8"
 
 	"github.com/toolroom-mcp/toolroom/host/agent"
 	"github.com/toolroom-mcp/toolroom/host/call"
@@ -65,27 +62,7 @@ func (v *jsonView) write(r record) {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.out.Write(append(escaped(line), '\n')) //nolint:errcheck // a pipe that is gone ends the program
-}
-
-// escaped is JSON without characters that steer a terminal, or hide: they are only
-// within strings, where an escape says the same.
-func escaped(line []byte) []byte {
-	steers := func(r rune) bool { return screen.Steers(0, r) }
-	if bytes.IndexFunc(line, steers) < 0 {
-		return line
-	}
-	var b []byte
-	for _, r := range string(line) {
-		if !steers(r) {
-			b = utf8.AppendRune(b, r)
-			continue
-		}
-		for _, unit := range utf16.Encode([]rune{r}) {
-			b = fmt.Appendf(b, `\u%04x`, unit)
-		}
-	}
-	return b
+	v.out.Write(append(screen.JSON(line), '\n')) //nolint:errcheck // a pipe that is gone ends the program
 }
 
 func (v *jsonView) event(e agent.Event, _ provider.Info) {

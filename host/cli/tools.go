@@ -15,6 +15,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/app"
 	"github.com/toolroom-mcp/toolroom/host/call"
 	"github.com/toolroom-mcp/toolroom/host/catalog"
+	"github.com/toolroom-mcp/toolroom/host/chat/screen"
 	"github.com/toolroom-mcp/toolroom/host/gateway"
 	"github.com/toolroom-mcp/toolroom/host/pairs"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/approve"
@@ -167,7 +168,7 @@ func (p *program) printJSON(v any) error {
 	if err != nil {
 		return exit(exitFailed, err)
 	}
-	return p.printf("%s\n", raw)
+	return p.printf("%s\n", screen.JSON(raw))
 }
 
 func (p *program) call() *cobra.Command {

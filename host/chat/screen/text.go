@@ -9,9 +9,12 @@
 package screen
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"golang.org/x/text/width"
 )
@@ -29,6 +32,26 @@ func Clean(text string) string {
 		before = r
 	}
 	return b.String()
+}
+
+// JSON is JSON without characters that steer a terminal, or hide: they are only within
+// strings, where an escape says the same.
+func JSON(line []byte) []byte {
+	steers := func(r rune) bool { return Steers(0, r) }
+	if bytes.IndexFunc(line, steers) < 0 {
+		return line
+	}
+	var b []byte
+	for _, r := range string(line) {
+		if !steers(r) {
+			b = utf8.AppendRune(b, r)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			b = fmt.Appendf(b, `\u%04x`, unit)
+		}
+	}
+	return b
 }
 
 // plain reports whether a text is one of visible ASCII, as most are.

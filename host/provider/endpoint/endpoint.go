@@ -22,6 +22,7 @@ import (
 	"mime"
 	"net/http"
 	"time"
+	"unicode/utf8"
 
 	"github.com/toolroom-mcp/toolroom/host/convert"
 	"github.com/toolroom-mcp/toolroom/host/eventstream"
@@ -225,6 +226,7 @@ func (c *Client) whole(from *lively, into Answer) error {
 	case len(body) > maxAnswer:
 		return c.tooLarge()
 	}
+	body = valid(body)
 	if fault := Fault(body); fault != nil {
 		return fault
 	}
@@ -232,6 +234,15 @@ func (c *Client) whole(from *lively, into Answer) error {
 		return Garbled(err)
 	}
 	return nil
+}
+
+// valid is a text with U+FFFD for what is no UTF-8, as clients in other languages read it:
+// some servers cut characters in two where a model's tokens do.
+func valid(text []byte) []byte {
+	if utf8.Valid(text) {
+		return text
+	}
+	return bytes.ToValidUTF8(text, []byte("\ufffd"))
 }
 
 func (c *Client) tooLarge() error {
@@ -255,7 +266,7 @@ func (c *Client) stream(from *lively, into Answer) error {
 		case err != nil:
 			return err
 		}
-		if err := into.Event(e.Name, e.Data); err != nil {
+		if err := into.Event(e.Name, valid(e.Data)); err != nil {
 			return err
 		}
 		if into.Len() > maxParts {

@@ -103,6 +103,8 @@ func TestQuirks(t *testing.T) {
 	require.Equal(t, []convert.Part{{Type: convert.Thinking, Text: "r"}, {Type: convert.Text, Text: "ab"}}, res.Parts)
 	require.Equal(t, convert.StopEnd, res.Stop)
 	require.Nil(t, res.Usage)
+	res = ask(t, open(t, openai.Config{}, events(t, delta("{\"content\":\"a\xe6\x97 b\"}"), "[DONE]")))
+	require.Equal(t, "a\ufffd b", res.Parts[0].Text, "a character that was cut in two")
 }
 
 // An answer of more calls than anybody makes is none, however it comes.
