@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolroom-mcp/toolroom/host/gateway"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -176,7 +177,7 @@ func fail(w http.ResponseWriter, r *http.Request, err error) {
 	if f.final {
 		w.Header().Set("X-Should-Retry", "false")
 	}
-	linger(w, r, func() { answer(w, f.status, body) })
+	gateway.Linger(w, r, func() { answer(w, f.status, body) })
 }
 
 func answer(w http.ResponseWriter, status int, v any) {

@@ -72,6 +72,7 @@ func body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 		return nil, unread(w, err, maxBody)
 	}
 	reading(w, 0) // what the connection says from now on is that it is gone
+	r.Body = http.NoBody
 	return text, nil
 }
 
@@ -95,32 +96,6 @@ func unread(w http.ResponseWriter, err error, most int64) error {
 		return &fault{status: http.StatusRequestTimeout, code: string(toolerr.Timeout), message: "the body did not come in time"}
 	}
 	return toolerr.New(toolerr.InvalidInput, "the body cannot be read: %w", err)
-}
-
-// What is still read of a request that has been answered, and for how long.
-const (
-	lingerMost = 64 << 20
-	lingerTime = 3 * time.Second
-)
-
-// linger reads on what a client still sends of a request that was answered before it was
-// read. One that writes all of it before it reads anything would else find the connection
-// reset, and with it the answer gone, which says why.
-func linger(w http.ResponseWriter, r *http.Request, answer func()) {
-	if r.Body == nil || r.Body == http.NoBody || r.Header.Get("Expect") != "" { // which waits for the answer
-		answer()
-		return
-	}
-	c := http.NewResponseController(w)
-	whole := c.EnableFullDuplex() == nil
-	answer()
-	if !whole || c.Flush() != nil {
-		return
-	}
-	reading(w, lingerTime)
-	if n, err := io.CopyN(io.Discard, r.Body, lingerMost); err == io.EOF && n < lingerMost {
-		reading(w, 0)
-	}
 }
 
 func tooLarge(w http.ResponseWriter, most int64) error {

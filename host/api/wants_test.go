@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/toolroom-mcp/toolroom/host/convert"
@@ -127,7 +128,7 @@ func TestWhoWritesFirstAndReadsThenGetsTheAnswer(t *testing.T) {
 		size, want  int
 	}{
 		{"/v1/chat/completions", "application/json", 40 << 20, 413}, {"/v1/messages", "application/json", 20 << 20, 413}, {"/v1/tools/echo", "application/json", 17 << 20, 413},
-		{"/v1/sessions", "text/plain", 15 << 20, 415}, {"/v1/nothing", "application/json", 15 << 20, 404}, {"/artifact", "text/plain", 60 << 20, 413},
+		{"/v1/sessions", "text/plain", 15 << 20, 415}, {"/v1/nothing", "application/json", 15 << 20, 404}, {"/artifact", "text/plain", 70 << 20, 413},
 	} {
 		for _, length := range []string{fmt.Sprintf("Content-Length: %d", c.size), "Transfer-Encoding: chunked"} {
 			conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
@@ -155,4 +156,25 @@ func TestWhoWritesFirstAndReadsThenGetsTheAnswer(t *testing.T) {
 			require.NoError(t, conn.Close())
 		}
 	}
+}
+
+// One that announces more than it sends is answered and hung up on: what it sends later
+// is no request of its own.
+func TestABodyThatIsAnnouncedAndNotSent(t *testing.T) {
+	t.Parallel() // it is waited for
+	s := newScene(t, nil, script())
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = io.WriteString(conn, "POST /v1/nothing HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 300000\r\n\r\n{")
+	require.NoError(t, err)
+	require.NoError(t, conn.SetReadDeadline(time.Now().Add(30*time.Second)))
+	in := bufio.NewReader(conn)
+	answer, err := http.ReadResponse(in, nil)
+	require.NoError(t, err)
+	require.Equal(t, 404, answer.StatusCode)
+	_, err = io.Copy(io.Discard, answer.Body)
+	require.NoError(t, err)
+	_, err = in.ReadByte()
+	require.ErrorIs(t, err, io.EOF)
 }

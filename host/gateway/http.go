@@ -155,7 +155,7 @@ func (h *HTTPHandler) refuse(w http.ResponseWriter, r *http.Request, status int,
 		h.cfg.API.Refuse(w, r, status, message)
 		return
 	}
-	refuseHTTP(w, status, message)
+	refuseHTTP(w, r, status, message)
 }
 
 // serveAPI hands a request on, which may bring a body if it is a POST. What it
@@ -183,12 +183,12 @@ func (h *HTTPHandler) serveAPI(to http.Handler, w http.ResponseWriter, r *http.R
 func (h *HTTPHandler) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
-		refuseHTTP(w, http.StatusMethodNotAllowed, "use GET")
+		refuseHTTP(w, r, http.StatusMethodNotAllowed, "use GET")
 		return
 	}
 	var page bytes.Buffer
 	if err := h.cfg.Metrics(&page); err != nil {
-		refuseHTTP(w, http.StatusInternalServerError, err.Error())
+		refuseHTTP(w, r, http.StatusInternalServerError, err.Error())
 		return
 	}
 	w.Header().Set("Content-Type", h.cfg.MetricsType)
@@ -205,22 +205,22 @@ func (h *HTTPHandler) serveMCP(w http.ResponseWriter, r *http.Request) {
 	session := r.Header.Get(server.HeaderKeySessionID)
 	switch {
 	case !ok:
-		refuseHTTP(w, http.StatusNotFound, "there is nothing at this path; the MCP endpoint is /mcp")
+		refuseHTTP(w, r, http.StatusNotFound, "there is nothing at this path; the MCP endpoint is /mcp")
 	case session != "" && !mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)) && h.gate.clients.get(sessionIdentity(session)).profile != profile:
-		refuseHTTP(w, http.StatusNotFound, "the session is not one of this path; open a new one")
+		refuseHTTP(w, r, http.StatusNotFound, "the session is not one of this path; open a new one")
 	case r.Method == http.MethodPost:
 		h.post(w, r, profile, catalog)
 	case (r.Method == http.MethodGet || r.Method == http.MethodDelete) && r.ContentLength != 0:
-		refuseHTTP(w, http.StatusBadRequest, r.Method+" takes no body")
+		refuseHTTP(w, r, http.StatusBadRequest, r.Method+" takes no body")
 	case r.Method != http.MethodPost && session != "" && h.known.over(session): // mcp-go asks for messages alone
-		refuseHTTP(w, http.StatusNotFound, "the session is over; open a new one")
+		refuseHTTP(w, r, http.StatusNotFound, "the session is over; open a new one")
 	case r.Method == http.MethodGet || r.Method == http.MethodDelete:
 		if readWithin(w, 0) {
 			h.mcp.ServeHTTP(w, r)
 		}
 	default:
 		w.Header().Set("Allow", "GET, POST, DELETE")
-		refuseHTTP(w, http.StatusMethodNotAllowed, "use POST, GET or DELETE")
+		refuseHTTP(w, r, http.StatusMethodNotAllowed, "use POST, GET or DELETE")
 	}
 }
 
@@ -269,13 +269,13 @@ func (h *HTTPHandler) authorized(r *http.Request) bool {
 func (h *HTTPHandler) post(w http.ResponseWriter, r *http.Request, profile string, catalog Catalog) {
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || media != "application/json" {
-		refuseHTTP(w, http.StatusUnsupportedMediaType, "Content-Type must be application/json")
+		refuseHTTP(w, r, http.StatusUnsupportedMediaType, "Content-Type must be application/json")
 		return
 	}
 	body, status, err := readBody(w, r)
 	if err != nil {
 		w.Header().Set("Connection", "close")
-		refuseHTTP(w, status, err.Error())
+		refuseHTTP(w, r, status, err.Error())
 		return
 	}
 	m, err := jsonrpc.Split(body)
@@ -348,12 +348,15 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, int, error) {
 }
 
 // refuseHTTP answers what never reaches MCP.
-func refuseHTTP(w http.ResponseWriter, status int, message string) {
+func refuseHTTP(w http.ResponseWriter, r *http.Request, status int, message string) {
 	body, err := json.Marshal(map[string]string{"error": message})
 	if err != nil {
 		body = []byte(`{}`)
 	}
 	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	w.Write(append(body, '\n')) //nolint:errcheck // the client is gone
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)+1))
+	Linger(w, r, func() {
+		w.WriteHeader(status)
+		w.Write(append(body, '\n')) //nolint:errcheck // the client is gone
+	})
 }
