@@ -310,11 +310,8 @@ func examine(ctx context.Context, a *app.App) []finding {
 			f.Detail = "switched off in the configuration"
 		case !f.OK:
 			f.Detail = c.Error
-			if len(c.Command) > 0 {
+			if f.Advice = "try it alone: curl -i " + c.URL; c.URL == "" {
 				f.Advice = "try it alone: " + strings.Join(c.Command, " ") + " </dev/null"
-				if c.URL != "" {
-					f.Advice = "try it alone: curl -i " + c.URL
-				}
 			}
 		case c.Tools == 0:
 			f.OK, f.Detail = false, "it lists no tools"

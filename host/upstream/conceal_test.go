@@ -19,12 +19,12 @@ import (
 // What a server was given to prove itself is in nothing that is said of it, though
 // it repeats it.
 func TestCredentialsThatAServerRepeatsAreHidden(t *testing.T) {
-	said := func(s *upstream.Server) string {
-		_, err := s.Tools(t.Context())
-		require.Error(t, err)
+	hidden := func(s *upstream.Server, err error, want string) {
+		t.Helper()
+		require.ErrorContains(t, err, want)
 		raw, fault := json.Marshal(s.Status())
 		require.NoError(t, fault)
-		return err.Error() + string(raw)
+		require.NotContains(t, err.Error()+string(raw), "SEKRIT")
 	}
 	if sh, err := exec.LookPath("sh"); err == nil {
 		s, err := upstream.New(upstream.Config{
@@ -33,29 +33,34 @@ func TestCredentialsThatAServerRepeatsAreHidden(t *testing.T) {
 		}, upstream.NewSpawner(nil))
 		require.NoError(t, err)
 		t.Cleanup(s.Close)
-		got := said(s)
-		require.Contains(t, got, "its last words: there is no ***")
-		require.NotContains(t, got, "SEKRIT")
+		_, err = s.Tools(t.Context())
+		hidden(s, err, "its last words: there is no ***")
 	}
+
 	url := serveHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusUnauthorized)
 		fmt.Fprintf(w, `{"error":"not for %s, %s, %s of pro"}`, r.Header.Get("Authorization"), r.Header.Get("X-Api-Key"), r.URL.Query().Get("key")) //nolint:errcheck // a test
 	}))
-	got := said(at(t, url+"?key=SEKRIT-query", func(c *upstream.Config) {
+	s := at(t, url+"?key=SEKRIT-query", func(c *upstream.Config) {
 		c.Headers = map[string]secret.Text{"X-Api-Key": "SEKRIT-header", "X-Plan": "pro"}
 		c.Token = "SEKRIT-token"
-	}))
-	require.Contains(t, got, "not for Bearer ***, ***, *** of pro")
-	require.NotContains(t, got, "SEKRIT")
+	})
+	_, err := s.Tools(t.Context())
+	hidden(s, err, "not for Bearer ***, ***, *** of pro")
+
+	s = at(t, serveHTTP(t, &minimal{}), func(c *upstream.Config) { c.Era, c.Token = upstream.Legacy, "SEKRIT-token" })
+	_, err = s.Handle(t.Context(), &call.Request{Tool: &call.Tool{Server: "fix", Original: "t"}, Params: json.RawMessage(`{"arguments":{}}`)})
+	hidden(s, err, "not with Bearer ***")
 }
 
-// pairOfPrompts is a server whose list of prompts changes while it is first read.
-type pairOfPrompts struct {
+// minimal is a server that answers nothing that it need not. Its list of prompts
+// changes while it is first read.
+type minimal struct {
 	mu   sync.Mutex
 	read int
 }
 
-func (p *pairOfPrompts) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (p *minimal) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var m struct {
 		ID     json.RawMessage `json:"id"`
 		Method string          `json:"method"`
@@ -66,10 +71,12 @@ func (p *pairOfPrompts) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	send := func(line []byte) { fmt.Fprintf(w, "data: %s\n\n", line) } //nolint:errcheck // a test
-	result := `{}`
+	result := ""
 	switch m.Method {
 	case "initialize":
-		result = `{"protocolVersion":"2025-11-25","capabilities":{"prompts":{"listChanged":true}},"serverInfo":{"name":"p","version":"1"}}`
+		result = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"prompts":{"listChanged":true}},"serverInfo":{"name":"p","version":"1"}}`
+	case "tools/list":
+		result = `{"tools":[]}`
 	case "prompts/list":
 		p.mu.Lock()
 		p.read++
@@ -78,16 +85,26 @@ func (p *pairOfPrompts) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			send(jsonrpc.AppendNotification(nil, "notifications/prompts/list_changed", nil))
 		}
 		p.mu.Unlock()
+	default:
+		send(jsonrpc.AppendError(nil, m.ID, jsonrpc.CodeMethodNotFound, "not with "+r.Header.Get("Authorization")))
+		return
 	}
 	send(jsonrpc.AppendResult(nil, m.ID, json.RawMessage(result)))
 }
 
 // A list that changes while it is read is not kept: who asks next reads it anew.
 func TestAListThatChangesWhileItIsReadIsReadAgain(t *testing.T) {
-	s := at(t, serveHTTP(t, &pairOfPrompts{}), func(c *upstream.Config) { c.Era = upstream.Legacy })
+	s := at(t, serveHTTP(t, &minimal{}), func(c *upstream.Config) { c.Era = upstream.Legacy })
 	for _, want := range []string{"p1", "p2", "p2"} {
 		items, err := s.List(t.Context(), call.Prompts)
 		require.NoError(t, err)
 		require.JSONEq(t, `{"name":"`+want+`"}`, string(items[0]))
 	}
+}
+
+// Whoever refuses a ping has answered it.
+func TestAPingThatIsRefusedIsASignOfLife(t *testing.T) {
+	s := at(t, serveHTTP(t, &minimal{}), func(c *upstream.Config) { c.Era = upstream.Legacy })
+	_, err := s.Ping(t.Context())
+	require.NoError(t, err)
 }

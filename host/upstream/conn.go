@@ -120,7 +120,7 @@ func (c *conn) startError(ctx context.Context, err error) error {
 	}
 	var refused *call.MCPError
 	if errors.As(err, &refused) {
-		refused.Server, refused.Message = c.cfg.Name, c.cfg.conceal(refused.Message)
+		refused.Server = c.cfg.Name
 	}
 	return toolerr.New(toolerr.ServerOffline, "the handshake failed: %w", err)
 }
@@ -295,7 +295,7 @@ func (c *conn) take(line []byte) {
 	switch m.Kind {
 	case jsonrpc.Response:
 		if m.Error != nil {
-			c.deliver(m.ID, answer{err: rpcError(m.Error)})
+			c.deliver(m.ID, answer{err: c.cfg.rpcError(m.Error)})
 		} else {
 			c.deliver(m.ID, answer{result: m.Result, names: m.Names})
 		}
@@ -346,7 +346,7 @@ func (c *conn) deliver(rawID json.RawMessage, a answer) {
 	}
 }
 
-func rpcError(object json.RawMessage) error {
+func (c Config) rpcError(object json.RawMessage) error {
 	var e struct {
 		Code    int    `json:"code"`
 		Message string `json:"message"`
@@ -357,5 +357,5 @@ func rpcError(object json.RawMessage) error {
 	if err := json.Unmarshal(object, &e); err != nil {
 		return toolerr.New(toolerr.ProtocolError, "the server's error is malformed: %w", err)
 	}
-	return &call.MCPError{Code: e.Code, Message: e.Message, Object: object}
+	return &call.MCPError{Code: e.Code, Message: c.conceal(e.Message), Object: object}
 }

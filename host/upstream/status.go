@@ -75,7 +75,7 @@ func (s *Server) Status() Status {
 		Callers: len(s.visits.servers()), Latency: float64(s.took.Load()/1000) / 1000,
 	}
 	if c := s.conn; c != nil {
-		st.Server, st.Noise = c.identity, c.noise.Load()
+		st.Server, st.Noise = s.cfg.conceal(c.identity), c.noise.Load()
 		d := c.out.describe()
 		st.Stderr = d.stderr
 		if c.alive() {

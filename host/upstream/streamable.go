@@ -292,7 +292,7 @@ func (s *streamable) refused(x *exchange, res *http.Response) {
 		s.conn.fail(errSessionOver)
 	case x.id == nil: // a notification that is not wanted
 	case told && res.StatusCode != http.StatusForbidden:
-		s.failed(x, rpcError(m.Error))
+		s.failed(x, s.cfg.rpcError(m.Error))
 	case x.method == "initialize" && (res.StatusCode == http.StatusNotFound || res.StatusCode == http.StatusMethodNotAllowed):
 		s.failed(x, errors.Join(errOtherTransport, refusal))
 	default:

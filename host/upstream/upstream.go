@@ -301,7 +301,10 @@ func (s *Server) Ping(ctx context.Context) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.StartTimeout)
 	defer cancel()
 	begin := time.Now()
-	if err = c.ping(ctx); errors.Is(err, context.DeadlineExceeded) {
+	var refused *call.MCPError
+	if err = c.ping(ctx); errors.As(err, &refused) { // which is a sign of life, too
+		err = nil
+	} else if errors.Is(err, context.DeadlineExceeded) {
 		err = toolerr.New(toolerr.ServerOffline, "it did not answer a ping within %v", s.cfg.StartTimeout)
 	}
 	took := time.Since(begin)

@@ -177,6 +177,9 @@ func (d *Document) noSection(unknown []pair) {
 		}
 	}
 	d.Empty = true
+	if len(keys) == 0 {
+		keys = []string{"nothing"}
+	}
 	d.fault(0, "names no servers: they are under servers or mcpServers, and here is %s", strings.Join(keys, ", "))
 }
 
