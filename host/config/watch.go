@@ -235,7 +235,11 @@ func (w *watcher) reload() {
 		return
 	}
 	w.state = state
-	next, err := w.load()
+	var next Config
+	err := readable(w.files)
+	if err == nil {
+		next, err = w.load()
+	}
 	if err == nil {
 		err = w.emptied(next)
 	}
@@ -261,6 +265,17 @@ func (w *watcher) reload() {
 	if !change.Same() || repaired {
 		w.changed(change)
 	}
+}
+
+// readable is an error when a file has become what could keep its reader waiting
+// for ever, as a pipe does.
+func readable(files []string) error {
+	for _, file := range files {
+		if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+			return fmt.Errorf("%s is not a regular file any more", file)
+		}
+	}
+	return nil
 }
 
 // read sets the files that count. Those that did not before are as they are
