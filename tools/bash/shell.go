@@ -75,12 +75,17 @@ func turnsFor(descriptors uint64) int {
 	return int(min(max(left/aCommand, 4), maxConcurrent))
 }
 
+// connectionsFor is how many connections to allowed hosts all commands share. Each takes
+// two descriptors, and what holds many is not to keep other commands from starting.
+func connectionsFor(descriptors uint64) int { return int(min(max(descriptors/8, 4), 4096)) }
+
 // newRunner makes what starts commands. Without a state directory there is no
 // file for long outputs, and caches are not kept.
 func (s *shell) newRunner() (*proc.Runner, error) {
 	c := proc.Config{
 		Level: s.config.Level, Network: s.config.Network.On, Egress: s.config.Network.Allow, Limits: s.config.Limits,
 		PassSecrets: s.config.PassSecrets, SpillBytes: s.config.SpillBytes, Grace: grace, Hidden: s.hidden,
+		Connections: connectionsFor(descriptorsAllowed()),
 	}
 	if dir, err := s.store.Spill(); err == nil {
 		c.SpillDir = dir

@@ -4,13 +4,16 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -404,4 +407,31 @@ func clientHello(t testing.TB, name string) []byte {
 	_, err = io.ReadFull(here, body)
 	require.NoError(t, err)
 	return append(head, body...)
+}
+
+// A client that opens all it can leaves others one connection each, and what is over.
+func TestConnectionsAreShared(t *testing.T) {
+	w := newInternet(t)
+	w.raw(t, 2222, func(conn net.Conn) { io.Copy(io.Discard, conn) })
+	shared := make(chan struct{}, 1)
+	_, greedy := w.proxy(t, "example.com:2222", func(c *egress.Config) { c.Shared = shared })
+	modest, address := w.proxy(t, "example.com:2222", func(c *egress.Config) { c.Shared = shared })
+	connect(t, greedy, "example.com:2222")
+	second, _ := connect(t, greedy, "example.com:2222")
+	mine, _ := connect(t, address, "example.com:2222")
+	waits, err := net.Dial("tcp", address)
+	require.NoError(t, err)
+	defer waits.Close()
+	fmt.Fprintf(waits, "CONNECT example.com:2222 HTTP/1.1\r\n\r\n")
+	waits.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
+	_, err = waits.Read(make([]byte, 1))
+	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+	mine.Close() // its own is free again
+	waits.SetReadDeadline(time.Now().Add(20 * time.Second))
+	_, err = waits.Read(make([]byte, 1))
+	require.NoError(t, err)
+	second.Close()
+	connect(t, address, "example.com:2222")
+	modest.Close()
+	connect(t, greedy, "example.com:2222")
 }

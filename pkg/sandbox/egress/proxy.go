@@ -29,6 +29,10 @@ type Config struct {
 	// Own are addresses that are never public: those of this machine.
 	Own func() []netip.Addr
 
+	// Shared bounds the connections of several proxies together, to its capacity and
+	// one more of each; further ones wait. nil: each is bounded by itself.
+	Shared chan struct{}
+
 	Connections int           // at once, further ones wait: 64
 	HeadTime    time.Duration // for a request's head, and the beginning of TLS: 30 s
 	DialTime    time.Duration // for finding and reaching a host: 20 s
@@ -83,6 +87,7 @@ type Proxy struct {
 	ctx      context.Context // ends with the proxy
 	cancel   context.CancelFunc
 	slots    chan struct{} // one for each connection
+	first    chan struct{} // the one that is not shared
 	tasks    sync.WaitGroup
 
 	mu      sync.Mutex
@@ -95,7 +100,7 @@ type Proxy struct {
 // Start serves what comes to a listener, which it closes in the end.
 func Start(c Config, listener net.Listener) *Proxy {
 	c.complete()
-	p := &Proxy{config: c, listener: listener, slots: make(chan struct{}, c.Connections), open: map[net.Conn]struct{}{}}
+	p := &Proxy{config: c, listener: listener, slots: make(chan struct{}, c.Connections), first: make(chan struct{}, 1), open: map[net.Conn]struct{}{}}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.tasks.Go(p.serve)
 	return p
@@ -134,14 +139,36 @@ func (p *Proxy) serve() {
 			}
 			continue
 		}
+		leave := p.share()
 		p.tasks.Go(func() {
 			defer func() { <-p.slots }()
+			defer leave()
 			if p.hold(conn) {
 				defer p.drop(conn)
 				p.handle(conn)
 			}
 		})
 	}
+}
+
+// share waits until there may be one more of all connections, or the end.
+func (p *Proxy) share() (leave func()) {
+	if p.config.Shared == nil {
+		return func() {}
+	}
+	from := p.first
+	select {
+	case p.first <- struct{}{}: // before what others want, too
+	default:
+		select {
+		case p.first <- struct{}{}:
+		case p.config.Shared <- struct{}{}:
+			from = p.config.Shared
+		case <-p.ctx.Done():
+			return func() {}
+		}
+	}
+	return func() { <-from }
 }
 
 // hold makes Close close conn; drop closes it now. Where the proxy is closed

@@ -97,7 +97,7 @@ func (r *Runner) openEgress(l *egressLink) (*egress.Proxy, error) {
 		return nil, toolerr.New(toolerr.ExecutionError, "the listener for the allowed hosts cannot be used: %w", err)
 	}
 	config := r.outward
-	config.Allow = r.config.Egress
+	config.Allow, config.Shared = r.config.Egress, r.shared
 	return egress.Start(config, listener), nil
 }
 

@@ -70,6 +70,9 @@ type Config struct {
 	// Egress lets commands reach these hosts alone, at L2, by the proxy that
 	// their environment names; nil stands for none. Not with Network.
 	Egress *egress.Allow
+	// Connections is how many of these all commands together may have at once,
+	// besides one for each; 0 stands for what each may have by itself.
+	Connections int
 
 	// SpillDir is where the output of a command goes past 128 KiB; "" keeps
 	// only its beginning and end. SpillBytes bounds a file of it; 0 stands

@@ -31,6 +31,7 @@ type Runner struct {
 	report  *Report
 	fails   map[Level]string // for tests: the check that is not passed
 	outward egress.Config    // for tests: other names and hosts than there are
+	shared  chan struct{}    // one for each connection to allowed hosts, but the first of each command
 
 	tasks     sync.WaitGroup  // what goes on in the background
 	spares    []*supervisor   // wait for the next commands
@@ -57,10 +58,14 @@ func New(c Config) (*Runner, error) {
 }
 
 func newRunner(c Config) *Runner {
-	return &Runner{
+	r := &Runner{
 		config: c, running: map[*Process]struct{}{}, seen: map[string]*search{}, home: map[string]*folder{},
 		passed: sync.OnceValue(func() []string { return Environ{PassSecrets: c.PassSecrets}.filter(c.Environ) }),
 	}
+	if c.Connections > 0 {
+		r.shared = make(chan struct{}, c.Connections)
+	}
+	return r
 }
 
 // Abort is Close without the grace: everything is killed at once.
