@@ -49,7 +49,7 @@ type Process struct {
 	runner *Runner
 	super  *supervisor
 	out    *Output
-	temp   string
+	temp   privateTemp
 	mark   string
 	env    []string
 	wire   *tripwire
@@ -243,13 +243,13 @@ func (p *Process) lost() {
 
 // finish frees what the command used, once the supervisor is gone.
 func (p *Process) finish(read <-chan struct{}) {
-	p.result.Report = readReport(p.temp)
+	p.result.Report = readReport(p.temp.path)
 	p.runner.tasks.Go(func() {
 		time.Sleep(breather)
 		p.super.process.Wait()
 		// Only now: to remove what is a mount point in a name space that
 		// still exists takes long.
-		removeTree(p.temp)
+		p.temp.remove()
 	})
 	p.CloseStdin()
 	p.endEgress()

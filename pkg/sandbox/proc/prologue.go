@@ -1,7 +1,6 @@
 package proc
 
 import (
-	"os"
 	"path/filepath"
 
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
@@ -25,7 +24,7 @@ func writePrologue(c Command, temp privateTemp, inside string) ([]string, error)
 		return nil, nil
 	}
 	if text := prologueText(c.Prologue, inside); text != temp.prologue {
-		if err := os.WriteFile(filepath.Join(temp.path, prologueName), []byte(text), 0o600); err != nil {
+		if err := temp.write(prologueName, text); err != nil {
 			return nil, toolerr.New(toolerr.ExecutionError, "what is to run before the command cannot be written: %w", err)
 		}
 	}

@@ -3,13 +3,17 @@ package proc
 import (
 	"path/filepath"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // readReport reads what the prologue, or the command in its place, has left: a
-// regular file, and no link. Everything else is no report. Go's own files are for
+// regular file, with no link on the way to it. Everything else is no report. Go's own files are for
 // waiting, which takes them several times as long for what is read at once.
 func readReport(temp string) []byte {
-	fd, err := syscall.Open(filepath.Join(temp, reportName), syscall.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
+	fd, err := unix.Openat2(unix.AT_FDCWD, filepath.Join(temp, reportName), &unix.OpenHow{
+		Flags: unix.O_RDONLY | unix.O_NONBLOCK | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS,
+	})
 	if err != nil {
 		return nil
 	}

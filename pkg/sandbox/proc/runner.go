@@ -144,7 +144,7 @@ func (r *Runner) start(ctx context.Context, c Command, level Level, argv []strin
 		s.Argv, s.Probe = argv, true
 	}
 	if err != nil {
-		removeTree(temp.path)
+		temp.remove()
 		return nil, err
 	}
 	defer s.link.close()
@@ -152,10 +152,10 @@ func (r *Runner) start(ctx context.Context, c Command, level Level, argv []strin
 	if level != Off {
 		wire = stretch(s, c.Rules)
 	}
-	p, err := r.launch(ctx, c, s, wire, began)
+	p, err := r.launch(ctx, c, s, temp, wire, began)
 	if err != nil {
 		wire.close()
-		removeTree(temp.path)
+		temp.remove()
 		return nil, err
 	}
 	return p, nil
@@ -231,7 +231,7 @@ func cutPrefix(s, prefix string) (string, bool) {
 }
 
 // launch starts the supervisor, gives it the spec and waits until bash runs.
-func (r *Runner) launch(ctx context.Context, c Command, s *spec, wire *tripwire, began time.Time) (*Process, error) {
+func (r *Runner) launch(ctx context.Context, c Command, s *spec, temp privateTemp, wire *tripwire, began time.Time) (*Process, error) {
 	stdin, stdinEnd, err := openStdin(c)
 	if err != nil {
 		return nil, toolerr.New(toolerr.ExecutionError, "standard input cannot be made: %w", err)
@@ -256,7 +256,7 @@ func (r *Runner) launch(ctx context.Context, c Command, s *spec, wire *tripwire,
 		return nil, err
 	}
 	p := &Process{
-		runner: r, super: super, stdin: stdinEnd, temp: s.Temp, mark: s.Mark, wire: wire, proxy: proxy, began: began, grace: r.config.Grace,
+		runner: r, super: super, stdin: stdinEnd, temp: temp, mark: s.Mark, wire: wire, proxy: proxy, began: began, grace: r.config.Grace,
 		out: newOutput(r.config.SpillDir, r.config.SpillBytes), done: make(chan struct{}),
 		env: s.Env, kill: make(chan struct{}), abort: make(chan struct{}), result: Result{Ending: Exited, ExitCode: -1, Level: s.Level, Refused: s.refused, Gaps: s.gaps},
 	}

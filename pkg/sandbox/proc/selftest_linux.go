@@ -54,7 +54,7 @@ func (r *Runner) try(ctx context.Context, level Level) (report Report) {
 		report.Failure = "no temporary directory: " + err.Error()
 		return report
 	}
-	defer removeTree(dir)
+	defer temp.remove()
 	b, closeBait, err := layBait(dir, level, r.config.Network)
 	defer closeBait()
 	if err != nil {

@@ -145,3 +145,59 @@ func TestBuildCaches(t *testing.T) {
 		})
 	}
 }
+
+// TestTempDirInARoot: what commands can put into the way to the next one's temporary
+// directory leads nobody out of the root.
+func TestTempDirInARoot(t *testing.T) {
+	t.Parallel()
+	for _, level := range levels(t) {
+		t.Run(string(level), func(t *testing.T) {
+			dir := place(t)
+			root, outside := filepath.Join(dir, "root"), filepath.Join(dir, "outside")
+			base := filepath.Join(root, "tmp")
+			require.NoError(t, os.MkdirAll(base, 0o700))
+			require.NoError(t, os.Mkdir(outside, 0o700))
+			require.NoError(t, os.WriteFile(filepath.Join(outside, "file"), []byte("as it was"), 0o600))
+			r := newRunner(t, proc.Config{Level: level, TempDir: base})
+			proc.TrustLevel(r, level)
+			do := func(script string) {
+				t.Helper()
+				_, out, err := r.Run(context.Background(), proc.Command{
+					Dir: root, Rules: rules{root: root}, Env: []string{"OUTSIDE=" + outside}, Script: script + "; echo x > $TMPDIR/new",
+					Prologue: func(report string) string { return "# " + script + "\n" },
+				})
+				if err == nil {
+					out.Close()
+				} else { // then nothing runs
+					require.ErrorContains(t, err, "leads to another directory")
+				}
+				text, err := os.ReadFile(filepath.Join(outside, "file"))
+				require.NoError(t, err)
+				require.Equal(t, "as it was", string(text), script)
+				entries, err := os.ReadDir(outside)
+				require.NoError(t, err)
+				require.Len(t, entries, 1, script)
+			}
+			do("true")
+			for _, plant := range []string{
+				`ln -sf $OUTSIDE/file $d/.toolroom-prologue; ln -sf $OUTSIDE/file $d/.toolroom-report`,
+				`rm -f $d/.toolroom-*; mkfifo $d/.toolroom-prologue $d/.toolroom-report`,
+				`mv $d $d.moved; ln -s $OUTSIDE $d`,
+				`mv tmp/toolroom-run-* moved; ln -s $OUTSIDE $(dirname $d)`,
+			} {
+				require.Eventually(t, func() bool { // those for the next commands are made ahead
+					ahead, err := filepath.Glob(base + "/toolroom-run-*/*/.toolroom-prologue")
+					return err == nil && len(ahead) >= 2
+				}, 20*time.Second, time.Millisecond)
+				do(`for d in tmp/toolroom-run-*/*; do [ -d $d ] && [ ! $d -ef $TMPDIR ] && { ` + plant + `; }; done; :`)
+				for range 3 {
+					do("echo " + plant[:5])
+				}
+			}
+			do("rm -f tmp/*; mv tmp moved-tmp; ln -s $OUTSIDE tmp") // also the link of before
+			do("echo again")
+			require.NoError(t, os.Remove(base))
+			require.NoError(t, os.Rename(filepath.Join(root, "moved-tmp"), base))
+		})
+	}
+}

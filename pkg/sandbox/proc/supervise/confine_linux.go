@@ -163,7 +163,7 @@ func (s *Spec) allowTemp(rules *ruleset) error {
 	if s.Level != L1 { // it is mounted
 		return nil
 	}
-	return rules.allow(s.Temp, mayWrite, unix.O_NOFOLLOW)
+	return rules.allow(s.Temp, mayWrite, noLinks)
 }
 
 // allowFiles gives the rights of the level to rules.

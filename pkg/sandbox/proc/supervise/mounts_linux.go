@@ -133,6 +133,7 @@ type clone struct {
 	readOnly bool
 	late     bool // lies in what is made read-only, and is put there afterwards
 	root     bool // no link is on the way to it
+	temp     bool // it is the private one, to which none is either
 }
 
 // cloneKept clones the roots, the directories that may be written and the
@@ -142,7 +143,7 @@ func cloneKept(s *Spec) ([]clone, error) {
 	from := map[string]string{}
 	for _, dir := range []string{"/tmp", "/var/tmp"} {
 		if !s.Covered(dir) {
-			kept, from[dir] = append(kept, clone{path: dir}), s.Temp
+			kept, from[dir] = append(kept, clone{path: dir, temp: true}), s.Temp
 		}
 	}
 	covered := func(dir string) bool {
@@ -167,7 +168,7 @@ func cloneKept(s *Spec) ([]clone, error) {
 	}
 	for _, dir := range writable {
 		late := covered(dir) || slices.ContainsFunc(s.Guard, func(guarded string) bool { return Beneath(guarded, dir) })
-		others = append(others, clone{path: dir, late: late})
+		others = append(others, clone{path: dir, late: late, root: dir == s.Temp})
 	}
 	slices.SortStableFunc(others, func(a, b clone) int { return len(a.path) - len(b.path) })
 	kept = append(kept, others...)
@@ -227,7 +228,7 @@ func (c clone) attach() error {
 // the way to a root that lies in another one: it is not followed.
 func (c clone) open(source string) (int, error) {
 	const flags = unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC | unix.AT_RECURSIVE
-	if !c.root {
+	if !c.root && !c.temp {
 		return unix.OpenTree(unix.AT_FDCWD, source, flags)
 	}
 	at, err := openNoLinks(source, 0)
