@@ -138,6 +138,10 @@ func (q *query) find(ctx context.Context) (*found, error) {
 func (w *searcher) giveBack() {
 	w.space.giveBack(w.buf)
 	w.buf = nil
+	if w.ahead != nil {
+		w.ahead.Close()
+		w.ahead = nil
+	}
 }
 
 func (q *query) workers() int { return min(runtime.GOMAXPROCS(0), maxWorkers) }

@@ -21,7 +21,7 @@ import (
 const (
 	// workMemory is what searching takes at the most, beside one large file
 	// and the index.
-	workMemory = 18 << 20
+	workMemory = 20 << 20
 	// dirCache bounds what is known of directories.
 	dirCache = 16 << 20
 	// memoryStep is by how much the index grows between two settings of the

@@ -24,6 +24,7 @@ type Ahead struct {
 	page  Page
 	known []known
 	last  *entry // of the file looked at last
+	space *[]known
 }
 
 // known is what was found of one entry.
@@ -34,7 +35,22 @@ type known struct {
 }
 
 // NewAhead returns one for a search in x.
-func (x *Index) NewAhead(q *Query) *Ahead { return &Ahead{index: x, query: q} }
+func (x *Index) NewAhead(q *Query) *Ahead {
+	a := &Ahead{index: x, query: q}
+	if a.space, _ = x.spaces.Get().(*[]known); a.space == nil {
+		a.space = new([]known)
+	}
+	a.known = *a.space
+	return a
+}
+
+// Close ends the use, so that the next search has the memory.
+func (a *Ahead) Close() {
+	clear(a.known[:cap(a.known)]) // what is forgotten is not held
+	*a.space = a.known[:0]
+	a.index.spaces.Put(a.space)
+	*a = Ahead{}
+}
 
 // Turn goes on to another directory.
 func (a *Ahead) Turn(page Page) {

@@ -126,6 +126,7 @@ type Index struct {
 	full     atomic.Uint32
 	evicting sync.Mutex
 	scratch  sync.Pool // of *grams
+	spaces   sync.Pool // of *[]known
 	clock    clock
 }
 
