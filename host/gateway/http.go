@@ -52,6 +52,7 @@ type API interface {
 // Bounds of one request.
 const (
 	maxBody     = 16 << 20
+	maxHello    = 64 << 10 // of an initialize, of which much is kept as long as its session
 	bodyTimeout = 30 * time.Second
 	lateBody    = 5 * time.Second  // for the body of a request that is answered without it
 	sessionIdle = 30 * time.Minute // after which a legacy session is forgotten
@@ -284,6 +285,10 @@ func (h *HTTPHandler) post(w http.ResponseWriter, r *http.Request, profile strin
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusBadRequest)
 		w.Write(jsonrpc.AppendError(nil, fault.ID, fault.Code, fault.Message)) //nolint:errcheck // the client is gone
+		return
+	}
+	if m.Method == string(mcp.MethodInitialize) && len(body) > maxHello {
+		refuseHTTP(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("an initialize has at most %d bytes", maxHello))
 		return
 	}
 	x := &httpExchange{

@@ -78,6 +78,16 @@ func TestASessionThatIsOverIsOverForEveryMethod(t *testing.T) {
 	}
 }
 
+// What a client says about itself is kept, so there is a bound to it.
+func TestHellosAreShort(t *testing.T) {
+	d := serve(t, open(t, fixtures()))
+	for n, want := range map[int]int{60 << 10: 200, 64 << 10: 413} {
+		status, _, header := d.post(t, hello(`{"experimental":{"x":"`+strings.Repeat("x", n)+`"}}`))
+		require.Equal(t, want, status)
+		require.Equal(t, want == 200, header.Get("Mcp-Session-Id") != "")
+	}
+}
+
 // A client whose answer is not wanted any more is told, so that its user need
 // not decide.
 func TestAQuestionIsWithdrawn(t *testing.T) {
