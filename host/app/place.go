@@ -14,6 +14,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/declared"
 	"github.com/toolroom-mcp/toolroom/host/offer"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/approve"
+	"github.com/toolroom-mcp/toolroom/host/pipeline/timeout"
 	"github.com/toolroom-mcp/toolroom/host/provider/registry"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
@@ -213,8 +214,22 @@ func sent(next call.Handler) call.Handler {
 	}
 }
 
-// forward hands a message to its server.
+// forward hands a message to its server, which has as long for it as for a call.
 func (a *App) forward(ctx context.Context, m *call.Message) (json.RawMessage, error) {
+	timed := timeout.New(a.way().cfg.Timeout)(func(ctx context.Context, req *call.Request) (*call.Result, error) {
+		asking := *m
+		asking.Ask = req.Ask
+		raw, err := a.pass(ctx, &asking)
+		return &call.Result{Raw: raw}, err
+	})
+	res, err := timed(ctx, &call.Request{Tool: &call.Tool{Name: m.Method, Server: m.Server}, Ask: m.Ask})
+	if err != nil {
+		return nil, err
+	}
+	return res.Raw, nil
+}
+
+func (a *App) pass(ctx context.Context, m *call.Message) (json.RawMessage, error) {
 	s, leave, err := a.enter(m.Server)
 	if err != nil {
 		return nil, err

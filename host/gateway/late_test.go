@@ -130,3 +130,34 @@ func TestTheEndOfAQuestionElsewhereIsTold(t *testing.T) {
 	c.send(t, `{"jsonrpc":"2.0","id":5,"method":"ping"}`)
 	require.Contains(t, c.next(t), `"id":5`)
 }
+
+// A server that takes a question back, or answers without waiting for what it
+// asked, leaves nothing that a modern client would have to answer.
+func TestAModernClientIsNotAskedWhatIsOver(t *testing.T) {
+	answered := make(chan struct{})
+	g := open(t, tools{"odd": func(ctx context.Context, req *call.Request) (*call.Result, error) {
+		asking, cancel := context.WithCancel(ctx)
+		go func() {
+			<-answered
+			cancel()
+		}()
+		if _, err := req.Ask(asking, "elicitation/create", json.RawMessage(`{"n":1}`)); err == nil {
+			return nil, err
+		}
+		return &call.Result{Raw: json.RawMessage(`{"content":[],"n":1.0}`)}, nil
+	}})
+	d := serve(t, g)
+	line, headers := modern(1, "tools/call", "odd", `"name":"odd"`, `{"elicitation":{}}`)
+	_, body, _ := d.post(t, line, headers...)
+	require.Contains(t, body, `"inputRequests":{"q1"`)
+	var asked struct{ Result struct{ RequestState string } }
+	require.NoError(t, json.Unmarshal([]byte(body), &asked))
+	close(answered)
+	for n := 2; strings.Contains(body, "input_required"); n++ { // at most until it has noticed
+		require.Less(t, n, 10_000)
+		line, headers = modern(n, "tools/call", "odd", `"name":"odd","inputResponses":{},"requestState":"`+asked.Result.RequestState+`"`, `{"elicitation":{}}`)
+		_, body, _ = d.post(t, line, headers...)
+		require.NoError(t, json.Unmarshal([]byte(body), &asked))
+	}
+	require.Contains(t, body, `"n":1.0`)
+}

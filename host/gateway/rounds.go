@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"maps"
 	"strconv"
 	"sync"
 	"time"
@@ -38,6 +39,7 @@ type question struct {
 	method string
 	params json.RawMessage
 	answer chan json.RawMessage // holds one
+	over   bool                 // the server has taken it back; under the job's mu
 }
 
 // rounds carries a request out in as many rounds as it takes.
@@ -114,6 +116,9 @@ func (j *job) ask(ctx context.Context, method string, params json.RawMessage) (j
 	case answer := <-q.answer:
 		return answer, nil
 	case <-ctx.Done():
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		q.over = true
 		return nil, ctx.Err()
 	}
 }
@@ -143,6 +148,11 @@ func (j *job) resume(x exchange, responses json.RawMessage) error {
 // the client has withdrawn the request.
 func (g *Gateway) await(ctx context.Context, j *job) (json.RawMessage, error) {
 	for {
+		select {
+		case <-j.done: // also when the server did not wait for what it asked
+			return g.sealed(j)
+		default:
+		}
 		if j.unanswered() {
 			return g.park(j)
 		}
@@ -162,9 +172,12 @@ func (g *Gateway) await(ctx context.Context, j *job) (json.RawMessage, error) {
 	}
 }
 
+// unanswered reports whether the client is to be asked. What the server has taken
+// back it is not.
 func (j *job) unanswered() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	maps.DeleteFunc(j.open, func(_ string, q *question) bool { return q.over })
 	return len(j.open) > 0
 }
 
