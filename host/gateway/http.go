@@ -288,7 +288,7 @@ func (h *HTTPHandler) post(w http.ResponseWriter, r *http.Request, profile strin
 		return
 	}
 	if m.Method == string(mcp.MethodInitialize) && len(body) > maxHello {
-		refuseHTTP(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("an initialize has at most %d bytes", maxHello))
+		refuseHTTP(w, r, http.StatusRequestEntityTooLarge, fmt.Sprintf("an initialize has at most %d bytes", maxHello))
 		return
 	}
 	x := &httpExchange{

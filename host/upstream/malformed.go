@@ -34,19 +34,24 @@ const formSize = 256 // bytes that beginnings and ends are looked for in
 // answerTo is the id of the request that a malformed line was to answer; nil:
 // it cannot be told.
 func answerTo(line []byte, err error) json.RawMessage {
-	var fault *jsonrpc.Error
-	if errors.As(err, &fault) && fault.ID != nil {
-		return fault.ID
-	}
 	head, tail := line[:min(len(line), formSize)], line[max(0, len(line)-formSize):]
-	if !bytes.Contains(head, []byte(`"result"`)) && !bytes.Contains(head, []byte(`"error"`)) {
+	var fault *jsonrpc.Error
+	has := errors.As(err, &fault) && fault.ID != nil
+	says := bytes.Contains(head, []byte(`"result"`)) || bytes.Contains(head, []byte(`"error"`))
+	if !says && !(has && bytes.Contains(line, []byte(`"jsonrpc"`))) { // what a server logs may have an id, too
 		return nil
 	}
 	known := knownForms()
+	if known.calls.Match(head) {
+		return nil
+	}
+	if has {
+		return fault.ID
+	}
 	if m := known.begins.FindSubmatch(head); m != nil {
 		return m[1]
 	}
-	if m := known.ends.FindSubmatch(tail); m != nil && !known.calls.Match(head) {
+	if m := known.ends.FindSubmatch(tail); m != nil {
 		return m[1]
 	}
 	return nil

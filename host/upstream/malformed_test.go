@@ -94,6 +94,25 @@ func TestAnAnswerThatCannotBeReadIsAnError(t *testing.T) {
 	}
 }
 
+// What a server logs on its standard output is no answer, though it has an id.
+func TestALogLineWithAnIDFailsNoCall(t *testing.T) {
+	t.Parallel()
+	for _, line := range []string{
+		`{"level":"info","id":%s,"msg":"called"}`,
+		`{"id":%s}`,
+		`{"id":%s,"body":"{\"jsonrpc\":\"2.0\"}"}`,
+		`{"jsonrpc":"2.0","id":%s,"method":"","params":{}}`,
+		`{"jsonrpc":"2.0","id":%s,"method":"x","result":{}}`,
+	} {
+		s := saying(t, nil, func(out io.Writer, id, _ string) {
+			fmt.Fprintf(out, line+"\n", id)
+			fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"content":[],"n":1.0}}`+"\n", id)
+		})
+		require.Equal(t, `{"content":[],"n":1.0}`, mustDo(t, s, "t", `{}`), line)
+		require.EqualValues(t, 1, s.Status().Noise, line)
+	}
+}
+
 // What is too long and no answer is dropped: no call waits for it.
 func TestATooLongNotificationFailsNoCall(t *testing.T) {
 	t.Parallel()
