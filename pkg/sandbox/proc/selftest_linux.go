@@ -149,7 +149,7 @@ func ownedOutside(level Level, dir string) string {
 	home, _ := filepath.EvalSymlinks(os.Getenv("HOME"))
 	for _, name := range []string{home, "/", "/usr"} {
 		info, err := os.Stat(name)
-		if err != nil || dirWouldBeHidden(name) {
+		if err != nil || !filepath.IsAbs(name) || dirWouldBeHidden(name) { // "" has become ".", the probe's own directory
 			continue
 		}
 		if owner, ok := info.Sys().(*syscall.Stat_t); ok && int(owner.Uid) == os.Geteuid() {

@@ -4,6 +4,7 @@ package proc_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -28,5 +29,18 @@ func TestSelfTest(t *testing.T) {
 			require.Greater(t, len(report.Checks), 40)
 			require.True(t, report.Passed())
 		})
+	}
+}
+
+// A service may have no home directory, and its working directory is then not
+// what lies outside.
+func TestSelfTestWithoutHome(t *testing.T) {
+	if !slices.Contains(levels(t), proc.L2) {
+		t.Skip("L2 is not available")
+	}
+	for _, home := range []string{"", ".", "/nonexistent"} {
+		t.Setenv("HOME", home)
+		_, err := newRunner(t, proc.Config{Level: proc.L2}).SelfTest(context.Background())
+		require.NoError(t, err, "HOME=%q", home)
 	}
 }
