@@ -1,8 +1,11 @@
 package toolroom_test
 
 import (
+	"bufio"
 	"encoding/json"
+	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -15,8 +18,10 @@ import (
 
 // snippet is what every client's configuration comes down to.
 type snippet struct {
-	Command string   `json:"command"`
-	Args    []string `json:"args"`
+	Command string            `json:"command"`
+	Args    []string          `json:"args"`
+	URL     string            `json:"url"`
+	Headers map[string]string `json:"headers"`
 }
 
 // snippets reads the JSON blocks of README that configure a client.
@@ -52,8 +57,8 @@ func TestReadmeSnippetsWork(t *testing.T) {
 	fill := strings.NewReplacer("BIN", bin, "PROJECT", project, "${workspaceFolder}", project)
 	ran := 0
 	for _, s := range snippets(t) {
-		if strings.Contains(s.Command, `\`) {
-			continue // a Windows path, the same otherwise
+		if s.URL != "" || strings.Contains(s.Command, `\`) {
+			continue // the next test's, or a Windows path, the same otherwise
 		}
 		args := make([]string, len(s.Args))
 		for i, arg := range s.Args {
@@ -65,4 +70,50 @@ func TestReadmeSnippetsWork(t *testing.T) {
 		ran++
 	}
 	require.Positive(t, ran)
+}
+
+// One that connects to a running host is let in with the token that it prints.
+func TestReadmeSnippetsConnect(t *testing.T) {
+	dir := t.TempDir()
+	host := exec.CommandContext(t.Context(), mcpkittest.Build(t, "./host"), "serve", "--listen", "127.0.0.1:0", "--state", dir, "--root", dir)
+	host.Env = append(os.Environ(), "TOOLROOM_TOKEN=", "XDG_CONFIG_HOME="+dir)
+	host.Dir = dir
+	out, err := host.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, host.Start())
+	t.Cleanup(func() {
+		host.Process.Kill() //nolint:errcheck // it may have ended
+		host.Wait()         //nolint:errcheck // killed
+	})
+	printed := map[string]string{}
+	for lines := bufio.NewScanner(out); len(printed) < 2 && lines.Scan(); {
+		if name, value, ok := strings.Cut(lines.Text(), ":"); ok {
+			printed[name] = strings.TrimSpace(value)
+		}
+	}
+	require.NotEmpty(t, printed["token"])
+	ran := 0
+	for _, s := range snippets(t) {
+		if s.URL == "" {
+			continue
+		}
+		url := strings.Replace(s.URL, "http://127.0.0.1:8080/mcp", printed["url"], 1)
+		require.NotEqual(t, s.URL, url, "the address that serve has by itself")
+		ask := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"a","version":"1"}}}`
+		for _, token := range []string{printed["token"], "TOKEN"} {
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(ask))
+			require.NoError(t, err)
+			req.Header.Set("Content-Type", "application/json")
+			req.Header.Set("Accept", "application/json, text/event-stream")
+			for name, value := range s.Headers {
+				req.Header.Set(name, strings.Replace(value, "TOKEN", token, 1))
+			}
+			res, err := http.DefaultClient.Do(req)
+			require.NoError(t, err)
+			require.NoError(t, res.Body.Close())
+			require.Equal(t, token != "TOKEN", res.StatusCode == http.StatusOK, res.Status)
+		}
+		ran++
+	}
+	require.Equal(t, 2, ran)
 }

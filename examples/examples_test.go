@@ -47,6 +47,7 @@ func TestExamples(t *testing.T) {
 			}
 			env.Setenv("PATH", bin+string(filepath.ListSeparator)+env.Getenv("PATH"))
 			env.Setenv("FORECAST_URL", web.URL)
+			env.Setenv("SERVICE", web.URL)
 			env.Setenv("FORECAST_KEY", "sesame")
 			env.Setenv("GORACE", "atexit_sleep_ms=0")
 			env.Setenv("EXAMPLES", here)

@@ -16,6 +16,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/config"
 	"github.com/toolroom-mcp/toolroom/host/convert"
 	"github.com/toolroom-mcp/toolroom/host/provider"
+	"github.com/toolroom-mcp/toolroom/host/provider/registry"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -185,8 +186,8 @@ func (p *program) agentModel(ctx context.Context, a *app.App, t agentTask, kind 
 	}
 	info := m.Info()
 	if name == "" {
-		if notice := models.Notice(ctx); notice != "" && info.Provider == "command" {
-			return toolerr.New(toolerr.NoModel, "%s; --model command makes calls without a model", notice)
+		if models.Notice(ctx) != "" && info.Provider == "command" {
+			return toolerr.New(toolerr.NoModel, "%s; set one of these, or see docs/models.md (--model command takes the task as a call of a tool)", registry.NoModel)
 		}
 	}
 	cfg.Model = m

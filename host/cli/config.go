@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -211,6 +213,9 @@ func (p *program) runTrust(args []string, revoke bool) error {
 		return p.printf("not trusted any more: %s\n", name)
 	}
 	text, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return exit(exitFailed, fmt.Errorf("there is no %s to trust; go to the directory that has one, or name the file", name))
+	}
 	if err != nil {
 		return exit(exitFailed, err)
 	}
@@ -258,6 +263,9 @@ func (p *program) runImport(source string, write bool) error {
 	}
 	for _, problem := range found.Problems {
 		p.logf("%s", printable(problem.String()))
+	}
+	if len(found.Looked) == 0 {
+		return exit(exitFailed, fmt.Errorf("nothing says where %s keeps its servers: set HOME, or name the file", source))
 	}
 	if len(found.Servers) == 0 {
 		return exit(exitFailed, fmt.Errorf("no servers found; looked at %s", strings.Join(found.Looked, ", ")))

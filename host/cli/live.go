@@ -123,6 +123,10 @@ func askAll[T any](ctx context.Context, hosts []socket.Host, method string) iter
 // noHost says what to do when none runs.
 func (p *program) noHost(instead string) {
 	state, _ := config.StateDir(p.flags.State, p.getenv) //nolint:errcheck // asked before
+	if state == "" {
+		p.logf("nothing says where state is kept, so that running hosts cannot be found; %s (name their directory with --state)", instead)
+		return
+	}
 	p.logf("no host runs with the state directory %s; %s (start one with mcp-host serve or mcp-host stdio, or name its directory with --state)", printable(state), instead)
 }
 

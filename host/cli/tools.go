@@ -160,6 +160,9 @@ func (p *program) find(ctx context.Context, a *app.App, name string) (*call.Tool
 	for _, t := range a.Catalog.Snapshot(ctx).Tools() {
 		names = append(names, t.Name)
 	}
+	if len(names) == 0 {
+		return nil, exit(status, fmt.Errorf("there is no tool %q, nor any other; mcp-host doctor says why", name))
+	}
 	return nil, exit(status, fmt.Errorf("there is no tool %q; there are: %s", name, strings.Join(names, ", ")))
 }
 

@@ -34,6 +34,9 @@ func Token(tokenFile, state string, getenv func(string) string) (token, from str
 	if errors.Is(err, fs.ErrNotExist) {
 		token, err = makeToken(name)
 	}
+	if errors.As(err, new(*fs.PathError)) { // the directory's, not the token's
+		err = fmt.Errorf("%w; choose another directory with --state, or give a token with --token-file", err)
+	}
 	return token, name, err
 }
 

@@ -124,7 +124,7 @@ func (h *HTTPHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case !slices.Contains(h.cfg.Hosts, strings.ToLower(r.Host)):
-		h.refuse(w, r, http.StatusForbidden, fmt.Sprintf("Host %q is not a name of this server; use one of %s", r.Host, strings.Join(h.cfg.Hosts, ", ")))
+		h.refuse(w, r, http.StatusForbidden, fmt.Sprintf("Host %q is not a name of this server, unless serve is given it with --allow-host; use one of %s", r.Host, strings.Join(h.cfg.Hosts, ", ")))
 	case !h.ownOrigin(r):
 		h.refuse(w, r, http.StatusForbidden, "requests from other sites' pages are refused (Origin)")
 	case r.URL.Path == "/healthz" && (r.Method == http.MethodGet || r.Method == http.MethodHead):

@@ -226,6 +226,9 @@ func (r *Registry) Default(ctx context.Context) (provider.Model, error) {
 	return r.open(o)
 }
 
+// NoModel says that none was found where nobody chose one.
+const NoModel = "no model is configured, no key is in the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY), and none answers on this machine"
+
 // Notice says why the default is the one it is, where nobody chose it, and what
 // could be done; "": somebody did.
 func (r *Registry) Notice(ctx context.Context) string {
@@ -234,8 +237,7 @@ func (r *Registry) Notice(ctx context.Context) string {
 	case err != nil || o.provider.Why == "":
 		return ""
 	case o.provider.Kind == Command:
-		return "no model is configured, no key is in the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY), and none answers on this machine: " +
-			"what you type is a call, like grep pattern=TODO path=src. See docs/models.md"
+		return NoModel + ": what you type is a call, like grep pattern=TODO path=src. See docs/models.md"
 	}
 	return fmt.Sprintf("the model is %s of %s: %s", o.model.Name, o.provider.Name, o.provider.Why)
 }

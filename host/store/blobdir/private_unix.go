@@ -13,7 +13,7 @@ import (
 // is: others could read or replace what is in it.
 func Private(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
+		return elsewhere(err)
 	}
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -23,9 +23,17 @@ func Private(dir string) error {
 		return fmt.Errorf("%s belongs to another user; choose another directory with --state", dir)
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		return os.Chmod(dir, 0o700)
+		return elsewhere(os.Chmod(dir, 0o700))
 	}
 	return nil
+}
+
+// elsewhere adds to an error what can be done.
+func elsewhere(err error) error {
+	if err != nil {
+		err = fmt.Errorf("%w; choose another directory with --state", err)
+	}
+	return err
 }
 
 // syncDir makes a new name outlast a power cut.
