@@ -179,7 +179,7 @@ func (g generator) class(depth int) string {
 		case 4:
 			class += pick(g, []string{`\w`, `\d`, `\s`, `\W`, `\S`, `\pL`, `\P{Lu}`, `\p{Greek}`, `\t`, `\r`, `\n`, `\]`})
 		case 5:
-			class += pick(g, []string{"[:alpha:]", "[:^digit:]", "[:space:]", "[:upper:]", "[:word:]"})
+			class += pick(g, []string{"[:alpha:]", "[:^digit:]", "[:space:]", "[:upper:]", "[:word:]", "[:^lower:]"})
 		default:
 			if depth > 0 {
 				class += pick(g, []string{"&&", "--", "~~", ""}) + g.class(depth-1)

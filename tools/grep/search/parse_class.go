@@ -347,7 +347,8 @@ func (p *parser) posix() (set charset, ok bool, err error) {
 	if set, ok = posixSet(name); !ok {
 		return nil, false, nil
 	}
-	if p.at += 2 + end + 2; negated {
+	p.at += 2 + end + 2
+	if set = p.folded(set); negated { // what is no letter in either case
 		set = p.negated(set)
 	}
 	return set, true, nil

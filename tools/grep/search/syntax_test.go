@@ -71,6 +71,8 @@ func syntax() []struct{ pattern, text, want string } {
 		{`(?i)ſ|É|ß`, "sSſéÉẞ", "s|S|ſ|é|É|ẞ"},
 		{`(?i)[a-c]\p{Lu}`, "Bb", "Bb"},
 		{`(?i)[^k]`, "K\u212Ax", "x"},
+		{`(?i)[[:^lower:]]+`, "aB1ſ\u212Aé", "1|é"},
+		{`(?i)[^[:^upper:]]+`, "aB1ſ\u212Aé", "aB|ſ\u212A"},
 		{`(?x) a  b # the end
 		 | [ c d ]`, "ab c", "ab|c"},
 		{`(?U)a+b+?`, "aabb", "aabb"},
