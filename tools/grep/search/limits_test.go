@@ -106,6 +106,21 @@ func TestUntilStops(t *testing.T) {
 	})
 }
 
+// Many short matches in one line are no reason not to ask.
+func TestUntilStopsBetweenMatches(t *testing.T) {
+	text := bytes.Repeat([]byte("x"), 1<<20)
+	for _, pattern := range []string{"x", "x*?", `\b|x`} {
+		m, err := search.Compile(pattern, search.Options{})
+		require.NoError(t, err)
+		spans := 0
+		m.Until(func() bool { return true }).Spans(text, search.Hit{End: len(text)}, func(start, end int) bool {
+			spans++
+			return true
+		})
+		require.Less(t, spans, len(text)/2, pattern)
+	}
+}
+
 func TestConcurrentUse(t *testing.T) {
 	m, err := search.Compile(`\w+é\b|x[0-9]{2,}`, search.Options{IgnoreCase: true})
 	require.NoError(t, err)

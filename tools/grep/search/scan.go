@@ -71,7 +71,7 @@ func (d *dfa) forward(text []byte, i int, before attr, earliest bool) int {
 		s = t
 		i += size
 	}
-	d.work((i - from) / 16)
+	d.work(1 + (i-from)/16)
 	return end
 }
 
