@@ -133,6 +133,8 @@ func newAsk(args arguments) (ask, error) {
 	given := func(s *string) bool { return s != nil && (*s != "" || len(args.Edits) == 0 && !args.Undo) }
 	single := given(args.OldString) || given(args.NewString)
 	switch {
+	case a.name == "":
+		return a, toolerr.New(toolerr.MissingParameter, "file_path is empty: name the file to edit")
 	case a.etag != "" && !etagForm.MatchString(a.etag):
 		return a, toolerr.New(toolerr.InvalidParams, "etag is %q; it has 8 to 16 hex digits, as the first line of what view shows says, or leave it out", clip(args.Etag, 40))
 	case a.undo && (single || len(args.Edits) > 0):
