@@ -216,6 +216,19 @@ func (c *conn) notified(m jsonrpc.Message) {
 	}
 }
 
+// missed has the lists asked for anew: before the stream was open on which the
+// server tells of changes, it may have told of one.
+func (c *conn) missed() {
+	c.mu.Lock()
+	c.lists = nil
+	c.changes++
+	c.mu.Unlock()
+	select {
+	case c.changed <- struct{}{}:
+	default:
+	}
+}
+
 // tell passes a notification to whoever uses the server.
 func (c *conn) tell(m jsonrpc.Message) {
 	if c.cfg.tell != nil {

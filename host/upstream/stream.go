@@ -163,7 +163,7 @@ func (s *streamable) untilOpen(ctx context.Context, method string) {
 // cannot be reached any more is noticed here.
 func (s *streamable) listen(opened func()) {
 	after, pause := "", retryPause
-	for {
+	for began := (time.Time{}); ; {
 		res, err := s.get(s.life, after)
 		opened()
 		switch {
@@ -175,7 +175,11 @@ func (s *streamable) listen(opened func()) {
 		case err != nil: // broken; again
 		case res.StatusCode == http.StatusOK && mediaType(res) == "text/event-stream":
 			events := eventstream.NewReader(res.Body, s.cfg.MaxLine)
-			events.ID = after
+			// Not of a server that ends them as soon as they are open.
+			if events.ID = after; after == "" && time.Since(began) > 10*retryPause {
+				s.conn.missed()
+			}
+			began = time.Now()
 			s.events(events, nil)
 			drain(res.Body)
 			after, pause = events.ID, retryPause

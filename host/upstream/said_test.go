@@ -7,7 +7,9 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/toolroom-mcp/toolroom/host/call"
@@ -107,4 +109,43 @@ func TestAPingThatIsRefusedIsASignOfLife(t *testing.T) {
 	s := at(t, serveHTTP(t, &minimal{}), func(c *upstream.Config) { c.Era = upstream.Legacy })
 	_, err := s.Ping(t.Context())
 	require.NoError(t, err)
+}
+
+// A list that changed after it was read and before the stream was open on which
+// that would have been told is read again.
+func TestAChangeBeforeTheStreamIsOpenIsSeen(t *testing.T) {
+	var listed, opened atomic.Int32
+	read := make(chan struct{})
+	s := at(t, serveHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var m struct {
+			ID     json.RawMessage `json:"id"`
+			Method string          `json:"method"`
+		}
+		if r.Method == http.MethodGet {
+			<-read
+			opened.Add(1)
+			w.Header().Set("Content-Type", "text/event-stream")
+			w.(http.Flusher).Flush() //nolint:errcheck // the test's server has one
+			<-r.Context().Done()
+			return
+		}
+		if json.NewDecoder(r.Body).Decode(&m) != nil || m.ID == nil {
+			w.WriteHeader(http.StatusAccepted)
+			return
+		}
+		result := `{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"p","version":"1"}}`
+		if m.Method == "tools/list" {
+			if result = fmt.Sprintf(`{"tools":[{"name":"t%d"}]}`, opened.Load()); listed.Add(1) == 1 {
+				close(read)
+			}
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.Write(jsonrpc.AppendResult(nil, m.ID, json.RawMessage(result))) //nolint:errcheck // a test
+	})), func(c *upstream.Config) { c.Era = upstream.Legacy })
+	require.Eventually(t, func() bool {
+		tools, err := s.Tools(t.Context())
+		require.NoError(t, err)
+		return string(tools[0]) == `{"name":"t1"}`
+	}, 10*time.Second, time.Millisecond)
+	require.EqualValues(t, 2, listed.Load())
 }
