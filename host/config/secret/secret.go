@@ -174,13 +174,23 @@ func Given(name, value string) bool { return Name(name) || issued(value) }
 // itself), a header, a connection string, an assignment.
 var pair = regexp.MustCompile(`([A-Za-z_][\w.-]*)(\\*["']?\s*[:=]\s*)((?i:(?:bearer|basic|token)\s+)?(?:\\*"[^"]*"?|\\*'[^']*'?|[^\s"';]+))`)
 
+// How far a text is looked into: what is nested deeper, or longer in one word, is
+// hidden whole.
+const (
+	maxNested = 8
+	maxWord   = 4096
+)
+
 // within hides values by their names wherever they stand in a text.
-func within(text string) string {
+func within(text string, depth int) string {
+	if depth > maxNested {
+		return Hidden
+	}
 	return pair.ReplaceAllStringFunc(text, func(found string) string {
 		part := pair.FindStringSubmatch(found)
 		switch {
 		case !Name(part[1]): // it may be a flag before the pair: --env=TOKEN=…
-			return part[1] + part[2] + within(part[3])
+			return part[1] + part[2] + within(part[3], depth+1)
 		case variable(strings.TrimLeft(part[3], `\"'`)) || strings.HasPrefix(part[3], Hidden):
 			return found
 		}
@@ -189,11 +199,14 @@ func within(text string) string {
 }
 
 func one(arg string) string {
+	if len(arg) > maxWord && !strings.ContainsAny(arg, " \t\r\n") {
+		return Hidden
+	}
 	if !strings.Contains(arg, "://") || strings.ContainsAny(arg, " \"';") { // else it is an address, of which URL knows more
-		arg = within(arg)
+		arg = within(arg, 0)
 	}
 	if strings.Contains(arg, "://") {
-		if name, rest, ok := strings.Cut(arg, "="); ok && !strings.Contains(name, "://") {
+		if name, rest, ok := strings.Cut(arg, "="); ok && len(arg) <= maxWord && !strings.Contains(name, "://") {
 			if Name(strings.TrimLeft(name, "-")) {
 				return name + "=" + value(rest)
 			}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -71,6 +72,15 @@ func TestArgs(t *testing.T) {
 			c.want = c.in
 		}
 		require.Equal(t, c.want, secret.Args(c.in))
+	}
+}
+
+// However long or nested what is hidden from, it takes no time that matters.
+func TestArgsOfAnyLength(t *testing.T) {
+	for _, unit := range []string{"a:", "a=", "a=:// ", `"a":`, `\"`, "token ", "//a:"} {
+		arg := strings.Repeat(unit, 5_000)
+		got := secret.Args([]string{"x", arg + " token=SEKRIT", arg + "://token=SEKRIT", "--" + arg})
+		require.NotContains(t, strings.Join(got, " "), "SEKRIT", unit)
 	}
 }
 
