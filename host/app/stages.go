@@ -46,6 +46,7 @@ type around struct {
 	version  func(server string) string // tells a server's versions apart
 	leads    func(server string) bool   // whether its calls are made of others
 	approval func(approve.Config) *approve.Stage
+	tell     func(string)
 }
 
 // nextWay makes the stages, before being those so far, or nil. What holds something is that of before,
@@ -83,6 +84,9 @@ func nextWay(cfg config.Config, of around, before *present) (way, error) {
 	}
 	if w.audit == nil && !s.Audit.Off && s.Audit.Dir != "" {
 		w.audit = audit.New(s.Audit, audit.NewFiles(s.Audit))
+		w.audit.OnFault(func(err error) {
+			of.tell("the audit log cannot be written: " + err.Error() + "; see audit in toolroom.yaml, and --state")
+		})
 	}
 	return w, nil
 }

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/toolroom-mcp/toolroom/host/app"
+	"github.com/toolroom-mcp/toolroom/host/catalog"
 	"github.com/toolroom-mcp/toolroom/pkg/textdiff"
 )
 
@@ -45,6 +47,12 @@ type changed struct {
 }
 
 func (p *program) runApprove(ctx context.Context, a *app.App, names []string, asJSON bool) error {
+	if a.Config.Pins == catalog.PinsOff {
+		return exit(exitFailed, errors.New("definitions are not compared with those of first use: tool_pins is off in the configuration"))
+	}
+	if err := a.TryStore(ctx); err != nil {
+		return exit(exitFailed, fmt.Errorf("definitions cannot be compared with those of first use: %w", err))
+	}
 	a.OnNotice(func(string) {})  // what it would tell is what is shown
 	for _, name := range names { // which asks the likely server alone, if that has it
 		a.Catalog.Lookup(ctx, name)

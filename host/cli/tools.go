@@ -211,6 +211,8 @@ func (p *program) runCall(ctx context.Context, a *app.App, name string, args []s
 	case err == nil:
 	case errors.As(err, new(*call.MCPError)):
 		return exit(exitFailed, err)
+	case ctx.Err() != nil && !asJSON:
+		return exit(exitFailed, errors.New("given up; the call may have taken effect"))
 	case code == toolerr.ServerOffline || code == toolerr.TransportError:
 		status = exitConnect
 		fallthrough

@@ -139,11 +139,16 @@ type Log struct {
 	weight  int
 	room    chan struct{} // closed when the writer has taken what is pending; nil: nobody waits
 	closed  bool
-	started bool  // the writer
-	fault   error // why the last batch was not written; nil: it was
-	lost    int   // records since then
-	ever    int   // records lost in all
+	started bool        // the writer
+	fault   error       // why the last batch was not written; nil: it was
+	lost    int         // records since then
+	ever    int         // records lost in all
+	onFault func(error) // nil: nobody is told, or was
 }
+
+// OnFault sets what is told why, the first time that records cannot be written.
+// Call it before first use.
+func (l *Log) OnFault(f func(error)) { l.onFault = f }
 
 // New returns a log that nothing has been written to. It starts its writer,
 // and the sink is first used, with the first call.

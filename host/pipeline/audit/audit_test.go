@@ -228,6 +228,8 @@ func TestWhatIsLostIsSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &sink{}
 		l := audit.New(audit.Config{}, s)
+		var faults []error
+		l.OnFault(func(err error) { faults = append(faults, err) })
 		h := l.Stage(answer)
 		full := errors.New("no space left")
 		s.breaks(full)
@@ -240,6 +242,7 @@ func TestWhatIsLostIsSaid(t *testing.T) {
 		lost, err := l.Lost()
 		require.Equal(t, 6, lost)
 		require.ErrorIs(t, err, full)
+		require.Equal(t, []error{full}, faults, "it is told once")
 		s.breaks(nil)
 		_, err = h(t.Context(), stagetest.Request("a", `{}`))
 		require.NoError(t, err)

@@ -142,10 +142,14 @@ func (l *Log) keep(b *batch) {
 // failed remembers what went wrong, with the records that are lost by it.
 func (l *Log) failed(err error, lost int) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.fault = err
+	tell := l.onFault
+	l.onFault, l.fault = nil, err
 	l.lost += lost
 	l.ever += lost
+	l.mu.Unlock()
+	if tell != nil {
+		tell(err)
+	}
 }
 
 // worked says in the log what is missing in it.
