@@ -118,10 +118,13 @@ func (c *Chat) withdraw(ctx context.Context, u *underway) {
 		c.session = nil
 	default:
 		s, err := book.Withdraw(ctx, c.session.ID, u.part)
-		if err == nil && s != nil {
+		if err == nil {
 			c.session = s
 		}
 		u.fault = err
+	}
+	if toolerr.Is(u.fault, toolerr.NotFound) { // it was deleted elsewhere
+		u.fault = nil
 	}
 }
 

@@ -241,6 +241,11 @@ func (t agentTask) check() error {
 	case t.Host != nil && (t.Host.Socket == "" || t.Host.Token == ""):
 		return usage("host: want socket and token")
 	}
+	for i, m := range t.Conversation {
+		if err := m.Validate(); err != nil {
+			return usage("conversation: message %d: %v", i, err)
+		}
+	}
 	return nil
 }
 

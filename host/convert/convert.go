@@ -20,6 +20,7 @@ package convert
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 )
 
@@ -114,6 +115,43 @@ type Media struct {
 type Signature struct {
 	By    Vendor `json:"by"`
 	Value string `json:"value"`
+}
+
+// Validate says what a message that was not made here lacks: nothing here looks for it
+// again.
+func (m Message) Validate() error {
+	if !slices.Contains([]Role{System, Developer, User, Assistant, ToolRole}, m.Role) {
+		return fmt.Errorf("there is no role %.40q", m.Role)
+	}
+	return validParts(m.Parts)
+}
+
+func validParts(parts []Part) error {
+	for i, p := range parts {
+		lacks := ""
+		switch {
+		case p.Type == Image && p.Media == nil:
+			lacks = "media"
+		case p.Type == Call && (p.ToolCall == nil || p.ToolCall.Name == ""):
+			lacks = "call, with a name"
+		case p.Type == Result && p.ToolResult == nil:
+			lacks = "result"
+		case p.Type == Opaque && p.Raw == nil:
+			lacks = "raw"
+		case p.Type == Redacted && p.Signature == nil:
+			lacks = "signature"
+		case p.Type == Result:
+			if err := validParts(p.ToolResult.Content); err != nil {
+				return fmt.Errorf("part %d: content: %w", i, err)
+			}
+		case !slices.Contains([]PartType{Text, Image, Call, Thinking, Redacted, Refusal, Opaque}, p.Type):
+			return fmt.Errorf("part %d: there is no type %.40q", i, p.Type)
+		}
+		if lacks != "" {
+			return fmt.Errorf("part %d is of type %s and has no %s", i, p.Type, lacks)
+		}
+	}
+	return nil
 }
 
 // A ToolCall is a model's request to run a tool.

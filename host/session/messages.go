@@ -57,17 +57,24 @@ func (b *Book) AppendPart(ctx context.Context, id, part string, messages ...conv
 	return b.record(ctx, id, t)
 }
 
-// Withdraw takes back what was appended under the name of a part.
+// Withdraw takes back what was appended under the name of a part. Where there is nothing,
+// it is Get.
 func (b *Book) Withdraw(ctx context.Context, id, part string) (*Session, error) {
 	void := turn{Void: part}
 	_, err := b.each(ctx, id, 0, func(t turn, _ store.Cursor) error {
-		if t.Part == part {
+		switch {
+		case t.Void == part: // what was before it has been taken back
+			void.Count, void.Bytes = 0, 0
+		case t.Part == part:
 			void.Count, void.Bytes = void.Count-t.Count, void.Bytes-t.Bytes
 		}
 		return nil
 	})
-	if err != nil || void.Count == 0 {
+	if err != nil {
 		return nil, err
+	}
+	if part == "" || void.Count == 0 {
+		return b.Get(ctx, id)
 	}
 	return b.record(ctx, id, void)
 }

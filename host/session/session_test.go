@@ -332,6 +332,10 @@ func TestAPartIsTakenBack(t *testing.T) {
 	for _, part := range []string{"p", "nosuch", ""} {
 		_, err = b.Withdraw(t.Context(), s.ID, part)
 		require.NoError(t, err)
+		last, err := b.Get(t.Context(), s.ID)
+		require.NoError(t, err)
+		require.Equal(t, before.Messages+2, last.Messages, "what is not there is not taken back: %q", part)
+		require.Greater(t, last.Bytes, after.Bytes)
 	}
 	fork, err := b.Fork(t.Context(), s.ID, "", 0)
 	require.NoError(t, err)
@@ -339,5 +343,5 @@ func TestAPartIsTakenBack(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"user q", "assistant a", "user other", "user next"}, texts(messages))
 	_, err = b.Withdraw(t.Context(), "sess_nosuch", "p")
-	require.NoError(t, err, "nothing is there of it")
+	require.Equal(t, toolerr.NotFound, toolerr.CodeOf(err))
 }
