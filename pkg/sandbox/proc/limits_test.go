@@ -3,7 +3,9 @@
 package proc_test
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -39,5 +41,29 @@ func TestMemoryOfTheTreeIsBounded(t *testing.T) {
 			})
 			require.Equal(t, proc.OverMemory, result.Ending, out)
 		})
+	}
+}
+
+// Memory that no process has mapped counts, too.
+func TestMemoryThatIsNotMapped(t *testing.T) {
+	for name, script := range map[string]string{
+		"memfd":    `exec python3 -c 'import os,time; f=os.memfd_create("a"); [os.write(f, b"x" * (1 << 20)) for i in range(90)]; print("there", flush=True); time.sleep(1000)'`,
+		"/dev/shm": `head -c 90000000 /dev/zero > /dev/shm/x; echo there; sleep 1000`,
+	} {
+		if strings.Contains(script, "python3") && missing(attack{needs: "python3"}) != "" {
+			continue
+		}
+		for _, level := range levels(t) {
+			if name == "/dev/shm" && level != proc.L2 { // the machine's, or closed
+				continue
+			}
+			t.Run(name+" "+string(level), func(t *testing.T) {
+				t.Parallel()
+				r := newRunner(t, proc.Config{Level: level, Limits: proc.Limits{Memory: 64 << 20}})
+				result, out := run(t, r, proc.Command{Script: script, Rules: rules{root: t.TempDir()}, Timeout: time.Minute})
+				require.Equal(t, proc.OverMemory, result.Ending, out)
+				require.Contains(t, out, "there")
+			})
+		}
 	}
 }

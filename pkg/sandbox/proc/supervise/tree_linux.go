@@ -214,26 +214,11 @@ func (g *guard) overMemory() bool {
 		}
 		limit = int64(info.Totalram) * int64(info.Unit) / 4 * 3
 	}
-	return residentPages(os.Getpid(), 0) > limit/int64(os.Getpagesize())
-}
-
-// residentPages sums up what the descendants of a process have in memory. It
-// goes by the lists of children rather than by all processes: it is asked for
-// every second.
-func residentPages(pid, depth int) int64 {
-	if depth > 1000 {
-		return 0
+	used := usageOf(os.Getpid(), 0)
+	if total := used.total(0); total > limit {
+		return true
+	} else if total+machineShared() <= limit {
+		return false // whatever it is of that
 	}
-	var pages int64
-	for _, name := range childrenOf(strconv.Itoa(pid)) {
-		text, err := os.ReadFile("/proc/" + name + "/statm")
-		if fields := bytes.Fields(text); err == nil && len(fields) > 1 {
-			resident, _ := strconv.ParseInt(string(fields[1]), 10, 64)
-			pages += resident
-		}
-		if child, err := strconv.Atoi(name); err == nil {
-			pages += residentPages(child, depth+1)
-		}
-	}
-	return pages
+	return used.total(sharedBy(used.pids, g.spec.Level == L2)) > limit
 }
