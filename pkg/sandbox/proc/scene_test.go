@@ -42,7 +42,8 @@ var sceneFiles = map[string]string{
 	"home/.bash_history": "CREDENTIAL\n", "home/.docker/config.json": "CREDENTIAL\n", "home/.profile": "# nothing\n",
 	"root/sub/id_rsa": "CREDENTIAL\n", "root/sub/tls.pem": "-----BEGIN PRIVATE KEY-----\nCREDENTIAL\n",
 	"root/.git/hooks/pre-commit": "#!/bin/sh\n", "root/.git/HEAD": "ref: refs/heads/main\n",
-	"root/.git/config": "[core]\n", "root/nested/.git/hooks/pre-commit": "#!/bin/sh\n", "root/.claude/settings.json": "{}\n",
+	"root/.git/config": "[core]\n", "root/bare.git/HEAD": "x\n", "root/bare.git/config": "[core]\n", "root/bare.git/objects/x": "", "root/bare.git/refs/x": "",
+	"root/bare.git/hooks/x.sample": "", "root/plain/.git/config": "[core]\n", "root/nested/.git/hooks/pre-commit": "#!/bin/sh\n", "root/.claude/settings.json": "{}\n",
 	"root/.envrc": "true\n",
 }
 

@@ -128,6 +128,19 @@ func (s *search) update(l limits) found {
 	return all
 }
 
+// isRepository reports whether a directory with these entries is one of git's, as a
+// bare one is under any name.
+func isRepository(entries []os.DirEntry) bool {
+	has := 0
+	for _, entry := range entries {
+		switch entry.Name() {
+		case "HEAD", "objects", "refs":
+			has++
+		}
+	}
+	return has == 3
+}
+
 // readFolder sorts out the entries of a directory, unless they are more than
 // left.
 func readFolder(dir string, left int, l limits) *folder {
@@ -139,7 +152,7 @@ func readFolder(dir string, left int, l limits) *folder {
 	defer d.Close()
 	entries, _ := d.ReadDir(left + 1)
 	f.entries = len(entries)
-	inGit := strings.Contains(dir+"/", "/.git/")
+	inGit := strings.Contains(dir+"/", "/.git/") || isRepository(entries)
 	for _, entry := range entries {
 		name, path := entry.Name(), filepath.Join(dir, entry.Name())
 		switch {
@@ -148,7 +161,7 @@ func readFolder(dir string, left int, l limits) *folder {
 			f.hidden = append(f.hidden, path)
 		case name == ".git" && entry.IsDir():
 			f.below = append(f.below, path)
-		case inGit && name == "config" && entry.Type().IsRegular():
+		case inGit && name == "config" && entry.Type().IsRegular(): // its repository is looked at as a whole, see tripwire
 			f.gitConfigs = append(f.gitConfigs, path)
 		case l.protected(path) != "":
 			f.guarded = append(f.guarded, path)

@@ -38,7 +38,8 @@ type wiredFile struct {
 	root    *os.Root
 	name    string // in root
 	path    string
-	git     bool // a repository's settings, of which some may change
+	git     bool            // a repository's settings, of which some may change
+	entries map[string]bool // of a directory that gets no more; nil: it is a file
 	there   bool
 	mode    fs.FileMode
 	content []byte
@@ -73,10 +74,64 @@ func stretch(s *spec, rules Rules) *tripwire {
 		for _, path := range s.gitConfigs {
 			if rel, err := filepath.Rel(r.Path, path); err == nil && filepath.IsLocal(rel) {
 				w.add(root, r.Path, rel, true)
+				w.addRepository(root, r.Path, filepath.Dir(rel), s.Level == L2 && slices.Contains(s.Guard, filepath.Join(filepath.Dir(path), "hooks")))
+			}
+		}
+		for _, path := range s.Guard { // of a worktree
+			if rel, err := filepath.Rel(r.Path, path); err == nil && filepath.IsLocal(rel) && filepath.Base(rel) == "commondir" {
+				w.add(root, r.Path, filepath.Join(filepath.Dir(rel), worktreeConfig), true)
 			}
 		}
 	}
 	return w
+}
+
+// worktreeConfig is what a worktree, the first one among them, may have as settings of
+// its own.
+const worktreeConfig = "config.worktree"
+
+// addRepository adds what may not be in a repository, and makes git look elsewhere for
+// settings and hooks, or run them. The kernel may keep the hooks from being written.
+func (w *tripwire) addRepository(root *os.Root, dir, name string, kept bool) {
+	w.add(root, dir, filepath.Join(name, "commondir"), false)
+	w.add(root, dir, filepath.Join(name, worktreeConfig), true)
+	hooks := filepath.Join(name, "hooks")
+	info, err := root.Lstat(hooks)
+	switch {
+	case err != nil:
+		w.add(root, dir, hooks, false)
+	case !kept && info.IsDir() && len(w.files) < wireFiles:
+		f := wiredFile{root: root, name: hooks, path: filepath.Join(dir, hooks), there: true, entries: map[string]bool{}}
+		for _, entry := range f.list() {
+			f.entries[entry] = true
+		}
+		w.files = append(w.files, f)
+	}
+}
+
+// list are the names in a directory.
+func (f *wiredFile) list() (names []string) {
+	if dir, err := f.root.Open(f.name); err == nil {
+		names, _ = dir.Readdirnames(-1)
+		dir.Close()
+	}
+	return names
+}
+
+// checkEntries takes back what has been put into a directory.
+func (f *wiredFile) checkEntries() (taken []string) {
+	if info, err := f.root.Lstat(f.name); err == nil && f.linkAbove() == "" && !info.IsDir() {
+		if f.root.RemoveAll(f.name) == nil {
+			taken = append(taken, f.path)
+		}
+		return taken
+	}
+	for _, name := range f.list() {
+		if !f.entries[name] && f.root.RemoveAll(filepath.Join(f.name, name)) == nil {
+			taken = append(taken, filepath.Join(f.path, name))
+		}
+	}
+	return taken
 }
 
 // filesBeneath lists a file, or the files directly in a directory.
@@ -133,13 +188,17 @@ func (f *wiredFile) read() ([]byte, error) {
 func (w *tripwire) check() (taken []string) {
 	for i := range w.files {
 		f := &w.files[i]
+		if f.entries != nil {
+			taken = append(taken, f.checkEntries()...)
+			continue
+		}
 		info, err := f.root.Lstat(f.name)
 		if errors.Is(err, fs.ErrNotExist) && f.linkAbove() == "" && (!f.there || f.git) {
 			continue // a repository may be deleted
 		}
-		if err == nil && info.Mode().IsRegular() && f.there {
+		if err == nil && info.Mode().IsRegular() && (f.there || f.git) {
 			now, err := f.read()
-			if err == nil && bytes.Equal(now, f.content) || err == nil && f.git && !runsMore(f.content, now) {
+			if err == nil && f.there && bytes.Equal(now, f.content) || err == nil && f.git && !runsMore(f.content, now) {
 				continue
 			}
 		}

@@ -29,18 +29,25 @@ func TestWhatMustNotBeWrittenIsTakenBack(t *testing.T) {
 		}{
 			"settings that run programs": {`echo '[core]
 fsmonitor = evil' >> .git/config`, ".git/config", "[core]\n", true},
-			"an alias":              {`printf '[alias]\n x = !evil\n' > .git/config`, ".git/config", "[core]\n", true},
-			"settings as a link":    {`rm .git/config; ln -s ../sub/config .git/config`, ".git/config", "[core]\n", true},
-			"settings as a fifo":    {`rm .git/config; mkfifo .git/config`, ".git/config", "[core]\n", true},
-			"a remote":              {`printf '[remote "o"]\n url = https://example.com\n' >> .git/config`, ".git/config", "[core]\n[remote \"o\"]\n url = https://example.com\n", false},
-			"new agent's settings":  {`mkdir .gemini; echo '{}' > .gemini/settings.json`, ".gemini/settings.json", "", true},
-			"new editor's tasks":    {`mkdir .vscode; echo '{}' > .vscode/tasks.json; echo '{}' > .vscode/x`, ".vscode/tasks.json", "", true},
-			"other editor settings": {`mkdir .vscode; echo '{}' > .vscode/settings.json`, ".vscode/settings.json", "{}\n", false},
-			"a hook":                {`echo evil > .git/hooks/pre-commit`, ".git/hooks/pre-commit", "#!/bin/sh\n", level == proc.L1},
-			"agent's settings":      {`echo evil > .claude/settings.json`, ".claude/settings.json", "{}\n", level == proc.L1},
-			"agent's settings gone": {`rm -rf .claude`, ".claude/settings.json", "{}\n", level == proc.L1},
-			"a new repository":      {`mkdir -p n/.git/hooks; echo x > n/.git/hooks/x`, "n/.git/hooks/x", "x\n", false},
-			"nothing":               {`true`, ".git/config", "[core]\n", false},
+			"an alias":               {`printf '[alias]\n x = !evil\n' > .git/config`, ".git/config", "[core]\n", true},
+			"settings as a link":     {`rm .git/config; ln -s ../sub/config .git/config`, ".git/config", "[core]\n", true},
+			"settings as a fifo":     {`rm .git/config; mkfifo .git/config`, ".git/config", "[core]\n", true},
+			"a remote":               {`printf '[remote "o"]\n url = https://example.com\n' >> .git/config`, ".git/config", "[core]\n[remote \"o\"]\n url = https://example.com\n", false},
+			"new agent's settings":   {`mkdir .gemini; echo '{}' > .gemini/settings.json`, ".gemini/settings.json", "", true},
+			"new editor's tasks":     {`mkdir .vscode; echo '{}' > .vscode/tasks.json; echo '{}' > .vscode/x`, ".vscode/tasks.json", "", true},
+			"other editor settings":  {`mkdir .vscode; echo '{}' > .vscode/settings.json`, ".vscode/settings.json", "{}\n", false},
+			"a hook":                 {`echo evil > .git/hooks/pre-commit`, ".git/hooks/pre-commit", "#!/bin/sh\n", level == proc.L1},
+			"agent's settings":       {`echo evil > .claude/settings.json`, ".claude/settings.json", "{}\n", level == proc.L1},
+			"agent's settings gone":  {`rm -rf .claude`, ".claude/settings.json", "{}\n", level == proc.L1},
+			"a new repository":       {`mkdir -p n/.git/hooks; echo x > n/.git/hooks/x`, "n/.git/hooks/x", "x\n", false},
+			"another common part":    {`cp -r .git evil; echo ../evil > .git/commondir`, ".git/commondir", "", true},
+			"a worktree's settings":  {`printf '[core]\nfsmonitor = evil\n' > .git/config.worktree`, ".git/config.worktree", "", true},
+			"a sparse checkout":      {`printf '[core]\nsparseCheckout = true\n' > .git/config.worktree`, ".git/config.worktree", "[core]\nsparseCheckout = true\n", false},
+			"a new hook":             {`echo evil > .git/hooks/post-checkout; :`, ".git/hooks/post-checkout", "", level == proc.L1},
+			"hooks of a bare one":    {`echo evil > bare.git/hooks/post-receive`, "bare.git/hooks/post-receive", "", true},
+			"hooks where none were":  {`mkdir plain/.git/hooks; echo evil > plain/.git/hooks/x`, "plain/.git/hooks/x", "", true},
+			"settings of a bare one": {`printf '[core]\nhooksPath = ../evil\n' >> bare.git/config`, "bare.git/config", "[core]\n", true},
+			"nothing":                {`true`, ".git/config", "[core]\n", false},
 		} {
 			t.Run(string(level)+"/"+name, func(t *testing.T) {
 				defer s.reset(t)
@@ -54,7 +61,8 @@ fsmonitor = evil' >> .git/config`, ".git/config", "[core]\n", true},
 					require.Equal(t, c.want, string(text))
 				}
 				if c.taken {
-					require.Equal(t, []string{file}, result.TakenBack)
+					require.Len(t, result.TakenBack, 1)
+					require.True(t, file == result.TakenBack[0] || filepath.Dir(file) == result.TakenBack[0], result.TakenBack)
 				} else {
 					require.Empty(t, result.TakenBack)
 				}
