@@ -106,7 +106,7 @@ type listing struct {
 	err    error   // of the last attempt
 	tried  bool    // listed once, well or not
 	busy   chan struct{}
-	again  bool // it changed while it was asked for
+	pace
 }
 
 // New returns a catalogue of entries, none of which has been asked.
@@ -255,7 +255,7 @@ func (e *ServerError) Unwrap() error { return e.Err }
 
 // Refresh asks the server of that name again, in the background: its lists
 // may have changed. Without kinds, all of them. However often a server says so,
-// it is asked once at a time.
+// it is asked once at a time, and less and less often.
 func (c *Catalog) Refresh(name string, changed ...call.Kind) {
 	if len(changed) == 0 {
 		all := kinds()
@@ -267,12 +267,8 @@ func (c *Catalog) Refresh(name string, changed ...call.Kind) {
 		}
 		c.mu.Lock()
 		for _, kind := range changed {
-			switch l := s.lists[kind]; {
-			case !l.tried: // whoever needs it will ask
-			case l.busy != nil:
-				l.again = true
-			default:
-				c.ask(s, kind)
+			if s.lists[kind].tried { // else whoever needs it will ask
+				c.follow(s, kind)
 			}
 		}
 		c.mu.Unlock()
@@ -296,6 +292,11 @@ func (c *Catalog) Ask(names ...string) {
 func (c *Catalog) Close() {
 	c.mu.Lock()
 	c.closed = true
+	for _, s := range c.all() {
+		for _, l := range s.lists {
+			l.stop()
+		}
+	}
 	c.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -374,9 +375,8 @@ func (c *Catalog) ask(s *server, kind call.Kind) {
 		c.learn(l, kind, busy, items, faults, err)
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if l.again && l.busy == nil {
-			l.again = false
-			c.ask(s, kind)
+		if l.again {
+			c.follow(s, kind)
 		}
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -273,4 +274,32 @@ func TestAStormOfChangesAsksOnceAtATime(t *testing.T) {
 	require.Eventually(t, func() bool { return s.count() == 3 && len(c.Snapshot(t.Context()).Tools()) == 2 }, 20*time.Second, time.Millisecond)
 	c.Close()
 	require.Equal(t, 3, s.count())
+}
+
+// A server whose list changes without end is followed less and less often; the
+// last change is seen, and after a rest the next one is at once.
+func TestAServerThatChangesWithoutEndIsFollowedAtAPace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &source{name: "s", tools: named("a")}
+		told := 0
+		c := catalog.New([]catalog.Entry{{Source: s}}, nil, func(catalog.Change) { told++ })
+		defer c.Close()
+		c.Snapshot(t.Context())
+		change := func(name string) {
+			s.set(nil, named(name)...)
+			c.Refresh("s", call.Tools)
+		}
+		for n := range 60_000 {
+			change(fmt.Sprint("t", n))
+			time.Sleep(time.Millisecond)
+		}
+		require.Greater(t, told, 5)
+		require.Less(t, told, 12)
+		time.Sleep(time.Minute)
+		require.Equal(t, "s__t59999", c.Snapshot(t.Context()).Tools()[0].Name)
+		time.Sleep(time.Hour)
+		change("late")
+		synctest.Wait()
+		require.Equal(t, "s__late", c.Snapshot(t.Context()).Tools()[0].Name)
+	})
 }
