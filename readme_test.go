@@ -117,3 +117,21 @@ func TestReadmeSnippetsConnect(t *testing.T) {
 	}
 	require.Equal(t, 2, ran)
 }
+
+// What README shows of toolroom.yaml is one.
+func TestReadmeConfigurationIsRight(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	var text strings.Builder
+	for _, block := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllSubmatch(readme, -1) {
+		text.Write(block[1])
+	}
+	dir := t.TempDir()
+	fill := strings.NewReplacer("BIN/mcp-view", mcpkittest.Build(t, "./tools/view"), "PROJECT", dir)
+	file := filepath.Join(dir, "toolroom.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(fill.Replace(text.String())), 0o600))
+	out, err := exec.CommandContext(t.Context(), mcpkittest.Build(t, "./host"), "config", "check", file).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Contains(t, string(out), "toolroom.yaml: 2 servers")
+	require.Contains(t, string(out), "tool_pins")
+}

@@ -69,13 +69,13 @@ func Run(ctx context.Context, args []string, in io.Reader, out, stderr io.Writer
 	root.SetIn(in)
 	root.SetOut(out)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitDone
 	}
 	var e *exitError
 	if !errors.As(err, &e) { // cobra's: flags and arguments
-		e = &exitError{exitUsage, fmt.Errorf("%w; mcp-host --help and mcp-host COMMAND --help say more", err)}
+		e = &exitError{exitUsage, fmt.Errorf("%w; %s --help says more", err, cmd.CommandPath())}
 	}
 	if !errors.Is(e, errPrinted) {
 		fmt.Fprintf(stderr, "mcp-host: %s\n", printable(strings.TrimSpace(e.Error()))) //nolint:errcheck // nowhere else to say so
@@ -127,10 +127,10 @@ not be reached.`,
 		Args: cobra.ArbitraryArgs,
 	}
 	f := root.PersistentFlags()
-	f.StringVar(&p.flags.Config, "config", "", "configuration `FILE` (default $XDG_CONFIG_HOME/toolroom/toolroom.yaml, if it is there)")
+	f.StringVar(&p.flags.Config, "config", "", "configuration `FILE` (default toolroom/toolroom.yaml in $XDG_CONFIG_HOME, or ~/.config, if it is there)")
 	f.StringArrayVar(&p.flags.Roots, "root", nil, "`DIR` the tools may touch, or DIR:ro; repeatable (default: MCP_ROOT, CLAUDE_PROJECT_DIR, the client's roots, or the working directory)")
 	f.StringVar(&p.flags.MCPServers, "mcpservers", "", "more servers: `COMMANDS` as in \"cmd args;ENV=value cmd2\"")
-	f.StringVar(&p.flags.State, "state", "", "`DIR` for state (default MCP_STATE_DIR, or $XDG_STATE_HOME/toolroom)")
+	f.StringVar(&p.flags.State, "state", "", "`DIR` for state (default MCP_STATE_DIR, $XDG_STATE_HOME/toolroom, or ~/.local/state/toolroom)")
 	root.SetHelpCommand(&cobra.Command{Hidden: true, Use: "no-help"})
 	root.AddCommand(p.serve(), p.stdio(), p.tools(), p.call(), p.servers(), p.approvals(), p.agent(), p.chat(), p.stats(), p.doctor(), p.config(), p.record(), p.replay(), p.guard())
 	return root
