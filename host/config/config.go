@@ -81,7 +81,8 @@ type Config struct {
 	Notices []string // what the user should know, though it is no error
 	Watched []string // files whose change may change the Config; some may not exist. None: it was read from a pipe
 
-	seen map[string]string // what these were when they were read, as far as that is known; see fileState
+	piped []string          // of these, those of which a pipe would be read, too
+	seen  map[string]string // what these were when they were read, as far as that is known; see fileState
 }
 
 // Server is one server and how its tools are named.

@@ -22,6 +22,20 @@ func TestAPipeIsNoConfiguration(t *testing.T) {
 	require.Contains(t, c.Notices[0], "is not a regular file")
 }
 
+// Nor does one that appears there later stop the reload of the user's own.
+func TestAPipeStopsNoReload(t *testing.T) {
+	xdg, cwd := t.TempDir(), t.TempDir()
+	t.Chdir(cwd)
+	file := filepath.Join(xdg, "toolroom", "toolroom.yaml")
+	write(t, file, "servers: {a: {command: ./a}}")
+	w := watch(t, "", func() (config.Config, error) {
+		return config.Load(config.Flags{State: xdg}, xdg, "1", env("XDG_CONFIG_HOME", xdg), nil)
+	})
+	require.NoError(t, syscall.Mkfifo("toolroom.json", 0o600))
+	replace(t, file, "servers: {b: {command: ./b}}")
+	require.Equal(t, []string{"b"}, w.next().Added)
+}
+
 // Nor does a file that becomes one while it is watched.
 func TestAFileThatBecomesAPipeIsNotWaitedFor(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "toolroom.yaml")

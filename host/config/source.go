@@ -65,7 +65,7 @@ func (c *Config) readSources(f Flags, getenv func(string) string, environ []stri
 		if err != nil {
 			return nil, err
 		}
-		c.Watched = append(c.Watched, name)
+		c.Watched, c.piped = append(c.Watched, name), append(c.piped, name)
 		text, err := readFile(name)
 		if err != nil {
 			return nil, fmt.Errorf("configuration: %w", err)
@@ -92,6 +92,7 @@ func (c *Config) readDefaults(cwd string, getenv func(string) string, add func(s
 	if user != "" {
 		text, err := readFile(user)
 		c.sawDefault(user, text, err)
+		c.piped = slices.Clone(c.Watched)
 		switch {
 		case err == nil:
 			add(user, text)
@@ -258,7 +259,7 @@ func projectOf(file, home string) string {
 	case filepath.Base(file) != ".mcp.json":
 		return ""
 	}
-	if dir == home {
+	if dir == filepath.Clean(home) {
 		return ""
 	}
 	return dir

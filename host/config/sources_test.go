@@ -130,7 +130,7 @@ func TestPathsOfAProjectsFile(t *testing.T) {
 	t.Chdir(cwd)
 	load := func(file, text string) config.Server {
 		write(t, file, text)
-		c, err := config.Load(config.Flags{Config: file}, t.TempDir(), "1", env("HOME", home), nil)
+		c, err := config.Load(config.Flags{Config: file}, t.TempDir(), "1", env("HOME", home+"/"), nil)
 		require.NoError(t, err)
 		require.Len(t, c.Servers, 1)
 		return c.Servers[0]

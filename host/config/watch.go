@@ -236,7 +236,7 @@ func (w *watcher) reload() {
 	}
 	w.state = state
 	var next Config
-	err := readable(w.files)
+	err := readable(w.current.piped)
 	if err == nil {
 		next, err = w.load()
 	}
@@ -267,8 +267,8 @@ func (w *watcher) reload() {
 	}
 }
 
-// readable is an error when a file has become what could keep its reader waiting
-// for ever, as a pipe does.
+// readable is an error when a file has become what would keep its reader waiting,
+// as a pipe does.
 func readable(files []string) error {
 	for _, file := range files {
 		if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() && !info.IsDir() {

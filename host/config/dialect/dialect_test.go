@@ -109,7 +109,7 @@ func TestClaudeCodesOwnFile(t *testing.T) {
 	require.ErrorContains(t, dialect.Parse("/h/.claude.json", text(history+"oops"), dialect.Options{}).Problems, "/h/.claude.json:2: ", "what is passed over is JSON, too")
 }
 
-// A list of the allowed that names no tool allows none, as where it comes from.
+// A list of the allowed that names no tool allows none, as in most products.
 func TestAnEmptyListOfTheAllowedAllowsNone(t *testing.T) {
 	for _, c := range []struct{ file, text string }{
 		{"settings.json", `{"mcpServers": {"x": {"command": "a", "includeTools": []}}}`},

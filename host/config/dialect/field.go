@@ -225,7 +225,7 @@ func readTransport(r *reader, n *node) {
 }
 
 // allow reads a list of the tools that alone are served. One that names none
-// means that in other products, where in a Filter none would be all.
+// means that in most other products, where in a Filter none would be all.
 func (r *reader) allow(n *node) {
 	list := r.texts(n)
 	r.server.Tools.Allow = append(r.server.Tools.Allow, list...)
