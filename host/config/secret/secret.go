@@ -212,7 +212,7 @@ func one(arg string) string {
 			}
 			return name + "=" + one(rest)
 		}
-		return URL(arg)
+		return within(URL(arg), 0)
 	}
 	for _, mark := range []string{"=", ":"} {
 		name, rest, ok := strings.Cut(arg, mark)

@@ -66,6 +66,7 @@ func TestArgs(t *testing.T) {
 		{[]string{"x", "postgresql://me:p@w@localhost/db"}, []string{"x", "postgresql://***@localhost/db"}},
 		{[]string{"x", "postgresql://me:p/w?y@localhost/db"}, []string{"x", "postgresql://***@localhost/db"}},
 		{[]string{"x", "--dsn=mysql://me:p#w@h/db"}, []string{"x", "--dsn=***"}},
+		{[]string{"x", "https://h:80/token=abc/mcp?b=c"}, []string{"x", "https://h:80/token=***"}},
 		{[]string{"x", "http://h:80/@scope/pkg", "https://h/@scope/pkg"}, nil},
 	} {
 		if c.want == nil {
