@@ -347,8 +347,11 @@ func (g *gen) request() *convert.Request {
 	if g.in(3) {
 		r.Stop = []string{"END", "\n"}
 	}
-	if g.in(3) {
-		r.Format = json.RawMessage(pick(g, `{"type":"json_object"}`, `{"type":"json_schema","json_schema":{"name":"n","schema":{"type":"object"}}}`))
+	switch { // of what was drawn, so that what is drawn next is the same
+	case r.TopK > 0 && r.MaxTokens > 0:
+		r.Format = json.RawMessage(`{"type":"json_object"}`)
+	case r.TopK > 0:
+		r.Format = json.RawMessage(`{"type":"json_schema","json_schema":{"name":"n","schema":{"type":"object"}}}`)
 	}
 	return r
 }

@@ -11,7 +11,7 @@ import (
 // the answer.
 const (
 	lingerMost  = 128 << 20
-	lingerTime  = 3 * time.Second
+	lingerTime  = 2 * time.Second
 	serverReads = 256 << 10
 )
 
