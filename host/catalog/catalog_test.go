@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -281,8 +282,8 @@ func TestAStormOfChangesAsksOnceAtATime(t *testing.T) {
 func TestAServerThatChangesWithoutEndIsFollowedAtAPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &source{name: "s", tools: named("a")}
-		told := 0
-		c := catalog.New([]catalog.Entry{{Source: s}}, nil, func(catalog.Change) { told++ })
+		var told atomic.Int32
+		c := catalog.New([]catalog.Entry{{Source: s}}, nil, func(catalog.Change) { told.Add(1) })
 		defer c.Close()
 		c.Snapshot(t.Context())
 		change := func(name string) {
@@ -293,8 +294,8 @@ func TestAServerThatChangesWithoutEndIsFollowedAtAPace(t *testing.T) {
 			change(fmt.Sprint("t", n))
 			time.Sleep(time.Millisecond)
 		}
-		require.Greater(t, told, 5)
-		require.Less(t, told, 12)
+		require.Greater(t, told.Load(), int32(5))
+		require.Less(t, told.Load(), int32(12))
 		time.Sleep(time.Minute)
 		require.Equal(t, "s__t59999", c.Snapshot(t.Context()).Tools()[0].Name)
 		time.Sleep(time.Hour)
