@@ -15,7 +15,7 @@ import (
 
 // What a tripwire keeps of files at most.
 const (
-	wireFiles = 1000
+	wireFiles = 4000
 	wireBytes = 256 << 10 // a file
 )
 
@@ -82,6 +82,9 @@ func stretch(s *spec, rules Rules) *tripwire {
 				w.add(root, r.Path, filepath.Join(filepath.Dir(rel), worktreeConfig), true)
 			}
 		}
+	}
+	if len(w.files) >= wireFiles {
+		s.gaps = append(s.gaps, "there are more settings and repositories in the roots than are watched")
 	}
 	return w
 }

@@ -85,11 +85,14 @@ func arrangeMounts(s *Spec) error {
 }
 
 // coverDirs mounts an empty directory over each of those that are to be covered
-// and exist, and returns them. What comes into one later is not seen either.
+// and exist, and returns them. What comes into one later is not seen either. One that
+// is a root is to be seen, and a private /tmp has nothing of the machine's.
 func coverDirs(s *Spec) (made []string, err error) {
 	for _, dir := range s.Cover {
 		info, err := os.Lstat(dir)
-		if err != nil || !info.IsDir() || slices.Contains(made, dir) {
+		root := slices.ContainsFunc(s.Roots, func(r Root) bool { return r.Path == dir })
+		private := (dir == "/tmp" || dir == "/var/tmp") && !s.Covered(dir)
+		if err != nil || !info.IsDir() || slices.Contains(made, dir) || root || private || dir == "/" {
 			continue
 		}
 		if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "mode=755,size=64k"); changed(err) {
