@@ -96,7 +96,7 @@ func (c *checker) one(s *schema, n *node, at *path) (*node, bool) {
 		return &node{kind: '[', raw: []byte("[]")}, true
 	}
 	trial := checker{tolerant: true}
-	if trial.check(s.items, n, at); len(trial.faults) > 0 || n.null() {
+	if trial.check(s.items, n, at.at(0)); len(trial.faults) > 0 || n.null() {
 		return nil, false
 	}
 	if !s.bare {

@@ -183,6 +183,7 @@ func TestDeviationsAreTakenAndNoted(t *testing.T) {
 		{`{"lines":"7"}`, `/lines/0: "7" taken as the number 7`, with(func(a *searchArgs) { a.Lines = []int{7} })},
 		{`{"lines":[1,"2"]}`, `/lines/1: "2" taken as the number 2`, with(func(a *searchArgs) { a.Lines = []int{1, 2} })},
 		{`{"edits":{"old_string":"a"}}`, `/edits: an object taken as a list of one`, with(func(a *searchArgs) { a.Edits = []edit{{Old: "a"}} })},
+		{`{"edits":"a"}`, `/edits/0: "a" taken as its old_string`, with(func(a *searchArgs) { a.Edits = []edit{{Old: "a"}} })},
 		{`{"edits":["a","b"]}`, `/edits/1: "b" taken as its old_string`, with(func(a *searchArgs) { a.Edits = []edit{{Old: "a"}, {Old: "b"}} })},
 		{`{"env":"{\"a\":1}"}`, `/env: a string taken as the object it holds`, with(func(a *searchArgs) { a.Env = map[string]int{"a": 1} })},
 		{`{"limit":null,"path":"null","-i":"undefined"}`, `taken as not given: /limit, /path, /-i`, base},
