@@ -39,12 +39,11 @@ type sayRow struct {
 
 // A run is one run of a command in the test.
 type run struct {
-	code          int
-	stdout        string
-	stderr        string
-	dirs          []string
-	read          bool // whether the flag --fast was given
-	callsReceived int
+	code   int
+	stdout string
+	stderr string
+	dirs   []string
+	read   bool // whether the flag --fast was given
 }
 
 // newSay makes the command; what it is told shows in r.
@@ -59,7 +58,6 @@ func newSay(t *testing.T, r *run) *mcpkit.Command {
 			Name: "say", Title: "Say", Description: "Says text. <&>", Hints: mcpkit.Hints{ReadOnly: true, Idempotent: true},
 			Aliases: []string{"Say", "SayTool"}, Output: sayMeta{},
 		}, func(ctx context.Context, args sayArgs) (*mcpkit.Result, error) {
-			r.callsReceived++
 			if args.Fail {
 				return nil, toolerr.New(toolerr.NotFound, "nothing called %s; try another", args.Text)
 			}
