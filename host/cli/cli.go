@@ -155,7 +155,7 @@ func (p *program) openChanged(change func(config.Config) config.Config) (*app.Ap
 	if err != nil {
 		return nil, exit(exitFailed, err)
 	}
-	cfg, err := p.load(dir)
+	cfg, err := p.loadLeaving(dir)
 	if err != nil {
 		return nil, exit(exitUsage, err)
 	}
@@ -179,8 +179,18 @@ func (p *program) openChanged(change func(config.Config) config.Config) (*app.Ap
 }
 
 // load reads the configuration. dir is where the bundled tools are.
-func (p *program) load(dir string) (config.Config, error) {
-	cfg, err := config.Load(p.flags, dir, version(), p.getenv, p.environ)
+func (p *program) load(dir string) (config.Config, error) { return p.loadWith(p.flags, dir) }
+
+// loadLeaving is load for a start: there is nothing to keep instead of a file
+// with a server that cannot be, as there is when a file changes.
+func (p *program) loadLeaving(dir string) (config.Config, error) {
+	flags := p.flags
+	flags.LeaveOut = true
+	return p.loadWith(flags, dir)
+}
+
+func (p *program) loadWith(flags config.Flags, dir string) (config.Config, error) {
+	cfg, err := config.Load(flags, dir, version(), p.getenv, p.environ)
 	if err == nil && len(p.only) > 0 {
 		err = keepServers(&cfg, p.only)
 	}

@@ -197,11 +197,12 @@ arguments that it needs.`,
 			if err != nil {
 				return err
 			}
-			if wrong := p.examineFiles(); wrong != nil {
+			wrong, starts := p.examineFiles()
+			if !starts {
 				return p.report(slices.Concat(wrong, stale), asJSON)
 			}
 			return p.with(cmd.Context(), func(ctx context.Context, a *app.App) error {
-				return p.report(slices.Concat(examine(ctx, a), stale), asJSON)
+				return p.report(slices.Concat(wrong, examine(ctx, a), stale), asJSON)
 			})
 		},
 	}
@@ -219,20 +220,26 @@ type finding struct {
 	Advice string `json:"advice,omitempty"`
 }
 
-// examineFiles returns what is wrong with the configuration; nil: nothing is.
-func (p *program) examineFiles() (findings []finding) {
+// examineFiles returns what is wrong with the configuration, nil if nothing is,
+// and whether a host starts with it all the same.
+func (p *program) examineFiles() (findings []finding, starts bool) {
 	dir, err := discover.HostDir()
 	if err == nil {
 		_, err = p.load(dir)
 	}
 	if err == nil {
-		return nil
+		return nil, true
 	}
 	for text := range strings.SplitSeq(err.Error(), "\n") {
 		findings = append(findings, finding{false, "configuration", text, ""})
 	}
-	findings[len(findings)-1].Advice = "until this is put right no host starts, and those that run keep what they have"
-	return findings
+	advice := "until this is put right no host starts, and those that run keep what they have"
+	if _, err := p.loadLeaving(dir); err == nil {
+		starts = true
+		advice = "until this is put right a host starts without that server, and those that run keep what they have"
+	}
+	findings[len(findings)-1].Advice = advice
+	return findings, starts
 }
 
 // examineLive returns which running hosts have another configuration than

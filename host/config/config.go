@@ -48,6 +48,10 @@ type Flags struct {
 	Roots      []string // DIR or DIR:ro
 	State      string
 	MCPServers string // "cmd args;ENV=V cmd2"
+
+	// LeaveOut has a server of a file whose program or variables are missing here
+	// switched off, which a notice tells, instead of the whole file refused.
+	LeaveOut bool
 }
 
 // Config is a whole host.

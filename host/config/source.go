@@ -75,7 +75,7 @@ func (c *Config) readSources(f Flags, getenv func(string) string, environ []stri
 	} else if err := c.readDefaults(cwd, getenv, add); err != nil {
 		return nil, err
 	}
-	specs, err := c.collect(docs, cwd, getenv, environ)
+	specs, err := c.collect(docs, f.LeaveOut, cwd, getenv, environ)
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +168,7 @@ func readRegular(name string) ([]byte, error) {
 
 // collect replaces variables and merges the servers of all documents, the
 // later over the earlier.
-func (c *Config) collect(docs []*dialect.Document, cwd string, getenv func(string) string, environ []string) ([]dialect.Server, error) {
+func (c *Config) collect(docs []*dialect.Document, leaveOut bool, cwd string, getenv func(string) string, environ []string) ([]dialect.Server, error) {
 	var specs []dialect.Server
 	var problems dialect.Problems
 	var dirs []string
@@ -196,6 +196,14 @@ func (c *Config) collect(docs []*dialect.Document, cwd string, getenv func(strin
 				continue
 			}
 			spec, found := c.resolve(raw, vars)
+			if leaveOut && len(found) > 0 {
+				for _, p := range found {
+					c.notice("%v; the host goes without this server until that is put right", p)
+				}
+				specs = without(specs, raw.Name)
+				c.Off = append(c.Off, raw)
+				continue
+			}
 			problems = append(problems, found...)
 			if before := len(specs); len(without(specs, spec.Name)) < before {
 				specs = without(specs, spec.Name)
