@@ -178,6 +178,9 @@ func (c *Client) Post(ctx context.Context, path string, body []byte, begin func(
 // errParts is why an answer is not taken in which nobody could find their way.
 var errParts = fmt.Errorf("it has more than %d parts", maxParts)
 
+// errEmpty is why an answer is not taken that is none.
+var errEmpty = errors.New("it says neither anything nor why it ended")
+
 // errSilent is why an attempt ends to which nothing came.
 var errSilent = errors.New("silent")
 

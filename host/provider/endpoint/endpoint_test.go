@@ -345,6 +345,18 @@ func TestRedirects(t *testing.T) {
 	})
 }
 
+// An answer that is none is an error, and not nothing.
+func TestAnEmptyAnswer(t *testing.T) {
+	for i, body := range []string{`{"choices":[{"message":{}}]}`, `{"content":[]}`, `{"candidates":[{}]}`} {
+		v := vendors()[i]
+		t.Run(v.name, func(t *testing.T) {
+			res, err := ask(t, v.open("http://x", func(c *endpoint.Config) { c.Transport, c.Retry.Attempts = memory{"application/json", []byte(body)}, 1 }), false)
+			require.Nil(t, res)
+			require.Equal(t, toolerr.ModelError, toolerr.CodeOf(err), "%v", err)
+		})
+	}
+}
+
 func TestAMissingKeyIsTold(t *testing.T) {
 	url := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) })
 	_, _, err := endpoint.New(endpoint.Config{Name: "p", BaseURL: url, KeyEnv: "THE_KEY", Keyless: true}).Get(t.Context(), "/models")

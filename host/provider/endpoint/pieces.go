@@ -83,10 +83,13 @@ func (p *Pieces) By(vendor convert.Vendor, id, model string) {
 	}
 }
 
-// Take takes an answer that came as a whole, unless it has too many parts.
+// Take takes an answer that came as a whole, unless it is none or has too many parts.
 func (p *Pieces) Take(r *convert.Response) error {
-	if len(r.Parts) > maxParts {
+	switch {
+	case len(r.Parts) > maxParts:
 		return errParts
+	case len(r.Parts) == 0 && r.Stop == "":
+		return errEmpty
 	}
 	for _, part := range r.Parts {
 		p.restore(part.ToolCall)
