@@ -28,6 +28,7 @@ type Cache struct {
 	mu         sync.Mutex
 	young, old map[cacheKey]*listing // generations: what is used moves to the young one
 	size       int                   // bytes of the young one
+	rest       int                   // bytes of the old one
 	local      map[uint64]bool       // by device
 }
 
@@ -87,7 +88,7 @@ func (c *Cache) get(st *sandbox.Stat, prefix string) *listing {
 		if l, ok = c.old[key]; !ok {
 			return nil
 		}
-		delete(c.old, key)
+		c.leave(key)
 		c.keep(key, l)
 	}
 	if !l.mtime.Equal(st.ModTime) || !l.ctime.Equal(st.ChangeTime) {
@@ -124,16 +125,32 @@ func (c *Cache) put(dir *sandbox.Dir, st *sandbox.Stat, now time.Time, prefix st
 		c.size -= before.size
 		delete(c.young, key)
 	}
-	delete(c.old, key)
+	c.leave(key)
 	c.keep(key, l)
 	return l
+}
+
+// leave takes what is there out of the old generation; callers hold the lock.
+func (c *Cache) leave(key cacheKey) {
+	if l, ok := c.old[key]; ok {
+		c.rest -= l.size
+		delete(c.old, key)
+	}
+}
+
+// Size is about how many bytes are taken.
+func (c *Cache) Size() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.size + c.rest
 }
 
 // keep adds to the young generation, which becomes the old one when it is
 // full; callers hold the lock.
 func (c *Cache) keep(key cacheKey, l *listing) {
 	if c.size+l.size > c.max {
-		c.old, c.young, c.size = c.young, make(map[cacheKey]*listing, len(c.young)), 0
+		c.old, c.rest = c.young, c.size
+		c.young, c.size = make(map[cacheKey]*listing, len(c.young)), 0
 	}
 	c.young[key] = l
 	c.size += l.size

@@ -45,7 +45,8 @@ func TestCacheIsNeverStale(t *testing.T) {
 		if round%2 == 0 {
 			time.Sleep(grain + grain/4)
 			both(round)
-			dirs, _ := cache.Held()
+			dirs, bytes := cache.Held()
+			require.Equal(t, bytes, cache.Size())
 			used += dirs
 		}
 		for range 1 + r.IntN(4) {
@@ -137,6 +138,7 @@ func TestCacheIsBounded(t *testing.T) {
 		require.Equal(t, want, got)
 		dirs, bytes := cache.Held()
 		require.LessOrEqual(t, bytes, most)
+		require.Equal(t, bytes, cache.Size())
 		if dirs > 0 {
 			require.NotZero(t, bytes)
 		}

@@ -20,8 +20,11 @@ func (c *Cache) WithGrain(d time.Duration) *Cache {
 func (c *Cache) Held() (dirs, bytes int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, l := range c.old {
-		bytes += l.size
+	for _, generation := range []map[cacheKey]*listing{c.young, c.old} {
+		dirs += len(generation)
+		for _, l := range generation {
+			bytes += l.size
+		}
 	}
-	return len(c.young) + len(c.old), bytes + c.size
+	return dirs, bytes
 }

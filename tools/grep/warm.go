@@ -19,12 +19,12 @@ import (
 )
 
 const (
-	// workMemory is what searching takes at the most, beside one large file
-	// and the index.
-	workMemory = 20 << 20
-	// dirCache bounds what is known of directories.
-	dirCache = 16 << 20
-	// memoryStep is by how much the index grows between two settings of the
+	// workMemory is what searching takes at the most, beside one large file and
+	// what is remembered.
+	workMemory = 18 << 20
+	// dirCache bounds what is known of directories: some 400 000 entries.
+	dirCache = 32 << 20
+	// memoryStep is by how much that grows between two settings of the
 	// collector.
 	memoryStep = 8 << 20
 	// maxIndexed is the size of the largest file that the index takes up.
@@ -49,7 +49,7 @@ type warmth struct {
 	closed  atomic.Bool
 	queuing sync.WaitGroup
 
-	room atomic.Int64 // the index's size that the collector was told
+	room atomic.Int64 // the size of what is remembered that the collector was told
 }
 
 func newWarmth(size int64) *warmth {
@@ -219,14 +219,14 @@ func (w *warmth) judge(raw []byte, c *index.Content) {
 	}
 }
 
-// makeRoom tells the collector how much the index takes, so that it neither
+// makeRoom tells the collector how much is remembered, so that it neither
 // lets garbage grow to a multiple of that, nor works all the time to keep the
 // process below what it cannot keep.
 func (w *warmth) makeRoom() {
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
 		return
 	}
-	size := w.index.Size()
+	size := w.index.Size() + int64(w.dirs.Size())
 	if told := w.room.Load(); size > told+memoryStep || size < told-memoryStep {
 		w.room.Store(size)
 		debug.SetMemoryLimit(workMemory + size + memoryStep)
