@@ -72,7 +72,7 @@ fuzz: ## run every fuzz target for FUZZTIME (default 10s) each
 gosdk: build ## run the vendors' Go SDKs as clients of the API
 	cd bench/gosdk && $(GO) test ./...
 
-bench: build oracles ## measure against other programs and write bench/RESULTS.md
+bench: oracles ## measure against other programs and write bench/RESULTS.md
 	$(GO) run ./bench/run
 
 run: build ## build, then serve the current directory (ROOT=DIR for another) over HTTP

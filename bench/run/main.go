@@ -5,7 +5,8 @@
 //
 // Usage: go run ./bench/run [-runs N] [-only NAME[,NAME]] [-out FILE]
 //
-// It is started in the repository's directory, after `make build oracles`.
+// It is started in the repository's directory, after `make oracles`, and builds
+// what it measures.
 // Every figure is the median of at least seven runs, and programs that are
 // compared run in turn, so that a slow moment of the machine hits all alike.
 // The peers are command lines in bench/peers.yaml.
@@ -17,6 +18,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 )
@@ -56,6 +58,11 @@ func sections() []section {
 func run(runs int, only, out string) error {
 	if runs < 1 {
 		return fmt.Errorf("-runs %d: at least one", runs)
+	}
+	build := exec.Command("make", "build")
+	build.Stdout, build.Stderr = os.Stderr, os.Stderr
+	if err := build.Run(); err != nil {
+		return fmt.Errorf("make build: %w", err)
 	}
 	b, err := newBench(runs)
 	if err != nil {

@@ -91,7 +91,7 @@ func (o *oneShot) answer(ctx context.Context, value json.RawMessage) error {
 	tool, args, named := o.target(value)
 	if tool == nil {
 		return o.print(named, ErrorResult(toolerr.New(toolerr.ToolNotFound,
-			"there is no tool %s here, only %s", memberOf(value, "name"), strings.Join(o.tools.Names(), ", "))))
+			"there is no tool %s here, only %s", jsonrpc.MemberOf(value, "name"), strings.Join(o.tools.Names(), ", "))))
 	}
 	return o.print(named, o.runBounded(ctx, tool, args))
 }

@@ -84,28 +84,11 @@ func (v *view) progress(done, total float64, message string) {
 
 // progressToken returns params._meta.progressToken, or nil.
 func progressToken(params json.RawMessage) json.RawMessage {
-	token := memberOf(memberOf(params, "_meta"), "progressToken")
+	token := jsonrpc.MemberOf(jsonrpc.MemberOf(params, "_meta"), "progressToken")
 	if _, err := jsonrpc.Key(token); err != nil {
 		return nil
 	}
 	return token
-}
-
-// memberOf returns one member of an object, or nil.
-func memberOf(object json.RawMessage, name string) json.RawMessage {
-	if len(object) == 0 {
-		return nil
-	}
-	members, err := jsonrpc.Members(object)
-	if err != nil {
-		return nil
-	}
-	for _, m := range members {
-		if m.Name == name {
-			return m.Value
-		}
-	}
-	return nil
 }
 
 // Notify sends a notification that belongs to the request of ctx, with params

@@ -281,7 +281,7 @@ func isBlank(line []byte) bool {
 func (c *conn) notification(m jsonrpc.Message, line []byte) {
 	switch m.Method {
 	case string(mcp.MethodNotificationCancelled):
-		c.cancelRequest(memberOf(m.Params, "requestId"))
+		c.cancelRequest(jsonrpc.MemberOf(m.Params, "requestId"))
 		return
 	case "notifications/initialized":
 		c.hs.mu.Lock()

@@ -56,28 +56,13 @@ type left struct {
 func (c caller) loops() bool { return c.Agent != nil || c.Host != nil && c.Host.Within != "" }
 
 func callerOf(ctx context.Context) (c caller) {
-	meta := member(mcpkit.RawParams(ctx), "_meta")
+	meta := jsonrpc.MemberOf(mcpkit.RawParams(ctx), "_meta")
 	for name, into := range map[string]any{hostMeta: &c.Host, agentMeta: &c.Agent} {
-		if raw := member(meta, name); raw != nil {
+		if raw := jsonrpc.MemberOf(meta, name); raw != nil {
 			json.Unmarshal(raw, into) //nolint:errcheck // what is not there says nothing
 		}
 	}
 	return c
-}
-
-// member is one of an object's, by its very name: by others, which encoding/json takes
-// for the same, the client speaks and not the host.
-func member(object json.RawMessage, name string) json.RawMessage {
-	members, err := jsonrpc.Members(object)
-	if err != nil {
-		return nil
-	}
-	for _, m := range members {
-		if m.Name == name {
-			return m.Value
-		}
-	}
-	return nil
 }
 
 // order makes of a call what an agent is to do. before is the agent that is to

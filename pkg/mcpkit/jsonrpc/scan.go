@@ -42,6 +42,21 @@ func isDuplicate(err error) bool {
 	return errors.As(err, &d)
 }
 
+// MemberOf returns the value of one member of an object, by its very name and
+// no other case of it; nil if there is none, or no object.
+func MemberOf(object []byte, name string) json.RawMessage {
+	members, err := Members(object)
+	if err != nil {
+		return nil
+	}
+	for _, m := range members {
+		if m.Name == name {
+			return m.Value
+		}
+	}
+	return nil
+}
+
 // Members splits one JSON object into its members, in order, checking the
 // whole of it. Names are decoded; a name that appears twice is an error.
 func Members(object []byte) ([]Member, error) {
