@@ -238,18 +238,37 @@ func (c *conn) wait(ctx context.Context, id uint64, p *pending) answer {
 			c.handOver(p)
 			return a
 		case <-c.dead:
-			select {
-			case a := <-p.answer:
-				c.handOver(p)
-				return a
-			default:
-				return answer{err: c.reason()}
-			}
+			return c.last(ctx, p)
 		case <-ctx.Done():
 			c.forget(id, p)
 			c.cancelled(id)
 			return answer{err: ctx.Err()}
 		}
+	}
+}
+
+// last returns the answer to a request of a dead connection: what has come for
+// it, or why the connection is dead. That a session is over may be known from
+// another request; whether the server has taken this one is known from what it
+// answers to it.
+func (c *conn) last(ctx context.Context, p *pending) answer {
+	reason := c.reason()
+	if errors.Is(reason, errSessionOver) {
+		select {
+		case a := <-p.answer:
+			c.handOver(p)
+			return a
+		case <-c.gone:
+		case <-ctx.Done():
+			return answer{err: ctx.Err()}
+		}
+	}
+	select {
+	case a := <-p.answer:
+		c.handOver(p)
+		return a
+	default:
+		return answer{err: reason}
 	}
 }
 

@@ -133,12 +133,17 @@ const retireTime = 30 * time.Second
 
 // retire ends a connection that has been replaced, once its calls are done.
 func (s *Server) retire(c *conn) {
-	for end := time.Now().Add(retireTime); c.busy() && time.Now().Before(end); {
-		if sleep(s.life, s.life, 20*time.Millisecond) != nil {
-			break
+	c.untilIdle(s.life, retireTime)
+	c.fail(errReplaced)
+}
+
+// untilIdle waits until no request is under way, as long as life and d.
+func (c *conn) untilIdle(life context.Context, d time.Duration) {
+	for end := time.Now().Add(d); c.busy() && time.Now().Before(end); {
+		if sleep(life, life, 20*time.Millisecond) != nil {
+			return
 		}
 	}
-	c.fail(errReplaced)
 }
 
 var (

@@ -72,10 +72,17 @@ func newStreamable(cfg Config) (*streamable, error) {
 	return &streamable{remote: r, calls: map[string]*exchange{}}, nil
 }
 
+// lastAnswers is how long the requests under way in a session that the server
+// has ended are waited for. Most often each is refused, and sent again.
+const lastAnswers = 5 * time.Second
+
 // run ends what is under way and the session once c is dead.
 func (s *streamable) run(c *conn) error {
 	s.attach(c)
 	<-c.dead
+	if errors.Is(c.reason(), errSessionOver) {
+		c.untilIdle(s.life, lastAnswers)
+	}
 	s.finish()
 	if s.session != "" && !errors.Is(c.reason(), errSessionOver) {
 		ctx, cancel := context.WithTimeout(context.Background(), goodbye)

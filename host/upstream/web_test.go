@@ -1,9 +1,11 @@
 package upstream_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -146,6 +148,46 @@ func TestASessionThatIsOverIsOpenedAgain(t *testing.T) {
 	s := reach(t, "/mcp", nil, "-era", "legacy")
 	mustDo(t, s, "expire", `{}`)
 	mustDo(t, s, "echo", `{}`) // is not lost
+	require.Equal(t, 1, s.Status().Restarts)
+}
+
+// The first of several requests that is told so ends the connection; the server
+// has not taken the others either.
+func TestCallsUnderWayWhenASessionIsOverAreNotLost(t *testing.T) {
+	t.Parallel()
+	h := fixture.Handler("-era", "legacy")
+	var calls atomic.Int32
+	second, anew := make(chan struct{}), make(chan struct{})
+	var sessions atomic.Int32
+	s := at(t, serveHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return
+		}
+		switch {
+		case bytes.Contains(body, []byte(`"initialize"`)):
+			if sessions.Add(1) == 2 {
+				close(anew)
+			}
+		case bytes.Contains(body, []byte(`"tools/call"`)):
+			switch calls.Add(1) {
+			case 1: // is told as soon as the second is under way
+				<-second
+				http.NotFound(w, r)
+				return
+			case 2: // is told when the next session has begun
+				close(second)
+				<-anew
+				http.NotFound(w, r)
+				return
+			}
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		h.ServeHTTP(w, r)
+	})), nil)
+	_, err := s.Tools(t.Context())
+	require.NoError(t, err)
+	echoAtOnce(t, s, 2, 1)
 	require.Equal(t, 1, s.Status().Restarts)
 }
 
