@@ -21,6 +21,15 @@ func ReachOnly(r *Runner, c egress.Config) { r.outward = c }
 // prepared.
 func Ahead(p *Process) bool { return p.super.ahead }
 
+// MakeTemp returns the path of a command's temporary directory.
+func MakeTemp(r *Runner) (string, error) {
+	temp, err := r.makeTemp()
+	return temp.path, err
+}
+
+// AddTemp makes one ahead.
+func AddTemp(r *Runner) { r.addTemp() }
+
 // EgressAddr is where commands find the proxy.
 const EgressAddr = supervise.EgressAddr
 

@@ -71,7 +71,7 @@ func (r *Runner) makeTemp() (privateTemp, error) {
 	for len(r.temps) > 0 {
 		temp := r.temps[0]
 		r.temps = slices.Delete(r.temps, 0, 1)
-		if info, err := temp.root.Lstat(temp.name); err == nil && info.IsDir() && r.run.there() { // else somebody cleared it away
+		if info, err := temp.root.Lstat(temp.name); err == nil && info.IsDir() && temp.root == r.run.root && r.run.there() { // else somebody cleared it away
 			return temp, nil
 		}
 	}

@@ -146,6 +146,24 @@ func TestBuildCaches(t *testing.T) {
 	}
 }
 
+// One that was made ahead, and whose way has been moved since, is not used, also
+// when the next has been made ahead elsewhere.
+func TestTempDirMovedAway(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	r := newRunner(t, proc.Config{Level: proc.Off, TempDir: dir})
+	first, err := proc.MakeTemp(r)
+	require.NoError(t, err)
+	proc.AddTemp(r)
+	moved := filepath.Join(t.TempDir(), "moved")
+	require.NoError(t, os.Rename(filepath.Dir(first), moved))
+	proc.AddTemp(r)
+	next, err := proc.MakeTemp(r)
+	require.NoError(t, err)
+	require.DirExists(t, next)
+	require.NotEqual(t, filepath.Dir(first), filepath.Dir(next))
+}
+
 // TestTempDirInARoot: what commands can put into the way to the next one's temporary
 // directory leads nobody out of the root.
 func TestTempDirInARoot(t *testing.T) {
