@@ -293,9 +293,17 @@ func (c *conn) handOver(p *pending) {
 	}
 }
 
-// take handles one line. What is no message is counted and otherwise ignored:
-// servers print banners and debugging output.
+// take handles one line, most often a message. What is none is counted and
+// otherwise ignored: servers print banners and debugging output.
 func (c *conn) take(line []byte) {
+	if isBatch(line) {
+		c.takeBatch(line)
+		return
+	}
+	c.takeOne(line)
+}
+
+func (c *conn) takeOne(line []byte) {
 	m, err := jsonrpc.Split(line)
 	if err != nil && !utf8.Valid(line) {
 		m, err = jsonrpc.Split(bytes.ToValidUTF8(line, []byte("\uFFFD")))

@@ -166,7 +166,7 @@ func (s *stdio) messages(c *conn) {
 			line = bytes.TrimLeft(line, " \t")
 			switch {
 			case len(line) == 0:
-			case line[0] == '{':
+			case line[0] == '{', isBatch(line):
 				c.take(line)
 				noise = 0
 				continue
