@@ -18,7 +18,7 @@ import (
 
 // web is a legacy server over streamable HTTP with one tool, whose calls, and
 // what opens the stream of what it says unasked, are for a test to answer.
-func web(t *testing.T, called func(w http.ResponseWriter, r *http.Request, id, arguments string), opened http.HandlerFunc) *upstream.Server {
+func web(t *testing.T, called func(w http.ResponseWriter, r *http.Request, id, arguments string), opened http.HandlerFunc, change ...func(*upstream.Config)) *upstream.Server {
 	t.Helper()
 	url := serveHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -51,7 +51,12 @@ func web(t *testing.T, called func(w http.ResponseWriter, r *http.Request, id, a
 			w.WriteHeader(http.StatusAccepted)
 		}
 	}))
-	return at(t, url, func(c *upstream.Config) { c.Era = upstream.Legacy })
+	return at(t, url, func(c *upstream.Config) {
+		c.Era = upstream.Legacy
+		for _, f := range change {
+			f(c)
+		}
+	})
 }
 
 func stream(w http.ResponseWriter, text string) {

@@ -46,6 +46,7 @@ const (
 	idleTLS        = 60 * time.Second
 	idlePlain      = 4 * time.Second
 	maxErrorBody   = 64 << 10
+	errorBodyTime  = time.Second
 	goodbye        = time.Second // for telling the server that the session is over
 )
 
@@ -83,6 +84,7 @@ var errRedirect = errors.New("redirect refused")
 // method: another origin would be given the credentials, and the body.
 func sameOrigin(req *http.Request, via []*http.Request) error {
 	first := via[0]
+	closeAfter(lingering, req.Response.Body) // some of it is read before the next request
 	switch {
 	case len(via) > 3:
 		return fmt.Errorf("%w: more than 3 in a row", errRedirect)
@@ -243,11 +245,22 @@ func mediaType(res *http.Response) string {
 // is wanted. A stream need not end with the answer in it.
 const lingering = 250 * time.Millisecond
 
+// closeAfter ends the reading of a body after a time.
+func closeAfter(d time.Duration, body io.Closer) *time.Timer {
+	return time.AfterFunc(d, func() { body.Close() }) //nolint:errcheck // only read from
+}
+
+// beginning reads as much of a refusal's body as is worth waiting for. With an
+// error it returns what had come.
+func beginning(body io.ReadCloser) ([]byte, error) {
+	defer closeAfter(errorBodyTime, body).Stop()
+	return io.ReadAll(io.LimitReader(body, maxErrorBody))
+}
+
 // drain reads what is left of a small body, so that its connection can be used
 // again, and closes it.
 func drain(body io.ReadCloser) {
-	late := time.AfterFunc(lingering, func() { body.Close() }) //nolint:errcheck // as below
-	defer late.Stop()
+	defer closeAfter(lingering, body).Stop()
 	io.CopyN(io.Discard, body, maxErrorBody) //nolint:errcheck // the connection is given up instead
 	body.Close()                             //nolint:errcheck // only read from
 }

@@ -283,11 +283,12 @@ func tooLarge(most int) error {
 // refused handles a status that is none of success. A JSON-RPC error in the
 // body says more than the status does.
 func (s *streamable) refused(x *exchange, res *http.Response) {
-	body, err := io.ReadAll(io.LimitReader(res.Body, maxErrorBody))
-	if err != nil {
-		body = nil
+	body, err := beginning(res.Body)
+	text := body
+	if err != nil { // a secret that was cut off would not be known as one
+		text = body[:bytes.LastIndexByte(body, '\n')+1]
 	}
-	refusal := s.refusal(res, body)
+	refusal := s.refusal(res, text)
 	m, err := jsonrpc.Split(body)
 	told := err == nil && m.Kind == jsonrpc.Response && m.Error != nil
 	own := told && x.id != nil && string(m.ID) == string(x.id) // and so the answer to this request
