@@ -16,23 +16,48 @@ func (c *conn) minded() {
 	}
 }
 
+// How often it is looked whether a server that is silent while calls wait is
+// stopped, and how often in a row it is found to be before it is given up.
+const (
+	lookEvery = time.Second
+	mostStops = 3
+)
+
 // mind ends a connection whose server is silent while calls wait: one that is
-// stopped, or stuck, or does not read. A long call is no sign of that, so
-// after QuietTime without any message the server is asked for a sign of life,
-// and given up when QuietTime later there still is none.
+// stopped, or stuck, or does not read. The system says which process is
+// stopped. Of another a long call is no sign, nor is it that a ping meanwhile is
+// not answered: many do one thing after the other. So after QuietTime without
+// any message the server is asked for a sign of life, and given up when
+// QuietTime later there still is none.
 func (c *conn) mind() {
-	ticker := time.NewTicker(c.cfg.QuietTime)
-	defer ticker.Stop()
-	for heard := c.heard.Load(); ; heard = c.heard.Load() {
+	look, quiet := time.NewTicker(lookEvery), time.NewTicker(c.cfg.QuietTime)
+	defer look.Stop()
+	defer quiet.Stop()
+	last, stops := c.heard.Load(), 0
+	for heard := last; ; {
+		looks := false
 		select {
-		case <-ticker.C:
+		case <-look.C:
+			looks = true
+		case <-quiet.C:
 		case <-c.dead:
 			return
 		}
 		if c.unminded() {
 			return
 		}
-		if c.heard.Load() != heard {
+		now := c.heard.Load()
+		if looks {
+			if now != last || !c.stopped() {
+				last, stops = now, 0
+			} else if stops++; stops == mostStops {
+				c.fail(toolerr.New(toolerr.ServerOffline, "the server's process is stopped, as by SIGSTOP, and was ended"))
+				return
+			}
+			continue
+		}
+		if now != heard {
+			heard = now
 			continue
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), c.cfg.QuietTime)
@@ -43,7 +68,14 @@ func (c *conn) mind() {
 			c.fail(toolerr.New(toolerr.ServerOffline, "the server has been silent for %v, also when pinged, and was stopped", 2*c.cfg.QuietTime))
 			return
 		}
+		heard = c.heard.Load()
 	}
+}
+
+// stopped reports whether the server's process is known to be stopped.
+func (c *conn) stopped() bool {
+	out, ok := c.out.(*stdio)
+	return ok && isStopped(out.proc.pid())
 }
 
 // unminded reports whether nobody waits any more, after which the next

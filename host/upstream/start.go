@@ -185,10 +185,14 @@ func (s *Server) watch(c *conn) {
 	}
 }
 
-// examine asks an idle server for a sign of life. One that gave signs before
-// and gives none any more is replaced; if that fails, too, it stays until a
-// call shows that it is of no use.
+// examine asks an idle server for a sign of life; whether one that is at work
+// is still there is for mind. One that gave signs before and gives none any more
+// is replaced; if that fails, too, it stays until a call shows that it is of no
+// use.
 func (s *Server) examine(c *conn) {
+	if c.busy() {
+		return
+	}
 	ctx, cancel := context.WithTimeout(s.life, s.cfg.QuietTime)
 	defer cancel()
 	err := c.ping(ctx)

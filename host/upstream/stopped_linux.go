@@ -1,0 +1,11 @@
+package upstream
+
+import "golang.org/x/sys/unix"
+
+// isStopped reports whether a child is stopped, as by SIGSTOP or Ctrl-Z. A child
+// that has been waited for is not.
+func isStopped(pid int) bool {
+	var info unix.Siginfo
+	err := unix.Waitid(unix.P_PID, pid, &info, unix.WSTOPPED|unix.WNOHANG|unix.WNOWAIT, nil)
+	return err == nil && info.Signo == int32(unix.SIGCHLD)
+}
