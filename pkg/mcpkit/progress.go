@@ -94,7 +94,7 @@ func progressToken(params json.RawMessage) json.RawMessage {
 // Notify sends a notification that belongs to the request of ctx, with params
 // as they are. It is written before the request's answer. It reports false
 // when the request has been answered or cancelled, or did not come over
-// ServeStdio.
+// ServeStdio, and when the client is far behind and has stopped reading.
 func Notify(ctx context.Context, method string, params json.RawMessage) bool {
 	v := viewOf(ctx)
 	if v == nil {
@@ -105,8 +105,7 @@ func Notify(ctx context.Context, method string, params json.RawMessage) bool {
 	if v.over() {
 		return false
 	}
-	v.conn.send(jsonrpc.AppendNotification(nil, method, params))
-	return true
+	return v.conn.offer(jsonrpc.AppendNotification(nil, method, params))
 }
 
 type rawSlotKey struct{}

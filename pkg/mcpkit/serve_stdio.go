@@ -170,6 +170,14 @@ func (c *conn) send(parts ...[]byte) {
 	c.out.send(parts...)
 }
 
+// offer writes a message that can be missed, unless the client does not read.
+func (c *conn) offer(msg []byte) bool {
+	if c.opts.Trace != nil {
+		c.opts.Trace(true, msg)
+	}
+	return c.out.offer(msg)
+}
+
 func (c *conn) post(msg []byte) {
 	if c.opts.Trace != nil {
 		c.opts.Trace(true, msg)

@@ -3,6 +3,8 @@ package mcpkit
 import (
 	"io"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
@@ -13,6 +15,9 @@ const (
 	// writeBacklog is how much may wait for a client that reads slowly before
 	// those who answer have to wait too.
 	writeBacklog = 8 << 20
+	// stallTime is how long a client may read nothing of what waits for it, before
+	// those who have something for it that can be missed do not wait any more.
+	stallTime = time.Second
 	// readBacklog is how much may wait for it before no more is read of what
 	// it sends: lines that are no requests are answered by who reads, which
 	// must not wait for a client that writes first and reads later.
@@ -29,11 +34,14 @@ type lineWriter struct {
 	hold int         // readBacklog, less in tests
 	wide bool        // a large message was written; the writer's
 
+	moves atomic.Uint64 // lines written
+
 	mu      sync.Mutex
 	changed sync.Cond // writing ended, or waiting shrank
 	queue   [][]byte  // lines; small ones share an element, large ones may have several
 	waiting int       // bytes in queue and in the write under way
 	writing bool
+	stalled uint64 // moves, and one, when nothing had been read for stallTime
 	err     error
 }
 
@@ -56,17 +64,49 @@ func (lw *lineWriter) send(parts ...[]byte) {
 	lw.mu.Unlock()
 }
 
+// offer is send for what can be missed. It waits for a client that is slow, but
+// not for one that does not read, and reports whether the message was taken.
+func (lw *lineWriter) offer(msg []byte) bool {
+	lw.mu.Lock()
+	defer lw.mu.Unlock()
+	for lw.waiting > writeBacklog && lw.err == nil {
+		at := lw.moves.Load()
+		if at+1 == lw.stalled {
+			return false
+		}
+		late := time.AfterFunc(stallTime, func() {
+			lw.mu.Lock()
+			defer lw.mu.Unlock()
+			if at == lw.moves.Load() {
+				lw.stalled = at + 1
+			}
+			lw.changed.Broadcast()
+		})
+		lw.changed.Wait()
+		late.Stop()
+	}
+	if lw.push(msg) {
+		lw.writeAside()
+	}
+	return true
+}
+
 // post is send for the goroutine that reads: it never waits.
 func (lw *lineWriter) post(msg []byte) {
 	lw.mu.Lock()
 	if lw.push(msg) {
-		go func() {
-			lw.mu.Lock()
-			lw.write()
-			lw.mu.Unlock()
-		}()
+		lw.writeAside()
 	}
 	lw.mu.Unlock()
+}
+
+// writeAside has another goroutine write, which may have to wait.
+func (lw *lineWriter) writeAside() {
+	go func() {
+		lw.mu.Lock()
+		lw.write()
+		lw.mu.Unlock()
+	}()
 }
 
 // waitRead waits while the backlog is too large to read on.
@@ -119,6 +159,7 @@ func (lw *lineWriter) write() {
 			}
 			if err == nil {
 				_, err = lw.w.Write(line)
+				lw.moves.Add(1)
 			}
 		}
 		lw.mu.Lock()

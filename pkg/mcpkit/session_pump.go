@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"slices"
+	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
@@ -64,6 +66,10 @@ func (p *pump) signal() {
 // carry writes what comes until stop, and then what is left.
 func (v *view) carry(p *pump) {
 	defer close(p.ended)
+	if v.listen || v == v.conn.self {
+		v.relay(p)
+		return
+	}
 	for {
 		select {
 		case n := <-p.ch:
@@ -82,10 +88,89 @@ func (v *view) carry(p *pump) {
 	}
 }
 
-func (v *view) write(n mcp.JSONRPCNotification) {
-	if v.state.Load() == cancelled {
+// relay is carry for a view that is told what concerns many: whoever tells it
+// does not wait for this client to read. Of what one that is far behind is told
+// it misses some, but learns which lists have changed.
+func (v *view) relay(p *pump) {
+	next, written := make(chan notice), make(chan struct{})
+	go func() {
+		defer close(written)
+		for n := range next {
+			v.tell(n)
+		}
+	}()
+	var late backlog
+	take := func(n mcp.JSONRPCNotification) {
+		if one, ok := v.notice(n); ok {
+			late.add(one)
+		}
+	}
+	for stop := p.stop; ; {
+		var out chan<- notice
+		var first notice
+		switch {
+		case len(late.notices) > 0:
+			out, first = next, late.notices[0]
+		case stop == nil:
+			close(next)
+			<-written
+			return
+		}
+		select {
+		case n := <-p.ch:
+			take(n)
+			p.signal()
+		case out <- first:
+			late.shift()
+		case <-stop:
+			for stop = nil; len(p.ch) > 0; {
+				take(<-p.ch)
+			}
+		}
+	}
+}
+
+// A notice is a notification as it is written.
+type notice struct {
+	method string
+	line   []byte
+}
+
+// noticeCost is what a notice takes beside its line.
+const noticeCost = 128
+
+// backlog is what a client is still to be told, at most writeBacklog beside one
+// notice of each list that has changed.
+type backlog struct {
+	notices []notice
+	bytes   int
+}
+
+func (b *backlog) add(n notice) {
+	if strings.HasSuffix(n.method, "/list_changed") { // several say no more than one
+		if slices.ContainsFunc(b.notices, func(have notice) bool { return have.method == n.method }) {
+			return
+		}
+	} else if b.bytes > writeBacklog {
 		return
 	}
+	b.notices = append(b.notices, n)
+	b.bytes += len(n.line) + noticeCost
+}
+
+func (b *backlog) shift() {
+	b.bytes -= len(b.notices[0].line) + noticeCost
+	b.notices[0] = notice{}
+	b.notices = b.notices[1:]
+}
+
+func (v *view) write(n mcp.JSONRPCNotification) {
+	if one, ok := v.notice(n); ok {
+		v.tell(one)
+	}
+}
+
+func (v *view) notice(n mcp.JSONRPCNotification) (notice, bool) {
 	if v.listen {
 		// Every message of the stream names it, by the id as it came.
 		meta := maps.Clone(n.Params.Meta)
@@ -98,13 +183,20 @@ func (v *view) write(n mcp.JSONRPCNotification) {
 	params, err := json.Marshal(n.Params)
 	if err != nil {
 		v.conn.logf("cannot encode %s: %v", n.Method, err)
-		return
+		return notice{}, false
 	}
 	if string(params) == "{}" {
 		params = nil
 	}
-	v.conn.send(jsonrpc.AppendNotification(nil, n.Method, params))
-	if v.listen && n.Method == mcp.MethodNotificationSubscriptionsAcknowledged {
+	return notice{n.Method, jsonrpc.AppendNotification(nil, n.Method, params)}, true
+}
+
+func (v *view) tell(n notice) {
+	if v.state.Load() == cancelled {
+		return
+	}
+	v.conn.send(n.line)
+	if v.listen && n.method == mcp.MethodNotificationSubscriptionsAcknowledged {
 		v.mu.Lock()
 		v.hasAck = true
 		if v.acked != nil {
