@@ -58,6 +58,20 @@ func (a *App) Toolset(caller call.Caller, ask call.Ask, ceilings ...Ceiling) *To
 	return t
 }
 
+// Strangers returns the patterns that no tool of the catalogue goes by.
+func (a *App) Strangers(ctx context.Context, patterns []string) []string {
+	if len(patterns) == 0 {
+		return nil
+	}
+	all, now := a.Catalog.Snapshot(ctx).Tools(), a.present.Load()
+	return slices.DeleteFunc(slices.Clone(patterns), func(pattern string) bool {
+		return slices.ContainsFunc(all, func(t *call.Tool) bool {
+			names, _ := now.names(t.Name)
+			return Ceiling{Only: []string{pattern}}.has(names, nil)
+		})
+	})
+}
+
 // Begin begins a round.
 func (t *Toolset) Begin() error { return t.turn.Round() }
 

@@ -97,6 +97,9 @@ func (p *program) leadAgent(ctx context.Context, a *app.App, t agentTask, how ag
 			return err
 		}
 	}
+	for _, name := range a.Strangers(ctx, t.Tools) {
+		p.logf("there is no tool %s, which the agent is to have; mcp-host tools lists those that there are", printable(name))
+	}
 	set := a.Toolset(call.Caller{Door: "cli"}, nil, append(ceilings, app.Ceiling{Only: kind.Tools})...)
 	cfg.Tools = set
 	messages := slices.Clone(t.Conversation)
@@ -372,12 +375,8 @@ func (t *agentTold) ended(o *agent.Outcome, whole []convert.Message) error {
 //
 //	agent a3 · goal reached · 9 turns · 41k in / 2.1k out · 48s · grep×6 view×11
 func closingLine(id string, o *agent.Outcome) string {
-	turns := "turns"
-	if o.Turns == 1 {
-		turns = "turn"
-	}
 	parts := []string{
-		"agent " + id, string(o.Why), fmt.Sprintf("%d %s", o.Turns, turns),
+		"agent " + id, string(o.Why), screen.Counted(o.Turns, "turn"),
 		thousands(o.Usage.Input) + " in / " + thousands(o.Usage.Output) + " out", lasted(o.Took),
 	}
 	if o.Cost > 0 {

@@ -109,6 +109,11 @@ func (s toolSet) named(known toolSet) toolSet {
 	return set
 }
 
+// strange are the names and patterns of the set that none of known has.
+func (s toolSet) strange(known toolSet) toolSet {
+	return slices.DeleteFunc(slices.Clone(s), func(name string) bool { return len(toolSet{name}.named(known)) > 0 })
+}
+
 // reads reports whether nothing of the set changes anything.
 func (s toolSet) reads() bool {
 	return !slices.ContainsFunc(s, func(name string) bool { return !readers().has(name) })

@@ -98,6 +98,11 @@ func (d *dispatcher) order(ctx context.Context, args arguments, before *agent) (
 	if o.depth-1 > maxDepth {
 		return order{}, toolerr.New(toolerr.LimitReached, "agents that agents have dispatched dispatch none themselves: do the rest with the other tools")
 	}
+	if from.Host == nil && bound.Depth == 0 { // a host may have tools of such names
+		if err := d.tellOfStrangers(ctx); err != nil {
+			return order{}, err
+		}
+	}
 	if o.task.Tools, err = d.toolsFor(args, k, bound, from.Host != nil); err != nil {
 		return order{}, err
 	}
@@ -151,6 +156,21 @@ func (d *dispatcher) toolsFor(args arguments, k kind, bound grant, hosted bool) 
 		return most, nil
 	}
 	return most.narrow(args.Tools)
+}
+
+// tellOfStrangers says which names of the user's ceiling no tool has that is here; it
+// is an error if none is left.
+func (d *dispatcher) tellOfStrangers(ctx context.Context) error {
+	strange := d.ceiling.strange(bundled())
+	if len(strange) == 0 {
+		return nil
+	}
+	missing := fmt.Sprintf("--tools of this server: there is no tool %s here; there are %s", strange, bundled())
+	if len(strange) == len(d.ceiling) {
+		return toolerr.New(toolerr.InvalidParams, "%s", missing)
+	}
+	mcpkit.Notef(ctx, "%s", missing)
+	return nil
 }
 
 // place says where the agent works, and with which program.
