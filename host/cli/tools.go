@@ -207,12 +207,13 @@ func (p *program) runCall(ctx context.Context, a *app.App, name string, args []s
 	params := append(append([]byte(`{"arguments":`), arguments...), '}')
 	res, err := a.Handler(ctx, &call.Request{Tool: t, Params: params, Caller: call.Caller{Door: "cli"}})
 	status := exitFailed
+	if err != nil && ctx.Err() != nil {
+		err = toolerr.New(toolerr.Cancelled, "given up; the call may have taken effect")
+	}
 	switch code := toolerr.CodeOf(err); {
 	case err == nil:
 	case errors.As(err, new(*call.MCPError)):
 		return exit(exitFailed, err)
-	case ctx.Err() != nil && !asJSON:
-		return exit(exitFailed, errors.New("given up; the call may have taken effect"))
 	case code == toolerr.ServerOffline || code == toolerr.TransportError:
 		status = exitConnect
 		fallthrough
