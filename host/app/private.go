@@ -118,6 +118,10 @@ func (a *App) statuses() []upstream.Status {
 // Status is how a server is, the credentials of its command line hidden.
 func Status(s *upstream.Server) upstream.Status {
 	status := s.Status()
+	status.Command, status.URL = slices.Clone(status.Command), s.Concealed(status.URL)
+	for i, arg := range status.Command {
+		status.Command[i] = s.Concealed(arg)
+	}
 	status.Command = secret.Args(status.Command)
 	return status
 }

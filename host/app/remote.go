@@ -53,7 +53,7 @@ func remotes(cfg config.Config, version string) []config.Server {
 	for _, spec := range cfg.Remote {
 		servers = append(servers, config.Server{Spec: spec, Config: upstream.Config{
 			Name: spec.Name, URL: spec.URL, Transport: upstream.Transport(spec.Transport),
-			Headers: spec.Headers, Token: spec.APIKey, AllowPrivate: spec.AllowPrivate,
+			Headers: spec.Headers, Token: spec.APIKey, Secrets: spec.Contents, AllowPrivate: spec.AllowPrivate,
 			Era: upstream.Era(spec.Era), Version: version, StartTimeout: spec.StartTimeout,
 		}})
 	}

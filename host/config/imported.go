@@ -18,7 +18,7 @@ import (
 
 // Products are the programs whose configurations Import finds.
 func Products() []string {
-	return []string{"claude", "vscode", "cursor", "codex", "gemini", "opencode", "windsurf"}
+	return []string{"claude", "vscode", "cursor", "codex", "gemini", "opencode", "windsurf", "zed"}
 }
 
 // Locations returns where a product keeps its user's configuration on a
@@ -68,6 +68,14 @@ func Locations(product, system string, getenv func(string) string) []string {
 			files = append([]string{file}, files...)
 		}
 		return files
+	case "zed":
+		switch system {
+		case "windows":
+			return []string{filepath.Join(apps, "Zed", "settings.json")}
+		case "darwin":
+			return []string{in(".config", "zed", "settings.json")}
+		}
+		return []string{filepath.Join(apps, "zed", "settings.json")}
 	case "windsurf":
 		return []string{in(".codeium", "windsurf", "mcp_config.json")}
 	}
@@ -91,7 +99,8 @@ func Import(source string, getenv func(string) string) (*Imported, error) {
 		return nil, err
 	}
 	found := &Imported{inputs: map[string]dialect.Input{}}
-	if slices.Contains(Products(), source) {
+	product := slices.Contains(Products(), source)
+	if product {
 		found.Looked = Locations(source, runtime.GOOS, getenv)
 	} else if _, err := os.Stat(source); err != nil {
 		return nil, fmt.Errorf("%s is neither a file nor one of %s", source, strings.Join(Products(), ", "))
@@ -109,7 +118,7 @@ func Import(source string, getenv func(string) string) (*Imported, error) {
 			return nil, err
 		}
 		d := dialect.Parse(file, text, dialect.Options{Project: cwd})
-		if d.Empty && len(found.Looked) > 1 {
+		if d.Empty && product {
 			continue // an editor's settings, say
 		}
 		found.Files = append(found.Files, file)
@@ -128,6 +137,8 @@ func (f *Imported) take(d *dialect.Document, home string) {
 		switch {
 		case slices.ContainsFunc(d.Problems, func(p dialect.Problem) bool { return p.Server == s.Name && !p.Warning }):
 			continue
+		case s.Disabled && len(s.Command) == 0 && s.URL == "": // the other program's own
+			continue
 		case slices.Contains(discover.Names(), s.Name):
 			f.Problems = append(f.Problems, s.Problem("", "has the name of a bundled tool; it is left out"))
 			continue
@@ -141,7 +152,7 @@ func (f *Imported) take(d *dialect.Document, home string) {
 			}
 			return within(bases(d.File, home), path)
 		}
-		s.Command = slices.Clone(s.Command)
+		s = s.FromFiles(absolute)
 		if len(s.Command) > 0 && strings.ContainsAny(s.Command[0], `/\`) {
 			s.Command[0] = absolute(s.Command[0])
 		}

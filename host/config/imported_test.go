@@ -32,6 +32,9 @@ func TestLocations(t *testing.T) {
 		{"gemini", "windows", nil, ".gemini/settings.json"},
 		{"opencode", "darwin", nil, ".config/opencode/opencode.json"},
 		{"opencode", "linux", []string{"OPENCODE_CONFIG", filepath.Join(home, "o.json")}, "o.json"},
+		{"zed", "linux", []string{"XDG_CONFIG_HOME", filepath.Join(home, "X")}, "X/zed/settings.json"},
+		{"zed", "darwin", nil, ".config/zed/settings.json"},
+		{"zed", "windows", nil, "AppData/Roaming/Zed/settings.json"},
 		{"windsurf", "linux", nil, ".codeium/windsurf/mcp_config.json"},
 	} {
 		files := config.Locations(c.product, c.system, env(append(c.env, "HOME", home)...))
@@ -129,6 +132,21 @@ func TestImport(t *testing.T) {
 	require.ErrorContains(t, err, "no place")
 }
 
+// A path of {file:path} is one from anywhere, too.
+func TestImportOfFiles(t *testing.T) {
+	home := t.TempDir()
+	getenv := env("HOME", home, "XDG_CONFIG_HOME", filepath.Join(home, ".config"))
+	file := config.Locations("opencode", runtime.GOOS, getenv)[0]
+	write(t, file, `{"mcp": {"web": {"type": "remote", "url": "https://h/mcp", "headers": {"A": "{file:key}", "B": "{file:~/key}", "C": "{env:C}"}}}}`)
+	found, err := config.Import("opencode", getenv)
+	require.NoError(t, err)
+	preview, err := found.Preview()
+	require.NoError(t, err)
+	require.Contains(t, preview, "A: '{file:"+filepath.Join(filepath.Dir(file), "key")+"}'")
+	require.Contains(t, preview, "B: '{file:~/key}'")
+	require.Contains(t, preview, "C: '{env:C}'")
+}
+
 func TestImportOfNothing(t *testing.T) {
 	home := t.TempDir()
 	getenv := env("HOME", home)
@@ -143,6 +161,11 @@ func TestImportOfNothing(t *testing.T) {
 	found, err := config.Import("gemini", getenv)
 	require.NoError(t, err)
 	require.Empty(t, found.Servers)
+	write(t, config.Locations("zed", runtime.GOOS, getenv)[0], `{"agent": {"dock": "right"}, /* no servers */}`)
+	found, err = config.Import("zed", getenv)
+	require.NoError(t, err)
+	require.Empty(t, found.Problems)
+	require.Empty(t, found.Files)
 	_, err = config.Import("emacs", getenv)
 	require.ErrorContains(t, err, "emacs is neither a file nor one of claude, vscode, cursor, codex, gemini, opencode")
 }

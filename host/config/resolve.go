@@ -179,6 +179,7 @@ func startable(spec dialect.Server, version string, base []string) (upstream.Con
 			c.Secrets = append(c.Secrets, spec.Env[name])
 		}
 	}
+	c.Secrets = append(c.Secrets, spec.Contents...)
 	for i, shown := range secret.Args(spec.Command) {
 		if shown == secret.Hidden {
 			c.Secrets = append(c.Secrets, secret.Text(spec.Command[i]))

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/toolroom-mcp/toolroom/host/config/dialect"
 	"github.com/toolroom-mcp/toolroom/host/discover"
@@ -156,6 +158,32 @@ func readFile(name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, int64(dialect.MaxText(name))+1))
 }
 
+// maxContents bounds a file that a value is taken from: it holds a key, not a book.
+const maxContents = 64 << 10
+
+// readContents reads the file of a {file:path}.
+func readContents(name string) (string, error) {
+	info, err := os.Stat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", errors.New("there is no such file")
+	case err != nil:
+		return "", errors.New("it cannot be read")
+	case !info.Mode().IsRegular():
+		return "", errors.New("it is not a regular file")
+	}
+	text, err := readRegular(name)
+	switch {
+	case err != nil:
+		return "", errors.New("it cannot be read")
+	case len(text) > maxContents:
+		return "", fmt.Errorf("it has more than %d KiB", maxContents>>10)
+	case !utf8.Valid(text) || bytes.IndexByte(text, 0) >= 0:
+		return "", errors.New("it is not UTF-8 text")
+	}
+	return string(text), nil
+}
+
 // readRegular is readFile, but not of a pipe, which could keep it waiting.
 func readRegular(name string) ([]byte, error) {
 	if info, err := os.Stat(name); err != nil {
@@ -183,7 +211,9 @@ func (c *Config) collect(docs []*dialect.Document, leaveOut bool, cwd string, ge
 			problems = append(problems, p)
 			bad[p.Server] = true
 		}
-		vars := variables(environ, getenv, cmp.Or(projectOf(d.File, homeDir(getenv)), cwd), d.Inputs)
+		home := homeDir(getenv)
+		vars := c.variables(environ, getenv, cmp.Or(projectOf(d.File, home), cwd), bases(d.File, home))
+		vars.Inputs = d.Inputs
 		settings = c.overlay(settings, d, vars)
 		for _, raw := range d.Servers {
 			if raw.Disabled {
@@ -245,7 +275,7 @@ func (c *Config) addList(specs []dialect.Server, list, cwd string, getenv func(s
 	})
 	problems := d.Problems
 	for _, raw := range d.Servers {
-		spec, found := c.resolve(raw, variables(environ, getenv, cwd, nil))
+		spec, found := c.resolve(raw, c.variables(environ, getenv, cwd, []string{cwd}))
 		problems = append(problems, found...)
 		specs = append(specs, spec)
 	}
@@ -262,7 +292,7 @@ func without(specs []dialect.Server, name string) []dialect.Server {
 func projectOf(file, home string) string {
 	dir := filepath.Dir(file)
 	switch {
-	case slices.Contains([]string{".vscode", ".cursor", ".gemini", ".codex", ".claude", ".roo"}, filepath.Base(dir)):
+	case slices.Contains([]string{".vscode", ".cursor", ".gemini", ".codex", ".claude", ".roo", ".zed"}, filepath.Base(dir)):
 		dir = filepath.Dir(dir)
 	case filepath.Base(file) != ".mcp.json":
 		return ""
@@ -273,7 +303,9 @@ func projectOf(file, home string) string {
 	return dir
 }
 
-func variables(environ []string, getenv func(string) string, folder string, inputs map[string]dialect.Input) dialect.Variables {
+// variables are what those of a file stand for. from are the directories that
+// {file:path} is relative to.
+func (c *Config) variables(environ []string, getenv func(string) string, folder string, from []string) dialect.Variables {
 	env := map[string]string{}
 	for _, entry := range environ {
 		if name, value, ok := strings.Cut(entry, "="); ok {
@@ -285,6 +317,11 @@ func variables(environ []string, getenv func(string) string, folder string, inpu
 			value, ok := env[name]
 			return value, ok
 		},
-		Folder: folder, Home: homeDir(getenv), Inputs: inputs,
+		Folder: folder, Home: homeDir(getenv),
+		File: func(path string) (string, error) {
+			path = within(from, path)
+			c.Watched = append(c.Watched, path)
+			return readContents(path)
+		},
 	}
 }

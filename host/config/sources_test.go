@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/toolroom-mcp/toolroom/host/config"
+	"github.com/toolroom-mcp/toolroom/host/config/secret"
 )
 
 func serverNames(c config.Config) []string {
@@ -89,6 +91,40 @@ func TestTrustThatCannotBeKept(t *testing.T) {
 	c, err = config.Load(config.Flags{State: state}, cwd, "1", env(), nil)
 	require.NoError(t, err)
 	require.Empty(t, c.Servers)
+}
+
+// A value may be what a file holds, beside the configuration or elsewhere; what is no
+// such file is said, and never what it holds.
+func TestValuesFromFiles(t *testing.T) {
+	dir := t.TempDir()
+	file, key := filepath.Join(dir, "opencode.json"), filepath.Join(dir, "keys", "key")
+	load := func(value string) (config.Config, error) {
+		write(t, file, `{"mcp": {"x": {"type": "local", "command": ["/bin/x", "`+value+`"], "environment": {"K": "`+value+`"}}}}`)
+		return config.Load(config.Flags{Config: file}, t.TempDir(), "1", env("HOME", dir), nil)
+	}
+	write(t, key, "SEKRIT value\n\n")
+	for _, value := range []string{"{file:keys/key}", "{file:./keys/key}", "{file:~/keys/key}", "{file:" + filepath.ToSlash(key) + "}"} {
+		c, err := load(value)
+		require.NoError(t, err, value)
+		require.Equal(t, []string{"/bin/x", "SEKRIT value"}, c.Servers[0].Command)
+		require.Equal(t, []string{"K=SEKRIT value"}, c.Servers[0].Env)
+		require.NotContains(t, fmt.Sprintf("%v %+v", c.Views(), c.Servers[0].Spec), "SEKRIT")
+		require.Contains(t, c.Servers[0].Secrets, secret.Text("SEKRIT value"), "it is hidden in what the server says, too")
+		require.Contains(t, c.Watched, key, "a change of it is a change of the configuration")
+	}
+	write(t, filepath.Join(dir, "large"), strings.Repeat("SEKRIT", 20_000))
+	write(t, filepath.Join(dir, "binary"), "SEKRIT\x00")
+	for value, want := range map[string]string{
+		"{file:none}":   "there is no such file",
+		"{file:keys}":   "it is not a regular file",
+		"{file:large}":  "it has more than 64 KiB",
+		"{file:binary}": "it is not UTF-8 text",
+	} {
+		_, err := load(value)
+		require.ErrorContains(t, err, "server x: command: "+value+": "+want)
+		require.ErrorContains(t, err, "server x: env: K: "+value+": "+want)
+		require.NotContains(t, err.Error(), "SEKRIT")
+	}
 }
 
 func TestServersAreResolved(t *testing.T) {

@@ -13,6 +13,9 @@ import (
 // of words.
 const leastSecret = 6
 
+// Concealed is a text without the credentials that the server was given.
+func (s *Server) Concealed(text string) string { return s.cfg.conceal(text) }
+
 // conceal hides in what a server says of itself the credentials that it was
 // given. Servers print their settings when they do not like them.
 func (c Config) conceal(text string) string {

@@ -11,6 +11,7 @@
 //	mcp_servers: {NAME: …} or [{…}]                Codex (TOML), PromptKit
 //	arsenal: {mcp_servers: […], …}                 Paladin's config.yml
 //	spec: {mcp_servers: […]}                       the same in a manifest
+//	context_servers: {NAME: …}                     Zed's settings.json
 //	{NAME: {command or url, …}}                    the map alone
 //
 // and, on a command line, "cmd args;ENV=V cmd2" (ParseList).
@@ -85,6 +86,7 @@ type section struct {
 	node     *node
 	strict   bool
 	opencode bool          // its timeout is that of starting
+	zed      bool          // there are extensions among its servers, and times are in seconds
 	timeout  time.Duration // default for its servers
 	calls    int           // at once, likewise
 	fields   []field       // that a server may have
@@ -92,7 +94,7 @@ type section struct {
 
 // topLevel are the keys of toolroom's own file.
 func topLevel() []string {
-	return append([]string{"servers", "mcpServers", "mcp_servers", "mcp", "arsenal", "inputs", "tool_dirs"}, settingNames()...)
+	return append([]string{"servers", "mcpServers", "mcp_servers", "mcp", "arsenal", "context_servers", "inputs", "tool_dirs"}, settingNames()...)
 }
 
 // sections finds the places with servers, and reads what is beside them.
@@ -112,6 +114,8 @@ func (d *Document) sections(root, local *node) []section {
 			found = append(found, d.mcpSections(p.value)...)
 		case "arsenal":
 			found = append(found, d.arsenal(p.value)...)
+		case "context_servers":
+			found = append(found, d.zed(root, p.value))
 		case "spec":
 			for _, key := range []string{"mcp_servers", "mcpServers"} {
 				if n := p.value.get(key); n != nil {
@@ -169,6 +173,7 @@ func (d *Document) noSection(unknown []pair) {
 	for _, p := range unknown {
 		near := nearest(p.key, topLevel())
 		if near != "" && p.value.kind >= listNode {
+			d.Empty = true
 			d.fault(p.line, "%s is not known here; did you mean %s?", show(p.key), near)
 			return
 		}
@@ -321,7 +326,7 @@ func (d *Document) readSection(s section) {
 
 func (d *Document) readServer(s section, name string, line int, n *node) {
 	server := Server{Name: name, File: d.File, Line: line, Timeout: s.timeout, MaxConcurrent: s.calls, lines: map[string]int{}}
-	r := &reader{doc: d, server: &server, fields: s.fields, strict: s.strict, line: line}
+	r := &reader{doc: d, server: &server, fields: s.fields, strict: s.strict, zed: s.zed, line: line}
 	switch {
 	case n.kind != mapNode:
 		r.problem("want a map with command or url, not %s", n.what())
@@ -334,6 +339,9 @@ func (d *Document) readServer(s section, name string, line int, n *node) {
 		return
 	}
 	r.readFields(n)
+	if s.zed {
+		r.extension(n, line)
+	}
 	if s.opencode {
 		server.StartTimeout, server.Timeout = max(server.StartTimeout, server.Timeout), 0
 	}
@@ -374,6 +382,9 @@ func (r *reader) readFields(n *node) {
 func (r *reader) unknown(p pair, all []field) {
 	is := func(name string) bool { return plain(name) == plain(p.key) }
 	if slices.ContainsFunc(others(), is) && (!r.strict || is("name") || is("id")) {
+		return
+	}
+	if r.zed && slices.Contains([]string{"source", "settings", "remote"}, p.key) {
 		return
 	}
 	if plain(p.key) == "extensions" && p.value.kind == mapNode { // _extensions: {tools: {allow, deny}}

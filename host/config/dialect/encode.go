@@ -13,7 +13,8 @@ import (
 
 var (
 	inputForm    = regexp.MustCompile(`\$\{input:([^}]*)\}`)
-	onlyVariable = regexp.MustCompile(`^(Bearer |Basic |token )?(\$\{[A-Za-z0-9_:/-]*[A-Za-z0-9_]\}|\{env:\w+\})$`)
+	onlyVariable = regexp.MustCompile(`^(Bearer |Basic |token )?(\$\{[A-Za-z0-9_:/-]*[A-Za-z0-9_]\}|\{env:\w+\}|\{file:[^{}]+\})$`)
+	fileForm     = regexp.MustCompile(`\{file:[^{}]+\}`)
 )
 
 // Encode writes a server that has not been expanded as toolroom.yaml has it.

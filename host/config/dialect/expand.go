@@ -13,8 +13,9 @@ import (
 // Variables is what variables stand for.
 type Variables struct {
 	Env    func(name string) (string, bool)
-	Folder string // ${workspaceFolder}
-	Home   string // ${userHome}, and ~/ in paths
+	File   func(path string) (string, error) // what {file:path} stands for; nil: no file is read
+	Folder string                            // ${workspaceFolder}
+	Home   string                            // ${userHome}, and ~/ in paths
 	Inputs map[string]Input
 }
 
@@ -40,14 +41,25 @@ func (v Variables) Expand(text string) (string, error) { return v.expand(text, 0
 //
 //	${X} $X ${env:X} ${env://X} {env:X}    the variable X of the host's environment
 //	${X:-d} ${env:X:-d} ${env://X:-d}      the same, or d if it is not set or empty
+//	{file:path}                            what the file holds, without white space around it
 //	${input:ID}                            an input of VS Code's, from TOOLROOM_INPUT_ID or its default
 //	${workspaceFolder} ${workspaceFolderBasename} ${userHome} ${pathSeparator} ${/}
 //	$$                                     a dollar sign
 //
 // A variable that is not set and has no default is a problem. Expanded text
-// is not expanded again.
+// is not expanded again. What files hold is in Contents, too.
 func (s Server) Expand(v Variables) (Server, Problems) {
 	var problems Problems
+	s.Contents = nil
+	if read := v.File; read != nil {
+		v.File = func(path string) (string, error) {
+			text, err := read(path)
+			if text = strings.TrimSpace(text); text != "" {
+				s.Contents = append(s.Contents, secret.Text(text))
+			}
+			return text, err
+		}
+	}
 	fill := func(field, text string) string {
 		out, err := v.expand(text, 0)
 		if err != nil {
@@ -124,6 +136,18 @@ func (v Variables) expand(text string, depth int) (string, error) {
 				return "", fmt.Errorf("a {env: is not closed")
 			}
 			name, i = rest[1:end], i+end+1
+		case strings.HasPrefix(rest, "{file:"):
+			end := strings.IndexByte(rest, '}')
+			if end < 0 {
+				return "", fmt.Errorf("a {file: is not closed")
+			}
+			held, err := v.file(rest[len("{file:"):end])
+			if err != nil {
+				return "", err
+			}
+			b.WriteString(held)
+			i += end + 1
+			continue
 		case rest[0] == '$' && identifier(rest[1:]) > 0:
 			end := 1 + identifier(rest[1:])
 			name, i, bare = rest[1:end], i+end, true
@@ -145,12 +169,27 @@ func (v Variables) expand(text string, depth int) (string, error) {
 	return b.String(), nil
 }
 
+// file returns what stands for {file:path}.
+func (v Variables) file(path string) (string, error) {
+	switch {
+	case strings.TrimSpace(path) == "":
+		return "", fmt.Errorf("a {file:} names no file")
+	case v.File == nil:
+		return "", fmt.Errorf("{file:%s}: no file is read here", show(path))
+	}
+	text, err := v.File(v.home(path))
+	if err != nil {
+		return "", fmt.Errorf("{file:%s}: %w", show(path), err)
+	}
+	return strings.TrimSpace(text), nil
+}
+
 // closing returns the index of the brace that closes the ${ at the start.
 func closing(text string) int {
 	depth := 0
 	for i := 0; i < len(text); i++ {
 		switch {
-		case strings.HasPrefix(text[i:], "${"):
+		case strings.HasPrefix(text[i:], "${"), strings.HasPrefix(text[i:], "{env:"), strings.HasPrefix(text[i:], "{file:"):
 			depth++
 			i++
 		case text[i] == '}':

@@ -1,6 +1,8 @@
 package dialect_test
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -30,7 +32,7 @@ func TestVariables(t *testing.T) {
 		{"${X}", "x"}, {"$X", "x"}, {"${env:X}", "x"}, {"${env://X}", "x"}, {"{env:X}", "x"},
 		{"${X:-d}", "x"}, {"${env:X:-d}", "x"}, {"${env://X:-d}", "x"}, {"{env:X:-d}", "x"},
 		{"${NO:-d}", "d"}, {"${env://NO:-d}", "d"}, {"${EMPTY:-d}", "d"}, {"${EMPTY}", ""}, {"${NO:-}", ""},
-		{"${NO:-${X}}", "x"}, {"${NO:-${ALSO:-${X}y}z}", "xyz"}, {"${NO:-a:-b}", "a:-b"},
+		{"${NO:-${X}}", "x"}, {"${NO:-${ALSO:-${X}y}z}", "xyz"}, {"${NO:-a:-b}", "a:-b"}, {"${NO:-{env:X}}z", "xz"},
 		{"a${X}b$X.c{env:X}", "axbx.cx"},
 		{"${NO:-https://h/p?q=1}/mcp", "https://h/p?q=1/mcp"},
 		{"$$X", "$X"}, {"$$${X}", "$x"}, {"100$", "100$"}, {"^a$|b", "^a$|b"}, {"$1", "$1"}, {"{X}", "{X}"}, {"{envy}", "{envy}"},
@@ -44,6 +46,53 @@ func TestVariables(t *testing.T) {
 		require.Empty(t, problems, c.text)
 		require.Equal(t, c.want, got.URL, c.text)
 	}
+}
+
+// What {file:path} stands for is what the file holds, which no listing shows.
+func TestFiles(t *testing.T) {
+	files := map[string]string{"key": " SEKRIT\n", "/home/me/k": "SEKRIT2", "var": "${X}{file:key}", "none": ""}
+	v := variables("X", "x")
+	v.File = func(path string) (string, error) {
+		text, ok := files[path]
+		if !ok {
+			return "", errors.New("there is no such file")
+		}
+		return text, nil
+	}
+	for text, want := range map[string]string{
+		"{file:key}": "SEKRIT", "Bearer {file:~/k}": "Bearer SEKRIT2", "${NO:-{file:key}}": "SEKRIT", "{file:none}": "",
+		"{file:var}": "${X}{file:key}", // is not expanded again
+		"{files:x}":  "{files:x}", "{file}": "{file}",
+	} {
+		s := dialect.Server{Name: "s", APIKey: secret.Text(text)}
+		got, problems := s.Expand(v)
+		require.Empty(t, problems, text)
+		require.Equal(t, want, got.APIKey.Reveal(), text)
+	}
+	for text, want := range map[string]string{
+		"{file:key": "a {file: is not closed", "{file: }": "names no file", "{file:no}": "s: api_key: {file:no}: there is no such file",
+	} {
+		_, problems := dialect.Server{Name: "s", APIKey: secret.Text(text)}.Expand(v)
+		require.ErrorContains(t, problems, want)
+	}
+	_, problems := dialect.Server{Name: "s", APIKey: "{file:key}"}.Expand(variables())
+	require.ErrorContains(t, problems, "{file:key}: no file is read here")
+
+	s := dialect.Server{Name: "s", Command: []string{"c", "pre{file:key}post", "{file:~/k}"}}
+	got, problems := s.Expand(v)
+	require.Empty(t, problems)
+	require.Equal(t, []string{"c", "preSEKRITpost", "SEKRIT2"}, got.Command)
+	require.Len(t, got.Contents, 2)
+	require.NotContains(t, fmt.Sprintf("%v %+v %#v %s %+v", got, got, got, got.Where(), got.View()), "SEKRIT")
+	got, problems = dialect.Server{Name: "s", URL: "https://h/{file:key}/mcp"}.Expand(v)
+	require.Empty(t, problems)
+	require.Equal(t, "https://h/SEKRIT/mcp", got.URL)
+	require.Equal(t, "https://h/***/mcp", got.View().URL)
+
+	// It is relative to the file that it stands in, wherever that is taken over to.
+	moved := s.FromFiles(func(path string) string { return "/etc/" + path })
+	require.Equal(t, []string{"c", "pre{file:/etc/key}post", "{file:/etc/~/k}"}, moved.Command)
+	require.Equal(t, "pre{file:key}post", s.Command[1], "the original stays as it is")
 }
 
 func TestVariablesThatAreNotSet(t *testing.T) {

@@ -54,6 +54,8 @@ func processFields() []field {
 			func(r *reader, n *node) {
 				if n.kind == listNode {
 					r.server.Command = append(r.texts(n), r.server.Command...)
+				} else if n.kind == mapNode && r.zed && n.get("command") == nil {
+					r.program(n)
 				} else if text := r.text(n); text != "" {
 					r.server.Command = append([]string{text}, r.server.Command...)
 				}
@@ -99,7 +101,7 @@ func remoteFields() []field {
 			func(r *reader, n *node) { r.server.APIKey = secret.Text(r.text(n)) }},
 		{"auth_token_env", []string{"bearerTokenEnvVar", "apiKeyEnv"}, "The name of the environment variable that holds the bearer token.", typed("string"),
 			func(r *reader, n *node) { r.server.AuthTokenEnv = r.text(n) }},
-		{"allow_private", nil, "Let a public name lead to a private address, as inside a company's network.", typed("boolean"),
+		{"allow_private", nil, "Let a public name lead to a private address, as inside a company's network (default false).", typed("boolean"),
 			func(r *reader, n *node) { r.server.AllowPrivate, _ = r.boolean(n) }},
 		{"transport", []string{"type", "serverType", "transportType"}, "How the server is reached; inferred from command or url.", oneOf(Stdio, StreamableHTTP, SSE),
 			readTransport},
@@ -108,8 +110,14 @@ func remoteFields() []field {
 
 func lifeFields() []field {
 	return []field{
-		{"timeout", []string{"toolTimeout", "callTimeout"}, "The longest a call may take.", durationSchema(),
-			func(r *reader, n *node) { r.server.Timeout = r.duration(n, 0) }},
+		{"timeout", []string{"toolTimeout", "callTimeout"}, "The longest a call may take; what the settings' timeout says if not given.", durationSchema(),
+			func(r *reader, n *node) {
+				unit := time.Duration(0)
+				if r.zed {
+					unit = time.Second
+				}
+				r.server.Timeout = r.duration(n, unit)
+			}},
 		{"timeout_ms", nil, "", nil, func(r *reader, n *node) { r.server.Timeout = r.duration(n, time.Millisecond) }},
 		{"timeout_seconds", []string{"timeoutSec", "timeoutSecs", "toolTimeoutSec", "toolTimeoutSeconds"}, "", nil,
 			func(r *reader, n *node) { r.server.Timeout = r.duration(n, time.Second) }},
@@ -122,15 +130,15 @@ func lifeFields() []field {
 		{"max_concurrent", []string{"maxConcurrentTools", "maxConcurrency", "concurrency"}, "How many calls run at once (default 5).",
 			map[string]any{"type": "integer", "minimum": 1},
 			func(r *reader, n *node) { r.server.MaxConcurrent = r.count(n) }},
-		{"scope", nil, "One process for all (shared), for each client (session), or for each call.", oneOf("shared", "session", "call"),
+		{"scope", nil, "One process for all (shared), for each client (session), or for each call (default shared).", oneOf("shared", "session", "call"),
 			func(r *reader, n *node) { r.server.Scope = r.choice(n, "shared", "session", "call") }},
-		{"lazy", nil, "Start the server when it is first needed, not before.", typed("boolean"),
+		{"lazy", nil, "Start the server when it is first needed, not before (default true).", typed("boolean"),
 			func(r *reader, n *node) {
 				if value, ok := r.boolean(n); ok {
 					r.server.Lazy = &value
 				}
 			}},
-		{"enabled", []string{"isActive", "active"}, "false leaves the server out.", typed("boolean"),
+		{"enabled", []string{"isActive", "active"}, "false leaves the server out (default true).", typed("boolean"),
 			func(r *reader, n *node) {
 				if value, ok := r.boolean(n); ok && !value {
 					r.server.Disabled = true
@@ -142,7 +150,7 @@ func lifeFields() []field {
 					r.server.Disabled = true
 				}
 			}},
-		{"era", nil, "Which opening of the protocol the server is given.", oneOf("auto", "legacy", "modern"),
+		{"era", nil, "Which opening of the protocol the server is given (default auto).", oneOf("auto", "legacy", "modern"),
 			func(r *reader, n *node) { r.server.Era = r.choice(n, "auto", "legacy", "modern") }},
 	}
 }

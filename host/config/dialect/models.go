@@ -35,7 +35,7 @@ func providerFields(p *registry.Provider) []field {
 			merge(&p.Headers, set)
 		}},
 		span("timeout", "How long it may be silent (default 5m).", &p.Timeout),
-		toggle("strict", nil, "Whether models are held to the schemas of all tools, where the vendor can.", func(on bool) { p.Strict = on }),
+		toggle("strict", nil, "Whether models are held to the schemas of all tools, where the vendor can (default false).", func(on bool) { p.Strict = on }),
 		{"extra", []string{"extra_body"}, "Members of every request beside those that the host writes, such as {reasoning_effort: low}.", typed("object"), func(r *reader, n *node) {
 			if n.kind != mapNode {
 				r.problem("want a map, not %s", n.what())
@@ -55,7 +55,7 @@ func providerFields(p *registry.Provider) []field {
 
 func modelFields(m *registry.Model) []field {
 	price := func(name string, also []string, into *float64) field {
-		return field{name, also, "What a million tokens cost.", map[string]any{"type": "number", "minimum": 0}, func(r *reader, n *node) { *into = r.price(n) }}
+		return field{name, also, "What a million tokens cost; not known if not given.", map[string]any{"type": "number", "minimum": 0}, func(r *reader, n *node) { *into = r.price(n) }}
 	}
 	prices := []field{
 		price("input", nil, &m.Price.Input), price("output", nil, &m.Price.Output),
@@ -63,10 +63,10 @@ func modelFields(m *registry.Model) []field {
 	}
 	return []field{
 		{"name", []string{"id", "model"}, "As the provider names it.", typed("string"), func(r *reader, n *node) { m.Name = r.text(n) }},
-		number("window", []string{"context_window", "context"}, "Tokens of a request and its answer together.", &m.Window),
-		number("max_output", []string{"max_tokens", "max_output_tokens"}, "Tokens of an answer.", &m.MaxOutput),
+		number("window", []string{"context_window", "context"}, "Tokens of a request and its answer together; what is known of the model if not given.", &m.Window),
+		number("max_output", []string{"max_tokens", "max_output_tokens"}, "Tokens of an answer; what is known of the model if not given.", &m.MaxOutput),
 		{"prices", []string{"price"}, "What tokens cost, by the million.", objectOf(prices), func(r *reader, n *node) { r.members(n, prices) }},
-		toggle("images", []string{"vision"}, "Whether it takes images.", func(on bool) { m.Images = &on }),
+		toggle("images", []string{"vision"}, "Whether it takes images; what is known of the model if not given.", func(on bool) { m.Images = &on }),
 	}
 }
 

@@ -16,6 +16,7 @@ type reader struct {
 	server *Server
 	fields []field // that a server may have
 	strict bool    // toolroom's own file: nothing is guessed
+	zed    bool    // Zed's
 	field  string  // as written
 	line   int
 }

@@ -31,11 +31,12 @@ func Schema() []byte {
 			"additionalProperties": ref, "description": "The servers, by name. Their tools are served as NAME__TOOL."},
 		"tool_dirs": described(listOf("string"), "Directories whose mcp-* programs are servers, relative to this file."),
 		"inputs": map[string]any{"type": "array", "description": "Inputs of VS Code's, taken from TOOLROOM_INPUT_ID.",
-			"items": map[string]any{"type": "object", "required": []string{"id"}, "properties": map[string]any{"id": typed("string"), "description": typed("string"), "default": typed("string")}}},
-		"mcpServers":  described(maps.Clone(foreign), "Servers as Claude Desktop, Cursor, Gemini and others name them, pasted unchanged."),
-		"mcp_servers": described(maps.Clone(foreign), "Servers as Codex and others name them, pasted unchanged."),
-		"mcp":         described(maps.Clone(foreign), "Servers as opencode and VS Code's settings name them, pasted unchanged."),
-		"arsenal":     described(maps.Clone(foreign), "Servers as Paladin's config.yml names them, pasted unchanged."),
+			"items": map[string]any{"type": "object", "required": []string{"id"}, "properties": map[string]any{"id": described(typed("string"), "The name of the input."), "description": described(typed("string"), "A note for the reader."), "default": described(typed("string"), "What it is if the variable is not set.")}}},
+		"mcpServers":      described(maps.Clone(foreign), "Servers as Claude Desktop, Cursor, Gemini and others name them, pasted unchanged."),
+		"mcp_servers":     described(maps.Clone(foreign), "Servers as Codex and others name them, pasted unchanged."),
+		"mcp":             described(maps.Clone(foreign), "Servers as opencode and VS Code's settings name them, pasted unchanged."),
+		"context_servers": described(maps.Clone(foreign), "Servers as Zed's settings name them, pasted unchanged."),
+		"arsenal":         described(maps.Clone(foreign), "Servers as Paladin's config.yml names them, pasted unchanged."),
 	}
 	for _, s := range settings() {
 		if s.schema != nil {
@@ -45,7 +46,7 @@ func Schema() []byte {
 	schema := map[string]any{
 		"$schema":     "https://json-schema.org/draft/2020-12/schema",
 		"title":       "toolroom.yaml",
-		"description": "Configuration of mcp-host. Variables: ${NAME}, ${NAME:-default}; $$ is a dollar sign.",
+		"description": "Configuration of mcp-host. Variables: ${NAME}, ${NAME:-default}, {file:PATH}; $$ is a dollar sign.",
 		"type":        "object", "additionalProperties": false,
 		"properties": top,
 		"$defs":      map[string]any{"server": server},

@@ -22,7 +22,7 @@ func settings() []setting {
 			map[string]any{"type": "object", "propertyNames": map[string]any{"pattern": "^[a-zA-Z0-9_-]{1,64}$"}, "additionalProperties": objectOf(profileFields(&catalog.Profile{}))},
 			readProfiles},
 		{"agents", nil, "Kinds of agents, by name, beside explore and general, or in their place.", agentsSchema(), readAgents},
-		{"tool_pins", nil, "What becomes of a tool whose definition is another than at first use: nothing (off), it is reported (warn), or withheld until approved (enforce).",
+		{"tool_pins", nil, "What becomes of a tool whose definition is another than at first use: nothing (off), it is reported (warn), or withheld until approved (enforce); default warn.",
 			map[string]any{"enum": []any{"off", "warn", "enforce", false}},
 			func(r *reader, n *node, s *Settings) {
 				s.Pins = catalog.PinMode(r.choice(r.offWord(n), "off", "warn", "enforce"))
@@ -157,8 +157,8 @@ func readStore(r *reader, n *node, s *Settings) {
 
 func auditFields(s *Stages) []field {
 	return []field{
-		toggle("enabled", nil, "false for no log.", func(on bool) { s.Audit.Off = !on }),
-		toggle("required", nil, "Whether a call that cannot be written down is refused.", func(on bool) { s.Audit.Required = on }),
+		toggle("enabled", nil, "false for no log (default true).", func(on bool) { s.Audit.Off = !on }),
+		toggle("required", nil, "Whether a call that cannot be written down is refused (default false).", func(on bool) { s.Audit.Required = on }),
 		{"dir", []string{"path"}, "Directory of the files, absolute; audit in the state directory if not given.", typed("string"), func(r *reader, n *node) {
 			if s.Audit.Dir = r.text(n); !strings.HasPrefix(s.Audit.Dir, "/") && !strings.Contains(s.Audit.Dir, `:\`) {
 				r.problem("want an absolute path")
@@ -173,8 +173,8 @@ func auditFields(s *Stages) []field {
 
 func validateFields(s *Stages) []field {
 	return []field{
-		toggle("arguments", nil, "Whether arguments are checked.", func(on bool) { s.Schemas.ArgumentsOff = !on }),
-		toggle("results", nil, "Whether structured results are checked.", func(on bool) { s.Schemas.ResultsOff = !on }),
+		toggle("arguments", nil, "Whether arguments are checked (default true).", func(on bool) { s.Schemas.ArgumentsOff = !on }),
+		toggle("results", nil, "Whether structured results are checked (default true).", func(on bool) { s.Schemas.ResultsOff = !on }),
 	}
 }
 
@@ -202,7 +202,7 @@ func limitFields(s *Stages) []field {
 	count := func(name string, also []string, doc string, into *int) field { return number(name, also, doc, into) }
 	return []field{
 		count("concurrent", []string{"max_concurrent", "max_concurrent_tools"}, "Calls of one server at once (default 5); a server's max_concurrent wins.", &l.Concurrent),
-		count("max_parallel", nil, "Calls of one caller at once, of all servers.", &l.MaxParallel),
+		count("max_parallel", nil, "Calls of one caller at once, of all servers; any number if not given.", &l.MaxParallel),
 		count("queue", nil, "Calls of one caller that wait for one server (default 1000).", &l.Queue),
 		size("queue_bytes", "Parameters of all calls that wait for one server (default 64MiB).", &l.QueueBytes),
 		span("max_wait", "How long a call waits (default 1m).", &l.MaxWait),
@@ -228,7 +228,7 @@ func retryFields(s *Stages) []field {
 		number("attempts", []string{"max_attempts"}, "How often a call is made, in all (default 3).", &s.Retry.Attempts),
 		span("base", "The first pause (default 100ms).", &s.Retry.Base),
 		span("max_wait", "The longest pause (default 5s).", &s.Retry.MaxWait),
-		span("per_attempt", "How long one attempt may take.", &s.Retry.PerAttempt),
+		span("per_attempt", "How long one attempt may take; no longer than the call if not given.", &s.Retry.PerAttempt),
 	}
 }
 

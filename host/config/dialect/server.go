@@ -48,6 +48,8 @@ type Server struct {
 	Lazy          *bool   // nil: the default
 	Disabled      bool
 
+	Contents []secret.Text // what files hold of which Expand has put something in
+
 	lines map[string]int // of the fields
 }
 
@@ -99,9 +101,47 @@ func beforeQuery(address string) string {
 // Where is what the server is reached by, with credentials hidden.
 func (s Server) Where() string {
 	if s.URL != "" {
-		return secret.URL(s.URL)
+		return secret.URL(s.concealed(s.URL))
 	}
-	return strings.Join(secret.Args(s.Command), " ")
+	return strings.Join(secret.Args(s.shownCommand()), " ")
+}
+
+// concealed is a text without what files hold.
+func (s Server) concealed(text string) string {
+	for _, held := range s.Contents {
+		text = strings.ReplaceAll(text, held.Reveal(), secret.Hidden)
+	}
+	return text
+}
+
+func (s Server) shownCommand() []string {
+	shown := slices.Clone(s.Command)
+	for i := range shown {
+		shown[i] = s.concealed(shown[i])
+	}
+	return shown
+}
+
+// FromFiles returns the server, which has not been expanded, with the paths of its
+// {file:path} as f gives them.
+func (s Server) FromFiles(f func(path string) string) Server {
+	change := func(text string) string {
+		return fileForm.ReplaceAllStringFunc(text, func(m string) string { return "{file:" + f(m[len("{file:"):len(m)-1]) + "}" })
+	}
+	s.Command = slices.Clone(s.Command)
+	for i := range s.Command {
+		s.Command[i] = change(s.Command[i])
+	}
+	all := func(set map[string]secret.Text) map[string]secret.Text {
+		set = maps.Clone(set)
+		for name, text := range set {
+			set[name] = secret.Text(change(text.Reveal()))
+		}
+		return set
+	}
+	s.Env, s.Headers, s.APIKey = all(s.Env), all(s.Headers), secret.Text(change(s.APIKey.Reveal()))
+	s.URL, s.Dir, s.EnvFile = change(s.URL), change(s.Dir), change(s.EnvFile)
+	return s
 }
 
 // View is a server for a listing: with everything but credentials.
@@ -122,8 +162,8 @@ type View struct {
 // View returns the server without its credentials.
 func (s Server) View() View {
 	v := View{
-		Name: s.Name, File: s.File, Line: s.Line, Transport: s.TransportKind(), Command: secret.Args(s.Command),
-		URL: secret.URL(s.URL), Dir: s.Dir, Disabled: s.Disabled,
+		Name: s.Name, File: s.File, Line: s.Line, Transport: s.TransportKind(), Command: secret.Args(s.shownCommand()),
+		URL: secret.URL(s.concealed(s.URL)), Dir: s.Dir, Disabled: s.Disabled,
 		Env: slices.Sorted(maps.Keys(s.Env)), Headers: slices.Sorted(maps.Keys(s.Headers)),
 	}
 	switch {

@@ -109,7 +109,7 @@ func settingNames() []string {
 // foreign are the keys that tell another product's file, whose other keys mean
 // what they mean there.
 func foreign() []string {
-	return []string{"mcpServers", "mcp_servers", "mcp.servers", "mcp", "arsenal", "spec", "projects"}
+	return []string{"mcpServers", "mcp_servers", "mcp.servers", "mcp", "arsenal", "context_servers", "spec", "projects"}
 }
 
 // ownSettings reports whether the keys of a file are the host's settings. In

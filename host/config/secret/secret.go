@@ -17,10 +17,11 @@ import (
 )
 
 var (
-	authority  = regexp.MustCompile(`//[^\s"'<>]+`)
-	portEnds   = regexp.MustCompile(`^[^/?#@]*:[0-9]*([/?#]|$)`)
-	queryValue = regexp.MustCompile(`([?&#][^=&#]*=)[^&#]*`)
-	urlPart    = regexp.MustCompile(`[^/?&#=]+`)
+	authority   = regexp.MustCompile(`//[^\s"'<>]+`)
+	portEnds    = regexp.MustCompile(`^[^/?#@]*:[0-9]*([/?#]|$)`)
+	queryValue  = regexp.MustCompile(`([?&#][^=&#]*=)[^&#]*`)
+	oneVariable = regexp.MustCompile(`^(\$\{[^{}]+\}|\{(env|file):[^{}]+\})$`)
+	urlPart     = regexp.MustCompile(`[^/?&#=]+`)
 )
 
 // Hidden stands where something was.
@@ -162,8 +163,10 @@ func value(arg string) string {
 	return Hidden
 }
 
+// variable reports whether a text is a variable and nothing besides. Its default
+// would be shown with it.
 func variable(text string) bool {
-	return strings.HasPrefix(text, "${") || strings.HasPrefix(text, "{env:")
+	return oneVariable.MatchString(text) && !strings.Contains(text, ":-")
 }
 
 // Given reports whether a variable's or header's name or value says that it is a
@@ -191,7 +194,7 @@ func within(text string, depth int) string {
 		switch {
 		case !Name(part[1]): // it may be a flag before the pair: --env=TOKEN=…
 			return part[1] + part[2] + within(part[3], depth+1)
-		case variable(strings.TrimLeft(part[3], `\"'`)) || strings.HasPrefix(part[3], Hidden):
+		case variable(strings.Trim(part[3], `\"'`)) || strings.HasPrefix(part[3], Hidden):
 			return found
 		}
 		return part[1] + part[2] + Hidden
