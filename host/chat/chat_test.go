@@ -396,7 +396,7 @@ func TestUndo(t *testing.T) {
 	b.mu.Lock()
 	b.files["/root/x/a"] = "was\nmore\n"
 	b.mu.Unlock()
-	say("/undo\r", "Take back the changes of 1 files?")
+	say("/undo\r", "Take back the changes of 1 file?")
 	b.press("y")
 	b.seen("taken back: /root/x/a")
 	require.Equal(t, "was\n", b.files["/root/x/a"])

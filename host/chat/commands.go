@@ -165,7 +165,7 @@ func (c *Chat) servers() {
 		for _, s := range c.cfg.Host.Servers() {
 			detail := ""
 			if s.Tools > 0 {
-				detail = fmt.Sprintf("%d tools", s.Tools)
+				detail = screen.Counted(s.Tools, "tool")
 			}
 			if s.Last != nil {
 				detail = s.Last.Stage + ": " + screen.Line(s.Last.Message, 100)
@@ -221,11 +221,11 @@ func (c *Chat) costs() {
 			cost = fmt.Sprintf("%.4f", s.cost)
 			total += s.cost
 		}
-		in := fmt.Sprintf("%d tokens in", s.usage.Input)
+		in := screen.Counted(s.usage.Input, "token") + " in"
 		if s.usage.CacheRead > 0 {
 			in += fmt.Sprintf(" (%d from a cache)", s.usage.CacheRead)
 		}
-		rows = append(rows, []string{name, fmt.Sprintf("%d turns", s.turns), in, fmt.Sprintf("%d out", s.usage.Output), cost})
+		rows = append(rows, []string{name, screen.Counted(s.turns, "turn"), in, fmt.Sprintf("%d out", s.usage.Output), cost})
 	}
 	switch {
 	case len(rows) == 0:

@@ -130,7 +130,7 @@ func (c *Chat) withdraw(ctx context.Context, u *underway) {
 
 // recollection says which session it is, and what was said last.
 func (c *Chat) recollection() string {
-	text := fmt.Sprintf("session %s: %q, %d messages", c.session.ID, c.session.Name, len(c.history))
+	text := fmt.Sprintf("session %s: %q, %s", c.session.ID, c.session.Name, screen.Counted(len(c.history), "message"))
 	for i := len(c.history) - 1; i >= 0; i-- {
 		m := c.history[i]
 		if m.Role == convert.User && i == len(c.history)-1 {
@@ -233,7 +233,7 @@ func (c *Chat) listSessions(ctx context.Context) error {
 		if c.session != nil && c.session.ID == s.ID {
 			mark = "*"
 		}
-		rows = append(rows, []string{mark, s.ID, s.Updated.Local().Format("2006-01-02 15:04"), fmt.Sprintf("%d messages", s.Messages), screen.Line(s.Name, 60)})
+		rows = append(rows, []string{mark, s.ID, s.Updated.Local().Format("2006-01-02 15:04"), screen.Counted(s.Messages, "message"), screen.Line(s.Name, 60)})
 	}
 	text := columnsOf(rows)
 	if len(all) > mostListed {

@@ -155,7 +155,7 @@ func took(out *agent.Outcome, cost float64) string {
 	for _, n := range out.Calls {
 		calls += n
 	}
-	text := fmt.Sprintf("%s, %d turns, %d calls, %d tokens in, %d out", duration(out.Took), out.Turns, calls, out.Usage.Input, out.Usage.Output)
+	text := fmt.Sprintf("%s, %s, %s, %s in, %d out", duration(out.Took), screen.Counted(out.Turns, "turn"), screen.Counted(calls, "call"), screen.Counted(out.Usage.Input, "token"), out.Usage.Output)
 	if cost > 0 {
 		text += fmt.Sprintf(", cost %.4f", cost)
 	}

@@ -241,7 +241,7 @@ func (r *report) noise(s *session) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.noises > 0 {
-		r.add(Bad, "standard output", "%d lines were no messages: %s", s.noises, strings.Join(s.noise, " | "))
+		r.add(Bad, "standard output", "lines that were no messages: %d: %s", s.noises, strings.Join(s.noise, " | "))
 	}
 	return s.noises > 0
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolroom-mcp/toolroom/host/chat/screen"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/validate"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
@@ -65,7 +66,7 @@ func (r *report) list(s *session, meta string) (tools []tool) {
 	case len(tools) == 0:
 		r.add(Weak, name, "it has no tools")
 	default:
-		r.add(Good, name, "%d tools", len(tools))
+		r.add(Good, name, "%s", screen.Counted(len(tools), "tool"))
 	}
 	return tools
 }

@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+	"github.com/toolroom-mcp/toolroom/host/chat/screen"
 	"github.com/toolroom-mcp/toolroom/host/config"
 	"github.com/toolroom-mcp/toolroom/host/config/dialect"
 	"github.com/toolroom-mcp/toolroom/host/discover"
@@ -139,7 +140,7 @@ func (p *program) printChecked(r checked) error {
 	if file == "" {
 		file = "no configuration file"
 	}
-	return p.printf("ok       %s: %d servers\n", file, len(r.Servers))
+	return p.printf("ok       %s: %s\n", file, screen.Counted(len(r.Servers), "server"))
 }
 
 func (p *program) printViews(views []dialect.View) error {

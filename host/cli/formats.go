@@ -135,6 +135,6 @@ func (p *program) printLosses(losses convert.Losses) {
 		p.logf("%s: %s", printable(strings.Join(names, ", ")), printable(text))
 	}
 	if carried > 0 {
-		p.logf("%d things mean the same in another form; --json lists them", carried)
+		p.logf("what means the same in another form: %d; --json lists it", carried)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/toolroom-mcp/toolroom/host/app"
+	"github.com/toolroom-mcp/toolroom/host/chat/screen"
 	"github.com/toolroom-mcp/toolroom/host/record"
 )
 
@@ -103,7 +104,7 @@ func (p *program) tellOutcome(o record.Outcome, asJSON bool) error {
 				return err
 			}
 		}
-		if err := p.printf("%d answers, %d differ\n", o.Answers, len(o.Differences)); err != nil {
+		if err := p.printf("%s, %d differ\n", screen.Counted(o.Answers, "answer"), len(o.Differences)); err != nil {
 			return err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/toolroom-mcp/toolroom/host/app"
+	"github.com/toolroom-mcp/toolroom/host/chat/screen"
 	"github.com/toolroom-mcp/toolroom/host/config"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/audit"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/stats"
@@ -122,7 +123,7 @@ func (p *program) printStats(s summed, since time.Duration) error {
 		return exit(exitFailed, err)
 	}
 	if s.Unfinished+s.Lost+s.Skipped > 0 {
-		p.logf("%d calls have not ended; %d events were lost, %d lines cannot be read", s.Unfinished, s.Lost, s.Skipped)
+		p.logf("calls that have not ended: %d; events that were lost: %d; lines that cannot be read: %d", s.Unfinished, s.Lost, s.Skipped)
 	}
 	return p.printHosts(s.Hosts)
 }
@@ -137,8 +138,8 @@ func (p *program) printHosts(hosts []app.Counts) error {
 		for _, t := range h.Tools {
 			calls += t.Calls
 		}
-		err := p.printf("%s: %d calls so far, %d running, %d waiting; %d MB, %d goroutines, %d descriptors\n", printable(liveHost{Running: h.Running}.String()),
-			calls, running, waiting, h.Process.Resident>>20, h.Process.Goroutines, h.Process.Open)
+		err := p.printf("%s: %s so far, %d running, %d waiting; %d MB, %s, %s\n", printable(liveHost{Running: h.Running}.String()),
+			screen.Counted(int(calls), "call"), running, waiting, h.Process.Resident>>20, screen.Counted(h.Process.Goroutines, "goroutine"), screen.Counted(h.Process.Open, "descriptor"))
 		if err != nil {
 			return err
 		}

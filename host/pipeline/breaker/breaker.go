@@ -112,7 +112,7 @@ func (b *Breaker) enter(server string) (trial bool, err error) {
 		return true, nil
 	}
 	left = max(left, 100*time.Millisecond).Round(100 * time.Millisecond)
-	return false, toolerr.New(toolerr.ServerOffline, "server %s failed %d times in a row, at last because %w; it is tried again in %v",
+	return false, toolerr.New(toolerr.ServerOffline, "server %s failed %d× in a row, at last because %w; it is tried again in %v",
 		server, s.failures, s.last, left).With("retryAfterMs", left.Milliseconds())
 }
 

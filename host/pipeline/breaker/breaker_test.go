@@ -66,7 +66,7 @@ func TestItOpensAfterFailuresInARow(t *testing.T) {
 		require.Equal(t, sent, l.sent, "refused at once")
 		require.Equal(t, toolerr.ServerOffline, toolerr.CodeOf(err))
 		require.ErrorIs(t, err, broken)
-		require.EqualError(t, err, "server s failed 5 times in a row, at last because connection reset; it is tried again in 4s")
+		require.EqualError(t, err, "server s failed 5× in a row, at last because connection reset; it is tried again in 4s")
 
 		l.err = nil
 		require.NoError(t, l.call(t, "other"), "another server is not concerned")
@@ -77,7 +77,7 @@ func TestItOpensAfterFailuresInARow(t *testing.T) {
 		l.err = broken
 		sent = l.sent
 		require.ErrorIs(t, l.call(t, "s"), broken)
-		require.ErrorContains(t, l.call(t, "s"), "failed 6 times")
+		require.ErrorContains(t, l.call(t, "s"), "failed 6×")
 		require.Equal(t, sent+1, l.sent)
 
 		// It works, and the count begins anew.

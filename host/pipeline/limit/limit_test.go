@@ -212,7 +212,7 @@ func TestAQueueIsBounded(t *testing.T) {
 				require.Equal(t, []limit.Load{{Server: "s", Permits: 1, Running: 1, Waiting: c.fits - 1}}, l.Loads())
 				_, err := h(t.Context(), of("a", 9, time.Second))
 				require.Equal(t, toolerr.RateLimited, toolerr.CodeOf(err))
-				require.ErrorContains(t, err, fmt.Sprintf("s__t is busy: 1 calls run and %d of yours wait; try again in 4s", c.fits-1))
+				require.ErrorContains(t, err, fmt.Sprintf("s__t is busy (1 running, %d of yours waiting); try again in 4s", c.fits-1))
 				var refusal *toolerr.Error
 				require.ErrorAs(t, err, &refusal)
 				require.Equal(t, int64(4000), refusal.Extra()["retryAfterMs"])

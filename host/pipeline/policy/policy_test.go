@@ -158,7 +158,7 @@ func TestCallsAMinute(t *testing.T) {
 		}
 		err := call("api__x")
 		require.Equal(t, toolerr.RateLimited, toolerr.CodeOf(err))
-		require.EqualError(t, err, "api__x: at most 5 calls a minute are allowed; try again in 55s")
+		require.EqualError(t, err, "api__x: 5 a minute are allowed; try again in 55s")
 		var cause *toolerr.Error
 		require.ErrorAs(t, err, &cause)
 		require.Equal(t, int64(55_000), cause.Extra()["retryAfterMs"])
@@ -194,14 +194,14 @@ func TestTotalsOfACallerAndOfATurn(t *testing.T) {
 		text  string
 	}{
 		{"in all", policy.Config{MaxTotalCalls: 2}, []call.Caller{a, turn(a, "1"), a, b, b, b}, nil, "..L..L",
-			"t: all 2 calls have been made that are allowed; finish with what there is"},
+			"t: all calls have been made that are allowed (2); finish with what there is"},
 		{"a turn", policy.Config{MaxCallsPerTurn: 2}, []call.Caller{a, a, a, turn(a, "1"), turn(a, "1"), turn(a, "1"), turn(a, "2"), turn(b, "1")}, nil, ".....L..",
-			"t: all 2 calls of this turn have been made; answer with what there is"},
+			"t: all calls of this turn have been made (2); answer with what there is"},
 		{"identical", policy.Config{MaxIdenticalCalls: 2}, []call.Caller{a, a, a, a, b, turn(a, "1")}, []string{`{"a":1}`, `{"a":1}`, `{"a":1}`, `{"a":2}`, `{"a":1}`, `{"a":1}`}, "..L...",
-			"t: the same call has been made 2 times; its result is known, change the arguments or go on without it"},
+			"t: the same call has been made as often as is allowed (2); its result is known, change the arguments or go on without it"},
 		{"identical, of agents", policy.Config{MaxIdenticalCalls: 1}, []call.Caller{turn(a, "1"), agent(turn(a, "1"), "x"), agent(turn(a, "1"), "y"), agent(turn(a, "1"), "x")},
 			[]string{`{}`, `{}`, `{}`, `{}`}, "...L",
-			"t: the same call has been made 1 times; its result is known, change the arguments or go on without it"},
+			"t: the same call has been made as often as is allowed (1); its result is known, change the arguments or go on without it"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			stage := policy.New(c.cfg, nil).Stage

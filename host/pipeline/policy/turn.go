@@ -42,7 +42,7 @@ func (t *Turn) Round() error {
 		most = defaultRounds
 	}
 	if most > 0 && t.rounds >= most {
-		return toolerr.New(toolerr.LimitReached, "all %d rounds of this turn have been made (max_rounds); answer with what there is", most)
+		return toolerr.New(toolerr.LimitReached, "all rounds of this turn have been made (max_rounds: %d); answer with what there is", most)
 	}
 	t.rounds++
 	return nil
