@@ -24,65 +24,65 @@ func (d *folder) openUnread(name string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-const accessList = "system.posix_acl_access"
+const (
+	accessList   = "system.posix_acl_access"
+	capabilities = "security.capability"
+)
 
 // notCopied are attributes that speak of the old content (integrity), or
 // that the kernel takes from a file when it is written (capabilities), and
 // the access list, which is copied on its own.
-var notCopied = []string{"security.capability", "security.ima", "security.evm", accessList, "system.posix_acl_default"}
+var notCopied = []string{capabilities, "security.ima", "security.evm", accessList, "system.posix_acl_default"}
 
 // copyAttributes gives a new file the owner, the mode, the access list and
-// the extended attributes of an old one. Where one of them cannot be given,
-// why names it and the new file is no substitute. Setuid, setgid and file
-// capabilities are dropped, as they are by any writing.
-func copyAttributes(from, to *os.File, _ Stat) (dropped []string, why string, err error) {
+// the extended attributes of an old one, but its privileges. Where one of them
+// cannot be given, why names it and the new file is no substitute.
+func copyAttributes(from, to *os.File, _ Stat) (why string, err error) {
 	var old, made unix.Stat_t
 	if err := errors.Join(unix.Fstat(int(from.Fd()), &old), unix.Fstat(int(to.Fd()), &made)); err != nil {
-		return nil, "", err
+		return "", err
 	}
 	if old.Uid != made.Uid || old.Gid != made.Gid {
 		switch err := unix.Fchown(int(to.Fd()), int(old.Uid), int(old.Gid)); err {
 		case nil:
 		case unix.EDQUOT, unix.ENOSPC:
-			return nil, "", err
+			return "", err
 		default:
-			return nil, "its owner and group cannot be given to a new file", nil
+			return "its owner and group cannot be given to a new file", nil
 		}
 	}
 	attrs := attributesOf(from)
 	names, err := attrs.list()
 	if err != nil {
-		return nil, "its extended attributes cannot be read", nil
+		return "its extended attributes cannot be read", nil
 	}
 	// The access list goes first: with one, the mode's group bits are its
 	// mask. A new file may have inherited one from its directory.
 	if !slices.Contains(names, accessList) {
 		if err := unix.Fremovexattr(int(to.Fd()), accessList); err != nil && err != unix.ENODATA && err != unix.ENOTSUP {
-			return nil, "its access list cannot be given to a new file", nil
+			return "its access list cannot be given to a new file", nil
 		}
 	} else if why, err := attrs.copy(accessList, to); why != "" || err != nil {
-		return nil, why, err
+		return why, err
 	}
-	if err := unix.Fchmod(int(to.Fd()), old.Mode&0o777); err != nil {
-		return nil, "its mode cannot be given to a new file", nil
+	if err := unix.Fchmod(int(to.Fd()), old.Mode&(0o777|unix.S_ISVTX)); err != nil {
+		return "its mode cannot be given to a new file", nil
 	}
 	for _, name := range names {
 		if slices.Contains(notCopied, name) {
 			continue
 		}
 		if why, err := attrs.copy(name, to); why != "" || err != nil {
-			return nil, why, err
+			return why, err
 		}
 	}
-	for _, bit := range []struct {
-		is   bool
-		name string
-	}{{old.Mode&unix.S_ISUID != 0, "setuid"}, {old.Mode&unix.S_ISGID != 0, "setgid"}, {slices.Contains(names, "security.capability"), "file capabilities"}} {
-		if bit.is {
-			dropped = append(dropped, bit.name)
-		}
-	}
-	return dropped, "", nil
+	return "", nil
+}
+
+// hasCapabilities reports whether whoever runs the file is given some.
+func hasCapabilities(f *os.File) bool {
+	names, err := attributesOf(f).list()
+	return err == nil && slices.Contains(names, capabilities)
 }
 
 // attributes reads extended attributes, also of a file that is only held

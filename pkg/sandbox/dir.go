@@ -16,7 +16,7 @@ type Stat struct {
 	ModTime         time.Time
 	ChangeTime      time.Time
 	Dev, Ino, Nlink uint64
-	UID             uint32
+	UID, GID        uint32
 }
 
 // DirEntry is a name in a directory. Type holds the type bits of the mode;

@@ -15,7 +15,7 @@ func statOfInfo(info fs.FileInfo) Stat {
 	st := Stat{Mode: info.Mode(), Size: info.Size(), ModTime: info.ModTime(), ChangeTime: info.ModTime()}
 	if raw, ok := info.Sys().(*syscall.Stat_t); ok {
 		st.ChangeTime = time.Unix(int64(raw.Ctimespec.Sec), int64(raw.Ctimespec.Nsec))
-		st.Dev, st.Ino, st.Nlink, st.UID = uint64(raw.Dev), raw.Ino, uint64(raw.Nlink), raw.Uid
+		st.Dev, st.Ino, st.Nlink, st.UID, st.GID = uint64(raw.Dev), raw.Ino, uint64(raw.Nlink), raw.Uid, raw.Gid
 	}
 	return st
 }

@@ -14,7 +14,7 @@ func statOfInfo(info fs.FileInfo) Stat {
 		st := Stat{
 			Mode: info.Mode(), Size: raw.Size, ModTime: info.ModTime(),
 			ChangeTime: time.Unix(int64(raw.Ctim.Sec), int64(raw.Ctim.Nsec)),
-			Dev:        uint64(raw.Dev), Ino: raw.Ino, Nlink: uint64(raw.Nlink), UID: raw.Uid,
+			Dev:        uint64(raw.Dev), Ino: raw.Ino, Nlink: uint64(raw.Nlink), UID: raw.Uid, GID: raw.Gid,
 		}
 		return st
 	}
@@ -27,7 +27,7 @@ func statOf(raw *unix.Stat_t) Stat {
 		Mode: modeOf(raw.Mode), Size: raw.Size,
 		ModTime:    time.Unix(int64(raw.Mtim.Sec), int64(raw.Mtim.Nsec)),
 		ChangeTime: time.Unix(int64(raw.Ctim.Sec), int64(raw.Ctim.Nsec)),
-		Dev:        uint64(raw.Dev), Ino: raw.Ino, Nlink: uint64(raw.Nlink), UID: raw.Uid,
+		Dev:        uint64(raw.Dev), Ino: raw.Ino, Nlink: uint64(raw.Nlink), UID: raw.Uid, GID: raw.Gid,
 	}
 }
 

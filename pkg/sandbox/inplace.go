@@ -57,10 +57,18 @@ func (r *replacement) inPlace(write func(io.Writer) error, why string) error {
 	if !sameVersion(st, *r.old) {
 		return errStale(r.name)
 	}
+	r.done.Dropped = privileges(f, st)
+	special := st.Mode & (fs.ModeSetuid | fs.ModeSetgid)
+	if special != 0 {
+		_ = f.Chmod(st.Mode &^ special) // the kernel would, but not for root, and not before the first byte
+	}
 	if err := overwrite(f, st.Size, source, size); err != nil {
+		if special != 0 {
+			_ = f.Chmod(st.Mode)
+		}
 		return err
 	}
-	r.done.InPlace, r.done.Dropped = why, nil
+	r.done.InPlace = why
 	r.done.OtherNames = 0
 	return r.finish(f)
 }

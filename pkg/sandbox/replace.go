@@ -223,8 +223,24 @@ func (r *replacement) prepare() (why string, err error) {
 		return "", err
 	}
 	r.scratch = scratch
-	r.done.Dropped, why, err = copyAttributes(old, scratch.File, *r.old)
+	r.done.Dropped = privileges(old, *r.old)
+	why, err = copyAttributes(old, scratch.File, *r.old)
 	return why, err
+}
+
+// privileges names what of a file no writing keeps: what gives rights to who
+// runs it.
+func privileges(f *os.File, st Stat) (names []string) {
+	if st.Mode&fs.ModeSetuid != 0 {
+		names = append(names, "setuid")
+	}
+	if st.Mode&fs.ModeSetgid != 0 {
+		names = append(names, "setgid")
+	}
+	if hasCapabilities(f) {
+		names = append(names, "file capabilities")
+	}
+	return names
 }
 
 // fill writes the new content to the scratch file, down to the disk.

@@ -473,3 +473,52 @@ func TestReplaceLeaksNoDescriptor(t *testing.T) {
 
 // theirs runs f as another user.
 func theirs(t *testing.T, f func()) { asNobody(t, f) }
+
+// The sticky bit gives nobody anything, and stays.
+func TestStickyIsKept(t *testing.T) {
+	eachWay(t, func(t *testing.T, box func(sandbox.Config) *sandbox.Sandbox) {
+		tr := newTree(t)
+		path := filepath.Join(tr.root, "a.txt")
+		require.NoError(t, unix.Chmod(path, 0o1640))
+		done, err := put(open(t, box, tr.root), "a.txt", "new", sandbox.ReplaceOptions{})
+		require.NoError(t, err)
+		require.Empty(t, done.Dropped)
+		var st unix.Stat_t
+		require.NoError(t, unix.Stat(path, &st))
+		require.EqualValues(t, unix.S_IFREG|0o1640, st.Mode)
+	})
+}
+
+// Writing in place gives no new content the rights of the old one either, and
+// says so; where it fails, the file is as it was.
+func TestPrivilegeInPlace(t *testing.T) {
+	eachWay(t, func(t *testing.T, box func(sandbox.Config) *sandbox.Sandbox) {
+		tr := newTree(t)
+		at := filepath.Join(tr.root, "small")
+		if os.Geteuid() == 0 {
+			mount(t, at, "size=1m")
+		} else {
+			require.NoError(t, os.Mkdir(at, 0o755))
+		}
+		tr.write(t, "root/small/f", "old")
+		require.NoError(t, os.Link(at+"/f", at+"/g"))
+		require.NoError(t, unix.Chmod(at+"/f", 0o6755))
+		fs := open(t, box, tr.root)
+		mode := func() uint32 {
+			var st unix.Stat_t
+			require.NoError(t, unix.Stat(at+"/g", &st))
+			return st.Mode &^ unix.S_IFREG
+		}
+		if os.Geteuid() == 0 {
+			_, err := put(fs, "small/f", strings.Repeat("too much", 1<<18), sandbox.ReplaceOptions{KeepHardlinks: true})
+			requireCode(t, toolerr.NoSpace, err)
+			require.EqualValues(t, 0o6755, mode())
+		}
+		done, err := put(fs, "small/f", "new content", sandbox.ReplaceOptions{KeepHardlinks: true})
+		require.NoError(t, err)
+		require.Equal(t, []string{"setuid", "setgid"}, done.Dropped)
+		require.NotEmpty(t, done.InPlace)
+		require.EqualValues(t, 0o755, mode())
+		require.Equal(t, "new content", tr.onDisk(t, "root/small/g"))
+	})
+}
