@@ -182,9 +182,12 @@ func (t *transaction) read() error {
 		runtime.GC() // what the call before held is not to be held beside this
 	}
 	b.Content = make([]byte, b.Stat.Size)
-	n, err := io.ReadFull(file, b.Content)
+	n, err := io.ReadFull(&stoppable{t.ctx, file}, b.Content)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || err == nil && grew(file) {
 		return &overtaken{toolerr.New(toolerr.Conflict, "%s changes all the time while it is read, nothing was changed: try again when its writer has finished", b.Shown)}
+	}
+	if cause := context.Cause(t.ctx); cause != nil {
+		return cause
 	}
 	if err != nil {
 		return fmt.Errorf("reading %s stopped after %d bytes, nothing was changed: %w", b.Shown, n, err)
@@ -195,6 +198,22 @@ func (t *transaction) read() error {
 	}
 	b.Etag, b.Index = index.Etag, *index
 	return nil
+}
+
+// stoppable is a reader that a context stops between two pieces.
+type stoppable struct {
+	ctx  context.Context
+	from io.Reader
+}
+
+// maxPiece is how much is read between two looks at the context.
+const maxPiece = 4 << 20
+
+func (s *stoppable) Read(p []byte) (int, error) {
+	if err := context.Cause(s.ctx); err != nil {
+		return 0, err
+	}
+	return s.from.Read(p[:min(len(p), maxPiece)])
 }
 
 // grew reports whether there is more to read than there was.

@@ -37,6 +37,9 @@ type Options struct {
 	// Lines says that so many lines end before offset At, which spares
 	// counting them from the beginning.
 	At, Lines int
+	// Stopped is asked between changes whether to give up: the diff is then of
+	// those before. nil: never.
+	Stopped func() bool
 }
 
 // Diff is a unified diff.
@@ -80,7 +83,7 @@ func Between(old []byte, new string) []Change {
 // are sorted and do not overlap.
 func Unified(old []byte, changes []Change, o Options) Diff {
 	w := &writer{old: old, o: o, at: o.At, line: o.Lines}
-	for len(changes) > 0 {
+	for len(changes) > 0 && (o.Stopped == nil || !o.Stopped()) {
 		var r region
 		r, changes = firstRegion(old, changes)
 		for _, b := range r.blocks(old) {
@@ -104,7 +107,9 @@ func firstRegion(old []byte, changes []Change) (region, []Change) {
 	n := 1
 	for {
 		for n < len(changes) && (changes[n].Start < r.end || r.end == len(old)) {
-			r.end = max(r.end, lineEnd(old, changes[n]))
+			if changes[n].End >= r.end { // else it ends in a line that the region has
+				r.end = max(r.end, lineEnd(old, changes[n]))
+			}
 			n++
 		}
 		if r.end == len(old) || r.endsLine(old, changes[:n]) {

@@ -296,3 +296,25 @@ func TestNeighboursAreOneBlock(t *testing.T) {
 	require.Equal(t, want, textdiff.Unified([]byte(old), one, textdiff.Options{}).Text)
 	require.Equal(t, want, textdiff.Unified([]byte(old), each, textdiff.Options{}).Text)
 }
+
+// TestManyChangesInALongLine: each is looked at once, not each with all of the
+// line behind it, which took hours.
+func TestManyChangesInALongLine(t *testing.T) {
+	const n = 400_000
+	old := strings.Repeat("word, ", n)
+	var changes []textdiff.Change
+	for i := range n {
+		changes = append(changes, textdiff.Change{Start: i*6 + 4, End: i*6 + 5, New: ";"})
+	}
+	d := textdiff.Unified([]byte(old), changes, textdiff.Options{})
+	require.Equal(t, "@@ -1 +1 @@\n-"+old+"\n\\ No newline at end of file\n+"+strings.ReplaceAll(old, ",", ";")+"\n\\ No newline at end of file\n", d.Text)
+}
+
+// TestStopped: a diff that nobody waits for is not gone on with.
+func TestStopped(t *testing.T) {
+	changes := []textdiff.Change{{Start: 0, End: 1, New: "1"}, {Start: 20, End: 21, New: "2"}}
+	asked := 0
+	d := textdiff.Unified([]byte("a\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\nl\n"), changes, textdiff.Options{Stopped: func() bool { asked++; return asked > 1 }})
+	require.Equal(t, 1, d.Added)
+	require.Equal(t, 2, asked)
+}

@@ -1,6 +1,7 @@
 package textfile
 
 import (
+	"context"
 	"sort"
 
 	"golang.org/x/text/transform"
@@ -24,13 +25,13 @@ type mark struct{ text, raw int }
 const markEvery = 4 << 10
 
 // DecodeMapped returns raw as Decode does. It holds the text once, at its
-// exact size, and little else.
-func (e Encoding) DecodeMapped(raw []byte) *Decoded {
+// exact size, and little else. It ends when ctx does, with its cause.
+func (e Encoding) DecodeMapped(ctx context.Context, raw []byte) (*Decoded, error) {
 	d := &Decoded{raw: raw, encoding: e}
 	size := 0
 	d.each(0, make([]byte, markEvery), func(text []byte, _ int) bool {
 		size += len(text)
-		return true
+		return ctx.Err() == nil
 	})
 	d.Text = make([]byte, 0, size)
 	at := 0
@@ -38,9 +39,9 @@ func (e Encoding) DecodeMapped(raw []byte) *Decoded {
 		d.marks = append(d.marks, mark{text: len(d.Text), raw: at})
 		d.Text = append(d.Text, text...)
 		at += used
-		return true
+		return ctx.Err() == nil
 	})
-	return d
+	return d, context.Cause(ctx)
 }
 
 // each decodes the bytes from an offset on, a buffer at a time, and tells how

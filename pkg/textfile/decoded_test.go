@@ -1,6 +1,7 @@
 package textfile_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -25,7 +26,7 @@ func TestDecodedOffsets(t *testing.T) {
 	} {
 		text := strings.Repeat(c.text, 400)
 		raw := encode(t, c.encoding, text)
-		d := c.encoding.DecodeMapped(raw)
+		d := decoded(t, c.encoding, raw)
 		require.Equal(t, text, string(d.Text), c.encoding)
 		at, cursor := 0, d.Offsets()
 		for i, r := range text {
@@ -52,13 +53,29 @@ func TestDecodedOffsets(t *testing.T) {
 func TestDecodedDamage(t *testing.T) {
 	// A lead byte without its second, an odd byte at the end: replaced, and
 	// what follows keeps its place.
-	d := textfile.ShiftJIS.DecodeMapped([]byte("a\x81\nb"))
+	d := decoded(t, textfile.ShiftJIS, []byte("a\x81\nb"))
 	require.Equal(t, textfile.ShiftJIS.Decode([]byte("a\x81\nb")), string(d.Text))
 	at, ok := d.Offset(strings.IndexByte(string(d.Text), 'b'))
 	require.True(t, ok)
 	require.Equal(t, 3, at)
 
-	d = textfile.UTF16LE.DecodeMapped([]byte("a\x00b\x00c"))
+	d = decoded(t, textfile.UTF16LE, []byte("a\x00b\x00c"))
 	require.Equal(t, "ab\uFFFD", string(d.Text))
-	require.Empty(t, textfile.UTF16LE.DecodeMapped(nil).Text)
+	require.Empty(t, decoded(t, textfile.UTF16LE, nil).Text)
+}
+
+func decoded(t *testing.T, e textfile.Encoding, raw []byte) *textfile.Decoded {
+	t.Helper()
+	d, err := e.DecodeMapped(t.Context(), raw)
+	require.NoError(t, err)
+	return d
+}
+
+// TestDecodedIsCancelled: a file that takes long to decode does not outlast
+// its call.
+func TestDecodedIsCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := textfile.UTF16LE.DecodeMapped(ctx, make([]byte, 1<<20))
+	require.ErrorIs(t, err, context.Canceled)
 }

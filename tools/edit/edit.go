@@ -189,18 +189,17 @@ func (e *editor) edit(ctx context.Context, fs *sandbox.FS, a ask) (*mcpkit.Resul
 			return nil, absent(fs, a.name, b)
 		}
 		var err error
-		if c, err = a.plan(b); err != nil {
+		if c, err = a.plan(ctx, b); err != nil {
 			return nil, err
 		}
-		after := rewrite.Splice(b.Content, c.result.Raw())
-		after.Encoding = c.encoding()
-		after.Executable = !b.Exists && strings.HasPrefix(a.edits[0].New, "#!")
-		return after, context.Cause(ctx)
+		c.after.Encoding = c.encoding()
+		c.after.Executable = !b.Exists && strings.HasPrefix(a.edits[0].New, "#!")
+		return c.after, context.Cause(ctx)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return a.render(c, done, mcpkit.Budget(ctx)), nil
+	return a.render(ctx, c, done), nil
 }
 
 // absent tells of a file that does not exist what names are near.

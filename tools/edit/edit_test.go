@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -201,4 +202,26 @@ func TestLongLines(t *testing.T) {
 	require.Less(t, len(text), 4*mcpkit.DefaultMaxTokens)
 	require.Contains(t, text, "the diff is cut here")
 	require.Equal(t, string(new), string(f.read("many")))
+}
+
+// TestLateNULs: a log may have NULs further down and is text. A change that
+// brings them near its beginning, where they make a file binary, is refused:
+// no later edit could be made, nor one to take them out.
+func TestLateNULs(t *testing.T) {
+	for _, size := range []int{200 << 10, 9 << 20} {
+		f := newFixture(t)
+		head := "begin\n" + strings.Repeat("a line of a log\n", size/16)
+		before := head + "crashed\x00\x00\nup again\n" + strings.Repeat("more\n", 2000)
+		f.write("log", []byte(before))
+		args := map[string]any{"file_path": "log", "old_string": head, "new_string": "cut\n"}
+		res := f.call(args)
+		require.Equal(t, toolerr.BinaryFile, res.Code, res.Text)
+		require.Contains(t, res.Text, fmt.Sprintf("2 NUL characters, from line %d on", size/16+2))
+		require.Equal(t, before, string(f.read("log")))
+
+		f.edit("log", "crashed\x00\x00\n", "crashed\n")
+		f.done(args)
+		require.Equal(t, "cut\ncrashed\nup again\n", string(f.read("log")[:21]))
+		f.edit("log", "crashed", "stopped")
+	}
 }

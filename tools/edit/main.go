@@ -21,9 +21,7 @@
 // or the new file and no edit is lost. What an edit took away is kept in the
 // state directory, for undo.
 //
-// Bugs: a file is held in memory twice while it is edited, up to 100 MiB. A
-// call that is cancelled while it searches a large file ends its search first;
-// nothing is written then.
+// Bugs: a file is held in memory twice while it is edited, up to 100 MiB.
 package main
 
 import (

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"fmt"
 	"strings"
 
@@ -17,6 +19,7 @@ import (
 type change struct {
 	file     *splice.File
 	result   *splice.Result
+	after    *rewrite.After // what the file becomes
 	shown    *splice.Result // the same with values hidden; else result
 	found    []match.Found
 	at, line int // where the first place begins, and its line; 0: not known
@@ -24,22 +27,25 @@ type change struct {
 }
 
 // plan works out what the edits make of a version of the file.
-func (a ask) plan(b *rewrite.Before) (*change, error) {
+func (a ask) plan(ctx context.Context, b *rewrite.Before) (*change, error) {
 	if b.Masked && a.etag != "" {
 		return nil, toolerr.New(toolerr.InvalidParams, "%s has hidden values, and with them no etag: leave etag out", b.Shown)
 	}
-	f, err := splice.Open(nil)
+	f, err := splice.Open(ctx, nil)
 	if b.Exists {
-		f, err = splice.OpenAs(b.Content, &b.Index)
+		f, err = splice.OpenAs(ctx, b.Content, &b.Index)
+	}
+	if toolerr.Is(err, toolerr.BinaryFile) {
+		err = toolerr.New(toolerr.BinaryFile, "%s: %w", b.Shown, err)
 	}
 	if err != nil {
-		return nil, toolerr.New(toolerr.CodeOf(err), "%s: %w", b.Shown, err)
+		return nil, err
 	}
 	c := &change{file: f}
 	if a.creates() {
-		err = a.create(c, b)
+		err = a.create(ctx, c, b)
 	} else {
-		err = a.change(c, b)
+		err = a.change(ctx, c, b)
 	}
 	if toolerr.Is(err, toolerr.BadEncoding) {
 		err = toolerr.New(toolerr.BadEncoding, "%s: %w; nothing was changed", b.Shown, err)
@@ -47,7 +53,8 @@ func (a ask) plan(b *rewrite.Before) (*change, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.staysText(b); err != nil {
+	c.after = rewrite.Splice(b.Content, c.result.Raw())
+	if err := c.staysText(ctx, b); err != nil {
 		return nil, err
 	}
 	c.warn(a, b)
@@ -55,7 +62,7 @@ func (a ask) plan(b *rewrite.Before) (*change, error) {
 }
 
 // create fills a file that is absent or empty.
-func (a ask) create(c *change, b *rewrite.Before) error {
+func (a ask) create(ctx context.Context, c *change, b *rewrite.Before) error {
 	f, text := c.file, a.edits[0].New
 	switch {
 	case len(f.Text) > f.Body:
@@ -72,27 +79,27 @@ func (a ask) create(c *change, b *rewrite.Before) error {
 		changes = []textdiff.Change{{Start: f.Body, End: f.Body, New: text}}
 	}
 	var err error
-	c.result, err = f.Apply(changes)
+	c.result, err = f.Apply(ctx, changes)
 	c.shown = c.result
 	return err
 }
 
 // change replaces text.
-func (a ask) change(c *change, b *rewrite.Before) error {
+func (a ask) change(ctx context.Context, c *change, b *rewrite.Before) error {
 	version := match.Version{Now: b.Etag, Given: a.etag, Seen: b.Seen}
 	o := match.Options{Name: b.Shown, Strict: a.strict, Changed: version.Changed()}
 	if b.Masked {
-		return a.changeHidden(c, o)
+		return a.changeHidden(ctx, c, o)
 	}
-	plan, err := match.Find(c.file, a.edits, o)
+	plan, err := match.Find(ctx, c.file, a.edits, o)
 	if err != nil {
 		return err
 	}
-	if err := match.Fresh(c.file, plan.Places, version, o); err != nil {
+	if err := match.Fresh(ctx, c.file, plan.Places, version, o); err != nil {
 		return err
 	}
 	c.take(plan)
-	c.result, err = c.file.Apply(plan.Changes)
+	c.result, err = c.file.Apply(ctx, plan.Changes)
 	c.shown = c.result
 	return err
 }
@@ -106,9 +113,9 @@ func (c *change) take(plan *match.Plan) {
 
 // changeHidden replaces text of a file whose values are hidden. Which version
 // of it was seen says nothing: the lines that matter have no record.
-func (a ask) changeHidden(c *change, o match.Options) error {
+func (a ask) changeHidden(ctx context.Context, c *change, o match.Options) error {
 	hides := newVeil(c.file)
-	plan, err := match.Find(hides.shown, a.edits, o)
+	plan, err := match.Find(ctx, hides.shown, a.edits, o)
 	if toolerr.Is(err, toolerr.NoMatch) {
 		return toolerr.New(toolerr.NoMatch, "%w\nThe file's values are hidden: in old_string they are ***, as shown. In new_string a *** keeps the value.", err)
 	}
@@ -120,30 +127,37 @@ func (a ask) changeHidden(c *change, o match.Options) error {
 		return err
 	}
 	c.take(plan)
-	if c.result, err = c.file.Apply(changes); err != nil {
+	if c.result, err = c.file.Apply(ctx, changes); err != nil {
 		return err
 	}
-	c.shown, err = hides.shown.Apply(plan.Changes)
+	c.shown, err = hides.shown.Apply(ctx, plan.Changes)
 	return err
 }
 
-// maxJudged bounds the files of which it is looked at how they will read.
-const maxJudged = 8 << 20
-
-// staysText refuses new text that would make the file one that is not text,
-// and warns where its encoding would be taken for another one.
-func (c *change) staysText(b *rewrite.Before) error {
-	usual := c.file.Encoding == textfile.UTF8
+// staysText refuses a change that would make the file one that is not text,
+// by what it brings in or by what it leaves, and warns where the file's
+// encoding would be taken for another one.
+func (c *change) staysText(ctx context.Context, b *rewrite.Before) error {
+	controls := false
 	for _, change := range c.result.Changes {
-		usual = usual && !strings.ContainsFunc(change.New, func(r rune) bool { return r < ' ' && r != '\t' && r != '\n' && r != '\r' })
+		controls = controls || strings.ContainsFunc(change.New, func(r rune) bool { return r < ' ' && r != '\t' && r != '\n' && r != '\r' })
 	}
-	if usual || c.result.Size() > maxJudged {
+	if c.file.Encoding == textfile.UTF8 && c.file.NUL == 0 && c.file.Invalid == 0 && !controls {
 		return nil
 	}
-	format := textfile.Detect(c.result.Bytes())
-	switch {
+	index, err := textfile.Scan(ctx, c.after, c.after.Size(), textfile.Options{})
+	if err != nil {
+		return err
+	}
+	const refused = "with this change %s would not be text any more, and could be neither viewed nor edited; nothing was changed. "
+	switch format := index.Format; {
+	case format.Binary && controls:
+		return toolerr.New(toolerr.BinaryFile, refused+"Look for control characters in new_string, as from a \\u0000 that is one escape too few.", b.Shown)
+	case format.Binary && c.file.NUL > 0:
+		return toolerr.New(toolerr.BinaryFile, refused+"It has %s, from line %d on, and no text has any near its beginning or many of them. Take them out first, with an edit of their own or a command such as tr -d '\\000'.",
+			b.Shown, counted(c.file.NUL, "NUL character"), c.file.Numbers()(bytes.IndexByte(c.file.Text, 0)))
 	case format.Binary:
-		return toolerr.New(toolerr.BinaryFile, "with this change %s would not be text any more, and could be neither viewed nor edited; nothing was changed. Look for control characters in new_string, as from a \\u0000 that is one escape too few.", b.Shown)
+		return toolerr.New(toolerr.BinaryFile, refused+"What is left of it has too many bytes that are not valid %s: take them out first, with a command.", b.Shown, c.file.Encoding)
 	case format.NUL > c.file.NUL:
 		c.warnings = append(c.warnings, fmt.Sprintf("new_string has %s", counted(format.NUL-c.file.NUL, "NUL character")))
 	case format.Encoding != c.file.Encoding && format.Encoding != textfile.UTF8:

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -23,7 +24,7 @@ const (
 )
 
 // render tells what was done.
-func (a ask) render(c *change, done *rewrite.Outcome, budget int) *mcpkit.Result {
+func (a ask) render(ctx context.Context, c *change, done *rewrite.Outcome) *mcpkit.Result {
 	m := newMeta(done)
 	m.Replacements = c.replacements()
 	var head, each strings.Builder
@@ -48,7 +49,7 @@ func (a ask) render(c *change, done *rewrite.Outcome, budget int) *mcpkit.Result
 	if c.line > 0 {
 		names.At, names.Lines = c.at, c.line-1
 	}
-	d := fitting(c.shown.Diff, names, budget-each.Len())
+	d := fitting(ctx, c.shown.Diff, names, mcpkit.Budget(ctx)-each.Len())
 	m.Added, m.Removed = d.Added, d.Removed
 
 	var text strings.Builder
@@ -170,8 +171,9 @@ func diffName(shown string) string { return strings.TrimLeft(shown, "/") }
 
 // fitting returns a diff that fits the budget: lines are only cut short where
 // they have to be.
-func fitting(diff func(textdiff.Options) textdiff.Diff, o textdiff.Options, budget int) textdiff.Diff {
+func fitting(ctx context.Context, diff func(textdiff.Options) textdiff.Diff, o textdiff.Options, budget int) textdiff.Diff {
 	o.MaxLines, o.MaxBytes = maxDiff, longLine
+	o.Stopped = func() bool { return ctx.Err() != nil }
 	room := max(budget-otherRoom, budget/2)
 	d := diff(o)
 	for len(d.Text) > room && o.MaxBytes > 100 {

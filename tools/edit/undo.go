@@ -29,7 +29,7 @@ func (e *editor) undo(ctx context.Context, fs *sandbox.FS, a ask) (*mcpkit.Resul
 	if done.Removed {
 		names.New = "/dev/null"
 	}
-	d := fitting(taken(done), names, mcpkit.Budget(ctx))
+	d := fitting(ctx, taken(ctx, done), names, mcpkit.Budget(ctx))
 	m.Added, m.Removed = d.Added, d.Removed
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s  %s%s  %s\n%s", shown, undone(done), done.Undone.Time.Format(time.DateTime), tag(done), d.Text)
@@ -51,9 +51,9 @@ func undone(done *rewrite.Outcome) string {
 
 // taken returns the diff that taking back a change makes: nothing for a file
 // that is not text.
-func taken(done *rewrite.Outcome) func(textdiff.Options) textdiff.Diff {
+func taken(ctx context.Context, done *rewrite.Outcome) func(textdiff.Options) textdiff.Diff {
 	nothing := func(textdiff.Options) textdiff.Diff { return textdiff.Diff{} }
-	f, err := splice.Open(done.Before.Content)
+	f, err := splice.Open(ctx, done.Before.Content)
 	if err != nil {
 		return nothing
 	}
@@ -62,7 +62,7 @@ func taken(done *rewrite.Outcome) func(textdiff.Options) textdiff.Diff {
 		change := textdiff.Change{Start: int(u.Start), End: len(f.Text) - int(u.End), New: string(u.Removed)}
 		return func(o textdiff.Options) textdiff.Diff { return textdiff.Unified(f.Text, []textdiff.Change{change}, o) }
 	}
-	g, err := splice.Open(done.After.Bytes())
+	g, err := splice.Open(ctx, done.After.Bytes())
 	if err != nil {
 		return nothing
 	}

@@ -22,11 +22,11 @@ func TestPlacesThatTouch(t *testing.T) {
 		{"one\ntwo\nthree\n", "one\nmore\nnew\nthree\n", []match.Edit{{Old: "two\n", New: "new\n"}, {Old: "one\n", New: "one\nmore\n"}}},
 		{"0\n0\na\n0\n", "0\nm\n0\nm\nb\n0\nm\n", []match.Edit{{Old: "a\n", New: "b\n"}, {Old: "0\n", New: "0\nm\n", All: true}}},
 	} {
-		f, err := splice.Open([]byte(c.text))
+		f, err := splice.Open(t.Context(), []byte(c.text))
 		require.NoError(t, err)
-		plan, err := match.Find(f, c.edits, match.Options{})
+		plan, err := match.Find(t.Context(), f, c.edits, match.Options{})
 		require.NoError(t, err)
-		result, err := f.Apply(plan.Changes)
+		result, err := f.Apply(t.Context(), plan.Changes)
 		require.NoError(t, err, "%q", c.text)
 		require.Equal(t, c.want, string(result.Bytes()))
 	}

@@ -5,12 +5,14 @@ import (
 	"strings"
 
 	"github.com/toolroom-mcp/toolroom/pkg/textfile"
+	"github.com/toolroom-mcp/toolroom/tools/edit/pace"
 	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
 )
 
 // attempt looks for one edit, a step at a time.
 type attempt struct {
 	f        *splice.File
+	pace     *pace.Pace
 	e        Edit
 	all      bool
 	old, new []string // lines
@@ -25,8 +27,9 @@ type attempt struct {
 // that is everywhere but never fits costs no more than a pass.
 const maxIndented = 1 << 20
 
-func newAttempt(f *splice.File, e Edit, all bool) *attempt {
-	a := &attempt{f: f, e: e, all: all, old: lines(e.Old, f.EOL), new: lines(e.New, f.EOL), budget: maxIndented}
+func (m *matcher) attempt(e Edit, all bool) *attempt {
+	f := m.f
+	a := &attempt{f: f, pace: m.pace, e: e, all: all, old: lines(e.Old, f.EOL), new: lines(e.New, f.EOL), budget: maxIndented}
 	if old, new, ok := unnumbered(a.old, a.new); ok {
 		a.plainOld, a.plainNew = old, new
 	}
@@ -60,7 +63,7 @@ func (a *attempt) look(p *pattern, step Step) []place {
 		if where.start == where.end { // nothing but an ending that the last line does not have
 			return true
 		}
-		if p.heads && indentSize(a.f.Text[a.f.LineStart(where.start):]) < where.start-a.f.LineStart(where.start) {
+		if p.heads && !headsLine(a.f, where.start) {
 			return true
 		}
 		if step == Indentation && !a.uniform(p, where) {
@@ -74,16 +77,25 @@ func (a *attempt) look(p *pattern, step Step) []place {
 	}
 	switch {
 	case step == Exact:
-		exact(a.f, a.e.Old, !a.all, take)
+		exact(a.f, a.e.Old, !a.all, a.pace, take)
 	case len(p.old) == 1 && step == Numbers:
-		exact(a.f, p.old[0], !a.all, take)
+		exact(a.f, p.old[0], !a.all, a.pace, take)
 	default:
-		search(a.f, p, !a.all, take)
+		search(a.f, p, !a.all, a.pace, take)
 	}
 	if a.budget <= 0 {
 		return nil // not all were looked at: none is known to be the only one
 	}
 	return found
+}
+
+// headsLine reports whether nothing but indentation is before a place in its
+// line.
+func headsLine(f *splice.File, at int) bool {
+	for at > f.Body && (f.Text[at-1] == ' ' || f.Text[at-1] == '\t') {
+		at--
+	}
+	return at == f.Body || f.Text[at-1] == f.EOL
 }
 
 // patterns returns what a step looks for.
@@ -129,6 +141,9 @@ func closed(p *pattern) *pattern {
 
 // uniform reports whether a place is indented in one way otherwise.
 func (a *attempt) uniform(p *pattern, where place) bool {
+	if a.pace.Over(perPlace) {
+		return false
+	}
 	b := &builder{f: a.f, p: p, where: where}
 	b.part = b.fragments(where)
 	a.budget -= len(b.part)

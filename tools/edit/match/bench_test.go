@@ -36,11 +36,11 @@ func BenchmarkOneLine(b *testing.B) {
 			b.SetBytes(int64(len(raw)))
 			b.ReportAllocs()
 			for b.Loop() {
-				f, err := splice.Open(raw)
+				f, err := splice.Open(b.Context(), raw)
 				require.NoError(b, err)
-				plan, err := match.Find(f, []match.Edit{e}, match.Options{})
+				plan, err := match.Find(b.Context(), f, []match.Edit{e}, match.Options{})
 				require.NoError(b, err)
-				result, err := f.Apply(plan.Changes)
+				result, err := f.Apply(b.Context(), plan.Changes)
 				require.NoError(b, err)
 				_, err = result.WriteTo(io.Discard)
 				require.NoError(b, err)
@@ -59,7 +59,7 @@ func BenchmarkOneLine(b *testing.B) {
 // BenchmarkRefused is an edit that is not found in 100 MB.
 func BenchmarkRefused(b *testing.B) {
 	raw := large(100)
-	f, err := splice.Open(raw)
+	f, err := splice.Open(b.Context(), raw)
 	require.NoError(b, err)
 	for name, old := range map[string]string{
 		"stale":  "\tentry 1500000 of the list has the value 1\n\tentry 1500001 of the list\n\tentry 1500002",
@@ -70,7 +70,7 @@ func BenchmarkRefused(b *testing.B) {
 			b.SetBytes(int64(len(raw)))
 			b.ReportAllocs()
 			for b.Loop() {
-				_, err := match.Find(f, []match.Edit{{Old: old, New: "x"}}, match.Options{})
+				_, err := match.Find(b.Context(), f, []match.Edit{{Old: old, New: "x"}}, match.Options{})
 				require.Error(b, err)
 			}
 		})
@@ -96,24 +96,24 @@ func BenchmarkAdversarial(b *testing.B) {
 		"long line":         {strings.Repeat("word and word ", size/14), "word and words"},
 	} {
 		b.Run(name, func(b *testing.B) {
-			f, err := splice.Open([]byte(c.file))
+			f, err := splice.Open(b.Context(), []byte(c.file))
 			require.NoError(b, err)
 			b.SetBytes(int64(len(c.file)))
 			for b.Loop() {
-				_, err := match.Find(f, []match.Edit{{Old: c.old, New: "new text"}}, match.Options{})
+				_, err := match.Find(b.Context(), f, []match.Edit{{Old: c.old, New: "new text"}}, match.Options{})
 				require.Error(b, err)
 			}
 		})
 	}
 	b.Run("replace all", func(b *testing.B) {
-		f, err := splice.Open([]byte(strings.Repeat("a,b\n", size/16)))
+		f, err := splice.Open(b.Context(), []byte(strings.Repeat("a,b\n", size/16)))
 		require.NoError(b, err)
 		b.SetBytes(int64(len(f.Raw)))
 		b.ReportAllocs()
 		for b.Loop() {
-			plan, err := match.Find(f, []match.Edit{{Old: ",", New: ";", All: true}}, match.Options{})
+			plan, err := match.Find(b.Context(), f, []match.Edit{{Old: ",", New: ";", All: true}}, match.Options{})
 			require.NoError(b, err)
-			_, err = f.Apply(plan.Changes)
+			_, err = f.Apply(b.Context(), plan.Changes)
 			require.NoError(b, err)
 		}
 	})

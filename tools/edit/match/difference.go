@@ -127,7 +127,7 @@ func (m *matcher) nearWithin(text *strings.Builder, old []string, b nearest.Bloc
 	line := m.f.Content(m.f.Text[start:m.f.LineEnd(start)])
 	wanted := strings.Join(old, "\n")
 	wanted = wanted[:min(len(wanted), maxCopied)]
-	from, to, ok := nearest.Within(line, wanted)
+	from, to, ok := nearest.Within(nearest.Text{Body: line, Pace: m.pace}, wanted)
 	if !ok {
 		from, to = 0, 0
 	}

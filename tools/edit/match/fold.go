@@ -3,6 +3,8 @@ package match
 import (
 	"strings"
 	"unicode/utf8"
+
+	"github.com/toolroom-mcp/toolroom/tools/edit/pace"
 )
 
 // folded returns what a character of typeset text stands for in plain text,
@@ -26,24 +28,32 @@ func folded(r rune) (string, bool) {
 
 // fold returns text with its typeset punctuation made plain: text itself if
 // it has none, else in buf, which is written from its beginning.
-func fold(text, buf []byte) (plain, grown []byte) {
+func fold(text, buf []byte) (plain, grown []byte) { return foldAt(nil, text, buf) }
+
+// stretch is how much of a text is worked on between two looks at the pace.
+const stretch = 64 << 10
+
+// foldAt is fold for a text that may be long.
+func foldAt(pace *pace.Pace, text, buf []byte) (plain, grown []byte) {
 	if ascii(text) {
 		return text, buf
 	}
 	buf = buf[:0]
-	for i := 0; i < len(text); {
-		if text[i] < utf8.RuneSelf {
-			buf = append(buf, text[i])
-			i++
-			continue
+	for i := 0; i < len(text) && !pace.Over(stretch); {
+		for end := min(i+stretch, len(text)); i < end; {
+			if text[i] < utf8.RuneSelf {
+				buf = append(buf, text[i])
+				i++
+				continue
+			}
+			r, size := utf8.DecodeRune(text[i:])
+			if s, ok := folded(r); ok {
+				buf = append(buf, s...)
+			} else {
+				buf = append(buf, text[i:i+size]...)
+			}
+			i += size
 		}
-		r, size := utf8.DecodeRune(text[i:])
-		if s, ok := folded(r); ok {
-			buf = append(buf, s...)
-		} else {
-			buf = append(buf, text[i:i+size]...)
-		}
-		i += size
 	}
 	return buf, buf
 }
@@ -62,23 +72,27 @@ func ascii(text []byte) bool {
 type unfolder struct {
 	text     []byte
 	at, have int // a place, and where fold moved it to
+	pace     *pace.Pace
 }
 
 // find returns where in the text the place is that fold moved to at; false if
 // that is inside what one character became.
 func (u *unfolder) find(at int) (int, bool) {
-	for u.have < at && u.at < len(u.text) {
-		if u.text[u.at] < utf8.RuneSelf {
-			u.have, u.at = u.have+1, u.at+1
-			continue
+	for from := u.at; u.have < at && u.at < len(u.text) && !u.pace.Over(u.at-from); {
+		from = u.at
+		for end := min(u.at+stretch, len(u.text)); u.have < at && u.at < end; {
+			if u.text[u.at] < utf8.RuneSelf {
+				u.have, u.at = u.have+1, u.at+1
+				continue
+			}
+			r, size := utf8.DecodeRune(u.text[u.at:])
+			if s, ok := folded(r); ok {
+				u.have += len(s)
+			} else {
+				u.have += size
+			}
+			u.at += size
 		}
-		r, size := utf8.DecodeRune(u.text[u.at:])
-		if s, ok := folded(r); ok {
-			u.have += len(s)
-		} else {
-			u.have += size
-		}
-		u.at += size
 	}
 	return u.at, u.have == at
 }

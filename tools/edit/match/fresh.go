@@ -2,12 +2,14 @@ package match
 
 import (
 	"bytes"
+	"context"
 	"slices"
 	"strings"
 
 	"github.com/toolroom-mcp/toolroom/pkg/state"
 	"github.com/toolroom-mcp/toolroom/pkg/textfile"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+	"github.com/toolroom-mcp/toolroom/tools/edit/pace"
 	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
 )
 
@@ -41,7 +43,7 @@ func (v Version) known() bool {
 // was given, with what they are now. Without one they are only where they
 // take the place of lines that were seen: a match is its own proof of text
 // that was never shown.
-func Fresh(f *splice.File, places []Place, v Version, o Options) error {
+func Fresh(ctx context.Context, f *splice.File, places []Place, v Version, o Options) error {
 	if !v.Changed() {
 		return nil
 	}
@@ -55,9 +57,18 @@ func Fresh(f *splice.File, places []Place, v Version, o Options) error {
 	}
 	seen := newSeenLines(v.Seen)
 	number := f.Numbers()
+	looks := pace.Of(ctx)
+	start, end, single := 0, 0, false
 	for _, p := range places {
-		start, end := wholeLines(f, p)
+		if single && start <= p.Start && p.End < end {
+			continue // in the very line that was looked at
+		}
+		start, end = wholeLines(f, p)
+		if looks.Over(end - start + perPlace) {
+			return looks.Err()
+		}
 		sums := lineSums(f, start, end)
+		single = len(sums) == 1
 		if seen.has(sums) {
 			continue
 		}

@@ -71,12 +71,12 @@ func TestFresh(t *testing.T) {
 		"an etag of another version, unknown":   {version, "number 5 ", "0123456789abcdef", nil, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f, err := splice.Open([]byte(c.file))
+			f, err := splice.Open(t.Context(), []byte(c.file))
 			require.NoError(t, err)
 			v := match.Version{Now: textfile.Sum(f.Raw), Given: c.given, Seen: c.seen}
-			plan, err := match.Find(f, []match.Edit{{Old: c.old, New: "new"}}, match.Options{Changed: v.Changed()})
+			plan, err := match.Find(t.Context(), f, []match.Edit{{Old: c.old, New: "new"}}, match.Options{Changed: v.Changed()})
 			require.NoError(t, err)
-			err = match.Fresh(f, plan.Places, v, match.Options{Name: "list"})
+			err = match.Fresh(t.Context(), f, plan.Places, v, match.Options{Name: "list"})
 			if !c.stale {
 				require.NoError(t, err)
 				return
@@ -92,11 +92,11 @@ func TestFresh(t *testing.T) {
 func TestFreshOtherEncodings(t *testing.T) {
 	raw := []byte("\xff\xfea\x00\r\x00\n\x00b\x00\r\x00\n\x00c\x00\r\x00\n\x00")
 	seen := &state.Seen{Ranges: []state.Range{{First: 2, Last: 2, Sums: []uint32{textfile.LineSum([]byte("b\x00\r\x00\n\x00"))}}}}
-	f, err := splice.Open(raw)
+	f, err := splice.Open(t.Context(), raw)
 	require.NoError(t, err)
-	plan, err := match.Find(f, []match.Edit{{Old: "b", New: "x"}}, match.Options{})
+	plan, err := match.Find(t.Context(), f, []match.Edit{{Old: "b", New: "x"}}, match.Options{})
 	require.NoError(t, err)
 	v := match.Version{Now: textfile.Sum(raw), Given: seen.Index.Etag.Full(), Seen: seen}
 	require.True(t, v.Changed())
-	require.NoError(t, match.Fresh(f, plan.Places, v, match.Options{}))
+	require.NoError(t, match.Fresh(t.Context(), f, plan.Places, v, match.Options{}))
 }

@@ -27,19 +27,19 @@ func FuzzFind(f *testing.F) {
 		if !utf8.ValidString(old) || !utf8.ValidString(new) {
 			return // strings of JSON are never that
 		}
-		file, err := splice.Open(raw)
+		file, err := splice.Open(t.Context(), raw)
 		if err != nil {
 			require.True(t, toolerr.Is(err, toolerr.BinaryFile))
 			return
 		}
-		plan, err := match.Find(file, []match.Edit{{Old: old, New: new, All: all}}, match.Options{})
+		plan, err := match.Find(t.Context(), file, []match.Edit{{Old: old, New: new, All: all}}, match.Options{})
 		if err != nil {
 			require.Contains(t, []toolerr.Code{toolerr.NoMatch, toolerr.NotUnique, toolerr.NoChange, toolerr.InvalidParams}, toolerr.CodeOf(err))
 			require.Less(t, len(err.Error()), 200_000+len(old))
 			return
 		}
 		require.True(t, all || len(plan.Places) == 1)
-		result, err := file.Apply(plan.Changes)
+		result, err := file.Apply(t.Context(), plan.Changes)
 		if err != nil {
 			require.True(t, toolerr.Is(err, toolerr.BadEncoding), "%v", err)
 			return
@@ -90,7 +90,7 @@ func FuzzNumbers(f *testing.F) {
 			return
 		}
 		sep := []string{"\t", "→", ": ", " | "}[kind%4]
-		file, err := splice.Open([]byte(text + "\nlast line of all\n"))
+		file, err := splice.Open(t.Context(), []byte(text+"\nlast line of all\n"))
 		if err != nil || file.Encoding != "utf-8" {
 			return
 		}
@@ -98,7 +98,7 @@ func FuzzNumbers(f *testing.F) {
 		if strings.Contains(string(file.Text), numbered) {
 			return
 		}
-		plan, err := match.Find(file, []match.Edit{{Old: numbered, New: "new", All: true}}, match.Options{})
+		plan, err := match.Find(t.Context(), file, []match.Edit{{Old: numbered, New: "new", All: true}}, match.Options{})
 		require.NoError(t, err, "%q in %q", numbered, file.Text)
 		require.LessOrEqual(t, plan.Found[0].Step, match.Trailing, "%q", numbered)
 	})

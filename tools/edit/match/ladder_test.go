@@ -13,13 +13,13 @@ import (
 // edited makes one edit.
 func edited(t testing.TB, raw string, o match.Options, edits ...match.Edit) (string, *match.Plan, error) {
 	t.Helper()
-	f, err := splice.Open([]byte(raw))
+	f, err := splice.Open(t.Context(), []byte(raw))
 	require.NoError(t, err)
-	plan, err := match.Find(f, edits, o)
+	plan, err := match.Find(t.Context(), f, edits, o)
 	if err != nil {
 		return raw, nil, err
 	}
-	result, err := f.Apply(plan.Changes)
+	result, err := f.Apply(t.Context(), plan.Changes)
 	if err != nil {
 		return raw, nil, err
 	}

@@ -1,10 +1,10 @@
 // Package match finds the one place in a file that a model means by a text it
 // remembers, and works out what has to change there.
 //
-//	f, err := splice.Open(raw)                               // BINARY_FILE
-//	plan, err := match.Find(f, edits, match.Options{})       // NO_MATCH, NOT_UNIQUE, NO_CHANGE …
-//	err = match.Fresh(f, plan.Places, etag, seen)            // STALE
-//	result, err := f.Apply(plan.Changes)                     // BAD_ENCODING
+//	f, err := splice.Open(ctx, raw)                          // BINARY_FILE
+//	plan, err := match.Find(ctx, f, edits, match.Options{})  // NO_MATCH, NOT_UNIQUE, NO_CHANGE …
+//	err = match.Fresh(ctx, f, plan.Places, etag, seen)       // STALE
+//	result, err := f.Apply(ctx, plan.Changes)                // BAD_ENCODING
 //	warnings := plan.Warnings                                // and pkg/lint's
 //
 // All is done in memory on one version of the file, and nothing is changed by
@@ -32,21 +32,27 @@
 //
 // Time is linear in file and edits, whatever they hold; beside the file only
 // the places found are held, up to MaxPlaces, and of UTF-8 nothing is copied.
+// Every pass ends soon after the context does.
 package match
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/toolroom-mcp/toolroom/pkg/textdiff"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+	"github.com/toolroom-mcp/toolroom/tools/edit/pace"
 	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
 )
 
 // MaxPlaces bounds the places that one edit replaces.
 const MaxPlaces = 1 << 20
+
+// perPlace is how many bytes looked at are worth the work at a place.
+const perPlace = 256
 
 // Edit is a text to be replaced.
 type Edit struct {
@@ -84,9 +90,20 @@ type Place struct {
 }
 
 // Find finds every edit in the file as it is, or says of each one that cannot
-// be found why not. Edits that overlap are CONFLICT.
-func Find(f *splice.File, edits []Edit, o Options) (*Plan, error) {
-	m := &matcher{f: f, edits: edits, o: o}
+// be found why not. Edits that overlap are CONFLICT. Once ctx is over, so is
+// the search, with its cause.
+func Find(ctx context.Context, f *splice.File, edits []Edit, o Options) (*Plan, error) {
+	m := &matcher{f: f, edits: edits, o: o, pace: pace.Of(ctx)}
+	plan, err := m.plan()
+	if over := m.pace.Err(); over != nil {
+		return nil, over // what was found, or not, says nothing
+	}
+	return plan, err
+}
+
+// plan looks for all edits.
+func (m *matcher) plan() (*Plan, error) {
+	f, edits, o := m.f, m.edits, m.o
 	var failures []failure
 	plan := &Plan{}
 	changes := make([][]textdiff.Change, len(edits))
@@ -192,6 +209,7 @@ type matcher struct {
 	f     *splice.File
 	edits []Edit
 	o     Options
+	pace  *pace.Pace
 }
 
 // hit is an edit that was found.
@@ -217,7 +235,7 @@ func (m *matcher) find(index int, e Edit) (*hit, *toolerr.Error) {
 		return nil, err
 	}
 	all := e.All || e.Expected > 1
-	a := newAttempt(m.f, e, all)
+	a := m.attempt(e, all)
 	for step := a.firstStep(); step <= m.lastStep(); step++ {
 		places, p := a.try(step)
 		if len(places) == 0 {
@@ -270,6 +288,9 @@ func (m *matcher) hit(e Edit, p *pattern, step Step, places []place) (*hit, *too
 	h := &hit{step: step, places: places, changes: make([]textdiff.Change, 0, len(places))}
 	b := newBuilder(m.f, p)
 	for _, where := range places {
+		if m.pace.Over(perPlace) {
+			break
+		}
 		var failed string
 		if h.changes, failed = b.at(where, h.changes); failed != "" {
 			return nil, m.unshifted(where, failed)

@@ -1,6 +1,7 @@
 package match
 
 import (
+	"bytes"
 	"fmt"
 	"html"
 	"regexp"
@@ -47,7 +48,7 @@ func (m *matcher) noMatch(index int, e Edit, a *attempt) *toolerr.Error {
 	if n := len(old); n > 1 && old[n-1] == "" {
 		old = old[:n-1]
 	}
-	block, ok := nearest.Find(nearest.Text{Body: m.f.Text[m.f.Body:], EOL: m.f.EOL}, old)
+	block, ok := nearest.Find(nearest.Text{Body: m.f.Text[m.f.Body:], EOL: m.f.EOL, Pace: m.pace}, old)
 	if !ok || len(block.Lines) == 0 {
 		text.WriteString("\nNo line of the file is like it: look the text up with view or grep first, and copy old_string from there.")
 		return err()
@@ -89,7 +90,7 @@ func (m *matcher) places(text string, last Step) []spot {
 	if strings.TrimSpace(text) == "" {
 		return nil
 	}
-	a := newAttempt(m.f, Edit{Old: text, New: text}, false)
+	a := m.attempt(Edit{Old: text, New: text}, false)
 	for step := Exact; step <= last; step++ {
 		found, _ := a.try(step)
 		if len(found) == 0 {
@@ -101,7 +102,7 @@ func (m *matcher) places(text string, last Step) []spot {
 			first := number(p.start)
 			end := max(p.start, p.end-1)
 			s := spot{[]int{first}}
-			if n := strings.Count(string(m.f.Text[p.start:end]), string(m.f.EOL)); n > 0 {
+			if n := bytes.Count(m.f.Text[p.start:end], []byte{m.f.EOL}); n > 0 {
 				s.lines = append(s.lines, first+n)
 			}
 			spots = append(spots, s)

@@ -3,6 +3,8 @@ package match
 import (
 	"bytes"
 	"math/bits"
+
+	"github.com/toolroom-mcp/toolroom/tools/edit/pace"
 )
 
 // needle finds a pattern in time linear in text and pattern, whatever they
@@ -11,6 +13,7 @@ import (
 // that would be slow, too, to a rolling hash.
 type needle struct {
 	pat  []byte
+	pace *pace.Pace
 	rare int // offset of the byte to look for
 	way  way
 	hits int // places that were none
@@ -30,6 +33,12 @@ const (
 // headSize is how much of a long pattern bytes.Index looks for.
 const headSize = 48
 
+// maxLook is how much of a text is searched between two looks at the pace.
+const maxLook = 1 << 20
+
+// perHit is how many bytes looked at are worth the work at a hit.
+const perHit = 16
+
 // next returns where the pattern is next in text from a place on, or -1.
 func (n *needle) next(text []byte, from int) int {
 	if n.way == fresh {
@@ -37,19 +46,28 @@ func (n *needle) next(text []byte, from int) int {
 	}
 	head := n.pat[:min(len(n.pat), headSize)]
 	for from+len(n.pat) <= len(text) {
+		last := min(from+maxLook, len(text)-len(n.pat)) // where it may begin
 		var at int
 		switch n.way {
 		case byByte:
-			at = bytes.IndexByte(text[from+n.rare:len(text)-len(n.pat)+n.rare+1], n.pat[n.rare])
+			at = bytes.IndexByte(text[from+n.rare:last+n.rare+1], n.pat[n.rare])
 		case byHead:
-			at = bytes.Index(text[from:], head)
+			at = bytes.Index(text[from:last+len(head)], head)
 		case byHash:
 			return n.roll(text, from)
 		}
-		if at < 0 || from+at+len(n.pat) > len(text) {
-			return -1
+		none := at < 0
+		if none {
+			at = last - from
 		}
 		from, n.seen = from+at, n.seen+at+1
+		if n.pace.Over(at + perHit) {
+			return -1
+		}
+		if none {
+			from++
+			continue
+		}
 		same := equalBytes(text[from:], n.pat)
 		if same == len(n.pat) {
 			return from
@@ -117,17 +135,22 @@ func (n *needle) roll(text []byte, from int) int {
 	if from+m > len(text) {
 		return -1
 	}
-	hash := func(b []byte) (h uint64) {
-		for _, c := range b {
-			h = (mulmod(h, base) + uint64(c)) % prime
+	var want, have uint64
+	high := uint64(1) // base to the power of m-1
+	for i, c := range n.pat {
+		want = (mulmod(want, base) + uint64(c)) % prime
+		have = (mulmod(have, base) + uint64(text[from+i])) % prime
+		if i > 0 {
+			high = mulmod(high, base)
 		}
-		return h
-	}
-	want, have, high := hash(n.pat), hash(text[from:from+m]), uint64(1)
-	for range m - 1 {
-		high = mulmod(high, base)
+		if i%stretch == 0 && n.pace.Over(stretch) {
+			return -1
+		}
 	}
 	for {
+		if from%stretch == 0 && n.pace.Over(stretch) {
+			return -1
+		}
 		if have == want && bytes.Equal(text[from:from+m], n.pat) {
 			return from
 		}

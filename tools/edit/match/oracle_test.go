@@ -26,15 +26,15 @@ func TestDiffsApply(t *testing.T) {
 	rng := rand.New(rand.NewPCG(21, 22))
 	for done := 0; done < 150; {
 		s := newSample(rng)
-		f, err := splice.Open(s.raw)
+		f, err := splice.Open(t.Context(), s.raw)
 		if err != nil || s.old == "" || f.EOL != '\n' {
 			continue
 		}
-		plan, err := match.Find(f, []match.Edit{{Old: s.old, New: s.new, All: rng.IntN(2) == 0}}, match.Options{})
+		plan, err := match.Find(t.Context(), f, []match.Edit{{Old: s.old, New: s.new, All: rng.IntN(2) == 0}}, match.Options{})
 		if err != nil {
 			continue
 		}
-		result, err := f.Apply(plan.Changes)
+		result, err := f.Apply(t.Context(), plan.Changes)
 		if err != nil || result.Size() == f.BOM {
 			continue
 		}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"hash/maphash"
 	"strings"
+
+	"github.com/toolroom-mcp/toolroom/tools/edit/pace"
 )
 
 // Step is a rung of the ladder: what was overlooked to find old_string.
@@ -172,7 +174,7 @@ func (p *pattern) ends(line, plain []byte) int {
 
 // inside yields where a pattern of one line is in a line of the file.
 // Places do not overlap; with overlap, the second may do with the first.
-func (p *pattern) inside(line, plain []byte, overlap bool, yield func(start, end int) bool) {
+func (p *pattern) inside(line, plain []byte, overlap bool, pace *pace.Pace, yield func(start, end int) bool) {
 	w := p.first
 	if p.step >= Indentation {
 		indent := indentSize(plain)
@@ -190,8 +192,8 @@ func (p *pattern) inside(line, plain []byte, overlap bool, yield func(start, end
 		return
 	}
 	if p.step >= Punctuation && len(w.text) > 0 {
-		n := needle{pat: w.text}
-		starts, ends := unfolder{text: line}, unfolder{text: line}
+		n := needle{pat: w.text, pace: pace}
+		starts, ends := unfolder{text: line, pace: pace}, unfolder{text: line, pace: pace}
 		for at := n.next(plain, 0); at >= 0; at = n.next(plain, at) {
 			start, ok1 := starts.find(at)
 			end, ok2 := ends.find(at + len(w.text))

@@ -153,11 +153,11 @@ func TestRandomEdits(t *testing.T) {
 	done, steps, seen := 0, map[match.Step]int{}, map[textfile.Encoding]int{}
 	for i := range 10_000 {
 		s := newSample(rng)
-		f, err := splice.Open(s.raw)
+		f, err := splice.Open(t.Context(), s.raw)
 		if err != nil || s.old == "" {
 			continue
 		}
-		plan, err := match.Find(f, []match.Edit{{Old: s.old, New: s.new}}, match.Options{})
+		plan, err := match.Find(t.Context(), f, []match.Edit{{Old: s.old, New: s.new}}, match.Options{})
 		if err != nil {
 			checkRefusal(t, f, s, err)
 			continue
@@ -172,7 +172,7 @@ func TestRandomEdits(t *testing.T) {
 		for earlier := match.Exact; earlier < step; earlier++ {
 			require.Zero(t, occurrences(f, s.old, earlier), "sample %d is at no place at step %s: %q in %q", i, earlier, s.old, f.Text)
 		}
-		result, err := f.Apply(plan.Changes)
+		result, err := f.Apply(t.Context(), plan.Changes)
 		if err != nil {
 			require.True(t, toolerr.Is(err, toolerr.BadEncoding), "sample %d: %v", i, err)
 			_, encodeErr := f.Encoding.Encode(s.new)

@@ -1,9 +1,9 @@
 package match
 
 import (
-	"bytes"
 	"hash/maphash"
 
+	"github.com/toolroom-mcp/toolroom/tools/edit/pace"
 	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
 )
 
@@ -13,8 +13,8 @@ type place struct{ start, end int }
 // exact yields where text stands in the file byte for byte: one after the
 // other, where overlap allows the second to overlap the first. A place that
 // would cut a line ending in two is none.
-func exact(f *splice.File, text string, overlap bool, yield func(place) bool) {
-	n := needle{pat: []byte(text)}
+func exact(f *splice.File, text string, overlap bool, pace *pace.Pace, yield func(place) bool) {
+	n := needle{pat: []byte(text), pace: pace}
 	if len(text) == 0 || len(text) > len(f.Text)-f.Body {
 		return
 	}
@@ -42,10 +42,13 @@ func cutsEnding(f *splice.File, at int) bool {
 	return at > f.Body && at < len(f.Text) && f.Text[at] == '\n' && f.Text[at-1] == '\r'
 }
 
+// perLine is how many bytes looked at are worth the work on a line.
+const perLine = 64
+
 // search yields the places of a pattern, in one pass over the file's lines
 // that holds no more of them than the pattern has.
-func search(f *splice.File, p *pattern, overlap bool, yield func(place) bool) {
-	if !bytes.Contains(f.Text, p.anchor) {
+func search(f *splice.File, p *pattern, overlap bool, pace *pace.Pace, yield func(place) bool) {
+	if anchor := (needle{pat: p.anchor, pace: pace}); len(p.anchor) > 0 && anchor.next(f.Text, 0) < 0 {
 		return
 	}
 	k := len(p.old) - 1
@@ -54,14 +57,17 @@ func search(f *splice.File, p *pattern, overlap bool, yield func(place) bool) {
 	var buf, firstBuf, plain []byte
 	for at, index := f.Body, 0; ; index++ {
 		next := f.LineEnd(at)
+		if pace.Over(next - at + perLine) {
+			return
+		}
 		line := f.Content(f.Text[at:next])
 		plain = line
 		if p.step >= Punctuation {
-			plain, buf = fold(line, buf)
+			plain, buf = foldAt(pace, line, buf)
 		}
 		if k == 0 {
 			stop := false
-			p.inside(line, plain, overlap, func(start, end int) bool {
+			p.inside(line, plain, overlap, pace, func(start, end int) bool {
 				stop = !yield(place{at + start, at + end})
 				return !stop
 			})
@@ -74,7 +80,7 @@ func search(f *splice.File, p *pattern, overlap bool, yield func(place) bool) {
 				first := f.Text[before.start:before.end]
 				firstPlain := first
 				if p.step >= Punctuation {
-					firstPlain, firstBuf = fold(first, firstBuf)
+					firstPlain, firstBuf = foldAt(pace, first, firstBuf)
 				}
 				if start := p.starts(first, firstPlain); start >= 0 && !yield(place{before.start + start, at + end}) {
 					return

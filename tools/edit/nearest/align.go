@@ -27,7 +27,7 @@ func (v *vocabulary) weightOf(word uint64) float64 {
 
 func (v *vocabulary) newLine(text string) line {
 	l := line{text: text, bare: strings.TrimSpace(text)}
-	l.sum = eachWord([]byte(text[:min(len(text), MaxLine)]), func(word uint64) bool {
+	l.sum = eachWord([]byte(text[:min(len(text), MaxLine)]), nil, func(word uint64) bool {
 		l.words = append(l.words, word)
 		return len(l.words) < maxLineWords
 	})
@@ -118,7 +118,7 @@ func around(t Text, w window, slack int) (first int, lines []string, starts []in
 		before++
 	}
 	first = w.first - before
-	eachLine(Text{t.Body[start:], t.EOL}, func(at int, line []byte) bool {
+	eachLine(Text{Body: t.Body[start:], EOL: t.EOL}, func(at int, line []byte) bool {
 		if t.EOL == '\n' {
 			line = bytes.TrimSuffix(line, []byte{'\r'})
 		}

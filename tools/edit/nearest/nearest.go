@@ -12,6 +12,8 @@ package nearest
 import (
 	"bytes"
 	"math"
+
+	"github.com/toolroom-mcp/toolroom/tools/edit/pace"
 )
 
 // MaxLine is how much of a line is held and aligned.
@@ -43,7 +45,8 @@ type Block struct {
 // Text is where to look.
 type Text struct {
 	Body []byte
-	EOL  byte // what ends a line; 0: nothing
+	EOL  byte       // what ends a line; 0: nothing
+	Pace *pace.Pace // of the search: once it is over, nothing that is found counts
 }
 
 // Find returns the block that is most like the wanted lines; false if the
@@ -56,7 +59,7 @@ func Find(t Text, wanted []string) (Block, bool) {
 	}
 	v.weigh(t)
 	best := v.best(t, len(wanted))
-	if best.score <= 0 {
+	if best.score <= 0 || t.Pace.Err() != nil {
 		return Block{}, false
 	}
 	slack := 12 + len(wanted)/4
@@ -88,7 +91,7 @@ func newVocabulary(wanted []string) *vocabulary {
 		in[key].wanted++
 	}
 	for _, line := range wanted {
-		sum := eachWord([]byte(line), func(word uint64) bool {
+		sum := eachWord([]byte(line), nil, func(word uint64) bool {
 			add(v.words, word)
 			return true
 		})
@@ -101,12 +104,13 @@ func newVocabulary(wanted []string) *vocabulary {
 
 // eachWord yields a hash of each word, whatever its case, and returns one of
 // all of them; 0 if there is none.
-func eachWord(line []byte, yield func(uint64) bool) uint64 {
+func eachWord(line []byte, pace *pace.Pace, yield func(uint64) bool) uint64 {
 	var all uint64
 	more := true
-	eachWordAt(line, func(word uint64, _ int) {
+	eachWordAt(line, func(word uint64, _ int) bool {
 		all = (all ^ word) * factor
 		more = more && yield(word)
+		return !pace.Over(perWord)
 	})
 	return all
 }
@@ -114,8 +118,11 @@ func eachWord(line []byte, yield func(uint64) bool) uint64 {
 // offset and factor are those of the FNV-1a hash.
 const offset, factor = 14695981039346656037, 1099511628211
 
+// perWord is how many bytes looked at are worth the work on a word.
+const perWord = 16
+
 // eachWordAt yields a hash of each word and where it ends.
-func eachWordAt(line []byte, yield func(word uint64, end int)) {
+func eachWordAt(line []byte, yield func(word uint64, end int) bool) {
 	word := uint64(offset)
 	inside := false
 	for i, c := range line {
@@ -124,7 +131,9 @@ func eachWordAt(line []byte, yield func(word uint64, end int)) {
 			continue
 		}
 		if inside {
-			yield(word, i)
+			if !yield(word, i) {
+				return
+			}
 			word, inside = offset, false
 		}
 	}
@@ -160,7 +169,7 @@ func eachLine(t Text, yield func(start int, line []byte) bool) {
 		if n := bytes.IndexByte(t.Body[at:], t.EOL); n >= 0 {
 			end, next = at+n, at+n+1
 		}
-		if !yield(at, t.Body[at:end]) {
+		if t.Pace.Over(next-at) || !yield(at, t.Body[at:end]) {
 			return
 		}
 		at = next
@@ -172,7 +181,7 @@ func (v *vocabulary) weigh(t Text) {
 	total := 0
 	eachLine(t, func(_ int, line []byte) bool {
 		total++
-		sum := eachWord(line, func(word uint64) bool {
+		sum := eachWord(line, t.Pace, func(word uint64) bool {
 			if e := v.words[word]; e != nil {
 				e.count++
 			}
@@ -227,7 +236,7 @@ func (v *vocabulary) best(t Text, size int) window {
 			e.inside++
 			slot.entries = append(slot.entries, e)
 		}
-		sum := eachWord(line, func(word uint64) bool {
+		sum := eachWord(line, t.Pace, func(word uint64) bool {
 			enter(v.words[word])
 			return len(slot.entries) < maxLineWords
 		})
@@ -244,19 +253,22 @@ func (v *vocabulary) best(t Text, size int) window {
 
 // Within finds the part of one long line that is most like a text, by the
 // same measure; false if it has none of its words.
-func Within(line []byte, wanted string) (from, to int, ok bool) {
+func Within(line Text, wanted string) (from, to int, ok bool) {
 	v := newVocabulary([]string{wanted})
-	v.weigh(Text{Body: line})
+	v.weigh(line)
 	type spot struct {
 		at    int
 		entry *entry
 	}
 	var window []spot
 	size, best, score := len(wanted)*5/4, 0.0, 0.0
-	eachWordAt(line, func(word uint64, at int) {
+	eachWordAt(line.Body, func(word uint64, at int) bool {
+		if line.Pace.Over(perWord) {
+			return false
+		}
 		e := v.words[word]
 		if e == nil {
-			return
+			return true
 		}
 		for len(window) > 0 && (at-window[0].at > size || len(window) == maxLineWords) {
 			first := window[0].entry
@@ -273,6 +285,7 @@ func Within(line []byte, wanted string) (from, to int, ok bool) {
 		if score > best+1e-6 {
 			best, from, to, ok = score, window[0].at, at, true
 		}
+		return true
 	})
 	return from, to, ok
 }

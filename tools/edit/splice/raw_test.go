@@ -15,10 +15,10 @@ import (
 
 // Raw is what the text's changes are in the file's bytes.
 func TestRawChanges(t *testing.T) {
-	f, err := splice.Open([]byte("\xff\xfeh\x00\xe9\x00l\x00\n\x00")) // UTF-16
+	f, err := splice.Open(t.Context(), []byte("\xff\xfeh\x00\xe9\x00l\x00\n\x00")) // UTF-16
 	require.NoError(t, err)
 	at := len("h")
-	result, err := f.Apply([]textdiff.Change{{Start: at, End: at + len("é"), New: "e"}})
+	result, err := f.Apply(t.Context(), []textdiff.Change{{Start: at, End: at + len("é"), New: "e"}})
 	require.NoError(t, err)
 	require.Equal(t, []textdiff.Change{{Start: 4, End: 6, New: "e\x00"}}, result.Raw())
 }
@@ -30,9 +30,9 @@ func TestNumbersOfAScannedFile(t *testing.T) {
 		index, err := textfile.Scan(context.Background(), bytes.NewReader(raw), int64(len(raw)), textfile.Options{})
 		require.NoError(t, err)
 		require.NotEmpty(t, index.Starts)
-		scanned, err := splice.OpenAs(raw, index)
+		scanned, err := splice.OpenAs(t.Context(), raw, index)
 		require.NoError(t, err)
-		plain, err := splice.Open(raw)
+		plain, err := splice.Open(t.Context(), raw)
 		require.NoError(t, err)
 		require.Equal(t, plain.Format, scanned.Format)
 		got, want := scanned.Numbers(), plain.Numbers()

@@ -7,19 +7,21 @@
 // the bytes. Apply takes changes to that text and encodes no more than what
 // is new:
 //
-//	f, err := splice.Open(raw)
-//	result, err := f.Apply([]textdiff.Change{{Start: 7, End: 9, New: "é"}})
+//	f, err := splice.Open(ctx, raw)
+//	result, err := f.Apply(ctx, []textdiff.Change{{Start: 7, End: 9, New: "é"}})
 //	_, err = result.WriteTo(file)
 package splice
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"strings"
 
 	"github.com/toolroom-mcp/toolroom/pkg/textdiff"
 	"github.com/toolroom-mcp/toolroom/pkg/textfile"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+	"github.com/toolroom-mcp/toolroom/tools/edit/pace"
 )
 
 // File is a text file in memory. It is not to be changed.
@@ -36,13 +38,13 @@ type File struct {
 }
 
 // Open finds out how raw is written. A file that is not text is BINARY_FILE.
-func Open(raw []byte) (*File, error) {
-	return OpenAs(raw, &textfile.Index{Format: textfile.Detect(raw)})
+func Open(ctx context.Context, raw []byte) (*File, error) {
+	return OpenAs(ctx, raw, &textfile.Index{Format: textfile.Detect(raw)})
 }
 
 // OpenAs is Open where raw was scanned: index says how it is written and, for
 // large files, where lines are.
-func OpenAs(raw []byte, index *textfile.Index) (*File, error) {
+func OpenAs(ctx context.Context, raw []byte, index *textfile.Index) (*File, error) {
 	f := &File{Format: index.Format, Raw: raw, EOL: '\n'}
 	if f.Binary {
 		return nil, toolerr.New(toolerr.BinaryFile, "the file is not text, so it cannot be edited as text")
@@ -55,7 +57,10 @@ func OpenAs(raw []byte, index *textfile.Index) (*File, error) {
 		f.starts, f.stride = index.Starts, int(index.Stride)
 		return f, nil
 	}
-	f.decoded = f.Encoding.DecodeMapped(raw[f.BOM:])
+	var err error
+	if f.decoded, err = f.Encoding.DecodeMapped(ctx, raw[f.BOM:]); err != nil {
+		return nil, err
+	}
 	f.Text = f.decoded.Text
 	return f, nil
 }
@@ -134,7 +139,7 @@ type Result struct {
 // Apply returns the file with changes made to its text, which are sorted and
 // do not overlap. New text that the file's encoding does not have, or that
 // would not read back as it is, is BAD_ENCODING.
-func (f *File) Apply(changes []textdiff.Change) (*Result, error) {
+func (f *File) Apply(ctx context.Context, changes []textdiff.Change) (*Result, error) {
 	r := &Result{Changes: changes, file: f, raw: changes}
 	at := f.Body
 	for _, c := range changes {
@@ -151,19 +156,26 @@ func (f *File) Apply(changes []textdiff.Change) (*Result, error) {
 		}
 		return r, nil
 	}
-	if err := r.encode(); err != nil {
+	looks := pace.Of(ctx)
+	if err := r.encode(looks); err != nil {
 		return nil, err
 	}
-	return r, r.check()
+	return r, r.check(looks)
 }
 
+// perChange is how many bytes looked at are worth the work on a change.
+const perChange = 512
+
 // encode makes changes to the bytes of the changes to the text.
-func (r *Result) encode() error {
+func (r *Result) encode(looks *pace.Pace) error {
 	f := r.file
 	r.raw = make([]textdiff.Change, 0, len(r.Changes))
 	offset := f.decoded.Offsets()
 	last, encoded := "", ""
 	for _, c := range r.Changes {
+		if looks.Over(perChange) {
+			return looks.Err()
+		}
 		start, ok1 := offset(c.Start)
 		end, ok2 := offset(c.End)
 		if !ok1 || !ok2 {
@@ -190,16 +202,20 @@ const around = 32
 
 // check reads back what is new, with what is beside it: behind half a
 // character, as in a damaged file, it would become a part of that.
-func (r *Result) check() error {
+func (r *Result) check(looks *pace.Pace) error {
 	f := r.file
+	offset := f.decoded.Offsets()
 	for i := 0; i < len(r.Changes); {
 		n := i + 1
 		for n < len(r.Changes) && r.Changes[n].Start-r.Changes[n-1].End < 2*around {
 			n++
 		}
 		start, end := r.Changes[i].Start, r.Changes[n-1].End
-		from, rawFrom := f.boundary(start, -1)
-		to, rawTo := f.boundary(end, +1)
+		if looks.Over(end - start + perChange) {
+			return looks.Err()
+		}
+		from, rawFrom := f.boundary(offset, start, -1)
+		to, rawTo := f.boundary(offset, end, +1)
 		want := patched(f.Text, r.Changes[i:n], from, to)
 		got := patched(f.Raw, r.raw[i:n], rawFrom, rawTo)
 		if f.Encoding.Decode(got) != string(want) {
@@ -212,11 +228,11 @@ func (r *Result) check() error {
 
 // boundary returns a place between characters, around bytes from at in a
 // direction.
-func (f *File) boundary(at, direction int) (text, raw int) {
+func (f *File) boundary(offset func(int) (int, bool), at, direction int) (text, raw int) {
 	for to := at + direction*around; ; to += direction {
 		to = min(max(to, 0), len(f.Text))
-		if raw, ok := f.Offset(to); ok {
-			return to, raw
+		if raw, ok := offset(to); ok {
+			return to, raw + f.BOM
 		}
 	}
 }

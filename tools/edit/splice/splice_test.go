@@ -17,7 +17,7 @@ import (
 
 func open(t testing.TB, raw []byte) *splice.File {
 	t.Helper()
-	f, err := splice.Open(raw)
+	f, err := splice.Open(t.Context(), raw)
 	require.NoError(t, err)
 	return f
 }
@@ -62,7 +62,7 @@ func TestApply(t *testing.T) {
 		}
 		want += string(f.Text[last:])
 		require.Greater(t, len(changes), 5)
-		result, err := f.Apply(changes)
+		result, err := f.Apply(t.Context(), changes)
 		require.NoError(t, err)
 		got := result.Bytes()
 		require.True(t, want == e.Decode(got[f.BOM:]), "%s", e)
@@ -76,18 +76,18 @@ func TestApply(t *testing.T) {
 }
 
 func TestRefused(t *testing.T) {
-	_, err := splice.Open([]byte("a\x00b"))
+	_, err := splice.Open(t.Context(), []byte("a\x00b"))
 	require.True(t, toolerr.Is(err, toolerr.BinaryFile))
 
 	latin := open(t, []byte("caf\xe9 cr\xe8me\n"))
-	_, err = latin.Apply([]textdiff.Change{{Start: 0, End: 0, New: "日"}})
+	_, err = latin.Apply(t.Context(), []textdiff.Change{{Start: 0, End: 0, New: "日"}})
 	require.True(t, toolerr.Is(err, toolerr.BadEncoding))
 	require.ErrorContains(t, err, "日")
 
 	plain := open(t, []byte("a\n"))
-	_, err = plain.Apply([]textdiff.Change{{Start: 0, End: 1, New: "\xff"}})
+	_, err = plain.Apply(t.Context(), []textdiff.Change{{Start: 0, End: 1, New: "\xff"}})
 	require.True(t, toolerr.Is(err, toolerr.BadEncoding))
-	_, err = plain.Apply([]textdiff.Change{{Start: 1, End: 2}, {Start: 0, End: 1}})
+	_, err = plain.Apply(t.Context(), []textdiff.Change{{Start: 1, End: 2}, {Start: 0, End: 1}})
 	require.True(t, toolerr.Is(err, toolerr.Internal))
 
 	// A lead byte without its second would swallow what is put behind it.
@@ -96,9 +96,9 @@ func TestRefused(t *testing.T) {
 	f := open(t, append(raw, 0x81, '\n', 'y', '\n'))
 	require.Equal(t, textfile.ShiftJIS, f.Encoding)
 	at := bytes.LastIndex(f.Text, []byte("\ny"))
-	_, err = f.Apply([]textdiff.Change{{Start: at, End: at, New: "AB"}})
+	_, err = f.Apply(t.Context(), []textdiff.Change{{Start: at, End: at, New: "AB"}})
 	require.True(t, toolerr.Is(err, toolerr.BadEncoding))
-	result, err := f.Apply([]textdiff.Change{{Start: at + 1, End: at + 2, New: "AB"}})
+	result, err := f.Apply(t.Context(), []textdiff.Change{{Start: at + 1, End: at + 2, New: "AB"}})
 	require.NoError(t, err)
 	require.True(t, bytes.HasSuffix(result.Bytes(), []byte("\x81\nAB\n")))
 }
@@ -116,7 +116,7 @@ func TestLines(t *testing.T) {
 	cr := open(t, []byte("one\rtwo\r"))
 	require.Equal(t, 2, cr.Lines())
 	require.Equal(t, "one", string(cr.Content(cr.Text[:4])))
-	result, err := cr.Apply([]textdiff.Change{{Start: 0, End: 3, New: "1"}})
+	result, err := cr.Apply(t.Context(), []textdiff.Change{{Start: 0, End: 3, New: "1"}})
 	require.NoError(t, err)
 	require.Equal(t, "@@ -1,2 +1,2 @@\n-one\n+1\n two\n", result.Diff(textdiff.Options{}).Text)
 }
@@ -128,11 +128,11 @@ func FuzzApply(f *testing.F) {
 	f.Add([]byte("\xff\xfea\x00\x3d\xd8\x00\xde"), 0, 1, "é")
 	f.Add([]byte("\x93\xfa\x96{\x8c\xea\x82\xcc\n\x81\n"), 3, 9, "日")
 	f.Fuzz(func(t *testing.T, raw []byte, start, end int, new string) {
-		file, err := splice.Open(raw)
+		file, err := splice.Open(t.Context(), raw)
 		if err != nil || start < file.Body || end < start || end > len(file.Text) {
 			return
 		}
-		result, err := file.Apply([]textdiff.Change{{Start: start, End: end, New: new}})
+		result, err := file.Apply(t.Context(), []textdiff.Change{{Start: start, End: end, New: new}})
 		if err != nil {
 			require.True(t, toolerr.Is(err, toolerr.BadEncoding))
 			return
