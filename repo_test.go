@@ -97,12 +97,13 @@ var foundation = map[string][]string{
 	"pkg/textfile":          {"pkg/toolerr"},
 	"pkg/textdiff":          {},
 	"pkg/topk":              {},
+	"pkg/wording":           {},
 	"pkg/noupgrade":         {"pkg/toolerr"},
 	"pkg/conform":           {},
 	"pkg/state":             {"pkg/toolerr", "pkg/sandbox", "pkg/textfile"},
-	"pkg/rewrite":           {"pkg/toolerr", "pkg/sandbox", "pkg/state", "pkg/textfile", "pkg/textdiff"},
+	"pkg/rewrite":           {"pkg/toolerr", "pkg/sandbox", "pkg/state", "pkg/textfile", "pkg/textdiff", "pkg/wording"},
 	"pkg/pathglob":          {"pkg/toolerr"},
-	"pkg/listing":           {"pkg/toolerr", "pkg/sandbox", "pkg/walk", "pkg/pathglob"},
+	"pkg/listing":           {"pkg/toolerr", "pkg/sandbox", "pkg/walk", "pkg/pathglob", "pkg/wording"},
 	"pkg/mcpkit/mcpkittest": {"pkg/toolerr", "pkg/mcpkit"},
 }
 

@@ -6,12 +6,12 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/toolroom-mcp/toolroom/host/call"
 	"github.com/toolroom-mcp/toolroom/host/convert"
 	"github.com/toolroom-mcp/toolroom/host/convert/mcp"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
 // DurationMember is the member of a result (ToolResult.Others) that says how many
@@ -37,7 +37,7 @@ func duration(took time.Duration) []convert.Member {
 // form is the text of a failure.
 func form(c *convert.ToolCall, said string, took time.Duration) string {
 	arguments := canonical(c)
-	if cut := head(arguments, maxArguments); cut != arguments {
+	if cut := wording.Head(arguments, maxArguments); cut != arguments {
 		arguments = cut + "…"
 	}
 	return fmt.Sprintf("tool: %s\narguments: %s\n%s\nduration_ms: %d", c.Name, arguments, said, took.Milliseconds())
@@ -85,31 +85,8 @@ func (r *run) bound(result *convert.ToolResult) {
 			continue
 		}
 		half := len(p.Text) / n * most / 2
-		first, last := head(p.Text, half), tail(p.Text, half)
+		first, last := wording.Head(p.Text, half), wording.Tail(p.Text, half)
 		result.Content[i].Text = fmt.Sprintf("%s\n[… %d bytes left out, since the result has %d tokens; narrow the call to see them …]\n%s",
 			first, len(p.Text)-len(first)-len(last), n, last)
 	}
-}
-
-// head is the beginning of a text, of n bytes at most, which ends with a rune.
-func head(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n]
-}
-
-// tail is the end of a text, of n bytes at most, which begins with a rune.
-func tail(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	from := len(text) - n
-	for from < len(text) && !utf8.RuneStart(text[from]) {
-		from++
-	}
-	return text[from:]
 }

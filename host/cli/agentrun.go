@@ -19,6 +19,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/provider/registry"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
 // asksAnew is how often a turn whose answer broke off is asked for anew.
@@ -47,20 +48,9 @@ func (p *program) runAgent(ctx context.Context, t agentTask, rest io.Reader, how
 
 // leadAgent runs the agent and tells of it.
 func (p *program) leadAgent(ctx context.Context, a *app.App, t agentTask, how agentHow, cancel context.CancelCauseFunc) error {
-	first, err := p.begunWith(ctx, a, t)
+	t, ceilings, err := p.wholeTask(ctx, a, t)
 	if err != nil {
 		return err
-	}
-	ceilings := []app.Ceiling{{Only: t.Tools, Except: t.Except}}
-	if first != nil {
-		was, err := first.kind(a.Config)
-		if err != nil {
-			return err
-		}
-		ceilings = append(ceilings, app.Ceiling{Only: first.Tools, Except: first.Except}, app.Ceiling{Only: was.Tools})
-		first.overlay(t)
-		first.Prompt = t.Prompt
-		t = *first
 	}
 	kind, err := t.kind(a.Config)
 	if err != nil {
@@ -74,19 +64,15 @@ func (p *program) leadAgent(ctx context.Context, a *app.App, t agentTask, how ag
 		System: kind.Instructions, Bounds: t.bounds(kind), Again: asksAnew, On: told.event,
 		Request: convert.Request{MaxTokens: t.MaxOutput, Temperature: t.Temperature},
 	}
-	if err := p.agentModel(ctx, a, t, kind, &cfg); err != nil {
-		told.ended(&agent.Outcome{Why: agent.Failed, Err: err}, nil)
+	err = p.agentModel(ctx, a, t, kind, &cfg)
+	if err == nil && t.Host != nil {
+		err = reachAll(ctx, a)
+	}
+	if err != nil {
+		told.ended(&agent.Outcome{Why: agent.Failed, Err: err}, nil) //nolint:errcheck // it has failed
 		return exit(exitConnect, told.fault(err))
 	}
-	if t.Host != nil {
-		// Without the host that has its tools, it would report what it cannot know.
-		for _, s := range a.Servers() {
-			if _, err := s.Tools(ctx); err != nil {
-				told.ended(&agent.Outcome{Why: agent.Failed, Err: err}, nil) //nolint:errcheck // it has failed
-				return exit(exitConnect, told.fault(err))
-			}
-		}
-	} else {
+	if t.Host == nil {
 		p.listen(a, "agent")
 		release, err := a.ClaimAgent(ctx, told.id)
 		if err != nil {
@@ -125,24 +111,43 @@ func (p *program) leadAgent(ctx context.Context, a *app.App, t agentTask, how ag
 	return nil
 }
 
-// begunWith is what an agent that is resumed was begun with: what is not said anew holds
-// on, and no tool is added.
-func (p *program) begunWith(ctx context.Context, a *app.App, t agentTask) (*agentTask, error) {
+// reachAll starts the servers. Without the host that has its tools, an agent would
+// report what it cannot know.
+func reachAll(ctx context.Context, a *app.App) error {
+	for _, s := range a.Servers() {
+		if _, err := s.Tools(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wholeTask is a task with what the agent that it resumes was begun with: what is not
+// said anew holds on, and the ceilings add no tool.
+func (p *program) wholeTask(ctx context.Context, a *app.App, t agentTask) (agentTask, []app.Ceiling, error) {
+	ceilings := []app.Ceiling{{Only: t.Tools, Except: t.Except}}
 	if t.Resume == "" {
-		return nil, nil
+		return t, ceilings, nil
 	}
 	kept, err := a.KeptAgent(ctx, t.Resume)
 	switch {
 	case toolerr.Is(err, toolerr.NotFound):
-		return nil, exit(exitFailed, fmt.Errorf("there is no agent %s that could be resumed", t.Resume))
+		return t, nil, exit(exitFailed, fmt.Errorf("there is no agent %s that could be resumed", t.Resume))
 	case err != nil:
-		return nil, exit(exitFailed, err)
+		return t, nil, exit(exitFailed, err)
 	}
-	first := &agentTask{}
-	if err := json.Unmarshal(kept, first); err != nil {
-		return nil, exit(exitFailed, fmt.Errorf("how agent %s was begun cannot be read: %w", t.Resume, err))
+	var first agentTask
+	if err := json.Unmarshal(kept, &first); err != nil {
+		return t, nil, exit(exitFailed, fmt.Errorf("how agent %s was begun cannot be read: %w", t.Resume, err))
 	}
-	return first, nil
+	was, err := first.kind(a.Config)
+	if err != nil {
+		return t, nil, err
+	}
+	ceilings = append(ceilings, app.Ceiling{Only: first.Tools, Except: first.Except}, app.Ceiling{Only: was.Tools})
+	first.overlay(t)
+	first.Prompt = t.Prompt
+	return first, ceilings, nil
 }
 
 // agentJournal is where the agent's steps are written down; nil: nowhere.
@@ -376,8 +381,8 @@ func (t *agentTold) ended(o *agent.Outcome, whole []convert.Message) error {
 //	agent a3 · goal reached · 9 turns · 41k in / 2.1k out · 48s · grep×6 view×11
 func closingLine(id string, o *agent.Outcome) string {
 	parts := []string{
-		"agent " + id, string(o.Why), screen.Counted(o.Turns, "turn"),
-		thousands(o.Usage.Input) + " in / " + thousands(o.Usage.Output) + " out", lasted(o.Took),
+		"agent " + id, string(o.Why), wording.Count(o.Turns, "turn"),
+		wording.Thousands(int64(o.Usage.Input)) + " in / " + wording.Thousands(int64(o.Usage.Output)) + " out", wording.Lasted(o.Took),
 	}
 	if o.Cost > 0 {
 		parts = append(parts, fmt.Sprintf("cost %.3g", o.Cost))
@@ -390,28 +395,4 @@ func closingLine(id string, o *agent.Outcome) string {
 		parts = append(parts, strings.Join(calls, " "))
 	}
 	return strings.Join(parts, " · ")
-}
-
-// thousands writes a number in few characters: 999, 2.1k, 41k, 1.2M.
-func thousands(n int) string {
-	switch {
-	case n < 1000:
-		return fmt.Sprint(n)
-	case n < 9950:
-		return fmt.Sprintf("%.1fk", float64(n)/1e3)
-	case n < 999_500:
-		return fmt.Sprintf("%.0fk", float64(n)/1e3)
-	}
-	return fmt.Sprintf("%.1fM", float64(n)/1e6)
-}
-
-// lasted writes a time as 0.4s, 48s, 3m20s.
-func lasted(d time.Duration) string {
-	switch {
-	case d < 10*time.Second:
-		return fmt.Sprintf("%.1fs", d.Seconds())
-	case d < 2*time.Minute:
-		return fmt.Sprintf("%.0fs", d.Seconds())
-	}
-	return d.Round(time.Second).String()
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
 // headerRoom is what the first line may take of the budget.
@@ -99,7 +101,7 @@ func (row *shownRow) remark() string {
 	case row.Ignored && row.AtLeast:
 		return fmt.Sprintf("(ignored, %d+ files)", *row.Files)
 	case row.Ignored:
-		return "(ignored, " + plural(*row.Files, "file") + ")"
+		return "(ignored, " + wording.Count(*row.Files, "file") + ")"
 	case row.Error != "" && row.sub == nil:
 		return "(unreadable: " + row.Error + ")"
 	case row.Type != "file" && row.Type != "directory" && row.Type != "link":
@@ -126,31 +128,19 @@ func (d *dir) coverage(again bool) string {
 	case !d.loaded:
 		return "(not listed yet)"
 	case total == 0 && d.ignored > 0:
-		return "(nothing but " + plural(d.ignored, "ignored file") + ")"
+		return "(nothing but " + wording.Count(d.ignored, "ignored file") + ")"
 	case total == 0:
 		return "(empty)"
 	case again && (len(d.rows) == 0 || len(d.rows) == total):
 		return "(continued)"
 	case len(d.rows) == 0:
-		return fmt.Sprintf("(%s left out)", plural(total, "entry"))
+		return fmt.Sprintf("(%s left out)", wording.Count(total, "entry"))
 	case from == 1 && to == total:
 		return ""
 	case from == 1:
 		return fmt.Sprintf("(first %d of %d)", to, total)
 	}
 	return fmt.Sprintf("(%d-%d of %d)", from, to, total)
-}
-
-// plural counts things; "entry" becomes "entries".
-func plural(n int, what string) string {
-	switch {
-	case n == 1:
-	case strings.HasSuffix(what, "y"):
-		what = what[:len(what)-1] + "ies"
-	default:
-		what += "s"
-	}
-	return fmt.Sprintf("%d %s", n, what)
 }
 
 // humanSize is a size in at most six characters; units are powers of 1024.
@@ -182,9 +172,9 @@ func (r *Result) header() string {
 	case r.Total == 0:
 		b.WriteString("empty")
 	case shown == 0:
-		fmt.Fprintf(&b, "nothing from offset %d, %s in all", r.Offset, plural(r.Total, "entry"))
+		fmt.Fprintf(&b, "nothing from offset %d, %s in all", r.Offset, wording.Count(r.Total, "entry"))
 	case shown == r.Total && r.TotalExact:
-		b.WriteString(plural(r.Total, "entry"))
+		b.WriteString(wording.Count(r.Total, "entry"))
 	case r.TotalExact:
 		fmt.Fprintf(&b, "%d of %d entries", shown, r.Total)
 	default:
@@ -209,7 +199,7 @@ func (r *Result) notes() []string {
 		notes = append(notes, fmt.Sprintf("%d-%d of the %d at the top", d.from+1, d.from+len(d.rows), len(d.entries)))
 	}
 	if r.Ignored > 0 {
-		notes = append(notes, plural(r.Ignored, "ignored file")+" not shown, no_ignore=true to include")
+		notes = append(notes, wording.Count(r.Ignored, "ignored file")+" not shown, no_ignore=true to include")
 	}
 	if r.Excluded > 0 {
 		notes = append(notes, fmt.Sprintf("%d left out by ignore", r.Excluded))

@@ -3,7 +3,6 @@ package listing
 import (
 	"errors"
 	"io/fs"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -64,11 +63,4 @@ func TestPlain(t *testing.T) {
 	require.Equal(t, "gone", plain(fs.ErrNotExist))
 	require.Equal(t, "odd", plain(errors.New("odd")))
 	require.Equal(t, "permission denied", plain(toolerr.New(toolerr.PermissionDenied, "long text")))
-}
-
-func TestPlural(t *testing.T) {
-	require.Equal(t, "1 entry", plural(1, "entry"))
-	require.Equal(t, "2 entries", plural(2, "entry"))
-	require.Equal(t, "0 files", plural(0, "file"))
-	require.False(t, strings.Contains(plural(1, "file"), "files"))
 }

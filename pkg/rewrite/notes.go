@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
 // Notes tells what is not as it usually is with a change, each in a sentence
@@ -27,7 +28,7 @@ func (o *Outcome) Notes() []string {
 		note("written in place, since %s: a crash in that moment could have left a mixture", w.InPlace)
 	}
 	if w.OtherNames > 0 {
-		note("%s still has the old content: this name has a file of its own now (--keep-hardlinks keeps them together)", plural(int(w.OtherNames), "other hard link"))
+		note("%s still has the old content: this name has a file of its own now (--keep-hardlinks keeps them together)", wording.Count(int(w.OtherNames), "other hard link"))
 	}
 	if len(w.Dropped) > 0 {
 		note("the file lost %s, which no writing keeps", strings.Join(w.Dropped, ", "))
@@ -46,11 +47,4 @@ func directories(n int, names string) string {
 		return "the directory " + names
 	}
 	return "the directories " + names
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -6,7 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
+
+	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
 // task is the line that mcp-host agent --json reads. What is zero is left to
@@ -105,16 +106,16 @@ type tally struct {
 // words are the tally as a result's last line has it.
 func (t tally) words() []string {
 	parts := []string{
-		plural(t.turns, "turn"),
-		short(t.usage.Input) + " in / " + short(t.usage.Output) + " out",
-		seconds(t.took),
+		wording.Count(t.turns, "turn"),
+		wording.Thousands(t.usage.Input) + " in / " + wording.Thousands(t.usage.Output) + " out",
+		wording.Lasted(t.took),
 	}
 	if t.cost > 0 {
 		parts = append(parts, "cost "+shortCost(t.cost))
 	}
 	var calls []string
 	for _, name := range slices.Sorted(maps.Keys(t.calls)) {
-		calls = append(calls, visible(name)+"×"+short(int64(t.calls[name])))
+		calls = append(calls, visible(name)+"×"+wording.Thousands(int64(t.calls[name])))
 	}
 	if len(calls) > 0 {
 		parts = append(parts, shorten(strings.Join(calls, " "), 400))
@@ -127,8 +128,5 @@ func shorten(text string, n int) string {
 	if len(text) <= n {
 		return text
 	}
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n] + "…"
+	return wording.Head(text, n) + "…"
 }

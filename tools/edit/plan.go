@@ -11,6 +11,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/textdiff"
 	"github.com/toolroom-mcp/toolroom/pkg/textfile"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+	"github.com/toolroom-mcp/toolroom/pkg/wording"
 	"github.com/toolroom-mcp/toolroom/tools/edit/match"
 	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
 )
@@ -66,7 +67,7 @@ func (a ask) create(ctx context.Context, c *change, b *rewrite.Before) error {
 	f, text := c.file, a.edits[0].New
 	switch {
 	case len(f.Text) > f.Body:
-		return toolerr.New(toolerr.Exists, "%s exists and has %s, and an empty old_string only creates a file; nothing was changed. To insert, give a line that stands there as old_string, and that line with the new ones as new_string. To write the whole file anew, use replace.", b.Shown, counted(f.Lines(), "line"))
+		return toolerr.New(toolerr.Exists, "%s exists and has %s, and an empty old_string only creates a file; nothing was changed. To insert, give a line that stands there as old_string, and that line with the new ones as new_string. To write the whole file anew, use replace.", b.Shown, wording.Count(f.Lines(), "line"))
 	case a.etag != "" && (!b.Exists || !b.Etag.Matches(a.etag)):
 		return toolerr.New(toolerr.Stale, "%s is not the version with etag=%s: it %s now. Leave etag out to create it all the same.", b.Shown, a.etag, map[bool]string{true: "is empty", false: "does not exist"}[b.Exists])
 	case text == "" && b.Exists:
@@ -155,11 +156,11 @@ func (c *change) staysText(ctx context.Context, b *rewrite.Before) error {
 		return toolerr.New(toolerr.BinaryFile, refused+"Look for control characters in new_string, as from a \\u0000 that is one escape too few.", b.Shown)
 	case format.Binary && c.file.NUL > 0:
 		return toolerr.New(toolerr.BinaryFile, refused+"It has %s, from line %d on, and no text has any near its beginning or many of them. Take them out first, with an edit of their own or a command such as tr -d '\\000'.",
-			b.Shown, counted(c.file.NUL, "NUL character"), c.file.Numbers()(bytes.IndexByte(c.file.Text, 0)))
+			b.Shown, wording.Count(c.file.NUL, "NUL character"), c.file.Numbers()(bytes.IndexByte(c.file.Text, 0)))
 	case format.Binary:
 		return toolerr.New(toolerr.BinaryFile, refused+"What is left of it has too many bytes that are not valid %s: take them out first, with a command.", b.Shown, c.file.Encoding)
 	case format.NUL > c.file.NUL:
-		c.warnings = append(c.warnings, fmt.Sprintf("new_string has %s", counted(format.NUL-c.file.NUL, "NUL character")))
+		c.warnings = append(c.warnings, fmt.Sprintf("new_string has %s", wording.Count(format.NUL-c.file.NUL, "NUL character")))
 	case format.Encoding != c.file.Encoding && format.Encoding != textfile.UTF8:
 		c.warnings = append(c.warnings, fmt.Sprintf("the file is still written as %s, but now looks like %s; view can be told with encoding", c.file.Encoding, format.Encoding))
 	}
@@ -209,14 +210,6 @@ func (c *change) warn(a ask, b *rewrite.Before) {
 	if warning := lint.Syntax(b.Shown, before, patched(c.file.Text, c.result.Changes)); warning != "" {
 		c.warnings = append(c.warnings, warning)
 	}
-}
-
-// counted is a number of things.
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // clip cuts text for a message.

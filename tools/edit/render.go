@@ -8,6 +8,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/rewrite"
 	"github.com/toolroom-mcp/toolroom/pkg/textdiff"
+	"github.com/toolroom-mcp/toolroom/pkg/wording"
 	"github.com/toolroom-mcp/toolroom/tools/edit/match"
 )
 
@@ -33,7 +34,7 @@ func (a ask) render(ctx context.Context, c *change, done *rewrite.Outcome) *mcpk
 		head.WriteString("dry run, nothing was written: ")
 	}
 	if a.creates() {
-		fmt.Fprintf(&head, "%s: %s, %d bytes", created(done), counted(int(done.Index.Lines), "line"), done.Index.Size)
+		fmt.Fprintf(&head, "%s: %s, %d bytes", created(done), wording.Count(int(done.Index.Lines), "line"), done.Index.Size)
 	} else {
 		a.found(&head, &each, c.found)
 	}
@@ -116,7 +117,7 @@ func (a ask) found(head, each *strings.Builder, found []match.Found) {
 		total += f.Count
 	}
 	if len(found) > 1 {
-		fmt.Fprintf(head, "%d edits, %s", len(found), counted(total, "replacement"))
+		fmt.Fprintf(head, "%d edits, %s", len(found), wording.Count(total, "replacement"))
 		for i, f := range found[:min(len(found), maxListed)] {
 			fmt.Fprintf(each, "edit %d: %s%s\n", i+1, at(f), overlooking(f.Step))
 		}
@@ -125,7 +126,7 @@ func (a ask) found(head, each *strings.Builder, found []match.Found) {
 		}
 		return
 	}
-	fmt.Fprintf(head, "%s at %s%s", counted(total, "replacement"), at(found[0]), overlooking(found[0].Step))
+	fmt.Fprintf(head, "%s at %s%s", wording.Count(total, "replacement"), at(found[0]), overlooking(found[0].Step))
 }
 
 // at names the lines of an edit's places.

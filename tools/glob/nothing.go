@@ -13,6 +13,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/pathglob"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/walk"
+	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
 // The bounds of the second look after a search that found nothing.
@@ -25,7 +26,7 @@ const (
 // close.
 func (q *query) nothing(ctx context.Context, f *found) (*mcpkit.Result, error) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "0 %s match %s in %s (searched %s", q.noun(0), sandbox.EscapeName(q.args.Pattern), f.shown, plural(f.report.Files+f.report.Dirs, "path"))
+	fmt.Fprintf(&b, "0 %s match %s in %s (searched %s", q.noun(0), sandbox.EscapeName(q.args.Pattern), f.shown, wording.Count(f.report.Files+f.report.Dirs, "path"))
 	for _, note := range q.remarks(f) {
 		b.WriteString("; " + note)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
 // headerRoom is kept free for the first line and notes.
@@ -134,7 +136,7 @@ func (q *query) remarks(f *found) []string {
 	var notes []string
 	if f.partial {
 		notes = append(notes, fmt.Sprintf("stopped after %s with %s searched: narrow path or pattern for the rest",
-			f.elapsed.Round(100*time.Millisecond), plural(f.report.Files+f.report.Dirs, "path")))
+			f.elapsed.Round(100*time.Millisecond), wording.Count(f.report.Files+f.report.Dirs, "path")))
 	}
 	if f.ignored > 0 || f.ignoredUp {
 		more := ""
@@ -158,7 +160,7 @@ func (q *query) remarks(f *found) []string {
 		notes = append(notes, fmt.Sprintf("%d unreadable: %s", n, strings.Join(names, ", ")))
 	}
 	if n := f.report.TooDeep; n > 0 {
-		notes = append(notes, plural(n, "directory")+" too deep to enter")
+		notes = append(notes, wording.Count(n, "directory")+" too deep to enter")
 	}
 	return notes
 }
@@ -170,20 +172,5 @@ func (q *query) noun(n int) string {
 }
 
 func (q *query) plural(n int) string {
-	return plural(n, map[string]string{"f": "file", "d": "directory"}[q.args.Type])
-}
-
-// plural counts things; "" are paths.
-func plural(n int, what string) string {
-	if what == "" {
-		what = "path"
-	}
-	switch {
-	case n == 1:
-	case strings.HasSuffix(what, "y"):
-		what = what[:len(what)-1] + "ies"
-	default:
-		what += "s"
-	}
-	return fmt.Sprintf("%d %s", n, what)
+	return wording.Count(n, cmp.Or(map[string]string{"f": "file", "d": "directory"}[q.args.Type], "path"))
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
 // maxNamed is how many paths a remark names.
@@ -98,7 +99,7 @@ func (q *query) remarks(f *found) []string {
 		notes = append(notes, fmt.Sprintf("%s unreadable: %s", verb(n, "1 directory", fmt.Sprint(n)+" directories"), strings.Join(names, ", ")))
 	}
 	if n := f.report.TooDeep; n > 0 {
-		notes = append(notes, plural(n, "directory")+" too deep to enter")
+		notes = append(notes, wording.Count(n, "directory")+" too deep to enter")
 	}
 	return notes
 }
@@ -140,7 +141,7 @@ func (q *query) advice(f *found, s second, m meta) string {
 		return b.String()
 	}
 	if f.filtered > 0 {
-		fmt.Fprintf(&b, "%s left out by glob, exclude or type\n", plural(f.filtered, "file"))
+		fmt.Fprintf(&b, "%s left out by glob, exclude or type\n", wording.Count(f.filtered, "file"))
 	}
 	s.write(&b)
 	return b.String()

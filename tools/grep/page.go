@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
 // detail is how much is shown of each match.
@@ -179,7 +180,7 @@ func (p *page) more(lines, number int) {
 		p.listed = append(p.listed, number)
 		return
 	}
-	p.note("%s more of this match, to line %d", plural(lines, "line"), p.last)
+	p.note("%s more of this match, to line %d", wording.Count(lines, "line"), p.last)
 }
 
 // note adds a remark to the file.
@@ -197,19 +198,5 @@ func (p *page) end() {
 		numbers[i] = strconv.Itoa(n)
 		p.rows = append(p.rows, row{Path: p.path, Line: n})
 	}
-	p.put("  " + plural(len(numbers), "line")[len(strconv.Itoa(len(numbers)))+1:] + " " + strings.Join(slices.Compact(numbers), ", ") + "\n")
-}
-
-// plural counts things.
-func plural(n int, what string) string {
-	switch {
-	case n == 1:
-	case strings.HasSuffix(what, "y"):
-		what = what[:len(what)-1] + "ies"
-	case strings.HasSuffix(what, "ch"):
-		what += "es"
-	default:
-		what += "s"
-	}
-	return fmt.Sprintf("%d %s", n, what)
+	p.put("  " + wording.Count(len(numbers), "line")[len(strconv.Itoa(len(numbers)))+1:] + " " + strings.Join(slices.Compact(numbers), ", ") + "\n")
 }

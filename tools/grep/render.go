@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
 const (
@@ -174,7 +175,7 @@ func (w *searcher) show(p *page, f *found, pick pick) {
 	case w.ctx.Err() != nil:
 		p.note("not all shown: the time is up")
 	case x.passed < pick.to:
-		p.note("changed meanwhile: %d of the %s are left", x.passed, plural(pick.count, "match"))
+		p.note("changed meanwhile: %d of the %s are left", x.passed, wording.Count(pick.count, "match"))
 	case pick.to < pick.count && pick.to == w.perFile:
 		p.note("%d more in this file (max_per_file=%d)", pick.count-pick.to, w.perFile)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/textfile"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
 // plan is what a call makes of a version of the file.
@@ -130,7 +131,7 @@ const maxJudged = 1 << 20
 func (p *plan) judge(done *rewrite.Outcome) {
 	b := p.before
 	if before := p.oldLines; b.Exists && !p.old.Binary && done.Index.Lines*2 < before {
-		p.warn("the file has %s now and had %d: if content was meant to be only a part of it, undo and use edit", plural(done.Index.Lines, "line"), before)
+		p.warn("the file has %s now and had %d: if content was meant to be only a part of it, undo and use edit", wording.Count(done.Index.Lines, "line"), before)
 	}
 	if n := literalNewlines(p.Content); n > 0 {
 		p.warn(`content has no line break, but %d times a backslash and an n: in JSON a line break is \n with one backslash`, n)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/textfile"
+	"github.com/toolroom-mcp/toolroom/pkg/wording"
 	"github.com/toolroom-mcp/toolroom/tools/replace/conventions"
 )
 
@@ -109,7 +110,7 @@ func (p *plan) endings(content string) string {
 			return content
 		}
 		if p.form.ending != "\r\n" {
-			p.note("%s of content ended in crlf; they are written with %s, as %s", plural(int64(returns), "line"), nameOf(p.form.ending), p.like())
+			p.note("%s of content ended in crlf; they are written with %s, as %s", wording.Count(int64(returns), "line"), nameOf(p.form.ending), p.like())
 		}
 		content = strings.ReplaceAll(content, "\r\n", "\n")
 	}
@@ -162,11 +163,4 @@ func literalNewlines(content string) int {
 		return n
 	}
 	return 0
-}
-
-func plural(n int64, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

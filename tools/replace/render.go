@@ -10,6 +10,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/textdiff"
 	"github.com/toolroom-mcp/toolroom/pkg/textfile"
+	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
 const (
@@ -44,7 +45,7 @@ func (p *plan) render(done *rewrite.Outcome, budget int) *mcpkit.Result {
 	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s  %s: %s, %s%s  %s  %s\n", b.Shown, p.verb(done),
-		plural(index.Lines, "line"), plural(index.Size, "byte"), p.formerly(done), p.format(index.Format), tag)
+		wording.Count(index.Lines, "line"), wording.Count(index.Size, "byte"), p.formerly(done), p.format(index.Format), tag)
 	var diff textdiff.Diff
 	if !done.Unchanged {
 		p.judge(done)
@@ -93,11 +94,11 @@ func (p *plan) formerly(done *rewrite.Outcome) string {
 	if !p.before.Exists || done.Unchanged {
 		return ""
 	}
-	size := plural(int64(len(p.before.Content)), "byte")
+	size := wording.Count(int64(len(p.before.Content)), "byte")
 	if p.old.Binary {
 		return fmt.Sprintf(" (was binary, %s)", size)
 	}
-	return fmt.Sprintf(" (was %s, %s)", plural(p.oldLines, "line"), size)
+	return fmt.Sprintf(" (was %s, %s)", wording.Count(p.oldLines, "line"), size)
 }
 
 // mention notes what a caller would not expect.

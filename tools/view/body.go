@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolroom-mcp/toolroom/pkg/state"
 	"github.com/toolroom-mcp/toolroom/pkg/textfile"
+	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
 // body collects the lines that are shown.
@@ -95,17 +96,9 @@ func (b *body) notes(p *page) (notes []string) {
 			b.chars, strings.Join(which, ", "), more))
 	}
 	if p.index.Invalid > 0 {
-		notes = append(notes, fmt.Sprintf("not valid %s, shown as U+FFFD: %s of the file", p.index.Encoding, count(p.index.Invalid, "byte")))
+		notes = append(notes, fmt.Sprintf("not valid %s, shown as U+FFFD: %s of the file", p.index.Encoding, wording.Count(p.index.Invalid, "byte")))
 	}
 	return append(notes, b.strange.notes()...)
-}
-
-// count writes a number of things.
-func count(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return fmt.Sprintf("%d %s", n, what)
 }
 
 // strange counts the characters that cannot be seen, or change how others
@@ -161,5 +154,5 @@ func (s *strange) notes() []string {
 	if more := len(s.order) - named; more > 0 {
 		kinds = append(kinds, fmt.Sprintf("%d other kinds", more))
 	}
-	return []string{fmt.Sprintf("%s in these lines: %s", count(s.total, "control or invisible character"), strings.Join(kinds, ", "))}
+	return []string{fmt.Sprintf("%s in these lines: %s", wording.Count(s.total, "control or invisible character"), strings.Join(kinds, ", "))}
 }

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
 // hidden stands where a credential was.
@@ -157,7 +158,7 @@ func (r *redactor) member(dst []byte, depth int) ([]byte, bool) {
 	}
 	r.pos++
 	if len(name) > maxKey {
-		name = cut(name, maxKey) + "…"
+		name = wording.Head(name, maxKey) + "…"
 	}
 	dst = append(jsonrpc.AppendString(dst, name), ':')
 	if !secretName(name) {
@@ -256,18 +257,7 @@ func appendText(dst []byte, text string) []byte { return appendCut(dst, text, le
 func appendCut(dst []byte, text string, length int) []byte {
 	shown := hide(text)
 	if len(shown) > maxText || len(text) >= 8*maxText && length > len(text) {
-		shown = fmt.Sprintf("%s… (of %d bytes)", cut(shown, maxText), length)
+		shown = fmt.Sprintf("%s… (of %d bytes)", wording.Head(shown, maxText), length)
 	}
 	return jsonrpc.AppendString(dst, shown)
-}
-
-// cut returns the first n bytes of a text, or fewer so as not to cut a rune.
-func cut(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n]
 }

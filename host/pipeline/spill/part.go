@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
 // part returns what goes on of one part of a result's content.
@@ -101,30 +101,19 @@ func value(members []jsonrpc.Member, name string) string {
 // headOf returns at most n bytes of the beginning of a text, whole lines if
 // they are most of it.
 func headOf(t string, n int) string {
-	if len(t) <= n {
-		return t
+	head := wording.Head(t, n)
+	if i := strings.LastIndexByte(head, '\n'); len(head) < len(t) && i > len(head)*3/4 {
+		return head[:i+1]
 	}
-	for n > 0 && !utf8.RuneStart(t[n]) {
-		n--
-	}
-	if i := strings.LastIndexByte(t[:n], '\n'); i > n*3/4 {
-		return t[:i+1]
-	}
-	return t[:n]
+	return head
 }
 
 // tailOf returns at most n bytes of the end of a text, whole lines if they are
 // most of it.
 func tailOf(t string, n int) string {
-	if len(t) <= n {
-		return t
+	tail := wording.Tail(t, n)
+	if i := strings.IndexByte(tail, '\n'); len(tail) < len(t) && i >= 0 && i < n/4 {
+		return tail[i+1:]
 	}
-	begin := len(t) - n
-	for begin < len(t) && !utf8.RuneStart(t[begin]) {
-		begin++
-	}
-	if i := strings.IndexByte(t[begin:], '\n'); i >= 0 && i < n/4 {
-		return t[begin+i+1:]
-	}
-	return t[begin:]
+	return tail
 }

@@ -6,6 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/toolroom-mcp/toolroom/pkg/wording"
 	"github.com/toolroom-mcp/toolroom/tools/edit/nearest"
 )
 
@@ -300,9 +301,9 @@ func dented(indent string) string {
 	case indent == "":
 		return "nothing"
 	case tabs == 0:
-		return counted(blanks, "space")
+		return wording.Count(blanks, "space")
 	case blanks == 0:
-		return counted(tabs, "tab")
+		return wording.Count(tabs, "tab")
 	}
-	return counted(tabs, "tab") + " and " + counted(blanks, "space")
+	return wording.Count(tabs, "tab") + " and " + wording.Count(blanks, "space")
 }

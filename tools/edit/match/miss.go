@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+	"github.com/toolroom-mcp/toolroom/pkg/wording"
 	"github.com/toolroom-mcp/toolroom/tools/edit/nearest"
 )
 
@@ -19,7 +20,7 @@ const maxBlock = 40
 // lines and where they differ.
 func (m *matcher) noMatch(index int, e Edit, a *attempt) *toolerr.Error {
 	var text strings.Builder
-	fmt.Fprintf(&text, "old_string is not in %s (%s); nothing was changed.", m.o.name(), counted(m.f.Lines(), "line"))
+	fmt.Fprintf(&text, "old_string is not in %s (%s); nothing was changed.", m.o.name(), wording.Count(m.f.Lines(), "line"))
 	err := func() *toolerr.Error { return toolerr.New(toolerr.NoMatch, "%s", text.String()) }
 	if len(m.f.Text) == m.f.Body {
 		text.WriteString(" The file is empty.")
@@ -59,13 +60,6 @@ func (m *matcher) noMatch(index int, e Edit, a *attempt) *toolerr.Error {
 		result = result.With("applied", true)
 	}
 	return result
-}
-
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // applied tells where the new text stands already. A scrap of text that is
@@ -119,7 +113,7 @@ func (m *matcher) where(spots []spot) string {
 		text = fmt.Sprintf("lines %d-%d", s.lines[0], s.lines[1])
 	}
 	if n := len(spots) - 1; n > 0 {
-		text += fmt.Sprintf(" and %s", counted(n, "other place"))
+		text += fmt.Sprintf(" and %s", wording.Count(n, "other place"))
 	}
 	return text
 }
