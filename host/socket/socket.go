@@ -118,13 +118,6 @@ func listenFor(cfg Config, tokens *Tokens, uid int) (*Server, error) {
 // Name is the path of the socket.
 func (s *Server) Name() string { return s.name }
 
-// Conns returns how many connections there are.
-func (s *Server) Conns() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.conns)
-}
-
 // Close removes the socket, ends the connections and waits for them.
 func (s *Server) Close() {
 	os.Remove(s.name) //nolint:errcheck // a later host removes it

@@ -108,25 +108,11 @@ func Notify(ctx context.Context, method string, params json.RawMessage) bool {
 	return v.conn.offer(jsonrpc.AppendNotification(nil, method, params))
 }
 
-type rawSlotKey struct{}
-
-// WithRawSlot returns a context with a slot for SetRawResult, and a function
-// that returns what was put in. It is for writers other than ServeStdio's,
-// which has a slot for every request.
-func WithRawSlot(ctx context.Context) (context.Context, func() json.RawMessage) {
-	slot := new(json.RawMessage)
-	return context.WithValue(ctx, rawSlotKey{}, slot), func() json.RawMessage { return *slot }
-}
-
 // SetRawResult makes result, a JSON object without newlines, the result of
 // the request that ctx belongs to, byte for byte: the writer puts it in place
-// of whatever the handler returns, which must not be an error. It reports
-// whether there is a slot for it.
+// of whatever the handler returns, which must not be an error. It reports false
+// when the request did not come over ServeStdio.
 func SetRawResult(ctx context.Context, result json.RawMessage) bool {
-	if slot, ok := ctx.Value(rawSlotKey{}).(*json.RawMessage); ok {
-		*slot = result
-		return true
-	}
 	v := viewOf(ctx)
 	if v == nil {
 		return false

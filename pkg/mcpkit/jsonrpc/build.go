@@ -144,18 +144,6 @@ func Marshal(v any) (json.RawMessage, error) {
 	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
 }
 
-// ReplaceID returns the line that m was split from with another id, the rest
-// untouched. A notification has no id and comes back as it is.
-func (m Message) ReplaceID(line []byte, id json.RawMessage) []byte {
-	if m.idEnd == 0 {
-		return line
-	}
-	out := make([]byte, 0, len(line)+len(id))
-	out = append(out, line[:m.idStart]...)
-	out = append(out, id...)
-	return append(out, line[m.idEnd:]...)
-}
-
 // SetMember returns object, which must be a valid JSON object, with a member
 // set to value: in place of the one it has, else as a new last one. The other
 // bytes stay as they are.

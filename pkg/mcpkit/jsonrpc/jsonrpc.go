@@ -50,8 +50,6 @@ type Message struct {
 	Error  json.RawMessage // of a response
 
 	Names NameSet // of the members of Result, if that is an object
-
-	idStart, idEnd int // where the id stands in the line
 }
 
 // An Error says why a line is not a message, with the code to answer.
@@ -141,7 +139,7 @@ func gather(members []Member) (Message, *Error) {
 		case "jsonrpc":
 			version = member.Value
 		case "id":
-			m.ID, m.idStart, m.idEnd = member.Value, member.Start, member.End
+			m.ID = member.Value
 		case "method":
 			method = member.Value
 		case "params":

@@ -119,14 +119,6 @@ func TestBuild(t *testing.T) {
 		string(jsonrpc.AppendError(nil, nil, jsonrpc.CodeParse, `a "b"`)))
 }
 
-func TestReplaceID(t *testing.T) {
-	line := []byte(`{ "result": {"id":9}, "id" : 17 , "jsonrpc":"2.0","x":null }`)
-	m, err := jsonrpc.Split(line)
-	require.NoError(t, err)
-	require.Equal(t, `{ "result": {"id":9}, "id" : "new" , "jsonrpc":"2.0","x":null }`,
-		string(m.ReplaceID(line, json.RawMessage(`"new"`))))
-}
-
 func TestSetMember(t *testing.T) {
 	for _, c := range [][2]string{
 		{`{}`, `{"a":1}`},
@@ -167,11 +159,6 @@ func FuzzSplit(f *testing.F) {
 			return
 		}
 		require.JSONEq(t, string(orNull(std["id"])), string(m.ID))
-		replaced, err := jsonrpc.Split(m.ReplaceID(line, json.RawMessage(`"other"`)))
-		require.NoError(t, err)
-		require.Equal(t, `"other"`, string(replaced.ID))
-		require.Equal(t, m.Method, replaced.Method)
-		require.Equal(t, string(m.Params), string(replaced.Params))
 	})
 }
 

@@ -131,17 +131,6 @@ func (e entry) covers(h host) bool {
 	return e.host == h
 }
 
-// Allows reports whether a host, as it may stand in a URL, may be asked for at
-// a port. Where its name leads is found, and looked at, for each request.
-func (a *Allow) Allows(name string, port uint16) bool {
-	h, err := parseHost(name)
-	if err != nil {
-		return false
-	}
-	_, ok := a.find(h, port)
-	return ok
-}
-
 // opens reports whether an entry is that very address with that very port.
 func (a *Allow) opens(to netip.AddrPort) bool {
 	return slices.ContainsFunc(a.entries, func(e entry) bool {

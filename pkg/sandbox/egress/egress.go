@@ -13,7 +13,7 @@
 // but not for the host itself. It may name a port; without one it stands for
 // 80 and 443. Names are ASCII: an international name is given in its xn--
 // form. Upper case and one trailing dot mean nothing. The entry "registries"
-// stands for the hosts that packages come from, see Registries.
+// stands for the hosts that packages come from (registries.go).
 //
 // An address is reached as a host only where that very address is listed; it
 // is written in its usual form (1.2.3.4, [2001:db8::1]). Numbers that some

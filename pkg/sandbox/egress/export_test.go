@@ -9,6 +9,20 @@ import (
 	"time"
 )
 
+// Registries are the entries that "registries" stands for.
+func Registries() []string { return registries[:] }
+
+// Allows reports whether a host, as it may stand in a URL, may be asked for at
+// a port.
+func (a *Allow) Allows(name string, port uint16) bool {
+	h, err := parseHost(name)
+	if err != nil {
+		return false
+	}
+	_, ok := a.find(h, port)
+	return ok
+}
+
 // ReadHead reads and understands the head of a request, and writes it anew.
 func ReadHead(head []byte) (host string, port uint16, anew []byte, err error) {
 	raw, err := readHead(bufio.NewReader(bytes.NewReader(head)))

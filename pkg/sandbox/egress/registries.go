@@ -22,6 +22,3 @@ var registries = [...]string{
 	"github.com:443", "codeload.github.com:443", "api.github.com:443", "raw.githubusercontent.com:443",
 	"objects.githubusercontent.com:443", "release-assets.githubusercontent.com:443",
 }
-
-// Registries are the entries that "registries" stands for.
-func Registries() []string { return registries[:] }
