@@ -93,16 +93,6 @@ func (l *Losses) Unread(v *tree.Value) {
 	})
 }
 
-// Real reports whether anything is lost or changed.
-func (l Losses) Real() bool {
-	for _, loss := range l {
-		if loss.Kind == Lost || loss.Kind == Changed {
-			return true
-		}
-	}
-	return false
-}
-
 // Of puts the name of a definition on losses.
 func (l Losses) Of(tool string) Losses {
 	for i := range l {

@@ -12,6 +12,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/convert"
 	"github.com/toolroom-mcp/toolroom/host/convert/anthropic"
 	"github.com/toolroom-mcp/toolroom/host/convert/gemini"
+	"github.com/toolroom-mcp/toolroom/host/convert/mcp"
 	"github.com/toolroom-mcp/toolroom/host/convert/openai"
 	"github.com/toolroom-mcp/toolroom/host/convert/schema"
 	"github.com/toolroom-mcp/toolroom/host/convert/tree"
@@ -208,7 +209,7 @@ func TestDefinitionsComeBackAsReported(t *testing.T) {
 	}
 }
 
-// read is a request as its report says it is read.
+// canonical is what a value says it is, read anew.
 func canonical[T any](t *testing.T, v *tree.Value) T {
 	t.Helper()
 	var out T
@@ -287,6 +288,30 @@ func TestResponsesComeBackAsReported(t *testing.T) {
 				require.True(t, schema.Same(wanted, got), "seed %d\nwas  %s\nsent %s\nwant %s\ngot  %s\n%v", seed, asTree(t, response).JSON(), made.JSON(), wanted.JSON(), got.JSON(), losses)
 			}
 		})
+	}
+}
+
+func TestCallsAndResultsOfMCPComeBackAsReported(t *testing.T) {
+	for seed := range cases(150) {
+		g, ids := newGen(seed), 0
+		p := g.said(&ids)
+		for p.ToolCall == nil {
+			p = g.said(&ids)
+		}
+		call, result := p.ToolCall, g.result(p.ToolCall).ToolResult
+		made, losses := mcp.EncodeCall(call)
+		called, unread, err := mcp.DecodeCall(made.JSON(), call.ID)
+		require.NoError(t, err)
+		require.Empty(t, unread, "seed %d: %s", seed, made.JSON())
+		want, got := apply(t, asTree(t, call), losses), asTree(t, called)
+		require.True(t, schema.Same(want, got), "seed %d\nsent %s\nwant %s\ngot  %s\n%v", seed, made.JSON(), want.JSON(), got.JSON(), losses)
+
+		made, losses = mcp.EncodeResult(result)
+		answered, unread, err := mcp.DecodeResult(made.JSON(), result.ID, result.Name)
+		require.NoError(t, err)
+		require.Empty(t, unread, "seed %d: %s", seed, made.JSON())
+		want, got = apply(t, asTree(t, result), losses), asTree(t, answered)
+		require.True(t, schema.Same(want, got), "seed %d\nsent %s\nwant %s\ngot  %s\n%v", seed, made.JSON(), want.JSON(), got.JSON(), losses)
 	}
 }
 

@@ -22,7 +22,7 @@ func EncodeRequest(r *convert.Request, o Options) (*tree.Value, convert.Losses) 
 			system.Items = append(system.Items, e.system(m, convert.Index("/messages", i))...)
 		}
 	}
-	if content := flat(system); content != nil {
+	if content := convert.Blocks(system); content != nil {
 		body.Set("system", content)
 	}
 	body.Set("messages", e.messages(messages))
@@ -123,7 +123,7 @@ func (e *encoder) system(m convert.Message, at string) []*tree.Value {
 		switch {
 		case p.Type == convert.Text && p.Text != "":
 			e.unsigned(p, here)
-			list = append(list, textBlock(p.Text))
+			list = append(list, convert.TextBlock(p.Text))
 		case p.Type == convert.Opaque && p.By == convert.Anthropic:
 			list = append(list, tree.Raw(p.Raw))
 		case p.Type != convert.Text:
@@ -145,27 +145,12 @@ func (e *encoder) unsigned(p convert.Part, at string) {
 	}
 }
 
-func textBlock(text string) *tree.Value {
-	return tree.Obj("type", tree.Str("text"), "text", tree.Str(text))
-}
-
-// flat is a list of blocks, or the text of the only one; nil: there is none.
-func flat(list *tree.Value) *tree.Value {
-	switch {
-	case len(list.Items) == 0:
-		return nil
-	case len(list.Items) == 1 && list.Items[0].Get("type").Is(tree.String) && list.Items[0].Get("type").Text == "text" && len(list.Items[0].Members) == 2:
-		return list.Items[0].Get("text")
-	}
-	return list
-}
-
 // messages writes them in turns: Anthropic's users speak for tools, too.
 func (e *encoder) messages(messages []convert.Message) *tree.Value {
 	list := tree.List()
 	role, content := "", tree.List()
 	flush := func() {
-		if c := flat(content); c != nil {
+		if c := convert.Blocks(content); c != nil {
 			list.Items = append(list.Items, tree.Obj("role", tree.Str(role), "content", c))
 		}
 		content = tree.List()
@@ -213,12 +198,12 @@ func (e *encoder) parts(m convert.Message, at string) []*tree.Value {
 				continue
 			}
 			if p.Text != "" {
-				list = append(list, textBlock(p.Text))
+				list = append(list, convert.TextBlock(p.Text))
 			}
 		case p.Type == convert.Refusal && says:
 			if p.Text != "" {
 				e.losses.Change(here+"/type", "a refusal is text", tree.Str(string(convert.Text)))
-				list = append(list, textBlock(p.Text))
+				list = append(list, convert.TextBlock(p.Text))
 			}
 		case p.Type == convert.Image && m.Role == convert.User:
 			list = append(list, e.image(p.Media, here+"/media"))
@@ -275,14 +260,14 @@ func (e *encoder) result(r *convert.ToolResult, at string) *tree.Value {
 	for k, p := range r.Shown(convert.Anthropic, at, &e.losses) {
 		switch {
 		case p.Type == convert.Text && p.Text != "":
-			list.Items = append(list.Items, textBlock(p.Text))
+			list.Items = append(list.Items, convert.TextBlock(p.Text))
 		case p.Type == convert.Image:
 			list.Items = append(list.Items, e.image(p.Media, convert.Index(at+"/content", k)+"/media"))
 		case p.Type == convert.Opaque:
 			list.Items = append(list.Items, tree.Raw(p.Raw))
 		}
 	}
-	if content := flat(list); content != nil {
+	if content := convert.Blocks(list); content != nil {
 		out.Set("content", content)
 	}
 	if r.IsError {

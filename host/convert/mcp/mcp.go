@@ -48,7 +48,7 @@ func EncodeResult(r *convert.ToolResult) (*tree.Value, convert.Losses) {
 		}
 		switch {
 		case p.Type == convert.Text:
-			content.Items = append(content.Items, tree.Obj("type", tree.Str("text"), "text", tree.Str(p.Text)))
+			content.Items = append(content.Items, convert.TextBlock(p.Text))
 		case p.Type == convert.Image:
 			content.Items = append(content.Items, image(p.Media, at, &losses))
 		case p.Type == convert.Opaque && p.By == convert.MCP:

@@ -130,7 +130,7 @@ func (e *encoder) content(m convert.Message, at string) *tree.Value {
 		switch {
 		case p.Type == convert.Text && p.Text == "":
 		case p.Type == convert.Text:
-			list.Items = append(list.Items, textPart(p.Text))
+			list.Items = append(list.Items, convert.TextBlock(p.Text))
 		case p.Type == convert.Image && m.Role == convert.User:
 			list.Items = append(list.Items, imagePart(p.Media))
 			e.media(p.Media, here+"/media")
@@ -140,7 +140,7 @@ func (e *encoder) content(m convert.Message, at string) *tree.Value {
 			e.losses.Lose(here, fmt.Sprintf("OpenAI's %s messages have no %s", m.Role, p.Type))
 		}
 	}
-	return flat(list)
+	return convert.Blocks(list)
 }
 
 // media tells what an image loses: with its bytes in it, its address.
@@ -151,21 +151,6 @@ func (e *encoder) media(m *convert.Media, at string) {
 	case m.Data == "" && m.MIME != "":
 		e.losses.Lose(at+"/mime", "OpenAI asks the address")
 	}
-}
-
-// flat is a list of content parts, or the text of its only part; nil: none.
-func flat(list *tree.Value) *tree.Value {
-	switch {
-	case len(list.Items) == 0:
-		return nil
-	case len(list.Items) == 1 && list.Items[0].Get("type").Is(tree.String) && list.Items[0].Get("type").Text == "text" && len(list.Items[0].Members) == 2:
-		return list.Items[0].Get("text")
-	}
-	return list
-}
-
-func textPart(text string) *tree.Value {
-	return tree.Obj("type", tree.Str("text"), "text", tree.Str(text))
 }
 
 func imagePart(m *convert.Media) *tree.Value {
@@ -201,7 +186,7 @@ func (e *encoder) assistant(m convert.Message, at string) *tree.Value {
 		case p.Type == convert.Text && p.Text == "", p.Type == convert.Refusal && p.Text == "":
 			continue
 		case p.Type == convert.Text:
-			list.Items = append(list.Items, textPart(p.Text))
+			list.Items = append(list.Items, convert.TextBlock(p.Text))
 		case p.Type == convert.Refusal:
 			list.Items = append(list.Items, tree.Obj("type", tree.Str("refusal"), "refusal", tree.Str(p.Text)))
 		case p.Type == convert.Call:
@@ -232,7 +217,7 @@ func (e *encoder) assistant(m convert.Message, at string) *tree.Value {
 	if len(said) == 0 && len(called) == 0 {
 		return nil
 	}
-	content := flat(list)
+	content := convert.Blocks(list)
 	if content == nil {
 		content = &tree.Value{}
 	}
@@ -295,7 +280,7 @@ const (
 func placeholder(id string, n int) string { return fmt.Sprintf("[image %d of %s]", n, id) }
 
 func carrier(images []*tree.Value) *tree.Value {
-	return tree.Obj("role", tree.Str("user"), "content", tree.List(append([]*tree.Value{textPart(imagesMark)}, images...)...))
+	return tree.Obj("role", tree.Str("user"), "content", tree.List(append([]*tree.Value{convert.TextBlock(imagesMark)}, images...)...))
 }
 
 // results writes a message for each result, and the images they had.
@@ -318,12 +303,12 @@ func (e *encoder) results(m convert.Message, at string) (messages, images []*tre
 			switch part.Type {
 			case convert.Text:
 				if part.Text != "" {
-					list.Items = append(list.Items, textPart(part.Text))
+					list.Items = append(list.Items, convert.TextBlock(part.Text))
 				}
 			case convert.Image:
 				seen++
-				list.Items = append(list.Items, textPart(placeholder(id, seen)))
-				images = append(images, textPart(placeholder(id, seen)), imagePart(part.Media))
+				list.Items = append(list.Items, convert.TextBlock(placeholder(id, seen)))
+				images = append(images, convert.TextBlock(placeholder(id, seen)), imagePart(part.Media))
 				e.losses.Carry(convert.Index(path+"/content", k), "results are text; images come in a message of the user's", convert.Value(part))
 				e.media(part.Media, convert.Index(path+"/content", k)+"/media")
 			case convert.Opaque:
@@ -334,7 +319,7 @@ func (e *encoder) results(m convert.Message, at string) (messages, images []*tre
 		if r.IsError {
 			e.losses.Carry(path+"/is_error", "results have no flag for errors; the text says it", tree.Boolean(true))
 		}
-		content := flat(list)
+		content := convert.Blocks(list)
 		if content == nil {
 			content = tree.Str("")
 		}
@@ -359,8 +344,8 @@ func mark(list *tree.Value, isError bool) {
 		return
 	}
 	if first == "" {
-		list.Items = append([]*tree.Value{textPart(line)}, list.Items...)
+		list.Items = append([]*tree.Value{convert.TextBlock(line)}, list.Items...)
 		return
 	}
-	list.Items[0] = textPart(line + first)
+	list.Items[0] = convert.TextBlock(line + first)
 }

@@ -147,7 +147,7 @@ func (e *encoder) separate(message *tree.Value) {
 			}
 			rest = append(rest, item)
 		}
-		content = flat(tree.List(rest...))
+		content = convert.Blocks(tree.List(rest...))
 		if content == nil {
 			content = &tree.Value{}
 		}

@@ -31,7 +31,7 @@ type restorer struct {
 	changed bool
 }
 
-// object returns the object that a text is the JSON of; nil: none.
+// parsed returns what a text is the JSON of; nil: nothing.
 func parsed(text string) *tree.Value {
 	v, err := tree.Parse([]byte(text))
 	if err != nil {

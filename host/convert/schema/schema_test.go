@@ -187,7 +187,9 @@ func TestWhatIsTakenStaysTaken(t *testing.T) {
 		var losses convert.Losses
 		held := schema.Strict(own.JSON(), schema.HeldByOpenAI(), &losses)
 		require.NotNil(t, held, "%s %v", own.JSON(), losses)
-		require.False(t, losses.Real(), "%s %v", own.JSON(), losses)
+		for _, loss := range losses {
+			require.NotContains(t, []convert.Kind{convert.Lost, convert.Changed}, loss.Kind, "%s %v", own.JSON(), losses)
+		}
 		subset := schema.FromSubset(schema.Subset(own.JSON(), "/inputSchema", &losses))
 		for range 4 {
 			v := instance(r, own, false)
