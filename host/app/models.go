@@ -40,19 +40,19 @@ func openModel(p registry.Provider, m registry.Model) (provider.Model, error) {
 	for name, value := range p.Headers {
 		header.Set(name, value.Reveal())
 	}
-	at := endpoint.Config{Name: p.Name, BaseURL: p.BaseURL, Header: header, KeyEnv: p.KeyEnv, Silence: p.Timeout}
+	at := endpoint.Config{Name: p.Name, BaseURL: p.BaseURL, Header: header, Key: p.Key.Reveal(), KeyEnv: p.KeyEnv, Silence: p.Timeout}
 	switch p.Kind {
 	case registry.Scripted:
 		return scripted.Open(p.File, info)
 	case registry.Command:
 		return command.New(p.Name), nil
 	case registry.OpenAI:
-		return openai.New(openai.Config{Config: at, Key: p.Key.Reveal(), Model: m.Name, Info: info, Strict: p.Strict, Extra: p.Extra}), nil
+		return openai.New(openai.Config{Config: at, Model: m.Name, Info: info, Strict: p.Strict, Extra: p.Extra}), nil
 	case registry.Anthropic:
-		return anthropic.New(anthropic.Config{Config: at, Key: p.Key.Reveal(), Model: m.Name, Info: info, Strict: p.Strict, Extra: p.Extra}), nil
+		return anthropic.New(anthropic.Config{Config: at, Model: m.Name, Info: info, Strict: p.Strict, Extra: p.Extra}), nil
 	case registry.Gemini:
 		return gemini.New(gemini.Config{
-			Config: at, Key: p.Key.Reveal(), Model: m.Name, Info: info, Extra: p.Extra,
+			Config: at, Model: m.Name, Info: info, Extra: p.Extra,
 			Project: p.Project, Region: p.Region, Token: p.TokenCommand,
 		}), nil
 	}

@@ -6,7 +6,6 @@ package anthropic
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"strings"
 
 	"github.com/toolroom-mcp/toolroom/host/convert"
@@ -28,7 +27,6 @@ const maxTokens = 8192
 // Config is a model and where it is.
 type Config struct {
 	endpoint.Config                 // BaseURL "": Address
-	Key             string          // "": none is sent
 	Model           string          // as Anthropic names it
 	Info            provider.Info   //
 	Strict          bool            // hold the model to the schemas of all tools
@@ -47,17 +45,8 @@ func New(cfg Config) *Model {
 		cfg.BaseURL = Address
 	}
 	cfg.BaseURL = strings.TrimSuffix(cfg.BaseURL, "/v1")
-	header := cfg.Header.Clone()
-	if header == nil {
-		header = http.Header{}
-	}
-	if cfg.Key != "" && header.Get("X-Api-Key") == "" {
-		header.Set("X-Api-Key", cfg.Key)
-	}
-	if header.Get("Anthropic-Version") == "" {
-		header.Set("Anthropic-Version", "2023-06-01")
-	}
-	cfg.Header, cfg.Keyless = header, cfg.KeyEnv != "" && cfg.Key == ""
+	cfg.Default("X-Api-Key", cfg.Key)
+	cfg.Default("Anthropic-Version", "2023-06-01")
 	return &Model{cfg: cfg, client: endpoint.New(cfg.Config)}
 }
 

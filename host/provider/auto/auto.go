@@ -71,8 +71,7 @@ func List(ctx context.Context, p registry.Provider) ([]registry.Model, error) {
 		header.Set(name, value.Reveal())
 	}
 	names, answered, err := openai.List(ctx, openai.Config{
-		Config: endpoint.Config{Name: p.Name, BaseURL: p.BaseURL, Header: header, KeyEnv: p.KeyEnv, Retry: retry.Policy{Attempts: 1}},
-		Key:    p.Key.Reveal(),
+		Config: endpoint.Config{Name: p.Name, BaseURL: p.BaseURL, Header: header, Key: p.Key.Reveal(), KeyEnv: p.KeyEnv, Retry: retry.Policy{Attempts: 1}},
 	})
 	if Own(answered) {
 		return nil, errOwn

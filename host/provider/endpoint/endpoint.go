@@ -37,8 +37,8 @@ type Config struct {
 	Name    string      // of the provider, for messages
 	BaseURL string      // what every address begins with, without a / at the end
 	Header  http.Header // of every request
+	Key     string      // "": none is sent
 	KeyEnv  string      // the variable that the key is from, for messages; "": there is none
-	Keyless bool        // the key is missing, which is told where one is asked for
 
 	// Authorize, unless nil, sets what of the header is made for each attempt.
 	// again says that what it had set was refused.
@@ -48,6 +48,19 @@ type Config struct {
 	Retry   retry.Policy  // zero: 3 attempts, from 500 ms, waiting for 30 s at most
 
 	Transport http.RoundTripper // nil: connections of the client's own
+}
+
+// Default sets what requests have of a header where the configuration says nothing of
+// it; "" is nothing.
+func (c *Config) Default(name, value string) {
+	if value == "" || c.Header.Get(name) != "" {
+		return
+	}
+	c.Header = c.Header.Clone() // it may be that of others, too
+	if c.Header == nil {
+		c.Header = http.Header{}
+	}
+	c.Header.Set(name, value)
 }
 
 // UserAgent is what models are told asks them. A host does not answer it: it would

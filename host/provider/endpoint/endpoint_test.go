@@ -359,7 +359,7 @@ func TestAnEmptyAnswer(t *testing.T) {
 
 func TestAMissingKeyIsTold(t *testing.T) {
 	url := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) })
-	_, _, err := endpoint.New(endpoint.Config{Name: "p", BaseURL: url, KeyEnv: "THE_KEY", Keyless: true}).Get(t.Context(), "/models")
+	_, _, err := endpoint.New(endpoint.Config{Name: "p", BaseURL: url, KeyEnv: "THE_KEY"}).Get(t.Context(), "/models")
 	require.EqualError(t, err, "p: 401 Unauthorized; the variable THE_KEY is not set")
 }
 

@@ -230,7 +230,7 @@ func (c *Client) refusal(req *http.Request, res *http.Response, from io.Reader) 
 	}
 	more := ""
 	switch {
-	case (status == 401 || status == 403) && c.cfg.Keyless:
+	case (status == 401 || status == 403) && c.cfg.KeyEnv != "" && c.cfg.Key == "":
 		more = "; the variable " + c.cfg.KeyEnv + " is not set"
 	case (status == 401 || status == 403) && c.cfg.KeyEnv != "":
 		more = "; the key is that of the variable " + c.cfg.KeyEnv

@@ -42,7 +42,7 @@ type exchange struct {
 }
 
 func config(url string, change []func(*endpoint.Config)) endpoint.Config {
-	c := endpoint.Config{Name: "test", BaseURL: url, KeyEnv: "THE_KEY", Silence: 20 * time.Second, Retry: retry.Policy{Base: time.Millisecond}}
+	c := endpoint.Config{Name: "test", BaseURL: url, Key: key, KeyEnv: "THE_KEY", Silence: 20 * time.Second, Retry: retry.Policy{Base: time.Millisecond}}
 	for _, f := range change {
 		f(&c)
 	}
@@ -67,7 +67,7 @@ func openAI() vendor {
 	v := vendor{
 		name: "openai", path: "/chat/completions", auth: "Authorization: Bearer " + key,
 		open: func(url string, change ...func(*endpoint.Config)) provider.Model {
-			return openai.New(openai.Config{Config: config(url, change), Key: key, Model: "m-1"})
+			return openai.New(openai.Config{Config: config(url, change), Model: "m-1"})
 		},
 		refused:    `{"error":{"message":"Unknown parameter: 'x'. Key ` + key + ` is yours.","type":"invalid_request_error","param":"x","code":null}}`,
 		overloaded: `{"error":{"message":"The server is overloaded","type":"server_error"}}`, status: 503,
@@ -123,7 +123,7 @@ func claude() vendor {
 	v := vendor{
 		name: "anthropic", path: "/v1/messages", auth: "X-Api-Key: " + key,
 		open: func(url string, change ...func(*endpoint.Config)) provider.Model {
-			return anthropic.New(anthropic.Config{Config: config(url, change), Key: key, Model: "claude-1"})
+			return anthropic.New(anthropic.Config{Config: config(url, change), Model: "claude-1"})
 		},
 		refused:    `{"type":"error","error":{"type":"invalid_request_error","message":"messages: at least one message is required ` + key + `"},"request_id":"req_1"}`,
 		overloaded: `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, status: 529,
@@ -169,7 +169,7 @@ func google() vendor {
 	v := vendor{
 		name: "gemini", path: "/models/gemini-1:streamGenerateContent", auth: "X-Goog-Api-Key: " + key,
 		open: func(url string, change ...func(*endpoint.Config)) provider.Model {
-			return gemini.New(gemini.Config{Config: config(url, change), Key: key, Model: "gemini-1"})
+			return gemini.New(gemini.Config{Config: config(url, change), Model: "gemini-1"})
 		},
 		refused:    `{"error":{"code":400,"message":"Invalid JSON payload ` + key + `","status":"INVALID_ARGUMENT"}}`,
 		overloaded: `[{"error":{"code":503,"message":"The model is overloaded","status":"UNAVAILABLE"}}]`, status: 503,

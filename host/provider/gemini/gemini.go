@@ -7,7 +7,6 @@ package gemini
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -25,7 +24,6 @@ const Address = "https://generativelanguage.googleapis.com/v1beta"
 // Config is a model and where it is.
 type Config struct {
 	endpoint.Config               // BaseURL "": Address, or Vertex AI's
-	Key             string        // "": none is sent
 	Model           string        // as Google names it
 	Info            provider.Info //
 	Extra           json.RawMessage
@@ -45,10 +43,6 @@ type Model struct {
 
 // New makes a model. It asks nobody.
 func New(cfg Config) *Model {
-	header := cfg.Header.Clone()
-	if header == nil {
-		header = http.Header{}
-	}
 	var access *tokens
 	path := "/models/" + url.PathEscape(strings.TrimPrefix(cfg.Model, "models/"))
 	switch {
@@ -62,10 +56,7 @@ func New(cfg Config) *Model {
 	case cfg.BaseURL == "":
 		cfg.BaseURL = Address
 	}
-	if cfg.Key != "" && header.Get("X-Goog-Api-Key") == "" {
-		header.Set("X-Goog-Api-Key", cfg.Key)
-	}
-	cfg.Header, cfg.Keyless = header, cfg.KeyEnv != "" && cfg.Key == ""
+	cfg.Default("X-Goog-Api-Key", cfg.Key)
 	return &Model{cfg: cfg, client: endpoint.New(cfg.Config), tokens: access, path: path}
 }
 

@@ -29,7 +29,6 @@ const Address = "https://api.openai.com/v1"
 // Config is a model and where it is.
 type Config struct {
 	endpoint.Config                 // BaseURL "": Address
-	Key             string          // "": none is sent
 	Model           string          // as the endpoint names it
 	Info            provider.Info   //
 	Strict          bool            // hold the model to the schemas of all tools
@@ -71,17 +70,12 @@ func client(cfg *Config) *endpoint.Client {
 	if cfg.BaseURL == "" {
 		cfg.BaseURL = Address
 	}
-	header := cfg.Header.Clone()
-	if header == nil {
-		header = http.Header{}
-	}
-	if cfg.Key != "" && header.Get("Authorization") == "" {
-		header.Set("Authorization", "Bearer "+cfg.Key)
+	if cfg.Key != "" && cfg.Header.Get("Authorization") == "" {
+		cfg.Default("Authorization", "Bearer "+cfg.Key)
 		if strings.HasSuffix(hostOf(cfg.BaseURL), ".openai.azure.com") {
-			header.Set("Api-Key", cfg.Key)
+			cfg.Header.Set("Api-Key", cfg.Key)
 		}
 	}
-	cfg.Header, cfg.Keyless = header, cfg.KeyEnv != "" && cfg.Key == ""
 	return endpoint.New(cfg.Config)
 }
 
