@@ -3,6 +3,7 @@ package convert
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"strings"
 
 	"github.com/toolroom-mcp/toolroom/host/convert/tree"
@@ -11,8 +12,16 @@ import (
 // A NameRule is what a vendor takes as the name of a tool.
 type NameRule struct {
 	Max         int
-	Extra       string // characters besides letters, digits, _ and -
-	LetterFirst bool   // the first is a letter or _
+	LetterFirst bool // the first is a letter or _
+}
+
+// String says what a name may be.
+func (r NameRule) String() string {
+	text := fmt.Sprintf("names have at most %d letters, digits, _ and -", r.Max)
+	if r.LetterFirst {
+		text += ", and begin with a letter or _"
+	}
+	return text
 }
 
 // Fits reports whether a name may be sent as it is.
@@ -23,7 +32,7 @@ func (r NameRule) Fits(name string) bool {
 func (r NameRule) clean(name string) string {
 	clean := strings.Map(func(c rune) rune {
 		switch {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '_', c == '-', strings.ContainsRune(r.Extra, c):
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '_', c == '-':
 			return c
 		}
 		return '_'

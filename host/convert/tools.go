@@ -19,6 +19,19 @@ func EncodeTools(tools []Tool, one func(Tool) (*tree.Value, Losses)) (*tree.Valu
 	return list, all
 }
 
+// Begun is a definition as vendors begin it, with its name and description.
+func (t Tool) Begun(names *Names, rule NameRule, losses *Losses) *tree.Value {
+	name := names.Sent(rule, t.Name)
+	if name != t.Name {
+		losses.Carry("/name", rule.String(), tree.Str(t.Name))
+	}
+	d := tree.Obj("name", tree.Str(name))
+	if t.Description != "" {
+		d.Set("description", tree.Str(t.Description))
+	}
+	return d
+}
+
 // DecodeTools reads a list of tools by read. What that does not take is lost.
 func DecodeTools(data json.RawMessage, read func(list *tree.Value) []Tool) ([]Tool, Losses, error) {
 	v, err := tree.Parse(data)

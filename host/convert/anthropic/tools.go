@@ -28,14 +28,7 @@ func EncodeTools(tools []convert.Tool, o Options) (*tree.Value, convert.Losses) 
 func encodeTool(t convert.Tool, o Options) (*tree.Value, convert.Losses) {
 	var losses convert.Losses
 	t.Unplaced(&losses, "Anthropic", false)
-	name := o.Names.Sent(Rule(), t.Name)
-	if name != t.Name {
-		losses.Carry("/name", "names have at most 64 letters, digits, _ and -", tree.Str(t.Name))
-	}
-	d := tree.Obj("name", tree.Str(name))
-	if t.Description != "" {
-		d.Set("description", tree.Str(t.Description))
-	}
+	d := t.Begun(o.Names, Rule(), &losses)
 	written, strict := schema.Arguments(t.Input, o.Strict || t.Strict, schema.HeldByAnthropic(), "Anthropic", &losses)
 	if strict {
 		d.Set("strict", tree.Boolean(true))

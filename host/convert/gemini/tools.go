@@ -36,14 +36,7 @@ func EncodeTools(tools []convert.Tool, o Options) (*tree.Value, convert.Losses) 
 func encodeTool(t convert.Tool, o Options) (*tree.Value, convert.Losses) {
 	var losses convert.Losses
 	t.Unplaced(&losses, "Gemini", true)
-	name := o.Names.Sent(Rule(), t.Name)
-	if name != t.Name {
-		losses.Carry("/name", "names have at most 64 letters, digits, _ and -, and begin with a letter or _", tree.Str(t.Name))
-	}
-	d := tree.Obj("name", tree.Str(name))
-	if t.Description != "" {
-		d.Set("description", tree.Str(t.Description))
-	}
+	d := t.Begun(o.Names, Rule(), &losses)
 	parameters := schema.Subset(t.Input, "/inputSchema", &losses)
 	if len(parameters.Get("properties").Each()) > 0 {
 		d.Set("parameters", parameters)

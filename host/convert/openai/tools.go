@@ -34,14 +34,7 @@ func EncodeTools(tools []convert.Tool, o Options) (*tree.Value, convert.Losses) 
 func encodeTool(t convert.Tool, o Options) (*tree.Value, convert.Losses) {
 	var losses convert.Losses
 	t.Unplaced(&losses, "OpenAI", false)
-	name := o.Names.Sent(Rule(), t.Name)
-	if name != t.Name {
-		losses.Carry("/name", "names have at most 64 letters, digits, _ and -", tree.Str(t.Name))
-	}
-	f := tree.Obj("name", tree.Str(name))
-	if t.Description != "" {
-		f.Set("description", tree.Str(t.Description))
-	}
+	f := t.Begun(o.Names, Rule(), &losses)
 	written, strict := schema.Arguments(t.Input, o.Strict || t.Strict, schema.HeldByOpenAI(), "OpenAI", &losses)
 	if strict {
 		f.Set("strict", tree.Boolean(true))
