@@ -8,6 +8,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/app"
 	"github.com/toolroom-mcp/toolroom/host/call"
 	"github.com/toolroom-mcp/toolroom/host/provider"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 )
 
 // api makes the HTTP door beside MCP.
@@ -15,7 +16,7 @@ func (p *program) api(a *app.App) *api.API {
 	kept := a.Store()
 	return api.New(api.Config{
 		Approvals: a, Models: askable{a}, Tools: offered{a}, Call: a.Handler,
-		Sessions: a.Sessions(), Keys: kept.Keys, Blobs: kept.Blobs, Version: version(), Logf: p.logf,
+		Sessions: a.Sessions(), Keys: kept.Keys, Blobs: kept.Blobs, Version: mcpkit.BuildVersion(), Logf: p.logf,
 	})
 }
 

@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -19,6 +18,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/config"
 	"github.com/toolroom-mcp/toolroom/host/discover"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 )
 
 // The exit statuses.
@@ -113,7 +113,7 @@ as one MCP server: over standard input and output (stdio) or HTTP (serve).
 
 Exit status: 0 done, 1 the tool or the check failed, 2 usage, 3 a server could
 not be reached.`,
-		Version:           version(),
+		Version:           mcpkit.BuildVersion(),
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		DisableAutoGenTag: true,
@@ -190,7 +190,7 @@ func (p *program) loadLeaving(dir string) (config.Config, error) {
 }
 
 func (p *program) loadWith(flags config.Flags, dir string) (config.Config, error) {
-	cfg, err := config.Load(flags, dir, version(), p.getenv, p.environ)
+	cfg, err := config.Load(flags, dir, mcpkit.BuildVersion(), p.getenv, p.environ)
 	if err == nil && len(p.only) > 0 {
 		err = keepServers(&cfg, p.only)
 	}
@@ -246,13 +246,4 @@ func (p *program) printf(format string, args ...any) error {
 
 func (p *program) logf(format string, args ...any) {
 	fmt.Fprintf(p.err, "mcp-host: %s\n", printable(fmt.Sprintf(format, args...))) //nolint:errcheck // nowhere else to say so
-}
-
-// version is that of the build.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
-		return "devel"
-	}
-	return info.Main.Version
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/app"
 	"github.com/toolroom-mcp/toolroom/host/chat/screen"
 	"github.com/toolroom-mcp/toolroom/host/record"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 )
 
 func (p *program) record() *cobra.Command {
@@ -37,7 +38,7 @@ are left out. replay plays it again.`,
 			if err != nil {
 				return exit(exitFailed, err)
 			}
-			r := record.New(f, version())
+			r := record.New(f, mcpkit.BuildVersion())
 			served := p.serveStdio(cmd.Context(), r.In, r.Out)
 			if err := errors.Join(r.Close(), f.Close()); err != nil {
 				return exit(exitFailed, fmt.Errorf("%s is not whole: %w", args[0], err))

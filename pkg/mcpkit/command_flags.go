@@ -127,8 +127,9 @@ func packageComment(source string) string {
 	return ""
 }
 
-// buildVersion returns the version that the Go tool recorded.
-func buildVersion() string {
+// BuildVersion returns the version that the Go tool recorded in this program; "devel" where
+// it knows none.
+func BuildVersion() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
 		return "devel"
@@ -137,6 +138,6 @@ func buildVersion() string {
 }
 
 func printVersion(w io.Writer, program string) error {
-	_, err := fmt.Fprintf(w, "%s %s (%s %s/%s)\n", program, buildVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	_, err := fmt.Fprintf(w, "%s %s (%s %s/%s)\n", program, BuildVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return err
 }

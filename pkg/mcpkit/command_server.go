@@ -46,7 +46,7 @@ type toolServer struct {
 // come and go.
 func newToolServer(c *Command, r *runner, changes bool) (*toolServer, *server.MCPServer) {
 	s := &toolServer{runner: r}
-	identity := mcp.Implementation{Name: c.program(), Title: c.Title, Version: buildVersion()}
+	identity := mcp.Implementation{Name: c.program(), Title: c.Title, Version: BuildVersion()}
 	meta, err := jsonrpc.Marshal(map[string]any{mcp.MetaKeyServerInfo: identity})
 	if err != nil { // strings always encode
 		meta = json.RawMessage("{}")
