@@ -120,18 +120,24 @@ func checkMessages(v *tree.Value) error {
 		return invalid("messages", "messages is not a list with at least one message")
 	}
 	for i, m := range list.Items {
-		at := convert.Index("messages", i)
-		if !slices.ContainsFunc([]string{"user", "assistant", "system"}, func(role string) bool { return is(m.Get("role"), role) }) {
-			return invalid(at, "message %d has a role that is neither user nor assistant", i)
+		if err := checkMessage(m, i, convert.Index("messages", i)); err != nil {
+			return err
 		}
-		content := m.Get("content")
-		if !content.Is(tree.String) && !content.Is(tree.Array) {
-			return invalid(at, "the content of message %d is neither text nor a list of blocks", i)
-		}
-		for _, b := range content.All() {
-			if err := checkBlock(b, i, at); err != nil {
-				return err
-			}
+	}
+	return nil
+}
+
+func checkMessage(m *tree.Value, i int, at string) error {
+	if !slices.ContainsFunc([]string{"user", "assistant", "system"}, func(role string) bool { return is(m.Get("role"), role) }) {
+		return invalid(at, "message %d has a role that is neither user nor assistant", i)
+	}
+	content := m.Get("content")
+	if !content.Is(tree.String) && !content.Is(tree.Array) {
+		return invalid(at, "the content of message %d is neither text nor a list of blocks", i)
+	}
+	for _, b := range content.All() {
+		if err := checkBlock(b, i, at); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -35,11 +35,11 @@ func (p *program) approvals() *cobra.Command {
 hosts with this state directory or store. A call that is approved is carried
 out once, when who called makes it again. An id may be given by its beginning.`,
 		Args: cobra.NoArgs,
-		RunE: p.approving(&f, func(ctx context.Context, a *app.App, _ []string) error { return p.listApprovals(ctx, a, f) }),
+		RunE: p.approving(func(ctx context.Context, a *app.App, _ []string) error { return p.listApprovals(ctx, a, f) }),
 	}
 	cmd.PersistentFlags().BoolVar(&f.json, "json", false, "print JSON")
 	decision := func(use, short string, args cobra.PositionalArgs, decide func(args []string) (approve.Decision, error)) *cobra.Command {
-		c := &cobra.Command{Use: use, Short: short, Args: args, RunE: p.approving(&f, func(ctx context.Context, a *app.App, args []string) error {
+		c := &cobra.Command{Use: use, Short: short, Args: args, RunE: p.approving(func(ctx context.Context, a *app.App, args []string) error {
 			d, err := decide(args)
 			if err != nil {
 				return err
@@ -51,16 +51,16 @@ out once, when who called makes it again. An id may be given by its beginning.`,
 	}
 	list := &cobra.Command{
 		Use: "list", Short: "List the calls that wait", Args: cobra.NoArgs,
-		RunE: p.approving(&f, func(ctx context.Context, a *app.App, _ []string) error { return p.listApprovals(ctx, a, f) }),
+		RunE: p.approving(func(ctx context.Context, a *app.App, _ []string) error { return p.listApprovals(ctx, a, f) }),
 	}
 	list.Flags().BoolVar(&f.all, "all", false, "also those of the last day that do not wait any more")
 	show := &cobra.Command{
 		Use: "show ID", Short: "Show one request with all arguments", Args: cobra.ExactArgs(1),
-		RunE: p.approving(&f, func(ctx context.Context, a *app.App, args []string) error { return p.showApproval(ctx, a, args[0], f) }),
+		RunE: p.approving(func(ctx context.Context, a *app.App, args []string) error { return p.showApproval(ctx, a, args[0], f) }),
 	}
 	wait := &cobra.Command{
 		Use: "wait ID", Short: "Wait until one is decided on; exit status 1 if it is not approved", Args: cobra.ExactArgs(1),
-		RunE: p.approving(&f, func(ctx context.Context, a *app.App, args []string) error { return p.awaitApproval(ctx, a, args[0], f) }),
+		RunE: p.approving(func(ctx context.Context, a *app.App, args []string) error { return p.awaitApproval(ctx, a, args[0], f) }),
 	}
 	wait.Flags().DurationVar(&f.wait, "timeout", 10*time.Minute, "how long at most, `DURATION`")
 	cmd.AddCommand(list, show, wait,
@@ -87,7 +87,7 @@ out once, when who called makes it again. An id may be given by its beginning.`,
 }
 
 // approving runs f with a host, which starts nothing.
-func (p *program) approving(_ *approvalFlags, f func(ctx context.Context, a *app.App, args []string) error) func(*cobra.Command, []string) error {
+func (p *program) approving(f func(ctx context.Context, a *app.App, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		return p.with(cmd.Context(), func(ctx context.Context, a *app.App) error {
 			a.OnNotice(func(string) {}) // what changed elsewhere is not the question

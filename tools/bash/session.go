@@ -192,37 +192,15 @@ func (s *sessions) end(fs *sandbox.FS, b *start, env []string, filter proc.Envir
 	for _, name := range b.unset {
 		delete(given, name)
 	}
-	changed, removed := map[string]string{}, []string{}
-	for name, value := range after.exported {
-		if before, had := given[name]; (!had || before != value) && !slices.Contains(ownNames, name) && isVariable(name) {
-			changed[name] = value
-		}
-	}
-	for name := range given {
-		if _, has := after.exported[name]; !has && !slices.Contains(ownNames, name) && isVariable(name) {
-			removed = append(removed, name)
-		}
-	}
+	changed, removed := differences(given, after.exported)
 	notes = keepable(changed, filter)
 	if i := slices.Index(removed, "PATH"); i >= 0 {
 		removed = slices.Delete(removed, i, i+1)
 		notes = append(notes, "PATH is there again for the next command")
 	}
-	dir = b.dir
-	if after.dir != b.dir {
-		if opened, err := fs.OpenDir(after.dir); err == nil && inRoots(fs, opened.Path()) {
-			dir = opened.Path()
-			opened.Close()
-		} else if err == nil {
-			opened.Close()
-			notes = append(notes, outsideNote(after.dir, fs.Display(b.dir)))
-		} else if toolerr.Is(err, toolerr.NotFound) && inRoots(fs, after.dir) {
-			healed := &start{}
-			healed.heal(fs, after.dir)
-			dir = healed.dir
-		} else {
-			notes = append(notes, outsideNote(after.dir, fs.Display(b.dir)))
-		}
+	dir, ok := nextDir(fs, b.dir, after.dir)
+	if !ok {
+		notes = append(notes, fmt.Sprintf("%s is not in the roots: the next command begins in %s", sandbox.EscapeName(after.dir), fs.Display(dir)))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -247,8 +225,42 @@ func (s *sessions) end(fs *sandbox.FS, b *start, env []string, filter proc.Envir
 	return dir, notes
 }
 
-func outsideNote(dir, back string) string {
-	return fmt.Sprintf("%s is not in the roots: the next command begins in %s", sandbox.EscapeName(dir), back)
+// differences are the variables that a command has set otherwise than it was given
+// them, and those that it has removed.
+func differences(given, after map[string]string) (changed map[string]string, removed []string) {
+	counts := func(name string) bool { return !slices.Contains(ownNames, name) && isVariable(name) }
+	changed = map[string]string{}
+	for name, value := range after {
+		if before, had := given[name]; (!had || before != value) && counts(name) {
+			changed[name] = value
+		}
+	}
+	for name := range given {
+		if _, has := after[name]; !has && counts(name) {
+			removed = append(removed, name)
+		}
+	}
+	return changed, removed
+}
+
+// nextDir is where the next command begins after one that began in from and ended in
+// to; false if that is outside of the roots, which leads back.
+func nextDir(fs *sandbox.FS, from, to string) (dir string, ok bool) {
+	if to == from {
+		return from, true
+	}
+	opened, err := fs.OpenDir(to)
+	if err == nil {
+		defer opened.Close()
+		if inRoots(fs, opened.Path()) {
+			return opened.Path(), true
+		}
+	} else if toolerr.Is(err, toolerr.NotFound) && inRoots(fs, to) {
+		healed := &start{}
+		healed.heal(fs, to)
+		return healed.dir, true
+	}
+	return from, false
 }
 
 // keepable takes out what the filter of the environment would not pass to the

@@ -33,6 +33,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/toolroom-mcp/toolroom/host/call"
 )
@@ -155,22 +156,7 @@ func (v *validator) step(at string, s Step, depth int) error {
 	}
 	switch {
 	case s.Parallel != nil:
-		before := v.known
-		after := clone(before)
-		for i, branch := range s.Parallel {
-			v.known = clone(before) // branches do not see each other
-			if err := v.steps(fmt.Sprintf("%s.parallel[%d]", at, i), branch, depth+1); err != nil {
-				return err
-			}
-			for id := range v.known {
-				if !before[id] && after[id] {
-					return fmt.Errorf("%s: two steps have the id %s", at, id)
-				}
-				after[id] = true
-			}
-		}
-		v.known = after
-		return nil
+		return v.branches(at, s.Parallel, depth)
 	case s.If != nil:
 		if err := s.If.validate(at + ".if"); err != nil {
 			return err
@@ -204,6 +190,27 @@ func (v *validator) step(at string, s Step, depth int) error {
 	return nil
 }
 
+// branches checks those of a parallel step, which do not see each other. What comes
+// after them sees all.
+func (v *validator) branches(at string, branches [][]Step, depth int) error {
+	before := v.known
+	after := maps.Clone(before)
+	for i, branch := range branches {
+		v.known = maps.Clone(before)
+		if err := v.steps(fmt.Sprintf("%s.parallel[%d]", at, i), branch, depth+1); err != nil {
+			return err
+		}
+		for id := range v.known {
+			if !before[id] && after[id] {
+				return fmt.Errorf("%s: two steps have the id %s", at, id)
+			}
+			after[id] = true
+		}
+	}
+	v.known = after
+	return nil
+}
+
 // value checks the references in a value.
 func (v *validator) value(path string, raw json.RawMessage) error {
 	if err := malformed(raw); err != nil {
@@ -215,12 +222,4 @@ func (v *validator) value(path string, raw json.RawMessage) error {
 		}
 	}
 	return nil
-}
-
-func clone(set map[string]bool) map[string]bool {
-	out := make(map[string]bool, len(set))
-	for key := range set {
-		out[key] = true
-	}
-	return out
 }
