@@ -48,14 +48,22 @@ func TestServersThatHangDoNotHoldUpTheOthers(t *testing.T) {
 	hang := make(chan struct{})
 	defer close(hang)
 	var entries []catalog.Entry
+	var slow []*source
 	for i := range 5 {
-		entries = append(entries, catalog.Entry{Source: &source{name: fmt.Sprint("slow", i), gate: hang}})
+		slow = append(slow, &source{name: fmt.Sprint("slow", i), gate: hang})
+		entries = append(entries, catalog.Entry{Source: slow[i]})
 	}
 	c := open(t, nil, append(entries, catalog.Entry{Source: &source{name: "quick", tools: named("a")}})...)
 	for i := range 5 {
 		go c.Lookup(t.Context(), fmt.Sprintf("slow%d__a", i)) //nolint:errcheck // it never comes
 	}
-	time.Sleep(20 * time.Millisecond) // until they hold all turns
+	require.Eventually(t, func() bool {
+		asked := 0
+		for _, s := range slow {
+			asked += s.count()
+		}
+		return asked >= 4 // they hold all turns
+	}, time.Minute, time.Millisecond)
 	_, ok := c.Lookup(t.Context(), "quick__a")
 	require.True(t, ok)
 }
