@@ -17,7 +17,7 @@ import (
 type table struct {
 	title  string
 	unit   string // "ms", "calls/s", "MiB"
-	target string // what performance.md asks for; empty: nothing
+	target string // what is asked for; empty: nothing
 	series []series
 	notes  []string
 }

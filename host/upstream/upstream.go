@@ -1,15 +1,16 @@
-// Package upstream is one MCP server behind the host: it starts the server's
-// process when it is first needed, shakes hands in whichever era the server
-// speaks, lists its tools, carries calls, notices its death and starts it
-// again, and ends it with its whole process group.
+// Package upstream is one MCP server behind the host: a program on its standard
+// input and output, an address (streamable HTTP, HTTP+SSE), or a function in this
+// process. It starts a program when it is first needed, shakes hands in whichever
+// era the server speaks, lists its tools, carries calls, notices its death and
+// starts it again, and ends it with its whole tree of processes.
 //
-// The stdio wire is spliced: of a message only the top-level members are
+// The wire is spliced: of a message only the top-level members are
 // looked at, a request gets an id of this connection's, and everything else
 // stays the bytes it was. Nothing a server does (crash, hang, flood, stop
 // reading, write noise) reaches beyond the calls it was given.
 //
-// Sources: the MCP specification, "Lifecycle" and "Transports: stdio" (how to
-// shut down: close stdin, SIGTERM, SIGKILL), versions 2025-11-25 and
+// Sources: the MCP specification, "Lifecycle" and "Transports" (how to shut a
+// program down: close stdin, SIGTERM, SIGKILL), versions 2025-11-25 and
 // 2026-07-28.
 package upstream
 

@@ -101,7 +101,7 @@ func sameContent(fs *sandbox.FS, k state.Known) bool {
 	return err == nil && textfile.Sum(content).Full() == k.Etag
 }
 
-// words names changed files for the last line.
+// changedWords names changed files for the last line.
 func changedWords(names []string) string {
 	if len(names) == 0 {
 		return ""

@@ -2,9 +2,10 @@
 // they print, ends them with everything they started, and confines them by
 // the kernel.
 //
-// A program that uses it calls Init first of all in main (a test program in
-// TestMain): the package starts the program itself again as the supervisor of
-// a command, and Init is where that second self turns off.
+// The package starts the program that uses it again: as the supervisor of a
+// command, which it becomes before main (see package supervise), and as what
+// the self-test confines. The latter begins in Init, which is to be called first
+// of all in main (of a test program in TestMain):
 //
 //	func main() {
 //		proc.Init()

@@ -363,8 +363,8 @@ func closeAll(files ...*os.File) {
 	}
 }
 
-// Init is the first statement of main: in the program's second self it does
-// that self's work and does not return.
+// Init is the first statement of main: in what the self-test starts it does that
+// second self's work and does not return.
 func Init() {
 	if len(os.Args) >= 3 && os.Args[1] == supervise.RoleArg {
 		// Not os.Exit, with which a program built with -race sleeps a second.

@@ -31,7 +31,7 @@ func LandlockABI() int {
 	return int(version)
 }
 
-// rights that this kernel knows.
+// rightsOf are the rights that a kernel with this version of Landlock knows.
 func rightsOf(abi int) uint64 {
 	switch {
 	case abi >= 5:
