@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/host/agent"
-	"github.com/toolroom-mcp/toolroom/host/chat/screen"
 	"github.com/toolroom-mcp/toolroom/host/convert"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 	"github.com/toolroom-mcp/toolroom/pkg/state"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
 // What a turn did to files is in the journal that the tools write (pkg/state). It is
@@ -138,7 +138,7 @@ func (c *Chat) undo(ctx context.Context) error {
 	if len(good) == 0 {
 		return toolerr.New(toolerr.Stale, "nothing of the last turn can be taken back")
 	}
-	yes, err := c.yes(ctx, fmt.Sprintf("Take back the changes of %s?", screen.Counted(len(good), "file")))
+	yes, err := c.yes(ctx, fmt.Sprintf("Take back the changes of %s?", wording.Count(len(good), "file")))
 	if err != nil || !yes {
 		if err == nil && !c.canAsk() {
 			err = toolerr.New(toolerr.InvalidInput, "there is nobody to ask whether to take the changes back")

@@ -13,6 +13,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/convert"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
 // described is a call on a line: its tool and the arguments that say most.
@@ -155,7 +156,7 @@ func took(out *agent.Outcome, cost float64) string {
 	for _, n := range out.Calls {
 		calls += n
 	}
-	text := fmt.Sprintf("%s, %s, %s, %s in, %d out", duration(out.Took), screen.Counted(out.Turns, "turn"), screen.Counted(calls, "call"), screen.Counted(out.Usage.Input, "token"), out.Usage.Output)
+	text := fmt.Sprintf("%s, %s, %s, %s in, %d out", duration(out.Took), wording.Count(out.Turns, "turn"), wording.Count(calls, "call"), wording.Count(out.Usage.Input, "token"), out.Usage.Output)
 	if cost > 0 {
 		text += fmt.Sprintf(", cost %.4f", cost)
 	}

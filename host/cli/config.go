@@ -10,11 +10,11 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
-	"github.com/toolroom-mcp/toolroom/host/chat/screen"
 	"github.com/toolroom-mcp/toolroom/host/config"
 	"github.com/toolroom-mcp/toolroom/host/config/dialect"
 	"github.com/toolroom-mcp/toolroom/host/discover"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
 func (p *program) config() *cobra.Command {
@@ -140,7 +140,7 @@ func (p *program) printChecked(r checked) error {
 	if file == "" {
 		file = "no configuration file"
 	}
-	return p.printf("ok       %s: %s\n", file, screen.Counted(len(r.Servers), "server"))
+	return p.printf("ok       %s: %s\n", file, wording.Count(len(r.Servers), "server"))
 }
 
 func (p *program) printViews(views []dialect.View) error {

@@ -13,10 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/toolroom-mcp/toolroom/host/app"
-	"github.com/toolroom-mcp/toolroom/host/chat/screen"
 	"github.com/toolroom-mcp/toolroom/host/config"
 	"github.com/toolroom-mcp/toolroom/host/socket"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
+	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
 // askTime is how long a running host may take to answer what it knows, and
@@ -211,13 +211,13 @@ func (p *program) liveTable(hosts []liveHost, all []liveServer) error {
 func (s liveServer) detail(now time.Time) string {
 	var parts []string
 	if s.PID != 0 || s.Tools > 0 {
-		parts = append(parts, screen.Counted(s.Tools, "tool"))
+		parts = append(parts, wording.Count(s.Tools, "tool"))
 	}
 	if s.Latency > 0 {
 		parts = append(parts, fmt.Sprintf("last answer in %.3g ms", s.Latency))
 	}
 	if s.Restarts > 0 {
-		parts = append(parts, "started anew "+screen.Counted(s.Restarts, "time"))
+		parts = append(parts, "started anew "+wording.Count(s.Restarts, "time"))
 	}
 	if s.Error != "" {
 		parts = append(parts, "not started anew: "+s.Error)

@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/toolroom-mcp/toolroom/host/app"
 	"github.com/toolroom-mcp/toolroom/host/catalog"
-	"github.com/toolroom-mcp/toolroom/host/chat/screen"
 	"github.com/toolroom-mcp/toolroom/host/discover"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
+	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
 func (p *program) servers() *cobra.Command {
@@ -162,7 +162,7 @@ func (p *program) serverTable(checks []check, run bool) error {
 	for _, c := range checks {
 		detail := strings.Join(c.Command, " ") + c.URL
 		if run && c.State != upstream.Disabled {
-			detail = fmt.Sprintf("%s, started in %.1f ms, answers in %.2f ms", screen.Counted(c.Tools, "tool"), c.StartMS, c.PingMS)
+			detail = fmt.Sprintf("%s, started in %.1f ms, answers in %.2f ms", wording.Count(c.Tools, "tool"), c.StartMS, c.PingMS)
 		}
 		if c.Error != "" {
 			detail = c.Error
@@ -324,7 +324,7 @@ func examine(ctx context.Context, a *app.App) []finding {
 		case c.Tools == 0:
 			f.OK, f.Detail = false, "it lists no tools"
 		default:
-			f.Detail = fmt.Sprintf("%s, %s, started in %.1f ms, answers in %.2f ms", c.Era, screen.Counted(c.Tools, "tool"), c.StartMS, c.PingMS)
+			f.Detail = fmt.Sprintf("%s, %s, started in %.1f ms, answers in %.2f ms", c.Era, wording.Count(c.Tools, "tool"), c.StartMS, c.PingMS)
 			if c.Noise > 0 {
 				f.Detail += fmt.Sprintf("; lines on its standard output that were no messages: %d", c.Noise)
 			}

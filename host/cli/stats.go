@@ -8,11 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/toolroom-mcp/toolroom/host/app"
-	"github.com/toolroom-mcp/toolroom/host/chat/screen"
 	"github.com/toolroom-mcp/toolroom/host/config"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/audit"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/stats"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
 // summed is what the audit log says of a time.
@@ -139,7 +139,7 @@ func (p *program) printHosts(hosts []app.Counts) error {
 			calls += t.Calls
 		}
 		err := p.printf("%s: %s so far, %d running, %d waiting; %d MB, %s, %s\n", printable(liveHost{Running: h.Running}.String()),
-			screen.Counted(int(calls), "call"), running, waiting, h.Process.Resident>>20, screen.Counted(h.Process.Goroutines, "goroutine"), screen.Counted(h.Process.Open, "descriptor"))
+			wording.Count(int(calls), "call"), running, waiting, h.Process.Resident>>20, wording.Count(h.Process.Goroutines, "goroutine"), wording.Count(h.Process.Open, "descriptor"))
 		if err != nil {
 			return err
 		}

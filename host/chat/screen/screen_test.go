@@ -63,13 +63,6 @@ func TestWhatIsNotSeen(t *testing.T) {
 	require.Equal(t, `🏴\ue0067\ue007f`, screen.Clean("🏴\U000e0067\U000e007f"), "tags could say anything")
 }
 
-func TestCounted(t *testing.T) {
-	for n, want := range map[int]string{0: "0 tools", 1: "1 tool", 2: "2 tools"} {
-		require.Equal(t, want, screen.Counted(n, "tool"))
-	}
-	require.Equal(t, "2 entries", screen.Counted(2, "entry"))
-}
-
 func TestLine(t *testing.T) {
 	require.Equal(t, "a b c", screen.Line(" a\n b\tc ", 20))
 	require.Equal(t, "abc", screen.Line("abcdef"[:3], 3))

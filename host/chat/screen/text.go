@@ -161,18 +161,6 @@ func Line(text string, columns int) string {
 	return text
 }
 
-// Counted is a number of things: 0 tools, 1 tool, 2 entries.
-func Counted(n int, what string) string {
-	switch {
-	case n == 1:
-	case strings.HasSuffix(what, "y"):
-		what = what[:len(what)-1] + "ies"
-	default:
-		what += "s"
-	}
-	return fmt.Sprintf("%d %s", n, what)
-}
-
 // Width returns how many columns a rune takes.
 func Width(r rune) int {
 	switch {
