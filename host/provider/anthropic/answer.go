@@ -15,7 +15,6 @@ import (
 type answer struct {
 	*endpoint.Pieces
 	names *convert.Names
-	state endpoint.State
 
 	usage  *tree.Value // as far as it was told
 	blocks map[int]*block
@@ -30,21 +29,13 @@ type block struct {
 	given bool            // the call came with its arguments
 }
 
-func (a *answer) State() endpoint.State { return a.state }
-
-func (a *answer) Response() *convert.Response { return a.Close() }
-
 // Whole reads a message.
 func (a *answer) Whole(body []byte) error {
 	r, _, err := wire.DecodeResponse(body, wire.Options{Names: a.names})
 	if err != nil {
 		return err
 	}
-	if err := a.Take(r); err != nil {
-		return err
-	}
-	a.state = endpoint.Over
-	return nil
+	return a.Take(r)
 }
 
 // Event reads one of a stream. Those that it does not know mean nothing to it.
@@ -77,7 +68,7 @@ func (a *answer) Event(_ string, data []byte) error {
 		}
 		a.count(v.Get("usage"))
 	case "message_stop":
-		a.state = endpoint.Over
+		a.Reach(endpoint.Over)
 	}
 	return nil
 }

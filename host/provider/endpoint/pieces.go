@@ -32,6 +32,7 @@ func StrictOf(tools []convert.Tool, all bool, held schema.Held) Strict {
 type Pieces struct {
 	on     func(convert.Delta) // nil: nobody is told
 	strict Strict
+	state  State
 	begun  bool
 	closed bool
 	stream convert.Stream
@@ -61,6 +62,12 @@ func (p *Pieces) tell(d convert.Delta) {
 		p.on(d)
 	}
 }
+
+// State is how far the answer has come.
+func (p *Pieces) State() State { return p.state }
+
+// Reach says that it has come further.
+func (p *Pieces) Reach(s State) { p.state = s }
 
 // Begun reports whether anything was handed on.
 func (p *Pieces) Begun() bool { return p.begun }
@@ -94,15 +101,15 @@ func (p *Pieces) Take(r *convert.Response) error {
 	for _, part := range r.Parts {
 		p.restore(part.ToolCall)
 	}
-	p.stream.Response, p.closed = *r, true
+	p.stream.Response, p.closed, p.state = *r, true, Over
 	for _, d := range r.Pieces() {
 		p.tell(d)
 	}
 	return nil
 }
 
-// Close ends the answer and returns it; nil: there is none.
-func (p *Pieces) Close() *convert.Response {
+// Response ends the answer and returns it; nil: there is none.
+func (p *Pieces) Response() *convert.Response {
 	r := &p.stream.Response
 	if !p.closed {
 		p.closed = true

@@ -11,15 +11,10 @@ import (
 type answer struct {
 	*endpoint.Pieces
 	names *convert.Names
-	state endpoint.State
 	turn  int // how many contents there were before
 
 	made int // ids of calls that have none
 }
-
-func (a *answer) State() endpoint.State { return a.state }
-
-func (a *answer) Response() *convert.Response { return a.Close() }
 
 // Whole reads the answer to generateContent.
 func (a *answer) Whole(body []byte) error {
@@ -27,11 +22,7 @@ func (a *answer) Whole(body []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := a.Take(r); err != nil {
-		return err
-	}
-	a.state = endpoint.Over
-	return nil
+	return a.Take(r)
 }
 
 // Event reads a piece of a stream, which has the form of an answer. There is no last
@@ -70,7 +61,7 @@ func (a *answer) Event(_ string, data []byte) error {
 		if piece.Stop != convert.StopRefusal {
 			r.Stop = wire.Stop(piece.Word, len(r.Calls()) > 0)
 		}
-		a.state = endpoint.Complete
+		a.Reach(endpoint.Complete)
 	}
 	return nil
 }

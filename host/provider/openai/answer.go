@@ -14,7 +14,6 @@ import (
 type answer struct {
 	*endpoint.Pieces
 	names *convert.Names
-	state endpoint.State
 
 	parts map[convert.PartType]int // where thinking, text and refusal are
 	calls map[string]int           // where calls are, by what tells them apart
@@ -31,17 +30,15 @@ func newAnswer(p *endpoint.Pieces, names *convert.Names) *answer {
 // Begun also holds for an answer that nothing was asked for.
 func (a *answer) Begun() bool { return a.Pieces != nil && a.Pieces.Begun() }
 
-func (a *answer) State() endpoint.State { return a.state }
-
 func (a *answer) Response() *convert.Response {
 	r := a.Sofar()
-	if a.state != endpoint.Open && r.Stop == "" { // [DONE] without a word of why
+	if a.State() != endpoint.Open && r.Stop == "" { // [DONE] without a word of why
 		r.Stop, r.Word = convert.StopEnd, "stop"
 	}
 	if r.Stop == convert.StopEnd && len(r.Calls()) > 0 { // as several servers have it
 		r.Stop, r.Word = convert.StopCalls, "tool_calls"
 	}
-	return a.Close()
+	return a.Pieces.Response()
 }
 
 // Whole reads a chat completion.
@@ -55,11 +52,7 @@ func (a *answer) Whole(body []byte) error {
 			c.ID = a.newID(r.ID)
 		}
 	}
-	if err := a.Take(r); err != nil {
-		return err
-	}
-	a.state = endpoint.Over
-	return nil
+	return a.Take(r)
 }
 
 // newID is an id for a call that has none. That of the answer is in it, so that it
@@ -72,7 +65,7 @@ func (a *answer) newID(answer string) string {
 // Event reads a chunk.
 func (a *answer) Event(_ string, data []byte) error {
 	if strings.TrimSpace(string(data)) == "[DONE]" {
-		a.state = endpoint.Over
+		a.Reach(endpoint.Over)
 		return nil
 	}
 	if err := endpoint.Fault(data); err != nil {
@@ -97,7 +90,7 @@ func (a *answer) Event(_ string, data []byte) error {
 		a.delta(choice.Get("delta"))
 		if word := choice.Get("finish_reason").Str(); word != "" {
 			r.Word, r.Stop = word, wire.Stop(word)
-			a.state = endpoint.Complete
+			a.Reach(endpoint.Complete)
 		}
 	}
 	return nil
