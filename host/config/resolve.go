@@ -39,16 +39,9 @@ func (c *Config) resolve(raw dialect.Server, vars dialect.Variables) (dialect.Se
 	if spec.EnvFile != "" {
 		spec.EnvFile = within(from, spec.EnvFile)
 		c.Watched = append(c.Watched, spec.EnvFile)
-		text, err := readRegular(spec.EnvFile)
+		set, err := readEnv(spec.EnvFile)
 		if err != nil {
 			bad("env_file", "%v", err)
-		}
-		set, line := dialect.ParseEnvFile(string(text))
-		if line > 0 {
-			bad("env_file", "%s:%d: want NAME=value", spec.EnvFile, line)
-		}
-		if set == nil {
-			set = map[string]secret.Text{}
 		}
 		maps.Copy(set, spec.Env)
 		spec.Env = set
@@ -61,14 +54,8 @@ func (c *Config) resolve(raw dialect.Server, vars dialect.Variables) (dialect.Se
 		}
 	}
 	if spec.URL != "" {
-		u, err := url.Parse(spec.URL)
-		switch {
-		case err != nil:
-			bad("url", "not an address")
-		case u.Scheme != "http" && u.Scheme != "https":
-			bad("url", "want an address that begins with http:// or https://")
-		case u.Host == "":
-			bad("url", "the address has no host")
+		if fault := notURL(spec.URL); fault != "" {
+			bad("url", "%s", fault)
 		}
 		if spec.TransportKind() == dialect.SSE { // else it is found out, unless it is said
 			spec.Transport = dialect.SSE
@@ -90,6 +77,33 @@ func (c *Config) resolve(raw dialect.Server, vars dialect.Variables) (dialect.Se
 	}
 	spec.Command[0] = program
 	return spec, problems
+}
+
+// readEnv reads an env_file.
+func readEnv(file string) (map[string]secret.Text, error) {
+	text, err := readRegular(file)
+	set, line := dialect.ParseEnvFile(string(text))
+	if set == nil {
+		set = map[string]secret.Text{}
+	}
+	if line > 0 {
+		err = fmt.Errorf("%s:%d: want NAME=value", file, line)
+	}
+	return set, err
+}
+
+// notURL says why a server is at no such address; "": it may be.
+func notURL(address string) string {
+	u, err := url.Parse(address)
+	switch {
+	case err != nil:
+		return "not an address"
+	case u.Scheme != "http" && u.Scheme != "https":
+		return "want an address that begins with http:// or https://"
+	case u.Host == "":
+		return "the address has no host"
+	}
+	return ""
 }
 
 // fetches reports whether a program may have to download the server first.

@@ -216,30 +216,9 @@ func (c *Config) collect(docs []*dialect.Document, leaveOut bool, cwd string, ge
 		vars.Inputs = d.Inputs
 		settings = c.overlay(settings, d, vars)
 		for _, raw := range d.Servers {
-			if raw.Disabled {
-				specs = without(specs, raw.Name)
-				c.Off = append(without(c.Off, raw.Name), raw)
-				continue
-			}
-			c.Off = without(c.Off, raw.Name)
-			if bad[raw.Name] { // one fault is enough
-				continue
-			}
-			spec, found := c.resolve(raw, vars)
-			if leaveOut && len(found) > 0 {
-				for _, p := range found {
-					c.notice("%v; the host goes without this server until that is put right", p)
-				}
-				specs = without(specs, raw.Name)
-				c.Off = append(c.Off, raw)
-				continue
-			}
+			var found dialect.Problems
+			specs, found = c.merge(specs, raw, bad[raw.Name], leaveOut, vars, docs[0].File)
 			problems = append(problems, found...)
-			if before := len(specs); len(without(specs, spec.Name)) < before {
-				specs = without(specs, spec.Name)
-				c.notice("%v", spec.Problem("", "is taken from here, and not from %s", docs[0].File))
-			}
-			specs = append(specs, spec)
 		}
 		for _, dir := range d.ToolDirs {
 			if !filepath.IsAbs(dir) {
@@ -262,6 +241,32 @@ func (c *Config) collect(docs []*dialect.Document, leaveOut bool, cwd string, ge
 	problems = append(problems, c.set(settings)...)
 	slices.SortFunc(specs, func(a, b dialect.Server) int { return strings.Compare(a.Name, b.Name) })
 	return specs, problems.Err()
+}
+
+// merge puts a server in the place of one of its name among specs. One that is
+// disabled, or cannot be served and is to be left out, takes that one's place, too.
+func (c *Config) merge(specs []dialect.Server, raw dialect.Server, bad, leaveOut bool, vars dialect.Variables, first string) ([]dialect.Server, dialect.Problems) {
+	if raw.Disabled {
+		c.Off = append(without(c.Off, raw.Name), raw)
+		return without(specs, raw.Name), nil
+	}
+	c.Off = without(c.Off, raw.Name)
+	if bad { // one fault is enough
+		return specs, nil
+	}
+	spec, found := c.resolve(raw, vars)
+	if leaveOut && len(found) > 0 {
+		for _, p := range found {
+			c.notice("%v; the host goes without this server until that is put right", p)
+		}
+		c.Off = append(c.Off, raw)
+		return without(specs, raw.Name), nil
+	}
+	if before := len(specs); len(without(specs, spec.Name)) < before {
+		specs = without(specs, spec.Name)
+		c.notice("%v", spec.Problem("", "is taken from here, and not from %s", first))
+	}
+	return append(specs, spec), found
 }
 
 // addList adds the servers of --mcpservers.

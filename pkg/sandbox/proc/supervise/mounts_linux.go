@@ -139,14 +139,13 @@ type clone struct {
 	temp     bool // it is the private one, to which none is either
 }
 
-// cloneKept clones the roots, the directories that may be written and the
-// temporary directory, outer ones first.
-func cloneKept(s *Spec) ([]clone, error) {
+// kept are the roots, the directories that may be written and the temporary
+// directory, outer ones first, none of them cloned yet.
+func (s *Spec) kept() []clone {
 	var kept, others []clone
-	from := map[string]string{}
 	for _, dir := range []string{"/tmp", "/var/tmp"} {
 		if !s.Covered(dir) {
-			kept, from[dir] = append(kept, clone{path: dir, temp: true}), s.Temp
+			kept = append(kept, clone{path: dir, temp: true})
 		}
 	}
 	covered := func(dir string) bool {
@@ -165,24 +164,34 @@ func cloneKept(s *Spec) ([]clone, error) {
 	for _, dir := range s.Shown {
 		others = append(others, clone{path: dir, readOnly: true, late: true})
 	}
-	writable := s.Writable
-	if s.Covered("/tmp") { // its own name is the one that it has for the command
-		writable = append(writable[:len(writable):len(writable)], s.Temp)
-	}
-	for _, dir := range writable {
+	for _, dir := range s.writable() {
 		late := covered(dir) || slices.ContainsFunc(s.Guard, func(guarded string) bool { return Beneath(guarded, dir) })
 		others = append(others, clone{path: dir, late: late, root: dir == s.Temp})
 	}
 	slices.SortStableFunc(others, func(a, b clone) int { return len(a.path) - len(b.path) })
-	kept = append(kept, others...)
+	return append(kept, others...)
+}
+
+// writable are the directories that may be written beside the roots.
+func (s *Spec) writable() []string {
+	if s.Covered("/tmp") { // its own name is the one that it has for the command
+		return append(s.Writable[:len(s.Writable):len(s.Writable)], s.Temp)
+	}
+	return s.Writable
+}
+
+// cloneKept clones what is kept. Directories that are not there are left out, but no
+// root.
+func cloneKept(s *Spec) ([]clone, error) {
+	optional := slices.Concat(s.writable(), s.Shown)
 	var made []clone
-	for _, c := range kept {
+	for _, c := range s.kept() {
 		source := c.path
-		if other, ok := from[c.path]; ok {
-			source = other
+		if c.temp {
+			source = s.Temp
 		}
 		fd, err := c.open(source)
-		if errors.Is(err, unix.ENOENT) && (slices.Contains(writable, c.path) || slices.Contains(s.Shown, c.path)) {
+		if errors.Is(err, unix.ENOENT) && slices.Contains(optional, c.path) {
 			continue
 		}
 		if err != nil {
