@@ -7,13 +7,13 @@ import "strings"
 func schemas() map[string]any {
 	all := map[string]any{
 		"Object":         typed("object"),
-		"Error":          having("error", having("message", "string", "type", "string", "param", orNull("string"), "code", "string")),
-		"AnthropicError": having("type", "string", "error", having("type", "string", "message", "string", "param", orNull("string"), "code", "string")),
+		"Error":          having("error", having("message", "string", "type", "string", "param", textOrNull(), "code", "string")),
+		"AnthropicError": having("type", "string", "error", having("type", "string", "message", "string", "param", textOrNull(), "code", "string")),
 		"Deleted":        having("id", "string", "object", "string", "deleted", "boolean"),
 		"TokenCount":     having("input_tokens", "integer"),
 		"Model": having("id", "string", "object", "string", "created", "integer", "owned_by", "string", "type", "string", "display_name", "string", "created_at", "string",
 			"context_window?", "integer", "max_output_tokens?", "integer"),
-		"ModelList": having("object", "string", "data", listOfRef("Model"), "has_more", "boolean", "first_id", orNull("string"), "last_id", orNull("string")),
+		"ModelList": having("object", "string", "data", listOfRef("Model"), "has_more", "boolean", "first_id", textOrNull(), "last_id", textOrNull()),
 		"ToolList":  having("object", "string", "data", typed("array", "items", typed("object"))),
 		"ToolCall":  having("arguments?", typed("object", "description", "the tool's own")),
 		"ToolResult": having("content?", typed("array", "items", typed("object"), "description", "blocks as MCP has them"), "structuredContent?", typed("object"),
@@ -67,7 +67,7 @@ func vendors() map[string]any {
 		}, ours...)...),
 		"ChatCompletion": having(append([]any{
 			"id", "string", "object", "string", "created", "integer", "model", "string",
-			"choices", typed("array", "items", having("index", "integer", "message", ref("ChatMessage"), "finish_reason", orNull("string"))), "usage?", typed("object"),
+			"choices", typed("array", "items", having("index", "integer", "message", ref("ChatMessage"), "finish_reason", textOrNull())), "usage?", typed("object"),
 		}, answers...)...),
 		"MessageRequest": having(append([]any{
 			"model?", model, "messages", typed("array", "items", typed("object")), "system?", map[string]any{}, "max_tokens?", typed("integer", "minimum", 1), "stream?", "boolean",
@@ -76,7 +76,7 @@ func vendors() map[string]any {
 		}, ours...)...),
 		"Message": having(append([]any{
 			"id", "string", "type", "string", "role", "string", "model", "string", "content", typed("array", "items", typed("object")),
-			"stop_reason", orNull("string"), "stop_sequence", orNull("string"), "usage", typed("object"),
+			"stop_reason", textOrNull(), "stop_sequence", textOrNull(), "usage", typed("object"),
 		}, answers...)...),
 	}
 }
@@ -103,6 +103,6 @@ func having(pairs ...any) map[string]any {
 	return s
 }
 
-func orNull(kind string) map[string]any { return map[string]any{"type": []string{kind, "null"}} }
+func textOrNull() map[string]any { return map[string]any{"type": []string{"string", "null"}} }
 
 func listOfRef(name string) map[string]any { return typed("array", "items", ref(name)) }

@@ -22,7 +22,6 @@ package budget
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -46,19 +45,6 @@ type Config struct {
 	MaxTools    int            // any number
 	CompactAt   int            // percent of the window; 70
 	KeepResults int            // 4
-}
-
-// Validate names the field that is wrong.
-func (c Config) Validate() error {
-	for _, m := range c.Models {
-		if m.Name == "" || m.Window <= 0 {
-			return fmt.Errorf("budget: model %q: want a name and a window of more than nothing", m.Name)
-		}
-	}
-	if c.Reserve < 0 || c.MaxTools < 0 || c.CompactAt < 0 || c.CompactAt > 100 || c.KeepResults < 0 {
-		return errors.New("budget: reserve, max_tools and keep_results cannot be less than nothing, nor compact_at more than 100")
-	}
-	return nil
 }
 
 func (c Config) filled() Config {

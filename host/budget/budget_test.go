@@ -174,13 +174,6 @@ func TestOldResultsAreCutAtSeventyPercent(t *testing.T) {
 	require.Equal(t, plan.Messages, again.Messages)
 }
 
-func TestValidate(t *testing.T) {
-	require.NoError(t, budget.Config{}.Validate())
-	for _, c := range []budget.Config{{Reserve: -1}, {MaxTools: -1}, {CompactAt: 101}, {KeepResults: -1}, {Models: []budget.Model{{Name: "x"}}}, {Models: []budget.Model{{Window: 1}}}} {
-		require.Error(t, c.Validate())
-	}
-}
-
 // Whatever is asked: the outcome fits or is an error, is the same each time,
 // keeps the order of what it keeps, leaves out nothing that must stay, and of
 // the conversation only shortens old results.

@@ -51,8 +51,8 @@ func (c *Chat) put(ctx context.Context, put func(ctx context.Context) (any, erro
 	}
 }
 
-// answer has the user answer a question. If he gives up instead, interrupt is called
-// before who asked is told.
+// answer has the user answer a question. If they give up instead, interrupt is
+// called before who asked is told.
 func (c *Chat) answer(q *question, interrupt func() error) (stuck error) {
 	if q.ctx.Err() != nil {
 		return nil
@@ -124,14 +124,6 @@ func (a *asking) Call(ctx context.Context, tc *convert.ToolCall, progress func(s
 			a.chat.view.note("%v", err) // the arguments are not right: once more
 		}
 	}
-}
-
-// approved names the tool that waits, which may be one that the call needs.
-func approved(called, waits string) string {
-	if waits == "" || waits == called {
-		return called
-	}
-	return waits + " for " + called
 }
 
 // verdict is what the user decides on a call.

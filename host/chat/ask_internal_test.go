@@ -7,10 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Who decides sees what the arguments mean, however they are spelt, and which
-// tool it is that waits.
+// Who decides sees what the arguments mean, however they are spelt.
 func TestWhatIsDecidedOnIsShown(t *testing.T) {
 	require.Equal(t, "  {\n    \"command\": \"rm\\u200b -rf\\n\n        ~\"\n  }", indented(json.RawMessage(`{"command":"\u0072m\u200b -rf\n~"}`)))
-	require.Equal(t, "deploy", approved("deploy", "deploy"))
-	require.Equal(t, "git__push for deploy", approved("deploy", "git__push"))
 }

@@ -33,7 +33,7 @@ func (r *reader) exec(c *run.Config) func(string, *dialect.Tree) {
 			{"args", nil, func(path string, v *dialect.Tree) { args = r.textsOf(path, v) }},
 			{"env", nil, func(path string, v *dialect.Tree) { c.Env = r.environment(path, v) }},
 			{"cwd", []string{"working_dir"}, func(path string, v *dialect.Tree) { c.Dir = r.absolute(path, v, r.fill(path, v, r.textOf(path, v))) }},
-			r.millis("timeout_ms", &c.Timeout),
+			r.timeout(&c.Timeout),
 			r.text("runtime", &runtime),
 		})
 		if runtime != "" && runtime != "exec" {
@@ -118,7 +118,7 @@ func (r *reader) client(c *client.Config) func(string, *dialect.Tree) {
 				var strategy string
 				r.members(path, v, []field{r.toggle("required", func(bool) {}), r.text("message", &c.Message), r.text("decline_strategy", &strategy)})
 			}},
-			r.millis("timeout_ms", &r.tool.Timeout), r.texts("categories", &categories), r.toggle("validate_output", func(bool) {}),
+			r.timeout(&r.tool.Timeout), r.texts("categories", &categories), r.toggle("validate_output", func(bool) {}),
 		})
 	}
 }

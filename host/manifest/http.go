@@ -19,9 +19,9 @@ func (r *reader) http(c *http.Config) func(string, *dialect.Tree) {
 				c.Shown = r.textOf(path, v)
 				c.URL = secret.Text(r.fill(path, v, c.Shown))
 			}},
-			r.text("method", &c.Method), r.textMap("headers", &headers, true),
+			r.text("method", &c.Method), r.textMap("headers", &headers),
 			{"headers_from_env", nil, func(path string, v *dialect.Tree) { fromEnv = r.headersFromEnv(path, v) }},
-			r.millis("timeout_ms", &c.Timeout), r.texts("redact", &c.Redact),
+			r.timeout(&c.Timeout), r.texts("redact", &c.Redact),
 			{"query", nil, func(path string, v *dialect.Tree) { r.query(c, path, v) }},
 			{"body", nil, func(_ string, v *dialect.Tree) {
 				body := valueOf(v)
@@ -107,8 +107,8 @@ func (r *reader) mapping(c *http.Config) func(string, *dialect.Tree) {
 	return func(path string, v *dialect.Tree) {
 		var query []string
 		r.members(path, v, []field{
-			r.texts("query_params", &query), r.textMap("header_params", &m.Headers, true), r.text("body_mapping", &m.Body),
-			r.texts("exclude", &m.Exclude), r.textMap("static_query", &m.StaticQuery, true), r.textMap("static_headers", &m.StaticHeaders, true),
+			r.texts("query_params", &query), r.textMap("header_params", &m.Headers), r.text("body_mapping", &m.Body),
+			r.texts("exclude", &m.Exclude), r.textMap("static_query", &m.StaticQuery), r.textMap("static_headers", &m.StaticHeaders),
 			{"static_body", nil, func(path string, v *dialect.Tree) {
 				if !v.IsMap() {
 					r.problem(v, path, "want a map, not %s", v.What())

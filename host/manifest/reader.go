@@ -168,8 +168,8 @@ func expand(text string, one func(string) (string, error)) (string, error) {
 	}
 }
 
-func (r *reader) texts(name string, into *[]string, also ...string) field {
-	return field{name, also, func(path string, v *dialect.Tree) { *into = r.textsOf(path, v) }}
+func (r *reader) texts(name string, into *[]string) field {
+	return field{name, nil, func(path string, v *dialect.Tree) { *into = r.textsOf(path, v) }}
 }
 
 func (r *reader) textsOf(path string, v *dialect.Tree) []string {
@@ -188,9 +188,9 @@ func (r *reader) textsOf(path string, v *dialect.Tree) []string {
 	return out
 }
 
-// textMap reads a map of texts; with fill, their variables are replaced.
-func (r *reader) textMap(name string, into *map[string]string, fill bool, also ...string) field {
-	return field{name, also, func(path string, v *dialect.Tree) {
+// textMap reads a map of texts, whose variables are replaced.
+func (r *reader) textMap(name string, into *map[string]string) field {
+	return field{name, nil, func(path string, v *dialect.Tree) {
 		if !v.IsMap() {
 			r.problem(v, path, "want a map, not %s", v.What())
 			return
@@ -198,17 +198,13 @@ func (r *reader) textMap(name string, into *map[string]string, fill bool, also .
 		*into = map[string]string{}
 		for _, b := range v.Members {
 			at := join(path, b.Name)
-			text := r.textOf(at, b.Value)
-			if fill {
-				text = r.fill(at, b.Value, text)
-			}
-			(*into)[b.Name] = text
+			(*into)[b.Name] = r.fill(at, b.Value, r.textOf(at, b.Value))
 		}
 	}}
 }
 
-func (r *reader) toggle(name string, set func(bool), also ...string) field {
-	return field{name, also, func(path string, v *dialect.Tree) {
+func (r *reader) toggle(name string, set func(bool)) field {
+	return field{name, nil, func(path string, v *dialect.Tree) {
 		value, ok := v.Bool()
 		if !ok {
 			r.problem(v, path, "want true or false, not %s", v.What())
@@ -221,8 +217,9 @@ func (r *reader) toggle(name string, set func(bool), also ...string) field {
 // maxMillis is a day.
 const maxMillis = 24 * 60 * 60 * 1000
 
-func (r *reader) millis(name string, into *time.Duration, also ...string) field {
-	return field{name, also, func(path string, v *dialect.Tree) {
+// timeout reads timeout_ms.
+func (r *reader) timeout(into *time.Duration) field {
+	return field{"timeout_ms", nil, func(path string, v *dialect.Tree) {
 		n, err := strconv.Atoi(v.Text)
 		if !v.IsNumber() || err != nil || n < 0 || n > maxMillis {
 			r.problem(v, path, "want a whole number of milliseconds from 0 to %d", maxMillis)

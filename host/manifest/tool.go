@@ -97,7 +97,7 @@ func (r *reader) spec(path string, v *dialect.Tree) {
 	r.members(path, v, slices.Concat([]field{
 		r.text("name", &name), r.text("namespace", &t.Namespace), r.text("title", &t.Title),
 		r.text("description", &t.Description), r.text("mode", &mode), r.text("version", &t.Version),
-		r.millis("timeout_ms", &t.Timeout),
+		r.timeout(&t.Timeout),
 		r.schema("input_schema", &t.Input, "parameters"), r.schema("output_schema", &t.Output),
 		r.toggle("enabled", func(on bool) { enabled = on }),
 		r.toggle("read_only", func(on bool) { readOnly, t.ReadOnly = on, &readOnly }),

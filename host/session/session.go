@@ -104,7 +104,7 @@ func (b *Book) Create(ctx context.Context, s Session) (*Session, error) {
 		ID: "sess_" + strings.ToLower(rand.Text()), Name: s.Name, Model: s.Model, Parent: s.Parent,
 		Created: now, Updated: now, Expires: now.Add(b.age()),
 	}}
-	_, err := b.write(ctx, &made, store.Absent)
+	err := b.write(ctx, &made, store.Absent)
 	return &made.Session, err
 }
 
@@ -135,12 +135,13 @@ func checkName(name string) error {
 	return nil
 }
 
-func (b *Book) write(ctx context.Context, k *kept, was store.Version) (store.Version, error) {
+func (b *Book) write(ctx context.Context, k *kept, was store.Version) error {
 	value, err := jsonrpc.Marshal(k)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	return b.Keys.Put(ctx, keyOf(k.ID), value, was, k.Expires)
+	_, err = b.Keys.Put(ctx, keyOf(k.ID), value, was, k.Expires)
+	return err
 }
 
 func (b *Book) read(ctx context.Context, id string) (*kept, store.Version, error) {
@@ -178,7 +179,7 @@ func (b *Book) change(ctx context.Context, id string, f func(*kept) error) (*Ses
 		if fault != nil {
 			return nil, fault
 		}
-		if _, err = b.write(ctx, k, version); err == nil {
+		if err = b.write(ctx, k, version); err == nil {
 			return &k.Session, nil
 		}
 		if !toolerr.Is(err, toolerr.Conflict) {

@@ -103,7 +103,7 @@ func judge(seen []byte, ended bool) verdict {
 		err := json.NewDecoder(bytes.NewReader(rest)).Decode(&value)
 		switch {
 		case err == nil && value[0] == '{':
-			if _, ok := memberNamed(value, "jsonrpc"); ok {
+			if hasMember(value, "jsonrpc") {
 				return isMessage
 			}
 			return isCall
@@ -125,18 +125,17 @@ func holdsMessage(array json.RawMessage) bool {
 	if json.Unmarshal(array, &items) != nil || len(items) == 0 {
 		return false
 	}
-	_, ok := memberNamed(items[0], "jsonrpc")
-	return ok
+	return hasMember(items[0], "jsonrpc")
 }
 
-// memberNamed finds a member, in objects with a repeated one too.
-func memberNamed(object json.RawMessage, name string) (json.RawMessage, bool) {
+// hasMember also answers of objects that have a member twice.
+func hasMember(object json.RawMessage, name string) bool {
 	members := map[string]json.RawMessage{}
 	if json.Unmarshal(object, &members) != nil {
-		return nil, false
+		return false
 	}
-	value, ok := members[name]
-	return value, ok
+	_, ok := members[name]
+	return ok
 }
 
 // chunks reads a stream in a goroutine, one chunk at a time and only when

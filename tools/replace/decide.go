@@ -47,9 +47,7 @@ func (p *plan) decide(fs *sandbox.FS) (*rewrite.After, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := p.chooseForm(fs, content); err != nil {
-		return nil, err
-	}
+	p.chooseForm(fs, content)
 	raw, err := p.form.encode(p.text)
 	if err != nil {
 		return nil, toolerr.New(toolerr.CodeOf(err), "%s: %w; %s. Nothing was written", b.Shown, err, p.form.why)

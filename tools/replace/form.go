@@ -35,7 +35,7 @@ func (f form) encode(text string) ([]byte, error) {
 
 // chooseForm finds out how the new content is to be written: as the file is,
 // or a new one as its directory wants it.
-func (p *plan) chooseForm(fs *sandbox.FS, content string) error {
+func (p *plan) chooseForm(fs *sandbox.FS, content string) {
 	b := p.before
 	if b.Exists && !p.old.Binary && len(b.Content) > p.old.BOM {
 		p.form = form{
@@ -52,7 +52,6 @@ func (p *plan) chooseForm(fs *sandbox.FS, content string) error {
 		content = rest
 	}
 	p.text = p.endings(content)
-	return nil
 }
 
 // newForm is the form of a file that has no text yet.

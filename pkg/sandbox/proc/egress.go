@@ -101,15 +101,6 @@ func (r *Runner) openEgress(l *egressLink) (*egress.Proxy, error) {
 	return egress.Start(config, listener), nil
 }
 
-// RefusedHosts are the hosts that the command asked for up to now and was
-// refused, and how many refusals are not among them.
-func (p *Process) RefusedHosts() (hosts []egress.Refusal, more int) {
-	if p.proxy == nil {
-		return nil, 0
-	}
-	return p.proxy.Refused()
-}
-
 // endEgress ends what the command had open through the proxy.
 func (p *Process) endEgress() {
 	if p.proxy != nil {

@@ -92,13 +92,6 @@ func (o *Output) Changed() <-chan struct{} {
 	return o.changed
 }
 
-// Ended reports whether no more will come.
-func (o *Output) Ended() bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.closed
-}
-
 // Read copies output from the byte offset on. Bytes that were not kept, which
 // are those between the end of the file and the tail, are skipped and counted:
 // p[:n] begins at offset+skipped. At the end of what there is, n is 0.

@@ -271,8 +271,8 @@ func (p *parser) combine(left charset, operator string, right charset) charset {
 // classItem reads one item in brackets: a set, a character, or a range.
 func (p *parser) classItem(open int) (charset, error) {
 	if p.peek() == '[' {
-		if set, ok, err := p.posix(); ok || err != nil {
-			return set, err
+		if set, ok := p.posix(); ok {
+			return set, nil
 		}
 		return p.class()
 	}
@@ -334,22 +334,22 @@ func (p *parser) classAtom() (set charset, r rune, err error) {
 }
 
 // posix reads [:name:]; ok is false if what stands here is something else.
-func (p *parser) posix() (set charset, ok bool, err error) {
+func (p *parser) posix() (set charset, ok bool) {
 	rest, found := strings.CutPrefix(p.text[p.at:], "[:")
 	if !found {
-		return nil, false, nil
+		return nil, false
 	}
 	end := strings.Index(rest, ":]")
 	if end < 0 {
-		return nil, false, nil
+		return nil, false
 	}
 	name, negated := strings.CutPrefix(rest[:end], "^")
 	if set, ok = posixSet(name); !ok {
-		return nil, false, nil
+		return nil, false
 	}
 	p.at += 2 + end + 2
 	if set = p.folded(set); negated { // what is no letter in either case
 		set = p.negated(set)
 	}
-	return set, true, nil
+	return set, true
 }

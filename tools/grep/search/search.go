@@ -80,7 +80,7 @@ func Compile(pattern string, o Options) (*Matcher, error) {
 		m.crosses = crossesLines(tree)
 	}
 	if !m.crosses {
-		if err := withinLines(tree, o.Multiline); err != nil {
+		if err := withinLines(tree); err != nil {
 			return nil, err
 		}
 	}
@@ -114,7 +114,7 @@ func crossesLines(tree *node) (crosses bool) {
 
 // withinLines takes \n out of what the tree matches. A \n that is asked for
 // by itself is an error, as the pattern could never match.
-func withinLines(tree *node, multiline bool) (err error) {
+func withinLines(tree *node) (err error) {
 	newline := single('\n')
 	tree.walk(func(n *node) {
 		switch {
