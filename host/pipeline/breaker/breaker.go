@@ -6,7 +6,8 @@
 // or the server died during the call. Answers, errors among them, are none.
 // Nor are time limits (a caller that asks for long things would shut the
 // server to all others; a server that hangs is noticed by its connection), nor
-// failures to start it (the connection has its own pace for those).
+// failures to start it (the connection has its own pace for those). Calls that
+// were under way together and fail together are one failure.
 package breaker
 
 import (
@@ -71,6 +72,7 @@ type Breaker struct {
 type state struct {
 	failures int // in a row
 	first    time.Time
+	at       time.Time // of the one that was counted last
 	open     time.Time // until when; zero: closed
 	trying   bool      // a call was let through to see
 	last     error
@@ -91,8 +93,9 @@ func (b *Breaker) Stage(next call.Handler) call.Handler {
 		if err != nil {
 			return nil, err
 		}
+		began := time.Now()
 		res, err := next(ctx, req)
-		b.leave(req.Tool.Server, trial, err, ctx.Err() != nil)
+		b.leave(req.Tool.Server, began, trial, err, ctx.Err() != nil)
 		return res, err
 	}
 }
@@ -118,7 +121,7 @@ func (b *Breaker) enter(server string) (trial bool, err error) {
 
 // leave takes the end of a call into account. One that its caller gave up
 // says nothing.
-func (b *Breaker) leave(server string, trial bool, err error, givenUp bool) {
+func (b *Breaker) leave(server string, began time.Time, trial bool, err error, givenUp bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s := b.servers[server]
@@ -141,8 +144,11 @@ func (b *Breaker) leave(server string, trial bool, err error, givenUp bool) {
 			s = &state{first: now}
 			b.servers[server] = s
 		}
-		s.failures++
 		s.last = err
+		if !trial && began.Before(s.at) { // it has failed with that one
+			return
+		}
+		s.failures, s.at = s.failures+1, now
 		if trial || s.failures >= b.cfg.Failures && s.open.IsZero() {
 			s.open = now.Add(b.cfg.Open)
 		}

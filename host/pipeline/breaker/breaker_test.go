@@ -187,3 +187,30 @@ func TestConfig(t *testing.T) {
 		require.EqualError(t, cfg.Validate(), want)
 	}
 }
+
+// A server that dies, or is started anew, fails all the calls under way: that is
+// one failure, after which it may be there again.
+func TestCallsThatFailTogetherAreOneFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		died := make(chan struct{})
+		h := breaker.New(breaker.Config{}).Stage(func(_ context.Context, req *call.Request) (*call.Result, error) {
+			if string(req.Params) == "well" {
+				return stagetest.Text("x"), nil
+			}
+			<-died
+			return nil, toolerr.New(toolerr.TransportError, "reset")
+		})
+		tool := &call.Tool{Name: "t", Server: "s"}
+		for range 50 {
+			go h(t.Context(), &call.Request{Tool: tool}) //nolint:errcheck // it fails
+		}
+		time.Sleep(time.Second)
+		close(died)
+		synctest.Wait()
+		for range 3 { // not together, and so some more
+			h(t.Context(), &call.Request{Tool: tool}) //nolint:errcheck // it fails
+		}
+		_, err := h(t.Context(), &call.Request{Tool: tool, Params: []byte("well")})
+		require.NoError(t, err)
+	})
+}
