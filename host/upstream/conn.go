@@ -34,6 +34,8 @@ type conn struct {
 	changed chan struct{} // holds one: the server said its list changed
 	dead    chan struct{} // closed when no answer will come any more
 	gone    chan struct{} // closed when the process and its group are gone
+	left    chan struct{} // closed when no answer is waited for any more
+	leave   func()        // closes left
 
 	nextID atomic.Uint64
 	noise  atomic.Int64
@@ -98,8 +100,10 @@ func newConn(cfg Config, out wire) *conn {
 		changed: make(chan struct{}, 1),
 		dead:    make(chan struct{}),
 		gone:    make(chan struct{}),
+		left:    make(chan struct{}),
 		pending: map[uint64]*pending{},
 	}
+	c.leave = sync.OnceFunc(func() { close(c.left) })
 	go func() {
 		defer close(c.gone)
 		c.fail(c.out.run(c))
@@ -248,12 +252,10 @@ func (c *conn) wait(ctx context.Context, id uint64, p *pending) answer {
 }
 
 // last returns the answer to a request of a dead connection: what has come for
-// it, or why the connection is dead. That a session is over may be known from
-// another request; whether the server has taken this one is known from what it
-// answers to it.
+// it, or why the connection is dead.
 func (c *conn) last(ctx context.Context, p *pending) answer {
 	reason := c.reason()
-	if errors.Is(reason, errSessionOver) {
+	if errors.As(reason, new(*overError)) {
 		select {
 		case a := <-p.answer:
 			c.handOver(p)

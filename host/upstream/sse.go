@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 
@@ -43,8 +44,13 @@ func (s *sse) run(c *conn) error {
 		c.fail(err)
 		s.finish()
 	case <-c.dead:
-		s.finish()
-		err = <-ended
+		select { // its stream may still bring answers
+		case err = <-ended:
+			s.finish()
+		case <-c.left:
+			s.finish()
+			err = <-ended
+		}
 	}
 	s.client.CloseIdleConnections()
 	return err
@@ -113,8 +119,12 @@ func (s *sse) send(message []byte) error {
 	post := func() {
 		defer s.work.Done()
 		defer cancel()
-		if err := s.post(ctx, message); err != nil && m.Kind == jsonrpc.Request {
+		err := s.post(ctx, message)
+		if err != nil && m.Kind == jsonrpc.Request {
 			s.conn.deliver(m.ID, answer{err: err})
+		}
+		if errors.Is(err, errNotSent) {
+			s.over(err)
 		}
 	}
 	if m.Method == "notifications/initialized" {
@@ -138,11 +148,10 @@ func (s *sse) post(ctx context.Context, message []byte) error {
 	req.Header.Set("Content-Type", "application/json")
 	res, err := s.client.Do(req)
 	if err != nil {
-		err = s.unreachable(err)
 		if unsent(err) {
-			s.conn.fail(err)
+			return fmt.Errorf("%w: %w", errNotSent, s.unreachable(err))
 		}
-		return err
+		return s.unreachable(err)
 	}
 	defer drain(res.Body)
 	if res.StatusCode >= 300 {

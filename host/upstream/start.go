@@ -28,9 +28,11 @@ const (
 	settled      = 10 * time.Second // a server alive this long has started well
 )
 
-// ready returns a live connection, starting the server if there is none.
+// ready returns a live connection, starting the server if there is none. One at
+// an address that was there and is not is waited for as long as patience: most
+// often it is being started anew.
 func (s *Server) ready(ctx context.Context) (*conn, error) {
-	for {
+	for begin := time.Now(); ; {
 		s.mu.Lock()
 		switch {
 		case s.closed:
@@ -49,6 +51,7 @@ func (s *Server) ready(ctx context.Context) (*conn, error) {
 			s.begin()
 		}
 		st, last := s.starting, s.last
+		returns := s.cfg.URL != "" && s.conn != nil
 		s.mu.Unlock()
 
 		if st == nil { // in the pause after a failure
@@ -62,10 +65,12 @@ func (s *Server) ready(ctx context.Context) (*conn, error) {
 		}
 		select {
 		case <-st.done:
-			if st.err != nil {
+			if st.err == nil {
+				return st.conn, nil
+			}
+			if !returns || time.Since(begin) > patience || toolerr.CodeOf(st.err) == toolerr.AuthFailed {
 				return nil, st.err
 			}
-			return st.conn, nil
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
@@ -127,8 +132,8 @@ func (s *Server) begin() *starting {
 	return st
 }
 
-// retireTime is how long the calls of a connection that has been replaced may
-// take.
+// retireTime is how long the calls of a connection that has been replaced, or is
+// over for others, may take.
 const retireTime = 30 * time.Second
 
 // retire ends a connection that has been replaced, once its calls are done.
@@ -179,6 +184,8 @@ func (s *Server) watch(c *conn) {
 			if changed && s.onChange != nil {
 				s.onChange()
 			}
+			c.untilIdle(s.life, retireTime)
+			c.leave()
 			<-c.gone
 			return
 		}
@@ -297,12 +304,17 @@ func (s *Server) connect() (*conn, error) {
 	s.mu.Lock()
 	era, transport := s.era, s.transport
 	s.mu.Unlock()
-	if era == "" {
+	known := era != "" && era != s.cfg.Era
+	if !known {
 		era = s.cfg.Era
 	}
 	ctx, cancel := context.WithTimeout(s.life, s.cfg.StartTimeout)
 	defer cancel()
 	c, err := s.open(ctx, era, transport)
+	if err != nil && known && s.cfg.URL != "" && ctx.Err() == nil && !errors.Is(err, errNotSent) {
+		era = s.cfg.Era // another may be there now, which speaks otherwise
+		c, err = s.open(ctx, era, transport)
+	}
 	switch {
 	case err == nil || ctx.Err() != nil:
 	case s.cfg.URL == "" && era == Auto:
@@ -341,6 +353,7 @@ func (s *Server) open(ctx context.Context, era Era, transport Transport) (*conn,
 		err = errClosed
 	}
 	c.fail(err)
+	c.leave()
 	<-c.gone
 	return nil, err
 }

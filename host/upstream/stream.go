@@ -170,7 +170,7 @@ func (s *streamable) listen(opened func()) {
 		case s.life.Err() != nil:
 			return
 		case err != nil && unsent(err):
-			s.conn.fail(s.unreachable(err))
+			s.over(s.unreachable(err))
 			return
 		case err != nil: // broken; again
 		case res.StatusCode == http.StatusOK && mediaType(res) == "text/event-stream":
@@ -195,7 +195,7 @@ func (s *streamable) listen(opened func()) {
 		default: // most often 405: it has none
 			drain(res.Body)
 			if res.StatusCode == http.StatusNotFound && after != "" {
-				s.conn.fail(errSessionOver)
+				s.over(errSessionOver)
 			}
 			return
 		}

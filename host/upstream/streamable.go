@@ -61,6 +61,18 @@ const cancelPeriod = 5 * time.Second
 // of the retired HTTP+SSE transport.
 var errOtherTransport = errors.New("the server does not speak streamable HTTP")
 
+// An overError ends a connection for the requests to come. Those under way have
+// answers of their own: that a server does not know the session, cannot be
+// reached or wants other credentials may be known from one of them, but whether
+// it has taken another only from what becomes of that.
+type overError struct{ error }
+
+func (e *overError) Unwrap() error { return e.error }
+
+// over ends the connection with an overError. Whichever request it is known from
+// has been answered.
+func (s *remote) over(why error) { s.conn.fail(&overError{why}) }
+
 // errSessionOver says that the server does not know the session any more.
 var errSessionOver = toolerr.New(toolerr.ServerOffline, "the server has ended the session")
 
@@ -72,17 +84,11 @@ func newStreamable(cfg Config) (*streamable, error) {
 	return &streamable{remote: r, calls: map[string]*exchange{}}, nil
 }
 
-// lastAnswers is how long the requests under way in a session that the server
-// has ended are waited for. Most often each is refused, and sent again.
-const lastAnswers = 5 * time.Second
-
-// run ends what is under way and the session once c is dead.
+// run ends what is under way and the session once c is dead and left.
 func (s *streamable) run(c *conn) error {
 	s.attach(c)
 	<-c.dead
-	if errors.Is(c.reason(), errSessionOver) {
-		c.untilIdle(s.life, lastAnswers)
-	}
+	<-c.left
 	s.finish()
 	if s.session != "" && !errors.Is(c.reason(), errSessionOver) {
 		ctx, cancel := context.WithTimeout(context.Background(), goodbye)
@@ -131,7 +137,7 @@ func (s *streamable) send(message []byte) error {
 	go func() {
 		defer s.work.Done()
 		defer cancel()
-		defer s.over(x)
+		defer s.done(x)
 		if x.id == nil { // nobody waits for it, who would end it
 			late := time.AfterFunc(s.cfg.WriteTimeout, cancel)
 			defer late.Stop()
@@ -153,7 +159,7 @@ func (s *streamable) under(x *exchange) {
 	}
 }
 
-func (s *streamable) over(x *exchange) {
+func (s *streamable) done(x *exchange) {
 	if x.id != nil {
 		s.mu.Lock()
 		delete(s.calls, string(x.id))
@@ -204,7 +210,9 @@ func (s *streamable) post(ctx context.Context, x *exchange, m jsonrpc.Message, m
 		s.take(ctx, x, res)
 	case ctx.Err() != nil: // nobody waits for it
 	case unsent(err):
-		s.conn.fail(s.unreachable(err))
+		err = s.unreachable(err)
+		s.failed(x, fmt.Errorf("%w: %w", errNotSent, err))
+		s.over(err)
 	default:
 		s.failed(x, s.unreachable(err))
 	}
@@ -293,11 +301,12 @@ func (s *streamable) refused(x *exchange, res *http.Response) {
 	told := err == nil && m.Kind == jsonrpc.Response && m.Error != nil
 	own := told && x.id != nil && string(m.ID) == string(x.id) // and so the answer to this request
 	switch {
+	case !x.opens() && (!own && s.sessionOver(res.StatusCode, told, body) || told && ofOtherVersion(m.Error)):
+		s.failed(x, fmt.Errorf("%w: %w: %w", errNotSent, errSessionOver, refusal))
+		s.over(errSessionOver)
 	case res.StatusCode == http.StatusUnauthorized:
-		s.conn.fail(refusal)
-	case !own && s.sessionOver(res.StatusCode, told, body):
-		s.failed(x, fmt.Errorf("%w: %w", errNotSent, errSessionOver))
-		s.conn.fail(errSessionOver)
+		s.failed(x, refusal)
+		s.over(refusal)
 	case x.id == nil: // a notification that is not wanted
 	case told && res.StatusCode != http.StatusForbidden:
 		s.failed(x, s.cfg.rpcError(m.Error))
@@ -308,13 +317,34 @@ func (s *streamable) refused(x *exchange, res *http.Response) {
 	}
 }
 
+// ofOtherVersion reports whether an error says that the server does not speak
+// the version of a request any more.
+func ofOtherVersion(object json.RawMessage) bool {
+	var e struct{ Code int }
+	return json.Unmarshal(object, &e) == nil && e.Code == mcp.UNSUPPORTED_PROTOCOL_VERSION
+}
+
+// opens reports whether a request is one of the handshake.
+func (x *exchange) opens() bool { return x.method == "initialize" || x.method == "server/discover" }
+
 // sessionOver reports whether a refusal means that the session is not known
-// any more: 404 says so, and some servers say it with 400 and words.
+// any more: 404 says so, and some servers say it with 400 and words, and so does
+// one that wants a session where it wanted none before.
 func (s *streamable) sessionOver(status int, told bool, body []byte) bool {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.session != "" && (status == http.StatusNotFound && !told ||
-		(status == http.StatusNotFound || status == http.StatusBadRequest) && strings.Contains(strings.ToLower(string(body)), "session"))
+	has := s.session != ""
+	s.mu.Unlock()
+	words := strings.ToLower(string(body))
+	says := strings.Contains(words, "session") || strings.Contains(words, "not initialized") || strings.Contains(words, "unsupported protocol version")
+	switch status {
+	case http.StatusNotFound:
+		return says || has && !told
+	case http.StatusBadRequest:
+		return says
+	case http.StatusUnauthorized: // so an SDK for Rust
+		return has && says
+	}
+	return false
 }
 
 // failed answers a request with an error.

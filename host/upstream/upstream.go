@@ -283,6 +283,9 @@ func (s *Server) failed(ctx context.Context, req *call.Request, phase string, er
 }
 
 func (s *Server) lost(ctx context.Context, what, phase string, err error) error {
+	if errors.Is(err, errNotSent) {
+		phase = call.PhaseConnect
+	}
 	var answered *call.MCPError
 	if errors.As(err, &answered) || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return err
@@ -341,6 +344,7 @@ func (s *Server) Close() {
 	s.endVisits()
 	if c != nil {
 		c.fail(errClosed)
+		c.leave()
 		<-c.gone
 	}
 	s.work.Wait()

@@ -1,0 +1,264 @@
+package upstream_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/toolroom-mcp/toolroom/host/fixture"
+	"github.com/toolroom-mcp/toolroom/host/upstream"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// held is a handler whose sleep calls begin, and are held until they are let go.
+type held struct {
+	http.Handler
+	begun chan struct{} // one for each
+	let   chan struct{}
+}
+
+func hold(h http.Handler) *held {
+	return &held{h, make(chan struct{}, 100), make(chan struct{})}
+}
+
+func (h *held) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	if bytes.Contains(body, []byte(`"sleep"`)) {
+		h.begun <- struct{}{}
+		<-h.let
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	h.Handler.ServeHTTP(w, r)
+}
+
+// sleeping begins n calls that the server holds.
+func (h *held) sleeping(t *testing.T, s *upstream.Server, n int) chan error {
+	ended := make(chan error, n)
+	for range n {
+		go func() {
+			_, err := do(t.Context(), s, "sleep", `{"n":1}`)
+			ended <- err
+		}()
+	}
+	for range n {
+		<-h.begun
+	}
+	return ended
+}
+
+// A server that goes takes no new connection, and still answers what it has
+// begun: those calls are not lost with one that cannot reach it, and neither is
+// that once it is back.
+func TestCallsThatAServerEndsBeforeItGoes(t *testing.T) {
+	for _, era := range []string{"legacy", "modern"} {
+		t.Run(era, func(t *testing.T) {
+			t.Parallel()
+			h := hold(fixture.Handler("-era", era))
+			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			require.NoError(t, err)
+			serve := func(l net.Listener) *http.Server {
+				one := &http.Server{Handler: h}
+				one.SetKeepAlivesEnabled(false)
+				go one.Serve(l) //nolint:errcheck // it is closed
+				return one
+			}
+			first := serve(listener)
+			defer first.Close() //nolint:errcheck // the end of the test
+			s := at(t, "http://"+listener.Addr().String()+"/mcp", nil)
+			mustList(t, s)
+			ended := h.sleeping(t, s, 5)
+			require.NoError(t, listener.Close())
+			late := make(chan error, 1)
+			go func() {
+				_, err := do(t.Context(), s, "echo", `{}`)
+				late <- err
+			}()
+			require.Eventually(t, func() bool { return s.Status().Last != nil }, time.Minute, time.Millisecond, "it is known to have gone")
+			again, err := net.Listen("tcp", listener.Addr().String())
+			require.NoError(t, err)
+			second := serve(again)
+			defer second.Close()           //nolint:errcheck // the end of the test
+			if err := <-late; err != nil { // on a machine that stood still
+				require.Equal(t, toolerr.ServerOffline, toolerr.CodeOf(err))
+				t.Log(err)
+			}
+			close(h.let)
+			for range 5 {
+				require.NoError(t, <-ended)
+			}
+		})
+	}
+}
+
+// Who is told to show other credentials, or that there is no such session, is
+// told so alone.
+func TestARefusalOfOneCallLosesNoOther(t *testing.T) {
+	for _, status := range []int{http.StatusUnauthorized, http.StatusNotFound} {
+		t.Run(http.StatusText(status), func(t *testing.T) {
+			t.Parallel()
+			var refuse atomic.Bool
+			f := fixture.Handler("-era", "legacy")
+			h := hold(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if body, err := io.ReadAll(r.Body); err == nil && bytes.Contains(body, []byte(`"echo"`)) && refuse.CompareAndSwap(true, false) {
+					w.WriteHeader(status)
+					return
+				} else {
+					r.Body = io.NopCloser(bytes.NewReader(body))
+				}
+				f.ServeHTTP(w, r)
+			}))
+			s := at(t, serveHTTP(t, h), nil)
+			mustList(t, s)
+			ended := h.sleeping(t, s, 5)
+			refuse.Store(true)
+			_, err := do(t.Context(), s, "echo", `{}`)
+			if status == http.StatusUnauthorized {
+				require.Equal(t, toolerr.AuthFailed, toolerr.CodeOf(err))
+			} else {
+				require.NoError(t, err)
+			}
+			mustDo(t, s, "echo", `{}`) // in the next session
+			close(h.let)
+			for range 5 {
+				require.NoError(t, <-ended)
+			}
+			require.Equal(t, 1, s.Status().Restarts)
+		})
+	}
+}
+
+// The end of the host does not wait for calls in a session that is over.
+func TestTheEndDoesNotWaitForLastAnswers(t *testing.T) {
+	t.Parallel()
+	h := hold(fixture.Handler("-era", "legacy"))
+	s := at(t, serveHTTP(t, h), nil)
+	ended := h.sleeping(t, s, 1)
+	mustDo(t, s, "expire", `{}`)
+	mustDo(t, s, "echo", `{}`)
+	closed := make(chan struct{})
+	go func() {
+		s.Close()
+		close(closed)
+	}()
+	select {
+	case <-closed:
+	case <-time.After(20 * time.Second):
+		t.Error("it waits")
+	}
+	close(h.let)
+	require.Error(t, <-ended)
+}
+
+// A server that is started anew without a word may know no session, want one
+// where it wanted none, or be of another era: the calls of then are sent again
+// as it wants them, once.
+func TestAServerThatIsAnotherAfterARestart(t *testing.T) {
+	const refusal = `{"jsonrpc":"2.0","error":{"code":-32000,"message":%q},"id":null}`
+	says := func(status int, words string) func(http.ResponseWriter) {
+		return func(w http.ResponseWriter) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(status)
+			fmt.Fprintf(w, refusal, words)
+		}
+	}
+	for name, c := range map[string]struct {
+		before, after string // eras
+		refuse        func(http.ResponseWriter)
+	}{
+		"TypeScript, one session":    {"legacy", "legacy", says(400, "Bad Request: Server not initialized")},
+		"TypeScript, several":        {"legacy", "legacy", says(400, "Bad Request: No valid session ID provided")},
+		"Rust":                       {"legacy", "legacy", func(w http.ResponseWriter) { http.Error(w, "Unauthorized: Session not found", 401) }},
+		"Python":                     {"legacy", "legacy", says(404, "Session not found")},
+		"modern, before that legacy": {"legacy", "modern", func(w http.ResponseWriter) { w.WriteHeader(http.StatusNotFound) }},
+		"legacy, before that modern": {"modern", "legacy", says(400, "Bad Request: Mcp-Session-Id header is required")},
+		"of another version":         {"modern", "legacy", says(400, "Bad Request: Unsupported protocol version: 2026-07-28")},
+		"modern, and says so":        {"legacy", "modern", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			before, after := fixture.Handler("-era", c.before), fixture.Handler("-era", c.after)
+			var ran atomic.Int32
+			var handling sync.WaitGroup
+			var known, restarted atomic.Bool
+			url := serveHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, err := io.ReadAll(r.Body)
+				if err != nil {
+					return
+				}
+				if bytes.Contains(body, []byte(`"tools/call"`)) {
+					handling.Add(1)
+					defer handling.Done()
+				}
+				opens := bytes.Contains(body, []byte(`"initialize"`)) || bytes.Contains(body, []byte(`"server/discover"`))
+				if opens && restarted.Load() && (c.after == "modern") == bytes.Contains(body, []byte(`"server/discover"`)) {
+					known.Store(true)
+				}
+				if restarted.Load() && !opens && !known.Load() && r.Method == http.MethodPost && c.refuse != nil {
+					c.refuse(w)
+					return
+				}
+				r.Body = io.NopCloser(bytes.NewReader(body))
+				present := before
+				if restarted.Load() {
+					present = after
+				}
+				told := &status{ResponseWriter: w, code: http.StatusOK}
+				present.ServeHTTP(told, r)
+				if bytes.Contains(body, []byte(`"tools/call"`)) && restarted.Load() && told.code == http.StatusOK {
+					ran.Add(1)
+				}
+			}))
+			s := at(t, url, nil)
+			mustDo(t, s, "echo", `{}`)
+			require.Equal(t, upstream.Era(c.before), s.Status().Era)
+			restarted.Store(true)
+			echoAtOnce(t, s, 20, 1)
+			handling.Wait()
+			require.EqualValues(t, 20, ran.Load())
+			require.Equal(t, upstream.Era(c.after), s.Status().Era)
+			require.Equal(t, 1, s.Status().Restarts)
+		})
+	}
+}
+
+// status remembers what a request was answered with.
+type status struct {
+	http.ResponseWriter
+	code int
+}
+
+func (s *status) WriteHeader(code int) {
+	s.code = code
+	s.ResponseWriter.WriteHeader(code)
+}
+
+func (s *status) Unwrap() http.ResponseWriter { return s.ResponseWriter }
+
+// One that never takes a call says why, in the end.
+func TestAServerThatKnowsNoSessionAtAll(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int32
+	s := web(t, func(w http.ResponseWriter, _ *http.Request, _, _ string) {
+		asked.Add(1)
+		http.Error(w, "your session is odd", http.StatusBadRequest)
+	}, nil)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	_, err := do(ctx, s, "t", `{}`)
+	require.Equal(t, toolerr.ServerOffline, toolerr.CodeOf(err))
+	require.ErrorContains(t, err, "your session is odd")
+	require.EqualValues(t, 3, asked.Load())
+	require.False(t, strings.Contains(err.Error(), "\n"))
+}
