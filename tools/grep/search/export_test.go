@@ -40,3 +40,14 @@ func FindPair(literal string, text []byte) int {
 	n := newNeedle([]byte(literal), false, true)
 	return n.findPair(text, 0, len(text)-len(literal)+1)
 }
+
+// FindNeedle returns where a literal begins, looked for as searches do. With
+// steady, it is looked for as in texts that it nearly stands in
+// everywhere.
+func FindNeedle(literal string, fold, steady bool, text []byte) int {
+	n := newNeedle([]byte(literal), fold, true)
+	if steady {
+		return n.findSteadily(text, 0, len(text)-len(literal)+1)
+	}
+	return n.find(text, 0, len(text))
+}

@@ -20,10 +20,11 @@ type needle struct {
 	fold bool // text is in lower case and matches whatever the case
 	sure bool // what it finds is a literal of the set, not a hint of one
 
-	byPair bool   // its two rarest bytes are looked for together, not the one
-	rare   [2]int // where its rarest bytes are, the rarest first
-	value  [2]u64 // those bytes, each eight times
-	keep   u64    // the bits of them that are compared: not those of case
+	byPair bool    // its two rarest bytes are looked for together, not the one
+	border []int32 // for findSteadily; nil where the text is too short to need it
+	rare   [2]int  // where its rarest bytes are, the rarest first
+	value  [2]u64  // those bytes, each eight times
+	keep   u64     // the bits of them that are compared: not those of case
 }
 
 type u64 = uint64
@@ -57,10 +58,15 @@ func newFinder(set []Literal, pure bool) *finder {
 	if withK {
 		f.hint(kelvin)
 	}
-	if f.cost > costDFA {
+	if f.cost > costDFA && !(pure && f.single()) {
 		return nil
 	}
 	return f
+}
+
+// single reports whether the finder finds one long literal and nothing else.
+func (f *finder) single() bool {
+	return len(f.needles) == 1 && f.needles[0].sure && f.needles[0].border != nil
 }
 
 // hint has the finder find a character that may be part of a folded literal.
@@ -87,6 +93,9 @@ func newNeedle(text []byte, fold, sure bool) needle {
 		}
 	}
 	rarest := text[n.rare[0]]
+	if len(text) > shortNeedle {
+		n.border = borders(text)
+	}
 	n.byPair = fold && rarest >= 'a' && rarest <= 'z' || len(text) > 1 && n.pairCost() < n.byteCost()
 	return n
 }
@@ -137,11 +146,7 @@ func (n *needle) is(text []byte, at int) bool {
 		return bytes.Equal(there, n.text)
 	}
 	for i, b := range n.text {
-		c := there[i]
-		if c >= 'A' && c <= 'Z' {
-			c += 32
-		}
-		if c != b {
+		if lowerByte(there[i]) != b {
 			return false
 		}
 	}
@@ -182,15 +187,19 @@ func (n *needle) find(text []byte, from, to int) int {
 		return n.findPair(text, from, to)
 	}
 	first, other := n.rare[0], n.rare[1]
-	for from < to {
+	for start, failed := from, 0; from < to; from++ {
 		i := bytes.IndexByte(text[from+first:to+first], n.text[first])
 		if i < 0 {
 			return -1
 		}
-		if from += i; (text[from+other]^n.text[other])&byte(n.keep) == 0 && n.is(text, from) {
-			return from
+		if from += i; (text[from+other]^n.text[other])&byte(n.keep) == 0 {
+			if n.is(text, from) {
+				return from
+			}
+			if failed++; n.tooOften(failed, from-start) {
+				return n.findSteadily(text, from+1, to)
+			}
 		}
-		from++
 	}
 	return -1
 }

@@ -3,6 +3,7 @@ package search_test
 import (
 	"bytes"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -121,6 +122,72 @@ func TestUntilStopsBetweenMatches(t *testing.T) {
 	}
 }
 
+// TestLongLiteral has literals that nearly stand in each place of a text: to
+// compare them there one by one would not end.
+func TestLongLiteral(t *testing.T) {
+	mcpkittest.Once(t)
+	const size = 100_000
+	near := bytes.Repeat([]byte(strings.Repeat("a", size-1)+"b"), 10)
+	all := bytes.Repeat([]byte("a"), 10*size)
+	for _, o := range []search.Options{{}, {Literal: true}, {IgnoreCase: true}, {Multiline: true}} {
+		m, err := search.Compile(strings.Repeat("a", size), o)
+		require.NoError(t, err)
+		require.Zero(t, m.Count(near), "%+v", o)
+		require.Equal(t, 1, m.Count(append(bytes.Clone(near), all[:size]...)), "%+v", o)
+		hit, ok := m.Next(all, 0)
+		require.True(t, ok, "%+v", o)
+		spans := 0
+		m.Spans(all, hit, func(start, end int) bool {
+			require.Equal(t, []int{spans * size, (spans + 1) * size}, []int{start, end}, "%+v", o)
+			spans++
+			return true
+		})
+		require.Equal(t, 10, spans, "%+v", o)
+	}
+}
+
+// TestLargePatterns have many parts, which share what is large, or are refused.
+func TestLargePatterns(t *testing.T) {
+	for _, test := range []struct {
+		pattern string
+		literal bool
+		refused bool
+	}{
+		{strings.Repeat(`\p{L}?`, 30_000), false, false}, {strings.Repeat(`\W?[^a]?`, 15_000), false, false}, {strings.Repeat("word|", 20_000), false, false},
+		{strings.Repeat("|", 1_000_000), false, true}, {strings.Repeat("a", 1_000_000), false, true}, {strings.Repeat("a", 1_000_000), true, true},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := search.Compile(test.pattern, search.Options{Literal: test.literal})
+		runtime.ReadMemStats(&after)
+		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(100<<20), test.pattern[:9])
+		if test.refused {
+			require.ErrorContains(t, err, "too large", test.pattern[:9])
+		} else {
+			require.NoError(t, err, test.pattern[:9])
+		}
+	}
+}
+
+// Where a match begins is not looked for any longer, either.
+func TestUntilStopsGoingBack(t *testing.T) {
+	text := []byte("x")
+	for i := uint32(1); len(text) < 300_000; i = i*1664525 + 1013904223 {
+		text = append(text, "ab"[i>>30&1])
+	}
+	text = append(text[:15], "a"+string(text[15:])+"y"...)
+	m, err := search.Compile(`x[ab]{14}a[ab]*y`, search.Options{}) // few states forward, many backward
+	require.NoError(t, err)
+	whole := search.Hit{End: len(text)}
+	spans, asked := 0, 0
+	count := func(start, end int) bool { spans++; return true }
+	m.Spans(text, whole, count)
+	require.Equal(t, 1, spans)
+	m.Until(func() bool { asked++; return true }).Spans(text, whole, count)
+	require.Equal(t, 1, asked)
+	require.Equal(t, 1, spans, "a span of what was stopped")
+}
+
 func TestConcurrentUse(t *testing.T) {
 	m, err := search.Compile(`\w+é\b|x[0-9]{2,}`, search.Options{IgnoreCase: true})
 	require.NoError(t, err)
@@ -165,6 +232,10 @@ func TestRequired(t *testing.T) {
 		`colou?r`:          `[[colour color]]`,
 		`(?:foo|bar)?baz`:  `[[foobaz barbaz baz]]`,
 		`(?i:k)elvin`:      `[[/kelvin/i]]`,
+		`-{7}x`:            `[[-------x]]`,
+		`x=(?:ab){5,}`:     `[[x=ababababab]]`,
+		`(?i)(?:12a){3}é`:  `[[/12a12a12aÉ/i /12a12a12aé/i]]`,
+		`(?:^a){6}`:        `[[aaaaaa]]`,
 	} {
 		m, err := search.Compile(pattern, search.Options{})
 		require.NoError(t, err)
@@ -187,7 +258,7 @@ func TestRequired(t *testing.T) {
 func TestPureNeedsNoMatching(t *testing.T) {
 	for pattern, want := range map[string]bool{
 		"return": true, "(?i)error": true, "foo|barfoo": true, "[Ff]oo": false, `\bfoo`: false, "^foo": false, `foo\d`: false,
-		"[fF]oo[A]": false, "(?i:foo)bar": false, "foo+": false,
+		"-{30}": true, "-{5000}": false, "[fF]oo[A]": false, "(?i:foo)bar": false, "foo+": false,
 	} {
 		m, err := search.Compile(pattern, search.Options{})
 		require.NoError(t, err)

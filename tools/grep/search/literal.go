@@ -98,12 +98,11 @@ func literalsOf(n *node) literals {
 	case opSet:
 		return literalsOfSet(n.set)
 	case opConcat:
-		total := literalsOf(n.subs[0])
-		for _, sub := range n.subs[1:] {
-			total = total.then(literalsOf(sub))
-		}
-		return total
+		return literalsOfConcat(n.subs)
 	case opAlternate:
+		if len(n.subs) > 4*maxAlternatives { // too many to look for
+			return anything()
+		}
 		total := literalsOf(n.subs[0])
 		for _, sub := range n.subs[1:] {
 			total = total.or(literalsOf(sub))
@@ -113,6 +112,36 @@ func literalsOf(n *node) literals {
 		return literalsOfRepeat(n)
 	}
 	return literals{exact: []Literal{{}}}
+}
+
+// literalsOfConcat joins what stands for one text each at once: one by one,
+// a long pattern would be copied for each of its characters.
+func literalsOfConcat(subs []*node) literals {
+	var total *literals
+	add := func(l literals) {
+		if total != nil {
+			l = total.then(l)
+		}
+		total = &l
+	}
+	var run []Literal
+	flush := func() {
+		if len(run) > 0 {
+			add(literals{exact: []Literal{join(run...)}})
+			run = run[:0]
+		}
+	}
+	for _, sub := range subs {
+		l := literalsOf(sub)
+		if len(l.exact) == 1 {
+			run = append(run, l.exact[0])
+			continue
+		}
+		flush()
+		add(l)
+	}
+	flush()
+	return *total
 }
 
 func literalsOfRepeat(n *node) literals {
@@ -127,11 +156,17 @@ func literalsOfRepeat(n *node) literals {
 	if n.min == 0 {
 		return anything()
 	}
-	total := sub
-	for i := 1; i < min(n.min, unrolled); i++ {
-		total = total.then(sub)
+	total, copies := sub, min(n.min, unrolled)
+	if len(sub.exact) == 1 {
+		one := sub.exact[0]
+		copies = min(n.min, max(unrolled, maxSetBytes/max(len(one.Text), 1)))
+		total = literals{exact: []Literal{join(slices.Repeat([]Literal{one}, copies)...)}}
+	} else {
+		for range copies - 1 {
+			total = total.then(sub)
+		}
 	}
-	if n.max == n.min && n.min <= unrolled {
+	if n.max == n.min && n.min == copies {
 		return total
 	}
 	// More of the same in between: what it ends with is known again.
@@ -165,11 +200,23 @@ func literalsOfSet(set charset) literals {
 	return out
 }
 
-// join returns a followed by b. One that is folded makes all of it so.
-func join(a, b Literal) Literal {
-	out := Literal{Text: slices.Concat(a.Text, b.Text), Fold: a.Fold || b.Fold}
-	out.loose = a.loose || b.loose || a.Fold && !b.Fold && hasLetter(b.Text) || b.Fold && !a.Fold && hasLetter(a.Text)
-	if out.Fold && (!a.Fold || !b.Fold) {
+// join returns the parts one after the other. One that is folded makes all of
+// it so.
+func join(parts ...Literal) Literal {
+	var out Literal
+	size, letters := 0, false // letters that are not folded
+	for _, part := range parts {
+		size += len(part.Text)
+		out.Fold = out.Fold || part.Fold
+		out.loose = out.loose || part.loose
+		letters = letters || !part.Fold && hasLetter(part.Text)
+	}
+	out.Text = make([]byte, 0, size)
+	for _, part := range parts {
+		out.Text = append(out.Text, part.Text...)
+	}
+	if out.Fold && letters {
+		out.loose = true
 		lowerASCII(out.Text)
 	}
 	return out
@@ -181,9 +228,7 @@ func hasLetter(text []byte) bool {
 
 func lowerASCII(text []byte) {
 	for i, b := range text {
-		if b >= 'A' && b <= 'Z' {
-			text[i] = b + 32
-		}
+		text[i] = lowerByte(b)
 	}
 }
 

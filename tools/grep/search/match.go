@@ -20,6 +20,7 @@ func newScratch(m *Matcher) *sync.Pool {
 func (m *Matcher) take() *scratch {
 	s := m.scratch.Get().(*scratch)
 	s.forward.stop, s.forward.stopped = m.stop, false
+	s.backward.stop, s.backward.stopped = m.stop, false
 	return s
 }
 
@@ -127,13 +128,9 @@ func (m *Matcher) nextBlock(s *scratch, text []byte, from int) (hit Hit, found b
 			return hit, false
 		}
 	}
-	for at := from; ; {
-		end := s.forward.forward(text, at, m.forward.attrBefore(text, at), false)
-		if end < 0 {
-			return hit, found
-		}
-		start := s.backward.backward(text, end, at)
-		if found && start >= hit.End || start == len(text) && text[start-1] == '\n' {
+	for at, to := from, len(text)+1; ; to = hit.End {
+		start, end, ok := m.match(s, text, at, to)
+		if !ok || start == len(text) && text[start-1] == '\n' {
 			return hit, found
 		}
 		if !found {
@@ -170,13 +167,12 @@ func (m *Matcher) Spans(text []byte, h Hit, yield func(start, end int) bool) {
 func (m *Matcher) spans(s *scratch, text []byte, from, to int, yield func(start, end int) bool) {
 	last := -1
 	for at := from; at <= len(text); {
-		end := s.forward.forward(text, at, m.forward.attrBefore(text, at), false)
-		if end < 0 {
+		start, end, ok := m.match(s, text, at, to)
+		if !ok {
 			return
 		}
-		start := s.backward.backward(text, end, at)
 		none := start == end && (end == last || m.forward.bytes && insideCharacter(text, end))
-		if start >= to || !none && !yield(start, end) {
+		if !none && !yield(start, end) {
 			return
 		}
 		if last, at = end, end; start == end {
@@ -187,6 +183,22 @@ func (m *Matcher) spans(s *scratch, text []byte, from, to int, yield func(start,
 			at += size
 		}
 	}
+}
+
+// match returns where the first match from at on begins and ends, if it begins
+// before to. It is not ok if there is none, or the search was stopped.
+func (m *Matcher) match(s *scratch, text []byte, at, to int) (start, end int, ok bool) {
+	if m.pure && m.finder.single() {
+		n := &m.finder.needles[0]
+		start = n.find(text, at, to)
+		s.forward.work(1 + (max(start, at)-at)/16)
+		return start, start + len(n.text), start >= 0 && !s.forward.stopped
+	}
+	if end = s.forward.forward(text, at, m.forward.attrBefore(text, at), false); end < 0 {
+		return 0, 0, false
+	}
+	start = s.backward.backward(text, end, at)
+	return start, end, start >= 0 && start < to
 }
 
 // insideCharacter reports whether at is between two bytes of one character.

@@ -19,12 +19,16 @@ func (n *needle) findPair(text []byte, from, to int) int {
 		return -1
 	}
 	a, b := text[from+n.rare[0]:to+n.rare[0]], text[from+n.rare[1]:to+n.rare[1]]
-	i := 0
+	i, failed := 0, 0
 	for len(a)-i >= pairBlock {
 		at, mask := nextPair(a, b, i, &n.value, n.keep)
 		for i = at; mask != 0; mask &= mask - 1 {
-			if place := from + at + bits.TrailingZeros64(mask); n.is(text, place) {
+			place := from + at + bits.TrailingZeros64(mask)
+			if n.is(text, place) {
 				return place
+			}
+			if failed++; n.tooOften(failed, place-from) {
+				return n.findSteadily(text, place+1, to)
 			}
 			i = at + pairBlock
 		}

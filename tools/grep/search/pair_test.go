@@ -63,3 +63,40 @@ func TestNeedlesAtAllLengths(t *testing.T) {
 		}
 	}
 }
+
+// Long needles are found where they stand in texts that nearly have them
+// everywhere, whichever way is taken.
+func TestLongNeedles(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 3))
+	draw := func(n int, from string) []byte {
+		text := make([]byte, n)
+		for i := range text {
+			text[i] = from[0]
+			if random.IntN(12) == 0 {
+				text[i] = from[random.IntN(len(from))]
+			}
+		}
+		return text
+	}
+	found := 0
+	for range 3_000 {
+		fold := random.IntN(2) == 0
+		needle, letters := draw(17+random.IntN(30), "ab"), "ab"
+		if fold {
+			letters = "abAB"
+		}
+		text := draw(random.IntN(2_000), letters)
+		want := bytes.Index(text, needle)
+		if fold {
+			want = bytes.Index(bytes.ToLower(text), needle)
+		}
+		if want >= 0 {
+			found++
+		}
+		require.Equal(t, want, search.FindNeedle(string(needle), fold, false, text), "%q in %q", needle, text)
+		if len(text) >= len(needle) {
+			require.Equal(t, want, search.FindNeedle(string(needle), fold, true, text), "%q in %q", needle, text)
+		}
+	}
+	require.Greater(t, found, 300)
+}

@@ -25,7 +25,9 @@ type parser struct {
 	at    int
 	flags flags
 	depth int
+	parts int
 	names map[string]bool
+	sets  map[string]charset // of escapes, which large patterns name again and again
 }
 
 // syntaxError says what is wrong with a pattern and where, and how to search
@@ -39,7 +41,7 @@ func parse(pattern string, f flags) (*node, error) {
 	if !utf8.ValidString(pattern) {
 		return nil, toolerr.New(toolerr.BadPattern, "the pattern is not UTF-8")
 	}
-	p := &parser{text: pattern, flags: f, names: map[string]bool{}}
+	p := &parser{text: pattern, flags: f, names: map[string]bool{}, sets: map[string]charset{}}
 	n, err := p.alternation()
 	if err == nil && p.at < len(p.text) {
 		err = syntaxError(p.at, "unopened group: ) without (")
@@ -105,6 +107,9 @@ func (p *parser) alternation() (*node, error) {
 		if !p.accept("|") {
 			break
 		}
+		if err := p.count(); err != nil {
+			return nil, err
+		}
 	}
 	if len(branches) == 1 {
 		return branches[0], nil
@@ -139,8 +144,19 @@ func (p *parser) concatenation() (*node, error) {
 			if repeatable = n != nil; repeatable {
 				subs = append(subs, n)
 			}
+			if err := p.count(); err != nil {
+				return nil, err
+			}
 		}
 	}
+}
+
+// count counts the parts of a pattern, each of which the program has one for.
+func (p *parser) count() error {
+	if p.parts++; p.parts > maxInsts {
+		return errTooManyParts()
+	}
+	return nil
 }
 
 // repetition reads an operator that stands behind sub.

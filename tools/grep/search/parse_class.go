@@ -1,6 +1,7 @@
 package search
 
 import (
+	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -111,7 +112,25 @@ func (p *parser) setEscape() (set charset, r rune, err error) {
 	return nil, r, nil
 }
 
+// remember returns the set of an escape, made once for each meaning that the
+// flags give it. It is not to be changed.
+func (p *parser) remember(escape string, made func() (charset, bool)) (charset, bool) {
+	key := fmt.Sprint(p.flags.ignoreCase, p.flags.unicode, escape)
+	set, ok := p.sets[key]
+	if !ok {
+		if set, ok = made(); ok {
+			p.sets[key] = set
+		}
+	}
+	return set, ok
+}
+
 func (p *parser) perlSet(r rune) charset {
+	set, _ := p.remember(string(r), func() (charset, bool) { return p.newPerlSet(r), true })
+	return set
+}
+
+func (p *parser) newPerlSet(r rune) charset {
 	var set charset
 	switch lower := unicode.ToLower(r); {
 	case lower == 'd' && p.flags.unicode:
@@ -163,14 +182,17 @@ func (p *parser) property(at int, negated bool) (charset, error) {
 	if key, value, ok := strings.Cut(name, "!="); ok {
 		name, negated = key+"="+value, !negated
 	}
-	set, ok := propertySet(name)
+	set, ok := p.remember(fmt.Sprintf(`p%v{%s`, negated, name), func() (charset, bool) {
+		set, ok := propertySet(name)
+		if set = p.folded(set); negated {
+			set = p.negated(set)
+		}
+		return append(charset{}, set...), ok
+	})
 	if !ok {
 		return nil, syntaxError(at, `Unicode property %q is not known`, name)
 	}
-	if set = p.folded(set); negated {
-		set = p.negated(set)
-	}
-	return append(charset{}, set...), nil
+	return set, nil
 }
 
 // hex reads the digits of \x, \u or \U, in braces or as many as it takes.

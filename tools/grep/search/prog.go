@@ -52,13 +52,14 @@ type compiler struct {
 	prog    program
 	sets    []charset
 	ids     map[string]int32
+	same    map[*span]int32 // of sets that many steps share
 	reverse bool
 	full    bool
 }
 
 // compile makes the program of a tree; reversed, it reads the text backwards.
 func compile(n *node, reverse bool) (*program, error) {
-	c := &compiler{ids: map[string]int32{}, reverse: reverse}
+	c := &compiler{ids: map[string]int32{}, same: map[*span]int32{}, reverse: reverse}
 	c.prog.bytes = needsBytes(n)
 	everything := c.set(charset{{0, maxRaw}})
 	match := c.add(inst{op: instMatch})
@@ -70,9 +71,13 @@ func compile(n *node, reverse bool) (*program, error) {
 		return nil, toolerr.New(toolerr.BadPattern, "the pattern is too large: it has %d different characters and classes, more than %d", len(c.sets), maxSets)
 	}
 	if c.full {
-		return nil, toolerr.New(toolerr.BadPattern, "the pattern is too large: its repetitions multiply to more than %d parts", maxInsts)
+		return nil, errTooManyParts()
 	}
 	return c.finish()
+}
+
+func errTooManyParts() error {
+	return toolerr.New(toolerr.BadPattern, "the pattern is too large: it has more than %d parts, with its repetitions multiplied", maxInsts)
 }
 
 // needsBytes reports whether what n matches may begin or end within a
@@ -119,6 +124,11 @@ func (c *compiler) add(i inst) int32 {
 }
 
 func (c *compiler) set(s charset) int32 {
+	if len(s) > 1 {
+		if id, ok := c.same[&s[0]]; ok {
+			return id
+		}
+	}
 	key := make([]byte, 0, 8*len(s))
 	for _, r := range s {
 		key = append(key, byte(r.lo), byte(r.lo>>8), byte(r.lo>>16), byte(r.hi), byte(r.hi>>8), byte(r.hi>>16))
@@ -128,6 +138,9 @@ func (c *compiler) set(s charset) int32 {
 		id = int32(len(c.sets))
 		c.sets = append(c.sets, s)
 		c.ids[string(key)] = id
+	}
+	if len(s) > 1 {
+		c.same[&s[0]] = id
 	}
 	return id
 }

@@ -85,8 +85,8 @@ func (d *dfa) skipTo(text []byte, i int) (int32, int) {
 }
 
 // backward returns where the longest match that ends at end begins, no
-// further back than low; the program is one that reads backwards. Before text
-// and behind it is the edge.
+// further back than low, or -1 if it was stopped; the program is one that reads
+// backwards. Before text and behind it is the edge.
 func (d *dfa) backward(text []byte, end, low int) int {
 	symbols := &d.prog.symbols
 	after := attrEdge
@@ -102,6 +102,9 @@ func (d *dfa) backward(text []byte, end, low int) int {
 			symbol, size = symbols.before(text, i)
 		}
 		t := d.step(s, symbol)
+		if d.stopped {
+			return -1
+		}
 		if t < 0 {
 			if t == dead {
 				break

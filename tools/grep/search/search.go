@@ -71,6 +71,9 @@ func Compile(pattern string, o Options) (*Matcher, error) {
 	var tree *node
 	var err error
 	if o.Literal && utf8.ValidString(pattern) {
+		if utf8.RuneCountInString(pattern) > maxInsts {
+			return nil, errTooManyParts()
+		}
 		tree = textTree(pattern, f)
 	} else if tree, err = parse(pattern, f); err != nil {
 		return nil, err
@@ -116,6 +119,7 @@ func crossesLines(tree *node) (crosses bool) {
 // by itself is an error, as the pattern could never match.
 func withinLines(tree *node) (err error) {
 	newline := single('\n')
+	shared := map[*span]charset{} // what many parts share stays shared
 	tree.walk(func(n *node) {
 		switch {
 		case n.op == opLook && n.look == textStart:
@@ -126,7 +130,11 @@ func withinLines(tree *node) (err error) {
 		case n.set.size(2) == 1:
 			err = toolerr.New(toolerr.BadPattern, `the pattern has a \n, but a match is within one line: set multiline=true for matches that span lines`)
 		default:
-			n.set = n.set.minus(newline)
+			first := &n.set[0]
+			if shared[first] == nil {
+				shared[first] = n.set.minus(newline)
+			}
+			n.set = shared[first]
 		}
 	})
 	return err
