@@ -107,6 +107,7 @@ type Result struct {
 	budget int
 	shown  int // rows
 	long   bool
+	unread string // which ignore files were not read
 	root   *dir
 	single *shownRow
 }

@@ -214,6 +214,9 @@ func (r *Result) notes() []string {
 		}
 		notes = append(notes, note)
 	}
+	if r.unread != "" {
+		notes = append(notes, r.unread)
+	}
 	if r.LinesCut {
 		notes = append(notes, "some lines not counted, to save time")
 	}

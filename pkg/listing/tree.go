@@ -109,6 +109,7 @@ func listDir(ctx context.Context, box *sandbox.FS, name string, opts Options, gl
 	if top.err != nil {
 		return nil, top.err
 	}
+	l.result.unread = walk.Unread(node.Faults(), l.pathOf)
 	l.result.setStatus(status.wait(), l.placed)
 	l.arrange()
 	l.result.collect()

@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"io/fs"
+	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
 // tally is what one worker counts.
@@ -131,6 +134,36 @@ func (w *walker) report(workers []*worker) (Report, error) {
 		return r, nil
 	}
 	return r, reason
+}
+
+// maxNamed is how many ignore files a remark names.
+const maxNamed = 3
+
+// Unread is the remark on ignore files that were not read, so that what they
+// say is not obeyed; "" if there are none. shown is how results show a path
+// below the start.
+func Unread(faults []Fault, shown func(path string) string) string {
+	paths := make([]string, 0, len(faults))
+	for _, f := range faults {
+		paths = append(paths, f.Path)
+	}
+	slices.Sort(paths)
+	paths = slices.Compact(paths)
+	var names []string
+	for _, path := range paths[:min(len(paths), maxNamed)] {
+		if filepath.IsAbs(path) {
+			names = append(names, sandbox.EscapeName(path))
+		} else {
+			names = append(names, shown(path))
+		}
+	}
+	switch {
+	case len(names) == 0:
+		return ""
+	case len(paths) > len(names):
+		names = append(names, "…")
+	}
+	return "not read to see what is ignored: " + strings.Join(names, ", ")
 }
 
 // listed sorts a list of a report and bounds it.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/walk"
 	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
@@ -161,6 +162,9 @@ func (q *query) remarks(f *found) []string {
 	}
 	if n := f.report.TooDeep; n > 0 {
 		notes = append(notes, wording.Count(n, "directory")+" too deep to enter")
+	}
+	if note := walk.Unread(f.report.Faults, func(path string) string { return q.shownPath(f, path) }); note != "" {
+		notes = append(notes, note)
 	}
 	return notes
 }
