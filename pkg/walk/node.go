@@ -90,6 +90,10 @@ func (n *Node) Depth() int { return n.depth }
 // Dir returns the open directory, which remains the node's.
 func (n *Node) Dir() *sandbox.Dir { return n.dir }
 
+// Faults returns the ignore files that could not be read so far, in the
+// whole tree.
+func (n *Node) Faults() []Fault { return n.tree.listFaults() }
+
 // Close closes the directory.
 func (n *Node) Close() error {
 	if n.dir == nil {
