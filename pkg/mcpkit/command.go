@@ -154,7 +154,7 @@ func (c *Command) do(ctx context.Context, tools *Registry, stdin io.Reader, stdo
 			"such as {} and Enter; end with Ctrl-D; '%s --help' is the manual\n", c.program(), c.program())
 		shot.patient = true
 	}
-	in, mode := detect(ctx, stdin, shot.patient)
+	in, mode := detect(ctx, Awaited(stdin), shot.patient)
 	if mode == modeOneShot {
 		return c.oneShotEnd(stderr, shot.stream(ctx, in))
 	}
