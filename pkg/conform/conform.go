@@ -8,7 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
+	"math"
 	"strings"
 	"sync"
 
@@ -18,12 +18,16 @@ import (
 	"golang.org/x/text/message"
 )
 
-// steps bounds the subschemas that are applied for a value of so many bytes.
-func steps(bytes int) int { return min(5_000+2*bytes, 100_000) }
+// maxSchema bounds a schema: reading one takes far longer than its text.
+const maxSchema = 256 << 10
 
-// ordinary is up to how many bytes a value that takes too many steps is the
-// schema's fault and not its own.
-const ordinary = 64 << 10
+// steps bounds the work for a value of so many bytes; see cost.
+func steps(bytes int) int { return min(20_000+20*bytes, 400_000) }
+
+// small is up to how many bytes a value that takes too many steps is the
+// schema's fault and not its own. A longer one has many parts, each of which a
+// schema may well have several things to say of.
+const small = 256
 
 // A Schema is a compiled schema with a bound on its work. One value is checked
 // at a time; it is safe for concurrent use.
@@ -45,26 +49,27 @@ const location = "mem:///schema"
 
 // Compile reads a schema.
 func Compile(text json.RawMessage) (*Schema, error) {
+	if len(text) > maxSchema {
+		return nil, fmt.Errorf("it has %d bytes, of %d that are read", len(text), maxSchema)
+	}
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
 		return nil, err
 	}
-	s := &Schema{budget: &budget{}}
+	if !tame(doc) {
+		return nil, errors.New("it has numbers of more digits than are compared")
+	}
+	s := &Schema{budget: &budget{left: math.MaxInt}}
 	c := jsonschema.NewCompiler()
 	c.UseLoader(noLoader{})
-	c.UseRegexpEngine(lenientRegexp)
-	c.RegisterVocabulary(&jsonschema.Vocabulary{
-		URL: "mem:///steps",
-		Compile: func(*jsonschema.CompilerContext, map[string]any) (jsonschema.SchemaExt, error) {
-			return s.budget, nil
-		},
-	})
-	c.AssertVocabs()
+	c.UseRegexpEngine(s.budget.regexp)
 	if err := c.AddResource(location, doc); err != nil {
 		return nil, err
 	}
-	s.compiled, err = c.Compile(location)
-	return s, err
+	if s.compiled, err = c.Compile(location); err != nil {
+		return nil, err
+	}
+	return s, s.budget.watch(s.compiled)
 }
 
 // noLoader keeps schemas from reading files and addresses.
@@ -74,33 +79,6 @@ func (noLoader) Load(url string) (any, error) {
 	return nil, fmt.Errorf("%q is another document; schemas must be whole", url)
 }
 
-// lenientRegexp compiles patterns of JavaScript as far as Go has them; others
-// match anything.
-func lenientRegexp(pattern string) (jsonschema.Regexp, error) {
-	re, err := regexp.Compile(pattern)
-	if err != nil {
-		return anything(pattern), nil //nolint:nilerr // see above
-	}
-	return re, nil
-}
-
-type anything string
-
-func (anything) MatchString(string) bool { return true }
-func (a anything) String() string        { return string(a) }
-
-// budget counts the steps of a check. It stands among the extensions of every
-// subschema, which are applied with it.
-type budget struct{ left int }
-
-var errBudget = errors.New("checking takes too many steps")
-
-func (b *budget) Validate(*jsonschema.ValidatorContext, any) {
-	if b.left--; b.left < 0 {
-		panic(errBudget)
-	}
-}
-
 // Check returns what is wrong with a value, nil when nothing is known to be, or
 // why that cannot be told.
 func (s *Schema) Check(raw json.RawMessage) (f *Faults, err error) {
@@ -108,20 +86,24 @@ func (s *Schema) Check(raw json.RawMessage) (f *Faults, err error) {
 	if err != nil {
 		return &Faults{Text: err.Error()}, nil //nolint:nilerr // the value's fault
 	}
+	if !tame(value) {
+		return nil, nil
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.broken {
 		return nil, nil
 	}
 	defer func() {
-		if r := recover(); r != nil {
-			if f = nil; len(raw) <= ordinary {
+		if r := recover(); r != nil { // of the library's, what it did not expect
+			if f = nil; len(raw) <= small && r == any(errBudget) {
 				s.broken = true
 				err = fmt.Errorf("the schema is not used any more: %v", r)
 			}
 		}
 	}()
 	s.budget.left = steps(len(raw))
+	s.budget.spend(entry(s.compiled))
 	var invalid *jsonschema.ValidationError
 	if err := s.compiled.Validate(value); errors.As(err, &invalid) {
 		return explain(invalid), nil

@@ -5,11 +5,11 @@
 //
 // Schemas are JSON Schema 2020-12, or what their $schema says. What a schema
 // cannot have is a way out: references to other documents are not followed,
-// and a schema that takes more than some 5 000 steps for a small value, as
-// nested alternatives can, is not used again. A schema that cannot be used
+// and a schema that takes more than some 20 000 steps for a small value, as
+// nested alternatives can, is not used again, nor is one of more than 256 KiB. A schema that cannot be used
 // refuses nothing: it is the server's mistake, and the server checks, too. Nor
 // are values refused that are too much to be checked: those of more than a
-// mebibyte, or of 100 000 steps.
+// mebibyte, or of 400 000 steps, or with numbers of more than 64 digits.
 //
 // Tools that say that they check their arguments are left to do so: they know
 // more about them, and say it better. They are also taken to send what they
@@ -58,9 +58,16 @@ type Validator struct {
 	tools map[string]*schemas // by served name
 }
 
-// schemas are those of one tool; nil where there is none, or none of use.
+// schemas are those of one tool.
 type schemas struct {
-	tool          *call.Tool
+	tool *call.Tool
+	*ready
+}
+
+// ready are schemas to check with; nil where there is none, or none of use. They are
+// made by who needs them first, and nobody else waits for that.
+type ready struct {
+	once          sync.Once
 	input, output *conform.Schema
 }
 
@@ -137,29 +144,36 @@ func structured(res *call.Result) json.RawMessage {
 }
 
 // of returns a tool's schemas.
-func (v *Validator) of(t *call.Tool) *schemas {
+func (v *Validator) of(t *call.Tool) *ready {
+	r := v.find(t)
+	r.once.Do(func() {
+		if !v.cfg.ArgumentsOff {
+			r.input = v.compile(t, "inputSchema", t.Input)
+		}
+		if !v.cfg.ResultsOff {
+			r.output = v.compile(t, "outputSchema", t.Output)
+		}
+	})
+	return r
+}
+
+func (v *Validator) find(t *call.Tool) *ready {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	s := v.tools[t.Name]
 	if s != nil && s.tool == t {
-		return s
+		return s.ready
 	}
 	if len(v.tools) >= maxTools {
 		clear(v.tools)
 	}
 	if s != nil && bytes.Equal(s.tool.Input, t.Input) && bytes.Equal(s.tool.Output, t.Output) {
-		s = &schemas{t, s.input, s.output} // listed again
+		s = &schemas{t, s.ready} // listed again
 	} else {
-		s = &schemas{tool: t}
-		if !v.cfg.ArgumentsOff {
-			s.input = v.compile(t, "inputSchema", t.Input)
-		}
-		if !v.cfg.ResultsOff {
-			s.output = v.compile(t, "outputSchema", t.Output)
-		}
+		s = &schemas{t, &ready{}}
 	}
 	v.tools[t.Name] = s
-	return s
+	return s.ready
 }
 
 func (v *Validator) compile(t *call.Tool, name string, text json.RawMessage) *conform.Schema {

@@ -184,7 +184,7 @@ func TestAToolThatIsListedAnewIsCheckedAnew(t *testing.T) {
 func TestALargeValueDoesNotSpoilASchema(t *testing.T) {
 	v := validate.New(validate.Config{OnUnusable: func(_ *call.Tool, err error) { t.Error(err) }})
 	tool := taking(`{"properties":{"a":{"items":{"type":"integer"}}}}`)
-	require.NoError(t, pass(t, v, tool, `{"a":[`+strings.Repeat("1,", 120_000)+`"x"]}`, `{}`), "too much to be checked")
+	require.NoError(t, pass(t, v, tool, `{"a":[`+strings.Repeat("1,", 250_000)+`"x"]}`, `{}`), "too much to be checked")
 	require.NoError(t, pass(t, v, tool, `{"a":[`+strings.Repeat("1,", 20_000)+`1]}`, `{}`))
 	require.Error(t, pass(t, v, tool, `{"a":[`+strings.Repeat("1,", 20_000)+`"x"]}`, `{}`))
 }
