@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -336,6 +338,53 @@ func TestFilesAreBoundedInSizeAndAge(t *testing.T) {
 		require.NoError(t, f.Close())
 		require.FileExists(t, other)
 	})
+}
+
+// The newest is kept, whoever wrote it and however often hosts are started: a host goes
+// on where the last file is, although those before it have been removed.
+func TestTheNewestIsKept(t *testing.T) {
+	cfg := audit.Config{Dir: t.TempDir(), FileSize: 100, Keep: 400}
+	number := func(n int) []byte {
+		return fmt.Appendf(nil, `{"event":"x","id":"%d","text":"%s"}`, n, strings.Repeat("x", 30))
+	}
+	const last = 1_200 // over the three digits of a file's number
+	for n := 1; n <= last; n++ {
+		f := audit.NewFiles(cfg)
+		require.NoError(t, f.Append(t.Context(), number(n)))
+		require.NoError(t, f.Close())
+	}
+	var got []string
+	_, err := audit.Read(cfg.Dir, time.Time{}, func(e audit.Event) { got = append(got, e.ID) })
+	require.NoError(t, err)
+	require.Greater(t, len(got), 4)
+	for i, id := range got {
+		require.Equal(t, strconv.Itoa(last-len(got)+1+i), id, "%v", got)
+	}
+}
+
+// A file that another host has removed, since it is old, is not written to any more.
+func TestWhatAnotherHostRemovesIsNotWrittenTo(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a file that is open cannot be removed there")
+	}
+	cfg := audit.Config{Dir: t.TempDir(), FileSize: 100, Keep: 400}
+	quiet, busy := audit.NewFiles(cfg), audit.NewFiles(cfg)
+	line := func(text string) []byte {
+		return fmt.Appendf(nil, `{"event":"%s","text":"%s"}`, text, strings.Repeat("x", 30))
+	}
+	require.NoError(t, quiet.Append(t.Context(), line("first")))
+	for range 50 {
+		require.NoError(t, busy.Append(t.Context(), line("busy")))
+	}
+	require.NoError(t, quiet.Append(t.Context(), line("second")))
+	require.NoError(t, busy.Append(t.Context(), line("third")))
+	require.NoError(t, errors.Join(quiet.Close(), busy.Close()))
+	var got []string
+	skipped, err := audit.Read(cfg.Dir, time.Time{}, func(e audit.Event) { got = append(got, e.Event) })
+	require.NoError(t, err)
+	require.Zero(t, skipped)
+	require.NotContains(t, got, "first")
+	require.Equal(t, []string{"second", "third"}, got[len(got)-2:])
 }
 
 func TestATornLineDoesNotSpoilTheNext(t *testing.T) {

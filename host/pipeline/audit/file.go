@@ -3,6 +3,7 @@ package audit
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,21 +13,21 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
 
 // Files is a sink that appends to files of a directory, audit-DATE.jsonl and,
 // where that is full, audit-DATE.001.jsonl and so on, each 0600. Several hosts
-// may write to the same directory: every batch is one append. It is used by
+// may write to the same directory, and remove what is too old or too much there:
+// every batch is one append, to a file that is there afterwards. It is used by
 // one goroutine.
 type Files struct {
 	cfg  Config
 	file *os.File
 	date string
-	part int
-	size int64
-	torn bool // the last line may not have its end
+	end  int64 // where the last append ended
 	buf  []byte
 }
 
@@ -34,71 +35,113 @@ type Files struct {
 // record.
 func NewFiles(c Config) *Files { return &Files{cfg: c.withDefaults()} }
 
+// maxMoves bounds how often a batch is written anew, since others have removed
+// the file that it was written to.
+const maxMoves = 8
+
 // Append writes records as lines.
 func (f *Files) Append(_ context.Context, records ...[]byte) error {
-	if err := f.open(time.Now().UTC().Format(time.DateOnly)); err != nil {
-		return err
+	for range maxMoves {
+		whole, err := f.open(time.Now().UTC().Format(time.DateOnly))
+		if err != nil {
+			return err
+		}
+		f.buf = f.buf[:0]
+		if !whole {
+			f.buf = append(f.buf, '\n')
+		}
+		for _, r := range records {
+			f.buf = append(append(f.buf, r...), '\n')
+		}
+		if _, err := f.file.Write(f.buf); err != nil {
+			return err
+		}
+		size, err := f.size()
+		if f.end = size; err == nil {
+			return nil
+		}
 	}
-	f.buf = f.buf[:0]
-	if f.torn {
-		f.buf = append(f.buf, '\n')
-	}
-	for _, r := range records {
-		f.buf = append(append(f.buf, r...), '\n')
-	}
-	n, err := f.file.Write(f.buf)
-	f.size += int64(n)
-	if n > 0 {
-		f.torn = f.buf[n-1] != '\n'
-	}
-	return err
+	return fmt.Errorf("other hosts remove the files in %s as soon as they are written; give the audit log more room (keep)", f.cfg.Dir)
 }
 
-// open sees to it that the file of a day is open and has room.
-func (f *Files) open(date string) error {
-	if f.file != nil && f.date == date && f.size < f.cfg.FileSize {
-		return nil
+var errGone = errors.New("it is not there any more")
+
+// size is that of the file, by whomever it was written, as long as it is there.
+func (f *Files) size() (int64, error) {
+	mine, err := f.file.Stat()
+	if err != nil {
+		return 0, err
+	}
+	there, err := os.Lstat(f.file.Name())
+	if err != nil || !os.SameFile(mine, there) {
+		return 0, errGone
+	}
+	return mine.Size(), nil
+}
+
+// open sees to it that the file of a day is open and has room, and reports
+// whether its last line is whole.
+func (f *Files) open(date string) (whole bool, err error) {
+	if f.file != nil && f.date == date {
+		if size, err := f.size(); err == nil && size < f.cfg.FileSize {
+			return f.whole(size)
+		}
 	}
 	if err := os.MkdirAll(f.cfg.Dir, 0o700); err != nil {
-		return err
+		return false, err
 	}
-	part := 0
-	if f.date == date && f.file != nil {
-		part = f.part + 1
+	names, err := fileNames(f.cfg.Dir)
+	if err != nil {
+		return false, err
+	}
+	part := 0 // the last that there is: those before it may have been removed
+	for _, name := range names {
+		if day, n := placeOf(name); day == date {
+			part = max(part, n)
+		}
 	}
 	for ; ; part++ {
 		name := filepath.Join(f.cfg.Dir, fileName(date, part))
 		file, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_RDWR, 0o600)
 		if err != nil {
-			return err
+			return false, err
 		}
 		info, err := file.Stat()
 		if err == nil && !info.Mode().IsRegular() {
 			err = fmt.Errorf("%s is not a regular file", name)
 		}
 		if err != nil {
-			return errors.Join(err, file.Close())
+			return false, errors.Join(err, file.Close())
 		}
 		if info.Size() >= f.cfg.FileSize {
 			if err := file.Close(); err != nil {
-				return err
+				return false, err
 			}
 			continue
 		}
-		last := []byte{'\n'}
-		if info.Size() > 0 {
-			if _, err := file.ReadAt(last, info.Size()-1); err != nil {
-				return errors.Join(err, file.Close())
-			}
-		}
 		old := f.file
-		f.file, f.date, f.part, f.size, f.torn = file, date, part, info.Size(), last[0] != '\n'
+		f.file, f.date, f.end = file, date, 0
 		f.prune()
 		if old != nil {
-			return errors.Join(old.Sync(), old.Close())
+			if err := errors.Join(old.Sync(), old.Close()); err != nil {
+				return false, err
+			}
 		}
-		return nil
+		return f.whole(info.Size())
 	}
+}
+
+// whole reports whether the last line of the file has its end. Of a disk that was
+// full it may not, whoever wrote it.
+func (f *Files) whole(size int64) (bool, error) {
+	if size == 0 || size == f.end {
+		return true, nil
+	}
+	var last [1]byte
+	if _, err := f.file.ReadAt(last[:], size-1); err != nil {
+		return false, err
+	}
+	return last[0] == '\n', nil
 }
 
 func fileName(date string, part int) string {
@@ -145,11 +188,19 @@ func fileNames(dir string) ([]string, error) {
 			names = append(names, e.Name())
 		}
 	}
-	// Without the ending a day's first file comes before its others.
 	slices.SortFunc(names, func(a, b string) int {
-		return strings.Compare(strings.TrimSuffix(a, ".jsonl"), strings.TrimSuffix(b, ".jsonl"))
+		dayA, partA := placeOf(a)
+		dayB, partB := placeOf(b)
+		return cmp.Or(strings.Compare(dayA, dayB), partA-partB)
 	})
 	return names, err
+}
+
+// placeOf is the day of a file and its number.
+func placeOf(name string) (date string, part int) {
+	date, number, _ := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(name, "audit-"), ".jsonl"), ".")
+	part, _ = strconv.Atoi(number) //nolint:errcheck // the first has none
+	return date, part
 }
 
 // Sync brings what was written to the disk.
