@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/toolroom-mcp/toolroom/host/manifest"
+	"github.com/toolroom-mcp/toolroom/host/upstream"
 )
 
 // reach is what calls of a server's tools lead to.
@@ -52,6 +53,12 @@ func (p *present) behind(server string) reach {
 func (a *App) leads(server string) bool {
 	own := a.present.Load().declared[server]
 	return own != nil && (own.Spec.MCP != nil || own.Spec.Chain != nil)
+}
+
+// apart reports whether each caller has a server of that name for itself.
+func (a *App) apart(server string) bool {
+	p, ok := a.present.Load().byName[server]
+	return ok && p.cfg.Spec.Scope != "" && p.cfg.Spec.Scope != string(upstream.Shared)
 }
 
 // calledBy are the servers that a declared tool may call, whether or not they

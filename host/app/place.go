@@ -62,7 +62,7 @@ func (a *App) newPresent(cfg config.Config, before *present, fresh []string) (*p
 	}
 	p.cfg.Servers, p.cfg.Remote = slices.Clone(cfg.Servers), slices.Clone(cfg.Remote)
 	var err error
-	if p.way, err = nextWay(a.withRegistered(cfg), around{a.serverVersion, a.leads, a.newApproval, func(text string) { a.tell(text) }}, before); err != nil {
+	if p.way, err = nextWay(a.withRegistered(cfg), around{a.serverVersion, a.leads, a.newApproval, func(text string) { a.tell(text) }, a.apart}, before); err != nil {
 		return nil, err
 	}
 	for _, sc := range slices.Concat(cfg.Servers, remotes(cfg, a.version), a.custom.config(a.version)) {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -47,6 +48,7 @@ type around struct {
 	leads    func(server string) bool   // whether its calls are made of others
 	approval func(approve.Config) *approve.Stage
 	tell     func(string)
+	apart    func(server string) bool // whether each caller has it for itself
 }
 
 // nextWay makes the stages, before being those so far, or nil. What holds something is that of before,
@@ -73,7 +75,7 @@ func nextWay(cfg config.Config, of around, before *present) (way, error) {
 		w.policy = policy.New(s.Policy, w.approve.Stage)
 	}
 	if w.cache == nil {
-		s.Cache.Version, s.Cache.Leads = of.version, of.leads
+		s.Cache.Version, s.Cache.Leads, s.Cache.Apart = of.version, of.leads, of.apart
 		w.cache = cache.New(s.Cache)
 	}
 	if w.limiter == nil {
@@ -195,7 +197,7 @@ func (a *App) serverVersion(name string) string {
 	now := a.present.Load()
 	version := hex.EncodeToString(now.behind(name).sum)
 	if p, ok := now.byName[name]; ok {
-		version += " " + p.server.Status().Server
+		version += " " + p.server.Status().Server + " " + strings.Join(a.roots.get(), " ")
 	} else if t, ok := now.declared[name]; ok {
 		version += " " + t.Version()
 	}

@@ -10,6 +10,10 @@
 // complete and none of failure, for 5 minutes, in 64 MiB, those used longest
 // ago going first.
 //
+// What is one caller's alone is not kept: an answer that was made with what this
+// caller's client was asked (elicitation, sampling, roots), nor those of a server that
+// each caller has for itself.
+//
 // A call that is made of calls of others (of a chain, or another name of a tool)
 // is always made: each of those is the policy's to allow to this caller. They are
 // answered from what is kept, if they are named.
@@ -30,6 +34,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/host/call"
@@ -49,6 +54,10 @@ type Config struct {
 	// Leads, unless nil, reports whether calls of a server's tools are made of
 	// calls of others.
 	Leads func(server string) bool
+
+	// Apart, unless nil, reports whether each caller has a server of that name for
+	// itself.
+	Apart func(server string) bool
 }
 
 // Validate names the field that is wrong.
@@ -107,7 +116,8 @@ func (c *Cache) Stage(next call.Handler) call.Handler {
 		return next
 	}
 	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
-		if !req.Tool.ReadOnly || !c.named(req.Tool.Name) || c.cfg.Leads != nil && c.cfg.Leads(req.Tool.Server) {
+		of := func(is func(server string) bool) bool { return is != nil && is(req.Tool.Server) }
+		if !req.Tool.ReadOnly || !c.named(req.Tool.Name) || of(c.cfg.Leads) || of(c.cfg.Apart) {
 			return next(ctx, req)
 		}
 		k, wish, ok := c.key(req)
@@ -119,12 +129,27 @@ func (c *Cache) Stage(next call.Handler) call.Handler {
 				return &call.Result{Raw: raw}, nil
 			}
 		}
-		res, err := next(ctx, req)
-		if err == nil && keepable(res) {
+		watched, asked := watch(req)
+		res, err := next(ctx, watched)
+		if err == nil && !asked.Load() && keepable(res) {
 			c.put(k, res.Raw)
 		}
 		return res, err
 	}
+}
+
+// watch returns a request that notes whether the caller's client was asked.
+func watch(req *call.Request) (*call.Request, *atomic.Bool) {
+	asked := new(atomic.Bool)
+	if req.Ask == nil {
+		return req, asked
+	}
+	watched := *req
+	watched.Ask = func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+		asked.Store(true)
+		return req.Ask(ctx, method, params)
+	}
+	return &watched, asked
 }
 
 func (c *Cache) named(tool string) bool {

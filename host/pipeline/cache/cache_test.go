@@ -87,6 +87,50 @@ func TestTheSameCallIsAnsweredFromTheCache(t *testing.T) {
 	require.Equal(t, 1, n.made)
 }
 
+// What one caller's client has said is in no answer to another.
+func TestWhatIsOneCallersAloneIsNotKept(t *testing.T) {
+	ask := func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+		return json.RawMessage(`{}`), nil
+	}
+	asks := true
+	made := 0
+	h := cache.New(on()).Stage(func(ctx context.Context, req *call.Request) (*call.Result, error) {
+		made++
+		if asks {
+			if _, err := req.Ask(ctx, "elicitation/create", nil); err != nil {
+				return nil, err
+			}
+		}
+		return stagetest.Text(strconv.Itoa(made)), nil
+	})
+	for range 2 {
+		req := stagetest.Request("a", `{}`)
+		req.Ask = ask
+		_, err := h(t.Context(), req)
+		require.NoError(t, err)
+	}
+	require.Equal(t, 2, made)
+	asks = false
+	for range 2 {
+		req := stagetest.Request("a", `{}`)
+		req.Ask = ask
+		_, err := h(t.Context(), req)
+		require.NoError(t, err)
+	}
+	require.Equal(t, 3, made, "who could be asked, and was not, is answered from what is kept")
+
+	cfg := on()
+	cfg.Apart = func(server string) bool { return server == "srv" }
+	n := newCounted(cache.New(cfg))
+	n.call(t, nil, `{"arguments":{}}`)
+	n.call(t, nil, `{"arguments":{}}`)
+	require.Equal(t, 2, n.made)
+	other := func(r *call.Request) { r.Tool.Server = "shared" }
+	n.call(t, other, `{"arguments":{}}`)
+	n.call(t, other, `{"arguments":{}}`)
+	require.Equal(t, 3, n.made)
+}
+
 func TestWhatIsAnotherCall(t *testing.T) {
 	version := "1"
 	cfg := on()
