@@ -23,14 +23,15 @@ func (s *spiller) part(raw json.RawMessage, limit int) json.RawMessage {
 				continue
 			}
 			var whole string
-			if json.Unmarshal(m.Value, &whole) != nil || len(whole) <= headBytes+tailBytes {
+			if json.Unmarshal(m.Value, &whole) != nil || len(whole) <= s.head+s.tail {
 				break // something else about it is large
 			}
-			short := slices.Concat(raw[:m.Start], jsonrpc.AppendString(nil, s.cut(whole)), raw[m.End:])
+			cut := s.cut(whole)
+			short := slices.Concat(raw[:m.Start], jsonrpc.AppendString(nil, cut), raw[m.End:])
 			if len(short) <= limit {
 				return short
 			}
-			return text(s.cut(whole))
+			return text(cut)
 		}
 	case "image", "audio":
 		return text(s.decoded(members, "data"))

@@ -3,8 +3,9 @@
 // more than 64 KiB is kept whole in a file (0600), and what goes on is its
 // beginning, its end, and the file's name.
 //
-//   - A text keeps 8 KiB of its beginning and 4 KiB of its end, cut between
-//     lines where there are some, never inside a character.
+//   - A text keeps 8 KiB of its beginning and 4 KiB of its end, less where
+//     results may be no larger than 64 KiB, cut between lines where there are
+//     some, never inside a character.
 //   - An image, a sound or an embedded resource becomes a text that names its
 //     kind, size and file; the file holds what it was, decoded.
 //   - structuredContent is taken out. For a tool that declares an outputSchema
@@ -45,8 +46,8 @@ func (c Config) Validate() error { return nil }
 const (
 	defaultMaxResult = 1 << 20
 	maxPart          = 64 << 10 // of a part that stays whole
-	headBytes        = 8 << 10
-	tailBytes        = 4 << 10
+	headBytes        = 8 << 10  // half of that at most
+	tailBytes        = 4 << 10  // a quarter
 )
 
 // New returns the stage.
@@ -145,8 +146,8 @@ func (c Config) fit(tool *call.Tool, whole *call.Result) *call.Result {
 	if !ok || r.size() <= c.MaxResult {
 		return whole
 	}
-	s := &spiller{tool: tool, dir: c.Dir}
 	limit := min(maxPart, c.MaxResult/4)
+	s := &spiller{tool: tool, dir: c.Dir, head: min(headBytes, limit/2), tail: min(tailBytes, limit/4)}
 	for i, part := range r.content {
 		if len(part) > limit {
 			r.content[i] = s.part(part, limit)
@@ -211,6 +212,8 @@ func text(t string) json.RawMessage {
 type spiller struct {
 	tool  *call.Tool
 	dir   func() (string, error)
+	head  int // how much is kept of a text's beginning
+	tail  int
 	files []string
 	path  string // of the directory
 	err   error  // why there are no files
@@ -256,7 +259,7 @@ func (s *spiller) keep(data []byte, ending, what string) string {
 
 // cut keeps a text and returns what goes on of it.
 func (s *spiller) cut(whole string) string {
-	head, tail := headOf(whole, headBytes), tailOf(whole, tailBytes)
+	head, tail := headOf(whole, s.head), tailOf(whole, s.tail)
 	where := ""
 	if name, err := s.write([]byte(whole), "txt"); err != nil {
 		where = fmt.Sprintf("the rest is not kept: %v; ask for less", err)

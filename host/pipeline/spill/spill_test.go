@@ -96,6 +96,25 @@ func TestWhatFitsPassesByteForByte(t *testing.T) {
 	require.Equal(t, len(raw), len(run(t, spill.Config{MaxResult: -1}, tool(), raw).raw))
 }
 
+// However little may be passed on, some of it is the text's beginning and end, and the
+// text is kept once.
+func TestASmallBoundKeepsBeginningAndEnd(t *testing.T) {
+	for _, c := range []struct{ bound, size int }{{4 << 10, 10_000}, {16 << 10, 100_000}, {64 << 10, 70_000}, {100_000, 101_000}} {
+		whole := "begin " + strings.Repeat("x", c.size) + " end"
+		dir := t.TempDir()
+		o := run(t, spill.Config{MaxResult: c.bound, Dir: into(dir)}, tool(), `{"content":[{"type":"text","text":`+quoted(whole)+`}]}`)
+		require.Len(t, o.Content, 1)
+		require.True(t, strings.HasPrefix(o.Content[0].Text, "begin xxx"), "%d: %.80s", c.bound, o.Content[0].Text)
+		require.True(t, strings.HasSuffix(o.Content[0].Text, "xxx end"))
+		require.Less(t, len(o.Content[0].Text), c.bound)
+		require.Len(t, o.Meta.Files, 1)
+		require.Equal(t, whole, read(t, o.Meta.Files[0]))
+		files, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		require.Len(t, files, 1)
+	}
+}
+
 func TestALongTextKeepsItsBeginningAndEnd(t *testing.T) {
 	var b strings.Builder
 	for n := range 100_000 {
