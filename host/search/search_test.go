@@ -23,6 +23,7 @@ func TestTerms(t *testing.T) {
 		"__ -- ..":                              nil,
 		"天気予報 Größe":                            {"天気", "気予", "予報", "größe"},
 		"s3":                                    {"s3"},
+		"Gro\u0308\u00dfe ｇｒｅｐ":                 {"größe", "grep"}, // as macOS writes it, and letters of full width
 	} {
 		require.Equal(t, want, search.Terms(text), text)
 	}

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // maxWord is the longest run of letters that is a word; a longer one is none
@@ -14,7 +16,10 @@ const maxWord = 64
 // those that every text has, cut to their stems; of a name put together from
 // several also the whole; and of scripts without spaces each two characters
 // that follow one another.
+//
+// However its characters are encoded (é as one or two, letters of full width) a text has the same.
 func Terms(text string) []string {
+	text = norm.NFKC.String(text)
 	var terms []string
 	add := func(word string) {
 		if word = strings.ToLower(word); word != "" && len(word) <= maxWord && !slices.Contains(empty(), word) {
