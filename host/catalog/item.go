@@ -65,6 +65,10 @@ func newItem(server Entry, kind call.Kind, definition json.RawMessage) (*Item, e
 	if item.Original == "" {
 		return nil, fmt.Errorf("server %s: an entry of its %s has no %s", of, kind, named(kind))
 	}
+	// Clients would differ on what it means, and what is pinned would be one of that.
+	if _, sure := jsonrpc.Canonical(nil, definition); kind == call.Tools && !sure {
+		return nil, fmt.Errorf("server %s: the definition of its tool %s has a member twice, or is nested too deep", of, item.Original)
+	}
 	switch kind {
 	case call.Resources, call.Templates:
 		item.Name = item.Original
