@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/toolroom-mcp/toolroom/host/pipeline/approve"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/policy"
@@ -11,7 +12,7 @@ import (
 
 func policyFields(s *Settings) []field {
 	p := &s.Stages.Policy
-	return []field{
+	return named([]field{
 		some("allow", []string{"allowlist", "allowed_tools"}, "Served names of tools, with *; only these may be called.", ", or write tool_choice: none", &p.Allow),
 		texts("block", []string{"blocklist", "blocked_tools", "denylist"}, "Served names of tools, with *; these may not be called.", &p.Block),
 		{"rules", nil, "The first that matches decides.", map[string]any{"type": "array", "items": objectOf(ruleFields(&policy.Rule{}), "do")},
@@ -34,14 +35,38 @@ func policyFields(s *Settings) []field {
 				r.each(n, func(name string, value *node) { p.Prices[name] = r.price(value) })
 			}},
 		{"max_tools", nil, "", nil, func(r *reader, n *node) { s.Offer.MaxTools = r.count(n) }},
+	}, "allow", "block")
+}
+
+// named has those of the fields that are patterns of tools' names warn of what can be
+// in no name: a rule that denies by it would deny nothing.
+func named(fields []field, which ...string) []field {
+	for i, f := range fields {
+		if !slices.Contains(which, f.name) {
+			continue
+		}
+		fields[i].read = func(r *reader, n *node) {
+			f.read(r, n)
+			for _, item := range append(n.items, n) {
+				if item.kind == textNode && strings.IndexFunc(item.text, func(c rune) bool { return !inNames(c) && c != '*' }) >= 0 {
+					r.warn("%s can match no tool: names are of letters, digits, _ and -, and only * stands for others", show(item.text))
+				}
+			}
+		}
 	}
+	return fields
+}
+
+// inNames reports whether tools that are served can have a character in their names.
+func inNames(c rune) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-'
 }
 
 func ruleFields(rule *policy.Rule) []field {
 	text := func(name, doc string, into *string) field {
 		return field{name, nil, doc, typed("string"), func(r *reader, n *node) { *into = r.text(n) }}
 	}
-	return []field{
+	return named([]field{
 		text("tool", "Served name, with *; all tools if not given.", &rule.Tool),
 		text("caller", "The door (stdio, http, api, cli, go) or DOOR/ID, with *; http is api, too.", &rule.Caller),
 		{"args", []string{"arguments"}, "Argument, or JSON pointer, to pattern with *; all must match.", mapOf("string", "number", "boolean"), func(r *reader, n *node) { rule.Args = r.textMap(n) }},
@@ -49,7 +74,7 @@ func ruleFields(rule *policy.Rule) []field {
 			rule.Do = policy.Verdict(r.choice(n, string(policy.Allow), string(policy.Ask), string(policy.Deny)))
 		}},
 		text("why", "Told to who called.", &rule.Why),
-	}
+	}, "tool")
 }
 
 func approvalFields(s *Stages) []field {

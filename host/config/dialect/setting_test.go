@@ -229,6 +229,14 @@ func TestSettingsThatCannotWork(t *testing.T) {
 	require.Len(t, d.Servers, 1)
 }
 
+// A pattern that no tool's name can be of would be a rule that never holds.
+func TestPatternsThatCanMatchNoTool(t *testing.T) {
+	d := dialect.Parse("toolroom.yaml", []byte("policy:\n  allow: ['a__*', b-1]\n  block: [bash, 'x?']\n  rules:\n    - {tool: 'v__d[47]', do: deny}\n    - {tool: '*', args: {a: 'x?[y]'}, do: deny, why: 'really?'}\n"), dialect.Options{})
+	require.NoError(t, d.Problems.Err())
+	const why = " can match no tool: names are of letters, digits, _ and -, and only * stands for others"
+	require.Equal(t, "toolroom.yaml:3: policy.block: x?"+why+"\ntoolroom.yaml:5: policy.rules[0].tool: v__d[47]"+why, d.Problems.Error())
+}
+
 func TestSettingsAreShownWithoutCredentials(t *testing.T) {
 	text := `
 store: {url: "nats://me:SEKRIT@h:4222", token: SEKRIT}

@@ -62,6 +62,11 @@ type Config struct {
 
 // Validate names the field that is wrong.
 func (c Config) Validate() error {
+	for _, pattern := range c.Tools {
+		if strings.Contains(strings.TrimSuffix(pattern, "*"), "*") {
+			return fmt.Errorf("cache: tools: %s would match no tool: a * may stand at the end only", pattern)
+		}
+	}
 	switch {
 	case c.TTL < 0:
 		return fmt.Errorf("cache: ttl is %v, less than nothing", c.TTL)
