@@ -20,6 +20,11 @@ import (
 // errNotSent is wrapped by the error of a request of which nothing was sent.
 var errNotSent = errors.New("not sent")
 
+// unsent is an error of such a request, said as what it is of itself.
+type notSent struct{ error }
+
+func (u notSent) Unwrap() []error { return []error{errNotSent, u.error} }
+
 // A conn is one run of a server, seen from the calls that use it.
 type conn struct {
 	cfg   Config

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 
@@ -149,7 +148,7 @@ func (s *sse) post(ctx context.Context, message []byte) error {
 	res, err := s.client.Do(req)
 	if err != nil {
 		if unsent(err) {
-			return fmt.Errorf("%w: %w", errNotSent, s.unreachable(err))
+			return notSent{s.unreachable(err)}
 		}
 		return s.unreachable(err)
 	}

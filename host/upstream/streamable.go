@@ -211,7 +211,7 @@ func (s *streamable) post(ctx context.Context, x *exchange, m jsonrpc.Message, m
 	case ctx.Err() != nil: // nobody waits for it
 	case unsent(err):
 		err = s.unreachable(err)
-		s.failed(x, fmt.Errorf("%w: %w", errNotSent, err))
+		s.failed(x, notSent{err})
 		s.over(err)
 	default:
 		s.failed(x, s.unreachable(err))
@@ -302,7 +302,7 @@ func (s *streamable) refused(x *exchange, res *http.Response) {
 	own := told && x.id != nil && string(m.ID) == string(x.id) // and so the answer to this request
 	switch {
 	case !x.opens() && (!own && s.sessionOver(res.StatusCode, told, body) || told && ofOtherVersion(m.Error)):
-		s.failed(x, fmt.Errorf("%w: %w: %w", errNotSent, errSessionOver, refusal))
+		s.failed(x, notSent{fmt.Errorf("%w: %w", errSessionOver, refusal)})
 		s.over(errSessionOver)
 	case res.StatusCode == http.StatusUnauthorized:
 		s.failed(x, refusal)
