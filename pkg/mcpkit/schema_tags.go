@@ -115,30 +115,29 @@ func (s *schema) applyTags(tags map[string]string) error {
 	if s.min.set && s.max.set && s.max.less(s.min) {
 		return fmt.Errorf("min %s is above max %s", s.min.text, s.max.text)
 	}
-	switch tags["bare"] {
-	case "":
-	case "true":
-		if s.kind != kindList {
-			return fmt.Errorf("bare is for lists only")
-		}
-		s.bare = true
-	default:
-		return fmt.Errorf("bare:%q: the value is \"true\"", tags["bare"])
+	if s.bare, err = s.mark(tags, "bare", kindList, "lists"); err != nil {
+		return err
 	}
-	switch tags["verbatim"] {
-	case "":
-	case "true":
-		if s.kind != kindString {
-			return fmt.Errorf("verbatim is for strings only")
-		}
-		s.verbatim = true
-	default:
-		return fmt.Errorf("verbatim:%q: the value is \"true\"", tags["verbatim"])
+	if s.verbatim, err = s.mark(tags, "verbatim", kindString, "strings"); err != nil {
+		return err
 	}
 	if text, ok := tags["default"]; ok {
 		return s.setDefault(text)
 	}
 	return nil
+}
+
+// mark reads a tag that is "true" or not there, for one kind of schemas alone.
+func (s *schema) mark(tags map[string]string, key string, only kind, kinds string) (bool, error) {
+	switch {
+	case tags[key] == "":
+		return false, nil
+	case tags[key] != "true":
+		return false, fmt.Errorf("%s:%q: the value is \"true\"", key, tags[key])
+	case s.kind != only:
+		return false, fmt.Errorf("%s is for %s only", key, kinds)
+	}
+	return true, nil
 }
 
 func descriptionOf(tags map[string]string) (string, error) {

@@ -81,19 +81,9 @@ func (d *dispatcher) order(ctx context.Context, args arguments, before *agent) (
 	}
 	from := callerOf(ctx)
 	o := order{kind: k.name, depth: d.own.Depth + 1}
-	bound := d.own
-	account := &d.purse
-	if from.Host != nil {
-		if !d.isHostSocket(from.Host.Socket) {
-			return order{}, toolerr.New(toolerr.AuthFailed, "the call names a host's socket that is not in the state directory (%s): start both with the same --state", d.stateDir)
-		}
-		o.depth += max(0, from.Host.Depth)
-		o.lease, o.task.Host = from.Host.Lease, &from.Host.hostDoor
-		if o.parent = d.agents.leased(from.Host.Within); o.parent != nil {
-			bound, account = o.parent.left(), &o.parent.purse
-		} else if from.Host.Within != "" { // what it might have is not known any more
-			return order{}, toolerr.New(toolerr.Cancelled, "the agent that makes this call has ended")
-		}
+	bound, account, err := d.dispatchedBy(from, &o)
+	if err != nil {
+		return order{}, err
 	}
 	if o.depth-1 > maxDepth {
 		return order{}, toolerr.New(toolerr.LimitReached, "agents that agents have dispatched dispatch none themselves: do the rest with the other tools")
@@ -135,6 +125,27 @@ func (d *dispatcher) order(ctx context.Context, args arguments, before *agent) (
 	}
 	o.waitFor = func(ctx context.Context) (func(), error) { return d.turns.take(ctx, o.depth) }
 	return o, nil
+}
+
+// dispatchedBy notes by which host's call, and so by which agent, an order comes. It
+// returns what bounds it, and the purse that it is paid from: those of that agent, else
+// those of this process.
+func (d *dispatcher) dispatchedBy(from caller, o *order) (bound grant, account *purse, err error) {
+	if from.Host == nil {
+		return d.own, &d.purse, nil
+	}
+	if !d.isHostSocket(from.Host.Socket) {
+		return grant{}, nil, toolerr.New(toolerr.AuthFailed, "the call names a host's socket that is not in the state directory (%s): start both with the same --state", d.stateDir)
+	}
+	o.depth += max(0, from.Host.Depth)
+	o.lease, o.task.Host = from.Host.Lease, &from.Host.hostDoor
+	if o.parent = d.agents.leased(from.Host.Within); o.parent != nil {
+		return o.parent.left(), &o.parent.purse, nil
+	}
+	if from.Host.Within != "" { // what it might have is not known any more
+		return grant{}, nil, toolerr.New(toolerr.Cancelled, "the agent that makes this call has ended")
+	}
+	return d.own, &d.purse, nil
 }
 
 // toolsFor is what an agent may use: what this server, who dispatches, the

@@ -217,6 +217,10 @@ func (e *encoder) assistant(m convert.Message, at string) *tree.Value {
 	if len(said) == 0 && len(called) == 0 {
 		return nil
 	}
+	return assistantMessage(m.Name, thoughts, list, calls)
+}
+
+func assistantMessage(name, thoughts string, list, calls *tree.Value) *tree.Value {
 	content := convert.Blocks(list)
 	if content == nil {
 		content = &tree.Value{}
@@ -225,8 +229,8 @@ func (e *encoder) assistant(m convert.Message, at string) *tree.Value {
 	if thoughts != "" {
 		out.Set("reasoning_content", tree.Str(thoughts))
 	}
-	if m.Name != "" {
-		out.Set("name", tree.Str(m.Name))
+	if name != "" {
+		out.Set("name", tree.Str(name))
 	}
 	if len(calls.Items) > 0 {
 		out.Set("tool_calls", calls)

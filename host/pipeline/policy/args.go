@@ -114,48 +114,12 @@ func (f *finder) find(value json.RawMessage, path []string, depth int) error {
 	if depth > maxDepth {
 		return toolerr.New(toolerr.InvalidParams, "nested more than %d deep", maxDepth)
 	}
-	switch value[0] {
-	case '{':
-		members, err := jsonrpc.Members(value)
-		if err != nil {
-			return err
-		}
-		for _, m := range members {
-			rest := path
-			if len(path) > 0 {
-				if !f.mayMean(m.Name, path[0], depth) {
-					continue
-				}
-				if m.Name != path[0] {
-					f.others = true
-				}
-				rest = path[1:]
-			}
-			if err := f.find(m.Value, rest, depth+1); err != nil {
-				return err
-			}
-		}
-		return nil
-	case '[':
-		var items []json.RawMessage
-		if err := json.Unmarshal(value, &items); err != nil {
-			return err
-		}
-		for i, item := range items {
-			rest := path
-			if len(path) > 0 {
-				if path[0] != strconv.Itoa(i) {
-					continue
-				}
-				rest = path[1:]
-			}
-			if err := f.find(item, rest, depth+1); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	if len(path) > 0 {
+	switch {
+	case value[0] == '{':
+		return f.findMembers(value, path, depth)
+	case value[0] == '[':
+		return f.findItems(value, path, depth)
+	case len(path) > 0:
 		return nil
 	}
 	text := string(value)
@@ -167,6 +131,49 @@ func (f *finder) find(value json.RawMessage, path []string, depth int) error {
 	f.texts = append(f.texts, text)
 	if n, err := strconv.ParseFloat(text, 64); !f.exact && value[0] != '"' && err == nil { // 1e3 is 1000
 		f.texts = append(f.texts, strconv.FormatFloat(n, 'f', -1, 64))
+	}
+	return nil
+}
+
+func (f *finder) findMembers(object json.RawMessage, path []string, depth int) error {
+	members, err := jsonrpc.Members(object)
+	if err != nil {
+		return err
+	}
+	for _, m := range members {
+		rest := path
+		if len(path) > 0 {
+			if !f.mayMean(m.Name, path[0], depth) {
+				continue
+			}
+			if m.Name != path[0] {
+				f.others = true
+			}
+			rest = path[1:]
+		}
+		if err := f.find(m.Value, rest, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *finder) findItems(list json.RawMessage, path []string, depth int) error {
+	var items []json.RawMessage
+	if err := json.Unmarshal(list, &items); err != nil {
+		return err
+	}
+	for i, item := range items {
+		rest := path
+		if len(path) > 0 {
+			if path[0] != strconv.Itoa(i) {
+				continue
+			}
+			rest = path[1:]
+		}
+		if err := f.find(item, rest, depth+1); err != nil {
+			return err
+		}
 	}
 	return nil
 }
