@@ -62,7 +62,7 @@ func TestReconnectMakesBeforeItBreaks(t *testing.T) {
 		_, err := do(t.Context(), s, "sleep", `{"n":2500}`)
 		slow <- err
 	}()
-	time.Sleep(50 * time.Millisecond) // until it is under way
+	require.Eventually(t, func() bool { return upstream.Pending(s) == 1 }, time.Minute, time.Millisecond, "it is under way")
 	require.NoError(t, s.Reconnect(t.Context()))
 	mustDo(t, s, "echo", `{}`)
 	require.NotEqual(t, before, s.Status().PID)
