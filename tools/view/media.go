@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+	"github.com/toolroom-mcp/toolroom/pkg/textfile"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -85,11 +87,15 @@ func pageBlock(page pdfPage) string {
 
 // notebook shows cells and outputs as text, by the lines of that text.
 func (f *opened) notebook(ctx context.Context) (*answer, error) {
-	raw, err := readAll(f, 0, f.Stat.Size)
-	if err != nil {
-		return nil, err
+	var source io.Reader = io.NewSectionReader(f, int64(f.index.BOM), f.Stat.Size-int64(f.index.BOM))
+	if e := f.index.Encoding; e != textfile.UTF8 && !f.index.Binary {
+		raw, err := readAll(f, int64(f.index.BOM), f.Stat.Size-int64(f.index.BOM))
+		if err != nil {
+			return nil, err
+		}
+		source = strings.NewReader(e.Decode(raw))
 	}
-	book, err := renderNotebook([]byte(f.index.Encoding.Decode(raw[f.index.BOM:])))
+	book, err := renderNotebook(ctx, source, f.Stat.Size)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.shown, err)
 	}
@@ -97,7 +103,7 @@ func (f *opened) notebook(ctx context.Context) (*answer, error) {
 	if book.Language != "" {
 		kind += ", " + book.Language
 	}
-	got, err := f.made(ctx, []byte(book.Text), kind, f.index.Format.String())
+	got, err := f.made(ctx, strings.NewReader(book.Text), kind, f.index.Format.String())
 	if err != nil {
 		return nil, err
 	}

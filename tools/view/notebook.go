@@ -1,17 +1,23 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
+	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
 const (
-	// maxNotebook bounds the file, whose JSON is decoded as a whole.
+	// maxNotebook bounds the file, whose text is made as a whole.
 	maxNotebook = 48 << 20
 	// maxOutputLines and maxOutputBytes bound one output of a cell: a
 	// notebook's prints may be longer than all of its code.
@@ -36,9 +42,8 @@ func isNotebook(name string) bool { return strings.EqualFold(filepath.Ext(name),
 type nbText string
 
 func (t *nbText) UnmarshalJSON(data []byte) error {
-	var lines []string
-	if json.Unmarshal(data, &lines) == nil {
-		*t = nbText(strings.Join(lines, ""))
+	if text, ok := joinedLines(data); ok {
+		*t = nbText(text)
 		return nil
 	}
 	var whole string
@@ -49,6 +54,40 @@ func (t *nbText) UnmarshalJSON(data []byte) error {
 	// application/json and its like hold any value.
 	*t = nbText(data)
 	return nil
+}
+
+// joinedLines joins a JSON array of strings without holding them one by one:
+// each may be no more than its quotes. data is valid JSON.
+func joinedLines(data []byte) (string, bool) {
+	rest, ok := bytes.CutPrefix(data, []byte{'['})
+	var text strings.Builder
+	for ok {
+		rest = bytes.TrimLeft(rest, " \t\r\n,")
+		switch {
+		case rest[0] == ']':
+			return text.String(), true
+		case rest[0] != '"':
+			return "", false
+		}
+		end := 1
+		for ; rest[end] != '"'; end++ {
+			if rest[end] == '\\' {
+				end++
+			}
+		}
+		line := rest[1:end]
+		if bytes.IndexByte(line, '\\') >= 0 || !utf8.Valid(line) {
+			var plain string
+			if json.Unmarshal(rest[:end+1], &plain) != nil {
+				return "", false
+			}
+			text.WriteString(plain)
+		} else {
+			text.Write(line)
+		}
+		rest = rest[end+1:]
+	}
+	return "", false
 }
 
 type nbCell struct {
@@ -81,55 +120,112 @@ type nbOutput struct {
 	JavaScript nbText `json:"javascript"`
 }
 
-type nbFile struct {
-	Format int      `json:"nbformat"`
-	Cells  []nbCell `json:"cells"`
-	Sheets []struct {
-		Cells []nbCell `json:"cells"`
-	} `json:"worksheets"`
-	Metadata struct {
-		Kernel struct {
-			Language string `json:"language"`
-		} `json:"kernelspec"`
-		Language struct {
-			Name string `json:"name"`
-		} `json:"language_info"`
-	} `json:"metadata"`
+type nbMetadata struct {
+	Kernel struct {
+		Language string `json:"language"`
+	} `json:"kernelspec"`
+	Language struct {
+		Name string `json:"name"`
+	} `json:"language_info"`
 }
 
 // renderNotebook writes a notebook's cells and outputs as plain text. Images
-// and other media are named with their size, never dumped.
-func renderNotebook(data []byte) (*notebook, error) {
-	if len(data) > maxNotebook {
-		return nil, toolerr.New(toolerr.TooLarge, "the notebook takes %d bytes, more than the %d that view decodes", len(data), maxNotebook)
+// and other media are named with their size, never dumped. One cell is held at
+// a time: decoded, cells take many times what they do in the file.
+func renderNotebook(ctx context.Context, r io.Reader, size int64) (*notebook, error) {
+	if size > maxNotebook {
+		return nil, toolerr.New(toolerr.TooLarge, "the notebook takes %d bytes, more than the %d that view decodes", size, maxNotebook)
 	}
-	var file nbFile
-	if err := json.Unmarshal(data, &file); err != nil {
+	n := nbReader{json: json.NewDecoder(&cancelledReader{ctx, r})}
+	err := n.members(n.top)
+	if err == nil {
+		if _, end := n.json.Token(); end != io.EOF {
+			err = errors.New("there is more behind it")
+		}
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err != nil {
 		return nil, toolerr.New(toolerr.BadEncoding, "this is not a notebook's JSON: %w", err)
 	}
-	cells := file.Cells
-	for _, sheet := range file.Sheets {
-		cells = append(cells, sheet.Cells...)
-	}
-	if file.Format == 0 && len(cells) == 0 {
+	if n.book.Format == 0 && n.book.Cells == 0 {
 		return nil, toolerr.New(toolerr.BadEncoding, "this JSON has neither cells nor nbformat: it is not a notebook")
 	}
-	book := &notebook{Format: file.Format, Language: file.Metadata.Language.Name, Cells: len(cells)}
-	if book.Language == "" {
-		book.Language = file.Metadata.Kernel.Language
-	}
-	var out strings.Builder
-	for i, cell := range cells {
-		if book.Language == "" {
-			book.Language = cell.Language
+	n.book.Text = n.out.String()
+	n.book.Language = cmp.Or(n.metadata.Language.Name, n.metadata.Kernel.Language, n.book.Language)
+	return &n.book, nil
+}
+
+// nbReader reads a notebook from its beginning to its end.
+type nbReader struct {
+	json     *json.Decoder
+	book     notebook
+	metadata nbMetadata
+	out      strings.Builder
+}
+
+// members reads an object, each of whose values member reads.
+func (n *nbReader) members(member func(name string) error) error {
+	return n.inside('{', func() error {
+		name, err := n.json.Token()
+		if err != nil {
+			return err
 		}
-		if i > 0 {
-			out.WriteByte('\n')
-		}
-		writeCell(&out, i+1, cell)
+		return member(name.(string)) // or the decoder had failed
+	})
+}
+
+// inside reads an object or an array by its parts; null has none.
+func (n *nbReader) inside(open json.Delim, part func() error) error {
+	switch token, err := n.json.Token(); {
+	case err != nil || token == nil:
+		return err
+	case token != open:
+		return fmt.Errorf("%v where %v should be", token, open)
 	}
-	book.Text = out.String()
-	return book, nil
+	for n.json.More() {
+		if err := part(); err != nil {
+			return err
+		}
+	}
+	_, err := n.json.Token()
+	return err
+}
+
+// top reads a member of the file.
+func (n *nbReader) top(name string) error {
+	switch strings.ToLower(name) {
+	case "nbformat":
+		return n.json.Decode(&n.book.Format)
+	case "metadata":
+		return n.json.Decode(&n.metadata)
+	case "cells":
+		return n.inside('[', n.cell)
+	case "worksheets": // format 3
+		return n.inside('[', func() error { return n.members(n.sheet) })
+	}
+	return n.json.Decode(new(json.RawMessage))
+}
+
+func (n *nbReader) sheet(name string) error {
+	if strings.EqualFold(name, "cells") {
+		return n.inside('[', n.cell)
+	}
+	return n.json.Decode(new(json.RawMessage))
+}
+
+func (n *nbReader) cell() error {
+	var cell nbCell
+	if err := n.json.Decode(&cell); err != nil {
+		return err
+	}
+	n.book.Language = cmp.Or(n.book.Language, cell.Language)
+	if n.book.Cells++; n.book.Cells > 1 {
+		n.out.WriteByte('\n')
+	}
+	writeCell(&n.out, n.book.Cells, cell)
+	return nil
 }
 
 func writeCell(out *strings.Builder, number int, cell nbCell) {

@@ -1,12 +1,16 @@
 package main
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -72,12 +76,16 @@ warn
 E: v
 `
 
+func rendered(t *testing.T, text string) (*notebook, error) {
+	return renderNotebook(t.Context(), strings.NewReader(text), int64(len(text)))
+}
+
 func TestNotebooks(t *testing.T) {
-	book, err := renderNotebook([]byte(notebook4))
+	book, err := rendered(t, notebook4)
 	require.NoError(t, err)
 	require.Equal(t, notebook4Text, book.Text)
 	require.Equal(t, []any{4, "python", 3}, []any{book.Format, book.Language, book.Cells})
-	book, err = renderNotebook([]byte(notebook3))
+	book, err = rendered(t, notebook3)
 	require.NoError(t, err)
 	require.Equal(t, notebook3Text, book.Text)
 	require.Equal(t, []any{3, "python", 2}, []any{book.Format, book.Language, book.Cells})
@@ -87,7 +95,7 @@ func TestNotebooks(t *testing.T) {
 
 func TestLongOutputsAreCutAndSaidSo(t *testing.T) {
 	cell := func(text string) string {
-		book, err := renderNotebook(fmt.Appendf(nil, `{"nbformat":4,"cells":[{"cell_type":"code","source":"x","outputs":[{"output_type":"stream","text":%q}]}]}`, text))
+		book, err := rendered(t, fmt.Sprintf(`{"nbformat":4,"cells":[{"cell_type":"code","source":"x","outputs":[{"output_type":"stream","text":%q}]}]}`, text))
 		require.NoError(t, err)
 		return book.Text
 	}
@@ -103,11 +111,11 @@ func TestLongOutputsAreCutAndSaidSo(t *testing.T) {
 
 func TestWhatIsNoNotebook(t *testing.T) {
 	for _, text := range []string{"", "not json", "[]", "{}", `{"a":1}`, `{"cells":3}`, strings.Repeat("[", 100_000)} {
-		_, err := renderNotebook([]byte(text))
+		_, err := rendered(t, text)
 		require.Error(t, err, "%.20q", text)
 		require.Equal(t, toolerr.BadEncoding, toolerr.CodeOf(err))
 	}
-	_, err := renderNotebook(make([]byte, maxNotebook+1))
+	_, err := renderNotebook(t.Context(), strings.NewReader(""), maxNotebook+1)
 	require.Equal(t, toolerr.TooLarge, toolerr.CodeOf(err))
 }
 
@@ -123,8 +131,65 @@ func FuzzNotebook(f *testing.F) {
 	f.Add([]byte(notebook4))
 	f.Add([]byte(notebook3))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if book, err := renderNotebook(data); err == nil {
+		if book, err := rendered(t, string(data)); err == nil {
 			require.NotNil(t, book)
 		}
 	})
 }
+
+// TestNotebookLines: a text stored as lines is joined as they are, escapes,
+// damage and all; what is no list of strings stays JSON.
+func TestNotebookLines(t *testing.T) {
+	for in, want := range map[string]string{
+		`["a\n", "b\"\\", "\u00e9"]`: "a\nb\"\\é", "[ ]": "", "[\"\xff\"]": "\uFFFD", `"x\ty"`: "x\ty", "null": "",
+		`["a", 1]`: `["a", 1]`, `["a", ["b"]]`: `["a", ["b"]]`, `{"a": 1}`: `{"a": 1}`, `["\\","]"]`: `\]`,
+	} {
+		var got nbText
+		require.NoError(t, json.Unmarshal([]byte(in), &got))
+		require.Equal(t, want, string(got), in)
+	}
+}
+
+// TestNotebookMemory: many cells, and many lines of one, take little more than
+// they do in the file: not the thirtyfold.
+func TestNotebookMemory(t *testing.T) {
+	mcpkittest.Once(t)
+	const size, base = 40 << 20, 64 << 20
+	f := newFixture(t)
+	many := func(head, part, tail string) string {
+		return head + strings.Repeat(part+",", (size-len(head)-len(part)-len(tail))/(len(part)+1)) + part + tail
+	}
+	f.write("cells.ipynb", []byte(many(`{"nbformat":4,"cells":[`, `{"source":[],"outputs":[]}`, `]}`)))
+	f.write("lines.ipynb", []byte(many(`{"nbformat":4,"cells":[{"source":[`, `""`, `]}]}`)))
+	c := mcpkittest.Start(t, mcpkittest.Build(t, "./tools/view"), f.root, "--no-state")
+	for _, name := range []string{"cells.ipynb", "lines.ipynb"} {
+		got := c.Call("view", map[string]any{"file_path": name})
+		require.False(t, got.IsError, got.Text)
+		require.Contains(t, got.Text, "[cell 1] untyped")
+	}
+	if _, peak, ok := mcpkittest.RSS(t, c.PID()); ok {
+		t.Logf("peak %d MB for files of %d MB", peak>>20, size>>20)
+		require.Less(t, peak, int64(4*size+base))
+	}
+}
+
+// TestNotebookIsCancelled: also between two cells.
+func TestNotebookIsCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err := renderNotebook(ctx, io.MultiReader(
+		strings.NewReader(`{"cells":[`+strings.Repeat(`{"source":"x"},`, 1000)),
+		readerFunc(func(p []byte) (int, error) {
+			cancel()
+			return copy(p, `{"source":"y"},`), io.EOF
+		}),
+		readerFunc(func([]byte) (int, error) {
+			t.Error("it is read on")
+			return 0, io.EOF
+		}),
+	), 1<<20)
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }

@@ -94,7 +94,7 @@ func (f *opened) masked(ctx context.Context) (*answer, error) {
 	if f.index.Ending == textfile.CR { // masking goes by line feeds
 		text = strings.ReplaceAll(text, "\r", "\n")
 	}
-	got, err := f.made(ctx, sandbox.MaskSecrets([]byte(text)), "", f.index.Format.String())
+	got, err := f.made(ctx, bytes.NewReader(sandbox.MaskSecrets([]byte(text))), "", f.index.Format.String())
 	if err != nil {
 		return nil, err
 	}
@@ -104,10 +104,15 @@ func (f *opened) masked(ctx context.Context) (*answer, error) {
 	return got, nil
 }
 
+// content is text in memory.
+type content interface {
+	io.ReaderAt
+	Size() int64
+}
+
 // made shows text that was made of the file.
-func (f *opened) made(ctx context.Context, text []byte, kind, format string) (*answer, error) {
-	source := bytes.NewReader(text)
-	index, err := textfile.Scan(ctx, source, int64(len(text)), textfile.Options{Encoding: textfile.UTF8})
+func (f *opened) made(ctx context.Context, source content, kind, format string) (*answer, error) {
+	index, err := textfile.Scan(ctx, source, source.Size(), textfile.Options{Encoding: textfile.UTF8})
 	if err != nil {
 		return nil, err
 	}

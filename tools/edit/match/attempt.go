@@ -147,5 +147,5 @@ func (a *attempt) uniform(p *pattern, where place) bool {
 	b := &builder{f: a.f, p: p, where: where}
 	b.part = b.fragments(where)
 	a.budget -= len(b.part)
-	return a.budget > 0 && b.findShift(where, p.old[:len(b.part)])
+	return a.budget > 0 && b.findShift(where, p.old[:len(b.part)], false)
 }

@@ -88,6 +88,7 @@ func BenchmarkAdversarial(b *testing.B) {
 		"braces":            {strings.Repeat("}\n", size/2), strings.Repeat("}\n", 1<<16) + "{"},
 		"braces, blanks":    {strings.Repeat("}\n", size/2), strings.Repeat("}  \n", 1<<16) + "{"},
 		"indented":          {strings.Repeat("\t}\n", size/3), strings.Repeat("    }\n", 1<<14) + "  }"},
+		"indented, nearly":  {strings.Repeat("\t\tif x {\n\t\t\ty()\n\t\t}\n", size/20), "  if x {\n    y()\n  } // not"},
 		"period":            {strings.Repeat(period, size/32), strings.Repeat(period, 1<<15) + "y"},
 		"period, crlf":      {strings.Repeat(period, size/32), strings.Repeat(strings.ReplaceAll(period, "\n", "\r\n"), 1<<15) + "y"},
 		"quotes":            {strings.Repeat("“a”", size/7), strings.Repeat(`"a"`, 1<<16) + "b"},

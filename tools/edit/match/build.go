@@ -79,7 +79,7 @@ func (b *builder) at(where place, changes []textdiff.Change) (all []textdiff.Cha
 			new = new[:n-1]
 		}
 	}
-	if b.p.step == Indentation && !b.findShift(where, old) {
+	if b.p.step == Indentation && !b.findShift(where, old, true) {
 		return changes, "not uniform"
 	}
 	for j := range new {
@@ -365,8 +365,9 @@ func (b *builder) flush(to int) {
 	b.cursor = to
 }
 
-// findShift finds how the file indents the lines at a place.
-func (b *builder) findShift(where place, old []string) bool {
+// findShift finds how the file indents the lines at a place: which way of
+// several matters only where new text is to be indented so.
+func (b *builder) findShift(where place, old []string, which bool) bool {
 	b.within = where.start > b.f.Body && b.f.Text[where.start-1] != b.f.EOL
 	var dents []dent
 	for i, line := range old {
@@ -381,16 +382,19 @@ func (b *builder) findShift(where place, old []string) bool {
 		b.shift = shift{}
 		return true
 	}
-	model, file := append(indents(old), indents(b.p.new)...), b.around(where)
+	var others func() (model, file []string)
+	if which {
+		others = func() (model, file []string) { return append(indents(old), indents(b.p.new)...), b.around(where) }
+	}
 	if lead := string(b.f.Text[b.f.LineStart(where.start):where.start]); b.within && isBlank(lead) && !isBlank(old[0]) {
 		// The first line may have been taken without its indentation, or
 		// have none like the others.
-		if s, ok := findShift(append([]dent{{"", lead}}, dents...), model, file); ok {
+		if s, ok := findShift(append([]dent{{"", lead}}, dents...), others); ok {
 			b.shift = s
 			return true
 		}
 	}
-	s, ok := findShift(dents, model, file)
+	s, ok := findShift(dents, others)
 	b.shift = s
 	return ok
 }

@@ -63,8 +63,8 @@ type dent struct{ model, file string }
 // findShift returns the one way in which all lines are indented otherwise.
 // Where several would do, it is the one whose unit the other lines tell:
 // those of the new text for the model's, those around the place for the
-// file's.
-func findShift(dents []dent, model, file []string) (shift, bool) {
+// file's. They are not asked where others is nil, and any shift will do.
+func findShift(dents []dent, others func() (model, file []string)) (shift, bool) {
 	if len(dents) == 0 {
 		return shift{}, false
 	}
@@ -75,7 +75,11 @@ func findShift(dents []dent, model, file []string) (shift, bool) {
 		})
 	}
 	first := dents[0]
-	likelyModel, likelyFile := step(model), step(file)
+	likelyModel, likelyFile := unit(-1), unit(-1)
+	if others != nil {
+		model, file := others()
+		likelyModel, likelyFile = step(model), step(file)
+	}
 	if add, ok := strings.CutSuffix(first.file, first.model); ok && fits(shift{add: add}) {
 		s := shift{from: likelyModel, to: likelyFile, levels: len(add)}
 		if likelyFile > 0 {
@@ -114,6 +118,9 @@ func findShift(dents []dent, model, file []string) (shift, bool) {
 			}
 			if !found || rank(s) > rank(best) {
 				best, found = s, true
+			}
+			if others == nil {
+				return best, true
 			}
 		}
 	}

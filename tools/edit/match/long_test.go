@@ -49,4 +49,8 @@ func TestManyPlaces(t *testing.T) {
 
 	_, _, err = edited(t, strings.Repeat("a", match.MaxPlaces+5), match.Options{}, match.Edit{Old: "a", New: "b", All: true})
 	require.True(t, toolerr.Is(err, toolerr.LimitReached))
+	_, _, err = edited(t, strings.Repeat("a", match.MaxPlaces+5), match.Options{}, match.Edit{Old: "a", New: "b"})
+	require.True(t, toolerr.Is(err, toolerr.NotUnique))
+	require.ErrorContains(t, err, "more than 1048576 times; nothing was changed", "how many there are is not known")
+	require.NotContains(t, err.Error(), "replace_all", "which is refused")
 }

@@ -108,6 +108,9 @@ func (m *matcher) plan() (*Plan, error) {
 	plan := &Plan{}
 	changes := make([][]textdiff.Change, len(edits))
 	for i, e := range edits {
+		if m.pace.Over(0) {
+			break
+		}
 		hit, err := m.find(i, e)
 		if err != nil {
 			failures = append(failures, failure{i, err})
@@ -210,6 +213,7 @@ type matcher struct {
 	edits []Edit
 	o     Options
 	pace  *pace.Pace
+	tried int // how often text was looked for with another edit of the call unmade
 }
 
 // hit is an edit that was found.
@@ -243,6 +247,9 @@ func (m *matcher) find(index int, e Edit) (*hit, *toolerr.Error) {
 		}
 		if a.over && all {
 			return nil, toolerr.New(toolerr.LimitReached, "old_string is in %s more than %d times. Use a command such as sed for that.", m.o.name(), MaxPlaces)
+		}
+		if a.over {
+			return nil, m.everywhere(places, step)
 		}
 		if err := m.counted(e, all, places, step); err != nil {
 			return nil, err

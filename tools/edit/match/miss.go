@@ -118,6 +118,9 @@ func (m *matcher) where(spots []spot) string {
 	return text
 }
 
+// maxTried bounds the passes for what other edits of a call make.
+const maxTried = 100
+
 // ofAnotherEdit tells that the text is there once another edit of the call is
 // made: it is in what that writes, or has that in it.
 func (m *matcher) ofAnotherEdit(index int, e Edit) string {
@@ -126,7 +129,8 @@ func (m *matcher) ofAnotherEdit(index int, e Edit) string {
 			continue
 		}
 		within := strings.Contains(other.New, e.Old)
-		if !within && strings.Contains(e.Old, other.New) {
+		if !within && m.tried < maxTried && strings.Contains(e.Old, other.New) {
+			m.tried++
 			within = len(m.places(strings.Replace(e.Old, other.New, other.Old, 1), Indentation)) > 0
 		}
 		if within {

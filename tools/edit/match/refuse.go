@@ -25,6 +25,15 @@ func (m *matcher) notUnique(places []place, step Step) *toolerr.Error {
 	return toolerr.New(toolerr.NotUnique, "%s", text.String()).With("matches", len(places)).With("lines", m.numbers(places))
 }
 
+// everywhere is notUnique for more places than are counted.
+func (m *matcher) everywhere(places []place, step Step) *toolerr.Error {
+	var text strings.Builder
+	fmt.Fprintf(&text, "old_string is in %s more than %d times%s; nothing was changed.\n", m.o.name(), MaxPlaces, overlooking(step))
+	m.list(&text, places[:maxListed])
+	text.WriteString("  …\nAdd lines from before or after the one you mean, so that old_string is there once.")
+	return toolerr.New(toolerr.NotUnique, "%s", text.String()).With("lines", m.numbers(places))
+}
+
 // miscounted tells how many places there are instead.
 func (m *matcher) miscounted(e Edit, places []place, step Step) *toolerr.Error {
 	var text strings.Builder
