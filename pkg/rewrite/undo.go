@@ -36,7 +36,9 @@ func (r *Rewriter) Undo(ctx context.Context, fs *sandbox.FS, name string, o Opti
 			t.done.DryRun = true
 			return t.scan()
 		}
+		reopened := change.Reopen()
 		if err := t.takeBack(change); err != nil {
+			_ = reopened.Commit()
 			return err
 		}
 		// A change that stays in the journal does no harm: what it made is

@@ -251,6 +251,24 @@ func (c *Change) Restore(current []byte) ([]byte, error) {
 	return before, nil
 }
 
+// Reopen makes the change, found with LastChange, one that may not have
+// happened, before it is taken back: Discard it when it was, Commit it when
+// not. A crash in between then is in the way of no earlier change.
+func (c *Change) Reopen() *Pending {
+	dir, err := c.store.sub(undoDir)
+	if err != nil {
+		return nil
+	}
+	p := &Pending{dir: dir, name: strings.TrimSuffix(c.file, pendingSuffix)}
+	if c.file == p.name {
+		if os.Rename(filepath.Join(dir, c.file), filepath.Join(dir, c.file+pendingSuffix)) != nil {
+			return nil // Forget may do later what could not be done now
+		}
+		c.file += pendingSuffix
+	}
+	return p
+}
+
 // Forget takes the change out of the journal, as when it was undone: the one
 // before it is then the last.
 func (c *Change) Forget() error {

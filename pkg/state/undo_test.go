@@ -132,6 +132,40 @@ func TestUndoOnlyWhatWasWritten(t *testing.T) {
 	require.NoError(t, none.Commit())
 }
 
+// TestUndoIsKilled: an undo that is killed, before the file is what it was or
+// after, leaves a journal that an undo can go on with.
+func TestUndoIsKilled(t *testing.T) {
+	dir := t.TempDir()
+	store := state.New(state.Config{Dir: dir})
+	a, b, c := []byte("a\n"), []byte("b\n"), []byte("c\n")
+	record(t, store, state.NewChange("edit", "/f", a, b))
+	record(t, store, state.NewChange("replace", "/f", b, c))
+	found, err := store.LastChange("/f", state.VersionOf(c))
+	require.NoError(t, err)
+	require.NotNil(t, found.Reopen())
+
+	store = state.New(state.Config{Dir: dir})
+	found, err = store.LastChange("/f", state.VersionOf(c))
+	require.NoError(t, err, "before")
+	require.Equal(t, "replace", found.Tool)
+	found, err = store.LastChange("/f", state.VersionOf(b))
+	require.NoError(t, err, "after")
+	require.Equal(t, "edit", found.Tool)
+
+	// One that failed is as if it had not been.
+	found, err = store.LastChange("/f", state.VersionOf(c))
+	require.NoError(t, err)
+	require.NoError(t, found.Reopen().Commit())
+	_, err = store.LastChange("/f", state.VersionOf(b))
+	requireCode(t, toolerr.Stale, err)
+	found, err = store.LastChange("/f", state.VersionOf(c))
+	require.NoError(t, err)
+	found.Reopen()
+	require.NoError(t, found.Forget())
+	_, err = store.LastChange("/f", state.VersionOf(c))
+	requireCode(t, toolerr.Stale, err)
+}
+
 func TestChangesSinceATime(t *testing.T) {
 	store := state.New(state.Config{Dir: t.TempDir()})
 	record(t, store, state.NewChange("edit", "/before", []byte("a"), []byte("b")))

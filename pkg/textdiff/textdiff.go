@@ -42,6 +42,8 @@ type Options struct {
 	Stopped func() bool
 }
 
+func (o Options) stopped() bool { return o.Stopped != nil && o.Stopped() }
+
 // Diff is a unified diff.
 type Diff struct {
 	Text    string
@@ -83,10 +85,10 @@ func Between(old []byte, new string) []Change {
 // are sorted and do not overlap.
 func Unified(old []byte, changes []Change, o Options) Diff {
 	w := &writer{old: old, o: o, at: o.At, line: o.Lines}
-	for len(changes) > 0 && (o.Stopped == nil || !o.Stopped()) {
+	for len(changes) > 0 && !o.stopped() {
 		var r region
 		r, changes = firstRegion(old, changes)
-		for _, b := range r.blocks(old) {
+		for _, b := range r.blocks(old, o) {
 			w.block(b)
 		}
 	}
@@ -180,10 +182,13 @@ type block struct {
 const maxAligned = 400_000
 
 // blocks compares the lines of a region.
-func (r region) blocks(old []byte) []block {
+func (r region) blocks(old []byte, o Options) []block {
 	before, after := string(old[r.start:r.end]), r.text
 	a, b := splitLines(before), splitLines(after)
 	var runs []Run
+	if o.stopped() {
+		return nil
+	}
 	if len(a)+len(b) <= maxAligned {
 		runs = Align(Hashes(a), Hashes(b))
 	}

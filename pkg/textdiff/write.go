@@ -134,7 +134,7 @@ func (w *writer) change(b block) {
 	for from := b.start; from < b.end; i++ {
 		end := w.next(from)
 		focus := 0
-		if w.o.MaxBytes > 0 && i < len(b.added) {
+		if w.o.MaxBytes > 0 && i < len(b.added) && w.room() {
 			focus = shared(w.old[from:end], b.added[i])
 		}
 		w.one('-', w.old[from:end], focus)
@@ -143,7 +143,7 @@ func (w *writer) change(b block) {
 	from := b.start
 	for _, line := range b.added {
 		focus := 0
-		if w.o.MaxBytes > 0 && from < b.end {
+		if w.o.MaxBytes > 0 && from < b.end && w.room() {
 			end := w.next(from)
 			focus = shared(w.old[from:end], line)
 			from = end

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"strings"
 
@@ -36,18 +37,25 @@ func (p *plan) warn(format string, args ...any) {
 	p.warnings = append(p.warnings, fmt.Sprintf(format, args...))
 }
 
-// decide works out the new content, or why the file must not have it.
-func (p *plan) decide(fs *sandbox.FS) (*rewrite.After, error) {
+// decide works out the new content, or why the file must not have it. Each
+// step is over all of a content that may be large.
+func (p *plan) decide(ctx context.Context, fs *sandbox.FS) (*rewrite.After, error) {
 	b := p.before
 	if b.Masked && p.Etag != "" {
 		return nil, toolerr.New(toolerr.InvalidParams, "%s has hidden values, and with them no etag: leave etag out", b.Shown)
 	}
 	p.readOld()
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
 	content, err := p.revealed()
 	if err != nil {
 		return nil, err
 	}
 	p.chooseForm(fs, content)
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
 	raw, err := p.form.encode(p.text)
 	if err != nil {
 		return nil, toolerr.New(toolerr.CodeOf(err), "%s: %w; %s. Nothing was written", b.Shown, err, p.form.why)
@@ -64,7 +72,7 @@ func (p *plan) decide(fs *sandbox.FS) (*rewrite.After, error) {
 		after.Encoding = p.form.encoding
 	}
 	after.Executable = !b.Exists && bytes.HasPrefix(raw, []byte("#!"))
-	return after, nil
+	return after, context.Cause(ctx)
 }
 
 // sinceLines is how much is shown of what changed since the file was seen.

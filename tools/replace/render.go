@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"strings"
 
@@ -24,7 +25,7 @@ const (
 )
 
 // render tells what was done.
-func (p *plan) render(done *rewrite.Outcome, budget int) *mcpkit.Result {
+func (p *plan) render(ctx context.Context, done *rewrite.Outcome) *mcpkit.Result {
 	b, index := p.before, &done.Index
 	m := meta{
 		Path: b.Shown, Created: done.Created, Unchanged: done.Unchanged, DryRun: p.DryRun,
@@ -50,7 +51,7 @@ func (p *plan) render(done *rewrite.Outcome, budget int) *mcpkit.Result {
 	if !done.Unchanged {
 		p.judge(done)
 		p.mention(done)
-		diff = p.diff(budget)
+		diff = p.diff(ctx)
 		m.Added, m.Removed = diff.Added, diff.Removed
 	}
 	for _, w := range p.warnings {
@@ -134,7 +135,7 @@ func (p *plan) mention(done *rewrite.Outcome) {
 }
 
 // diff compares the two contents.
-func (p *plan) diff(budget int) textdiff.Diff {
+func (p *plan) diff(ctx context.Context) textdiff.Diff {
 	if p.old.Binary {
 		return textdiff.Diff{}
 	}
@@ -146,7 +147,9 @@ func (p *plan) diff(budget int) textdiff.Diff {
 		old, now = bytes.ReplaceAll(old, []byte{'\r'}, []byte{'\n'}), strings.ReplaceAll(now, "\r", "\n")
 	}
 	name := strings.TrimPrefix(p.before.Shown, "/") // as git has it
-	o := textdiff.Options{Old: "a/" + name, New: "b/" + name, MaxLines: diffLines, MaxBytes: diffChars}
+	budget := mcpkit.Budget(ctx)
+	o := textdiff.Options{Old: "a/" + name, New: "b/" + name, MaxLines: diffLines, MaxBytes: diffChars,
+		Stopped: func() bool { return ctx.Err() != nil }}
 	if !p.before.Exists {
 		o.Old = "/dev/null"
 		if !p.DryRun {

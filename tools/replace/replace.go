@@ -121,10 +121,10 @@ func (r *replacer) call(ctx context.Context, args arguments) (*mcpkit.Result, er
 	var p *plan
 	done, err := r.files.Do(ctx, fs, args.FilePath, rewrite.Options{DryRun: args.DryRun}, func(b *rewrite.Before) (*rewrite.After, error) {
 		p = &plan{arguments: args, before: b, requireView: r.requireView}
-		return p.decide(fs)
+		return p.decide(ctx, fs)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return p.render(done, mcpkit.Budget(ctx)), nil
+	return p.render(ctx, done), nil
 }
