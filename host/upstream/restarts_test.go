@@ -179,7 +179,7 @@ func TestAServerThatIsAnotherAfterARestart(t *testing.T) {
 	}{
 		"TypeScript, one session":    {"legacy", "legacy", says(400, "Bad Request: Server not initialized")},
 		"TypeScript, several":        {"legacy", "legacy", says(400, "Bad Request: No valid session ID provided")},
-		"Rust":                       {"legacy", "legacy", func(w http.ResponseWriter) { http.Error(w, "Unauthorized: Session not found", 401) }},
+		"Rust":                       {"legacy", "legacy", func(w http.ResponseWriter) { http.Error(w, "Unauthorized: Session not found", http.StatusUnauthorized) }},
 		"Python":                     {"legacy", "legacy", says(404, "Session not found")},
 		"modern, before that legacy": {"legacy", "modern", func(w http.ResponseWriter) { w.WriteHeader(http.StatusNotFound) }},
 		"legacy, before that modern": {"modern", "legacy", says(400, "Bad Request: Mcp-Session-Id header is required")},
