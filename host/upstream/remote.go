@@ -183,6 +183,34 @@ func unsent(err error) bool {
 	return errors.As(err, &op) && op.Op == "dial"
 }
 
+// unused reports whether an error of the client's means that a connection which
+// was to be used again had been ended by the server before anything was sent on
+// it. The client has no name for that, and makes again only what may be repeated.
+func unused(err error) bool {
+	var wrapped *url.Error
+	if !errors.As(err, &wrapped) {
+		return false
+	}
+	text := wrapped.Err.Error()
+	return text == "http: server closed idle connection" || strings.HasPrefix(text, "readLoopPeekFailLocked: ")
+}
+
+// mostUnused is how many connections in a row may turn out to have ended.
+const mostUnused = 10
+
+// do makes a request, on another connection where one had ended before.
+func (r *remote) do(req *http.Request) (*http.Response, error) {
+	for n := 0; ; n++ {
+		res, err := r.client.Do(req)
+		if err == nil || n == mostUnused || req.GetBody == nil || !unused(err) {
+			return res, err
+		}
+		if req.Body, err = req.GetBody(); err != nil {
+			return nil, err
+		}
+	}
+}
+
 // refusal makes an error of a status that is none of success.
 func (r *remote) refusal(res *http.Response, body []byte) error {
 	text := fmt.Sprintf("%s answered with status %s", r.where(), res.Status)

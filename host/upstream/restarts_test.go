@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -261,4 +262,41 @@ func TestAServerThatKnowsNoSessionAtAll(t *testing.T) {
 	require.ErrorContains(t, err, "your session is odd")
 	require.EqualValues(t, 3, asked.Load())
 	require.False(t, strings.Contains(err.Error(), "\n"))
+}
+
+// A connection that the server has ended while nobody used it loses no call.
+func TestAConnectionThatEndedUnusedLosesNoCall(t *testing.T) {
+	t.Parallel()
+	var calls, ran atomic.Int32
+	f := fixture.Handler("-era", "modern", "-json")
+	s := at(t, serveHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Mcp-Method") != "tools/call" {
+			f.ServeHTTP(w, r)
+			return
+		}
+		ran.Add(1)
+		answer := httptest.NewRecorder()
+		f.ServeHTTP(answer, r)
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", answer.Body.Len(), answer.Body) //nolint:errcheck // a test's
+	})), func(c *upstream.Config) { c.Era = upstream.Modern })
+	mustList(t, s)
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 200 {
+				calls.Add(1)
+				_, err := do(t.Context(), s, "echo", `{}`)
+				if err != nil && (strings.Contains(err.Error(), "idle connection") || strings.Contains(err.Error(), "readLoop")) {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	require.LessOrEqual(t, ran.Load(), calls.Load(), "none is made twice")
 }

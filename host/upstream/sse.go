@@ -145,7 +145,7 @@ func (s *sse) post(ctx context.Context, message []byte) error {
 		return err
 	}
 	req.Header.Set("Content-Type", "application/json")
-	res, err := s.client.Do(req)
+	res, err := s.do(req)
 	if err != nil {
 		if unsent(err) {
 			return notSent{s.unreachable(err)}

@@ -204,7 +204,7 @@ func (s *streamable) post(ctx context.Context, x *exchange, m jsonrpc.Message, m
 	if x.modern {
 		s.mirror(req.Header, m)
 	}
-	res, err := s.client.Do(req)
+	res, err := s.do(req)
 	switch {
 	case err == nil:
 		s.take(ctx, x, res)
