@@ -173,28 +173,30 @@ func (x *httpExchange) begin() {
 func (x *httpExchange) event(message []byte) error {
 	buf := append(make([]byte, 0, len(message)+24), "event: message\ndata: "...)
 	buf = append(append(buf, oneLine(message)...), "\n\n"...)
-	if err := x.write(buf); err != nil {
-		return err
-	}
-	return http.NewResponseController(x.ResponseWriter).Flush()
+	return writeWithin(x.ResponseWriter, x.handler.unread, buf, true)
 }
 
 // writeTimeout is how long a client may leave a message unread.
 const writeTimeout = 30 * time.Second
 
 func (x *httpExchange) write(p []byte) error {
-	return writeWithin(x.ResponseWriter, p)
+	return writeWithin(x.ResponseWriter, x.handler.unread, p, false)
 }
 
-func writeWithin(w http.ResponseWriter, p []byte) error {
-	deadline := http.NewResponseController(w)
-	if err := deadline.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+// writeWithin writes p, and with flush all that was written, within a time.
+func writeWithin(w http.ResponseWriter, d time.Duration, p []byte, flush bool) error {
+	c := http.NewResponseController(w)
+	if err := c.SetWriteDeadline(time.Now().Add(d)); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return err
 	}
-	if _, err := w.Write(p); err != nil {
+	_, err := w.Write(p)
+	if err == nil && flush {
+		err = c.Flush()
+	}
+	if err != nil {
 		return err
 	}
-	if err := deadline.SetWriteDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
+	if err := c.SetWriteDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return err
 	}
 	return nil
@@ -310,7 +312,7 @@ func (x *httpExchange) Flush() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.sent && !x.over {
-		http.NewResponseController(x.ResponseWriter).Flush() //nolint:errcheck // the next write will tell
+		writeWithin(x.ResponseWriter, x.handler.unread, nil, true) //nolint:errcheck // the next write will tell
 	}
 }
 

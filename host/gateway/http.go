@@ -70,6 +70,7 @@ type HTTPHandler struct {
 	mcp    *server.StreamableHTTPServer
 	known  *sessions
 	life   context.Context // ends the calls
+	unread time.Duration   // writeTimeout, less in tests
 	end    context.CancelCauseFunc
 
 	questions questions
@@ -83,7 +84,7 @@ func (g *Gateway) HTTP(cfg HTTPConfig) *HTTPHandler {
 	life, end := context.WithCancelCause(context.Background())
 	known := newSessions(func(id string) { g.forget(sessionIdentity(id)) })
 	return &HTTPHandler{
-		cfg: cfg, digest: sha256.Sum256([]byte(cfg.Token)), gate: g, life: life, end: end, known: known,
+		cfg: cfg, digest: sha256.Sum256([]byte(cfg.Token)), gate: g, life: life, end: end, known: known, unread: writeTimeout,
 		mcp: server.NewStreamableHTTPServer(g.mcp,
 			server.WithSessionIdManager(known),
 			server.WithSessionIdleTTL(sessionIdle),
@@ -195,7 +196,7 @@ func (h *HTTPHandler) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", h.cfg.MetricsType)
 	w.Header().Set("Content-Length", strconv.Itoa(page.Len()))
 	if r.Method == http.MethodGet {
-		writeWithin(w, page.Bytes()) //nolint:errcheck // the client is gone
+		writeWithin(w, h.unread, page.Bytes(), false) //nolint:errcheck // the client is gone
 	}
 }
 

@@ -1,0 +1,9 @@
+package gateway
+
+import "time"
+
+// Impatient is a door whose clients may leave a message unread for d.
+func Impatient(h *HTTPHandler, d time.Duration) *HTTPHandler {
+	h.unread = d
+	return h
+}
