@@ -152,7 +152,9 @@ func (f *Imported) take(d *dialect.Document, home string) {
 			}
 			return within(bases(d.File, home), path)
 		}
-		s = s.FromFiles(absolute)
+		if s.Files {
+			s = s.FromFiles(absolute)
+		}
 		if len(s.Command) > 0 && strings.ContainsAny(s.Command[0], `/\`) {
 			s.Command[0] = absolute(s.Command[0])
 		}

@@ -325,7 +325,7 @@ func (d *Document) readSection(s section) {
 }
 
 func (d *Document) readServer(s section, name string, line int, n *node) {
-	server := Server{Name: name, File: d.File, Line: line, Timeout: s.timeout, MaxConcurrent: s.calls, lines: map[string]int{}}
+	server := Server{Name: name, File: d.File, Line: line, Timeout: s.timeout, MaxConcurrent: s.calls, Files: s.opencode || s.path == "servers", lines: map[string]int{}}
 	r := &reader{doc: d, server: &server, fields: s.fields, strict: s.strict, zed: s.zed, line: line}
 	switch {
 	case n.kind != mapNode:

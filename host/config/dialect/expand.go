@@ -13,7 +13,7 @@ import (
 // Variables is what variables stand for.
 type Variables struct {
 	Env    func(name string) (string, bool)
-	File   func(path string) (string, error) // what {file:path} stands for; nil: no file is read
+	File   func(path string) (string, error) // what {file:path} stands for; nil: for itself
 	Folder string                            // ${workspaceFolder}
 	Home   string                            // ${userHome}, and ~/ in paths
 	Inputs map[string]Input
@@ -51,6 +51,9 @@ func (v Variables) Expand(text string) (string, error) { return v.expand(text, 0
 func (s Server) Expand(v Variables) (Server, Problems) {
 	var problems Problems
 	s.Contents = nil
+	if !s.Files {
+		v.File = nil
+	}
 	if read := v.File; read != nil {
 		v.File = func(path string) (string, error) {
 			text, err := read(path)
@@ -136,7 +139,7 @@ func (v Variables) expand(text string, depth int) (string, error) {
 				return "", fmt.Errorf("a {env: is not closed")
 			}
 			name, i = rest[1:end], i+end+1
-		case strings.HasPrefix(rest, "{file:"):
+		case v.File != nil && strings.HasPrefix(rest, "{file:"):
 			end := strings.IndexByte(rest, '}')
 			if end < 0 {
 				return "", fmt.Errorf("a {file: is not closed")
@@ -171,11 +174,8 @@ func (v Variables) expand(text string, depth int) (string, error) {
 
 // file returns what stands for {file:path}.
 func (v Variables) file(path string) (string, error) {
-	switch {
-	case strings.TrimSpace(path) == "":
+	if strings.TrimSpace(path) == "" {
 		return "", fmt.Errorf("a {file:} names no file")
-	case v.File == nil:
-		return "", fmt.Errorf("{file:%s}: no file is read here", show(path))
 	}
 	text, err := v.File(v.home(path))
 	if err != nil {

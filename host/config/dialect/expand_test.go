@@ -64,7 +64,7 @@ func TestFiles(t *testing.T) {
 		"{file:var}": "${X}{file:key}", // is not expanded again
 		"{files:x}":  "{files:x}", "{file}": "{file}",
 	} {
-		s := dialect.Server{Name: "s", APIKey: secret.Text(text)}
+		s := dialect.Server{Name: "s", APIKey: secret.Text(text), Files: true}
 		got, problems := s.Expand(v)
 		require.Empty(t, problems, text)
 		require.Equal(t, want, got.APIKey.Reveal(), text)
@@ -72,19 +72,32 @@ func TestFiles(t *testing.T) {
 	for text, want := range map[string]string{
 		"{file:key": "a {file: is not closed", "{file: }": "names no file", "{file:no}": "s: api_key: {file:no}: there is no such file",
 	} {
-		_, problems := dialect.Server{Name: "s", APIKey: secret.Text(text)}.Expand(v)
+		_, problems := dialect.Server{Name: "s", APIKey: secret.Text(text), Files: true}.Expand(v)
 		require.ErrorContains(t, problems, want)
 	}
-	_, problems := dialect.Server{Name: "s", APIKey: "{file:key}"}.Expand(variables())
-	require.ErrorContains(t, problems, "{file:key}: no file is read here")
+	// For those who do not have it, it is a text as any other.
+	for _, text := range []string{"{file:key}", "--format={file:line}", "{file:"} {
+		got, problems := dialect.Server{Name: "s", APIKey: secret.Text(text)}.Expand(v)
+		require.Empty(t, problems)
+		require.Equal(t, text, got.APIKey.Reveal())
+	}
+	for file, text := range map[string]string{
+		"opencode.json": `{"mcp": {"x": {"type": "local", "command": ["c", "{file:key}"]}}}`,
+		"toolroom.yaml": "servers: {x: {command: c, args: ['{file:key}']}}",
+		"cursor.json":   `{"mcpServers": {"x": {"command": "c", "args": ["{file:key}"]}}}`,
+	} {
+		d := dialect.Parse(file, []byte(text), dialect.Options{})
+		require.Empty(t, d.Problems)
+		require.Equal(t, file != "cursor.json", d.Servers[0].Files, file)
+	}
 
-	s := dialect.Server{Name: "s", Command: []string{"c", "pre{file:key}post", "{file:~/k}"}}
+	s := dialect.Server{Name: "s", Command: []string{"c", "pre{file:key}post", "{file:~/k}"}, Files: true}
 	got, problems := s.Expand(v)
 	require.Empty(t, problems)
 	require.Equal(t, []string{"c", "preSEKRITpost", "SEKRIT2"}, got.Command)
 	require.Len(t, got.Contents, 2)
 	require.NotContains(t, fmt.Sprintf("%v %+v %#v %s %+v", got, got, got, got.Where(), got.View()), "SEKRIT")
-	got, problems = dialect.Server{Name: "s", URL: "https://h/{file:key}/mcp"}.Expand(v)
+	got, problems = dialect.Server{Name: "s", URL: "https://h/{file:key}/mcp", Files: true}.Expand(v)
 	require.Empty(t, problems)
 	require.Equal(t, "https://h/SEKRIT/mcp", got.URL)
 	require.Equal(t, "https://h/***/mcp", got.View().URL)

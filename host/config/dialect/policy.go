@@ -47,7 +47,7 @@ func named(fields []field, which ...string) []field {
 		}
 		fields[i].read = func(r *reader, n *node) {
 			f.read(r, n)
-			for _, item := range append(n.items, n) {
+			for _, item := range append(slices.Clip(n.items), n) {
 				if item.kind == textNode && strings.IndexFunc(item.text, func(c rune) bool { return !inNames(c) && c != '*' }) >= 0 {
 					r.warn("%s can match no tool: names are of letters, digits, _ and -, and only * stands for others", show(item.text))
 				}

@@ -48,6 +48,7 @@ type Server struct {
 	Lazy          *bool   // nil: the default
 	Disabled      bool
 
+	Files    bool          // {file:path} stands for what a file holds, and not for itself
 	Contents []secret.Text // what files hold of which Expand has put something in
 
 	lines map[string]int // of the fields
