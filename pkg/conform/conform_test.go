@@ -66,7 +66,7 @@ func TestNothingOfASchemaTakesForEver(t *testing.T) {
 	}
 	numbers := strings.Repeat(",1", 20_000)
 	var patterns, names, enum []string
-	for i := range 2_000 {
+	for i := range 1_000 {
 		patterns = append(patterns, fmt.Sprintf(`"^x*%d$":true`, i))
 		names = append(names, fmt.Sprintf(`"%d":1`, i))
 		enum = append(enum, fmt.Sprint(i+10))
@@ -76,8 +76,8 @@ func TestNothingOfASchemaTakesForEver(t *testing.T) {
 		"alternatives of constants":            {`{` + chain(40, `{"const":1}`, `{"oneOf":[NEXT,NEXT]}`) + `}`, `2`},
 		"patterns of names":                    {`{"patternProperties":{` + strings.Join(patterns, ",") + `}}`, `{` + strings.Join(names, ",") + `}`},
 		"an enumeration":                       {`{"items":{"enum":[` + strings.Join(enum, ",") + `]}}`, `[1` + numbers + `]`},
-		"an enumeration for each of them":      {`{"items":{"anyOf":[` + strings.Repeat(`{"const":2},`, 2_000) + `{"const":3}]}}`, `[1` + numbers + `]`},
-		"patterns of a long text":              {`{"anyOf":[` + strings.Repeat(`{"pattern":"(x+y?){50}z$"},`, 500) + `{"type":"null"}]}`, `"` + strings.Repeat("x", 500_000) + `"`},
+		"an enumeration for each of them":      {`{"items":{"anyOf":[` + strings.Repeat(`{"const":2},`, 400) + `{"const":3}]}}`, `[1` + numbers + `]`},
+		"patterns of a long text":              {`{"anyOf":[` + strings.Repeat(`{"pattern":"(x+y?){50}z$"},`, 50) + `{"type":"null"}]}`, `"` + strings.Repeat("x", 500_000) + `"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, err := conform.Compile(json.RawMessage(c.schema))

@@ -100,7 +100,7 @@ func (n *counters) admit(req *call.Request) (t ticket, err error) {
 	w := n.window(req.Tool)
 	if wait, full := w.full(now); full {
 		seconds := math.Ceil(wait.Seconds())
-		return t, refusal(req, toolerr.New(toolerr.RateLimited, "%d a minute are allowed; try again in %gs", w.most, seconds).
+		return t, refusal(req, toolerr.New(toolerr.RateLimited, "no more than %d a minute; try again in %gs", w.most, seconds).
 			With("retryAfterMs", int64(seconds*1000)))
 	}
 	if n.totals() {

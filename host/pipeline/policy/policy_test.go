@@ -158,7 +158,7 @@ func TestCallsAMinute(t *testing.T) {
 		}
 		err := call("api__x")
 		require.Equal(t, toolerr.RateLimited, toolerr.CodeOf(err))
-		require.EqualError(t, err, "api__x: 5 a minute are allowed; try again in 55s")
+		require.EqualError(t, err, "api__x: no more than 5 a minute; try again in 55s")
 		var cause *toolerr.Error
 		require.ErrorAs(t, err, &cause)
 		require.Equal(t, int64(55_000), cause.Extra()["retryAfterMs"])
