@@ -22,6 +22,9 @@ const (
 	// headSize is how much of a large file's beginning tells that it is binary
 	// before it is searched.
 	headSize = 8 << 10
+	// maxMasked is the size of the largest file whose values are masked, which
+	// takes it twice: no settings are larger, and what is stays a secret.
+	maxMasked = 8 << 20
 	// keyHead is how much of a file tells that it is a private key.
 	keyHead = 1 << 10
 )

@@ -42,7 +42,7 @@ func (x *excerpt) window(text []byte) bool {
 			number := at.to(text, start)
 			x.lead(text[:start], number, before <= x.from)
 			if x.args.Only {
-				x.spans(part, hit, number, spans[max(x.from-before, 0):])
+				x.spans(part, hit, number, spans)
 			} else {
 				x.lines(part, hit, number)
 			}
@@ -88,8 +88,8 @@ func (x *excerpt) first(part []byte, base, from int) (search.Hit, bool) {
 // span is where a match begins and ends in a part.
 type span struct{ start, end int }
 
-// pass counts the matches of a hit, and returns them where each is shown by
-// itself, up to the last one wanted.
+// pass counts the matches of a hit, and returns those that are wanted where
+// each is shown by itself.
 func (x *excerpt) pass(part []byte, hit search.Hit) []span {
 	if !x.args.Only {
 		x.passed++
@@ -98,7 +98,9 @@ func (x *excerpt) pass(part []byte, hit search.Hit) []span {
 	var spans []span
 	x.matcher.Spans(part, hit, func(start, end int) bool {
 		if end > start {
-			spans = append(spans, span{start, end})
+			if x.passed >= x.from {
+				spans = append(spans, span{start, end})
+			}
 			x.passed++
 		}
 		return x.passed < x.to

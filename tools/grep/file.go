@@ -234,8 +234,11 @@ func (w *searcher) stream(path string, file io.Reader, st sandbox.Stat, masked, 
 // false or the context ends. The text is all of it if masked or if matches
 // may span lines. checked says that the file is known to be no key.
 func (w *searcher) windows(path string, file io.Reader, st sandbox.Stat, masked, checked bool, yield func(text []byte) bool) outcome {
-	if st.Size > w.MaxFileSize {
+	switch {
+	case st.Size > w.MaxFileSize:
 		return tooLarge
+	case masked && st.Size > maxMasked:
+		return secret
 	}
 	n, err := io.ReadFull(file, w.head[:])
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {

@@ -37,6 +37,7 @@ func TestLarge(t *testing.T) {
 	long := append(bytes.Repeat([]byte("x"), 5_000_000), " needle end"...)
 	write("long.txt", long)
 	write("cr.txt", []byte("one\r\ntwo\r\nthree"))
+	write(".env.large", bytes.Repeat([]byte("KEY=value\n"), maxMasked/10+1))
 	client := mcpkittest.Start(t, bin, "--no-state", root)
 	call := func(args string) mcpkittest.Result {
 		got := client.Call("grep", args)
@@ -50,11 +51,14 @@ func TestLarge(t *testing.T) {
 		{`{"pattern":".","path":"many.txt","-C":3,"-o":true}`, "9388895 matches in 1 file, shown 1-100 ("},
 		{`{"pattern":"","path":"many.txt","output_mode":"count"}`, "500000 matches in 1 file (searched 1)"},
 		{`{"pattern":"needle","path":"long.txt"}`, "1 match in 1 file (searched 1)"},
-		{`{"pattern":"(x+x+)+y"}`, `0 matches for "(x+x+)+y" in . (searched 3)`},
-		{`{"pattern":"(x+x+)+y","multiline":true}`, `0 matches for "(x+x+)+y" in . (searched 3)`},
+		{`{"pattern":"(x+x+)+y"}`, `0 matches for "(x+x+)+y" in . (searched 3; not searched: 1 secret)`},
+		{`{"pattern":"(x+x+)+y","multiline":true}`, `0 matches for "(x+x+)+y" in . (searched 3; not searched: 1 secret)`},
 		{`{"pattern":"matches.*9 matches","multiline":true,"path":"many.txt"}`, "1 match in 1 file (searched 1)"},
 		{`{"pattern":"x","path":"long.txt","-o":true}`, "5000000 matches in 1 file, shown 1-100 ("},
+		{`{"pattern":"x","path":"long.txt","-o":true,"offset":4999990}`, "5000000 matches in 1 file, shown 4999991-5000000 (searched 1)"},
 		{`{"pattern":"x+","path":"long.txt","-o":true}`, "1 match in 1 file (searched 1)"},
+		{`{"pattern":"KEY"}`, `0 matches for "KEY" in . (searched 3; not searched: 1 secret`},
+		{`{"pattern":"KEY","path":".env.large"}`, `0 matches for "KEY" in .env.large (searched 0; not searched: 1 secret)`},
 		{`{"pattern":"t.o","path":"cr.txt"}`, "1 match in 1 file (searched 1)"},
 	} {
 		got := call(c.args)

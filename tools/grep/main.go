@@ -13,7 +13,8 @@
 // never looked into, links are not followed. Unlike with ripgrep, a glob only
 // narrows the search: it never brings back what is ignored. Binary files (with
 // a NUL), files over --max-file-size and secrets are not searched, but counted;
-// values in .env and .npmrc files are masked before the search.
+// values in .env and .npmrc files, of 8 MiB at the most, are masked before the
+// search.
 //
 // In a server, what is in which file is remembered in memory (--index-size),
 // in idle time and only of files that were searched, so that a later call

@@ -134,11 +134,14 @@ func (m *Matcher) nextBlock(s *scratch, text []byte, from int) (hit Hit, found b
 			return hit, found
 		}
 		if !found {
-			hit.Start, found = lineStartBefore(text, from, start), true
+			hit.Start = lineStartBefore(text, from, start)
 		}
-		if hit.End = end; end == hit.Start || text[end-1] != '\n' {
-			hit.End = lineEndBehind(text, end)
+		if !found || end > hit.End {
+			if hit.End = end; end == hit.Start || text[end-1] != '\n' {
+				hit.End = lineEndBehind(text, end)
+			}
 		}
+		found = true
 		if at = end; start == end {
 			if at == len(text) {
 				return hit, found

@@ -19,6 +19,9 @@ func (s *sparse) add(n int32) bool {
 	return true
 }
 
+// maxPass is how many bytes are looked at before it is asked whether to stop.
+const maxPass = 1 << 18
+
 // forward looks for a match that begins at or behind i, where before is what
 // stands before i. It returns where the preferred one of those that begin
 // first ends, or, if earliest, where the first to end does; -1 if there is
@@ -34,13 +37,17 @@ func (d *dfa) forward(text []byte, i int, before attr, earliest bool) int {
 	symbols := &d.prog.symbols
 	ofByte, trans := &symbols.ofByte, d.trans
 	for i <= len(text) {
-		for i < len(text) {
+		pass := min(len(text), i+maxPass)
+		for i < pass {
 			t := trans[uint32(s)+ofByte[text[i]]]
 			if t <= 0 {
 				break
 			}
 			s = t
 			i++
+		}
+		if i == pass && i < len(text) {
+			d.work(maxPass / 16)
 		}
 		symbol, size := symbols.edge, 1
 		if i < len(text) {
@@ -96,7 +103,11 @@ func (d *dfa) backward(text []byte, end, low int) int {
 	}
 	start := end
 	s := d.startAt(false, after)
-	for i := end; i >= low; {
+	for i, pass := end, end-maxPass; i >= low; {
+		if i < pass {
+			d.work(maxPass / 16)
+			pass = i - maxPass
+		}
 		symbol, size := symbols.edge, 1
 		if i > 0 {
 			symbol, size = symbols.before(text, i)
