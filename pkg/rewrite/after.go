@@ -40,11 +40,15 @@ func Whole(content []byte) *After {
 // Splice is the bytes before with changes made, which are sorted and do not
 // overlap. The new text is in the file's encoding.
 func Splice(before []byte, changes []textdiff.Change) *After {
-	a := &After{changes: changes}
+	a := &After{changes: changes, pieces: make([]piece, 0, 2*len(changes)+1)}
 	at := 0
+	var text []byte // of the change before: most are the same
 	for _, c := range changes {
 		a.add(before[at:c.Start])
-		a.add([]byte(c.New))
+		if string(text) != c.New {
+			text = []byte(c.New)
+		}
+		a.add(text)
 		at = c.End
 	}
 	a.add(before[at:])

@@ -154,7 +154,7 @@ func TestNotebookLines(t *testing.T) {
 // they do in the file: not the thirtyfold.
 func TestNotebookMemory(t *testing.T) {
 	mcpkittest.Once(t)
-	const size, base = 40 << 20, 64 << 20
+	const size, base = 16 << 20, 64 << 20
 	f := newFixture(t)
 	many := func(head, part, tail string) string {
 		return head + strings.Repeat(part+",", (size-len(head)-len(part)-len(tail))/(len(part)+1)) + part + tail

@@ -98,13 +98,13 @@ func passes(size int) map[string]func(context.Context) error {
 // TestCancel: every pass over a file looks now and then whether it is still
 // wanted, and ends soon after it is not.
 func TestCancel(t *testing.T) {
-	const size, every = 2 << 20, 512 << 10
+	const size, every = 1 << 20, 256 << 10
 	for name, pass := range passes(size) {
 		t.Run(name, func(t *testing.T) {
 			all := &looked{Context: t.Context()}
 			require.NotErrorIs(t, pass(all), context.Canceled)
 			require.GreaterOrEqual(t, all.times, size/every, "a look at every %d bytes", every)
-			for at := 1; at <= all.times; at += max(1, all.times/20) {
+			for at := 1; at <= all.times; at += max(1, all.times/3) {
 				ctx := &looked{Context: t.Context(), cancelAt: at}
 				require.ErrorIs(t, pass(ctx), context.Canceled, "cancelled at look %d of %d", at, all.times)
 				require.LessOrEqual(t, ctx.times, at+2, "work goes on after look %d of %d", at, all.times)
