@@ -69,7 +69,7 @@ func (a *App) newPresent(cfg config.Config, before *present, fresh []string) (*p
 		if _, taken := p.byName[sc.Name]; taken { // the configuration's names differ
 			return nil, fmt.Errorf("server %s: that is the name of the server of registered tools; choose another", sc.Name)
 		}
-		one, err := a.newPlace(sc, before, fresh)
+		one, err := a.newPlace(sc, p.way.cfg.Timeout, before, fresh)
 		if err != nil {
 			return nil, err
 		}
@@ -92,7 +92,7 @@ func (a *App) newPresent(cfg config.Config, before *present, fresh []string) (*p
 }
 
 // newPlace makes a server, or takes the one that is there.
-func (a *App) newPlace(sc config.Server, before *present, fresh []string) (*place, error) {
+func (a *App) newPlace(sc config.Server, t timeout.Config, before *present, fresh []string) (*place, error) {
 	var old *place
 	if before != nil {
 		old = before.byName[sc.Name]
@@ -100,7 +100,7 @@ func (a *App) newPlace(sc config.Server, before *present, fresh []string) (*plac
 	if old != nil && !slices.Contains(fresh, sc.Name) {
 		return &place{server: old.server, entry: a.entry(old.server, sc), cfg: sc, calls: old.calls}, nil
 	}
-	cfg := configured(sc)
+	cfg := configured(sc, t)
 	cfg.Roots = a.roots.get
 	s, err := upstream.New(cfg, a.spawner)
 	if err != nil {

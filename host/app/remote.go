@@ -4,20 +4,41 @@ import (
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/host/config"
+	"github.com/toolroom-mcp/toolroom/host/pipeline/timeout"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
 )
 
 // configured is what a server's part of the configuration says of how it is
 // run.
-func configured(sc config.Server) upstream.Config {
+func configured(sc config.Server, t timeout.Config) upstream.Config {
 	c := sc.Config
 	c.Scope = upstream.Scope(sc.Spec.Scope)
 	// One whose calls may take long may be silent for long: not every server
 	// answers a ping while it works.
-	if quiet := sc.Spec.Timeout / 2; quiet > 15*time.Second {
+	if quiet := longest(sc.Name, t) / 2; quiet > 15*time.Second && !sc.Bundled {
 		c.QuietTime = quiet
 	}
 	return c
+}
+
+// unbounded is how long a server may be silent whose calls may take for ever.
+const unbounded = 2 * time.Hour
+
+// longest is the longest time that a call of some tool of a server's may take.
+func longest(server string, t timeout.Config) time.Duration {
+	most, ok := t.Servers[server]
+	if !ok {
+		most = t.Default
+		for _, tool := range t.Tools {
+			if tool < 0 || most >= 0 && tool > most {
+				most = tool
+			}
+		}
+	}
+	if most < 0 {
+		return unbounded
+	}
+	return most
 }
 
 // switchedOff are the servers that are listed, and never started.
