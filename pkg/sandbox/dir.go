@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"io/fs"
+	"math"
 	"strings"
 	"time"
 
@@ -17,6 +18,19 @@ type Stat struct {
 	ChangeTime      time.Time
 	Dev, Ino, Nlink uint64
 	UID, GID        uint32
+}
+
+// ModNano is the modification time in nanoseconds since 1970, to compare files
+// by: years before 1678 and after 2262, which archives and broken clocks leave
+// behind, are the first and the last there are.
+func (s Stat) ModNano() int64 {
+	switch seconds := s.ModTime.Unix(); {
+	case seconds >= math.MaxInt64/int64(time.Second):
+		return math.MaxInt64
+	case seconds <= math.MinInt64/int64(time.Second):
+		return math.MinInt64
+	}
+	return s.ModTime.UnixNano()
 }
 
 // DirEntry is a name in a directory. Type holds the type bits of the mode;

@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -224,4 +226,17 @@ func TestAtHand(t *testing.T) {
 	_, got2 := near.Stat()
 	require.Error(t, want2)
 	require.Equal(t, want2, got2)
+}
+
+// Files are in the order of their times in every year that a file system has.
+func TestModNanoIsInOrder(t *testing.T) {
+	last := int64(math.MinInt64)
+	for _, year := range []int{1, 1601, 1677, 1679, 1969, 1970, 2026, 2261, 2263, 2446, 30828} {
+		now := sandbox.Stat{ModTime: time.Date(year, 6, 1, 0, 0, 0, 1, time.UTC)}.ModNano()
+		require.GreaterOrEqual(t, now, last, year)
+		require.Equal(t, year < 1970, now < 0, year)
+		last = now
+	}
+	when := time.Date(2026, 1, 1, 0, 0, 0, 42, time.UTC)
+	require.Equal(t, when.UnixNano(), sandbox.Stat{ModTime: when}.ModNano())
 }

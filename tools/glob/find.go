@@ -104,10 +104,10 @@ func (q *query) collect(w *finder, e *walk.Entry) {
 		if !fits {
 			return
 		}
-		m.mtime = st.ModTime.UnixNano()
+		m.mtime = st.ModNano()
 	} else if q.args.Sort == "mtime" {
 		if st, err := e.Lstat(); err == nil {
-			m.mtime = st.ModTime.UnixNano()
+			m.mtime = st.ModNano()
 		}
 	}
 	if q.args.Sort == "path" {

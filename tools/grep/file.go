@@ -123,7 +123,7 @@ func (w *searcher) took(path string, st sandbox.Stat, n int) {
 	m := match{path: path, count: n, kept: w.kept}
 	w.entries += m.entries(w.query)
 	if w.args.Sort != "path" {
-		m.mtime = st.ModTime.UnixNano()
+		m.mtime = st.ModNano()
 	}
 	if w.top.Takes(m) {
 		m.path = strings.Clone(m.path) // shares its memory with a whole directory
