@@ -94,6 +94,42 @@ func TestLiteralsChangeNothing(t *testing.T) {
 	require.Greater(t, found, 250)
 }
 
+// TestLongLiteralsChangeNothing has literals and counted repetitions longer than
+// the generator's, in texts that nearly have them everywhere.
+func TestLongLiteralsChangeNothing(t *testing.T) {
+	g := generator{rand.New(rand.NewPCG(12, 7))}
+	draw := func(size int, rare ...string) (text string) {
+		for range size {
+			if g.one(15) {
+				text += pick(g, rare)
+			} else {
+				text += "a"
+			}
+		}
+		return text
+	}
+	matched := 0
+	for range 400 {
+		o := search.Options{IgnoreCase: g.one(2), Multiline: g.one(2), Literal: g.one(3)}
+		rare := []string{"b", "é"}
+		if o.Multiline {
+			rare = append(rare, "\n")
+		}
+		pattern := draw(17+g.IntN(20), rare...)
+		if !o.Literal && g.one(2) {
+			pattern = pick(g, []string{"b?a{17,30}", "(?:ab|a){20}b", "a{18}?(?:b|\\n)", "(?:aé?){17}", "a{40}", "^a{20}"})
+		}
+		m, err := search.Compile(pattern, o)
+		if err != nil {
+			continue // \n, within lines
+		}
+		text := []byte(draw(g.IntN(700), "b", "é", "\n", "\n", "A", "\xff") + pick(g, []string{"", pattern, "\n" + pattern}))
+		check(t, pattern, o, m, text)
+		matched += m.Count(text)
+	}
+	require.Greater(t, matched, 200)
+}
+
 // TestRequiredIsFound puts words of the pattern into long texts, where they
 // are looked for many bytes at a time.
 func TestRequiredIsFound(t *testing.T) {
