@@ -20,6 +20,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
+// The tests of this file run one by one: each wants to know how often a server
+// was started anew, which a lack of descriptors would add to.
+
 // held is a handler whose sleep calls begin, and are held until they are let go.
 type held struct {
 	http.Handler
@@ -65,7 +68,6 @@ func (h *held) sleeping(t *testing.T, s *upstream.Server, n int) chan error {
 func TestCallsThatAServerEndsBeforeItGoes(t *testing.T) {
 	for _, era := range []string{"legacy", "modern"} {
 		t.Run(era, func(t *testing.T) {
-			t.Parallel()
 			h := hold(fixture.Handler("-era", era))
 			listener, err := net.Listen("tcp", "127.0.0.1:0")
 			require.NoError(t, err)
@@ -108,7 +110,6 @@ func TestCallsThatAServerEndsBeforeItGoes(t *testing.T) {
 func TestARefusalOfOneCallLosesNoOther(t *testing.T) {
 	for _, status := range []int{http.StatusUnauthorized, http.StatusNotFound} {
 		t.Run(http.StatusText(status), func(t *testing.T) {
-			t.Parallel()
 			var refuse atomic.Bool
 			f := fixture.Handler("-era", "legacy")
 			h := hold(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -142,7 +143,6 @@ func TestARefusalOfOneCallLosesNoOther(t *testing.T) {
 
 // The end of the host does not wait for calls in a session that is over.
 func TestTheEndDoesNotWaitForLastAnswers(t *testing.T) {
-	t.Parallel()
 	h := hold(fixture.Handler("-era", "legacy"))
 	s := at(t, serveHTTP(t, h), nil)
 	ended := h.sleeping(t, s, 1)
@@ -188,7 +188,6 @@ func TestAServerThatIsAnotherAfterARestart(t *testing.T) {
 		"modern, and says so":        {"legacy", "modern", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			before, after := fixture.Handler("-era", c.before), fixture.Handler("-era", c.after)
 			var ran atomic.Int32
 			var handling sync.WaitGroup
@@ -249,7 +248,6 @@ func (s *status) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
 // One that never takes a call says why, in the end.
 func TestAServerThatKnowsNoSessionAtAll(t *testing.T) {
-	t.Parallel()
 	var asked atomic.Int32
 	s := web(t, func(w http.ResponseWriter, _ *http.Request, _, _ string) {
 		asked.Add(1)
@@ -266,7 +264,6 @@ func TestAServerThatKnowsNoSessionAtAll(t *testing.T) {
 
 // A connection that the server has ended while nobody used it loses no call.
 func TestAConnectionThatEndedUnusedLosesNoCall(t *testing.T) {
-	t.Parallel()
 	var calls, ran atomic.Int32
 	f := fixture.Handler("-era", "modern", "-json")
 	s := at(t, serveHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
