@@ -193,6 +193,7 @@ func TestAServerThatIsAnotherAfterARestart(t *testing.T) {
 			var handling sync.WaitGroup
 			var known, restarted atomic.Bool
 			url := serveHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				anew := restarted.Load() // what was before may still be at its end when it is
 				body, err := io.ReadAll(r.Body)
 				if err != nil {
 					return
@@ -202,21 +203,21 @@ func TestAServerThatIsAnotherAfterARestart(t *testing.T) {
 					defer handling.Done()
 				}
 				opens := bytes.Contains(body, []byte(`"initialize"`)) || bytes.Contains(body, []byte(`"server/discover"`))
-				if opens && restarted.Load() && (c.after == "modern") == bytes.Contains(body, []byte(`"server/discover"`)) {
+				if opens && anew && (c.after == "modern") == bytes.Contains(body, []byte(`"server/discover"`)) {
 					known.Store(true)
 				}
-				if restarted.Load() && !opens && !known.Load() && r.Method == http.MethodPost && c.refuse != nil {
+				if anew && !opens && !known.Load() && r.Method == http.MethodPost && c.refuse != nil {
 					c.refuse(w)
 					return
 				}
 				r.Body = io.NopCloser(bytes.NewReader(body))
 				present := before
-				if restarted.Load() {
+				if anew {
 					present = after
 				}
 				told := &status{ResponseWriter: w, code: http.StatusOK}
 				present.ServeHTTP(told, r)
-				if bytes.Contains(body, []byte(`"tools/call"`)) && restarted.Load() && told.code == http.StatusOK {
+				if bytes.Contains(body, []byte(`"tools/call"`)) && anew && told.code == http.StatusOK {
 					ran.Add(1)
 				}
 			}))
