@@ -27,8 +27,8 @@ func MakeTemp(r *Runner) (string, error) {
 	return temp.path, err
 }
 
-// AddTemp makes one ahead.
-func AddTemp(r *Runner) { r.addTemp() }
+// AddTemps makes some ahead.
+func AddTemps(r *Runner) { r.addTemps() }
 
 // EgressAddr is where commands find the proxy.
 const EgressAddr = supervise.EgressAddr

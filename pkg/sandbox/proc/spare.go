@@ -71,7 +71,7 @@ func (r *Runner) prepare(level Level) {
 		r.tasks.Go(func() {
 			time.Sleep(breather)
 			super, err := spawn(level, r.config.Network, expected)
-			r.addTemp()
+			r.addTemps()
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			r.preparing--

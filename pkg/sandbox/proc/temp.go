@@ -78,26 +78,26 @@ func (r *Runner) makeTemp() (privateTemp, error) {
 	return r.newTemp()
 }
 
-// addTemp makes one ahead, for a command like the last one. In it are the files
-// of a prologue, since to make a file takes longer than to write it.
-func (r *Runner) addTemp() {
+// addTemps makes as many ahead as supervisors wait, for commands like the last
+// one. In each are the files of a prologue, since to make a file takes longer than
+// to write it.
+func (r *Runner) addTemps() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closed || len(r.temps) >= mostSpares {
-		return
-	}
-	temp, err := r.newTemp()
-	if err != nil { // the next command will say so
-		return
-	}
-	if r.prologue != nil && r.last != nil {
-		temp.write(reportName, "") //nolint:errcheck // the prologue makes it then
-		text := prologueText(r.prologue, temp.inside(r.last.Covered("/tmp"), r.last.Level))
-		if temp.write(prologueName, text) == nil {
-			temp.prologue = text
+	for !r.closed && len(r.temps) < mostSpares {
+		temp, err := r.newTemp()
+		if err != nil { // the next command will say so
+			return
 		}
+		if r.prologue != nil && r.last != nil {
+			temp.write(reportName, "") //nolint:errcheck // the prologue makes it then
+			text := prologueText(r.prologue, temp.inside(r.last.Covered("/tmp"), r.last.Level))
+			if temp.write(prologueName, text) == nil {
+				temp.prologue = text
+			}
+		}
+		r.temps = append(r.temps, temp)
 	}
-	r.temps = append(r.temps, temp)
 }
 
 // write makes a file in it, in place of whatever a command may have put there.
