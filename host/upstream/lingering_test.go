@@ -79,16 +79,7 @@ func TestAStreamThatGoesOnAfterTheAnswerIsLeft(t *testing.T) {
 	for range 3 {
 		mustDo(t, s, "t", `{}`)
 	}
-	left := make(chan struct{})
-	go func() {
-		open.Wait()
-		close(left)
-	}()
-	select {
-	case <-left:
-	case <-time.After(20 * time.Second):
-		t.Fatal("the streams are still held")
-	}
+	endsSoon(t, open.Wait, "the streams are still held")
 	require.Zero(t, s.Status().Restarts)
 }
 

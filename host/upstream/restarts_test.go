@@ -148,16 +148,7 @@ func TestTheEndDoesNotWaitForLastAnswers(t *testing.T) {
 	ended := h.sleeping(t, s, 1)
 	mustDo(t, s, "expire", `{}`)
 	mustDo(t, s, "echo", `{}`)
-	closed := make(chan struct{})
-	go func() {
-		s.Close()
-		close(closed)
-	}()
-	select {
-	case <-closed:
-	case <-time.After(20 * time.Second):
-		t.Error("it waits")
-	}
+	endsSoon(t, s.Close, "it waits")
 	close(h.let)
 	require.Error(t, <-ended)
 }

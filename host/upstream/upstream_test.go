@@ -86,6 +86,21 @@ func mustDo(t *testing.T, s *upstream.Server, tool, arguments string) string {
 	return raw
 }
 
+// endsSoon does what must not wait for long; why says what it means if it does.
+func endsSoon(t *testing.T, do func(), why string) {
+	t.Helper()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		do()
+	}()
+	select {
+	case <-ended:
+	case <-time.After(20 * time.Second):
+		t.Error(why)
+	}
+}
+
 // textOf returns the text of the first content block.
 func textOf(t *testing.T, raw string) string {
 	t.Helper()

@@ -33,6 +33,14 @@ func (l *looked) Err() error {
 func passes(size int) map[string]func(context.Context) error {
 	text := func(line string) []byte { return bytes.Repeat([]byte(line), size/len(line)+1) }
 	words := text("a line of words that are like those wanted\n")
+	planned := func(ctx context.Context) (*splice.File, *match.Plan, error) {
+		f, err := splice.Open(ctx, words)
+		if err != nil {
+			return nil, nil, err
+		}
+		plan, err := match.Find(ctx, f, []match.Edit{{Old: "words", New: "x", All: true}}, match.Options{})
+		return f, plan, err
+	}
 	find := func(file []byte, e match.Edit) func(context.Context) error {
 		return func(ctx context.Context) error {
 			f, err := splice.Open(ctx, file)
@@ -65,11 +73,7 @@ func passes(size int) map[string]func(context.Context) error {
 			return err
 		},
 		"fresh": func(ctx context.Context) error {
-			f, err := splice.Open(ctx, words)
-			if err != nil {
-				return err
-			}
-			plan, err := match.Find(ctx, f, []match.Edit{{Old: "words", New: "x", All: true}}, match.Options{})
+			f, plan, err := planned(ctx)
 			if err != nil {
 				return err
 			}
@@ -77,11 +81,7 @@ func passes(size int) map[string]func(context.Context) error {
 			return match.Fresh(ctx, f, plan.Places, match.Version{Now: textfile.Sum(words), Seen: seen}, match.Options{})
 		},
 		"diff": func(ctx context.Context) error {
-			f, err := splice.Open(ctx, words)
-			if err != nil {
-				return err
-			}
-			plan, err := match.Find(ctx, f, []match.Edit{{Old: "words", New: "x", All: true}}, match.Options{})
+			f, plan, err := planned(ctx)
 			if err != nil {
 				return err
 			}
