@@ -20,7 +20,7 @@ import (
 // errNotSent is wrapped by the error of a request of which nothing was sent.
 var errNotSent = errors.New("not sent")
 
-// unsent is an error of such a request, said as what it is of itself.
+// notSent is an error of such a request, said as what it is of itself.
 type notSent struct{ error }
 
 func (u notSent) Unwrap() []error { return []error{errNotSent, u.error} }
