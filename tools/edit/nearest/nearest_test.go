@@ -52,6 +52,7 @@ func TestRareWordsWeighMost(t *testing.T) {
 
 func FuzzFind(f *testing.F) {
 	f.Add("a\nb c\n\n}\n", "b d\n}")
+	f.Add("a\nb c"+strings.Repeat("x", nearest.MaxLine), "b d\n}")
 	f.Fuzz(func(t *testing.T, text, wanted string) {
 		block, ok := find(text, strings.Split(wanted, "\n")...)
 		if !ok {
@@ -59,7 +60,8 @@ func FuzzFind(f *testing.F) {
 		}
 		lines := strings.Split(text, "\n")
 		for i, line := range block.Lines {
-			require.Equal(t, strings.TrimSuffix(lines[block.First-1+i], "\r"), line)
+			whole := strings.TrimSuffix(lines[block.First-1+i], "\r")
+			require.Equal(t, whole[:min(len(whole), nearest.MaxLine)], line)
 		}
 		for _, p := range block.Pairs {
 			require.Less(t, p.Line, len(block.Lines))
