@@ -228,7 +228,11 @@ func (p *program) withChanged(ctx context.Context, change func(config.Config) co
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // by nohup
+		ends = append(ends, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(ctx, ends...)
 	defer stop()
 	defer a.Close()
 	// So does a second signal; what still runs is killed with the program.

@@ -69,6 +69,29 @@ func TestNoChildOutlivesTheHost(t *testing.T) {
 	}
 }
 
+// A host whose terminal is closed ends as one that is told to: it lets its servers end, and
+// says so. One that was started by nohup goes on.
+func TestAHostEndsWithItsTerminal(t *testing.T) {
+	if signal.Ignored(syscall.SIGHUP) {
+		t.Skip("these tests are run by something like nohup, and what ignores a signal hands that on")
+	}
+	for _, started := range [][]string{{"mcp-host"}, {"nohup", "mcp-host"}} {
+		log := &transcript{}
+		host := exec.Command(started[0], append(started[1:], "serve", "--listen", "127.0.0.1:0", "--state", t.TempDir())...)
+		host.Stdout, host.Stderr = log, log
+		require.NoError(t, host.Start())
+		ended := make(chan error, 1)
+		go func() { ended <- host.Wait() }()
+		log.waitFor(t, "http://127.0.0.1:")
+		require.NoError(t, host.Process.Signal(syscall.SIGHUP))
+		if len(started) > 1 {
+			require.Never(t, func() bool { return len(ended) > 0 }, 300*time.Millisecond, 50*time.Millisecond)
+			require.NoError(t, host.Process.Signal(syscall.SIGTERM))
+		}
+		require.NoError(t, <-ended, "%s", log)
+	}
+}
+
 // A configuration may be a pipe; a signal ends a host that waits for it.
 func TestASignalEndsAHostThatWaitsForItsConfiguration(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "c.yaml")
