@@ -52,6 +52,48 @@ func parseClass(p string, fold bool) (*byteSet, int) {
 	return set, i + 1
 }
 
+// parsePlainClass reads the bracket expression that p begins with, as ripgrep
+// does: a backslash is a member like any other, there are no named classes, and
+// a range that runs backwards makes the pattern none. It is nil then, and where
+// the class is not closed.
+func parsePlainClass(p string) (*byteSet, int) {
+	set := new(byteSet)
+	i, negated := 1, false
+	if i < len(p) && (p[i] == '!' || p[i] == '^') {
+		negated = true
+		i++
+	}
+	begins, inRange := -1, false // the first byte of the range that may follow or go on
+	for first := true; ; first = false {
+		if i >= len(p) {
+			return nil, 0
+		}
+		c := p[i]
+		i++
+		switch {
+		case c == ']' && !first:
+			if inRange {
+				set.add('-')
+			}
+			if negated {
+				set.invert()
+			}
+			return set, i
+		case c == '-' && !first && !inRange:
+			inRange = true
+			continue
+		case inRange && int(c) < begins:
+			return nil, 0
+		case inRange:
+			set.addRange(byte(begins), c, false)
+		default:
+			begins = int(c)
+			set.add(c)
+		}
+		inRange = false
+	}
+}
+
 // classByte reads one member of a class, which a backslash may precede.
 func classByte(p string) (byte, int) {
 	if p[0] != '\\' {

@@ -108,11 +108,14 @@ func trimLine(line string, d dialect) string {
 }
 
 // parsePattern splits a pattern into path elements. It fails for a pattern
-// that can match nothing: an unclosed class, a backslash at the end.
+// that can match nothing: an unclosed class, a backslash at the end, two
+// slashes in a row.
 func parsePattern(p string, d dialect, fold bool) (elements []glob, ok bool) {
 	var list []token
 	stars := 0 // in a row, from the element's beginning
+	empty := false
 	finish := func() {
+		empty = empty || len(list) == 0
 		double := stars == 2 || stars > 2 && d == gitDialect
 		if double && len(list) == 1 {
 			if n := len(elements); n == 0 || elements[n-1].shape != recursive {
@@ -139,7 +142,7 @@ func parsePattern(p string, d dialect, fold bool) (elements []glob, ok bool) {
 			all.invert()
 			list = append(list, token{set: all})
 		case '[':
-			set, size := parseClass(p[i:], fold)
+			set, size := d.class(p[i:], fold)
 			if set == nil {
 				return nil, false
 			}
@@ -160,7 +163,15 @@ func parsePattern(p string, d dialect, fold bool) (elements []glob, ok bool) {
 		}
 	}
 	finish()
-	return elements, true
+	return elements, !empty
+}
+
+// class reads a bracket expression; nil if it is none.
+func (d dialect) class(p string, fold bool) (*byteSet, int) {
+	if d == rgDialect {
+		return parsePlainClass(p)
+	}
+	return parseClass(p, fold)
 }
 
 func byteToken(c byte, fold bool) token {
@@ -205,7 +216,7 @@ func braces(p string) (open int, ends []int, ok bool) {
 		case '\\':
 			i++
 		case '[':
-			_, size := parseClass(p[i:], false)
+			_, size := parsePlainClass(p[i:])
 			if size == 0 {
 				return 0, nil, false
 			}
