@@ -53,9 +53,9 @@ func parseClass(p string, fold bool) (*byteSet, int) {
 }
 
 // parsePlainClass reads the bracket expression that p begins with, as ripgrep
-// does: a backslash is a member like any other, there are no named classes, and
-// a range that runs backwards makes the pattern none. It is nil then, and where
-// the class is not closed.
+// does: a backslash is a member like any other, there are no named classes, one
+// that is not closed is the bracket itself, and a range that runs backwards
+// makes the pattern none (nil).
 func parsePlainClass(p string) (*byteSet, int) {
 	set := new(byteSet)
 	i, negated := 1, false
@@ -66,7 +66,9 @@ func parsePlainClass(p string) (*byteSet, int) {
 	begins, inRange := -1, false // the first byte of the range that may follow or go on
 	for first := true; ; first = false {
 		if i >= len(p) {
-			return nil, 0
+			*set = byteSet{}
+			set.add('[')
+			return set, 1
 		}
 		c := p[i]
 		i++

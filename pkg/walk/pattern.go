@@ -108,7 +108,7 @@ func trimLine(line string, d dialect) string {
 }
 
 // parsePattern splits a pattern into path elements. It fails for a pattern
-// that can match nothing: an unclosed class, a backslash at the end, two
+// that can match nothing: a class that is none, a backslash at the end, two
 // slashes in a row.
 func parsePattern(p string, d dialect, fold bool) (elements []glob, ok bool) {
 	var list []token

@@ -21,7 +21,7 @@ var plainNames = []string{
 }
 
 var oddNames = []string{
-	"sp ace", " lead", "trail ", "#hash", "!bang", `back\slash`, "[x]", "star*", "what?", "a\tb", "]", "-", "a]b", "{a,b}", "@", "a,b", "\xff\xfe",
+	"sp ace", " lead", "trail ", "#hash", "!bang", `back\slash`, "[x]", "[", "[a", "star*", "what?", "a\tb", "]", "-", "a]b", "{a,b}", "@", "a,b", "\xff\xfe",
 }
 
 func pick[T any](g *generator, list ...T) T { return list[g.IntN(len(list))] }
@@ -207,7 +207,7 @@ func (g *generator) wild(c byte, kind fileKind) string {
 	}
 	choices := []string{"*", "*", "?", "**", "[" + safe + "]", "[" + safe + "z]", "[a-f]", `\` + string(c), "[]" + safe + "]", "[a-]", "[-a]"}
 	if kind == rgFile {
-		choices = append(choices, "{"+safe+",zz}", "{q,"+safe+"*}", "{{"+safe+",k},j}", "{,"+safe+"}", "{"+safe)
+		choices = append(choices, "{"+safe+",zz}", "{q,"+safe+"*}", "{{"+safe+",k},j}", "{,"+safe+"}", "{"+safe, `[\`+safe+"]", `[\]`+safe+"]", "[z-a]", "["+safe)
 	}
 	if g.git {
 		choices = append(choices, "[!"+safe+"]", "[^q]", "[[:alpha:]]", "[[:upper:]_]", "[![:digit:]]", "[[:nope:]]", `[\`+string(c)+"]", "{"+safe+",x}", "[z-a]", "[[:alpha]", "***")
