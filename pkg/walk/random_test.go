@@ -129,7 +129,10 @@ func (g *generator) line(kind fileKind) string {
 		if (g.git || kind == rgFile) && g.chance(10) {
 			return "!" // in git's files ripgrep reads it otherwise than git
 		}
-		return pick(g, "*", "**", "/*", "*/", "**/", "/**", ".*", "!*/", "!.*", "!*", "/", "//", `\`, "[", "[]", "[a", "**/**", "*/*", "/**/")
+		if (g.git || kind == rgFile) && g.chance(20) {
+			return pick(g, "[", "[]", "[a") // likewise
+		}
+		return pick(g, "*", "**", "/*", "*/", "**/", "/**", ".*", "!*/", "!.*", "!*", "/", "//", `\`, "**/**", "*/*", "/**/")
 	}
 	var b strings.Builder
 	if g.chance(25) {

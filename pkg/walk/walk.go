@@ -31,11 +31,12 @@
 //
 // Each file is read by its owner's rules where git and ripgrep differ. So
 // the known differences to ripgrep are: in git's files, braces are plain
-// characters, a lone ! keeps nothing, trailing tabs count, [[:classes:]] and
-// invalid UTF-8 are understood, a .git file may name a relative path,
+// characters, a lone ! keeps nothing, trailing tabs count, [[:classes:]],
+// backslashes within brackets and invalid UTF-8 are understood, a bracket that
+// is not closed makes the line none, a .git file may name a relative path,
 // core.ignorecase and the repository's own core.excludesFile (if it is
 // inside the repository) are obeyed; the global excludes are anchored at the
-// repository, not at the working directory; [!a] never matches a slash;
+// repository, not at the working directory; brackets never match a slash;
 // ignore files that are links are not followed. The known differences to
 // git: tracked files are not told apart and a nested repository is entered,
 // both as in ripgrep; and ** right behind the literal beginning of a pattern

@@ -131,7 +131,7 @@ func (g *grepper) run(ctx context.Context, fs *sandbox.FS, args arguments) (*mcp
 	started := time.Now()
 	defer g.warm.begin(fs)()
 	defer g.large.drop()
-	q, err := g.newQuery(fs, args)
+	q, err := g.newQuery(ctx, fs, args)
 	if err != nil {
 		return nil, err
 	}

@@ -147,7 +147,7 @@ func lastPath(lines []string) string {
 func TestChangedBetweenThePasses(t *testing.T) {
 	root := tree(t, "gone=hit\n", "fewer=hit\nhit\nhit\n", "more=hit\n", "same=hit\n")
 	g, fs := newTest(t, DefaultConfig(), root)
-	q, err := g.newQuery(fs, defaults("hit"))
+	q, err := g.newQuery(t.Context(), fs, defaults("hit"))
 	require.NoError(t, err)
 	f, err := q.find(t.Context())
 	require.NoError(t, err)
@@ -190,7 +190,7 @@ func TestDeadlineAndCancel(t *testing.T) {
 func TestPartialIsShown(t *testing.T) {
 	root := tree(t, "a=hit\nhit\n")
 	g, fs := newTest(t, DefaultConfig(), root)
-	q, err := g.newQuery(fs, defaults("hit"))
+	q, err := g.newQuery(t.Context(), fs, defaults("hit"))
 	require.NoError(t, err)
 	f, err := q.find(t.Context())
 	require.NoError(t, err)
@@ -212,7 +212,7 @@ func TestUnreadableIsSaid(t *testing.T) {
 		require.Contains(t, got, "1 match in 1 file (searched 1; not searched: 1 unreadable (c); 1 directory unreadable: shut)")
 	}
 	g, fs := newTest(t, DefaultConfig(), root)
-	q, err := g.newQuery(fs, defaults("hit"))
+	q, err := g.newQuery(t.Context(), fs, defaults("hit"))
 	require.NoError(t, err)
 	f := &found{abs: root, report: walk.Report{Unreadable: 5, TooDeep: 1, UnreadableDirs: []walk.Fault{{Path: "x"}, {Path: "y/z"}, {Path: "u"}, {Path: "v"}}}}
 	for _, path := range []string{"e", "d/c", "b", "a"} {
@@ -274,7 +274,7 @@ func TestWindows(t *testing.T) {
 			args := defaults("hit")
 			args.Path, args.Context = path, &context
 			g, fs := newTest(t, DefaultConfig(), root)
-			q, err := g.newQuery(fs, args)
+			q, err := g.newQuery(t.Context(), fs, args)
 			require.NoError(t, err)
 			f, err := q.find(t.Context())
 			require.NoError(t, err)

@@ -55,12 +55,12 @@ func (q *query) lookAgain(ctx context.Context, f *found) second {
 	}
 	everything := func(look *query, w []searcher) bool { return look.everything(w, f) }
 	if !q.args.IgnoreCase && strings.ContainsFunc(q.args.Pattern, cased) {
-		if m, err := search.Compile(q.args.Pattern, search.Options{IgnoreCase: true, Literal: q.args.Literal, Multiline: q.args.Multiline}); err == nil {
+		if m, err := search.CompileContext(ctx, q.args.Pattern, search.Options{IgnoreCase: true, Literal: q.args.Literal, Multiline: q.args.Multiline}); err == nil {
 			s.cased = q.lookAt(ctx, limit, m, everything)
 		}
 	}
 	if !q.args.Literal && !plainText(q.args.Pattern) {
-		if m, err := search.Compile(q.args.Pattern, search.Options{Literal: true, IgnoreCase: q.args.IgnoreCase}); err == nil {
+		if m, err := search.CompileContext(ctx, q.args.Pattern, search.Options{Literal: true, IgnoreCase: q.args.IgnoreCase}); err == nil {
 			s.literal = q.lookAt(ctx, limit, m, everything)
 		}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"path/filepath"
 	"strings"
 
@@ -31,14 +32,14 @@ type filter struct {
 	types   []*pathglob.Glob // any of these, over the file's name, unless there are none
 }
 
-func (g *grepper) newQuery(fs *sandbox.FS, args arguments) (*query, error) {
+func (g *grepper) newQuery(ctx context.Context, fs *sandbox.FS, args arguments) (*query, error) {
 	q := &query{grepper: g, args: args, fs: fs, dir: args.Path, perFile: args.MaxPerFile}
 	if q.dir == "" {
 		q.dir = "."
 	}
 	q.context()
 	var err error
-	if q.matcher, err = search.Compile(args.Pattern, search.Options{
+	if q.matcher, err = search.CompileContext(ctx, args.Pattern, search.Options{
 		IgnoreCase: args.IgnoreCase, Literal: args.Literal, Multiline: args.Multiline,
 	}); err != nil {
 		return nil, err

@@ -149,13 +149,13 @@ func TestWarmReadsLess(t *testing.T) {
 	}
 	known, _ := g.warm.index.Stats()
 	require.Equal(t, 5, known, "not what is masked; of the key, that it has to be read")
-	q, err := g.newQuery(fs, defaults("needle"))
+	q, err := g.newQuery(t.Context(), fs, defaults("needle"))
 	require.NoError(t, err)
 	f, err := q.find(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 3, f.read, "the one that matches, the key, and what is masked")
 	require.Empty(t, f.unknown, "nothing is read behind the answer again")
-	q, err = g.newQuery(fs, defaults("need"))
+	q, err = g.newQuery(t.Context(), fs, defaults("need"))
 	require.NoError(t, err)
 	f, err = q.find(t.Context())
 	require.NoError(t, err)
@@ -215,7 +215,7 @@ func TestWhatIsKeptIsShownAsItIsRead(t *testing.T) {
 			require.NoError(t, warm.warm.wait(t.Context()))
 		}
 	}
-	q, err := warm.newQuery(fs, defaults("needle"))
+	q, err := warm.newQuery(t.Context(), fs, defaults("needle"))
 	require.NoError(t, err)
 	f, err := q.find(t.Context())
 	require.NoError(t, err)

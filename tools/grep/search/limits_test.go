@@ -2,6 +2,7 @@ package search_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"runtime"
 	"strings"
@@ -296,4 +297,80 @@ func TestPureNeedsNoMatching(t *testing.T) {
 			t.Errorf("%s: pure %v", pattern, m.Pure())
 		}
 	}
+}
+
+// What matches nothing may be repeated without end.
+func TestNothingRepeated(t *testing.T) {
+	for _, pattern := range []string{`(){4294967295}`, `((){4294967295}){4294967295}a`, `(?:(?:x{0}){4294967295}){1000000,}`} {
+		m, err := search.Compile(pattern, search.Options{})
+		require.NoError(t, err, pattern)
+		require.Equal(t, 1, m.Count([]byte("a\n")), pattern)
+	}
+}
+
+// A pattern that takes seconds to read and compile is given up with its
+// context, wherever that ends.
+func TestCompileIsGivenUp(t *testing.T) {
+	for what, pattern := range map[string]string{
+		"parts":           strings.Repeat("a", 2000),
+		"classes":         strings.Repeat(`[!-\x{fffff}]`, 2000),
+		"nested classes":  "[" + strings.Repeat(`[!-\x{fffff}]`, 2000) + "]",
+		"items":           "[" + strings.Repeat(`\w`, 2000) + "]",
+		"operators":       "[" + strings.Repeat(`\w&&`, 2000) + "]",
+		"empty operators": `[\w` + strings.Repeat(`~~`, 2000) + "]",
+		"no such class":   "[" + strings.Repeat(`[:a]`, 2000) + "]",
+		"the program":     manyClasses(1000),
+	} {
+		const often = 1 << 20
+		all := &endsAfter{Context: t.Context(), left: often}
+		_, err := search.CompileContext(all, pattern, search.Options{})
+		require.NoError(t, err, what)
+		asked := often - all.left
+		require.Greater(t, asked, 100, what)
+		for _, left := range []int{0, asked / 2, asked - 1} {
+			_, err = search.CompileContext(&endsAfter{Context: t.Context(), left: left}, pattern, search.Options{})
+			require.ErrorIs(t, err, context.Canceled, what)
+		}
+	}
+}
+
+// endsAfter is a context that ends when its error was asked for so many times.
+type endsAfter struct {
+	context.Context
+	left int
+}
+
+func (c *endsAfter) Err() error {
+	if c.left--; c.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// manyClasses is a pattern of so many different classes.
+func manyClasses(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `[a\x{%x}]`, 0x13000+2*i)
+	}
+	return b.String()
+}
+
+// Patterns of classes are refused before they take much memory.
+func TestClassesAreBounded(t *testing.T) {
+	mcpkittest.Once(t)
+	allocated := func(pattern string) (uint64, error) {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := search.Compile(pattern, search.Options{})
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc, err
+	}
+	_, err := allocated(strings.Repeat(`[\p{L}1]`, 5000))
+	require.ErrorContains(t, err, "too large")
+	once, err := allocated(`[\w]`)
+	require.NoError(t, err)
+	often, err := allocated("[" + strings.Repeat(`\w`, 5000) + "]")
+	require.NoError(t, err)
+	require.Less(t, often, once+5000*2000, "a class of the same again and again is collected")
 }

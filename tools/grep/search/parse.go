@@ -1,6 +1,7 @@
 package search
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"unicode"
@@ -12,7 +13,8 @@ import (
 // The parser reads the syntax of Rust's regex crate, which is ripgrep's.
 
 const (
-	maxNesting = 250 // as there
+	maxNesting = 250     // as there
+	maxSpans   = 1 << 20 // of all classes; it takes their part of a program far beyond ripgrep's bound
 	eof        = rune(-1)
 )
 
@@ -21,11 +23,14 @@ type flags struct {
 }
 
 type parser struct {
+	ctx   context.Context
 	text  string
 	at    int
 	flags flags
 	depth int
 	parts int
+	spans int // of the classes so far
+	steps int // see pause
 	names map[string]bool
 	sets  map[string]charset // of escapes, which large patterns name again and again
 }
@@ -37,11 +42,11 @@ func syntaxError(at int, format string, args ...any) error {
 		fmt.Sprintf(format, args...), at).With("offset", at)
 }
 
-func parse(pattern string, f flags) (*node, error) {
+func parse(ctx context.Context, pattern string, f flags) (*node, error) {
 	if !utf8.ValidString(pattern) {
 		return nil, toolerr.New(toolerr.BadPattern, "the pattern is not UTF-8")
 	}
-	p := &parser{text: pattern, flags: f, names: map[string]bool{}, sets: map[string]charset{}}
+	p := &parser{ctx: ctx, text: pattern, flags: f, names: map[string]bool{}, sets: map[string]charset{}}
 	n, err := p.alternation()
 	if err == nil && p.at < len(p.text) {
 		err = syntaxError(p.at, "unopened group: ) without (")
@@ -151,12 +156,22 @@ func (p *parser) concatenation() (*node, error) {
 	}
 }
 
-// count counts the parts of a pattern, each of which the program has one for.
+// count counts the parts of a pattern, each of which the program has one for,
+// and fails when the context has ended.
 func (p *parser) count() error {
 	if p.parts++; p.parts > maxInsts {
 		return errTooManyParts()
 	}
-	return nil
+	return p.pause()
+}
+
+// pause fails when the context has ended. It is called where a step may take a
+// millisecond, and looks at each of a few.
+func (p *parser) pause() error {
+	if p.steps++; p.steps%16 != 0 {
+		return nil
+	}
+	return p.ctx.Err()
 }
 
 // repetition reads an operator that stands behind sub.

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
 // escape reads an item that begins with a backslash, outside brackets.
@@ -241,12 +243,15 @@ func (p *parser) class() (charset, error) {
 	if len(items) == 0 && p.accept("]") {
 		items = append(items, span{']', ']'})
 	}
-	operator := ""
+	operator, crowded := "", maxUnsorted
 	fold := func() {
 		total = p.combine(total, operator, items.normal())
-		items = charset{}
+		items, crowded = charset{}, maxUnsorted
 	}
 	for {
+		if err := p.pause(); err != nil {
+			return nil, err
+		}
 		p.space()
 		switch {
 		case p.peek() == eof:
@@ -256,7 +261,7 @@ func (p *parser) class() (charset, error) {
 			if total = p.folded(total); negated {
 				total = p.negated(total)
 			}
-			return total, nil
+			return total, p.measure(total)
 		case p.accept("&&"):
 			fold()
 			operator = "&&"
@@ -271,9 +276,24 @@ func (p *parser) class() (charset, error) {
 			if err != nil {
 				return nil, err
 			}
-			items = append(items, set...)
+			if items = append(items, set...); len(items) > crowded {
+				items = items.normal()
+				crowded = 2*len(items) + maxUnsorted
+			}
 		}
 	}
+}
+
+// maxUnsorted is how many spans of one class are collected before those that
+// say the same are made one.
+const maxUnsorted = 1 << 12
+
+// measure adds to the size of all classes, which is bounded.
+func (p *parser) measure(set charset) error {
+	if p.spans += len(set); p.spans > maxSpans {
+		return toolerr.New(toolerr.BadPattern, "the pattern is too large: its classes have more than %d ranges of characters", maxSpans)
+	}
+	return nil
 }
 
 func (p *parser) combine(left charset, operator string, right charset) charset {
@@ -361,7 +381,8 @@ func (p *parser) posix() (set charset, ok bool) {
 	if !found {
 		return nil, false
 	}
-	end := strings.Index(rest, ":]")
+	const longest = len("^xdigit:]")
+	end := strings.Index(rest[:min(len(rest), longest)], ":]")
 	if end < 0 {
 		return nil, false
 	}

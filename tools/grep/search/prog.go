@@ -1,6 +1,7 @@
 package search
 
 import (
+	"context"
 	"slices"
 	"unicode/utf8"
 
@@ -58,7 +59,7 @@ type compiler struct {
 }
 
 // compile makes the program of a tree; reversed, it reads the text backwards.
-func compile(n *node, reverse bool) (*program, error) {
+func compile(ctx context.Context, n *node, reverse bool) (*program, error) {
 	c := &compiler{ids: map[string]int32{}, same: map[*span]int32{}, reverse: reverse}
 	c.prog.bytes = needsBytes(n)
 	everything := c.set(charset{{0, maxRaw}})
@@ -73,7 +74,7 @@ func compile(n *node, reverse bool) (*program, error) {
 	if c.full {
 		return nil, errTooManyParts()
 	}
-	return c.finish()
+	return c.finish(ctx)
 }
 
 func errTooManyParts() error {
@@ -98,7 +99,7 @@ func needsBytes(n *node) bool {
 	return sets || looks && !unicodeLooks
 }
 
-func (c *compiler) finish() (*program, error) {
+func (c *compiler) finish(ctx context.Context) (*program, error) {
 	p := &c.prog
 	for _, i := range p.insts {
 		if i.op != instLook {
@@ -110,8 +111,9 @@ func (c *compiler) finish() (*program, error) {
 				`the pattern has both a Unicode word boundary and single bytes of (?-u): write (?-u:\b)`)
 		}
 	}
-	p.symbols, p.member = newSymbols(c.sets, p.uses, p.bytes)
-	return p, nil
+	var err error
+	p.symbols, p.member, err = newSymbols(ctx, c.sets, p.uses, p.bytes)
+	return p, err
 }
 
 func (c *compiler) add(i inst) int32 {
@@ -208,7 +210,10 @@ func (c *compiler) repeat(n *node, next int32) int32 {
 		}
 	}
 	for ; count > 0 && !c.full; count-- {
-		next = c.node(sub, next)
+		parts := len(c.prog.insts)
+		if next = c.node(sub, next); len(c.prog.insts) == parts { // nothing, however often
+			break
+		}
 	}
 	return next
 }

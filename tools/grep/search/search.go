@@ -32,6 +32,7 @@
 package search
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"unicode/utf8"
@@ -67,6 +68,12 @@ type Hit struct{ Start, End int }
 // the engine does not have (look-around, back-references), is BAD_PATTERN
 // with what is not supported and where.
 func Compile(pattern string, o Options) (*Matcher, error) {
+	return CompileContext(context.Background(), pattern, o)
+}
+
+// CompileContext is Compile that gives up, with its error, soon after ctx ends:
+// a pattern of some megabytes takes seconds.
+func CompileContext(ctx context.Context, pattern string, o Options) (*Matcher, error) {
 	f := flags{ignoreCase: o.IgnoreCase, perLine: true, dotAll: o.Multiline, unicode: true}
 	var tree *node
 	var err error
@@ -75,7 +82,7 @@ func Compile(pattern string, o Options) (*Matcher, error) {
 			return nil, errTooManyParts()
 		}
 		tree = textTree(pattern, f)
-	} else if tree, err = parse(pattern, f); err != nil {
+	} else if tree, err = parse(ctx, pattern, f); err != nil {
 		return nil, err
 	}
 	m := &Matcher{}
@@ -87,10 +94,10 @@ func Compile(pattern string, o Options) (*Matcher, error) {
 			return nil, err
 		}
 	}
-	if m.forward, err = compile(tree, false); err != nil {
+	if m.forward, err = compile(ctx, tree, false); err != nil {
 		return nil, err
 	}
-	if m.backward, err = compile(tree, true); err != nil {
+	if m.backward, err = compile(ctx, tree, true); err != nil {
 		return nil, err
 	}
 	m.takeLiterals(tree)

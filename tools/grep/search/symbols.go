@@ -2,6 +2,7 @@ package search
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"unicode/utf8"
 )
@@ -89,7 +90,7 @@ type symbols struct {
 
 // newSymbols divides all characters by the sets that they are in, and tells
 // which symbol is in which set.
-func newSymbols(sets []charset, uses attr, bytes bool) (symbols, [][]bool) {
+func newSymbols(ctx context.Context, sets []charset, uses attr, bytes bool) (symbols, [][]bool, error) {
 	type event struct {
 		at  rune
 		set int
@@ -125,6 +126,9 @@ func newSymbols(sets []charset, uses attr, bytes bool) (symbols, [][]bool) {
 		return uint32(s.count - 1)
 	}
 	for i := 0; i < len(events); {
+		if s.count%64 == 0 && ctx.Err() != nil {
+			return symbols{}, nil, ctx.Err()
+		}
 		at := events[i].at
 		for ; i < len(events) && events[i].at == at; i++ {
 			if events[i].set >= 0 {
@@ -158,7 +162,7 @@ func newSymbols(sets []charset, uses attr, bytes bool) (symbols, [][]bool) {
 	}
 	s.finish(sets, member)
 	s.fillPages()
-	return s, member
+	return s, member, nil
 }
 
 // finish adds the two symbols that are no character: the byte that is no part
