@@ -223,11 +223,13 @@ func (c *Client) attempt(ctx context.Context, path string, body []byte, into Ans
 	} else {
 		err = c.whole(from, into)
 	}
-	var said *toolerr.Error
-	switch {
-	case err == nil || into.State() != Open && !errors.Is(err, errParts):
-		return nil
-	case errors.As(err, &said):
+	if err == nil || into.State() != Open && !errors.Is(err, errParts) {
+		if into.Response() != nil {
+			return nil
+		}
+		err = Garbled(errEmpty)
+	}
+	if errors.As(err, new(*toolerr.Error)) {
 		return c.shown(req, err)
 	}
 	return c.broken(ctx, heard, req, err)

@@ -355,6 +355,13 @@ func TestAnEmptyAnswer(t *testing.T) {
 			require.Equal(t, toolerr.ModelError, toolerr.CodeOf(err), "%v", err)
 		})
 	}
+	t.Run("a stream", func(t *testing.T) {
+		url := serve(t, func(w http.ResponseWriter, _ *http.Request) { stream(w, "data: {\"type\":\"message_stop\"}\n\n") })
+		res, err := ask(t, vendors()[1].open(url), true)
+		require.Nil(t, res)
+		require.ErrorContains(t, err, "neither anything nor why it ended")
+		require.Equal(t, toolerr.ModelError, toolerr.CodeOf(err))
+	})
 }
 
 func TestAMissingKeyIsTold(t *testing.T) {
@@ -382,6 +389,7 @@ func FuzzAnswers(f *testing.F) {
 			f.Add(uint8(i), false, []byte(x.whole))
 		}
 	}
+	f.Add(uint8(1), true, []byte("data: {\"type\":\"message_stop\"}\n\n"))
 	f.Fuzz(func(t *testing.T, i uint8, streamed bool, body []byte) {
 		kind := "application/json"
 		if streamed {
