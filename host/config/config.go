@@ -40,6 +40,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/provider/registry"
 	"github.com/toolroom-mcp/toolroom/host/store/backend"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
 // Flags is what the command line says.
@@ -47,7 +48,8 @@ type Flags struct {
 	Config     string   // a file; "": the default ones, if they are there
 	Roots      []string // DIR or DIR:ro
 	State      string
-	MCPServers string // "cmd args;ENV=V cmd2"
+	MCPServers string         // "cmd args;ENV=V cmd2"
+	Allow      sandbox.Config // what the bundled tools refuse unless it is said; of this the Allow… alone
 
 	// LeaveOut has a server of a file whose program or variables are missing here
 	// switched off, which a notice tells, instead of the whole file refused.
@@ -108,6 +110,9 @@ func Load(f Flags, dir, version string, getenv func(string) string, environ []st
 		c.notice("%v", err)
 	}
 	c.Models.Found = registry.FromEnv(getenv)
+	if err := f.Allow.Validate(); err != nil {
+		return c, err
+	}
 	for _, root := range f.Roots {
 		abs, err := absoluteRoot(root)
 		if err != nil {
@@ -116,7 +121,7 @@ func Load(f Flags, dir, version string, getenv func(string) string, environ []st
 		c.Roots = append(c.Roots, abs)
 	}
 	env := childEnv(environ)
-	c.addBundled(dir, version, env, toolArgs(c.Roots, f.State, c.State), f.Config)
+	c.addBundled(dir, version, env, toolArgs(c.Roots, f, c.State), f.Config)
 	specs, err := c.readSources(f, getenv, environ)
 	if err != nil {
 		return c, err
@@ -204,12 +209,12 @@ func (c *Config) notice(format string, args ...any) {
 // toolArgs is the command line of the bundled tools. Without roots of the
 // host's own they look at the environment, ask the client, and take the
 // working directory, in that order.
-func toolArgs(roots []string, stateFlag, state string) []string {
-	var args []string
+func toolArgs(roots []string, f Flags, state string) []string {
+	args := f.Allow.AllowFlags()
 	for _, root := range roots {
 		args = append(args, "--root", root)
 	}
-	if stateFlag != "" {
+	if f.State != "" {
 		args = append(args, "--state", state)
 	}
 	return args

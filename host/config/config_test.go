@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/toolroom-mcp/toolroom/host/config"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
 func env(pairs ...string) func(string) string {
@@ -73,6 +74,13 @@ func TestSiblingsGetTheHostsRootsAndState(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, c.Servers[0].Command[1:])
 	require.Equal(t, filepath.Join(root, ".local", "state", "toolroom"), c.State)
+
+	// What they may do beyond that is theirs to be told.
+	c, err = config.Load(config.Flags{Allow: sandbox.Config{AllowRootDir: true, AllowPaths: []string{"*.pem", "-x"}, AllowWrites: []string{".git/*"}}}, dir, "1", env("HOME", root), nil)
+	require.NoError(t, err)
+	require.Equal(t, []string{"--allow-root-dir", "--allow-path=*.pem", "--allow-path=-x", "--allow-write=.git/*"}, c.Servers[0].Command[1:])
+	_, err = config.Load(config.Flags{Allow: sandbox.Config{AllowPaths: []string{"["}}}, dir, "1", env("HOME", root), nil)
+	require.ErrorContains(t, err, `allow-path "[": not a valid glob`)
 
 	t.Chdir(root)
 	c, err = config.Load(config.Flags{Roots: []string{"."}}, dir, "1", env("HOME", root), nil)

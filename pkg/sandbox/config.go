@@ -55,6 +55,22 @@ func (c *Config) AddFlags(fs *flag.FlagSet) {
 	fs.BoolVar(&c.AllowRootDir, "allow-root-dir", c.AllowRootDir, "accept a root as broad as / or the home directory")
 }
 
+// AllowFlags are the flags of AddFlags that lift refusals, for a program that
+// starts others with them.
+func (c Config) AllowFlags() []string {
+	var flags []string
+	if c.AllowRootDir {
+		flags = append(flags, "--allow-root-dir")
+	}
+	for _, glob := range c.AllowPaths {
+		flags = append(flags, "--allow-path="+glob)
+	}
+	for _, glob := range c.AllowWrites {
+		flags = append(flags, "--allow-write="+glob)
+	}
+	return flags
+}
+
 // AddRoots adds plain command line arguments, which are roots too.
 func (c *Config) AddRoots(dirs []string) { c.Roots = append(c.Roots, dirs...) }
 

@@ -65,6 +65,7 @@ type meta struct {
 // dispatcher holds what calls share.
 type dispatcher struct {
 	box      *sandbox.Sandbox
+	allowed  []string // flags that lift refusals, also those of an agent's tools
 	store    *state.Store
 	kept     state.Config
 	config   Config
@@ -127,7 +128,7 @@ func newDispatcher(box sandbox.Config, kept state.Config, own Config) (*dispatch
 		return nil, err
 	}
 	box.ClientRoots = mcpkit.ClientRoots
-	d := &dispatcher{box: sandbox.New(box), store: state.New(kept), kept: kept, config: own, ceiling: ceiling}
+	d := &dispatcher{box: sandbox.New(box), allowed: box.AllowFlags(), store: state.New(kept), kept: kept, config: own, ceiling: ceiling}
 	d.turns.size = own.MaxAgents
 	// Clipped, so that agents that are started at once do not write their grants into one place.
 	d.environ = slices.Clip(slices.DeleteFunc(os.Environ(), func(pair string) bool { return strings.HasPrefix(pair, grantVariable+"=") }))
@@ -269,7 +270,7 @@ func (d *dispatcher) hostArgs(roots []sandbox.Root) []string {
 	if d.config.Config != "" {
 		args = append(args, "--config", d.config.Config)
 	}
-	args = append(args, "--state", d.stateDir)
+	args = append(append(args, "--state", d.stateDir), d.allowed...)
 	for _, r := range roots {
 		args = append(args, "--root", rootArg(r))
 	}

@@ -78,6 +78,10 @@ func TestARealAgent(t *testing.T) {
 	r = dispatch(p.serve("--tools", "edit"), "prompt", "write new.txt", "agent", "general", "tools", []string{"replace"})
 	require.FileExists(t, p.file("root/new.txt"), r.Text)
 
+	p.write("root/id_ed25519", "the needle of a key\n")
+	r = dispatch(p.serve("--allow-path", "id_ed25519"), "prompt", "find of.a.key")
+	require.Contains(t, r.Text, "the needle of a key", "what this server may do its agents' tools may")
+
 	c = p.serve("--tools", "grep,replace,dispatch_agent")
 	r = dispatch(c, "prompt", "through find needle", "agent", "general")
 	require.Contains(t, r.Text, "the needle is here")
