@@ -33,8 +33,8 @@ func compile(t testing.TB, raw json.RawMessage) *jsonschema.Schema {
 	require.NoError(t, err, "%s", raw)
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
-	require.NoError(t, c.AddResource("schema.json", doc))
-	s, err := c.Compile("schema.json")
+	require.NoError(t, c.AddResource("mem:///schema.json", doc))
+	s, err := c.Compile("mem:///schema.json")
 	require.NoError(t, err, "%s", raw)
 	return s
 }

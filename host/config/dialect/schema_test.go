@@ -27,8 +27,8 @@ func schemaCheck(t *testing.T) func(text string) error {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(dialect.Schema()))
 	require.NoError(t, err)
 	c := jsonschema.NewCompiler()
-	require.NoError(t, c.AddResource("toolroom.schema.json", doc))
-	schema, err := c.Compile("toolroom.schema.json")
+	require.NoError(t, c.AddResource("mem:///toolroom.schema.json", doc))
+	schema, err := c.Compile("mem:///toolroom.schema.json")
 	require.NoError(t, err)
 	return func(text string) error {
 		var value any
