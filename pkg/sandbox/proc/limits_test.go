@@ -18,7 +18,7 @@ func TestLimits(t *testing.T) {
 		t.Run(string(level), func(t *testing.T) {
 			r := newRunner(t, proc.Config{Level: level, Limits: proc.Limits{FileBytes: 1 << 20, Files: 64}})
 			c := proc.Command{Rules: rules{root: t.TempDir()}}
-			c.Script = `ulimit -f -n -H -c | grep -o '[0-9]*$' | xargs; head -c 2000000 /dev/zero > $TMPDIR/f; stat -c %s $TMPDIR/f`
+			c.Script = `ulimit -f -n -H -c | grep -o '[0-9]*$' | xargs; head -c 2000000 /dev/zero > "$TMPDIR/f"; stat -c %s "$TMPDIR/f"`
 			_, out := run(t, r, c)
 			require.Contains(t, out, "1024 64 0\n")
 			require.Contains(t, out, "\n1048576\n", "a file ends at its limit")

@@ -116,8 +116,8 @@ func TestTheWholeDiskAsRoot(t *testing.T) {
 		t.Run(string(level), func(t *testing.T) {
 			r := newRunner(t, proc.Config{Level: level, Environ: append(os.Environ(), "HOME="+filepath.Join(dir, "home"))})
 			proc.TrustLevel(r, level)
-			script := `echo x > f && echo y > $TMPDIR/f && echo yes; (: >> /proc/sys/kernel/core_pattern) && echo no
-				(: >> /sys/kernel/mm/transparent_hugepage/enabled) && echo no; [ -d $TMPDIR ] && echo $TMPDIR`
+			script := `echo x > f && echo y > "$TMPDIR/f" && echo yes; (: >> /proc/sys/kernel/core_pattern) && echo no
+				(: >> /sys/kernel/mm/transparent_hugepage/enabled) && echo no; [ -d "$TMPDIR" ] && echo "$TMPDIR"`
 			if level == proc.L2 {
 				script += "; cat home/.ssh/id_rsa && echo no; echo x > /run/x && echo no"
 			}
@@ -126,7 +126,7 @@ func TestTheWholeDiskAsRoot(t *testing.T) {
 			require.NotContains(t, out, "no\n")
 			require.NotContains(t, out, "\n/tmp\n", "the temporary directory is a private one")
 
-			_, out = run(t, r, proc.Command{Script: `exec 2>/dev/null; echo x > f && echo no; echo x > $TMPDIR/f && echo yes`, Dir: dir, Rules: roots{{Path: "/", ReadOnly: true}}})
+			_, out = run(t, r, proc.Command{Script: `exec 2>/dev/null; echo x > f && echo no; echo x > "$TMPDIR/f" && echo yes`, Dir: dir, Rules: roots{{Path: "/", ReadOnly: true}}})
 			require.Equal(t, "yes\n", out)
 		})
 	}

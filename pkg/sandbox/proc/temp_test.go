@@ -27,7 +27,7 @@ func TestStaleDirectories(t *testing.T) {
 			require.NoError(t, err)
 			proc.TrustLevel(live, level)
 			alive, err := live.Start(context.Background(), proc.Command{
-				Script: "echo x > $TMPDIR/f; echo ready; read x; cat $TMPDIR/f", Dir: "/", KeepStdin: true, Rules: rules{root: t.TempDir()},
+				Script: `echo x > "$TMPDIR/f"; echo ready; read x; cat "$TMPDIR/f"`, Dir: "/", KeepStdin: true, Rules: rules{root: t.TempDir()},
 			})
 			require.NoError(t, err)
 			waitFor(t, alive, "ready")
@@ -36,7 +36,7 @@ func TestStaleDirectories(t *testing.T) {
 			require.Len(t, kept, 1)
 
 			killServer(t, serverJob{
-				Script: "mkdir -p $TMPDIR/a/b; echo x > $TMPDIR/a/b/c; chmod 000 $TMPDIR/a; echo ready; sleep 1000", Dir: base, Level: level,
+				Script: `mkdir -p "$TMPDIR/a/b"; echo x > "$TMPDIR/a/b/c"; chmod 000 "$TMPDIR/a"; echo ready; sleep 1000`, Dir: base, Level: level,
 			})
 			left, err := os.ReadDir(base)
 			require.NoError(t, err)
@@ -95,7 +95,7 @@ func TestTheRunnersDirectoryMayVanish(t *testing.T) {
 	base := t.TempDir()
 	r := newRunner(t, proc.Config{Level: proc.Off, TempDir: base})
 	for range 3 {
-		_, out := run(t, r, proc.Command{Script: "echo x > $TMPDIR/f && cat $TMPDIR/f"})
+		_, out := run(t, r, proc.Command{Script: `echo x > "$TMPDIR/f" && cat "$TMPDIR/f"`})
 		require.Equal(t, "x\n", out)
 		names, err := filepath.Glob(filepath.Join(base, "*"))
 		require.NoError(t, err)
@@ -111,7 +111,7 @@ func TestWhatNobodyMayRemove(t *testing.T) {
 	t.Parallel()
 	for _, level := range levels(t) {
 		r := trusted(t, level) // looks at the end whether anything is left
-		run(t, r, proc.Command{Script: "cd $TMPDIR; mkdir -p a/b/c; echo > a/b/f; chmod 0 a/b/c a/b a; chmod 0 .", Rules: rules{root: t.TempDir()}})
+		run(t, r, proc.Command{Script: `cd "$TMPDIR" || exit; mkdir -p a/b/c; echo > a/b/f; chmod 0 a/b/c a/b a "$TMPDIR"`, Rules: rules{root: t.TempDir()}})
 	}
 }
 
@@ -183,7 +183,7 @@ func TestTempDirInARoot(t *testing.T) {
 			do := func(script string) {
 				t.Helper()
 				_, out, err := r.Run(context.Background(), proc.Command{
-					Dir: root, Rules: rules{root: root}, Env: []string{"OUTSIDE=" + outside}, Script: script + "; echo x > $TMPDIR/new",
+					Dir: root, Rules: rules{root: root}, Env: []string{"OUTSIDE=" + outside}, Script: script + `; echo x > "$TMPDIR/new"`,
 					Prologue: func(report string) string { return "# " + script + "\n" },
 				})
 				if err == nil {
@@ -209,7 +209,7 @@ func TestTempDirInARoot(t *testing.T) {
 					ahead, err := filepath.Glob(base + "/toolroom-run-*/*/.toolroom-prologue")
 					return err == nil && len(ahead) >= 2
 				}, 20*time.Second, time.Millisecond)
-				do(`for d in tmp/toolroom-run-*/*; do [ -d $d ] && [ ! $d -ef $TMPDIR ] && { ` + plant + `; }; done; :`)
+				do(`for d in tmp/toolroom-run-*/*; do [ -d $d ] && [ ! $d -ef "$TMPDIR" ] && { ` + plant + `; }; done; :`)
 				for range 3 {
 					do("echo " + plant[:5])
 				}

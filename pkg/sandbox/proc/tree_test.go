@@ -34,7 +34,7 @@ var stubborn = map[string]string{
 	"empty env":        `env -i setsid sh -c 'trap "" TERM; sleep TAG' & echo ready; sleep TAG`,
 	"own group":        `set -m; sleep TAG & sleep TAG & echo ready; wait`,
 	"forks on":         `f() { trap '' TERM; while :; do (sleep TAG &) ; sleep 0.01; done; }; f & echo ready; sleep TAG`,
-	"forks itself on":  `trap '' TERM; export -f f 2>/dev/null; cat > $TMPDIR/f <<'END'` + "\n" + `trap '' TERM; n=$1; [ $n -gt 40 ] && exec sleep TAG; setsid bash $0 $((n+1)) & exit` + "\nEND\n" + `bash $TMPDIR/f 0; echo ready; sleep TAG`,
+	"forks itself on":  `trap '' TERM; export -f f 2>/dev/null; cat > "$TMPDIR/f" <<'END'` + "\n" + `trap '' TERM; n=$1; [ $n -gt 40 ] && exec sleep TAG; setsid bash "$0" $((n+1)) & exit` + "\nEND\n" + `bash "$TMPDIR/f" 0; echo ready; sleep TAG`,
 	"closes its files": `sleep TAG <&- >&- 2>&- & setsid sleep TAG <&- >&- 2>&- & echo ready; sleep TAG`,
 }
 
