@@ -24,15 +24,25 @@ type snippet struct {
 	Headers map[string]string `json:"headers"`
 }
 
-// snippets reads the JSON blocks of README that configure a client.
+// blocks are what a manual shows in a language.
+func blocks(t *testing.T, manual, language string) (found []string) {
+	t.Helper()
+	text, err := os.ReadFile(manual)
+	require.NoError(t, err)
+	for _, block := range regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllSubmatch(text, -1) {
+		found = append(found, string(block[1]))
+	}
+	require.NotEmpty(t, found)
+	return found
+}
+
+// snippets reads the JSON blocks that configure a client.
 func snippets(t *testing.T) []snippet {
 	t.Helper()
-	readme, err := os.ReadFile("README.md")
-	require.NoError(t, err)
 	var found []snippet
-	for _, block := range regexp.MustCompile("(?s)```json\n(.*?)```").FindAllSubmatch(readme, -1) {
+	for _, block := range append(blocks(t, "README.md", "json"), blocks(t, "docs/clients.md", "json")...) {
 		var clients map[string]map[string]snippet // mcpServers or servers, then a name
-		require.NoError(t, json.Unmarshal(block[1], &clients), "%s", block[1])
+		require.NoError(t, json.Unmarshal([]byte(block), &clients), "%s", block)
 		for _, servers := range clients {
 			for _, server := range servers {
 				found = append(found, server)
@@ -118,20 +128,22 @@ func TestReadmeSnippetsConnect(t *testing.T) {
 	require.Equal(t, 2, ran)
 }
 
-// What README shows of toolroom.yaml is one.
+// What README shows of toolroom.yaml is one, and so is what other manuals show.
 func TestReadmeConfigurationIsRight(t *testing.T) {
-	readme, err := os.ReadFile("README.md")
-	require.NoError(t, err)
-	var text strings.Builder
-	for _, block := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllSubmatch(readme, -1) {
-		text.Write(block[1])
+	view := mcpkittest.Build(t, "./tools/view")
+	declared := blocks(t, "docs/declared-tools.md", "yaml")
+	for text, want := range map[string]string{
+		strings.Join(blocks(t, "README.md", "yaml"), ""):    "toolroom.yaml: 2 servers",
+		strings.Join(blocks(t, "docs/host.md", "yaml"), ""): "toolroom.yaml: 1 server",
+		declared[len(declared)-1]:                           "toolroom.yaml: 0 servers",
+	} {
+		dir := t.TempDir()
+		fill := strings.NewReplacer("BIN/mcp-view", view, "BIN/mcp-bash", view, "command: sh,", "command: "+view+",", "PROJECT", dir)
+		file := filepath.Join(dir, "toolroom.yaml")
+		require.NoError(t, os.WriteFile(file, []byte(fill.Replace(text)), 0o600))
+		out, err := exec.CommandContext(t.Context(), mcpkittest.Build(t, "./host"), "config", "check", file).CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		require.Contains(t, string(out), want)
+		require.Equal(t, strings.Contains(text, "tool_pins"), strings.Contains(string(out), "tool_pins"))
 	}
-	dir := t.TempDir()
-	fill := strings.NewReplacer("BIN/mcp-view", mcpkittest.Build(t, "./tools/view"), "PROJECT", dir)
-	file := filepath.Join(dir, "toolroom.yaml")
-	require.NoError(t, os.WriteFile(file, []byte(fill.Replace(text.String())), 0o600))
-	out, err := exec.CommandContext(t.Context(), mcpkittest.Build(t, "./host"), "config", "check", file).CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	require.Contains(t, string(out), "toolroom.yaml: 2 servers")
-	require.Contains(t, string(out), "tool_pins")
 }

@@ -19,9 +19,9 @@ func (p *program) register() *cobra.Command {
 		Use:   "register FILE…",
 		Short: "Keep the tools of manifests in the store, so that they are served",
 		Long: `register reads manifests (see docs/declared-tools.md), or standard input for -,
-and keeps them in the store. Hosts with the same store find such a tool by its
-name at once, and list it when they start. A tool of the same name that was
-registered before is replaced.`,
+and keeps them in the store. Hosts with the same store serve them at once, also
+those that run already. A tool of the same name that was registered before is
+replaced.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.with(cmd.Context(), func(ctx context.Context, a *app.App) error {
