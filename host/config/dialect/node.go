@@ -3,6 +3,7 @@ package dialect
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
 // The bounds of a document. A configuration is small; what is not is a
@@ -85,19 +86,22 @@ func syntax(line int, format string, args ...any) error {
 }
 
 // scrub takes out of a parser's message whatever it quotes, since that may be
-// a credential, and all that is not the message's own words.
+// a credential, and all that is not the message's own words. A sign alone, as
+// in "did not find expected ',' or ']'", is the parser's.
 func scrub(message string) string {
 	var b strings.Builder
-	var quote rune
-	for _, r := range message {
+	for rest := message; rest != ""; {
+		r, size := utf8.DecodeRuneInString(rest)
+		rest = rest[size:]
 		switch {
-		case quote != 0:
-			if r == quote {
-				quote = 0
+		case strings.ContainsRune("\"'`", r):
+			quoted, after, _ := strings.Cut(rest, string(r))
+			if len(quoted) == 1 && strings.Contains(",:[]{}", quoted) {
+				b.WriteString("'" + quoted + "'")
+			} else {
+				b.WriteRune('…')
 			}
-		case r == '"' || r == '\'' || r == '`':
-			quote = r
-			b.WriteRune('…')
+			rest = after
 		case r < 0x80 && r >= ' ':
 			b.WriteRune(r)
 		}

@@ -80,6 +80,7 @@ func TestProblemsSayWhereAndWhat(t *testing.T) {
 		{"a.json", "{\"a\": 1", "a.json:1: the object does not end"},
 		{"a.json", "{\"a\": ", "a.json:1: the JSON ends before it is complete"},
 		{"a.json", "{ /* SEKRIT", "a.json:1: a comment does not end"},
+		{"a.yaml", "a: [SEKRIT", "a.yaml:1: not YAML: did not find expected ',' or ']'"},
 		{"a.yaml", "a: *SEKRIT", "a.yaml: not YAML: unknown anchor … referenced"},
 		{"a.yaml", "a: b\n c: SEKRIT", "a.yaml:2: not YAML: mapping values are not allowed in this context"},
 		{"a.yaml", "a: 1\n---\nb: 2", "a.yaml:2: a second document; a configuration is one"},
