@@ -194,6 +194,9 @@ func TestCorpusInAllowListMode(t *testing.T) {
 // Everyday commands are no hits, and run.
 func TestOrdinaryCommands(t *testing.T) {
 	mcpkittest.Once(t)
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("not run, there is no git")
+	}
 	p := newOuterPlace(t)
 	p.write("root/README.md", "links are good\ncurl and wget\nnc\n")
 	p.write("root/main.go", "package main\n")

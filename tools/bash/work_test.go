@@ -72,8 +72,12 @@ func TestWorkInside(t *testing.T) {
 	r := s.bash("go test ./...", "env", map[string]string{"GOCACHE": gocache, "GOFLAGS": "-buildvcs=false", "GOPROXY": "off"}, "timeout", 300_000, "auto_background_after", 300_000)
 	require.Contains(t, r.Text, "ok  \texample.com/web", r.Text)
 	require.EqualValues(t, 0, number(t, r, "exit_code"))
-	r = s.bash("git init -q && git add -A && git commit -qm first && git log --format='%an <%ae>'")
-	require.Contains(t, r.Text, "Some Body <somebody@example.com>\nexit 0")
+	if _, err := exec.LookPath("git"); err == nil {
+		r = s.bash("git init -q && git add -A && git commit -qm first && git log --format='%an <%ae>'")
+		require.Contains(t, r.Text, "Some Body <somebody@example.com>\nexit 0")
+	} else {
+		t.Log("a commit: not run, there is no git")
+	}
 	// Without a variable of its own the cache is one that is kept.
 	require.Contains(t, s.bash("go env GOCACHE && touch $(go env GOCACHE)/kept").Text, p.kept)
 	require.Contains(t, s.bash("ls $(go env GOCACHE)").Text, "kept\n")
