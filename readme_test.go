@@ -135,7 +135,7 @@ func TestReadmeConfigurationIsRight(t *testing.T) {
 	for text, want := range map[string]string{
 		strings.Join(blocks(t, "README.md", "yaml"), ""):    "toolroom.yaml: 2 servers",
 		strings.Join(blocks(t, "docs/host.md", "yaml"), ""): "toolroom.yaml: 1 server",
-		declared[len(declared)-1]:                           "toolroom.yaml: 0 servers",
+		declared[len(declared)-1]:                           "toolroom.yaml: 1 server",
 	} {
 		dir := t.TempDir()
 		fill := strings.NewReplacer("BIN/mcp-view", view, "BIN/mcp-bash", view, "command: sh,", "command: "+view+",", "PROJECT", dir)
