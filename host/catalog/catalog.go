@@ -385,10 +385,10 @@ func (c *Catalog) ask(s *server, kind call.Kind) {
 func (s *server) items(kind call.Kind, raw []json.RawMessage) (items []*Item, faults []error) {
 	for _, definition := range raw {
 		item, fault := newItem(s.Entry, kind, definition)
-		switch {
-		case fault != nil:
+		if fault != nil {
 			faults = append(faults, fault)
-		case kind != call.Tools || s.Filter.serves(item):
+		}
+		if item != nil && (kind != call.Tools || s.Filter.serves(item)) {
 			items = append(items, item)
 		}
 	}

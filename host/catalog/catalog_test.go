@@ -75,7 +75,7 @@ func (s *source) count() int {
 
 func named(names ...string) (defs []string) {
 	for _, n := range names {
-		defs = append(defs, fmt.Sprintf(`{"name":%q}`, n))
+		defs = append(defs, fmt.Sprintf(`{"name":%q,"inputSchema":{"type":"object"}}`, n))
 	}
 	return defs
 }
@@ -91,10 +91,10 @@ func open(t *testing.T, onChange func(), entries ...catalog.Entry) *catalog.Cata
 }
 
 func TestDefinitionsAreForwardedAsReceivedButForTheName(t *testing.T) {
-	ours := &source{name: "ls", tools: []string{`{"x":1.0, "name":"ls","inputSchema":{"$comment":"<k>"}}`}}
-	theirs := &source{name: "git", tools: []string{`{"description":"\u0041","name" : "log\u0031","y":[{"name":"n"}]}`}}
+	ours := &source{name: "ls", tools: []string{`{"x":1.0, "name":"ls","inputSchema":{"type":"object","$comment":"<k>"}}`}}
+	theirs := &source{name: "git", tools: []string{`{"description":"\u0041","name" : "log\u0031","y":[{"name":"n"}],"inputSchema":{"type":"object"}}`}}
 	c := open(t, nil, catalog.Entry{Source: ours, Plain: true}, catalog.Entry{Source: theirs})
-	want := `{"x":1.0, "name":"ls","inputSchema":{"$comment":"<k>"}},{"description":"\u0041","name" : "git__log1","y":[{"name":"n"}]}`
+	want := `{"x":1.0, "name":"ls","inputSchema":{"type":"object","$comment":"<k>"}},{"description":"\u0041","name" : "git__log1","y":[{"name":"n"}],"inputSchema":{"type":"object"}}`
 	s := c.Snapshot(t.Context())
 	require.Equal(t, `{"tools":[`+want+`]}`, string(s.List(false)))
 	require.Equal(t, `{"tools":[`+want+`],"ttlMs":0,"cacheScope":"private","resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"h"}}}`, string(s.List(true)))
@@ -210,7 +210,7 @@ func TestAServerThatCannotBeListedFollowsLater(t *testing.T) {
 		t.Fatal("not told")
 	}
 	s := c.Snapshot(t.Context())
-	require.Equal(t, `{"tools":[{"name":"good__a"},{"name":"bad__b"}]}`, string(s.List(false)), "in the configured order")
+	require.Equal(t, `{"tools":[{"name":"good__a","inputSchema":{"type":"object"}},{"name":"bad__b","inputSchema":{"type":"object"}}]}`, string(s.List(false)), "in the configured order")
 	require.Empty(t, c.Errors())
 	require.Empty(t, changed)
 
@@ -225,9 +225,9 @@ func TestAServerThatCannotBeListedFollowsLater(t *testing.T) {
 }
 
 func TestFaultyDefinitionsAreLeftOutAndReported(t *testing.T) {
-	s := &source{name: "a", tools: []string{`{"name":"t"}`, `{"name":"t","second":1}`, `{"name":7}`, `{}`, `[]`, `{"name":"x","name":"y"}`, `{"name":""}`}}
+	s := &source{name: "a", tools: []string{`{"name":"t","inputSchema":{"type":"object"}}`, `{"name":"t","second":1}`, `{"name":7}`, `{}`, `[]`, `{"name":"x","name":"y"}`, `{"name":""}`}}
 	c := open(t, nil, catalog.Entry{Source: s})
-	require.Equal(t, `{"tools":[{"name":"a__t"}]}`, string(c.Snapshot(t.Context()).List(false)))
+	require.Equal(t, `{"tools":[{"name":"a__t","inputSchema":{"type":"object"}}]}`, string(c.Snapshot(t.Context()).List(false)))
 	require.Len(t, c.Errors(), 6)
 }
 
@@ -249,7 +249,7 @@ func TestTakesCode(t *testing.T) {
 		`{"type":"object","properties":{"n":{}},"additionalProperties":false}`:    false,
 		`{"type":"object","properties":{"code":{}},"additionalProperties":false}`: true,
 		`{"type":"object","minProperties":2}`:                                     false,
-		`[]`:                                                                      false,
+		`[]`:                                                                      true, // and so not served
 	} {
 		c := open(t, nil, catalog.Entry{Source: &source{name: "a", tools: []string{`{"name":"t","outputSchema":` + schema + `}`}}})
 		tool, ok := c.Lookup(t.Context(), "a__t")

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -42,14 +43,22 @@ func named(kind call.Kind) string {
 	return "name"
 }
 
-// newItem makes the catalogue's item from a server's definition.
+// newItem makes the catalogue's item from a server's definition. With an item, an
+// error says what of the definition clients could not read, and is not served.
 func newItem(server Entry, kind call.Kind, definition json.RawMessage) (*Item, error) {
 	of := server.Source.Name()
 	members, err := jsonrpc.Members(definition)
 	if err != nil {
 		return nil, fmt.Errorf("server %s: an entry of its %s is malformed: %w", of, kind, err)
 	}
-	item := &Item{Kind: kind, Server: of, Definition: definition, received: definition, of: server.Of, also: server.Also}
+	item := &Item{Kind: kind, Server: of, received: definition, of: server.Of, also: server.Also}
+	definition, lost := fit(kind, definition, members)
+	if !bytes.Equal(definition, item.received) {
+		if members, err = jsonrpc.Members(definition); err != nil {
+			return nil, fmt.Errorf("server %s: an entry of its %s is malformed: %w", of, kind, err)
+		}
+	}
+	item.Definition = definition
 	takes := true
 	for _, m := range members {
 		switch {
@@ -66,27 +75,32 @@ func newItem(server Entry, kind call.Kind, definition json.RawMessage) (*Item, e
 		return nil, fmt.Errorf("server %s: an entry of its %s has no %s", of, kind, named(kind))
 	}
 	// Clients would differ on what it means, and what is pinned would be one of that.
-	if _, sure := jsonrpc.Canonical(nil, definition); kind == call.Tools && !sure {
+	if _, sure := jsonrpc.Canonical(nil, item.received); kind == call.Tools && !sure {
 		return nil, fmt.Errorf("server %s: the definition of its tool %s has a member twice, or is nested too deep", of, item.Original)
+	}
+	if len(lost) > 0 {
+		err = fmt.Errorf("server %s: of an entry of its %s, %s, clients could not read %s; they are served the rest of it", of, kind, item.Original, strings.Join(lost, ", "))
 	}
 	switch kind {
 	case call.Resources, call.Templates:
 		item.Name = item.Original
-		return item, nil
+		return item, err
 	}
 	item.rename(server.servedName(item.Original, kind))
 	if kind == call.Tools {
 		if text, ok := server.Filter.Describe[item.Original]; ok {
-			if item.Definition, err = jsonrpc.SetMember(item.Definition, "description", jsonrpc.AppendString(nil, text)); err != nil {
-				return nil, fmt.Errorf("server %s: tool %s: %w", of, item.Original, err)
+			described, fault := jsonrpc.SetMember(item.Definition, "description", jsonrpc.AppendString(nil, text))
+			if fault != nil {
+				return nil, fmt.Errorf("server %s: tool %s: %w", of, item.Original, fault)
 			}
+			item.Definition = described
 		}
 		item.Tool = &call.Tool{Name: item.Name, Server: of, Original: item.Original, Definition: item.Definition, TakesCode: takes, Traits: traits(item.Definition)}
 		if plain := ServedName(of, item.Original, server.Plain); plain != item.Name {
 			item.Tool.Unrenamed = plain
 		}
 	}
-	return item, nil
+	return item, err
 }
 
 // names are those that a pattern may mean the item by: the served one, and

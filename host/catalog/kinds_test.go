@@ -25,20 +25,20 @@ func names(items []*catalog.Item) (all []string) {
 
 func TestResourcesAndPromptsAreServedAsReceivedButForWhatClashes(t *testing.T) {
 	one := with("one", map[call.Kind][]string{
-		call.Resources: {`{"uri":"file:///a","odd":1.0}`, `{"name":"x","uri":"file:///b"}`, `{"uri":"file:///b"}`, `{"uri":7}`},
-		call.Templates: {`{"uriTemplate":"db://{table}/rows"}`, `{"uriTemplate":"tree://{+path}"}`},
+		call.Resources: {`{"uri":"file:///a","name":"a","odd":1.0}`, `{"name":"x","uri":"file:///b"}`, `{"uri":"file:///b"}`, `{"uri":7}`},
+		call.Templates: {`{"uriTemplate":"db://{table}/rows","name":"r"}`, `{"uriTemplate":"tree://{+path}","name":"t"}`},
 		call.Prompts:   {`{"name":"p","arguments":[{"name":"p"}]}`},
 	})
 	two := with("t/2", map[call.Kind][]string{
-		call.Resources: {`{"y":"\u0041", "uri" : "file:///a"}`, `{"uri":"mem://z"}`},
-		call.Templates: {`{"uriTemplate":"db://{table}/rows"}`},
+		call.Resources: {`{"y":"\u0041", "uri" : "file:///a","name":"a"}`, `{"uri":"mem://z","name":"z"}`},
+		call.Templates: {`{"uriTemplate":"db://{table}/rows","name":"r"}`},
 		call.Prompts:   {`{"name":"p"}`},
 	})
 	c := open(t, nil, catalog.Entry{Source: one}, catalog.Entry{Source: two})
 	v := c.View()
-	require.Equal(t, `{"resources":[{"uri":"file:///a","odd":1.0},{"name":"x","uri":"file:///b"},{"y":"\u0041", "uri" : "toolroom:t%2F2/file:///a"},{"uri":"mem://z"}]}`,
+	require.Equal(t, `{"resources":[{"uri":"file:///a","name":"a","odd":1.0},{"name":"x","uri":"file:///b"},{"y":"\u0041", "uri" : "toolroom:t%2F2/file:///a","name":"a"},{"uri":"mem://z","name":"z"}]}`,
 		string(v.List(t.Context(), call.Resources, false)))
-	require.Equal(t, `{"resourceTemplates":[{"uriTemplate":"db://{table}/rows"},{"uriTemplate":"tree://{+path}"},{"uriTemplate":"toolroom:t%2F2/db://{table}/rows"}]}`,
+	require.Equal(t, `{"resourceTemplates":[{"uriTemplate":"db://{table}/rows","name":"r"},{"uriTemplate":"tree://{+path}","name":"t"},{"uriTemplate":"toolroom:t%2F2/db://{table}/rows","name":"r"}]}`,
 		string(v.List(t.Context(), call.Templates, false)))
 	require.Contains(t, string(v.List(t.Context(), call.Prompts, true)),
 		`{"prompts":[{"name":"one__p","arguments":[{"name":"p"}]},{"name":"t_2__p_`)
@@ -84,7 +84,7 @@ func TestAQualifiedURIStays(t *testing.T) {
 func TestFilters(t *testing.T) {
 	none, dotted := "", "git."
 	c := open(t, nil,
-		catalog.Entry{Source: with("git", nil, `{"name":"log"}`, `{"description":"old","name":"push_all"}`, `{"name":"push"}`, `{"name":"pull","x":1.0}`), Filter: catalog.Filter{
+		catalog.Entry{Source: with("git", nil, `{"name":"log"}`, `{"description":"old","name":"push_all"}`, `{"name":"push"}`, `{"name":"pull","x":1.0,"inputSchema":{"type":"object"}}`), Filter: catalog.Filter{
 			Allow: []string{"p*", "log"}, Block: []string{"*_all"},
 			Rename: map[string]string{"push": "send"}, Describe: map[string]string{"pull": "gets <it>", "log": "shows"},
 		}},
@@ -93,7 +93,7 @@ func TestFilters(t *testing.T) {
 	s := c.Snapshot(t.Context())
 	require.Equal(t, []string{"git__log", "send", "git__pull", "read"}, names(s.Items(call.Tools))[:4])
 	require.Regexp(t, `^git_read_[0-9a-f]{8}$`, s.Tools()[4].Name)
-	require.Equal(t, `{"name":"git__pull","x":1.0,"description":"gets <it>"}`, string(s.Tools()[2].Definition))
+	require.Equal(t, `{"name":"git__pull","x":1.0,"inputSchema":{"type":"object"},"description":"gets <it>"}`, string(s.Tools()[2].Definition))
 	tool, ok := c.Lookup(t.Context(), "send")
 	require.True(t, ok)
 	require.Equal(t, "push", tool.Original)
@@ -136,13 +136,13 @@ func TestLookAlikesOfOtherServersAreRefused(t *testing.T) {
 }
 
 func TestProfiles(t *testing.T) {
-	one := with("one", map[call.Kind][]string{call.Prompts: {`{"name":"p"}`}, call.Resources: {`{"uri":"a:1"}`}}, `{"name":"get"}`, `{"name":"put"}`)
+	one := with("one", map[call.Kind][]string{call.Prompts: {`{"name":"p"}`}, call.Resources: {`{"uri":"a:1","name":"1"}`}}, `{"name":"get","inputSchema":{"type":"object"}}`, `{"name":"put"}`)
 	two := with("two", map[call.Kind][]string{call.Prompts: {`{"name":"p"}`}, call.Resources: {`{"uri":"b:1"}`}}, `{"name":"get"}`)
 	c := open(t, nil, catalog.Entry{Source: one}, catalog.Entry{Source: two})
 	v := c.Profile(catalog.Profile{Name: "readers", Servers: []string{"one"}, Block: []string{"*__put"}})
-	require.Equal(t, `{"tools":[{"name":"one__get"}]}`, string(v.List(t.Context(), call.Tools, false)))
+	require.Equal(t, `{"tools":[{"name":"one__get","inputSchema":{"type":"object"}}]}`, string(v.List(t.Context(), call.Tools, false)))
 	require.Equal(t, `{"prompts":[{"name":"one__p"}]}`, string(v.List(t.Context(), call.Prompts, false)))
-	require.Equal(t, `{"resources":[{"uri":"a:1"}]}`, string(v.List(t.Context(), call.Resources, false)))
+	require.Equal(t, `{"resources":[{"uri":"a:1","name":"1"}]}`, string(v.List(t.Context(), call.Resources, false)))
 	for name, want := range map[string]bool{"one__get": true, "one__put": false, "two__get": false} {
 		_, ok := v.Lookup(t.Context(), name)
 		require.Equal(t, want, ok, name)

@@ -158,6 +158,9 @@ func encode(kind call.Kind, definitions []json.RawMessage, identity json.RawMess
 		if i > 0 {
 			list = append(list, ',')
 		}
+		if kind == call.Tools && !modern {
+			definition = legacyTool(definition)
+		}
 		list = append(list, definition...)
 	}
 	list = append(list, ']')
