@@ -340,8 +340,8 @@ func (c *conn) takeOne(line []byte) {
 	}
 }
 
-// lenient reads a response that carries both a result and a null error, as
-// JSON-RPC 1.0 asked for and some servers still send.
+// lenient reads a response that carries both a result and an error, one of which
+// is null, as JSON-RPC 1.0 asked for and some servers still send.
 func lenient(line []byte, err error) (jsonrpc.Message, error) {
 	members, fault := jsonrpc.Members(line)
 	if fault != nil {
@@ -349,16 +349,23 @@ func lenient(line []byte, err error) (jsonrpc.Message, error) {
 	}
 	m := jsonrpc.Message{Kind: jsonrpc.Response}
 	for _, member := range members {
-		switch {
-		case member.Name == "id":
+		switch member.Name {
+		case "id":
 			m.ID = member.Value
-		case member.Name == "result":
+		case "result":
 			m.Result = member.Value
-		case member.Name == "error" && string(member.Value) != "null", member.Name == "method":
+		case "error":
+			m.Error = member.Value
+		case "method":
 			return jsonrpc.Message{}, err
 		}
 	}
-	if m.ID == nil || m.Result == nil {
+	switch {
+	case m.ID == nil || m.Result == nil:
+		return jsonrpc.Message{}, err
+	case isNull(m.Error):
+		m.Error = nil
+	case !isNull(m.Result):
 		return jsonrpc.Message{}, err
 	}
 	return m, nil
@@ -378,18 +385,4 @@ func (c *conn) deliver(rawID json.RawMessage, a answer) {
 	if p != nil {
 		p.answer <- a
 	}
-}
-
-func (c Config) rpcError(object json.RawMessage) error {
-	var e struct {
-		Code    int    `json:"code"`
-		Message string `json:"message"`
-	}
-	if object[0] != '{' {
-		return toolerr.New(toolerr.ProtocolError, "the server's error is not an object")
-	}
-	if err := json.Unmarshal(object, &e); err != nil {
-		return toolerr.New(toolerr.ProtocolError, "the server's error is malformed: %w", err)
-	}
-	return &call.MCPError{Code: e.Code, Message: c.conceal(e.Message), Object: object}
 }

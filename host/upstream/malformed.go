@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"math"
 	"regexp"
+	"strconv"
 	"sync"
 
+	"github.com/toolroom-mcp/toolroom/host/call"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -82,4 +85,35 @@ func (c *conn) tooLong(err error) {
 	for _, p := range waiting {
 		p.answer <- failed
 	}
+}
+
+// rpcError is the error that a server answers with. Clients read an answer as a
+// whole, and wait for another one where its error has no number for a code, or no
+// text for a message: so it is given what it lacks.
+func (c Config) rpcError(object json.RawMessage) error {
+	var e struct{ Code, Message json.RawMessage }
+	if object[0] != '{' || json.Unmarshal(object, &e) != nil {
+		return toolerr.New(toolerr.ProtocolError, "the server's error is not an object: %s", c.conceal(plainLine(object)))
+	}
+	code, message := jsonrpc.CodeInternal, ""
+	if n, err := strconv.ParseFloat(string(e.Code), 64); err == nil && n == math.Trunc(n) && math.Abs(n) < 1<<53 {
+		code = int(n)
+	}
+	if json.Unmarshal(e.Message, &message) != nil || e.Message[0] != '"' {
+		message = plainLine(object)
+	}
+	for _, lacks := range []jsonrpc.Member{
+		{Name: "code", Value: strconv.AppendInt(nil, int64(code), 10)},
+		{Name: "message", Value: jsonrpc.AppendString(nil, message)},
+	} {
+		if has := jsonrpc.MemberOf(object, lacks.Name); lacks.Name == "message" && has != nil && has[0] == '"' || bytes.Equal(has, lacks.Value) {
+			continue
+		}
+		put, err := jsonrpc.SetMember(object, lacks.Name, lacks.Value)
+		if err != nil { // a member twice, say
+			return toolerr.New(toolerr.ProtocolError, "the server's error is malformed: %w", err)
+		}
+		object = put
+	}
+	return &call.MCPError{Code: code, Message: c.conceal(message), Object: object}
 }

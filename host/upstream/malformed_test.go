@@ -94,6 +94,37 @@ func TestAnAnswerThatCannotBeReadIsAnError(t *testing.T) {
 	}
 }
 
+// What a server says of an error reaches the caller in a form that its client
+// takes: a client waits on for the answer when it cannot read one.
+func TestAnErrorCanBeReadByClients(t *testing.T) {
+	t.Parallel()
+	for sent, want := range map[string]string{
+		`"error":{"code":-7,"message":"no","data":[1.0],"x":1}`: `{"code":-7,"message":"no","data":[1.0],"x":1}`,
+		`"error":{"code":-7,"message":"no"},"result":null`:      `{"code":-7,"message":"no"}`,
+		`"result":null,"error":{"code":7.0,"message":"no"}`:     `{"code":7,"message":"no"}`,
+		`"error":{"code":"ENOENT","message":"no"}`:              `{"code":-32603,"message":"no"}`,
+		`"error":{"code":1.5,"message":"no"}`:                   `{"code":-32603,"message":"no"}`,
+		`"error":{"message":"no"}`:                              `{"message":"no","code":-32603}`,
+		`"error":{"code":1,"data":2}`:                           `{"code":1,"data":2,"message":"{\"code\":1,\"data\":2}"}`,
+		`"error":{"code":1,"message":null}`:                     `{"code":1,"message":"{\"code\":1,\"message\":null}"}`,
+		`"error":{}`:                                            `{"code":-32603,"message":"{}"}`,
+		`"error":{"code":1,"message":"a","message":"b"}`:        "",
+		`"error":"it is down"`:                                  "",
+		`"error":{"code":1,"message":"no"},"result":{}`:         "",
+	} {
+		s := saying(t, nil, func(out io.Writer, id, _ string) { fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,%s}`+"\n", id, sent) })
+		_, err := do(t.Context(), s, "t", `{}`)
+		var answered *call.MCPError
+		if want == "" {
+			require.Equal(t, toolerr.ProtocolError, toolerr.CodeOf(err), sent)
+			require.NotErrorAs(t, err, &answered)
+			continue
+		}
+		require.ErrorAs(t, err, &answered, sent)
+		require.Equal(t, want, string(answered.Object), sent)
+	}
+}
+
 // What a server logs on its standard output is no answer, though it has an id.
 func TestALogLineWithAnIDFailsNoCall(t *testing.T) {
 	t.Parallel()
