@@ -59,6 +59,8 @@ func (g *Gateway) callTool(ctx context.Context, x exchange) {
 	case !modern && (&call.Result{Raw: result, Names: names}).AsksForInput():
 		x.answer(ErrorResult(tool, toolerr.New(toolerr.ProtocolError,
 			"%s asks for more input in a way that this client's protocol version does not have; use a client of version 2026-07-28", f.name)))
+	case !modern && !tool.Validates && names.May("structuredContent") && names.May("resultType"):
+		x.answer(structuredLegacy(result))
 	default:
 		x.answer(finish(result, modern, false))
 	}

@@ -77,6 +77,44 @@ func finish(result json.RawMessage, modern, cacheable bool) json.RawMessage {
 	return append(append(out, strings.Join(add, ",")...), result[end:]...)
 }
 
+// structuredLegacy is a modern server's result as clients of the legacy versions
+// take it: to them structuredContent is an object, to those of the modern one
+// anything. What is none is among the content, where the server has put it for
+// them, or is put.
+func structuredLegacy(result json.RawMessage) json.RawMessage {
+	members, err := jsonrpc.Members(result)
+	if err != nil {
+		return result
+	}
+	var value json.RawMessage
+	modern, empty := false, true
+	for _, m := range members {
+		switch {
+		case m.Name == "resultType":
+			modern = true
+		case m.Name == "structuredContent" && m.Value[0] != '{':
+			value = m.Value
+		case m.Name == "content":
+			empty = strings.Trim(string(m.Value), "[] \t\r\n") == ""
+		}
+	}
+	if value == nil || !modern {
+		return result
+	}
+	out := []byte{'{'}
+	for _, m := range members {
+		if m.Name == "structuredContent" || m.Name == "content" && empty {
+			continue
+		}
+		out = append(append(append(jsonrpc.AppendString(out, m.Name), ':'), m.Value...), ',')
+	}
+	if empty {
+		text := jsonrpc.AppendString([]byte(`[{"type":"text","text":`), string(value))
+		out = append(append(append(out, `"content":`...), text...), "}],"...)
+	}
+	return append(bytes.TrimSuffix(out, []byte(",")), '}')
+}
+
 // checkHeaders compares the arguments that a tool's schema marks with
 // x-mcp-header with the request's headers, which modern clients send.
 func checkHeaders(x exchange, tool *call.Tool) error {
