@@ -77,7 +77,7 @@ func (i *Item) with(target *Item) *Item {
 	return &out
 }
 
-// anyArguments is the schema of a declared tool that says none.
+// anyArguments is the schema of a tool that says none.
 const anyArguments = `{"type":"object"}`
 
 // maxNames bounds how many names a tool has one after the other.

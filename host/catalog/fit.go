@@ -48,7 +48,7 @@ func fit(kind call.Kind, definition json.RawMessage, entry []jsonrpc.Member) (js
 	wanted := forms(kind)
 	needs, otherwise := "name", jsonrpc.MemberOf(definition, named(kind))
 	if kind == call.Tools {
-		needs, otherwise = "inputSchema", json.RawMessage(anyObject)
+		needs, otherwise = "inputSchema", json.RawMessage(anyArguments)
 	}
 	definition = replaceMembers(definition, entry, func(m jsonrpc.Member) json.RawMessage {
 		f := wanted[m.Name]
@@ -66,9 +66,6 @@ func fit(kind call.Kind, definition json.RawMessage, entry []jsonrpc.Member) (js
 	}
 	return definition, lost
 }
-
-// anyObject is the schema of arguments of which nothing is known.
-const anyObject = `{"type":"object"}`
 
 // replaceMembers returns the object with what f gives for each of its members in
 // its place, and without those for which that is nil. The other bytes stay as they
