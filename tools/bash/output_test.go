@@ -80,7 +80,7 @@ func TestWholeOutputIsPaged(t *testing.T) {
 	require.Contains(t, v.Text, line(100_000)[1:])
 	require.Contains(t, view.Call("view", arg("file_path", p.kept+"/other")).Code, "OUTSIDE_ROOT", "nothing else of the state is shown")
 	// What a command sees of it: it may read it, and not write it.
-	require.Contains(t, s.bash("tail -c 100 "+file+" | tail -n 1; echo x >> "+file+" || echo refused").Text, "refused")
+	require.Contains(t, s.bash(`f="`+file+`"; tail -c 100 "$f" | tail -n 1; echo x >> "$f" || echo refused`).Text, "refused")
 	if size > 64<<20 {
 		return // more than grep looks at
 	}

@@ -148,7 +148,7 @@ func TestSessionStaysInTheRoots(t *testing.T) {
 	require.Contains(t, s.bash("pwd").Text, p.root+"\n")
 	// Neither does one that a command forges, nor do variables.
 	forged := `report=$(ls -d "$TMPDIR"/.toolroom-report 2>/dev/null || echo "$TMPDIR/.toolroom-report"); trap - EXIT; ` +
-		`printf '%s\n\0declare -x LD_PRELOAD="/x.so"\ndeclare -x GOOD="1"\ndeclare -x PATH="."\n' ` + filepath.Join(p.dir, "outside") + ` > "$report"; kill -9 $$`
+		`printf '%s\n\0declare -x LD_PRELOAD="/x.so"\ndeclare -x GOOD="1"\ndeclare -x PATH="."\n' "` + filepath.Join(p.dir, "outside") + `" > "$report"; kill -9 $$`
 	s.bash(forged)
 	r = s.bash("pwd; echo [$LD_PRELOAD] [$GOOD]; case $PATH in *.:*|.) echo bad;; esac")
 	require.Contains(t, r.Text, p.root+"\n[] [1]\n")

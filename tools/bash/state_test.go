@@ -38,7 +38,7 @@ func TestStateIsNotSeen(t *testing.T) {
 		}
 		s := p.serve("--sandbox", level, "--hide", p.dir+"/told")
 		for _, dir := range append(states, p.kept) {
-			got := s.bash("cd " + dir + "; cat host.db* audit/* token; cat " + dir + "/host.db; cp -r " + dir + " copy; cat copy/host.db; rm -rf copy; ls -A " + dir).Text
+			got := s.bash(`d="` + dir + `"; cd "$d"; cat host.db* audit/* token; cat "$d/host.db"; cp -r "$d" copy; cat copy/host.db; rm -rf copy; ls -A "$d"`).Text
 			require.NotContains(t, got, "CREDENTIAL", level)
 			require.NotContains(t, got, "audit\n", level)
 		}
@@ -55,10 +55,10 @@ func TestStateIsNotSeen(t *testing.T) {
 
 		long := s.bash("seq 100000 200000")
 		file := text(t, long, "output_file")
-		require.Contains(t, s.bash("tail -n 1 "+file+"; echo x >> "+file+" || rm "+file+" || echo refused").Text, "200000\n", level)
+		require.Contains(t, s.bash(`f="`+file+`"; tail -n 1 "$f"; echo x >> "$f" || rm "$f" || echo refused`).Text, "200000\n", level)
 		require.FileExists(t, file)
 		require.Contains(t, s.bash("echo kept > $(go env GOCACHE)/kept && cat $GOCACHE/kept").Text, "kept\n", level)
-		require.Contains(t, s.bash("cat $GOCACHE/kept; echo x > "+real+"/new || echo refused").Text, "kept\n", level)
+		require.Contains(t, s.bash(`cat "$GOCACHE/kept"; echo x > "`+real+`/new" || echo refused`).Text, "kept\n", level)
 		require.NoFileExists(t, real+"/new")
 	}
 }
@@ -70,7 +70,7 @@ func TestStateInARoot(t *testing.T) {
 	p.kept = filepath.Join(p.root, ".state")
 	p.write("root/.state/host.db", "CREDENTIAL\n")
 	s := p.serve("--sandbox", "L2")
-	r := s.bash("cat .state/host.db; ls -A .state; mv .state x; rm -rf .state/output-1; echo x > $GOCACHE/x && cat $GOCACHE/x")
+	r := s.bash("cat .state/host.db; ls -A .state; mv .state x; rm -rf .state/output-1; echo x > \"$GOCACHE/x\" && cat \"$GOCACHE/x\"")
 	if r.Code == "SANDBOX_UNAVAILABLE" {
 		t.Skip("not run: there is no L2")
 	}

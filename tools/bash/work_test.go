@@ -122,8 +122,8 @@ func TestOutsideIsClosed(t *testing.T) {
 		}
 		for _, command := range []string{
 			"echo x > ../outside/file", "echo x > ../outside/new", "rm -rf ../outside", "mv ../outside ../moved", "ln ../outside/file hard && echo x > hard; rm -f hard",
-			"ln -s ../outside out; echo x > out/new; rm out", "mkdir ../new", "echo x >> ~/.profile", "echo x > ~/new", "cp /bin/true ../outside/", "echo x > " + p.kept + "/new",
-			"cd /; echo x > " + p.dir + "/outside/other", "mkfifo ../outside/fifo", "truncate -s 0 ../outside/file", "sed -i s/o/x/ ../outside/file", "git init -q ../outside",
+			"ln -s ../outside out; echo x > out/new; rm out", "mkdir ../new", "echo x >> ~/.profile", "echo x > ~/new", "cp /bin/true ../outside/", `echo x > "` + p.kept + `/new"`,
+			`cd /; echo x > "` + p.dir + `/outside/other"`, "mkfifo ../outside/fifo", "truncate -s 0 ../outside/file", "sed -i s/o/x/ ../outside/file", "git init -q ../outside",
 		} {
 			cases++
 			s.bash(command)

@@ -29,7 +29,7 @@ func confined(t *testing.T, level proc.Level, s *scene, script string) (proc.Res
 func TestWorkGoesOnInside(t *testing.T) {
 	cases := []attack{
 		{"write in the root", bothLevels, "", `mkdir -p a/b && echo x > a/b/c && mv a/b/c a/d && ln a/d a/e && rm a/d && cat a/e`},
-		{"use TMPDIR", bothLevels, "", `f=$(mktemp) && echo x > $f && cat $f`},
+		{"use TMPDIR", bothLevels, "", `f=$(mktemp) && echo x > "$f" && cat "$f"`},
 		{"use /tmp", onlyL2, "", `echo x > /tmp/f && cat /var/tmp/f`},
 		{"use /dev/shm", onlyL2, "", `echo x > /dev/shm/f && cat /dev/shm/f`},
 		{"devices", bothLevels, "", `head -c4 /dev/urandom >/dev/null && echo x > /dev/null && cat <(echo x) && echo x > /dev/stdout && echo x >&2`},

@@ -63,7 +63,7 @@ func TestFallsBack(t *testing.T) {
 				return
 			}
 			root := t.TempDir()
-			command := proc.Command{Script: "echo hi > " + root + "/ran; echo hi", Dir: "/", Rules: rules{root: root}}
+			command := proc.Command{Script: `echo hi > "` + root + `/ran"; echo hi`, Dir: "/", Rules: rules{root: root}}
 			if lacking == "both" {
 				without(t, true)
 				r := newRunner(t, proc.Config{})

@@ -19,7 +19,7 @@ func TestPrologue(t *testing.T) {
 	r := newRunner(t, proc.Config{Level: proc.Off})
 	c := proc.Command{
 		Script: `cd /; x=$known; env | grep -c BASH_ENV; exit 3`, Dir: t.TempDir(),
-		Prologue: func(report string) string { return "known=yes\ntrap 'echo \"$x $PWD\" > " + report + "' EXIT\n" },
+		Prologue: func(report string) string { return "known=yes\ntrap 'echo \"$x $PWD\" > \"" + report + "\"' EXIT\n" },
 	}
 	result, out := run(t, r, c)
 	require.Equal(t, 3, result.ExitCode)
@@ -34,10 +34,10 @@ func TestReportIsAFile(t *testing.T) {
 	secret := filepath.Join(t.TempDir(), "secret")
 	require.NoError(t, os.WriteFile(secret, []byte("hidden"), 0o600))
 	for _, script := range []string{
-		"ln -s " + secret + " $report", "mkfifo $report", "mkdir $report", "head -c 1100000 /dev/zero > $report", "true",
+		`ln -s "` + secret + `" "$report"`, `mkfifo "$report"`, `mkdir "$report"`, `head -c 1100000 /dev/zero > "$report"`, "true",
 	} {
 		result, _ := run(t, r, proc.Command{
-			Script: script, Dir: t.TempDir(), Prologue: func(report string) string { return "report=" + report },
+			Script: script, Dir: t.TempDir(), Prologue: func(report string) string { return "report='" + report + "'\n" },
 		})
 		require.Equal(t, proc.Exited, result.Ending, script)
 		require.Nil(t, result.Report, script)

@@ -26,7 +26,7 @@ func TestALinkOnTheWayToARoot(t *testing.T) {
 		readOnly := level == proc.L2
 		base := filesIn(t, place(t), "a/moved/b/f", "outside/b/f")
 		require.NoError(t, os.Symlink(filepath.Join(base, "outside"), filepath.Join(base, "a", "m")))
-		script := "echo x > " + filepath.Join(base, "outside/b/new") + "; echo x > " + filepath.Join(base, "outside/b/f")
+		script := `echo x > "` + filepath.Join(base, "outside/b/new") + `"; echo x > "` + filepath.Join(base, "outside/b/f") + `"`
 		p, err := r.Start(context.Background(), proc.Command{
 			Script: script, Dir: base, Rules: roots{{Path: filepath.Join(base, "a")}, {Path: filepath.Join(base, "a/m/b"), ReadOnly: readOnly}},
 		})
