@@ -106,13 +106,34 @@ func (c charset) size(limit int) int {
 
 // unfoldedByTable are characters with another case that unicode.CaseRanges
 // leaves out, because the other case is not their simple upper or lower one.
-var unfoldedByTable = []rune{0x00DF, 0x0390, 0x03B0, 0xFB05, 0xFB06}
+var unfoldedByTable = []rune{0x00DF, 0x0390, 0x03B0, 0x1FD3, 0x1FE3, 0xFB05, 0xFB06}
+
+// simpleFold is unicode.SimpleFold with three pairs that fold since Unicode
+// 15.1, which Go's tables (15.0) are older than: ΐ and ΰ, each of which is in
+// Unicode twice, and the ligatures of long s and of s with t.
+func simpleFold(r rune) rune {
+	switch r {
+	case 0x0390:
+		return 0x1FD3
+	case 0x1FD3:
+		return 0x0390
+	case 0x03B0:
+		return 0x1FE3
+	case 0x1FE3:
+		return 0x03B0
+	case 0xFB05:
+		return 0xFB06
+	case 0xFB06:
+		return 0xFB05
+	}
+	return unicode.SimpleFold(r)
+}
 
 // fold adds the other cases of every member, by Unicode's simple folding.
 func (c charset) fold() charset {
 	out := slices.Clone(c)
 	add := func(r rune) {
-		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
+		for f := simpleFold(r); f != r; f = simpleFold(f) {
 			out = append(out, span{f, f})
 		}
 	}

@@ -71,6 +71,8 @@ func syntax() []struct{ pattern, text, want string } {
 		{`(?i)ſ|É|ß`, "sSſéÉẞ", "s|S|ſ|é|É|ẞ"},
 		{`(?i)[a-c]\p{Lu}`, "Bb", "Bb"},
 		{`(?i)[^k]`, "K\u212Ax", "x"},
+		{`(?i)\x{FB06}|\x{390}|x\x{1FE3}`, "\uFB05 \uFB06 \u0390 \u1FD3 X\u03B0", "\uFB05|\uFB06|\u0390|\u1FD3|X\u03B0"},
+		{`(?i)[\x{1FD0}-\x{1FD8}]`, "\u0390", "\u0390"},
 		{`(?i)[[:^lower:]]+`, "aB1ſ\u212Aé", "1|é"},
 		{`(?i)[^[:^upper:]]+`, "aB1ſ\u212Aé", "aB|ſ\u212A"},
 		{`(?x) a  b # the end
