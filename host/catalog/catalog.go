@@ -424,6 +424,9 @@ func (c *Catalog) rebuild(kind call.Kind) (Change, bool) {
 	next, faults := c.assemble()
 	c.faults = faults
 	if before.same(next, kind) {
+		if !slices.EqualFunc(before.Items(kind), next.Items(kind), sameItem) { // some is found by name only
+			c.current.Store(next)
+		}
 		return Change{}, false
 	}
 	c.current.Store(next)

@@ -3,11 +3,13 @@ package catalog_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/toolroom-mcp/toolroom/host/call"
 	"github.com/toolroom-mcp/toolroom/host/catalog"
 )
 
@@ -66,4 +68,33 @@ func TestServersThatHangDoNotHoldUpTheOthers(t *testing.T) {
 	}, time.Minute, time.Millisecond)
 	_, ok := c.Lookup(t.Context(), "quick__a")
 	require.True(t, ok)
+}
+
+// Servers that have too much to list together cost the others nothing: clients would
+// end the connection that brings such a list.
+func TestWhatIsTooMuchTogetherIsNotListedAndStillFound(t *testing.T) {
+	of := func(name string, bytes int) *source {
+		s := &source{name: name, others: map[call.Kind][]string{call.Prompts: {`{"name":"p"}`}}}
+		for ; bytes > 0; bytes -= 1 << 20 {
+			s.tools = append(s.tools, fmt.Sprintf(`{"name":"t%d","description":%q,"inputSchema":{"type":"object"}}`, bytes, strings.Repeat("d", min(bytes, 1<<20))))
+		}
+		return s
+	}
+	two := of("two", 7<<20)
+	two.gate = make(chan struct{})
+	c := open(t, nil, catalog.Entry{Source: of("one", 6<<20)}, catalog.Entry{Source: two}, catalog.Entry{Source: of("small", 10)}, catalog.Entry{Source: of("third", 2<<20)})
+	v := c.View()
+	_, ok := v.Lookup(t.Context(), "one__t1048576")
+	require.True(t, ok)
+	close(two.gate) // it is the last that is listed
+	list := string(v.List(t.Context(), call.Tools, false))
+	require.Less(t, len(list), 9<<20)
+	for name, listed := range map[string]bool{"one__t": true, "two__t": false, "small__t": true, "third__t": true} {
+		require.Equal(t, listed, strings.Contains(list, name), name)
+	}
+	_, ok = v.Lookup(t.Context(), "two__t1048576")
+	require.True(t, ok)
+	require.Len(t, c.Errors(), 1)
+	require.ErrorContains(t, c.Errors()[0], "server two: its tools are found by name, and not listed")
+	require.Contains(t, string(v.List(t.Context(), call.Prompts, false)), "two__p")
 }

@@ -25,7 +25,7 @@ type Snapshot struct {
 type section struct {
 	items  []*Item
 	byName map[string]*Item
-	listed []*Item                // but for those of servers that are offline
+	listed []*Item                // see leave
 	legacy func() json.RawMessage // the result of the list request, made when it is first asked for
 	modern func() json.RawMessage
 }
@@ -63,10 +63,10 @@ func (s *Snapshot) Listing(kind call.Kind, modern bool) json.RawMessage {
 }
 
 func (s *Snapshot) same(other *Snapshot, kind call.Kind) bool {
-	return slices.EqualFunc(s.lists[kind].listed, other.lists[kind].listed, func(a, b *Item) bool {
-		return a == b || bytes.Equal(a.Definition, b.Definition)
-	})
+	return slices.EqualFunc(s.lists[kind].listed, other.lists[kind].listed, sameItem)
 }
+
+func sameItem(a, b *Item) bool { return a == b || bytes.Equal(a.Definition, b.Definition) }
 
 // newSnapshot puts the listings together. Of two names that are the same, or
 // that look alike and are of different servers, the first stays; the other is
@@ -89,7 +89,7 @@ func newSnapshot(all map[call.Kind][]*Item, identity json.RawMessage, offline ma
 				s.tools = append(s.tools, item.Tool)
 			}
 		}
-		section.leave(offline)
+		faults = append(faults, section.leave(kind, offline)...)
 		section.legacy = sync.OnceValue(func() json.RawMessage { return section.encode(kind, nil, false) })
 		section.modern = sync.OnceValue(func() json.RawMessage { return section.encode(kind, identity, true) })
 		s.lists[kind] = section
@@ -123,12 +123,38 @@ func (l *section) admit(item *Item, alike map[string]*Item) (*Item, error) {
 	return item, nil
 }
 
-// leave lists all but what is of servers that are offline.
-func (l *section) leave(offline map[string]bool) {
+// maxList bounds a list, of the servers of which each has a bound of its own: it is
+// one message, and many clients end the connection that brings one of 10 MiB.
+const maxList = 9 << 20
+
+// leave lists all but what is of servers that are offline, and of those that have
+// most, when all together have more than clients take.
+func (l *section) leave(kind call.Kind, offline map[string]bool) (faults []error) {
+	without := func(left func(server string) bool) {
+		l.listed = slices.DeleteFunc(slices.Clone(l.listed), func(i *Item) bool { return left(i.Server) })
+	}
 	l.listed = l.items
 	if len(offline) > 0 {
-		l.listed = slices.DeleteFunc(slices.Clone(l.items), func(i *Item) bool { return offline[i.Server] })
+		without(func(server string) bool { return offline[server] })
 	}
+	sizes, total := map[string]int{}, 0
+	for _, i := range l.listed {
+		sizes[i.Server] += len(i.Definition)
+		total += len(i.Definition)
+	}
+	for total > maxList {
+		most := l.listed[0].Server
+		for _, i := range l.listed {
+			if sizes[i.Server] > sizes[most] {
+				most = i.Server
+			}
+		}
+		faults = append(faults, fmt.Errorf("server %s: its %s are found by name, and not listed: they have %d bytes, and the list of all servers' would have %d, of which many clients take %d",
+			most, kind, sizes[most], total, maxList))
+		total -= sizes[most]
+		without(func(server string) bool { return server == most })
+	}
+	return faults
 }
 
 // encode makes the answer to the list request.
