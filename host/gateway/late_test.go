@@ -91,9 +91,13 @@ func TestHellosAreShort(t *testing.T) {
 // A client whose answer is not wanted any more is told, so that its user need
 // not decide.
 func TestAQuestionIsWithdrawn(t *testing.T) {
+	seen := make(chan struct{}) // the question, by the only one who is asked
 	g := open(t, tools{"odd": func(ctx context.Context, req *call.Request) (*call.Result, error) {
 		ctx, cancel := context.WithCancel(ctx)
-		time.AfterFunc(20*time.Millisecond, cancel)
+		go func() {
+			<-seen
+			cancel()
+		}()
 		_, err := req.Ask(ctx, "elicitation/create", json.RawMessage(`{}`))
 		if err == nil {
 			return nil, err
@@ -101,15 +105,25 @@ func TestAQuestionIsWithdrawn(t *testing.T) {
 		return &call.Result{Raw: json.RawMessage(`{"content":[]}`)}, nil
 	}})
 	line := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"odd"}}`
-	stream := inSession(t, serve(t, g), `{"elicitation":{}}`)(line)
+	post := inSession(t, serve(t, g), `{"elicitation":{}}`)
 	c := dial(t, g)
 	c.send(t, hello(`{"elicitation":{}}`))
 	c.next(t)
 	c.send(t, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-	c.send(t, line)
-	for _, next := range []func() string{func() string { return event(t, stream) }, func() string { return c.next(t) }} {
+	for _, begin := range []func() (next func() string){
+		func() func() string {
+			stream := post(line)
+			return func() string { return event(t, stream) }
+		},
+		func() func() string {
+			c.send(t, line)
+			return func() string { return c.next(t) }
+		},
+	} {
+		next := begin()
 		question := next()
 		require.Contains(t, question, `"method":"elicitation/create"`)
+		seen <- struct{}{}
 		require.Equal(t, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`+idOf(t, question)+`,"reason":"it is not needed any more"}}`, next())
 		require.Contains(t, next(), `"result"`)
 	}

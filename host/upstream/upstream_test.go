@@ -267,8 +267,14 @@ func TestCancelReachesTheServer(t *testing.T) {
 	s := start(t, nil)
 	mustDo(t, s, "echo", `{}`)
 	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(20*time.Millisecond, cancel)
-	_, err := do(ctx, s, "sleep", `{"n":60000}`)
+	ended := make(chan error, 1)
+	go func() {
+		_, err := do(ctx, s, "sleep", `{"n":60000}`)
+		ended <- err
+	}()
+	require.Eventually(t, func() bool { return upstream.Pending(s) == 1 }, time.Minute, time.Millisecond, "it is under way")
+	cancel()
+	err := <-ended
 	require.ErrorIs(t, err, context.Canceled)
 	require.Equal(t, toolerr.Cancelled, toolerr.CodeOf(err))
 	require.Eventually(t, func() bool { return textOf(t, mustDo(t, s, "cancelled", `{}`)) != "" }, time.Minute, 5*time.Millisecond)

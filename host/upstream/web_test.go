@@ -104,12 +104,19 @@ func TestCancelOverHTTP(t *testing.T) {
 	t.Parallel()
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
-			s := reach(t, way.path, nil, way.args...)
+			h := hold(fixture.Handler(way.args...))
+			close(h.let)
+			s := at(t, strings.TrimSuffix(serveHTTP(t, h), "/mcp")+way.path, nil)
 			mustDo(t, s, "echo", `{}`)
 			ctx, cancel := context.WithCancel(t.Context())
-			time.AfterFunc(20*time.Millisecond, cancel)
-			_, err := do(ctx, s, "sleep", `{"n":60000}`)
-			require.Equal(t, toolerr.Cancelled, toolerr.CodeOf(err))
+			ended := make(chan error, 1)
+			go func() {
+				_, err := do(ctx, s, "sleep", `{"n":60000}`)
+				ended <- err
+			}()
+			<-h.begun
+			cancel()
+			require.Equal(t, toolerr.Cancelled, toolerr.CodeOf(<-ended))
 			require.Eventually(t, func() bool {
 				seen := textOf(t, mustDo(t, s, "cancelled", `{}`))
 				return seen != "" && strings.HasPrefix(seen, "closed:") == (way.era == upstream.Modern)

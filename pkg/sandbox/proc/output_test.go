@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
@@ -102,7 +101,7 @@ func TestMuchOutput(t *testing.T) {
 	forgetPeak(t)
 	before := statusKiB(t, "VmRSS")
 	out := output(t, proc.Config{SpillBytes: bound}, fmt.Sprintf(
-		"echo the beginning; dd if=/dev/zero bs=1M count=%d status=none; seq 1000000 1100000; echo the end", size>>20))
+		"echo the beginning; dd if=/dev/zero bs=1M count=%d iflag=fullblock status=none; seq 1000000 1100000; echo the end", size>>20))
 	after := statusKiB(t, "VmHWM")
 	require.EqualValues(t, len("the beginning\n")+size+100_001*8+len("the end\n"), out.Size())
 	require.EqualValues(t, 1+100_001+1, out.Lines())
@@ -151,10 +150,7 @@ func statusKiB(t testing.TB, name string) int {
 func TestEndlessOutputEndsAtTheTimeout(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, proc.Config{Level: proc.Off, SpillBytes: 1 << 20})
-	result, out, err := r.Run(context.Background(), proc.Command{Script: "yes", Dir: "/", Timeout: 300 * time.Millisecond})
-	require.NoError(t, err)
-	defer out.Close()
-	require.Equal(t, proc.TimedOut, result.Ending)
+	out := timedOut(t, r, "yes")
 	require.Positive(t, out.Size())
 	require.True(t, strings.HasSuffix(out.Excerpt(0).Text(), "y"+"\n") || strings.HasSuffix(out.Excerpt(0).Text(), "y"))
 }
