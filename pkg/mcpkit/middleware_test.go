@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -88,21 +89,24 @@ func TestDeadlineMinded(t *testing.T) {
 
 // One that does not is answered for, keeps its turn, and gives it back.
 func TestDeadlineOverrun(t *testing.T) {
-	release := make(chan struct{})
-	var runs atomic.Int32
-	work := newTool(t, mcpkit.Def{Timeout: time.Millisecond, MaxConcurrent: 1}, func(context.Context) (*mcpkit.Result, error) {
-		runs.Add(1)
-		<-release
-		return &mcpkit.Result{Text: "late"}, nil
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		var runs atomic.Int32
+		work := newTool(t, mcpkit.Def{Timeout: time.Millisecond, MaxConcurrent: 1}, func(context.Context) (*mcpkit.Result, error) {
+			runs.Add(1)
+			<-release
+			return &mcpkit.Result{Text: "late"}, nil
+		})
+		handler := mcpkit.Chain(callTool, mcpkit.Recover, mcpkit.Deadline(time.Millisecond), mcpkit.Concurrency())
+		res := handler(t.Context(), work, nil)
+		require.Equal(t, toolerr.Timeout, res.Code)
+		require.Contains(t, res.Text, "work did not finish within 1ms")
+		require.Equal(t, toolerr.Timeout, handler(t.Context(), work, nil).Code, "no turn came free")
+		require.EqualValues(t, 1, runs.Load())
+		close(release)
+		synctest.Wait()
+		require.Equal(t, "late", handler(t.Context(), work, nil).Text)
 	})
-	handler := mcpkit.Chain(callTool, mcpkit.Recover, mcpkit.Deadline(time.Millisecond), mcpkit.Concurrency())
-	res := handler(t.Context(), work, nil)
-	require.Equal(t, toolerr.Timeout, res.Code)
-	require.Contains(t, res.Text, "work did not finish within 1ms")
-	require.Equal(t, toolerr.Timeout, handler(t.Context(), work, nil).Code, "no turn came free")
-	require.EqualValues(t, 1, runs.Load())
-	close(release)
-	require.Eventually(t, func() bool { return handler(t.Context(), work, nil).Text == "late" }, patience, time.Millisecond)
 }
 
 func TestConcurrency(t *testing.T) {

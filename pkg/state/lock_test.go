@@ -257,6 +257,22 @@ func TestNoLockOutlivesItsProcess(t *testing.T) {
 	}
 }
 
+// Who comes too late to wait is told who has the lock all the same.
+func TestWhoHasTheLockIsNamedToThoseWhoDoNotWait(t *testing.T) {
+	dir := t.TempDir()
+	held, err := storeAt(dir).LockPath(t.Context(), "/held")
+	require.NoError(t, err)
+	defer held()
+	store := storeAt(dir)
+	late, cancel := context.WithDeadline(t.Context(), time.Now())
+	defer cancel()
+	for range 50 {
+		_, err = store.LockPath(late, "/held")
+		require.Equal(t, toolerr.Locked, toolerr.CodeOf(err))
+		require.ErrorContains(t, err, "process ")
+	}
+}
+
 // Lock files that nobody has used for a while go, those in use do not.
 func TestLockFilesAreCleared(t *testing.T) {
 	dir := t.TempDir()

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -282,15 +283,17 @@ func TestAPlaceChangesWhileSomebodyThinks(t *testing.T) {
 
 // A caller whose time is over while its call waits is told that it waits.
 func TestACallersTimeIsOver(t *testing.T) {
-	d := newDesk(t, approve.Config{Wait: time.Minute})
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
-	_, err := d.call(ctx, request(`{}`))
-	id, waits := pendingOf(err)
-	require.True(t, waits, "%v", err)
-	d.approve(t, id)
-	_, err = d.call(t.Context(), request(`{}`))
-	require.NoError(t, err)
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, approve.Config{Wait: time.Minute})
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		_, err := d.call(ctx, request(`{}`))
+		id, waits := pendingOf(err)
+		require.True(t, waits, "%v", err)
+		d.approve(t, id)
+		_, err = d.call(t.Context(), request(`{}`))
+		require.NoError(t, err)
+	})
 }
 
 // While a call runs its lease is renewed, and the same call is told to wait.
