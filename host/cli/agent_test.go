@@ -53,7 +53,8 @@ func repository(t *testing.T) (dir string, args []string) {
 		if name == "bash" {
 			more = ", --sandbox, off"
 		}
-		servers += fmt.Sprintf("  %s: {command: %s, args: [--root, %s, --state, %s%s]}\n", name, mcpkittest.Build(t, "./tools/"+name), root, state, more)
+		// In one era, whatever the machine: on a slow one the other may be spoken.
+		servers += fmt.Sprintf("  %s: {command: %s, era: modern, args: [--root, %s, --state, %s%s]}\n", name, mcpkittest.Build(t, "./tools/"+name), root, state, more)
 	}
 	for name, text := range map[string]string{
 		"repo/delay.sh": "# how long is waited, in ms\nretryDelay=250\n",
