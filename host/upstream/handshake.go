@@ -32,7 +32,8 @@ func (i identity) String() string {
 }
 
 // handshake opens the session and sets c.era. With Auto the modern opening is
-// tried first; a server that ignores it costs ProbeTimeout, once.
+// tried first; a server that ignores it costs ProbeTimeout, once. One that has
+// not answered by then and refuses the legacy opening is asked once more.
 func (c *conn) handshake(ctx context.Context, era Era) error {
 	err := c.shake(ctx, era)
 	if err == nil && c.cfg.resume != nil {
@@ -52,6 +53,7 @@ func (c *conn) shake(ctx context.Context, era Era) error {
 		defer cancel()
 	}
 	modern, err := c.discover(probe)
+	late := probe.Err() != nil
 	switch {
 	case modern:
 		return nil
@@ -63,7 +65,14 @@ func (c *conn) shake(ctx context.Context, era Era) error {
 	case !c.alive() || ctx.Err() != nil:
 		return err
 	}
-	return c.initialize(ctx)
+	err = c.initialize(ctx)
+	var refused *call.MCPError
+	if late && errors.As(err, &refused) { // it speaks the modern version alone, and was slow to start
+		if modern, _ := c.discover(ctx); modern { //nolint:errcheck // what it refused says more
+			return nil
+		}
+	}
+	return err
 }
 
 // discover asks whether the server speaks the modern version.

@@ -165,6 +165,21 @@ func TestBothErasListAndCall(t *testing.T) {
 	}
 }
 
+// A server of the modern version alone that starts slower than the probe waits
+// is found all the same, over a pipe and over HTTP.
+func TestAModernServerMayStartSlowly(t *testing.T) {
+	t.Parallel()
+	hurry := func(c *upstream.Config) { c.Era, c.ProbeTimeout = upstream.Auto, time.Nanosecond }
+	for name, s := range map[string]*upstream.Server{
+		"pipe": start(t, hurry, "-era", "modern", "-start", "slow"),
+		"HTTP": reach(t, "/mcp", hurry, "-era", "modern"),
+	} {
+		require.Equal(t, `{"a":1}`, textOf(t, mustDo(t, s, "echo", `{"a":1}`)), name)
+		require.Equal(t, upstream.Modern, s.Status().Era, name)
+		require.Zero(t, s.Status().Restarts, name)
+	}
+}
+
 func TestEraIsRememberedAcrossRestarts(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "pids")
