@@ -25,8 +25,8 @@ func transports(t *testing.T, m *mcpkittest.Mock) map[string]config.Config {
 	web := httptest.NewServer(m)
 	t.Cleanup(web.Close)
 	return map[string]config.Config{
-		"in-process": {Servers: []config.Server{{Config: upstream.Config{Name: "m", Serve: m.Serve, MaxLine: 1 << 20}}}},
-		"child":      {Servers: []config.Server{{Config: upstream.Config{Name: "m", Command: command, Env: env, MaxLine: 1 << 20}}}},
+		"in-process": {Servers: []config.Server{{Config: upstream.Config{Name: "m", Serve: m.Serve, MaxLine: 1 << 20, ProbeTimeout: mcpkittest.Patience}}}},
+		"child":      {Servers: []config.Server{{Config: upstream.Config{Name: "m", Command: command, Env: env, MaxLine: 1 << 20, ProbeTimeout: mcpkittest.Patience}}}},
 		"http":       {Remote: []dialect.Server{{Name: "m", URL: web.URL, APIKey: secret.Text("sesame")}}},
 	}
 }

@@ -99,7 +99,7 @@ func TestServersOfOtherLibrariesAnswerOverHTTP(t *testing.T) {
 				continue
 			}
 			t.Run(c.name+" "+string(era), func(t *testing.T) {
-				s := at(t, serveHTTP(t, c.handler), func(c *upstream.Config) { c.Era = era })
+				s := at(t, serveHTTP(t, c.handler), func(c *upstream.Config) { c.Era, c.ProbeTimeout = era, time.Minute })
 				tools, err := s.Tools(t.Context())
 				require.NoError(t, err)
 				require.Len(t, tools, 1)
