@@ -67,8 +67,10 @@ func (c *conn) shake(ctx context.Context, era Era) error {
 	}
 	err = c.initialize(ctx)
 	var refused *call.MCPError
-	if late && errors.As(err, &refused) { // it speaks the modern version alone, and was slow to start
-		if modern, _ := c.discover(ctx); modern { //nolint:errcheck // what it refused says more
+	if late && errors.As(err, &refused) { // it may speak the modern version alone, and have been slow to start
+		again, cancel := context.WithTimeout(ctx, c.cfg.StartTimeout/4) // it is awake, and there may be other ways
+		defer cancel()
+		if modern, _ := c.discover(again); modern { //nolint:errcheck // what it refused says more
 			return nil
 		}
 	}
