@@ -5,6 +5,9 @@ func CheckAddress(host string, private bool, address string) error {
 	return addressGuard{host: host, private: private || namesPrivate(host)}.check("tcp", address, nil)
 }
 
+// IsStopped reports whether a child is stopped.
+func IsStopped(pid int) bool { return isStopped(pid) }
+
 // Pending is how many requests wait for an answer of the server that runs now.
 func Pending(s *Server) int {
 	s.mu.Lock()

@@ -20,6 +20,8 @@ func TestAStoppedProcessIsFoundOut(t *testing.T) {
 	p, err := os.FindProcess(s.Status().PID)
 	require.NoError(t, err)
 	require.NoError(t, suspend(p))
+	// Until the last of its threads has taken notice, it may answer.
+	require.Eventually(t, func() bool { return upstream.IsStopped(p.Pid) }, time.Minute, time.Millisecond)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	_, err = do(ctx, s, "echo", `{}`)
