@@ -134,7 +134,7 @@ func TestReadmeConfigurationIsRight(t *testing.T) {
 	declared := blocks(t, "docs/declared-tools.md", "yaml")
 	for text, want := range map[string]string{
 		strings.Join(blocks(t, "README.md", "yaml"), ""):    "toolroom.yaml: 2 servers",
-		strings.Join(blocks(t, "docs/host.md", "yaml"), ""): "toolroom.yaml: 1 server",
+		strings.Join(blocks(t, "docs/host.md", "yaml"), ""): "toolroom.yaml: 2 servers",
 		declared[len(declared)-1]:                           "toolroom.yaml: 1 server",
 	} {
 		dir := t.TempDir()

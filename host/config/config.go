@@ -4,7 +4,7 @@
 //
 // What counts, the later over the earlier where both name a server:
 //
-//  1. the bundled tools beside the host (their names cannot be taken);
+//  1. the bundled tools beside the host;
 //  2. the file of --config; without one the user's own,
 //     $XDG_CONFIG_HOME/toolroom/toolroom.yaml, and then the toolroom.yaml of
 //     the working directory if the user trusts it as it is (see Trust);
@@ -28,12 +28,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/toolroom-mcp/toolroom/host/agent"
 	"github.com/toolroom-mcp/toolroom/host/catalog"
 	"github.com/toolroom-mcp/toolroom/host/config/dialect"
-	"github.com/toolroom-mcp/toolroom/host/discover"
 	"github.com/toolroom-mcp/toolroom/host/manifest"
 	"github.com/toolroom-mcp/toolroom/host/offer"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/trace"
@@ -126,55 +124,24 @@ func Load(f Flags, dir, version string, getenv func(string) string, environ []st
 	if err != nil {
 		return c, err
 	}
-	c.hide()
+	for _, off := range c.Off {
+		c.dropBundled(off.Name)
+	}
 	if err := c.addConfigured(specs, version, env); err != nil {
 		return c, err
 	}
+	c.hide()
 	return c, c.checkDeclared()
-}
-
-// hide tells the bundled bash where else than in the state directory things are kept
-// that commands are not to see.
-func (c *Config) hide() {
-	for i := range c.Servers {
-		if c.Servers[i].Name != "bash" {
-			continue
-		}
-		for _, dir := range []string{c.Store.Dir, c.Stages.Audit.Dir} {
-			if dir != "" && dir != c.State {
-				c.Servers[i].Command = append(slices.Clip(c.Servers[i].Command), "--hide", dir)
-			}
-		}
-	}
-}
-
-func (c *Config) addBundled(dir, version string, env, args []string, file string) {
-	found, missing := discover.Siblings(dir)
-	c.Missing = missing
-	for _, tool := range found {
-		args := args
-		if tool.Name == "dispatch_agent" { // its agents ask the models of this configuration
-			args = append(slices.Clone(args), configArgs(file)...)
-		}
-		c.Servers = append(c.Servers, Server{Bundled: true, Config: upstream.Config{
-			Name: tool.Name, Command: append([]string{tool.Path}, args...), Env: env,
-			Era:     upstream.Legacy, // the era in which a server can ask for roots
-			Version: version, KillsOwnTree: true,
-			QuietTime: 5 * time.Second, // they answer a ping whatever they do
-		}})
-	}
 }
 
 // addConfigured makes the servers of the files and the command line startable.
 func (c *Config) addConfigured(specs []dialect.Server, version string, env []string) error {
 	var problems dialect.Problems
 	for _, spec := range specs {
-		if slices.ContainsFunc(c.Servers, func(have Server) bool { return have.Name == spec.Name }) {
-			problems = append(problems, spec.Problem("", "has the name of a bundled tool; choose another"))
-			continue
-		}
+		bundled, taken := c.dropBundled(spec.Name)
 		if spec.URL != "" {
 			c.Remote = append(c.Remote, spec)
+			c.noticeTaken(spec, taken)
 			continue
 		}
 		cfg, problem := startable(spec, version, env)
@@ -182,7 +149,12 @@ func (c *Config) addConfigured(specs []dialect.Server, version string, env []str
 			problems = append(problems, *problem)
 			continue
 		}
+		if taken && sameProgram(cfg.Command[0], bundled.Command[0]) {
+			c.Servers = append(c.Servers, bundled.configured(cfg, spec))
+			continue
+		}
 		c.Servers = append(c.Servers, Server{Config: cfg, Spec: spec})
+		c.noticeTaken(spec, taken)
 	}
 	return problems.Err()
 }
@@ -191,7 +163,7 @@ func (c *Config) addConfigured(specs []dialect.Server, version string, env []str
 func (c Config) Views() []dialect.View {
 	views := []dialect.View{}
 	for _, s := range c.Servers {
-		if !s.Bundled {
+		if s.Spec.Name != "" {
 			views = append(views, s.Spec.View())
 		}
 	}
@@ -204,30 +176,6 @@ func (c Config) Views() []dialect.View {
 
 func (c *Config) notice(format string, args ...any) {
 	c.Notices = append(c.Notices, fmt.Sprintf(format, args...))
-}
-
-// toolArgs is the command line of the bundled tools. Without roots of the
-// host's own they look at the environment, ask the client, and take the
-// working directory, in that order.
-func toolArgs(roots []string, f Flags, state string) []string {
-	args := f.Allow.AllowFlags()
-	for _, root := range roots {
-		args = append(args, "--root", root)
-	}
-	if f.State != "" {
-		args = append(args, "--state", state)
-	}
-	return args
-}
-
-// configArgs names the configuration file of the command line, as far as it can
-// be read again.
-func configArgs(file string) []string {
-	name, err := filepath.Abs(file)
-	if info, statErr := os.Stat(name); file == "" || err != nil || statErr != nil || !info.Mode().IsRegular() {
-		return nil
-	}
-	return []string{"--config", name}
 }
 
 // childEnv is the host's environment without its own credential and without

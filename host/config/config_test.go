@@ -49,13 +49,13 @@ func TestBashHidesWhatTheHostKeeps(t *testing.T) {
 	file := filepath.Join(dir, "toolroom.yaml")
 	for text, want := range map[string][]string{
 		"{}": nil,
-		"store: {dir: kept}\naudit: {dir: /var/log/toolroom}": {"--hide", filepath.Join(dir, "kept"), "--hide", "/var/log/toolroom"},
+		"store: {dir: kept}\naudit: {dir: /var/log/toolroom}": {"--hide=" + filepath.Join(dir, "kept"), "--hide=/var/log/toolroom"},
 	} {
 		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 		c, err := config.Load(config.Flags{Config: file, State: state}, dir, "1", env(), nil)
 		require.NoError(t, err)
 		require.Len(t, c.Servers, 1)
-		require.Equal(t, append([]string{"--state", state}, want...), c.Servers[0].Command[1:])
+		require.Equal(t, append([]string{"--state=" + state}, want...), c.Servers[0].Command[1:])
 	}
 }
 
@@ -64,7 +64,7 @@ func TestSiblingsGetTheHostsRootsAndState(t *testing.T) {
 	c, err := config.Load(config.Flags{Roots: []string{root, root + ":ro"}, State: state}, dir, "1", env(), []string{"A=b", "TOOLROOM_TOKEN=secret"})
 	require.NoError(t, err)
 	require.Len(t, c.Servers, 2)
-	require.Equal(t, []string{"--root", root, "--root", root + ":ro", "--state", state}, c.Servers[0].Command[1:])
+	require.Equal(t, []string{"--root=" + root, "--root=" + root + ":ro", "--state=" + state}, c.Servers[0].Command[1:])
 	require.Equal(t, []string{"A=b"}, c.Servers[0].Env, "the host's credential is its own")
 	require.True(t, c.Servers[0].Bundled && c.Servers[0].KillsOwnTree)
 	require.Contains(t, c.Missing, "bash")
@@ -85,7 +85,7 @@ func TestSiblingsGetTheHostsRootsAndState(t *testing.T) {
 	t.Chdir(root)
 	c, err = config.Load(config.Flags{Roots: []string{"."}}, dir, "1", env("HOME", root), nil)
 	require.NoError(t, err)
-	require.True(t, filepath.IsAbs(c.Servers[0].Command[2]))
+	require.True(t, filepath.IsAbs(strings.TrimPrefix(c.Servers[0].Command[1], "--root=")))
 }
 
 func TestRootsAreChecked(t *testing.T) {
@@ -150,7 +150,6 @@ mcpServers:
 		`servers: {x: {command: ./a, start_timeout: soon}}`:             "start_timeout",
 		`servers: {x: {command: ./a, era: stone}}`:                      "era",
 		`servers: {x: {command: ./a, type: sse}}`:                       "transport sse needs a url",
-		`servers: {ls: {command: ./a}}`:                                 "has the name of a bundled tool",
 		"servers: {x: {command: ./a}}\nmcpServers: {x: {command: ./a}}": "is there twice",
 		`servers: [`: "c.yaml",
 		`unknown: 1`: "unknown",

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/toolroom-mcp/toolroom/host/config/dialect"
-	"github.com/toolroom-mcp/toolroom/host/discover"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -138,9 +137,6 @@ func (f *Imported) take(d *dialect.Document, home string) {
 		case slices.ContainsFunc(d.Problems, func(p dialect.Problem) bool { return p.Server == s.Name && !p.Warning }):
 			continue
 		case s.Disabled && len(s.Command) == 0 && s.URL == "": // the other program's own
-			continue
-		case slices.Contains(discover.Names(), s.Name):
-			f.Problems = append(f.Problems, s.Problem("", "has the name of a bundled tool; it is left out"))
 			continue
 		case slices.ContainsFunc(f.Servers, func(have dialect.Server) bool { return have.Name == s.Name }):
 			f.Problems = append(f.Problems, s.Problem("", "is there already, from another file; it is left out"))

@@ -70,11 +70,10 @@ func TestImport(t *testing.T) {
 	for _, s := range found.Servers {
 		names = append(names, s.Name)
 	}
-	require.Equal(t, []string{"files", "mine", "here", "web"}, names)
+	require.Equal(t, []string{"files", "grep", "mine", "here", "web"}, names)
 	problems := found.Problems.Error()
 	for _, want := range []string{
 		"server bad: command: want a list of texts; it holds a map",
-		"server grep: has the name of a bundled tool; it is left out",
 		"server files: is there already, from another file; it is left out",
 	} {
 		require.Contains(t, problems, want)
@@ -104,7 +103,7 @@ func TestImport(t *testing.T) {
 	write(t, target, "# mine\ntool_dirs: [t] # a note\n\nservers:\n  # the old one\n  web: {command: /old}\n")
 	added, kept, err = found.Write(target)
 	require.NoError(t, err)
-	require.Equal(t, []string{"files", "mine", "here"}, added)
+	require.Equal(t, []string{"files", "grep", "mine", "here"}, added)
 	require.Equal(t, []string{"web"}, kept)
 	text, err = os.ReadFile(target)
 	require.NoError(t, err)
@@ -114,7 +113,7 @@ func TestImport(t *testing.T) {
 	added, kept, err = found.Write(target)
 	require.NoError(t, err)
 	require.Empty(t, added)
-	require.Len(t, kept, 4)
+	require.Len(t, kept, 5)
 	for text, want := range map[string]string{"servers: [": "not YAML", "servers: [{name: a, command: b}]": "servers is a list", "sercers: {}": "did you mean servers?"} {
 		write(t, target, text)
 		_, _, err = found.Write(target)
@@ -124,7 +123,7 @@ func TestImport(t *testing.T) {
 		write(t, target, empty)
 		added, _, err = found.Write(target)
 		require.NoError(t, err, empty)
-		require.Len(t, added, 4)
+		require.Len(t, added, 5)
 	}
 	_, _, err = found.Write(filepath.Join(home, "x.json"))
 	require.ErrorContains(t, err, "is not YAML")
