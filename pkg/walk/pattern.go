@@ -22,17 +22,21 @@ type rule struct {
 	last     glob   // of shape recursive: everything below lead
 }
 
-// maxAlternatives bounds what the braces of one line expand to, maxLine what
+// maxAlternatives bounds what the braces of one line expand to, maxExpanded what
+// those of a file do (bytes, expansionCost for each on the way there), maxLine what
 // a line may hold and still be a pattern: no path it could match is longer.
 const (
 	maxAlternatives = 256
+	maxExpanded     = 4 << 20
+	expansionCost   = 64
 	maxLine         = 4096
 )
 
 // parseLine returns the rules of a line, without its line end: none for
 // comments, blank lines and patterns that can match nothing, several only
-// for alternatives in braces.
-func parseLine(line string, d dialect, fold bool) []rule {
+// for alternatives in braces. These take from room, which is negative when there
+// was none for them.
+func parseLine(line string, d dialect, fold bool, room *int) []rule {
 	if strings.HasPrefix(line, "#") || len(line) > maxLine {
 		return nil
 	}
@@ -58,7 +62,7 @@ func parseLine(line string, d dialect, fold bool) []rule {
 	line = strings.TrimPrefix(line, "/")
 	lines := []string{line}
 	if d == rgDialect {
-		lines = expandBraces(line)
+		lines = expandBraces(line, room)
 	}
 	var rules []rule
 	for _, text := range lines {
@@ -113,7 +117,7 @@ func trimLine(line string, d dialect) string {
 func parsePattern(p string, d dialect, fold bool) (elements []glob, ok bool) {
 	var list []token
 	stars := 0 // in a row, from the element's beginning
-	empty := false
+	empty, unclosed := false, 0
 	finish := func() {
 		empty = empty || len(list) == 0
 		double := stars == 2 || stars > 2 && d == gitDialect
@@ -143,7 +147,10 @@ func parsePattern(p string, d dialect, fold bool) (elements []glob, ok bool) {
 			list = append(list, token{set: all})
 		case '[':
 			set, size := d.class(p[i:], fold)
-			if set == nil {
+			if size == 1 {
+				unclosed++
+			}
+			if set == nil || unclosed > maxUnclosed {
 				return nil, false
 			}
 			list = append(list, token{set: set})
@@ -165,6 +172,10 @@ func parsePattern(p string, d dialect, fold bool) (elements []glob, ok bool) {
 	finish()
 	return elements, !empty
 }
+
+// maxUnclosed is how many brackets of a pattern are found not to be closed, each by
+// reading on to its end. One with more can match nothing.
+const maxUnclosed = 4
 
 // class reads a bracket expression; nil if it is none.
 func (d dialect) class(p string, fold bool) (*byteSet, int) {
@@ -190,7 +201,7 @@ func lower(c byte) byte {
 
 // expandBraces returns the alternatives of a pattern with {a,b}: itself if
 // there are none, nothing if the braces do not pair up or say too much.
-func expandBraces(p string) []string {
+func expandBraces(p string, room *int) []string {
 	done, todo := []string(nil), []string{p}
 	for len(todo) > 0 {
 		p := todo[len(todo)-1]
@@ -201,7 +212,14 @@ func expandBraces(p string) []string {
 		case open < 0:
 			done, todo = append(done, p), todo[:len(todo)-1]
 		default:
-			todo = append(todo[:len(todo)-1], alternatives(p, open, ends)...)
+			all := alternatives(p, open, ends)
+			for _, one := range all {
+				*room -= len(one) + expansionCost
+			}
+			if *room < 0 {
+				return nil
+			}
+			todo = append(todo[:len(todo)-1], all...)
 		}
 	}
 	return done
@@ -210,14 +228,17 @@ func expandBraces(p string) []string {
 // braces finds the first group: where it opens (-1: there is none) and where
 // its alternatives end. It is not ok when braces or brackets do not pair up.
 func braces(p string) (open int, ends []int, ok bool) {
-	depth := 0
+	depth, unclosed := 0, 0
 	for i := 0; i < len(p); i++ {
 		switch p[i] {
 		case '\\':
 			i++
 		case '[':
 			_, size := parsePlainClass(p[i:])
-			if size == 0 {
+			if size == 1 {
+				unclosed++
+			}
+			if size == 0 || unclosed > maxUnclosed {
 				return 0, nil, false
 			}
 			i += size - 1

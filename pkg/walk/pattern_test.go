@@ -1,10 +1,12 @@
 package walk
 
 import (
+	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
 // verdictOn asks one ignore file about a path relative to its directory.
@@ -44,7 +46,7 @@ func TestHostilePatterns(t *testing.T) {
 	} {
 		for _, d := range []dialect{gitDialect, rgDialect} {
 			for _, fold := range []bool{false, true} {
-				s := parseRules([]byte(pattern+"\n"), d, fold)
+				s, _ := parseRules([]byte(pattern+"\n"), d, fold)
 				for _, name := range []string{path, long, "a", "b"} {
 					verdictOn(s, name, true)
 				}
@@ -53,12 +55,42 @@ func TestHostilePatterns(t *testing.T) {
 	}
 }
 
+// The lines of one file share what their braces may stand for: a mebibyte of lines
+// could stand for gigabytes.
+func TestBracesAreBounded(t *testing.T) {
+	line := strings.Repeat("{a,b}", 8)
+	for _, text := range []string{
+		strings.Repeat(line+strings.Repeat("x", 4000)+"\n", 250),
+		strings.Repeat(line+"\n", 25_000),
+		strings.Repeat(strings.Repeat("{a}", 1300)+"\n", 250),
+		line + strings.Repeat("[", 4000),
+	} {
+		before := memory()
+		s, err := parseRules([]byte("a\n"+text), rgDialect, false)
+		require.Less(t, memory()-before, uint64(200<<20))
+		if len(text) > maxLine {
+			require.Equal(t, toolerr.TooLarge, toolerr.CodeOf(err))
+			require.Nil(t, s)
+		}
+	}
+	s, err := parseRules([]byte(strings.Repeat(line+"\n", 100)), rgDialect, false)
+	require.NoError(t, err)
+	require.Equal(t, ignored, verdictOn(s, "x/abababba", false))
+}
+
+// memory is what was allocated so far.
+func memory() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.TotalAlloc
+}
+
 func TestManyRules(t *testing.T) {
 	var b strings.Builder
 	for range 20_000 {
 		b.WriteString("dup/\n!dup\n*.ext/\n")
 	}
-	s := parseRules([]byte(b.String()), gitDialect, false)
+	s, _ := parseRules([]byte(b.String()), gitDialect, false)
 	require.Len(t, s.names.literal["dup"], 1, "a later rule for all overrides the earlier ones")
 	require.Len(t, s.names.ending[".ext"], 1)
 	require.Equal(t, kept, verdictOn(s, "dup", true))
@@ -67,7 +99,7 @@ func TestManyRules(t *testing.T) {
 }
 
 func TestOrderOfRulesAcrossIndexes(t *testing.T) {
-	s := parseRules([]byte("*.go\n!a.go\n/d/a.go\n!/d/a*\nd/**/a.g?\n!x/\nx"), gitDialect, false)
+	s, _ := parseRules([]byte("*.go\n!a.go\n/d/a.go\n!/d/a*\nd/**/a.g?\n!x/\nx"), gitDialect, false)
 	for path, want := range map[string]verdict{
 		"b.go": ignored, "a.go": kept, "d/a.go": ignored, "d/ab.go": kept, "d/e/a.go": ignored, "e/a.go": kept, "x": ignored, "d/x": ignored, "y": noRule,
 	} {
@@ -82,12 +114,12 @@ func FuzzRules(f *testing.F) {
 	f.Add("[[:alpha:]\n[]-]\n[\\]]\n", "]", false)
 	f.Fuzz(func(t *testing.T, content, path string, fold bool) {
 		for _, d := range []dialect{gitDialect, rgDialect} {
-			s := parseRules([]byte(content), d, fold)
+			s, _ := parseRules([]byte(content), d, fold)
 			verdictOn(s, path, true)
 			asFile := verdictOn(s, path, false)
 			// A last rule that is for the name itself decides.
 			if path != "" && !strings.ContainsAny(path, "/\n\r\\ \t") && len(path) < 100 && plainPattern(path) {
-				s = parseRules([]byte(content+"\n"+path+"\n"), d, fold)
+				s, _ = parseRules([]byte(content+"\n"+path+"\n"), d, fold)
 				if got := verdictOn(s, path, false); got != ignored {
 					t.Errorf("%q after %q: %v, before %v", path, content, got, asFile)
 				}

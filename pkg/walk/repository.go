@@ -120,7 +120,7 @@ func (t *tree) globalRules(file string, fold bool) *ruleSet {
 	}
 	text, err := readUser(file)
 	if err == nil {
-		set = parseRules(text, gitDialect, fold)
+		set, _ = parseRules(text, gitDialect, fold) //nolint:errcheck // git has no braces
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		t.fault(file, err)
 	}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
 // verdict is what ignore rules say of an entry.
@@ -33,26 +35,30 @@ type names struct {
 	globs   []int32
 }
 
-// parseRules reads an ignore file; nil if it has no rule.
-func parseRules(content []byte, d dialect, fold bool) *ruleSet {
-	s := &ruleSet{fold: fold}
+// parseRules reads an ignore file; nil if it has no rule. TOO_LARGE if its braces
+// say too much.
+func parseRules(content []byte, d dialect, fold bool) (*ruleSet, error) {
+	s, room := &ruleSet{fold: fold}, maxExpanded
 	text := string(bytes.TrimPrefix(content, []byte("\xef\xbb\xbf")))
 	for text != "" {
 		var line string
 		line, text, _ = strings.Cut(text, "\n")
-		for _, r := range parseLine(strings.TrimSuffix(line, "\r"), d, fold) {
+		for _, r := range parseLine(strings.TrimSuffix(line, "\r"), d, fold, &room) {
 			s.add(r)
+		}
+		if room < 0 {
+			return nil, toolerr.New(toolerr.TooLarge, "the alternatives in its braces have more than %d MiB together", maxExpanded>>20)
 		}
 	}
 	if len(s.rules) == 0 {
-		return nil
+		return nil, nil
 	}
 	s.names.finish()
 	for _, n := range s.byDir {
 		n.finish()
 	}
 	slices.Reverse(s.paths)
-	return s
+	return s, nil
 }
 
 func (s *ruleSet) add(r rule) {

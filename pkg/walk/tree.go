@@ -132,7 +132,11 @@ func (t *tree) load(s source, name string, d dialect, fold bool) *ruleSet {
 	text, err := s.read(name)
 	switch {
 	case err == nil:
-		return parseRules(text, d, fold)
+		set, err := parseRules(text, d, fold)
+		if err != nil {
+			t.fault(s.shown(name), err)
+		}
+		return set
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.EISDIR), toolerr.Is(err, toolerr.IsADirectory):
 	default:
 		t.fault(s.shown(name), err)

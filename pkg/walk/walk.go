@@ -27,7 +27,8 @@
 // never shown nor entered.
 //
 // An ignore file that is a link or a special file, or larger than a
-// mebibyte, is not read; Report.Faults names it.
+// mebibyte, or whose braces stand for more than four, is not read;
+// Report.Faults names it.
 //
 // Each file is read by its owner's rules where git and ripgrep differ. So
 // the known differences to ripgrep are: in git's files, braces are plain
