@@ -90,7 +90,8 @@ func TestManyRules(t *testing.T) {
 	for range 20_000 {
 		b.WriteString("dup/\n!dup\n*.ext/\n")
 	}
-	s, _ := parseRules([]byte(b.String()), gitDialect, false)
+	s, err := parseRules([]byte(b.String()), gitDialect, false)
+	require.NoError(t, err)
 	require.Len(t, s.names.literal["dup"], 1, "a later rule for all overrides the earlier ones")
 	require.Len(t, s.names.ending[".ext"], 1)
 	require.Equal(t, kept, verdictOn(s, "dup", true))
@@ -99,7 +100,8 @@ func TestManyRules(t *testing.T) {
 }
 
 func TestOrderOfRulesAcrossIndexes(t *testing.T) {
-	s, _ := parseRules([]byte("*.go\n!a.go\n/d/a.go\n!/d/a*\nd/**/a.g?\n!x/\nx"), gitDialect, false)
+	s, err := parseRules([]byte("*.go\n!a.go\n/d/a.go\n!/d/a*\nd/**/a.g?\n!x/\nx"), gitDialect, false)
+	require.NoError(t, err)
 	for path, want := range map[string]verdict{
 		"b.go": ignored, "a.go": kept, "d/a.go": ignored, "d/ab.go": kept, "d/e/a.go": ignored, "e/a.go": kept, "x": ignored, "d/x": ignored, "y": noRule,
 	} {
@@ -114,12 +116,17 @@ func FuzzRules(f *testing.F) {
 	f.Add("[[:alpha:]\n[]-]\n[\\]]\n", "]", false)
 	f.Fuzz(func(t *testing.T, content, path string, fold bool) {
 		for _, d := range []dialect{gitDialect, rgDialect} {
-			s, _ := parseRules([]byte(content), d, fold)
+			s, err := parseRules([]byte(content), d, fold)
+			if err != nil { // of its braces
+				require.Equal(t, toolerr.TooLarge, toolerr.CodeOf(err))
+				continue
+			}
 			verdictOn(s, path, true)
 			asFile := verdictOn(s, path, false)
 			// A last rule that is for the name itself decides.
 			if path != "" && !strings.ContainsAny(path, "/\n\r\\ \t") && len(path) < 100 && plainPattern(path) {
-				s, _ = parseRules([]byte(content+"\n"+path+"\n"), d, fold)
+				s, err = parseRules([]byte(content+"\n"+path+"\n"), d, fold)
+				require.NoError(t, err)
 				if got := verdictOn(s, path, false); got != ignored {
 					t.Errorf("%q after %q: %v, before %v", path, content, got, asFile)
 				}
