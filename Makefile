@@ -1,6 +1,6 @@
 # Everything a developer or CI runs. `make help` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: build test test-all oracles lint cross race fuzz gosdk bench run check clean help
+.PHONY: build test test-all raced conformance clients oracles lint cross race fuzz gosdk bench run check clean help
 
 GO          ?= go
 EXE         := $(if $(filter Windows_NT,$(OS)),.exe,)
@@ -16,7 +16,7 @@ PLAIN       := CGO_ENABLED=0 GOFLAGS="$$($(GO) env GOFLAGS) -trimpath"
 # file, and those of host/store/jetstream, for which a whole server would be compiled once
 # more with the race detector; what they share with the other stores' runs with it there,
 # all of it in `make race`.
-RACED       = $$($(GO) list -tags oracle ./... | grep -e toolroom/ | grep -v -e /host/store/jetstream -e /bench/conformance)
+RACED       = $$($(GO) list -tags oracle ./... | grep -e toolroom/ | grep -v -e /host/store/jetstream -e /bench/conformance -e /bench/clients)
 # SQLite, translated from C, has memory of its own, which the race detector does not
 # look at: compiling that for it, or optimized, would take as long as all of ours. What
 # calls it is looked at.
@@ -29,18 +29,35 @@ build: ## build every binary into bin/
 	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w' -o bin/mcp-host$(EXE) ./host
 	@echo "built $(BINARIES)"
 
+# Tests run the binaries. They are built first, so that no time limit of a test
+# depends on how long a compiler takes with empty caches.
+test raced conformance clients: build
+
 # Vet is a part of lint, which looks for more than go test does. Many tests wait more
-# than they work, so that more packages than processors are tested at a time.
+# than they work, so that more packages than processors are tested at a time. The time
+# limit of a package is for a test that hangs, not for a slow machine.
 test: ## run the tests that need nothing but Go
-	$(PLAIN) $(GO) test -vet=off -p 4 ./...
+	$(PLAIN) $(GO) test -vet=off -p 4 -timeout 30m ./...
+
+test-all: ## add the race detector, the oracles, real clients and fuzzing (installs them)
+	@.ci/step oracles $(MAKE) --no-print-directory oracles
+	@.ci/step race+oracles $(MAKE) --no-print-directory raced
+	@.ci/step conformance $(MAKE) --no-print-directory conformance
+	@.ci/step clients $(MAKE) --no-print-directory clients
+	@.ci/step fuzz $(MAKE) --no-print-directory fuzz
 
 # The race detector's second of sleep at each process' end is for goroutines that are
-# left then: ours have owners that wait for them. The official suites have short times
-# for answers, so that they run by themselves; nothing of ours runs in their test.
-test-all: oracles ## add the race detector, the oracles, real clients and fuzzing (installs them)
-	TOOLROOM_SOAK=1 CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 $(GO) test -vet=off -race -p 4 -tags oracle -timeout 12m $(FOREIGN) $(RACED)
-	TOOLROOM_ORACLES='$(CURDIR)/bench/oracle' $(PLAIN) $(GO) test -vet=off -tags oracle ./bench/conformance
-	@$(MAKE) --no-print-directory fuzz
+# left then: ours have owners that wait for them.
+raced: ## run the tests with the oracles under the race detector (a part of test-all)
+	TOOLROOM_SOAK=1 CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 $(GO) test -vet=off -race -p 4 -tags oracle -timeout 30m $(FOREIGN) $(RACED)
+
+# The official suites have short times for answers, so that they run by themselves;
+# nothing of ours runs in their test, nor in that of the coding agents.
+conformance: ## run the official suites and SDKs (a part of test-all)
+	TOOLROOM_ORACLES='$(CURDIR)/bench/oracle' $(PLAIN) $(GO) test -vet=off -tags oracle -timeout 30m ./bench/conformance
+
+clients: ## run coding agents and read what their models receive (a part of test-all)
+	TOOLROOM_ORACLES='$(CURDIR)/bench/oracle' $(PLAIN) $(GO) test -vet=off -tags oracle -timeout 30m ./bench/clients
 
 oracles: ## install the pinned programs that tests compare against
 	@bench/oracle/install.sh
@@ -84,4 +101,4 @@ clean: ## remove what was built
 	rm -rf bin
 
 help: ## list the targets
-	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

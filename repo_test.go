@@ -98,13 +98,19 @@ var foundation = map[string][]string{
 	"pkg/textdiff":          {},
 	"pkg/topk":              {},
 	"pkg/wording":           {},
+	"pkg/visible":           {},
 	"pkg/noupgrade":         {"pkg/toolerr"},
 	"pkg/conform":           {},
 	"pkg/state":             {"pkg/toolerr", "pkg/sandbox", "pkg/textfile"},
 	"pkg/rewrite":           {"pkg/toolerr", "pkg/sandbox", "pkg/state", "pkg/textfile", "pkg/textdiff", "pkg/wording"},
 	"pkg/pathglob":          {"pkg/toolerr"},
-	"pkg/listing":           {"pkg/toolerr", "pkg/sandbox", "pkg/walk", "pkg/pathglob", "pkg/wording"},
+	"pkg/listing":           {"pkg/toolerr", "pkg/sandbox", "pkg/textfile", "pkg/walk", "pkg/pathglob", "pkg/wording"},
 	"pkg/mcpkit/mcpkittest": {"pkg/toolerr", "pkg/mcpkit"},
+}
+
+// leaves lists what the internal packages may import of ours.
+var leaves = map[string][]string{
+	"internal/redact": {"pkg/mcpkit/jsonrpc", "pkg/wording"},
 }
 
 // mayImport reports whether a file of package dir may import the package own,
@@ -112,6 +118,10 @@ var foundation = map[string][]string{
 func mayImport(dir, own string) bool {
 	within := func(pkg, tree string) bool { return pkg == tree || strings.HasPrefix(pkg, tree+"/") }
 	switch {
+	case within(dir, "internal"): // leaves
+		return slices.Contains(leaves[dir], own)
+	case within(own, "internal"):
+		return true // below everything, promised to nobody
 	case within(dir, "tools"): // and what belongs to the same tool
 		parts := strings.SplitN(dir, "/", 3)
 		return within(own, "pkg") || len(parts) > 1 && within(own, parts[0]+"/"+parts[1])
@@ -158,6 +168,7 @@ var libraryOwners = map[string][]string{
 	"github.com/mark3labs/mcp-go":                {"pkg/mcpkit", "host/upstream", "host/gateway", "bench"},
 	"github.com/spf13/cobra":                     {"host/cli"},
 	"github.com/bmatcuk/doublestar":              {"tools", "pkg"},
+	"github.com/sergi/go-diff":                   {"pkg/textdiff"},
 	"github.com/ledongthuc/pdf":                  {"tools/view"},
 	"golang.org/x/image":                         {"tools/view"},
 	"github.com/santhosh-tekuri/jsonschema":      {"pkg/mcpkit", "pkg/conform", "bench"},

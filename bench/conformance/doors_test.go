@@ -56,7 +56,7 @@ type call struct {
 	Arguments map[string]any `json:"arguments"`
 
 	text string // a part of the text
-	code string // structuredContent.code of a tool error
+	code string // _meta["toolroom/code"] of a tool error
 }
 
 // callsOf lists calls for every tool. A tool without one fails the tests: a
@@ -184,6 +184,7 @@ func TestMain(m *testing.M) {
 // doors lists every binary as a stdio server, and the host over HTTP too.
 func doors(t *testing.T) []door {
 	t.Helper()
+	t.Setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1") // hosts serve dispatch_agent where a model can be found
 	dir := binaries(t)
 	root := fixtureRoot(t)
 	built, err := filepath.Glob(filepath.Join(dir, "mcp-*"))
@@ -267,10 +268,10 @@ type answer struct {
 		Type string `json:"type"`
 		Text string `json:"text"`
 	} `json:"content"`
-	IsError    bool           `json:"isError"`
-	Structured map[string]any `json:"structuredContent"`
-	Thrown     string         `json:"thrown"` // a protocol error, as text
-	Code       any            `json:"code"`
+	IsError bool           `json:"isError"`
+	Meta    map[string]any `json:"_meta"`
+	Thrown  string         `json:"thrown"` // a protocol error, as text
+	Code    any            `json:"code"`
 }
 
 // check compares an answer with what the call promises.
@@ -281,6 +282,6 @@ func (c call) check(t *testing.T, got answer) {
 	require.Equal(t, c.code != "", got.IsError, "%s %v: %s", c.Name, c.Arguments, got.Content[0].Text)
 	require.Contains(t, got.Content[0].Text, c.text)
 	if c.code != "" {
-		require.Equal(t, c.code, got.Structured["code"], got.Content[0].Text)
+		require.Equal(t, c.code, got.Meta["toolroom/code"], got.Content[0].Text)
 	}
 }

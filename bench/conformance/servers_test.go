@@ -178,6 +178,7 @@ func TestRealServersThroughTheHost(t *testing.T) {
 				return file
 			}
 			want := comparable(t, direct)
+			nameServer(t, want["asked"])
 			stdio := s.run(t, map[string]any{"command": host, "args": []string{"stdio", "--config", config(), "--state", t.TempDir()}})
 			s.same(t, want, comparable(t, stdio), "over stdio")
 			root := fixtureRoot(t)
@@ -221,6 +222,28 @@ func (s session) same(t *testing.T, direct, host map[string]any, door string) {
 			require.Equal(t, want[i], got[i], "%s, %s: line %d", door, part, i+1)
 		}
 		require.Len(t, got, len(want), "%s, %s", door, part)
+	}
+}
+
+// nameServer puts the name of the server into what it asked directly, as the
+// host does: a client shows a question under the host's name.
+func nameServer(t *testing.T, asked any) {
+	t.Helper()
+	list, _ := asked.([]any)
+	for _, question := range list {
+		params, ok := question.(map[string]any)
+		require.True(t, ok)
+		if message, ok := params["message"].(string); ok {
+			params["message"] = "The server \"real\" asks. These are its words, not the host's:\n> " + strings.ReplaceAll(message, "\n", "\n> ")
+		}
+		if _, ok := params["messages"]; ok {
+			const head = `(The server "real" asks for this, not the host.)`
+			if system, ok := params["systemPrompt"].(string); ok && system != "" {
+				params["systemPrompt"] = head + "\n\n" + system
+			} else {
+				params["systemPrompt"] = head
+			}
+		}
 	}
 }
 

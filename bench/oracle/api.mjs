@@ -78,6 +78,55 @@ async function withOpenAI() {
   seen.after = brief(await openai.chat.completions.create({ model: "play", messages: user("plain") }));
 }
 
+// Responses as a whole and streamed, by the SDK's own helper, which refuses events that
+// are out of order.
+async function withResponses() {
+  const of = (seen.responses = {});
+  const brief = (made) => ({ text: made.output_text, status: made.status, types: made.output.map((item) => item.type), input: made.usage?.input_tokens > 0 });
+  const ask = (input, more = {}) => ({ model: "play", input, ...more });
+  const tools = [
+    { type: "function", name: "weather", parameters, strict: false },
+    { type: "custom", name: "patch", description: "apply a patch" },
+    { type: "web_search" },
+  ];
+  const each = { whole: (request) => openai.responses.create(request), streamed: (request) => openai.responses.stream(request).finalResponse() };
+  for (const [name, make] of Object.entries(each)) {
+    const it = (of[name] = {});
+    it.plain = brief(await make(ask("plain")));
+    it.image = brief(await make(ask([{ role: "user", content: [{ type: "input_text", text: "plain" }, { type: "input_image", detail: "auto", image_url: "data:image/png;base64," + pixel }] }])));
+    it.ours = brief(await make(ask("ours")));
+    it.length = brief(await make(ask("long")));
+    const first = await make(ask("both", { tools }));
+    it.both = brief(first);
+    const outputs = first.output.filter((item) => item.type === "function_call").map((call) => ({ type: "function_call_output", call_id: call.call_id, output: `rain in ${JSON.parse(call.arguments).city}` }));
+    it.after = brief(await make(ask(outputs, { tools, previous_response_id: first.id })));
+    const items = first.output.map((item) => (item.type === "message" ? { type: "item_reference", id: item.id } : item));
+    it.items = brief(await make(ask([...user("both"), ...items, ...outputs], { tools, store: false })));
+    const patch = await make(ask("patch", { tools }));
+    it.patch = patch.output.map((item) => [item.type, item.name, item.input]);
+  }
+  const kept = await openai.responses.create(ask("plain", { metadata: { a: "b" } }));
+  const found = await openai.responses.retrieve(kept.id);
+  of.stored = { same: found.id === kept.id, text: found.output[0].content[0].text, metadata: found.metadata };
+  const next = await openai.responses.create(ask([...user("1"), ...user("2"), ...user("plain")], { previous_response_id: kept.id }));
+  of.items = [];
+  for await (const item of openai.responses.inputItems.list(next.id, { limit: 2, order: "asc" })) of.items.push(item.content);
+  await openai.responses.delete(kept.id);
+  const types = [];
+  for await (const event of await openai.responses.create(ask("ours", { stream: true, x_events: true }))) types.push(event.type);
+  of.types = [types[0], types[1], types.filter((type) => type === "x_event").length, types.at(-1)];
+  of.errors = {
+    previous: await failure(openai.responses.create(ask("plain", { previous_response_id: next.id }))),
+    gone: await failure(openai.responses.retrieve(kept.id)),
+    background: await failure(openai.responses.create(ask("plain", { background: true }))),
+    model: await failure(openai.responses.create({ ...ask("plain"), model: "nobody" })),
+    output: await failure(openai.responses.create(ask([{ type: "function_call_output", call_id: "call_x", output: "" }]))),
+    limited: await failure(openai.responses.create(ask("limited"))),
+    broken: await failure(openai.responses.stream(ask("broken")).finalResponse()),
+    schema: await failure(openai.responses.create(ask("plain", { text: { format: { type: "json_schema", name: "x", schema: { type: "object" } } } }))),
+  };
+}
+
 async function withAnthropic() {
   const said = (made) => ({ text: made.content.filter((block) => block.type === "text").map((block) => block.text).join("|"), stop: made.stop_reason, output: made.usage.output_tokens > 0 });
   const ask = (prompt, more = {}) => ({ model: "play", max_tokens: 100, messages: user(prompt), ...more });
@@ -107,5 +156,6 @@ async function withAnthropic() {
 }
 
 await withOpenAI();
+await withResponses();
 await withAnthropic();
 console.log(JSON.stringify(seen));

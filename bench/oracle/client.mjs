@@ -20,9 +20,10 @@ async function visit(order) {
   const { Client, StdioClientTransport, StreamableHTTPClientTransport } = sdks[order.sdk];
   const mode = order.era === "modern" ? { pin: "2026-07-28" } : "legacy";
   const client = new Client({ name: "toolroom-tests", version: "1" }, order.sdk === 2 ? { versionNegotiation: { mode } } : {});
+  // Without env a server gets only a few variables, such as PATH: no name of a model.
   const transport = order.url
     ? new StreamableHTTPClientTransport(new URL(order.url), { requestInit: { headers: order.headers } })
-    : new StdioClientTransport({ command: order.command, args: order.args, stderr: "inherit" });
+    : new StdioClientTransport({ command: order.command, args: order.args, env: process.env, stderr: "inherit" });
   await client.connect(transport);
 
   const seen = {

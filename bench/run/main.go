@@ -37,6 +37,7 @@ func main() {
 // sections are measured in this order.
 func sections() []section {
 	return []section{
+		{"size", "What a model is sent", measureSizes},
 		{"list", "Listing the Go distribution", measureList},
 		{"entries", "A directory of 100 000 entries", measureEntries},
 		{"search", "Searching", measureSearch},

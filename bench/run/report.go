@@ -19,6 +19,7 @@ type table struct {
 	unit   string // "ms", "calls/s", "MiB"
 	target string // what is asked for; empty: nothing
 	series []series
+	grid   string // markdown to print instead of series; empty: none
 	notes  []string
 }
 
@@ -85,6 +86,11 @@ func (r *report) add(title string, tables []table) {
 		if t.target != "" {
 			fmt.Fprintf(&r.out, " Target: %s.", t.target)
 		}
+		if t.grid != "" {
+			fmt.Fprintf(&r.out, "\n\n%s\n", t.grid)
+			t.printNotes(&r.out)
+			continue
+		}
 		fmt.Fprintf(&r.out, "\n\n| program | median %s | least–most | × | CPU s | peak MiB |\n| --- | ---: | ---: | ---: | ---: | ---: |\n", t.unit)
 		base := t.series[0]
 		for _, s := range t.series {
@@ -104,9 +110,13 @@ func (r *report) add(title string, tables []table) {
 				fmt.Fprintf(&r.out, "- %s: `%s`\n", s.name, s.command)
 			}
 		}
-		for _, note := range t.notes {
-			fmt.Fprintf(&r.out, "- %s\n", note)
-		}
+		t.printNotes(&r.out)
+	}
+}
+
+func (t table) printNotes(out *strings.Builder) {
+	for _, note := range t.notes {
+		fmt.Fprintf(out, "- %s\n", note)
 	}
 }
 

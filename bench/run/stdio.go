@@ -77,17 +77,23 @@ func (s *stdioServer) send(line []byte) error {
 	return err
 }
 
-// call makes one request and waits for its answer.
+// call makes one request and waits for its answer, which is no error.
 func (s *stdioServer) call(id int, method, params string) ([]byte, error) {
+	answer, err := s.roundTrip(id, method, params)
+	if err == nil && (bytes.Contains(answer, []byte(`"error":{`)) || bytes.Contains(answer, []byte(`"isError":true`))) {
+		return nil, fmt.Errorf("%s: %.300s", method, answer)
+	}
+	return answer, err
+}
+
+// roundTrip makes one request and waits for its answer.
+func (s *stdioServer) roundTrip(id int, method, params string) ([]byte, error) {
 	line := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`+"\n", id, method, params)
 	if err := s.send(line); err != nil {
 		return nil, fmt.Errorf("%w: %s", err, firstLine(s.errors.String()))
 	}
 	select {
 	case answer := <-s.answers[id%slots]:
-		if bytes.Contains(answer, []byte(`"error":{`)) || bytes.Contains(answer, []byte(`"isError":true`)) {
-			return nil, fmt.Errorf("%s: %.300s", method, answer)
-		}
 		return answer, nil
 	case <-s.ended:
 		return nil, fmt.Errorf("the server ended: %s", firstLine(s.errors.String()))

@@ -73,7 +73,7 @@ type Bounds struct {
 	Turns     int           // answers of the model; 25
 	Tokens    int           // input and output of all turns together; no bound
 	Cost      float64       // in the unit of the models' prices, where they have some; no bound
-	Time      time.Duration // 600 s
+	Time      time.Duration // 600 s, not counting pauses in which a person is asked (call.Pause)
 	Grace     time.Duration // for the summary beyond Time; 60 s
 	Identical int           // calls of the same tool with the same arguments; 3
 	Parallel  int           // calls at once; 10

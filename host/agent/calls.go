@@ -174,27 +174,26 @@ func (r *run) begin(ctx context.Context, p *planned) {
 
 // carry carries one call out, unless there is a reason not to.
 func (r *run) carry(ctx context.Context, p *planned) {
-	began := time.Now()
+	ctx, took := call.Measure(ctx)
 	if p.refuse != nil {
 		p.result = told(p.call, p.refuse, 0)
 	} else {
-		r.perform(ctx, p)
+		r.perform(ctx, p, took)
 	}
-	took := time.Since(began)
 	if err := r.note(step{Step: stepResult, Turn: r.out.Turns, ID: p.call.ID, Result: p.result, Pending: p.pending}); err != nil && p.unkept == nil {
 		p.unkept = err
 	}
 	if p.theirs {
 		return
 	}
-	r.tell(Event{Type: Returned, ID: p.call.ID, Turn: r.out.Turns, Call: p.call, Result: p.result, Took: took})
+	r.tell(Event{Type: Returned, ID: p.call.ID, Turn: r.out.Turns, Call: p.call, Result: p.result, Took: took()})
 }
 
-// perform makes a call and takes its result in a form that the model can be sent.
-func (r *run) perform(ctx context.Context, p *planned) {
-	began := time.Now()
+// perform makes a call and takes its result in a form that the model can be sent. measured
+// returns how long the call took.
+func (r *run) perform(ctx context.Context, p *planned, measured func() time.Duration) {
 	res, err := r.reach(ctx, p.call)
-	took := time.Since(began)
+	took := measured()
 	if err == nil && res == nil {
 		err = toolerr.New(toolerr.Internal, "%s answered nothing", p.call.Name)
 	}

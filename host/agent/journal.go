@@ -50,7 +50,7 @@ func (r *run) note(s step) error {
 	if r.cfg.Journal == nil {
 		return nil
 	}
-	s.Milliseconds = (r.earlier + time.Since(r.began)).Milliseconds()
+	s.Milliseconds = r.took().Milliseconds()
 	raw, err := jsonrpc.Marshal(s)
 	if err == nil {
 		ctx, cancel := context.WithTimeout(context.Background(), noteTime)

@@ -2,7 +2,8 @@ package agent
 
 import (
 	"context"
-	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/call"
 )
 
 // Left is what a run has left of its bounds while it makes a call, for tools that
@@ -20,8 +21,8 @@ type leftKey struct{}
 // LeftOf is what the run has left that makes the call of ctx; false: no run does.
 func LeftOf(ctx context.Context) (Left, bool) {
 	left, ok := ctx.Value(leftKey{}).(Left)
-	if at, timed := ctx.Deadline(); ok && timed {
-		ms := max(0, time.Until(at).Milliseconds())
+	if rest, timed := call.Left(ctx); ok && timed {
+		ms := rest.Milliseconds()
 		left.MS = &ms
 	}
 	return left, ok

@@ -50,6 +50,7 @@ func (r *run) shown(c *convert.ToolCall, res *call.Result, took time.Duration) *
 		return told(c, toolerr.New(toolerr.ResultInvalid, "%w", err), took)
 	}
 	result.Others = append(result.Others, duration(took)...)
+	textOnly(result)
 	if result.IsError {
 		var said []string
 		result.Content = slices.DeleteFunc(result.Content, func(p convert.Part) bool {
@@ -66,6 +67,17 @@ func (r *run) shown(c *convert.ToolCall, res *call.Result, took time.Duration) *
 	}
 	r.bound(result)
 	return result
+}
+
+// textOnly leaves the model the content of a result without its structured content, which
+// repeats it for programs. If the content says nothing, the structured content becomes
+// its text.
+func textOnly(result *convert.ToolResult) {
+	empty := !slices.ContainsFunc(result.Content, func(p convert.Part) bool { return p.Type != convert.Text || p.Text != "" })
+	if empty && result.Structured != nil {
+		result.Content = []convert.Part{{Type: convert.Text, Text: string(result.Structured)}}
+	}
+	result.Structured = nil
 }
 
 // bound cuts the middle out of a result that would take more than a quarter of the

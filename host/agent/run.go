@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolroom-mcp/toolroom/host/call"
 	"github.com/toolroom-mcp/toolroom/host/convert"
 	"github.com/toolroom-mcp/toolroom/host/provider"
 	"github.com/toolroom-mcp/toolroom/host/tokens"
@@ -47,7 +48,6 @@ type run struct {
 	ids     idents
 	same    map[string]int // calls by tool and arguments
 	out     *Outcome
-	began   time.Time
 	earlier time.Duration // that the run took before it was resumed
 	again   int           // turns that were asked for anew
 	heard   bool          // whether something came of the last answer
@@ -55,6 +55,8 @@ type run struct {
 	changed bool          // whether another model has taken over
 	left    int           // tools that did not fit into the last request
 	keep    int           // old results that stay whole when the context is full
+
+	measured func() time.Duration // since the run began or was resumed; nil: not yet
 
 	telling sync.Mutex // held while On is called, and while a step is written down
 }
@@ -66,16 +68,18 @@ func newRun(cfg Config, messages []convert.Message) *run {
 	}
 	return &run{
 		cfg: cfg, model: cfg.Model, given: len(messages), kept: len(messages), history: slices.Clone(messages), ids: newIdents(messages),
-		same: map[string]int{}, out: &Outcome{Calls: map[string]int{}}, began: time.Now(), keep: keepResults,
+		same: map[string]int{}, out: &Outcome{Calls: map[string]int{}}, keep: keepResults,
 	}
 }
 
 // lead does what is to be done first, then asks the model and makes its calls until
 // there is a reason to end.
 func (r *run) lead(ctx context.Context, first func(context.Context) (Ending, error)) *Outcome {
-	work, cancel := ctx, context.CancelFunc(func() {})
+	var work context.Context
+	cancel := func() {}
+	work, r.measured = call.Measure(ctx)
 	if most := r.cfg.Bounds.Time; most > 0 {
-		work, cancel = context.WithTimeout(ctx, max(0, most-r.earlier))
+		work, cancel = call.WithTimeout(work, max(0, most-r.earlier), errTime)
 	}
 	defer cancel()
 	why, err := first(work)
@@ -84,6 +88,18 @@ func (r *run) lead(ctx context.Context, first func(context.Context) (Ending, err
 		why, err = r.turn(work)
 	}
 	return r.close(ctx, why, err)
+}
+
+// errTime is the cause of the end of a run's context after Bounds.Time.
+var errTime = errors.New("the run's time is over")
+
+// took returns how long the run has taken, not counting the time in which a person was
+// asked.
+func (r *run) took() time.Duration {
+	if r.measured == nil {
+		return r.earlier
+	}
+	return r.earlier + r.measured()
 }
 
 // whole tells what was added since it was told last.
@@ -112,7 +128,7 @@ func (r *run) close(ctx context.Context, why Ending, err error) *Outcome {
 	}
 	r.out.Why, r.out.Err = why, err
 	r.out.Messages = slices.Clone(r.history[r.given:])
-	r.out.Took = r.earlier + time.Since(r.began)
+	r.out.Took = r.took()
 	if fault := r.note(r.ending()); fault != nil {
 		r.out.Err = errors.Join(r.out.Err, fault)
 	}
@@ -123,7 +139,7 @@ func (r *run) close(ctx context.Context, why Ending, err error) *Outcome {
 func (r *run) unkept(err error) *Outcome {
 	r.out.Why, r.out.Err = Unkept, err
 	r.out.Messages = slices.Clone(r.history[r.given:])
-	r.out.Took = r.earlier + time.Since(r.began)
+	r.out.Took = r.took()
 	r.tell(Event{Type: Ended, Text: string(Unkept), Err: err, Turn: r.out.Turns, Took: r.out.Took})
 	return r.out
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -417,4 +419,52 @@ func TestAUsageThatCannotBe(t *testing.T) {
 	require.Less(t, o.Usage.Input, 500)
 	require.Equal(t, convert.Usage{Input: o.Usage.Input, Output: 14}, o.Usage)
 	require.InDelta(t, 14+float64(o.Usage.Input)/1e6, o.Cost, 1e-9)
+}
+
+// A person may take longer for an answer than the run may take; the time until then is
+// neither the run's nor the call's.
+func TestWaitingForAPersonIsNotTheRunsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		box := tools("edit")
+		var left agent.Left
+		box.call = func(ctx context.Context, _ *convert.ToolCall, _ func(string)) (*call.Result, error) {
+			time.Sleep(2 * time.Second)
+			resume := call.Pause(ctx)
+			time.Sleep(time.Hour)
+			resume()
+			left, _ = agent.LeftOf(ctx)
+			time.Sleep(time.Second)
+			return result("done"), ctx.Err()
+		}
+		var events []agent.Event
+		o := ask(t, agent.Config{
+			Model: script(wants(to("1", "edit", `{}`)), says("fine")), Tools: box, Bounds: agent.Bounds{Time: 10 * time.Second},
+			On: func(e agent.Event) { events = append(events, e) },
+		})
+		require.NoError(t, o.Err)
+		require.Equal(t, agent.Goal, o.Why)
+		require.Equal(t, 3*time.Second, o.Took)
+		require.Equal(t, int64(8000), *left.MS)
+		require.JSONEq(t, "3000", string(results(o.Messages)["1"].Others[0].Value))
+		at := slices.IndexFunc(events, func(e agent.Event) bool { return e.Type == agent.Returned })
+		require.Equal(t, 3*time.Second, events[at].Took)
+	})
+}
+
+// The clock goes on after a pause.
+func TestTheRunsTimeEndsAfterAPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		box := tools("edit")
+		box.call = func(ctx context.Context, _ *convert.ToolCall, _ func(string)) (*call.Result, error) {
+			resume := call.Pause(ctx)
+			time.Sleep(time.Hour)
+			resume()
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		o := ask(t, agent.Config{Model: script(wants(to("1", "edit", `{}`)), says("as far as it came")), Tools: box, Bounds: agent.Bounds{Time: 10 * time.Second}})
+		require.Equal(t, agent.Time, o.Why)
+		require.True(t, o.Summed)
+		require.Equal(t, 10*time.Second, o.Took)
+	})
 }

@@ -3,6 +3,8 @@
 // at all, the gateway has seen to. GET /openapi.json describes all of it:
 //
 //	POST /v1/chat/completions           OpenAI's, stream and not
+//	POST /v1/responses                  OpenAI's newer API, stream and not
+//	     /v1/responses/{id} …           responses that are stored
 //	POST /v1/messages                   Anthropic's, stream and not
 //	POST /v1/messages/count_tokens      about how many tokens such a request has
 //	GET  /v1/models, /v1/models/{id}    in a form that both vendors' clients read
@@ -56,6 +58,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/call"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/approve"
 	"github.com/toolroom-mcp/toolroom/host/provider"
+	"github.com/toolroom-mcp/toolroom/host/response"
 	"github.com/toolroom-mcp/toolroom/host/session"
 	"github.com/toolroom-mcp/toolroom/host/store"
 )
@@ -91,8 +94,9 @@ type Config struct {
 	Tools     Tools
 	Call      call.Handler // one call through all stages
 	Sessions  *session.Book
-	Keys      store.Keys  // for what is kept of answers, and of artifacts
-	Blobs     store.Blobs // for their contents
+	Responses *response.Book // nil: no response is stored
+	Keys      store.Keys     // for what is kept of answers, and of artifacts
+	Blobs     store.Blobs    // for their contents
 	Bounds    agent.Bounds
 	Version   string
 

@@ -32,7 +32,7 @@ func readChat(w http.ResponseWriter, r *http.Request) (*asked, error) {
 	if err != nil {
 		return nil, err
 	}
-	q := &asked{prefix: openaiPrefix}
+	q := &asked{prefix: openaiPrefix, formatParam: "response_format"}
 	tools, err := q.extensions(v, r)
 	if err != nil {
 		return nil, err

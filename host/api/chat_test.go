@@ -352,23 +352,28 @@ func TestErrorsOfTheModel(t *testing.T) {
 
 // A client that goes away ends what is done for it.
 func TestAClientThatGoesAwayEndsTheRun(t *testing.T) {
-	began, ended := make(chan struct{}), make(chan struct{})
-	s := newScene(t, nil, nil)
-	s.until = func(ctx context.Context) {
-		close(began)
-		<-ctx.Done()
-		close(ended)
+	for path, body := range map[string]string{
+		"/v1/chat/completions": `{"messages":[{"role":"user","content":"go"}],"stream":true}`,
+		"/v1/responses":        `{"input":"go","stream":true}`,
+	} {
+		began, ended := make(chan struct{}), make(chan struct{})
+		s := newScene(t, nil, nil)
+		s.until = func(ctx context.Context) {
+			close(began)
+			<-ctx.Done()
+			close(ended)
+		}
+		s.think = script()
+		ctx, cancel := context.WithCancel(t.Context())
+		req, err := http.NewRequestWithContext(ctx, "POST", s.url+path, strings.NewReader(body))
+		require.NoError(t, err)
+		req.Header.Set("Content-Type", "application/json")
+		go func() {
+			<-began
+			cancel()
+		}()
+		_, err = http.DefaultClient.Do(req) //nolint:bodyclose // there is no answer
+		require.ErrorIs(t, err, context.Canceled)
+		<-ended
 	}
-	s.think = script()
-	ctx, cancel := context.WithCancel(t.Context())
-	req, err := http.NewRequestWithContext(ctx, "POST", s.url+"/v1/chat/completions", strings.NewReader(`{"messages":[{"role":"user","content":"go"}],"stream":true}`))
-	require.NoError(t, err)
-	req.Header.Set("Content-Type", "application/json")
-	go func() {
-		<-began
-		cancel()
-	}()
-	_, err = http.DefaultClient.Do(req) //nolint:bodyclose // there is no answer
-	require.ErrorIs(t, err, context.Canceled)
-	<-ended
 }

@@ -238,15 +238,15 @@ func TestTheDescriptionIsOfWhatIsServed(t *testing.T) {
 	}
 	sort.Strings(operations)
 	require.Equal(t, []string{
-		"DELETE /artifact/{id}", "DELETE /v1/sessions/{id}", "GET /artifact", "GET /artifact/{id}", "GET /openapi.json", "GET /v1/models", "GET /v1/models/{id}",
-		"GET /v1/sessions", "GET /v1/sessions/{id}", "GET /v1/sessions/{id}/messages", "GET /v1/tools", "POST /artifact", "POST /v1/chat/completions", "POST /v1/messages",
-		"POST /v1/messages/count_tokens", "POST /v1/sessions", "POST /v1/sessions/{id}", "POST /v1/sessions/{id}/fork", "POST /v1/sessions/{id}/messages", "POST /v1/tools/{name}",
+		"DELETE /artifact/{id}", "DELETE /v1/responses/{id}", "DELETE /v1/sessions/{id}", "GET /artifact", "GET /artifact/{id}", "GET /openapi.json", "GET /v1/models", "GET /v1/models/{id}",
+		"GET /v1/responses/{id}", "GET /v1/responses/{id}/input_items", "GET /v1/sessions", "GET /v1/sessions/{id}", "GET /v1/sessions/{id}/messages", "GET /v1/tools", "POST /artifact", "POST /v1/chat/completions", "POST /v1/messages",
+		"POST /v1/messages/count_tokens", "POST /v1/responses", "POST /v1/sessions", "POST /v1/sessions/{id}", "POST /v1/sessions/{id}/fork", "POST /v1/sessions/{id}/messages", "POST /v1/tools/{name}",
 	}, operations)
 }
 
 // What is answered is what the description says, with nothing it does not name.
 func TestAnswersAreAsDescribed(t *testing.T) {
-	s := newScene(t, nil, script(calls("", "echo", `{}`), says("one"), says("two"), calls("", "broken", `{}`), says("three")))
+	s := newScene(t, nil, script(calls("", "echo", `{}`), says("one"), says("two"), calls("", "broken", `{}`), says("three"), calls("", "echo", `{}`), says("four")))
 	_, description, _ := s.do(t, "GET", "/openapi.json", "")
 	for _, schema := range at(description, "components", "schemas").(map[string]any) {
 		if o := schema.(map[string]any); o["properties"] != nil && o["additionalProperties"] == nil {
@@ -274,6 +274,12 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	answered(200, "POST", "/v1/chat/completions", "/v1/chat/completions", `{`+chat+`,"x_events":true}`)
 	answered(200, "POST", "/v1/messages", "/v1/messages", `{`+chat+`}`)
 	answered(200, "POST", "/v1/messages", "/v1/messages", `{`+chat+`,"x_events":true}`)
+	made := answered(200, "POST", "/v1/responses", "/v1/responses", `{"input":"go","x_events":true}`)["id"].(string)
+	answered(200, "GET", "/v1/responses/{id}", "/v1/responses/"+made, "")
+	answered(200, "GET", "/v1/responses/{id}/input_items", "/v1/responses/"+made+"/input_items", "")
+	answered(200, "DELETE", "/v1/responses/{id}", "/v1/responses/"+made, "")
+	answered(404, "DELETE", "/v1/responses/{id}", "/v1/responses/"+made, "")
+	answered(400, "POST", "/v1/responses", "/v1/responses", `{"input":[]}`)
 	answered(200, "POST", "/v1/messages/count_tokens", "/v1/messages/count_tokens", `{`+chat+`}`)
 	answered(404, "POST", "/v1/messages", "/v1/messages", `{"model":"none",`+chat+`}`)
 	answered(400, "POST", "/v1/chat/completions", "/v1/chat/completions", `{}`)

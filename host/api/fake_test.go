@@ -20,6 +20,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/catalog"
 	"github.com/toolroom-mcp/toolroom/host/convert"
 	"github.com/toolroom-mcp/toolroom/host/provider"
+	"github.com/toolroom-mcp/toolroom/host/response"
 	"github.com/toolroom-mcp/toolroom/host/session"
 	"github.com/toolroom-mcp/toolroom/host/store/memory"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
@@ -46,7 +47,7 @@ func newScene(t *testing.T, change func(*api.Config), think func(r *convert.Requ
 	kept := memory.New(memory.Config{})
 	cfg := api.Config{
 		Models: s, Tools: hostTools{s}, Call: s.handle, Keys: kept.Keys, Blobs: kept.Blobs, Version: "test",
-		Sessions: &session.Book{Keys: kept.Keys, Log: kept.Log, Blobs: kept.Blobs},
+		Sessions: &session.Book{Keys: kept.Keys, Log: kept.Log, Blobs: kept.Blobs}, Responses: &response.Book{Keys: kept.Keys, Blobs: kept.Blobs},
 	}
 	if change != nil {
 		change(&cfg)

@@ -183,7 +183,10 @@ func (c *completion) converse(ctx context.Context) error {
 	messages := c.q.Messages
 	c.q.Messages = nil
 	if c.q.session != "" {
-		return c.resume(ctx, messages)
+		return c.resume(ctx, append(c.q.system(), messages...))
+	}
+	if c.q.response != nil {
+		return c.follow(ctx, messages)
 	}
 	if err := paired(messages); err != nil {
 		return err

@@ -74,6 +74,11 @@ func (q *asked) taken(r *convert.Request, losses convert.Losses) error {
 			q.ignore(name)
 		}
 	}
+	return q.unique()
+}
+
+// unique refuses two tools of the client's with the same name.
+func (q *asked) unique() error {
 	seen := map[string]bool{}
 	for _, t := range q.Tools {
 		if seen[t.Name] {

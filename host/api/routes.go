@@ -34,6 +34,9 @@ func (a *API) served() []route {
 	if a.cfg.Models != nil {
 		routes = append(routes, a.modelRoutes()...)
 	}
+	if a.cfg.Models != nil && a.cfg.Responses != nil {
+		routes = append(routes, a.responseRoutes()...)
+	}
 	if a.cfg.Tools != nil {
 		routes = append(routes, a.toolRoutes()...)
 	}
@@ -55,6 +58,9 @@ func (a *API) modelRoutes() []route {
 		method: "POST", path: "/v1/chat/completions", id: "createChatCompletion", tag: "models", summary: "Ask a model, which has the host's tools, in OpenAI's form",
 		body: "ChatCompletionRequest", status: 200, answer: "ChatCompletion", streams: true, serve: a.chat, errors: failures,
 	}, {
+		method: "POST", path: "/v1/responses", id: "createResponse", tag: "models", summary: "Ask a model, which has the host's tools, in the form of OpenAI's Responses API",
+		body: "ResponseRequest", status: 200, answer: "Response", streams: true, serve: a.respond, errors: failures,
+	}, {
 		method: "POST", path: "/v1/messages", id: "createMessage", tag: "models", summary: "Ask a model, which has the host's tools, in Anthropic's form",
 		body: "MessageRequest", status: 200, answer: "Message", streams: true, serve: a.messages, errors: failures,
 	}, {
@@ -66,6 +72,20 @@ func (a *API) modelRoutes() []route {
 	}, {
 		method: "GET", path: "/v1/models/{id...}", id: "getModel", tag: "models", summary: "One of them",
 		status: 200, answer: "Model", serve: a.showModel, errors: []int{404},
+	}}
+}
+
+func (a *API) responseRoutes() []route {
+	return []route{{
+		method: "GET", path: "/v1/responses/{id}", id: "getResponse", tag: "models", summary: "A stored response",
+		status: 200, answer: "Response", serve: a.showResponse, errors: []int{404, 503},
+	}, {
+		method: "DELETE", path: "/v1/responses/{id}", id: "deleteResponse", tag: "models", summary: "Forget it; no request can go on with it, or with those that went on with it",
+		status: 200, answer: "Deleted", serve: a.deleteResponse, errors: []int{404, 503},
+	}, {
+		method: "GET", path: "/v1/responses/{id}/input_items", id: "listInputItems", tag: "models", summary: "The items of its request",
+		query:  []parameter{{"limit", "how many, from 1 to 100; 20 if it is not given"}, {"order", "asc, or desc (the default)"}, {"after", "the id of the item to go on after"}},
+		status: 200, answer: "InputItemList", serve: a.listInput, errors: []int{404, 503},
 	}}
 }
 

@@ -28,6 +28,9 @@ type asked struct {
 	ignored         []string
 	old             bool   // OpenAI's functions, which came before tools
 	prefix          string // of the ids of calls
+	formatParam     string // where the form of the answer is asked for
+
+	response *responseAsked // nil: it is not asked for at POST /v1/responses
 }
 
 // choose takes apart MODEL|TOOL|TOOL, and joins it with x_tools.
@@ -83,7 +86,7 @@ func (a *API) begin(ctx context.Context, q *asked) (c *completion, done func(), 
 		return nil, nil, modelFault(err)
 	}
 	if q.Format != nil && model.Info().Vendor != convert.OpenAI {
-		return nil, nil, invalid("response_format", `response_format of the model %.100s can only be {"type":"text"}; ask for JSON in the prompt, declare a tool whose arguments it is, or ask a model of an OpenAI-compatible provider`, model.Info().Name)
+		return nil, nil, invalid(q.formatParam, `%s of the model %.100s can only be {"type":"text"}; ask for JSON in the prompt, declare a tool whose arguments it is, or ask a model of an OpenAI-compatible provider`, q.formatParam, model.Info().Name)
 	}
 	c = &completion{api: a, q: q, model: cmp.Or(q.base, model.Info().Name), ids: map[string]string{}, end: func() error { return nil }}
 	if err := c.converse(ctx); err != nil {

@@ -235,6 +235,11 @@ func contentOf(r *convert.ToolResult) []any {
 // settle keeps what a run came to. Its error is to be told instead of the end.
 func (t *telling) settle(ctx context.Context, o *agent.Outcome) error {
 	if err := failure(ctx, o); err != nil {
+		if f := faultOf(err); t.c.q.response != nil && f.param == "messages" {
+			named := *f
+			named.param = "input"
+			return &named
+		}
 		return err
 	}
 	if o.Why == agent.Waiting {
@@ -252,7 +257,10 @@ func (t *telling) settle(ctx context.Context, o *agent.Outcome) error {
 	err := t.c.keep(ctx, o, t.said.String())
 	if err != nil && t.c.q.session == "" { // the client's own account of the turn will do
 		t.c.api.cfg.Logf("what a client is not told of an answer could not be kept: %v", err)
-		return nil
+		err = nil
+	}
+	if f, ok := t.form.(*responseForm); ok && err == nil {
+		f.keepAnswer(ctx, t.c.renamed(o.Messages), t.response(o), t.extra(o))
 	}
 	return err
 }

@@ -126,6 +126,7 @@ func TestFilterAndPolicyHoldInEveryRound(t *testing.T) {
 		var below *stubborn
 		cfg := config.Config{State: t.TempDir(), Stages: config.Stages{Policy: rules}}
 		cfg.Profiles = []catalog.Profile{{Name: "few", Block: some(r, names)}}
+		cfg.Models = aModel()
 		cfg.Servers = []config.Server{dispatching(func(params json.RawMessage) string {
 			var p struct {
 				Meta struct {

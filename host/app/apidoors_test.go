@@ -69,7 +69,7 @@ func apiDoors(t *testing.T, a *app.App) map[string]door {
 	c := &caller{App: a}
 	kept := a.Store()
 	web := httptest.NewServer(api.New(api.Config{
-		Models: models{c}, Tools: c, Call: a.Handler, Sessions: a.Sessions(), Keys: kept.Keys, Blobs: kept.Blobs,
+		Models: models{c}, Tools: c, Call: a.Handler, Sessions: a.Sessions(), Responses: a.Responses(), Keys: kept.Keys, Blobs: kept.Blobs,
 	}))
 	t.Cleanup(web.Close)
 	post := func(t *testing.T, path, body string) (status int, answer struct {
@@ -105,6 +105,7 @@ func apiDoors(t *testing.T, a *app.App) map[string]door {
 			}
 		},
 		"/v1/chat/completions": byModel("/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":"go"}]}`),
+		"/v1/responses":        byModel("/v1/responses", `{"model":"m","input":"go"}`),
 		"/v1/messages":         byModel("/v1/messages", `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"go"}]}`),
 	}
 }

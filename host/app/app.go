@@ -15,6 +15,7 @@ package app
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"net/url"
 	"path/filepath"
 	"slices"
@@ -27,6 +28,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/catalog"
 	"github.com/toolroom-mcp/toolroom/host/config"
 	"github.com/toolroom-mcp/toolroom/host/gateway"
+	"github.com/toolroom-mcp/toolroom/host/pipeline/audit"
+	"github.com/toolroom-mcp/toolroom/host/pipeline/stats"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/trace"
 	"github.com/toolroom-mcp/toolroom/host/store"
 	"github.com/toolroom-mcp/toolroom/host/store/memory"
@@ -35,7 +38,7 @@ import (
 )
 
 // instructions are what a client's model is told of the whole.
-const instructions = `Tools for working in a source tree: files by pattern, by content, as a tree, as text, with edits where enabled. Paths are relative to the root (use ls with path "." to see it) or absolute below it. Results say how to go on when they were cut. An error names its code first and then what to do. Tools named SERVER__TOOL belong to other servers.`
+const instructions = `Tools for working in a source tree: files by pattern, by content, as a tree, as text, with edits where enabled. Paths are relative to the root (use ls with path "." to see it) or absolute below it. Results say how to go on when they were cut. An error says what to do next. Tools named SERVER__TOOL belong to other servers.`
 
 // App is a host. Nothing is started before it is needed.
 type App struct {
@@ -46,6 +49,7 @@ type App struct {
 
 	version string
 	began   time.Time
+	secret  [32]byte // random; see session
 	private private
 	tracer  *trace.Tracer // nil: calls are not traced
 
@@ -70,6 +74,8 @@ type App struct {
 
 	recheckEvery time.Duration
 
+	id string // random; tells this host from others
+
 	life context.Context // ends with Close
 	end  context.CancelFunc
 	work sync.WaitGroup
@@ -78,13 +84,17 @@ type App struct {
 // Open puts a host together. Close it.
 func Open(cfg config.Config) (*App, error) {
 	version := cmp.Or(cfg.Version, "devel")
-	a := &App{Config: cfg, version: version, began: time.Now(), spawner: upstream.NewSpawner(cfg.Guard), tell: func(string) {}, recheckEvery: recheckPause,
+	a := &App{Config: cfg, version: version, id: rand.Text(), began: time.Now(), spawner: upstream.NewSpawner(cfg.Guard), tell: func(string) {}, recheckEvery: recheckPause,
 		forgetful: sync.OnceValue(func() *store.Store { return memory.New(memory.Config{}) }),
 		wanted:    make(chan struct{}, 1), patience: patience{first: time.Second, most: time.Minute, least: time.Second}}
+	if _, err := rand.Read(a.secret[:]); err != nil {
+		return nil, err
+	}
 	a.roots.own = fileURIs(cfg.Roots)
 	if cfg.Trace.On() {
 		a.tracer = trace.New(cfg.Trace, version)
 	}
+	a.spawner.SetMarks(cfg.Marks())
 	a.life, a.end = context.WithCancel(context.Background())
 	a.Handler = a.handle
 	first, err := a.newPresent(cfg, nil, nil)
@@ -100,7 +110,7 @@ func Open(cfg config.Config) (*App, error) {
 	}
 	a.Gateway, err = gateway.New(gateway.Config{
 		Name: "toolroom", Title: "Toolroom", Version: version, Instructions: instructions,
-		Forward: a.tracedForward(), OnRoots: a.clientRoots, OnLogLevel: a.setLogLevel, Profile: a.profile, Joined: a.joined,
+		Extensions: a.extensions, Forward: a.tracedForward(), OnRoots: a.clientRoots, OnLogLevel: a.setLogLevel, Profile: a.profile, Joined: a.joined,
 	}, whole{a}, a.Handler)
 	return a, err
 }
@@ -109,11 +119,36 @@ func Open(cfg config.Config) (*App, error) {
 // host runs. Call it before first use.
 func (a *App) OnNotice(tell func(string)) { a.tell = tell }
 
+// ID tells this host from every other while it runs.
+func (a *App) ID() string { return a.id }
+
+// OnCall sets a function that is called after every call, by the goroutine of the
+// call, with what its caller saw. Call it before first use.
+func (a *App) OnCall(observe func(stats.Observation)) { a.way().stats.Observe = observe }
+
+// CallerName names a caller in logs: its door, and a hash of its id, which may be
+// a session's.
+func CallerName(c call.Caller) string { return audit.Caller(c.Door, c.ID) }
+
 // Servers returns all servers in the configured order.
 func (a *App) Servers() []*upstream.Server {
 	var all []*upstream.Server
 	for _, p := range a.present.Load().places {
 		all = append(all, p.server)
+	}
+	return all
+}
+
+// extensions are those that the running servers declared. Where two declare the
+// same, the settings of the first count.
+func (a *App) extensions() map[string]any {
+	all := map[string]any{}
+	for _, s := range a.Servers() {
+		for name, settings := range s.Extensions() {
+			if _, ok := all[name]; !ok {
+				all[name] = settings
+			}
+		}
 	}
 	return all
 }
@@ -127,6 +162,7 @@ func (a *App) Close() {
 		all.Go(s.Close)
 	}
 	all.Wait()
+	a.Gateway.Close()
 	a.Catalog.Close()
 	a.work.Wait()
 	a.spawner.Close()
@@ -142,7 +178,7 @@ func (a *App) Close() {
 // clientRoots is told what the client offers as roots. Roots of the host's
 // own stand; without any, the client's are what the servers are told.
 func (a *App) clientRoots(paths []string) {
-	if len(a.roots.own) == 0 && a.roots.set(fileURIs(paths)) {
+	if len(a.roots.own) == 0 && a.roots.set(paths) {
 		for _, s := range a.Servers() {
 			s.RootsChanged()
 		}
@@ -155,6 +191,14 @@ type rootSet struct {
 
 	mu     sync.Mutex
 	client []string
+	paths  []string // of client
+}
+
+// offered are the paths that the client named.
+func (r *rootSet) offered() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.paths
 }
 
 func (r *rootSet) get() []string {
@@ -164,13 +208,14 @@ func (r *rootSet) get() []string {
 }
 
 // set reports whether anything changed.
-func (r *rootSet) set(client []string) bool {
+func (r *rootSet) set(paths []string) bool {
+	client := fileURIs(paths)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if slices.Equal(r.client, client) {
 		return false
 	}
-	r.client = client
+	r.client, r.paths = client, paths
 	return true
 }
 

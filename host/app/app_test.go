@@ -77,7 +77,7 @@ func TestServersThatAreNotToWaitAreStartedAtOnce(t *testing.T) {
 	defer a.Close()
 	a.Begin()
 	state := func(i int) upstream.State { return a.Servers()[i].Status().State }
-	require.Eventually(t, func() bool { return state(1) == upstream.Ready }, 20*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return state(1) == upstream.Ready }, time.Minute, 5*time.Millisecond)
 	require.Equal(t, upstream.Configured, state(0))
 	require.Equal(t, upstream.Disabled, state(2))
 	require.Len(t, a.Catalog.Snapshot(t.Context()).Tools(), 48)

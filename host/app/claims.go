@@ -9,7 +9,7 @@ import (
 )
 
 // ownMeta begins the names in _meta by which a host says what has become of a call:
-// its code, what it waits for, where its parts are.
+// what it waits for, where its parts are.
 const ownMeta = "toolroom/"
 
 // unclaimed is a server's result without what only a host says: a server could pretend
@@ -22,7 +22,7 @@ func unclaimed(res *call.Result) (*call.Result, error) {
 		if !strings.EqualFold(m.Name, "_meta") {
 			return m.Value, true
 		}
-		meta, err := without(m.Value, func(m jsonrpc.Member) ([]byte, bool) { return m.Value, !claims(m.Name) })
+		meta, err := without(m.Value, func(m jsonrpc.Member) ([]byte, bool) { return m.Value, !claims(m) })
 		return meta, err == nil // else readers would not agree on what it says
 	})
 	if err != nil {
@@ -34,8 +34,20 @@ func unclaimed(res *call.Result) (*call.Result, error) {
 	return &call.Result{Raw: raw, Names: res.Names}, nil
 }
 
-func claims(name string) bool {
-	return len(name) >= len(ownMeta) && strings.EqualFold(name[:len(ownMeta)], ownMeta)
+// claims reports whether a member of _meta is for a host to set. A tool's own
+// details and its error's code are the tool's.
+func claims(m jsonrpc.Member) bool {
+	if len(m.Name) < len(ownMeta) || !strings.EqualFold(m.Name[:len(ownMeta)], ownMeta) {
+		return false
+	}
+	switch m.Name {
+	case call.MetaResult:
+		return false
+	case call.MetaCode:
+		_, known := call.KnownCode(m.Value)
+		return !known
+	}
+	return true
 }
 
 // without is an object with what keep leaves of its members.

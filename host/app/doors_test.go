@@ -169,6 +169,7 @@ func doored(t *testing.T, p policy.Config) *app.App {
 	a, err := app.Open(config.Config{
 		Declared: aliases,
 		State:    state, Store: backend.Config{Dir: state},
+		Models:   aModel(),
 		Servers:  []config.Server{agent(), server(t, "s", false, "-era", "legacy"), renamed},
 		Profiles: []catalog.Profile{{Name: "all"}},
 		Offer:    offer.Config{MaxTools: 3},

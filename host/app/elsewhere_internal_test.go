@@ -47,13 +47,13 @@ func TestAnApprovedCallThatWaitsDoesNotMove(t *testing.T) {
 			}
 			return of
 		}
-		require.Eventually(t, func() bool { return load().Running == 1 }, 20*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return load().Running == 1 }, time.Minute, time.Millisecond)
 		made := make(chan error, 1)
 		go func() {
 			_, err := ask(t.Context(), a, name, `{}`)
 			made <- err
 		}()
-		require.Eventually(t, func() bool { return load().Waiting == 1 }, 20*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return load().Waiting == 1 }, time.Minute, time.Millisecond)
 		require.NoError(t, a.apply(t.Context(), moved(cfg, 0, "production")))
 		free()
 		err = <-made

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -114,7 +115,9 @@ func (a *App) call(ctx context.Context, t *call.Tool, args json.RawMessage) (*ca
 // An Answer is the result of a call.
 type Answer struct {
 	Text       string          // of all text content, a line end between two
-	Structured json.RawMessage // nil: none
+	Structured json.RawMessage // structuredContent; nil: none
+	Details    json.RawMessage // _meta["toolroom/result"], an object: counts, etag, exit code, …; nil: none
+	Code       toolerr.Code    // of an error; "" if the tool gives none
 	IsError    bool
 	Raw        json.RawMessage // the whole, as the tool sent it, images and all
 }
@@ -136,7 +139,10 @@ func answerOf(tool string, raw json.RawMessage) (*Answer, error) {
 			texts = append(texts, c.Text)
 		}
 	}
-	return &Answer{Text: strings.Join(texts, "\n"), Structured: r.Structured, IsError: r.IsError, Raw: raw}, nil
+	res := &call.Result{Raw: raw}
+	return &Answer{
+		Text: strings.Join(texts, "\n"), Structured: r.Structured, Details: res.Details(), Code: res.Code(), IsError: r.IsError, Raw: raw,
+	}, nil
 }
 
 // Decode fills v, a pointer, from the structured content, or from the text if
@@ -167,11 +173,5 @@ func (e *Failed) Error() string {
 
 // Unwrap gives the error the code that the tool gave it, or EXECUTION_ERROR.
 func (e *Failed) Unwrap() error {
-	var said struct {
-		Code toolerr.Code `json:"code"`
-	}
-	if json.Unmarshal(e.Answer.Structured, &said) != nil || said.Code == "" {
-		said.Code = toolerr.ExecutionError
-	}
-	return toolerr.New(said.Code, "%s", e.Error())
+	return toolerr.New(cmp.Or(e.Answer.Code, toolerr.ExecutionError), "%s", e.Error())
 }

@@ -14,7 +14,11 @@ func (a *App) entry(s *upstream.Server, sc config.Server) catalog.Entry {
 	if sc.Name == Custom && a.custom.server != nil {
 		return a.customEntry(s)
 	}
-	return catalog.Entry{Source: s, Plain: sc.Bundled, Prefix: sc.Spec.Prefix, Filter: catalog.Filter(sc.Spec.Tools)}
+	source := catalog.Source(s)
+	if needsModel(sc) {
+		source = modelSource{s, a}
+	}
+	return catalog.Entry{Source: source, Plain: sc.Bundled, Prefix: sc.Spec.Prefix, Filter: catalog.Filter(sc.Spec.Tools)}
 }
 
 // follow passes a server's notifications on to whom they concern.

@@ -57,7 +57,7 @@ func TestWhatServersHavePassesThroughTheHost(t *testing.T) {
 	require.Contains(t, resources, `{"uri":"test://static-text"`)
 	require.Contains(t, resources, `{"uri":"toolroom:new/test://static-text"`)
 	for _, uri := range []string{"test://static-text", "toolroom:new/test://static-text", "toolroom:old/test://static-text", "test://template/7/data"} {
-		require.Contains(t, post("/mcp", "resources/read", `"uri":"`+uri+`"`), `"contents"`, uri)
+		require.Contains(t, post("/mcp", "resources/read", `"uri":"`+uri+`"`), `"contents":[{"uri":"`+uri+`"`, "the contents have the URI that was asked for")
 	}
 	for _, server := range []string{"old", "new"} {
 		require.Contains(t, post("/mcp", "prompts/get", `"name":"`+server+`__test_simple_prompt"`), "This is a simple prompt for testing.")

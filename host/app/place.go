@@ -62,7 +62,7 @@ func (a *App) newPresent(cfg config.Config, before *present, fresh []string) (*p
 	}
 	p.cfg.Servers, p.cfg.Remote = slices.Clone(cfg.Servers), slices.Clone(cfg.Remote)
 	var err error
-	if p.way, err = nextWay(a.withRegistered(cfg), around{a.serverVersion, a.leads, a.newApproval, func(text string) { a.tell(text) }, a.apart}, before); err != nil {
+	if p.way, err = nextWay(a.withRegistered(cfg), around{a.serverVersion, a.leads, a.newApproval, func(text string) { a.tell(text) }, a.apart, a.roots.offered}, before); err != nil {
 		return nil, err
 	}
 	for _, sc := range slices.Concat(cfg.Servers, remotes(cfg, a.version), a.custom.config(a.version)) {
@@ -101,7 +101,7 @@ func (a *App) newPlace(sc config.Server, t timeout.Config, before *present, fres
 		return &place{server: old.server, entry: a.entry(old.server, sc), cfg: sc, calls: old.calls}, nil
 	}
 	cfg := configured(sc, t)
-	cfg.Roots = a.roots.get
+	cfg.Roots, cfg.Host = a.roots.get, a.id
 	s, err := upstream.New(cfg, a.spawner)
 	if err != nil {
 		return nil, err
@@ -177,6 +177,10 @@ func (a *App) route(ctx context.Context, req *call.Request) (*call.Result, error
 	a.called(req.Tool.Server)
 	req, done, err := a.join(ctx, req)
 	if err != nil {
+		return nil, err
+	}
+	if req, err = a.named(req); err != nil {
+		done(nil)
 		return nil, err
 	}
 	res, err := s.Handle(ctx, req)

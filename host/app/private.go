@@ -87,7 +87,7 @@ func (a *App) Listen(door string) error {
 		State: a.Config.State,
 		Control: map[string]socket.Method{
 			MethodHost:      func(context.Context, json.RawMessage) (any, error) { return running(), nil },
-			MethodServers:   func(context.Context, json.RawMessage) (any, error) { return a.statuses(), nil },
+			MethodServers:   func(ctx context.Context, _ json.RawMessage) (any, error) { return a.Statuses(ctx), nil },
 			MethodReconnect: a.reconnect,
 			MethodStats: func(context.Context, json.RawMessage) (any, error) {
 				return Counts{running(), a.Stats(), a.busy(), metrics.Here()}, nil
@@ -105,12 +105,14 @@ func (a *App) Listen(door string) error {
 	return nil
 }
 
-// statuses are how the servers are, the credentials of their command lines
+// Statuses are how the servers are, the credentials of their command lines
 // hidden.
-func (a *App) statuses() []upstream.Status {
+func (a *App) Statuses(ctx context.Context) []upstream.Status {
 	all := []upstream.Status{}
 	for _, s := range a.Servers() {
-		all = append(all, Status(s))
+		status := Status(s)
+		status.Withheld = a.Withheld(ctx, s)
+		all = append(all, status)
 	}
 	return all
 }
@@ -188,12 +190,10 @@ func starts(req *call.Request) bool {
 
 // goesOn reports whether a result says that its agent is still at work.
 func goesOn(res *call.Result) bool {
-	var r struct {
-		Structured struct {
-			Running bool `json:"running"`
-		} `json:"structuredContent"`
+	var details struct {
+		Running bool `json:"running"`
 	}
-	return res != nil && json.Unmarshal(res.Raw, &r) == nil && r.Structured.Running
+	return res != nil && json.Unmarshal(res.Details(), &details) == nil && details.Running
 }
 
 // setMeta returns params with a member of _meta set.

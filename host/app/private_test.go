@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -23,11 +24,17 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/offer"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/audit"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/policy"
+	"github.com/toolroom-mcp/toolroom/host/provider/registry"
 	"github.com/toolroom-mcp/toolroom/host/socket"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
+
+// aModel is a configuration with a model, without which no agent is served.
+func aModel() registry.Config {
+	return registry.Config{Providers: []registry.Provider{{Name: "command", Kind: registry.Command}}}
+}
 
 // agent is a server with one tool, dispatch_agent: it enters the host's
 // private socket with what the call brings, says there the lines of its
@@ -88,7 +95,16 @@ func errand(params json.RawMessage) string {
 	if err := json.Unmarshal(params, &p); err != nil {
 		return err.Error()
 	}
-	conn, err := net.Dial("unix", p.Meta.Host.Socket)
+	dir, err := os.Open(filepath.Dir(p.Meta.Host.Socket))
+	if err != nil {
+		return err.Error()
+	}
+	defer dir.Close()
+	path := p.Meta.Host.Socket
+	if len(path) > 100 && runtime.GOOS == "linux" { // longer than connect takes
+		path = fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), filepath.Base(path))
+	}
+	conn, err := net.Dial("unix", path)
 	if err != nil {
 		return err.Error()
 	}
@@ -117,6 +133,7 @@ func TestAnAgentCallsForItsCaller(t *testing.T) {
 	state := t.TempDir()
 	a, err := app.Open(config.Config{
 		State:    state,
+		Models:   aModel(),
 		Servers:  []config.Server{agent(), server(t, "s", false, "-era", "legacy")},
 		Profiles: []catalog.Profile{{Name: "few", Allow: []string{"s__echo", "s__fail", "dispatch_agent"}}},
 		Stages: config.Stages{Policy: policy.Config{
@@ -179,6 +196,7 @@ func TestAnAgentCallsForItsCaller(t *testing.T) {
 func TestAnAgentIsOfferedTheToolsThemselves(t *testing.T) {
 	a, err := app.Open(config.Config{
 		State: t.TempDir(), Offer: offer.Config{MaxTools: 3},
+		Models:  aModel(),
 		Servers: []config.Server{agent(), server(t, "s", false, "-era", "legacy")},
 	})
 	require.NoError(t, err)
@@ -204,7 +222,7 @@ func TestNoAgentWithoutTheSocket(t *testing.T) {
 	state := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(state, "hosts"), nil, 0o600))
 	begun := false
-	a, err := app.Open(config.Config{State: state, Servers: []config.Server{dispatching(func(json.RawMessage) string {
+	a, err := app.Open(config.Config{State: state, Models: aModel(), Servers: []config.Server{dispatching(func(json.RawMessage) string {
 		begun = true
 		return ""
 	})}})
@@ -220,7 +238,7 @@ func TestNoAgentWithoutTheSocket(t *testing.T) {
 
 // Agents of agents go only so deep.
 func TestDepthIsBounded(t *testing.T) {
-	a, err := app.Open(config.Config{State: t.TempDir(), Servers: []config.Server{agent()}})
+	a, err := app.Open(config.Config{State: t.TempDir(), Models: aModel(), Servers: []config.Server{agent()}})
 	require.NoError(t, err)
 	defer a.Close()
 	require.NoError(t, a.Listen("test"))
@@ -280,7 +298,7 @@ func TestWhatARunningHostSays(t *testing.T) {
 
 // Who can be read as saying what only the host says is not heard at all.
 func TestAClientSaysNothingInTheHostsPlace(t *testing.T) {
-	a, err := app.Open(config.Config{State: t.TempDir(), Servers: []config.Server{agent()}})
+	a, err := app.Open(config.Config{State: t.TempDir(), Models: aModel(), Servers: []config.Server{agent()}})
 	require.NoError(t, err)
 	defer a.Close()
 	require.NoError(t, a.Listen("test"))

@@ -75,6 +75,7 @@ func (a *App) apply(ctx context.Context, cfg config.Config) error {
 		a.left(unfinished{})
 		return nil
 	}
+	a.spawner.SetMarks(cfg.Marks())
 	now, err := a.newPresent(cfg, before, diff.Changed)
 	if err != nil {
 		return err
@@ -106,6 +107,7 @@ func (a *App) apply(ctx context.Context, cfg config.Config) error {
 			a.retire(old)
 		}
 	}
+	a.modelsChanged(before, now)
 	a.retireWay(before, now)
 	a.begin(now, func(name string) bool { return slices.Contains(diff.Added, name) })
 	if !diff.Same() {

@@ -103,14 +103,14 @@ func TestAServerThatIsTakenOutFinishesItsCalls(t *testing.T) {
 			return false
 		}
 		return true
-	}, 20*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 	next := cfg
 	next.Servers = cfg.Servers[1:]
 	require.NoError(t, a.apply(t.Context(), next))
 	_, err = a.Handler(t.Context(), &call.Request{Tool: tool, Params: []byte(`{"name":"s__echo"}`)})
 	require.ErrorContains(t, err, "server s is not configured any more")
 	require.NoError(t, <-slept)
-	require.Eventually(t, func() bool { return old.Status().State == upstream.Closed }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return old.Status().State == upstream.Closed }, time.Minute, time.Millisecond)
 	require.NoError(t, a.apply(t.Context(), cfg))
 	got, err := ask(t.Context(), a, "s__echo", `{"b":2}`)
 	require.NoError(t, err)

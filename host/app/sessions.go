@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/toolroom-mcp/toolroom/host/response"
 	conversations "github.com/toolroom-mcp/toolroom/host/session"
 	"github.com/toolroom-mcp/toolroom/host/store"
 )
@@ -27,6 +28,16 @@ func (a *App) Sessions() *conversations.Book {
 	}
 	if a.store == nil { // they take memory
 		book.Most, book.Size = 100, 8<<20
+	}
+	return book
+}
+
+// Responses are the stored responses of all hosts with the same store.
+func (a *App) Responses() *response.Book {
+	s := a.Store()
+	book := &response.Book{Keys: s.Keys, Blobs: s.Blobs}
+	if a.store == nil { // they take memory
+		book.Most, book.Total, book.Size = 100, 32<<20, 8<<20
 	}
 	return book
 }

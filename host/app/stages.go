@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"encoding/hex"
 	"maps"
 	"path/filepath"
@@ -24,6 +25,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/pipeline/stats"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/timeout"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/validate"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/state"
 )
 
@@ -40,6 +42,7 @@ type way struct {
 	limiter   *limit.Limiter
 	breaker   *breaker.Breaker
 	unchecked *remarks
+	leads     func(server string) bool // around's
 }
 
 // around is what the stages are given of the rest of the host.
@@ -49,6 +52,7 @@ type around struct {
 	approval func(approve.Config) *approve.Stage
 	tell     func(string)
 	apart    func(server string) bool // whether each caller has it for itself
+	offered  func() []string          // roots of the client; nil: none
 }
 
 // nextWay makes the stages, before being those so far, or nil. What holds something is that of before,
@@ -57,10 +61,13 @@ type around struct {
 // anew.
 func nextWay(cfg config.Config, of around, before *present) (way, error) {
 	s := stagesOf(cfg)
+	if s.Spill.Dir == nil && cfg.State != "" {
+		s.Spill.Dir = spillDir(cfg, of.offered)
+	}
 	if err := s.Validate(); err != nil {
 		return way{}, err
 	}
-	w := way{cfg: s, stats: &stats.Recorder{}, unchecked: &remarks{}}
+	w := way{cfg: s, stats: &stats.Recorder{}, unchecked: &remarks{}, leads: of.leads}
 	w.cfg.Spill.Dir = nil
 	w.spill = spill.New(s.Spill)
 	if before != nil {
@@ -143,6 +150,8 @@ func (a *App) way() way { return a.present.Load().way }
 //   - timeout is outside retry: it is for the call, however often it is sent.
 //   - retry is outside breaker, so that it stops when the breaker opens.
 func (w way) stages() []call.Stage {
+	timed := w.cfg.Timeout
+	timed.Leads = w.leads
 	stages := []call.Stage{room(), w.stats.Stage}
 	if w.audit != nil {
 		stages = append(stages, w.audit.Stage)
@@ -154,7 +163,7 @@ func (w way) stages() []call.Stage {
 		w.cache.Stage,
 		w.validator.Results,
 		w.limiter.Stage,
-		timeout.New(w.cfg.Timeout),
+		timeout.New(timed),
 		retry.New(w.cfg.Retry),
 		w.breaker.Stage,
 	)
@@ -226,9 +235,6 @@ func stagesOf(cfg config.Config) config.Stages {
 	if s.Audit.Dir == "" && cfg.State != "" {
 		s.Audit.Dir = AuditDir(cfg.State)
 	}
-	if s.Spill.Dir == nil && cfg.State != "" {
-		s.Spill.Dir = state.New(state.Config{Dir: cfg.State}).Spill
-	}
 	limits, timeouts := map[string]int{}, map[string]time.Duration{}
 	say := func(spec dialect.Server) {
 		if spec.MaxConcurrent != 0 {
@@ -252,6 +258,25 @@ func stagesOf(cfg config.Config) config.Stages {
 	maps.Copy(timeouts, s.Timeout.Servers)
 	s.Limit.Servers, s.Timeout.Servers = limits, timeouts
 	return s
+}
+
+// spillDir returns a function that makes the directory for results that are too large:
+// the one that the file tools of the same roots read.
+func spillDir(cfg config.Config, offered func() []string) func() (string, error) {
+	box := sandbox.New(sandbox.Config{Roots: cfg.Roots, AllowRootDir: true, ClientRoots: func(context.Context) ([]string, error) {
+		if offered == nil {
+			return nil, nil
+		}
+		return offered(), nil
+	}})
+	store := state.New(state.Config{Dir: cfg.State})
+	return func() (string, error) {
+		var roots []string // without any, no file tool works either
+		if fs, err := box.FS(context.Background()); err == nil {
+			roots = fs.Paths()
+		}
+		return store.SpillFor(roots)
+	}
 }
 
 // AuditDir is where the audit log of a state directory is.

@@ -1,7 +1,7 @@
 // Package call is the narrow waist of the host: what a tool, a call and its
 // result are between the front doors and the servers behind them, and how
-// stages are put around the route. It holds types only, so that a stage
-// imports nothing else of the host.
+// stages are put around the route. It holds types, and the clock of a call, so that a
+// stage imports nothing else of the host.
 //
 // Everything that is not the router's business stays the bytes it was:
 // definitions, parameters and results.
@@ -33,10 +33,6 @@ type Tool struct {
 	// Definition is the server's own entry of tools/list, byte for byte but
 	// for the name, which is the served one.
 	Definition json.RawMessage
-
-	// TakesCode is whether {"code": "…"} as structuredContent agrees with the
-	// tool's outputSchema, or it has none: strict clients check even errors.
-	TakesCode bool
 
 	Traits
 }

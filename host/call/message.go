@@ -37,3 +37,15 @@ type Message struct {
 
 // A Forwarder carries out a message; see Handler for its error.
 type Forwarder func(ctx context.Context, m *Message) (json.RawMessage, error)
+
+type ownQuestion struct{}
+
+// WithOwnQuestion marks a question that is asked with the returned context as
+// the host's own: it comes from no server.
+func WithOwnQuestion(ctx context.Context) context.Context {
+	return context.WithValue(ctx, ownQuestion{}, true)
+}
+
+// IsOwnQuestion reports whether a question is the host's own, such as one for
+// approval. A server's question never is, whatever it says.
+func IsOwnQuestion(ctx context.Context) bool { return ctx.Value(ownQuestion{}) != nil }

@@ -69,9 +69,7 @@ func (i *Item) with(target *Item) *Item {
 		if err != nil {
 			return i
 		}
-		if out.Definition = with; m.Name == "outputSchema" {
-			tool.TakesCode = takesCode(m.Value)
-		}
+		out.Definition = with
 	}
 	tool.Definition, out.Tool = out.Definition, &tool
 	return &out

@@ -183,7 +183,7 @@ func TestOneListingServesAllWhoWait(t *testing.T) {
 			}
 		})
 	}
-	require.Eventually(t, func() bool { return s.count() == 1 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return s.count() == 1 }, time.Minute, time.Millisecond)
 	close(s.gate)
 	wg.Wait()
 	require.Equal(t, 1, s.count())
@@ -206,7 +206,7 @@ func TestAServerThatCannotBeListedFollowsLater(t *testing.T) {
 	close(hung)
 	select {
 	case <-changed:
-	case <-time.After(5 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("not told")
 	}
 	s := c.Snapshot(t.Context())
@@ -220,7 +220,7 @@ func TestAServerThatCannotBeListedFollowsLater(t *testing.T) {
 	require.Len(t, c.Snapshot(t.Context()).Tools(), 3)
 	good.set(errors.New("gone"))
 	c.Refresh("good")
-	require.Eventually(t, func() bool { return len(c.Errors()) == 1 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(c.Errors()) == 1 }, time.Minute, time.Millisecond)
 	require.Len(t, c.Snapshot(t.Context()).Tools(), 3, "it is started again when called")
 }
 
@@ -240,22 +240,6 @@ func TestADefinitionMeansOneThing(t *testing.T) {
 	require.Len(t, s.Tools(), 1)
 	require.Len(t, c.Errors(), 1)
 	require.EqualError(t, c.Errors()[0], "server s: the definition of its tool t has a member twice, or is nested too deep")
-}
-
-func TestTakesCode(t *testing.T) {
-	for schema, want := range map[string]bool{
-		`{"type":"object"}`: true,
-		`{"type":"object","properties":{"n":{}},"required":["n"]}`:                false,
-		`{"type":"object","properties":{"n":{}},"additionalProperties":false}`:    false,
-		`{"type":"object","properties":{"code":{}},"additionalProperties":false}`: true,
-		`{"type":"object","minProperties":2}`:                                     false,
-		`[]`:                                                                      true, // and so not served
-	} {
-		c := open(t, nil, catalog.Entry{Source: &source{name: "a", tools: []string{`{"name":"t","outputSchema":` + schema + `}`}}})
-		tool, ok := c.Lookup(t.Context(), "a__t")
-		require.True(t, ok)
-		require.Equal(t, want, tool.TakesCode, schema)
-	}
 }
 
 func TestCloseEndsWhatWaits(t *testing.T) {
@@ -280,10 +264,10 @@ func TestAStormOfChangesAsksOnceAtATime(t *testing.T) {
 	for range 1000 {
 		c.Refresh("s", call.Tools)
 	}
-	require.Eventually(t, func() bool { return s.count() == 2 }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return s.count() == 2 }, time.Minute, time.Millisecond)
 	s.set(nil, named("a", "b")...)
 	close(gate)
-	require.Eventually(t, func() bool { return s.count() == 3 && len(c.Snapshot(t.Context()).Tools()) == 2 }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return s.count() == 3 && len(c.Snapshot(t.Context()).Tools()) == 2 }, time.Minute, time.Millisecond)
 	c.Close()
 	require.Equal(t, 3, s.count())
 }

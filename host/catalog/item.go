@@ -59,7 +59,6 @@ func newItem(server Entry, kind call.Kind, definition json.RawMessage) (*Item, e
 		}
 	}
 	item.Definition = definition
-	takes := true
 	for _, m := range members {
 		switch {
 		case m.Name == named(kind):
@@ -67,8 +66,6 @@ func newItem(server Entry, kind call.Kind, definition json.RawMessage) (*Item, e
 				return nil, fmt.Errorf("server %s: the %s of an entry of its %s is %s, not a string", of, m.Name, kind, m.Value)
 			}
 			item.span = [2]int{m.Start, m.End}
-		case m.Name == "outputSchema" && kind == call.Tools:
-			takes = takesCode(m.Value)
 		}
 	}
 	if item.Original == "" {
@@ -95,7 +92,7 @@ func newItem(server Entry, kind call.Kind, definition json.RawMessage) (*Item, e
 			}
 			item.Definition = described
 		}
-		item.Tool = &call.Tool{Name: item.Name, Server: of, Original: item.Original, Definition: item.Definition, TakesCode: takes, Traits: traits(item.Definition)}
+		item.Tool = &call.Tool{Name: item.Name, Server: of, Original: item.Original, Definition: item.Definition, Traits: traits(item.Definition)}
 		if plain := ServedName(of, item.Original, server.Plain); plain != item.Name {
 			item.Tool.Unrenamed = plain
 		}
@@ -131,46 +128,24 @@ func (i *Item) qualified() *Item {
 // scheme begins the qualified URIs.
 const scheme = "toolroom:"
 
-func qualify(server, uri string) string { return scheme + url.PathEscape(server) + "/" + uri }
+func qualify(server, uri string) string {
+	if strings.HasPrefix(uri, uiScheme) {
+		return qualifyUI(server, uri)
+	}
+	return scheme + url.PathEscape(server) + "/" + uri
+}
 
 // unqualify takes a qualified URI apart.
 func unqualify(name string) (server, uri string, ok bool) {
+	inner := ""
 	rest, ok := strings.CutPrefix(name, scheme)
 	if !ok {
-		return "", "", false
+		if rest, ok = strings.CutPrefix(name, uiQualified); !ok {
+			return "", "", false
+		}
+		inner = uiScheme
 	}
 	escaped, uri, ok := strings.Cut(rest, "/")
 	server, err := url.PathUnescape(escaped)
-	return server, uri, ok && err == nil && uri != ""
-}
-
-// takesCode reports whether an object with nothing but a code agrees with an
-// output schema, as far as can be told without evaluating it.
-func takesCode(schema json.RawMessage) bool {
-	var s struct {
-		Properties map[string]json.RawMessage `json:"properties"`
-		Required   []string                   `json:"required"`
-		Additional json.RawMessage            `json:"additionalProperties"`
-	}
-	if json.Unmarshal(schema, &s) != nil {
-		return false
-	}
-	members, err := jsonrpc.Members(schema)
-	if err != nil {
-		return false
-	}
-	for _, m := range members {
-		switch m.Name {
-		case "type", "properties", "required", "additionalProperties", "title", "description", "$schema", "$comment", "$id", "$defs":
-		default:
-			return false // allOf, minProperties, … would have to be evaluated
-		}
-	}
-	for _, name := range s.Required {
-		if name != "code" {
-			return false
-		}
-	}
-	_, named := s.Properties["code"]
-	return named || s.Additional == nil || string(s.Additional) == "true"
+	return server, inner + uri, ok && err == nil && uri != ""
 }

@@ -155,6 +155,9 @@ func (v *View) locateURI(ctx context.Context, uri string) (server, original stri
 				return item.Server, item.Original, true
 			}
 		}
+		if owner, ok := s.owners[uri]; ok && v.shows(&Item{Kind: call.Resources, Server: owner}) {
+			return owner, uri, true // a tool refers to it
+		}
 		if !ask {
 			continue
 		}

@@ -15,6 +15,7 @@ type Snapshot struct {
 	tools    []*call.Tool
 	lists    map[call.Kind]*section
 	identity json.RawMessage
+	owners   owners
 	offline  map[string]bool // servers whose items are found by name, and not listed
 
 	mu       sync.Mutex
@@ -74,11 +75,12 @@ func sameItem(a, b *Item) bool { return a == b || bytes.Equal(a.Definition, b.De
 func newSnapshot(all map[call.Kind][]*Item, identity json.RawMessage, offline map[string]bool) (*Snapshot, []error) {
 	s := &Snapshot{lists: map[call.Kind]*section{}, identity: identity, offline: offline}
 	var faults []error
+	s.owners = ownersOf(all)
 	for _, kind := range kinds() {
 		section := &section{byName: map[string]*Item{}}
 		alike := map[string]*Item{}
 		for _, item := range all[kind] {
-			item, fault := section.admit(item, alike)
+			item, fault := section.admit(item.linked(s.owners), alike, s.owners)
 			if fault != nil {
 				faults = append(faults, fault)
 				continue
@@ -98,10 +100,11 @@ func newSnapshot(all map[call.Kind][]*Item, identity json.RawMessage, offline ma
 }
 
 // admit returns the item as it is listed, or why it is not.
-func (l *section) admit(item *Item, alike map[string]*Item) (*Item, error) {
+func (l *section) admit(item *Item, alike map[string]*Item, owners owners) (*Item, error) {
 	first, taken := l.byName[item.Name]
 	if item.Kind == call.Resources || item.Kind == call.Templates {
-		if taken && first.Server != item.Server {
+		owner, owned := owners[item.Name]
+		if taken && first.Server != item.Server || owned && owner != item.Server {
 			item = item.qualified()
 			_, taken = l.byName[item.Name]
 		}

@@ -10,7 +10,7 @@ import (
 
 // metaCall is the _meta member in which tools made with our kit say what a
 // host must know to call them well.
-const metaCall = "io.github.toolroom-mcp/call"
+const metaCall = "toolroom/call"
 
 // traits reads what a definition says about calling the tool. A member of
 // another shape than expected counts as not there.
@@ -36,9 +36,9 @@ func traits(definition json.RawMessage) call.Traits {
 		t.ReadOnly, t.Idempotent = hints.ReadOnly, hints.Idempotent
 	}
 	var said struct {
-		Validates  bool   `json:"validatesArguments"`
+		Validates  bool   `json:"validates"`
 		TimeoutMS  *int64 `json:"timeoutMs"`
-		Concurrent int    `json:"maxConcurrency"`
+		Concurrent int    `json:"concurrency"`
 		Control    bool   `json:"control"`
 	}
 	if raw, ok := d.Meta[metaCall]; ok && json.Unmarshal(raw, &said) == nil {

@@ -27,10 +27,10 @@ func TestTraitsAreReadFromTheDefinition(t *testing.T) {
 		{`{"name":"t"}`, call.Traits{Input: object}},
 		{`{"name":"t","inputSchema":{"type":"object"},"outputSchema":{"type":"object"}}`, call.Traits{Input: object, Output: object}},
 		{`{"name":"t","outputSchema":null,"annotations":{"readOnlyHint":true,"idempotentHint":true}}`, call.Traits{Input: object, ReadOnly: true, Idempotent: true}},
-		{`{"name":"t","annotations":{"readOnlyHint":"yes"},"_meta":{"io.github.toolroom-mcp/call":7}}`, call.Traits{Input: object}},
-		{`{"name":"t","_meta":{"io.github.toolroom-mcp/call":{"validatesArguments":true,"timeoutMs":0,"maxConcurrency":8,"control":true}}}`,
+		{`{"name":"t","annotations":{"readOnlyHint":"yes"},"_meta":{"toolroom/call":7}}`, call.Traits{Input: object}},
+		{`{"name":"t","_meta":{"toolroom/call":{"validates":true,"timeoutMs":0,"concurrency":8,"control":true}}}`,
 			call.Traits{Input: object, Validates: true, OwnsDeadline: true, MaxConcurrent: 8, Control: true}},
-		{`{"name":"t","_meta":{"io.github.toolroom-mcp/call":{"timeoutMs":1500,"maxConcurrency":-1}}}`, call.Traits{Input: object, Timeout: 1500 * time.Millisecond}},
+		{`{"name":"t","_meta":{"toolroom/call":{"timeoutMs":1500,"concurrency":-1}}}`, call.Traits{Input: object, Timeout: 1500 * time.Millisecond}},
 	} {
 		cat := catalog.New([]catalog.Entry{{Source: fixed{json.RawMessage(c.definition)}, Plain: true}}, nil, nil)
 		tool, ok := cat.Lookup(t.Context(), "t")

@@ -42,7 +42,7 @@ func TestEntriesAreReplaced(t *testing.T) {
 	listed := func() []string { return names(c.Snapshot(t.Context()).Items(call.Tools)) }
 	eventually := func(want ...string) {
 		t.Helper()
-		require.Eventually(t, func() bool { return slices.Equal(want, listed()) }, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return slices.Equal(want, listed()) }, time.Minute, time.Millisecond)
 	}
 	require.Equal(t, []string{"one__a", "one__b", "two__c"}, listed())
 
@@ -90,10 +90,10 @@ func TestACallWaitsForTheServerThatReplacesOne(t *testing.T) {
 		_, ok := c.Lookup(t.Context(), "s__b")
 		found <- ok
 	}()
-	require.Eventually(t, func() bool { return old.count() == 1 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return old.count() == 1 }, time.Minute, time.Millisecond)
 	c.Update([]catalog.Entry{{Source: next}})
 	close(old.gate)
-	require.Eventually(t, func() bool { return next.count() == 1 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return next.count() == 1 }, time.Minute, time.Millisecond)
 	close(next.gate)
 	require.True(t, <-found)
 }
@@ -123,7 +123,7 @@ func TestPinsAreRechecked(t *testing.T) {
 	require.Len(t, c.Changed(), 1, "who sees it later does not pin it again")
 	require.NoError(t, pins.Repin(t.Context(), "s", "a", json.RawMessage(`{"name":"a","x":1}`)))
 	c.Recheck(t.Context())
-	require.Eventually(t, func() bool { return len(c.Snapshot(t.Context()).Tools()) == 3 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(c.Snapshot(t.Context()).Tools()) == 3 }, time.Minute, time.Millisecond)
 	require.Empty(t, c.Changed())
 
 	require.NoError(t, keep.Close())
@@ -154,7 +154,7 @@ func TestWhatIsListedWhenPinsAreSetIsCompared(t *testing.T) {
 	s.gate = make(chan struct{})
 	c := open(t, nil, catalog.Entry{Source: s})
 	c.Ask("s")
-	require.Eventually(t, func() bool { return s.count() == 1 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return s.count() == 1 }, time.Minute, time.Millisecond)
 	c.SetPins(catalog.PinsEnforce, pins)
 	close(s.gate)
 	require.Equal(t, []string{"s__b"}, names(c.Snapshot(t.Context()).Items(call.Tools)))

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/toolroom-mcp/toolroom/host/agent"
@@ -35,8 +36,16 @@ type reply struct {
 // canAsk reports whether there is somebody to ask.
 func (c *Chat) canAsk() bool { return !c.cfg.JSON && (c.editor != nil || c.cfg.Typing) }
 
-// put puts a question and waits for its answer.
+// put puts a question and waits for its answer. The time until then is neither the call's
+// nor the turn's.
 func (c *Chat) put(ctx context.Context, put func(ctx context.Context) (any, error)) (any, error) {
+	if in, ok := ctx.Value(callingKey{}).(*calling); ok {
+		if in.ctx != nil {
+			defer call.Pause(in.ctx)() // ctx need not descend from it
+		}
+		began := time.Now()
+		defer func() { c.waits.add(in.call.ID, time.Since(began)) }()
+	}
 	answer := make(chan reply, 1)
 	select {
 	case c.questions <- &question{ctx, put, answer}:
@@ -84,9 +93,10 @@ const callTool = "call_tool"
 
 // calling is the call that a question is asked in.
 type calling struct {
-	call   *convert.ToolCall
-	edited json.RawMessage // the user approved it with these arguments instead
-	agreed bool            // the user has been asked about what it is part of
+	ctx     context.Context // of the call; its clocks are paused while the user is asked
+	call    *convert.ToolCall
+	verdict *verdict // what the user decided where a form has no place for it; nil: nothing
+	agreed  bool     // the user has been asked about what it is part of
 }
 
 type callingKey struct{}
@@ -100,7 +110,7 @@ type asking struct {
 
 // Call makes a call, again once it was approved.
 func (a *asking) Call(ctx context.Context, tc *convert.ToolCall, progress func(string)) (*call.Result, error) {
-	in := &calling{call: tc, agreed: a.agreed}
+	in := &calling{ctx: ctx, call: tc, agreed: a.agreed}
 	ctx = context.WithValue(ctx, callingKey{}, in)
 	for {
 		res, err := a.Tools.Call(ctx, tc, progress)
@@ -108,14 +118,15 @@ func (a *asking) Call(ctx context.Context, tc *convert.ToolCall, progress func(s
 		if !errors.As(err, &p) || p.Pending.ID == "" || !a.chat.canAsk() || a.chat.cfg.Host.Approve == nil {
 			return res, err
 		}
-		d := verdict{approve: true, args: in.edited}
-		if in.edited == nil {
+		var d verdict
+		if in.verdict != nil {
+			d, in.verdict = *in.verdict, nil
+		} else {
 			text := fmt.Sprintf("May %s be called? %s.", p.Pending.Tool, p.Pending.Reason)
 			if d, err = a.chat.approval(ctx, in, p.Pending.Tool, text, p.Pending.Args); err != nil {
 				return nil, err
 			}
 		}
-		in.edited = nil
 		err = a.chat.cfg.Host.Approve(ctx, p.Pending.ID, d.approve, d.args)
 		if err != nil && !toolerr.Is(err, toolerr.Conflict) && !toolerr.Is(err, toolerr.NotFound) {
 			if d.args == nil {
@@ -141,14 +152,23 @@ func (c *Chat) approval(ctx context.Context, in *calling, tool, text string, arg
 		if c.always[tool] {
 			return verdict{approve: true}, nil
 		}
-		about := text + "\n" + indented(args) + "\n"
-		c.show(about)
+		about := text + "\n" + proposal(args) + "\n"
+		shown, all := beginningOf(about)
+		c.show(strings.TrimSuffix(shown, "\n") + "\n")
 		for {
-			key, err := c.key(ctx, "Allow "+c.whole(about)+"? [y]es, [n]o, [a]lways "+tool+" in this chat, [e]dit: ", "ynae")
+			prompt, keys := "Allow "+c.whole(about)+"? [y]es, [n]o, [a]lways "+tool+" in this chat, [e]dit: ", "ynae"
+			if !all {
+				prompt, keys = "[v]iew all of it, [n]o, [e]dit: ", "vne"
+			}
+			key, err := c.key(ctx, prompt, keys)
 			if err != nil {
 				return nil, err
 			}
 			switch key {
+			case 'v':
+				c.show(about)
+				all = true
+				continue
 			case 'a':
 				c.always[tool] = true
 				fallthrough
@@ -157,7 +177,10 @@ func (c *Chat) approval(ctx context.Context, in *calling, tool, text string, arg
 			case 'n':
 				return verdict{}, nil
 			}
-			edited, err := c.line(ctx, "arguments: ", string(args))
+			edited, err := c.line(ctx, "arguments (Esc goes back): ", string(args))
+			if errors.Is(err, lineedit.ErrEscape) {
+				continue
+			}
 			if err != nil {
 				return nil, err
 			}
@@ -222,13 +245,13 @@ func (c *Chat) key(ctx context.Context, prompt, choices string) (rune, error) {
 	}
 }
 
-// line asks for a line.
+// line asks for a line. At a terminal Esc gives it up: lineedit.ErrEscape.
 func (c *Chat) line(ctx context.Context, prompt, initial string) (string, error) {
 	if c.editor != nil {
 		h := c.editor.History
 		c.editor.History = nil
 		defer func() { c.editor.History = h }()
-		return c.editor.Read(ctx, prompt, initial)
+		return c.editor.ReadOrEscape(ctx, prompt, initial)
 	}
 	c.show(prompt)
 	return c.source.Line(ctx)
@@ -278,7 +301,7 @@ func (c *Chat) Ask(ctx context.Context, method string, params json.RawMessage) (
 		return nil, toolerr.New(toolerr.InvalidParams, "%s: %w", method, err)
 	}
 	in, _ := ctx.Value(callingKey{}).(*calling)
-	if d, ok := f.Schema.Properties["decision"]; ok && in != nil && slices.Equal(d.Enum, []string{"approve", "deny"}) {
+	if in != nil && call.IsOwnQuestion(ctx) {
 		dismiss := json.RawMessage(`{"action":"cancel"}`) // then the call waits: see asking.Call
 		if in.call.Name == callTool {
 			return dismiss, nil // it is about another tool and its arguments
@@ -288,8 +311,8 @@ func (c *Chat) Ask(ctx context.Context, method string, params json.RawMessage) (
 		switch {
 		case err != nil:
 			return nil, err
-		case v.args != nil: // which a form has no place for
-			in.edited = v.args
+		case c.cfg.Host.Approve != nil && (v.args != nil || !v.approve): // other arguments, or a denial that holds for this call alone
+			in.verdict = &v
 			return dismiss, nil
 		case v.approve:
 			return json.RawMessage(`{"action":"accept","content":{"decision":"approve"}}`), nil
@@ -297,6 +320,9 @@ func (c *Chat) Ask(ctx context.Context, method string, params json.RawMessage) (
 		return json.RawMessage(`{"action":"accept","content":{"decision":"deny"}}`), nil
 	}
 	value, err := c.put(ctx, func(ctx context.Context) (any, error) { return c.fill(ctx, f) })
+	if errors.Is(err, lineedit.ErrEscape) {
+		return json.RawMessage(`{"action":"cancel"}`), nil
+	}
 	if err != nil {
 		return nil, err
 	}

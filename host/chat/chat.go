@@ -24,6 +24,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -120,6 +121,7 @@ type Chat struct {
 	screen *screen.Screen // nil: there is no terminal
 
 	questions chan *question
+	waits     waits
 	always    map[string]bool // tools whose calls need not be asked about any more
 
 	model    provider.Model
@@ -157,7 +159,7 @@ func New(ctx context.Context, cfg Config) (*Chat, error) {
 		c.screen = screen.New(cfg.Out, width)
 		c.editor = lineedit.New(c.source, cfg.Out, t)
 		c.editor.History, c.editor.Complete = c.cfg.History, completions
-		c.view = newScreenView(c.screen, width, cfg.Styled, cfg.Verbose)
+		c.view = newScreenView(c.screen, c.waits.of, width, cfg.Styled, cfg.Verbose)
 	} else {
 		c.view = newPipeView(cfg.Out, cfg.Err, cfg.Verbose)
 	}
@@ -258,12 +260,28 @@ func (c *Chat) end() error {
 	return nil
 }
 
-// take does what was said: a command, or something for the model.
+// take carries out a command, or sends the text to the model. An unknown command is never
+// sent, except a call in the form of the model "command" (/grep {…}).
 func (c *Chat) take(ctx context.Context, said string) error {
-	if cmd, args, ok := commandOf(said); ok {
-		return c.command(ctx, cmd, args)
+	name, args, ok := slashed(said)
+	if !ok {
+		return c.say(ctx, said)
 	}
-	return c.say(ctx, said)
+	why := refused(name, said)
+	if why == "" {
+		return c.command(ctx, name, args)
+	}
+	if c.model.Info().Name == commandModel && c.hasTool(ctx, name) {
+		return c.say(ctx, said)
+	}
+	c.view.note("%s", why)
+	c.failed = true
+	return nil
+}
+
+// hasTool reports whether the host has a tool.
+func (c *Chat) hasTool(ctx context.Context, name string) bool {
+	return c.cfg.Host.Tools != nil && slices.ContainsFunc(c.cfg.Host.Tools(ctx), func(t *call.Tool) bool { return t.Name == name })
 }
 
 func (c *Chat) greet() {

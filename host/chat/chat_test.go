@@ -35,14 +35,15 @@ type bench struct {
 	done       chan error
 	raw, quiet int
 
-	mu      sync.Mutex
-	out     bytes.Buffer
-	changed chan struct{}
-	decided []string
-	calls   []string
-	asked   *convert.Request
-	files   map[string]string
-	journal *state.Store
+	mu       sync.Mutex
+	out      bytes.Buffer
+	changed  chan struct{}
+	decided  []string
+	proposed string // unless "", the arguments that guarded is asked about
+	calls    []string
+	asked    *convert.Request
+	files    map[string]string
+	journal  *state.Store
 }
 
 func (b *bench) Raw() (func(), error)      { return b.count(&b.raw), nil }
@@ -127,7 +128,7 @@ func (ts tools) Begin() error { return nil }
 func (ts tools) End() error   { return nil }
 func (ts tools) List(context.Context, *convert.Choice) ([]convert.Tool, *convert.Choice, error) {
 	var all []convert.Tool
-	for _, name := range []string{"echo", "guarded", "ask", "hang", "write", "panic"} {
+	for _, name := range []string{"echo", "guarded", "ask", "pose", "own", "hang", "write", "panic"} {
 		all = append(all, convert.Tool{Name: name})
 	}
 	return all, nil, nil
@@ -155,10 +156,20 @@ func (ts tools) Call(ctx context.Context, c *convert.ToolCall, _ func(string)) (
 			}
 			return text("guarded "+verdict, false), nil
 		}
+		if b.proposed != "" {
+			c.Args = json.RawMessage(b.proposed)
+		}
 		return nil, &call.PendingError{Pending: call.Pending{ID: "p1", Tool: c.Name, Reason: "a rule asks", Args: c.Args}}
 	case "ask":
 		raw, err := ts.ask(ctx, "elicitation/create", json.RawMessage(`{"message":"Which?\u001b[2J","requestedSchema":{"properties":{
 			"colour":{"type":"string","enum":["red","blue"]},"n":{"type":"integer"},"sure":{"type":"boolean"}},"required":["colour","n","sure"]}}`))
+		return text(string(raw), false), err
+	case "pose", "own":
+		if c.Name == "own" {
+			ctx = call.WithOwnQuestion(ctx)
+		}
+		raw, err := ts.ask(ctx, "elicitation/create", json.RawMessage(`{"message":"May it be called?","requestedSchema":{"properties":{
+			"decision":{"type":"string","enum":["approve","deny"]}},"required":["decision"]}}`))
 		return text(string(raw), false), err
 	case "hang":
 		<-ctx.Done()
@@ -237,7 +248,7 @@ func newBench(t *testing.T, change func(*chat.Config)) *bench {
 // seen waits until a text was written since the last one, and returns what was.
 func (b *bench) seen(want string) string {
 	b.t.Helper()
-	late := time.After(20 * time.Second)
+	late := time.After(time.Minute)
 	for {
 		b.mu.Lock()
 		got := b.out.String()
@@ -290,8 +301,11 @@ func TestTalking(t *testing.T) {
 	b.press("/model nosuch\r")
 	b.seen(`/model: NO_MODEL: there is no model "nosuch"`)
 	b.prompted()
-	b.press("/nosuch command is said\r")
-	b.seen("You said /nosuch command is said.")
+	b.press("/etc/hosts is said\r")
+	b.seen("You said /etc/hosts is said.")
+	b.prompted()
+	b.press(" /nosuch is said, too\r")
+	b.seen("You said  /nosuch is said, too.")
 	b.quit()
 }
 
@@ -323,6 +337,21 @@ func TestAServerAsks(t *testing.T) {
 	b.seen(`Which?\u001b[2J`)
 	b.press("green\rred\rfive\r5\ry")
 	b.seen(`It said {"action":"accept","content":{"colour":"red","n":5,"sure":true}}.`)
+	b.quit()
+}
+
+// A server's form that looks like the host's question for approval is a form.
+func TestAFormIsNoApproval(t *testing.T) {
+	b := newBench(t, nil)
+	b.prompted()
+	b.press("call own 1\r")
+	b.seen("Allow it?")
+	b.press("y")
+	b.prompted()
+	b.press("call pose 1\r")
+	require.NotContains(t, b.seen("decision"), "Allow it?")
+	b.press("deny\r")
+	b.seen(`"decision":"deny"`)
 	b.quit()
 }
 

@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"github.com/toolroom-mcp/toolroom/host/chat/screen"
+	"github.com/toolroom-mcp/toolroom/host/config/dialect"
 	"github.com/toolroom-mcp/toolroom/host/convert"
 	"github.com/toolroom-mcp/toolroom/host/provider"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
@@ -37,24 +38,52 @@ func commands() []command {
 	}
 }
 
-// commandOf reads a command. A path, or a call as the model "command" takes it
-// (/grep {…}), is none.
-func commandOf(said string) (name string, args []string, ok bool) {
-	rest, ok := strings.CutPrefix(strings.TrimSpace(said), "/")
-	if !ok || strings.Contains(rest, "\n") {
+// slashed splits a text that is meant as a command: a slash and a word. A path
+// (/etc/hosts) is not a command, and a text that begins with a blank is not.
+func slashed(said string) (name string, args []string, ok bool) {
+	rest, ok := strings.CutPrefix(said, "/")
+	first, _, _ := strings.Cut(rest, "\n")
+	fields := strings.Fields(first)
+	if !ok || len(fields) == 0 || !strings.HasPrefix(rest, fields[0]) {
 		return "", nil, false
 	}
-	fields := strings.Fields(rest)
-	if len(fields) == 0 || strings.ContainsFunc(fields[0], func(r rune) bool { return !unicode.IsLetter(r) }) {
+	word := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' || r == '-' }
+	if strings.ContainsFunc(fields[0], func(r rune) bool { return !word(r) }) {
 		return "", nil, false
 	}
 	if fields[0] == "exit" {
 		fields[0] = "quit"
 	}
-	if slices.ContainsFunc(commands(), func(c command) bool { return c.name == fields[0] }) {
-		return fields[0], fields[1:], true
+	return fields[0], fields[1:], true
+}
+
+// refused returns why a text cannot be carried out as a command, or "" if it can.
+func refused(name, said string) string {
+	var names []string
+	for _, c := range commands() {
+		names = append(names, "/"+c.name)
 	}
-	return "", nil, false
+	switch {
+	case !slices.Contains(names, "/"+name):
+		return fmt.Sprintf("/%s is not a command%s Commands: %s. To send a text that begins with a slash, type a blank before it",
+			name, suggested("/"+name, names), strings.Join(names, " "))
+	case strings.Contains(strings.TrimSpace(said), "\n"):
+		return "/" + name + " takes one line; nothing was done"
+	}
+	return ""
+}
+
+// suggested returns "; did you mean /NAME?", or "." if no command is near.
+func suggested(name string, names []string) string {
+	for _, known := range names {
+		if strings.HasPrefix(known, name) {
+			return "; did you mean " + known + "?"
+		}
+	}
+	if near := dialect.Nearest(name, names); near != "" {
+		return near
+	}
+	return "."
 }
 
 // completions are the commands that a text may become.

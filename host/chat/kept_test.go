@@ -33,7 +33,7 @@ func TestATurnIsKeptAsFarAsItHasCome(t *testing.T) {
 				roles = append(roles, m.Role)
 			}
 			return err == nil && len(all) == 1 && all[0].Messages == len(roles) && len(roles) == len(want)
-		}, 10*time.Second, 2*time.Millisecond, "%v", roles)
+		}, time.Minute, 2*time.Millisecond, "%v", roles)
 		require.Equal(t, want, roles)
 	}
 	give := func(keys, want string) {

@@ -134,9 +134,21 @@ func TestAtATerminal(t *testing.T) {
 	p.sees("demo; /help says what else can be typed", ">")
 	p.says("please edit")
 	p.run("send-keys", "-l", "yyy") // before it is asked, which is no answer
-	p.sees("I look first.", "✓ view a.txt  …", "May edit of server edit be called? …", "  {", `    "file_path": "a.txt",`, `    "old_string": "two",`, `    "new_string": "zwei"`, "  }",
-		"Allow it? [y]es, [n]o, [a]lways edit in this chat, [e]dit:")
+	const allow = "Allow it? [y]es, [n]o, [a]lways edit in this chat, [e]dit:"
+	diff := []string{"May edit of server edit be called? …", "  {", `    "file_path": "a.txt"`, "  }", "  -two", "  +zwei", allow}
+	p.sees(append([]string{"I look first.", "✓ view a.txt  …"}, diff...)...)
 	require.Equal(t, "one\ntwo\n", content())
+	p.keys("n")
+	p.sees("✗ edit a.txt  …", "Done", "", "• it is zwei now", ">")
+	require.Equal(t, "one\ntwo\n", content())
+	p.says("/edti")
+	p.sees("/edti is not a command…", ">")
+	p.says("please edit") // the refusal was of that one call
+	p.sees(diff...)
+	p.keys("e")
+	p.sees(`arguments (Esc goes back): {"file_path":"a.txt",…`)
+	p.keys("Escape")
+	p.sees(allow)
 	p.keys("y")
 	p.sees("✓ edit a.txt  …", "Done", "", "• it is zwei now", ">")
 	require.Equal(t, "one\nzwei\n", content())

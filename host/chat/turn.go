@@ -61,6 +61,7 @@ func (c *Chat) say(ctx context.Context, said string) error {
 
 // ask runs the agent over a conversation. whole is told what it adds: see agent.Config.
 func (c *Chat) ask(ctx context.Context, messages []convert.Message, whole func([]convert.Message)) *agent.Outcome {
+	c.waits.reset()
 	ask := c.Ask
 	if !c.canAsk() {
 		ask = nil

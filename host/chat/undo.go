@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -258,16 +259,9 @@ func (c *Chat) callUndo(ctx context.Context, path string, dryRun bool) error {
 		Content []struct {
 			Text string `json:"text"`
 		} `json:"content"`
-		Structured struct {
-			Code toolerr.Code `json:"code"`
-		} `json:"structuredContent"`
 	}
 	if json.Unmarshal(res.Raw, &said) != nil || len(said.Content) == 0 {
 		return toolerr.New(toolerr.ExecutionError, "%s failed and said nothing", editor)
 	}
-	code := said.Structured.Code
-	if code == "" {
-		code = toolerr.ExecutionError
-	}
-	return toolerr.New(code, "%s", said.Content[0].Text)
+	return toolerr.New(cmp.Or(res.Code(), toolerr.ExecutionError), "%s", said.Content[0].Text)
 }

@@ -41,6 +41,7 @@ func (m marked) End() error { return m.Close() }
 // screenView shows it at a terminal.
 type screenView struct {
 	screen  *screen.Screen
+	waited  func(id string) time.Duration // of a call, or with "" of the turn, for the user
 	width   func() int
 	styled  bool
 	verbose bool
@@ -65,8 +66,8 @@ type running struct {
 	since              time.Time
 }
 
-func newScreenView(s *screen.Screen, width func() int, styled, verbose bool) *screenView {
-	return &screenView{screen: s, width: width, styled: styled, verbose: verbose}
+func newScreenView(s *screen.Screen, waited func(string) time.Duration, width func() int, styled, verbose bool) *screenView {
+	return &screenView{screen: s, waited: waited, width: width, styled: styled, verbose: verbose}
 }
 
 // paint is text in a colour, or faint.
@@ -201,7 +202,7 @@ func (v *screenView) line(now time.Time) {
 		if n > 1 {
 			text = fmt.Sprintf("… %d calls, %s", n, screen.Line(last.text, v.width()/2))
 		}
-		if s := int(now.Sub(last.since).Seconds()); s > 0 {
+		if s := int((now.Sub(last.since) - v.waited(last.id)).Seconds()); s > 0 {
 			text += fmt.Sprintf(" · %d s", s)
 		}
 		if said, _, _ := strings.Cut(strings.TrimSpace(last.progress), "\n"); said != "" {

@@ -34,6 +34,10 @@ type Config struct {
 	Start    time.Duration // until the first answer; 0: 60 s, since some are downloaded first
 	Patience time.Duration // for every other answer; 0: 10 s
 	BigLine  int           // bytes of the long message; 0: 4 MiB
+
+	// Found, unless nil, is called with each check as soon as its level is known, in the
+	// order in which Run returns them.
+	Found func(Check)
 }
 
 // Validate names the field that is wrong.
@@ -62,10 +66,33 @@ type Check struct {
 }
 
 // report collects checks.
-type report struct{ checks []Check }
+type report struct {
+	checks []Check
+	found  func(Check) // nil: nothing is called
+	told   int         // checks that found was called with
+	open   bool        // the level of the checks that were not told may change
+}
 
 func (r *report) add(level Level, name, format string, args ...any) {
-	r.checks = append(r.checks, Check{name, level, fmt.Sprintf(format, args...)})
+	r.take(Check{name, level, fmt.Sprintf(format, args...)})
+}
+
+// take adds checks.
+func (r *report) take(checks ...Check) {
+	r.checks = append(r.checks, checks...)
+	if !r.open {
+		r.tell()
+	}
+}
+
+// tell calls found with the checks that it was not called with.
+func (r *report) tell() {
+	r.open = false
+	for ; r.told < len(r.checks); r.told++ {
+		if r.found != nil {
+			r.found(r.checks[r.told])
+		}
+	}
 }
 
 // Run carries out all checks, and returns them in their order. Once the
@@ -83,14 +110,15 @@ func Run(ctx context.Context, cfg Config) ([]Check, error) {
 	if cfg.BigLine == 0 {
 		cfg.BigLine = 4 << 20
 	}
-	r := &report{}
+	r := &report{found: cfg.Found, open: true}
 	legacy := r.legacy(ctx, cfg)
 	modern := ctx.Err() == nil && r.modern(ctx, cfg, legacy)
-	if ctx.Err() == nil && (legacy || modern) {
-		r.ends(ctx, cfg)
-	}
 	if !legacy && modern { // which is enough
 		r.checks[0].Level = Weak
+	}
+	r.tell()
+	if ctx.Err() == nil && (legacy || modern) {
+		r.ends(ctx, cfg)
 	}
 	return r.checks, ctx.Err()
 }
@@ -140,6 +168,7 @@ func (r *report) legacy(ctx context.Context, cfg Config) bool {
 	default:
 		r.add(Good, name, "%s %s, version %s, after %d ms", excerpt(result.Info.Name), excerpt(result.Info.Version), result.Version, took.Milliseconds())
 	}
+	r.tell()
 	s.notify("notifications/initialized", "")
 	r.ping(s, "ping", "ping", "")
 	if result.Capabilities["tools"] == nil {
@@ -189,6 +218,8 @@ func (r *report) robust(s *session) {
 	r.bigLine(s, s.cfg.BigLine)
 
 	s.send([]byte(`{"jsonrpc":"2.0","id":`))
+	r.open = true
+	defer r.tell()
 	if r.alive(s, "malformed line", "") {
 		s.mu.Lock()
 		m, told := s.answers["null"]

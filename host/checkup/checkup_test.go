@@ -26,7 +26,18 @@ const (
 	holds  = "CHECKUP_TEST_HOLDS"
 )
 
+// asks is the variable of a child that sends requests before it reads anything.
+const asks = "CHECKUP_TEST_ASKS"
+
 func TestMain(m *testing.M) {
+	if os.Getenv(asks) != "" {
+		for _, line := range []string{
+			`{"jsonrpc":"2.0","id":"a","method":"ping"}`,
+			`{"jsonrpc":"2.0","id":"b","method":"roots/list"}`,
+		} {
+			os.Stdout.WriteString(line + "\n") //nolint:errcheck // the test finds out
+		}
+	}
 	if os.Getenv(stays) != "" {
 		mock := mcpkittest.NewMock("stays")
 		mock.Serve(context.Background(), os.Stdin, os.Stdout) //nolint:errcheck // it stays
@@ -111,6 +122,37 @@ func TestBothErasAreLookedAt(t *testing.T) {
 	checks = look(t, m)
 	require.Equal(t, checkup.Weak, checks["handshake, legacy"].Level, "one era is enough")
 	require.Equal(t, checkup.Good, checks["schemas"].Level)
+}
+
+// Found is called with what Run returns, also where a level depends on a later check.
+func TestChecksAreToldInOrder(t *testing.T) {
+	both, modern := sound(), sound()
+	both.Modern()
+	modern.Modern()
+	modern.SetError("initialize", -32601, "only the modern era")
+	for _, m := range []*mcpkittest.Mock{sound(), both, modern} {
+		command, env := m.Command(t)
+		var told []checkup.Check
+		checks, err := checkup.Run(t.Context(), checkup.Config{Command: command, Env: env, BigLine: 1000, Found: func(c checkup.Check) { told = append(told, c) }})
+		require.NoError(t, err)
+		require.Equal(t, checks, told)
+	}
+}
+
+// A check is told before the next one is made.
+func TestChecksAreToldAsTheyCome(t *testing.T) {
+	command, env := mcpkittest.NewMock("m").Command(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	var told []string
+	checks, err := checkup.Run(ctx, checkup.Config{Command: command, Env: env, BigLine: 1000, Found: func(c checkup.Check) {
+		told = append(told, c.Name)
+		cancel()
+	}})
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, "handshake, legacy", told[0])
+	for _, c := range checks {
+		require.NotEqual(t, "handshake, modern", c.Name, "it was begun after the end")
+	}
 }
 
 func TestEachFaultIsFound(t *testing.T) {
@@ -225,4 +267,15 @@ func TestWhatIsNoProgram(t *testing.T) {
 	checks := run(t, checkup.Config{Command: []string{os.TempDir()}})
 	require.Contains(t, checks["handshake, legacy"].Detail, "cannot be started")
 	require.Len(t, checks, 2)
+}
+
+// A server may send a request as soon as it starts, also one that was started
+// without standard input, to which no answer can be written.
+func TestAServerThatSendsRequestsAtOnce(t *testing.T) {
+	t.Parallel()
+	command, env := sound().Command(t)
+	checks := run(t, checkup.Config{Command: command, Env: append(env, asks+"=1"), BigLine: 100 << 10})
+	for _, name := range []string{"handshake, legacy", "end of input", "no input"} {
+		require.Equal(t, checkup.Good, checks[name].Level, "%+v", checks[name])
+	}
 }

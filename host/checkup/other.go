@@ -56,13 +56,13 @@ func (r *report) modern(ctx context.Context, cfg Config, legacy bool) bool {
 	listed := quiet.list(s, meta)
 	for _, c := range quiet.checks {
 		c.Name += ", modern"
-		r.checks = append(r.checks, c)
+		r.take(c)
 	}
 	if legacy {
 		return true
 	}
 	tools.definitions(listed)
-	r.checks = append(r.checks, tools.checks...)
+	r.take(tools.checks...)
 	return true
 }
 

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolroom-mcp/toolroom/host/upstream"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
@@ -51,12 +52,11 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// words are the last line, as the reason why a program ended.
+// words are the line that says why a program ended.
 func (t *tail) words() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	lines := strings.Split(strings.TrimSpace(string(t.text)), "\n")
-	return excerpt(lines[len(lines)-1])
+	return excerpt(upstream.Cause(string(t.text)))
 }
 
 // errGone is a program that has ended, or closed its output.
@@ -142,9 +142,12 @@ func (s *session) take(f func()) {
 	s.change = make(chan struct{})
 }
 
-// send writes one line. A program that does not take it is found out by the
-// answer that is missing.
+// send writes one line, or nothing to a program started without standard
+// input. A program that does not read it is noticed by its missing answer.
 func (s *session) send(line []byte) {
+	if s.stdin == nil {
+		return
+	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -197,7 +200,7 @@ func (s *session) answer(id string, patience time.Duration) (jsonrpc.Message, er
 			return m, nil
 		case closed:
 			if words := s.stderr.words(); words != "" {
-				return m, fmt.Errorf("%w; its last words: %s", errGone, words)
+				return m, fmt.Errorf("%w; on its standard error: %s", errGone, words)
 			}
 			return m, errGone
 		}

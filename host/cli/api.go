@@ -16,7 +16,7 @@ func (p *program) api(a *app.App) *api.API {
 	kept := a.Store()
 	return api.New(api.Config{
 		Approvals: a, Models: askable{a}, Tools: offered{a}, Call: a.Handler,
-		Sessions: a.Sessions(), Keys: kept.Keys, Blobs: kept.Blobs, Version: mcpkit.BuildVersion(), Logf: p.logf,
+		Sessions: a.Sessions(), Responses: a.Responses(), Keys: kept.Keys, Blobs: kept.Blobs, Version: mcpkit.BuildVersion(), Logf: p.logf,
 	})
 }
 

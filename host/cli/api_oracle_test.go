@@ -25,6 +25,7 @@ answers:
   - {when: {message: "^both"}, text: Both., calls: [{name: fix__echo, args: {text: of both}}, {name: weather, args: {city: Bonn}}]}
   - {when: {tool: fix__echo, result: "of both"}, text: It has its own result.}
   - {when: {tool: weather, result: "Bonn"}, text: It rains.}
+  - {when: {message: "^patch"}, text: I patch., calls: [{name: patch, args: {input: "*** Begin Patch\n"}}]}
   - {when: {message: "^long"}, text: And so, stop: length}
   - {when: {message: "^limited"}, error: RATE_LIMITED}
   - {when: {message: "^broken"}, text: Half of it comes and then the line is cut, error: {code: TRANSPORT_ERROR, message: the line was cut, after: 1}}
@@ -91,6 +92,29 @@ func TestTheVendorsSDKsAreServed(t *testing.T) {
 	want("errors.broken.code", `"TRANSPORT_ERROR"`)
 	want("cancelled", `"APIUserAbortError"`)
 	want("after.text", `"Hello there."`)
+
+	for _, way := range []string{"responses.whole.", "responses.streamed."} {
+		want(way+"plain", `{"text":"Hello there.","status":"completed","types":["message"],"input":true}`)
+		want(way+"image.text", `"Hello there."`)
+		want(way+"ours", `{"text":"I look.It says so.","status":"completed","types":["message","message"],"input":true}`)
+		want(way+"length.status", `"incomplete"`)
+		want(way+"both.types", `["message","function_call"]`)
+		want(way+"after.text", `"It has its own result."`)
+		want(way+"items.text", `"It has its own result."`)
+		want(way+"patch", `[["message",null,null],["custom_tool_call","patch","*** Begin Patch\n"]]`)
+	}
+	want("responses.stored", `{"same":true,"text":"Hello there.","metadata":{"a":"b"}}`)
+	want("responses.items", `["1","2","plain"]`)
+	want("responses.types", `["response.created","response.in_progress",2,"response.completed"]`)
+	want("responses.errors.previous.name", `"BadRequestError"`)
+	want("responses.errors.previous.code", `"previous_response_not_found"`)
+	want("responses.errors.gone.name", `"NotFoundError"`)
+	want("responses.errors.background.param", `"background"`)
+	want("responses.errors.model.code", `"model_not_found"`)
+	want("responses.errors.output.param", `"input"`)
+	want("responses.errors.limited.name", `"RateLimitError"`)
+	want("responses.errors.broken.code", `"TRANSPORT_ERROR"`)
+	want("responses.errors.schema.param", `"text.format"`)
 
 	want("anthropic.plain", `{"text":"Hello there.","stop":"end_turn","output":true}`)
 	want("anthropic.image.text", `"Hello there."`)

@@ -69,8 +69,15 @@ func TestServePrintsWhatClientsOfTheAPINeed(t *testing.T) {
 
 	session := do(201, env["OPENAI_BASE_URL"]+"/sessions", `{"name":"kept"}`, key...)["id"].(string)
 	do(200, chat, `{"x_session":"`+session+`",`+ask[1:], key...)
+	const tools = `"tools":[{"type":"web_search"}],"input":"fix__echo text=`
+	first := do(200, env["OPENAI_BASE_URL"]+"/responses", `{`+tools+`kept"}`, key...)
+	require.Contains(t, first["output"].([]any)[0].(map[string]any)["content"].([]any)[0].(map[string]any)["text"], "kept")
+	do(401, env["OPENAI_BASE_URL"]+"/responses", `{"input":"x"}`)
 	r.end()
 	_, env = host()
+	v = do(200, env["OPENAI_BASE_URL"]+"/responses", `{`+tools+`on","previous_response_id":"`+first["id"].(string)+`"}`, key...)
+	require.Equal(t, first["id"], v["previous_response_id"])
+	do(400, env["OPENAI_BASE_URL"]+"/responses", `{"input":"x","previous_response_id":"`+first["id"].(string)+`","user":"another"}`, key...)
 	v = do(200, env["OPENAI_BASE_URL"]+"/sessions/"+session, `{"name":"renamed"}`, key...)
 	require.EqualValues(t, 4, v["messages"])
 }

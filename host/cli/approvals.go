@@ -16,6 +16,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/pipeline/approve"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
 // approvalFlags are those of approvals and what is below it.
@@ -34,7 +35,7 @@ func (p *program) approvals() *cobra.Command {
 		Long: `approvals decides on calls that a rule of the policy asks about (do: ask), of all
 hosts with this state directory or store. A call that is approved is carried
 out once, when who called makes it again. An id may be given by its beginning.`,
-		Args: cobra.NoArgs,
+		Args: onlyCommands,
 		RunE: p.approving(func(ctx context.Context, a *app.App, _ []string) error { return p.listApprovals(ctx, a, f) }),
 	}
 	cmd.PersistentFlags().BoolVar(&f.json, "json", false, "print JSON")
@@ -141,11 +142,11 @@ func (p *program) listApprovals(ctx context.Context, a *app.App, f approvalFlags
 	return nil
 }
 
-// oneLine is the beginning of some JSON, for a table.
+// oneLine is some JSON for a table; of a longer one the beginning, marked as cut.
 func oneLine(raw json.RawMessage) string {
 	text := approve.ShownLine(raw)
 	if r := []rune(text); len(r) > 80 {
-		text = string(r[:79]) + "…"
+		text = fmt.Sprintf("%s… (cut; approvals show ID shows all %s)", string(r[:79]), wording.Bytes(int64(len(raw))))
 	}
 	return text
 }

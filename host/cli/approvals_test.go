@@ -207,7 +207,7 @@ func TestAChainOutlivesTheHost(t *testing.T) {
 	host.end()
 	close(killed)
 	next := start(t, nil, append([]string{"stdio"}, args...)...)
-	require.Contains(t, next.say(t, all), `"structuredContent":{"n":2}`)
+	require.Contains(t, next.say(t, all), `"text":"{\"n\":2}"`)
 	require.Equal(t, []int32{1, 1, 2}, []int32{made[0].Load(), made[1].Load(), made[2].Load()})
 	require.Contains(t, next.say(t, all), "PENDING_APPROVAL", "another call begins anew")
 	require.EqualValues(t, 2, made[0].Load())

@@ -107,7 +107,7 @@ func (p *program) printApproved(found []changed, asJSON bool) error {
 	for _, c := range found {
 		was, is := indented(c.Was), indented(c.Is)
 		diff := textdiff.Unified([]byte(was), textdiff.Between([]byte(was), is), textdiff.Options{
-			Old: c.Name + " at first use", New: c.Name + " now", MaxLines: 400, MaxBytes: 2000,
+			Old: c.Name + " at first use", New: c.Name + " now", // whole: it is what is approved
 		})
 		if err := p.printf("%s", printable(diff.Text)); err != nil {
 			return err

@@ -156,11 +156,49 @@ func (p *program) runChat(ctx context.Context, f chatFlags, request convert.Requ
 		}
 		return exit(status, err)
 	}
+	p.waitForTools(ctx, a, interrupts, f.json, f.once)
 	a.OnNotice(c.Notice)
 	if f.once {
 		return chatEnd(c.Once(ctx, text))
 	}
 	return chatEnd(c.Talk(ctx))
+}
+
+// patience is how long a chat at a terminal waits for servers before something
+// can be typed.
+const patience = 5 * time.Second
+
+// waitForTools lists the tools before a chat begins, as its first turn would,
+// where the terminal can show what is waited for. An interrupt ends the waiting;
+// the servers go on starting.
+func (p *program) waitForTools(ctx context.Context, a *app.App, interrupts <-chan os.Signal, asJSON, once bool) {
+	if p.line == nil || asJSON {
+		return
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if !once {
+		defer time.AfterFunc(patience, cancel).Stop()
+	}
+	what := waitsFor(a)
+	defer p.waiting(false, func() string {
+		text := what()
+		if text != "" {
+			text += "; Ctrl-C goes on without"
+		}
+		return text
+	})()
+	listed := make(chan struct{})
+	go func() {
+		defer close(listed)
+		a.List(ctx)
+	}()
+	select {
+	case <-listed:
+	case <-interrupts:
+		cancel()
+		<-listed
+	}
 }
 
 func chatEnd(err error) error {
@@ -246,7 +284,7 @@ func (p *program) chatHost(a *app.App, attended bool) chat.Host {
 			return all
 		},
 		Approve: func(ctx context.Context, id string, ok bool, args json.RawMessage) error {
-			_, err := a.Decide(ctx, id, approve.Decision{Approve: ok, Args: args, By: "the user at the chat"})
+			_, err := a.Decide(ctx, id, approve.Decision{Approve: ok, Args: args, By: "the user at the chat", Once: true})
 			return err
 		},
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"slices"
@@ -53,7 +54,13 @@ type program struct {
 	getenv   func(string) string
 	environ  []string
 	flags    config.Flags
-	only     []string // servers, besides which there are none; nil: all
+	only     []string    // servers, besides which there are none; nil: all
+	serves   bool        // whether it serves MCP, and so may be a server of another host
+	line     *statusLine // of standard error; nil: that is no terminal
+
+	log *slog.Logger // of what is said as JSON; nil: it is text
+
+	notices func(text string) // takes the configuration's; nil: they go to standard error
 }
 
 // Main runs the command line of this process and returns its exit status.
@@ -64,6 +71,9 @@ func Main() int {
 // Run runs a command line.
 func Run(ctx context.Context, args []string, in io.Reader, out, stderr io.Writer) int {
 	p := &program{in: in, out: out, err: stderr, getenv: os.Getenv, environ: os.Environ()}
+	if p.line = newStatusLine(stderr, p.getenv); p.line != nil {
+		p.err = p.line
+	}
 	root := p.root()
 	root.SetArgs(doubleDash(args))
 	root.SetIn(in)
@@ -75,9 +85,13 @@ func Run(ctx context.Context, args []string, in io.Reader, out, stderr io.Writer
 	}
 	var e *exitError
 	if !errors.As(err, &e) { // cobra's: flags and arguments
-		e = &exitError{exitUsage, fmt.Errorf("%w; %s --help says more", err, cmd.CommandPath())}
+		e = &exitError{exitUsage, further(err, cmd.CommandPath()+" --help says more")}
 	}
-	if !errors.Is(e, errPrinted) {
+	switch {
+	case errors.Is(e, errPrinted):
+	case p.log != nil:
+		p.log.Error(strings.TrimSpace(e.Error()))
+	default:
 		fmt.Fprintf(stderr, "mcp-host: %s\n", printable(strings.TrimSpace(e.Error()))) //nolint:errcheck // nowhere else to say so
 	}
 	return e.status
@@ -105,27 +119,28 @@ func doubleDash(args []string) []string {
 
 func (p *program) root() *cobra.Command {
 	root := &cobra.Command{
-		Use:   "mcp-host",
+		Use:   programName,
 		Short: "All tool servers behind one door",
-		Long: `mcp-host finds the tool servers beside itself (mcp-ls, mcp-glob, …) and those
-of its configuration, starts each when it is first needed, and serves them all
-as one MCP server: over standard input and output (stdio) or HTTP (serve).
+		Long: `mcp-host serves tool servers as one MCP server: over standard input and output
+(stdio) or HTTP (serve). It serves the bundled tools whose programs are in its
+own directory (mcp-ls, mcp-glob, mcp-grep, mcp-view, mcp-edit, mcp-replace,
+mcp-bash, mcp-dispatch_agent) and the servers of its configuration, and starts
+each when it is first needed. To serve programs of your own that are named
+mcp-NAME, name their directory in the configuration, also if it is that one:
+
+  tool_dirs: [DIR]
 
 Exit status: 0 done, 1 the tool or the check failed, 2 usage, 3 a server could
 not be reached.`,
-		Version:           mcpkit.BuildVersion(),
+		Version:           mcpkit.BuildOf(programName).String(),
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		DisableAutoGenTag: true,
-		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usage("there is no command %q; mcp-host --help lists them", args[0])
-			}
-			return cmd.Help()
-		},
-		Args: cobra.ArbitraryArgs,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args:              onlyCommands,
 	}
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.SetFlagErrorFunc(unknownFlag)
 	f := root.PersistentFlags()
 	f.StringVar(&p.flags.Config, "config", "", "configuration `FILE` (default toolroom/toolroom.yaml in $XDG_CONFIG_HOME, or ~/.config, if it is there)")
 	f.StringArrayVar(&p.flags.Roots, "root", nil, "`DIR` the tools may touch, or DIR:ro; repeatable (default: MCP_ROOT, CLAUDE_PROJECT_DIR, the client's roots, or the working directory)")
@@ -134,8 +149,8 @@ not be reached.`,
 	f.StringArrayVar(&p.flags.Allow.AllowWrites, "allow-write", nil, "`GLOB` of protected files the tools may write; repeatable")
 	f.StringVar(&p.flags.MCPServers, "mcpservers", "", "more servers: `COMMANDS` as in \"cmd args;ENV=value cmd2\"")
 	f.StringVar(&p.flags.State, "state", "", "`DIR` for state (default MCP_STATE_DIR, $XDG_STATE_HOME/toolroom, or ~/.local/state/toolroom)")
-	root.SetHelpCommand(&cobra.Command{Hidden: true, Use: "no-help"})
-	root.AddCommand(p.serve(), p.stdio(), p.tools(), p.call(), p.servers(), p.approvals(), p.agent(), p.chat(), p.stats(), p.doctor(), p.config(), p.record(), p.replay(), p.guard())
+	root.AddCommand(p.serve(), p.stdio(), p.tools(), p.call(), p.servers(), p.approvals(), p.agent(), p.chat(), p.stats(), p.doctor(), p.config(), p.record(), p.replay(), p.version(), p.guard())
+	completion(root)
 	return root
 }
 
@@ -162,8 +177,18 @@ func (p *program) openChanged(change func(config.Config) config.Config) (*app.Ap
 	if err != nil {
 		return nil, exit(exitUsage, err)
 	}
+	if err := p.nested(cfg); err != nil {
+		return nil, exit(exitFailed, err)
+	}
 	for _, notice := range cfg.Notices {
-		p.logf("%s", printable(notice))
+		if p.notices != nil {
+			p.notices(notice)
+			continue
+		}
+		p.logf("%s", notice)
+	}
+	if err := cfg.Remember(); err != nil {
+		p.logf("what the configuration leads to cannot be remembered: %v", err)
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -177,7 +202,7 @@ func (p *program) openChanged(change func(config.Config) config.Config) (*app.Ap
 	if err != nil {
 		return nil, exit(exitFailed, err)
 	}
-	a.OnNotice(func(text string) { p.logf("%s", printable(text)) })
+	a.OnNotice(func(text string) { p.logf("%s", text) })
 	return a, nil
 }
 
@@ -207,7 +232,14 @@ func (p *program) follow(ctx context.Context, a *app.App) (stop func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		err := a.Follow(ctx, func() (config.Config, error) { return p.load(a.Config.Dir) }, config.WatchOptions{})
+		load := func() (config.Config, error) {
+			cfg, err := p.load(a.Config.Dir)
+			if err == nil {
+				cfg.Remember() //nolint:errcheck // it was told at the start
+			}
+			return cfg, err
+		}
+		err := a.Follow(ctx, load, config.WatchOptions{})
 		if err != nil {
 			p.logf("changes of the configuration are not seen: %v", err)
 		}
@@ -244,6 +276,7 @@ func (p *program) withChanged(ctx context.Context, change func(config.Config) co
 }
 
 func (p *program) printf(format string, args ...any) error {
+	p.line.hide() // standard output may be the same terminal
 	_, err := fmt.Fprintf(p.out, format, args...)
 	if err != nil {
 		return exit(exitFailed, fmt.Errorf("writing: %w", err))
@@ -252,5 +285,9 @@ func (p *program) printf(format string, args ...any) error {
 }
 
 func (p *program) logf(format string, args ...any) {
+	if p.log != nil {
+		p.log.Info(fmt.Sprintf(format, args...))
+		return
+	}
 	fmt.Fprintf(p.err, "mcp-host: %s\n", printable(fmt.Sprintf(format, args...))) //nolint:errcheck // nowhere else to say so
 }

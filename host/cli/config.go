@@ -13,134 +13,18 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/config"
 	"github.com/toolroom-mcp/toolroom/host/config/dialect"
 	"github.com/toolroom-mcp/toolroom/host/discover"
-	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
-	"github.com/toolroom-mcp/toolroom/pkg/wording"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 )
 
 func (p *program) config() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
 		Short: "Check, import, describe and trust configurations",
-		Args:  cobra.NoArgs,
+		Args:  onlyCommands,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(p.configCheck(), p.configImport(), p.configSchema(), p.configTrust())
 	return cmd
-}
-
-func (p *program) configCheck() *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use:   "check [FILE]",
-		Short: "Read the configuration, or a file, and say what it means or what is wrong",
-		Long: `check reads the configuration as the host would, or a file of any dialect, and
-lists its servers with what starts them, and its settings. Nothing is started.
-Credentials are not shown. The exit status is 1 if something is wrong.`,
-		Args: cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			if len(args) == 1 {
-				p.flags.Config = args[0]
-			}
-			return p.runCheck(asJSON)
-		},
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return cmd
-}
-
-// checked is what check says.
-type checked struct {
-	OK       bool           `json:"ok"`
-	File     string         `json:"file,omitempty"`
-	Servers  []dialect.View `json:"servers"`
-	Settings []settingView  `json:"settings"`
-	Warnings []string       `json:"warnings"`
-	Problems []string       `json:"problems"`
-}
-
-// settingView is a setting as it is written, credentials hidden.
-type settingView struct {
-	Key   string `json:"key"`
-	File  string `json:"file"`
-	Line  int    `json:"line,omitempty"`
-	Value any    `json:"value"`
-}
-
-func settingViews(settings []dialect.Setting) []settingView {
-	views := []settingView{}
-	for _, s := range settings {
-		views = append(views, settingView{s.Key, s.File, s.Line, s.View()})
-	}
-	return views
-}
-
-func (v settingView) String() string {
-	raw, err := jsonrpc.Marshal(v.Value)
-	if err != nil {
-		raw = []byte(err.Error())
-	}
-	return printable(v.Key) + ": " + printable(string(raw))
-}
-
-func (p *program) printSettings(views []settingView) error {
-	for _, v := range views {
-		if err := p.printf("set      %s\n", v); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (p *program) runCheck(asJSON bool) error {
-	dir, err := discover.HostDir()
-	if err != nil {
-		return exit(exitFailed, err)
-	}
-	cfg, err := p.load(dir)
-	result := checked{OK: err == nil, File: cfg.File, Servers: cfg.Views(), Settings: settingViews(cfg.Settings), Warnings: cfg.Notices, Problems: []string{}}
-	if err != nil {
-		result.Problems = strings.Split(err.Error(), "\n")
-	}
-	if asJSON {
-		if err := p.printJSON(result); err != nil {
-			return err
-		}
-	} else if err := p.printChecked(result); err != nil {
-		return err
-	}
-	if !result.OK {
-		return exit(exitFailed, errPrinted)
-	}
-	return nil
-}
-
-func (p *program) printChecked(r checked) error {
-	if r.OK {
-		if err := p.printViews(r.Servers); err != nil {
-			return err
-		}
-		if err := p.printSettings(r.Settings); err != nil {
-			return err
-		}
-	}
-	for _, text := range r.Warnings {
-		if err := p.printf("warning  %s\n", printable(text)); err != nil {
-			return err
-		}
-	}
-	for _, text := range r.Problems {
-		if err := p.printf("wrong    %s\n", printable(text)); err != nil {
-			return err
-		}
-	}
-	if !r.OK {
-		return nil
-	}
-	file := r.File
-	if file == "" {
-		file = "no configuration file"
-	}
-	return p.printf("ok       %s: %s\n", file, wording.Count(len(r.Servers), "server"))
 }
 
 func (p *program) printViews(views []dialect.View) error {
@@ -185,8 +69,11 @@ func (p *program) configTrust() *cobra.Command {
 		Use:   "trust [FILE]",
 		Short: "Use the toolroom.yaml of the working directory, as it is now",
 		Long: `trust remembers the configuration in the working directory as it is now, so
-that the host uses it when it is started there. When the file changes it has to
-be trusted again: a repository must not start programs by what it contains.`,
+that the host uses it when it is started there, with the files that it leads
+to, which are printed: manifests, programs in tool_dirs, files with values, and
+the programs and scripts that commands name. What changes, or is new, has to be
+trusted again, and is not used before: a repository must not start programs by
+what it contains. What a script loads by itself is not covered.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error { return p.runTrust(args, revoke) },
 	}
@@ -224,11 +111,21 @@ func (p *program) runTrust(args []string, revoke bool) error {
 	if err := doc.Problems.Err(); err != nil {
 		return exit(exitFailed, err)
 	}
-	if err := config.Trust(state, name, text); err != nil {
+	dir, err := discover.HostDir()
+	if err != nil {
+		return exit(exitFailed, err)
+	}
+	files, err := config.TrustAll(p.flags, name, text, dir, mcpkit.BuildVersion(), p.getenv, p.environ)
+	if err != nil {
 		return exit(exitFailed, err)
 	}
 	if err := p.printf("trusted as it is now: %s\n", name); err != nil {
 		return err
+	}
+	for _, file := range files {
+		if err := p.printf("  and %s\n", printable(file)); err != nil {
+			return err
+		}
 	}
 	var views []dialect.View
 	for _, s := range doc.Servers {

@@ -98,7 +98,7 @@ func TestDeclaredToolsAtEveryDoor(t *testing.T) {
 		},
 	}
 	for _, c := range []struct{ tool, args, want string }{
-		{"fixed", `{}`, `"structuredContent":{"ok":true}`},
+		{"fixed", `{}`, `"text":"{\"ok\":true}"`},
 		{"web", `{"id":"a b/c?"}`, `{"id":"c?","password":"[REDACTED]"}`},
 		{"web", `{}`, `code":"MISSING_PARAMETER"`},
 		{"web", `{"id":"odd"}`, `code":"RESULT_INVALID"`},
@@ -109,7 +109,7 @@ func TestDeclaredToolsAtEveryDoor(t *testing.T) {
 		{"again", `{"f": 1.50}`, `{"content":[{"type":"text","text":"{\"f\": 1.50}"}]}`},
 		{"alias_of_denied", `{}`, `code":"POLICY_DENIED"`},
 		{"chain_of_denied", `{}`, `code":"POLICY_DENIED"`},
-		{"both", `{"id":"x"}`, `"structuredContent":{"item":{"id":"x","password":"[REDACTED]"},"said":"x"}`},
+		{"both", `{"id":"x"}`, `"text":"{\"item\":{\"id\":\"x\",\"password\":\"[REDACTED]\"},\"said\":\"x\"}"`},
 		{"yours", `{"a":1}`, `"reason":"client_tool"`},
 	} {
 		for door, ask := range doors {
@@ -135,7 +135,7 @@ func TestDeclaredToolsAtEveryDoor(t *testing.T) {
 			text += string(raw)
 		}
 		return strings.Contains(text, `"both"`) && strings.Contains(text, `"web"`) && strings.Contains(text, `"fix__echo"`) && !strings.Contains(text, "sekrit")
-	}, 10*time.Second, 5*time.Millisecond, "a chain, its steps and what an alias leads to are written down")
+	}, time.Minute, 5*time.Millisecond, "a chain, its steps and what an alias leads to are written down")
 }
 
 func TestDeclaredToolsFollowTheirFiles(t *testing.T) {
@@ -152,7 +152,7 @@ func TestDeclaredToolsFollowTheirFiles(t *testing.T) {
 	}
 	becomes := func(tool, want string) {
 		t.Helper()
-		require.Eventually(t, func() bool { return strings.Contains(asked(tool), want) }, 30*time.Second, 5*time.Millisecond, "%s: %s", tool, want)
+		require.Eventually(t, func() bool { return strings.Contains(asked(tool), want) }, time.Minute, 5*time.Millisecond, "%s: %s", tool, want)
 	}
 	manifest := func(result string) string {
 		return "apiVersion: promptkit.altairalabs.ai/v1\nkind: Tool\nmetadata: {name: new}\nspec: {mock_result: " + result + "}\n"

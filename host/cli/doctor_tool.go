@@ -6,12 +6,14 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"syscall"
 
 	"github.com/toolroom-mcp/toolroom/host/checkup"
 )
 
-// checkTool checks one program.
+// checkTool checks one program, and prints each check as soon as it is known, or all as
+// JSON at the end.
 func (p *program) checkTool(ctx context.Context, command []string, asJSON bool) error {
 	found, err := exec.LookPath(command[0])
 	if err == nil {
@@ -23,30 +25,32 @@ func (p *program) checkTool(ctx context.Context, command []string, asJSON bool) 
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	command[0] = found
-	checks, err := checkup.Run(ctx, checkup.Config{Command: command, Env: p.environ})
-	if err != nil {
+	cfg := checkup.Config{Command: command, Env: p.environ}
+	var printing error
+	if !asJSON {
+		cfg.Found = func(c checkup.Check) {
+			if printing == nil {
+				printing = p.printCheck(c)
+			}
+		}
+	}
+	checks, err := checkup.Run(ctx, cfg)
+	if asJSON && err == nil {
+		printing = p.printJSON(checks)
+	}
+	switch {
+	case err != nil:
 		return exit(exitFailed, err)
-	}
-	bad := 0
-	for _, c := range checks {
-		if c.Level == checkup.Bad {
-			bad++
-		}
-		if asJSON {
-			continue
-		}
-		mark := map[checkup.Level]string{checkup.Good: "ok  ", checkup.Weak: "warn", checkup.Bad: "FAIL"}[c.Level]
-		if err := p.printf("%s  %s: %s\n", mark, c.Name, printable(c.Detail)); err != nil {
-			return err
-		}
-	}
-	if asJSON {
-		if err := p.printJSON(checks); err != nil {
-			return err
-		}
-	}
-	if bad > 0 {
+	case printing != nil:
+		return printing
+	case slices.ContainsFunc(checks, func(c checkup.Check) bool { return c.Level == checkup.Bad }):
 		return exit(exitFailed, errPrinted)
 	}
 	return nil
+}
+
+// printCheck prints one check of a program.
+func (p *program) printCheck(c checkup.Check) error {
+	mark := map[checkup.Level]string{checkup.Good: "ok  ", checkup.Weak: "warn", checkup.Bad: "FAIL"}[c.Level]
+	return p.printf("%s  %s: %s\n", mark, c.Name, printable(c.Detail))
 }

@@ -22,6 +22,7 @@ type asked struct {
 	format string // "": mcp
 	strict bool
 	tokens string // how they are counted; "": they are not
+	quiet  bool
 }
 
 func (a asked) check() error {

@@ -30,12 +30,17 @@ func runs(pid int) bool {
 	return !strings.HasPrefix(text[strings.LastIndexByte(text, ')')+1:], " Z")
 }
 
+// ignored are the signals that the tests' parent ignores, as nohup and a shell's & do,
+// and children inherit. signal.Ignored forgets them once a test has run a host in this
+// process.
+var ignored = map[os.Signal]bool{syscall.SIGHUP: signal.Ignored(syscall.SIGHUP), syscall.SIGINT: signal.Ignored(syscall.SIGINT)}
+
 // TestNoChildOutlivesTheHost ends the host in every way there is, over a
 // server and its child that both ignore the end of their input and SIGTERM.
 func TestNoChildOutlivesTheHost(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, 0} {
 		t.Run(fmt.Sprint(sig), func(t *testing.T) {
-			if sig != 0 && signal.Ignored(sig) {
+			if ignored[sig] {
 				t.Skip("these tests are run by something like nohup, and what ignores a signal hands that on")
 			}
 			t.Parallel()
@@ -62,7 +67,7 @@ func TestNoChildOutlivesTheHost(t *testing.T) {
 				require.NoError(t, host.Process.Signal(sig))
 			}
 			for _, pid := range pids {
-				require.Eventually(t, func() bool { return !runs(pid) }, 20*time.Second, 10*time.Millisecond)
+				require.Eventually(t, func() bool { return !runs(pid) }, time.Minute, 10*time.Millisecond)
 			}
 			host.Wait() //nolint:errcheck // how it ended is above
 		})
@@ -72,7 +77,7 @@ func TestNoChildOutlivesTheHost(t *testing.T) {
 // A host whose terminal is closed ends as one that is told to: it lets its servers end, and
 // says so. One that was started by nohup goes on.
 func TestAHostEndsWithItsTerminal(t *testing.T) {
-	if signal.Ignored(syscall.SIGHUP) {
+	if ignored[syscall.SIGHUP] {
 		t.Skip("these tests are run by something like nohup, and what ignores a signal hands that on")
 	}
 	for _, started := range [][]string{{"mcp-host"}, {"nohup", "mcp-host"}} {
@@ -106,12 +111,12 @@ func TestASignalEndsAHostThatWaitsForItsConfiguration(t *testing.T) {
 			var err error
 			writer, err = os.OpenFile(pipe, os.O_WRONLY|syscall.O_NONBLOCK, 0)
 			return err == nil
-		}, 10*time.Second, 5*time.Millisecond)
+		}, time.Minute, 5*time.Millisecond)
 		defer writer.Close()
 		require.NoError(t, host.Process.Signal(syscall.SIGTERM))
 		select {
 		case <-ended:
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			require.NoError(t, host.Process.Kill())
 			<-ended
 			t.Fatalf("%s does not end", command)
@@ -145,7 +150,7 @@ answers:
 			require.NoError(t, err)
 		}
 		return len(messages) == 3
-	}, 20*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 	require.NoError(t, chat.Process.Kill())
 	chat.Wait() //nolint:errcheck // it was killed
 	out, err := exec.Command("mcp-host", "chat", "-p", "and now?", "--continue", "--json", "--config", config, "--state", dir).Output()
@@ -162,6 +167,6 @@ func pidIn(t *testing.T, file string) (pid int) {
 		}
 		pid, err = strconv.Atoi(strings.TrimSpace(string(text)))
 		return err == nil
-	}, 10*time.Second, 5*time.Millisecond)
+	}, time.Minute, 5*time.Millisecond)
 	return pid
 }

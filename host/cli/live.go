@@ -77,6 +77,9 @@ func (p *program) live(ctx context.Context, pid int) ([]liveHost, error) {
 	var silent bool
 	for h, err := range askAll[app.Running](ctx, found, app.MethodHost) {
 		if err != nil {
+			if !h.Listens(ctx) { // it has ended meanwhile
+				continue
+			}
 			p.logf("%v; it may be stopped or hang", err)
 			silent = true
 		} else if file == "" || slices.Contains(h.answer.Files, file) {
@@ -219,6 +222,9 @@ func (s liveServer) detail(now time.Time) string {
 	if s.Restarts > 0 {
 		parts = append(parts, "started anew "+wording.Count(s.Restarts, "time"))
 	}
+	if s.Withheld != "" {
+		parts = append(parts, s.Withheld)
+	}
 	if s.Error != "" {
 		parts = append(parts, "not started anew: "+s.Error)
 	}
@@ -232,15 +238,15 @@ func (s liveServer) detail(now time.Time) string {
 }
 
 // counts asks the running hosts what they have counted.
-func (p *program) counts(ctx context.Context, hosts []liveHost) []app.Counts {
-	var all []app.Counts
+func (p *program) counts(ctx context.Context, hosts []liveHost) []hostStat {
+	var all []hostStat
 	for _, h := range hosts {
 		var c app.Counts
 		if err := ask(ctx, h.Host, askTime, app.MethodStats, nil, &c); err != nil {
 			p.logf("%v", err)
 			continue
 		}
-		all = append(all, c)
+		all = append(all, hostStat{c.Running, toolStats(c.Tools), c.Loads, c.Process})
 	}
 	return all
 }

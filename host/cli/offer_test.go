@@ -93,7 +93,7 @@ func TestAShortListFollowsTheConfiguration(t *testing.T) {
 		answer := ask("tools/call", `{"name":"search_tools","arguments":{"query":"brand new"}}`)
 		require.NotContains(t, answer, "list_changed")
 		return strings.Contains(answer, "fix__brand_new:")
-	}, 30*time.Second, 5*time.Millisecond)
+	}, time.Minute, 5*time.Millisecond)
 
 	for _, step := range []struct {
 		context string

@@ -38,7 +38,7 @@ func (l *transcript) String() string {
 // waitFor waits until the program has written that.
 func (l *transcript) waitFor(t *testing.T, text string) {
 	t.Helper()
-	require.Eventually(t, func() bool { return strings.Contains(l.String(), text) }, 30*time.Second, 5*time.Millisecond, text)
+	require.Eventually(t, func() bool { return strings.Contains(l.String(), text) }, time.Minute, 5*time.Millisecond, text)
 }
 
 // edit replaces a file, as editors do.
@@ -89,7 +89,7 @@ func (p process) call(t *testing.T, tool, arguments string) string {
 // eventually waits until a call answers that.
 func (p process) eventually(t *testing.T, tool, arguments, want string) {
 	t.Helper()
-	require.Eventually(t, func() bool { return strings.Contains(p.call(t, tool, arguments), want) }, 30*time.Second, 5*time.Millisecond, want)
+	require.Eventually(t, func() bool { return strings.Contains(p.call(t, tool, arguments), want) }, time.Minute, 5*time.Millisecond, want)
 }
 
 // While calls are under way without pause the file is edited in every way
@@ -150,7 +150,7 @@ func TestTheConfigurationChangesWhileCallsAreUnderWay(t *testing.T) {
 	require.Contains(t, p.call(t, "fix__env", `{"text":"K"}`), `"text":"2"`)
 	require.Eventually(t, func() bool {
 		return strings.Contains(says("servers"), "server fix does not start as it is configured now")
-	}, 30*time.Second, 5*time.Millisecond)
+	}, time.Minute, 5*time.Millisecond)
 
 	// Stages, filters and profiles need no server to be started anew.
 	edit(t, file, "policy: {block: [fix__fail]}\nprofiles: {one: {allow: ['*__echo'], servers: [still]}}\nservers:\n"+still+strings.Replace(fix, "env:", "tools: {block: [noise], rename: {roots: where}}, env:", 1))
@@ -158,7 +158,7 @@ func TestTheConfigurationChangesWhileCallsAreUnderWay(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, body := p.post(t, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
 		return strings.Contains(body, `"where"`) && !strings.Contains(body, "fix__noise") && strings.Contains(body, "still__noise")
-	}, 30*time.Second, 5*time.Millisecond)
+	}, time.Minute, 5*time.Millisecond)
 	one := served{url: p.url + "/one", token: p.token}
 	status, body := one.post(t, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
 	require.Equal(t, http.StatusOK, status)
@@ -177,7 +177,7 @@ func TestTheConfigurationChangesWhileCallsAreUnderWay(t *testing.T) {
 
 	require.Contains(t, <-slept, "slept")
 	before := calls.Load()
-	require.Eventually(t, func() bool { return calls.Load() > before+8 }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return calls.Load() > before+8 }, time.Minute, time.Millisecond)
 	text, err := os.ReadFile(pids)
 	require.NoError(t, err)
 	require.Equal(t, 1, strings.Count(string(text), "\n"), "it was never started anew")
@@ -202,7 +202,7 @@ func TestOnlyAChangedListIsToldOf(t *testing.T) {
 	require.Contains(t, ask("tools/list", "{}"), "fix__noise")
 
 	edit(t, file, fmt.Sprintf(server, ", timeout: 20s, env: {A: b}")+"policy: {block: ['*__fail']}\n")
-	require.Eventually(t, func() bool { return strings.Contains(ask("tools/call", `{"name":"fix__fail"}`), "POLICY_DENIED") }, 30*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(ask("tools/call", `{"name":"fix__fail"}`), "POLICY_DENIED") }, time.Minute, 5*time.Millisecond)
 	require.Contains(t, ask("tools/call", `{"name":"fix__env","arguments":{"text":"A"}}`), `"text":"b"`)
 	edit(t, file, fmt.Sprintf(server, ", tools: {block: [noise]}"))
 	require.JSONEq(t, `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`, c.read())

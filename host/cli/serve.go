@@ -18,6 +18,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/config"
 	"github.com/toolroom-mcp/toolroom/host/gateway"
 	"github.com/toolroom-mcp/toolroom/host/metrics"
+	"github.com/toolroom-mcp/toolroom/host/nesting"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 )
 
@@ -35,7 +36,12 @@ func (p *program) stdio() *cobra.Command {
 
 // serveStdio serves one client, with something around its streams.
 func (p *program) serveStdio(ctx context.Context, around func(io.Reader) io.Reader, aroundOut func(io.Writer) io.Writer) error {
+	p.serves = true
 	a, err := p.open()
+	var loop *nesting.LoopError
+	if errors.As(err, &loop) {
+		return p.refuseClient(loop)
+	}
 	if err != nil {
 		return err
 	}
@@ -60,6 +66,7 @@ type serveFlags struct {
 	tokenFile string
 	noToken   bool
 	hosts     []string
+	log       logFlags
 }
 
 func (p *program) serve() *cobra.Command {
@@ -69,12 +76,15 @@ func (p *program) serve() *cobra.Command {
 		Short: "Serve MCP over streamable HTTP, and print URL and token",
 		Long: `serve answers at http://ADDRESS/mcp to who sends the token as "Authorization:
 Bearer TOKEN"; so do /metrics, for Prometheus, and the API, for clients of OpenAI's
-(/v1/chat/completions) and of Anthropic's (/v1/messages), of which the host's tools
+(/v1/chat/completions, /v1/responses) and of Anthropic's (/v1/messages), of which the host's tools
 are a part; /openapi.json describes it. /healthz answers anybody on this machine.
 The token is that of --token-file, else of TOOLROOM_TOKEN, else one made at the
-first start and kept in the state directory.`,
+first start and kept in the state directory. Standard error has a line for each
+call that has ended: time, caller, tool, server, outcome, milliseconds and bytes
+of the result.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			p.serves = true
 			return p.with(cmd.Context(), func(ctx context.Context, a *app.App) error { return p.runServe(ctx, a, f) })
 		},
 	}
@@ -82,10 +92,14 @@ first start and kept in the state directory.`,
 	cmd.Flags().StringVar(&f.tokenFile, "token-file", "", "`FILE` with the token")
 	cmd.Flags().BoolVar(&f.noToken, "no-token", false, "ask for no token; on loopback only")
 	cmd.Flags().StringArrayVar(&f.hosts, "allow-host", nil, "another `NAME[:PORT]` by which clients may call this server; repeatable")
+	f.log.add(cmd)
 	return cmd
 }
 
 func (p *program) runServe(ctx context.Context, a *app.App, f serveFlags) error {
+	if err := f.log.check(); err != nil {
+		return err
+	}
 	loopback, err := config.Loopback(f.listen)
 	switch {
 	case err != nil:
@@ -110,9 +124,11 @@ func (p *program) runServe(ctx context.Context, a *app.App, f serveFlags) error 
 	if err != nil {
 		return exit(exitFailed, err)
 	}
+	log := p.startLog(a, f.log)
+	defer log.close()
 	doors := p.api(a)
 	handler := a.Gateway.HTTP(gateway.HTTPConfig{
-		Token: token, Hosts: hostNames(f.listen, listener.Addr(), f.hosts), Metrics: a.Metrics, MetricsType: metrics.ContentType,
+		Token: token, Hosts: hostNames(f.listen, listener.Addr(), f.hosts), ID: a.ID(), Metrics: a.Metrics, MetricsType: metrics.ContentType,
 		API: doors, Callback: doors.Callback(),
 	})
 	a.SetURL("http://" + reachable(listener.Addr()))
@@ -127,7 +143,9 @@ func (p *program) runServe(ctx context.Context, a *app.App, f serveFlags) error 
 	}
 	select {
 	case err = <-done:
+		log.stop(fmt.Sprint(err))
 	case <-ctx.Done():
+		log.stop(strings.TrimSuffix(fmt.Sprint(context.Cause(ctx)), " signal received")) // the signal's name
 		err = shutDown(server, handler)
 	}
 	if err != nil && !errors.Is(err, http.ErrServerClosed) {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,8 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/toolroom-mcp/toolroom/host/app"
-	"github.com/toolroom-mcp/toolroom/host/catalog"
-	"github.com/toolroom-mcp/toolroom/host/discover"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
 	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
@@ -52,7 +49,7 @@ tools and asks for a sign of life.`,
 				if err != nil {
 					return err
 				}
-				return p.listServers(ctx, servers, do, asJSON)
+				return p.listServers(ctx, a, servers, do, asJSON)
 			})
 		},
 	}
@@ -114,35 +111,44 @@ func milliseconds(d time.Duration) float64 {
 	return float64(d.Round(10*time.Microsecond).Microseconds()) / 1000
 }
 
-// testAll tests all servers, four at a time.
-func testAll(ctx context.Context, servers []*upstream.Server, again bool) []check {
+// testAll tests all servers, four at a time, and returns the checks in the
+// order of the servers. known, unless nil, is called with each check as soon as
+// it is known, by one goroutine at a time.
+func testAll(ctx context.Context, servers []*upstream.Server, again bool, known func(check)) []check {
 	checks := make([]check, len(servers))
 	turns := make(chan struct{}, 4)
+	var telling sync.Mutex
 	var all sync.WaitGroup
 	for i, s := range servers {
 		all.Go(func() {
 			turns <- struct{}{}
 			defer func() { <-turns }()
 			checks[i] = test(ctx, s, again)
+			telling.Lock()
+			defer telling.Unlock()
+			if known != nil {
+				known(checks[i])
+			}
 		})
 	}
 	all.Wait()
 	return checks
 }
 
-func (p *program) listServers(ctx context.Context, servers []*upstream.Server, do string, asJSON bool) error {
+func (p *program) listServers(ctx context.Context, a *app.App, servers []*upstream.Server, do string, asJSON bool) error {
 	checks := make([]check, 0, len(servers))
 	run := do != "list"
 	if run {
-		checks = testAll(ctx, servers, do == "reconnect")
+		checks = testAll(ctx, servers, do == "reconnect", nil)
 	} else {
 		for _, s := range servers {
 			checks = append(checks, check{Status: app.Status(s)})
 		}
 	}
 	var bad bool
-	for _, c := range checks {
+	for i, c := range checks {
 		bad = bad || c.Error != ""
+		checks[i].Withheld = a.Withheld(ctx, servers[i])
 	}
 	if asJSON {
 		if err := p.printJSON(checks); err != nil {
@@ -164,6 +170,9 @@ func (p *program) serverTable(checks []check, run bool) error {
 		if run && c.State != upstream.Disabled {
 			detail = fmt.Sprintf("%s, started in %.1f ms, answers in %.2f ms", wording.Count(c.Tools, "tool"), c.StartMS, c.PingMS)
 		}
+		if c.Withheld != "" {
+			detail += "; " + c.Withheld
+		}
 		if c.Error != "" {
 			detail = c.Error
 		}
@@ -173,173 +182,4 @@ func (p *program) serverTable(checks []check, run bool) error {
 		return exit(exitFailed, err)
 	}
 	return nil
-}
-
-func (p *program) doctor() *cobra.Command {
-	var asJSON bool
-	var tool string
-	cmd := &cobra.Command{
-		Use:   "doctor [--tool PROGRAM [ARGUMENT…]]",
-		Short: "Check that every server starts, lists its tools and answers",
-		Long: `doctor checks the configuration and every server of it. With --tool it checks
-one program instead, of anybody's, against what MCP asks of a server on standard
-input and output. It runs it several times, and calls a tool only without the
-arguments that it needs.`,
-		Example: "  mcp-host doctor --tool bin/mcp-ls -- --root .",
-		Args:    cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if tool != "" {
-				return p.checkTool(cmd.Context(), append([]string{tool}, args...), asJSON)
-			}
-			if len(args) > 0 {
-				return usage("doctor takes arguments only after --tool PROGRAM")
-			}
-			stale, err := p.examineLive(cmd.Context())
-			if err != nil {
-				return err
-			}
-			wrong, starts := p.examineFiles()
-			if !starts {
-				return p.report(slices.Concat(wrong, stale), asJSON)
-			}
-			return p.with(cmd.Context(), func(ctx context.Context, a *app.App) error {
-				return p.report(slices.Concat(wrong, examine(ctx, a), stale), asJSON)
-			})
-		},
-	}
-	cmd.Flags().SetInterspersed(false)
-	cmd.Flags().StringVar(&tool, "tool", "", "check this `PROGRAM` alone; what follows is for it")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return cmd
-}
-
-// finding is one line of the doctor's.
-type finding struct {
-	OK     bool   `json:"ok"`
-	What   string `json:"what"`
-	Detail string `json:"detail"`
-	Advice string `json:"advice,omitempty"`
-}
-
-// examineFiles returns what is wrong with the configuration, nil if nothing is,
-// and whether a host starts with it all the same.
-func (p *program) examineFiles() (findings []finding, starts bool) {
-	dir, err := discover.HostDir()
-	if err == nil {
-		_, err = p.load(dir)
-	}
-	if err == nil {
-		return nil, true
-	}
-	for text := range strings.SplitSeq(err.Error(), "\n") {
-		findings = append(findings, finding{false, "configuration", text, ""})
-	}
-	advice := "until this is put right no host starts, and those that run keep what they have"
-	if _, err := p.loadLeaving(dir); err == nil {
-		starts = true
-		advice = "until this is put right a host starts without that server, and those that run keep what they have"
-	}
-	findings[len(findings)-1].Advice = advice
-	return findings, starts
-}
-
-// examineLive returns which running hosts have another configuration than
-// their files.
-func (p *program) examineLive(ctx context.Context) (findings []finding, err error) {
-	hosts, err := p.live(ctx, 0)
-	for _, h := range hosts {
-		if h.Stale != "" {
-			findings = append(findings, finding{false, h.String(), "it keeps the configuration it had: " + strings.ReplaceAll(h.Stale, "\n", "; "), ""})
-		}
-	}
-	return findings, err
-}
-
-func (p *program) report(findings []finding, asJSON bool) error {
-	var bad bool
-	for _, f := range findings {
-		bad = bad || !f.OK
-	}
-	if asJSON {
-		if err := p.printJSON(findings); err != nil {
-			return err
-		}
-	} else {
-		for _, f := range findings {
-			mark := "ok  "
-			if !f.OK {
-				mark = "FAIL"
-			}
-			if err := p.printf("%s  %s: %s\n", mark, printable(f.What), printable(f.Detail)); err != nil {
-				return err
-			}
-			if f.Advice != "" {
-				if err := p.printf("      %s\n", printable(f.Advice)); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	if bad {
-		return exit(exitFailed, errPrinted)
-	}
-	return nil
-}
-
-// examineRest looks at what is no server: the files, and where state is kept.
-func examineRest(ctx context.Context, a *app.App) (findings []finding) {
-	if files := a.Config.Files; len(files) > 0 {
-		findings = append(findings, finding{true, "configuration", strings.Join(files, ", "), ""})
-	}
-	for _, v := range settingViews(a.Config.Settings) {
-		findings = append(findings, finding{true, "set", v.String(), ""})
-	}
-	f := finding{true, "store", a.Config.Store.String(), ""}
-	if err := a.TryStore(ctx); err != nil {
-		f.OK, f.Detail = false, f.Detail+": "+err.Error()
-		f.Advice = "without it changed definitions are not noticed; see store in toolroom.yaml, and --state"
-	}
-	return append(findings, f)
-}
-
-func examine(ctx context.Context, a *app.App) []finding {
-	findings := examineRest(ctx, a)
-	if len(a.Servers()) == 0 {
-		findings = append(findings, finding{false, "servers", "none found in " + a.Config.Dir, "run make build, or name a configuration with --config"})
-	}
-	if len(a.Config.Missing) > 0 {
-		// Not a fault: a distribution may leave some out.
-		findings = append(findings, finding{true, "bundled tools", "not installed: " + strings.Join(a.Config.Missing, ", "), ""})
-	}
-	for _, c := range testAll(ctx, a.Servers(), false) {
-		f := finding{OK: c.Error == "", What: "server " + c.Name}
-		switch {
-		case c.State == upstream.Disabled:
-			f.Detail = "switched off in the configuration"
-		case !f.OK:
-			f.Detail = c.Error
-			if f.Advice = "try it alone: curl -i " + c.URL; c.URL == "" {
-				f.Advice = "try it alone: " + strings.Join(c.Command, " ") + " </dev/null"
-			}
-		case c.Tools == 0:
-			f.OK, f.Detail = false, "it lists no tools"
-		default:
-			f.Detail = fmt.Sprintf("%s, %s, started in %.1f ms, answers in %.2f ms", c.Era, wording.Count(c.Tools, "tool"), c.StartMS, c.PingMS)
-			if c.Noise > 0 {
-				f.Detail += fmt.Sprintf("; lines on its standard output that were no messages: %d", c.Noise)
-			}
-		}
-		findings = append(findings, f)
-	}
-	a.Catalog.Snapshot(ctx)
-	settle(ctx, a)
-	for _, err := range a.Catalog.Errors() {
-		f := finding{false, "catalogue", err.Error(), ""}
-		var changed *catalog.ChangedError
-		if errors.As(err, &changed) {
-			f.Advice = "mcp-host tools approve " + changed.Name + " shows the difference and approves it"
-		}
-		findings = append(findings, f)
-	}
-	return findings
 }

@@ -9,7 +9,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/toolroom-mcp/toolroom/host/app"
 	"github.com/toolroom-mcp/toolroom/host/config"
+	"github.com/toolroom-mcp/toolroom/host/metrics"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/audit"
+	"github.com/toolroom-mcp/toolroom/host/pipeline/limit"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/stats"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 	"github.com/toolroom-mcp/toolroom/pkg/wording"
@@ -23,7 +25,15 @@ type summed struct {
 	Lost       int        `json:"lost"`       // events that could not be written
 	Skipped    int        `json:"skipped"`    // lines that are no events
 
-	Hosts []app.Counts `json:"hosts,omitempty"` // that run
+	Hosts []hostStat `json:"hosts,omitempty"` // that run
+}
+
+// hostStat is what one running host has counted since it began.
+type hostStat struct {
+	app.Running
+	Tools   []toolStat      `json:"tools"`
+	Loads   []limit.Load    `json:"loads"`
+	Process metrics.Process `json:"process"`
 }
 
 // toolStat is one tool's, in units that other programs expect.
@@ -46,7 +56,8 @@ func (p *program) stats() *cobra.Command {
 		Short: "Count calls, errors, durations and bytes by tool, from the audit log",
 		Long: `stats reads the audit log of the state directory, which all hosts that use that
 directory write to, and asks those that run how busy they are. Errors are calls
-that failed and results that say so.`,
+that failed and results that say so; output is the size of all results. With
+--json every number is raw, and its name says the unit: p50Ms, bytes.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if since <= 0 {
@@ -100,11 +111,17 @@ func sum(dir string, since time.Time) (summed, error) {
 		}
 	})
 	s.Skipped, s.Unfinished = skipped, len(open)
-	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
-	for _, row := range r.Rows() {
-		s.Tools = append(s.Tools, toolStat{row.Tool, row.Server, row.Calls, row.Errors, ms(row.P50), ms(row.P99), row.Bytes})
-	}
+	s.Tools = toolStats(r.Rows())
 	return s, err
+}
+
+func toolStats(rows []stats.Row) []toolStat {
+	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+	all := make([]toolStat, 0, len(rows))
+	for _, row := range rows {
+		all = append(all, toolStat{row.Tool, row.Server, row.Calls, row.Errors, ms(row.P50), ms(row.P99), row.Bytes})
+	}
+	return all
 }
 
 func (p *program) printStats(s summed, since time.Duration) error {
@@ -115,9 +132,10 @@ func (p *program) printStats(s summed, since time.Duration) error {
 		return p.printHosts(s.Hosts)
 	}
 	w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprint(w, "calls\terrors\tp50 ms\tp99 ms\tbytes\t  tool\n") //nolint:errcheck // Flush tells
+	fmt.Fprint(w, "calls\terrors\tp50\tp99\toutput\t  tool\n") //nolint:errcheck // Flush tells
+	took := func(ms float64) string { return wording.Duration(time.Duration(ms * float64(time.Millisecond))) }
 	for _, t := range s.Tools {
-		fmt.Fprintf(w, "%d\t%d\t%.3g\t%.3g\t%d\t  %s\n", t.Calls, t.Errors, t.P50, t.P99, t.Bytes, printable(t.Tool)) //nolint:errcheck // Flush tells
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t  %s\n", wording.Number(t.Calls), wording.Number(t.Errors), took(t.P50), took(t.P99), wording.Bytes(t.Bytes), printable(t.Tool)) //nolint:errcheck // Flush tells
 	}
 	if err := w.Flush(); err != nil {
 		return exit(exitFailed, err)
@@ -129,7 +147,7 @@ func (p *program) printStats(s summed, since time.Duration) error {
 }
 
 // printHosts shows how busy the running hosts are.
-func (p *program) printHosts(hosts []app.Counts) error {
+func (p *program) printHosts(hosts []hostStat) error {
 	for _, h := range hosts {
 		var running, waiting, calls int64
 		for _, l := range h.Loads {
@@ -138,8 +156,13 @@ func (p *program) printHosts(hosts []app.Counts) error {
 		for _, t := range h.Tools {
 			calls += t.Calls
 		}
-		err := p.printf("%s: %s so far, %d running, %d waiting; %d MB, %s, %s\n", printable(liveHost{Running: h.Running}.String()),
-			wording.Count(int(calls), "call"), running, waiting, h.Process.Resident>>20, wording.Count(h.Process.Goroutines, "goroutine"), wording.Count(h.Process.Open, "descriptor"))
+		many := "calls"
+		if calls == 1 {
+			many = "call"
+		}
+		err := p.printf("%s: %s %s so far, %s running, %s waiting; %s of memory, %s, %s\n", printable(liveHost{Running: h.Running}.String()),
+			wording.Number(calls), many, wording.Number(running), wording.Number(waiting), wording.Bytes(int64(h.Process.Resident)),
+			wording.Count(h.Process.Goroutines, "goroutine"), wording.Count(h.Process.Open, "descriptor"))
 		if err != nil {
 			return err
 		}

@@ -41,6 +41,9 @@ it prints what each definition takes of a model's context in that form.`,
 				if len(args) == 1 {
 					return p.showTool(ctx, a, args[0], how)
 				}
+				done := p.waiting(how.quiet || how.json, waitsFor(a))
+				a.Catalog.Snapshot(ctx)
+				done()
 				return p.listTools(ctx, a, how)
 			})
 		},
@@ -50,6 +53,7 @@ it prints what each definition takes of a model's context in that form.`,
 	cmd.Flags().BoolVar(&how.strict, "strict", false, "with --format openai or anthropic: hold the model to the schemas")
 	cmd.Flags().StringVar(&how.tokens, "tokens", "", "print what the definitions cost: `HOW` is estimate, or exact (by the vocabulary o200k_base)")
 	cmd.Flags().Lookup("tokens").NoOptDefVal = estimated
+	quietFlag(cmd, &how.quiet)
 	cmd.AddCommand(p.approve(), p.register(), p.unregister())
 	return cmd
 }
@@ -133,7 +137,9 @@ func summary(definition json.RawMessage) string {
 func printable(text string) string { return approve.Visible(text) }
 
 func (p *program) showTool(ctx context.Context, a *app.App, name string, how asked) error {
+	done := p.waiting(how.quiet || how.json, waitsFor(a))
 	t, err := p.find(ctx, a, name)
+	done()
 	switch {
 	case err != nil:
 		return err
@@ -175,28 +181,41 @@ func (p *program) printJSON(v any) error {
 }
 
 func (p *program) call() *cobra.Command {
-	var asJSON bool
+	var how callFlags
 	cmd := &cobra.Command{
 		Use:   "call NAME [JSON | - | key=value…]",
 		Short: "Call one tool and print its result",
 		Long: `call prints the text of the result, or with --json the whole of it as the
 server sent it. The arguments are one JSON object, or - to read one from
 standard input, or key=value pairs, whose values are read as the tool's schema
-says. The exit status is 1 when the tool says that it failed.`,
+says. At a terminal, standard error shows how far the call is and what the tool
+logs meanwhile. The exit status is 1 when the tool says that it failed.`,
 		Example: "  mcp-host call ls path=.\n  mcp-host call view '{\"path\":\"README.md\",\"limit\":20}'",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.with(cmd.Context(), func(ctx context.Context, a *app.App) error {
-				return p.runCall(ctx, a, args[0], args[1:], asJSON)
+				return p.runCall(ctx, a, args[0], args[1:], how)
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
+	cmd.Flags().BoolVar(&how.json, "json", false, "print the result as JSON")
+	cmd.Flags().BoolVar(&how.progress, "progress", false, "show progress and log messages also where standard error is no terminal, one a line")
+	quietFlag(cmd, &how.quiet)
 	return cmd
 }
 
-func (p *program) runCall(ctx context.Context, a *app.App, name string, args []string, asJSON bool) error {
+// callFlags are those of call.
+type callFlags struct{ json, progress, quiet bool }
+
+// quietFlag adds --quiet to a command that shows what it waits for.
+func quietFlag(cmd *cobra.Command, quiet *bool) {
+	cmd.Flags().BoolVar(quiet, "quiet", false, "do not show at a terminal what is waited for")
+}
+
+func (p *program) runCall(ctx context.Context, a *app.App, name string, args []string, how callFlags) error {
+	done := p.waiting(how.quiet || how.json, waitsFor(a))
 	t, err := p.find(ctx, a, name)
+	done()
 	if err != nil {
 		return err
 	}
@@ -204,8 +223,15 @@ func (p *program) runCall(ctx context.Context, a *app.App, name string, args []s
 	if err != nil {
 		return exit(exitUsage, err)
 	}
-	params := append(append([]byte(`{"arguments":`), arguments...), '}')
-	res, err := a.Handler(ctx, &call.Request{Tool: t, Params: params, Caller: call.Caller{Door: "cli"}})
+	params := append([]byte(`{"arguments":`), arguments...)
+	req := &call.Request{Tool: t, Caller: call.Caller{Door: "cli"}}
+	done = p.showCall(a, req, how.quiet || how.json && !how.progress, how.progress)
+	if req.OnNotify != nil {
+		params = append(params, progressToken...)
+	}
+	req.Params = append(params, '}')
+	res, err := a.Handler(ctx, req)
+	done()
 	status := exitFailed
 	if err != nil && ctx.Err() != nil {
 		err = toolerr.New(toolerr.Cancelled, "given up; the call may have taken effect")
@@ -218,12 +244,12 @@ func (p *program) runCall(ctx context.Context, a *app.App, name string, args []s
 		status = exitConnect
 		fallthrough
 	default:
-		if !asJSON {
+		if !how.json {
 			return exit(status, err)
 		}
-		res = &call.Result{Raw: gateway.ErrorResult(t, err)}
+		res = &call.Result{Raw: gateway.ErrorResult(err)}
 	}
-	failed, err := p.printResult(res.Raw, asJSON)
+	failed, err := p.printResult(res.Raw, how.json)
 	if err != nil {
 		return err
 	}

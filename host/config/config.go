@@ -33,6 +33,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/catalog"
 	"github.com/toolroom-mcp/toolroom/host/config/dialect"
 	"github.com/toolroom-mcp/toolroom/host/manifest"
+	"github.com/toolroom-mcp/toolroom/host/nesting"
 	"github.com/toolroom-mcp/toolroom/host/offer"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/trace"
 	"github.com/toolroom-mcp/toolroom/host/provider/registry"
@@ -52,6 +53,8 @@ type Flags struct {
 	// LeaveOut has a server of a file whose program or variables are missing here
 	// switched off, which a notice tells, instead of the whole file refused.
 	LeaveOut bool
+
+	trusting string // the configuration that is being trusted: Config
 }
 
 // Config is a whole host.
@@ -67,6 +70,7 @@ type Config struct {
 	File    string           // the configuration file, the first of Files; "": none
 	Files   []string         // that were read
 	empty   []string         // those in which nothing is
+	marks   []string         // of the files and servers that were read; see Marks
 	Guard   []string         // the command that runs upstream.RunGuard
 	Joined  bool             // the one server is another host, whose word counts
 	Stages  Stages           // what happens to calls
@@ -83,7 +87,11 @@ type Config struct {
 	Trace trace.Config // where calls are traced to, from the environment
 
 	Notices []string // what the user should know, though it is no error
+	Unread  []string // which keys of which files the host does not read; most are another program's
 	Watched []string // files whose change may change the Config; some may not exist. None: it was read from a pipe
+
+	closure  *closure
+	tooldirs map[string]string // of tool_dirs → the configuration that names them
 
 	piped []string          // of these, those of which a pipe would be read, too
 	seen  map[string]string // what these were when they were read, as far as that is known; see fileState
@@ -124,6 +132,7 @@ func Load(f Flags, dir, version string, getenv func(string) string, environ []st
 	if err != nil {
 		return c, err
 	}
+	c.marks = marksOf(c.Files, f.MCPServers)
 	for _, off := range c.Off {
 		c.dropBundled(off.Name)
 	}
@@ -131,6 +140,10 @@ func Load(f Flags, dir, version string, getenv func(string) string, environ []st
 		return c, err
 	}
 	c.hide()
+	c.protect()
+	if file := trustFile(c.State); c.closure.used && c.State != "" && len(c.Watched) > 0 && !slices.Contains(c.Watched, file) {
+		c.Watched = append(c.Watched, file)
+	}
 	return c, c.checkDeclared()
 }
 
@@ -153,7 +166,11 @@ func (c *Config) addConfigured(specs []dialect.Server, version string, env []str
 			c.Servers = append(c.Servers, bundled.configured(cfg, spec))
 			continue
 		}
-		c.Servers = append(c.Servers, Server{Config: cfg, Spec: spec})
+		server := Server{Config: cfg, Spec: spec}
+		if c.refuseItself(&server); server.Refused == "" {
+			c.refuseUntrusted(&server)
+		}
+		c.Servers = append(c.Servers, server)
 		c.noticeTaken(spec, taken)
 	}
 	return problems.Err()
@@ -178,11 +195,13 @@ func (c *Config) notice(format string, args ...any) {
 	c.Notices = append(c.Notices, fmt.Sprintf(format, args...))
 }
 
-// childEnv is the host's environment without its own credential and without
-// the inputs of single servers.
+// childEnv is the host's environment without its own credential, without the
+// inputs of single servers, and without the hosts above, which the start of a
+// server adds.
 func childEnv(environ []string) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(entry string) bool {
-		return strings.HasPrefix(entry, "TOOLROOM_TOKEN=") || strings.HasPrefix(entry, "TOOLROOM_INPUT_")
+		return strings.HasPrefix(entry, "TOOLROOM_TOKEN=") || strings.HasPrefix(entry, "TOOLROOM_INPUT_") ||
+			strings.HasPrefix(entry, nesting.Variable+"=")
 	})
 }
 

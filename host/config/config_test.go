@@ -55,7 +55,7 @@ func TestBashHidesWhatTheHostKeeps(t *testing.T) {
 		c, err := config.Load(config.Flags{Config: file, State: state}, dir, "1", env(), nil)
 		require.NoError(t, err)
 		require.Len(t, c.Servers, 1)
-		require.Equal(t, append([]string{"--state=" + state}, want...), c.Servers[0].Command[1:])
+		require.Equal(t, append(append([]string{"--state=" + state}, want...), "--protect="+file), c.Servers[0].Command[1:])
 	}
 }
 
@@ -221,7 +221,7 @@ func TestTokenIsChecked(t *testing.T) {
 	_, _, err = config.Token("", dir, env("TOOLROOM_TOKEN", "short"))
 	require.ErrorContains(t, err, "TOOLROOM_TOKEN has 5")
 	if runtime.GOOS != "windows" {
-		file("token", strings.Repeat("t", 40), 0o644)
+		require.NoError(t, os.Chmod(file("token", strings.Repeat("t", 40), 0o644), 0o644)) // whatever the umask
 		_, _, err = config.Token("", dir, env())
 		require.ErrorContains(t, err, "can be read by others")
 	}

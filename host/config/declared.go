@@ -15,7 +15,9 @@ import (
 func (c *Config) declare(s dialect.Settings, at map[string]setting) dialect.Problems {
 	var set manifest.Set
 	if one, ok := at["tools"]; ok && s.Tools != nil {
-		set.Declared(one.File, s.Tools, manifestOptions(one.vars))
+		set.Declared(one.File, s.Tools, c.manifestOptions(one))
+		c.closure.protect = append(c.closure.protect, set.Files...)
+		set.Tools = c.admitTools(one.File, set.Tools)
 	}
 	if one, ok := at["manifests"]; ok {
 		var paths []string
@@ -30,7 +32,11 @@ func (c *Config) declare(s dialect.Settings, at map[string]setting) dialect.Prob
 			}
 			paths = append(paths, full)
 		}
-		set.Read(paths, manifestOptions(one.vars))
+		c.closure.protect = append(c.closure.protect, paths...)
+		own := set.Tools
+		set.Tools = nil
+		set.Read(paths, c.manifestOptions(one))
+		set.Tools = append(own, c.admitTools(one.File, set.Tools)...)
 	}
 	set.Sort()
 	for _, p := range set.Problems.Warnings() {
@@ -47,8 +53,10 @@ func (c *Config) declare(s dialect.Settings, at map[string]setting) dialect.Prob
 	return wrong
 }
 
-func manifestOptions(vars dialect.Variables) manifest.Options {
-	return manifest.Options{Expand: vars.Expand, Lookup: vars.Env}
+func (c *Config) manifestOptions(of setting) manifest.Options {
+	return manifest.Options{Expand: of.vars.Expand, Lookup: of.vars.Env, Admit: func(name string, text []byte) error {
+		return c.closure.admit(of.File, name, contentHash(text), false)
+	}}
 }
 
 // checkDeclared reports declared tools whose names are taken, or could be

@@ -87,6 +87,7 @@ type Imported struct {
 	Problems dialect.Problems // of what is left out, and warnings
 	Files    []string         // that were read
 	Looked   []string         // where files could have been
+	Skipped  []string         // servers that start this host
 
 	inputs map[string]dialect.Input
 }
@@ -121,13 +122,14 @@ func Import(source string, getenv func(string) string) (*Imported, error) {
 			continue // an editor's settings, say
 		}
 		found.Files = append(found.Files, file)
-		found.take(d, homeDir(getenv))
+		found.take(d, getenv)
 	}
 	return found, nil
 }
 
 // take adds the servers of a document that have no problems.
-func (f *Imported) take(d *dialect.Document, home string) {
+func (f *Imported) take(d *dialect.Document, getenv func(string) string) {
+	home := homeDir(getenv)
 	f.Problems = append(f.Problems, d.Problems...)
 	for id, input := range d.Inputs {
 		f.inputs[id] = input
@@ -155,6 +157,11 @@ func (f *Imported) take(d *dialect.Document, home string) {
 			s.Command[0] = absolute(s.Command[0])
 		}
 		s.Dir, s.EnvFile = absolute(s.Dir), absolute(s.EnvFile)
+		if why := ownHost(s, getenv); why != "" {
+			f.Skipped = append(f.Skipped, s.Name)
+			f.Problems = append(f.Problems, s.Problem("", "%s", why))
+			continue
+		}
 		f.Servers = append(f.Servers, s)
 	}
 }
@@ -164,7 +171,7 @@ func (f *Imported) Preview() (string, error) {
 	doc := &yaml.Node{Kind: yaml.MappingNode}
 	servers := serversOf(doc)
 	for _, s := range f.Servers {
-		put(servers, s.Name, s.Encode(f.inputs, false))
+		putServer(servers, s, s.Encode(f.inputs, false))
 	}
 	text, err := encode(doc)
 	return string(text), err
@@ -208,7 +215,7 @@ func (f *Imported) Write(name string) (added, kept []string, err error) {
 			kept = append(kept, s.Name)
 			continue
 		}
-		put(servers, s.Name, s.Encode(f.inputs, true))
+		putServer(servers, s, s.Encode(f.inputs, true))
 		added = append(added, s.Name)
 	}
 	if len(added) == 0 {
@@ -242,6 +249,13 @@ func serversOf(root *yaml.Node) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.MappingNode}
 	put(root, "servers", n)
 	return n
+}
+
+// putServer adds a server, below a comment that names the fields of the other product that
+// have no effect here.
+func putServer(to *yaml.Node, s dialect.Server, value *yaml.Node) {
+	put(to, s.Name, value)
+	to.Content[len(to.Content)-2].HeadComment = strings.Join(s.Ineffective, "\n")
 }
 
 func put(to *yaml.Node, key string, value *yaml.Node) {

@@ -39,7 +39,9 @@ func (c *Config) resolve(raw dialect.Server, vars dialect.Variables) (dialect.Se
 	if spec.EnvFile != "" {
 		spec.EnvFile = within(from, spec.EnvFile)
 		c.Watched = append(c.Watched, spec.EnvFile)
-		set, err := readEnv(spec.EnvFile)
+		set, err := readEnv(spec.EnvFile, func(text []byte) error {
+			return c.closure.admit(raw.File, spec.EnvFile, contentHash(text), false)
+		})
 		if err != nil {
 			bad("env_file", "%v", err)
 		}
@@ -79,9 +81,14 @@ func (c *Config) resolve(raw dialect.Server, vars dialect.Variables) (dialect.Se
 	return spec, problems
 }
 
-// readEnv reads an env_file.
-func readEnv(file string) (map[string]secret.Text, error) {
+// readEnv reads an env_file, if admit has nothing against its text.
+func readEnv(file string, admit func(text []byte) error) (map[string]secret.Text, error) {
 	text, err := readRegular(file)
+	if err == nil {
+		if err = admit(text); err != nil {
+			return map[string]secret.Text{}, err
+		}
+	}
 	set, line := dialect.ParseEnvFile(string(text))
 	if set == nil {
 		set = map[string]secret.Text{}
@@ -168,9 +175,9 @@ func program(command string, from []string, path string) (string, error) {
 	found, err := exec.LookPath(command)
 	if err != nil {
 		if strings.ContainsAny(command, " \t") {
-			return "", fmt.Errorf("not found on PATH; the program is one word, what follows belongs in args")
+			return "", fmt.Errorf("not found on PATH; the program is one word, what follows belongs in args (%s)", looked(path, os.Getenv("PATH")))
 		}
-		return "", fmt.Errorf("not found on PATH; give its absolute path")
+		return "", fmt.Errorf("not found on PATH; give its absolute path (%s)", looked(path, os.Getenv("PATH")))
 	}
 	return filepath.Abs(found)
 }

@@ -129,6 +129,9 @@ func (c *Config) fillModels(m registry.Config, vars dialect.Variables, file stri
 				return fmt.Errorf("%stoken_command: %q: %w", at, p.TokenCommand[0], err)
 			}
 			p.TokenCommand = append([]string{command}, p.TokenCommand[1:]...)
+			if _, err := c.closure.command(file, p.TokenCommand, ""); err != nil {
+				return fmt.Errorf("%stoken_command: %w", at, err)
+			}
 		}
 	}
 	c.Models.Default, c.Models.Providers = m.Default, m.Providers

@@ -50,6 +50,10 @@ func (c *Config) readSources(f Flags, getenv func(string) string, environ []stri
 	if err != nil {
 		return nil, err
 	}
+	if f.trusting != "" {
+		cwd = filepath.Dir(f.trusting)
+	}
+	c.closure, c.tooldirs = c.newClosure(f, getenv, cwd), map[string]string{}
 	var docs []*dialect.Document
 	add := func(name string, text []byte) {
 		d := dialect.Parse(name, text, dialect.Options{Project: cwd})
@@ -57,6 +61,7 @@ func (c *Config) readSources(f Flags, getenv func(string) string, environ []stri
 			c.File = name
 		}
 		c.Files = append(c.Files, name)
+		c.closure.texts[name] = contentHash(text)
 		if len(text) == 0 {
 			c.empty = append(c.empty, name)
 		}
@@ -120,6 +125,7 @@ func (c *Config) readDefaults(cwd string, getenv func(string) string, add func(s
 		c.notice("%s is not used: %v", local, err)
 		return nil
 	}
+	c.closure.local = local
 	add(local, text)
 	return nil
 }
@@ -212,7 +218,7 @@ func (c *Config) collect(docs []*dialect.Document, leaveOut bool, cwd string, ge
 			bad[p.Server] = true
 		}
 		home := homeDir(getenv)
-		vars := c.variables(environ, getenv, cmp.Or(projectOf(d.File, home), cwd), bases(d.File, home))
+		vars := c.variables(environ, getenv, cmp.Or(projectOf(d.File, home), cwd), bases(d.File, home), d.File)
 		vars.Inputs = d.Inputs
 		settings = c.overlay(settings, d, vars)
 		for _, raw := range d.Servers {
@@ -220,11 +226,16 @@ func (c *Config) collect(docs []*dialect.Document, leaveOut bool, cwd string, ge
 			specs, found = c.merge(specs, raw, bad[raw.Name], leaveOut, vars, docs[0].File)
 			problems = append(problems, found...)
 		}
+		if len(d.Unread) > 0 {
+			c.Unread = append(c.Unread, unread(d))
+		}
 		for _, dir := range d.ToolDirs {
 			if !filepath.IsAbs(dir) {
 				dir = filepath.Join(filepath.Dir(d.File), dir)
 			}
 			dirs = append(dirs, dir)
+			c.tooldirs[dir] = d.File
+			c.closure.dirs = append(c.closure.dirs, filepath.Dir(trustKey(filepath.Join(dir, "any"))))
 		}
 	}
 	for _, dir := range dirs {
@@ -232,7 +243,11 @@ func (c *Config) collect(docs []*dialect.Document, leaveOut bool, cwd string, ge
 		if err != nil {
 			problems = append(problems, dialect.Problem{File: c.File, Field: "tool_dirs", Text: err.Error()})
 		}
+		c.closure.protect = append(c.closure.protect, dir)
 		for _, tool := range tools {
+			if !c.admitted(c.tooldirs[dir], tool.Path) {
+				continue
+			}
 			if len(without(specs, tool.Name)) == len(specs) {
 				specs = append(specs, dialect.Server{Name: tool.Name, File: dir, Command: []string{tool.Path}})
 			}
@@ -280,7 +295,7 @@ func (c *Config) addList(specs []dialect.Server, list, cwd string, getenv func(s
 	})
 	problems := d.Problems
 	for _, raw := range d.Servers {
-		spec, found := c.resolve(raw, c.variables(environ, getenv, cwd, []string{cwd}))
+		spec, found := c.resolve(raw, c.variables(environ, getenv, cwd, []string{cwd}, ""))
 		problems = append(problems, found...)
 		specs = append(specs, spec)
 	}
@@ -309,8 +324,8 @@ func projectOf(file, home string) string {
 }
 
 // variables are what those of a file stand for. from are the directories that
-// {file:path} is relative to.
-func (c *Config) variables(environ []string, getenv func(string) string, folder string, from []string) dialect.Variables {
+// {file:path} is relative to, config the configuration whose they are.
+func (c *Config) variables(environ []string, getenv func(string) string, folder string, from []string, config string) dialect.Variables {
 	env := map[string]string{}
 	for _, entry := range environ {
 		if name, value, ok := strings.Cut(entry, "="); ok {
@@ -326,7 +341,34 @@ func (c *Config) variables(environ []string, getenv func(string) string, folder 
 		File: func(path string) (string, error) {
 			path = within(from, path)
 			c.Watched = append(c.Watched, path)
-			return readContents(path)
+			text, err := readContents(path)
+			if err == nil {
+				err = c.closure.admit(config, path, contentHash([]byte(text)), false)
+			}
+			if err != nil {
+				return "", err
+			}
+			return text, nil
 		},
 	}
+}
+
+// maxUnread is how many keys are named of those that are not read.
+const maxUnread = 5
+
+// unread says which keys next to the servers of a file are not read.
+func unread(d *dialect.Document) string {
+	var names []string
+	for _, key := range d.Unread[:min(len(d.Unread), maxUnread)] {
+		names = append(names, dialect.Show(key))
+	}
+	verb := "are"
+	if len(d.Unread) == 1 {
+		verb = "is"
+	}
+	rest := ""
+	if more := len(d.Unread) - len(names); more > 0 {
+		rest = fmt.Sprintf(" and %d more", more)
+	}
+	return fmt.Sprintf("%s: %s%s %s not read", d.File, strings.Join(names, ", "), rest, verb)
 }

@@ -280,6 +280,11 @@ func TestToolDirs(t *testing.T) {
 	require.Equal(t, []string{"one", "two"}, serverNames(c))
 	require.Equal(t, filepath.Join(dir, "tools", "mcp-one"+suffix), c.Servers[0].Command[0])
 	require.Equal(t, "/mine", c.Servers[1].Command[0], "what is configured counts more")
+	alone := filepath.Join(dir, "other.yaml") // no name of toolroom's own
+	write(t, alone, "tool_dirs: [tools]")
+	c, err = config.Load(config.Flags{Config: alone}, dir, "1", env(), nil)
+	require.NoError(t, err)
+	require.Equal(t, []string{"one", "two"}, serverNames(c))
 	write(t, file, "tool_dirs: [none]")
 	_, err = config.Load(config.Flags{Config: file}, dir, "1", env(), nil)
 	require.ErrorContains(t, err, "tool_dirs: ")

@@ -1,21 +1,24 @@
 package config
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/trust"
 )
 
 // trustFile is the file in the state directory with the hashes of what the user
 // trusts, by path.
 func trustFile(state string) string { return filepath.Join(state, "trusted.json") }
 
-// readTrust returns what is trusted: path → SHA-256 of the content.
+// readTrust returns what is trusted: path of a configuration → SHA-256 of its
+// content, and path, line feed, path of a file that it leads to → trust.StateOf.
 func readTrust(state string) (map[string]string, error) {
 	trusted := map[string]string{}
 	if state == "" {
@@ -53,8 +56,7 @@ func (c *Config) checkTrust(name string, text []byte) error {
 }
 
 func contentHash(text []byte) string {
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
+	return trust.HashOf(text)
 }
 
 // trustKey is the path of a file, the links of its directory resolved.
@@ -66,17 +68,25 @@ func trustKey(name string) string {
 	return filepath.Join(dir, filepath.Base(name))
 }
 
-// Trust remembers a file as it is now, text, or with a nil text forgets it.
-// Of two that do so at once one may have to be repeated.
+// Trust remembers a file as it is now, text, or with a nil text forgets it. In
+// both cases it forgets what the file led to.
 func Trust(state, name string, text []byte) error {
+	return changeTrust(state, func(trusted map[string]string) {
+		key := trustKey(name)
+		maps.DeleteFunc(trusted, func(known, _ string) bool { return known == key || strings.HasPrefix(known, key+"\n") })
+		if text != nil {
+			trusted[key] = contentHash(text)
+		}
+	})
+}
+
+// changeTrust changes what is trusted. Of two changes at once one may be lost.
+func changeTrust(state string, change func(trusted map[string]string)) error {
 	trusted, err := readTrust(state)
 	if err != nil {
 		return err
 	}
-	delete(trusted, trustKey(name))
-	if text != nil {
-		trusted[trustKey(name)] = contentHash(text)
-	}
+	change(trusted)
 	raw, err := json.MarshalIndent(trusted, "", "  ")
 	if err != nil {
 		return err

@@ -181,9 +181,9 @@ func meta(spec manifest.Tool) json.RawMessage {
 	}
 	switch {
 	case spec.Mode == manifest.MCP:
-		members = append(members, `"io.github.toolroom-mcp/call":{"timeoutMs":0,"control":true}`)
+		members = append(members, `"toolroom/call":{"timeoutMs":0,"control":true}`)
 	case spec.Mode == manifest.Chain:
-		members = append(members, `"io.github.toolroom-mcp/call":{"timeoutMs":0}`)
+		members = append(members, `"toolroom/call":{"timeoutMs":0}`)
 	}
 	if len(members) == 0 {
 		return nil

@@ -37,7 +37,7 @@ func TestDefinitions(t *testing.T) {
 			`{"name":"n__a","inputSchema":{"type":"object"},"outputSchema":{"type":"object"},"annotations":{"openWorldHint":false,"readOnlyHint":false,"idempotentHint":true}}`},
 		{"  a: {http: {url: 'https://h/', method: DELETE}}", `{"name":"a","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":false,"idempotentHint":true}}`},
 		{"  a: {http: {url: 'https://h/'}}", `{"name":"a","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":false,"idempotentHint":false}}`},
-		{"  a: {mcp: {server: s, tool: t}}", `{"name":"a","inputSchema":{"type":"object"},"_meta":{"io.github.toolroom-mcp/call":{"timeoutMs":0,"control":true}}}`},
+		{"  a: {mcp: {server: s, tool: t}}", `{"name":"a","inputSchema":{"type":"object"},"_meta":{"toolroom/call":{"timeoutMs":0,"control":true}}}`},
 	} {
 		one := of(t, c.text)[0]
 		list, err := one.List(t.Context(), call.Tools)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -66,8 +67,19 @@ func exeSuffix() string {
 	return ""
 }
 
-// In returns the programs named mcp-NAME in a directory that the user named,
-// in the order of their names.
+// host is the name of the host itself, which is not a tool.
+const host = "host"
+
+// Others returns the programs in dir that are named mcp-NAME and are neither
+// bundled tools nor the host: they are only served when the configuration
+// names them or their directory. A directory that cannot be read has none.
+func Others(dir string) []Tool {
+	tools, _ := In(dir) //nolint:errcheck // see above
+	return slices.DeleteFunc(tools, func(t Tool) bool { return slices.Contains(Names(), t.Name) })
+}
+
+// In returns the programs named mcp-NAME, except mcp-host, in a directory that
+// the user named, in the order of their names.
 func In(dir string) ([]Tool, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -77,7 +89,7 @@ func In(dir string) ([]Tool, error) {
 	for _, entry := range entries {
 		name, ok := strings.CutPrefix(strings.TrimSuffix(entry.Name(), exeSuffix()), "mcp-")
 		path := filepath.Join(dir, entry.Name())
-		if ok && name != "" && executable(path) {
+		if ok && name != "" && name != host && executable(path) {
 			tools = append(tools, Tool{Name: name, Path: path})
 		}
 	}

@@ -48,7 +48,7 @@ func TestInANamedDirectoryAllAreTools(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		suffix = ".exe"
 	}
-	for name, mode := range map[string]os.FileMode{"mcp-b": 0o755, "mcp-a": 0o755, "mcp-": 0o755, "other": 0o755} {
+	for name, mode := range map[string]os.FileMode{"mcp-b": 0o755, "mcp-a": 0o755, "mcp-": 0o755, "mcp-host": 0o755, "other": 0o755} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name+suffix), nil, mode))
 	}
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "mcp-dir"+suffix), 0o755))
@@ -60,4 +60,17 @@ func TestInANamedDirectoryAllAreTools(t *testing.T) {
 	}, found)
 	_, err = discover.In(filepath.Join(dir, "none"))
 	require.Error(t, err)
+}
+
+func TestOthersAreNeitherBundledNorTheHost(t *testing.T) {
+	dir := t.TempDir()
+	suffix := ""
+	if runtime.GOOS == "windows" {
+		suffix = ".exe"
+	}
+	for _, name := range []string{"mcp-ls", "mcp-host", "mcp-wordcount", "mcp-dispatch_agent", "wordcount"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name+suffix), nil, 0o755)) //nolint:gosec // a program
+	}
+	require.Equal(t, []discover.Tool{{Name: "wordcount", Path: filepath.Join(dir, "mcp-wordcount"+suffix)}}, discover.Others(dir))
+	require.Empty(t, discover.Others(filepath.Join(dir, "none")))
 }

@@ -23,27 +23,27 @@ type Shape struct {
 	// objects, which MCP has no place for: the value stands in a member
 	// "result" of structuredContent.
 	Wrapped bool
-	// Declared is that there is an output schema; a value that is no object
-	// and is not Wrapped then breaks it.
+	// Declared is that there is an output schema: the value is structuredContent
+	// as well. A value that is no object and is not Wrapped then breaks it.
 	Declared bool
 }
 
 // Result makes a result of a value: as text (a JSON text is shown without its
-// quotes) and as structuredContent, with more content before it if there is
-// any.
+// quotes), with more content before it if there is any, and, where the tool
+// declares an output schema, as structuredContent.
 func (s Shape) Result(tool string, value json.RawMessage, more ...json.RawMessage) (*call.Result, error) {
 	value = bytes.TrimSpace(value)
 	if err := jsonrpc.Valid(value); err != nil {
 		return nil, invalid(tool, "it is not JSON: "+err.Error())
 	}
-	structured := value
+	var structured json.RawMessage
 	switch {
 	case s.Wrapped:
 		structured = append(append([]byte(`{"result":`), value...), '}')
-	case value[0] != '{' && s.Declared:
+	case s.Declared && value[0] != '{':
 		return nil, invalid(tool, fmt.Sprintf("it is %s, and the output schema wants an object", kindOf(value)))
-	case value[0] != '{':
-		structured = nil
+	case s.Declared:
+		structured = value
 	}
 	raw := []byte(`{"content":[`)
 	for _, content := range more {

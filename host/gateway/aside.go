@@ -161,7 +161,9 @@ func (g *Gateway) listen(ctx context.Context, uris []string) {
 	uris = append([]string{}, uris...)
 	one := &stream{session: session, profile: profileOf(x)}
 	g.streams.add(one)
-	go func() { // ends with the stream
+	ctx, cancel := context.WithCancelCause(ctx)
+	g.owned.run(cancel, func() { // ends with the stream
+		defer cancel(nil)
 		defer g.streams.remove(one)
 		select {
 		case <-acknowledged:
@@ -174,7 +176,7 @@ func (g *Gateway) listen(ctx context.Context, uris []string) {
 			}
 		}
 		g.watchAll(ctx, x, session, uris)
-	}()
+	})
 }
 
 // watchAll subscribes a listen stream to resources until it ends.

@@ -70,6 +70,10 @@ type Config struct {
 	// but tools.
 	Forward call.Forwarder
 
+	// Extensions, unless nil, returns the extensions that servers declared and
+	// that work through the host.
+	Extensions func() map[string]any
+
 	// OnRoots, unless nil, is told before a call which directories the
 	// client offers as roots; nil when it offers none.
 	OnRoots func(paths []string)
@@ -101,6 +105,7 @@ type Gateway struct {
 	streams streams
 	seal    sealer
 	parked  parkedJobs
+	owned   owned
 	errands atomic.Uint64
 }
 
@@ -121,6 +126,7 @@ func New(cfg Config, catalog Catalog, handler call.Handler) (*Gateway, error) {
 		return nil, err
 	}
 	g := &Gateway{cfg: cfg, catalog: catalog, handler: handler, seal: seal}
+	g.owned.life, g.owned.end = context.WithCancelCause(context.Background())
 	g.mcp = server.NewMCPServer(cfg.Name, cfg.Version,
 		server.WithTitle(cfg.Title),
 		server.WithInstructions(cfg.Instructions),
@@ -157,10 +163,23 @@ func (g *Gateway) offerAll() {
 	})
 }
 
+func (g *Gateway) extensions() map[string]any {
+	if g.cfg.Extensions == nil {
+		return nil
+	}
+	return g.cfg.Extensions()
+}
+
 // hooks put the servers' answers in place of mcp-go's.
 func (g *Gateway) hooks() *server.Hooks {
 	h := &server.Hooks{}
-	h.AddAfterInitialize(func(ctx context.Context, _ any, _ *mcp.InitializeRequest, _ *mcp.InitializeResult) { g.greet(ctx) })
+	h.AddAfterInitialize(func(ctx context.Context, _ any, _ *mcp.InitializeRequest, res *mcp.InitializeResult) {
+		res.Capabilities.Extensions = g.extensions()
+		g.greet(ctx)
+	})
+	h.AddAfterDiscover(func(_ context.Context, _ any, _ *mcp.DiscoverRequest, res *mcp.DiscoverResult) {
+		res.Capabilities.Extensions = g.extensions()
+	})
 	h.AddBeforeCallTool(func(_ context.Context, _ any, req *mcp.CallToolRequest) {
 		req.Params.Name = anyName
 		req.Params.Task = nil // whether it may be one is the server's business

@@ -29,7 +29,7 @@ const listing = `{"tools":[{"name":"x","odd":1.0,"icons":[{"src":"l","q":2}]}]}`
 
 func (t tools) Lookup(_ context.Context, name string) (*call.Tool, bool) {
 	_, ok := t[name]
-	return &call.Tool{Name: name, Original: name, TakesCode: name != "strict"}, ok
+	return &call.Tool{Name: name, Original: name}, ok
 }
 
 func (tools) Locate(context.Context, call.Kind, string) (server, original string, ok bool) {
@@ -63,7 +63,7 @@ func fixtures() tools {
 		"odd": raw(odd), "empty": raw(`{}`), "typed": raw(`{"content":[],"resultType":"complete"}`),
 		"question": raw(`{"resultType":"input_required","inputRequests":{}}`),
 		"breaks":   raw("{\"content\":\n\r[]}"),
-		"offline":  offline, "strict": offline,
+		"offline":  offline,
 		"rpcerror": func(context.Context, *call.Request) (*call.Result, error) {
 			return nil, &call.MCPError{Server: "s", Code: -32602, Object: json.RawMessage(`{"code":-32602,"message":"<bad>","data":[1.0]}`)}
 		},
@@ -161,21 +161,17 @@ func asked() []struct {
 	name, tool, legacy, modern string
 	modernStatus               int
 } {
-	failed := func(text, structured string) string {
-		return `{"content":[{"type":"text","text":"` + text + `"}],"isError":true` + structured + `,"_meta":{"toolroom/code":"SERVER_OFFLINE"}}`
-	}
+	const offline = `{"content":[{"type":"text","text":"SERVER_OFFLINE: the server exited"}],"isError":true,"_meta":{"toolroom/code":"SERVER_OFFLINE"}}`
 	type row = struct {
 		name, tool, legacy, modern string
 		modernStatus               int
 	}
 	close := func(s string) string { return strings.TrimSuffix(s, "}") + `,"resultType":"complete"}` }
 	result := func(tool, r string) row { return row{tool, tool, `"result":` + r, `"result":` + close(r), 200} }
-	offline := failed("SERVER_OFFLINE: the server exited", `,"structuredContent":{"code":"SERVER_OFFLINE"}`)
-	strict := failed("SERVER_OFFLINE: the server exited", "")
 	rpc := `"error":{"code":-32602,"message":"<bad>","data":[1.0]}`
 	unknown := `"error":{"code":-32602,"message":"unknown tool \"nope\"; tools/list names those there are"}`
 	return []row{
-		result("odd", odd), result("offline", offline), result("strict", strict),
+		result("odd", odd), result("offline", offline),
 		{"empty", "empty", `"result":{}`, `"result":{"resultType":"complete"}`, 200},
 		{"typed", "typed", `"result":{"content":[],"resultType":"complete"}`, `"result":{"content":[],"resultType":"complete"}`, 200},
 		{"rpcerror", "rpcerror", rpc, rpc, 400},
@@ -353,7 +349,7 @@ func TestCancelEndsTheCall(t *testing.T) {
 		select {
 		case err := <-ended:
 			require.ErrorIs(t, err, context.Canceled)
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatal("the call goes on")
 		}
 	}
@@ -422,7 +418,7 @@ func TestAChangeIsTold(t *testing.T) {
 	select {
 	case line := <-lines:
 		require.Contains(t, line, `"notifications/tools/list_changed"`)
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("not told")
 	}
 	feed.Close()

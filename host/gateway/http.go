@@ -21,6 +21,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
+	"github.com/toolroom-mcp/toolroom/host/nesting"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
@@ -32,6 +33,9 @@ type HTTPConfig struct {
 	// Metrics, unless nil, writes what is served at /metrics, as MetricsType.
 	Metrics     func(io.Writer) error
 	MetricsType string
+
+	// ID is this host's own; a request that carries it comes from this host.
+	ID string
 
 	// API, unless nil, is the rest of what is served to who has the token, and
 	// Callback what is below /v1/callback/, whose addresses are secrets
@@ -133,6 +137,8 @@ func (h *HTTPHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, "ok\n") //nolint:errcheck // the client is gone
 	case strings.HasPrefix(r.URL.Path, "/v1/callback/") && h.cfg.Callback != nil:
 		h.serveAPI(h.cfg.Callback, w, r)
+	case h.cfg.ID != "" && r.Header.Get(nesting.Header) == h.cfg.ID:
+		h.refuse(w, r, http.StatusLoopDetected, "this address is this host's own, so it would be a server of itself; remove the server with this url from its configuration")
 	case !h.authorized(r):
 		w.Header().Set("WWW-Authenticate", `Bearer realm="toolroom"`)
 		h.refuse(w, r, http.StatusUnauthorized, "send the token that serve printed as Authorization: Bearer TOKEN")

@@ -55,9 +55,9 @@ func (g *Gateway) callTool(ctx context.Context, x exchange) {
 	case errors.As(err, &answered):
 		x.fail(answered.Object)
 	case err != nil:
-		x.answer(finish(ErrorResult(tool, err), modern, false))
+		x.answer(finish(ErrorResult(err), modern, false))
 	case !modern && (&call.Result{Raw: result, Names: names}).AsksForInput():
-		x.answer(ErrorResult(tool, toolerr.New(toolerr.ProtocolError,
+		x.answer(ErrorResult(toolerr.New(toolerr.ProtocolError,
 			"%s asks for more input in a way that this client's protocol version does not have; use a client of version 2026-07-28", f.name)))
 	case !modern && !tool.Validates && names.May("structuredContent") && names.May("resultType"):
 		x.answer(structuredLegacy(result))
@@ -81,7 +81,7 @@ func (g *Gateway) target(ctx context.Context, x exchange, f *front, modern bool)
 		}
 		switch {
 		case err != nil:
-			x.answer(finish(ErrorResult(&call.Tool{Name: f.name, TakesCode: true}, err), modern, false))
+			x.answer(finish(ErrorResult(err), modern, false))
 			return nil, false
 		case tool == nil:
 			x.answer(finish(result, modern, false))
@@ -146,6 +146,9 @@ func (g *Gateway) forward(ctx context.Context, method string, kind call.Kind) {
 	result, err := g.carry(ctx, x, own, caller, func(ctx context.Context, params json.RawMessage, notify func(string, json.RawMessage), ask call.Ask) (json.RawMessage, error) {
 		return g.cfg.Forward(ctx, &call.Message{Server: of, Method: method, Params: params, Caller: caller, OnNotify: notify, Ask: ask})
 	})
+	if err == nil && method == "resources/read" && original != f.name {
+		result = withURI(result, original, f.name)
+	}
 	g.reply(x, method, result, err, modern)
 }
 

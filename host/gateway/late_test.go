@@ -51,7 +51,7 @@ func TestNothingIsWrittenAfterAResponse(t *testing.T) {
 		defer cancel()
 		_, err := late.Ask(ctx, "elicitation/create", json.RawMessage(`{}`))
 		return err != nil && strings.Contains(err.Error(), "is over")
-	}, 20*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 	late.OnNotify("notifications/progress", json.RawMessage(`{}`))
 }
 

@@ -31,7 +31,7 @@ type world struct {
 }
 
 func (*world) Lookup(_ context.Context, name string) (*call.Tool, bool) {
-	return &call.Tool{Name: name, Original: name, TakesCode: true}, name == "ask" || name == "log" || name == "state"
+	return &call.Tool{Name: name, Original: name}, name == "ask" || name == "log" || name == "state"
 }
 
 func (*world) List(_ context.Context, kind call.Kind, modern bool) json.RawMessage {
@@ -410,7 +410,7 @@ func TestSubscriptions(t *testing.T) {
 	require.Contains(t, c.next(t), "acknowledged")
 	require.Eventually(t, func() bool { // only then
 		return strings.Contains(strings.Join(w.messages(), "\n"), `resources/subscribe {"uri":"own:r:2"}`)
-	}, 5*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 	g.Updated("s", json.RawMessage(`{"uri":"own:r:3"}`))     // nobody's
 	g.Updated("other", json.RawMessage(`{"uri":"own:r:1"}`)) // another server's
 	g.Updated("s", json.RawMessage(`{"uri":"own:r:1","title":"t"}`))
@@ -428,7 +428,7 @@ func TestSubscriptions(t *testing.T) {
 	require.Eventually(t, func() bool {
 		seen := strings.Join(w.messages(), "\n")
 		return strings.Contains(seen, `resources/unsubscribe {"uri":"own:r:1"}`) && strings.Contains(seen, `resources/unsubscribe {"uri":"own:r:2"}`)
-	}, 5*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 	g.Updated("s", json.RawMessage(`{"uri":"own:r:1"}`))
 	for _, kind := range []call.Kind{call.Tools, call.Templates, call.Prompts} {
 		g.Changed(kind)

@@ -13,23 +13,14 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// ErrorResult renders a failure of the host's own as a tool's result. Its
-// code is in structuredContent where the tool's outputSchema allows it, and
-// in any case in _meta; so is what a call waits for, with its status.
-func ErrorResult(tool *call.Tool, err error) json.RawMessage {
+// ErrorResult renders a failure of the host as a tool's result. Its code is in
+// the text and in _meta; the decision that a call waits for is in _meta, too.
+func ErrorResult(err error) json.RawMessage {
 	code := string(toolerr.CodeOf(err))
 	raw := jsonrpc.AppendString([]byte(`{"content":[{"type":"text","text":`), code+": "+err.Error())
 	raw = append(raw, `}],"isError":true`...)
-	pending := pendingOf(err)
-	if tool.TakesCode {
-		raw = jsonrpc.AppendString(append(raw, `,"structuredContent":{"code":`...), code)
-		if pending != nil && tool.Output == nil {
-			raw = append(append(raw, `,"status":"pending","pending":`...), pending...)
-		}
-		raw = append(raw, '}')
-	}
-	raw = jsonrpc.AppendString(append(raw, `,"_meta":{"toolroom/code":`...), code)
-	if pending != nil {
+	raw = jsonrpc.AppendString(append(raw, `,"_meta":{"`+call.MetaCode+`":`...), code)
+	if pending := pendingOf(err); pending != nil {
 		raw = append(append(raw, `,"toolroom/status":"pending","toolroom/pending":`...), pending...)
 	}
 	return append(raw, "}}"...)
@@ -75,6 +66,44 @@ func finish(result json.RawMessage, modern, cacheable bool) json.RawMessage {
 		out = append(out, ',')
 	}
 	return append(append(out, strings.Join(add, ",")...), result[end:]...)
+}
+
+// withURI returns the result of resources/read in which the contents with a server's own URI
+// have the URI that the client asked for. Contents with other URIs, which are parts of the
+// resource, stay as they are.
+func withURI(result json.RawMessage, original, asked string) json.RawMessage {
+	var read struct {
+		Contents []json.RawMessage `json:"contents"`
+	}
+	if json.Unmarshal(result, &read) != nil {
+		return result
+	}
+	changed := false
+	for i, content := range read.Contents {
+		var of struct {
+			URI string `json:"uri"`
+		}
+		if json.Unmarshal(content, &of) != nil || of.URI != original {
+			continue
+		}
+		if renamed, err := jsonrpc.SetMember(content, "uri", jsonrpc.AppendString(nil, asked)); err == nil {
+			read.Contents[i], changed = renamed, true
+		}
+	}
+	if !changed {
+		return result
+	}
+	contents := []byte{'['}
+	for i, content := range read.Contents {
+		if i > 0 {
+			contents = append(contents, ',')
+		}
+		contents = append(contents, content...)
+	}
+	if renamed, err := jsonrpc.SetMember(result, "contents", append(contents, ']')); err == nil {
+		return renamed
+	}
+	return result
 }
 
 // structuredLegacy is a modern server's result as clients of the legacy versions

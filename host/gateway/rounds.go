@@ -82,7 +82,7 @@ func (g *Gateway) start(ctx context.Context, x exchange, params json.RawMessage,
 	life, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	bounded, release := x.bound(life)
 	j.cancel = cancel
-	go func() {
+	g.owned.run(cancel, func() {
 		defer close(j.done)
 		defer release()
 		defer cancel(nil)
@@ -93,7 +93,7 @@ func (g *Gateway) start(ctx context.Context, x exchange, params json.RawMessage,
 			return j.ask(ctx, method, params)
 		})
 		j.result, j.err = do(bounded, params, admitting(caller, j.notify), ask)
-	}()
+	})
 	return j
 }
 
@@ -282,6 +282,16 @@ func (p *parkedJobs) take(id string) *job {
 		delete(p.ends, id)
 	}
 	return j
+}
+
+// stop forgets all jobs, which the end of the gateway cancels.
+func (p *parkedJobs) stop() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, end := range p.ends {
+		end.Stop()
+	}
+	p.jobs, p.ends = nil, nil
 }
 
 // endOf gives up the jobs of a client that is gone.

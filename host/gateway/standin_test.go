@@ -63,7 +63,7 @@ func TestACallOfAStandInIsTheCallOfWhatIsMeant(t *testing.T) {
 	both(`{"name":"run","arguments":{"tool":"odd","with":{}}}`, `"result":`+odd+`}`)
 	both(`{"name":"run","arguments":{"tool":"rpcerror","with":{}}}`, `"error":{"code":-32602,"message":"<bad>","data":[1.0]}}`)
 	both(`{"name":"run","arguments":{"tool":"offline","with":{}}}`, `SERVER_OFFLINE: the server exited`)
-	both(`{"name":"run","arguments":{"tool":"nobody","with":{}}}`, `"result":{"content":[{"type":"text","text":"TOOL_NOT_FOUND: no nobody"}],"isError":true,"structuredContent":{"code":"TOOL_NOT_FOUND"},`)
+	both(`{"name":"run","arguments":{"tool":"nobody","with":{}}}`, `"result":{"content":[{"type":"text","text":"TOOL_NOT_FOUND: no nobody"}],"isError":true,"_meta":{"toolroom/code":"TOOL_NOT_FOUND"}`)
 	both(`{"name":"find","arguments":{"q": 1.0}}`, `"result":{"content":[],"given":{"q": 1.0}}}`)
 	both(`{"name":"find"}`, `"given":{}}}`)
 	both(`{"name":"find","arguments":null}`, `"given":{}}}`)

@@ -92,6 +92,9 @@ type Options struct {
 	Expand func(text string) (string, error)
 	// Lookup is the environment, for what is named and not written.
 	Lookup func(name string) (string, bool)
+	// Admit, unless nil, returns why a file with that content is not used. The
+	// tools of such a file are left out, with a warning.
+	Admit func(name string, text []byte) error
 
 	alone bool // there is no place beside the manifest
 }
@@ -152,6 +155,12 @@ func (s *Set) readFile(name string, opt Options) {
 	if err != nil {
 		s.fail(name, "%v", plainError(err))
 		return
+	}
+	if opt.Admit != nil {
+		if err := opt.Admit(name, text); err != nil {
+			s.Problems = append(s.Problems, dialect.Problem{File: name, Text: err.Error(), Warning: true})
+			return
+		}
 	}
 	s.Parse(name, text, opt)
 }

@@ -29,6 +29,8 @@ type reader struct {
 	strict bool // of the configuration, where every name is ours
 	opt    Options
 	before int // problems
+
+	withheld bool // a file that it names is not to be used
 }
 
 func (r *reader) problem(v *dialect.Tree, path, format string, args ...any) {
@@ -249,6 +251,13 @@ func (r *reader) contentsOf(path string, v *dialect.Tree, name string) (text []b
 		r.problem(v, path, "%s is larger than a mebibyte", name)
 		return nil, false
 	}
+	if r.opt.Admit != nil {
+		if err := r.opt.Admit(name, text); err != nil {
+			r.warn(v, path, "%v", err)
+			r.withheld = true
+			return nil, false
+		}
+	}
 	return text, true
 }
 
@@ -262,6 +271,18 @@ func (r *reader) beside(path string, v *dialect.Tree, name string) string {
 		return name
 	}
 	return filepath.Join(filepath.Dir(r.tool.File), name)
+}
+
+// directory is the directory of the tool's file; "" for a registered tool and
+// for a pipe, which have none.
+func (r *reader) directory() string {
+	if r.opt.alone {
+		return ""
+	}
+	if info, err := os.Stat(r.tool.File); err == nil && !info.Mode().IsRegular() {
+		return ""
+	}
+	return filepath.Dir(r.tool.File)
 }
 
 func readBounded(name string) ([]byte, error) {

@@ -82,7 +82,7 @@ func (s *Set) reader(t *Tool, strict bool, opt Options) *reader {
 }
 
 func (s *Set) add(r *reader) {
-	if r.tool.Mode != "" && !r.failed() {
+	if r.tool.Mode != "" && !r.failed() && !r.withheld {
 		s.Tools = append(s.Tools, *r.tool)
 	}
 }
@@ -186,6 +186,9 @@ func (r *reader) part(path string, v *dialect.Tree, parts parts) error {
 	case Exec:
 		if t.Exec = parts.exec; r.failed() { // its command among others is not known
 			return nil
+		}
+		if t.Exec.Dir == "" {
+			t.Exec.Dir = r.directory()
 		}
 		return t.Exec.Validate()
 	}

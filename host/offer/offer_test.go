@@ -103,6 +103,21 @@ func TestWithinTheBoundsTheListIsTheCatalogues(t *testing.T) {
 	}
 }
 
+// A long result of a tool that is called by call_tool reaches the model as that of
+// a listed tool does.
+func TestCallToolHasTheLargestResultSize(t *testing.T) {
+	s := (&source{name: "s"}).set(numbered(10)...)
+	for i, meta := range map[int]string{3: `{"anthropic/maxResultSizeChars":70000}`, 7: `{"anthropic/maxResultSizeChars":100000}`, 8: `{"anthropic/maxResultSizeChars":"x"}`, 9: `7`} {
+		s.defs[i] = json.RawMessage(strings.TrimSuffix(string(s.defs[i]), "}") + `,"_meta":` + meta + `}`)
+	}
+	c := open(t, nil, s)
+	list := string(offer.New(offer.Config{MaxTools: 3}, c.View(), length).List(t.Context(), call.Tools, false))
+	require.Equal(t, 1, strings.Count(list, `"_meta"`), list)
+	require.Contains(t, list, `"annotations":{},"_meta":{"anthropic/maxResultSizeChars":100000}}`)
+	c = open(t, nil, (&source{name: "s"}).set(numbered(10)...))
+	require.NotContains(t, string(offer.New(offer.Config{MaxTools: 3}, c.View(), length).List(t.Context(), call.Tools, false)), "_meta")
+}
+
 func TestBeyondTheBoundsSomeStandInForTheRest(t *testing.T) {
 	a, b := (&source{name: "a"}).set(numbered(10)...), (&source{name: "b"}).set("one", "two", "three")
 	c := open(t, nil, a, b)

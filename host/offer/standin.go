@@ -1,6 +1,7 @@
 package offer
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -65,9 +66,35 @@ func standInDefinitions(tools []*call.Tool) []json.RawMessage {
 		}
 		d := jsonrpc.AppendString([]byte(`{"name":"`+s.name+`","description":`), text)
 		d = append(append(append(d, `,"inputSchema":`...), s.schema...), `,"annotations":`...)
-		all = append(all, append(append(d, s.annotations...), '}'))
+		d = append(d, s.annotations...)
+		if size := largestResult(tools); s.name == callTool && size > 0 {
+			d = fmt.Appendf(d, `,"_meta":{%q:%d}`, maxResultSize, size)
+		}
+		all = append(all, append(d, '}'))
 	}
 	return all
+}
+
+// maxResultSize is the _meta member of a definition by which Claude Code knows
+// how many characters of a result to give the model; above its own bound it gives
+// a preview.
+const maxResultSize = "anthropic/maxResultSizeChars"
+
+// largestResult returns the greatest maxResultSize of the tools' definitions, or 0:
+// a result of call_tool is any tool's.
+func largestResult(tools []*call.Tool) int {
+	largest := 0
+	for _, t := range tools {
+		if !bytes.Contains(t.Definition, []byte(maxResultSize)) {
+			continue
+		}
+		var size int
+		meta := jsonrpc.MemberOf(t.Definition, "_meta")
+		if json.Unmarshal(jsonrpc.MemberOf(meta, maxResultSize), &size) == nil {
+			largest = max(largest, size)
+		}
+	}
+	return largest
 }
 
 // members reads the arguments of a tool that stands in for others, none of

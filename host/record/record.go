@@ -35,7 +35,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/toolroom-mcp/toolroom/host/pipeline/audit"
+	"github.com/toolroom-mcp/toolroom/internal/redact"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
@@ -55,7 +55,7 @@ type Normalize struct {
 // Defaults are times, durations, and ids that are made anew each time.
 func Defaults() Normalize {
 	return Normalize{
-		Pointers: []string{"/result/serverInfo/version", "/result/structuredContent/duration_ms", "/result/structuredContent/pid", "/result/_meta/*"},
+		Pointers: []string{"/result/serverInfo/version", "/result/_meta/*"},
 		Patterns: []string{
 			`\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?`,
 			`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`,
@@ -150,18 +150,18 @@ func (l *lines) Write(p []byte) (int, error) {
 
 // entry is a line with its credentials hidden.
 func entry(from string, line []byte) Entry {
-	message, hid, ok := redact(line)
+	message, hid, ok := redactLine(line)
 	if !ok {
 		text := strings.ToValidUTF8(string(line), "?")
-		hidden := audit.Hide(text)
+		hidden := redact.Text(text)
 		return Entry{From: from, Line: hidden, Hidden: hidden != text}
 	}
 	return Entry{From: from, Message: message, Hidden: hid}
 }
 
-// redact hides the credentials of a message. A message without any stays the
+// redactLine hides the credentials of a message. A message without any stays the
 // bytes it was.
-func redact(line []byte) (message json.RawMessage, hid, ok bool) {
+func redactLine(line []byte) (message json.RawMessage, hid, ok bool) {
 	if jsonrpc.Valid(line) != nil {
 		return nil, false, false
 	}
@@ -203,7 +203,7 @@ func hide(name string, value any) (any, bool) {
 		if secret(name) && v != "" {
 			return "***", true
 		}
-		hidden := audit.Hide(v)
+		hidden := redact.Text(v)
 		return hidden, hidden != v
 	case json.Number:
 		if secret(name) {
@@ -213,10 +213,9 @@ func hide(name string, value any) (any, bool) {
 	return value, hid
 }
 
-// secret leaves out the names that the protocol has for other things.
-func secret(name string) bool {
-	return name != "progressToken" && audit.SecretName(name)
-}
+// secret reports whether the value of a member is a credential. A replay needs
+// the session of bash, which is a name that the model chooses.
+func secret(name string) bool { return name != "session" && redact.Name(name) }
 
 // File is a session that was read.
 type File struct {

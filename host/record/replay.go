@@ -240,7 +240,7 @@ func (p *player) compare(ctx context.Context, e Entry, m jsonrpc.Message, patien
 	if got.Error != nil {
 		raw = jsonrpc.AppendErrorObject(nil, got.ID, got.Error)
 	}
-	now, _, _ := redact(raw)
+	now, _, _ := redactLine(raw)
 	was, is := p.file.plain(e.Message), p.file.plain(now)
 	if was == is {
 		return "", nil

@@ -34,6 +34,11 @@ type Host struct {
 // Find returns the hosts whose sockets are in a state directory, in the order
 // of their names, and removes the sockets of those that are no more.
 func Find(ctx context.Context, state string) ([]Host, error) {
+	return findOthers(ctx, state, "")
+}
+
+// findOthers is Find without the host whose socket is own.
+func findOthers(ctx context.Context, state, own string) ([]Host, error) {
 	dir := hostsDir(state)
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, os.ErrNotExist) {
@@ -51,6 +56,7 @@ func Find(ctx context.Context, state string) ([]Host, error) {
 	for i, entry := range entries {
 		name := filepath.Join(dir, entry.Name())
 		switch {
+		case name == own:
 		case strings.HasSuffix(name, fresh):
 			if info, err := entry.Info(); err == nil && time.Since(info.ModTime()) > time.Minute {
 				os.Remove(name) //nolint:errcheck // the next one tries again
@@ -88,6 +94,9 @@ func there(ctx context.Context, name string) bool {
 	conn.Close() //nolint:errcheck // nothing was said
 	return true
 }
+
+// Listens reports whether the host is still there.
+func (h Host) Listens(ctx context.Context) bool { return there(ctx, h.Socket) }
 
 func dial(ctx context.Context, name string) (conn net.Conn, err error) {
 	ctx, cancel := context.WithTimeout(ctx, findTime)

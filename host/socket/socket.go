@@ -111,7 +111,9 @@ func listenFor(cfg Config, tokens *Tokens, uid int) (*Server, error) {
 	s := &Server{cfg: cfg, tokens: tokens, listener: listener, name: name, uid: uid, conns: map[net.Conn]*list.Element{}}
 	s.life, s.end = context.WithCancel(context.Background())
 	s.work.Go(s.accept)
-	s.work.Go(func() { Find(s.life, cfg.State) }) //nolint:errcheck // what killed hosts left is cleared away, or is later
+	// Removes the sockets that killed hosts left. A connection to its own socket
+	// would take a client's place where MaxConns is small.
+	s.work.Go(func() { findOthers(s.life, cfg.State, name) }) //nolint:errcheck // the next host removes them
 	return s, nil
 }
 

@@ -25,7 +25,8 @@ import (
 // saying as whom, and then what they say.
 func config(state string) socket.Config {
 	return socket.Config{
-		State: state,
+		State:    state,
+		LineTime: time.Minute, // a test's process may stand still for longer than the default
 		Control: map[string]socket.Method{
 			"toolroom/echo": func(_ context.Context, params json.RawMessage) (any, error) {
 				if params == nil {
@@ -128,7 +129,7 @@ func TestASocketNobodyListensAtIsRemoved(t *testing.T) {
 
 	killed = left("999999-aaaaaaaa.sock")
 	other, _ := listen(t, config(state))
-	require.Eventually(t, func() bool { _, err := os.Lstat(killed); return err != nil }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { _, err := os.Lstat(killed); return err != nil }, time.Minute, time.Millisecond)
 	require.FileExists(t, other.Name())
 
 	// One that is being made is not one that was left, unless it is old.
@@ -216,7 +217,6 @@ func (l line) ended() string {
 
 func TestWhatIsNoRequestEndsAConnection(t *testing.T) {
 	c := config(t.TempDir())
-	c.LineTime = time.Minute
 	s, _ := listen(t, c)
 	c.State, c.LineTime = t.TempDir(), 50*time.Millisecond
 	impatient, _ := listen(t, c)
@@ -277,6 +277,21 @@ func TestAThousandConnections(t *testing.T) {
 	agent.read()
 	agent.send("still here\n")
 	require.Equal(t, "still here", agent.read(), "one that has entered stays")
+}
+
+// A host looks for the sockets that killed hosts left, but not at its own: with
+// room for one connection, a client of the first moment would lose it.
+func TestAHostDoesNotConnectToItself(t *testing.T) {
+	for range 200 {
+		c := config(t.TempDir())
+		c.MaxConns = 1
+		s, err := socket.Listen(c, &socket.Tokens{})
+		require.NoError(t, err)
+		l := dial(t, s)
+		l.send(`{"jsonrpc":"2.0","id":1,"method":"toolroom/echo","params":{}}` + "\n")
+		require.Equal(t, `{"jsonrpc":"2.0","id":1,"result":{}}`, l.read())
+		s.Close()
+	}
 }
 
 // When all that there may be have entered, a further one is turned away.
@@ -389,7 +404,7 @@ func TestATokenOfAnAgentThatGoesOn(t *testing.T) {
 	b.send("on\n")
 	require.Equal(t, "on", b.read())
 	require.NoError(t, b.conn.Close())
-	require.Eventually(t, func() bool { return s.Conns() == 0 }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return s.Conns() == 0 }, time.Minute, time.Millisecond)
 	require.Contains(t, enter().ended(), "AUTH_FAILED", "it has left")
 
 	loan = lend(t, tokens, t.Context(), call.Caller{Door: "stdio", ID: "stdio"})

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/toolroom-mcp/toolroom/internal/netguard"
 )
 
 // addressGuard keeps a configured name from leading where its owner did not
@@ -25,7 +27,8 @@ type addressGuard struct {
 func (g addressGuard) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	d := net.Dialer{Timeout: connectTimeout, KeepAlive: 30 * time.Second}
 	// A proxy of the environment is the user's will, too, and resolves for us.
-	if host, _, err := net.SplitHostPort(address); err == nil && strings.EqualFold(host, g.host) {
+	// The name may be spelled in other ways than in the URL (IDNA).
+	if !netguard.IsProxy(address) {
 		d.Control = g.check
 	}
 	return d.DialContext(ctx, network, address)
@@ -39,22 +42,18 @@ func (g addressGuard) check(_, address string, _ syscall.RawConn) error {
 	}
 	ip := at.Addr().Unmap().WithZone("")
 	literal, err := netip.ParseAddr(g.host)
-	switch {
-	case err == nil && literal.Unmap().WithZone("") == ip: // spelt out
-		return nil
-	case ip.IsLinkLocalUnicast(), ip.IsMulticast(), ip.IsUnspecified():
-	case ip.IsLoopback() || ip.IsPrivate() || sharedSpace.Contains(ip):
-		if g.private {
-			return nil
-		}
-	default:
+	if err == nil && literal.Unmap().WithZone("") == ip { // spelled out
 		return nil
 	}
-	return fmt.Errorf("%s leads to %s, which is not a public address; name the address itself, or set allow_private for this server", g.host, ip)
+	class := netguard.Classify(ip)
+	switch {
+	case class.Reach == netguard.Public, class.Reach != netguard.Never && g.private:
+		return nil
+	case class.Reach == netguard.Never:
+		return fmt.Errorf("%s leads to %s, %s; name the address itself if that is meant", g.host, ip, class.What)
+	}
+	return fmt.Errorf("%s leads to %s, which is not a public address but %s; name the address itself, or set allow_private for this server", g.host, ip, class.What)
 }
-
-// sharedSpace is of carriers' and overlay networks (RFC 6598).
-var sharedSpace = netip.MustParsePrefix("100.64.0.0/10")
 
 // namesPrivate reports whether a host's name is one of this machine or of a
 // local network: localhost, names without a dot, and those under the domains

@@ -32,5 +32,5 @@ func (c *conn) takeBatch(line []byte) {
 		}
 		c.takeOne(message)
 	}
-	c.noise.Add(1)
+	c.strayed(line)
 }

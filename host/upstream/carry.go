@@ -37,7 +37,11 @@ const maxRounds = 32
 func (c *conn) carry(ctx context.Context, r request) (answer, error) {
 	for range maxRounds {
 		a, err := c.once(ctx, r)
-		if err != nil || c.era != Modern || r.caller.Modern || !a.needsInput() {
+		if err != nil || c.era != Modern || !a.needsInput() {
+			return a, err
+		}
+		if r.caller.Modern {
+			a.result, err = c.namedInputs(a.result)
 			return a, err
 		}
 		if r.params, err = c.answer(ctx, r, a.result); err != nil {
@@ -84,6 +88,7 @@ func (c *conn) once(ctx context.Context, r request) (answer, error) {
 	var answered *call.MCPError
 	if errors.As(a.err, &answered) {
 		answered.Server = c.cfg.Name
+		c.nameVisits(answered)
 	}
 	return answer{}, a.err
 }
@@ -160,7 +165,11 @@ func (c *conn) answerOne(ctx context.Context, r request, q jsonrpc.Member) (json
 	case r.ask == nil:
 		return nil, toolerr.New(toolerr.ProtocolError, "the server asks for %s, and this caller has nobody to answer", question.Method)
 	}
-	reply, err := r.ask(ctx, question.Method, question.Params)
+	params, err := c.named(question.Method, question.Params)
+	if err != nil {
+		return nil, err
+	}
+	reply, err := r.ask(ctx, question.Method, params)
 	if err != nil && isRoots && own != nil && ctx.Err() == nil {
 		return own, nil // the client has none to offer
 	}

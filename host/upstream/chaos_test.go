@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/toolroom-mcp/toolroom/host/config/secret"
 	"github.com/toolroom-mcp/toolroom/host/fixture"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
@@ -296,4 +297,36 @@ func TestKillingTheHostLeavesNobody(t *testing.T) {
 			requireGone(t, pid, files[i])
 		}
 	}
+}
+
+// Why a server does not start is often on its standard output, where it does
+// not belong: that line is told, without the credentials in it.
+func TestAStrayLineIsTold(t *testing.T) {
+	t.Parallel()
+	sh, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip("there is no shell")
+	}
+	for script, want := range map[string]string{
+		"echo; echo Listening on port 3000 with $KEY; echo more; cat >/dev/null": `did not answer the handshake within 3s; on its standard output, where only messages belong: "Listening on port 3000 with ***"`,
+		"echo usage: x; exit 0":                    `the server exited (exit status 0); on its standard output, where only messages belong: "usage: x"`,
+		"echo usage: x; echo Error: y >&2; exit 4": `the server ended (exit status 4); on its standard error: Error: y; on its standard output, where only messages belong: "usage: x"`,
+	} {
+		timeout := time.Minute
+		if strings.Contains(want, "within 3s") { // in which the shell has begun, also on a busy machine
+			timeout = 3 * time.Second
+		}
+		s, err := upstream.New(upstream.Config{
+			Name: "fix", Command: []string{sh, "-c", script}, KillsOwnTree: true, StartTimeout: timeout,
+			Env: append(os.Environ(), "KEY=SEKRIT-key"), Secrets: []secret.Text{"SEKRIT-key"},
+		}, upstream.NewSpawner(nil))
+		require.NoError(t, err)
+		_, err = s.Tools(t.Context())
+		s.Close()
+		require.ErrorContains(t, err, want)
+		require.Equal(t, toolerr.ServerOffline, toolerr.CodeOf(err))
+	}
+	s := start(t, nil, "-start", "noise")
+	mustDo(t, s, "echo", `{}`)
+	require.Equal(t, "Welcome to the fixture!", s.Status().Stray)
 }

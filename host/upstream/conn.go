@@ -43,9 +43,10 @@ type conn struct {
 	leave   func()        // closes left
 
 	nextID atomic.Uint64
-	noise  atomic.Int64
-	worked atomic.Bool  // a call was answered
-	heard  atomic.Int64 // messages so far
+	noise  atomic.Int64           // lines that were no messages
+	stray  atomic.Pointer[string] // the first of them, concealed
+	worked atomic.Bool            // a call was answered
+	heard  atomic.Int64           // messages so far
 
 	pinged, unwell bool // it answered a health check; it does not any more; under the Server's mu
 
@@ -53,6 +54,7 @@ type conn struct {
 	pending map[uint64]*pending
 	err     error // why it is dead
 	minding bool  // somebody minds its silence
+	minds   sync.WaitGroup
 	tools   []json.RawMessage
 	lists   map[call.Kind][]json.RawMessage // of the other kinds, as far as asked for
 	changes int                             // of these so far
@@ -112,6 +114,7 @@ func newConn(cfg Config, out wire) *conn {
 	go func() {
 		defer close(c.gone)
 		c.fail(c.out.run(c))
+		c.minds.Wait() // none begins any more
 	}()
 	return c
 }
@@ -120,9 +123,12 @@ func newConn(cfg Config, out wire) *conn {
 func (c *conn) startError(ctx context.Context, err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = toolerr.New(toolerr.ServerOffline, "it did not answer the handshake within %v", c.cfg.StartTimeout)
-		if line := lastLine(c.out.describe().stderr); line != "" {
-			err = toolerr.New(toolerr.ServerOffline, "%w; its last words: %s", err, line)
+		if line := Cause(c.out.describe().stderr); line != "" {
+			err = toolerr.New(toolerr.ServerOffline, "%w; on its standard error: %s", err, line)
 		}
+	}
+	if stray := c.strayText(); stray != "" && toolerr.CodeOf(err) == toolerr.ServerOffline {
+		err = toolerr.New(toolerr.ServerOffline, "%w%s", err, stray)
 	}
 	if code := toolerr.CodeOf(err); code == toolerr.ServerOffline || code == toolerr.AuthFailed || ctx.Err() != nil {
 		return err
@@ -319,7 +325,7 @@ func (c *conn) takeOne(line []byte) {
 		m, err = lenient(line, err)
 	}
 	if err != nil {
-		c.noise.Add(1)
+		c.strayed(line)
 		if id := answerTo(line, err); id != nil {
 			c.deliver(id, answer{err: toolerr.New(toolerr.ProtocolError, "the server's answer is malformed: %w", err)})
 		}

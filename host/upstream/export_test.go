@@ -1,5 +1,7 @@
 package upstream
 
+import "context"
+
 // CheckAddress is the guard of a configured host for one address.
 func CheckAddress(host string, private bool, address string) error {
 	return addressGuard{host: host, private: private || namesPrivate(host)}.check("tcp", address, nil)
@@ -19,4 +21,13 @@ func Pending(s *Server) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.pending)
+}
+
+// DialGuarded connects as the client of a configured host does.
+func DialGuarded(ctx context.Context, host, address string) error {
+	conn, err := addressGuard{host: host}.dial(ctx, "tcp", address)
+	if err == nil {
+		conn.Close() //nolint:errcheck // a test's
+	}
+	return err
 }

@@ -62,7 +62,7 @@ func (c *conn) shake(ctx context.Context, era Era) error {
 			err = fmt.Errorf("the server does not speak protocol version %s", modernVersion)
 		}
 		return err
-	case !c.alive() || ctx.Err() != nil:
+	case !c.alive() || ctx.Err() != nil || leadsBack(err):
 		return err
 	}
 	err = c.initialize(ctx)

@@ -83,6 +83,8 @@ func (p *inProcess) run(c *conn) error {
 	p.end()
 	p.out.Close() //nolint:errcheck // the same
 	<-read
+	p.writer.close()
+	p.writer.wait()
 	select {
 	case <-p.ended:
 		if p.err != nil {

@@ -193,7 +193,7 @@ func TestAListIsBounded(t *testing.T) {
 	t.Parallel()
 	pages := 0
 	s := at(t, "", func(c *upstream.Config) {
-		c.Era = upstream.Legacy
+		c.Era, c.StartTimeout = upstream.Legacy, 10*time.Minute // a list of 8 MiB is a part of the start
 		c.Serve = answering(func(string) string {
 			pages++
 			return fmt.Sprintf(`{"tools":[{"name":"t%d","description":%q}],"nextCursor":"%d"}`, pages, strings.Repeat("x", 1<<20), pages)

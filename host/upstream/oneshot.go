@@ -5,6 +5,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/toolroom-mcp/toolroom/host/trust"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -15,6 +16,7 @@ type OneShot struct {
 	Dir       string   // "": the host's
 	Input     []byte   // what it reads
 	MaxOutput int      // bytes of its standard output
+	Trusted   []trust.File
 }
 
 // drainTime is how long the output of a program that has been killed is waited
@@ -28,7 +30,7 @@ func (s *Spawner) RunOnce(ctx context.Context, o OneShot) (output []byte, said s
 	if err := ctx.Err(); err != nil {
 		return nil, "", err
 	}
-	p, err := s.start(Config{Command: o.Command, Env: o.Env, Dir: o.Dir}, func() {})
+	p, err := s.start(Config{Command: o.Command, Env: o.Env, Dir: o.Dir, Trusted: o.Trusted}, func() {})
 	if err != nil {
 		return nil, "", toolerr.New(toolerr.ExecutionError, "cannot start %s: %w", o.Command[0], err)
 	}

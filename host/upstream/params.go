@@ -73,6 +73,7 @@ func (p callParams) append(dst []byte, r rewrite) []byte {
 	for _, m := range p.members {
 		switch {
 		case m.Name == "_meta" || m.Name == "name" && r.tool != "":
+		case m.Name == "task" && r.tool != "": // the host does not route tasks/get
 		case m.Name == "arguments" && r.tool != "":
 			if !isNull(m.Value) {
 				arguments = m.Value
@@ -123,6 +124,8 @@ func (p callParams) appendMeta(dst []byte, r rewrite) []byte {
 		switch {
 		case m.Name == "progressToken":
 		case isEra(m.Name) && (r.to != Modern || !r.from):
+		case m.Name == eraPrefix+"clientCapabilities":
+			add(m.Name, Routed(m.Value))
 		default:
 			add(m.Name, m.Value)
 		}
@@ -135,16 +138,13 @@ func (p callParams) appendMeta(dst []byte, r rewrite) []byte {
 
 // modernMeta is what every modern request carries.
 func modernMeta(version string, caps json.RawMessage) []jsonrpc.Member {
-	if isNull(caps) {
-		caps = json.RawMessage(`{}`)
-	}
 	info := clientInfo(version)
 	who := jsonrpc.AppendString([]byte(`{"name":`), info["name"])
 	who = append(jsonrpc.AppendString(append(who, `,"version":`...), info["version"]), '}')
 	return []jsonrpc.Member{
 		{Name: eraPrefix + "protocolVersion", Value: json.RawMessage(`"` + modernVersion + `"`)},
 		{Name: eraPrefix + "clientInfo", Value: who},
-		{Name: eraPrefix + "clientCapabilities", Value: caps},
+		{Name: eraPrefix + "clientCapabilities", Value: Routed(caps)},
 	}
 }
 

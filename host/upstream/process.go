@@ -120,7 +120,7 @@ func (p *process) exitText() string {
 		return "closed its output"
 	}
 	if p.state == nil {
-		return "exited"
+		return "exited (exit status 0)"
 	}
 	return fmt.Sprintf("ended (%v)", p.state)
 }

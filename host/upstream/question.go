@@ -72,7 +72,11 @@ func (c *conn) question(m jsonrpc.Message) {
 	p.questions++
 	c.mu.Unlock()
 	p.asking.Go(func() { // ends with the call at the latest, which waits for it
-		raw, err := p.from.ask(ctx, m.Method, m.Params)
+		params, err := c.named(m.Method, m.Params)
+		var raw json.RawMessage
+		if err == nil {
+			raw, err = p.from.ask(ctx, m.Method, params)
+		}
 		c.mu.Lock()
 		delete(c.asked, key)
 		p.questions--

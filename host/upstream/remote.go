@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/host/config/secret"
+	"github.com/toolroom-mcp/toolroom/host/nesting"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/retry"
 	"github.com/toolroom-mcp/toolroom/pkg/noupgrade"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
@@ -110,6 +111,9 @@ func (r *remote) request(ctx context.Context, method string, to *url.URL, body i
 	}
 	if r.cfg.Token != "" {
 		req.Header.Set("Authorization", "Bearer "+r.cfg.Token.Reveal())
+	}
+	if r.cfg.Host != "" {
+		req.Header.Set(nesting.Header, r.cfg.Host)
 	}
 	if req.Header.Get("User-Agent") == "" {
 		req.Header.Set("User-Agent", "toolroom/"+clientInfo(r.cfg.Version)["version"])

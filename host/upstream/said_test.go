@@ -36,7 +36,7 @@ func TestCredentialsThatAServerRepeatsAreHidden(t *testing.T) {
 		require.NoError(t, err)
 		t.Cleanup(s.Close)
 		_, err = s.Tools(t.Context())
-		hidden(s, err, "its last words: there is no ***")
+		hidden(s, err, "on its standard error: there is no ***")
 	}
 
 	url := serveHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -146,6 +146,6 @@ func TestAChangeBeforeTheStreamIsOpenIsSeen(t *testing.T) {
 		tools, err := s.Tools(t.Context())
 		require.NoError(t, err)
 		return string(tools[0]) == `{"name":"t1"}`
-	}, 10*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 	require.EqualValues(t, 2, listed.Load())
 }

@@ -8,11 +8,11 @@ import (
 )
 
 // minded is called for each call: while any waits, somebody minds whether the
-// server is still there. c.mu is held.
+// server is still there. c.mu is held, and c is not dead.
 func (c *conn) minded() {
 	if !c.minding {
 		c.minding = true
-		go c.mind()
+		c.minds.Go(c.mind)
 	}
 }
 

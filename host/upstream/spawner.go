@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/toolroom-mcp/toolroom/host/nesting"
+	"github.com/toolroom-mcp/toolroom/host/trust"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
@@ -18,9 +20,10 @@ import (
 // its group, by a mark in their environment. It runs once a server is started that does not promise to end
 // its own children.
 type Spawner struct {
-	guardCommand []string     // nil: no guard
-	mark         string       // of all processes of this host
-	wide         atomic.Int32 // pipes that hold more than usual
+	guardCommand []string                 // nil: no guard
+	mark         string                   // of all processes of this host
+	files        atomic.Pointer[[]string] // nesting.Mark of the host's configuration files; nil: unknown
+	wide         atomic.Int32             // pipes that hold more than usual
 
 	mu       sync.Mutex
 	work     chan func()
@@ -35,22 +38,40 @@ func NewSpawner(guardCommand []string) *Spawner {
 	return &Spawner{guardCommand: guardCommand, mark: newMark()}
 }
 
+// SetMarks sets how servers that are started from now on tell hosts below
+// them that this host is above.
+func (s *Spawner) SetMarks(marks []string) { s.files.Store(&marks) }
+
 // start runs a server's program. onExit is called when that has ended.
 func (s *Spawner) start(cfg Config, onExit func()) (*process, error) {
 	mark := ""
 	if !cfg.KillsOwnTree {
 		mark = s.mark + "." + newMark()
+		if marks := s.files.Load(); marks != nil {
+			cfg.Env = nesting.Enter(cfg.Env, *marks)
+		}
 	}
+	files, err := trust.Hold(cfg.Trusted)
+	if err != nil {
+		return nil, err
+	}
+	defer files.Close()
 	p, theirs, err := newProcess(cfg, mark)
 	if err != nil {
 		return nil, err
 	}
+	p.cmd.Path = files.Program(cfg.Command[0])
 	err = s.onThread(p.cmd.Start)
 	for _, f := range theirs {
 		f.Close() //nolint:errcheck // the child has its own
 	}
 	if err == nil {
-		if p.group, err = newGroup(p.cmd.Process); err != nil {
+		if p.group, err = newGroup(p.cmd.Process); err == nil {
+			if err = files.Again(); err != nil {
+				p.group.kill()
+			}
+		}
+		if err != nil {
 			p.cmd.Process.Kill() //nolint:errcheck // reported is why
 			p.cmd.Wait()         //nolint:errcheck // it was killed
 		}

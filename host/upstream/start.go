@@ -45,6 +45,9 @@ func (s *Server) ready(ctx context.Context) (*conn, error) {
 			c := s.conn
 			s.mu.Unlock()
 			return c, nil
+		case s.refused != nil:
+			s.mu.Unlock()
+			return nil, s.refused
 		}
 		wait := time.Until(s.notUntil)
 		if s.starting == nil && wait <= 0 {
@@ -223,6 +226,10 @@ func (s *Server) examine(c *conn) {
 // held.
 func (s *Server) noteFailure(stage string, err error) bool {
 	s.last = newFailure(stage, err)
+	if leadsBack(err) {
+		s.refuse(err)
+		return true
+	}
 	if s.conn != nil && s.conn.alive() {
 		return false // it was to be replaced, and is still there
 	}
@@ -273,9 +280,13 @@ func (s *Server) Reconnect(ctx context.Context) error {
 	case s.cfg.Disabled:
 		s.mu.Unlock()
 		return errDisabled
+	case s.cfg.Refused != "":
+		s.mu.Unlock()
+		return s.refused
 	}
 	st := s.starting
 	if st == nil {
+		s.refused = nil
 		s.fails, s.notUntil = 0, time.Time{}
 		st = s.begin()
 	}
@@ -316,7 +327,7 @@ func (s *Server) connect() (*conn, error) {
 		c, err = s.open(ctx, era, transport)
 	}
 	switch {
-	case err == nil || ctx.Err() != nil:
+	case err == nil || ctx.Err() != nil || leadsBack(err):
 	case s.cfg.URL == "" && era == Auto:
 		// Some legacy servers exit at a first message they do not know.
 		c, err = s.open(ctx, Legacy, "")

@@ -60,7 +60,9 @@ type Status struct {
 	Restarts int      `json:"restarts"`
 	Callers  int      `json:"callers,omitempty"`   // that have a run of their own
 	Noise    int64    `json:"noise"`               // lines on stdout that were no messages
+	Stray    string   `json:"stray,omitempty"`     // the first of these lines
 	Latency  float64  `json:"latencyMs,omitempty"` // of the last call or ping that was answered
+	Withheld string   `json:"withheld,omitempty"`  // why a host does not serve its tools
 	Last     *Failure `json:"lastFailure,omitempty"`
 	Stderr   string   `json:"stderr,omitempty"` // the end of what it wrote
 }
@@ -76,6 +78,9 @@ func (s *Server) Status() Status {
 	}
 	if c := s.conn; c != nil {
 		st.Server, st.Noise = s.cfg.conceal(c.identity), c.noise.Load()
+		if line := c.stray.Load(); line != nil {
+			st.Stray = *line
+		}
 		d := c.out.describe()
 		st.Stderr = d.stderr
 		if c.alive() {
@@ -99,7 +104,7 @@ func (s *Server) state() State {
 		return Ready
 	case s.last != nil && s.last.code == toolerr.AuthFailed:
 		return NeedsAuth
-	case s.fails >= maxTries: // also while it is tried once more
+	case s.refused != nil, s.fails >= maxTries: // also while it is tried once more
 		return Offline
 	case s.starting != nil:
 		return Starting
@@ -115,7 +120,7 @@ func (s *Server) Offline() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	state := s.state()
-	return state == Offline && s.fails >= maxTries || state == NeedsAuth || state == Disabled
+	return state == Offline && (s.refused != nil || s.fails >= maxTries) || state == NeedsAuth || state == Disabled
 }
 
 // lastLine returns the last line of text that is not blank, shortened. What is

@@ -54,6 +54,7 @@ func (s *stdio) run(c *conn) error {
 	close(s.read)
 	s.end()
 	<-s.ended
+	s.writer.wait()
 	return s.exitError()
 }
 
@@ -171,7 +172,7 @@ func (s *stdio) messages(c *conn) {
 				noise = 0
 				continue
 			default:
-				c.noise.Add(1)
+				c.strayed(line)
 			}
 		}
 		if noise++; noise%noiseLines == 0 {
@@ -183,8 +184,8 @@ func (s *stdio) messages(c *conn) {
 // exitError says how the process ended.
 func (s *stdio) exitError() error {
 	text := s.proc.exitText()
-	if line := lastLine(s.describe().stderr); line != "" {
-		text += "; its last words: " + line
+	if line := Cause(s.describe().stderr); line != "" {
+		text += "; on its standard error: " + line
 	}
 	return toolerr.New(toolerr.ServerOffline, "the server %s", text)
 }

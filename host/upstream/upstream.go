@@ -28,6 +28,7 @@ import (
 
 	"github.com/toolroom-mcp/toolroom/host/call"
 	"github.com/toolroom-mcp/toolroom/host/config/secret"
+	"github.com/toolroom-mcp/toolroom/host/trust"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -69,8 +70,17 @@ type Config struct {
 	// Headers, Token and URL are anyway.
 	Secrets []secret.Text
 
-	Disabled bool  // it is listed, and never started
-	Scope    Scope // "": Shared
+	// Trusted are files that have to be as they were trusted at each start.
+	Trusted []trust.File
+
+	Disabled bool   // it is listed, and never started
+	Refused  string // why it is never started, though it is wanted; "": it may be
+
+	// Host is the id of this host, sent to servers over HTTP, so that a host
+	// recognizes itself; "": none.
+	Host string
+
+	Scope Scope // "": Shared
 
 	// KillsOwnTree says that the server ends its own children when its input
 	// ends, so that no guard has to.
@@ -201,6 +211,7 @@ type Server struct {
 	notUntil  time.Time   // no start before this
 	retry     *time.Timer // starts it again
 	last      *Failure
+	refused   error           // why it is not started again until Reconnect; it leads back to this host
 	onChange  func()          // called after the tools may have changed
 	watched   map[string]bool // URIs of resources that are subscribed to
 	level     string          // the least level of log messages; "": the server's choice
@@ -217,6 +228,9 @@ func New(cfg Config, spawner *Spawner) (*Server, error) {
 	}
 	s := &Server{cfg: cfg.withDefaults(), spawner: spawner, transport: cfg.Transport}
 	s.cfg.resume = s.resume
+	if cfg.Refused != "" {
+		s.refuse(toolerr.New(toolerr.ServerOffline, "%s", cfg.Refused))
+	}
 	s.life, s.end = context.WithCancel(context.Background())
 	return s, nil
 }

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"strings"
 	"sync/atomic"
@@ -301,9 +302,23 @@ func TestANameMustNotLeadToAPrivateAddress(t *testing.T) {
 		{"wiki.internal", "10.1.2.3:80", false, true},
 		{"wiki", "10.1.2.3:80", false, true},
 		{"10.1.2.3", "127.0.0.1:80", false, false},
+		{"example.com", "198.18.0.1:443", false, false},
+		{"example.com", "198.18.0.1:443", true, true}, // what some proxies answer for every name
+		{"example.com", "[64:ff9b::808:808]:443", false, false},
+		{"example.com", "[64:ff9b::808:808]:443", true, true}, // what DNS64 answers for every IPv4 name
 	} {
 		err := upstream.CheckAddress(strings.Trim(c.host, "[]"), c.private, c.address)
 		require.Equal(t, c.ok, err == nil, "%+v: %v", c, err)
+	}
+	// The transport dials the ASCII form of a name.
+	require.ErrorContains(t, upstream.DialGuarded(t.Context(), "exämple.com", u.Host), "not a public address")
+	for _, address := range []string{
+		"168.63.129.16", "192.0.0.192", "100.100.100.200", "169.254.169.254", "0.1.2.3", "240.0.0.1", "255.255.255.255", "224.0.0.1", "192.88.99.1",
+		"64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe", "64:ff9b:1::1", "2002:7f00:1::1", "2001:0:7f00:1::1", "fd00:ec2::254", "fd20:ce::254", "fe80::1", "ff02::1",
+	} {
+		for _, host := range []string{"example.com", "metadata.internal"} {
+			require.Error(t, upstream.CheckAddress(host, true, netip.AddrPortFrom(netip.MustParseAddr(address), 80).String()), "%s at %s", host, address)
+		}
 	}
 }
 

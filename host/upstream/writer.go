@@ -22,7 +22,10 @@ type writer struct {
 	deadlines bool                           // whether the file supports them
 	attempt   func(data []byte) (int, error) // writes what it can at once; nil: cannot be done
 
+	work sync.WaitGroup // the turn to write
+
 	mu      sync.Mutex
+	late    *time.Timer // after an error; nil: there was none
 	queue   [][]byte
 	queued  int // bytes in queue
 	writing bool
@@ -69,9 +72,23 @@ func (w *writer) send(line []byte) error {
 		return nil
 	}
 	w.writing = true
+	w.work.Add(1)
 	w.mu.Unlock()
+	handed := false
+	hand := func(data []byte) {
+		handed = true
+		go func() {
+			defer w.work.Done()
+			w.drain(data)
+		}()
+	}
+	defer func() {
+		if !handed {
+			w.work.Done()
+		}
+	}()
 	if !w.deadlines {
-		go w.drain(nil)
+		hand(nil)
 		return nil
 	}
 	for range eagerTurns {
@@ -81,7 +98,7 @@ func (w *writer) send(line []byte) error {
 		}
 		n, err := w.writeNow(data)
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			go w.drain(data[n:])
+			hand(data[n:])
 			return nil
 		}
 		if err != nil {
@@ -89,7 +106,7 @@ func (w *writer) send(line []byte) error {
 			return nil
 		}
 	}
-	go w.drain(nil)
+	hand(nil)
 	return nil
 }
 
@@ -193,9 +210,22 @@ func (w *writer) fail(err error) {
 // is of no use any more either.
 func (w *writer) broken(err error) {
 	w.close()
-	time.AfterFunc(time.Second, func() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.late = time.AfterFunc(time.Second, func() {
 		w.fail(toolerr.New(toolerr.ServerOffline, "the server closed its input: %w", err))
 	})
+}
+
+// wait returns when nothing is being written any more. The writer and its file
+// have been closed.
+func (w *writer) wait() {
+	w.work.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.late != nil {
+		w.late.Stop()
+	}
 }
 
 // close refuses further lines. What is being written ends when the file is

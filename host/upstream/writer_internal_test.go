@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"os"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -39,4 +40,32 @@ func TestALineLongerThanThePipe(t *testing.T) {
 		require.Equal(t, "later\n", string(got[:len("later\n")]))
 	}
 	require.Empty(t, w.unread)
+}
+
+// slowPipe is a pipe without deadlines, whose writes end when they are let go.
+type slowPipe struct {
+	began, release chan struct{}
+	done           atomic.Bool
+}
+
+func (p *slowPipe) Write(data []byte) (int, error) {
+	close(p.began)
+	<-p.release
+	p.done.Store(true)
+	return 0, io.ErrClosedPipe
+}
+
+func (p *slowPipe) SetWriteDeadline(time.Time) error { return os.ErrNoDeadline }
+
+// Who waits for the writer waits for the goroutine that writes.
+func TestTheWriterIsWaitedFor(t *testing.T) {
+	p := &slowPipe{began: make(chan struct{}), release: make(chan struct{})}
+	w := newWriter(p, time.Hour)
+	require.NoError(t, w.send([]byte("x\n")))
+	<-p.began
+	w.close()
+	go close(p.release)
+	w.wait()
+	require.True(t, p.done.Load())
+	require.ErrorIs(t, w.send([]byte("y\n")), errNotSent)
 }

@@ -43,6 +43,7 @@ type Options struct {
 	Limit      int      // rows a page; 0: DefaultLimit
 	Offset     int      // rows to pass over
 	Budget     int      // bytes of text; 0: 48 000
+	Note       string   // for the header; "": none
 
 	// GitWait is how long git may take to tell what changed; 0: 200 ms, less
 	// than 0: it is not asked.
@@ -108,6 +109,7 @@ type Result struct {
 	shown  int // rows
 	long   bool
 	unread string // which ignore files were not read
+	note   string // Options.Note
 	root   *dir
 	single *shownRow
 }

@@ -19,6 +19,7 @@ func Render(r *Result) string {
 	b.WriteByte('\n')
 	if r.single != nil {
 		row := *r.single
+		row.alone = true
 		row.label = strings.Replace(row.label, r.single.base(), r.Path, 1)
 		row.write(&b, 0, r.long)
 	}
@@ -80,7 +81,7 @@ func (row *shownRow) write(b *strings.Builder, depth int, long bool) {
 	if row.Lines != nil {
 		add(fmt.Sprintf("[%d]", *row.Lines))
 	}
-	if row.Size != nil {
+	if row.Size != nil && (long || row.alone || !row.linesTellSize()) {
 		add(humanSize(*row.Size))
 	}
 	add(row.Git)
@@ -89,6 +90,15 @@ func (row *shownRow) write(b *strings.Builder, depth int, long bool) {
 		add(row.Modified)
 	}
 	b.WriteByte('\n')
+}
+
+// usualLine bounds the average length in bytes of a line of ordinary text.
+const usualLine = 200
+
+// linesTellSize reports whether the line count shows how much there is to
+// read, so that the size would only repeat it for every file of a source tree.
+func (row *shownRow) linesTellSize() bool {
+	return row.Lines != nil && *row.Size <= usualLine*int64(*row.Lines)
 }
 
 // remark is what is special about an entry.
@@ -192,6 +202,9 @@ func (r *Result) header() string {
 
 func (r *Result) notes() []string {
 	var notes []string
+	if r.note != "" {
+		notes = append(notes, r.note)
+	}
 	if r.NextOffset > 0 {
 		notes = append(notes, fmt.Sprintf("offset=%d for more", r.NextOffset))
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/textfile"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 	"github.com/toolroom-mcp/toolroom/pkg/walk"
 )
@@ -29,6 +30,7 @@ type shownRow struct {
 	rel   string // path relative to what is listed
 	label string // the name as the tree shows it
 	sub   *dir   // of a directory that is listed
+	alone bool   // the listing is of this file
 }
 
 // details looks at the entries [from, to) of a directory, several at a time.
@@ -172,7 +174,7 @@ func countLines(text []byte) (int, bool) {
 		return countWide(text[2:], 1), true
 	case bytes.HasPrefix(text, []byte{0xfe, 0xff}):
 		return countWide(text[2:], 0), true
-	case bytes.IndexByte(text, 0) >= 0:
+	case bytes.IndexByte(text, 0) >= 0 || textfile.Signed(text):
 		return 0, false
 	}
 	n := bytes.Count(text, feed)

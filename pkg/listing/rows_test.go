@@ -19,8 +19,10 @@ func TestCountLines(t *testing.T) {
 		require.True(t, ok, "%q", text)
 		require.Equal(t, want, n, "%q", text)
 	}
-	_, ok := countLines([]byte("a\x00b\n"))
-	require.False(t, ok)
+	for _, binary := range []string{"a\x00b\n", "\x89PNG\r\n\x1a\n", "\x1f\x8b\x08\n"} {
+		_, ok := countLines([]byte(binary))
+		require.False(t, ok, "%q", binary)
+	}
 }
 
 func TestHumanSize(t *testing.T) {

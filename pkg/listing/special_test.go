@@ -20,6 +20,6 @@ func TestSpecialFilesHaveTheirType(t *testing.T) {
 	l, err := net.Listen("unix", "sock")
 	require.NoError(t, err)
 	defer l.Close()
-	require.Equal(t, lines(".: 3 entries, depth 2", "a  [0] 0B", "pipe  (fifo)", "sock  (socket)"), text(t, root, "", listing.Options{}))
+	require.Equal(t, lines(".: 3 entries, depth 2", "a  [0]", "pipe  (fifo)", "sock  (socket)"), text(t, root, "", listing.Options{}))
 	require.Equal(t, lines("pipe: fifo", "pipe  (fifo)"), text(t, root, "pipe", listing.Options{}))
 }

@@ -98,7 +98,7 @@ func listDir(ctx context.Context, box *sandbox.FS, name string, opts Options, gl
 	}
 	l.result = &Result{
 		Path: l.shown, IsDir: true, Depth: opts.Depth, Offset: opts.Offset,
-		budget: opts.Budget, long: opts.Long, root: top,
+		budget: opts.Budget, long: opts.Long, root: top, note: opts.Note,
 	}
 	status := startStatus(ctx, box, node.Dir().Path(), opts.GitWait)
 	defer status.stop()
@@ -310,7 +310,7 @@ func compareEntries(a, b entry) int {
 
 func (l *lister) excluded(e *walk.Entry) bool {
 	for _, g := range l.globs {
-		if (e.IsDir() || !g.DirOnly()) && g.Match(e.Path) {
+		if g.MatchEntry(e.Path, e.IsDir()) {
 			return true
 		}
 	}

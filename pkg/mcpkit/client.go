@@ -168,7 +168,8 @@ func (c *conn) clientRoots(ctx context.Context) ([]string, error) {
 		}
 		if r.asking == nil {
 			r.asking = make(chan struct{})
-			go c.fetchRoots(r.changes, r.asking)
+			changes, waiting := r.changes, r.asking
+			c.asides.Go(func() { c.fetchRoots(changes, waiting) })
 		}
 		asking := r.asking
 		r.mu.Unlock()

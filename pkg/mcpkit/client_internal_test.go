@@ -54,16 +54,16 @@ func TestRedact(t *testing.T) {
 		`{"result":{"content":[{"type":"text","text":"the file"}]}}`:   `{"result":{"content":[{"text":"(8 bytes)","type":"text"}]}}`,
 		`{"_meta":{"progressToken":17,"authToken":"abc"}}`:             `{"_meta":{"authToken":"***","progressToken":17}}`,
 		`{"password":12345,"max_tokens":5,"api_key":["a","b"]}`:        `{"api_key":["***","***"],"max_tokens":5,"password":"***"}`,
-		`{"command":"curl -H 'Authorization: Bearer abcdefghijkl' x"}`: `{"command":"curl -H 'Authorization: ***' x"}`,
-		`{"command":"AWS_SECRET_ACCESS_KEY=abc/def make"}`:             `{"command":"*** make"}`,
-		`{"u":"https://me:pw@host/x"}`:                                 `{"u":"https***host/x"}`,
+		`{"command":"curl -H 'Authorization: Bearer abcdefghijkl' x"}`: `{"command":"curl -H 'Authorization: Bearer ***' x"}`,
+		`{"command":"AWS_SECRET_ACCESS_KEY=abc/def make"}`:             `{"command":"AWS_SECRET_ACCESS_KEY=*** make"}`,
+		`{"u":"https://me:pw@host/x"}`:                                 `{"u":"https://***@host/x"}`,
 		`{"k":"sk-` + strings.Repeat("x", 20) + `"}`:                   `{"k":"***"}`,
 		`{"id":12345678901234567890}`:                                  `{"id":12345678901234567890}`,
 		`nonsense`:                                                     `(8 bytes that are not JSON)`,
 	} {
-		require.Equal(t, want, redact([]byte(in)))
+		require.Equal(t, want, redactMessage([]byte(in)))
 	}
-	long := redact([]byte(`{"query":"` + strings.Repeat("é2345678", 100) + `"}`))
+	long := redactMessage([]byte(`{"query":"` + strings.Repeat("é2345678", 100) + `"}`))
 	require.Contains(t, long, "… (")
 	require.Less(t, len(long), 250)
 }

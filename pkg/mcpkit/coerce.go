@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,6 +18,8 @@ func (c *checker) coerce(s *schema, n *node, at *path) (*node, bool) {
 		return nil, false
 	}
 	switch s.kind {
+	case kindString:
+		return c.commandLine(s, n, at)
 	case kindInteger, kindNumber:
 		text := strings.TrimSpace(n.str)
 		if n.kind != '"' || text == "" || !number(text[0]) || !json.Valid([]byte(text)) {
@@ -68,6 +71,42 @@ func (c *checker) main(s *schema, n *node, at *path) (*node, bool) {
 	raw := append(append([]byte("{"), encode(name)...), ':')
 	raw = append(append(raw, n.raw...), '}')
 	return &node{kind: '{', raw: raw, members: []member{{name, n}}}, true
+}
+
+// commandLine takes the words of a command for a shell command: Codex sends
+// ["bash","-lc","make test"].
+func (c *checker) commandLine(s *schema, n *node, at *path) (*node, bool) {
+	if !s.argv || n.kind != '[' || len(n.items) == 0 {
+		return nil, false
+	}
+	var words []string
+	for _, item := range n.items {
+		if item.kind != '"' || item.torn {
+			return nil, false
+		}
+		words = append(words, item.str)
+	}
+	text := shellCommand(words)
+	c.note(at, "a list of words taken as the command %s", quoted(text))
+	return &node{kind: '"', raw: encode(text), str: text}, true
+}
+
+// shellCommand writes words as shell code: the code itself where the words
+// start a shell with it, else each word in quotes where it needs them.
+func shellCommand(words []string) string {
+	if len(words) == 3 && strings.HasPrefix(words[1], "-") && strings.HasSuffix(words[1], "c") && !strings.HasPrefix(words[1], "--") &&
+		slices.Contains([]string{"bash", "/bin/bash", "/usr/bin/bash", "sh", "/bin/sh", "/usr/bin/sh"}, words[0]) {
+		return words[2]
+	}
+	var parts []string
+	for _, word := range words {
+		plain := word != "" && !strings.ContainsFunc(word, func(r rune) bool { return !isNameRune(r, "_-./:@%+,") })
+		if !plain {
+			word = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+		}
+		parts = append(parts, word)
+	}
+	return strings.Join(parts, " ")
 }
 
 // milliseconds takes a bare number for a duration, as other tools do.

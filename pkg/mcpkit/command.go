@@ -37,7 +37,19 @@ type Command struct {
 
 	Flags      *flag.FlagSet
 	Positional func(args []string) // takes the plain arguments; nil: there are none
-	Tools      func() ([]*Tool, error)
+
+	// CheckPositional returns an error for plain arguments that cannot be used,
+	// such as a directory that does not exist. The command then ends instead of
+	// starting a server. nil: all can be used. With --call the call itself
+	// reports them, as JSON.
+	CheckPositional func(args []string) error
+
+	Roots func() []string // the directories to work in, as far as the start tells; nil: not said
+	Tools func() ([]*Tool, error)
+
+	// File names the argument of the first tool that a plain argument gives
+	// which is a file: mcp-view main.go shows that file. "": there is none.
+	File string
 
 	// Instead does something other than serving, such as checking the
 	// machine, if a flag asks for it. It is called after Tools.
@@ -61,6 +73,7 @@ type settings struct {
 	schema     schemaFlag
 	version    bool
 	structured bool
+	text       bool
 	maxTokens  tokenFlag
 	logLevel   levelFlag
 }
@@ -106,7 +119,15 @@ func (c *Command) Run(ctx context.Context, args []string, stdin io.Reader, stdou
 	}
 	slog.SetDefault(slog.New(&logHandler{w: stderr, name: c.program(), level: c.set.logLevel.level, mu: new(sync.Mutex)}))
 	if c.set.version {
-		return c.printed(stderr, printVersion(stdout, c.program()))
+		_, err := fmt.Fprintln(stdout, BuildOf(c.program()))
+		return c.printed(stderr, err)
+	}
+	file := ""
+	if !callGiven(c.Flags) && !c.set.schema.asked() {
+		if file, plain, err = c.fileArgument(plain); err != nil {
+			fmt.Fprintf(stderr, "%s: %v\nRun '%s --help' for the manual.\n", c.program(), err, c.program())
+			return ExitUsage
+		}
 	}
 	if len(plain) > 0 {
 		c.Positional(plain)
@@ -128,7 +149,25 @@ func (c *Command) Run(ctx context.Context, args []string, stdin io.Reader, stdou
 			return code
 		}
 	}
-	return c.do(ctx, NewRegistry(tools...), stdin, stdout, stderr)
+	if c.set.structured {
+		if tools, err = structuredTools(tools); err != nil {
+			fmt.Fprintf(stderr, "%s: %v\n", c.program(), err)
+			return ExitUsage
+		}
+	}
+	return c.do(ctx, NewRegistry(tools...), file, stdin, stdout, stderr)
+}
+
+// structuredTools returns the tools with structured answers.
+func structuredTools(tools []*Tool) ([]*Tool, error) {
+	out := make([]*Tool, len(tools))
+	for i, t := range tools {
+		var err error
+		if out[i], err = t.Structured(); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }
 
 // printed turns the outcome of printing into an exit code.
@@ -141,11 +180,17 @@ func (c *Command) printed(stderr io.Writer, err error) int {
 }
 
 // do chooses the way to run.
-func (c *Command) do(ctx context.Context, tools *Registry, stdin io.Reader, stdout, stderr io.Writer) int {
+func (c *Command) do(ctx context.Context, tools *Registry, file string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if c.set.schema.asked() {
 		return c.printed(stderr, c.printSchema(stdout, tools))
 	}
-	shot := &oneShot{runner: c.runner(tools), structured: c.set.structured, out: stdout}
+	shot := &oneShot{
+		runner: c.runner(tools), structured: c.set.structured, text: c.set.text || file != "",
+		out: stdout, errs: stderr, program: c.program(),
+	}
+	if file != "" {
+		return c.oneShotEnd(stderr, shot.answer(ctx, objectOf([]member{{c.File, text(file)}}).raw))
+	}
 	if callGiven(c.Flags) {
 		return c.oneShotEnd(stderr, shot.call(ctx, c.set.call, stdin))
 	}
@@ -185,7 +230,11 @@ func (c *Command) serve(ctx context.Context, tools *Registry, in io.Reader, stdo
 }
 
 func (c *Command) oneShotEnd(stderr io.Writer, err error) int {
-	if errors.Is(err, errCallFailed) {
+	var status exitStatus
+	switch {
+	case errors.As(err, &status):
+		return int(status)
+	case errors.Is(err, errCallFailed):
 		return ExitFail // said on stdout
 	}
 	return c.printed(stderr, err)

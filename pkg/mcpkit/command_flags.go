@@ -4,10 +4,12 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"runtime"
-	"runtime/debug"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
 // addFlags registers the flags that every Command has.
@@ -16,10 +18,60 @@ func (c *Command) addFlags() {
 	fs.StringVar(&c.set.call, "call", "", "make one call with these arguments, a `JSON` object (- reads them from standard input), print the answer and exit")
 	fs.Var(&c.set.schema, "schema", "print the tools' definitions as JSON and exit; --schema=openai prints them for OpenAI's strict mode")
 	fs.BoolVar(&c.set.version, "version", false, "print the version and exit")
-	fs.BoolVar(&c.set.structured, "structured", false, "answer one-shot calls with rows as objects where the tool has them")
+	fs.BoolVar(&c.set.structured, "structured", false, "for programs: answer with structuredContent that holds the whole answer; one-shot calls with rows as objects")
+	fs.BoolVar(&c.set.text, "text", false, "print the text of one-shot answers instead of JSON, and errors on standard error; exit with the status of a command that failed")
 	fs.Var(&c.set.maxTokens, "max-tokens", "let a result take up to `N` tokens of 4 bytes (default: the tool's own, mostly 12000)")
 	fs.Var(&c.set.logLevel, "log-level", "what to log to standard error: `LEVEL` is error, warn, info, debug or trace (trace adds the messages, redacted)")
 }
+
+// fileArgument takes a plain argument that names a file out of the others, and
+// checks the others. A single argument that names nothing, in a directory that
+// exists, counts as a file if the command shows files: the call then reports
+// what is missing and names what is near. Unless roots are given, too, the root
+// is the working directory, or the file's own where it is elsewhere.
+func (c *Command) fileArgument(plain []string) (file string, rest []string, err error) {
+	if c.CheckPositional != nil {
+		err = c.CheckPositional(plain)
+	}
+	for _, arg := range plain {
+		if c.namesFlag(arg) && err != nil {
+			return "", plain, fmt.Errorf("%w; the flag is --%s", err, arg)
+		}
+	}
+	if c.File == "" || len(plain) != 1 {
+		return "", plain, err
+	}
+	abs, absErr := filepath.Abs(plain[0])
+	if absErr != nil || !c.showsFile(abs, err) {
+		return "", plain, err
+	}
+	rooted := false
+	c.Flags.Visit(func(f *flag.Flag) { rooted = rooted || f.Name == "root" })
+	if rooted {
+		return abs, nil, nil
+	}
+	if wd, err := os.Getwd(); err == nil {
+		if rel, err := filepath.Rel(wd, abs); err == nil && filepath.IsLocal(rel) {
+			return rel, []string{wd}, nil
+		}
+	}
+	return abs, []string{filepath.Dir(abs)}, nil
+}
+
+// showsFile reports whether a plain argument is a file to show: one that
+// exists, or one that is missing in a directory that exists. refused is what
+// CheckPositional says of the argument.
+func (c *Command) showsFile(abs string, refused error) bool {
+	info, err := os.Stat(abs)
+	if err != nil {
+		parent, parentErr := os.Stat(filepath.Dir(abs))
+		return toolerr.Is(refused, toolerr.NotFound) && parentErr == nil && parent.IsDir()
+	}
+	return !info.IsDir()
+}
+
+// namesFlag reports whether an argument is the name of a flag without dashes.
+func (c *Command) namesFlag(arg string) bool { return arg == "help" || c.Flags.Lookup(arg) != nil }
 
 // callGiven reports whether --call was given, if only with an empty value.
 func callGiven(fs *flag.FlagSet) bool {
@@ -125,19 +177,4 @@ func packageComment(source string) string {
 		}
 	}
 	return ""
-}
-
-// BuildVersion returns the version that the Go tool recorded in this program; "devel" where
-// it knows none.
-func BuildVersion() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
-		return "devel"
-	}
-	return info.Main.Version
-}
-
-func printVersion(w io.Writer, program string) error {
-	_, err := fmt.Fprintf(w, "%s %s (%s %s/%s)\n", program, BuildVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	return err
 }

@@ -1,6 +1,7 @@
 package mcpkit
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -58,7 +59,7 @@ func newToolServer(c *Command, r *runner, changes bool) (*toolServer, *server.MC
 	hooks.AddAfterListTools(s.listAsDefined)
 	m := server.NewMCPServer(identity.Name, identity.Version,
 		server.WithTitle(c.Title),
-		server.WithInstructions(c.Instructions),
+		server.WithInstructions(c.instructions()),
 		server.WithToolCapabilities(changes),
 		server.WithHooks(hooks),
 	)
@@ -138,6 +139,20 @@ func (s *toolServer) close(ctx context.Context, object json.RawMessage) json.Raw
 	return append(object, '}')
 }
 
+// closeResult adds to a tool's result what each modern result carries, and keeps
+// the tool's own _meta.
+func (s *toolServer) closeResult(ctx context.Context, result json.RawMessage) json.RawMessage {
+	if bytes.Contains(result, []byte(`"_meta"`)) {
+		if meta := jsonrpc.MemberOf(result, "_meta"); len(meta) > len("{}") {
+			all := append(append(append([]byte{}, meta[:len(meta)-1]...), ','), s.stamp[1:]...)
+			if merged, err := jsonrpc.SetMember(result, "_meta", all); err == nil {
+				return append(merged[:len(merged)-1:len(merged)-1], `,"resultType":"complete"}`...)
+			}
+		}
+	}
+	return s.close(ctx, result[:len(result)-1:len(result)-1])
+}
+
 // direct carries out a tools/call that has nothing in it but what every one has,
 // and of a tool that there is; others are mcp-go's.
 func (s *toolServer) direct(ctx context.Context) bool {
@@ -185,7 +200,7 @@ func (s *toolServer) call(ctx context.Context, t *Tool, req mcp.CallToolRequest)
 	}
 	raw := s.run(ctx, t, arguments).JSON()
 	if server.IsModernRequest(ctx) {
-		raw = s.close(ctx, raw[:len(raw)-1:len(raw)-1])
+		raw = s.closeResult(ctx, raw)
 	}
 	if SetRawResult(ctx, raw) {
 		return &mcp.CallToolResult{}, nil

@@ -23,9 +23,10 @@ func TestDefinitionsOnTheWire(t *testing.T) {
 		require.Equal(t, string(tool.Definition()), string(got.Tools[i]), "byte for byte")
 	}
 	for _, want := range []string{`"readOnlyHint":true`, `"destructiveHint":false`, `"idempotentHint":true`, `"openWorldHint":false`,
-		`"title":"Say"`, `"outputSchema":{"type":"object"`} {
+		`"title":"Say"`} {
 		require.Contains(t, string(got.Tools[0]), want)
 	}
+	require.NotContains(t, string(list.Result), "outputSchema")
 	require.NotContains(t, string(list.Result), `"null"`)
 	require.NotContains(t, string(list.Result), "SayTool", "aliases are not advertised")
 	require.NotContains(t, string(list.Result), "ttlMs")
@@ -85,22 +86,22 @@ func TestErrorsOnTheWire(t *testing.T) {
 	require.Equal(t, mcpkit.ExitOK, r.code)
 	got := r.messages(t)
 	var res struct {
-		IsError           bool
-		StructuredContent struct{ Code string }
+		IsError bool
+		Meta    map[string]any `json:"_meta"`
 	}
 	require.NoError(t, json.Unmarshal(got["1"].Result, &res))
 	require.True(t, res.IsError)
-	require.Equal(t, "INVALID_PARAMS", res.StructuredContent.Code)
+	require.Equal(t, "INVALID_PARAMS", res.Meta["toolroom/code"])
 	for _, pointer := range []string{"/text", "/fail", "/more"} {
 		require.Contains(t, text(t, got["1"]), pointer)
 	}
 	require.Equal(t, "nothing called x; try another", text(t, got["2"]))
-	require.Contains(t, string(got["2"].Result), `"code":"NOT_FOUND"`)
+	require.Contains(t, string(got["2"].Result), `"toolroom/code":"NOT_FOUND"`)
 	require.Equal(t, jsonrpc.CodeInvalidParams, errorCode(t, got["3"]))
 	require.Contains(t, string(got["3"].Error), "say, a_budget")
 	require.Equal(t, jsonrpc.CodeMethodNotFound, errorCode(t, got["4"]))
 	for _, id := range []string{"5", "6"} {
-		require.Contains(t, string(got[id].Result), `"code":"MISSING_PARAMETER"`)
+		require.Contains(t, string(got[id].Result), `"toolroom/code":"MISSING_PARAMETER"`)
 	}
 	require.Equal(t, jsonrpc.CodeInvalidParams, errorCode(t, got["7"]))
 }
@@ -135,9 +136,11 @@ func TestCallOnTheWire(t *testing.T) {
 	r := runSay(t, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"SayTool","arguments":{"text":"a <b> & c"}}}
 {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"say","arguments":{"text":"x"},`+modern("new")+`}}`)
 	got := r.messages(t)
-	require.Equal(t, `{"content":[{"type":"text","text":"a <b> & c"}],"structuredContent":{"words":4}}`, string(got["1"].Result))
+	require.Equal(t, `{"content":[{"type":"text","text":"a <b> & c"}],"_meta":{"toolroom/result":{"words":4}}}`, string(got["1"].Result))
+	_, err := jsonrpc.Members(got["2"].Result)
+	require.NoError(t, err, "no member twice")
 	require.Contains(t, string(got["2"].Result), `"resultType":"complete"`)
-	require.Contains(t, string(got["2"].Result), `"io.modelcontextprotocol/serverInfo":{"name":"mcp-say"`)
+	require.Contains(t, string(got["2"].Result), `"_meta":{"toolroom/result":{"words":1},"io.modelcontextprotocol/serverInfo":{"name":"mcp-say"`)
 	require.Equal(t, "x", text(t, got["2"]))
 }
 
@@ -149,7 +152,7 @@ func TestServerWithoutTheWire(t *testing.T) {
 	answer, err := json.Marshal(h.HandleMessage(t.Context(), json.RawMessage(
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"Say","arguments":{"text":"x"}}}`)))
 	require.NoError(t, err)
-	require.JSONEq(t, `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"x"}],"structuredContent":{"words":1}}}`, string(answer))
+	require.JSONEq(t, `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"x"}],"_meta":{"toolroom/result":{"words":1}}}}`, string(answer))
 	answer, err = json.Marshal(h.HandleMessage(t.Context(), json.RawMessage(
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a_budget"}}`)))
 	require.NoError(t, err)

@@ -161,7 +161,7 @@ func TestHelp(t *testing.T) {
 func TestVersion(t *testing.T) {
 	r := runSay(t, "", "--version")
 	require.Equal(t, mcpkit.ExitOK, r.code)
-	require.Regexp(t, `^mcp-say \S+ \(go\S+ \S+/\S+\)\n$`, r.stdout)
+	require.Regexp(t, `^mcp-say \S+ \((revision [0-9a-f]+( modified)?, )?go\S+ \S+/\S+\)\n$`, r.stdout)
 }
 
 func TestSchema(t *testing.T) {
@@ -247,4 +247,13 @@ func TestOutputGone(t *testing.T) {
 		require.Equal(t, mcpkit.ExitFail, code)
 		require.Contains(t, errOut.String(), "mcp-say: ")
 	}
+}
+
+func TestABuildOnOneLine(t *testing.T) {
+	b := mcpkit.Build{Program: "mcp-say", Version: "v1.2.3", Go: "go1.26.5", Platform: "linux/amd64"}
+	require.Equal(t, "mcp-say v1.2.3 (go1.26.5 linux/amd64)", b.String())
+	b.Revision = "0123456789abcdef0123"
+	require.Equal(t, "mcp-say v1.2.3 (revision 0123456789ab, go1.26.5 linux/amd64)", b.String())
+	b.Revision, b.Modified = "0123", true
+	require.Equal(t, "mcp-say v1.2.3 (revision 0123 modified, go1.26.5 linux/amd64)", b.String())
 }

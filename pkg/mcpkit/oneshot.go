@@ -23,9 +23,16 @@ var errCallFailed = errors.New("the call failed")
 type oneShot struct {
 	*runner
 	structured bool // rows as objects, where the tool has them
+	text       bool // for people: the text alone
 	patient    bool // somebody types the input
-	out        io.Writer
+	out, errs  io.Writer
+	program    string
 }
+
+// exitStatus is the status of a command that a call ran and that failed.
+type exitStatus int
+
+func (e exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
 // call answers --call.
 func (o *oneShot) call(ctx context.Context, args string, stdin io.Reader) error {
@@ -69,7 +76,8 @@ func (o *oneShot) stream(ctx context.Context, in io.Reader) error {
 		}
 		if err := o.answer(ctx, value); err != nil {
 			failed = err
-			if !errors.Is(err, errCallFailed) {
+			var status exitStatus
+			if !errors.Is(err, errCallFailed) && !errors.As(err, &status) {
 				return err
 			}
 		}
@@ -151,6 +159,9 @@ func (o *oneShot) runBounded(ctx context.Context, t *Tool, args json.RawMessage)
 
 // print writes one answer in the form that was asked for.
 func (o *oneShot) print(named bool, res *CallResult) error {
+	if o.text {
+		return o.printText(res)
+	}
 	var answer any
 	var line json.RawMessage
 	var err error
@@ -180,6 +191,30 @@ func (o *oneShot) print(named bool, res *CallResult) error {
 	}
 	if res.IsError {
 		return errCallFailed
+	}
+	return nil
+}
+
+// printText writes the text of a result to the output, that of an error and
+// notes about data to the other.
+func (o *oneShot) printText(res *CallResult) error {
+	if res.IsError {
+		if _, err := fmt.Fprintf(o.errs, "%s: %s\n", o.program, strings.TrimSuffix(res.Text, "\n")); err != nil {
+			return err
+		}
+		return errCallFailed
+	}
+	if _, err := io.WriteString(o.out, strings.TrimSuffix(res.Text, "\n")+"\n"); err != nil {
+		return err
+	}
+	if n := len(res.Images); n > 0 {
+		fmt.Fprintf(o.errs, "%s: %d images are not shown; without --text they are in the JSON\n", o.program, n)
+	}
+	if res.Notes != "" {
+		fmt.Fprintln(o.errs, res.Notes)
+	}
+	if res.ExitStatus != 0 {
+		return exitStatus(res.ExitStatus)
 	}
 	return nil
 }

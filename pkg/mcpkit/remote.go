@@ -98,7 +98,7 @@ func importTool(s Session, raw json.RawMessage, change func(*Definition) bool) (
 	}
 	var said struct {
 		TimeoutMS  int64 `json:"timeoutMs"`
-		Concurrent int   `json:"maxConcurrency"`
+		Concurrent int   `json:"concurrency"`
 		Control    bool  `json:"control"`
 	}
 	if meta, ok := d.Meta[metaCall]; ok && json.Unmarshal(meta, &said) == nil {
@@ -169,8 +169,15 @@ func remoteResult(raw json.RawMessage) (*CallResult, error) {
 	has := false
 	for _, m := range members {
 		switch m.Name {
-		case "resultType", "_meta":
+		case "resultType":
 			continue
+		case "_meta":
+			if m.Value, err = ownMeta(m.Value, res); err != nil {
+				return nil, err
+			}
+			if m.Value == nil {
+				continue
+			}
 		case "content":
 			has = true
 			var content []struct {
@@ -204,13 +211,45 @@ func remoteResult(raw json.RawMessage) (*CallResult, error) {
 	}
 	res.raw = append(res.raw, '}')
 	if res.IsError {
-		var said struct {
-			Code toolerr.Code `json:"code"`
+		if res.Code == "" {
+			res.Code = toolerr.ExecutionError
 		}
-		if json.Unmarshal(res.Structured, &said) != nil || said.Code == "" {
-			said.Code = toolerr.ExecutionError
-		}
-		res.Code, res.Err = said.Code, toolerr.New(said.Code, "%s", res.Text)
+		res.Err = toolerr.New(res.Code, "%s", res.Text)
+	} else {
+		res.Code = ""
 	}
 	return res, nil
+}
+
+// ownMeta reads the code and the details in a result's _meta into res. It
+// returns _meta without the protocol's keys, which belong to the message; nil
+// if nothing is left.
+func ownMeta(raw json.RawMessage, res *CallResult) (json.RawMessage, error) {
+	members, err := jsonrpc.Members(raw)
+	if err != nil {
+		return nil, err
+	}
+	out := json.RawMessage("{")
+	for _, m := range members {
+		if strings.HasPrefix(m.Name, "io.modelcontextprotocol/") {
+			continue
+		}
+		switch m.Name {
+		case MetaCode:
+			var code string
+			if err := json.Unmarshal(m.Value, &code); err == nil {
+				res.Code = toolerr.Code(code)
+			}
+		case MetaResult:
+			res.Details = m.Value
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(jsonrpc.AppendString(out, m.Name), ':'), m.Value...)
+	}
+	if len(out) == 1 {
+		return nil, nil
+	}
+	return append(out, '}'), nil
 }

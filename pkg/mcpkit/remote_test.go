@@ -75,7 +75,7 @@ func TestWhatAnImportedToolAnswers(t *testing.T) {
 	offline := toolerr.New(toolerr.ServerOffline, "it is gone")
 	var said string
 	var fault error
-	s := shop{list: []string{`{"name":"a","inputSchema":{"type":"object"},"_meta":{"io.github.toolroom-mcp/call":{"timeoutMs":1500,"maxConcurrency":2,"control":true},"x":1}}`},
+	s := shop{list: []string{`{"name":"a","inputSchema":{"type":"object"},"_meta":{"toolroom/call":{"timeoutMs":1500,"concurrency":2,"control":true},"x":1}}`},
 		answer: func(string, json.RawMessage) (string, error) { return said, fault }}
 	tools, err := mcpkit.Import(t.Context(), s, nil)
 	require.NoError(t, err)
@@ -88,7 +88,7 @@ func TestWhatAnImportedToolAnswers(t *testing.T) {
 		code               toolerr.Code
 	}{
 		{`{"content":[{"type":"text","text":"a"},{"type":"image","data":"","mimeType":"x"},{"type":"text","text":"b"}],"structuredContent":{"n":1.0}}`, "", "a\nb", ""},
-		{`{"content":[{"type":"text","text":"no"}],"isError":true,"structuredContent":{"code":"NOT_FOUND"}}`, "", "no", toolerr.NotFound},
+		{`{"content":[{"type":"text","text":"no"}],"isError":true,"_meta":{"toolroom/code":"NOT_FOUND"}}`, "", "no", toolerr.NotFound},
 		{`{"content":[{"type":"text","text":"no"}],"isError":true}`, "", "no", toolerr.ExecutionError},
 		{`{"resultType":"complete","content":[],"_meta":{}}`, `{"content":[]}`, "", ""},
 		{`{}`, `{"content":[]}`, "", ""},
@@ -144,7 +144,7 @@ func TestImportedToolsAreServed(t *testing.T) {
 	tools, err := mcpkit.Import(t.Context(), shop{
 		list: []string{`{"name":"a","inputSchema":{"type":"object"}}`},
 		answer: func(_ string, args json.RawMessage) (string, error) {
-			return `{"resultType":"complete","_meta":{"a":1},"structuredContent":` + string(args) + `}`, nil
+			return `{"resultType":"complete","_meta":{"a":1,"io.modelcontextprotocol/serverInfo":{}},"structuredContent":` + string(args) + `}`, nil
 		},
 	}, nil)
 	require.NoError(t, err)
@@ -154,7 +154,7 @@ func TestImportedToolsAreServed(t *testing.T) {
 	in := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{"n":1.0}}}` + "\n" +
 		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"a","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`
 	require.NoError(t, s.Serve(t.Context(), strings.NewReader(in), &out, mcpkit.ServeOptions{}))
-	require.Contains(t, out.String(), `{"jsonrpc":"2.0","id":1,"result":{"structuredContent":{"n":1.0},"content":[]}}`)
+	require.Contains(t, out.String(), `{"jsonrpc":"2.0","id":1,"result":{"_meta":{"a":1},"structuredContent":{"n":1.0},"content":[]}}`)
 	for line := range strings.Lines(out.String()) {
 		require.NoError(t, json.Unmarshal([]byte(line), &struct{}{}))
 		require.LessOrEqual(t, strings.Count(line, `"_meta"`), 1)

@@ -25,8 +25,12 @@ type Image struct {
 type Result struct {
 	Text   string // header line first
 	Images []Image
-	Meta   any // small metadata for structuredContent; fits Def.Output
-	Rows   any // for one-shot --structured: slice of objects, or a func() any that makes it when it is wanted
+	Meta   any // counters for programs, sent as _meta["toolroom/result"]; fits Def.Output
+	Rows   any // for --structured: a slice of Def.Row, or a func() any that makes it when it is wanted
+
+	// ExitStatus is the exit status of a command that the tool ran. A one-shot
+	// call with --text ends with it.
+	ExitStatus int
 }
 
 // CallResult is the outcome of one call, good or bad, ready for the wire.
@@ -34,13 +38,16 @@ type CallResult struct {
 	Text       string          // what the model reads, within the budget
 	Notes      string          // notes beside Text, where that is data; else Text has them
 	Images     []Image         // those that fit the message
-	Structured json.RawMessage // an object, or nil: none
+	Details    json.RawMessage // an object for _meta["toolroom/result"], or nil: none
+	Structured json.RawMessage // structuredContent: an object with the whole answer, or nil: none
 	IsError    bool
 	Code       toolerr.Code // "" unless IsError
 	Rows       any          // as the tool returned them
+	ExitStatus int          // as the tool returned it
 	Err        error        // the cause of IsError, for logs; may wrap a *Panic
 
-	raw json.RawMessage // as another server sent it
+	raw   json.RawMessage // as another server sent it
+	whole bool            // Structured was made by wholeAnswer
 }
 
 // MaxMessage is the hard bound of a message in bytes, images and envelope
@@ -51,8 +58,15 @@ const MaxMessage = 1 << 20
 // JSON-RPC message around a result.
 const envelope = 4 << 10
 
+// The _meta keys of a result. Programs read them; clients do not pass _meta to
+// a model, so a model reads the text.
+const (
+	MetaResult = "toolroom/result" // an object: counts, etag, exit code, …
+	MetaCode   = "toolroom/code"   // the stable code of an error
+)
+
 // JSON returns the members of a CallToolResult (content, structuredContent,
-// isError) as one object in one line. With its envelope it stays within
+// isError, _meta) as one object in one line. With its envelope it stays within
 // MaxMessage: images that do not fit are left out, and said so, then text is
 // cut.
 func (r *CallResult) JSON() json.RawMessage {
@@ -67,13 +81,15 @@ func (r *CallResult) JSON() json.RawMessage {
 	}
 	cut := *r
 	cut.dropImages(room)
+	cut.dropRows()
 	out := cut.encode()
 	for limit := len(cut.Text); len(out) > room && limit > 0; out = cut.encode() {
 		limit = min(limit*3/4, room)
 		cut.Text = cutText(cut.Text, limit)
+		cut.dropRows()
 	}
-	if len(out) > room { // metadata alone is too much
-		cut.Structured = nil
+	if len(out) > room { // the data alone is too much
+		cut.Structured, cut.Details = nil, nil
 		out = cut.encode()
 	}
 	return out
@@ -81,7 +97,7 @@ func (r *CallResult) JSON() json.RawMessage {
 
 // size is what the encoded result takes at least.
 func (r *CallResult) size() int {
-	size := len(r.Text) + len(r.Notes) + len(r.Structured) + 128
+	size := len(r.Text) + len(r.Notes) + len(r.Structured) + len(r.Details) + 192
 	for _, image := range r.Images {
 		size += image.size()
 	}
@@ -115,6 +131,14 @@ func (r *CallResult) dropImages(room int) {
 	}
 }
 
+// dropRows reduces the structuredContent of a text tool to the text.
+func (r *CallResult) dropRows() {
+	if r.whole {
+		r.Rows = nil
+		r.Structured = wholeAnswer(r, nil)
+	}
+}
+
 func (r *CallResult) encode() json.RawMessage {
 	out := append(make([]byte, 0, r.size()), `{"content":[`...)
 	comma := func() {
@@ -145,14 +169,32 @@ func (r *CallResult) encode() json.RawMessage {
 	if r.IsError {
 		out = append(out, `,"isError":true`...)
 	}
+	return append(r.appendMeta(out), '}')
+}
+
+// appendMeta adds the member _meta where there is something to say.
+func (r *CallResult) appendMeta(out []byte) []byte {
+	if r.Code == "" && r.Details == nil {
+		return out
+	}
+	out = append(out, `,"_meta":{`...)
+	if r.Code != "" {
+		out = jsonrpc.AppendString(append(out, `"`+MetaCode+`":`...), string(r.Code))
+	}
+	if r.Details != nil {
+		if r.Code != "" {
+			out = append(out, ',')
+		}
+		out = append(append(out, `"`+MetaResult+`":`...), r.Details...)
+	}
 	return append(out, '}')
 }
 
 // ErrorResult renders err as a result of t: its text, and its code and extra
-// values as structuredContent that fits the tool's outputSchema.
+// values in _meta.
 func (t *Tool) ErrorResult(err error) *CallResult {
 	res := ErrorResult(err)
-	res.Structured = t.structured(nil, err)
+	t.addData(res, nil, err)
 	return res
 }
 
@@ -163,7 +205,7 @@ func ErrorResult(err error) *CallResult {
 	if strings.TrimSpace(res.Text) == "" {
 		res.Text = "failed with " + string(res.Code)
 	}
-	res.Structured = (&Tool{}).structured(nil, err)
+	(&Tool{}).addData(res, nil, err)
 	return res
 }
 
@@ -176,20 +218,21 @@ func (t *Tool) render(ctx context.Context, r *Result, err error, said *notes) *C
 	if err != nil {
 		return t.renderError(budget, r, t.timed(ctx, err), said)
 	}
-	res := &CallResult{Images: r.Images, Rows: r.Rows, Text: strings.ToValidUTF8(r.Text, "\uFFFD")}
+	res := &CallResult{Images: r.Images, Rows: r.Rows, ExitStatus: r.ExitStatus, Text: strings.ToValidUTF8(r.Text, "\uFFFD")}
 	if !t.data {
-		res.Structured = t.structured(r.Meta, nil)
-		res.Text = said.under(res.Text, budget)
+		res.Text = said.around(res.Text, budget)
+		t.addData(res, r.Meta, nil)
 		return res
 	}
 	res.Notes = said.text()
-	var misfit error
-	if res.Structured, misfit = t.fit(r.Meta, true); misfit != nil {
+	members, misfit := t.fit(r.Meta, true)
+	if misfit != nil {
 		return t.renderError(budget, nil, &ValidationError{
 			Type: ResultInvalid, Tool: t.Name(), Detail: misfit.Error(),
 			err: toolerr.New(toolerr.ResultInvalid, "%s answered what its own outputSchema does not allow: %w", t.Name(), misfit),
 		}, said)
 	}
+	res.Structured = objectOf(members).raw
 	if size := max(len(res.Text), len(res.Structured)); size > budget {
 		return t.renderError(budget, nil, toolerr.New(toolerr.TooLarge,
 			"the result of %s is %d bytes, more than the %d that fit; ask for less at once", t.Name(), size, budget).
@@ -207,8 +250,8 @@ func (t *Tool) renderError(budget int, r *Result, err error, said *notes) *CallR
 			res.Text += "\n\n" + strings.ToValidUTF8(r.Text, "\uFFFD")
 		}
 	}
-	res.Structured = t.structured(meta, err)
-	res.Text = said.under(res.Text, budget)
+	res.Text = said.around(res.Text, budget)
+	t.addData(res, meta, err)
 	return res
 }
 
@@ -233,7 +276,8 @@ type notesKey struct{}
 // notes collects the notes of one call.
 type notes struct {
 	mu    sync.Mutex
-	lines []string
+	first []string // above the text
+	lines []string // below it
 }
 
 // maxNotes and maxNote bound what notes add to a result.
@@ -246,31 +290,41 @@ const (
 // belongs to. The same note is shown once, and only the first twenty. Outside
 // a call it does nothing.
 func Notef(ctx context.Context, format string, args ...any) {
-	said, ok := ctx.Value(notesKey{}).(*notes)
-	if !ok {
-		return
+	if said, ok := ctx.Value(notesKey{}).(*notes); ok {
+		said.add(&said.lines, format, args...)
 	}
+}
+
+// NoteFirstf is Notef for a line above the result, for what a caller has to
+// know before it reads on: that an argument was ignored, or taken for another.
+func NoteFirstf(ctx context.Context, format string, args ...any) {
+	if said, ok := ctx.Value(notesKey{}).(*notes); ok {
+		said.add(&said.first, format, args...)
+	}
+}
+
+func (n *notes) add(to *[]string, format string, args ...any) {
 	line := strings.ToValidUTF8(fmt.Sprintf(format, args...), "\uFFFD")
 	line = "note: " + strings.Join(strings.Fields(line), " ")
 	if len(line) > maxNote {
 		line = runeCut(line, maxNote) + "…"
 	}
-	said.mu.Lock()
-	defer said.mu.Unlock()
-	if len(said.lines) < maxNotes && !slices.Contains(said.lines, line) {
-		said.lines = append(said.lines, line)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.first)+len(n.lines) < maxNotes && !slices.Contains(n.first, line) && !slices.Contains(n.lines, line) {
+		*to = append(*to, line)
 	}
 }
 
 func (n *notes) text() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return strings.Join(n.lines, "\n")
+	return strings.Join(slices.Concat(n.first, n.lines), "\n")
 }
 
-// under puts the notes under text and keeps both within the budget; the notes
-// are kept whole.
-func (n *notes) under(text string, budget int) string {
+// around puts the notes above and below text and keeps all within the budget;
+// the notes are kept whole.
+func (n *notes) around(text string, budget int) string {
 	notes := n.text()
 	if notes == "" {
 		return cutText(text, budget)
@@ -279,7 +333,15 @@ func (n *notes) under(text string, budget int) string {
 	if text == "" {
 		return notes
 	}
-	return strings.TrimSuffix(text, "\n") + "\n" + notes
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.lines) > 0 {
+		text = strings.TrimSuffix(text, "\n") + "\n" + strings.Join(n.lines, "\n")
+	}
+	if len(n.first) > 0 {
+		text = strings.Join(n.first, "\n") + "\n" + text
+	}
+	return text
 }
 
 // cutText is the last resort for text over the budget: it cuts at the end of

@@ -14,70 +14,93 @@ import (
 // maxMeta bounds the metadata of a text result.
 const maxMeta = 64 << 10
 
-// structured makes the structuredContent of a text result or an error, so
-// that it fits the outputSchema whatever meta holds: strict clients drop the
-// whole answer otherwise. Metadata that does not fit is left out and logged.
-func (t *Tool) structured(meta any, err error) json.RawMessage {
-	if t.remote != nil && t.remote.output != nil {
-		return nil // whether a code fits is not known
+// addData sets the parts of res that programs read: the details, and, for a
+// tool that was made by Structured, structuredContent. Metadata that does not
+// fit Def.Output is left out and logged: strict clients would drop the whole
+// answer. res.Text must be final.
+func (t *Tool) addData(res *CallResult, meta any, err error) {
+	members := append(t.errorMembers(err), t.metaMembers(meta)...)
+	members = firstOfEach(members)
+	res.Details = nil
+	if len(members) > 0 {
+		res.Details = objectOf(members).raw
 	}
-	object := json.RawMessage("{}")
-	if meta != nil && t.output == nil {
-		t.warn("metadata without Def.Output is not sent")
-	} else if meta != nil {
-		fitted, misfit := t.fit(meta, false)
-		if len(fitted) > maxMeta {
-			misfit, fitted = fmt.Errorf("metadata of %d bytes is too much", len(fitted)), nil
-		}
-		if misfit != nil {
-			t.warn("%v", misfit)
-		}
-		if fitted != nil {
-			object = fitted
-		}
+	if t.structured {
+		res.Structured, res.whole = wholeAnswer(res, members), true
 	}
-	if err == nil {
-		if t.output == nil {
-			return nil
-		}
-		return object
-	}
-	return t.withError(object, err)
 }
 
-// withError puts an error's code and extra values before an object's own.
-func (t *Tool) withError(object json.RawMessage, err error) json.RawMessage {
-	out := []member{{"code", text(string(toolerr.CodeOf(err)))}}
-	has := func(name string) bool {
-		return slices.ContainsFunc(out, func(m member) bool { return m.name == name })
+// firstOfEach drops the members whose name an earlier member has.
+func firstOfEach(members []member) []member {
+	seen := make(map[string]bool, len(members))
+	return slices.DeleteFunc(members, func(m member) bool {
+		again := seen[m.name]
+		seen[m.name] = true
+		return again
+	})
+}
+
+// metaMembers returns the members of a tool's metadata that fit Def.Output.
+func (t *Tool) metaMembers(meta any) []member {
+	if meta == nil {
+		return nil
 	}
+	if t.output == nil {
+		t.warn("metadata without Def.Output is not sent")
+		return nil
+	}
+	members, err := t.fit(meta, false)
+	if err != nil {
+		t.warn("%v", err)
+	}
+	if size := len(objectOf(members).raw); size > maxMeta {
+		t.warn("metadata of %d bytes is too much", size)
+		return nil
+	}
+	return members
+}
+
+// errorMembers returns the values that an error carries besides its code.
+func (t *Tool) errorMembers(err error) []member {
 	var coded *toolerr.Error
-	if errors.As(err, &coded) {
-		extra := coded.Extra()
-		for _, name := range sortedKeys(extra) {
-			raw, bad := jsonrpc.Marshal(extra[name])
-			if bad != nil {
-				continue
-			}
-			value, bad := parseJSON(raw)
-			if bad == nil && !has(name) {
-				if value, bad = t.fitMember(name, value); bad == nil && value != nil {
-					out = append(out, member{name, value})
-				}
-			}
-			if bad != nil {
-				t.warn("error metadata %s: %v", name, bad)
+	if !errors.As(err, &coded) {
+		return nil
+	}
+	var out []member
+	extra := coded.Extra()
+	for _, name := range sortedKeys(extra) {
+		raw, bad := jsonrpc.Marshal(extra[name])
+		if bad != nil {
+			continue
+		}
+		value, bad := parseJSON(raw)
+		if bad == nil {
+			if value, bad = t.fitMember(name, value); bad == nil && value != nil {
+				out = append(out, member{name, value})
 			}
 		}
-	}
-	if own, bad := parseJSON(object); bad == nil {
-		for _, m := range own.members {
-			if !has(m.name) {
-				out = append(out, m)
-			}
+		if bad != nil {
+			t.warn("error metadata %s: %v", name, bad)
 		}
 	}
-	return objectOf(out).raw
+	return out
+}
+
+// wholeAnswer makes the structuredContent of a text tool: the rows where the
+// tool has them, else the text, and the metadata. It is complete because some
+// clients pass it to the model instead of the content.
+func wholeAnswer(res *CallResult, meta []member) json.RawMessage {
+	var out []member
+	if res.IsError {
+		out = append(out, member{"code", text(string(res.Code))})
+	}
+	content := member{"text", text(res.Text)}
+	if res.Rows != nil && !res.IsError {
+		if raw, err := jsonrpc.Marshal(rows(res.Rows)); err == nil {
+			content = member{"results", &node{kind: '[', raw: raw}}
+		}
+	}
+	return objectOf(firstOfEach(append(append(out, content), meta...))).raw
 }
 
 func text(s string) *node { return &node{kind: '"', raw: encode(s), str: s} }
@@ -105,9 +128,10 @@ func (t *Tool) fitMember(name string, value *node) (*node, error) {
 	return value, nil
 }
 
-// fit encodes v as the outputSchema has it. Unless all must fit, members of
-// the root that do not are left out, and the error names the last of them.
-func (t *Tool) fit(v any, all bool) (json.RawMessage, error) {
+// fit returns the members of v, an object, as Def.Output has them. Unless all
+// must fit, members that do not are left out, and the error names the last of
+// them.
+func (t *Tool) fit(v any, all bool) ([]member, error) {
 	raw, err := jsonrpc.Marshal(v)
 	if err != nil {
 		return nil, err
@@ -117,10 +141,10 @@ func (t *Tool) fit(v any, all bool) (json.RawMessage, error) {
 		return nil, err
 	}
 	if n.null() {
-		return json.RawMessage("{}"), nil
+		return nil, nil
 	}
 	if n.kind != '{' {
-		return nil, fmt.Errorf("structuredContent must be an object, got %s", n.words())
+		return nil, fmt.Errorf("the data must be an object, got %s", n.words())
 	}
 	var kept []member
 	var misfit error
@@ -137,7 +161,7 @@ func (t *Tool) fit(v any, all bool) (json.RawMessage, error) {
 	if misfit != nil && all {
 		return nil, misfit
 	}
-	return objectOf(kept).raw, misfit
+	return kept, misfit
 }
 
 // fit turns what encoding/json made of a Go value into what the schema says:

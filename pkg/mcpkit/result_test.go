@@ -46,7 +46,11 @@ type answer struct {
 		Data                 []byte
 	}
 	StructuredContent json.RawMessage
-	IsError           bool
+	Meta              struct {
+		Result json.RawMessage `json:"toolroom/result"`
+		Code   toolerr.Code    `json:"toolroom/code"`
+	} `json:"_meta"`
+	IsError bool
 }
 
 // call returns the result as a client reads it, held against the outputSchema
@@ -65,9 +69,13 @@ func call(t testing.TB, ctx context.Context, tool *mcpkit.Tool, args string) (an
 		require.True(t, c.Type != "text" || c.Text != "", "model APIs refuse an empty text")
 	}
 	if schema := tool.OutputSchema(); schema != nil {
-		require.NotNil(t, w.StructuredContent, "an outputSchema promises structuredContent")
-		requireValid(t, schema, w.StructuredContent)
+		if w.StructuredContent != nil || !w.IsError {
+			requireValid(t, schema, w.StructuredContent)
+		}
+	} else {
+		require.Nil(t, w.StructuredContent, "some clients pass it to the model instead of the text")
 	}
+	require.Equal(t, w.IsError, w.Meta.Code != "", "errors have a code")
 	return w, res
 }
 
@@ -82,35 +90,84 @@ func TestMetadataFitsTheOutputSchema(t *testing.T) {
 	}{
 		"zero":            {counts{}, nil, `{"count":0,"names":[],"by":{},"took":"0s","nested":{"N":[]},"comment":null}`},
 		"full":            {&counts{Next: &seven, Names: []string{"x"}, Took: 90 * time.Second}, nil, `{"count":0,"names":["x"],"by":{},"next":7,"took":"1m30s","nested":{"N":[]},"comment":null}`},
-		"none":            {nil, nil, `{}`},
-		"typed nil":       {(*counts)(nil), nil, `{}`},
+		"none":            {nil, nil, ``},
+		"typed nil":       {(*counts)(nil), nil, ``},
 		"a map":           {map[string]any{"count": 3, "more": true}, nil, `{"count":3,"more":true}`},
 		"does not fit":    {map[string]any{"count": "three", "mode": "z", "names": []any{1}, "took": 5}, nil, `{"took":"5ns"}`},
-		"no object":       {[]int{1}, nil, `{}`},
-		"not JSON":        {map[string]any{"f": math.NaN()}, nil, `{}`},
-		"too much":        {map[string]any{"s": strings.Repeat("x", 1<<20)}, nil, `{}`},
-		"error":           {nil, errors.New("boom"), `{"code":"EXECUTION_ERROR"}`},
-		"error with more": {nil, toolerr.New(toolerr.NotUnique, "2").With("count", 2).With("line", 7), `{"code":"NOT_UNIQUE","count":2,"line":7}`},
-		"error misfit":    {nil, toolerr.New(toolerr.NotUnique, "2").With("count", "two").With("f", math.Inf(1)), `{"code":"NOT_UNIQUE"}`},
-		"error and meta":  {counts{Count: 4}, toolerr.New(toolerr.Timeout, "late").With("count", 5), `{"code":"TIMEOUT","count":5,"names":[],"by":{},"took":"0s","nested":{"N":[]},"comment":null}`},
+		"no object":       {[]int{1}, nil, ``},
+		"not JSON":        {map[string]any{"f": math.NaN()}, nil, ``},
+		"too much":        {map[string]any{"s": strings.Repeat("x", 1<<20)}, nil, ``},
+		"error":           {nil, errors.New("boom"), ``},
+		"error with more": {nil, toolerr.New(toolerr.NotUnique, "2").With("count", 2).With("line", 7), `{"count":2,"line":7}`},
+		"error misfit":    {nil, toolerr.New(toolerr.NotUnique, "2").With("count", "two").With("f", math.Inf(1)), ``},
+		"error and meta":  {counts{Count: 4}, toolerr.New(toolerr.Timeout, "late").With("count", 5), `{"count":5,"names":[],"by":{},"took":"0s","nested":{"N":[]},"comment":null}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, _ := call(t, ctx, returning(t, d, &mcpkit.Result{Text: "x", Meta: tc.meta}, tc.err), `{}`)
-			require.Equal(t, tc.want, string(w.StructuredContent))
+			tool := returning(t, d, &mcpkit.Result{Text: "x", Meta: tc.meta}, tc.err)
+			w, _ := call(t, ctx, tool, `{}`)
+			require.Equal(t, tc.want, string(w.Meta.Result))
 			require.Equal(t, tc.err != nil, w.IsError)
+
+			whole, err := tool.Structured()
+			require.NoError(t, err)
+			w, _ = call(t, ctx, whole, `{}`)
+			var got map[string]any
+			require.NoError(t, json.Unmarshal(w.StructuredContent, &got))
+			require.Equal(t, w.Content[0].Text, got["text"], "structuredContent is complete")
+			require.Equal(t, tc.err != nil, got["code"] != nil)
+			require.Equal(t, tc.want, string(w.Meta.Result))
 		})
 	}
 	tool := returning(t, mcpkit.Def{}, &mcpkit.Result{Text: "x", Meta: counts{}}, nil)
-	require.Nil(t, tool.OutputSchema())
 	w, _ := call(t, ctx, tool, `{}`)
-	require.Nil(t, w.StructuredContent, "none declared, none sent")
+	require.Nil(t, w.Meta.Result, "none declared, none sent")
 	w, _ = call(t, ctx, returning(t, mcpkit.Def{}, nil, errors.New("boom")), `{}`)
-	require.JSONEq(t, `{"code":"EXECUTION_ERROR"}`, string(w.StructuredContent), "an error has its code all the same")
+	require.Equal(t, toolerr.ExecutionError, w.Meta.Code, "an error has its code all the same")
+}
+
+func TestStructuredRows(t *testing.T) {
+	type row struct {
+		Path string `json:"path"`
+		Line int    `json:"line,omitempty"`
+	}
+	d := mcpkit.Def{Output: counts{}, Row: row{}}
+	rows := []row{{"a", 1}, {"b", 0}}
+	for name, given := range map[string]any{"slice": rows, "function": func() any { return rows }} {
+		t.Run(name, func(t *testing.T) {
+			tool, err := returning(t, d, &mcpkit.Result{Text: "2 rows", Rows: given, Meta: counts{Count: 2}}, nil).Structured()
+			require.NoError(t, err)
+			w, _ := call(t, context.Background(), tool, `{}`)
+			require.Equal(t, "2 rows", w.Content[0].Text)
+			require.Equal(t, `{"results":[{"path":"a","line":1},{"path":"b"}],"count":2,"names":[],"by":{},"took":"0s","nested":{"N":[]},"comment":null}`, string(w.StructuredContent))
+			require.Contains(t, string(tool.Definition()), `"outputSchema":{"type":"object","properties":{"results":{"type":"array","items":{"type":"object","properties":{"path":`)
+		})
+	}
+	t.Run("more than a message holds", func(t *testing.T) {
+		many := make([]row, 200_000)
+		tool, err := returning(t, d, &mcpkit.Result{Text: "many rows", Rows: many}, nil).Structured()
+		require.NoError(t, err)
+		raw := tool.Call(context.Background(), json.RawMessage(`{}`)).JSON()
+		require.LessOrEqual(t, len(raw), mcpkit.MaxMessage)
+		require.JSONEq(t, `{"text":"many rows"}`, string(decoded(t, raw).StructuredContent), "complete, as far as the text is")
+	})
+	type tree struct{ Kids []tree }
+	_, err := mcpkit.NewTool(mcpkit.Def{Name: "x", Row: tree{}}, func(context.Context, struct{}) (*mcpkit.Result, error) { return nil, nil })
+	require.ErrorContains(t, err, "Row cannot be a recursive type")
+}
+
+func decoded(t *testing.T, raw json.RawMessage) (w answer) {
+	t.Helper()
+	require.NoError(t, json.Unmarshal(raw, &w))
+	return w
 }
 
 func TestOutputSchema(t *testing.T) {
 	tool := returning(t, mcpkit.Def{Output: counts{}}, nil, nil)
-	require.Equal(t, `{"type":"object","properties":{"count":{"type":"integer"},"names":{"type":"array","items":{"type":"string"}},"by":{"type":"object","properties":{},"additionalProperties":{"type":"integer"}},"next":{"type":"integer"},"mode":{"type":"string","enum":["a","b"]},"took":{"type":"string","description":"a duration like \"30s\" or \"1m30s\""},"nested":{"type":"object","properties":{"N":{"type":"array","items":{"type":"integer"}}},"required":["N"]},"comment":{},"code":{"type":"string","description":"stable code of an error"}}}`,
+	require.Nil(t, tool.OutputSchema())
+	require.NotContains(t, string(tool.Definition()), "outputSchema")
+	tool, err := tool.Structured()
+	require.NoError(t, err)
+	require.Equal(t, `{"type":"object","properties":{"text":{"type":"string","description":"the answer as text, where there are no rows"},"code":{"type":"string","description":"stable code of an error"},"count":{"type":"integer"},"names":{"type":"array","items":{"type":"string"}},"by":{"type":"object","properties":{},"additionalProperties":{"type":"integer"}},"next":{"type":"integer"},"mode":{"type":"string","enum":["a","b"]},"took":{"type":"string","description":"a duration like \"30s\" or \"1m30s\""},"nested":{"type":"object","properties":{"N":{"type":"array","items":{"type":"integer"}}},"required":["N"]},"comment":{}}}`,
 		string(tool.OutputSchema()), "the root requires nothing, since errors are held against it too")
 }
 
@@ -137,7 +194,7 @@ func TestFailuresAreResults(t *testing.T) {
 			require.True(t, w.IsError)
 			require.Equal(t, tc.code, res.Code)
 			require.Contains(t, w.Content[0].Text, tc.text)
-			require.Contains(t, string(w.StructuredContent), `"code":"`+string(tc.code)+`"`)
+			require.Equal(t, tc.code, w.Meta.Code)
 			if tc.err != nil && tc.code != toolerr.Internal {
 				require.ErrorIs(t, res.Err, errors.Unwrap(fmt.Errorf("%w", tc.err)))
 			}
@@ -156,7 +213,7 @@ func TestPanicIsInternalWithoutStack(t *testing.T) {
 	require.NoError(t, err)
 	w, res := call(t, context.Background(), tool, `{}`)
 	require.Equal(t, toolerr.Internal, res.Code)
-	require.NotContains(t, w.Content[0].Text+string(w.StructuredContent), "secret")
+	require.NotContains(t, w.Content[0].Text+string(w.Meta.Result), "secret")
 	require.NotContains(t, w.Content[0].Text, ".go:")
 	var p *mcpkit.Panic
 	require.ErrorAs(t, res.Err, &p)
@@ -168,7 +225,8 @@ func TestErrorKeepsWhatWasDone(t *testing.T) {
 	r := &mcpkit.Result{Text: "3 lines of output", Meta: counts{Count: 3}}
 	w, _ := call(t, context.Background(), returning(t, mcpkit.Def{Output: counts{}}, r, toolerr.New(toolerr.Timeout, "killed after 2s")), `{}`)
 	require.Equal(t, "killed after 2s\n\n3 lines of output", w.Content[0].Text)
-	require.Contains(t, string(w.StructuredContent), `{"code":"TIMEOUT","count":3`)
+	require.Equal(t, toolerr.Timeout, w.Meta.Code)
+	require.Contains(t, string(w.Meta.Result), `{"count":3`)
 }
 
 func TestTextIsCutToTheBudget(t *testing.T) {
@@ -181,8 +239,9 @@ func TestTextIsCutToTheBudget(t *testing.T) {
 			require.LessOrEqual(t, len(got), max(tokens*4, 250), "%s at %d tokens", name, tokens)
 			require.Contains(t, got, "[cut at the result budget: ")
 			require.Contains(t, got, fmt.Sprintf(" of %d bytes shown", len(text)))
-			require.True(t, strings.HasSuffix(got, "\nnote: /extra: unknown argument ignored"), "notes are never cut: %s", got)
-			body, _, _ := strings.Cut(got, "[cut")
+			rest, whole := strings.CutPrefix(got, "note: /extra: unknown argument ignored\n")
+			require.True(t, whole, "notes are never cut: %s", got)
+			body, _, _ := strings.Cut(rest, "[cut")
 			if body != "" && name == "lines" {
 				require.True(t, strings.HasSuffix(body, "text\n"), "between lines")
 			}
@@ -268,11 +327,11 @@ func TestStructuredTools(t *testing.T) {
 		"no list":  {structuredTool(t, []int(nil), nil), `null`, `{"result":[]}`, ""},
 		"text":     {structuredTool(t, "x", nil), `"x"`, `{"result":"x"}`, ""},
 		"map":      {structuredTool(t, map[string]any{"a": 1}, nil), `{"a":1}`, `{"a":1}`, ""},
-		"error":    {structuredTool(t, report{}, toolerr.New(toolerr.Stale, "old")), "old", `{"code":"STALE"}`, toolerr.Stale},
-		"nil":      {structuredTool[*report](t, nil, nil), "neither a result nor an error", `{"code":"INTERNAL"}`, toolerr.Internal},
-		"misfit":   {structuredTool(t, bad{Mode: "z"}, nil), "what its own outputSchema does not allow: /mode must be one of", `{"code":"RESULT_INVALID"}`, toolerr.ResultInvalid},
-		"NaN":      {structuredTool(t, math.NaN(), nil), "cannot be sent as JSON", `{"code":"RESULT_INVALID"}`, toolerr.ResultInvalid},
-		"too much": {structuredTool(t, strings.Repeat("x", 50_000), nil), "50013 bytes, more than the 48000 that fit", `{"code":"TOO_LARGE","bytes":50013}`, toolerr.TooLarge},
+		"error":    {structuredTool(t, report{}, toolerr.New(toolerr.Stale, "old")), "old", ``, toolerr.Stale},
+		"nil":      {structuredTool[*report](t, nil, nil), "neither a result nor an error", ``, toolerr.Internal},
+		"misfit":   {structuredTool(t, bad{Mode: "z"}, nil), "what its own outputSchema does not allow: /mode must be one of", ``, toolerr.ResultInvalid},
+		"NaN":      {structuredTool(t, math.NaN(), nil), "cannot be sent as JSON", ``, toolerr.ResultInvalid},
+		"too much": {structuredTool(t, strings.Repeat("x", 50_000), nil), "50013 bytes, more than the 48000 that fit", ``, toolerr.TooLarge},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, res := call(t, ctx, tc.tool, `{}`)

@@ -40,14 +40,16 @@ type schema struct {
 	min, max    bound // of the value, or of the length of strings, lists and maps
 	verbatim    bool  // "null" and "undefined" are text like any other
 	bare        bool  // of a list: a bare value is as good as a list of one
+	argv        bool  // of a string: a shell command, also as the list of its words
 
-	properties   []property     // kindObject, in struct order
-	named        map[string]int // property name or alias → index of properties
-	items        *schema        // of a list, or the values of a map
-	ref          *schema        // kindRef
-	defName      string         // name under $defs; "" is the root
-	optionalRoot bool           // leave out the root's required list: an outputSchema also describes errors
-	defs         []*schema      // of the root
+	properties   []property       // kindObject, in struct order
+	named        map[string]int   // property name or alias → index of properties
+	shared       map[string][]int // alias → further properties that have it, each for values of another JSON type
+	items        *schema          // of a list, or the values of a map
+	ref          *schema          // kindRef
+	defName      string           // name under $defs; "" is the root
+	optionalRoot bool             // leave out the root's required list: an outputSchema also describes errors
+	defs         []*schema        // of the root
 }
 
 // property is one member of an object.
@@ -55,6 +57,7 @@ type property struct {
 	name     string
 	aliases  []string
 	required bool
+	hidden   bool  // taken, but not part of the schema that callers read
 	index    []int // path of the field, through embedded structs
 	*schema
 }
@@ -180,13 +183,16 @@ func (w *schemaWriter) body(s *schema) {
 		}
 		w.buf.WriteByte(']')
 	}
-	if s.def != nil {
+	if s.def != nil && string(s.def.raw) != "false" {
 		w.raw("default", s.def.raw)
 	}
 	w.bounds(s)
 	w.children(s)
 }
 
+// bounds writes the bounds of a value or a length. Every byte of a definition is
+// sent to the model in each request, so a lower bound of 0 or 1 is checked and
+// not written, like the default false.
 func (w *schemaWriter) bounds(s *schema) {
 	low, high := "minimum", "maximum"
 	switch s.kind {
@@ -199,7 +205,7 @@ func (w *schemaWriter) bounds(s *schema) {
 	case kindMap:
 		low, high = "minProperties", "maxProperties"
 	}
-	if s.min.set {
+	if s.min.set && s.min.text != "0" && s.min.text != "1" {
 		w.raw(low, []byte(s.min.text))
 	}
 	if s.max.set {
@@ -224,6 +230,9 @@ func (w *schemaWriter) children(s *schema) {
 		w.open()
 		var required []string
 		for _, p := range s.properties {
+			if p.hidden {
+				continue
+			}
 			w.key(p.name)
 			w.schema(p.schema)
 			if p.required {

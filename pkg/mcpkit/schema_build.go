@@ -205,8 +205,13 @@ func (b *builder) object(t reflect.Type, where string, s *schema) {
 		s.properties = append(s.properties, c.property)
 	}
 	for i, p := range s.properties {
+		if p.hidden && p.required {
+			b.fault(where, "%s is required: callers that do not know it could not call the tool", p.name)
+		}
 		for _, alias := range p.aliases {
-			if other, taken := s.named[alias]; taken {
+			if other, taken := s.named[alias]; taken && s.share(alias, i) {
+				continue
+			} else if taken {
 				b.fault(where, "the alias %q of %s is already a name of %s", alias, p.name, s.properties[other].name)
 				continue
 			}
@@ -259,11 +264,21 @@ func (b *builder) fields(t reflect.Type, where string, index []int, depth int, w
 			name = field.Name
 		}
 		*all = append(*all, candidate{depth: depth, where: here, property: property{
-			name: name, index: at, aliases: b.aliases(tags, here),
+			name: name, index: at, aliases: b.aliases(tags, name, here),
 			required: !optional && field.Type.Kind() != reflect.Pointer,
+			hidden:   b.hidden(tags, here),
 			schema:   b.field(field, name, tags, here),
 		}})
 	}
+}
+
+// hidden reads the tag hidden.
+func (b *builder) hidden(tags map[string]string, where string) bool {
+	value, ok := tags["hidden"]
+	if ok && value != "true" {
+		b.fault(where, "hidden:%q: the value is \"true\"", value)
+	}
+	return ok
 }
 
 // field builds the schema of one field with its tags.
@@ -276,23 +291,6 @@ func (b *builder) field(field reflect.StructField, name string, tags map[string]
 		b.fault(where, "%w", err)
 	}
 	return s
-}
-
-func (b *builder) aliases(tags map[string]string, where string) []string {
-	text, ok := tags["alias"]
-	if !ok {
-		return nil
-	}
-	var names []string
-	for alias := range strings.SplitSeq(text, ",") {
-		alias = strings.TrimSpace(alias)
-		if alias == "" || slices.Contains(names, alias) {
-			b.fault(where, "alias:%q: empty or repeated name", text)
-			continue
-		}
-		names = append(names, alias)
-	}
-	return names
 }
 
 // embeddedStruct returns the struct whose fields a field promotes, or nil.

@@ -2,6 +2,7 @@ package mcpkit
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -54,5 +55,27 @@ func TestWholeNumber(t *testing.T) {
 		_, whole, fits := wholeNumber(text)
 		require.True(t, whole, text)
 		require.False(t, fits, text)
+	}
+}
+
+func TestSnakeCase(t *testing.T) {
+	for name, want := range map[string]string{
+		"oldString": "old_string", "OldString": "old_string", "old_string": "old_string", "old-string": "old_string", "filePath": "file_path",
+		"jobID": "job_id", "HTTPServer": "http_server", "Path": "path", "PATH": "path", "startLineNumberBaseZero": "start_line_number_base_zero",
+		"-A": "-A", "-I": "-I", "A": "A", "If": "If", "": "", "old_String": "old_string", "réSumé": "ré_sumé",
+	} {
+		require.Equal(t, want, snakeCase(name), name)
+	}
+}
+
+// No group names an alias twice, and every alias is written as lookup finds it.
+func TestAliasGroups(t *testing.T) {
+	for group, names := range aliasGroups {
+		seen := map[string]bool{}
+		for _, name := range strings.Fields(names) {
+			require.False(t, seen[name], "%s has %s twice", group, name)
+			require.Equal(t, name, snakeCase(name))
+			seen[name] = true
+		}
 	}
 }

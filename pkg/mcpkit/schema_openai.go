@@ -139,6 +139,9 @@ func (w *strictWriter) object(s *schema, at *path) {
 	w.key("properties")
 	w.open()
 	for _, p := range s.properties {
+		if p.hidden {
+			continue
+		}
 		names = append(names, p.name)
 		w.key(p.name)
 		w.schema(p.schema, at.member(p.name), !p.required)

@@ -28,7 +28,7 @@ func otherDialect(text string) bool {
 }
 
 // tagKeys are the keys this package reads.
-var tagKeys = []string{"json", "jsonschema", "desc", "description", "enum", "default", "min", "max", "alias", "verbatim", "bare"}
+var tagKeys = []string{"json", "jsonschema", "desc", "description", "enum", "default", "min", "max", "alias", "hidden", "verbatim", "bare", "argv"}
 
 // parseTags reads a struct tag strictly: reflect.StructTag ignores what it
 // cannot parse, and a mistyped tag would lose an argument's description.
@@ -119,6 +119,9 @@ func (s *schema) applyTags(tags map[string]string) error {
 		return err
 	}
 	if s.verbatim, err = s.mark(tags, "verbatim", kindString, "strings"); err != nil {
+		return err
+	}
+	if s.argv, err = s.mark(tags, "argv", kindString, "strings"); err != nil {
 		return err
 	}
 	if text, ok := tags["default"]; ok {

@@ -98,7 +98,7 @@ func TestSchemaOfEachFeature(t *testing.T) {
 			Yes   bool          `json:"yes,omitempty" default:"true"`
 			U     uint8         `json:"u,omitempty"`
 			Wait  time.Duration `json:"wait,omitempty" default:"30s" max:"10m"`
-		}](t), `{"type":"object","properties":{"mode":{"type":"string","enum":["content","count"],"default":"content"},"n":{"type":"integer","default":2,"minimum":1,"maximum":20},"f":{"type":"number","default":1.5,"minimum":-0.5},"level":{"type":"integer","enum":[1,2]},"name":{"type":"string","minLength":1,"maxLength":8},"list":{"type":"array","default":["a","b"],"maxItems":3,"items":{"type":"string","enum":["a","b"]}},"yes":{"type":"boolean","default":true},"u":{"type":"integer","minimum":0},"wait":{"type":"string","description":"a duration like \"30s\" or \"1m30s\", at most 10m","default":"30s"}}}`},
+		}](t), `{"type":"object","properties":{"mode":{"type":"string","enum":["content","count"],"default":"content"},"n":{"type":"integer","default":2,"maximum":20},"f":{"type":"number","default":1.5,"minimum":-0.5},"level":{"type":"integer","enum":[1,2]},"name":{"type":"string","maxLength":8},"list":{"type":"array","default":["a","b"],"maxItems":3,"items":{"type":"string","enum":["a","b"]}},"yes":{"type":"boolean","default":true},"u":{"type":"integer"},"wait":{"type":"string","description":"a duration like \"30s\" or \"1m30s\", at most 10m","default":"30s"}}}`},
 		{"lists, maps, nesting", make1[struct {
 			Edits []edit            `json:"edits,omitempty" jsonschema:"all or none"`
 			Env   map[string]string `json:"env,omitempty"`
@@ -188,6 +188,10 @@ func TestFaultsAreErrorsAtConstruction(t *testing.T) {
 			A string `json:"a" alias:"b"`
 			B string `json:"b"`
 		}])),
+		`the alias "x" of b is already a name of a`: fail(mcpkit.NewTool(d, nothing[struct {
+			A bool `json:"a,omitempty" alias:"x"`
+			B any  `json:"b,omitempty" alias:"x"`
+		}])),
 		"clients refuse the argument name": fail(mcpkit.NewTool(d, nothing[struct {
 			A string `json:"a b"`
 		}])),
@@ -243,7 +247,7 @@ func TestStrictVariantSaysWhatIsLost(t *testing.T) {
 		Ed   []edit            `json:"ed,omitempty"`
 		Tree *tree             `json:"tree,omitempty" jsonschema:"lost"`
 	}](t).Schema(true)
-	require.Equal(t, `{"type":"object","properties":{"path":{"type":"string","description":"where"},"n":{"type":["integer","null"],"minimum":1},"mode":{"type":["string","null"],"enum":["a","b",null]},"name":{"type":"string"},"env":{"type":["string","null"],"description":"(a JSON object, as text)"},"x":{"type":"string"},"ed":{"anyOf":[{"type":"array","items":{"type":"object","properties":{"old_string":{"type":"string","description":"text to find"},"replace_all":{"type":["boolean","null"]}},"required":["old_string","replace_all"],"additionalProperties":false}},{"type":"null"}]},"tree":{"anyOf":[{"$ref":"#/$defs/tree"},{"type":"null"}]}},"required":["path","n","mode","name","env","x","ed","tree"],"additionalProperties":false,"$defs":{"tree":{"type":"object","properties":{"name":{"type":"string"},"kids":{"anyOf":[{"type":"array","items":{"$ref":"#/$defs/tree"}},{"type":"null"}]}},"required":["name","kids"],"additionalProperties":false}}}`, string(schema))
+	require.Equal(t, `{"type":"object","properties":{"path":{"type":"string","description":"where"},"n":{"type":["integer","null"]},"mode":{"type":["string","null"],"enum":["a","b",null]},"name":{"type":"string"},"env":{"type":["string","null"],"description":"(a JSON object, as text)"},"x":{"type":"string"},"ed":{"anyOf":[{"type":"array","items":{"type":"object","properties":{"old_string":{"type":"string","description":"text to find"},"replace_all":{"type":["boolean","null"]}},"required":["old_string","replace_all"],"additionalProperties":false}},{"type":"null"}]},"tree":{"anyOf":[{"$ref":"#/$defs/tree"},{"type":"null"}]}},"required":["path","n","mode","name","env","x","ed","tree"],"additionalProperties":false,"$defs":{"tree":{"type":"object","properties":{"name":{"type":"string"},"kids":{"anyOf":[{"type":"array","items":{"$ref":"#/$defs/tree"}},{"type":"null"}]}},"required":["name","kids"],"additionalProperties":false}}}`, string(schema))
 	require.Equal(t, []string{
 		"/n: the default 2",
 		"/name: the bounds of its length",

@@ -235,7 +235,7 @@ func TestPanicOfATool(t *testing.T) {
 	p := start(t)
 	p.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"panic"}}`)
 	answer := p.read()
-	require.Contains(t, answer, `"code":"INTERNAL"`)
+	require.Contains(t, answer, `"toolroom/code":"INTERNAL"`)
 	require.NotContains(t, answer, "secret")
 	require.NotContains(t, answer, ".go")
 	require.NoError(t, p.in.Close())

@@ -83,6 +83,7 @@ type conn struct {
 	inflight map[string]*view // by id
 	requests sync.WaitGroup   // those that an end of input waits for
 	listens  sync.WaitGroup   // those it does not
+	asides   sync.WaitGroup   // what goes on besides requests
 
 	questions questions
 	roots     roots
@@ -103,7 +104,7 @@ type conn struct {
 // The goroutine that reads in ends when in does.
 func ServeStdio(ctx context.Context, h *server.MCPServer, in io.Reader, out io.Writer, opts ServeOptions) error {
 	c := newConn(ctx, h, out, opts)
-	defer c.cancel(ErrStopped)
+	defer c.finish()
 	if err := h.RegisterSession(c.ctx, c.self); err != nil {
 		return fmt.Errorf("registering the session: %w", err)
 	}
@@ -122,6 +123,7 @@ func ServeStdio(ctx context.Context, h *server.MCPServer, in io.Reader, out io.W
 	if c.ctx.Err() != nil {
 		c.questions.close()
 		c.wait(&c.requests, time.After(c.opts.Grace))
+		c.asides.Go(c.self.end)
 		return context.Cause(c.ctx)
 	}
 	c.self.end()
@@ -201,6 +203,16 @@ func (c *conn) wait(wg *sync.WaitGroup, limit <-chan time.Time) {
 	case <-done:
 	case <-c.ctx.Done():
 	}
+}
+
+// finish ends what goes on besides requests, and waits for it no longer than
+// Grace: a client that does not read holds up those who write.
+func (c *conn) finish() {
+	c.cancel(ErrStopped)
+	var all sync.WaitGroup
+	all.Go(c.listens.Wait)
+	all.Go(c.asides.Wait)
+	c.wait(&all, time.After(c.opts.Grace))
 }
 
 // endListens closes the listen streams with their answers.

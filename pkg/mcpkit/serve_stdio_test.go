@@ -304,3 +304,20 @@ func TestOutputFails(t *testing.T) {
 	g.waitRunning(t, 1)
 	require.EqualValues(t, 1, out.writes.Load())
 }
+
+// A server that is told to stop waits for its listen streams, and for what it
+// tells them and the client.
+func TestStopLeavesNoGoroutine(t *testing.T) {
+	mcpkittest.NoLeaks(t, "github.com/toolroom-mcp/toolroom/pkg/mcpkit")
+	h := newServer(server.WithToolCapabilities(true))
+	w := serve(t, h, mcpkit.ServeOptions{})
+	w.handshake(`{}`)
+	w.send(`{"jsonrpc":"2.0","id":"sub","method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},%s}}`, modern("new"))
+	require.Equal(t, "notifications/subscriptions/acknowledged", w.next().Method)
+	h.SendNotificationToAllClients("notifications/tools/list_changed", nil)
+	require.Equal(t, "notifications/tools/list_changed", w.next().Method)
+	w.cancel(mcpkit.ErrStopped)
+	_, err := w.wait()
+	require.ErrorIs(t, err, mcpkit.ErrStopped)
+	w.end() //nolint:errcheck // the goroutine that reads ends with the input
+}

@@ -37,10 +37,13 @@ type Def struct {
 	// that its calls must not wait until those are over.
 	Control bool
 
-	// Output is the zero value of the struct that results carry as Meta. It
-	// becomes the outputSchema. nil: the tool has no metadata and declares no
-	// outputSchema; its errors still carry their code.
+	// Output is the zero value of the struct that results carry as Meta. nil:
+	// the tool has no metadata; its errors still carry their code.
 	Output any
+
+	// Row is the zero value of an element of Result.Rows; nil: the tool has
+	// no rows. With Output it makes the outputSchema of Structured.
+	Row any
 
 	// Meta is added to the definition's _meta.
 	Meta map[string]any
@@ -56,7 +59,9 @@ type Tool struct {
 	definition json.RawMessage
 	input      *schema
 	output     *schema // nil: none declared
+	row        *schema // of an element of Result.Rows; nil: the tool has none
 	data       bool    // the answer is structuredContent, the text its rendering
+	structured bool    // a text tool that also answers with structuredContent
 	run        func(ctx context.Context, args *node) (*Result, error)
 	remote     *remote // in place of schemas and run: the tool is another server's
 	through    Handler // nil: no middleware of its own
@@ -87,15 +92,34 @@ func (t *Tool) Schema(strictOpenAI bool) (schema json.RawMessage, lost []string)
 	return t.input.JSON(), nil
 }
 
-// OutputSchema returns the schema of structuredContent, or nil.
+// OutputSchema returns the schema of structuredContent, or nil: the tool
+// answers with text alone.
 func (t *Tool) OutputSchema() json.RawMessage {
-	if t.remote != nil {
+	switch {
+	case t.remote != nil:
 		return t.remote.output
+	case t.data:
+		return t.output.JSON()
+	case t.structured:
+		return t.wholeSchema().JSON()
 	}
-	if t.output == nil {
-		return nil
+	return nil
+}
+
+// Structured returns a tool like t that declares an outputSchema and answers
+// with structuredContent that holds the whole answer, besides the text: the
+// rows as "results", or else the text as "text", and the metadata. It is for
+// programs: some clients pass structuredContent to the model instead of the
+// text. A tool that NewStructuredTool or a session made is returned as it is.
+func (t *Tool) Structured() (*Tool, error) {
+	if t.data || t.remote != nil {
+		return t, nil
 	}
-	return t.output.JSON()
+	out := *t
+	out.structured = true
+	var err error
+	out.definition, err = out.define()
+	return &out, err
 }
 
 // Call checks args against the schema, decodes them, runs the tool and

@@ -35,12 +35,21 @@ func isNameRune(r rune, others string) bool {
 //	                       are the same
 //	enum:"a,b"             the values of a string, a number, or a list's items
 //	default:"10"           given to the function where the caller says nothing;
-//	                       lists as "a,b" or JSON, other composites as JSON
+//	                       lists as "a,b" or JSON, other composites as JSON;
+//	                       false is not written to the schema
 //	min:"1" max:"20"       bounds of a number or a duration, or of the length
-//	                       of a string, list or map
-//	alias:"old,other"      further names that are taken, with a note
+//	                       of a string, list or map; a lower bound of 0 or 1
+//	                       is checked and not written to the schema
+//	alias:"old,other"      further names that are taken, with a note; @file,
+//	                       @dir and other groups are in aliasGroups. Of every
+//	                       name, camelCase is taken for snake_case as well. Two
+//	                       arguments may share one if their JSON types differ
+//	hidden:"true"          taken, but not in the schema: an optional argument
+//	                       of other tools that the function translates
 //	verbatim:"true"        of an optional string that is data: "null" and
 //	                       "undefined" are text, not a way to say nothing
+//	argv:"true"            of a string that is a shell command: a list of
+//	                       words is taken for it, with a note
 //	bare:"true"            of a list that is mostly one: a bare value is taken
 //	                       for a list of one without a note
 //
@@ -154,6 +163,13 @@ func (t *Tool) finish(input, output reflect.Type) error {
 		t.output, err = outputSchema(output)
 		faults = append(faults, err)
 	}
+	if t.def.Row != nil {
+		t.row, err = buildSchema(reflect.TypeOf(t.def.Row), true)
+		if err == nil && t.row.recursive() {
+			err = errors.New("field Row cannot be a recursive type")
+		}
+		faults = append(faults, err)
+	}
 	if err := errors.Join(faults...); err != nil {
 		return err
 	}
@@ -211,6 +227,37 @@ func outputSchema(t reflect.Type) (*schema, error) {
 	return s, nil
 }
 
+// recursive reports whether the type refers to itself or to a type that does.
+func (s *schema) recursive() bool {
+	return s.kind == kindRef || s.items != nil && s.items.recursive() ||
+		slices.ContainsFunc(s.properties, func(p property) bool { return p.recursive() })
+}
+
+// wholeSchema is the schema of what wholeAnswer makes.
+func (t *Tool) wholeSchema() *schema {
+	out := schema{kind: kindObject, named: map[string]int{}, optionalRoot: true}
+	if t.output != nil {
+		out.defs = t.output.defs
+	}
+	add := func(p property) {
+		if _, taken := out.named[p.name]; !taken {
+			out.named[p.name] = len(out.properties)
+			out.properties = append(out.properties, p)
+		}
+	}
+	if t.row != nil {
+		add(property{name: "results", schema: &schema{kind: kindList, items: t.row}})
+	}
+	add(property{name: "text", schema: &schema{kind: kindString, description: "the answer as text, where there are no rows"}})
+	add(property{name: "code", schema: &schema{kind: kindString, description: "stable code of an error"}})
+	if t.output != nil && t.output.kind == kindObject {
+		for _, p := range t.output.properties {
+			add(p)
+		}
+	}
+	return &out
+}
+
 // checkMapOutput makes sure that an error's code fits among a map's values.
 func checkMapOutput(s *schema) error {
 	if k := s.items.target().kind; k != kindString && k != kindAny {
@@ -221,22 +268,21 @@ func checkMapOutput(s *schema) error {
 
 // metaCall is the _meta key under which a tool says what a host must know to
 // call it well.
-const metaCall = "io.github.toolroom-mcp/call"
+const metaCall = "toolroom/call"
 
 // define writes the entry of tools/list.
 func (t *Tool) define() (json.RawMessage, error) {
 	d := t.def
 	type annotations struct {
-		Title       string `json:"title,omitempty"`
-		ReadOnly    bool   `json:"readOnlyHint"`
-		Destructive bool   `json:"destructiveHint"`
-		Idempotent  bool   `json:"idempotentHint"`
-		OpenWorld   bool   `json:"openWorldHint"`
+		ReadOnly    bool `json:"readOnlyHint"`
+		Destructive bool `json:"destructiveHint"`
+		Idempotent  bool `json:"idempotentHint"`
+		OpenWorld   bool `json:"openWorldHint"`
 	}
 	meta := map[string]any{metaCall: struct {
-		Validates  bool  `json:"validatesArguments"`
+		Validates  bool  `json:"validates"`
 		TimeoutMS  int64 `json:"timeoutMs"` // 0: none
-		Concurrent int   `json:"maxConcurrency"`
+		Concurrent int   `json:"concurrency"`
 		Control    bool  `json:"control,omitempty"`
 	}{true, d.Timeout.Milliseconds(), cmpPositive(d.MaxConcurrent, DefaultMaxConcurrent), d.Control}}
 	for key, value := range d.Meta {
@@ -252,7 +298,7 @@ func (t *Tool) define() (json.RawMessage, error) {
 		Meta        map[string]any  `json:"_meta"`
 	}{
 		d.Name, d.Title, strings.TrimSpace(d.Description), t.input.JSON(), t.OutputSchema(),
-		annotations{d.Title, d.Hints.ReadOnly, d.Hints.Destructive, d.Hints.Idempotent, d.Hints.OpenWorld}, meta,
+		annotations{d.Hints.ReadOnly, d.Hints.Destructive, d.Hints.Idempotent, d.Hints.OpenWorld}, meta,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("the definition cannot be sent as JSON: %w", err)

@@ -20,14 +20,14 @@ func TestDefinition(t *testing.T) {
 		Output: counts{}, Meta: map[string]any{"anthropic/maxResultSizeChars": 100_000},
 	}, nothing[page])
 	require.NoError(t, err)
-	require.Equal(t, `{"name":"ls","title":"List directory","description":"Lists < & >.","inputSchema":{"type":"object","properties":{"limit":{"type":"integer","default":100},"offset":{"type":"integer"}}},"outputSchema":`+string(tool.OutputSchema())+`,"annotations":{"title":"List directory","readOnlyHint":true,"destructiveHint":false,"idempotentHint":true,"openWorldHint":false},"_meta":{"anthropic/maxResultSizeChars":100000,"io.github.toolroom-mcp/call":{"validatesArguments":true,"timeoutMs":10000,"maxConcurrency":4}}}`,
+	require.Equal(t, `{"name":"ls","title":"List directory","description":"Lists < & >.","inputSchema":{"type":"object","properties":{"limit":{"type":"integer","default":100},"offset":{"type":"integer"}}},"annotations":{"readOnlyHint":true,"destructiveHint":false,"idempotentHint":true,"openWorldHint":false},"_meta":{"anthropic/maxResultSizeChars":100000,"toolroom/call":{"validates":true,"timeoutMs":10000,"concurrency":4}}}`,
 		string(tool.Definition()))
 	require.Equal(t, "ls", tool.Name())
 	require.Equal(t, 4, tool.Def().MaxConcurrent)
 
 	_, err = mcpkit.NewTool(mcpkit.Def{Name: "x", Meta: map[string]any{"f": func() {}}}, nothing[page])
 	require.ErrorContains(t, err, "the definition cannot be sent as JSON")
-	_, err = mcpkit.NewTool(mcpkit.Def{Name: "x", Meta: map[string]any{"io.github.toolroom-mcp/call": 1}}, nothing[page])
+	_, err = mcpkit.NewTool(mcpkit.Def{Name: "x", Meta: map[string]any{"toolroom/call": 1}}, nothing[page])
 	require.ErrorContains(t, err, "the kit's own")
 }
 
@@ -73,7 +73,7 @@ func TestConcurrentCalls(t *testing.T) {
 			args := json.RawMessage(`{"pattern":"` + pattern + `","limit":"5","tree":{"name":"x"}}`)
 			for range 100 {
 				res := tool.Call(context.Background(), args)
-				if want := pattern + "\nnote: /limit: \"5\" taken as the number 5\nnote: " + pattern; res.Text != want {
+				if want := "note: /limit: \"5\" taken as the number 5\n" + pattern + "\nnote: " + pattern; res.Text != want {
 					t.Errorf("got %q, want %q", res.Text, want)
 					return
 				}

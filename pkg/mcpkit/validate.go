@@ -26,6 +26,7 @@ type checker struct {
 	refuseUnknown bool
 	faults        []fault
 	notes         []string
+	renamed       []string // arguments given under another name
 	more          int      // notes past those that are kept
 	dropped       int      // faults past those that are kept
 	nulls         []string // optional arguments given as null, told in one note
@@ -100,20 +101,24 @@ func (c *checker) check(s *schema, n *node, at *path) *node {
 	return n
 }
 
-func kindFits(k kind, got byte) bool {
+func kindFits(k kind, got byte) bool { return k == kindAny || got == jsonKind(k) }
+
+// jsonKind is the kind of the JSON values that a schema takes, as in node; 0
+// for any.
+func jsonKind(k kind) byte {
 	switch k {
 	case kindAny:
-		return true
+		return 0
 	case kindObject, kindMap:
-		return got == '{'
+		return '{'
 	case kindList:
-		return got == '['
+		return '['
 	case kindString, kindText, kindBytes, kindDuration:
-		return got == '"'
+		return '"'
 	case kindInteger, kindNumber:
-		return got == '0'
+		return '0'
 	}
-	return got == 't'
+	return 't'
 }
 
 func (c *checker) object(s *schema, n *node, at *path) *node {
@@ -126,9 +131,9 @@ func (c *checker) object(s *schema, n *node, at *path) *node {
 			continue
 		}
 		seen[m.name] = true
-		i, known := s.named[m.name]
+		i, known := c.meant(s, n.members, m, at)
 		if !known {
-			c.unknown(s, m.name, at)
+			c.unknown(s, m, at)
 			continue
 		}
 		p := s.properties[i]
@@ -142,8 +147,8 @@ func (c *checker) object(s *schema, n *node, at *path) *node {
 			}
 			continue
 		}
-		if m.name != p.name {
-			c.note(at.member(m.name), "taken as %s", p.name)
+		if m.name != p.name && !p.hidden { // the function tells of hidden ones
+			c.renamed = append(c.renamed, fmt.Sprintf("%s: taken as %s", shown(at.member(m.name).String()), p.name))
 		}
 		out.fields[i], by[i] = c.check(p.schema, value, at.member(m.name)), m.name
 	}
@@ -192,16 +197,19 @@ func (c *checker) missing(p property, at *path) {
 		text: fmt.Sprintf("missing: %s (%s, required) at %s", p.name, p.words(), shown(here.String()))})
 }
 
-func (c *checker) unknown(s *schema, name string, at *path) {
-	if near := nearest(name, s.names()); near != "" {
-		c.fault(at.member(name), "is not an argument: did you mean %s?", near)
+func (c *checker) unknown(s *schema, m member, at *path) {
+	if c.tolerant && isRemark(m.name, m.value) {
+		return
+	}
+	if near := nearest(m.name, s.names()); near != "" {
+		c.fault(at.member(m.name), "is not an argument: did you mean %s?", near)
 		return
 	}
 	if c.refuseUnknown || !c.tolerant {
-		c.fault(at.member(name), "is not an argument%s", c.known(s))
+		c.fault(at.member(m.name), "is not an argument%s", c.known(s))
 		return
 	}
-	c.note(at.member(name), "unknown argument ignored")
+	c.note(at.member(m.name), "unknown argument ignored")
 }
 
 func (c *checker) known(s *schema) string {
@@ -211,14 +219,19 @@ func (c *checker) known(s *schema) string {
 	return ""
 }
 
-// names returns the property names, then the aliases.
+// names returns the names of the properties that the schema advertises, then
+// their aliases.
 func (s *schema) names() []string {
 	var names []string
 	for _, p := range s.properties {
-		names = append(names, p.name)
+		if !p.hidden {
+			names = append(names, p.name)
+		}
 	}
 	for _, p := range s.properties {
-		names = append(names, p.aliases...)
+		if !p.hidden {
+			names = append(names, p.aliases...)
+		}
 	}
 	return names
 }

@@ -95,15 +95,18 @@ func (t *Tool) validate(ctx context.Context, args []byte) (*node, error) {
 		return nil, c.err(t)
 	}
 	const maxNotes = 10
+	if len(c.renamed) > 0 {
+		Notef(ctx, "%s", strings.Join(c.renamed[:min(len(c.renamed), maxNotes)], ", "))
+	}
 	if len(c.nulls) > 0 {
-		Notef(ctx, "taken as not given: %s", strings.Join(c.nulls[:min(len(c.nulls), maxNotes)], ", "))
+		NoteFirstf(ctx, "taken as not given: %s", strings.Join(c.nulls[:min(len(c.nulls), maxNotes)], ", "))
 	}
 	for i, note := range c.notes {
 		if i == maxNotes {
-			Notef(ctx, "%d more arguments were unknown or not of their type", len(c.notes)-i+c.more)
+			NoteFirstf(ctx, "%d more arguments were unknown or not of their type", len(c.notes)-i+c.more)
 			break
 		}
-		Notef(ctx, "%s", note)
+		NoteFirstf(ctx, "%s", note)
 	}
 	return n, nil
 }

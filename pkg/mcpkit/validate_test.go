@@ -45,6 +45,8 @@ type searchArgs struct {
 	Maybe   *int              `json:"maybe"`
 	Tree    *tree             `json:"tree,omitempty"`
 	Opts    map[string]string `json:"opts,omitempty"`
+	Run     string            `json:"run,omitempty" argv:"true"`
+	MaxHits int               `json:"max_hits,omitempty" hidden:"true"`
 }
 
 // calls runs a tool of A and keeps what its function was given.
@@ -95,7 +97,7 @@ func TestFaultsAreNamedInPlainWords(t *testing.T) {
 		`{"pattern":"x","lines":{"a":1}}`:                 `/lines must be a list of integers, got an object`,
 		`{"pattern":"x","edits":[{"old_string":"a"},{}]}`: `missing: old_string (string, required) at /edits/1/old_string`,
 		`{"pattern":"x","edits":[{"old":"a"}]}`:           `missing: old_string`,
-		`{"pattern":"x","edits":[{"oldString":"a"}]}`:     `/edits/0/oldString is not an argument: did you mean old_string?`,
+		`{"pattern":"x","edits":[{"oldStrng":"a"}]}`:      `/edits/0/oldStrng is not an argument: did you mean old_string?`,
 		`{"pattern":"x","env":{"a/b~c":"x"}}`:             `/env/a~1b~0c must be an integer`,
 		`{"pattern":"x","wait":"soon"}`:                   `/wait must be a duration like "30s" or "1m30s", got string "soon"`,
 		`{"pattern":"x","wait":"2m"}`:                     `/wait must be at most 1m, got "2m"`,
@@ -104,9 +106,13 @@ func TestFaultsAreNamedInPlainWords(t *testing.T) {
 		`{"pattern":"x","tree":{"name":"a","kids":[{}]}}`: `missing: name (string, required) at /tree/kids/0/name`,
 		`{"pattern":"x","pattern":"y"}`:                   `/pattern is given twice`,
 		`{"pattern":"x","any":{"a":1,"a":2}}`:             `/any/a is given twice`,
-		`{"pattern":"x","Path":"a"}`:                      `/Path is not an argument: did you mean path?`,
+		`{"pattern":"x","Paht":"a"}`:                      `/Paht is not an argument: did you mean path?`,
 		`{"pattern":"x","paths":["a"]}`:                   `/paths is not an argument: did you mean path?`,
-		`{"pattern":"x","filePath":"a"}`:                  `/filePath is not an argument: did you mean file_path?`,
+		`{"pattern":"x","path":"a","filePath":"b"}`:       `/filePath and path are the same argument: give only path`,
+		`{"pattern":"x","maxHits":1,"max_hits":2}`:        `/max_hits and maxHits are the same argument: give only max_hits`,
+		`{"pattern":"x","run":["ls",1]}`:                  `/run must be a string, got a list`,
+		`{"pattern":"x","path":["ls"]}`:                   `/path must be a string, got a list`,
+		`{"pattern":"x","max_hits":"x"}`:                  `/max_hits must be an integer, got string "x"`,
 		`{"pattern":"x","path":"a","file_path":"b"}`:      `/file_path and path are the same argument: give only path`,
 		`{"pattern":"\ud800"}`:                            `/pattern holds half of a surrogate pair`,
 		`{"pattern":"x","any":["\udc00"]}`:                `/any/0 holds half of a surrogate pair`,
@@ -141,11 +147,11 @@ func TestMissingAloneHasItsCode(t *testing.T) {
 		res := c.call(args)
 		require.Equal(t, toolerr.MissingParameter, res.Code, args)
 		require.Contains(t, res.Text, missing, args)
-		require.JSONEq(t, `{"code":"MISSING_PARAMETER","invalid":["/pattern"]}`, string(res.Structured))
+		require.JSONEq(t, `{"invalid":["/pattern"]}`, string(res.Details))
 	}
-	res := c.call(`{"limit":"x","Path":"y","globs":[1]}`)
+	res := c.call(`{"limit":"x","Paht":"y","globs":[1]}`)
 	require.Equal(t, toolerr.InvalidParams, res.Code, "mixed with another fault")
-	for _, want := range []string{"4 faults in the arguments of search:\n", missing, "/limit must be", "/Path is not", "/globs/0 must be"} {
+	for _, want := range []string{"4 faults in the arguments of search:\n", missing, "/limit must be", "/Paht is not", "/globs/0 must be"} {
 		require.Contains(t, res.Text, want)
 	}
 	var invalid *mcpkit.ValidationError
@@ -193,6 +199,15 @@ func TestDeviationsAreTakenAndNoted(t *testing.T) {
 		{`{"maybe":5}`, ``, with(func(a *searchArgs) { a.Maybe = &five })},
 		{`{"file_path":"a"}`, `/file_path: taken as path`, with(func(a *searchArgs) { a.Path = "a" })},
 		{`{"path":"a","file_path":"a"}`, ``, with(func(a *searchArgs) { a.Path = "a" })},
+		{`{"filePath":"a"}`, `/filePath: taken as path`, with(func(a *searchArgs) { a.Path = "a" })},
+		{`{"OutputMode":"count"}`, `/OutputMode: taken as output_mode`, with(func(a *searchArgs) { a.Mode = "count" })},
+		{`{"edits":[{"oldString":"a"}]}`, `/edits/0/oldString: taken as old_string`, with(func(a *searchArgs) { a.Edits = []edit{{Old: "a"}} })},
+		{`{"max_hits":3}`, ``, with(func(a *searchArgs) { a.MaxHits = 3 })},
+		{`{"maxHits":3}`, ``, with(func(a *searchArgs) { a.MaxHits = 3 })},
+		{`{"run":["ls","a b","it's",""]}`, `a list of words taken as the command`, with(func(a *searchArgs) { a.Run = `ls 'a b' 'it'\''s' ''` })},
+		{`{"run":["bash","-lc","a | b"]}`, `taken as the command "a | b"`, with(func(a *searchArgs) { a.Run = "a | b" })},
+		{`{"explanation":"to see","taskProgress":"1"}`, ``, base},
+		{`{"explanation":{}}`, `/explanation: unknown argument ignored`, base},
 		{`{"colour":"red"}`, `/colour: unknown argument ignored`, base},
 		{`{"wait":1500}`, `/wait: 1500 taken as milliseconds: 1.5s`, with(func(a *searchArgs) { a.Wait = 1500 * time.Millisecond })},
 		{`{"wait":"1m"}`, ``, with(func(a *searchArgs) { a.Wait = time.Minute })},
@@ -229,6 +244,34 @@ func TestRefuseUnknown(t *testing.T) {
 	require.Equal(t, toolerr.InvalidParams, res.Code)
 	require.Contains(t, res.Text, "/colour is not an argument")
 	require.False(t, c.call(`{"pattern":"x","file_path":"a"}`).IsError, "an alias is known")
+	require.False(t, c.call(`{"pattern":"x","explanation":"to see"}`).IsError, "why it is called changes nothing")
+}
+
+// What was ignored or translated stands above the answer, what was only
+// renamed below it.
+func TestNotesOfArgumentsStandFirst(t *testing.T) {
+	c := recorder[searchArgs](t, mcpkit.Def{})
+	want := "note: taken as not given: /ratio\nnote: /colour: unknown argument ignored\nnote: /limit: \"5\" taken as the number 5\n" +
+		"1 match\nnote: /filePath: taken as path"
+	require.Equal(t, want, c.call(`{"pattern":"x","filePath":"a","colour":"red","limit":"5","ratio":null}`).Text)
+}
+
+// A hidden argument is taken, and nowhere advertised.
+func TestHiddenArguments(t *testing.T) {
+	c := recorder[searchArgs](t, mcpkit.Def{})
+	require.Contains(t, string(c.tool.Definition()), `"run"`)
+	require.NotContains(t, string(c.tool.Definition()), "max_hits")
+	strict, _ := c.tool.Schema(true)
+	require.NotContains(t, string(strict), "max_hits")
+	res := c.call(`{"pattern":5}`)
+	require.Contains(t, res.Text, "run (string)")
+	require.NotContains(t, res.Text, "max_hits")
+	_, err := mcpkit.NewTool(mcpkit.Def{Name: "x"}, func(context.Context, struct {
+		A string `json:"a" hidden:"true"`
+	}) (*mcpkit.Result, error) {
+		return nil, nil
+	})
+	require.ErrorContains(t, err, "a is required: callers that do not know it could not call the tool")
 }
 
 func TestEmbeddedAndShadowedFieldsAreFilled(t *testing.T) {
@@ -283,7 +326,10 @@ func FuzzCall(f *testing.F) {
 	c := recorder[searchArgs](f, mcpkit.Def{Output: struct {
 		N int `json:"n"`
 	}{}})
-	schema := compile(f, c.tool.OutputSchema())
+	tool, err := c.tool.Structured()
+	require.NoError(f, err)
+	c.tool = tool
+	schema := compile(f, tool.OutputSchema())
 	f.Fuzz(func(t *testing.T, args []byte) {
 		res := c.call(string(args))
 		out := res.JSON()
@@ -319,4 +365,48 @@ func TestErrorTypes(t *testing.T) {
 	err = &mcpkit.ExecutionError{Tool: "grep", Phase: "execute", Message: "boom", Cause: cause}
 	require.ErrorIs(t, err, cause)
 	require.Equal(t, toolerr.ExecutionError, toolerr.CodeOf(err))
+}
+
+// The type of a value tells which of the properties with its name it is for.
+func TestATypeTellsThePropertyOfAnAlias(t *testing.T) {
+	type sharedArgs struct {
+		Pattern string   `json:"pattern" alias:"regex,expr"`
+		Limit   int      `json:"limit,omitempty" alias:"count"`
+		Regex   *bool    `json:"is_regex,omitempty" alias:"regex" hidden:"true"`
+		Count   bool     `json:"count,omitempty" hidden:"true"`
+		Words   []string `json:"words,omitempty" alias:"expr"`
+	}
+	c := recorder[sharedArgs](t, mcpkit.Def{})
+	yes, no := true, false
+	for args, want := range map[string]sharedArgs{
+		`{"regex":"a"}`:                          {Pattern: "a"},
+		`{"pattern":"a","regex":true}`:           {Pattern: "a", Regex: &yes},
+		`{"regex":false,"pattern":"a"}`:          {Pattern: "a", Regex: &no},
+		`{"pattern":"a","regex":"true"}`:         {Pattern: "a", Regex: &yes},
+		`{"regex":"true"}`:                       {Pattern: "true"},
+		`{"regex":"a","is_regex":true}`:          {Pattern: "a", Regex: &yes},
+		`{"pattern":"a","regex":null}`:           {Pattern: "a"},
+		`{"expr":"a","count":3}`:                 {Pattern: "a", Limit: 3},
+		`{"expr":"a","count":true}`:              {Pattern: "a", Count: true},
+		`{"expr":"a","count":"true"}`:            {Pattern: "a", Count: true},
+		`{"expr":"a","count":"3"}`:               {Pattern: "a", Limit: 3},
+		`{"pattern":"a","expr":["b"]}`:           {Pattern: "a", Words: []string{"b"}},
+		`{"pattern":"a","Regex":true,"Count":7}`: {Pattern: "a", Regex: &yes, Limit: 7},
+	} {
+		res := c.call(args)
+		require.False(t, res.IsError, "%s: %s", args, res.Text)
+		require.Equal(t, &want, c.got, args)
+	}
+	for args, want := range map[string]string{
+		`{"pattern":"a","regex":"b"}`:         "/regex and pattern are the same argument: give only pattern",
+		`{"pattern":"a","regex":7}`:           "/regex and pattern are the same argument: give only pattern",
+		`{"pattern":"a","count":[1]}`:         "/count must be a boolean (true or false), got a list",
+		`{"pattern":"a","limit":1,"count":2}`: "/count and limit are the same argument: give only limit",
+		`{"regex":true}`:                      "missing: pattern",
+		`{"regex":7}`:                         "/regex must be a string, got number 7",
+	} {
+		res := c.call(args)
+		require.True(t, res.IsError, args)
+		require.Contains(t, res.Text, want, args)
+	}
 }

@@ -115,7 +115,10 @@ func (s *schema) signature() string {
 	const limit = 600
 	var b strings.Builder
 	for i, p := range s.properties {
-		if i > 0 {
+		if p.hidden {
+			continue
+		}
+		if b.Len() > 0 {
 			b.WriteString(", ")
 		}
 		if b.Len() > limit {

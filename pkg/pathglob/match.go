@@ -15,41 +15,36 @@ const (
 	anything      // *
 	prefix        // text*
 	suffix        // *text
-	around        // text*tail
 	general       // by doublestar
 )
 
 // segment is one path element of a pattern.
 type segment struct {
-	kind kind
-	text string
-	tail string
+	kind   kind
+	text   string // what is compared
+	source string // as doublestar takes it
 }
 
-func newSegment(text string) segment {
+func newSegment(text string, fold bool) segment {
 	if text == "**" {
-		return segment{kind: globstar}
+		return segment{globstar, "", text}
 	}
 	text = singleStars(text)
 	if text == "*" {
-		return segment{kind: anything}
-	}
-	if !strings.ContainsAny(text, `*?[\`) {
-		return segment{kind: literal, text: text}
+		return segment{anything, "", text}
 	}
 	if plain, ok := unescape(text); ok {
-		return segment{kind: literal, text: plain}
+		return segment{literal, plain, text}
 	}
 	head, tail, _ := strings.Cut(text, "*")
 	switch {
-	case strings.ContainsAny(text, `?[\`) || strings.Contains(tail, "*"):
-		return segment{kind: general, text: text}
+	case strings.ContainsAny(text, `?[\`) || head != "" && tail != "" || strings.Contains(tail, "*"):
+		text = classes(text, fold)
+		return segment{general, text, text}
 	case head == "":
-		return segment{kind: suffix, text: tail}
-	case tail == "":
-		return segment{kind: prefix, text: head}
+		return segment{suffix, tail, text}
 	}
-	return segment{kind: around, text: head, tail: tail}
+	return segment{prefix, head, text}
 }
 
 // singleStars makes one star of several in a row, which mean no more.
@@ -77,7 +72,7 @@ func singleStars(text string) string {
 	return b.String()
 }
 
-// unescape returns the name that a piece without wildcards stands for.
+// unescape returns the name that a piece without wildcards matches.
 func unescape(text string) (string, bool) {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
@@ -94,6 +89,8 @@ func unescape(text string) (string, bool) {
 	return b.String(), true
 }
 
+// match compares one element of a path. What it does itself is faster than
+// doublestar and has the same result.
 func (s *segment) match(name string) bool {
 	switch s.kind {
 	case literal:
@@ -102,75 +99,99 @@ func (s *segment) match(name string) bool {
 		return strings.HasPrefix(name, s.text)
 	case suffix:
 		return strings.HasSuffix(name, s.text)
-	case around:
-		return len(name) >= len(s.text)+len(s.tail) && strings.HasPrefix(name, s.text) && strings.HasSuffix(name, s.tail)
 	case general:
 		return doublestar.MatchUnvalidated(s.text, name)
 	}
 	return true
 }
 
+// form says which part of a pattern needs doublestar.
+type form uint8
+
+const (
+	direct  form = iota // names, then an element: nothing
+	deep                // names, ** and perhaps an element: nothing
+	complex             // the whole path, unless its beginning or end decides
+)
+
 // alternative is one pattern without braces.
 type alternative struct {
-	segs []segment
-	// baseOnly is for "**/x": the last element alone decides.
-	baseOnly bool
+	segs    []segment
+	form    form
+	head    string // the plain directories that it begins with, and a slash
+	text    string // for doublestar
+	self    string // where ** is last: for the directory that it begins at, else ""
+	dirOnly bool   // a slash is at its end
 }
 
-func newAlternative(text string) alternative {
+// newAlternative compiles a normalised pattern.
+func newAlternative(text string, dirOnly, fold bool) alternative {
 	parts := strings.Split(text, "/")
 	segs := make([]segment, len(parts))
 	for i, part := range parts {
-		segs[i] = newSegment(part)
+		segs[i] = newSegment(part, fold)
 	}
-	return alternativeOf(segs)
+	return alternativeOf(segs, dirOnly)
 }
 
-func alternativeOf(segs []segment) alternative {
-	return alternative{
-		segs:     segs,
-		baseOnly: len(segs) == 2 && segs[0].kind == globstar && segs[1].kind != globstar,
+func alternativeOf(segs []segment, dirOnly bool) alternative {
+	sources := make([]string, len(segs))
+	for i, s := range segs {
+		sources[i] = s.source
 	}
+	a := alternative{segs: segs, form: complex, text: strings.Join(sources, "/"), dirOnly: dirOnly}
+	if a.last().kind == globstar {
+		// doublestar alone takes "x/**" for x, but not "x*/**".
+		a.self = strings.TrimSuffix(a.text, "/**")
+		a.text += "/*"
+	}
+	plain := a.plainDirs()
+	for _, name := range plain {
+		a.head += name + "/"
+	}
+	switch rest := segs[len(plain):]; {
+	case rest[0].kind == globstar && len(rest) <= 2:
+		a.form = deep
+	case len(rest) == 1:
+		a.form = direct
+	}
+	return a
 }
 
-func (a *alternative) match(path string) bool {
-	if a.baseOnly {
-		return a.segs[1].match(path[strings.LastIndexByte(path, '/')+1:])
+func (a *alternative) last() *segment { return &a.segs[len(a.segs)-1] }
+
+// plainDirs returns the plain names that are before the last element.
+func (a *alternative) plainDirs() []string {
+	var names []string
+	for _, s := range a.segs[:len(a.segs)-1] {
+		if s.kind != literal {
+			break
+		}
+		names = append(names, s.text)
 	}
-	// As in matching a string against one with stars, going back to the last
-	// globstar is enough: what an earlier one could take, it can.
-	segs, rest, more := a.segs, path, true
-	var backSegs []segment
-	var backRest string
-	for more || len(segs) > 0 {
-		switch {
-		case len(segs) > 0 && segs[0].kind == globstar:
-			if len(segs) == 1 {
-				return true
-			}
-			segs = segs[1:]
-			backSegs, backRest = segs, rest
-			if !more {
-				return false
-			}
-			continue
-		case len(segs) > 0 && more:
-			name, after, found := strings.Cut(rest, "/")
-			if segs[0].match(name) {
-				segs, rest, more = segs[1:], after, found
-				continue
-			}
-		}
-		if backSegs == nil {
-			return false
-		}
-		_, after, found := strings.Cut(backRest, "/")
-		if !found {
-			return false
-		}
-		segs, rest, more, backRest = backSegs, after, true, after
+	return names
+}
+
+// match decides by the beginning and by the last element of the path where it
+// can, and asks doublestar for the rest.
+func (a *alternative) match(path string, dir bool) bool {
+	if a.dirOnly && !dir {
+		return false
 	}
-	return true
+	base := strings.LastIndexByte(path, '/') + 1
+	if !strings.HasPrefix(path, a.head) || !a.last().match(path[base:]) {
+		// "head/**" matches the directory head.
+		return dir && a.form == deep && a.last().kind == globstar && len(path)+1 == len(a.head) && strings.HasPrefix(a.head, path)
+	}
+	switch {
+	case a.form == deep:
+		return true
+	case a.form == direct:
+		return base == len(a.head)
+	case dir && a.self != "" && doublestar.MatchUnvalidated(a.self, path):
+		return true
+	}
+	return doublestar.MatchUnvalidated(a.text, path)
 }
 
 // enter reports whether a path below dir may match.
@@ -197,13 +218,7 @@ func (a *alternative) enter(dir string) bool {
 func commonPrefix(alts []alternative) []string {
 	var common []string
 	for n, alt := range alts {
-		var own []string
-		for _, s := range alt.segs[:len(alt.segs)-1] {
-			if s.kind != literal {
-				break
-			}
-			own = append(own, s.text)
-		}
+		own := alt.plainDirs()
 		if n == 0 {
 			common = own
 			continue

@@ -3,15 +3,20 @@
 //
 // The syntax is that of doublestar v4: * ? [class] [^class] {a,b} \x, and **
 // as a whole path element for any number of elements, none included. Paths
-// are relative to the directory that is searched. Beyond that:
+// are relative to the directory that is searched. doublestar does the matching,
+// unless the beginning and the last element of a path already decide. Beyond
+// that:
 //
 //   - A pattern without a slash matches at any depth, as in a .gitignore.
 //   - A slash at its end makes it match directories only, one at its
 //     beginning ties it to the top.
+//   - "foo/**" matches all that is below foo, and foo itself if that is a
+//     directory.
 //   - A pattern that reads as a plain name is found as such: "[id].tsx" matches
-//     the file of that very name beside "i.tsx" and "d.tsx", and so does
+//     the file of that very name besides "i.tsx" and "d.tsx", and so does
 //     "{{name}}.txt".
-//   - A class never matches a slash.
+//   - A class is read as bash reads it: "[]a]" has a bracket, "[[:upper:]]" the
+//     capital letters of ASCII. It never matches a slash.
 //   - ".." is refused: what is searched does not depend on the pattern.
 package pathglob
 
@@ -32,12 +37,11 @@ const (
 
 // Glob is a compiled pattern. It is immutable and safe for concurrent use.
 type Glob struct {
-	source  string
-	alts    []alternative
-	prefix  []string
-	dirOnly bool
-	fold    bool
-	fault   error
+	source string
+	alts   []alternative
+	prefix []string
+	fold   bool
+	fault  error
 }
 
 // Compile reads a pattern. A pattern that is no valid glob but may be a plain
@@ -65,21 +69,20 @@ func compile(pattern string, fold bool) (*Glob, error) {
 	if text == "" {
 		return nil, toolerr.New(toolerr.BadPattern, `pattern %q names nothing: use "**" for everything`, pattern)
 	}
-	g.dirOnly = dirOnly
 	if !anchored && !strings.Contains(text, "/") {
 		text = "**/" + text
 	}
 	read := scan(text)
 	g.fault = read.fault(pattern)
 	var texts []string
-	if g.fault == nil {
+	if g.fault == nil && !read.parted {
 		texts = []string{text}
 	}
 	if read.plain != text {
 		texts = append(texts, read.plain)
 	}
 	for _, text := range texts {
-		if err := g.add(text); err != nil {
+		if err := g.add(text, dirOnly); err != nil {
 			return nil, err
 		}
 	}
@@ -87,18 +90,19 @@ func compile(pattern string, fold bool) (*Glob, error) {
 	return g, nil
 }
 
-// add compiles the alternatives of a valid pattern.
-func (g *Glob) add(text string) error {
+// add compiles the alternatives of a valid pattern, which match directories
+// only where dirOnly or a slash at their own end says so.
+func (g *Glob) add(text string, dirOnly bool) error {
 	expanded, ok := expand(text, maxAlternatives)
 	if !ok {
 		return toolerr.New(toolerr.BadPattern, "pattern %q has more than %d alternatives: use fewer braces or several calls", g.source, maxAlternatives)
 	}
 	for _, text := range expanded {
-		text, _, _ = normalise(text)
+		text, _, slash := normalise(text)
 		if text == "" {
 			continue
 		}
-		alt := newAlternative(text)
+		alt := newAlternative(text, dirOnly || slash, g.fold)
 		for _, s := range alt.segs {
 			if s.kind == literal && s.text == ".." {
 				return toolerr.New(toolerr.OutsideRoot,
@@ -160,8 +164,10 @@ func (g *Glob) String() string { return g.source }
 func (g *Glob) Fault() error { return g.fault }
 
 // DirOnly reports whether the pattern ends in a slash, which makes it one for
-// directories. Match does not look at that.
-func (g *Glob) DirOnly() bool { return g.dirOnly }
+// directories.
+func (g *Glob) DirOnly() bool {
+	return !slices.ContainsFunc(g.alts, func(a alternative) bool { return !a.dirOnly })
+}
 
 // Prefix returns the directory that everything the pattern matches lies
 // below, "" if that is the top.
@@ -181,19 +187,22 @@ func (g *Glob) Below() *Glob {
 	below := *g
 	below.prefix, below.alts = nil, nil
 	for _, alt := range g.alts {
-		below.alts = append(below.alts, alternativeOf(alt.segs[len(g.prefix):]))
+		below.alts = append(below.alts, alternativeOf(alt.segs[len(g.prefix):], alt.dirOnly))
 	}
 	return &below
 }
 
 // Match reports whether the pattern matches a path, relative and with
-// slashes.
-func (g *Glob) Match(path string) bool {
+// slashes, of a directory or of what may be one.
+func (g *Glob) Match(path string) bool { return g.MatchEntry(path, true) }
+
+// MatchEntry is Match for a path that is known to be a directory or not.
+func (g *Glob) MatchEntry(path string, dir bool) bool {
 	if g.fold {
 		path = strings.ToLower(path)
 	}
 	for i := range g.alts {
-		if g.alts[i].match(path) {
+		if g.alts[i].match(path, dir) {
 			return true
 		}
 	}

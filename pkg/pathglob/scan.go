@@ -13,6 +13,7 @@ type reading struct {
 	plain  string
 	reason string // what is wrong with it as a glob; "" if nothing is
 	where  string // the pattern from the fault on
+	parted bool   // a class holds a slash: as in bash, it is none, and only plain counts
 }
 
 // fault returns the BAD_PATTERN error, nil if the pattern is valid. pattern
@@ -31,13 +32,13 @@ func (r reading) fault(pattern string) error {
 }
 
 // scan reads a pattern once. It agrees with doublestar.ValidatePattern on
-// what is valid.
+// what is valid, apart from classes, which are read as bash reads them.
 func scan(text string) reading {
 	s := scanner{text: text, braces: pairs(text)}
 	for s.at < len(text) {
 		s.step()
 	}
-	return reading{plain: s.plain.String(), reason: s.reason, where: s.where}
+	return reading{plain: s.plain.String(), reason: s.reason, where: s.where, parted: s.parted}
 }
 
 type scanner struct {
@@ -47,6 +48,7 @@ type scanner struct {
 	braces map[int]brace
 	reason string
 	where  string
+	parted bool
 }
 
 func (s *scanner) breaks(at int, reason string) {
@@ -74,6 +76,7 @@ func (s *scanner) step() {
 		if reason != "" {
 			s.breaks(start, reason)
 		}
+		s.parted = s.parted || strings.Contains(s.text[start:end], "/")
 		s.escaped(s.text[start:end])
 		s.at = end
 	case '{', '}':
@@ -99,22 +102,8 @@ func (s *scanner) step() {
 // classEnd returns the index after the class that begins at start, and what
 // is wrong with it.
 func classEnd(text string, start int) (end int, reason string) {
-	i := start + 1
-	if i < len(text) && (text[i] == '^' || text[i] == '!') {
-		i++
-	}
-	if i < len(text) && text[i] == ']' {
-		return i + 1, `"[]" is an empty class (write \[ for a plain bracket)`
-	}
-	for ; i < len(text); i++ {
-		switch text[i] {
-		case '\\':
-			i++
-		case ']':
-			return i + 1, ""
-		}
-	}
-	return start + 1, `"[" is never closed (write \[ for a plain bracket)`
+	_, end, reason = readClass(text, start, false)
+	return end, reason
 }
 
 // brace is one brace of a pair.

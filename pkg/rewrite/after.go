@@ -15,9 +15,15 @@ import (
 type After struct {
 	// Executable gives a new file the execute bits.
 	Executable bool
+	// Always writes the content also where the file has it already: that it
+	// was not written would tell what a masked file holds.
+	Always bool
 	// Encoding is how the text is written, where that is known and not UTF-8:
 	// few bytes may look like another one. It is remembered.
 	Encoding textfile.Encoding
+	// Guessed says that Encoding is a guess, and Told that the client named it:
+	// then it holds for the next change, too.
+	Guessed, Told bool
 
 	whole   bool
 	changes []textdiff.Change // of the bytes before, unless whole

@@ -54,6 +54,9 @@ type Rewriter struct {
 // Options are of one change.
 type Options struct {
 	DryRun bool // decide, but write nothing
+	// Session names the client's session whose seen records count; see
+	// state.Store.ForSession.
+	Session string
 }
 
 // Before is a file as it was found, under the lock.
@@ -70,9 +73,32 @@ type Before struct {
 	Parents []string       // directories that do not exist yet, as they are shown
 }
 
-// Fresh reports whether the file is what the model saw last.
+// Fresh reports whether the file is what the model saw last: by content, and
+// of a masked file by size and times, since a content that the model wrote
+// itself would tell whether the one there now is the same.
 func (b *Before) Fresh() bool {
+	if b.Masked {
+		return b.Exists && b.Seen != nil && b.Seen.Stamp.Same(state.StampOf(b.Stat, time.Time{}))
+	}
 	return b.Exists && b.Seen != nil && b.Seen.Index.Etag == b.Etag && b.Seen.Index.Size == int64(len(b.Content))
+}
+
+// Read returns how the file is written: in the encoding that the caller names,
+// else in the one that the client named when it saw this version, else as
+// detected. told says that it was named. A masked file is always read as
+// detected: in another encoding its values might be read as names.
+func (b *Before) Read(ctx context.Context, named textfile.Encoding) (index textfile.Index, told bool, err error) {
+	if named == "" && b.Fresh() {
+		named = b.Seen.Told
+	}
+	if named == "" || !b.Exists || b.Masked || b.Index.NUL > 0 && !named.Wide() {
+		return b.Index, false, nil
+	}
+	read, err := textfile.Scan(ctx, Whole(b.Content), int64(len(b.Content)), textfile.Options{Encoding: named, Keep: true})
+	if err != nil {
+		return b.Index, false, err
+	}
+	return *read, true, nil
 }
 
 // Outcome is what became of a change.
@@ -101,7 +127,7 @@ func (o *Outcome) Etag() textfile.Etag { return o.Index.Etag }
 // called again when somebody else changed the file meanwhile.
 func (r *Rewriter) Do(ctx context.Context, fs *sandbox.FS, name string, o Options, change func(*Before) (*After, error)) (*Outcome, error) {
 	for try := 1; ; try++ {
-		done, err := r.once(ctx, fs, name, func(t *transaction) error {
+		done, err := r.once(ctx, fs, name, o, func(t *transaction) error {
 			after, err := change(t.before)
 			if err != nil {
 				return err
@@ -125,12 +151,13 @@ type transaction struct {
 	ctx    context.Context
 	fs     *sandbox.FS
 	target *sandbox.Target
+	views  *state.Store // of the client's session
 	before *Before
 	done   *Outcome
 }
 
 // once runs a change between locking and unlocking.
-func (r *Rewriter) once(ctx context.Context, fs *sandbox.FS, name string, run func(*transaction) error) (*Outcome, error) {
+func (r *Rewriter) once(ctx context.Context, fs *sandbox.FS, name string, o Options, run func(*transaction) error) (*Outcome, error) {
 	target, err := fs.OpenForWrite(name)
 	if err != nil {
 		return nil, err
@@ -141,7 +168,7 @@ func (r *Rewriter) once(ctx context.Context, fs *sandbox.FS, name string, run fu
 		return nil, err
 	}
 	defer unlock()
-	t := &transaction{Rewriter: r, ctx: ctx, fs: fs, target: target}
+	t := &transaction{Rewriter: r, ctx: ctx, fs: fs, target: target, views: r.Store.ForSession(o.Session)}
 	if err := t.read(); err != nil {
 		return nil, err
 	}
@@ -159,7 +186,7 @@ func (t *transaction) read() error {
 		b.Parents = append(b.Parents, t.fs.Display(dir))
 	}
 	t.before = b
-	if seen, ok := t.Store.Seen(b.Path); ok {
+	if seen, ok := t.views.Seen(b.Path); ok {
 		b.Seen = seen
 	}
 	_, err := t.target.Stat()
@@ -234,7 +261,7 @@ func (t *transaction) write(after *After, o Options) error {
 		return err
 	}
 	done.DryRun = o.DryRun
-	done.Unchanged = b.Exists && after.is(b.Content)
+	done.Unchanged = b.Exists && !after.Always && after.is(b.Content)
 	if done.Unchanged || done.DryRun {
 		err := t.scan()
 		if err == nil && done.Unchanged {
@@ -274,6 +301,7 @@ func (t *transaction) scan() error {
 	})
 	if err == nil {
 		t.done.Index = *index
+		t.done.Index.Guessed = index.Guessed || t.done.After.Guessed
 	}
 	return err
 }
@@ -328,6 +356,11 @@ func overtakenBy(err error) error {
 func (t *transaction) remember(stat sandbox.Stat, taken time.Time) {
 	b, done := t.before, t.done
 	seen := state.Seen{Path: b.Path, Stamp: state.StampOf(stat, taken), Index: done.Index, Ranges: done.After.known(b, &done.Index)}
+	if done.After.Told {
+		seen.Told = done.Index.Encoding
+	} else if b.Fresh() {
+		seen.Told = b.Seen.Told
+	}
 	if b.Exists && b.Seen != nil && !b.Fresh() && !done.After.whole {
 		// The file has changes that the model never saw. It stays behind, and
 		// gets to know only what it just wrote.
@@ -336,7 +369,7 @@ func (t *transaction) remember(stat sandbox.Stat, taken time.Time) {
 			seen.Index.Lines = max(seen.Index.Lines, seen.Ranges[n-1].Last)
 		}
 	}
-	if err := t.Store.Remember(seen); err != nil {
+	if err := t.views.Remember(seen); err != nil {
 		slog.DebugContext(t.ctx, "the file is not remembered", "error", err)
 	}
 }

@@ -99,14 +99,14 @@ type hunk struct {
 
 // compare finds the hunks. lines is how many the file had when it was seen.
 func (s *since) compare(lines int64) {
-	a, b := make([]uint64, len(s.seen)), make([]uint64, len(s.now))
+	a, b := make([]uint32, len(s.seen)), make([]uint32, len(s.now))
 	for i, l := range s.seen {
-		a[i] = uint64(l.sum)
+		a[i] = l.sum
 	}
 	for i, l := range s.now {
-		b[i] = uint64(l.sum)
+		b[i] = l.sum
 	}
-	runs := append(textdiff.Align(a, b), textdiff.Run{A: len(a), B: len(b)})
+	runs := append(textdiff.Align(a, b, nil), textdiff.Run{A: len(a), B: len(b)})
 	i, j, last := 0, 0, int64(0) // last is the number of the line matched last
 	for _, run := range runs {
 		next := lines + 1

@@ -13,7 +13,7 @@ import (
 // known. A file that the change created is removed; the directories made for
 // it stay. Undoing again takes back the change before.
 func (r *Rewriter) Undo(ctx context.Context, fs *sandbox.FS, name string, o Options) (*Outcome, error) {
-	return r.once(ctx, fs, name, func(t *transaction) error {
+	return r.once(ctx, fs, name, o, func(t *transaction) error {
 		b := t.before
 		if !b.Exists {
 			return toolerr.New(toolerr.NotFound, "%s does not exist, so there is nothing to undo", b.Shown)

@@ -29,13 +29,17 @@ type Config struct {
 	// AllowWrites are globs, read the same way, that lift the protection
 	// from writing.
 	AllowWrites []string
-	// Protect are directories of our own that no tool writes into, besides
-	// those that the environment names: a state directory given by a flag.
+	// Protect are files of our own, and directories with all beneath them, that
+	// no tool writes, besides those that the environment names: a state
+	// directory given by a flag, what a host's configuration leads to.
 	Protect []string
 	// Readable are directories of our own, absolute, that may be read besides
 	// the roots and are none: where the whole output of a command is kept.
 	// Those that do not exist yet are found when they do.
 	Readable []string
+	// ReadableFor returns one more directory like Readable for the roots in force, or
+	// "": what is kept for one project is not read in another. nil: there is none.
+	ReadableFor func(roots []string) string
 	// AllowRootDir accepts roots that are otherwise refused as too broad:
 	// /, /etc, /proc, /sys, /dev, the home directory and what contains it.
 	AllowRootDir bool
@@ -44,6 +48,9 @@ type Config struct {
 	// ClientRoots asks the MCP client which directories (plain absolute
 	// paths) it offers; (nil, nil) means none. nil: it is never asked.
 	ClientRoots func(context.Context) ([]string, error)
+	// Finder finds suggestions for a missing path in other directories; nil:
+	// only its own directory is read.
+	Finder Finder
 }
 
 // AddFlags registers the flags that set c.
@@ -52,6 +59,7 @@ func (c *Config) AddFlags(fs *flag.FlagSet) {
 	fs.BoolVar(&c.ReadOnly, "read-only", c.ReadOnly, "make every root read-only")
 	fs.Var((*stringList)(&c.AllowPaths), "allow-path", "`GLOB` of files to show although they look like credentials; may be repeated")
 	fs.Var((*stringList)(&c.AllowWrites), "allow-write", "`GLOB` of protected files that may be written; may be repeated")
+	fs.Var((*stringList)(&c.Protect), "protect", "`PATH` that must not be written, nor anything beneath it; may be repeated")
 	fs.BoolVar(&c.AllowRootDir, "allow-root-dir", c.AllowRootDir, "accept a root as broad as / or the home directory")
 }
 

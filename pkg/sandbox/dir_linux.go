@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"sync/atomic"
@@ -18,7 +19,8 @@ const pathSeparator = "/"
 type Dir struct {
 	fd     atomic.Int64 // -1 when closed
 	path   string
-	atHand bool // opened by OpenDirAtHand
+	atHand bool     // opened by OpenDirAtHand
+	linked []string // FS.linked
 }
 
 // newDir takes over fd, a directory opened for reading; path is its absolute
@@ -66,14 +68,14 @@ const openDirFlags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O
 // also for a link to a directory, and SPECIAL_FILE where a pseudo file
 // system (proc, sysfs, devices) is mounted on it.
 func (d *Dir) OpenDir(name string) (*Dir, error) {
-	if err := checkComponent(name); err != nil {
+	if err := errors.Join(checkComponent(name), d.refuse(name)); err != nil {
 		return nil, err
 	}
 	how := unix.OpenHow{Flags: openDirFlags, Resolve: sameTree}
 	fd, err := retry(func() (int, error) { return unix.Openat2(int(d.fd.Load()), name, &how) })
 	switch err {
 	case nil:
-		return newDir(fd, d.join(name)), nil
+		return d.child(fd, name), nil
 	case unix.EXDEV, unix.ENOSYS, unix.EPERM, unix.EAGAIN:
 		return d.openMounted(name) // another file system, or no openat2 here
 	}
@@ -91,7 +93,14 @@ func (d *Dir) openMounted(name string) (*Dir, error) {
 		unix.Close(fd)
 		return nil, toolerr.New(toolerr.SpecialFile, "%s shows the system's state, not files: it is not entered", EscapeName(d.join(name)))
 	}
-	return newDir(fd, d.join(name)), nil
+	return d.child(fd, name), nil
+}
+
+// child takes over fd, a directory in d.
+func (d *Dir) child(fd int, name string) *Dir {
+	child := newDir(fd, d.join(name))
+	child.linked = d.linked
+	return child
 }
 
 // dirError tells a link apart from the other things that are no directory.
@@ -107,7 +116,7 @@ const openFileFlags = unix.O_RDONLY | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O
 // openRegular opens a regular file and nothing else. A fifo does not block
 // it, since it is opened without waiting for a writer.
 func (d *Dir) openRegular(name string) (int, Stat, error) {
-	if err := checkComponent(name); err != nil {
+	if err := errors.Join(checkComponent(name), d.refuse(name)); err != nil {
 		return -1, Stat{}, err
 	}
 	fd, err := retry(func() (int, error) { return unix.Openat(int(d.fd.Load()), name, openFileFlags, 0) })

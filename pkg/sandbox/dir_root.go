@@ -18,8 +18,9 @@ const pathSeparator = string(os.PathSeparator)
 // follow a link, and so cannot leave the directory. They may be used from
 // several goroutines, reading its entries from one at a time.
 type Dir struct {
-	root *os.Root
-	path string
+	root   *os.Root
+	path   string
+	linked []string // FS.linked
 
 	mu      sync.Mutex
 	listing *os.File // open while its entries are being read
@@ -38,6 +39,9 @@ func (d *Dir) Close() error {
 // OpenDir opens the sub-directory name: NOT_A_DIRECTORY for anything else,
 // also for a link to a directory.
 func (d *Dir) OpenDir(name string) (*Dir, error) {
+	if err := d.refuse(name); err != nil {
+		return nil, err
+	}
 	before, err := d.lstat(name)
 	if err != nil {
 		return nil, err
@@ -58,12 +62,19 @@ func (d *Dir) OpenDir(name string) (*Dir, error) {
 	if err != nil {
 		return nil, errors.Join(err, child.Close())
 	}
-	return newDirRoot(child, d.join(name))
+	below, err := newDirRoot(child, d.join(name))
+	if err == nil {
+		below.linked = d.linked
+	}
+	return below, err
 }
 
 // Open opens the regular file name for reading. Links and special files are
 // SPECIAL_FILE; nothing blocks.
 func (d *Dir) Open(name string) (*os.File, Stat, error) {
+	if err := d.refuse(name); err != nil {
+		return nil, Stat{}, err
+	}
 	before, err := d.lstat(name)
 	if err != nil {
 		return nil, Stat{}, err
@@ -215,7 +226,7 @@ func (r *DirReader) Read(d *Dir, prefix string, buf []DirEntry, limit int) (entr
 		}
 		list, err := f.ReadDir(batch)
 		for _, e := range list {
-			buf = append(buf, DirEntry{Name: prefix + e.Name(), Type: e.Type(), Notable: notable(e.Name())})
+			buf = append(buf, DirEntry{Name: prefix + e.Name(), Type: e.Type(), Notable: notable(e.Name()) || d.linkedName(e.Name())})
 			names += len(prefix) + len(e.Name())
 		}
 		if err == io.EOF {

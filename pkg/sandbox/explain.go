@@ -58,7 +58,10 @@ func (f *FS) notFound(name string, m *missing) error {
 	if len(m.rest) > 0 || EscapeName(filepath.ToSlash(filepath.Clean(name))) != f.Display(whole) && filepath.Clean(name) != whole {
 		at = fmt.Sprintf(": there is no %s in %s", EscapeName(m.name), dir)
 	}
-	near := f.suggest(m)
+	if f.listed > 1 {
+		at += "; the roots are " + f.listRoots()
+	}
+	near := f.near(m)
 	if len(near) == 0 {
 		return toolerr.New(toolerr.NotFound, "%s does not exist%s; list %s to see what there is", shown, at, dir)
 	}
@@ -68,27 +71,46 @@ func (f *FS) notFound(name string, m *missing) error {
 			quoted[i] = `"` + n + `"`
 		}
 	}
-	return toolerr.New(toolerr.NotFound, "%s does not exist%s; did you mean %s?", shown, at, strings.Join(quoted, ", ")).With("did_you_mean", near)
+	return toolerr.New(toolerr.NotFound, "%s does not exist%s; did you mean %s?", shown, at, strings.Join(quoted, ", "))
+}
+
+// near returns up to three existing paths that the missing one was probably
+// meant to be: names that only people take for equal, the same name in other
+// directories, then near names, those in other directories only where no name is
+// the same. After the first, what is long is left out.
+func (f *FS) near(m *missing) []string {
+	same, beside := f.suggest(m)
+	all := same
+	others := f.elsewhere(m)
+	for _, l := range others {
+		if l.distance == 0 {
+			all = append(all, l.path)
+		}
+	}
+	found := len(all) > 0
+	if !found || len(m.rest) == 0 {
+		all = append(all, beside...)
+	}
+	for _, l := range others {
+		if !found {
+			all = append(all, l.path)
+		}
+	}
+	var near []string
+	size := 0
+	for _, path := range all {
+		if size += len(path); len(near) == maxSuggestions || len(near) > 0 && size > maxSuggested {
+			break
+		}
+		if !slices.Contains(near, path) {
+			near = append(near, path)
+		}
+	}
+	return near
 }
 
 // listRoots names the roots for an error.
-func (f *FS) listRoots() string {
-	var b strings.Builder
-	for i, r := range f.roots[:f.listed] {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		if i == 8 {
-			fmt.Fprintf(&b, "and %d more", f.listed-i)
-			break
-		}
-		b.WriteString(EscapeName(r.Path))
-		if r.ReadOnly {
-			b.WriteString(" (read-only)")
-		}
-	}
-	return b.String()
-}
+func (f *FS) listRoots() string { return f.rootList(0, 8) }
 
 // plainErr strips the operation and path that the standard library adds,
 // which are of no use to the reader and may name what they asked by accident.

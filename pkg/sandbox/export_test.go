@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"bytes"
 	"runtime"
 )
 
@@ -18,7 +17,7 @@ func NameScratch(base string, slot int) string { return nameScratch(base, slot) 
 
 // GitSettings lists all settings of a git configuration as GitRuns reads it.
 func GitSettings(config []byte) (settings []string, ok bool) {
-	p := gitParser{rest: bytes.TrimPrefix(config, []byte("\xef\xbb\xbf"))}
+	p := newGitParser(config)
 	for p.next() {
 		settings = append(settings, p.section+"."+p.key+"="+p.value)
 	}

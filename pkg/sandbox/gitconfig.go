@@ -13,63 +13,19 @@ import (
 // maxGitConfig bounds what is read of a repository's settings.
 const maxGitConfig = 1 << 20
 
-// GitRuns lists the settings of a git configuration file, as
-// "section.name.key=value", that make git run a program, read settings from
-// elsewhere, or look for hooks elsewhere. ok is false for a file that git
-// would not understand.
-//
-// It is broad: a key that sounds like a program counts in any section.
-func GitRuns(config []byte) (settings []string, ok bool) {
-	p := gitParser{rest: config}
-	p.rest = bytes.TrimPrefix(p.rest, []byte("\xef\xbb\xbf"))
-	for p.next() {
-		if gitRuns(p.section, p.key, p.value) {
-			settings = append(settings, p.section+"."+p.key+"="+p.value)
-		}
-	}
-	return settings, !p.bad
-}
-
-// gitRunKeys are the keys, in whichever section, whose value is a program or
-// leads to one.
-var gitRunKeys = []string{
-	"hookspath", "fsmonitor", "askpass", "gitproxy", "attributesfile", "worktree", "helper", "clean", "smudge", "process", "textconv",
-	"driver", "external", "uploadpack", "receivepack", "uploadarchive", "vcs", "templatedir", "difffilter", "tunnel", "smtpserver", "browser", "httpd",
-}
-
-var gitRunEndings = []string{"command", "cmd", "hook", "editor", "pager", "program"}
-
-// gitRuns judges one setting; section and key are in lower case, the section
-// with its name: filter.lfs.
-func gitRuns(section, key, value string) bool {
-	kind, _, _ := strings.Cut(section, ".")
-	switch {
-	case kind == "include" || kind == "includeif":
-		return true
-	case strings.HasPrefix(strings.TrimSpace(value), "!") || strings.Contains(section+value, "ext::"):
-		return true
-	case kind == "protocol" && key == "allow":
-		return value != "never"
-	case isGitBool(value) && (kind == "pager" || key == "fsmonitor"):
-		return false
-	case kind == "pager" || kind == "hook":
-		return true
-	case (kind == "mergetool" || kind == "difftool" || kind == "browser" || kind == "man") && key == "path":
-		return true
-	}
-	return slices.Contains(gitRunKeys, key) || slices.ContainsFunc(gitRunEndings, func(end string) bool { return strings.HasSuffix(key, end) })
-}
-
-func isGitBool(value string) bool {
-	return slices.Contains([]string{"", "true", "false", "yes", "no", "on", "off", "0", "1"}, strings.ToLower(value))
-}
-
 // gitParser reads a file as git's config.c does: by characters, so that a
 // section and a key may stand on one line.
 type gitParser struct {
 	rest                []byte
 	section, key, value string
 	bad                 bool
+	// left and behind are how much was left to read at the setting's key, and
+	// behind its value: before the comment or the line end.
+	left, behind int
+}
+
+func newGitParser(config []byte) *gitParser {
+	return &gitParser{rest: bytes.TrimPrefix(config, []byte("\xef\xbb\xbf"))}
 }
 
 // take returns the next character, 0 at the end; CRLF is one line end.
@@ -102,6 +58,7 @@ func (p *gitParser) next() bool {
 		case c == '[':
 			p.readSection()
 		case lower(c) >= 'a' && lower(c) <= 'z':
+			p.left = len(p.rest) + 1
 			p.readSetting(c)
 			return !p.bad
 		default:
@@ -153,20 +110,32 @@ func (p *gitParser) readSetting(c byte) {
 	case '=':
 		p.readValue()
 	case 0, '\n':
+		p.endValue(c)
 	default:
 		p.bad = true
 	}
 }
 
+// endValue notes that a value ended at c, a line feed or the end of the file.
+func (p *gitParser) endValue(c byte) {
+	p.behind = len(p.rest)
+	if c == '\n' {
+		p.behind++
+	}
+}
+
 func (p *gitParser) readValue() {
 	var value []byte
-	quoted := false
+	quoted, commented := false, false
 	for {
 		c := p.take()
 		switch {
 		case c == 0 || c == '\n':
 			p.bad = p.bad || quoted
 			p.value = strings.TrimSpace(string(value))
+			if !commented {
+				p.endValue(c)
+			}
 			return
 		case c == '"':
 			quoted = !quoted
@@ -185,6 +154,7 @@ func (p *gitParser) readValue() {
 				p.bad = true
 			}
 		case !quoted && (c == '#' || c == ';'):
+			commented, p.behind = true, len(p.rest)+1
 			if end := bytes.IndexByte(p.rest, '\n'); end >= 0 {
 				p.rest = p.rest[end:]
 			} else {
@@ -196,26 +166,53 @@ func (p *gitParser) readValue() {
 	}
 }
 
-// isGitConfig reports whether a path is that of a repository's settings, also
-// of one within another.
+// isGitConfig reports whether a path is by its name that of a repository's
+// settings, also of one within another, or of the list of its submodules.
 func isGitConfig(abs string) bool {
 	parts := splitPath(abs)
-	last := parts[len(parts)-1]
+	last := foldName(parts[len(parts)-1])
+	if is(last, ".gitmodules") {
+		return true
+	}
 	if !is(last, "config") && !is(last, "config.worktree") {
 		return false
 	}
 	for i, part := range parts[:len(parts)-1] {
-		if part = foldName(part); is(part, ".git") || endsIn(part, ".git") && i == len(parts)-2 {
+		part = foldName(part)
+		if is(part, ".git") || endsIn(part, ".git") && (i == len(parts)-2 || is(foldName(parts[i+1]), "modules")) {
 			return true
 		}
 	}
 	return false
 }
 
+// gitRuns is GitRuns for the target: of a list of submodules, what makes git
+// run something or leave the directory.
+func (t *Target) gitRuns(config []byte) (settings []string, ok bool) {
+	if !is(foldName(t.base), ".gitmodules") {
+		return GitRunsIn(t.Root.Path, t.Path, config)
+	}
+	p := newGitParser(config)
+	for p.next() {
+		_, name, _ := strings.Cut(p.section, ".")
+		path := p.key == "path" && (leavesUp(p.value) || strings.HasPrefix(p.value, "-") || strings.HasPrefix(p.value, "/"))
+		if path || leavesUp(name) || gitRuns(p.section, p.key, p.value) {
+			settings = append(settings, p.setting())
+		}
+	}
+	return settings, !p.bad
+}
+
+// leavesUp reports whether a component of a path is "..".
+func leavesUp(path string) bool {
+	return slices.Contains(strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == '\\' }), "..")
+}
+
 // checkedConfig is write, for a repository's settings: what they would make
 // git run beyond what they do now is refused.
 func (t *Target) checkedConfig(ctx context.Context, write func(io.Writer) error) (func(io.Writer) error, error) {
-	if !isGitConfig(t.Path) && !isGitConfig(t.asked) || t.fs.matches(t.fs.writes().allow, t.Path) {
+	if t.fs.matches(t.fs.writes().allow, t.Path) || !isGitConfig(t.Path) && !isGitConfig(t.asked) && !t.inGitConfig() && !t.includedConfig() {
+		t.unjudged = true
 		return write, nil
 	}
 	var content bytes.Buffer
@@ -232,11 +229,11 @@ func (t *Target) checkedConfig(ctx context.Context, write func(io.Writer) error)
 		if err != nil {
 			return nil, err
 		}
-		before, _ = GitRuns(old)
+		before, _ = t.gitRuns(old)
 	} else if _, err2 := t.current(); err2 == nil {
 		return nil, err
 	}
-	after, ok := GitRuns(content.Bytes())
+	after, ok := t.gitRuns(content.Bytes())
 	if !ok {
 		return nil, toolerr.New(toolerr.DeniedPath, "%s is not written: git would not understand it any more, so nobody can tell what it would run", EscapeName(t.name))
 	}

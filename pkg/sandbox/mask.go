@@ -1,6 +1,9 @@
 package sandbox
 
-import "bytes"
+import (
+	"bytes"
+	"iter"
+)
 
 // mask stands for a value that is not shown.
 const mask = "***"
@@ -9,9 +12,13 @@ const mask = "***"
 // keeping names, comments, empty values and every line end, so that line
 // numbers stay true. A line that is not understood is masked whole. It needs
 // the whole text: a value may span lines.
+//
+// Programs read such files differently. A line is shown only if none of them
+// could take it for a part of a value: see opened.
 func MaskSecrets(text []byte) []byte {
 	out := make([]byte, 0, len(text))
-	var m masker
+	m := masker{opened: opened{block: -1}}
+	old := bytes.IndexByte(text, '\n') < 0 // lines end in CR, as on old systems
 	for len(text) > 0 {
 		line, rest := text, []byte(nil)
 		if i := bytes.IndexByte(text, '\n'); i >= 0 {
@@ -21,7 +28,15 @@ func MaskSecrets(text []byte) []byte {
 		for end > 0 && line[end-1] == '\r' {
 			end--
 		}
-		out = m.line(out, line[:end], rest)
+		// Some programs end a line at a CR alone, others do not: what is
+		// behind one is no comment.
+		for part, at := range splitCR(line[:end]) {
+			if at > 0 {
+				out = append(out, '\r')
+			}
+			m.behind, m.inner = at > 0, at > 0 && !old
+			out = m.line(out, part, text[at+len(part):])
+		}
 		out = append(out, line[end:]...)
 		if len(rest) > 0 {
 			out = append(out, '\n')
@@ -32,44 +47,60 @@ func MaskSecrets(text []byte) []byte {
 	return out
 }
 
+// splitCR returns the parts of a line between its CRs, with their offsets.
+func splitCR(line []byte) iter.Seq2[[]byte, int] {
+	return func(yield func([]byte, int) bool) {
+		at := 0
+		for {
+			i := bytes.IndexByte(line[at:], '\r')
+			if i < 0 {
+				yield(line[at:], at)
+				return
+			}
+			if !yield(line[at:at+i], at) {
+				return
+			}
+			at += i + 1
+		}
+	}
+}
+
 // masker carries what one line leaves open for the next.
 type masker struct {
-	quote   byte // a quoted value goes on until this
-	pem     bool // between BEGIN and END
-	unknown bool // the line before was not understood
+	opened
+	unknown bool // the line before was masked whole
+	lost    bool // since a line that is not understood, up to one that is
 	carried bool // the line before ended in a backslash
+	behind  bool // the line is behind a CR alone
+	inner   bool // and so in the middle of what most take for one line
 }
 
 // line appends a masked line, given without its end; rest is the text behind
 // it.
 func (m *masker) line(out, line, rest []byte) []byte {
 	trimmed := bytes.TrimSpace(line)
-	carried := m.carried
+	carried, inside := m.carried, m.inside(line)
 	m.carried = bytes.HasSuffix(trimmed, []byte(`\`))
+	comment := len(trimmed) > 0 && (trimmed[0] == '#' || trimmed[0] == ';')
+	key := keyEnd(line)
+	m.read(line, key, rest, carried)
 	switch {
-	case m.quote != 0:
-		if closes(line, m.quote) {
-			m.quote = 0
-		}
-		return m.whole(out, line)
-	case m.pem:
-		m.pem = !bytes.Contains(line, []byte("-----END "))
+	case inside || carried || m.inner:
 		return m.whole(out, line)
 	case bytes.HasPrefix(trimmed, []byte("-----BEGIN ")):
-		m.pem = !bytes.Contains(line, []byte("-----END "))
 		return m.whole(out, line)
-	case carried:
-		return m.whole(out, line)
-	case len(trimmed) == 0 || structural(trimmed):
+	case len(trimmed) == 0:
+		m.lost = false
+		return append(out, line...)
+	case structural(trimmed):
 		return append(out, line...)
 	}
-	comment := trimmed[0] == '#' || trimmed[0] == ';'
-	key := keyEnd(line)
 	if key < 0 {
-		if comment {
+		if comment && !m.lost && !m.behind && !breaks(line) {
 			m.unknown = false
 			return maskURLs(out, line)
 		}
+		m.lost = m.lost || !comment
 		return m.whole(out, line)
 	}
 	value := bytes.TrimSpace(line[key:])
@@ -79,10 +110,7 @@ func (m *masker) line(out, line, rest []byte) []byte {
 		}
 		return append(out, line...)
 	}
-	m.unknown = false
-	if !comment {
-		m.open(value, rest)
-	}
+	m.unknown, m.lost = false, false
 	for line[key] == ' ' || line[key] == '\t' {
 		key++
 	}
@@ -99,30 +127,12 @@ func (m *masker) whole(out, line []byte) []byte {
 	return append(out, mask...)
 }
 
-// open notes that a value goes on over the next lines: a quote that is closed
-// on one of them (one that never is closed is an ordinary character), or a
-// PEM block without quotes.
-func (m *masker) open(value, rest []byte) {
-	if c := value[0]; c == '"' || c == '\'' || c == '`' {
-		if !closes(value[1:], c) && closes(rest, c) {
-			m.quote = c
-		}
-		return
-	}
-	m.pem = bytes.Contains(value, []byte("-----BEGIN ")) && !bytes.Contains(value, []byte("-----END "))
-}
-
-// closes reports whether text holds the quote, not escaped.
-func closes(text []byte, quote byte) bool {
-	for i := 0; i < len(text); i++ {
-		switch text[i] {
-		case '\\':
-			i++
-		case quote:
-			return true
-		}
-	}
-	return false
+// breaks reports whether a line has a character that ends lines for some
+// programs: VT, FF, FS, GS, RS, NEL, LS, PS. Other control characters count,
+// too, except the tab.
+func breaks(line []byte) bool {
+	control := func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
+	return bytes.IndexFunc(line, control) >= 0 || bytes.ContainsAny(line, "\u0085\u2028\u2029") || bytes.IndexByte(line, 0x85) >= 0
 }
 
 // structural reports whether a line is only brackets, as in JSON, or an INI
@@ -155,7 +165,7 @@ func keyEnd(line []byte) int {
 			return start + eq + 1
 		}
 	}
-	if i == start {
+	if i == start || !quotedWhole(line[start:i]) {
 		return -1
 	}
 	for i < len(line) && (line[i] == ' ' || line[i] == '\t') {
@@ -165,6 +175,14 @@ func keyEnd(line []byte) int {
 		return i + 1
 	}
 	return -1
+}
+
+// quotedWhole reports whether a name has no quotes, or one around it.
+func quotedWhole(name []byte) bool {
+	if q := name[0]; len(name) > 1 && (q == '"' || q == '\'') && name[len(name)-1] == q {
+		name = name[1 : len(name)-1]
+	}
+	return !bytes.ContainsAny(name, `"'`)
 }
 
 func keyByte(c byte) bool {

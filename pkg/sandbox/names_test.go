@@ -75,13 +75,10 @@ func TestDidYouMean(t *testing.T) {
 		} {
 			_, err := fs.Open(name)
 			requireCode(t, toolerr.NotFound, err)
-			var e *toolerr.Error
-			require.ErrorAs(t, err, &e)
 			if want == nil {
 				require.NotContains(t, err.Error(), "did you mean", name)
 				continue
 			}
-			require.Equal(t, want, e.Extra()["did_you_mean"], name)
 			require.Contains(t, err.Error(), "did you mean "+strings.Join(want, ", ")+"?")
 		}
 		// Nothing outside is ever offered.

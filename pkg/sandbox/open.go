@@ -98,6 +98,7 @@ func (f *FS) OpenDir(name string) (*Dir, error) {
 	if err != nil {
 		return nil, f.explain(name, err)
 	}
+	dir.linked = f.linked
 	return dir, nil
 }
 

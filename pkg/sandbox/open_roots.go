@@ -25,8 +25,10 @@ type FS struct {
 	roots  []*openRoot // those of Config.Readable last
 	listed int         // how many are roots
 	absent []string    // of Config.Readable
+	linked []string    // in the roots, secret because of where links lead
 	policy *secretPolicy
 	writes func() *writePolicy
+	finder Finder // for errors; nil: none
 }
 
 // Roots returns the roots, the one that relative paths start from first.
@@ -36,6 +38,15 @@ func (f *FS) Roots() []Root {
 		roots[i] = r.Root
 	}
 	return roots
+}
+
+// Paths returns the paths of the roots, in the order of Roots.
+func (f *FS) Paths() []string {
+	paths := make([]string, f.listed)
+	for i, r := range f.roots[:f.listed] {
+		paths[i] = r.Path
+	}
+	return paths
 }
 
 // openRoots resolves, checks, narrows and opens.
@@ -63,7 +74,7 @@ func (s *Sandbox) openRoots(specs []rootSpec) (*FS, error) {
 	if len(inForce) == 0 {
 		return nil, refusal
 	}
-	opened := &FS{policy: s.policy(), writes: sync.OnceValue(s.writePolicy)}
+	opened := &FS{policy: s.policy(), writes: sync.OnceValue(s.writePolicy), finder: s.config.Finder}
 	for _, c := range inForce {
 		root, err := s.openOne(c)
 		if err != nil {
@@ -73,13 +84,20 @@ func (s *Sandbox) openRoots(specs []rootSpec) (*FS, error) {
 	}
 	opened.listed = len(opened.roots)
 	s.openReadable(opened)
+	opened.linked = s.linked(opened)
 	return opened, nil
 }
 
 // openReadable adds our own directories that may be read, as far as they
 // exist. They fail nothing.
 func (s *Sandbox) openReadable(f *FS) {
-	for _, dir := range s.config.Readable {
+	dirs := s.config.Readable
+	if s.config.ReadableFor != nil {
+		if dir := s.config.ReadableFor(f.Paths()); dir != "" {
+			dirs = append(dirs[:len(dirs):len(dirs)], dir)
+		}
+	}
+	for _, dir := range dirs {
 		info, err := os.Lstat(dir)
 		if err != nil {
 			f.absent = append(f.absent, dir)

@@ -13,6 +13,7 @@ import (
 type writePolicy struct {
 	allow []string // globs over slash paths
 	homes []string // rc files directly in them are run by shells and others
+	git   []string // git's settings of the user and the system
 	own   []string // our own configuration and state, with all beneath
 	bin   string   // where our own binaries are
 }
@@ -21,6 +22,13 @@ func (s *Sandbox) writePolicy() *writePolicy {
 	p := &writePolicy{homes: realPaths(s.homes())}
 	p.allow = s.globs(s.config.AllowWrites)
 	getenv := s.config.Getenv
+	p.git = []string{"/etc/gitconfig"}
+	if dir := getenv("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
+		p.git = append(p.git, filepath.Join(dir, "git", "config"))
+	}
+	for _, home := range p.homes {
+		p.git = append(p.git, filepath.Join(home, ".gitconfig"), filepath.Join(home, ".config", "git", "config"))
+	}
 	own := append([]string{getenv("MCP_STATE_DIR")}, s.config.Protect...)
 	for _, at := range []struct{ variable, inHome string }{{"XDG_STATE_HOME", ".local/state"}, {"XDG_CONFIG_HOME", ".config"}} {
 		if dir := getenv(at.variable); filepath.IsAbs(dir) {
@@ -99,11 +107,6 @@ func (p *writePolicy) protects(abs string) string {
 func runByOthers(parts []string) string {
 	for i, part := range parts {
 		rest := parts[i+1:]
-		next := ""
-		if len(rest) > 0 {
-			next = rest[0]
-		}
-		last := len(rest) == 1
 		switch {
 		case is(part, ".git") && len(rest) == 0:
 			return "tells git where the repository is"
@@ -113,33 +116,42 @@ func runByOthers(parts []string) string {
 			}
 		case is(part, ".envrc") && len(rest) == 0:
 			return "is run by direnv"
-		case is(part, ".mcp.json") && len(rest) == 0, is(part, ".codex"),
-			is(part, ".claude") && last && len(next) >= len("settings.json") && is(next[:len("settings")], "settings") && endsIn(next, ".json"),
-			is(part, ".cursor") && last && is(next, "mcp.json"),
-			is(part, ".gemini") && last && is(next, "settings.json"),
-			is(part, ".vscode") && last && is(next, "tasks.json"):
-			return "is a setting of an agent or editor, which starts programs by it"
+		case projectFile(part, rest):
+			return "is a setting of an agent, editor or shell, which starts programs by it"
 		}
 	}
 	return ""
 }
 
-// inGit: what git runs or follows, in a repository or in that of a module or
+// inGit tells what of a repository git runs or follows, also of a module or
 // worktree inside it. rest are the components below .git.
+//
+// Branches and objects may have any name, hooks too, but only right below a
+// repository's top. Where a module's top is, its name does not tell (it may
+// hold slashes, and be called refs): below modules, hooks are always hooks.
 func inGit(rest []string) string {
-	last := rest[len(rest)-1]
 	for i, part := range rest {
 		switch {
-		case is(part, "objects") || is(part, "refs") || is(part, "logs"):
-			return "" // a branch may be called hooks
+		case i == 0 && (is(part, "objects") || is(part, "refs") || is(part, "logs")):
+			return ""
+		case i == 2 && is(rest[0], "worktrees") && (is(part, "refs") || is(part, "logs")):
+			return ""
 		case is(part, "hooks"):
 			return "is run by git"
-		case is(part, "info") && i == len(rest)-2 && is(last, "attributes"):
+		case is(part, "rebase-merge") || is(part, "rebase-apply") || is(part, "sequencer"):
+			return "is a list of steps that git goes on with, and may run"
+		case i == 0 && (is(part, "remotes") || is(part, "branches")) && len(rest) > 1:
+			return "tells git where to fetch from, by which program"
+		case is(part, "info") && i == len(rest)-2 && is(rest[i+1], "attributes"):
 			return "tells git which programs to run on files"
 		}
 	}
-	if is(last, "gitdir") || is(last, "commondir") {
+	own := len(rest) == 1 || is(rest[0], "modules") || is(rest[0], "worktrees")
+	switch last := rest[len(rest)-1]; {
+	case is(last, "gitdir") || is(last, "commondir"):
 		return "tells git where the repository is"
+	case own && (is(last, "index") || strings.HasPrefix(strings.ToLower(last), "sharedindex.")):
+		return "tells git which files to check out, hooks too" // git restore does not check its paths
 	}
 	return ""
 }

@@ -76,7 +76,10 @@ func Bytes(content []byte) func(io.Writer) error {
 // somebody else was faster. Cancelling ctx stops it up to the last step.
 func (t *Target) Replace(ctx context.Context, write func(io.Writer) error, o ReplaceOptions) (*Written, error) {
 	defer runtime.KeepAlive(t.fs)
-	write, err := t.checkedConfig(ctx, write)
+	err := t.checkGit()
+	if err == nil {
+		write, err = t.checkedConfig(ctx, write)
+	}
 	if err != nil {
 		return nil, t.fs.explainWrite(t.name, err)
 	}
@@ -192,6 +195,9 @@ func (r *replacement) create(write func(io.Writer) error) error {
 		return err
 	}
 	if err := r.atItsPlace(); err != nil {
+		return err
+	}
+	if err := r.stillNoGit(); err != nil {
 		return err
 	}
 	if err := r.scratch.publishNew(r.base); err != nil {
@@ -313,6 +319,9 @@ func (r *replacement) unmoved() error {
 		return err
 	}
 	if err := r.atItsPlace(); err != nil {
+		return err
+	}
+	if err := r.stillNoGit(); err != nil {
 		return err
 	}
 	now, err := r.current()

@@ -188,6 +188,8 @@ func TestOpenForWriteRefuses(t *testing.T) {
 			".git/hooks/pre-commit": toolerr.DeniedPath, ".GIT/Hooks/new": toolerr.DeniedPath, "h/post-merge": toolerr.DeniedPath,
 			".git": toolerr.DeniedPath, ".git/info/attributes": toolerr.DeniedPath, ".git/modules/m/hooks/x": toolerr.DeniedPath,
 			".git/worktrees/w/gitdir": toolerr.DeniedPath, "bare.git/hooks/update": toolerr.DeniedPath, "a/b/.envrc": toolerr.DeniedPath,
+			".git/index": toolerr.DeniedPath, ".GIT/Index": toolerr.DeniedPath, ".git/sharedindex.0": toolerr.DeniedPath,
+			".git/worktrees/w/index": toolerr.DeniedPath, ".git/modules/m/index": toolerr.DeniedPath,
 			".claude/settings.json": toolerr.DeniedPath, ".claude/settings.local.json": toolerr.DeniedPath, "a/.mcp.json": toolerr.DeniedPath,
 			".codex/config.toml": toolerr.DeniedPath, ".cursor/mcp.json": toolerr.DeniedPath, ".gemini/settings.json": toolerr.DeniedPath, ".vscode/tasks.json": toolerr.DeniedPath,
 		} {
@@ -196,8 +198,8 @@ func TestOpenForWriteRefuses(t *testing.T) {
 			requireCode(t, code, err)
 		}
 		for _, name := range []string{
-			".git/config", ".git/refs/heads/hooks/x", ".git/info/exclude", ".github/hooks/x", ".gitignore", ".gitattributes", "hooks/x",
-			".claude/commands/x.md", ".vscode/settings.json", ".env", "envrc", "none/./x", "dir/../new", "bashrc", ".bashrc", "x.git/config",
+			".git/config", ".git/refs/heads/hooks/x", ".git/logs/refs/heads/hooks/x", ".git/worktrees/w/logs/hooks", ".git/refs/heads/index", ".git/info/exclude", "x.git/docs/index", "index", ".github/workflows/x.yml", ".gitignore", ".gitattributes", "hooks/x",
+			"CLAUDE.md", "AGENTS.md", "package.json", "Makefile", "vscode/x", ".claude.md", "mise/x", "a.toml", ".config/x", "x.workspace", ".env", "envrc", "none/./x", "dir/../new", "bashrc", ".bashrc", "x.git/config",
 		} {
 			target, err := fs.OpenForWrite(name)
 			require.NoError(t, err, name)

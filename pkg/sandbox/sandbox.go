@@ -50,6 +50,7 @@ import (
 	"context"
 	"os"
 	"sync"
+	"time"
 )
 
 // Root is a directory that tools may use, with everything beneath it.
@@ -68,6 +69,8 @@ type Sandbox struct {
 	current *FS
 	key     string            // the sources that current was opened from
 	pinned  map[string]string // source directory to the real path it had first
+
+	linksRead time.Time // of credential stores
 }
 
 // New returns a sandbox for c. It touches neither the disk nor the
@@ -94,7 +97,7 @@ func (s *Sandbox) FS(ctx context.Context) (*FS, error) {
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.current != nil && s.key == key && s.current.fresh() {
+	if s.current != nil && s.key == key && s.current.fresh() && !s.relinked(s.current) {
 		return s.current, nil
 	}
 	opened, err := s.openRoots(specs)

@@ -22,7 +22,7 @@ func (s *Sandbox) policy() *secretPolicy {
 // histories. It is called for each entry of large trees and allocates
 // nothing unless the answer is yes.
 func (f *FS) Denied(abs string) bool {
-	return secretPath(abs) && !f.allowed(abs)
+	return (secretPath(abs) || isLinked(f.linked, abs)) && !f.allowed(abs)
 }
 
 // DeniedIn is Denied for the entry name of a directory that is not denied
@@ -35,6 +35,9 @@ func (f *FS) DeniedIn(dir, name string) bool {
 	}
 	if !ascii(last) {
 		last = foldName(last)
+	}
+	if len(f.linked) > 0 && isLinked(f.linked, filepath.Join(dir, name)) {
+		return !f.allowed(filepath.Join(dir, name))
 	}
 	return (secretName(last) || secretStore(last, "") || secretStore(above, name)) && !f.allowed(filepath.Join(dir, name))
 }

@@ -12,17 +12,19 @@ import (
 
 const (
 	maxSuggestions = 3
+	maxSuggested   = 60     // bytes of them, if there are several
 	maxSuggestScan = 20_000 // names of a directory that are compared
 	suggestBatch   = 1024
 )
 
-// suggest returns up to three existing names, as they may be given back,
-// that the missing one was probably meant to be. It looks only into the
-// directory where the search ended, which is inside a root.
-func (f *FS) suggest(m *missing) []string {
+// suggest returns existing names, as they may be given back, that the missing
+// one was probably meant to be: those that people take for the same, and up
+// to three that are near. It looks only into the directory where the search
+// ended, which is inside a root.
+func (f *FS) suggest(m *missing) (same, beside []string) {
 	dir, closeDir := f.reopen(m.root, m.dir)
 	if dir == nil {
-		return nil
+		return nil, nil
 	}
 	defer closeDir()
 	type near struct {
@@ -45,11 +47,14 @@ func (f *FS) suggest(m *missing) []string {
 		}
 		return strings.Compare(a.name, b.name)
 	})
-	var out []string
 	for _, n := range best[:min(len(best), maxSuggestions)] {
-		out = append(out, f.suggestion(m, n.name))
+		if n.distance == 0 {
+			same = append(same, f.suggestion(m, n.name))
+		} else {
+			beside = append(beside, f.suggestion(m, n.name))
+		}
 	}
-	return out
+	return same, beside
 }
 
 // suggestion is the whole path if the rest exists too, else as far as the

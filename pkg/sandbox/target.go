@@ -31,6 +31,8 @@ type Target struct {
 	rest  []string // parent directories that are missing beneath dir
 	base  string
 	lack  *missing // why there was no file when it was looked for
+	// unjudged: the content was not looked at for settings of git.
+	unjudged bool
 }
 
 // OpenForWrite finds the name of a regular file for writing. The file may be
@@ -131,6 +133,9 @@ func (t *Target) check() error {
 	if t.Root.ReadOnly {
 		return toolerr.New(toolerr.ReadOnly, "%s is in %s, which is a read-only root: nothing in it is written; the user can start the server without :ro or --read-only",
 			EscapeName(t.name), EscapeName(t.Root.Path))
+	}
+	if err := t.checkGit(); err != nil {
+		return err
 	}
 	if t.lack != nil {
 		return nil

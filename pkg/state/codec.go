@@ -26,6 +26,8 @@ type seenJSON struct {
 	Stride int64           `json:"stride,omitempty"`
 	Starts []byte          `json:"starts,omitempty"` // differences, as uvarints
 	Ranges []rangeJSON     `json:"ranges,omitempty"`
+
+	Told textfile.Encoding `json:"told,omitempty"`
 }
 
 type rangeJSON struct {
@@ -36,7 +38,7 @@ type rangeJSON struct {
 func encodeSeen(s *Seen) ([]byte, error) {
 	out := seenJSON{
 		Path: s.Path, Stamp: s.Stamp, Format: s.Index.Format, Etag: s.Index.Etag.Full(),
-		Lines: s.Index.Lines, Final: s.Index.Final,
+		Lines: s.Index.Lines, Final: s.Index.Final, Told: s.Told,
 	}
 	// A small file is counted from its beginning as fast as an index is read.
 	if s.Index.Size > textfile.LineIndexMin {
@@ -70,7 +72,7 @@ func decodeSeen(data []byte) (*Seen, error) {
 	if err := json.Unmarshal(body, &in); err != nil {
 		return nil, err
 	}
-	s := &Seen{Path: in.Path, Stamp: in.Stamp}
+	s := &Seen{Path: in.Path, Stamp: in.Stamp, Told: in.Told}
 	s.Index = textfile.Index{
 		Format: in.Format, Size: in.Stamp.Size, Lines: in.Lines, Final: in.Final, Stride: in.Stride,
 	}

@@ -7,6 +7,13 @@
 // Several processes use one directory at a time; records are replaced whole
 // (written aside, then renamed), so a reader finds the old or the new one.
 //
+// # Seen records
+//
+// A seen record belongs to the client that saw the file: the process that
+// started this one, and the session behind it where that process is a host
+// for several (Store.ForSession). The servers that one client starts share
+// its records; another client's records are not found.
+//
 // # Changing a file
 //
 // A tool that writes takes the lock before it reads, and records the change
@@ -61,6 +68,10 @@ type Config struct {
 	Disabled bool
 	// Getenv reads the environment; nil means os.Getenv.
 	Getenv func(string) string
+
+	// Client identifies the program that this process works for; "" means the
+	// parent process. Seen records are kept for each client by itself.
+	Client string
 
 	// MaxBytes and MaxAge bound the seen records; 0 stands for 32 MiB and
 	// 30 days.

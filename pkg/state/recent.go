@@ -3,6 +3,7 @@ package state
 import (
 	"os"
 	"slices"
+	"strings"
 )
 
 // Known is one record's name and the version of the file that was seen.
@@ -14,9 +15,9 @@ type Known struct {
 	Taken int64  // when the record was written, in nanoseconds
 }
 
-// Recent lists the newest seen records, at most max of them, newest first. had
-// is what an earlier call returned: records that have not changed since are
-// not read again.
+// Recent lists the client's newest seen records, at most max of them, newest
+// first. had holds the result of an earlier call: records that have not
+// changed since are not read again.
 func (s *Store) Recent(max int, had []Known) []Known {
 	dir, err := s.sub(seenDir)
 	if err != nil {
@@ -28,7 +29,10 @@ func (s *Store) Recent(max int, had []Known) []Known {
 	}
 	var found []Known
 	for _, entry := range entries {
-		if info, err := entry.Info(); err == nil && info.Mode().IsRegular() && info.Name() != pruneMark {
+		if !strings.HasSuffix(entry.Name(), "-"+s.client) {
+			continue
+		}
+		if info, err := entry.Info(); err == nil && info.Mode().IsRegular() {
 			found = append(found, Known{Name: info.Name(), Taken: info.ModTime().UnixNano()})
 		}
 	}

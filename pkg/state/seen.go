@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -13,7 +14,13 @@ import (
 
 // seenDir holds the seen records. Its name carries the version of the format:
 // another version's records are in another directory and simply not there.
-const seenDir = "seen-1"
+const seenDir = "seen-2"
+
+// olderSeenDir holds the records of the version before.
+const olderSeenDir = "seen-1"
+
+// indexDir holds the line indexes of large files, which all clients share.
+const indexDir = "index-1"
 
 // maxSeenLines bounds the lines that a record remembers.
 const maxSeenLines = 20_000
@@ -25,6 +32,8 @@ type Seen struct {
 	Stamp  Stamp
 	Index  textfile.Index
 	Ranges []Range // sorted, apart from each other
+	// Told is the encoding that the client named for the file; "": none.
+	Told textfile.Encoding
 }
 
 // Stamp identifies a version of a file without reading it.
@@ -79,10 +88,15 @@ type Range struct {
 	Sums        []uint32 // textfile.LineSum of each
 }
 
-// Seen returns what is remembered of the file with this absolute real path,
-// whichever version of it.
+// Seen returns what the client saw last of the file with this absolute real
+// path, whichever version of it.
 func (s *Store) Seen(path string) (*Seen, bool) {
-	data, err := s.read(seenDir, recordName(path))
+	return s.record(seenDir, s.seenName(path), path)
+}
+
+// record reads one record. It must be of the path: names are hashes.
+func (s *Store) record(dir, name, path string) (*Seen, bool) {
+	data, err := s.read(dir, name)
 	if err != nil {
 		return nil, false
 	}
@@ -93,28 +107,38 @@ func (s *Store) Seen(path string) (*Seen, bool) {
 	return seen, true
 }
 
-// Current returns what is remembered of the very version of a file that stamp
-// names.
+// Current returns the index of the very version of a file that stamp names:
+// the one that the client saw or, of a large file, the one that any client
+// saw, without lines then.
 func (s *Store) Current(path string, stamp Stamp) (*Seen, bool) {
 	seen, ok := s.Seen(path)
+	if ok && seen.Stamp.Same(stamp) && seen.Stamp.Settled() {
+		return seen, true
+	}
+	if stamp.Size <= textfile.LineIndexMin {
+		return nil, false
+	}
+	seen, ok = s.record(indexDir, recordName(path), path)
 	if !ok || !seen.Stamp.Same(stamp) || !seen.Stamp.Settled() {
 		return nil, false
 	}
 	return seen, true
 }
 
-// Remember keeps seen. Ranges that are remembered of the same content stay.
+// Remember keeps seen for the client. Ranges that are remembered of the same
+// content stay.
 func (s *Store) Remember(seen Seen) error {
 	if s.config.Disabled {
 		return nil
 	}
 	if old, ok := s.Seen(seen.Path); ok && old.Index.Etag == seen.Index.Etag && old.Index.Size == seen.Index.Size {
 		fresh := seen.Ranges
+		seen.Told = cmp.Or(seen.Told, old.Told)
 		seen.Ranges = old.Ranges
 		for _, r := range fresh {
 			seen.Ranges = addRange(seen.Ranges, r)
 		}
-		if old.Stamp.Same(seen.Stamp) && old.Stamp.Settled() && slices.EqualFunc(old.Ranges, seen.Ranges, equalRange) && s.recent(old) {
+		if old.Stamp.Same(seen.Stamp) && old.Stamp.Settled() && old.Told == seen.Told && slices.EqualFunc(old.Ranges, seen.Ranges, equalRange) && s.recent(old) {
 			return nil
 		}
 	}
@@ -122,7 +146,26 @@ func (s *Store) Remember(seen Seen) error {
 	if err != nil {
 		return err
 	}
-	return s.write(seenDir, recordName(seen.Path), data)
+	if err := s.write(seenDir, s.seenName(seen.Path), data); err != nil {
+		return err
+	}
+	return s.rememberIndex(seen)
+}
+
+// rememberIndex keeps the index of a large file for all clients.
+func (s *Store) rememberIndex(seen Seen) error {
+	if seen.Index.Size <= textfile.LineIndexMin || seen.Told != "" {
+		return nil
+	}
+	if old, ok := s.record(indexDir, recordName(seen.Path), seen.Path); ok && old.Stamp.Same(seen.Stamp) && old.Stamp.Settled() {
+		return nil
+	}
+	seen.Ranges = nil
+	data, err := encodeSeen(&seen)
+	if err != nil {
+		return err
+	}
+	return s.write(indexDir, recordName(seen.Path), data)
 }
 
 // recent reports whether a record is far from being pruned for its age.
@@ -134,7 +177,10 @@ func equalRange(a, b Range) bool {
 	return a.First == b.First && a.Last == b.Last && slices.Equal(a.Sums, b.Sums)
 }
 
-// recordName is the file name of a path's record.
+// seenName is the file name of the client's record of a path.
+func (s *Store) seenName(path string) string { return recordName(path) + "-" + s.client }
+
+// recordName is the file name of what all clients share of a path.
 func recordName(path string) string { return fmt.Sprintf("%016x", xxhash.Sum64String(path)) }
 
 // addRange puts r into ranges, in place of what it overlaps. Ranges that

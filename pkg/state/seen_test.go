@@ -125,7 +125,7 @@ func TestDamagedRecordsAreAbsent(t *testing.T) {
 	seen := sample(t, "/f", bytes.Repeat([]byte("a line of a large file\n"), 500_000))
 	seen.Ranges = []state.Range{sums(1, 10)}
 	require.NoError(t, store.Remember(seen))
-	path := files(t, dir)[0]
+	path := files(t, filepath.Join(dir, "seen-2"))[0]
 	whole, err := os.ReadFile(path)
 	require.NoError(t, err)
 	for _, damaged := range [][]byte{nil, whole[:10], whole[:len(whole)-1], bytes.ToUpper(whole), append(bytes.Clone(whole), 'x'), make([]byte, 2<<20)} {

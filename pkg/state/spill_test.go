@@ -15,9 +15,13 @@ import (
 func TestSpillIsBounded(t *testing.T) {
 	c := state.Config{Dir: t.TempDir(), SpillBytes: 100 << 10}
 	store := state.New(c)
-	dir, err := store.Spill()
+	roots := []string{"/a", "/b"}
+	dir, err := store.SpillFor(roots)
 	require.NoError(t, err)
-	require.Equal(t, c.Spilled(), dir)
+	require.Equal(t, c.SpilledFor([]string{"/b", "/a", "/a"}), dir)
+	other, err := store.SpillFor([]string{"/a"})
+	require.NoError(t, err)
+	require.NotEqual(t, dir, other)
 	info, err := os.Stat(dir)
 	require.NoError(t, err)
 	require.Zero(t, info.Mode().Perm()&0o077)
@@ -29,16 +33,22 @@ func TestSpillIsBounded(t *testing.T) {
 	add("ancient", 10, 4*24*time.Hour)
 	add("older", 60<<10, time.Hour)
 	add("newer", 60<<10, time.Minute)
-	_, err = store.Spill()
+	require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(dir), "of an earlier version"), nil, 0o600))
+	require.NoError(t, os.Chtimes(filepath.Join(filepath.Dir(dir), "of an earlier version"), time.Time{}, time.Now().Add(-4*24*time.Hour)))
+	long := time.Now().Add(-40 * 24 * time.Hour)
+	require.NoError(t, os.Chtimes(other, long, long))
+	_, err = store.SpillFor(roots)
 	require.NoError(t, err)
+	require.NoDirExists(t, other)
+	require.NoFileExists(t, filepath.Join(filepath.Dir(dir), "of an earlier version"))
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Len(t, entries, 1)
 	require.Equal(t, "newer", entries[0].Name())
 
 	off := state.Config{Dir: c.Dir, Disabled: true}
-	require.Empty(t, off.Spilled())
-	_, err = state.New(off).Spill()
+	require.Empty(t, off.SpilledFor(roots))
+	_, err = state.New(off).SpillFor(roots)
 	require.Error(t, err)
 }
 

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 )
@@ -23,14 +23,24 @@ const (
 	// pruneWrites is after how many writes of one process it is, whatever
 	// the clock says.
 	pruneWrites = 512
+	// pruneStarts is how many processes write their first record, on average,
+	// before a process prunes whatever the clock says.
+	pruneStarts = 256
 )
 
 // errOff is the reason why a store keeps nothing when nobody wants it to.
 var errOff = errors.New("state is switched off")
 
 // Store is a state directory, opened at first use. It is safe for concurrent
-// use by several goroutines and processes.
+// use by several goroutines and processes. Its seen records belong to one
+// client: see ForSession.
 type Store struct {
+	*directory
+	client string // hash of the client; names its seen records
+}
+
+// directory is the part of a store that the stores of all clients share.
+type directory struct {
 	config Config
 	open   func() (string, error)
 
@@ -65,7 +75,11 @@ func New(c Config) *Store {
 	if c.LockWait == 0 {
 		c.LockWait = defaultLockWait
 	}
-	return &Store{config: c, open: sync.OnceValues(func() (string, error) { return openDir(c) })}
+	if c.Client == "" {
+		c.Client = parentProcess()
+	}
+	shared := &directory{config: c, open: sync.OnceValues(func() (string, error) { return openDir(c) })}
+	return &Store{directory: shared, client: clientHash(c.Client, "")}
 }
 
 // Err opens the store and tells why it keeps nothing: nil when it does, or
@@ -166,13 +180,31 @@ const (
 func (s *Store) pruneSometimes(dir string) error {
 	s.mu.Lock()
 	s.writes++
-	due := s.writes%pruneWrites == 0
+	// Programs that write once and exit are counted by chance.
 	first := s.writes == 1
+	due := s.writes%pruneWrites == 0 || first && rand.IntN(pruneStarts) == 0
 	s.mu.Unlock()
 	if !due && !first {
 		return nil
 	}
+	if err := s.pruneOlder(); err != nil {
+		return err
+	}
 	return pruneOnce(dir, due, s.config.MaxBytes, s.config.MaxAge)
+}
+
+// pruneOlder removes the expired records of an older format. Another version
+// of a tool may still use the rest.
+func (s *Store) pruneOlder() error {
+	dir, err := s.open()
+	if err != nil {
+		return err
+	}
+	dir = filepath.Join(dir, olderSeenDir)
+	if info, err := os.Lstat(dir); err != nil || !info.IsDir() || !ours(info) {
+		return nil
+	}
+	return pruneOnce(dir, false, s.config.MaxBytes, s.config.MaxAge)
 }
 
 // pruneOnce prunes dir if that is due anyway, or was not done for a while.
@@ -197,30 +229,8 @@ func age(info fs.FileInfo) time.Duration { return max(0, time.Since(info.ModTime
 // prune removes what is older than maxAge, then the oldest until the rest
 // takes at most maxBytes.
 func prune(dir string, maxBytes int64, maxAge time.Duration) error {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
+	if _, err := os.Stat(dir); err != nil {
 		return err
 	}
-	var files []fs.FileInfo
-	for _, entry := range entries {
-		info, err := entry.Info()
-		if err != nil || !info.Mode().IsRegular() || info.Name() == pruneMark {
-			continue // gone meanwhile, or not ours
-		}
-		files = append(files, info)
-	}
-	slices.SortFunc(files, func(a, b fs.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
-	var total int64
-	var errs []error
-	for _, info := range files {
-		// A file takes a block at least, however little it holds.
-		total += max(info.Size(), blockSize)
-		if total <= maxBytes && age(info) <= maxAge {
-			continue
-		}
-		if err := os.Remove(filepath.Join(dir, info.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, err)
-		}
-	}
-	return errors.Join(errs...)
+	return pruneDirs([]string{dir}, maxBytes, maxAge)
 }

@@ -3,10 +3,12 @@
 package textdiff_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -49,4 +51,49 @@ func TestPatchesApply(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestNotLongerThanGit: over pairs of files of this tree that are in the same
+// directory, and of versions with random changes, diffs are no longer than
+// those that git writes.
+func TestNotLongerThanGit(t *testing.T) {
+	git := oracle.Path(t, "git")
+	var ours, theirs, pairs int
+	compare := func(old, new string) {
+		out, _ := exec.Command(git, "diff", "--no-index", "--numstat", old, new).Output() //nolint:errcheck // 1 says that they differ
+		var added, removed int
+		_, err := fmt.Sscan(string(out), &added, &removed)
+		require.NoError(t, err, "%s", out)
+		d := unified(read(t, old), read(t, new), textdiff.Options{})
+		ours, theirs, pairs = ours+d.Added+d.Removed, theirs+added+removed, pairs+1
+		require.LessOrEqual(t, float64(d.Added+d.Removed), 1.02*float64(added+removed)+4, "%s and %s", old, new)
+	}
+	rng := rand.New(rand.NewPCG(13, 14))
+	files, err := filepath.Glob("../../*/*/*.go")
+	require.NoError(t, err)
+	for i := 1; i < len(files); i += 4 {
+		compare(files[i-1], files[i])
+		lines := strings.SplitAfter(read(t, files[i]), "\n")
+		for range 1 + rng.IntN(20) {
+			if len(lines) == 0 { // a short file whose lines are all removed
+				break
+			}
+			at := rng.IntN(len(lines))
+			from := rng.IntN(len(lines))
+			some := slices.Clone(lines[from:min(from+rng.IntN(6), len(lines))])
+			lines = slices.Replace(lines, at, min(at+rng.IntN(6), len(lines)), some...)
+		}
+		changed := filepath.Join(t.TempDir(), "changed")
+		require.NoError(t, os.WriteFile(changed, []byte(strings.Join(lines, "")+"\n// end\n"), 0o600))
+		compare(files[i], changed)
+	}
+	t.Logf("%d pairs: %d lines added or removed, git %d", pairs, ours, theirs)
+	require.Greater(t, pairs, 100)
+	require.LessOrEqual(t, float64(ours), 1.005*float64(theirs))
+}
+
+func read(t *testing.T, name string) string {
+	text, err := os.ReadFile(name)
+	require.NoError(t, err)
+	return string(text)
 }

@@ -7,18 +7,19 @@
 //	d := textdiff.Unified(old, textdiff.Between(old, new), textdiff.Options{Old: "a/x.go", New: "b/x.go", MaxLines: 60})
 //	fmt.Print(d.Text)
 //
-// Changed text is compared line by line (Align: unique lines first, then
-// Myers' algorithm up to a bound). Beyond the bounds a block is shown as
-// replaced, which is right, only longer. Line endings are kept as they are; a
-// line ends at a line feed, as it does for git. Text that is not UTF-8 is
-// decoded by the caller, and the diff is of the decoded text.
+// Align compares changed text line by line, with sergi/go-diff. Beyond its
+// bounds, which are sizes and not times, a block is shown as replaced: the diff
+// is correct, only longer. Line endings are kept as they are; a line ends at a
+// line feed, as it does for git. Text that is not UTF-8 is decoded by the
+// caller, and the diff is of the decoded text.
 //
-// The diff match patch library compares characters and writes its own kind of
-// patches, which neither git nor patch reads.
+// The hunks are written here, since go-diff writes patches of characters, which
+// neither git nor patch reads.
 package textdiff
 
 import (
 	"bytes"
+	"cmp"
 	"strings"
 )
 
@@ -33,7 +34,14 @@ type Change struct {
 type Options struct {
 	Old, New string // names for the header, as "a/x.go"; "" for none, "/dev/null" for no file
 	MaxLines int    // of the diff's body; the rest is counted. 0: all
-	MaxBytes int    // of one line; a window around its change is shown. 0: all
+	// MaxBytes bounds a line, and Window is how many characters are shown of
+	// a longer one: of a changed line a window around the change, in the new
+	// line, and what was removed, in the old one; of another line its
+	// beginning. A line that changed at several places, far apart, shows half
+	// a window for each of the first five. 0: all, and as many as MaxBytes. Of an unchanged line of
+	// more than two windows, half a window is shown.
+	MaxBytes, Window int
+	Context          int // unchanged lines around a change; 0: 3
 	// Lines says that so many lines end before offset At, which spares
 	// counting them from the beginning.
 	At, Lines int
@@ -52,8 +60,8 @@ type Diff struct {
 	Cut     int // lines of the diff that are not in Text
 }
 
-// context is how many unchanged lines stand around a change.
-const context = 3
+// defaultContext is how many unchanged lines stand around a change.
+const defaultContext = 3
 
 // Between returns what has to change to make old new: nothing, or one range
 // of whole lines.
@@ -84,7 +92,7 @@ func Between(old []byte, new string) []Change {
 // Unified returns the diff between old and what the changes make of it. They
 // are sorted and do not overlap.
 func Unified(old []byte, changes []Change, o Options) Diff {
-	w := &writer{old: old, o: o, at: o.At, line: o.Lines}
+	w := &writer{old: old, o: o, at: o.At, line: o.Lines, context: cmp.Or(o.Context, defaultContext)}
 	for len(changes) > 0 && !o.stopped() {
 		var r region
 		r, changes = firstRegion(old, changes)
@@ -178,21 +186,14 @@ type block struct {
 	joined     bool // added is the block's own
 }
 
-// maxAligned bounds the lines of a region that are compared.
-const maxAligned = 400_000
-
 // blocks compares the lines of a region.
 func (r region) blocks(old []byte, o Options) []block {
 	before, after := string(old[r.start:r.end]), r.text
 	a, b := splitLines(before), splitLines(after)
-	var runs []Run
 	if o.stopped() {
 		return nil
 	}
-	if len(a)+len(b) <= maxAligned {
-		runs = Align(Hashes(a), Hashes(b))
-	}
-	runs = append(runs, Run{A: len(a), B: len(b)})
+	runs := append(Align(a, b, o.Stopped), Run{A: len(a), B: len(b)})
 	var blocks []block
 	at, i, j := r.start, 0, 0
 	for _, run := range runs {

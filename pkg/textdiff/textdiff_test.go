@@ -3,6 +3,7 @@ package textdiff_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -86,9 +87,81 @@ func TestLongLines(t *testing.T) {
 	long := strings.Repeat("é", 5000)
 	d := unified(long+"x"+long+"\n", long+"y"+long+"\n", textdiff.Options{MaxBytes: 100})
 	require.Less(t, len(d.Text), 400)
-	require.Contains(t, d.Text, "éx")
-	require.Contains(t, d.Text, "éy")
+	require.Contains(t, d.Text, "]…x…[")
+	require.Contains(t, d.Text, "éyé")
 	require.Contains(t, d.Text, "bytes]…")
+}
+
+// A change in long lines is shown once, with what is around it; context lines
+// are cut.
+func TestWindows(t *testing.T) {
+	o := textdiff.Options{MaxBytes: 1000, Window: 200}
+	long := strings.Repeat("0123456789", 500)
+	for name, c := range map[string]struct{ was, is, old, new string }{
+		"in the middle": {long + "OLD" + long, long + "NEW" + long, "-[5000 bytes]…OLD…[5000 bytes]\n", "+[4902 bytes]…" + long[4902:] + "NEW" + long[:99] + "…[4901 bytes]\n"},
+		"at the start":  {"OLD" + long, "NEW" + long, "-OLD…[5000 bytes]\n", "+NEW" + long[:197] + "…[4803 bytes]\n"},
+		"at the end":    {long + "OLD", long + "NEW", "-[5000 bytes]…OLD\n", "+[4803 bytes]…" + long[4803:] + "NEW\n"},
+		"inserted":      {long + long, long + "xNEW" + long, "-[5000 bytes]…[5000 bytes]\n", "+[4902 bytes]…" + long[4902:] + "xNEW" + long[:98] + "…[4902 bytes]\n"},
+		"removed":       {long + "xOLD" + long, long + long, "-[5000 bytes]…xOLD…[5000 bytes]\n", "+[4900 bytes]…" + long[4900:] + long[:100] + "…[4900 bytes]\n"},
+		"large change":  {long + strings.Repeat("x", 900) + long, long + strings.Repeat("y", 900) + long, "-[5000 bytes]…" + strings.Repeat("x", 200) + "…[5700 bytes]\n", "+[5000 bytes]…" + strings.Repeat("y", 200) + "…[5700 bytes]\n"},
+		"to short":      {long, "short", "-" + long[:200] + "…[4800 bytes]\n", "+short\n"},
+		"from short":    {"short", long, "-short\n", "+" + long[:200] + "…[4800 bytes]\n"},
+		"characters":    {strings.Repeat("é", 3000) + "a", strings.Repeat("é", 3000) + "è", "-[6000 bytes]…a\n", "+[5602 bytes]…" + strings.Repeat("é", 199) + "è\n"},
+		"up to it":      {long[:990], long[:990] + "x", "-" + long[:990] + "\n", "+" + long[:990] + "x\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := unified("a\n"+c.was+"\nb\n", "a\n"+c.is+"\nb\n", o)
+			require.Equal(t, "@@ -1,3 +1,3 @@\n a\n"+c.old+c.new+" b\n", d.Text)
+		})
+	}
+	d := unified(long+"\nx\n"+long[:401]+"\n"+long[:400]+"\n", long+"\ny\n"+long[:401]+"\n"+long[:400]+"\n", o)
+	require.Equal(t, "@@ -1,4 +1,4 @@\n "+long[:100]+"…[4900 bytes]\n-x\n+y\n "+long[:100]+"…[301 bytes]\n "+long[:400]+"\n", d.Text)
+	d = unified(numbered(20), strings.Replace(numbered(20), "line 9\n", "x\n", 1), textdiff.Options{Context: 1})
+	require.Equal(t, "@@ -8,3 +8,3 @@\n line 8\n-line 9\n+x\n line 10\n", d.Text)
+}
+
+// A long line that changed at several places shows a window for each of them,
+// five at the most.
+func TestSeveralPlacesOfALine(t *testing.T) {
+	o := textdiff.Options{MaxBytes: 1000, Window: 200}
+	words := strings.Repeat("some words ", 400)
+	for places := 2; places <= 7; places++ {
+		was, is := strings.Repeat(words+"OLD", places)+words, words
+		for i := range places {
+			is += fmt.Sprintf("new%d", i) + words
+		}
+		d := unified("a\n"+was+"\nb\n", "a\n"+is+"\nb\n", o)
+		require.Less(t, len(d.Text), 1200, d.Text)
+		shown := min(places, 5)
+		require.Equal(t, shown, strings.Count(d.Text, "OLD"), d.Text)
+		for i := range places {
+			require.Equal(t, i < shown, strings.Contains(d.Text, fmt.Sprintf("words new%dsome words", i)), d.Text)
+		}
+		if places > 5 {
+			require.Contains(t, d.Text, fmt.Sprintf(" bytes, %d more places]\n", places-5))
+		} else {
+			require.NotContains(t, d.Text, "more places")
+		}
+		for _, sign := range []string{"-", "+"} { // what is shown and what is counted are all of the line
+			_, line, _ := strings.Cut(d.Text, "\n"+sign)
+			line, _, _ = strings.Cut(line, "\n")
+			left := 0
+			shown := regexp.MustCompile(`…?\[(\d+) bytes[^]]*\]…?`).ReplaceAllStringFunc(line, func(cut string) string {
+				var n int
+				_, err := fmt.Sscanf(strings.Trim(cut, "…[]"), "%d bytes", &n)
+				require.NoError(t, err)
+				left += n
+				return ""
+			})
+			require.Equal(t, len(map[string]string{"-": was, "+": is}[sign]), left+len(shown), line)
+		}
+	}
+	d := unified(words+words+"\n", "ONE"+words+"TWO"+words+"\n", o)
+	require.Contains(t, d.Text, "\n+ONEsome words")
+	require.Contains(t, d.Text, "words TWOsome")
+	d = unified("OLD"+words+words+"\n", words+"TWO"+words+"\n", o)
+	require.Contains(t, d.Text, "\n-OLD")
+	require.Contains(t, d.Text, "words TWOsome")
 }
 
 func TestName(t *testing.T) {
@@ -96,23 +169,13 @@ func TestName(t *testing.T) {
 	require.Contains(t, d.Text, "--- a/two words\t\n")
 }
 
-// TestAlign: runs are equal on both sides, in order, and nothing that a
-// shortest script keeps is missed in small cases.
+// TestAlign: runs are equal on both sides, in order, and as long as possible in
+// small cases.
 func TestAlign(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 3000 {
 		a, b := letters(rng, 12), letters(rng, 12)
-		runs := textdiff.Align(a, b)
-		i, j, kept := 0, 0, 0
-		for _, r := range runs {
-			require.True(t, r.A >= i && r.B >= j && r.N > 0)
-			require.Equal(t, a[r.A:r.A+r.N], b[r.B:r.B+r.N])
-			i, j, kept = r.A+r.N, r.B+r.N, kept+r.N
-		}
-		require.LessOrEqual(t, kept, common(a, b))
-		if common(a, b) > 0 {
-			require.Positive(t, kept, "%v %v", a, b)
-		}
+		require.Equal(t, common(a, b), kept(t, a, b, textdiff.Align(a, b, nil)), "%v %v", a, b)
 	}
 }
 

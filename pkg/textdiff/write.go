@@ -2,6 +2,7 @@ package textdiff
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -17,6 +18,8 @@ type writer struct {
 	body int // lines written or counted
 	Diff
 
+	context int // lines
+
 	hunk  []block
 	at    int // up to where lines of old were counted
 	line  int // how many end before at
@@ -27,7 +30,7 @@ type writer struct {
 // are between, so that no line would stand in two hunks.
 func (w *writer) block(b block) {
 	if n := len(w.hunk); n > 0 {
-		gap, ok := w.linesBetween(w.hunk[n-1].end, b.start, 2*context)
+		gap, ok := w.linesBetween(w.hunk[n-1].end, b.start, 2*w.context)
 		if !ok {
 			w.flush()
 		} else if gap == 0 && b.start == w.hunk[n-1].end {
@@ -70,12 +73,12 @@ func (w *writer) flush() {
 	}
 	first, last := w.hunk[0], w.hunk[len(w.hunk)-1]
 	start, before := first.start, 0
-	for before < context && start > 0 {
+	for before < w.context && start > 0 {
 		start = bytes.LastIndexByte(w.old[:start-1], '\n') + 1
 		before++
 	}
 	end, after := last.end, 0
-	for after < context && end < len(w.old) {
+	for after < w.context && end < len(w.old) {
 		end = w.next(end)
 		after++
 	}
@@ -85,7 +88,7 @@ func (w *writer) flush() {
 	for i, b := range w.hunk {
 		removed, added = removed+b.removed, added+len(b.added)
 		if i > 0 {
-			n, _ := w.linesBetween(w.hunk[i-1].end, b.start, 2*context)
+			n, _ := w.linesBetween(w.hunk[i-1].end, b.start, 2*w.context)
 			kept += n
 		}
 	}
@@ -124,54 +127,83 @@ func (w *writer) room() bool { return w.o.MaxLines == 0 || w.body < w.o.MaxLines
 func (w *writer) keep(from, to int) {
 	for from < to {
 		end := w.next(from)
-		w.one(' ', w.old[from:end], 0)
+		w.one(' ', w.old[from:end], part{unchanged: true})
 		from = end
 	}
 }
 
 func (w *writer) change(b block) {
-	i := 0
-	for from := b.start; from < b.end; i++ {
+	from, i := b.start, 0
+	for ; from < b.end; i++ {
 		end := w.next(from)
-		focus := 0
-		if w.o.MaxBytes > 0 && i < len(b.added) && w.room() {
-			focus = shared(w.old[from:end], b.added[i])
+		shown := part{}
+		if i < len(b.added) {
+			shown, _ = w.differing(w.old[from:end], b.added[i])
 		}
-		w.one('-', w.old[from:end], focus)
+		w.one('-', w.old[from:end], shown)
 		from = end
 	}
-	from := b.start
+	from = b.start
 	for _, line := range b.added {
-		focus := 0
-		if w.o.MaxBytes > 0 && from < b.end && w.room() {
+		shown := part{}
+		if from < b.end {
 			end := w.next(from)
-			focus = shared(w.old[from:end], line)
+			_, shown = w.differing(w.old[from:end], line)
 			from = end
 		}
 		if w.room() {
-			w.one('+', []byte(line), focus)
+			w.one('+', []byte(line), shown)
 		} else {
 			w.body++
 		}
 	}
 }
 
-// shared returns how long the beginning is that two lines have in common.
-func shared(a []byte, b string) int {
-	n := 0
-	for n < len(a) && n < len(b) && a[n] == b[n] {
-		n++
-	}
-	return n
+// part is a range of a line that has to be shown. around says to show what is
+// next to it, too. The zero value is the line's beginning.
+type part struct {
+	from, to  int
+	around    bool
+	unchanged bool   // the line is context
+	places    []part // in a long line, several parts with much that is equal between them
 }
 
-// one writes a line, of which what stands at focus is to be seen.
-func (w *writer) one(sign byte, line []byte, focus int) {
+// differing returns which parts of an old line and of the new one differ, if
+// one of them is too long to be shown whole.
+func (w *writer) differing(old []byte, new string) (in, out part) {
+	if w.o.MaxBytes == 0 || !w.room() || max(len(old), len(new)) <= w.o.MaxBytes {
+		return part{}, part{}
+	}
+	head, tail, most := 0, 0, min(len(old), len(new))
+	for head < most && old[head] == new[head] {
+		head++
+	}
+	for head > 0 && (head < len(old) && !utf8.RuneStart(old[head]) || head < len(new) && !utf8.RuneStart(new[head])) {
+		head--
+	}
+	for tail < most-head && old[len(old)-1-tail] == new[len(new)-1-tail] {
+		tail++
+	}
+	for tail > 0 && !utf8.RuneStart(old[len(old)-tail]) {
+		tail--
+	}
+	in = part{from: head, to: len(old) - tail}
+	out = part{from: head, to: len(new) - tail, around: true}
+	if len(new) <= w.o.MaxBytes || head+tail == 0 { // the new line is shown from its beginning, or has nothing of the old
+		in.around = in.to > in.from
+	}
+	in.places, out.places = w.places(old, new, in, out)
+	in.places = slices.DeleteFunc(in.places, func(p part) bool { return p.from == p.to }) // nothing was removed there
+	return in, out
+}
+
+// one writes a line; of a long line it writes the part to be shown.
+func (w *writer) one(sign byte, line []byte, shown part) {
 	if w.room() {
 		w.out.WriteByte(sign)
 		text, ended := bytes.CutSuffix(line, []byte{'\n'})
-		if w.o.MaxBytes > 0 && len(text) > w.o.MaxBytes {
-			w.window(text, focus)
+		if w.o.MaxBytes > 0 && (len(text) > w.o.MaxBytes || shown.unchanged && w.o.Window > 0 && len(text) > 2*w.o.Window) {
+			w.window(text, shown)
 		} else {
 			w.out.Write(text)
 		}
@@ -183,24 +215,56 @@ func (w *writer) one(sign byte, line []byte, focus int) {
 	w.body++
 }
 
-// window writes the part of a long line around focus and says what is left
-// out.
-func (w *writer) window(text []byte, focus int) {
-	from := max(0, min(focus-w.o.MaxBytes/4, len(text)-w.o.MaxBytes))
-	to := from + w.o.MaxBytes
-	for from > 0 && from < to && !utf8.RuneStart(text[from]) {
-		from++
+// window writes a part of a long line, with the number of bytes left out.
+func (w *writer) window(text []byte, shown part) {
+	if len(shown.places) > 0 {
+		w.windows(text, shown.places)
+		return
 	}
-	for to < len(text) && to > from && !utf8.RuneStart(text[to]) {
-		to--
+	size := cmp.Or(w.o.Window, w.o.MaxBytes)
+	if shown.unchanged { // it only tells where the change is
+		size /= 2
+	}
+	from, to := min(shown.from, len(text)), min(shown.to, len(text))
+	if shown.to == 0 {
+		to = len(text)
+	}
+	if cut := forward(text, from, size); cut < to {
+		to = cut
+	}
+	if room := size - utf8.RuneCount(text[from:to]); shown.around && room > 0 {
+		start := backward(text, from, room/2)
+		end := forward(text, to, room-utf8.RuneCount(text[start:from]))
+		from, to = backward(text, from, room-utf8.RuneCount(text[to:end])), end
 	}
 	if from > 0 {
 		fmt.Fprintf(&w.out, "[%d bytes]…", from)
 	}
 	w.out.Write(text[from:to])
 	if to < len(text) {
-		fmt.Fprintf(&w.out, "…[%d bytes]", len(text)-to)
+		if from == 0 || to > from {
+			w.out.WriteString("…")
+		}
+		fmt.Fprintf(&w.out, "[%d bytes]", len(text)-to)
 	}
+}
+
+// forward returns where so many characters from a place end.
+func forward(text []byte, at, runes int) int {
+	for ; runes > 0 && at < len(text); runes-- {
+		_, size := utf8.DecodeRune(text[at:])
+		at += size
+	}
+	return at
+}
+
+// backward returns where so many characters up to a place begin.
+func backward(text []byte, at, runes int) int {
+	for ; runes > 0 && at > 0; runes-- {
+		_, size := utf8.DecodeLastRune(text[:at])
+		at -= size
+	}
+	return at
 }
 
 func (w *writer) diff() Diff {

@@ -31,16 +31,21 @@ type Format struct {
 	BOM      int      // length of the byte order mark; 0: none
 	Ending   Ending
 	Binary   bool
-	Invalid  int // bytes that are not valid in Encoding, UTF-8 only
-	NUL      int // NUL characters in text
+	Guessed  bool // Encoding is the likeliest of several, none of which is certain
+	Invalid  int  // bytes that are not valid in Encoding, UTF-8 only
+	NUL      int  // NUL characters in text
 }
 
-// String returns the format as headers show it: "utf-8 lf", "utf-8 bom crlf".
+// String returns the format as headers show it: "utf-8 lf", "utf-8 bom crlf",
+// "gbk (guessed) lf".
 func (f Format) String() string {
 	if f.Binary {
 		return "binary"
 	}
 	parts := []string{string(f.Encoding)}
+	if f.Guessed {
+		parts = append(parts, "(guessed)")
+	}
 	if f.BOM > 0 {
 		parts = append(parts, "bom")
 	}
@@ -89,7 +94,7 @@ func (j judged) format() Format {
 	case j.bom > 0 || j.mostlyUTF8():
 		format.Encoding, format.Invalid = UTF8, j.invalid
 	default:
-		format.Encoding = guessLegacy(j.sample)
+		format.Encoding, format.Guessed = guessLegacy(j.sample), true
 		if format.Encoding == "" {
 			return Format{Binary: true, Ending: None}
 		}
@@ -117,10 +122,10 @@ func endingOf(f facts) Ending {
 	return Mixed
 }
 
-// binary judges by NULs and control characters. A few NULs past the head of
-// a long text, as a crash leaves them in a log, do not make it binary.
+// binary judges by signatures, NULs and control characters. A few NULs past the
+// head of a long text, as a crash leaves them in a log, do not make it binary.
 func (j judged) binary() bool {
-	if bytes.IndexByte(j.head, 0) >= 0 || int64(j.nul)*1000 > j.size {
+	if Signed(j.head) || bytes.IndexByte(j.head, 0) >= 0 || int64(j.nul)*1000 > j.size {
 		return true
 	}
 	controls := 0

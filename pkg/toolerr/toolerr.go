@@ -1,6 +1,6 @@
 // Package toolerr is the error type of every tool: a stable code for
 // programs, a text for the model that says what went wrong, where, and what
-// to do next, and small metadata for structuredContent.
+// to do next, and small metadata for programs.
 //
 // It is a leaf: every other package may import it, and it imports none of
 // ours.
@@ -14,7 +14,7 @@ import (
 	"maps"
 )
 
-// Code is a stable error code, sent as structuredContent.code.
+// Code is a stable error code, sent as _meta["toolroom/code"].
 type Code string
 
 // The codes. Their spelling is part of the public interface: a client may
@@ -95,8 +95,8 @@ func New(code Code, format string, args ...any) *Error {
 	return &Error{code: code, err: fmt.Errorf(format, args...)}
 }
 
-// With returns a copy of e that carries one more value for
-// structuredContent. Values are small: counts, names, the next offset.
+// With returns a copy of e that carries one more value for the result's
+// _meta["toolroom/result"]. Values are small: counts, names, the next offset.
 func (e *Error) With(key string, value any) *Error {
 	extra := maps.Clone(e.extra)
 	if extra == nil {

@@ -108,10 +108,11 @@ func classByte(p string) (byte, int) {
 }
 
 // addNamed adds a class like [:alpha:] and returns its length, 0 if p does
-// not begin with one.
+// not begin with one. To git, "[::]" is a class without a name, which is not
+// known, and "[:]" is no class.
 func (s *byteSet) addNamed(p string, fold bool) (size int, known bool) {
 	end := strings.IndexByte(p[2:], ']') + 2
-	if end < 4 || p[end-1] != ':' {
+	if end < 3 || p[end-1] != ':' {
 		return 0, true
 	}
 	in := namedClass(p[2:end-1], fold)

@@ -12,7 +12,7 @@ import (
 // ignored and hidden files included, until ctx ends or limit (0: none) is
 // reached; exact is false when there may be more. dir remains the caller's.
 func CountFiles(ctx context.Context, dir *sandbox.Dir, limit int) (n int, exact bool) {
-	node := StartDir(dir, Options{Hidden: true, NoIgnore: true})
+	node := startDir(dir, Options{Hidden: true, NoIgnore: true}, dir.Path())
 	var count atomic.Int64
 	report, err := Walk(ctx, node, func(_ int, e *Entry) error {
 		if !e.IsDir() && limit > 0 && count.Add(1) >= int64(limit) {

@@ -45,19 +45,19 @@ func Start(box *sandbox.FS, path string, opts Options) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return StartDir(dir, opts), nil
+	return startDir(dir, opts, outermost(box.Roots(), dir.Path())), nil
 }
 
-// StartDir is Start with a directory that is already open. The node takes it
-// over.
-func StartDir(dir *sandbox.Dir, opts Options) *Node {
+// startDir is Start with a directory that is already open. The node takes it
+// over. top is the outermost root around it.
+func startDir(dir *sandbox.Dir, opts Options, top string) *Node {
 	if opts.Getenv == nil {
 		opts.Getenv = os.Getenv
 	}
 	if opts.MaxDepth <= 0 || opts.MaxDepth > MaxDepth {
 		opts.MaxDepth = MaxDepth
 	}
-	t := &tree{opts: opts}
+	t := &tree{opts: opts, top: top}
 	if opts.Cache != nil {
 		t.remember = opts.Cache.walks.Add(1) > 1
 	}

@@ -166,6 +166,34 @@ func TestRandomTreesAsRipgrep(t *testing.T) {
 	}
 }
 
+// TestProjectsAsRipgrep: in a project without .git, .gitignore counts as it does
+// for ripgrep when that requires no repository.
+func TestProjectsAsRipgrep(t *testing.T) {
+	rg, compared := oracle.Path(t, "rg"), 0
+	for _, sub := range []string{".", "d"} {
+		comparison(func(t testing.TB, root string, f files) (got, want []string) {
+			for _, name := range f.paths() {
+				if strings.Contains("/"+name, "/.git/") || strings.Contains("/"+name, "/.jj/") || strings.HasSuffix("/"+name, "/.git") {
+					return nil, nil // a repository, for which the other test is
+				}
+			}
+			require.NoError(t, os.MkdirAll(filepath.Join(root, "d"), 0o755))
+			for _, name := range []string{"go.mod", ".gitignore"} {
+				file, err := os.OpenFile(filepath.Join(root, name), os.O_CREATE, 0o600)
+				if err != nil {
+					return nil, nil // a directory
+				}
+				file.Close()
+			}
+			compared++
+			got, _ = collect(t, start(t, root, sub, walk.Options{Hidden: true}), regular)
+			return got, run(t, filepath.Join(root, sub), nil, rg, "--files", "-0", "--hidden", "--no-require-git")
+		}).random(t, false, false)
+	}
+	count, _ := trees(t)
+	require.Greater(t, compared, count/5, "of so many trees most are repositories")
+}
+
 func TestRandomTreesAsGit(t *testing.T) {
 	git := oracle.Path(t, "git")
 	for name, fold := range map[string]string{"case": "false", "ignorecase": "true"} {

@@ -109,10 +109,21 @@ func TestOrderOfRulesAcrossIndexes(t *testing.T) {
 	}
 }
 
+// TestClassWithoutName: "[::]" is an unknown class, so that the rule can match
+// nothing, as in git; "[:]" is a set with a colon.
+func TestClassWithoutName(t *testing.T) {
+	for rule, want := range map[string]verdict{"[[::]ab]": noRule, "[[::]a-z]": noRule, "[[:]a": noRule, "[[:a]": ignored, "[[:-a]": ignored} {
+		s, err := parseRules([]byte(rule), gitDialect, false)
+		require.NoError(t, err)
+		require.Equal(t, want, verdictOn(s, "a", false), rule)
+	}
+}
+
 func FuzzRules(f *testing.F) {
 	f.Add("*.log\n!/a/**/b/\n[a-z]?\\*\n", "a/x/b", false)
 	f.Add("{a,{b,c}}/**", "c/d", true)
 	f.Add("**/**/x\n", "x", true)
+	f.Add("[[::]ab]\n[[:]\n[[:a]\n", "a", false)
 	f.Add("[[:alpha:]\n[]-]\n[\\]]\n", "]", false)
 	f.Fuzz(func(t *testing.T, content, path string, fold bool) {
 		for _, d := range []dialect{gitDialect, rgDialect} {

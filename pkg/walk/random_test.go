@@ -213,7 +213,8 @@ func (g *generator) wild(c byte, kind fileKind) string {
 		choices = append(choices, "{"+safe+",zz}", "{q,"+safe+"*}", "{{"+safe+",k},j}", "{,"+safe+"}", "{"+safe, `[\`+safe+"]", `[\]`+safe+"]", "[z-a]", "["+safe)
 	}
 	if g.git {
-		choices = append(choices, "[!"+safe+"]", "[^q]", "[[:alpha:]]", "[[:upper:]_]", "[![:digit:]]", "[[:nope:]]", `[\`+string(c)+"]", "{"+safe+",x}", "[z-a]", "[[:alpha]", "***")
+		choices = append(choices, "[!"+safe+"]", "[^q]", "[[:alpha:]]", "[[:upper:]_]", "[![:digit:]]", "[[:nope:]]", `[\`+string(c)+"]", "{"+safe+",x}", "[z-a]", "[[:alpha]", "***",
+			pick(g, "[", "[!", "[^", "[]", "["+safe)+pick(g, "[:", "[::", "[:alpha:", "[:", "[=", "[.", ":")+pick(g, "]", ":]", "", "-")+pick(g, "", safe, "a-", "[:digit:]", "[")+pick(g, "]", "", ":]"))
 	}
 	return pick(g, choices...)
 }

@@ -38,7 +38,7 @@ func (l *layer) rel(dir string) string {
 // ignore file further down adds to them. It is immutable.
 type scope struct {
 	layers  [kinds][]layer // nearest first
-	git     bool           // inside a repository, so that git's files count
+	git     bool           // inside a repository or project, so that git's files count
 	fold    bool           // core.ignorecase of that repository
 	onPaths bool           // some rules depend on the directory
 	base    *view          // the sets alone, for where none does

@@ -55,8 +55,10 @@ func (t *tally) ignore(e *Entry) {
 	} else if c != nil {
 		c.Files++
 	}
-	if e.IsDir() && len(t.ignoredDirs) < maxListed {
-		t.ignoredDirs = append(t.ignoredDirs, strings.Clone(e.Path))
+	if e.IsDir() { // the first by path, whichever worker comes by
+		if t.ignoredDirs = append(t.ignoredDirs, strings.Clone(e.Path)); len(t.ignoredDirs) == 2*maxListed {
+			t.ignoredDirs = listed(t.ignoredDirs, cmp.Compare[string])
+		}
 	}
 }
 

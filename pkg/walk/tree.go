@@ -22,6 +22,7 @@ const maxIgnoreFile = 1 << 20
 // tree is what the nodes of one walk share.
 type tree struct {
 	opts     Options
+	top      string    // the outermost root around the start
 	remember bool      // opts.Cache is in use
 	spare    sync.Pool // of *buffers
 
@@ -48,7 +49,8 @@ func (t *tree) listFaults() []Fault {
 
 // source is a directory as the loading of ignore files sees it.
 type source interface {
-	has(name string) bool
+	has(name string) bool             // for the names that change the rules
+	exists(name string) bool          // for any name
 	read(name string) ([]byte, error) // fs.ErrNotExist when there is none
 	shown(name string) string         // for messages
 	abs() string
@@ -61,10 +63,9 @@ type inside struct {
 	present func(name string) bool // may say true of what is not there
 }
 
-func (s inside) has(name string) bool {
-	if !s.present(name) {
-		return false
-	}
+func (s inside) has(name string) bool { return s.present(name) && s.exists(name) }
+
+func (s inside) exists(name string) bool {
 	_, err := s.dir.Lstat(name)
 	return err == nil
 }
@@ -89,7 +90,9 @@ func (s inside) abs() string { return s.dir.Path() }
 // outside is a directory above the start.
 type outside string
 
-func (s outside) has(name string) bool {
+func (s outside) has(name string) bool { return s.exists(name) }
+
+func (s outside) exists(name string) bool {
 	_, err := os.Lstat(s.shown(name))
 	return err == nil
 }
@@ -193,6 +196,9 @@ func (t *tree) extend(outer *scope, src source, place layer) *scope {
 		s.fold = repo.fold
 		add(exclude, repo.exclude)
 		add(global, repo.global)
+	} else if !s.git && t.isProject(src) {
+		change()
+		s.git = true
 	}
 	add(rgignore, t.load(src, ".rgignore", rgDialect, false))
 	add(dotIgnore, t.load(src, ".ignore", rgDialect, false))

@@ -22,6 +22,11 @@
 // three that belong to git count only inside a repository: from the nearest
 // directory with a .git or .jj downwards.
 //
+// Outside any repository, .gitignore counts from a directory downwards that has
+// one and a project file (package.json, go.mod, Makefile and the like) and lies
+// in a root: an unpacked archive or a copy without .git is listed like the
+// repository. ripgrep reads it there only with --no-require-git.
+//
 // Directories that are ignored are not entered, so what is in them cannot be
 // re-included. The start itself is never ignored. An entry called .git is
 // never shown nor entered.

@@ -227,7 +227,7 @@ func TestGoroutinesEnd(t *testing.T) {
 		})
 		require.ErrorIs(t, err, context.Canceled)
 	}
-	require.Eventually(t, func() bool { return runtime.NumGoroutine() <= before+2 }, 5*time.Second, time.Millisecond,
+	require.Eventually(t, func() bool { return runtime.NumGoroutine() <= before+2 }, time.Minute, time.Millisecond,
 		"but for the two of Eventually")
 }
 

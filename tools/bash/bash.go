@@ -13,6 +13,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/state"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
 //go:embed bash.md
@@ -20,6 +21,16 @@ var description string
 
 //go:embed bash_job.md
 var jobDescription string
+
+// undoDescription is added to jobDescription where changes are recorded.
+//
+//go:embed undo.md
+var undoDescription string
+
+// reviewDescription is added to jobDescription where changes are reviewed.
+//
+//go:embed review.md
+var reviewDescription string
 
 const (
 	maxTimeout = 600 * time.Second
@@ -35,15 +46,35 @@ const (
 )
 
 type arguments struct {
-	Command     string            `json:"command" min:"1" verbatim:"true" jsonschema:"the command, for bash -c"`
-	Timeout     int64             `json:"timeout,omitempty" min:"1" max:"600000" jsonschema:"milliseconds after which it is ended: 120000 unless given, none for run_in_background"`
-	Workdir     string            `json:"workdir,omitempty" alias:"cwd" jsonschema:"directory to run it in, for this call; absolute, or relative to the first root"`
-	Stdin       string            `json:"stdin,omitempty" verbatim:"true" jsonschema:"what it reads from standard input"`
-	Env         map[string]string `json:"env,omitempty" jsonschema:"variables, for this call"`
-	Session     string            `json:"session,omitempty" jsonschema:"name of a session with a working directory and variables of its own"`
-	Background  bool              `json:"run_in_background,omitempty" default:"false" jsonschema:"answer at once with a job_id"`
-	Patience    int64             `json:"auto_background_after,omitempty" default:"45000" min:"1" max:"600000" jsonschema:"milliseconds after which a command that still runs becomes a job"`
-	Description string            `json:"description,omitempty" jsonschema:"what it does, in a few words"`
+	Command     string            `json:"command" alias:"cmd,script,command_line,bash_command,shell_command" argv:"true" min:"1" verbatim:"true"`
+	Timeout     int64             `json:"timeout,omitempty" alias:"timeout_ms,timeout_millis" min:"1" max:"600000" jsonschema:"milliseconds; default 120000"`
+	Workdir     string            `json:"workdir,omitempty" alias:"cwd,working_directory,working_dir,work_dir,directory,dir,dir_path" jsonschema:"directory for this call"`
+	Stdin       string            `json:"stdin,omitempty" alias:"input" verbatim:"true" jsonschema:"standard input"`
+	Env         map[string]string `json:"env,omitempty" alias:"environment,env_vars" jsonschema:"variables for this call"`
+	Session     string            `json:"session,omitempty" jsonschema:"name of a separate session"`
+	Background  bool              `json:"run_in_background,omitempty" alias:"background,is_background" default:"false" jsonschema:"return a job_id at once"`
+	Patience    int64             `json:"auto_background_after,omitempty" alias:"yield_time_ms" default:"45000" min:"1" max:"600000" jsonschema:"milliseconds"`
+	Description string            `json:"description,omitempty"`
+
+	// Arguments of other tools, not advertised.
+	Seconds  *float64 `json:"timeout_seconds,omitempty" alias:"timeout_sec,timeout_secs,timeout_s,timeout_in_seconds" min:"0" max:"600" hidden:"true"`
+	Approval *bool    `json:"requires_approval,omitempty" alias:"require_user_approval" hidden:"true"`
+}
+
+// translate puts what other tools call otherwise into the own arguments.
+func (a *arguments) translate(ctx context.Context) error {
+	if a.Approval != nil && *a.Approval {
+		mcpkit.NoteFirstf(ctx, "requires_approval is ignored: approvals are up to the client")
+	}
+	if a.Seconds == nil || *a.Seconds == 0 {
+		return nil
+	}
+	if a.Timeout > 0 {
+		return toolerr.New(toolerr.InvalidParams, "timeout_seconds and timeout are the same argument: give only timeout, in milliseconds")
+	}
+	a.Timeout = max(1, int64(*a.Seconds*1000))
+	mcpkit.NoteFirstf(ctx, "timeout_seconds taken as timeout=%d, in milliseconds", a.Timeout)
+	return nil
 }
 
 // run is the program. What commands left running ends with it.
@@ -55,7 +86,7 @@ func run() int {
 	cmd.MaxConcurrent = maxCalls
 	var box sandbox.Config
 	box.AddFlags(cmd.Flags)
-	cmd.Positional = box.AddRoots
+	cmd.Positional, cmd.CheckPositional, cmd.Roots = box.AddRoots, box.CheckRoots, box.Names
 	var kept state.Config
 	kept.AddFlags(cmd.Flags)
 	own := DefaultConfig()
@@ -90,11 +121,22 @@ func (s *shell) tools() ([]*mcpkit.Tool, error) {
 		RefuseUnknown: true,
 		Timeout:       deadline, MaxConcurrent: maxConcurrent, Output: meta{},
 	}, s.call)
-	job, jobErr := mcpkit.NewTool(mcpkit.Def{
+	def := mcpkit.Def{
 		Name: "bash_job", Title: "Look after a job", Description: strings.TrimSpace(jobDescription),
 		Hints:         mcpkit.Hints{Destructive: true, OpenWorld: true},
 		RefuseUnknown: true, Control: true,
-		Timeout: jobDeadline, MaxConcurrent: maxConcurrent, Output: meta{},
-	}, s.callJob)
+		Timeout: jobDeadline, MaxConcurrent: maxConcurrent, Output: meta{}, Row: row{},
+	}
+	if s.config.Changes == reviewChanges {
+		def.Description += "\n" + strings.TrimSpace(reviewDescription)
+		job, jobErr := mcpkit.NewTool(def, s.callReview)
+		return []*mcpkit.Tool{bash, job}, errors.Join(err, jobErr)
+	}
+	if s.config.Undo {
+		def.Description += "\n" + strings.TrimSpace(undoDescription)
+		job, jobErr := mcpkit.NewTool(def, s.callUndoable)
+		return []*mcpkit.Tool{bash, job}, errors.Join(err, jobErr)
+	}
+	job, jobErr := mcpkit.NewTool(def, s.callJob)
 	return []*mcpkit.Tool{bash, job}, errors.Join(err, jobErr)
 }

@@ -21,8 +21,40 @@ const (
 	maxHashed = 1 << 20
 )
 
-// watch finds the files that changed since they were last viewed. Each change
-// is said once.
+// maxWatches bounds the client sessions that are watched for.
+const maxWatches = 64
+
+// watches holds a watch for each session of the client.
+type watches struct {
+	store *state.Store
+
+	mu    sync.Mutex
+	all   map[string]*watch
+	order []string // of all, the session used last at the end
+}
+
+// of returns the watch of a session. The session that was used longest ago is
+// dropped where there are too many: its next command begins a new watch.
+func (w *watches) of(session string) *watch {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.all == nil {
+		w.all = map[string]*watch{}
+	}
+	if i := slices.Index(w.order, session); i >= 0 {
+		w.order = slices.Delete(w.order, i, i+1)
+	} else {
+		w.all[session] = &watch{store: w.store.ForSession(session)}
+	}
+	if w.order = append(w.order, session); len(w.order) > maxWatches {
+		delete(w.all, w.order[0])
+		w.order = slices.Delete(w.order, 0, 1)
+	}
+	return w.all[session]
+}
+
+// watch finds the files that changed since the last view by one session of
+// the client. It reports each change once.
 type watch struct {
 	store *state.Store
 
@@ -77,7 +109,7 @@ func (w *watch) changed(fs *sandbox.FS) []string {
 
 // stampOf is the zero value for a file that is gone.
 func stampOf(fs *sandbox.FS, path string) state.Stamp {
-	stat, err := fs.Stat(path)
+	stat, err := fs.Quiet().Stat(path)
 	if err != nil {
 		return state.Stamp{}
 	}
@@ -89,7 +121,7 @@ func stampOf(fs *sandbox.FS, path string) state.Stamp {
 // sameContent reports whether a small file holds what was seen, whatever its
 // times say.
 func sameContent(fs *sandbox.FS, k state.Known) bool {
-	f, err := fs.Open(k.Path)
+	f, err := fs.Quiet().Open(k.Path)
 	if err != nil {
 		return false
 	}

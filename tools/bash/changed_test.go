@@ -3,6 +3,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -37,10 +38,41 @@ func TestChangedSinceViewed(t *testing.T) {
 	}
 	r := s.bash("echo // >> a.go; touch b.go; rm c.go; echo x > unseen.go")
 	require.Contains(t, r.Text, " · changed since you viewed: a.go, c.go (gone) · ")
-	require.Equal(t, []any{"a.go", "c.go (gone)"}, r.Structured["changed"])
+	require.Equal(t, []any{"a.go", "c.go (gone)"}, r.Meta["changed"])
 	require.NotContains(t, s.bash("true").Text, "changed since", "said once")
 	see("a.go")
 	require.NotContains(t, s.bash("true").Text, "changed since")
 	require.Contains(t, s.bash("echo // >> a.go").Text, "changed since you viewed: a.go")
 	require.Contains(t, s.bash("echo // >> a.go").Text, "changed since you viewed: a.go", "another change")
+}
+
+// A change is reported to each session behind the client that viewed the file,
+// and to no other.
+func TestChangedIsForEachSession(t *testing.T) {
+	p := newPlace(t)
+	p.write("root/a.go", "package a\n")
+	view := p.serveBin(mcpkittest.Build(t, "./tools/view"), mcpkittest.Options{})
+	s := p.serve()
+	call := func(c *mcpkittest.Client, tool, session string, args map[string]any) string {
+		t.Helper()
+		params := mcpkittest.CallParams(tool, args)
+		params["_meta"] = map[string]any{"toolroom/client": session}
+		r, err := mcpkittest.ParseResult(c.Request("tools/call", params).Result)
+		require.NoError(t, err)
+		require.False(t, r.IsError, r.Text)
+		return r.Text
+	}
+	run := func(session, command string) string {
+		return call(s.Client, "bash", session, arg("command", command))
+	}
+	run("one", "true")
+	run("other", "true")
+	call(view.Client, "view", "one", arg("file_path", "a.go"))
+	require.NotContains(t, run("other", "echo // >> a.go"), "changed since")
+	require.Contains(t, run("one", "true"), "changed since you viewed: a.go")
+	require.NotContains(t, run("one", "true"), "changed since")
+	for i := range maxWatches + 5 { // the sessions used longest ago are forgotten
+		run(fmt.Sprint(i), "true")
+	}
+	require.NotContains(t, run("one", "true"), "changed since")
 }

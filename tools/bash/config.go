@@ -25,7 +25,14 @@ type Config struct {
 	PassSecrets []string
 	// Hidden are directories that commands see nothing of, besides our own state.
 	Hidden []string
-	Limits proc.Limits
+	// Changes says what becomes of what commands change in the roots: keep,
+	// review or discard.
+	Changes string
+	// Undo records what commands change, so that it can be undone.
+	Undo bool
+	// Sockets are unix sockets outside the roots that commands may connect to.
+	Sockets []string
+	Limits  proc.Limits
 	// SpillBytes bounds the file that has the whole output of a command.
 	SpillBytes int64
 	// Doctor tells what this machine enforces, instead of serving.
@@ -34,7 +41,7 @@ type Config struct {
 
 // DefaultConfig returns what holds without flags.
 func DefaultConfig() Config {
-	return Config{SpillBytes: proc.DefaultSpillBytes}
+	return Config{Changes: keepChanges, SpillBytes: proc.DefaultSpillBytes}
 }
 
 // AddFlags registers the flags that set c.
@@ -47,6 +54,9 @@ func (c *Config) AddFlags(fs *flag.FlagSet) {
 	fs.Var((*list)(&c.Policy.Ask), "ask", "`RULE` of a command that the user is asked about, as \"git push *\"; may be repeated")
 	fs.Var((*list)(&c.PassSecrets), "pass-secret", "pass the variable `NAME` to commands although it looks like a secret; may be repeated")
 	fs.Var((*dirs)(&c.Hidden), "hide", "show commands nothing of `DIR`, besides the state directory; may be repeated")
+	fs.StringVar(&c.Changes, "changes", c.Changes, "`MODE` of what commands change: keep, review (apart from the roots until it is applied or discarded), or discard (shown, then dropped)")
+	fs.BoolVar(&c.Undo, "undo", c.Undo, "record what commands change in the roots, so that bash_job can undo it (commands that create or remove thousands of files take longer)")
+	fs.Var((*dirs)(&c.Sockets), "allow-socket", "let commands connect to the unix socket `PATH` outside the roots (at L2); may be repeated")
 	fs.Var((*size)(&c.Limits.Memory), "max-memory", "end a command whose processes take more than `SIZE` together (else 75 % of the machine's)")
 	fs.Var((*size)(&c.Limits.FileBytes), "max-file-size", "let no command write a file over `SIZE` (else 4G)")
 	fs.Int64Var(&c.Limits.Processes, "max-processes", c.Limits.Processes, "let commands have `N` processes at most")
@@ -57,12 +67,24 @@ func (c *Config) AddFlags(fs *flag.FlagSet) {
 
 // Validate reports the first setting that can never work.
 func (c *Config) Validate() error {
-	runner := proc.Config{Level: c.Level}
+	runner := proc.Config{Level: c.Level, Sockets: c.Sockets}
 	if err := runner.Validate(); err != nil {
 		return err
 	}
 	if err := c.Policy.Validate(); err != nil {
 		return err
+	}
+	if c.Changes != keepChanges && c.Changes != reviewChanges && c.Changes != discardChanges {
+		return toolerr.New(toolerr.InvalidParams, "--changes %q: use keep, review or discard", c.Changes)
+	}
+	if c.Changes != keepChanges && c.Level != proc.Highest && c.Level != proc.L2 {
+		return toolerr.New(toolerr.InvalidParams, "--changes %s needs --sandbox L2: changes are kept apart by a file system over the roots", c.Changes)
+	}
+	if c.Undo && c.Changes != keepChanges {
+		return toolerr.New(toolerr.InvalidParams, "--undo and --changes %s exclude each other: changes that are kept apart need no undo", c.Changes)
+	}
+	if c.Undo && c.Level == proc.Off {
+		return toolerr.New(toolerr.InvalidParams, "--undo needs --sandbox L2 or L1: with off, what commands change is not seen")
 	}
 	if c.SpillBytes <= 0 {
 		return toolerr.New(toolerr.InvalidParams, "--max-output must be more than zero")
@@ -100,7 +122,7 @@ func (l *list) Set(value string) error {
 	return nil
 }
 
-// dirs is a list of directories.
+// dirs is a list of directories, or of other paths.
 type dirs []string
 
 func (d *dirs) String() string { return strings.Join(*d, " ") }

@@ -105,15 +105,15 @@ func arg(pairs ...any) map[string]any {
 
 func number(t testing.TB, r mcpkittest.Result, name string) int64 {
 	t.Helper()
-	n, ok := r.Structured[name].(float64)
-	require.True(t, ok, "%s in %v", name, r.Structured)
+	n, ok := r.Meta[name].(float64)
+	require.True(t, ok, "%s in %v", name, r.Meta)
 	return int64(n)
 }
 
 func text(t testing.TB, r mcpkittest.Result, name string) string {
 	t.Helper()
-	s, ok := r.Structured[name].(string)
-	require.True(t, ok, "%s in %v", name, r.Structured)
+	s, ok := r.Meta[name].(string)
+	require.True(t, ok, "%s in %v", name, r.Meta)
 	return s
 }
 

@@ -48,7 +48,7 @@ func TestHomeBelowTmp(t *testing.T) {
 func TestModuleCaches(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	const ask = `echo $GOMODCACHE:$CARGO_HOME; [ -n "$GOMODCACHE" ] && touch "$GOMODCACHE/x" "$CARGO_HOME/x" && echo written`
+	const ask = `echo "$GOMODCACHE:$CARGO_HOME"; [ -n "$GOMODCACHE" ] && touch "$GOMODCACHE/x" "$CARGO_HOME/x" && echo written`
 	r := p.serve("--net", "allow=example.com").bash(ask)
 	if r.Code == "SANDBOX_UNAVAILABLE" {
 		t.Skip("not run: there is no L2")

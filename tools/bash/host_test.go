@@ -140,7 +140,7 @@ func TestJobsOutliveAConnection(t *testing.T) {
 	require.NotEqual(t, first.session, second.session)
 	r = second.call("bash_job", arg("action", "poll", "job_id", id, "since", 0, "wait_for", "later", "wait_ms", 30_000))
 	require.Contains(t, r.Text, "begun\nlater\n")
-	require.Equal(t, true, r.Structured["running"])
+	require.Equal(t, true, r.Meta["running"])
 	require.NotEmpty(t, processes(t, mark))
 	require.NoError(t, serve.Process.Signal(syscall.SIGTERM))
 	within(t, "the job ends with the host", func() bool { return len(processes(t, mark)) == 0 })

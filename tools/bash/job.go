@@ -27,18 +27,59 @@ const endOfInput = "\x04"
 const patternTail = 4 << 10
 
 type jobArguments struct {
-	Action  string `json:"action" enum:"list,poll,write,signal,kill" jsonschema:"what to do"`
-	JobID   string `json:"job_id,omitempty" jsonschema:"the job, for all but list"`
-	Since   *int64 `json:"since,omitempty" jsonschema:"show output from this byte on, as a cursor said; negative: from the end; else what is new"`
-	WaitMS  int64  `json:"wait_ms,omitempty" min:"0" max:"50000" jsonschema:"wait so long for the end (write, signal: for a reply)"`
-	WaitFor string `json:"wait_for,omitempty" verbatim:"true" jsonschema:"wait until the output since then matches this regular expression"`
-	Input   string `json:"input,omitempty" verbatim:"true" jsonschema:"what to write (\\n for Enter, \\u0004 last for the end of input), or the signal (INT, TERM, …)"`
+	Action  string `json:"action" enum:"list,poll,write,signal,kill"`
+	JobID   string `json:"job_id,omitempty" alias:"id,bash_id,shell_id,task_id,session_id"`
+	Since   *int64 `json:"since,omitempty" jsonschema:"byte offset: output from here on; negative: from the end"`
+	WaitMS  int64  `json:"wait_ms,omitempty" alias:"yield_time_ms" min:"0" max:"50000"`
+	WaitFor string `json:"wait_for,omitempty" verbatim:"true" jsonschema:"regular expression"`
+	Input   string `json:"input,omitempty" alias:"chars" verbatim:"true" jsonschema:"text (\\n: Enter, \\u0004: end of input) or signal name"`
+
+	Files []string `json:"files,omitempty" hidden:"true"`
+}
+
+// reviewArguments are jobArguments where changes are reviewed.
+type reviewArguments struct {
+	Action  string `json:"action" enum:"list,poll,write,signal,kill,diff,apply,discard"`
+	JobID   string `json:"job_id,omitempty" alias:"id,bash_id,shell_id,task_id,session_id,changes" jsonschema:"of a job, or of pending changes"`
+	Since   *int64 `json:"since,omitempty" jsonschema:"byte offset: output from here on; negative: from the end"`
+	WaitMS  int64  `json:"wait_ms,omitempty" alias:"yield_time_ms" min:"0" max:"50000"`
+	WaitFor string `json:"wait_for,omitempty" verbatim:"true" jsonschema:"regular expression"`
+	Input   string `json:"input,omitempty" alias:"chars" verbatim:"true" jsonschema:"text (\\n: Enter, \\u0004: end of input) or signal name"`
+
+	Files []string `json:"files,omitempty" alias:"file,paths,path" jsonschema:"files or directories to show or apply; default all"`
+}
+
+// undoArguments are jobArguments where changes are recorded.
+type undoArguments struct {
+	Action  string `json:"action" enum:"list,poll,write,signal,kill,undo"`
+	JobID   string `json:"job_id,omitempty" alias:"id,bash_id,shell_id,task_id,session_id" jsonschema:"of a job, or of an undo record"`
+	Since   *int64 `json:"since,omitempty" jsonschema:"byte offset: output from here on; negative: from the end"`
+	WaitMS  int64  `json:"wait_ms,omitempty" alias:"yield_time_ms" min:"0" max:"50000"`
+	WaitFor string `json:"wait_for,omitempty" verbatim:"true" jsonschema:"regular expression"`
+	Input   string `json:"input,omitempty" alias:"chars" verbatim:"true" jsonschema:"text (\\n: Enter, \\u0004: end of input) or signal name"`
+
+	Files []string `json:"files,omitempty" hidden:"true"`
+}
+
+// callUndoable is the tool bash_job where changes are recorded.
+func (s *shell) callUndoable(ctx context.Context, args undoArguments) (*mcpkit.Result, error) {
+	return s.callJob(ctx, jobArguments(args))
+}
+
+// callReview is the tool bash_job where changes are reviewed.
+func (s *shell) callReview(ctx context.Context, args reviewArguments) (*mcpkit.Result, error) {
+	return s.callJob(ctx, jobArguments(args))
 }
 
 // callJob is the tool bash_job.
 func (s *shell) callJob(ctx context.Context, args jobArguments) (*mcpkit.Result, error) {
-	if args.Action == "list" {
-		return s.listJobs(), nil
+	switch args.Action {
+	case "list":
+		return s.listJobs(ctx), nil
+	case "diff", "apply", "discard":
+		return s.callChanges(ctx, args)
+	case "undo":
+		return s.callUndo(ctx, args)
 	}
 	if args.JobID == "" {
 		return nil, toolerr.New(toolerr.MissingParameter, "job_id is missing: name the job, as {\"action\":\"list\"} shows it")
@@ -82,7 +123,7 @@ func (s *shell) callJob(ctx context.Context, args jobArguments) (*mcpkit.Result,
 	return j.answer(ctx, from, pattern), nil
 }
 
-func (s *shell) listJobs() *mcpkit.Result {
+func (s *shell) listJobs(ctx context.Context) *mcpkit.Result {
 	all := s.jobs.list()
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d jobs\n", len(all))
@@ -91,6 +132,8 @@ func (s *shell) listJobs() *mcpkit.Result {
 		b.WriteString(j.String() + "\n")
 		m.Jobs = append(m.Jobs, j.row())
 	}
+	b.WriteString(s.listChanges(ctx))
+	b.WriteString(s.listUndos(ctx))
 	return &mcpkit.Result{Text: b.String(), Meta: m, Rows: m.Jobs}
 }
 
@@ -182,7 +225,7 @@ func (j *job) wait(ctx context.Context, w waiting) error {
 	defer timer.Stop()
 	look := time.NewTicker(500 * time.Millisecond)
 	defer look.Stop()
-	quiet := quietness{output: j.output}
+	quiet := quietness{output: j.output, process: j.process}
 	search := matcher{output: j.output, at: w.from}
 	var whole <-chan time.Time
 	for {
@@ -206,7 +249,7 @@ func (j *job) wait(ctx context.Context, w waiting) error {
 			return context.Cause(ctx)
 		case <-changed:
 		case <-look.C:
-			if quiet.prompt() != "" {
+			if quiet.want().any() {
 				return nil
 			}
 			j.progress(ctx)
@@ -267,6 +310,13 @@ func (j *job) answer(ctx context.Context, from int64, pattern *regexp.Regexp) *m
 	if m.Running {
 		if m.Prompt = promptIn(j.output); m.Prompt != "" {
 			foot = append(foot, fmt.Sprintf("seems to wait for an answer (%q)", m.Prompt))
+		} else if w := terminalWant(j.process, j.output); w.terminal {
+			foot = append(foot, fmt.Sprintf("seems to wait for a terminal (%s), which it does not have", w.name(j.args.Command)))
+		}
+	}
+	if over {
+		if words := j.layer.words(j.fs); words != "" {
+			foot = append(foot, words)
 		}
 	}
 	foot = append(foot, sandboxWords(j.report.Level, j.shell.config.Network))
@@ -282,7 +332,7 @@ func (s *shell) showJob(j *job, m *meta, budget int) string {
 	j.mu.Lock()
 	j.cursor, m.Cursor = size, size
 	j.mu.Unlock()
-	return s.show(j.output, budget, m).text
+	return s.show(j.fs, j.output, budget, m).text
 }
 
 // page returns the output from a byte on, made safe, up to so many characters

@@ -132,7 +132,9 @@ func (j *job) meta() meta {
 	if !m.Running {
 		result := j.process.Wait()
 		m.ExitCode, m.DurationMS, m.Ending = &result.ExitCode, result.Duration.Milliseconds(), string(result.Ending)
+		m.Changes = result.Undo
 		m.LeftBehind, m.TakenBack = result.LeftBehind, displayed(j.fs, result.TakenBack)
+		m.Aside = result.Aside
 	}
 	if name, size, _ := j.output.Spill(); name != "" {
 		m.File, m.FileBytes = name, size

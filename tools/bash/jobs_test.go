@@ -21,7 +21,7 @@ func TestJob(t *testing.T) {
 	s := newPlace(t).serve()
 	r := s.bash(`trap 'echo got usr1' USR1; echo ready; while read -r line; do echo "line $line"; [ "$line" = stop ] && exit 7; done; sleep 1000`, "run_in_background", true)
 	require.False(t, r.IsError, r.Text)
-	require.NotContains(t, r.Structured, "exit_code")
+	require.NotContains(t, r.Meta, "exit_code")
 	id := text(t, r, "job_id")
 	require.Contains(t, r.Text, "as job "+id)
 	all := printed(r)
@@ -47,7 +47,7 @@ func TestJob(t *testing.T) {
 	r = s.job("action", "signal", "job_id", id, "input", "USR1")
 	require.False(t, r.IsError, r.Text)
 	r = s.job("action", "write", "job_id", id, "input", "two\n", "wait_for", "^line two$", "wait_ms", 30_000)
-	require.Equal(t, true, r.Structured["matched"], r.Text)
+	require.Equal(t, true, r.Meta["matched"], r.Text)
 	within(t, "the signal is told", func() bool {
 		return printed(poll("since", cursor)) == "got usr1\nline two\n" || printed(poll("since", cursor)) == "line two\ngot usr1\n"
 	})
@@ -57,7 +57,7 @@ func TestJob(t *testing.T) {
 
 	r = s.job("action", "list")
 	require.Contains(t, r.Text, id)
-	require.Len(t, r.Structured["jobs"], 1)
+	require.Len(t, r.Meta["jobs"], 1)
 
 	s.job("action", "write", "job_id", id, "input", "stop\n")
 	r = poll("since", 0, "wait_ms", 30_000)

@@ -47,7 +47,7 @@ func TestWholeOutputIsPaged(t *testing.T) {
 	size := int64(lines) * int64(width)
 	require.Equal(t, size, number(t, r, "output_bytes"))
 	require.EqualValues(t, lines, number(t, r, "output_lines"))
-	require.Equal(t, true, r.Structured["truncated"])
+	require.Equal(t, true, r.Meta["truncated"])
 	shown := printed(r)
 	require.LessOrEqual(t, len(shown), 30_300)
 	require.True(t, strings.HasPrefix(shown, line(1)+line(2)), "%.300s", shown)
@@ -109,7 +109,7 @@ func TestShorterOutputHasItsFile(t *testing.T) {
 		Args: []string{"--root", p.root, "--no-state"}, Dir: p.root, Env: p.env,
 	})}
 	r = s.bash("seq 100000 110000")
-	require.NotContains(t, r.Structured, "output_file")
+	require.NotContains(t, r.Meta, "output_file")
 	require.Contains(t, r.Text, "lines, ")
 	require.Contains(t, r.Text, "110000\nexit 0")
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -55,6 +56,52 @@ func TestAsk(t *testing.T) {
 	}
 }
 
+// What the user agrees to is shown whole, or not asked about. The command of
+// each case makes the file gone: in a question that hides that part, the user
+// would agree to it unseen.
+func TestAskShowsAll(t *testing.T) {
+	bin := mcpkittest.Build(t, "./tools/bash")
+	steps := strings.Repeat("echo one more step of the release\n", 70)
+	for name, c := range map[string]struct {
+		command string
+		more    []any
+		shows   string // "": nobody is asked
+	}{
+		"tail after 2000 bytes": {"publish now\n" + steps + "touch gone", nil, "> touch gone\n"},
+		"tail within bounds":    {"publish now\n" + strings.Repeat("echo a long step of the release that nobody reads to its end\n", 60) + "touch gone", nil, "> touch gone\n"},
+		"one long line":         {"publish " + strings.Repeat("a", 9000) + "; touch gone", nil, ""},
+		"too many lines":        {"publish now\n" + strings.Repeat(":\n", 200) + "touch gone", nil, ""},
+		"blank lines":           {"publish now" + strings.Repeat("\n", 501) + "touch gone", nil, "> publish now\n> … 500 blank lines …\n> touch gone\n"},
+		"spaces":                {"publish now" + strings.Repeat(" ", 1500) + "; touch gone", nil, "> publish now… 1500 spaces …; touch gone\n"},
+		"hidden characters":     {"publish '\u202e\u200b\u2063'; touch gone", nil, `> publish '\u202e\u200b\u2063'; touch gone`},
+		"standard input":        {"publish() { bash; }; publish now", []any{"stdin", "touch gone"}, "> touch gone\n"},
+		"variables":             {"publish() { bash -c \"$STEP\"; }; publish now", []any{"env", map[string]any{"STEP": "touch gone"}}, "> STEP=touch gone\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlace(t)
+			var question struct{ Message string }
+			s := p.serveBin(bin, mcpkittest.Options{
+				Capabilities: map[string]any{"elicitation": map[string]any{}},
+				Handle: func(_ string, params json.RawMessage) (any, error) {
+					require.NoError(t, json.Unmarshal(params, &question))
+					return json.RawMessage(`{"action":"accept","content":{"agree":true}}`), nil
+				},
+			}, "--ask", "publish *", "--sandbox", "off")
+			r := s.bash(c.command, c.more...)
+			gone := filepath.Join(p.root, "gone")
+			if c.shows == "" {
+				require.Empty(t, question.Message)
+				require.Equal(t, "COMMAND_DENIED", r.Code, r.Text)
+				require.Contains(t, r.Text, "script file")
+				require.NoFileExists(t, gone)
+				return
+			}
+			require.Contains(t, question.Message, c.shows)
+			require.FileExists(t, gone, "what was agreed to runs: %s", r.Text)
+		})
+	}
+}
+
 // Rules and modes hold, and what they refuse is named with the rule.
 func TestRules(t *testing.T) {
 	p := newPlace(t)
@@ -63,14 +110,14 @@ func TestRules(t *testing.T) {
 	require.Equal(t, "COMMAND_DENIED", r.Code)
 	require.Contains(t, r.Text, "deny git push *")
 	require.Contains(t, r.Text, "git -C . push origin")
-	require.Equal(t, "deny", r.Structured["policy"].(map[string]any)["decision"])
+	require.Equal(t, "deny", r.Meta["policy"].(map[string]any)["decision"])
 	r = s.bash("$(echo true) x")
 	require.Equal(t, "COMMAND_DENIED", r.Code, "it could be git push")
 	s = p.serve("--sandbox", "off")
 	r = s.bash("$(echo echo) x")
 	require.Contains(t, r.Text, "x\nexit 0")
-	require.Equal(t, "undecided", r.Structured["policy"].(map[string]any)["decision"])
-	require.NotEmpty(t, r.Structured["policy"].(map[string]any)["undecided"])
+	require.Equal(t, "undecided", r.Meta["policy"].(map[string]any)["decision"])
+	require.NotEmpty(t, r.Meta["policy"].(map[string]any)["undecided"])
 	s = p.serve("--policy", "allow-list", "--allow", "echo *", "--sandbox", "off")
 	require.Contains(t, s.bash("echo a b").Text, "a b\nexit 0")
 	for _, command := range []string{"ls", "$(echo echo) x", "echo $(ls)"} {

@@ -15,7 +15,7 @@ import (
 // noteRoom is kept free for what the kit adds.
 const noteRoom = 1 << 10
 
-// meta is the structuredContent of both tools.
+// meta is the metadata of both tools' results.
 type meta struct {
 	ExitCode   *int     `json:"exit_code,omitempty" jsonschema:"of the command; missing while it runs"`
 	DurationMS int64    `json:"duration_ms" jsonschema:"so far, while it runs"`
@@ -29,6 +29,9 @@ type meta struct {
 	Changed    []string `json:"changed,omitempty" jsonschema:"files that changed since they were viewed"`
 	LeftBehind int      `json:"ended_processes,omitempty" jsonschema:"processes that the command left running, which were ended"`
 	TakenBack  []string `json:"taken_back,omitempty" jsonschema:"protected files that the command changed and that are as they were"`
+	Aside      []string `json:"taken_back_kept,omitempty" jsonschema:"directories, for the user, with what these files had become"`
+
+	Changes string `json:"changes,omitempty" jsonschema:"id by which bash_job undoes what the command changed"`
 
 	JobID   string `json:"job_id,omitempty"`
 	Running bool   `json:"running,omitempty"`
@@ -103,8 +106,8 @@ func sandboxWords(level proc.Level, net egress.Net) string {
 func (r *running) meta(result proc.Result) meta {
 	return meta{
 		ExitCode: &result.ExitCode, DurationMS: result.Duration.Milliseconds(), Ending: string(result.Ending),
-		Bytes: r.output.Size(), Lines: r.output.Lines(), LeftBehind: result.LeftBehind, TakenBack: displayed(r.fs, result.TakenBack),
-		Policy: newVerdictMeta(r.verdict), Sandbox: newSandboxMeta(r.report, r.shell.config.Network, result.Gaps),
+		Bytes: r.output.Size(), Lines: r.output.Lines(), LeftBehind: result.LeftBehind, TakenBack: displayed(r.fs, result.TakenBack), Aside: result.Aside,
+		Changes: result.Undo, Policy: newVerdictMeta(r.verdict), Sandbox: newSandboxMeta(r.report, r.shell.config.Network, result.Gaps),
 	}
 }
 
@@ -125,7 +128,7 @@ func (r *running) footer(result proc.Result, dir string, m *meta) string {
 	case dir != r.fs.Roots()[0].Path:
 		parts = append(parts, "cwd "+r.fs.Display(dir))
 	}
-	m.Changed = r.shell.watch.changed(r.fs)
+	m.Changed = r.watch.changed(r.fs)
 	if words := changedWords(m.Changed); words != "" {
 		parts = append(parts, words)
 	}
@@ -133,10 +136,22 @@ func (r *running) footer(result proc.Result, dir string, m *meta) string {
 		parts = append(parts, fmt.Sprintf("%d left running, ended (run_in_background keeps them)", result.LeftBehind))
 	}
 	if len(m.TakenBack) > 0 {
-		parts = append(parts, "protected, so put back as it was: "+shorten(strings.Join(m.TakenBack, ", "), 300))
+		parts = append(parts, takenWords(m.TakenBack)+keptWords(m.Aside))
 	}
 	parts = append(parts, sandboxWords(result.Level, r.shell.config.Network))
 	return strings.Join(parts, " · ") + "\n"
+}
+
+func takenWords(paths []string) string {
+	return "protected, so put back as it was: " + shorten(strings.Join(paths, ", "), 300)
+}
+
+// keptWords say where what was taken back is kept.
+func keptWords(dirs []string) string {
+	if len(dirs) == 0 {
+		return ""
+	}
+	return " (what it had become is in " + strings.Join(dirs, ", ") + ")"
 }
 
 func exitWords(result proc.Result, script string) string {
@@ -171,13 +186,13 @@ func (r *running) networkHint(result proc.Result, text string) string {
 }
 
 // show renders an output within budget bytes.
-func (s *shell) show(o *proc.Output, budget int, m *meta) shown {
+func (s *shell) show(fs *sandbox.FS, o *proc.Output, budget int, m *meta) shown {
 	for most := proc.DefaultCharacters; ; most = most * 2 / 3 {
 		e := o.Excerpt(most)
 		cut := e.OmittedBytes > 0 || e.Binary != ""
 		if cut && m.File == "" {
 			m.Truncated = true
-			m.File, m.FileBytes = s.whole(o)
+			m.File, m.FileBytes = s.whole(fs, o)
 		}
 		text := e.Head + e.Tail
 		if e.Binary != "" {
@@ -210,12 +225,12 @@ func omitted(e proc.Excerpt, m *meta, size int64) string {
 
 // whole names the file that has all of an output. There is none without a
 // state directory.
-func (s *shell) whole(o *proc.Output) (string, int64) {
+func (s *shell) whole(fs *sandbox.FS, o *proc.Output) (string, int64) {
 	name, size, err := o.Spill()
 	if name != "" {
-		s.store.Spill() //nolint:errcheck // keeps the directory within its bounds
+		s.store.SpillFor(fs.Paths()) //nolint:errcheck // keeps the directory within its bounds
 	} else if err == nil {
-		if name, err = s.saveWhole(o); err == nil {
+		if name, err = s.saveWhole(fs, o); err == nil {
 			size = o.Size()
 		}
 	}

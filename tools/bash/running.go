@@ -11,6 +11,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/policy"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
 const (
@@ -26,11 +27,13 @@ const (
 type running struct {
 	shell   *shell
 	fs      *sandbox.FS
+	watch   *watch
 	args    arguments
 	verdict policy.Verdict
 	report  proc.Report
 	begin   start
 	process *proc.Process
+	layer   *apart
 	output  *proc.Output
 	started time.Time
 	timeout time.Duration
@@ -42,7 +45,7 @@ func (r *running) attend(ctx context.Context, patience time.Duration) (*mcpkit.R
 	defer timer.Stop()
 	look := time.NewTicker(250 * time.Millisecond)
 	defer look.Stop()
-	quiet := quietness{output: r.output}
+	quiet := quietness{output: r.output, process: r.process}
 	overdue := false // it would be a job, had there been room for one
 	for {
 		select {
@@ -53,15 +56,15 @@ func (r *running) attend(ctx context.Context, patience time.Duration) (*mcpkit.R
 		case <-timer.C:
 			overdue = true
 		case <-look.C:
-			if line := quiet.prompt(); line != "" && mcpkit.RawParams(ctx) != nil {
-				if result, ok := r.handOver(ctx, line); ok {
-					return result, nil
+			if w := quiet.want(); w.any() {
+				if result, ok, err := r.stuck(ctx, w); ok {
+					return result, err
 				}
 			}
 			r.progress(ctx)
 		}
 		if overdue && !r.finishes() {
-			if result, ok := r.handOver(ctx, ""); ok {
+			if result, ok := r.handOver(ctx, want{}); ok {
 				return result, nil
 			}
 		}
@@ -81,7 +84,32 @@ func (r *running) finishes() bool {
 // progress tells the client that the command goes on.
 func (r *running) progress(ctx context.Context) {
 	after := time.Since(r.started)
-	mcpkit.Progress(ctx, after.Seconds(), 0, fmt.Sprintf("%s, %d lines: %s", seconds(after), r.output.Lines(), shorten(lastLine(r.output), 100)))
+	message := seconds(after) + ", no output yet"
+	if n := r.output.Lines(); n > 0 {
+		message = fmt.Sprintf("%s, %s", seconds(after), wording.Count(n, "line"))
+	}
+	if line := newestText(r.output); line != "" {
+		message += ": " + shorten(line, 100)
+	}
+	mcpkit.Progress(ctx, after.Seconds(), 0, message)
+}
+
+// stuck answers for a command that waits for what does not come: it becomes a
+// job, which a caller can look after. Nobody looks after a job of a single
+// call, so that what waits for a terminal is ended there. ok is false where
+// the call goes on waiting.
+func (r *running) stuck(ctx context.Context, w want) (result *mcpkit.Result, ok bool, err error) {
+	if mcpkit.RawParams(ctx) != nil {
+		result, ok = r.handOver(ctx, w)
+		return result, ok, nil
+	}
+	if !w.terminal {
+		return nil, false, nil
+	}
+	mcpkit.NoteFirstf(ctx, "ended, since it waited for a terminal (%s), which commands do not have: %s", w.name(r.args.Command), w.instead(r.args.Command))
+	r.process.Kill()
+	result, err = r.ended(ctx)
+	return result, true, err
 }
 
 // abandoned ends the command of a call that nobody waits for any more.
@@ -104,6 +132,10 @@ func (r *running) abandoned(ctx context.Context) (*mcpkit.Result, error) {
 func (r *running) ended(ctx context.Context) (*mcpkit.Result, error) {
 	result := r.process.Wait()
 	defer r.output.Close()
+	pending := r.layer.words(r.fs)
+	if result.Undo != "" {
+		r.shell.undos.keepBounds()
+	}
 	dir, notes := r.shell.sessions.end(r.fs, &r.begin, r.process.Environ(), r.shell.filter(r.fs), result.Report)
 	for _, note := range append(r.begin.notes, notes...) {
 		mcpkit.Notef(ctx, "%s", note)
@@ -117,14 +149,20 @@ func (r *running) ended(ctx context.Context) (*mcpkit.Result, error) {
 	m := r.meta(result)
 	m.Cwd = r.fs.Display(dir)
 	foot := r.footer(result, dir, &m)
-	text := r.shell.show(r.output, mcpkit.Budget(ctx)-len(foot)-noteRoom, &m)
+	text := r.shell.show(r.fs, r.output, mcpkit.Budget(ctx)-len(foot)-noteRoom, &m)
 	if hint := r.networkHint(result, text.text); hint != "" {
 		foot = strings.TrimSuffix(foot, "\n") + " · " + hint + "\n"
+	}
+	if pending != "" {
+		foot = strings.TrimSuffix(foot, "\n") + " · " + pending + "\n"
 	}
 	if words := text.words(); words != "" {
 		foot = strings.TrimSuffix(foot, "\n") + " · made visible: " + words + "\n"
 	}
-	answer := &mcpkit.Result{Text: joinLines(text.text, foot), Meta: m}
+	answer := &mcpkit.Result{Text: joinLines(text.text, foot), Meta: m, ExitStatus: result.ExitCode}
+	if result.ExitCode < 0 { // not known
+		answer.ExitStatus = mcpkit.ExitFail
+	}
 	if result.Ending == proc.TimedOut {
 		return answer, toolerr.New(toolerr.Timeout, "the command was ended with all it started after %s, its timeout; give it more with timeout (milliseconds, at most %d), or run_in_background. What it printed:",
 			seconds(r.timeout), maxTimeout.Milliseconds())
@@ -144,7 +182,7 @@ func steers(command string) bool {
 
 // handOver makes a job of the command. ok is false where there is no room for
 // another: then the call goes on waiting.
-func (r *running) handOver(ctx context.Context, prompt string) (result *mcpkit.Result, ok bool) {
+func (r *running) handOver(ctx context.Context, w want) (result *mcpkit.Result, ok bool) {
 	j, ok := r.shell.jobs.add(r)
 	if !ok {
 		return nil, false
@@ -159,7 +197,14 @@ func (r *running) handOver(ctx context.Context, prompt string) (result *mcpkit.R
 		foot += fmt.Sprintf(" · is ended at %s", seconds(r.timeout))
 	}
 	foot += " · " + sandboxWords(r.report.Level, r.shell.config.Network) + "\n"
+	prompt := w.line
 	switch {
+	case w.terminal && r.args.Background:
+		foot += fmt.Sprintf("It seems to wait for a terminal (%s), which it does not have. What bash_job {\"action\":\"write\"} sends may reach it; else end it with bash_job {\"action\":\"kill\",\"job_id\":%q}. Instead: %s.\n",
+			w.name(r.args.Command), j.id, w.instead(r.args.Command))
+	case w.terminal:
+		foot += fmt.Sprintf("It seems to wait for a terminal (%s), which commands do not have, and nobody can type: end it with bash_job {\"action\":\"kill\",\"job_id\":%q}. Instead: %s.\n",
+			w.name(r.args.Command), j.id, w.instead(r.args.Command))
 	case prompt != "" && r.args.Background:
 		foot += fmt.Sprintf("It seems to wait for an answer (%q): give it with bash_job {\"action\":\"write\",\"job_id\":%q,\"input\":\"…\\n\"}, or end it with action kill.\n", prompt, j.id)
 	case prompt != "":
@@ -169,47 +214,4 @@ func (r *running) handOver(ctx context.Context, prompt string) (result *mcpkit.R
 		foot += fmt.Sprintf("To go on: bash_job {\"action\":\"poll\",\"job_id\":%q,\"wait_ms\":40000}\n", j.id)
 	}
 	return &mcpkit.Result{Text: joinLines(text, foot), Meta: m}, true
-}
-
-// quietness finds out that an output has paused at a prompt.
-type quietness struct {
-	output *proc.Output
-	size   int64
-	since  time.Time
-}
-
-// prompt returns the last line if it has been one for a while.
-func (q *quietness) prompt() string {
-	size := q.output.Size()
-	if size != q.size || q.since.IsZero() {
-		q.size, q.since = size, time.Now()
-		return ""
-	}
-	if size == 0 || time.Since(q.since) < idle {
-		return ""
-	}
-	return promptIn(q.output)
-}
-
-// promptIn returns the last line of an output if somebody seems to be asked
-// something by it.
-func promptIn(o *proc.Output) string {
-	line := lastLine(o)
-	if line == "" || !prompt().MatchString(line) {
-		return ""
-	}
-	return shorten(line, 120)
-}
-
-// lastLine is what stands behind the last line end, or the line before it if
-// that is nothing.
-func lastLine(o *proc.Output) string {
-	const most = 300
-	buf := make([]byte, most)
-	n, _, err := o.Read(max(0, o.Size()-most), buf)
-	if err != nil {
-		return ""
-	}
-	text := strings.ToValidUTF8(string(buf[:n]), "")
-	return safe(strings.TrimLeft(text[strings.LastIndexAny(text, "\n\r")+1:], " \t")).text
 }

@@ -33,6 +33,10 @@ func isVariable(name string) bool { return isName(name, "_") && (name[0] < '0' |
 
 // sessions are what goes from one call to the next.
 type sessions struct {
+	// apart reports whether a directory that is not in the tree is there for
+	// the next command. nil: none is.
+	apart func(dir string) bool
+
 	mu  sync.Mutex
 	all map[string]*session
 }
@@ -110,8 +114,12 @@ func (s *sessions) begin(fs *sandbox.FS, args arguments) (start, error) {
 		b.dir, b.fixed = at.Path(), true
 		at.Close()
 	} else {
-		b.heal(fs, dir)
-		s.moved(b, dir)
+		if dir != "" && s.isApart(fs, dir) {
+			b.dir = dir
+		} else {
+			b.heal(fs, dir)
+			s.moved(b, dir)
+		}
 	}
 	maps.Copy(set, args.Env)
 	for name, value := range set {
@@ -119,6 +127,11 @@ func (s *sessions) begin(fs *sandbox.FS, args arguments) (start, error) {
 	}
 	slices.Sort(b.env)
 	return b, nil
+}
+
+// isApart reports whether a directory of a root is only in pending changes.
+func (s *sessions) isApart(fs *sandbox.FS, dir string) bool {
+	return s.apart != nil && inRoots(fs, dir) && filepath.Clean(dir) == dir && s.apart(dir)
 }
 
 // moved keeps where a session was healed to, unless it has moved on.
@@ -139,7 +152,7 @@ func (b *start) heal(fs *sandbox.FS, dir string) {
 	}
 	for at := dir; ; at = filepath.Dir(at) {
 		if inRoots(fs, at) {
-			if opened, err := fs.OpenDir(at); err == nil {
+			if opened, err := fs.Quiet().OpenDir(at); err == nil {
 				b.dir = opened.Path()
 				opened.Close()
 				if inRoots(fs, b.dir) {
@@ -198,7 +211,10 @@ func (s *sessions) end(fs *sandbox.FS, b *start, env []string, filter proc.Envir
 		removed = slices.Delete(removed, i, i+1)
 		notes = append(notes, "PATH is there again for the next command")
 	}
-	dir, ok := nextDir(fs, b.dir, after.dir)
+	dir, ok := after.dir, true
+	if !s.isApart(fs, after.dir) {
+		dir, ok = nextDir(fs, b.dir, after.dir)
+	}
 	if !ok {
 		notes = append(notes, fmt.Sprintf("%s is not in the roots: the next command begins in %s", sandbox.EscapeName(after.dir), fs.Display(dir)))
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 	"github.com/toolroom-mcp/toolroom/pkg/state"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+	"github.com/toolroom-mcp/toolroom/pkg/walk"
 )
 
 // grace is how long after TERM comes KILL. With it, a command that is ended is
@@ -32,7 +33,9 @@ type shell struct {
 	turns    chan struct{} // of commands that are waited for
 	sessions sessions
 	jobs     jobs
-	watch    watch
+	watches  watches
+	review   *reviewer
+	undos    undos
 
 	trims   sync.WaitGroup // of the caches
 	endTrim context.CancelFunc
@@ -40,19 +43,23 @@ type shell struct {
 	mu      sync.Mutex
 	made    *proc.Runner
 	stopped bool // the server was told to stop at once
+
+	spillRoots *sandbox.FS // that spill is for
+	spill      string
 }
 
 func newShell(box sandbox.Config, kept state.Config, own Config) (*shell, error) {
 	if err := errors.Join(box.Validate(), kept.Validate(), own.Validate()); err != nil {
 		return nil, err
 	}
-	box.ClientRoots = mcpkit.ClientRoots
+	if own.Undo && kept.Disabled {
+		return nil, toolerr.New(toolerr.InvalidParams, "--undo and --no-state exclude each other: what commands change is recorded in the state directory")
+	}
+	box.ClientRoots, box.Finder = mcpkit.ClientRoots, walk.Named
 	if dir := kept.Directory(); dir != "" {
 		box.Protect = append(box.Protect, dir)
 	}
-	if dir := kept.Spilled(); dir != "" {
-		box.Readable = append(box.Readable, dir)
-	}
+	box.ReadableFor = kept.SpilledFor
 	own.Policy.Network = own.open()
 	rules, err := policy.New(own.Policy)
 	if err != nil {
@@ -60,7 +67,9 @@ func newShell(box sandbox.Config, kept state.Config, own Config) (*shell, error)
 	}
 	// What is let in by what is in there, approved and written down is not for commands.
 	s := &shell{config: own, hidden: slices.Concat(kept.Directories(), own.Hidden), box: sandbox.New(box), store: state.New(kept), policy: rules}
-	s.watch.store = s.store
+	s.watches.store = s.store
+	s.review = &reviewer{mode: own.Changes, state: s.store}
+	s.sessions.apart = s.review.hasDir
 	s.turns = make(chan struct{}, turnsFor(descriptorsAllowed()))
 	s.runner = sync.OnceValues(s.newRunner)
 	return s, nil
@@ -80,15 +89,25 @@ func turnsFor(descriptors uint64) int {
 func connectionsFor(descriptors uint64) int { return int(min(max(descriptors/8, 4), 4096)) }
 
 // newRunner makes what starts commands. Without a state directory there is no
-// file for long outputs, and caches are not kept.
+// file for long outputs, caches are not kept, and private temporary directories are in
+// the system's.
 func (s *shell) newRunner() (*proc.Runner, error) {
 	c := proc.Config{
 		Level: s.config.Level, Network: s.config.Network.On, Egress: s.config.Network.Allow, Limits: s.config.Limits,
-		PassSecrets: s.config.PassSecrets, SpillBytes: s.config.SpillBytes, Grace: grace, Hidden: s.hidden,
+		PassSecrets: s.config.PassSecrets, SpillBytes: s.config.SpillBytes, Grace: grace, Hidden: s.hidden, Sockets: s.config.Sockets,
 		Connections: connectionsFor(descriptorsAllowed()),
 	}
-	if dir, err := s.store.Spill(); err == nil {
-		c.SpillDir = dir
+	if dir, err := s.store.Temps(); err == nil {
+		c.TempDir = dir
+	}
+	if dir, err := s.store.Records(); err == nil {
+		c.RecordDir = dir
+	}
+	if dir, err := s.store.Watched(); err == nil {
+		c.WatchDir = dir
+	}
+	if err := s.keepUndo(&c); err != nil {
+		return nil, err
 	}
 	s.keepCaches(&c)
 	runner, err := proc.New(c)
@@ -112,6 +131,8 @@ func (s *shell) close() error {
 		s.trims.Wait()
 	}
 	defer s.jobs.close()
+	defer s.review.tasks.Wait()
+	defer s.undos.prune.Wait()
 	if stopped {
 		return runner.Abort()
 	}
@@ -136,37 +157,16 @@ func (s *shell) filter(fs *sandbox.FS) proc.Environ {
 	return e
 }
 
-// permit judges a command, asking the user where a rule says so.
-func (s *shell) permit(ctx context.Context, command string) (policy.Verdict, error) {
-	verdict := s.policy.Check(command)
-	if err := verdict.Err(); err != nil || verdict.Decision != policy.Ask {
-		return verdict, err
-	}
-	agreed, asked, err := mcpkit.Confirm(ctx, "Run this command?\n\n"+shorten(safe(command).text, 2000)+"\n\n"+verdict.Message)
-	switch {
-	case ctx.Err() != nil:
-		return verdict, ctx.Err()
-	case agreed:
-		return verdict, nil
-	case err != nil:
-		return verdict, denied(verdict, "The user could not be asked: "+err.Error()+".")
-	case asked:
-		return verdict, denied(verdict, "The user was asked and did not agree: do not try it in another way.")
-	}
-	return verdict, denied(verdict, "This client cannot ask the user. Tell the user what it is for, so that they run it themselves or start the server without the rule.")
-}
-
-func denied(verdict policy.Verdict, why string) error {
-	return toolerr.New(toolerr.CommandDenied, "%s %s", verdict.Message, why).With("policy", verdict.Metadata())
-}
-
 // call is the tool bash.
 func (s *shell) call(ctx context.Context, args arguments) (*mcpkit.Result, error) {
 	fs, err := s.box.FS(ctx)
 	if err != nil {
 		return nil, err
 	}
-	verdict, err := s.permit(ctx, args.Command)
+	if err := args.translate(ctx); err != nil {
+		return nil, err
+	}
+	verdict, err := s.permit(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -198,22 +198,29 @@ func (s *shell) call(ctx context.Context, args arguments) (*mcpkit.Result, error
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	s.watch.begin(fs)
+	watch := s.watches.of(mcpkit.ClientSession(ctx))
+	watch.begin(fs)
 	timeout := time.Duration(args.Timeout) * time.Millisecond
 	if timeout == 0 && !args.Background {
 		timeout = 120 * time.Second
 	}
+	layer, err := s.review.begin(fs, args.Command)
+	if err != nil {
+		return nil, err
+	}
 	process, err := runner.Start(context.WithoutCancel(ctx), proc.Command{
-		Script: args.Command, Dir: begin.dir, Env: begin.env, Rules: withHome(fs, report.Level), Timeout: timeout,
+		Script: args.Command, Dir: begin.dir, SpillDir: s.spillDir(fs), Env: begin.env, Rules: withHome(fs, report.Level), Timeout: timeout,
 		Prologue: func(report string) string { return prologue(report, args.Command, begin.unset) },
-		Stdin:    []byte(args.Stdin), KeepStdin: args.Background,
+		Stdin:    []byte(args.Stdin), KeepStdin: args.Background, Layers: layer.layers(),
 	})
+	layer.watch(process)
+	s.undos.plan(process)
 	if err != nil {
 		return nil, err
 	}
 	r := &running{
-		shell: s, fs: fs, args: args, verdict: verdict, report: report, begin: begin,
-		process: process, output: process.Output(), started: time.Now(), timeout: timeout,
+		shell: s, fs: fs, watch: watch, args: args, verdict: verdict, report: report, begin: begin,
+		process: process, layer: layer, output: process.Output(), started: time.Now(), timeout: timeout,
 	}
 	patience := time.Duration(args.Patience) * time.Millisecond
 	switch {
@@ -225,13 +232,28 @@ func (s *shell) call(ctx context.Context, args arguments) (*mcpkit.Result, error
 	return r.attend(ctx, patience)
 }
 
+// spillDir is where whole outputs of commands in these roots go; "" without a state
+// directory. It is made the first time.
+func (s *shell) spillDir(fs *sandbox.FS) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.spillRoots != fs {
+		dir, err := s.store.SpillFor(fs.Paths())
+		if err != nil {
+			return ""
+		}
+		s.spillRoots, s.spill = fs, dir
+	}
+	return s.spill
+}
+
 // stopping reports whether ctx ended because the server is to end at once.
 func stopping(ctx context.Context) bool { return errors.Is(context.Cause(ctx), mcpkit.ErrStopped) }
 
 // saveWhole writes an output that was cut but is in memory still to a file of
 // its own, so that each cut output has one.
-func (s *shell) saveWhole(o *proc.Output) (string, error) {
-	dir, err := s.store.Spill()
+func (s *shell) saveWhole(fs *sandbox.FS, o *proc.Output) (string, error) {
+	dir, err := s.store.SpillFor(fs.Paths())
 	if err != nil {
 		return "", err
 	}

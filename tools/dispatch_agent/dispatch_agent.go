@@ -14,6 +14,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/state"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+	"github.com/toolroom-mcp/toolroom/pkg/walk"
 )
 
 //go:embed dispatch_agent.md
@@ -31,21 +32,21 @@ const (
 )
 
 type arguments struct {
-	Prompt       string         `json:"prompt,omitempty" verbatim:"true" jsonschema:"the task, whole; only to wait with agent_id it is left out"`
-	Description  string         `json:"description,omitempty" jsonschema:"the task in a few words, for people"`
-	Agent        string         `json:"agent,omitempty" alias:"subagent_type" jsonschema:"kind of agent: explore (default), general, or one that the user has set up"`
-	Path         string         `json:"path,omitempty" jsonschema:"directory that the task is about; absolute, or relative to the first root"`
-	Model        string         `json:"model,omitempty" jsonschema:"model to use instead of the configured one"`
-	Tools        []string       `json:"tools,omitempty" jsonschema:"names of the tools it may use, of those it may have anyway"`
-	MaxTurns     int            `json:"max_turns,omitempty" min:"1" max:"500" jsonschema:"answers of its model, 25 unless given"`
-	MaxTokens    int64          `json:"max_tokens,omitempty" min:"1" jsonschema:"tokens of all turns together, in and out"`
-	Timeout      int64          `json:"timeout,omitempty" min:"1" max:"3600" jsonschema:"seconds it may take, 600 unless given; 60 more to sum up"`
-	OutputSchema map[string]any `json:"output_schema,omitempty" jsonschema:"JSON Schema that the report is to fit, as JSON"`
-	AgentID      string         `json:"agent_id,omitempty" jsonschema:"wait for this agent or read its report again; with a prompt: go on with it"`
-	WaitMS       *int64         `json:"wait_ms,omitempty" min:"0" max:"600000" jsonschema:"milliseconds after which the answer is that it is still at work, 45000 unless given"`
+	Prompt       string         `json:"prompt,omitempty" verbatim:"true" jsonschema:"the whole task"`
+	Description  string         `json:"description,omitempty"`
+	Agent        string         `json:"agent,omitempty" alias:"subagent_type" jsonschema:"explore, general, or a configured kind"`
+	Path         string         `json:"path,omitempty" jsonschema:"directory to work in"`
+	Model        string         `json:"model,omitempty" jsonschema:"default: the configured one"`
+	Tools        []string       `json:"tools,omitempty" jsonschema:"allow only these tools"`
+	MaxTurns     int            `json:"max_turns,omitempty" min:"1" max:"500" jsonschema:"default 25"`
+	MaxTokens    int64          `json:"max_tokens,omitempty" min:"1"`
+	Timeout      int64          `json:"timeout,omitempty" min:"1" max:"3600" jsonschema:"seconds; default 600"`
+	OutputSchema map[string]any `json:"output_schema,omitempty" jsonschema:"JSON Schema of the report"`
+	AgentID      string         `json:"agent_id,omitempty" jsonschema:"agent to wait for or continue"`
+	WaitMS       *int64         `json:"wait_ms,omitempty" min:"0" max:"600000" jsonschema:"milliseconds; default 45000"`
 }
 
-// meta is the structuredContent.
+// meta is the result's metadata.
 type meta struct {
 	AgentID      string         `json:"agent_id,omitempty" jsonschema:"to wait for it or go on with it"`
 	Running      bool           `json:"running" jsonschema:"it is still at work"`
@@ -98,7 +99,7 @@ func run() int {
 	cmd.MaxConcurrent = maxCalls
 	var box sandbox.Config
 	box.AddFlags(cmd.Flags)
-	cmd.Positional = box.AddRoots
+	cmd.Positional, cmd.CheckPositional, cmd.Roots = box.AddRoots, box.CheckRoots, box.Names
 	var kept state.Config
 	kept.AddFlags(cmd.Flags)
 	own := DefaultConfig()
@@ -127,7 +128,7 @@ func newDispatcher(box sandbox.Config, kept state.Config, own Config) (*dispatch
 	if err != nil {
 		return nil, err
 	}
-	box.ClientRoots = mcpkit.ClientRoots
+	box.ClientRoots, box.Finder = mcpkit.ClientRoots, walk.Named
 	d := &dispatcher{box: sandbox.New(box), allowed: box.AllowFlags(), store: state.New(kept), kept: kept, config: own, ceiling: ceiling}
 	d.turns.size = own.MaxAgents
 	// Clipped, so that agents that are started at once do not write their grants into one place.

@@ -21,10 +21,10 @@ func TestHandBack(t *testing.T) {
 	c := p.serve("--hand-back", "50ms")
 	r := dispatch(c, "prompt", lines("turn 100 7", "call grep {\"pattern\":\"x\"}", "wait "+p.file("go"), "report done"))
 	require.False(t, r.IsError, r.Text)
-	id := r.Structured["agent_id"].(string)
+	id := r.Meta["agent_id"].(string)
 	require.Contains(t, r.Text, "agent "+id+" is still at work after ")
 	require.Contains(t, r.Text, `To wait for its report: dispatch_agent {"agent_id":"`+id+`"}`)
-	require.Equal(t, true, r.Structured["running"])
+	require.Equal(t, true, r.Meta["running"])
 	within(t, "it says what it does", func() bool {
 		r = dispatch(c, "agent_id", id, "wait_ms", 0)
 		return strings.Contains(r.Text, `turn 1 of 25 · 100 in / 7 out · `) && strings.Contains(r.Text, `now: grep {"pattern":"x"}`) ||
@@ -46,13 +46,17 @@ func TestHandBack(t *testing.T) {
 	require.Contains(t, dispatch(c, "agent_id", id).Text, "done\n\n", "it may be read again")
 
 	// It goes on where it was.
-	r = dispatch(c, "agent_id", id, "prompt", lines("turn 10 1", "told"))
+	// wait_ms: a turn may take longer than the 50 ms after which the tool answers.
+	goOn := func(prompt string) mcpkittest.Result {
+		return dispatch(c, "agent_id", id, "prompt", prompt, "wait_ms", 60000)
+	}
+	r = goOn(lines("turn 10 1", "told"))
 	require.Contains(t, r.Text, "report done\n\nagent "+id+" · goal reached · 2 turns · 110 in / 8 out · ")
-	require.Equal(t, id, r.Structured["agent_id"])
-	r = dispatch(c, "agent_id", id, "prompt", "told")
+	require.Equal(t, id, r.Meta["agent_id"])
+	r = goOn("told")
 	require.Contains(t, r.Text, "report done | turn 10 1\ntold\n\n")
-	r = dispatch(c, "agent_id", id, "prompt", "forget")
-	r = dispatch(c, "agent_id", id, "prompt", "told")
+	goOn("forget")
+	r = goOn("told")
 	require.Equal(t, "CONFLICT", r.Code)
 	require.Contains(t, r.Text, "its conversation was not kept")
 }
@@ -86,7 +90,7 @@ func TestCancel(t *testing.T) {
 
 	// So does one that waits for an agent that was handed back.
 	r := dispatch(c, "prompt", lines("pid "+p.file("other"), "turn 5 5 one half", "hang"), "wait_ms", 0)
-	agent := r.Structured["agent_id"].(string)
+	agent := r.Meta["agent_id"].(string)
 	pid = p.pid("other")
 	params := mcpkittest.CallParams("dispatch_agent", arg("agent_id", agent))
 	params["_meta"] = map[string]any{"progressToken": "t"}
@@ -106,7 +110,7 @@ func TestOneOfTwoWhoWaitIsCancelled(t *testing.T) {
 	p := newPlace(t)
 	c := p.serve()
 	r := dispatch(c, "prompt", lines("pid "+p.file("pid"), "turn 5 5 half", "wait "+p.file("go"), "report done"), "wait_ms", 0)
-	agent := r.Structured["agent_id"].(string)
+	agent := r.Meta["agent_id"].(string)
 	pid := p.pid("pid")
 	wait := func() string {
 		t.Helper()
@@ -123,7 +127,7 @@ func TestOneOfTwoWhoWaitIsCancelled(t *testing.T) {
 	first, second := wait(), wait()
 	cancel(first)
 	r = dispatch(c, "agent_id", agent, "wait_ms", 200)
-	require.Equal(t, true, r.Structured["running"], r.Text)
+	require.Equal(t, true, r.Meta["running"], r.Text)
 	require.False(t, gone(pid))
 	p.write("go", "")
 	r, err := mcpkittest.ParseResult(c.Answer(second).Result)
@@ -131,7 +135,7 @@ func TestOneOfTwoWhoWaitIsCancelled(t *testing.T) {
 	require.Contains(t, r.Text, "done\n\nagent "+agent+" · goal reached")
 
 	r = dispatch(c, "prompt", lines("pid "+p.file("other"), "hang"), "wait_ms", 0)
-	agent = r.Structured["agent_id"].(string)
+	agent = r.Meta["agent_id"].(string)
 	pid = p.pid("other")
 	first, second = wait(), wait()
 	cancel(second)
@@ -144,7 +148,7 @@ func TestTheEndOfTheServer(t *testing.T) {
 	p := newPlace(t)
 	c := p.serve()
 	r := dispatch(c, "prompt", lines("pid "+p.file("pid"), "hang"), "wait_ms", 0)
-	require.Equal(t, true, r.Structured["running"])
+	require.Equal(t, true, r.Meta["running"])
 	pid := p.pid("pid")
 	require.Zero(t, c.Close())
 	require.True(t, gone(pid))
@@ -289,15 +293,15 @@ func TestAGrantIsSealed(t *testing.T) {
 	_, err = openGrant(sealed, other)
 	require.ErrorIs(t, err, errSeal)
 
-	serve := func(state, value string) mcpkittest.Result {
+	serve := func(state []string, value string) mcpkittest.Result {
 		c := mcpkittest.StartWith(t, p.bin, mcpkittest.Options{
-			Args: append([]string{"--root", p.root}, strings.Fields(state)...), Dir: p.root,
+			Args: append([]string{"--root", p.root}, state...), Dir: p.root,
 			Env: []string{"HOME=" + p.dir, "TMPDIR=" + os.TempDir(), "SYSTEMROOT=" + os.Getenv("SYSTEMROOT"), grantVariable + "=" + value},
 		})
 		return dispatch(c, "prompt", "task", "agent", "general")
 	}
-	require.Equal(t, toolSet{"ls"}, given(t, serve("--state "+p.state, sealed)).Tools)
-	for _, state := range []string{"--state " + p.state, "--state " + t.TempDir(), "--no-state"} {
+	require.Equal(t, toolSet{"ls"}, given(t, serve([]string{"--state", p.state}, sealed)).Tools)
+	for _, state := range [][]string{{"--state", p.state}, {"--state", t.TempDir()}, {"--no-state"}} {
 		r := serve(state, sealed[:len(sealed)-4]+"AAAA")
 		require.Equal(t, "PERMISSION_DENIED", r.Code, r.Text)
 	}
@@ -328,7 +332,7 @@ func TestALongReport(t *testing.T) {
 	require.LessOrEqual(t, len(r.Text), 4000)
 	require.Contains(t, r.Text, "of a report of 63999; all of it is in ")
 	require.Contains(t, r.Text, "\nagent a")
-	text, err := os.ReadFile(r.Structured["file"].(string))
+	text, err := os.ReadFile(r.Meta["file"].(string))
 	require.NoError(t, err)
 	require.Len(t, text, 63999)
 }
@@ -341,7 +345,7 @@ func TestAgentsTakeTurns(t *testing.T) {
 	var ids []string
 	for i := range 5 {
 		r := dispatch(c, "prompt", lines(fmt.Sprintf("pid %s%d", p.file("pid"), i), "wait "+p.file("go"), "report done"), "wait_ms", 0)
-		ids = append(ids, r.Structured["agent_id"].(string))
+		ids = append(ids, r.Meta["agent_id"].(string))
 		if i < 2 { // these two, before others want to
 			p.pid(fmt.Sprint("pid", i))
 		}
@@ -383,7 +387,7 @@ func TestAnAgentGoesOnAsWhatItWas(t *testing.T) {
 	p := newPlace(t)
 	c := p.serve("--tools", "all", "--grace", "0s")
 	r := dispatch(c, "prompt", "report x", "agent", "general", "model", "big", "tools", []string{"bash", "ls"})
-	id := r.Structured["agent_id"]
+	id := r.Meta["agent_id"]
 	got := given(t, dispatch(c, "agent_id", id, "prompt", "task"))
 	require.Equal(t, "general big ls bash", got.Agent+" "+got.Model+" "+strings.Join(got.Tools, " "))
 	require.Equal(t, int64(1), got.GraceMS, "none is left to mcp-host to choose")

@@ -68,7 +68,7 @@ func TestARealAgent(t *testing.T) {
 	require.Contains(t, r.Text, "notes.txt")
 	require.Contains(t, r.Text, "the needle is here")
 	require.Regexp(t, `\nagent a\w+ · goal reached · 2 turns · \S+ in / \S+ out · \S+ · grep×1\n$`, r.Text)
-	id := r.Structured["agent_id"].(string)
+	id := r.Meta["agent_id"].(string)
 	r = dispatch(c, "prompt", "what was that", "agent_id", id)
 	require.Contains(t, r.Text, "I was asked: what was that\n\nagent "+id+" · goal reached · 3 turns")
 
@@ -117,8 +117,8 @@ func TestUnderAHost(t *testing.T) {
 	require.Contains(t, r.Text, "the needle is here", r.Text)
 	// One that is handed back keeps its tools.
 	r = dispatch(c, "prompt", "find needle", "wait_ms", 0)
-	require.Equal(t, true, r.Structured["running"], r.Text)
-	r = dispatch(c, "agent_id", r.Structured["agent_id"])
+	require.Equal(t, true, r.Meta["running"], r.Text)
+	r = dispatch(c, "agent_id", r.Meta["agent_id"])
 	require.Contains(t, r.Text, "the needle is here")
 	require.Zero(t, c.Close())
 	log := p.audit()
@@ -152,7 +152,7 @@ func TestAnAgentWaitsForApprovalUnderAHost(t *testing.T) {
 	approve.Env = []string{"HOME=" + p.dir, "XDG_CONFIG_HOME=" + p.dir, "SYSTEMROOT=" + os.Getenv("SYSTEMROOT")}
 	out, err := approve.CombinedOutput()
 	require.NoError(t, err, string(out))
-	r = dispatch(c, "prompt", "write new.txt", "agent_id", r.Structured["agent_id"])
+	r = dispatch(c, "prompt", "write new.txt", "agent_id", r.Meta["agent_id"])
 	require.FileExists(t, p.file("root/new.txt"), r.Text)
 	require.Contains(t, r.Text, "goal reached")
 }
@@ -188,4 +188,25 @@ func TestManyAgentsOfAgentsEnd(t *testing.T) {
 			require.Contains(t, r.Text, "dispatch_agent×2", name)
 		}
 	}
+}
+
+// An agent has a session of its own: what the client that dispatched it has
+// seen of a file is no promise of the agent.
+func TestAnAgentHasItsOwnViews(t *testing.T) {
+	p := real(t, "")
+	p.env = []string{ceilingVariable + "=all"}
+	c := p.host()
+	require.Contains(t, c.Call("view", arg("file_path", "notes.txt")).Text, "the needle")
+	p.write("root/notes.txt", "changed since\n")
+	r := c.Call("replace", arg("file_path", "notes.txt", "content", "x"))
+	require.Equal(t, "STALE", r.Code, r.Text)
+	r = dispatch(c, "prompt", "write notes.txt", "agent", "general")
+	text, err := os.ReadFile(p.file("root/notes.txt"))
+	require.NoError(t, err)
+	require.Equal(t, "x", string(text), r.Text)
+
+	// Nor is what the agent saw one of the client.
+	p.write("root/notes.txt", "changed again\n")
+	r = c.Call("replace", arg("file_path", "notes.txt", "content", "y"))
+	require.Equal(t, "STALE", r.Code, r.Text)
 }

@@ -52,7 +52,7 @@ func (d *dispatcher) answer(ctx context.Context, a *agent) (*mcpkit.Result, erro
 	report := o.report
 	if room := mcpkit.Budget(ctx) - len(foot) - noteRoom; len(report) > room {
 		m.Truncated = true
-		file, err := d.spill(a)
+		file, err := d.spill(ctx, a)
 		where := "the rest is lost to you: ask the agent for a shorter report, with agent_id and a prompt"
 		if err == nil {
 			m.File = file
@@ -97,8 +97,12 @@ func codeOf(name string) toolerr.Code {
 
 // spill puts a report that is too long for an answer into a file that view and
 // grep show.
-func (d *dispatcher) spill(a *agent) (string, error) {
-	dir, err := d.store.Spill()
+func (d *dispatcher) spill(ctx context.Context, a *agent) (string, error) {
+	fs, err := d.box.FS(ctx)
+	if err != nil {
+		return "", err
+	}
+	dir, err := d.store.SpillFor(fs.Paths())
 	if err != nil {
 		return "", err
 	}

@@ -12,7 +12,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/rewrite"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/state"
+	"github.com/toolroom-mcp/toolroom/pkg/textfile"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+	"github.com/toolroom-mcp/toolroom/pkg/walk"
 	"github.com/toolroom-mcp/toolroom/tools/edit/match"
 )
 
@@ -42,30 +44,31 @@ func (c *Config) AddFlags(fs *flag.FlagSet) {
 }
 
 type arguments struct {
-	FilePath  string  `json:"file_path" alias:"path" jsonschema:"the file; absolute, or relative to the first root"`
-	OldString *string `json:"old_string,omitempty" verbatim:"true" jsonschema:"the text to replace, as it is in the file; empty to create the file"`
-	NewString *string `json:"new_string,omitempty" verbatim:"true" jsonschema:"the text to put there; empty to delete"`
-	All       bool    `json:"replace_all,omitempty" default:"false" jsonschema:"replace every place"`
-	Expected  int     `json:"expected_replacements,omitempty" min:"1" jsonschema:"how many places there have to be"`
-	Edits     []one   `json:"edits,omitempty" jsonschema:"several replacements in one call, all or none"`
-	DryRun    bool    `json:"dry_run,omitempty" default:"false" jsonschema:"show the diff, write nothing"`
-	Etag      string  `json:"etag,omitempty" jsonschema:"the version you saw; what changed since is not overwritten"`
-	Strict    bool    `json:"strict,omitempty" default:"false" jsonschema:"overlook nothing but line endings"`
-	Undo      bool    `json:"undo,omitempty" default:"false" jsonschema:"take back the last edit of the file"`
+	FilePath  string  `json:"file_path" alias:"@file"`
+	OldString *string `json:"old_string,omitempty" alias:"@old" verbatim:"true" jsonschema:"text to replace"`
+	NewString *string `json:"new_string,omitempty" alias:"@new" verbatim:"true" jsonschema:"replacement; empty deletes"`
+	All       bool    `json:"replace_all,omitempty" alias:"allow_multiple,all_occurrences" default:"false"`
+	Expected  int     `json:"expected_replacements,omitempty" min:"1" jsonschema:"fail unless this many match"`
+	Edits     []one   `json:"edits,omitempty" alias:"replacements,changes"`
+	DryRun    bool    `json:"dry_run,omitempty" default:"false" jsonschema:"show the diff only"`
+	Etag      string  `json:"etag,omitempty" jsonschema:"version you viewed"`
+	Encoding  string  `json:"encoding,omitempty" jsonschema:"default: detected"`
+	Strict    bool    `json:"strict,omitempty" default:"false" jsonschema:"exact match only"`
+	Undo      bool    `json:"undo,omitempty" default:"false" jsonschema:"revert this tool's last change to the file"`
+	foreign
 }
 
 // one is one of several edits.
 type one struct {
-	OldString string `json:"old_string" verbatim:"true" jsonschema:"the text to replace"`
-	NewString string `json:"new_string" verbatim:"true" jsonschema:"the text to put there"`
-	All       bool   `json:"replace_all,omitempty" default:"false" jsonschema:"replace every place"`
+	OldString string `json:"old_string" alias:"@old" verbatim:"true"`
+	NewString string `json:"new_string" alias:"@new" verbatim:"true"`
+	All       bool   `json:"replace_all,omitempty" alias:"allow_multiple,all_occurrences" default:"false"`
 }
 
-// meta is the structuredContent.
+// meta is the result's metadata.
 type meta struct {
-	Path         string   `json:"path" jsonschema:"the file, as it can be given back"`
 	Replacements int      `json:"replacements" jsonschema:"places that were changed"`
-	Steps        []string `json:"steps,omitempty" jsonschema:"for each edit, what was overlooked to find it; exact: nothing"`
+	Steps        []string `json:"steps,omitempty" jsonschema:"for each edit, the difference that was ignored to find it; missing: all matched exactly"`
 	Lines        []int    `json:"lines,omitempty" jsonschema:"lines of the old file where the first of the places begin"`
 	Etag         string   `json:"etag,omitempty" jsonschema:"hash of the content there is now"`
 	Size         int64    `json:"size" jsonschema:"bytes there are now"`
@@ -92,7 +95,7 @@ func tools(box sandbox.Config, kept state.Config, own Config) ([]*mcpkit.Tool, e
 	if err := kept.Validate(); err != nil {
 		return nil, err
 	}
-	box.ClientRoots = mcpkit.ClientRoots
+	box.ClientRoots, box.Finder = mcpkit.ClientRoots, walk.Named
 	if dir := kept.Directory(); dir != "" {
 		box.Protect = append(box.Protect, dir)
 	}
@@ -118,6 +121,8 @@ type ask struct {
 	etag   string
 	strict bool
 	undo   bool
+	// encoding is the one that the caller names for the file; "": none.
+	encoding textfile.Encoding
 }
 
 // creates reports whether the call is to make a file.
@@ -130,6 +135,13 @@ var etagForm = regexp.MustCompile(`^[0-9a-f]{8,16}$`)
 func newAsk(args arguments) (ask, error) {
 	a := ask{name: args.FilePath, dryRun: args.DryRun, strict: args.Strict, undo: args.Undo}
 	a.etag = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(args.Etag), "etag="))
+	if args.Encoding != "" {
+		e, err := textfile.ParseEncoding(args.Encoding)
+		if err != nil {
+			return a, toolerr.New(toolerr.BadEncoding, "encoding: %w", err)
+		}
+		a.encoding = e
+	}
 	given := func(s *string) bool { return s != nil && (*s != "" || len(args.Edits) == 0 && !args.Undo) }
 	single := given(args.OldString) || given(args.NewString)
 	switch {
@@ -167,6 +179,9 @@ func newAsk(args arguments) (ask, error) {
 }
 
 func (e *editor) call(ctx context.Context, args arguments) (*mcpkit.Result, error) {
+	if err := args.translate(); err != nil {
+		return nil, err
+	}
 	a, err := newAsk(args)
 	if err != nil {
 		return nil, err
@@ -184,7 +199,7 @@ func (e *editor) call(ctx context.Context, args arguments) (*mcpkit.Result, erro
 // edit makes the change.
 func (e *editor) edit(ctx context.Context, fs *sandbox.FS, a ask) (*mcpkit.Result, error) {
 	var c *change
-	done, err := e.files.Do(ctx, fs, a.name, rewrite.Options{DryRun: a.dryRun}, func(b *rewrite.Before) (*rewrite.After, error) {
+	done, err := e.files.Do(ctx, fs, a.name, rewrite.Options{DryRun: a.dryRun, Session: mcpkit.ClientSession(ctx)}, func(b *rewrite.Before) (*rewrite.After, error) {
 		if !b.Exists && !a.creates() {
 			return nil, absent(fs, a.name, b)
 		}
@@ -192,7 +207,7 @@ func (e *editor) edit(ctx context.Context, fs *sandbox.FS, a ask) (*mcpkit.Resul
 		if c, err = a.plan(ctx, b); err != nil {
 			return nil, err
 		}
-		c.after.Encoding = c.encoding()
+		c.after.Encoding, c.after.Guessed, c.after.Told = c.encoding(), c.file.Guessed, c.told
 		c.after.Executable = !b.Exists && strings.HasPrefix(a.edits[0].New, "#!")
 		return c.after, context.Cause(ctx)
 	})

@@ -70,7 +70,7 @@ func (f *fixture) done(args map[string]any) (string, meta) {
 	res := f.call(args)
 	require.False(f.t, res.IsError, res.Text)
 	var m meta
-	require.NoError(f.t, json.Unmarshal(res.Structured, &m))
+	require.NoError(f.t, json.Unmarshal(res.Details, &m))
 	return res.Text, m
 }
 
@@ -109,7 +109,7 @@ func TestFreshByContent(t *testing.T) {
 			f.write(c.name, []byte(c.now))
 			args := map[string]any{"file_path": c.name, "old_string": c.old, "new_string": c.new}
 			if c.etag {
-				args["etag"] = seen.Structured["etag"]
+				args["etag"] = seen.Meta["etag"]
 			}
 			got := edit.Call("edit", args)
 			require.Equal(t, string(c.want), got.Code, got.Text)
@@ -119,7 +119,7 @@ func TestFreshByContent(t *testing.T) {
 				require.Equal(t, c.now, string(f.read(c.name)))
 			}
 			if c.want == toolerr.Stale { // the etag it tells lets the edit through
-				args["etag"] = got.Structured["etag"]
+				args["etag"] = got.Meta["etag"]
 				got = edit.Call("edit", args)
 				require.False(t, got.IsError, got.Text)
 				require.NotContains(t, got.Text, elsewhere, "it is known")
@@ -130,8 +130,8 @@ func TestFreshByContent(t *testing.T) {
 	f.write("never", []byte(before))
 	got := edit.Call("edit", map[string]any{"file_path": "never", "old_string": "beta", "new_string": "BETA"})
 	require.False(t, got.IsError, "a file never viewed may be edited: %s", got.Text)
-	require.Equal(t, textfile.Sum(f.read("never")).String(), got.Structured["etag"])
-	got = edit.Call("edit", map[string]any{"file_path": "never", "old_string": "BETA", "new_string": "b", "etag": got.Structured["etag"]})
+	require.Equal(t, textfile.Sum(f.read("never")).String(), got.Meta["etag"])
+	got = edit.Call("edit", map[string]any{"file_path": "never", "old_string": "BETA", "new_string": "b", "etag": got.Meta["etag"]})
 	require.False(t, got.IsError, "the etag that an edit tells is good for the next: %s", got.Text)
 }
 
@@ -224,4 +224,82 @@ func TestLateNULs(t *testing.T) {
 		require.Equal(t, "cut\ncrashed\nup again\n", string(f.read("log")[:21]))
 		f.edit("log", "crashed", "stopped")
 	}
+}
+
+// A change in a long line is shown once, with 200 characters around it,
+// whatever is next to it.
+func TestAChangeInALongLineIsShort(t *testing.T) {
+	f := newFixture(t)
+	words := strings.Repeat("some words ", 600)
+	encoded, err := textfile.UTF16LE.Encode("\ufeff" + words + "NEEDLE" + words)
+	require.NoError(t, err)
+	utf16 := string(encoded)
+	notebook := `{"cells":[{"cell_type":"code","source":["` + strings.Repeat(`print(\"x\")\n`, 700) + `NEEDLE"]}]}`
+	for name, content := range map[string]string{
+		"line.txt":    "a\n" + words + "NEEDLE" + words + "\nb\n",
+		"around.txt":  strings.Repeat(words+"\n", 3) + "NEEDLE\n" + strings.Repeat(words+"\n", 3),
+		"all.txt":     strings.Repeat(words+"\n", 3) + words + "NEEDLE\n" + strings.Repeat(words+"\n", 3),
+		"cell.ipynb":  notebook,
+		"utf16.txt":   utf16,
+		"crlf.txt":    words + "NEEDLE\r\n" + words + "\r\n",
+		"nothing.txt": "NEEDLE" + words,
+	} {
+		f.write(name, []byte(content))
+		for _, dry := range []bool{true, false} {
+			res := f.call(map[string]any{"file_path": name, "old_string": "NEEDLE", "new_string": "NEEDLES", "dry_run": dry})
+			require.False(t, res.IsError, res.Text)
+			require.Less(t, len(res.Text), 1200, "%s: %s", name, res.Text)
+			require.Equal(t, 1, strings.Count(res.Text, "NEEDLES"), "%s: %s", name, res.Text)
+		}
+		res := f.call(map[string]any{"file_path": name, "old_string": words[:300] + "none", "new_string": "x"})
+		require.Equal(t, "NO_MATCH", string(res.Code))
+		require.Less(t, len(res.Text), 2000, "%s: %s", name, res.Text)
+	}
+	// A text of several lines is looked for line by line.
+	res := f.call(map[string]any{"file_path": "around.txt", "old_string": words + "\nNEEDLE\n" + words + "\n", "new_string": "x"})
+	require.Equal(t, "NO_MATCH", string(res.Code))
+	require.Less(t, len(res.Text), 2500, res.Text)
+}
+
+// An ordinary edit costs no more than 500 bytes.
+func TestAnOrdinaryAnswerIsShort(t *testing.T) {
+	f := newFixture(t)
+	line := func(i int) string {
+		return fmt.Sprintf("\t// line %d is one of many that explain how a server takes a connection.\n", i)
+	}
+	var content strings.Builder
+	for i := range 2000 {
+		content.WriteString(line(i))
+	}
+	f.write("server.go", []byte(content.String()))
+	text, _ := f.edit("server.go", line(1000), "\t// changed, and explains how a server takes a connection it did not ask.\n")
+	require.Less(t, len(text), 420)
+	require.Contains(t, text, line(999))
+	require.Contains(t, text, "-"+line(1000)+"+\t// changed")
+	require.Contains(t, text, line(1001))
+
+	f.write("short.txt", []byte("a\nb\nc\nd\ne\nf\ng\nh\n"))
+	text, _ = f.edit("short.txt", "e", "E")
+	require.Contains(t, text, "@@ -2,7 +2,7 @@\n b\n c\n d\n-e\n+E\n f\n g\n h\n", "three lines of context, as they are short")
+}
+
+// Each of the first places that change in a long line is shown.
+func TestSeveralChangesInALongLine(t *testing.T) {
+	f := newFixture(t)
+	words := strings.Repeat("some words ", 600)
+	f.write("line.txt", []byte("a\n"+strings.Repeat(words+"NEEDLE", 3)+words+"\nb\n"))
+	f.write("many.txt", []byte(strings.Repeat(words+"NEEDLE", 40)))
+	for name, want := range map[string]int{"line.txt": 3, "many.txt": 5} {
+		res := f.call(map[string]any{"file_path": name, "old_string": "NEEDLE", "new_string": "PINS", "replace_all": true})
+		require.False(t, res.IsError, res.Text)
+		require.Equal(t, want, strings.Count(res.Text, "PINS"), res.Text)
+		require.Equal(t, want, strings.Count(res.Text, "NEEDLE"), res.Text)
+		require.Less(t, len(res.Text), 1500, res.Text)
+	}
+	res := f.call(map[string]any{"file_path": "line.txt", "dry_run": true, "edits": []map[string]any{
+		{"old_string": "a\nsome words some", "new_string": "a\nONE some"}, {"old_string": "words \nb", "new_string": "TWO \nb"},
+	}})
+	require.False(t, res.IsError, res.Text)
+	require.Contains(t, res.Text, "\n+ONE some")
+	require.Contains(t, res.Text, "some TWO \n")
 }

@@ -43,7 +43,7 @@ func main() {
 		"Errors say what the file has instead and what to send next."
 	var box sandbox.Config
 	box.AddFlags(cmd.Flags)
-	cmd.Positional = box.AddRoots
+	cmd.Positional, cmd.CheckPositional, cmd.Roots = box.AddRoots, box.CheckRoots, box.Names
 	var kept state.Config
 	kept.AddFlags(cmd.Flags)
 	var own Config

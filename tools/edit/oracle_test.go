@@ -38,9 +38,10 @@ func TestDiffsApply(t *testing.T) {
 			require.Contains(t, []string{"NO_CHANGE", "NOT_UNIQUE", "CONFLICT"}, string(res.Code), res.Text)
 			continue
 		}
-		at := strings.Index(res.Text, "\n--- ")
+		at := strings.Index(res.Text, "\n@@ ")
 		require.Positive(t, at, res.Text)
 		diff, _, isCut := strings.Cut(res.Text[at+1:], "\nnote: the diff is cut here")
+		diff = "--- " + map[bool]string{true: "a/" + name, false: "/dev/null"}[old != nil] + "\n+++ b/" + name + "\n" + diff
 		if isCut {
 			cut++
 			continue

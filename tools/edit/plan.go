@@ -2,9 +2,12 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/toolroom-mcp/toolroom/pkg/lint"
 	"github.com/toolroom-mcp/toolroom/pkg/rewrite"
@@ -25,6 +28,47 @@ type change struct {
 	found    []match.Found
 	at, line int // where the first place begins, and its line; 0: not known
 	warnings []string
+	told     bool // the caller named the file's encoding, now or when it saw the file
+}
+
+// open reads the file in the encoding that it is in, or is to get.
+func (a ask) open(ctx context.Context, b *rewrite.Before) (f *splice.File, told bool, err error) {
+	if !b.Exists || len(b.Content) == 0 {
+		f, err = splice.OpenAs(ctx, nil, &textfile.Index{Format: textfile.Format{Encoding: cmp.Or(a.encoding, textfile.UTF8), Ending: textfile.None}})
+		return f, a.encoding != "", err
+	}
+	index, told, err := b.Read(ctx, a.encoding)
+	if err != nil {
+		return nil, false, err
+	}
+	f, err = splice.OpenAs(ctx, b.Content, &index)
+	return f, told, err
+}
+
+// certain refuses a change that only the guess of the file's encoding makes
+// right. Others could not read what it writes.
+func (c *change) certain(b *rewrite.Before) error {
+	if c.told && c.file.Encoding != textfile.UTF8 && b.Exists && b.Index.Encoding == textfile.UTF8 && b.Index.Invalid == 0 && !plain(b.Content) &&
+		slices.ContainsFunc(c.result.Changes, func(change textdiff.Change) bool { return !plain([]byte(change.New)) }) {
+		return toolerr.New(toolerr.BadEncoding, "the file is valid utf-8, and with new text in %s it would be neither: leave encoding out", c.file.Encoding)
+	}
+	if !c.file.Guessed {
+		return nil
+	}
+	guess := textfile.NewGuess(b.Content, c.file.Encoding)
+	changes := c.result.Raw()
+	for i, change := range changes {
+		if !guess.Proves(change.Start, change.End, c.result.Changes[i].New) {
+			return toolerr.New(toolerr.BadEncoding, "the file's encoding is a guess, and this edit depends on it: it may be %s. View the file with encoding=… to see which is right, then send the edit with that encoding", guess).
+				With("candidates", append([]textfile.Encoding{guess.Encoding}, guess.Rivals...))
+		}
+	}
+	return nil
+}
+
+// plain reports whether text is ASCII.
+func plain(text []byte) bool {
+	return !bytes.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf })
 }
 
 // plan works out what the edits make of a version of the file.
@@ -32,21 +76,24 @@ func (a ask) plan(ctx context.Context, b *rewrite.Before) (*change, error) {
 	if b.Masked && a.etag != "" {
 		return nil, toolerr.New(toolerr.InvalidParams, "%s has hidden values, and with them no etag: leave etag out", b.Shown)
 	}
-	f, err := splice.Open(ctx, nil)
-	if b.Exists {
-		f, err = splice.OpenAs(ctx, b.Content, &b.Index)
+	if b.Masked && b.Exists && a.encoding != "" && a.encoding != b.Index.Encoding {
+		return nil, toolerr.New(toolerr.InvalidParams, "%s has hidden values, and is edited in its own encoding only: leave encoding out", b.Shown)
 	}
+	f, told, err := a.open(ctx, b)
 	if toolerr.Is(err, toolerr.BinaryFile) {
 		err = toolerr.New(toolerr.BinaryFile, "%s: %w", b.Shown, err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	c := &change{file: f}
+	c := &change{file: f, told: told}
 	if a.creates() {
 		err = a.create(ctx, c, b)
 	} else {
 		err = a.change(ctx, c, b)
+	}
+	if err == nil {
+		err = c.certain(b)
 	}
 	if toolerr.Is(err, toolerr.BadEncoding) {
 		err = toolerr.New(toolerr.BadEncoding, "%s: %w; nothing was changed", b.Shown, err)
@@ -55,6 +102,7 @@ func (a ask) plan(ctx context.Context, b *rewrite.Before) (*change, error) {
 		return nil, err
 	}
 	c.after = rewrite.Splice(b.Content, c.result.Raw())
+	c.after.Always = b.Masked
 	if err := c.staysText(ctx, b); err != nil {
 		return nil, err
 	}
@@ -76,6 +124,9 @@ func (a ask) create(ctx context.Context, c *change, b *rewrite.Before) error {
 		return toolerr.New(toolerr.InvalidParams, "new_string has *** as a value, which stands for a hidden one and is none: give the value itself, or leave the line out")
 	}
 	var changes []textdiff.Change
+	if f.Encoding.Wide() && len(b.Content) == 0 && text != "" {
+		text = "\ufeff" + text // without the mark the encoding is hard to tell
+	}
 	if text != "" {
 		changes = []textdiff.Change{{Start: f.Body, End: f.Body, New: text}}
 	}
@@ -90,6 +141,7 @@ func (a ask) change(ctx context.Context, c *change, b *rewrite.Before) error {
 	version := match.Version{Now: b.Etag, Given: a.etag, Seen: b.Seen}
 	o := match.Options{Name: b.Shown, Strict: a.strict, Changed: version.Changed()}
 	if b.Masked {
+		o.Changed = b.Seen != nil && !b.Fresh()
 		return a.changeHidden(ctx, c, o)
 	}
 	plan, err := match.Find(ctx, c.file, a.edits, o)
@@ -152,6 +204,8 @@ func (c *change) staysText(ctx context.Context, b *rewrite.Before) error {
 	}
 	const refused = "with this change %s would not be text any more, and could be neither viewed nor edited; nothing was changed. "
 	switch format := index.Format; {
+	case c.told && !controls && c.file.NUL == 0: // as the caller says
+		return nil
 	case format.Binary && controls:
 		return toolerr.New(toolerr.BinaryFile, refused+"Look for control characters in new_string, as from a \\u0000 that is one escape too few.", b.Shown)
 	case format.Binary && c.file.NUL > 0:

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/text/encoding/japanese"
 	"golang.org/x/text/encoding/unicode"
 
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -175,6 +176,20 @@ func TestRandomEdits(t *testing.T) {
 	}
 }
 
+// call makes an edit. One that depends on a guess of the encoding is refused,
+// changes nothing, and is made when the encoding is named.
+func (s *sample) call(f *fixture, args map[string]any) *mcpkit.CallResult {
+	res := f.call(args)
+	if res.Code != toolerr.BadEncoding {
+		return res
+	}
+	require.Contains(f.t, res.Text, "is a guess")
+	require.Contains(f.t, res.Text, s.name)
+	require.Equal(f.t, s.raw, f.read(s.path))
+	args["encoding"] = s.name
+	return f.call(args)
+}
+
 // editWords replaces a part of a line.
 func (s *sample) editWords(f *fixture, rng *rand.Rand) toolerr.Code {
 	n := rng.IntN(len(s.lines))
@@ -196,7 +211,7 @@ func (s *sample) editWords(f *fixture, rng *rand.Rand) toolerr.Code {
 			at += next + len(string([]rune(old)[:1]))
 		}
 	}
-	res := f.call(map[string]any{"file_path": s.path, "old_string": old, "new_string": new})
+	res := s.call(f, map[string]any{"file_path": s.path, "old_string": old, "new_string": new})
 	if res.IsError {
 		if places == 1 && old != new {
 			require.Failf(f.t, "not made", "%s %q → %q: %s", s.name, old, new, res.Text)
@@ -231,7 +246,7 @@ func (s *sample) editLines(f *fixture, rng *rand.Rand) toolerr.Code {
 		func(l string) string { return l },
 	}[how]
 	old, new := strings.Join(sent, "\n")+"\n", s.text(rng)+"\n"
-	res := f.call(map[string]any{"file_path": s.path, "old_string": old, "new_string": new})
+	res := s.call(f, map[string]any{"file_path": s.path, "old_string": old, "new_string": new})
 	exact := s.exact(f.t.(*testing.T), old)
 	if res.IsError {
 		if len(exact) == 1 && old != new {

@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/rewrite"
 	"github.com/toolroom-mcp/toolroom/pkg/textdiff"
+	"github.com/toolroom-mcp/toolroom/pkg/textfile"
 	"github.com/toolroom-mcp/toolroom/pkg/wording"
 	"github.com/toolroom-mcp/toolroom/tools/edit/match"
 )
@@ -18,8 +20,14 @@ const (
 	// maxListed is how many lines are named where text was replaced, and how
 	// many edits are told one by one.
 	maxListed = 20
-	// longLine is how much of a line a diff shows, where there is room.
-	longLine = 4000
+	// longLine bounds the lines that a diff shows whole, in bytes. Of a longer
+	// line it shows lineWindow characters.
+	longLine   = 1000
+	lineWindow = 200
+	// shortAnswer and longAnswer are sizes in bytes. Between them a diff gets
+	// less context. Above longAnswer most of a diff is not context.
+	shortAnswer = 300
+	longAnswer  = 900
 	// otherRoom is what the header and the notes may take of the budget.
 	otherRoom = 4 << 10
 )
@@ -34,7 +42,7 @@ func (a ask) render(ctx context.Context, c *change, done *rewrite.Outcome) *mcpk
 		head.WriteString("dry run, nothing was written: ")
 	}
 	if a.creates() {
-		fmt.Fprintf(&head, "%s: %s, %d bytes", created(done), wording.Count(int(done.Index.Lines), "line"), done.Index.Size)
+		fmt.Fprintf(&head, "%s: %s, %s", created(done), wording.Count(int(done.Index.Lines), "line"), wording.Count(int(done.Index.Size), "byte"))
 	} else {
 		a.found(&head, &each, c.found)
 	}
@@ -43,18 +51,19 @@ func (a ask) render(ctx context.Context, c *change, done *rewrite.Outcome) *mcpk
 		m.Lines = append(m.Lines, f.Lines...)
 	}
 	m.Lines = m.Lines[:min(len(m.Lines), maxListed)]
-	names := textdiff.Options{Old: "a/" + diffName(done.Before.Shown), New: "b/" + diffName(done.Before.Shown)}
-	if done.Created {
-		names.Old = "/dev/null"
+	if !slices.ContainsFunc(c.found, func(f match.Found) bool { return f.Step != match.Exact }) {
+		m.Steps = nil
 	}
+	var o textdiff.Options
 	if c.line > 0 {
-		names.At, names.Lines = c.at, c.line-1
+		o.At, o.Lines = c.at, c.line-1
 	}
-	d := fitting(ctx, c.shown.Diff, names, mcpkit.Budget(ctx)-each.Len())
+	fmt.Fprintf(&head, "%s  %s\n%s", format(done.Index.Format), tag(done), &each)
+	d := fitting(ctx, c.shown.Diff, o, mcpkit.Budget(ctx), head.Len())
 	m.Added, m.Removed = d.Added, d.Removed
 
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s  %s  %s\n%s%s", &head, done.Index.Format, tag(done), &each, d.Text)
+	text.WriteString(head.String() + d.Text)
 	finish(&text, &m, done, d, c.warnings)
 	if done.Created && done.After.Executable && !done.DryRun {
 		text.WriteString("note: made executable, since it begins with #!\n")
@@ -72,9 +81,17 @@ func (a ask) unaware(b *rewrite.Before) bool {
 	return b.Exists && b.Seen != nil && !b.Masked && !b.Fresh() && !known
 }
 
+// format tells how a file is written, unless it is plain UTF-8.
+func format(f textfile.Format) string {
+	if f.Encoding == textfile.UTF8 && f.BOM == 0 && (f.Ending == textfile.LF || f.Ending == textfile.None) {
+		return ""
+	}
+	return "  " + f.String()
+}
+
 // newMeta returns what is the same for every answer.
 func newMeta(done *rewrite.Outcome) meta {
-	m := meta{Path: done.Before.Shown, Created: done.Created, Deleted: done.Removed && !done.DryRun, DryRun: done.DryRun, Size: done.Index.Size}
+	m := meta{Created: done.Created, Deleted: done.Removed && !done.DryRun, DryRun: done.DryRun, Size: done.Index.Size}
 	etag := done.Etag()
 	if done.DryRun {
 		m.Size, etag = int64(len(done.Before.Content)), done.Before.Etag
@@ -119,14 +136,14 @@ func (a ask) found(head, each *strings.Builder, found []match.Found) {
 	if len(found) > 1 {
 		fmt.Fprintf(head, "%d edits, %s", len(found), wording.Count(total, "replacement"))
 		for i, f := range found[:min(len(found), maxListed)] {
-			fmt.Fprintf(each, "edit %d: %s%s\n", i+1, at(f), overlooking(f.Step))
+			fmt.Fprintf(each, "edit %d: %s%s\n", i+1, at(f), overlooking(f))
 		}
 		if rest := len(found) - maxListed; rest > 0 {
 			fmt.Fprintf(each, "… and %d more edits\n", rest)
 		}
 		return
 	}
-	fmt.Fprintf(head, "%s at %s%s", wording.Count(total, "replacement"), at(found[0]), overlooking(found[0].Step))
+	fmt.Fprintf(head, "%s at %s%s", wording.Count(total, "replacement"), at(found[0]), overlooking(found[0]))
 }
 
 // at names the lines of an edit's places.
@@ -156,29 +173,39 @@ func at(f match.Found) string {
 	return text.String()
 }
 
-// overlooking tells the step that found an edit.
-func overlooking(step match.Step) string {
-	switch step {
-	case match.Exact:
-		return ""
-	case match.Indentation:
-		return ", found without regard to indentation (new_string was indented alike)"
+// overlooking tells the step that found an edit, and how the indentation of
+// the new text was taken.
+func overlooking(f match.Found) string {
+	words := ""
+	if f.Step > match.Exact {
+		words = ", found without regard to " + f.Step.String()
 	}
-	return ", found without regard to " + step.String()
+	switch {
+	case f.AsGiven:
+		words += " (new_string has the file's indentation, and is not indented again)"
+	case f.Step == match.Indentation:
+		words += " (new_string was indented alike)"
+	}
+	return words
 }
 
-// diffName is a path as the header of a diff has it, below a/ and b/.
-func diffName(shown string) string { return strings.TrimLeft(shown, "/") }
-
-// fitting returns a diff that fits the budget: lines are only cut short where
-// they have to be.
-func fitting(ctx context.Context, diff func(textdiff.Options) textdiff.Diff, o textdiff.Options, budget int) textdiff.Diff {
-	o.MaxLines, o.MaxBytes = maxDiff, longLine
+// fitting returns a diff that fits the budget together with a header. It cuts
+// lines short only where the budget requires it, and reduces the context of a
+// small diff until the answer is short. The diff names no file, since the
+// header does.
+func fitting(ctx context.Context, diff func(textdiff.Options) textdiff.Diff, o textdiff.Options, budget, header int) textdiff.Diff {
+	o.MaxLines, o.MaxBytes, o.Window = maxDiff, longLine, lineWindow
 	o.Stopped = func() bool { return ctx.Err() != nil }
+	budget -= header
 	room := max(budget-otherRoom, budget/2)
 	d := diff(o)
+	for o.Context = 2; o.Context > 0 && header+len(d.Text) > shortAnswer && len(d.Text) <= longAnswer; o.Context-- {
+		d = diff(o)
+	}
+	o.Context = 0
 	for len(d.Text) > room && o.MaxBytes > 100 {
 		o.MaxBytes = max(min(o.MaxBytes/2, room/maxDiff), 100)
+		o.Window = min(o.Window, o.MaxBytes)
 		d = diff(o)
 	}
 	for len(d.Text) > room && o.MaxLines > 1 {

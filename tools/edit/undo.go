@@ -18,21 +18,18 @@ import (
 // undo takes back the last change of a file. An etag is not looked at: what
 // the change wrote has to be in the file anyway.
 func (e *editor) undo(ctx context.Context, fs *sandbox.FS, a ask) (*mcpkit.Result, error) {
-	done, err := e.files.Undo(ctx, fs, a.name, rewrite.Options{DryRun: a.dryRun})
+	done, err := e.files.Undo(ctx, fs, a.name, rewrite.Options{DryRun: a.dryRun, Session: mcpkit.ClientSession(ctx)})
 	if err != nil {
 		return nil, err
 	}
 	m := newMeta(done)
 	m.Undone = !done.DryRun
 	shown := done.Before.Shown
-	names := textdiff.Options{Old: "a/" + diffName(shown), New: "b/" + diffName(shown)}
-	if done.Removed {
-		names.New = "/dev/null"
-	}
-	d := fitting(ctx, taken(ctx, done), names, mcpkit.Budget(ctx))
+	head := fmt.Sprintf("%s  %s%s  %s\n", shown, undone(done), done.Undone.Time.Format(time.DateTime), tag(done))
+	d := fitting(ctx, taken(ctx, done), textdiff.Options{}, mcpkit.Budget(ctx), len(head))
 	m.Added, m.Removed = d.Added, d.Removed
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s  %s%s  %s\n%s", shown, undone(done), done.Undone.Time.Format(time.DateTime), tag(done), d.Text)
+	text.WriteString(head + d.Text)
 	finish(&text, &m, done, d, nil)
 	return &mcpkit.Result{Text: text.String(), Meta: m}, nil
 }
@@ -75,7 +72,7 @@ func taken(ctx context.Context, done *rewrite.Outcome) func(textdiff.Options) te
 func readable(f *splice.File, hide bool) []byte {
 	text := f.Text[f.Body:]
 	if hide {
-		text = masked(text, f.EOL)
+		text = sandbox.MaskSecrets(text)
 	}
 	if f.EOL != '\n' {
 		text = bytes.ReplaceAll(text, []byte{f.EOL}, []byte{'\n'})

@@ -32,7 +32,7 @@ type span struct{ shown, shownEnd, start, end int }
 
 func newVeil(f *splice.File) *veil {
 	v := &veil{file: f}
-	text := append(bytes.Clone(f.Text[:f.Body]), masked(f.Text[f.Body:], f.EOL)...)
+	text := append(bytes.Clone(f.Text[:f.Body]), sandbox.MaskSecrets(f.Text[f.Body:])...)
 	v.shown = &splice.File{
 		Format: textfile.Format{Encoding: textfile.UTF8, BOM: f.Body, Ending: f.Ending},
 		Raw:    text, Text: text, Body: f.Body, EOL: f.EOL,
@@ -44,15 +44,6 @@ func newVeil(f *splice.File) *veil {
 		at, shownAt = end, shownEnd
 	}
 	return v
-}
-
-// masked hides the values of a text, which masking reads by line feeds.
-func masked(text []byte, eol byte) []byte {
-	if eol == '\n' {
-		return sandbox.MaskSecrets(text)
-	}
-	lines := bytes.ReplaceAll(text, []byte{eol}, []byte{'\n'})
-	return bytes.ReplaceAll(sandbox.MaskSecrets(lines), []byte{'\n'}, []byte{eol})
 }
 
 // line notes how a line is shown. What it begins and ends with in common is
@@ -82,7 +73,51 @@ func (v *veil) reveal(changes []textdiff.Change) ([]textdiff.Change, error) {
 		}
 		real[i] = textdiff.Change{Start: start, End: end, New: c.New}
 	}
+	if !v.apart(changes) {
+		return nil, errSeen()
+	}
 	return real, v.check(changes, real)
+}
+
+// namePart is what may stand before a value in its line.
+var namePart = regexp.MustCompile(`^[ \t]*([#;][ \t]*)?(export[ \t]+)?[\w.-]+[ \t]*[=:][ \t]*$`)
+
+// apart reports whether each hidden value that stays keeps what stands beside
+// it in its line, but for another name: how a value is shown together with
+// new text would tell of it.
+func (v *veil) apart(changes []textdiff.Change) bool {
+	text, shown := patched(v.shown.Text, changes), v.shown.Text
+	i, moved := 0, 0
+	for _, s := range v.spans {
+		for i < len(changes) && changes[i].End <= s.shown {
+			moved += len(changes[i].New) - (changes[i].End - changes[i].Start)
+			i++
+		}
+		if i < len(changes) && changes[i].Start < s.shownEnd {
+			continue // it is replaced
+		}
+		before, behind := v.beside(shown, s.shown, s.shownEnd)
+		nowBefore, nowBehind := v.beside(text, s.shown+moved, s.shownEnd+moved)
+		renamed := len(before) > 0 && namePart.Match(before) && namePart.Match(nowBefore)
+		if !bytes.Equal(behind, nowBehind) || !bytes.Equal(before, nowBefore) && !renamed {
+			return false
+		}
+	}
+	return true
+}
+
+// beside returns what stands before and behind a part of a line.
+func (v *veil) beside(text []byte, start, end int) (before, behind []byte) {
+	from := bytes.LastIndexByte(text[:start], v.file.EOL) + 1
+	to := len(text)
+	if i := bytes.IndexByte(text[end:], v.file.EOL); i >= 0 {
+		to = end + i
+	}
+	return text[max(from, v.file.Body):start], text[end:to]
+}
+
+func errSeen() error {
+	return toolerr.New(toolerr.DeniedPath, "the edit would let hidden values of the file be seen; nothing was changed. Keep names and values together (NAME=***), or replace the value.")
 }
 
 // place returns where in the file a place of the shown text is; false inside
@@ -106,10 +141,10 @@ func (v *veil) place(at int) (int, bool) {
 // check refuses an edit that would show what was hidden, as one that makes a
 // comment of a value does.
 func (v *veil) check(changes, real []textdiff.Change) error {
-	after := masked(patched(v.file.Text, real)[v.file.Body:], v.file.EOL)
-	want := masked(patched(v.shown.Text, changes)[v.file.Body:], v.file.EOL)
+	after := sandbox.MaskSecrets(patched(v.file.Text, real)[v.file.Body:])
+	want := sandbox.MaskSecrets(patched(v.shown.Text, changes)[v.file.Body:])
 	if !bytes.Equal(after, want) {
-		return toolerr.New(toolerr.DeniedPath, "the edit would let hidden values of the file be seen; nothing was changed. Keep names and values together (NAME=***), or replace the value.")
+		return errSeen()
 	}
 	return nil
 }

@@ -93,7 +93,13 @@ func (q *query) matches(e *walk.Entry) bool {
 	if e.IsDir() && q.args.Type == "f" || e.IsRegular() && q.args.Type == "d" {
 		return false
 	}
-	return q.glob.Match(e.Path) && !q.excluded(e.Path, e.IsDir())
+	return q.glob.MatchEntry(e.Path, q.mayBeDir(e)) && !q.excluded(e.Path, e.IsDir())
+}
+
+// mayBeDir reports whether an entry counts as a directory: collect looks at
+// what a link leads to, where directories are searched.
+func (q *query) mayBeDir(e *walk.Entry) bool {
+	return e.IsDir() || q.args.Type == "d" && e.Type&fs.ModeSymlink != 0
 }
 
 // collect takes up an entry whose path matches, if its type fits.
@@ -124,7 +130,7 @@ func (q *query) target(e *walk.Entry) (sandbox.Stat, bool) {
 	if e.Type&fs.ModeSymlink == 0 {
 		return sandbox.Stat{}, false
 	}
-	st, err := q.fs.Stat(filepath.Join(q.abs, filepath.FromSlash(e.Path)))
+	st, err := q.fs.Quiet().Stat(filepath.Join(q.abs, filepath.FromSlash(e.Path)))
 	return st, err == nil && (q.args.Type == "f" && st.Mode.IsRegular() || q.args.Type == "d" && st.Mode.IsDir())
 }
 

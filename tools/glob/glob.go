@@ -24,23 +24,37 @@ var description string
 const defaultTimeout = 10 * time.Second
 
 type arguments struct {
-	Pattern  string   `json:"pattern" jsonschema:"glob: * ? [abc] {a,b} and ** for any number of directories; without a / it matches at any depth"`
-	Path     string   `json:"path,omitempty" jsonschema:"directory to search; default the root"`
-	Exclude  []string `json:"exclude,omitempty" bare:"true" jsonschema:"globs of files and directories to leave out"`
-	Hidden   bool     `json:"hidden,omitempty" default:"true" jsonschema:"also names that begin with a dot (.git never)"`
-	NoIgnore bool     `json:"no_ignore,omitempty" default:"false" jsonschema:"also what .gitignore and the like ignore"`
-	Type     string   `json:"type,omitempty" enum:"f,d,any" default:"f" jsonschema:"f files, d directories; a link counts as what it leads to"`
-	Limit    int      `json:"limit,omitempty" default:"100" min:"1" max:"100000" jsonschema:"paths to show"`
-	Offset   int      `json:"offset,omitempty" default:"0" min:"0" jsonschema:"paths to pass over, to go on"`
+	Pattern  string   `json:"pattern" alias:"glob,glob_pattern,file_pattern,name_pattern,query"`
+	Path     string   `json:"path,omitempty" alias:"@dir" jsonschema:"default: first root"`
+	Exclude  []string `json:"exclude,omitempty" alias:"@leave" bare:"true" jsonschema:"globs to exclude"`
+	Hidden   bool     `json:"hidden,omitempty" alias:"include_hidden" default:"true" jsonschema:"include dotfiles"`
+	NoIgnore bool     `json:"no_ignore,omitempty" alias:"no_ignore_vcs,include_ignored" default:"false" jsonschema:"include ignored files"`
+	Type     string   `json:"type,omitempty" enum:"f,d,any" default:"f" jsonschema:"f: files, d: directories"`
+	Limit    int      `json:"limit,omitempty" alias:"@limit,head_limit" default:"100" min:"0" jsonschema:"0: no limit"`
+	Offset   int      `json:"offset,omitempty" min:"0" jsonschema:"paths to skip"`
 	Sort     string   `json:"sort,omitempty" enum:"mtime,path" default:"mtime" jsonschema:"mtime: newest first"`
-	Absolute bool     `json:"absolute,omitempty" default:"false" jsonschema:"show absolute paths"`
+	Absolute bool     `json:"absolute,omitempty" default:"false" jsonschema:"return absolute paths"`
+
+	Respect *bool `json:"respect_git_ignore,omitempty" alias:"respect_gitignore" hidden:"true"` // of other tools
 }
 
-// meta is the structuredContent.
+const maxLimit = 100_000
+
+// translate puts what other tools call otherwise into the own arguments.
+func (a *arguments) translate() {
+	if a.Limit == 0 || a.Limit > maxLimit {
+		a.Limit = maxLimit
+	}
+	if a.Respect != nil {
+		a.NoIgnore = !*a.Respect
+	}
+}
+
+// meta is the result's metadata.
 type meta struct {
 	Count      int  `json:"count" jsonschema:"paths shown"`
 	Total      int  `json:"total" jsonschema:"paths that match"`
-	Truncated  bool `json:"truncated" jsonschema:"there are more than shown"`
+	Truncated  bool `json:"truncated,omitempty" jsonschema:"there are more than shown"`
 	NextOffset int  `json:"next_offset,omitempty" jsonschema:"offset of the next page"`
 	Ignored    int  `json:"ignored,omitempty" jsonschema:"ignored paths that were skipped"`
 	Unreadable int  `json:"unreadable,omitempty" jsonschema:"directories that could not be read"`
@@ -65,7 +79,7 @@ func newTool(box *sandbox.Sandbox, timeout time.Duration) (*mcpkit.Tool, error) 
 		Name: "glob", Title: "Find files by name", Description: description,
 		Hints:   mcpkit.Hints{ReadOnly: true, Idempotent: true},
 		Aliases: []string{"GlobTool", "Glob"},
-		Timeout: timeout, Output: meta{},
+		Timeout: timeout, Output: meta{}, Row: row{},
 	}, func(ctx context.Context, args arguments) (*mcpkit.Result, error) {
 		fs, err := box.FS(ctx)
 		if err != nil {
@@ -114,6 +128,7 @@ type query struct {
 }
 
 func newQuery(fs *sandbox.FS, dirs *walk.Cache, args arguments) (*query, error) {
+	args.translate()
 	q := &query{args: args, fs: fs, dirs: dirs, dir: args.Path, pattern: args.Pattern}
 	if q.dir == "" {
 		q.dir = "."
@@ -135,7 +150,7 @@ func newQuery(fs *sandbox.FS, dirs *walk.Cache, args arguments) (*query, error) 
 		}
 		q.exclude = append(q.exclude, g)
 	}
-	if q.glob.DirOnly() && args.Type == "f" {
+	if q.glob.DirOnly() {
 		q.args.Type = "d"
 	}
 	return q, q.followPrefix()
@@ -182,7 +197,7 @@ func splitAbsolute(pattern string) (dir, rest string, ok bool) {
 // explain adds to an error of opening the start what may have been meant.
 func (q *query) explain(err error) error {
 	if q.pattern != q.args.Pattern && toolerr.Is(err, toolerr.OutsideRoot) {
-		if _, failed := q.fs.Stat(q.args.Pattern); failed == nil { // a root: what it is in is outside
+		if _, failed := q.fs.Quiet().Stat(q.args.Pattern); failed == nil { // a root: what it is in is outside
 			return toolerr.New(toolerr.BadPattern, "%s is the directory to search, not a pattern: %q lists the files in it",
 				sandbox.EscapeName(q.args.Pattern), strings.TrimRight(q.args.Pattern, "/")+"/**")
 		}
@@ -225,7 +240,7 @@ func (q *query) followPrefix() error {
 // below it.
 func (q *query) excluded(path string, isDir bool) bool {
 	for _, g := range q.exclude {
-		if (isDir || !g.DirOnly()) && g.Match(path) {
+		if g.MatchEntry(path, isDir) {
 			return true
 		}
 	}

@@ -7,10 +7,14 @@
 // a DIR or --root the roots come from MCP_ROOT, CLAUDE_PROJECT_DIR, the
 // client, or the working directory.
 //
-// Patterns are those of doublestar: * ? [abc] {a,b} and ** for any number of
-// directories; one without a slash matches at any depth. What .gitignore,
-// .ignore, .git/info/exclude and git's global excludes ignore is skipped and
-// counted, .git is never looked into, links are not followed.
+// Patterns are those of doublestar: * ? [abc] [[:upper:]] {a,b} and ** for any
+// number of directories; one without a slash matches at any depth, one with a
+// slash at its end directories only. What .gitignore, .ignore,
+// .git/info/exclude and git's global excludes ignore is skipped and counted,
+// .git is never looked into, links are not followed.
+//
+// Outside any git repository, .gitignore counts in a directory that has a
+// project file (package.json, go.mod, Makefile and the like), and below it.
 //
 // A call answers with one path a line, newest first. To try it:
 //
@@ -26,6 +30,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/state"
+	"github.com/toolroom-mcp/toolroom/pkg/walk"
 )
 
 //go:embed main.go
@@ -38,7 +43,7 @@ func main() {
 		"Use offset to go on where a result was cut."
 	var box sandbox.Config
 	box.AddFlags(cmd.Flags)
-	cmd.Positional = box.AddRoots
+	cmd.Positional, cmd.CheckPositional, cmd.Roots = box.AddRoots, box.CheckRoots, box.Names
 	cmd.Memory = 48 << 20
 	var st state.Config // all tools take its flags; this one keeps none
 	st.AddFlags(cmd.Flags)
@@ -47,7 +52,7 @@ func main() {
 		if err := errors.Join(box.Validate(), st.Validate()); err != nil {
 			return nil, err
 		}
-		box.ClientRoots = mcpkit.ClientRoots
+		box.ClientRoots, box.Finder = mcpkit.ClientRoots, walk.Named
 		tool, err := newTool(sandbox.New(box), *timeout)
 		return []*mcpkit.Tool{tool}, err
 	}

@@ -61,7 +61,7 @@ func (q *query) plainDirectory() (string, bool) {
 	if q.args.Type != "f" || pathglob.HasMeta(q.pattern) || q.inDir != "" {
 		return "", false
 	}
-	dir, err := q.fs.OpenDir(filepath.Join(q.dir, filepath.FromSlash(q.pattern)))
+	dir, err := q.fs.Quiet().OpenDir(filepath.Join(q.dir, filepath.FromSlash(q.pattern)))
 	if err != nil {
 		return "", false
 	}
@@ -133,8 +133,8 @@ func (q *query) lookAgain(ctx context.Context) ([]*near, error) {
 	defer node.Close()
 	_, err = walk.Walk(short, node, func(_ int, e *walk.Entry) error {
 		switch {
-		case !folded.Match(e.Path):
-		case !q.glob.Match(e.Path):
+		case !folded.MatchEntry(e.Path, q.mayBeDir(e)):
+		case !q.glob.MatchEntry(e.Path, q.mayBeDir(e)):
 			if !e.IsDir() || q.args.Type != "f" {
 				cased.add(e.Path)
 			}

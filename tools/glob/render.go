@@ -135,6 +135,9 @@ func (q *query) header(f *found, m meta) string {
 // remarks say what the search left out.
 func (q *query) remarks(f *found) []string {
 	var notes []string
+	if note := q.fs.RootNote(); note != "" && q.args.Path == "" && !filepath.IsAbs(q.args.Pattern) {
+		notes = append(notes, note)
+	}
 	if f.partial {
 		notes = append(notes, fmt.Sprintf("stopped after %s with %s searched: narrow path or pattern for the rest",
 			f.elapsed.Round(100*time.Millisecond), wording.Count(f.report.Files+f.report.Dirs, "path")))

@@ -27,7 +27,7 @@ func DefaultConfig() Config {
 // AddFlags registers the flags that set c.
 func (c *Config) AddFlags(fs *flag.FlagSet) {
 	fs.DurationVar(&c.Timeout, "timeout", c.Timeout, "`time` after which a call answers with what it found")
-	fs.Var((*size)(&c.MaxFileSize), "max-file-size", "search no file larger than `SIZE` bytes (or 64M, 1G)")
+	fs.Var((*size)(&c.MaxFileSize), "max-file-size", "search no file larger than `SIZE` bytes (or 64M, 1G), unless path names it")
 	fs.Var((*size)(&c.IndexSize), "index-size", "keep at most `SIZE` bytes (or 64M, 1G) on what is in which file, which later calls then need not read")
 	fs.BoolVar(&c.NoIndex, "no-index", c.NoIndex, "keep nothing; each call reads each file")
 }

@@ -145,29 +145,33 @@ type feed struct {
 	in    io.Reader // decoded
 	large *slot
 	limit int64 // bytes of text to take at most
+	held  int64 // bytes of it in memory at most
 	whole bool  // in one window
 	size  int64 // of the file, as far as known
 	buf   []byte
 	from  int // of what is not handed out yet
 	end   bool
 	taken int64
-	held  bool   // the slot
+	taker bool   // it has the slot
 	own   []byte // the space it began with
 }
 
-// newFeed begins a file that is at most limit bytes long, given its first
-// bytes. buf is space to use.
-func newFeed(r io.Reader, head []byte, large *slot, limit int64, buf []byte) *feed {
+// newFeed begins a file in encoding e, or "" for UTF-8 or what a byte order
+// mark tells, given its first bytes. buf is space to use.
+func newFeed(r io.Reader, head []byte, e textfile.Encoding, large *slot, buf []byte) *feed {
 	in := io.MultiReader(bytes.NewReader(head), r)
-	if e := wide(head); e != "" {
+	if e != "" {
+		in = e.NewReader(in)
+	} else if e := wide(head); e != "" {
 		in = &wideReader{in: io.MultiReader(bytes.NewReader(head[2:]), r), encoding: e}
 	} else if rest, ok := bytes.CutPrefix(head, []byte("\xef\xbb\xbf")); ok {
 		in = io.MultiReader(bytes.NewReader(rest), r)
 	}
-	return &feed{in: in, large: large, limit: limit, buf: buf[:0], own: buf[:0]}
+	return &feed{in: in, large: large, buf: buf[:0], own: buf[:0]}
 }
 
-// errTooLarge is of a file that grew beyond the limit.
+// errTooLarge is the error for a file that grew beyond the limit, or has a
+// line that does.
 var errTooLarge = errors.New("the file is too large")
 
 // next returns the next window, which serves until the call after; io.EOF
@@ -219,16 +223,19 @@ func (f *feed) room(ctx context.Context) error {
 	if f.whole || bigger > ownSize {
 		bigger = max(bigger, f.size)
 	}
-	bigger = min(bigger, f.limit) + 1
+	bigger = min(bigger, f.held) + 1
+	if bigger <= int64(cap(f.buf)) {
+		return errTooLarge
+	}
 	if bigger <= ownSize {
 		f.buf = append(make([]byte, 0, bigger), f.buf...)
 		return nil
 	}
-	if !f.held {
+	if !f.taker {
 		if err := f.large.take(ctx); err != nil {
 			return err
 		}
-		f.held = true
+		f.taker = true
 	}
 	f.buf = f.large.grow(int(bigger), f.buf)
 	return nil
@@ -236,8 +243,8 @@ func (f *feed) room(ctx context.Context) error {
 
 // close gives back the slot, and returns the space for further use.
 func (f *feed) close() []byte {
-	if f.held {
-		f.held = false
+	if f.taker {
+		f.taker = false
 		f.large.release()
 		return f.own
 	}

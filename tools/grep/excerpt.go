@@ -27,6 +27,7 @@ type excerpt struct {
 // window shows what is wanted of a window, and reports whether the next one
 // is needed, too.
 func (x *excerpt) window(text []byte) bool {
+	x.matcher = x.matcher.For(text)
 	at := cursor{line: x.next}
 	rest, base := 0, 0 // where context goes on; where the part begins
 	for base < len(text) {
@@ -39,10 +40,11 @@ func (x *excerpt) window(text []byte) bool {
 			}
 			start := base + hit.Start
 			x.trail(text[rest:start])
+			x.out.mark(max(before-x.from, 0))
 			number := at.to(text, start)
 			x.lead(text[:start], number, before <= x.from)
 			if x.args.Only {
-				x.spans(part, hit, number, spans)
+				x.spans(part, hit, number, spans, max(before-x.from, 0))
 			} else {
 				x.lines(part, hit, number)
 			}
@@ -187,10 +189,11 @@ func (x *excerpt) lines(part []byte, hit search.Hit, number int) {
 }
 
 // spans shows matches by themselves. number is that of the line the hit
-// begins with.
-func (x *excerpt) spans(part []byte, hit search.Hit, number int, spans []span) {
+// begins with, shown the number of matches shown before.
+func (x *excerpt) spans(part []byte, hit search.Hit, number int, spans []span, shown int) {
 	at := cursor{pos: hit.Start, line: number}
-	for _, s := range spans {
+	for i, s := range spans {
+		x.out.mark(shown + i)
 		x.show(part[s.start:s.end], at.to(part, s.start), 0)
 	}
 	x.out.last = at.to(part, hit.End-1)

@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/textfile"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 	"github.com/toolroom-mcp/toolroom/pkg/walk"
 	"github.com/toolroom-mcp/toolroom/tools/grep/index"
@@ -74,22 +77,27 @@ func failure(err error) outcome {
 // whole searches a file that is in memory, and returns how often it matches, or
 // -1 if it is not one to search.
 func (w *searcher) whole(path string, raw []byte, st sandbox.Stat, masked bool) int {
-	if int64(len(raw)) > w.MaxFileSize {
+	if int64(len(raw)) > w.MaxFileSize && !w.anySize {
 		w.skip(path, tooLarge)
 		return -1
 	}
-	known := w.kept != nil // to be text to its end, and no key
-	if !known && w.isKey(path, raw) {
+	if w.kept == nil && w.isKey(path, raw) { // what the index keeps is no key
 		w.outcomes[secret]++
 		return -1
 	}
-	text := plain(raw, masked)
-	if !known && bytes.IndexByte(text, 0) >= 0 {
+	text, e, ok := w.readable(raw, masked)
+	if !ok {
 		w.outcomes[binary]++
 		return -1
 	}
-	n := w.count(text)
-	w.took(path, st, n)
+	n, strange := w.tell(text)
+	if strange {
+		if e == "" && wide(raw) == "" {
+			e = guess(w.ctx, bytes.NewReader(raw), int64(len(raw)))
+		}
+		n = w.count(decoded(raw, e, masked))
+	}
+	w.took(path, st, n, e)
 	return n
 }
 
@@ -110,8 +118,9 @@ func (w *searcher) isKey(path string, raw []byte) bool {
 }
 
 // took notes a file that was searched.
-func (w *searcher) took(path string, st sandbox.Stat, n int) {
+func (w *searcher) took(path string, st sandbox.Stat, n int, e textfile.Encoding) {
 	w.outcomes[searched]++
+	w.noteGuess(path, e)
 	if w.outcomes[searched]%256 == 0 {
 		mcpkit.Progress(w.ctx, float64(w.done.Add(256)), 0, "files searched")
 	}
@@ -120,7 +129,7 @@ func (w *searcher) took(path string, st sandbox.Stat, n int) {
 	}
 	w.files++
 	w.matches += n
-	m := match{path: path, count: n, kept: w.kept}
+	m := match{path: path, count: n, kept: w.kept, encoding: e}
 	w.entries += m.entries(w.query)
 	if w.args.Sort != "path" {
 		m.mtime = st.ModNano()
@@ -149,6 +158,7 @@ func (w *searcher) count(text []byte) (n int) {
 	if !w.matcher.CrossesLines() { // there the next is found from where the one before ended
 		w.starts = w.places[:0]
 	}
+	m := w.matcher.For(text)
 	for base := 0; base < len(text) && w.ctx.Err() == nil; {
 		part := w.part(text[base:])
 		if !w.args.Only && !w.apart() && w.args.OutputMode != modeFiles {
@@ -159,7 +169,7 @@ func (w *searcher) count(text []byte) (n int) {
 		}
 		base += len(part)
 		hits := 0
-		for hit, ok := w.matcher.Next(part, 0); ok; hit, ok = w.matcher.Next(part, hit.End) {
+		for hit, ok := m.Next(part, 0); ok; hit, ok = m.Next(part, hit.End) {
 			hits++
 			n += w.worth(part, hit)
 			if n > 0 && w.args.OutputMode == modeFiles {
@@ -212,30 +222,85 @@ func (q *query) part(text []byte) []byte {
 	return text[:partSize+end+1]
 }
 
+// form is how the text of a large file is read.
+type form struct {
+	encoding textfile.Encoding // a guess; "": UTF-8, or what a byte order mark tells
+	settled  bool              // encoding is known
+}
+
 // stream searches a file of any size.
-func (w *searcher) stream(path string, file io.Reader, st sandbox.Stat, masked, checked bool) {
-	n := 0
-	outcome := w.windows(path, file, st, masked, checked, func(text []byte) bool {
-		if n == 0 || w.args.OutputMode != modeFiles {
-			n += w.count(text)
+func (w *searcher) stream(path string, file *os.File, st sandbox.Stat, masked, checked bool) {
+	n, outcome, form := w.pass(path, file, st, masked, checked, form{})
+	if !form.settled {
+		if form = w.settle(file, st, outcome); form.encoding != "" || outcome != binary {
+			if _, err := file.Seek(0, io.SeekStart); err != nil {
+				outcome = unreadable
+			} else {
+				n, outcome, form = w.pass(path, file, st, masked, true, form)
+			}
 		}
-		return true // also to find a NUL
-	})
+	}
 	if outcome != searched {
 		w.skip(path, outcome)
 		return
 	}
 	if w.ctx.Err() == nil || n > 0 {
-		w.took(path, st, n)
+		w.took(path, st, n, form.encoding)
 	}
 }
+
+// pass counts the matches of a file. Where its text turns out to be in an
+// unknown encoding it gives up, and the form it returns is not settled.
+func (w *searcher) pass(path string, file *os.File, st sandbox.Stat, masked, checked bool, f form) (n int, what outcome, _ form) {
+	marked, strange := f.settled, false
+	what = w.windows(path, file, st, masked, checked, f.encoding, func(text []byte) bool {
+		if n == 0 || w.args.OutputMode != modeFiles {
+			more, foreign := w.tell(text)
+			if strange = foreign && !marked; strange {
+				return false
+			} else if foreign {
+				more = w.count(text)
+			}
+			n += more
+		}
+		return true // also to find a NUL
+	})
+	f.settled = marked || !strange && what != binary
+	return n, what, f
+}
+
+// settle looks how a file that seems to be neither UTF-8 nor marked as UTF-16 is to
+// be read.
+func (w *searcher) settle(file *os.File, st sandbox.Stat, what outcome) form {
+	if what != binary {
+		return form{encoding: guess(w.ctx, file, st.Size), settled: true}
+	}
+	head := make([]byte, min(st.Size, textfile.HeadSize))
+	n, err := file.ReadAt(head, 0)
+	if err != nil && !errors.Is(err, io.EOF) || wide(head[:n]) != "" {
+		return form{settled: true}
+	}
+	return form{encoding: textfile.GuessWide(head[:n]), settled: true}
+}
+
+// maxHeld bounds the bytes of a file named by path that are in memory at once:
+// a line, or the whole file if matches may span lines.
+const maxHeld = 1 << 30
 
 // windows calls yield with a file's text, window by window, until it returns
 // false or the context ends. The text is all of it if masked or if matches
 // may span lines. checked says that the file is known to be no key.
-func (w *searcher) windows(path string, file io.Reader, st sandbox.Stat, masked, checked bool, yield func(text []byte) bool) outcome {
+func (w *searcher) windows(path string, file io.Reader, st sandbox.Stat, masked, checked bool, e textfile.Encoding, yield func(text []byte) bool) outcome {
+	whole := masked || w.query.matcher.CrossesLines()
+	most, held := w.MaxFileSize+w.MaxFileSize/2, w.MaxFileSize+w.MaxFileSize/2
+	if e != "" { // UTF-8 takes up to three bytes for one
+		most, held = 3*w.MaxFileSize, 3*w.MaxFileSize
+	}
+	if w.anySize {
+		most, held = math.MaxInt64, max(maxHeld, held)
+	}
 	switch {
-	case st.Size > w.MaxFileSize:
+	case st.Size > w.MaxFileSize && !w.anySize, st.Size > held && whole:
 		return tooLarge
 	case masked && st.Size > maxMasked:
 		return secret
@@ -248,8 +313,14 @@ func (w *searcher) windows(path string, file io.Reader, st sandbox.Stat, masked,
 	if !checked && w.isKey(path, head) {
 		return secret
 	}
-	f := newFeed(file, head, w.large, w.MaxFileSize+w.MaxFileSize/2, w.buf)
-	f.whole, f.size = masked || w.query.matcher.CrossesLines(), st.Size
+	if textfile.Signed(head) {
+		return binary
+	}
+	f := newFeed(file, head, e, w.large, w.buf)
+	f.limit, f.held, f.whole, f.size = most, held, whole, st.Size
+	if st.Size > w.MaxFileSize && !whole {
+		f.size = 0 // a long line takes what it needs, not all that the file could
+	}
 	defer func() { w.buf = f.close() }()
 	for first := true; ; first = false {
 		text, err := f.next(w.ctx)

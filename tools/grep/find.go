@@ -9,11 +9,13 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/textfile"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 	"github.com/toolroom-mcp/toolroom/pkg/topk"
 	"github.com/toolroom-mcp/toolroom/pkg/walk"
@@ -35,6 +37,8 @@ type match struct {
 	count  int    // matches; 1 at least, exact unless only files are looked for
 	kept   []byte // the content that was searched, if the index kept it; nil: to be read again
 	starts []int  // with kept: where the first matches begin, as far as known
+
+	encoding textfile.Encoding // a guess; "": none
 }
 
 // before is the order of results: newest first, then by path. It is total, so
@@ -82,7 +86,10 @@ type searcher struct {
 	starts   []int // in places: where the first matches of the text counted last begin
 	learning bool  // files that the index does not know are remembered
 	unknown  []string
-	_        [64]byte // workers do not share a cache line
+	allowed  *allowance // of a second look; nil: no bound
+	byLine   bool       // the matcher sets foreign
+	foreign  bool       // a line that could match is not UTF-8
+	_        [64]byte   // workers do not share a cache line
 }
 
 // find searches all files. On the end of the deadline it returns what was
@@ -126,12 +133,19 @@ func (q *query) find(ctx context.Context) (*found, error) {
 			f.unknown = append(f.unknown, w.unknown)
 		}
 	}
+	f.ignored = firstIgnored(f.ignored)
 	f.page = topk.Merge(tops, 0)
 	f.partial = err != nil || f.report.Partial
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return nil, ctx.Err()
 	}
 	return f, err
+}
+
+// firstIgnored returns the first maxIgnored paths, whichever worker found them.
+func firstIgnored(paths []string) []string {
+	slices.Sort(paths)
+	return paths[:min(len(paths), maxIgnored)]
 }
 
 // giveBack ends the use of a searcher's memory.
@@ -164,6 +178,9 @@ func (q *query) searchers(ctx context.Context, workers int) []searcher {
 		if consult {
 			all[i].ahead = q.warm.index.NewAhead(required)
 		}
+		if all[i].byLine = q.matcher.ByLine(); all[i].byLine {
+			all[i].matcher = all[i].matcher.NotingForeign(&all[i].foreign)
+		}
 		all[i].top = topk.New(q.args.Offset, q.args.HeadLimit, match.before)
 	}
 	return all
@@ -176,7 +193,7 @@ func (q *query) findInFile(ctx context.Context) (*found, error) {
 		return nil, err
 	}
 	file.Close()
-	q.abs = file.Path
+	q.abs, q.anySize = file.Path, true
 	if q.perFile == 0 {
 		q.perFile = math.MaxInt
 	}
@@ -198,7 +215,13 @@ func (w *searcher) named(name, path string) {
 		return
 	}
 	defer file.Close()
-	w.stream(path, file.File, file.Stat, file.Masked, true)
+	largest := int64(largestLook)
+	if w.anySize {
+		largest = nothingAllowance.bytes
+	}
+	if w.allowed.file(file.Stat.Size, largest) {
+		w.stream(path, file.File, file.Stat, file.Masked, true)
+	}
 }
 
 // prune reports that an ignored directory need not be looked into.
@@ -209,9 +232,13 @@ func (q *query) prune(dir string) bool {
 // visit searches an entry if it is one to search.
 func (w *searcher) visit(e *walk.Entry) error {
 	switch {
+	case !w.allowed.entry():
+		return fs.SkipAll
 	case e.Ignored:
-		if !e.IsDir() && e.IsRegular() && len(w.ignored) < maxIgnored && w.filter.wants(e.Path, e.Name, nil) {
-			w.ignored = append(w.ignored, strings.Clone(e.Path))
+		if !e.IsDir() && e.IsRegular() && w.filter.wants(e.Path, e.Name, nil) {
+			if w.ignored = append(w.ignored, strings.Clone(e.Path)); len(w.ignored) == 2*maxIgnored {
+				w.ignored = firstIgnored(w.ignored)
+			}
 		}
 		return nil
 	case e.IsDir():
@@ -234,6 +261,11 @@ func (w *searcher) visit(e *walk.Entry) error {
 	case e.Notable && w.fs.DeniedIn(e.Dir.Path(), e.Name):
 		w.outcomes[secret]++
 		return nil
+	}
+	if w.allowed != nil {
+		if st, err := e.Lstat(); err == nil && !w.allowed.file(st.Size, largestLook) {
+			return nil
+		}
 	}
 	return w.file(e)
 }

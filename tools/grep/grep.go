@@ -10,6 +10,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/state"
+	"github.com/toolroom-mcp/toolroom/pkg/walk"
 )
 
 //go:embed grep.md
@@ -29,35 +30,38 @@ const defaultPerFile = 20
 const maxConcurrent = 4
 
 type arguments struct {
-	Pattern    string   `json:"pattern" jsonschema:"regular expression (RE2 syntax, Unicode), matched in each line"`
-	Path       string   `json:"path,omitempty" jsonschema:"directory or file to search; default the root"`
-	Glob       []string `json:"glob,omitempty" alias:"include" bare:"true" jsonschema:"only files that match one of these globs, as \"*.ts\" or \"src/**/*.{c,h}\"; !glob leaves out"`
-	Exclude    []string `json:"exclude,omitempty" bare:"true" jsonschema:"globs of files and directories to leave out"`
-	Type       string   `json:"type,omitempty" jsonschema:"only files of this type, by ripgrep's name: go, py, js, ts, rust, java, md, …"`
-	OutputMode string   `json:"output_mode,omitempty" enum:"content,files_with_matches,count" default:"content" jsonschema:"lines, only paths, or matches counted a file"`
-	After      *int     `json:"-A,omitempty" min:"0" max:"10000" jsonschema:"lines of context after each match"`
-	Before     *int     `json:"-B,omitempty" min:"0" max:"10000" jsonschema:"lines of context before each match"`
-	Context    *int     `json:"-C,omitempty" alias:"context" min:"0" max:"10000" jsonschema:"lines of context on both sides"`
-	IgnoreCase bool     `json:"-i,omitempty" alias:"ignore_case" default:"false" jsonschema:"ignore case"`
-	Number     bool     `json:"-n,omitempty" default:"true" jsonschema:"show line numbers"`
-	Only       bool     `json:"-o,omitempty" default:"false" jsonschema:"show only what matched, each match by itself"`
-	Multiline  bool     `json:"multiline,omitempty" default:"false" jsonschema:"a match may span lines, and . matches newlines"`
-	Literal    bool     `json:"literal,omitempty" default:"false" jsonschema:"the pattern is plain text"`
-	NoIgnore   bool     `json:"no_ignore,omitempty" alias:"no_ignore_vcs" default:"false" jsonschema:"also what .gitignore and the like ignore"`
-	Hidden     bool     `json:"hidden,omitempty" default:"true" jsonschema:"also names that begin with a dot (.git never)"`
-	HeadLimit  int      `json:"head_limit,omitempty" default:"100" min:"1" max:"100000" jsonschema:"matches (or files) to show"`
-	MaxPerFile int      `json:"max_per_file,omitempty" min:"1" max:"100000" jsonschema:"matches to show of one file; 20 unless path is a file"`
-	Offset     int      `json:"offset,omitempty" default:"0" min:"0" jsonschema:"matches (or files) to pass over, to go on"`
-	Sort       string   `json:"sort,omitempty" enum:"mtime,path" default:"mtime" jsonschema:"order of files; mtime: newest first"`
+	Pattern    string   `json:"pattern" alias:"regex,regexp,query,search_pattern,search,-e" jsonschema:"ripgrep's (Rust's) regex syntax"`
+	Path       string   `json:"path,omitempty" alias:"@dir,file_path,target_file" jsonschema:"file or directory; default: first root"`
+	Glob       []string `json:"glob,omitempty" alias:"include,include_pattern,include_patterns,includes,file_pattern,file_glob,glob_pattern,-g" bare:"true" jsonschema:"only files that match, e.g. \"*.ts\"; \"!*_test.go\" excludes"`
+	Exclude    []string `json:"exclude,omitempty" alias:"@leave" bare:"true" jsonschema:"globs to exclude"`
+	Type       string   `json:"type,omitempty" alias:"file_type,-t" jsonschema:"file type, e.g. go, py, js"`
+	OutputMode string   `json:"output_mode,omitempty" enum:"content,files_with_matches,count" default:"content"`
+	After      *int     `json:"-A,omitempty" alias:"A,after,after_context,context_after,lines_after" min:"0" jsonschema:"lines after each match"`
+	Before     *int     `json:"-B,omitempty" alias:"B,before,before_context,context_before,lines_before" min:"0" jsonschema:"lines before each match"`
+	Context    *int     `json:"-C,omitempty" alias:"C,context,context_lines" min:"0" jsonschema:"lines around each match"`
+	IgnoreCase bool     `json:"-i,omitempty" alias:"i,ignore_case,case_insensitive" default:"false" jsonschema:"ignore case"`
+	Number     bool     `json:"-n,omitempty" alias:"n,line_number,line_numbers,show_line_numbers" default:"true" jsonschema:"line numbers"`
+	Only       bool     `json:"-o,omitempty" alias:"o,only_matching" default:"false" jsonschema:"only the matched text"`
+	Multiline  bool     `json:"multiline,omitempty" alias:"-U" default:"false" jsonschema:"matches may span lines"`
+	Literal    bool     `json:"literal,omitempty" alias:"fixed_strings,fixed_string,is_literal,-F" default:"false" jsonschema:"plain text, not a regex"`
+	NoIgnore   bool     `json:"no_ignore,omitempty" alias:"no_ignore_vcs,include_ignored,include_ignored_files" default:"false" jsonschema:"include ignored files"`
+	Hidden     bool     `json:"hidden,omitempty" alias:"include_hidden,-." default:"true" jsonschema:"include dotfiles"`
+	HeadLimit  int      `json:"head_limit,omitempty" alias:"@limit,limit,max_matches,count" default:"100" min:"0" jsonschema:"matches (or files) shown; 0: no limit"`
+	MaxPerFile int      `json:"max_per_file,omitempty" alias:"-m,max_matches_per_file" min:"1" jsonschema:"default 20"`
+	Offset     int      `json:"offset,omitempty" min:"0" jsonschema:"matches (or files) to skip"`
+	Sort       string   `json:"sort,omitempty" enum:"mtime,path" default:"mtime" jsonschema:"mtime: newest first"`
+	foreign
+
+	unlimited bool // the caller wants no head_limit
 }
 
-// meta is the structuredContent.
+// meta is the result's metadata.
 type meta struct {
 	Matches    int    `json:"matches,omitempty" jsonschema:"lines that match (with -o, matches), all files; not counted for files_with_matches"`
 	Files      int    `json:"files" jsonschema:"files that match"`
 	Searched   int    `json:"searched" jsonschema:"files searched"`
-	Shown      int    `json:"shown" jsonschema:"matches shown; files in the other modes"`
-	Truncated  bool   `json:"truncated" jsonschema:"there is more than shown"`
+	Shown      int    `json:"shown,omitempty" jsonschema:"matches shown (files in the other modes); missing: all"`
+	Truncated  bool   `json:"truncated,omitempty" jsonschema:"there is more than shown"`
 	NextOffset int    `json:"next_offset,omitempty" jsonschema:"offset of the next page"`
 	Reduced    string `json:"reduced,omitempty" jsonschema:"what was left out so that the result fits: context, width, text or lines"`
 	Ignored    int    `json:"ignored,omitempty" jsonschema:"matching files that are ignored, at the least"`
@@ -90,10 +94,8 @@ func newGrepper(box sandbox.Config, st state.Config, c Config) (*grepper, []*mcp
 	if err := errors.Join(box.Validate(), st.Validate(), c.Validate()); err != nil {
 		return nil, nil, err
 	}
-	box.ClientRoots = mcpkit.ClientRoots
-	if dir := st.Spilled(); dir != "" {
-		box.Readable = append(box.Readable, dir)
-	}
+	box.ClientRoots, box.Finder = mcpkit.ClientRoots, walk.Named
+	box.ReadableFor = st.SpilledFor
 	g := &grepper{box: sandbox.New(box), Config: c, large: newSlot(), space: newSpace()}
 	if c.IndexSize > 0 && !c.NoIndex {
 		g.warm = newWarmth(c.IndexSize)
@@ -114,11 +116,14 @@ func (g *grepper) tool() (*mcpkit.Tool, error) {
 		Name: "grep", Title: "Search in files", Description: strings.TrimSpace(description),
 		Hints:   mcpkit.Hints{ReadOnly: true, Idempotent: true},
 		Aliases: []string{"GrepTool", "Grep"},
-		Timeout: g.Timeout, MaxConcurrent: maxConcurrent, Output: meta{},
+		Timeout: g.Timeout, MaxConcurrent: maxConcurrent, Output: meta{}, Row: row{},
 	}, g.call)
 }
 
 func (g *grepper) call(ctx context.Context, args arguments) (*mcpkit.Result, error) {
+	if err := args.translate(ctx); err != nil {
+		return nil, err
+	}
 	fs, err := g.box.FS(ctx)
 	if err != nil {
 		return nil, err

@@ -218,7 +218,7 @@ func TestUnreadableIsSaid(t *testing.T) {
 	for _, path := range []string{"e", "d/c", "b", "a"} {
 		f.skip(path, unreadable)
 	}
-	require.Equal(t, []string{"not searched: 4 unreadable (b, d/c, e, …)", "5 directories unreadable: x, y/z, u, …", "1 directory too deep to enter"}, q.remarks(f))
+	require.Equal(t, []string{"not searched: 4 unreadable (a, b, d/c, …)", "5 directories unreadable: x, y/z, u, …", "1 directory too deep to enter"}, q.remarks(f))
 }
 
 // TestBudget: no answer is over its budget, whatever the arguments, and each
@@ -240,7 +240,7 @@ func TestBudget(t *testing.T) {
 				require.NoError(t, err)
 				require.LessOrEqual(t, len(r.Text), tokens*4)
 				m := r.Meta.(meta)
-				require.NotZero(t, m.Shown)
+				require.Equal(t, m.Truncated, m.Shown > 0, "it is left out where all are shown")
 				require.Equal(t, 39, m.Files)
 				if mode != modeFiles {
 					require.Equal(t, 780, m.Matches)
@@ -253,6 +253,22 @@ func TestBudget(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestOwnContextIsShort: context that nobody asked for makes an answer no longer
+// than a short page, and says nothing of what it leaves out.
+func TestOwnContextIsShort(t *testing.T) {
+	for width, lines := range map[int]int{8: 20, 40: 12, 80: 4, 400: 0} {
+		body := strings.Repeat(strings.Repeat("x", width)+"\n", 50)
+		root := tree(t, "a="+body+"hit\n"+body)
+		g, fs := newTest(t, DefaultConfig(), root)
+		r, err := g.run(t.Context(), fs, defaults("hit"))
+		require.NoError(t, err)
+		require.LessOrEqual(t, len(r.Text), ownRoom+100)
+		require.Equal(t, 2*lines, strings.Count(r.Text, "- x"), "width %d", width)
+		require.Contains(t, r.Text, "  51: hit\n")
+		require.Empty(t, r.Meta.(meta).Reduced)
 	}
 }
 

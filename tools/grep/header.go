@@ -44,11 +44,22 @@ func (q *query) header(f *found, s second, m meta) string {
 		notes = append(notes, fmt.Sprintf("offset=%d for more", m.NextOffset))
 	}
 	notes = append(notes, fmt.Sprintf("searched %d", f.outcomes[searched]))
+	if q.args.Path == "" {
+		notes = appendNote(notes, q.fs.RootNote())
+	}
 	notes = append(notes, q.remarks(f)...)
 	if s.ignored.files > 0 {
 		notes = append(notes, s.ignored.remark())
 	}
 	return b.String() + " (" + strings.Join(notes, "; ") + ")"
+}
+
+// appendNote adds a note, unless it is empty.
+func appendNote(notes []string, note string) []string {
+	if note == "" {
+		return notes
+	}
+	return append(notes, note)
 }
 
 func verb(n int, one, many string) string {
@@ -79,7 +90,7 @@ func (q *query) remarks(f *found) []string {
 		what outcome
 		text string
 	}{
-		{binary, "binary"}, {tooLarge, "larger than " + (*size)(&q.MaxFileSize).String()},
+		{binary, "binary"}, {tooLarge, q.tooLarge()},
 		{unreadable, "unreadable"}, {secret, "secret"}, {special, "special"},
 	} {
 		if n := f.outcomes[kind.what]; n > 0 {
@@ -89,6 +100,7 @@ func (q *query) remarks(f *found) []string {
 	if len(skipped) > 0 {
 		notes = append(notes, "not searched: "+strings.Join(skipped, ", "))
 	}
+	notes = appendNote(notes, q.guessRemark(f))
 	if n := f.report.Unreadable; n > 0 {
 		var names []string
 		for _, fault := range f.report.UnreadableDirs[:min(len(f.report.UnreadableDirs), maxNamed)] {
@@ -106,6 +118,14 @@ func (q *query) remarks(f *found) []string {
 		notes = append(notes, note)
 	}
 	return notes
+}
+
+// tooLarge says why a file is too large.
+func (q *query) tooLarge() string {
+	if q.anySize {
+		return "with a line of more than 1G, or larger than that and multiline, which takes all of it into memory"
+	}
+	return "larger than " + (*size)(&q.MaxFileSize).String()
 }
 
 // some names a few of n files, in brackets, if any are to be named.

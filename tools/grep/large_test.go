@@ -93,7 +93,7 @@ func TestDeadlineInOneLine(t *testing.T) {
 		got := client.Call("grep", map[string]any{"pattern": slow, "multiline": multiline})
 		require.False(t, got.IsError, got.Text)
 		require.Contains(t, got.Text, "no matches so far (searched 0; stopped after")
-		require.Equal(t, true, got.Structured["partial"])
+		require.Equal(t, true, got.Meta["partial"])
 	}
 	// What takes no time is found within it, if not on a busy machine at once.
 	got := client.Call("grep", `{"pattern":"end$","-o":true}`)
@@ -149,7 +149,43 @@ func TestMessageBound(t *testing.T) {
 		got := client.Call("grep", map[string]any{"pattern": `"`, "path": "a.txt", "head_limit": limit})
 		require.False(t, got.IsError, got.Text)
 		require.NotContains(t, got.Text, "[cut")
-		require.EqualValues(t, limit, got.Structured["shown"])
-		require.Equal(t, reduced, got.Structured["reduced"])
+		require.EqualValues(t, limit, got.Meta["shown"])
+		require.Equal(t, reduced, got.Meta["reduced"])
 	}
+}
+
+// TestNamedFile: a file that path names is searched beyond --max-file-size, in
+// bounded memory; the walk still counts it.
+func TestNamedFile(t *testing.T) {
+	mcpkittest.Once(t)
+	root := t.TempDir()
+	const size = 160 << 20
+	file, err := os.Create(filepath.Join(root, "big.log"))
+	require.NoError(t, err)
+	part := bytes.Repeat([]byte("an ordinary line of a log, as long as most\n"), 40_000)
+	lines := 0
+	for n := 0; n < size; n += len(part) {
+		_, err := file.Write(part)
+		require.NoError(t, err)
+		lines += 40_000
+	}
+	_, err = file.WriteString("needle {\n}\n")
+	require.NoError(t, err)
+	require.NoError(t, file.Close())
+	client := mcpkittest.Start(t, mcpkittest.Build(t, "./tools/grep"), "--no-state", root)
+	call := func(args string) string {
+		got := client.Call("grep", args)
+		require.False(t, got.IsError, got.Text)
+		return got.Text
+	}
+	want := fmt.Sprintf("1 match in 1 file (searched 1)\nbig.log\n  %d- an ordinary line of a log, as long as most\n  %d: needle {\n  %d- }\n", lines, lines+1, lines+2)
+	require.Equal(t, want, call(`{"pattern":"needle","path":"big.log","-C":1}`))
+	require.Equal(t, want, call(`{"pattern":"^[^ ]+ \\{$","path":"big.log","-C":1}`))
+	require.Contains(t, call(`{"pattern":"ordinary","path":"big.log","output_mode":"count"}`), fmt.Sprintf("big.log: %d\n", lines))
+	require.Contains(t, call(`{"pattern":"needle"}`), "not searched: 1 larger than 64M (big.log)")
+	if _, peak, ok := mcpkittest.RSS(t, client.PID()); ok {
+		require.Less(t, peak, int64(64<<20))
+	}
+	require.Contains(t, call(`{"pattern":"needle \\{\\n}","path":"big.log","multiline":true,"-C":0}`), fmt.Sprintf("  %d: needle {\n  %d: }\n", lines+1, lines+2))
+	require.Zero(t, client.Close())
 }

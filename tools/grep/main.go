@@ -7,14 +7,22 @@
 // a DIR or --root the roots come from MCP_ROOT, CLAUDE_PROJECT_DIR, the
 // client, or the working directory.
 //
-// Patterns are regular expressions in RE2 syntax with ripgrep's meaning, the
-// files those that ripgrep searches with --hidden: what .gitignore, .ignore,
+// Patterns are regular expressions in ripgrep's syntax, that of Rust's regex
+// crate. A \r\n is one line ending, as with --crlf: $ matches before it, and \n
+// in a multiline pattern matches all of it; a pattern that asks for \r sees the
+// bytes. The files are those that ripgrep searches with --hidden: what .gitignore, .ignore,
 // .git/info/exclude and git's global excludes ignore is skipped, .git is
 // never looked into, links are not followed. Unlike with ripgrep, a glob only
 // narrows the search: it never brings back what is ignored. Binary files (with
-// a NUL), files over --max-file-size and secrets are not searched, but counted;
-// values in .env and .npmrc files, of 8 MiB at the most, are masked before the
-// search.
+// a NUL, or that begin as a PNG, gzip or the like does), files over --max-file-size and secrets are not searched, but counted;
+// a file that path names is searched whatever its size. Values in .env and
+// .npmrc files, of 8 MiB at the most, are masked before the search. UTF-16 and
+// the encodings that view guesses (Latin-1, Shift-JIS, GBK) are decoded; where
+// the pattern has more than ASCII the header names the files that were.
+//
+// Outside any git repository, .gitignore counts in a directory that has a
+// project file (package.json, go.mod, Makefile and the like), and below it;
+// ripgrep needs --no-require-git for that.
 //
 // In a server, what is in which file is remembered in memory (--index-size),
 // in idle time and only of files that were searched, so that a later call
@@ -48,7 +56,7 @@ func main() {
 		"Use offset to go on where a result was cut."
 	var box sandbox.Config
 	box.AddFlags(cmd.Flags)
-	cmd.Positional = box.AddRoots
+	cmd.Positional, cmd.CheckPositional, cmd.Roots = box.AddRoots, box.CheckRoots, box.Names
 	cmd.Memory = 48 << 20
 	var st state.Config // all tools take its flags; this one keeps none
 	st.AddFlags(cmd.Flags)

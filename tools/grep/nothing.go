@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"regexp/syntax"
 	"strings"
-	"time"
 	"unicode"
 
 	"github.com/toolroom-mcp/toolroom/pkg/topk"
@@ -14,12 +13,49 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/grep/search"
 )
 
-// The bounds of the looks behind a search.
-const (
-	ignoredTime = 10 * time.Millisecond // at the least, for what is ignored
-	nothingTime = 30 * time.Millisecond // at the least, where nothing matched
-	mostTime    = 250 * time.Millisecond
+// allowance bounds the work of a second look, so that it finds the same on a slow
+// machine as on a fast one. One worker visits the entries in a fixed order.
+type allowance struct {
+	entries int   // to visit
+	files   int   // to search
+	bytes   int64 // of those files
+	spent   bool  // something was left out
+}
+
+// The allowances of the second looks.
+var (
+	ignoredAllowance = allowance{entries: 10_000, files: 1000, bytes: 16 << 20}
+	nothingAllowance = allowance{entries: 40_000, files: 4000, bytes: 48 << 20} // where nothing matched
 )
+
+// largestLook is the size of the largest file below a directory that a second
+// look searches: larger ones would take the place of many.
+const largestLook = 4 << 20
+
+// entry reports whether one more entry may be visited. No allowance is no bound.
+func (a *allowance) entry() bool {
+	if a == nil {
+		return true
+	}
+	if a.entries--; a.entries < 0 {
+		a.spent = true
+	}
+	return !a.spent
+}
+
+// file reports whether a file of some size may be searched.
+func (a *allowance) file(size, largest int64) bool {
+	switch {
+	case a == nil:
+		return true
+	case size > largest, size > a.bytes, a.files == 0:
+		a.spent = true
+		return false
+	}
+	a.files--
+	a.bytes -= size
+	return true
+}
 
 // near is what a look found.
 type near struct {
@@ -36,32 +72,32 @@ type second struct {
 }
 
 // lookAgain looks for what the search was not asked for: matches in ignored
-// files, as far as a fraction of its time takes, and where nothing matched at
-// all, what comes close.
+// files, and near matches if nothing matched. It stops at an allowance of
+// work, never at a time.
 func (q *query) lookAgain(ctx context.Context, f *found) second {
 	var s second
 	if f.partial || f.isFile && f.files > 0 {
 		return s
 	}
-	limit := min(max(nothingTime, f.elapsed/4), mostTime)
+	allowed := nothingAllowance
 	if f.files > 0 {
-		limit = min(max(ignoredTime, f.elapsed/5), mostTime)
+		allowed = ignoredAllowance
 	}
 	if len(f.ignored)+len(f.report.IgnoredDirs) > 0 {
-		s.ignored = q.lookAt(ctx, limit, q.matcher, func(look *query, w []searcher) bool { return look.ignored(w, f) })
+		s.ignored = q.lookAt(ctx, allowed, q.matcher, func(look *query, w *searcher) bool { return look.ignored(w, f) })
 	}
 	if f.files > 0 {
 		return s
 	}
-	everything := func(look *query, w []searcher) bool { return look.everything(w, f) }
+	everything := func(look *query, w *searcher) bool { return look.everything(w, f) }
 	if !q.args.IgnoreCase && strings.ContainsFunc(q.args.Pattern, cased) {
 		if m, err := search.CompileContext(ctx, q.args.Pattern, search.Options{IgnoreCase: true, Literal: q.args.Literal, Multiline: q.args.Multiline}); err == nil {
-			s.cased = q.lookAt(ctx, limit, m, everything)
+			s.cased = q.lookAt(ctx, allowed, m, everything)
 		}
 	}
 	if !q.args.Literal && !plainText(q.args.Pattern) {
 		if m, err := search.CompileContext(ctx, q.args.Pattern, search.Options{Literal: true, IgnoreCase: q.args.IgnoreCase}); err == nil {
-			s.literal = q.lookAt(ctx, limit, m, everything)
+			s.literal = q.lookAt(ctx, allowed, m, everything)
 		}
 	}
 	return s
@@ -76,70 +112,64 @@ func plainText(pattern string) bool {
 	return err == nil && re.Op == syntax.OpLiteral && string(re.Rune) == pattern || pattern == ""
 }
 
-// lookAt searches for a short time. search reports whether it saw everything.
-func (q *query) lookAt(ctx context.Context, limit time.Duration, m *search.Matcher, search func(look *query, w []searcher) bool) near {
-	ctx, stop := context.WithTimeout(ctx, limit)
-	defer stop()
+// lookAt searches within an allowance. search reports whether it saw everything.
+func (q *query) lookAt(ctx context.Context, allowed allowance, m *search.Matcher, search func(look *query, w *searcher) bool) near {
 	look := *q
 	look.matcher = m
 	look.args.OutputMode, look.args.Sort, look.args.Offset, look.args.HeadLimit = modeFiles, "path", 0, maxNamed
-	w := look.searchers(ctx, q.workers())
-	n := near{more: !search(&look, w) || ctx.Err() != nil}
-	tops := make([]topk.Top[match], len(w))
-	for i := range w {
-		w[i].giveBack()
-		n.files += w[i].tally.files
-		tops[i] = w[i].top
-	}
-	for _, m := range topk.Merge(tops, 0) {
+	w := &look.searchers(ctx, 1)[0]
+	w.allowed = &allowed
+	n := near{more: !search(&look, w) || allowed.spent || ctx.Err() != nil}
+	w.giveBack()
+	n.files = w.tally.files
+	for _, m := range topk.Merge([]topk.Top[match]{w.top}, 0) {
 		n.paths = append(n.paths, q.shownPath(q.abs, m.path))
 	}
 	return n
 }
 
 // everything searches all that was searched before, with another matcher.
-func (q *query) everything(w []searcher, f *found) bool {
+func (q *query) everything(w *searcher, f *found) bool {
 	if f.isFile {
-		w[0].named(q.dir, "")
+		w.named(q.dir, "")
 		return true
 	}
 	node, err := walk.Start(q.fs, q.abs, walk.Options{
-		Hidden: q.args.Hidden, NoIgnore: q.args.NoIgnore, Workers: len(w), Cache: q.warm.cache(),
+		Hidden: q.args.Hidden, NoIgnore: q.args.NoIgnore, Workers: 1, Cache: q.warm.cache(),
 	})
 	if err != nil {
 		return false
 	}
 	defer node.Close()
-	_, err = walk.Walk(w[0].ctx, node, func(worker int, e *walk.Entry) error { return w[worker].visit(e) })
+	_, err = walk.Walk(w.ctx, node, func(_ int, e *walk.Entry) error { return w.visit(e) })
 	return err == nil
 }
 
 // ignored searches what is ignored.
-func (q *query) ignored(w []searcher, f *found) bool {
-	ctx := w[0].ctx
+func (q *query) ignored(w *searcher, f *found) bool {
 	for _, path := range f.ignored {
-		if ctx.Err() != nil {
+		if w.ctx.Err() != nil || !w.allowed.entry() {
 			return false
 		}
-		w[0].named(filepath.Join(f.abs, filepath.FromSlash(path)), path)
+		w.named(filepath.Join(f.abs, filepath.FromSlash(path)), path)
 	}
 	for _, dir := range f.report.IgnoredDirs {
-		if ctx.Err() != nil {
+		if w.ctx.Err() != nil || w.allowed.entries < 0 {
 			return false
 		}
 		if q.prune(dir) {
 			continue
 		}
 		node, err := walk.Start(q.fs, filepath.Join(f.abs, filepath.FromSlash(dir)), walk.Options{
-			Hidden: q.args.Hidden, NoIgnore: true, Workers: len(w), Cache: q.warm.cache(),
+			Hidden: q.args.Hidden, NoIgnore: true, Workers: 1, Cache: q.warm.cache(),
 		})
 		if err != nil {
 			continue
 		}
-		_, err = walk.Walk(ctx, node, func(worker int, e *walk.Entry) error {
+		_, err = walk.Walk(w.ctx, node, func(_ int, e *walk.Entry) error {
 			below := *e
 			below.Path = dir + "/" + e.Path
-			return w[worker].visit(&below)
+			return w.visit(&below)
 		})
 		node.Close()
 		if err != nil {

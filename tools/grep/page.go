@@ -16,6 +16,7 @@ type detail struct {
 	before, after int  // lines of context
 	width         int  // characters of a line
 	numbers       bool // only the numbers of lines
+	partial       bool // of one file, as many matches as fit, the others left out
 }
 
 // line is one line as it is shown.
@@ -85,6 +86,15 @@ type page struct {
 	path     string
 	last     int // number of the last line shown of the file; 0: none
 	listed   []int
+
+	cut   bool // a partial page has no room for the other matches
+	whole mark // up to where matches are complete
+}
+
+// mark is a place between two matches.
+type mark struct {
+	matches   int // before it
+	text, row int // bytes and rows before it
 }
 
 // newPage returns a page of at most limit bytes that also fits a message as
@@ -101,6 +111,28 @@ func (p *page) put(text string) {
 	if p.full = p.full || p.text.Len()+len(text) > p.limit || p.encoded > p.message; !p.full {
 		p.text.WriteString(text)
 	}
+}
+
+// mark notes that so many matches are complete.
+func (p *page) mark(matches int) {
+	if !p.full {
+		p.whole = mark{matches, p.text.Len(), len(p.rows)}
+	}
+}
+
+// cutBack ends a full page after the last complete match, if it may end there
+// and has any, with room for a note.
+func (p *page) cutBack() {
+	const noteRoom = 256
+	if !p.full || !p.partial || p.whole.matches == 0 {
+		return
+	}
+	text := p.text.String()[:p.whole.text]
+	p.text.Reset()
+	p.text.WriteString(text)
+	p.rows = p.rows[:p.whole.row]
+	p.full, p.cut = false, true
+	p.limit, p.encoded = p.limit+noteRoom, encodedLen(text)
 }
 
 // encodedLen is how long text is in a JSON string, at the most.

@@ -23,6 +23,7 @@ type query struct {
 	asked   bool   // the caller named the context
 	perFile int    // entries to show of one file
 	abs     string // dir, once it is open
+	anySize bool   // a file is searched whatever its size
 }
 
 // filter says which files below the start are searched.
@@ -33,7 +34,7 @@ type filter struct {
 }
 
 func (g *grepper) newQuery(ctx context.Context, fs *sandbox.FS, args arguments) (*query, error) {
-	q := &query{grepper: g, args: args, fs: fs, dir: args.Path, perFile: args.MaxPerFile}
+	q := &query{grepper: g, args: args, fs: fs, dir: args.Path, perFile: min(args.MaxPerFile, maxHeadLimit)}
 	if q.dir == "" {
 		q.dir = "."
 	}
@@ -50,6 +51,9 @@ func (g *grepper) newQuery(ctx context.Context, fs *sandbox.FS, args arguments) 
 	return q, nil
 }
 
+// maxContext bounds the lines of context on a side.
+const maxContext = 10_000
+
 // context takes up -A, -B and -C; the ones that name a side win.
 func (q *query) context() {
 	for _, given := range []struct {
@@ -61,7 +65,7 @@ func (q *query) context() {
 		}
 		q.asked = true
 		for _, side := range given.sides {
-			*side = *given.lines
+			*side = min(*given.lines, maxContext)
 		}
 	}
 }
@@ -129,7 +133,7 @@ func (f *filter) enter(dir string) bool {
 // below it.
 func (f *filter) excluded(path string, isDir bool) bool {
 	for _, g := range f.exclude {
-		if (isDir || !g.DirOnly()) && g.Match(path) {
+		if g.MatchEntry(path, isDir) {
 			return true
 		}
 	}
@@ -141,7 +145,7 @@ func (f *filter) excluded(path string, isDir bool) bool {
 func (f *filter) wants(path, name string, used []bool) bool {
 	included := len(f.include) == 0
 	for i, g := range f.include {
-		if (!included || used != nil && !used[i]) && !g.DirOnly() && g.Match(path) {
+		if (!included || used != nil && !used[i]) && g.MatchEntry(path, false) {
 			included = true
 			if used != nil {
 				used[i] = true

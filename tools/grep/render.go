@@ -90,27 +90,35 @@ func (q *query) answer(ctx context.Context, f *found) (*mcpkit.Result, error) {
 	}
 	m.Truncated = m.Truncated || m.Reduced != ""
 	text := q.header(f, second, m) + "\n" + p.text.String() + q.advice(f, second, m)
+	if !m.Truncated {
+		m.Shown = 0 // all of them
+	}
 	return &mcpkit.Result{Text: text, Meta: m, Rows: p.rows}, nil
 }
 
 // content shows the lines of the page, with as much around them as fits.
 func (q *query) content(ctx context.Context, f *found, budget int) (*page, meta) {
 	picks := q.picks(f)
-	steps := q.steps(f)
 	w := &searcher{query: q, ctx: ctx, matcher: q.bounded(ctx), buf: q.space.take()}
 	defer w.giveBack()
-	for _, step := range steps {
-		p := newPage(budget)
-		p.detail, p.numbered = step, q.args.Number
-		m := meta{Reduced: q.reduced(steps[0], step)}
-		for _, pick := range picks {
-			m.Shown += pick.to - pick.from
-			w.show(p, f, pick)
-			if p.full {
-				break
-			}
+	for _, lines := range q.ownContext(f) {
+		step := detail{before: lines, after: lines, width: lineWidth}
+		if p, m := w.page(f, picks, step, min(budget, ownRoom)); !p.full {
+			return p, m
 		}
+	}
+	steps := q.steps()
+	if f.isFile && q.args.unlimited { // what does not fit is the next page
+		step := steps[0]
+		step.partial = true
+		if p, m := w.page(f, picks, step, budget); !p.full {
+			return p, m
+		}
+	}
+	for _, step := range steps {
+		p, m := w.page(f, picks, step, budget)
 		if !p.full {
+			m.Reduced = q.reduced(steps[0], step)
 			return p, m
 		}
 	}
@@ -119,17 +127,44 @@ func (q *query) content(ctx context.Context, f *found, budget int) (*page, meta)
 	return p, m
 }
 
-// steps are the details to try, one after the other.
-func (q *query) steps(f *found) []detail {
-	full := detail{before: q.before, after: q.after, width: lineWidth}
-	if !q.asked && !q.args.Only {
-		switch {
-		case f.matches == 1:
-			full.before, full.after = 20, 20
-		case f.matches <= 3:
-			full.before, full.after = 8, 8
+// page shows the picked matches in one detail, until they do not fit.
+func (w *searcher) page(f *found, picks []pick, step detail, budget int) (*page, meta) {
+	p := newPage(budget)
+	p.detail, p.numbered = step, w.args.Number
+	var m meta
+	for _, pick := range picks {
+		m.Shown += pick.to - pick.from
+		w.show(p, f, pick)
+		if p.cut {
+			m.Shown = p.whole.matches
+		}
+		if p.full || p.cut {
+			break
 		}
 	}
+	return p, m
+}
+
+// ownRoom bounds in bytes what is shown with context that nobody asked for.
+const ownRoom = 1200
+
+// ownContext returns how many lines of context to try to add to few matches,
+// where the caller asked for none.
+func (q *query) ownContext(f *found) []int {
+	switch {
+	case q.asked || q.args.Only:
+		return nil
+	case f.matches == 1:
+		return []int{20, 12, 7, 4, 2}
+	case f.matches <= 3:
+		return []int{8, 4, 2}
+	}
+	return nil
+}
+
+// steps are the details to try, one after the other.
+func (q *query) steps() []detail {
+	full := detail{before: q.before, after: q.after, width: lineWidth}
 	steps := []detail{full}
 	d := full
 	for _, lines := range []int{8, 3, 1, 0} {
@@ -153,7 +188,7 @@ func (q *query) reduced(full, step detail) string {
 		return noText
 	case step.width < full.width:
 		return lessWidth
-	case step != full:
+	case step.before < full.before || step.after < full.after:
 		return lessContext
 	}
 	return ""
@@ -165,11 +200,15 @@ func (w *searcher) show(p *page, f *found, pick pick) {
 	x := &excerpt{query: w.query, matcher: w.matcher, out: p, from: pick.from, to: pick.to, next: 1, starts: pick.starts}
 	outcome := w.again(f, pick.match, x.window)
 	p.end()
+	p.cutBack()
 	if w.masked && !p.full {
 		p.note("values are masked")
 	}
+	if pick.encoding != "" && !p.full {
+		p.note("decoded from %s, which is a guess", pick.encoding)
+	}
 	switch {
-	case p.full:
+	case p.full, p.cut:
 	case outcome != searched:
 		p.note("cannot be read any more")
 	case w.ctx.Err() != nil:
@@ -185,7 +224,7 @@ func (w *searcher) show(p *page, f *found, pick pick) {
 func (w *searcher) again(f *found, m match, yield func([]byte) bool) outcome {
 	w.masked = false
 	if m.kept != nil {
-		yield(plain(m.kept, false))
+		yield(decoded(m.kept, m.encoding, false))
 		return searched
 	}
 	name := w.dir // as it was asked for: that may tell that values are to be masked
@@ -198,7 +237,7 @@ func (w *searcher) again(f *found, m match, yield func([]byte) bool) outcome {
 	}
 	defer file.Close()
 	w.masked = file.Masked
-	return w.windows(m.path, file.File, file.Stat, file.Masked, true, yield)
+	return w.windows(m.path, file.File, file.Stat, file.Masked, true, m.encoding, yield)
 }
 
 // list lists files, with how often each matches where that is known.

@@ -1,6 +1,9 @@
 package main
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // tally counts files by what became of them, and matches.
 type tally struct {
@@ -12,14 +15,21 @@ type tally struct {
 	read     int // read, not only looked up in the index
 
 	named [outcomes][]string // some of the unreadable and the too large, as match.path
+
+	guesses int       // files searched in a guessed encoding
+	guessed []guessed // some of them
 }
 
 // skip counts a file that is not searched. Of those that somebody may want to
 // do something about, it keeps a few names.
 func (t *tally) skip(path string, why outcome) {
 	t.outcomes[why]++
-	if (why == unreadable || why == tooLarge) && len(t.named[why]) < maxNamed {
+	if why == unreadable || why == tooLarge {
 		t.named[why] = append(t.named[why], strings.Clone(path))
+		if len(t.named[why]) > 2*maxNamed { // the same names, whichever worker comes first
+			slices.Sort(t.named[why])
+			t.named[why] = t.named[why][:maxNamed]
+		}
 	}
 }
 
@@ -28,6 +38,8 @@ func (t *tally) add(other *tally) {
 		t.outcomes[i] += n
 		t.named[i] = append(t.named[i], other.named[i]...)
 	}
+	t.guesses += other.guesses
+	t.guessed = append(t.guessed, other.guessed...)
 	t.files += other.files
 	t.matches += other.matches
 	t.entries += other.entries

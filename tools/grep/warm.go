@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/textfile"
 	"github.com/toolroom-mcp/toolroom/pkg/walk"
 	"github.com/toolroom-mcp/toolroom/tools/grep/index"
 )
@@ -142,7 +143,7 @@ func (w *warmth) read(_ context.Context, path string) (index.Content, error) {
 	if fs.Denied(path) || fs.Masked(path) {
 		return c, errUnfit
 	}
-	dir, err := fs.OpenDir(filepath.Dir(path))
+	dir, err := fs.Quiet().OpenDir(filepath.Dir(path))
 	if err != nil {
 		return c, err
 	}
@@ -197,7 +198,7 @@ func (w *warmth) readHead(dir *sandbox.Dir, name string, c *index.Content) error
 	if index.KeyOf(st) != c.Key {
 		return errUnfit
 	}
-	head := make([]byte, headSize)
+	head := make([]byte, textfile.HeadSize)
 	n, err := io.ReadFull(file, head)
 	if err != nil {
 		return err // it is not as large as it was
@@ -208,13 +209,21 @@ func (w *warmth) readHead(dir *sandbox.Dir, name string, c *index.Content) error
 }
 
 // judge sorts a file by its beginning. A private key is looked at in each
-// search, since it may be allowed by one of its names.
+// search, since it may be allowed by one of its names, and so is a file in an
+// encoding that has to be guessed.
 func (w *warmth) judge(raw []byte, c *index.Content) {
 	if c.Opaque = looksLikeKey(raw); c.Opaque {
 		return
 	}
+	if c.Binary = textfile.Signed(raw); c.Binary {
+		return
+	}
 	text := plain(raw, false)
-	if c.Binary = bytes.IndexByte(text, 0) >= 0; !c.Binary {
+	c.Binary = bytes.IndexByte(text, 0) >= 0
+	if wide(raw) == "" {
+		c.Opaque = c.Binary && textfile.GuessWide(raw) != "" || !c.Binary && notUTF8(text)
+	}
+	if c.Binary = c.Binary && !c.Opaque; !c.Binary && !c.Opaque {
 		c.Text = text
 	}
 }
@@ -246,7 +255,7 @@ func (w *searcher) spared(e *walk.Entry) bool {
 	}
 	switch w.ahead.Look(e.Place, index.KeyOf(st)) {
 	case index.Missing:
-		w.took(e.Path, st, 0)
+		w.took(e.Path, st, 0, "")
 		return true
 	case index.Binary:
 		w.outcomes[binary]++

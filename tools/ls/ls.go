@@ -13,26 +13,50 @@ import (
 var description string
 
 type arguments struct {
-	Path     string   `json:"path,omitempty" jsonschema:"directory, or a file for its one row; default the root"`
-	Depth    int      `json:"depth,omitempty" default:"2" min:"1" max:"20" jsonschema:"levels to show"`
-	Ignore   []string `json:"ignore,omitempty" alias:"ignore_pattern" bare:"true" jsonschema:"globs of entries to leave out"`
-	Hidden   bool     `json:"hidden,omitempty" default:"true" jsonschema:"also names that begin with a dot (.git never)"`
-	NoIgnore bool     `json:"no_ignore,omitempty" default:"false" jsonschema:"also what .gitignore and the like ignore"`
-	Limit    int      `json:"limit,omitempty" default:"400" min:"1" max:"10000" jsonschema:"entries to show"`
-	Offset   int      `json:"offset,omitempty" default:"0" min:"0" jsonschema:"entries to pass over, to go on"`
-	Long     bool     `json:"long,omitempty" default:"false" jsonschema:"add mode and modification time"`
+	Path     string   `json:"path,omitempty" alias:"@dir,file_path" jsonschema:"default: first root"`
+	Depth    int      `json:"depth,omitempty" alias:"max_depth,level,levels" default:"2" min:"1" max:"20"`
+	Ignore   []string `json:"ignore,omitempty" alias:"@leave,exclude" bare:"true" jsonschema:"globs to exclude"`
+	Hidden   bool     `json:"hidden,omitempty" alias:"show_hidden,include_hidden,all" default:"true" jsonschema:"show dotfiles"`
+	NoIgnore bool     `json:"no_ignore,omitempty" alias:"no_ignore_vcs,include_ignored" default:"false" jsonschema:"include ignored files"`
+	Limit    int      `json:"limit,omitempty" alias:"@limit,head_limit" default:"400" min:"0" jsonschema:"0: no limit"`
+	Offset   int      `json:"offset,omitempty" min:"0" jsonschema:"entries to skip"`
+	Long     bool     `json:"long,omitempty" alias:"long_format,details" default:"false" jsonschema:"show mode and modification time"`
+
+	// Arguments of other tools, not advertised.
+	Recursive *bool `json:"recursive,omitempty" hidden:"true"`
+	Respect   *bool `json:"respect_git_ignore,omitempty" alias:"respect_gitignore" hidden:"true"`
 }
 
-// meta is the structuredContent.
+const maxLimit = 10_000
+
+// translate puts what other tools call otherwise into the own arguments.
+func (a *arguments) translate(ctx context.Context) {
+	const all = 20
+	if a.Limit == 0 || a.Limit > maxLimit {
+		a.Limit = maxLimit
+	}
+	if a.Recursive != nil && *a.Recursive {
+		a.Depth = all
+		mcpkit.NoteFirstf(ctx, "recursive taken as depth=%d", all)
+	} else if a.Recursive != nil {
+		a.Depth = 1
+		mcpkit.NoteFirstf(ctx, "recursive=false taken as depth=1")
+	}
+	if a.Respect != nil {
+		a.NoIgnore = !*a.Respect
+	}
+}
+
+// meta is the result's metadata.
 type meta struct {
 	Count      int  `json:"count" jsonschema:"entries shown"`
 	Total      int  `json:"total" jsonschema:"entries there are down to depth"`
-	TotalExact bool `json:"total_exact" jsonschema:"false: there are more than total"`
-	Truncated  bool `json:"truncated" jsonschema:"there are more than shown"`
+	AtLeast    bool `json:"total_at_least,omitempty" jsonschema:"there are more entries than total"`
+	Truncated  bool `json:"truncated,omitempty" jsonschema:"there are more entries than shown"`
 	NextOffset int  `json:"next_offset,omitempty" jsonschema:"offset of the next page"`
 	Ignored    int  `json:"ignored,omitempty" jsonschema:"ignored files that are not shown"`
 	Unreadable int  `json:"unreadable,omitempty" jsonschema:"directories that could not be read"`
-	Git        bool `json:"git" jsonschema:"git told what changed"`
+	Git        bool `json:"git,omitempty" jsonschema:"the git status is shown"`
 }
 
 func newTool(box *sandbox.Sandbox) (*mcpkit.Tool, error) {
@@ -40,7 +64,7 @@ func newTool(box *sandbox.Sandbox) (*mcpkit.Tool, error) {
 		Name: "ls", Title: "List directory", Description: description,
 		Hints:   mcpkit.Hints{ReadOnly: true, Idempotent: true},
 		Aliases: []string{"LS"},
-		Output:  meta{},
+		Output:  meta{}, Row: listing.Row{},
 	}, func(ctx context.Context, args arguments) (*mcpkit.Result, error) {
 		fs, err := box.FS(ctx)
 		if err != nil {
@@ -52,7 +76,13 @@ func newTool(box *sandbox.Sandbox) (*mcpkit.Tool, error) {
 
 // run makes one call.
 func run(ctx context.Context, fs *sandbox.FS, args arguments) (*mcpkit.Result, error) {
+	args.translate(ctx)
+	note := ""
+	if args.Path == "" {
+		note = fs.RootNote()
+	}
 	page, err := listing.Tree(ctx, fs, args.Path, listing.Options{
+		Note:  note,
 		Depth: args.Depth, Ignore: args.Ignore, SkipHidden: !args.Hidden, NoIgnore: args.NoIgnore,
 		Limit: args.Limit, Offset: args.Offset, Long: args.Long, Budget: mcpkit.Budget(ctx),
 	})
@@ -63,7 +93,7 @@ func run(ctx context.Context, fs *sandbox.FS, args arguments) (*mcpkit.Result, e
 		Text: listing.Render(page),
 		Rows: page.Rows,
 		Meta: meta{
-			Count: len(page.Rows), Total: page.Total, TotalExact: page.TotalExact,
+			Count: len(page.Rows), Total: page.Total, AtLeast: !page.TotalExact,
 			Truncated: page.NextOffset > 0, NextOffset: page.NextOffset,
 			Ignored: page.Ignored, Unreadable: page.Unreadable, Git: page.GitAnswered,
 		},

@@ -9,7 +9,12 @@
 //
 // A call lists a tree breadth-first, a fair share of every directory, with
 // line counts, sizes and git's status letters. What .gitignore and the like
-// ignore is collapsed, .git is left out, links are not followed. To try it:
+// ignore is collapsed, .git is left out, links are not followed.
+//
+// Outside any git repository, .gitignore counts in a directory that has a
+// project file (package.json, go.mod, Makefile and the like), and below it.
+//
+// To try it:
 //
 //	echo '{"path":"."}' | mcp-ls
 //	mcp-ls --call '{"path":"src","depth":3,"long":true}'
@@ -27,6 +32,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/state"
+	"github.com/toolroom-mcp/toolroom/pkg/walk"
 )
 
 //go:embed main.go
@@ -39,7 +45,7 @@ func main() {
 		"Use offset to go on where a result was cut."
 	var box sandbox.Config
 	box.AddFlags(cmd.Flags)
-	cmd.Positional = box.AddRoots
+	cmd.Positional, cmd.CheckPositional, cmd.Roots = box.AddRoots, box.CheckRoots, box.Names
 	cmd.Memory = 48 << 20
 	var st state.Config // all tools take its flags; this one keeps none
 	st.AddFlags(cmd.Flags)
@@ -47,7 +53,7 @@ func main() {
 		if err := errors.Join(box.Validate(), st.Validate()); err != nil {
 			return nil, err
 		}
-		box.ClientRoots = mcpkit.ClientRoots
+		box.ClientRoots, box.Finder = mcpkit.ClientRoots, walk.Named
 		tool, err := newTool(sandbox.New(box))
 		return []*mcpkit.Tool{tool}, err
 	}

@@ -25,6 +25,7 @@ type plan struct {
 	oldLines int64           // a last one without an ending counts
 	form     form            // of the new content
 	text     string          // the new content, as UTF-8 and with the file's line endings
+	told     bool            // the client named the old file's encoding
 	lost     bool            // hidden values that content does not keep
 	notes    []string
 	warnings []string
@@ -44,7 +45,12 @@ func (p *plan) decide(ctx context.Context, fs *sandbox.FS) (*rewrite.After, erro
 	if b.Masked && p.Etag != "" {
 		return nil, toolerr.New(toolerr.InvalidParams, "%s has hidden values, and with them no etag: leave etag out", b.Shown)
 	}
-	p.readOld()
+	if b.Masked && b.Exists && p.Encoding != "" && p.Encoding != string(b.Index.Encoding) {
+		return nil, toolerr.New(toolerr.InvalidParams, "%s has hidden values, and is written in its own encoding only: leave encoding out", b.Shown)
+	}
+	if err := p.readOld(ctx); err != nil {
+		return nil, err
+	}
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
@@ -60,19 +66,45 @@ func (p *plan) decide(ctx context.Context, fs *sandbox.FS) (*rewrite.After, erro
 	if err != nil {
 		return nil, toolerr.New(toolerr.CodeOf(err), "%s: %w; %s. Nothing was written", b.Shown, err, p.form.why)
 	}
+	if err := p.certain(); err != nil {
+		return nil, err
+	}
 	// What the file has already needs no permission: so the same call again,
 	// as after a lost answer, is told that all is well.
-	if !b.Exists || !bytes.Equal(raw, b.Content) {
+	// Of a masked file that counts for what is shown of it only: else a value
+	// could be guessed.
+	always := b.Masked && b.Exists && !p.asShown()
+	if !b.Exists || always || !bytes.Equal(raw, b.Content) {
 		if err := p.allowed(); err != nil {
 			return nil, err
 		}
 	}
 	after := rewrite.Whole(raw)
+	after.Always = always
 	if p.form.encoding != textfile.UTF8 {
 		after.Encoding = p.form.encoding
 	}
+	after.Guessed, after.Told = p.form.guessed, p.told || p.Encoding != ""
 	after.Executable = !b.Exists && bytes.HasPrefix(raw, []byte("#!"))
 	return after, context.Cause(ctx)
+}
+
+// certain refuses a content that only the guess of the file's encoding makes
+// right. Others could not read what is written.
+func (p *plan) certain() error {
+	if !p.form.guessed {
+		return nil
+	}
+	guess := textfile.NewGuess(p.before.Content, p.form.encoding)
+	known, text := string(p.oldText), p.text
+	if p.before.Masked { // as the caller knows it
+		known, text = masked(known), p.Content
+	}
+	if guess.ProvesText(known, text) {
+		return nil
+	}
+	return toolerr.New(toolerr.BadEncoding, "%s: the file's encoding is a guess, and content depends on it: it may be %s. Nothing was written. View the file with encoding=… to see which is right, then call again with that encoding", p.before.Shown, guess).
+		With("candidates", append([]textfile.Encoding{guess.Encoding}, guess.Rivals...))
 }
 
 // sinceLines is how much is shown of what changed since the file was seen.

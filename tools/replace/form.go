@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 // form is how text is written as bytes.
 type form struct {
 	encoding textfile.Encoding
+	guessed  bool // encoding is a guess
 	bom      bool
 	ending   string // of lines; "" leaves them as they are given
 	why      string // where encoding comes from, for an error
@@ -39,11 +41,21 @@ func (p *plan) chooseForm(fs *sandbox.FS, content string) {
 	b := p.before
 	if b.Exists && !p.old.Binary && len(b.Content) > p.old.BOM {
 		p.form = form{
-			encoding: p.old.Encoding, bom: p.old.BOM > 0, ending: dominant(p.oldText),
+			encoding: p.old.Encoding, guessed: p.old.Guessed, bom: p.old.BOM > 0, ending: dominant(p.oldText),
 			why: fmt.Sprintf("the file is written in %s, and stays so: use characters that it has, or have it converted first", p.old.Encoding),
+		}
+		if p.form.guessed {
+			p.form.why = "that is only a guess at the file's encoding: view the file with encoding=… to see which is right, then call again with that encoding"
 		}
 	} else {
 		p.newForm(fs)
+	}
+	if e := textfile.Encoding(p.Encoding); e != "" && e != p.form.encoding {
+		p.form.encoding, p.form.guessed, p.form.bom = e, false, e.Wide()
+		p.form.why = fmt.Sprintf("encoding asks for %s", e)
+		if p.old.Encoding != "" && len(p.oldText) > 0 {
+			p.note("converted from %s to %s", p.old.Encoding, e)
+		}
 	}
 	if rest, ok := strings.CutPrefix(content, byteOrderMark); ok && (p.form.bom || b.Exists && len(b.Content) > 0) {
 		if !p.form.bom {
@@ -127,19 +139,32 @@ func (p *plan) like() string {
 	return "the directory's settings ask"
 }
 
-// readOld finds out how the file is written that there is.
-func (p *plan) readOld() {
+// readOld finds out how the existing file is written.
+func (p *plan) readOld(ctx context.Context) error {
 	raw := p.before.Content
 	p.old = textfile.Detect(raw)
 	if p.before.Fresh() && !p.old.Binary && p.before.Seen.Index.Encoding != "" {
 		p.old = p.before.Seen.Index.Format // as it was written, whatever it looks like
+	}
+	named := textfile.Encoding("")
+	if toldBefore := p.before.Fresh() && p.before.Seen.Told != ""; !toldBefore && p.Encoding != string(textfile.UTF8) {
+		named = textfile.Encoding(p.Encoding)
+	}
+	if p.old.Guessed || p.old.Binary || named == "" { // else the file is converted
+		index, told, err := p.before.Read(ctx, named)
+		if err != nil {
+			return err
+		}
+		if p.told = told; told {
+			p.old = index.Format
+		}
 	}
 	p.oldText = raw[p.old.BOM:]
 	if p.old.Encoding != textfile.UTF8 && !p.old.Binary {
 		p.oldText = []byte(p.old.Encoding.Decode(p.oldText))
 	}
 	if len(p.oldText) == 0 {
-		return
+		return nil
 	}
 	ending := []byte("\n")
 	if p.old.Ending == textfile.CR {
@@ -149,6 +174,7 @@ func (p *plan) readOld() {
 	if !bytes.HasSuffix(p.oldText, ending) {
 		p.oldLines++
 	}
+	return nil
 }
 
 // literalNewlines counts the \n that were escaped once too often, where

@@ -40,7 +40,7 @@ func main() {
 		"A file that changed since you saw it is refused with what changed."
 	var box sandbox.Config
 	box.AddFlags(cmd.Flags)
-	cmd.Positional = box.AddRoots
+	cmd.Positional, cmd.CheckPositional, cmd.Roots = box.AddRoots, box.CheckRoots, box.Names
 	var kept state.Config
 	kept.AddFlags(cmd.Flags)
 	var own Config

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/textfile"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -23,24 +24,30 @@ func (p *plan) revealed() (string, error) {
 	lines, shown := p.hiddenLines()
 	p.lost = len(shown) > 0
 	content := strings.Split(strings.ReplaceAll(p.Content, "\r\n", "\n"), "\n")
+	given := map[string]int{}
+	for _, line := range content {
+		given[line]++
+	}
 	kept := map[int]string{} // the lines as they are shown
+	next := map[string]int{}
 	for i, line := range content {
 		if !strings.Contains(line, hidden) || !asValue(line) {
 			continue
 		}
-		real, ok := lines[line]
-		if !ok {
+		real := lines[line]
+		if len(real) == 0 || len(real) > 1 && len(real) != given[line] {
 			return "", toolerr.New(toolerr.InvalidParams, "line %d of content has ***, which stands for a hidden value of %s, but the file has no such line (or several); nothing was written. Give lines with *** back as view shows them, or give the value itself.", i+1, b.Shown)
 		}
-		content[i], kept[i] = real, line
+		content[i], kept[i] = real[min(next[line], len(real)-1)], line
+		next[line]++
 	}
 	if len(kept) == 0 {
 		return p.Content, nil
 	}
 	// A value must not come to stand where it would be shown.
 	again := strings.Split(masked(strings.Join(content, "\n")), "\n")
-	for i, line := range kept {
-		if i >= len(again) || again[i] != line {
+	for i := range content { // in order, so that equal calls have equal answers
+		if line, ok := kept[i]; ok && (i >= len(again) || again[i] != line) {
 			return "", toolerr.New(toolerr.DeniedPath, "line %d of content would let a hidden value of %s be seen; nothing was written. Keep lines with *** as view shows them, with the lines around them if a value has several.", i+1, b.Shown)
 		}
 	}
@@ -51,26 +58,33 @@ func (p *plan) revealed() (string, error) {
 	return strings.Join(content, "\n"), nil
 }
 
-// hiddenLines returns the lines of the file by how they are shown, if all that
-// look alike are alike; and which of the shown ones hide something.
-func (p *plan) hiddenLines() (lines map[string]string, shown map[string]bool) {
-	lines, shown = map[string]string{}, map[string]bool{}
-	several := map[string]bool{}
-	text := strings.ReplaceAll(string(p.oldText), "\r\n", "\n")
-	old, hid := strings.Split(text, "\n"), strings.Split(masked(text), "\n")
+// hiddenLines returns the lines of the file by how they are shown, in order,
+// and which of the shown ones hide something. Lines that look alike are told
+// apart by their order only: whether they are alike is not said.
+func (p *plan) hiddenLines() (lines map[string][]string, shown map[string]bool) {
+	lines, shown = map[string][]string{}, map[string]bool{}
+	text := p.lined(string(p.oldText))
+	old, hid := strings.Split(text, "\n"), strings.Split(p.lined(masked(string(p.oldText))), "\n")
 	for i, line := range hid[:min(len(hid), len(old))] {
-		if before, ok := lines[line]; ok && before != old[i] {
-			several[line] = true
-		}
-		lines[line] = old[i] // which is the same where nothing is hidden
+		lines[line] = append(lines[line], old[i]) // which is the same where nothing is hidden
 		if line != old[i] {
 			shown[line] = true
 		}
 	}
-	for line := range several {
-		delete(lines, line)
-	}
 	return lines, shown
+}
+
+// lined returns text of the file with lines that end in line feeds.
+func (p *plan) lined(text string) string {
+	if p.old.Ending == textfile.CR {
+		return strings.ReplaceAll(text, "\r", "\n")
+	}
+	return strings.ReplaceAll(text, "\r\n", "\n")
+}
+
+// asShown reports whether the content is what view shows of the file.
+func (p *plan) asShown() bool {
+	return strings.ReplaceAll(p.Content, "\r\n", "\n") == p.lined(masked(string(p.oldText)))
 }
 
 // asValue reports whether *** is the value of a line, not a part of a comment

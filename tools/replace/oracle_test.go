@@ -37,7 +37,7 @@ func TestDiffsApply(t *testing.T) {
 		}
 		res := d.call(args{"file_path": name, "content": strings.Join(lines, "")})
 		require.False(t, res.IsError, res.Text)
-		at := strings.Index(res.Text, "\n--- ")
+		at := strings.Index(res.Text, "\n@@ ")
 		if at < 0 || strings.Contains(res.Text, "more lines of the diff") || !strings.Contains(before, "\n") {
 			continue
 		}
@@ -46,7 +46,7 @@ func TestDiffsApply(t *testing.T) {
 		dir := t.TempDir()
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(before), 0o644))
 		cmd := exec.Command(git, "apply", "--whitespace=nowarn", "-")
-		cmd.Dir, cmd.Stdin = dir, strings.NewReader(res.Text[at+1:])
+		cmd.Dir, cmd.Stdin = dir, strings.NewReader("--- a/"+name+"\n+++ b/"+name+"\n"+res.Text[at+1:])
 		cmd.Env = append(os.Environ(), "GIT_CEILING_DIRECTORIES="+dir, "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1")
 		out, err := cmd.CombinedOutput()
 		require.NoError(t, err, "%s\n%s", out, res.Text)

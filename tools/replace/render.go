@@ -16,10 +16,12 @@ import (
 
 const (
 	// diffLines is how much is shown of what changed, newLines of a file that
-	// was created, whose content the caller has, diffChars how much of a line.
-	diffLines = 40
-	newLines  = 8
-	diffChars = 400
+	// was created, whose content the caller has. A line of up to diffChars
+	// bytes is shown whole, lineWindow characters of a longer one.
+	diffLines  = 40
+	newLines   = 8
+	diffChars  = 400
+	lineWindow = 200
 	// otherRoom is what the header and the notes take of the budget.
 	otherRoom = 1 << 10
 )
@@ -146,15 +148,11 @@ func (p *plan) diff(ctx context.Context) textdiff.Diff {
 	if p.old.Ending == textfile.CR {
 		old, now = bytes.ReplaceAll(old, []byte{'\r'}, []byte{'\n'}), strings.ReplaceAll(now, "\r", "\n")
 	}
-	name := strings.TrimPrefix(p.before.Shown, "/") // as git has it
 	budget := mcpkit.Budget(ctx)
-	o := textdiff.Options{Old: "a/" + name, New: "b/" + name, MaxLines: diffLines, MaxBytes: diffChars,
-		Stopped: func() bool { return ctx.Err() != nil }}
-	if !p.before.Exists {
-		o.Old = "/dev/null"
-		if !p.DryRun {
-			o.MaxLines = newLines
-		}
+	// The header names the file.
+	o := textdiff.Options{MaxLines: diffLines, MaxBytes: diffChars, Window: lineWindow, Stopped: func() bool { return ctx.Err() != nil }}
+	if !p.before.Exists && !p.DryRun {
+		o.MaxLines = newLines
 	}
 	changes := textdiff.Between(old, now)
 	for {
@@ -163,6 +161,7 @@ func (p *plan) diff(ctx context.Context) textdiff.Diff {
 			return diff
 		}
 		o.MaxLines, o.MaxBytes = o.MaxLines/2, max(o.MaxBytes/2, 40)
+		o.Window = min(o.Window, o.MaxBytes)
 	}
 }
 
@@ -175,6 +174,6 @@ func (p *plan) showDiff(text *strings.Builder, diff textdiff.Diff) {
 		fmt.Fprintf(text, "(%d more lines of the diff; +%d -%d in all)\n", diff.Cut, diff.Added, diff.Removed)
 	}
 	if diff.Text == "" && p.before.Masked && p.before.Exists {
-		text.WriteString("(names and lines are the same, hidden values changed)\n")
+		text.WriteString("(names and lines are the same; values are not compared)\n")
 	}
 }

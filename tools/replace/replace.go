@@ -13,7 +13,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/rewrite"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/state"
+	"github.com/toolroom-mcp/toolroom/pkg/textfile"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+	"github.com/toolroom-mcp/toolroom/pkg/walk"
 )
 
 //go:embed replace.md
@@ -41,14 +43,16 @@ func (c *Config) AddFlags(fs *flag.FlagSet) {
 }
 
 type arguments struct {
-	FilePath  string `json:"file_path" alias:"path" jsonschema:"the file; absolute, or relative to the first root"`
-	Content   string `json:"content" verbatim:"true" jsonschema:"the complete new text"`
-	Etag      string `json:"etag,omitempty" jsonschema:"the version that content replaces; any other is refused"`
-	Overwrite bool   `json:"overwrite,omitempty" default:"false" jsonschema:"write even if the file changed since it was seen"`
-	DryRun    bool   `json:"dry_run,omitempty" default:"false" jsonschema:"show the diff, write nothing"`
+	FilePath  string `json:"file_path" alias:"@file"`
+	Content   string `json:"content" alias:"file_text,contents,text,file_content,new_content,file_contents" verbatim:"true" jsonschema:"complete new text"`
+	Etag      string `json:"etag,omitempty" jsonschema:"version to replace"`
+	Encoding  string `json:"encoding,omitempty" jsonschema:"default: the file's"`
+	Overwrite bool   `json:"overwrite,omitempty" default:"false" jsonschema:"write even if the file changed"`
+	DryRun    bool   `json:"dry_run,omitempty" default:"false" jsonschema:"show the diff only"`
+	Command   string `json:"command,omitempty" hidden:"true"` // of the tool that views, creates and edits
 }
 
-// meta is the structuredContent.
+// meta is the result's metadata.
 type meta struct {
 	Path      string `json:"path,omitempty" jsonschema:"the file, as it can be given back"`
 	Created   bool   `json:"created,omitempty" jsonschema:"there was no file before"`
@@ -74,7 +78,7 @@ func tools(box sandbox.Config, kept state.Config, own Config) ([]*mcpkit.Tool, e
 	if err := errors.Join(box.Validate(), kept.Validate()); err != nil {
 		return nil, err
 	}
-	box.ClientRoots = mcpkit.ClientRoots
+	box.ClientRoots, box.Finder = mcpkit.ClientRoots, walk.Named
 	if dir := kept.Directory(); dir != "" {
 		box.Protect = append(box.Protect, dir)
 	}
@@ -100,11 +104,20 @@ var etagForm = regexp.MustCompile(`^[0-9a-f]{8,16}$`)
 func (a *arguments) check() error {
 	a.Etag = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(a.Etag), "etag="))
 	switch {
+	case a.Command != "" && a.Command != "create":
+		return toolerr.New(toolerr.InvalidParams, "replace writes a whole file; for the command %s use the tool edit or view", sandbox.EscapeName(a.Command))
 	case a.FilePath == "":
 		return toolerr.New(toolerr.MissingParameter, "file_path is empty: name the file to write")
 	case a.Etag != "" && !etagForm.MatchString(a.Etag):
 		return toolerr.New(toolerr.InvalidParams, "etag is not one: it has 8 to 16 hex digits, as the first line of what view shows says; or leave it out")
-	case len(a.Content) > rewrite.MaxSize:
+	case a.Encoding != "":
+		e, err := textfile.ParseEncoding(a.Encoding)
+		if err != nil {
+			return toolerr.New(toolerr.BadEncoding, "encoding: %w", err)
+		}
+		a.Encoding = string(e)
+	}
+	if len(a.Content) > rewrite.MaxSize {
 		return toolerr.New(toolerr.TooLarge, "content has %d bytes; a file may have %d here (100 MiB)", len(a.Content), rewrite.MaxSize)
 	}
 	return nil
@@ -119,7 +132,7 @@ func (r *replacer) call(ctx context.Context, args arguments) (*mcpkit.Result, er
 		return nil, err
 	}
 	var p *plan
-	done, err := r.files.Do(ctx, fs, args.FilePath, rewrite.Options{DryRun: args.DryRun}, func(b *rewrite.Before) (*rewrite.After, error) {
+	done, err := r.files.Do(ctx, fs, args.FilePath, rewrite.Options{DryRun: args.DryRun, Session: mcpkit.ClientSession(ctx)}, func(b *rewrite.Before) (*rewrite.After, error) {
 		p = &plan{arguments: args, before: b, requireView: r.requireView}
 		return p.decide(ctx, fs)
 	})

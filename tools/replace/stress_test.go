@@ -147,7 +147,7 @@ func TestManyWritersWithoutAsking(t *testing.T) {
 
 func etagOf(t *testing.T, got mcpkittest.Result) string {
 	t.Helper()
-	raw, err := json.Marshal(got.Structured)
+	raw, err := json.Marshal(got.Meta)
 	require.NoError(t, err)
 	var m meta
 	require.NoError(t, json.Unmarshal(raw, &m))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -16,6 +17,7 @@ type body struct {
 	fromEnd      bool // of too many lines the last ones are shown
 	room         int  // bytes
 	chars        int  // characters of a line
+	minified     bool // most lines are longer, so that each is cut short
 	last         int64
 	text         strings.Builder
 	ranges       []state.Range
@@ -24,29 +26,32 @@ type body struct {
 	strange      strange
 }
 
-func row(l textfile.Line) string { return fmt.Sprintf("%6d\t%s\n", l.Number, l.Text) }
+// row renders a line, its number right-aligned in width columns. Wider columns
+// than the page needs would cost a model bytes in every line.
+func row(l textfile.Line, width int) string {
+	return fmt.Sprintf("%*d\t%s\n", width, l.Number, l.Text)
+}
+
+func digits(n int64) int { return len(strconv.FormatInt(n, 10)) }
+
+const (
+	// minifiedChars bounds each line where most are cut: the beginnings of a
+	// bundle's lines tell what it is, and their rest would fill the budget.
+	minifiedChars = 200
+	// closeLook lines or fewer, if asked for by number, are shown up to
+	// DefaultMaxChars each in a minified file too.
+	closeLook = 4
+)
 
 // fill renders lines until the limit or the room is reached; one at least.
 func (b *body) fill(p *page) error {
 	// A line of the full length must fit a small budget, too.
 	b.chars = min(textfile.DefaultMaxChars, max(16, (b.room-8)/4))
-	var lines []textfile.Line
-	size := 0
-	err := p.index.Each(p.source, b.first, b.chars, func(l textfile.Line) bool {
-		if l.Number >= b.first+b.limit {
-			return false
-		}
-		size += len(row(l))
-		for b.fromEnd && size > b.room && len(lines) > 0 {
-			size -= len(row(lines[0]))
-			lines = lines[1:]
-		}
-		if size > b.room && len(lines) > 0 {
-			return false
-		}
-		lines = append(lines, l)
-		return true
-	})
+	lines, err := b.collect(p)
+	if err == nil && b.chars > minifiedChars && mostAreCut(lines) && !(p.ranged() && b.limit <= closeLook) {
+		b.chars, b.minified = minifiedChars, true
+		lines, err = b.collect(p)
+	}
 	if err != nil || len(lines) == 0 {
 		return err
 	}
@@ -57,9 +62,41 @@ func (b *body) fill(p *page) error {
 	return nil
 }
 
+// mostAreCut reports whether more than half of the lines were cut.
+func mostAreCut(lines []textfile.Line) bool {
+	cut := 0
+	for _, l := range lines {
+		if l.Cut {
+			cut++
+		}
+	}
+	return 2*cut > len(lines)
+}
+
+// collect reads the lines that fit, each up to b.chars characters.
+func (b *body) collect(p *page) (lines []textfile.Line, err error) {
+	size, width := 0, digits(p.index.Lines)
+	err = p.index.Each(p.source, b.first, b.chars, func(l textfile.Line) bool {
+		if l.Number >= b.first+b.limit {
+			return false
+		}
+		size += len(row(l, width))
+		for b.fromEnd && size > b.room && len(lines) > 0 {
+			size -= len(row(lines[0], width))
+			lines = lines[1:]
+		}
+		if size > b.room && len(lines) > 0 {
+			return false
+		}
+		lines = append(lines, l)
+		return true
+	})
+	return lines, err
+}
+
 // add shows a line.
 func (b *body) add(l textfile.Line) {
-	b.text.WriteString(row(l))
+	b.text.WriteString(row(l, digits(b.last)))
 	b.strange.count(l)
 	if !l.Cut {
 		b.seen(l)
@@ -92,8 +129,12 @@ func (b *body) notes(p *page) (notes []string) {
 		if b.cuts > len(b.cut) {
 			more = fmt.Sprintf(" and %d more", b.cuts-len(b.cut))
 		}
-		notes = append(notes, fmt.Sprintf("cut after %d characters: line %s%s; grep -o finds parts of a line, hex=true with a byte offset shows any of it",
-			b.chars, strings.Join(which, ", "), more))
+		how := ""
+		if b.minified {
+			how = fmt.Sprintf("most lines are long, as in minified code: offset=%d limit=1 shows %d characters of one; ", b.cut[0].Number, textfile.DefaultMaxChars)
+		}
+		notes = append(notes, fmt.Sprintf("cut after %d characters: line %s%s; %sgrep -o finds parts of a line, hex=true with a byte offset shows any of it",
+			b.chars, strings.Join(which, ", "), more, how))
 	}
 	if p.index.Invalid > 0 {
 		notes = append(notes, fmt.Sprintf("not valid %s, shown as U+FFFD: %s of the file", p.index.Encoding, wording.Count(p.index.Invalid, "byte")))

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolroom-mcp/toolroom/pkg/textfile"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -21,7 +22,7 @@ const (
 func (f *opened) binary() *answer {
 	return &answer{
 		text: fmt.Sprintf("%s  binary: %s  %d bytes  %s\nnote: hex=true dumps its bytes; offset (from 0) and limit are bytes then\n",
-			f.shown, binaryType(f.head), f.Stat.Size, f.tag()),
+			f.shown, textfile.TypeOf(f.head), f.Stat.Size, f.tag()),
 		meta: f.meta("binary"),
 	}
 }
@@ -91,42 +92,6 @@ func dumpLine(out *strings.Builder, offset int64, row []byte) {
 	out.WriteString("|\n")
 }
 
-// binaryType names a file by its first bytes.
-func binaryType(head []byte) string {
-	for _, m := range []struct{ magic, name string }{
-		{"\x7fELF", "ELF program or library"}, {"MZ", "Windows program"},
-		{"\xcf\xfa\xed\xfe", "Mach-O program"}, {"\xce\xfa\xed\xfe", "Mach-O program"},
-		{"\xca\xfe\xba\xbe", "Java class or universal Mach-O"}, {"\x00asm", "WebAssembly module"},
-		{"!<arch>\n", "ar archive"}, {"PK\x03\x04", "zip archive (also docx, xlsx, jar)"}, {"PK\x05\x06", "empty zip archive"},
-		{"\x1f\x8b", "gzip data"}, {"BZh", "bzip2 data"}, {"\xfd7zXZ\x00", "xz data"}, {"\x28\xb5\x2f\xfd", "zstd data"},
-		{"7z\xbc\xaf\x27\x1c", "7-zip archive"}, {"Rar!\x1a\x07", "rar archive"}, {"SQLite format 3\x00", "SQLite database"},
-		{"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "old Office document"}, {"OggS", "Ogg media"}, {"fLaC", "FLAC audio"}, {"ID3", "MP3 audio"},
-		{"\x1aE\xdf\xa3", "Matroska or WebM video"}, {"wOFF", "WOFF font"}, {"wOF2", "WOFF2 font"}, {"\x00\x01\x00\x00\x00", "TrueType font"},
-		{"\x00\x00\x01\x00", "Windows icon"}, {"\xff\xfe\x00\x00", "UTF-32 text"}, {"\x00\x00\xfe\xff", "UTF-32 text"}, {"DIRC", "git index"},
-		{"PAR1", "Parquet data"}, {"\x80\x04\x95", "Python pickle"}, {"PACK", "git pack"}, {"\x89HDF\r\n", "HDF5 data"},
-	} {
-		if strings.HasPrefix(string(head[:min(len(head), 16)]), m.magic) {
-			return m.name
-		}
-	}
-	switch {
-	case len(head) > 262 && bytes.Equal(head[257:262], []byte("ustar")):
-		return "tar archive"
-	case len(head) > 12 && string(head[4:8]) == "ftyp":
-		return "MP4 or other ISO media"
-	case len(head) > 12 && string(head[:4]) == "RIFF":
-		return "RIFF media (" + strings.Map(plain, string(head[8:12])) + ")"
-	}
-	return "data of unknown type"
-}
-
-func plain(r rune) rune {
-	if r < ' ' || r > '~' {
-		return '.'
-	}
-	return r
-}
-
 // describe tells about the file without showing it.
 func (f *opened) describe() *answer {
 	kind := "text"
@@ -148,7 +113,7 @@ func (f *opened) describe() *answer {
 		row("type", "pdf")
 	case f.index.Binary:
 		m.Type = "binary"
-		row("type", "binary: %s", binaryType(f.head))
+		row("type", "binary: %s", textfile.TypeOf(f.head))
 	case f.unread:
 		row("type", "text by its first bytes, %s", f.index.Encoding)
 		row("lines", "not counted: the file is too large to be read as a whole")

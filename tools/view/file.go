@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/pkg/listing"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/state"
 	"github.com/toolroom-mcp/toolroom/pkg/textfile"
@@ -31,6 +32,9 @@ type opened struct {
 	// unread: the file is too large to be read as a whole, and index is of
 	// its first bytes only.
 	unread bool
+	// told is the encoding that the client named when it saw this version; "":
+	// none. It is used where the file is shown as text and the call names none.
+	told textfile.Encoding
 }
 
 // show answers for one file or directory.
@@ -60,8 +64,15 @@ func (v *viewer) showOnce(ctx context.Context, fs *sandbox.FS, a ask) (*answer, 
 	if err := f.readHead(); err != nil {
 		return nil, err
 	}
+	if err := f.usePages(ctx); err != nil {
+		return nil, err
+	}
 	if err := v.scan(ctx, f); err != nil {
 		return nil, err
+	}
+	seen := v.store.ForSession(mcpkit.ClientSession(ctx))
+	if before, ok := seen.Seen(f.Path); ok && !f.unread && before.Index.Etag == f.index.Etag && before.Index.Size == f.index.Size {
+		f.told = before.Told
 	}
 	got, ranges, err := f.answer(ctx)
 	if err != nil {
@@ -73,8 +84,7 @@ func (v *viewer) showOnce(ctx context.Context, fs *sandbox.FS, a ask) (*answer, 
 	if f.unread {
 		return got, nil
 	}
-	seen := state.Seen{Path: f.Path, Stamp: f.stamp, Index: *f.index, Ranges: ranges}
-	if err := v.store.Remember(seen); err != nil {
+	if err := seen.Remember(state.Seen{Path: f.Path, Stamp: f.stamp, Index: *f.index, Ranges: ranges, Told: f.encoding}); err != nil {
 		slog.DebugContext(ctx, "the file is not remembered", "error", err)
 	}
 	return got, nil
@@ -212,7 +222,7 @@ func (f *opened) answer(ctx context.Context) (*answer, []state.Range, error) {
 		if toolerr.Is(err, toolerr.BadEncoding) { // it only has the name of one
 			return f.text(ctx)
 		}
-	case f.index.Binary:
+	case f.index.Binary && f.told == "":
 		got = f.binary()
 	default:
 		return f.text(ctx)

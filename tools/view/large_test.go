@@ -60,7 +60,7 @@ func TestTextThatBeginsAsMedia(t *testing.T) {
 	f := newFixture(t)
 	for _, text := range []string{"GIF89a is the name of a format\n", "%PDF-1.4 is how they begin\n", "RIFFabcdWEBP\n"} {
 		f.write("notes.txt", []byte(text))
-		require.Contains(t, f.text(map[string]any{"file_path": "notes.txt"}), "lines 1-1 of 1  utf-8 lf  etag=")
+		require.Contains(t, f.text(map[string]any{"file_path": "notes.txt"}), "line 1 of 1  etag=")
 	}
 	f.write("bad.gif", []byte("GIF89a\x00\x00"))
 	require.Equal(t, toolerr.BinaryFile, f.call(map[string]any{"file_path": "bad.gif"}).Code)

@@ -3,10 +3,13 @@
 // the bytes of anything else.
 //
 //	mcp-view [DIR…] [flags]
+//	mcp-view FILE [flags]
 //
 // It serves the Model Context Protocol on standard input and output. Without
 // a DIR or --root the roots come from MCP_ROOT, CLAUDE_PROJECT_DIR, the
 // client, or the working directory.
+//
+// With a FILE it shows that file and exits.
 //
 // A file is read once, in constant memory, to count its lines and hash its
 // content; what that told is kept in the state directory, so that any part of
@@ -14,6 +17,9 @@
 //
 //	echo '{"file_path":"go.mod"}' | mcp-view
 //	mcp-view --call '{"file_path":"server.log","offset":4000000,"limit":20}'
+//
+// An encoding that a client names for a file counts for that version of the
+// file until the client names another: in view, edit and replace.
 //
 // Values in .env and .npmrc files are masked, credential stores are refused;
 // --allow-path GLOB lifts both. An etag names a file's content: 8 hex digits
@@ -41,7 +47,8 @@ func main() {
 		"Use offset to go on where a result was cut."
 	var box sandbox.Config
 	box.AddFlags(cmd.Flags)
-	cmd.Positional = box.AddRoots
+	cmd.Positional, cmd.CheckPositional, cmd.Roots = box.AddRoots, box.CheckRoots, box.Names
+	cmd.File = "file_path"
 	var kept state.Config
 	kept.AddFlags(cmd.Flags)
 	cmd.Tools = func() ([]*mcpkit.Tool, error) { return tools(box, kept) }

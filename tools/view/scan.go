@@ -23,7 +23,7 @@ const (
 // very version was scanned before, else by reading it. Of a file that takes
 // too long only the first bytes are looked at, if they are enough to answer.
 func (v *viewer) scan(ctx context.Context, f *opened) error {
-	if seen, ok := v.store.Current(f.Path, f.stamp); ok {
+	if seen, ok := v.store.ForSession(mcpkit.ClientSession(ctx)).Current(f.Path, f.stamp); ok {
 		f.index = &seen.Index
 		return nil
 	}

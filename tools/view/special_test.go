@@ -27,5 +27,5 @@ func TestSpecialFiles(t *testing.T) {
 	res := f.call(map[string]any{"paths": []map[string]any{{"file_path": "fifo"}, {"file_path": "good"}}})
 	require.False(t, res.IsError)
 	require.Contains(t, res.Text, "SPECIAL_FILE")
-	require.Contains(t, res.Text, "     1\ttext")
+	require.Contains(t, res.Text, "\n1\ttext")
 }

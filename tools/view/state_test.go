@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"image"
+	"image/png"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -152,4 +154,47 @@ func TestStateIsPrivate(t *testing.T) {
 		return err
 	}))
 	require.Positive(t, found)
+}
+
+// TestANamedEncodingIsRemembered: for one version of a file and one client,
+// also by another process. An image stays an image.
+func TestANamedEncodingIsRemembered(t *testing.T) {
+	f := newFixture(t)
+	f.kept.Client = "one"
+	f.restart()
+	koi8 := []byte("\xd0\xd2\xc9\xd7\xc5\xd4\n")
+	f.write("koi8.txt", koi8)
+	detected := f.text(map[string]any{"file_path": "koi8.txt"})
+	require.NotContains(t, detected, "привет")
+	require.Contains(t, f.text(map[string]any{"file_path": "koi8.txt", "encoding": "koi8-r"}), "привет")
+	f.restart()
+	require.Contains(t, f.text(map[string]any{"file_path": "koi8.txt"}), "привет")
+	require.Contains(t, f.text(map[string]any{"file_path": "koi8.txt", "encoding": "windows-1251"}), "РТЙЧЕФ")
+	require.Contains(t, f.text(map[string]any{"file_path": "koi8.txt"}), "РТЙЧЕФ", "the last one that was named")
+
+	f.kept.Client = "two"
+	f.restart()
+	require.Equal(t, detected, f.text(map[string]any{"file_path": "koi8.txt"}), "another client named none")
+	f.kept.Client = "one"
+	f.restart()
+	f.write("koi8.txt", append([]byte("x "), koi8...))
+	require.NotContains(t, f.text(map[string]any{"file_path": "koi8.txt"}), "РТЙЧЕФ", "another version")
+
+	f.write("binary", []byte("\x00\x01\x02\x03\x00h\x00i\x00\n"))
+	require.Contains(t, f.text(map[string]any{"file_path": "binary"}), "binary")
+	require.Contains(t, f.text(map[string]any{"file_path": "binary", "encoding": "utf-16be"}), "hi\n")
+	require.Contains(t, f.text(map[string]any{"file_path": "binary"}), "hi\n", "text because the client said so")
+
+	f.write("image.png", pngOf(t))
+	require.NotEmpty(t, f.call(map[string]any{"file_path": "image.png"}).Images)
+	require.Empty(t, f.call(map[string]any{"file_path": "image.png", "encoding": "latin-1"}).Images)
+	require.NotEmpty(t, f.call(map[string]any{"file_path": "image.png"}).Images)
+}
+
+// pngOf returns a small image.
+func pngOf(t *testing.T) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	require.NoError(t, png.Encode(&out, image.NewGray(image.Rect(0, 0, 4, 4))))
+	return out.Bytes()
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -37,7 +38,8 @@ type page struct {
 // text shows the file's own lines.
 func (f *opened) text(ctx context.Context) (*answer, []state.Range, error) {
 	index := f.index
-	if f.encoding != "" && f.encoding != index.Encoding {
+	f.encoding = cmp.Or(f.encoding, f.told)
+	if f.encoding != "" && (f.encoding != index.Encoding || index.Guessed) {
 		forced, err := f.reread(ctx)
 		if err != nil {
 			return nil, nil, err
@@ -61,6 +63,28 @@ func (f *opened) text(ctx context.Context) (*answer, []state.Range, error) {
 	return got, ranges, nil
 }
 
+// brief leaves out of the metadata of a text what its header says in words that
+// are always the same, and what the caller has asked for.
+func (m meta) brief(a ask) meta {
+	if m.Type != "text" {
+		return m
+	}
+	m.Path, m.Type, m.Size = "", "", 0
+	if m.Encoding == string(textfile.UTF8) {
+		m.Encoding = ""
+	}
+	if m.Ending == string(textfile.LF) {
+		m.Ending = ""
+	}
+	if a.tail == 0 && a.section == "" {
+		m.First, m.Last = 0, 0
+	}
+	if a.limit > 0 && !m.Truncated {
+		m.Lines, m.NextOffset = 0, 0
+	}
+	return m
+}
+
 // fill adds what p.show does not know.
 func (m *meta) fill(of meta) {
 	of.First, of.Last, of.Truncated, of.NextOffset = m.First, m.Last, m.Truncated, m.NextOffset
@@ -71,7 +95,7 @@ func (m *meta) fill(of meta) {
 // bytes end lines in both, the one there is will do.
 func (f *opened) reread(ctx context.Context) (*textfile.Index, error) {
 	if x := *f.index; !x.Binary && x.BOM == 0 && !x.Encoding.Wide() && !f.encoding.Wide() && f.encoding != textfile.UTF8 {
-		x.Encoding, x.Invalid = f.encoding, 0
+		x.Encoding, x.Guessed, x.Invalid = f.encoding, false, 0
 		return &x, nil
 	}
 	return textfile.Scan(ctx, f, f.Stat.Size, textfile.Options{Encoding: f.encoding})
@@ -86,15 +110,21 @@ func (f *opened) masked(ctx context.Context) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	encoding := f.index.Encoding
-	if f.encoding != "" {
-		encoding = f.encoding
+	// Bytes are masked before they are decoded, as programs read such files:
+	// in another encoding what ends a value might be a part of a character.
+	encoding, hidden := f.index.Encoding, raw[f.index.BOM:]
+	if encoding.Wide() {
+		hidden = sandbox.MaskSecrets([]byte(encoding.Decode(hidden)))
+	} else {
+		if f.encoding != "" && !f.encoding.Wide() {
+			encoding = f.encoding
+		}
+		hidden = []byte(encoding.Decode(sandbox.MaskSecrets(hidden)))
 	}
-	text := encoding.Decode(raw[f.index.BOM:])
-	if f.index.Ending == textfile.CR { // masking goes by line feeds
-		text = strings.ReplaceAll(text, "\r", "\n")
+	if f.index.Ending == textfile.CR {
+		hidden = bytes.ReplaceAll(hidden, []byte{'\r'}, []byte{'\n'})
 	}
-	got, err := f.made(ctx, bytes.NewReader(sandbox.MaskSecrets([]byte(text))), "", f.index.Format.String())
+	got, err := f.made(ctx, bytes.NewReader(hidden), "", f.index.Format.String())
 	if err != nil {
 		return nil, err
 	}
@@ -139,9 +169,9 @@ func (p *page) show() (*answer, []state.Range, error) {
 		b.first = max(1, p.index.Lines-p.tail+1)
 		asked = b.first
 		if p.limit == 0 {
-			// More than fits need not be read: a row is 8 bytes at least.
+			// More than fits need not be read: a row has a number, a tab and a line feed.
 			b.fromEnd, b.limit = true, min(p.tail, p.index.Lines)
-			b.first = max(b.first, p.index.Lines-int64(b.room/8))
+			b.first = max(b.first, p.index.Lines-int64(b.room/(digits(p.index.Lines)+len("\t\n"))))
 		}
 	}
 	var notes []string
@@ -176,7 +206,7 @@ func (p *page) show() (*answer, []state.Range, error) {
 	}
 	notes = append(notes, b.notes(p)...)
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s  lines %d-%d of %d  %s  %s\n", p.title(), b.first, b.last, p.index.Lines, p.format, p.tag)
+	fmt.Fprintf(&text, "%s  %s of %d  %s\n", p.title(), lineRangeText(b.first, b.last), p.index.Lines, p.end())
 	text.WriteString(b.text.String())
 	text.WriteString(symbols)
 	for _, note := range notes {
@@ -184,6 +214,23 @@ func (p *page) show() (*answer, []state.Range, error) {
 	}
 	got.text = text.String()
 	return got, b.ranges, nil
+}
+
+// end is the end of the header: the encoding and line ending, unless they are
+// the usual UTF-8 with LF, and the tag.
+func (p *page) end() string {
+	switch p.format {
+	case "", "utf-8", "utf-8 lf":
+		return p.tag
+	}
+	return p.format + "  " + p.tag
+}
+
+func lineRangeText(first, last int64) string {
+	if first == last {
+		return fmt.Sprintf("line %d", first)
+	}
+	return fmt.Sprintf("lines %d-%d", first, last)
 }
 
 // title is how the header begins.
@@ -195,8 +242,8 @@ func (p *page) title() string {
 }
 
 func (p *page) pastEnd(first int64) *answer {
-	return &answer{text: fmt.Sprintf("%s  no lines from %d on: there are %d  %s  %s\nnote: offset=%d is past the end; view offset=%d shows the last lines\n",
-		p.title(), first, p.index.Lines, p.format, p.tag, first, max(1, p.index.Lines-19))}
+	return &answer{text: fmt.Sprintf("%s  no lines from %d on: there are %d  %s\nnote: offset=%d is past the end; view offset=%d shows the last lines\n",
+		p.title(), first, p.index.Lines, p.end(), first, max(1, p.index.Lines-19))}
 }
 
 // more says how much is left and the call that continues.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	_ "embed"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/state"
 	"github.com/toolroom-mcp/toolroom/pkg/textfile"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+	"github.com/toolroom-mcp/toolroom/pkg/walk"
 )
 
 //go:embed view.md
@@ -29,37 +31,41 @@ const (
 )
 
 type arguments struct {
-	FilePath string `json:"file_path,omitempty" alias:"path" jsonschema:"the file; absolute, or relative to the first root"`
-	Offset   int64  `json:"offset,omitempty" min:"0" jsonschema:"first line, from 1 (PDF: page; hex: byte, from 0)"`
-	Limit    int64  `json:"limit,omitempty" min:"1" jsonschema:"lines to show, 2000 unless given (PDF: pages; hex: bytes)"`
-	Tail     int64  `json:"tail,omitempty" min:"1" jsonschema:"show the last N lines instead"`
-	Section  string `json:"section,omitempty" alias:"find_section" jsonschema:"show this markdown heading or this symbol"`
-	Paths    []part `json:"paths,omitempty" jsonschema:"several files in one call"`
-	Hex      bool   `json:"hex,omitempty" default:"false" jsonschema:"dump bytes"`
-	Encoding string `json:"encoding,omitempty" jsonschema:"read the text in this encoding instead of the detected one"`
-	Metadata bool   `json:"metadata,omitempty" default:"false" jsonschema:"tell about the file, without content"`
+	FilePath string `json:"file_path,omitempty" alias:"@file" jsonschema:"absolute, or relative to the first root"`
+	Offset   int64  `json:"offset,omitempty" min:"0" jsonschema:"first line (PDF: page; hex: byte)"`
+	Limit    int64  `json:"limit,omitempty" alias:"max_lines,num_lines,line_count,head" min:"0" jsonschema:"lines (PDF: pages; hex: bytes); default 2000"`
+	Tail     int64  `json:"tail,omitempty" min:"1" jsonschema:"read the last N lines"`
+	Section  string `json:"section,omitempty" alias:"find_section,heading,symbol" jsonschema:"markdown heading or symbol to read"`
+	Paths    []part `json:"paths,omitempty" alias:"files,file_paths"`
+	Hex      bool   `json:"hex,omitempty" default:"false"`
+	Encoding string `json:"encoding,omitempty" jsonschema:"default: detected"`
+	Metadata bool   `json:"metadata,omitempty" default:"false" jsonschema:"no content"`
+	lineRange
+	Pages   json.RawMessage `json:"pages,omitempty" alias:"page,page_range" hidden:"true"`
+	Command string          `json:"command,omitempty" hidden:"true"` // of the tool that views and edits
 }
 
 // part is one of several files.
 type part struct {
-	FilePath string `json:"file_path" alias:"path" jsonschema:"the file"`
-	Offset   int64  `json:"offset,omitempty" min:"0" jsonschema:"first line"`
-	Limit    int64  `json:"limit,omitempty" min:"1" jsonschema:"lines to show"`
+	FilePath string `json:"file_path" alias:"@file"`
+	Offset   int64  `json:"offset,omitempty" min:"0"`
+	Limit    int64  `json:"limit,omitempty" alias:"max_lines,num_lines,line_count" min:"0"`
+	lineRange
 }
 
-// meta is the structuredContent.
+// meta is the result's metadata.
 type meta struct {
 	Path       string `json:"path,omitempty" jsonschema:"the file, as it can be given back"`
-	Type       string `json:"type,omitempty" jsonschema:"text, image, pdf, notebook, binary, directory or empty"`
+	Type       string `json:"type,omitempty" jsonschema:"image, pdf, notebook, binary, directory or empty; missing: text"`
 	Size       int64  `json:"size,omitempty" jsonschema:"bytes"`
 	Lines      int64  `json:"lines,omitempty" jsonschema:"lines the file has (PDF: pages)"`
 	First      int64  `json:"first,omitempty" jsonschema:"first line shown"`
 	Last       int64  `json:"last,omitempty" jsonschema:"last line shown"`
-	Encoding   string `json:"encoding,omitempty"`
-	Ending     string `json:"ending,omitempty" jsonschema:"lf, crlf, cr or mixed"`
+	Encoding   string `json:"encoding,omitempty" jsonschema:"missing: utf-8"`
+	Ending     string `json:"ending,omitempty" jsonschema:"crlf, cr or mixed; missing: lf"`
 	Etag       string `json:"etag,omitempty" jsonschema:"hash of the content"`
 	Masked     bool   `json:"masked,omitempty" jsonschema:"values are hidden"`
-	Truncated  bool   `json:"truncated" jsonschema:"there is more than shown"`
+	Truncated  bool   `json:"truncated,omitempty" jsonschema:"there is more than shown"`
 	NextOffset int64  `json:"next_offset,omitempty" jsonschema:"offset that continues"`
 	Files      int    `json:"files,omitempty" jsonschema:"files asked for with paths"`
 	Failed     int    `json:"failed,omitempty" jsonschema:"files that could not be shown"`
@@ -79,16 +85,17 @@ func tools(box sandbox.Config, kept state.Config) ([]*mcpkit.Tool, error) {
 	if err := kept.Validate(); err != nil {
 		return nil, err
 	}
-	box.ClientRoots = mcpkit.ClientRoots
-	if dir := kept.Spilled(); dir != "" {
-		box.Readable = append(box.Readable, dir)
-	}
+	box.ClientRoots, box.Finder = mcpkit.ClientRoots, walk.Named
+	box.ReadableFor = kept.SpilledFor
 	v := &viewer{box: sandbox.New(box), store: state.New(kept)}
 	tool, err := mcpkit.NewTool(mcpkit.Def{
 		Name: "view", Title: "View file", Description: strings.TrimSpace(description),
 		Hints:   mcpkit.Hints{ReadOnly: true, Idempotent: true},
 		Aliases: []string{"View", "Read"},
 		Timeout: deadline, MaxTokens: maxTokens, MaxConcurrent: maxConcurrent, Output: meta{},
+		// Without it Claude Code writes results over 50 000 characters to a file and
+		// shows the model the first 2 KB. maxTokens are 80 000 bytes; notes come on top.
+		Meta: map[string]any{"anthropic/maxResultSizeChars": 100_000},
 	}, v.call)
 	return []*mcpkit.Tool{tool}, err
 }
@@ -102,7 +109,8 @@ type ask struct {
 	hex           bool
 	encoding      textfile.Encoding
 	metadata      bool
-	budget        int // bytes of text
+	pages         span // of a PDF; the zero value: not given
+	budget        int  // bytes of text
 }
 
 // ranged reports whether a part of the file was asked for.
@@ -116,7 +124,7 @@ type answer struct {
 }
 
 func (v *viewer) call(ctx context.Context, args arguments) (*mcpkit.Result, error) {
-	asks, err := asksOf(args)
+	asks, err := asksOf(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -132,13 +140,24 @@ func (v *viewer) call(ctx context.Context, args arguments) (*mcpkit.Result, erro
 		if err != nil {
 			return nil, err
 		}
-		return &mcpkit.Result{Text: a.text, Images: a.images, Meta: a.meta}, nil
+		return &mcpkit.Result{Text: a.text, Images: a.images, Meta: a.meta.brief(asks[0])}, nil
 	}
 	return v.several(ctx, fs, asks, budget)
 }
 
 // asksOf checks the arguments and spreads them over the files.
-func asksOf(args arguments) ([]ask, error) {
+func asksOf(ctx context.Context, args arguments) ([]ask, error) {
+	if args.Command != "" && args.Command != "view" {
+		return nil, toolerr.New(toolerr.InvalidParams, "view only shows files; for the command %s use the tool edit or replace", sandbox.EscapeName(args.Command))
+	}
+	if err := args.apply(ctx, &args.Offset, &args.Limit); err != nil {
+		return nil, err
+	}
+	for i := range args.Paths {
+		if err := args.Paths[i].apply(ctx, &args.Paths[i].Offset, &args.Paths[i].Limit); err != nil {
+			return nil, err
+		}
+	}
 	all := ask{hex: args.Hex, metadata: args.Metadata}
 	if args.Encoding != "" {
 		e, err := textfile.ParseEncoding(args.Encoding)
@@ -146,6 +165,13 @@ func asksOf(args arguments) ([]ask, error) {
 			return nil, err
 		}
 		all.encoding = e
+	}
+	if given(args.Pages) {
+		s, err := parsePages(args.Pages)
+		if err != nil {
+			return nil, err
+		}
+		all.pages = s
 	}
 	var asks []ask
 	if args.FilePath != "" {

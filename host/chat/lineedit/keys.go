@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -37,6 +38,7 @@ const (
 	yank
 	clear
 	complete
+	escape
 )
 
 type key struct {
@@ -124,12 +126,17 @@ const (
 
 	maxSequence = 32      // bytes; what is longer is none
 	maxPaste    = 1 << 20 // bytes of one paste that are taken
+
+	// sequenceTime is the time to wait for the rest of a sequence where Esc alone
+	// is a key: terminals send a sequence at once.
+	sequenceTime = 100 * time.Millisecond
 )
 
 // keys reads keys from what a terminal sends.
 type keys struct {
 	from    *Source
 	waiting []byte
+	escapes bool // Esc alone is a key
 }
 
 func (k *keys) byte(ctx context.Context) (byte, error) {
@@ -179,6 +186,10 @@ func (k *keys) next(ctx context.Context) (key, error) {
 
 // escaped reads what follows the escape character.
 func (k *keys) escaped(ctx context.Context) (key, error) {
+	alone, err := k.alone(ctx)
+	if err != nil || alone {
+		return key{action: escape}, err
+	}
 	b, err := k.byte(ctx)
 	for err == nil && b == 0x1b { // the key itself, pressed before
 		b, err = k.byte(ctx)
@@ -207,6 +218,24 @@ func (k *keys) escaped(ctx context.Context) (key, error) {
 		return k.paste(ctx)
 	}
 	return key{action: sequence(string(seq))}, nil
+}
+
+// alone reports whether nothing follows the escape character, where that is a key.
+func (k *keys) alone(ctx context.Context) (bool, error) {
+	if !k.escapes || len(k.waiting) > 0 {
+		return false, nil
+	}
+	soon, cancel := context.WithTimeout(ctx, sequenceTime)
+	defer cancel()
+	more, err := k.from.read(soon)
+	switch {
+	case err == nil:
+		k.waiting = more
+		return false, nil
+	case ctx.Err() == nil && soon.Err() != nil:
+		return true, nil
+	}
+	return false, err
 }
 
 // paste reads what is pasted, with its lines.

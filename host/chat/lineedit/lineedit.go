@@ -9,6 +9,7 @@
 //	Left, Right, Home, End, Ctrl-A, -E, -B, -F, Alt-B, -F
 //	Backspace, Delete, Ctrl-W, -U, -K, Alt-D; Ctrl-Y puts back what these took
 //	Tab                      completes
+//	Esc                      gives the text up, where ReadOrEscape reads it
 //	Ctrl-L                   clears the screen
 //	Ctrl-Z                   stops the program, as the shell has it
 //
@@ -31,6 +32,9 @@ import (
 
 // ErrInterrupt is Ctrl-C at an empty text.
 var ErrInterrupt = errors.New("interrupted")
+
+// ErrEscape is Esc, where it ends a text.
+var ErrEscape = errors.New("given up with Esc")
 
 var errTooLong = fmt.Errorf("a line is longer than %d bytes", maxLine)
 
@@ -76,6 +80,17 @@ const (
 // Read reads a text, which begins as initial. Its error is ErrInterrupt, io.EOF,
 // ctx's, or that of the terminal.
 func (e *Editor) Read(ctx context.Context, prompt, initial string) (string, error) {
+	return e.read(ctx, prompt, initial)
+}
+
+// ReadOrEscape is Read, which Esc ends with ErrEscape.
+func (e *Editor) ReadOrEscape(ctx context.Context, prompt, initial string) (string, error) {
+	e.keys.escapes = true
+	defer func() { e.keys.escapes = false }()
+	return e.read(ctx, prompt, initial)
+}
+
+func (e *Editor) read(ctx context.Context, prompt, initial string) (string, error) {
 	r := &reading{editor: e, prompt: screen.Clean(prompt), place: e.History.len()}
 	r.text.set(initial)
 	if err := r.raw(); err != nil {
@@ -214,6 +229,8 @@ func (r *reading) key(k key) (done bool, err error) {
 			break
 		}
 		return true, nil
+	case escape:
+		return false, ErrEscape
 	case interrupt:
 		if len(t.runes) == 0 {
 			return false, ErrInterrupt

@@ -143,6 +143,28 @@ func (ty *typing) read(t *testing.T, keys string) (string, error) {
 	return text, err
 }
 
+// Esc alone ends a text where it may; the sequences of other keys do not, and neither does
+// Esc before one.
+func TestEsc(t *testing.T) {
+	for keys, want := range map[string]string{"ab\x1b[Dx\r": "axb", "ab\x1b\x1b[Dx\r": "axb", "a\x1b\rb\r": "a\nb", "ab\x1bOHx\r": "xab"} {
+		ty := newTyping(t, 40)
+		go io.WriteString(ty.keys, keys) //nolint:errcheck // the reader tells
+		text, err := ty.editor.ReadOrEscape(t.Context(), "> ", "")
+		require.NoError(t, err)
+		require.Equal(t, want, text, "%q", keys)
+	}
+	ty := newTyping(t, 40)
+	for range 2 {
+		go io.WriteString(ty.keys, "ab\x1b") //nolint:errcheck // the reader tells
+		_, err := ty.editor.ReadOrEscape(t.Context(), "> ", "xy")
+		require.ErrorIs(t, err, lineedit.ErrEscape)
+		require.Zero(t, ty.raw, "the terminal is as it was")
+	}
+	text, err := ty.read(t, "a\x1b[Db\r") // the next text is read as ever
+	require.NoError(t, err)
+	require.Equal(t, "ba", text)
+}
+
 func TestKeys(t *testing.T) {
 	const (
 		up, down, right, left = "\x1b[A", "\x1b[B", "\x1b[C", "\x1b[D"

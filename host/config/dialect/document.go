@@ -102,7 +102,7 @@ func (d *Document) sections(root, local *node) []section {
 	strict := strings.HasPrefix(filepath.Base(d.File), "toolroom.")
 	own := ownSettings(strict, root)
 	var found []section
-	unknown := []pair{}
+	var unknown, beside []pair
 	add := func(path string, n *node) {
 		found = append(found, section{path: path, node: n, strict: strict && path == "servers"})
 	}
@@ -141,10 +141,16 @@ func (d *Document) sections(root, local *node) []section {
 				d.readToolroom(p.value)
 			case !own:
 				d.misplaced(p)
+				beside = append(beside, p)
 				unknown = append(unknown, p)
 			case !d.readSetting(p):
-				unknown = append(unknown, p)
+				unknown, beside = append(unknown, p), append(beside, p)
 			}
+		}
+	}
+	if len(found) > 0 && !strict {
+		for _, p := range beside {
+			d.restrictsAll(p)
 		}
 	}
 	switch {
@@ -154,12 +160,14 @@ func (d *Document) sections(root, local *node) []section {
 		}
 	case len(found) == 0 && len(unknown) > 0 && len(d.Settings) == 0 && bareMap(root):
 		found = []section{{node: root}}
-	case len(found) == 0 && len(d.Settings) == 0:
+	case len(found) == 0 && len(d.Settings) == 0 && len(d.ToolDirs) == 0:
 		d.noSection(unknown)
-	case own:
+	default:
 		for _, p := range unknown {
-			if near := nearest(p.key, settingNames()); near != "" {
+			if near := nearest(p.key, settingNames()); own && near != "" {
 				d.fault(p.line, "%s is not known here; did you mean %s?", show(p.key), near)
+			} else {
+				d.Unread = append(d.Unread, p.key)
 			}
 		}
 	}
@@ -380,6 +388,9 @@ func (r *reader) readFields(n *node) {
 }
 
 func (r *reader) unknown(p pair, all []field) {
+	if !r.strict && r.restricted(p) {
+		return
+	}
 	is := func(name string) bool { return plain(name) == plain(p.key) }
 	if slices.ContainsFunc(others(), is) && (!r.strict || is("name") || is("id")) {
 		return

@@ -185,7 +185,8 @@ func described(schema map[string]any, doc string) map[string]any {
 
 // others are fields of other products that mean nothing here, or are of no
 // consequence: sign-in is found out from the server's answer, approval is the
-// policy's, looks are the editor's.
+// policy's, looks are the editor's. Values that restrict a server there are
+// warned of first; see restriction.
 func others() []string {
 	return []string{
 		"id", "name", "trust", "oauth", "auth", "authProviderType", "targetAudience", "targetServiceAccount", "extensionName",
@@ -279,7 +280,11 @@ func readTools(r *reader, n *node) {
 		default:
 			known := []string{"allow", "block", "rename", "describe"}
 			if !r.strict && p.value.kind == mapNode && nearest(p.key, known) == "" {
-				continue // settings of one tool, as Codex has them
+				for _, of := range p.value.pairs { // settings of one tool, as Codex has them
+					r.field, r.line = name+"."+show(p.key)+"."+show(of.key), of.line
+					r.restricted(of)
+				}
+				continue
 			}
 			r.problem("not known; there are allow, block, rename and describe%s", didYouMean(p.key, known))
 		}

@@ -138,3 +138,44 @@ func TestProblemsAreBounded(t *testing.T) {
 	require.Contains(t, dialect.Parse("toolroom.yaml", []byte(text.String()), dialect.Options{}).Problems.Error(), "and 80 more")
 	require.Contains(t, problems("toolroom.yaml", "\"a\\e[2Jb\": 1"), `"a\u001b[2Jb" is not known`, "a terminal is not steered")
 }
+
+// A field that confines a server, or has its calls confirmed, in another
+// product is never left out in silence; one that permits something may be.
+func TestRestrictionsAreSaid(t *testing.T) {
+	for _, c := range []struct{ file, text, field string }{
+		{"mcp.json", `{"servers": {"x": {"command": "a", "sandboxEnabled": true}}}`, "sandboxEnabled"},
+		{"mcp.json", `{"servers": {"x": {"command": "a", "sandbox": {"network": {"allowedDomains": ["b"]}}}}}`, "sandbox"},
+		{"mcp.json", `{"servers": {"x": {"command": "a", "sandbox": "${input:s}"}}}`, "sandbox"},
+		{"settings.json", `{"mcp": {"servers": {"x": {"command": "a", "sandbox_enabled": true}}}}`, "sandbox_enabled"},
+		{"settings.json", `{"mcpServers": {"x": {"command": "a", "trust": false}}}`, "trust"},
+		{"a.json", `{"mcpServers": {"x": {"command": "a", "permissions": {"network": false}}}}`, "permissions"},
+		{"a.json", `{"mcpServers": {"x": {"command": "a", "readOnly": true}}}`, "readOnly"},
+		{"opencode.json", `{"mcp": {"x": {"type": "local", "command": ["a"], "sandbox": true}}}`, "sandbox"},
+		{"config.toml", "[mcp_servers.x]\ncommand = \"a\"\ndefault_tools_approval_mode = \"prompt\"", "default_tools_approval_mode"},
+		{"config.toml", "[mcp_servers.x]\ncommand = \"a\"\n[mcp_servers.x.tools.rm]\napproval_mode = \"prompt\"", "tools.rm.approval_mode"},
+		{"config.toml", "[mcp_servers.x]\ncommand = \"a\"\nexperimental_environment = \"remote\"", "experimental_environment"},
+		{"a.json", `{"mcpServers": {"x": {"url": "https://h", "headersHelper": "/bin/h"}}}`, "headersHelper"},
+	} {
+		d := dialect.Parse(c.file, []byte(c.text), dialect.Options{})
+		require.NoError(t, d.Problems.Err(), c.text)
+		require.Len(t, d.Servers, 1)
+		require.Len(t, d.Problems.Warnings(), 1, c.text)
+		require.Contains(t, d.Problems.Warnings()[0].String(), "server x: "+c.field+": ", c.text)
+	}
+	for _, text := range []string{
+		`{"mcpServers": {"x": {"command": "a", "sandboxEnabled": false, "sandbox": null, "trust": true, "defaultToolsApprovalMode": "auto", "alwaysAllow": ["b"], "autoApprove": []}}}`,
+	} {
+		require.Empty(t, problems("a.json", text), text)
+		require.Empty(t, dialect.Parse("a.json", []byte(text), dialect.Options{}).Problems, text)
+	}
+	for _, text := range []string{
+		`{"servers": {"x": {"command": "a"}}, "sandbox": {"filesystem": {"denyRead": ["~"]}}}`,
+		`{"mcp": {"x": {"type": "local", "command": ["a"]}}, "permission": {"x_*": "ask"}}`,
+	} {
+		d := dialect.Parse("mcp.json", []byte(text), dialect.Options{})
+		require.NoError(t, d.Problems.Err())
+		require.Len(t, d.Problems.Warnings(), 1, text)
+		require.Contains(t, d.Problems.Warnings()[0].Text, "has no effect on the servers")
+	}
+	require.Contains(t, problems("toolroom.yaml", "servers: {x: {command: a, sandbox: true}}"), "sandbox: not known")
+}

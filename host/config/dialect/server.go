@@ -51,6 +51,8 @@ type Server struct {
 	Files    bool          // {file:path} stands for what a file holds, and not for itself
 	Contents []secret.Text // what files hold of which Expand has put something in
 
+	Ineffective []string // fields that limit the server in another product and not here, with the reason
+
 	lines map[string]int // of the fields
 }
 
@@ -191,5 +193,6 @@ type Document struct {
 	ToolDirs []string // as written
 	Settings []Setting
 	Problems Problems
-	Empty    bool // it has no place with servers, which is one of the Problems
+	Unread   []string // keys next to the servers that mean nothing here
+	Empty    bool     // it has no place with servers, which is one of the Problems
 }

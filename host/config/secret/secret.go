@@ -13,7 +13,8 @@ import (
 	"log/slog"
 	"regexp"
 	"strings"
-	"unicode"
+
+	"github.com/toolroom-mcp/toolroom/internal/redact"
 )
 
 var (
@@ -24,7 +25,7 @@ var (
 	urlPart     = regexp.MustCompile(`[^/?&#=]+`)
 )
 
-// Hidden stands where something was.
+// Hidden replaces a credential.
 const Hidden = "***"
 
 // Text is a value that only Reveal shows. Formatting, logging and encoding it
@@ -48,46 +49,14 @@ func (t Text) MarshalYAML() (any, error) { return Hidden, nil }
 // LogValue does so for slog.
 func (t Text) LogValue() slog.Value { return slog.StringValue(Hidden) }
 
-// words are the parts of names that say that the value is a credential.
-func words() []string {
-	return []string{
-		"token", "secret", "passw", "passphrase", "passcode", "apikey", "accesskey", "privatekey",
-		"credential", "auth", "cookie", "bearer", "session", "dsn", "connectionstring", "signature", "jwt", "databaseurl",
-	}
-}
-
 // Name reports whether a variable, flag or header of this name holds a
-// credential.
-func Name(name string) bool {
-	plain := strings.Map(func(r rune) rune {
-		if unicode.IsLetter(r) || unicode.IsDigit(r) {
-			return unicode.ToLower(r)
-		}
-		return -1
-	}, name)
-	for _, word := range words() {
-		if strings.Contains(plain, word) {
-			return true
-		}
-	}
-	lower := strings.ToLower(name)
-	for _, end := range []string{"key", "pat", "pwd", "pass"} {
-		if lower == end || strings.HasSuffix(lower, "_"+end) || strings.HasSuffix(lower, "-"+end) {
-			return true
-		}
-	}
-	return false
-}
+// credential. Unlike an argument of a tool, a setting called key does.
+func Name(name string) bool { return strings.EqualFold(name, "key") || redact.Name(name) }
 
 // issued reports whether a value looks like a key that some service made.
 func issued(value string) bool {
-	for _, prefix := range []string{
-		"sk-", "pk-", "ghp_", "gho_", "ghs_", "ghu_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "xoxa-", "xapp-",
-		"AKIA", "ASIA", "AIza", "ya29.", "eyJ", "hf_", "npm_", "pypi-", "sk_", "rk_", "whsec_", "lin_api_", "secret_", "ntn_",
-	} {
-		if strings.HasPrefix(value, prefix) && len(value) >= len(prefix)+8 {
-			return true
-		}
+	if redact.Issued(value) {
+		return true
 	}
 	if len(value) < 32 {
 		return false

@@ -14,8 +14,8 @@
 // A text that is a reference alone stands for the value itself, whatever its
 // kind; within a text it stands for the value as text. There are ${args.NAME},
 // ${steps.ID.result} (the structured result, else the text, read as JSON where
-// it is), ${steps.ID.text} and ${steps.ID.is_error}, each with further members
-// and [indexes]; ${…:-text} has a default. What a step that was not made has
+// it is), ${steps.ID.text}, ${steps.ID.details} (_meta["toolroom/result"]: counts,
+// exit code, …) and ${steps.ID.is_error}, each with further members and [indexes]; ${…:-text} has a default. What a step that was not made has
 // given is null. $${ is a ${.
 //
 // A condition is a reference, which holds unless it is null, false, 0 or empty,

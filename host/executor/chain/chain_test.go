@@ -18,7 +18,7 @@ import (
 func raw(text string) json.RawMessage { return json.RawMessage(text) }
 
 // tools are those that steps call: echo gives its arguments, fail says that it
-// failed, refuse cannot be called, words gives a text.
+// failed, refuse cannot be called, words gives a text, counted a count in _meta.
 func tools(_ context.Context, _ *call.Request, tool string, arguments json.RawMessage) (*call.Result, error) {
 	switch tool {
 	case "fail":
@@ -27,6 +27,8 @@ func tools(_ context.Context, _ *call.Request, tool string, arguments json.RawMe
 		return nil, toolerr.New(toolerr.PolicyDenied, "not you")
 	case "words":
 		return executor.Shape{}.Text(tool, "just words")
+	case "counted":
+		return &call.Result{Raw: raw(`{"content":[{"type":"text","text":"3 files"}],"_meta":{"toolroom/result":{"total":3}}}`)}, nil
 	case "picture":
 		return &call.Result{Raw: raw(`{"content":[{"type":"image","data":"","mimeType":"image/png"}]}`)}, nil
 	}
@@ -45,6 +47,7 @@ func TestReferences(t *testing.T) {
 	steps := []chain.Step{
 		{ID: "a", Tool: "echo", Args: raw(`{"x":"${args.x}","list":[1,{"y":"${args.x}"}]}`)},
 		{ID: "w", Tool: "words"},
+		{ID: "c", Tool: "counted"},
 		{ID: "f", Tool: "fail", Continue: true},
 		{If: &chain.Condition{Value: raw(`false`)}, Then: []chain.Step{{ID: "never", Tool: "echo"}}},
 	}
@@ -58,6 +61,8 @@ func TestReferences(t *testing.T) {
 		{`"${steps.a.result.list[1].y.deep[1]}"`, `"s"`, ""},
 		{`"${steps.w.result}"`, `"just words"`, ""},
 		{`"${steps.f.text}/${steps.f.is_error}/${steps.w.is_error}"`, `"it went wrong/true/false"`, ""},
+		{`"${steps.c.result} ${steps.c.details.total}"`, `"3 files 3"`, ""},
+		{`"${steps.w.details}"`, `null`, ""},
 		{`"${steps.never.result}"`, `null`, ""},
 		{`"${steps.never.result:-else}"`, `"else"`, ""},
 		{`"${args.none:-}"`, `""`, ""},
@@ -110,7 +115,7 @@ func TestConditions(t *testing.T) {
 			If: &c.is, Then: []chain.Step{{Tool: "echo", Args: raw(`{"is":true}`)}}, Else: []chain.Step{{Tool: "echo", Args: raw(`{"is":false}`)}},
 		}}}, `{"t":true,"zero":0,"empty":[],"n":5.0,"s":"abcd","l":["a","b"],"o":{"a":1,"b":2}}`)
 		require.NoError(t, err)
-		require.Contains(t, string(res.Raw), fmt.Sprintf(`"structuredContent":{"is":%v}`, c.want), "%s %+v", c.is.Value, c.is)
+		require.Contains(t, string(res.Raw), fmt.Sprintf(`"text":"{\"is\":%v}"`, c.want), "%s %+v", c.is.Value, c.is)
 	}
 	_, err := do(t, chain.Config{Steps: []chain.Step{{If: &chain.Condition{Value: raw(`"${args.none}"`)}}}}, `{}`)
 	require.Equal(t, toolerr.MissingParameter, toolerr.CodeOf(err))
@@ -128,7 +133,7 @@ func TestFailures(t *testing.T) {
 
 	res, err = do(t, chain.Config{Steps: []chain.Step{{ID: "r", Tool: "refuse", Continue: true}, {Tool: "echo", Args: raw(`{"why":"${steps.r.text}"}`)}}}, `{}`)
 	require.NoError(t, err)
-	require.Contains(t, string(res.Raw), `"why":"POLICY_DENIED: not you"`)
+	require.Contains(t, string(res.Raw), `{\"why\":\"POLICY_DENIED: not you\"}`)
 
 	res, err = do(t, chain.Config{Steps: []chain.Step{{Tool: "words"}, {Tool: "picture"}}}, `{}`)
 	require.NoError(t, err)
@@ -186,7 +191,7 @@ func TestBadConfigurations(t *testing.T) {
 		{chain.Config{Steps: []chain.Step{{ID: "a", Tool: "t", Args: raw(`{"x":"${steps.a.result}"}`)}}}, "names no step that comes before"},
 		{chain.Config{Steps: []chain.Step{{Parallel: [][]chain.Step{{step}, {{Tool: "t", Args: raw(`{"x":"${steps.a.text}"}`)}}}}}}, "chain.steps[0].parallel[1][0].args: ${steps.a.text} names no step"},
 		{chain.Config{Steps: []chain.Step{{Parallel: [][]chain.Step{{step}, {step}}}}}, "chain.steps[0]: two steps have the id a"},
-		{chain.Config{Steps: []chain.Step{step}, Result: raw(`"${steps.a.output}"`)}, "chain.result: ${steps.a.output}: of a step there are result, text and is_error"},
+		{chain.Config{Steps: []chain.Step{step}, Result: raw(`"${steps.a.output}"`)}, "chain.result: ${steps.a.output}: a step has result, text, details and is_error"},
 		{chain.Config{Steps: []chain.Step{step}, Result: raw(`"${HOME}"`)}, "chain.result: ${HOME} is no reference"},
 		{chain.Config{Steps: []chain.Step{step}, Result: raw(`"${args.x"`)}, "chain.result: a ${ is not closed"},
 		{chain.Config{Steps: []chain.Step{step}, Result: raw(`"${args..x}"`)}, "is no reference"},

@@ -122,7 +122,7 @@ func TestStepsAreNotMadeAgain(t *testing.T) {
 	res, err := do()
 	require.NoError(t, err)
 	require.Equal(t, []string{"last"}, b.taken())
-	require.Contains(t, string(res.Raw), `"structuredContent":{"x":7,"failed":true}`)
+	require.Contains(t, string(res.Raw), `"text":"{\"x\":7,\"failed\":true}"`)
 	require.Nil(t, kept.value)
 
 	_, err = do()

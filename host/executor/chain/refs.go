@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/big"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -84,8 +85,8 @@ func parseRef(inside string) (ref, error) {
 		r.root, r.path = "args", parts[1:]
 	case len(parts) >= 3 && parts[0] == "steps":
 		r.root, r.step, r.part, r.path = "steps", parts[1], parts[2], parts[3:]
-		if r.part != "result" && r.part != "text" && r.part != "is_error" {
-			return r, fmt.Errorf("%s: of a step there are result, text and is_error", r.text)
+		if !slices.Contains([]string{"result", "text", "details", "is_error"}, r.part) {
+			return r, fmt.Errorf("%s: a step has result, text, details and is_error", r.text)
 		}
 	default:
 		return r, fmt.Errorf("%s is no reference; there are ${args.NAME} and ${steps.ID.result}", r.text)
@@ -256,6 +257,10 @@ func (s scope) find(r ref) (json.RawMessage, bool) {
 			value = jsonrpc.AppendString(nil, one.text())
 		case r.part == "is_error":
 			value = fmt.Append(nil, one.failed)
+		case r.part == "details":
+			if value = one.result.Details(); value == nil {
+				value = json.RawMessage("null")
+			}
 		default:
 			value = one.value()
 		}

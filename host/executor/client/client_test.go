@@ -35,7 +35,7 @@ func TestTheClientIsAsked(t *testing.T) {
 		code         toolerr.Code
 	}{
 		{name: "a text", answer: `{"action":"accept","content":{"result":"done"}}`, want: `{"content":[{"type":"text","text":"done"}]}`},
-		{name: "JSON in the text", answer: `{"action":"accept","content":{"result":"{\"a\":1}"}}`, want: `"structuredContent":{"a":1}`},
+		{name: "JSON in the text", answer: `{"action":"accept","content":{"result":"{\"a\":1}"}}`, want: `"text":"{\"a\":1}"`},
 		{name: "a form", answer: `{"action":"accept","content":{"ok":true}}`, output: flat, want: `"structuredContent":{"ok":true}`},
 		{name: "a schema that is no form", answer: `{"action":"accept","content":{"result":"{}"}}`, output: json.RawMessage(`{"type":"object","properties":{"l":{"type":"array"}}}`), want: `"structuredContent":{}`},
 		{name: "no", answer: `{"action":"decline"}`, want: `"isError":true`},

@@ -33,6 +33,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/call"
 	"github.com/toolroom-mcp/toolroom/host/config/secret"
 	"github.com/toolroom-mcp/toolroom/host/executor"
+	"github.com/toolroom-mcp/toolroom/host/trust"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
@@ -41,8 +42,9 @@ import (
 type Config struct {
 	Command []string               // the program, absolute, and its arguments
 	Env     map[string]secret.Text // what is added to the clean environment
-	Dir     string                 // absolute; "": the host's
+	Dir     string                 // working directory, absolute; "": the host's
 	Timeout time.Duration          // 0: as long as the call may take
+	Trusted []trust.File           // that have to be as they were trusted, at each call
 }
 
 // Validate names the field that is wrong.
@@ -91,7 +93,7 @@ func New(c Config, shape executor.Shape, run Run, lookup func(string) (string, b
 		}
 		input := append(append([]byte(`{"args":`), arguments...), "}\n"...)
 		output, said, err := run(timed, upstream.OneShot{
-			Command: c.Command, Env: c.environment(lookup), Dir: c.Dir, Input: input, MaxOutput: executor.MaxResult,
+			Command: c.Command, Env: c.environment(lookup), Dir: c.Dir, Input: input, MaxOutput: executor.MaxResult, Trusted: c.Trusted,
 		})
 		if err != nil && timed.Err() != nil {
 			if ctx.Err() != nil {

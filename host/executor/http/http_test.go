@@ -118,7 +118,7 @@ func TestWhatIsSent(t *testing.T) {
 	} {
 		res, err := do(t, c.config, executor.Shape{}, c.arguments)
 		require.NoError(t, err, c.name)
-		require.Equal(t, `{"content":[{"type":"text","text":"{\"ok\":true}"}],"structuredContent":{"ok":true}}`, string(res.Raw))
+		require.Equal(t, `{"content":[{"type":"text","text":"{\"ok\":true}"}]}`, string(res.Raw))
 		all := s.requests()
 		got := all[len(all)-1]
 		require.Equal(t, c.method, got.method, c.name)
@@ -189,15 +189,15 @@ func TestWhatComesBack(t *testing.T) {
 		{name: "text", handler: reply("text/plain; charset=utf-8", "héllo", 200), want: `{"content":[{"type":"text","text":"héllo"}]}`},
 		{name: "text of another set", handler: reply("text/plain; charset=iso-8859-1", "h\xe9llo", 200), want: `{"content":[{"type":"text","text":"héllo"}]}`},
 		{name: "text where an object is declared", handler: reply("text/plain", "hello", 200), shape: executor.Shape{Declared: true}, want: `{"content":[{"type":"text","text":"{\"result\":\"hello\"}"}],"structuredContent":{"result":"hello"}}`},
-		{name: "JSON that says it is text", handler: reply("text/plain", ` {"a": 1.0} `, 200), want: `{"content":[{"type":"text","text":"{\"a\": 1.0}"}],"structuredContent":{"a": 1.0}}`},
+		{name: "JSON that says it is text", handler: reply("text/plain", ` {"a": 1.0} `, 200), want: `{"content":[{"type":"text","text":"{\"a\": 1.0}"}]}`},
 		{name: "a list where one is declared", handler: reply("application/json", `[1]`, 200), shape: executor.Shape{Declared: true, Wrapped: true}, want: `{"content":[{"type":"text","text":"[1]"}],"structuredContent":{"result":[1]}}`},
 		{name: "a list where an object is declared", handler: reply("application/json", `[1]`, 200), shape: executor.Shape{Declared: true}, err: "it is a list, and the output schema wants an object", code: toolerr.ResultInvalid},
 		{name: "no JSON", handler: reply("application/json", `{"a":`, 200), err: "the answer is not JSON, though it says so", code: toolerr.ResultInvalid},
 		{name: "nothing", handler: reply("", ``, 204), want: `{"content":[{"type":"text","text":""}]}`},
 		{name: "bytes", handler: reply("application/pdf", "%PDF\x00\xff", 200), want: `"mimeType":"application/pdf","blob":"JVBERgD/"`},
 		{name: "redacted at any depth", handler: reply("application/json", `{"a":{"Token":{"x":1},"l":[{"token":"t","n":12345678901234567890}]},"token2":1}`, 200), adapt: func(c *http.Config) { c.Redact = []string{"token"} },
-			want: `"structuredContent":{"a":{"Token":"[REDACTED]","l":[{"token":"[REDACTED]","n":12345678901234567890}]},"token2":1}}`},
-		{name: "mapped", handler: reply("application/json", `{"items":[{"name":"a","x":1},{"name":"b"}]}`, 200), adapt: func(c *http.Config) { c.Response = "{names: items[].name}" }, want: `"structuredContent":{"names":["a","b"]}}`},
+			want: `"text":"{\"a\":{\"Token\":\"[REDACTED]\",\"l\":[{\"token\":\"[REDACTED]\",\"n\":12345678901234567890}]},\"token2\":1}"`},
+		{name: "mapped", handler: reply("application/json", `{"items":[{"name":"a","x":1},{"name":"b"}]}`, 200), adapt: func(c *http.Config) { c.Response = "{names: items[].name}" }, want: `"text":"{\"names\":[\"a\",\"b\"]}"`},
 		{name: "not found", handler: reply("application/json", `{"error":"no such city","token":"t"}`, 404), adapt: func(c *http.Config) { c.Redact = []string{"token"} }, want: `{"content":[{"type":"text","text":"HTTP 404 Not Found: {\"error\":\"no such city\",\"token\":\"[REDACTED]\"}"}],"isError":true}`},
 		{name: "no right", handler: reply("text/plain", `who are you?`, 401), err: "HTTP 401 Unauthorized: who are you?", code: toolerr.AuthFailed},
 		{name: "packed unasked", handler: func(w web.ResponseWriter, _ *web.Request) {
@@ -392,7 +392,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	})
 	res, err := do(t, local(zipped, "/", "GET"), executor.Shape{}, `{}`)
 	require.NoError(t, err)
-	require.Contains(t, string(res.Raw), `"structuredContent":{"a":1}`)
+	require.Contains(t, string(res.Raw), `"text":"{\"a\":1}"`)
 	deep := serve(t, answer(strings.Repeat(`{"a":`, 2000)+"1"+strings.Repeat("}", 2000)))
 	c := local(deep, "/", "GET")
 	c.Redact = []string{"b"}
@@ -451,7 +451,7 @@ func TestRedirects(t *testing.T) {
 				return
 			}
 			require.NoError(t, err)
-			require.Contains(t, string(res.Raw), `"from":"`+c.from)
+			require.Contains(t, string(res.Raw), `{\"from\":\"`+c.from)
 			last := s.requests()[len(s.requests())-1]
 			if c.from == "other" {
 				last = other.requests()[len(other.requests())-1]
@@ -529,6 +529,18 @@ func TestPrivateAddresses(t *testing.T) {
 		{host: "[fd00:ec2::254]", private: true},
 		{host: "[64:ff9b::7f00:1]", private: true},
 		{host: "0.0.0.0", private: true},
+		{host: "168.63.129.16", private: true},
+		{host: "192.0.0.192", private: true},
+		{host: "192.0.0.8", private: true},
+		{host: "198.18.0.1", private: true},
+		{host: "240.0.0.1", private: true},
+		{host: "[64:ff9b::808:808]", private: true},
+		{host: "[64:ff9b:1::1]", private: true},
+		{host: "[2002:7f00:1::1]", private: true},
+		{host: "[2001:0:7f00:1::1]", private: true},
+		{host: "[::7f00:1]", private: true},
+		{host: "100.64.0.1"},
+		{host: "[fec0::1]"},
 		{host: "127.0.0.1", private: true, ok: true},
 		{host: "localhost", private: true, ok: true},
 		{host: "127.0.0.1", networks: "127.0.0.0/8", ok: true},

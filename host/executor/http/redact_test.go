@@ -86,7 +86,7 @@ func TestWhatIsNotRedacted(t *testing.T) {
 	for _, c := range []struct{ kind, body, want string }{
 		{"text/plain", "the token is gone; tokens: 2, mytoken=3", `{"content":[{"type":"text","text":"the token is gone; tokens: 2, mytoken=3"}]}`},
 		{"text/html", "a=1&token=x&last=2", `{"content":[{"type":"text","text":"a=1&token=[REDACTED]&last=2"}]}`},
-		{"application/json", `{"text":" {\"a\": 1.0} ","n":1.50}`, `"structuredContent":{"text":" {\"a\": 1.0} ","n":1.50}}`},
+		{"application/json", `{"text":" {\"a\": 1.0} ","n":1.50}`, `"text":"{\"text\":\" {\\\"a\\\": 1.0} \",\"n\":1.50}"`},
 		{"image/png", "\x89PNG\x00token=x", `"type":"image"`},
 		{"application/pdf", "%PDF\x00\xff", `"blob"`},
 	} {
@@ -143,5 +143,5 @@ func TestMappingsLeaveNumbersAsTheyAre(t *testing.T) {
 	cfg.Response = "{a: a}"
 	res, err := do(t, cfg, executor.Shape{}, `{}`)
 	require.NoError(t, err)
-	require.Contains(t, string(res.Raw), `"structuredContent":{"a":1}}`)
+	require.Contains(t, string(res.Raw), `"text":"{\"a\":1}"`)
 }

@@ -70,7 +70,7 @@ func TestTemplates(t *testing.T) {
 func TestStatic(t *testing.T) {
 	res, err := do(t, mock.Config{Result: json.RawMessage(`{"a": 1.0}`), Parts: []json.RawMessage{json.RawMessage(`{"type":"text","text":"before"}`)}}, `{}`)
 	require.NoError(t, err)
-	require.Equal(t, `{"content":[{"type":"text","text":"before"},{"type":"text","text":"{\"a\": 1.0}"}],"structuredContent":{"a": 1.0}}`, string(res.Raw))
+	require.Equal(t, `{"content":[{"type":"text","text":"before"},{"type":"text","text":"{\"a\": 1.0}"}]}`, string(res.Raw))
 }
 
 func TestBadConfigurations(t *testing.T) {

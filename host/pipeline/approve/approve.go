@@ -45,8 +45,8 @@
 // nobody (the server did not start, the queue was full, the caller gave up while
 // it waited there) keeps its approval, for as long as it would have held.
 //
-// What a denial says holds until it expires; after that the same call asks
-// anew. Requests and decisions expire after five minutes. A caller may have 25
+// A denial holds until it expires, or for one call if the decision says so;
+// after that the same call asks again. Requests and decisions expire after five minutes. A caller may have 25
 // requests that wait, a door 75, and all together 100.
 package approve
 
@@ -152,6 +152,9 @@ func (s *Stage) Stage(next call.Handler) call.Handler {
 					return nil, err
 				}
 			case Denied:
+				if err := s.book.spend(ctx, r); err != nil {
+					return nil, s.unkept(req, err)
+				}
 				return nil, denied(r)
 			case Running:
 				if run != "" {
@@ -211,7 +214,7 @@ func denied(r *Record) error {
 // decision returns when a request may have been decided on, or nobody is there
 // to do so now.
 func (s *Stage) decision(ctx context.Context, req *call.Request, r *Record) error {
-	ask := !s.cfg.ClientOff && canBeAsked(req) && len(r.Args) <= maxShown
+	ask := !s.cfg.ClientOff && canBeAsked(req) && fits(r)
 	_, asked := s.asking.Load(r.ID)
 	if ask && !asked {
 		_, asked = s.asking.LoadOrStore(r.ID, true)
@@ -241,6 +244,7 @@ func (s *Stage) wait(ctx context.Context, r *Record, atMost time.Duration) error
 	if atMost <= 0 {
 		return nil
 	}
+	defer call.Pause(ctx)() // of the calls that this one is a step of
 	ctx, cancel := context.WithTimeout(ctx, atMost)
 	defer cancel()
 	_, err := s.book.Await(ctx, r.ID)

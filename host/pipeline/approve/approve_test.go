@@ -133,6 +133,22 @@ func TestArgumentsThatAreNotClearAreRefused(t *testing.T) {
 	require.Empty(t, d.shelf.entries)
 }
 
+// A denial that holds once refuses one call; the same call then asks for approval again.
+func TestADenialThatHoldsOnce(t *testing.T) {
+	d := newDesk(t, approve.Config{})
+	p := d.waits(t, request(`{}`))
+	_, err := d.book.Decide(t.Context(), p.ID, approve.Decision{By: "me", Once: true})
+	require.NoError(t, err)
+	_, err = d.call(t.Context(), request(`{}`))
+	require.Equal(t, toolerr.PolicyDenied, toolerr.CodeOf(err))
+	next := d.waits(t, request(`{}`))
+	require.NotEqual(t, p.ID, next.ID)
+	d.approve(t, next.ID)
+	_, err = d.call(t.Context(), request(`{}`))
+	require.NoError(t, err)
+	require.EqualValues(t, 1, d.ran.Load())
+}
+
 func TestRequestsAndDecisionsExpire(t *testing.T) {
 	d := newDesk(t, approve.Config{})
 	p := d.waits(t, request(`{}`))
@@ -296,6 +312,46 @@ func TestACallersTimeIsOver(t *testing.T) {
 	})
 }
 
+// A step's approval does not use up the time of the call that it is made in.
+func TestWaitingIsNotTheCallsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, approve.Config{Wait: time.Minute})
+		ctx, cancel := call.WithTimeout(t.Context(), time.Second, errors.New("late"))
+		defer cancel()
+		go func() {
+			time.Sleep(30 * time.Second)
+			all, err := d.book.List(t.Context())
+			if err == nil && len(all) == 1 {
+				_, err = d.book.Decide(t.Context(), all[0].ID, approve.Decision{Approve: true})
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		}()
+		_, err := d.call(ctx, request(`{}`))
+		require.NoError(t, err)
+		require.Equal(t, int64(1), d.ran.Load())
+	})
+}
+
+// Nor does the time in which the client's user is asked.
+func TestAQuestionIsNotTheCallsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, approve.Config{})
+		ctx, cancel := call.WithTimeout(t.Context(), time.Second, errors.New("late"))
+		defer cancel()
+		req := request(`{}`)
+		req.Caller.Capabilities = json.RawMessage(`{"elicitation":{}}`)
+		req.Ask = func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+			time.Sleep(time.Minute)
+			return json.RawMessage(`{"action":"accept","content":{"decision":"approve"}}`), ctx.Err()
+		}
+		_, err := d.call(ctx, req)
+		require.NoError(t, err)
+		require.Equal(t, int64(1), d.ran.Load())
+	})
+}
+
 // While a call runs its lease is renewed, and the same call is told to wait.
 func TestARunIsRenewed(t *testing.T) {
 	d := newDesk(t, approve.Config{})
@@ -309,7 +365,7 @@ func TestARunIsRenewed(t *testing.T) {
 		require.Eventually(t, func() bool {
 			r, err := d.book.Find(t.Context(), p.ID)
 			return err == nil && r.Expires.Sub(d.clock.now()) == 30*time.Millisecond
-		}, 10*time.Second, time.Millisecond)
+		}, time.Minute, time.Millisecond)
 		return nil
 	}
 	_, err := d.call(t.Context(), request(`{}`))
@@ -441,4 +497,28 @@ func TestOneOfManyIsFirst(t *testing.T) {
 	all.Wait()
 	require.EqualValues(t, 1, ran.Load())
 	require.EqualValues(t, 1, d.ran.Load())
+}
+
+// The person who decides sees the arguments as they are; a decided request
+// keeps no credentials.
+func TestADecidedRequestKeepsNoCredentials(t *testing.T) {
+	const args = `{"path":"a","apiKey":"k-1","oauth":{"x":"k-2"}}`
+	for _, approved := range []bool{true, false} {
+		d := newDesk(t, approve.Config{})
+		p := d.waits(t, request(args))
+		require.JSONEq(t, args, string(p.Args))
+		if approved {
+			d.approve(t, p.ID)
+			res, err := d.call(t.Context(), request(args))
+			require.NoError(t, err)
+			require.Contains(t, string(res.Raw), "k-1", "the tool gets them")
+		} else {
+			_, err := d.book.Decide(t.Context(), p.ID, approve.Decision{})
+			require.NoError(t, err)
+		}
+		all, err := d.book.List(t.Context())
+		require.NoError(t, err)
+		require.Len(t, all, 1)
+		require.JSONEq(t, `{"path":"a","apiKey":"***","oauth":"***"}`, string(all[0].Args))
+	}
 }

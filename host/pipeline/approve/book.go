@@ -297,6 +297,26 @@ func (b *Book) notified(ctx context.Context, id string) error {
 	return b.touch(ctx, id, func(r *Record) { r.Notified = true })
 }
 
+// spend ends a denial that holds for one call: it expires now.
+func (b *Book) spend(ctx context.Context, r *Record) error {
+	if !r.Once {
+		return nil
+	}
+	key, err := keyOf(r.ID)
+	if err != nil {
+		return err
+	}
+	_, err = b.change(ctx, key, func(was *Record) (*Record, error) {
+		if was == nil || was.ID != r.ID || was.State != Denied {
+			return nil, nil
+		}
+		next := *was
+		next.Expires = b.now()
+		return &next, nil
+	})
+	return err
+}
+
 // touch changes a request that nobody has been told of, if it is there.
 func (b *Book) touch(ctx context.Context, id string, f func(*Record)) error {
 	key, err := keyOf(id)

@@ -61,7 +61,7 @@ func TestACallbackIsPostedAndDecides(t *testing.T) {
 	require.Eventually(t, func() bool {
 		r, err := d.book.Find(t.Context(), p.ID)
 		return err == nil && r.Notified
-	}, 10*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 	d.waits(t, request(`{"path":"a"}`))
 
 	_, err = d.book.Redeem(t.Context(), p.ID, token[1:]+"x", approve.Decision{Approve: true})
@@ -149,7 +149,7 @@ func TestACallbackIsNotPostedForEver(t *testing.T) {
 		url, got, posts := receiver(t, all...)
 		d := newDesk(t, approve.Config{Callback: approve.Callback{URL: url, Secret: "key", Pause: time.Microsecond}})
 		d.waits(t, request(`{}`))
-		require.Eventually(t, func() bool { return posts.Load() == want }, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return posts.Load() == want }, time.Minute, time.Millisecond)
 		d.stage.Close()
 		require.Equal(t, want, posts.Load(), statuses)
 		require.Empty(t, got)

@@ -14,6 +14,7 @@ type Decision struct {
 	Args    json.RawMessage // in place of the caller's; nil: as they are
 	By      string          // who says so
 	Note    string          // told to who called
+	Once    bool            // a denial holds for one call; else for all that are the same until it expires
 }
 
 // Decide decides on a pending request. Who is not the first is told who was.
@@ -88,6 +89,7 @@ func (b *Book) decide(ctx context.Context, id string, d Decision, may func(*Reco
 			next.State, next.Edited = Approved, d.Args
 		} else {
 			next.close()
+			next.Once = d.Once
 		}
 		return &next, nil
 	})

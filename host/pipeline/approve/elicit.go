@@ -12,9 +12,19 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// maxShown is how many bytes of arguments a client can be asked about: nobody
-// is to approve what is not shown in whole.
-const maxShown = 8 << 10
+// The bounds of a question, as it is shown: nobody is to approve what is not
+// shown in whole, and clients cut or scroll longer messages. Above them the
+// call waits for a decision elsewhere.
+const (
+	maxShown      = 8 << 10 // bytes
+	maxShownLines = 200
+)
+
+// fits reports whether a client can be asked about a request.
+func fits(r *Record) bool {
+	text := questionText(r)
+	return len(text) <= maxShown && strings.Count(text, "\n") < maxShownLines
+}
 
 // canBeAsked reports whether the caller's client takes forms.
 func canBeAsked(req *call.Request) bool {
@@ -44,7 +54,9 @@ func (s *Stage) elicit(ctx context.Context, req *call.Request, r *Record) error 
 		s.book.Await(asking, r.ID) //nolint:errcheck // whatever it is, ask tells
 		cancel()
 	}()
-	raw, err := req.Ask(asking, "elicitation/create", question(r))
+	resume := call.Pause(ctx)
+	raw, err := req.Ask(call.WithOwnQuestion(asking), "elicitation/create", question(r))
+	resume()
 	cancel()
 	<-decided
 	if ctx.Err() != nil {
@@ -77,13 +89,18 @@ func (s *Stage) elicit(ctx context.Context, req *call.Request, r *Record) error 
 	return nil
 }
 
-// question is what a client is asked.
-func question(r *Record) json.RawMessage {
+// questionText is the message that a client is asked with.
+func questionText(r *Record) string {
 	text := fmt.Sprintf("May %s of server %s be called? %s.\n\n%s", Visible(r.Tool), Visible(r.Server), Visible(r.Reason), Shown(r.Args))
 	if r.Where != "" {
 		text += "\n\n(" + Visible(r.Where) + ")"
 	}
-	params := jsonrpc.AppendString([]byte(`{"message":`), text)
+	return text
+}
+
+// question is what a client is asked.
+func question(r *Record) json.RawMessage {
+	params := jsonrpc.AppendString([]byte(`{"message":`), questionText(r))
 	return append(params, `,"requestedSchema":{"type":"object","properties":{`+
 		`"decision":{"type":"string","title":"Decision","enum":["approve","deny"]},`+
 		`"note":{"type":"string","title":"Note","description":"Told to who called"}},"required":["decision"]}}`...)

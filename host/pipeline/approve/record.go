@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/host/call"
+	"github.com/toolroom-mcp/toolroom/internal/redact"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -48,6 +49,7 @@ type Record struct {
 	By       string          `json:"decided_by,omitempty"`
 	At       time.Time       `json:"decided_at,omitzero"`
 	Note     string          `json:"note,omitempty"`
+	Once     bool            `json:"once,omitempty"` // the denial ends with the call that it was told to
 	Began    time.Time       `json:"began,omitzero"`
 	Ended    time.Time       `json:"ended,omitzero"`
 	Outcome  string          `json:"outcome,omitempty"` // complete, failed, or the code of the error
@@ -119,15 +121,19 @@ func (r *Record) keptUntil() time.Time {
 	return r.Expires.Add(keepFor)
 }
 
-// close leaves of a record what tells what was done: of long arguments their
-// beginning.
+// close shortens the arguments of a record that is decided or used, and hides
+// the credentials in them. While the call is pending they are kept and shown as
+// they are: the person who decides approves exactly these bytes.
 func (r *Record) close() { r.Args, r.Edited = brief(r.Args), brief(r.Edited) }
 
 func brief(args json.RawMessage) json.RawMessage {
-	if len(args) <= maxBrief {
+	switch {
+	case len(args) == 0:
 		return args
+	case len(args) <= maxBrief:
+		return redact.JSON(nil, args, 2*maxBrief)
 	}
-	begins := strings.ToValidUTF8(string(args[:maxBrief/4]), "")
+	begins := redact.Text(strings.ToValidUTF8(string(args[:maxBrief/4]), ""))
 	return fmt.Appendf(nil, `{"toolroom/left_out":{"bytes":%d,"begins":%s}}`, len(args), jsonrpc.AppendString(nil, begins))
 }
 

@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/visible"
 )
 
 // Shown is JSON for a person: members in their order, each on a line, numbers
@@ -21,63 +21,12 @@ func Shown(raw json.RawMessage) string { return draw(raw, false) }
 // ShownLine is Shown on one line.
 func ShownLine(raw json.RawMessage) string { return draw(raw, true) }
 
-// Visible is a text in which what is not seen is escaped, but line breaks and
-// tabs.
-func Visible(text string) string {
-	if clean(text) {
-		return text
-	}
-	var b strings.Builder
-	for _, r := range text {
-		if r == '\n' || r == '\t' || !hidden(r) {
-			b.WriteRune(r)
-			continue
-		}
-		escape(&b, r)
-	}
-	return b.String()
-}
+// Visible is a text in which what is not seen is escaped, except line breaks
+// and tabs.
+func Visible(text string) string { return visible.Text(text) }
 
 // VisibleLine is Visible on one line.
-func VisibleLine(text string) string {
-	return strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(Visible(text))
-}
-
-func clean(text string) bool {
-	for i := range len(text) {
-		if c := text[i]; c >= 0x7f || c < ' ' && c != '\n' && c != '\t' {
-			return false
-		}
-	}
-	return true
-}
-
-// hidden reports whether a character is not seen as itself: controls, formats
-// (zero width, bidi, tags), spaces but the usual one, fillers, private use.
-func hidden(r rune) bool {
-	switch {
-	case r == utf8.RuneError:
-		return false
-	case r == 0x2800 || r == 0x1d159: // blank, though symbols
-		return true
-	}
-	return !unicode.IsPrint(r) || unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) || unicode.Is(unicode.Variation_Selector, r)
-}
-
-func escape(b *strings.Builder, r rune) {
-	switch {
-	case r == '\n':
-		b.WriteString(`\n`)
-	case r == '\t':
-		b.WriteString(`\t`)
-	case r == '\r':
-		b.WriteString(`\r`)
-	case r > 0xffff:
-		fmt.Fprintf(b, `\U%08x`, r)
-	default:
-		fmt.Fprintf(b, `\u%04x`, r)
-	}
-}
+func VisibleLine(text string) string { return visible.Line(text) }
 
 // drawing is JSON being shown.
 type drawing struct {
@@ -168,21 +117,53 @@ func (d *drawing) line(depth int) {
 	}
 }
 
+// The longest runs within a text that are drawn as they are; of a longer one
+// its length is drawn, so that it cannot move what follows out of sight.
+const (
+	maxBreaks = 3
+	maxSpaces = 24
+)
+
 func (d *drawing) text(text string, depth int) {
 	d.b.WriteByte('"')
-	for i, r := range text {
+	for i := 0; i < len(text); {
+		if n := d.run(text[i:], depth); n > 0 {
+			i += n
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(text[i:])
 		switch {
 		case r == '"' || r == '\\':
 			d.b.WriteByte('\\')
 			d.b.WriteRune(r)
-		case hidden(r):
-			escape(&d.b, r)
+		case visible.Hidden(r):
+			visible.Escape(&d.b, r)
 			if r == '\n' && i+1 < len(text) {
 				d.line(depth + 2)
 			}
 		default:
 			d.b.WriteRune(r)
 		}
+		i += size
 	}
 	d.b.WriteByte('"')
+}
+
+// run draws a long run of blanks at the beginning of text as its length, and
+// returns how many bytes of text that is; 0: there is none.
+func (d *drawing) run(text string, depth int) int {
+	blank := len(text) - len(strings.TrimLeft(text, " \t\r\n"))
+	switch breaks := strings.Count(text[:blank], "\n"); {
+	case breaks > maxBreaks:
+		end := strings.LastIndexByte(text[:blank], '\n') + 1
+		fmt.Fprintf(&d.b, "… %d line breaks …", breaks)
+		if end < len(text) {
+			d.line(depth + 2)
+		}
+		return end
+	case blank-strings.LastIndexByte(text[:blank], '\n')-1 > maxSpaces && breaks == 0:
+		fmt.Fprintf(&d.b, "… %d spaces …", blank)
+		return blank
+	}
+	return 0
 }

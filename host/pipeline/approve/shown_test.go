@@ -43,3 +43,20 @@ func TestShown(t *testing.T) {
 	deep := strings.Repeat("[", 5000) + strings.Repeat("]", 5000)
 	require.Equal(t, deep, approve.Shown(json.RawMessage(deep)))
 }
+
+// Blanks cannot move the rest of a text out of sight.
+func TestLongRunsOfBlanksAreCounted(t *testing.T) {
+	for given, want := range map[string]string{
+		"a" + strings.Repeat("\n", 501) + "rm":    `"a… 501 line breaks …rm"`,
+		"a" + strings.Repeat(" \n", 501) + "  rm": `"a… 501 line breaks …  rm"`,
+		"a" + strings.Repeat(" ", 600) + "rm":     `"a… 600 spaces …rm"`,
+		"a" + strings.Repeat("\t", 30) + "rm":     `"a… 30 spaces …rm"`,
+		"a\n\n\nrm":                               `"a\n\n\nrm"`,
+		"a\n\t\trm":                               `"a\n\t\trm"`,
+	} {
+		raw, err := json.Marshal(given)
+		require.NoError(t, err)
+		require.Equal(t, want, approve.ShownLine(raw))
+		require.LessOrEqual(t, strings.Count(approve.Shown(raw), "\n"), 3)
+	}
+}

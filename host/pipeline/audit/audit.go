@@ -7,7 +7,8 @@
 //
 // A tool that says itself that it failed has completed, with "isError":true.
 // Arguments are shortened, and what looks like a credential is hidden; results
-// are not written. A caller's id, which may be what a session is entered with,
+// are not written. "ms" does
+// not count the time in which a person was asked. A caller's id, which may be what a session is entered with,
 // is shown as a hash.
 //
 // # What is promised
@@ -39,6 +40,7 @@ import (
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/host/call"
+	"github.com/toolroom-mcp/toolroom/internal/redact"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -174,9 +176,10 @@ func (l *Log) Stage(next call.Handler) call.Handler {
 		if err := l.begin(ctx, r); err != nil {
 			return nil, err
 		}
+		ctx, took := call.Measure(ctx)
 		res, err := next(ctx, req)
 		end := record{at: time.Now(), event: "tool.call.completed", number: r.number, tool: req.Tool}
-		end.took = end.at.Sub(r.at)
+		end.took = took()
 		if err != nil {
 			end.event, end.code, end.text = "tool.call.failed", toolerr.CodeOf(err), err.Error()
 		} else {
@@ -279,6 +282,15 @@ func (l *Log) Close() error {
 	return err
 }
 
+// ordinary returns the arguments of a tool that are no credentials in spite of
+// their names: the session of bash is a name that the model chooses.
+func ordinary(tool *call.Tool) []string {
+	if tool.Server == "bash" && tool.Original == "bash" {
+		return []string{"session"}
+	}
+	return nil
+}
+
 // append writes a record as JSON, without the line's end.
 func (l *Log) append(dst []byte, r record) []byte {
 	dst = r.at.UTC().AppendFormat(append(dst, `{"time":"`...), timeFormat)
@@ -291,13 +303,13 @@ func (l *Log) append(dst []byte, r record) []byte {
 		if r.depth > 0 {
 			dst = strconv.AppendInt(append(dst, `,"depth":`...), int64(r.depth), 10)
 		}
-		dst = Redact(append(dst, `,"args":`...), r.args, l.cfg.MaxArgs)
+		dst = redact.JSON(append(dst, `,"args":`...), r.args, l.cfg.MaxArgs, ordinary(r.tool)...)
 		return append(dst, '}')
 	}
 	dst = strconv.AppendFloat(append(dst, `,"ms":`...), float64(r.took.Microseconds())/1000, 'f', -1, 64)
 	if r.code != "" {
 		dst = append(append(append(dst, `,"code":"`...), r.code...), `","error":`...)
-		dst = appendText(dst, r.text)
+		dst = redact.AppendText(dst, r.text)
 		return append(dst, '}')
 	}
 	dst = strconv.AppendInt(append(dst, `,"bytes":`...), int64(r.bytes), 10)

@@ -100,6 +100,27 @@ func TestEveryCallIsWrittenDown(t *testing.T) {
 	})
 }
 
+// The log's times of start and end show how long a person was asked; the milliseconds do not.
+func TestWaitingForAPersonIsNotTheCallsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := audit.Config{Dir: filepath.Join(t.TempDir(), "audit")}
+		l := audit.New(cfg, audit.NewFiles(cfg))
+		h := l.Stage(func(ctx context.Context, _ *call.Request) (*call.Result, error) {
+			resume := call.Pause(ctx)
+			time.Sleep(time.Hour)
+			resume()
+			time.Sleep(20 * time.Millisecond)
+			return stagetest.Text("fine"), nil
+		})
+		_, err := h(t.Context(), stagetest.Request("a", `{}`))
+		require.NoError(t, err)
+		require.NoError(t, l.Close())
+		got := events(t, cfg.Dir)
+		require.Equal(t, 20.0, got[1].Millis)
+		require.Equal(t, time.Hour+20*time.Millisecond, got[1].Time.Sub(got[0].Time))
+	})
+}
+
 func TestNothingIsMadeBeforeTheFirstCall(t *testing.T) {
 	cfg := audit.Config{Dir: filepath.Join(t.TempDir(), "audit")}
 	l := audit.New(cfg, audit.NewFiles(cfg))

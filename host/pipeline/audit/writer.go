@@ -4,6 +4,8 @@ import (
 	"context"
 	"strconv"
 	"time"
+
+	"github.com/toolroom-mcp/toolroom/internal/redact"
 )
 
 const (
@@ -164,7 +166,7 @@ func (l *Log) worked() {
 	line := time.Now().UTC().AppendFormat([]byte(`{"time":"`), timeFormat)
 	line = strconv.AppendInt(append(line, `","event":"audit.lost","records":`...), int64(lost), 10)
 	if why != nil {
-		line = appendText(append(line, `,"error":`...), why.Error())
+		line = redact.AppendText(append(line, `,"error":`...), why.Error())
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
 	defer cancel()

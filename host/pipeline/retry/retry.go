@@ -88,11 +88,20 @@ func (c Config) attempt(ctx context.Context, req *call.Request, next call.Handle
 	if c.PerAttempt == 0 {
 		return next(ctx, req)
 	}
-	timed, cancel := context.WithTimeout(ctx, c.PerAttempt)
+	late := &call.TimeoutError{Tool: req.Tool.Name, After: c.PerAttempt}
+	timed, cancel := call.WithTimeout(ctx, c.PerAttempt, late)
 	defer cancel()
+	if ask := req.Ask; ask != nil { // how long a person thinks is not the attempt's time
+		asking := *req
+		asking.Ask = func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+			defer call.Pause(timed)()
+			return ask(ctx, method, params)
+		}
+		req = &asking
+	}
 	res, err := next(timed, req)
-	if err != nil && timed.Err() != nil && ctx.Err() == nil && errors.Is(err, timed.Err()) {
-		return nil, &call.TimeoutError{Tool: req.Tool.Name, After: c.PerAttempt}
+	if err != nil && ctx.Err() == nil && errors.Is(err, context.Canceled) && context.Cause(timed) == late {
+		return nil, late
 	}
 	return res, err
 }

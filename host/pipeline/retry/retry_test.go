@@ -280,3 +280,29 @@ func TestNamesOfAToolDoNotMultiplyAttempts(t *testing.T) {
 		require.Equal(t, 3, made)
 	})
 }
+
+func TestAnAttemptsTimeIsNotThatOfItsQuestions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		made := 0
+		h := retry.New(retry.Config{PerAttempt: time.Second})(func(ctx context.Context, req *call.Request) (*call.Result, error) {
+			made++
+			if _, err := req.Ask(ctx, "elicitation/create", nil); err != nil {
+				return nil, err
+			}
+			select {
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			case <-time.After(500 * time.Millisecond):
+				return stagetest.Text("x"), nil
+			}
+		})
+		req := stagetest.Request("a", `{}`)
+		req.Ask = func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+			time.Sleep(time.Hour)
+			return json.RawMessage(`{}`), nil
+		}
+		_, err := h(t.Context(), req)
+		require.NoError(t, err)
+		require.Equal(t, 1, made)
+	})
+}

@@ -38,7 +38,7 @@ type Open func(t *testing.T) (call.Stage, func())
 // Tool is what the checks call: it changes nothing and takes any object.
 func Tool() *call.Tool {
 	return &call.Tool{
-		Name: "srv__echo", Server: "srv", Original: "echo", TakesCode: true,
+		Name: "srv__echo", Server: "srv", Original: "echo",
 		Definition: json.RawMessage(`{"name":"srv__echo","inputSchema":{"type":"object"}}`),
 		Traits:     call.Traits{Input: json.RawMessage(`{"type":"object"}`), ReadOnly: true},
 	}

@@ -1,9 +1,7 @@
 package stats
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -16,23 +14,6 @@ import (
 // failed, and no code that we know, as OpenTelemetry's conventions for MCP
 // call it.
 const ToolError toolerr.Code = "tool_error"
-
-// said returns the code in a result, structuredContent.code, if it is one of
-// ours: servers can invent any number of others.
-func said(result json.RawMessage) toolerr.Code {
-	if !bytes.Contains(result, []byte(`"code"`)) {
-		return ""
-	}
-	var r struct {
-		StructuredContent struct {
-			Code toolerr.Code `json:"code"`
-		} `json:"structuredContent"`
-	}
-	if json.Unmarshal(result, &r) != nil || !slices.Contains(toolerr.Codes(), r.StructuredContent.Code) {
-		return ""
-	}
-	return r.StructuredContent.Code
-}
 
 // A Series is all that is counted of one tool.
 type Series struct {

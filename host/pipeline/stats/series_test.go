@@ -42,9 +42,9 @@ func TestASeries(t *testing.T) {
 func TestCodesThatToolsSay(t *testing.T) {
 	var r stats.Recorder
 	for _, raw := range []string{
-		`{"isError":true,"structuredContent":{"code":"OUTSIDE_ROOT"}}`, `{"isError":true,"structuredContent":{"code":"OUTSIDE_ROOT"}}`,
-		`{"isError":true,"structuredContent":{"code":"ANYTHING"}}`, `{"isError":true,"structuredContent":{"code":7}}`,
-		`{"isError":true,"structuredContent":["code"]}`, `{"isError":true}`, `{"structuredContent":{"code":"TIMEOUT"}}`,
+		`{"isError":true,"_meta":{"toolroom/code":"OUTSIDE_ROOT"}}`, `{"_meta":{"x":1,"toolroom/code":"OUTSIDE_ROOT"},"isError":true}`,
+		`{"isError":true,"_meta":{"toolroom/code":"ANYTHING"}}`, `{"isError":true,"_meta":{"toolroom/code":7}}`,
+		`{"isError":true,"_meta":["toolroom/code"]}`, `{"isError":true}`, `{"_meta":{"toolroom/code":"TIMEOUT"}}`,
 	} {
 		h := r.Stage(func(context.Context, *call.Request) (*call.Result, error) { return &call.Result{Raw: []byte(raw)}, nil })
 		_, err := h(t.Context(), stagetest.Request("a", `{}`))

@@ -28,6 +28,7 @@ const Other = "(other)"
 
 // An Observation is one call that has ended.
 type Observation struct {
+	Caller call.Caller
 	Tool   string // as served
 	Server string
 	Took   time.Duration
@@ -61,15 +62,15 @@ type Recorder struct {
 // Stage counts calls.
 func (r *Recorder) Stage(next call.Handler) call.Handler {
 	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
-		begin := time.Now()
+		ctx, took := call.Measure(ctx)
 		res, err := next(ctx, req)
-		o := Observation{Tool: req.Tool.Name, Server: req.Tool.Server, Took: time.Since(begin)}
+		o := Observation{Caller: req.Caller, Tool: req.Tool.Name, Server: req.Tool.Server, Took: took()}
 		if err != nil {
 			o.Code = toolerr.CodeOf(err)
 		} else {
 			o.Bytes, o.Failed = int64(len(res.Raw)), res.IsError()
 			if o.Failed {
-				o.Said = said(res.Raw)
+				o.Said = res.Code()
 			}
 		}
 		r.Add(o)

@@ -45,7 +45,25 @@ func TestCallsErrorsBytesAndDurations(t *testing.T) {
 		rows[0].P50, rows[0].P99 = 0, 0
 		require.Equal(t, stats.Row{Tool: "srv__echo", Server: "srv", Calls: 100, Errors: 2, Bytes: 98*2 + 16}, rows[0])
 		require.Len(t, seen, 100)
-		require.Equal(t, stats.Observation{Tool: "srv__echo", Server: "srv", Took: 9 * time.Millisecond, Code: toolerr.TooLarge}, seen[8])
+		require.Equal(t, stats.Observation{Caller: stagetest.Request("a", `{}`).Caller, Tool: "srv__echo", Server: "srv", Took: 9 * time.Millisecond, Code: toolerr.TooLarge}, seen[8])
+	})
+}
+
+func TestWaitingForAPersonIsNotCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var r stats.Recorder
+		var seen stats.Observation
+		r.Observe = func(o stats.Observation) { seen = o }
+		h := r.Stage(func(ctx context.Context, _ *call.Request) (*call.Result, error) {
+			resume := call.Pause(ctx)
+			time.Sleep(time.Hour)
+			resume()
+			time.Sleep(time.Millisecond)
+			return &call.Result{Raw: []byte(`{}`)}, nil
+		})
+		_, err := h(t.Context(), stagetest.Request("a", `{}`))
+		require.NoError(t, err)
+		require.Equal(t, time.Millisecond, seen.Took)
 	})
 }
 

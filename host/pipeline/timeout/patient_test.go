@@ -45,3 +45,23 @@ func TestTheClockStandsStillWhileTheClientIsAsked(t *testing.T) {
 		require.Equal(t, 10*time.Second, late.After)
 	})
 }
+
+// A chain has its own time, in which none of its steps' approvals counts,
+// though its client cannot be asked.
+func TestTheClockIsPausedWhileAStepWaitsForApproval(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stage := timeout.New(timeout.Config{Default: 10 * time.Second, Leads: func(server string) bool { return server == "chain" }})
+		step := stage(func(ctx context.Context, _ *call.Request) (*call.Result, error) {
+			resume := call.Pause(ctx) // as the stage of approvals does
+			time.Sleep(time.Hour)
+			resume()
+			return stagetest.Text("done"), ctx.Err()
+		})
+		chain := stage(func(ctx context.Context, _ *call.Request) (*call.Result, error) {
+			time.Sleep(6 * time.Second)
+			return step(ctx, &call.Request{Tool: &call.Tool{Name: "step", Server: "chain"}})
+		})
+		_, err := chain(t.Context(), &call.Request{Tool: &call.Tool{Name: "chain", Server: "chain"}})
+		require.NoError(t, err)
+	})
+}

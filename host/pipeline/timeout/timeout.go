@@ -7,8 +7,9 @@
 // it is given a grace beyond that; one that says it has no deadline is left
 // alone. What is configured counts for those, too.
 //
-// While the caller's client is asked something the clock stands still: how
-// long its user thinks is not the tool's.
+// While the caller's client is asked something, or a call that this one makes
+// waits for approval, the clock is paused: how long a person thinks is not the
+// tool's time.
 //
 // The stage relies on a handler's promise to return when its context ends,
 // and abandons none: notifications must not come after the answer.
@@ -29,6 +30,10 @@ type Config struct {
 	Servers map[string]time.Duration // by the server's name
 	Tools   map[string]time.Duration // by the served name
 	Grace   time.Duration            // for tools that end their calls themselves; 0: 5 s
+
+	// Leads, unless nil, reports whether calls of a server's tools make calls
+	// of others, which may wait for approval.
+	Leads func(server string) bool
 }
 
 // Validate names the field that is wrong.
@@ -56,7 +61,7 @@ func New(c Config) call.Stage {
 			if at, ok := ctx.Deadline(); ok && time.Until(at) <= after {
 				return next(ctx, req) // the caller's own comes first
 			}
-			if req.Ask != nil {
+			if req.Ask != nil || c.Leads != nil && c.Leads(req.Tool.Server) {
 				return patient(ctx, next, req, after)
 			}
 			timed, cancel := context.WithTimeout(ctx, after)

@@ -15,8 +15,8 @@ import (
 	"unicode"
 
 	"github.com/toolroom-mcp/toolroom/host/convert/tree"
-	"github.com/toolroom-mcp/toolroom/host/pipeline/audit"
 	"github.com/toolroom-mcp/toolroom/host/provider"
+	"github.com/toolroom-mcp/toolroom/internal/redact"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/retry"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -312,7 +312,7 @@ func (c *Client) hide(req *http.Request, text string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(text, " "))
-	text = audit.Hide(strings.TrimSpace(text))
+	text = redact.Text(strings.TrimSpace(text))
 	if runes := []rune(text); len(runes) > maxSaid {
 		text = string(runes[:maxSaid]) + "…"
 	}

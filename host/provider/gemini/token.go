@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolroom-mcp/toolroom/host/pipeline/audit"
 	"github.com/toolroom-mcp/toolroom/host/provider"
+	"github.com/toolroom-mcp/toolroom/internal/redact"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -68,7 +68,7 @@ func (t *tokens) run(ctx context.Context) (string, error) {
 		return "", toolerr.New(toolerr.AuthFailed, "%s: the token command (%s) took more than %v", t.name, t.command[0], tokenTime)
 	case err != nil:
 		line, _, _ := strings.Cut(strings.TrimSpace(complaint.String()), "\n")
-		return "", toolerr.New(toolerr.AuthFailed, "%s: the token command (%s) failed: %v: %s", t.name, t.command[0], err, audit.Hide(strings.ToValidUTF8(line, "?")))
+		return "", toolerr.New(toolerr.AuthFailed, "%s: the token command (%s) failed: %v: %s", t.name, t.command[0], err, redact.Text(strings.ToValidUTF8(line, "?")))
 	case token == "" || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }):
 		return "", toolerr.New(toolerr.AuthFailed, "%s: the token command (%s) wrote no token", t.name, t.command[0])
 	}

@@ -229,6 +229,20 @@ func (r *Registry) Default(ctx context.Context) (provider.Model, error) {
 // NoModel says that none was found where nobody chose one.
 const NoModel = "no model is configured, no key is in the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY), and none answers on this machine"
 
+// Configured reports whether somebody chose a model: the configuration names
+// one, or a key for one is in the environment. Nobody is asked.
+func (r *Registry) Configured() bool {
+	return r.cfg.Default != "" || slices.ContainsFunc(r.known(), func(p Provider) bool {
+		return p.Key != "" || p.BaseURL != "" || p.Project != "" || len(p.Headers) > 0 || p.Kind == Scripted || p.Kind == Command
+	})
+}
+
+// Local reports whether a model answers on this machine; see Ways.Local.
+func (r *Registry) Local(ctx context.Context) bool {
+	_, ok := r.findLocal(ctx)
+	return ok
+}
+
 // Notice says why the default is the one it is, where nobody chose it, and what
 // could be done; "": somebody did.
 func (r *Registry) Notice(ctx context.Context) string {

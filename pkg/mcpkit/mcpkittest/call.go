@@ -18,10 +18,11 @@ var update = flag.Bool("update", false, "rewrite snapshots and the expected text
 
 // Result is the answer of a tool.
 type Result struct {
-	Text       string // the text contents, a newline between them
-	Structured map[string]any
+	Text       string         // the text contents, a newline between them
+	Meta       map[string]any // _meta["toolroom/result"]
+	Structured map[string]any // structuredContent
 	IsError    bool
-	Code       string   // structuredContent.code
+	Code       string   // _meta["toolroom/code"]
 	Images     []string // their MIME types
 	Raw        json.RawMessage
 }
@@ -65,11 +66,15 @@ func ParseResult(raw json.RawMessage) (Result, error) {
 		} `json:"content"`
 		Structured map[string]any `json:"structuredContent"`
 		IsError    bool           `json:"isError"`
+		Meta       struct {
+			Result map[string]any `json:"toolroom/result"`
+			Code   string         `json:"toolroom/code"`
+		} `json:"_meta"`
 	}
 	if err := json.Unmarshal(raw, &wire); err != nil {
 		return Result{}, fmt.Errorf("not a tool's result: %w: %.200s", err, raw)
 	}
-	result := Result{Structured: wire.Structured, IsError: wire.IsError, Raw: raw}
+	result := Result{Meta: wire.Meta.Result, Structured: wire.Structured, IsError: wire.IsError, Code: wire.Meta.Code, Raw: raw}
 	var texts []string
 	for _, content := range wire.Content {
 		switch content.Type {
@@ -80,7 +85,6 @@ func ParseResult(raw json.RawMessage) (Result, error) {
 		}
 	}
 	result.Text = strings.Join(texts, "\n")
-	result.Code, _ = wire.Structured["code"].(string)
 	return result, nil
 }
 

@@ -24,8 +24,9 @@ const (
 )
 
 // Patience bounds every wait of a test. It is long, since it is only reached
-// where something is wrong.
-const Patience = 60 * time.Second
+// where something is wrong: one processor may have several packages to test
+// and other work as well.
+const Patience = 3 * time.Minute
 
 // Options says how to start a server.
 type Options struct {

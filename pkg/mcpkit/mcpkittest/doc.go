@@ -87,7 +87,7 @@
 //	            a line ... is any number of lines
 //	~ TEXT      the text contains it
 //	!~ TEXT     the text does not contain it
-//	meta JSON   structuredContent has these members; "*" is any value
+//	meta JSON   _meta["toolroom/result"] has these members; "*" is any value
 //	json JSON   the whole result (or error, or the notification's params)
 //	            has these members
 //	image MIME  one of the images is of that type

@@ -40,7 +40,7 @@ func TestClientInBothEras(t *testing.T) {
 		c := StartWith(t, bin, Options{Era: era})
 		got := c.Call("echo", map[string]any{"text": "hi", "image": true})
 		require.Equal(t, "hi\n", got.Text)
-		require.Equal(t, map[string]any{"lines": 1.0}, got.Structured)
+		require.Equal(t, map[string]any{"lines": 1.0}, got.Meta)
 		require.Equal(t, []string{"image/png"}, got.Images)
 		require.False(t, got.IsError)
 		got = c.Call("read", `{"path":"nowhere"}`)
@@ -102,14 +102,14 @@ func TestScriptComparesAndUpdates(t *testing.T) {
 		{"kind", "1 error STALE\n", "hello", "want error STALE, got ok"},
 		{"root", "1 ok\n| $ROOT/a\n", "/tmp/x/root/a", ""},
 		{"meta", `1 ok` + "\n" + `meta {"n":1}` + "\n", "", ""},
-		{"meta differs", `1 ok` + "\n" + `meta {"n":2}` + "\n", "", "structuredContent/n: want 2, got 1"},
-		{"meta missing", `1 ok` + "\n" + `meta {"m":"*"}` + "\n", "", "structuredContent/m"},
+		{"meta differs", `1 ok` + "\n" + `meta {"n":2}` + "\n", "", "toolroom/result/n: want 2, got 1"},
+		{"meta missing", `1 ok` + "\n" + `meta {"m":"*"}` + "\n", "", "toolroom/result/m"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			blocks, err := parseBlocks(tc.out, true)
 			require.NoError(t, err)
 			require.Equal(t, tc.out, writeBlocks(blocks), "writing is reading backwards")
-			got := answered{kind: "ok", text: tc.text, structured: map[string]any{"n": 1.0}}
+			got := answered{kind: "ok", text: tc.text, meta: map[string]any{"n": 1.0}}
 			fault := blocks[0].compare(got, back.vars, back.back)
 			if tc.want == "" {
 				require.Empty(t, fault)

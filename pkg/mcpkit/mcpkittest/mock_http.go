@@ -92,9 +92,9 @@ func (m *Mock) stream(w http.ResponseWriter, req *http.Request) {
 	flush := http.NewResponseController(w)
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.WriteHeader(http.StatusOK)
-	flush.Flush() //nolint:errcheck // the client has gone
-	m.join(c)
+	m.join(c) // before the client knows that the stream is open
 	defer m.leave(c)
+	flush.Flush() //nolint:errcheck // the client has gone
 	for {
 		select {
 		case line := <-lines:

@@ -84,7 +84,11 @@ func tempDir(t *testing.T) string {
 }
 
 func (s *script) words(section string) []string {
-	return strings.Fields(s.vars.Replace(s.sections[section]))
+	args := strings.Fields(s.sections[section])
+	for i := range args { // after the split: a directory's name may have blanks
+		args[i] = s.vars.Replace(args[i])
+	}
+	return args
 }
 
 func (s *script) lines(section string) []string {

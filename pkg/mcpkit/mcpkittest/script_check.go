@@ -29,7 +29,7 @@ func outcome(a Answer) answered {
 		got.text = string(a.Result)
 		return got
 	}
-	got.text, got.images, got.structured = result.Text, result.Images, any(result.Structured)
+	got.text, got.images, got.meta = result.Text, result.Images, any(result.Meta)
 	if result.IsError {
 		got.kind, got.arg = "error", result.Code
 	}
@@ -252,7 +252,7 @@ func oneShotAnswers(out io.Reader) ([]answered, error) {
 		if err := json.Unmarshal(raw, &object); err != nil {
 			return nil, fmt.Errorf("%w: %s", err, raw)
 		}
-		got := answered{kind: "ok", text: string(raw), whole: raw, structured: decodeJSON(raw)}
+		got := answered{kind: "ok", text: string(raw), whole: raw, meta: decodeJSON(raw)}
 		for _, image := range object.Images {
 			got.images = append(got.images, image.MIME)
 		}

@@ -23,11 +23,11 @@ type check struct{ verb, arg string }
 
 // answered is one answer in the form that a block is compared with.
 type answered struct {
-	kind, arg  string
-	text       string
-	structured any
-	whole      json.RawMessage
-	images     []string
+	kind, arg string
+	text      string
+	meta      any
+	whole     json.RawMessage
+	images    []string
 }
 
 // parseBlocks reads a section out.
@@ -144,7 +144,7 @@ func (c check) fault(got answered, vars *strings.Replacer) string {
 			return fmt.Sprintf("the text must not have %q:\n%s", arg, got.text)
 		}
 	case "meta":
-		if fault := subset(decodeJSON([]byte(arg)), got.structured, "structuredContent"); fault != "" {
+		if fault := subset(decodeJSON([]byte(arg)), got.meta, "toolroom/result"); fault != "" {
 			return fault
 		}
 	case "json":

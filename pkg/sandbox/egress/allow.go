@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolroom-mcp/toolroom/internal/netguard"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -95,11 +96,11 @@ func (e entry) check() error {
 	case e.host.name != "":
 		return nil
 	}
-	switch kind := kindOf(e.host.addr); {
-	case kind.never:
-		return fmt.Errorf("is %s, which cannot be opened", kind.what)
-	case kind.what != "" && e.port == 0:
-		return fmt.Errorf("is %s: give its port as well, as in %s", kind.what, e.host.authority(443, 0))
+	switch class := netguard.Classify(e.host.addr); {
+	case class.Reach == netguard.Never:
+		return fmt.Errorf("is %s, which cannot be opened", class.What)
+	case class.Reach != netguard.Public && e.port == 0:
+		return fmt.Errorf("is %s: give its port as well, as in %s", class.What, e.host.authority(443, 0))
 	}
 	return nil
 }

@@ -217,7 +217,7 @@ func TestAddresses(t *testing.T) {
 		"0.0.0.0:80": "no host", "0.1.2.3:80": "no host", "[::]:80": "no host", "224.0.0.1:80": "multicast", "[ff02::1]:80": "multicast",
 		"255.255.255.255:80": "reserved", "240.0.0.1:80": "reserved",
 		"[::ffff:127.0.0.1]:8080": "mapped", "[::ffff:93.184.216.34]:443": "mapped", "[::7f00:1]:80": "reserved",
-		"[64:ff9b::7f00:1]:80": "translated", "[64:ff9b:1::1]:80": "translated", "[2002:7f00:1::]:80": "translated",
+		"[64:ff9b::7f00:1]:80": "translated", "[64:ff9b::808:808]:80": "translated", "168.63.129.16:80": "metadata", "192.0.0.192:80": "metadata", "[64:ff9b:1::1]:80": "translated", "[2002:7f00:1::]:80": "translated",
 		"[2001:0:1::1]:80": "translated", "[2001:db8::1]:80": "documentation", "[3fff::1]:80": "documentation",
 		"[2001:10::1]:80": "reserved", "[4000::1]:80": "reserved", "[100::1]:80": "reserved",
 		"192.0.2.1:80": "documentation", "198.18.0.1:80": "test network", "192.0.0.1:80": "reserved", "8.8.8.8:443": "own",

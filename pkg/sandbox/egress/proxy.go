@@ -14,6 +14,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/toolroom-mcp/toolroom/internal/netguard"
 )
 
 // Config is what a proxy works with. Allow is needed; what else is zero has
@@ -240,7 +242,7 @@ func (h host) opening(port uint16) string {
 	switch {
 	case entry{host: h, port: port}.check() != nil:
 		return ""
-	case (port == 80 || port == 443) && (h.name != "" || kindOf(h.addr).what == ""):
+	case (port == 80 || port == 443) && (h.name != "" || netguard.Classify(h.addr).Reach == netguard.Public):
 		return h.authority(0, 0)
 	}
 	return h.authority(port, 0)
@@ -273,7 +275,7 @@ func (p *Proxy) dial(h host, port uint16) (net.Conn, error) {
 				why = "has " + kind + ", " + to.Addr().String()
 			}
 			// That a name leads to this machine is no reason to open it.
-			if k := kindOf(to.Addr()); k.what != "" && !to.Addr().IsLoopback() {
+			if netguard.Classify(to.Addr()).Reach != netguard.Public && !to.Addr().IsLoopback() {
 				opens = host{addr: to.Addr()}.opening(port)
 			}
 		}

@@ -37,6 +37,7 @@ func (s *scope) assignment(a *syntax.Assign) {
 	name := a.Name.Value
 	if a.Array != nil || a.Index != nil || a.Append {
 		s.environment(name, field{text: anything}, "")
+		s.elements(a)
 		return
 	}
 	for _, reading := range s.variants(a.Value) {
@@ -44,9 +45,45 @@ func (s *scope) assignment(a *syntax.Assign) {
 	}
 }
 
-// environment judges a value that a variable gets, by an assignment or by the
-// builtin or program named.
+// elements judges the values that an assignment gives to single elements.
+func (s *scope) elements(a *syntax.Assign) {
+	words := []*syntax.Word{a.Value}
+	if a.Array != nil {
+		words = nil
+		for _, elem := range a.Array.Elems {
+			words = append(words, elem.Value)
+		}
+	}
+	for _, word := range words {
+		if word == nil || a.Append && a.Array == nil { // x[i]+=text adds to text that is not known
+			continue
+		}
+		for _, reading := range s.variants(word) {
+			s.renamed(a.Name.Value, s.textOf(word, reading))
+		}
+	}
+}
+
+// renamed judges what bash runs under another name once it is in the table:
+// BASH_CMDS has the paths of programs, as hash -p sets them, and BASH_ALIASES
+// has shell code.
+func (s *scope) renamed(table string, value field) {
+	later := field{text: anything, many: true} // the arguments
+	switch table {
+	case "BASH_CMDS":
+		s.simple([]field{value, later}, nil, false)
+	case "BASH_ALIASES":
+		s.nested(joined([]field{value, later}), nil, s.zero)
+	}
+}
+
+// environment judges a value that a variable, or the element name[…] of one,
+// gets by an assignment or by the builtin or program named.
 func (s *scope) environment(name string, value field, by string) {
+	name, _, _ = strings.Cut(name, "[")
+	if value.text != anything {
+		s.renamed(name, value)
+	}
 	switch {
 	case slices.Contains(commandVariables, name):
 		s.commandValue(value, name)
@@ -132,9 +169,23 @@ func (s *scope) compound(builtin string, value field, list bool) {
 	}
 }
 
-// expansion judges what evaluates a value as code: ${a@P}, and ${!a} where a
-// may hold a subscript.
+// loop judges the values that for and select give to their variable.
+func (s *scope) loop(iter *syntax.WordIter) {
+	for _, reading := range s.variants(iter.Items...) {
+		for _, value := range s.fieldsOf(iter.Items, reading) {
+			s.environment(iter.Name.Value, value, "for")
+		}
+	}
+}
+
+// expansion judges what assigns, ${a:=value}, and what evaluates a value as
+// code: ${a@P}, and ${!a} where a may hold a subscript.
 func (s *scope) expansion(p *syntax.ParamExp) {
+	if p.Exp != nil && p.Param != nil && (p.Exp.Op == syntax.AssignUnset || p.Exp.Op == syntax.AssignUnsetOrNull) {
+		for _, reading := range s.variants(p.Exp.Word) {
+			s.environment(p.Param.Value, s.textOf(p.Exp.Word, reading), ":=")
+		}
+	}
 	if p.Exp != nil && p.Exp.Op == syntax.OtherParamOps && p.Exp.Word != nil && p.Exp.Word.Lit() == "P" {
 		s.at = s.source(p)
 		s.doubt(true, "${…@P} runs the commands in a value")

@@ -67,7 +67,8 @@ func (c *check) tooMuch(why string) {
 }
 
 // doubt notes that something cannot be told from the text. hides says that a
-// name or shell code may be hidden there, which a deny rule does not accept.
+// name or shell code may be hidden there: with deny rules the command is then
+// denied, with ask rules the user is asked.
 func (s *scope) doubt(hides bool, format string, args ...any) {
 	reason := printable(fmt.Sprintf(format, args...), maxReason)
 	c := s.check
@@ -78,6 +79,12 @@ func (s *scope) doubt(hides bool, format string, args ...any) {
 			why:     "it may hide a command that a deny rule names: " + reason,
 			instead: "Write the commands out, each by its name.",
 		})
+	}
+	if hides && len(c.policy.ask) > 0 && c.asked == nil {
+		c.asked = &finding{
+			command: s.at, rule: c.policy.ask[0].String(),
+			why: "it may hide a command that an ask rule names: " + reason,
+		}
 	}
 	d := Doubt{Command: s.at, Reason: reason}
 	for _, old := range c.doubts {
@@ -245,6 +252,7 @@ func (s *scope) visit(node syntax.Node) bool {
 	case *syntax.ForClause:
 		if iter, ok := node.Loop.(*syntax.WordIter); ok && iter.Name != nil {
 			s.vars.sure[iter.Name.Value] = true
+			s.loop(iter)
 		}
 	case *syntax.ParamExp:
 		s.expansion(node)

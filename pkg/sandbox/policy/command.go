@@ -39,6 +39,9 @@ func (s *scope) simple(fields []field, redirects []*syntax.Redirect, inShell boo
 		if len(fields) == 0 || s.check.denied != nil {
 			return
 		}
+		if processProgram(fields[0].text) {
+			fields = append([]field{{text: "/bin/bash"}}, fields[1:]...)
+		}
 		if fields[0].unknown() {
 			if fields = s.unknownProgram(fields); fields == nil {
 				return
@@ -81,7 +84,7 @@ func (s *scope) unknownProgram(fields []field) []field {
 // rules applies deny or ask rules to the words.
 func (s *scope) rules(rules []rule, fields []field, base string) {
 	for _, r := range rules {
-		fit := r.forbids(fields)
+		fit := r.fits(fields)
 		if fit == no {
 			continue
 		}

@@ -35,6 +35,7 @@ func (s *scope) program(c call) {
 		s.doubt(true, "%s is a shell of another grammar", c.base)
 	}
 	s.interpreter(c)
+	s.carried(c)
 }
 
 // interpreters run code in other languages. The value names the options that
@@ -78,7 +79,7 @@ func (s *scope) interpreter(c call) {
 		}
 		operand = operand || !strings.HasPrefix(arg.text, "-")
 	}
-	if !operand && slices.Contains(readsInput, name) {
+	if (!operand || name == "at") && slices.Contains(readsInput, name) {
 		s.doubt(true, "%s runs the code that it reads", c.base)
 		return
 	}

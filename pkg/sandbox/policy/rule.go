@@ -106,7 +106,7 @@ func (r rule) forbids(fields []field) answer {
 	var operands []string
 	for _, word := range r.words[1:] {
 		if len(word) > 1 && word[0] == '-' {
-			result = min(result, hasOption(word, args))
+			result = min(result, max(hasOption(word, args), r.alsoOption(word, args)))
 		} else {
 			operands = append(operands, word)
 		}

@@ -324,3 +324,23 @@ func TestConcurrentChecks(t *testing.T) {
 	}
 	group.Wait()
 }
+
+// A command that may hide another one from the text is asked about, as a deny
+// rule would deny it.
+func TestHiddenCommandsAreAskedAbout(t *testing.T) {
+	p := newPolicy(t, policy.Config{Network: true, Ask: []string{"git push *"}})
+	for _, command := range []string{
+		`git -c alias.x=push x o main`,
+		`git rebase -x 'git push o main' HEAD~1`,
+		`GIT_EDITOR='git push o main;:' git commit --amend`,
+		`git grep -O'git push o main;:' a`,
+		`git difftool -y -x 'git push o main;:' HEAD~1`,
+		`GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=alias.x GIT_CONFIG_VALUE_0=push git x o main`,
+		`$x push`,
+	} {
+		require.Equal(t, policy.Ask, p.Check(command).Decision, command)
+	}
+	for _, command := range []string{"git status", "make test", "go test ./...", "npm run build", "echo git push"} {
+		require.NotContains(t, []policy.Decision{policy.Ask, policy.Deny}, p.Check(command).Decision, command)
+	}
+}

@@ -143,7 +143,12 @@ func (s *scope) builtinCode(c call) bool {
 			s.doubt(true, "%s runs the file %s", c.base, excerpt(strings.ReplaceAll(args[0].text, anything, "…")))
 		}
 	case "mapfile", "readarray":
-		s.callback(args, grammar{short: "dnOsuCc"}, "-C")
+		g := assigners[c.base].grammar
+		s.callback(args, g, "-C")
+		_, names, _ := g.options(args)
+		for _, name := range names {
+			s.variableName(c.base, name)
+		}
 	case "compgen", "complete":
 		g := grammar{short: "oAGWFCXPS"}
 		s.callback(args, g, "-C")
@@ -164,6 +169,9 @@ func (s *scope) builtinCode(c call) bool {
 		options, _, sure := grammar{short: "pf"}.options(args)
 		if _, ok := valueOf(options, "-p", "-f"); ok || !sure {
 			s.doubt(true, "%s gives a command another program", c.base)
+		}
+		if program, ok := valueOf(options, "-p"); ok && c.base == "hash" {
+			s.renamed("BASH_CMDS", program)
 		}
 	case "bind":
 		s.callback(args, grammar{short: "mqurfx"}, "-x")
@@ -233,15 +241,16 @@ func (s *scope) subscripts(c call) bool {
 // variableName judges a name, or name=value, that a builtin assigns to.
 func (s *scope) variableName(builtin string, name field) {
 	key, value, assigns := strings.Cut(name.text, "=")
+	reads := slices.Contains([]string{"read", "printf", "mapfile", "readarray"}, builtin)
 	switch {
 	case strings.Contains(key, "[") && strings.ContainsAny(key, "$`\x00"):
 		s.doubt(true, "%s evaluates the subscript in %s", builtin, excerpt(strings.ReplaceAll(key, anything, "…")))
 	case strings.Contains(key, anything):
 		s.doubt(true, "%s assigns to a variable that is not known", builtin)
-	case assigns || builtin == "read" || builtin == "printf":
+	case assigns || reads:
 		if !assigns {
 			value = anything
-		} else if builtin != "read" && builtin != "printf" {
+		} else if !reads {
 			s.compound(builtin, field{text: value}, false)
 		}
 		s.environment(key, field{text: value}, builtin)

@@ -235,7 +235,7 @@ func (s *scope) env(options []option, rest []field) []field {
 // splitString splits as env -S does: like a shell without expansions, but for
 // ${NAME}, which is not known.
 func splitString(f field) []field {
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(strings.ReplaceAll(f.text, anything, "${__}")), "")
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(strings.ReplaceAll(envBlanks(f.text), anything, "${__}")), "")
 	if err != nil || len(file.Stmts) != 1 {
 		return []field{{text: anything, many: true}}
 	}
@@ -250,6 +250,27 @@ func splitString(f field) []field {
 		fields = append(fields, field{text: assign.Name.Value + "=" + value.text})
 	}
 	return append(fields, s.fieldsOf(call.Args, nil)...)
+}
+
+// envBlanks replaces the \_ of env -S, which is a blank outside single quotes.
+func envBlanks(text string) string {
+	var b strings.Builder
+	single := false
+	for i := 0; i < len(text); i++ {
+		switch {
+		case text[i] == '\\' && !single && i+1 < len(text) && text[i+1] == '_':
+			b.WriteByte(' ')
+			i++
+			continue
+		case text[i] == '\\' && i+1 < len(text):
+			b.WriteByte(text[i])
+			i++
+		case text[i] == '\'':
+			single = !single
+		}
+		b.WriteByte(text[i])
+	}
+	return b.String()
 }
 
 // joined puts words together as eval, watch and ssh do.

@@ -20,7 +20,13 @@ import (
 // attempt runs an attack and tells whether it had an effect.
 func (s *scene) attempt(t testing.TB, r *proc.Runner, level proc.Level, a attack) (escaped bool, out string) {
 	t.Helper()
-	defer s.reset(t)
+	defer func() {
+		if level == proc.Off { // a signal that it was sent may still be under way
+			s.stopVictim()
+			s.victim = nil
+		}
+		s.reset(t)
+	}()
 	if ask, ok := onlyAsked[a.name]; ok && level == proc.Off {
 		a.script = ask
 	}

@@ -229,7 +229,7 @@ func TestEgressEndsWithTheCommand(t *testing.T) {
 	wait.Wait()
 	require.NoError(t, r.Close())
 	w.server.CloseClientConnections()
-	require.Eventually(t, func() bool { return descriptors(t) <= before }, 30*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return descriptors(t) <= before }, time.Minute, 10*time.Millisecond)
 }
 
 func descriptors(t testing.TB) int {

@@ -3,6 +3,8 @@ package proc
 import (
 	"slices"
 	"strings"
+
+	"github.com/toolroom-mcp/toolroom/internal/redact"
 )
 
 // fixedEnv is what every command gets, over whatever the user has: no pager,
@@ -103,38 +105,19 @@ func steers(name, value string) bool {
 		strings.HasSuffix(upper, "_PROXY") || strings.HasPrefix(value, "() {")
 }
 
-// secretWords make the name of a variable look like a secret when one of its
-// parts, divided by underscores, is among them.
-var secretWords = [...]string{
-	"TOKEN", "TOKENS", "SECRET", "SECRETS", "PASSWORD", "PASSWD", "PASS", "PASSPHRASE", "CREDENTIAL", "CREDENTIALS",
-	"APIKEY", "AUTH", "AUTHORIZATION", "COOKIE", "PWD", "DSN", "PAT", "JWT", "BEARER", "SIGNATURE", "CREDS", "SSHPASS", "WEBHOOK", "WEBHOOKS",
-}
-
-// secretEnds are how such a part may end.
-var secretEnds = [...]string{"TOKEN", "SECRET", "PASSWORD", "PASSPHRASE", "APIKEY", "SECRETKEY", "ACCESSKEY", "PRIVATEKEY", "MASTERKEY"}
-
-// secretValues are how the values of well-known tokens begin.
-var secretValues = [...]string{
-	"ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "sk-", "xoxb-", "xoxp-", "xoxa-", "AKIA", "ASIA",
-	"npm_", "pypi-", "hf_", "eyJhbGciOi", "AIza", "dop_v1_", "-----BEGIN ", "SG.", "https://hooks.slack.com/services/",
-}
+// secretValues begin values that are secrets and no keys of a service.
+var secretValues = [...]string{"-----BEGIN ", "SG.", "https://hooks.slack.com/services/"}
 
 // secretFields are those of connection strings and headers, in lower case.
 var secretFields = [...]string{";password=", ";pwd=", ";accountkey=", ";sharedaccesskey=", ";sharedaccesssignature=", "authorization: "}
 
 func looksSecret(name, value string) bool {
 	upper := strings.ToUpper(name)
-	if upper == "PWD" || upper == "OLDPWD" {
+	switch {
+	case upper == "PWD", upper == "OLDPWD", upper == "DESKTOP_SESSION", strings.HasPrefix(upper, "XDG_SESSION_"):
 		return false
-	}
-	parts := strings.FieldsFunc(upper, func(r rune) bool { return r == '_' || r == '-' || r == '.' })
-	for i, part := range parts {
-		if slices.Contains(secretWords[:], part) || slices.ContainsFunc(secretEnds[:], func(end string) bool { return strings.HasSuffix(part, end) }) {
-			return true
-		}
-		if part == "KEY" && i > 0 { // API_KEY, AWS_ACCESS_KEY_ID, but not KEY or KEYMAP
-			return true
-		}
+	case redact.Name(name), redact.Issued(value):
+		return true
 	}
 	for _, prefix := range secretValues {
 		if len(value) > len(prefix)+8 && strings.HasPrefix(value, prefix) {

@@ -47,3 +47,6 @@ func NewSearchPaths() *searchPaths { return &searchPaths{} }
 
 // Reduce is what the environment is built with.
 func (p *searchPaths) Reduce(path string, writable []string) string { return p.reduce(path, writable) }
+
+// SetHomes makes r take these for the home directories of the account.
+func SetHomes(r *Runner, homes ...string) { r.homes = func() []string { return homes } }

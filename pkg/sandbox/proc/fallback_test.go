@@ -42,6 +42,22 @@ func without(t testing.TB, landlock bool) {
 		program = append(program, refuse(unix.SYS_LANDLOCK_CREATE_RULESET, unix.ENOSYS)...)
 	}
 	program = append(program, unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW})
+	install(t, program)
+}
+
+// refuse makes the kernel refuse one call to this process and all it starts.
+func refuse(t testing.TB, number uint32, errno unix.Errno) {
+	t.Helper()
+	install(t, []unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0},
+		{Code: unix.BPF_JMP | unix.BPF_K | unix.BPF_JEQ, Jf: 1, K: number},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(errno)},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
+	})
+}
+
+func install(t testing.TB, program []unix.SockFilter) {
+	t.Helper()
 	require.NoError(t, unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 	prog := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
 	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&prog)))

@@ -30,24 +30,18 @@ var homeSecrets = [...]string{
 }
 
 // findHidden says which files a command must not read, and which in its roots
-// it must not write.
-func (r *Runner) findHidden(s *spec, rules Rules) {
-	for _, pair := range r.config.Environ {
-		if home, ok := strings.CutPrefix(pair, "HOME="); ok && filepath.IsAbs(home) {
-			if real, err := filepath.EvalSymlinks(home); err == nil {
-				s.Home = real
-			}
-		}
-	}
+// it must not write. CONFLICT: the files in a root are moved too fast to be masked.
+func (r *Runner) findHidden(s *spec, rules Rules, moving *moving) error {
+	s.Home, s.homes = r.realHomes()
 	hide := func(path string) bool { return rules.Denied(path) || r.config.reaches() && rules.Masked(path) }
-	if s.Home != "" {
+	for _, home := range s.homes {
 		for _, name := range homeSecrets {
-			if path := filepath.Join(s.Home, name); hide(path) {
+			if path := filepath.Join(home, name); hide(path) {
 				s.Mask = append(s.Mask, path)
 			}
 		}
 		for _, dir := range homeDirs {
-			s.Mask = append(s.Mask, r.hiddenIn(filepath.Join(s.Home, dir), hide)...)
+			s.Mask = append(s.Mask, r.hiddenIn(filepath.Join(home, dir), hide)...)
 		}
 	}
 	for _, path := range systemSecrets {
@@ -60,25 +54,69 @@ func (r *Runner) findHidden(s *spec, rules Rules) {
 			s.Cover = append(s.Cover, real)
 		}
 	}
-	if r.config.SpillDir != "" && len(s.Cover) > 0 {
-		s.Shown = []string{r.config.SpillDir}
+	if s.spillDir != "" && len(s.Cover) > 0 {
+		s.Shown = []string{s.spillDir}
 	}
+	s.Mask = append(s.Mask, r.leads(s, slices.Clone(s.Mask), rules)...)
 	if s.Level == L2 { // at L1 there are no such sockets at all
 		s.Mask = append(s.Mask, outsideSockets(s)...)
 	}
+	outer := s.Mask
+	var objects []supervise.Pinned
 	for _, root := range s.Roots {
-		found := r.search(root.Path, limits{hide, rules.Lifted, rules.Protected})
-		if !found.whole {
-			s.gaps = append(s.gaps, unsearched(root.Path))
+		of, err := r.hiddenInRoot(s, root, outer, limits{hide, rules.Lifted, rules.Protected}, rules, moving)
+		if err != nil {
+			return err
 		}
-		s.Mask = append(s.Mask, found.mask...)
-		if !root.ReadOnly {
-			s.Guard = append(s.Guard, found.guard...)
-			s.gitConfigs = append(s.gitConfigs, found.gitConfigs...)
-		}
+		objects = append(objects, of...)
 	}
 	slices.Sort(s.Mask)
 	s.Mask = slices.Compact(s.Mask)
+	s.pin(objects)
+	return nil
+}
+
+// hiddenInRoot adds what is found in a root to s, and returns the files in it that
+// must not be read. outer are the names that are masked already.
+func (r *Runner) hiddenInRoot(s *spec, root supervise.Root, outer []string, l limits, rules Rules, m *moving) ([]supervise.Pinned, error) {
+	of := r.search(root.Path)
+	of.mu.Lock()
+	defer of.mu.Unlock()
+	if !of.loaded {
+		of.load(r.recordPath(root.Path))
+	}
+	found := of.update(l)
+	if found.unstable != "" {
+		return nil, errMoving(filepath.Join(found.unstable, "x"))
+	}
+	names := found.links
+	for path := range found.paths {
+		names = append(names, path)
+	}
+	targets := r.leads(s, names, rules)
+	s.Mask = append(s.Mask, targets...)
+	var tracked []string
+	for _, path := range slices.Concat(outer, targets) {
+		if path != root.Path && supervise.Beneath(root.Path, path) {
+			tracked = append(tracked, path)
+		}
+	}
+	objects := of.keep(&found, tracked, l)
+	of.save(r.recordPath(root.Path))
+	for id, k := range of.hidden {
+		s.follow(id, k, m)
+	}
+	if !found.whole {
+		s.gaps = append(s.gaps, unsearched(root.Path))
+	}
+	if !root.ReadOnly {
+		if s.folders == nil {
+			s.folders = map[string]map[string]*folder{}
+		}
+		s.folders[root.Path] = of.folders
+		s.Guard = append(s.Guard, found.guard...)
+	}
+	return objects, nil
 }
 
 // hiddenIn lists what is hidden directly in a directory, which is read again
@@ -108,9 +146,11 @@ func (r *Runner) hiddenIn(dir string, hide func(string) bool) []string {
 	return now.hidden
 }
 
-// outsideSockets lists the unix sockets that are open on this machine and have
-// a name that would be visible: connecting to one is no writing to a file
-// system, so that a read-only mount does not stop it.
+// outsideSockets lists the unix sockets of this network namespace that have
+// names in places where the command may write. Elsewhere the supervisor
+// refuses all sockets; there it connects to those that the command makes, and
+// the user's own are masked. A name is all that the kernel tells: one that was
+// renamed into a root, or is linked there, is not found.
 func outsideSockets(s *spec) []string {
 	f, err := os.Open("/proc/net/unix")
 	if err != nil {
@@ -126,8 +166,7 @@ func outsideSockets(s *spec) []string {
 		}
 		path := filepath.Clean("/" + fields[1])
 		inRoot := slices.ContainsFunc(visible, func(dir string) bool { return supervise.Beneath(dir, path) })
-		covered := slices.ContainsFunc([]string{"/run", "/tmp", "/var/tmp", "/dev"}, func(dir string) bool { return supervise.Beneath(dir, path) })
-		if inRoot || !covered {
+		if inRoot && !slices.Contains(s.Sockets, path) {
 			names = append(names, path)
 		}
 	}

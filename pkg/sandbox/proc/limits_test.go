@@ -44,6 +44,12 @@ func TestMemoryOfTheTreeIsBounded(t *testing.T) {
 	}
 }
 
+// inPython runs code that hides 250 MiB.
+func inPython(code string) string {
+	return "exec /usr/bin/python3 - <<'END'\nimport os, time, mmap, socket\ndef filled():\n    f = os.memfd_create('a')\n" +
+		"    for i in range(250): os.write(f, b'x' * (1 << 20))\n    return f\n" + code + "\nprint('there', flush=True); time.sleep(1000)\nEND"
+}
+
 // Memory that no process has mapped counts, too.
 func TestMemoryThatIsNotMapped(t *testing.T) {
 	for name, script := range map[string]string{
@@ -64,6 +70,58 @@ func TestMemoryThatIsNotMapped(t *testing.T) {
 				require.Equal(t, proc.OverMemory, result.Ending, out)
 				require.Contains(t, out, "there")
 			})
+		}
+	}
+}
+
+// Memory that is in no process's table counts by what the machine has more:
+// the cases take turns, since one that ends gives the memory back that another
+// takes.
+func TestMemoryOutOfSight(t *testing.T) {
+	if missing(attack{needs: "/usr/bin/python3"}) != "" {
+		t.Skip("no python")
+	}
+	for name, script := range map[string]string{
+		"memfd on a socket": inPython(`a, b = socket.socketpair(); socket.send_fds(a, [b"x"], [filled()]); os.closerange(5, 99)`),
+		"memfd on a socket on a socket": inPython(`
+a, b = socket.socketpair(); c, d = socket.socketpair(); f = filled(); socket.send_fds(a, [b"x"], [f]); os.close(f)
+socket.send_fds(c, [b"x"], [b.fileno()]); socket.send_fds(c, [b"x"], [a.fileno()]); a.close(); b.close()`),
+		"memfd that is mapped": inPython(`f = filled(); m = mmap.mmap(f, 4096); os.closerange(3, 64)`),
+		"memory of an ended child": inPython(`
+m = mmap.mmap(-1, 250 << 20)
+if os.fork() == 0:
+    for i in range(250): m[i << 20:(i + 1) << 20] = b"x" * (1 << 20)
+    os._exit(0)
+os.wait()`),
+		"process that cannot be dumped": inPython(`
+import ctypes; ctypes.CDLL(None).prctl(4, 0); f = filled()`),
+	} {
+		for _, level := range levels(t) {
+			if level == proc.Off {
+				continue
+			}
+			t.Run(name+" "+string(level), func(t *testing.T) {
+				r := newRunner(t, proc.Config{Level: level, Limits: proc.Limits{Memory: 64 << 20}})
+				proc.TrustLevel(r, level)
+				result, out := run(t, r, proc.Command{Script: script, Rules: rules{root: t.TempDir()}, Timeout: time.Minute})
+				require.Equal(t, proc.OverMemory, result.Ending, out)
+			})
+		}
+	}
+}
+
+// System V memory is not the machine's: at L1 there is none.
+func TestSystemVMemory(t *testing.T) {
+	t.Parallel()
+	if missing(attack{needs: "ipcmk"}) != "" {
+		t.Skip("no ipcmk")
+	}
+	for _, level := range levels(t) {
+		_, out := run(t, trusted(t, level), proc.Command{Script: `x=$(ipcmk -M 4096) && echo $x && ipcrm -m ${x##*: }`, Rules: rules{root: t.TempDir()}})
+		if level == proc.L1 {
+			require.NotContains(t, out, "Shared memory id")
+		} else {
+			require.Contains(t, out, "Shared memory id")
 		}
 	}
 }

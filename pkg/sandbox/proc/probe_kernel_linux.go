@@ -37,6 +37,8 @@ func (p *prober) kernel() {
 		{"load modules", unix.EPERM, unix.SYS_INIT_MODULE, 0, 0, 0},
 		{"use io_uring", unix.ENOSYS, unix.SYS_IO_URING_SETUP, 0, 0, 0},
 		{"use clone3", unix.ENOSYS, unix.SYS_CLONE3, 0, 0, 0},
+		{"set a setuid bit", unix.EPERM, unix.SYS_FCHMOD, ^uintptr(0), unix.S_ISUID, 0},
+		{"set attributes of files", unix.EOPNOTSUPP, unix.SYS_FSETXATTR, ^uintptr(0), 0, 0},
 		{"type into a terminal", unix.EPERM, unix.SYS_IOCTL, 0, unix.TIOCSTI, 0},
 	} {
 		err := call(c.number, c.a, c.b, c.c, 0)
@@ -50,6 +52,13 @@ func (p *prober) kernel() {
 	}
 	if supervise.AuditArch == unix.AUDIT_ARCH_X86_64 {
 		p.fails("use the x32 calls", true, call(supervise.X32Bit|unix.SYS_GETPID, 0, 0, 0, 0))
+	}
+	if !p.l2() {
+		err := call(unix.SYS_SHMGET, 0, 0, 0, 0) // of no size
+		if !errors.Is(err, unix.ENOSYS) {
+			err = nil
+		}
+		p.fails("use System V memory", true, err)
 	}
 	p.status()
 }

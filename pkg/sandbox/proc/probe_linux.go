@@ -156,11 +156,7 @@ func (p *prober) network() {
 			p.checks = append(p.checks, Check{Name: kind.name, State: NotAvailable, Needed: kind.promised, Why: "the name would be too long"})
 			continue
 		}
-		conn, err := net.DialTimeout(kind.network, kind.address, 2*time.Second)
-		if err == nil {
-			conn.Close()
-		}
-		p.fails(kind.name, kind.promised, err)
+		p.fails(kind.name, kind.promised, dial(kind.network, kind.address))
 	}
 	p.fails("send by UDP", off, p.udp())
 	for _, kind := range []struct {
@@ -179,8 +175,13 @@ func (p *prober) network() {
 		p.fails(kind.name, true, err)
 	}
 	if p.l2() {
-		p.works("use loopback", ownListener("tcp", "127.0.0.1:0"))
-		p.works("use named sockets", ownListener("unix", filepath.Join(os.TempDir(), "s")))
+		p.works(useLoopback, ownListener("tcp", "127.0.0.1:0"))
+		if !p.NoUnix {
+			p.works(useNamedSockets, ownListener("unix", filepath.Join(os.TempDir(), "s")))
+		}
+		if p.Renamed != "" {
+			p.fails("connect to a socket outside", true, dial("unix", p.Renamed))
+		}
 		names, err := os.ReadDir("/sys/class/net")
 		if err == nil && len(names) == 0 {
 			err = errors.New("none is listed")
@@ -204,6 +205,14 @@ func (p *prober) udp() error {
 		time.Sleep(time.Millisecond)
 	}
 	return nil
+}
+
+func dial(network, address string) error {
+	conn, err := net.DialTimeout(network, address, 2*time.Second)
+	if err == nil {
+		conn.Close()
+	}
+	return err
 }
 
 // ownListener connects to a listener of its own.

@@ -92,9 +92,28 @@ type Config struct {
 	// else is in it is theirs, too. "" leaves the variables alone.
 	CacheDir string
 
+	// Sockets are unix sockets outside the roots that commands may connect to
+	// at L2, where others are refused; at L1 all are. One that does not exist
+	// when a command starts is not there for it.
+	Sockets []string
+
+	// WatchDir is where the state is kept that roots are compared with after each
+	// command, and what was taken back. All servers of a user are to have the
+	// same; "" compares the commands of this runner alone, and keeps nothing.
+	WatchDir string
+
 	// Hidden are directories of our own of which commands see nothing, whatever
 	// comes into them, but CacheDir, Writable and SpillDir, which they read.
 	Hidden []string
+
+	// RecordDir is where the runner notes which files it hid in a root, for later
+	// servers: one may be moved to where no search looks. It has names, not
+	// contents; "" keeps nothing.
+	RecordDir string
+
+	// UndoDir is where what commands change in the roots is recorded at L2 and L1,
+	// a directory each, for package undo; "" keeps nothing.
+	UndoDir string
 
 	// Grace is how long after TERM comes KILL; 0 stands for a little less
 	// than 2 s, so that within those all is over.
@@ -140,13 +159,22 @@ type Command struct {
 	// Process.WriteStdin gives it, up to Process.CloseStdin.
 	Stdin     []byte
 	KeepStdin bool
+	// SpillDir takes the place of Config.SpillDir, "" leaves that: the command reads
+	// what is in it, also where it lies in Config.Hidden, and nothing of others.
+	SpillDir string
 	// Files are further open files of the command, from descriptor 3 on.
 	Files []*os.File
 	// Timeout ends it; 0 stands for none.
 	Timeout time.Duration
 	// Rules hold for it at the levels L1 and L2.
 	Rules Rules
+	// Layers keep the command's changes to these roots apart from them. They
+	// need L2: at another level Start returns SANDBOX_UNAVAILABLE.
+	Layers []Layer
 }
+
+// Layer is the copy-on-write layer over a root, see package changes.
+type Layer = supervise.Layer
 
 // Ending is why a command ended.
 type Ending string
@@ -174,8 +202,11 @@ type Result struct {
 	// Refused are the variables of Command.Env that were not passed.
 	Refused []string
 	// TakenBack are files that the command wrote although it must not, and
-	// that are as they were again.
+	// that are as they were again, or are gone where they were not there before,
+	// or are without those of git's settings that run programs.
 	TakenBack []string
+	// Aside are the directories that keep what TakenBack had become.
+	Aside []string
 	// Gaps are what was open to this very command beyond Report.Gaps.
 	Gaps []string
 	// Report is what Command.Prologue's file held at the end, up to 1 MiB,
@@ -185,7 +216,9 @@ type Result struct {
 	// asked for, and MoreRefused how many refusals are not among them.
 	RefusedHosts []egress.Refusal
 	MoreRefused  int
-	Level        Level
+	// Undo names the record in Config.UndoDir, "" for a command without one.
+	Undo  string
+	Level Level
 }
 
 func (c *Config) complete() {
@@ -210,10 +243,18 @@ func (c *Config) Validate() error {
 	default:
 		return toolerr.New(toolerr.InvalidParams, "sandbox level %q is unknown: use L2, L1 or off", c.Level)
 	}
-	for _, dir := range append([]string{c.SpillDir, c.TempDir, c.CacheDir}, c.Writable...) {
+	for _, dir := range append([]string{c.SpillDir, c.TempDir, c.CacheDir, c.RecordDir, c.WatchDir, c.UndoDir}, c.Writable...) {
 		if dir != "" && !filepath.IsAbs(dir) {
 			return toolerr.New(toolerr.InvalidParams, "directory %q is relative: give an absolute path", dir)
 		}
+	}
+	for _, path := range c.Sockets {
+		if !filepath.IsAbs(path) {
+			return toolerr.New(toolerr.InvalidParams, "socket %q is relative: give an absolute path", path)
+		}
+	}
+	if len(c.Sockets) > 0 && c.Level == L1 {
+		return toolerr.New(toolerr.InvalidParams, "--allow-socket needs level L2, and --sandbox says L1: at L1 there are no unix sockets")
 	}
 	return c.validateEgress()
 }
@@ -222,12 +263,18 @@ func (c *Config) Validate() error {
 // ends in a NUL (MAX_ARG_STRLEN of execve(2)).
 const maxScript = 128<<10 - 1
 
+// mostFiles bounds Command.Files, next to standard input, the output, the prologue and
+// the way out of the proxy.
+const mostFiles = supervise.MaxFiles - 4
+
 func (c *Command) validate() error {
 	switch {
 	case c.Script == "":
 		return toolerr.New(toolerr.MissingParameter, "the command is empty")
-	case len(c.Files) > supervise.MaxFiles-3:
-		return toolerr.New(toolerr.InvalidParams, "%d further files are more than the %d that can be passed", len(c.Files), supervise.MaxFiles-3)
+	case len(c.Files) > mostFiles:
+		return toolerr.New(toolerr.InvalidParams, "%d further files are more than the %d that can be passed", len(c.Files), mostFiles)
+	case c.SpillDir != "" && !filepath.IsAbs(c.SpillDir):
+		return toolerr.New(toolerr.InvalidParams, "directory %q is relative: give an absolute path", c.SpillDir)
 	case !filepath.IsAbs(c.Dir):
 		return toolerr.New(toolerr.InvalidParams, "working directory %q is relative: give an absolute path", c.Dir)
 	}

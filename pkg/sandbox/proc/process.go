@@ -51,6 +51,7 @@ type Process struct {
 	out    *Output
 	temp   privateTemp
 	mark   string
+	undo   string // Spec.Undo
 	env    []string
 	wire   *tripwire
 	proxy  *egress.Proxy // nil without Config.Egress
@@ -86,6 +87,10 @@ func (p *Process) Wait() Result {
 
 // Kill ends the command: TERM, the grace, KILL. It does not wait.
 func (p *Process) Kill() { p.killOnce.Do(func() { close(p.kill) }) }
+
+// UndoID names the record of what the command changes, "" for none. There is one
+// only once it has changed something.
+func (p *Process) UndoID() string { return p.undo }
 
 // Environ is the environment that bash was given. It is not to be changed.
 func (p *Process) Environ() []string { return p.env }
@@ -161,14 +166,16 @@ func (p *Process) watch(ctx context.Context, c Command, in *bufio.Reader) {
 			}
 		})
 	}
+	tasks.Go(func() { p.wire.attend(enough) })
 	go func() {
 		p.follow(ctx, c.Timeout, reports)
 		close(enough)
 		p.finish(read)
 		tasks.Wait()
 		p.out.end()
-		p.result.TakenBack = p.wire.check()
-		p.wire.close()
+		p.result.TakenBack, p.result.Aside = p.wire.end()
+		p.result.Gaps = append(p.result.Gaps, p.wire.gaps...)
+		p.result.Undo = p.runner.recorded(p.undo)
 		p.result.Duration = time.Since(p.began)
 		p.runner.mu.Lock()
 		delete(p.runner.running, p)

@@ -2,6 +2,7 @@ package proc
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -29,6 +30,7 @@ type Runner struct {
 
 	probe   sync.Mutex // held while self-tests run
 	report  *Report
+	noUnix  bool             // the supervisor cannot connect unix sockets here
 	fails   map[Level]string // for tests: the check that is not passed
 	outward egress.Config    // for tests: other names and hosts than there are
 	shared  chan struct{}    // one for each connection to allowed hosts, but the first of each command
@@ -38,13 +40,16 @@ type Runner struct {
 	preparing int             // more of them
 	last      *supervise.Spec // what the next command is probably like
 	seen      map[string]*search
+	watches   map[string]*watch // by roots
 	home      map[string]*folder
+	stores    map[string]*folder // directories of credential stores
+	homes     func() []string
 	paths     searchPaths
 
 	run        runDir
-	temps      []privateTemp              // made for the next commands
-	prologue   func(report string) string // of the last command
-	passed     func() []string            // of Config.Environ, to commands
+	temps      []privateTemp   // made for the next commands
+	reports    bool            // the last command had a prologue
+	passed     func() []string // of Config.Environ, to commands
 	cachesMade bool
 }
 
@@ -59,7 +64,8 @@ func New(c Config) (*Runner, error) {
 
 func newRunner(c Config) *Runner {
 	r := &Runner{
-		config: c, running: map[*Process]struct{}{}, seen: map[string]*search{}, home: map[string]*folder{},
+		config: c, running: map[*Process]struct{}{}, seen: map[string]*search{}, watches: map[string]*watch{}, home: map[string]*folder{},
+		stores: map[string]*folder{}, homes: sync.OnceValue(func() []string { return sandbox.Homes(c.getenv) }),
 		passed: sync.OnceValue(func() []string { return Environ{PassSecrets: c.PassSecrets}.filter(c.Environ) }),
 	}
 	if c.Connections > 0 {
@@ -102,7 +108,9 @@ func (r *Runner) Close() error {
 		spare.abandon()
 	}
 	r.tasks.Wait()
+	r.releaseHidden()
 	r.endRun()
+	r.endWatches()
 	return nil
 }
 
@@ -117,6 +125,9 @@ func (r *Runner) Start(ctx context.Context, c Command) (*Process, error) {
 	if err == nil {
 		err = r.config.checkEgress(level)
 	}
+	if err == nil {
+		err = r.checkSockets(level)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -126,11 +137,14 @@ func (r *Runner) Start(ctx context.Context, c Command) (*Process, error) {
 // start starts c at a level. argv replaces bash, for the self-test.
 func (r *Runner) start(ctx context.Context, c Command, level Level, argv []string) (*Process, error) {
 	began := time.Now()
-	if info, err := os.Stat(c.Dir); err != nil || !info.IsDir() {
+	if info, err := os.Stat(c.Dir); len(c.Layers) == 0 && (err != nil || !info.IsDir()) { // a layer may have another one
 		return nil, toolerr.New(toolerr.NotFound, "working directory %s is not a directory that exists", sandbox.EscapeName(c.Dir))
 	}
 	if level != Off && c.Rules == nil {
 		return nil, toolerr.New(toolerr.NoRoot, "no root is known that a confined command could use: give one with --root DIR")
+	}
+	if len(c.Layers) > 0 && level != L2 {
+		return nil, toolerr.New(toolerr.SandboxUnavailable, "changes cannot be kept apart: that needs overlayfs in namespaces (level L2; here it is %s). Instead start the server on a copy: cp -a --reflink=auto DIR COPY", level)
 	}
 	temp, err := r.makeTemp()
 	if toolerr.CodeOf(err) == toolerr.Cancelled {
@@ -139,40 +153,69 @@ func (r *Runner) start(ctx context.Context, c Command, level Level, argv []strin
 	if err != nil {
 		return nil, toolerr.New(toolerr.ExecutionError, "no private temporary directory can be made: %w", err)
 	}
-	s, err := r.spec(c, level, temp)
-	if err == nil && argv != nil {
-		s.Argv, s.Probe = argv, true
+	for m := new(moving); ; {
+		p, s, err := r.tryStart(ctx, c, level, argv, temp, m, began)
+		if moved := (*movedError)(nil); errors.As(err, &moved) {
+			if err = m.moved(s, moved.path); err == nil {
+				continue
+			}
+		}
+		if err != nil {
+			temp.remove()
+			return nil, err
+		}
+		return p, nil
 	}
+}
+
+// tryStart is one attempt of start. *movedError: a hidden file was moved meanwhile.
+func (r *Runner) tryStart(ctx context.Context, c Command, level Level, argv []string, temp privateTemp, m *moving, began time.Time) (*Process, *spec, error) {
+	s, err := r.spec(c, level, temp, m)
 	if err != nil {
-		temp.remove()
-		return nil, err
+		return nil, nil, err
 	}
-	defer s.link.close()
+	defer s.close()
+	if argv != nil {
+		s.Argv, s.Probe = argv, true
+	} else {
+		r.planUndo(s, c)
+	}
 	wire := &tripwire{}
 	if level != Off {
-		wire = stretch(s, c.Rules)
+		wire = r.stretch(s, c.Rules)
 	}
 	p, err := r.launch(ctx, c, s, temp, wire, began)
 	if err != nil {
-		wire.close()
-		temp.remove()
-		return nil, err
+		wire.end()
 	}
-	return p, nil
+	return p, s, err
 }
 
+// movedError is a hidden file that is not where it was when the command was planned.
+type movedError struct{ path string }
+
+func (e *movedError) Error() string { return e.path + " is moved meanwhile" }
+
 // spec says what the supervisor is to do for c.
-func (r *Runner) spec(c Command, level Level, temp privateTemp) (*spec, error) {
+func (r *Runner) spec(c Command, level Level, temp privateTemp, m *moving) (_ *spec, err error) {
 	s := &spec{Spec: supervise.Spec{
 		Level: level, Network: r.config.Network, Dir: c.Dir, Mark: rand.Text(),
 		Limits: r.config.Limits, GraceMS: r.config.Grace.Milliseconds(), WaitMS: r.config.Linger.Milliseconds(),
-		Writable: r.config.Writable, Temp: temp.path,
-	}}
+		Writable: r.config.Writable, Temp: temp.path, Layers: c.Layers, NoUnix: r.noUnix,
+	}, spillDir: cmp.Or(c.SpillDir, r.config.SpillDir)}
+	defer func() {
+		if err != nil {
+			s.close()
+		}
+	}()
 	if level != Off {
 		for _, root := range c.Rules.Roots() {
 			s.Roots = append(s.Roots, supervise.Root(root))
 		}
-		r.findHidden(s, c.Rules)
+		s.Sockets = r.sockets(level)
+		if err := r.findHidden(s, c.Rules, m); err != nil {
+			return nil, err
+		}
 	}
 	caches, err := r.caches()
 	if err != nil {
@@ -186,7 +229,7 @@ func (r *Runner) spec(c Command, level Level, temp privateTemp) (*spec, error) {
 		Base: r.passed(), filtered: true, known: &r.paths, Extra: c.Env, PassSecrets: r.config.PassSecrets,
 		Set: []string{"TMPDIR=" + inside, "PWD=" + c.Dir, supervise.MarkName + "=" + s.Mark},
 	}
-	before, err := writePrologue(c, temp, inside)
+	before, err := s.addPrologue(c, inside)
 	if err != nil {
 		return nil, err
 	}
@@ -243,7 +286,7 @@ func (r *Runner) launch(ctx context.Context, c Command, s *spec, temp privateTem
 		return nil, toolerr.New(toolerr.ExecutionError, "the pipe for the output cannot be made: %w", err)
 	}
 	defer write.Close()
-	super, reports, err := r.engage(ctx, s, s.link.files(append([]*os.File{stdin, write}, c.Files...)))
+	super, reports, err := r.engage(ctx, s, s.files(c, stdin, write))
 	if err != nil {
 		closeAll(stdinEnd, output)
 		return nil, err
@@ -256,8 +299,8 @@ func (r *Runner) launch(ctx context.Context, c Command, s *spec, temp privateTem
 		return nil, err
 	}
 	p := &Process{
-		runner: r, super: super, stdin: stdinEnd, temp: temp, mark: s.Mark, wire: wire, proxy: proxy, began: began, grace: r.config.Grace,
-		out: newOutput(r.config.SpillDir, r.config.SpillBytes), done: make(chan struct{}),
+		undo: s.Undo, runner: r, super: super, stdin: stdinEnd, temp: temp, mark: s.Mark, wire: wire, proxy: proxy, began: began, grace: r.config.Grace,
+		out: newOutput(s.spillDir, r.config.SpillBytes), done: make(chan struct{}),
 		env: s.Env, kill: make(chan struct{}), abort: make(chan struct{}), result: Result{Ending: Exited, ExitCode: -1, Level: s.Level, Refused: s.refused, Gaps: s.gaps},
 	}
 	r.mu.Lock()
@@ -268,7 +311,7 @@ func (r *Runner) launch(ctx context.Context, c Command, s *spec, temp privateTem
 		p.endEgress()
 		return nil, errEnding()
 	}
-	r.running[p], r.last, r.prologue = struct{}{}, &s.Spec, c.Prologue
+	r.running[p], r.last, r.reports = struct{}{}, &s.Spec, c.Prologue != nil
 	r.mu.Unlock()
 	p.watch(ctx, c, reports)
 	return p, nil
@@ -337,6 +380,9 @@ func (super *supervisor) exchange(s *spec, files []*os.File, reports *bufio.Read
 func failure(r report, s *spec) error {
 	if r.Error == "" {
 		return nil
+	}
+	if r.Moved != "" {
+		return &movedError{r.Moved}
 	}
 	code := toolerr.ExecutionError
 	if s.Level != Off && !r.Program {

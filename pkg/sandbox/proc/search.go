@@ -1,11 +1,13 @@
 package proc
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -31,16 +33,19 @@ type search struct {
 	root    string
 	folders map[string]*folder
 	keys    map[string]keyFile
-	hidden  map[string]os.FileInfo // what was found and hidden the last time
+	hidden  map[fileID]*known // found and hidden the last time, or by an earlier server
+	loaded  bool              // hidden has what Config.RecordDir holds
+	saved   string            // what it holds
 }
 
 // folder is what one directory holds.
 type folder struct {
 	changed, read time.Time
 	entries       int
+	closed        bool // its owner may not list or enter it
 	hidden        []string
 	guarded       []string
-	gitConfigs    []string
+	links         []string // whose names are secret, to be resolved
 	keys          []string // files whose names suggest a private key
 	below         []string // directories to look into
 }
@@ -59,9 +64,11 @@ func (f *folder) current(changed time.Time) bool {
 
 // found is the result of a search.
 type found struct {
-	mask, guard []string
-	gitConfigs  []string
-	whole       bool // nothing was left out
+	paths    map[string]os.FileInfo // not to be read, by path
+	links    []string               // to files that are not to be read
+	guard    []string
+	whole    bool   // nothing was left out
+	unstable string // a directory whose entries moved whenever they were looked at
 }
 
 // limits says what a search looks for.
@@ -71,61 +78,178 @@ type limits struct {
 	protected func(path string) string
 }
 
-// search returns what is in a root now.
-func (r *Runner) search(root string, l limits) found {
+// search returns what the runner knows of a root.
+func (r *Runner) search(root string) *search {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	s := r.seen[root]
 	if s == nil {
-		s = &search{root: root, keys: map[string]keyFile{}}
+		s = &search{root: root, keys: map[string]keyFile{}, hidden: map[fileID]*known{}}
 		r.seen[root] = s
 	}
-	r.mu.Unlock()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.update(l)
+	return s
 }
 
+// Bounds of how often what moves during a search is looked for again.
+const (
+	mostRelists = 500 // directories read again because something vanished from them
+	mostRounds  = 3   // of reading what changes just now
+	mostHot     = 200 // directories read in all of these
+	// hotFor is how old a change is at most that may be one of a series.
+	hotFor = time.Second
+)
+
 // update looks through the root, breadth first, within a bound. It follows no
-// link: what one leads to has another name, in the root or outside.
+// link: links returns those that are to be resolved. A directory or a secret that
+// vanishes between its listing and its use was perhaps renamed, so its parent is
+// read again.
 func (s *search) update(l limits) found {
-	all := found{whole: true}
-	before := s.folders
-	s.folders = make(map[string]*folder, len(before))
-	queue := []string{s.root}
-	for left := searchEntries; len(queue) > 0; queue = queue[1:] {
-		dir := queue[0]
-		info, err := os.Lstat(dir)
-		if err != nil || !info.IsDir() {
-			continue
-		}
-		f := before[dir]
-		if changed := changeTime(info); f == nil || !f.current(changed) {
-			f = readFolder(dir, left, l)
-			f.changed = changed
-		}
-		if left -= f.entries; left < 0 {
-			all.whole = false
+	w := &scan{search: s, limits: l, before: s.folders, left: searchEntries, all: found{whole: true, paths: map[string]os.FileInfo{}}}
+	s.folders = make(map[string]*folder, len(w.before))
+	w.queue = []string{s.root}
+	for rounds := 0; ; rounds++ {
+		w.drain()
+		if again := w.identify(); w.all.unstable != "" || !w.all.whole || !again && (rounds >= mostRounds || !w.readHot()) {
 			break
 		}
-		s.folders[dir] = f
-		all.mask = append(all.mask, f.hidden...)
-		all.guard = append(all.guard, f.guarded...)
-		all.gitConfigs = append(all.gitConfigs, f.gitConfigs...)
-		queue = append(queue, f.below...)
 	}
-	keys := make(map[string]keyFile, len(s.keys))
 	for _, f := range s.folders {
+		w.all.guard = append(w.all.guard, f.guarded...)
+		w.all.links = append(w.all.links, f.links...)
+	}
+	slices.Sort(w.all.guard)
+	slices.Sort(w.all.links)
+	return w.all
+}
+
+// scan is one update of a search.
+type scan struct {
+	*search
+	limits
+	before  map[string]*folder
+	queue   []string
+	left    int // entries
+	relists int
+	hot     []string // directories that changed just now
+	rereads int
+	all     found
+}
+
+// drain reads the directories of the queue, and what is below them.
+func (w *scan) drain() {
+	for ; len(w.queue) > 0 && w.all.whole; w.queue = w.queue[1:] {
+		if dir := w.queue[0]; w.folders[dir] == nil && !w.visit(dir) && dir != w.root {
+			w.relist(filepath.Dir(dir))
+		}
+	}
+}
+
+// visit reports whether dir is a directory. It is read unless it is known.
+func (w *scan) visit(dir string) bool {
+	info, err := os.Lstat(dir)
+	if err != nil || !info.IsDir() {
+		return err != nil && !gone(err)
+	}
+	f, changed := w.before[dir], changeTime(info)
+	if f == nil || !f.current(changed) {
+		if f, err = readFolder(dir, w.left, w.limits); gone(err) {
+			return false
+		}
+		f.changed, f.closed = changed, info.Mode().Perm()&0o500 != 0o500
+		if f.read.Sub(changed) < hotFor {
+			w.hot = append(w.hot, dir)
+		}
+	}
+	if w.left -= f.entries; w.left < 0 {
+		w.all.whole = false
+		return true
+	}
+	w.folders[dir] = f
+	w.queue = append(w.queue, f.below...)
+	return true
+}
+
+// gone reports whether a file is not at its path any more.
+func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) }
+
+// relist reads a directory again, or the nearest one above that still exists.
+func (w *scan) relist(dir string) {
+	if w.relists++; w.relists > mostRelists {
+		w.all.unstable = dir
+		w.queue = nil
+		return
+	}
+	w.forget(dir)
+	if !w.visit(dir) && dir != w.root {
+		w.relist(filepath.Dir(dir))
+	}
+}
+
+// forget makes visit read a directory.
+func (w *scan) forget(dir string) {
+	if f := w.folders[dir]; f != nil {
+		w.left += f.entries
+	}
+	delete(w.folders, dir)
+	delete(w.before, dir)
+}
+
+// identify looks up the files that must not be read. It reports whether one was not
+// there, so that the search has to go on.
+func (w *scan) identify() (again bool) {
+	w.all.paths = map[string]os.FileInfo{}
+	keys := make(map[string]keyFile, len(w.keys))
+	var lost []string
+	look := func(path string) {
+		info, err := os.Lstat(path)
+		switch {
+		case err == nil:
+			w.all.paths[path] = info
+		case gone(err):
+			lost = append(lost, filepath.Dir(path))
+		}
+	}
+	for _, f := range w.folders {
+		for _, path := range f.hidden {
+			look(path)
+		}
 		for _, path := range f.keys {
-			if len(keys) >= keyFiles {
-				all.whole = false
-			} else if s.holdsKey(path, keys) && !l.lifted(path) {
-				all.mask = append(all.mask, path)
+			switch secret, err := w.holdsKey(path, keys); {
+			case len(keys) > keyFiles:
+				w.all.whole = false
+			case gone(err):
+				lost = append(lost, filepath.Dir(path))
+			case secret && !w.lifted(path):
+				look(path)
 			}
 		}
 	}
-	s.keys = keys
-	s.keepKnown(&all, l)
-	return all
+	w.search.keys = keys
+	for _, dir := range lost {
+		w.relist(dir)
+	}
+	return len(lost) > 0 && w.all.unstable == ""
+}
+
+// readHot reads again what changed a moment ago, perhaps because something is being
+// moved from a directory that was not read yet into one that was. Times of change are
+// too coarse to tell whether it changed again since. It reports whether there is any.
+func (w *scan) readHot() (again bool) {
+	if len(w.hot) > 0 { // what was read before it changed is not among them
+		for dir, f := range w.folders {
+			if info, err := os.Lstat(dir); (err != nil || !changeTime(info).Equal(f.changed)) && !slices.Contains(w.hot, dir) {
+				w.hot = append(w.hot, dir)
+			}
+		}
+	}
+	for _, dir := range w.hot[:min(len(w.hot), max(0, mostHot-w.rereads))] {
+		w.rereads++
+		w.forget(dir)
+		w.queue = append(w.queue, dir)
+		again = true
+	}
+	w.hot = nil
+	return again
 }
 
 // isRepository reports whether a directory with these entries is one of git's, as a
@@ -143,11 +267,11 @@ func isRepository(entries []os.DirEntry) bool {
 
 // readFolder sorts out the entries of a directory, unless they are more than
 // left.
-func readFolder(dir string, left int, l limits) *folder {
+func readFolder(dir string, left int, l limits) (*folder, error) {
 	f := &folder{read: time.Now()}
 	d, err := os.Open(dir)
 	if err != nil {
-		return f
+		return f, err
 	}
 	defer d.Close()
 	entries, _ := d.ReadDir(left + 1)
@@ -157,12 +281,14 @@ func readFolder(dir string, left int, l limits) *folder {
 		name, path := entry.Name(), filepath.Join(dir, entry.Name())
 		switch {
 		case entry.Type()&os.ModeSymlink != 0:
+			if l.hide(path) {
+				f.links = append(f.links, path)
+			}
 		case l.hide(path):
 			f.hidden = append(f.hidden, path)
 		case name == ".git" && entry.IsDir():
 			f.below = append(f.below, path)
 		case inGit && name == "config" && entry.Type().IsRegular(): // its repository is looked at as a whole, see tripwire
-			f.gitConfigs = append(f.gitConfigs, path)
 		case l.protected(path) != "":
 			f.guarded = append(f.guarded, path)
 		case entry.IsDir():
@@ -173,7 +299,7 @@ func readFolder(dir string, left int, l limits) *folder {
 			f.keys = append(f.keys, path)
 		}
 	}
-	return f
+	return f, nil
 }
 
 // pseudo reports whether a directory is one whose files the kernel makes up,
@@ -203,11 +329,11 @@ func namedLikeKey(name string) bool {
 }
 
 // holdsKey reports whether a file begins as a private key. What is known of it
-// goes to known.
-func (s *search) holdsKey(path string, known map[string]keyFile) bool {
+// goes to known. The error is Lstat's.
+func (s *search) holdsKey(path string, known map[string]keyFile) (bool, error) {
 	info, err := os.Lstat(path)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > keyFileBytes {
-		return false
+		return false, err
 	}
 	now := keyFile{changed: changeTime(info), size: info.Size()}
 	had, ok := s.keys[path]
@@ -217,7 +343,7 @@ func (s *search) holdsKey(path string, known map[string]keyFile) bool {
 		now.secret = beginsAsKey(path)
 	}
 	known[path] = now
-	return now.secret
+	return now.secret, nil
 }
 
 func beginsAsKey(path string) bool {

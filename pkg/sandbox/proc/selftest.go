@@ -3,6 +3,7 @@ package proc
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
@@ -39,6 +40,9 @@ type Report struct {
 	Failure string
 	// Landlock is the version that the kernel has, 0 for none.
 	Landlock int
+	// NoUnix is L2 without unix sockets, where the supervisor cannot make
+	// connections for commands.
+	NoUnix bool
 	// Higher are the reports of the levels above that were tried in vain.
 	Higher []Report
 }
@@ -68,11 +72,14 @@ func (r Report) Gaps() []string {
 		}
 	}
 	gaps = append(gaps, "code that others run later")
+	if r.NoUnix {
+		gaps = append(gaps, "programs that need unix sockets fail")
+	}
 	if r.Level == L1 {
 		gaps = append(gaps, "secrets inside roots", "protected files inside roots while a command runs",
-			"arguments, scheduling and System V memory of the user's other processes")
+			"arguments and scheduling of the user's other processes")
 	} else {
-		gaps = append(gaps, "secrets and sockets that appear while a command runs",
+		gaps = append(gaps, "secrets that appear while a command runs", "the user's sockets in roots that were renamed or appear while a command runs",
 			"private keys in roots whose names tell nothing", "secrets in node_modules and .git/objects of roots")
 	}
 	return gaps
@@ -121,16 +128,60 @@ func (r *Runner) choose(ctx context.Context) Report {
 	case Off:
 		return Report{Level: Off}
 	case Highest:
-		first := r.tried(ctx, L2)
+		first := r.triedL2(ctx)
 		if first.Passed() {
 			return first
 		}
 		second := r.tried(ctx, L1)
-		second.Higher = []Report{first}
+		second.Higher = append(first.Higher, first)
 		return second
+	case L2:
+		return r.triedL2(ctx)
 	}
 	return r.tried(ctx, r.config.Level)
 }
+
+// triedL2 tries L2, and where that fails L2 without unix sockets: a container
+// may not let the supervisor make a command's connections.
+func (r *Runner) triedL2(ctx context.Context) Report {
+	first := r.tried(ctx, L2)
+	if first.Passed() || !first.mayBeSockets() {
+		return first
+	}
+	r.noUnix = true
+	second := r.tried(ctx, L2)
+	if second.Passed() {
+		second.NoUnix = true
+		return second
+	}
+	r.noUnix = false
+	return first
+}
+
+// mayBeSockets reports whether nothing but what the supervisor does for
+// commands keeps a level from passing.
+func (r Report) mayBeSockets() bool {
+	if r.Failure != "" {
+		return strings.Contains(r.Failure, seccompFailure)
+	}
+	for _, c := range r.Checks {
+		if c.Needed && c.State == NotEnforced && !slices.Contains(supervised[:], c.Name) {
+			return false
+		}
+	}
+	return true
+}
+
+// seccompFailure is in the error of a filter that was not accepted.
+const seccompFailure = "seccomp: "
+
+// supervised are the checks that need calls made by the supervisor.
+var supervised = [...]string{useLoopback, useNamedSockets}
+
+const (
+	useLoopback     = "use loopback"
+	useNamedSockets = "use named sockets"
+)
 
 func (r *Runner) tried(ctx context.Context, level Level) Report {
 	check, fail := r.fails[level]

@@ -19,24 +19,29 @@ import (
 
 // bait is what the self-test lays out for the probe to reach for.
 type bait struct {
-	Level   Level
-	Network bool
-	Root    string // may be written
-	Outside string // a directory that must not be
-	Owned   string // lies outside and belongs to the user; "" if nothing does
-	Secret  string // must not be read
-	Server  int    // the process that all must be kept from
-	TCP     string // listeners of that process
-	UDP     string
-	Unix    string // in Root, so that nothing but its mask hides it; "" if its name were too long
-	Name    string // of an abstract socket
-	Token   string // marks what the probe leaves running
+	Level    Level
+	Network  bool
+	Root     string // may be written
+	ReadOnly string // a root, too
+	Outside  string // a directory that must not be
+	Owned    string // lies outside and belongs to the user; "" if nothing does
+	Secret   string // must not be read
+	Server   int    // the process that all must be kept from
+	TCP      string // listeners of that process
+	UDP      string
+	Unix     string // in Root, so that nothing but its mask hides it; "" if its name were too long
+	Renamed  string // a socket in ReadOnly that no mask hides; "" if its name were too long
+	NoUnix   bool   // the level is tried without unix sockets
+	Name     string // of an abstract socket
+	Token    string // marks what the probe leaves running
 }
 
 // baitRules are the rules of the self-test's own root.
-type baitRules struct{ root, secret string }
+type baitRules struct{ root, readOnly, secret string }
 
-func (b baitRules) Roots() []sandbox.Root   { return []sandbox.Root{{Path: b.root}} }
+func (b baitRules) Roots() []sandbox.Root {
+	return []sandbox.Root{{Path: b.root}, {Path: b.readOnly, ReadOnly: true}}
+}
 func (b baitRules) Denied(abs string) bool  { return abs == b.secret }
 func (b baitRules) Masked(string) bool      { return false }
 func (b baitRules) Lifted(string) bool      { return false }
@@ -61,6 +66,7 @@ func (r *Runner) try(ctx context.Context, level Level) (report Report) {
 		report.Failure = "the self-test could not be prepared: " + err.Error()
 		return report
 	}
+	b.NoUnix = r.noUnix
 	text, err := json.Marshal(b)
 	if err != nil {
 		report.Failure = err.Error()
@@ -68,10 +74,11 @@ func (r *Runner) try(ctx context.Context, level Level) (report Report) {
 	}
 	c := r.config
 	c.Environ, c.Linger = append(slices.Clone(r.config.Environ), "HOME="+filepath.Join(dir, "home")), time.Millisecond
-	c.Writable, c.CacheDir, c.TempDir = nil, "", filepath.Join(dir, "own")
+	c.Writable, c.Sockets, c.CacheDir, c.TempDir = nil, nil, "", filepath.Join(dir, "own")
 	own := newRunner(c)
+	own.noUnix = r.noUnix
 	p, err := own.start(ctx, Command{
-		Script: "probe", Dir: b.Root, Stdin: text, Timeout: 30 * time.Second, Rules: baitRules{b.Root, b.Secret},
+		Script: "probe", Dir: b.Root, Stdin: text, Timeout: 30 * time.Second, Rules: baitRules{b.Root, b.ReadOnly, b.Secret},
 	}, level, []string{supervise.Self, supervise.RoleArg, probeRole})
 	if err != nil {
 		report.Failure = err.Error()
@@ -94,7 +101,7 @@ const longestSocket = 107
 // layBait makes what the probe will reach for.
 func layBait(dir string, level Level, network bool) (bait, func(), error) {
 	b := bait{
-		Level: level, Network: network, Root: filepath.Join(dir, "root"), Outside: filepath.Join(dir, "outside"),
+		Level: level, Network: network, Root: filepath.Join(dir, "root"), ReadOnly: filepath.Join(dir, "ro"), Outside: filepath.Join(dir, "outside"),
 		Server: os.Getpid(), Token: "toolroom-selftest-" + rand.Text(),
 	}
 	if level == L2 && dirWouldBeHidden(dir) {
@@ -110,7 +117,7 @@ func layBait(dir string, level Level, network bool) (bait, func(), error) {
 		}
 	}
 	b.Secret = filepath.Join(dir, "home", ".ssh")
-	err := errors.Join(os.Mkdir(b.Root, 0o700), os.Mkdir(filepath.Join(dir, "own"), 0o700), os.MkdirAll(b.Secret, 0o700), os.MkdirAll(filepath.Join(dir, "outside"), 0o700))
+	err := errors.Join(os.Mkdir(b.Root, 0o700), os.Mkdir(b.ReadOnly, 0o700), os.Mkdir(filepath.Join(dir, "own"), 0o700), os.MkdirAll(b.Secret, 0o700), os.MkdirAll(filepath.Join(dir, "outside"), 0o700))
 	if level == L2 { // in the root, since home may not be visible in /tmp
 		b.Secret = filepath.Join(b.Root, "secret")
 		err = errors.Join(err, os.Mkdir(b.Secret, 0o700))
@@ -131,6 +138,11 @@ func layBait(dir string, level Level, network bool) (bait, func(), error) {
 		named, e := net.Listen("unix", b.Unix)
 		if err = errors.Join(err, e); e == nil {
 			closers = append(closers, named.Close)
+		}
+		renamed, e := net.Listen("unix", filepath.Join(b.ReadOnly, "a"))
+		if err = errors.Join(err, e); e == nil {
+			b.Renamed, closers = filepath.Join(b.ReadOnly, "b"), append(closers, renamed.Close)
+			err = errors.Join(err, os.Rename(filepath.Join(b.ReadOnly, "a"), b.Renamed))
 		}
 	}
 	b.Name = "@" + b.Token

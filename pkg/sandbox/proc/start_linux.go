@@ -66,6 +66,23 @@ func expectation(s *supervise.Spec) *os.File {
 	return nil
 }
 
+// sealedFile returns a file in memory that has text and that nobody can change.
+func sealedFile(text string) (*os.File, error) {
+	fd, err := unix.MemfdCreate("prologue", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return nil, os.NewSyscallError("memfd_create", err)
+	}
+	f := os.NewFile(uintptr(fd), "prologue")
+	if _, err = f.WriteString(text); err == nil {
+		_, err = unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_SEAL|unix.F_SEAL_WRITE|unix.F_SEAL_GROW|unix.F_SEAL_SHRINK)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
 // supervisorAttr clones the supervisor straight into the name spaces of its
 // level. It leads a session of its own, so that a terminal's signals to the
 // server do not reach it.
@@ -180,4 +197,29 @@ func (p *Process) exited(wait int) {
 		p.result.Signal = status.Signal()
 		p.result.ExitCode = 128 + int(status.Signal())
 	}
+}
+
+// keepsTimes reports whether the file system of a directory notes the time of
+// each change, also of one through a mapping, which tmpfs does not.
+func keepsTimes(dir string) bool {
+	var fs unix.Statfs_t
+	if unix.Statfs(dir, &fs) != nil {
+		return false
+	}
+	switch int64(fs.Type) {
+	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC:
+		return true
+	}
+	return false
+}
+
+// directoryChanged returns when a directory was changed, in nanoseconds since
+// 1970, and whether its owner may not list or enter it; ok is false for
+// anything else.
+func directoryChanged(path string) (changed int64, closed, ok bool) {
+	var st unix.Stat_t
+	if unix.Lstat(path, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		return 0, false, false
+	}
+	return st.Ctim.Nano(), st.Mode&0o500 != 0o500, true
 }

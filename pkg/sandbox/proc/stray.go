@@ -3,49 +3,140 @@ package proc
 import (
 	"os"
 	"path/filepath"
+	"slices"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// seekEntries bounds the search for secrets that were moved.
-const seekEntries = 1_000_000
+const (
+	// seekEntries bounds the search for secrets that were moved.
+	seekEntries = 1_000_000
+	// mostHeld bounds the descriptors of hidden files in one root.
+	mostHeld = 64
+	// forgetDays is how long a hidden file that is not found is remembered.
+	forgetDays = 30
+)
 
-// keepKnown adds to all what was hidden before and was not found again: it is
+// fileID identifies a file while it exists.
+type fileID struct{ dev, ino int64 }
+
+// known is a file that is hidden from commands.
+type known struct {
+	path   string
+	linked bool     // because a hidden link led to it, not by its own name or content
+	file   *os.File // keeps it findable wherever it is moved; nil: it is not held
+	seen   int64    // days since 1970, when it was last found
+	absent bool     // it was looked for everywhere, and not found
+}
+
+// object is what the supervisor masks.
+func (k *known) object(id fileID) supervise.Pinned {
+	return supervise.Pinned{Path: k.path, Dev: id.dev, Ino: id.ino}
+}
+
+// keep returns the hidden files of the root: those found, those that hidden links
+// lead to, and those that were hidden before and were not found again. Such a file is
 // where it was, behind more entries than are looked at, or a command has moved a
-// directory above it to where none are. It cannot have got another name of its
-// own, since what is hidden is a mount point for commands.
-func (s *search) keepKnown(all *found, l limits) {
-	listed := make(map[string]os.FileInfo, len(all.mask))
-	for _, path := range all.mask {
+// directory above it to where none are looked for. It cannot have got another name of
+// its own, since what is hidden is a mount point for commands.
+func (s *search) keep(all *found, targets []string, l limits) (objects []supervise.Pinned) {
+	now := map[fileID]*known{}
+	add := func(path string, info os.FileInfo, linked bool) {
+		id, ok := idOf(info)
+		if !ok || now[id] != nil {
+			return
+		}
+		k := s.hidden[id]
+		if k == nil {
+			k = &known{}
+		}
+		k.path, k.linked, k.seen, k.absent = path, linked, today(), false
+		now[id] = k
+	}
+	for _, path := range targets { // first: by their names they may be no secrets later
 		if info, err := os.Lstat(path); err == nil {
-			listed[path] = info
+			add(path, info, true)
 		}
 	}
-	lost := map[string][]os.FileInfo{}
-	for path, was := range s.hidden {
-		if _, ok := listed[path]; ok {
+	for path, info := range all.paths {
+		add(path, info, false)
+	}
+	lost := map[string][]fileID{}
+	for id, k := range s.hidden {
+		if now[id] != nil {
 			continue
 		}
-		if now, err := os.Lstat(path); err == nil && os.SameFile(now, was) {
-			if l.secret(path) { // or its content is another
-				listed[path] = now
-				all.mask = append(all.mask, path)
-			}
-			continue
-		}
-		name := filepath.Base(path)
-		lost[name] = append(lost[name], was)
-	}
-	for path, info := range listed { // moved to where it was found
-		lost[filepath.Base(path)] = without(lost[filepath.Base(path)], info)
-	}
-	for name, files := range lost {
-		if len(files) == 0 {
-			delete(lost, name)
+		switch path, where := k.find(id); {
+		case where == elsewhere:
+			lost[filepath.Base(k.path)] = append(lost[filepath.Base(k.path)], id)
+		case where == here && supervise.Beneath(s.root, path) && (k.linked || l.secret(path)):
+			k.path, k.seen, k.absent = path, today(), false
+			now[id] = k
+		default: // deleted, moved out, or not secret any more
+			k.release()
 		}
 	}
 	if len(lost) > 0 {
-		s.seek(lost, listed, all, l)
+		s.seek(lost, now, all, l)
 	}
-	s.hidden = listed
+	s.hidden = now
+	held := 0
+	for id, k := range now {
+		if k.absent {
+			continue
+		}
+		if k.file == nil && held < mostHeld {
+			k.file = holdFile(k.path, id)
+		}
+		if k.file != nil {
+			held++
+		}
+		objects = append(objects, k.object(id))
+	}
+	slices.SortFunc(objects, comparePinned)
+	return objects
+}
+
+// Where a file is.
+const (
+	here = iota
+	elsewhere
+	nowhere
+)
+
+// find returns the path of a file: by its descriptor if it is held, else only whether
+// it is where it was.
+func (k *known) find(id fileID) (path string, where int) {
+	if k.file != nil {
+		if path, ok := pathOf(k.file); ok {
+			return path, here
+		}
+		return "", nowhere
+	}
+	if info, err := os.Lstat(k.path); err == nil {
+		if now, ok := idOf(info); ok && now == id {
+			return k.path, here
+		}
+	}
+	return "", elsewhere
+}
+
+func (k *known) release() {
+	closeAll(k.file)
+	k.file = nil
+}
+
+// releaseHidden closes the descriptors of hidden files.
+func (r *Runner) releaseHidden() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, s := range r.seen {
+		s.mu.Lock()
+		for _, k := range s.hidden {
+			k.release()
+		}
+		s.mu.Unlock()
+	}
 }
 
 // secret reports whether a file is to be hidden, by its name or its content.
@@ -53,17 +144,27 @@ func (l limits) secret(path string) bool {
 	return l.hide(path) || !l.lifted(path) && beginsAsKey(path)
 }
 
-func without(files []os.FileInfo, file os.FileInfo) (others []os.FileInfo) {
-	for _, other := range files {
-		if !os.SameFile(other, file) {
-			others = append(others, other)
+// seek looks for files by name and identity everywhere in the root, once each. Those
+// that it does not find stay in now for a month, for later servers.
+func (s *search) seek(lost map[string][]fileID, now map[fileID]*known, all *found, l limits) {
+	walk := false
+	for _, ids := range lost {
+		walk = walk || slices.ContainsFunc(ids, func(id fileID) bool { return !s.hidden[id].absent })
+	}
+	if walk {
+		s.walkFor(lost, now, all, l)
+	}
+	for _, ids := range lost {
+		for _, id := range ids {
+			if k := s.hidden[id]; now[id] == nil && today()-k.seen < forgetDays {
+				k.absent = true
+				now[id] = k
+			}
 		}
 	}
-	return others
 }
 
-// seek looks for files by name and identity everywhere in the root.
-func (s *search) seek(lost map[string][]os.FileInfo, listed map[string]os.FileInfo, all *found, l limits) {
+func (s *search) walkFor(lost map[string][]fileID, now map[fileID]*known, all *found, l limits) {
 	left := seekEntries
 	for queue := []string{s.root}; len(queue) > 0; queue = queue[1:] {
 		d, err := os.Open(queue[0])
@@ -78,11 +179,14 @@ func (s *search) seek(lost map[string][]os.FileInfo, listed map[string]os.FileIn
 		}
 		for _, entry := range entries {
 			path := filepath.Join(queue[0], entry.Name())
-			if files := lost[entry.Name()]; len(files) > 0 {
-				if info, err := entry.Info(); err == nil && len(without(files, info)) < len(files) && l.secret(path) {
-					listed[path] = info
-					all.mask = append(all.mask, path)
-					continue
+			if ids := lost[entry.Name()]; len(ids) > 0 {
+				if info, err := entry.Info(); err == nil {
+					id, ok := idOf(info)
+					if k := s.hidden[id]; ok && slices.Contains(ids, id) && (k.linked || l.secret(path)) {
+						k.path, k.seen, k.absent = path, today(), false
+						now[id] = k
+						continue
+					}
 				}
 			}
 			if entry.IsDir() && !pseudo(path) {

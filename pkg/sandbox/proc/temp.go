@@ -47,8 +47,6 @@ type privateTemp struct {
 	root *os.Root // of the runner
 	name string   // in it
 	path string
-	// prologue is what its file has, where it was written ahead.
-	prologue string
 }
 
 // inside is where a command of a level sees the directory. covered says that it
@@ -78,9 +76,8 @@ func (r *Runner) makeTemp() (privateTemp, error) {
 	return r.newTemp()
 }
 
-// addTemps makes as many ahead as supervisors wait, for commands like the last
-// one. In each are the files of a prologue, since to make a file takes longer than
-// to write it.
+// addTemps makes as many ahead as supervisors wait. In each is the file for a
+// report, since to make a file takes longer than to write it.
 func (r *Runner) addTemps() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -89,12 +86,8 @@ func (r *Runner) addTemps() {
 		if err != nil { // the next command will say so
 			return
 		}
-		if r.prologue != nil && r.last != nil {
+		if r.reports {
 			temp.write(reportName, "") //nolint:errcheck // the prologue makes it then
-			text := prologueText(r.prologue, temp.inside(r.last.Covered("/tmp"), r.last.Level))
-			if temp.write(prologueName, text) == nil {
-				temp.prologue = text
-			}
 		}
 		r.temps = append(r.temps, temp)
 	}

@@ -200,15 +200,15 @@ func TestTempDirInARoot(t *testing.T) {
 			}
 			do("true")
 			for _, plant := range []string{
-				`ln -sf $OUTSIDE/file $d/.toolroom-prologue; ln -sf $OUTSIDE/file $d/.toolroom-report`,
-				`rm -f $d/.toolroom-*; mkfifo $d/.toolroom-prologue $d/.toolroom-report`,
+				`ln -sf $OUTSIDE/file $d/.toolroom-report`,
+				`rm -f $d/.toolroom-*; mkfifo $d/.toolroom-report`,
 				`mv $d $d.moved; ln -s $OUTSIDE $d`,
 				`mv tmp/toolroom-run-* moved; ln -s $OUTSIDE $(dirname $d)`,
 			} {
 				require.Eventually(t, func() bool { // those for the next commands are made ahead
-					ahead, err := filepath.Glob(base + "/toolroom-run-*/*/.toolroom-prologue")
+					ahead, err := filepath.Glob(base + "/toolroom-run-*/*/.toolroom-report")
 					return err == nil && len(ahead) >= 2
-				}, 20*time.Second, time.Millisecond)
+				}, time.Minute, time.Millisecond)
 				do(`for d in tmp/toolroom-run-*/*; do [ -d $d ] && [ ! $d -ef "$TMPDIR" ] && { ` + plant + `; }; done; :`)
 				for range 3 {
 					do("echo " + plant[:5])

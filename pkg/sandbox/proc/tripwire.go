@@ -1,256 +1,302 @@
 package proc
 
 import (
-	"bytes"
-	"errors"
-	"io"
-	"io/fs"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
+	"strings"
+	"time"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// What a tripwire keeps of files at most.
-const (
-	wireFiles = 4000
-	wireBytes = 256 << 10 // a file
-)
+// lookEvery is how often a root is looked through while a command runs.
+const lookEvery = time.Second
 
-// settings are what agents and editors start programs by. The kernel cannot
-// keep a file from being made in a directory that may be written.
-var settings = [...]string{
-	".mcp.json", ".envrc", ".claude/settings.json", ".claude/settings.local.json", ".codex/config.toml", ".cursor/mcp.json",
-	".gemini/settings.json", ".vscode/tasks.json",
+// confinement is what a watch has to know of a command.
+type confinement struct {
+	level     Level
+	open      func(path string) bool // may be written, or was kept by the kernel
+	elsewhere func(path string) bool // is watched in another root
+	guard     []string               // further files, or directories, that are protected
+	folders   map[string]map[string]*folder
 }
 
-// tripwire remembers files that a command can write although it must not, and
-// takes back what it did to them. Everything goes by the descriptor of the
-// root, so that no link that the command left leads out of it.
+// tripwire compares the roots of a command with their baselines.
 type tripwire struct {
-	roots []*os.Root
-	files []wiredFile
+	confinement
+	watches []*watch // that know of the command
+	taken   []string
+	gaps    []string
 }
 
-type wiredFile struct {
-	root    *os.Root
-	name    string // in root
-	path    string
-	git     bool            // a repository's settings, of which some may change
-	entries map[string]bool // of a directory that gets no more; nil: it is a file
-	there   bool
-	mode    fs.FileMode
-	content []byte
-}
-
-// stretch remembers the files before the command starts. rules say what is
-// protected, and what the user lets be written.
-func stretch(s *spec, rules Rules) *tripwire {
+// stretch takes the roots as they are before the command starts, and adds to
+// the spec what the kernel is to keep from it. rules say what the user lets be
+// written.
+func (r *Runner) stretch(s *spec, rules Rules) *tripwire {
 	w := &tripwire{}
-	for _, r := range s.Roots {
-		if r.ReadOnly {
+	w.level = s.Level
+	defer func() { w.folders = nil }()
+	lifted := func(string) bool { return false }
+	if f, ok := rules.(interface{ WriteAllowed(abs string) bool }); ok {
+		lifted = f.WriteAllowed
+	}
+	s.Guard = slices.DeleteFunc(s.Guard, func(path string) bool { return s.inRoot(path, stepsOfGit) })
+	w.open, w.elsewhere, w.guard, w.folders = lifted, s.watchedElsewhere, slices.Clone(s.Guard), s.folders
+	s.Guard = slices.DeleteFunc(s.Guard, func(path string) bool {
+		return s.inRoot(path, func(rel string) bool { return beneathName(rel, ".husky") })
+	})
+	for _, root := range s.Roots {
+		if root.ReadOnly {
 			continue
 		}
-		root, err := os.OpenRoot(r.Path)
+		one, err := r.watch(root.Path)
 		if err != nil {
+			w.miss(root.Path, err)
 			continue
 		}
-		w.roots = append(w.roots, root)
-		names := slices.Clone(settings[:])
-		if s.Level == L1 {
-			for _, path := range s.Guard {
-				if rel, err := filepath.Rel(r.Path, path); err == nil && filepath.IsLocal(rel) {
-					names = append(names, filesBeneath(root, rel)...)
-				}
-			}
+		taken, err := one.begin(&w.confinement)
+		w.taken = append(w.taken, taken...)
+		if err != nil {
+			w.miss(root.Path, err)
 		}
-		for _, name := range names {
-			if rules.Protected(filepath.Join(r.Path, name)) != "" {
-				w.add(root, r.Path, name, false)
-			}
+		if err == errBusy {
+			continue
 		}
-		for _, path := range s.gitConfigs {
-			if rel, err := filepath.Rel(r.Path, path); err == nil && filepath.IsLocal(rel) {
-				w.add(root, r.Path, rel, true)
-				w.addRepository(root, r.Path, filepath.Dir(rel), s.Level == L2 && slices.Contains(s.Guard, filepath.Join(filepath.Dir(path), "hooks")))
-			}
-		}
-		for _, path := range s.Guard { // of a worktree
-			if rel, err := filepath.Rel(r.Path, path); err == nil && filepath.IsLocal(rel) && filepath.Base(rel) == "commondir" {
-				w.add(root, r.Path, filepath.Join(filepath.Dir(rel), worktreeConfig), true)
-			}
+		w.watches = append(w.watches, one)
+		if s.Level == L2 {
+			s.guard(one.guards(), lifted)
+			s.openWorktrees(root.Path)
 		}
 	}
-	if len(w.files) >= wireFiles {
-		s.gaps = append(s.gaps, "there are more settings and repositories in the roots than are watched")
+	if s.Level == L2 {
+		kept := w.guarded(s.Guard)
+		w.open = func(path string) bool { return lifted(path) || kept(path) }
 	}
 	return w
 }
 
-// worktreeConfig is what a worktree, the first one among them, may have as settings of
-// its own.
-const worktreeConfig = "config.worktree"
-
-// addRepository adds what may not be in a repository, and makes git look elsewhere for
-// settings and hooks, or run them. The kernel may keep the hooks from being written.
-func (w *tripwire) addRepository(root *os.Root, dir, name string, kept bool) {
-	w.add(root, dir, filepath.Join(name, "commondir"), false)
-	w.add(root, dir, filepath.Join(name, worktreeConfig), true)
-	hooks := filepath.Join(name, "hooks")
-	info, err := root.Lstat(hooks)
-	switch {
-	case err != nil:
-		w.add(root, dir, hooks, false)
-	case !kept && info.IsDir() && len(w.files) < wireFiles:
-		f := wiredFile{root: root, name: hooks, path: filepath.Join(dir, hooks), there: true, entries: map[string]bool{}}
-		for _, entry := range f.list() {
-			f.entries[entry] = true
-		}
-		w.files = append(w.files, f)
+// Watched runs do, which puts what commands have made into the roots, and takes
+// back from it what a command's would be taken back. It returns what
+// Result.TakenBack and Result.Aside are for a command, and which roots could not
+// be looked at.
+func (r *Runner) Watched(rules Rules, do func()) (taken, aside, gaps []string) {
+	s := &spec{Spec: supervise.Spec{Level: L1}} // no mount keeps anything from being written
+	for _, root := range rules.Roots() {
+		s.Roots = append(s.Roots, supervise.Root(root))
 	}
+	wire := r.stretch(s, rules)
+	do()
+	taken, aside = wire.end()
+	return taken, aside, wire.gaps
 }
 
-// list are the names in a directory.
-func (f *wiredFile) list() (names []string) {
-	if dir, err := f.root.Open(f.name); err == nil {
-		names, _ = dir.Readdirnames(-1)
-		dir.Close()
-	}
-	return names
+// miss says that a root is not watched.
+func (w *tripwire) miss(root string, err error) {
+	w.gaps = append(w.gaps, fmt.Sprintf("what commands leave in %s for other programs to run: %v", sandbox.EscapeName(root), err))
 }
 
-// checkEntries takes back what has been put into a directory.
-func (f *wiredFile) checkEntries() (taken []string) {
-	if info, err := f.root.Lstat(f.name); err == nil && f.linkAbove() == "" && !info.IsDir() {
-		if f.root.RemoveAll(f.name) == nil {
-			taken = append(taken, f.path)
-		}
-		return taken
-	}
-	for _, name := range f.list() {
-		if !f.entries[name] && f.root.RemoveAll(filepath.Join(f.name, name)) == nil {
-			taken = append(taken, filepath.Join(f.path, name))
-		}
-	}
-	return taken
-}
-
-// filesBeneath lists a file, or the files directly in a directory.
-func filesBeneath(root *os.Root, name string) []string {
-	info, err := root.Lstat(name)
-	if err != nil || !info.IsDir() {
-		return []string{name}
-	}
-	dir, err := root.Open(name)
-	if err != nil {
-		return nil
-	}
-	defer dir.Close()
-	entries, _ := dir.ReadDir(wireFiles)
-	var names []string
-	for _, entry := range entries {
-		names = append(names, filepath.Join(name, entry.Name()))
-	}
-	return names
-}
-
-func (w *tripwire) add(root *os.Root, dir, name string, git bool) {
-	if len(w.files) >= wireFiles || slices.ContainsFunc(w.files, func(f wiredFile) bool { return f.root == root && f.name == name }) {
-		return
-	}
-	f := wiredFile{root: root, name: name, path: filepath.Join(dir, name), git: git}
-	if f.linkAbove() != "" {
-		return // the user's own arrangement
-	}
-	info, err := root.Lstat(name)
-	if err == nil {
-		if !info.Mode().IsRegular() || info.Size() > wireBytes {
-			return
-		}
-		if f.content, err = f.read(); err != nil {
-			return
-		}
-		f.there, f.mode = true, info.Mode().Perm()
-	}
-	w.files = append(w.files, f)
-}
-
-// read never waits: what became a fifo is not opened as one.
-func (f *wiredFile) read() ([]byte, error) {
-	file, err := f.root.OpenFile(f.name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	return io.ReadAll(io.LimitReader(file, wireBytes+1))
-}
-
-// check takes back what must not have changed, and returns its paths.
-func (w *tripwire) check() (taken []string) {
-	for i := range w.files {
-		f := &w.files[i]
-		if f.entries != nil {
-			taken = append(taken, f.checkEntries()...)
+// guard adds files that exist to those that are kept from being written.
+func (s *spec) guard(paths []string, lifted func(string) bool) {
+	for _, path := range paths {
+		if lifted(path) || slices.ContainsFunc(s.Guard, func(dir string) bool { return supervise.Beneath(dir, path) }) {
 			continue
 		}
-		info, err := f.root.Lstat(f.name)
-		if errors.Is(err, fs.ErrNotExist) && f.linkAbove() == "" && (!f.there || f.git) {
-			continue // a repository may be deleted
+		if _, err := os.Lstat(path); err == nil {
+			s.Guard = append(s.Guard, path)
 		}
-		if err == nil && info.Mode().IsRegular() && (f.there || f.git) {
-			now, err := f.read()
-			if err == nil && f.there && bytes.Equal(now, f.content) || err == nil && f.git && !runsMore(f.content, now) {
-				continue
+	}
+}
+
+// openWorktrees leaves the projects writable that Claude Code has checked out
+// among its settings.
+func (s *spec) openWorktrees(root string) {
+	dir := filepath.Join(root, ".claude", "worktrees")
+	info, err := os.Lstat(dir)
+	if err == nil && info.IsDir() && slices.Contains(s.Guard, filepath.Dir(dir)) {
+		s.Writable = append(slices.Clone(s.Writable), dir)
+	}
+}
+
+// guarded returns what reports whether the kernel keeps a path: it is one of
+// the baseline's that is mounted read-only, or beneath one. A mount goes with its
+// file when that is removed or replaced from outside, links are not mounted
+// over, and a file with a second name can be written by that.
+func (w *tripwire) guarded(paths []string) func(path string) bool {
+	kept := map[string]os.FileInfo{}
+	for _, path := range paths {
+		if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSymlink == 0 &&
+			slices.ContainsFunc(w.watches, func(one *watch) bool { return one.knows(path) }) {
+			kept[path] = info
+		}
+	}
+	linked := map[string]bool{}
+	for _, one := range w.watches {
+		one.addLinked(linked)
+	}
+	return func(path string) bool {
+		if linked[path] {
+			return false
+		}
+		for ; ; path = filepath.Dir(path) {
+			if was := kept[path]; was != nil {
+				now, err := os.Lstat(path)
+				return err == nil && os.SameFile(now, was)
+			}
+			if path == filepath.Dir(path) {
+				return false
 			}
 		}
-		if f.restore() == nil {
-			taken = append(taken, f.path)
+	}
+}
+
+// inRoot reports whether a path is in a root and f holds for its name there.
+func (s *spec) inRoot(path string, f func(rel string) bool) bool {
+	return slices.ContainsFunc(s.Roots, func(root supervise.Root) bool {
+		rel, err := filepath.Rel(root.Path, path)
+		return err == nil && filepath.IsLocal(rel) && f(rel)
+	})
+}
+
+// watchedElsewhere reports whether a path is in one of the roots, and not where
+// only git's own files are.
+func (s *spec) watchedElsewhere(path string) bool {
+	return s.inRoot(path, func(rel string) bool {
+		return !slices.ContainsFunc([]string{"objects", "refs", "logs"}, func(name string) bool { return beneathName(rel, name) })
+	})
+}
+
+// stepsOfGit reports whether a name in a root is git's index, or where it notes
+// what is left to do of a rebase or the like, which one command begins and
+// another goes on with.
+func stepsOfGit(rel string) bool {
+	last := strings.ToLower(filepath.Base(rel))
+	return beneathName(rel, ".git") && (last == "index" || strings.HasPrefix(last, "sharedindex.") || beneathName(rel, "rebase-merge") || beneathName(rel, "rebase-apply") || beneathName(rel, "sequencer"))
+}
+
+// beneathName reports whether a component of a relative path has a name.
+func beneathName(rel, name string) bool {
+	return slices.ContainsFunc(strings.Split(rel, string(filepath.Separator)), func(part string) bool { return strings.EqualFold(part, name) })
+}
+
+func firstPart(rel string) string {
+	first, _, _ := strings.Cut(rel, string(filepath.Separator))
+	return first
+}
+
+// watch returns the watch of a root.
+func (r *Runner) watch(root string) (*watch, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if w := r.watches[root]; w != nil {
+		return w, nil
+	}
+	w, err := openWatch(root, r.config.WatchDir)
+	if err == nil {
+		r.watches[root] = w
+	}
+	return w, err
+}
+
+// attendAfter is how long a command runs before its roots are looked at while it
+// does: a short one is looked at when it ends.
+const attendAfter = 100 * time.Millisecond
+
+// attend takes back what must not have changed, while the command runs: each
+// second, and at once where something came that is usually planted.
+func (w *tripwire) attend(ended <-chan struct{}) {
+	if len(w.watches) == 0 {
+		return
+	}
+	select {
+	case <-ended:
+		return
+	case <-time.After(attendAfter):
+	}
+	var dirs []string
+	for _, one := range w.watches {
+		dirs = append(dirs, one.busyDirs()...)
+	}
+	var events <-chan struct{}
+	if n := notify(dirs, isPlanted); n != nil {
+		defer n.close()
+		events = n.events
+	}
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for pause := time.Duration(0); ; {
+		began := time.Now()
+		for _, one := range w.watches {
+			w.taken = append(w.taken, one.look(&w.confinement, pause)...)
+		}
+		// A command that changes things all the time does not take all of the
+		// processor with that.
+		pause = min(10*time.Since(began), lookEvery)
+		select {
+		case <-ended:
+			return
+		case <-time.After(pause):
+		}
+		select {
+		case <-tick.C:
+		case <-events:
+		case <-ended:
+			return
 		}
 	}
-	return taken
 }
 
-// close frees the roots.
-func (w *tripwire) close() {
-	for _, root := range w.roots {
-		root.Close()
-	}
-}
+// mostBusyDirs bounds how many directories of a root the kernel tells of.
+const mostBusyDirs = 200
 
-// linkAbove finds a directory of the name that is a link.
-func (f *wiredFile) linkAbove() string {
-	for dir := filepath.Dir(f.name); dir != "."; dir = filepath.Dir(dir) {
-		if info, err := f.root.Lstat(dir); err == nil && info.Mode()&fs.ModeSymlink != 0 {
-			return dir
+// busyDirs lists the directories that new settings usually come into.
+func (w *watch) busyDirs() (dirs []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	dirs = append(dirs, w.root)
+	for _, known := range []map[string]bool{w.base.Tops, w.base.Repos} {
+		for dir := range known {
+			if len(dirs) < mostBusyDirs {
+				dirs = append(dirs, filepath.Join(w.root, dir))
+			}
 		}
 	}
-	return ""
+	return dirs
 }
 
-func (f *wiredFile) restore() error {
-	for link := f.linkAbove(); link != ""; link = f.linkAbove() {
-		if err := f.root.Remove(link); err != nil {
-			return err
+// isPlanted reports whether a file of this name in one of the busyDirs may be
+// one that makes other programs run something.
+func isPlanted(name string) bool {
+	return isProjectName(name) || isDotGit(name) || slices.Contains([]string{"config", "config.worktree", "commondir", "hooks", ".gitmodules"}, name)
+}
+
+// end takes back what must not have changed, and returns all that was.
+func (w *tripwire) end() (taken, aside []string) {
+	for _, one := range w.watches {
+		taken, err := one.end(&w.confinement)
+		w.taken = append(w.taken, taken...)
+		if err != nil {
+			w.miss(one.root, err)
 		}
 	}
-	if err := f.root.RemoveAll(f.name); err != nil || !f.there {
-		return err
+	for _, one := range w.watches {
+		if len(w.taken) > 0 && one.aside != nil && one.aside.n > 0 {
+			aside = append(aside, one.aside.dir)
+		}
 	}
-	if err := f.root.MkdirAll(filepath.Dir(f.name), 0o755); err != nil {
-		return err
-	}
-	if err := f.root.WriteFile(f.name, f.content, f.mode); err != nil {
-		return err
-	}
-	return f.root.Chmod(f.name, f.mode)
+	w.watches = nil
+	slices.Sort(w.taken)
+	return slices.Compact(w.taken), aside
 }
 
-// runsMore reports whether a repository's settings run programs that they did
-// not run before, or are no longer understood.
-func runsMore(before, now []byte) bool {
-	had, _ := sandbox.GitRuns(before)
-	has, ok := sandbox.GitRuns(now)
-	return !ok || slices.ContainsFunc(has, func(setting string) bool { return !slices.Contains(had, setting) })
+// endWatches closes the roots.
+func (r *Runner) endWatches() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for root, w := range r.watches {
+		w.close()
+		delete(r.watches, root)
+	}
 }

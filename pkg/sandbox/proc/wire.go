@@ -1,15 +1,24 @@
 package proc
 
-import "github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
+import (
+	"os"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
+)
 
 // spec is what the supervisor is to do, and what the server keeps to itself.
 type spec struct {
 	supervise.Spec
 
-	refused    []string // for the result
-	link       *egressLink
-	gitConfigs []string // settings of repositories in the roots
-	gaps       []string // for the result
+	refused  []string // for the result
+	link     *egressLink
+	gaps     []string // for the result
+	homes    []string // of this user, links resolved
+	followed map[fileID]*os.File
+	prologue *os.File // nil without one
+	spillDir string
+	folders  map[string]map[string]*folder // just found, by roots
+	undo     []*os.File                    // what Spec.UndoFiles counts
 }
 
 type (

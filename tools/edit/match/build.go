@@ -18,6 +18,7 @@ type builder struct {
 	p        *pattern
 	partners []partner // for each new line
 	shift    shift
+	stop     func() bool // reports that the call is cancelled
 
 	// at one place
 	cursor  int
@@ -29,7 +30,15 @@ type builder struct {
 	lineEnd string // and how it ends
 	part    []fragment
 	within  bool // the place begins behind the indentation of its line
+	headed  bool // that indentation is the first of dents
+	dents   []dent
 	failed  string
+
+	literal    bool // new text is never fitted to what is before the place
+	given      given
+	firstShift string // with givenRest, the indentation of the first line
+	asGiven    bool   // partners are paired by the lines' text alone
+	everGiven  bool   // some place was written as given
 }
 
 // partner is the old line that a new one takes the place of; -1: none.
@@ -43,23 +52,8 @@ type partner struct {
 // ending.
 type fragment struct{ start, text, blanks, end int }
 
-func newBuilder(f *splice.File, p *pattern) *builder {
-	b := &builder{f: f, p: p, partners: make([]partner, len(p.new))}
-	i, j := 0, 0
-	runs := textdiff.Align(textdiff.Hashes(p.old), textdiff.Hashes(p.new))
-	for _, run := range append(runs, textdiff.Run{A: len(p.old), B: len(p.new)}) {
-		for ; j < run.B; i, j = i+1, j+1 {
-			b.partners[j].line = -1
-			if i < run.A {
-				b.partners[j].line = i
-			}
-		}
-		for n := range run.N {
-			b.partners[run.B+n] = partner{run.A + n, true}
-		}
-		i, j = run.A+run.N, run.B+run.N
-	}
-	return b
+func newBuilder(f *splice.File, p *pattern, stop func() bool) *builder {
+	return &builder{f: f, p: p, stop: stop, partners: partnersOf(p.old, p.new, stop)}
 }
 
 // at adds the changes at a place to others, sorted; failed says why there are
@@ -82,6 +76,9 @@ func (b *builder) at(where place, changes []textdiff.Change) (all []textdiff.Cha
 	if b.p.step == Indentation && !b.findShift(where, old, true) {
 		return changes, "not uniform"
 	}
+	b.takeGiven(old, new)
+	lead := b.leading(where)
+	b.everGiven = b.everGiven || lead > 0
 	for j := range new {
 		with := b.partners[j]
 		if with.line >= len(old) {
@@ -90,9 +87,18 @@ func (b *builder) at(where place, changes []textdiff.Change) (all []textdiff.Cha
 		if b.within && with.equal && (j == 0) != (with.line == 0) {
 			with.equal = false
 		}
-		b.content(j, old, new, with)
+		line := new[j]
+		if j == 0 && lead > 0 {
+			line = line[lead:]
+			with.equal = with.line == 0 && line == old[0]
+		}
+		if b.given != givenNone {
+			b.contentGiven(j, line, &with)
+		} else {
+			b.content(j, line, old, with)
+		}
 		if j < len(new)-1 {
-			b.end(with.line, new[j])
+			b.end(with)
 		}
 	}
 	b.flush(where.end)
@@ -104,6 +110,9 @@ func (b *builder) word(where place, changes []textdiff.Change) []textdiff.Change
 	old, new := b.p.old[0], b.p.new[0]
 	if old == new {
 		return changes
+	}
+	if lead := b.leading(where); lead > 0 {
+		new, b.everGiven = new[lead:], true
 	}
 	head, tail := commonEnds(old, new)
 	return append(changes, textdiff.Change{Start: where.start + head, End: where.end - tail, New: new[head : len(new)-tail]})
@@ -156,9 +165,8 @@ func (b *builder) endingOf(line place) string {
 	return string(text[len(b.f.Content(text)):])
 }
 
-// content writes the text of new line j.
-func (b *builder) content(j int, old, new []string, with partner) {
-	line := new[j]
+// content writes the text of new line j: line.
+func (b *builder) content(j int, line string, old []string, with partner) {
 	if b.within && j == 0 && !with.equal {
 		line = b.behind(line)
 	}
@@ -169,7 +177,7 @@ func (b *builder) content(j int, old, new []string, with partner) {
 	part := b.part[with.line]
 	if with.equal {
 		end := part.text
-		if with.line == len(old)-1 {
+		if with.line == len(old)-1 || j == len(b.p.new)-1 && b.p.step >= Trailing && b.f.AtLineEnd(b.where.end) {
 			end = part.blanks
 		}
 		b.keep(part.start, end)
@@ -206,6 +214,9 @@ func (b *builder) indented(j int, line string) string {
 		return line
 	}
 	n := indentSize(line)
+	if b.shift.foreign(line[:n]) {
+		return line
+	}
 	indent, ok := b.shift.apply(line[:n])
 	if !ok {
 		b.failed = b.p.new[j]
@@ -285,7 +296,7 @@ func (b *builder) tokens(from, to int, was, line string) bool {
 	}
 	starts[len(a)] = to
 	j := 0
-	for _, run := range append(textdiff.Align(textdiff.Hashes(a), textdiff.Hashes(c)), textdiff.Run{A: len(a), B: len(c)}) {
+	for _, run := range append(textdiff.Align(a, c, b.stop), textdiff.Run{A: len(a), B: len(c)}) {
 		b.put(strings.Join(c[j:run.B], ""))
 		if run.N > 0 {
 			b.keep(starts[run.A], starts[run.A+run.N])
@@ -325,19 +336,19 @@ func words(line string) []string {
 }
 
 // end ends a new line as the old line does whose place it takes, else as
-// the one before.
-func (b *builder) end(partner int, line string) {
-	if partner < 0 || partner >= len(b.part) || b.part[partner].end == b.part[partner].blanks {
+// the line before. Blanks before the ending stay on an unchanged line only.
+func (b *builder) end(with partner) {
+	if with.line < 0 || with.line >= len(b.part) || b.part[with.line].end == b.part[with.line].blanks {
 		if b.ending == "" {
 			b.ending = b.neighbour()
 		}
 		b.put(b.ending)
 		return
 	}
-	part := b.part[partner]
-	from := part.text
-	if trimmed := trimRight([]byte(line)); len(trimmed) < len(line) || len(line) == 0 && b.p.old[partner] != "" || isBlank(b.p.old[partner]) && !isBlank(line) {
-		from = part.blanks
+	part := b.part[with.line]
+	from := part.blanks
+	if with.equal {
+		from = part.text
 	}
 	b.keep(from, part.end)
 	b.ending = string(b.f.Text[part.blanks:part.end])
@@ -369,6 +380,7 @@ func (b *builder) flush(to int) {
 // several matters only where new text is to be indented so.
 func (b *builder) findShift(where place, old []string, which bool) bool {
 	b.within = where.start > b.f.Body && b.f.Text[where.start-1] != b.f.EOL
+	b.headed = false
 	var dents []dent
 	for i, line := range old {
 		core := strings.TrimSpace(line)
@@ -376,8 +388,9 @@ func (b *builder) findShift(where place, old []string, which bool) bool {
 			continue
 		}
 		text := b.f.Text[b.part[i].start:b.part[i].blanks]
-		dents = append(dents, dent{line[:indentSize(line)], string(text[:indentSize(text)])})
+		dents = append(dents, dent{line[:indentSize(line)], string(text[:indentSize(text)]), i})
 	}
+	b.dents = dents
 	if len(dents) == 0 { // one line, which begins behind its indentation
 		b.shift = shift{}
 		return true
@@ -389,8 +402,9 @@ func (b *builder) findShift(where place, old []string, which bool) bool {
 	if lead := string(b.f.Text[b.f.LineStart(where.start):where.start]); b.within && isBlank(lead) && !isBlank(old[0]) {
 		// The first line may have been taken without its indentation, or
 		// have none like the others.
-		if s, ok := findShift(append([]dent{{"", lead}}, dents...), others); ok {
-			b.shift = s
+		headed := append([]dent{{model: "", file: lead}}, dents...)
+		if s, ok := findShift(headed, others); ok {
+			b.shift, b.dents, b.headed = s, headed, true
 			return true
 		}
 	}

@@ -97,7 +97,7 @@ func (m *matcher) near(text *strings.Builder, old []string, b nearest.Block, exp
 		fmt.Fprintf(text, "\n%s as in the file, to copy:\n", capital(what))
 	}
 	for _, line := range b.Lines[from:to] {
-		text.WriteString(clip([]byte(line), maxCopied) + "\n")
+		text.WriteString(clip([]byte(line)) + "\n")
 	}
 	cut := strings.TrimSuffix(text.String(), "\n")
 	text.Reset()
@@ -105,34 +105,45 @@ func (m *matcher) near(text *strings.Builder, old []string, b nearest.Block, exp
 	return at
 }
 
-// maxCopied is how much of a line of a block is shown.
-const maxCopied = 2000
+// maxCopied bounds the lines that are shown whole. Of a longer line maxShown
+// bytes are shown.
+const maxCopied = 1000
 
 func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-// clip returns the beginning of a line.
-func clip(line []byte, most int) string {
-	if len(line) <= most {
+// clip returns a line, or the beginning of a long one.
+func clip(line []byte) string {
+	if len(line) <= maxCopied {
 		return string(line)
 	}
-	end := most
+	end := maxShown
 	for end > 0 && !utf8.RuneStart(line[end]) {
 		end--
 	}
-	return string(line[:end]) + "… (the line is longer; a part of it will do as old_string)"
+	return fmt.Sprintf("%s…[%d bytes] (a part of the line will do as old_string)", line[:end], len(line)-end)
 }
+
+// maxWanted bounds the text that is looked for within a long line.
+const maxWanted = 2000
 
 // nearWithin writes the part of one long line that is most like the text.
 func (m *matcher) nearWithin(text *strings.Builder, old []string, b nearest.Block) int {
 	start := m.f.Body + b.Start[0]
 	line := m.f.Content(m.f.Text[start:m.f.LineEnd(start)])
 	wanted := strings.Join(old, "\n")
-	wanted = wanted[:min(len(wanted), maxCopied)]
+	wanted = wanted[:min(len(wanted), maxWanted)]
 	from, to, ok := nearest.Within(nearest.Text{Body: line, Pace: m.pace}, wanted)
 	if !ok {
 		from, to = 0, 0
 	}
 	from, to = max(0, from-beside), min(len(line), to+beside)
+	if to-from > maxCopied {
+		at := from
+		for at < to && at-from < len(wanted) && line[at] == wanted[at-from] {
+			at++
+		}
+		from, to = max(from, at-maxShown/2), min(to, at+maxShown/2)
+	}
 	for from > 0 && !utf8.RuneStart(line[from]) {
 		from--
 	}

@@ -109,7 +109,7 @@ func show(lines [][]byte) string {
 		if i > 0 {
 			text.WriteByte('\n')
 		}
-		text.WriteString(clip(line, maxCopied))
+		text.WriteString(clip(line))
 	}
 	return text.String()
 }

@@ -57,8 +57,23 @@ func (s shift) apply(indent string) (string, bool) {
 	return s.to.write(levels, rest), ok
 }
 
-// dent is the indentation of one line: as the model has it, and the file.
-type dent struct{ model, file string }
+// foreign reports whether an indentation is in the file's unit, where the
+// shift is from another: the model copied it from the file.
+func (s shift) foreign(indent string) bool {
+	switch {
+	case s.from == s.to || s.add != "" || s.remove != "":
+		return false
+	case s.to == 0:
+		return indent != "" && strings.Trim(indent, "\t") == ""
+	}
+	return s.from == 0 && len(indent) >= int(s.to) && strings.Trim(indent, " ") == ""
+}
+
+// dent is the indentation of an old line: as the model has it, and the file.
+type dent struct {
+	model, file string
+	line        int // of the old text
+}
 
 // findShift returns the one way in which all lines are indented otherwise.
 // Where several would do, it is the one whose unit the other lines tell:

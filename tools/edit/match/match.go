@@ -17,8 +17,9 @@
 // it counts. One place is taken; several are NOT_UNIQUE, whatever a later step
 // might find. A step overlooks white space, line numbers, punctuation, never
 // a letter: nothing is found because it is similar. New text is made to fit
-// what was found in the same way, and where it repeats the old text the
-// file's bytes stay: its line endings, blanks at ends of lines, quotes.
+// what was found in the same way, unless it has the file's indentation
+// already (given.go). Where it repeats the old text the file's bytes stay:
+// its line endings, blanks at ends of lines, quotes.
 //
 // # Answers
 //
@@ -81,6 +82,10 @@ type Found struct {
 	Step  Step
 	Lines []int // where its places begin; of many the first maxListed
 	Count int   // places
+
+	// AsGiven says that the new text had the file's indentation already, at
+	// some place at least, where the old text had not.
+	AsGiven bool
 }
 
 // Place is a range of the file's text that an edit replaces.
@@ -222,11 +227,12 @@ type hit struct {
 	places   []place
 	changes  []textdiff.Change
 	warnings []string
+	asGiven  bool
 }
 
 func (h *hit) found(f *splice.File) Found {
 	number := f.Numbers()
-	out := Found{Step: h.step, Count: len(h.places)}
+	out := Found{Step: h.step, Count: len(h.places), AsGiven: h.asGiven}
 	for _, p := range h.places[:min(len(h.places), maxListed)] {
 		out.Lines = append(out.Lines, number(p.start))
 	}
@@ -293,16 +299,22 @@ func (m *matcher) counted(e Edit, all bool, places []place, step Step) *toolerr.
 // hit works out the changes at the places found.
 func (m *matcher) hit(e Edit, p *pattern, step Step, places []place) (*hit, *toolerr.Error) {
 	h := &hit{step: step, places: places, changes: make([]textdiff.Change, 0, len(places))}
-	b := newBuilder(m.f, p)
-	for _, where := range places {
+	b := newBuilder(m.f, p, func() bool { return m.pace.Err() != nil })
+	b.literal = m.o.Strict
+	for i, where := range places {
 		if m.pace.Over(perPlace) {
 			break
+		}
+		if step >= Trailing && !isBlank(p.old[len(p.old)-1]) && (i == len(places)-1 || where.end < places[i+1].start) {
+			where.end = m.f.BlanksEnd(where.end)
+			places[i] = where
 		}
 		var failed string
 		if h.changes, failed = b.at(where, h.changes); failed != "" {
 			return nil, m.unshifted(where, failed)
 		}
 	}
+	h.asGiven = b.everGiven
 	if len(h.changes) == 0 {
 		return nil, m.noChange(e, step, places)
 	}

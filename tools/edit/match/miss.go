@@ -39,6 +39,9 @@ func (m *matcher) noMatch(index int, e Edit, a *attempt) *toolerr.Error {
 	if m.o.Changed {
 		text.WriteString("\nThe file has changed since you last saw it.")
 	}
+	if m.f.Guessed && !ascii([]byte(e.Old)) {
+		fmt.Fprintf(&text, "\nThe file was read as %s, which is only a guess: view it with encoding=… to see which is right, then send the edit with that encoding.", m.f.Encoding)
+	}
 	old := a.old
 	switch {
 	case meant != "":

@@ -150,7 +150,7 @@ func randomEdit(rng *rand.Rand, text string, e textfile.Encoding) (old, new stri
 // reading of the promises gives.
 func TestRandomEdits(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 12))
-	done, steps, seen := 0, map[match.Step]int{}, map[textfile.Encoding]int{}
+	done, asGiven, steps, seen := 0, 0, map[match.Step]int{}, map[textfile.Encoding]int{}
 	for i := range 10_000 {
 		s := newSample(rng)
 		f, err := splice.Open(t.Context(), s.raw)
@@ -179,12 +179,23 @@ func TestRandomEdits(t *testing.T) {
 			require.True(t, encodeErr != nil || strings.Contains(string(f.Text), "\uFFFD"), "sample %d: %v", i, err)
 			continue
 		}
+		if plan.Found[0].AsGiven && step < match.Indentation {
+			lead := string(f.Text[f.LineStart(place.Start):place.Start])
+			require.Regexp(t, `^[ \t]+$`, lead)
+			rest, ok := strings.CutPrefix(s.new, lead)
+			if !ok { // behind a pasted number
+				rest = strings.Replace(s.new, "\t"+lead, "\t", 1)
+			}
+			s.new = rest
+			asGiven++
+		}
 		checkResult(t, f, s, place, step, result.Bytes(), fmt.Sprintf("sample %d, step %s: %q to %q in %q", i, step, s.old, s.new, f.Text))
 		done++
 		steps[step]++
 		seen[f.Encoding]++
 	}
 	require.Greater(t, done, 3000)
+	require.Positive(t, asGiven)
 	for step := match.Exact; step <= match.Indentation; step++ {
 		require.Greater(t, steps[step], 30, "step %s was met: %v", step, steps)
 	}

@@ -88,6 +88,19 @@ func (f *File) LineEnd(at int) int {
 	return len(f.Text)
 }
 
+// BlanksEnd returns where blanks at a position of Text end if the line's
+// content ends with them, else the position.
+func (f *File) BlanksEnd(at int) int {
+	rest := f.Content(f.Text[at:f.LineEnd(at)])
+	if len(bytes.TrimSpace(rest)) > 0 {
+		return at
+	}
+	return at + len(rest)
+}
+
+// AtLineEnd reports whether a line's content ends at a position of Text.
+func (f *File) AtLineEnd(at int) bool { return len(f.Content(f.Text[at:f.LineEnd(at)])) == 0 }
+
 // Content returns a line without its ending, given with it.
 func (f *File) Content(line []byte) []byte {
 	n := len(line)
@@ -183,7 +196,10 @@ func (r *Result) encode(looks *pace.Pace) error {
 		}
 		if c.New != last {
 			raw, err := f.Encoding.Encode(c.New)
-			if err != nil {
+			switch {
+			case err != nil && f.Guessed:
+				return toolerr.New(toolerr.CodeOf(err), "%w, which is only a guess: view the file with encoding=… to see which is right, then send the edit with that encoding", err)
+			case err != nil:
 				return toolerr.New(toolerr.CodeOf(err), "%w, as the file is: use characters that it has, or have it converted first", err)
 			}
 			last, encoded = c.New, string(raw)

@@ -45,17 +45,22 @@ func TestSameAsRipgrep(t *testing.T) {
 	keepGoing := number(t, "GREP_KEEP_GOING", 0) != 0
 	for ; compared+rejected < cases; seed++ {
 		g := generator{rand.New(rand.NewPCG(seed, 0))}
-		texts, dir := map[string][]byte{}, t.TempDir()
+		texts, asIs, unix := map[string][]byte{}, t.TempDir(), t.TempDir()
 		for i := range textsPerTree {
 			name := fmt.Sprint(i)
-			texts[name] = g.text()
-			require.NoError(t, os.WriteFile(filepath.Join(dir, name), texts[name], 0o600))
+			texts[name] = bytes.ReplaceAll(g.text(), []byte("\r\r\n"), []byte("\r\n"))
+			require.NoError(t, os.WriteFile(filepath.Join(asIs, name), texts[name], 0o600))
+			require.NoError(t, os.WriteFile(filepath.Join(unix, name), bytes.ReplaceAll(texts[name], []byte("\r\n"), []byte("\n")), 0o600))
 		}
 		for range 25 {
 			pattern := g.pattern()
 			o := search.Options{IgnoreCase: g.one(4), Multiline: g.one(5)}
-			want, failed := ripgrep(t, rg, dir, pattern, o)
 			m, err := search.Compile(pattern, o)
+			dir := asIs
+			if err == nil && m.CRLF() { // the pattern sees \n for each \r\n
+				dir = unix
+			}
+			want, failed := ripgrep(t, rg, dir, pattern, o)
 			if failed != "" || err != nil {
 				if failed != "panic" && (failed == "") != (err == nil) && !onlyHere(pattern, err) {
 					t.Errorf("seed %d: %q %+v: ripgrep says %q, this %v", seed, pattern, o, failed, err)
@@ -69,6 +74,10 @@ func TestSameAsRipgrep(t *testing.T) {
 					break
 				}
 				got := run(m, text)
+				if m.CRLF() {
+					got = got.moved(text)
+					text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
+				}
 				// ripgrep leaves this one out, if it ends a text without \n.
 				if n := len(got.spans); n > 0 && got.spans[n-1] == [2]int{len(text), len(text)} {
 					got.spans = got.spans[:n-1]
@@ -92,6 +101,10 @@ func TestSameAsRipgrep(t *testing.T) {
 				compared++
 				lines += len(got.lines)
 				differs = !slices.Equal(got.lines, expected.lines) || !slices.Equal(got.spans, expected.spans)
+				if differs && o.Multiline && slices.Equal(got.spans, expected.spans) && within(got.lines, expected.lines) {
+					differs, defects = false, defects+1 // it shows lines that by its own account no match is in
+					continue
+				}
 				if !slices.Equal(got.lines, expected.lines) {
 					t.Errorf("seed %d: %q %+v on %q: lines %v, ripgrep's %v", seed, pattern, o, text, got.lines, expected.lines)
 				} else if differs && sameWithoutSuffix(t, rg, dir, name, pattern, o, got) {
@@ -104,7 +117,8 @@ func TestSameAsRipgrep(t *testing.T) {
 				t.FailNow()
 			}
 		}
-		require.NoError(t, os.RemoveAll(dir))
+		require.NoError(t, os.RemoveAll(asIs))
+		require.NoError(t, os.RemoveAll(unix))
 	}
 	require.Positive(t, lines, "nothing matched: the generator is broken")
 	t.Logf("%d pairs compared, %d rejected by both, %d matching lines, %d where ripgrep disagrees with itself",
@@ -116,12 +130,16 @@ func TestSyntaxIsRipgreps(t *testing.T) {
 	rg := oracle.Path(t, "rg")
 	for _, test := range syntax() {
 		dir := t.TempDir()
-		require.NoError(t, os.WriteFile(filepath.Join(dir, "0"), []byte(test.text), 0o600))
-		want, failed := ripgrep(t, rg, dir, test.pattern, search.Options{})
-		require.Empty(t, failed, "%q", test.pattern)
 		m, err := search.Compile(test.pattern, search.Options{})
 		require.NoError(t, err)
-		got, expected := run(m, []byte(test.text)), want["0"]
+		got, text := run(m, []byte(test.text)), test.text
+		if m.CRLF() {
+			got, text = got.moved([]byte(text)), strings.ReplaceAll(text, "\r\n", "\n")
+		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "0"), []byte(text), 0o600))
+		want, failed := ripgrep(t, rg, dir, test.pattern, search.Options{})
+		require.Empty(t, failed, "%q", test.pattern)
+		expected := want["0"]
 		require.Equal(t, expected.lines, got.lines, "%q on %q", test.pattern, test.text)
 		if !textAnchor.MatchString(test.pattern) {
 			require.Equal(t, expected.joined().spans, got.joined().spans, "%q on %q", test.pattern, test.text)
@@ -152,6 +170,16 @@ func sameWithoutSuffix(t *testing.T, rg, dir, name, pattern string, o search.Opt
 		*want[name] = want[name].joined()
 	}
 	return slices.Equal(got.lines, want[name].lines) && slices.Equal(got.spans, want[name].spans)
+}
+
+// within reports whether each of some lines is in one of the others.
+func within(lines, others [][2]int) bool {
+	for _, l := range lines {
+		if !slices.ContainsFunc(others, func(o [2]int) bool { return o[0] <= l[0] && l[1] <= o[1] }) {
+			return false
+		}
+	}
+	return true
 }
 
 var unicodeLook = regexp.MustCompile(`\\[bB<>]`)

@@ -19,6 +19,9 @@ func (m *Matcher) Pure() bool {
 	return m.pure && !slices.ContainsFunc(m.finder.needles, func(n needle) bool { return !n.sure })
 }
 
+// CRLF reports whether the matcher takes \r\n for one line ending.
+func (m *Matcher) CRLF() bool { return m.crlf }
+
 // PairFinder is nextPair for two bytes; with fold, letters match in any case.
 type PairFinder func(a, b []byte, from int, first, second byte, fold bool) (at int, mask uint64)
 

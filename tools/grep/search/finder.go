@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"slices"
+	"unicode/utf8"
 )
 
 // finder finds where one of some literals stands. Each is looked for by the
@@ -12,6 +13,7 @@ import (
 type finder struct {
 	needles []needle
 	starts  bool    // it finds where the literals begin, and nothing else
+	ascii   bool    // the literals are ASCII
 	cost    float64 // nanoseconds a byte, roughly, with the lines it leads to
 }
 
@@ -41,11 +43,12 @@ const (
 // newFinder returns a finder for a set that is not empty, or nil if to match
 // every line is as fast. Lines that it finds are matched, unless it is pure.
 func newFinder(set []Literal, pure bool) *finder {
-	f := &finder{starts: true}
+	f := &finder{starts: true, ascii: true}
 	var withS, withK bool
 	for _, l := range set {
 		n := newNeedle(l.Text, l.Fold, !l.loose)
 		f.needles = append(f.needles, n)
+		f.ascii = f.ascii && isASCII(l.Text)
 		withS = withS || l.Fold && bytes.IndexByte(l.Text, 's') >= 0
 		withK = withK || l.Fold && bytes.IndexByte(l.Text, 'k') >= 0
 		if f.cost += n.cost(); !pure || l.loose {
@@ -62,6 +65,10 @@ func newFinder(set []Literal, pure bool) *finder {
 		return nil
 	}
 	return f
+}
+
+func isASCII(text []byte) bool {
+	return !slices.ContainsFunc(text, func(b byte) bool { return b >= utf8.RuneSelf })
 }
 
 // single reports whether the finder finds one long literal and nothing else.

@@ -93,30 +93,35 @@ func implies(set, other []Literal) bool {
 	return len(set) > 0
 }
 
-func literalsOf(n *node) literals {
+// extractor takes the literals from a pattern.
+type extractor struct {
+	crlf bool // \n in the pattern matches \r\n, too, and \r only where no \n follows
+}
+
+func (x extractor) literals(n *node) literals {
 	switch n.op {
 	case opSet:
-		return literalsOfSet(n.set)
+		return x.ofSet(n.set)
 	case opConcat:
-		return literalsOfConcat(n.subs)
+		return x.ofConcat(n.subs)
 	case opAlternate:
 		if len(n.subs) > 4*maxAlternatives { // too many to look for
 			return anything()
 		}
-		total := literalsOf(n.subs[0])
+		total := x.literals(n.subs[0])
 		for _, sub := range n.subs[1:] {
-			total = total.or(literalsOf(sub))
+			total = total.or(x.literals(sub))
 		}
 		return total
 	case opRepeat:
-		return literalsOfRepeat(n)
+		return x.ofRepeat(n)
 	}
 	return literals{exact: []Literal{{}}}
 }
 
-// literalsOfConcat joins what stands for one text each at once: one by one,
+// ofConcat joins parts that match one text each at once: one by one,
 // a long pattern would be copied for each of its characters.
-func literalsOfConcat(subs []*node) literals {
+func (x extractor) ofConcat(subs []*node) literals {
 	var total *literals
 	add := func(l literals) {
 		if total != nil {
@@ -132,7 +137,7 @@ func literalsOfConcat(subs []*node) literals {
 		}
 	}
 	for _, sub := range subs {
-		l := literalsOf(sub)
+		l := x.literals(sub)
 		if len(l.exact) == 1 {
 			run = append(run, l.exact[0])
 			continue
@@ -144,12 +149,12 @@ func literalsOfConcat(subs []*node) literals {
 	return *total
 }
 
-func literalsOfRepeat(n *node) literals {
+func (x extractor) ofRepeat(n *node) literals {
 	const unrolled = 4
 	if n.max == 0 {
 		return literals{exact: []Literal{{}}}
 	}
-	sub := literalsOf(n.subs[0])
+	sub := x.literals(n.subs[0])
 	if n.min == 0 && n.max == 1 {
 		return sub.or(literals{exact: []Literal{{}}})
 	}
@@ -174,9 +179,9 @@ func literalsOfRepeat(n *node) literals {
 	return total.then(sub)
 }
 
-// literalsOfSet takes a class for its members, letters that differ only in
+// ofSet takes a class for its members, letters that differ only in
 // case for one.
-func literalsOfSet(set charset) literals {
+func (x extractor) ofSet(set charset) literals {
 	if set.size(4*maxClass) >= 4*maxClass || len(set) == 0 {
 		return anything()
 	}
@@ -189,8 +194,10 @@ func literalsOfSet(set charset) literals {
 			case r >= 'A' && r <= 'Z' && set.has(r+32), r == longS && set.has('s'), r == kelvin && set.has('k'):
 			case r >= 'a' && r <= 'z' && (set.has(r-32) || r == 's' && set.has(longS) || r == 'k' && set.has(kelvin)):
 				out.exact = append(out.exact, Literal{Text: []byte{byte(r)}, Fold: true, loose: !set.has(r - 32)})
+			case x.crlf && r == '\n':
+				out.exact = append(out.exact, Literal{Text: []byte("\n")}, Literal{Text: []byte("\r\n")})
 			default:
-				out.exact = append(out.exact, Literal{Text: []byte(string(r))})
+				out.exact = append(out.exact, Literal{Text: []byte(string(r)), loose: x.crlf && r == '\r'})
 			}
 		}
 	}

@@ -57,6 +57,7 @@ func (m *Matcher) Count(text []byte) int {
 // Locate is Count that also says where the first hits begin: it appends those
 // places, base added, to starts, as far as there is room.
 func (m *Matcher) Locate(text []byte, base int, starts []int) (n int, _ []int) {
+	m = m.For(text)
 	s := m.take()
 	defer m.scratch.Put(s)
 	for at := 0; at < len(text); n++ {
@@ -96,14 +97,20 @@ func (m *Matcher) nextCandidate(s *scratch, text []byte, from int) (Hit, bool) {
 	const patience, dense = 64, 128
 	for start, failed := from, 0; from < len(text) && !s.forward.stopped; failed++ {
 		if failed >= patience && from-start < failed*dense {
-			return m.nextLine(s, text, from)
+			hit, ok := m.nextLine(s, text, from)
+			if !ok {
+				hit.End = len(text)
+			}
+			m.note(text[from:hit.End])
+			return hit, ok
 		}
 		at, sure := m.finder.find(text, from)
 		if at < 0 {
 			break
 		}
 		hit := Hit{lineStartBefore(text, from, at), lineEndBehind(text, at)}
-		if m.pure && sure || s.forward.forward(lineOf(text, hit), 0, attrEdge, true) >= 0 {
+		m.note(text[hit.Start:hit.End])
+		if m.pure && sure || s.forward.forward(m.lineOf(text, hit), 0, attrEdge, true) >= 0 {
 			return hit, true
 		}
 		from = hit.End
@@ -111,13 +118,17 @@ func (m *Matcher) nextCandidate(s *scratch, text []byte, from int) (Hit, bool) {
 	return Hit{}, false
 }
 
-// lineOf returns a line without its \n.
-func lineOf(text []byte, h Hit) []byte {
+// lineOf returns a line without its ending.
+func (m *Matcher) lineOf(text []byte, h Hit) []byte {
 	line := text[h.Start:h.End]
-	if n := len(line); n > 0 && line[n-1] == '\n' {
-		return line[:n-1]
+	n := len(line)
+	if n == 0 || line[n-1] != '\n' {
+		return line
 	}
-	return line
+	if m.crlf && n > 1 && line[n-2] == '\r' {
+		return line[:n-2]
+	}
+	return line[:n-1]
 }
 
 // nextBlock returns the lines of the next match and of those that begin in
@@ -161,7 +172,7 @@ func (m *Matcher) Spans(text []byte, h Hit, yield func(start, end int) bool) {
 		m.spans(s, text, h.Start, h.End, yield)
 		return
 	}
-	line := lineOf(text, h)
+	line := m.lineOf(text, h)
 	m.spans(s, line, 0, len(line)+1, func(start, end int) bool { return yield(h.Start+start, h.Start+end) })
 }
 

@@ -287,7 +287,7 @@ func (p *parser) folded(set charset) charset {
 // linear in the length of the text.
 var unsupported = []struct{ open, name string }{
 	{"(?=", "look-ahead"}, {"(?!", "negative look-ahead"}, {"(?<=", "look-behind"}, {"(?<!", "negative look-behind"},
-	{"(?>", "atomic group"}, {"(?P=", "back-reference"}, {"(?P>", "recursion"}, {"(?R)", "recursion or the flag R"}, {"(?#", "comment group"}, {"(?|", "branch reset"}, {"(?(", "conditional group"},
+	{"(?>", "atomic group"}, {"(?P=", "back-reference"}, {"(?P>", "recursion"}, {"(?#", "comment group"}, {"(?|", "branch reset"}, {"(?(", "conditional group"},
 }
 
 func (p *parser) group() (*node, error) {
@@ -363,6 +363,8 @@ func (p *parser) setFlags(open int) (closed bool, err error) {
 			return false, syntaxError(at, "flag %c given twice", r)
 		case r == '-':
 			on = false
+		case r == 'R':
+			return false, syntaxError(at, `flag R (CRLF mode, or recursion) is not supported; \r\n is one line ending without it,`)
 		case !p.setFlag(r, on):
 			return false, syntaxError(at, "flag %c is not supported", r)
 		}

@@ -109,7 +109,7 @@ func (p *parser) setEscape() (set charset, r rune, err error) {
 	case r == 'k' || r == 'g':
 		return nil, 0, syntaxError(at, `\%c (a back-reference?) is not supported,`, r)
 	case r > unicode.MaxASCII || unicode.IsLetter(r) || r == '<' || r == '>':
-		return nil, 0, syntaxError(at, `unknown escape \%c`, r)
+		return nil, 0, syntaxError(at, `escape \%c is not supported,`, r)
 	}
 	return nil, r, nil
 }
@@ -192,7 +192,7 @@ func (p *parser) property(at int, negated bool) (charset, error) {
 		return append(charset{}, set...), ok
 	})
 	if !ok {
-		return nil, syntaxError(at, `Unicode property %q is not known`, name)
+		return nil, syntaxError(at, `Unicode property %q is not supported (general categories, as Lu, scripts, as Greek, and some binary properties are),`, name)
 	}
 	return set, nil
 }

@@ -59,7 +59,7 @@ type compiler struct {
 }
 
 // compile makes the program of a tree; reversed, it reads the text backwards.
-func compile(ctx context.Context, n *node, reverse bool) (*program, error) {
+func compile(ctx context.Context, n *node, crlf, reverse bool) (*program, error) {
 	c := &compiler{ids: map[string]int32{}, same: map[*span]int32{}, reverse: reverse}
 	c.prog.bytes = needsBytes(n)
 	everything := c.set(charset{{0, maxRaw}})
@@ -74,7 +74,7 @@ func compile(ctx context.Context, n *node, reverse bool) (*program, error) {
 	if c.full {
 		return nil, errTooManyParts()
 	}
-	return c.finish(ctx)
+	return c.finish(ctx, crlf)
 }
 
 func errTooManyParts() error {
@@ -99,7 +99,7 @@ func needsBytes(n *node) bool {
 	return sets || looks && !unicodeLooks
 }
 
-func (c *compiler) finish(ctx context.Context) (*program, error) {
+func (c *compiler) finish(ctx context.Context, crlf bool) (*program, error) {
 	p := &c.prog
 	for _, i := range p.insts {
 		if i.op != instLook {
@@ -112,7 +112,7 @@ func (c *compiler) finish(ctx context.Context) (*program, error) {
 		}
 	}
 	var err error
-	p.symbols, p.member, err = newSymbols(ctx, c.sets, p.uses, p.bytes)
+	p.symbols, p.member, err = newSymbols(ctx, c.sets, p.uses, p.bytes, crlf)
 	return p, err
 }
 

@@ -34,6 +34,7 @@ func check(t *testing.T, pattern string, o search.Options, m *search.Matcher, te
 	t.Helper()
 	got := run(m, text)
 	require.Equal(t, run(m.WithoutLiterals(), text), got, "%q %+v on %q: literals change the answer", pattern, o, text)
+	require.Equal(t, run(m.For(text), text), got, "%q %+v on %q: For changes the answer", pattern, o, text)
 	require.Len(t, got.lines, m.Count(text), "%q %+v on %q", pattern, o, text)
 	if len(got.lines) > 0 {
 		for _, set := range m.Required() {
@@ -48,6 +49,9 @@ func check(t *testing.T, pattern string, o search.Options, m *search.Matcher, te
 		require.True(t, line[1] == len(text) || text[line[1]-1] == '\n', "%q %+v on %q: %v", pattern, o, text, line)
 		require.True(t, m.CrossesLines() || bytes.IndexByte(text[line[0]:line[1]-1], '\n') < 0, "%q %+v on %q: %v", pattern, o, text, line)
 		end = line[1]
+	}
+	if unix := bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")); m.CRLF() && !bytes.Contains(unix, []byte("\r\n")) {
+		require.Equal(t, run(m, unix), got.moved(text), "%q %+v on %q: the same text with \\n", pattern, o, text)
 	}
 	end = 0
 	for _, s := range got.spans {
@@ -214,8 +218,11 @@ func FuzzMatch(f *testing.F) {
 		}
 		var want found
 		for at := 0; at < len(text); {
-			line, _, _ := strings.Cut(text[at:], "\n")
+			line, _, ended := strings.Cut(text[at:], "\n")
 			end := min(at+len(line)+1, len(text))
+			if ended && m.CRLF() {
+				line = strings.TrimSuffix(line, "\r")
+			}
 			spans := reference.FindAllStringIndex(line, -1)
 			if len(spans) > 0 {
 				want.lines = append(want.lines, [2]int{at, end})

@@ -1,7 +1,11 @@
 // Package search finds the lines of a text that match a pattern, as ripgrep
 // finds them: the pattern has ripgrep's syntax and meaning (Unicode classes
-// and word boundaries, ^ and $ at each line, \r\n as one ending is not
-// assumed), and a match never spans lines unless Options.Multiline is set.
+// and word boundaries, ^ and $ at each line), and a match never spans lines
+// unless Options.Multiline is set.
+//
+// A \r\n is one line ending, which a pattern sees as \n: $ matches before it,
+// . does not match its \r, and with Options.Multiline \n matches all of it. A
+// pattern that asks for \r itself, as x\r?$ does, sees the two bytes.
 //
 //	m, err := search.Compile(`func \w+`, search.Options{})
 //	for hit, ok := m.Next(text, 0); ok; hit, ok = m.Next(text, hit.End) {
@@ -20,8 +24,10 @@
 //   - The Unicode tables are Go's, one edition older. \p{...} knows general
 //     categories, scripts and Go's binary properties. \p{sc!=Greek} is the
 //     negation that ripgrep documents; its program takes != for =.
-//   - The flag R (CRLF) is not supported, a program is smaller, and Unicode
-//     word boundaries do not go together with single bytes of (?-u).
+//   - \r\n is one line ending also without --crlf. A lone \r is a character,
+//     where --crlf takes it for a line ending. The flag R is not supported.
+//   - A program is smaller, and Unicode word boundaries do not go together
+//     with single bytes of (?-u).
 //   - A Unicode \b behind a stray continuation byte takes it for no character,
 //     ripgrep for part of the one before. (?-u:\B) beside a Unicode boundary
 //     does not hold within characters.
@@ -32,6 +38,7 @@
 package search
 
 import (
+	"bytes"
 	"context"
 	"slices"
 	"sync"
@@ -50,13 +57,16 @@ type Options struct {
 // Matcher is a compiled pattern. It is safe for concurrent use.
 type Matcher struct {
 	forward, backward *program
-	crosses           bool // a match can hold \n, or depends on where the text ends
+	crosses           bool     // a match can hold \n, or depends on where the text ends
+	crlf              bool     // \r\n is one line ending
+	unix              *Matcher // for texts without \r; nil: the same
 	required          [][]Literal
 	finder            *finder // nil if nothing required is worth looking for
 	pure              bool    // what the finder finds is a match
 	starts            *finder // of what every match begins with; only if it crosses lines
 	scratch           *sync.Pool
 	stop              func() bool
+	foreign           *bool // see NotingForeign; nil: not noted
 }
 
 // Hit is the lines that one match, or with Options.Multiline several matches
@@ -85,7 +95,7 @@ func CompileContext(ctx context.Context, pattern string, o Options) (*Matcher, e
 	} else if tree, err = parse(ctx, pattern, f); err != nil {
 		return nil, err
 	}
-	m := &Matcher{}
+	m := &Matcher{crlf: !namesReturn(tree)}
 	if o.Multiline {
 		m.crosses = crossesLines(tree)
 	}
@@ -94,14 +104,15 @@ func CompileContext(ctx context.Context, pattern string, o Options) (*Matcher, e
 			return nil, err
 		}
 	}
-	if m.forward, err = compile(ctx, tree, false); err != nil {
+	if m.forward, err = compile(ctx, tree, m.crlf, false); err != nil {
 		return nil, err
 	}
-	if m.backward, err = compile(ctx, tree, true); err != nil {
+	if m.backward, err = compile(ctx, tree, m.crlf, true); err != nil {
 		return nil, err
 	}
-	m.takeLiterals(tree)
+	m.takeLiterals(tree, m.crlf)
 	m.scratch = newScratch(m)
+	m.unix = m.unixOf(tree)
 	return m, nil
 }
 
@@ -120,6 +131,16 @@ func crossesLines(tree *node) (crosses bool) {
 		crosses = crosses || n.op == opSet && n.set.has('\n') || n.op == opLook && (n.look == textStart || n.look == textEnd)
 	})
 	return crosses
+}
+
+// namesReturn reports whether the pattern asks for \r, by itself or in a class
+// of a few characters. Classes such as \s and [^x] hold it by chance.
+func namesReturn(tree *node) (names bool) {
+	const few = 4
+	tree.walk(func(n *node) {
+		names = names || n.op == opSet && n.set.has('\r') && n.set.size(few+1) <= few
+	})
+	return names
 }
 
 // withinLines takes \n out of what the tree matches. A \n that is asked for
@@ -157,6 +178,25 @@ func (m *Matcher) CrossesLines() bool { return m.crosses }
 // without one of them need not be searched; most others will match.
 func (m *Matcher) Required() [][]Literal { return m.required }
 
+// ByLine reports whether each match is in a line with ASCII that is looked for
+// first. In any encoding that keeps ASCII as it is, such a line alone decides.
+func (m *Matcher) ByLine() bool { return m.finder != nil && m.finder.ascii && !m.crosses }
+
+// NotingForeign returns a Matcher that sets seen when a line that a match could
+// be in is not UTF-8. It requires ByLine.
+func (m *Matcher) NotingForeign(seen *bool) *Matcher {
+	noting := *m
+	noting.foreign = seen
+	return &noting
+}
+
+// note records a text that is not UTF-8, if NotingForeign asked for it.
+func (m *Matcher) note(text []byte) {
+	if m.foreign != nil && !*m.foreign {
+		*m.foreign = !utf8.Valid(text)
+	}
+}
+
 // Until returns a Matcher that gives up, finding nothing more, soon after
 // stop begins to return true, even within one Next over a large text.
 func (m *Matcher) Until(stop func() bool) *Matcher {
@@ -165,8 +205,32 @@ func (m *Matcher) Until(stop func() bool) *Matcher {
 	return &bounded
 }
 
-func (m *Matcher) takeLiterals(tree *node) {
-	known := literalsOf(tree)
+// For returns a Matcher that finds the same in text, faster if text has no \r.
+// It reads text once where the literals of the pattern hold line endings.
+func (m *Matcher) For(text []byte) *Matcher {
+	if m.unix == nil || bytes.IndexByte(text, '\r') >= 0 {
+		return m
+	}
+	return m.unix.Until(m.stop)
+}
+
+// unixOf returns m for texts without \r, or nil if that makes no difference.
+func (m *Matcher) unixOf(tree *node) *Matcher {
+	ending := func(l Literal) bool { return bytes.Contains(l.Text, []byte("\r\n")) }
+	if !m.crlf || !m.crosses || !slices.ContainsFunc(slices.Concat(m.required...), ending) {
+		return nil
+	}
+	unix := *m
+	unix.finder, unix.starts, unix.pure = nil, nil, false
+	unix.takeLiterals(tree, false)
+	unix.scratch = newScratch(&unix)
+	return &unix
+}
+
+// takeLiterals takes from the pattern what a text must hold. With crlf, \n in
+// the pattern matches \r\n, too.
+func (m *Matcher) takeLiterals(tree *node, crlf bool) {
+	known := extractor{crlf: crlf}.literals(tree)
 	m.required = known.sets()
 	looks := false
 	tree.walk(func(n *node) { looks = looks || n.op == opLook })

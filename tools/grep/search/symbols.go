@@ -86,11 +86,15 @@ type symbols struct {
 	count   int
 	invalid uint32
 	edge    uint32
+
+	crlf bool   // \r\n is one symbol, that of \n
+	cr   uint32 // the symbol of a \r that no \n follows, with crlf
+	lf   uint32 // the symbol of \n
 }
 
 // newSymbols divides all characters by the sets that they are in, and tells
 // which symbol is in which set.
-func newSymbols(ctx context.Context, sets []charset, uses attr, bytes bool) (symbols, [][]bool, error) {
+func newSymbols(ctx context.Context, sets []charset, uses attr, bytes, crlf bool) (symbols, [][]bool, error) {
 	type event struct {
 		at  rune
 		set int
@@ -111,7 +115,7 @@ func newSymbols(ctx context.Context, sets []charset, uses attr, bytes bool) (sym
 		}
 	}
 	slices.SortFunc(events, func(a, b event) int { return cmp.Compare(a.at, b.at) })
-	s := symbols{count: 1, attrOf: []attr{0}}
+	s := symbols{count: 1, attrOf: []attr{0}, crlf: crlf}
 	member := make([][]bool, len(sets))
 	for i := range member {
 		member[i] = []bool{false}
@@ -162,6 +166,10 @@ func newSymbols(ctx context.Context, sets []charset, uses attr, bytes bool) (sym
 	}
 	s.finish(sets, member)
 	s.fillPages()
+	s.lf = s.ofByte['\n']
+	if crlf { // what a \r is depends on the next byte: see after
+		s.cr, s.ofByte['\r'] = s.ofByte['\r'], 0
+	}
 	return s, member, nil
 }
 
@@ -239,6 +247,12 @@ func (s *symbols) after(text []byte, i int) (uint32, int) {
 	if id := s.ofByte[text[i]]; id != 0 {
 		return id, 1
 	}
+	if text[i] == '\r' {
+		if i+1 < len(text) && text[i+1] == '\n' {
+			return s.lf, 2
+		}
+		return s.cr, 1
+	}
 	r, size := utf8.DecodeRune(text[i:])
 	if r == utf8.RuneError && size == 1 {
 		return s.invalid, 1
@@ -248,8 +262,15 @@ func (s *symbols) after(text []byte, i int) (uint32, int) {
 
 // before returns the symbol that ends at text[:i], and its length.
 func (s *symbols) before(text []byte, i int) (uint32, int) {
-	if id := s.ofByte[text[i-1]]; id != 0 {
+	last := text[i-1]
+	if last == '\n' && s.crlf && i > 1 && text[i-2] == '\r' {
+		return s.lf, 2
+	}
+	if id := s.ofByte[last]; id != 0 {
 		return id, 1
+	}
+	if last == '\r' {
+		return s.cr, 1
 	}
 	r, size := utf8.DecodeLastRune(text[:i])
 	if r == utf8.RuneError && size == 1 {

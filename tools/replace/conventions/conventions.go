@@ -70,7 +70,7 @@ type finder struct {
 // look reads the files of a directory; below is the path of the file in it.
 // It is false where nothing above has a say, or where the roots end.
 func (f *finder) look(fs *sandbox.FS, dir, below string) bool {
-	d, err := fs.OpenDir(dir)
+	d, err := fs.Quiet().OpenDir(dir)
 	if err != nil {
 		return toolerr.Is(err, toolerr.NotFound) // not made yet
 	}
@@ -96,7 +96,7 @@ func (f *finder) look(fs *sandbox.FS, dir, below string) bool {
 
 // infoAttributes reads the repository's own attributes, which go before all.
 func infoAttributes(fs *sandbox.FS, dir, below string) map[string]string {
-	d, err := fs.OpenDir(filepath.Join(dir, ".git", "info"))
+	d, err := fs.Quiet().OpenDir(filepath.Join(dir, ".git", "info"))
 	if err != nil {
 		return nil
 	}

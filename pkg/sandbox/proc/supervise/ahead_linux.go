@@ -14,9 +14,10 @@ import (
 // one: at L1 the rules for the files, of which there can be hundreds, and a
 // thread that is confined but for those. nil is one that expects nothing.
 type prepared struct {
-	spec   Spec
-	rules  *ruleset    // nil: to be made
-	thread chan func() // runs what it gets on the thread
+	spec     Spec
+	rules    *ruleset    // nil: to be made
+	listener int         // for calls; -1: none
+	thread   chan func() // runs what it gets on the thread
 }
 
 // expect gets ready for the command that will probably come.
@@ -40,7 +41,8 @@ func expect() (*prepared, error) {
 	done := make(chan error)
 	p.thread = make(chan func())
 	onOtherThread(func() {
-		err := restrict(&p.spec)
+		var err error
+		p.listener, err = restrict(&p.spec)
 		done <- err
 		if err == nil {
 			(<-p.thread)()
@@ -74,15 +76,15 @@ func (p *prepared) fits(s *Spec) bool {
 }
 
 // confine takes what is left to take from the thread that was prepared, which it
-// runs on, and from all that it clones.
-func (p *prepared) confine(s *Spec) error {
+// runs on, and from all that it clones. It returns the calls to serve, nil for none.
+func (p *prepared) confine(s *Spec) (*calls, error) {
 	if err := s.Limits.apply(s.Level); err != nil {
-		return err
+		return nil, err
 	}
 	if err := s.allowTemp(p.rules); err != nil {
-		return err
+		return nil, err
 	}
-	return p.rules.enforce()
+	return newCalls(s, p.listener, nil), p.rules.enforce()
 }
 
 // origin is a path that rules were made by, as it was then.

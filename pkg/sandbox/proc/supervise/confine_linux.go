@@ -25,7 +25,11 @@ func Isolate(attr *syscall.SysProcAttr, network bool) {
 	attr.GidMappings = mappings("/proc/self/gid_map", os.Getegid())
 	attr.GidMappingsEnableSetgroups = os.Geteuid() == 0
 	// SETPCAP is what allows to give the others up for good.
-	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP}
+	// SYS_PTRACE is for the descriptors and addresses of the calls that it makes
+	// for processes that cannot be dumped (ssh-agent), and for their memory.
+	// DAC_OVERRIDE is for overlayfs, which works with the rights of the process
+	// that mounts it, in a directory of mode 0.
+	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_SYS_PTRACE, unix.CAP_DAC_OVERRIDE}
 }
 
 // mappings keeps ids as they are: all of them for root, so that owners are
@@ -52,18 +56,21 @@ func mappings(file string, own int) []syscall.SysProcIDMap {
 }
 
 // confine restricts this thread, and so all it clones, as the level says. Each
-// step is one that must work: what cannot be enforced is an error.
-func confine(s *Spec) error {
+// step is one that must work: what cannot be enforced is an error. The calls
+// that it returns are to be served; nil has none.
+func confine(s *Spec) (*calls, error) {
 	if err := s.Limits.apply(s.Level); err != nil || s.Level == Off {
-		return err
+		return nil, err
 	}
+	var sockets []fileID
 	if s.Level == L2 {
-		if err := arrangeMounts(s); err != nil {
-			return fmt.Errorf("mounts: %w", err)
+		var err error
+		if sockets, err = arrangeMounts(s); err != nil {
+			return nil, fmt.Errorf("mounts: %w", err)
 		}
 		if !s.Network {
 			if err := loopbackUp(); err != nil {
-				return fmt.Errorf("loopback: %w", err)
+				return nil, fmt.Errorf("loopback: %w", err)
 			}
 		}
 	}
@@ -72,23 +79,25 @@ func confine(s *Spec) error {
 		err = s.allowTemp(rules)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := restrict(s); err != nil {
-		return err
+	listener, err := restrict(s)
+	if err != nil {
+		return nil, err
 	}
-	return rules.enforce()
+	return newCalls(s, listener, sockets), rules.enforce()
 }
 
-// restrict takes the rights from this thread that do not go by files.
-func restrict(s *Spec) error {
+// restrict takes the rights from this thread that do not go by files. It
+// returns the listener for its calls, -1 for none.
+func restrict(s *Spec) (listener int, err error) {
 	if err := dropCapabilities(); err != nil {
-		return fmt.Errorf("capabilities: %w", err)
+		return -1, fmt.Errorf("capabilities: %w", err)
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("no_new_privs: %w", err)
+		return -1, fmt.Errorf("no_new_privs: %w", err)
 	}
-	return restrictCalls(s.Level, s.Network)
+	return restrictCalls(filterFor{level: s.Level, network: s.Network, noUnix: s.NoUnix, undo: s.Undo != ""})
 }
 
 // loopbackUp makes 127.0.0.1 work in a new network name space.
@@ -180,8 +189,8 @@ func (s *Spec) allowFiles(rules *ruleset) error {
 		masked := slices.Concat(s.Mask, s.Cover)
 		for _, dir := range systemDirs {
 			// A home in one, as services have, is left out of it, and so is what is
-			// covered.
-			if s.Home != "" && Beneath(dir, s.Home) || slices.ContainsFunc(s.Cover, func(c string) bool { return Beneath(dir, c) }) {
+			// covered, or masked because a link of a credential store leads there.
+			if s.Home != "" && Beneath(dir, s.Home) || slices.ContainsFunc(masked, func(m string) bool { return Beneath(dir, m) }) {
 				apart = append(apart, dir)
 			} else {
 				fixed = append(fixed, dir)

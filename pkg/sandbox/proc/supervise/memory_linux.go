@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"strconv"
 	"strings"
@@ -26,7 +27,7 @@ func usageOf(pid, depth int) (all usage) {
 		return all
 	}
 	page := int64(os.Getpagesize())
-	for _, name := range childrenOf(strconv.Itoa(pid)) {
+	for _, name := range Children(strconv.Itoa(pid)) {
 		text, err := os.ReadFile("/proc/" + name + "/statm")
 		if fields := bytes.Fields(text); err == nil && len(fields) > 2 {
 			resident, _ := strconv.ParseInt(string(fields[1]), 10, 64)
@@ -48,17 +49,11 @@ func usageOf(pid, depth int) (all usage) {
 // machineShared is how much memory of the whole machine is files that are nowhere
 // else: as much as sharedBy can find at most.
 func machineShared() int64 {
-	text, err := os.ReadFile("/proc/meminfo")
-	if err != nil {
+	var info unix.Sysinfo_t
+	if unix.Sysinfo(&info) != nil {
 		return 0
 	}
-	for line := range bytes.Lines(text) {
-		if fields := bytes.Fields(line); len(fields) > 1 && string(fields[0]) == "Shmem:" {
-			kib, _ := strconv.ParseInt(string(fields[1]), 10, 64)
-			return kib << 10
-		}
-	}
-	return 0
+	return int64(info.Sharedram) * int64(info.Unit)
 }
 
 // sharedBy is what the command keeps in memory without any process having it
@@ -100,4 +95,36 @@ func segments() (sum int64) {
 		}
 	}
 	return sum
+}
+
+// holdsUnseen reports whether processes can keep shared memory that is in none
+// of their tables: descriptors queued on a socket, which fdinfo counts from
+// Linux 5.18 on, a mapping of a file that none has open, or of memory that
+// has no name. How much there is behind these the kernel does not say.
+func holdsUnseen(pids []string) bool {
+	for _, pid := range pids {
+		dir := "/proc/" + pid
+		entries, err := os.ReadDir(dir + "/fd")
+		if errors.Is(err, unix.EACCES) { // of a process that cannot be dumped
+			return true
+		}
+		for _, entry := range entries {
+			if to, err := os.Readlink(dir + "/fd/" + entry.Name()); err == nil && strings.HasPrefix(to, "socket:") && queues(dir+"/fdinfo/"+entry.Name()) {
+				return true
+			}
+		}
+		maps, err := os.ReadFile(dir + "/maps")
+		if errors.Is(err, unix.EACCES) || bytes.Contains(maps, []byte(" /memfd:")) || bytes.Contains(maps, []byte(" /dev/zero (deleted)")) {
+			return true
+		}
+	}
+	return false
+}
+
+// queues reports whether descriptors wait on a socket.
+func queues(fdinfo string) bool {
+	text, _ := os.ReadFile(fdinfo)
+	_, rest, ok := strings.Cut(string(text), "scm_fds:")
+	n, _, _ := strings.Cut(rest, "\n")
+	return ok && strings.TrimSpace(n) != "0"
 }

@@ -130,9 +130,26 @@ func (s *Spec) fields(f *fields) {
 	f.string(&s.Temp)
 	f.string(&s.Home)
 	f.strings(&s.Mask)
+	each(f, &s.Pinned, func(p *Pinned) {
+		f.string(&p.Path)
+		f.number(&p.Dev)
+		f.number(&p.Ino)
+		f.int(&p.Held)
+	})
+	f.int(&s.Held)
 	f.strings(&s.Cover)
 	f.strings(&s.Shown)
 	f.strings(&s.Guard)
+	each(f, &s.Layers, func(l *Layer) {
+		f.string(&l.Root)
+		f.strings(&l.Lower)
+		f.string(&l.Upper)
+		f.string(&l.Work)
+	})
+	f.strings(&s.Sockets)
+	f.flag(&s.NoUnix)
+	f.string(&s.Undo)
+	f.int(&s.UndoFiles)
 	f.flag(&s.Alike)
 	each(f, &s.Drop, f.int)
 }
@@ -144,6 +161,7 @@ func (o *Order) fields(f *fields) {
 
 func (r *Report) fields(f *fields) {
 	f.string(&r.Error)
+	f.string(&r.Moved)
 	for _, flag := range []*bool{&r.Program, &r.Ready, &r.Ahead, &r.Memory, &r.Exited, &r.Done} {
 		f.flag(flag)
 	}

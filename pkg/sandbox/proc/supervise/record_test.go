@@ -20,7 +20,9 @@ func fill(v reflect.Value, next *int) {
 	switch v.Kind() {
 	case reflect.Struct:
 		for i := range v.NumField() {
-			fill(v.Field(i), next)
+			if v.Type().Field(i).IsExported() {
+				fill(v.Field(i), next)
+			}
 		}
 	case reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), 3, 3))

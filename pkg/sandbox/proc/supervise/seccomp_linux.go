@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -42,7 +43,27 @@ var forbidden = [...]uint32{
 // absent fail with ENOSYS, so that programs take the older way: io_uring does
 // file and network work that no filter sees, and clone3 has its flags in
 // memory, where a filter cannot read them.
-var absent = [...]uint32{unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER, unix.SYS_CLONE3}
+// openat2 has the modes of the files it creates in memory, too. Pages of
+// memfd_secret are in no figure that the memory watch can read.
+var absent = [...]uint32{
+	unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER, unix.SYS_CLONE3,
+	unix.SYS_OPENAT2, unix.SYS_MEMFD_SECRET,
+}
+
+// unsupported fail with EOPNOTSUPP, as on a file system without extended
+// attributes: cp -a, tar and rsync go on without them. Neither Landlock nor a
+// read-only rule of Landlock holds them back.
+var unsupported = [...]uint32{
+	unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_FSETXATTR, unix.SYS_SETXATTRAT,
+	unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR, unix.SYS_FREMOVEXATTR, unix.SYS_REMOVEXATTRAT,
+	unix.SYS_FILE_SETATTR,
+}
+
+// The ioctls that change the attributes of an inode (linux/fs.h).
+const (
+	fsIocSetFlags  = 0x40086602
+	fsIocFsSetAttr = 0x401c5820
+)
 
 // sysOpenTreeAttr is open_tree_attr(2), which x/sys does not name yet.
 const sysOpenTreeAttr = 467
@@ -51,115 +72,219 @@ const sysOpenTreeAttr = 467
 const newNamespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC |
 	unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWTIME
 
-// sockets are the address families that may be used. There is no other way to
-// say it: families such as vsock belong to no network name space.
-func sockets(level Level, network bool) []uint32 {
-	switch {
-	case level == L2:
-		return []uint32{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK}
-	case network: // without AF_UNIX, behind which the user's other services are
-		return []uint32{unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK}
-	}
-	return nil
-}
-
 // sockType are the bits of a socket's type without its flags (linux/net.h).
 const sockType = 0xf
 
+// creates are the flags of open(2) with which its mode counts: O_CREAT and
+// __O_TMPFILE (asm-generic/fcntl.h).
+const creates = unix.O_CREAT | 0o20000000
+
+// modeCall is a system call that gives a file a mode.
+type modeCall struct {
+	number uint32
+	mode   uint32 // which argument
+	flags  uint32 // which argument are the flags of open(2), 0 for none
+	chmod  bool   // of a file that exists and can be a directory
+}
+
+// filterFor is what a filter depends on.
+type filterFor struct {
+	level   Level
+	network bool
+	noUnix  bool // no unix sockets at L2 either
+	undo    bool // the supervisor records what calls change
+}
+
+// notifies reports whether the supervisor answers some calls itself.
+func (f filterFor) notifies() bool { return f.level == L2 && !f.noUnix }
+
+// program is a filter under construction. Each part begins and ends with the
+// number of the call in the accumulator.
+type program []unix.SockFilter
+
+func (p *program) load(offset uint32) {
+	*p = append(*p, unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset})
+}
+
+func (p *program) loadArg(n uint32) { p.load(offsetArgs + 8*n) }
+
+func (p *program) answer(action uint32) {
+	*p = append(*p, unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: action})
+}
+
+func (p *program) fail(errno unix.Errno) { p.answer(unix.SECCOMP_RET_ERRNO | uint32(errno)) }
+func (p *program) allow()                { p.answer(unix.SECCOMP_RET_ALLOW) }
+
+// when runs then where the test of the accumulator succeeds, else goes on
+// after it.
+func (p *program) when(test uint16, k uint32, then func(*program)) {
+	var inner program
+	then(&inner)
+	*p = append(*p, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_K | test, Jf: uint8(len(inner)), K: k})
+	*p = append(*p, inner...)
+}
+
+// on is when for the number of a call; then must answer in all cases, as it
+// loads something else.
+func (p *program) on(number uint32, then func(*program)) { p.when(unix.BPF_JEQ, number, then) }
+
+// refuse makes calls fail.
+func (p *program) refuse(numbers []uint32, errno unix.Errno) {
+	for _, number := range numbers {
+		p.on(number, func(p *program) { p.fail(errno) })
+	}
+}
+
 // filter builds the program.
-func filter(level Level, network bool) []unix.SockFilter {
-	var p []unix.SockFilter
-	load := func(offset uint32) {
-		p = append(p, unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset})
-	}
-	answer := func(action uint32) {
-		p = append(p, unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: action})
-	}
-	// unless skips n instructions where the test of the loaded value fails.
-	unless := func(test uint16, k uint32, n uint8) {
-		p = append(p, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_K | test, Jf: n, K: k})
-	}
-	fail := func(errno unix.Errno) { answer(unix.SECCOMP_RET_ERRNO | uint32(errno)) }
-
-	load(offsetArch)
+func filter(f filterFor) []unix.SockFilter {
+	var p program
+	p.load(offsetArch)
 	p = append(p, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_K | unix.BPF_JEQ, Jt: 1, K: AuditArch})
-	answer(unix.SECCOMP_RET_KILL_PROCESS)
-	load(offsetNumber)
-	unless(unix.BPF_JGE, X32Bit, 1)
-	fail(unix.ENOSYS)
-	for _, number := range absent {
-		unless(unix.BPF_JEQ, number, 1)
-		fail(unix.ENOSYS)
+	p.answer(unix.SECCOMP_RET_KILL_PROCESS)
+	p.load(offsetNumber)
+	p.when(unix.BPF_JGE, X32Bit, func(p *program) { p.fail(unix.ENOSYS) })
+	p.modes(f) // open is the most frequent of all calls that depend on arguments
+	p.refuse(absent[:], unix.ENOSYS)
+	p.refuse(forbidden[:], unix.EPERM)
+	p.refuse(forbiddenHere[:], unix.EPERM)
+	p.refuse(unsupported[:], unix.EOPNOTSUPP)
+	p.on(unix.SYS_CLONE, func(p *program) {
+		p.loadArg(0)
+		p.when(unix.BPF_JSET, newNamespaces, func(p *program) { p.fail(unix.EPERM) })
+		p.allow()
+	})
+	p.on(unix.SYS_IOCTL, func(p *program) {
+		p.loadArg(1)
+		for _, request := range []uint32{unix.TIOCSTI, unix.TIOCLINUX} {
+			p.when(unix.BPF_JEQ, request, func(p *program) { p.fail(unix.EPERM) })
+		}
+		for _, request := range []uint32{fsIocSetFlags, fsIocFsSetAttr} {
+			p.when(unix.BPF_JEQ, request, func(p *program) { p.fail(unix.EOPNOTSUPP) })
+		}
+		p.allow()
+	})
+	if f.level == L1 {
+		p.others()
+		p.refuse(systemV[:], unix.ENOSYS)
 	}
-	for _, number := range append(forbidden[:], forbiddenHere[:]...) {
-		unless(unix.BPF_JEQ, number, 1)
-		fail(unix.EPERM)
-	}
-	unless(unix.BPF_JEQ, unix.SYS_CLONE, 4)
-	load(offsetArgs)
-	unless(unix.BPF_JSET, newNamespaces, 1)
-	fail(unix.EPERM)
-	answer(unix.SECCOMP_RET_ALLOW)
-	unless(unix.BPF_JEQ, unix.SYS_IOCTL, 6)
-	load(offsetArgs + 8)
-	unless(unix.BPF_JEQ, unix.TIOCSTI, 1)
-	fail(unix.EPERM)
-	unless(unix.BPF_JEQ, unix.TIOCLINUX, 1)
-	fail(unix.EPERM)
-	answer(unix.SECCOMP_RET_ALLOW)
-
-	if level == L1 { // without a pid name space those of the same user are in reach
-		unless(unix.BPF_JEQ, unix.SYS_PRLIMIT64, 4)
-		load(offsetArgs)
-		unless(unix.BPF_JEQ, 0, 1)
-		answer(unix.SECCOMP_RET_ALLOW)
-		fail(unix.EPERM)
-		unless(unix.BPF_JEQ, unix.SYS_SETPRIORITY, 6)
-		load(offsetArgs)
-		unless(unix.BPF_JEQ, unix.PRIO_PROCESS, 3)
-		load(offsetArgs + 8)
-		unless(unix.BPF_JEQ, 0, 1)
-		answer(unix.SECCOMP_RET_ALLOW)
-		fail(unix.EPERM)
-		// Half a pair of datagram sockets can be sent from, and connected, to
-		// any socket that has a name; the two other kinds stay a pair.
-		unless(unix.BPF_JEQ, unix.SYS_SOCKETPAIR, 7)
-		load(offsetArgs + 8)
-		p = append(p, unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: sockType})
-		unless(unix.BPF_JEQ, unix.SOCK_STREAM, 1)
-		answer(unix.SECCOMP_RET_ALLOW)
-		unless(unix.BPF_JEQ, unix.SOCK_SEQPACKET, 1)
-		answer(unix.SECCOMP_RET_ALLOW)
-		fail(unix.EPERM)
-	}
-
-	families := sockets(level, network)
-	unless(unix.BPF_JEQ, unix.SYS_SOCKET, uint8(2+2*len(families)))
-	load(offsetArgs)
-	for _, family := range families {
-		unless(unix.BPF_JEQ, family, 1)
-		answer(unix.SECCOMP_RET_ALLOW)
-	}
-	if families == nil {
-		fail(unix.EPERM)
-	} else {
-		fail(unix.EAFNOSUPPORT)
-	}
-	answer(unix.SECCOMP_RET_ALLOW)
+	p.sockets(f)
+	p.observed(f)
+	p.allow()
 	return p
 }
 
-// restrictCalls filters the system calls of this thread and of what it clones.
-func restrictCalls(level Level, network bool) error {
-	if AuditArch == 0 {
-		return fmt.Errorf("no table of system calls for %s", runtime.GOARCH)
+// modes refuses setuid and setgid bits. Directories may have the latter, which
+// git init --shared and file trees of groups need: the supervisor, where it
+// answers calls, sees whether it is one.
+func (p *program) modes(f filterFor) {
+	for _, c := range modeCalls {
+		p.on(c.number, func(p *program) {
+			if c.flags > 0 {
+				p.loadArg(c.flags)
+				var others program
+				others.observe(f, c.number)
+				*p = append(*p, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_K | unix.BPF_JSET, Jt: uint8(len(others)), K: creates})
+				*p = append(*p, others...)
+			}
+			p.loadArg(c.mode)
+			p.when(unix.BPF_JSET, unix.S_ISUID, func(p *program) { p.fail(unix.EPERM) })
+			p.when(unix.BPF_JSET, unix.S_ISGID, func(p *program) {
+				if c.chmod && f.notifies() {
+					p.answer(unix.SECCOMP_RET_USER_NOTIF)
+				} else {
+					p.fail(unix.EPERM)
+				}
+			})
+			p.observe(f, c.number)
+		})
 	}
-	program := filter(level, network)
+}
+
+// others keeps from changing other processes of the same user, which are in
+// reach without a pid namespace.
+func (p *program) others() {
+	refuseOther := func(p *program) {
+		p.when(unix.BPF_JEQ, 0, func(p *program) { p.allow() })
+		p.fail(unix.EPERM)
+	}
+	p.on(unix.SYS_PRLIMIT64, func(p *program) {
+		p.loadArg(0)
+		refuseOther(p)
+	})
+	p.on(unix.SYS_SETPRIORITY, func(p *program) {
+		p.loadArg(0)
+		p.when(unix.BPF_JEQ, unix.PRIO_PROCESS, func(p *program) {
+			p.loadArg(1)
+			refuseOther(p)
+		})
+		p.fail(unix.EPERM)
+	})
+}
+
+// sockets says which sockets can be made. There is no other way to say it:
+// families such as vsock belong to no network namespace.
+//
+// A datagram socket of the unix family can send to any socket that has a
+// name, with each message to another, and its calls have the name in memory.
+// So there are none, neither single nor in pairs. The two other types have to
+// be connected first, by a call that the supervisor makes (see calls).
+func (p *program) sockets(f filterFor) {
+	connected := func(errno unix.Errno) func(*program) {
+		return func(p *program) {
+			p.loadArg(1)
+			*p = append(*p, unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: sockType})
+			for _, kind := range []uint32{unix.SOCK_STREAM, unix.SOCK_SEQPACKET} {
+				p.when(unix.BPF_JEQ, kind, func(p *program) { p.allow() })
+			}
+			p.fail(errno)
+		}
+	}
+	p.on(unix.SYS_SOCKETPAIR, connected(unix.EPERM))
+	if f.notifies() {
+		p.on(unix.SYS_CONNECT, func(p *program) { p.answer(unix.SECCOMP_RET_USER_NOTIF) })
+	}
+	p.on(unix.SYS_SOCKET, func(p *program) {
+		p.loadArg(0)
+		if f.notifies() {
+			p.when(unix.BPF_JEQ, unix.AF_UNIX, connected(unix.EPROTONOSUPPORT))
+		}
+		if f.level == L1 && !f.network {
+			p.fail(unix.EPERM)
+			return
+		}
+		for _, family := range []uint32{unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK} {
+			p.when(unix.BPF_JEQ, family, func(p *program) { p.allow() })
+		}
+		p.fail(unix.EAFNOSUPPORT)
+	})
+}
+
+// restrictCalls filters the system calls of this thread and of what it clones.
+// It returns the descriptor by which the supervisor answers calls, -1 where
+// the filter answers all of them.
+func restrictCalls(f filterFor) (listener int, err error) {
+	if AuditArch == 0 {
+		return -1, fmt.Errorf("no table of system calls for %s", runtime.GOARCH)
+	}
+	if !f.notifies() && !f.undo {
+		_, err := install(filter(f), 0)
+		return -1, err
+	}
+	// Once the supervisor has taken a call, only what kills the caller ends its
+	// waiting. Older kernels let each signal do so, and then repeat the call.
+	listener, err = install(filter(f), unix.SECCOMP_FILTER_FLAG_NEW_LISTENER|unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV)
+	if errors.Is(err, unix.EINVAL) {
+		listener, err = install(filter(f), unix.SECCOMP_FILTER_FLAG_NEW_LISTENER)
+	}
+	return listener, err
+}
+
+func install(program []unix.SockFilter, flags uintptr) (int, error) {
 	prog := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
-	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&prog)))
+	fd, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&prog)))
 	runtime.KeepAlive(program)
 	if errno != 0 {
-		return os.NewSyscallError("seccomp", errno)
+		return -1, os.NewSyscallError("seccomp", errno)
 	}
-	return nil
+	return int(fd), nil
 }

@@ -10,3 +10,53 @@ const (
 )
 
 var forbiddenHere = [...]uint32{unix.SYS_IOPL, unix.SYS_IOPERM, unix.SYS_MODIFY_LDT, unix.SYS_KEXEC_FILE_LOAD}
+
+var modeCalls = [...]modeCall{
+	{number: unix.SYS_OPENAT, flags: 2, mode: 3},
+	{number: unix.SYS_OPEN, flags: 1, mode: 2},
+	{number: unix.SYS_CREAT, mode: 1},
+	{number: unix.SYS_MKNOD, mode: 1},
+	{number: unix.SYS_MKNODAT, mode: 2},
+	{number: unix.SYS_CHMOD, mode: 1, chmod: true},
+	{number: unix.SYS_FCHMOD, mode: 1, chmod: true},
+	{number: unix.SYS_FCHMODAT, mode: 2, chmod: true},
+	{number: unix.SYS_FCHMODAT2, mode: 2, chmod: true},
+}
+
+// sysChmod is chmod(2), -1 where there is none.
+const sysChmod = unix.SYS_CHMOD
+
+// undoCalls change files.
+var undoCalls = [...]undoCall{
+	{number: unix.SYS_OPENAT, act: actOpen, dir: 0, path: 1, flags: 2},
+	{number: unix.SYS_OPEN, act: actOpen, dir: noArg, path: 0, flags: 1},
+	{number: unix.SYS_CREAT, act: actOpen, dir: noArg, path: 0, flags: noArg, createsForSure: true},
+	{number: unix.SYS_UNLINK, act: actRemove, dir: noArg, path: 0, flags: noArg},
+	{number: unix.SYS_UNLINKAT, act: actRemove, dir: 0, path: 1, flags: 2},
+	{number: unix.SYS_RMDIR, act: actRemoveDir, dir: noArg, path: 0, flags: noArg},
+	{number: unix.SYS_RENAME, act: actRename, dir: noArg, path: 0, toDir: noArg, to: 1, flags: noArg},
+	{number: unix.SYS_RENAMEAT, act: actRename, dir: 0, path: 1, toDir: 2, to: 3, flags: noArg},
+	{number: unix.SYS_RENAMEAT2, act: actRename, dir: 0, path: 1, toDir: 2, to: 3, flags: 4},
+	{number: unix.SYS_LINK, act: actLink, dir: noArg, path: 1, flags: noArg},
+	{number: unix.SYS_LINKAT, act: actLink, dir: 2, path: 3, flags: noArg},
+	{number: unix.SYS_SYMLINK, act: actCreate, dir: noArg, path: 1, flags: noArg},
+	{number: unix.SYS_SYMLINKAT, act: actCreate, dir: 1, path: 2, flags: noArg},
+	{number: unix.SYS_MKDIR, act: actCreate, dir: noArg, path: 0, flags: noArg},
+	{number: unix.SYS_MKDIRAT, act: actCreate, dir: 0, path: 1, flags: noArg},
+	{number: unix.SYS_MKNOD, act: actCreate, dir: noArg, path: 0, flags: noArg},
+	{number: unix.SYS_MKNODAT, act: actCreate, dir: 0, path: 1, flags: noArg},
+	{number: unix.SYS_TRUNCATE, act: actTruncate, dir: noArg, path: 0, flags: noArg},
+	{number: unix.SYS_CHMOD, act: actAdjust, dir: noArg, path: 0, flags: noArg},
+	{number: unix.SYS_FCHMOD, act: actAdjustOpen, dir: noArg, path: 0, flags: noArg},
+	{number: unix.SYS_FCHMODAT, act: actAdjust, dir: 0, path: 1, flags: noArg},
+	{number: unix.SYS_FCHMODAT2, act: actAdjust, dir: 0, path: 1, flags: 3},
+	{number: unix.SYS_CHOWN, act: actAdjust, dir: noArg, path: 0, flags: noArg},
+	{number: unix.SYS_LCHOWN, act: actAdjust, dir: noArg, path: 0, flags: noArg, doesNotFollow: true},
+	{number: unix.SYS_FCHOWN, act: actAdjustOpen, dir: noArg, path: 0, flags: noArg},
+	{number: unix.SYS_FCHOWNAT, act: actAdjust, dir: 0, path: 1, flags: 4},
+	{number: unix.SYS_UTIME, act: actAdjust, dir: noArg, path: 0, flags: noArg},
+	{number: unix.SYS_UTIMES, act: actAdjust, dir: noArg, path: 0, flags: noArg},
+	{number: unix.SYS_FUTIMESAT, act: actAdjust, dir: 0, path: 1, flags: noArg},
+	{number: unix.SYS_UTIMENSAT, act: actAdjust, dir: 0, path: 1, flags: 3},
+	{number: unix.SYS_BIND, act: actBind, dir: noArg, path: 0, flags: noArg},
+}

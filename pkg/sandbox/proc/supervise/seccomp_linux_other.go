@@ -10,3 +10,12 @@ const (
 )
 
 var forbiddenHere = [...]uint32{}
+
+var systemV = [...]uint32{}
+
+var modeCalls = [...]modeCall{}
+
+// sysChmod is chmod(2), -1 where there is none.
+const sysChmod = -1
+
+var undoCalls = [...]undoCall{}

@@ -20,7 +20,7 @@ func init() {
 // takeFiles is the other end of pass in package proc. It returns what came with
 // the files, too, and no files at the end of the socket.
 func takeFiles() (text []byte, files []uintptr, err error) {
-	text, oob := make([]byte, 16<<10), make([]byte, unix.CmsgSpace(4*MaxFiles))
+	text, oob := make([]byte, 16<<10), make([]byte, unix.CmsgSpace(4*(MaxFiles+MaxUndoFiles)))
 	n, oobn, _, _, err := unix.Recvmsg(controlFD, text, oob, unix.MSG_CMSG_CLOEXEC)
 	if err != nil || n == 0 {
 		return nil, nil, err

@@ -43,7 +43,8 @@ func supervise() int {
 	}
 	guard := &guard{
 		spec: &engagement.spec, pid: begun.pid, control: control,
-		exited: make(chan struct{}), gone: make(chan struct{}), running: true, left: map[int]bool{},
+		exited: make(chan struct{}), gone: make(chan struct{}), running: true, left: map[int]bool{}, shared: begun.shared,
+		recorder: engagement.recorder,
 	}
 	orders := make(chan Order)
 	go func() { // ends with the process
@@ -69,10 +70,15 @@ type engagement struct {
 	spec    Spec
 	files   []uintptr
 	done    chan outcome
+
+	recorder *recorder // nil without an undo record
 }
 
 // outcome is the command that was started, or the exit status where none was.
-type outcome struct{ pid, code int }
+type outcome struct {
+	pid, code int
+	shared    int64 // memory of the machine before
+}
 
 // begin waits for a command and starts it: where all was prepared for it, on
 // this thread, which then has nobody to wait for.
@@ -91,15 +97,32 @@ func (e *engagement) begin() {
 		e.done <- outcome{code: 2}
 		return
 	}
+	if files, err = e.spec.takeHeld(files); err != nil {
+		e.report(Report{Error: err.Error()})
+		e.done <- outcome{code: 1}
+		return
+	}
 	if e.files, err = offerListener(&e.spec, files); err != nil {
 		e.report(Report{Error: err.Error()})
 		e.done <- outcome{code: 1}
 		return
 	}
 	if e.ahead.fits(&e.spec) {
-		e.start(e.ahead.confine(&e.spec), true)
+		calls, err := e.ahead.confine(&e.spec)
+		if calls != nil && err == nil {
+			e.recorder = calls.recorder
+			go calls.serve() // ends with the process
+		}
+		e.start(err, true)
 	} else {
-		onOtherThread(func() { e.start(confine(&e.spec), false) })
+		onOtherThread(func() {
+			calls, err := confine(&e.spec)
+			if calls != nil && err == nil {
+				e.recorder = calls.recorder
+				go calls.serve() // ends with the process
+			}
+			e.start(err, false)
+		})
 	}
 }
 
@@ -108,14 +131,18 @@ func (e *engagement) report(r Report) { e.control.Write(Append(nil, &r)) }
 // start starts bash from this thread, unless something kept that from being
 // confined.
 func (e *engagement) start(err error, prepared bool) {
-	pid := 0
+	pid, shared := 0, machineShared()
 	if err == nil {
 		e.report(Report{Ready: true})
 		pid, err = startBash(&e.spec, e.files)
 	}
 	if err != nil {
 		var program *programError
-		e.report(Report{Error: err.Error(), Program: errors.As(err, &program)})
+		failed := Report{Error: err.Error(), Program: errors.As(err, &program)}
+		if moved := (*movedError)(nil); errors.As(err, &moved) {
+			failed.Moved = moved.path
+		}
+		e.report(failed)
 		e.done <- outcome{code: 1}
 		return
 	}
@@ -123,7 +150,7 @@ func (e *engagement) start(err error, prepared bool) {
 		unix.Close(int(fd))
 	}
 	e.report(Report{Started: pid, Ahead: prepared})
-	e.done <- outcome{pid: pid}
+	e.done <- outcome{pid: pid, shared: shared}
 }
 
 // onOtherThread runs f on a thread that stays until the process ends, since a
@@ -194,11 +221,13 @@ func size(texts []string) (n int) {
 
 // guard watches over one command.
 type guard struct {
-	spec   *Spec
-	pid    int
-	exited chan struct{} // closed when bash has ended
-	gone   chan struct{} // closed when no descendant is left
-	rounds int           // of killing
+	spec     *Spec
+	pid      int
+	exited   chan struct{} // closed when bash has ended
+	gone     chan struct{} // closed when no descendant is left
+	rounds   int           // of killing
+	recorder *recorder
+	shared   int64 // least memory of the machine since the command began, see machineShared
 
 	mu      sync.Mutex
 	control *os.File
@@ -223,6 +252,7 @@ func (g *guard) reap() {
 		switch {
 		case err == syscall.EINTR:
 		case err != nil:
+			g.recorder.finish()
 			last.Done = true
 			g.report(last)
 			return

@@ -38,6 +38,25 @@ type Root struct {
 	ReadOnly bool
 }
 
+// Layer mounts overlayfs over a root, so that the command sees the root and
+// its changes go to Upper.
+type Layer struct {
+	Root  string   // the path of a writable Root
+	Lower []string // upper directories of earlier commands, the newest first
+	Upper string
+	Work  string // an empty directory on the file system of Upper
+}
+
+// Pinned identifies a file or directory by device and inode. Path is the name it
+// had when the server looked; nothing in it was a link.
+type Pinned struct {
+	Path     string
+	Dev, Ino int64
+	// Held is the place, from 1 on, of its descriptor (O_PATH) among the last
+	// Spec.Held files, by which it is found after it was moved; 0: there is none.
+	Held int
+}
+
 // The server and the supervisor of a command send each other Records over a
 // socket. The server sends the Spec, and with its first bytes the descriptors of
 // the command (standard input, its output, then further ones), then Orders; the
@@ -62,16 +81,35 @@ type Spec struct {
 	Writable []string
 	Temp     string // the private temporary directory
 	Home     string
-	Mask     []string // must not be read
+	Mask     []string // names of files that must not be read, whether they exist or not
+	Pinned   []Pinned // files that must not be read, wherever they are moved
+	Held     int      // how many of the files passed belong to Pinned, not to the command
 	Cover    []string // directories nothing of which is seen, but what is Writable in them
 	Shown    []string // and these, which are read
 	Guard    []string // must not be written, although in a root
+	Layers   []Layer  // L2 only: roots whose changes are kept apart
+
+	// Sockets are unix sockets outside that may be connected to, at L2.
+	Sockets []string
+	// NoUnix refuses unix sockets at L2 as well, where the supervisor cannot
+	// make the connections itself.
+	NoUnix bool
+
+	// Undo names the undo record of the command, "" for none. It is made in the
+	// first of the UndoFiles, which come last of all files; the others are the
+	// writable roots, in their order, as the server sees them.
+	Undo      string
+	UndoFiles int
 
 	// Alike says that this is what differs from the spec that the supervisor
-	// expects: the level and what follows it down to Guard is as there, and Env
+	// expects: the level and what follows it down to NoUnix is as there, and Env
 	// has what that one's has not, which Drop takes some of by their places.
 	Alike bool
 	Drop  []int
+
+	undoFiles []uintptr // in the supervisor
+
+	held []uintptr // descriptors that Held of Pinned counts, in the supervisor
 }
 
 // Since shortens s for a supervisor that expects another: what both have need
@@ -82,7 +120,8 @@ func (s *Spec) Since(expected *Spec) *Spec {
 		return s
 	}
 	short := Spec{
-		Egress: s.Egress, Argv: s.Argv, Dir: s.Dir, Mark: s.Mark, GraceMS: s.GraceMS, WaitMS: s.WaitMS, Temp: s.Temp, Alike: true,
+		Egress: s.Egress, Argv: s.Argv, Dir: s.Dir, Mark: s.Mark, GraceMS: s.GraceMS, WaitMS: s.WaitMS, Temp: s.Temp,
+		Layers: s.Layers, Held: s.Held, Undo: s.Undo, UndoFiles: s.UndoFiles, Alike: true,
 	}
 	has := make(map[string]bool, len(s.Env))
 	for _, pair := range s.Env {
@@ -120,7 +159,8 @@ func (s *Spec) complete(expected *Spec) bool {
 	}
 	s.Level, s.Network, s.Probe, s.Limits = expected.Level, expected.Network, expected.Probe, expected.Limits
 	s.Roots, s.Writable, s.Home, s.Guard = expected.Roots, expected.Writable, expected.Home, expected.Guard
-	s.Mask, s.Cover, s.Shown = expected.Mask, expected.Cover, expected.Shown
+	s.Mask, s.Pinned, s.Cover, s.Shown = expected.Mask, expected.Pinned, expected.Cover, expected.Shown
+	s.Sockets, s.NoUnix = expected.Sockets, expected.NoUnix
 	s.Alike = false
 	return len(s.Drop) == 0
 }
@@ -130,7 +170,8 @@ func (s *Spec) complete(expected *Spec) bool {
 func (s *Spec) confinedAs(other *Spec) bool {
 	return s.Level == other.Level && s.Network == other.Network && s.Probe == other.Probe && s.Limits == other.Limits &&
 		s.Home == other.Home && slices.Equal(s.Roots, other.Roots) && slices.Equal(s.Writable, other.Writable) &&
-		slices.Equal(s.Mask, other.Mask) && slices.Equal(s.Cover, other.Cover) && slices.Equal(s.Shown, other.Shown) && slices.Equal(s.Guard, other.Guard)
+		slices.Equal(s.Mask, other.Mask) && slices.Equal(s.Pinned, other.Pinned) && slices.Equal(s.Cover, other.Cover) && slices.Equal(s.Shown, other.Shown) && slices.Equal(s.Guard, other.Guard) &&
+		slices.Equal(s.Sockets, other.Sockets) && s.NoUnix == other.NoUnix && (s.Undo == "") == (other.Undo == "")
 }
 
 // Covered reports whether a root holds a directory, so that commands see that
@@ -150,6 +191,7 @@ type Order struct {
 type Report struct {
 	Error   string // nothing was started
 	Program bool   // because of the program, not of its confinement
+	Moved   string // because this path of Spec.Pinned does not lead to its file any more
 	Ready   bool   // the program is started next, and may be what ends the supervisor
 	Started int    // the process id, in the supervisor's name space
 	Ahead   bool   // with Started: by what was prepared

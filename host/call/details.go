@@ -1,0 +1,66 @@
+package call
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// The _meta members of a result in which tools made with our kit report to
+// programs; models read the content.
+const (
+	MetaResult = "toolroom/result" // an object: counts, etag, exit code, …
+	MetaCode   = "toolroom/code"   // the stable code of an error
+)
+
+// Details returns the object _meta["toolroom/result"] of the result; nil if
+// it has none.
+func (r *Result) Details() json.RawMessage {
+	return r.meta(MetaResult)
+}
+
+// Code returns the error code in _meta["toolroom/code"] of the result; "" if
+// it has none, or one that is not in toolerr.Codes, since servers can invent
+// any number of others.
+func (r *Result) Code() toolerr.Code {
+	code, _ := KnownCode(r.meta(MetaCode))
+	return code
+}
+
+// KnownCode returns the code that a JSON text holds, and whether it is one of
+// toolerr.Codes.
+func KnownCode(raw json.RawMessage) (toolerr.Code, bool) {
+	var code toolerr.Code
+	if len(raw) == 0 || json.Unmarshal(raw, &code) != nil || !slices.Contains(toolerr.Codes(), code) {
+		return "", false
+	}
+	return code, true
+}
+
+// meta returns the member of _meta with that name, or nil.
+func (r *Result) meta(name string) json.RawMessage {
+	if !r.Names.May("_meta") || !bytes.Contains(r.Raw, []byte(name)) {
+		return nil
+	}
+	meta, ok := member(r.Raw, "_meta")
+	if !ok {
+		return nil
+	}
+	value, _ := member(meta, name)
+	return value
+}
+
+func member(object json.RawMessage, name string) (json.RawMessage, bool) {
+	members, err := jsonrpc.Members(object)
+	if err != nil {
+		return nil, false
+	}
+	i := slices.IndexFunc(members, func(m jsonrpc.Member) bool { return m.Name == name })
+	if i < 0 {
+		return nil, false
+	}
+	return members[i].Value, true
+}

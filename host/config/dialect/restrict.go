@@ -1,0 +1,66 @@
+package dialect
+
+import "strings"
+
+// restriction says in which way a field of another product limits a server
+// that the host does not limit. It returns "" for fields and values that only
+// permit something or have no consequence.
+func restriction(name string, n *node) string {
+	value := ""
+	if n.scalar() {
+		value = strings.ToLower(n.text)
+	}
+	on := n.kind != nullNode && value != "false" && value != "off" && value != "none"
+	const (
+		confined  = "the host does not confine servers, so this one runs without any sandbox; confine it by its command (as with docker or bwrap), or leave the server out"
+		unasked   = "the host asks before calls only where a rule of policy says ask; add such a rule for this server's tools"
+		elsewhere = "the host starts every server on this machine; leave the server out if it must not run here"
+	)
+	switch plain(name) {
+	case "sandbox", "sandboxenabled", "sandboxed", "sandboxmode", "sandboxpolicy", "sandboxpermissions", "sandboxprofile", "readonly", "isolation":
+		if on && !strings.Contains(value, "danger") { // danger-full-access is no sandbox
+			return confined
+		}
+	case "network", "networkaccess", "filesystem", "allowedpaths", "allowedroots", "allowedhosts", "alloweddomains", "permission", "permissions":
+		if n.kind != nullNode && value != "true" {
+			return confined
+		}
+	case "trust", "trusted":
+		if n.kind == boolNode && !on {
+			return unasked
+		}
+	case "defaulttoolsapprovalmode", "approvalmode", "approval", "requireapproval", "requiresapproval", "requireconfirmation", "confirm":
+		if on && (n.kind != textNode || value != "auto" && value != "approve" && value != "never" && value != "") {
+			return unasked
+		}
+	case "experimentalenvironment", "environmentid":
+		if on && value != "" && value != "local" {
+			return elsewhere
+		}
+	}
+	return ""
+}
+
+// restricted warns of a field that limits a server elsewhere. It reports
+// whether it did.
+func (r *reader) restricted(p pair) bool {
+	why := restriction(p.key, p.value)
+	if why != "" {
+		r.warn("has no effect: %s", why)
+		r.server.Ineffective = append(r.server.Ineffective, r.field+" in "+show(r.doc.File)+" has no effect: "+why)
+	}
+	return why != ""
+}
+
+// restrictsAll warns of a key next to the servers that limits all of them.
+func (d *Document) restrictsAll(p pair) {
+	switch plain(p.key) {
+	case "sandbox", "sandboxenabled", "permission":
+	default:
+		return // of the product's own tools, more likely
+	}
+	if why := restriction(p.key, p.value); why != "" {
+		d.fault(p.line, "%s has no effect on the servers: %s", show(p.key), why)
+		d.Problems[len(d.Problems)-1].Warning = true
+	}
+}

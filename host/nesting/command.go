@@ -1,0 +1,143 @@
+package nesting
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// subcommands start the servers of the configuration.
+var subcommands = []string{"stdio", "serve", "record", "tools", "call", "servers", "agent", "chat", "doctor"}
+
+// Subcommand returns the subcommand of a host's command line that starts
+// servers, or "".
+func Subcommand(args []string) string {
+	for _, arg := range args {
+		if slices.Contains(subcommands, arg) {
+			return arg
+		}
+	}
+	return ""
+}
+
+// Flag returns the values of a flag of the host, --name VALUE or --name=VALUE.
+func Flag(args []string, name string) (values []string) {
+	for i, arg := range args {
+		trimmed := strings.TrimLeft(arg, "-")
+		if trimmed == arg {
+			continue
+		}
+		if rest, ok := strings.CutPrefix(trimmed, name+"="); ok {
+			values = append(values, rest)
+		} else if trimmed == name && i+1 < len(args) {
+			values = append(values, args[i+1])
+		}
+	}
+	return values
+}
+
+// maxScript is the size in bytes of the largest script that is read.
+const maxScript = 64 << 10
+
+// Command looks for a host in the command of a server: as the program, as an
+// argument of a launcher (env, npx, sh -c, nice …) or in a wrapper script. It
+// returns the arguments that the host gets, and whether there is one. A script
+// may build its command in ways that are not recognized.
+func Command(command []string) (args []string, ok bool) {
+	if len(command) > 0 && elsewhere(command[0]) {
+		return nil, false
+	}
+	return find(command, 0)
+}
+
+// elsewhere reports whether a launcher runs a program on another machine or in
+// a container, where other files are.
+func elsewhere(launcher string) bool {
+	name := strings.TrimSuffix(strings.ToLower(filepath.Base(launcher)), ".exe")
+	return slices.Contains([]string{"docker", "podman", "nerdctl", "ssh", "kubectl", "wsl"}, name)
+}
+
+func find(words []string, depth int) ([]string, bool) {
+	const deepest = 3 // scripts that call scripts
+	for i, word := range words {
+		rest := words[i+1:]
+		if starts(word) && Subcommand(rest) != "" {
+			return rest, true
+		}
+		if depth == deepest {
+			continue
+		}
+		if strings.ContainsAny(word, " \t\n") { // sh -c
+			if args, ok := find(split(word), depth+1); ok {
+				return args, true
+			}
+		}
+		if i == 0 || strings.ContainsAny(word, `/\`) {
+			if inner, ok := script(word); ok {
+				// The arguments of the script follow, for "$@".
+				if args, ok := find(append(inner, rest...), depth+1); ok {
+					return args, true
+				}
+			}
+		}
+	}
+	return nil, false
+}
+
+// starts reports whether a word names this program or another host.
+func starts(word string) bool {
+	if hostName(word) {
+		return true
+	}
+	if word == "" || strings.HasPrefix(word, "-") {
+		return false
+	}
+	if !strings.ContainsAny(word, `/\`) {
+		found, err := exec.LookPath(word)
+		if err != nil {
+			return false
+		}
+		word = found
+	}
+	return Program(word)
+}
+
+// hostName reports whether a path, or an npm package with its version, has the
+// name of the host.
+func hostName(word string) bool {
+	name := word[strings.LastIndexAny(word, `/\`)+1:]
+	name, _, _ = strings.Cut(name, "@")
+	name = strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(name), ".exe"), " (deleted)")
+	return name == "mcp-host"
+}
+
+// script returns the words of a text file that an interpreter runs.
+func script(path string) ([]string, bool) {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxScript {
+		return nil, false
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, false
+	}
+	ext := strings.ToLower(filepath.Ext(path))
+	if !strings.HasPrefix(string(text), "#!") && !slices.Contains([]string{".sh", ".cmd", ".bat", ".ps1"}, ext) {
+		return nil, false
+	}
+	var words []string
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "#") && !strings.HasPrefix(strings.ToLower(line), "rem ") {
+			words = append(words, split(line)...)
+		}
+	}
+	return words, true
+}
+
+// split cuts a line of a script into words. It knows quotes and operators only
+// as what divides words, which is enough to recognize a program and its flags.
+func split(line string) []string {
+	return strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" \t\r\n\"'`;|&()<>[],", r) })
+}

@@ -1,0 +1,161 @@
+// Package nesting keeps a host from starting itself again: through a server of
+// its configuration, directly, through a link, a copy, a wrapper script, npx or
+// env. Without it each start would start the next, without end.
+//
+// A host names itself in the environment of every server that is not bundled
+// (Variable), with the configuration files it uses. A host that starts looks at
+// that variable and, where /proc exists, at its ancestors, which also finds
+// hosts above a program that cleared the environment. If a host above uses one
+// of the same configuration files, this one would start again whatever started
+// it. Two hosts with different files may follow each other, up to MaxAbove.
+//
+// The bundled tools end the chain: bash runs what a model or a user types, not
+// what a configuration names, so a host may be called there.
+package nesting
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// Variable names the hosts above in the environment: PID:START:FILE+FILE,…,
+// outermost first. START is the start time in /proc/PID/stat, or 0.
+const Variable = "TOOLROOM_HOSTS"
+
+// MaxAbove is the largest number of hosts above another host.
+const MaxAbove = 4
+
+// Code is the JSON-RPC error code of a host that refuses to be a server of
+// itself. It is outside the range that JSON-RPC reserves.
+const Code = 4508
+
+// Header carries the id of a host in its requests to servers over HTTP.
+const Header = "Toolroom-Host"
+
+// A Host is one of those above this process.
+type Host struct {
+	PID   int
+	Files []string // marks of its configuration files
+}
+
+// LoopError is the refusal of a host that is started below itself.
+type LoopError struct{ Reason string }
+
+func (e *LoopError) Error() string { return e.Reason }
+
+// Mark is how a configuration file or a list of servers is named in Variable.
+// Paths are compared with their links resolved.
+func Mark(file string) string {
+	if full, err := filepath.EvalSymlinks(file); err == nil {
+		file = full
+	}
+	sum := sha256.Sum256([]byte(file))
+	return hex.EncodeToString(sum[:8])
+}
+
+// Enter returns the environment of a server of this host, which has these
+// marks: env with Variable, in which this host follows those above it.
+func Enter(env []string, marks []string) []string {
+	pid := os.Getpid()
+	own := fmt.Sprintf("%d:%s:%s", pid, startOf(pid), strings.Join(marks, "+"))
+	if above := os.Getenv(Variable); above != "" {
+		own = above + "," + own
+	}
+	env = slices.DeleteFunc(slices.Clone(env), func(entry string) bool { return strings.HasPrefix(entry, Variable+"=") })
+	return append(env, Variable+"="+own)
+}
+
+func value(env []string) string {
+	for _, entry := range env {
+		if rest, ok := strings.CutPrefix(entry, Variable+"="); ok {
+			return rest
+		}
+	}
+	return ""
+}
+
+// Above returns the hosts above this process. marks names the configuration
+// files of a host with a command line, an environment and a working directory.
+func Above(env []string, marks func(args, env []string, dir string) []string) []Host {
+	hosts := ancestors(marks)
+	for entry := range strings.SplitSeq(value(env), ",") {
+		part := strings.SplitN(entry, ":", 3)
+		if len(part) != 3 {
+			continue
+		}
+		pid, err := strconv.Atoi(part[0])
+		known := slices.ContainsFunc(hosts, func(h Host) bool { return h.PID == pid })
+		// A program that outlives its host keeps the variable.
+		if err != nil || known || pid == os.Getpid() || startOf(pid) != part[1] {
+			continue
+		}
+		hosts = append(hosts, Host{pid, strings.Split(part[2], "+")})
+	}
+	return hosts
+}
+
+// Check returns why a host with these marks must not start below the hosts
+// above; nil if it may. serves says that the host serves MCP, so that it may
+// have been started as a server; other commands are only counted.
+func Check(above []Host, marks []string, serves bool) error {
+	for _, host := range above {
+		for _, mark := range marks {
+			if serves && mark != "" && slices.Contains(host.Files, mark) {
+				return &LoopError{fmt.Sprintf("mcp-host is started by itself: process %d uses the same configuration, whose server would start this host again and again; "+
+					"remove that server, or give the inner host another configuration with --config", host.PID)}
+			}
+		}
+	}
+	if len(above) >= MaxAbove {
+		return &LoopError{fmt.Sprintf("mcp-host is started below %d other hosts, of which one is likely to start itself; "+
+			"remove the servers that start mcp-host from the configurations", len(above))}
+	}
+	return nil
+}
+
+// Program reports whether a file is the program of this process: the same
+// file, also by a link, or a copy.
+func Program(path string) bool {
+	self, err := os.Executable()
+	if err != nil {
+		return false
+	}
+	own, err := os.Stat(self)
+	if err != nil {
+		return false
+	}
+	other, err := os.Stat(path)
+	if err != nil || !other.Mode().IsRegular() {
+		return false
+	}
+	return os.SameFile(own, other) || own.Size() == other.Size() && ownSum() != "" && sumOf(path) == ownSum()
+}
+
+var ownSum = sync.OnceValue(func() string {
+	self, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	return sumOf(self)
+})
+
+func sumOf(path string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close() //nolint:errcheck // only read
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return ""
+	}
+	return string(sum.Sum(nil))
+}

@@ -1,0 +1,113 @@
+package upstream
+
+import (
+	"context"
+	"io"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/toolroom-mcp/toolroom/host/fixture"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// longer is the time that a goroutine runs on after its connection could have
+// ended. A connection that does not wait for the goroutine ends before it.
+const longer = 50 * time.Millisecond
+
+// stuckWire is a wire on which a ping is being sent until the wire is closed, and longer.
+type stuckWire struct {
+	pinging, over chan struct{}
+	once          sync.Once
+	returned      atomic.Bool
+}
+
+func (w *stuckWire) send([]byte) error {
+	w.once.Do(func() { close(w.pinging) })
+	<-w.over
+	time.Sleep(longer)
+	w.returned.Store(true)
+	return nil
+}
+
+func (w *stuckWire) close() { close(w.over) }
+
+func (w *stuckWire) run(*conn) error {
+	<-w.over
+	return toolerr.New(toolerr.ServerOffline, "the server ended")
+}
+
+func (w *stuckWire) describe() description { return description{} }
+
+// A connection that is gone has no watchdog any more.
+func TestTheWatchdogIsWaitedFor(t *testing.T) {
+	w := &stuckWire{pinging: make(chan struct{}), over: make(chan struct{})}
+	c := newConn(Config{Name: "m", QuietTime: time.Millisecond}, w)
+	_, err := c.register(&pending{from: &request{}})
+	require.NoError(t, err)
+	<-w.pinging
+	c.fail(toolerr.New(toolerr.ServerOffline, "it is not wanted any more"))
+	<-c.gone
+	require.True(t, w.returned.Load(), "the watchdog was still at work")
+}
+
+// longerPipe is a server's input without deadlines. A write to it takes until closed is
+// closed, and longer.
+type longerPipe struct {
+	slowPipe
+	closed chan struct{}
+}
+
+func newLongerPipe() *longerPipe {
+	p := &longerPipe{slowPipe: slowPipe{began: make(chan struct{}), release: make(chan struct{})}, closed: make(chan struct{})}
+	go func() {
+		<-p.closed
+		time.Sleep(longer)
+		close(p.release)
+	}()
+	return p
+}
+
+// A connection that is gone has no goroutine any more that writes to its server.
+func TestTheWriterOfAConnectionIsWaitedFor(t *testing.T) {
+	cfg := Config{Name: "m", WriteTimeout: time.Hour, QuietTime: time.Hour, CloseGrace: time.Second, TermGrace: time.Second, MaxLine: 1 << 20}
+	wires := map[string]func(t *testing.T, w *writer) wire{
+		"in process": func(_ *testing.T, w *writer) wire {
+			cfg := cfg
+			cfg.Serve = func(_ context.Context, in io.Reader, _ io.Writer) error {
+				_, err := io.Copy(io.Discard, in)
+				return err
+			}
+			p := newInProcess(cfg)
+			p.writer = w
+			return p
+		},
+		"program": func(t *testing.T, w *writer) wire {
+			self, err := os.Executable()
+			require.NoError(t, err)
+			cfg := cfg
+			cfg.Command, cfg.Env = []string{self, fixture.Arg}, os.Environ()
+			spawner := NewSpawner([]string{self, "guard"})
+			t.Cleanup(spawner.Close)
+			s, err := startStdio(cfg, spawner)
+			require.NoError(t, err)
+			s.writer = w
+			return s
+		},
+	}
+	for name, start := range wires {
+		t.Run(name, func(t *testing.T) {
+			p := newLongerPipe()
+			c := newConn(cfg, start(t, newWriter(p, time.Hour)))
+			require.True(t, c.send([]byte("x\n")))
+			<-p.began
+			c.fail(toolerr.New(toolerr.ServerOffline, "it is not wanted any more"))
+			close(p.closed)
+			<-c.gone
+			require.True(t, p.done.Load(), "the writer was still at work")
+		})
+	}
+}

@@ -1,0 +1,163 @@
+// Package redact decides what is a credential, by its name or its shape, and
+// hides it in text and JSON. It has the only list of secret names: dumps of the
+// configuration, the audit log, recordings, closed approvals, the trace of a
+// tool server and the environment of commands all use it.
+package redact
+
+import "strings"
+
+// Name reports whether a member, variable, flag or header of this name holds
+// a credential. It reads camelCase, kebab-case, snake_case and names without
+// separators alike. When in doubt it says yes, with these exceptions: counts
+// of tokens (max_tokens), authors, keys that are no secrets (primary_key) and
+// "key" alone, which most tools use for the name of an entry.
+func Name(name string) bool {
+	words := split(name)
+	plain := strings.Join(words, "")
+	switch {
+	case plain == "" || plain == "progresstoken": // MCP's
+		return false
+	case containsAny(withoutAuthors(plain), parts[:]), plain == "session":
+		return true
+	case strings.Contains(plain, "token") && !counts(words, plain):
+		return true
+	}
+	last := len(words) - 1
+	for i, word := range words {
+		switch {
+		case is(word, anywhere[:]),
+			i == last && is(word, ends[:]),
+			i > 0 && word == "key" && !is(words[i-1], ordinaryKeys[:]):
+			return true
+		}
+	}
+	return false
+}
+
+var (
+	// parts are looked for in the whole name, without separators.
+	parts = [...]string{
+		"secret", "passw", "passphrase", "passcode", "credential", "auth", "cookie", "bearer", "signature", "jwt", "webhook",
+		"apikey", "accesskey", "privatekey", "masterkey", "signingkey", "encryptionkey", "accountkey", "sessionkey",
+		"sessionid", "sessid", "connectionstring", "databaseurl", "requeststate", "sshpass",
+	}
+	// anywhere and ends are whole words of a name.
+	anywhere     = [...]string{"creds", "cred", "pwd", "dsn", "otp", "totp", "csrf", "xsrf"}
+	ends         = [...]string{"pat", "pass", "session"}
+	ordinaryKeys = [...]string{
+		"primary", "foreign", "public", "sort", "partition", "cache", "object", "group", "index", "lookup", "row", "column", "json",
+		"idempotency", "dedup", "routing", "on", "hot", "by",
+	}
+	// counted are the other words of names that count tokens.
+	counted = [...]string{
+		"max", "min", "num", "n", "total", "count", "limit", "budget", "usage", "used", "left", "remaining", "per", "minute", "second", "day",
+		"input", "output", "prompt", "completion", "reasoning", "thinking", "cached", "cache", "creation", "read", "write",
+		"estimated", "context", "reserved", "text", "image", "audio", "tool", "system", "message", "new", "predicted", "accepted", "rejected", "prediction", "to", "sample", "of", "in", "out",
+	}
+)
+
+// counts reports whether a name is that of a number of tokens, or of a
+// tokenizer.
+func counts(words []string, plain string) bool {
+	if strings.Contains(plain, "tokeniz") {
+		return true
+	}
+	plural, number := false, false
+	for _, word := range words {
+		switch {
+		case word == "tokens":
+			plural = true
+		case word == "token":
+		case word == "count" || word == "limit" || word == "budget" || word == "usage":
+			number = true
+		case !is(word, counted[:]):
+			return false
+		}
+	}
+	return plural || number
+}
+
+// withoutAuthors returns a name without author and authority; authorization
+// stays.
+func withoutAuthors(plain string) string {
+	for from := 0; ; {
+		i := strings.Index(plain[from:], "author")
+		if i < 0 {
+			return plain
+		}
+		i += from
+		rest := plain[i+len("author"):]
+		if strings.HasPrefix(rest, "iz") || strings.HasPrefix(rest, "is") {
+			from = i + len("author")
+			continue
+		}
+		plain, from = plain[:i]+"-"+rest, i
+	}
+}
+
+func containsAny(text string, parts []string) bool {
+	for _, part := range parts {
+		if strings.Contains(text, part) {
+			return true
+		}
+	}
+	return false
+}
+
+func is(word string, of []string) bool {
+	for _, one := range of {
+		if word == one {
+			return true
+		}
+	}
+	return false
+}
+
+// split returns the words of a name in lower case. A word begins behind a
+// byte that is no letter or digit, and at a capital behind a small letter or
+// before one (clientSecret, APIKey). Letters outside ASCII divide words.
+func split(name string) (words []string) {
+	word := make([]byte, 0, 32)
+	end := func() {
+		if len(word) > 0 {
+			words = append(words, string(word))
+			word = word[:0]
+		}
+	}
+	lower := func(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' }
+	for i := 0; i < len(name); i++ {
+		c := name[i]
+		switch {
+		case lower(c):
+			word = append(word, c)
+		case c >= 'A' && c <= 'Z':
+			if i > 0 && lower(name[i-1]) || i+1 < len(name) && name[i+1] >= 'a' && name[i+1] <= 'z' {
+				end()
+			}
+			word = append(word, c+'a'-'A')
+		default:
+			end()
+		}
+	}
+	end()
+	return words
+}
+
+// prefixes begin the keys that well-known services make.
+var prefixes = [...]string{
+	"sk-", "pk-", "sk_", "pk_", "rk_", "ghp_", "gho_", "ghs_", "ghu_", "ghr_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "xoxa-", "xoxs-", "xapp-",
+	"AKIA", "ASIA", "AIza", "ya29.", "eyJ", "hf_", "npm_", "pypi-", "whsec_", "lin_api_", "ntn_", "secret_", "dop_v1_",
+}
+
+// Issued reports whether a word looks like a key that a service made.
+func Issued(word string) bool {
+	if len(word) < 11 { // the shortest prefix and 8 more
+		return false
+	}
+	for _, prefix := range prefixes {
+		if len(word) >= len(prefix)+8 && strings.HasPrefix(word, prefix) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,114 @@
+package redact
+
+import "strings"
+
+// privateKey begins a private key in PEM, whatever the kind.
+const privateKey = "PRIVATE KEY-----"
+
+// Text returns a text with the credentials in it hidden: what has the shape
+// of an issued key, what follows the name of one, passwords in addresses, and
+// private keys.
+func Text(text string) string {
+	if i := strings.Index(text, privateKey); i >= 0 {
+		return Text(text[:i]) + privateKey + hidden
+	}
+	h := hider{text: text}
+	for pos := 0; pos < len(text); {
+		for pos < len(text) && between(text[pos]) {
+			pos++
+		}
+		begin := pos
+		for pos < len(text) && !between(text[pos]) {
+			pos++
+		}
+		h.word(begin, pos)
+	}
+	return h.result()
+}
+
+// between reports whether a byte is between words.
+func between(c byte) bool {
+	switch c {
+	case ' ', '\t', '\n', '\r', '"', '\'', '`', ',', ';', '(', ')', '<', '>', '|', '{', '}', '[', ']', '&', '?':
+		return true
+	}
+	return false
+}
+
+// hider goes over the words of a text.
+type hider struct {
+	text   string
+	out    strings.Builder // of text[:copied]
+	copied int
+
+	named bool // the word before is a credential's name
+	next  bool // this word is a credential
+}
+
+func (h *hider) word(begin, end int) {
+	word := h.text[begin:end]
+	next, named := h.next, h.named
+	h.next, h.named = false, false
+	switch {
+	case word == "":
+	case next && scheme(word):
+		h.next = true
+	case next:
+		h.hide(begin, end)
+	case named && (word == "=" || word == ":" || word == ":="):
+		h.next = true
+	case scheme(word) || word[0] == '-' && Name(strings.TrimLeft(word, "-")) && !strings.ContainsAny(word, "=:"):
+		h.next = true
+	case Issued(word):
+		h.hide(begin, end)
+	default:
+		h.pair(begin, end)
+	}
+}
+
+// scheme reports whether a word says that credentials follow.
+func scheme(word string) bool {
+	return strings.EqualFold(word, "bearer") || strings.EqualFold(word, "basic")
+}
+
+// pair looks at NAME=value, name:value and addresses.
+func (h *hider) pair(begin, end int) {
+	word := h.text[begin:end]
+	i := strings.IndexAny(word, "=:")
+	if i < 0 {
+		h.named = Name(word)
+		return
+	}
+	if strings.HasPrefix(word[i:], "://") {
+		rest := word[i+3:]
+		host, _, _ := strings.Cut(rest, "/")
+		if at := strings.LastIndexByte(host, '@'); at >= 0 {
+			h.hide(begin+i+3, begin+i+3+at)
+		}
+		return
+	}
+	switch name, value := word[:i], word[i+1:]; {
+	case Name(name) && value == "":
+		h.next = true
+	case Name(name):
+		h.hide(begin+i+1, end)
+	case Issued(value):
+		h.hide(begin+i+1, end)
+	case strings.Contains(value, "://") || strings.IndexByte(value, '=') >= 0:
+		h.pair(begin+i+1, end)
+	}
+}
+
+func (h *hider) hide(begin, end int) {
+	h.out.WriteString(h.text[h.copied:begin])
+	h.out.WriteString(hidden)
+	h.copied = end
+}
+
+func (h *hider) result() string {
+	if h.copied == 0 {
+		return h.text
+	}
+	h.out.WriteString(h.text[h.copied:])
+	return h.out.String()
+}

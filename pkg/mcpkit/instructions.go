@@ -1,0 +1,37 @@
+package mcpkit
+
+import (
+	"fmt"
+	"strings"
+)
+
+// instructions returns the server's instructions with its roots: as many as
+// fit, and the number of the others.
+func (c *Command) instructions() string {
+	var roots []string
+	if c.Roots != nil {
+		roots = c.Roots()
+	}
+	for named := len(roots); named > 0; named-- {
+		said := rootsSaid(roots, named)
+		if c.Instructions != "" {
+			said = c.Instructions + " " + said
+		}
+		if len(said) <= maxInstructions {
+			return said
+		}
+	}
+	return c.Instructions
+}
+
+// rootsSaid names the first roots and counts the rest.
+func rootsSaid(roots []string, named int) string {
+	if len(roots) == 1 {
+		return "The root is " + roots[0] + "."
+	}
+	said := "The roots, first the one for relative paths: " + strings.Join(roots[:named], ", ")
+	if named < len(roots) {
+		said += fmt.Sprintf(" and %d more", len(roots)-named)
+	}
+	return said + "."
+}

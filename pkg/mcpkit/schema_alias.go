@@ -1,0 +1,133 @@
+package mcpkit
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// aliasGroups are names that models send from what they learned of other
+// tools: Claude Code, Codex, Gemini CLI, opencode, Cursor, Cline, VS Code, the
+// reference servers. alias:"@file" takes a whole group.
+var aliasGroups = map[string]string{
+	"@file":  "path filename file_name file filepath absolute_path target_file relative_path relative_workspace_path",
+	"@dir":   "directory dir_path dir directory_path target_directory absolute_path relative_workspace_path folder search_path search_directory root_dir",
+	"@old":   "old_str old_text old old_content search find search_string",
+	"@new":   "new_str new_text new new_content replace replacement replace_string",
+	"@limit": "max_results max_result_count max_count max_entries max_items num_results",
+	"@leave": "excludes exclude_pattern exclude_patterns exclude_glob ignore ignores ignore_pattern ignore_patterns ignore_globs",
+}
+
+// remarks are arguments in which models say why they call a tool. A tool that
+// does not have them does the same without them.
+var remarks = strings.Fields("explanation description reason reasoning purpose thought instruction instructions justification goal task_progress")
+
+// aliases reads the tag alias, in which a name that begins with @ is a group.
+func (b *builder) aliases(tags map[string]string, own, where string) []string {
+	text, ok := tags["alias"]
+	if !ok {
+		return nil
+	}
+	var names []string
+	for alias := range strings.SplitSeq(text, ",") {
+		alias = strings.TrimSpace(alias)
+		group, isGroup := aliasGroups[alias]
+		switch {
+		case isGroup:
+			names = append(names, slices.DeleteFunc(strings.Fields(group), func(name string) bool {
+				return name == own || slices.Contains(names, name)
+			})...)
+		case alias == "" || slices.Contains(names, alias):
+			b.fault(where, "alias:%q: empty or repeated name", text)
+		default:
+			names = append(names, alias)
+		}
+	}
+	return names
+}
+
+// lookup finds the property that a name given by a caller means: its own
+// name, an alias, or one of these as camelCase or kebab-case writes it. own is
+// the name as the schema has it.
+func (s *schema) lookup(name string, tolerant bool) (own string, i int, known bool) {
+	if i, known = s.named[name]; known || !tolerant {
+		return name, i, known
+	}
+	own = snakeCase(name)
+	i, known = s.named[own]
+	return own, i, known
+}
+
+// share lets property i have an alias that other properties have, if values of
+// another JSON type tell it from each of them. It reports whether they do.
+func (s *schema) share(alias string, i int) bool {
+	for _, other := range append([]int{s.named[alias]}, s.shared[alias]...) {
+		a, b := jsonKind(s.properties[i].target().kind), jsonKind(s.properties[other].target().kind)
+		if other == i || a == 0 || b == 0 || a == b {
+			return false
+		}
+	}
+	if s.shared == nil {
+		s.shared = map[string][]int{}
+	}
+	s.shared[alias] = append(s.shared[alias], i)
+	return true
+}
+
+// meant returns which property a member of all is for. Where several have its
+// name, the type of the value tells: regex:"a+" is the pattern, regex:true says
+// that the pattern is an expression. A property that is also given by its own
+// name, and one whose type the value only can be read as, come after others.
+func (c *checker) meant(s *schema, all []member, m member, at *path) (i int, known bool) {
+	name, first, known := s.lookup(m.name, c.tolerant)
+	if len(s.shared[name]) == 0 || !c.tolerant {
+		return first, known
+	}
+	best, most := first, 0
+	for _, i := range append([]int{first}, s.shared[name]...) {
+		p, rank := s.properties[i], 0
+		trial := checker{tolerant: true}
+		switch trial.check(p.schema, m.value, at.member(m.name)); {
+		case kindFits(p.target().kind, m.value.kind):
+			rank = 2
+		case len(trial.faults) == 0:
+			rank = 1
+		}
+		if rank > 0 && !slices.ContainsFunc(all, func(o member) bool { return o.name == p.name && o.name != m.name }) {
+			rank += 2
+		}
+		if rank > most {
+			best, most = i, rank
+		}
+	}
+	return best, true
+}
+
+// snakeCase writes oldString, OldString, oldSTRING and old-string as
+// old_string. Names of one or two letters and those of options, such as -A,
+// stay as they are, since in them the case tells names apart.
+func snakeCase(name string) string {
+	if len(name) < 3 || len(name) > 64 || name[0] == '-' {
+		return name
+	}
+	var b strings.Builder
+	runes := []rune(name)
+	for i, r := range runes {
+		if r == '-' || r == ' ' {
+			r = '_'
+		}
+		begins := unicode.IsUpper(r) && i > 0 && runes[i-1] != '_' && runes[i-1] != '-' &&
+			(!unicode.IsUpper(runes[i-1]) || i+1 < len(runes) && unicode.IsLower(runes[i+1]))
+		if begins {
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
+}
+
+// isRemark reports whether an argument that a tool does not have can be left
+// out in silence.
+func isRemark(name string, value *node) bool {
+	return value.kind == '"' && slices.Contains(remarks, snakeCase(name))
+}

@@ -1,0 +1,151 @@
+package pathglob
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// A class is read as bash reads it, and written for doublestar, which knows
+// neither [:names:] nor a "]" as the first member, and whose classes may match
+// a slash.
+
+// named are the members of the classes that POSIX and bash name: ranges of
+// ASCII.
+var named = map[string]string{
+	"alnum": "09AZaz", "alpha": "AZaz", "ascii": "\x00\x7f", "blank": "  \t\t", "cntrl": "\x00\x1f\x7f\x7f",
+	"digit": "09", "graph": "!~", "lower": "az", "print": " ~", "punct": "!/:@[`{~", "space": "  \t\r",
+	"upper": "AZ", "word": "09AZaz__", "xdigit": "09AFaf",
+}
+
+// classReader reads the class that a pattern has at an offset.
+type classReader struct {
+	text string
+	at   int
+	fold bool // [:upper:] is asked about names in lower case
+	out  strings.Builder
+	any  bool // out has members
+}
+
+// readClass returns the class at start as doublestar takes it, the offset
+// after it, and the reason why it is none.
+func readClass(text string, start int, fold bool) (class string, end int, reason string) {
+	r := &classReader{text: text, at: start + 1, fold: fold}
+	r.out.WriteByte('[')
+	if r.at < len(text) && (text[r.at] == '^' || text[r.at] == '!') {
+		r.out.WriteString(`^\/`)
+		r.at++
+	}
+	for first := r.at; r.at < len(text); {
+		if text[r.at] == ']' && r.at > first {
+			if !r.any {
+				r.add("\x00", "\x00") // no name has it
+			}
+			return r.out.String() + "]", r.at + 1, ""
+		}
+		r.member()
+	}
+	if strings.HasPrefix(strings.TrimLeft(text[start+1:], "^!"), "]") {
+		reason = `"[]" is an empty class (write \[ for a plain bracket)`
+	} else {
+		reason = `"[" is never closed (write \[ for a plain bracket)`
+	}
+	return "", start + 1, reason
+}
+
+// member reads one member: a character, a range or a named class.
+func (r *classReader) member() {
+	if name, ok := r.bracketed(":"); ok {
+		if name == "upper" && r.fold {
+			name = "lower"
+		}
+		for ends := named[name]; ends != ""; ends = ends[2:] {
+			r.add(ends[:1], ends[1:2])
+		}
+		return
+	}
+	from, ok := r.one()
+	if !ok {
+		return
+	}
+	to := from
+	if rest := r.text[r.at:]; len(rest) > 1 && rest[0] == '-' && rest[1] != ']' {
+		r.at++
+		to, ok = r.one()
+	}
+	if ok {
+		r.add(from, to)
+	}
+}
+
+// one reads one character, which may be escaped or written as [.x.] or [=x=].
+func (r *classReader) one() (char string, ok bool) {
+	for _, mark := range []string{".", "="} {
+		if name, ok := r.bracketed(mark); ok {
+			return name, utf8.RuneCountInString(name) == 1
+		}
+	}
+	if r.text[r.at] == '\\' && r.at+1 < len(r.text) {
+		r.at++
+	}
+	_, size := utf8.DecodeRuneInString(r.text[r.at:])
+	char = r.text[r.at : r.at+size]
+	r.at += size
+	return char, true
+}
+
+// bracketed reads "[:name:]", with mark for the colon.
+func (r *classReader) bracketed(mark string) (name string, ok bool) {
+	rest, ok := strings.CutPrefix(r.text[r.at:], "["+mark)
+	if !ok {
+		return "", false
+	}
+	name, _, ok = strings.Cut(rest, mark+"]")
+	if !ok || strings.Contains(name, "/") {
+		return "", false
+	}
+	r.at += len(name) + 4
+	return name, true
+}
+
+// add writes the characters from one to another. There are none in a range
+// that runs backwards.
+func (r *classReader) add(from, to string) {
+	switch {
+	case from == to:
+		r.out.WriteString(`\` + from)
+	case from < "/" && to >= "/": // doublestar would take a slash for a member
+		r.add(from, ".")
+		if to > "/" {
+			r.add("0", to)
+		}
+	case from < to:
+		r.out.WriteString(`\` + from + `-\` + to)
+	default:
+		return
+	}
+	r.any = true
+}
+
+// classes rewrites the classes of a valid path element for doublestar.
+func classes(text string, fold bool) string {
+	if !strings.Contains(text, "[") {
+		return text
+	}
+	var b strings.Builder
+	for i := 0; i < len(text); {
+		end := i + 1
+		switch text[i] {
+		case '\\':
+			end = min(i+2, len(text))
+			b.WriteString(text[i:end])
+		case '[':
+			var class string
+			class, end, _ = readClass(text, i, fold)
+			b.WriteString(class)
+		default:
+			b.WriteByte(text[i])
+		}
+		i = end
+	}
+	return b.String()
+}

@@ -1,0 +1,433 @@
+package changes
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// A Refusal is a change that was not applied.
+type Refusal struct {
+	Path string // absolute
+	Why  string
+}
+
+// Report says what Apply did.
+type Report struct {
+	Applied []Change  // the changes that the roots have now
+	Refused []Refusal // the changes that stay in the set
+	Left    int       // changes that stay in the set; 0: the set is gone
+}
+
+// Apply makes changes in the roots: all of them, or those whose path, relative
+// to a root or absolute, is in paths or beneath one of them. It changes nothing
+// and returns CONFLICT, with the report of the reasons, where somebody else has
+// changed one of these files since the command did. refuse says why a path must
+// not be applied, or ""; such changes stay in the set.
+//
+// Applied entries leave the set. An error in between leaves the others in it,
+// and Apply can be called again.
+func (s *Set) Apply(paths []string, refuse func(abs string) string) (report Report, err error) {
+	err = s.update(func(r *record) error {
+		if err := s.idle(r); err != nil {
+			return err
+		}
+		if err := s.fold(r); err != nil {
+			return err
+		}
+		report, err = s.apply(r, paths, refuse)
+		return err
+	})
+	return report, err
+}
+
+func (s *Set) apply(r *record, paths []string, refuse func(string) string) (report Report, err error) {
+	unused := slices.Clone(paths)
+	var plans []*plan
+	for i := range r.Roots {
+		p, err := s.plan(r, i, paths, &unused)
+		if err != nil {
+			return report, err
+		}
+		defer p.real.Close() //nolint:errcheck // nothing was written by it
+		plans = append(plans, p)
+	}
+	if len(unused) > 0 {
+		return report, toolerr.New(toolerr.NotFound, "changes %s have no %s; call without files to apply all", s.id, strings.Join(unused, ", "))
+	}
+	for i, p := range plans {
+		report.Refused = append(report.Refused, p.conflicts(r.Bases[i])...)
+	}
+	if len(report.Refused) > 0 {
+		return report, toolerr.New(toolerr.Conflict, "nothing was applied: %d of the files in changes %s were changed by others meanwhile", len(report.Refused), s.id)
+	}
+	for i, p := range plans {
+		p.leaveOut(refuse, &report)
+		r.Dirs[i] = p.directories(r.Dirs[i])
+	}
+	if err := s.save(r); err != nil {
+		return report, err
+	}
+	for i, p := range plans {
+		if err := p.run(r.Dirs[i], &report); err != nil {
+			return report, err
+		}
+		for _, c := range p.chosen { // a later command changes what is there now
+			r.Bases[i].forget(c)
+		}
+	}
+	left, err := s.changes(r)
+	if err != nil {
+		return report, err
+	}
+	for _, c := range left {
+		if c.Kind != Touched || !c.IsDir() {
+			report.Left++
+		}
+	}
+	if report.Left > 0 {
+		clear(r.Dirs)
+		return report, s.save(r)
+	}
+	// Until the set is gone its record has the times of the directories: what is
+	// left of them in the layer has others.
+	if err = os.Remove(filepath.Join(s.dir, "set.json")); err == nil {
+		removeTree(s.dir)
+	}
+	return report, err
+}
+
+// plan lists the changes to make in one root.
+type plan struct {
+	path    string
+	real    *os.Root
+	upper   string // "" where the set has no finished layer
+	chosen  []Change
+	parents map[string]bool // directories that are only made for what is in them
+	all     bool
+}
+
+// plan chooses the changes of a root. It removes from unused the paths that
+// name some.
+func (s *Set) plan(r *record, root int, paths []string, unused *[]string) (*plan, error) {
+	real, err := os.OpenRoot(r.Roots[root])
+	if err != nil {
+		return nil, err
+	}
+	p := &plan{path: r.Roots[root], real: real, parents: map[string]bool{}, all: len(paths) == 0}
+	uppers := s.uppers(r, root)
+	if len(uppers) == 0 {
+		return p, nil
+	}
+	p.upper = uppers[0]
+	if err := s.expose(r, root, real, p.upper); err != nil {
+		real.Close() //nolint:errcheck // nothing was written by it
+		return nil, err
+	}
+	list, err := diff(root, real, uppers)
+	if err != nil {
+		real.Close() //nolint:errcheck // nothing was written by it
+		return nil, err
+	}
+	made, has := map[string]Change{}, map[string]bool{}
+	for _, c := range list {
+		if c.New != nil && c.New.IsDir() && c.Kind != Touched {
+			made[c.Path] = c
+		}
+		by, ok := chooses(paths, p.path, c.Path)
+		if !ok && !p.all {
+			continue
+		}
+		*unused = slices.DeleteFunc(*unused, func(given string) bool { return given == by })
+		var above []Change
+		for dir := path.Dir(c.Path); dir != "."; dir = path.Dir(dir) {
+			if up, ok := made[dir]; ok && !has[dir] {
+				above = append(above, up)
+				p.parents[dir], has[dir] = true, true
+			}
+		}
+		slices.Reverse(above)
+		p.chosen = append(append(p.chosen, above...), c)
+		has[c.Path] = c.IsDir()
+	}
+	return p, nil
+}
+
+// Chooses reports whether paths, as given to Set.Apply, name a change. No paths
+// name all.
+func Chooses(paths []string, root, rel string) bool {
+	_, ok := chooses(paths, root, rel)
+	return ok || len(paths) == 0
+}
+
+// chooses returns the path that names a change.
+func chooses(paths []string, root, rel string) (string, bool) {
+	for _, given := range paths {
+		name := filepath.ToSlash(filepath.Clean(given))
+		if filepath.IsAbs(given) {
+			inside, err := filepath.Rel(root, given)
+			if err != nil || !filepath.IsLocal(inside) {
+				continue
+			}
+			name = filepath.ToSlash(inside)
+		}
+		if name == "." || name == rel || strings.HasPrefix(rel, name+"/") {
+			return given, true
+		}
+	}
+	return "", false
+}
+
+func (p *plan) conflicts(known bases) (found []Refusal) {
+	ours := map[string]bool{} // directories that are replaced, with all they hold
+	for _, c := range p.chosen {
+		parent := path.Dir(c.Path)
+		why := ""
+		switch {
+		case ours[parent]:
+			ours[c.Path] = c.New != nil && c.New.IsDir()
+		default:
+			why = known.conflict(p.real, c)
+			if info, err := p.real.Lstat(parent); why == "" && parent != "." && c.Kind != Deleted && (err != nil || !info.IsDir()) {
+				why = "has no directory " + parent + " any more"
+			}
+			ours[c.Path] = c.New != nil && c.New.IsDir() && (c.Old == nil || !c.Old.IsDir())
+		}
+		if why != "" {
+			found = append(found, Refusal{Path: abs(p.path, c.Path), Why: why})
+		}
+	}
+	return found
+}
+
+// leaveOut takes what must not be applied from the plan.
+func (p *plan) leaveOut(refuse func(string) string, report *Report) {
+	if refuse == nil {
+		return
+	}
+	var out string
+	p.chosen = slices.DeleteFunc(p.chosen, func(c Change) bool {
+		if c.Kind == Touched && c.IsDir() {
+			return false
+		}
+		why := ""
+		if out == "" || !strings.HasPrefix(c.Path, out+"/") {
+			out = ""
+			if why = refuse(abs(p.path, c.Path)); why == "" {
+				return false
+			}
+		}
+		if why != "" {
+			report.Refused = append(report.Refused, Refusal{Path: abs(p.path, c.Path), Why: why})
+			out = c.Path
+		}
+		return true
+	})
+}
+
+// directories notes mode and time of the directories that Apply works in, since
+// its work changes them. What an interrupted call noted stays.
+func (p *plan) directories(known map[string]meta) map[string]meta {
+	if known == nil {
+		known = map[string]meta{}
+	}
+	note := func(rel, source string) {
+		if info, err := os.Lstat(source); err == nil && info.IsDir() {
+			if _, there := known[rel]; !there {
+				known[rel] = meta{Mode: info.Mode(), Modified: info.ModTime()}
+			}
+		}
+	}
+	if p.upper == "" {
+		return known
+	}
+	for _, c := range p.chosen {
+		if c.source != "" && c.IsDir() {
+			note(c.Path, c.source)
+		}
+		for dir := path.Dir(c.Path); ; dir = path.Dir(dir) {
+			note(dir, filepath.Join(p.upper, filepath.FromSlash(dir)))
+			if dir == "." {
+				break
+			}
+		}
+	}
+	return known
+}
+
+// run carries the plan out.
+func (p *plan) run(dirs map[string]meta, report *Report) error {
+	links := map[uint64]string{}
+	for _, c := range p.chosen {
+		if err := p.change(c, links); err != nil {
+			return fmt.Errorf("%s: %w", abs(p.path, c.Path), err)
+		}
+		if !p.parents[c.Path] {
+			report.Applied = append(report.Applied, c)
+		}
+	}
+	var order []string
+	for rel := range dirs {
+		order = append(order, rel)
+	}
+	slices.SortFunc(order, func(a, b string) int { return comparePaths(b, a) })
+	for _, rel := range order {
+		if err := p.finishDir(rel, dirs[rel]); err != nil {
+			return fmt.Errorf("%s: %w", abs(p.path, rel), err)
+		}
+	}
+	return nil
+}
+
+// change makes one change.
+func (p *plan) change(c Change, links map[uint64]string) error {
+	if c.Kind == Deleted {
+		if err := p.remove(c.Path); err != nil {
+			return err
+		}
+		whiteout := filepath.Join(p.upper, filepath.FromSlash(c.Path))
+		if info, err := os.Lstat(whiteout); err == nil && isWhiteout(info) {
+			return inWritable(filepath.Dir(whiteout), func() error { return os.Remove(whiteout) })
+		}
+		return nil
+	}
+	now, err := p.real.Lstat(c.Path)
+	if err != nil && !missing(err) {
+		return err
+	}
+	if err == nil && now.IsDir() != c.New.IsDir() {
+		if err := p.remove(c.Path); err != nil {
+			return err
+		}
+	}
+	if c.New.IsDir() {
+		err := p.inParent(c.Path, func() error { return p.real.Mkdir(c.Path, 0o700) })
+		if errors.Is(err, fs.ErrExist) {
+			return nil
+		}
+		return err
+	}
+	return p.inParent(c.Path, func() error { return p.put(c, links) })
+}
+
+// inParent runs f while the owner may write in the directory of rel.
+func (p *plan) inParent(rel string, f func() error) error {
+	dir := path.Dir(rel)
+	info, err := p.real.Lstat(dir)
+	if err != nil || info.Mode()&0o300 == 0o300 {
+		return f()
+	}
+	if err := p.real.Chmod(dir, info.Mode()|0o700); err != nil {
+		return err
+	}
+	return errors.Join(f(), p.real.Chmod(dir, info.Mode()))
+}
+
+func (p *plan) remove(rel string) error {
+	return p.inParent(rel, func() error {
+		err := p.real.RemoveAll(rel)
+		if errors.Is(err, fs.ErrPermission) { // a directory in it that is closed to its owner
+			walkRoot(p.real, rel, func(name string, info fs.FileInfo, _ error) bool {
+				if info != nil && info.IsDir() {
+					p.real.Chmod(name, 0o700) //nolint:errcheck // the removal tells
+				}
+				return true
+			})
+			err = p.real.RemoveAll(rel)
+		}
+		return err
+	})
+}
+
+// put moves a file of the layer into the root: atomically by a rename on the
+// same file system, else by a copy that is renamed.
+func (p *plan) put(c Change, links map[uint64]string) error {
+	if err := removeMarks(c.source); err != nil {
+		return err
+	}
+	err := p.rename(c.source, c.Path)
+	if !crossesDevice(err) {
+		return err
+	}
+	ino, _ := identity(c.New)
+	temp := path.Join(path.Dir(c.Path), ".toolroom-"+rand.Text()[:12])
+	if first, ok := links[ino]; ok && c.New.Mode().IsRegular() {
+		err = p.real.Link(first, temp)
+	} else {
+		err = p.copy(c, temp)
+	}
+	if err == nil {
+		err = p.real.Rename(temp, c.Path)
+	}
+	if err != nil {
+		p.real.Remove(temp) //nolint:errcheck // the error is told
+		return err
+	}
+	links[ino] = c.Path
+	return inWritable(filepath.Dir(c.source), func() error { return os.Remove(c.source) })
+}
+
+// copy writes a file of the layer to a new name in the root.
+func (p *plan) copy(c Change, name string) error {
+	switch {
+	case c.New.Mode()&fs.ModeSymlink != 0:
+		target, err := os.Readlink(c.source)
+		if err != nil {
+			return err
+		}
+		if err = p.real.Symlink(target, name); err != nil {
+			return err
+		}
+		return p.linkTimes(name, c.New)
+	case !c.New.Mode().IsRegular():
+		return p.special(name, c.New)
+	}
+	from, err := openLayerFile(c.source)
+	if err != nil {
+		return err
+	}
+	defer from.Close() //nolint:errcheck // only read
+	to, err := p.real.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(to, from)
+	if err = errors.Join(err, to.Chmod(c.New.Mode()), to.Close()); err != nil {
+		return err
+	}
+	return p.real.Chtimes(name, c.New.ModTime(), c.New.ModTime())
+}
+
+// finishDir gives a directory its mode and time, and removes it from the layer
+// if nothing is left in it.
+func (p *plan) finishDir(rel string, want meta) error {
+	if info, err := p.real.Lstat(rel); err == nil && info.IsDir() {
+		if err := p.real.Chmod(rel, want.Mode); err != nil {
+			return err
+		}
+		if err := p.real.Chtimes(rel, want.Modified, want.Modified); err != nil {
+			return err
+		}
+	}
+	upper := filepath.Join(p.upper, filepath.FromSlash(rel))
+	if rel == "." {
+		return nil
+	}
+	entries, err := readDir(upper)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil && len(entries) == 0 {
+		return removeDir(upper)
+	}
+	return errors.Join(err, os.Chtimes(upper, want.Modified, want.Modified))
+}

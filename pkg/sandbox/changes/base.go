@@ -1,0 +1,256 @@
+package changes
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"syscall"
+)
+
+// maxHashed bounds the files whose content is recorded by a hash. A larger one
+// counts as changed when its size, inode or time of change differ.
+const maxHashed = 64 << 20
+
+// base describes an entry of a root at the time when a layer changed it, so
+// that Apply finds out whether somebody else has changed it since.
+type base struct {
+	Absent  bool        `json:"absent,omitempty"`
+	Unknown bool        `json:"unknown,omitempty"` // changed by others while the command ran
+	Mode    fs.FileMode `json:"mode,omitempty"`
+	Size    int64       `json:"size,omitempty"`
+	Inode   uint64      `json:"inode,omitempty"`
+	Changed int64       `json:"changed,omitempty"` // time of change, Unix nanoseconds
+	Hash    string      `json:"hash,omitempty"`    // SHA-256 of the content, or of a link's target
+}
+
+// bases are the records of one root by path.
+type bases map[string]base
+
+// record adds the bases of changes that have none yet. began is when the
+// command started, in Unix nanoseconds: what others changed after that has no
+// known base. 0 means that all have.
+func (b bases) record(real *os.Root, list []Change, began int64) {
+	for _, c := range list {
+		if _, known := b[c.Path]; !known {
+			b.add(real, c.Path, began, true)
+		}
+		if c.Old != nil && c.Old.IsDir() && (c.New == nil || !c.New.IsDir()) {
+			b.addTree(real, c.Path, began)
+		}
+	}
+}
+
+func (b bases) add(real *os.Root, rel string, began int64, content bool) {
+	info, err := real.Lstat(rel)
+	if err != nil {
+		b[rel] = base{Absent: true, Unknown: !missing(err)}
+		return
+	}
+	b[rel] = describe(real, rel, info, began, content)
+}
+
+// addTree records what a directory holds, without the contents. An earlier
+// command may have changed some of it, which has its record already.
+func (b bases) addTree(real *os.Root, dir string, began int64) {
+	walkRoot(real, dir, func(rel string, _ fs.FileInfo, err error) bool { // what cannot be read has no record, and is a conflict then
+		if _, known := b[rel]; err == nil && !known {
+			b.add(real, rel, began, false)
+		}
+		return true
+	})
+}
+
+func describe(real *os.Root, rel string, info fs.FileInfo, began int64, content bool) base {
+	ino, changed := identity(info)
+	d := base{Mode: info.Mode(), Size: info.Size(), Inode: ino, Changed: changed}
+	if info.IsDir() {
+		d.Size, d.Changed = 0, 0 // its entries have their own records
+		return d
+	}
+	d.Unknown = began != 0 && changed > began
+	switch {
+	case info.Mode()&fs.ModeSymlink != 0:
+		if target, err := real.Readlink(rel); err == nil {
+			d.Hash = sum([]byte(target))
+		}
+	case content && info.Mode().IsRegular() && info.Size() <= maxHashed:
+		if f, err := openRegular(real, rel); err == nil {
+			d.Hash = hashOf(f)
+			f.Close() //nolint:errcheck // only read
+		}
+	}
+	return d
+}
+
+// forget removes the record of an applied change, and the records of the entries
+// of a removed directory.
+func (b bases) forget(c Change) {
+	delete(b, c.Path)
+	if c.Old == nil || !c.Old.IsDir() || c.New != nil && c.New.IsDir() {
+		return
+	}
+	for other := range b {
+		if strings.HasPrefix(other, c.Path+"/") {
+			delete(b, other)
+		}
+	}
+}
+
+// conflict says why a change cannot be applied to the root as it is now, or "".
+func (b bases) conflict(real *os.Root, c Change) string {
+	was, known := b[c.Path]
+	info, err := real.Lstat(c.Path)
+	switch {
+	case err != nil && !missing(err):
+		return "cannot be read: " + err.Error()
+	case err != nil: // it is not there
+		if known && was.Absent || c.Kind == Deleted {
+			return ""
+		}
+		return "was deleted meanwhile"
+	case c.New != nil && (c.New.IsDir() && info.IsDir() || equal(real, c, info)):
+		return "" // as it is to be
+	case !known || was.Unknown:
+		return "was changed while the command ran"
+	case was.Absent:
+		return "was created meanwhile"
+	case !was.holds(real, c.Path, info):
+		return "was changed meanwhile"
+	case info.IsDir():
+		return b.treeConflict(real, c.Path)
+	}
+	return ""
+}
+
+// holds reports whether an entry is still what was recorded.
+func (d base) holds(real *os.Root, rel string, info fs.FileInfo) bool {
+	ino, changed := identity(info)
+	switch {
+	case info.Mode() != d.Mode:
+		return false
+	case info.IsDir():
+		return true
+	case ino == d.Inode && changed == d.Changed && info.Size() == d.Size:
+		return true
+	case d.Hash == "" || info.Size() != d.Size:
+		return false
+	}
+	return describe(real, rel, info, 0, true).Hash == d.Hash
+}
+
+// treeConflict finds an entry of a directory to be deleted that is not as it
+// was. Entries that are missing are fine.
+func (b bases) treeConflict(real *os.Root, dir string) (why string) {
+	walkRoot(real, dir, func(rel string, info fs.FileInfo, err error) bool {
+		was, known := b[rel]
+		switch {
+		case err != nil && errors.Is(err, fs.ErrNotExist):
+		case err == nil && rel == dir:
+		case err == nil && known && !was.Unknown && was.holds(real, rel, info):
+		default:
+			why = "holds " + path.Base(rel) + ", which was changed meanwhile"
+		}
+		return why == ""
+	})
+	return why
+}
+
+// equal reports whether a file of the root has the content and mode that the
+// change gives it.
+func equal(real *os.Root, c Change, info fs.FileInfo) bool {
+	if c.New == nil || info.Mode() != c.New.Mode() || info.Mode().IsRegular() && info.Size() != c.New.Size() {
+		return false
+	}
+	if info.Mode()&fs.ModeSymlink != 0 {
+		is, _ := real.Readlink(c.Path)
+		want, err := os.Readlink(c.source)
+		return err == nil && is == want
+	}
+	same, err := sameContent(real, c.Path, c.source)
+	return err == nil && same
+}
+
+// sameContent compares a regular file of the root with one of a layer.
+func sameContent(real *os.Root, rel, source string) (bool, error) {
+	a, err := openRegular(real, rel)
+	if err != nil {
+		return false, err
+	}
+	defer a.Close() //nolint:errcheck // only read
+	b, err := openLayerFile(source)
+	if err != nil {
+		return false, err
+	}
+	defer b.Close() //nolint:errcheck // only read
+	one, two := make([]byte, 64<<10), make([]byte, 64<<10)
+	for {
+		n, errA := io.ReadFull(a, one)
+		m, errB := io.ReadFull(b, two)
+		if n != m || !bytes.Equal(one[:n], two[:m]) {
+			return false, nil
+		}
+		if errA != nil || errB != nil {
+			return errors.Is(errA, io.EOF) || errors.Is(errA, io.ErrUnexpectedEOF), nil
+		}
+	}
+}
+
+// openRegular opens a file of the root for reading. It never waits, as opening
+// a fifo would.
+func openRegular(real *os.Root, rel string) (*os.File, error) {
+	f, err := real.OpenFile(rel, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	return regular(f)
+}
+
+// openLayerFile opens a file of a layer for reading, also one whose mode does
+// not let its owner read it.
+func openLayerFile(name string) (*os.File, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrPermission) {
+		info, statErr := os.Lstat(name)
+		if statErr != nil || !info.Mode().IsRegular() || os.Chmod(name, 0o600) != nil {
+			return nil, err
+		}
+		f, err = os.Open(name)
+		os.Chmod(name, info.Mode()) //nolint:errcheck // the owner could change it a moment ago
+	}
+	if err != nil {
+		return nil, err
+	}
+	return regular(f)
+}
+
+func regular(f *os.File) (*os.File, error) {
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		f.Close() //nolint:errcheck // nothing was read
+		return nil, errors.Join(err, errors.New("not a regular file"))
+	}
+	return f, nil
+}
+
+// hashOf returns the SHA-256 of a file up to maxHashed bytes, "" on an error.
+func hashOf(r io.Reader) string {
+	h := sha256.New()
+	if n, err := io.Copy(h, io.LimitReader(r, maxHashed+1)); err != nil || n > maxHashed {
+		return ""
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+func sum(data []byte) string {
+	h := sha256.Sum256(data)
+	return hex.EncodeToString(h[:])
+}
+
+func missing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotDirectory)
+}

@@ -1,0 +1,230 @@
+package changes_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/changes"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+const tree = `mkdir -p d/deep e; echo one > a; echo two > b; echo x > d/x; echo y > d/deep/y; echo z > e/z; ln -s a l; ln b hard; chmod 750 d; chmod 600 a`
+
+func TestChangesStayApartUntilTheyAreApplied(t *testing.T) {
+	b := newBench(t)
+	b.run(nil, tree)
+	before := state(t, b.root, true)
+	set, err := b.store.Create([]string{b.root})
+	require.NoError(t, err)
+	require.Equal(t, "new\n", b.run(set, `echo new > n; echo more >> a; rm -r d; mkdir d; echo w > d/w; mv e f; chmod 700 b; rm l; ln -s b l; cat n`))
+	require.Equal(t, before, state(t, b.root, true))
+	require.Equal(t, "new\nw\n", b.run(set, `cat n d/w; touch f/z; mkdir -p p/q; echo r > p/q/r`), "the next command sees the changes")
+	require.Equal(t, before, state(t, b.root, true))
+	list, err := set.Changes()
+	require.NoError(t, err)
+	require.Equal(t, "modified a, modified b, modified d, deleted d/deep, created d/w, deleted d/x, deleted e, created f/z, modified l, created n, created p/q/r", summary(list))
+
+	report, err := set.Apply(nil, nil)
+	require.NoError(t, err)
+	require.Zero(t, report.Left)
+	require.Equal(t, "new\none\nmore\nw\nz\nr\n", b.run(nil, `cat n a d/w f/z p/q/r; ls e d/x 2>/dev/null`))
+	require.NoDirExists(t, filepath.Join(b.dir, set.ID()))
+	_, err = b.store.Open(set.ID())
+	require.Equal(t, toolerr.NotFound, toolerr.CodeOf(err))
+}
+
+func TestDiscard(t *testing.T) {
+	b := newBench(t)
+	b.run(nil, tree)
+	before := state(t, b.root, true)
+	set, err := b.store.Create([]string{b.root})
+	require.NoError(t, err)
+	b.run(set, `rm -rf -- *; mkdir -m 0 closed; echo x > y; chmod 0 y`)
+	require.NoError(t, set.Discard())
+	require.Equal(t, before, state(t, b.root, true))
+	entries, err := os.ReadDir(b.dir)
+	require.NoError(t, err)
+	require.Empty(t, entries)
+}
+
+func TestSomeFilesAreApplied(t *testing.T) {
+	b := newBench(t)
+	b.run(nil, tree)
+	set, err := b.store.Create([]string{b.root})
+	require.NoError(t, err)
+	b.run(set, `echo more >> a; echo more >> b; mkdir -p p/q; echo r > p/q/r; echo s > p/s; rm d/x`)
+	report, err := set.Apply([]string{"a", "p/q", filepath.Join(b.root, "d")}, nil)
+	require.NoError(t, err)
+	require.NotZero(t, report.Left)
+	require.Equal(t, "one\nmore\ntwo\nr\n", b.run(nil, `cat a b p/q/r; ls p/s d/x 2>/dev/null`))
+	list, err := set.Changes()
+	require.NoError(t, err)
+	require.Equal(t, "modified b, created p/s", summary(list))
+	_, err = set.Apply([]string{"nothing"}, nil)
+	require.Equal(t, toolerr.NotFound, toolerr.CodeOf(err))
+	require.Equal(t, "two\nmore\ns\n", b.run(set, `cat b p/s; echo changed >> a`), "the rest is still seen, and a layer never writes into the root")
+	require.Equal(t, "one\nmore\n", b.run(nil, `cat a`))
+	_, err = set.Apply(nil, nil)
+	require.NoError(t, err)
+	require.Equal(t, "one\nmore\nchanged\ntwo\nmore\ns\n", b.run(nil, `cat a b p/s`))
+}
+
+func TestConflicts(t *testing.T) {
+	for name, theirs := range map[string]string{
+		"changed":                  `echo theirs >> a`,
+		"same size":                `echo 0ne > a`,
+		"deleted":                  `rm a`,
+		"created":                  `echo theirs > n`,
+		"in a deleted one":         `echo theirs > d/theirs`,
+		"changed in a deleted one": `echo theirs >> d/deep/y`,
+		"another type":             `rm a; mkdir a`,
+		"mode":                     `chmod 644 a`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.run(nil, tree)
+			set, err := b.store.Create([]string{b.root})
+			require.NoError(t, err)
+			b.run(set, `echo ours >> a; echo ours > n; rm -r d`)
+			b.run(nil, theirs)
+			before := state(t, b.root, true)
+			report, err := set.Apply(nil, nil)
+			require.Equal(t, toolerr.Conflict, toolerr.CodeOf(err), err)
+			require.Len(t, report.Refused, 1)
+			require.Equal(t, before, state(t, b.root, true), "nothing was applied")
+		})
+	}
+}
+
+func TestNoConflictWhereOthersDidTheSame(t *testing.T) {
+	b := newBench(t)
+	b.run(nil, tree)
+	set, err := b.store.Create([]string{b.root})
+	require.NoError(t, err)
+	b.run(set, `echo ours >> a; echo ours > n; rm -r d`)
+	b.run(nil, `echo ours >> a; touch b; echo ours > n; rm -r d; echo theirs > other`)
+	_, err = set.Apply(nil, nil)
+	require.NoError(t, err)
+	require.Equal(t, "one\nours\nours\ntheirs\n", b.run(nil, `cat a n other`))
+}
+
+func TestRefusedPathsStay(t *testing.T) {
+	b := newBench(t)
+	b.run(nil, tree)
+	set, err := b.store.Create([]string{b.root})
+	require.NoError(t, err)
+	b.run(set, `mkdir .vscode; echo {} > .vscode/tasks.json; echo ours > n`)
+	report, err := set.Apply(nil, func(abs string) string {
+		if filepath.Base(abs) == ".vscode" {
+			return "is protected"
+		}
+		return ""
+	})
+	require.NoError(t, err)
+	require.Len(t, report.Refused, 1)
+	require.NotZero(t, report.Left)
+	require.NoDirExists(t, filepath.Join(b.root, ".vscode"))
+	require.FileExists(t, filepath.Join(b.root, "n"))
+}
+
+// A process that is killed leaves a layer that nobody has ended.
+func TestAKilledProcessLosesNothing(t *testing.T) {
+	b := newBench(t)
+	b.run(nil, tree)
+	set, err := b.store.Create([]string{b.root})
+	require.NoError(t, err)
+	layer, err := set.Begin("killed")
+	require.NoError(t, err)
+	_, err = set.Apply(nil, nil)
+	require.Equal(t, toolerr.Conflict, toolerr.CodeOf(err), "a command runs over it")
+	require.Equal(t, toolerr.Conflict, toolerr.CodeOf(set.Discard()))
+	require.NoError(t, os.WriteFile(filepath.Join(layer.Mounts()[0].Upper, "a"), []byte("killed\n"), 0o600))
+	layer.Abandon()
+	again := b.store.List([]string{b.root})
+	require.Len(t, again, 1)
+	list, err := again[0].Changes()
+	require.NoError(t, err)
+	require.Equal(t, "modified a", summary(list))
+	_, err = again[0].Apply(nil, nil)
+	require.NoError(t, err)
+	require.Equal(t, "killed\n", b.run(nil, `cat a`))
+}
+
+// A user without rights has no capability over the directories that overlayfs
+// makes without any mode bit.
+func TestAsAPlainUser(t *testing.T) {
+	asPlainUser(t, "^(TestChangesStayApartUntilTheyAreApplied|TestDiscard|TestSomeFilesAreApplied|TestConflicts|TestClosedOpaqueDirectory|TestNamesThatAreNotUTF8|TestRandomSequences)$")
+}
+
+// A set whose record cannot be written any more, as on a full disk, can be
+// discarded.
+func TestDiscardWithoutRoom(t *testing.T) {
+	b := newBench(t)
+	set, err := b.store.Create([]string{b.root})
+	require.NoError(t, err)
+	layer, err := set.Begin("killed")
+	require.NoError(t, err)
+	layer.Abandon()
+	require.NoError(t, os.Mkdir(filepath.Join(b.dir, set.ID(), "set.json.new"), 0o700))
+	_, err = set.Changes()
+	require.Error(t, err)
+	require.NoError(t, set.Discard())
+	require.NoDirExists(t, filepath.Join(b.dir, set.ID()))
+}
+
+// A server may have no root that commands may write.
+func TestNoRoots(t *testing.T) {
+	set, err := changes.New(t.TempDir()).Create(nil)
+	require.NoError(t, err)
+	layer, err := set.Begin("true")
+	require.NoError(t, err)
+	require.Empty(t, layer.Mounts())
+	require.NoError(t, layer.End())
+	list, err := set.Changes()
+	require.NoError(t, err)
+	require.Empty(t, list)
+	require.NoError(t, set.Discard())
+}
+
+// An opaque directory is recognised by its attribute, which a user without rights
+// can read only where the mode lets the user read the directory.
+func TestClosedOpaqueDirectory(t *testing.T) {
+	b := newBench(t)
+	b.run(nil, tree)
+	set, err := b.store.Create([]string{b.root})
+	require.NoError(t, err)
+	b.run(set, `rm -r d e; mkdir d; echo n > d/n; chmod 444 d/n; chmod 311 d; mkdir e; chmod 555 e`)
+	b.run(set, `chmod 700 e; echo m > e/m; chmod 500 e`)
+	_, err = set.Apply(nil, nil)
+	require.NoError(t, err)
+	require.Equal(t, "d-wx--x--x\ndr-x------\nd/n\ne/m\n", b.run(nil, `stat -c %A d e; chmod 700 d; ls d/* e/*`))
+}
+
+// Names are bytes, in the record of a set as well.
+func TestNamesThatAreNotUTF8(t *testing.T) {
+	b := newBench(t)
+	b.root += "\xe4:,\\"
+	require.NoError(t, os.Mkdir(b.root, 0o755))
+	box := sandbox.New(sandbox.Config{Roots: []string{b.root}, AllowWrites: []string{"**"}})
+	var err error
+	b.rules, err = box.FS(context.Background())
+	require.NoError(t, err)
+	const make = `a=$'\xff' b=$'\xfe' d=$'\xc3' new=$'n\xff'; `
+	b.run(nil, make+`echo a > $a; echo b > $b; mkdir -p $d/$d gone/$d; echo d > $d/$d/$a; echo g > gone/$d/$a`)
+	before := state(t, b.root, true)
+	set, err := b.store.Create([]string{b.root})
+	require.NoError(t, err)
+	b.run(set, make+`echo more >> $a; rm $b; mkdir $new; echo new > $new/$new; chmod 700 $d/$d; echo more >> $d/$d/$a; rm -r gone; mkdir gone; echo h > gone/h`)
+	require.Equal(t, before, state(t, b.root, true))
+	roots, err := set.Roots()
+	require.NoError(t, err)
+	require.Equal(t, []string{b.root}, roots)
+	_, err = set.Apply(nil, nil)
+	require.NoError(t, err)
+	require.Equal(t, "a\nmore\nnew\nd\nmore\nh\n", b.run(nil, make+`cat $a $new/$new $d/$d/$a gone/h; ls $b gone/$d 2>/dev/null`))
+}

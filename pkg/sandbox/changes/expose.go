@@ -1,0 +1,114 @@
+package changes
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+)
+
+// expose prepares a layer for Apply. The times that the directories had before
+// are saved first, so that an interruption does not lose them.
+func (s *Set) expose(r *record, root int, real *os.Root, upper string) error {
+	if r.Opaque == nil {
+		r.Opaque = make([]map[string]meta, len(r.Roots))
+	}
+	if r.Opaque[root] == nil {
+		r.Opaque[root] = map[string]meta{}
+		err := filepath.WalkDir(upper, func(dir string, entry fs.DirEntry, err error) error {
+			if err == nil && entry.IsDir() {
+				rel, _ := filepath.Rel(upper, dir)
+				if _, inOpaque := r.Opaque[root][filepath.Dir(rel)]; inOpaque || isOpaque(dir) {
+					r.Opaque[root][rel], err = metaOf(dir)
+				}
+			}
+			if errors.Is(err, fs.ErrPermission) {
+				return nil // its mode closes it; readDir opens it
+			}
+			return err
+		})
+		if err == nil {
+			err = s.save(r)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := expose(real, upper, "."); err != nil {
+		return err
+	}
+	for rel, was := range r.Opaque[root] {
+		if err := os.Chtimes(filepath.Join(upper, rel), was.Modified, was.Modified); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	r.Opaque[root] = nil
+	return s.save(r)
+}
+
+func metaOf(dir string) (meta, error) {
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return meta{}, err
+	}
+	return meta{Mode: info.Mode(), Modified: info.ModTime()}, nil
+}
+
+// expose replaces the opaque mark of each directory of a layer by a whiteout for
+// each entry that it hides. Apply moves entries out of a layer: an opaque
+// directory would then hide what was moved, so that the next call, after an
+// interruption, took it for deleted.
+func expose(real *os.Root, upper, rel string) error {
+	dir := filepath.Join(upper, filepath.FromSlash(rel))
+	entries, err := readDir(dir)
+	if err != nil {
+		return err
+	}
+	if isOpaque(dir) {
+		if err := cover(real, dir, rel, entries); err != nil {
+			return err
+		}
+	}
+	for _, e := range entries {
+		if e.IsDir() {
+			if err := expose(real, upper, path.Join(rel, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// cover hides what an opaque directory hides by whiteouts and by opaque
+// directories in it, and then removes the mark.
+func cover(real *os.Root, dir, rel string, entries []fs.FileInfo) error {
+	own := map[string]bool{}
+	for _, e := range entries {
+		own[e.Name()] = true
+		if e.IsDir() {
+			if err := makeOpaque(filepath.Join(dir, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	hidden, err := readRootDir(real, rel)
+	if err != nil && !missing(err) && !errors.Is(err, fs.ErrInvalid) {
+		return err
+	}
+	err = inWritable(dir, func() error {
+		for _, e := range hidden {
+			if own[e.Name()] {
+				continue
+			}
+			if err := makeWhiteout(filepath.Join(dir, e.Name())); err != nil && !errors.Is(err, fs.ErrExist) {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return removeOpaque(dir)
+}

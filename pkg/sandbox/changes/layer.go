@@ -1,0 +1,208 @@
+package changes
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// A Layer receives the changes of one command. End it.
+type Layer struct {
+	set    *Set
+	name   string
+	mounts []Mount
+	lock   *os.File // held while the command runs
+}
+
+// Begin adds a layer for a command. LIMIT_REACHED where too many commands run
+// at the same time.
+func (s *Set) Begin(command string) (*Layer, error) {
+	l := &Layer{set: s}
+	err := s.update(func(r *record) error {
+		if err := s.fold(r); err != nil {
+			return err
+		}
+		if len(r.Layers) >= maxLayers {
+			return toolerr.New(toolerr.LimitReached, "%d commands run over the changes %s: wait for one to end", len(r.Layers), s.id)
+		}
+		r.Next++
+		l.name = strconv.Itoa(r.Next)
+		var err error
+		if l.mounts, err = s.makeLayer(r, l.name); err != nil {
+			return err
+		}
+		if err = os.MkdirAll(filepath.Join(s.dir, l.name), 0o700); err != nil {
+			return err
+		}
+		if l.lock, err = os.OpenFile(filepath.Join(s.dir, l.name, "lock"), os.O_CREATE|os.O_RDWR, 0o600); err != nil {
+			return err
+		}
+		if _, err = sandbox.TryLock(l.lock); err != nil {
+			return err
+		}
+		// The clock that file systems stamp files by differs from the machine's.
+		info, err := l.lock.Stat()
+		if err != nil {
+			return err
+		}
+		_, began := identity(info)
+		r.Commands = append(r.Commands, command)
+		r.Layers = append(r.Layers, layerRecord{Name: l.name, Began: began, Needs: len(r.Layers)})
+		return s.save(r)
+	})
+	if err != nil {
+		if l.lock != nil {
+			l.lock.Close() //nolint:errcheck // the error is told
+		}
+		return nil, err
+	}
+	return l, nil
+}
+
+// makeLayer makes the directories of a layer. Its upper directories look like
+// the directories beneath them.
+func (s *Set) makeLayer(r *record, name string) (mounts []Mount, err error) {
+	for i, root := range r.Roots {
+		m := Mount{Root: root, Upper: s.upper(name, i), Work: filepath.Join(s.dir, name, strconv.Itoa(i), "work")}
+		below := root
+		for _, l := range slices.Backward(r.Layers) {
+			if l.Done {
+				m.Lower = append(m.Lower, s.upper(l.Name, i))
+			}
+		}
+		if len(m.Lower) > 0 {
+			below = m.Lower[0]
+		}
+		info, err := os.Stat(below)
+		if err == nil {
+			err = errors.Join(os.MkdirAll(m.Upper, 0o700), os.MkdirAll(m.Work, 0o700))
+		}
+		if err == nil {
+			err = errors.Join(os.Chmod(m.Upper, info.Mode().Perm()), os.Chtimes(m.Upper, time.Time{}, info.ModTime()))
+		}
+		if err != nil {
+			return nil, err
+		}
+		mounts = append(mounts, m)
+	}
+	return mounts, nil
+}
+
+func (s *Set) upper(layer string, root int) string {
+	return filepath.Join(s.dir, layer, strconv.Itoa(root), "upper")
+}
+
+// Mounts says what to mount for the command.
+func (l *Layer) Mounts() []Mount { return l.mounts }
+
+// End finishes the layer once its command has ended and nothing has it mounted
+// any more.
+func (l *Layer) End() error {
+	defer l.lock.Close() //nolint:errcheck // frees the lock
+	return l.set.update(func(r *record) error {
+		for i := range r.Layers {
+			if r.Layers[i].Name == l.name {
+				if err := l.set.finish(r, &r.Layers[i]); err != nil {
+					return err
+				}
+			}
+		}
+		return l.set.fold(r)
+	})
+}
+
+// finish notes what the roots hold where a layer has changes.
+func (s *Set) finish(r *record, l *layerRecord) error {
+	l.Done = true
+	for i, root := range r.Roots {
+		real, err := os.OpenRoot(root)
+		if err != nil {
+			continue // the root is gone; Apply says so
+		}
+		list, err := diff(i, real, s.uppers(r, i))
+		if err == nil {
+			r.Bases[i].record(real, list, l.Began)
+		}
+		real.Close() //nolint:errcheck // only read
+		if err != nil {
+			return err
+		}
+	}
+	return s.save(r)
+}
+
+// recover finishes the layers whose process was killed.
+func (s *Set) recover(r *record) error {
+	for i := range r.Layers {
+		if l := &r.Layers[i]; !l.Done && !s.runs(*l) {
+			if err := s.finish(r, l); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// runs reports whether a command still works over a layer.
+func (s *Set) runs(l layerRecord) bool {
+	if l.Done {
+		return false
+	}
+	f, err := os.OpenFile(filepath.Join(s.dir, l.Name, "lock"), os.O_RDWR, 0)
+	if err != nil {
+		return false
+	}
+	defer f.Close() //nolint:errcheck // frees the lock
+	free, err := sandbox.TryLock(f)
+	return err == nil && !free
+}
+
+// uppers are the upper directories of the finished layers for a root, the
+// newest first.
+func (s *Set) uppers(r *record, root int) (dirs []string) {
+	for _, l := range slices.Backward(r.Layers) {
+		if l.Done {
+			dirs = append(dirs, s.upper(l.Name, root))
+		}
+	}
+	return dirs
+}
+
+// fold merges finished layers that follow each other and that no running
+// command uses.
+func (s *Set) fold(r *record) error {
+	used := 0
+	for i, l := range r.Layers {
+		if !l.Done {
+			used = i
+		}
+	}
+	for i := len(r.Layers) - 1; i > used; i-- {
+		newer, older := r.Layers[i], r.Layers[i-1]
+		if !newer.Done || !older.Done {
+			continue
+		}
+		for root := range r.Roots {
+			var below []string
+			for _, l := range slices.Backward(r.Layers[:i-1]) {
+				below = append(below, s.upper(l.Name, root))
+			}
+			below = append(below, r.Roots[root])
+			if err := foldInto(s.upper(older.Name, root), s.upper(newer.Name, root), below); err != nil {
+				return err
+			}
+		}
+		r.Layers = slices.Delete(r.Layers, i, i+1)
+		if err := s.save(r); err != nil {
+			return err
+		}
+		removeTree(filepath.Join(s.dir, newer.Name))
+	}
+	return nil
+}

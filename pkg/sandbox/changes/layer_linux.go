@@ -1,0 +1,160 @@
+package changes
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+const errNotDirectory = syscall.ENOTDIR
+
+// isWhiteout reports whether an entry of an upper directory marks a deleted
+// file.
+func isWhiteout(info fs.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && info.Mode()&fs.ModeCharDevice != 0 && stat.Rdev == 0
+}
+
+const opaqueMark = "user.overlay.opaque"
+
+// isOpaque reports whether a directory of an upper directory hides the
+// directories of the same name beneath it.
+func isOpaque(dir string) bool {
+	var value [1]byte
+	n := 0
+	err := withMode(dir, 0o400, func() (err error) {
+		n, err = unix.Lgetxattr(dir, opaqueMark, value[:])
+		return err
+	})
+	return err == nil && n == 1 && value[0] == 'y'
+}
+
+// makeOpaque sets what isOpaque reports.
+func makeOpaque(dir string) error {
+	return withMode(dir, 0o200, func() error { return unix.Lsetxattr(dir, opaqueMark, []byte("y"), 0) })
+}
+
+// removeOpaque removes what isOpaque reports.
+func removeOpaque(dir string) error { return removeMark(dir, opaqueMark) }
+
+func removeMark(path, name string) error {
+	return withMode(path, 0o200, func() error {
+		if err := unix.Lremovexattr(path, name); err != nil && err != unix.ENODATA {
+			return err
+		}
+		return nil
+	})
+}
+
+// withMode runs f, again with bits added to the mode of a file of a layer if
+// that is what f fails for: the kernel lets a user without rights read and
+// write attributes only of files that the user may read and write.
+func withMode(path string, bits fs.FileMode, f func() error) error {
+	err := f()
+	if err != unix.EACCES {
+		return err
+	}
+	info, statErr := os.Lstat(path)
+	if statErr != nil || info.Mode()&fs.ModeSymlink != 0 || os.Chmod(path, info.Mode()|bits) != nil {
+		return err
+	}
+	return errors.Join(f(), os.Chmod(path, info.Mode()))
+}
+
+// makeWhiteout makes an entry that hides the one beneath it. No privilege is
+// needed for it since Linux 5.8.
+func makeWhiteout(name string) error { return unix.Mknod(name, unix.S_IFCHR, 0) }
+
+// removeMarks removes the attributes that overlayfs has put on an entry. Links
+// and devices cannot have any.
+func removeMarks(path string) error {
+	list := make([]byte, 4096)
+	n, err := unix.Llistxattr(path, list)
+	if err != nil {
+		return nil // a file system without attributes, or a link
+	}
+	for _, name := range strings.Split(string(list[:n]), "\x00") {
+		if strings.HasPrefix(name, "user.overlay.") {
+			if err := removeMark(path, name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// identity returns the inode and the time of change, in Unix nanoseconds, by
+// which another file and another version are recognized.
+func identity(info fs.FileInfo) (ino uint64, changed int64) {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, 0
+	}
+	return stat.Ino, stat.Ctim.Nano()
+}
+
+// copyTimes gives a directory the times of another one.
+func copyTimes(name string, info fs.FileInfo) error {
+	return os.Chtimes(name, info.ModTime(), info.ModTime())
+}
+
+// lockFile waits for the lock of a file.
+func lockFile(f *os.File) error {
+	for {
+		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != unix.EINTR {
+			return err
+		}
+	}
+}
+
+// unlockFile frees the lock at once. To close the file does not: a process that
+// is being started has its descriptor, too, until it runs its program.
+func unlockFile(f *os.File) { unix.Flock(int(f.Fd()), unix.LOCK_UN) } //nolint:errcheck // closing it frees the lock, too
+
+func crossesDevice(err error) bool { return errors.Is(err, unix.EXDEV) }
+
+// rename moves a file of a layer to a path in the root, in which no link is
+// followed out of the root.
+func (p *plan) rename(source, rel string) error {
+	dir, err := p.real.Open(path.Dir(rel))
+	if err != nil {
+		return err
+	}
+	defer dir.Close() //nolint:errcheck // only its descriptor was used
+	return inWritable(filepath.Dir(source), func() error {
+		return unix.Renameat(unix.AT_FDCWD, source, int(dir.Fd()), path.Base(rel))
+	})
+}
+
+// linkTimes gives a link its time.
+func (p *plan) linkTimes(rel string, info fs.FileInfo) error {
+	return p.inDir(rel, func(dir int, name string) error {
+		at := unix.NsecToTimespec(info.ModTime().UnixNano())
+		return unix.UtimesNanoAt(dir, name, []unix.Timespec{at, at}, unix.AT_SYMLINK_NOFOLLOW)
+	})
+}
+
+// special makes a fifo.
+func (p *plan) special(rel string, info fs.FileInfo) error {
+	if info.Mode()&fs.ModeNamedPipe == 0 {
+		return errors.New("a device cannot be applied")
+	}
+	return p.inDir(rel, func(dir int, name string) error {
+		return unix.Mknodat(dir, name, unix.S_IFIFO|uint32(info.Mode().Perm()), 0)
+	})
+}
+
+func (p *plan) inDir(rel string, f func(dir int, name string) error) error {
+	dir, err := p.real.Open(path.Dir(rel))
+	if err != nil {
+		return err
+	}
+	defer dir.Close() //nolint:errcheck // only its descriptor was used
+	return f(int(dir.Fd()), path.Base(rel))
+}

@@ -1,0 +1,91 @@
+package changes
+
+import (
+	"encoding/base64"
+	"io/fs"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// record is the content of set.json.
+type record struct {
+	Roots    []string          `json:"roots"` // absolute, links resolved
+	Began    time.Time         `json:"began"`
+	Commands []string          `json:"commands"`
+	Layers   []layerRecord     `json:"layers"` // the oldest first
+	Bases    []bases           `json:"bases"`  // by root
+	Dirs     []map[string]meta `json:"dirs,omitempty"`
+	Opaque   []map[string]meta `json:"opaque,omitempty"` // while Apply prepares a layer
+	Next     int               `json:"next"`
+}
+
+type layerRecord struct {
+	Name  string `json:"name"`
+	Began int64  `json:"began"` // Unix nanoseconds
+	Done  bool   `json:"done"`
+	Needs int    `json:"needs"` // layers beneath it that overlayfs uses while it is not done
+}
+
+// meta holds the mode and time that a directory gets after its entries were
+// applied.
+type meta struct {
+	Mode     fs.FileMode `json:"mode"`
+	Modified time.Time   `json:"modified"`
+}
+
+// JSON texts are UTF-8, names of files are bytes. encodePath marks a path that
+// is not UTF-8 by a zero byte, which no path has.
+func encodePath(path string) string {
+	if utf8.ValidString(path) {
+		return path
+	}
+	return "\x00" + base64.StdEncoding.EncodeToString([]byte(path))
+}
+
+func decodePath(text string) string {
+	if encoded, ok := strings.CutPrefix(text, "\x00"); ok {
+		if path, err := base64.StdEncoding.DecodeString(encoded); err == nil {
+			return string(path)
+		}
+	}
+	return text
+}
+
+// withPaths returns the record with all paths converted.
+func (r record) withPaths(convert func(string) string) record {
+	roots, known := make([]string, len(r.Roots)), make([]bases, len(r.Bases))
+	for i, root := range r.Roots {
+		roots[i] = convert(root)
+	}
+	for i, of := range r.Bases {
+		known[i] = convertKeys(of, convert)
+	}
+	r.Roots, r.Bases = roots, known
+	r.Dirs, r.Opaque = convertAll(r.Dirs, convert), convertAll(r.Opaque, convert)
+	return r
+}
+
+func convertAll(maps []map[string]meta, convert func(string) string) []map[string]meta {
+	var converted []map[string]meta
+	for _, m := range maps {
+		converted = append(converted, convertKeys(m, convert))
+	}
+	return converted
+}
+
+// convertKeys returns m itself where no key changes.
+func convertKeys[V any](m map[string]V, convert func(string) string) map[string]V {
+	same := true
+	for key := range m {
+		same = same && convert(key) == key
+	}
+	if same {
+		return m
+	}
+	converted := make(map[string]V, len(m))
+	for key, value := range m {
+		converted[convert(key)] = value
+	}
+	return converted
+}

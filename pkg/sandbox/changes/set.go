@@ -1,0 +1,210 @@
+package changes
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// maxLayers bounds the layers of a set: overlayfs is given their names in one
+// value of 255 bytes.
+const maxLayers = 12
+
+// A Set holds the pending changes to its roots.
+type Set struct {
+	dir string
+	id  string
+}
+
+// ID names the set.
+func (s *Set) ID() string { return s.id }
+
+// Roots returns the roots that the set has changes to.
+func (s *Set) Roots() ([]string, error) {
+	r, err := s.load()
+	if err != nil {
+		return nil, err
+	}
+	return r.Roots, nil
+}
+
+// Commands returns the commands that made the changes, the oldest first.
+func (s *Set) Commands() ([]string, error) {
+	r, err := s.load()
+	if err != nil {
+		return nil, err
+	}
+	return r.Commands, nil
+}
+
+func (s *Set) load() (*record, error) {
+	data, err := os.ReadFile(filepath.Join(s.dir, "set.json"))
+	if err != nil {
+		return nil, err
+	}
+	var r record
+	if err := json.Unmarshal(data, &r); err != nil {
+		return nil, fmt.Errorf("changes %s: %w", s.id, err)
+	}
+	r = r.withPaths(decodePath)
+	return &r, nil
+}
+
+func (s *Set) save(r *record) error {
+	data, err := json.Marshal(r.withPaths(encodePath))
+	if err != nil {
+		return err
+	}
+	name := filepath.Join(s.dir, "set.json")
+	f, err := os.OpenFile(name+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(name+".new", name)
+	}
+	return err
+}
+
+// update changes the record while no other process does.
+func (s *Set) update(change func(*record) error) error {
+	return s.locked(func(r *record) error {
+		if err := s.recover(r); err != nil {
+			return err
+		}
+		return change(r)
+	})
+}
+
+// locked calls use with the record while no other process has it.
+func (s *Set) locked(use func(*record) error) error {
+	lock, err := os.OpenFile(filepath.Join(s.dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return toolerr.New(toolerr.NotFound, "there are no pending changes %s any more: they were applied or discarded", s.id)
+		}
+		return err
+	}
+	defer lock.Close() //nolint:errcheck // frees the lock
+	if err := lockFile(lock); err != nil {
+		return err
+	}
+	defer unlockFile(lock)
+	r, err := s.load()
+	if errors.Is(err, fs.ErrNotExist) {
+		return toolerr.New(toolerr.NotFound, "there are no pending changes %s any more: they were applied or discarded", s.id)
+	}
+	if err != nil {
+		return err
+	}
+	return use(r)
+}
+
+// Changes lists the differences between the roots and the set, sorted by root
+// and path.
+func (s *Set) Changes() (list []Change, err error) {
+	err = s.update(func(r *record) error {
+		list, err = s.changes(r)
+		return err
+	})
+	return list, err
+}
+
+func (s *Set) changes(r *record) (list []Change, err error) {
+	for i, root := range r.Roots {
+		real, err := os.OpenRoot(root)
+		if err != nil {
+			return nil, err
+		}
+		part, err := diff(i, real, s.uppers(r, i))
+		real.Close() //nolint:errcheck // only read
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, part...)
+	}
+	return list, nil
+}
+
+// HasDir reports whether the set has a directory at an absolute path beneath
+// one of its roots: one that it created or changed something in.
+func (s *Set) HasDir(path string) bool {
+	r, err := s.load()
+	if err != nil {
+		return false
+	}
+	for i, root := range r.Roots {
+		rel, err := filepath.Rel(root, path)
+		if err != nil || !filepath.IsLocal(rel) {
+			continue
+		}
+		for _, upper := range s.uppers(r, i) {
+			at, found := upper, true
+			for _, part := range strings.Split(rel, string(filepath.Separator)) {
+				closed := isOpaque(at)
+				at = filepath.Join(at, part)
+				info, err := os.Lstat(at)
+				if err == nil && !info.IsDir() || err != nil && closed {
+					return false
+				}
+				if found = err == nil; !found {
+					break
+				}
+			}
+			if found {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Discard removes the set. CONFLICT while a command runs over it. It writes
+// nothing, so that it makes room on a full disk.
+func (s *Set) Discard() error {
+	err := s.locked(func(r *record) error {
+		if err := s.idle(r); err != nil {
+			return err
+		}
+		return os.Rename(filepath.Join(s.dir, "set.json"), filepath.Join(s.dir, "discarded.json"))
+	})
+	if err == nil {
+		removeTree(s.dir)
+	}
+	return err
+}
+
+// idle is an error while a command runs over the set.
+func (s *Set) idle(r *record) error {
+	for _, l := range r.Layers {
+		if s.runs(l) {
+			return toolerr.New(toolerr.Conflict, "a command still runs over the changes %s: wait for it to end, or end it", s.id)
+		}
+	}
+	return nil
+}
+
+// removeTree removes a directory with what commands made so that it cannot be
+// removed at once.
+func removeTree(dir string) {
+	if os.RemoveAll(dir) == nil {
+		return
+	}
+	filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error { //nolint:errcheck // what is left is removed with the set
+		if entry != nil && entry.IsDir() {
+			os.Chmod(name, 0o700) //nolint:errcheck // before it is read
+			if err != nil {
+				return nil
+			}
+		}
+		return nil
+	})
+	os.RemoveAll(dir) //nolint:errcheck // its place is the state directory
+}

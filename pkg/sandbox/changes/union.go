@@ -1,0 +1,215 @@
+package changes
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+)
+
+// union computes the difference between a root and its layers.
+type union struct {
+	root    int
+	real    *os.Root
+	changes []Change
+}
+
+// entry is one name in the upper directories, the newest first.
+type entry struct {
+	paths []string
+	infos []fs.FileInfo
+}
+
+// diff returns the changes of one root, sorted by path. uppers are the upper
+// directories of its layers, the newest first.
+func diff(index int, real *os.Root, uppers []string) ([]Change, error) {
+	u := union{root: index, real: real}
+	err := u.walk(".", uppers, true)
+	slices.SortFunc(u.changes, func(a, b Change) int { return comparePaths(a.Path, b.Path) })
+	return u.changes, err
+}
+
+// walk compares a directory. stack are the directories of this name in the
+// layers, the newest first; visible says that the root's own entries show
+// through where no layer has the name.
+func (u *union) walk(rel string, stack []string, visible bool) error {
+	names, cut, err := merge(stack)
+	if err != nil {
+		return err
+	}
+	visible = visible && !cut
+	if !visible {
+		if err := u.hidden(rel, names); err != nil {
+			return err
+		}
+	}
+	for name, e := range names {
+		if err := u.compare(path.Join(rel, name), e, visible); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// merge lists the entries of directories that are shown as one. cut reports
+// that one of them is opaque, so that nothing beneath it is seen.
+func merge(stack []string) (names map[string]*entry, cut bool, err error) {
+	names = map[string]*entry{}
+	for _, dir := range stack {
+		entries, err := readDir(dir)
+		if err != nil {
+			return nil, false, err
+		}
+		for _, info := range entries {
+			e := names[info.Name()]
+			if e == nil {
+				e = &entry{}
+				names[info.Name()] = e
+			}
+			e.paths = append(e.paths, dir+"/"+info.Name())
+			e.infos = append(e.infos, info)
+		}
+		if isOpaque(dir) {
+			return names, true, nil
+		}
+	}
+	return names, false, nil
+}
+
+// readDir lists a directory of a layer, also one that its mode closes to its
+// owner.
+func readDir(dir string) ([]fs.FileInfo, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrPermission) {
+		info, statErr := os.Lstat(dir)
+		if statErr != nil || os.Chmod(dir, 0o700) != nil {
+			return nil, err
+		}
+		entries, err = os.ReadDir(dir)
+		defer os.Chmod(dir, info.Mode().Perm()) //nolint:errcheck // the owner could change it a moment ago
+	}
+	if err != nil {
+		return nil, err
+	}
+	infos := make([]fs.FileInfo, 0, len(entries))
+	for _, e := range entries {
+		info, err := e.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		infos = append(infos, info)
+	}
+	return infos, nil
+}
+
+// hidden adds a deletion for each entry of the root's directory that an opaque
+// directory of a layer hides and that no layer has.
+func (u *union) hidden(rel string, names map[string]*entry) error {
+	entries, err := readRootDir(u.real, rel)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotDirectory) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if names[e.Name()] == nil {
+			info, err := u.real.Lstat(path.Join(rel, e.Name()))
+			if err != nil {
+				continue // deleted since
+			}
+			u.add(Change{Path: path.Join(rel, e.Name()), Kind: Deleted, Old: info})
+		}
+	}
+	return nil
+}
+
+// compare adds the changes of one name.
+func (u *union) compare(rel string, e *entry, visible bool) error {
+	top := e.infos[0]
+	old, err := u.real.Lstat(rel)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotDirectory) {
+		old = nil
+	} else if err != nil {
+		return err
+	}
+	switch {
+	case isWhiteout(top):
+		if old != nil {
+			u.add(Change{Path: rel, Kind: Deleted, Old: old})
+		}
+		return nil
+	case top.Mode()&fs.ModeSocket != 0: // nobody listens at it any more
+		return nil
+	case !top.IsDir():
+		u.add(Change{Path: rel, Kind: u.kind(rel, e.paths[0], old, top), Old: old, New: top, source: e.paths[0]})
+		return nil
+	}
+	below := e.paths
+	for i, info := range e.infos {
+		if !info.IsDir() {
+			below, visible = e.paths[:i], false
+			break
+		}
+	}
+	visible = visible && (old == nil || old.IsDir())
+	kind := Touched
+	switch {
+	case old == nil:
+		kind = Created
+	case !old.IsDir() || old.Mode() != top.Mode():
+		kind = Modified
+	}
+	u.add(Change{Path: rel, Kind: kind, Old: old, New: top, source: e.paths[0]})
+	return u.walk(rel, below, visible && old != nil)
+}
+
+func (u *union) add(c Change) {
+	c.Root = u.root
+	u.changes = append(u.changes, c)
+}
+
+// kind compares a file with the one that the root has.
+func (u *union) kind(rel, source string, old, now fs.FileInfo) Kind {
+	switch {
+	case old == nil:
+		return Created
+	case old.Mode() != now.Mode():
+		return Modified
+	case now.Mode()&fs.ModeSymlink != 0:
+		was, _ := u.real.Readlink(rel)
+		if is, _ := os.Readlink(source); is == was {
+			return Touched
+		}
+		return Modified
+	case !now.Mode().IsRegular():
+		return Touched
+	case old.Size() != now.Size():
+		return Modified
+	}
+	if same, err := sameContent(u.real, rel, source); err == nil && same {
+		return Touched
+	}
+	return Modified
+}
+
+// comparePaths sorts a directory directly before what it holds.
+func comparePaths(a, b string) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] != b[i] {
+			switch {
+			case a[i] == '/':
+				return -1
+			case b[i] == '/':
+				return 1
+			}
+			return int(a[i]) - int(b[i])
+		}
+	}
+	return len(a) - len(b)
+}

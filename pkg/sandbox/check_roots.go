@@ -1,0 +1,75 @@
+package sandbox
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// CheckRoots returns an error for the first of the given plain command line
+// arguments that names no directory: NotFound, with the names of up to three
+// directories near it, or NotADirectory. It opens nothing; a root that
+// disappears later is reported call by call.
+func (c *Config) CheckRoots(args []string) error {
+	s := New(*c)
+	for _, arg := range args {
+		dir, _ := splitRootSpec(arg)
+		if dir == "" || checkName(dir) != nil {
+			continue // refused by Validate
+		}
+		abs, err := s.expand(dir)
+		if err != nil {
+			return err
+		}
+		info, err := os.Stat(abs)
+		switch shown := EscapeName(dir); {
+		case os.IsNotExist(err):
+			if near := nearDirs(abs, filepath.Dir(dir)); len(near) > 0 {
+				return toolerr.New(toolerr.NotFound, "the directory %s does not exist; did you mean %s?", shown, strings.Join(near, ", "))
+			}
+			return toolerr.New(toolerr.NotFound, "the directory %s does not exist: create it, or name another", shown)
+		case err == nil && !info.IsDir():
+			return toolerr.New(toolerr.NotADirectory, "%s is not a directory: name the directory that holds it", shown)
+		}
+	}
+	return nil
+}
+
+// nearDirs returns the paths of up to three directories next to a missing one
+// whose names are near its name, the nearest first. shown is the parent
+// directory as the caller wrote it.
+func nearDirs(missing, shown string) []string {
+	parent, err := os.Open(filepath.Dir(missing))
+	if err != nil {
+		return nil
+	}
+	type near struct {
+		path     string
+		distance int
+	}
+	wanted := canonical(filepath.Base(missing))
+	limit := min(3, max(1, utf8.RuneCountInString(wanted)/3))
+	var all []near
+	for _, name := range readNames(parent, maxSuggestScan) {
+		d := distance(wanted, canonical(name), limit)
+		if d > limit {
+			continue
+		}
+		if info, err := os.Stat(filepath.Join(filepath.Dir(missing), name)); err == nil && info.IsDir() {
+			all = append(all, near{EscapeName(filepath.Join(shown, name)), d})
+		}
+	}
+	slices.SortFunc(all, func(a, b near) int {
+		return cmp.Or(cmp.Compare(a.distance, b.distance), strings.Compare(a.path, b.path))
+	})
+	var paths []string
+	for _, n := range all[:min(len(all), maxSuggestions)] {
+		paths = append(paths, n.path)
+	}
+	return paths
+}

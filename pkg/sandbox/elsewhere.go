@@ -1,0 +1,73 @@
+package sandbox
+
+import (
+	"cmp"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Finder visits what is below root, an absolute path, in a fixed order and
+// within a bound of entries: what no ignore file hides first. It calls yield
+// with each entry's path relative to root, with slashes, until yield returns
+// false.
+type Finder func(f *FS, root string, yield func(path, name string) bool)
+
+// Quiet returns f with errors that look for a missing name in its directory
+// only, for names that no caller asked for.
+func (f *FS) Quiet() *FS {
+	quiet := *f
+	quiet.finder = nil
+	return &quiet
+}
+
+// likely is an existing path that a missing one was perhaps meant to be.
+type likely struct {
+	path     string // as it is shown
+	distance int    // of its last name
+	shared   int    // components before the last that both paths end in
+}
+
+// elsewhere returns existing paths, in any directory of the roots, whose last
+// name equals the missing path's or is near it, the likeliest first.
+func (f *FS) elsewhere(m *missing) []likely {
+	wanted := append(slices.Clone(m.dir), append([]string{m.name}, m.rest...)...)
+	for len(wanted) > 0 && wanted[len(wanted)-1] == "." { // a trailing slash
+		wanted = wanted[:len(wanted)-1]
+	}
+	if f.finder == nil || len(wanted) == 0 || slices.Contains(wanted, "..") {
+		return nil
+	}
+	last := canonical(wanted[len(wanted)-1])
+	limit := min(2, utf8.RuneCountInString(last)/4)
+	var all []likely
+	for _, r := range f.roots[:f.listed] {
+		f.finder(f, r.Path, func(path, name string) bool {
+			d := distance(last, canonical(name), limit)
+			if d > limit {
+				return true
+			}
+			abs := filepath.Join(r.Path, filepath.FromSlash(path))
+			if f.Denied(abs) {
+				return true
+			}
+			parts := strings.Split(path, "/")
+			all = append(all, likely{f.Display(abs), d, sharedEnd(wanted, parts)})
+			return len(all) < maxSuggestScan/100
+		})
+	}
+	slices.SortStableFunc(all, func(a, b likely) int {
+		return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(b.shared, a.shared),
+			cmp.Compare(strings.Count(a.path, "/"), strings.Count(b.path, "/")), strings.Compare(a.path, b.path))
+	})
+	return all
+}
+
+// sharedEnd counts the components before the last that two paths end in.
+func sharedEnd(a, b []string) (n int) {
+	for i, j := len(a)-2, len(b)-2; i >= 0 && j >= 0 && a[i] == b[j]; i, j = i-1, j-1 {
+		n++
+	}
+	return n
+}

@@ -1,0 +1,74 @@
+package sandbox
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// maxIncluded bounds the files with settings that are looked at for one write.
+const maxIncluded = 64
+
+// gitSettings returns the files whose settings hold in the worktree at top, or
+// in every one if there is no repository: its own, the user's, and what they
+// include, whatever the condition. A file need not exist.
+func (f *FS) gitSettings(top string) []string {
+	files := slices.Clone(f.writes().git)
+	if dir, common := gitDirectories(top); dir != "" {
+		files = append(files, filepath.Join(common, "config"), filepath.Join(dir, "config.worktree"))
+	}
+	for i := 0; i < len(files) && len(files) < maxIncluded; i++ {
+		p := newGitParser(readSmall(files[i]))
+		for p.next() {
+			if kind, _, _ := strings.Cut(p.section, "."); (kind != "include" && kind != "includeif") || p.key != "path" || p.value == "" {
+				continue
+			}
+			for _, path := range f.gitPaths(filepath.Dir(files[i]), p.value) {
+				if !slices.Contains(files, path) {
+					files = append(files, path)
+				}
+			}
+		}
+	}
+	return files
+}
+
+// gitPaths returns where a path in git's settings leads, relative to dir; ~ is
+// any home.
+func (f *FS) gitPaths(dir, path string) (paths []string) {
+	rest, ok := strings.CutPrefix(path, "~/")
+	if !ok {
+		return []string{under(dir, path)}
+	}
+	for _, home := range f.writes().homes {
+		paths = append(paths, filepath.Join(home, rest))
+	}
+	return paths
+}
+
+// includedConfig reports whether git reads the target as settings although its
+// name does not tell: a file that other settings include, or that a link of
+// their usual name leads to.
+func (t *Target) includedConfig() bool {
+	for top := filepath.Dir(t.Path); ; top = filepath.Dir(top) {
+		for _, file := range t.fs.gitSettings(top) {
+			if file == t.Path || resolved(file) == t.Path {
+				return true
+			}
+		}
+		if top == filepath.Dir(top) {
+			return false
+		}
+	}
+}
+
+// resolved returns a path without links, as far as it exists.
+func resolved(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
+		return filepath.Join(dir, filepath.Base(path))
+	}
+	return path
+}

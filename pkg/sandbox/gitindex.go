@@ -1,0 +1,101 @@
+package sandbox
+
+import (
+	"bytes"
+	"encoding/binary"
+	"slices"
+	"strings"
+)
+
+// GitIndexEscapes returns the first path of a git index that leads into a
+// repository's own directory or out of the worktree, or "". git restore and
+// git checkout PATH write the files of an index without looking at their
+// paths, so such an entry plants a hook. ok is false for an index that is cut
+// off or of an unknown version.
+//
+// It reads versions 2 to 4 with SHA-1 and SHA-256 names (gitformat-index(5)).
+// The entries of a split index are in its shared file, an index of its own.
+func GitIndexEscapes(index []byte) (path string, ok bool) {
+	for _, hash := range []int{20, 32} {
+		found, whole := indexEscapes(index, hash)
+		if ok = ok || whole; whole && found != "" {
+			return found, true
+		}
+	}
+	return "", ok
+}
+
+func indexEscapes(index []byte, hash int) (found string, ok bool) {
+	const header, stat = 12, 40
+	if len(index) < header+hash || string(index[:4]) != "DIRC" {
+		return "", false
+	}
+	version, count := binary.BigEndian.Uint32(index[4:]), binary.BigEndian.Uint32(index[8:])
+	if version < 2 || version > 4 {
+		return "", false
+	}
+	end, at := len(index)-hash, header
+	var path []byte
+	for ; count > 0; count-- {
+		start := at
+		if at += stat + hash + 2; at > end {
+			return found, false
+		}
+		if version >= 3 && index[at-2]&0x40 != 0 { // extended flags
+			at += 2
+		}
+		kept := 0
+		if version == 4 {
+			remove, size := indexVarint(index[min(at, end):end])
+			if size == 0 || remove > len(path) {
+				return found, false
+			}
+			at, kept = at+size, len(path)-remove
+		}
+		length := int(binary.BigEndian.Uint16(index[start+stat+hash:])&0xfff) - kept
+		if length == 0xfff-kept { // too long to be said
+			length = bytes.IndexByte(index[min(at, end):end], 0)
+		}
+		if length < 0 || at+length > end {
+			return found, false
+		}
+		path = append(path[:kept], index[at:at+length]...)
+		if at += length + 1; version < 4 {
+			at = start + (at-start+7)/8*8
+		}
+		if found == "" && escapesWorktree(string(path)) {
+			found = string(path)
+		}
+	}
+	for end-at >= 8 { // extensions: a name, a size and so many bytes
+		at += 8 + int(binary.BigEndian.Uint32(index[at+4:]))
+	}
+	return found, at == end
+}
+
+// indexVarint reads a number as git writes offsets: each further byte adds one.
+// size is 0 where data ends in it.
+func indexVarint(data []byte) (n, size int) {
+	for i, b := range data {
+		if i > 4 {
+			break
+		}
+		if i > 0 {
+			n++
+		}
+		n = n<<7 | int(b&0x7f)
+		if b&0x80 == 0 {
+			return n, i + 1
+		}
+	}
+	return 0, 0
+}
+
+// escapesWorktree reports whether git must not write a path of an index, by the
+// names that file systems take for .git.
+func escapesWorktree(path string) bool {
+	return strings.HasPrefix(path, "/") || slices.ContainsFunc(strings.Split(path, "/"), func(part string) bool {
+		name := strings.TrimRight(foldName(part), ". ")
+		return part == ".." || part == "." || is(name, ".git") || is(name, "git~1")
+	})
+}

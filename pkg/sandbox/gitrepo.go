@@ -1,0 +1,308 @@
+package sandbox
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// checkGit refuses to write a repository's hooks, and to write the file that
+// completes a repository whose settings or hooks run a program. It goes by the
+// content of the directories above the target, not by their names.
+// checkedConfig checks the settings of a repository.
+//
+// The files of a directory can be written in any order. checkGit judges the
+// repository at the last file that git needs to recognize it.
+func (t *Target) checkGit() error {
+	if t.fs.matches(t.fs.writes().allow, t.Path) {
+		return nil
+	}
+	var refused error
+	t.gitDirs(func(d gitDir) bool {
+		why := ""
+		switch {
+		case d.before && !slices.Contains(gitEntries, strings.ToLower(foldName(d.rest[0]))):
+		case d.before:
+			why = inGit(d.rest)
+		case d.after:
+			why = d.armed()
+		}
+		if why != "" {
+			refused = t.errProtected(why)
+		}
+		return refused == nil
+	})
+	if refused == nil {
+		if why := t.hookOutside(); why != "" {
+			refused = t.errProtected(why)
+		}
+	}
+	return refused
+}
+
+// gitEntries are the entries of a repository with something in them that git
+// runs or follows. Where a repository lies among other files, those are not
+// its own.
+var gitEntries = []string{"hooks", "info", "modules", "worktrees", "commondir", "gitdir", "remotes", "branches", "rebase-merge", "rebase-apply", "sequencer", "index"}
+
+// stillNoGit is the last look before a file takes its name: somebody else may
+// have written another part of a repository meanwhile.
+func (t *Target) stillNoGit() error {
+	if err := t.checkGit(); err != nil {
+		return err
+	}
+	if t.unjudged && !t.fs.matches(t.fs.writes().allow, t.Path) && t.inGitConfig() {
+		return toolerr.New(toolerr.Conflict, "%s has become the settings of a git repository meanwhile, %s: try again", EscapeName(t.name), unchanged)
+	}
+	return nil
+}
+
+func (t *Target) errProtected(why string) error {
+	return toolerr.New(toolerr.DeniedPath, "%s is not written: it %s; ask the user, who can allow it with --allow-write", EscapeName(t.name), why)
+}
+
+// gitDir is a directory above a target as git sees it.
+type gitDir struct {
+	*folder
+	rest          []string // components from it to the target
+	before, after bool     // a repository, before and after the target is written
+}
+
+// gitDirs calls yield with each directory above the target that exists and
+// that git takes, or will take, for a repository, until yield returns false.
+func (t *Target) gitDirs(yield func(gitDir) bool) {
+	for i := len(t.real); i >= 0; i-- {
+		h, closeDir := t.fs.reopen(t.home, t.real[:i])
+		if h == nil {
+			continue
+		}
+		f, err := h.folder()
+		closeDir()
+		if err != nil {
+			continue
+		}
+		d := gitDir{folder: f, rest: slices.Concat(t.real[i:], t.rest, []string{t.base})}
+		made := d.rest[0]
+		if len(d.rest) > 1 && is(foldName(made), "HEAD") {
+			made = "" // a directory, which makes no repository
+		}
+		d.before, d.after = d.repository(""), d.repository(made)
+		more := !d.after || yield(d)
+		f.close()
+		if !more {
+			return
+		}
+	}
+}
+
+// repository reports whether git takes the directory for a repository if it
+// also has an entry of the given name: is_git_directory in git's setup.c,
+// without its look into HEAD.
+func (d gitDir) repository(made string) bool {
+	has := func(name string) bool {
+		if is(foldName(made), name) {
+			return true
+		}
+		st, err := d.lstat(name)
+		return err == nil && !(name == "HEAD" && st.Mode.IsDir())
+	}
+	return has("HEAD") && (has("commondir") || has("objects") && has("refs"))
+}
+
+// armed tells why a directory that becomes a repository would run something,
+// or "".
+func (d gitDir) armed() string {
+	const makes = "makes a git repository of its directory, "
+	if _, err := d.lstat("commondir"); err == nil || is(foldName(d.rest[0]), "commondir") {
+		return makes + "with settings from elsewhere"
+	}
+	for _, name := range []string{"config", "config.worktree"} {
+		st, err := d.lstat(name)
+		if err != nil {
+			continue
+		}
+		if st.Mode.IsDir() {
+			continue // git reads no settings from a directory
+		}
+		if !st.Mode.IsRegular() {
+			return makes + "whose " + name + " is a " + kindOf(st.Mode)
+		}
+		settings, ok := d.settings(name)
+		if !ok {
+			return makes + "whose " + name + " cannot be judged"
+		}
+		if len(settings) > 0 {
+			return makes + "whose " + name + " has " + EscapeName(settings[0])
+		}
+	}
+	st, err := d.lstat("hooks")
+	if err != nil {
+		return ""
+	}
+	if !st.Mode.IsDir() {
+		return makes + "whose hooks are a " + kindOf(st.Mode)
+	}
+	hooks, err := d.child("hooks")
+	if err != nil {
+		return makes + "whose hooks cannot be listed"
+	}
+	defer hooks.close()
+	names := hooks.entries(maxHooks)
+	if len(names) == maxHooks || slices.ContainsFunc(names, func(name string) bool { return !strings.HasSuffix(name, ".sample") }) {
+		return makes + "which has hooks"
+	}
+	return ""
+}
+
+// maxHooks bounds the entries of a hooks directory that are looked at.
+const maxHooks = 1000
+
+// settings returns what GitRuns finds in a file of the directory.
+func (d gitDir) settings(name string) (settings []string, ok bool) {
+	file, _, err := d.open(name, os.O_RDONLY)
+	if err != nil {
+		return nil, false
+	}
+	defer file.Close()
+	config, err := io.ReadAll(io.LimitReader(file, maxGitConfig+1))
+	if err != nil || len(config) > maxGitConfig {
+		return nil, false
+	}
+	return GitRuns(config)
+}
+
+// inGitConfig reports whether the target holds settings of a repository of
+// any name.
+func (t *Target) inGitConfig() (found bool) {
+	t.gitDirs(func(d gitDir) bool {
+		last := foldName(d.rest[len(d.rest)-1])
+		own := len(d.rest) == 1 || is(foldName(d.rest[0]), "modules") || is(foldName(d.rest[0]), "worktrees")
+		found = own && (is(last, "config") || is(last, "config.worktree"))
+		return !found
+	})
+	return found
+}
+
+// hookOutside tells why the target is a hook of a repository above it although
+// it is not below .git/hooks, or "": by core.hooksPath, or because the hooks
+// or one of them are a link. Repositories above the root count, too.
+func (t *Target) hookOutside() string {
+	for top := filepath.Dir(t.Path); ; top = filepath.Dir(top) {
+		dirs := t.fs.hookDirectories(top)
+		for _, dir := range dirs {
+			for _, dir := range []string{dir, resolved(dir)} {
+				const why = "is in the directory of a git repository's hooks"
+				if contains(dir, top) { // .: the hooks lie among other files
+					if filepath.Dir(t.Path) == dir && slices.Contains(gitHooks, strings.ToLower(t.base)) {
+						return why
+					}
+				} else if contains(dir, t.Path) {
+					return why
+				}
+			}
+			for _, name := range gitHooks {
+				hook := filepath.Join(dir, name)
+				if info, err := os.Lstat(hook); err == nil && info.Mode()&os.ModeSymlink != 0 && resolved(hook) == t.Path {
+					return "is run by git, which has a link to it as its hook " + name
+				}
+			}
+		}
+		if top == filepath.Dir(top) {
+			return ""
+		}
+	}
+}
+
+// gitHooks are the names of hooks that git runs (githooks(5)).
+var gitHooks = strings.Fields(`applypatch-msg pre-applypatch post-applypatch pre-commit pre-merge-commit prepare-commit-msg commit-msg post-commit
+	pre-rebase post-checkout post-merge pre-push pre-receive update proc-receive post-receive post-update reference-transaction
+	push-to-checkout pre-auto-gc post-rewrite sendemail-validate fsmonitor-watchman post-index-change p4-changelist
+	p4-prepare-changelist p4-post-changelist p4-pre-submit`)
+
+// gitDirectories returns the git directory of the worktree at top and the one
+// that it shares with other worktrees, mostly the same; "" if there is none.
+func gitDirectories(top string) (dir, common string) {
+	dir = filepath.Join(top, ".git")
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return "", ""
+	}
+	if !info.Mode().IsRegular() {
+		return dir, dir
+	}
+	if dir = gitFile(top, dir); dir == "" { // of a worktree or submodule
+		return "", ""
+	}
+	if shared := strings.TrimSpace(string(readSmall(filepath.Join(dir, "commondir")))); shared != "" {
+		return dir, under(dir, shared)
+	}
+	return dir, dir
+}
+
+// hookDirectories returns where the repository with its worktree at top has
+// its hooks; nothing if there is no repository.
+func (f *FS) hookDirectories(top string) []string {
+	dir, common := gitDirectories(top)
+	if dir == "" {
+		return nil
+	}
+	dirs := []string{filepath.Join(common, "hooks")}
+	for _, config := range f.gitSettings(top) {
+		for _, path := range GitHooksPaths(readSmall(config)) {
+			dirs = append(dirs, f.gitPaths(top, path)...)
+		}
+	}
+	return dirs
+}
+
+// GitHooksPaths returns the values of core.hooksPath in a git configuration
+// file, in order.
+func GitHooksPaths(config []byte) (paths []string) {
+	p := newGitParser(config)
+	for p.next() {
+		if p.section == "core" && p.key == "hookspath" && p.value != "" {
+			paths = append(paths, p.value)
+		}
+	}
+	return paths
+}
+
+// gitFile returns the directory that a file called .git leads to, or "".
+func gitFile(top, file string) string {
+	path, ok := strings.CutPrefix(strings.TrimSpace(string(readSmall(file))), "gitdir:")
+	if !ok {
+		return ""
+	}
+	return under(top, strings.TrimSpace(path))
+}
+
+func under(dir, path string) string {
+	if path = filepath.FromSlash(path); filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(dir, path)
+}
+
+// readSmall returns the content of a regular file of up to maxGitConfig bytes,
+// or nil. It never waits.
+func readSmall(path string) []byte {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxGitConfig {
+		return nil
+	}
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil
+	}
+	defer file.Close()
+	content, err := io.ReadAll(io.LimitReader(file, maxGitConfig))
+	if err != nil {
+		return nil
+	}
+	return content
+}

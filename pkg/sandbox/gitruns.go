@@ -1,0 +1,168 @@
+package sandbox
+
+import (
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// GitRuns lists the settings of a git configuration file, as
+// "section.name.key=value", that make git run a program, read settings from
+// elsewhere, or look for hooks elsewhere. ok is false for a file that git
+// would not understand.
+//
+// It is broad: a key that sounds like a program counts in any section.
+// testdata/gitkeys.tsv classifies the keys that git documents.
+func GitRuns(config []byte) (settings []string, ok bool) {
+	p := newGitParser(config)
+	for p.next() {
+		if gitRuns(p.section, p.key, p.value) {
+			settings = append(settings, p.setting())
+		}
+	}
+	return settings, !p.bad
+}
+
+// GitRunsIn is GitRuns for the configuration file at an absolute path inside
+// a root. It leaves out the core.worktree that git itself writes for a
+// submodule (in .git/modules) if it leads to a place inside the root.
+func GitRunsIn(root, file string, config []byte) (settings []string, ok bool) {
+	settings, ok = GitRuns(config)
+	dir, slash := filepath.ToSlash(filepath.Dir(file)), filepath.ToSlash(root)
+	if !strings.Contains(dir, "/.git/modules/") {
+		return settings, ok
+	}
+	return slices.DeleteFunc(settings, func(setting string) bool {
+		tree, ok := strings.CutPrefix(setting, "core.worktree=")
+		if !ok || tree == "" {
+			return false
+		}
+		if !path.IsAbs(tree) {
+			tree = path.Join(dir, tree)
+		}
+		inside := strings.TrimSuffix(slash, "/") + "/"
+		return strings.HasPrefix(path.Clean(tree)+"/", inside)
+	}), ok
+}
+
+// GitWithout returns a git configuration file without the given settings, in
+// the form in which GitRuns lists them. All other bytes are kept, comments
+// too, except that a line on which nothing remains is removed.
+func GitWithout(config []byte, settings []string) []byte {
+	var out []byte
+	p, kept := newGitParser(config), 0
+	for p.next() {
+		if !slices.Contains(settings, p.setting()) {
+			continue
+		}
+		start, end := len(config)-p.left, len(config)-p.behind
+		first := start
+		for first > kept && (config[first-1] == ' ' || config[first-1] == '\t') {
+			first--
+		}
+		alone := first == 0 || config[first-1] == '\n'
+		if alone && end < len(config) && config[end] == '\r' {
+			end++
+		}
+		if alone && (end == len(config) || config[end] == '\n') {
+			start, end = first, min(end+1, len(config))
+		}
+		out, kept = append(out, config[kept:start]...), end
+	}
+	return append(out, config[kept:]...)
+}
+
+// GitValues lists all settings of a git configuration file in their order,
+// as GitRuns does. ok is false for a file that git would not understand.
+func GitValues(config []byte) (settings []string, ok bool) {
+	p := newGitParser(config)
+	for p.next() {
+		settings = append(settings, p.section+"."+p.key+"="+p.value)
+	}
+	return settings, !p.bad
+}
+
+func (p *gitParser) setting() string { return p.section + "." + p.key + "=" + p.value }
+
+// gitRunKeys are the keys, in whichever section, whose value is a program or
+// leads to one.
+var gitRunKeys = []string{
+	"hookspath", "fsmonitor", "askpass", "gitproxy", "attributesfile", "worktree", "helper", "clean", "smudge", "process", "textconv",
+	"driver", "dbdriver", "external", "uploadpack", "receivepack", "uploadarchive", "vcs", "templatedir", "difffilter", "tunnel", "smtpserver",
+	"smtpserveroption", "browser", "httpd", "modulepath", "standalonetransferagent",
+}
+
+var gitRunEndings = []string{"command", "cmd", "hook", "editor", "pager", "program"}
+
+// gitRuns judges one setting; section and key are in lower case, the section
+// with its name: filter.lfs.
+func gitRuns(section, key, value string) bool {
+	kind, name, _ := strings.Cut(section, ".")
+	switch {
+	case kind == "advice" || kind == "color" || kind == "column":
+		return false // switches and colours
+	case kind == "include" || kind == "includeif":
+		return true
+	case strings.HasPrefix(strings.TrimSpace(value), "!") || strings.Contains(section+value, "ext::"):
+		return true
+	case kind == "alias":
+		return !plainAlias(value)
+	case kind == "protocol" && key == "allow":
+		return value != "never"
+	case kind == "pager":
+		return !isGitBool(value)
+	case isGitBool(value) && key == "fsmonitor":
+		return false
+	case kind == "hook":
+		return true
+	case key == "path" && slices.Contains([]string{"mergetool", "difftool", "browser", "man", "lfs"}, kind):
+		return true
+	case kind == "core" && (key == "protecthfs" || key == "protectntfs"):
+		return isGitFalse(value) // a checkout may then write to .git under another spelling
+	case kind == "rebase" && key == "instructionformat":
+		return !oneLine.MatchString(value) // a line of its own in the list of steps may be exec
+	case (kind == "remote" || kind == "submodule") && (key == "url" || key == "pushurl"):
+		return helperURL.MatchString(value)
+	case kind == "url" && (key == "insteadof" || key == "pushinsteadof"):
+		return !wholeURL.MatchString(name)
+	}
+	return slices.Contains(gitRunKeys, key) || slices.ContainsFunc(gitRunEndings, func(end string) bool { return strings.HasSuffix(key, end) })
+}
+
+var (
+	// oneLine is a format of placeholders that git fills in without a line
+	// break. A format without any may be the name of another one.
+	oneLine = regexp.MustCompile(`^[^%\n]*%([hHtTpPsfdD]|[ac][nNeElLdDrtiIsh])([^%\n]|%([hHtTpPsfdD]|[ac][nNeElLdDrtiIsh]))*$`)
+	// helperURL matches an address that git passes to a helper program
+	// (git-remote-NAME), or would take for an option.
+	helperURL = regexp.MustCompile(`^(-|[A-Za-z0-9]+::)`)
+	// wholeURL matches a prefix with scheme and host, which cannot become a
+	// helperURL together with the text after it.
+	wholeURL = regexp.MustCompile(`^((https?|ssh|git|git\+ssh|ftps?)://|[\w.-]+@[\w.-]+:)`)
+)
+
+// aliasCommands are commands of git of which no option runs a program that
+// the settings do not name.
+var aliasCommands = strings.Fields(`add blame branch cat-file checkout cherry clean commit describe diff log ls-files ls-tree merge-base
+	mv name-rev reflog reset restore rev-list rev-parse rm shortlog show show-branch show-ref stash status switch tag whatchanged`)
+
+// outputOption is --output, also cut short: it writes to a file of any name.
+var outputOption = regexp.MustCompile(`(^|\s)--ou(t|=|\s|$)`)
+
+// plainAlias reports whether an alias is a plain command of git. Others can
+// begin with -c and any setting, or be a command that runs its arguments.
+func plainAlias(value string) bool {
+	words := strings.Fields(value)
+	unquoted := strings.NewReplacer(`"`, "", "'", "").Replace(value)
+	return len(words) == 0 || slices.Contains(aliasCommands, words[0]) && !outputOption.MatchString(unquoted) && !strings.ContainsAny(value, "\\\n")
+}
+
+func isGitBool(value string) bool {
+	return isGitFalse(value) || slices.Contains([]string{"", "true", "yes", "on", "1"}, strings.ToLower(value))
+}
+
+func isGitFalse(value string) bool {
+	return slices.Contains([]string{"false", "no", "off", "0"}, strings.ToLower(value))
+}

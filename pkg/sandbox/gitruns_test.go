@@ -1,0 +1,166 @@
+package sandbox_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+)
+
+// gitKey is a line of testdata/gitkeys.tsv.
+type gitKey struct {
+	name, value string
+	runs        bool
+}
+
+func gitKeys(t testing.TB) (keys []gitKey) {
+	raw, err := os.ReadFile(filepath.Join("testdata", "gitkeys.tsv"))
+	require.NoError(t, err)
+	for line := range strings.Lines(string(raw)) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		fields := strings.Split(strings.TrimSpace(line), "\t")
+		require.GreaterOrEqual(t, len(fields), 2, line)
+		k := gitKey{name: fields[1], runs: fields[0] == "runs", value: "./evil"}
+		if len(fields) == 3 {
+			k.value = fields[2]
+		}
+		require.Contains(t, []string{"runs", "-"}, fields[0])
+		keys = append(keys, k)
+	}
+	return keys
+}
+
+var placeholder = regexp.MustCompile(`<[^>]*>|\*`)
+
+// config returns a file with the key set.
+func (k gitKey) config() string {
+	name := placeholder.ReplaceAllString(k.name, "x")
+	first, last := strings.Index(name, "."), strings.LastIndex(name, ".")
+	section := name[:first]
+	if last > first {
+		section += ` "` + name[first+1:last] + `"`
+	}
+	return "[" + section + "]\n\t" + name[last+1:] + " = " + k.value + "\n"
+}
+
+// Each key that git documents is classified, and found or not found.
+func TestEveryKeyOfGitIsClassified(t *testing.T) {
+	keys := gitKeys(t)
+	require.Greater(t, len(keys), 800)
+	for _, k := range keys {
+		settings, ok := sandbox.GitRuns([]byte(k.config()))
+		require.True(t, ok, k.config())
+		require.Equal(t, k.runs, len(settings) > 0, "%s: %s", k.name, settings)
+	}
+}
+
+func TestGitRunsByValue(t *testing.T) {
+	setting := func(section, key, value string) []byte {
+		return []byte("[" + section + "]\n" + key + " = \"" + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(value) + "\"\n")
+	}
+	for _, c := range []struct {
+		section, key string
+		runs, plain  []string
+	}{
+		{"alias", "st",
+			[]string{"-c core.fsmonitor=./x status", "--exec-path=. status", "grep -O./x y", "difftool -x ./x", "rebase -x ./x", "rebase --exec=./x", "bisect run ./x",
+				"submodule foreach ./x", "diff --output=.git/hooks/x", `diff "--out"put=x`, "log --ou x", "fetch --upload-pack=./x", "config core.pager x", "other", "  !x", `sta\tus`, "log\n-1"},
+			[]string{"", "status -sb", "log --oneline --graph --decorate", "commit --amend --no-edit", "checkout -b", "diff --cached --ours", "log -1 --format='%h %s'"}},
+		{`url "ext:"`, "insteadOf", []string{"x:", "https://"}, nil},
+		{`url "e"`, "insteadOf", []string{"x"}, nil},
+		{`url "/tmp/x"`, "pushInsteadOf", []string{"x"}, nil},
+		{`url "git@example.com:"`, "insteadOf", nil, []string{"https://example.com/"}},
+		{`url "https://example.com/"`, "pushInsteadOf", nil, []string{"gh:"}},
+		{`remote "o"`, "url", []string{"ext::sh -c x", "fd::7", "hg::x", "-x", "EXT::x"}, []string{"../a", "https://a/b", "git@a:b::c", "ssh://a/b", "C:/x", "[::1]:x"}},
+		{`remote "o"`, "pushurl", []string{"ext::sh"}, []string{"git@a:b"}},
+		{`submodule "o"`, "url", []string{"-oProxyCommand=x", "ext::x"}, []string{"../a"}},
+		{`submodule "o"`, "update", []string{"!x", " !x"}, []string{"rebase", "none"}},
+		{"rebase", "instructionFormat",
+			[]string{"%s%nexec x", "%B", "%b", "%+s", "%x0aexec x", "%w(1)%s", "%(trailers)", "other", "oneline", "%s\nexec x", "%N", "%C(red)"},
+			[]string{"%s", "(%an <%ae>) %s", "%s [%cd] %h"}},
+		{"core", "protectHFS", []string{"false", "off", "0", "No"}, []string{"true", "1"}},
+		{"pager", "log", []string{"less"}, []string{"true", "off"}},
+		{`lfs "customtransfer.x"`, "path", []string{"x"}, nil},
+		{`lfs`, "path", []string{"x"}, nil},
+	} {
+		for _, value := range c.runs {
+			settings, ok := sandbox.GitRuns(setting(c.section, c.key, value))
+			require.True(t, len(settings) > 0 || !ok, "%s.%s=%s", c.section, c.key, value)
+		}
+		for _, value := range c.plain {
+			settings, ok := sandbox.GitRuns(setting(c.section, c.key, value))
+			require.True(t, ok)
+			require.Empty(t, settings, "%s.%s=%s", c.section, c.key, value)
+		}
+	}
+}
+
+// A submodule's worktree is its own, as long as it is in the root.
+func TestGitRunsInASubmodule(t *testing.T) {
+	const file = "/r/p/.git/modules/m/config"
+	for _, c := range []struct {
+		file, tree string
+		runs       bool
+	}{
+		{file, "../../../m", false},
+		{file, "/r/p/m", false},
+		{file, "../../../../../root2", true},
+		{file, "../../../../../../etc", true},
+		{file, "/root2", true},
+		{"/r/p/.git/config", "../m", true},
+		{"/r/modules/m/config", "../m", true},
+	} {
+		settings, ok := sandbox.GitRunsIn("/r", c.file, []byte("[core]\n\tworktree = "+c.tree+"\n"))
+		require.True(t, ok)
+		require.Equal(t, c.runs, len(settings) > 0, "%s %s", c.file, c.tree)
+	}
+	settings, _ := sandbox.GitRunsIn("/r", file, []byte("[core]\n\tworktree = ../../../m\n\tpager = x\n"))
+	require.Equal(t, []string{"core.pager=x"}, settings)
+}
+
+func TestGitWithout(t *testing.T) {
+	for _, c := range [][2]string{
+		{"[core]\n\tbare = false\n\tpager = x\n\tautocrlf = true\n", "[core]\n\tbare = false\n\tautocrlf = true\n"},
+		{"[core]\r\n\tpager = x\r\n\tbare = true\r\n", "[core]\r\n\tbare = true\r\n"},
+		{"[core]pager = x # mine\n", "[core]# mine\n"},
+		{"; a\n[core]\n# b\n\tpager = x ; c\n", "; a\n[core]\n# b\n\t; c\n"},
+		{"[core]\n\tpager = x\\\n  y\n\tbare = true", "[core]\n\tbare = true"},
+		{"[core]\n\tpager = x", "[core]\n"},
+		{"[core]\n\tfsmonitor\n\tpager=\"a\\nb\"\n", "[core]\n\tfsmonitor\n"},
+		{"\xef\xbb\xbf[core]pager=x\n[user]\nname=y\n", "\xef\xbb\xbf[core]\n[user]\nname=y\n"},
+		{"[user]\nname=y\n", "[user]\nname=y\n"},
+	} {
+		settings, ok := sandbox.GitRuns([]byte(c[0]))
+		require.True(t, ok)
+		require.Equal(t, c[1], string(sandbox.GitWithout([]byte(c[0]), settings)))
+	}
+}
+
+// The result has all settings except those that were removed.
+func FuzzGitWithout(f *testing.F) {
+	for _, config := range slices.Concat(gitHarmless, gitDangerous) {
+		f.Add([]byte(config))
+	}
+	f.Fuzz(func(t *testing.T, config []byte) {
+		runs, ok := sandbox.GitRuns(config)
+		if !ok {
+			return
+		}
+		all, _ := sandbox.GitSettings(config)
+		want := slices.DeleteFunc(all, func(s string) bool { return slices.Contains(runs, s) })
+		without := sandbox.GitWithout(bytes.Clone(config), runs)
+		left, ok := sandbox.GitSettings(without)
+		require.True(t, ok, "%q", without)
+		require.Equal(t, len(want), len(left), "%q", without)
+		require.True(t, slices.Equal(want, left), "%q", without)
+	})
+}

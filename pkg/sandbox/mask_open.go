@@ -1,0 +1,178 @@
+package sandbox
+
+import (
+	"bytes"
+	"regexp"
+)
+
+// opened holds the quotes and blocks that the lines read so far leave open, by
+// the rules of each kind of program: shells, dotenv libraries of several languages, YAML and TOML.
+// None of them compares text of the file with other text of it, except for
+// quotes and indentation: otherwise a guess at a value could be tried out by
+// writing it next to the value.
+type opened struct {
+	shell  byte      // in a quote as a shell reads it: ', ", `, or $ for $'
+	starts [9]bool   // in a quote that began a value: of valueQuotes, with \ as an escape, then without
+	triple []byte    // in """ or '''
+	block  int       // in a block of YAML, indented by more than this; -1: none
+	pem    bool      // between BEGIN and END
+	rest   bool      // in a here-document or the like: its end is not looked for
+	gone   [256]bool // quotes that do not come again
+}
+
+// inside reports whether a line begins in a value.
+func (o *opened) inside(line []byte) bool {
+	if o.block >= 0 && len(bytes.TrimSpace(line)) > 0 && indent(line) <= o.block {
+		o.block = -1
+	}
+	return o.shell != 0 || o.starts != [9]bool{} || o.triple != nil || o.block >= 0 || o.pem || o.rest
+}
+
+// read takes a line, whose value begins at key, or which has none (-1). rest
+// is the text behind it. carried says that it continues the line before.
+func (o *opened) read(line []byte, key int, rest []byte, carried bool) {
+	trimmed := bytes.TrimSpace(line)
+	comment := len(trimmed) > 0 && (trimmed[0] == '#' || trimmed[0] == ';') && !carried
+	value := trimmed
+	if key >= 0 {
+		value = bytes.TrimSpace(line[key:])
+	}
+	value = prefix.ReplaceAll(value, nil)
+	o.readPEM(line, rest, comment)
+	o.readTriple(line, value, rest, comment)
+	o.readStarts(line, value, rest, comment)
+	if o.block < 0 && !comment && blockStart.Match(value) {
+		o.block = indent(line)
+	}
+	if !comment || o.shell != 0 {
+		o.readShell(line, rest)
+	}
+}
+
+var (
+	// prefix matches the text that may precede a value: list items, tags and anchors of
+	// YAML, and an = whose name is on the line before.
+	prefix = regexp.MustCompile(`^((-|\?|[!&][^\s]*)\s+|[=:]\s*)+`)
+	// blockStart is the head of a block of YAML.
+	blockStart = regexp.MustCompile(`(^|\s)[|>][+-]?[0-9]?[+-]?(\s+#.*)?$`)
+	// hereDocument is the head of one.
+	hereDocument = regexp.MustCompile(`^<<[-~]?\s*["'\\]?[A-Za-z0-9_]`)
+)
+
+// readPEM reads a line of a key or certificate. In a comment, where BEGIN may
+// be mentioned only, its END has to follow.
+func (o *opened) readPEM(line, rest []byte, comment bool) {
+	end := []byte("-----END ")
+	if i := bytes.LastIndex(line, []byte("-----BEGIN ")); i >= 0 && (!comment || bytes.Contains(rest, end)) {
+		o.pem = true
+		line = line[i:]
+	}
+	o.pem = o.pem && !bytes.Contains(line, end)
+}
+
+func (o *opened) readTriple(line, value, rest []byte, comment bool) {
+	if o.triple != nil {
+		if bytes.Contains(line, o.triple) {
+			o.triple = nil
+		}
+		return
+	}
+	for _, quote := range []string{`"""`, "'''"} {
+		if after, ok := bytes.CutPrefix(value, []byte(quote)); ok && !comment && !bytes.Contains(after, []byte(quote)) && bytes.Contains(rest, []byte(quote)) {
+			o.triple = []byte(quote)
+		}
+	}
+}
+
+// valueQuotes are the quotes that a value can begin with.
+const valueQuotes = "\"'`"
+
+// readStarts reads quotes that count only at the beginning of a value. Some
+// programs take back a quote when text follows its end: so one within another
+// counts, too.
+func (o *opened) readStarts(line, value, rest []byte, comment bool) {
+	for i := range o.starts {
+		c, how := valueQuotes[i%3], escape(i/3)
+		if o.starts[i] && closes(line, c, how) {
+			o.starts[i] = false
+		}
+		if !comment && len(value) > 0 && value[0] == c && !closes(value[1:], c, how) && o.comes(c, rest) {
+			o.starts[i] = true
+		}
+	}
+}
+
+// comes reports whether a character is in rest, the text behind what was read.
+func (o *opened) comes(c byte, rest []byte) bool {
+	if o.gone[c] {
+		return false
+	}
+	o.gone[c] = bytes.IndexByte(rest, c) < 0
+	return !o.gone[c]
+}
+
+// readShell reads a line as a shell does. A quote that is never closed is an
+// ordinary character.
+func (o *opened) readShell(line, rest []byte) {
+	depth := 0 // of parentheses
+	for i := 0; i < len(line); i++ {
+		c := line[i]
+		switch {
+		case c == '\\' && o.shell != '\'':
+			i++
+		case o.shell != 0:
+			if c == o.shell || o.shell == '$' && c == '\'' {
+				o.shell = 0
+			} else if o.shell == '"' && c == '$' && i+1 < len(line) && line[i+1] == '(' {
+				o.rest = o.rest || bytes.IndexByte(line[i:], ')') < 0 && o.comes(')', rest) // quotes in it are its own
+			}
+		case c == '#' && (i == 0 || bytes.IndexByte([]byte(" \t;&|()"), line[i-1]) >= 0):
+			return
+		case c == '\'' || c == '"' || c == '`':
+			if bytes.IndexByte(line[i+1:], c) >= 0 || o.comes(c, rest) {
+				o.shell = c
+				if c == '\'' && i > 0 && line[i-1] == '$' {
+					o.shell = '$'
+				}
+			}
+		case c == '(':
+			depth++
+		case c == ')':
+			depth--
+		case c == '{' && i > 0 && line[i-1] == '$':
+			o.rest = o.rest || bytes.IndexByte(line[i:], '}') < 0 && o.comes('}', rest)
+		case c == '<' && hereDocument.Match(line[i:]) && (i == 0 || line[i-1] != '<'):
+			o.rest = true
+		}
+	}
+	o.rest = o.rest || depth > 0 && o.comes(')', rest)
+}
+
+// escape is how a quote is written within such quotes.
+type escape int
+
+const (
+	backslash escape = iota
+	none
+	doubled // as in YAML
+)
+
+// closes reports whether text holds the quote, not escaped.
+func closes(text []byte, quote byte, how escape) bool {
+	for i := 0; i < len(text); i++ {
+		switch {
+		case text[i] == '\\' && how == backslash:
+			i++
+		case text[i] == quote && how == doubled && i+1 < len(text) && text[i+1] == quote:
+			i++
+		case text[i] == quote:
+			return true
+		}
+	}
+	return false
+}
+
+// indent is the width of the white space that a line begins with.
+func indent(line []byte) int {
+	return len(line) - len(bytes.TrimLeft(line, " \t"))
+}

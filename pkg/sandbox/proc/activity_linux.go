@@ -1,0 +1,124 @@
+package proc
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
+)
+
+// maxLooked bounds the processes that Activity looks at.
+const maxLooked = 512
+
+// Activity returns what the command's processes do. It reads /proc and opens
+// terminals that the processes have as standard input; it changes nothing.
+func (p *Process) Activity() Activity {
+	select {
+	case <-p.done:
+		return Activity{}
+	default:
+	}
+	a := Activity{Asleep: true}
+	newest := uint64(0)
+	queue := supervise.Children(strconv.Itoa(p.super.process.Pid))
+	for looked := 0; len(queue) > 0 && looked < maxLooked; looked++ {
+		pid := queue[0]
+		queue = append(queue[1:], supervise.Children(pid)...)
+		stat, ok := readStat(pid)
+		if !ok {
+			continue
+		}
+		a.Known = true
+		if stat.state == 'R' || stat.state == 'D' {
+			a.Asleep = false
+		}
+		if stat.began >= newest && stat.state != 'Z' {
+			newest, a.Program = stat.began, stat.name
+		}
+		if a.Terminal == "" && stat.terminal && stat.state == 'S' && (readsTerminal(pid) || takesKeys(pid)) {
+			a.Terminal = stat.name
+		}
+	}
+	return a
+}
+
+// processStat is what /proc/PID/stat says (proc_pid_stat(5)).
+type processStat struct {
+	name     string
+	state    byte
+	terminal bool // it has a controlling terminal
+	began    uint64
+}
+
+func readStat(pid string) (processStat, bool) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%s/stat", pid))
+	if err != nil {
+		return processStat{}, false
+	}
+	line := string(text)
+	open, end := strings.IndexByte(line, '('), strings.LastIndexByte(line, ')')
+	if open < 0 || end < open {
+		return processStat{}, false
+	}
+	fields := strings.Fields(line[end+1:]) // from the third field on
+	if len(fields) < 20 {
+		return processStat{}, false
+	}
+	began, _ := strconv.ParseUint(fields[22-3], 10, 64)
+	return processStat{name: line[open+1 : end], state: fields[0][0], terminal: fields[7-3] != "0", began: began}, true
+}
+
+// readsTerminal reports whether a thread of the process is in read(2) on a
+// terminal. False also means that the system does not let it be known.
+func readsTerminal(pid string) bool {
+	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%s/task", pid))
+	if err != nil {
+		return false
+	}
+	for _, task := range tasks {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%s/task/%s/syscall", pid, task.Name()))
+		fields := strings.Fields(string(text))
+		if err != nil || len(fields) < 2 || fields[0] != strconv.Itoa(unix.SYS_READ) {
+			continue
+		}
+		fd, err := strconv.ParseInt(strings.TrimPrefix(fields[1], "0x"), 16, 32)
+		if err == nil && isTerminalLink(pid, int(fd)) {
+			return true
+		}
+	}
+	return false
+}
+
+// takesKeys reports whether the process has a terminal as standard input and
+// the terminal does not wait for whole lines, as editors and prompts with
+// line editing set it.
+func takesKeys(pid string) bool {
+	if !isTerminalLink(pid, 0) {
+		return false
+	}
+	// What a hostile command puts there meanwhile neither blocks this open nor
+	// becomes the terminal of this program.
+	fd, err := unix.Open(fmt.Sprintf("/proc/%s/fd/0", pid), unix.O_RDONLY|unix.O_NOCTTY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	mode, err := unix.IoctlGetTermios(fd, unix.TCGETS)
+	return err == nil && mode.Lflag&unix.ICANON == 0
+}
+
+// isTerminalLink reports whether a descriptor of a process is a terminal by
+// its name.
+func isTerminalLink(pid string, fd int) bool {
+	name, err := os.Readlink(fmt.Sprintf("/proc/%s/fd/%d", pid, fd))
+	if err != nil {
+		return false
+	}
+	number, pty := strings.CutPrefix(name, "/dev/pts/")
+	_, err = strconv.Atoi(number)
+	return pty && err == nil || name == "/dev/tty" || name == "/dev/console"
+}

@@ -1,0 +1,210 @@
+package proc
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/gob"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+)
+
+// keptBytes bounds a file whose content is kept: a larger one is known by its
+// size and times alone.
+const keptBytes = 16 << 20
+
+// item is a watched file as it was.
+type item struct {
+	Spot    kind
+	Repo    string
+	Mode    fs.FileMode
+	Size    int64
+	Changed time.Time
+	Node    [2]uint64 // device and inode
+	Links   uint64    // names of the file
+	Hash    [sha256.Size]byte
+	Content []byte // or where a link leads
+	Runs    []string
+}
+
+// baseline is a root as the user left it: what commands are compared with. It
+// belongs to the root, and all commands of all servers with this state
+// directory share it.
+type baseline struct {
+	Items    map[string]item // by their names in the root
+	Repos    map[string]bool
+	Tops     map[string]bool
+	HookDirs []string             // that core.hooksPath names
+	Kept     map[string][2]uint64 // by paths that are mounted read-only at L2, see holderOf
+}
+
+// stampOf is a file's item without its content.
+func stampOf(info os.FileInfo, at spot) item {
+	it := item{Spot: at.kind, Repo: at.repo, Mode: info.Mode(), Size: info.Size(), Changed: changeTime(info)}
+	it.Node, it.Links = nodeOf(info), linksOf(info)
+	return it
+}
+
+// sameStamp reports whether nothing was written to a file since.
+func (it *item) sameStamp(now *item) bool {
+	return it.Node == now.Node && it.Mode == now.Mode && it.Size == now.Size && it.Changed.Equal(now.Changed)
+}
+
+// same reports whether a file has the content and the rights that it had.
+func (it *item) same(now *item) bool {
+	return it.Mode.Type() == now.Mode.Type() && it.Mode.Perm()&0o111 == now.Mode.Perm()&0o111 && it.Size == now.Size && it.Hash == now.Hash &&
+		(it.Size <= keptBytes || it.sameStamp(now))
+}
+
+// readItem reads a file. It waits for none, and follows no link.
+func readItem(path string, at spot, info os.FileInfo) item {
+	it := stampOf(info, at)
+	switch {
+	case it.Mode&fs.ModeSymlink != 0:
+		target, _ := os.Readlink(path)
+		it.Content = []byte(target)
+	case it.Mode.IsRegular() && it.Size <= keptBytes:
+		it.Content, _ = readRegular(path, keptBytes)
+		if it.Content == nil {
+			it.Content = []byte{}
+		}
+	}
+	it.Hash = sha256.Sum256(it.Content)
+	if at.kind == settingsKind {
+		it.Runs, _ = sandbox.GitRuns(it.Content)
+	}
+	return it
+}
+
+// readRegular reads a regular file that is not larger than most.
+func readRegular(path string, most int64) ([]byte, error) {
+	const flags = os.O_RDONLY | syscall.O_NONBLOCK
+	f, err := os.OpenFile(path, flags|noFollow, 0)
+	if errors.Is(err, fs.ErrPermission) { // a command may have closed it
+		if l, err2 := lift(filepath.Dir(path), filepath.Base(path), 0o400); err2 == nil {
+			f, err = os.OpenFile(l.path(), flags, 0)
+			l.drop()
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, fs.ErrInvalid
+	}
+	text, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(text)) > most {
+		err = syscall.EFBIG
+	}
+	return text, err
+}
+
+// adopt takes a root as it is for the user's own. It reports whether anything
+// differs from before.
+func (b *baseline) adopt(root string, s *survey, trustTimes bool) (changed bool) {
+	items := make(map[string]item, len(s.spots))
+	for name, at := range s.spots {
+		path := filepath.Join(root, name)
+		info, err := os.Lstat(path)
+		if err != nil {
+			continue
+		}
+		now := stampOf(info, at)
+		if was, ok := b.Items[name]; ok && trustTimes && was.sameStamp(&now) && was.Spot == at.kind && was.Repo == at.repo {
+			items[name] = was
+			continue
+		}
+		it := readItem(path, at, info)
+		was, ok := b.Items[name]
+		changed = changed || !ok || !was.sameStamp(&it) || !was.same(&it)
+		items[name] = it
+	}
+	changed = changed || len(items) != len(b.Items) || !sameKeys(b.Repos, s.repos) || !sameKeys(b.Tops, s.tops)
+	b.Items, b.Repos, b.Tops = items, s.repos, s.tops
+	return changed
+}
+
+func sameKeys(a, b map[string]bool) bool {
+	for name := range a {
+		if !b[name] {
+			return false
+		}
+	}
+	return len(a) == len(b)
+}
+
+// hookDirs lists the directories of the root that core.hooksPath of its
+// repositories names.
+func (b *baseline) hookDirs(root string) (dirs []string) {
+	for _, it := range b.Items {
+		for _, setting := range it.Runs {
+			value, ok := strings.CutPrefix(setting, "core.hookspath=")
+			if !ok || value == "" {
+				continue
+			}
+			path := filepath.FromSlash(value)
+			if !filepath.IsAbs(path) { // git goes by the top of the work tree
+				top := it.Repo
+				if isDotGit(filepath.Base(top)) {
+					top = filepath.Dir(top)
+				}
+				path = filepath.Join(root, top, path)
+			}
+			real, err := filepath.EvalSymlinks(path)
+			if err != nil {
+				continue
+			}
+			rel, err := filepath.Rel(root, real)
+			if err == nil && filepath.IsLocal(rel) && rel != "." && !within(rel, it.Repo) && !slices.Contains(dirs, rel) && !isHooks(rel) {
+				dirs = append(dirs, rel)
+			}
+		}
+	}
+	slices.Sort(dirs)
+	return dirs
+}
+
+// isHooks reports whether a directory is a repository's own one of hooks.
+func isHooks(dir string) bool {
+	return filepath.Base(dir) == "hooks" && isDotGit(filepath.Base(filepath.Dir(dir)))
+}
+
+// within reports whether a name is dir or beneath it, both relative.
+func within(dir, name string) bool {
+	return dir == "." || name == dir || strings.HasPrefix(name, dir+string(filepath.Separator))
+}
+
+// load reads what save has written.
+func (b *baseline) load(path string) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	var read baseline
+	if err := gob.NewDecoder(bytes.NewReader(data)).Decode(&read); err != nil {
+		return err
+	}
+	*b = read
+	return nil
+}
+
+func (b *baseline) save(path string) error {
+	var data bytes.Buffer
+	if err := gob.NewEncoder(&data).Encode(b); err != nil {
+		return err
+	}
+	next := path + ".next"
+	if err := os.WriteFile(next, data.Bytes(), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(next, path)
+}

@@ -1,0 +1,40 @@
+//go:build linux
+
+package proc
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// BenchmarkInventory measures a look through a root in which nothing
+// changed.
+func BenchmarkInventory(b *testing.B) {
+	for _, n := range []int{2_000, 20_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			root := b.TempDir()
+			for i := range n {
+				if err := os.MkdirAll(filepath.Join(root, fmt.Sprintf("a%d/b%d/c%d", i%20, i%400/20, i)), 0o755); err != nil {
+					b.Fatal(err)
+				}
+			}
+			v := inventory{root: root}
+			v.take(nil, nil)
+			var age func(*view)
+			age = func(at *view) { // as if it had been read later
+				at.read = at.read.Add(1 << 40)
+				for _, below := range at.below {
+					age(below)
+				}
+			}
+			age(v.top)
+			for b.Loop() {
+				if !v.take(nil, nil).whole {
+					b.Fatal("not whole")
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,342 @@
+package proc
+
+import (
+	"crypto/rand"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+)
+
+// judge compares a root with its baseline, and takes back what commands must
+// not have changed.
+type judge struct {
+	root       string
+	handle     *os.Root
+	base       *baseline
+	found      *survey
+	trustTimes bool
+	// open reports whether a file is not looked at: the user lets it be written,
+	// or the kernel kept it.
+	open func(path string) bool
+	// elsewhere reports whether a path outside is in a root that is watched, too.
+	elsewhere func(path string) bool
+	aside     *aside
+	checked   map[string]item // see inventory
+
+	taken  []string // paths
+	failed bool     // something could not be taken back
+}
+
+// run judges all that was found, and all that there was.
+func (j *judge) run() {
+	names := slices.Collect(maps.Keys(j.found.spots))
+	for name := range j.base.Items {
+		if _, ok := j.found.spots[name]; !ok {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		path := filepath.Join(j.root, name)
+		if !j.open(path) {
+			j.file(name, path)
+		}
+	}
+	for _, name := range j.found.indexes {
+		j.index(name)
+	}
+}
+
+// maxIndex bounds the indexes of git that are read.
+const maxIndex = 256 << 20
+
+// index removes an index whose entries git would write into a repository's own
+// directory. git reset makes a new index from the last commit.
+func (j *judge) index(name string) {
+	path := filepath.Join(j.root, name)
+	info, err := os.Lstat(path)
+	if err != nil {
+		return
+	}
+	now := stampOf(info, spot{})
+	if was, ok := j.checked[name]; ok && j.trustTimes && was.sameStamp(&now) {
+		return
+	}
+	content, err := readRegular(path, maxIndex)
+	if err != nil {
+		return
+	}
+	if escaping, _ := sandbox.GitIndexEscapes(content); escaping == "" {
+		j.checked[name] = now
+		return
+	}
+	j.aside.keep(path, content)
+	j.done(path, j.retry(name, func() error { return j.remove(name) }))
+}
+
+func (j *judge) file(name, path string) {
+	at := j.found.spots[name]
+	was, had := j.base.Items[name]
+	if at.kind == 0 {
+		at = spot{was.Spot, was.Repo}
+	}
+	info, err := os.Lstat(path)
+	if err != nil {
+		if had && j.misses(&was) {
+			j.restore(name, path, &was)
+		}
+		return
+	}
+	now := stampOf(info, at)
+	if had && j.trustTimes && was.sameStamp(&now) && was.Size <= keptBytes {
+		return
+	}
+	now = readItem(path, at, info)
+	if had && was.same(&now) && at.kind != pointerKind {
+		return
+	}
+	switch at.kind {
+	case settingsKind:
+		j.settings(name, path, had, &was, &now)
+	case pointerKind:
+		if had && was.same(&now) || j.leadsWell(name, path, at.repo) {
+			return
+		}
+		j.undo(name, path, had, &was)
+	case hookKind:
+		runs := now.Mode.Perm()&0o111 != 0 || !now.Mode.IsRegular()
+		if had || j.base.Repos[at.repo] || runs {
+			j.undo(name, path, had, &was)
+		}
+	case attributesKind:
+		if had || j.base.Repos[at.repo] {
+			j.undo(name, path, had, &was)
+		}
+	case projectKind:
+		if had || j.base.Tops[at.repo] || slices.Contains(j.base.HookDirs, at.repo) {
+			j.undo(name, path, had, &was)
+		}
+	}
+}
+
+// misses reports whether a file that is gone has to be there again: settings
+// may go, and a repository with all that is in it.
+func (j *judge) misses(was *item) bool {
+	switch was.Spot {
+	case hookKind, attributesKind:
+		return j.found.repos[was.Repo]
+	case projectKind:
+		_, err := os.Lstat(filepath.Join(j.root, was.Repo))
+		return err == nil || slices.Contains(j.base.HookDirs, was.Repo)
+	}
+	return false
+}
+
+// leadsWell reports whether a .git or commondir leads to a repository that is
+// watched, or nowhere in the root. What comes there later is looked at as new.
+func (j *judge) leadsWell(name, path, repo string) bool {
+	if filepath.Base(name) == "commondir" && j.base.Repos[repo] {
+		return false // git makes it with the repository
+	}
+	target := pointerTarget(path)
+	if target == "" {
+		return true // git takes it for none
+	}
+	real, err := filepath.EvalSymlinks(target)
+	if err != nil {
+		real = filepath.Clean(target)
+	}
+	if rel, err := filepath.Rel(j.root, real); err == nil && filepath.IsLocal(rel) {
+		return j.found.repos[rel] || !exists(real)
+	}
+	return j.elsewhere(real)
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// settings judges changed or new settings of git's.
+func (j *judge) settings(name, path string, had bool, was, now *item) {
+	if !now.Mode.IsRegular() || now.Size > keptBytes {
+		j.undo(name, path, had, was)
+		return
+	}
+	runs, ok := sandbox.GitRuns(now.Content)
+	unwanted := func(setting string) bool {
+		return slices.Contains(runs, setting) && !slices.Contains(was.Runs, setting) && (had || !j.worktreeInside(setting, now.Repo))
+	}
+	gone := slices.ContainsFunc(was.Runs, func(setting string) bool { return !slices.Contains(runs, setting) })
+	switch {
+	case ok && !slices.ContainsFunc(runs, unwanted):
+		return
+	case !ok || gone:
+		j.undo(name, path, had, was)
+		return
+	}
+	stripped := sandbox.GitWithout(now.Content, slices.DeleteFunc(slices.Clone(runs), func(setting string) bool { return !unwanted(setting) }))
+	if left, ok := sandbox.GitRuns(stripped); !ok || slices.ContainsFunc(left, unwanted) {
+		j.undo(name, path, had, was)
+		return
+	}
+	if before, _ := sandbox.GitValues(was.Content); had {
+		if after, _ := sandbox.GitValues(stripped); slices.Equal(before, after) {
+			stripped = was.Content
+		}
+	} else if after, _ := sandbox.GitValues(stripped); len(after) == 0 {
+		j.undo(name, path, had, was)
+		return
+	}
+	j.aside.keep(path, now.Content)
+	j.done(path, j.retry(name, func() error { return j.write(name, stripped, now.Mode.Perm()|0o400) }))
+}
+
+// worktreeInside reports whether a setting is the work tree of a module, in
+// the root.
+func (j *judge) worktreeInside(setting, repo string) bool {
+	value, ok := strings.CutPrefix(setting, "core.worktree=")
+	if !ok {
+		return false
+	}
+	if !filepath.IsAbs(value) {
+		value = filepath.Join(j.root, repo, value)
+	}
+	if real, err := filepath.EvalSymlinks(value); err == nil {
+		value = real
+	}
+	rel, err := filepath.Rel(j.root, value)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// undo puts a file back as it was, or aside where there was none.
+func (j *judge) undo(name, path string, had bool, was *item) {
+	if info, err := os.Lstat(path); err == nil {
+		it := readItem(path, spot{}, info)
+		j.aside.keep(path, it.Content)
+	}
+	if had {
+		j.restore(name, path, was)
+		return
+	}
+	j.done(path, j.retry(name, func() error { return j.remove(name) }))
+}
+
+func (j *judge) done(path string, err error) {
+	if err != nil {
+		j.failed = true
+		return
+	}
+	j.taken = append(j.taken, path)
+}
+
+// retry does something again with the directories above a file opened up, which
+// a command may have closed so that nothing can be taken back.
+func (j *judge) retry(name string, do func() error) error {
+	err := do()
+	if !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	dirs := []string{"."}
+	for at := range name {
+		if at > 0 && os.IsPathSeparator(name[at]) {
+			dirs = append(dirs, name[:at])
+		}
+	}
+	for _, dir := range dirs {
+		if info, err := j.handle.Lstat(dir); err == nil && info.IsDir() && info.Mode().Perm()&0o700 != 0o700 {
+			j.handle.Chmod(dir, info.Mode().Perm()|0o700) //nolint:errcheck // it fails again then
+		}
+	}
+	return do()
+}
+
+// remove removes a file, and directories of settings that are empty then.
+func (j *judge) remove(name string) error {
+	if err := j.unlink(name); err != nil {
+		return err
+	}
+	if err := j.handle.RemoveAll(name); err != nil {
+		return err
+	}
+	for dir := filepath.Dir(name); j.found.spots[name].kind == projectKind && dir != j.found.spots[name].repo; dir = filepath.Dir(dir) {
+		if j.handle.Remove(dir) != nil { // it has more in it
+			break
+		}
+	}
+	return nil
+}
+
+// unlink removes links that a command has put into the way to a file.
+func (j *judge) unlink(name string) error {
+	for dir := filepath.Dir(name); dir != "."; dir = filepath.Dir(dir) {
+		if info, err := j.handle.Lstat(dir); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			if err := j.handle.Remove(dir); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// restore puts a file back as it was.
+func (j *judge) restore(name, path string, was *item) {
+	if was.Size > keptBytes {
+		j.failed = true
+		return
+	}
+	j.done(path, j.retry(name, func() error { return j.putBack(name, was) }))
+}
+
+func (j *judge) putBack(name string, was *item) error {
+	if was.Mode&fs.ModeSymlink == 0 {
+		return j.write(name, was.Content, was.Mode.Perm())
+	}
+	if err := j.clear(name); err != nil {
+		return err
+	}
+	return j.handle.Symlink(string(was.Content), name)
+}
+
+func (j *judge) clear(name string) error {
+	if err := j.unlink(name); err != nil {
+		return err
+	}
+	if err := j.handle.RemoveAll(name); err != nil {
+		return err
+	}
+	return j.handle.MkdirAll(filepath.Dir(name), 0o755)
+}
+
+// write gives a file a content, by a new file that takes its name: the user's
+// programs find the one or the other.
+func (j *judge) write(name string, content []byte, mode fs.FileMode) error {
+	if err := j.unlink(name); err != nil {
+		return err
+	}
+	if err := j.handle.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	next := filepath.Join(filepath.Dir(name), ".toolroom-"+rand.Text())
+	f, err := j.handle.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err = errors.Join(err, f.Chmod(mode), f.Close()); err == nil {
+		if info, err := j.handle.Lstat(name); err == nil && info.IsDir() {
+			j.handle.RemoveAll(name) //nolint:errcheck // the renaming fails then
+		}
+		err = j.handle.Rename(next, name)
+	}
+	if err != nil {
+		j.handle.Remove(next) //nolint:errcheck // the error is more
+	}
+	return err
+}

@@ -1,0 +1,61 @@
+package proc
+
+import (
+	"os"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// notices tells of changes directly in some directories.
+type notices struct {
+	file   *os.File
+	events chan struct{} // closed once no more come
+}
+
+// notify begins to watch directories; nil where the kernel has no room for it.
+// interesting reports whether a change of a file with this name starts a look.
+func notify(dirs []string, interesting func(name string) bool) *notices {
+	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
+	if err != nil {
+		return nil
+	}
+	for _, dir := range dirs {
+		unix.InotifyAddWatch(fd, dir, unix.IN_CREATE|unix.IN_MOVED_TO|unix.IN_CLOSE_WRITE|unix.IN_ONLYDIR|unix.IN_DONT_FOLLOW) //nolint:errcheck // the ticker looks, too
+	}
+	n := &notices{file: os.NewFile(uintptr(fd), "inotify"), events: make(chan struct{}, 1)}
+	go n.read(interesting)
+	return n
+}
+
+// read ends with close.
+func (n *notices) read(interesting func(string) bool) {
+	defer close(n.events)
+	buf := make([]byte, 16<<10)
+	for {
+		size, err := n.file.Read(buf)
+		if err != nil {
+			return
+		}
+		told := false
+		for at := 0; at+unix.SizeofInotifyEvent <= size; {
+			event := (*unix.InotifyEvent)(unsafe.Pointer(&buf[at]))
+			name := buf[at+unix.SizeofInotifyEvent : at+unix.SizeofInotifyEvent+int(event.Len)]
+			told = told || event.Mask&unix.IN_Q_OVERFLOW != 0 || interesting(unix.ByteSliceToString(name))
+			at += unix.SizeofInotifyEvent + int(event.Len)
+		}
+		if told {
+			select {
+			case n.events <- struct{}{}:
+			default:
+			}
+		}
+	}
+}
+
+// close ends it, and waits for its goroutine.
+func (n *notices) close() {
+	n.file.Close()
+	for range n.events {
+	}
+}

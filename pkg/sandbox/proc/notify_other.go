@@ -1,0 +1,10 @@
+//go:build !linux
+
+package proc
+
+// notices are not to be had: no level confines commands on this system.
+type notices struct{ events chan struct{} }
+
+func notify([]string, func(string) bool) *notices { return nil }
+
+func (n *notices) close() {}

@@ -1,0 +1,329 @@
+//go:build linux
+
+package proc_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
+)
+
+// project is a root with a repository of the user's, in which commands plant
+// what the user's own programs, run unconfined, then find.
+type project struct {
+	t               testing.TB
+	dir, root, home string
+	mark            string // the file that a planted program makes when it runs
+	files           proc.Rules
+}
+
+func newProject(t testing.TB) *project {
+	t.Helper()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("not run, there is no git")
+	}
+	dir, err := filepath.EvalSymlinks(place(t))
+	require.NoError(t, err)
+	p := &project{t: t, dir: dir, root: filepath.Join(dir, "root"), home: filepath.Join(dir, "home"), mark: filepath.Join(dir, "ran")}
+	for _, name := range []string{p.root, p.home} {
+		require.NoError(t, os.Mkdir(name, 0o755))
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(p.home, ".gitconfig"), []byte("[user]\n\tname = U\n\temail = u@example.com\n[init]\n\tdefaultBranch = main\n"), 0o644))
+	p.user("git init -q . && echo a > a && git add a && git commit -qm first")
+	box := sandbox.New(sandbox.Config{Roots: []string{p.root}, Getenv: func(name string) string {
+		if name == "HOME" {
+			return p.home
+		}
+		return ""
+	}})
+	p.files, err = box.FS(context.Background())
+	require.NoError(t, err)
+	return p
+}
+
+// user runs a script unconfined, as the user would, and returns its output.
+func (p *project) user(script string) string {
+	p.t.Helper()
+	c := exec.Command("bash", "-c", script)
+	c.Dir, c.Env = p.root, []string{"HOME=" + p.home, "PATH=" + os.Getenv("PATH"), "GIT_CONFIG_NOSYSTEM=1"}
+	out, err := c.CombinedOutput()
+	require.NoError(p.t, err, "%s: %s", script, out)
+	return string(out)
+}
+
+// command is one of a model's. EVIL in it is the text of a program that leaves
+// the mark.
+func (p *project) command(script string) proc.Command {
+	script = strings.ReplaceAll(script, "EVIL", "#!/bin/sh\\ntouch "+p.mark+"\\n")
+	return proc.Command{Script: script, Dir: p.root, Timeout: time.Minute, Rules: p.files}
+}
+
+func (p *project) runner(level proc.Level) *proc.Runner {
+	r := newRunner(p.t, proc.Config{Level: level, Grace: 50 * time.Millisecond, Linger: 10 * time.Millisecond,
+		Environ: []string{"HOME=" + p.home, "PATH=" + os.Getenv("PATH"), "GIT_CONFIG_NOSYSTEM=1"}})
+	proc.TrustLevel(r, level)
+	return r
+}
+
+// looks runs the commands that users and their programs run all the time.
+const looks = `git status; git add -A; git diff HEAD; git commit --allow-empty -qm u; git checkout -q -b u; git log -1
+	for d in $(find . -name .git -prune -o -type d -print); do (cd "$d" && git status && git diff && git commit --allow-empty -qm u); done; :`
+
+// ran reports whether what was planted ran when the user looked.
+func (p *project) ran(look string) bool {
+	p.t.Helper()
+	p.user("exec >/dev/null 2>&1; " + look)
+	_, err := os.Stat(p.mark)
+	return err == nil
+}
+
+// plantings leave a program for git to run. Each works unconfined.
+var plantings = map[string]struct{ before, script, look string }{
+	"a gitlink's fsmonitor": {"", `printf 'EVIL' > x.sh; chmod +x x.sh; git init -q e
+		(cd e; git -c user.name=x -c user.email=x@x commit -q --allow-empty -m e; git config core.fsmonitor ../x.sh); git add e`, "git status"},
+	"a gitlink's filter": {"", `git init -q e; cd e; echo a > a; git add a; git -c user.name=x -c user.email=x@x commit -qm e
+		printf 'EVIL' > ../x.sh; chmod +x ../x.sh; git config filter.x.clean ../x.sh; echo '* filter=x' > .gitattributes; touch -d '1 hour ago' a; cd ..; git add e`, "git status"},
+	"an index that leads into .git": {"", `h=$(printf 'EVIL' | git hash-object -w --stdin); GIT_INDEX_FILE=$PWD/i git update-index --add --cacheinfo "100755,$h,xgit/hooks/post-checkout"
+		LC_ALL=C sed -i 's/xgit/.git/' i; head -c -20 i > j; { cat j; printf "$(sha1sum < j | cut -c1-40 | sed 's/../\\x&/g')"; } > .git/index`, "git checkout -- .; git checkout -q -b z; :"},
+	"a nested repository's fsmonitor":  {"", `printf 'EVIL' > x.sh; chmod +x x.sh; git init -q d/e; git -C d/e config core.fsmonitor ../../x.sh`, looks},
+	"a nested repository's hook":       {"", `git init -q d/e; printf 'EVIL' > d/e/.git/hooks/pre-commit; chmod +x d/e/.git/hooks/pre-commit`, looks},
+	"a hook that is a link":            {"", `git init -q d/e; printf 'EVIL' > x.sh; chmod +x x.sh; ln -s ../../../../x.sh d/e/.git/hooks/pre-commit`, looks},
+	"hooks that are a link":            {"", `git init -q d/e; mkdir h; printf 'EVIL' > h/pre-commit; chmod +x h/pre-commit; rm -rf d/e/.git/hooks; ln -s ../../../h d/e/.git/hooks`, looks},
+	"settings that are a link":         {"", `printf 'EVIL' > x.sh; chmod +x x.sh; git init -q d/e; git -C d/e config core.fsmonitor ../../x.sh; mv d/e/.git/config c; ln -s ../../../c d/e/.git/config`, looks},
+	"a repository in node_modules":     {"", `printf 'EVIL' > x.sh; chmod +x x.sh; git init -q node_modules/e; git -C node_modules/e config core.fsmonitor ../../x.sh`, looks},
+	"a gitfile":                        {"", `printf 'EVIL' > x.sh; chmod +x x.sh; git init -q --separate-git-dir=.git/objects/e d; git -C d config core.fsmonitor "$PWD/x.sh"`, looks},
+	"a link to a repository":           {"", `printf 'EVIL' > x.sh; chmod +x x.sh; git init -q d; git -C d config core.fsmonitor ../x.sh; mv d/.git .git/refs/e; ln -s ../.git/refs/e d/.git`, looks},
+	"a common directory":               {"", `printf 'EVIL' > x.sh; chmod +x x.sh; git init -q d; git init -q --bare .git/logs/e; git -C .git/logs/e config core.fsmonitor "$PWD/x.sh"; git -C .git/logs/e config core.bare false; echo "$PWD/.git/logs/e" > d/.git/commondir`, looks},
+	"a worktree's settings":            {"", `printf 'EVIL' > x.sh; chmod +x x.sh; git worktree add -q w; git config extensions.worktreeConfig true; git -C w config --worktree core.fsmonitor ../x.sh`, looks},
+	"a bare repository":                {"", `printf 'EVIL' > x.sh; chmod +x x.sh; git init -q --bare q; git -C q config core.bare false; git -C q config core.worktree .; git -C q config core.fsmonitor ../x.sh`, "cd q; git status"},
+	"a bare repository's hook":         {"", `git init -q --bare q; printf 'EVIL' > q/hooks/post-receive; chmod +x q/hooks/post-receive`, "git push -q q HEAD:x"},
+	"an old bare repository's hook":    {"git init -q --bare q", `printf 'EVIL' > q/hooks/post-receive; chmod +x q/hooks/post-receive`, "git push -q q HEAD:x"},
+	"an old bare repository's setting": {"git init -q --bare q", `printf 'EVIL' > x.sh; chmod +x x.sh; git -C q config core.hooksPath "$PWD/h"; mkdir h; cp x.sh h/post-receive`, "git push -q q HEAD:x"},
+	"a module named objects": {`mkdir ../s; git init -q ../s/o; git -C ../s/o commit -q --allow-empty -m o
+		git -c protocol.file.allow=always submodule --quiet add --name objects "$PWD/../s/o" o; git commit -qm o`,
+		`printf 'EVIL' > .git/modules/objects/hooks/pre-commit; chmod +x .git/modules/objects/hooks/pre-commit`, looks},
+	"a module named logs": {`mkdir ../s; git init -q ../s/o; git -C ../s/o commit -q --allow-empty -m o
+		git -c protocol.file.allow=always submodule --quiet add --name logs "$PWD/../s/o" o; git commit -qm o`,
+		`printf 'EVIL' > x.sh; chmod +x x.sh; git -C o config core.fsmonitor "$PWD/x.sh"`, looks},
+	"large settings": {`for i in $(seq 9000); do echo "[branch \"feature-$i\"]"; echo "	merge = refs/heads/f"; done >> .git/config`,
+		`printf 'EVIL' > x.sh; chmod +x x.sh; git config core.fsmonitor ./x.sh`, looks},
+	"hooks of a named directory": {`mkdir tools tools/h; printf '#!/bin/sh\n' > tools/h/pre-commit; chmod +x tools/h/pre-commit; git config core.hooksPath tools/h`,
+		`printf 'EVIL' > tools/h/pre-commit`, looks},
+	"hooks of husky": {`mkdir -p .husky/_; printf '#!/bin/sh\n' > .husky/_/pre-commit; chmod +x .husky/_/pre-commit; git config core.hooksPath .husky/_`,
+		`printf 'EVIL' > .husky/_/pre-commit`, looks},
+	"a repository at the top": {`rm -rf .git`, `printf 'EVIL' > x.sh; chmod +x x.sh; git init -q .; git config core.fsmonitor ./x.sh`, looks},
+	"a gitfile at the top":    {`rm -rf .git`, `printf 'EVIL' > x.sh; chmod +x x.sh; git init -q --separate-git-dir=q .; git config core.fsmonitor ./x.sh`, looks},
+	"behind many files":       {"", `mkdir 0; cd 0; seq 60000 | xargs touch; cd ..; printf 'EVIL' > x.sh; chmod +x x.sh; git init -q d/e; git -C d/e config core.fsmonitor ../../x.sh`, "cd d/e; git status"},
+	"a link to a gitfile":     {"", `printf 'EVIL' > x.sh; chmod +x x.sh; git init -q --separate-git-dir=.git/objects/e d; git -C d config core.fsmonitor "$PWD/x.sh"; mv d/.git d/f; ln -s f d/.git`, looks},
+	"beside what looks like a repository": {"", `printf 'EVIL' > x.sh; chmod +x x.sh; mkdir -p q/refs q/objects; touch q/HEAD
+		git init -q q/objects/e; git -C q/objects/e -c user.name=x -c user.email=x@x commit -q --allow-empty -m e; git -C q/objects/e config core.fsmonitor "$PWD/x.sh"
+		git update-index --add --cacheinfo 160000,$(git -C q/objects/e rev-parse HEAD),q/objects/e`, "git status"},
+	"in a directory named .GIT": {"", `printf 'EVIL' > x.sh; chmod +x x.sh; git init -q .GIT/objects/e; git -C .GIT/objects/e config core.fsmonitor "$PWD/x.sh"`, "cd .GIT/objects/e; git status"},
+	"in hooks of what looks like a repository": {"", `printf 'EVIL' > x.sh; chmod +x x.sh; mkdir -p q/refs q/objects q/hooks q/info; touch q/HEAD
+		for d in hooks/e info/e; do git init -q q/$d; git -C q/$d config core.fsmonitor "$PWD/x.sh"; done`, "cd q/hooks/e; git status; cd ../../info/e; git status"},
+	"a remote among objects": {"", `printf 'EVIL' > x.sh; chmod +x x.sh; git init -q --bare .git/objects/ab/e; cp x.sh .git/objects/ab/e/hooks/pre-receive; git remote add o .git/objects/ab/e`, "git push -q o HEAD:x"},
+	"a remote among refs":    {"", `printf 'EVIL' > x.sh; chmod +x x.sh; git init -q --bare .git/refs/heads/e; cp x.sh .git/refs/heads/e/hooks/pre-receive; git remote add o .git/refs/heads/e`, "git push -q o HEAD:x"},
+	"in a new project's settings": {"", `printf 'EVIL' > x.sh; chmod +x x.sh; for d in n n/.idea/e; do git init -q $d; git -C $d -c user.name=x -c user.email=x@x commit -q --allow-empty -m e; done
+		git -C n/.idea/e config core.fsmonitor "$PWD/x.sh"; git -C n update-index --add --cacheinfo 160000,$(git -C n/.idea/e rev-parse HEAD),.idea/e`, "cd n; git status"},
+	"a gitfile in a new project's settings": {"", `printf 'EVIL' > x.sh; chmod +x x.sh; for d in n n/.idea/e; do git init -q $d; git -C $d -c user.name=x -c user.email=x@x commit -q --allow-empty -m e; done
+		git -C n/.idea/e config core.fsmonitor "$PWD/x.sh"; mv n/.idea/e/.git n/.idea/f; echo "gitdir: ../f" > n/.idea/e/.git; git -C n update-index --add --cacheinfo 160000,$(git -C n/.idea/e rev-parse HEAD),.idea/e`, "cd n; git status"},
+	"a module in objects of modules": {"", `printf 'EVIL' > x.sh; chmod +x x.sh; mkdir -p .git/modules/refs .git/modules/objects; touch .git/modules/HEAD
+		git init -q lib; git -C lib -c user.name=x -c user.email=x@x commit -q --allow-empty -m l; git clone -q --bare lib .git/modules/objects/m
+		git -C .git/modules/objects/m config core.bare false; git -C .git/modules/objects/m config core.fsmonitor "$PWD/x.sh"
+		printf '[submodule "objects/m"]\n\tpath = sub\n\turl = ./lib\n' > .gitmodules; git config submodule.objects/m.url "$PWD/lib"
+		git update-index --add --cacheinfo 160000,$(git -C lib rev-parse HEAD),sub; git add .gitmodules; mkdir sub`, "git submodule update --init; git status"},
+	"a hook beside a setting": {"", `printf 'EVIL' > x.sh; chmod +x x.sh; git remote add o https://example.com; git config core.fsmonitor ./x.sh`, looks},
+}
+
+// TestNothingPlantedRuns: what a command leaves in a root does not run when
+// the user then uses git.
+func TestNothingPlantedRuns(t *testing.T) {
+	t.Parallel()
+	enforced := levels(t)
+	for name, c := range plantings {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, level := range enforced {
+				p := newProject(t)
+				p.user(c.before + "\n:")
+				r := p.runner(level)
+				run(t, r, p.command("true")) // as it is before
+				result, out := run(t, r, p.command(c.script))
+				if level == proc.Off {
+					require.True(t, p.ran(c.look), "does not work unconfined: %s", out)
+					continue
+				}
+				require.False(t, p.ran(c.look), "%s escaped from %s: %s", name, level, out)
+				if result.ExitCode == 0 {
+					t.Logf("%s: taken back: %v", level, result.TakenBack)
+				}
+			}
+		})
+	}
+}
+
+// TestSecondNamesAreNoWayAround: a file that is mounted read-only at L2 can be
+// written by another name that it got before.
+func TestSecondNamesAreNoWayAround(t *testing.T) {
+	t.Parallel()
+	for _, level := range levels(t) {
+		if level == proc.Off {
+			continue
+		}
+		for name, c := range map[string]struct{ before, first, second string }{
+			"a command's": {"", `git init -q n; printf '#!/bin/sh\n' > n/.git/hooks/pre-commit; ln n/.git/hooks/pre-commit y`, `printf 'EVIL' > y; chmod +x y; rm y`},
+			"the user's":  {`printf '#!/bin/sh\n' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit; ln .git/hooks/pre-commit y`, `:`, `printf 'EVIL' > y`},
+		} {
+			t.Run(string(level)+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				p := newProject(t)
+				p.user(c.before + "\n:")
+				r := p.runner(level)
+				for _, script := range []string{"true", c.first, c.second, "true"} {
+					run(t, r, p.command(script))
+				}
+				require.False(t, p.ran(looks))
+			})
+		}
+	}
+}
+
+// TestOverlappingCommandsHaveTheSameBefore: one that starts while another has
+// something planted does not take that for the user's.
+func TestOverlappingCommandsHaveTheSameBefore(t *testing.T) {
+	t.Parallel()
+	for _, level := range levels(t) {
+		if level == proc.Off {
+			continue
+		}
+		for name, plant := range map[string]string{
+			"settings": `printf 'EVIL' > x.sh; chmod +x x.sh; git config core.fsmonitor ./x.sh`,
+			"an agent": `printf 'EVIL' > .mcp.json`,
+		} {
+			t.Run(string(level)+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				p := newProject(t)
+				r := p.runner(level)
+				first, err := r.Start(context.Background(), p.command(plant+"; echo ready; sleep 1000"))
+				require.NoError(t, err)
+				waitFor(t, first, "ready")
+				second, err := r.Start(context.Background(), p.command("echo begun; until [ -e go ]; do sleep 0.01; done; "+plant))
+				require.NoError(t, err)
+				waitFor(t, second, "begun")
+				first.Kill()
+				first.Wait()
+				require.NoError(t, os.WriteFile(filepath.Join(p.root, "go"), nil, 0o644))
+				second.Wait()
+				require.False(t, p.ran(looks))
+				require.NoFileExists(t, filepath.Join(p.root, ".mcp.json"))
+			})
+		}
+	}
+}
+
+// everyday holds ordinary work of developers. Each case ends with a check.
+var everyday = map[string]struct{ before, script, after string }{
+	"commit":            {"", `echo b > b; git add -A; git commit -qm b`, `git log -1 --format=%s | grep -qx b`},
+	"a branch upstream": {"git init -q --bare ../o.git; git push -q ../o.git HEAD:main; git clone -q ../o.git c", `cd c; git checkout -q -b f origin/main; git config branch.f.merge`, `git -C c config branch.f.remote | grep -qx origin`},
+	"a remote":          {"", `git remote add o https://example.com/o; git remote rename o p`, `git remote | grep -qx p`},
+	"rebase":            {"", `git checkout -q -b f; echo f > f; git add f; git commit -qm f; git checkout -q main; echo g > g; git add g; git commit -qm g; git checkout -q f; git rebase -q main`, `git log --format=%s | grep -c . | grep -qx 3`},
+	"a worktree":        {"", `git worktree add -q -b w w; cd w; echo w > w; git add w; git commit -qm w`, `git -C w log -1 --format=%s | grep -qx w; git worktree list | grep -c . | grep -qx 2`},
+	"remove a worktree": {"git worktree add -q -b w w", `git worktree remove w`, `test ! -e w; git worktree list | grep -c . | grep -qx 1`},
+	"a submodule":       {"git init -q lib; git -C lib commit -q --allow-empty -m lib", `git -c protocol.file.allow=always submodule --quiet add "$PWD/lib" sub; git commit -qm sub; git submodule update --init -q; git -C sub commit -q --allow-empty -m s`, `git submodule status | grep -q sub; git -C sub log -1 --format=%s | grep -qx s`},
+	"stash":             {"", `echo b > a; git stash -q; test "$(cat a)" = a; git stash pop -q`, `grep -qx b a`},
+	"clone":             {"", `git clone -q . c; cd c; git commit -q --allow-empty -m c`, `git -C c log -1 --format=%s | grep -qx c`},
+	"init":              {"", `git init -q n; cd n; echo n > n; git add n; git commit -qm n`, `git -C n log -1 --format=%s | grep -qx n`},
+	"init at the top":   {"rm -rf .git", `git init -q; git add a; git commit -qm n`, `git log -1 --format=%s | grep -qx n`},
+	"a bare clone":      {"", `git clone -q --bare . b; git push -q b HEAD:x`, `git -C b rev-parse -q --verify x`},
+	"a hook that was there": {`printf '#!/bin/sh\necho ran > hooked\n' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit`,
+		`git commit -q --allow-empty -m h`, `grep -qx ran hooked`},
+	"hooks of husky run":   {`mkdir -p .husky/_; printf '#!/bin/sh\necho ran > hooked\n' > .husky/_/pre-commit; chmod +x .husky/_/pre-commit; git config core.hooksPath .husky/_`, `git commit -q --allow-empty -m h; cp .husky/_/pre-commit x; cat x > .husky/_/pre-commit; rm x`, `grep -qx ran hooked`},
+	"a repository deleted": {"", `git init -q n; rm -rf n`, `test ! -e n`},
+	"clean":                {"echo x > junk; mkdir d; echo y > d/y", `git clean -qfd`, `test ! -e junk; test ! -e d`},
+	"Claude Code's worktrees": {`mkdir -p .claude; echo '{}' > .claude/settings.json; git worktree add -q .claude/worktrees/w -b w`,
+		`cd .claude/worktrees/w; echo x > f; git add f; git commit -qm w; ! touch ../../new || rm ../../new`, `test -e .claude/worktrees/w/f`},
+	"a user's alias": {`git config alias.st '!echo'`, `git remote add o x; git config user.name Z`, `git config alias.st | grep -q echo; git config user.name | grep -qx Z`},
+	"maintenance":    {"", `git gc -q; git pack-refs --all; git reflog expire --all`, `git fsck --no-progress`},
+}
+
+// TestEverydayGit: what developers do works, nothing of it is taken back.
+func TestEverydayGit(t *testing.T) {
+	t.Parallel()
+	enforced := levels(t)
+	for name, c := range everyday {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, level := range enforced {
+				p := newProject(t)
+				p.user("set -e; " + c.before + "\n:")
+				r := p.runner(level)
+				if strings.Contains(c.script, "remove w") && level == proc.L2 {
+					continue // what leads to a repository is a mount point there
+				}
+				result, out := run(t, r, p.command("set -e; "+c.script))
+				require.Equal(t, 0, result.ExitCode, "%s: %s", level, out)
+				require.Empty(t, result.TakenBack, level)
+				p.user("set -e; " + c.after)
+				result, out = run(t, r, p.command("git status --porcelain; true"))
+				require.Empty(t, result.TakenBack, level)
+				require.NotContains(t, out, "fatal", level)
+			}
+		})
+	}
+}
+
+// TestStepsOfOneRebase: one command stops in a rebase, the next goes on.
+func TestStepsOfOneRebase(t *testing.T) {
+	t.Parallel()
+	for _, level := range levels(t) {
+		p := newProject(t)
+		p.user("for i in 1 2 3; do echo $i > a; git commit -qam $i; done")
+		r := p.runner(level)
+		for _, script := range []string{"GIT_SEQUENCE_EDITOR='sed -i 1s/pick/edit/' git rebase -q -i HEAD~2", "git status", "git rebase --continue",
+			"git cherry-pick HEAD~2 HEAD~1; echo x > a; git add a", "git cherry-pick --abort"} {
+			result, out := run(t, r, p.command(script))
+			require.Empty(t, result.TakenBack, "%s: %s: %s", level, script, out)
+		}
+		p.user("! test -e .git/rebase-merge && ! test -e .git/sequencer && git log -1 --format=%s | grep -qx 3")
+	}
+}
+
+// TestProjectSettingsAreKept, those that are there and those that are not.
+func TestProjectSettingsAreKept(t *testing.T) {
+	t.Parallel()
+	const names = ".claude/commands/x.md .claude/hooks/x .codex/config.toml .cursor/hooks.json .devcontainer/devcontainer.json .gemini/settings.json " +
+		".husky/pre-commit .vscode/mcp.json .vscode/settings.json .vscode/tasks.json .mcp.json .envrc"
+	const write = "for f in " + names + "; do mkdir -p $(dirname $f); echo $1 > $f; done 2>/dev/null; "
+	for _, level := range levels(t) {
+		if level == proc.Off {
+			continue
+		}
+		p := newProject(t)
+		r := p.runner(level)
+		result, _ := run(t, r, p.command("set -- evil; "+write+`printf '[submodule "x"]\n\tpath = x\n\turl = u\n\tupdate = !./x.sh\n' > .gitmodules`))
+		for _, name := range strings.Fields(names) {
+			require.Contains(t, result.TakenBack, filepath.Join(p.root, name), level)
+			require.NoFileExists(t, filepath.Join(p.root, name), level)
+		}
+		text, err := os.ReadFile(filepath.Join(p.root, ".gitmodules"))
+		require.NoError(t, err)
+		require.Equal(t, "[submodule \"x\"]\n\tpath = x\n\turl = u\n", string(text), level)
+
+		p.user("set -- mine; " + write)
+		_, _ = run(t, r, p.command("set -- evil; "+write+"rm -rf .claude .vscode; mv .codex c; mkdir .codex; "+write))
+		for _, name := range strings.Fields(names) {
+			text, err := os.ReadFile(filepath.Join(p.root, name))
+			require.NoError(t, err, level)
+			require.Equal(t, "mine\n", string(text), "%s at %s", name, level)
+		}
+	}
+}

@@ -1,0 +1,336 @@
+//go:build linux
+
+package proc_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// Unix sockets of the user in $S, outside the roots: named as they were bound,
+// renamed since, linked, bound by a relative name, of other types and, as root,
+// of another network namespace. $T is testdata/sockets.c.
+var socketAttacks = []attack{
+	{"connect", bothLevels, "", `$T connect $S/named`},
+	{"renamed", bothLevels, "", `$T connect $S/renamed`},
+	{"relative", bothLevels, "", `$T connect $S/relative`},
+	{"hard link outside", bothLevels, "", `$T connect $S/linked`},
+	{"symbolic link outside", bothLevels, "", `$T connect $S/symbolic`},
+	{"in a directory that was renamed", bothLevels, "", `$T connect $S/moved/s`},
+	{"seqpacket", bothLevels, "", `$T connect $S/seqpacket`},
+	{"datagram", bothLevels, "", `$T connect $S/datagram`},
+	{"send datagrams", bothLevels, "", `$T send $S/datagram`},
+	{"send datagrams by half a pair", bothLevels, "", `$T send-pair $S/datagram`},
+	{"working directory", bothLevels, "", `cd $S && $T connect renamed`},
+	{"working directory and dots", bothLevels, "", `cd $S/moved && $T connect .././renamed`},
+	{"link in the root", bothLevels, "", `ln -s $S/renamed l; $T connect l`},
+	{"link to its directory", bothLevels, "", `ln -s $S d; $T connect d/renamed`},
+	{"chain of links", bothLevels, "", `ln -s $S d; ln -s d/renamed e; ln -s e f; $T connect f`},
+	{"dots from the root", bothLevels, "", `$T connect ../services/renamed`},
+	{"/proc/self/root", bothLevels, "", `cd $S; $T connect /proc/self/root$PWD/renamed`},
+	{"/proc/self/cwd", bothLevels, "", `cd $S; $T connect /proc/self/cwd/renamed`},
+	{"/proc/thread-self/cwd", bothLevels, "", `cd $S; $T connect /proc/thread-self/cwd/renamed`},
+	{"a descriptor's directory", bothLevels, "", `$T descriptor $S/renamed`},
+	{"another process's directory", bothLevels, "", `(cd $S; sleep 5) & sleep 0.1; $T connect /proc/$!/cwd/renamed; kill $!`},
+	{"the first process's root", bothLevels, "", `cd $S; $T connect /proc/1/root$PWD/renamed`},
+	{"a name without NUL", bothLevels, "", `$T short $S/renamed`},
+	{"double slashes", bothLevels, "", `$T connect /$S//renamed`},
+	{"a thread with descriptors of its own", bothLevels, "", `$T clone $S/renamed`},
+	{"another network namespace", bothLevels, "", `[ -S $S/elsewhere ] && $T connect $S/elsewhere`},
+	{"hard link into the root", bothLevels, "", `ln $S/renamed h && $T connect h`},
+	{"move into the root", bothLevels, "", `mkdir m && cp -al $S/. m 2>/dev/null; $T connect m/renamed`},
+	{"in a read-only root", bothLevels, "", `$T connect $RO/s`},
+	{"swapped memory", bothLevels, "", `$T race-memory $S/renamed $TRIES`},
+	{"swapped link", bothLevels, "", `$T race-link $S/renamed $TRIES`},
+	{"swapped name", bothLevels, "", `$T race-name $S/renamed $TRIES`},
+	{"swapped descriptor", bothLevels, "", `$T race-descriptor $S/renamed $TRIES`},
+}
+
+// serveSockets makes the sockets and returns variables for scripts.
+func serveSockets(t *testing.T, s *scene) []string {
+	t.Helper()
+	dir := s.path("services")
+	for _, name := range []string{"a", "bin"} {
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, name), 0o755))
+	}
+	in := func(name string) string { return filepath.Join(dir, name) }
+	serve := func(network, name string) {
+		l, err := net.Listen(network, name)
+		require.NoError(t, err)
+		s.serveAs(t, l, name)
+	}
+	serve("unix", in("named"))
+	serve("unix", in("before"))
+	require.NoError(t, os.Rename(in("before"), in("renamed")))
+	serve("unix", in("tolink"))
+	require.NoError(t, os.Link(in("tolink"), in("linked")))
+	require.NoError(t, os.Remove(in("tolink")))
+	require.NoError(t, os.Symlink("renamed", in("symbolic")))
+	serve("unix", in("a/s"))
+	require.NoError(t, os.Rename(in("a"), in("moved")))
+	serve("unixpacket", in("seqpacket"))
+	require.NoError(t, os.MkdirAll(s.path("readonly"), 0o755))
+	d, err := os.Open(dir)
+	require.NoError(t, err)
+	defer d.Close()
+	serve("unix", fmt.Sprintf("/proc/self/fd/%d/relative", d.Fd()))
+	packets, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Net: "unixgram", Name: in("datagram")})
+	require.NoError(t, err)
+	t.Cleanup(func() { packets.Close() })
+	go func() { // ends with the socket
+		var b [1]byte
+		for {
+			if _, err := packets.Read(b[:]); err != nil {
+				return
+			}
+			s.reach <- "a datagram"
+		}
+	}()
+	tool := in("bin/sockets") // at L1 it must be in a root to run
+	out, err := exec.Command("gcc", "-pthread", "-o", tool, "testdata/sockets.c").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	if os.Geteuid() == 0 {
+		elsewhere := exec.Command("perl", "-MSocket", "-e",
+			`socket(S, AF_UNIX, SOCK_STREAM, 0); bind(S, pack_sockaddr_un($ARGV[0])) or die; listen(S, 5); chmod 0777, $ARGV[0]; $| = 1; print "."; while (accept(C, S)) { close C }`, in("elsewhere"))
+		elsewhere.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
+		ready, err := elsewhere.StdoutPipe()
+		require.NoError(t, err)
+		if err := elsewhere.Start(); err != nil {
+			t.Logf("no other network namespace: %v", err)
+		} else {
+			ready.Read(make([]byte, 1))
+			t.Cleanup(func() { elsewhere.Process.Kill(); elsewhere.Wait() })
+		}
+	}
+	tries := "500"
+	if long {
+		tries = "100000"
+	}
+	return []string{"S=" + dir, "T=" + s.path("root/tool"), "TRIES=" + tries}
+}
+
+// serveAs accepts connections to l, which was bound as name.
+func (s *scene) serveAs(t *testing.T, l net.Listener, name string) {
+	if u, ok := l.(*net.UnixListener); ok {
+		u.SetUnlinkOnClose(false)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() { // ends with the listener
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			select {
+			case s.reach <- name:
+			default:
+			}
+			conn.Close()
+		}
+	}()
+}
+
+// TestSocketsOutsideAreClosed however they are called, each attack first
+// unconfined.
+func TestSocketsOutsideAreClosed(t *testing.T) {
+	t.Parallel()
+	if missing(attack{needs: "gcc perl"}) != "" {
+		t.Skip("no gcc or perl")
+	}
+	s := newScene(t)
+	variables := serveSockets(t, s)
+	for _, level := range levels(t) {
+		if level == proc.Off {
+			continue
+		}
+		r, free := s.runner(t, level), s.runner(t, proc.Off)
+		online := newRunner(t, proc.Config{Level: level, Network: true, Environ: append(os.Environ(), "HOME="+s.path("home"))})
+		proc.TrustLevel(online, level)
+		cases := 0
+		for _, a := range socketAttacks {
+			command := func() proc.Command {
+				c := s.command(strings.ReplaceAll(a.script, "$TRIES", variables[2][len("TRIES="):]))
+				c.Env = slices.Concat(c.Env, variables)
+				return c
+			}
+			prepare(t, s)
+			_, out := run(t, free, command())
+			works := strings.Contains(out, "ESCAPED")
+			s.settle(t)
+			prepare(t, s)
+			_, out = run(t, r, command())
+			reached := s.settle(t)
+			if !works {
+				t.Logf("%s: does not work unconfined, not counted: %s", a.name, out)
+			} else {
+				cases++
+			}
+			require.NotContains(t, out, "ESCAPED", "%s at %s", a.name, level)
+			require.Empty(t, reached, "%s at %s: %s", a.name, level, out)
+			prepare(t, s)
+			_, out = run(t, online, command())
+			require.NotContains(t, out, "ESCAPED", "%s at %s with the network", a.name, level)
+			require.Empty(t, s.settle(t), "%s at %s with the network", a.name, level)
+		}
+		t.Logf("%s: %d attacks, 0 escapes", level, cases)
+		require.Greater(t, cases, 20)
+	}
+}
+
+// prepare puts the tool into the root, and a socket that was renamed into the
+// read-only one.
+func prepare(t *testing.T, s *scene) {
+	t.Helper()
+	out, err := exec.Command("cp", s.path("services/bin/sockets"), s.path("root/tool")).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	if _, err := os.Lstat(s.path("readonly/s")); err == nil {
+		return
+	}
+	l, err := net.Listen("unix", s.path("readonly/before"))
+	require.NoError(t, err)
+	s.serveAs(t, l, "readonly")
+	require.NoError(t, os.Rename(s.path("readonly/before"), s.path("readonly/s")))
+}
+
+// settle resets the scene and returns what was reached.
+func (s *scene) settle(t *testing.T) (reached []string) {
+	t.Helper()
+	for {
+		select {
+		case what := <-s.reach:
+			reached = append(reached, what)
+			continue
+		case <-time.After(5 * time.Millisecond):
+		}
+		break
+	}
+	s.reset(t)
+	return reached
+}
+
+// TestAllowedSocket connects to the allowed socket and to no other.
+func TestAllowedSocket(t *testing.T) {
+	t.Parallel()
+	if missing(attack{needs: "gcc perl"}) != "" {
+		t.Skip("no gcc or perl")
+	}
+	_, err := proc.New(proc.Config{Level: proc.L1, Sockets: []string{"/run/s"}})
+	require.Equal(t, toolerr.InvalidParams, toolerr.CodeOf(err))
+	_, err = proc.New(proc.Config{Sockets: []string{"s"}})
+	require.ErrorContains(t, err, "absolute path")
+	if !contains(levels(t), proc.L2) {
+		t.Skip("L2 is not available")
+	}
+	s := newScene(t)
+	variables := serveSockets(t, s)
+	temp, err := os.MkdirTemp("/tmp", "allowed") // which commands see another of
+	require.NoError(t, err)
+	defer os.RemoveAll(temp)
+	l, err := net.Listen("unix", temp+"/s")
+	require.NoError(t, err)
+	s.serveAs(t, l, "temp")
+	r := newRunner(t, proc.Config{
+		Level: proc.L2, Environ: append(os.Environ(), "HOME="+s.path("home")),
+		Sockets: []string{s.path("services/symbolic"), temp + "/s", s.path("services/none")},
+	})
+	proc.TrustLevel(r, proc.L2)
+	prepare(t, s)
+	try := func(script string) string {
+		c := s.command(script)
+		c.Env = slices.Concat(c.Env, variables)
+		_, out := run(t, r, c)
+		return out
+	}
+	require.Contains(t, try(`$T connect $S/renamed`), "ESCAPED")
+	require.Contains(t, try(`$T connect $S/symbolic`), "ESCAPED")
+	require.Contains(t, try(`cd $S; $T connect ./symbolic`), "ESCAPED")
+	require.Contains(t, try(`$T connect `+temp+`/s`), "ESCAPED")
+	require.NotContains(t, try(`$T connect $S/named; $T connect $S/none`), "ESCAPED")
+	require.Contains(t, try(`chmod 777 $S/renamed || echo refused; rm $S/renamed || echo refused`), "refused")
+}
+
+// TestSocketsInsideWork with what programs do with them.
+func TestSocketsInsideWork(t *testing.T) {
+	t.Parallel()
+	if !contains(levels(t), proc.L2) {
+		t.Skip("L2 is not available")
+	}
+	s := newScene(t)
+	r := s.runner(t, proc.L2)
+	for name, c := range map[string]attack{
+		"in TMPDIR":               {needs: "perl", script: `perl -MIO::Socket::UNIX -e '$p = "$ENV{TMPDIR}/s"; $l = IO::Socket::UNIX->new(Local => $p, Listen => 5) or die; IO::Socket::UNIX->new(Peer => $p) or die'`},
+		"relative":                {needs: "perl", script: `mkdir d; cd d; perl -MIO::Socket::UNIX -e '$l = IO::Socket::UNIX->new(Local => "s", Listen => 5) or die; IO::Socket::UNIX->new(Peer => "./s") or die; chdir ".."; IO::Socket::UNIX->new(Peer => "d/../d/s") or die; IO::Socket::UNIX->new(Peer => "/proc/self/cwd/d/s") or die'`},
+		"through a long path":     {needs: "perl", script: `d=$(printf 'x%.0s' {1..200}); mkdir $d; cd $d; perl -MIO::Socket::UNIX -e '$l = IO::Socket::UNIX->new(Local => "s", Listen => 5) or die' && exec 5<. && perl -MIO::Socket::UNIX -e '$l = IO::Socket::UNIX->new(Local => "t", Listen => 5) or die; IO::Socket::UNIX->new(Peer => "/proc/self/fd/5/t") or die; IO::Socket::UNIX->new(Peer => "/dev/fd/5/t") or die "dev"'`},
+		"seqpacket":               {needs: "perl", script: `perl -MSocket -e 'socket(L, AF_UNIX, SOCK_SEQPACKET, 0) or die; bind(L, pack_sockaddr_un("q")) or die; listen(L, 5); socket(S, AF_UNIX, SOCK_SEQPACKET, 0); connect(S, pack_sockaddr_un("q")) or die'`},
+		"abstract":                {needs: "perl", script: `perl -MSocket -e 'socket(L, AF_UNIX, SOCK_STREAM, 0) or die; bind(L, pack("Sa*", AF_UNIX, "\0own")) or die; listen(L, 5); socket(S, AF_UNIX, SOCK_STREAM, 0); connect(S, pack("Sa*", AF_UNIX, "\0own")) or die'`},
+		"pairs":                   {needs: "perl", script: `perl -MSocket -e 'socketpair(A, B, AF_UNIX, SOCK_STREAM, 0) or die; syswrite(A, "x") or die'`},
+		"errors":                  {needs: "perl", script: `perl -MSocket -MErrno=:POSIX -e 'socket(S, AF_UNIX, SOCK_STREAM, 0); connect(S, pack_sockaddr_un("none")); die $! unless $! == ENOENT; open F, ">f"; connect(S, pack_sockaddr_un("f")); die $! unless $! == ECONNREFUSED; connect(S, pack_sockaddr_un("f/g")); die $! unless $! == ENOTDIR; socket(I, AF_INET, SOCK_STREAM, 0); connect(I, pack_sockaddr_in(9, INADDR_LOOPBACK)); die $! unless $! == ECONNREFUSED; connect(I, "x" x 8); die $! unless $! == EINVAL or $! == EAFNOSUPPORT; connect(STDIN, pack_sockaddr_un("f")); die $! unless $! == ENOTSOCK'`},
+		"UDP":                     {needs: "perl", script: `perl -MSocket -e 'socket(A, AF_INET, SOCK_DGRAM, 0); bind(A, pack_sockaddr_in(0, INADDR_LOOPBACK)); socket(B, AF_INET, SOCK_DGRAM, 0); send(B, "x", 0, getsockname(A)) or die; recv(A, $x, 1, 0); connect(B, getsockname(A)) or die; send(B, "y", 0) or die; recv(A, $x, 1, 0); die unless $x eq "y"'`},
+		"a full backlog":          {needs: "perl", script: `perl -MIO::Socket::UNIX -e '$l = IO::Socket::UNIX->new(Local => "b", Listen => 1) or die; for (1..4) { if (!fork) { IO::Socket::UNIX->new(Peer => "b") or die; exit } } sleep 1; $l->accept or die for 1..4; wait for 1..4; exit $?'`},
+		"an alarm while it waits": {needs: "perl", script: `perl -MIO::Socket::UNIX -MErrno=:POSIX -e '$l = IO::Socket::UNIX->new(Local => "i", Listen => 1) or die; $SIG{ALRM} = sub { print "rang\n" }; @a = map { IO::Socket::UNIX->new(Peer => "i") or die } 1..2; alarm 1; $b = IO::Socket::UNIX->new(Peer => "i"); die "connected" if $b; die $! unless $! == EINTR'`},
+		"a caller is killed":      {needs: "perl timeout", script: `perl -MIO::Socket::UNIX -e '$l = IO::Socket::UNIX->new(Local => "k", Listen => 1) or die; @p = map { my $p = fork; if (!$p) { IO::Socket::UNIX->new(Peer => "k"); sleep 9; exit } $p } 1..5; sleep 1; kill 9, @p; wait for 1..5; sleep 1; $l->accept for 1..2; IO::Socket::UNIX->new(Peer => "k") or die'`},
+		"ssh-agent":               {needs: "ssh-agent ssh-add", script: `eval $(ssh-agent -a $TMPDIR/agent) >/dev/null; ssh-add -l | grep -q 'no identities'; r=$?; kill $SSH_AGENT_PID; exit $r`},
+		"tmux":                    {needs: "tmux", script: `export TMUX_TMPDIR=$TMPDIR; tmux -f /dev/null new-session -d -s x 'sleep 20' && tmux has-session -t x && tmux kill-server`},
+		"git's credential cache":  {needs: "git", script: `mkdir -m 700 c; printf 'protocol=https\nhost=h\nusername=u\npassword=p\n' | git credential-cache --socket $PWD/c/s store && printf 'protocol=https\nhost=h\n' | git credential-cache --socket $PWD/c/s get | grep -q password=p; r=$?; git credential-cache --socket $PWD/c/s exit; exit $r`},
+		"python's servers": {needs: "/usr/bin/python3", script: `/usr/bin/python3 -c '
+import socketserver, threading, socket, multiprocessing.connection as m
+s = socketserver.UnixStreamServer("py", socketserver.StreamRequestHandler); threading.Thread(target=s.handle_request).start(); c = socket.socket(socket.AF_UNIX); c.connect("py")
+l = m.Listener(); threading.Thread(target=l.accept).start(); m.Client(l.address)'`},
+		"node's servers": {needs: "node", script: `node -e 'const n=require("net"); const s=n.createServer(c=>c.end("x")).listen("n.sock",()=>n.connect("n.sock").on("data",d=>process.exit(0)).on("error",e=>{console.log(e);process.exit(1)}))'`},
+	} {
+		if program := missing(c); program != "" {
+			t.Logf("%s: not run, no %s", name, program)
+			continue
+		}
+		result, out := run(t, r, s.command(c.script))
+		require.Zero(t, result.ExitCode, "%s: %s", name, out)
+		s.reset(t)
+	}
+}
+
+// TestWithoutNotifications L2 refuses unix sockets, and says so.
+func TestWithoutNotifications(t *testing.T) {
+	t.Parallel()
+	if !contains(levels(t), proc.L2) {
+		t.Skip("L2 is not available")
+	}
+	if os.Getenv("PROC_TEST_LACKING") == "" {
+		cmd := exec.Command("/proc/self/exe", "-test.v", "-test.run=^TestWithoutNotifications$")
+		cmd.Env = append(os.Environ(), "PROC_TEST_LACKING=pidfd_getfd")
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		require.Contains(t, string(out), "--- PASS: TestWithoutNotifications")
+		return
+	}
+	refuse(t, unix.SYS_PIDFD_GETFD, unix.EPERM)
+	for _, level := range []proc.Level{proc.Highest, proc.L2} {
+		r := newRunner(t, proc.Config{Level: level})
+		report, err := r.SelfTest(context.Background())
+		require.NoError(t, err)
+		require.Equal(t, proc.L2, report.Level)
+		require.Contains(t, report.Gaps(), "programs that need unix sockets fail")
+		_, out := run(t, r, proc.Command{
+			Script: `perl -MSocket -e 'print "unix" if socket(S, AF_UNIX, SOCK_STREAM, 0); socket(L, AF_INET, SOCK_STREAM, 0); listen(L, 5); socket(S, AF_INET, SOCK_STREAM, 0); print "loopback" if connect(S, getsockname(L))'`,
+			Rules:  rules{root: t.TempDir()},
+		})
+		require.Equal(t, "loopback", out)
+	}
+	r := newRunner(t, proc.Config{Sockets: []string{"/run/s"}})
+	_, _, err := r.Run(context.Background(), proc.Command{Script: "true", Dir: "/", Rules: rules{root: t.TempDir()}})
+	require.ErrorContains(t, err, "--allow-socket")
+}

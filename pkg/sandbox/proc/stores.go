@@ -1,0 +1,146 @@
+package proc
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
+)
+
+// How much of a credential store is looked through for links that lead out of it.
+const (
+	storeDepth = 3
+	storeDirs  = 64
+)
+
+// notOurs are directories of the system. A link from a credential store into one, as
+// .bash_history -> /dev/null, is not followed: nothing in them is the user's secret.
+var notOurs = [...]string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix", "/gnu", "/proc", "/sys", "/dev", "/run"}
+
+// leads returns the files that hidden names lead to: a hidden link's target, with the
+// targets of the links in a hidden directory. A mask on a link would hide nothing, and
+// a mask on a directory does not cover what its links lead to. Paths are without links.
+func (r *Runner) leads(s *spec, hidden []string, rules Rules) (targets []string) {
+	queue := hidden
+	seen := map[string]bool{}
+	for depth, dirs := 0, 0; depth <= storeDepth && len(queue) > 0; depth++ {
+		var next []string
+		for _, path := range queue {
+			info, err := os.Lstat(path)
+			if err != nil {
+				continue
+			}
+			real, err := filepath.EvalSymlinks(path)
+			if err != nil || seen[real] {
+				continue
+			}
+			seen[real] = true
+			if real != path && !rules.Lifted(real) {
+				if why := s.unmaskable(real); why == "" {
+					targets = append(targets, real)
+				} else if why != "system" {
+					s.gaps = append(s.gaps, fmt.Sprintf("%s, which %s leads to: it holds %s", sandbox.EscapeName(real), sandbox.EscapeName(path), why))
+					continue
+				} else {
+					continue
+				}
+			}
+			if info.Mode()&os.ModeSymlink != 0 {
+				info, err = os.Lstat(real)
+			}
+			if err == nil && info.IsDir() && dirs < storeDirs {
+				dirs++
+				next = append(next, r.linksIn(real, changeTime(info))...)
+			}
+		}
+		queue = next
+	}
+	return targets
+}
+
+// linksIn lists the links and directories in a directory of a store, which is read
+// again when its time of change says so.
+func (r *Runner) linksIn(dir string, changed time.Time) []string {
+	r.mu.Lock()
+	known := r.stores[dir]
+	r.mu.Unlock()
+	if known != nil && known.current(changed) {
+		return known.below
+	}
+	now := &folder{read: time.Now(), changed: changed}
+	entries, _ := os.ReadDir(dir)
+	for _, entry := range entries {
+		if entry.IsDir() || entry.Type()&os.ModeSymlink != 0 {
+			now.below = append(now.below, filepath.Join(dir, entry.Name()))
+		}
+	}
+	r.mu.Lock()
+	r.stores[dir] = now
+	r.mu.Unlock()
+	return now.below
+}
+
+// unmaskable says why a target is not masked: "system" for what is not the user's, or
+// what it holds that a command needs. "" means that it is masked.
+func (s *spec) unmaskable(real string) string {
+	if slices.ContainsFunc(notOurs[:], func(dir string) bool { return supervise.Beneath(dir, real) }) {
+		return "system"
+	}
+	for _, root := range s.Roots {
+		if supervise.Beneath(real, root.Path) {
+			return "a root"
+		}
+	}
+	for _, home := range s.homes {
+		if supervise.Beneath(real, home) {
+			return "the home directory"
+		}
+	}
+	for _, dir := range s.Writable {
+		if supervise.Beneath(real, dir) {
+			return "a directory that commands write"
+		}
+	}
+	for _, dir := range [...]string{"/", "/etc", "/tmp", "/var", "/opt", "/home", s.Temp} {
+		if supervise.Beneath(real, dir) {
+			return "directories of the system"
+		}
+	}
+	return ""
+}
+
+// realHomes resolves the homes of this user, and returns the environment's own, "" if
+// it names none, apart.
+func (r *Runner) realHomes() (env string, all []string) {
+	for _, pair := range r.config.Environ {
+		if home, ok := strings.CutPrefix(pair, "HOME="); ok && filepath.IsAbs(home) {
+			if real, err := filepath.EvalSymlinks(home); err == nil {
+				env = real
+			}
+		}
+	}
+	for _, home := range r.homes() {
+		if real, err := filepath.EvalSymlinks(home); err == nil && !slices.Contains(all, real) {
+			all = append(all, real)
+		}
+	}
+	if env != "" && !slices.Contains(all, env) {
+		all = append(all, env)
+	}
+	return env, all
+}
+
+// getenv reads the environment that commands start from.
+func (c *Config) getenv(name string) (value string) {
+	for _, pair := range c.Environ {
+		if rest, ok := strings.CutPrefix(pair, name+"="); ok {
+			value = rest
+		}
+	}
+	return value
+}

@@ -1,0 +1,52 @@
+package proc
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// idOf returns the identity of a file.
+func idOf(info os.FileInfo) (fileID, bool) {
+	sys, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return fileID{}, false
+	}
+	return fileID{int64(sys.Dev), int64(sys.Ino)}, true
+}
+
+// holdFile returns a descriptor of the file at path if that is the one with this
+// identity, else nil. It cannot be read.
+func holdFile(path string, id fileID) *os.File {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	var now unix.Stat_t
+	if unix.Fstat(fd, &now) != nil || (fileID{int64(now.Dev), int64(now.Ino)}) != id {
+		unix.Close(fd)
+		return nil
+	}
+	return os.NewFile(uintptr(fd), path)
+}
+
+// pathOf returns where the file of a descriptor is now; false if it was deleted.
+func pathOf(f *os.File) (string, bool) {
+	var now unix.Stat_t
+	if unix.Fstat(int(f.Fd()), &now) != nil || now.Nlink == 0 {
+		return "", false
+	}
+	path, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))
+	return path, err == nil
+}
+
+// duplicate returns another descriptor of the same file, nil on an error.
+func duplicate(f *os.File) *os.File {
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	return os.NewFile(uintptr(fd), f.Name())
+}

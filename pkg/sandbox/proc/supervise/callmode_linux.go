@@ -1,0 +1,60 @@
+package supervise
+
+import (
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// chmod changes the mode of a directory to one with the setgid bit. Files get
+// none.
+func (c *calls) chmod(n *notification) error {
+	target, mode, err := c.modeTarget(n)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(target)
+	var file unix.Stat_t
+	if err := unix.Fstat(target, &file); err != nil {
+		return err
+	}
+	if file.Mode&unix.S_IFMT != unix.S_IFDIR || !c.waits(n) {
+		return unix.EPERM
+	}
+	return syscall.Chmod(selfPath(target), mode)
+}
+
+// modeTarget opens the file of a call of the chmod family.
+func (c *calls) modeTarget(n *notification) (fd int, mode uint32, err error) {
+	if n.number == unix.SYS_FCHMOD {
+		fd, err = c.descriptor(n, int(int32(n.args[0])))
+		return fd, uint32(n.args[1]), err
+	}
+	dir, address, mode, flags := int(int32(n.args[0])), n.args[1], uint32(n.args[2]), 0
+	switch n.number {
+	case sysChmod:
+		dir, address, mode = unix.AT_FDCWD, n.args[0], uint32(n.args[1])
+	case unix.SYS_FCHMODAT2:
+		flags = int(uint32(n.args[3]))
+	}
+	path, err := c.text(n, address)
+	if err != nil {
+		return -1, 0, err
+	}
+	if flags&^(unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH) != 0 {
+		return -1, 0, unix.EINVAL
+	}
+	if path == "" && flags&unix.AT_EMPTY_PATH != 0 {
+		path = "."
+		if dir != unix.AT_FDCWD {
+			fd, err = c.descriptor(n, dir)
+			return fd, mode, err
+		}
+	}
+	if flags&unix.AT_SYMLINK_NOFOLLOW != 0 {
+		fd, err = c.open(n, dir, path, unix.O_NOFOLLOW)
+	} else {
+		fd, err = c.open(n, dir, path, 0)
+	}
+	return fd, mode, err
+}

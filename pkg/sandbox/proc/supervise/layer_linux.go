@@ -1,0 +1,109 @@
+package supervise
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// layer returns the layer over a root, nil if its changes go to the root
+// itself.
+func (s *Spec) layer(root string) *Layer {
+	for i := range s.Layers {
+		if s.Layers[i].Root == root {
+			return &s.Layers[i]
+		}
+	}
+	return nil
+}
+
+// mount mounts overlayfs with the layer and returns the detached mount. The
+// directories are passed as descriptors: a path may hold characters that mean
+// something in an option, and is bounded to 255 bytes there.
+func (l *Layer) mount() (int, error) {
+	if err := l.checkMounts(); err != nil {
+		return -1, err
+	}
+	var lower []string
+	for _, dir := range append(l.Lower[:len(l.Lower):len(l.Lower)], l.Root) {
+		fd, err := openNoLinks(dir, unix.O_DIRECTORY)
+		if err != nil {
+			return -1, &os.PathError{Op: "open", Path: dir, Err: err}
+		}
+		defer unix.Close(fd) //nolint:errcheck // only opened
+		lower = append(lower, descriptorPath(fd))
+	}
+	upper, err := openNoLinks(l.Upper, unix.O_DIRECTORY)
+	if err != nil {
+		return -1, &os.PathError{Op: "open", Path: l.Upper, Err: err}
+	}
+	defer unix.Close(upper) //nolint:errcheck // only opened
+	work, err := openNoLinks(l.Work, unix.O_DIRECTORY)
+	if err != nil {
+		return -1, &os.PathError{Op: "open", Path: l.Work, Err: err}
+	}
+	defer unix.Close(work) //nolint:errcheck // only opened
+
+	context, err := unix.Fsopen("overlay", unix.FSOPEN_CLOEXEC)
+	if err != nil {
+		return -1, fmt.Errorf("overlayfs: %w", err)
+	}
+	defer unix.Close(context) //nolint:errcheck // only configured
+	for _, option := range [][2]string{
+		{"source", "changes"}, {"lowerdir", strings.Join(lower, ":")}, {"upperdir", descriptorPath(upper)}, {"workdir", descriptorPath(work)},
+	} {
+		if err := unix.FsconfigSetString(context, option[0], option[1]); err != nil {
+			return -1, fmt.Errorf("overlayfs: %s: %w", option[0], reason(context, err))
+		}
+	}
+	err = unix.FsconfigSetFlag(context, "userxattr")
+	if err == nil {
+		err = unix.FsconfigCreate(context)
+	}
+	if err != nil {
+		return -1, fmt.Errorf("overlayfs over %s with changes in %s: %w", l.Root, l.Upper, reason(context, err))
+	}
+	fd, err := unix.Fsmount(context, unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
+	if err != nil {
+		return -1, fmt.Errorf("overlayfs: fsmount: %w", err)
+	}
+	return fd, nil
+}
+
+func descriptorPath(fd int) string { return fmt.Sprintf("/proc/self/fd/%d", fd) }
+
+// reason adds what the kernel wrote about an error to a file system context.
+func reason(context int, err error) error {
+	text := make([]byte, 1024)
+	if n, readErr := unix.Read(context, text); readErr == nil && n > 2 {
+		return fmt.Errorf("%w (%s)", err, strings.TrimSpace(string(text[2:n])))
+	}
+	return err
+}
+
+// checkMounts refuses a root that holds a mount: overlayfs would show the
+// directory beneath the mount.
+func (l *Layer) checkMounts() error {
+	table, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(string(table)) {
+		fields := strings.Fields(line)
+		if len(fields) > 4 {
+			at := unescapeMount(fields[4])
+			if at != l.Root && Beneath(l.Root, at) {
+				return errors.New("changes cannot be kept apart in " + l.Root + ": it holds the mount " + at)
+			}
+		}
+	}
+	return nil
+}
+
+// unescapeMount decodes a path of mountinfo, see proc_pid_mountinfo(5).
+func unescapeMount(path string) string {
+	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(path)
+}

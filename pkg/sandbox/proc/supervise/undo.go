@@ -1,0 +1,82 @@
+package supervise
+
+// The undo record of a command is a directory, made with the first change that
+// the command makes in a writable root:
+//
+//	log   UndoRecords: an UndoHead, then a record before each change, then an
+//	      UndoStamp for each path that was changed, and an UndoEnd. The
+//	      supervisor holds an exclusive flock on it until the command has ended.
+//	data  contents of files, one after the other
+//	lN    hard links to files that the command removed or replaced
+//
+// Undo takes the steps back in reverse order. UndoEntry replaces the entry, whatever
+// it is then. So one UndoEntry covers all later changes to the entry and to the
+// files that the command makes beneath it.
+
+// UndoKind is the kind of an UndoRecord.
+type UndoKind int
+
+// The kinds.
+const (
+	UndoHead    UndoKind = iota + 1 // Path: the command, Roots, Time: when it began
+	UndoEntry                       // Path was as Before says
+	UndoContent                     // the file Path had the content and the metadata of Before
+	UndoMeta                        // Path had the mode, owner and times of Before
+	UndoMove                        // Path was renamed to To
+	UndoSwap                        // Path and To were exchanged
+	UndoStopped                     // nothing is recorded from here on; Path: why
+	UndoStamp                       // Path is as Before says, after the command; Held: made by it
+	UndoEnd                         // Time: when the command had ended
+)
+
+// UndoRecord is one step of a command. Paths are absolute, links resolved, as the
+// file system was at that step.
+type UndoRecord struct {
+	Kind   UndoKind
+	Path   string
+	To     string
+	Time   int64 // Unix nanoseconds
+	Roots  []string
+	Before UndoState
+}
+
+// UndoState describes a file or directory. Mode 0 means that the path did not exist.
+type UndoState struct {
+	Mode     int64 // st_mode
+	Dev, Ino int64
+	UID, GID int64
+	Size     int64
+	Accessed int64 // Unix nanoseconds
+	Modified int64 // Unix nanoseconds
+	Changed  int64 // Unix nanoseconds
+	Number   int64 // st_rdev
+	Target   string
+	Link     string // the name of a hard link to the file in the record's directory
+	Held     bool   // the content is in data from Offset on
+	Offset   int64
+}
+
+// Bounds of one undo record.
+const (
+	UndoFileBytes = 16 << 20  // of one file that is copied
+	UndoBytes     = 256 << 20 // of all files together
+	undoRecords   = 200_000
+)
+
+// MaxUndoFiles is the maximum of Spec.UndoFiles.
+const MaxUndoFiles = 8
+
+func (r *UndoRecord) fields(f *fields) {
+	f.int((*int)(&r.Kind))
+	f.string(&r.Path)
+	f.string(&r.To)
+	f.number(&r.Time)
+	f.strings(&r.Roots)
+	b := &r.Before
+	for _, n := range []*int64{&b.Mode, &b.Dev, &b.Ino, &b.UID, &b.GID, &b.Size, &b.Accessed, &b.Modified, &b.Changed, &b.Number, &b.Offset} {
+		f.number(n)
+	}
+	f.string(&b.Target)
+	f.string(&b.Link)
+	f.flag(&b.Held)
+}

@@ -1,0 +1,374 @@
+package supervise
+
+import (
+	"bytes"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// undoAct is the effect of a system call on files.
+type undoAct int
+
+const (
+	actOpen undoAct = iota + 1
+	actCreate
+	actRemove
+	actRemoveDir
+	actRename
+	actLink
+	actTruncate
+	actAdjust
+	actAdjustOpen // by a descriptor
+	actBind
+)
+
+// noArg means that the call has no such argument.
+const noArg = -1
+
+// undoCall says which arguments of a call name what it changes. dir is the
+// descriptor that the path starts from, toDir and to those of the new name.
+type undoCall struct {
+	number         uint32
+	act            undoAct
+	dir, path      int
+	toDir, to      int
+	flags          int
+	doesNotFollow  bool
+	createsForSure bool // creat
+}
+
+// changesFile are the flags of open(2) that let it change a file; one is enough.
+const changesFile = unix.O_WRONLY | unix.O_RDWR | unix.O_CREAT | unix.O_TRUNC
+
+// observe ends the program for a call: where an undo record is kept the
+// supervisor looks at those that change files.
+func (p *program) observe(f filterFor, number uint32) {
+	for _, c := range undoCalls {
+		if !f.undo || c.number != number {
+			continue
+		}
+		if c.act == actOpen && c.flags >= 0 {
+			p.loadArg(uint32(c.flags))
+			p.when(unix.BPF_JSET, changesFile, func(p *program) { p.answer(unix.SECCOMP_RET_USER_NOTIF) })
+			p.allow()
+			return
+		}
+		p.answer(unix.SECCOMP_RET_USER_NOTIF)
+		return
+	}
+	p.allow()
+}
+
+// observed adds the calls that no other part of the filter looks at.
+func (p *program) observed(f filterFor) {
+	if !f.undo {
+		return
+	}
+calls:
+	for _, c := range undoCalls {
+		for _, m := range modeCalls {
+			if m.number == c.number {
+				continue calls
+			}
+		}
+		p.on(c.number, func(p *program) { p.observe(f, c.number) })
+	}
+}
+
+// place is a name in a directory, as a call means it.
+type place struct {
+	dir    int // of the supervisor, to be closed
+	base   string
+	path   string // absolute, links of the directory resolved
+	root   int    // -1: in none that is recorded
+	file   unix.Stat_t
+	exists bool
+}
+
+func (p *place) isDir() bool { return p.file.Mode&unix.S_IFMT == unix.S_IFDIR }
+
+func (p *place) close() {
+	if p != nil && p.dir >= 0 {
+		unix.Close(p.dir)
+	}
+}
+
+// continues reports whether the kernel makes a call of n itself, once it is
+// recorded. It never does so with a call that the filter means the supervisor
+// to judge: those of sockets, and modes with the setuid or setgid bit.
+func (c *calls) continues(n *notification) bool {
+	if c.recorder == nil || n.number == unix.SYS_CONNECT {
+		return false
+	}
+	for _, m := range modeCalls {
+		if int64(m.number) == int64(n.number) && m.chmod && uint32(n.args[m.mode])&(unix.S_ISUID|unix.S_ISGID) != 0 {
+			return false
+		}
+	}
+	for i := range undoCalls {
+		if int64(undoCalls[i].number) == int64(n.number) {
+			return true
+		}
+	}
+	return false
+}
+
+// proceed lets the kernel make a call.
+func (c *calls) proceed(n *notification) {
+	r := response{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
+	unix.Syscall(unix.SYS_IOCTL, uintptr(c.listener), unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&r)))
+}
+
+// before records what a call is about to change. The caller may change the
+// path in its memory after that: then the record is of another file. That is
+// its own loss, since a record is no boundary.
+func (c *calls) before(n *notification) {
+	r := c.recorder
+	if r == nil {
+		return
+	}
+	for i := range undoCalls {
+		if call := &undoCalls[i]; int64(call.number) == int64(n.number) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			if !r.stop {
+				c.record(n, call)
+			}
+			return
+		}
+	}
+}
+
+func (c *calls) record(n *notification, call *undoCall) {
+	r := c.recorder
+	var flags uint64
+	if call.flags >= 0 {
+		flags = n.args[call.flags]
+	}
+	if call.act == actAdjustOpen || call.act == actAdjust && n.args[call.path] == 0 || call.act == actAdjust && flags&unix.AT_EMPTY_PATH != 0 {
+		fd := 0
+		if call.act == actAdjust {
+			fd = max(call.dir, 0)
+		}
+		if p := c.openPlace(n, int(int32(n.args[fd]))); p != nil {
+			r.adjusts(p)
+			p.close()
+		}
+		return
+	}
+	follow := !call.doesNotFollow && call.act >= actTruncate || call.act == actOpen && flags&unix.O_NOFOLLOW == 0
+	if (call.act == actAdjust) && flags&unix.AT_SYMLINK_NOFOLLOW != 0 {
+		follow = false
+	}
+	p := c.find(n, call, call.dir, call.path, follow)
+	if p == nil {
+		return
+	}
+	defer p.close()
+	if call.act == actRename {
+		to := c.find(n, call, call.toDir, call.to, false)
+		if to != nil {
+			r.renames(p, to, flags)
+			to.close()
+		}
+		return
+	}
+	if p.root < 0 {
+		return
+	}
+	switch call.act {
+	case actOpen:
+		if call.createsForSure {
+			flags = unix.O_CREAT | unix.O_WRONLY | unix.O_TRUNC
+		}
+		r.opens(p, flags)
+	case actCreate, actBind:
+		r.creates(p)
+	case actLink:
+		r.links(p)
+	case actRemove:
+		r.removes(p, flags&unix.AT_REMOVEDIR != 0)
+	case actRemoveDir:
+		r.removes(p, true)
+	case actTruncate:
+		r.writes(p)
+	case actAdjust:
+		r.adjusts(p)
+	}
+}
+
+// opens is for open(2) with the flags.
+func (r *recorder) opens(p *place, flags uint64) {
+	switch {
+	case flags&unix.O_PATH != 0:
+	case !p.exists:
+		if flags&unix.O_CREAT != 0 {
+			r.creates(p)
+		}
+	case flags&(unix.O_CREAT|unix.O_EXCL) == unix.O_CREAT|unix.O_EXCL:
+	case flags&(unix.O_WRONLY|unix.O_RDWR|unix.O_TRUNC) != 0:
+		r.writes(p)
+	}
+}
+
+// ignored are paths that commands open for writing all the time.
+func ignored(path string) bool {
+	return path == "/dev/null" || path == "/dev/tty" || path == "/dev/stdout" || path == "/dev/stderr"
+}
+
+// find resolves a path of the caller up to its last name, and that too where the
+// call follows links. nil: it leads nowhere.
+func (c *calls) find(n *notification, call *undoCall, dirArg, pathArg int, follow bool) *place {
+	var path string
+	var err error
+	if call.act == actBind {
+		path, err = c.boundPath(n)
+	} else {
+		path, err = c.recorder.text(n, n.args[pathArg])
+	}
+	if err != nil || path == "" || ignored(path) {
+		return nil
+	}
+	prefix := ""
+	if path[0] != '/' {
+		prefix = "/proc/" + strconv.Itoa(int(n.pid)) + "/cwd/"
+		if dirArg >= 0 && int32(n.args[dirArg]) != unix.AT_FDCWD {
+			prefix = "/proc/" + strconv.Itoa(int(n.pid)) + "/fd/" + strconv.Itoa(int(int32(n.args[dirArg]))) + "/"
+		}
+	} else {
+		path = ownPath(n, path)
+	}
+	return c.recorder.locate(unix.AT_FDCWD, prefix, path, follow, 40)
+}
+
+// locate finds a place. A relative path starts at prefix, which ends in a slash, or
+// at dir if prefix is "".
+func (r *recorder) locate(dir int, prefix, path string, follow bool, links int) *place {
+	path = strings.TrimRight(path, "/")
+	slash := strings.LastIndexByte(path, '/')
+	above, base := prefix+path[:slash+1], path[slash+1:]
+	if base == "" || base == "." || base == ".." {
+		above, base = prefix+path, ""
+	}
+	if above == "" {
+		above = "."
+	}
+	fd, err := unix.Openat(dir, above, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	p := &place{dir: fd, base: base}
+	if !r.name(p) {
+		p.close()
+		return nil
+	}
+	p.root = r.rootOf(p.path)
+	p.exists = unix.Fstatat(p.dir, p.base, &p.file, unix.AT_SYMLINK_NOFOLLOW) == nil
+	if follow && p.exists && p.file.Mode&unix.S_IFMT == unix.S_IFLNK {
+		defer p.close()
+		if links == 0 {
+			return nil
+		}
+		target := readTarget(p.dir, p.base, &p.file)
+		if target == "" {
+			return nil
+		}
+		return r.locate(p.dir, "", target, true, links-1)
+	}
+	return p
+}
+
+// name completes a place whose directory is open: the directory itself where
+// there is no base.
+func (r *recorder) name(p *place) bool {
+	dir := r.pathOf(p.dir)
+	if dir == "" {
+		return false
+	}
+	if p.base != "" {
+		p.path = strings.TrimSuffix(dir, "/") + "/" + p.base
+		return true
+	}
+	fd, err := unix.Openat(p.dir, "..", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	unix.Close(p.dir)
+	p.dir, p.path, p.base = fd, dir, filepath.Base(dir)
+	return true
+}
+
+// pathOf is the path of an open file, "" where it has none.
+func (r *recorder) pathOf(fd int) string {
+	n, err := unix.Readlink(selfPath(fd), r.buf[:])
+	if err != nil || n == 0 || r.buf[0] != '/' {
+		return ""
+	}
+	return string(r.buf[:n])
+}
+
+// openPlace is the place of a file that the caller has open.
+func (c *calls) openPlace(n *notification, fd int) *place {
+	at := "/proc/" + strconv.Itoa(int(n.pid)) + "/fd/" + strconv.Itoa(fd)
+	if fd == unix.AT_FDCWD {
+		at = "/proc/" + strconv.Itoa(int(n.pid)) + "/cwd"
+	}
+	buf := make([]byte, unix.PathMax)
+	size, err := unix.Readlink(at, buf)
+	if err != nil || size == 0 || buf[0] != '/' {
+		return nil
+	}
+	path := string(buf[:size])
+	if c.recorder.rootOf(path) < 0 {
+		return nil
+	}
+	p := c.recorder.locate(unix.AT_FDCWD, "", path, false, 0)
+	var file unix.Stat_t
+	if p != nil && (unix.Stat(at, &file) != nil || !p.exists || idOf(&file) != idOf(&p.file)) {
+		p.close()
+		return nil
+	}
+	return p
+}
+
+// boundPath is the path that a socket is bound to, "" for none.
+func (c *calls) boundPath(n *notification) (string, error) {
+	const family = 2
+	size := int(int32(n.args[2]))
+	if size <= family || size > unix.SizeofSockaddrAny {
+		return "", nil
+	}
+	address, err := c.memory(n, n.args[1], size)
+	if err != nil || len(address) < size || int(address[0])|int(address[1])<<8 != unix.AF_UNIX {
+		return "", err
+	}
+	path, _, _ := strings.Cut(string(address[family:]), "\x00")
+	return path, nil
+}
+
+// text copies a path of the caller. It allocates less than calls.text: commands that
+// create many files wait for it.
+func (r *recorder) text(n *notification, address uint64) (string, error) {
+	got := 0
+	for got < len(r.buf) {
+		const page = 4 << 10 // pages come and go as a whole
+		size := min(page-int(address+uint64(got))%page, len(r.buf)-got)
+		local := []unix.Iovec{{Base: &r.buf[got]}}
+		local[0].SetLen(size)
+		read, err := unix.ProcessVMReadv(int(n.pid), local, []unix.RemoteIovec{{Base: uintptr(address) + uintptr(got), Len: size}}, 0)
+		if err != nil {
+			return "", err
+		}
+		if i := bytes.IndexByte(r.buf[got:got+read], 0); i >= 0 {
+			return string(r.buf[:got+i]), nil
+		}
+		if got += read; read < size {
+			break
+		}
+	}
+	return "", unix.ENAMETOOLONG
+}

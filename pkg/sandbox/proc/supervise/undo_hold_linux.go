@@ -1,0 +1,84 @@
+package supervise
+
+import (
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// hold keeps what is at a place: a file that goes by a further link to it, one
+// that is written by a copy. Held is false where the content is not kept.
+func (r *recorder) hold(p *place, goes bool) UndoState {
+	state := StateOf(&p.file)
+	state.Target = readTarget(p.dir, p.base, &p.file)
+	if p.isDir() || r.stop || !r.open() {
+		return state
+	}
+	if goes && r.bytes+state.Size <= UndoBytes {
+		if state.Link = r.link(p); state.Link != "" {
+			r.bytes += state.Size
+			return state
+		}
+	}
+	if p.file.Mode&unix.S_IFMT == unix.S_IFREG && state.Size <= UndoFileBytes && r.bytes+state.Size <= UndoBytes {
+		state.Offset, state.Held = r.copy(p, state.Size)
+	}
+	return state
+}
+
+// link links a file into the record, where both are on one mount of the server.
+// The path is the root's of the server, where no mask is: so it counts only if it
+// leads, without a link, to the file that the command sees.
+func (r *recorder) link(p *place) string {
+	rel := "."
+	if dir := filepath.Dir(p.path); dir != r.roots[p.root] {
+		rel = strings.TrimPrefix(dir[len(r.roots[p.root]):], "/")
+	}
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS}
+	dir, err := unix.Openat2(r.outside[p.root], rel, &how)
+	if err != nil {
+		return ""
+	}
+	defer unix.Close(dir)
+	r.linked++
+	name := "l" + strconv.Itoa(r.linked)
+	if unix.Linkat(dir, p.base, r.dir, name, 0) != nil {
+		return ""
+	}
+	var file unix.Stat_t
+	if unix.Fstatat(r.dir, name, &file, unix.AT_SYMLINK_NOFOLLOW) != nil || idOf(&file) != idOf(&p.file) {
+		unix.Unlinkat(r.dir, name, 0)
+		return ""
+	}
+	return name
+}
+
+// copy copies a file's content to data.
+func (r *recorder) copy(p *place, size int64) (offset int64, held bool) {
+	from, err := unix.Openat(p.dir, p.base, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return 0, false
+	}
+	defer unix.Close(from)
+	var file unix.Stat_t
+	if unix.Fstat(from, &file) != nil || idOf(&file) != idOf(&p.file) {
+		return 0, false
+	}
+	buf := make([]byte, max(min(size, 256<<10), 1))
+	offset = r.at
+	for done := int64(0); done < size; {
+		n, err := unix.Pread(from, buf, done)
+		if err != nil || n == 0 {
+			return 0, false
+		}
+		if m, err := unix.Pwrite(r.data, buf[:n], offset+done); err != nil || m < n {
+			return 0, false
+		}
+		done += int64(n)
+	}
+	r.at += size
+	r.bytes += size
+	return offset, true
+}

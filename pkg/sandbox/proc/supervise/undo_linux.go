@@ -1,0 +1,302 @@
+package supervise
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// recorder writes the undo record of a command. It sees each call before the kernel
+// makes it and does not learn whether the call succeeds: undoing the record of a
+// failed call changes nothing.
+type recorder struct {
+	spec    *Spec
+	parent  int   // the directory of all records
+	outside []int // the roots as the server sees them, in the order of roots
+	roots   []string
+	began   time.Time
+
+	mu     sync.Mutex
+	buf    [unix.PathMax]byte
+	dir    int // of this record; -1 until the first change
+	log    int
+	data   int
+	count  int
+	bytes  int64 // held
+	at     int64 // end of data
+	linked int
+	stop   bool
+
+	// marks say by path whether the command made the file or directory, with all
+	// beneath it. The nearest mark at or above a path counts.
+	marks   map[string]mark
+	touched map[string]struct{}
+	saved   map[fileID]savedPart
+}
+
+// mark is of a path. A fresh path has its record. gone is the file that was
+// removed there before: while it is still there, the removal has failed.
+type mark struct {
+	fresh bool
+	gone  fileID
+}
+
+type savedPart int
+
+const (
+	savedMeta savedPart = iota + 1
+	savedContent
+)
+
+// newRecorder returns nil for a command without a record. files are the
+// descriptors that Spec.UndoFiles counts.
+func newRecorder(s *Spec) *recorder {
+	if s.Undo == "" || len(s.undoFiles) == 0 || len(s.Layers) > 0 {
+		return nil
+	}
+	r := &recorder{
+		spec: s, parent: int(s.undoFiles[0]), began: time.Now(), dir: -1, log: -1, data: -1,
+		marks: map[string]mark{}, touched: map[string]struct{}{}, saved: map[fileID]savedPart{},
+	}
+	for _, root := range s.Roots {
+		if !root.ReadOnly && len(r.outside) < len(s.undoFiles)-1 {
+			r.outside = append(r.outside, int(s.undoFiles[1+len(r.outside)]))
+			r.roots = append(r.roots, root.Path)
+		}
+	}
+	return r
+}
+
+// rootOf returns the index of the root that holds path; -1: none, so that path is
+// not recorded.
+func (r *recorder) rootOf(path string) int {
+	for i, root := range r.roots {
+		if Beneath(root, path) {
+			if Beneath(r.spec.Temp, path) || slices.ContainsFunc(r.spec.Writable, func(dir string) bool { return Beneath(dir, path) }) {
+				return -1
+			}
+			return i
+		}
+	}
+	return -1
+}
+
+// open makes the directory of the record.
+func (r *recorder) open() bool {
+	if r.dir >= 0 {
+		return true
+	}
+	flags := unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL | unix.O_CLOEXEC | unix.O_NOFOLLOW
+	err := unix.Mkdirat(r.parent, r.spec.Undo, 0o700)
+	if err == nil {
+		r.dir, err = unix.Openat(r.parent, r.spec.Undo, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	}
+	if err == nil {
+		r.log, err = unix.Openat(r.dir, "log", flags|unix.O_APPEND, 0o600)
+	}
+	if err == nil {
+		err = unix.Flock(r.log, unix.LOCK_EX|unix.LOCK_NB)
+	}
+	if err == nil {
+		r.data, err = unix.Openat(r.dir, "data", flags, 0o600)
+	}
+	if err != nil {
+		r.stop = true
+		return false
+	}
+	command := ""
+	if len(r.spec.Argv) > 0 {
+		command = r.spec.Argv[len(r.spec.Argv)-1]
+	}
+	r.write(&UndoRecord{Kind: UndoHead, Path: command[:min(len(command), 300)], Roots: r.roots, Time: r.began.UnixNano()})
+	return true
+}
+
+// write appends to the log. Without a place for it the record ends there.
+func (r *recorder) write(record *UndoRecord) {
+	text := Append(nil, record)
+	if n, err := unix.Write(r.log, text); err != nil || n < len(text) {
+		r.stop = true
+	}
+}
+
+// add records a step, the last one if there are too many.
+func (r *recorder) add(record *UndoRecord) {
+	if r.stop || !r.open() {
+		return
+	}
+	if r.count++; r.count > undoRecords {
+		r.write(&UndoRecord{Kind: UndoStopped, Path: "the command changed more than " + strconv.Itoa(undoRecords) + " files"})
+		r.stop = true
+		return
+	}
+	r.write(record)
+}
+
+// finish records what the command has left. The record is complete with it.
+func (r *recorder) finish() {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.dir < 0 {
+		return
+	}
+	paths := make([]string, 0, len(r.touched))
+	for path := range r.touched {
+		paths = append(paths, path)
+	}
+	slices.Sort(paths)
+	var text []byte
+	for _, path := range paths {
+		var file unix.Stat_t
+		var state UndoState
+		if unix.Fstatat(unix.AT_FDCWD, path, &file, unix.AT_SYMLINK_NOFOLLOW) == nil {
+			state = StateOf(&file)
+			state.Target = readTarget(unix.AT_FDCWD, path, &file)
+			state.Held = r.covered(path)
+		}
+		text = Append(text, &UndoRecord{Kind: UndoStamp, Path: path, Before: state})
+	}
+	text = Append(text, &UndoRecord{Kind: UndoEnd, Time: time.Now().UnixNano()})
+	for len(text) > 0 {
+		n, err := unix.Write(r.log, text)
+		if err != nil {
+			break
+		}
+		text = text[n:]
+	}
+	unix.Close(r.log)
+	unix.Close(r.data)
+	unix.Close(r.dir)
+	r.dir, r.stop = -1, true
+}
+
+// StateOf describes a file without its content.
+func StateOf(file *unix.Stat_t) UndoState {
+	return UndoState{
+		Mode: int64(file.Mode), Dev: int64(file.Dev), Ino: int64(file.Ino), UID: int64(file.Uid), GID: int64(file.Gid), Size: file.Size,
+		Accessed: unix.TimespecToNsec(file.Atim), Modified: unix.TimespecToNsec(file.Mtim), Changed: unix.TimespecToNsec(file.Ctim), Number: int64(file.Rdev),
+	}
+}
+
+func readTarget(dir int, name string, file *unix.Stat_t) string {
+	if file.Mode&unix.S_IFMT != unix.S_IFLNK {
+		return ""
+	}
+	target := make([]byte, unix.PathMax)
+	n, _ := unix.Readlinkat(dir, name, target)
+	return string(target[:max(n, 0)])
+}
+
+// covered reports whether what is at path was made by the command, so that the
+// record of it, or of a directory above, is enough.
+func (r *recorder) covered(path string) bool {
+	for at := path; len(at) > 1; at = filepath.Dir(at) {
+		m, ok := r.marks[at]
+		if !ok {
+			continue
+		}
+		if m.gone != (fileID{}) {
+			var file unix.Stat_t
+			if unix.Lstat(at, &file) == nil && idOf(&file) == m.gone {
+				delete(r.marks, at)
+				continue
+			}
+		}
+		return m.fresh
+	}
+	return false
+}
+
+func idOf(file *unix.Stat_t) fileID { return fileID{uint64(file.Dev), file.Ino} }
+
+// above records the times of the directory that holds a place.
+func (r *recorder) above(p *place) {
+	var file unix.Stat_t
+	if unix.Fstat(p.dir, &file) != nil || r.saved[idOf(&file)] != 0 {
+		return
+	}
+	dir := filepath.Dir(p.path)
+	if r.rootOf(dir) < 0 || r.covered(dir) {
+		return
+	}
+	r.saved[idOf(&file)] = savedMeta
+	r.add(&UndoRecord{Kind: UndoMeta, Path: dir, Before: StateOf(&file)})
+}
+
+// creates is for a call that makes an entry.
+func (r *recorder) creates(p *place) {
+	if p.exists || r.covered(p.path) {
+		return
+	}
+	r.above(p)
+	r.add(&UndoRecord{Kind: UndoEntry, Path: p.path})
+	r.marks[p.path] = mark{fresh: true}
+	r.touched[p.path] = struct{}{}
+}
+
+// links is for a further name of a file, of which others remain: the name alone
+// is new.
+func (r *recorder) links(p *place) {
+	if p.exists || r.covered(p.path) {
+		return
+	}
+	r.above(p)
+	r.add(&UndoRecord{Kind: UndoEntry, Path: p.path})
+	r.touched[p.path] = struct{}{}
+}
+
+// removes is for a call that removes an entry.
+func (r *recorder) removes(p *place, dir bool) {
+	if !p.exists || dir != p.isDir() || dir && !r.empty(p) || r.covered(p.path) {
+		return
+	}
+	r.above(p)
+	r.replaced(p)
+	r.marks[p.path] = mark{fresh: true, gone: idOf(&p.file)}
+}
+
+// replaced records an entry that is about to go.
+func (r *recorder) replaced(p *place) {
+	r.add(&UndoRecord{Kind: UndoEntry, Path: p.path, Before: r.hold(p, true)})
+	r.touched[p.path] = struct{}{}
+}
+
+// writes is for a call that opens a file for writing.
+func (r *recorder) writes(p *place) {
+	if !p.exists || p.file.Mode&unix.S_IFMT != unix.S_IFREG || r.saved[idOf(&p.file)] == savedContent || p.file.Nlink == 1 && r.covered(p.path) {
+		return
+	}
+	r.saved[idOf(&p.file)] = savedContent
+	r.add(&UndoRecord{Kind: UndoContent, Path: p.path, Before: r.hold(p, false)})
+	r.touched[p.path] = struct{}{}
+}
+
+// adjusts is for a call that changes mode, owner or times.
+func (r *recorder) adjusts(p *place) {
+	if !p.exists || r.saved[idOf(&p.file)] != 0 || (p.file.Nlink == 1 || p.isDir()) && r.covered(p.path) {
+		return
+	}
+	r.saved[idOf(&p.file)] = savedMeta
+	r.add(&UndoRecord{Kind: UndoMeta, Path: p.path, Before: StateOf(&p.file)})
+	r.touched[p.path] = struct{}{}
+}
+
+// empty reports whether a directory has no entries.
+func (r *recorder) empty(p *place) bool {
+	fd, err := unix.Openat(p.dir, p.base, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	f := os.NewFile(uintptr(fd), p.base)
+	defer f.Close()
+	names, _ := f.Readdirnames(1)
+	return len(names) == 0
+}

@@ -1,0 +1,51 @@
+package proc
+
+import (
+	"crypto/rand"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
+)
+
+// planUndo has a command's changes recorded, see Config.UndoDir. A command whose
+// record cannot be kept runs without one.
+func (r *Runner) planUndo(s *spec, c Command) {
+	if r.config.UndoDir == "" || s.Level == Off || len(c.Layers) > 0 {
+		return
+	}
+	dir, err := os.Open(r.config.UndoDir)
+	if err != nil {
+		return
+	}
+	s.undo = []*os.File{dir}
+	for _, root := range s.Roots {
+		if root.ReadOnly {
+			continue
+		}
+		if len(s.undo) == supervise.MaxUndoFiles {
+			break
+		}
+		f, err := openPath(root.Path)
+		if err != nil {
+			closeAll(s.undo...)
+			s.undo = nil
+			return
+		}
+		s.undo = append(s.undo, f)
+	}
+	s.Undo, s.UndoFiles = "u"+strings.ToLower(rand.Text()[:8]), len(s.undo)
+}
+
+// recorded returns the id of the undo record of an ended command, "" if it
+// changed nothing in the roots.
+func (r *Runner) recorded(id string) string {
+	if id == "" {
+		return ""
+	}
+	if _, err := os.Lstat(filepath.Join(r.config.UndoDir, id)); err != nil {
+		return ""
+	}
+	return id
+}

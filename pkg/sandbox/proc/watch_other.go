@@ -1,0 +1,20 @@
+//go:build !linux && !darwin && !freebsd && !netbsd && !openbsd && !dragonfly
+
+package proc
+
+import "os"
+
+const noFollow = 0
+
+func nodeOf(os.FileInfo) [2]uint64 { return [2]uint64{} }
+
+func linksOf(os.FileInfo) uint64 { return 1 }
+
+// flock is not needed: no level confines commands on this system.
+func flock(*os.File, int) bool { return true }
+
+const (
+	lockShared = iota
+	lockExclusive
+	lockNone
+)

@@ -1,0 +1,94 @@
+package sandbox
+
+import (
+	"slices"
+	"strings"
+)
+
+// projectDirs are the directories of a project whose files make an editor, an
+// agent or a shell run a program once somebody opens or enters the project.
+// They are protected with all beneath, existing or not.
+var projectDirs = []string{
+	".amazonq",      // mcp.json starts servers, cli-agents/*.json have hooks
+	".claude",       // settings, hooks, skills and commands that run shell lines
+	".codex",        // config.toml starts servers and a notify program
+	".continue",     // mcpServers/*.yaml starts servers
+	".cursor",       // mcp.json starts servers, hooks.json runs commands
+	".devcontainer", // devcontainer.json: initializeCommand runs on the host
+	".factory",      // mcp.json starts servers, settings.json has hooks
+	".gemini",       // settings.json starts servers and has hooks
+	".husky",        // git hooks, by core.hooksPath
+	".idea",         // run configurations, startup tasks, file watchers
+	".kilo",         // kilo.json starts servers
+	".kilocode",     // mcp.json starts servers
+	".kiro",         // hooks run commands, settings/mcp.json starts servers
+	".mise",         // config.toml: hooks and templates run commands on cd
+	".opencode",     // plugins are run, opencode.json starts servers
+	".qwen",         // settings.json starts servers
+	".roo",          // mcp.json starts servers
+	".vscode",       // tasks run on folderOpen, mcp.json starts servers
+	".windsurf",     // hooks.json runs commands
+	".zed",          // settings.json starts language and context servers
+}
+
+// projectFiles are the files of the same kind.
+var projectFiles = []string{
+	".aider.conf.yml",    // lint-cmd and test-cmd run after each edit
+	".crush.json",        // as crush.json
+	".devcontainer.json", // as the directory
+	".dir-locals-2.el",   // as .dir-locals.el
+	".dir-locals.el",     // Emacs evaluates eval forms
+	".envrc",             // direnv runs it on cd
+	".exrc",              // vi, vim and nvim run it with the option exrc
+	".gvimrc",            // as .vimrc
+	".lvimrc",            // the plugin localvimrc runs it
+	".mcp.json",          // starts servers
+	".mise.local.toml",   // as mise.toml
+	".mise.toml",         // as mise.toml
+	".nvim.lua",          // as .exrc
+	".nvimrc",            // as .exrc
+	".opencode.json",     // as opencode.json
+	".opencode.jsonc",    // as opencode.json
+	".vimrc",             // vim runs it with the option exrc
+	"crush.json",         // starts MCP and language servers
+	"kilo.json",          // starts servers
+	"kilo.jsonc",         // as kilo.json
+	"mise.local.toml",    // as mise.toml
+	"mise.toml",          // hooks and templates run commands on cd
+	"opencode.json",      // starts servers, formatters and plugins
+	"opencode.jsonc",     // as opencode.json
+}
+
+// TopNames returns the names, in lower case, of the directories and of the
+// files that are protected from writing whether or not they exist, and that
+// programs look for at the top of a project. Names that only a pattern
+// describes (*.code-workspace, mise.*.toml) are not among them.
+func TopNames() (dirs, files []string) {
+	return slices.Clone(projectDirs), slices.Clone(projectFiles)
+}
+
+// projectFile reports whether the component at the beginning of rest is a
+// projectDirs or projectFiles name, or one that a pattern describes.
+func projectFile(part string, rest []string) bool {
+	if slices.ContainsFunc(projectDirs, func(name string) bool { return is(part, name) }) {
+		return true
+	}
+	if is(part, ".config") && len(rest) > 0 && (is(rest[0], "mise") || is(rest[0], "mise.toml")) {
+		return true // further places of mise's settings
+	}
+	if is(part, ".hg") && len(rest) == 1 && (is(rest[0], "hgrc") || is(rest[0], "hgrc-not-shared")) {
+		return true // Mercurial's hooks, aliases and extensions of a repository
+	}
+	if is(part, ".github") && len(rest) > 0 && is(rest[0], "hooks") {
+		return true // Copilot's command line runs the hooks of *.json in it
+	}
+	if len(rest) > 0 {
+		return is(part, "mise") && len(rest) == 1 && is(rest[0], "config.toml")
+	}
+	if slices.ContainsFunc(projectFiles, func(name string) bool { return is(part, name) }) {
+		return true
+	}
+	lowered := strings.ToLower(part)
+	return endsIn(part, ".code-workspace") || // tasks and settings, as .vscode
+		endsIn(part, ".toml") && (strings.HasPrefix(lowered, "mise.") || strings.HasPrefix(lowered, ".mise."))
+}

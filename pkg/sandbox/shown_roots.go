@@ -1,0 +1,50 @@
+package sandbox
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Names returns the configured roots as they are shown, the one that relative
+// paths start from first. It returns nil where the client or the working
+// directory decides, and where a root cannot be named.
+func (c *Config) Names() []string {
+	specs, err := New(*c).configured()
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, spec := range specs {
+		names = append(names, shownRoot(spec.dir, spec.readOnly || c.ReadOnly))
+	}
+	return names
+}
+
+func shownRoot(dir string, readOnly bool) string {
+	if readOnly {
+		return EscapeName(dir) + " (read-only)"
+	}
+	return EscapeName(dir)
+}
+
+// RootNote says, for the header of a call without a path, which root it took
+// and which others there are; "" if there is one root.
+func (f *FS) RootNote() string {
+	if f.listed < 2 {
+		return ""
+	}
+	return fmt.Sprintf("root %s (other roots: %s)", EscapeName(f.roots[0].Path), f.rootList(1, 4))
+}
+
+// rootList names the roots from one on, as far as most, and counts the rest.
+func (f *FS) rootList(from, most int) string {
+	var names []string
+	for i := from; i < f.listed; i++ {
+		if len(names) == most && i < f.listed-1 {
+			names = append(names, fmt.Sprintf("and %d more", f.listed-i))
+			break
+		}
+		names = append(names, shownRoot(f.roots[i].Path, f.roots[i].ReadOnly))
+	}
+	return strings.Join(names, ", ")
+}

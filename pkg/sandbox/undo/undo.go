@@ -1,0 +1,174 @@
+// Package undo takes back what a command changed in its roots, by the record that
+// the command's supervisor kept (see supervise.UndoRecord).
+//
+//	store := undo.New(dir)               // proc.Config.UndoDir
+//	record, err := store.Open(result.Undo)
+//	report, err := record.Undo(protected)
+//
+// Undo restores contents, modes, owners, times, links and names. It does so only
+// if everything that the command left is still as the command left it. It goes on
+// where an interrupted one stopped.
+//
+// A record is no security boundary: it restores in the roots what was there, and a
+// command can at most spoil its own record.
+package undo
+
+import (
+	"bufio"
+	"cmp"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// Store is a directory of records. It is safe for concurrent use, also by several
+// processes.
+type Store struct {
+	dir string
+}
+
+// New returns the store at dir, an absolute path.
+func New(dir string) *Store { return &Store{dir: dir} }
+
+// Record is the undo record of a command.
+type Record struct {
+	ID      string
+	Command string // its first 300 bytes
+	Began   time.Time
+	Roots   []string // the writable ones
+
+	dir string
+}
+
+// Report is the result of Undo.
+type Report struct {
+	Removed, Restored, Moved int // entries
+	// NotHeld are paths whose content was not recorded and that are left as they
+	// are.
+	NotHeld []string
+	// Unchecked says that the end of the command was not recorded, so that changes
+	// by others could not be told from its own.
+	Unchecked bool
+}
+
+// List returns the records of commands in any of roots, the newest first.
+func (s *Store) List(roots []string) (all []*Record) {
+	entries, err := os.ReadDir(s.dir)
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		r, err := s.Open(e.Name())
+		if err == nil && slices.ContainsFunc(r.Roots, func(root string) bool { return slices.Contains(roots, root) }) {
+			all = append(all, r)
+		}
+	}
+	slices.SortFunc(all, func(a, b *Record) int { return cmp.Or(b.Began.Compare(a.Began), strings.Compare(b.ID, a.ID)) })
+	return all
+}
+
+// Open returns a record by its id. NOT_FOUND: no record has it.
+func (s *Store) Open(id string) (*Record, error) {
+	if filepath.Base(id) != id || !strings.HasPrefix(id, "u") {
+		return nil, notFound(id)
+	}
+	r := &Record{ID: id, dir: filepath.Join(s.dir, id)}
+	f, err := os.Open(filepath.Join(r.dir, "log"))
+	if err != nil {
+		return nil, notFound(id)
+	}
+	defer f.Close() //nolint:errcheck // only read
+	var head supervise.UndoRecord
+	if supervise.Read(bufio.NewReader(f), &head) != nil || head.Kind != supervise.UndoHead {
+		return nil, notFound(id)
+	}
+	r.Command, r.Roots, r.Began = head.Path, head.Roots, time.Unix(0, head.Time)
+	return r, nil
+}
+
+func notFound(id string) error {
+	return toolerr.New(toolerr.NotFound, "there is no undo record %s: it was undone, or it is too old", sandbox.EscapeName(id))
+}
+
+// Prune removes the records that are older than maxAge, then the oldest until the
+// rest takes at most maxBytes.
+func (s *Store) Prune(maxBytes int64, maxAge time.Duration) {
+	entries, err := os.ReadDir(s.dir)
+	if err != nil {
+		return
+	}
+	type record struct {
+		dir  string
+		at   time.Time
+		size int64
+	}
+	var all []record
+	for _, e := range entries {
+		r := record{dir: filepath.Join(s.dir, e.Name())}
+		if info, err := e.Info(); err == nil {
+			r.at = info.ModTime()
+		}
+		filepath.WalkDir(r.dir, func(_ string, e fs.DirEntry, err error) error { //nolint:errcheck // what is gone has no size
+			if info, infoErr := e.Info(); err == nil && infoErr == nil {
+				r.size += max(info.Size(), 4096)
+			}
+			return nil
+		})
+		all = append(all, r)
+	}
+	slices.SortFunc(all, func(a, b record) int { return b.at.Compare(a.at) })
+	var total int64
+	for _, r := range all {
+		if total += r.size; total > maxBytes || time.Since(r.at) > maxAge {
+			unlock, err := lock(filepath.Join(r.dir, "log"))
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				continue // its command still runs
+			}
+			os.RemoveAll(r.dir) //nolint:errcheck // the next one may succeed
+			if err == nil {
+				unlock()
+			}
+		}
+	}
+}
+
+// steps reads the log: the steps of the command, the stamps taken at its end, and the
+// time of its end, 0 if the log was cut short.
+func (r *Record) steps() (steps, stamps []supervise.UndoRecord, ended int64, err error) {
+	f, err := os.Open(filepath.Join(r.dir, "log"))
+	if err != nil {
+		return nil, nil, 0, notFound(r.ID)
+	}
+	defer f.Close() //nolint:errcheck // only read
+	in := bufio.NewReaderSize(f, 64<<10)
+	for {
+		var next supervise.UndoRecord
+		err := supervise.Read(in, &next)
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return steps, stamps, ended, nil
+		}
+		if err != nil {
+			return nil, nil, 0, toolerr.New(toolerr.ExecutionError, "the undo record %s is damaged: %w", r.ID, err)
+		}
+		switch next.Kind {
+		case supervise.UndoHead:
+		case supervise.UndoStopped:
+			return nil, nil, 0, toolerr.New(toolerr.LimitReached, "%s cannot be undone: %s, and no more is recorded", r.ID, next.Path)
+		case supervise.UndoStamp:
+			stamps = append(stamps, next)
+		case supervise.UndoEnd:
+			ended = next.Time
+		default:
+			steps = append(steps, next)
+		}
+	}
+}

@@ -1,0 +1,252 @@
+package undo_test
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+func (b *bench) write(name, text string) {
+	b.t.Helper()
+	path := filepath.Join(b.root, name)
+	require.NoError(b.t, os.MkdirAll(filepath.Dir(path), 0o755))
+	require.NoError(b.t, os.WriteFile(path, []byte(text), 0o644))
+}
+
+// steps are commands by name. Each is undone by itself.
+var steps = map[string]string{
+	"overwrite":            "echo new > a",
+	"append":               "echo more >> a",
+	"in place":             "sed -i s/a/b/ a",
+	"delete":               "rm a",
+	"delete a tree":        "rm -rf d",
+	"rename":               "mv a b",
+	"rename over":          "mv a d/x",
+	"rename a directory":   "mv d e; echo more >> e/x; rm e/y",
+	"rename and replace":   "mv d e; mkdir d; echo other > d/x",
+	"into a new directory": "mkdir n; mv a n/; echo more >> n/a; mv n m; rm m/a",
+	"link, then write":     "mkdir n; ln a n/l; echo more >> n/l",
+	"break a hard link":    "rm h1; echo x > h2",
+	"through a link":       "echo more >> link",
+	"through a dangling":   "echo more > dangling",
+	"exchange":             "mv --exchange a d/x 2>/dev/null || true; echo more >> a",
+	"modes":                "chmod 600 a; chmod 700 d; touch -d @1 d/y",
+	"failed removal":       "chmod 555 d; rm -f d/x; echo more >> d/x; chmod 755 d",
+	"failed rmdir":         "chmod 555 d; rmdir d/sub; echo x > d/sub/n; chmod 755 d",
+	"remove, make again":   "rm -rf d; mkdir d; echo x > d/x; mv d e; mkdir d",
+	"fifo and socket":      "mkfifo f; rm -f f; mkfifo d/f; python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"s\")'",
+	"in place, same times": "printf b | dd of=a conv=notrunc status=none; touch -d @1700000000 a",
+	"truncate":             "truncate -s 1 a; : > d/x",
+	"from a directory":     "cd d; echo 1 > ../a; rm ./x; cd ..; echo 2 > ./d/../h1",
+	"by a descriptor":      "exec 3< d; echo 1 > /proc/self/fd/3/x; chmod 600 /proc/self/fd/3/y",
+	"temporary directory":  "cp a $TMPDIR/; mv $TMPDIR/a d/new; mv d/x $TMPDIR/",
+	"exec truncates":       "exec > a; echo new",
+	"move through":         "mkdir n; mv d n/d; mv n/d/x n/x; mkdir n/d2; rm -r n/d",
+	"unreadable":           "rm none; echo x > secret",
+}
+
+func TestSteps(t *testing.T) {
+	for _, level := range []proc.Level{proc.L2, proc.L1} {
+		b := newBench(t, level)
+		for name, script := range steps {
+			t.Run(string(level)+" "+name, func(t *testing.T) {
+				b.t = t
+				b.fresh()
+				b.runOutside("echo a > a; mkdir -p d/sub; echo x > d/x; echo y > d/y; echo h > h1; ln h1 h2; ln -s a link; ln -s nowhere dangling; echo n > none; chmod 200 none; touch -d @1700000000 a d d/x .")
+				before := state(t, b.root)
+				id, out := b.run(script)
+				require.NotEmpty(t, id, out)
+				require.NotEqual(t, before, state(t, b.root), "the command changed nothing: %s", out)
+				report := b.undo(id)
+				require.Empty(t, report.NotHeld)
+				require.Equal(t, before, state(t, b.root), out)
+				_, err := b.store.Open(id)
+				require.Equal(t, toolerr.NotFound, toolerr.CodeOf(err), "the record is gone")
+			})
+		}
+	}
+}
+
+// A command that changes nothing in the roots has no record.
+func TestNoRecord(t *testing.T) {
+	b := newBench(t, proc.L2)
+	b.write("a", "a\n")
+	id, _ := b.run("cat a; echo x > $TMPDIR/x; cat < a > /dev/null; [ -w a ]; mkdir -p . ; rm -f nothing")
+	require.Empty(t, id)
+	left, err := os.ReadDir(b.dir)
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+func TestLargeFiles(t *testing.T) {
+	b := newBench(t, proc.L2)
+	b.write("small", "small")
+	for _, name := range []string{"written", "d/removed"} {
+		b.write(name, "")
+		require.NoError(t, os.Truncate(filepath.Join(b.root, name), supervise.UndoFileBytes+1))
+	}
+	id, _ := b.run("echo more >> written; rm -r d; rm small")
+	report := b.undo(id)
+	require.Equal(t, []string{filepath.Join(b.root, "written")}, report.NotHeld, "a file that was written is copied up to a bound")
+	require.FileExists(t, filepath.Join(b.root, "small"))
+	info, err := os.Stat(filepath.Join(b.root, "d/removed"))
+	require.NoError(t, err, "a removed file is linked")
+	require.EqualValues(t, supervise.UndoFileBytes+1, info.Size())
+}
+
+func TestConflict(t *testing.T) {
+	for name, c := range map[string]struct{ others, named string }{
+		"written":           {"echo theirs > a", "a"},
+		"created in place":  {"echo theirs > gone", "gone"},
+		"in a new one":      {"echo theirs > new/x/theirs", "new/x"},
+		"removed":           {"rm new/x/y", "new/x"},
+		"mode":              {"chmod 600 a", "a"},
+		"the link's target": {"ln -sfn theirs link", "link"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, proc.L2)
+			b.runOutside("echo a > a; echo gone > gone; ln -s a link; echo other > other")
+			id, _ := b.run("echo ours >> a; rm gone; mkdir -p new/x; echo y > new/x/y; ln -sfn ours link")
+			time.Sleep(20 * time.Millisecond) // the kernel counts time in steps of up to 10 ms
+			b.runOutside(c.others)
+			after := state(t, b.root)
+			record, err := b.store.Open(id)
+			require.NoError(t, err)
+			_, err = record.Undo(nil)
+			require.Equal(t, toolerr.Conflict, toolerr.CodeOf(err), err)
+			require.Contains(t, err.Error(), filepath.Join(b.root, c.named))
+			require.Equal(t, after, state(t, b.root), "nothing is done")
+		})
+	}
+}
+
+// What others change elsewhere, also in the same directories, is no conflict and
+// stays.
+func TestOthersChangesStay(t *testing.T) {
+	b := newBench(t, proc.L2)
+	b.runOutside("mkdir d; echo a > d/a; echo b > d/b")
+	id, _ := b.run("rm d/a; echo c > d/c; mv d e")
+	b.runOutside("echo theirs > e/theirs; echo theirs > e/b")
+	b.undo(id)
+	for name, want := range map[string]string{"d/a": "a\n", "d/b": "theirs\n", "d/theirs": "theirs\n"} {
+		text, err := os.ReadFile(filepath.Join(b.root, name))
+		require.NoError(t, err)
+		require.Equal(t, want, string(text))
+	}
+	require.NoFileExists(t, filepath.Join(b.root, "d/c"))
+}
+
+// Commands side by side have a record each, in whatever order they are undone.
+func TestParallel(t *testing.T) {
+	b := newBench(t, proc.L2)
+	names := strings.Fields("one two three four")
+	for _, name := range names {
+		b.runOutside("mkdir " + name + "; for i in {1..30}; do echo $i > " + name + "/f$i; done")
+	}
+	before := state(t, b.root)
+	ids := make([]string, len(names))
+	var all sync.WaitGroup
+	for i, name := range names {
+		all.Go(func() {
+			ids[i], _ = b.run("cd " + name + "; for i in {1..30}; do echo more >> f$i; mv f$i g$i & done; wait; mkdir d; mv g* d; rm d/g1*")
+		})
+	}
+	all.Wait()
+	for i := range ids {
+		b.undo(ids[(i*3)%len(ids)])
+	}
+	require.Equal(t, before, state(t, b.root))
+}
+
+// A command that still runs is not undone.
+func TestStillRuns(t *testing.T) {
+	b := newBench(t, proc.L2)
+	b.write("a", "a\n")
+	p, err := b.runner.Start(t.Context(), proc.Command{Script: "echo b > a; echo c > c; echo ready; read line", Dir: b.root, Rules: b.rules, KeepStdin: true})
+	require.NoError(t, err)
+	for p.Output().Size() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	record, err := b.store.Open(p.UndoID())
+	require.NoError(t, err)
+	_, err = record.Undo(nil)
+	require.Equal(t, toolerr.Conflict, toolerr.CodeOf(err))
+	require.Contains(t, err.Error(), "still runs")
+	p.CloseStdin()
+	p.Wait()
+	p.Output().Close()
+	b.undo(p.UndoID())
+	require.NoFileExists(t, filepath.Join(b.root, "c"))
+}
+
+// Paths that must not be written are left as they are.
+func TestRefused(t *testing.T) {
+	b := newBench(t, proc.L2)
+	b.runOutside("echo a > a; echo b > b")
+	id, _ := b.run("echo more >> a; echo more >> b; mkdir c; mv b c/b")
+	record, err := b.store.Open(id)
+	require.NoError(t, err)
+	_, err = record.Undo(func(abs string) string {
+		if abs == filepath.Join(b.root, "b") {
+			return "protected"
+		}
+		return ""
+	})
+	require.NoError(t, err)
+	require.NoFileExists(t, filepath.Join(b.root, "b"))
+	text, err := os.ReadFile(filepath.Join(b.root, "a"))
+	require.NoError(t, err)
+	require.Equal(t, "a\n", string(text))
+}
+
+// Calls that the supervisor judges are judged with a record as without one.
+func TestStillConfined(t *testing.T) {
+	for _, level := range []proc.Level{proc.L2, proc.L1} {
+		t.Run(string(level), func(t *testing.T) {
+			b := newBench(t, level)
+			outer := filepath.Join(filepath.Dir(b.root), "socket")
+			listener, err := net.Listen("unix", outer)
+			require.NoError(t, err)
+			defer listener.Close() //nolint:errcheck // only listened
+			b.runOutside("echo a > a; mkdir d")
+			before := state(t, b.root)
+			id, out := b.run(`echo more >> a
+for mode in u+s g+s; do chmod $mode a 2>/dev/null && echo "a has $mode"; done
+chmod u+s d 2>/dev/null && echo "d has u+s"
+python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect("` + outer + `"); print("connected")' 2>/dev/null
+chmod g+s d 2>/dev/null && echo "d has g+s"`)
+			want := "d has g+s\n"
+			if level == proc.L1 {
+				want = ""
+			}
+			require.Equal(t, want, out)
+			b.undo(id)
+			require.Equal(t, before, state(t, b.root))
+		})
+	}
+}
+
+func TestPrune(t *testing.T) {
+	b := newBench(t, proc.L2)
+	first, _ := b.run("echo a > a")
+	time.Sleep(20 * time.Millisecond)
+	second, _ := b.run("echo b > b")
+	b.store.Prune(1<<30, time.Hour)
+	require.Len(t, b.store.List([]string{b.root}), 2)
+	b.store.Prune(20<<10, time.Hour)
+	list := b.store.List([]string{b.root})
+	require.Len(t, list, 1, "%s went first", first)
+	require.Equal(t, second, list[0].ID)
+	b.store.Prune(1<<30, 0)
+	require.Empty(t, b.store.List([]string{b.root}))
+}

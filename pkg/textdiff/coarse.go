@@ -1,0 +1,121 @@
+package textdiff
+
+import "slices"
+
+// maxDepth bounds how deep gaps between unique elements are cut again.
+const maxDepth = 24
+
+// place counts a rune in two sequences and holds its index in the second.
+type place struct{ countA, countB, inB int32 }
+
+// shared returns the elements that both sequences have. Where these are too
+// many for go-diff it also returns, as runs of one, elements that occur once in
+// each and in the same order: as many as possible.
+func (s *aligner) shared(a, b sequence, depth int) (x, y sequence, anchors []Run) {
+	if last := int(max(slices.Max(a.runes), slices.Max(b.runes))); last >= len(s.places) {
+		s.places = make([]place, last+1)
+	}
+	for _, r := range a.runes {
+		s.places[r].countA++
+	}
+	for _, r := range b.runes {
+		s.places[r].countB++
+	}
+	x = a.only(func(r rune) bool { return s.places[r].countB > 0 })
+	y = b.only(func(r rune) bool { return s.places[r].countA > 0 })
+	if len(x.at)+len(y.at) > maxExact && depth < maxDepth {
+		anchors = ascending(s.unique(x.runes, y.runes))
+	}
+	for _, r := range a.runes {
+		s.places[r] = place{}
+	}
+	for _, r := range b.runes {
+		s.places[r] = place{}
+	}
+	return x, y, anchors
+}
+
+// pair is the indices of an element that two sequences have.
+type pair struct{ a, b int32 }
+
+// unique returns the elements that occur once in each sequence, as s.places
+// has counted them.
+func (s *aligner) unique(x, y []rune) []pair {
+	for j, r := range y {
+		s.places[r].inB = int32(j)
+	}
+	once := func(r rune) bool { return s.places[r].countA == 1 && s.places[r].countB == 1 }
+	n := 0
+	for _, r := range x {
+		if once(r) {
+			n++
+		}
+	}
+	pairs := make([]pair, 0, n)
+	for i, r := range x {
+		if once(r) {
+			pairs = append(pairs, pair{int32(i), s.places[r].inB})
+		}
+	}
+	return pairs
+}
+
+// ascending returns, as runs of one, the longest selection of pairs, which
+// ascend in a, that also ascends in b (patience sorting).
+func ascending(pairs []pair) []Run {
+	// piles[k] is the pair that ends the best chain of k+1 pairs.
+	var piles []int32
+	previous := make([]int32, len(pairs)) // the pair before each in its chain
+	for i, p := range pairs {
+		k, _ := slices.BinarySearchFunc(piles, p.b, func(top, b int32) int { return int(pairs[top].b) - int(b) })
+		if k > 0 {
+			previous[i] = piles[k-1]
+		}
+		if k == len(piles) {
+			piles = append(piles, int32(i))
+		} else {
+			piles[k] = int32(i)
+		}
+	}
+	if len(piles) == 0 {
+		return nil
+	}
+	chain := make([]Run, len(piles))
+	for k, i := len(piles)-1, piles[len(piles)-1]; k >= 0; k-- {
+		chain[k] = Run{int(pairs[i].a), int(pairs[i].b), 1}
+		i = previous[i]
+	}
+	return chain
+}
+
+// windows adds the runs of sequences that are too long for go-diff and have no
+// unique elements: it compares a piece of each, keeps what was found well
+// before the end of a piece, and goes on behind it.
+func (s *aligner) windows(a, b sequence) {
+	const size, sure = maxExact / 2, maxExact / 2 * 3 / 4
+	i, j := 0, 0
+	for i < len(a.at) && j < len(b.at) && !s.ended() {
+		if head, _ := commonEnds(a.runes[i:], b.runes[j:]); head > 0 {
+			s.match(a, b, i, j, head)
+			i, j = i+head, j+head
+			continue
+		}
+		endA, endB := min(i+size, len(a.at)), min(j+size, len(b.at))
+		last := endA == len(a.at) && endB == len(b.at)
+		nextI, nextJ := i, j
+		for _, r := range s.exact(a.runes[i:endA], b.runes[j:endB]) {
+			if !last && max(r.A, r.B) >= sure {
+				break
+			}
+			s.match(a, b, i+r.A, j+r.B, r.N)
+			nextI, nextJ = i+r.A+r.N, j+r.B+r.N
+		}
+		if last {
+			return
+		}
+		if nextI == i { // nothing in common: neither piece can be kept
+			nextI, nextJ = min(i+sure, len(a.at)), min(j+sure, len(b.at))
+		}
+		i, j = nextI, nextJ
+	}
+}

@@ -1,0 +1,34 @@
+package textdiff
+
+import (
+	"time"
+	"unicode/utf8"
+
+	"github.com/sergi/go-diff/diffmatchpatch"
+)
+
+// exact returns the runs that go-diff finds. The semantic clean-up of its diffs
+// is never used: it joins differences across lines that are equal.
+func (s *aligner) exact(a, b []rune) []Run {
+	if s.ended() {
+		return nil
+	}
+	library := diffmatchpatch.New()
+	library.DiffTimeout = max(time.Until(s.deadline), time.Nanosecond)
+	var runs []Run
+	i, j, different := 0, 0, 0
+	for _, d := range library.DiffMainRunes(a, b, false) {
+		n := utf8.RuneCountInString(d.Text)
+		switch d.Type {
+		case diffmatchpatch.DiffDelete:
+			i, different = i+n, different+n
+		case diffmatchpatch.DiffInsert:
+			j, different = j+n, different+n
+		case diffmatchpatch.DiffEqual:
+			runs = append(runs, Run{i, j, n})
+			i, j = i+n, j+n
+		}
+	}
+	s.work += len(a) + len(b) + different*different
+	return runs
+}

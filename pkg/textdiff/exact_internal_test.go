@@ -1,0 +1,20 @@
+package textdiff
+
+import (
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestRunes: as many runes as elements are distinct and survive in a string.
+func TestRunes(t *testing.T) {
+	before := rune(-1)
+	for n := range maxLines + 1 {
+		r := runeOf(n)
+		if r <= before || r == utf8.RuneError || []rune(string(r))[0] != r {
+			require.Fail(t, "unusable rune", "%d: %U after %U", n, r, before)
+		}
+		before = r
+	}
+}

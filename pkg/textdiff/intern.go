@@ -1,0 +1,110 @@
+package textdiff
+
+import (
+	"hash/maphash"
+	"math/bits"
+	"unicode/utf8"
+)
+
+// none is the rune of an element that only one side has.
+const none = -1
+
+// runeOf returns the n-th rune, n up to maxLines, of those that a string can
+// hold: no surrogate, nor the rune that invalid bytes are decoded to.
+func runeOf(n int) rune {
+	const surrogates, first, last = 0xDFFF - 0xD800 + 1, 0xD800, 0xDFFF
+	r := rune(n)
+	if r >= first {
+		r += surrogates
+	}
+	if r >= utf8.RuneError {
+		r++
+	}
+	return r
+}
+
+// table finds elements of a list by their value. A map would take several times
+// its memory.
+type table[T comparable] struct {
+	list  []T
+	seed  maphash.Seed
+	slots []int32 // index in list plus one; 0: free
+}
+
+func newTable[T comparable](list []T) *table[T] {
+	return &table[T]{list, maphash.MakeSeed(), make([]int32, 1<<bits.Len(uint(2*len(list))))}
+}
+
+// slot returns the place of an element that is e, or the free place for it.
+func (t *table[T]) slot(e T) *int32 {
+	mask := uint64(len(t.slots) - 1)
+	at := maphash.Comparable(t.seed, e) & mask
+	for t.slots[at] != 0 && t.list[t.slots[at]-1] != e {
+		at = (at + 1) & mask
+	}
+	return &t.slots[at]
+}
+
+// intern gives each distinct element of a and b a rune, and leaves out the
+// elements that only one of them has. The indices begin at first. There are
+// none once s is over.
+func intern[T comparable](s *aligner, a, b []T, first int) (x, y sequence) {
+	const often = 1 << 16 // how many elements to look at before asking s
+	known, inA, inB := newTable(a), make([]rune, len(a)), make([]rune, len(b))
+	distinct := 0
+	for i, e := range a {
+		if i%often == often-1 && s.ended() {
+			return sequence{}, sequence{}
+		}
+		slot := known.slot(e)
+		if *slot != 0 {
+			inA[i] = inA[*slot-1]
+			continue
+		}
+		*slot, inA[i] = int32(i+1), runeOf(distinct)
+		distinct++
+	}
+	inBoth := make([]bool, int(runeOf(distinct))+1)
+	for j, e := range b {
+		if j%often == often-1 && s.ended() {
+			return sequence{}, sequence{}
+		}
+		inB[j] = none
+		if slot := known.slot(e); *slot != 0 {
+			inB[j] = inA[*slot-1]
+			inBoth[inB[j]] = true
+		}
+	}
+	x = numbered(inA, first).only(func(r rune) bool { return inBoth[r] })
+	y = numbered(inB, first).only(func(r rune) bool { return r != none })
+	return x, y
+}
+
+// numbered returns elements with their indices, which begin at first.
+func numbered(runes []rune, first int) sequence {
+	at := make([]int32, len(runes))
+	for i := range at {
+		at[i] = int32(first + i)
+	}
+	return sequence{runes, at}
+}
+
+// only returns the elements that keep accepts.
+func (s sequence) only(keep func(rune) bool) sequence {
+	n := 0
+	for _, r := range s.runes {
+		if keep(r) {
+			n++
+		}
+	}
+	if n == len(s.runes) {
+		return s
+	}
+	kept := sequence{make([]rune, 0, n), make([]int32, 0, n)}
+	for i, r := range s.runes {
+		if keep(r) {
+			kept.runes, kept.at = append(kept.runes, r), append(kept.at, s.at[i])
+		}
+	}
+	return kept
+}

@@ -1,0 +1,111 @@
+package textdiff
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	// maxPlaces bounds the places of a long line that are shown.
+	maxPlaces = 5
+	// maxCompared bounds in bytes the texts of two lines, from the first
+	// difference to the last, in which separate places are looked for.
+	maxCompared = 1 << 20
+)
+
+// places returns the parts of two lines that differ, pairwise. in and out span
+// from the first difference to the last. Parts with less than half a window of
+// equal text between them become one. places returns nil where one part is
+// left, and for texts longer than maxCompared.
+func (w *writer) places(old []byte, new string, in, out part) (olds, news []part) {
+	size := cmp.Or(w.o.Window, w.o.MaxBytes)
+	a, b := old[in.from:in.to], []byte(new[out.from:out.to])
+	if max(len(a), len(b)) <= size || len(a)+len(b) > maxCompared {
+		return nil, nil
+	}
+	x, y := splitWords(a), splitWords(b)
+	i, j, atA, atB := 0, 0, in.from, out.from
+	for _, run := range append(Align(x, y, w.o.Stopped), Run{A: len(x), B: len(y)}) {
+		fromA, fromB := atA, atB
+		for ; i < run.A; i++ {
+			atA += len(x[i])
+		}
+		for ; j < run.B; j++ {
+			atB += len(y[j])
+		}
+		if atA > fromA || atB > fromB {
+			if n := len(news) - 1; n >= 0 && fromB-news[n].to < size/2 {
+				olds[n].to, news[n].to = atA, atB
+			} else {
+				olds, news = append(olds, part{from: fromA, to: atA}), append(news, part{from: fromB, to: atB, around: true})
+			}
+		}
+		for ; i < run.A+run.N; i, j = i+1, j+1 {
+			atA, atB = atA+len(x[i]), atB+len(x[i])
+		}
+	}
+	if len(news) < 2 {
+		return nil, nil
+	}
+	return olds, news
+}
+
+// splitWords cuts text into runs of letters and digits, and single other
+// characters.
+func splitWords(text []byte) []string {
+	var words []string
+	for len(text) > 0 {
+		n := 0
+		for n < len(text) {
+			r, size := utf8.DecodeRune(text[n:])
+			if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+				if n == 0 {
+					n = size
+				}
+				break
+			}
+			n += size
+		}
+		words = append(words, string(text[:n]))
+		text = text[n:]
+	}
+	return words
+}
+
+// windows writes several parts of a long line, with the numbers of bytes left
+// out, and how many more parts there are.
+func (w *writer) windows(text []byte, parts []part) {
+	size := cmp.Or(w.o.Window, w.o.MaxBytes) / 2
+	at, more := 0, max(len(parts)-maxPlaces, 0)
+	for i, p := range parts[:len(parts)-more] {
+		from, to := min(p.from, len(text)), min(p.to, len(text))
+		if cut := forward(text, from, size); cut < to {
+			to = cut
+		}
+		if room := size - utf8.RuneCount(text[from:to]); p.around && room > 0 {
+			next := len(text)
+			if i+1 < len(parts) {
+				next = parts[i+1].from
+			}
+			from = max(backward(text, from, room/2), at)
+			to = min(forward(text, to, room-room/2), next)
+		}
+		if from > at {
+			fmt.Fprintf(&w.out, "[%d bytes]…", from-at)
+		}
+		w.out.Write(bytes.TrimSuffix(text[from:to], []byte{'\n'}))
+		if to < len(text) {
+			w.out.WriteString("…")
+		}
+		at = to
+	}
+	switch rest := len(text) - at; {
+	case more > 0:
+		fmt.Fprintf(&w.out, "[%d bytes, %d more places]", rest, more)
+	case rest > 0:
+		fmt.Fprintf(&w.out, "[%d bytes]", rest)
+	}
+}

@@ -1,0 +1,98 @@
+package textfile
+
+import (
+	"bytes"
+	"strings"
+	"unicode/utf8"
+)
+
+// signature is how the files of a format begin.
+type signature struct{ magic, name string }
+
+// signatures have a byte that no text has, or that no text begins with in any
+// encoding that Detect knows: a file that begins so is binary.
+var signatures = []signature{
+	{"\x89PNG\r\n\x1a\n", "PNG image"}, {"\x8aMNG\r\n\x1a\n", "MNG animation"}, {"\x8bJNG\r\n\x1a\n", "JNG image"}, {"\xff\xd8\xff", "JPEG image"},
+	{"\x1f\x8b", "gzip data"}, {"\x1f\x9d", "compress data"}, {"\x1f\xa0", "compress data"}, {"\xfd7zXZ\x00", "xz data"}, {"\x28\xb5\x2f\xfd", "zstd data"},
+	{"\x04\x22\x4d\x18", "lz4 data"}, {"LZIP\x01", "lzip data"}, {"7z\xbc\xaf\x27\x1c", "7-zip archive"}, {"Rar!\x1a\x07", "rar archive"},
+	{"PK\x03\x04", "zip archive (also docx, xlsx, jar)"}, {"PK\x05\x06", "empty zip archive"}, {"PK\x07\x08", "split zip archive"},
+	{"\x7fELF", "ELF program or library"}, {"\x00asm", "WebAssembly module"}, {"BC\xc0\xde", "LLVM bitcode"}, {"\x1bLua", "Lua bytecode"},
+	{"SQLite format 3\x00", "SQLite database"}, {"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "old Office document"}, {"\x1aE\xdf\xa3", "Matroska or WebM video"},
+	{"\x00\x01\x00\x00\x00", "TrueType font"}, {"\x00\x00\x01\x00", "Windows icon"}, {"II*\x00", "TIFF image"}, {"MM\x00*", "TIFF image"},
+	{"\x80\x02", "Python pickle"}, {"\x80\x03", "Python pickle"}, {"\x80\x04\x95", "Python pickle"}, {"\x80\x05\x95", "Python pickle"},
+	{"\x89HDF\r\n\x1a\n", "HDF5 data"}, {"\x93NUMPY", "NumPy array"}, {"\xed\xab\xee\xdb", "RPM package"},
+}
+
+// words are signatures that a text may begin with, too.
+var words = []signature{
+	{"GIF87a", "GIF image"}, {"GIF89a", "GIF image"}, {"BZh", "bzip2 data"}, {"MZ", "Windows program"}, {"!<arch>\n", "ar archive"},
+	{"OggS", "Ogg media"}, {"fLaC", "FLAC audio"}, {"ID3", "MP3 audio"}, {"wOFF", "WOFF font"}, {"wOF2", "WOFF2 font"}, {"DIRC", "git index"},
+	{"PAR1", "Parquet data"}, {"PACK", "git pack"},
+	{"\xcf\xfa\xed\xfe", "Mach-O program"}, {"\xce\xfa\xed\xfe", "Mach-O program"}, {"\xca\xfe\xba\xbe", "Java class or universal Mach-O"},
+	{"\xff\xfe\x00\x00", "UTF-32 text"}, {"\x00\x00\xfe\xff", "UTF-32 text"},
+}
+
+// wordReach is the number of bytes that are checked to be text after a word.
+const wordReach = 64
+
+// Signed reports whether the beginning of a file shows that it is binary,
+// although it may have no NUL. It never does of UTF-8 text without control
+// characters.
+func Signed(head []byte) bool {
+	if len(head) == 0 {
+		return false
+	}
+	for _, s := range signatures {
+		if head[0] == s.magic[0] && bytes.HasPrefix(head, []byte(s.magic)) {
+			return true
+		}
+	}
+	// Of the words only these are long enough. Files of the other formats have a
+	// NUL soon.
+	gif := bytes.HasPrefix(head, []byte("GIF87a")) || bytes.HasPrefix(head, []byte("GIF89a"))
+	bzip2 := len(head) > 10 && bytes.HasPrefix(head, []byte("BZh")) && string(head[4:10]) == "1AY&SY"
+	return (gif || bzip2) && !textBytes(head[:min(len(head), wordReach)])
+}
+
+// textBytes reports whether bytes are UTF-8, cut off at any place, without
+// control characters that text seldom has.
+func textBytes(b []byte) bool {
+	for i := 0; i < len(b); {
+		r, size := utf8.DecodeRune(b[i:])
+		if r == utf8.RuneError && size == 1 {
+			return !utf8.FullRune(b[i:])
+		}
+		if r == 0x7F || r < ' ' && !plainControl(byte(r)) {
+			return false
+		}
+		i += size
+	}
+	return true
+}
+
+// TypeOf names a binary file by its beginning.
+func TypeOf(head []byte) string {
+	for _, list := range [][]signature{signatures, words} {
+		for _, s := range list {
+			if bytes.HasPrefix(head, []byte(s.magic)) {
+				return s.name
+			}
+		}
+	}
+	switch {
+	case len(head) > 262 && string(head[257:262]) == "ustar":
+		return "tar archive"
+	case len(head) > 12 && string(head[4:8]) == "ftyp":
+		return "MP4 or other ISO media"
+	case len(head) > 12 && string(head[:4]) == "RIFF":
+		return "RIFF media (" + strings.Map(plainASCII, string(head[8:12])) + ")"
+	}
+	return "data of unknown type"
+}
+
+func plainASCII(r rune) rune {
+	if r < ' ' || r > '~' {
+		return '.'
+	}
+	return r
+}

@@ -1,0 +1,176 @@
+package textfile
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// A Guess is a legacy encoding that was guessed, with the other encodings that
+// the bytes may be in.
+type Guess struct {
+	Encoding Encoding
+	Rivals   []Encoding // others in which the bytes read as text, too
+
+	raw []byte
+}
+
+// guessSample bounds the bytes that rivals are looked for in.
+const guessSample = 256 << 10
+
+// NewGuess returns the guess e for the bytes of a file.
+func NewGuess(raw []byte, e Encoding) *Guess {
+	g := &Guess{Encoding: e, raw: raw}
+	sample := raw
+	if at := bytes.IndexFunc(raw, func(r rune) bool { return r >= utf8.RuneSelf }); at >= 0 {
+		sample = raw[bytes.LastIndexByte(raw[:at], '\n')+1:]
+	}
+	if len(sample) > guessSample {
+		sample = sample[:guessSample]
+		sample = sample[:bytes.LastIndexByte(sample, '\n')+1] // whole characters only
+	}
+	for _, name := range Names() {
+		if rival := Encoding(name); rival != e && rival != UTF8 && !rival.Wide() && plausible(rival.Decode(sample)) {
+			g.Rivals = append(g.Rivals, rival)
+		}
+	}
+	return g
+}
+
+// Proves reports whether an edit means the same in every encoding that the
+// bytes may be in: the bytes from start to end are the same characters, none
+// is cut in two, and text is written as the same bytes.
+func (g *Guess) Proves(start, end int, text string) bool {
+	from, to, ok := g.around(start, end)
+	if !ok {
+		return false
+	}
+	old, err := g.Encoding.Encode(text)
+	if err != nil {
+		return false
+	}
+	same := func(rival Encoding) bool {
+		written, err := rival.Encode(text)
+		before, gone, after := rival.Decode(g.raw[from:start]), rival.Decode(g.raw[start:end]), rival.Decode(g.raw[end:to])
+		return err == nil && bytes.Equal(written, old) && gone == g.Encoding.Decode(g.raw[start:end]) &&
+			rival.Decode(g.raw[from:to]) == before+gone+after &&
+			rival.Decode(slices.Concat(g.raw[from:start], written, g.raw[end:to])) == before+text+after
+	}
+	return !slices.ContainsFunc(g.Rivals, func(e Encoding) bool { return !same(e) })
+}
+
+// maxAround bounds the search for a place between characters.
+const maxAround = 4 << 10
+
+// around returns places on both sides of a range that are between two
+// characters in every encoding: a line's bounds, or behind two ASCII bytes.
+func (g *Guess) around(start, end int) (from, to int, ok bool) {
+	plain := func(i int) bool { return g.raw[i] < utf8.RuneSelf && (g.raw[i] < '0' || g.raw[i] > '9') }
+	between := func(at int) bool {
+		return at <= 0 || at >= len(g.raw) || g.raw[at-1] == '\n' || at > 1 && plain(at-1) && plain(at-2)
+	}
+	for from = start; !between(from); from-- {
+		if start-from > maxAround {
+			return 0, 0, false
+		}
+	}
+	for to = end; !between(to) || to < end; to++ {
+		if to-end > maxAround {
+			return 0, 0, false
+		}
+	}
+	return from, to, true
+}
+
+// ProvesText reports whether a text that replaces the whole file means the
+// same in every encoding that the file may be in: what is not ASCII is in the
+// file already, or is written as the same bytes. old is the file's text.
+func (g *Guess) ProvesText(old, text string) bool {
+	known := map[string]bool{}
+	for _, run := range foreignRuns(old) {
+		known[run] = true
+	}
+	return !slices.ContainsFunc(foreignRuns(text), func(run string) bool {
+		if known[run] {
+			return false
+		}
+		raw, err := g.Encoding.Encode(run)
+		return err != nil || slices.ContainsFunc(g.Rivals, func(e Encoding) bool {
+			other, err := e.Encode(run)
+			return err != nil || !bytes.Equal(raw, other)
+		})
+	})
+}
+
+// foreignRuns returns the runs of characters that are not ASCII.
+func foreignRuns(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return r < utf8.RuneSelf })
+}
+
+// String names the guess and its rivals: "shift-jis, big5 or gbk".
+func (g *Guess) String() string {
+	const most = 6
+	names := []string{string(g.Encoding)}
+	for _, e := range g.Rivals[:min(len(g.Rivals), most)] {
+		names = append(names, string(e))
+	}
+	if len(g.Rivals) > most {
+		names = append(names, "another")
+	}
+	if len(names) == 1 {
+		return names[0]
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
+}
+
+// plausible reports whether decoded bytes may be text. A text in another
+// encoding has characters that were not valid, or letters where no word has
+// them: of two alphabets, large after small, with signs between them.
+func plausible(text string) bool {
+	odd, foreign := 0, 0
+	last, before := ' ', ' '
+	for _, r := range text {
+		switch {
+		case r == utf8.RuneError, r >= 0x80 && r < 0xA0, r >= 0xE000 && r <= 0xF8FF:
+			return false
+		case r >= utf8.RuneSelf:
+			foreign++
+		}
+		if oddPair(last, r) || oddSign(before, last, r) {
+			odd++
+		}
+		before, last = last, r
+	}
+	return odd*10 <= foreign
+}
+
+// oddPair reports whether no word has two letters in a row.
+func oddPair(a, b rune) bool {
+	if a < utf8.RuneSelf && b < utf8.RuneSelf || !unicode.IsLetter(a) || !unicode.IsLetter(b) {
+		return false
+	}
+	return alphabet(a) != alphabet(b) && alphabet(a) > 0 && alphabet(b) > 0 ||
+		unicode.IsLower(a) && unicode.IsUpper(b)
+}
+
+// alphabet tells alphabets apart that no word mixes; 0: any other script.
+func alphabet(r rune) int {
+	for i, table := range []*unicode.RangeTable{unicode.Latin, unicode.Greek, unicode.Cyrillic} {
+		if unicode.Is(table, r) {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// oddSign reports whether a sign that is not ASCII, or one character of another
+// script, stands inside a word.
+func oddSign(a, sign, b rune) bool {
+	if unicode.In(sign, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul) {
+		return alphabet(a) > 0 && alphabet(b) > 0
+	}
+	return sign >= utf8.RuneSelf && sign != '\u2019' && sign != '\u00B7' && unicode.IsLetter(a) && unicode.IsLetter(b) &&
+		(unicode.IsSymbol(sign) || unicode.IsPunct(sign)) && alphabet(a) > 0 && alphabet(b) > 0
+}

@@ -1,0 +1,119 @@
+// Package visible makes text safe to show to a person who decides on it:
+// characters that are not seen, or look like another, are escaped, and long
+// runs of blanks are replaced by their count, so that no part of the text can
+// be moved out of sight.
+package visible
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// The longest runs that Blanks leaves as they are.
+const (
+	maxLines  = 3  // blank lines
+	maxSpaces = 24 // spaces and tabs within a line
+)
+
+// Text escapes the hidden characters of s, except line breaks and tabs.
+func Text(s string) string {
+	if clean(s) {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if r == '\n' || r == '\t' || !Hidden(r) {
+			b.WriteRune(r)
+			continue
+		}
+		Escape(&b, r)
+	}
+	return b.String()
+}
+
+// Line is Text with line breaks and tabs escaped, too.
+func Line(s string) string {
+	return strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(Text(s))
+}
+
+func clean(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c >= 0x7f || c < ' ' && c != '\n' && c != '\t' {
+			return false
+		}
+	}
+	return true
+}
+
+// Hidden reports whether r is not seen as itself: controls, formats (zero
+// width, bidi, tags), spaces other than U+0020, fillers, private use.
+func Hidden(r rune) bool {
+	switch {
+	case r == utf8.RuneError:
+		return false
+	case r == 0x2800 || r == 0x1d159: // blank, though symbols
+		return true
+	}
+	return !unicode.IsPrint(r) || unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) || unicode.Is(unicode.Variation_Selector, r)
+}
+
+// Escape writes r as an escape sequence of Go and JSON: \n, \u200b.
+func Escape(b *strings.Builder, r rune) {
+	switch {
+	case r == '\n':
+		b.WriteString(`\n`)
+	case r == '\t':
+		b.WriteString(`\t`)
+	case r == '\r':
+		b.WriteString(`\r`)
+	case r > 0xffff:
+		fmt.Fprintf(b, `\U%08x`, r)
+	default:
+		fmt.Fprintf(b, `\u%04x`, r)
+	}
+}
+
+// Blanks replaces each run of more than 3 blank lines, and each run of more
+// than 24 spaces and tabs within a line, by its count: "… 480 blank lines …".
+func Blanks(s string) string {
+	var b strings.Builder
+	blank := 0
+	end := func() {
+		if blank > maxLines {
+			fmt.Fprintf(&b, "… %d blank lines …\n", blank)
+		} else {
+			b.WriteString(strings.Repeat("\n", blank))
+		}
+		blank = 0
+	}
+	for line := range strings.Lines(s) {
+		if strings.HasSuffix(line, "\n") && strings.TrimSpace(line) == "" {
+			blank++
+			continue
+		}
+		end()
+		spaces(&b, line)
+	}
+	end()
+	return b.String()
+}
+
+func spaces(b *strings.Builder, line string) {
+	for line != "" {
+		n := len(line) - len(strings.TrimLeft(line, " \t"))
+		if n > maxSpaces {
+			fmt.Fprintf(b, "… %d spaces …", n)
+		} else {
+			b.WriteString(line[:n])
+		}
+		line = line[n:]
+		next := strings.IndexAny(line, " \t")
+		if next < 0 {
+			next = len(line)
+		}
+		b.WriteString(line[:next])
+		line = line[next:]
+	}
+}

@@ -1,0 +1,43 @@
+package walk
+
+import (
+	"context"
+	"io/fs"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+)
+
+// maxNamedEntries bounds the entries that Named visits below a root.
+const maxNamedEntries = 20_000
+
+// Named is a sandbox.Finder: it visits what no ignore file hides, then what is
+// below ignored directories.
+func Named(f *sandbox.FS, root string, yield func(path, name string) bool) {
+	left := maxNamedEntries
+	visit := func(prefix string) func(int, *Entry) error {
+		return func(_ int, e *Entry) error {
+			if left--; left < 0 || !yield(prefix+e.Path, e.Name) {
+				left = -1
+				return fs.SkipAll
+			}
+			return nil
+		}
+	}
+	report := namedBelow(f, root, Options{Hidden: true, Workers: 1}, visit(""))
+	for _, dir := range report.IgnoredDirs {
+		if left < 0 {
+			return
+		}
+		namedBelow(f, root+"/"+dir, Options{Hidden: true, NoIgnore: true, Workers: 1}, visit(dir+"/"))
+	}
+}
+
+func namedBelow(f *sandbox.FS, dir string, o Options, visit func(int, *Entry) error) Report {
+	node, err := Start(f.Quiet(), dir, o)
+	if err != nil {
+		return Report{}
+	}
+	defer node.Close()
+	report, _ := Walk(context.Background(), node, visit) // what cannot be read suggests nothing
+	return report
+}

@@ -1,0 +1,45 @@
+package walk
+
+import (
+	"path/filepath"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+)
+
+// projectFiles are names of files that build tools, package managers and hosts
+// of repositories read at the top of a project.
+var projectFiles = []string{
+	"package.json", "go.mod", "go.work", "Cargo.toml", "pyproject.toml", "setup.py", "requirements.txt", "Pipfile", "pom.xml", "build.gradle",
+	"build.gradle.kts", "settings.gradle", "settings.gradle.kts", "build.sbt", "Gemfile", "composer.json", "mix.exs", "rebar.config", "deno.json",
+	"deno.jsonc", "tsconfig.json", "pubspec.yaml", "Package.swift", "CMakeLists.txt", "Makefile", "makefile", "GNUmakefile", "meson.build", "configure.ac",
+	"project.clj", "deps.edn", "stack.yaml", "cabal.project", "dune-project", "build.zig", "flake.nix", "MODULE.bazel", "WORKSPACE", "DESCRIPTION",
+	"Project.toml", "global.json", "Directory.Build.props", "Dockerfile", ".gitattributes", ".gitmodules", ".github", ".gitlab-ci.yml", ".editorconfig",
+}
+
+// isProject reports whether a directory outside any repository is the top of a
+// project, so that its .gitignore counts: a copy or an archive of a repository
+// has everything but .git. A .gitignore alone may be there for another reason,
+// and one above the root is not the user's choice.
+func (t *tree) isProject(src source) bool {
+	rel, err := filepath.Rel(t.top, src.abs())
+	if err != nil || rel != "." && !filepath.IsLocal(rel) || !src.has(".gitignore") {
+		return false
+	}
+	for _, name := range projectFiles {
+		if src.exists(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// outermost returns the outermost root that contains a directory.
+func outermost(roots []sandbox.Root, dir string) string {
+	top := dir
+	for _, root := range roots {
+		if rel, err := filepath.Rel(root.Path, top); err == nil && filepath.IsLocal(rel) {
+			top = root.Path
+		}
+	}
+	return top
+}

@@ -1,0 +1,36 @@
+package wording_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/toolroom-mcp/toolroom/pkg/wording"
+)
+
+func TestDurationsHaveTheirUnit(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0 ns", 999: "999 ns", 85 * time.Microsecond: "85 µs", 4860 * time.Microsecond: "4.9 ms", 340 * time.Millisecond: "340 ms",
+		999_400 * time.Nanosecond: "999 µs", 999_700 * time.Nanosecond: "1.0 ms", 999_700 * time.Microsecond: "1.0 s",
+		1200 * time.Millisecond: "1.2 s", 9960 * time.Millisecond: "10 s", 119 * time.Second: "119 s", 200 * time.Second: "3m20s",
+	} {
+		require.Equal(t, want, wording.Duration(d), "%d", d)
+	}
+}
+
+func TestBytesHaveTheirUnit(t *testing.T) {
+	for n, want := range map[int64]string{
+		0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 12 << 10: "12 KiB", 1<<20 - 1: "1.0 MiB", 1363149: "1.3 MiB", math.MaxInt64: "8.0 EiB",
+	} {
+		require.Equal(t, want, wording.Bytes(n), "%d", n)
+	}
+}
+
+func TestNumbersHaveTheirMultiple(t *testing.T) {
+	for n, want := range map[int64]string{
+		0: "0", 999: "999", 1000: "1.0 k", 12_345: "12 k", 999_499: "999 k", 999_500: "1.0 M", 1_300_000: "1.3 M", math.MaxInt64: "9.2 E",
+	} {
+		require.Equal(t, want, wording.Number(n), "%d", n)
+	}
+}

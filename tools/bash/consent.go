@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/policy"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+	"github.com/toolroom-mcp/toolroom/pkg/visible"
+	"github.com/toolroom-mcp/toolroom/pkg/wording"
+)
+
+// The bounds of a question. The user agrees to a call as a whole, so a call
+// that takes more to show is refused: clients cut or scroll longer messages.
+const (
+	maxQuestion      = 6 << 10 // bytes, escapes included
+	maxQuestionLines = 80
+)
+
+// permit judges the command of a call, asking the user where a rule says so.
+func (s *shell) permit(ctx context.Context, args arguments) (policy.Verdict, error) {
+	verdict := s.policy.Check(args.Command)
+	if err := verdict.Err(); err != nil || verdict.Decision != policy.Ask {
+		return verdict, err
+	}
+	text := question(args, verdict.Message)
+	if lines := strings.Count(text, "\n") + 1; len(text) > maxQuestion || lines > maxQuestionLines {
+		return verdict, denied(verdict, fmt.Sprintf("The user would have to be shown all of it, which is %s in %s; at most %s in %s can be shown. "+
+			"Write the long part into a script file, which the user can look at, and run that.",
+			wording.Bytes(int64(len(text))), wording.Count(lines, "line"), wording.Bytes(maxQuestion), wording.Count(maxQuestionLines, "line")))
+	}
+	agreed, asked, err := mcpkit.Confirm(ctx, text)
+	switch {
+	case ctx.Err() != nil:
+		return verdict, ctx.Err()
+	case agreed:
+		return verdict, nil
+	case err != nil:
+		return verdict, denied(verdict, "The user could not be asked: "+err.Error()+".")
+	case asked:
+		return verdict, denied(verdict, "The user was asked and did not agree: do not try it in another way.")
+	}
+	return verdict, denied(verdict, "This client cannot ask the user. Tell the user what it is for, so that they run it themselves or start the server without the rule.")
+}
+
+func denied(verdict policy.Verdict, why string) error {
+	return toolerr.New(toolerr.CommandDenied, "%s %s", verdict.Message, why).With("policy", verdict.Metadata())
+}
+
+// question shows everything of a call that decides what it does. The first
+// line says how long the command is, and each of its lines is marked, so that
+// the user sees where it ends and whether the client cut it.
+func question(args arguments, why string) string {
+	var b strings.Builder
+	shown := quoted(args.Command)
+	fmt.Fprintf(&b, "Run this command (%s, %s)?\n\n%s", wording.Count(strings.Count(shown, "\n"), "line"), wording.Count(len(args.Command), "byte"), shown)
+	if args.Stdin != "" {
+		fmt.Fprintf(&b, "\nIts standard input:\n%s", quoted(args.Stdin))
+	}
+	if len(args.Env) > 0 {
+		b.WriteString("\nVariables:\n")
+		for _, name := range slices.Sorted(maps.Keys(args.Env)) {
+			b.WriteString(quoted(name + "=" + args.Env[name]))
+		}
+	}
+	if args.Workdir != "" {
+		b.WriteString("\nIn the directory:\n" + quoted(args.Workdir))
+	}
+	return b.String() + "\n" + visible.Text(why)
+}
+
+// quoted returns text with hidden characters escaped, long blank runs counted,
+// and "> " before each line.
+func quoted(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(visible.Blanks(visible.Text(text))) {
+		b.WriteString("> " + strings.TrimSuffix(line, "\n") + "\n")
+	}
+	return b.String()
+}

@@ -1,0 +1,362 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/changes"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
+	"github.com/toolroom-mcp/toolroom/pkg/state"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+	"github.com/toolroom-mcp/toolroom/pkg/wording"
+)
+
+// The modes of --changes.
+const (
+	keepChanges    = "keep"    // commands write into the roots
+	reviewChanges  = "review"  // changes wait until they are applied or discarded
+	discardChanges = "discard" // changes are shown and thrown away
+)
+
+// reviewer keeps the changes of commands apart from the roots, in the modes
+// review and discard.
+type reviewer struct {
+	mode  string
+	state *state.Store
+	tasks sync.WaitGroup // layers that wait for the end of their command
+
+	mu      sync.Mutex
+	current *changes.Set // that the next command adds to; nil: a new one
+}
+
+// apart is the layer of one command. It is nil for a command that writes into
+// the roots.
+type apart struct {
+	reviewer *reviewer
+	set      *changes.Set
+	roots    []string // of the set
+	layer    *changes.Layer
+	ended    chan struct{} // closed once list is known
+	list     []changes.Change
+	err      error
+}
+
+func (v *reviewer) store() (*changes.Store, error) {
+	dir, err := v.state.PendingChanges()
+	if err != nil {
+		return nil, toolerr.New(toolerr.SandboxUnavailable, "changes cannot be kept apart without a state directory: %w; give one with --state DIR", err)
+	}
+	return changes.New(dir), nil
+}
+
+// begin returns the layer for a command, nil where changes are kept.
+func (v *reviewer) begin(fs *sandbox.FS, command string) (*apart, error) {
+	if v.mode == keepChanges {
+		return nil, nil
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	set := v.current
+	if set != nil && !covers(set, fs) {
+		set = nil
+	}
+	var layer *changes.Layer
+	for {
+		if set == nil {
+			store, err := v.store()
+			if err == nil {
+				set, err = store.Create(writable(fs))
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+		var err error
+		if layer, err = set.Begin(shorten(command, 200)); err == nil {
+			break
+		}
+		if set != v.current || toolerr.CodeOf(err) != toolerr.NotFound {
+			return nil, err
+		}
+		set = nil // applied or discarded by another process
+	}
+	if v.mode == reviewChanges {
+		v.current = set
+	}
+	return &apart{reviewer: v, set: set, roots: writable(fs), layer: layer, ended: make(chan struct{})}, nil
+}
+
+// covers reports whether a set has the roots of fs.
+func covers(set *changes.Set, fs *sandbox.FS) bool {
+	roots, err := set.Roots()
+	return err == nil && slices.Equal(roots, writable(fs))
+}
+
+func writable(fs *sandbox.FS) (paths []string) {
+	for _, root := range fs.Roots() {
+		if !root.ReadOnly {
+			paths = append(paths, root.Path)
+		}
+	}
+	return paths
+}
+
+// layers returns the layers to start the command with.
+func (a *apart) layers() (layers []proc.Layer) {
+	if a == nil {
+		return nil
+	}
+	for _, m := range a.layer.Mounts() {
+		layers = append(layers, proc.Layer(m))
+	}
+	return layers
+}
+
+// watch ends the layer after the process. nil means that no process was started.
+func (a *apart) watch(process *proc.Process) {
+	if a == nil {
+		return
+	}
+	a.reviewer.tasks.Go(func() {
+		defer close(a.ended)
+		if process != nil {
+			<-process.Done()
+		}
+		a.err = a.layer.End()
+		if a.err == nil {
+			a.list, a.err = a.set.Changes()
+		}
+		if a.reviewer.mode == discardChanges || a.err == nil && !slices.ContainsFunc(a.list, wanted) {
+			a.reviewer.drop(a.set)
+		}
+	})
+}
+
+// wanted leaves out directories of which only the time differs.
+func wanted(c changes.Change) bool { return c.Kind != changes.Touched || !c.IsDir() }
+
+// drop discards a set that nobody is to decide about. It stays where another
+// command runs over it.
+func (v *reviewer) drop(set *changes.Set) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if set.Discard() == nil && v.current == set {
+		v.current = nil
+	}
+}
+
+// words tells of the changes in the last line of an answer; "" where they are
+// in the tree.
+func (a *apart) words(fs *sandbox.FS) string {
+	if a == nil {
+		return ""
+	}
+	<-a.ended
+	if a.err != nil {
+		return "the changes are kept apart, but cannot be listed: " + a.err.Error()
+	}
+	text := summary(fs, a.roots, a.list)
+	switch {
+	case text == "":
+		return "no changes"
+	case a.reviewer.mode == discardChanges:
+		return "discarded: " + text
+	}
+	return fmt.Sprintf("changes %s, not in the tree yet: %s; bash_job {\"action\":\"apply\",\"job_id\":%q} puts them there, diff shows and discard drops them", a.set.ID(), text, a.set.ID())
+}
+
+// maxListed bounds the changed files that a summary names.
+const maxListed = 8
+
+// summary counts and names changes: "2 created, 1 deleted: +a, +b, -c". The
+// files in a .git directory are only counted.
+func summary(fs *sandbox.FS, roots []string, list []changes.Change) string {
+	counts := map[changes.Kind]int{}
+	var names []string
+	inGit := 0
+	for _, c := range list {
+		switch {
+		case !c.Shown():
+		case ofGit(c.Path):
+			inGit++
+		default:
+			counts[c.Kind]++
+			names = append(names, marks[c.Kind]+fs.Display(filepath.Join(roots[c.Root], filepath.FromSlash(c.Path))))
+		}
+	}
+	var parts []string
+	for _, kind := range []changes.Kind{changes.Created, changes.Modified, changes.Deleted} {
+		if counts[kind] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", counts[kind], kind))
+		}
+	}
+	if inGit > 0 {
+		parts = append(parts, wording.Count(inGit, "file")+" of git's own")
+	}
+	text := strings.Join(parts, ", ")
+	switch {
+	case len(names) > maxListed:
+		text += ": " + strings.Join(names[:maxListed], " ") + " …"
+	case len(names) > 0:
+		text += ": " + strings.Join(names, " ")
+	case text == "" && slices.ContainsFunc(list, wanted):
+		text = "times only"
+	}
+	return text
+}
+
+var marks = map[changes.Kind]string{changes.Created: "+", changes.Modified: "~", changes.Deleted: "-"}
+
+// ofGit reports whether a path is in a repository's own directory.
+func ofGit(rel string) bool {
+	return strings.HasPrefix(rel, ".git/") || strings.Contains(rel, "/.git/")
+}
+
+// find returns pending changes by their id: those of this server's roots.
+func (v *reviewer) find(fs *sandbox.FS, id string) (*changes.Set, error) {
+	store, err := v.store()
+	if err != nil {
+		return nil, err
+	}
+	var known []string
+	for _, set := range store.List(writable(fs)) {
+		if set.ID() == id {
+			return set, nil
+		}
+		known = append(known, set.ID())
+	}
+	if len(known) == 0 {
+		return nil, toolerr.New(toolerr.NotFound, "there are no pending changes %q, and no others: they were applied or discarded", shorten(safe(id).text, 40))
+	}
+	return nil, toolerr.New(toolerr.NotFound, "there are no pending changes %q; there are %s", shorten(safe(id).text, 40), strings.Join(known, ", "))
+}
+
+// callChanges is bash_job for pending changes.
+func (s *shell) callChanges(ctx context.Context, args jobArguments) (*mcpkit.Result, error) {
+	fs, err := s.box.FS(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if args.JobID == "" {
+		return nil, toolerr.New(toolerr.MissingParameter, "job_id is missing: name the changes, as the answer of bash or {\"action\":\"list\"} shows them")
+	}
+	set, err := s.review.find(fs, args.JobID)
+	if err != nil {
+		return nil, err
+	}
+	switch args.Action {
+	case "diff":
+		return showChanges(ctx, fs, set, args.Files)
+	case "discard":
+		if len(args.Files) > 0 {
+			return nil, toolerr.New(toolerr.InvalidParams, "discard drops all changes of %s: apply the files to keep, then discard the rest", set.ID())
+		}
+		if err := set.Discard(); err != nil {
+			return nil, err
+		}
+		s.review.forget(set)
+		return &mcpkit.Result{Text: "discarded the changes " + set.ID() + "\n", Meta: meta{}}, nil
+	}
+	return s.apply(fs, set, args.Files)
+}
+
+// hasDir reports whether a directory is there for the next command, though it
+// may not be in the tree.
+func (v *reviewer) hasDir(path string) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.current != nil && v.current.HasDir(path)
+}
+
+// forget begins a new set with the next command.
+func (v *reviewer) forget(set *changes.Set) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.current != nil && v.current.ID() == set.ID() {
+		v.current = nil
+	}
+}
+
+// apply puts changes into the roots. Protected files stay out, as they do for
+// every tool.
+func (s *shell) apply(fs *sandbox.FS, set *changes.Set, files []string) (*mcpkit.Result, error) {
+	runner, err := s.runner()
+	if err != nil {
+		return nil, err
+	}
+	var report changes.Report
+	taken, aside, gaps := runner.Watched(fs, func() { report, err = set.Apply(files, proc.KeptFromCommands(fs)) })
+	var b strings.Builder
+	if len(taken) > 0 {
+		fmt.Fprintf(&b, "%s%s\n", takenWords(displayed(fs, taken)), keptWords(aside))
+	}
+	for _, gap := range gaps {
+		fmt.Fprintf(&b, "not looked at: %s\n", gap)
+	}
+	for _, refused := range report.Refused {
+		fmt.Fprintf(&b, "not applied: %s %s\n", fs.Display(refused.Path), refused.Why)
+	}
+	if err != nil {
+		return &mcpkit.Result{Text: b.String(), Meta: meta{}}, err
+	}
+	applied := countApplied(report.Applied)
+	fmt.Fprintf(&b, "applied %s of changes %s", cmp.Or(applied, "nothing"), set.ID())
+	if report.Left > 0 {
+		fmt.Fprintf(&b, "; %s of them left", wording.Count(report.Left, "change"))
+	} else {
+		s.review.forget(set)
+	}
+	return &mcpkit.Result{Text: b.String() + "\n", Meta: meta{}}, nil
+}
+
+func countApplied(list []changes.Change) string {
+	counts := map[changes.Kind]int{}
+	for _, c := range list {
+		if c.Shown() {
+			counts[c.Kind]++
+		}
+	}
+	var parts []string
+	for _, kind := range []changes.Kind{changes.Created, changes.Modified, changes.Deleted} {
+		if counts[kind] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", counts[kind], kind))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// listChanges describes the pending changes to the roots, a line each.
+func (s *shell) listChanges(ctx context.Context) string {
+	if s.review.mode == keepChanges {
+		return ""
+	}
+	fs, err := s.box.FS(ctx)
+	if err != nil {
+		return ""
+	}
+	store, err := s.review.store()
+	if err != nil {
+		return ""
+	}
+	var b strings.Builder
+	for _, set := range store.List(writable(fs)) {
+		roots, err := set.Roots()
+		if err != nil {
+			continue // applied or discarded meanwhile
+		}
+		list, err := set.Changes()
+		text := summary(fs, roots, list)
+		if err != nil {
+			text = err.Error()
+		}
+		fmt.Fprintf(&b, "changes %s  %s\n", set.ID(), cmp.Or(text, "none yet"))
+	}
+	return b.String()
+}

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/changes"
+	"github.com/toolroom-mcp/toolroom/pkg/textdiff"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+	"github.com/toolroom-mcp/toolroom/pkg/wording"
+)
+
+// maxDiffed bounds the files whose contents are compared, in bytes.
+const maxDiffed = 1 << 20
+
+// diffLines bounds the lines of diff for a file.
+const diffLines = 200
+
+// showChanges shows pending changes as unified diffs, within the budget of the
+// answer.
+func showChanges(ctx context.Context, fs *sandbox.FS, set *changes.Set, files []string) (*mcpkit.Result, error) {
+	roots, err := set.Roots()
+	if err != nil {
+		return nil, err
+	}
+	list, err := set.Changes()
+	if err != nil {
+		return nil, err
+	}
+	budget := mcpkit.Budget(ctx) - noteRoom
+	var b strings.Builder
+	left, shownAny := 0, false
+	for _, c := range list {
+		if !c.Shown() || ofGit(c.Path) && len(files) == 0 || !changes.Chooses(files, roots[c.Root], c.Path) {
+			continue
+		}
+		shownAny = true
+		if left > 0 || ctx.Err() != nil {
+			left++
+			continue
+		}
+		text := describeChange(ctx, fs, roots[c.Root], c)
+		if b.Len()+len(text) > budget {
+			left++
+			continue
+		}
+		b.WriteString(text)
+	}
+	if !shownAny && len(files) > 0 {
+		return nil, toolerr.New(toolerr.NotFound, "changes %s have nothing in %s", set.ID(), shorten(strings.Join(files, ", "), 200))
+	}
+	if left > 0 {
+		fmt.Fprintf(&b, "[… %s more not shown: name them with files …]\n", wording.Count(left, "file"))
+	}
+	fmt.Fprintf(&b, "changes %s: %s\n", set.ID(), summary(fs, roots, list))
+	return &mcpkit.Result{Text: b.String(), Meta: meta{}}, nil
+}
+
+// describeChange shows one change: a diff of texts, a line for all else.
+func describeChange(ctx context.Context, fs *sandbox.FS, root string, c changes.Change) string {
+	path := filepath.Join(root, filepath.FromSlash(c.Path))
+	name := fs.Display(path)
+	line := func(format string, args ...any) string {
+		return fmt.Sprintf("%s %s", c.Kind, name) + fmt.Sprintf(format, args...) + "\n"
+	}
+	switch {
+	case c.Kind == changes.Deleted && c.Old.IsDir():
+		return line("/ with all it holds")
+	case fs.Denied(path) || fs.Masked(path):
+		return line(" (content not shown: it may hold secrets)")
+	case c.New != nil && c.New.IsDir():
+		return line("/ %s", modes(c))
+	}
+	before, beforeOK := contentBefore(fs, path, c)
+	after, afterOK := contentAfter(c)
+	if !beforeOK || !afterOK {
+		return line(" %s", sizes(c))
+	}
+	if bytes.Equal(before, after) {
+		return line(" %s", modes(c))
+	}
+	o := textdiff.Options{Old: "a/" + name, New: "b/" + name, MaxLines: diffLines, MaxBytes: 2000, Window: 200, Stopped: func() bool { return ctx.Err() != nil }}
+	if c.Kind == changes.Created {
+		o.Old = "/dev/null"
+	} else if c.Kind == changes.Deleted {
+		o.New = "/dev/null"
+	}
+	diff := textdiff.Unified(before, textdiff.Between(before, string(after)), o)
+	text := safe(diff.Text).text
+	if diff.Cut > 0 {
+		text += fmt.Sprintf("(%d more lines of the diff; +%d -%d in all)\n", diff.Cut, diff.Added, diff.Removed)
+	}
+	if m := modes(c); m != "" {
+		text = fmt.Sprintf("%s %s\n", name, m) + text
+	}
+	return text
+}
+
+// modes tells of another mode or type.
+func modes(c changes.Change) string {
+	if c.Old == nil || c.New == nil || c.Old.Mode() == c.New.Mode() {
+		return ""
+	}
+	return fmt.Sprintf("mode %v → %v", c.Old.Mode(), c.New.Mode())
+}
+
+func sizes(c changes.Change) string {
+	switch {
+	case c.Old == nil:
+		return fmt.Sprintf("(%v, %d bytes)", c.New.Mode(), c.New.Size())
+	case c.New == nil:
+		return fmt.Sprintf("(%v, %d bytes)", c.Old.Mode(), c.Old.Size())
+	}
+	return strings.TrimSpace(fmt.Sprintf("(%d → %d bytes) %s", c.Old.Size(), c.New.Size(), modes(c)))
+}
+
+// contentBefore returns the content in the root, nothing if the file is new. ok
+// is false for content that is not shown: binary, too large or not readable.
+func contentBefore(fs *sandbox.FS, path string, c changes.Change) (content []byte, ok bool) {
+	if c.Old == nil {
+		return nil, true
+	}
+	if !c.Old.Mode().IsRegular() || c.Old.Size() > maxDiffed {
+		return nil, false
+	}
+	f, err := fs.Quiet().Open(path)
+	if err != nil {
+		return nil, false
+	}
+	defer f.Close() //nolint:errcheck // only read
+	return textOf(f)
+}
+
+// contentAfter returns the content after the change, as contentBefore does.
+func contentAfter(c changes.Change) (content []byte, ok bool) {
+	if c.New == nil {
+		return nil, true
+	}
+	if !c.New.Mode().IsRegular() || c.New.Size() > maxDiffed {
+		return nil, false
+	}
+	f, err := c.Open()
+	if err != nil {
+		return nil, false
+	}
+	defer f.Close() //nolint:errcheck // only read
+	return textOf(f)
+}
+
+func textOf(r io.Reader) ([]byte, bool) {
+	content, err := io.ReadAll(io.LimitReader(r, maxDiffed+1))
+	if err != nil || len(content) > maxDiffed || bytes.IndexByte(content, 0) >= 0 || !utf8.Valid(content) || sandbox.IsPrivateKey(content[:min(len(content), 1024)]) {
+		return nil, false
+	}
+	return content, true
+}

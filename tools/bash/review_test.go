@@ -1,0 +1,203 @@
+//go:build linux
+
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
+)
+
+var changesID = regexp.MustCompile(`changes (c[a-z2-7]{6})`)
+
+// reviewed starts a server whose changes are kept apart; the test is skipped
+// where this machine cannot do that.
+func reviewed(t *testing.T, p *place, mode string) server {
+	t.Helper()
+	s := p.serve("--changes", mode)
+	if r := s.bash("true"); r.IsError {
+		require.Equal(t, "SANDBOX_UNAVAILABLE", r.Code, r.Text)
+		t.Skip(r.Text)
+	}
+	return s
+}
+
+func idOf(t *testing.T, r mcpkittest.Result) string {
+	t.Helper()
+	found := changesID.FindStringSubmatch(r.Text)
+	require.NotNil(t, found, r.Text)
+	return found[1]
+}
+
+func content(t *testing.T, p *place, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(p.root, name))
+	require.NoError(t, err)
+	return string(text)
+}
+
+func TestReview(t *testing.T) {
+	p := newPlace(t)
+	p.write("root/a", "one\ntwo\nthree\n")
+	p.write("root/old/x", "x\n")
+	s := reviewed(t, p, "review")
+	r := s.bash(`sed -i s/two/2/ a; rm -r old; mkdir -p new/deep; cd new/deep; echo key > k; printf '\0' > b`)
+	id := idOf(t, r)
+	require.Contains(t, r.Text, "not in the tree yet: 2 created, 1 modified, 1 deleted: ~a +new/deep/b +new/deep/k -old;")
+	require.Equal(t, "one\ntwo\nthree\n", content(t, p, "a"))
+	require.NoDirExists(t, filepath.Join(p.root, "new"))
+
+	r = s.bash("pwd; cat k ../../a; ls ../../old")
+	require.Contains(t, r.Text, p.root+"/new/deep\nkey\none\n2\nthree\nls: cannot access", "the next command sees the changes, and the directory")
+	require.Equal(t, id, idOf(t, r))
+
+	r = s.job("action", "diff", "job_id", id)
+	require.Contains(t, r.Text, "--- a/a\n+++ b/a\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n")
+	require.Contains(t, r.Text, "--- /dev/null\n+++ b/new/deep/k\n@@ -0,0 +1 @@\n+key\n")
+	require.Contains(t, r.Text, "created new/deep/b (-rw-r--r--, 1 bytes)\n")
+	require.Contains(t, r.Text, "deleted old/ with all it holds\n")
+	r = s.job("action", "diff", "job_id", id, "files", []string{"new/deep/k"})
+	require.NotContains(t, r.Text, "--- a/a")
+
+	require.Contains(t, s.job("action", "list").Text, "changes "+id+"  2 created")
+	r = s.job("action", "apply", "job_id", id, "files", []string{"a"})
+	require.False(t, r.IsError, r.Text)
+	require.Equal(t, "one\n2\nthree\n", content(t, p, "a"))
+	require.DirExists(t, filepath.Join(p.root, "old"))
+	r = s.job("action", "apply", "job_id", id)
+	require.False(t, r.IsError, r.Text)
+	require.Contains(t, r.Text, "applied 2 created, 1 deleted of changes "+id)
+	require.NoDirExists(t, filepath.Join(p.root, "old"))
+	require.Equal(t, "key\n", content(t, p, "new/deep/k"))
+	require.Contains(t, s.bash("pwd").Text, "no changes")
+	require.Equal(t, "0 jobs\n", s.job("action", "list").Text)
+}
+
+func TestReviewConflict(t *testing.T) {
+	p := newPlace(t)
+	p.write("root/a", "one\n")
+	s := reviewed(t, p, "review")
+	id := idOf(t, s.bash("echo ours > a; echo ours > b"))
+	p.write("root/a", "theirs\n")
+	r := s.job("action", "apply", "job_id", id)
+	require.Equal(t, "CONFLICT", r.Code)
+	require.Contains(t, r.Text, "not applied: a was changed meanwhile\n")
+	require.Equal(t, "theirs\n", content(t, p, "a"))
+	require.NoFileExists(t, filepath.Join(p.root, "b"))
+	require.False(t, s.job("action", "apply", "job_id", id, "files", []string{"b"}).IsError)
+	require.Equal(t, "ours\n", content(t, p, "b"))
+	require.False(t, s.job("action", "discard", "job_id", id).IsError)
+	require.Equal(t, "theirs\n", content(t, p, "a"))
+	require.Equal(t, "NOT_FOUND", s.job("action", "apply", "job_id", id).Code)
+}
+
+// Protected files stay out of the tree in whichever way a command makes them.
+func TestReviewKeepsProtectedFilesOut(t *testing.T) {
+	p := newPlace(t)
+	s := reviewed(t, p, "review")
+	id := idOf(t, s.bash("mkdir -p sub x.git; echo {} > sub/.mcp.json; echo {} > x.git/.mcp.json; echo x > plain"))
+	r := s.job("action", "apply", "job_id", id)
+	require.False(t, r.IsError, r.Text)
+	require.Contains(t, r.Text, "not applied: sub/.mcp.json ")
+	require.NoFileExists(t, filepath.Join(p.root, "sub/.mcp.json"))
+	require.NoFileExists(t, filepath.Join(p.root, "x.git/.mcp.json"))
+	require.FileExists(t, filepath.Join(p.root, "plain"))
+}
+
+// What a command has planted is not the user's because it was applied.
+func TestAppliedPlantsAreTakenBack(t *testing.T) {
+	p := newTrapped(t)
+	s := reviewed(t, p.place, "review")
+	id := idOf(t, s.bash("git config core.fsmonitor ./x.sh; echo x > plain"))
+	r := s.job("action", "apply", "job_id", id)
+	require.False(t, r.IsError, r.Text)
+	require.Contains(t, r.Text, "put back as it was: .git/config")
+	require.False(t, p.ran())
+	require.FileExists(t, filepath.Join(p.root, "plain"))
+}
+
+// What git does in review is applied whole: the user's git finds nothing changed.
+func TestReviewOfGit(t *testing.T) {
+	p := newPlace(t)
+	p.env = append(p.env, "GIT_CONFIG_GLOBAL=/dev/null", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b")
+	git := func(script string) string {
+		cmd := exec.Command("sh", "-c", script)
+		cmd.Dir, cmd.Env = p.root, p.env
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s: %s", script, out)
+		return string(out)
+	}
+	p.write("root/a", "one\n")
+	git("git init -q . && git add a && git commit -qm first")
+	s := reviewed(t, p, "review")
+	for _, c := range []struct{ does, look, want string }{
+		{"git checkout -qb topic; echo two > a; git add a; git -c user.name=a -c user.email=a@b commit -qm second", "git status --short; git log --format=%s; git branch --show-current", "second\nfirst\ntopic\n"},
+		{"git init -q new; cd new; echo k > k; git add k; git -c user.name=a -c user.email=a@b commit -qm inner", "git -C new status --short; git -C new log --format=%s", "inner\n"},
+		{"cd ..; git worktree add -q w first-branch 2>/dev/null || git worktree add -q -b other w", "git -C w status --short; git worktree list | wc -l; git fsck 2>&1", "2\n"},
+		{"git remote add o /nowhere; git branch x; echo c > a; git stash -q", "git remote; git stash list | wc -l", "o\n1\n"},
+	} {
+		r := s.bash(c.does)
+		require.Contains(t, r.Text, "exit 0", c.does)
+		r = s.job("action", "apply", "job_id", idOf(t, r))
+		require.False(t, r.IsError, r.Text)
+		require.NotContains(t, r.Text, "not applied", c.does)
+		require.NotContains(t, r.Text, "left", c.does)
+		require.Equal(t, c.want, git(c.look), c.does)
+	}
+	r := s.bash("cd " + p.root + "; git init -q e; git -C e config core.fsmonitor ../x.sh; printf '#!/bin/sh\ntouch " + p.root + "/ran\n' > x.sh; chmod +x x.sh")
+	r = s.job("action", "apply", "job_id", idOf(t, r))
+	require.Contains(t, r.Text, "e/.git/config", "settings that run a program are taken out")
+	git("git -C e status; git status")
+	require.NoFileExists(t, filepath.Join(p.root, "ran"))
+}
+
+func TestDiscardedChanges(t *testing.T) {
+	p := newPlace(t)
+	p.write("root/a", "one\n")
+	s := reviewed(t, p, "discard")
+	r := s.bash("rm a; echo x > b; ls")
+	require.Contains(t, r.Text, "discarded: 1 created, 1 deleted: -a +b")
+	require.Equal(t, "one\n", content(t, p, "a"))
+	require.Contains(t, s.bash("ls").Text, "a\nexit 0", "the next command begins with the tree as it is")
+	left, err := filepath.Glob(filepath.Join(p.kept, "changes-1", "*"))
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+// A job's changes come together with what runs at the same time, and those of a
+// server that is killed are there for the next one.
+func TestReviewOfJobs(t *testing.T) {
+	p := newPlace(t)
+	s := reviewed(t, p, "review")
+	id := idOf(t, s.bash("echo 1 > one"))
+	job := text(t, s.bash("echo 2 > two; read line; echo $line > three", "run_in_background", true), "job_id")
+	require.Contains(t, s.bash("ls; echo 4 > four").Text, "one\nexit 0", "what a job that still runs has changed is not seen")
+	require.Equal(t, "CONFLICT", s.job("action", "apply", "job_id", id).Code)
+	r := s.job("action", "write", "job_id", job, "input", "done\n\u0004", "wait_ms", 20000)
+	within(t, "the job ends", func() bool {
+		r = s.job("action", "poll", "job_id", job, "wait_ms", 5000)
+		return r.Meta["running"] != true
+	})
+	require.Contains(t, r.Text, "+four +one +three +two", "an answer about the ended job")
+	require.NoError(t, syscall.Kill(s.PID(), syscall.SIGKILL))
+	again := p.serve("--changes", "review")
+	require.Contains(t, again.job("action", "list").Text, "changes "+id)
+	require.False(t, again.job("action", "apply", "job_id", id).IsError)
+	require.Equal(t, "done\n", content(t, p, "three"))
+}
+
+func TestReviewNeedsL2(t *testing.T) {
+	p := newPlace(t)
+	for _, level := range []string{"L1", "off"} {
+		out, err := exec.Command(mcpkittest.Build(t, "./tools/bash"), "--changes", "review", "--sandbox", level, "--root", p.root).CombinedOutput()
+		require.Error(t, err)
+		require.Contains(t, string(out), "--changes review needs --sandbox L2")
+	}
+}

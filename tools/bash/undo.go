@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/undo"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+	"github.com/toolroom-mcp/toolroom/pkg/wording"
+)
+
+const (
+	// undoBytes and undoAge bound the undo records of all commands.
+	undoBytes = 1 << 30
+	undoAge   = 7 * 24 * time.Hour
+	// undoPruneEvery is the time between two prunings by one server.
+	undoPruneEvery = time.Minute
+	// maxUndoListed bounds the records that the action list shows.
+	maxUndoListed = 20
+	// maxNotHeld bounds the names of files that could not be restored, in an answer.
+	maxNotHeld = 20
+)
+
+// undos are the undo records of commands, with --undo.
+type undos struct {
+	store *undo.Store // nil without --undo
+	prune sync.WaitGroup
+
+	mu      sync.Mutex
+	pruning bool
+	pruned  time.Time
+	planned []string // of this server's commands, the newest last; most have changed nothing
+}
+
+// keepUndo has commands recorded.
+func (s *shell) keepUndo(c *proc.Config) error {
+	if !s.config.Undo {
+		return nil
+	}
+	dir, err := s.store.CommandUndo()
+	if err != nil {
+		return toolerr.New(toolerr.SandboxUnavailable, "--undo needs a state directory: %w; give one with --state DIR", err)
+	}
+	c.UndoDir = dir
+	s.undos.store = undo.New(dir)
+	s.undos.keepBounds()
+	return nil
+}
+
+// plan notes a command that was started.
+func (u *undos) plan(process *proc.Process) {
+	if u.store == nil || process == nil || process.UndoID() == "" {
+		return
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.planned = append(u.planned, process.UndoID()); len(u.planned) > 4096 {
+		u.planned = u.planned[len(u.planned)-2048:]
+	}
+}
+
+// keepBounds removes old records in the background.
+func (u *undos) keepBounds() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.store == nil || u.pruning || time.Since(u.pruned) < undoPruneEvery {
+		return
+	}
+	u.pruning, u.pruned = true, time.Now()
+	u.prune.Go(func() {
+		u.store.Prune(undoBytes, undoAge)
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		u.pruning = false
+	})
+}
+
+// find returns the record with an id, or that of this server's last command that
+// changed something.
+func (u *undos) find(id string) (*undo.Record, error) {
+	if id != "" {
+		return u.store.Open(id)
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for i := len(u.planned) - 1; i >= 0; i-- {
+		if record, err := u.store.Open(u.planned[i]); err == nil {
+			return record, nil
+		}
+	}
+	return nil, toolerr.New(toolerr.NotFound, "nothing to undo: no command of this server has changed anything in the roots; {\"action\":\"list\"} shows the records of earlier ones, job_id names one")
+}
+
+// callUndo is bash_job with the action undo.
+func (s *shell) callUndo(ctx context.Context, args jobArguments) (*mcpkit.Result, error) {
+	if !s.config.Undo {
+		return nil, toolerr.New(toolerr.SandboxUnavailable, "changes of commands are not recorded: start the server with --undo")
+	}
+	if _, err := s.runner(); err != nil {
+		return nil, err
+	}
+	fs, err := s.box.FS(ctx)
+	if err != nil {
+		return nil, err
+	}
+	record, err := s.undos.find(args.JobID)
+	if err != nil {
+		return nil, err
+	}
+	for _, root := range record.Roots {
+		if !inRoots(fs, root) {
+			return nil, toolerr.New(toolerr.OutsideRoot, "%s changed %s, which is in none of this server's roots", record.ID, safe(root).text)
+		}
+	}
+	report, err := record.Undo(proc.KeptFromCommands(fs))
+	if err != nil {
+		return nil, err
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "undone %s (%s): %s restored, %d removed, %d moved back\n", record.ID, commandLine(record.Command),
+		wording.Count(report.Restored, "entry"), report.Removed, report.Moved)
+	for i, path := range report.NotHeld {
+		if i == maxNotHeld {
+			fmt.Fprintf(&b, "not recorded, left as they are: %d more\n", len(report.NotHeld)-i)
+			break
+		}
+		fmt.Fprintf(&b, "not recorded (too large or unreadable), left as it is: %s\n", fs.Display(path))
+	}
+	if report.Unchecked {
+		b.WriteString("the end of the command was not recorded: what others changed meanwhile was not told from its changes\n")
+	}
+	return &mcpkit.Result{Text: b.String(), Meta: meta{}}, nil
+}
+
+func commandLine(command string) string {
+	return shorten(strings.Join(strings.Fields(safe(command).text), " "), 100)
+}
+
+// listUndos describes the undo records of the roots, a line each, the newest first.
+func (s *shell) listUndos(ctx context.Context) string {
+	if s.undos.store == nil {
+		return ""
+	}
+	fs, err := s.box.FS(ctx)
+	if err != nil {
+		return ""
+	}
+	var b strings.Builder
+	for i, record := range s.undos.store.List(writable(fs)) {
+		if i == maxUndoListed {
+			break
+		}
+		fmt.Fprintf(&b, "undo %s  %s  %s\n", record.ID, record.Began.Format(time.DateTime), commandLine(record.Command))
+	}
+	return b.String()
+}

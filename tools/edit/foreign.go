@@ -1,0 +1,35 @@
+package main
+
+import (
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// foreign are arguments of the tool that views, creates and edits by a command
+// (Anthropic's text editor). The schema does not advertise them.
+type foreign struct {
+	Command    string  `json:"command,omitempty" hidden:"true"`
+	FileText   *string `json:"file_text,omitempty" alias:"content" verbatim:"true" hidden:"true"`
+	InsertLine *int64  `json:"insert_line,omitempty" hidden:"true"`
+	InsertText *string `json:"insert_text,omitempty" verbatim:"true" hidden:"true"`
+}
+
+// translate does what such a command means, or says which tool does.
+func (a *arguments) translate() error {
+	switch {
+	case a.Command == "insert" || a.InsertLine != nil || a.InsertText != nil:
+		return toolerr.New(toolerr.InvalidParams,
+			"edit has no insert: give the line before the new text as old_string, and that line with the new text after it as new_string")
+	case a.Command == "create" || a.FileText != nil:
+		return toolerr.New(toolerr.InvalidParams,
+			"edit changes parts of a file: the tool replace writes a whole file, with file_path and content")
+	case a.Command == "view":
+		return toolerr.New(toolerr.InvalidParams, "edit changes files: the tool view shows them, with file_path, offset and limit")
+	case a.Command == "undo_edit":
+		a.Undo = true
+	case a.Command != "" && a.Command != "str_replace":
+		return toolerr.New(toolerr.InvalidParams,
+			"edit has no command %s: give file_path, old_string and new_string", sandbox.EscapeName(a.Command))
+	}
+	return nil
+}

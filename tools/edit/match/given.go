@@ -1,0 +1,301 @@
+package match
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/pkg/textdiff"
+)
+
+// A model that sends old_string with another indentation than the file's
+// often sends new_string with the file's: it copied it from another view. The
+// shift that fits the one then spoils the other, so the new text is written as
+// given where its indentation tells that it is the file's:
+//
+//	file "\t\tfoo()"   old "foo()"   new "bar()"       writes "\t\tbar()": shifted
+//	file "\t\tfoo()"   old "foo()"   new "\t\tbar()"   writes "\t\tbar()": as given
+
+// given says which lines of a new text have the file's indentation.
+type given int
+
+const (
+	givenNone given = iota // none: every line is shifted
+	givenAll               // every line is written as given
+	givenRest              // every line except the first, which has none
+)
+
+// givenLines decides it for one place from the lines of the old text, the
+// indentation that the file gives them, and the new text. Three clues count,
+// each for the old text's indentation, for the file's, or for neither: the
+// first line, the old lines that the new text repeats, and the least
+// indentation. The majority decides, or else the first of the clues that
+// tells something. The unit of indentation decides where it is sure, and
+// where no clue tells anything. whole says that the first line begins with
+// its indentation.
+func givenLines(old, new []string, dents []dent, whole bool) given {
+	differ := slices.ContainsFunc(dents, func(d dent) bool { return d.model != d.file })
+	if !whole { // the first line goes on behind other text
+		new = new[1:]
+	}
+	begin := firstLine(new)
+	if !differ || begin < 0 {
+		return givenNone
+	}
+	if whole && givenAfterFirst(old, new, dents, begin) {
+		return givenRest
+	}
+	clues := []clue{
+		tells(new[begin][:indentSize(new[begin])], dents[0]),
+		repeated(old, new, dents),
+		tells(least(indents(new)), leastOf(dents)),
+	}
+	decided, sure := unitTells(indents(new), dents)
+	first := slices.IndexFunc(clues, func(c clue) bool { return c != 0 })
+	switch sum := clues[0] + clues[1] + clues[2]; {
+	case sure || first < 0:
+	case sum != 0:
+		decided = sum
+	default:
+		decided = clues[first]
+	}
+	if decided > 0 {
+		return givenAll
+	}
+	return givenNone
+}
+
+// clue is positive for the file's indentation, negative for the old text's,
+// and 0 for neither.
+type clue int
+
+const asFile, asModel clue = 1, -1
+
+// tells compares an indentation with the two that a line has.
+func tells(indent string, d dent) clue {
+	switch {
+	case d.model == d.file:
+		return 0
+	case indent == d.file:
+		return asFile
+	case indent == d.model:
+		return asModel
+	}
+	return 0
+}
+
+// givenAfterFirst reports whether the first line is the old first line, as
+// the old text has it, and the others have the file's indentation: a model
+// often leaves out that of the first line alone.
+func givenAfterFirst(old, new []string, dents []dent, begin int) bool {
+	head := dents[0]
+	if len(dents) < 2 || head.model != "" || head.file == "" || indentSize(new[begin]) > 0 ||
+		strings.TrimSpace(new[begin]) != strings.TrimSpace(old[firstLine(old)]) {
+		return false
+	}
+	rest := indents(new[begin+1:])
+	if len(rest) == 0 {
+		return false
+	}
+	// The least may be a line at the depth of the first, as an else.
+	beside := least(rest) == head.file && tells(rest[0], dents[1]) == asFile
+	return (beside || tells(least(rest), leastOf(dents[1:])) == asFile) &&
+		repeated(old, new[begin+1:], dents[1:]) != asModel
+}
+
+// repeated compares the old lines that the new text repeats with the old
+// indentation to those with the file's, of lines where these differ. Where
+// there are as many, the last line tells.
+func repeated(old, new []string, dents []dent) clue {
+	type indented struct{ core, indent string }
+	inNew, inModel, inFile := map[indented]int{}, map[indented]int{}, map[indented]int{}
+	for _, line := range new {
+		inNew[indented{strings.TrimSpace(line), line[:indentSize(line)]}]++
+	}
+	for _, d := range dents {
+		if core := strings.TrimSpace(old[d.line]); d.model != d.file {
+			inModel[indented{core, d.model}]++
+			inFile[indented{core, d.file}]++
+		}
+	}
+	common := func(some map[indented]int) (n int) {
+		for line, count := range some {
+			n += min(count, inNew[line])
+		}
+		return n
+	}
+	switch model, file := common(inModel), common(inFile); {
+	case file > model:
+		return asFile
+	case file < model:
+		return asModel
+	case file == 0:
+		return 0
+	}
+	last, end := dents[len(dents)-1], len(new)-1
+	for isBlank(new[end]) {
+		end--
+	}
+	if strings.TrimSpace(new[end]) != strings.TrimSpace(old[last.line]) {
+		return 0
+	}
+	return tells(new[end][:indentSize(new[end])], last)
+}
+
+// unitTells compares the unit of new indentations with those of the old text
+// and of the file, where both begin at the same column. It is sure where the
+// new indentations are no multiples of the other unit.
+func unitTells(new []string, dents []dent) (c clue, sure bool) {
+	var model, file []string
+	base := leastOf(dents)
+	for _, d := range dents {
+		model, file = append(model, d.model[len(base.model):]), append(file, d.file[len(base.file):])
+	}
+	if base.model != base.file {
+		return 0, false
+	}
+	for i, indent := range new {
+		new[i] = strings.TrimPrefix(indent, base.file)
+	}
+	is, was, want := step(new), step(model), step(file)
+	blanks := func(indent string) bool { return indent != "" && indent[0] != '\t' }
+	switch {
+	case was == want || was < 0 || want < 0 || is < 0:
+		return 0, false
+	case is > 0 && was > 0 && want > 0 && is%was != 0 && is%want == 0:
+		return asFile, true
+	case is > 0 && was > 0 && want > 0 && is%was == 0 && is%want != 0:
+		return asModel, true
+	case is == want && (want > 0 || !slices.ContainsFunc(new, blanks)):
+		return asFile, false
+	}
+	return 0, false
+}
+
+// least returns the shortest of some indentations.
+func least(all []string) string {
+	return slices.MinFunc(all, func(a, b string) int { return cmp.Compare(len(a), len(b)) })
+}
+
+// leastOf returns the least indentations of the old text and of the file.
+func leastOf(dents []dent) dent {
+	var model, file []string
+	for _, d := range dents {
+		model, file = append(model, d.model), append(file, d.file)
+	}
+	return dent{model: least(model), file: least(file)}
+}
+
+// leading returns how much of the new text's first line is before the place
+// already. A model that leaves the indentation out of the old text, or a part
+// of it, may have it in the new one. Where nothing else changes, the edit
+// indents the line further, and nothing is left out.
+func (b *builder) leading(where place) int {
+	old, new := b.p.old, b.p.new
+	n := indentSize(new[0])
+	if n == 0 || b.literal || b.p.step == Indentation || isBlank(new[0]) || isBlank(old[0]) {
+		return 0
+	}
+	m, start := indentSize(old[0]), where.start
+	for start > b.f.Body && (b.f.Text[start-1] == ' ' || b.f.Text[start-1] == '\t') {
+		if start--; where.start-start > n {
+			return 0
+		}
+	}
+	lead := string(b.f.Text[start:where.start])
+	if lead == "" || start > b.f.Body && b.f.Text[start-1] != b.f.EOL || lead+old[0][:m] != new[0][:n] {
+		return 0
+	}
+	if new[0][n:] != old[0][m:] {
+		return len(lead)
+	}
+	was, is := indents(old[1:]), indents(new[1:])
+	if len(was) == 0 || len(is) == 0 || least(was) != least(is) || slices.Equal(old[1:], new[1:]) {
+		return 0
+	}
+	return len(lead)
+}
+
+// takeGiven decides about the new text at a place whose shift was found, and
+// pairs its lines with the old ones by their text if it is written as given.
+func (b *builder) takeGiven(old, new []string) {
+	b.given = givenNone
+	if b.p.step == Indentation && b.shift != (shift{}) {
+		b.given = givenLines(old, new, b.dents, !b.within || b.headed)
+	}
+	if b.given == givenNone {
+		if b.asGiven { // of the place before
+			b.partners, b.asGiven = partnersOf(b.p.old, b.p.new, b.stop), false
+		}
+		return
+	}
+	b.everGiven = true
+	b.partners, b.asGiven = partnersOf(cores(b.p.old), cores(b.p.new), b.stop), true
+	if b.given == givenAll {
+		b.firstShift = ""
+	} else {
+		b.firstShift = b.dents[0].file
+	}
+	b.shift = shift{}
+}
+
+func cores(lines []string) []string {
+	all := make([]string, len(lines))
+	for i, line := range lines {
+		all[i] = strings.TrimSpace(line)
+	}
+	return all
+}
+
+// contentGiven writes a new line as given. What the file has at its place
+// stays where it is the same, with the blanks behind it.
+func (b *builder) contentGiven(j int, line string, with *partner) {
+	lead := string(b.f.Text[b.f.LineStart(b.where.start):b.where.start])
+	switch {
+	case j == 0 && b.within:
+		line = strings.TrimPrefix(line, lead)
+	case b.firstShift != "" && line != "" && j == firstLine(b.p.new):
+		line = b.firstShift + line
+	}
+	with.equal = false
+	if with.line < 0 {
+		b.put(line)
+		return
+	}
+	part := b.part[with.line]
+	if bytes.Equal(trimRight(b.f.Text[part.start:part.blanks]), []byte(line)) {
+		with.equal = true
+		b.keep(part.start, part.blanks)
+		return
+	}
+	head, tail := commonEnds(string(b.f.Text[part.start:part.text]), line)
+	b.keep(part.start, part.start+head)
+	b.put(line[head : len(line)-tail])
+	b.keep(part.text-tail, part.text)
+}
+
+// firstLine returns the index of the first line that is not blank, or -1.
+func firstLine(lines []string) int {
+	return slices.IndexFunc(lines, func(line string) bool { return !isBlank(line) })
+}
+
+// partnersOf pairs new lines with the old ones whose place they take.
+func partnersOf(old, new []string, stop func() bool) []partner {
+	partners := make([]partner, len(new))
+	i, j := 0, 0
+	runs := textdiff.Align(old, new, stop)
+	for _, run := range append(runs, textdiff.Run{A: len(old), B: len(new)}) {
+		for ; j < run.B; i, j = i+1, j+1 {
+			partners[j].line = -1
+			if i < run.A {
+				partners[j].line = i
+			}
+		}
+		for n := range run.N {
+			partners[run.B+n] = partner{run.A + n, true}
+		}
+		i, j = run.A+run.N, run.B+run.N
+	}
+	return partners
+}

@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// lineRange are other tools' ways to name lines, which become offset and
+// limit. The schema does not advertise them.
+type lineRange struct {
+	ViewRange json.RawMessage `json:"view_range,omitempty" alias:"line_range,range" hidden:"true"`
+	StartLine *int64          `json:"start_line,omitempty" alias:"line_start,start_line_one_indexed,start_line_number,start,from_line,first_line" hidden:"true"`
+	EndLine   *int64          `json:"end_line,omitempty" alias:"line_end,end_line_one_indexed_inclusive,end_line_one_indexed,end_line_number,end,to_line,last_line" hidden:"true"`
+	StartZero *int64          `json:"start_line_number_base_zero,omitempty" hidden:"true"`
+	EndZero   *int64          `json:"end_line_number_base_zero,omitempty" hidden:"true"`
+	Entire    bool            `json:"should_read_entire_file,omitempty" alias:"read_entire_file" hidden:"true"`
+}
+
+// toTheEnd is the last line of a range without an end.
+const toTheEnd = 1 << 53
+
+// spanForm is a range as text: 3-7, 3:7, 3,7 or 3..7, or 3 alone.
+var spanForm = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\s*(\d{1,18})\s*(?:(?:-|–|:|,|\.\.)\s*(-1|\d{1,18})?)?\s*$`)
+})
+
+// span is a range of lines or pages, from 1, both ends included.
+type span struct {
+	first, last int64
+	open        bool // no end was given
+}
+
+// given reports whether an argument of any type has a value.
+func given(raw json.RawMessage) bool {
+	text := strings.TrimSpace(string(raw))
+	return text != "" && text != "null" && text != `""` && text != "[]"
+}
+
+// parseSpan reads [3,7], [3,-1], "3-7", "3-", 3 or "3".
+func parseSpan(raw json.RawMessage) (s span, ok bool) {
+	text := strings.TrimSpace(string(raw))
+	var quoted string
+	if json.Unmarshal(raw, &quoted) == nil {
+		text = strings.TrimSpace(quoted)
+	}
+	text = strings.TrimSuffix(strings.TrimPrefix(text, "["), "]")
+	parts := spanForm().FindStringSubmatch(text)
+	if parts == nil {
+		return s, false
+	}
+	s.first, _ = strconv.ParseInt(parts[1], 10, 64)
+	s.last, s.open = toTheEnd, parts[2] == ""
+	if last, err := strconv.ParseInt(parts[2], 10, 64); err == nil && last >= 0 {
+		s.last = last
+	}
+	s.first = max(s.first, 1)
+	return s, true
+}
+
+// span joins the ways to name lines. named is the first of those given, ""
+// for none.
+func (r lineRange) span() (s span, named string, err error) {
+	s = span{first: 1, last: toTheEnd}
+	if given(r.ViewRange) {
+		ok := false
+		if s, ok = parseSpan(r.ViewRange); !ok {
+			return s, "", toolerr.New(toolerr.InvalidParams, "view_range must be [first line, last line], with -1 for the end of the file; or use offset and limit")
+		}
+		named = "view_range"
+	}
+	for _, end := range []struct {
+		name  string
+		value *int64
+		base  int64
+		to    *int64
+	}{
+		{"start_line", r.StartLine, 1, &s.first}, {"start_line_number_base_zero", r.StartZero, 0, &s.first},
+		{"end_line", r.EndLine, 1, &s.last}, {"end_line_number_base_zero", r.EndZero, 0, &s.last},
+	} {
+		if end.value == nil {
+			continue
+		}
+		if named == "view_range" {
+			return s, "", toolerr.New(toolerr.InvalidParams, "view_range and %s both name lines: give only offset and limit", end.name)
+		}
+		*end.to = *end.value + 1 - end.base
+		switch {
+		case *end.value == -1 && end.to == &s.last:
+			s.last = toTheEnd
+		case *end.value < 0:
+			return s, "", toolerr.New(toolerr.InvalidParams, "%s is %d: lines count from 1; tail shows the last lines", end.name, *end.value)
+		}
+		if named == "" {
+			named = end.name
+		}
+	}
+	s.first = max(s.first, 1)
+	if named != "" && s.last < s.first {
+		return s, "", s.backwards()
+	}
+	return s, named, nil
+}
+
+// apply puts the range into offset and limit, and says so in a note.
+func (r lineRange) apply(ctx context.Context, offset, limit *int64) error {
+	s, named, err := r.span()
+	if err != nil {
+		return err
+	}
+	if r.Entire {
+		if named != "" || *offset > 0 || *limit > 0 {
+			mcpkit.NoteFirstf(ctx, "should_read_entire_file is true: the range that was given is ignored")
+		}
+		*offset, *limit = 0, 0
+		return nil
+	}
+	if named == "" {
+		return nil
+	}
+	if r.headless() && *offset > 0 {
+		s.first = *offset
+	}
+	if s.last == toTheEnd && *limit > 0 && *limit < toTheEnd-s.first {
+		s.last = s.first + *limit - 1
+	}
+	if s.last < s.first {
+		return s.backwards()
+	}
+	count := s.count()
+	if *offset > 0 && *offset != s.first || *limit > 0 && *limit != count {
+		return toolerr.New(toolerr.InvalidParams, "%s and offset or limit name different lines: give only offset and limit", named)
+	}
+	*offset, *limit = s.first, count
+	if count == toTheEnd {
+		mcpkit.NoteFirstf(ctx, "%s taken as offset=%d, to the end", named, s.first)
+	} else {
+		mcpkit.NoteFirstf(ctx, "%s taken as offset=%d limit=%d", named, s.first, count)
+	}
+	return nil
+}
+
+// headless reports whether the range has no first line.
+func (r lineRange) headless() bool {
+	return !given(r.ViewRange) && r.StartLine == nil && r.StartZero == nil
+}
+
+func (s span) backwards() error {
+	return toolerr.New(toolerr.InvalidParams, "the range ends at line %d, before its first line %d", s.last, s.first)
+}
+
+// count returns how many lines or pages the span has; toTheEnd where it has
+// no end.
+func (s span) count() int64 {
+	if s.last == toTheEnd {
+		return toTheEnd
+	}
+	return s.last - s.first + 1
+}
+
+// parsePages reads the pages of a PDF: a span, or several as "1-3,7" or
+// [1,2,7]. The result goes from the first of them to the last.
+func parsePages(raw json.RawMessage) (s span, err error) {
+	text := strings.Trim(strings.TrimSpace(string(raw)), `[]`)
+	text = strings.ReplaceAll(text, `"`, "")
+	s = span{first: toTheEnd}
+	for part := range strings.SplitSeq(text, ",") {
+		one, ok := parseSpan(encodeText(part))
+		if !ok {
+			return s, toolerr.New(toolerr.InvalidParams, `pages must be like "3" or "1-5"; or use offset and limit`)
+		}
+		if one.open && !strings.HasSuffix(strings.TrimSpace(part), "-") {
+			one.last = one.first
+		}
+		s.first, s.last = min(s.first, one.first), max(s.last, one.last)
+	}
+	if s.last < s.first {
+		return s, toolerr.New(toolerr.InvalidParams, "pages ends at %d, before its first page %d", s.last, s.first)
+	}
+	return s, nil
+}
+
+func encodeText(text string) json.RawMessage {
+	raw, err := json.Marshal(text)
+	if err != nil { // text always encodes
+		return nil
+	}
+	return raw
+}
+
+// usePages turns the pages that were asked for into offset and limit.
+func (f *opened) usePages(ctx context.Context) error {
+	if f.pages.first == 0 {
+		return nil
+	}
+	if f.hex || f.metadata || !isPDF(f.head) {
+		mcpkit.NoteFirstf(ctx, "pages is for PDF files: ignored")
+		return nil
+	}
+	if f.offset > 0 || f.limit > 0 {
+		return toolerr.New(toolerr.InvalidParams, "pages, and offset or limit, both name pages: give only offset and limit")
+	}
+	f.offset, f.limit = f.pages.first, f.pages.count()
+	return nil
+}
