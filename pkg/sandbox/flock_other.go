@@ -11,3 +11,6 @@ const guarded = false
 
 // TryLock is not to be had on this system.
 func TryLock(*os.File) (bool, error) { return false, errors.ErrUnsupported }
+
+// Unlock has nothing to free.
+func Unlock(*os.File) {}

@@ -27,3 +27,8 @@ func TryLock(f *os.File) (bool, error) {
 		}
 	}
 }
+
+// Unlock frees the lock of an open file at once. To close the file does not
+// where another goroutine starts a process: that process has the descriptor,
+// too, until it runs its program (fork(2), flock(2)).
+func Unlock(f *os.File) { syscall.Flock(int(f.Fd()), syscall.LOCK_UN) } //nolint:errcheck // closing the file frees the lock, too

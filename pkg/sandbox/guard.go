@@ -47,7 +47,10 @@ func (t *Target) Guard(ctx context.Context) (release func(), err error) {
 		now, err := t.current()
 		info, err2 := f.Stat()
 		if err == nil && err2 == nil && sameFile(now, info) {
-			return func() { f.Close() }, nil
+			return func() {
+				Unlock(f)
+				f.Close()
+			}, nil
 		}
 		f.Close()
 	}

@@ -75,6 +75,7 @@ func (s *Store) LockPath(ctx context.Context, path string) (unlock func(), err e
 	}
 	return sync.OnceFunc(func() {
 		if f != nil {
+			sandbox.Unlock(f)
 			f.Close()
 		}
 		s.queue.leave(name)

@@ -1,4 +1,9 @@
 package changes
 
-// Abandon frees the lock of a layer, as the death of its process does.
-func (l *Layer) Abandon() { l.lock.Close() }
+import "github.com/toolroom-mcp/toolroom/pkg/sandbox"
+
+// Abandon frees the layer's lock, as the end of its process does.
+func (l *Layer) Abandon() {
+	sandbox.Unlock(l.lock)
+	l.lock.Close() //nolint:errcheck // the lock is free
+}

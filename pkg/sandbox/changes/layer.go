@@ -158,8 +158,11 @@ func (s *Set) runs(l layerRecord) bool {
 	if err != nil {
 		return false
 	}
-	defer f.Close() //nolint:errcheck // frees the lock
+	defer f.Close() //nolint:errcheck // only its lock was asked for
 	free, err := sandbox.TryLock(f)
+	if free {
+		sandbox.Unlock(f)
+	}
 	return err == nil && !free
 }
 

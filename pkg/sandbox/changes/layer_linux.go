@@ -113,10 +113,6 @@ func lockFile(f *os.File) error {
 	}
 }
 
-// unlockFile frees the lock at once. To close the file does not: a process that
-// is being started has its descriptor, too, until it runs its program.
-func unlockFile(f *os.File) { unix.Flock(int(f.Fd()), unix.LOCK_UN) } //nolint:errcheck // closing it frees the lock, too
-
 func crossesDevice(err error) bool { return errors.Is(err, unix.EXDEV) }
 
 // rename moves a file of a layer to a path in the root, in which no link is

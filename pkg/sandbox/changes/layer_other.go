@@ -24,7 +24,6 @@ func removeMarks(string) error                      { return nil }
 func identity(fs.FileInfo) (ino uint64, at int64)   { return 0, 0 }
 func copyTimes(string, fs.FileInfo) error           { return errNoLayers }
 func lockFile(*os.File) error                       { return errNoLayers }
-func unlockFile(*os.File)                           {}
 func crossesDevice(error) bool                      { return false }
 func (p *plan) rename(string, string) error         { return errNoLayers }
 func (p *plan) linkTimes(string, fs.FileInfo) error { return errNoLayers }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -96,7 +97,7 @@ func (s *Set) locked(use func(*record) error) error {
 	if err := lockFile(lock); err != nil {
 		return err
 	}
-	defer unlockFile(lock)
+	defer sandbox.Unlock(lock)
 	r, err := s.load()
 	if errors.Is(err, fs.ErrNotExist) {
 		return toolerr.New(toolerr.NotFound, "there are no pending changes %s any more: they were applied or discarded", s.id)

@@ -28,7 +28,10 @@ func lock(log string) (unlock func(), err error) {
 		f.Close() //nolint:errcheck // nothing was written
 		return nil, err
 	}
-	return func() { f.Close() }, nil //nolint:errcheck // nothing was written
+	return func() {
+		sandbox.Unlock(f)
+		f.Close() //nolint:errcheck // nothing was written
+	}, nil
 }
 
 // undoing is an Undo on its way.
