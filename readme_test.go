@@ -3,6 +3,7 @@ package toolroom_test
 import (
 	"bufio"
 	"encoding/json"
+	"go/ast"
 	"net/http"
 	"os"
 	"os/exec"
@@ -145,5 +146,24 @@ func TestReadmeConfigurationIsRight(t *testing.T) {
 		require.NoError(t, err, "%s", out)
 		require.Contains(t, string(out), want)
 		require.Equal(t, strings.Contains(text, "tool_pins"), strings.Contains(string(out), "tool_pins"))
+	}
+}
+
+// SECURITY.md names the tests that attack each promise.
+func TestSecurityNamesTests(t *testing.T) {
+	text, err := os.ReadFile("SECURITY.md")
+	require.NoError(t, err)
+	names := regexp.MustCompile("`(Test[A-Za-z0-9]+)`").FindAllSubmatch(text, -1)
+	require.NotEmpty(t, names)
+	var tests []string
+	for _, file := range goFiles(t) {
+		for _, decl := range file.tree.Decls {
+			if f, ok := decl.(*ast.FuncDecl); ok && file.test && f.Recv == nil {
+				tests = append(tests, f.Name.Name)
+			}
+		}
+	}
+	for _, name := range names {
+		require.Contains(t, tests, string(name[1]), "SECURITY.md names a test that does not exist")
 	}
 }
