@@ -36,3 +36,9 @@ func (f *FS) Close() {
 // Notable is what reading a directory notes of an entry, or of the directory
 // for all in it.
 func Notable(dir, name string) bool { return notable(name) || notableAbove(baseName(dir)) }
+
+// The names that are protected at any depth, existing or not.
+var (
+	ProjectDirs  = projectDirs
+	ProjectFiles = projectFiles
+)

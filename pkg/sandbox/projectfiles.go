@@ -3,6 +3,7 @@ package sandbox
 import (
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // projectDirs are the directories of a project whose files make an editor, an
@@ -59,12 +60,42 @@ var projectFiles = []string{
 	"opencode.jsonc",     // as opencode.json
 }
 
-// TopNames returns the names, in lower case, of the directories and of the
-// files that are protected from writing whether or not they exist, and that
-// programs look for at the top of a project. Names that only a pattern
-// describes (*.code-workspace, mise.*.toml) are not among them.
-func TopNames() (dirs, files []string) {
-	return slices.Clone(projectDirs), slices.Clone(projectFiles)
+// IsProjectName reports whether an entry of a directory, or the directory
+// itself as an entry of the directory above, holds settings by which an editor,
+// agent or shell runs programs. dir is the directory's own name, name the
+// entry's. depth is 1 where the settings belong to dir, 2 where they belong to
+// the directory above it (.config/mise, .github/hooks), and 0 where the entry
+// holds none.
+func IsProjectName(dir, name string) (depth int) {
+	switch {
+	case !mayBeProjectName(name):
+		return 0
+	case projectFile(dir, []string{name}) && !projectFile(dir, nil):
+		return 2
+	case projectFile(name, nil):
+		return 1
+	}
+	return 0
+}
+
+// mayBeProjectName is false for most names, at little cost.
+func mayBeProjectName(name string) bool {
+	if name == "" {
+		return false
+	}
+	for i := range len(name) {
+		if name[i] >= utf8.RuneSelf {
+			return true
+		}
+	}
+	if name[0] == '.' {
+		return true
+	}
+	switch lower(name[0]) {
+	case 'c', 'k', 'm', 'o', 'h':
+		return true
+	}
+	return endsIn(name, ".code-workspace")
 }
 
 // projectFile reports whether the component at the beginning of rest is a

@@ -42,6 +42,7 @@ type baseline struct {
 	Items    map[string]item // by their names in the root
 	Repos    map[string]bool
 	Tops     map[string]bool
+	Dirs     directories
 	HookDirs []string             // that core.hooksPath names
 	Kept     map[string][2]uint64 // by paths that are mounted read-only at L2, see holderOf
 }
@@ -130,7 +131,7 @@ func (b *baseline) adopt(root string, s *survey, trustTimes bool) (changed bool)
 	}
 	changed = changed || len(items) != len(b.Items) || !sameKeys(b.Repos, s.repos) || !sameKeys(b.Tops, s.tops)
 	b.Items, b.Repos, b.Tops = items, s.repos, s.tops
-	return changed
+	return b.Dirs.adopt(s.dirs) || changed
 }
 
 func sameKeys(a, b map[string]bool) bool {

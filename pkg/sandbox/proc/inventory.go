@@ -50,6 +50,8 @@ type view struct {
 	role      role
 	entries   int
 	repo, top bool            // is a repository; has one
+	installed bool            // is of a package manager, see dependencyDirs
+	key       uint64          // of dir, see keyOf
 	spots     map[string]spot // by names in the root
 	indexes   []string        // of a repository, by names in the root
 	below     []*view
@@ -73,6 +75,7 @@ type survey struct {
 	indexes []string        // of repositories
 	repos   map[string]bool // directories that git takes for a repository
 	tops    map[string]bool // directories that have a .git, and the root
+	dirs    []uint64        // keys of the directories that are not git's
 	whole   bool            // nothing was left out
 }
 
@@ -91,7 +94,7 @@ func (v *inventory) take(hookDirs, guard []string) *survey {
 		v.add(s, known, path)
 	}
 	if v.top == nil {
-		v.top = &view{dir: ".", path: v.root}
+		v.top = &view{dir: ".", path: v.root, key: keyOf(".")}
 	}
 	v.walk(s, v.top)
 	for seen := -1; seen != len(s.spots) && v.left >= 0; { // repositories in directories of git's own
@@ -210,6 +213,9 @@ func (v *inventory) walk(s *survey, at *view) {
 	if at.top {
 		s.tops[at.dir] = true
 	}
+	if at.role.kind == 0 && !at.repo {
+		s.dirs = append(s.dirs, at.key)
+	}
 	for name, found := range at.spots {
 		s.spots[name] = found
 	}
@@ -302,7 +308,10 @@ func (v *view) sortOut(left int) {
 func (v *view) descend(name string, as role) {
 	path := filepath.Join(v.path, filepath.Base(name))
 	if !pseudo(path) {
-		v.below = append(v.below, &view{dir: name, path: path, role: as})
+		v.below = append(v.below, &view{
+			dir: name, path: path, role: as, key: keyOf(name),
+			installed: v.installed || slices.Contains(dependencyDirs, filepath.Base(name)),
+		})
 	}
 }
 
@@ -356,9 +365,22 @@ func (v *view) ofDirectory(name string, entry os.DirEntry) {
 		v.spots[name] = spot{pointerKind, dir}
 	case v.top && entry.Name() == ".gitmodules" && !entry.IsDir():
 		v.spots[name] = spot{settingsKind, dir}
-	case v.top && isProjectName(entry.Name()):
-		v.watch(name, entry, role{projectKind, dir})
-	case entry.IsDir():
+	case !v.top && v.installed:
+		v.ofAny(name, entry)
+	default:
+		switch sandbox.IsProjectName(filepath.Base(dir), entry.Name()) {
+		case 1:
+			v.watch(name, entry, role{projectKind, dir})
+		case 2:
+			v.watch(name, entry, role{projectKind, filepath.Dir(dir)})
+		default:
+			v.ofAny(name, entry)
+		}
+	}
+}
+
+func (v *view) ofAny(name string, entry os.DirEntry) {
+	if entry.IsDir() {
 		v.descend(name, role{})
 	}
 }
@@ -377,11 +399,10 @@ func (v *view) watch(name string, entry os.DirEntry, as role) {
 	}
 }
 
-// projectDirs and projectFiles are the names, at a project's top, by which
-// agents, editors and shells run programs.
-var projectDirs, projectFiles = sandbox.TopNames()
+// isProjectName reports whether an entry of any directory holds settings by
+// which agents, editors and shells run programs.
+func isProjectName(name string) bool { return sandbox.IsProjectName("", name) == 1 }
 
-func isProjectName(name string) bool {
-	is := func(other string) bool { return strings.EqualFold(name, other) }
-	return slices.ContainsFunc(projectDirs, is) || slices.ContainsFunc(projectFiles, is)
-}
+// dependencyDirs hold what package managers install. Packages bring their
+// developers' settings along, and nobody opens an editor there.
+var dependencyDirs = []string{"node_modules", "bower_components", "jspm_packages", "site-packages", "dist-packages", "vendor", "Pods"}

@@ -119,7 +119,7 @@ func (j *judge) file(name, path string) {
 			j.undo(name, path, had, &was)
 		}
 	case projectKind:
-		if had || j.base.Tops[at.repo] || slices.Contains(j.base.HookDirs, at.repo) {
+		if had || j.base.Tops[at.repo] || j.base.Dirs.has(keyOf(at.repo)) || slices.Contains(j.base.HookDirs, at.repo) {
 			j.undo(name, path, had, &was)
 		}
 	}

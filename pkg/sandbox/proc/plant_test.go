@@ -327,3 +327,43 @@ func TestProjectSettingsAreKept(t *testing.T) {
 		}
 	}
 }
+
+// New settings of a project below its top are taken back in directories that
+// were there, under every name, also when the directory was away for a while.
+// Packages and clones bring theirs along.
+func TestProjectSettingsAtAnyDepth(t *testing.T) {
+	t.Parallel()
+	const names = ".vscode/tasks.json .mcp.json .claude/settings.json .config/mise/config.toml .config/mise.toml .github/hooks/x.json mise.ci.toml x.code-workspace .envrc .hg/hgrc"
+	for _, level := range levels(t) {
+		if level == proc.Off {
+			continue
+		}
+		p := newProject(t)
+		p.user(`mkdir -p p/b/c .github .config p/.github m/.config; touch p/b/c/f; git init -q ../lib; mkdir -p ../lib/.vscode; echo mine > ../lib/.vscode/tasks.json; git -C ../lib add -A; git -C ../lib commit -qm l; cp -r ../lib lib.git`)
+		r := p.runner(level)
+		run(t, r, p.command("true"))
+		for _, dir := range []string{".", "p", "p/b/c", "m"} {
+			result, out := run(t, r, p.command("cd "+dir+" && for f in "+names+"; do mkdir -p $(dirname $f); echo evil > $f; done"))
+			for _, name := range strings.Fields(names) {
+				path := filepath.Join(p.root, dir, name)
+				require.Contains(t, result.TakenBack, path, "%s %s", level, out)
+				require.NoFileExists(t, path, level)
+			}
+		}
+		result, _ := run(t, r, p.command("git init -q p/b; mkdir p/b/.vscode; echo evil > p/b/.vscode/tasks.json"))
+		require.Contains(t, result.TakenBack, filepath.Join(p.root, "p/b/.vscode/tasks.json"), level)
+		run(t, r, p.command("mv p/b d; mkdir d/.cursor; echo evil > d/.cursor/mcp.json"))
+		run(t, r, p.command("mv d p/b"))
+		require.NoFileExists(t, filepath.Join(p.root, "p/b/.cursor/mcp.json"), level)
+		p.user("mkdir -p p/b")
+
+		result, out := run(t, r, p.command("git clone -q lib.git p/clone; git clone -q lib.git node_modules/x; mkdir -p new/pkg/.vscode vendor/y/.idea node_modules/z; echo x > new/pkg/.vscode/settings.json; echo x > vendor/y/.idea/x.xml"))
+		require.Zero(t, result.ExitCode, out)
+		require.Empty(t, result.TakenBack, level)
+		for _, name := range []string{"p/clone/.vscode/tasks.json", "node_modules/x/.vscode/tasks.json", "new/pkg/.vscode/settings.json", "vendor/y/.idea/x.xml"} {
+			require.FileExists(t, filepath.Join(p.root, name), level)
+		}
+		result, _ = run(t, r, p.command("mkdir -p node_modules/z/.idea vendor/y/.vscode; echo x > node_modules/z/.idea/a.xml; echo x > vendor/y/.vscode/settings.json"))
+		require.Empty(t, result.TakenBack, level)
+	}
+}
