@@ -17,6 +17,29 @@ func (f *FS) gitSettings(top string) []string {
 	if dir, common := gitDirectories(top); dir != "" {
 		files = append(files, filepath.Join(common, "config"), filepath.Join(dir, "config.worktree"))
 	}
+	return f.withIncluded(files)
+}
+
+// UserGitSettings returns the files with the user's and the system's settings
+// for git and all files that they include, whatever the condition, and the
+// values of core.hooksPath in them. Paths are absolute, except for values that
+// git resolves in each work tree. Files need not exist.
+func (f *FS) UserGitSettings() (files, hooksPaths []string) {
+	files = f.withIncluded(slices.Clone(f.writes().git))
+	for _, file := range files {
+		for _, path := range GitHooksPaths(readSmall(file)) {
+			if strings.HasPrefix(path, "~/") {
+				hooksPaths = append(hooksPaths, f.gitPaths("", path)...)
+			} else {
+				hooksPaths = append(hooksPaths, filepath.FromSlash(path))
+			}
+		}
+	}
+	return files, hooksPaths
+}
+
+// withIncluded adds the files that settings files include.
+func (f *FS) withIncluded(files []string) []string {
 	for i := 0; i < len(files) && len(files) < maxIncluded; i++ {
 		p := newGitParser(readSmall(files[i]))
 		for p.next() {

@@ -23,6 +23,11 @@ func (s *Sandbox) writePolicy() *writePolicy {
 	p.allow = s.globs(s.config.AllowWrites)
 	getenv := s.config.Getenv
 	p.git = []string{"/etc/gitconfig"}
+	for _, variable := range []string{"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"} {
+		if file := getenv(variable); filepath.IsAbs(file) {
+			p.git = append(p.git, file)
+		}
+	}
 	if dir := getenv("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
 		p.git = append(p.git, filepath.Join(dir, "git", "config"))
 	}

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -42,7 +41,8 @@ type baseline struct {
 	Items    map[string]item // by their names in the root
 	Repos    map[string]bool
 	Tops     map[string]bool
-	Dirs     directories
+	Seen     directories
+	Included []string             // files with settings that git is told to read, by their names in the root
 	HookDirs []string             // that core.hooksPath names
 	Kept     map[string][2]uint64 // by paths that are mounted read-only at L2, see holderOf
 }
@@ -131,7 +131,7 @@ func (b *baseline) adopt(root string, s *survey, trustTimes bool) (changed bool)
 	}
 	changed = changed || len(items) != len(b.Items) || !sameKeys(b.Repos, s.repos) || !sameKeys(b.Tops, s.tops)
 	b.Items, b.Repos, b.Tops = items, s.repos, s.tops
-	return b.Dirs.adopt(s.dirs) || changed
+	return b.Seen.adopt(s.dirs) || changed
 }
 
 func sameKeys(a, b map[string]bool) bool {
@@ -141,37 +141,6 @@ func sameKeys(a, b map[string]bool) bool {
 		}
 	}
 	return len(a) == len(b)
-}
-
-// hookDirs lists the directories of the root that core.hooksPath of its
-// repositories names.
-func (b *baseline) hookDirs(root string) (dirs []string) {
-	for _, it := range b.Items {
-		for _, setting := range it.Runs {
-			value, ok := strings.CutPrefix(setting, "core.hookspath=")
-			if !ok || value == "" {
-				continue
-			}
-			path := filepath.FromSlash(value)
-			if !filepath.IsAbs(path) { // git goes by the top of the work tree
-				top := it.Repo
-				if isDotGit(filepath.Base(top)) {
-					top = filepath.Dir(top)
-				}
-				path = filepath.Join(root, top, path)
-			}
-			real, err := filepath.EvalSymlinks(path)
-			if err != nil {
-				continue
-			}
-			rel, err := filepath.Rel(root, real)
-			if err == nil && filepath.IsLocal(rel) && rel != "." && !within(rel, it.Repo) && !slices.Contains(dirs, rel) && !isHooks(rel) {
-				dirs = append(dirs, rel)
-			}
-		}
-	}
-	slices.Sort(dirs)
-	return dirs
 }
 
 // isHooks reports whether a directory is a repository's own one of hooks.

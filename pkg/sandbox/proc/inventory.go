@@ -82,8 +82,9 @@ type survey struct {
 // take looks through the root. It follows no link, except to a repository that
 // a .git leads to. Directories that are closed are open from then on, until
 // shut. hookDirs, names in the root, are watched with all beneath,
-// and so are the files and directories of guard, which are paths.
-func (v *inventory) take(hookDirs, guard []string) *survey {
+// and so are the files and directories of guard, which are paths. included are
+// names of files with git's settings.
+func (v *inventory) take(hookDirs, included, guard []string) *survey {
 	s := &survey{spots: map[string]spot{}, repos: map[string]bool{}, tops: map[string]bool{".": true}}
 	known := v.special
 	v.special, v.left = map[string]*view{}, scanEntries
@@ -92,6 +93,11 @@ func (v *inventory) take(hookDirs, guard []string) *survey {
 	}
 	for _, path := range guard {
 		v.add(s, known, path)
+	}
+	for _, name := range included {
+		if info, err := os.Lstat(filepath.Join(v.root, name)); err == nil && !info.IsDir() {
+			s.spots[name] = spot{settingsKind, filepath.Dir(name)}
+		}
 	}
 	if v.top == nil {
 		v.top = &view{dir: ".", path: v.root, key: keyOf(".")}

@@ -21,7 +21,7 @@ func BenchmarkInventory(b *testing.B) {
 				}
 			}
 			v := inventory{root: root}
-			v.take(nil, nil)
+			v.take(nil, nil, nil)
 			var age func(*view)
 			age = func(at *view) { // as if it had been read later
 				at.read = at.read.Add(1 << 40)
@@ -31,7 +31,7 @@ func BenchmarkInventory(b *testing.B) {
 			}
 			age(v.top)
 			for b.Loop() {
-				if !v.take(nil, nil).whole {
+				if !v.take(nil, nil, nil).whole {
 					b.Fatal("not whole")
 				}
 			}

@@ -87,51 +87,64 @@ func (j *judge) file(name, path string) {
 		at = spot{was.Spot, was.Repo}
 	}
 	info, err := os.Lstat(path)
+	var now item
+	if err == nil {
+		now = stampOf(info, at)
+		if had && j.trustTimes && was.sameStamp(&now) && was.Size <= keptBytes {
+			return
+		}
+		now = readItem(path, at, info)
+		if had && was.same(&now) && at.kind != pointerKind {
+			return
+		}
+		_, err = os.Lstat(path) // a running command may have removed it before it was read
+	}
 	if err != nil {
-		if had && j.misses(&was) {
+		if had && j.misses(name, &was) {
 			j.restore(name, path, &was)
 		}
 		return
 	}
-	now := stampOf(info, at)
-	if had && j.trustTimes && was.sameStamp(&now) && was.Size <= keptBytes {
-		return
-	}
-	now = readItem(path, at, info)
-	if had && was.same(&now) && at.kind != pointerKind {
-		return
-	}
+	j.changed(name, path, at, had, &was, &now)
+}
+
+// changed judges a file that is new or differs from the baseline.
+func (j *judge) changed(name, path string, at spot, had bool, was, now *item) {
 	switch at.kind {
 	case settingsKind:
-		j.settings(name, path, had, &was, &now)
+		j.settings(name, path, had, was, now)
 	case pointerKind:
-		if had && was.same(&now) || j.leadsWell(name, path, at.repo) {
+		if had && was.same(now) || j.leadsWell(name, path, at.repo) {
 			return
 		}
-		j.undo(name, path, had, &was)
+		j.undo(name, path, had, was)
 	case hookKind:
 		runs := now.Mode.Perm()&0o111 != 0 || !now.Mode.IsRegular()
 		if had || j.base.Repos[at.repo] || runs {
-			j.undo(name, path, had, &was)
+			j.undo(name, path, had, was)
 		}
 	case attributesKind:
 		if had || j.base.Repos[at.repo] {
-			j.undo(name, path, had, &was)
+			j.undo(name, path, had, was)
 		}
 	case projectKind:
-		if had || j.base.Tops[at.repo] || j.base.Dirs.has(keyOf(at.repo)) || slices.Contains(j.base.HookDirs, at.repo) {
-			j.undo(name, path, had, &was)
+		if had || j.base.Tops[at.repo] || j.base.Seen.has(keyOf(at.repo)) || slices.Contains(j.base.HookDirs, at.repo) {
+			j.undo(name, path, had, was)
 		}
 	}
 }
 
-// misses reports whether a file that is gone has to be there again: settings
-// may go, and a repository with all that is in it.
-func (j *judge) misses(was *item) bool {
+// misses reports whether a file that is gone has to be there again. Settings of
+// git may go, the files by which git finds its directories, too, and a
+// repository with all that is in it.
+func (j *judge) misses(name string, was *item) bool {
 	switch was.Spot {
 	case hookKind, attributesKind:
 		return j.found.repos[was.Repo]
 	case projectKind:
+		if inRepository(name) {
+			return false // git worktree remove
+		}
 		_, err := os.Lstat(filepath.Join(j.root, was.Repo))
 		return err == nil || slices.Contains(j.base.HookDirs, was.Repo)
 	}

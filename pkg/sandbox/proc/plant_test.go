@@ -141,7 +141,15 @@ var plantings = map[string]struct{ before, script, look string }{
 		git -C .git/modules/objects/m config core.bare false; git -C .git/modules/objects/m config core.fsmonitor "$PWD/x.sh"
 		printf '[submodule "objects/m"]\n\tpath = sub\n\turl = ./lib\n' > .gitmodules; git config submodule.objects/m.url "$PWD/lib"
 		git update-index --add --cacheinfo 160000,$(git -C lib rev-parse HEAD),sub; git add .gitmodules; mkdir sub`, "git submodule update --init; git status"},
-	"a hook beside a setting": {"", `printf 'EVIL' > x.sh; chmod +x x.sh; git remote add o https://example.com; git config core.fsmonitor ./x.sh`, looks},
+	"settings that the user includes": {`git config --global include.path "$PWD/shared/gitconfig"`, `printf 'EVIL' > x.sh; chmod +x x.sh; mkdir -p shared; git config -f shared/gitconfig core.fsmonitor "$PWD/x.sh"`, "git status"},
+	"settings that the user's settings include, which are there": {`mkdir shared; git config --global include.path "$PWD/shared/gitconfig"; git config -f shared/gitconfig user.name x; git config -f shared/gitconfig include.path more`,
+		`printf 'EVIL' > x.sh; chmod +x x.sh; git config -f shared/more core.fsmonitor "$PWD/x.sh"`, "git status"},
+	"settings that the repository includes": {`mkdir shared; git config include.path ../shared/gitconfig`, `printf 'EVIL' > x.sh; chmod +x x.sh; git config -f shared/gitconfig core.fsmonitor "$PWD/x.sh"`, "git status"},
+	"hooks that the user's settings name":   {`git config --global core.hooksPath .githooks`, `mkdir .githooks; printf 'EVIL' > .githooks/pre-commit; chmod +x .githooks/pre-commit`, looks},
+	"hooks that the user's settings name, which are there": {`git config --global core.hooksPath .githooks; mkdir .githooks; printf '#!/bin/sh\n' > .githooks/pre-commit; chmod +x .githooks/pre-commit`,
+		`printf 'EVIL' > .githooks/pre-commit`, looks},
+	"hooks in a directory that is missing": {`git config core.hooksPath tools/h`, `mkdir -p tools/h; printf 'EVIL' > tools/h/pre-commit; chmod +x tools/h/pre-commit`, looks},
+	"a hook beside a setting":              {"", `printf 'EVIL' > x.sh; chmod +x x.sh; git remote add o https://example.com; git config core.fsmonitor ./x.sh`, looks},
 }
 
 // TestNothingPlantedRuns: what a command leaves in a root does not run when

@@ -22,6 +22,7 @@ type confinement struct {
 	elsewhere func(path string) bool // is watched in another root
 	guard     []string               // further files, or directories, that are protected
 	folders   map[string]map[string]*folder
+	git       userGit
 }
 
 // tripwire compares the roots of a command with their baselines.
@@ -43,6 +44,7 @@ func (r *Runner) stretch(s *spec, rules Rules) *tripwire {
 	if f, ok := rules.(interface{ WriteAllowed(abs string) bool }); ok {
 		lifted = f.WriteAllowed
 	}
+	w.git = userGitOf(rules)
 	s.Guard = slices.DeleteFunc(s.Guard, func(path string) bool { return s.inRoot(path, stepsOfGit) })
 	w.open, w.elsewhere, w.guard, w.folders = lifted, s.watchedElsewhere, slices.Clone(s.Guard), s.folders
 	s.Guard = slices.DeleteFunc(s.Guard, func(path string) bool {

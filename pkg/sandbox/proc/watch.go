@@ -36,6 +36,7 @@ type watch struct {
 	mu        sync.Mutex
 	inventory inventory
 	base      baseline
+	git       userGit
 	loaded    os.FileInfo // the file that base was read from or written to
 	fresh     bool        // base is a root's, and not empty because none is known
 	use, lock *os.File
@@ -175,14 +176,20 @@ func (w *watch) refresh() {
 
 func (w *watch) file() string { return filepath.Join(w.dir, "baseline") }
 
+// mostIncludes bounds how deep files with settings include each other (as git).
+const mostIncludes = 10
+
 // adopt takes the root as it is for the user's own.
 func (w *watch) adopt(guard []string) error {
 	defer w.inventory.shut()
-	s := w.inventory.take(w.base.HookDirs, guard)
-	changed := w.base.adopt(w.root, s, w.trustTimes)
-	if dirs := w.base.hookDirs(w.root); !slices.Equal(dirs, w.base.HookDirs) {
-		w.base.HookDirs, changed = dirs, true
-		w.base.adopt(w.root, w.inventory.take(dirs, guard), w.trustTimes)
+	changed := w.base.adopt(w.root, w.inventory.take(w.base.HookDirs, w.base.Included, guard), w.trustTimes)
+	for range mostIncludes {
+		dirs, files := w.base.gitPlaces(w.root, w.git)
+		if slices.Equal(dirs, w.base.HookDirs) && slices.Equal(files, w.base.Included) {
+			break
+		}
+		w.base.HookDirs, w.base.Included, changed = dirs, files, true
+		w.base.adopt(w.root, w.inventory.take(dirs, files, guard), w.trustTimes)
 	}
 	if w.dir == "" || !changed && w.fresh {
 		w.fresh = true
@@ -209,6 +216,7 @@ func (w *watch) begin(c *confinement) (taken []string, err error) {
 		return nil, err
 	}
 	defer w.leave()
+	w.git = c.git
 	w.refresh()
 	mark := w.readMark()
 	if !w.alone() {
@@ -287,7 +295,7 @@ func (w *watch) addLinked(paths map[string]bool) {
 func (w *watch) judge(c *confinement, open func(string) bool) *judge {
 	defer w.inventory.shut()
 	j := &judge{
-		root: w.root, handle: w.handle, base: &w.base, found: w.inventory.take(w.base.HookDirs, c.guard), trustTimes: w.trustTimes,
+		root: w.root, handle: w.handle, base: &w.base, found: w.inventory.take(w.base.HookDirs, w.base.Included, c.guard), trustTimes: w.trustTimes,
 		open: open, elsewhere: c.elsewhere, aside: w.aside, checked: w.inventory.checked,
 	}
 	j.run()

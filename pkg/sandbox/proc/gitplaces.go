@@ -1,0 +1,100 @@
+package proc
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// userGit holds the user's own settings for git that may lead into a root.
+type userGit struct {
+	files      []string // that git reads as settings; absolute
+	hooksPaths []string // a relative one counts in each work tree
+}
+
+// userGitOf returns the settings that rules know of.
+func userGitOf(rules Rules) (git userGit) {
+	if f, ok := rules.(interface {
+		UserGitSettings() (files, hooksPaths []string)
+	}); ok {
+		git.files, git.hooksPaths = f.UserGitSettings()
+	}
+	return git
+}
+
+// gitPlaces lists the directories that core.hooksPath names and the files that
+// git is told to read as settings, by the user and by the repositories of the
+// root. They are names in the root, sorted, and need not exist.
+func (b *baseline) gitPlaces(root string, user userGit) (hookDirs, included []string) {
+	for _, path := range user.files {
+		included = addName(included, root, path)
+	}
+	for _, path := range user.hooksPaths {
+		if filepath.IsAbs(path) {
+			hookDirs = addName(hookDirs, root, path)
+			continue
+		}
+		for top := range b.Tops {
+			hookDirs = addName(hookDirs, root, filepath.Join(root, top, path))
+		}
+	}
+	for name, it := range b.Items {
+		for _, setting := range it.Runs {
+			key, value, _ := strings.Cut(setting, "=")
+			value = filepath.FromSlash(value)
+			switch {
+			case value == "" || value[0] == '~':
+			case key == "core.hookspath":
+				dirs := addName(nil, root, absolute(root, workTree(it.Repo), value))
+				hookDirs = append(hookDirs, slices.DeleteFunc(dirs, func(dir string) bool { return within(dir, it.Repo) })...)
+			case strings.HasPrefix(key, "include") && strings.HasSuffix(key, ".path"):
+				included = addName(included, root, absolute(root, filepath.Dir(name), value))
+			}
+		}
+	}
+	hookDirs = slices.DeleteFunc(hookDirs, func(dir string) bool { return dir == "." || isHooks(dir) })
+	slices.Sort(hookDirs)
+	slices.Sort(included)
+	return slices.Compact(hookDirs), slices.Compact(included)
+}
+
+// absolute returns a path that may be relative to a directory of the root.
+func absolute(root, dir, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(root, dir, path)
+}
+
+// workTree returns the top of the work tree of a repository.
+func workTree(repo string) string {
+	if isDotGit(filepath.Base(repo)) {
+		return filepath.Dir(repo)
+	}
+	return repo
+}
+
+// addName adds the name in the root of a path that lies in it once its links
+// are resolved.
+func addName(names []string, root, path string) []string {
+	rel, err := filepath.Rel(root, realPath(path))
+	if err != nil || !filepath.IsLocal(rel) {
+		return names
+	}
+	return append(names, rel)
+}
+
+// realPath resolves the links of a path as far as it exists.
+func realPath(path string) string {
+	path = filepath.Clean(path)
+	real, err := filepath.EvalSymlinks(path)
+	if parent := filepath.Dir(path); errors.Is(err, fs.ErrNotExist) && parent != path {
+		return filepath.Join(realPath(parent), filepath.Base(path))
+	}
+	if err != nil {
+		return path
+	}
+	return real
+}
