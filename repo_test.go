@@ -106,6 +106,8 @@ var foundation = map[string][]string{
 	"pkg/pathglob":          {"pkg/toolerr"},
 	"pkg/listing":           {"pkg/toolerr", "pkg/sandbox", "pkg/textfile", "pkg/walk", "pkg/pathglob", "pkg/wording"},
 	"pkg/mcpkit/mcpkittest": {"pkg/toolerr", "pkg/mcpkit"},
+
+	"pkg/sandbox/sandboxtest": {"pkg/toolerr", "pkg/sandbox", "pkg/mcpkit/mcpkittest"},
 }
 
 // leaves lists what the internal packages may import of ours.

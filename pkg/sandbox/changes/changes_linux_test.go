@@ -1,15 +1,14 @@
 package changes_test
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/changes"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/sandboxtest"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -18,13 +17,13 @@ const tree = `mkdir -p d/deep e; echo one > a; echo two > b; echo x > d/x; echo 
 func TestChangesStayApartUntilTheyAreApplied(t *testing.T) {
 	b := newBench(t)
 	b.run(nil, tree)
-	before := state(t, b.root, true)
-	set, err := b.store.Create([]string{b.root})
+	before := sandboxtest.State(t, b.Root)
+	set, err := b.store.Create([]string{b.Root})
 	require.NoError(t, err)
 	require.Equal(t, "new\n", b.run(set, `echo new > n; echo more >> a; rm -r d; mkdir d; echo w > d/w; mv e f; chmod 700 b; rm l; ln -s b l; cat n`))
-	require.Equal(t, before, state(t, b.root, true))
+	require.Equal(t, before, sandboxtest.State(t, b.Root))
 	require.Equal(t, "new\nw\n", b.run(set, `cat n d/w; touch f/z; mkdir -p p/q; echo r > p/q/r`), "the next command sees the changes")
-	require.Equal(t, before, state(t, b.root, true))
+	require.Equal(t, before, sandboxtest.State(t, b.Root))
 	list, err := set.Changes()
 	require.NoError(t, err)
 	require.Equal(t, "modified a, modified b, modified d, deleted d/deep, created d/w, deleted d/x, deleted e, created f/z, modified l, created n, created p/q/r", summary(list))
@@ -41,12 +40,12 @@ func TestChangesStayApartUntilTheyAreApplied(t *testing.T) {
 func TestDiscard(t *testing.T) {
 	b := newBench(t)
 	b.run(nil, tree)
-	before := state(t, b.root, true)
-	set, err := b.store.Create([]string{b.root})
+	before := sandboxtest.State(t, b.Root)
+	set, err := b.store.Create([]string{b.Root})
 	require.NoError(t, err)
 	b.run(set, `rm -rf -- *; mkdir -m 0 closed; echo x > y; chmod 0 y`)
 	require.NoError(t, set.Discard())
-	require.Equal(t, before, state(t, b.root, true))
+	require.Equal(t, before, sandboxtest.State(t, b.Root))
 	entries, err := os.ReadDir(b.dir)
 	require.NoError(t, err)
 	require.Empty(t, entries)
@@ -55,10 +54,10 @@ func TestDiscard(t *testing.T) {
 func TestSomeFilesAreApplied(t *testing.T) {
 	b := newBench(t)
 	b.run(nil, tree)
-	set, err := b.store.Create([]string{b.root})
+	set, err := b.store.Create([]string{b.Root})
 	require.NoError(t, err)
 	b.run(set, `echo more >> a; echo more >> b; mkdir -p p/q; echo r > p/q/r; echo s > p/s; rm d/x`)
-	report, err := set.Apply([]string{"a", "p/q", filepath.Join(b.root, "d")}, nil)
+	report, err := set.Apply([]string{"a", "p/q", filepath.Join(b.Root, "d")}, nil)
 	require.NoError(t, err)
 	require.NotZero(t, report.Left)
 	require.Equal(t, "one\nmore\ntwo\nr\n", b.run(nil, `cat a b p/q/r; ls p/s d/x 2>/dev/null`))
@@ -88,15 +87,15 @@ func TestConflicts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
 			b.run(nil, tree)
-			set, err := b.store.Create([]string{b.root})
+			set, err := b.store.Create([]string{b.Root})
 			require.NoError(t, err)
 			b.run(set, `echo ours >> a; echo ours > n; rm -r d`)
 			b.run(nil, theirs)
-			before := state(t, b.root, true)
+			before := sandboxtest.State(t, b.Root)
 			report, err := set.Apply(nil, nil)
 			require.Equal(t, toolerr.Conflict, toolerr.CodeOf(err), err)
 			require.Len(t, report.Refused, 1)
-			require.Equal(t, before, state(t, b.root, true), "nothing was applied")
+			require.Equal(t, before, sandboxtest.State(t, b.Root), "nothing was applied")
 		})
 	}
 }
@@ -104,7 +103,7 @@ func TestConflicts(t *testing.T) {
 func TestNoConflictWhereOthersDidTheSame(t *testing.T) {
 	b := newBench(t)
 	b.run(nil, tree)
-	set, err := b.store.Create([]string{b.root})
+	set, err := b.store.Create([]string{b.Root})
 	require.NoError(t, err)
 	b.run(set, `echo ours >> a; echo ours > n; rm -r d`)
 	b.run(nil, `echo ours >> a; touch b; echo ours > n; rm -r d; echo theirs > other`)
@@ -116,7 +115,7 @@ func TestNoConflictWhereOthersDidTheSame(t *testing.T) {
 func TestRefusedPathsStay(t *testing.T) {
 	b := newBench(t)
 	b.run(nil, tree)
-	set, err := b.store.Create([]string{b.root})
+	set, err := b.store.Create([]string{b.Root})
 	require.NoError(t, err)
 	b.run(set, `mkdir .vscode; echo {} > .vscode/tasks.json; echo ours > n`)
 	report, err := set.Apply(nil, func(abs string) string {
@@ -128,15 +127,15 @@ func TestRefusedPathsStay(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, report.Refused, 1)
 	require.NotZero(t, report.Left)
-	require.NoDirExists(t, filepath.Join(b.root, ".vscode"))
-	require.FileExists(t, filepath.Join(b.root, "n"))
+	require.NoDirExists(t, filepath.Join(b.Root, ".vscode"))
+	require.FileExists(t, filepath.Join(b.Root, "n"))
 }
 
 // A process that is killed leaves a layer that nobody has ended.
 func TestAKilledProcessLosesNothing(t *testing.T) {
 	b := newBench(t)
 	b.run(nil, tree)
-	set, err := b.store.Create([]string{b.root})
+	set, err := b.store.Create([]string{b.Root})
 	require.NoError(t, err)
 	layer, err := set.Begin("killed")
 	require.NoError(t, err)
@@ -145,7 +144,7 @@ func TestAKilledProcessLosesNothing(t *testing.T) {
 	require.Equal(t, toolerr.Conflict, toolerr.CodeOf(set.Discard()))
 	require.NoError(t, os.WriteFile(filepath.Join(layer.Mounts()[0].Upper, "a"), []byte("killed\n"), 0o600))
 	layer.Abandon()
-	again := b.store.List([]string{b.root})
+	again := b.store.List([]string{b.Root})
 	require.Len(t, again, 1)
 	list, err := again[0].Changes()
 	require.NoError(t, err)
@@ -158,14 +157,14 @@ func TestAKilledProcessLosesNothing(t *testing.T) {
 // A user without rights has no capability over the directories that overlayfs
 // makes without any mode bit.
 func TestAsAPlainUser(t *testing.T) {
-	asPlainUser(t, "^(TestChangesStayApartUntilTheyAreApplied|TestDiscard|TestSomeFilesAreApplied|TestConflicts|TestClosedOpaqueDirectory|TestNamesThatAreNotUTF8|TestRandomSequences)$")
+	sandboxtest.AsPlainUser(t, "^(TestChangesStayApartUntilTheyAreApplied|TestDiscard|TestSomeFilesAreApplied|TestConflicts|TestClosedOpaqueDirectory|TestNamesThatAreNotUTF8|TestRandomSequences)$")
 }
 
 // A set whose record cannot be written any more, as on a full disk, can be
 // discarded.
 func TestDiscardWithoutRoom(t *testing.T) {
 	b := newBench(t)
-	set, err := b.store.Create([]string{b.root})
+	set, err := b.store.Create([]string{b.Root})
 	require.NoError(t, err)
 	layer, err := set.Begin("killed")
 	require.NoError(t, err)
@@ -196,7 +195,7 @@ func TestNoRoots(t *testing.T) {
 func TestClosedOpaqueDirectory(t *testing.T) {
 	b := newBench(t)
 	b.run(nil, tree)
-	set, err := b.store.Create([]string{b.root})
+	set, err := b.store.Create([]string{b.Root})
 	require.NoError(t, err)
 	b.run(set, `rm -r d e; mkdir d; echo n > d/n; chmod 444 d/n; chmod 311 d; mkdir e; chmod 555 e`)
 	b.run(set, `chmod 700 e; echo m > e/m; chmod 500 e`)
@@ -208,22 +207,19 @@ func TestClosedOpaqueDirectory(t *testing.T) {
 // Names are bytes, in the record of a set as well.
 func TestNamesThatAreNotUTF8(t *testing.T) {
 	b := newBench(t)
-	b.root += "\xe4:,\\"
-	require.NoError(t, os.Mkdir(b.root, 0o755))
-	box := sandbox.New(sandbox.Config{Roots: []string{b.root}, AllowWrites: []string{"**"}})
-	var err error
-	b.rules, err = box.FS(context.Background())
-	require.NoError(t, err)
+	b.Root += "\xe4:,\\"
+	require.NoError(t, os.Mkdir(b.Root, 0o755))
+	b.Allow()
 	const make = `a=$'\xff' b=$'\xfe' d=$'\xc3' new=$'n\xff'; `
 	b.run(nil, make+`echo a > $a; echo b > $b; mkdir -p $d/$d gone/$d; echo d > $d/$d/$a; echo g > gone/$d/$a`)
-	before := state(t, b.root, true)
-	set, err := b.store.Create([]string{b.root})
+	before := sandboxtest.State(t, b.Root)
+	set, err := b.store.Create([]string{b.Root})
 	require.NoError(t, err)
 	b.run(set, make+`echo more >> $a; rm $b; mkdir $new; echo new > $new/$new; chmod 700 $d/$d; echo more >> $d/$d/$a; rm -r gone; mkdir gone; echo h > gone/h`)
-	require.Equal(t, before, state(t, b.root, true))
+	require.Equal(t, before, sandboxtest.State(t, b.Root))
 	roots, err := set.Roots()
 	require.NoError(t, err)
-	require.Equal(t, []string{b.root}, roots)
+	require.Equal(t, []string{b.Root}, roots)
 	_, err = set.Apply(nil, nil)
 	require.NoError(t, err)
 	require.Equal(t, "a\nmore\nnew\nd\nmore\nh\n", b.run(nil, make+`cat $a $new/$new $d/$d/$a gone/h; ls $b gone/$d 2>/dev/null`))

@@ -48,10 +48,10 @@ func act(what, dir, id string) error {
 // killed runs act in another process and kills it after a while.
 func (b *bench) killed(what, id string, after time.Duration) {
 	self, err := os.Executable()
-	require.NoError(b.t, err)
+	require.NoError(b.T, err)
 	cmd := exec.Command(self, what, b.dir, id)
 	cmd.Env = append(os.Environ(), actEnv+"=1")
-	require.NoError(b.t, cmd.Start())
+	require.NoError(b.T, cmd.Start())
 	time.Sleep(after)
 	cmd.Process.Kill() //nolint:errcheck // it may have ended
 	cmd.Wait()         //nolint:errcheck // it was killed
@@ -69,10 +69,9 @@ func TestKilledAtRandom(t *testing.T) {
 	b := newBench(t)
 	r := rand.New(rand.NewPCG(7, uint64(time.Now().UnixNano())))
 	for range n {
-		require.NoError(t, os.RemoveAll(b.root))
-		require.NoError(t, os.MkdirAll(b.root, 0o755))
+		b.Empty()
 		b.run(nil, `for d in {1..9}; do mkdir -p d$d/sub; for f in {1..12}; do echo $d $f > d$d/f$f; done; echo s > d$d/sub/s; done`)
-		set, err := b.store.Create([]string{b.root})
+		set, err := b.store.Create([]string{b.Root})
 		require.NoError(t, err)
 		b.run(set, `for d in {1..9}; do echo more >> d$d/f1; rm d$d/f2; rm -r d$d/sub; mkdir d$d/sub; echo t > d$d/sub/t; mv d$d/f3 d$d/sub; chmod 600 d$d/f4; done; mv d9 moved; ln -s d1 link`)
 		for range 3 {
@@ -80,7 +79,7 @@ func TestKilledAtRandom(t *testing.T) {
 		}
 		seen := b.run(set, listing)
 		kills := 0
-		for ; len(b.store.List([]string{b.root})) > 0 && kills < 100; kills++ {
+		for ; len(b.store.List([]string{b.Root})) > 0 && kills < 100; kills++ {
 			b.killed("apply", set.ID(), time.Duration(3+r.IntN(20+kills*5))*time.Millisecond)
 		}
 		if kills == 100 {

@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 )
@@ -39,7 +37,7 @@ func TestCost(t *testing.T) {
 		at := cmp.Or(os.Getenv("UNDO_COST_DIR"), mcpkittest.OuterDir(t, ""))
 		with := benchIn(t, level, filepath.Join(at, "with"), filepath.Join(at, "with", "state", "commands"))
 		plain := benchIn(t, level, filepath.Join(at, "plain"), filepath.Join(at, "plain", "state", "commands"))
-		plain.withoutUndo()
+		plain.WithoutUndo()
 		for _, c := range cases {
 			if only := os.Getenv("UNDO_COST_CASES"); only != "" && !strings.Contains(only, c.name) || c.name == "build" && level != proc.L2 {
 				continue
@@ -56,8 +54,8 @@ func TestCost(t *testing.T) {
 				}
 				for _, b := range order {
 					if c.before != "" {
-						b.fresh()
-						b.runOutside(c.before)
+						b.Empty()
+						b.RunOutside(c.before)
 					}
 					used := usage()
 					began := time.Now()
@@ -91,16 +89,6 @@ func TestCost(t *testing.T) {
 func median(all []float64) float64 {
 	sort.Float64s(all)
 	return all[len(all)/2]
-}
-
-func (b *bench) withoutUndo() {
-	var err error
-	b.runner.Close()
-	b.runner, err = proc.New(proc.Config{Level: b.level, Environ: b.environ, Hidden: []string{filepath.Dir(b.dir)}})
-	require.NoError(b.t, err)
-	b.t.Cleanup(func() { b.runner.Close() })
-	_, err = b.runner.SelfTest(b.t.Context())
-	require.NoError(b.t, err)
 }
 
 // usage is the processor time of all ended children, in milliseconds.

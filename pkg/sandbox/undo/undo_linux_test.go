@@ -13,14 +13,15 @@ import (
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/sandboxtest"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
 func (b *bench) write(name, text string) {
-	b.t.Helper()
-	path := filepath.Join(b.root, name)
-	require.NoError(b.t, os.MkdirAll(filepath.Dir(path), 0o755))
-	require.NoError(b.t, os.WriteFile(path, []byte(text), 0o644))
+	b.T.Helper()
+	path := filepath.Join(b.Root, name)
+	require.NoError(b.T, os.MkdirAll(filepath.Dir(path), 0o755))
+	require.NoError(b.T, os.WriteFile(path, []byte(text), 0o644))
 }
 
 // steps are commands by name. Each is undone by itself.
@@ -60,16 +61,16 @@ func TestSteps(t *testing.T) {
 		b := newBench(t, level)
 		for name, script := range steps {
 			t.Run(string(level)+" "+name, func(t *testing.T) {
-				b.t = t
-				b.fresh()
-				b.runOutside("echo a > a; mkdir -p d/sub; echo x > d/x; echo y > d/y; echo h > h1; ln h1 h2; ln -s a link; ln -s nowhere dangling; echo n > none; chmod 200 none; touch -d @1700000000 a d d/x .")
-				before := state(t, b.root)
+				b.T = t
+				b.Empty()
+				b.RunOutside("echo a > a; mkdir -p d/sub; echo x > d/x; echo y > d/y; echo h > h1; ln h1 h2; ln -s a link; ln -s nowhere dangling; echo n > none; chmod 200 none; touch -d @1700000000 a d d/x .")
+				before := sandboxtest.State(t, b.Root)
 				id, out := b.run(script)
 				require.NotEmpty(t, id, out)
-				require.NotEqual(t, before, state(t, b.root), "the command changed nothing: %s", out)
+				require.NotEqual(t, before, sandboxtest.State(t, b.Root), "the command changed nothing: %s", out)
 				report := b.undo(id)
 				require.Empty(t, report.NotHeld)
-				require.Equal(t, before, state(t, b.root), out)
+				require.Equal(t, before, sandboxtest.State(t, b.Root), out)
 				_, err := b.store.Open(id)
 				require.Equal(t, toolerr.NotFound, toolerr.CodeOf(err), "the record is gone")
 			})
@@ -93,13 +94,13 @@ func TestLargeFiles(t *testing.T) {
 	b.write("small", "small")
 	for _, name := range []string{"written", "d/removed"} {
 		b.write(name, "")
-		require.NoError(t, os.Truncate(filepath.Join(b.root, name), supervise.UndoFileBytes+1))
+		require.NoError(t, os.Truncate(filepath.Join(b.Root, name), supervise.UndoFileBytes+1))
 	}
 	id, _ := b.run("echo more >> written; rm -r d; rm small")
 	report := b.undo(id)
-	require.Equal(t, []string{filepath.Join(b.root, "written")}, report.NotHeld, "a file that was written is copied up to a bound")
-	require.FileExists(t, filepath.Join(b.root, "small"))
-	info, err := os.Stat(filepath.Join(b.root, "d/removed"))
+	require.Equal(t, []string{filepath.Join(b.Root, "written")}, report.NotHeld, "a file that was written is copied up to a bound")
+	require.FileExists(t, filepath.Join(b.Root, "small"))
+	info, err := os.Stat(filepath.Join(b.Root, "d/removed"))
 	require.NoError(t, err, "a removed file is linked")
 	require.EqualValues(t, supervise.UndoFileBytes+1, info.Size())
 }
@@ -115,17 +116,17 @@ func TestConflict(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, proc.L2)
-			b.runOutside("echo a > a; echo gone > gone; ln -s a link; echo other > other")
+			b.RunOutside("echo a > a; echo gone > gone; ln -s a link; echo other > other")
 			id, _ := b.run("echo ours >> a; rm gone; mkdir -p new/x; echo y > new/x/y; ln -sfn ours link")
 			time.Sleep(20 * time.Millisecond) // the kernel counts time in steps of up to 10 ms
-			b.runOutside(c.others)
-			after := state(t, b.root)
+			b.RunOutside(c.others)
+			after := sandboxtest.State(t, b.Root)
 			record, err := b.store.Open(id)
 			require.NoError(t, err)
 			_, err = record.Undo(nil)
 			require.Equal(t, toolerr.Conflict, toolerr.CodeOf(err), err)
-			require.Contains(t, err.Error(), filepath.Join(b.root, c.named))
-			require.Equal(t, after, state(t, b.root), "nothing is done")
+			require.Contains(t, err.Error(), filepath.Join(b.Root, c.named))
+			require.Equal(t, after, sandboxtest.State(t, b.Root), "nothing is done")
 		})
 	}
 }
@@ -134,16 +135,16 @@ func TestConflict(t *testing.T) {
 // stays.
 func TestOthersChangesStay(t *testing.T) {
 	b := newBench(t, proc.L2)
-	b.runOutside("mkdir d; echo a > d/a; echo b > d/b")
+	b.RunOutside("mkdir d; echo a > d/a; echo b > d/b")
 	id, _ := b.run("rm d/a; echo c > d/c; mv d e")
-	b.runOutside("echo theirs > e/theirs; echo theirs > e/b")
+	b.RunOutside("echo theirs > e/theirs; echo theirs > e/b")
 	b.undo(id)
 	for name, want := range map[string]string{"d/a": "a\n", "d/b": "theirs\n", "d/theirs": "theirs\n"} {
-		text, err := os.ReadFile(filepath.Join(b.root, name))
+		text, err := os.ReadFile(filepath.Join(b.Root, name))
 		require.NoError(t, err)
 		require.Equal(t, want, string(text))
 	}
-	require.NoFileExists(t, filepath.Join(b.root, "d/c"))
+	require.NoFileExists(t, filepath.Join(b.Root, "d/c"))
 }
 
 // Commands side by side have a record each, in whatever order they are undone.
@@ -151,9 +152,9 @@ func TestParallel(t *testing.T) {
 	b := newBench(t, proc.L2)
 	names := strings.Fields("one two three four")
 	for _, name := range names {
-		b.runOutside("mkdir " + name + "; for i in {1..30}; do echo $i > " + name + "/f$i; done")
+		b.RunOutside("mkdir " + name + "; for i in {1..30}; do echo $i > " + name + "/f$i; done")
 	}
-	before := state(t, b.root)
+	before := sandboxtest.State(t, b.Root)
 	ids := make([]string, len(names))
 	var all sync.WaitGroup
 	for i, name := range names {
@@ -165,14 +166,14 @@ func TestParallel(t *testing.T) {
 	for i := range ids {
 		b.undo(ids[(i*3)%len(ids)])
 	}
-	require.Equal(t, before, state(t, b.root))
+	require.Equal(t, before, sandboxtest.State(t, b.Root))
 }
 
 // A command that still runs is not undone.
 func TestStillRuns(t *testing.T) {
 	b := newBench(t, proc.L2)
 	b.write("a", "a\n")
-	p, err := b.runner.Start(t.Context(), proc.Command{Script: "echo b > a; echo c > c; echo ready; read line", Dir: b.root, Rules: b.rules, KeepStdin: true})
+	p, err := b.Runner.Start(t.Context(), proc.Command{Script: "echo b > a; echo c > c; echo ready; read line", Dir: b.Root, Rules: b.Rules, KeepStdin: true})
 	require.NoError(t, err)
 	for p.Output().Size() == 0 {
 		time.Sleep(time.Millisecond)
@@ -186,25 +187,25 @@ func TestStillRuns(t *testing.T) {
 	p.Wait()
 	p.Output().Close()
 	b.undo(p.UndoID())
-	require.NoFileExists(t, filepath.Join(b.root, "c"))
+	require.NoFileExists(t, filepath.Join(b.Root, "c"))
 }
 
 // Paths that must not be written are left as they are.
 func TestRefused(t *testing.T) {
 	b := newBench(t, proc.L2)
-	b.runOutside("echo a > a; echo b > b")
+	b.RunOutside("echo a > a; echo b > b")
 	id, _ := b.run("echo more >> a; echo more >> b; mkdir c; mv b c/b")
 	record, err := b.store.Open(id)
 	require.NoError(t, err)
 	_, err = record.Undo(func(abs string) string {
-		if abs == filepath.Join(b.root, "b") {
+		if abs == filepath.Join(b.Root, "b") {
 			return "protected"
 		}
 		return ""
 	})
 	require.NoError(t, err)
-	require.NoFileExists(t, filepath.Join(b.root, "b"))
-	text, err := os.ReadFile(filepath.Join(b.root, "a"))
+	require.NoFileExists(t, filepath.Join(b.Root, "b"))
+	text, err := os.ReadFile(filepath.Join(b.Root, "a"))
 	require.NoError(t, err)
 	require.Equal(t, "a\n", string(text))
 }
@@ -214,12 +215,12 @@ func TestStillConfined(t *testing.T) {
 	for _, level := range []proc.Level{proc.L2, proc.L1} {
 		t.Run(string(level), func(t *testing.T) {
 			b := newBench(t, level)
-			outer := filepath.Join(filepath.Dir(b.root), "socket")
+			outer := filepath.Join(filepath.Dir(b.Root), "socket")
 			listener, err := net.Listen("unix", outer)
 			require.NoError(t, err)
 			defer listener.Close() //nolint:errcheck // only listened
-			b.runOutside("echo a > a; mkdir d")
-			before := state(t, b.root)
+			b.RunOutside("echo a > a; mkdir d")
+			before := sandboxtest.State(t, b.Root)
 			id, out := b.run(`echo more >> a
 for mode in u+s g+s; do chmod $mode a 2>/dev/null && echo "a has $mode"; done
 chmod u+s d 2>/dev/null && echo "d has u+s"
@@ -231,7 +232,7 @@ chmod g+s d 2>/dev/null && echo "d has g+s"`)
 			}
 			require.Equal(t, want, out)
 			b.undo(id)
-			require.Equal(t, before, state(t, b.root))
+			require.Equal(t, before, sandboxtest.State(t, b.Root))
 		})
 	}
 }
@@ -242,11 +243,11 @@ func TestPrune(t *testing.T) {
 	time.Sleep(20 * time.Millisecond)
 	second, _ := b.run("echo b > b")
 	b.store.Prune(1<<30, time.Hour)
-	require.Len(t, b.store.List([]string{b.root}), 2)
+	require.Len(t, b.store.List([]string{b.Root}), 2)
 	b.store.Prune(20<<10, time.Hour)
-	list := b.store.List([]string{b.root})
+	list := b.store.List([]string{b.Root})
 	require.Len(t, list, 1, "%s went first", first)
 	require.Equal(t, second, list[0].ID)
 	b.store.Prune(1<<30, 0)
-	require.Empty(t, b.store.List([]string{b.root}))
+	require.Empty(t, b.store.List([]string{b.Root}))
 }

@@ -1,0 +1,109 @@
+package sandboxtest
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
+)
+
+// Bench is a root with a runner of commands in it.
+type Bench struct {
+	T      testing.TB
+	Root   string
+	Runner *proc.Runner
+	Rules  proc.Rules
+
+	config proc.Config
+}
+
+// Place makes the directory for a bench. It is removed after the test, also where
+// commands have closed directories in it.
+func Place(t testing.TB) string {
+	t.Helper()
+	place := mcpkittest.OuterDir(t, "")
+	t.Cleanup(func() { exec.Command("chmod", "-R", "u+rwx", place).Run() }) //nolint:errcheck // the removal tells
+	return place
+}
+
+// NewBench makes a bench whose root is place/root, with c, to which PATH and a home
+// directory are added. The test is skipped where this machine does not have the
+// level c.Level.
+func NewBench(t testing.TB, place string, c proc.Config) *Bench {
+	t.Helper()
+	home := filepath.Join(place, "home")
+	c.Environ = append(c.Environ, "PATH="+os.Getenv("PATH"), "HOME="+home)
+	b := &Bench{T: t, Root: filepath.Join(place, "root"), config: c}
+	for _, dir := range []string{b.Root, home} {
+		require.NoError(t, os.MkdirAll(dir, 0o755))
+	}
+	b.Allow()
+	b.start(c)
+	return b
+}
+
+// Allow makes the rules for the root, again after Root has changed.
+func (b *Bench) Allow() {
+	b.T.Helper()
+	box := sandbox.New(sandbox.Config{Roots: []string{b.Root}, AllowWrites: []string{"**"}})
+	var err error
+	b.Rules, err = box.FS(context.Background())
+	require.NoError(b.T, err)
+}
+
+// start makes the runner.
+func (b *Bench) start(c proc.Config) {
+	b.T.Helper()
+	runner, err := proc.New(c)
+	require.NoError(b.T, err)
+	b.T.Cleanup(func() { runner.Close() })
+	b.Runner = runner
+	report, err := runner.SelfTest(context.Background())
+	if err != nil || report.Level != c.Level {
+		b.T.Skipf("this machine does not have the level %s: %v", c.Level, err)
+	}
+}
+
+// WithoutUndo records nothing from now on.
+func (b *Bench) WithoutUndo() {
+	b.T.Helper()
+	b.Runner.Close()
+	b.config.UndoDir = ""
+	b.start(b.config)
+}
+
+// Run runs a script over layers, or in the root itself without any, until all its
+// processes have ended.
+func (b *Bench) Run(script string, layers ...proc.Layer) (result proc.Result, output string) {
+	b.T.Helper()
+	p, err := b.Runner.Start(context.Background(), proc.Command{Script: script, Dir: b.Root, Rules: b.Rules, Layers: layers})
+	require.NoError(b.T, err)
+	result = p.Wait()
+	<-p.Done()
+	text := p.Output().Excerpt(100_000)
+	p.Output().Close()
+	return result, text.Head + text.Tail
+}
+
+// RunOutside runs a script without a sandbox.
+func (b *Bench) RunOutside(script string) {
+	b.T.Helper()
+	cmd := exec.Command("bash", "-c", script)
+	cmd.Dir = b.Root
+	out, err := cmd.CombinedOutput()
+	require.NoError(b.T, err, string(out))
+}
+
+// Empty removes all from the root.
+func (b *Bench) Empty() {
+	b.T.Helper()
+	require.NoError(b.T, os.RemoveAll(b.Root))
+	require.NoError(b.T, os.MkdirAll(b.Root, 0o755))
+}
