@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/nofollow"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -109,7 +110,7 @@ func (s *Set) apply(r *record, paths []string, refuse func(string) string) (repo
 // plan lists the changes to make in one root.
 type plan struct {
 	path    string
-	real    *os.Root
+	real    *nofollow.Tree
 	upper   string // "" where the set has no finished layer
 	chosen  []Change
 	parents map[string]bool // directories that are only made for what is in them
@@ -119,7 +120,7 @@ type plan struct {
 // plan chooses the changes of a root. It removes from unused the paths that
 // name some.
 func (s *Set) plan(r *record, root int, paths []string, unused *[]string) (*plan, error) {
-	real, err := os.OpenRoot(r.Roots[root])
+	real, err := nofollow.Open(r.Roots[root])
 	if err != nil {
 		return nil, err
 	}
@@ -301,10 +302,15 @@ func (p *plan) change(c Change, links map[uint64]string) error {
 		return nil
 	}
 	now, err := p.real.Lstat(c.Path)
-	if err != nil && !missing(err) {
+	if err != nil && !nofollow.Missing(err) {
 		return err
 	}
-	if err == nil && now.IsDir() != c.New.IsDir() {
+	switch {
+	case c.Old != nil && c.IsDir() && err == nil && now.IsDir():
+		return nil // finishDir gives it its mode
+	case c.Old != nil && c.IsDir():
+		return errors.New("is no directory any more")
+	case err == nil && now.IsDir() != c.New.IsDir():
 		if err := p.remove(c.Path); err != nil {
 			return err
 		}
@@ -333,19 +339,7 @@ func (p *plan) inParent(rel string, f func() error) error {
 }
 
 func (p *plan) remove(rel string) error {
-	return p.inParent(rel, func() error {
-		err := p.real.RemoveAll(rel)
-		if errors.Is(err, fs.ErrPermission) { // a directory in it that is closed to its owner
-			walkRoot(p.real, rel, func(name string, info fs.FileInfo, _ error) bool {
-				if info != nil && info.IsDir() {
-					p.real.Chmod(name, 0o700) //nolint:errcheck // the removal tells
-				}
-				return true
-			})
-			err = p.real.RemoveAll(rel)
-		}
-		return err
-	})
+	return p.inParent(rel, func() error { return p.real.RemoveAll(rel) })
 }
 
 // put moves a file of the layer into the root: atomically by a rename on the
@@ -354,7 +348,7 @@ func (p *plan) put(c Change, links map[uint64]string) error {
 	if err := removeMarks(c.source); err != nil {
 		return err
 	}
-	err := p.rename(c.source, c.Path)
+	err := inWritable(filepath.Dir(c.source), func() error { return p.real.MoveIn(c.source, c.Path) })
 	if !crossesDevice(err) {
 		return err
 	}
@@ -387,16 +381,18 @@ func (p *plan) copy(c Change, name string) error {
 		if err = p.real.Symlink(target, name); err != nil {
 			return err
 		}
-		return p.linkTimes(name, c.New)
+		return p.real.Chtimes(name, c.New.ModTime())
+	case c.New.Mode()&fs.ModeNamedPipe != 0:
+		return errors.Join(p.real.Mkfifo(name, c.New.Mode()), p.real.Chmod(name, c.New.Mode()), p.real.Chtimes(name, c.New.ModTime()))
 	case !c.New.Mode().IsRegular():
-		return p.special(name, c.New)
+		return errors.New("a device cannot be applied")
 	}
 	from, err := openLayerFile(c.source)
 	if err != nil {
 		return err
 	}
 	defer from.Close() //nolint:errcheck // only read
-	to, err := p.real.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	to, err := p.real.Create(name, 0o600)
 	if err != nil {
 		return err
 	}
@@ -404,7 +400,7 @@ func (p *plan) copy(c Change, name string) error {
 	if err = errors.Join(err, to.Chmod(c.New.Mode()), to.Close()); err != nil {
 		return err
 	}
-	return p.real.Chtimes(name, c.New.ModTime(), c.New.ModTime())
+	return p.real.Chtimes(name, c.New.ModTime())
 }
 
 // finishDir gives a directory its mode and time, and removes it from the layer
@@ -414,7 +410,7 @@ func (p *plan) finishDir(rel string, want meta) error {
 		if err := p.real.Chmod(rel, want.Mode); err != nil {
 			return err
 		}
-		if err := p.real.Chtimes(rel, want.Modified, want.Modified); err != nil {
+		if err := p.real.Chtimes(rel, want.Modified); err != nil {
 			return err
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"path"
 	"strings"
 	"syscall"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/nofollow"
 )
 
 // maxHashed bounds the files whose content is recorded by a hash. A larger one
@@ -35,7 +37,7 @@ type bases map[string]base
 // record adds the bases of changes that have none yet. began is when the
 // command started, in Unix nanoseconds: what others changed after that has no
 // known base. 0 means that all have.
-func (b bases) record(real *os.Root, list []Change, began int64) {
+func (b bases) record(real *nofollow.Tree, list []Change, began int64) {
 	for _, c := range list {
 		if _, known := b[c.Path]; !known {
 			b.add(real, c.Path, began, true)
@@ -46,10 +48,10 @@ func (b bases) record(real *os.Root, list []Change, began int64) {
 	}
 }
 
-func (b bases) add(real *os.Root, rel string, began int64, content bool) {
+func (b bases) add(real *nofollow.Tree, rel string, began int64, content bool) {
 	info, err := real.Lstat(rel)
 	if err != nil {
-		b[rel] = base{Absent: true, Unknown: !missing(err)}
+		b[rel] = base{Absent: true, Unknown: !nofollow.Missing(err)}
 		return
 	}
 	b[rel] = describe(real, rel, info, began, content)
@@ -57,8 +59,8 @@ func (b bases) add(real *os.Root, rel string, began int64, content bool) {
 
 // addTree records what a directory holds, without the contents. An earlier
 // command may have changed some of it, which has its record already.
-func (b bases) addTree(real *os.Root, dir string, began int64) {
-	walkRoot(real, dir, func(rel string, _ fs.FileInfo, err error) bool { // what cannot be read has no record, and is a conflict then
+func (b bases) addTree(real *nofollow.Tree, dir string, began int64) {
+	real.Walk(dir, func(rel string, _ fs.FileInfo, err error) bool { // what cannot be read has no record, and is a conflict then
 		if _, known := b[rel]; err == nil && !known {
 			b.add(real, rel, began, false)
 		}
@@ -66,7 +68,7 @@ func (b bases) addTree(real *os.Root, dir string, began int64) {
 	})
 }
 
-func describe(real *os.Root, rel string, info fs.FileInfo, began int64, content bool) base {
+func describe(real *nofollow.Tree, rel string, info fs.FileInfo, began int64, content bool) base {
 	ino, changed := identity(info)
 	d := base{Mode: info.Mode(), Size: info.Size(), Inode: ino, Changed: changed}
 	if info.IsDir() {
@@ -80,7 +82,7 @@ func describe(real *os.Root, rel string, info fs.FileInfo, began int64, content 
 			d.Hash = sum([]byte(target))
 		}
 	case content && info.Mode().IsRegular() && info.Size() <= maxHashed:
-		if f, err := openRegular(real, rel); err == nil {
+		if f, err := real.OpenFile(rel); err == nil {
 			d.Hash = hashOf(f)
 			f.Close() //nolint:errcheck // only read
 		}
@@ -103,11 +105,11 @@ func (b bases) forget(c Change) {
 }
 
 // conflict says why a change cannot be applied to the root as it is now, or "".
-func (b bases) conflict(real *os.Root, c Change) string {
+func (b bases) conflict(real *nofollow.Tree, c Change) string {
 	was, known := b[c.Path]
 	info, err := real.Lstat(c.Path)
 	switch {
-	case err != nil && !missing(err):
+	case err != nil && !nofollow.Missing(err):
 		return "cannot be read: " + err.Error()
 	case err != nil: // it is not there
 		if known && was.Absent || c.Kind == Deleted {
@@ -129,7 +131,7 @@ func (b bases) conflict(real *os.Root, c Change) string {
 }
 
 // holds reports whether an entry is still what was recorded.
-func (d base) holds(real *os.Root, rel string, info fs.FileInfo) bool {
+func (d base) holds(real *nofollow.Tree, rel string, info fs.FileInfo) bool {
 	ino, changed := identity(info)
 	switch {
 	case info.Mode() != d.Mode:
@@ -146,8 +148,8 @@ func (d base) holds(real *os.Root, rel string, info fs.FileInfo) bool {
 
 // treeConflict finds an entry of a directory to be deleted that is not as it
 // was. Entries that are missing are fine.
-func (b bases) treeConflict(real *os.Root, dir string) (why string) {
-	walkRoot(real, dir, func(rel string, info fs.FileInfo, err error) bool {
+func (b bases) treeConflict(real *nofollow.Tree, dir string) (why string) {
+	real.Walk(dir, func(rel string, info fs.FileInfo, err error) bool {
 		was, known := b[rel]
 		switch {
 		case err != nil && errors.Is(err, fs.ErrNotExist):
@@ -163,7 +165,7 @@ func (b bases) treeConflict(real *os.Root, dir string) (why string) {
 
 // equal reports whether a file of the root has the content and mode that the
 // change gives it.
-func equal(real *os.Root, c Change, info fs.FileInfo) bool {
+func equal(real *nofollow.Tree, c Change, info fs.FileInfo) bool {
 	if c.New == nil || info.Mode() != c.New.Mode() || info.Mode().IsRegular() && info.Size() != c.New.Size() {
 		return false
 	}
@@ -177,8 +179,8 @@ func equal(real *os.Root, c Change, info fs.FileInfo) bool {
 }
 
 // sameContent compares a regular file of the root with one of a layer.
-func sameContent(real *os.Root, rel, source string) (bool, error) {
-	a, err := openRegular(real, rel)
+func sameContent(real *nofollow.Tree, rel, source string) (bool, error) {
+	a, err := real.OpenFile(rel)
 	if err != nil {
 		return false, err
 	}
@@ -201,26 +203,16 @@ func sameContent(real *os.Root, rel, source string) (bool, error) {
 	}
 }
 
-// openRegular opens a file of the root for reading. It never waits, as opening
-// a fifo would.
-func openRegular(real *os.Root, rel string) (*os.File, error) {
-	f, err := real.OpenFile(rel, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	return regular(f)
-}
-
 // openLayerFile opens a file of a layer for reading, also one whose mode does
 // not let its owner read it.
 func openLayerFile(name string) (*os.File, error) {
-	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
 	if errors.Is(err, fs.ErrPermission) {
 		info, statErr := os.Lstat(name)
 		if statErr != nil || !info.Mode().IsRegular() || os.Chmod(name, 0o600) != nil {
 			return nil, err
 		}
-		f, err = os.Open(name)
+		f, err = os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
 		os.Chmod(name, info.Mode()) //nolint:errcheck // the owner could change it a moment ago
 	}
 	if err != nil {
@@ -249,8 +241,4 @@ func hashOf(r io.Reader) string {
 func sum(data []byte) string {
 	h := sha256.Sum256(data)
 	return hex.EncodeToString(h[:])
-}
-
-func missing(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotDirectory)
 }

@@ -6,11 +6,13 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/nofollow"
 )
 
 // expose prepares a layer for Apply. The times that the directories had before
 // are saved first, so that an interruption does not lose them.
-func (s *Set) expose(r *record, root int, real *os.Root, upper string) error {
+func (s *Set) expose(r *record, root int, real *nofollow.Tree, upper string) error {
 	if r.Opaque == nil {
 		r.Opaque = make([]map[string]meta, len(r.Roots))
 	}
@@ -59,7 +61,7 @@ func metaOf(dir string) (meta, error) {
 // each entry that it hides. Apply moves entries out of a layer: an opaque
 // directory would then hide what was moved, so that the next call, after an
 // interruption, took it for deleted.
-func expose(real *os.Root, upper, rel string) error {
+func expose(real *nofollow.Tree, upper, rel string) error {
 	dir := filepath.Join(upper, filepath.FromSlash(rel))
 	entries, err := readDir(dir)
 	if err != nil {
@@ -82,7 +84,7 @@ func expose(real *os.Root, upper, rel string) error {
 
 // cover hides what an opaque directory hides by whiteouts and by opaque
 // directories in it, and then removes the mark.
-func cover(real *os.Root, dir, rel string, entries []fs.FileInfo) error {
+func cover(real *nofollow.Tree, dir, rel string, entries []fs.FileInfo) error {
 	own := map[string]bool{}
 	for _, e := range entries {
 		own[e.Name()] = true
@@ -92,16 +94,16 @@ func cover(real *os.Root, dir, rel string, entries []fs.FileInfo) error {
 			}
 		}
 	}
-	hidden, err := readRootDir(real, rel)
-	if err != nil && !missing(err) && !errors.Is(err, fs.ErrInvalid) {
+	hidden, err := real.Names(rel)
+	if err != nil && !nofollow.Missing(err) && !errors.Is(err, fs.ErrInvalid) {
 		return err
 	}
 	err = inWritable(dir, func() error {
-		for _, e := range hidden {
-			if own[e.Name()] {
+		for _, name := range hidden {
+			if own[name] {
 				continue
 			}
-			if err := makeWhiteout(filepath.Join(dir, e.Name())); err != nil && !errors.Is(err, fs.ErrExist) {
+			if err := makeWhiteout(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrExist) {
 				return err
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/nofollow"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -121,7 +122,7 @@ func (l *Layer) End() error {
 func (s *Set) finish(r *record, l *layerRecord) error {
 	l.Done = true
 	for i, root := range r.Roots {
-		real, err := os.OpenRoot(root)
+		real, err := nofollow.Open(root)
 		if err != nil {
 			continue // the root is gone; Apply says so
 		}

@@ -4,15 +4,11 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path"
-	"path/filepath"
 	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 )
-
-const errNotDirectory = syscall.ENOTDIR
 
 // isWhiteout reports whether an entry of an upper directory marks a deleted
 // file.
@@ -114,43 +110,3 @@ func lockFile(f *os.File) error {
 }
 
 func crossesDevice(err error) bool { return errors.Is(err, unix.EXDEV) }
-
-// rename moves a file of a layer to a path in the root, in which no link is
-// followed out of the root.
-func (p *plan) rename(source, rel string) error {
-	dir, err := p.real.Open(path.Dir(rel))
-	if err != nil {
-		return err
-	}
-	defer dir.Close() //nolint:errcheck // only its descriptor was used
-	return inWritable(filepath.Dir(source), func() error {
-		return unix.Renameat(unix.AT_FDCWD, source, int(dir.Fd()), path.Base(rel))
-	})
-}
-
-// linkTimes gives a link its time.
-func (p *plan) linkTimes(rel string, info fs.FileInfo) error {
-	return p.inDir(rel, func(dir int, name string) error {
-		at := unix.NsecToTimespec(info.ModTime().UnixNano())
-		return unix.UtimesNanoAt(dir, name, []unix.Timespec{at, at}, unix.AT_SYMLINK_NOFOLLOW)
-	})
-}
-
-// special makes a fifo.
-func (p *plan) special(rel string, info fs.FileInfo) error {
-	if info.Mode()&fs.ModeNamedPipe == 0 {
-		return errors.New("a device cannot be applied")
-	}
-	return p.inDir(rel, func(dir int, name string) error {
-		return unix.Mknodat(dir, name, unix.S_IFIFO|uint32(info.Mode().Perm()), 0)
-	})
-}
-
-func (p *plan) inDir(rel string, f func(dir int, name string) error) error {
-	dir, err := p.real.Open(path.Dir(rel))
-	if err != nil {
-		return err
-	}
-	defer dir.Close() //nolint:errcheck // only its descriptor was used
-	return f(int(dir.Fd()), path.Base(rel))
-}

@@ -6,25 +6,19 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"syscall"
 )
 
 // There is no overlayfs, so that no set is ever made.
 
-const errNotDirectory = syscall.ENOTDIR
-
 var errNoLayers = errors.New("changes apart from the roots need Linux")
 
-func isWhiteout(fs.FileInfo) bool                   { return false }
-func isOpaque(string) bool                          { return false }
-func removeOpaque(string) error                     { return errNoLayers }
-func makeWhiteout(string) error                     { return errNoLayers }
-func makeOpaque(string) error                       { return errNoLayers }
-func removeMarks(string) error                      { return nil }
-func identity(fs.FileInfo) (ino uint64, at int64)   { return 0, 0 }
-func copyTimes(string, fs.FileInfo) error           { return errNoLayers }
-func lockFile(*os.File) error                       { return errNoLayers }
-func crossesDevice(error) bool                      { return false }
-func (p *plan) rename(string, string) error         { return errNoLayers }
-func (p *plan) linkTimes(string, fs.FileInfo) error { return errNoLayers }
-func (p *plan) special(string, fs.FileInfo) error   { return errNoLayers }
+func isWhiteout(fs.FileInfo) bool                 { return false }
+func isOpaque(string) bool                        { return false }
+func removeOpaque(string) error                   { return errNoLayers }
+func makeWhiteout(string) error                   { return errNoLayers }
+func makeOpaque(string) error                     { return errNoLayers }
+func removeMarks(string) error                    { return nil }
+func identity(fs.FileInfo) (ino uint64, at int64) { return 0, 0 }
+func copyTimes(string, fs.FileInfo) error         { return errNoLayers }
+func lockFile(*os.File) error                     { return errNoLayers }
+func crossesDevice(error) bool                    { return false }

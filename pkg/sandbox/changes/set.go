@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/nofollow"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -120,7 +121,7 @@ func (s *Set) Changes() (list []Change, err error) {
 
 func (s *Set) changes(r *record) (list []Change, err error) {
 	for i, root := range r.Roots {
-		real, err := os.OpenRoot(root)
+		real, err := nofollow.Open(root)
 		if err != nil {
 			return nil, err
 		}

@@ -6,12 +6,14 @@ import (
 	"os"
 	"path"
 	"slices"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/nofollow"
 )
 
 // union computes the difference between a root and its layers.
 type union struct {
 	root    int
-	real    *os.Root
+	real    *nofollow.Tree
 	changes []Change
 }
 
@@ -23,7 +25,7 @@ type entry struct {
 
 // diff returns the changes of one root, sorted by path. uppers are the upper
 // directories of its layers, the newest first.
-func diff(index int, real *os.Root, uppers []string) ([]Change, error) {
+func diff(index int, real *nofollow.Tree, uppers []string) ([]Change, error) {
 	u := union{root: index, real: real}
 	err := u.walk(".", uppers, true)
 	slices.SortFunc(u.changes, func(a, b Change) int { return comparePaths(a.Path, b.Path) })
@@ -109,20 +111,20 @@ func readDir(dir string) ([]fs.FileInfo, error) {
 // hidden adds a deletion for each entry of the root's directory that an opaque
 // directory of a layer hides and that no layer has.
 func (u *union) hidden(rel string, names map[string]*entry) error {
-	entries, err := readRootDir(u.real, rel)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotDirectory) {
+	all, err := u.real.Names(rel)
+	if nofollow.Missing(err) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	for _, e := range entries {
-		if names[e.Name()] == nil {
-			info, err := u.real.Lstat(path.Join(rel, e.Name()))
+	for _, name := range all {
+		if names[name] == nil {
+			info, err := u.real.Lstat(path.Join(rel, name))
 			if err != nil {
 				continue // deleted since
 			}
-			u.add(Change{Path: path.Join(rel, e.Name()), Kind: Deleted, Old: info})
+			u.add(Change{Path: path.Join(rel, name), Kind: Deleted, Old: info})
 		}
 	}
 	return nil
@@ -132,7 +134,7 @@ func (u *union) hidden(rel string, names map[string]*entry) error {
 func (u *union) compare(rel string, e *entry, visible bool) error {
 	top := e.infos[0]
 	old, err := u.real.Lstat(rel)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotDirectory) {
+	if nofollow.Missing(err) {
 		old = nil
 	} else if err != nil {
 		return err

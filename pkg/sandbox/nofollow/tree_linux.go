@@ -1,0 +1,274 @@
+package nofollow
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Tree is an open directory. It is safe for concurrent use, except for Close.
+type Tree struct {
+	fd int // O_PATH
+}
+
+// Open opens a directory by its path. Links above its last name are followed.
+func Open(dir string) (*Tree, error) {
+	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: dir, Err: err}
+	}
+	return &Tree{fd: fd}, nil
+}
+
+// Close frees the descriptor.
+func (t *Tree) Close() error { return unix.Close(t.fd) }
+
+// open opens a path. O_NOFOLLOW is among flags, or O_CREAT and O_EXCL are.
+func (t *Tree) open(rel string, flags int, perm uint32) (int, error) {
+	how := unix.OpenHow{Flags: uint64(flags | unix.O_CLOEXEC), Mode: uint64(perm), Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS}
+	fd, err := again(func() (int, error) { return unix.Openat2(t.fd, rel, &how) })
+	if err == unix.ENOSYS || err == unix.EPERM { // the kernel is older than 5.6, or a container forbids openat2
+		fd, err = t.openByName(rel, flags, perm)
+	}
+	if err == unix.ELOOP {
+		err = unix.ENOTDIR
+	}
+	return fd, err
+}
+
+// openByName opens a path name by name.
+func (t *Tree) openByName(rel string, flags int, perm uint32) (int, error) {
+	at := t.fd
+	names := strings.Split(path.Clean(rel), "/")
+	for i, name := range names {
+		if name == ".." || name == "" {
+			return -1, unix.EXDEV
+		}
+		next, mode := unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, uint32(0)
+		if i == len(names)-1 {
+			next, mode = flags|unix.O_NOFOLLOW|unix.O_CLOEXEC, perm
+		}
+		fd, err := again(func() (int, error) { return unix.Openat(at, name, next, mode) })
+		if at != t.fd {
+			unix.Close(at) //nolint:errcheck // was opened for paths only
+		}
+		if err != nil {
+			return -1, err
+		}
+		at = fd
+	}
+	return at, nil
+}
+
+func again(call func() (int, error)) (int, error) {
+	for {
+		if fd, err := call(); err != unix.EINTR && err != unix.EAGAIN {
+			return fd, err
+		}
+	}
+}
+
+// Dir opens the directory that holds a path, for calls that take a directory and a
+// name. The caller closes it. The name of the tree's own directory is ".".
+func (t *Tree) Dir(rel string) (fd int, name string, err error) {
+	fd, err = t.open(path.Dir(rel), unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	return fd, path.Base(rel), err
+}
+
+// in calls f with the directory that holds a path.
+func (t *Tree) in(op, rel string, f func(dir int, name string) error) error {
+	dir, name, err := t.Dir(rel)
+	if err == nil {
+		err = f(dir, name)
+		unix.Close(dir) //nolint:errcheck // was opened for paths only
+	}
+	if err != nil {
+		return &fs.PathError{Op: op, Path: rel, Err: err}
+	}
+	return nil
+}
+
+// Lstat describes a file.
+func (t *Tree) Lstat(rel string) (fs.FileInfo, error) {
+	fd, err := t.open(rel, unix.O_PATH|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, &fs.PathError{Op: "lstat", Path: rel, Err: err}
+	}
+	f := os.NewFile(uintptr(fd), rel)
+	defer f.Close() //nolint:errcheck // was opened for paths only
+	return f.Stat()
+}
+
+// Readlink returns the target of a link.
+func (t *Tree) Readlink(rel string) (target string, err error) {
+	err = t.in("readlink", rel, func(dir int, name string) error {
+		buf := make([]byte, unix.PathMax)
+		n, err := unix.Readlinkat(dir, name, buf)
+		target = string(buf[:max(n, 0)])
+		return err
+	})
+	return target, err
+}
+
+// Names lists a directory, in no order.
+func (t *Tree) Names(rel string) ([]string, error) {
+	fd, err := t.open(rel, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: rel, Err: err}
+	}
+	f := os.NewFile(uintptr(fd), rel)
+	defer f.Close() //nolint:errcheck // only read
+	return f.Readdirnames(-1)
+}
+
+// OpenFile opens a regular file for reading. It never waits, as opening a fifo
+// would.
+func (t *Tree) OpenFile(rel string) (*os.File, error) {
+	fd, err := t.open(rel, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: rel, Err: err}
+	}
+	f := os.NewFile(uintptr(fd), rel)
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		f.Close() //nolint:errcheck // nothing was read
+		return nil, errors.Join(err, errors.New(rel+" is not a regular file"))
+	}
+	return f, nil
+}
+
+// Create makes a file and opens it for writing. The file must not exist.
+func (t *Tree) Create(rel string, perm fs.FileMode) (*os.File, error) {
+	fd, err := t.open(rel, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, uint32(perm.Perm()))
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: rel, Err: err}
+	}
+	return os.NewFile(uintptr(fd), rel), nil
+}
+
+// Mkdir makes a directory.
+func (t *Tree) Mkdir(rel string, perm fs.FileMode) error {
+	return t.in("mkdir", rel, func(dir int, name string) error { return unix.Mkdirat(dir, name, uint32(perm.Perm())) })
+}
+
+// Mkfifo makes a fifo.
+func (t *Tree) Mkfifo(rel string, perm fs.FileMode) error {
+	return t.in("mkfifo", rel, func(dir int, name string) error {
+		return unix.Mknodat(dir, name, unix.S_IFIFO|uint32(perm.Perm()), 0)
+	})
+}
+
+// Symlink makes a link.
+func (t *Tree) Symlink(target, rel string) error {
+	return t.in("symlink", rel, func(dir int, name string) error { return unix.Symlinkat(target, dir, name) })
+}
+
+// Link makes a further name of a file.
+func (t *Tree) Link(old, rel string) error {
+	return t.in("link", rel, func(dir int, name string) error {
+		return t.in("link", old, func(oldDir int, oldName string) error { return unix.Linkat(oldDir, oldName, dir, name, 0) })
+	})
+}
+
+// Rename moves a file of the tree.
+func (t *Tree) Rename(old, rel string) error {
+	return t.in("rename", rel, func(dir int, name string) error {
+		return t.in("rename", old, func(oldDir int, oldName string) error { return unix.Renameat(oldDir, oldName, dir, name) })
+	})
+}
+
+// MoveIn moves a file with an absolute path to a path of the tree.
+func (t *Tree) MoveIn(from, rel string) error {
+	return t.in("rename", rel, func(dir int, name string) error { return unix.Renameat(unix.AT_FDCWD, from, dir, name) })
+}
+
+// Remove removes a file that is not a directory.
+func (t *Tree) Remove(rel string) error {
+	return t.in("remove", rel, func(dir int, name string) error { return unix.Unlinkat(dir, name, 0) })
+}
+
+// RemoveAll removes a file, or a directory with all in it. A missing file is no
+// error.
+func (t *Tree) RemoveAll(rel string) error {
+	err := t.in("remove", rel, RemoveAll)
+	if Missing(err) {
+		return nil
+	}
+	return err
+}
+
+// Chmod changes the mode of a file that is not a link.
+func (t *Tree) Chmod(rel string, mode fs.FileMode) error {
+	return t.in("chmod", rel, func(dir int, name string) error { return Chmod(dir, name, mode) })
+}
+
+// Chtimes changes the time of access and of change of a file or link.
+func (t *Tree) Chtimes(rel string, at time.Time) error {
+	return t.in("chtimes", rel, func(dir int, name string) error {
+		spec := unix.NsecToTimespec(at.UnixNano())
+		return unix.UtimesNanoAt(dir, name, []unix.Timespec{spec, spec}, unix.AT_SYMLINK_NOFOLLOW)
+	})
+}
+
+// Chmod changes the mode of a file in an open directory. For a link it returns
+// ELOOP.
+func Chmod(dir int, name string, mode fs.FileMode) error {
+	fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd) //nolint:errcheck // was opened for paths only
+	var stat unix.Stat_t
+	if err := unix.Fstat(fd, &stat); err != nil {
+		return err
+	}
+	if stat.Mode&unix.S_IFMT == unix.S_IFLNK {
+		return unix.ELOOP
+	}
+	return os.Chmod("/proc/self/fd/"+strconv.Itoa(fd), mode)
+}
+
+// RemoveAll removes a file in an open directory, or a directory with all in it, also
+// one that is closed to its owner. A missing file is no error.
+func RemoveAll(dir int, name string) error {
+	if name == "." {
+		return errors.New("a root is not removed")
+	}
+	err := unix.Unlinkat(dir, name, 0)
+	if err == nil || err == unix.ENOENT {
+		return nil
+	}
+	if err != unix.EISDIR {
+		return err
+	}
+	if err = unix.Unlinkat(dir, name, unix.AT_REMOVEDIR); err == nil || err == unix.ENOENT {
+		return nil
+	}
+	var stat unix.Stat_t
+	if err := unix.Fstatat(dir, name, &stat, unix.AT_SYMLINK_NOFOLLOW); err == nil && stat.Mode&0o700 != 0o700 {
+		if err := Chmod(dir, name, 0o700); err != nil {
+			return err
+		}
+	}
+	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	f := os.NewFile(uintptr(fd), name)
+	defer f.Close() //nolint:errcheck // only read
+	names, err := f.Readdirnames(-1)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := RemoveAll(int(f.Fd()), name); err != nil {
+			return err
+		}
+	}
+	return unix.Unlinkat(dir, name, unix.AT_REMOVEDIR)
+}
