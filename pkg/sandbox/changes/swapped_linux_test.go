@@ -75,7 +75,7 @@ func TestDirectoryIsReplacedByALinkAtRandom(t *testing.T) {
 				unix.Renameat2(unix.AT_FDCWD, dir, unix.AT_FDCWD, link, unix.RENAME_EXCHANGE) //nolint:errcheck // tried again
 			}
 		})
-		for try := 0; try < 20; try++ {
+		for range 20 {
 			if _, applyErr := set.Apply(nil, nil); applyErr == nil {
 				applied++
 				break

@@ -3,8 +3,8 @@
 // link in place of a directory in the meantime does not lead a write elsewhere, as
 // os.Root allows within a root.
 //
-// A path is relative to the directory, with slashes. A path through a link or a
-// file does not exist: its error is ENOTDIR.
+// A path is relative to the directory, with slashes. A path through a link is
+// ELOOP, a path through a file is ENOTDIR; Missing holds for both.
 package nofollow
 
 import (
@@ -14,9 +14,10 @@ import (
 	"syscall"
 )
 
-// Missing reports whether an error means that a path does not exist.
+// Missing reports whether an error means that no file is at a path, or that a link
+// is in it.
 func Missing(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP)
 }
 
 // Walk calls visit with each file of a tree, a directory before its entries, until

@@ -36,9 +36,6 @@ func (t *Tree) open(rel string, flags int, perm uint32) (int, error) {
 	if err == unix.ENOSYS || err == unix.EPERM { // the kernel is older than 5.6, or a container forbids openat2
 		fd, err = t.openByName(rel, flags, perm)
 	}
-	if err == unix.ELOOP {
-		err = unix.ENOTDIR
-	}
 	return fd, err
 }
 
@@ -55,6 +52,12 @@ func (t *Tree) openByName(rel string, flags int, perm uint32) (int, error) {
 			next, mode = flags|unix.O_NOFOLLOW|unix.O_CLOEXEC, perm
 		}
 		fd, err := again(func() (int, error) { return unix.Openat(at, name, next, mode) })
+		var target [1]byte
+		if err == unix.ENOTDIR {
+			if n, _ := unix.Readlinkat(at, name, target[:]); n > 0 {
+				err = unix.ELOOP
+			}
+		}
 		if at != t.fd {
 			unix.Close(at) //nolint:errcheck // was opened for paths only
 		}

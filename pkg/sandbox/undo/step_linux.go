@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/nofollow"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
@@ -58,7 +60,7 @@ func (u *undoing) entry(dir int, base string, step *supervise.UndoRecord) error 
 		return nil
 	case was.Mode == 0:
 		u.report.Removed++
-		return removeAll(dir, base)
+		return nofollow.RemoveAll(dir, base)
 	case is.Mode != 0 && kind(is.Mode) == kind(was.Mode) && is.Dev == was.Dev && is.Ino == was.Ino && (was.Link != "" || kind(is.Mode) == unix.S_IFDIR):
 		if kind(is.Mode) == unix.S_IFDIR { // a new directory may have got the inode of the removed one
 			return metadata(dir, base, was)
@@ -69,7 +71,7 @@ func (u *undoing) entry(dir int, base string, step *supervise.UndoRecord) error 
 		return nil
 	}
 	if is.Mode != 0 {
-		if err := removeAll(dir, base); err != nil {
+		if err := nofollow.RemoveAll(dir, base); err != nil {
 			return err
 		}
 	}
@@ -113,7 +115,7 @@ func (u *undoing) content(dir int, base string, step *supervise.UndoRecord) erro
 	}
 	u.report.Restored++
 	if is.Mode&0o200 == 0 {
-		if err := unix.Fchmodat(dir, base, uint32(is.Mode)&0o7777|0o200, 0); err != nil {
+		if err := nofollow.Chmod(dir, base, modeOf(is.Mode)|0o200); err != nil {
 			return err
 		}
 	}
@@ -166,7 +168,7 @@ func (u *undoing) move(dir int, base string, step *supervise.UndoRecord) error {
 		if old.Dev == is.Dev && old.Ino == is.Ino {
 			return nil
 		}
-		if err := removeAll(dir, base); err != nil {
+		if err := nofollow.RemoveAll(dir, base); err != nil {
 			return err
 		}
 	}
@@ -198,12 +200,23 @@ func metadata(dir int, base string, was *supervise.UndoState) error {
 		unix.Fchownat(dir, base, int(was.UID), int(was.GID), unix.AT_SYMLINK_NOFOLLOW) //nolint:errcheck // as above
 	}
 	if is.Mode != was.Mode && kind(was.Mode) != unix.S_IFLNK {
-		if err := unix.Fchmodat(dir, base, uint32(was.Mode)&0o7777, 0); err != nil {
+		if err := nofollow.Chmod(dir, base, modeOf(was.Mode)); err != nil {
 			return err
 		}
 	}
 	times := []unix.Timespec{unix.NsecToTimespec(was.Accessed), unix.NsecToTimespec(was.Modified)}
 	return unix.UtimesNanoAt(dir, base, times, unix.AT_SYMLINK_NOFOLLOW)
+}
+
+// modeOf converts the permission bits of st_mode.
+func modeOf(mode int64) fs.FileMode {
+	converted := fs.FileMode(mode).Perm()
+	for bit, flag := range map[int64]fs.FileMode{unix.S_ISUID: fs.ModeSetuid, unix.S_ISGID: fs.ModeSetgid, unix.S_ISVTX: fs.ModeSticky} {
+		if mode&bit != 0 {
+			converted |= flag
+		}
+	}
+	return converted
 }
 
 func stateAt(dir int, base string) (state supervise.UndoState) {
@@ -212,40 +225,4 @@ func stateAt(dir int, base string) (state supervise.UndoState) {
 		state = supervise.StateOf(&file)
 	}
 	return state
-}
-
-// removeAll removes what is at a place, a directory with all beneath it. It follows
-// no link.
-func removeAll(dir int, base string) error {
-	if base == "." {
-		return errors.New("a root is not removed")
-	}
-	err := unix.Unlinkat(dir, base, 0)
-	if err == nil || errors.Is(err, unix.ENOENT) {
-		return nil
-	}
-	if !errors.Is(err, unix.EISDIR) && !errors.Is(err, unix.EPERM) {
-		return err
-	}
-	if stateAt(dir, base).Mode&0o700 != 0o700 {
-		if err := unix.Fchmodat(dir, base, 0o700, 0); err != nil {
-			return err
-		}
-	}
-	fd, err := unix.Openat(dir, base, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	f := os.NewFile(uintptr(fd), base)
-	defer f.Close() //nolint:errcheck // only read
-	names, err := f.Readdirnames(-1)
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		if err := removeAll(int(f.Fd()), name); err != nil {
-			return err
-		}
-	}
-	return unix.Unlinkat(dir, base, unix.AT_REMOVEDIR)
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/nofollow"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -39,7 +40,7 @@ type undoing struct {
 	*Record
 	report  Report
 	refuse  func(abs string) string
-	roots   map[string]int // open
+	roots   map[string]*nofollow.Tree
 	data    *os.File
 	links   int             // the record's directory
 	notHeld map[string]bool // paths
@@ -63,7 +64,7 @@ func (r *Record) Undo(refuse func(abs string) string) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	u := &undoing{Record: r, refuse: refuse, roots: map[string]int{}, notHeld: map[string]bool{}, alias: map[uint64]uint64{}}
+	u := &undoing{Record: r, refuse: refuse, roots: map[string]*nofollow.Tree{}, notHeld: map[string]bool{}, alias: map[uint64]uint64{}}
 	if refuse == nil {
 		u.refuse = func(string) string { return "" }
 	}
@@ -94,11 +95,10 @@ func (r *Record) Undo(refuse func(abs string) string) (Report, error) {
 func (u *undoing) open() (err error) {
 	u.links = -1
 	for _, root := range u.Roots {
-		fd, err := unix.Open(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-		if err != nil {
-			return &os.PathError{Op: "open", Path: root, Err: err}
+		if u.roots[root], err = nofollow.Open(root); err != nil {
+			delete(u.roots, root)
+			return err
 		}
-		u.roots[root] = fd
 	}
 	if u.links, err = unix.Open(u.dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0); err != nil {
 		return err
@@ -108,8 +108,8 @@ func (u *undoing) open() (err error) {
 }
 
 func (u *undoing) close() {
-	for _, fd := range u.roots {
-		unix.Close(fd) //nolint:errcheck // was opened for paths only
+	for _, tree := range u.roots {
+		tree.Close() //nolint:errcheck // was opened for paths only
 	}
 	if u.links >= 0 {
 		unix.Close(u.links) //nolint:errcheck // only read
@@ -137,23 +137,22 @@ func (u *undoing) setProgress(n int) {
 
 // at opens the directory of a path, without following links.
 func (u *undoing) at(path string) (dir int, base string, err error) {
-	for root, fd := range u.roots {
-		if !supervise.Beneath(root, path) {
-			continue
-		}
-		rel, err := filepath.Rel(root, path)
-		if err != nil {
-			return -1, "", err
-		}
-		if rel == "." {
-			dir, err = unix.Openat(fd, ".", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-			return dir, ".", err
-		}
-		how := unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS}
-		dir, err = unix.Openat2(fd, filepath.Dir(rel), &how)
-		return dir, filepath.Base(rel), err
+	tree, rel, err := u.treeOf(path)
+	if err != nil {
+		return -1, "", err
 	}
-	return -1, "", fmt.Errorf("it is in none of the roots of the command")
+	return tree.Dir(rel)
+}
+
+// treeOf returns the root that holds a path, and the path in it.
+func (u *undoing) treeOf(path string) (tree *nofollow.Tree, rel string, err error) {
+	for root, tree := range u.roots {
+		if supervise.Beneath(root, path) {
+			rel, err := filepath.Rel(root, path)
+			return tree, filepath.ToSlash(rel), err
+		}
+	}
+	return nil, "", errors.New("it is in none of the roots of the command")
 }
 
 // stat describes what is at a path; Mode 0: nothing.
@@ -223,15 +222,15 @@ func (u *undoing) check(stamps []supervise.UndoRecord, ended int64) error {
 // laterIn returns a path in a directory that the command made, that was changed
 // after the command, "" for none.
 func (u *undoing) laterIn(dir string, ended int64) (later string) {
-	filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error { //nolint:errcheck // later tells
-		if err != nil {
-			return nil
+	tree, top, err := u.treeOf(dir)
+	if err != nil {
+		return ""
+	}
+	tree.Walk(top, func(rel string, info fs.FileInfo, _ error) bool {
+		if info != nil && info.ModTime().UnixNano() > ended {
+			later = filepath.Join(dir, strings.TrimPrefix(rel, top))
 		}
-		if info, err := e.Info(); err == nil && info.ModTime().UnixNano() > ended {
-			later = path
-			return fs.SkipAll
-		}
-		return nil
+		return later == ""
 	})
 	return later
 }
