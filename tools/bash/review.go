@@ -44,7 +44,7 @@ type apart struct {
 	roots    []string // of the set
 	layer    *changes.Layer
 	ended    chan struct{} // closed once list is known
-	list     []changes.Change
+	list     []changes.Entry
 	err      error
 }
 
@@ -129,10 +129,7 @@ func (a *apart) watch(process *proc.Process) {
 		if process != nil {
 			<-process.Done()
 		}
-		a.err = a.layer.End()
-		if a.err == nil {
-			a.list, a.err = a.set.Changes()
-		}
+		a.list, a.err = a.layer.End()
 		if a.reviewer.mode == discardChanges || a.err == nil && !slices.ContainsFunc(a.list, wanted) {
 			a.reviewer.drop(a.set)
 		}
@@ -140,7 +137,7 @@ func (a *apart) watch(process *proc.Process) {
 }
 
 // wanted leaves out directories of which only the time differs.
-func wanted(c changes.Change) bool { return c.Kind != changes.Touched || !c.IsDir() }
+func wanted(e changes.Entry) bool { return e.Kind != changes.Touched || !e.Dir }
 
 // drop discards a set that nobody is to decide about. It stays where another
 // command runs over it.
@@ -177,18 +174,20 @@ const maxListed = 8
 
 // summary counts and names changes: "2 created, 1 deleted: +a, +b, -c". The
 // files in a .git directory are only counted.
-func summary(fs *sandbox.FS, roots []string, list []changes.Change) string {
+func summary(fs *sandbox.FS, roots []string, list []changes.Entry) string {
 	counts := map[changes.Kind]int{}
 	var names []string
 	inGit := 0
-	for _, c := range list {
+	for _, e := range list {
 		switch {
-		case !c.Shown():
-		case ofGit(c.Path):
+		case !e.Shown():
+		case ofGit(e.Path):
 			inGit++
 		default:
-			counts[c.Kind]++
-			names = append(names, marks[c.Kind]+fs.Display(filepath.Join(roots[c.Root], filepath.FromSlash(c.Path))))
+			counts[e.Kind]++
+			if len(names) <= maxListed {
+				names = append(names, marks[e.Kind]+fs.Display(filepath.Join(roots[e.Root], filepath.FromSlash(e.Path))))
+			}
 		}
 	}
 	var parts []string
@@ -352,7 +351,7 @@ func (s *shell) listChanges(ctx context.Context) string {
 			continue // applied or discarded meanwhile
 		}
 		list, err := set.Changes()
-		text := summary(fs, roots, list)
+		text := summary(fs, roots, changes.Entries(list))
 		if err != nil {
 			text = err.Error()
 		}

@@ -59,7 +59,7 @@ func showChanges(ctx context.Context, fs *sandbox.FS, set *changes.Set, files []
 	if left > 0 {
 		fmt.Fprintf(&b, "[… %s more not shown: name them with files …]\n", wording.Count(left, "file"))
 	}
-	fmt.Fprintf(&b, "changes %s: %s\n", set.ID(), summary(fs, roots, list))
+	fmt.Fprintf(&b, "changes %s: %s\n", set.ID(), summary(fs, roots, changes.Entries(list)))
 	return &mcpkit.Result{Text: b.String(), Meta: meta{}}, nil
 }
 

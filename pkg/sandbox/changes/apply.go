@@ -65,8 +65,12 @@ func (s *Set) apply(r *record, paths []string, refuse func(string) string) (repo
 	if len(unused) > 0 {
 		return report, toolerr.New(toolerr.NotFound, "changes %s have no %s; call without files to apply all", s.id, strings.Join(unused, ", "))
 	}
+	known, err := s.loadBases(r)
+	if err != nil {
+		return report, err
+	}
 	for i, p := range plans {
-		report.Refused = append(report.Refused, p.conflicts(r.Bases[i])...)
+		report.Refused = append(report.Refused, p.conflicts(known[i])...)
 	}
 	if len(report.Refused) > 0 {
 		return report, toolerr.New(toolerr.Conflict, "nothing was applied: %d of the files in changes %s were changed by others meanwhile", len(report.Refused), s.id)
@@ -75,6 +79,7 @@ func (s *Set) apply(r *record, paths []string, refuse func(string) string) (repo
 		p.leaveOut(refuse, &report)
 		r.Dirs[i] = p.directories(r.Dirs[i])
 	}
+	r.Version++
 	if err := s.save(r); err != nil {
 		return report, err
 	}
@@ -83,7 +88,7 @@ func (s *Set) apply(r *record, paths []string, refuse func(string) string) (repo
 			return report, err
 		}
 		for _, c := range p.chosen { // a later command changes what is there now
-			r.Bases[i].forget(c)
+			known[i].forget(c)
 		}
 	}
 	left, err := s.changes(r)
@@ -91,13 +96,13 @@ func (s *Set) apply(r *record, paths []string, refuse func(string) string) (repo
 		return report, err
 	}
 	for _, c := range left {
-		if c.Kind != Touched || !c.IsDir() {
+		if c.Kind != Touched || !c.Dir {
 			report.Left++
 		}
 	}
 	if report.Left > 0 {
 		clear(r.Dirs)
-		return report, s.save(r)
+		return report, errors.Join(s.save(r), s.saveBases(known))
 	}
 	// Until the set is gone its record has the times of the directories: what is
 	// left of them in the layer has others.
@@ -134,7 +139,7 @@ func (s *Set) plan(r *record, root int, paths []string, unused *[]string) (*plan
 		real.Close() //nolint:errcheck // nothing was written by it
 		return nil, err
 	}
-	list, err := diff(root, real, uppers)
+	list, err := diff(r, root, real, uppers)
 	if err != nil {
 		real.Close() //nolint:errcheck // nothing was written by it
 		return nil, err
@@ -158,7 +163,7 @@ func (s *Set) plan(r *record, root int, paths []string, unused *[]string) (*plan
 		}
 		slices.Reverse(above)
 		p.chosen = append(append(p.chosen, above...), c)
-		has[c.Path] = c.IsDir()
+		has[c.Path] = c.Dir
 	}
 	return p, nil
 }
@@ -217,7 +222,7 @@ func (p *plan) leaveOut(refuse func(string) string, report *Report) {
 	}
 	var out string
 	p.chosen = slices.DeleteFunc(p.chosen, func(c Change) bool {
-		if c.Kind == Touched && c.IsDir() {
+		if c.Kind == Touched && c.Dir {
 			return false
 		}
 		why := ""
@@ -252,7 +257,7 @@ func (p *plan) directories(known map[string]meta) map[string]meta {
 		return known
 	}
 	for _, c := range p.chosen {
-		if c.source != "" && c.IsDir() {
+		if c.source != "" && c.Dir {
 			note(c.Path, c.source)
 		}
 		for dir := path.Dir(c.Path); ; dir = path.Dir(dir) {
@@ -306,9 +311,9 @@ func (p *plan) change(c Change, links map[uint64]string) error {
 		return err
 	}
 	switch {
-	case c.Old != nil && c.IsDir() && err == nil && now.IsDir():
+	case c.Old != nil && c.Dir && err == nil && now.IsDir():
 		return nil // finishDir gives it its mode
-	case c.Old != nil && c.IsDir():
+	case c.Old != nil && c.Dir:
 		return errors.New("is no directory any more")
 	case err == nil && now.IsDir() != c.New.IsDir():
 		if err := p.remove(c.Path); err != nil {

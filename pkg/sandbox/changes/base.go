@@ -34,40 +34,6 @@ type base struct {
 // bases are the records of one root by path.
 type bases map[string]base
 
-// record adds the bases of changes that have none yet. began is when the
-// command started, in Unix nanoseconds: what others changed after that has no
-// known base. 0 means that all have.
-func (b bases) record(real *nofollow.Tree, list []Change, began int64) {
-	for _, c := range list {
-		if _, known := b[c.Path]; !known {
-			b.add(real, c.Path, began, true)
-		}
-		if c.Old != nil && c.Old.IsDir() && (c.New == nil || !c.New.IsDir()) {
-			b.addTree(real, c.Path, began)
-		}
-	}
-}
-
-func (b bases) add(real *nofollow.Tree, rel string, began int64, content bool) {
-	info, err := real.Lstat(rel)
-	if err != nil {
-		b[rel] = base{Absent: true, Unknown: !nofollow.Missing(err)}
-		return
-	}
-	b[rel] = describe(real, rel, info, began, content)
-}
-
-// addTree records what a directory holds, without the contents. An earlier
-// command may have changed some of it, which has its record already.
-func (b bases) addTree(real *nofollow.Tree, dir string, began int64) {
-	real.Walk(dir, func(rel string, _ fs.FileInfo, err error) bool { // what cannot be read has no record, and is a conflict then
-		if _, known := b[rel]; err == nil && !known {
-			b.add(real, rel, began, false)
-		}
-		return true
-	})
-}
-
 func describe(real *nofollow.Tree, rel string, info fs.FileInfo, began int64, content bool) base {
 	ino, changed := identity(info)
 	d := base{Mode: info.Mode(), Size: info.Size(), Inode: ino, Changed: changed}

@@ -10,14 +10,15 @@
 //	set, err := store.Create(roots)
 //	layer, err := set.Begin("npm install")
 //	// mount layer.Mounts() over the roots and run the command
-//	err = layer.End()
+//	entries, err := layer.End()
 //	list, err := set.Changes()
 //	report, err := set.Apply(nil, refuse) // or set.Discard()
 //
 // # Format
 //
-// DIR/ID/set.json describes a set, DIR/ID/lock is locked while a process uses
-// it, and DIR/ID/LAYER/ROOT/{upper,work} are the directories that overlayfs
+// DIR/ID/set.json describes a set, DIR/ID/bases says what the roots held where
+// commands changed something, DIR/ID/lock is locked while a process uses the set,
+// and DIR/ID/LAYER/ROOT/{upper,work} are the directories that overlayfs
 // works with, ROOT being the index of the root. In an upper directory a deleted
 // file is a character device 0:0, and a directory that replaces another one has
 // the attribute user.overlay.opaque (Documentation/filesystems/overlayfs.rst).
@@ -45,37 +46,41 @@ const (
 	Touched  Kind = "touched"
 )
 
-// A Change is the difference between a root and the same root with the layers
-// of a set applied, at one path. Deleted directories are one change; created
-// directories are a change for each entry.
-type Change struct {
+// An Entry says what happened at one path. Deleted directories are one entry;
+// created directories are an entry for each file in them.
+type Entry struct {
 	Root int    // index into Set.Roots
-	Path string // relative to the root, with slashes; never "."
+	Path string // relative to the root, with slashes; "." where the root's own mode changed
 	Kind Kind
-	Old  fs.FileInfo // nil where Kind is Created
-	New  fs.FileInfo // nil where Kind is Deleted
+	Dir  bool // both versions, where they exist, are directories
+}
+
+// A Change is the difference between a root and the same root with the layers
+// of a set applied, at one path.
+type Change struct {
+	Entry
+	Old fs.FileInfo // nil where Kind is Created
+	New fs.FileInfo // nil where Kind is Deleted
 
 	source string // the entry in the upper directory; "" where Kind is Deleted
 }
 
-// IsDir reports whether both versions, where they exist, are directories.
-func (c Change) IsDir() bool {
-	return (c.New == nil || c.New.IsDir()) && (c.Old == nil || c.Old.IsDir())
+// Entries returns the entries of changes.
+func Entries(list []Change) []Entry {
+	all := make([]Entry, len(list))
+	for i := range list {
+		all[i] = list[i].Entry
+	}
+	return all
 }
 
 // Open opens the file that the change makes, for reading.
 func (c Change) Open() (*os.File, error) { return openLayerFile(c.source) }
 
-// Shown reports whether the change is worth showing: the files, and directories
+// Shown reports whether the entry is worth showing: the files, and directories
 // that were deleted or whose mode changed.
-func (c Change) Shown() bool {
-	switch {
-	case c.Kind == Touched:
-		return false
-	case c.Kind == Created:
-		return !c.New.IsDir()
-	}
-	return true
+func (e Entry) Shown() bool {
+	return e.Kind != Touched && (e.Kind != Created || !e.Dir)
 }
 
 // Mount says how overlayfs is mounted over a root.

@@ -31,6 +31,7 @@ type bench struct {
 	*sandboxtest.Bench
 	store *changes.Store
 	dir   string // of the store
+	alone bool   // only commands change the root
 }
 
 // newBench makes a bench. The test is skipped where this machine has no user
@@ -57,7 +58,13 @@ func (b *bench) run(set *changes.Set, script string) (output string) {
 		layers = append(layers, proc.Layer(m))
 	}
 	_, output = b.Run(script, layers...)
-	require.NoError(b.T, layer.End())
+	entries, err := layer.End()
+	require.NoError(b.T, err)
+	if b.alone {
+		list, err := set.Changes()
+		require.NoError(b.T, err)
+		require.Equal(b.T, fmt.Sprintf("%+v", changes.Entries(list)), fmt.Sprintf("%+v", entries), script)
+	}
 	return output
 }
 

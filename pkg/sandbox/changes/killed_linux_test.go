@@ -39,7 +39,7 @@ func act(what, dir, id string) error {
 		if err := os.WriteFile(fmt.Sprintf("%s/added%d", layer.Mounts()[0].Upper, n%3), []byte("x"), 0o644); err != nil {
 			return err
 		}
-		if err := layer.End(); err != nil {
+		if _, err := layer.End(); err != nil {
 			return err
 		}
 	}

@@ -2,6 +2,7 @@ package changes
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -54,7 +55,15 @@ func (s *Set) Begin(command string) (*Layer, error) {
 		}
 		_, began := identity(info)
 		r.Commands = append(r.Commands, command)
-		r.Layers = append(r.Layers, layerRecord{Name: l.name, Began: began, Needs: len(r.Layers)})
+		made := layerRecord{Name: l.name, Began: began, Needs: len(r.Layers)}
+		for _, m := range l.mounts {
+			info, err := os.Lstat(m.Upper)
+			if err != nil {
+				return err
+			}
+			made.Tops = append(made.Tops, info.Mode())
+		}
+		r.Layers = append(r.Layers, made)
 		return s.save(r)
 	})
 	if err != nil {
@@ -103,10 +112,12 @@ func (s *Set) upper(layer string, root int) string {
 func (l *Layer) Mounts() []Mount { return l.mounts }
 
 // End finishes the layer once its command has ended and nothing has it mounted
-// any more.
-func (l *Layer) End() error {
+// any more. It returns the changes of the set as Set.Changes does. Those of earlier
+// commands may be as they were when these ended.
+func (l *Layer) End() (entries []Entry, err error) {
 	defer l.lock.Close() //nolint:errcheck // frees the lock
-	return l.set.update(func(r *record) error {
+	err = l.set.update(func(r *record) error {
+		before := r.Version
 		for i := range r.Layers {
 			if r.Layers[i].Name == l.name {
 				if err := l.set.finish(r, &r.Layers[i]); err != nil {
@@ -114,28 +125,60 @@ func (l *Layer) End() error {
 				}
 			}
 		}
+		now, err := l.set.pendingAfter(r, l.name, before)
+		if err != nil {
+			return errors.Join(err, l.set.fold(r))
+		}
+		entries = now.list()
 		return l.set.fold(r)
 	})
+	return entries, err
 }
 
 // finish notes what the roots hold where a layer has changes.
 func (s *Set) finish(r *record, l *layerRecord) error {
-	l.Done = true
+	out, err := newBaseWriter(s.basesFile(), os.O_APPEND)
+	if err != nil {
+		return err
+	}
+	out.buf.WriteByte('\n') //nolint:errcheck // ends an incomplete line; close tells
 	for i, root := range r.Roots {
-		real, err := nofollow.Open(root)
-		if err != nil {
+		real, openErr := nofollow.Open(root)
+		if openErr != nil {
 			continue // the root is gone; Apply says so
 		}
-		list, err := diff(i, real, s.uppers(r, i))
-		if err == nil {
-			r.Bases[i].record(real, list, l.Began)
+		u, upper := union{root: i, real: real, pathsOnly: true}, s.upper(l.Name, i)
+		if err = u.walk(".", []string{upper}, true); err == nil {
+			b := baseRecorder{out: out, root: i, real: real, older: s.uppers(r, i), began: l.Began}
+			b.record(u.sorted())
+			err = s.noteMode(r, l, i, upper)
 		}
 		real.Close() //nolint:errcheck // only read
 		if err != nil {
-			return err
+			break
 		}
 	}
+	if err = errors.Join(err, out.close()); err != nil {
+		return err
+	}
+	l.Done = true
+	r.Version++
 	return s.save(r)
+}
+
+// noteMode notes that a layer changed the mode of a root.
+func (s *Set) noteMode(r *record, l *layerRecord, root int, upper string) error {
+	info, err := os.Lstat(upper)
+	if err != nil || root >= len(l.Tops) || info.Mode() == l.Tops[root] {
+		return err
+	}
+	if r.Tops == nil {
+		r.Tops = map[int]fs.FileMode{}
+	}
+	if _, known := r.Tops[root]; !known {
+		r.Tops[root] = l.Tops[root]
+	}
+	return nil
 }
 
 // recover finishes the layers whose process was killed.

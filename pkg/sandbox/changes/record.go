@@ -14,17 +14,20 @@ type record struct {
 	Began    time.Time         `json:"began"`
 	Commands []string          `json:"commands"`
 	Layers   []layerRecord     `json:"layers"` // the oldest first
-	Bases    []bases           `json:"bases"`  // by root
 	Dirs     []map[string]meta `json:"dirs,omitempty"`
 	Opaque   []map[string]meta `json:"opaque,omitempty"` // while Apply prepares a layer
 	Next     int               `json:"next"`
+	Version  int               `json:"version"` // counts what changes the list of changes
+	// Tops holds, by root, the mode that the root had before a command changed it.
+	Tops map[int]fs.FileMode `json:"tops,omitempty"`
 }
 
 type layerRecord struct {
-	Name  string `json:"name"`
-	Began int64  `json:"began"` // Unix nanoseconds
-	Done  bool   `json:"done"`
-	Needs int    `json:"needs"` // layers beneath it that overlayfs uses while it is not done
+	Name  string        `json:"name"`
+	Began int64         `json:"began"` // Unix nanoseconds
+	Done  bool          `json:"done"`
+	Needs int           `json:"needs"` // layers beneath it that overlayfs uses while it is not done
+	Tops  []fs.FileMode `json:"tops"`  // the modes of the roots when it began
 }
 
 // meta holds the mode and time that a directory gets after its entries were
@@ -54,14 +57,11 @@ func decodePath(text string) string {
 
 // withPaths returns the record with all paths converted.
 func (r record) withPaths(convert func(string) string) record {
-	roots, known := make([]string, len(r.Roots)), make([]bases, len(r.Bases))
+	roots := make([]string, len(r.Roots))
 	for i, root := range r.Roots {
 		roots[i] = convert(root)
 	}
-	for i, of := range r.Bases {
-		known[i] = convertKeys(of, convert)
-	}
-	r.Roots, r.Bases = roots, known
+	r.Roots = roots
 	r.Dirs, r.Opaque = convertAll(r.Dirs, convert), convertAll(r.Opaque, convert)
 	return r
 }

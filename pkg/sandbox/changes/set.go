@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/nofollow"
@@ -22,6 +23,9 @@ const maxLayers = 12
 type Set struct {
 	dir string
 	id  string
+
+	mu    sync.Mutex
+	known pending
 }
 
 // ID names the set.
@@ -125,7 +129,7 @@ func (s *Set) changes(r *record) (list []Change, err error) {
 		if err != nil {
 			return nil, err
 		}
-		part, err := diff(i, real, s.uppers(r, i))
+		part, err := diff(r, i, real, s.uppers(r, i))
 		real.Close() //nolint:errcheck // only read
 		if err != nil {
 			return nil, err

@@ -31,10 +31,7 @@ func (s *Store) Create(roots []string) (*Set, error) {
 	if err := os.MkdirAll(set.dir, 0o700); err != nil {
 		return nil, err
 	}
-	r := record{Roots: roots, Began: time.Now(), Bases: make([]bases, len(roots)), Dirs: make([]map[string]meta, len(roots))}
-	for i := range r.Bases {
-		r.Bases[i] = bases{}
-	}
+	r := record{Roots: roots, Began: time.Now(), Dirs: make([]map[string]meta, len(roots))}
 	return set, set.save(&r)
 }
 

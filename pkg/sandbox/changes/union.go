@@ -12,9 +12,10 @@ import (
 
 // union computes the difference between a root and its layers.
 type union struct {
-	root    int
-	real    *nofollow.Tree
-	changes []Change
+	root      int
+	real      *nofollow.Tree
+	pathsOnly bool // contents do not count
+	changes   []Change
 }
 
 // entry is one name in the upper directories, the newest first.
@@ -23,13 +24,41 @@ type entry struct {
 	infos []fs.FileInfo
 }
 
+func (e *entry) add(name string, info fs.FileInfo) {
+	e.paths, e.infos = append(e.paths, name), append(e.infos, info)
+}
+
 // diff returns the changes of one root, sorted by path. uppers are the upper
 // directories of its layers, the newest first.
-func diff(index int, real *nofollow.Tree, uppers []string) ([]Change, error) {
-	u := union{root: index, real: real}
-	err := u.walk(".", uppers, true)
+func diff(r *record, root int, real *nofollow.Tree, uppers []string) ([]Change, error) {
+	u := union{root: root, real: real}
+	err := u.top(r, uppers)
+	if err == nil {
+		err = u.walk(".", uppers, true)
+	}
+	return u.sorted(), err
+}
+
+func (u *union) sorted() []Change {
 	slices.SortFunc(u.changes, func(a, b Change) int { return comparePaths(a.Path, b.Path) })
-	return u.changes, err
+	return u.changes
+}
+
+// top adds the change of the root's own mode. That of its times is none: each
+// command that works in the root changes them.
+func (u *union) top(r *record, uppers []string) error {
+	if _, changed := r.Tops[u.root]; !changed || len(uppers) == 0 {
+		return nil
+	}
+	old, err := u.real.Lstat(".")
+	if err != nil {
+		return err
+	}
+	now, err := os.Lstat(uppers[0])
+	if err == nil && now.Mode() != old.Mode() {
+		u.add(Change{Entry: Entry{Path: ".", Kind: Modified, Dir: true}, Old: old, New: now, source: uppers[0]})
+	}
+	return err
 }
 
 // walk compares a directory. stack are the directories of this name in the
@@ -69,8 +98,7 @@ func merge(stack []string) (names map[string]*entry, cut bool, err error) {
 				e = &entry{}
 				names[info.Name()] = e
 			}
-			e.paths = append(e.paths, dir+"/"+info.Name())
-			e.infos = append(e.infos, info)
+			e.add(dir+"/"+info.Name(), info)
 		}
 		if isOpaque(dir) {
 			return names, true, nil
@@ -124,7 +152,7 @@ func (u *union) hidden(rel string, names map[string]*entry) error {
 			if err != nil {
 				continue // deleted since
 			}
-			u.add(Change{Path: path.Join(rel, name), Kind: Deleted, Old: info})
+			u.add(Change{Entry: Entry{Path: path.Join(rel, name), Kind: Deleted}, Old: info})
 		}
 	}
 	return nil
@@ -132,33 +160,44 @@ func (u *union) hidden(rel string, names map[string]*entry) error {
 
 // compare adds the changes of one name.
 func (u *union) compare(rel string, e *entry, visible bool) error {
+	below, visible, err := u.compareOwn(rel, e, visible)
+	if err != nil || below == nil {
+		return err
+	}
+	return u.walk(rel, below, visible)
+}
+
+// compareOwn adds the change of one name, without what is in it. For a directory it
+// returns those of this name that are shown as one, and whether the root's is among
+// them.
+func (u *union) compareOwn(rel string, e *entry, visible bool) (below []string, shown bool, err error) {
 	top := e.infos[0]
 	old, err := u.real.Lstat(rel)
 	if nofollow.Missing(err) {
 		old = nil
 	} else if err != nil {
-		return err
+		return nil, false, err
 	}
+	socket := top.Mode()&fs.ModeSocket != 0 // nobody listens at it any more
 	switch {
-	case isWhiteout(top):
+	case isWhiteout(top) || socket && old != nil && old.Mode()&fs.ModeSocket == 0:
 		if old != nil {
-			u.add(Change{Path: rel, Kind: Deleted, Old: old})
+			u.add(Change{Entry: Entry{Path: rel, Kind: Deleted}, Old: old})
 		}
-		return nil
-	case top.Mode()&fs.ModeSocket != 0: // nobody listens at it any more
-		return nil
+		return nil, false, nil
+	case socket:
+		return nil, false, nil
 	case !top.IsDir():
-		u.add(Change{Path: rel, Kind: u.kind(rel, e.paths[0], old, top), Old: old, New: top, source: e.paths[0]})
-		return nil
+		u.add(Change{Entry: Entry{Path: rel, Kind: u.kind(rel, e.paths[0], old, top)}, Old: old, New: top, source: e.paths[0]})
+		return nil, false, nil
 	}
-	below := e.paths
+	below = e.paths
 	for i, info := range e.infos {
 		if !info.IsDir() {
 			below, visible = e.paths[:i], false
 			break
 		}
 	}
-	visible = visible && (old == nil || old.IsDir())
 	kind := Touched
 	switch {
 	case old == nil:
@@ -166,12 +205,13 @@ func (u *union) compare(rel string, e *entry, visible bool) error {
 	case !old.IsDir() || old.Mode() != top.Mode():
 		kind = Modified
 	}
-	u.add(Change{Path: rel, Kind: kind, Old: old, New: top, source: e.paths[0]})
-	return u.walk(rel, below, visible && old != nil)
+	u.add(Change{Entry: Entry{Path: rel, Kind: kind}, Old: old, New: top, source: e.paths[0]})
+	return below, visible && old != nil && old.IsDir(), nil
 }
 
 func (u *union) add(c Change) {
 	c.Root = u.root
+	c.Dir = (c.New == nil || c.New.IsDir()) && (c.Old == nil || c.Old.IsDir())
 	u.changes = append(u.changes, c)
 }
 
@@ -182,6 +222,8 @@ func (u *union) kind(rel, source string, old, now fs.FileInfo) Kind {
 		return Created
 	case old.Mode() != now.Mode():
 		return Modified
+	case u.pathsOnly:
+		return Touched
 	case now.Mode()&fs.ModeSymlink != 0:
 		was, _ := u.real.Readlink(rel)
 		if is, _ := os.Readlink(source); is == was {

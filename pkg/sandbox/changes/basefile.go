@@ -1,0 +1,155 @@
+package changes
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/nofollow"
+)
+
+// The bases of a set are lines of JSON in the file "bases". A command appends those
+// of the paths that it changed, however many the set has. Of several lines for one
+// path the first counts. An interrupted command may leave an incomplete line.
+
+// baseLine is one line of the file.
+type baseLine struct {
+	Root int    `json:"root"`
+	Path string `json:"path"`
+	base
+}
+
+func (s *Set) basesFile() string { return filepath.Join(s.dir, "bases") }
+
+// loadBases reads the bases, by root.
+func (s *Set) loadBases(r *record) ([]bases, error) {
+	all := make([]bases, len(r.Roots))
+	for i := range all {
+		all[i] = bases{}
+	}
+	f, err := os.Open(s.basesFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		return all, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // only read
+	in := bufio.NewReaderSize(f, 64<<10)
+	for {
+		text, err := in.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		var line baseLine
+		if json.Unmarshal(text, &line) != nil || line.Root < 0 || line.Root >= len(all) {
+			continue
+		}
+		path := decodePath(line.Path)
+		if _, known := all[line.Root][path]; !known {
+			all[line.Root][path] = line.base
+		}
+	}
+}
+
+// saveBases replaces the file.
+func (s *Set) saveBases(all []bases) error {
+	w, err := newBaseWriter(s.basesFile()+".new", os.O_TRUNC)
+	if err != nil {
+		return err
+	}
+	for root, of := range all {
+		for path, b := range of {
+			w.write(root, path, b)
+		}
+	}
+	if err := w.close(); err != nil {
+		return err
+	}
+	return os.Rename(s.basesFile()+".new", s.basesFile())
+}
+
+// baseWriter writes lines. The first error of a write is that of close.
+type baseWriter struct {
+	file *os.File
+	buf  *bufio.Writer
+	err  error
+}
+
+func newBaseWriter(name string, flags int) (*baseWriter, error) {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|flags, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return &baseWriter{file: f, buf: bufio.NewWriterSize(f, 64<<10)}, nil
+}
+
+func (w *baseWriter) write(root int, path string, b base) {
+	text, err := json.Marshal(baseLine{Root: root, Path: encodePath(path), base: b})
+	if err == nil && bytes.IndexByte(text, '\n') < 0 {
+		_, err = w.buf.Write(append(text, '\n'))
+	}
+	w.err = errors.Join(w.err, err)
+}
+
+func (w *baseWriter) close() error {
+	return errors.Join(w.err, w.buf.Flush(), w.file.Close())
+}
+
+// baseRecorder writes the bases of what a layer changed in one root.
+type baseRecorder struct {
+	out   *baseWriter
+	root  int
+	real  *nofollow.Tree
+	older []string // upper directories of other finished layers, whose paths have bases
+	began int64    // when the command started: what others changed after that has no known base
+}
+
+// record writes the bases of changes.
+func (b *baseRecorder) record(list []Change) {
+	for _, c := range list {
+		if !b.recorded(c.Path) {
+			b.add(c.Path, true)
+		}
+		if c.Old != nil && c.Old.IsDir() && (c.New == nil || !c.New.IsDir()) {
+			b.addTree(c.Path)
+		}
+	}
+}
+
+// recorded reports whether another layer has changed a path, too.
+func (b *baseRecorder) recorded(rel string) bool {
+	for _, dir := range b.older {
+		if _, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(rel))); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+func (b *baseRecorder) add(rel string, content bool) {
+	info, err := b.real.Lstat(rel)
+	if err != nil {
+		b.out.write(b.root, rel, base{Absent: true, Unknown: !nofollow.Missing(err)})
+		return
+	}
+	b.out.write(b.root, rel, describe(b.real, rel, info, b.began, content))
+}
+
+// addTree records what a directory holds, without the contents.
+func (b *baseRecorder) addTree(dir string) {
+	b.real.Walk(dir, func(rel string, _ fs.FileInfo, err error) bool { // what cannot be read has no record, and is a conflict then
+		if err == nil {
+			b.add(rel, false)
+		}
+		return true
+	})
+}

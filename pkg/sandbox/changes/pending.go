@@ -1,0 +1,145 @@
+package changes
+
+import (
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/nofollow"
+)
+
+// pending are the entries of a set as the last command left them, so that the next
+// one looks only at what it changed itself. What others change in the roots is seen
+// by Set.Changes.
+type pending struct {
+	version int       // of the record
+	roots   [][]Entry // nil: nothing is known
+}
+
+// list returns the entries of all roots.
+func (p *pending) list() []Entry { return slices.Concat(p.roots...) }
+
+// pendingAfter returns the entries of a set whose layer has just been finished.
+// before is the record's version before that.
+func (s *Set) pendingAfter(r *record, layer string, before int) (*pending, error) {
+	s.mu.Lock()
+	known := s.known
+	s.mu.Unlock()
+	now := &pending{version: r.Version, roots: make([][]Entry, len(r.Roots))}
+	for i, root := range r.Roots {
+		real, err := nofollow.Open(root)
+		if err != nil {
+			return nil, err
+		}
+		uppers := s.uppers(r, i)
+		if known.roots == nil || known.version != before || uppers[0] != s.upper(layer, i) {
+			var list []Change
+			list, err = diff(r, i, real, uppers)
+			now.roots[i] = Entries(list)
+		} else {
+			now.roots[i], err = refresh(r, i, real, uppers, known.roots[i])
+		}
+		real.Close() //nolint:errcheck // only read
+		if err != nil {
+			return nil, err
+		}
+	}
+	s.mu.Lock()
+	s.known = *now
+	s.mu.Unlock()
+	return now, nil
+}
+
+// refresh returns the entries of a root after its newest layer was added. known are
+// those before it.
+func refresh(r *record, root int, real *nofollow.Tree, uppers []string, known []Entry) ([]Entry, error) {
+	u := update{union: union{root: root, real: real}, paths: map[string]bool{".": true}}
+	err := u.top(r, uppers)
+	if err == nil {
+		err = u.walk(".", uppers, true)
+	}
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(u.trees, comparePaths)
+	return u.merge(known, Entries(u.sorted())), nil
+}
+
+// update compares what the newest layer has.
+type update struct {
+	union
+	paths map[string]bool // compared again
+	trees []string        // compared again with all beneath them
+}
+
+// walk compares what the newest of the directories in stack has. visible is as for
+// union.walk.
+func (u *update) walk(rel string, stack []string, visible bool) error {
+	newest, older := stack[0], stack[1:]
+	if isOpaque(newest) {
+		u.trees = append(u.trees, rel)
+		return u.union.walk(rel, stack, visible)
+	}
+	for i, dir := range older {
+		if isOpaque(dir) {
+			older, visible = older[:i+1], false
+			break
+		}
+	}
+	infos, err := readDir(newest)
+	if err != nil {
+		return err
+	}
+	for _, info := range infos {
+		name := info.Name()
+		e := &entry{}
+		e.add(newest+"/"+name, info)
+		for _, dir := range older {
+			if info, err := os.Lstat(dir + "/" + name); err == nil {
+				e.add(dir+"/"+name, info)
+			}
+		}
+		if err := u.compare(path.Join(rel, name), e, visible); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (u *update) compare(rel string, e *entry, visible bool) error {
+	if !e.infos[0].IsDir() || len(e.infos) > 1 && !e.infos[1].IsDir() {
+		u.trees = append(u.trees, rel)
+		return u.union.compare(rel, e, visible)
+	}
+	u.paths[rel] = true
+	below, shown, err := u.compareOwn(rel, e, visible)
+	if err != nil {
+		return err
+	}
+	return u.walk(rel, below, shown)
+}
+
+// merge replaces entries. Both lists are sorted, and so is the result.
+func (u *update) merge(known, again []Entry) []Entry {
+	merged := make([]Entry, 0, len(known)+len(again))
+	trees := u.trees
+	for _, e := range known {
+		for len(trees) > 0 && !beneath(trees[0], e.Path) && comparePaths(trees[0], e.Path) < 0 {
+			trees = trees[1:]
+		}
+		if u.paths[e.Path] || len(trees) > 0 && beneath(trees[0], e.Path) {
+			continue
+		}
+		for len(again) > 0 && comparePaths(again[0].Path, e.Path) < 0 {
+			merged, again = append(merged, again[0]), again[1:]
+		}
+		merged = append(merged, e)
+	}
+	return append(merged, again...)
+}
+
+// beneath reports whether a path is dir or in it.
+func beneath(dir, path string) bool {
+	return path == dir || dir == "." || strings.HasPrefix(path, dir+"/")
+}
