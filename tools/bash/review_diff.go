@@ -103,12 +103,16 @@ func describeChange(ctx context.Context, fs *sandbox.FS, root string, c changes.
 	return text
 }
 
-// modes tells of another mode or type.
+// modes describes another mode or type, and other names of the file.
 func modes(c changes.Change) string {
-	if c.Old == nil || c.New == nil || c.Old.Mode() == c.New.Mode() {
-		return ""
+	var parts []string
+	if c.Old != nil && c.New != nil && c.Old.Mode() != c.New.Mode() {
+		parts = append(parts, fmt.Sprintf("mode %v → %v", c.Old.Mode(), c.New.Mode()))
 	}
-	return fmt.Sprintf("mode %v → %v", c.Old.Mode(), c.New.Mode())
+	if n := c.OtherNames(); n > 0 {
+		parts = append(parts, fmt.Sprintf("(%s of this file in the tree may keep the old content)", wording.Count(n, "other name")))
+	}
+	return strings.Join(parts, " ")
 }
 
 func sizes(c changes.Change) string {

@@ -1,11 +1,8 @@
 package changes
 
 import (
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -120,6 +117,9 @@ type plan struct {
 	chosen  []Change
 	parents map[string]bool // directories that are only made for what is in them
 	all     bool
+	// A file that has several names in the layer, by inode: its name in the root if
+	// the content is the same there, and the name that a copy of it got.
+	kept, copied map[uint64]string
 }
 
 // plan chooses the changes of a root. It removes from unused the paths that
@@ -129,7 +129,7 @@ func (s *Set) plan(r *record, root int, paths []string, unused *[]string) (*plan
 	if err != nil {
 		return nil, err
 	}
-	p := &plan{path: r.Roots[root], real: real, parents: map[string]bool{}, all: len(paths) == 0}
+	p := &plan{path: r.Roots[root], real: real, parents: map[string]bool{}, kept: map[uint64]string{}, all: len(paths) == 0}
 	uppers := s.uppers(r, root)
 	if len(uppers) == 0 {
 		return p, nil
@@ -148,6 +148,10 @@ func (s *Set) plan(r *record, root int, paths []string, unused *[]string) (*plan
 	for _, c := range list {
 		if c.New != nil && c.New.IsDir() && c.Kind != Touched {
 			made[c.Path] = c
+		}
+		if names(c.New) > 1 && p.keeps(c) {
+			ino, _ := identity(c.New)
+			p.kept[ino] = c.Path
 		}
 		by, ok := chooses(paths, p.path, c.Path)
 		if !ok && !p.all {
@@ -272,9 +276,9 @@ func (p *plan) directories(known map[string]meta) map[string]meta {
 
 // run carries the plan out.
 func (p *plan) run(dirs map[string]meta, report *Report) error {
-	links := map[uint64]string{}
+	p.copied = map[uint64]string{}
 	for _, c := range p.chosen {
-		if err := p.change(c, links); err != nil {
+		if err := p.change(c); err != nil {
 			return fmt.Errorf("%s: %w", abs(p.path, c.Path), err)
 		}
 		if !p.parents[c.Path] {
@@ -292,143 +296,4 @@ func (p *plan) run(dirs map[string]meta, report *Report) error {
 		}
 	}
 	return nil
-}
-
-// change makes one change.
-func (p *plan) change(c Change, links map[uint64]string) error {
-	if c.Kind == Deleted {
-		if err := p.remove(c.Path); err != nil {
-			return err
-		}
-		whiteout := filepath.Join(p.upper, filepath.FromSlash(c.Path))
-		if info, err := os.Lstat(whiteout); err == nil && isWhiteout(info) {
-			return inWritable(filepath.Dir(whiteout), func() error { return os.Remove(whiteout) })
-		}
-		return nil
-	}
-	now, err := p.real.Lstat(c.Path)
-	if err != nil && !nofollow.Missing(err) {
-		return err
-	}
-	switch {
-	case c.Old != nil && c.Dir && err == nil && now.IsDir():
-		return nil // finishDir gives it its mode
-	case c.Old != nil && c.Dir:
-		return errors.New("is no directory any more")
-	case err == nil && now.IsDir() != c.New.IsDir():
-		if err := p.remove(c.Path); err != nil {
-			return err
-		}
-	}
-	if c.New.IsDir() {
-		err := p.inParent(c.Path, func() error { return p.real.Mkdir(c.Path, 0o700) })
-		if errors.Is(err, fs.ErrExist) {
-			return nil
-		}
-		return err
-	}
-	return p.inParent(c.Path, func() error { return p.put(c, links) })
-}
-
-// inParent runs f while the owner may write in the directory of rel.
-func (p *plan) inParent(rel string, f func() error) error {
-	dir := path.Dir(rel)
-	info, err := p.real.Lstat(dir)
-	if err != nil || info.Mode()&0o300 == 0o300 {
-		return f()
-	}
-	if err := p.real.Chmod(dir, info.Mode()|0o700); err != nil {
-		return err
-	}
-	return errors.Join(f(), p.real.Chmod(dir, info.Mode()))
-}
-
-func (p *plan) remove(rel string) error {
-	return p.inParent(rel, func() error { return p.real.RemoveAll(rel) })
-}
-
-// put moves a file of the layer into the root: atomically by a rename on the
-// same file system, else by a copy that is renamed.
-func (p *plan) put(c Change, links map[uint64]string) error {
-	if err := removeMarks(c.source); err != nil {
-		return err
-	}
-	err := inWritable(filepath.Dir(c.source), func() error { return p.real.MoveIn(c.source, c.Path) })
-	if !crossesDevice(err) {
-		return err
-	}
-	ino, _ := identity(c.New)
-	temp := path.Join(path.Dir(c.Path), ".toolroom-"+rand.Text()[:12])
-	if first, ok := links[ino]; ok && c.New.Mode().IsRegular() {
-		err = p.real.Link(first, temp)
-	} else {
-		err = p.copy(c, temp)
-	}
-	if err == nil {
-		err = p.real.Rename(temp, c.Path)
-	}
-	if err != nil {
-		p.real.Remove(temp) //nolint:errcheck // the error is told
-		return err
-	}
-	links[ino] = c.Path
-	return inWritable(filepath.Dir(c.source), func() error { return os.Remove(c.source) })
-}
-
-// copy writes a file of the layer to a new name in the root.
-func (p *plan) copy(c Change, name string) error {
-	switch {
-	case c.New.Mode()&fs.ModeSymlink != 0:
-		target, err := os.Readlink(c.source)
-		if err != nil {
-			return err
-		}
-		if err = p.real.Symlink(target, name); err != nil {
-			return err
-		}
-		return p.real.Chtimes(name, c.New.ModTime())
-	case c.New.Mode()&fs.ModeNamedPipe != 0:
-		return errors.Join(p.real.Mkfifo(name, c.New.Mode()), p.real.Chmod(name, c.New.Mode()), p.real.Chtimes(name, c.New.ModTime()))
-	case !c.New.Mode().IsRegular():
-		return errors.New("a device cannot be applied")
-	}
-	from, err := openLayerFile(c.source)
-	if err != nil {
-		return err
-	}
-	defer from.Close() //nolint:errcheck // only read
-	to, err := p.real.Create(name, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(to, from)
-	if err = errors.Join(err, to.Chmod(c.New.Mode()), to.Close()); err != nil {
-		return err
-	}
-	return p.real.Chtimes(name, c.New.ModTime())
-}
-
-// finishDir gives a directory its mode and time, and removes it from the layer
-// if nothing is left in it.
-func (p *plan) finishDir(rel string, want meta) error {
-	if info, err := p.real.Lstat(rel); err == nil && info.IsDir() {
-		if err := p.real.Chmod(rel, want.Mode); err != nil {
-			return err
-		}
-		if err := p.real.Chtimes(rel, want.Modified); err != nil {
-			return err
-		}
-	}
-	upper := filepath.Join(p.upper, filepath.FromSlash(rel))
-	if rel == "." {
-		return nil
-	}
-	entries, err := readDir(upper)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err == nil && len(entries) == 0 {
-		return removeDir(upper)
-	}
-	return errors.Join(err, os.Chtimes(upper, want.Modified, want.Modified))
 }

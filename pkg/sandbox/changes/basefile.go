@@ -77,7 +77,7 @@ func (s *Set) saveBases(all []bases) error {
 	return os.Rename(s.basesFile()+".new", s.basesFile())
 }
 
-// baseWriter writes lines. The first error of a write is that of close.
+// baseWriter writes lines. close returns the errors of all writes.
 type baseWriter struct {
 	file *os.File
 	buf  *bufio.Writer
@@ -104,7 +104,7 @@ func (w *baseWriter) close() error {
 	return errors.Join(w.err, w.buf.Flush(), w.file.Close())
 }
 
-// baseRecorder writes the bases of what a layer changed in one root.
+// baseRecorder writes the bases for the changes of a layer to one root.
 type baseRecorder struct {
 	out   *baseWriter
 	root  int

@@ -91,5 +91,14 @@ type Mount struct {
 	Work  string
 }
 
+// OtherNames returns how many other names the changed file has in the root. They keep
+// the old content, since overlayfs copies the file that a command writes.
+func (c Change) OtherNames() int {
+	if c.Old == nil || c.New == nil || c.Kind != Modified || !c.Old.Mode().IsRegular() {
+		return 0
+	}
+	return max(int(names(c.Old))-1, 0)
+}
+
 // abs returns the path of an entry of a root.
 func abs(root, rel string) string { return filepath.Join(root, filepath.FromSlash(rel)) }

@@ -48,9 +48,9 @@ func removeMark(path, name string) error {
 	})
 }
 
-// withMode runs f, again with bits added to the mode of a file of a layer if
-// that is what f fails for: the kernel lets a user without rights read and
-// write attributes only of files that the user may read and write.
+// withMode runs f. If f lacks a right, it adds bits to the mode of a file of a layer
+// and runs f again: a user without rights can read and write attributes only of
+// files that the user may read and write.
 func withMode(path string, bits fs.FileMode, f func() error) error {
 	err := f()
 	if err != unix.EACCES {
@@ -110,3 +110,55 @@ func lockFile(f *os.File) error {
 }
 
 func crossesDevice(err error) bool { return errors.Is(err, unix.EXDEV) }
+
+// names returns how many names a file has.
+func names(info fs.FileInfo) uint64 {
+	if info == nil {
+		return 0
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0
+	}
+	return uint64(stat.Nlink)
+}
+
+// nextData returns where the next data of a file, from at on, begins and ends; both
+// are size where only a hole is left.
+func nextData(f *os.File, at, size int64) (begin, end int64) {
+	begin, err := unix.Seek(int(f.Fd()), at, unix.SEEK_DATA)
+	if err == unix.ENXIO {
+		return size, size
+	}
+	if err != nil {
+		return at, size // the file system knows no holes
+	}
+	if end, err = unix.Seek(int(f.Fd()), begin, unix.SEEK_HOLE); err != nil || end > size {
+		end = size
+	}
+	return min(begin, size), end
+}
+
+// copyAttributes copies the attributes of a user. What the other file system does
+// not take is left out.
+func copyAttributes(to, from *os.File) error {
+	list := make([]byte, 64<<10)
+	n, err := unix.Flistxattr(int(from.Fd()), list)
+	if err != nil {
+		return nil // a file system without attributes
+	}
+	value := make([]byte, 64<<10)
+	for _, name := range strings.Split(string(list[:n]), "\x00") {
+		if !strings.HasPrefix(name, "user.") || strings.HasPrefix(name, "user.overlay.") {
+			continue
+		}
+		size, err := unix.Fgetxattr(int(from.Fd()), name, value)
+		if err == nil {
+			err = unix.Fsetxattr(int(to.Fd()), name, value[:size], 0)
+		}
+		if err != nil && err != unix.EOPNOTSUPP {
+			return err
+		}
+	}
+	return nil
+}

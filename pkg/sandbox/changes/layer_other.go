@@ -12,13 +12,16 @@ import (
 
 var errNoLayers = errors.New("changes apart from the roots need Linux")
 
-func isWhiteout(fs.FileInfo) bool                 { return false }
-func isOpaque(string) bool                        { return false }
-func removeOpaque(string) error                   { return errNoLayers }
-func makeWhiteout(string) error                   { return errNoLayers }
-func makeOpaque(string) error                     { return errNoLayers }
-func removeMarks(string) error                    { return nil }
-func identity(fs.FileInfo) (ino uint64, at int64) { return 0, 0 }
-func copyTimes(string, fs.FileInfo) error         { return errNoLayers }
-func lockFile(*os.File) error                     { return errNoLayers }
-func crossesDevice(error) bool                    { return false }
+func isWhiteout(fs.FileInfo) bool                           { return false }
+func isOpaque(string) bool                                  { return false }
+func removeOpaque(string) error                             { return errNoLayers }
+func makeWhiteout(string) error                             { return errNoLayers }
+func makeOpaque(string) error                               { return errNoLayers }
+func removeMarks(string) error                              { return nil }
+func identity(fs.FileInfo) (ino uint64, at int64)           { return 0, 0 }
+func copyTimes(string, fs.FileInfo) error                   { return errNoLayers }
+func lockFile(*os.File) error                               { return errNoLayers }
+func crossesDevice(error) bool                              { return false }
+func names(fs.FileInfo) uint64                              { return 0 }
+func copyAttributes(*os.File, *os.File) error               { return errNoLayers }
+func nextData(_ *os.File, _, size int64) (begin, end int64) { return size, size }

@@ -56,7 +56,7 @@ func TestDirectoryIsReplacedByALink(t *testing.T) {
 	}
 }
 
-// The same at any moment of an apply. CHANGES_SWAPS says how often that is tried.
+// The same at any moment of an apply. CHANGES_SWAPS is the number of tries.
 func TestDirectoryIsReplacedByALinkAtRandom(t *testing.T) {
 	b := newBench(t)
 	hooks, dir, link := filepath.Join(b.Root, ".git/hooks"), filepath.Join(b.Root, "d"), filepath.Join(b.Root, "link")

@@ -167,9 +167,9 @@ func (u *union) compare(rel string, e *entry, visible bool) error {
 	return u.walk(rel, below, visible)
 }
 
-// compareOwn adds the change of one name, without what is in it. For a directory it
-// returns those of this name that are shown as one, and whether the root's is among
-// them.
+// compareOwn adds the change of one name without its entries. For a directory it
+// returns the directories of this name that overlayfs merges, and whether the root's
+// directory is merged with them.
 func (u *union) compareOwn(rel string, e *entry, visible bool) (below []string, shown bool, err error) {
 	top := e.infos[0]
 	old, err := u.real.Lstat(rel)

@@ -210,11 +210,11 @@ func (t *Tree) Chmod(rel string, mode fs.FileMode) error {
 	return t.in("chmod", rel, func(dir int, name string) error { return Chmod(dir, name, mode) })
 }
 
-// Chtimes changes the time of access and of change of a file or link.
+// Chtimes changes the time of modification of a file or link, not that of access.
 func (t *Tree) Chtimes(rel string, at time.Time) error {
 	return t.in("chtimes", rel, func(dir int, name string) error {
-		spec := unix.NsecToTimespec(at.UnixNano())
-		return unix.UtimesNanoAt(dir, name, []unix.Timespec{spec, spec}, unix.AT_SYMLINK_NOFOLLOW)
+		times := []unix.Timespec{{Nsec: unix.UTIME_OMIT}, unix.NsecToTimespec(at.UnixNano())}
+		return unix.UtimesNanoAt(dir, name, times, unix.AT_SYMLINK_NOFOLLOW)
 	})
 }
 
@@ -236,8 +236,8 @@ func Chmod(dir int, name string, mode fs.FileMode) error {
 	return os.Chmod("/proc/self/fd/"+strconv.Itoa(fd), mode)
 }
 
-// RemoveAll removes a file in an open directory, or a directory with all in it, also
-// one that is closed to its owner. A missing file is no error.
+// RemoveAll removes a file in an open directory, or a directory with all in it. It
+// opens directories that are closed to their owner. A missing file is no error.
 func RemoveAll(dir int, name string) error {
 	if name == "." {
 		return errors.New("a root is not removed")

@@ -13,10 +13,11 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
-// State describes a tree, a line for each entry: type, mode, owner, time of change,
-// content or target, and which names are the same file.
+// State describes a tree, a line for each entry: type, mode, owner, time, content or
+// target, attributes, and which names are the same file.
 func State(t testing.TB, root string) string {
 	t.Helper()
 	var lines []string
@@ -50,9 +51,26 @@ func State(t testing.TB, root string) string {
 				}
 			}
 		}
-		lines = append(lines, line)
+		lines = append(lines, line+attributes(name))
 		return nil
 	}))
 	sort.Strings(lines)
 	return strings.Join(lines, "\n")
+}
+
+// attributes returns the attributes that users give to a file.
+func attributes(name string) (text string) {
+	list := make([]byte, 4096)
+	n, err := unix.Llistxattr(name, list)
+	if err != nil {
+		return "" // a file system without attributes
+	}
+	for _, attribute := range strings.Split(string(list[:n]), "\x00") {
+		if strings.HasPrefix(attribute, "user.") {
+			value := make([]byte, 4096)
+			n, err := unix.Lgetxattr(name, attribute, value)
+			text += fmt.Sprintf(" %s=%q %v", attribute, value[:max(n, 0)], err)
+		}
+	}
+	return text
 }

@@ -14,9 +14,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/sandboxtest"
 )
 
-// Links that another process puts in place of a directory or of a file while a
-// command is undone lead no change to what they name. UNDO_SWAPS says how often that
-// is tried.
+// Another process replaces a directory and a file by links while a command is undone:
+// the targets of the links stay as they are. UNDO_SWAPS is the number of tries.
 func TestReplacedByALinkAtRandom(t *testing.T) {
 	b := newBench(t, proc.L2)
 	undone := 0

@@ -1,0 +1,167 @@
+package changes_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/changes"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/sandboxtest"
+)
+
+// scripts are commands by name, for the tree of before. Each leaves the same tree
+// where it is applied as where it is kept.
+var scripts = map[string]string{
+	"link made":                  `ln a new`,
+	"link made, other order":     `ln d/x 0; ln d/x d/z`,
+	"link to one of several":     `ln h1 h3; ln h2 d/h4`,
+	"link, then write":           `ln a new; echo more >> new`,
+	"link of a new file":         `echo n > n1; ln n1 n2; ln n1 d/n3`,
+	"link broken":                `rm h1; echo other > h1`,
+	"link removed":               `rm h1`,
+	"mode of one of several":     `chmod 600 h1`,
+	"time of one of several":     `touch -d @1600000000 h2`,
+	"mode of a directory only":   `chmod 700 d`,
+	"mode of the root only":      `chmod 711 .`,
+	"mode of the root":           `chmod 711 .; echo n > n`,
+	"time of a file only":        `touch -d @1600000000 a`,
+	"exchange":                   exchange + `exchange a d/x`,
+	"exchange of directories":    `mkdir n1 n2; echo 1 > n1/f; ` + exchange + `exchange n1 n2`,
+	"exchange with a link":       exchange + `exchange a link`,
+	"fifo":                       `mkfifo -m 640 d/fifo; rm fifo; mkfifo -m 600 fifo`,
+	"fifo and file":              `rm a fifo; mkfifo a; echo f > fifo`,
+	"sparse":                     `truncate -s 30M sparse; echo x | dd of=sparse bs=1 seek=1M conv=notrunc status=none; echo more >> holes`,
+	"attributes":                 `echo more >> attributes; chmod 600 d/attributes`,
+	"replaced by a directory":    `rm a; mkdir a; echo x > a/x; rm -r d; echo d > d`,
+	"names that need no quoting": `echo n > 'd/new line'; mv link $'d/\n'; mkdir -p ...; echo x > .../..x`,
+}
+
+// exchange swaps two files with RENAME_EXCHANGE.
+const exchange = `exchange() { python3 -c 'import ctypes,sys; l=ctypes.CDLL(None,use_errno=True); r=l.renameat2(-100,sys.argv[1].encode(),-100,sys.argv[2].encode(),2); sys.exit(r and "exchange: "+str(ctypes.get_errno()))' "$@"; }; `
+
+func prepare(t *testing.T, b *bench) {
+	b.Empty()
+	b.RunOutside(`echo a > a; mkdir -p d/sub; echo x > d/x; echo h > h1; ln h1 h2; ln -s a link; mkfifo fifo; truncate -s 20M holes; echo at > attributes; echo at > d/attributes; touch -d @1700000000 a d/x h1 link fifo holes attributes d/attributes d .`)
+	for _, name := range []string{"attributes", "d/attributes"} {
+		if err := unix.Setxattr(filepath.Join(b.Root, name), "user.test", []byte("value"), 0); err != nil {
+			t.Logf("no attributes of users here: %v", err)
+		}
+	}
+}
+
+// ownTime is the time of an entry that a command changed.
+var ownTime = regexp.MustCompile(` 1(7[1-9]|[89]\d)\d{7}\.\d{9}`)
+
+func TestAppliedIsAsKept(t *testing.T) {
+	kept, layered := newBench(t), newBench(t)
+	memory := benchWithStore(t, otherFileSystem(t))
+	for name, script := range scripts {
+		t.Run(name, func(t *testing.T) {
+			if _, err := exec.LookPath("python3"); err != nil && strings.Contains(script, "python3") {
+				t.Skip(err)
+			}
+			prepare(t, kept)
+			said := kept.run(nil, script)
+			want := ownTime.ReplaceAllString(sandboxtest.State(t, kept.Root), " now")
+			for _, b := range []*bench{layered, memory} {
+				if b == nil {
+					continue
+				}
+				prepare(t, b)
+				before := sandboxtest.State(t, b.Root)
+				set, err := b.store.Create([]string{b.Root})
+				require.NoError(t, err)
+				require.Equal(t, said, b.run(set, script))
+				require.Equal(t, before, sandboxtest.State(t, b.Root))
+				report, err := set.Apply(nil, nil)
+				require.NoError(t, err)
+				require.Zero(t, report.Left)
+				require.NotEmpty(t, report.Applied)
+				require.Equal(t, want, ownTime.ReplaceAllString(sandboxtest.State(t, b.Root), " now"))
+				for _, sparse := range []string{"sparse", "holes"} {
+					if info, err := os.Stat(filepath.Join(b.Root, sparse)); err == nil {
+						require.Less(t, info.Sys().(*syscall.Stat_t).Blocks*512, int64(4<<20), sparse)
+					}
+				}
+			}
+		})
+	}
+}
+
+// Overlayfs copies a file that is written or moved: its other names stay together and
+// keep the content.
+func TestOneOfSeveralNamesIsWritten(t *testing.T) {
+	b := newBench(t)
+	prepare(t, b)
+	set, err := b.store.Create([]string{b.Root})
+	require.NoError(t, err)
+	require.Equal(t, "h\n", b.run(set, `echo more >> h1; cat h2; rm d/x; ln h2 d/x; mv d/x moved`))
+	list, err := set.Changes()
+	require.NoError(t, err)
+	require.Equal(t, "deleted d/x, modified h1, created moved", summary(list))
+	for _, c := range list {
+		if c.Path == "h1" {
+			require.Equal(t, 1, c.OtherNames())
+		}
+	}
+	_, err = set.Apply(nil, nil)
+	require.NoError(t, err)
+	require.Equal(t, "h\nmore\nh\n", b.run(nil, `cat h1 h2`))
+}
+
+// A socket is not applied: its program is gone.
+func TestSockets(t *testing.T) {
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip(err)
+	}
+	b := newBench(t)
+	prepare(t, b)
+	set, err := b.store.Create([]string{b.Root})
+	require.NoError(t, err)
+	b.run(set, `python3 -c 'import os,socket; os.remove("a"); [socket.socket(socket.AF_UNIX).bind(n) for n in ("a","new")]'`)
+	list, err := set.Changes()
+	require.NoError(t, err)
+	require.Equal(t, "deleted a", summary(list))
+	report, err := set.Apply(nil, nil)
+	require.NoError(t, err)
+	require.Zero(t, report.Left)
+	require.NoFileExists(t, filepath.Join(b.Root, "a"))
+	require.NoFileExists(t, filepath.Join(b.Root, "new"))
+}
+
+// benchWithStore keeps changes in dir, so that they cannot be renamed into the root.
+// It returns nil where overlayfs cannot work with it.
+func benchWithStore(t *testing.T, dir string) *bench {
+	if dir == "" {
+		return nil
+	}
+	c := proc.Config{Level: proc.L2, Hidden: []string{dir}}
+	b := &bench{Bench: sandboxtest.NewBench(t, sandboxtest.Place(t), c), store: changes.New(dir), dir: dir}
+	set, err := b.store.Create([]string{b.Root})
+	require.NoError(t, err)
+	if said := b.run(set, "echo ran"); !strings.Contains(said, "ran") {
+		t.Logf("overlayfs does not take %s: %s", dir, said)
+		return nil
+	}
+	require.NoError(t, set.Discard())
+	return b
+}
+
+// otherFileSystem makes a directory in memory, "" if that is not possible.
+func otherFileSystem(t *testing.T) string {
+	dir, err := os.MkdirTemp("/dev/shm", "changes-test-")
+	if err != nil {
+		t.Log(err)
+		return ""
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
