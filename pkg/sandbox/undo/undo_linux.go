@@ -175,6 +175,20 @@ func (u *undoing) stat(path string) (state supervise.UndoState) {
 	return state
 }
 
+// hash returns the hash of a file as an UndoStamp has it, "" where it cannot be read.
+func (u *undoing) hash(path string) string {
+	tree, rel, err := u.treeOf(path)
+	if err != nil {
+		return ""
+	}
+	f, err := tree.OpenFile(rel)
+	if err != nil {
+		return ""
+	}
+	defer f.Close() //nolint:errcheck // only read
+	return supervise.HashOf(f)
+}
+
 func kind(mode int64) int64 { return mode & unix.S_IFMT }
 
 // mostNamed bounds the paths that an error names.
@@ -204,7 +218,7 @@ func (u *undoing) check(stamps []supervise.UndoRecord, ended int64) error {
 				continue
 			}
 			path = later
-		case was.Size == is.Size && was.Modified == is.Modified:
+		case was.Size == is.Size && (was.Modified == is.Modified || was.Hash != "" && was.Hash == u.hash(path)):
 			continue
 		}
 		names = append(names, sandbox.EscapeName(path))

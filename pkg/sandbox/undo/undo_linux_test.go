@@ -131,6 +131,28 @@ func TestConflict(t *testing.T) {
 	}
 }
 
+// A file that others touched, or wrote with the same content, is as the command left
+// it.
+func TestSameContentIsNoConflict(t *testing.T) {
+	for name, others := range map[string]string{
+		"touched":   "touch a new",
+		"written":   "cp a copy; cat copy > a; rm copy",
+		"replaced":  "cp -p new copy; mv copy new",
+		"time back": "touch -d @1600000000 a",
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, proc.L2)
+			b.RunOutside("echo a > a; chmod 644 a; touch -d @1700000000 a .")
+			before := sandboxtest.State(t, b.Root)
+			id, _ := b.run("echo ours >> a; echo new > new")
+			time.Sleep(20 * time.Millisecond) // the kernel counts time in steps of up to 10 ms
+			b.RunOutside(others)
+			b.undo(id)
+			require.Equal(t, before, sandboxtest.State(t, b.Root))
+		})
+	}
+}
+
 // What others change elsewhere, also in the same directories, is no conflict and
 // stays.
 func TestOthersChangesStay(t *testing.T) {

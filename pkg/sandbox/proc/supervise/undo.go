@@ -54,12 +54,14 @@ type UndoState struct {
 	Link     string // the name of a hard link to the file in the record's directory
 	Held     bool   // the content is in data from Offset on
 	Offset   int64
+	Hash     string // CRC-64 of the content, in an UndoStamp; "": unknown
 }
 
 // Bounds of one undo record.
 const (
 	UndoFileBytes = 16 << 20  // of one file that is copied
 	UndoBytes     = 256 << 20 // of all files together
+	undoHashBytes = 64 << 20  // of the files whose content is hashed at the end
 	undoRecords   = 200_000
 )
 
@@ -78,5 +80,6 @@ func (r *UndoRecord) fields(f *fields) {
 	}
 	f.string(&b.Target)
 	f.string(&b.Link)
+	f.string(&b.Hash)
 	f.flag(&b.Held)
 }

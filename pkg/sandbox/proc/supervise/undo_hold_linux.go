@@ -1,6 +1,9 @@
 package supervise
 
 import (
+	"hash/crc64"
+	"io"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -55,7 +58,8 @@ func (r *recorder) link(p *place) string {
 	return name
 }
 
-// copy copies a file's content to data.
+// copy copies a file's content to data. Where the file system can, both then share
+// the blocks.
 func (r *recorder) copy(p *place, size int64) (offset int64, held bool) {
 	from, err := unix.Openat(p.dir, p.base, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -66,9 +70,11 @@ func (r *recorder) copy(p *place, size int64) (offset int64, held bool) {
 	if unix.Fstat(from, &file) != nil || idOf(&file) != idOf(&p.file) {
 		return 0, false
 	}
-	buf := make([]byte, max(min(size, 256<<10), 1))
-	offset = r.at
-	for done := int64(0); done < size; {
+	const block = 4 << 10 // file systems share whole blocks
+	offset = (r.at + block - 1) / block * block
+	done := shareRange(from, r.data, offset, size)
+	buf := make([]byte, max(min(size-done, 256<<10), 1))
+	for done < size {
 		n, err := unix.Pread(from, buf, done)
 		if err != nil || n == 0 {
 			return 0, false
@@ -78,7 +84,43 @@ func (r *recorder) copy(p *place, size int64) (offset int64, held bool) {
 		}
 		done += int64(n)
 	}
-	r.at += size
+	r.at = offset + size
 	r.bytes += size
 	return offset, true
+}
+
+// shareRange has the kernel copy the beginning of a file to an offset of another
+// one, which shares the blocks on btrfs and XFS. It returns how much was copied, 0
+// where the kernel cannot.
+func shareRange(from, to int, offset, size int64) (done int64) {
+	for done < size {
+		in, out := done, offset+done
+		n, err := unix.CopyFileRange(from, &in, to, &out, int(size-done), 0)
+		if err != nil || n <= 0 {
+			break
+		}
+		done += int64(n)
+	}
+	return done
+}
+
+// hashFile returns HashOf of a file, "" if the file cannot be read.
+func hashFile(path string) string {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return ""
+	}
+	f := os.NewFile(uintptr(fd), path)
+	defer f.Close() //nolint:errcheck // only read
+	return HashOf(f)
+}
+
+// HashOf returns the CRC-64 of a content, "" if it has more than UndoFileBytes. A
+// change by accident is found; a record is no boundary against others.
+func HashOf(r io.Reader) string {
+	h := crc64.New(crc64.MakeTable(crc64.ECMA))
+	if n, err := io.Copy(h, io.LimitReader(r, UndoFileBytes+1)); err != nil || n > UndoFileBytes {
+		return ""
+	}
+	return strconv.FormatUint(h.Sum64(), 16)
 }

@@ -154,6 +154,7 @@ func (r *recorder) finish() {
 	}
 	slices.Sort(paths)
 	var text []byte
+	left := int64(undoHashBytes)
 	for _, path := range paths {
 		var file unix.Stat_t
 		var state UndoState
@@ -161,6 +162,10 @@ func (r *recorder) finish() {
 			state = StateOf(&file)
 			state.Target = readTarget(unix.AT_FDCWD, path, &file)
 			state.Held = r.covered(path)
+			if file.Mode&unix.S_IFMT == unix.S_IFREG && state.Size <= min(UndoFileBytes, left) {
+				left -= state.Size
+				state.Hash = hashFile(path)
+			}
 		}
 		text = Append(text, &UndoRecord{Kind: UndoStamp, Path: path, Before: state})
 	}
