@@ -89,9 +89,13 @@ func (s *scope) environment(name string, value field, by string) {
 		s.commandValue(value, name)
 	case name == "PATH":
 		if !plainPath(value.text) {
-			s.doubt(true, "PATH decides which programs run")
+			added := slices.Contains(strings.Split(value.text, ":"), anything)
+			s.doubt(!added, "PATH decides which programs run")
 		}
-	case name == "IFS" && by == "" && s.before("read ", "mapfile ", "readarray "):
+	case name == "IFS" && by == "" && (s.before("read ", "mapfile ", "readarray ") || strings.Trim(value.text, " \t\n") == ""):
+	case harmlessSetting(name, value):
+	case name == "PYTHONPATH" || name == "NODE_PATH":
+		s.doubt(value.text == anything, "%s names directories of code that programs run", name)
 	case name == "GOFLAGS":
 		if value.unknown() || strings.Contains(value.text, "exec") {
 			s.doubt(true, "GOFLAGS may name a program to run")
@@ -102,6 +106,23 @@ func (s *scope) environment(name string, value field, by string) {
 			s.doubt(true, "%s changes what other commands run", name)
 		}
 	}
+}
+
+// harmlessSetting reports whether options in a variable run nothing.
+func harmlessSetting(name string, value field) bool {
+	words := strings.Fields(value.text)
+	switch name {
+	case "LESS":
+		return !slices.ContainsFunc(words, func(word string) bool { return strings.Trim(word, "-FRXSiIMNqsgJwWeEx0123456789") != "" })
+	case "NODE_OPTIONS":
+		return !slices.ContainsFunc(words, func(word string) bool {
+			option, _, _ := strings.Cut(word, "=")
+			return !slices.Contains(strings.Fields(`--max-old-space-size --max-semi-space-size --max-http-header-size --no-warnings --enable-source-maps
+				--trace-warnings --trace-deprecation --no-deprecation --openssl-legacy-provider --experimental-vm-modules --dns-result-order
+				--stack-trace-limit --unhandled-rejections --throw-deprecation --preserve-symlinks`), option)
+		})
+	}
+	return false
 }
 
 // before reports whether the statement that the assignment stands in goes on
@@ -296,7 +317,7 @@ func (s *scope) arithmeticVariable(name string) {
 		}
 		seen[left[0]] = true
 		if v.open {
-			s.doubt(true, "arithmetic evaluates $%s, whose value is not known", excerpt(left[0]))
+			s.doubt(strings.Contains(s.text, "[$(") || strings.Contains(s.text, "[`"), "arithmetic evaluates $%s, whose value is not known", excerpt(left[0]))
 		}
 		for _, value := range v.values {
 			s.arithmeticText(field{text: value})

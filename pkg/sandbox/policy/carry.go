@@ -40,6 +40,11 @@ func (s *scope) carried(c call) {
 		}
 	}
 	args := c.args()
+	if c.base == "npm" { // what follows -- is for the script
+		if end := slices.IndexFunc(args, func(f field) bool { return f.is("--") }); end >= 0 {
+			args = args[:end]
+		}
+	}
 	for i, arg := range args {
 		if arg.many || len(arg.text) > maxCarryText {
 			continue
@@ -106,7 +111,8 @@ func afterFields(line string, n int) string {
 // trial judges something apart and takes over only what a rule of the user's,
 // or the ban of network clients, says of it.
 func (s *scope) trial(far bool, judge func(inner *scope)) {
-	trial := &check{policy: s.check.policy, nodes: s.check.nodes, bytes: s.check.bytes}
+	trial := s.check.apart()
+	trial.sure = true
 	judge(&scope{check: trial, depth: s.depth + 1, vars: newVariables(), functions: map[string]bool{}, at: s.at})
 	s.check.nodes, s.check.bytes = trial.nodes, trial.bytes
 	if d := trial.denied; d != nil && (strings.HasPrefix(d.rule, "deny ") || d.rule == "network clients" && !far) {

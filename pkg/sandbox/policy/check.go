@@ -27,6 +27,8 @@ type check struct {
 	asked  *finding
 	doubts []Doubt
 	unsets bool // something may take functions away again
+	hides  bool // a name or shell code may be hidden somewhere
+	sure   bool // only what surely breaks a rule counts
 }
 
 // scope is one text under check: the command itself, or what is given to
@@ -36,11 +38,15 @@ type scope struct {
 	text       string
 	depth      int
 	vars       *variables
-	functions  map[string]bool // defined for sure before where the check stands
-	positional []field         // $1…; nil where not known
-	zero       field           // $0
-	follow     string          // the statement after its assignments
-	at         string          // the simple command that is being looked at
+	functions  map[string]bool       // defined for sure before where the check stands
+	positional []field               // $1…; nil where not known
+	set        [][]field             // what set may make of them
+	zero       field                 // $0
+	follow     string                // the statement after its assignments
+	at         string                // the simple command that is being looked at
+	listed     map[*syntax.Stmt]bool // their input is a list of files
+	files      bool                  // and so is the present command's
+	written    map[string]bool       // names of files that the text writes; nil: not known yet
 }
 
 // Check judges a command as bash -c would run it. It never runs anything,
@@ -72,6 +78,8 @@ func (c *check) tooMuch(why string) {
 func (s *scope) doubt(hides bool, format string, args ...any) {
 	reason := printable(fmt.Sprintf(format, args...), maxReason)
 	c := s.check
+	c.hides = c.hides || hides
+	hides = hides && !c.sure
 	if hides && len(c.policy.deny) > 0 {
 		r := c.policy.deny[0]
 		c.deny(finding{
@@ -160,7 +168,7 @@ func (s *scope) within(text field, inner *scope) {
 // it does not parse means nothing.
 func (s *scope) guess(text field, inner *scope) {
 	script := strings.ReplaceAll(text.text, anything, "${__}")
-	trial := &check{policy: s.check.policy, nodes: s.check.nodes, bytes: s.check.bytes}
+	trial := s.check.apart()
 	inner.check = trial
 	inner.parse(script)
 	s.check.nodes, s.check.bytes = trial.nodes, trial.bytes
@@ -170,8 +178,14 @@ func (s *scope) guess(text field, inner *scope) {
 	s.check.merge(trial)
 }
 
+// apart returns a check of the same policy whose findings are kept separate.
+func (c *check) apart() *check {
+	return &check{policy: c.policy, nodes: c.nodes, bytes: c.bytes, sure: c.sure}
+}
+
 // merge takes over what another check found.
 func (c *check) merge(other *check) {
+	c.hides = c.hides || other.hides
 	if c.denied == nil {
 		c.denied = other.denied
 	}
@@ -243,6 +257,8 @@ func (s *scope) defined(stmt *syntax.Stmt) {
 
 func (s *scope) visit(node syntax.Node) bool {
 	switch node := node.(type) {
+	case *syntax.BinaryCmd:
+		s.pipe(node)
 	case *syntax.Stmt:
 		s.statement(node)
 	case *syntax.DeclClause:
@@ -289,8 +305,11 @@ func (s *scope) statement(stmt *syntax.Stmt) {
 			s.check.tooMuch("too many words after expansion")
 			return
 		}
+		s.files = s.listed[stmt]
 		s.simple(fields, stmt.Redirs, true)
+		s.files = false
 	}
+	s.afterSet(call.Args)
 }
 
 // redirections looks for bash's own network devices.

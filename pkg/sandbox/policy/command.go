@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -70,6 +71,9 @@ func (s *scope) unknownProgram(fields []field) []field {
 	for _, rules := range [][]rule{s.check.policy.deny, s.check.policy.ask} {
 		s.rules(rules, fields, "")
 	}
+	if word.files {
+		s.globbedProgram(fields)
+	}
 	if slash, last := strings.LastIndexByte(word.text, '/'), strings.LastIndexByte(word.text, 0); slash > last {
 		s.doubt(false, "runs a program at a place that is not known")
 		return append([]field{{text: "./" + word.text[slash+1:]}}, fields[1:]...)
@@ -81,16 +85,30 @@ func (s *scope) unknownProgram(fields []field) []field {
 	return nil
 }
 
+// globbedProgram denies what a glob may well find under the name of a program
+// that is banned: /usr/bin/cur? and [c]url.
+func (s *scope) globbedProgram(fields []field) {
+	dir, base := splitProgram(fields[0].text)
+	if dir != "" && !systemDir(dir) && !strings.Contains(dir, anything) || len(strings.ReplaceAll(base, anything, "")) < 2 {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(networkClients)) {
+		if !s.check.policy.network && glob(strings.ReplaceAll(base, anything, "*"), name) == yes {
+			s.network(call{fields: append([]field{{text: name}}, fields[1:]...), base: name})
+		}
+	}
+}
+
 // rules applies deny or ask rules to the words.
 func (s *scope) rules(rules []rule, fields []field, base string) {
 	for _, r := range rules {
 		fit := r.fits(fields)
-		if fit == no {
+		if fit == no || fit == maybe && s.check.sure {
 			continue
 		}
-		f := finding{command: s.at, name: excerpt(base), rule: r.String(), why: "a " + r.kind + " rule matches it"}
+		f := finding{command: s.at, name: excerpt(base), rule: r.String(), why: r.article() + " rule matches it"}
 		if fit == maybe {
-			f.why = "words that are not known before it runs may make it match a " + r.kind + " rule"
+			f.why = "words that are not known before it runs may make it match " + r.article() + " rule"
 			f.instead = "Write the words out."
 		}
 		if r.kind == "deny" {

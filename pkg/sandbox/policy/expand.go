@@ -129,11 +129,16 @@ func (b *builder) flush() {
 	if b.open {
 		var out strings.Builder
 		closing := bytes.LastIndexByte(b.cur, ']')
-		for i, c := range b.cur {
+		for i := 0; i < len(b.cur); i++ {
+			c, end := b.cur[i], 0
+			if c == markBracket && i < closing {
+				end = bracketEnd(b.cur[i:])
+			}
 			switch {
-			case c == markStar, c == markBracket && i < closing:
+			case c == markStar, end > 0:
 				out.WriteByte(0)
 				b.many = true
+				i += max(0, end-1)
 			case c == markBracket:
 				out.WriteByte('[')
 			default:
@@ -145,6 +150,23 @@ func (b *builder) flush() {
 		b.fields = append(b.fields, field{text: text, many: b.many, files: files})
 	}
 	b.cur, b.open, b.many = b.cur[:0], false, false
+}
+
+const maxBracket = 64 // bytes of a bracket expression that is read as one
+
+// bracketEnd returns the length of the bracket expression that text begins
+// with. One that holds a slash or another bracket may end elsewhere: of it
+// only the bracket itself counts.
+func bracketEnd(text []byte) int {
+	text = text[:min(len(text), maxBracket)]
+	if len(text) < 3 {
+		return 1
+	}
+	end := bytes.IndexByte(text[2:], ']') + 2
+	if end < 2 || bytes.ContainsAny(text[1:end], "/]\x03") {
+		return 1
+	}
+	return end + 1
 }
 
 func (b *builder) parts(parts []syntax.WordPart, q quoting) {

@@ -125,10 +125,18 @@ func (s *scope) gitSetting(setting field, where string) {
 		s.doubt(true, "%s sets a key that is not known", where)
 	case !executingKey(key):
 	case slices.Contains([]string{"", "false", "true", "/dev/null", "cat", "always", "never", "user"}, value):
+	case strings.HasPrefix(strings.ToLower(key), "alias."):
+		s.gitAlias(value, where+" "+excerpt(key))
+	case slices.ContainsFunc(fileKeys, func(part string) bool { return strings.Contains(strings.ToLower(key), part) }):
+		s.doubt(strings.Contains(value, anything), "%s sets %s, which may run a command", where, excerpt(key))
 	default:
-		s.doubt(true, "%s sets %s, which may run a command", where, excerpt(key))
+		s.commandValue(field{text: value}, where+" "+excerpt(key))
 	}
 }
+
+// fileKeys are parts of those keys whose value is a file or directory with
+// what runs, or an address.
+var fileKeys = []string{"core.hookspath", "core.attributesfile", "init.templatedir", "include", "url.", "remote."}
 
 // gitConfig judges git config KEY VALUE; reading is no matter.
 func (s *scope) gitConfig(args []field) {

@@ -38,6 +38,12 @@
 // on values that are not known. Not seen at all: what a file, once written,
 // does when another program reads it as its configuration.
 //
+// What is undecided counts as hiding a command that a deny or ask rule names,
+// unless it runs a file that lies there (./x, source x, python x.py), or code
+// of another language that none of the usual words for starting a program is
+// in (harmless.go). What runs in a container or on another machine is held to
+// the rules, too: it may have the files of this one.
+//
 // Rules are words: "git push *". The first names the program, by base name
 // unless it has a slash; * in a word stands for any text, a word that is only
 // * for any number of words. A deny or ask rule holds however options are

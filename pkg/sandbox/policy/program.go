@@ -59,31 +59,131 @@ var interpreters = map[string]string{
 var readsInput = strings.Fields("python pypy perl ruby node nodejs php lua luajit tclsh r julia guile ed ex m4 dc sqlite3 psql mysql at batch crontab")
 
 func (s *scope) interpreter(c call) {
-	name := strings.ToLower(c.base)
-	options, ok := interpreters[name]
-	if !ok {
-		name = strings.TrimRight(strings.TrimRight(name, "0123456789."), "-") // python3.12, php8.2
-		options, ok = interpreters[name]
-	}
+	name, options, ok := interpreterOf(c.base)
 	if !ok || options == "never" || s.ruled(c) {
 		return
 	}
-	args := c.args()
-	operand := false
-	for _, arg := range args {
+	args, language := c.args(), languageOf(name)
+	operand, coded := false, false
+	for i, arg := range args {
 		for _, option := range strings.Fields(options) {
-			if hasCode(option, arg.text) {
-				s.doubt(true, "%s %s runs code of another language", c.base, option)
+			if !hasCode(option, arg.text) {
+				continue
+			}
+			harmless := harmlessCode(language, codeAfter(option, args[i:]))
+			s.doubt(!harmless, "%s %s runs code of another language", c.base, option)
+			if !harmless {
 				return
 			}
+			coded = true
 		}
-		operand = operand || !strings.HasPrefix(arg.text, "-")
+		if !strings.HasPrefix(arg.text, "-") {
+			s.foreignOperand(c, language, arg, operand)
+			operand = true
+		}
 	}
-	if (!operand || name == "at") && slices.Contains(readsInput, name) {
-		s.doubt(true, "%s runs the code that it reads", c.base)
+	if coded {
 		return
 	}
+	if (!operand || name == "at") && slices.Contains(readsInput, name) && !runsNoInput(name, args) {
+		in := c.stdin()
+		s.doubt(!in.given || !harmlessCode(language, in.text.text), "%s runs the code that it reads", c.base)
+		return
+	}
+	if name == "make" || name == "gmake" || name == "ninja" || name == "just" {
+		if slices.ContainsFunc(args, hiddenRecipe(args)) {
+			s.doubt(true, "%s runs the recipes that it reads", c.base)
+			return
+		}
+	}
+	if name == "ed" || name == "ex" {
+		if in := c.stdin(); in.given && strings.ContainsAny(in.text.text, "!"+anything) {
+			s.doubt(true, "%s runs the code that it reads", c.base)
+			return
+		}
+	}
 	s.doubt(false, "%s runs what files or its arguments say", c.base)
+}
+
+// interpreterOf looks a program up among the interpreters, with and without
+// its version: python3.12, php8.2.
+func interpreterOf(base string) (name, options string, ok bool) {
+	name = strings.ToLower(base)
+	if options, ok = interpreters[name]; !ok {
+		name = strings.TrimRight(strings.TrimRight(name, "0123456789."), "-")
+		options, ok = interpreters[name]
+	}
+	return name, options, ok
+}
+
+// languageOf returns the language that an interpreter takes.
+func languageOf(name string) string {
+	switch name {
+	case "pypy":
+		return "python"
+	case "nodejs", "bun":
+		return "node"
+	case "luajit":
+		return "lua"
+	case "vi", "nvim", "view", "ex":
+		return "vim"
+	}
+	return name
+}
+
+// foreignOperand judges an operand that is code, or that the interpreter may
+// take for a command.
+func (s *scope) foreignOperand(c call, language string, arg field, later bool) {
+	text := strings.TrimSpace(arg.text)
+	switch {
+	case language == "sqlite3" && later && !harmlessCode(language, text):
+		s.doubt(!arg.unknown() || strings.HasPrefix(text, "."), "%s runs code of another language", c.base)
+	case (language == "perl" || language == "ruby") && (strings.HasPrefix(text, "|") || strings.HasSuffix(text, "|")):
+		s.doubt(true, "%s runs the command in %s", c.base, excerpt(strings.ReplaceAll(text, anything, "…")))
+	}
+}
+
+// runsNoInput reports whether options keep an interpreter from running what
+// it reads.
+func runsNoInput(name string, args []field) bool {
+	return slices.ContainsFunc(args, func(f field) bool {
+		return name == "crontab" && f.is("-l", "-r") || name == "at" && f.is("-l", "-r", "-d", "-c") || name == "node" && f.is("--test", "--version")
+	})
+}
+
+// hiddenRecipe returns a test for arguments of make by which its recipes, or
+// the shell that runs them, come from the command itself.
+func hiddenRecipe(args []field) func(field) bool {
+	i := -1
+	return func(f field) bool {
+		i++
+		value, ok := optionValue("-f", f.text)
+		for _, long := range []string{"--file", "--makefile", "--justfile"} {
+			if !ok {
+				value, ok = optionValue(long, f.text)
+			}
+		}
+		if ok && value == "" && i+1 < len(args) {
+			value = args[i+1].text
+		}
+		return ok && (value == "-" || hiddenScript(field{text: value})) || strings.HasPrefix(f.text, "SHELL=") || strings.HasPrefix(f.text, ".SHELLFLAGS=")
+	}
+}
+
+// codeAfter returns the code of an option: the rest of its word, or the word
+// behind it.
+func codeAfter(option string, args []field) string {
+	text, attached := args[0].text, ""
+	if value, ok := strings.CutPrefix(text, option+"="); ok {
+		return value
+	}
+	if len(option) == 2 && !strings.HasPrefix(text, "--") {
+		_, attached, _ = strings.Cut(text[1:], option[1:])
+	}
+	if attached != "" || len(args) < 2 {
+		return attached
+	}
+	return args[1].text
 }
 
 // ruled reports whether an allow rule covers the very command: what a program
@@ -182,24 +282,47 @@ func optionValue(option, arg string) (string, bool) {
 	return "", false
 }
 
-// commandValue judges a command in an option or a variable. It is code that a
-// program runs later, or not at all: so what is not clearly fine is a doubt.
+// commandValue judges a command in an option or a variable, which a program
+// runs later, or not at all. What is not clearly fine is a doubt.
 func (s *scope) commandValue(value field, where string) {
 	text := strings.TrimPrefix(strings.TrimPrefix(value.text, "exec="), "!")
 	if strings.TrimSpace(text) == "" {
 		return
 	}
+	hides := true
 	if !value.unknown() && !value.many {
-		trial := &check{policy: s.check.policy, nodes: s.check.nodes, bytes: s.check.bytes}
-		inner := &scope{
-			check: trial, depth: s.depth + 1, vars: newVariables(), functions: map[string]bool{},
-			positional: nil, at: s.at,
-		}
-		inner.parse(text)
-		s.check.nodes, s.check.bytes = trial.nodes, trial.bytes
+		trial := s.tried(text)
 		if trial.verdict().Decision == Allow {
 			return
 		}
+		hides = trial.hidesAny()
 	}
-	s.doubt(true, "%s is a command to run: %s", where, excerpt(strings.ReplaceAll(value.text, anything, "…")))
+	s.doubt(hides, "%s is a command to run: %s", where, excerpt(strings.ReplaceAll(value.text, anything, "…")))
 }
+
+// gitAlias judges an alias of git, to which later words may be added.
+func (s *scope) gitAlias(value, where string) {
+	text, shell := strings.CutPrefix(value, "!")
+	if !shell {
+		text = "git " + text
+	}
+	with := s.tried(text + ` "$@"`)
+	if with.hidesAny() {
+		s.doubt(true, "%s is a command to run: %s", where, excerpt(strings.ReplaceAll(value, anything, "…")))
+		return
+	}
+	s.commandValue(field{text: text}, where)
+}
+
+// tried returns the findings for a text that another program gives to a shell.
+func (s *scope) tried(text string) *check {
+	trial := s.check.apart()
+	inner := &scope{check: trial, depth: s.depth + 1, vars: newVariables(), functions: map[string]bool{}, at: s.at}
+	inner.parse(text)
+	s.check.nodes, s.check.bytes = trial.nodes, trial.bytes
+	return trial
+}
+
+// hidesAny reports whether the checked text may hold a command that a rule
+// names.
+func (c *check) hidesAny() bool { return c.denied != nil || c.asked != nil || c.hides }

@@ -3,7 +3,6 @@ package policy
 import (
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 	"unicode"
 )
@@ -38,6 +37,14 @@ func parseRules(kind string, texts []string) ([]rule, error) {
 }
 
 func (r rule) String() string { return r.kind + " " + r.text }
+
+// article returns the rule's kind with its indefinite article.
+func (r rule) article() string {
+	if r.kind == "deny" {
+		return "a deny"
+	}
+	return "an " + r.kind
+}
 
 // answer is how a rule fits a command: maybe where a word is not known.
 type answer int
@@ -103,10 +110,11 @@ func (r rule) forbids(fields []field) answer {
 		return maybe // the rest of the rule may be in the same unknown text
 	}
 	args := fields[1:]
+	given := args[:r.optionsEnd(args)]
 	var operands []string
 	for _, word := range r.words[1:] {
 		if len(word) > 1 && word[0] == '-' {
-			result = min(result, max(hasOption(word, args), r.alsoOption(word, args)))
+			result = min(result, max(hasOption(word, given), r.alsoOption(word, given)))
 		} else {
 			operands = append(operands, word)
 		}
@@ -120,12 +128,28 @@ func (r rule) forbids(fields []field) answer {
 	return min(result, operandsFit(operands, args))
 }
 
+// optionsEnd returns how many arguments stand before the -- that ends the
+// options. After an option, -- may be its value, except where none takes one.
+func (r rule) optionsEnd(args []field) int {
+	for i, arg := range args {
+		if !arg.is("--") {
+			continue
+		}
+		before := ""
+		if i > 0 {
+			before = args[i-1].text
+		}
+		_, program := splitProgram(r.words[0])
+		if len(before) < 2 || before[0] != '-' || strings.HasPrefix(before, "--") && strings.Contains(before, "=") || program == "rm" || program == "rmdir" {
+			return i
+		}
+	}
+	return len(args)
+}
+
 // hasOption reports whether args hold the option: a long one as it is or with
 // =value; of short ones each letter somewhere.
 func hasOption(option string, args []field) answer {
-	if end := slices.IndexFunc(args, func(f field) bool { return f.is("--") }); end >= 0 {
-		args = args[:end]
-	}
 	if strings.HasPrefix(option, "--") {
 		best := no
 		for i, arg := range args {
@@ -158,6 +182,8 @@ func hasOption(option string, args []field) answer {
 	return result
 }
 
+const maxAlike = 16 // unknown arguments in a row that count alike
+
 // noOption reports whether an unknown argument is surely, or as good as
 // surely, no option: it begins with other text, is a file that a glob finds,
 // or is one word after an option, whose value it then is (-m "$message").
@@ -166,7 +192,13 @@ func noOption(args []field, i int) bool {
 	if arg.text[0] != 0 && arg.text[0] != '-' || arg.files {
 		return true
 	}
-	if i == 0 || arg.many || arg.text[0] == '-' {
+	if arg.many || arg.text[0] == '-' {
+		return false
+	}
+	for n := 0; n < maxAlike && i > 0 && args[i-1].text == anything && !args[i-1].many; n++ {
+		i-- // of "$a" "$b" the second counts as the first does
+	}
+	if i == 0 {
 		return false
 	}
 	before := args[i-1].text

@@ -66,13 +66,60 @@ func (s *scope) shell(c call) {
 	case code:
 		s.shellCode(c, args)
 	case len(args) > 0 && !input && !stdinName(args[0]):
-		hides := args[0].unknown() || strings.HasPrefix(args[0].text, "/dev/") || strings.HasPrefix(args[0].text, "/proc/")
+		hides := hiddenScript(args[0])
 		if hides || !s.ruled(c) {
 			s.doubt(hides, "%s runs the script %s", c.base, excerpt(strings.ReplaceAll(args[0].text, anything, "…")))
 		}
 	default:
 		s.shellInput(c, args)
 	}
+}
+
+// hiddenScript reports whether a script is none that lies there under its
+// name: an open descriptor, or a name of which not even the end is known.
+func hiddenScript(f field) bool {
+	if !f.unknown() {
+		return strings.HasPrefix(f.text, "/dev/") || strings.HasPrefix(f.text, "/proc/")
+	}
+	last := f.text[strings.LastIndexByte(f.text, '/')+1:]
+	return f.many || strings.Contains(last, anything) || !strings.Contains(f.text, "/") || last == "stdin" || strings.Trim(last, "0123456789") == ""
+}
+
+// writes reports whether the text writes a file of that name by a redirection
+// or with tee, so that the text of the file may be hidden in it.
+func (s *scope) writes(file field) bool {
+	if s.written == nil {
+		s.written = writtenNames(s.text)
+	}
+	return s.written[file.text[strings.LastIndexByte(file.text, '/')+1:]]
+}
+
+// writtenNames returns the last parts of the names that follow a > or tee.
+func writtenNames(text string) map[string]bool {
+	names := map[string]bool{}
+	for {
+		i := strings.IndexAny(text, ">t")
+		if i < 0 {
+			return names
+		}
+		word, tee := strings.CutPrefix(text[i:], "tee ")
+		redirected := text[i] == '>'
+		if text = text[i+1:]; redirected {
+			word = text
+		}
+		if tee || redirected {
+			word = strings.TrimLeft(word[:min(len(word), maxExcerpt)], "> |&-a")
+			names[writtenName(word)] = true
+		}
+	}
+}
+
+// writtenName returns the last part of the file name that text begins with.
+func writtenName(text string) string {
+	if words := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t;&|<>()\"'", r) }); len(words) > 0 {
+		return words[0][strings.LastIndexByte(words[0], '/')+1:]
+	}
+	return ""
 }
 
 func (s *scope) shellCode(c call, args []field) {
@@ -140,7 +187,7 @@ func (s *scope) builtinCode(c call) bool {
 		if len(args) > 0 && stdinName(args[0]) && in.given {
 			s.evalText(in.text)
 		} else if len(args) > 0 {
-			s.doubt(true, "%s runs the file %s", c.base, excerpt(strings.ReplaceAll(args[0].text, anything, "…")))
+			s.doubt(hiddenScript(args[0]) || s.writes(args[0]), "%s runs the file %s", c.base, excerpt(strings.ReplaceAll(args[0].text, anything, "…")))
 		}
 	case "mapfile", "readarray":
 		g := assigners[c.base].grammar
@@ -157,13 +204,17 @@ func (s *scope) builtinCode(c call) bool {
 			s.doubt(true, "%s expands the words in %s", c.base, excerpt(strings.ReplaceAll(words.text, anything, "…")))
 		}
 	case "alias":
+		hides := false
 		for _, arg := range args {
 			if _, value, ok := strings.Cut(arg.text, "="); ok {
-				s.nested(field{text: value + " " + anything}, nil, s.zero)
+				s.guess(field{text: value + " " + anything}, &scope{
+					check: s.check, depth: s.depth + 1, vars: s.vars.within(), functions: map[string]bool{}, zero: s.zero, at: s.at,
+				})
+				hides = hides || strings.Contains(value, anything)
 			}
 		}
 		if len(args) > 0 {
-			s.doubt(true, "an alias changes what later commands mean")
+			s.doubt(hides, "an alias changes what later commands mean")
 		}
 	case "hash", "enable":
 		options, _, sure := grammar{short: "pf"}.options(args)

@@ -109,16 +109,16 @@ func (r rule) alsoOption(option string, args []field) answer {
 		if key == "git branch" && name == "D" && r.alsoOption("-df", args) == yes {
 			continue
 		}
-		if !slices.ContainsFunc(names, func(name string) bool { return given(name, long, key, args) }) {
+		if !slices.ContainsFunc(names, func(name string) bool { return namedIn(name, long, key, args) }) {
 			return no
 		}
 	}
 	return yes
 }
 
-// given reports whether args hold an option by that name: a letter in a
+// namedIn reports whether args hold an option by that name: a letter in a
 // cluster, or a long name, which may be cut as long as it is no other's.
-func given(name string, long []string, key string, args []field) bool {
+func namedIn(name string, long []string, key string, args []field) bool {
 	for i, arg := range args {
 		text := arg.text
 		if strings.HasPrefix(key, "tar") && i == 0 && len(text) > 0 && text[0] != '-' {
@@ -206,6 +206,11 @@ func spellings(fields []field) [][]field {
 	if name, ok := otherNames[base]; ok {
 		add(name)
 	}
+	for _, reading := range all[:len(all):len(all)] {
+		if push := pushed(reading); push != nil {
+			all = append(all, push)
+		}
+	}
 	if name, ok := strings.CutPrefix(base, "g"); ok && slices.Contains(gnu, name) {
 		add(name)
 	}
@@ -226,6 +231,21 @@ func spellings(fields []field) [][]field {
 		}
 	}
 	return all
+}
+
+// pushed returns a command of git that pushes under another name as git push,
+// or nil.
+func pushed(fields []field) []field {
+	if _, base := splitProgram(fields[0].text); base != "git" {
+		return nil
+	}
+	at := 1 + gitGlobals(fields[1:])
+	if at < len(fields) && fields[at].is("send-pack", "http-push") || at+1 < len(fields) && fields[at].is("subtree") && fields[at+1].is("push") {
+		all := slices.Clone(fields)
+		all[at] = field{text: "push"}
+		return all
+	}
+	return nil
 }
 
 // fits is the best answer of a rule for a command, however that is spelt.

@@ -35,6 +35,10 @@ var ofBash = strings.Fields(`_ REPLY MAPFILE OPTARG OPTIND BASH_REMATCH COPROC P
 	SECONDS LINENO EPOCHSECONDS EPOCHREALTIME BASH_COMMAND BASH_ARGV BASH_ARGC BASH_SOURCE BASH_LINENO BASH_SUBSHELL BASHPID BASH_EXECUTION_STRING
 	HISTCMD GROUPS COLUMNS LINES BASH_ALIASES BASH_CMDS`)
 
+// initial holds the values that variables most likely have before a text
+// assigns them.
+var initial = map[string]string{"IFS": " \t\n", "BASH": "/bin/bash", "SHELL": "/bin/bash"}
+
 // binding is one reading of the variables in a command.
 type binding map[string]bound
 
@@ -117,6 +121,12 @@ func (v *variables) options(name string, withDefault bool) []bound {
 	if target != nil {
 		for _, text := range target.values {
 			options = append(options, bound{valueKnown, text})
+		}
+	}
+	if text, ok := initial[name]; ok && (target == nil || !v.sure[name]) && v.known[anything] == nil {
+		options = append(options, bound{valueKnown, text})
+		if target == nil {
+			return options
 		}
 	}
 	if target == nil || target.open || target.number || !v.sure[name] && !v.presumed || v.elsewhere(name) {
@@ -365,6 +375,10 @@ func (s *scope) assignedBy(fields []field) {
 	name := fields[0].text
 	if slices.Contains([]string{"set", "shift", "source", "."}, name) {
 		s.positional = nil
+		s.setTo(name, fields[1:])
+	}
+	if name == "source" || name == "." { // the file may assign to any
+		s.vars.get(anything).open = true
 	}
 	builtin, ok := assigners[name]
 	if !ok {

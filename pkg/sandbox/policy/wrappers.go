@@ -213,7 +213,11 @@ func (s *scope) env(options []option, rest []field) []field {
 		rest = append(splitString(split), rest...)
 		more, after, _ := wrappers["env"].options(rest)
 		if _, again := valueOf(more, "-S", "--split-string"); again {
-			s.doubt(true, "env -S within env -S")
+			if s.check.bytes -= len(split.text); s.check.bytes < 0 {
+				s.check.tooMuch("env -S within env -S")
+				return nil
+			}
+			return s.env(more, after)
 		}
 		rest = after
 	}
@@ -302,27 +306,30 @@ func (s *scope) xargs(c call) []field {
 	}
 	rest = slices.Clone(rest)
 	replace, ok := valueOf(options, "-I", "-i", "--replace")
+	if _, file := valueOf(options, "-a", "--arg-file"); file {
+		s.files = false
+	}
 	if !ok {
-		return append(rest, field{text: anything, many: true})
+		return append(rest, field{text: anything, many: true, files: s.files})
 	}
 	if replace.text == "" {
 		replace.text = "{}"
 	}
-	return substitute(rest, replace.text)
+	return substitute(rest, replace.text, field{text: anything, files: s.files})
 }
 
-// substitute makes every occurrence of mark unknown.
-func substitute(fields []field, mark string) []field {
+// substitute replaces every mark by the text of file.
+func substitute(fields []field, mark string, file field) []field {
 	out := make([]field, len(fields))
 	for i, f := range fields {
-		out[i] = field{text: strings.ReplaceAll(f.text, mark, anything), many: f.many}
+		out[i] = field{text: strings.ReplaceAll(f.text, mark, file.text), many: f.many, files: f.is(mark) && file.files}
 	}
 	return out
 }
 
 // find judges the commands of -exec and its kin.
 func (s *scope) find(c call) {
-	args := c.args()
+	args, file := c.args(), field{text: anything, files: findsFiles(c.args())}
 	for i := 0; i < len(args); i++ {
 		if args[i].is(";") || args[i].many && strings.HasPrefix(args[i].text, anything) && !args[i].files {
 			s.doubt(true, "words of %s that are not known may be -exec", c.base)
@@ -335,7 +342,7 @@ func (s *scope) find(c call) {
 			end++
 		}
 		// find wants {} before +, but takes anything here: so does this.
-		s.simple(substitute(trimPlus(args[i+1:end]), "{}"), nil, false)
+		s.simple(substitute(trimPlus(args[i+1:end]), "{}", file), nil, false)
 		i = end
 	}
 }

@@ -1,0 +1,129 @@
+package policy
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// This file tells code of other languages that starts no program from code
+// that may. It goes by the words of the code, whatever stands around them, so
+// that it needs no grammar: a program that is started by none of these words
+// is not found, no more than one that a script file starts.
+
+// starters are parts of words, in lower case, that code needs to start a
+// program or to run text, in any language.
+var starters = strings.Fields(`system exec eval spawn popen fork subprocess child_process shell getoutput ctypes cffi importlib
+	import_module getattr globals builtins breakpoint multiprocessing rmtree unlink syscall passthru proc_open pcntl create_function
+	call_user_func dlopen dlfcn mainmodule getbuiltinmodule constructor binding load_extension`)
+
+// starterWords are whole words of that kind, by language. "" holds those of
+// every language.
+var starterWords = map[string][]string{
+	"":        strings.Fields("pty Function run"),
+	"python":  strings.Fields("modules vars locals pickle marshal shelve dill joblib runpy code codeop pdb bdb timeit inspect operator gc commands pydoc pip distutils setuptools compile attrgetter methodcaller unsafe_load UnsafeLoader coding webbrowser"),
+	"perl":    strings.Fields("qx readpipe do require can use no CORE DB"),
+	"ruby":    strings.Fields("send __send__ public_send method load require require_relative const_get IO PTY Process Open3 trap at_exit instance_variable_get ObjectSpace"),
+	"node":    strings.Fields("import vm worker_threads cluster repl inspector Reflect"),
+	"php":     strings.Fields("include include_once require require_once assert mail dl ReflectionFunction"),
+	"lua":     strings.Fields("load loadstring dofile loadfile require package debug"),
+	"julia":   strings.Fields("include pipeline Cmd cmd_str Meta ccall"),
+	"sqlite3": strings.Fields("read load edit once output import excel cd archive log"),
+	"psql":    strings.Fields("program"),
+	"mysql":   strings.Fields("source pager tee edit outfile"),
+}
+
+// starterSigns match the operators of a language that start programs.
+var starterSigns = map[string]*regexp.Regexp{
+	// A pipe in open, <`x`>, and the modifier ee.
+	"perl":  regexp.MustCompile("`|[Oo][Pp][Ee][Nn]|[^\\w\\s][a-z]*e[a-z]*e[a-z]*\\s*([;})]|$)|&\\s*[{$]|->\\s*[$&]"),
+	"ruby":  regexp.MustCompile("`|%x|\\bopen\\b|<<~?-?`"),
+	"php":   regexp.MustCompile("`|\\$\\w+\\s*\\(|\\]\\s*\\("),
+	"julia": regexp.MustCompile("`"),
+	"node":  regexp.MustCompile(`(process|global|globalThis|this|require|module)\s*\[|\[\s*["'][^"']*["']\s*\+|\\[ux]`),
+	"psql":  regexp.MustCompile(`\\[^dlxtaq]`),
+	"mysql": regexp.MustCompile(`\\[^Gg]`),
+}
+
+// dunders are the names with underscores around them that only tell something.
+var dunders = strings.Fields("__version__ __name__ __file__ __doc__ __main__ __len__")
+
+var foreignWord = regexp.MustCompile(`[A-Za-z0-9_]+`)
+
+// nodeRequire matches the use of a module of Node by its name, of a file of
+// data, and of a package.
+var nodeRequire = regexp.MustCompile(`require\s*\(\s*["']((node:)?(fs|fs/promises|path|os|util|url|crypto|assert|zlib|events|buffer|querystring)|\.{1,2}/[\w./-]+\.json)["']\s*\)`)
+
+// harmlessCode reports whether code of a language surely, or as good as
+// surely, starts no program and runs no other text.
+func harmlessCode(language, code string) bool {
+	if len(code) > maxForeignCode || strings.Contains(code, anything) || strings.ContainsFunc(code, oddLetter) {
+		return false
+	}
+	switch language {
+	case "gdb":
+		return harmlessDebugger(code)
+	case "vim":
+		return harmlessEditor(code)
+	case "python", "perl", "ruby", "node", "php", "lua", "julia", "sqlite3", "psql", "mysql":
+	default:
+		return false
+	}
+	if language == "node" {
+		code = nodeRequire.ReplaceAllString(code, "")
+		if strings.Contains(code, "require") {
+			return false
+		}
+	}
+	if sign := starterSigns[language]; sign != nil && sign.MatchString(code) {
+		return false
+	}
+	for _, word := range foreignWord.FindAllString(code, -1) {
+		lower := strings.ToLower(word)
+		switch {
+		case slices.ContainsFunc(starters, func(part string) bool { return strings.Contains(lower, part) }),
+			slices.Contains(starterWords[""], word), slices.Contains(starterWords[language], word),
+			strings.HasPrefix(word, "__") && !slices.Contains(dunders, word):
+			// re.compile makes a pattern only.
+			if word != "compile" || strings.Count(code, "compile") != strings.Count(code, "re.compile(") {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// oddLetter reports whether a character may be another spelling of a letter,
+// as languages that normalize names take it.
+func oddLetter(r rune) bool {
+	return r > unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r)) && (r > 0xff || r == 0xaa || r == 0xba)
+}
+
+// harmlessDebugger reports whether a command of gdb only looks at the program
+// that is debugged, or lets it run.
+func harmlessDebugger(code string) bool {
+	words := strings.Fields(code)
+	if len(words) == 0 {
+		return true
+	}
+	verb, _, _ := strings.Cut(words[0], "/")
+	return slices.Contains(strings.Fields(`bt backtrace where run r start info i print p x b break tbreak c continue n next s step finish
+		up down frame f thread t list l q quit kill disassemble disas catch watch`), verb) && !strings.ContainsAny(code, "|!`$(")
+}
+
+// harmlessEditor reports whether commands of vi set options, leave, or write.
+func harmlessEditor(code string) bool {
+	for _, command := range strings.Split(code, "|") {
+		words := strings.Fields(strings.TrimLeft(command, ": "))
+		if len(words) == 0 {
+			continue
+		}
+		verb := strings.TrimSuffix(words[0], "!")
+		if strings.ContainsAny(strings.Join(words[1:], " ")+verb, "!`=") || !slices.Contains(strings.Fields(`set se q qa qall w wa wq wqa x xa
+			e edit syntax colorscheme nohlsearch noh number split vsplit sp vs tabnew`), verb) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,70 @@
+package policy
+
+import (
+	"slices"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+const maxSets = 4 // lists of positional parameters that are tried
+
+// setTo notes what set makes of the positional parameters, and shift of what
+// set made of them.
+func (s *scope) setTo(builtin string, args []field) {
+	switch {
+	case builtin == "shift":
+		for _, list := range slices.Clone(s.set) {
+			if len(list) > 1 {
+				s.keepSet(list[1:])
+			}
+		}
+	case builtin == "set":
+		for len(args) > 0 && len(args[0].text) > 1 && (args[0].text[0] == '-' || args[0].text[0] == '+') {
+			end := args[0].is("--")
+			if args = args[1:]; end {
+				break
+			}
+		}
+		if len(args) > 0 {
+			s.keepSet(args)
+		}
+	}
+}
+
+func (s *scope) keepSet(list []field) {
+	same := func(other []field) bool { return slices.Equal(list, other) }
+	if len(s.set) < maxSets && !slices.ContainsFunc(s.set, same) {
+		s.set = append(s.set, list)
+	}
+}
+
+// afterSet judges a command that uses positional parameters with each list
+// that set may have made of them. Which one holds is not known: only rules
+// that are surely broken count.
+func (s *scope) afterSet(words []*syntax.Word) {
+	if len(s.set) == 0 || s.positional != nil || !usesPositional(words) {
+		return
+	}
+	for _, list := range s.set {
+		s.positional = list
+		var fields []field
+		if readings := s.variants(words...); len(readings) > 0 {
+			fields = s.fieldsOf(words, readings[0])
+		}
+		s.positional = nil
+		s.trial(false, func(inner *scope) { inner.simple(fields, nil, true) })
+	}
+}
+
+// usesPositional reports whether words hold $1 or the like.
+func usesPositional(words []*syntax.Word) (found bool) {
+	for _, word := range words {
+		for _, part := range word.Parts {
+			collectNames(part, func(p *syntax.ParamExp) {
+				name := p.Param.Value
+				found = found || name == "@" || name == "*" || len(name) == 1 && name[0] >= '1' && name[0] <= '9'
+			})
+		}
+	}
+	return found
+}
