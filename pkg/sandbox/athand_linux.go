@@ -37,7 +37,7 @@ func (d *Dir) LstatAtHand(name string) (Stat, error) {
 // OpenDirAtHand is OpenDir for a directory that is at hand, which its Stat and
 // its Close take it for, too.
 func (d *Dir) OpenDirAtHand(name string) (*Dir, error) {
-	if len(name) >= nameMax || len(d.linked) > 0 || checkComponent(name) != nil {
+	if len(name) >= nameMax || d.linked.any() || checkComponent(name) != nil {
 		return d.OpenDir(name)
 	}
 	var path [nameMax]byte
@@ -49,7 +49,7 @@ func (d *Dir) OpenDirAtHand(name string) (*Dir, error) {
 		return d.OpenDir(name) // which knows what else there is to try
 	}
 	child := newDir(int(fd), d.join(name))
-	child.atHand = true
+	child.atHand, child.linked = true, d.linked
 	return child, nil
 }
 

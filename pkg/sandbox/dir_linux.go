@@ -19,8 +19,8 @@ const pathSeparator = "/"
 type Dir struct {
 	fd     atomic.Int64 // -1 when closed
 	path   string
-	atHand bool     // opened by OpenDirAtHand
-	linked []string // FS.linked
+	atHand bool      // opened by OpenDirAtHand
+	linked *linkedTo // FS.linked
 }
 
 // newDir takes over fd, a directory opened for reading; path is its absolute
@@ -137,7 +137,9 @@ func (d *Dir) openRegular(name string) (int, Stat, error) {
 	st := statOf(&raw)
 	switch {
 	case st.Mode.IsRegular():
-		return fd, st, nil
+		if err = d.refuseFile(name, st); err == nil {
+			return fd, st, nil
+		}
 	case st.Mode.IsDir():
 		err = &fs.PathError{Op: "open", Path: d.join(name), Err: unix.EISDIR}
 	default:

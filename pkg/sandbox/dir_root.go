@@ -20,7 +20,7 @@ const pathSeparator = string(os.PathSeparator)
 type Dir struct {
 	root   *os.Root
 	path   string
-	linked []string // FS.linked
+	linked *linkedTo // FS.linked
 
 	mu      sync.Mutex
 	listing *os.File // open while its entries are being read
@@ -92,6 +92,9 @@ func (d *Dir) Open(name string) (*os.File, Stat, error) {
 	after, err := f.Stat()
 	if err == nil && !os.SameFile(before, after) {
 		err = toolerr.New(toolerr.SpecialFile, "%s was replaced while it was opened: try again", EscapeName(d.join(name)))
+	}
+	if err == nil {
+		err = d.refuseFile(name, statOfInfo(after))
 	}
 	if err != nil {
 		return nil, Stat{}, errors.Join(err, f.Close())

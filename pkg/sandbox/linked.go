@@ -1,6 +1,8 @@
 package sandbox
 
 import (
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,8 +14,12 @@ import (
 
 // How much is looked through for links of credential stores into the roots.
 const (
-	linkDepth = 3
+	linkDepth = 32
 	linkDirs  = 64
+	// Of the roots, links deeper in them.
+	rootDepth   = 4
+	rootDirs    = 48
+	rootEntries = 3000
 	// linksEvery is the time between two searches for links.
 	linksEvery = time.Second
 )
@@ -21,57 +27,165 @@ const (
 // homeDirs are directories of a home that have credential stores as entries.
 var homeDirs = [...]string{".", ".config", ".docker", ".local/share", ".local/share/fish"}
 
-// linked returns what in the roots is a secret because a link from a credential store
-// leads to it: ~/.aws -> project/dotfiles/aws. The stores are those in the homes of
-// this user and directly in a root. Paths are absolute and without links.
-func (s *Sandbox) linked(f *FS) (targets []string) {
-	stores := Homes(s.config.Getenv)
-	stores = append(stores, f.Paths()...)
+// linkedTo is what in the roots is a secret, or holds secrets as values, by a
+// name that leads there: ~/.aws -> project/dotfiles/aws. Paths are absolute
+// and without links. nil has nothing.
+type linkedTo struct {
+	denied, masked []string
+	// several are secret files with several names, that are hard links: true
+	// for those that are denied, false for those that are masked.
+	several map[objectID]bool
+}
+
+// objectID identifies a file while it exists.
+type objectID struct{ dev, ino uint64 }
+
+func (l *linkedTo) any() bool { return l != nil && len(l.denied)+len(l.masked) > 0 }
+
+// denies reports whether a link of a credential store leads to path, or to a
+// directory that it is in.
+func (l *linkedTo) denies(path string) bool {
+	return l != nil && slices.ContainsFunc(l.denied, func(target string) bool { return contains(target, path) })
+}
+
+// masks reports whether a link named as a file of settings leads to path.
+func (l *linkedTo) masks(path string) bool {
+	return l != nil && len(l.masked) > 0 && slices.Contains(l.masked, path)
+}
+
+// named looks a file up among those with several names.
+func (l *linkedTo) named(st Stat) (secret, ok bool) {
+	if l == nil || len(l.several) == 0 || st.Nlink < 2 {
+		return false, false
+	}
+	secret, ok = l.several[objectID{st.Dev, st.Ino}]
+	return secret, ok
+}
+
+func (l *linkedTo) equal(other *linkedTo) bool {
+	return slices.Equal(l.denied, other.denied) && slices.Equal(l.masked, other.masked) && maps.Equal(l.several, other.several)
+}
+
+// linkSearch looks for names that lead to secrets.
+type linkSearch struct {
+	fs     *FS
+	stores []string // homes and roots
+	found  linkedTo
+	seen   map[string]bool
+	dirs   int
+}
+
+// linked searches the homes of this user and the roots. Stores are looked
+// through for links that lead out of them.
+func (s *Sandbox) linked(f *FS) *linkedTo {
+	l := &linkSearch{fs: f, stores: append(Homes(s.config.Getenv), f.Paths()...), seen: map[string]bool{}}
+	l.found.several = map[objectID]bool{}
 	var queue []string
-	for _, store := range stores {
+	for _, store := range l.stores {
 		for _, dir := range homeDirs {
-			dir = filepath.Join(store, dir)
-			entries, _ := os.ReadDir(dir)
-			for _, entry := range entries {
-				if path := filepath.Join(dir, entry.Name()); secretPath(path) && !f.allowed(path) {
-					queue = append(queue, path)
-				}
-			}
+			entries, _ := os.ReadDir(filepath.Join(store, dir))
+			queue = append(queue, l.secretsIn(filepath.Join(store, dir), entries)...)
 		}
 	}
-	seen := map[string]bool{}
-	dirs := 0
+	queue = append(queue, l.inRoots()...)
 	for depth := 0; depth <= linkDepth && len(queue) > 0; depth++ {
 		var next []string
 		for _, path := range queue {
-			real, err := filepath.EvalSymlinks(path)
-			if err != nil || seen[real] {
-				continue
+			next = append(next, l.follow(path)...)
+		}
+		queue = next
+	}
+	slices.Sort(l.found.denied)
+	slices.Sort(l.found.masked)
+	l.found.denied, l.found.masked = slices.Compact(l.found.denied), slices.Compact(l.found.masked)
+	return &l.found
+}
+
+// secretsIn returns the entries of a directory that are secrets by name, and
+// notes those that are masked.
+func (l *linkSearch) secretsIn(dir string, entries []fs.DirEntry) (secrets []string) {
+	for _, entry := range entries {
+		path := filepath.Join(dir, entry.Name())
+		secret := secretPath(path)
+		if !secret && !maskedName(entry.Name()) || l.fs.allowed(path) {
+			continue
+		}
+		if secret {
+			secrets = append(secrets, path)
+		} else if real, err := filepath.EvalSymlinks(path); err == nil && real != path && l.mayMark(real) && !maskedName(baseName(real)) {
+			if info, err := os.Lstat(real); err == nil && info.Mode().IsRegular() {
+				l.found.masked = append(l.found.masked, real)
 			}
-			seen[real] = true
-			if real != path {
-				if slices.ContainsFunc(stores, func(dir string) bool { return contains(real, dir) }) {
-					continue // all of a root or a home is no secret
-				}
-				if f.inside(real) && !secretPath(real) && !f.allowed(real) {
-					targets = append(targets, real)
-				}
+		}
+		if info, err := entry.Info(); err == nil && info.Mode().IsRegular() {
+			if st := statOfInfo(info); st.Nlink > 1 {
+				l.found.several[objectID{st.Dev, st.Ino}] = secret || l.found.several[objectID{st.Dev, st.Ino}]
 			}
-			if info, err := os.Lstat(real); err != nil || !info.IsDir() || dirs >= linkDirs {
-				continue
+		}
+	}
+	return secrets
+}
+
+// mayMark reports whether what a link leads to is in a root, not a secret by
+// its own name and not lifted.
+func (l *linkSearch) mayMark(real string) bool {
+	return l.fs.inside(real) && !secretPath(real) && !l.fs.allowed(real)
+}
+
+// inRoots looks for links with secret names deeper in the roots, breadth first
+// and within a bound.
+func (l *linkSearch) inRoots() (secrets []string) {
+	queue := slices.Clone(l.fs.Paths())
+	dirs, left := 0, rootEntries
+	for depth := 0; depth <= rootDepth; depth++ {
+		var next []string
+		for _, dir := range queue {
+			if dirs++; dirs > rootDirs || left < 0 {
+				return secrets
 			}
-			dirs++
-			entries, _ := os.ReadDir(real)
+			entries, _ := os.ReadDir(dir)
+			left -= len(entries)
+			if depth > 0 {
+				secrets = append(secrets, l.secretsIn(dir, entries)...)
+			}
 			for _, entry := range entries {
-				if entry.IsDir() || entry.Type()&os.ModeSymlink != 0 {
-					next = append(next, filepath.Join(real, entry.Name()))
+				if name := entry.Name(); entry.IsDir() && name[0] != '.' && name != "node_modules" {
+					next = append(next, filepath.Join(dir, name))
 				}
 			}
 		}
 		queue = next
 	}
-	slices.Sort(targets)
-	return slices.Compact(targets)
+	return secrets
+}
+
+// follow notes where a secret leads to, and returns the links and directories
+// in it.
+func (l *linkSearch) follow(path string) (below []string) {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil || l.seen[real] {
+		return nil
+	}
+	l.seen[real] = true
+	if real != path {
+		if slices.ContainsFunc(l.stores, func(dir string) bool { return contains(real, dir) }) {
+			return nil // all of a root or a home is no secret
+		}
+		if l.mayMark(real) {
+			l.found.denied = append(l.found.denied, real)
+		}
+	}
+	if info, err := os.Lstat(real); err != nil || !info.IsDir() || l.dirs >= linkDirs {
+		return nil
+	}
+	l.dirs++
+	entries, _ := os.ReadDir(real)
+	for _, entry := range entries {
+		if entry.IsDir() || entry.Type()&os.ModeSymlink != 0 {
+			below = append(below, filepath.Join(real, entry.Name()))
+		}
+	}
+	return below
 }
 
 // relinked reports whether a link of a credential store leads elsewhere than before.
@@ -80,26 +194,20 @@ func (s *Sandbox) relinked(f *FS) bool {
 		return false
 	}
 	s.linksRead = time.Now()
-	return !slices.Equal(s.linked(f), f.linked)
+	return !s.linked(f).equal(f.linked)
 }
 
-// isLinked reports whether a link of a credential store leads to path, or to a
-// directory that it is in.
-func isLinked(linked []string, path string) bool {
-	for _, target := range linked {
-		if contains(target, path) {
-			return true
-		}
-	}
-	return false
-}
-
-// linkedName reports whether isLinked may be true for an entry of this name in d, that
-// is not true for d.
+// linkedName reports whether an entry of this name in d may be one that a link
+// of a credential store or of a file of settings leads to.
 func (d *Dir) linkedName(name string) bool {
-	for _, target := range d.linked {
-		if strings.HasSuffix(target, name) && baseName(target) == name {
-			return true
+	if !d.linked.any() {
+		return false
+	}
+	for _, targets := range [...][]string{d.linked.denied, d.linked.masked} {
+		for _, target := range targets {
+			if strings.HasSuffix(target, name) && baseName(target) == name {
+				return true
+			}
 		}
 	}
 	return false
@@ -107,8 +215,16 @@ func (d *Dir) linkedName(name string) bool {
 
 // refuse is the error for an entry that a link of a credential store leads to.
 func (d *Dir) refuse(name string) error {
-	if len(d.linked) == 0 || !isLinked(d.linked, d.join(name)) {
+	if !d.linked.any() || !d.linked.denies(d.join(name)) {
 		return nil
 	}
 	return toolerr.New(toolerr.DeniedPath, "%s is not read: a link of a credential store leads to it", EscapeName(d.join(name)))
+}
+
+// refuseFile is the error for an open file that is a secret by another name.
+func (d *Dir) refuseFile(name string, st Stat) error {
+	if secret, ok := d.linked.named(st); !ok || !secret {
+		return nil
+	}
+	return toolerr.New(toolerr.DeniedPath, "%s is not read: it is also linked as a credential store", EscapeName(d.join(name)))
 }

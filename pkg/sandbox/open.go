@@ -63,9 +63,9 @@ func (f *FS) openFound(name string, o *found) (*File, error) {
 	}
 	file := &File{
 		File: opened, Stat: st, Path: o.path, Root: o.root.Root, asked: o.asked,
-		Masked: f.Masked(o.asked) || f.Masked(o.path),
+		Masked: f.Masked(o.asked) || f.Masked(o.path) || f.MaskedFile(o.path, st) || o.masked,
 	}
-	if f.holdsKey(file) {
+	if f.holdsKey(file) || f.deniedFile(file) {
 		opened.Close()
 		return nil, f.explain(name, errDenied)
 	}
@@ -81,6 +81,12 @@ func (f *FS) holdsKey(file *File) bool {
 		return false // the reader will see it, too
 	}
 	return IsPrivateKey(head[:n]) && !f.allowed(file.Path) && !f.allowed(file.asked)
+}
+
+// deniedFile reports whether an open file is a secret by another of its names.
+func (f *FS) deniedFile(file *File) bool {
+	secret, ok := f.linked.named(file.Stat)
+	return ok && secret && !f.allowed(file.Path) && !f.allowed(file.asked)
 }
 
 // OpenDir opens a directory, from which its entries are opened in turn.

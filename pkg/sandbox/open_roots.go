@@ -25,7 +25,7 @@ type FS struct {
 	roots  []*openRoot // those of Config.Readable last
 	listed int         // how many are roots
 	absent []string    // of Config.Readable
-	linked []string    // in the roots, secret because of where links lead
+	linked *linkedTo   // in the roots, secret because of where links lead
 	policy *secretPolicy
 	writes func() *writePolicy
 	finder Finder // for errors; nil: none

@@ -23,6 +23,8 @@ type found struct {
 	root   *openRoot
 	asked  string // absolute, as the caller named it
 	path   string // absolute, links resolved
+	secret bool   // a link on the way is named as a secret
+	masked bool   // the last link on the way is named as a file of settings
 }
 
 func (o *found) close() {
@@ -114,7 +116,7 @@ func (f *FS) lookupOnce(name string, why purpose) (*found, error) {
 		}
 	}
 	o.asked = asked
-	if f.secret(o.path, why) {
+	if f.secret(o.path, why) || o.secret && why == toRead {
 		o.close()
 		return nil, errDenied
 	}

@@ -3,7 +3,6 @@ package sandbox
 import (
 	"bytes"
 	"path/filepath"
-	"strings"
 	"unicode/utf8"
 )
 
@@ -22,7 +21,7 @@ func (s *Sandbox) policy() *secretPolicy {
 // histories. It is called for each entry of large trees and allocates
 // nothing unless the answer is yes.
 func (f *FS) Denied(abs string) bool {
-	return (secretPath(abs) || isLinked(f.linked, abs)) && !f.allowed(abs)
+	return (secretPath(abs) || f.linked.denies(abs)) && !f.allowed(abs)
 }
 
 // DeniedIn is Denied for the entry name of a directory that is not denied
@@ -36,8 +35,10 @@ func (f *FS) DeniedIn(dir, name string) bool {
 	if !ascii(last) {
 		last = foldName(last)
 	}
-	if len(f.linked) > 0 && isLinked(f.linked, filepath.Join(dir, name)) {
-		return !f.allowed(filepath.Join(dir, name))
+	if path := ""; f.linked.any() {
+		if path = filepath.Join(dir, name); f.linked.denies(path) {
+			return !f.allowed(path)
+		}
 	}
 	return (secretName(last) || secretStore(last, "") || secretStore(above, name)) && !f.allowed(filepath.Join(dir, name))
 }
@@ -52,13 +53,20 @@ func notable(name string) bool {
 // notableAbove reports whether DeniedIn may be true for other names in a
 // directory of this name.
 func notableAbove(name string) bool {
-	return name != "" && (name[0] == '.' || name[0] == '_') || !ascii(name)
+	return name != "" && (name[0] == '.' || name[0] == '_' || name[0] == '#') || !ascii(name)
 }
 
 // Masked reports by its name whether a readable file holds secrets as values
 // (.env, .env.*, .npmrc), which are shown as MaskSecrets leaves them.
 func (f *FS) Masked(abs string) bool {
-	return maskedName(baseName(abs)) && !f.allowed(abs)
+	return (maskedName(baseName(abs)) || f.linked.masks(abs)) && !f.allowed(abs)
+}
+
+// MaskedFile reports whether an open file is one that Masked holds for by
+// another of its names, that is a hard link.
+func (f *FS) MaskedFile(path string, st Stat) bool {
+	secret, ok := f.linked.named(st)
+	return ok && !secret && !f.allowed(path)
 }
 
 // Lifted reports whether --allow-path lifts the rules for a path, also those
@@ -94,25 +102,10 @@ func secretPath(path string) bool {
 	return false
 }
 
-// foldName maps what file systems that ignore case take for ASCII letters,
-// and drops what HFS+ ignores in a name. It allocates only if there is any.
-func foldName(name string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\u017f':
-			return 's'
-		case r == '\u212a':
-			return 'k'
-		case r >= utf8.RuneSelf && r != utf8.RuneError && hidden(r):
-			return -1
-		}
-		return r
-	}, name)
-}
-
 // secretStore reports whether a component is a credential store, which makes
 // all beneath it secret. rest is the path behind it.
 func secretStore(name, rest string) bool {
+	name = undecorated(name)
 	if len(name) < 4 || name[0] != '.' && name[0] != '_' {
 		return false
 	}
@@ -158,6 +151,7 @@ func firstPart(rest string) string {
 // secretName reports whether a last component is the name of a private key,
 // a key store, Terraform state or a shell history.
 func secretName(name string) bool {
+	name = undecorated(name)
 	if name == "" { // nothing but characters that foldName drops
 		return false
 	}
@@ -202,13 +196,30 @@ func maskedName(name string) bool {
 	if !ascii(name) {
 		name = foldName(name)
 	}
-	if is(name, ".npmrc") || is(name, ".env") {
-		return true
+	bare := undecorated(name)
+	for _, settings := range [...]string{".env", ".npmrc"} {
+		if len(bare) < len(settings) || !is(bare[:len(settings)], settings) {
+			continue
+		}
+		rest := bare[len(settings):]
+		return rest == "" || !wordByte(rest[0]) && !(len(bare) == len(name) && template(rest[1:]))
 	}
-	if len(name) < len(".env.") || !is(name[:len(".env.")], ".env.") {
-		return false
+	return false
+}
+
+// template reports whether the end of a name says that the file has examples
+// of settings only.
+func template(end string) bool {
+	for _, word := range [...]string{"example", "sample", "template", "dist"} {
+		if at := len(end) - len(word); at >= 0 && is(end[at:], word) && (at == 0 || end[at-1] == '.') {
+			return true
+		}
 	}
-	return !(endsIn(name, ".example") || endsIn(name, ".sample") || endsIn(name, ".template") || endsIn(name, ".dist"))
+	return false
+}
+
+func wordByte(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c >= utf8.RuneSelf
 }
 
 // IsPrivateKey reports whether a file that begins with head begins as a

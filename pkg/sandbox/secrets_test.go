@@ -21,6 +21,8 @@ var secretFiles = []string{
 	"id_ed25519_sk", "deploy.p12", "deploy.pfx", "store.jks", "terraform.tfstate", "terraform.tfstate.backup",
 	"prod.tfstate.1", ".bash_history", ".zsh_history", ".python_history", ".histfile", "fish_history",
 	".ssh/id_rsa.pub", // in a store everything is
+	".netrc~", "#.netrc#", ".netrc.bak", ".netrc.~2~", ".#.netrc.swp", ".pgpass.old", ".git-credentials.orig", "id_rsa~", "id_ed25519.bak",
+	".id_rsa.swp", ".ssh.bak/x", ".aws~/credentials", "deploy.p12.old", "#.bash_history#", ".netrc.swp~",
 }
 
 var harmless = []string{
@@ -40,18 +42,22 @@ func TestSecretNames(t *testing.T) {
 			require.True(t, fs.Denied(at(where+strings.ReplaceAll(name, "s", "S"))), name)
 		}
 	}
-	for _, name := range []string{".ssh", ".gnupg", ".aws", ".azure", ".kube", ".config/gcloud", ".config/gh", ".\u017f\u017fh", ".\u212aube/config", ".s\u200csh/x", "ID_R\u017fA"} {
+	for _, name := range []string{".ssh", ".gnupg", ".aws", ".azure", ".kube", ".config/gcloud", ".config/gh", ".\u00dfh", ".\u1e9eH/x", ".con\ufb01g/gh", ".co\u200dnf\ufe0fig/gh",
+		"\ufb01sh_hi\ufb06ory", ".s\ufff0sh", ".k\u00adube", ".\u017f\u017fh", ".\u212aube/config", ".s\u200csh/x", "ID_R\u017fA"} {
 		require.True(t, fs.Denied(at(name)), name)
 	}
 	for _, name := range harmless {
 		require.False(t, fs.Denied(at(name)), name)
 		require.False(t, fs.Masked(at(name)), name)
 	}
-	for _, name := range []string{".env", ".ENV", ".env.local", ".env.production", "a/.npmrc", ".env.example.bak"} {
+	for _, name := range []string{".env", ".ENV", ".env.local", ".env.production", "a/.npmrc", ".env.example.bak",
+		".env~", ".env.bak", ".env.swp", "#.env#", ".env.local.old", ".#.env", ".env.~1~", ".~.env", "#.env.local#", ".env-old", ".env_backup", ".env copy", ".env (1)",
+		".env,v", ".npmrc~", ".npmrc.bak", "#.npmrc#", ".ENV.BAK", ".en\u200dv", ".env\ufe0f", ".np\u200cmrc~", ".env.un~", ".env.example~"} {
 		require.True(t, fs.Masked(at(name)), name)
 		require.False(t, fs.Denied(at(name)), name)
 	}
-	for _, name := range []string{".env.example", ".env.local.sample", ".env.Template", ".env.dist", ".environment", "env", ".envrc", "x.env"} {
+	for _, name := range []string{".env.example", ".env.local.sample", ".env.Template", ".env.dist", ".environment", "env", ".envrc", "x.env",
+		".envs", ".env1", ".npmrcs", ".npmrc.example", "env.bak", "#env#", "~", "#", "##", "~~", ".bak", ".#", ".env\u0301x"} {
 		require.False(t, fs.Masked(at(name)), name)
 	}
 }
@@ -62,7 +68,7 @@ func TestDeniedIn(t *testing.T) {
 	tr := newTree(t)
 	parts := []string{
 		"a", "config.json", "gh", "gcloud", ".ssh", ".docker", ".config", ".DOCKER", ".Con\u200cfig", "Gcloud", "_netrc", ".kube",
-		"id_rsa", "x.p12", "terraform.tfstate.1", ".histfile", "\u200c", "\xff", ".env", "_history", ".zsh_history", ".docker\u200c",
+		"id_rsa", "x.p12", "terraform.tfstate.1", ".histfile", "\u200c", "\xff", ".env", "_history", ".zsh_history", ".docker\u200c", "#.docker#", ".docker.bak", "#.con\ufb01g#", ".env~", "#.env#", ".\u00dfh",
 	}
 	allowing := func(c sandbox.Config) *sandbox.Sandbox {
 		c.AllowPaths = []string{".ssh", "gh", "a/*.p12", "**/.config/gcloud/*"}
@@ -112,7 +118,8 @@ func TestSecretsAreNotRead(t *testing.T) {
 		}
 		tr.link(t, ".ssh", "root/h/keys")
 		tr.link(t, ".ssh/id_ed25519", "root/h/readme")
-		tr.link(t, "id_rsa.pub", "root/h/id_ecdsa_sk")
+		tr.write(t, "root/h/behind", "content of id_ecdsa_sk")
+		tr.link(t, "behind", "root/h/id_ecdsa_sk")
 		tr.link(t, "../a.txt", "root/h/.ssh/harmless-target")
 		tr.link(t, filepath.Join(tr.root, "h", ".aws"), "root/h/abs")
 		fs := open(t, box, tr.root)
@@ -126,7 +133,7 @@ func TestSecretsAreNotRead(t *testing.T) {
 			require.NoError(t, err, name)
 			require.Equal(t, "content of "+name, content)
 		}
-		for _, name := range []string{"h/keys/config", "h/readme", "h/id_ecdsa_sk", "h/abs/credentials", "h/.ssh/nothing", "h/keys/nothing",
+		for _, name := range []string{"h/keys/config", "h/readme", "h/id_ecdsa_sk", "h/behind", "h/abs/credentials", "h/.ssh/nothing", "h/keys/nothing",
 			"h/.ssh/harmless-target", "h/dir/../.ssh/config", "h/./.ssh//config", filepath.Join(tr.root, "h/.ssh/config"), "h/.ssh/nothing/x", "h/.SSH/config"} {
 			_, err := fs.Open(name)
 			requireCode(t, toolerr.DeniedPath, err)
@@ -238,7 +245,7 @@ func TestMaskedFile(t *testing.T) {
 	tr.link(t, ".env", "root/settings")
 	tr.link(t, "a.txt", "root/.npmrc")
 	fs := open(t, sandbox.New, tr.root)
-	for name, masked := range map[string]bool{".env": true, "settings": true, ".npmrc": true, "a.txt": false} {
+	for name, masked := range map[string]bool{".env": true, "settings": true, ".npmrc": true, "a.txt": true, "dir/b.txt": false} {
 		f, err := fs.Open(name)
 		require.NoError(t, err)
 		require.Equal(t, masked, f.Masked, name)

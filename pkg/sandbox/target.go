@@ -101,7 +101,10 @@ func (f *FS) targetOnce(name string) (*Target, error) {
 	if mode := o.stat().Mode; !mode.IsRegular() {
 		return nil, errNotWritten(name, mode)
 	}
-	t := &Target{fs: f, name: name, asked: asked, home: w.root, real: slices.Clone(w.real), Path: o.path, base: baseName(o.path)}
+	if o.secret {
+		return nil, errDenied
+	}
+	t := &Target{fs: f, name: name, asked: asked, home: w.root, real: slices.Clone(w.real), Path: o.path, base: baseName(o.path), Masked: o.masked}
 	t.dir, err = w.here.folder()
 	return t, err
 }
@@ -126,7 +129,7 @@ func (f *FS) absentTarget(name, asked string, w *walker, err error) (*Target, er
 // check refuses what may not be written where the name really leads.
 func (t *Target) check() error {
 	t.Root = t.fs.innermost(t.Path, t.home).Root
-	t.Masked = t.fs.Masked(t.asked) || t.fs.Masked(t.Path)
+	t.Masked = t.Masked || t.fs.Masked(t.asked) || t.fs.Masked(t.Path)
 	if err := t.fs.refuseWrite(t.Path); err != nil {
 		return err
 	}
@@ -244,7 +247,8 @@ func (t *Target) open() (*File, error) {
 		return nil, errChanged
 	}
 	file := &File{File: opened, Stat: st, Path: t.Path, Root: t.Root, asked: t.asked, Masked: t.Masked}
-	if t.fs.holdsKey(file) {
+	file.Masked = file.Masked || t.fs.MaskedFile(t.Path, st)
+	if t.fs.holdsKey(file) || t.fs.deniedFile(file) {
 		opened.Close()
 		return nil, errDenied
 	}

@@ -16,6 +16,8 @@ type walker struct {
 	here    handle   // the directory we are in
 	pending []string // components still to go; may hold "." and ".."
 	links   int
+	secret  bool // a link that was followed is named as a secret
+	masked  bool // one that leads to the object is named as a file of settings
 }
 
 // walk follows the pending components. On an error the caller leaves.
@@ -60,7 +62,13 @@ func (w *walker) walk() (*found, error) {
 		}
 		return w.leaf(next, name), nil
 	}
-	return w.fs.foundAt(w.here, w.root, w.real), nil
+	return w.marked(w.fs.foundAt(w.here, w.root, w.real)), nil
+}
+
+// marked notes what the names of the links on the way say of the object.
+func (w *walker) marked(o *found) *found {
+	o.secret, o.masked = w.secret, w.masked
+	return o
 }
 
 // leaf is the result for what is no directory. The directory it is in stays
@@ -70,7 +78,7 @@ func (w *walker) leaf(h handle, name string) *found {
 	if w.here != w.root.handle {
 		o.handle = &leafHandle{handle: h, dir: w.here}
 	}
-	return o
+	return w.marked(o)
 }
 
 // leafHandle closes a file's directory with it.
@@ -104,6 +112,11 @@ func (w *walker) follow(name string, link handle) error {
 	link.close()
 	if err != nil {
 		return w.missing(name, err)
+	}
+	if path := joinPath(w.root.Path, append(w.real[:len(w.real):len(w.real)], name)); w.fs.Denied(path) {
+		w.secret = true
+	} else if len(w.pending) == 0 && w.fs.Masked(path) {
+		w.masked = true
 	}
 	if w.links++; w.links > maxLinks {
 		return w.missing(name, syscall.ELOOP)

@@ -21,7 +21,7 @@ import (
 
 // file searches a regular file.
 func (w *searcher) file(e *walk.Entry) error {
-	masked := e.Notable && w.fs.Masked(e.Name) && w.fs.Masked(filepath.Join(w.abs, e.Path))
+	masked := e.Notable && w.fs.Masked(filepath.Join(w.abs, e.Path))
 	if w.ahead != nil && !masked {
 		if w.spared(e) {
 			return nil
@@ -38,6 +38,7 @@ func (w *searcher) file(e *walk.Entry) error {
 	switch {
 	case err == nil:
 		w.buf = raw
+		masked = masked || st.Nlink > 1 && w.fs.MaskedFile(filepath.Join(w.abs, e.Path), st)
 		n := w.whole(e.Path, raw, st, masked)
 		if w.ahead != nil && !masked && !looksLikeKey(raw) && (n > 0 || n == 0 && w.ahead.Selects()) {
 			w.ahead.KeepText(index.KeyOf(st), raw)
@@ -49,6 +50,7 @@ func (w *searcher) file(e *walk.Entry) error {
 			return nil
 		}
 		defer file.Close()
+		masked = masked || st.Nlink > 1 && w.fs.MaskedFile(filepath.Join(w.abs, e.Path), st)
 		w.stream(e.Path, file, st, masked, false)
 	default:
 		w.skip(e.Path, failure(err))

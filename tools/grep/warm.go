@@ -157,6 +157,9 @@ func (w *warmth) read(_ context.Context, path string) (index.Content, error) {
 	if err != nil {
 		return c, err
 	}
+	if fs.MaskedFile(path, before) {
+		return c, errUnfit
+	}
 	c.Key = index.KeyOf(before)
 	if before.Size > maxIndexed {
 		err = w.readHead(dir, name, &c)

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
@@ -41,8 +40,9 @@ func (r *Runner) findHidden(s *spec, rules Rules, moving *moving) error {
 			}
 		}
 		for _, dir := range homeDirs {
-			s.Mask = append(s.Mask, r.hiddenIn(filepath.Join(home, dir), hide)...)
+			s.Mask = append(s.Mask, r.inHome(filepath.Join(home, dir), hide).hidden...)
 		}
+		s.Mask = append(s.Mask, r.deepInHome(s, home, hide)...)
 	}
 	for _, path := range systemSecrets {
 		if readable(path) {
@@ -70,6 +70,7 @@ func (r *Runner) findHidden(s *spec, rules Rules, moving *moving) error {
 		}
 		objects = append(objects, of...)
 	}
+	s.Mask = append(s.Mask, r.otherNames(s, objects)...)
 	slices.Sort(s.Mask)
 	s.Mask = slices.Compact(s.Mask)
 	s.pin(objects)
@@ -117,33 +118,6 @@ func (r *Runner) hiddenInRoot(s *spec, root supervise.Root, outer []string, l li
 		s.Guard = append(s.Guard, found.guard...)
 	}
 	return objects, nil
-}
-
-// hiddenIn lists what is hidden directly in a directory, which is read again
-// when its time of change says so.
-func (r *Runner) hiddenIn(dir string, hide func(string) bool) []string {
-	info, err := os.Stat(dir)
-	if err != nil {
-		return nil
-	}
-	changed := changeTime(info)
-	r.mu.Lock()
-	known := r.home[dir]
-	r.mu.Unlock()
-	if known != nil && known.current(changed) {
-		return known.hidden
-	}
-	now := &folder{read: time.Now(), changed: changed}
-	entries, _ := os.ReadDir(dir)
-	for _, entry := range entries {
-		if path := filepath.Join(dir, entry.Name()); hide(path) {
-			now.hidden = append(now.hidden, path)
-		}
-	}
-	r.mu.Lock()
-	r.home[dir] = now
-	r.mu.Unlock()
-	return now.hidden
 }
 
 // outsideSockets lists the unix sockets of this network namespace that have

@@ -61,6 +61,16 @@ func TestLinkedStoresAreMasked(t *testing.T) {
 		"a key in a root":          {"root/k", []link{{"root/id_rsa", "k"}}, []string{"root/id_rsa", "root/k"}, onlyL2},
 		"from a root to a home":    {"home/plain/k", []link{{"root/id_rsa", "../home/plain/k"}}, []string{"root/id_rsa", "home/plain/k"}, bothLevels},
 		"a store of a store":       {"root/in/k", []link{{"root/.ssh/id_rsa", "../in/k"}}, []string{"root/in/k"}, onlyL2},
+		"a link deep in a store":   {"home/plain/k", []link{{"home/.ssh/a/b/c/d/e/f/k", "../../../../../../../plain/k"}}, []string{"home/plain/k"}, bothLevels},
+		"links in linked stores": {"home/4/k", []link{
+			{"home/.ssh/1", "../1"}, {"home/1/2", "../2"}, {"home/2/3", "../3"}, {"home/3/4", "../4"}, {"home/4/5", "../5"}, {"home/5/6", "../4"},
+		}, []string{"home/4/k", "home/.ssh/1/2/3/4/k"}, bothLevels},
+		"a long chain": {"home/f/netrc", []link{
+			{"home/.netrc", "a"}, {"home/a", "b"}, {"home/b", "c"}, {"home/c", "d"}, {"home/d", "e/netrc"}, {"home/e", "f"},
+		}, []string{"home/.netrc", "home/c", "home/e/netrc", "home/f/netrc"}, bothLevels},
+		"a store deep in a home": {"home/work/x/.aws/credentials", nil, []string{"home/work/x/.aws/credentials"}, bothLevels},
+		"a file deep in a home":  {"home/a/b/c/.netrc", nil, []string{"home/a/b/c/.netrc"}, bothLevels},
+		"a link deep in a home":  {"home/plain/k", []link{{"home/work/x/.netrc", "../../plain/k"}}, []string{"home/work/x/.netrc", "home/plain/k"}, bothLevels},
 	} {
 		for _, level := range levels(t) {
 			if !strings.Contains(c.levels, string(level)) {
@@ -85,6 +95,57 @@ func TestLinkedStoresAreMasked(t *testing.T) {
 					result, out := run(t, r, proc.Command{Script: script, Dir: root, Rules: rulesOf(t, root)})
 					require.NotContains(t, out, "CREDENTIAL")
 					require.NotZero(t, result.ExitCode)
+				}
+			})
+		}
+	}
+}
+
+// TestMaskedFilesAreNotReadWithTheNetwork: a command that reaches the network reads
+// no file of settings with secrets, whatever name leads to it.
+func TestMaskedFilesAreNotReadWithTheNetwork(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		file   string
+		link   func(old, name string) error
+		names  map[string]string
+		levels string
+	}{
+		"a link in a home":          {"home/dotfiles/npmrc", os.Symlink, map[string]string{"home/.npmrc": "dotfiles/npmrc"}, bothLevels},
+		"through a directory":       {"home/dotfiles/npmrc", os.Symlink, map[string]string{"home/.npmrc": "d/npmrc", "home/d": "dotfiles"}, bothLevels},
+		"a long chain":              {"home/e", os.Symlink, map[string]string{"home/.env": "a", "home/a": "b", "home/b": "c", "home/c": "d", "home/d": "e"}, bothLevels},
+		"a home's link into a root": {"root/dotfiles/npmrc", os.Symlink, map[string]string{"home/.npmrc": "../root/dotfiles/npmrc"}, onlyL2},
+		"a link in a root":          {"root/conf/env", os.Symlink, map[string]string{"root/a/b/.env": "../../conf/env"}, onlyL2},
+		"out of a root":             {"home/conf/env", os.Symlink, map[string]string{"root/.env": "../home/conf/env"}, bothLevels},
+		"a backup":                  {"home/.env~", nil, nil, bothLevels},
+		"an editor's copy":          {"root/sub/.#.env.swp", nil, nil, onlyL2},
+		"deep in a home":            {"home/work/x/.env", nil, nil, bothLevels},
+		"a hard link in a root":     {"root/a/b/x", os.Link, map[string]string{"root/.env": "root/a/b/x"}, onlyL2},
+		"a hard link in a home":     {"home/work/x", os.Link, map[string]string{"home/.netrc": "home/work/x"}, bothLevels},
+		"a hard link into a root":   {"root/x", os.Link, map[string]string{"home/.netrc": "root/x"}, onlyL2},
+	} {
+		for _, level := range levels(t) {
+			if !strings.Contains(c.levels, string(level)) {
+				continue
+			}
+			t.Run(name+" at "+string(level), func(t *testing.T) {
+				t.Parallel()
+				dir := filesIn(t, place(t), "home/f", "root/f", c.file)
+				reads := []string{filepath.Join(dir, c.file)}
+				for name, target := range c.names {
+					if name = filepath.Join(dir, name); strings.Contains(target, "root/") && !strings.HasPrefix(target, "..") || strings.HasPrefix(target, "home/") {
+						target = filepath.Join(dir, target)
+					}
+					require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o755))
+					require.NoError(t, c.link(target, name))
+					reads = append(reads, name)
+				}
+				r := newRunner(t, proc.Config{Level: level, Network: true, Environ: append(os.Environ(), "HOME="+filepath.Join(dir, "home"))})
+				proc.TrustLevel(r, level)
+				root := filepath.Join(dir, "root")
+				for range 2 { // the second is prepared ahead
+					_, out := run(t, r, proc.Command{Script: "for f in '" + strings.Join(reads, "' '") + "'; do cat \"$f\"; done; cat f", Dir: root, Rules: rulesOf(t, root)})
+					require.Equal(t, 1, strings.Count(out, "old"), out)
 				}
 			})
 		}
@@ -288,5 +349,5 @@ func asPlainUser(t *testing.T, name string) {
 
 // TestMasksAsAPlainUser runs the tests of this file again without root's rights.
 func TestMasksAsAPlainUser(t *testing.T) {
-	asPlainUser(t, "^(TestLinkedStoresAreMasked|TestALinkedStoreStaysMasked|TestTheAccountsOwnHome|TestAKeyThatIsMovedAllTheTime|TestALaterServerFindsWhatWasMoved)$")
+	asPlainUser(t, "^(TestLinkedStoresAreMasked|TestMaskedFilesAreNotReadWithTheNetwork|TestALinkedStoreStaysMasked|TestTheAccountsOwnHome|TestAKeyThatIsMovedAllTheTime|TestALaterServerFindsWhatWasMoved)$")
 }

@@ -42,6 +42,7 @@ type Runner struct {
 	seen      map[string]*search
 	watches   map[string]*watch // by roots
 	home      map[string]*folder
+	several   map[fileID]bool    // hidden files with several names, as of the last command
 	stores    map[string]*folder // directories of credential stores
 	homes     func() []string
 	paths     searchPaths

@@ -45,9 +45,10 @@ type folder struct {
 	closed        bool // its owner may not list or enter it
 	hidden        []string
 	guarded       []string
-	links         []string // whose names are secret, to be resolved
-	keys          []string // files whose names suggest a private key
-	below         []string // directories to look into
+	links         []string    // whose names are secret, to be resolved
+	keys          []string    // files whose names suggest a private key
+	below         []string    // directories to look into
+	multiple      []otherName // files with several names; nil: not looked for yet
 }
 
 type keyFile struct {

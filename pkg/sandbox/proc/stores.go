@@ -14,8 +14,8 @@ import (
 
 // How much of a credential store is looked through for links that lead out of it.
 const (
-	storeDepth = 3
-	storeDirs  = 64
+	storeDepth = 32
+	storeDirs  = 128
 )
 
 // notOurs are directories of the system. A link from a credential store into one, as

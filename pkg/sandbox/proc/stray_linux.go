@@ -17,6 +17,14 @@ func idOf(info os.FileInfo) (fileID, bool) {
 	return fileID{int64(sys.Dev), int64(sys.Ino)}, true
 }
 
+// links returns how many names a file has.
+func links(info os.FileInfo) uint64 {
+	if sys, ok := info.Sys().(*syscall.Stat_t); ok {
+		return uint64(sys.Nlink)
+	}
+	return 1
+}
+
 // holdFile returns a descriptor of the file at path if that is the one with this
 // identity, else nil. It cannot be read.
 func holdFile(path string, id fileID) *os.File {

@@ -14,6 +14,7 @@ type spec struct {
 	link     *egressLink
 	gaps     []string // for the result
 	homes    []string // of this user, links resolved
+	deep     []string // directories in them that were looked through
 	followed map[fileID]*os.File
 	prologue *os.File // nil without one
 	spillDir string
