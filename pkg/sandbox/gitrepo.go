@@ -198,10 +198,10 @@ func (t *Target) hookOutside() string {
 			for _, dir := range []string{dir, resolved(dir)} {
 				const why = "is in the directory of a git repository's hooks"
 				if contains(dir, top) { // .: the hooks lie among other files
-					if filepath.Dir(t.Path) == dir && slices.Contains(gitHooks, strings.ToLower(t.base)) {
+					if sameDirectory(filepath.Dir(t.Path), dir) && slices.Contains(gitHooks, strings.ToLower(t.base)) {
 						return why
 					}
-				} else if contains(dir, t.Path) {
+				} else if inDirectory(dir, t.Path) {
 					return why
 				}
 			}

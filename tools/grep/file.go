@@ -27,7 +27,8 @@ func (w *searcher) file(e *walk.Entry) error {
 			return nil
 		}
 		if w.kept != nil {
-			w.whole(e.Path, w.kept, w.keptStat, false)
+			st := w.keptStat
+			w.whole(e.Path, w.kept, st, st.Nlink > 1 && w.fs.MaskedFile(filepath.Join(w.abs, e.Path), st))
 			return w.ctx.Err()
 		}
 	} else if !masked {

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestOtherNamesOfSettings: what a name of settings leads to is masked, by links and
+// hard links, and no name of a file that is denied is searched.
+func TestOtherNamesOfSettings(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("links need rights there")
+	}
+	root := tree(t, "conf=A=needle\n", "npm=A=needle\n", "netrc=needle\n", "plain=A=needle\n", "sub/x=A=needle\n")
+	require.NoError(t, os.Symlink("conf", filepath.Join(root, ".env")))
+	require.NoError(t, os.Symlink("../npm", filepath.Join(root, "sub", ".npmrc")))
+	require.NoError(t, os.Symlink("netrc", filepath.Join(root, ".netrc")))
+	require.NoError(t, os.Link(filepath.Join(root, "sub", "x"), filepath.Join(root, ".env.local")))
+	g, fs := newTest(t, DefaultConfig(), root)
+	for range 2 { // the second from memory
+		got, err := g.run(t.Context(), fs, defaults("needle"))
+		require.NoError(t, err)
+		require.Contains(t, got.Text, "plain")
+		for _, name := range []string{"conf", "npm", "netrc", "sub/x"} {
+			require.NotContains(t, got.Text, name)
+		}
+		require.NoError(t, g.warm.wait(t.Context()))
+	}
+}
