@@ -118,7 +118,10 @@ func (s *Store) Prune(maxBytes int64, maxAge time.Duration) {
 			r.at = info.ModTime()
 		}
 		filepath.WalkDir(r.dir, func(_ string, e fs.DirEntry, err error) error { //nolint:errcheck // what is gone has no size
-			if info, infoErr := e.Info(); err == nil && infoErr == nil {
+			if err != nil { // e is nil where another removed the record
+				return nil
+			}
+			if info, err := e.Info(); err == nil {
 				r.size += max(info.Size(), 4096)
 			}
 			return nil
