@@ -11,6 +11,7 @@ import (
 	"path"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/nofollow"
 )
@@ -27,7 +28,7 @@ type base struct {
 	Mode    fs.FileMode `json:"mode,omitempty"`
 	Size    int64       `json:"size,omitempty"`
 	Inode   uint64      `json:"inode,omitempty"`
-	Changed int64       `json:"changed,omitempty"` // time of change, Unix nanoseconds
+	Changed int64       `json:"changed,omitempty"` // time of change, Unix nanoseconds; 0: not told apart by it
 	Hash    string      `json:"hash,omitempty"`    // SHA-256 of the content, or of a link's target
 }
 
@@ -53,8 +54,18 @@ func describe(real *nofollow.Tree, rel string, info fs.FileInfo, began int64, co
 			f.Close() //nolint:errcheck // only read
 		}
 	}
+	if d.Hash != "" && !settled(changed, time.Now().UnixNano()) {
+		d.Changed = 0 // the hash tells
+	}
 	return d
 }
+
+// clockStep is more than the step in which kernels count the times of files.
+const clockStep = 20 * time.Millisecond
+
+// settled reports whether a file that was changed at one time and is looked at
+// at another gets another time of change when it is changed again.
+func settled(changed, now int64) bool { return now-changed > int64(clockStep) }
 
 // forget removes the record of an applied change, and the records of the entries
 // of a removed directory.
