@@ -6,6 +6,8 @@ import (
 	"errors"
 	"os"
 	"syscall"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
 // locksTell: a directory's lock says whether somebody writes in it.
@@ -24,7 +26,10 @@ func share(dir string) (release func(), err error) {
 		}
 	}
 	// Where the file system has no locks nobody can claim the directory.
-	return func() { f.Close() }, nil
+	return func() {
+		sandbox.Unlock(f)
+		f.Close()
+	}, nil
 }
 
 // claim takes a directory alone, if nobody uses it.
@@ -37,5 +42,8 @@ func claim(dir string) (release func(), alone bool) {
 		f.Close()
 		return nil, false
 	}
-	return func() { f.Close() }, true
+	return func() {
+		sandbox.Unlock(f)
+		f.Close()
+	}, true
 }

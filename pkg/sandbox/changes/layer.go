@@ -68,7 +68,7 @@ func (s *Set) Begin(command string) (*Layer, error) {
 	})
 	if err != nil {
 		if l.lock != nil {
-			l.lock.Close() //nolint:errcheck // the error is told
+			l.free()
 		}
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (l *Layer) Mounts() []Mount { return l.mounts }
 // any more. It returns the changes of the set as Set.Changes does. Those of earlier
 // commands may be as they were when these ended.
 func (l *Layer) End() (entries []Entry, err error) {
-	defer l.lock.Close() //nolint:errcheck // frees the lock
+	defer l.free()
 	err = l.set.update(func(r *record) error {
 		before := r.Version
 		for i := range r.Layers {
@@ -133,6 +133,12 @@ func (l *Layer) End() (entries []Entry, err error) {
 		return l.set.fold(r)
 	})
 	return entries, err
+}
+
+// free frees the lock, also where another goroutine starts a process.
+func (l *Layer) free() {
+	sandbox.Unlock(l.lock)
+	l.lock.Close() //nolint:errcheck // nothing was written
 }
 
 // finish notes what the roots hold where a layer has changes.
