@@ -30,6 +30,7 @@ type scene struct {
 	victim    *exec.Cmd
 	named     map[string]net.Listener
 	listeners []net.Listener
+	settling  map[string]func() error // the test's own calls of sockets, see settle
 	ports     []string
 	env       []string // the variables that scripts find all of it by
 }
@@ -59,7 +60,7 @@ func place(t testing.TB) string {
 
 func newScene(t testing.TB) *scene {
 	t.Helper()
-	s := &scene{dir: place(t), reach: make(chan string, 100), named: map[string]net.Listener{}}
+	s := &scene{dir: place(t), reach: make(chan string, 100), named: map[string]net.Listener{}, settling: map[string]func() error{}}
 	t.Cleanup(func() {
 		for _, l := range s.named {
 			l.Close()

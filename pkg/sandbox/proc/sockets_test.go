@@ -13,7 +13,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -69,38 +68,56 @@ func serveSockets(t *testing.T, s *scene) []string {
 		require.NoError(t, os.MkdirAll(filepath.Join(dir, name), 0o755))
 	}
 	in := func(name string) string { return filepath.Join(dir, name) }
-	serve := func(network, name string) {
+	// now is the name that the socket has in the end.
+	serve := func(network, name, now string) {
 		l, err := net.Listen(network, name)
 		require.NoError(t, err)
-		s.serveAs(t, l, name)
+		s.serveAs(t, l, name, now)
 	}
-	serve("unix", in("named"))
-	serve("unix", in("before"))
+	serve("unix", in("named"), in("named"))
+	serve("unix", in("before"), in("renamed"))
 	require.NoError(t, os.Rename(in("before"), in("renamed")))
-	serve("unix", in("tolink"))
+	serve("unix", in("tolink"), in("linked"))
 	require.NoError(t, os.Link(in("tolink"), in("linked")))
 	require.NoError(t, os.Remove(in("tolink")))
 	require.NoError(t, os.Symlink("renamed", in("symbolic")))
-	serve("unix", in("a/s"))
+	serve("unix", in("a/s"), in("moved/s"))
 	require.NoError(t, os.Rename(in("a"), in("moved")))
-	serve("unixpacket", in("seqpacket"))
+	serve("unixpacket", in("seqpacket"), in("seqpacket"))
 	require.NoError(t, os.MkdirAll(s.path("readonly"), 0o755))
 	d, err := os.Open(dir)
 	require.NoError(t, err)
 	defer d.Close()
-	serve("unix", fmt.Sprintf("/proc/self/fd/%d/relative", d.Fd()))
+	serve("unix", fmt.Sprintf("/proc/self/fd/%d/relative", d.Fd()), in("relative"))
 	packets, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Net: "unixgram", Name: in("datagram")})
 	require.NoError(t, err)
 	t.Cleanup(func() { packets.Close() })
+	settled := make(chan struct{})
 	go func() { // ends with the socket
-		var b [1]byte
+		var b [len(ownPacket)]byte
 		for {
-			if _, err := packets.Read(b[:]); err != nil {
+			n, err := packets.Read(b[:])
+			switch {
+			case err != nil:
 				return
+			case string(b[:n]) == ownPacket:
+				settled <- struct{}{}
+			default:
+				s.reach <- "a datagram"
 			}
-			s.reach <- "a datagram"
 		}
 	}()
+	s.settling["datagram"] = func() error {
+		conn, err := net.Dial("unixgram", in("datagram"))
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		if _, err = conn.Write([]byte(ownPacket)); err == nil {
+			<-settled
+		}
+		return err
+	}
 	tool := in("bin/sockets") // at L1 it must be in a root to run
 	out, err := exec.Command("gcc", "-pthread", "-o", tool, "testdata/sockets.c").CombinedOutput()
 	require.NoError(t, err, "%s", out)
@@ -124,8 +141,12 @@ func serveSockets(t *testing.T, s *scene) []string {
 	return []string{"S=" + dir, "T=" + s.path("root/tool"), "TRIES=" + tries}
 }
 
-// serveAs accepts connections to l, which was bound as name.
-func (s *scene) serveAs(t *testing.T, l net.Listener, name string) {
+// ownPacket is the datagram that the test itself sends.
+const ownPacket = "settled"
+
+// serveAs accepts connections to l, which was bound as name and is found at now,
+// and tells of those of other processes.
+func (s *scene) serveAs(t *testing.T, l net.Listener, name, now string) {
 	if u, ok := l.(*net.UnixListener); ok {
 		u.SetUnlinkOnClose(false)
 	}
@@ -136,13 +157,37 @@ func (s *scene) serveAs(t *testing.T, l net.Listener, name string) {
 			if err != nil {
 				return
 			}
-			select {
-			case s.reach <- name:
-			default:
+			if !fromHere(conn) {
+				select {
+				case s.reach <- name:
+				default:
+				}
 			}
 			conn.Close()
 		}
 	}()
+	s.settling[name] = func() error {
+		conn, err := net.Dial(l.Addr().Network(), now)
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		conn.Read(make([]byte, 1)) // until it is closed there
+		return nil
+	}
+}
+
+// fromHere reports whether the other end of a connection is of this process.
+func fromHere(conn net.Conn) (here bool) {
+	raw, err := conn.(*net.UnixConn).SyscallConn()
+	if err != nil {
+		return false
+	}
+	raw.Control(func(fd uintptr) {
+		peer, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+		here = err == nil && int(peer.Pid) == os.Getpid()
+	})
+	return here
 }
 
 // TestSocketsOutsideAreClosed however they are called, each attack first
@@ -203,21 +248,19 @@ func prepare(t *testing.T, s *scene) {
 	}
 	l, err := net.Listen("unix", s.path("readonly/before"))
 	require.NoError(t, err)
-	s.serveAs(t, l, "readonly")
 	require.NoError(t, os.Rename(s.path("readonly/before"), s.path("readonly/s")))
+	s.serveAs(t, l, "readonly", s.path("readonly/s"))
 }
 
-// settle resets the scene and returns what was reached.
+// settle resets the scene and returns what was reached. A socket takes calls in
+// their order, so that after the test's own call it has told of all before.
 func (s *scene) settle(t *testing.T) (reached []string) {
 	t.Helper()
-	for {
-		select {
-		case what := <-s.reach:
-			reached = append(reached, what)
-			continue
-		case <-time.After(5 * time.Millisecond):
-		}
-		break
+	for _, call := range s.settling {
+		require.NoError(t, call())
+	}
+	for len(s.reach) > 0 {
+		reached = append(reached, <-s.reach)
 	}
 	s.reset(t)
 	return reached
@@ -243,7 +286,7 @@ func TestAllowedSocket(t *testing.T) {
 	defer os.RemoveAll(temp)
 	l, err := net.Listen("unix", temp+"/s")
 	require.NoError(t, err)
-	s.serveAs(t, l, "temp")
+	s.serveAs(t, l, "temp", temp+"/s")
 	r := newRunner(t, proc.Config{
 		Level: proc.L2, Environ: append(os.Environ(), "HOME="+s.path("home")),
 		Sockets: []string{s.path("services/symbolic"), temp + "/s", s.path("services/none")},
@@ -282,8 +325,8 @@ func TestSocketsInsideWork(t *testing.T) {
 		"errors":                  {needs: "perl", script: `perl -MSocket -MErrno=:POSIX -e 'socket(S, AF_UNIX, SOCK_STREAM, 0); connect(S, pack_sockaddr_un("none")); die $! unless $! == ENOENT; open F, ">f"; connect(S, pack_sockaddr_un("f")); die $! unless $! == ECONNREFUSED; connect(S, pack_sockaddr_un("f/g")); die $! unless $! == ENOTDIR; socket(I, AF_INET, SOCK_STREAM, 0); connect(I, pack_sockaddr_in(9, INADDR_LOOPBACK)); die $! unless $! == ECONNREFUSED; connect(I, "x" x 8); die $! unless $! == EINVAL or $! == EAFNOSUPPORT; connect(STDIN, pack_sockaddr_un("f")); die $! unless $! == ENOTSOCK'`},
 		"UDP":                     {needs: "perl", script: `perl -MSocket -e 'socket(A, AF_INET, SOCK_DGRAM, 0); bind(A, pack_sockaddr_in(0, INADDR_LOOPBACK)); socket(B, AF_INET, SOCK_DGRAM, 0); send(B, "x", 0, getsockname(A)) or die; recv(A, $x, 1, 0); connect(B, getsockname(A)) or die; send(B, "y", 0) or die; recv(A, $x, 1, 0); die unless $x eq "y"'`},
 		"a full backlog":          {needs: "perl", script: `perl -MIO::Socket::UNIX -e '$l = IO::Socket::UNIX->new(Local => "b", Listen => 1) or die; for (1..4) { if (!fork) { IO::Socket::UNIX->new(Peer => "b") or die; exit } } sleep 1; $l->accept or die for 1..4; wait for 1..4; exit $?'`},
-		"an alarm while it waits": {needs: "perl", script: `perl -MIO::Socket::UNIX -MErrno=:POSIX -e '$l = IO::Socket::UNIX->new(Local => "i", Listen => 1) or die; $SIG{ALRM} = sub { print "rang\n" }; @a = map { IO::Socket::UNIX->new(Peer => "i") or die } 1..2; alarm 1; $b = IO::Socket::UNIX->new(Peer => "i"); die "connected" if $b; die $! unless $! == EINTR'`},
-		"a caller is killed":      {needs: "perl timeout", script: `perl -MIO::Socket::UNIX -e '$l = IO::Socket::UNIX->new(Local => "k", Listen => 1) or die; @p = map { my $p = fork; if (!$p) { IO::Socket::UNIX->new(Peer => "k"); sleep 9; exit } $p } 1..5; sleep 1; kill 9, @p; wait for 1..5; sleep 1; $l->accept for 1..2; IO::Socket::UNIX->new(Peer => "k") or die'`},
+		"an alarm while it waits": {needs: "perl", script: `perl -MIO::Socket::UNIX -MErrno=:POSIX -e '$l = IO::Socket::UNIX->new(Local => "i", Listen => 1) or die; $SIG{ALRM} = sub { print "rang\n"; alarm 1 }; @a = map { IO::Socket::UNIX->new(Peer => "i") or die } 1..2; alarm 1; $b = IO::Socket::UNIX->new(Peer => "i"); die "connected" if $b; die $! unless $! == EINTR'`},
+		"a caller is killed":      {needs: "perl timeout", script: `perl -MIO::Socket::UNIX -e '$l = IO::Socket::UNIX->new(Local => "k", Listen => 1) or die; pipe R, W; @p = map { my $p = fork; if (!$p) { $c = IO::Socket::UNIX->new(Peer => "k"); syswrite W, "x"; sleep 99; exit } $p } 1..5; sysread R, $x, 1 for 1..2; sleep 1; kill 9, @p; wait for 1..5; sleep 1; $l->accept for 1..2; IO::Socket::UNIX->new(Peer => "k") or die'`},
 		"ssh-agent":               {needs: "ssh-agent ssh-add", script: `eval $(ssh-agent -a $TMPDIR/agent) >/dev/null; ssh-add -l | grep -q 'no identities'; r=$?; kill $SSH_AGENT_PID; exit $r`},
 		"tmux":                    {needs: "tmux", script: `export TMUX_TMPDIR=$TMPDIR; tmux -f /dev/null new-session -d -s x 'sleep 20' && tmux has-session -t x && tmux kill-server`},
 		"git's credential cache":  {needs: "git", script: `mkdir -m 700 c; printf 'protocol=https\nhost=h\nusername=u\npassword=p\n' | git credential-cache --socket $PWD/c/s store && printf 'protocol=https\nhost=h\n' | git credential-cache --socket $PWD/c/s get | grep -q password=p; r=$?; git credential-cache --socket $PWD/c/s exit; exit $r`},

@@ -8,11 +8,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 )
 
@@ -37,7 +39,7 @@ func TestStaleDirectories(t *testing.T) {
 
 			killServer(t, serverJob{
 				Script: `mkdir -p "$TMPDIR/a/b"; echo x > "$TMPDIR/a/b/c"; chmod 000 "$TMPDIR/a"; echo ready; sleep 1000`, Dir: base, Level: level,
-			})
+			}, filepath.Join(base, kept[0].Name(), "lock"))
 			left, err := os.ReadDir(base)
 			require.NoError(t, err)
 			require.Len(t, left, 2, "nobody could remove it")
@@ -75,8 +77,9 @@ func TestStaleDirectories(t *testing.T) {
 }
 
 // killServer runs a job in another process and kills that once the command is
-// running, and waits until the command is gone as well.
-func killServer(t testing.TB, job serverJob) {
+// running, and waits until the locks of its directories are free. held are those
+// of other servers.
+func killServer(t testing.TB, job serverJob, held ...string) {
 	t.Helper()
 	text, err := json.Marshal(job)
 	require.NoError(t, err)
@@ -88,6 +91,22 @@ func killServer(t testing.TB, job serverJob) {
 	readUntil(t, output, "command is running")
 	require.NoError(t, server.Process.Kill())
 	server.Wait()
+	// A supervisor that it was just starting has its descriptors until it runs its program.
+	locks, err := filepath.Glob(filepath.Join(job.Dir, "toolroom-run-*", "lock"))
+	require.NoError(t, err)
+	for _, name := range locks {
+		if slices.Contains(held, name) {
+			continue
+		}
+		lock, err := os.OpenFile(name, os.O_RDWR, 0)
+		require.NoError(t, err)
+		require.Eventually(t, func() bool {
+			free, err := sandbox.TryLock(lock)
+			return err != nil || free
+		}, time.Minute, time.Millisecond)
+		sandbox.Unlock(lock)
+		require.NoError(t, lock.Close())
+	}
 }
 
 // TestTheRunnersDirectoryMayVanish, as where somebody clears /tmp.
