@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/nofollow"
 )
 
 // Two writes within one step of the kernel's clock have the same time.
@@ -20,7 +22,7 @@ func TestSettled(t *testing.T) {
 // A file whose time does not tell is compared by its content.
 func TestHoldsWithoutATime(t *testing.T) {
 	dir := t.TempDir()
-	real, err := os.OpenRoot(dir)
+	real, err := nofollow.Open(dir)
 	require.NoError(t, err)
 	defer real.Close() //nolint:errcheck // only read
 	name := filepath.Join(dir, "a")

@@ -82,7 +82,7 @@ func TestKilledAtRandom(t *testing.T) {
 		for ; len(b.store.List([]string{b.Root})) > 0 && kills < 100; kills++ {
 			b.killed("apply", set.ID(), time.Duration(3+r.IntN(20+kills*5))*time.Millisecond)
 		}
-		if len(b.store.List([]string{b.root})) > 0 {
+		if len(b.store.List([]string{b.Root})) > 0 {
 			require.NoError(t, act("apply", b.dir, set.ID()))
 		}
 		require.Equal(t, seen, b.run(nil, listing), "after %d kills", kills)
