@@ -1,6 +1,6 @@
 # Everything a developer or CI runs. `make help` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: build test test-all raced conformance clients oracles lint cross race fuzz gosdk bench run check clean help
+.PHONY: build test test-all raced conformance clients oracles lint cross race fuzz gosdk bench docs run check clean help
 
 GO          ?= go
 EXE         := $(if $(filter Windows_NT,$(OS)),.exe,)
@@ -91,6 +91,11 @@ gosdk: build ## run the vendors' Go SDKs as clients of the API
 
 bench: oracles ## measure against other programs and write bench/RESULTS.md
 	$(GO) run ./bench/run
+
+# The outputs of the commands in the pages are written by the test that runs them.
+docs: build ## write the generated parts and the commands' outputs of the pages in docs/
+	$(PLAIN) $(GO) run ./docs/gen -bin bin
+	$(PLAIN) $(GO) test -vet=off ./docs -run TestCommands -update
 
 run: build ## build, then serve the current directory (ROOT=DIR for another) over HTTP
 	@bin/mcp-host$(EXE) serve --root '$(ROOT)'

@@ -1,0 +1,168 @@
+package docs_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// A step is a command of a console block and the output that follows it.
+type step struct{ command, output string }
+
+// steps splits a console block: a line that begins with "$ " is a command,
+// and lines that follow it with "> " continue it.
+func steps(text string) []step {
+	var found []step
+	for line := range strings.Lines(text) {
+		command, begins := strings.CutPrefix(line, "$ ")
+		more, continues := strings.CutPrefix(line, "> ")
+		switch {
+		case begins || len(found) == 0: // text before the first command fails as one
+			found = append(found, step{command: command})
+		case continues && found[len(found)-1].output == "":
+			found[len(found)-1].command += more
+		default:
+			found[len(found)-1].output += line
+		}
+	}
+	return found
+}
+
+// matches reports whether output is what a page shows: … in a line is any
+// text, and … alone in a line is any number of lines.
+func matches(shown, output string) bool {
+	pattern := regexp.QuoteMeta(strings.TrimRight(shown, "\n"))
+	pattern = regexp.MustCompile(`(?m)^…\n?`).ReplaceAllString(pattern, `(?:.*(?:\n|\z))*`)
+	pattern = strings.ReplaceAll(pattern, "…", `[^\n]*`)
+	return regexp.MustCompile(`\A` + pattern + `\n*\z`).MatchString(strings.TrimRight(output, "\n"))
+}
+
+func TestMatches(t *testing.T) {
+	for _, c := range []struct {
+		shown, output string
+		want          bool
+	}{
+		{"a\n", "a\n", true}, {"a\n", "b\n", false}, {"a … c\n", "a b c\n", true}, {"a … c\n", "a\nc\n", false},
+		{"…\nc\n", "a\nb\nc\n", true}, {"a\n…\n", "a\nb\nc\n", true}, {"a\n…\n", "b\nc\n", false}, {"", "x", false}, {"", "", true},
+		{"a.c\n", "abc\n", false},
+	} {
+		require.Equal(t, c.want, matches(c.shown, c.output), "%q %q", c.shown, c.output)
+	}
+}
+
+// Each page is read from its beginning: its commands run in one shell, its
+// blocks with the directive "file NAME" are written into the directory where
+// the shell then is.
+func TestCommands(t *testing.T) {
+	onlyUnix(t)
+	for _, page := range pages(t) {
+		all := blocks(t, page)
+		t.Run(page, func(t *testing.T) {
+			t.Parallel()
+			var m *machine
+			text := read(t, page)
+			for _, b := range all {
+				name, isFile := strings.CutPrefix(b.directive, "file ")
+				if !isFile && b.language != "console" && b.language != "sh" {
+					continue
+				}
+				if b.directive == "parse" {
+					_, err := syntax.NewParser().Parse(strings.NewReader(b.text), page)
+					require.NoError(t, err)
+					continue
+				}
+				if m == nil {
+					m = newMachine(t)
+				}
+				switch {
+				case strings.HasPrefix(b.directive, "sandbox") && !confines(m):
+					t.Log("commands cannot be confined here")
+				case isFile:
+					require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(m.sh.Dir, name)), 0o755)) //nolint:gosec // a test's
+					require.NoError(t, os.WriteFile(filepath.Join(m.sh.Dir, name), []byte(strings.ReplaceAll(b.text, home, m.home)), 0o644))
+				case b.language == "sh":
+					out, err := m.run(b.text)
+					require.NoError(t, err, "%s:%d\n%s\n%s", page, b.line, b.text, out)
+				default:
+					text = play(t, m, b, text)
+				}
+			}
+			if update() && text != read(t, page) {
+				require.NoError(t, os.WriteFile(page, []byte(text), 0o644))
+			}
+		})
+	}
+}
+
+// play runs a console block and compares what it prints; with -update it
+// returns the page's text with what was printed.
+func play(t *testing.T, m *machine, b block, text string) string {
+	t.Helper()
+	var now strings.Builder
+	for _, s := range steps(b.text) {
+		out, err := m.run(s.command)
+		if !matches(s.output, out) {
+			if !update() {
+				t.Errorf("%s:%d\n$ %sprints (%v)\n%s\nand the page shows\n%s", b.page, b.line, s.command, err, out, s.output)
+			}
+			s.output = strings.TrimRight(out, "\n") + "\n"
+		}
+		command := strings.ReplaceAll(strings.TrimRight(s.command, "\n"), "\n", "\n> ")
+		now.WriteString("$ " + command + "\n" + s.output)
+	}
+	return strings.Replace(text, b.text, now.String(), 1)
+}
+
+// update reports whether the tests run with -update, a flag of mcpkittest.
+func update() bool { return flag.Lookup("update").Value.String() == "true" }
+
+// confines reports whether bash runs commands on this machine.
+func confines(m *machine) bool {
+	_, err := m.run("mcp-bash --doctor")
+	return err == nil
+}
+
+// helped is the part of a command that --help describes: program and subcommands.
+var helped = regexp.MustCompile("mcp-(?:ls|glob|grep|view|edit|replace|bash|dispatch_agent|host)\\b[^`\n|;&#]*")
+
+// Flags that a page names with a command are those that its help describes.
+func TestFlagsExist(t *testing.T) {
+	onlyUnix(t)
+	m := newMachine(t)
+	help := map[string]string{}
+	for _, page := range pages(t) {
+		for _, command := range helped.FindAllString(strings.ReplaceAll(read(t, page), "\\\n", " "), -1) {
+			if before, _, ok := strings.Cut(command, " -- "); ok {
+				command = before
+			}
+			fields := strings.Fields(command)
+			words := fields[:1]
+			for _, word := range fields[1:] {
+				if !regexp.MustCompile(`^[a-z]+$`).MatchString(word) || fields[0] != "mcp-host" || len(words) == 3 {
+					break
+				}
+				words = append(words, word)
+			}
+			for _, word := range fields {
+				name, _, _ := strings.Cut(word, "=")
+				name = strings.TrimRight(name, ".,;:)]…'\"")
+				name = strings.TrimLeft(name, "[")
+				if !regexp.MustCompile(`^--[a-z][a-z-]*$`).MatchString(name) || name == "--help" {
+					continue
+				}
+				key := strings.Join(words, " ")
+				if _, ok := help[key]; !ok {
+					help[key], _ = m.run(key + " --help") //nolint:errcheck // no subcommand: the text is that of its parent
+				}
+				require.Contains(t, help[key], name, "%s: %s", page, command)
+			}
+		}
+	}
+	require.Greater(t, len(help), 10)
+}

@@ -1,0 +1,85 @@
+// The tests of this directory keep the book true: each command and snippet is
+// run or parsed, links lead somewhere, generated parts are up to date.
+package docs_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A block is one fenced block of a page.
+type block struct {
+	page      string // file name, with slashes
+	line      int    // of the opening fence, from 1
+	language  string // console, sh, yaml, …
+	directive string // text of <!-- test: … --> above the fence
+	text      string
+}
+
+// pages returns the names of the book's pages and of other documents that are
+// tested with them, relative to this directory.
+func pages(t *testing.T) []string {
+	t.Helper()
+	var found []string
+	for _, pattern := range []string{"*.md", "tools/*.md", "../CONTRIBUTING.md", "../CODE_OF_CONDUCT.md"} {
+		names, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		for _, name := range names {
+			found = append(found, filepath.ToSlash(name))
+		}
+	}
+	require.Greater(t, len(found), 12)
+	return found
+}
+
+func read(t *testing.T, page string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.FromSlash(page))
+	require.NoError(t, err)
+	return strings.ReplaceAll(string(text), "\r\n", "\n")
+}
+
+var directiveComment = regexp.MustCompile(`^<!-- test: (.*) -->$`)
+
+// blocks returns the fenced blocks of a page.
+func blocks(t *testing.T, page string) []block {
+	t.Helper()
+	var found []block
+	var open *block
+	directive, indent := "", ""
+	for number, line := range strings.Split(read(t, page), "\n") {
+		fence := strings.TrimLeft(line, " ")
+		switch {
+		case open != nil && strings.TrimRight(fence, " ") == "```":
+			found = append(found, *open)
+			open, directive = nil, ""
+		case open != nil:
+			open.text += strings.TrimPrefix(line, indent) + "\n"
+		case strings.HasPrefix(fence, "```"):
+			indent = line[:len(line)-len(fence)]
+			open = &block{page: page, line: number + 1, language: strings.TrimPrefix(fence, "```"), directive: directive}
+		case directiveComment.MatchString(fence):
+			directive = directiveComment.FindStringSubmatch(fence)[1]
+		case fence != "":
+			directive = ""
+		}
+	}
+	require.Nil(t, open, "%s: a block is not closed", page)
+	return found
+}
+
+// languages are those that a test knows how to check.
+var languages = []string{"console", "sh", "yaml", "json", "toml", "go", "mermaid", "text", "python", "javascript"}
+
+func TestEveryBlockHasALanguageThatIsChecked(t *testing.T) {
+	for _, page := range pages(t) {
+		for _, b := range blocks(t, page) {
+			require.Contains(t, languages, b.language, "%s:%d", page, b.line)
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package docs_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
+)
+
+// pretended are programs that snippets name and that no test needs to start.
+var pretended = []string{"npx", "uvx", "docker", "gcloud", "my-server"}
+
+// TestConfigurations has `mcp-host config check` read each block of YAML,
+// JSON and TOML that is a configuration, of toolroom's or a client's.
+func TestConfigurations(t *testing.T) {
+	onlyUnix(t)
+	m := newMachine(t)
+	bin := filepath.Join(m.home, "toolroom", "bin")
+	for _, name := range pretended {
+		m.install(bin, name, "./tools/ls")
+	}
+	require.NoError(t, os.MkdirAll(filepath.Join(m.home, "tools"), 0o755)) //nolint:gosec // a test's
+	count := 0
+	for _, page := range pages(t) {
+		for _, b := range blocks(t, page) {
+			if b.language != "yaml" && b.language != "toml" && b.language != "json" || strings.HasPrefix(b.directive, "file ") {
+				continue
+			}
+			count++
+			t.Run(fmt.Sprintf("%s:%d", page, b.line), func(t *testing.T) {
+				if b.directive == "json" { // some other JSON
+					require.True(t, json.Valid([]byte(b.text)), b.text)
+					return
+				}
+				dir := filepath.Join(m.home, "checked", fmt.Sprint(count))
+				require.NoError(t, os.MkdirAll(dir, 0o755)) //nolint:gosec // a test's
+				name := filepath.Join(dir, "toolroom."+b.language)
+				text := filled(b.text)
+				for _, missing := range regexp.MustCompile(`\$\{(?:env:)?([A-Z_]+)\}`).FindAllStringSubmatch(text, -1) {
+					_, err := m.run("export " + missing[1] + "=value")
+					require.NoError(t, err)
+				}
+				if b.language == "json" && !strings.Contains(b.text, `"command"`) && !strings.Contains(b.text, `"url"`) && !strings.Contains(b.text, `"httpUrl"`) {
+					t.Fatal("a block of JSON is a client's configuration or has the directive json")
+				}
+				require.NoError(t, os.WriteFile(name, []byte(strings.ReplaceAll(text, home, m.home)), 0o600))
+				if strings.HasPrefix(text, "apiVersion:") {
+					out, err := m.run("cd " + dir + " && mcp-host tools register " + name)
+					require.NoError(t, err, "%s", out)
+					return
+				}
+				out, err := m.run("cd " + dir + " && mcp-host config check " + name)
+				require.NoError(t, err, "%s\n%s", text, out)
+				require.NotContains(t, out, "unknown")
+			})
+		}
+	}
+	require.Greater(t, count, 20)
+}
+
+// filled replaces the placeholders of snippets.
+func filled(text string) string {
+	return strings.NewReplacer("BIN", home+"/toolroom/bin", "PROJECT", home+"/project", "${workspaceFolder}", home+"/project",
+		`C:\\toolroom\\bin\\mcp-host.exe`, home+"/toolroom/bin/mcp-host", `C:\\toolroom\\bin\\mcp-view.exe`, home+"/toolroom/bin/mcp-view",
+		`C:\\src\\project`, home+"/project").Replace(text)
+}
+
+// A started is what a client's snippet starts.
+type started struct {
+	Command any      `json:"command"` // text, or a list as in opencode
+	Args    []string `json:"args"`
+}
+
+// Each client's snippet that starts a program starts a server that reads a
+// file of the project.
+func TestClientsStart(t *testing.T) {
+	onlyUnix(t)
+	m := newMachine(t)
+	ran := 0
+	for _, b := range blocks(t, "clients.md") {
+		if b.language != "json" || b.directive == "json" || strings.Contains(b.text, `C:\`) {
+			continue
+		}
+		var client map[string]map[string]started
+		require.NoError(t, json.Unmarshal([]byte(strings.ReplaceAll(filled(b.text), home, m.home)), &client), b.text)
+		for _, servers := range client {
+			for name, s := range servers {
+				line := s.Args
+				switch command := s.Command.(type) {
+				case string:
+					line = append([]string{command}, line...)
+				case []any:
+					for _, word := range command {
+						line = append(line, word.(string))
+					}
+				default:
+					continue // an address
+				}
+				server := mcpkittest.StartWith(t, line[0], mcpkittest.Options{Args: line[1:], Dir: os.TempDir()})
+				require.Contains(t, server.Call("view", map[string]any{"file_path": "go.mod"}).Text, "example.com/shop", name)
+				require.Zero(t, server.Close())
+				ran++
+			}
+		}
+	}
+	require.Greater(t, ran, 5)
+}
