@@ -3,7 +3,6 @@ package docs_test
 import (
 	"flag"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -84,8 +83,7 @@ func TestCommands(t *testing.T) {
 				case strings.HasPrefix(b.directive, "sandbox") && !confines(m):
 					t.Log("commands cannot be confined here")
 				case isFile:
-					require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(m.sh.Dir, name)), 0o755)) //nolint:gosec // a test's
-					require.NoError(t, os.WriteFile(filepath.Join(m.sh.Dir, name), []byte(strings.ReplaceAll(b.text, home, m.home)), 0o644))
+					m.write(name, b.text)
 				case b.language == "sh":
 					out, err := m.run(b.text)
 					require.NoError(t, err, "%s:%d\n%s\n%s", page, b.line, b.text, out)
@@ -100,13 +98,17 @@ func TestCommands(t *testing.T) {
 	}
 }
 
+var word = regexp.MustCompile(`\bID\b`)
+
 // play runs a console block and compares what it prints; with -update it
 // returns the page's text with what was printed.
 func play(t *testing.T, m *machine, b block, text string) string {
 	t.Helper()
 	var now strings.Builder
+	id := "" // the first word of the output before, which ID in a command means
 	for _, s := range steps(b.text) {
-		out, err := m.run(s.command)
+		out, err := m.run(word.ReplaceAllString(s.command, id))
+		id, _, _ = strings.Cut(out, " ")
 		if !matches(s.output, out) {
 			if !update() {
 				t.Errorf("%s:%d\n$ %sprints (%v)\n%s\nand the page shows\n%s", b.page, b.line, s.command, err, out, s.output)

@@ -61,7 +61,7 @@ func TestClientsConnect(t *testing.T) {
 	}
 	ran := 0
 	for _, b := range blocks(t, "clients.md") {
-		if b.language != "json" || b.directive == "json" {
+		if b.language != "json" || b.directive == "syntax" {
 			continue
 		}
 		var client map[string]map[string]struct {

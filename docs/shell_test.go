@@ -93,6 +93,18 @@ func (m *machine) unpack(dir string) {
 	}
 }
 
+// write writes a file, named from the shell's directory or from home.
+func (m *machine) write(name, text string) {
+	m.t.Helper()
+	if rest, ok := strings.CutPrefix(name, home); ok {
+		name = m.home + rest
+	} else {
+		name = filepath.Join(m.sh.Dir, name)
+	}
+	require.NoError(m.t, os.MkdirAll(filepath.Dir(name), 0o755)) //nolint:gosec // a test's
+	require.NoError(m.t, os.WriteFile(name, []byte(strings.ReplaceAll(text, home, m.home)), 0o644))
+}
+
 // withoutNetwork has `go get` of this module take the module of the working tree.
 func (m *machine) withoutNetwork(next interp.ExecHandlerFunc) interp.ExecHandlerFunc {
 	const module = "github.com/toolroom-mcp/toolroom"

@@ -9,7 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/BurntSushi/toml"
 	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 )
@@ -35,20 +37,17 @@ func TestConfigurations(t *testing.T) {
 			}
 			count++
 			t.Run(fmt.Sprintf("%s:%d", page, b.line), func(t *testing.T) {
-				if b.directive == "json" { // some other JSON
-					require.True(t, json.Valid([]byte(b.text)), b.text)
+				if b.directive == "syntax" { // not a configuration that the host reads
+					require.NoError(t, parse(b), b.text)
 					return
 				}
 				dir := filepath.Join(m.home, "checked", fmt.Sprint(count))
 				require.NoError(t, os.MkdirAll(dir, 0o755)) //nolint:gosec // a test's
 				name := filepath.Join(dir, "toolroom."+b.language)
 				text := filled(b.text)
-				for _, missing := range regexp.MustCompile(`\$\{(?:env:)?([A-Z_]+)\}`).FindAllStringSubmatch(text, -1) {
-					_, err := m.run("export " + missing[1] + "=value")
+				for _, missing := range variables.FindAllStringSubmatch(text, -1) {
+					_, err := m.run("export " + missing[1] + missing[2] + "=value")
 					require.NoError(t, err)
-				}
-				if b.language == "json" && !strings.Contains(b.text, `"command"`) && !strings.Contains(b.text, `"url"`) && !strings.Contains(b.text, `"httpUrl"`) {
-					t.Fatal("a block of JSON is a client's configuration or has the directive json")
 				}
 				require.NoError(t, os.WriteFile(name, []byte(strings.ReplaceAll(text, home, m.home)), 0o600))
 				if strings.HasPrefix(text, "apiVersion:") {
@@ -63,6 +62,21 @@ func TestConfigurations(t *testing.T) {
 		}
 	}
 	require.Greater(t, count, 20)
+}
+
+// variables are those of the environment that a configuration names.
+var variables = regexp.MustCompile(`\$\{(?:env:)?([A-Z_]+)\}|_env(?:_var)?(?: =|:) "?([A-Z_]+)`)
+
+// parse parses a block in its language.
+func parse(b block) error {
+	var value any
+	switch b.language {
+	case "json":
+		return json.Unmarshal([]byte(b.text), &value)
+	case "toml":
+		return toml.Unmarshal([]byte(b.text), &value)
+	}
+	return yaml.Unmarshal([]byte(b.text), &value)
 }
 
 // filled replaces the placeholders of snippets.
@@ -85,7 +99,7 @@ func TestClientsStart(t *testing.T) {
 	m := newMachine(t)
 	ran := 0
 	for _, b := range blocks(t, "clients.md") {
-		if b.language != "json" || b.directive == "json" || strings.Contains(b.text, `C:\`) {
+		if b.language != "json" || b.directive == "syntax" || strings.Contains(b.text, `C:\`) {
 			continue
 		}
 		var client map[string]map[string]started
