@@ -37,7 +37,7 @@ func steps(text string) []step {
 // text, and … alone in a line is any number of lines.
 func matches(shown, output string) bool {
 	pattern := regexp.QuoteMeta(strings.TrimRight(shown, "\n"))
-	pattern = regexp.MustCompile(`(?m)^…\n?`).ReplaceAllString(pattern, `(?:.*(?:\n|\z))*`)
+	pattern = regexp.MustCompile(`(?m)^…$\n?`).ReplaceAllString(pattern, `(?:.*(?:\n|\z))*`)
 	pattern = strings.ReplaceAll(pattern, "…", `[^\n]*`)
 	return regexp.MustCompile(`\A` + pattern + `\n*\z`).MatchString(strings.TrimRight(output, "\n"))
 }
@@ -49,7 +49,7 @@ func TestMatches(t *testing.T) {
 	}{
 		{"a\n", "a\n", true}, {"a\n", "b\n", false}, {"a … c\n", "a b c\n", true}, {"a … c\n", "a\nc\n", false},
 		{"…\nc\n", "a\nb\nc\n", true}, {"a\n…\n", "a\nb\nc\n", true}, {"a\n…\n", "b\nc\n", false}, {"", "x", false}, {"", "", true},
-		{"a.c\n", "abc\n", false},
+		{"a.c\n", "abc\n", false}, {"… c\n", "a\nb c\n", false}, {"… c\nd\n", "b c\nd\n", true},
 	} {
 		require.Equal(t, c.want, matches(c.shown, c.output), "%q %q", c.shown, c.output)
 	}
@@ -71,7 +71,7 @@ func TestCommands(t *testing.T) {
 				if !isFile && b.language != "console" && b.language != "sh" {
 					continue
 				}
-				if b.directive == "parse" {
+				if b.directive == "parse" || b.directive == "serve" {
 					_, err := syntax.NewParser().Parse(strings.NewReader(b.text), page)
 					require.NoError(t, err)
 					continue
@@ -144,7 +144,7 @@ func TestFlagsExist(t *testing.T) {
 				command = before
 			}
 			fields := strings.Fields(command)
-			words := fields[:1]
+			words := []string{strings.TrimRight(fields[0], ",.:;]")}
 			for _, word := range fields[1:] {
 				if !regexp.MustCompile(`^[a-z]+$`).MatchString(word) || fields[0] != "mcp-host" || len(words) == 3 {
 					break

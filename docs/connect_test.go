@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -16,11 +17,18 @@ import (
 
 const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"a","version":"1"}}}`
 
-// serve starts a host over HTTP and returns the lines that it prints, by
-// the word before the colon.
+// serve starts a host over HTTP, with a model that always gives the same
+// answer, and returns the lines that it prints, by the word before the colon.
 func serve(t *testing.T) map[string]string {
 	t.Helper()
 	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"toolroom/toolroom.yaml": "models: {providers: {tests: {file: answers.yaml}}}\n",
+		"toolroom/answers.yaml":  "answers: [{text: the answer}]\n",
+	} {
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, "toolroom"), 0o755)) //nolint:gosec // a test's
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
 	host := exec.CommandContext(t.Context(), mcpkittest.Build(t, "./host"), "serve", "--listen", "127.0.0.1:0", "--state", dir, "--root", dir)
 	host.Env = append(os.Environ(), "TOOLROOM_TOKEN=", "XDG_CONFIG_HOME="+dir)
 	host.Dir = dir

@@ -58,7 +58,7 @@ func newMachine(t *testing.T) *machine {
 		"XDG_CONFIG_HOME="+filepath.Join(m.home, ".config"), "GORACE=atexit_sleep_ms=0",
 		"PATH="+bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	m.sh, err = interp.New(interp.Dir(filepath.Join(m.home, "project")), interp.Env(expand.ListEnviron(m.env...)),
-		interp.StdIO(nil, &m.out, &m.out), interp.ExecHandlers(m.withoutNetwork))
+		interp.StdIO(nil, &m.out, &m.out), interp.ExecHandlers(m.intercept))
 	require.NoError(t, err)
 	return m
 }
@@ -105,10 +105,14 @@ func (m *machine) write(name, text string) {
 	require.NoError(m.t, os.WriteFile(name, []byte(strings.ReplaceAll(text, home, m.home)), 0o644))
 }
 
-// withoutNetwork has `go get` of this module take the module of the working tree.
-func (m *machine) withoutNetwork(next interp.ExecHandlerFunc) interp.ExecHandlerFunc {
+// intercept makes the requests of curl itself, since not every machine has
+// it, and has `go get` of this module take the module of the working tree.
+func (m *machine) intercept(next interp.ExecHandlerFunc) interp.ExecHandlerFunc {
 	const module = "github.com/toolroom-mcp/toolroom"
 	return func(ctx context.Context, args []string) error {
+		if args[0] == "curl" {
+			return curl(ctx, args)
+		}
 		if strings.Join(args, " ") != "go get "+module+"@latest" {
 			return next(ctx, args)
 		}
