@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -54,6 +56,7 @@ func newMachine(t *testing.T) *machine {
 			m.env = append(m.env, v)
 		}
 	}
+	m.env = append(m.env, goEnv()...)
 	m.env = append(m.env, "HOME="+m.home, "USERPROFILE="+m.home, "XDG_STATE_HOME="+filepath.Join(m.home, ".local", "state"),
 		"XDG_CONFIG_HOME="+filepath.Join(m.home, ".config"), "GORACE=atexit_sleep_ms=0",
 		"PATH="+bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
@@ -62,6 +65,17 @@ func newMachine(t *testing.T) *machine {
 	require.NoError(t, err)
 	return m
 }
+
+// goEnv lets go find its caches although HOME is another directory, and keeps
+// it from the network.
+var goEnv = sync.OnceValue(func() []string {
+	out, err := exec.Command("go", "env", "GOPATH", "GOCACHE", "GOMODCACHE", "GOFLAGS").Output()
+	if err != nil {
+		return nil
+	}
+	lines := strings.Split(strings.ReplaceAll(string(out), "\r\n", "\n"), "\n")
+	return []string{"GOPATH=" + lines[0], "GOCACHE=" + lines[1], "GOMODCACHE=" + lines[2], "GOFLAGS=" + strings.TrimSpace(lines[3]+" -mod=mod"), "GOPROXY=off"}
+})
 
 // install puts a copy of a binary of the repository into a directory: the
 // host looks for its tools in its own.
