@@ -33,7 +33,7 @@ func pages(t *testing.T) []string {
 			found = append(found, filepath.ToSlash(name))
 		}
 	}
-	require.Greater(t, len(found), 12)
+	require.Greater(t, len(found), 20)
 	return found
 }
 
