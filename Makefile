@@ -1,6 +1,6 @@
 # Everything a developer or CI runs. `make help` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: build test test-all raced conformance clients oracles lint cross race fuzz gosdk bench docs run check clean help
+.PHONY: build test test-all raced conformance clients oracles lint cross race fuzz gosdk bench docs site run check clean help
 
 GO          ?= go
 EXE         := $(if $(filter Windows_NT,$(OS)),.exe,)
@@ -97,13 +97,16 @@ docs: build ## write the generated parts and the commands' outputs of the pages 
 	$(PLAIN) $(GO) run ./docs/gen -bin bin
 	$(PLAIN) $(GO) test -vet=off ./docs -run TestCommands -update
 
+site: ## write docs/ as a static site, with search, into site/
+	$(PLAIN) $(GO) run ./docs/site -out site
+
 run: build ## build, then serve the current directory (ROOT=DIR for another) over HTTP
 	@bin/mcp-host$(EXE) serve --root '$(ROOT)'
 
 check: lint test ## what to run before a commit
 
 clean: ## remove what was built
-	rm -rf bin
+	rm -rf bin site
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

@@ -181,6 +181,7 @@ var libraryOwners = map[string][]string{
 	"modernc.org/sqlite":                         {"host/store/sqlite"},
 	"github.com/nats-io/nats.go":                 {"host/store/jetstream"},
 	"github.com/nats-io/nats-server":             {}, // tests only
+	"github.com/yuin/goldmark":                   {"docs/site"},
 }
 
 func TestLibrariesStayWithTheirOwners(t *testing.T) {
