@@ -23,7 +23,7 @@ var style string
 //go:embed search.js
 var script string
 
-// source is where links to files lead that are not pages.
+// source is the address that links to files which are not pages begin with.
 const source = "https://github.com/toolroom-mcp/toolroom/blob/main/"
 
 func main() {

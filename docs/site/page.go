@@ -24,7 +24,7 @@ type page struct {
 	tree    ast.Node
 }
 
-// A section is what the search finds: a heading with the text below it.
+// A section is a result of the search: a heading with the text below it.
 type section struct {
 	URL   string `json:"url"`
 	Page  string `json:"page"`
