@@ -77,19 +77,39 @@ var goEnv = sync.OnceValue(func() []string {
 	return []string{"GOPATH=" + lines[0], "GOCACHE=" + lines[1], "GOMODCACHE=" + lines[2], "GOFLAGS=" + strings.TrimSpace(lines[3]+" -mod=mod"), "GOPROXY=off"}
 })
 
-// install puts a copy of a binary of the repository into a directory: the
-// host looks for its tools in its own.
+// copies has one copy of each binary in the file system of the tests, for
+// hard links to it.
+var copies struct {
+	sync.Mutex
+	dir string
+}
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "toolroom-docs-")
+	if err != nil {
+		panic(err)
+	}
+	copies.dir = dir
+	code := m.Run()
+	os.RemoveAll(dir) //nolint:errcheck // it is a temporary directory
+	os.Exit(code)
+}
+
+// install puts a binary of the repository into a directory: the host looks
+// for its tools in its own.
 func (m *machine) install(dir, name, pkg string) {
 	m.t.Helper()
 	built := mcpkittest.Build(m.t, pkg)
-	require.NoError(m.t, os.MkdirAll(dir, 0o755)) //nolint:gosec // programs
-	to := filepath.Join(dir, name+filepath.Ext(built))
-	if os.Link(built, to) == nil {
-		return
+	kept := filepath.Join(copies.dir, strings.ReplaceAll(pkg, "/", "-")+filepath.Ext(built))
+	copies.Lock()
+	defer copies.Unlock()
+	if _, err := os.Stat(kept); err != nil {
+		program, err := os.ReadFile(built)
+		require.NoError(m.t, err)
+		require.NoError(m.t, os.WriteFile(kept, program, 0o755)) //nolint:gosec // a program
 	}
-	program, err := os.ReadFile(built)
-	require.NoError(m.t, err)
-	require.NoError(m.t, os.WriteFile(to, program, 0o755)) //nolint:gosec // a program
+	require.NoError(m.t, os.MkdirAll(dir, 0o755)) //nolint:gosec // programs
+	require.NoError(m.t, os.Link(kept, filepath.Join(dir, name+filepath.Ext(built))))
 }
 
 func (m *machine) unpack(dir string) {
