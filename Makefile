@@ -1,6 +1,6 @@
 # Everything a developer or CI runs. `make help` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: build test test-all raced conformance clients oracles lint cross race fuzz gosdk bench docs site run check clean help
+.PHONY: build test test-all raced conformance clients oracles lint cross race fuzz gosdk bench pictures docs site run check clean help
 
 GO          ?= go
 EXE         := $(if $(filter Windows_NT,$(OS)),.exe,)
@@ -91,6 +91,9 @@ gosdk: build ## run the vendors' Go SDKs as clients of the API
 
 bench: oracles ## measure against other programs and write bench/RESULTS.md
 	$(GO) run ./bench/run
+
+pictures: build ## draw the pictures of README: the session, run again, and the chart
+	$(GO) run ./bench/pictures -record
 
 # The outputs of the commands in the pages are written by the test that runs them.
 docs: build ## write the generated parts and the commands' outputs of the pages in docs/
