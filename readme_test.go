@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,10 +16,23 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 )
 
-// snippet is a server in a client's configuration.
+// snippet is one server in a client's configuration.
 type snippet struct {
-	Command string   `json:"command"`
+	Command command  `json:"command"`
 	Args    []string `json:"args"`
+}
+
+// command is a program, or a program and its first arguments as opencode
+// writes them.
+type command []string
+
+func (c *command) UnmarshalJSON(text []byte) error {
+	var program string
+	if json.Unmarshal(text, &program) == nil {
+		*c = command{program}
+		return nil
+	}
+	return json.Unmarshal(text, (*[]string)(c))
 }
 
 // blocks are what a manual shows in a language.
@@ -46,6 +60,14 @@ func snippets(t *testing.T) []snippet {
 			}
 		}
 	}
+	// Clients with a command that adds a server: claude mcp add NAME -- COMMAND.
+	for _, block := range blocks(t, "README.md", "sh") {
+		for line := range strings.Lines(block) {
+			if _, added, ok := strings.Cut(line, " -- "); ok {
+				found = append(found, snippet{Command: strings.Fields(added)})
+			}
+		}
+	}
 	return found
 }
 
@@ -64,16 +86,20 @@ func TestReadmeSnippetsWork(t *testing.T) {
 	fill := strings.NewReplacer("BIN", bin, "PROJECT", project, "${workspaceFolder}", project)
 	ran := 0
 	for _, s := range snippets(t) {
-		args := make([]string, len(s.Args))
-		for i, arg := range s.Args {
-			args[i] = fill.Replace(arg)
+		if strings.Contains(s.Command[0], `\`) {
+			continue // a path of Windows; the rest is the same
 		}
-		client := mcpkittest.StartWith(t, fill.Replace(s.Command), mcpkittest.Options{Args: args, Dir: os.TempDir()})
+		line := append(slices.Clone(s.Command), s.Args...)
+		for i, arg := range line {
+			line[i] = fill.Replace(arg)
+		}
+		// Claude Code names the project in a variable.
+		client := mcpkittest.StartWith(t, line[0], mcpkittest.Options{Args: line[1:], Dir: os.TempDir(), Env: append(os.Environ(), "CLAUDE_PROJECT_DIR="+project)})
 		require.Contains(t, client.Call("view", map[string]any{"file_path": "hello.txt"}).Text, "hello")
 		require.Zero(t, client.Close())
 		ran++
 	}
-	require.Positive(t, ran)
+	require.GreaterOrEqual(t, ran, 8, "a snippet for each client")
 }
 
 // What README shows of toolroom.yaml is one.
@@ -93,10 +119,63 @@ func TestReadmeConfigurationIsRight(t *testing.T) {
 	}
 }
 
-// SECURITY.md names the tests that attack each promise.
+// README is one page, and its links and pictures lead to files and headings of
+// the repository.
+func TestReadmeLinks(t *testing.T) {
+	text, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	require.LessOrEqual(t, strings.Count(string(text), "\n"), 180, "a reference belongs in docs")
+	links := regexp.MustCompile(`(?:\]\(|srcset="|src=")([^)"\s]+)`).FindAllStringSubmatch(string(text), -1)
+	require.Greater(t, len(links), 20)
+	for _, link := range links {
+		if strings.HasPrefix(link[1], "https://") {
+			continue
+		}
+		file, anchor, _ := strings.Cut(link[1], "#")
+		page, err := os.Stat(filepath.FromSlash(file))
+		require.NoError(t, err, "README links to it")
+		if anchor == "" {
+			continue
+		}
+		require.True(t, page.Mode().IsRegular(), link[1])
+		content, err := os.ReadFile(filepath.FromSlash(file))
+		require.NoError(t, err)
+		var headings []string
+		for _, h := range regexp.MustCompile(`(?m)^#+ (.+)$`).FindAllStringSubmatch(string(content), -1) {
+			headings = append(headings, strings.ReplaceAll(strings.ToLower(h[1]), " ", "-"))
+		}
+		require.Contains(t, headings, anchor, "%s has no such heading", file)
+	}
+}
+
+// Each command of mcp-host and each target of make that README names exists.
+func TestReadmeCommandsExist(t *testing.T) {
+	text, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	host := mcpkittest.Build(t, "./host")
+	commands := regexp.MustCompile("`(?:bin/)?mcp-host ([a-z]+(?: [a-z]+)?)").FindAllSubmatch(text, -1)
+	require.Greater(t, len(commands), 5)
+	for _, found := range commands {
+		out, err := exec.CommandContext(t.Context(), host, append(strings.Fields(string(found[1])), "--help")...).CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		require.Contains(t, string(out), "mcp-host "+strings.Fields(string(found[1]))[0])
+	}
+	makefile, err := os.ReadFile("Makefile")
+	require.NoError(t, err)
+	targets := regexp.MustCompile("(?m)(?:`|^)make ([a-z-]+)").FindAllSubmatch(text, -1)
+	require.Greater(t, len(targets), 3)
+	for _, target := range targets {
+		require.Regexp(t, `(?m)^`+string(target[1])+`:.*## `, string(makefile))
+	}
+}
+
+// SECURITY.md names the tests that attack each promise; README names one, too.
 func TestSecurityNamesTests(t *testing.T) {
 	text, err := os.ReadFile("SECURITY.md")
 	require.NoError(t, err)
+	readme, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	text = append(text, readme...)
 	names := regexp.MustCompile("`(Test[A-Za-z0-9]+)`").FindAllSubmatch(text, -1)
 	require.NotEmpty(t, names)
 	var tests []string
@@ -108,6 +187,6 @@ func TestSecurityNamesTests(t *testing.T) {
 		}
 	}
 	for _, name := range names {
-		require.Contains(t, tests, string(name[1]), "SECURITY.md names a test that does not exist")
+		require.Contains(t, tests, string(name[1]), "SECURITY.md or README.md names a test that does not exist")
 	}
 }

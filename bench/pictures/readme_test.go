@@ -1,0 +1,38 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Each figure of README is one of the report.
+func TestFiguresOfReadme(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "README.md"))
+	require.NoError(t, err)
+	words := strings.Join(strings.Fields(string(text)), " ")
+	r := measured(t)
+	value := func(title, about, name, column string) float64 {
+		v, err := r.cell(title, about, name, column)
+		require.NoError(t, err)
+		return v
+	}
+	median := func(title, about, program string) float64 { return value(title, about, program, "median") }
+	gateways, word, tree := "beside other gateways to a stdio server. 64 calls", "`StatusTeapot`", "What a model is sent for"
+	for _, want := range []string{
+		fmt.Sprintf("in %s bytes; the reference filesystem server sends %s", figure(value("What a model is sent", tree, "two levels of directories", "toolroom")),
+			figure(value("What a model is sent", tree, "two levels of directories", "server-filesystem"))),
+		fmt.Sprintf("A command takes %.1f ms longer", median("Commands", "A command that does nothing", "mcp-bash, L2")-median("Commands", "A command that does nothing", "bash")),
+		fmt.Sprintf("takes ripgrep %s ms. `grep` takes %s ms in its first call and %s ms in later ones", figure(median("Searching", word, "ripgrep")),
+			figure(median("Searching", word, "grep, first call")), figure(median("Searching", word, "grep, later call"))),
+		fmt.Sprintf("adds %.0f µs to a call over stdio", median("A hop through the host", "One call in flight", "mcp-host stdio")-median("A hop through the host", "One call in flight", "straight")),
+		fmt.Sprintf("it passes %s calls a second; two npm gateways pass %s and %s", figure(median("A hop through the host", gateways, "mcp-host serve")),
+			figure(median("A hop through the host", gateways, "mcp-proxy")), figure(median("A hop through the host", gateways, "supergateway"))),
+	} {
+		require.True(t, strings.Contains(words, want), "README.md does not say what %s says: %s", results, want)
+	}
+}
