@@ -35,7 +35,7 @@ func (c *command) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*[]string)(c))
 }
 
-// blocks are what a manual shows in a language.
+// blocks returns the fenced blocks of a manual in a language.
 func blocks(t *testing.T, manual, language string) (found []string) {
 	t.Helper()
 	text, err := os.ReadFile(manual)
@@ -102,7 +102,7 @@ func TestReadmeSnippetsWork(t *testing.T) {
 	require.GreaterOrEqual(t, ran, 8, "a snippet for each client")
 }
 
-// What README shows of toolroom.yaml is one.
+// The configuration that README shows is valid.
 func TestReadmeConfigurationIsRight(t *testing.T) {
 	view := mcpkittest.Build(t, "./tools/view")
 	for text, want := range map[string]string{

@@ -30,7 +30,7 @@ func panels() []panel {
 			{"server-filesystem", "server-filesystem", false}, {"mcp-view", "mcp-view", true}, {"mcp-host", "mcp-host", true}}},
 		{"Change one line of a 100 MB file", "ms", "Editing", "One line in the middle", "", []row{
 			{"cp", "cp", false}, {"cp and sync", "cp and sync", false}, {"edit", "edit, a call", true}}},
-		{"HTTP gateway, 64 calls in flight", "calls/s, more is better", "A hop through the host", "beside other gateways to a stdio server. 64 calls", "", []row{
+		{"HTTP gateway, 64 calls in flight", "calls/s, more is better", "A hop through the host", "other gateways to a stdio server. 64 calls", "", []row{
 			{"mcp-proxy (npm)", "mcp-proxy", false}, {"supergateway", "supergateway", false}, {"mcp-host serve", "mcp-host serve", true}}},
 	}
 }

@@ -22,7 +22,7 @@ func TestFiguresOfReadme(t *testing.T) {
 		return v
 	}
 	median := func(title, about, program string) float64 { return value(title, about, program, "median") }
-	gateways, word, tree := "beside other gateways to a stdio server. 64 calls", "`StatusTeapot`", "What a model is sent for"
+	gateways, word, tree := "other gateways to a stdio server. 64 calls", "`StatusTeapot`", "What a model is sent for"
 	for _, want := range []string{
 		fmt.Sprintf("in %s bytes; the reference filesystem server sends %s", figure(value("What a model is sent", tree, "two levels of directories", "toolroom")),
 			figure(value("What a model is sent", tree, "two levels of directories", "server-filesystem"))),
