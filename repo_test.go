@@ -159,7 +159,7 @@ func TestImportRules(t *testing.T) {
 				continue
 			}
 			require.True(t, mayImport(file.dir, name) || file.test && strings.HasPrefix(name, "pkg/"),
-				"%s must not import %s (see the import rules in README)", file.path, name)
+				"%s must not import %s (mayImport has the rules)", file.path, name)
 		}
 	}
 }
