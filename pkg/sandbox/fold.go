@@ -97,7 +97,7 @@ func sameDirectory(a, b string) bool {
 	return err2 == nil && os.SameFile(lower, upper)
 }
 
-// copySuffixes are what editors and people append to the name of a copy.
+// copySuffixes are endings that editors and people give to the name of a copy.
 var copySuffixes = [...]string{".bak", ".old", ".orig", ".swp", ".swo", ".swn", ".save", ".backup", ".copy", ".tmp", ".rej", ".kate-swp"}
 
 // undecorated returns the name of the file that a file is a copy of by its
@@ -130,8 +130,8 @@ func undecorated(name string) string {
 	return name
 }
 
-// withoutSuffix removes a suffix of a copy. Of vim's swap files the leading
-// dot goes, too, where there is none in the name of the file.
+// withoutSuffix removes a suffix of a copy, and the dot that vim puts before
+// the name of a swap file.
 func withoutSuffix(name string) string {
 	switch lower(name[len(name)-1]) {
 	case 'k', 'd', 'g', 'p', 'o', 'n', 'e', 'y', 'j':

@@ -27,9 +27,9 @@ const (
 // homeDirs are directories of a home that have credential stores as entries.
 var homeDirs = [...]string{".", ".config", ".docker", ".local/share", ".local/share/fish"}
 
-// linkedTo is what in the roots is a secret, or holds secrets as values, by a
-// name that leads there: ~/.aws -> project/dotfiles/aws. Paths are absolute
-// and without links. nil has nothing.
+// linkedTo lists the files and directories in the roots that a secret name
+// elsewhere leads to: ~/.aws -> project/dotfiles/aws. Paths are absolute and
+// without links. nil is empty.
 type linkedTo struct {
 	denied, masked []string
 	// several are secret files with several names, that are hard links: true

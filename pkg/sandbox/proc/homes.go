@@ -18,8 +18,8 @@ const (
 	deepMasks   = 200
 )
 
-// inHome returns what is known of a directory of a home, which is read again when its
-// time of change says so.
+// inHome returns the hidden entries and the directories of a directory in a home. It
+// reads the directory again when its time of change says so.
 func (r *Runner) inHome(dir string, hide func(string) bool) *folder {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -79,8 +79,8 @@ type otherName struct {
 	id   fileID
 }
 
-// otherNames lists further names of what is hidden, that are hard links, in the roots
-// and in the directories of the homes that were looked through.
+// otherNames lists the hard links of hidden files in the roots and in the directories
+// of the homes that were looked through.
 func (r *Runner) otherNames(s *spec, objects []supervise.Pinned) (names []string) {
 	several := map[fileID]bool{}
 	note := func(path string) {
