@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -17,9 +16,11 @@ const (
 	linkDepth = 32
 	linkDirs  = 64
 	// Of the roots, links deeper in them.
-	rootDepth   = 4
-	rootDirs    = 48
+	rootDepth   = 3
+	rootDirs    = 24
 	rootEntries = 3000
+	// mostLooked bounds the directories that are remembered.
+	mostLooked = 1000
 	// linksEvery is the time between two searches for links.
 	linksEvery = time.Second
 )
@@ -69,6 +70,7 @@ func (l *linkedTo) equal(other *linkedTo) bool {
 // linkSearch looks for names that lead to secrets.
 type linkSearch struct {
 	fs     *FS
+	look   func(dir string) *lookedAt
 	stores []string // homes and roots
 	found  linkedTo
 	seen   map[string]bool
@@ -78,13 +80,13 @@ type linkSearch struct {
 // linked searches the homes of this user and the roots. Stores are looked
 // through for links that lead out of them.
 func (s *Sandbox) linked(f *FS) *linkedTo {
-	l := &linkSearch{fs: f, stores: append(Homes(s.config.Getenv), f.Paths()...), seen: map[string]bool{}}
+	l := &linkSearch{fs: f, look: s.look, stores: append(Homes(s.config.Getenv), f.Paths()...), seen: map[string]bool{}}
 	l.found.several = map[objectID]bool{}
 	var queue []string
 	for _, store := range l.stores {
 		for _, dir := range homeDirs {
-			entries, _ := os.ReadDir(filepath.Join(store, dir))
-			queue = append(queue, l.secretsIn(filepath.Join(store, dir), entries)...)
+			dir := filepath.Join(store, dir)
+			queue = append(queue, l.secretsIn(dir, s.look(dir).notable)...)
 		}
 	}
 	queue = append(queue, l.inRoots()...)
@@ -103,11 +105,11 @@ func (s *Sandbox) linked(f *FS) *linkedTo {
 
 // secretsIn returns the entries of a directory that are secrets by name, and
 // notes those that are masked.
-func (l *linkSearch) secretsIn(dir string, entries []fs.DirEntry) (secrets []string) {
-	for _, entry := range entries {
-		path := filepath.Join(dir, entry.Name())
+func (l *linkSearch) secretsIn(dir string, names []string) (secrets []string) {
+	for _, name := range names {
+		path := filepath.Join(dir, name)
 		secret := secretPath(path)
-		if !secret && !maskedName(entry.Name()) || l.fs.allowed(path) {
+		if !secret && !maskedName(name) || l.fs.allowed(path) {
 			continue
 		}
 		if secret {
@@ -117,7 +119,7 @@ func (l *linkSearch) secretsIn(dir string, entries []fs.DirEntry) (secrets []str
 				l.found.masked = append(l.found.masked, real)
 			}
 		}
-		if info, err := entry.Info(); err == nil && info.Mode().IsRegular() {
+		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
 			if st := statOfInfo(info); st.Nlink > 1 {
 				l.found.several[objectID{st.Dev, st.Ino}] = secret || l.found.several[objectID{st.Dev, st.Ino}]
 			}
@@ -143,13 +145,13 @@ func (l *linkSearch) inRoots() (secrets []string) {
 			if dirs++; dirs > rootDirs || left < 0 {
 				return secrets
 			}
-			entries, _ := os.ReadDir(dir)
-			left -= len(entries)
+			at := l.look(dir)
+			left -= at.entries
 			if depth > 0 {
-				secrets = append(secrets, l.secretsIn(dir, entries)...)
+				secrets = append(secrets, l.secretsIn(dir, at.notable)...)
 			}
-			for _, entry := range entries {
-				if name := entry.Name(); entry.IsDir() && name[0] != '.' && name != "node_modules" {
+			for _, name := range at.below {
+				if name[0] != '.' && name != "node_modules" && !slices.Contains(at.links, name) {
 					next = append(next, filepath.Join(dir, name))
 				}
 			}
@@ -179,13 +181,56 @@ func (l *linkSearch) follow(path string) (below []string) {
 		return nil
 	}
 	l.dirs++
-	entries, _ := os.ReadDir(real)
-	for _, entry := range entries {
-		if entry.IsDir() || entry.Type()&os.ModeSymlink != 0 {
-			below = append(below, filepath.Join(real, entry.Name()))
-		}
+	for _, name := range l.look(real).below {
+		below = append(below, filepath.Join(real, name))
 	}
 	return below
+}
+
+// lookedAt holds the names in a directory that the search for links needs.
+type lookedAt struct {
+	changed, read time.Time
+	entries       int
+	notable       []string // names that may be secret
+	below         []string // directories and links
+	links         []string // of those
+}
+
+// settled is how old a change of a directory has to be for its time to tell it
+// from a later one.
+const settled = 2 * time.Second
+
+// look reads a directory, again when its time of change says so. The caller
+// holds s.mu.
+func (s *Sandbox) look(dir string) *lookedAt {
+	info, err := os.Stat(dir)
+	if err != nil || !info.IsDir() {
+		return &lookedAt{}
+	}
+	now := &lookedAt{changed: statOfInfo(info).ChangeTime, read: time.Now()}
+	if known := s.looked[dir]; known != nil && !now.changed.IsZero() && known.changed.Equal(now.changed) && known.read.Sub(now.changed) > settled {
+		return known
+	}
+	entries, _ := os.ReadDir(dir)
+	now.entries = len(entries)
+	above := notableAbove(baseName(dir))
+	for _, entry := range entries {
+		name, link := entry.Name(), entry.Type()&os.ModeSymlink != 0
+		if above || notable(name) {
+			now.notable = append(now.notable, name)
+		}
+		if entry.IsDir() || link {
+			now.below = append(now.below, name)
+		}
+		if link {
+			now.links = append(now.links, name)
+		}
+	}
+	if s.looked == nil || len(s.looked) > mostLooked {
+		s.looked = map[string]*lookedAt{}
+	}
+	s.looked[dir] = now
+	return now
 }
 
 // relinked reports whether a link of a credential store leads elsewhere than before.

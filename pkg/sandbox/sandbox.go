@@ -71,6 +71,7 @@ type Sandbox struct {
 	pinned  map[string]string // source directory to the real path it had first
 
 	linksRead time.Time // of credential stores
+	looked    map[string]*lookedAt
 }
 
 // New returns a sandbox for c. It touches neither the disk nor the
