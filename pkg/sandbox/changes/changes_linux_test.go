@@ -205,6 +205,22 @@ func TestClosedOpaqueDirectory(t *testing.T) {
 	require.Equal(t, "d-wx--x--x\ndr-x------\nd/n\ne/m\n", b.run(nil, `stat -c %A d e; chmod 700 d; ls d/* e/*`))
 }
 
+// The entries that the end of a command returns are those of all commands.
+func TestEntriesAfterEachCommand(t *testing.T) {
+	b := newBench(t)
+	b.alone = true
+	b.run(nil, tree)
+	set, err := b.store.Create([]string{b.Root})
+	require.NoError(t, err)
+	for _, script := range []string{
+		`true`, `echo more >> a`, `rm -r d; mkdir d`, `mkdir d/deep`, `echo n > d/deep/n`, `rm -r d/deep; echo f > d/deep`, `rm d/deep; mkdir d/deep; echo y > d/deep/y`,
+		`rm -r d; echo f > d`, `rm d; mkdir d; echo x > d/x`, `echo new > n; mkdir -p p/q; echo r > p/q/r`, `rm -r p n`, `mkdir p`, `mv e f; mkdir e`, `rm -r f`,
+		`chmod 711 .`, `ln -sfn nowhere l`, `rm -rf -- *`, `mkdir -p d/deep`, `echo two > b`, `chmod 755 .`,
+	} {
+		b.run(set, script)
+	}
+}
+
 // Names are bytes, in the record of a set as well.
 func TestNamesThatAreNotUTF8(t *testing.T) {
 	b := newBench(t)

@@ -32,6 +32,7 @@ type bench struct {
 	store *changes.Store
 	dir   string // of the store
 	alone bool   // only commands change the root
+	told  string // the scripts so far
 }
 
 // newBench makes a bench. The test is skipped where this machine has no user
@@ -63,7 +64,7 @@ func (b *bench) run(set *changes.Set, script string) (output string) {
 	if b.alone {
 		list, err := set.Changes()
 		require.NoError(b.T, err)
-		require.Equal(b.T, fmt.Sprintf("%+v", changes.Entries(list)), fmt.Sprintf("%+v", entries), script)
+		require.Equal(b.T, fmt.Sprintf("%+v", changes.Entries(list)), fmt.Sprintf("%+v", entries), b.told+script)
 	}
 	return output
 }

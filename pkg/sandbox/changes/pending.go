@@ -108,7 +108,11 @@ func (u *update) walk(rel string, stack []string, visible bool) error {
 }
 
 func (u *update) compare(rel string, e *entry, visible bool) error {
-	if !e.infos[0].IsDir() || len(e.infos) > 1 && !e.infos[1].IsDir() {
+	asBefore := visible // the root's directory was seen, or that of an older layer
+	if len(e.infos) > 1 {
+		asBefore = e.infos[1].IsDir()
+	}
+	if !e.infos[0].IsDir() || !asBefore {
 		u.trees = append(u.trees, rel)
 		return u.union.compare(rel, e, visible)
 	}

@@ -47,11 +47,12 @@ func TestRandomSequences(t *testing.T) {
 		for range 1 + r.IntN(4) {
 			script := sandboxtest.Sequence(r)
 			told = append(told, script)
+			layered.told = fmt.Sprintf("seed %d:\n%s", seed, strings.Join(told, "\n--\n"))
 			kept.run(nil, sandboxtest.GitSettings+script)
 			layered.run(discarded, sandboxtest.GitSettings+script)
 			layered.run(set, sandboxtest.GitSettings+script)
 		}
-		why := fmt.Sprintf("seed %d:\n%s", seed, strings.Join(told, "\n--\n"))
+		why := layered.told
 		require.Equal(t, before, sandboxtest.State(t, layered.Root), why)
 		require.NoError(t, discarded.Discard())
 		require.Equal(t, before, sandboxtest.State(t, layered.Root), why)
