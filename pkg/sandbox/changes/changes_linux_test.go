@@ -205,7 +205,7 @@ func TestClosedOpaqueDirectory(t *testing.T) {
 	require.Equal(t, "d-wx--x--x\ndr-x------\nd/n\ne/m\n", b.run(nil, `stat -c %A d e; chmod 700 d; ls d/* e/*`))
 }
 
-// The entries that the end of a command returns are those of all commands.
+// The end of each command returns the entries of all commands so far.
 func TestEntriesAfterEachCommand(t *testing.T) {
 	b := newBench(t)
 	b.alone = true

@@ -14,7 +14,7 @@ import (
 )
 
 // listing shows a tree as the command sees it. The kernel rounds no time.
-const listing = `find . -path ./.git/objects -prune -o -printf '%p %y %m %T@ %l %s\n' | grep -v ' d .* 4096$' | sort; find . -type d -printf '%p %m %T@\n' | sort; find . -type f ! -path './.git/objects/*' -exec sha256sum {} + | sort -k2`
+const listing = `find . -path ./.git/objects -prune -o ! -type d -printf '%p %y %m %T@ %l %s\n' | sort; find . -type d -printf '%p %m %T@\n' | sort; find . -type f ! -path './.git/objects/*' -exec sha256sum {} + | sort -k2`
 
 const gitListing = "; git status --porcelain 2>&1; git fsck --no-dangling 2>&1"
 
