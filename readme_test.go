@@ -156,9 +156,13 @@ func TestReadmeCommandsExist(t *testing.T) {
 	commands := regexp.MustCompile("`(?:bin/)?mcp-host ([a-z]+(?: [a-z]+)?)").FindAllSubmatch(text, -1)
 	require.Greater(t, len(commands), 5)
 	for _, found := range commands {
-		out, err := exec.CommandContext(t.Context(), host, append(strings.Fields(string(found[1])), "--help")...).CombinedOutput()
+		command := strings.Fields(string(found[1]))
+		if command[0] == "call" { // a tool's name is next
+			command = command[:1]
+		}
+		out, err := exec.CommandContext(t.Context(), host, append(slices.Clone(command), "--help")...).CombinedOutput()
 		require.NoError(t, err, "%s", out)
-		require.Contains(t, string(out), "mcp-host "+strings.Fields(string(found[1]))[0])
+		require.Contains(t, string(out), "\n  mcp-host "+strings.Join(command, " ")) // its usage
 	}
 	makefile, err := os.ReadFile("Makefile")
 	require.NoError(t, err)
@@ -166,6 +170,29 @@ func TestReadmeCommandsExist(t *testing.T) {
 	require.Greater(t, len(targets), 3)
 	for _, target := range targets {
 		require.Regexp(t, `(?m)^`+string(target[1])+`:.*## `, string(makefile))
+	}
+}
+
+// README's policy allows the command that it names, and asks about that
+// command with another one behind it.
+func TestReadmePolicyAsks(t *testing.T) {
+	view, dir := mcpkittest.Build(t, "./tools/view"), t.TempDir()
+	fill := strings.NewReplacer("BIN/mcp-view", view, "PROJECT", dir)
+	file := filepath.Join(dir, "toolroom.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(fill.Replace(strings.Join(blocks(t, "README.md", "yaml"), ""))), 0o600))
+	extension := filepath.Ext(view)
+	host := filepath.Join(dir, "mcp-host"+extension)
+	for _, source := range []string{"./host", "./tools/bash"} {
+		content, err := os.ReadFile(mcpkittest.Build(t, source))
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "mcp-"+filepath.Base(source)+extension), content, 0o700)) //nolint:gosec // programs
+	}
+	for command, asks := range map[string]bool{"git status": false, "git status; echo more": true, "rm -r .": true} {
+		project := t.TempDir()
+		cmd := exec.CommandContext(t.Context(), host, "--config", file, "--state", filepath.Join(dir, "state"), "--root", project, "call", "bash", "command="+command)
+		cmd.Dir = project
+		out, _ := cmd.CombinedOutput() // git fails here, and bash where it cannot confine
+		require.Equal(t, asks, strings.Contains(string(out), "asks for approval"), "%s\n%s", command, out)
 	}
 }
 
