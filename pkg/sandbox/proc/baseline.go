@@ -45,6 +45,7 @@ type baseline struct {
 	Included []string             // files with settings that git is told to read, by their names in the root
 	HookDirs []string             // that core.hooksPath names
 	Kept     map[string][2]uint64 // by paths that are mounted read-only at L2, see holderOf
+	Dirs     map[string][2]uint64 // nodes of the directories that items are in, nil from an older version
 }
 
 // stampOf is a file's item without its content.
@@ -109,9 +110,10 @@ func readRegular(path string, most int64) ([]byte, error) {
 	return text, err
 }
 
-// adopt takes a root as it is for the user's own. It reports whether anything
-// differs from before.
-func (b *baseline) adopt(root string, s *survey, trustTimes bool) (changed bool) {
+// adopt takes a root as it is for the user's own, except for the files that d
+// finds to be changed by commands. It reports whether anything differs from
+// before.
+func (b *baseline) adopt(root string, s *survey, trustTimes bool, d *doubts) (changed bool) {
 	items := make(map[string]item, len(s.spots))
 	for name, at := range s.spots {
 		path := filepath.Join(root, name)
@@ -125,13 +127,38 @@ func (b *baseline) adopt(root string, s *survey, trustTimes bool) (changed bool)
 			continue
 		}
 		it := readItem(path, at, info)
+		it, keep := d.pick(b, name, &it)
 		was, ok := b.Items[name]
-		changed = changed || !ok || !was.sameStamp(&it) || !was.same(&it)
-		items[name] = it
+		changed = changed || keep && (!ok || !was.sameStamp(&it) || !was.same(&it))
+		if keep {
+			items[name] = it
+		}
 	}
-	changed = changed || len(items) != len(b.Items) || !sameKeys(b.Repos, s.repos) || !sameKeys(b.Tops, s.tops)
-	b.Items, b.Repos, b.Tops = items, s.repos, s.tops
-	return b.Seen.adopt(s.dirs) || changed
+	repos, tops := d.add(b, s, items)
+	changed = changed || len(items) != len(b.Items) || !sameKeys(b.Repos, repos) || !sameKeys(b.Tops, tops)
+	b.Items, b.Repos, b.Tops = items, repos, tops
+	if d.none() { // a running command's directories are not the user's
+		changed = b.Seen.adopt(s.dirs) || changed
+	}
+	return changed
+}
+
+// movedSince reports whether a file that came into the baseline after before
+// has been changed again.
+func (b *baseline) movedSince(root string, before *baseline) bool {
+	for name, it := range b.Items {
+		if was, ok := before.Items[name]; ok && was.sameStamp(&it) {
+			continue
+		}
+		info, err := os.Lstat(filepath.Join(root, name))
+		if err != nil {
+			return true
+		}
+		if now := stampOf(info, spot{}); !it.sameStamp(&now) {
+			return true
+		}
+	}
+	return false
 }
 
 func sameKeys(a, b map[string]bool) bool {

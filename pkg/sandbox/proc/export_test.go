@@ -50,3 +50,7 @@ func (p *searchPaths) Reduce(path string, writable []string) string { return p.r
 
 // SetHomes makes r take these for the home directories of the account.
 func SetHomes(r *Runner, homes ...string) { r.homes = func() []string { return homes } }
+
+// Unseen keeps the commands of r from other servers: a test whose root is all of
+// the disk would make what other tests change meanwhile a command's.
+func Unseen(r *Runner) { r.unseen = true }

@@ -33,6 +33,7 @@ type Runner struct {
 	noUnix  bool             // the supervisor cannot connect unix sockets here
 	fails   map[Level]string // for tests: the check that is not passed
 	outward egress.Config    // for tests: other names and hosts than there are
+	unseen  bool             // for tests: other servers do not learn of its commands
 	shared  chan struct{}    // one for each connection to allowed hosts, but the first of each command
 
 	tasks     sync.WaitGroup  // what goes on in the background

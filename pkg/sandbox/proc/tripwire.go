@@ -196,7 +196,14 @@ func (r *Runner) watch(root string) (*watch, error) {
 		return w, nil
 	}
 	w, err := openWatch(root, r.config.WatchDir)
+	if err != nil && r.config.WatchDir != "" {
+		reason := err
+		if w, err = openWatch(root, ""); err == nil {
+			w.private = fmt.Errorf("other servers do not know of it, the state directory cannot be written: %w", reason)
+		}
+	}
 	if err == nil {
+		w.unseen = r.unseen
 		r.watches[root] = w
 	}
 	return w, err

@@ -1,8 +1,6 @@
 package proc
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -28,6 +26,9 @@ import (
 // What changes while no command runs is the user's, and becomes the baseline.
 // What changed when the mark says that a command ran, and nobody holds the
 // lock, is a command's whose server was killed: it is judged first.
+//
+// Commands run in this root also by servers whose roots overlap with it, see
+// neighbour, or whose state directory is another one, see presence.
 type watch struct {
 	root, dir  string // dir "": shared by this runner's commands alone
 	handle     *os.Root
@@ -44,6 +45,12 @@ type watch struct {
 	looked    map[Level]time.Time
 	aside     *aside
 	mark      byte
+
+	private      error // why the baseline is not shared with other servers
+	unseen       bool  // see Runner
+	presence     *presence
+	near         []*neighbour
+	listed, read time.Time // the state directory's time of change, and when near was read
 }
 
 // The marks of a root.
@@ -64,43 +71,6 @@ func markOf(level Level) byte {
 const lockWait = 20 * time.Second
 
 var errBusy = errors.New("another server has been looking through the root for too long")
-
-// openWatch opens a root, with the files of its baseline in a directory of
-// state, unless that is "".
-func openWatch(root, state string) (*watch, error) {
-	w := &watch{root: root, inventory: inventory{root: root, checked: map[string]item{}}, trustTimes: keepsTimes(root), looked: map[Level]time.Time{}, mark: markIdle}
-	var err error
-	if w.handle, err = os.OpenRoot(root); err != nil {
-		return nil, err
-	}
-	if state == "" {
-		return w, nil
-	}
-	hash := sha256.Sum256([]byte(root))
-	w.dir = filepath.Join(state, hex.EncodeToString(hash[:12]))
-	err = os.MkdirAll(w.dir, 0o700)
-	if err == nil {
-		w.use, err = os.OpenFile(filepath.Join(w.dir, "use"), os.O_RDWR|os.O_CREATE, 0o600)
-	}
-	if err == nil {
-		w.lock, err = os.OpenFile(filepath.Join(w.dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
-	}
-	if err == nil {
-		err = os.WriteFile(filepath.Join(w.dir, "root"), []byte(root), 0o600)
-	}
-	if err != nil {
-		w.close()
-		return nil, err
-	}
-	w.aside = &aside{dir: filepath.Join(w.dir, "aside")}
-	w.aside.measure()
-	return w, nil
-}
-
-func (w *watch) close() {
-	w.handle.Close()
-	closeAll(w.use, w.lock)
-}
 
 // enter takes the lock of the baseline.
 func (w *watch) enter() error {
@@ -166,7 +136,7 @@ func (w *watch) refresh() {
 		return
 	}
 	info, err := os.Stat(w.file())
-	if err != nil || w.loaded != nil && os.SameFile(info, w.loaded) && info.ModTime().Equal(w.loaded.ModTime()) && info.Size() == w.loaded.Size() {
+	if err != nil || w.loaded != nil && sameVersion(info, w.loaded) {
 		return
 	}
 	if w.base.load(w.file()) == nil {
@@ -179,19 +149,37 @@ func (w *watch) file() string { return filepath.Join(w.dir, "baseline") }
 // mostIncludes bounds how deep files with settings include each other (as git).
 const mostIncludes = 10
 
-// adopt takes the root as it is for the user's own.
+// adoptTries bounds how often a root is read again because a command of another
+// server began or ended meanwhile.
+const adoptTries = 3
+
+// adopt takes the root as it is for the user's own, except for what changed
+// since a command of another server or in an overlapping root began to run.
 func (w *watch) adopt(guard []string) error {
 	defer w.inventory.shut()
-	changed := w.base.adopt(w.root, w.inventory.take(w.base.HookDirs, w.base.Included, guard), w.trustTimes)
-	for range mostIncludes {
-		dirs, files := w.base.gitPlaces(w.root, w.git)
-		if slices.Equal(dirs, w.base.HookDirs) && slices.Equal(files, w.base.Included) {
+	before, known, began := w.base, w.fresh, fileClock()
+	var d *doubts
+	changed := false
+	for try := 1; ; try++ {
+		d, w.base = w.doubts(known), before
+		if try == adoptTries {
+			d.running = append(d.running, doubt{since: began})
+		}
+		if changed = w.adoptOnce(guard, d); !changed || try == adoptTries {
 			break
 		}
-		w.base.HookDirs, w.base.Included, changed = dirs, files, true
-		w.base.adopt(w.root, w.inventory.take(dirs, files, guard), w.trustTimes)
+		// A command that ran meanwhile is still there, or was judged, which
+		// puts its files back.
+		if again := w.doubts(known); d.equal(again) && !w.base.movedSince(w.root, &before) {
+			break
+		}
+		w.inventory.recent = nil
 	}
-	if w.dir == "" || !changed && w.fresh {
+	if changed || w.base.Dirs == nil {
+		w.base.note(w.root, !d.none())
+		changed = true
+	}
+	if w.dir == "" || !changed && w.fresh && w.loaded != nil {
 		w.fresh = true
 		return nil
 	}
@@ -209,39 +197,63 @@ func (w *watch) adopt(guard []string) error {
 	return err
 }
 
+func (w *watch) adoptOnce(guard []string, d *doubts) (changed bool) {
+	changed = w.base.adopt(w.root, w.inventory.take(w.base.HookDirs, w.base.Included, guard), w.trustTimes, d)
+	for range mostIncludes {
+		dirs, files := w.base.gitPlaces(w.root, w.git)
+		if slices.Equal(dirs, w.base.HookDirs) && slices.Equal(files, w.base.Included) {
+			break
+		}
+		w.base.HookDirs, w.base.Included, changed = dirs, files, true
+		w.base.adopt(w.root, w.inventory.take(dirs, files, guard), w.trustTimes, d)
+	}
+	return changed
+}
+
 // begin says that a command starts, and returns what was taken back of what
 // the command of a killed server had left, and where that is kept.
 func (w *watch) begin(c *confinement) (taken []string, err error) {
-	if err := w.enter(); err != nil {
-		return nil, err
+	taken, err = w.enterAmong(c)
+	if err != nil {
+		return taken, err
 	}
+	defer func() { err = errors.Join(err, w.private) }()
 	defer w.leave()
 	w.git = c.git
+	defer w.unlockNeighbours()
 	w.refresh()
 	mark := w.readMark()
-	if !w.alone() {
-		w.share()
+	if w.running == 0 && !w.unseen {
+		w.presence.publish()
+	}
+	alone := w.alone()
+	defer w.share()
+	if !alone && w.fresh {
 		if markOf(c.level) < mark { // 1 is before 2
 			err = w.writeMark(markOf(c.level))
 		}
-		return nil, err
+		return taken, err
 	}
-	defer w.share()
 	if mark == markIdle {
 		w.inventory.recent = c.folders[w.root]
 		defer func() { w.inventory.recent = nil }()
 	}
-	if w.fresh && mark != markIdle {
-		j := w.judge(c, func(path string) bool { return c.open(path) || mark == markL2 && w.guardedAtL2(path) })
-		taken = j.taken
+	if alone && w.fresh && mark != markIdle {
+		j := w.judgeKilled(c, mark)
+		taken = append(taken, j.taken...)
 		if j.failed {
 			return taken, w.writeMark(min(mark, markOf(c.level)))
 		}
 	}
-	if err = w.adopt(c.guard); err == nil {
+	if err = w.adopt(c.guard); err == nil && (alone || markOf(c.level) < mark) {
 		err = w.writeMark(markOf(c.level))
 	}
 	return taken, err
+}
+
+// judgeKilled takes back what the commands of a killed server have left.
+func (w *watch) judgeKilled(c *confinement, mark byte) *judge {
+	return w.judge(c, func(path string) bool { return c.open(path) || mark == markL2 && w.guardedAtL2(path) })
 }
 
 // guardedAtL2 reports whether no command at L2 could change a file of the
@@ -334,6 +346,7 @@ func (w *watch) end(c *confinement) (taken []string, err error) {
 		if w.use != nil {
 			flock(w.use, lockNone)
 		}
+		w.presence.withdraw()
 	}
 	if j.failed {
 		err = errors.Join(err, errors.New("some of it could not be taken back"))

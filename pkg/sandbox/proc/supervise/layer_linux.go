@@ -94,7 +94,7 @@ func (l *Layer) checkMounts() error {
 	for line := range strings.Lines(string(table)) {
 		fields := strings.Fields(line)
 		if len(fields) > 4 {
-			at := unescapeMount(fields[4])
+			at := UnescapeMount(fields[4])
 			if at != l.Root && Beneath(l.Root, at) {
 				return errors.New("changes cannot be kept apart in " + l.Root + ": it holds the mount " + at)
 			}
@@ -103,7 +103,7 @@ func (l *Layer) checkMounts() error {
 	return nil
 }
 
-// unescapeMount decodes a path of mountinfo, see proc_pid_mountinfo(5).
-func unescapeMount(path string) string {
+// UnescapeMount decodes a path of mountinfo, see proc_pid_mountinfo(5).
+func UnescapeMount(path string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(path)
 }

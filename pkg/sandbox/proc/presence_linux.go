@@ -1,0 +1,249 @@
+package proc
+
+import (
+	"hash/fnv"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
+)
+
+// presence tells all servers of the machine, whatever their state directory,
+// that a command runs in a root. It holds read locks on bytes of directories,
+// which the kernel frees with the process. Nothing is written, and a confined
+// command cannot take a write lock that would be in the way.
+//
+//	the root                byte N: a command runs since N ns after 1970
+//	directories above it    byte beneathFlag | H<<timeBits | M: a command runs
+//	                        since M ms after 1970 in a root beneath whose node has the hash H
+//
+// Of two roots, one of which holds the other, both servers look at the upper
+// root's directory.
+type presence struct {
+	root  string
+	dirs  []*os.File // the root, and the directories above it, by every path that leads to it
+	infos []os.FileInfo
+	since int64 // nanoseconds; 0: no command runs
+}
+
+const (
+	beneathFlag = 1 << 62
+	hashBits    = 20
+	timeBits    = 42 // milliseconds until the year 2109
+	// mostPresent bounds the locks that are read from one directory.
+	mostPresent = 256
+)
+
+// openPresence opens the directories. Those that cannot be read are left out:
+// no server of this user has one of them as its root.
+func openPresence(root string) *presence {
+	p := &presence{root: root}
+	p.open()
+	return p
+}
+
+func (p *presence) open() {
+	for _, path := range append([]string{p.root}, otherPaths(p.root)...) {
+		for dir := path; ; dir = filepath.Dir(dir) {
+			p.add(dir)
+			if dir == filepath.Dir(dir) {
+				break
+			}
+		}
+	}
+}
+
+func (p *presence) add(dir string) {
+	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NONBLOCK | unix.O_CLOEXEC
+	fd, err := unix.Open(dir, flags, 0)
+	if err == unix.EACCES { // a command may have closed it
+		if l, err2 := lift(dir, ".", 0o400); err2 == nil {
+			fd, err = unix.Open(dir, flags, 0)
+			l.drop()
+		}
+	}
+	if err != nil {
+		return
+	}
+	f := os.NewFile(uintptr(fd), dir)
+	info, err := f.Stat()
+	for _, known := range p.infos {
+		if err == nil && os.SameFile(known, info) {
+			err = os.ErrExist
+		}
+	}
+	if err != nil {
+		f.Close()
+		return
+	}
+	p.dirs, p.infos = append(p.dirs, f), append(p.infos, info)
+}
+
+func (p *presence) close() {
+	p.withdraw()
+	closeAll(p.dirs...)
+	p.dirs, p.infos = nil, nil
+}
+
+// publish says that a command runs from now on, and until withdraw.
+func (p *presence) publish() {
+	for i, f := range p.dirs {
+		if now, err := os.Lstat(f.Name()); err != nil || !os.SameFile(now, p.infos[i]) { // moved or replaced
+			p.close()
+			p.open()
+			break
+		}
+	}
+	p.since = fileClock().UnixNano()
+	info, err := os.Lstat(p.root)
+	if err != nil {
+		return
+	}
+	hash := nodeHash(info)
+	for _, f := range p.dirs {
+		at := p.since
+		if f.Name() != p.root {
+			at = beneathFlag | int64(hash)<<timeBits | p.since/1e6
+		}
+		lockByte(f, unix.F_RDLCK, at, 1)
+	}
+}
+
+// fileClock returns the time by the clock of the times of files, which is behind
+// the finer one.
+func fileClock() time.Time {
+	var now unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_REALTIME_COARSE, &now) != nil {
+		return time.Now()
+	}
+	return time.Unix(now.Unix())
+}
+
+func (p *presence) withdraw() {
+	if p.since == 0 {
+		return
+	}
+	p.since = 0
+	for _, f := range p.dirs {
+		lockByte(f, unix.F_UNLCK, 0, 0)
+	}
+}
+
+// lockByte sets or frees a lock. Where the file system has none, servers with
+// other state directories do not see each other.
+func lockByte(f *os.File, kind int16, start, length int64) {
+	unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: kind, Start: start, Len: length}) //nolint:errcheck // see above
+}
+
+// others lists the commands of other servers and watches whose roots overlap
+// with this one.
+func (p *presence) others() (list []doubt) {
+	for _, f := range p.dirs {
+		top := int64(beneathFlag)
+		if f.Name() == p.root {
+			top = math.MaxInt64
+		}
+		locks, whole := locksOf(f, 0, top, nil)
+		for _, at := range locks {
+			if at&beneathFlag == 0 {
+				list = append(list, doubt{since: time.Unix(0, at)})
+			} else {
+				list = append(list, doubt{since: time.UnixMilli(at & (1<<timeBits - 1)), within: uint32(at>>timeBits) & (1<<hashBits - 1), part: true})
+			}
+		}
+		if !whole { // the oldest may be missing
+			list = append(list, doubt{since: bootTime()})
+		}
+	}
+	return list
+}
+
+// bootTime returns when the machine was started: no command is older.
+func bootTime() time.Time {
+	var up unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &up) != nil {
+		return time.Time{}
+	}
+	return time.Now().Add(-time.Duration(up.Nano()))
+}
+
+// locksOf lists the locked bytes from start to before end; whole is false if
+// there are more than mostPresent.
+func locksOf(f *os.File, start, end int64, found []int64) (all []int64, whole bool) {
+	if start >= end {
+		return found, true
+	}
+	if len(found) >= mostPresent {
+		return found, false
+	}
+	l := unix.Flock_t{Type: unix.F_WRLCK, Start: start, Len: end - start}
+	if unix.FcntlFlock(f.Fd(), unix.F_OFD_GETLK, &l) != nil || l.Type == unix.F_UNLCK {
+		return found, true
+	}
+	first, last := max(l.Start, start), end // a length of 0 is to the end
+	if l.Len > 0 {
+		last = l.Start + l.Len
+	}
+	found, whole = locksOf(f, start, first, append(found, first))
+	if whole {
+		found, whole = locksOf(f, last, end, found)
+	}
+	return found, whole
+}
+
+// nodeHash identifies a directory, with few bits.
+func nodeHash(info os.FileInfo) uint32 {
+	h := fnv.New64a()
+	for _, number := range nodeOf(info) {
+		var b [8]byte
+		for i := range b {
+			b[i] = byte(number >> (8 * i))
+		}
+		h.Write(b[:]) //nolint:errcheck // never fails
+	}
+	return uint32(h.Sum64()) & (1<<hashBits - 1)
+}
+
+// otherPaths lists the paths that lead to a directory by other mounts.
+func otherPaths(root string) (paths []string) {
+	text, err := os.ReadFile("/proc/self/mountinfo")
+	info, err2 := os.Stat(root)
+	if err != nil || err2 != nil {
+		return nil
+	}
+	type mount struct{ device, from, at string }
+	var mounts []mount
+	var own mount
+	for line := range strings.Lines(string(text)) {
+		fields := strings.Fields(line)
+		if len(fields) < 5 {
+			continue
+		}
+		m := mount{fields[2], supervise.UnescapeMount(fields[3]), supervise.UnescapeMount(fields[4])}
+		mounts = append(mounts, m)
+		if supervise.Beneath(m.at, root) && len(m.at) >= len(own.at) {
+			own = m
+		}
+	}
+	rel, err := filepath.Rel(own.at, root)
+	if err != nil {
+		return nil
+	}
+	name := filepath.Join(own.from, rel)
+	for _, m := range mounts {
+		if m.device != own.device || !supervise.Beneath(m.from, name) {
+			continue
+		}
+		rel, err := filepath.Rel(m.from, name)
+		path := filepath.Join(m.at, rel)
+		if now, err2 := os.Lstat(path); err == nil && err2 == nil && path != root && os.SameFile(now, info) {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}

@@ -1,0 +1,78 @@
+package proc
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+func presenceIn(t testing.TB, dir string) *presence {
+	p := openPresence(dir)
+	t.Cleanup(p.close)
+	return p
+}
+
+func subdirectory(t testing.TB, dir, name string) string {
+	path := filepath.Join(dir, name)
+	require.NoError(t, os.Mkdir(path, 0o755))
+	return path
+}
+
+// TestPresence: of two roots of which one holds the other, each sees that a
+// command runs in the other; a root next to them sees neither.
+func TestPresence(t *testing.T) {
+	dir := t.TempDir()
+	upper := subdirectory(t, dir, "upper")
+	lower, side := subdirectory(t, upper, "lower"), subdirectory(t, upper, "side")
+	u, l, s, same := presenceIn(t, upper), presenceIn(t, lower), presenceIn(t, side), presenceIn(t, lower)
+	l.publish()
+	require.Empty(t, l.others(), "its own command")
+	require.Empty(t, s.others())
+	require.Len(t, same.others(), 1)
+
+	list := u.others()
+	require.Len(t, list, 1)
+	require.True(t, list[0].part)
+	d := doubts{root: upper}
+	require.True(t, d.covers(list[0], "lower/.mcp.json"))
+	require.False(t, d.covers(list[0], "side/.mcp.json"))
+	l.withdraw()
+	require.Empty(t, same.others())
+	require.Empty(t, u.others())
+	u.publish()
+	for _, p := range []*presence{l, s} {
+		require.Len(t, p.others(), 1)
+		require.False(t, p.others()[0].part)
+	}
+}
+
+// TestPresenceWithManyLocks: a command cannot hide behind more locks than are
+// read.
+func TestPresenceWithManyLocks(t *testing.T) {
+	dir := t.TempDir()
+	p, other := presenceIn(t, dir), presenceIn(t, dir)
+	other.publish()
+	for i := range int64(2 * mostPresent) {
+		lockByte(other.dirs[0], unix.F_RDLCK, other.since+2*i+2, 1)
+	}
+	oldest := p.others()[0].since
+	for _, one := range p.others() {
+		if one.since.Before(oldest) {
+			oldest = one.since
+		}
+	}
+	require.False(t, oldest.UnixNano() > other.since)
+}
+
+func BenchmarkPresence(b *testing.B) {
+	p := presenceIn(b, b.TempDir())
+	for b.Loop() {
+		p.publish()
+		p.others()
+		p.others()
+		p.withdraw()
+	}
+}
