@@ -73,13 +73,38 @@ func blocks(t *testing.T, page string) []block {
 	return found
 }
 
-// languages are those that a test knows how to check.
-var languages = []string{"console", "sh", "yaml", "json", "toml", "go", "mermaid", "text", "python", "javascript"}
+// languages are those that a test checks; text is output, or a file of a command.
+var languages = []string{"console", "sh", "yaml", "json", "toml", "go", "mermaid", "text"}
 
 func TestEveryBlockHasALanguageThatIsChecked(t *testing.T) {
 	for _, page := range pages(t) {
 		for _, b := range blocks(t, page) {
 			require.Contains(t, languages, b.language, "%s:%d", page, b.line)
+			if b.language == "go" { // compiled by the commands that follow it
+				require.True(t, strings.HasPrefix(b.directive, "file "), "%s:%d", page, b.line)
+			}
 		}
 	}
+}
+
+// A diagram is a flow chart of nodes, arrows and subgraphs.
+func TestDiagrams(t *testing.T) {
+	node := `[a-z]+(?:\[[\w ]+\])?`
+	line := regexp.MustCompile(`^\s*(?:` + node + `(?: --> ` + node + `)+|direction (?:LR|TB)|subgraph [a-z]+ \["[\w, ]+"\]|end)$`)
+	count := 0
+	for _, page := range pages(t) {
+		for _, b := range blocks(t, page) {
+			if b.language != "mermaid" {
+				continue
+			}
+			count++
+			first, rest, _ := strings.Cut(strings.TrimSpace(b.text), "\n")
+			require.Regexp(t, `^flowchart (LR|TB)$`, first)
+			for l := range strings.SplitSeq(rest, "\n") {
+				require.Regexp(t, line, l, "%s:%d", page, b.line)
+			}
+			require.Equal(t, strings.Count(rest, "subgraph "), strings.Count(rest, "  end"), "%s:%d", page, b.line)
+		}
+	}
+	require.Positive(t, count)
 }
