@@ -101,8 +101,8 @@ func TestCommands(t *testing.T) {
 var word = regexp.MustCompile(`\bID\b`)
 
 // varying are the parts of outputs that differ from run to run: times of day,
-// durations and ids.
-var varying = regexp.MustCompile(`\b\d+(?:\.\d+)? ?(?:µs|ms|s)\b|(?:20\d\d-\d\d-\d\d )?\b\d\d:\d\d:\d\d\b|\b[a-z2-7]{24}\b`)
+// durations, ids, and what confines a command.
+var varying = regexp.MustCompile(`\b\d+(?:\.\d+)? ?(?:µs|ms|s)\b|(?:20\d\d-\d\d-\d\d )?\b\d\d:\d\d:\d\d\b|\b[a-z2-7]{24}\b|(sandbox: ).*`)
 
 // play runs a console block and compares what it prints; with -update it
 // returns the page's text with what was printed.
@@ -117,7 +117,7 @@ func play(t *testing.T, m *machine, b block, text string) string {
 			if !update() {
 				t.Errorf("%s:%d\n$ %sprints (%v)\n%s\nand the page shows\n%s", b.page, b.line, s.command, err, out, s.output)
 			}
-			s.output = varying.ReplaceAllString(strings.TrimRight(out, "\n"), "…") + "\n"
+			s.output = varying.ReplaceAllString(strings.TrimRight(out, "\n"), "$1…") + "\n"
 		}
 		command := strings.ReplaceAll(strings.TrimRight(s.command, "\n"), "\n", "\n> ")
 		now.WriteString("$ " + command + "\n" + s.output)
