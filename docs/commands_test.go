@@ -134,6 +134,22 @@ func confines(m *machine) bool {
 	return err == nil
 }
 
+// Subcommands of mcp-host that pages name in code exist.
+func TestSubcommandsExist(t *testing.T) {
+	onlyUnix(t)
+	m := newMachine(t)
+	help := map[string]string{}
+	for _, page := range pages(t) {
+		for _, named := range regexp.MustCompile("(?m)(?:`|^|\\$ )mcp-host ([a-z]+)\\b").FindAllStringSubmatch(read(t, page), -1) {
+			if _, ok := help[named[1]]; !ok {
+				help[named[1]], _ = m.run("mcp-host " + named[1] + " --help") //nolint:errcheck // seen by the text
+			}
+			require.Contains(t, help[named[1]], "mcp-host "+named[1], "%s names a command that is not there", page)
+		}
+	}
+	require.Greater(t, len(help), 10)
+}
+
 // helped is the part of a command that --help describes: program and subcommands.
 var helped = regexp.MustCompile("mcp-(?:ls|glob|grep|view|edit|replace|bash|dispatch_agent|host)\\b[^`\n|;&#]*")
 
