@@ -150,6 +150,34 @@ func TestSubcommandsExist(t *testing.T) {
 	require.Greater(t, len(help), 10)
 }
 
+// A flag that a page names by itself is one of some program's.
+func TestNamedFlagsExist(t *testing.T) {
+	onlyUnix(t)
+	m := newMachine(t)
+	root, err := m.run("mcp-host --help")
+	require.NoError(t, err)
+	commands := []string{"mcp-host approvals approve", "mcp-host approvals list", "mcp-host config check", "mcp-host config import"}
+	for _, sub := range regexp.MustCompile(`(?m)^  ([a-z]+) +\S`).FindAllStringSubmatch(root, -1) {
+		commands = append(commands, "mcp-host "+sub[1])
+	}
+	for _, tool := range programs {
+		commands = append(commands, "mcp-"+tool)
+	}
+	help, err := m.run(strings.Join(commands, " --help; ") + " --help")
+	require.NoError(t, err)
+	known := map[string]bool{"--help": true}
+	for _, flag := range regexp.MustCompile(`--[a-z][a-z-]*`).FindAllString(help, -1) {
+		known[flag] = true
+	}
+	for _, page := range pages(t) {
+		for _, code := range inline.FindAllString(fenced.ReplaceAllString(read(t, page), ""), -1) {
+			if flag := regexp.MustCompile("^`(--[a-z][a-z-]*)").FindStringSubmatch(code); flag != nil {
+				require.True(t, known[flag[1]], "%s names %s, which no help describes", page, flag[1])
+			}
+		}
+	}
+}
+
 // helped is the part of a command that --help describes: program and subcommands.
 var helped = regexp.MustCompile("mcp-(?:ls|glob|grep|view|edit|replace|bash|dispatch_agent|host)\\b[^`\n|;&#]*")
 
