@@ -249,21 +249,23 @@ policy: {rules: [{tool: a, args: {password: SEKRIT, path: "/etc/*"}, do: deny}],
 	require.Equal(t, "map[token:*** url:nats://***@h:4222] map[max_total_calls:5 rules:[map[args:map[password:*** path:/etc/*] do:deny tool:a]]]", shown)
 }
 
-// What README shows can be pasted.
+// The configurations that README shows can be pasted.
 func TestTheSettingsOfReadme(t *testing.T) {
 	readme, err := os.ReadFile("../../../README.md")
 	require.NoError(t, err)
-	_, rest, _ := strings.Cut(string(readme), "```yaml\nprofiles:")
-	text, _, ok := strings.Cut(rest, "```")
-	require.True(t, ok)
-	text = "profiles:" + text
-	d := dialect.Parse("toolroom.yaml", []byte(text), dialect.Options{})
-	require.Empty(t, d.Problems)
-	require.Len(t, d.Settings, 9)
-	require.NoError(t, schemaCheck(t)(text))
+	blocks := strings.Split(string(readme), "```yaml\n")[1:]
+	require.NotEmpty(t, blocks)
+	for _, block := range blocks {
+		text, _, ok := strings.Cut(block, "```")
+		require.True(t, ok)
+		d := dialect.Parse("toolroom.yaml", []byte(text), dialect.Options{})
+		require.Empty(t, d.Problems, text)
+		require.NotEmpty(t, d.Settings, text)
+		require.NoError(t, schemaCheck(t)(text), text)
+	}
 }
 
-// So can what docs/policy.md shows.
+// So can those of docs/policy.md.
 func TestTheSettingsOfThePolicyManual(t *testing.T) {
 	manual, err := os.ReadFile("../../../docs/policy.md")
 	require.NoError(t, err)
