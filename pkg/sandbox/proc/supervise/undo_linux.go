@@ -86,7 +86,11 @@ func (r *recorder) rootOf(path string) int {
 	return -1
 }
 
-// open makes the directory of the record.
+// newLog is the name of a log before it is locked and has its head.
+const newLog = "log.new"
+
+// open makes the directory of the record. Whoever finds a log in it finds one that
+// is locked and has its head.
 func (r *recorder) open() bool {
 	if r.dir >= 0 {
 		return true
@@ -97,7 +101,7 @@ func (r *recorder) open() bool {
 		r.dir, err = unix.Openat(r.parent, r.spec.Undo, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	}
 	if err == nil {
-		r.log, err = unix.Openat(r.dir, "log", flags|unix.O_APPEND, 0o600)
+		r.log, err = unix.Openat(r.dir, newLog, flags|unix.O_APPEND, 0o600)
 	}
 	if err == nil {
 		err = unix.Flock(r.log, unix.LOCK_EX|unix.LOCK_NB)
@@ -114,7 +118,10 @@ func (r *recorder) open() bool {
 		command = r.spec.Argv[len(r.spec.Argv)-1]
 	}
 	r.write(&UndoRecord{Kind: UndoHead, Path: command[:min(len(command), 300)], Roots: r.roots, Time: r.began.UnixNano()})
-	return true
+	if err := unix.Renameat(r.dir, newLog, r.dir, "log"); err != nil {
+		r.stop = true
+	}
+	return !r.stop
 }
 
 // write appends to the log. Without a place for it the record ends there.
