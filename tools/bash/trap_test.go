@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -65,6 +66,14 @@ func (p *trapped) config() string {
 
 const plant = "git config core.fsmonitor ./x.sh; printf '{}' > .mcp.json"
 
+// planted waits until a job has planted what it plants.
+func (s server) planted(id string) {
+	s.t.Helper()
+	within(s.t, "planted", func() bool {
+		return strings.Contains(s.job("action", "poll", "job_id", id, "since", 0, "wait_for", "planted", "wait_ms", 5000).Text, "planted\n")
+	})
+}
+
 // confinedLevels are the levels of this machine that confine.
 func confinedLevels(t *testing.T) (confined []string) {
 	usable, missing := levels(t)
@@ -86,6 +95,7 @@ func TestJobsPlantsAreTakenBackWhileItRuns(t *testing.T) {
 		r := s.bash(plant+"; echo planted; sleep 1000", "run_in_background", true)
 		require.False(t, r.IsError, r.Text)
 		id := text(t, r, "job_id")
+		s.planted(id)
 		within(t, "the settings are as before at "+level, func() bool { return p.config() == before })
 		within(t, "the agent's settings are gone at "+level, func() bool { _, err := os.Lstat(p.root + "/.mcp.json"); return err != nil })
 		require.False(t, p.ran(), level)
@@ -102,6 +112,7 @@ func TestWhatAKilledServersCommandPlantedIsTakenBack(t *testing.T) {
 		s.bash("true")
 		r := s.bash(plant+"; echo planted; kill -STOP $$", "run_in_background", true)
 		require.False(t, r.IsError, r.Text)
+		s.planted(text(t, r, "job_id")) // a git that is killed at work leaves a lock
 		require.NoError(t, syscall.Kill(s.PID(), syscall.SIGKILL))
 		s.Wait()
 		os.WriteFile(filepath.Join(p.root, ".mcp.json"), []byte("{}"), 0o644)
@@ -151,6 +162,7 @@ func TestServersShareTheBaseline(t *testing.T) {
 		a, b := p.serve("--sandbox", level), p.serve("--sandbox", level)
 		r := a.bash(plant+"; echo planted; sleep 1000", "run_in_background", true)
 		id := text(t, r, "job_id")
+		a.planted(id)
 		r = b.bash("until [ -e go ]; do sleep 0.01; done; "+plant, "run_in_background", true)
 		other := text(t, r, "job_id")
 		a.job("action", "kill", "job_id", id)

@@ -81,7 +81,9 @@ func TestUndoOfJob(t *testing.T) {
 	p := newPlace(t)
 	s := p.serve("--undo")
 	job := text(t, s.bash("echo 1 > one; echo ready; read line; echo 2 > two", "run_in_background", true), "job_id")
-	s.job("action", "poll", "job_id", job, "wait_for", "ready")
+	within(t, "it is ready", func() bool {
+		return strings.Contains(s.job("action", "poll", "job_id", job, "since", 0, "wait_for", "ready", "wait_ms", 5000).Text, "ready\n")
+	})
 	require.Equal(t, "CONFLICT", s.job("action", "undo").Code)
 	s.job("action", "write", "job_id", job, "input", "go\n\u0004", "wait_ms", 20000)
 	var r mcpkittest.Result
