@@ -89,9 +89,7 @@ func TestCallsThatAServerEndsBeforeItGoes(t *testing.T) {
 				late <- err
 			}()
 			require.Eventually(t, func() bool { return s.Status().Last != nil }, time.Minute, time.Millisecond, "it is known to have gone")
-			again, err := net.Listen("tcp", listener.Addr().String())
-			require.NoError(t, err)
-			second := serve(again)
+			second := serve(listenAgain(t, listener.Addr().String()))
 			defer second.Close()           //nolint:errcheck // the end of the test
 			if err := <-late; err != nil { // on a machine that stood still
 				require.Equal(t, toolerr.ServerOffline, toolerr.CodeOf(err))

@@ -92,6 +92,18 @@ func TestAnIdleServerThatFallsSilentIsReplaced(t *testing.T) {
 	require.Contains(t, []string{upstream.StageHealth, upstream.StageRun}, s.Status().Last.Stage)
 }
 
+// listenAgain listens at the address of a listener that was closed. A process that
+// another test is just starting has that listener, too, until it runs its program.
+func listenAgain(t *testing.T, address string) (l net.Listener) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		var err error
+		l, err = net.Listen("tcp", address)
+		return err == nil
+	}, time.Minute, time.Millisecond)
+	return l
+}
+
 func TestAServerAtAnAddressGoesAndComesBack(t *testing.T) {
 	for _, era := range []string{"legacy", "modern"} {
 		t.Run(era, func(t *testing.T) {
@@ -113,8 +125,7 @@ func TestAServerAtAnAddressGoesAndComesBack(t *testing.T) {
 			require.Equal(t, toolerr.ServerOffline, toolerr.CodeOf(<-waiting))
 			require.Eventually(t, func() bool { return s.Status().State == upstream.Offline }, time.Minute, time.Millisecond, "it is noticed without a call")
 
-			listener, err = net.Listen("tcp", address)
-			require.NoError(t, err)
+			listener = listenAgain(t, address)
 			web = &http.Server{Handler: fixture.Handler("-era", era)}
 			go web.Serve(listener) //nolint:errcheck // it is closed
 			defer web.Close()      //nolint:errcheck // the end of the test
