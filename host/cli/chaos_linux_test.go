@@ -34,7 +34,7 @@ func either[T any](short, long T) T {
 }
 
 // callTimeout is how long the servers of the storm have for a call.
-const callTimeout = time.Second
+const callTimeout = 3 * time.Second
 
 // storm is a host in a process of its own, with many servers and callers of
 // each over HTTP.
@@ -69,7 +69,7 @@ func raise(t *testing.T, n int) *storm {
 		s.modes, s.pids = append(s.modes, mode), append(s.pids, pids)
 		servers[fmt.Sprint("s", i)] = map[string]any{
 			"command": "fixture", "args": []string{"-era", []string{"legacy", "modern"}[i%2], "-start", "@" + mode, "-pid", pids},
-			"timeout": callTimeout.String(), "start_timeout": "2s",
+			"timeout": callTimeout.String(), "start_timeout": "5s",
 		}
 	}
 	config := filepath.Join(dir, "c.json")
