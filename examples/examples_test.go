@@ -35,10 +35,8 @@ func TestExamples(t *testing.T) {
 	t.Cleanup(web.Close) // after the scripts, which run beside each other
 	here, err := os.Getwd()
 	require.NoError(t, err)
-	program, err := os.ReadFile(mcpkittest.Build(t, "./examples/wordcount"))
-	require.NoError(t, err)
 	bin := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(bin, "mcp-wordcount"), program, 0o755)) //nolint:gosec // it is a program
+	mcpkittest.CopyProgram(t, mcpkittest.Build(t, "./examples/wordcount"), filepath.Join(bin, "mcp-wordcount"))
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata", RequireExplicitExec: true,
 		Setup: func(env *testscript.Env) error {

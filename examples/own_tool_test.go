@@ -19,9 +19,7 @@ func TestAToolOfOnesOwnNextToTheHost(t *testing.T) {
 	bin := filepath.Join(dir, "bin")
 	require.NoError(t, os.Mkdir(bin, 0o755)) //nolint:gosec // programs
 	for name, source := range map[string]string{"mcp-host": "./host", "mcp-ls": "./tools/ls", "mcp-wordcount": "./examples/wordcount"} {
-		program, err := os.ReadFile(mcpkittest.Build(t, source))
-		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(filepath.Join(bin, name), program, 0o755)) //nolint:gosec // programs
+		mcpkittest.CopyProgram(t, mcpkittest.Build(t, source), filepath.Join(bin, name))
 	}
 	run := func(args ...string) (string, error) {
 		cmd := exec.Command(filepath.Join(bin, "mcp-host"), append([]string{"--state", filepath.Join(dir, "state"), "--root", dir}, args...)...)
@@ -63,9 +61,7 @@ func TestAToolOfOnesOwnNextToTheHost(t *testing.T) {
 func TestAgentsNeedAModel(t *testing.T) {
 	dir := t.TempDir()
 	for name, source := range map[string]string{"mcp-host": "./host", "mcp-dispatch_agent": "./tools/dispatch_agent"} {
-		program, err := os.ReadFile(mcpkittest.Build(t, source))
-		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), program, 0o755)) //nolint:gosec // programs
+		mcpkittest.CopyProgram(t, mcpkittest.Build(t, source), filepath.Join(dir, name))
 	}
 	run := func(env []string, name string, args ...string) string {
 		cmd := exec.Command(filepath.Join(dir, name), args...)

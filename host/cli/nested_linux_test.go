@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 )
 
 // nest is a home directory with scripts that start hosts, and a log with a
@@ -36,7 +37,7 @@ func (n nest) script(t *testing.T, name, line string) string {
 	require.NoError(t, err)
 	path := filepath.Join(n.dir, name)
 	text := fmt.Sprintf("#!/bin/sh\necho $$ >> '%s/log'\nhost='%s/mcp-'; host=${host}host\n%s\n", n.dir, filepath.Dir(host), line)
-	require.NoError(t, os.WriteFile(path, []byte(text), 0o700))
+	mcpkittest.WriteProgram(t, path, []byte(text))
 	return path
 }
 
@@ -91,14 +92,12 @@ func TestAHostIsNoServerOfItself(t *testing.T) {
 	require.NoError(t, err)
 	link, renamed := filepath.Join(n.dir, "link"), filepath.Join(n.dir, "renamed")
 	require.NoError(t, os.Symlink(host, link))
-	program, err := os.ReadFile(host)
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(renamed, program, 0o700))
+	mcpkittest.CopyProgram(t, host, renamed)
 	for _, sub := range []string{"copied", "linked"} {
 		require.NoError(t, os.Mkdir(filepath.Join(n.dir, sub), 0o700))
 	}
 	require.NoError(t, os.Symlink(host, filepath.Join(n.dir, "linked", "mcp-host")))
-	require.NoError(t, os.WriteFile(filepath.Join(n.dir, "copied", "mcp-host"), program, 0o700)) // the test's binary goes by its name
+	mcpkittest.CopyProgram(t, host, filepath.Join(n.dir, "copied", "mcp-host")) // the test's binary goes by its name
 	clean := "cd '" + n.dir + "' && exec env -i HOME=\"$PWD\" XDG_CONFIG_HOME=\"$PWD/config\" XDG_STATE_HOME=\"$PWD/state\" "
 	for _, c := range []struct {
 		name    string

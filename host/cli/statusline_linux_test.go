@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 	"golang.org/x/sys/unix"
 )
 
@@ -140,7 +141,7 @@ func kitchen(t *testing.T) (config, started, finished string) {
 	t.Helper()
 	dir := t.TempDir()
 	config, started, finished = filepath.Join(dir, "toolroom.yaml"), filepath.Join(dir, "started"), filepath.Join(dir, "finished")
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "gated"), []byte(gated), 0o700)) //nolint:gosec // a program
+	mcpkittest.WriteProgram(t, filepath.Join(dir, "gated"), []byte(gated))
 	require.NoError(t, writeFile(config, "servers:\n  cook: {command: ./gated, args: ["+started+", "+finished+"], era: legacy, start_timeout: 60s}\n  fix: {command: fixture, args: [-era, legacy]}\n"))
 	t.Setenv("XDG_STATE_HOME", filepath.Join(dir, "state"))
 	t.Setenv("XDG_CONFIG_HOME", dir)

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolroom-mcp/toolroom/bench/oracle"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
@@ -69,7 +70,7 @@ func TestGitRunsWhatIsClassified(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			script, mark := filepath.Join(dir, "run"), filepath.Join(dir, "mark")
-			require.NoError(t, os.WriteFile(script, []byte("#!/bin/sh\n: >"+mark+"\n"), 0o755))
+			mcpkittest.WriteProgram(t, script, []byte("#!/bin/sh\n: >"+mark+"\n"))
 			real := func(text string) string { return strings.ReplaceAll(text, "RUN", script) }
 			sh := func(text string) {
 				cmd := exec.Command("/bin/sh", "-c", text)

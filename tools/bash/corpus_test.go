@@ -163,10 +163,8 @@ func TestCorpus(t *testing.T) {
 // asNobody returns a program that is the tool, run by a user without rights.
 func asNobody(p *place) string {
 	p.t.Helper()
-	program, err := os.ReadFile(mcpkittest.Build(p.t, "./tools/bash"))
-	require.NoError(p.t, err)
 	tool := filepath.Join(p.dir, "mcp-bash")
-	require.NoError(p.t, os.WriteFile(tool, program, 0o755))
+	mcpkittest.CopyProgram(p.t, mcpkittest.Build(p.t, "./tools/bash"), tool)
 	require.NoError(p.t, os.Chmod(p.dir, 0o755))
 	require.NoError(p.t, filepath.WalkDir(p.dir, func(path string, _ os.DirEntry, err error) error {
 		require.NoError(p.t, err)

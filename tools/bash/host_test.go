@@ -26,10 +26,8 @@ import (
 func hostBeside(t *testing.T, p *place) string {
 	t.Helper()
 	for name, pkg := range map[string]string{"mcp-host": "./host", "mcp-bash": "./tools/bash"} {
-		program, err := os.ReadFile(mcpkittest.Build(t, pkg))
-		require.NoError(t, err)
 		require.NoError(t, os.MkdirAll(filepath.Join(p.dir, "bin"), 0o755))
-		require.NoError(t, os.WriteFile(filepath.Join(p.dir, "bin", name), program, 0o755))
+		mcpkittest.CopyProgram(t, mcpkittest.Build(t, pkg), filepath.Join(p.dir, "bin", name))
 	}
 	return filepath.Join(p.dir, "bin", "mcp-host")
 }

@@ -21,9 +21,7 @@ var jobNamed = regexp.MustCompile(` as job (j\w+)`)
 // withPty copies the program that runs another on a terminal into the root.
 func withPty(t *testing.T, p *place) {
 	t.Helper()
-	program, err := os.ReadFile(mcpkittest.Build(t, "./tools/bash/testdata/pty"))
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(p.root, "pty"), program, 0o755))
+	mcpkittest.CopyProgram(t, mcpkittest.Build(t, "./tools/bash/testdata/pty"), filepath.Join(p.root, "pty"))
 }
 
 // together runs commands at the same time, none of which becomes a job by its

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -47,12 +46,5 @@ func copyFile(t testing.TB, from, to string) {
 	if os.Link(from, to) == nil {
 		return
 	}
-	in, err := os.Open(from)
-	require.NoError(t, err)
-	defer in.Close()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o755)
-	require.NoError(t, err)
-	_, err = io.Copy(out, in)
-	require.NoError(t, err)
-	require.NoError(t, out.Close())
+	mcpkittest.CopyProgram(t, from, to)
 }

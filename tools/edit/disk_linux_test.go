@@ -63,10 +63,9 @@ func TestReadOnlyDirectory(t *testing.T) {
 	var attr syscall.SysProcAttr
 	if os.Geteuid() == 0 {
 		attr.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}
-		copied, err := os.ReadFile(bin) // others may not be let to where it is
-		require.NoError(t, err)
+		built := bin // others may not be let to where it is
 		bin = filepath.Join(base, "mcp-edit")
-		require.NoError(t, os.WriteFile(bin, copied, 0o755))
+		mcpkittest.CopyProgram(t, built, bin)
 		require.NoError(t, os.Chmod(base, 0o755))
 		require.NoError(t, os.Chown(file, nobody, nobody))
 		require.NoError(t, os.Chown(state, nobody, nobody))

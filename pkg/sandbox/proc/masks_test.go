@@ -333,10 +333,8 @@ func asPlainUser(t *testing.T, name string) {
 	}
 	self, err := os.Executable()
 	require.NoError(t, err)
-	text, err := os.ReadFile(self)
-	require.NoError(t, err)
 	program := filepath.Join(dir, "test")
-	require.NoError(t, os.WriteFile(program, text, 0o755))
+	mcpkittest.CopyProgram(t, self, program)
 	work := filepath.Join(dir, "work")
 	require.NoError(t, os.Mkdir(work, 0o777))
 	require.NoError(t, os.Chown(work, 65534, 65534))

@@ -28,10 +28,8 @@ func AsPlainUser(t *testing.T, names string) {
 	require.NoError(t, os.Chmod(dir, 0o755))
 	self, err := os.Executable()
 	require.NoError(t, err)
-	text, err := os.ReadFile(self)
-	require.NoError(t, err)
 	program, work := filepath.Join(dir, "test"), filepath.Join(dir, "work")
-	require.NoError(t, os.WriteFile(program, text, 0o755))
+	mcpkittest.CopyProgram(t, self, program)
 	require.NoError(t, os.Mkdir(work, 0o777))
 	require.NoError(t, os.Chown(work, 65534, 65534))
 	if err := exec.Command("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "test", "-x", work).Run(); err != nil {
