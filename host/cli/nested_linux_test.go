@@ -175,7 +175,9 @@ func TestACommandBelowAHost(t *testing.T) {
 }
 
 func TestAHostIsNoServerOfItselfOverHTTP(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	// Other programs take the ports of 127.0.0.1 at any time.
+	pid := os.Getpid()
+	l, err := net.Listen("tcp", fmt.Sprintf("127.%d.%d.%d:0", 1+pid>>16&127, pid>>8&255, 1|pid&255))
 	require.NoError(t, err)
 	address := l.Addr().String()
 	require.NoError(t, l.Close())

@@ -365,7 +365,12 @@ func TestClearingLocksLetsNobodyIn(t *testing.T) {
 		}
 		return err
 	})
-	time.AfterFunc(500*time.Millisecond, func() { close(stop) })
+	group.Go(func() {
+		for begun := time.Now(); len(errs) == 0 && (turns.Load() == 0 || time.Since(begun) < 500*time.Millisecond); {
+			time.Sleep(time.Millisecond)
+		}
+		close(stop)
+	})
 	group.Wait()
 	close(errs)
 	for err := range errs {

@@ -22,9 +22,7 @@ func TestAbort(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.True(t, slices.Contains(p.Environ(), "SOME=thing"))
-	for p.Output().Size() < int64(len("ready\n")) {
-		<-p.Output().Changed()
-	}
+	waitFor(t, p, "ready\n")
 	require.NoError(t, r.Abort())
 	result := p.Wait()
 	require.Equal(t, proc.Killed, result.Ending)
