@@ -177,14 +177,15 @@ func TestACommandBelowAHost(t *testing.T) {
 func TestAHostIsNoServerOfItselfOverHTTP(t *testing.T) {
 	// Other programs take the ports of 127.0.0.1 at any time.
 	pid := os.Getpid()
-	l, err := net.Listen("tcp", fmt.Sprintf("127.%d.%d.%d:0", 1+pid>>16&127, pid>>8&255, 1|pid&255))
+	own := fmt.Sprintf("127.%d.%d.%d", 1+pid>>16&127, pid>>8&255, 1|pid&255)
+	l, err := net.Listen("tcp", own+":0")
 	require.NoError(t, err)
 	address := l.Addr().String()
 	require.NoError(t, l.Close())
 	dir := t.TempDir()
 	config := filepath.Join(dir, "c.yaml")
 	require.NoError(t, os.WriteFile(config, fmt.Appendf(nil, "servers:\n  own: {url: 'http://%s/mcp'}\n  x: {command: fixture}\n", address), 0o600))
-	s := serve(t, "--listen", address, "--config", config, "--state", filepath.Join(dir, "state"), "--no-token")
+	s := serve(t, "--listen", address, "--allow-host", own, "--config", config, "--state", filepath.Join(dir, "state"), "--no-token")
 	status, text := s.post(t, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
 	require.Equal(t, http.StatusOK, status, text)
 	require.Contains(t, text, "x__echo")
