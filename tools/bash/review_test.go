@@ -48,7 +48,7 @@ func TestReview(t *testing.T) {
 	p.write("root/a", "one\ntwo\nthree\n")
 	p.write("root/old/x", "x\n")
 	s := reviewed(t, p, "review")
-	r := s.bash(`sed -i s/two/2/ a; rm -r old; mkdir -p new/deep; cd new/deep; echo key > k; printf '\0' > b`)
+	r := s.bash(`umask 022; sed -i s/two/2/ a; rm -r old; mkdir -p new/deep; cd new/deep; echo key > k; printf '\0' > b`)
 	id := idOf(t, r)
 	require.Contains(t, r.Text, "not in the tree yet: 2 created, 1 modified, 1 deleted: ~a +new/deep/b +new/deep/k -old;")
 	require.Equal(t, "one\ntwo\nthree\n", content(t, p, "a"))
