@@ -1,4 +1,4 @@
-// Package wording is how answers put numbers, times and long texts in few words.
+// Package wording formats numbers, times, line ranges and long texts briefly for answers.
 package wording
 
 import (
@@ -22,6 +22,14 @@ func Count[N int | int64](n N, what string) string {
 		what += "s"
 	}
 	return fmt.Sprintf("%d %s", n, what)
+}
+
+// Lines names the lines first to last: "line 3", "lines 3-5".
+func Lines(first, last int) string {
+	if first >= last {
+		return fmt.Sprintf("line %d", first)
+	}
+	return fmt.Sprintf("lines %d-%d", first, last)
 }
 
 // Thousands is a number in few characters: 999, 2.1k, 41k, 1.2M.

@@ -48,6 +48,11 @@ func TestLasted(t *testing.T) {
 	}
 }
 
+func TestLines(t *testing.T) {
+	require.Equal(t, "line 3", wording.Lines(3, 3))
+	require.Equal(t, "lines 3-5", wording.Lines(3, 5))
+}
+
 func TestNoCharacterIsCut(t *testing.T) {
 	text := "aü€𝄞" + strings.Repeat("é", 3)
 	for n := range len(text) + 3 {

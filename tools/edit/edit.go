@@ -40,7 +40,7 @@ type Config struct {
 
 // AddFlags registers the flags that set c.
 func (c *Config) AddFlags(fs *flag.FlagSet) {
-	fs.BoolVar(&c.KeepHardlinks, "keep-hardlinks", c.KeepHardlinks, "write a file with several hard links in place, so that all of them show the change")
+	fs.BoolVar(&c.KeepHardlinks, "keep-hardlinks", c.KeepHardlinks, "write files with several hard links in place, so that every link shows the change")
 }
 
 type arguments struct {
@@ -67,16 +67,16 @@ type one struct {
 
 // meta is the result's metadata.
 type meta struct {
-	Replacements int      `json:"replacements" jsonschema:"places that were changed"`
-	Steps        []string `json:"steps,omitempty" jsonschema:"for each edit, the difference that was ignored to find it; missing: all matched exactly"`
-	Lines        []int    `json:"lines,omitempty" jsonschema:"lines of the old file where the first of the places begin"`
-	Etag         string   `json:"etag,omitempty" jsonschema:"hash of the content there is now"`
-	Size         int64    `json:"size" jsonschema:"bytes there are now"`
+	Replacements int      `json:"replacements" jsonschema:"replacements made"`
+	Steps        []string `json:"steps,omitempty" jsonschema:"for each edit, the difference ignored to match it; missing: all matched exactly"`
+	Lines        []int    `json:"lines,omitempty" jsonschema:"lines in the old file where the first replacements begin"`
+	Etag         string   `json:"etag,omitempty" jsonschema:"hash of the new content"`
+	Size         int64    `json:"size" jsonschema:"bytes of the new content"`
 	Added        int      `json:"added" jsonschema:"lines"`
 	Removed      int      `json:"removed" jsonschema:"lines"`
 	Created      bool     `json:"created,omitempty" jsonschema:"there was no file before"`
-	Deleted      bool     `json:"deleted,omitempty" jsonschema:"undo removed the file, which an edit had made"`
-	Undone       bool     `json:"undone,omitempty" jsonschema:"an edit was taken back"`
+	Deleted      bool     `json:"deleted,omitempty" jsonschema:"undo removed the file that an edit had created"`
+	Undone       bool     `json:"undone,omitempty" jsonschema:"an edit was undone"`
 	DryRun       bool     `json:"dry_run,omitempty" jsonschema:"nothing was written"`
 	Warnings     int      `json:"warnings,omitempty" jsonschema:"warnings in the text"`
 }
@@ -148,21 +148,21 @@ func newAsk(args arguments) (ask, error) {
 	case a.name == "":
 		return a, toolerr.New(toolerr.MissingParameter, "file_path is empty: name the file to edit")
 	case a.etag != "" && !etagForm.MatchString(a.etag):
-		return a, toolerr.New(toolerr.InvalidParams, "etag is %q; it has 8 to 16 hex digits, as the first line of what view shows says, or leave it out", clip(args.Etag, 40))
+		return a, toolerr.New(toolerr.InvalidParams, "invalid etag %q: give 8 to 16 hex digits, as in the first line of view's output, or leave it out", clip(args.Etag, 40))
 	case a.undo && (single || len(args.Edits) > 0):
-		return a, toolerr.New(toolerr.InvalidParams, "undo takes back the last edit and makes no other: leave old_string, new_string and edits out, or undo")
+		return a, toolerr.New(toolerr.InvalidParams, "undo cannot be combined with an edit: leave out undo, or old_string, new_string and edits")
 	case a.undo:
 		return a, nil
 	case len(args.Edits) > 0 && single:
-		return a, toolerr.New(toolerr.InvalidParams, "old_string and new_string are one edit, edits are several: put all of them into edits")
+		return a, toolerr.New(toolerr.InvalidParams, "edits cannot be combined with old_string and new_string: put all changes into edits")
 	case len(args.Edits) > maxEdits:
-		return a, toolerr.New(toolerr.InvalidParams, "edits has %d; at most %d go into one call", len(args.Edits), maxEdits)
+		return a, toolerr.New(toolerr.InvalidParams, "edits has %d items: one call takes at most %d", len(args.Edits), maxEdits)
 	case len(args.Edits) > 0 && (args.All || args.Expected > 0):
-		return a, toolerr.New(toolerr.InvalidParams, "replace_all and expected_replacements are for old_string: set replace_all in each of edits that is meant")
+		return a, toolerr.New(toolerr.InvalidParams, "replace_all and expected_replacements apply to old_string: set replace_all in the items of edits")
 	case len(args.Edits) > 0:
 		for i, e := range args.Edits {
 			if e.OldString == "" && len(args.Edits) > 1 {
-				return a, toolerr.New(toolerr.InvalidParams, "/edits/%d/old_string is empty, which creates a file and cannot be one of several edits", i)
+				return a, toolerr.New(toolerr.InvalidParams, "/edits/%d/old_string is empty: that creates a file and cannot be one of several edits", i)
 			}
 			a.edits = append(a.edits, match.Edit{Old: e.OldString, New: e.NewString, All: e.All})
 		}
@@ -170,9 +170,9 @@ func newAsk(args arguments) (ask, error) {
 	case args.OldString == nil && args.NewString == nil:
 		return a, toolerr.New(toolerr.MissingParameter, "old_string and new_string are missing: give both, or edits, or undo=true")
 	case args.OldString == nil:
-		return a, toolerr.New(toolerr.MissingParameter, "old_string is missing: give the text that new_string replaces; an empty one creates a file")
+		return a, toolerr.New(toolerr.MissingParameter, "old_string is missing: give the text to replace (empty creates a file)")
 	case args.NewString == nil:
-		return a, toolerr.New(toolerr.MissingParameter, "new_string is missing: give the text to put in the place of old_string; an empty one deletes it")
+		return a, toolerr.New(toolerr.MissingParameter, "new_string is missing: give the replacement (empty deletes old_string)")
 	}
 	a.edits = []match.Edit{{Old: *args.OldString, New: *args.NewString, All: args.All, Expected: args.Expected}}
 	return a, nil
@@ -222,7 +222,7 @@ func absent(fs *sandbox.FS, name string, b *rewrite.Before) error {
 	file, err := fs.Open(name)
 	if err == nil { // it has appeared
 		file.Close()
-		err = toolerr.New(toolerr.NotFound, "%s did not exist a moment ago", b.Shown)
+		err = toolerr.New(toolerr.NotFound, "%s did not exist when the edit began", b.Shown)
 	}
 	return toolerr.New(toolerr.CodeOf(err), "%w (an empty old_string creates it)", err)
 }

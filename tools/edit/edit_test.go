@@ -85,7 +85,7 @@ func TestFreshByContent(t *testing.T) {
 	f := newFixture(t)
 	view := mcpkittest.Start(t, mcpkittest.Build(t, "./tools/view"), f.root, "--state", f.kept.Dir)
 	edit := mcpkittest.Start(t, mcpkittest.Build(t, "./tools/edit"), f.root, "--state", f.kept.Dir)
-	const elsewhere = "note: others changed the file"
+	const elsewhere = "note: the file also changed elsewhere"
 	const before = "alpha\nbeta\ngamma\ndelta\nepsilon\nzeta\n"
 	for _, c := range []struct {
 		name, now string // what somebody else makes of the file
@@ -100,7 +100,7 @@ func TestFreshByContent(t *testing.T) {
 		{"changed elsewhere, with etag", "new\nalpha\nbeta\ngamma\ndelta\nepsilon\nzeta\n", "beta", "BETA", true, "", elsewhere},
 		{"changed there", "alpha\nbeta 2\ngamma\ndelta\nepsilon\nzeta\n", "beta", "BETA", false, toolerr.Stale, "beta 2"},
 		{"changed there, with etag", "alpha\nbeta 2\ngamma\ndelta\nepsilon\nzeta\n", "beta", "BETA", true, toolerr.Stale, "beta 2"},
-		{"gone", "alpha\ngamma\ndelta\nepsilon\nzeta\n", "beta", "BETA", false, toolerr.NoMatch, "has changed since you last saw it"},
+		{"gone", "alpha\ngamma\ndelta\nepsilon\nzeta\n", "beta", "BETA", false, toolerr.NoMatch, "changed since you viewed it"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f.write(c.name, []byte(before))
@@ -200,7 +200,7 @@ func TestLongLines(t *testing.T) {
 	}
 	text, _ = f.edit("many", string(many), string(new))
 	require.Less(t, len(text), 4*mcpkit.DefaultMaxTokens)
-	require.Contains(t, text, "the diff is cut here")
+	require.Contains(t, text, "diff cut")
 	require.Equal(t, string(new), string(f.read("many")))
 }
 

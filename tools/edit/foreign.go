@@ -19,12 +19,12 @@ func (a *arguments) translate() error {
 	switch {
 	case a.Command == "insert" || a.InsertLine != nil || a.InsertText != nil:
 		return toolerr.New(toolerr.InvalidParams,
-			"edit has no insert: give the line before the new text as old_string, and that line with the new text after it as new_string")
+			"edit has no insert: set old_string to the line before the new text, and new_string to that line followed by the new text")
 	case a.Command == "create" || a.FileText != nil:
 		return toolerr.New(toolerr.InvalidParams,
-			"edit changes parts of a file: the tool replace writes a whole file, with file_path and content")
+			"edit changes parts of a file: to write a whole file, use replace with file_path and content")
 	case a.Command == "view":
-		return toolerr.New(toolerr.InvalidParams, "edit changes files: the tool view shows them, with file_path, offset and limit")
+		return toolerr.New(toolerr.InvalidParams, "edit changes files: to read one, use view with file_path, offset and limit")
 	case a.Command == "undo_edit":
 		a.Undo = true
 	case a.Command != "" && a.Command != "str_replace":

@@ -1,5 +1,5 @@
 // Mcp-edit is an MCP server with one tool, edit, that replaces text in files
-// and leaves every byte beside it as it is.
+// and keeps every other byte.
 //
 //	mcp-edit [DIR…] [flags]
 //
@@ -7,21 +7,20 @@
 // a DIR or --root the roots come from MCP_ROOT, CLAUDE_PROJECT_DIR, the
 // client, or the working directory.
 //
-// A text to be replaced has to be in the file once. Where it is not there as
-// it was sent, line endings, pasted line numbers, blanks at the ends of lines,
-// typeset punctuation and a uniform indentation are overlooked, in this order,
-// and the answer says so; nothing is ever found because it is similar. To try
-// it:
+// The text to replace must match exactly one place in the file. Without an
+// exact match, differences in line endings, pasted line numbers, trailing
+// whitespace, curly quotes and dashes, and uniform indentation are ignored, in
+// this order, and the answer says so. Similar text never matches. To try it:
 //
 //	echo '{"file_path":"a.txt","old_string":"one","new_string":"two"}' | mcp-edit
 //	mcp-edit --call '{"file_path":"a.txt","undo":true}'
 //
-// A file is replaced in one step (written beside, synced, renamed), and
-// processes that edit the same file take turns, so that a crash leaves the old
-// or the new file and no edit is lost. What an edit took away is kept in the
-// state directory, for undo.
+// Files are replaced atomically (temporary file, sync, rename), and processes
+// that edit the same file take turns: a crash leaves the old or the new file,
+// and no edit is lost. The replaced text is kept in the state directory for
+// undo.
 //
-// Bugs: a file is held in memory twice while it is edited, up to 100 MiB.
+// Limits: files up to 100 MiB; an edit needs memory for two copies of the file.
 package main
 
 import (
@@ -38,9 +37,9 @@ var source string
 
 func main() {
 	cmd := mcpkit.NewCommand("edit", "Edit file", source)
-	cmd.Instructions = "edit replaces text in files; everything else in them stays as it is, byte for byte. " +
+	cmd.Instructions = "edit replaces text in files and keeps every other byte. " +
 		"Paths are relative to the first root, or absolute. " +
-		"Errors say what the file has instead and what to send next."
+		"Errors show the file's text and what to send next."
 	var box sandbox.Config
 	box.AddFlags(cmd.Flags)
 	cmd.Positional, cmd.CheckPositional, cmd.Roots = box.AddRoots, box.CheckRoots, box.Names

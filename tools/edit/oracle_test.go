@@ -40,7 +40,7 @@ func TestDiffsApply(t *testing.T) {
 		}
 		at := strings.Index(res.Text, "\n@@ ")
 		require.Positive(t, at, res.Text)
-		diff, _, isCut := strings.Cut(res.Text[at+1:], "\nnote: the diff is cut here")
+		diff, _, isCut := strings.Cut(res.Text[at+1:], "\nnote: diff cut")
 		diff = "--- " + map[bool]string{true: "a/" + name, false: "/dev/null"}[old != nil] + "\n+++ b/" + name + "\n" + diff
 		if isCut {
 			cut++

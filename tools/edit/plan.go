@@ -50,7 +50,7 @@ func (a ask) open(ctx context.Context, b *rewrite.Before) (f *splice.File, told 
 func (c *change) certain(b *rewrite.Before) error {
 	if c.told && c.file.Encoding != textfile.UTF8 && b.Exists && b.Index.Encoding == textfile.UTF8 && b.Index.Invalid == 0 && !plain(b.Content) &&
 		slices.ContainsFunc(c.result.Changes, func(change textdiff.Change) bool { return !plain([]byte(change.New)) }) {
-		return toolerr.New(toolerr.BadEncoding, "the file is valid utf-8, and with new text in %s it would be neither: leave encoding out", c.file.Encoding)
+		return toolerr.New(toolerr.BadEncoding, "the file is valid utf-8; new text in %s would make it invalid: leave encoding out", c.file.Encoding)
 	}
 	if !c.file.Guessed {
 		return nil
@@ -59,7 +59,7 @@ func (c *change) certain(b *rewrite.Before) error {
 	changes := c.result.Raw()
 	for i, change := range changes {
 		if !guess.Proves(change.Start, change.End, c.result.Changes[i].New) {
-			return toolerr.New(toolerr.BadEncoding, "the file's encoding is a guess, and this edit depends on it: it may be %s. View the file with encoding=… to see which is right, then send the edit with that encoding", guess).
+			return toolerr.New(toolerr.BadEncoding, "the file's encoding is a guess (it may be %s), and this edit depends on it: view the file with encoding=… to find the right one, then send the edit with that encoding", guess).
 				With("candidates", append([]textfile.Encoding{guess.Encoding}, guess.Rivals...))
 		}
 	}
@@ -74,10 +74,10 @@ func plain(text []byte) bool {
 // plan works out what the edits make of a version of the file.
 func (a ask) plan(ctx context.Context, b *rewrite.Before) (*change, error) {
 	if b.Masked && a.etag != "" {
-		return nil, toolerr.New(toolerr.InvalidParams, "%s has hidden values, and with them no etag: leave etag out", b.Shown)
+		return nil, toolerr.New(toolerr.InvalidParams, "%s has masked values and therefore no etag: leave etag out", b.Shown)
 	}
 	if b.Masked && b.Exists && a.encoding != "" && a.encoding != b.Index.Encoding {
-		return nil, toolerr.New(toolerr.InvalidParams, "%s has hidden values, and is edited in its own encoding only: leave encoding out", b.Shown)
+		return nil, toolerr.New(toolerr.InvalidParams, "%s has masked values and is only edited in its own encoding: leave encoding out", b.Shown)
 	}
 	f, told, err := a.open(ctx, b)
 	if toolerr.Is(err, toolerr.BinaryFile) {
@@ -115,13 +115,13 @@ func (a ask) create(ctx context.Context, c *change, b *rewrite.Before) error {
 	f, text := c.file, a.edits[0].New
 	switch {
 	case len(f.Text) > f.Body:
-		return toolerr.New(toolerr.Exists, "%s exists and has %s, and an empty old_string only creates a file; nothing was changed. To insert, give a line that stands there as old_string, and that line with the new ones as new_string. To write the whole file anew, use replace.", b.Shown, wording.Count(f.Lines(), "line"))
+		return toolerr.New(toolerr.Exists, "%s exists and has %s, and an empty old_string only creates a file; nothing was changed. To insert, set old_string to an existing line and new_string to that line with the new ones. To rewrite the whole file, use replace.", b.Shown, wording.Count(f.Lines(), "line"))
 	case a.etag != "" && (!b.Exists || !b.Etag.Matches(a.etag)):
-		return toolerr.New(toolerr.Stale, "%s is not the version with etag=%s: it %s now. Leave etag out to create it all the same.", b.Shown, a.etag, map[bool]string{true: "is empty", false: "does not exist"}[b.Exists])
+		return toolerr.New(toolerr.Stale, "%s no longer has etag=%s: it %s now. To create it, leave etag out.", b.Shown, a.etag, map[bool]string{true: "is empty", false: "does not exist"}[b.Exists])
 	case text == "" && b.Exists:
-		return toolerr.New(toolerr.NoChange, "%s is empty, and so are old_string and new_string: there is nothing to change", b.Shown)
+		return toolerr.New(toolerr.NoChange, "%s is empty, as are old_string and new_string: no changes to make", b.Shown)
 	case b.Masked && writesHidden(text, nil):
-		return toolerr.New(toolerr.InvalidParams, "new_string has *** as a value, which stands for a hidden one and is none: give the value itself, or leave the line out")
+		return toolerr.New(toolerr.InvalidParams, "new_string has *** as a value, which only represents a masked value: give the value itself, or leave the line out")
 	}
 	var changes []textdiff.Change
 	if f.Encoding.Wide() && len(b.Content) == 0 && text != "" {
@@ -170,7 +170,7 @@ func (a ask) changeHidden(ctx context.Context, c *change, o match.Options) error
 	hides := newVeil(c.file)
 	plan, err := match.Find(ctx, hides.shown, a.edits, o)
 	if toolerr.Is(err, toolerr.NoMatch) {
-		return toolerr.New(toolerr.NoMatch, "%w\nThe file's values are hidden: in old_string they are ***, as shown. In new_string a *** keeps the value.", err)
+		return toolerr.New(toolerr.NoMatch, "%w\nThe file's values are masked: write *** for them in old_string, as shown; *** in new_string keeps the value.", err)
 	}
 	if err != nil {
 		return err
@@ -202,21 +202,21 @@ func (c *change) staysText(ctx context.Context, b *rewrite.Before) error {
 	if err != nil {
 		return err
 	}
-	const refused = "with this change %s would not be text any more, and could be neither viewed nor edited; nothing was changed. "
+	const refused = "this change would make %s binary, so that it could not be viewed or edited; nothing was changed. "
 	switch format := index.Format; {
 	case c.told && !controls && c.file.NUL == 0: // as the caller says
 		return nil
 	case format.Binary && controls:
-		return toolerr.New(toolerr.BinaryFile, refused+"Look for control characters in new_string, as from a \\u0000 that is one escape too few.", b.Shown)
+		return toolerr.New(toolerr.BinaryFile, refused+"Look for control characters in new_string, for example a \\u0000 that should be \\\\u0000.", b.Shown)
 	case format.Binary && c.file.NUL > 0:
-		return toolerr.New(toolerr.BinaryFile, refused+"It has %s, from line %d on, and no text has any near its beginning or many of them. Take them out first, with an edit of their own or a command such as tr -d '\\000'.",
+		return toolerr.New(toolerr.BinaryFile, refused+"It has %s, from line %d on. Remove them first, with a separate edit or a command such as tr -d '\\000'.",
 			b.Shown, wording.Count(c.file.NUL, "NUL character"), c.file.Numbers()(bytes.IndexByte(c.file.Text, 0)))
 	case format.Binary:
-		return toolerr.New(toolerr.BinaryFile, refused+"What is left of it has too many bytes that are not valid %s: take them out first, with a command.", b.Shown, c.file.Encoding)
+		return toolerr.New(toolerr.BinaryFile, refused+"The result has too many bytes that are not valid %s: remove them first, with a command.", b.Shown, c.file.Encoding)
 	case format.NUL > c.file.NUL:
 		c.warnings = append(c.warnings, fmt.Sprintf("new_string has %s", wording.Count(format.NUL-c.file.NUL, "NUL character")))
 	case format.Encoding != c.file.Encoding && format.Encoding != textfile.UTF8:
-		c.warnings = append(c.warnings, fmt.Sprintf("the file is still written as %s, but now looks like %s; view can be told with encoding", c.file.Encoding, format.Encoding))
+		c.warnings = append(c.warnings, fmt.Sprintf("the file is written as %s, but now looks like %s; give view the encoding", c.file.Encoding, format.Encoding))
 	}
 	return nil
 }

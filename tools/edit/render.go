@@ -70,7 +70,7 @@ func (a ask) render(ctx context.Context, c *change, done *rewrite.Outcome) *mcpk
 	}
 	if a.unaware(done.Before) {
 		// Its etag would let replace throw away what nobody has seen.
-		fmt.Fprintf(&text, "note: others changed the file elsewhere since you saw it (etag=%s): view it before you write it anew\n", done.Before.Seen.Index.Etag)
+		fmt.Fprintf(&text, "note: the file also changed elsewhere since you viewed it (etag=%s): view it before you rewrite it\n", done.Before.Seen.Index.Etag)
 	}
 	return &mcpkit.Result{Text: text.String(), Meta: m}
 }
@@ -110,7 +110,7 @@ func tag(done *rewrite.Outcome) string {
 	case m.Etag == "":
 		return "no etag"
 	case done.DryRun:
-		return "etag=" + m.Etag + " (as it is)"
+		return "etag=" + m.Etag + " (unchanged)"
 	default:
 		return "etag=" + m.Etag
 	}
@@ -119,7 +119,7 @@ func tag(done *rewrite.Outcome) string {
 func created(done *rewrite.Outcome) string {
 	switch {
 	case !done.Created:
-		return "filled, it was empty"
+		return "filled (was empty)"
 	case done.DryRun:
 		return "would be created"
 	}
@@ -178,13 +178,13 @@ func at(f match.Found) string {
 func overlooking(f match.Found) string {
 	words := ""
 	if f.Step > match.Exact {
-		words = ", found without regard to " + f.Step.String()
+		words = ", matched ignoring " + f.Step.String()
 	}
 	switch {
 	case f.AsGiven:
-		words += " (new_string has the file's indentation, and is not indented again)"
+		words += " (new_string has the file's indentation and was not shifted)"
 	case f.Step == match.Indentation:
-		words += " (new_string was indented alike)"
+		words += " (new_string indented the same way)"
 	}
 	return words
 }
@@ -221,10 +221,10 @@ func finish(text *strings.Builder, m *meta, done *rewrite.Outcome, d textdiff.Di
 		fmt.Fprintf(text, kind+": "+format+"\n", args...)
 	}
 	if d.Cut > 0 {
-		note("note", "the diff is cut here: %d more of its lines (%d lines added and %d removed in all)", d.Cut, d.Added, d.Removed)
+		note("note", "diff cut: %d more lines (+%d -%d lines in total)", d.Cut, d.Added, d.Removed)
 	}
 	if done.Before.Masked && d.Text != "" {
-		note("note", "values that stay are shown as ***")
+		note("note", "unchanged values are shown as ***")
 	}
 	for _, n := range done.Notes() {
 		note("note", "%s", n)

@@ -41,9 +41,9 @@ func undone(done *rewrite.Outcome) string {
 		would = "dry run, nothing was written: would be "
 	}
 	if done.Removed {
-		return fmt.Sprintf("%sremoved again, %s created it at ", would, done.Undone.Tool)
+		return fmt.Sprintf("%sremoved; %s had created it at ", would, done.Undone.Tool)
 	}
-	return fmt.Sprintf("%sas it was before the %s of ", would, done.Undone.Tool)
+	return fmt.Sprintf("%srestored to before the %s of ", would, done.Undone.Tool)
 }
 
 // taken returns the diff that taking back a change makes: nothing for a file

@@ -64,12 +64,12 @@ func (v *veil) reveal(changes []textdiff.Change) ([]textdiff.Change, error) {
 	real := make([]textdiff.Change, len(changes))
 	for i, c := range changes {
 		if writesHidden(c.New, v.shown.Text[v.shown.LineStart(c.Start):c.Start]) {
-			return nil, toolerr.New(toolerr.InvalidParams, "new_string would write *** as a value: it stands for values that are hidden, and keeps one only where old_string has it in the same line. Nothing was changed. Leave lines that stay out of the edit, or give the new value.")
+			return nil, toolerr.New(toolerr.InvalidParams, "new_string would write *** as a value; nothing was changed. *** represents a masked value and keeps it only if old_string has it in the same line. Leave unchanged lines out of the edit, or give the new value.")
 		}
 		start, ok1 := v.place(c.Start)
 		end, ok2 := v.place(c.End)
 		if !ok1 || !ok2 {
-			return nil, toolerr.New(toolerr.InvalidParams, "the edit changes a part of ***, which stands for a hidden value (line %d); nothing was changed. Replace all of it, or none.", v.shown.Numbers()(c.Start))
+			return nil, toolerr.New(toolerr.InvalidParams, "the edit changes part of ***, which represents a masked value (line %d); nothing was changed. Replace all of it, or none.", v.shown.Numbers()(c.Start))
 		}
 		real[i] = textdiff.Change{Start: start, End: end, New: c.New}
 	}
@@ -117,7 +117,7 @@ func (v *veil) beside(text []byte, start, end int) (before, behind []byte) {
 }
 
 func errSeen() error {
-	return toolerr.New(toolerr.DeniedPath, "the edit would let hidden values of the file be seen; nothing was changed. Keep names and values together (NAME=***), or replace the value.")
+	return toolerr.New(toolerr.DeniedPath, "the edit would reveal masked values of the file; nothing was changed. Keep names and values together (NAME=***), or replace the value.")
 }
 
 // place returns where in the file a place of the shown text is; false inside

@@ -43,7 +43,7 @@ func (p *plan) warn(format string, args ...any) {
 func (p *plan) decide(ctx context.Context, fs *sandbox.FS) (*rewrite.After, error) {
 	b := p.before
 	if b.Masked && p.Etag != "" {
-		return nil, toolerr.New(toolerr.InvalidParams, "%s has hidden values, and with them no etag: leave etag out", b.Shown)
+		return nil, toolerr.New(toolerr.InvalidParams, "%s has masked values and therefore no etag: leave etag out", b.Shown)
 	}
 	if b.Masked && b.Exists && p.Encoding != "" && p.Encoding != string(b.Index.Encoding) {
 		return nil, toolerr.New(toolerr.InvalidParams, "%s has hidden values, and is written in its own encoding only: leave encoding out", b.Shown)
@@ -190,6 +190,6 @@ func (p *plan) judge(done *rewrite.Outcome) {
 	case looks.Binary:
 		p.warn("content has control characters, so that the file is not taken for text: view will not show it")
 	case looks.Encoding != p.form.encoding && looks.Encoding != textfile.UTF8:
-		p.warn("the file is written in %s, but looks like %s; view can be told with encoding", p.form.encoding, looks.Encoding)
+		p.warn("the file is written as %s, but looks like %s; give view the encoding", p.form.encoding, looks.Encoding)
 	}
 }

@@ -39,7 +39,7 @@ type Config struct {
 // AddFlags registers the flags that set c.
 func (c *Config) AddFlags(fs *flag.FlagSet) {
 	fs.BoolVar(&c.RequireView, "require-view", c.RequireView, "refuse to replace a file that was never viewed, unless its etag is given")
-	fs.BoolVar(&c.KeepHardlinks, "keep-hardlinks", c.KeepHardlinks, "write a file with several hard links in place, so that all of them show the change")
+	fs.BoolVar(&c.KeepHardlinks, "keep-hardlinks", c.KeepHardlinks, "write files with several hard links in place, so that every link shows the change")
 }
 
 type arguments struct {

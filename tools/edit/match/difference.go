@@ -68,33 +68,30 @@ func (m *matcher) sameLine(old []string, i int, line string, anyIndent bool) boo
 // number of the line that differs.
 func (m *matcher) near(text *strings.Builder, old []string, b nearest.Block, explained bool) int {
 	last := b.First + len(b.Lines) - 1
-	what := fmt.Sprintf("lines %d-%d", b.First, last)
-	if last == b.First {
-		what = fmt.Sprintf("line %d", b.First)
-	}
+	what := wording.Lines(b.First, last)
 	if len(b.Lines) == 1 && len(b.Lines[0]) >= nearest.MaxLine {
 		return m.nearWithin(text, old, b)
 	}
 	at := b.First
 	if explained {
-		fmt.Fprintf(text, "\nNearest: %s", what)
+		fmt.Fprintf(text, "\nClosest: %s", what)
 		if len(old) > 1 {
-			fmt.Fprintf(text, ", alike in %d of %d lines", b.Alike, len(old))
+			fmt.Fprintf(text, ", %d of %d lines match", b.Alike, len(old))
 		}
 		if d, indented, ok := m.firstDifference(old, b); ok {
 			at = m.showDifference(text, old, b, d, indented)
 			m.alsoDiffers(text, old, b, indented)
 		} else {
-			text.WriteString(". Each line is there, but not just so.")
+			text.WriteString(". Each line was found, but not as one block.")
 		}
 	}
 	from, to := 0, len(b.Lines)
 	if to > maxBlock {
 		from = max(0, min(at-b.First-maxBlock/4, to-maxBlock))
 		to = from + maxBlock
-		fmt.Fprintf(text, "\nLines %d-%d as they are in the file (a shorter old_string is easier to get right):\n", b.First+from, b.First+to-1)
+		fmt.Fprintf(text, "\nLines %d-%d of the file (a shorter old_string is easier to match):\n", b.First+from, b.First+to-1)
 	} else {
-		fmt.Fprintf(text, "\n%s as in the file, to copy:\n", capital(what))
+		fmt.Fprintf(text, "\n%s of the file, to copy:\n", capital(what))
 	}
 	for _, line := range b.Lines[from:to] {
 		text.WriteString(clip([]byte(line)) + "\n")
@@ -120,7 +117,7 @@ func clip(line []byte) string {
 	for end > 0 && !utf8.RuneStart(line[end]) {
 		end--
 	}
-	return fmt.Sprintf("%s…[%d bytes] (a part of the line will do as old_string)", line[:end], len(line)-end)
+	return fmt.Sprintf("%s…[%d bytes] (part of the line is enough as old_string)", line[:end], len(line)-end)
 }
 
 // maxWanted bounds the text that is looked for within a long line.
@@ -150,7 +147,7 @@ func (m *matcher) nearWithin(text *strings.Builder, old []string, b nearest.Bloc
 	for to < len(line) && !utf8.RuneStart(line[to]) {
 		to++
 	}
-	fmt.Fprintf(text, "\nNearest: within line %d, which has %d bytes, from byte %d on. There it is, to copy a part of:\n%s", b.First, len(line), from+1, line[from:to])
+	fmt.Fprintf(text, "\nClosest: line %d (%d bytes), from byte %d. Text there, to copy from:\n%s", b.First, len(line), from+1, line[from:to])
 	return b.First
 }
 
@@ -167,10 +164,10 @@ func (m *matcher) showDifference(text *strings.Builder, old []string, b nearest.
 				at = b.First + p.Line + 1
 			}
 		}
-		fmt.Fprintf(text, ". First difference: line %d of old_string is not there, before line %d of the file:\n  old_string: %s",
+		fmt.Fprintf(text, ". First difference: line %d of old_string is missing before line %d of the file:\n  old_string: %s",
 			d.wanted+1, at, window(old[d.wanted], 0))
 		if strings.TrimSpace(old[d.wanted]) == "" {
-			text.WriteString("\n  (old_string has an empty line more)")
+			text.WriteString("\n  (old_string has an extra empty line)")
 		}
 		return at
 	}
@@ -179,7 +176,7 @@ func (m *matcher) showDifference(text *strings.Builder, old []string, b nearest.
 	if d.wanted < 0 {
 		fmt.Fprintf(text, ". First difference: line %d of the file is not in old_string:\n  file: %s", at, window(line, 0))
 		if strings.TrimSpace(line) == "" {
-			text.WriteString("\n  (the file has an empty line more)")
+			text.WriteString("\n  (the file has an extra empty line)")
 		}
 		return at
 	}
@@ -190,7 +187,7 @@ func (m *matcher) showDifference(text *strings.Builder, old []string, b nearest.
 		}
 	}
 	inFile, inOld := m.differAt(line, was, indented)
-	fmt.Fprintf(text, ". First difference, in line %d (line %d of old_string):\n  file:       %s\n  old_string: %s\n  (%s)",
+	fmt.Fprintf(text, ". First difference in line %d (line %d of old_string):\n  file:       %s\n  old_string: %s\n  (%s)",
 		at, d.wanted+1, window(line, inFile), window(was, inOld), explain(line, was, inFile, inOld))
 	return at
 }
@@ -215,7 +212,7 @@ func (m *matcher) alsoDiffers(text *strings.Builder, old []string, b nearest.Blo
 		}
 	}
 	if dots {
-		text.WriteString("\n  (\"...\" stands for no text: old_string has to be there word for word)")
+		text.WriteString("\n  (\"...\" matches only itself: old_string must be the file's exact text)")
 	}
 }
 
@@ -289,19 +286,19 @@ func explain(file, old string, inFile, inOld int) string {
 	case fileBody == oldBody && fileIndent != oldIndent:
 		return fmt.Sprintf("the file indents it by %s, old_string by %s; %s", dented(fileIndent), dented(oldIndent), visible)
 	case fileBody == oldBody:
-		return "they differ in white space at the end of the line; " + visible
+		return "trailing whitespace differs; " + visible
 	case strings.EqualFold(fileBody, oldBody):
-		return "they differ in upper and lower case"
+		return "only case differs"
 	case bare(fileBody) == bare(oldBody):
-		return "they differ in white space; " + visible
+		return "whitespace differs; " + visible
 	}
 	column := utf8.RuneCountInString(file[:inFile]) + 1
 	a, _ := utf8.DecodeRuneInString(file[inFile:])
 	b, _ := utf8.DecodeRuneInString(old[inOld:])
 	if inFile < len(file) && inOld < len(old) && (a > unicode.MaxASCII || b > unicode.MaxASCII) {
-		return fmt.Sprintf("from character %d of the file's line on, which is U+%04X and in old_string U+%04X", column, a, b)
+		return fmt.Sprintf("from character %d on: U+%04X in the file, U+%04X in old_string", column, a, b)
 	}
-	return fmt.Sprintf("from character %d of the file's line on; %s", column, visible)
+	return fmt.Sprintf("from character %d on; %s", column, visible)
 }
 
 // dented says what an indentation is made of.

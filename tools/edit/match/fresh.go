@@ -9,6 +9,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/state"
 	"github.com/toolroom-mcp/toolroom/pkg/textfile"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+	"github.com/toolroom-mcp/toolroom/pkg/wording"
 	"github.com/toolroom-mcp/toolroom/tools/edit/pace"
 	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
 )
@@ -52,7 +53,7 @@ func Fresh(ctx context.Context, f *splice.File, places []Place, v Version, o Opt
 			return nil
 		}
 		first, lines := touched(f, places[0])
-		return toolerr.New(toolerr.Stale, "%s is not the version with etag=%s any more, and it is not known which lines that one had; nothing was changed. Line %d on is now\n%s\nIf that is as you expect, send the edit again with etag=%s.",
+		return toolerr.New(toolerr.Stale, "%s no longer has etag=%s, and the lines of that version are unknown; nothing was changed. From line %d on, the file now has\n%s\nIf you expect that, send the edit again with etag=%s.",
 			o.name(), v.Given, first, show(lines), v.Now).With("etag", v.Now.String())
 	}
 	seen := newSeenLines(v.Seen)
@@ -77,8 +78,8 @@ func Fresh(ctx context.Context, f *splice.File, places []Place, v Version, o Opt
 		}
 		_, lines := touched(f, p)
 		first := number(start)
-		return toolerr.New(toolerr.Stale, "Lines %d-%d of %s are not as you saw them (etag=%s); nothing was changed. They are now\n%s\nIf the edit is still right, send it again with etag=%s.",
-			first, first+len(sums)-1, o.name(), v.Seen.Index.Etag, show(lines), v.Now).With("etag", v.Now.String()).With("line", first)
+		return toolerr.New(toolerr.Stale, "%s of %s changed since you viewed them (etag=%s); nothing was changed. The file now has\n%s\nIf the edit is still right, send it again with etag=%s.",
+			wording.Lines(first, first+len(sums)-1), o.name(), v.Seen.Index.Etag, show(lines), v.Now).With("etag", v.Now.String()).With("line", first)
 	}
 	return nil
 }

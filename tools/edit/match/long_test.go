@@ -43,7 +43,7 @@ func TestLongLines(t *testing.T) {
 func TestManyPlaces(t *testing.T) {
 	_, _, err := edited(t, strings.Repeat("x = 1\n", 3000), match.Options{}, match.Edit{Old: "x = 1", New: "y"})
 	require.True(t, toolerr.Is(err, toolerr.NotUnique))
-	require.ErrorContains(t, err, "3000 times")
+	require.ErrorContains(t, err, "3000 places")
 	require.ErrorContains(t, err, "and 2980 more places")
 	require.Less(t, strings.Count(err.Error(), "\n"), 50)
 
@@ -51,6 +51,6 @@ func TestManyPlaces(t *testing.T) {
 	require.True(t, toolerr.Is(err, toolerr.LimitReached))
 	_, _, err = edited(t, strings.Repeat("a", match.MaxPlaces+5), match.Options{}, match.Edit{Old: "a", New: "b"})
 	require.True(t, toolerr.Is(err, toolerr.NotUnique))
-	require.ErrorContains(t, err, "more than 1048576 times; nothing was changed", "how many there are is not known")
+	require.ErrorContains(t, err, "more than 1048576 places in the file; nothing was changed", "how many there are is not known")
 	require.NotContains(t, err.Error(), "replace_all", "which is refused")
 }

@@ -170,7 +170,7 @@ func overlapping(f *splice.File, places []Place) error {
 		a, b := places[i-1], places[i]
 		if b.Start < a.End {
 			first, last := min(a.Edit, b.Edit)+1, max(a.Edit, b.Edit)+1
-			return toolerr.New(toolerr.Conflict, "edits %d and %d overlap at line %d; nothing was changed. Put them into one edit.", first, last, number(b.Start))
+			return toolerr.New(toolerr.Conflict, "edits %d and %d overlap at line %d; nothing was changed. Merge them into one edit.", first, last, number(b.Start))
 		}
 	}
 	return nil
@@ -187,7 +187,7 @@ func joined(failures []failure, edits int, o Options) error {
 		return failures[0].err
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "%d of %d edits cannot be made in %s; nothing was changed.\n", len(failures), edits, o.name())
+	fmt.Fprintf(&text, "%d of %d edits failed in %s; nothing was changed.\n", len(failures), edits, o.name())
 	codes := make([]string, len(failures))
 	for i, f := range failures {
 		if i < maxFailures {
@@ -252,7 +252,7 @@ func (m *matcher) find(index int, e Edit) (*hit, *toolerr.Error) {
 			continue
 		}
 		if a.over && all {
-			return nil, toolerr.New(toolerr.LimitReached, "old_string is in %s more than %d times. Use a command such as sed for that.", m.o.name(), MaxPlaces)
+			return nil, toolerr.New(toolerr.LimitReached, "old_string matches %s in more than %d places: use a command such as sed", m.o.name(), MaxPlaces)
 		}
 		if a.over {
 			return nil, m.everywhere(places, step)
@@ -276,11 +276,11 @@ func (m *matcher) lastStep() Step {
 func (m *matcher) check(e Edit) *toolerr.Error {
 	switch {
 	case e.Old == "":
-		return toolerr.New(toolerr.InvalidParams, "old_string is empty, and %s is not. To insert, give a line that stands there as old_string, and that line with the new ones as new_string.", m.o.name())
+		return toolerr.New(toolerr.InvalidParams, "old_string is empty, but %s is not. To insert, set old_string to an existing line and new_string to that line with the new ones.", m.o.name())
 	case e.Old == e.New:
-		return toolerr.New(toolerr.NoChange, "old_string and new_string are the same, so there is nothing to change.")
+		return toolerr.New(toolerr.NoChange, "no changes to make: old_string and new_string are the same")
 	case e.Expected < 0:
-		return toolerr.New(toolerr.InvalidParams, "expected_replacements is %d; give the number of places, or leave it out.", e.Expected)
+		return toolerr.New(toolerr.InvalidParams, "expected_replacements is %d: give the number of matches, or leave it out", e.Expected)
 	}
 	return nil
 }

@@ -20,14 +20,14 @@ const maxBlock = 40
 // lines and where they differ.
 func (m *matcher) noMatch(index int, e Edit, a *attempt) *toolerr.Error {
 	var text strings.Builder
-	fmt.Fprintf(&text, "old_string is not in %s (%s); nothing was changed.", m.o.name(), wording.Count(m.f.Lines(), "line"))
+	fmt.Fprintf(&text, "old_string not found in %s (%s); nothing was changed.", m.o.name(), wording.Count(m.f.Lines(), "line"))
 	err := func() *toolerr.Error { return toolerr.New(toolerr.NoMatch, "%s", text.String()) }
 	if len(m.f.Text) == m.f.Body {
 		text.WriteString(" The file is empty.")
 		return err()
 	}
 	if a.budget <= 0 {
-		text.WriteString(" Its lines are there too often with other indentation to be told apart: send them with the file's own.")
+		text.WriteString(" Its lines match too many places with other indentation: send them with the file's indentation.")
 	}
 	applied := m.applied(e)
 	meant, read := m.meant(e)
@@ -37,10 +37,10 @@ func (m *matcher) noMatch(index int, e Edit, a *attempt) *toolerr.Error {
 		}
 	}
 	if m.o.Changed {
-		text.WriteString("\nThe file has changed since you last saw it.")
+		text.WriteString("\nThe file changed since you viewed it.")
 	}
 	if m.f.Guessed && !ascii([]byte(e.Old)) {
-		fmt.Fprintf(&text, "\nThe file was read as %s, which is only a guess: view it with encoding=… to see which is right, then send the edit with that encoding.", m.f.Encoding)
+		fmt.Fprintf(&text, "\nThe file was read as %s, which is a guess: view it with encoding=… to find the right one, then send the edit with that encoding.", m.f.Encoding)
 	}
 	old := a.old
 	switch {
@@ -54,7 +54,7 @@ func (m *matcher) noMatch(index int, e Edit, a *attempt) *toolerr.Error {
 	}
 	block, ok := nearest.Find(nearest.Text{Body: m.f.Text[m.f.Body:], EOL: m.f.EOL, Pace: m.pace}, old)
 	if !ok || len(block.Lines) == 0 {
-		text.WriteString("\nNo line of the file is like it: look the text up with view or grep first, and copy old_string from there.")
+		text.WriteString("\nNo similar lines found: find the text with view or grep, and copy old_string from there.")
 		return err()
 	}
 	near := m.near(&text, old, block, meant == "")
@@ -75,7 +75,7 @@ func (m *matcher) applied(e Edit) string {
 	if len(places) == 0 || len(places) > 1 && len(places[0].lines) < 2 && len(places) > 3 {
 		return ""
 	}
-	return fmt.Sprintf("Already applied? new_string stands at %s.", m.where(places))
+	return fmt.Sprintf("Already applied? new_string is at %s.", m.where(places))
 }
 
 // spot is a place with its line numbers, first and last.
@@ -111,10 +111,7 @@ func (m *matcher) places(text string, last Step) []spot {
 
 func (m *matcher) where(spots []spot) string {
 	s := spots[0]
-	text := fmt.Sprintf("line %d", s.lines[0])
-	if len(s.lines) > 1 {
-		text = fmt.Sprintf("lines %d-%d", s.lines[0], s.lines[1])
-	}
+	text := wording.Lines(s.lines[0], s.lines[len(s.lines)-1])
 	if n := len(spots) - 1; n > 0 {
 		text += fmt.Sprintf(" and %s", wording.Count(n, "other place"))
 	}
@@ -137,7 +134,7 @@ func (m *matcher) ofAnotherEdit(index int, e Edit) string {
 			within = len(m.places(strings.Replace(e.Old, other.New, other.Old, 1), Indentation)) > 0
 		}
 		if within {
-			return fmt.Sprintf("It is what edit %d makes, but all edits are looked for in the file as it is: put both into one edit.", i+1)
+			return fmt.Sprintf("Edit %d creates it, but every edit is matched against the original file: merge the two.", i+1)
 		}
 	}
 	return ""
@@ -149,7 +146,7 @@ func (m *matcher) loosely(e Edit) string {
 		return ""
 	}
 	if spots := m.places(e.Old, Indentation); len(spots) == 1 {
-		return fmt.Sprintf("Without strict it would be found at %s.", m.where(spots))
+		return fmt.Sprintf("Without strict it would match at %s.", m.where(spots))
 	}
 	return ""
 }
@@ -161,11 +158,11 @@ type reading struct {
 }
 
 var readings = []reading{
-	{`if \n, \t and \" in it are read as line ends, tabs and quotes: send the characters themselves`, unescape},
-	{"if &lt; &gt; &amp; &quot; in it are read as < > & \": send the characters themselves", html.UnescapeString},
-	{"without the code fence around it: leave the ``` lines out", unfence},
-	{"without the + - signs of a diff in front of its lines: leave them out", undiff},
-	{"without empty lines before and after it", func(s string) string { return strings.Trim(s, "\r\n") }},
+	{`if \n, \t and \" are read as line breaks, tabs and quotes: send the characters themselves`, unescape},
+	{"if &lt; &gt; &amp; &quot; are read as < > & \": send the characters themselves", html.UnescapeString},
+	{"without the code fence around it: leave out the ``` lines", unfence},
+	{"without the + and - of a diff at the start of its lines: leave them out", undiff},
+	{"without the empty lines before and after it", func(s string) string { return strings.Trim(s, "\r\n") }},
 }
 
 // meant tells how else the text would be found, and that text. It is not taken
@@ -177,7 +174,7 @@ func (m *matcher) meant(e Edit) (hint, read string) {
 			continue
 		}
 		if spots := m.places(text, Indentation); len(spots) > 0 {
-			return fmt.Sprintf("It would be found at %s %s.", m.where(spots), r.name), text
+			return fmt.Sprintf("It would match at %s %s.", m.where(spots), r.name), text
 		}
 	}
 	return "", ""

@@ -24,7 +24,7 @@ const (
 
 // String says it as it is reported.
 func (s Step) String() string {
-	return [...]string{"exact", "line endings", "pasted line numbers", "trailing white space", "Unicode punctuation", "indentation"}[s]
+	return [...]string{"exact", "line endings", "pasted line numbers", "trailing whitespace", "Unicode punctuation", "indentation"}[s]
 }
 
 // pattern is an old_string as a step reads it, with its new_string.

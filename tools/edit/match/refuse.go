@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+	"github.com/toolroom-mcp/toolroom/pkg/wording"
 	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
 )
 
@@ -19,31 +20,31 @@ const maxShown = 200
 // notUnique lists the places with what could tell them apart.
 func (m *matcher) notUnique(places []place, step Step) *toolerr.Error {
 	var text strings.Builder
-	fmt.Fprintf(&text, "old_string is in %s %d times%s; nothing was changed.\n", m.o.name(), len(places), overlooking(step))
+	fmt.Fprintf(&text, "old_string matches %d places in %s%s; nothing was changed.\n", len(places), m.o.name(), overlooking(step))
 	m.list(&text, places)
-	fmt.Fprintf(&text, "Add lines from before or after the one you mean, so that old_string is there once, or set replace_all to change all %d.", len(places))
+	fmt.Fprintf(&text, "Add lines from before or after the one you mean, so that only one matches, or set replace_all to change all %d.", len(places))
 	return toolerr.New(toolerr.NotUnique, "%s", text.String()).With("matches", len(places)).With("lines", m.numbers(places))
 }
 
 // everywhere is notUnique for more places than are counted.
 func (m *matcher) everywhere(places []place, step Step) *toolerr.Error {
 	var text strings.Builder
-	fmt.Fprintf(&text, "old_string is in %s more than %d times%s; nothing was changed.\n", m.o.name(), MaxPlaces, overlooking(step))
+	fmt.Fprintf(&text, "old_string matches more than %d places in %s%s; nothing was changed.\n", MaxPlaces, m.o.name(), overlooking(step))
 	m.list(&text, places[:maxListed])
-	text.WriteString("  …\nAdd lines from before or after the one you mean, so that old_string is there once.")
+	text.WriteString("  …\nAdd lines from before or after the one you mean, so that only one matches.")
 	return toolerr.New(toolerr.NotUnique, "%s", text.String()).With("lines", m.numbers(places))
 }
 
 // miscounted tells how many places there are instead.
 func (m *matcher) miscounted(e Edit, places []place, step Step) *toolerr.Error {
 	var text strings.Builder
-	times := "once"
+	times := "1 place"
 	if len(places) > 1 {
-		times = fmt.Sprintf("%d times", len(places))
+		times = fmt.Sprintf("%d places", len(places))
 	}
-	fmt.Fprintf(&text, "old_string is in %s %s%s, not %d times as expected_replacements says; nothing was changed.\n", m.o.name(), times, overlooking(step), e.Expected)
+	fmt.Fprintf(&text, "old_string matches %s in %s%s, but expected_replacements is %d; nothing was changed.\n", times, m.o.name(), overlooking(step), e.Expected)
 	m.list(&text, places)
-	fmt.Fprintf(&text, "Set expected_replacements to %d if all are meant, or make old_string longer.", len(places))
+	fmt.Fprintf(&text, "Set expected_replacements to %d to change all, or make old_string longer.", len(places))
 	return toolerr.New(toolerr.NotUnique, "%s", text.String()).With("matches", len(places)).With("lines", m.numbers(places))
 }
 
@@ -52,7 +53,7 @@ func overlooking(step Step) string {
 	if step == Exact {
 		return ""
 	}
-	return fmt.Sprintf(" (without regard to %s)", step)
+	return fmt.Sprintf(" (ignoring %s)", step)
 }
 
 func (m *matcher) numbers(places []place) []int {
@@ -134,7 +135,7 @@ func showLine(f *splice.File, start, focus int) string {
 	}
 	text := string(f.Content(f.Text[from:end])) + "…"
 	if from > start {
-		text = fmt.Sprintf("…%s (from byte %d of the line on)", text, from-start+1)
+		text = fmt.Sprintf("…%s (from byte %d of the line)", text, from-start+1)
 	}
 	return text
 }
@@ -143,17 +144,17 @@ func showLine(f *splice.File, start, focus int) string {
 func (m *matcher) noChange(e Edit, step Step, places []place) *toolerr.Error {
 	at := m.f.Numbers()(places[0].start)
 	if strings.ReplaceAll(e.Old, "\r\n", "\n") == strings.ReplaceAll(e.New, "\r\n", "\n") {
-		return toolerr.New(toolerr.NoChange, "old_string and new_string differ in nothing but line endings, which are kept as they are in the file (line %d).", at)
+		return toolerr.New(toolerr.NoChange, "no changes to make: old_string and new_string differ only in line endings, and the file keeps its own (line %d)", at)
 	}
-	return toolerr.New(toolerr.NoChange, "old_string was found at line %d of %s%s, and with new_string nothing would change there.", at, m.o.name(), overlooking(step))
+	return toolerr.New(toolerr.NoChange, "no changes to make: old_string matches line %d of %s%s, which is already as new_string", at, m.o.name(), overlooking(step))
 }
 
 // unshifted tells that the new text cannot be indented as the old one is.
 func (m *matcher) unshifted(where place, line string) *toolerr.Error {
 	number := m.f.Numbers()
 	first := number(where.start)
-	return toolerr.New(toolerr.NoMatch, "old_string is at lines %d-%d of %s with another indentation, but a line of new_string has too little to be indented likewise: %q. Nothing was changed. Send both with the file's indentation; these lines are\n%s",
-		first, number(where.end), m.o.name(), line, m.f.Text[m.f.LineStart(where.start):min(m.f.LineEnd(where.end), where.start+maxShown*10)])
+	return toolerr.New(toolerr.NoMatch, "old_string matches %s of %s with other indentation, but this line of new_string has too little indentation to shift: %q; nothing was changed. Send both with the file's indentation; these lines are\n%s",
+		wording.Lines(first, number(where.end)), m.o.name(), line, m.f.Text[m.f.LineStart(where.start):min(m.f.LineEnd(where.end), where.start+maxShown*10)])
 }
 
 // twice warns where the new text holds the old one, and stands there already.
@@ -163,7 +164,7 @@ func (m *matcher) twice(e Edit, where place) []string {
 		return nil
 	}
 	if end := where.start - at + len(e.New); end <= len(m.f.Text) && string(m.f.Text[where.start-at:end]) == e.New {
-		return []string{fmt.Sprintf("new_string already stood at line %d, with old_string as a part of it; it may now be there twice", m.f.Numbers()(where.start-at))}
+		return []string{fmt.Sprintf("new_string, which contains old_string, was already at line %d; it may now be there twice", m.f.Numbers()(where.start-at))}
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ func Open(ctx context.Context, raw []byte) (*File, error) {
 func OpenAs(ctx context.Context, raw []byte, index *textfile.Index) (*File, error) {
 	f := &File{Format: index.Format, Raw: raw, EOL: '\n'}
 	if f.Binary {
-		return nil, toolerr.New(toolerr.BinaryFile, "the file is not text, so it cannot be edited as text")
+		return nil, toolerr.New(toolerr.BinaryFile, "binary file, which cannot be edited as text")
 	}
 	if f.Ending == textfile.CR {
 		f.EOL = '\r'
@@ -192,15 +192,15 @@ func (r *Result) encode(looks *pace.Pace) error {
 		start, ok1 := offset(c.Start)
 		end, ok2 := offset(c.End)
 		if !ok1 || !ok2 {
-			return toolerr.New(toolerr.BadEncoding, "a change would cut a character of %s in two", f.Encoding)
+			return toolerr.New(toolerr.BadEncoding, "the edit would split a %s character", f.Encoding)
 		}
 		if c.New != last {
 			raw, err := f.Encoding.Encode(c.New)
 			switch {
 			case err != nil && f.Guessed:
-				return toolerr.New(toolerr.CodeOf(err), "%w, which is only a guess: view the file with encoding=… to see which is right, then send the edit with that encoding", err)
+				return toolerr.New(toolerr.CodeOf(err), "%w, which is a guess: view the file with encoding=… to find the right one, then send the edit with that encoding", err)
 			case err != nil:
-				return toolerr.New(toolerr.CodeOf(err), "%w, as the file is: use characters that it has, or have it converted first", err)
+				return toolerr.New(toolerr.CodeOf(err), "%w, the file's encoding: use characters that it has, or convert the file first", err)
 			}
 			last, encoded = c.New, string(raw)
 		}
@@ -235,7 +235,7 @@ func (r *Result) check(looks *pace.Pace) error {
 		want := patched(f.Text, r.Changes[i:n], from, to)
 		got := patched(f.Raw, r.raw[i:n], rawFrom, rawTo)
 		if f.Encoding.Decode(got) != string(want) {
-			return toolerr.New(toolerr.BadEncoding, "beside the change are bytes that are not valid %s, and the new text would not read back as it is; edit a place that does not touch them", f.Encoding)
+			return toolerr.New(toolerr.BadEncoding, "the bytes next to the change are not valid %s, so the new text would not read back unchanged; edit a place that does not touch them", f.Encoding)
 		}
 		i = n
 	}
