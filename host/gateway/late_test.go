@@ -124,7 +124,7 @@ func TestAQuestionIsWithdrawn(t *testing.T) {
 		question := next()
 		require.Contains(t, question, `"method":"elicitation/create"`)
 		seen <- struct{}{}
-		require.Equal(t, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`+idOf(t, question)+`,"reason":"it is not needed any more"}}`, next())
+		require.Equal(t, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`+idOf(t, question)+`,"reason":"no longer needed"}}`, next())
 		require.Contains(t, next(), `"result"`)
 	}
 }

@@ -92,7 +92,7 @@ func (c *conn) question(ctx context.Context, method string, params json.RawMessa
 // Withdrawn is what the client is told of a request whose answer nobody waits
 // for any more: its user need not decide on it.
 func Withdrawn(id json.RawMessage) json.RawMessage {
-	return append(append([]byte(`{"requestId":`), id...), `,"reason":"it is not needed any more"}`...)
+	return append(append([]byte(`{"requestId":`), id...), `,"reason":"no longer needed"}`...)
 }
 
 // respond hands an answer of the client's to who asked. One that nobody waits
@@ -111,7 +111,7 @@ func (c *conn) respond(m jsonrpc.Message) {
 	}
 }
 
-// close ends all questions: the input has ended.
+// close ends all questions: the input ended.
 func (q *questions) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -198,14 +198,14 @@ func (c *conn) fetchRoots(changes int, asking chan struct{}) {
 		}
 	}
 	patience := time.AfterFunc(rootsWait, func() {
-		c.logf("the client offers roots but has not listed them in %v, going on without until it does", rootsWait)
+		c.logf("the client offers roots but has not listed them within %v; continuing without them until it does", rootsWait)
 		learn(nil, false)
 	})
 	var list mcp.ListRootsResult
 	err := c.ask(c.ctx, string(mcp.MethodListRoots), nil, &list)
 	patience.Stop()
 	if err != nil {
-		c.logf("the client offers roots but did not list them, going on without: %v", err)
+		c.logf("the client offers roots but listing them failed; continuing without them: %v", err)
 	}
 	learn(rootPaths(list.Roots), true)
 }

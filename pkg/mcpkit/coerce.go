@@ -40,7 +40,7 @@ func (c *checker) coerce(s *schema, n *node, at *path) (*node, bool) {
 		return c.one(s, n, at)
 	case kindObject, kindMap:
 		if inner, ok := unwrap(n, '{'); ok {
-			c.note(at, "a string taken as the object it holds")
+			c.note(at, "a string parsed as an object")
 			return inner, true
 		}
 		return c.main(s, n, at)
@@ -67,7 +67,7 @@ func (c *checker) main(s *schema, n *node, at *path) (*node, bool) {
 		return nil, false
 	}
 	name := s.properties[only].name
-	c.note(at, "%s taken as its %s", quoted(n.str), name)
+	c.note(at, "%s taken as %s", quoted(n.str), name)
 	raw := append(append([]byte("{"), encode(name)...), ':')
 	raw = append(append(raw, n.raw...), '}')
 	return &node{kind: '{', raw: raw, members: []member{{name, n}}}, true
@@ -87,7 +87,7 @@ func (c *checker) commandLine(s *schema, n *node, at *path) (*node, bool) {
 		words = append(words, item.str)
 	}
 	text := shellCommand(words)
-	c.note(at, "a list of words taken as the command %s", quoted(text))
+	c.note(at, "a list of words joined to the command %s", quoted(text))
 	return &node{kind: '"', raw: encode(text), str: text}, true
 }
 
@@ -126,7 +126,7 @@ func (c *checker) one(s *schema, n *node, at *path) (*node, bool) {
 	if inner, ok := unwrap(n, '['); ok {
 		trial := checker{tolerant: true}
 		if trial.check(s, inner, at); len(trial.faults) == 0 {
-			c.note(at, "a string taken as the list it holds")
+			c.note(at, "a string parsed as a list")
 			return inner, true
 		}
 	}
@@ -139,7 +139,7 @@ func (c *checker) one(s *schema, n *node, at *path) (*node, bool) {
 		return nil, false
 	}
 	if !s.bare {
-		c.note(at, "%s taken as a list of one", n.words())
+		c.note(at, "%s taken as a list with one item", n.words())
 	}
 	raw := append(append([]byte{'['}, n.raw...), ']')
 	return &node{kind: '[', raw: raw, items: []*node{n}}, true

@@ -136,9 +136,9 @@ func (c *Command) Run(ctx context.Context, args []string, stdin io.Reader, stdou
 	switch {
 	case err != nil:
 	case len(tools) == 0:
-		err = errors.New("there are no tools to serve")
+		err = errors.New("no tools to serve")
 	case len(c.Instructions) > maxInstructions:
-		err = fmt.Errorf("the instructions are %d bytes, more than %d, which clients cut", len(c.Instructions), maxInstructions)
+		err = fmt.Errorf("the instructions have %d bytes: clients cut them after %d", len(c.Instructions), maxInstructions)
 	}
 	if err != nil {
 		fmt.Fprintf(stderr, "%s: %v\n", c.program(), err)
@@ -196,7 +196,7 @@ func (c *Command) do(ctx context.Context, tools *Registry, file string, stdin io
 	}
 	if f, ok := stdin.(*os.File); ok && isTerminal(f) {
 		fmt.Fprintf(stderr, "%s: waiting for an MCP client on standard input, or for one call as JSON, "+
-			"such as {} and Enter; end with Ctrl-D; '%s --help' is the manual\n", c.program(), c.program())
+			"such as {} and Enter; end with Ctrl-D; run '%s --help' for the manual\n", c.program(), c.program())
 		shot.patient = true
 	}
 	in, mode := detect(ctx, Awaited(stdin), shot.patient)

@@ -18,9 +18,9 @@ func (c *Command) addFlags() {
 	fs.StringVar(&c.set.call, "call", "", "make one call with these arguments, a `JSON` object (- reads them from standard input), print the answer and exit")
 	fs.Var(&c.set.schema, "schema", "print the tools' definitions as JSON and exit; --schema=openai prints them for OpenAI's strict mode")
 	fs.BoolVar(&c.set.version, "version", false, "print the version and exit")
-	fs.BoolVar(&c.set.structured, "structured", false, "for programs: answer with structuredContent that holds the whole answer; one-shot calls with rows as objects")
-	fs.BoolVar(&c.set.text, "text", false, "print the text of one-shot answers instead of JSON, and errors on standard error; exit with the status of a command that failed")
-	fs.Var(&c.set.maxTokens, "max-tokens", "let a result take up to `N` tokens of 4 bytes (default: the tool's own, mostly 12000)")
+	fs.BoolVar(&c.set.structured, "structured", false, "for programs: return the whole answer as structuredContent, and in one-shot calls the rows as objects")
+	fs.BoolVar(&c.set.text, "text", false, "print one-shot answers as text instead of JSON and errors on standard error; exit as a failed command does")
+	fs.Var(&c.set.maxTokens, "max-tokens", "limit a result to `N` tokens of 4 bytes (default: set by the tool, mostly 12000)")
 	fs.Var(&c.set.logLevel, "log-level", "what to log to standard error: `LEVEL` is error, warn, info, debug or trace (trace adds the messages, redacted)")
 }
 

@@ -101,7 +101,7 @@ func (s *toolServer) resolve(ctx context.Context, _ any, req *mcp.CallToolReques
 		req.Params.Name = t.Name()
 		return
 	}
-	said := fmt.Sprintf("unknown tool %q; the tools here are: %s", req.Params.Name, strings.Join(s.tools.Names(), ", "))
+	said := fmt.Sprintf("unknown tool %q; available tools: %s", req.Params.Name, strings.Join(s.tools.Names(), ", "))
 	object, err := jsonrpc.Marshal(mcp.NewJSONRPCErrorDetails(mcp.INVALID_PARAMS, said, nil))
 	if err == nil {
 		SetRawError(ctx, object)

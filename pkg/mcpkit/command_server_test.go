@@ -112,7 +112,7 @@ func TestParamsOfTheWrongForm(t *testing.T) {
 		{"tools/call", `{"name":7}`, "invalid params: params.name must be a string, not a number"},
 		{"tools/call", `{"name":"say","_meta":"x"}`, "invalid params: params._meta must be an object, not a string"},
 		{"tools/list", `{"cursor":[]}`, "invalid params: params.cursor must be a string, not a list"},
-		{"tools/list", `{"cursor":"zz!"}`, "invalid params: the cursor is not one that this server gave; list again without it"},
+		{"tools/list", `{"cursor":"zz!"}`, "invalid params: unknown cursor: list again without a cursor"},
 		{"initialize", `{"protocolVersion":1.5}`, "invalid params: params.protocolVersion must be a string, not a number"},
 		{"initialize", `{"protocolVersion":"2025-11-25","capabilities":true}`, "invalid params: params.capabilities must be an object, not a boolean"},
 		{"initialize", `{"protocolVersion":"2025-11-25","clientInfo":{"name":{}}}`, "invalid params: params.clientInfo.name must be a string, not an object"},

@@ -27,9 +27,9 @@ func (c *Command) instructions() string {
 // rootsSaid names the first roots and counts the rest.
 func rootsSaid(roots []string, named int) string {
 	if len(roots) == 1 {
-		return "The root is " + roots[0] + "."
+		return "The root directory is " + roots[0] + "."
 	}
-	said := "The roots, first the one for relative paths: " + strings.Join(roots[:named], ", ")
+	said := "Root directories (relative paths start at the first): " + strings.Join(roots[:named], ", ")
 	if named < len(roots) {
 		said += fmt.Sprintf(" and %d more", len(roots)-named)
 	}

@@ -39,10 +39,10 @@ func (s *Server) Add(tools ...*Tool) (err error) {
 	names := map[string]bool{}
 	for _, t := range tools {
 		if t == nil {
-			return errors.New("a tool is nil: look at the error of what made it")
+			return errors.New("a tool is nil: check the error of its constructor")
 		}
 		if _, taken := s.tools.ByName(t.Name()); taken || names[t.Name()] {
-			return fmt.Errorf("there is a tool %q already: remove it first, or choose another name", t.Name())
+			return fmt.Errorf("tool %q already exists: remove it first, or choose another name", t.Name())
 		}
 		names[t.Name()] = true
 	}

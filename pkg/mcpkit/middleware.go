@@ -135,7 +135,7 @@ func Concurrency() Middleware {
 
 func waitError(ctx context.Context, t *Tool) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return toolerr.New(toolerr.Timeout, "%s is busy: no turn came free within its deadline; try again later", t.Name())
+		return toolerr.New(toolerr.Timeout, "%s is busy: the call could not start before its deadline; try again later", t.Name())
 	}
 	return toolerr.New(toolerr.Cancelled, "%s was cancelled before it began", t.Name())
 }

@@ -94,12 +94,12 @@ func (o *oneShot) refuse(err error) error {
 // answer carries out one call. Null is no arguments.
 func (o *oneShot) answer(ctx context.Context, value json.RawMessage) error {
 	if value[0] != '{' && string(value) != "null" {
-		return o.refuse(errors.New("it is another JSON value"))
+		return o.refuse(errors.New("it is a JSON value of another type"))
 	}
 	tool, args, named := o.target(value)
 	if tool == nil {
 		return o.print(named, ErrorResult(toolerr.New(toolerr.ToolNotFound,
-			"there is no tool %s here, only %s", jsonrpc.MemberOf(value, "name"), strings.Join(o.tools.Names(), ", "))))
+			"no tool %s, only %s", jsonrpc.MemberOf(value, "name"), strings.Join(o.tools.Names(), ", "))))
 	}
 	return o.print(named, o.runBounded(ctx, tool, args))
 }

@@ -30,7 +30,7 @@ func TestOneShot(t *testing.T) {
 		"named, by alias":   {in: `{"params":{"text":"hi"},"name":"SayTool"}`, out: `{"result":"hi"}`},
 		"named, arguments":  {in: `{"name":"Say","arguments":{"text":"hi"}}`, out: `{"result":"hi"}`},
 		"named, fails":      {in: `{"name":"say","params":{"text":"x","fail":true}}`, out: `{"error":{"message":"nothing called x; try another","code":"NOT_FOUND"}}`, code: 1},
-		"named, unknown":    {in: `{"name":"nope","params":{}}`, out: `{"error":{"message":"there is no tool \"nope\" here, only say, a_budget","code":"TOOL_NOT_FOUND"}}`, code: 1},
+		"named, unknown":    {in: `{"name":"nope","params":{}}`, out: `{"error":{"message":"no tool \"nope\", only say, a_budget","code":"TOOL_NOT_FOUND"}}`, code: 1},
 		"rows":              {in: `{"text":"a b"}`, out: `{"results":[{"word":"a"},{"word":"b"}]}`, args: []string{"--structured"}},
 		"no rows":           {in: `{"text":""}`, out: `{"results":[]}`, args: []string{"--structured"}},
 		"rows, fails":       {in: `{"text":"x","fail":true}`, out: `{"error":"nothing called x; try another","code":"NOT_FOUND"}`, code: 1, args: []string{"--structured"}},

@@ -123,10 +123,10 @@ func (r *CallResult) dropImages(room int) {
 	left := all[len(r.Images):]
 	for i, image := range left {
 		if i == most {
-			r.Text += fmt.Sprintf("\n%d more images left out", len(left)-most)
+			r.Text += fmt.Sprintf("\n%d more images omitted", len(left)-most)
 			break
 		}
-		r.Text += fmt.Sprintf("\nimage %d (%s, %d bytes) left out: the message would be over %d bytes",
+		r.Text += fmt.Sprintf("\nimage %d (%s, %d bytes) omitted: the message would exceed %d bytes",
 			len(r.Images)+i+1, shown(image.MIME), len(image.Data), MaxMessage)
 	}
 }
@@ -212,7 +212,7 @@ func ErrorResult(err error) *CallResult {
 // render makes the result of a call from what the tool's function returned.
 func (t *Tool) render(ctx context.Context, r *Result, err error, said *notes) *CallResult {
 	if err == nil && r == nil {
-		err = toolerr.New(toolerr.Internal, "%s returned neither a result nor an error, which is a bug in it", t.Name())
+		err = toolerr.New(toolerr.Internal, "%s returned neither a result nor an error: this is a bug in the tool", t.Name())
 	}
 	budget := Budget(ctx)
 	if err != nil {
@@ -229,13 +229,13 @@ func (t *Tool) render(ctx context.Context, r *Result, err error, said *notes) *C
 	if misfit != nil {
 		return t.renderError(budget, nil, &ValidationError{
 			Type: ResultInvalid, Tool: t.Name(), Detail: misfit.Error(),
-			err: toolerr.New(toolerr.ResultInvalid, "%s answered what its own outputSchema does not allow: %w", t.Name(), misfit),
+			err: toolerr.New(toolerr.ResultInvalid, "the result of %s does not fit its outputSchema: %w", t.Name(), misfit),
 		}, said)
 	}
 	res.Structured = objectOf(members).raw
 	if size := max(len(res.Text), len(res.Structured)); size > budget {
 		return t.renderError(budget, nil, toolerr.New(toolerr.TooLarge,
-			"the result of %s is %d bytes, more than the %d that fit; ask for less at once", t.Name(), size, budget).
+			"the result of %s has %d bytes, more than the limit of %d: ask for less at once", t.Name(), size, budget).
 			With("bytes", size), said)
 	}
 	return res
@@ -350,7 +350,7 @@ func cutText(text string, limit int) string {
 	if len(text) <= limit {
 		return text
 	}
-	const form = "[cut at the result budget: %d of %d bytes shown; ask for less, or for the next part]"
+	const form = "[cut to the result limit: %d of %d bytes shown; ask for less, or for the next part]"
 	room := max(limit-len(form)-20, 0)
 	kept := runeCut(text, room)
 	if i := strings.LastIndexByte(kept, '\n'); i > 0 {

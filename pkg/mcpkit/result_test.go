@@ -167,7 +167,7 @@ func TestOutputSchema(t *testing.T) {
 	require.NotContains(t, string(tool.Definition()), "outputSchema")
 	tool, err := tool.Structured()
 	require.NoError(t, err)
-	require.Equal(t, `{"type":"object","properties":{"text":{"type":"string","description":"the answer as text, where there are no rows"},"code":{"type":"string","description":"stable code of an error"},"count":{"type":"integer"},"names":{"type":"array","items":{"type":"string"}},"by":{"type":"object","properties":{},"additionalProperties":{"type":"integer"}},"next":{"type":"integer"},"mode":{"type":"string","enum":["a","b"]},"took":{"type":"string","description":"a duration like \"30s\" or \"1m30s\""},"nested":{"type":"object","properties":{"N":{"type":"array","items":{"type":"integer"}}},"required":["N"]},"comment":{}}}`,
+	require.Equal(t, `{"type":"object","properties":{"text":{"type":"string","description":"the answer as text, if it has no rows"},"code":{"type":"string","description":"stable code of an error"},"count":{"type":"integer"},"names":{"type":"array","items":{"type":"string"}},"by":{"type":"object","properties":{},"additionalProperties":{"type":"integer"}},"next":{"type":"integer"},"mode":{"type":"string","enum":["a","b"]},"took":{"type":"string","description":"a duration like \"30s\" or \"1m30s\""},"nested":{"type":"object","properties":{"N":{"type":"array","items":{"type":"integer"}}},"required":["N"]},"comment":{}}}`,
 		string(tool.OutputSchema()), "the root requires nothing, since errors are held against it too")
 }
 
@@ -185,7 +185,7 @@ func TestFailuresAreResults(t *testing.T) {
 		{"plain", errors.New("boom"), toolerr.ExecutionError, "boom"},
 		{"no text", errors.New(""), toolerr.ExecutionError, "failed with EXECUTION_ERROR"},
 		{"invalid text", errors.New("a\xffb"), toolerr.ExecutionError, "a\uFFFDb"},
-		{"deadline", fmt.Errorf("walk: %w", context.DeadlineExceeded), toolerr.Timeout, "count did not finish within 3s: ask for less"},
+		{"deadline", fmt.Errorf("walk: %w", context.DeadlineExceeded), toolerr.Timeout, "count did not finish within 3s: narrow"},
 		{"nothing", nil, toolerr.Internal, "count returned neither a result nor an error"},
 		{"typed nil", (*toolerr.Error)(nil), toolerr.Internal, "internal error"},
 	} {
@@ -237,7 +237,7 @@ func TestTextIsCutToTheBudget(t *testing.T) {
 			w, _ := call(t, ctx, returning(t, mcpkit.Def{}, &mcpkit.Result{Text: text}, nil), `{"extra":1}`)
 			got := w.Content[0].Text
 			require.LessOrEqual(t, len(got), max(tokens*4, 250), "%s at %d tokens", name, tokens)
-			require.Contains(t, got, "[cut at the result budget: ")
+			require.Contains(t, got, "[cut to the result limit: ")
 			require.Contains(t, got, fmt.Sprintf(" of %d bytes shown", len(text)))
 			rest, whole := strings.CutPrefix(got, "note: /extra: unknown argument ignored\n")
 			require.True(t, whole, "notes are never cut: %s", got)
@@ -260,7 +260,7 @@ func TestMessageStaysUnderTheHardBound(t *testing.T) {
 	}
 	w, _ := call(t, ctx, returning(t, mcpkit.Def{}, &mcpkit.Result{Text: "two", Images: []mcpkit.Image{image(700 << 10), image(200 << 10)}}, nil), `{}`)
 	require.Len(t, w.Content, 2)
-	require.Equal(t, "two\nimage 2 (image/png, 204800 bytes) left out: the message would be over 1048576 bytes", w.Content[0].Text)
+	require.Equal(t, "two\nimage 2 (image/png, 204800 bytes) omitted: the message would exceed 1048576 bytes", w.Content[0].Text)
 	require.Len(t, w.Content[1].Data, 700<<10)
 
 	w, _ = call(t, ctx, returning(t, mcpkit.Def{}, &mcpkit.Result{Images: []mcpkit.Image{image(10)}}, nil), `{}`)
@@ -275,7 +275,7 @@ func TestMessageStaysUnderTheHardBound(t *testing.T) {
 
 	// Six bytes each on the wire.
 	w, _ = call(t, ctx, returning(t, mcpkit.Def{Output: counts{}}, &mcpkit.Result{Text: strings.Repeat("\x01", 1<<20)}, nil), `{}`)
-	require.Contains(t, w.Content[0].Text, "[cut at the result budget")
+	require.Contains(t, w.Content[0].Text, "[cut to the result limit")
 	w, _ = call(t, ctx, returning(t, mcpkit.Def{}, &mcpkit.Result{Text: "a\xff\u2028<&>"}, nil), `{}`)
 	require.Equal(t, "a\uFFFD\u2028<&>", w.Content[0].Text)
 	w, _ = call(t, ctx, returning(t, mcpkit.Def{}, &mcpkit.Result{}, nil), `{}`)
@@ -329,9 +329,9 @@ func TestStructuredTools(t *testing.T) {
 		"map":      {structuredTool(t, map[string]any{"a": 1}, nil), `{"a":1}`, `{"a":1}`, ""},
 		"error":    {structuredTool(t, report{}, toolerr.New(toolerr.Stale, "old")), "old", ``, toolerr.Stale},
 		"nil":      {structuredTool[*report](t, nil, nil), "neither a result nor an error", ``, toolerr.Internal},
-		"misfit":   {structuredTool(t, bad{Mode: "z"}, nil), "what its own outputSchema does not allow: /mode must be one of", ``, toolerr.ResultInvalid},
+		"misfit":   {structuredTool(t, bad{Mode: "z"}, nil), "does not fit its outputSchema: /mode must be one of", ``, toolerr.ResultInvalid},
 		"NaN":      {structuredTool(t, math.NaN(), nil), "cannot be sent as JSON", ``, toolerr.ResultInvalid},
-		"too much": {structuredTool(t, strings.Repeat("x", 50_000), nil), "50013 bytes, more than the 48000 that fit", ``, toolerr.TooLarge},
+		"too much": {structuredTool(t, strings.Repeat("x", 50_000), nil), "50013 bytes, more than the limit of 48000", ``, toolerr.TooLarge},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, res := call(t, ctx, tc.tool, `{}`)

@@ -206,7 +206,7 @@ func (b *builder) object(t reflect.Type, where string, s *schema) {
 	}
 	for i, p := range s.properties {
 		if p.hidden && p.required {
-			b.fault(where, "%s is required: callers that do not know it could not call the tool", p.name)
+			b.fault(where, "%s is required: callers cannot know it", p.name)
 		}
 		for _, alias := range p.aliases {
 			if other, taken := s.named[alias]; taken && s.share(alias, i) {

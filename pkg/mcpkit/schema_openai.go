@@ -64,7 +64,7 @@ func (w *strictWriter) body(s *schema, at *path, nullable bool) {
 	if s.kind == kindRef {
 		w.text("$ref", refTo(s.ref))
 		if s.description != "" {
-			w.lose(at, "the description, which cannot stand beside a reference")
+			w.lose(at, "the description, which cannot be combined with a reference")
 		}
 		return
 	}

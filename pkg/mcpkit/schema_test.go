@@ -253,7 +253,7 @@ func TestStrictVariantSaysWhatIsLost(t *testing.T) {
 		"/name: the bounds of its length",
 		"/env: an object with free names became a string that holds it as JSON",
 		"/x: a value of any type became a string",
-		"/tree: the description, which cannot stand beside a reference",
+		"/tree: the description, which cannot be combined with a reference",
 	}, lost)
 	schema, lost = make1[map[string]int](t).Schema(true)
 	require.Equal(t, `{"type":"object","properties":{},"required":[],"additionalProperties":false}`, string(schema))

@@ -34,7 +34,7 @@ func (c *conn) request(m jsonrpc.Message, line []byte) *view {
 		cancel(nil)
 		// Not under that id: the client would take it for the first one's answer.
 		c.post(jsonrpc.AppendError(nil, nil, jsonrpc.CodeInvalidRequest,
-			"invalid request: id "+string(m.ID)+" is in use by a request that has not been answered"))
+			"invalid request: id "+string(m.ID)+" is in use by an unanswered request"))
 		return nil
 	}
 	c.inflight[key] = v
@@ -214,7 +214,7 @@ func (v *view) encode(response mcp.JSONRPCMessage) [][]byte {
 		}
 		v.conn.logf("cannot encode the result of %s: %v", v.method, err)
 	}
-	return [][]byte{jsonrpc.AppendError(nil, v.id, jsonrpc.CodeInternal, "internal error: "+v.method+" gave no usable answer")}
+	return [][]byte{jsonrpc.AppendError(nil, v.id, jsonrpc.CodeInternal, "internal error: "+v.method+" returned an unusable answer")}
 }
 
 // result encodes what mcp-go returned, or what was put in its place.

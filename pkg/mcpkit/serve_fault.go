@@ -22,7 +22,7 @@ func PlainError(object json.RawMessage) json.RawMessage {
 	if rest, ok := strings.CutPrefix(e.Message, "unparsable "); ok {
 		said = plainDecoding(rest)
 	} else if strings.HasPrefix(e.Message, "illegal base64 data") { // the only thing it decodes
-		said = "the cursor is not one that this server gave; list again without it"
+		said = "unknown cursor: list again without a cursor"
 	}
 	if said == "" {
 		return object
@@ -44,7 +44,7 @@ func plainDecoding(text string) string {
 	found, isType := strings.CutPrefix(why, "json: cannot unmarshal ")
 	if !isType {
 		if strings.HasPrefix(why, "json: ") {
-			return "they are not what " + method + " takes"
+			return "they do not fit " + method + ""
 		}
 		return why
 	}

@@ -35,7 +35,7 @@ var ErrStopped = errors.New("the server is stopping")
 var ErrCancelled = errors.New("cancelled by the client")
 
 // errInputEnded is why a listen stream is closed after the last answer.
-var errInputEnded = errors.New("the input has ended")
+var errInputEnded = errors.New("the input ended")
 
 // ServeOptions are the settings of ServeStdio. The zero value is good.
 type ServeOptions struct {

@@ -249,4 +249,4 @@ func (v *view) ListRoots(ctx context.Context, _ mcp.ListRootsRequest) (*mcp.List
 
 // errNoAnswer is what a question to the client ends with when its input has
 // ended.
-var errNoAnswer = errors.New("the client closed the connection without answering")
+var errNoAnswer = errors.New("the client closed the connection before it answered")

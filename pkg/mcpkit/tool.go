@@ -82,7 +82,7 @@ func (t *Tool) Definition() json.RawMessage { return t.definition }
 func (t *Tool) Schema(strictOpenAI bool) (schema json.RawMessage, lost []string) {
 	if t.remote != nil {
 		if strictOpenAI {
-			lost = []string{"the schema is another server's, as it is"}
+			lost = []string{"the schema comes from another server"}
 		}
 		return t.remote.input, lost
 	}

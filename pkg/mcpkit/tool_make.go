@@ -196,7 +196,7 @@ func (d Def) faults() []error {
 		add("Timeout, MaxConcurrent and MaxTokens cannot be negative")
 	}
 	if _, taken := d.Meta[metaCall]; taken {
-		add("_meta %s is the kit's own", metaCall)
+		add("_meta %s is reserved", metaCall)
 	}
 	return faults
 }
@@ -248,7 +248,7 @@ func (t *Tool) wholeSchema() *schema {
 	if t.row != nil {
 		add(property{name: "results", schema: &schema{kind: kindList, items: t.row}})
 	}
-	add(property{name: "text", schema: &schema{kind: kindString, description: "the answer as text, where there are no rows"}})
+	add(property{name: "text", schema: &schema{kind: kindString, description: "the answer as text, if it has no rows"}})
 	add(property{name: "code", schema: &schema{kind: kindString, description: "stable code of an error"}})
 	if t.output != nil && t.output.kind == kindObject {
 		for _, p := range t.output.properties {

@@ -28,7 +28,7 @@ func TestDefinition(t *testing.T) {
 	_, err = mcpkit.NewTool(mcpkit.Def{Name: "x", Meta: map[string]any{"f": func() {}}}, nothing[page])
 	require.ErrorContains(t, err, "the definition cannot be sent as JSON")
 	_, err = mcpkit.NewTool(mcpkit.Def{Name: "x", Meta: map[string]any{"toolroom/call": 1}}, nothing[page])
-	require.ErrorContains(t, err, "the kit's own")
+	require.ErrorContains(t, err, "is reserved")
 }
 
 func TestDefaultsArriveWhereNothingWasSaid(t *testing.T) {

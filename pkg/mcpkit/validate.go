@@ -214,7 +214,7 @@ func (c *checker) unknown(s *schema, m member, at *path) {
 
 func (c *checker) known(s *schema) string {
 	if len(s.properties) == 0 {
-		return ": none are taken"
+		return ": the tool takes none"
 	}
 	return ""
 }

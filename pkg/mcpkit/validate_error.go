@@ -67,7 +67,7 @@ func (e *TimeoutError) Error() string {
 	if e.After > 0 {
 		within = "within " + e.After.String()
 	}
-	return fmt.Sprintf("%s did not finish %s: ask for less at once (a narrower path or pattern) and call again", e.Tool, within)
+	return fmt.Sprintf("%s did not finish %s: narrow the path or pattern and call again", e.Tool, within)
 }
 
 // Unwrap makes the error a context.DeadlineExceeded with the code TIMEOUT.
@@ -99,11 +99,11 @@ func (t *Tool) validate(ctx context.Context, args []byte) (*node, error) {
 		Notef(ctx, "%s", strings.Join(c.renamed[:min(len(c.renamed), maxNotes)], ", "))
 	}
 	if len(c.nulls) > 0 {
-		NoteFirstf(ctx, "taken as not given: %s", strings.Join(c.nulls[:min(len(c.nulls), maxNotes)], ", "))
+		NoteFirstf(ctx, "treated as not given: %s", strings.Join(c.nulls[:min(len(c.nulls), maxNotes)], ", "))
 	}
 	for i, note := range c.notes {
 		if i == maxNotes {
-			NoteFirstf(ctx, "%d more arguments were unknown or not of their type", len(c.notes)-i+c.more)
+			NoteFirstf(ctx, "%d more arguments were unknown or converted", len(c.notes)-i+c.more)
 			break
 		}
 		NoteFirstf(ctx, "%s", note)
@@ -134,7 +134,7 @@ func (c *checker) err(t *Tool) error {
 	detail := strings.Join(lines, "\n")
 	text := detail
 	if total > 1 {
-		text = fmt.Sprintf("%d faults in the arguments of %s:\n%s", total, t.Name(), detail)
+		text = fmt.Sprintf("%d invalid arguments for %s:\n%s", total, t.Name(), detail)
 	}
 	if signature := t.input.signature(); signature != "" {
 		text += fmt.Sprintf("\n%s takes: %s", t.Name(), signature)

@@ -151,7 +151,7 @@ func TestMissingAloneHasItsCode(t *testing.T) {
 	}
 	res := c.call(`{"limit":"x","Paht":"y","globs":[1]}`)
 	require.Equal(t, toolerr.InvalidParams, res.Code, "mixed with another fault")
-	for _, want := range []string{"4 faults in the arguments of search:\n", missing, "/limit must be", "/Paht is not", "/globs/0 must be"} {
+	for _, want := range []string{"4 invalid arguments for search:\n", missing, "/limit must be", "/Paht is not", "/globs/0 must be"} {
 		require.Contains(t, res.Text, want)
 	}
 	var invalid *mcpkit.ValidationError
@@ -180,22 +180,22 @@ func TestDeviationsAreTakenAndNoted(t *testing.T) {
 		{`{"limit":"10"}`, `/limit: "10" taken as the number 10`, with(func(a *searchArgs) { a.Limit = 10 })},
 		{`{"ratio":" 1.5 "}`, `/ratio: " 1.5 " taken as the number 1.5`, with(func(a *searchArgs) { a.Ratio = 1.5 })},
 		{`{"-i":"True"}`, `/-i: "True" taken as true`, with(func(a *searchArgs) { a.Case = true })},
-		{`{"globs":"a,b"}`, `/globs: string "a,b" taken as a list of one`, with(func(a *searchArgs) { a.Globs = []string{"a,b"} })},
-		{`{"globs":"[\"a\",\"b\"]"}`, `/globs: a string taken as the list it holds`, with(func(a *searchArgs) { a.Globs = []string{"a", "b"} })},
-		{`{"globs":"[id].tsx"}`, `taken as a list of one`, with(func(a *searchArgs) { a.Globs = []string{"[id].tsx"} })},
+		{`{"globs":"a,b"}`, `/globs: string "a,b" taken as a list with one item`, with(func(a *searchArgs) { a.Globs = []string{"a,b"} })},
+		{`{"globs":"[\"a\",\"b\"]"}`, `/globs: a string parsed as a list`, with(func(a *searchArgs) { a.Globs = []string{"a", "b"} })},
+		{`{"globs":"[id].tsx"}`, `taken as a list with one item`, with(func(a *searchArgs) { a.Globs = []string{"[id].tsx"} })},
 		{`{"glob":"*.go"}`, ``, with(func(a *searchArgs) { a.Glob = []string{"*.go"} })},
 		{`{"globs":""}`, `/globs: "" taken as an empty list`, with(func(a *searchArgs) { a.Globs = []string{} })},
 		{`{"globs":[]}`, ``, with(func(a *searchArgs) { a.Globs = []string{} })},
 		{`{"lines":"7"}`, `/lines/0: "7" taken as the number 7`, with(func(a *searchArgs) { a.Lines = []int{7} })},
 		{`{"lines":[1,"2"]}`, `/lines/1: "2" taken as the number 2`, with(func(a *searchArgs) { a.Lines = []int{1, 2} })},
-		{`{"edits":{"old_string":"a"}}`, `/edits: an object taken as a list of one`, with(func(a *searchArgs) { a.Edits = []edit{{Old: "a"}} })},
-		{`{"edits":"a"}`, `/edits/0: "a" taken as its old_string`, with(func(a *searchArgs) { a.Edits = []edit{{Old: "a"}} })},
-		{`{"edits":["a","b"]}`, `/edits/1: "b" taken as its old_string`, with(func(a *searchArgs) { a.Edits = []edit{{Old: "a"}, {Old: "b"}} })},
-		{`{"env":"{\"a\":1}"}`, `/env: a string taken as the object it holds`, with(func(a *searchArgs) { a.Env = map[string]int{"a": 1} })},
-		{`{"limit":null,"path":"null","-i":"undefined"}`, `taken as not given: /limit, /path, /-i`, base},
+		{`{"edits":{"old_string":"a"}}`, `/edits: an object taken as a list with one item`, with(func(a *searchArgs) { a.Edits = []edit{{Old: "a"}} })},
+		{`{"edits":"a"}`, `/edits/0: "a" taken as old_string`, with(func(a *searchArgs) { a.Edits = []edit{{Old: "a"}} })},
+		{`{"edits":["a","b"]}`, `/edits/1: "b" taken as old_string`, with(func(a *searchArgs) { a.Edits = []edit{{Old: "a"}, {Old: "b"}} })},
+		{`{"env":"{\"a\":1}"}`, `/env: a string parsed as an object`, with(func(a *searchArgs) { a.Env = map[string]int{"a": 1} })},
+		{`{"limit":null,"path":"null","-i":"undefined"}`, `treated as not given: /limit, /path, /-i`, base},
 		{`{"exact":"null"}`, ``, with(func(a *searchArgs) { a.Exact = "null" })},
 		{`{"globs":["null"]}`, ``, with(func(a *searchArgs) { a.Globs = []string{"null"} })},
-		{`{"maybe":null}`, `taken as not given: /maybe`, base},
+		{`{"maybe":null}`, `treated as not given: /maybe`, base},
 		{`{"maybe":5}`, ``, with(func(a *searchArgs) { a.Maybe = &five })},
 		{`{"file_path":"a"}`, `/file_path: taken as path`, with(func(a *searchArgs) { a.Path = "a" })},
 		{`{"path":"a","file_path":"a"}`, ``, with(func(a *searchArgs) { a.Path = "a" })},
@@ -204,8 +204,8 @@ func TestDeviationsAreTakenAndNoted(t *testing.T) {
 		{`{"edits":[{"oldString":"a"}]}`, `/edits/0/oldString: taken as old_string`, with(func(a *searchArgs) { a.Edits = []edit{{Old: "a"}} })},
 		{`{"max_hits":3}`, ``, with(func(a *searchArgs) { a.MaxHits = 3 })},
 		{`{"maxHits":3}`, ``, with(func(a *searchArgs) { a.MaxHits = 3 })},
-		{`{"run":["ls","a b","it's",""]}`, `a list of words taken as the command`, with(func(a *searchArgs) { a.Run = `ls 'a b' 'it'\''s' ''` })},
-		{`{"run":["bash","-lc","a | b"]}`, `taken as the command "a | b"`, with(func(a *searchArgs) { a.Run = "a | b" })},
+		{`{"run":["ls","a b","it's",""]}`, `a list of words joined to the command`, with(func(a *searchArgs) { a.Run = `ls 'a b' 'it'\''s' ''` })},
+		{`{"run":["bash","-lc","a | b"]}`, `joined to the command "a | b"`, with(func(a *searchArgs) { a.Run = "a | b" })},
 		{`{"explanation":"to see","taskProgress":"1"}`, ``, base},
 		{`{"explanation":{}}`, `/explanation: unknown argument ignored`, base},
 		{`{"colour":"red"}`, `/colour: unknown argument ignored`, base},
@@ -251,7 +251,7 @@ func TestRefuseUnknown(t *testing.T) {
 // renamed below it.
 func TestNotesOfArgumentsStandFirst(t *testing.T) {
 	c := recorder[searchArgs](t, mcpkit.Def{})
-	want := "note: taken as not given: /ratio\nnote: /colour: unknown argument ignored\nnote: /limit: \"5\" taken as the number 5\n" +
+	want := "note: treated as not given: /ratio\nnote: /colour: unknown argument ignored\nnote: /limit: \"5\" taken as the number 5\n" +
 		"1 match\nnote: /filePath: taken as path"
 	require.Equal(t, want, c.call(`{"pattern":"x","filePath":"a","colour":"red","limit":"5","ratio":null}`).Text)
 }
@@ -271,7 +271,7 @@ func TestHiddenArguments(t *testing.T) {
 	}) (*mcpkit.Result, error) {
 		return nil, nil
 	})
-	require.ErrorContains(t, err, "a is required: callers that do not know it could not call the tool")
+	require.ErrorContains(t, err, "a is required: callers cannot know it")
 }
 
 func TestEmbeddedAndShadowedFieldsAreFilled(t *testing.T) {

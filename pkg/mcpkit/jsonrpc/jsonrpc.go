@@ -94,9 +94,9 @@ func split(line []byte, room []Member, names *NameSet) ([]Member, error) {
 			return nil, parseError(err)
 		}
 		if line[start] == '[' {
-			return nil, invalid(nil, "batches are not part of this protocol; send one message a line")
+			return nil, invalid(nil, "batches are not supported: send one message per line")
 		}
-		return nil, invalid(nil, "a message is a JSON object")
+		return nil, invalid(nil, "a message must be a JSON object")
 	}
 	members, err := appendMembers(room, line, names)
 	switch {
@@ -150,7 +150,7 @@ func gather(members []Member) (Message, *Error) {
 			m.Error = member.Value
 		default:
 			if name := nearMiss(member.Name); name != "" {
-				return m, invalid(soleID(members), "member %q is spelt %q", member.Name, name)
+				return m, invalid(soleID(members), "member %q must be spelled %q", member.Name, name)
 			}
 		}
 	}
@@ -165,7 +165,7 @@ func gather(members []Member) (Message, *Error) {
 			}
 		}
 		if m.Method == "" {
-			return m, invalid(id, `member "method" must be a string that is not empty`)
+			return m, invalid(id, `member "method" must be a non-empty string`)
 		}
 	}
 	return m, nil
@@ -203,7 +203,7 @@ func (m *Message) classify() *Error {
 		}
 		m.Kind = Request
 	case (m.Result != nil) == (m.Error != nil):
-		return invalid(m.ID, `it has neither "method" nor one of "result" and "error"`)
+		return invalid(m.ID, `it has none of "method", "result" and "error"`)
 	case m.ID == nil:
 		return invalid(nil, "a response carries the id of its request")
 	default:

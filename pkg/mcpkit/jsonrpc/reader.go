@@ -172,7 +172,7 @@ func (r *Reader) extend(long []byte) []byte {
 	return long[:have+i]
 }
 
-// read reads something into p, unless the input has ended.
+// read reads something into p, unless the input ended.
 func (r *Reader) read(p []byte) int {
 	for range 100 {
 		n, err := r.src.Read(p)

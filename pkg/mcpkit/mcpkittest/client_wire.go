@@ -61,7 +61,7 @@ func (c *Client) take(line []byte, answers *int) {
 	defer c.wake()
 	switch {
 	case err != nil || m.Version != "2.0":
-		c.faults = append(c.faults, fmt.Sprintf("standard output has what is no message: %.200q", line))
+		c.faults = append(c.faults, fmt.Sprintf("standard output has something other than a message: %.200q", line))
 	case m.Method != "" && m.ID != nil:
 		go c.reply(string(m.ID), m.Method, m.Params)
 	case m.Method != "":

@@ -15,7 +15,7 @@ import (
 )
 
 // ErrCrashed is what Serve returns after a fault that says so.
-var ErrCrashed = errors.New("the mock crashed, as it was told to")
+var ErrCrashed = errors.New("the mock crashed as requested")
 
 // mockClient is one connection.
 type mockClient struct {

@@ -47,13 +47,13 @@ type Policy struct {
 func (p Policy) Validate() error {
 	switch {
 	case p.Attempts < 0:
-		return fmt.Errorf("retry: attempts is %d, less than nothing", p.Attempts)
+		return fmt.Errorf("retry: attempts must not be negative, got %d", p.Attempts)
 	case p.Base < 0:
-		return fmt.Errorf("retry: base is %v, less than nothing", p.Base)
+		return fmt.Errorf("retry: base must not be negative, got %v", p.Base)
 	case p.MaxWait < 0:
-		return fmt.Errorf("retry: max_wait is %v, less than nothing", p.MaxWait)
+		return fmt.Errorf("retry: max_wait must not be negative, got %v", p.MaxWait)
 	case p.PerAttempt < 0:
-		return fmt.Errorf("retry: per_attempt is %v, less than nothing", p.PerAttempt)
+		return fmt.Errorf("retry: per_attempt must not be negative, got %v", p.PerAttempt)
 	}
 	return nil
 }
