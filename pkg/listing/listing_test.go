@@ -124,7 +124,7 @@ func TestFileAnswersItsRow(t *testing.T) {
 func TestEmptyAndPastTheEnd(t *testing.T) {
 	root := tree(t, map[string]string{"empty/": "", "one/a": ""})
 	require.Equal(t, "empty: empty, depth 2\n", text(t, root, "empty", listing.Options{}))
-	require.Equal(t, "one: nothing from offset 5, 1 entry in all, depth 2\n", text(t, root, "one", listing.Options{Offset: 5}))
+	require.Equal(t, "one: no entries from offset 5, 1 entry in total, depth 2\n", text(t, root, "one", listing.Options{Offset: 5}))
 }
 
 func TestMissing(t *testing.T) {
@@ -149,7 +149,7 @@ func TestIgnoreRules(t *testing.T) {
 	require.Equal(t, lines(
 		`.: 7 entries, depth 2 (3 ignored files not shown, no_ignore=true to include)`,
 		`node_modules/  (ignored, 3 files)`,
-		`obj/  (nothing but 1 ignored file)`,
+		`obj/  (only 1 ignored file)`,
 		`out/  (ignored, 1 file)`,
 		`src/`,
 		`  c.c  [0]`,
@@ -166,7 +166,7 @@ func TestIgnoreRules(t *testing.T) {
 	visible := text(t, root, ".", listing.Options{SkipHidden: true, Ignore: []string{"src", "*.txt"}})
 	require.NotContains(t, visible, ".hidden")
 	require.NotContains(t, visible, "src")
-	require.Contains(t, visible, "left out by ignore")
+	require.Contains(t, visible, "excluded by ignore")
 	require.Contains(t, visible, "2 hidden not shown")
 }
 

@@ -138,7 +138,7 @@ func (d *dir) coverage(again bool) string {
 	case !d.loaded:
 		return "(not listed yet)"
 	case total == 0 && d.ignored > 0:
-		return "(nothing but " + wording.Count(d.ignored, "ignored file") + ")"
+		return "(only " + wording.Count(d.ignored, "ignored file") + ")"
 	case total == 0:
 		return "(empty)"
 	case again && (len(d.rows) == 0 || len(d.rows) == total):
@@ -182,7 +182,7 @@ func (r *Result) header() string {
 	case r.Total == 0:
 		b.WriteString("empty")
 	case shown == 0:
-		fmt.Fprintf(&b, "nothing from offset %d, %s in all", r.Offset, wording.Count(r.Total, "entry"))
+		fmt.Fprintf(&b, "no entries from offset %d, %s in total", r.Offset, wording.Count(r.Total, "entry"))
 	case shown == r.Total && r.TotalExact:
 		b.WriteString(wording.Count(r.Total, "entry"))
 	case r.TotalExact:
@@ -209,13 +209,13 @@ func (r *Result) notes() []string {
 		notes = append(notes, fmt.Sprintf("offset=%d for more", r.NextOffset))
 	}
 	if d := r.root; len(d.rows) > 0 && len(d.rows) < len(d.entries) && len(d.entries) < r.Total {
-		notes = append(notes, fmt.Sprintf("%d-%d of the %d at the top", d.from+1, d.from+len(d.rows), len(d.entries)))
+		notes = append(notes, fmt.Sprintf("%d-%d of %d at the top level", d.from+1, d.from+len(d.rows), len(d.entries)))
 	}
 	if r.Ignored > 0 {
 		notes = append(notes, wording.Count(r.Ignored, "ignored file")+" not shown, no_ignore=true to include")
 	}
 	if r.Excluded > 0 {
-		notes = append(notes, fmt.Sprintf("%d left out by ignore", r.Excluded))
+		notes = append(notes, fmt.Sprintf("%d excluded by ignore", r.Excluded))
 	}
 	if r.Hidden > 0 {
 		notes = append(notes, fmt.Sprintf("%d hidden not shown, hidden=true to include", r.Hidden))
@@ -231,7 +231,7 @@ func (r *Result) notes() []string {
 		notes = append(notes, r.unread)
 	}
 	if r.LinesCut {
-		notes = append(notes, "some lines not counted, to save time")
+		notes = append(notes, "some line counts omitted to save time")
 	}
 	return notes
 }

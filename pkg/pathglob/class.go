@@ -45,9 +45,9 @@ func readClass(text string, start int, fold bool) (class string, end int, reason
 		r.member()
 	}
 	if strings.HasPrefix(strings.TrimLeft(text[start+1:], "^!"), "]") {
-		reason = `"[]" is an empty class (write \[ for a plain bracket)`
+		reason = `"[]" is an empty class (write \[ for a literal bracket)`
 	} else {
-		reason = `"[" is never closed (write \[ for a plain bracket)`
+		reason = `unclosed "[" (write \[ for a literal bracket)`
 	}
 	return "", start + 1, reason
 }

@@ -58,7 +58,7 @@ func compile(pattern string, fold bool) (*Glob, error) {
 		return nil, toolerr.New(toolerr.BadPattern, "pattern of %d bytes is too long: at most %d", len(pattern), maxLength)
 	}
 	if strings.ContainsRune(pattern, 0) {
-		return nil, toolerr.New(toolerr.BadPattern, "pattern holds a NUL byte, which no path can")
+		return nil, toolerr.New(toolerr.BadPattern, "pattern contains a NUL byte, which no path can")
 	}
 	g := &Glob{source: pattern, fold: fold}
 	text := Slashes(pattern)
@@ -67,7 +67,7 @@ func compile(pattern string, fold bool) (*Glob, error) {
 	}
 	text, anchored, dirOnly := normalise(text)
 	if text == "" {
-		return nil, toolerr.New(toolerr.BadPattern, `pattern %q names nothing: use "**" for everything`, pattern)
+		return nil, toolerr.New(toolerr.BadPattern, `pattern %q names no path: use "**" for everything`, pattern)
 	}
 	if !anchored && !strings.Contains(text, "/") {
 		text = "**/" + text
@@ -106,7 +106,7 @@ func (g *Glob) add(text string, dirOnly bool) error {
 		for _, s := range alt.segs {
 			if s.kind == literal && s.text == ".." {
 				return toolerr.New(toolerr.OutsideRoot,
-					`pattern %q leads upwards by "..": give the directory as path and a pattern relative to it`, g.source)
+					`pattern %q contains "..": set path to the directory, and pattern relative to it`, g.source)
 			}
 		}
 		g.alts = append(g.alts, alt)

@@ -98,16 +98,16 @@ func TestFaults(t *testing.T) {
 		text     string
 		literal  string // the path it is as a plain name
 	}{
-		{"src/a[.go", 6, "never closed", "src/a[.go"},
-		{"é[", 2, "never closed", "é["},
-		{"*.{ts,js", 3, "never closed", "x.{ts,js"},
-		{"a}", 2, "closes nothing", "a}"},
+		{"src/a[.go", 6, "unclosed", "src/a[.go"},
+		{"é[", 2, "unclosed", "é["},
+		{"*.{ts,js", 3, "unclosed", "x.{ts,js"},
+		{"a}", 2, "unmatched", "a}"},
 		{"[]", 1, "empty class", "[]"},
 		{"[]x", 1, "empty class", "[]x"},
-		{"[[:upper:]", 1, "never closed", "[[:upper:]"},
+		{"[[:upper:]", 1, "unclosed", "[[:upper:]"},
 		{"x[!]y", 2, "empty class", "x[!]y"},
-		{`x\`, 2, "escapes nothing", `x\`},
-		{"{a,{b}", 1, "never closed", ""},
+		{`x\`, 2, "trailing backslash", `x\`},
+		{"{a,{b}", 1, "unclosed", ""},
 	} {
 		g, err := pathglob.Compile(c.pattern)
 		require.NoError(t, err, c.pattern)

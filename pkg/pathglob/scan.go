@@ -28,7 +28,7 @@ func (r reading) fault(pattern string) error {
 		at = len(given) - 1
 	}
 	pos := position(given, at)
-	return toolerr.New(toolerr.BadPattern, "pattern %q breaks at character %d: %s", pattern, pos, r.reason).With("position", pos)
+	return toolerr.New(toolerr.BadPattern, "invalid pattern %q at character %d: %s", pattern, pos, r.reason).With("position", pos)
 }
 
 // scan reads a pattern once. It agrees with doublestar.ValidatePattern on
@@ -64,7 +64,7 @@ func (s *scanner) step() {
 	switch c := s.text[start]; c {
 	case '\\':
 		if start+1 == len(s.text) {
-			s.breaks(start, `the backslash at the end escapes nothing (write \\ for a plain one)`)
+			s.breaks(start, `trailing backslash (write \\ for a literal one)`)
 			s.escaped(`\`)
 			s.at++
 			return
@@ -83,9 +83,9 @@ func (s *scanner) step() {
 		b, paired := s.braces[start]
 		switch {
 		case !paired && c == '{':
-			s.breaks(start, `"{" is never closed (write \{ for a plain brace)`)
+			s.breaks(start, `unclosed "{" (write \{ for a literal brace)`)
 		case !paired:
-			s.breaks(start, `"}" closes nothing (write \} for a plain brace)`)
+			s.breaks(start, `unmatched "}" (write \} for a literal brace)`)
 		}
 		if paired && b.comma {
 			s.plain.WriteByte(c)

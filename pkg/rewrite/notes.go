@@ -16,25 +16,25 @@ func (o *Outcome) Notes() []string {
 	switch parents := strings.Join(o.Before.Parents, ", "); {
 	case parents == "" || o.Removed:
 	case o.DryRun:
-		note("would make %s", directories(len(o.Before.Parents), parents))
+		note("would create %s", directories(len(o.Before.Parents), parents))
 	case len(o.Written.Parents) > 0:
-		note("made %s", directories(len(o.Before.Parents), parents))
+		note("created %s", directories(len(o.Before.Parents), parents))
 	}
 	if o.DryRun || o.Unchanged {
 		return notes
 	}
 	w := o.Written
 	if w.InPlace != "" {
-		note("written in place, since %s: a crash in that moment could have left a mixture", w.InPlace)
+		note("written in place because %s: a crash during the write could have left mixed content", w.InPlace)
 	}
 	if w.OtherNames > 0 {
-		note("%s still has the old content: this name has a file of its own now (--keep-hardlinks keeps them together)", wording.Count(int(w.OtherNames), "other hard link"))
+		note("%s still has the old content: this name is now a separate file (--keep-hardlinks keeps them together)", wording.Count(int(w.OtherNames), "other hard link"))
 	}
 	if len(w.Dropped) > 0 {
-		note("the file lost %s, which no writing keeps", strings.Join(w.Dropped, ", "))
+		note("the file lost %s, which cannot be kept", strings.Join(w.Dropped, ", "))
 	}
 	if w.Unsynced != nil {
-		note("the disk did not confirm that the change is durable, it may not survive a power cut: %s", sandbox.EscapeName(w.Unsynced.Error()))
+		note("the disk did not confirm the write, which may not survive a power cut: %s", sandbox.EscapeName(w.Unsynced.Error()))
 	}
 	if o.NoUndo != nil {
 		note("no undo: %s", o.NoUndo)

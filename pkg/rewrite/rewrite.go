@@ -211,7 +211,7 @@ func (t *transaction) read() error {
 	b.Content = make([]byte, b.Stat.Size)
 	n, err := io.ReadFull(&stoppable{t.ctx, file}, b.Content)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || err == nil && grew(file) {
-		return &overtaken{toolerr.New(toolerr.Conflict, "%s changes all the time while it is read, nothing was changed: try again when its writer has finished", b.Shown)}
+		return &overtaken{toolerr.New(toolerr.Conflict, "%s keeps changing while it is read, nothing was changed: try again when its writer has finished", b.Shown)}
 	}
 	if cause := context.Cause(t.ctx); cause != nil {
 		return cause
@@ -250,7 +250,7 @@ func grew(r io.Reader) bool {
 }
 
 func tooLarge(shown string, size int64) error {
-	return toolerr.New(toolerr.TooLarge, "%s: %d bytes are more than the %d (100 MiB) that a file may have here, nothing was changed", shown, size, MaxSize).
+	return toolerr.New(toolerr.TooLarge, "%s: %d bytes exceed the limit of %d (100 MiB), nothing was changed", shown, size, MaxSize).
 		With("size", size)
 }
 
@@ -370,6 +370,6 @@ func (t *transaction) remember(stat sandbox.Stat, taken time.Time) {
 		}
 	}
 	if err := t.views.Remember(seen); err != nil {
-		slog.DebugContext(t.ctx, "the file is not remembered", "error", err)
+		slog.DebugContext(t.ctx, "recording the viewed file failed", "error", err)
 	}
 }

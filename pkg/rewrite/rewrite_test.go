@@ -73,7 +73,7 @@ func TestCreateChangeAndUndo(t *testing.T) {
 	f := newFixture(t)
 	done := f.whole("a/b/new.txt", "one\ntwo\n")
 	require.True(t, done.Created)
-	require.Equal(t, []string{"made the directories a, a/b"}, done.Notes())
+	require.Equal(t, []string{"created the directories a, a/b"}, done.Notes())
 	require.EqualValues(t, 2, done.Index.Lines)
 
 	done = f.splice("a/b/new.txt", textdiff.Change{Start: 4, End: 7, New: "2"})

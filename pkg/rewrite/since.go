@@ -162,7 +162,7 @@ func (s *since) lines(h hunk) []string {
 	}
 	context(h.from-sinceContext, h.from)
 	if len(h.gone) > 0 {
-		out = append(out, "-"+numbers(h.gone)+" as seen")
+		out = append(out, "-"+numbers(h.gone)+" as you saw it")
 	}
 	switch {
 	case !h.unsure:
@@ -170,7 +170,7 @@ func (s *since) lines(h hunk) []string {
 			out = append(out, "+"+l.text)
 		}
 	case h.to > h.from:
-		out = append(out, fmt.Sprintf("~%s now, of which some may never have been seen", lineNumbers(h.from+1, h.to)))
+		out = append(out, fmt.Sprintf("~%s now, not all of which you may have seen", lineNumbers(h.from+1, h.to)))
 	}
 	context(h.to, h.to+sinceContext)
 	return out

@@ -48,7 +48,7 @@ func copyAttributes(from, to *os.File, _ Stat) (why string, err error) {
 		case unix.EDQUOT, unix.ENOSPC:
 			return "", err
 		default:
-			return "its owner and group cannot be given to a new file", nil
+			return "a new file cannot get its owner and group", nil
 		}
 	}
 	attrs := attributesOf(from)
@@ -60,13 +60,13 @@ func copyAttributes(from, to *os.File, _ Stat) (why string, err error) {
 	// mask. A new file may have inherited one from its directory.
 	if !slices.Contains(names, accessList) {
 		if err := unix.Fremovexattr(int(to.Fd()), accessList); err != nil && err != unix.ENODATA && err != unix.ENOTSUP {
-			return "its access list cannot be given to a new file", nil
+			return "a new file cannot get its access list", nil
 		}
 	} else if why, err := attrs.copy(accessList, to); why != "" || err != nil {
 		return why, err
 	}
 	if err := unix.Fchmod(int(to.Fd()), old.Mode&(0o777|unix.S_ISVTX)); err != nil {
-		return "its mode cannot be given to a new file", nil
+		return "a new file cannot get its mode", nil
 	}
 	for _, name := range names {
 		if slices.Contains(notCopied, name) {
@@ -142,7 +142,7 @@ func growing(call func([]byte) (int, error)) ([]byte, error) {
 
 // copy gives to one attribute.
 func (a attributes) copy(name string, to *os.File) (why string, err error) {
-	why = fmt.Sprintf("its attribute %s cannot be given to a new file", EscapeName(name))
+	why = fmt.Sprintf("a new file cannot get its attribute %s", EscapeName(name))
 	value, err := a.get(name)
 	if err == unix.ENODATA {
 		return "", nil // gone meanwhile

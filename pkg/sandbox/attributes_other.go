@@ -24,11 +24,11 @@ func copyAttributes(from, to *os.File, old Stat) (why string, err error) {
 	// was another's.
 	if made := statOfInfo(info); posixOwner && (old.UID != made.UID || old.GID != made.GID) {
 		if err := to.Chown(int(old.UID), int(old.GID)); err != nil {
-			return "its owner and group cannot be given to a new file", nil
+			return "a new file cannot get its owner and group", nil
 		}
 	}
 	if err := to.Chmod(old.Mode.Perm()); err != nil && runtime.GOOS != "windows" {
-		return "its mode cannot be given to a new file", nil
+		return "a new file cannot get its mode", nil
 	}
 	return "", nil
 }

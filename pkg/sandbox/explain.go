@@ -31,19 +31,19 @@ func (f *FS) explain(name string, err error) error {
 	case errors.Is(err, errDenied):
 		return toolerr.New(toolerr.DeniedPath, "%s looks like a secret (credentials, private key or the like) and is not read: ask the user, who can allow it with --allow-path", shown)
 	case errors.Is(err, errPseudo):
-		return toolerr.New(toolerr.SpecialFile, "%s shows the state of the kernel or a device, it is not a file: only regular files and directories are used", shown)
+		return toolerr.New(toolerr.SpecialFile, "%s is a pseudo-file of the kernel or a device: only regular files and directories can be used", shown)
 	case errors.Is(err, errChanged):
-		return toolerr.New(toolerr.Conflict, "%s was replaced again and again while it was being opened: try once more", shown)
+		return toolerr.New(toolerr.Conflict, "%s kept being replaced while it was opened: try again", shown)
 	case errors.Is(err, syscall.ELOOP):
-		return toolerr.New(toolerr.NotFound, "%s leads nowhere: more than %d symbolic links follow one another, probably in a loop", shown, maxLinks)
+		return toolerr.New(toolerr.NotFound, "%s cannot be resolved: more than %d symbolic links, probably a loop", shown, maxLinks)
 	case errors.Is(err, syscall.ENAMETOOLONG):
-		return toolerr.New(toolerr.InvalidParams, "%s is too long a name for this file system", shown)
+		return toolerr.New(toolerr.InvalidParams, "%s cannot be used: the name is too long for this file system", shown)
 	case errors.Is(err, errNotDirectory) && errors.As(err, &m):
-		return toolerr.New(toolerr.NotADirectory, "%s cannot be: %s is not a directory", shown, f.Display(joinPath(m.root.Path, append(m.dir[:len(m.dir):len(m.dir)], m.name))))
+		return toolerr.New(toolerr.NotADirectory, "%s does not exist: %s is not a directory", shown, f.Display(joinPath(m.root.Path, append(m.dir[:len(m.dir):len(m.dir)], m.name))))
 	case errors.Is(err, fs.ErrNotExist) && errors.As(err, &m):
 		return f.notFound(name, m)
 	case errors.Is(err, fs.ErrPermission):
-		return toolerr.New(toolerr.PermissionDenied, "%s cannot be opened: the operating system denies permission to this user; ask for the permission, or do without it", shown)
+		return toolerr.New(toolerr.PermissionDenied, "%s cannot be opened: this user has no permission; ask for it, or continue without it", shown)
 	}
 	return toolerr.New(toolerr.CodeOf(err), "%s cannot be opened: %w", shown, plainErr(err))
 }
@@ -63,7 +63,7 @@ func (f *FS) notFound(name string, m *missing) error {
 	}
 	near := f.near(m)
 	if len(near) == 0 {
-		return toolerr.New(toolerr.NotFound, "%s does not exist%s; list %s to see what there is", shown, at, dir)
+		return toolerr.New(toolerr.NotFound, "%s does not exist%s; use ls on %s to see its entries", shown, at, dir)
 	}
 	quoted := slices.Clone(near)
 	for i, n := range quoted {

@@ -17,14 +17,14 @@ func TestErrorsNameTheNextStep(t *testing.T) {
 	tr.link(t, "sub/gone", "root/dangling")
 	fs := open(t, sandbox.New, tr.root)
 	for name, want := range map[string]string{
-		"quite-else":          "quite-else does not exist; list . to see what there is",
-		"./quite-else":        "./quite-else does not exist; list . to see what there is",
-		"sub/quite-else":      "sub/quite-else does not exist; list sub to see what there is",
-		"other/file":          "other/file does not exist: there is no other in .; list . to see what there is",
-		"dangling":            "dangling does not exist: there is no gone in sub; list sub to see what there is",
+		"quite-else":          "quite-else does not exist; use ls on . to see its entries",
+		"./quite-else":        "./quite-else does not exist; use ls on . to see its entries",
+		"sub/quite-else":      "sub/quite-else does not exist; use ls on sub to see its entries",
+		"other/file":          "other/file does not exist: there is no other in .; use ls on . to see its entries",
+		"dangling":            "dangling does not exist: there is no gone in sub; use ls on sub to see its entries",
 		"sub/note.txt":        "sub/note.txt does not exist; did you mean sub/notes.txt?",
-		tr.root + "/else":     tr.root + "/else does not exist; list . to see what there is",
-		tr.root + "/sub/else": tr.root + "/sub/else does not exist; list sub to see what there is",
+		tr.root + "/else":     tr.root + "/else does not exist; use ls on . to see its entries",
+		tr.root + "/sub/else": tr.root + "/sub/else does not exist; use ls on sub to see its entries",
 	} {
 		_, err := fs.Open(name)
 		require.EqualError(t, err, want)

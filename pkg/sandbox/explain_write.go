@@ -26,21 +26,21 @@ func (f *FS) explainWrite(name string, err error) error {
 	case errors.Is(err, errDenied):
 		return toolerr.New(toolerr.DeniedPath, "%s looks like a secret (credentials, private key or the like) and is not written: ask the user, who can allow it with --allow-path", shown)
 	case errors.Is(err, errChanged):
-		return toolerr.New(toolerr.Conflict, "%s, or a directory above it, was replaced or moved while it was being written, %s: look at what is there now and try again", shown, unchanged)
+		return toolerr.New(toolerr.Conflict, "%s or a parent directory was replaced or moved during the write, %s: check the current state and try again", shown, unchanged)
 	case errors.Is(err, syscall.ENOSPC):
 		return toolerr.New(toolerr.NoSpace, "%s cannot be written: no space is left on the device, %s; free some space first: %w", shown, unchanged, plainErr(err))
 	case errors.Is(err, syscall.EDQUOT):
 		return toolerr.New(toolerr.NoSpace, "%s cannot be written: the disk quota is used up, %s; free some space first: %w", shown, unchanged, plainErr(err))
 	case errors.Is(err, syscall.EFBIG):
-		return toolerr.New(toolerr.TooLarge, "%s cannot be written: it would be larger than the file system or a limit of this process allows, %s: %w", shown, unchanged, plainErr(err))
+		return toolerr.New(toolerr.TooLarge, "%s cannot be written: too large for the file system or a limit of this process, %s: %w", shown, unchanged, plainErr(err))
 	case errors.Is(err, syscall.EROFS):
 		return toolerr.New(toolerr.ReadOnly, "%s cannot be written: it is on a read-only file system: %w", shown, plainErr(err))
 	case errors.Is(err, syscall.ETXTBSY):
-		return toolerr.New(toolerr.PermissionDenied, "%s cannot be written in place: it is a program that is running, %s: %w", shown, unchanged, plainErr(err))
+		return toolerr.New(toolerr.PermissionDenied, "%s cannot be written in place: it is a running program, %s: %w", shown, unchanged, plainErr(err))
 	case errors.Is(err, syscall.EPERM):
-		return toolerr.New(toolerr.PermissionDenied, "%s cannot be written: the operating system does not allow it (is it immutable or append-only? see lsattr), %s: %w", shown, unchanged, plainErr(err))
+		return toolerr.New(toolerr.PermissionDenied, "%s cannot be written: operation not permitted (immutable or append-only? see lsattr), %s: %w", shown, unchanged, plainErr(err))
 	case errors.Is(err, fs.ErrPermission):
-		return toolerr.New(toolerr.PermissionDenied, "%s cannot be written: this user has no permission to, %s; ask for the permission (chmod u+w), or do without: %w", shown, unchanged, plainErr(err))
+		return toolerr.New(toolerr.PermissionDenied, "%s cannot be written: this user has no write permission, %s; ask for it (chmod u+w), or continue without: %w", shown, unchanged, plainErr(err))
 	case errors.Is(err, errOutside), errors.Is(err, errPseudo), errors.Is(err, errNotDirectory), errors.Is(err, syscall.ELOOP), errors.Is(err, syscall.ENAMETOOLONG):
 		return f.explain(name, err)
 	}

@@ -220,7 +220,7 @@ func (t *Target) checkedConfig(ctx context.Context, write func(io.Writer) error)
 		return nil, err
 	}
 	if content.Len() > maxGitConfig {
-		return nil, toolerr.New(toolerr.TooLarge, "%s would be larger than %d bytes, which no settings are", EscapeName(t.name), maxGitConfig)
+		return nil, toolerr.New(toolerr.TooLarge, "%s would be larger than %d bytes, too large for git settings", EscapeName(t.name), maxGitConfig)
 	}
 	var before []string
 	if file, err := t.open(); err == nil {
@@ -235,7 +235,7 @@ func (t *Target) checkedConfig(ctx context.Context, write func(io.Writer) error)
 	}
 	after, ok := t.gitRuns(content.Bytes())
 	if !ok {
-		return nil, toolerr.New(toolerr.DeniedPath, "%s is not written: git would not understand it any more, so nobody can tell what it would run", EscapeName(t.name))
+		return nil, toolerr.New(toolerr.DeniedPath, "%s is not written: git could no longer parse it, so its effect cannot be checked", EscapeName(t.name))
 	}
 	for _, setting := range after {
 		if !slices.Contains(before, setting) {

@@ -57,7 +57,7 @@ func (t *Target) stillNoGit() error {
 		return err
 	}
 	if t.unjudged && !t.fs.matches(t.fs.writes().allow, t.Path) && t.inGitConfig() {
-		return toolerr.New(toolerr.Conflict, "%s has become the settings of a git repository meanwhile, %s: try again", EscapeName(t.name), unchanged)
+		return toolerr.New(toolerr.Conflict, "%s became git settings during the write, %s: try again", EscapeName(t.name), unchanged)
 	}
 	return nil
 }
@@ -134,7 +134,7 @@ func (d gitDir) armed() string {
 		}
 		settings, ok := d.settings(name)
 		if !ok {
-			return makes + "whose " + name + " cannot be judged"
+			return makes + "whose " + name + " cannot be checked"
 		}
 		if len(settings) > 0 {
 			return makes + "whose " + name + " has " + EscapeName(settings[0])
@@ -196,7 +196,7 @@ func (t *Target) hookOutside() string {
 		dirs := t.fs.hookDirectories(top)
 		for _, dir := range dirs {
 			for _, dir := range []string{dir, resolved(dir)} {
-				const why = "is in the directory of a git repository's hooks"
+				const why = "is in a git repository's hooks directory"
 				if contains(dir, top) { // .: the hooks lie among other files
 					if sameDirectory(filepath.Dir(t.Path), dir) && slices.Contains(gitHooks, strings.ToLower(t.base)) {
 						return why
@@ -208,7 +208,7 @@ func (t *Target) hookOutside() string {
 			for _, name := range gitHooks {
 				hook := filepath.Join(dir, name)
 				if info, err := os.Lstat(hook); err == nil && info.Mode()&os.ModeSymlink != 0 && resolved(hook) == t.Path {
-					return "is run by git, which has a link to it as its hook " + name
+					return "is run by git through a link, as its hook " + name
 				}
 			}
 		}

@@ -19,7 +19,7 @@ func irreplaceable(err error) string {
 	case errors.Is(err, syscall.EBUSY):
 		return "it is a mount point"
 	case errors.Is(err, fs.ErrPermission):
-		return "its directory does not let it be replaced"
+		return "its directory does not allow replacing it"
 	}
 	return ""
 }
@@ -28,7 +28,7 @@ func irreplaceable(err error) string {
 // scratch file, or where there is none from write.
 func (r *replacement) inPlace(write func(io.Writer) error, why string) error {
 	if r.old.Nlink > 1 && !r.options.KeepHardlinks {
-		return toolerr.New(toolerr.PermissionDenied, "%s cannot be replaced, since %s, and it has %d hard links, which writing in place would change together, %s; the user can allow that with --keep-hardlinks",
+		return toolerr.New(toolerr.PermissionDenied, "%s cannot be replaced because %s, and writing in place would change all of its %d hard links, %s; the user can allow that with --keep-hardlinks",
 			EscapeName(r.name), why, r.old.Nlink, unchanged)
 	}
 	var source io.ReaderAt
@@ -95,7 +95,7 @@ func overwrite(f *os.File, oldSize int64, source io.ReaderAt, size int64) error 
 	}
 	_, err2 := f.WriteAt(before, same)
 	if err3 := errors.Join(err2, f.Truncate(oldSize), f.Sync()); err3 != nil {
-		return toolerr.New(toolerr.CodeOf(err), "writing in place failed (%w) and the old content could not be put back either (%w): the file holds a mixture; restore it with undo", plainErr(err), plainErr(err3))
+		return toolerr.New(toolerr.CodeOf(err), "writing in place failed (%w) and restoring the old content failed too (%w): the file now mixes old and new content; restore it with undo", plainErr(err), plainErr(err3))
 	}
 	return err
 }

@@ -263,7 +263,7 @@ func (d *Dir) refuse(name string) error {
 	if !d.linked.any() || !d.linked.denies(d.join(name)) {
 		return nil
 	}
-	return toolerr.New(toolerr.DeniedPath, "%s is not read: a link of a credential store leads to it", EscapeName(d.join(name)))
+	return toolerr.New(toolerr.DeniedPath, "%s is not read: a credential store links to it", EscapeName(d.join(name)))
 }
 
 // refuseFile is the error for an open file that is a secret by another name.

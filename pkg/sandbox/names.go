@@ -19,10 +19,10 @@ const (
 // checkName refuses what no system takes as a path.
 func checkName(name string) error {
 	if len(name) > maxPath {
-		return toolerr.New(toolerr.InvalidParams, "the path has %d bytes: at most %d are possible", len(name), maxPath)
+		return toolerr.New(toolerr.InvalidParams, "the path is too long: %d bytes, at most %d", len(name), maxPath)
 	}
 	if strings.IndexByte(name, 0) >= 0 {
-		return toolerr.New(toolerr.InvalidParams, "the path %s holds a NUL byte: no file has such a name", EscapeName(name))
+		return toolerr.New(toolerr.InvalidParams, "the path %s contains a NUL byte, which no file name can", EscapeName(name))
 	}
 	start := 0
 	for i := 0; i <= len(name); i++ {
@@ -30,7 +30,7 @@ func checkName(name string) error {
 			continue
 		}
 		if i-start > maxComponent {
-			return toolerr.New(toolerr.InvalidParams, "the path has a component of %d bytes (%s…): at most %d are possible",
+			return toolerr.New(toolerr.InvalidParams, "the path has a component that is too long: %d bytes (%s…), at most %d",
 				i-start, EscapeName(strings.ToValidUTF8(name[start:start+40], "")), maxComponent)
 		}
 		start = i + 1

@@ -50,7 +50,7 @@ func (f *FS) openFound(name string, o *found) (*File, error) {
 	switch mode := o.stat().Mode; {
 	case mode.IsRegular():
 	case mode.IsDir():
-		return nil, toolerr.New(toolerr.IsADirectory, "%s is a directory, not a file: list it, or name a file in it", EscapeName(name))
+		return nil, toolerr.New(toolerr.IsADirectory, "%s is a directory, not a file: use ls on it, or name a file in it", EscapeName(name))
 	default:
 		return nil, errSpecial(name, mode)
 	}

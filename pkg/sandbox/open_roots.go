@@ -141,7 +141,7 @@ func (s *Sandbox) examine(spec rootSpec, anyBreadth bool) (candidate, error) {
 	if !anyBreadth {
 		if why := s.tooBroad(real, info); why != "" {
 			return candidate{}, toolerr.New(toolerr.RootRefused,
-				"root %s (from %s) is refused: it is %s; name a directory further down with --root DIR, or insist with --allow-root-dir", shown, spec.source, why)
+				"root %s (from %s) is refused: it is %s; name a subdirectory with --root DIR, or allow it with --allow-root-dir", shown, spec.source, why)
 		}
 	}
 	return candidate{real: real, aliases: []string{spec.dir}, readOnly: spec.readOnly || s.config.ReadOnly}, nil
@@ -168,7 +168,7 @@ func rootError(shown, source string, err error) error {
 		return toolerr.New(toolerr.NotFound, "root %s (from %s) does not exist: create it, or name another with --root DIR", shown, source)
 	}
 	if errors.Is(err, syscall.ELOOP) || errors.Is(err, errChanged) {
-		return toolerr.New(toolerr.NotFound, "root %s (from %s) is not the directory any more that it was when the server first used it: restart the server to use what is there now", shown, source)
+		return toolerr.New(toolerr.NotFound, "root %s (from %s) was replaced by another directory after the server first used it: restart the server to use the new one", shown, source)
 	}
 	return toolerr.New(toolerr.CodeOf(err), "root %s (from %s) cannot be opened: %w", shown, source, plainErr(err))
 }
@@ -230,7 +230,7 @@ func (s *Sandbox) openOne(c candidate) (*openRoot, error) {
 	}
 	if h.pseudo() && !s.config.AllowRootDir {
 		return nil, toolerr.New(toolerr.RootRefused,
-			"root %s is refused: it shows the kernel's or the system's state, not files; insist with --allow-root-dir", EscapeName(c.real))
+			"root %s is refused: it is a pseudo file system, not files; allow it with --allow-root-dir", EscapeName(c.real))
 	}
 	return root, nil
 }

@@ -22,7 +22,7 @@ func (r *replacement) makeParents() error {
 		return nil
 	}
 	if !r.options.MakeParents {
-		return toolerr.New(toolerr.NotFound, "%s cannot be made: the directory %s does not exist; make it first", EscapeName(r.name), r.fs.Display(r.MissingParents()[0]))
+		return toolerr.New(toolerr.NotFound, "%s cannot be created: the directory %s does not exist; create it first", EscapeName(r.name), r.fs.Display(r.MissingParents()[0]))
 	}
 	if err := r.atItsPlace(); err != nil {
 		return err

@@ -122,7 +122,7 @@ func runByOthers(parts []string) string {
 		case is(part, ".envrc") && len(rest) == 0:
 			return "is run by direnv"
 		case projectFile(part, rest):
-			return "is a setting of an agent, editor or shell, which starts programs by it"
+			return "is a setting by which an agent, editor or shell starts programs"
 		}
 	}
 	return ""
@@ -144,9 +144,9 @@ func inGit(rest []string) string {
 		case is(part, "hooks"):
 			return "is run by git"
 		case is(part, "rebase-merge") || is(part, "rebase-apply") || is(part, "sequencer"):
-			return "is a list of steps that git goes on with, and may run"
+			return "is a list of steps that git continues with and may run"
 		case i == 0 && (is(part, "remotes") || is(part, "branches")) && len(rest) > 1:
-			return "tells git where to fetch from, by which program"
+			return "tells git where to fetch from and with which program"
 		case is(part, "info") && i == len(rest)-2 && is(rest[i+1], "attributes"):
 			return "tells git which programs to run on files"
 		}

@@ -46,7 +46,7 @@ func (s *Sandbox) tooBroad(real string, info fs.FileInfo) string {
 	}
 	for _, dir := range stateDirs() {
 		if contains(dir, real) {
-			return "a view of the system's state, not files"
+			return "a pseudo file system, not files"
 		}
 	}
 	return ""

@@ -131,7 +131,7 @@ func (r *replacement) run(write func(io.Writer) error) error {
 		return r.create(write)
 	}
 	if r.options.KeepHardlinks && r.old.Nlink > 1 {
-		return r.inPlace(write, "it has several hard links, which are kept as asked")
+		return r.inPlace(write, "it has several hard links, kept by --keep-hardlinks")
 	}
 	why, err := r.prepare()
 	if err != nil {
@@ -368,13 +368,13 @@ func (r *replacement) finish(f *os.File) error {
 }
 
 func errGone(name string) error {
-	return toolerr.New(toolerr.Stale, "%s was deleted or renamed by somebody else meanwhile, %s: look at what is there now", EscapeName(name), unchanged)
+	return toolerr.New(toolerr.Stale, "%s was deleted or renamed by another program, %s: check the current state", EscapeName(name), unchanged)
 }
 
 func errStale(name string) error {
-	return toolerr.New(toolerr.Stale, "%s was changed by somebody else meanwhile, %s: read it again and repeat the change on what it is now", EscapeName(name), unchanged)
+	return toolerr.New(toolerr.Stale, "%s was changed by another program, %s: view it again and repeat the change on the current content", EscapeName(name), unchanged)
 }
 
 func errExists(name string) error {
-	return toolerr.New(toolerr.Exists, "%s exists already, %s: read it, then change it", EscapeName(name), unchanged)
+	return toolerr.New(toolerr.Exists, "%s already exists, %s: view it, then change it", EscapeName(name), unchanged)
 }

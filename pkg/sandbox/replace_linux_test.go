@@ -192,9 +192,9 @@ func TestWithoutPermission(t *testing.T) {
 			"fixed/f":   {"", "its directory is not writable"},
 			"fixed/two": {toolerr.PermissionDenied, ""}, "fixed/root": {toolerr.PermissionDenied, ""},
 			"fixed/new": {toolerr.PermissionDenied, ""}, "fixed/made/new": {toolerr.PermissionDenied, ""},
-			"free/theirs": {"", "its owner and group cannot be given to a new file"},
+			"free/theirs": {"", "a new file cannot get its owner and group"},
 			"free/mine":   {}, "free/readonly": {toolerr.PermissionDenied, ""}, "free/unread": {}, "free/new": {}, "dark/f": {},
-			"sticky/theirs": {"", "its owner and group cannot be given to a new file"},
+			"sticky/theirs": {"", "a new file cannot get its owner and group"},
 		} {
 			got := results[name]
 			if want.code != "" {

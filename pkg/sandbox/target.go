@@ -134,7 +134,7 @@ func (t *Target) check() error {
 		return err
 	}
 	if t.Root.ReadOnly {
-		return toolerr.New(toolerr.ReadOnly, "%s is in %s, which is a read-only root: nothing in it is written; the user can start the server without :ro or --read-only",
+		return toolerr.New(toolerr.ReadOnly, "%s is in %s, a read-only root: the user can allow writing by starting the server without :ro or --read-only",
 			EscapeName(t.name), EscapeName(t.Root.Path))
 	}
 	if err := t.checkGit(); err != nil {

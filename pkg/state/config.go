@@ -97,7 +97,7 @@ type Config struct {
 // AddFlags registers the flags that set c.
 func (c *Config) AddFlags(fs *flag.FlagSet) {
 	fs.StringVar(&c.Dir, "state", c.Dir, "keep state in `DIR` (else $MCP_STATE_DIR, $XDG_STATE_HOME/toolroom, ~/.local/state/toolroom)")
-	fs.BoolVar(&c.Disabled, "no-state", c.Disabled, "keep no state; everything works, some things slower")
+	fs.BoolVar(&c.Disabled, "no-state", c.Disabled, "keep no state: no undo, and repeated calls are slower")
 }
 
 // Validate reports settings that cannot work. Whether the directory can be
@@ -107,9 +107,9 @@ func (c *Config) Validate() error {
 	case c.Dir != "" && c.Disabled:
 		return toolerr.New(toolerr.InvalidParams, "--state and --no-state exclude each other")
 	case strings.ContainsRune(c.Dir, 0):
-		return toolerr.New(toolerr.InvalidParams, "--state: the directory's name holds a NUL")
+		return toolerr.New(toolerr.InvalidParams, "--state: the directory's name contains a NUL")
 	case c.MaxBytes < 0 || c.MaxAge < 0 || c.LockWait < 0 || c.UndoBytes < 0 || c.UndoAge < 0 || c.UndoContent < 0 || c.SpillBytes < 0 || c.SpillAge < 0:
-		return toolerr.New(toolerr.InvalidParams, "state: no bound must not be negative")
+		return toolerr.New(toolerr.InvalidParams, "state: limits must not be negative")
 	}
 	return nil
 }

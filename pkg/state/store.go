@@ -122,7 +122,7 @@ func (s *Store) sub(name string) (string, error) {
 	case err != nil:
 		return "", err
 	case !info.IsDir() || !ours(info):
-		return "", fmt.Errorf("%s is not a directory of this user's own", dir)
+		return "", fmt.Errorf("%s is not a directory owned by this user", dir)
 	case info.Mode().Perm()&0o077 != 0 && posixModes:
 		return dir, os.Chmod(dir, 0o700)
 	}

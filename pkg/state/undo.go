@@ -131,7 +131,7 @@ func (s *Store) Record(c Change) (*Pending, error) {
 		return nil, errors.New("no state is kept (--no-state)")
 	}
 	if n := int64(len(c.Removed)); n > s.config.UndoContent || n > s.config.UndoBytes {
-		return nil, fmt.Errorf("the change takes away %d bytes, more than the %d that are kept", n, min(s.config.UndoContent, s.config.UndoBytes))
+		return nil, fmt.Errorf("the replaced text has %d bytes, more than the %d kept for undo", n, min(s.config.UndoContent, s.config.UndoBytes))
 	}
 	if c.Time.IsZero() {
 		c.Time = time.Now()
@@ -184,7 +184,7 @@ func (s *Store) LastChange(path string, now Version) (*Change, error) {
 	shown := sandbox.EscapeName(filepath.Base(path))
 	dir, err := s.sub(undoDir)
 	if err != nil {
-		return nil, toolerr.New(toolerr.NotFound, "nothing to undo: no state is kept, so no change of %s is known: %w", shown, err)
+		return nil, toolerr.New(toolerr.NotFound, "nothing to undo: no state is kept, so no change to %s is recorded: %w", shown, err)
 	}
 	for _, name := range recordsOf(dir, recordName(path)) {
 		c, err := readChange(filepath.Join(dir, name), s.config.UndoContent)
@@ -196,11 +196,11 @@ func (s *Store) LastChange(path string, now Version) (*Change, error) {
 			return c, nil
 		}
 		if !strings.HasSuffix(name, pendingSuffix) {
-			return nil, toolerr.New(toolerr.Stale, "%s is not what %s wrote on %s any more: something else has changed it since, so that change is not undone; edit the file instead",
+			return nil, toolerr.New(toolerr.Stale, "%s was changed by another program after %s wrote it on %s, so that change is not undone; edit the file instead",
 				shown, sandbox.EscapeName(c.Tool), c.Time.Format(time.RFC3339)).With("changed_by", c.Tool)
 		}
 	}
-	return nil, toolerr.New(toolerr.NotFound, "nothing to undo: no change of %s by these tools is remembered", shown)
+	return nil, toolerr.New(toolerr.NotFound, "nothing to undo: no change to %s by these tools is recorded", shown)
 }
 
 // Changes returns the changes since a time that the journal has, of all files, the
@@ -239,7 +239,7 @@ func recordedSince(name string, since time.Time) bool {
 // a file that the change created it is empty: then the file is to be removed.
 func (c *Change) Restore(current []byte) ([]byte, error) {
 	if VersionOf(current) != c.After {
-		return nil, toolerr.New(toolerr.Stale, "%s is not what was written any more", sandbox.EscapeName(filepath.Base(c.Path)))
+		return nil, toolerr.New(toolerr.Stale, "%s was changed after it was written", sandbox.EscapeName(filepath.Base(c.Path)))
 	}
 	if c.Start < 0 || c.End < 0 || c.Start > c.After.Size-c.End || c.Start+int64(len(c.Removed))+c.End != c.Before.Size {
 		return nil, errDamaged
@@ -252,7 +252,7 @@ func (c *Change) Restore(current []byte) ([]byte, error) {
 }
 
 // Reopen makes the change, found with LastChange, one that may not have
-// happened, before it is taken back: Discard it when it was, Commit it when
+// happened, before it is undone: Discard it when it was, Commit it when
 // not. A crash in between then is in the way of no earlier change.
 func (c *Change) Reopen() *Pending {
 	dir, err := c.store.sub(undoDir)

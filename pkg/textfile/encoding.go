@@ -181,7 +181,7 @@ func (e Encoding) Encode(text string) ([]byte, error) {
 			return nil, toolerr.New(toolerr.BadEncoding, "%q (U+%04X) cannot be written in %s", string(r), r, e)
 		}
 	}
-	return nil, toolerr.New(toolerr.BadEncoding, "the text cannot be written in %s so that it reads back the same", e)
+	return nil, toolerr.New(toolerr.BadEncoding, "the text cannot be written in %s without loss", e)
 }
 
 // The byte order marks.

@@ -58,7 +58,7 @@ func encodeCursor(list []position) string {
 // decodeCursor undoes encodeCursor. What it accepts names directories below
 // the start only, each once.
 func decodeCursor(cursor string) ([]position, error) {
-	bad := toolerr.New(toolerr.InvalidParams, "this is not a cursor of an earlier walk: leave it out to begin anew")
+	bad := toolerr.New(toolerr.InvalidParams, "invalid cursor: leave it out to start over")
 	data, ok := strings.CutPrefix(cursor, cursorVersion)
 	if !ok || len(cursor) > maxCursor {
 		return nil, bad

@@ -41,7 +41,7 @@ func (t *tree) openRepository(src source) repository {
 			file = path
 		} else {
 			t.fault(src.shown(".git"), toolerr.New(toolerr.DeniedPath,
-				"core.excludesFile of the repository is outside it: it is not read"))
+				"core.excludesFile is outside the repository and is not read"))
 		}
 	}
 	repo.global = t.globalRules(file, repo.fold)

@@ -47,7 +47,7 @@ func parseRules(content []byte, d dialect, fold bool) (*ruleSet, error) {
 			s.add(r)
 		}
 		if room < 0 {
-			return nil, toolerr.New(toolerr.TooLarge, "the alternatives in its braces have more than %d MiB together", maxExpanded>>20)
+			return nil, toolerr.New(toolerr.TooLarge, "the alternatives in its braces take more than %d MiB", maxExpanded>>20)
 		}
 	}
 	if len(s.rules) == 0 {

@@ -165,7 +165,7 @@ func Unread(faults []Fault, shown func(path string) string) string {
 	case len(paths) > len(names):
 		names = append(names, "…")
 	}
-	return "not read to see what is ignored: " + strings.Join(names, ", ")
+	return "ignore rules not read: " + strings.Join(names, ", ")
 }
 
 // listed sorts a list of a report and bounds it.

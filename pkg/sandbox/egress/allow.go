@@ -57,18 +57,18 @@ func (a *Allow) add(text string) error {
 	if text == registriesEntry {
 		for _, entry := range registries {
 			if err := a.add(entry); err != nil {
-				return fmt.Errorf("has in it %q, which %w", entry, err)
+				return fmt.Errorf("contains %q, which %w", entry, err)
 			}
 		}
 		return nil
 	}
 	if len(a.entries) == maxEntries {
-		return fmt.Errorf("is more than the %d that a list may have", maxEntries)
+		return fmt.Errorf("exceeds the limit of %d entries", maxEntries)
 	}
 	name, below := strings.CutPrefix(text, "*.")
 	switch {
 	case strings.Contains(name, "*"):
-		return fmt.Errorf("has a * that does not stand for all before its first dot, as in *.example.com")
+		return fmt.Errorf("has a * that is not the whole first label, as in *.example.com")
 	case strings.Contains(name, "://"), strings.Contains(name, "/"):
 		return fmt.Errorf("is a URL: give its host alone")
 	}
@@ -92,7 +92,7 @@ func (e entry) check() error {
 	case e.below && !strings.Contains(e.host.name, "."):
 		return fmt.Errorf("would open everything below .%s: give at least two parts after the *", e.host)
 	case e.host.name == "localhost", strings.HasSuffix(e.host.name, ".localhost"):
-		return fmt.Errorf("is this machine: give 127.0.0.1:PORT, if one of its ports is meant")
+		return fmt.Errorf("is this machine: to allow one of its ports, give 127.0.0.1:PORT")
 	case e.host.name != "":
 		return nil
 	}

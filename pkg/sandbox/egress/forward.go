@@ -82,7 +82,7 @@ func (p *Proxy) sendAnswer(q *request, client, server *stream) (whole bool) {
 		r = nil
 	}
 	if r == nil {
-		p.answer(client, q, &badRequest{http.StatusBadGateway, q.host.String() + " gave no answer that is understood"})
+		p.answer(client, q, &badRequest{http.StatusBadGateway, q.host.String() + " gave no valid HTTP answer"})
 		return true
 	}
 	bound.N = math.MaxInt64

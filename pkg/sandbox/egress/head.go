@@ -49,7 +49,7 @@ func readHead(r *bufio.Reader) ([]byte, error) {
 	for {
 		line, err := r.ReadSlice('\n')
 		if len(head)+len(line) > maxHead {
-			return nil, &badRequest{http.StatusRequestHeaderFieldsTooLarge, "the head of the request is longer than 64 KiB"}
+			return nil, &badRequest{http.StatusRequestHeaderFieldsTooLarge, "the request header is longer than 64 KiB"}
 		}
 		head = append(head, line...)
 		switch {
@@ -61,7 +61,7 @@ func readHead(r *bufio.Reader) ([]byte, error) {
 		case bytes.HasSuffix(head, []byte("\r\n\r\n")):
 			return head, nil
 		case len(head) <= 2, !bytes.HasSuffix(head, []byte("\r\n")):
-			return nil, bad("the head of the request has no request line, or bare line feeds")
+			return nil, bad("the request header has no request line, or bare line feeds")
 		}
 	}
 }
@@ -70,7 +70,7 @@ func readHead(r *bufio.Reader) ([]byte, error) {
 func parseHead(head []byte) (*request, error) {
 	text, ok := strings.CutSuffix(string(head), "\r\n\r\n")
 	if !ok {
-		return nil, bad("the head of the request does not end")
+		return nil, bad("the request header has no end")
 	}
 	lines := strings.Split(text, "\r\n")
 	q := &request{}
@@ -110,7 +110,7 @@ func (q *request) parseLine(line string) (target string, err error) {
 		q.minor = 1
 	case "HTTP/1.0":
 	default:
-		return "", &badRequest{http.StatusHTTPVersionNotSupported, "only HTTP/1.0 and HTTP/1.1 are spoken"}
+		return "", &badRequest{http.StatusHTTPVersionNotSupported, "only HTTP/1.0 and HTTP/1.1 are supported"}
 	}
 	for i := range len(parts[1]) {
 		if c := parts[1][i]; c <= ' ' || c >= 0x7f {
@@ -138,7 +138,7 @@ func (q *request) parseTarget(target string) error {
 			q.path = "/" + q.path
 		}
 		if _, err := url.ParseRequestURI(q.path); err != nil { // servers differ in what they make of it
-			return bad("the URL's path is not one: " + err.Error())
+			return bad("the URL's path is invalid: " + err.Error())
 		}
 	}
 	var err error
@@ -160,11 +160,11 @@ func (q *request) checkHost(said []string) error {
 	connect := q.method == http.MethodConnect
 	switch {
 	case len(said) > 1:
-		return bad("there is more than one Host")
+		return bad("the request has more than one Host header")
 	case len(said) == 0 && (connect || q.minor == 0):
 		return nil
 	case len(said) == 0:
-		return bad("there is no Host")
+		return bad("the request has no Host header")
 	}
 	h, port, err := parseAuthority(said[0])
 	if port == 0 {
@@ -174,7 +174,7 @@ func (q *request) checkHost(said []string) error {
 		}
 	}
 	if err != nil || h != q.host || port != q.port {
-		return &refusal{asked: q.host.authority(q.port, 0), why: "is not what its Host header says"}
+		return &refusal{asked: q.host.authority(q.port, 0), why: "differs from the Host header"}
 	}
 	return nil
 }

@@ -105,7 +105,7 @@ func parseHost(text string) (host, error) {
 	if isNumber(labels[len(labels)-1]) {
 		addr, err := netip.ParseAddr(name)
 		if err != nil || !addr.Is4() || text != name {
-			return host{}, errors.New("is a number, but no IPv4 address in its usual form")
+			return host{}, errors.New("is a number, but not an IPv4 address in dotted form")
 		}
 		return host{addr: addr}, nil
 	}
@@ -136,7 +136,7 @@ func checkLabel(label string) error {
 		switch c := label[i]; {
 		case 'a' <= c && c <= 'z', '0' <= c && c <= '9', c == '_', c == '-' && i > 0 && i < len(label)-1:
 		default:
-			return fmt.Errorf("has %q in it, which no host name has there", c)
+			return fmt.Errorf("has %q at a place where host names cannot have it", c)
 		}
 	}
 	return nil

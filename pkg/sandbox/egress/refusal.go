@@ -30,9 +30,9 @@ func (r *refusal) Error() string { return printable(r.asked) + " " + r.why }
 // text is the answer's body.
 func (r *refusal) text() string {
 	if r.opens != "" {
-		return fmt.Sprintf("%s: start the server with --net allow=%s (added to what is allowed now) or --net on to open it", r.Error(), r.opens)
+		return fmt.Sprintf("%s: start the server with --net allow=%s (in addition to the current list) or --net on to open it", r.Error(), r.opens)
 	}
-	return r.Error() + ": no --net allow=… opens it as it was asked for"
+	return r.Error() + ": no --net allow=… permits this request"
 }
 
 // Refused are the hosts that were refused, each once, in the order of their

@@ -71,21 +71,21 @@ func greeting(h host, open bool, reader *bufio.Reader) ([]byte, error) {
 	case first[0] != handshake && open:
 		return nil, nil
 	case first[0] != handshake:
-		return nil, &refusal{why: "was not spoken to by TLS, which a CONNECT to it must carry"}
+		return nil, &refusal{why: "got a CONNECT without TLS, which is required"}
 	}
 	name, seen, err := serverName(reader)
 	switch {
 	case err != nil && errors.Is(err, errNoHello):
-		return nil, &refusal{why: "was not spoken to by TLS that is understood"}
+		return nil, &refusal{why: "got a TLS handshake that cannot be read"}
 	case err != nil:
 		return nil, err
 	case name == "" && (open || h.name == ""):
 		return seen, nil
 	case name == "":
-		return seen, &refusal{why: "was spoken to by TLS that asks for no host (no SNI)"}
+		return seen, &refusal{why: "got a TLS handshake without a host name (no SNI)"}
 	}
 	if asked, err := parseHost(name); err != nil || asked != h {
-		return seen, &refusal{why: "was spoken to by TLS that asks for another host (SNI " + printable(name) + ")"}
+		return seen, &refusal{why: "got a TLS handshake for another host (SNI " + printable(name) + ")"}
 	}
 	return seen, nil
 }

@@ -172,7 +172,7 @@ func TestNothingPlantedRuns(t *testing.T) {
 				}
 				require.False(t, p.ran(c.look), "%s escaped from %s: %s", name, level, out)
 				if result.ExitCode == 0 {
-					t.Logf("%s: taken back: %v", level, result.TakenBack)
+					t.Logf("%s: undone: %v", level, result.TakenBack)
 				}
 			}
 		})
