@@ -50,9 +50,9 @@ func (a *arguments) translate(ctx context.Context) {
 // meta is the result's metadata.
 type meta struct {
 	Count      int  `json:"count" jsonschema:"entries shown"`
-	Total      int  `json:"total" jsonschema:"entries there are down to depth"`
-	AtLeast    bool `json:"total_at_least,omitempty" jsonschema:"there are more entries than total"`
-	Truncated  bool `json:"truncated,omitempty" jsonschema:"there are more entries than shown"`
+	Total      int  `json:"total" jsonschema:"all entries down to depth"`
+	AtLeast    bool `json:"total_at_least,omitempty" jsonschema:"the real total is larger"`
+	Truncated  bool `json:"truncated,omitempty" jsonschema:"not all entries are shown"`
 	NextOffset int  `json:"next_offset,omitempty" jsonschema:"offset of the next page"`
 	Ignored    int  `json:"ignored,omitempty" jsonschema:"ignored files that are not shown"`
 	Unreadable int  `json:"unreadable,omitempty" jsonschema:"directories that could not be read"`

@@ -1,5 +1,4 @@
-// Mcp-ls is an MCP server with one tool, ls, that shows the directories it
-// is given as trees.
+// Mcp-ls is an MCP server with one tool, ls, that lists directories as trees.
 //
 //	mcp-ls [DIR…] [flags]
 //
@@ -7,9 +6,10 @@
 // a DIR or --root the roots come from MCP_ROOT, CLAUDE_PROJECT_DIR, the
 // client, or the working directory.
 //
-// A call lists a tree breadth-first, a fair share of every directory, with
-// line counts, sizes and git's status letters. What .gitignore and the like
-// ignore is collapsed, .git is left out, links are not followed.
+// A call lists a tree breadth-first, with a fair share for each directory, and
+// shows line counts, sizes and git status letters. Ignored directories (by
+// .gitignore and the like) are collapsed, .git is left out, and symbolic links
+// are not followed.
 //
 // Outside any git repository, .gitignore counts in a directory that has a
 // project file (package.json, go.mod, Makefile and the like), and below it.
@@ -19,9 +19,9 @@
 //	echo '{"path":"."}' | mcp-ls
 //	mcp-ls --call '{"path":"src","depth":3,"long":true}'
 //
-// git is asked what changed only where it is found outside the roots, with
-// everything off that a repository's configuration could make it run, and for
-// at most 200 ms.
+// The git status comes from a git program outside the roots. It runs for at
+// most 200 ms, with every setting off by which a repository could make it run
+// other programs.
 package main
 
 import (
@@ -41,8 +41,8 @@ var source string
 func main() {
 	cmd := mcpkit.NewCommand("ls", "List directory", source)
 	cmd.Instructions = "ls shows directories as trees. " +
-		"Paths are relative to the first root, or absolute; what a result shows can be passed back as it is. " +
-		"Use offset to go on where a result was cut."
+		"Paths are relative to the first root, or absolute; paths in results can be passed back unchanged. " +
+		"Use offset to continue a truncated result."
 	var box sandbox.Config
 	box.AddFlags(cmd.Flags)
 	cmd.Positional, cmd.CheckPositional, cmd.Roots = box.AddRoots, box.CheckRoots, box.Names

@@ -92,7 +92,7 @@ func TestRootsOfTheClient(t *testing.T) {
 	require.Contains(t, c.Call("ls", nil).Text, "root "+dirs[0]+" (other roots: "+dirs[1]+")")
 	require.Contains(t, c.Call("ls", `{"path":"nothing"}`).Text, "the roots are "+dirs[0]+", "+dirs[1])
 	one := mcpkittest.StartWith(t, bin, mcpkittest.Options{Args: []string{"--no-state", dirs[0]}, Era: mcpkittest.Modern})
-	require.Contains(t, instructions(t, one, "server/discover"), "The root is "+dirs[0]+".")
+	require.Contains(t, instructions(t, one, "server/discover"), "The root directory is "+dirs[0]+".")
 	require.NotContains(t, one.Call("ls", nil).Text, "root")
 }
 
@@ -121,9 +121,9 @@ func TestMissingElsewhere(t *testing.T) {
 		"makefile":          "makefile does not exist; did you mean w/Makefile?",
 		"q/b.go":            "q/b.go does not exist: there is no q in .; did you mean d/b.go?",
 		"readme_odl.md":     "readme_odl.md does not exist; did you mean z/readme_old.md?",
-		"deploy.go":         "deploy.go does not exist; list . to see what there is",
+		"deploy.go":         "deploy.go does not exist; use ls on . to see its entries",
 		"d/":                "",
-		"entirely-else.txt": "entirely-else.txt does not exist; list . to see what there is",
+		"entirely-else.txt": "entirely-else.txt does not exist; use ls on . to see its entries",
 	} {
 		got := c.Call("view", map[string]any{"file_path": name})
 		if want == "" {
