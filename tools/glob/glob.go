@@ -54,11 +54,11 @@ func (a *arguments) translate() {
 type meta struct {
 	Count      int  `json:"count" jsonschema:"paths shown"`
 	Total      int  `json:"total" jsonschema:"paths that match"`
-	Truncated  bool `json:"truncated,omitempty" jsonschema:"there are more than shown"`
+	Truncated  bool `json:"truncated,omitempty" jsonschema:"not all paths are shown"`
 	NextOffset int  `json:"next_offset,omitempty" jsonschema:"offset of the next page"`
 	Ignored    int  `json:"ignored,omitempty" jsonschema:"ignored paths that were skipped"`
 	Unreadable int  `json:"unreadable,omitempty" jsonschema:"directories that could not be read"`
-	Partial    bool `json:"partial,omitempty" jsonschema:"the search was stopped by its deadline"`
+	Partial    bool `json:"partial,omitempty" jsonschema:"the search stopped at its deadline"`
 }
 
 // row is one match, as --structured shows it.
@@ -201,7 +201,7 @@ func (q *query) explain(err error) error {
 			return toolerr.New(toolerr.BadPattern, "%s is the directory to search, not a pattern: %q lists the files in it",
 				sandbox.EscapeName(q.args.Pattern), strings.TrimRight(q.args.Pattern, "/")+"/**")
 		}
-		return toolerr.New(toolerr.OutsideRoot, `%w (a pattern relative to path has no "/" at its beginning)`, err)
+		return toolerr.New(toolerr.OutsideRoot, `%w (a pattern relative to path does not begin with "/")`, err)
 	}
 	return err
 }

@@ -154,7 +154,7 @@ func TestFaults(t *testing.T) {
 		require.Equal(t, code, toolerr.CodeOf(err), pattern)
 	}
 	_, err := glob(t, defaults("src/a[.go"), root)
-	require.ErrorContains(t, err, "breaks at character 6")
+	require.ErrorContains(t, err, "at character 6")
 	for _, args := range []arguments{{Pattern: "*", Path: "no", Limit: 1}, {Pattern: "*", Path: "a", Limit: 1}, {Pattern: "*", Exclude: []string{"["}}} {
 		_, err := glob(t, args, root)
 		require.Error(t, err)
@@ -194,18 +194,18 @@ func TestNothingSaysWhatComesClose(t *testing.T) {
 	root := tree(t, ".ignore=out\n", "out/x.log", "README.md", ".secret.cfg", "src/a.go", "keep/b.tmp")
 	require.Equal(t, lines("0 files match *.log in . (searched 7 paths; 1 ignored path skipped, no_ignore=true to include)",
 		"1 ignored match (no_ignore=true to include): out/x.log"), text(t, defaults("*.log"), root))
-	require.Contains(t, text(t, defaults("readme.MD"), root), "1 match but for upper and lower case: README.md\n")
+	require.Contains(t, text(t, defaults("readme.MD"), root), "1 match with different case: README.md\n")
 	require.Contains(t, text(t, defaults("src"), root), `src is a directory: "src/**" lists the files in it`)
 	args := defaults("*.cfg")
 	args.Hidden = false
 	require.Contains(t, text(t, args, root), "1 hidden match (hidden=true to include): .secret.cfg\n")
 	args = defaults("*.tmp")
 	args.Exclude = []string{"keep"}
-	require.Contains(t, text(t, args, root), "1 match left out by exclude: keep/b.tmp\n")
+	require.Contains(t, text(t, args, root), "1 match excluded by exclude: keep/b.tmp\n")
 	args = defaults("a.go")
 	args.Type = "d"
 	require.Contains(t, text(t, args, root), "1 match of another type (type=any to include): src/a.go\n")
-	require.Contains(t, text(t, defaults("scr/*.go"), root), "begins with a directory that is not there")
+	require.Contains(t, text(t, defaults("scr/*.go"), root), "In the pattern, scr does not exist")
 	require.Contains(t, text(t, defaults(`src\\*.go`), root), "write / between directories")
 	require.Contains(t, text(t, defaults("*.nothing"), root), "0 files match *.nothing in . (searched 7 paths")
 }

@@ -1,5 +1,5 @@
 // Mcp-glob is an MCP server with one tool, glob, that finds files and
-// directories by name below the directories it is given.
+// directories by name.
 //
 //	mcp-glob [DIR…] [flags]
 //
@@ -7,16 +7,17 @@
 // a DIR or --root the roots come from MCP_ROOT, CLAUDE_PROJECT_DIR, the
 // client, or the working directory.
 //
-// Patterns are those of doublestar: * ? [abc] [[:upper:]] {a,b} and ** for any
-// number of directories; one without a slash matches at any depth, one with a
-// slash at its end directories only. What .gitignore, .ignore,
-// .git/info/exclude and git's global excludes ignore is skipped and counted,
-// .git is never looked into, links are not followed.
+// Patterns use doublestar syntax: * ? [abc] [[:upper:]] {a,b}, and ** for any
+// number of directories. A pattern without a slash matches at any depth, a
+// pattern that ends in a slash matches directories only. Files ignored by
+// .gitignore, .ignore, .git/info/exclude and git's global excludes are skipped
+// and counted. The .git directory is not searched, and symbolic links are not
+// followed.
 //
 // Outside any git repository, .gitignore counts in a directory that has a
 // project file (package.json, go.mod, Makefile and the like), and below it.
 //
-// A call answers with one path a line, newest first. To try it:
+// The answer has one path per line, newest first. To try it:
 //
 //	echo '{"pattern":"*.go"}' | mcp-glob
 //	mcp-glob --call '{"pattern":"src/**/*.ts","sort":"path"}'
@@ -39,15 +40,15 @@ var source string
 func main() {
 	cmd := mcpkit.NewCommand("glob", "Find files by name", source)
 	cmd.Instructions = "glob finds files by name pattern, newest first. " +
-		"Paths are relative to the first root, or absolute; what a result shows can be passed back as it is. " +
-		"Use offset to go on where a result was cut."
+		"Paths are relative to the first root, or absolute; paths in results can be passed back unchanged. " +
+		"Use offset to continue a truncated result."
 	var box sandbox.Config
 	box.AddFlags(cmd.Flags)
 	cmd.Positional, cmd.CheckPositional, cmd.Roots = box.AddRoots, box.CheckRoots, box.Names
 	cmd.Memory = 48 << 20
 	var st state.Config // all tools take its flags; this one keeps none
 	st.AddFlags(cmd.Flags)
-	timeout := cmd.Flags.Duration("timeout", defaultTimeout, "`time` after which a call answers with what it found")
+	timeout := cmd.Flags.Duration("timeout", defaultTimeout, "`time` after which a call returns partial results")
 	cmd.Tools = func() ([]*mcpkit.Tool, error) {
 		if err := errors.Join(box.Validate(), st.Validate()); err != nil {
 			return nil, err

@@ -32,7 +32,7 @@ func (q *query) nothing(ctx context.Context, f *found) (*mcpkit.Result, error) {
 	}
 	b.WriteString(")\n")
 	if q.missing != nil {
-		fmt.Fprintf(&b, "The pattern begins with a directory that is not there: %s\n", q.missing)
+		fmt.Fprintf(&b, "In the pattern, %s\n", q.missing)
 	}
 	if dir, ok := q.plainDirectory(); ok {
 		fmt.Fprintf(&b, "%s is a directory: %q lists the files in it, type=d finds it.\n", dir, strings.TrimSuffix(q.args.Pattern, "/")+"/**")
@@ -48,7 +48,7 @@ func (q *query) nothing(ctx context.Context, f *found) (*mcpkit.Result, error) {
 		b.WriteString(".git is only searched when path names it or a directory in it.\n")
 	}
 	if strings.Contains(q.pattern, `\`) && filepath.Separator == '/' {
-		b.WriteString("A backslash takes the meaning from the next character: write / between directories.\n")
+		b.WriteString("A backslash escapes the next character: write / between directories.\n")
 	}
 	return &mcpkit.Result{
 		Text: b.String(), Rows: []row{},
@@ -114,9 +114,9 @@ func (q *query) lookAgain(ctx context.Context) ([]*near, error) {
 	}
 	ignored := &near{before: "ignored ", after: " (no_ignore=true to include)"}
 	hidden := &near{before: "hidden ", after: " (hidden=true to include)"}
-	excluded := &near{after: " left out by exclude"}
+	excluded := &near{after: " excluded by exclude"}
 	other := &near{after: " of another type (type=any to include)"}
-	cased := &near{after: " but for upper and lower case"}
+	cased := &near{after: " with different case"}
 	kinds := []*near{ignored, hidden, excluded, other, cased}
 
 	short, stop := context.WithTimeout(ctx, againTime)
