@@ -26,10 +26,10 @@ func DefaultConfig() Config {
 
 // AddFlags registers the flags that set c.
 func (c *Config) AddFlags(fs *flag.FlagSet) {
-	fs.DurationVar(&c.Timeout, "timeout", c.Timeout, "`time` after which a call answers with what it found")
-	fs.Var((*size)(&c.MaxFileSize), "max-file-size", "search no file larger than `SIZE` bytes (or 64M, 1G), unless path names it")
-	fs.Var((*size)(&c.IndexSize), "index-size", "keep at most `SIZE` bytes (or 64M, 1G) on what is in which file, which later calls then need not read")
-	fs.BoolVar(&c.NoIndex, "no-index", c.NoIndex, "keep nothing; each call reads each file")
+	fs.DurationVar(&c.Timeout, "timeout", c.Timeout, "`time` after which a call returns partial results")
+	fs.Var((*size)(&c.MaxFileSize), "max-file-size", "skip files larger than `SIZE` bytes (or 64M, 1G), unless path names them")
+	fs.Var((*size)(&c.IndexSize), "index-size", "keep a search index of at most `SIZE` bytes (or 64M, 1G), so that later calls read fewer files")
+	fs.BoolVar(&c.NoIndex, "no-index", c.NoIndex, "keep no index; each call reads every file")
 }
 
 // Validate reports settings that cannot work.
@@ -72,7 +72,7 @@ func (s *size) Set(text string) error {
 	}
 	n, err := strconv.ParseInt(number, 10, 64)
 	if err != nil || n < 0 || n > math.MaxInt64>>shift {
-		return fmt.Errorf("%q is no size: give bytes, or a number with K, M or G", text)
+		return fmt.Errorf("invalid size %q: give bytes, or a number with K, M or G", text)
 	}
 	*s = size(n << shift)
 	return nil

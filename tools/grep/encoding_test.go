@@ -46,7 +46,7 @@ func TestEncodings(t *testing.T) {
 				got := client.Call("grep", map[string]any{"pattern": c.word, "glob": name, "-C": 0})
 				require.Contains(t, got.Text, "1 match in 1 file (searched 1; 1 file searched in a guessed encoding: "+name+" "+string(c.encoding)+")", name)
 				require.Contains(t, got.Text, fmt.Sprintf("  %d: %s\n", 2*size+1, strings.SplitN(strings.TrimSuffix(c.text, "\n"), "\r", 2)[0]), name)
-				require.Contains(t, got.Text, "decoded from "+string(c.encoding)+", which is a guess", name)
+				require.Contains(t, got.Text, "decoded from "+string(c.encoding)+" (a guess)", name)
 				got = client.Call("grep", map[string]any{"pattern": `\w*` + string([]rune(c.word)[:2]) + `\w+`, "path": name, "-o": true, "output_mode": "count"})
 				require.Contains(t, got.Text, "1 match in 1 file", name)
 				got = client.Call("grep", map[string]any{"pattern": "func f", "glob": name, "output_mode": "count"})

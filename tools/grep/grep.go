@@ -61,12 +61,12 @@ type meta struct {
 	Files      int    `json:"files" jsonschema:"files that match"`
 	Searched   int    `json:"searched" jsonschema:"files searched"`
 	Shown      int    `json:"shown,omitempty" jsonschema:"matches shown (files in the other modes); missing: all"`
-	Truncated  bool   `json:"truncated,omitempty" jsonschema:"there is more than shown"`
+	Truncated  bool   `json:"truncated,omitempty" jsonschema:"not all is shown"`
 	NextOffset int    `json:"next_offset,omitempty" jsonschema:"offset of the next page"`
-	Reduced    string `json:"reduced,omitempty" jsonschema:"what was left out so that the result fits: context, width, text or lines"`
-	Ignored    int    `json:"ignored,omitempty" jsonschema:"matching files that are ignored, at the least"`
+	Reduced    string `json:"reduced,omitempty" jsonschema:"reduced to fit the result limit: context, width, text or lines"`
+	Ignored    int    `json:"ignored,omitempty" jsonschema:"minimum number of matching files that are ignored"`
 	Skipped    int    `json:"skipped,omitempty" jsonschema:"files not searched: binary, too large, unreadable, secret or special"`
-	Partial    bool   `json:"partial,omitempty" jsonschema:"the search was stopped by its deadline"`
+	Partial    bool   `json:"partial,omitempty" jsonschema:"the search stopped at its deadline"`
 }
 
 // row is one line, or one file in the other modes, as --structured shows it.

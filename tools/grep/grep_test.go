@@ -128,7 +128,7 @@ func TestOffsetBehindTheEnd(t *testing.T) {
 		for _, offset := range []int{3, math.MaxInt - 100, math.MaxInt} {
 			args := defaults("hit")
 			args.OutputMode, args.Offset = mode, offset
-			require.Contains(t, text(t, args, root), fmt.Sprintf(", none from offset %d on (searched 2)", offset))
+			require.Contains(t, text(t, args, root), fmt.Sprintf(", none from offset %d (searched 2)", offset))
 		}
 	}
 }
@@ -160,8 +160,8 @@ func TestChangedBetweenThePasses(t *testing.T) {
 		"6 matches in 4 files (searched 4)",
 		"same", "  1: hit",
 		"more", "  1: hit",
-		"fewer", "  2: hit", "  … changed meanwhile: 1 of the 3 matches are left",
-		"gone", "  … cannot be read any more", "",
+		"fewer", "  2: hit", "  … changed during the search: 1 of 3 matches remain",
+		"gone", "  … can no longer be read", "",
 	}, "\n"), r.Text)
 }
 
@@ -246,7 +246,7 @@ func TestBudget(t *testing.T) {
 					require.Equal(t, 780, m.Matches)
 				}
 				if m.Reduced != "" {
-					require.Contains(t, r.Text, "for the answer to fit; narrow")
+					require.Contains(t, r.Text, "to fit the result limit; narrow")
 				}
 				if m.NextOffset > 0 {
 					require.Contains(t, r.Text, fmt.Sprintf("offset=%d for more", m.NextOffset))

@@ -35,7 +35,7 @@ func (q *query) header(f *found, s second, m meta) string {
 	switch {
 	case f.files == 0 || m.Shown == f.entries:
 	case m.Shown == 0:
-		fmt.Fprintf(&b, ", none from offset %d on", q.args.Offset)
+		fmt.Fprintf(&b, ", none from offset %d", q.args.Offset)
 	default:
 		fmt.Fprintf(&b, ", shown %d-%d", q.args.Offset+1, q.args.Offset+m.Shown)
 	}
@@ -123,7 +123,7 @@ func (q *query) remarks(f *found) []string {
 // tooLarge says why a file is too large.
 func (q *query) tooLarge() string {
 	if q.anySize {
-		return "with a line of more than 1G, or larger than that and multiline, which takes all of it into memory"
+		return "with a line over 1G, or (with multiline, which needs the whole file in memory) over 1G"
 	}
 	return "larger than " + (*size)(&q.MaxFileSize).String()
 }
@@ -150,14 +150,14 @@ func (q *query) some(f *found, n int, paths []string) string {
 func (q *query) advice(f *found, s second, m meta) string {
 	var b strings.Builder
 	if m.Reduced != "" {
-		fmt.Fprintf(&b, "note: %s, for the answer to fit; narrow the pattern, path, glob or type, or show less at once with head_limit\n", map[string]string{
-			lessContext: "fewer lines of context shown", lessWidth: "lines are cut short",
-			noText: "only line numbers shown", noLines: "only how many matches each file has",
+		fmt.Fprintf(&b, "note: %s to fit the result limit; narrow the pattern, path, glob or type, or lower head_limit\n", map[string]string{
+			lessContext: "fewer lines of context shown", lessWidth: "lines shortened",
+			noText: "only line numbers shown", noLines: "only match counts per file shown",
 		}[m.Reduced])
 	}
 	for i, used := range f.used {
 		if !used && !f.partial {
-			fmt.Fprintf(&b, "note: no file matches glob %s; globs are relative to %s, and one without / matches at any depth\n",
+			fmt.Fprintf(&b, "note: no file matches glob %s; globs are relative to %s, a glob without / matches at any depth\n",
 				quoted(q.filter.include[i].String()), q.shownPath(f.abs, ""))
 		}
 	}
@@ -165,7 +165,7 @@ func (q *query) advice(f *found, s second, m meta) string {
 		return b.String()
 	}
 	if f.filtered > 0 {
-		fmt.Fprintf(&b, "%s left out by glob, exclude or type\n", wording.Count(f.filtered, "file"))
+		fmt.Fprintf(&b, "%s excluded by glob, exclude or type\n", wording.Count(f.filtered, "file"))
 	}
 	s.write(&b)
 	return b.String()

@@ -67,7 +67,7 @@ func TestLarge(t *testing.T) {
 		require.Contains(t, first, c.header, c.args)
 	}
 	require.Contains(t, call(`{"pattern":"needle","path":"long.txt"}`).Text, " needle end  [column 5000002 of 5000011]\n")
-	require.Contains(t, call(`{"pattern":"matches","path":"many.txt","head_limit":100000}`).Text, "note: only how many matches each file has")
+	require.Contains(t, call(`{"pattern":"matches","path":"many.txt","head_limit":100000}`).Text, "note: only match counts per file shown")
 	require.Equal(t, "1 match in 1 file (searched 1)\ncr.txt\n  1- one\n  2: two\n  3- three\n", call(`{"pattern":"t.o","path":"cr.txt"}`).Text)
 	if _, peak, ok := mcpkittest.RSS(t, client.PID()); ok {
 		require.Less(t, peak, int64(mostMemory))

@@ -193,7 +193,7 @@ func (s second) write(b *strings.Builder) {
 	for _, n := range []struct {
 		near
 		how string
-	}{{s.ignored, "if ignored files are searched (no_ignore=true)"}, {s.cased, "whatever the case (-i=true)"}, {s.literal, "as plain text (literal=true)"}} {
+	}{{s.ignored, "in ignored files (no_ignore=true)"}, {s.cased, "case-insensitively (-i=true)"}, {s.literal, "as plain text (literal=true)"}} {
 		if n.files == 0 {
 			continue
 		}

@@ -30,7 +30,7 @@ func TestSecondLookIsBoundedByWork(t *testing.T) {
 		for range 3 {
 			got, err := g.run(t.Context(), fs, defaults("Needle"))
 			require.NoError(t, err)
-			require.Contains(t, got.Text, fmt.Sprintf("\n%d+ files match whatever the case (-i=true): seen/d0/f0.txt, seen/d0/f1001.txt, seen/d0/f1008.txt, …", nothingAllowance.files-1)) // .ignore is one of them
+			require.Contains(t, got.Text, fmt.Sprintf("\n%d+ files match case-insensitively (-i=true): seen/d0/f0.txt, seen/d0/f1001.txt, seen/d0/f1008.txt, …", nothingAllowance.files-1)) // .ignore is one of them
 			got, err = g.run(t.Context(), fs, defaults("needle y"))
 			require.NoError(t, err)
 			require.Contains(t, got.Text, fmt.Sprintf("; %d+ more matching files are ignored, no_ignore=true)", ignoredAllowance.files))

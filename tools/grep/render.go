@@ -205,16 +205,16 @@ func (w *searcher) show(p *page, f *found, pick pick) {
 		p.note("values are masked")
 	}
 	if pick.encoding != "" && !p.full {
-		p.note("decoded from %s, which is a guess", pick.encoding)
+		p.note("decoded from %s (a guess)", pick.encoding)
 	}
 	switch {
 	case p.full, p.cut:
 	case outcome != searched:
-		p.note("cannot be read any more")
+		p.note("can no longer be read")
 	case w.ctx.Err() != nil:
-		p.note("not all shown: the time is up")
+		p.note("not all shown: time limit reached")
 	case x.passed < pick.to:
-		p.note("changed meanwhile: %d of the %s are left", x.passed, wording.Count(pick.count, "match"))
+		p.note("changed during the search: %d of %s remain", x.passed, wording.Count(pick.count, "match"))
 	case pick.to < pick.count && pick.to == w.perFile:
 		p.note("%d more in this file (max_per_file=%d)", pick.count-pick.to, w.perFile)
 	}

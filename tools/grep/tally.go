@@ -11,7 +11,7 @@ type tally struct {
 	files    int // that match
 	matches  int
 	entries  int // to show, if there were no bound but the one a file
-	filtered int // left out by glob, exclude or type
+	filtered int // excluded by glob, exclude or type
 	read     int // read, not only looked up in the index
 
 	named [outcomes][]string // some of the unreadable and the too large, as match.path

@@ -80,10 +80,10 @@ func unknownType(name string) error {
 	}
 	near = append(near, far...)
 	if len(near) == 0 {
-		return toolerr.New(toolerr.InvalidParams, `type: there is no file type %q; types are ripgrep's names, as go, py, js, ts, rust, md; for anything else use glob, as "*.%s"`,
+		return toolerr.New(toolerr.InvalidParams, `type: unknown file type %q; use ripgrep's names such as go, py, js, ts, rust, md, or use glob: "*.%s"`,
 			sandbox.EscapeName(name), sandbox.EscapeName(plain))
 	}
-	return toolerr.New(toolerr.InvalidParams, `type: there is no file type %q; did you mean %s? (or use glob, as "*.%s")`,
+	return toolerr.New(toolerr.InvalidParams, `type: unknown file type %q; did you mean %s? (or use glob: "*.%s")`,
 		sandbox.EscapeName(name), strings.Join(near[:min(len(near), maxNear)], ", "), sandbox.EscapeName(plain))
 }
 

@@ -132,7 +132,7 @@ func (w *warmth) learn(dir string, lists [][]string) {
 }
 
 // errUnfit is of a file that the index does not take up.
-var errUnfit = errors.New("not for the index")
+var errUnfit = errors.New("not added to the index")
 
 // read reads a file for the index, as it is searched. What is masked is not
 // taken up: by another of its names it may be searched as it is.

@@ -209,7 +209,7 @@ func (p *parser) bounds(n *node) (err error) {
 		return syntaxError(open, "unclosed repetition {")
 	}
 	if n.max >= 0 && n.min > n.max {
-		return syntaxError(open, "repetition {%d,%d} has its bounds the wrong way round", n.min, n.max)
+		return syntaxError(open, "repetition {%d,%d} has its minimum above its maximum", n.min, n.max)
 	}
 	return nil
 }
@@ -231,7 +231,7 @@ func (p *parser) decimal(open int) (int, error) {
 	}
 	blanks()
 	if digits == 0 {
-		return 0, syntaxError(open, "{ without a count behind it (write \\{ for the character)")
+		return 0, syntaxError(open, "{ without a count after it (write \\{ for a literal brace)")
 	}
 	return n, nil
 }
@@ -334,7 +334,7 @@ func (p *parser) groupName() error {
 		}
 	}
 	if p.names[name] {
-		return syntaxError(start, "second group named %s", name)
+		return syntaxError(start, "duplicate group name %s", name)
 	}
 	p.names[name] = true
 	p.at = start + end + 1
@@ -354,7 +354,7 @@ func (p *parser) setFlags(open int) (closed bool, err error) {
 				return false, syntaxError(at, "flags end in -")
 			}
 			if r == ')' && seen == "" {
-				return false, syntaxError(open, "(?) holds no flag")
+				return false, syntaxError(open, "(?) has no flag")
 			}
 			return r == ')', nil
 		case r == eof:

@@ -192,7 +192,7 @@ func (p *parser) property(at int, negated bool) (charset, error) {
 		return append(charset{}, set...), ok
 	})
 	if !ok {
-		return nil, syntaxError(at, `Unicode property %q is not supported (general categories, as Lu, scripts, as Greek, and some binary properties are),`, name)
+		return nil, syntaxError(at, `Unicode property %q is not supported (general categories such as Lu, scripts such as Greek, and some binary properties are),`, name)
 	}
 	return set, nil
 }
@@ -342,7 +342,7 @@ func (p *parser) classItem(open int) (charset, error) {
 	case set != nil:
 		return nil, syntaxError(at, "a range needs single characters on both sides")
 	case lo > hi:
-		return nil, syntaxError(at, "range %s has its ends the wrong way round", p.text[at:p.at])
+		return nil, syntaxError(at, "range %s ends before it begins", p.text[at:p.at])
 	}
 	return charset{{lo, hi}}.minus(charset{{0xD800, 0xDFFF}}), nil
 }
