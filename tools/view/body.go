@@ -131,9 +131,9 @@ func (b *body) notes(p *page) (notes []string) {
 		}
 		how := ""
 		if b.minified {
-			how = fmt.Sprintf("most lines are long, as in minified code: offset=%d limit=1 shows %d characters of one; ", b.cut[0].Number, textfile.DefaultMaxChars)
+			how = fmt.Sprintf("most lines are long (minified code?): offset=%d limit=1 shows %d characters of a line; ", b.cut[0].Number, textfile.DefaultMaxChars)
 		}
-		notes = append(notes, fmt.Sprintf("cut after %d characters: line %s%s; %sgrep -o finds parts of a line, hex=true with a byte offset shows any of it",
+		notes = append(notes, fmt.Sprintf("cut after %d characters: line %s%s; %sgrep -o finds parts of a line, hex=true with a byte offset shows any part",
 			b.chars, strings.Join(which, ", "), more, how))
 	}
 	if p.index.Invalid > 0 {

@@ -21,7 +21,7 @@ const (
 // binary tells what a file is that cannot be shown.
 func (f *opened) binary() *answer {
 	return &answer{
-		text: fmt.Sprintf("%s  binary: %s  %d bytes  %s\nnote: hex=true dumps its bytes; offset (from 0) and limit are bytes then\n",
+		text: fmt.Sprintf("%s  binary: %s  %d bytes  %s\nnote: hex=true dumps its bytes, with offset (from 0) and limit in bytes\n",
 			f.shown, textfile.TypeOf(f.head), f.Stat.Size, f.tag()),
 		meta: f.meta("binary"),
 	}
@@ -30,10 +30,10 @@ func (f *opened) binary() *answer {
 // dump shows bytes in hexadecimal. offset and limit are bytes, from 0.
 func (f *opened) dump() (*answer, error) {
 	if f.Masked {
-		return nil, toolerr.New(toolerr.DeniedPath, "%s holds secrets: it is shown with masked values, never as bytes; --allow-path lifts that", f.shown)
+		return nil, toolerr.New(toolerr.DeniedPath, "%s holds secrets: its values are masked, so hex is not possible; the user can allow it with --allow-path", f.shown)
 	}
 	if f.section != "" {
-		return nil, toolerr.New(toolerr.InvalidParams, "section and hex exclude each other: give offset and limit in bytes")
+		return nil, toolerr.New(toolerr.InvalidParams, "section and hex cannot be combined: give offset and limit in bytes")
 	}
 	size := f.Stat.Size
 	from, count := f.offset, int64(defaultDump)
@@ -45,7 +45,7 @@ func (f *opened) dump() (*answer, error) {
 	}
 	m := f.meta("binary")
 	if from >= size {
-		return &answer{text: fmt.Sprintf("%s  no bytes from %d on: there are %d  hex  %s\n", f.shown, from, size, f.tag()), meta: m}, nil
+		return &answer{text: fmt.Sprintf("%s  no bytes from offset %d, %d in total  hex  %s\n", f.shown, from, size, f.tag()), meta: m}, nil
 	}
 	fits := int64(max(f.budget-noteRoom, f.budget/2)/dumpColumns) * dumpRow
 	wanted := from + min(count, size-from)
@@ -64,7 +64,7 @@ func (f *opened) dump() (*answer, error) {
 		m.NextOffset = end
 	}
 	if m.Truncated {
-		fmt.Fprintf(&text, "note: %d more bytes follow; to go on: view hex=true offset=%d\n", size-end, end)
+		fmt.Fprintf(&text, "note: %d more bytes; next: view hex=true offset=%d\n", size-end, end)
 	}
 	return &answer{text: text.String(), meta: m}, nil
 }
@@ -115,8 +115,8 @@ func (f *opened) describe() *answer {
 		m.Type = "binary"
 		row("type", "binary: %s", textfile.TypeOf(f.head))
 	case f.unread:
-		row("type", "text by its first bytes, %s", f.index.Encoding)
-		row("lines", "not counted: the file is too large to be read as a whole")
+		row("type", "text (judged by its first bytes), %s", f.index.Encoding)
+		row("lines", "not counted: the file is too large")
 	default:
 		f.describeText(row, &m)
 	}
@@ -124,7 +124,7 @@ func (f *opened) describe() *answer {
 	row("mode", "%s", f.Stat.Mode)
 	row("modified", "%s", f.Stat.ModTime.UTC().Format(time.RFC3339Nano))
 	if f.Masked {
-		row("note", "its values are masked when it is shown")
+		row("note", "values are masked when viewed")
 	}
 	return &answer{text: text.String(), meta: m}
 }

@@ -62,10 +62,10 @@ func TestPlainFileIsMissing(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"nosuch.go"}, 1, "mcp-view: nosuch.go does not exist; list . to see what there is\n"},
+		{[]string{"nosuch.go"}, 1, "mcp-view: nosuch.go does not exist; use ls on . to see its entries\n"},
 		{[]string{"hanlder.go"}, 1, "mcp-view: hanlder.go does not exist; did you mean handler.go?\n"},
 		{[]string{"only.go"}, 1, "mcp-view: only.go does not exist; did you mean sub/only.go?\n"},
-		{[]string{"nosuch.go", "--root", dir}, 1, "mcp-view: " + filepath.Join(dir, "nosuch.go") + " does not exist; list . to see what there is\n"},
+		{[]string{"nosuch.go", "--root", dir}, 1, "mcp-view: " + filepath.Join(dir, "nosuch.go") + " does not exist; use ls on . to see its entries\n"},
 		{[]string{"nosuch/a.go"}, 2, "mcp-view: the directory nosuch/a.go does not exist: create it, or name another\nRun 'mcp-view --help' for the manual.\n"},
 	} {
 		in, open, err := os.Pipe()

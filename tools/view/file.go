@@ -45,7 +45,7 @@ func (v *viewer) show(ctx context.Context, fs *sandbox.FS, a ask) (*answer, erro
 		case !errors.Is(err, textfile.ErrChanged):
 			return got, err
 		case try == openTries:
-			return nil, toolerr.New(toolerr.Conflict, "%s changes all the time while it is read; try again when its writer has finished", sandbox.EscapeName(a.name))
+			return nil, toolerr.New(toolerr.Conflict, "%s keeps changing while it is read: try again when its writer has finished", sandbox.EscapeName(a.name))
 		}
 	}
 }
@@ -85,7 +85,7 @@ func (v *viewer) showOnce(ctx context.Context, fs *sandbox.FS, a ask) (*answer, 
 		return got, nil
 	}
 	if err := seen.Remember(state.Seen{Path: f.Path, Stamp: f.stamp, Index: *f.index, Ranges: ranges, Told: f.encoding}); err != nil {
-		slog.DebugContext(ctx, "the file is not remembered", "error", err)
+		slog.DebugContext(ctx, "recording the viewed file failed", "error", err)
 	}
 	return got, nil
 }
@@ -113,7 +113,7 @@ func (f *opened) readHead() error {
 	}
 	if f.Stat.Size == 0 && n > 0 {
 		if info, err := f.File.File.Stat(); err == nil && info.Size() == 0 {
-			return toolerr.New(toolerr.SpecialFile, "%s has content but no size: it is a pseudo-file of the system, which view does not read", f.shown)
+			return toolerr.New(toolerr.SpecialFile, "%s has content but no size: view does not read pseudo-files", f.shown)
 		}
 		return textfile.ErrChanged
 	}
@@ -251,7 +251,7 @@ func (f *opened) tag() string {
 		return "values masked"
 	}
 	if f.unread {
-		return "no etag: too large to be read as a whole"
+		return "no etag: file too large"
 	}
 	return "etag=" + f.index.Etag.String()
 }

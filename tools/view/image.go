@@ -89,7 +89,7 @@ func isBMP(head []byte) bool {
 // makes a model's API refuse the whole conversation.
 func loadImage(ctx context.Context, r io.ReaderAt, size int64, format string) (pic *picture, err error) {
 	if size > maxImageFile {
-		return nil, toolerr.New(toolerr.TooLarge, "the %s image takes %d bytes, more than the %d that view decodes", format, size, maxImageFile)
+		return nil, toolerr.New(toolerr.TooLarge, "the %s image has %d bytes, more than the limit of %d", format, size, maxImageFile)
 	}
 	select {
 	case imageWorkers <- struct{}{}:
@@ -112,7 +112,7 @@ func loadImage(ctx context.Context, r io.ReaderAt, size int64, format string) (p
 }
 
 func damaged(format, why string) error {
-	return toolerr.New(toolerr.BinaryFile, "this looks like a %s image but it cannot be decoded: %s; use hex=true to look at its bytes", format, why)
+	return toolerr.New(toolerr.BinaryFile, "the %s image cannot be decoded: %s; use hex=true to see its bytes", format, why)
 }
 
 func prepareImage(ctx context.Context, data []byte, format string) (*picture, error) {
@@ -133,7 +133,7 @@ func prepareImage(ctx context.Context, data []byte, format string) (*picture, er
 	cost := decodedBytes(config, source, format)
 	if cost > maxDecodedBytes {
 		return nil, toolerr.New(toolerr.TooLarge,
-			"the %s image has %d×%d pixels, which is more than view unpacks (%d MiB in memory); scale it down with another program first",
+			"the %s image has %d×%d pixels, more than view decodes (%d MiB in memory): scale it down with another program first",
 			format, config.Width, config.Height, maxDecodedBytes>>20)
 	}
 	if cost > keepMemory {

@@ -24,11 +24,11 @@ func TestSparse(t *testing.T) {
 		}
 	}
 	got := f.text(map[string]any{"file_path": "holes"})
-	require.Contains(t, got, "holes  binary: data of unknown type  1099511627776 bytes  no etag: too large to be read as a whole\n")
+	require.Contains(t, got, "holes  binary: data of unknown type  1099511627776 bytes  no etag: file too large\n")
 	got = f.text(map[string]any{"file_path": "text", "hex": true, "offset": 1<<40 - 16})
 	require.Contains(t, got, "text  bytes 1099511627760-1099511627775 of 1099511627776  hex  no etag")
 	got = f.text(map[string]any{"file_path": "text", "metadata": true})
-	require.Contains(t, got, "text by its first bytes, utf-8")
+	require.Contains(t, got, "text (judged by its first bytes), utf-8")
 	require.Contains(t, got, "size:           1099511627776 bytes")
 	for _, args := range []map[string]any{{"file_path": "text"}, {"file_path": "text", "tail": 3}, {"file_path": "holes", "encoding": "latin-1"}} {
 		res := f.call(args)
@@ -50,7 +50,7 @@ func TestTailSaysAllThatIsBefore(t *testing.T) {
 	var first, last, lines, shown, offset, limit int64
 	_, err := fmt.Sscanf(header, "log  lines %d-%d of %d", &first, &last, &lines)
 	require.NoError(t, err)
-	_, err = fmt.Sscanf(got[strings.LastIndex(got, "note: "):], "note: these are the last %d lines, what fits; view offset=%d limit=%d", &shown, &offset, &limit)
+	_, err = fmt.Sscanf(got[strings.LastIndex(got, "note: "):], "note: only the last %d lines fit; before them: view offset=%d limit=%d", &shown, &offset, &limit)
 	require.NoError(t, err)
 	require.Equal(t, []int64{60_000, 60_000, 10_001, first - 10_001}, []int64{last, lines, offset, limit})
 }
@@ -74,7 +74,7 @@ func TestPathsHaveTheirOwnRanges(t *testing.T) {
 	for name, value := range map[string]any{"offset": 2, "limit": 1, "tail": 1, "section": "x"} {
 		res := f.call(map[string]any{"paths": list, name: value})
 		require.Equal(t, toolerr.InvalidParams, res.Code, name)
-		require.Contains(t, res.Text, "each of paths")
+		require.Contains(t, res.Text, "in each item")
 	}
 	require.Contains(t, f.text(map[string]any{"file_path": "a.txt", "limit": 1, "paths": list}), "lines 1-3 of 3")
 }

@@ -33,7 +33,7 @@ func (f *opened) image(ctx context.Context, format string) (*answer, error) {
 // pdf shows the text of the asked pages.
 func (f *opened) pdf(ctx context.Context) (*answer, error) {
 	if f.section != "" || f.tail > 0 {
-		return nil, toolerr.New(toolerr.InvalidParams, "%s is a PDF: offset and limit choose pages, section and tail do not apply", f.shown)
+		return nil, toolerr.New(toolerr.InvalidParams, "%s is a PDF: offset and limit select pages; section and tail are not supported", f.shown)
 	}
 	first, count := min(max(f.offset, 1), 1<<30), int64(defaultPages)
 	if f.limit > 0 {
@@ -46,7 +46,7 @@ func (f *opened) pdf(ctx context.Context) (*answer, error) {
 	m := f.meta("pdf")
 	m.Lines = int64(document.Total)
 	if len(document.Pages) == 0 {
-		return &answer{text: fmt.Sprintf("%s  pdf  no pages from %d on: there are %d  %s\n", f.shown, first, document.Total, f.tag()), meta: m}, nil
+		return &answer{text: fmt.Sprintf("%s  pdf  no page %d, %d in total  %s\n", f.shown, first, document.Total, f.tag()), meta: m}, nil
 	}
 	room := max(f.budget-noteRoom, f.budget/2)
 	var text strings.Builder
@@ -57,7 +57,7 @@ func (f *opened) pdf(ctx context.Context) (*answer, error) {
 			if shown > 0 {
 				break
 			}
-			block = clip(block, max(room-80, 80)) + "\nnote: the rest of this page does not fit\n"
+			block = clip(block, max(room-80, 80)) + "\nnote: the rest of this page is cut\n"
 		}
 		text.WriteString(block)
 		shown++
@@ -69,7 +69,7 @@ func (f *opened) pdf(ctx context.Context) (*answer, error) {
 	}
 	header := fmt.Sprintf("%s  pdf  pages %d-%d of %d  %d bytes  %s\n", f.shown, m.First, m.Last, document.Total, f.Stat.Size, f.tag())
 	if m.Truncated {
-		fmt.Fprintf(&text, "note: %d more pages follow; to go on: view offset=%d\n", m.Lines-m.Last, m.NextOffset)
+		fmt.Fprintf(&text, "note: %d more pages; next: view offset=%d\n", m.Lines-m.Last, m.NextOffset)
 	}
 	return &answer{text: header + text.String(), meta: m}, nil
 }

@@ -50,7 +50,7 @@ func TestMinifiedFiles(t *testing.T) {
 		if test.chars == 200 {
 			require.Less(t, len(text), 60*(2*200+8)+1000, "%v", test.args)
 			require.Contains(t, text, "cut after 200 characters", "%v", test.args)
-			require.Contains(t, text, "limit=1 shows 2000 characters of one", "%v", test.args)
+			require.Contains(t, text, "limit=1 shows 2000 characters of a line", "%v", test.args)
 		}
 	}
 }

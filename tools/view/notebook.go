@@ -134,23 +134,23 @@ type nbMetadata struct {
 // a time: decoded, cells take many times what they do in the file.
 func renderNotebook(ctx context.Context, r io.Reader, size int64) (*notebook, error) {
 	if size > maxNotebook {
-		return nil, toolerr.New(toolerr.TooLarge, "the notebook takes %d bytes, more than the %d that view decodes", size, maxNotebook)
+		return nil, toolerr.New(toolerr.TooLarge, "the notebook has %d bytes, more than the limit of %d", size, maxNotebook)
 	}
 	n := nbReader{json: json.NewDecoder(&cancelledReader{ctx, r})}
 	err := n.members(n.top)
 	if err == nil {
 		if _, end := n.json.Token(); end != io.EOF {
-			err = errors.New("there is more behind it")
+			err = errors.New("data after the JSON value")
 		}
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	if err != nil {
-		return nil, toolerr.New(toolerr.BadEncoding, "this is not a notebook's JSON: %w", err)
+		return nil, toolerr.New(toolerr.BadEncoding, "invalid notebook JSON: %w", err)
 	}
 	if n.book.Format == 0 && n.book.Cells == 0 {
-		return nil, toolerr.New(toolerr.BadEncoding, "this JSON has neither cells nor nbformat: it is not a notebook")
+		return nil, toolerr.New(toolerr.BadEncoding, "not a notebook: the JSON has neither cells nor nbformat")
 	}
 	n.book.Text = n.out.String()
 	n.book.Language = cmp.Or(n.metadata.Language.Name, n.metadata.Kernel.Language, n.book.Language)
@@ -182,7 +182,7 @@ func (n *nbReader) inside(open json.Delim, part func() error) error {
 	case err != nil || token == nil:
 		return err
 	case token != open:
-		return fmt.Errorf("%v where %v should be", token, open)
+		return fmt.Errorf("got %v, want %v", token, open)
 	}
 	for n.json.More() {
 		if err := part(); err != nil {

@@ -82,7 +82,7 @@ func pdfText(ctx context.Context, f *os.File, first, count int) (*pdfDocument, e
 	}
 	var document pdfDocument
 	if err != nil || json.Unmarshal(out, &document) != nil {
-		return nil, toolerr.New(toolerr.BinaryFile, "the PDF is damaged or too complex: its reader gave up (%s); use hex=true to look at its bytes", workerFault(err))
+		return nil, toolerr.New(toolerr.BinaryFile, "the PDF is damaged or too complex: its parser failed (%s); use hex=true to see its bytes", workerFault(err))
 	}
 	if document.Error != "" {
 		return nil, toolerr.New(document.Code, "%s", document.Error)
@@ -122,7 +122,7 @@ func workerFault(err error) string {
 	case err != nil:
 		return strings.TrimSpace(err.Error())
 	}
-	return "it said nothing"
+	return "no error output"
 }
 
 // boundedWriter fails once more than left bytes are written.

@@ -65,15 +65,15 @@ func readPDF(file io.ReaderAt, size int64, first, count int) (document *pdfDocum
 	}
 	defer func() {
 		if fault := recover(); fault != nil {
-			document = fail(toolerr.BinaryFile, "the PDF is damaged: %s; use hex=true to look at its bytes", shortFault(fault))
+			document = fail(toolerr.BinaryFile, "the PDF is damaged: %s; use hex=true to see its bytes", shortFault(fault))
 		}
 	}()
 	reader, err := openPDF(file, size)
 	switch {
 	case errors.Is(err, pdf.ErrInvalidPassword), err != nil && strings.Contains(err.Error(), "ncrypt"):
-		return fail(toolerr.PermissionDenied, "the PDF is encrypted and needs a password, which view does not take; decrypt it with another program first")
+		return fail(toolerr.PermissionDenied, "the PDF is encrypted and needs a password: decrypt it with another program first")
 	case err != nil:
-		return fail(toolerr.BinaryFile, "the PDF is damaged: %s; use hex=true to look at its bytes", shortFault(err))
+		return fail(toolerr.BinaryFile, "the PDF is damaged: %s; use hex=true to see its bytes", shortFault(err))
 	}
 	pages, total := findPages(reader, first, count)
 	document = &pdfDocument{Total: total, Pages: []pdfPage{}}

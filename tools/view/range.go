@@ -88,7 +88,7 @@ func (r lineRange) span() (s span, named string, err error) {
 			continue
 		}
 		if named == "view_range" {
-			return s, "", toolerr.New(toolerr.InvalidParams, "view_range and %s both name lines: give only offset and limit", end.name)
+			return s, "", toolerr.New(toolerr.InvalidParams, "view_range and %s both select lines: give only offset and limit", end.name)
 		}
 		*end.to = *end.value + 1 - end.base
 		switch {
@@ -116,7 +116,7 @@ func (r lineRange) apply(ctx context.Context, offset, limit *int64) error {
 	}
 	if r.Entire {
 		if named != "" || *offset > 0 || *limit > 0 {
-			mcpkit.NoteFirstf(ctx, "should_read_entire_file is true: the range that was given is ignored")
+			mcpkit.NoteFirstf(ctx, "should_read_entire_file is true: the range is ignored")
 		}
 		*offset, *limit = 0, 0
 		return nil
@@ -135,7 +135,7 @@ func (r lineRange) apply(ctx context.Context, offset, limit *int64) error {
 	}
 	count := s.count()
 	if *offset > 0 && *offset != s.first || *limit > 0 && *limit != count {
-		return toolerr.New(toolerr.InvalidParams, "%s and offset or limit name different lines: give only offset and limit", named)
+		return toolerr.New(toolerr.InvalidParams, "%s and offset or limit select different lines: give only offset and limit", named)
 	}
 	*offset, *limit = s.first, count
 	if count == toTheEnd {
@@ -152,7 +152,7 @@ func (r lineRange) headless() bool {
 }
 
 func (s span) backwards() error {
-	return toolerr.New(toolerr.InvalidParams, "the range ends at line %d, before its first line %d", s.last, s.first)
+	return toolerr.New(toolerr.InvalidParams, "the range ends at line %d, before its start at line %d", s.last, s.first)
 }
 
 // count returns how many lines or pages the span has; toTheEnd where it has
@@ -204,7 +204,7 @@ func (f *opened) usePages(ctx context.Context) error {
 		return nil
 	}
 	if f.offset > 0 || f.limit > 0 {
-		return toolerr.New(toolerr.InvalidParams, "pages, and offset or limit, both name pages: give only offset and limit")
+		return toolerr.New(toolerr.InvalidParams, "pages and offset or limit both select pages: give only offset and limit")
 	}
 	f.offset, f.limit = f.pages.first, f.pages.count()
 	return nil

@@ -35,7 +35,7 @@ func (v *viewer) scan(ctx context.Context, f *opened) error {
 	case err != nil:
 		return err
 	case f.Stat.Size > maxScan && whole:
-		return toolerr.New(toolerr.TooLarge, "%s has %d bytes, and view reads text of up to %d; hex=true shows any part of it, offset and limit are bytes then",
+		return toolerr.New(toolerr.TooLarge, "%s has %d bytes, and view reads text up to %d; hex=true shows any part, with offset and limit in bytes",
 			f.shown, f.Stat.Size, int64(maxScan))
 	case f.Stat.Size > maxScan:
 		return f.glance(ctx)

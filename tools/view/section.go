@@ -24,14 +24,14 @@ type section struct {
 // regard to case, as a link's anchor, or by a part that only one has.
 func findSection(name string, text []byte, want string) (section, error) {
 	if len(text) > maxOutline {
-		return section{}, toolerr.New(toolerr.TooLarge, "%s has %d bytes, and sections are looked for in up to %d; use offset and limit", name, len(text), maxOutline)
+		return section{}, toolerr.New(toolerr.TooLarge, "%s has %d bytes, and section works up to %d; use offset and limit", name, len(text), maxOutline)
 	}
 	symbols := outline(name, text)
 	asked := strings.TrimSpace(want)
 	level := len(asked) - len(strings.TrimLeft(asked, "#"))
 	bare := strings.TrimSpace(asked[level:])
 	if bare == "" {
-		return section{}, toolerr.New(toolerr.InvalidParams, "section is empty: name a heading or a symbol of %s", name)
+		return section{}, toolerr.New(toolerr.InvalidParams, "section is empty: give a heading or a symbol of %s", name)
 	}
 	if level > 0 { // "## Install" asks for that level first
 		exact := pick(symbols, func(s symbol) bool { return strings.TrimRight(s.Text, " #") == strings.TrimRight(asked, " #") })
@@ -76,14 +76,14 @@ func chosen(found []symbol, asked string) (section, error) {
 	result := section{Name: s.Name, First: max(1, s.Start), Last: max(s.Line, s.End)}
 	var notes []string
 	if asked != "" && s.Name != asked && lastPart(s.Name) != asked {
-		notes = append(notes, fmt.Sprintf("section %q is the nearest to %q", clip(s.Name, 80), clip(asked, 80)))
+		notes = append(notes, fmt.Sprintf("section %q is the closest to %q", clip(s.Name, 80), clip(asked, 80)))
 	}
 	if len(found) > 1 {
 		var lines []string
 		for _, other := range found[1:min(len(found), 9)] {
 			lines = append(lines, fmt.Sprint(other.Line))
 		}
-		notes = append(notes, fmt.Sprintf("%d sections have this name; the others begin at lines %s", len(found), strings.Join(lines, ", ")))
+		notes = append(notes, fmt.Sprintf("%d sections have this name; others at lines %s", len(found), strings.Join(lines, ", ")))
 	}
 	result.Note = strings.Join(notes, "; ")
 	return result, nil
@@ -123,13 +123,13 @@ func noSection(name string, text []byte, symbols []symbol, asked string) error {
 		lines++
 	}
 	if len(symbols) == 0 {
-		return toolerr.New(toolerr.NotFound, "no section %q: no headings or symbols were found in %s (%d lines); use offset and limit", clip(asked, 80), name, lines)
+		return toolerr.New(toolerr.NotFound, "no section %q: no headings or symbols found in %s (%d lines); use offset and limit", clip(asked, 80), name, lines)
 	}
 	message := fmt.Sprintf("no section %q in %s (%d lines).", clip(asked, 80), name, lines)
 	if near := nearNames(symbols, asked); len(near) > 0 {
 		message += " Did you mean " + strings.Join(near, ", ") + "?"
 	}
-	message += " Sections that exist:\n" + renderOutline(symbols, 4000)
+	message += " Sections:\n" + renderOutline(symbols, 4000)
 	return toolerr.New(toolerr.NotFound, "%s", strings.TrimRight(message, "\n"))
 }
 

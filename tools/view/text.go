@@ -104,7 +104,7 @@ func (f *opened) reread(ctx context.Context) (*textfile.Index, error) {
 // masked shows a settings file without its values.
 func (f *opened) masked(ctx context.Context) (*answer, error) {
 	if f.Stat.Size > maxMasked {
-		return nil, toolerr.New(toolerr.TooLarge, "%s has %d bytes; its values have to be masked, which view does up to %d", f.shown, f.Stat.Size, maxMasked)
+		return nil, toolerr.New(toolerr.TooLarge, "%s has %d bytes; masking its values is limited to %d", f.shown, f.Stat.Size, maxMasked)
 	}
 	raw, err := readAll(f, 0, f.Stat.Size)
 	if err != nil {
@@ -198,7 +198,7 @@ func (p *page) show() (*answer, []state.Range, error) {
 	}
 	if b.first > asked {
 		got.meta.Truncated = true
-		notes = append(notes, fmt.Sprintf("these are the last %d lines, what fits; view offset=%d limit=%d shows those before", b.last-b.first+1, asked, b.first-asked))
+		notes = append(notes, fmt.Sprintf("only the last %d lines fit; before them: view offset=%d limit=%d", b.last-b.first+1, asked, b.first-asked))
 	}
 	got.meta.Truncated = got.meta.Truncated || b.last < wanted || !p.ranged() && b.last < p.index.Lines
 	if got.meta.Truncated && b.last < p.index.Lines {
@@ -242,7 +242,7 @@ func (p *page) title() string {
 }
 
 func (p *page) pastEnd(first int64) *answer {
-	return &answer{text: fmt.Sprintf("%s  no lines from %d on: there are %d  %s\nnote: offset=%d is past the end; view offset=%d shows the last lines\n",
+	return &answer{text: fmt.Sprintf("%s  no line %d, %d in total  %s\nnote: offset=%d is past the end; view offset=%d shows the last lines\n",
 		p.title(), first, p.index.Lines, p.end(), first, max(1, p.index.Lines-19))}
 }
 
@@ -254,9 +254,9 @@ func (p *page) more(last, wanted int64) string {
 	}
 	left := p.index.Lines - last
 	if last < wanted && wanted < p.index.Lines {
-		return fmt.Sprintf("cut here to fit: %d of the lines asked for and %d in all follow; to go on: %s", wanted-last, left, next)
+		return fmt.Sprintf("cut to fit: %d more requested lines, %d in total; next: %s", wanted-last, left, next)
 	}
-	return fmt.Sprintf("%d more lines follow; to go on: %s", left, next)
+	return fmt.Sprintf("%d more lines; next: %s", left, next)
 }
 
 // whole returns all of the text, or nil when it is too long for symbols.
@@ -282,7 +282,7 @@ func (p *page) find(b *body) (notes []string, err error) {
 		return nil, err
 	}
 	if text == nil {
-		return nil, toolerr.New(toolerr.TooLarge, "%s has %d bytes, and sections are looked for in up to %d; use offset and limit", p.shown, p.index.Size, maxOutline)
+		return nil, toolerr.New(toolerr.TooLarge, "%s has %d bytes, and section works up to %d; use offset and limit", p.shown, p.index.Size, maxOutline)
 	}
 	found, err := findSection(p.shown, text, p.section)
 	if err != nil {

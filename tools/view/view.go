@@ -55,17 +55,17 @@ type part struct {
 
 // meta is the result's metadata.
 type meta struct {
-	Path       string `json:"path,omitempty" jsonschema:"the file, as it can be given back"`
+	Path       string `json:"path,omitempty" jsonschema:"the file's path, usable in later calls"`
 	Type       string `json:"type,omitempty" jsonschema:"image, pdf, notebook, binary, directory or empty; missing: text"`
 	Size       int64  `json:"size,omitempty" jsonschema:"bytes"`
-	Lines      int64  `json:"lines,omitempty" jsonschema:"lines the file has (PDF: pages)"`
+	Lines      int64  `json:"lines,omitempty" jsonschema:"lines in the file (PDF: pages)"`
 	First      int64  `json:"first,omitempty" jsonschema:"first line shown"`
 	Last       int64  `json:"last,omitempty" jsonschema:"last line shown"`
 	Encoding   string `json:"encoding,omitempty" jsonschema:"missing: utf-8"`
 	Ending     string `json:"ending,omitempty" jsonschema:"crlf, cr or mixed; missing: lf"`
 	Etag       string `json:"etag,omitempty" jsonschema:"hash of the content"`
 	Masked     bool   `json:"masked,omitempty" jsonschema:"values are hidden"`
-	Truncated  bool   `json:"truncated,omitempty" jsonschema:"there is more than shown"`
+	Truncated  bool   `json:"truncated,omitempty" jsonschema:"not all is shown"`
 	NextOffset int64  `json:"next_offset,omitempty" jsonschema:"offset that continues"`
 	Files      int    `json:"files,omitempty" jsonschema:"files asked for with paths"`
 	Failed     int    `json:"failed,omitempty" jsonschema:"files that could not be shown"`
@@ -148,7 +148,7 @@ func (v *viewer) call(ctx context.Context, args arguments) (*mcpkit.Result, erro
 // asksOf checks the arguments and spreads them over the files.
 func asksOf(ctx context.Context, args arguments) ([]ask, error) {
 	if args.Command != "" && args.Command != "view" {
-		return nil, toolerr.New(toolerr.InvalidParams, "view only shows files; for the command %s use the tool edit or replace", sandbox.EscapeName(args.Command))
+		return nil, toolerr.New(toolerr.InvalidParams, "view only reads files: for command %s use edit or replace", sandbox.EscapeName(args.Command))
 	}
 	if err := args.apply(ctx, &args.Offset, &args.Limit); err != nil {
 		return nil, err
@@ -186,15 +186,15 @@ func asksOf(ctx context.Context, args arguments) ([]ask, error) {
 	}
 	switch {
 	case len(asks) == 0:
-		return nil, toolerr.New(toolerr.MissingParameter, "file_path is missing: name the file to view, or several in paths")
+		return nil, toolerr.New(toolerr.MissingParameter, "file_path is missing: name the file to read, or several in paths")
 	case len(asks) > maxPaths:
-		return nil, toolerr.New(toolerr.InvalidParams, "paths names %d files; at most %d go into one call", len(asks), maxPaths)
+		return nil, toolerr.New(toolerr.InvalidParams, "paths has %d files: one call takes at most %d", len(asks), maxPaths)
 	case args.FilePath == "" && (args.Offset > 0 || args.Limit > 0 || args.Tail > 0 || args.Section != ""):
-		return nil, toolerr.New(toolerr.InvalidParams, "offset, limit, tail and section are for file_path: give offset and limit in each of paths")
+		return nil, toolerr.New(toolerr.InvalidParams, "offset, limit, tail and section apply to file_path: with paths, give offset and limit in each item")
 	case args.Tail > 0 && args.Offset > 0:
-		return nil, toolerr.New(toolerr.InvalidParams, "offset and tail exclude each other: offset counts from the beginning, tail from the end")
+		return nil, toolerr.New(toolerr.InvalidParams, "offset and tail cannot be combined: offset counts from the start, tail from the end")
 	case args.Section != "" && (args.Tail > 0 || args.Offset > 0):
-		return nil, toolerr.New(toolerr.InvalidParams, "section excludes offset and tail: view the section, or lines by number")
+		return nil, toolerr.New(toolerr.InvalidParams, "section cannot be combined with offset or tail")
 	}
 	return asks, nil
 }
@@ -214,7 +214,7 @@ func (v *viewer) several(ctx context.Context, fs *sandbox.FS, asks []ask, budget
 		left := budget - text.Len()
 		if left < tokenRoom && i > 0 {
 			m.Truncated = true
-			fmt.Fprintf(&text, "\nnote: %d more files do not fit; view %s and what follows in another call\n", len(asks)-i, sandbox.EscapeName(a.name))
+			fmt.Fprintf(&text, "\nnote: %d more files do not fit; view %s and the rest in another call\n", len(asks)-i, sandbox.EscapeName(a.name))
 			break
 		}
 		a.budget = max(left/(len(asks)-i), min(left, tokenRoom))
@@ -235,7 +235,7 @@ func (v *viewer) several(ctx context.Context, fs *sandbox.FS, asks []ask, budget
 		m.Truncated = m.Truncated || shown.meta.Truncated
 	}
 	if m.Failed == len(asks) {
-		return nil, toolerr.New(toolerr.CodeOf(first), "none of the %d files could be shown:\n%s", len(asks), text.String())
+		return nil, toolerr.New(toolerr.CodeOf(first), "none of the %d files could be read:\n%s", len(asks), text.String())
 	}
 	result.Text, result.Meta = text.String(), m
 	return result, nil
