@@ -46,7 +46,7 @@ func (p *plan) decide(ctx context.Context, fs *sandbox.FS) (*rewrite.After, erro
 		return nil, toolerr.New(toolerr.InvalidParams, "%s has masked values and therefore no etag: leave etag out", b.Shown)
 	}
 	if b.Masked && b.Exists && p.Encoding != "" && p.Encoding != string(b.Index.Encoding) {
-		return nil, toolerr.New(toolerr.InvalidParams, "%s has hidden values, and is written in its own encoding only: leave encoding out", b.Shown)
+		return nil, toolerr.New(toolerr.InvalidParams, "%s has masked values and is only written in its own encoding: leave encoding out", b.Shown)
 	}
 	if err := p.readOld(ctx); err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func (p *plan) certain() error {
 	if guess.ProvesText(known, text) {
 		return nil
 	}
-	return toolerr.New(toolerr.BadEncoding, "%s: the file's encoding is a guess, and content depends on it: it may be %s. Nothing was written. View the file with encoding=… to see which is right, then call again with that encoding", p.before.Shown, guess).
+	return toolerr.New(toolerr.BadEncoding, "%s: the file's encoding is a guess (it may be %s), and content depends on it; nothing was written. View the file with encoding=… to find the right one, then call again with that encoding", p.before.Shown, guess).
 		With("candidates", append([]textfile.Encoding{guess.Encoding}, guess.Rivals...))
 }
 
@@ -115,17 +115,17 @@ func (p *plan) allowed() error {
 	b := p.before
 	switch {
 	case p.requireView && b.Exists && b.Seen == nil && p.Etag == "":
-		return toolerr.New(toolerr.NotViewed, "%s exists and was not viewed yet, nothing was written: view it first, then replace it (this server was started with --require-view)", b.Shown)
+		return toolerr.New(toolerr.NotViewed, "%s exists but has not been viewed yet, nothing was written: view it first, then replace it (this server runs with --require-view)", b.Shown)
 	case p.Overwrite:
 		return nil
 	case !b.Exists && p.Etag != "":
-		return toolerr.New(toolerr.Stale, "%s does not exist (any more), so it is not the version etag=%s; nothing was written. To create it, leave etag out.", b.Shown, p.Etag)
+		return toolerr.New(toolerr.Stale, "%s does not exist, so etag=%s does not match; nothing was written. To create it, leave etag out.", b.Shown, p.Etag)
 	case !b.Exists:
 		return nil
 	case p.Etag != "" && !b.Etag.Matches(p.Etag), p.Etag == "" && b.Seen != nil && !b.Fresh():
 		return p.stale()
 	case p.old.Binary:
-		return toolerr.New(toolerr.BinaryFile, "%s is not a text file (%d bytes), nothing was written: to replace it by text all the same, call again with overwrite=true", b.Shown, b.Stat.Size)
+		return toolerr.New(toolerr.BinaryFile, "%s is a binary file (%d bytes), nothing was written: to replace it with text anyway, call again with overwrite=true", b.Shown, b.Stat.Size)
 	}
 	return nil
 }
@@ -134,30 +134,30 @@ func (p *plan) allowed() error {
 func (p *plan) stale() error {
 	b := p.before
 	if b.Masked {
-		return toolerr.New(toolerr.Stale, "%s changed since it was viewed, nothing was written. View it again, or call again with overwrite=true, which loses that change.", b.Shown)
+		return toolerr.New(toolerr.Stale, "%s changed since you viewed it; nothing was written. View it again, or call again with overwrite=true, which discards that change.", b.Shown)
 	}
 	was := p.Etag
 	if was == "" {
 		was = b.Seen.Index.Etag.String()
 	}
-	what, when, then := "View it to see what it is now.", "changed since you saw it", "then"
+	what, when, then := "View it to see the current content.", "changed since you viewed it", "then"
 	if b.Seen == nil || !b.Seen.Index.Etag.Matches(was) {
-		when, then = "is not the version you named", "named"
+		when, then = "does not have the etag you gave", "given"
 	}
 	if b.Seen != nil && b.Seen.Index.Etag.Matches(was) {
 		if d := b.Since(sinceLines); d.Text != "" {
-			what = fmt.Sprintf("Since you saw it (+%d -%d lines):\n%s", d.Added, d.Removed, d.Text)
+			what = fmt.Sprintf("Since you viewed it (+%d -%d lines):\n%s", d.Added, d.Removed, d.Text)
 			if d.Cut > 0 {
 				what += fmt.Sprintf("(%d more lines; view the file to see all)\n", d.Cut)
 			}
 			if d.Partial {
-				what += "(only lines that were shown are compared; others may differ, too)\n"
+				what += "(only lines you viewed are compared; others may differ too)\n"
 			}
 		} else if d.Partial {
-			what = "The change is not in the lines that you were shown: view it to see what it is now."
+			what = "The change is not in the lines you viewed: view it to see the current content."
 		}
 	}
-	return toolerr.New(toolerr.Stale, "%s %s: etag=%s %s, etag=%s now; nothing was written.\nTo go on, put what changed into content and call again with etag=%s; overwrite=true writes content as it is, and that change is lost.\n%s",
+	return toolerr.New(toolerr.Stale, "%s %s: etag=%s %s, etag=%s now; nothing was written.\nTo continue, merge the change into content and call again with etag=%s, or discard it with overwrite=true.\n%s",
 		b.Shown, when, was, then, b.Etag, b.Etag, strings.TrimSuffix(what, "\n")).With("etag", b.Etag.String())
 }
 
@@ -169,10 +169,10 @@ const maxJudged = 1 << 20
 func (p *plan) judge(done *rewrite.Outcome) {
 	b := p.before
 	if before := p.oldLines; b.Exists && !p.old.Binary && done.Index.Lines*2 < before {
-		p.warn("the file has %s now and had %d: if content was meant to be only a part of it, undo and use edit", wording.Count(done.Index.Lines, "line"), before)
+		p.warn("the file now has %s and had %d: if content was only part of the file, undo and use edit", wording.Count(done.Index.Lines, "line"), before)
 	}
 	if n := literalNewlines(p.Content); n > 0 {
-		p.warn(`content has no line break, but %d times a backslash and an n: in JSON a line break is \n with one backslash`, n)
+		p.warn(`content has no line break, but a backslash followed by n %d times: in JSON a line break is \n with one backslash`, n)
 	}
 	if len(p.Content) <= maxJudged && !b.Masked {
 		if warning := lint.Omission(p.Content, ""); warning != "" {
@@ -188,7 +188,7 @@ func (p *plan) judge(done *rewrite.Outcome) {
 	}
 	switch {
 	case looks.Binary:
-		p.warn("content has control characters, so that the file is not taken for text: view will not show it")
+		p.warn("content has control characters that make the file binary: view will not show it")
 	case looks.Encoding != p.form.encoding && looks.Encoding != textfile.UTF8:
 		p.warn("the file is written as %s, but looks like %s; give view the encoding", p.form.encoding, looks.Encoding)
 	}

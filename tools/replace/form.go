@@ -42,24 +42,24 @@ func (p *plan) chooseForm(fs *sandbox.FS, content string) {
 	if b.Exists && !p.old.Binary && len(b.Content) > p.old.BOM {
 		p.form = form{
 			encoding: p.old.Encoding, guessed: p.old.Guessed, bom: p.old.BOM > 0, ending: dominant(p.oldText),
-			why: fmt.Sprintf("the file is written in %s, and stays so: use characters that it has, or have it converted first", p.old.Encoding),
+			why: fmt.Sprintf("the file keeps its encoding %s: use characters that it has, or convert the file first", p.old.Encoding),
 		}
 		if p.form.guessed {
-			p.form.why = "that is only a guess at the file's encoding: view the file with encoding=… to see which is right, then call again with that encoding"
+			p.form.why = "the file's encoding is a guess: view the file with encoding=… to find the right one, then call again with that encoding"
 		}
 	} else {
 		p.newForm(fs)
 	}
 	if e := textfile.Encoding(p.Encoding); e != "" && e != p.form.encoding {
 		p.form.encoding, p.form.guessed, p.form.bom = e, false, e.Wide()
-		p.form.why = fmt.Sprintf("encoding asks for %s", e)
+		p.form.why = fmt.Sprintf("encoding is %s", e)
 		if p.old.Encoding != "" && len(p.oldText) > 0 {
 			p.note("converted from %s to %s", p.old.Encoding, e)
 		}
 	}
 	if rest, ok := strings.CutPrefix(content, byteOrderMark); ok && (p.form.bom || b.Exists && len(b.Content) > 0) {
 		if !p.form.bom {
-			p.note("the byte order mark of content is left out, since the file has none")
+			p.note("the byte order mark of content was removed, because the file has none")
 		}
 		content = rest
 	}
@@ -74,21 +74,21 @@ func (p *plan) newForm(fs *sandbox.FS) {
 		p.form.encoding, p.form.bom = p.old.Encoding, true
 	} else if wanted.Encoding != "" {
 		p.form.encoding = wanted.Encoding
-		p.form.why = fmt.Sprintf("%s asks for %s", wanted.EncodingFrom, wanted.Encoding)
+		p.form.why = fmt.Sprintf("%s sets %s", wanted.EncodingFrom, wanted.Encoding)
 		if wanted.BOM {
-			p.note("written as %s with a byte order mark, as %s asks", wanted.Encoding, wanted.EncodingFrom)
+			p.note("written as %s with a byte order mark (from %s)", wanted.Encoding, wanted.EncodingFrom)
 		} else if wanted.Encoding != textfile.UTF8 {
-			p.note("written as %s, as %s asks", wanted.Encoding, wanted.EncodingFrom)
+			p.note("written as %s (from %s)", wanted.Encoding, wanted.EncodingFrom)
 		}
 	}
 	if wanted.Unknown != "" {
-		p.note("%s, which is not known here, so the file is %s", wanted.Unknown, p.form.encoding)
+		p.note("%s, an unknown encoding, so the file is written as %s", wanted.Unknown, p.form.encoding)
 	}
 	if wanted.Ending != "" && wanted.Ending != "\n" {
-		p.note("lines end in %s, as %s asks", nameOf(wanted.Ending), wanted.EndingFrom)
+		p.note("lines end in %s (from %s)", nameOf(wanted.Ending), wanted.EndingFrom)
 	}
 	if wanted.FinalNewline && p.Content != "" && !strings.HasSuffix(p.Content, "\n") {
-		p.note(".editorconfig wants a final newline, which content does not have; it was not added")
+		p.note(".editorconfig sets insert_final_newline, but content has no final newline; none was added")
 	}
 }
 
@@ -121,7 +121,7 @@ func (p *plan) endings(content string) string {
 			return content
 		}
 		if p.form.ending != "\r\n" {
-			p.note("%s of content ended in crlf; they are written with %s, as %s", wording.Count(int64(returns), "line"), nameOf(p.form.ending), p.like())
+			p.note("%s of content ended in crlf and were written with %s, as %s", wording.Count(int64(returns), "line"), nameOf(p.form.ending), p.like())
 		}
 		content = strings.ReplaceAll(content, "\r\n", "\n")
 	}
@@ -134,9 +134,9 @@ func (p *plan) endings(content string) string {
 // like says what the new content is written like.
 func (p *plan) like() string {
 	if p.before.Exists && len(p.before.Content) > 0 {
-		return "the rest of the file was"
+		return "in the rest of the file"
 	}
-	return "the directory's settings ask"
+	return "the directory's settings say"
 }
 
 // readOld finds out how the existing file is written.

@@ -1,5 +1,5 @@
-// Mcp-replace is an MCP server with one tool, replace, that writes a whole
-// file: a new one, or new content for one that exists.
+// Mcp-replace is an MCP server with one tool, replace, that writes whole files:
+// a new file, or new content for an existing one.
 //
 //	mcp-replace [DIR…] [flags]
 //
@@ -7,18 +7,18 @@
 // a DIR or --root the roots come from MCP_ROOT, CLAUDE_PROJECT_DIR, the
 // client, or the working directory.
 //
-// A file is replaced all or nothing: whenever the process dies, the name
-// leads to the old file or to the new one. Encoding, byte order mark, line
-// endings, mode and owner stay. A file that changed since it was seen is not
-// overwritten unless told to; what was overwritten can be brought back with
-// undo of mcp-edit. To try it:
+// Files are replaced atomically: if the process dies, the name leads to the old
+// file or to the new one. Encoding, byte order mark, line endings, mode and owner
+// are kept. A file that changed since it was viewed is only overwritten with
+// overwrite=true; undo=true of mcp-edit restores overwritten content. To try it:
 //
 //	mcp-replace --call '{"file_path":"notes/today.md","content":"# Today\n"}'
 //	mcp-replace --call '{"file_path":"go.mod","content":"module x\n","dry_run":true}'
 //
-// --require-view refuses to overwrite what was never viewed, --keep-hardlinks
-// writes a file with several names in place. The values of .env and .npmrc
-// files are hidden: *** in the content keeps the value that it stands for.
+// With --require-view, existing files must be viewed before they are
+// overwritten. With --keep-hardlinks, a file with several names is written in
+// place. Values in .env and .npmrc files are masked: *** in content keeps the
+// masked value.
 package main
 
 import (
@@ -35,9 +35,9 @@ var source string
 
 func main() {
 	cmd := mcpkit.NewCommand("replace", "Write file", source)
-	cmd.Instructions = "replace writes whole files; to change a part of one, use edit. " +
+	cmd.Instructions = "replace writes whole files; to change part of a file, use edit. " +
 		"Paths are relative to the first root, or absolute. " +
-		"A file that changed since you saw it is refused with what changed."
+		"If a file changed since you viewed it, the call fails and shows the change."
 	var box sandbox.Config
 	box.AddFlags(cmd.Flags)
 	cmd.Positional, cmd.CheckPositional, cmd.Roots = box.AddRoots, box.CheckRoots, box.Names

@@ -36,7 +36,7 @@ func (p *plan) revealed() (string, error) {
 		}
 		real := lines[line]
 		if len(real) == 0 || len(real) > 1 && len(real) != given[line] {
-			return "", toolerr.New(toolerr.InvalidParams, "line %d of content has ***, which stands for a hidden value of %s, but the file has no such line (or several); nothing was written. Give lines with *** back as view shows them, or give the value itself.", i+1, b.Shown)
+			return "", toolerr.New(toolerr.InvalidParams, "line %d of content has ***, which represents a masked value of %s, but the file has no such line (or several); nothing was written. Copy lines with *** as view shows them, or give the value itself.", i+1, b.Shown)
 		}
 		content[i], kept[i] = real[min(next[line], len(real)-1)], line
 		next[line]++
@@ -48,7 +48,7 @@ func (p *plan) revealed() (string, error) {
 	again := strings.Split(masked(strings.Join(content, "\n")), "\n")
 	for i := range content { // in order, so that equal calls have equal answers
 		if line, ok := kept[i]; ok && (i >= len(again) || again[i] != line) {
-			return "", toolerr.New(toolerr.DeniedPath, "line %d of content would let a hidden value of %s be seen; nothing was written. Keep lines with *** as view shows them, with the lines around them if a value has several.", i+1, b.Shown)
+			return "", toolerr.New(toolerr.DeniedPath, "line %d of content would reveal a masked value of %s; nothing was written. Keep lines with *** as view shows them, with the lines around them if a value has several.", i+1, b.Shown)
 		}
 	}
 	for _, line := range kept {

@@ -110,29 +110,29 @@ func (p *plan) mention(done *rewrite.Outcome) {
 	switch {
 	case !done.After.Executable:
 	case p.DryRun:
-		p.note("would be made executable, since it begins with #!")
+		p.note("would be made executable, because it begins with #!")
 	case done.Written.Stat.Mode&0o111 != 0:
-		p.note("made executable, since it begins with #!")
+		p.note("made executable, because it begins with #!")
 	}
 	if !b.Exists && b.Seen != nil {
-		p.note("there was such a file when you saw it; it had been deleted since")
+		p.note("the file existed when you viewed it and had been deleted since")
 	}
 	if p.form.ending == "" && strings.Contains(p.text, "\r\n") && !b.Exists {
 		p.note("lines end in crlf, as in content")
 	}
 	if p.old.Ending == textfile.Mixed {
-		p.note("lines of the old file ended in lf or crlf; all end in %s now", nameOf(p.form.ending))
+		p.note("the old file mixed lf and crlf; all lines now end in %s", nameOf(p.form.ending))
 	}
 	if p.DryRun || !b.Exists || done.NoUndo != nil {
 		return
 	}
 	switch {
 	case p.lost:
-		p.note("hidden values are replaced or gone; edit with undo=true brings them back")
+		p.note("masked values were replaced or removed; edit with undo=true restores them")
 	case b.Seen == nil && p.Etag == "":
-		p.note("the file had not been viewed; edit with undo=true brings the old content back")
+		p.note("the file had not been viewed; edit with undo=true restores the old content")
 	case p.Overwrite && !b.Fresh() && (p.Etag == "" || !b.Etag.Matches(p.Etag)):
-		p.note("the file had changed since you saw it; edit with undo=true brings that content back")
+		p.note("the file had changed since you viewed it; edit with undo=true restores that content")
 	}
 }
 
@@ -171,9 +171,9 @@ func (p *plan) showDiff(text *strings.Builder, diff textdiff.Diff) {
 		text.WriteByte('\n')
 	}
 	if diff.Cut > 0 {
-		fmt.Fprintf(text, "(%d more lines of the diff; +%d -%d in all)\n", diff.Cut, diff.Added, diff.Removed)
+		fmt.Fprintf(text, "(%d more diff lines; +%d -%d in total)\n", diff.Cut, diff.Added, diff.Removed)
 	}
 	if diff.Text == "" && p.before.Masked && p.before.Exists {
-		text.WriteString("(names and lines are the same; values are not compared)\n")
+		text.WriteString("(same names and lines; values are not compared)\n")
 	}
 }

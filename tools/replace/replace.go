@@ -54,15 +54,15 @@ type arguments struct {
 
 // meta is the result's metadata.
 type meta struct {
-	Path      string `json:"path,omitempty" jsonschema:"the file, as it can be given back"`
+	Path      string `json:"path,omitempty" jsonschema:"the file's path, usable in later calls"`
 	Created   bool   `json:"created,omitempty" jsonschema:"there was no file before"`
-	Unchanged bool   `json:"unchanged,omitempty" jsonschema:"the file had this very content, nothing was written"`
+	Unchanged bool   `json:"unchanged,omitempty" jsonschema:"the file already had this content, nothing was written"`
 	DryRun    bool   `json:"dry_run,omitempty" jsonschema:"nothing was written"`
 	Lines     int64  `json:"lines" jsonschema:"lines of the new content"`
 	Size      int64  `json:"size" jsonschema:"bytes of the new content"`
 	Added     int    `json:"added,omitempty" jsonschema:"lines"`
 	Removed   int    `json:"removed,omitempty" jsonschema:"lines"`
-	Etag      string `json:"etag,omitempty" jsonschema:"hash of the content that the file has now"`
+	Etag      string `json:"etag,omitempty" jsonschema:"hash of the new content"`
 	Warnings  int    `json:"warnings,omitempty" jsonschema:"warnings in the text"`
 }
 
@@ -105,11 +105,11 @@ func (a *arguments) check() error {
 	a.Etag = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(a.Etag), "etag="))
 	switch {
 	case a.Command != "" && a.Command != "create":
-		return toolerr.New(toolerr.InvalidParams, "replace writes a whole file; for the command %s use the tool edit or view", sandbox.EscapeName(a.Command))
+		return toolerr.New(toolerr.InvalidParams, "replace writes a whole file: for command %s use edit or view", sandbox.EscapeName(a.Command))
 	case a.FilePath == "":
 		return toolerr.New(toolerr.MissingParameter, "file_path is empty: name the file to write")
 	case a.Etag != "" && !etagForm.MatchString(a.Etag):
-		return toolerr.New(toolerr.InvalidParams, "etag is not one: it has 8 to 16 hex digits, as the first line of what view shows says; or leave it out")
+		return toolerr.New(toolerr.InvalidParams, "invalid etag: give 8 to 16 hex digits, as in the first line of view's output, or leave it out")
 	case a.Encoding != "":
 		e, err := textfile.ParseEncoding(a.Encoding)
 		if err != nil {
@@ -118,7 +118,7 @@ func (a *arguments) check() error {
 		a.Encoding = string(e)
 	}
 	if len(a.Content) > rewrite.MaxSize {
-		return toolerr.New(toolerr.TooLarge, "content has %d bytes; a file may have %d here (100 MiB)", len(a.Content), rewrite.MaxSize)
+		return toolerr.New(toolerr.TooLarge, "content has %d bytes, more than the limit of %d (100 MiB)", len(a.Content), rewrite.MaxSize)
 	}
 	return nil
 }

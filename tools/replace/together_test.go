@@ -81,18 +81,18 @@ func TestChangedSinceItWasViewed(t *testing.T) {
 	r.put("a.txt", theirs)
 	text := r.refused(toolerr.Stale, "replace", args{"file_path": "a.txt", "content": "mine\n"})
 	require.Equal(t, theirs, r.content("a.txt"))
-	require.Contains(t, text, `Since you saw it (+2 -2 lines):
+	require.Contains(t, text, `Since you viewed it (+2 -2 lines):
 @@ line 10 @@
  line h
  line i
--line 10 as seen
+-line 10 as you saw it
 +changed by somebody
  line k
  line l
 @@ before line 15 @@
  line m
  line n
--line 15 as seen
+-line 15 as you saw it
  line p
  line q
 @@ line 20 @@
@@ -133,14 +133,14 @@ func TestOnlyPartsWereViewed(t *testing.T) {
 	r.ok("view", args{"file_path": "a.txt", "offset": 10, "limit": 5})
 	r.put("a.txt", strings.Replace(before, lines[11]+"\n", "new\n", 1))
 	text := r.refused(toolerr.Stale, "replace", args{"file_path": "a.txt", "content": "x\n"})
-	require.Contains(t, text, "-line 12 as seen\n+new\n")
-	require.Contains(t, text, "others may differ, too")
+	require.Contains(t, text, "-line 12 as you saw it\n+new\n")
+	require.Contains(t, text, "others may differ too")
 
 	r.put("b.txt", before)
 	r.ok("view", args{"file_path": "b.txt", "offset": 10, "limit": 5})
 	r.put("b.txt", strings.Replace(before, lines[20]+"\n", "new\n", 1))
 	text = r.refused(toolerr.Stale, "replace", args{"file_path": "b.txt", "content": "x\n"})
-	require.Contains(t, text, "not in the lines that you were shown")
+	require.Contains(t, text, "not in the lines you viewed")
 }
 
 // TestEditAndReplace: what the one wrote is known to the other, and undo takes
@@ -215,7 +215,7 @@ func TestTwoRoots(t *testing.T) {
 	r.clients["replace"] = mcpkittest.Start(t, mcpkittest.Build(t, "./tools/replace"),
 		"--root", r.root, "--root", second, "--root", closed+":ro", "--state", r.state)
 	require.Contains(t, r.ok("replace", args{"file_path": filepath.Join(second, "sub", "a.txt"), "content": "x\n"}),
-		"note: made the directory "+filepath.ToSlash(filepath.Join(second, "sub")))
+		"note: created the directory "+filepath.ToSlash(filepath.Join(second, "sub")))
 	r.ok("replace", args{"file_path": "to-second", "content": "y\n"})
 	data, err := os.ReadFile(filepath.Join(second, "b.txt"))
 	require.NoError(t, err)
@@ -251,7 +251,7 @@ func TestLongAnswers(t *testing.T) {
 	r.put("a.txt", strings.Repeat(strings.Repeat("x", 5000)+"\n", 500))
 	text := r.ok("replace", args{"file_path": "a.txt", "content": strings.Repeat(strings.Repeat("y", 5000)+"\n", 500)})
 	require.Less(t, len(text), 24<<10)
-	require.Contains(t, text, "more lines of the diff; +500 -500 in all)")
+	require.Contains(t, text, "more diff lines; +500 -500 in total)")
 	body := 0
 	for line := range strings.Lines(text) {
 		if strings.HasPrefix(line, "-x") || strings.HasPrefix(line, "+y") {

@@ -143,7 +143,7 @@ func (w *Wanted) encoding(charset, from string) {
 	name, mark := strings.CutSuffix(strings.ToLower(charset), "-bom")
 	encoding, err := textfile.ParseEncoding(name)
 	if err != nil {
-		w.Unknown = from + " asks for " + sandbox.EscapeName(charset)
+		w.Unknown = from + " sets " + sandbox.EscapeName(charset)
 		return
 	}
 	w.Encoding, w.EncodingFrom = encoding, from
