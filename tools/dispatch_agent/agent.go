@@ -122,7 +122,7 @@ func (a *agent) work(ctx context.Context, d *dispatcher) outcome {
 	if o.report, o.misfit = a.order.schema.check(o.report); o.misfit == "" || o.conversation == nil || ctx.Err() != nil {
 		return o
 	}
-	a.set(func() { a.now = "putting the report into the form asked for" })
+	a.set(func() { a.now = "formatting the report" })
 	again := a.order.task
 	again.Prompt, again.Conversation = repairPrompt(o.misfit), o.conversation
 	again.Tools, again.Host, again.MaxTurns = toolSet{}, nil, 1
@@ -188,8 +188,8 @@ func (a *agent) asks(all []waits) *fault {
 	for _, w := range all[:min(len(all), 10)] {
 		words = append(words, fmt.Sprintf("%s (%s): %s", shorten(visible(w.Tool), 64), shorten(visible(w.ID), 64), shorten(visible(w.Reason), 200)))
 	}
-	return &fault{string(toolerr.PendingApproval), fmt.Sprintf("the agent waits for somebody's approval of %s. Tell the user; once it is given (mcp-host approvals), "+
-		"have the agent go on with agent_id %s and a prompt that says to make the very same call again", strings.Join(words, "; "), a.id)}
+	return &fault{string(toolerr.PendingApproval), fmt.Sprintf("the agent needs approval for %s. Tell the user; once it is given (mcp-host approvals), "+
+		"continue the agent with agent_id %s and a prompt that says to make exactly the same call again", strings.Join(words, "; "), a.id)}
 }
 
 // broken is the outcome of a process that ended without a last line.
@@ -199,19 +199,19 @@ func (a *agent) broken(ctx context.Context, d *dispatcher, c *child) outcome {
 	a.mu.Unlock()
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, context.DeadlineExceeded):
-		o.why, o.fault = overdue, &fault{string(toolerr.Timeout), "the agent did not end in its time and was killed"}
+		o.why, o.fault = overdue, &fault{string(toolerr.Timeout), "the agent exceeded its timeout and was killed"}
 	case cause != nil:
 		o.why, o.fault = cancelled, &fault{string(toolerr.Cancelled), cause.Error()}
 	case c.cmd.ProcessState.ExitCode() == usageStatus:
 		o.why = unbegun
 		o.fault = &fault{string(toolerr.InvalidParams), c.stderr.last()}
 		if files := kindList(d.config.kindsDir()); files != "" && a.order.kind != "" {
-			o.fault.Message += "; and of files: " + files
+			o.fault.Message += "; from files: " + files
 		}
 	default:
-		o.fault = &fault{string(toolerr.ExecutionError), "the agent's process ended before it had answered: " + c.lastWords()}
+		o.fault = &fault{string(toolerr.ExecutionError), "the agent's process ended without an answer: " + c.lastWords()}
 		if a.kept != "" {
-			o.fault.Message += fmt.Sprintf("; its steps are kept: mcp-host agent --resume %s --state %s goes on with them", a.kept, d.stateDir)
+			o.fault.Message += fmt.Sprintf("; its steps are saved: mcp-host agent --resume %s --state %s continues them", a.kept, d.stateDir)
 		}
 	}
 	return o
@@ -297,7 +297,7 @@ func (a *agent) doing() (line string, changed <-chan struct{}) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.waiting {
-		return "it waits for another agent to end", a.changed
+		return "waiting for another agent to end", a.changed
 	}
 	words := append([]string{fmt.Sprintf("turn %d of %d", a.turn, a.order.task.MaxTurns)}, a.usedNow().words()[1:]...)
 	return strings.Join(append(words, "now: "+a.now), " · "), a.changed
@@ -305,7 +305,7 @@ func (a *agent) doing() (line string, changed <-chan struct{}) {
 
 // errLeft is the end of a call that nobody waits for any more, where other calls still
 // wait for the agent.
-var errLeft = toolerr.New(toolerr.Cancelled, "this call was cancelled; the agent goes on, since another call waits for it")
+var errLeft = toolerr.New(toolerr.Cancelled, "this call was cancelled; the agent continues because another call waits for it")
 
 // wait counts a call that waits for the agent's end, or one that no longer does, and
 // returns how many are left.

@@ -32,7 +32,7 @@ func (as *agents) add(a, before *agent) error {
 	if before != nil {
 		i := slices.Index(as.all, before)
 		if i < 0 {
-			return toolerr.New(toolerr.Conflict, "agent %s is at work on another prompt: wait for it with agent_id alone", before.id)
+			return toolerr.New(toolerr.Conflict, "agent %s is running another prompt: wait for it with agent_id alone", before.id)
 		}
 		a.id = before.id
 		as.all = append(slices.Delete(as.all, i, i+1), a)
@@ -40,7 +40,7 @@ func (as *agents) add(a, before *agent) error {
 	}
 	as.forget(maxKept - 1)
 	if len(as.all) >= maxKept {
-		return toolerr.New(toolerr.LimitReached, "%d agents are at work, no more are possible: wait for some of them", len(as.all))
+		return toolerr.New(toolerr.LimitReached, "%d agents are running, the maximum: wait for some of them", len(as.all))
 	}
 	// A name that is not used again, also not after a restart, and that
 	// nobody guesses who has not been told.
@@ -92,7 +92,7 @@ func (as *agents) find(id string) (*agent, error) {
 			return a, nil
 		}
 	}
-	return nil, toolerr.New(toolerr.JobNotFound, "there is no agent %q: agents end with the server, and reports are kept for %s", shorten(visible(id), 40), strings.TrimSuffix(maxKeptAge.String(), "0m0s"))
+	return nil, toolerr.New(toolerr.JobNotFound, "no agent %q: agents end with the server, and reports are kept for %s", shorten(visible(id), 40), strings.TrimSuffix(maxKeptAge.String(), "0m0s"))
 }
 
 // leased returns the agent at work that a host knows by a lease; nil: there is

@@ -43,7 +43,7 @@ func parseCeiling(text string) (toolSet, error) {
 	for name := range strings.SplitSeq(text, ",") {
 		name = strings.TrimSpace(name)
 		if !isPattern(name) {
-			return nil, toolerr.New(toolerr.InvalidParams, "--tools: %q is no tool's name: give readonly, edit, all, or names with commas between", name)
+			return nil, toolerr.New(toolerr.InvalidParams, "--tools: unknown tool %q: give readonly, edit, all, or a comma-separated list of tools", name)
 		}
 		set = append(set, name)
 	}
@@ -72,10 +72,10 @@ func (s toolSet) narrow(wanted []string) (toolSet, error) {
 	set := toolSet{}
 	for _, name := range wanted {
 		if !isPattern(name) {
-			return nil, toolerr.New(toolerr.InvalidParams, "tools: %q is no tool's name", name)
+			return nil, toolerr.New(toolerr.InvalidParams, "tools: %q is not a tool name", name)
 		}
 		if !s.has(name) {
-			return nil, toolerr.New(toolerr.InvalidParams, "tools: %s is more than this agent may be given, which is %s; name some of those", name, s)
+			return nil, toolerr.New(toolerr.InvalidParams, "tools: %s is not allowed for this agent; allowed: %s", name, s)
 		}
 		set = append(set, name)
 	}

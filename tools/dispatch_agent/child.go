@@ -155,7 +155,7 @@ func (c *child) lastWords() string {
 	default:
 	}
 	if said := c.stderr.last(); said != "" {
-		words += "; it said: " + said
+		words += "; its output: " + said
 	}
 	return words
 }
@@ -204,7 +204,7 @@ func hostBinary(dir string, tools toolSet) (string, error) {
 		}
 	}
 	if len(missing) > 0 {
-		return "", toolerr.New(toolerr.NotFound, "%s missing beside mcp-dispatch_agent, where agents are looked for: %s; put the binaries of one release, or of make build, into one directory",
+		return "", toolerr.New(toolerr.NotFound, "%s missing in the directory of mcp-dispatch_agent, %s: put the binaries of one release, or of make build, into one directory",
 			fmt.Sprintf("%s %s", strings.Join(missing, ", "), map[bool]string{true: "is", false: "are"}[len(missing) == 1]), dir)
 	}
 	return bin, nil

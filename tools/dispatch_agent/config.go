@@ -49,16 +49,16 @@ func DefaultConfig() Config {
 
 // AddFlags registers the flags that set c.
 func (c *Config) AddFlags(fs *flag.FlagSet) {
-	fs.StringVar(&c.Tools, "tools", c.Tools, "what agents may use at most: readonly, edit, all, or a `LIST` of names with commas (else $MCP_AGENT_TOOLS, or readonly)")
-	fs.StringVar(&c.Model, "model", c.Model, "`MODEL` of agents where nothing names one (else as mcp-host is configured)")
-	fs.StringVar(&c.Config, "config", c.Config, "configuration `FILE` of mcp-host (else its own choice)")
-	fs.StringVar(&c.Kinds, "agents", c.Kinds, "`DIR` with further kinds of agents, NAME.md each (else toolroom/agents in the user's configuration)")
-	fs.IntVar(&c.MaxTurns, "max-turns", c.MaxTurns, "an agent may ask its model `N` times, unless a call says otherwise")
-	fs.DurationVar(&c.Timeout, "timeout", c.Timeout, "an agent may take `TIME`, unless a call says otherwise")
-	fs.DurationVar(&c.Grace, "grace", c.Grace, "`TIME` beyond the timeout, to sum up what was found")
-	fs.Float64Var(&c.MaxCost, "max-cost", c.MaxCost, "an agent may cost `COST`, where the configuration has prices")
-	fs.DurationVar(&c.HandBack, "hand-back", c.HandBack, "answer after `TIME` that an agent is still at work")
-	fs.IntVar(&c.MaxAgents, "max-agents", c.MaxAgents, "`N` agents at once; further ones wait")
+	fs.StringVar(&c.Tools, "tools", c.Tools, "tools that agents may use: readonly, edit, all, or a comma-separated `LIST` (default: $MCP_AGENT_TOOLS, else readonly)")
+	fs.StringVar(&c.Model, "model", c.Model, "default `MODEL` of agents (default: as configured for mcp-host)")
+	fs.StringVar(&c.Config, "config", c.Config, "configuration `FILE` of mcp-host (default: the one that mcp-host finds)")
+	fs.StringVar(&c.Kinds, "agents", c.Kinds, "`DIR` with agent definitions, NAME.md each (default: toolroom/agents in the user's configuration directory)")
+	fs.IntVar(&c.MaxTurns, "max-turns", c.MaxTurns, "default limit of `N` model turns per agent")
+	fs.DurationVar(&c.Timeout, "timeout", c.Timeout, "default `TIME` limit per agent")
+	fs.DurationVar(&c.Grace, "grace", c.Grace, "extra `TIME` after the timeout to write a summary")
+	fs.Float64Var(&c.MaxCost, "max-cost", c.MaxCost, "limit the `COST` of an agent, if the configuration has prices")
+	fs.DurationVar(&c.HandBack, "hand-back", c.HandBack, "return agent_id after `TIME` if the agent is still running")
+	fs.IntVar(&c.MaxAgents, "max-agents", c.MaxAgents, "run `N` agents at once; others wait")
 }
 
 // Validate reports the first setting that can never work.

@@ -22,7 +22,7 @@ func TestHandBack(t *testing.T) {
 	r := dispatch(c, "prompt", lines("turn 100 7", "call grep {\"pattern\":\"x\"}", "wait "+p.file("go"), "report done"))
 	require.False(t, r.IsError, r.Text)
 	id := r.Meta["agent_id"].(string)
-	require.Contains(t, r.Text, "agent "+id+" is still at work after ")
+	require.Contains(t, r.Text, "agent "+id+" is still running after ")
 	require.Contains(t, r.Text, `To wait for its report: dispatch_agent {"agent_id":"`+id+`"}`)
 	require.Equal(t, true, r.Meta["running"])
 	within(t, "it says what it does", func() bool {
@@ -31,8 +31,8 @@ func TestHandBack(t *testing.T) {
 			strings.Contains(r.Text, `grep×1 · now: grep`)
 	})
 	r = dispatch(c, "agent_id", id, "prompt", "another thing", "wait_ms", 0)
-	require.Contains(t, r.Text, "note: the prompt was not passed on")
-	require.Contains(t, r.Text, "still at work")
+	require.Contains(t, r.Text, "note: the prompt was not sent")
+	require.Contains(t, r.Text, "still running")
 
 	// Two wait at once.
 	first := c.Go("tools/call", mcpkittest.CallParams("dispatch_agent", arg("agent_id", id, "wait_ms", 60000)))
@@ -171,7 +171,7 @@ func TestWhatIsMissing(t *testing.T) {
 		r := dispatch(s, "prompt", "x", "agent", c.agent)
 		require.Equal(t, "NOT_FOUND", r.Code)
 		require.Contains(t, strings.ReplaceAll(r.Text, ".exe", ""), c.want)
-		require.Contains(t, r.Text, "where agents are looked for: "+p.bin[:strings.LastIndexAny(p.bin, `/\`)])
+		require.Contains(t, r.Text, "missing in the directory of mcp-dispatch_agent, "+p.bin[:strings.LastIndexAny(p.bin, `/\`)])
 	}
 }
 
@@ -222,8 +222,8 @@ func TestKindsOfAgents(t *testing.T) {
 	require.True(t, strings.HasPrefix(got.System, "Look my way."), got.System)
 	r := dispatch(c, "prompt", "kind", "agent", "none")
 	require.Equal(t, "INVALID_PARAMS", r.Code)
-	require.Contains(t, r.Text, `there is no kind of agent "none"; and of files: explore (Looks my way), lister`)
-	for kind, want := range map[string]string{"torn": "its head does not end", "void": "it has no instructions", "odd": `"a b" is no tool's name`} {
+	require.Contains(t, r.Text, `no kind of agent "none"; from files: explore (Looks my way), lister`)
+	for kind, want := range map[string]string{"torn": "the front matter has no end", "void": "no instructions after the front matter", "odd": `"a b" is not a tool name`} {
 		r := dispatch(c, "prompt", "x", "agent", kind)
 		require.Equal(t, "INVALID_INPUT", r.Code, r.Text)
 		require.Contains(t, r.Text, want)
@@ -245,7 +245,7 @@ func TestThreeDeep(t *testing.T) {
 	r := dispatch(c, "prompt", nested(third), "agent", "general")
 	require.Equal(t, 2, strings.Count(r.Text, "goal reached"), r.Text)
 	require.Contains(t, r.Text, "LIMIT_REACHED")
-	require.Contains(t, r.Text, "dispatch none themselves")
+	require.Contains(t, r.Text, "nested agents cannot dispatch agents")
 	require.NotContains(t, r.Text, "too deep")
 
 	// Its flags and arguments raise nothing.
@@ -256,7 +256,7 @@ func TestThreeDeep(t *testing.T) {
 	}
 	require.Contains(t, strings.ReplaceAll(inner, `\`, ""), `"tools":["grep","dispatch_agent"],"except":["dispatch_agent"],"max_turns":7,"max_tokens":1000,"timeout_ms":7`, r.Text)
 	r = dispatch(c, "prompt", nested("x", "tools", []string{"bash"}), "agent", "general")
-	require.Contains(t, r.Text, "bash is more than this agent may be given, which is grep, dispatch_agent")
+	require.Contains(t, r.Text, "bash is not allowed for this agent; allowed: grep, dispatch_agent")
 
 	// One whose ceiling has no dispatch_agent was not given it.
 	r = dispatch(p.serve(), "prompt", nested("task"), "agent", "general")
@@ -330,7 +330,7 @@ func TestALongReport(t *testing.T) {
 	p := newPlace(t)
 	r := dispatch(p.serve("--max-tokens", "1000"), "prompt", "long 64000")
 	require.LessOrEqual(t, len(r.Text), 4000)
-	require.Contains(t, r.Text, "of a report of 63999; all of it is in ")
+	require.Contains(t, r.Text, "of 63999 bytes; the whole report is in ")
 	require.Contains(t, r.Text, "\nagent a")
 	text, err := os.ReadFile(r.Meta["file"].(string))
 	require.NoError(t, err)
@@ -351,7 +351,7 @@ func TestAgentsTakeTurns(t *testing.T) {
 		}
 	}
 	for _, id := range ids[2:] {
-		require.Contains(t, dispatch(c, "agent_id", id, "wait_ms", 0).Text, "it waits for another agent to end")
+		require.Contains(t, dispatch(c, "agent_id", id, "wait_ms", 0).Text, "waiting for another agent to end")
 	}
 	require.NoFileExists(t, p.file("pid2"))
 	p.write("go", "")

@@ -53,7 +53,7 @@ func macOf(text, key []byte) []byte {
 }
 
 // errSeal is of a grant that was not made with this key.
-var errSeal = errors.New("the seal is broken")
+var errSeal = errors.New("invalid signature")
 
 // openGrant reads what sealed wrote.
 func openGrant(text string, key []byte) (g grant, err error) {

@@ -1,6 +1,5 @@
-// Mcp-dispatch_agent is an MCP server with one tool, dispatch_agent: a
-// sub-agent with a conversation of its own looks into something, or does it,
-// and answers with a report.
+// Mcp-dispatch_agent is an MCP server with one tool, dispatch_agent, that runs a
+// sub-agent with its own context and returns its report.
 //
 //	mcp-dispatch_agent [DIR…] [flags]
 //
@@ -10,16 +9,18 @@
 //
 //	echo '{"prompt":"Where is the retry delay set?"}' | mcp-dispatch_agent
 //
-// The sub-agent is mcp-host agent, with the tools beside this binary; under
-// mcp-host its tools are that host's, with the policy, limits and audit of who
-// called. Which model it asks is the configuration of mcp-host, or --model.
-// --tools, or MCP_AGENT_TOOLS, says what it may use at most: readonly (ls, glob,
-// grep, view) unless given, edit (edit and replace, too), all, or names. An agent
-// may dispatch agents if that lets it, and these may not.
+// The sub-agent is mcp-host agent, with the tools in the directory of this
+// binary. Under mcp-host it uses that host's tools, with the policy, limits and
+// audit log of the caller. Its model comes from the configuration of mcp-host or
+// from --model.
 //
-// Further kinds of agents are files NAME.md in --agents DIR (else
-// toolroom/agents in the user's configuration): a head with description, tools
-// and model between two lines of ---, then the instructions.
+// --tools (or MCP_AGENT_TOOLS) limits the tools of all agents: readonly (ls, glob,
+// grep, view; the default), edit (also edit and replace), all, or a list of names.
+// If the list allows it, an agent can dispatch agents; these cannot dispatch more.
+//
+// More kinds of agents are files NAME.md in --agents DIR (default:
+// toolroom/agents in the user's configuration directory): front matter with
+// description, tools and model between two lines of ---, then the instructions.
 package main
 
 import (

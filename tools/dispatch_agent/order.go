@@ -69,7 +69,7 @@ func callerOf(ctx context.Context) (c caller) {
 // go on with it, or nil.
 func (d *dispatcher) order(ctx context.Context, args arguments, before *agent) (order, error) {
 	if len(args.Prompt) > maxPrompt {
-		return order{}, toolerr.New(toolerr.InvalidParams, "prompt has %d bytes, more than %d: put what is long into a file and say where it is", len(args.Prompt), maxPrompt)
+		return order{}, toolerr.New(toolerr.InvalidParams, "prompt has %d bytes, more than %d: put long text into a file and give its path", len(args.Prompt), maxPrompt)
 	}
 	same := before != nil && args.Agent == "" // it goes on as what it was
 	if same {
@@ -86,7 +86,7 @@ func (d *dispatcher) order(ctx context.Context, args arguments, before *agent) (
 		return order{}, err
 	}
 	if o.depth-1 > maxDepth {
-		return order{}, toolerr.New(toolerr.LimitReached, "agents that agents have dispatched dispatch none themselves: do the rest with the other tools")
+		return order{}, toolerr.New(toolerr.LimitReached, "nested agents cannot dispatch agents: do the rest with the other tools")
 	}
 	if from.Host == nil && bound.Depth == 0 { // a host may have tools of such names
 		if err := d.tellOfStrangers(ctx); err != nil {
@@ -135,7 +135,7 @@ func (d *dispatcher) dispatchedBy(from caller, o *order) (bound grant, account *
 		return d.own, &d.purse, nil
 	}
 	if !d.isHostSocket(from.Host.Socket) {
-		return grant{}, nil, toolerr.New(toolerr.AuthFailed, "the call names a host's socket that is not in the state directory (%s): start both with the same --state", d.stateDir)
+		return grant{}, nil, toolerr.New(toolerr.AuthFailed, "the host's socket is not in the state directory (%s): start both with the same --state", d.stateDir)
 	}
 	o.depth += max(0, from.Host.Depth)
 	o.lease, o.task.Host = from.Host.Lease, &from.Host.hostDoor
@@ -176,7 +176,7 @@ func (d *dispatcher) tellOfStrangers(ctx context.Context) error {
 	if len(strange) == 0 {
 		return nil
 	}
-	missing := fmt.Sprintf("--tools of this server: there is no tool %s here; there are %s", strange, bundled())
+	missing := fmt.Sprintf("--tools of this server: no tool %s; available: %s", strange, bundled())
 	if len(strange) == len(d.ceiling) {
 		return toolerr.New(toolerr.InvalidParams, "%s", missing)
 	}
@@ -218,10 +218,10 @@ func (d *dispatcher) place(ctx context.Context, o *order, args arguments) (err e
 func (o *order) about() string {
 	var b strings.Builder
 	if o.path != "" {
-		fmt.Fprintf(&b, "\n\nThe task is about the directory %s.", o.path)
+		fmt.Fprintf(&b, "\n\nWork in the directory %s.", o.path)
 	}
 	if o.schema != nil {
-		fmt.Fprintf(&b, "\n\nYour report is to be one JSON value and nothing besides, without a fence around it, that fits this JSON Schema:\n%s", o.schema.text)
+		fmt.Fprintf(&b, "\n\nYour report must be a single JSON value that fits this JSON Schema, without other text and without a code fence:\n%s", o.schema.text)
 	}
 	return b.String()
 }
@@ -232,10 +232,10 @@ func (o *order) resume(before *agent) error {
 		return nil
 	}
 	if before.order.depth != o.depth {
-		return toolerr.New(toolerr.JobNotFound, "there is no agent %q here", before.id)
+		return toolerr.New(toolerr.JobNotFound, "no agent %q", before.id)
 	}
 	if before.outcome.conversation == nil {
-		return toolerr.New(toolerr.Conflict, "agent %s cannot go on, since its conversation was not kept (%s): start another one, and put what is needed of its report into the prompt", before.id, before.outcome.why)
+		return toolerr.New(toolerr.Conflict, "agent %s cannot be continued, because its conversation was not saved (%s): start a new agent, and put the needed parts of the report into its prompt", before.id, before.outcome.why)
 	}
 	o.task.Conversation, o.before = before.outcome.conversation, before.outcome.used
 	return nil
@@ -245,7 +245,7 @@ func (o *order) resume(before *agent) error {
 // where that is less.
 func (g *grant) narrow(left left) error {
 	if left.Turns != nil && *left.Turns < 1 || left.Tokens != nil && *left.Tokens < 1 || left.Cost != nil && *left.Cost <= 0 {
-		return toolerr.New(toolerr.LimitReached, "there is nothing left for another agent: sum up what you have")
+		return toolerr.New(toolerr.LimitReached, "no budget left for another agent: sum up what you have")
 	}
 	g.Turns = lesser(g.Turns, left.Turns)
 	g.Tokens = lesser(g.Tokens, left.Tokens)
@@ -283,7 +283,7 @@ func (d *dispatcher) bounds(o *order, args arguments, bound grant, account *purs
 		grace = min(grace, left/4)
 		timeout = min(timeout, left-grace)
 		if timeout < least {
-			return toolerr.New(toolerr.LimitReached, "there is no time left for another agent: sum up what you have")
+			return toolerr.New(toolerr.LimitReached, "no time left for another agent: sum up what you have")
 		}
 	}
 	o.until = time.Now().Add(timeout)
@@ -339,7 +339,7 @@ func share[N int64 | float64](asked, bound, used, held N, what string) (N, error
 	}
 	rest := bound - used - held
 	if rest <= 0 {
-		return 0, toolerr.New(toolerr.LimitReached, "there is no more %s left for another agent: sum up what you have", what)
+		return 0, toolerr.New(toolerr.LimitReached, "no %s left for another agent: sum up what you have", what)
 	}
 	if asked <= 0 {
 		asked = rest - rest/2
@@ -372,6 +372,6 @@ func (t *turns) take(ctx context.Context, depth int) (release func(), err error)
 	case permits <- struct{}{}:
 		return func() { <-permits }, nil
 	case <-ctx.Done():
-		return nil, toolerr.New(toolerr.Cancelled, "cancelled before the agent could begin: %w", context.Cause(ctx))
+		return nil, toolerr.New(toolerr.Cancelled, "cancelled before the agent started: %w", context.Cause(ctx))
 	}
 }

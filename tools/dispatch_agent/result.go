@@ -32,7 +32,7 @@ func (a *agent) meta() meta {
 func (a *agent) handBack() *mcpkit.Result {
 	line, _ := a.doing()
 	m := a.meta()
-	text := fmt.Sprintf("agent %s is still at work after %s: %s\nTo wait for its report: dispatch_agent {\"agent_id\":%q}\n", a.id, wording.Lasted(a.took()), line, a.id)
+	text := fmt.Sprintf("agent %s is still running after %s: %s\nTo wait for its report: dispatch_agent {\"agent_id\":%q}\n", a.id, wording.Lasted(a.took()), line, a.id)
 	return &mcpkit.Result{Text: text, Meta: m}
 }
 
@@ -53,12 +53,12 @@ func (d *dispatcher) answer(ctx context.Context, a *agent) (*mcpkit.Result, erro
 	if room := mcpkit.Budget(ctx) - len(foot) - noteRoom; len(report) > room {
 		m.Truncated = true
 		file, err := d.spill(ctx, a)
-		where := "the rest is lost to you: ask the agent for a shorter report, with agent_id and a prompt"
+		where := "the rest is not available: ask the agent for a shorter report, with agent_id and a prompt"
 		if err == nil {
 			m.File = file
-			where = "all of it is in " + file + ", which view shows"
+			where = "the whole report is in " + file + " (use view)"
 		}
-		cut := fmt.Sprintf("[cut: %d bytes of a report of %d; %s]", max(0, room-300), len(report), where)
+		cut := fmt.Sprintf("[cut: first %d of %d bytes; %s]", max(0, room-300), len(report), where)
 		report = shorten(report, max(0, room-300)) + "\n" + cut
 	}
 	if report != "" {
@@ -67,7 +67,7 @@ func (d *dispatcher) answer(ctx context.Context, a *agent) (*mcpkit.Result, erro
 	result := &mcpkit.Result{Text: report + foot, Meta: m}
 	switch code, early := early()[o.why]; {
 	case o.misfit != "":
-		return result, toolerr.New(toolerr.ResultInvalid, "the report does not fit output_schema, also when the agent was asked once more: %s. It may be asked again with agent_id and a prompt; what it said:", o.misfit)
+		return result, toolerr.New(toolerr.ResultInvalid, "the report does not fit output_schema, even after a second attempt: %s. To ask again, use agent_id and a prompt. The report:", o.misfit)
 	case early && o.fault != nil:
 		return result, toolerr.New(codeOf(o.fault.Code), "%s", o.fault.Message)
 	case early:

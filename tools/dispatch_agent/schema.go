@@ -26,14 +26,14 @@ func parseReportSchema(object map[string]any) (*reportSchema, error) {
 	}
 	raw, err := jsonrpc.Marshal(object)
 	if err == nil && len(raw) > maxSchema {
-		err = fmt.Errorf("it has %d bytes, more than %d", len(raw), maxSchema)
+		err = fmt.Errorf("%d bytes, more than %d", len(raw), maxSchema)
 	}
 	var schema *conform.Schema
 	if err == nil {
 		schema, err = conform.Compile(raw)
 	}
 	if err != nil {
-		return nil, toolerr.New(toolerr.InvalidParams, "output_schema is no JSON Schema to check a report with: %w", err)
+		return nil, toolerr.New(toolerr.InvalidParams, "output_schema is not a usable JSON Schema: %w", err)
 	}
 	return &reportSchema{text: string(raw), schema: schema}, nil
 }
@@ -43,12 +43,12 @@ func parseReportSchema(object map[string]any) (*reportSchema, error) {
 func (s *reportSchema) check(report string) (value, misfit string) {
 	value = unfenced(report)
 	if !json.Valid([]byte(value)) {
-		return report, "it is not one JSON value and nothing besides"
+		return report, "not a single JSON value"
 	}
 	faults, err := s.schema.Check(json.RawMessage(value))
 	switch {
 	case err != nil:
-		return report, "it cannot be checked: " + err.Error()
+		return report, "cannot be checked: " + err.Error()
 	case faults != nil:
 		return report, faults.Text
 	}
@@ -72,6 +72,6 @@ func unfenced(text string) string {
 
 // repairPrompt asks for the report once more.
 func repairPrompt(misfit string) string {
-	return "Your report does not fit the JSON Schema that was asked for: " + misfit +
-		"\nAnswer with the corrected JSON value alone: no words before or after it, no fence, no tool call."
+	return "Your report does not fit the requested JSON Schema: " + misfit +
+		"\nAnswer with only the corrected JSON value: no other text, no code fence, no tool call."
 }

@@ -126,7 +126,7 @@ func (a *agent) do(verb, rest string) {
 	case "env":
 		a.last["text"] = os.Getenv(rest)
 	case "kind":
-		fmt.Fprintf(os.Stderr, "mcp-host: there is no kind of agent %q\n", a.task.Agent)
+		fmt.Fprintf(os.Stderr, "mcp-host: no kind of agent %q\n", a.task.Agent)
 		os.Exit(2)
 	case "repair": // REPORT, when it is asked for once more
 	case "print":
