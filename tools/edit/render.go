@@ -66,7 +66,7 @@ func (a ask) render(ctx context.Context, c *change, done *rewrite.Outcome) *mcpk
 	text.WriteString(head.String() + d.Text)
 	finish(&text, &m, done, d, c.warnings)
 	if done.Created && done.After.Executable && !done.DryRun {
-		text.WriteString("note: made executable, since it begins with #!\n")
+		text.WriteString("note: made executable, because it begins with #!\n")
 	}
 	if a.unaware(done.Before) {
 		// Its etag would let replace throw away what nobody has seen.
