@@ -58,7 +58,7 @@ func TestHandBack(t *testing.T) {
 	goOn("forget")
 	r = goOn("told")
 	require.Equal(t, "CONFLICT", r.Code)
-	require.Contains(t, r.Text, "its conversation was not kept")
+	require.Contains(t, r.Text, "its conversation was not saved")
 }
 
 func TestProgress(t *testing.T) {
