@@ -105,7 +105,7 @@ const (
 // vanishes between its listing and its use was perhaps renamed, so its parent is
 // read again.
 func (s *search) update(l limits) found {
-	w := &scan{search: s, limits: l, before: s.folders, left: searchEntries, all: found{whole: true, paths: map[string]os.FileInfo{}}}
+	w := &scan{search: s, limits: l, before: s.folders, stale: map[string]bool{}, left: searchEntries, all: found{whole: true, paths: map[string]os.FileInfo{}}}
 	s.folders = make(map[string]*folder, len(w.before))
 	w.queue = []string{s.root}
 	for rounds := 0; ; rounds++ {
@@ -127,7 +127,8 @@ func (s *search) update(l limits) found {
 type scan struct {
 	*search
 	limits
-	before  map[string]*folder
+	before  map[string]*folder // others read it at the same time, see spec.folders
+	stale   map[string]bool    // of before, is not used
 	queue   []string
 	left    int // entries
 	relists int
@@ -152,7 +153,7 @@ func (w *scan) visit(dir string) bool {
 		return err != nil && !gone(err)
 	}
 	f, changed := w.before[dir], changeTime(info)
-	if f == nil || !f.current(changed) {
+	if f == nil || w.stale[dir] || !f.current(changed) {
 		if f, err = readFolder(dir, w.left, w.limits); gone(err) {
 			return false
 		}
@@ -192,7 +193,7 @@ func (w *scan) forget(dir string) {
 		w.left += f.entries
 	}
 	delete(w.folders, dir)
-	delete(w.before, dir)
+	w.stale[dir] = true
 }
 
 // identify looks up the files that must not be read. It reports whether one was not
