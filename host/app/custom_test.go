@@ -48,7 +48,7 @@ func TestRegisteredToolsComeAndGo(t *testing.T) {
 	require.Equal(t, "3", answer.Text)
 
 	for _, name := range []string{"two", "new"} {
-		require.ErrorContains(t, a.Register(custom(t, "new", says("4")), custom(t, name, says("5"))), fmt.Sprintf("there is a tool %q already", name))
+		require.ErrorContains(t, a.Register(custom(t, "new", says("4")), custom(t, name, says("5"))), fmt.Sprintf("tool %q already exists", name))
 	}
 	_, ok := a.Get(t.Context(), "new")
 	require.False(t, ok, "all or none")

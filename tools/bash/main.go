@@ -1,5 +1,5 @@
-// Mcp-bash is an MCP server with two tools: bash runs shell commands, confined
-// by the kernel, and bash_job looks after those that go on in the background.
+// Mcp-bash is an MCP server with two tools: bash runs shell commands in a sandbox
+// of the kernel, and bash_job manages commands that run in the background.
 //
 //	mcp-bash [DIR…] [flags]
 //
@@ -10,15 +10,15 @@
 //	echo '{"command":"make test"}' | mcp-bash
 //	mcp-bash --doctor
 //
-// Commands write in the roots and in a temporary directory of their own,
-// cannot read credential stores, and have no network unless --net opens it.
-// What of that this machine enforces is found by trying, said in each answer
-// and by --doctor; where nothing can be enforced no command runs, unless
-// --sandbox off says so. Whatever a command starts ends with it, and jobs end
-// with the server.
+// Commands can write in the roots and in a private temporary directory. They
+// cannot read credential stores, and have no network unless --net opens it. The
+// server tests what this machine enforces, and prints it in each answer and with
+// --doctor. If the machine enforces nothing, commands are refused unless
+// --sandbox off is set. When a command ends, all processes that it started end;
+// when the server ends, its jobs end.
 //
-// Bugs: commands run on Linux only, as yet. What was exported with a name or a
-// value that looks like a secret is not kept for the next command.
+// Limits: commands run on Linux only. Exported variables whose name or value looks
+// like a secret are not kept for the next command.
 package main
 
 import (

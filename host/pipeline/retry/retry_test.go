@@ -221,10 +221,10 @@ func TestItsOwnClassifier(t *testing.T) {
 func TestConfig(t *testing.T) {
 	require.NoError(t, retry.Config{}.Validate())
 	for want, cfg := range map[string]retry.Config{
-		"retry: attempts is -1, less than nothing":      {Attempts: -1},
-		"retry: base is -1ns, less than nothing":        {Base: -1},
-		"retry: max_wait is -1ns, less than nothing":    {MaxWait: -1},
-		"retry: per_attempt is -1ns, less than nothing": {PerAttempt: -1},
+		"retry: attempts must not be negative, got -1":      {Attempts: -1},
+		"retry: base must not be negative, got -1ns":        {Base: -1},
+		"retry: max_wait must not be negative, got -1ns":    {MaxWait: -1},
+		"retry: per_attempt must not be negative, got -1ns": {PerAttempt: -1},
 	} {
 		require.EqualError(t, cfg.Validate(), want)
 	}
