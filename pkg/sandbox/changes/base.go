@@ -10,7 +10,6 @@ import (
 	"os"
 	"path"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/nofollow"
@@ -183,13 +182,13 @@ func sameContent(real *nofollow.Tree, rel, source string) (bool, error) {
 // openLayerFile opens a file of a layer for reading, also one whose mode does
 // not let its owner read it.
 func openLayerFile(name string) (*os.File, error) {
-	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
+	f, err := os.OpenFile(name, readFlags, 0)
 	if errors.Is(err, fs.ErrPermission) {
 		info, statErr := os.Lstat(name)
 		if statErr != nil || !info.Mode().IsRegular() || os.Chmod(name, 0o600) != nil {
 			return nil, err
 		}
-		f, err = os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
+		f, err = os.OpenFile(name, readFlags, 0)
 		os.Chmod(name, info.Mode()) //nolint:errcheck // the owner could change it a moment ago
 	}
 	if err != nil {

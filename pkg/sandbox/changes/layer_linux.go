@@ -10,6 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// readFlags open a file for reading without waiting, as a fifo would make a process
+// wait, and without following a link.
+const readFlags = os.O_RDONLY | unix.O_NONBLOCK | unix.O_NOFOLLOW
+
 // isWhiteout reports whether an entry of an upper directory marks a deleted
 // file.
 func isWhiteout(info fs.FileInfo) bool {

@@ -10,6 +10,8 @@ import (
 
 // There is no overlayfs, so that no set is ever made.
 
+const readFlags = os.O_RDONLY
+
 var errNoLayers = errors.New("changes apart from the roots need Linux")
 
 func isWhiteout(fs.FileInfo) bool                           { return false }
