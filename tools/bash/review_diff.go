@@ -95,7 +95,7 @@ func describeChange(ctx context.Context, fs *sandbox.FS, root string, c changes.
 	diff := textdiff.Unified(before, textdiff.Between(before, string(after)), o)
 	text := safe(diff.Text).text
 	if diff.Cut > 0 {
-		text += fmt.Sprintf("(%d more lines of the diff; +%d -%d in all)\n", diff.Cut, diff.Added, diff.Removed)
+		text += fmt.Sprintf("(%d more diff lines; +%d -%d in total)\n", diff.Cut, diff.Added, diff.Removed)
 	}
 	if m := modes(c); m != "" {
 		text = fmt.Sprintf("%s %s\n", name, m) + text

@@ -38,7 +38,7 @@ func TestDiffsApply(t *testing.T) {
 		res := d.call(args{"file_path": name, "content": strings.Join(lines, "")})
 		require.False(t, res.IsError, res.Text)
 		at := strings.Index(res.Text, "\n@@ ")
-		if at < 0 || strings.Contains(res.Text, "more lines of the diff") || !strings.Contains(before, "\n") {
+		if at < 0 || strings.Contains(res.Text, "more diff lines") || !strings.Contains(before, "\n") {
 			continue
 		}
 		after, err := os.ReadFile(file)
