@@ -7,13 +7,15 @@ import "time"
 type Run struct{ A, B, N int }
 
 // The bounds of Align. They are sizes, so that the same input has the same
-// result on any machine. maxTime exists for a machine that hangs.
+// result on any machine.
 const (
 	maxLines = 1 << 20 // elements of a, and of b, without equal ends: a rune each
 	maxExact = 8 << 10 // elements of a and b together that go-diff compares in one call
 	maxWork  = 1 << 28 // steps of all its calls, counted as squares of the differences found
-	maxTime  = 10 * time.Second
 )
+
+// maxTime is for a machine that hangs. Tests of equal results raise it.
+var maxTime = 10 * time.Second
 
 // Align returns the runs of equal elements of a and b, in ascending order of
 // both. The elements are lines or words. It looks for the largest number of
