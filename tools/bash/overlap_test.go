@@ -170,8 +170,10 @@ var overlapping = map[string]struct {
 
 func TestOverlappingRootsShareTheBaseline(t *testing.T) {
 	mcpkittest.Once(t)
+	t.Parallel()
 	for name, c := range overlapping {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			for _, level := range confinedLevels(t) {
 				if c.level != "" && c.level != level {
 					continue
@@ -228,6 +230,7 @@ func (p *overlap) attack(bin, bin2, level, first, second, state, between, prepar
 
 func TestOverlappingRootsAsNobody(t *testing.T) {
 	mcpkittest.Once(t)
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("not run, this is no root")
 	}
@@ -251,6 +254,7 @@ func TestOverlappingRootsAsNobody(t *testing.T) {
 // A directory that is mounted at another place is the same to both servers.
 func TestOverlappingRootsByAMount(t *testing.T) {
 	mcpkittest.Once(t)
+	t.Parallel()
 	if exec.Command("unshare", "-m", "mount", "--bind", "/tmp", "/tmp").Run() != nil {
 		t.Skip("not run, directories cannot be mounted")
 	}
@@ -275,6 +279,7 @@ func TestOverlappingRootsByAMount(t *testing.T) {
 // with an overlapping root.
 func TestAKilledServersPlantInAnOverlappingRootIsTakenBack(t *testing.T) {
 	mcpkittest.Once(t)
+	t.Parallel()
 	for _, roots := range [][2]string{{"root", "root/sub"}, {"root/sub", "root"}} {
 		for _, level := range confinedLevels(t) {
 			p := newOverlap(t, newOuterPlace(t))
@@ -333,12 +338,14 @@ func TestRootsOfOneServerThatHoldOneAnother(t *testing.T) {
 // What the user had set before the commands, or sets elsewhere meanwhile, stays.
 func TestUsersOwnSettingsStayInOverlappingRoots(t *testing.T) {
 	mcpkittest.Once(t)
+	t.Parallel()
 	const set = "git config core.fsmonitor ./x.sh; printf '{}' > .mcp.json; cp x.sh .git/hooks/pre-commit; git init -q n; cp x.sh n/.git/hooks/pre-commit"
 	for name, c := range overlapping {
 		if c.between != "" || c.prepare != "" || c.apart {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			for _, level := range confinedLevels(t) {
 				p := newOverlap(t, newOuterPlace(t))
 				bin := mcpkittest.Build(t, "./tools/bash")

@@ -45,9 +45,11 @@ func (s server) together(commands map[string]string) map[string]mcpkittest.Resul
 // terminal of which nobody types. Keeps fixed: vim, which took all of its time.
 func TestTerminalIsNoticed(t *testing.T) {
 	mcpkittest.Once(t)
+	t.Parallel()
 	usable, missing := levels(t)
 	for _, level := range usable {
 		t.Run(level, func(t *testing.T) {
+			t.Parallel()
 			p := newPlace(t)
 			withPty(t, p)
 			p.write("root/a.txt", "text\n")

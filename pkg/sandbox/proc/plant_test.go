@@ -305,12 +305,18 @@ func TestStepsOfOneRebase(t *testing.T) {
 	}
 }
 
+// writeSetting is a script that writes the file $f. It tries again because a
+// setting may be taken back, with its directory, between mkdir and the write.
+func writeSetting(text string) string {
+	return "for i in 1 2 3 4 5 6 7 8; do mkdir -p $(dirname $f) && echo " + text + " > $f && break; done"
+}
+
 // TestProjectSettingsAreKept, those that are there and those that are not.
 func TestProjectSettingsAreKept(t *testing.T) {
 	t.Parallel()
 	const names = ".claude/commands/x.md .claude/hooks/x .codex/config.toml .cursor/hooks.json .devcontainer/devcontainer.json .gemini/settings.json " +
 		".husky/pre-commit .vscode/mcp.json .vscode/settings.json .vscode/tasks.json .mcp.json .envrc"
-	const write = "for f in " + names + "; do mkdir -p $(dirname $f); echo $1 > $f; done 2>/dev/null; "
+	write := "for f in " + names + "; do " + writeSetting("$1") + "; done 2>/dev/null; "
 	for _, level := range levels(t) {
 		if level == proc.Off {
 			continue
@@ -351,7 +357,7 @@ func TestProjectSettingsAtAnyDepth(t *testing.T) {
 		r := p.runner(level)
 		run(t, r, p.command("true"))
 		for _, dir := range []string{".", "p", "p/b/c", "m"} {
-			result, out := run(t, r, p.command("cd "+dir+" && for f in "+names+"; do mkdir -p $(dirname $f); echo evil > $f; done"))
+			result, out := run(t, r, p.command("cd "+dir+" && for f in "+names+"; do "+writeSetting("evil")+"; done"))
 			for _, name := range strings.Fields(names) {
 				path := filepath.Join(p.root, dir, name)
 				require.Contains(t, result.TakenBack, path, "%s %s", level, out)
