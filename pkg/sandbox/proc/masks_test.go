@@ -238,7 +238,7 @@ func moveCommands() int {
 	if mcpkittest.Raced {
 		return 30
 	}
-	return 100
+	return 60
 }
 
 // TestAKeyThatIsMovedAllTheTime is not read by other commands, of the same server
@@ -267,7 +267,7 @@ func TestAKeyThatIsMovedAllTheTime(t *testing.T) {
 			r := trusted(t, proc.L2)
 			read, refused := 0, 0
 			for i := range moveCommands() {
-				if i%20 == 19 {
+				if i%5 == 4 {
 					r = trusted(t, proc.L2)
 				}
 				_, out, err := r.Run(context.Background(), proc.Command{
@@ -284,9 +284,7 @@ func TestAKeyThatIsMovedAllTheTime(t *testing.T) {
 				out.Close()
 			}
 			t.Logf("%d commands, %d read the key, %d refused", moveCommands(), read, refused)
-			// On a machine that is overloaded, about 1 of 1 000 commands was seen to
-			// read the key (SECURITY.md names it). Masks by name let a third read it.
-			require.LessOrEqual(t, read, max(1, moveCommands()/50))
+			require.Zero(t, read)
 			require.Less(t, refused, moveCommands()/2)
 		})
 	}

@@ -52,9 +52,15 @@ type folder struct {
 }
 
 type keyFile struct {
+	id      fileID
 	changed time.Time
 	size    int64
 	secret  bool
+}
+
+func keyFileOf(info os.FileInfo) keyFile {
+	id, _ := idOf(info)
+	return keyFile{id: id, changed: changeTime(info), size: info.Size()}
 }
 
 // current reports whether what is known of a directory is what it still holds,
@@ -199,11 +205,11 @@ func (w *scan) forget(dir string) {
 // identify looks up the files that must not be read. It reports whether one was not
 // there, so that the search has to go on.
 func (w *scan) identify() (again bool) {
+	earlier := w.all.paths
 	w.all.paths = map[string]os.FileInfo{}
 	keys := make(map[string]keyFile, len(w.keys))
 	var lost []string
-	look := func(path string) {
-		info, err := os.Lstat(path)
+	add := func(path string, info os.FileInfo, err error) {
 		switch {
 		case err == nil:
 			w.all.paths[path] = info
@@ -213,24 +219,46 @@ func (w *scan) identify() (again bool) {
 	}
 	for _, f := range w.folders {
 		for _, path := range f.hidden {
-			look(path)
+			info, err := os.Lstat(path)
+			add(path, info, err)
 		}
 		for _, path := range f.keys {
-			switch secret, err := w.holdsKey(path, keys); {
+			switch info, secret, err := w.holdsKey(path, keys); {
 			case len(keys) > keyFiles:
 				w.all.whole = false
-			case gone(err):
-				lost = append(lost, filepath.Dir(path))
-			case secret && !w.lifted(path):
-				look(path)
+			case err != nil || secret && !w.lifted(path):
+				add(path, info, err)
 			}
 		}
 	}
 	w.search.keys = keys
+	w.retain(earlier)
 	for _, dir := range lost {
 		w.relist(dir)
 	}
 	return len(lost) > 0 && w.all.unstable == ""
+}
+
+// retain adds the files that were found earlier in this search and are not where they
+// were: a file may be moved from a directory that is not read yet into one that was,
+// in each round but one.
+func (w *scan) retain(earlier map[string]os.FileInfo) {
+	var found map[fileID]bool
+	for path, info := range earlier {
+		if w.all.paths[path] != nil {
+			continue
+		}
+		if found == nil {
+			found = map[fileID]bool{}
+			for _, info := range w.all.paths {
+				id, _ := idOf(info)
+				found[id] = true
+			}
+		}
+		if id, ok := idOf(info); ok && !found[id] {
+			w.all.paths[path] = info
+		}
+	}
 }
 
 // readHot reads again what changed a moment ago, perhaps because something is being
@@ -330,36 +358,46 @@ func namedLikeKey(name string) bool {
 	return false
 }
 
-// holdsKey reports whether a file begins as a private key. What is known of it
-// goes to known. The error is Lstat's.
-func (s *search) holdsKey(path string, known map[string]keyFile) (bool, error) {
-	info, err := os.Lstat(path)
+// holdsKey reports whether the file at path begins as a private key, and which file
+// that is. What is known of it goes to known.
+func (s *search) holdsKey(path string, known map[string]keyFile) (info os.FileInfo, secret bool, err error) {
+	info, err = os.Lstat(path)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > keyFileBytes {
-		return false, err
+		return info, false, err
 	}
-	now := keyFile{changed: changeTime(info), size: info.Size()}
-	had, ok := s.keys[path]
-	if ok && had.changed.Equal(now.changed) && had.size == now.size && time.Since(now.changed) > supervise.SettledAfter {
-		now.secret = had.secret
-	} else {
-		now.secret = beginsAsKey(path)
+	now, had := keyFileOf(info), s.keys[path]
+	now.secret = had.secret
+	if now != had || time.Since(now.changed) <= supervise.SettledAfter {
+		if info, secret, err = beginsAsKey(path); err != nil {
+			return info, false, err
+		}
+		now = keyFileOf(info) // perhaps another file than before
+		now.secret = secret
 	}
 	known[path] = now
-	return now.secret, nil
+	return info, now.secret, nil
 }
 
-func beginsAsKey(path string) bool {
+// beginsAsKey reports whether the file at path begins as a private key, and which
+// file that is. The error is about a file that is not there. One that cannot be opened
+// is taken for a key: a command might open it, after a chmod for example.
+func beginsAsKey(path string) (info os.FileInfo, secret bool, err error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return false
+		if gone(err) {
+			return nil, false, err
+		}
+		info, err = os.Lstat(path)
+		return info, err == nil && info.Mode().IsRegular(), err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || info.Mode()&fs.ModeType != 0 {
-		return false
+	info, err = f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return info, false, err
 	}
 	head := make([]byte, keyHead)
 	n, _ := io.ReadFull(f, head)
-	return sandbox.IsPrivateKey(head[:n])
+	return info, sandbox.IsPrivateKey(head[:n]), nil
 }
 
 // unsearched is the gap that a root too large to look through leaves.

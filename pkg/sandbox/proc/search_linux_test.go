@@ -5,9 +5,85 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
+
+// keysOnly hides what begins as a private key.
+var keysOnly = limits{
+	hide:      func(string) bool { return false },
+	lifted:    func(string) bool { return false },
+	protected: func(string) string { return "" },
+}
+
+func newSearch(root string) *search {
+	return &search{root: root, keys: map[string]keyFile{}, hidden: map[fileID]*known{}}
+}
+
+// A first search finds a file that another program moves from one directory to
+// another and back all the time, whether its name or its content hides it.
+func TestASearchFindsWhatIsBeingMoved(t *testing.T) {
+	byName := keysOnly
+	byName.hide = func(path string) bool { return filepath.Base(path) == "id_rsa" }
+	for _, places := range [][2]string{{"top/keys", "top2"}, {"d/keys", "e/f/keys"}, {"d/keys", "d/k2"}} {
+		for name, l := range map[string]limits{"name": byName, "content": keysOnly} {
+			t.Run(places[0]+" "+places[1]+" by "+name, func(t *testing.T) {
+				t.Parallel()
+				root := t.TempDir()
+				from, to := filepath.Join(root, places[0]), filepath.Join(root, places[1])
+				require.NoError(t, os.MkdirAll(from, 0o755))
+				require.NoError(t, os.MkdirAll(filepath.Dir(to), 0o755))
+				key := filepath.Join(from, "id_rsa")
+				require.NoError(t, os.WriteFile(key, []byte("-----BEGIN RSA PRIVATE KEY-----\n"), 0o600))
+				id := fileAt(t, key)
+				end, ended := make(chan struct{}), make(chan struct{})
+				go func() {
+					defer close(ended)
+					for {
+						select {
+						case <-end:
+							return
+						case <-time.After(50 * time.Microsecond):
+						}
+						os.Rename(from, to)
+						os.Rename(to, from)
+					}
+				}()
+				defer func() { close(end); <-ended }()
+				for range 500 {
+					s := newSearch(root)
+					found := s.update(l)
+					if found.unstable == "" {
+						require.Contains(t, identities(found), id)
+						objects := s.keep(&found, nil, l)
+						require.Contains(t, s.hidden, id)
+						found = s.update(l)
+						require.Len(t, append(objects, s.keep(&found, nil, l)...), 2)
+						s.hidden[id].release()
+					}
+				}
+			})
+		}
+	}
+}
+
+func fileAt(t *testing.T, path string) fileID {
+	t.Helper()
+	info, err := os.Lstat(path)
+	require.NoError(t, err)
+	id, ok := idOf(info)
+	require.True(t, ok)
+	return id
+}
+
+func identities(f found) (ids []fileID) {
+	for _, info := range f.paths {
+		id, _ := idOf(info)
+		ids = append(ids, id)
+	}
+	return ids
+}
 
 // A search leaves alone what it found before: a command that starts at the same time
 // reads that.
@@ -16,9 +92,8 @@ func TestASearchChangesNothingOfTheLastOne(t *testing.T) {
 	for _, name := range []string{"a", "b/c"} {
 		require.NoError(t, os.MkdirAll(filepath.Join(root, name), 0o755))
 	}
-	no := func(string) bool { return false }
-	l := limits{hide: no, lifted: no, protected: func(string) string { return "" }}
-	s := &search{root: root, keys: map[string]keyFile{}, hidden: map[fileID]*known{}}
+	l := keysOnly
+	s := newSearch(root)
 	s.update(l)
 	found := s.folders
 	before := maps.Clone(found)

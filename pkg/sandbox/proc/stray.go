@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -69,7 +70,7 @@ func (s *search) keep(all *found, targets []string, l limits) (objects []supervi
 		switch path, where := k.find(id); {
 		case where == elsewhere:
 			lost[filepath.Base(k.path)] = append(lost[filepath.Base(k.path)], id)
-		case where == here && supervise.Beneath(s.root, path) && (k.linked || l.secret(path)):
+		case where == here && supervise.Beneath(s.root, path) && (k.linked || l.secret(path, k.file)):
 			k.path, k.seen, k.absent = path, today(), false
 			now[id] = k
 		default: // deleted, moved out, or not secret any more
@@ -139,9 +140,18 @@ func (r *Runner) releaseHidden() {
 	}
 }
 
-// secret reports whether a file is to be hidden, by its name or its content.
-func (l limits) secret(path string) bool {
-	return l.hide(path) || !l.lifted(path) && beginsAsKey(path)
+// secret reports whether a file is to be hidden, by its name or its content. The
+// descriptor, unless it is nil, leads to the file although it is being moved.
+func (l limits) secret(path string, held *os.File) bool {
+	if l.hide(path) {
+		return true
+	}
+	content := path
+	if held != nil {
+		content = fmt.Sprintf("/proc/self/fd/%d", held.Fd())
+	}
+	_, key, _ := beginsAsKey(content)
+	return key && !l.lifted(path)
 }
 
 // seek looks for files by name and identity everywhere in the root, once each. Those
@@ -182,7 +192,7 @@ func (s *search) walkFor(lost map[string][]fileID, now map[fileID]*known, all *f
 			if ids := lost[entry.Name()]; len(ids) > 0 {
 				if info, err := entry.Info(); err == nil {
 					id, ok := idOf(info)
-					if k := s.hidden[id]; ok && slices.Contains(ids, id) && (k.linked || l.secret(path)) {
+					if k := s.hidden[id]; ok && slices.Contains(ids, id) && (k.linked || l.secret(path, nil)) {
 						k.path, k.seen, k.absent = path, today(), false
 						now[id] = k
 						continue
