@@ -162,6 +162,15 @@ func FuzzGitConfig(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		c := gitConfig{home: "/home/u"}
 		c.parse(text, "/dir", nil)
+		// As git-config(1) writes a value, it is read.
+		if strings.ContainsAny(text, "\x00\r") {
+			return
+		}
+		quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace("/" + text)
+		c = gitConfig{}
+		c.parse("[core]\n\tignoreCase = true\n\texcludesFile = \""+quoted+"\"\n", "/dir", nil)
+		require.Equal(t, "/"+text, c.excludesFile)
+		require.True(t, c.ignoreCase)
 	})
 }
 
