@@ -1,6 +1,6 @@
 # Everything a developer or CI runs. `make help` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: build test test-all raced conformance clients oracles lint cross race fuzz gosdk bench pictures docs site run check clean help
+.PHONY: build test test-all test-long raced conformance clients oracles lint cross race fuzz gosdk bench pictures docs site run check clean help
 
 GO          ?= go
 EXE         := $(if $(filter Windows_NT,$(OS)),.exe,)
@@ -45,6 +45,10 @@ test-all: ## add the race detector, the oracles, real clients and fuzzing (insta
 	@.ci/step conformance $(MAKE) --no-print-directory conformance
 	@.ci/step clients $(MAKE) --no-print-directory clients
 	@.ci/step fuzz $(MAKE) --no-print-directory fuzz
+
+test-long: ## run the long attack corpora, races and 1 000 random sequences (an hour or two)
+	PROC_LONG=1 BASH_LONG=1 TOOLROOM_SOAK=5m PROC_MOVES=1000 CHANGES_SEQUENCES=1000 UNDO_SEQUENCES=1000 \
+		$(PLAIN) $(GO) test -vet=off -count=1 -timeout 4h ./pkg/sandbox/... ./tools/bash
 
 # The race detector's second of sleep at each process' end is for goroutines that are
 # left then: ours have owners that wait for them.
