@@ -16,7 +16,7 @@ import (
 const posixOwner = true
 
 // openUnread opens a file that may not be read, for its attributes.
-func (d *folder) openUnread(name string) (*os.File, error) {
+func (d *parentDir) openUnread(name string) (*os.File, error) {
 	fd, err := unix.Openat(d.fd, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err

@@ -11,7 +11,7 @@ import (
 // posixOwner: files have a numeric owner.
 const posixOwner = runtime.GOOS != "windows" && runtime.GOOS != "plan9"
 
-func (d *folder) openUnread(string) (*os.File, error) { return nil, fs.ErrPermission }
+func (d *parentDir) openUnread(string) (*os.File, error) { return nil, fs.ErrPermission }
 
 // copyAttributes gives a new file the mode and, where they have numbers, the
 // owner and group of an old one. Extended attributes are not kept on this system.

@@ -12,8 +12,8 @@ func NewPortable(c Config) *Sandbox {
 	return s
 }
 
-// NameScratch is the name of a file's scratch file.
-func NameScratch(base string, slot int) string { return nameScratch(base, slot) }
+// NameTempFile is the name of a file's temporary file.
+func NameTempFile(base string, slot int) string { return nameTempFile(base, slot) }
 
 // GitSettings lists all settings of a git configuration as GitRuns reads it.
 func GitSettings(config []byte) (settings []string, ok bool) {
@@ -28,8 +28,8 @@ func GitSettings(config []byte) (settings []string, ok bool) {
 // collector comes round to.
 func (f *FS) Close() {
 	for _, r := range f.roots {
-		runtime.SetFinalizer(r.handle, nil)
-		r.handle.close()
+		runtime.SetFinalizer(r.object, nil)
+		r.object.close()
 	}
 }
 

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// anchor finds the root that a tool's argument starts from, and what is left
+// findRoot finds the root that a tool's argument starts from, and what is left
 // to go. Nothing outside the roots has a say in it but the links of the
 // path's own directories (physical).
-func (f *FS) anchor(name string) (*openRoot, []string, bool) {
+func (f *FS) findRoot(name string) (*openRoot, []string, bool) {
 	if len(f.roots) == 0 {
 		return nil, nil, false
 	}
@@ -20,7 +20,7 @@ func (f *FS) anchor(name string) (*openRoot, []string, bool) {
 		if root, rest, ok := f.matchRoot(volume, parts); ok {
 			return root, rest, true
 		}
-		return f.anchorParts(volume, cleanParts(parts))
+		return f.findRootOfParts(volume, cleanParts(parts))
 	}
 	if filepath.VolumeName(name) != "" || runtime.GOOS == "windows" && name != "" && isSeparator(name[0]) {
 		return nil, nil, false // "C:x" and "\x" depend on what is current
@@ -30,11 +30,11 @@ func (f *FS) anchor(name string) (*openRoot, []string, bool) {
 
 func isAbsolute(name string) bool { return filepath.IsAbs(name) }
 
-// anchorParts finds the innermost root on the absolute path that parts make.
+// findRootOfParts finds the innermost root on the absolute path that parts make.
 // The path is tried as it is, and then with its links resolved, as /tmp is
 // one on macOS. No .. outside the roots is ever looked up, since whether
 // /x/../root/f leads anywhere would tell whether /x exists.
-func (f *FS) anchorParts(volume string, parts []string) (*openRoot, []string, bool) {
+func (f *FS) findRootOfParts(volume string, parts []string) (*openRoot, []string, bool) {
 	if root, rest, ok := f.matchRoot(volume, parts); ok {
 		return root, rest, true
 	}
@@ -91,7 +91,7 @@ func (r *openRoot) begins(name, volume string, parts []string) (rest []string, o
 		// the file system says so.
 		top := volume + string(filepath.Separator)
 		info, err := os.Lstat(joinPath(top, parts[:i]))
-		if err != nil || !r.handle.same(info) {
+		if err != nil || !r.object.same(info) {
 			return nil, false
 		}
 	}

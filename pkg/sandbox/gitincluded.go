@@ -75,7 +75,7 @@ func (f *FS) gitPaths(dir, path string) (paths []string) {
 func (t *Target) includedConfig() bool {
 	for top := filepath.Dir(t.Path); ; top = filepath.Dir(top) {
 		for _, file := range t.fs.gitSettings(top) {
-			if file == t.Path || resolved(file) == t.Path {
+			if file == t.Path || withoutLinks(file) == t.Path {
 				return true
 			}
 		}
@@ -85,8 +85,8 @@ func (t *Target) includedConfig() bool {
 	}
 }
 
-// resolved returns a path without links, as far as it exists.
-func resolved(path string) string {
+// withoutLinks returns a path without links, as far as it exists.
+func withoutLinks(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
 	}

@@ -68,7 +68,7 @@ func (t *Target) errProtected(why string) error {
 
 // gitDir is a directory above a target as git sees it.
 type gitDir struct {
-	*folder
+	*parentDir
 	rest          []string // components from it to the target
 	before, after bool     // a repository, before and after the target is written
 }
@@ -81,12 +81,12 @@ func (t *Target) gitDirs(yield func(gitDir) bool) {
 		if h == nil {
 			continue
 		}
-		f, err := h.folder()
+		f, err := h.parentDir()
 		closeDir()
 		if err != nil {
 			continue
 		}
-		d := gitDir{folder: f, rest: slices.Concat(t.real[i:], t.rest, []string{t.base})}
+		d := gitDir{parentDir: f, rest: slices.Concat(t.real[i:], t.rest, []string{t.base})}
 		made := d.rest[0]
 		if len(d.rest) > 1 && is(foldName(made), "HEAD") {
 			made = "" // a directory, which makes no repository
@@ -195,7 +195,7 @@ func (t *Target) hookOutside() string {
 	for top := filepath.Dir(t.Path); ; top = filepath.Dir(top) {
 		dirs := t.fs.hookDirectories(top)
 		for _, dir := range dirs {
-			for _, dir := range []string{dir, resolved(dir)} {
+			for _, dir := range []string{dir, withoutLinks(dir)} {
 				const why = "is in a git repository's hooks directory"
 				if contains(dir, top) { // .: the hooks lie among other files
 					if sameDirectory(filepath.Dir(t.Path), dir) && slices.Contains(gitHooks, strings.ToLower(t.base)) {
@@ -207,7 +207,7 @@ func (t *Target) hookOutside() string {
 			}
 			for _, name := range gitHooks {
 				hook := filepath.Join(dir, name)
-				if info, err := os.Lstat(hook); err == nil && info.Mode()&os.ModeSymlink != 0 && resolved(hook) == t.Path {
+				if info, err := os.Lstat(hook); err == nil && info.Mode()&os.ModeSymlink != 0 && withoutLinks(hook) == t.Path {
 					return "is run by git through a link, as its hook " + name
 				}
 			}

@@ -25,7 +25,7 @@ func irreplaceable(err error) string {
 }
 
 // inPlace writes the new content to the file itself. It comes from the
-// scratch file, or where there is none from write.
+// temporary file, or where there is none from write.
 func (r *replacement) inPlace(write func(io.Writer) error, why string) error {
 	if r.old.Nlink > 1 && !r.options.KeepHardlinks {
 		return toolerr.New(toolerr.PermissionDenied, "%s cannot be replaced because %s, and writing in place would change all of its %d hard links, %s; the user can allow that with --keep-hardlinks",
@@ -40,11 +40,11 @@ func (r *replacement) inPlace(write func(io.Writer) error, why string) error {
 		}
 		source, size = bytes.NewReader(content.Bytes()), int64(content.Len())
 	} else {
-		info, err := r.scratch.Stat()
+		info, err := r.tempFile.Stat()
 		if err != nil {
 			return err
 		}
-		source, size = r.scratch.File, info.Size()
+		source, size = r.tempFile.File, info.Size()
 	}
 	if err := r.unmoved(); err != nil {
 		return err

@@ -226,7 +226,7 @@ func TestOnlyLitterIsCleared(t *testing.T) {
 func TestLitterInALargeDirectory(t *testing.T) {
 	eachWay(t, func(t *testing.T, box func(sandbox.Config) *sandbox.Sandbox) {
 		tr := newTreeIn(t, memoryDir(t))
-		litter := "root/many/" + sandbox.NameScratch("f", 0)
+		litter := "root/many/" + sandbox.NameTempFile("f", 0)
 		tr.write(t, litter, "half a file")
 		for i := range 3000 {
 			tr.write(t, fmt.Sprintf("root/many/%d", i), "")
@@ -241,13 +241,13 @@ func TestLitterInALargeDirectory(t *testing.T) {
 	})
 }
 
-// A name for the scratch file that somebody else has taken, with anything at
+// A name for the temporary file that somebody else has taken, with anything at
 // all, is not written to, nor in the way.
 func TestTakenScratchNames(t *testing.T) {
 	eachWay(t, func(t *testing.T, box func(sandbox.Config) *sandbox.Sandbox) {
 		tr := newTree(t)
 		for slot := range 4 {
-			name := sandbox.NameScratch("a.txt", slot)
+			name := sandbox.NameTempFile("a.txt", slot)
 			if slot%2 == 0 {
 				tr.link(t, "../outside/secret.txt", "root/"+name)
 			} else {

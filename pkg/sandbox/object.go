@@ -6,10 +6,10 @@ import (
 	"os"
 )
 
-// handle is one file system object, found without following a link and held
+// object is one file system object, found without following a link and held
 // so that its name no longer matters. There are two implementations: openat2
 // (Linux) and os.Root (everywhere). Both are run through the same tests.
-type handle interface {
+type object interface {
 	// stat returns what the object was when it was found.
 	stat() Stat
 	// same reports whether info, of an Lstat, is of this very object.
@@ -18,18 +18,18 @@ type handle interface {
 	// the kernel or opens devices (proc, sysfs, devtmpfs and their like).
 	pseudo() bool
 	// child finds an entry of a directory: a link is found itself.
-	child(name string) (handle, error)
+	child(name string) (object, error)
 	// deep finds an entry several levels down, given clean and with slashes,
 	// in one step; errSlow where that needs child by child.
-	deep(rel string) (handle, error)
+	deep(rel string) (object, error)
 	// readlink returns the target of a link.
 	readlink() (string, error)
 	// openFile opens a regular file for reading; never blocks.
 	openFile() (*os.File, Stat, error)
 	// openDir opens a directory; path is its absolute real path.
 	openDir(path string) (*Dir, error)
-	// folder opens a directory for writing entries in it.
-	folder() (*folder, error)
+	// parentDir opens a directory for writing entries in it.
+	parentDir() (*parentDir, error)
 	// names returns up to limit names of a directory's entries.
 	names(limit int) []string
 	close()
@@ -37,7 +37,7 @@ type handle interface {
 
 // opener opens the directory at path, an absolute path without links, as a
 // root.
-type opener func(path string) (handle, error)
+type opener func(path string) (object, error)
 
 var (
 	// errSlow: a link is in the way, or the shortcut does not exist here.

@@ -30,43 +30,43 @@ var haveOpenat2 = sync.OnceValue(func() bool {
 })
 
 // openFastest opens a root with openat2 where the kernel allows it.
-func openFastest(path string) (handle, error) {
+func openFastest(path string) (object, error) {
 	if haveOpenat2() {
 		return openKernelRoot(path)
 	}
 	return openPortableRoot(path)
 }
 
-// kernelHandle is an O_PATH descriptor.
-type kernelHandle struct {
+// kernelObject is an O_PATH descriptor.
+type kernelObject struct {
 	fd int
 	st unix.Stat_t
 	// root and rel are the name under which the object was found, without
 	// links: where there is no /proc, it is found again by them.
-	root *kernelHandle
+	root *kernelObject
 	rel  string
 }
 
 // openKernelRoot opens a root. It closes itself when nothing refers to it
 // any more, since calls may still be using it when the roots change.
-func openKernelRoot(path string) (handle, error) {
+func openKernelRoot(path string) (object, error) {
 	root, err := openat2(unix.AT_FDCWD, path, unix.O_DIRECTORY, unix.RESOLVE_NO_SYMLINKS|unix.RESOLVE_NO_MAGICLINKS)
 	if err != nil {
 		return nil, err
 	}
-	runtime.SetFinalizer(root, (*kernelHandle).close)
+	runtime.SetFinalizer(root, (*kernelObject).close)
 	root.rel = "."
 	return root, nil
 }
 
 // openat2 finds an object and notes what it is.
-func openat2(dir int, name string, flags, resolve uint64) (*kernelHandle, error) {
+func openat2(dir int, name string, flags, resolve uint64) (*kernelObject, error) {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC | flags, Resolve: resolve}
 	fd, err := retry(func() (int, error) { return unix.Openat2(dir, name, &how) })
 	if err != nil {
 		return nil, err
 	}
-	h := &kernelHandle{fd: fd}
+	h := &kernelObject{fd: fd}
 	if err := unix.Fstat(fd, &h.st); err != nil {
 		h.close()
 		return nil, err
@@ -74,14 +74,14 @@ func openat2(dir int, name string, flags, resolve uint64) (*kernelHandle, error)
 	return h, nil
 }
 
-func (h *kernelHandle) stat() Stat { return statOf(&h.st) }
+func (h *kernelObject) stat() Stat { return statOf(&h.st) }
 
-func (h *kernelHandle) same(info fs.FileInfo) bool {
+func (h *kernelObject) same(info fs.FileInfo) bool {
 	st := statOfInfo(info)
 	return st.Dev == uint64(h.st.Dev) && st.Ino == h.st.Ino
 }
 
-func (h *kernelHandle) pseudo() bool {
+func (h *kernelObject) pseudo() bool {
 	defer runtime.KeepAlive(h)
 	return pseudoFD(h.fd) || devDevice() != 0 && uint64(h.st.Dev) == devDevice()
 }
@@ -89,7 +89,7 @@ func (h *kernelHandle) pseudo() bool {
 // beneath is how everything under a root is looked up.
 const beneath = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS
 
-func (h *kernelHandle) child(name string) (handle, error) {
+func (h *kernelObject) child(name string) (object, error) {
 	defer runtime.KeepAlive(h)
 	c, err := openat2(h.fd, name, unix.O_NOFOLLOW, beneath)
 	if err == unix.EXDEV || err == unix.EAGAIN {
@@ -105,7 +105,7 @@ func (h *kernelHandle) child(name string) (handle, error) {
 	return c, nil
 }
 
-func (h *kernelHandle) deep(rel string) (handle, error) {
+func (h *kernelObject) deep(rel string) (object, error) {
 	defer runtime.KeepAlive(h)
 	c, err := openat2(h.fd, rel, 0, beneath|unix.RESOLVE_NO_SYMLINKS)
 	if err != nil {
@@ -115,14 +115,14 @@ func (h *kernelHandle) deep(rel string) (handle, error) {
 	return c, nil
 }
 
-func (h *kernelHandle) top() *kernelHandle {
+func (h *kernelObject) top() *kernelObject {
 	if h.root != nil {
 		return h.root
 	}
 	return h
 }
 
-func (h *kernelHandle) readlink() (string, error) {
+func (h *kernelObject) readlink() (string, error) {
 	for size := 256; ; size *= 4 {
 		buf := make([]byte, size)
 		n, err := unix.Readlinkat(h.fd, "", buf)
@@ -135,12 +135,12 @@ func (h *kernelHandle) readlink() (string, error) {
 	}
 }
 
-func (h *kernelHandle) openFile() (*os.File, Stat, error) { return h.openBy(descriptors()) }
+func (h *kernelObject) openFile() (*os.File, Stat, error) { return h.openBy(descriptors()) }
 
 // openBy opens what the descriptor stands for through /proc/self/fd: the name
 // plays no part, so nothing can be put in its place. proc is that directory,
 // or negative where there is none.
-func (h *kernelHandle) openBy(proc int) (*os.File, Stat, error) {
+func (h *kernelObject) openBy(proc int) (*os.File, Stat, error) {
 	fd, err := retry(func() (int, error) {
 		if proc < 0 {
 			return h.openAgain(readFlags)
@@ -182,7 +182,7 @@ var descriptors = sync.OnceValue(func() int {
 
 // openAgain finds the object by its name once more. The caller compares: the
 // descriptor that is still held keeps its inode number from being reused.
-func (h *kernelHandle) openAgain(flags uint64) (int, error) {
+func (h *kernelObject) openAgain(flags uint64) (int, error) {
 	root := h.top()
 	defer runtime.KeepAlive(root)
 	how := unix.OpenHow{Flags: flags | unix.O_NOFOLLOW, Resolve: beneath | unix.RESOLVE_NO_SYMLINKS}
@@ -190,12 +190,12 @@ func (h *kernelHandle) openAgain(flags uint64) (int, error) {
 }
 
 // readable opens the directory itself for reading its entries.
-func (h *kernelHandle) readable() (int, error) {
+func (h *kernelObject) readable() (int, error) {
 	defer runtime.KeepAlive(h)
 	return retry(func() (int, error) { return unix.Openat(h.fd, ".", openDirFlags, 0) })
 }
 
-func (h *kernelHandle) openDir(path string) (*Dir, error) {
+func (h *kernelObject) openDir(path string) (*Dir, error) {
 	fd, err := h.readable()
 	if err != nil {
 		return nil, err
@@ -203,7 +203,7 @@ func (h *kernelHandle) openDir(path string) (*Dir, error) {
 	return newDir(fd, path), nil
 }
 
-func (h *kernelHandle) names(limit int) []string {
+func (h *kernelObject) names(limit int) []string {
 	fd, err := h.readable()
 	if err != nil {
 		return nil
@@ -211,7 +211,7 @@ func (h *kernelHandle) names(limit int) []string {
 	return readNames(os.NewFile(uintptr(fd), h.rel), limit)
 }
 
-func (h *kernelHandle) close() {
+func (h *kernelObject) close() {
 	if h.fd >= 0 {
 		unix.Close(h.fd)
 		h.fd = -1

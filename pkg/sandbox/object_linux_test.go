@@ -33,8 +33,8 @@ func TestOpenWithoutProc(t *testing.T) {
 	require.NoError(t, err)
 	defer atOnce.close()
 
-	for _, h := range []handle{byStep, atOnce} {
-		f, st, err := h.(*kernelHandle).openBy(-1)
+	for _, h := range []object{byStep, atOnce} {
+		f, st, err := h.(*kernelObject).openBy(-1)
 		require.NoError(t, err)
 		content, err := io.ReadAll(f)
 		require.NoError(t, err)
@@ -45,8 +45,8 @@ func TestOpenWithoutProc(t *testing.T) {
 
 	require.NoError(t, os.Rename(path, path+".away"))
 	require.NoError(t, os.WriteFile(path, []byte("another"), 0o644))
-	for _, h := range []handle{byStep, atOnce} {
-		_, _, err := h.(*kernelHandle).openBy(-1)
+	for _, h := range []object{byStep, atOnce} {
+		_, _, err := h.(*kernelObject).openBy(-1)
 		require.ErrorIs(t, err, errChanged)
 		f, _, err := h.openFile()
 		require.NoError(t, err, "the descriptor needs no name")
@@ -54,7 +54,7 @@ func TestOpenWithoutProc(t *testing.T) {
 	}
 	require.NoError(t, os.Remove(path))
 	require.NoError(t, os.Symlink("file.away", path))
-	_, _, err = atOnce.(*kernelHandle).openBy(-1)
+	_, _, err = atOnce.(*kernelObject).openBy(-1)
 	require.Error(t, err, "not even a link to the very file")
 }
 

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// rootHandle finds objects through os.Root. Where macOS and Windows live,
+// rootObject finds objects through os.Root. Where macOS and Windows live,
 // and Linux containers without openat2.
 //
 // os.Root follows links beneath the root, opens devices, and waits on a
@@ -16,7 +16,7 @@ import (
 // the right kind, and what was opened must be the very object looked at.
 // What remains is that somebody who swaps a directory for a fifo in that
 // instant makes us wait; nobody can make us read elsewhere.
-type rootHandle struct {
+type rootObject struct {
 	info   fs.FileInfo
 	dir    *os.Root // the directory itself, nil for anything else
 	parent *os.Root // for anything else, what it is in; not closed with it
@@ -25,7 +25,7 @@ type rootHandle struct {
 
 // openPortableRoot opens a root; the descriptor is freed by os.Root when
 // nothing refers to it any more.
-func openPortableRoot(path string) (handle, error) {
+func openPortableRoot(path string) (object, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return nil, err
@@ -40,8 +40,8 @@ func openPortableRoot(path string) (handle, error) {
 	return verifiedDir(root, info)
 }
 
-// verifiedDir makes a handle of root if it is the directory in info.
-func verifiedDir(root *os.Root, info fs.FileInfo) (handle, error) {
+// verifiedDir makes an object of root if it is the directory in info.
+func verifiedDir(root *os.Root, info fs.FileInfo) (object, error) {
 	opened, err := root.Stat(".")
 	if err == nil && !os.SameFile(opened, info) {
 		err = errChanged
@@ -50,21 +50,21 @@ func verifiedDir(root *os.Root, info fs.FileInfo) (handle, error) {
 		root.Close()
 		return nil, err
 	}
-	return &rootHandle{info: opened, dir: root}, nil
+	return &rootObject{info: opened, dir: root}, nil
 }
 
-func (h *rootHandle) stat() Stat { return statOfInfo(h.info) }
+func (h *rootObject) stat() Stat { return statOfInfo(h.info) }
 
-func (h *rootHandle) same(info fs.FileInfo) bool { return os.SameFile(h.info, info) }
+func (h *rootObject) same(info fs.FileInfo) bool { return os.SameFile(h.info, info) }
 
-func (h *rootHandle) pseudo() bool {
+func (h *rootObject) pseudo() bool {
 	if h.dir == nil {
 		return pseudoRoot(h.parent, h.name, h.info)
 	}
 	return pseudoRoot(h.dir, ".", h.info)
 }
 
-func (h *rootHandle) child(name string) (handle, error) {
+func (h *rootObject) child(name string) (object, error) {
 	if h.dir == nil {
 		return nil, errNotDirectory
 	}
@@ -73,7 +73,7 @@ func (h *rootHandle) child(name string) (handle, error) {
 		return nil, err
 	}
 	if !info.IsDir() {
-		return &rootHandle{info: info, parent: h.dir, name: name}, nil
+		return &rootObject{info: info, parent: h.dir, name: name}, nil
 	}
 	root, err := h.dir.OpenRoot(name)
 	if err != nil {
@@ -84,7 +84,7 @@ func (h *rootHandle) child(name string) (handle, error) {
 
 // changed tells an error that comes of an entry's being replaced, since it
 // was looked at, from a lasting one.
-func (h *rootHandle) changed(name string, was fs.FileInfo, err error) error {
+func (h *rootObject) changed(name string, was fs.FileInfo, err error) error {
 	var errno syscall.Errno
 	if !errors.As(err, &errno) {
 		// os.Root's own refusal of a link that leads outside: there was none
@@ -98,9 +98,9 @@ func (h *rootHandle) changed(name string, was fs.FileInfo, err error) error {
 	return err
 }
 
-func (h *rootHandle) deep(string) (handle, error) { return nil, errSlow }
+func (h *rootObject) deep(string) (object, error) { return nil, errSlow }
 
-func (h *rootHandle) readlink() (string, error) {
+func (h *rootObject) readlink() (string, error) {
 	target, err := h.parent.Readlink(h.name)
 	if err != nil {
 		return "", errChanged // it was a link when it was found
@@ -108,10 +108,10 @@ func (h *rootHandle) readlink() (string, error) {
 	return target, nil
 }
 
-func (h *rootHandle) openFile() (*os.File, Stat, error) {
+func (h *rootObject) openFile() (*os.File, Stat, error) {
 	f, err := h.parent.OpenFile(h.name, os.O_RDONLY|openNonblock, 0)
 	if err != nil {
-		in := rootHandle{dir: h.parent}
+		in := rootObject{dir: h.parent}
 		return nil, Stat{}, in.changed(h.name, h.info, err)
 	}
 	info, err := f.Stat()
@@ -125,7 +125,7 @@ func (h *rootHandle) openFile() (*os.File, Stat, error) {
 	return f, statOfInfo(info), nil
 }
 
-func (h *rootHandle) openDir(path string) (*Dir, error) {
+func (h *rootObject) openDir(path string) (*Dir, error) {
 	root, err := h.dir.OpenRoot(".")
 	if err != nil {
 		return nil, err
@@ -133,7 +133,7 @@ func (h *rootHandle) openDir(path string) (*Dir, error) {
 	return newDirRoot(root, path)
 }
 
-func (h *rootHandle) names(limit int) []string {
+func (h *rootObject) names(limit int) []string {
 	f, err := h.dir.Open(".")
 	if err != nil {
 		return nil
@@ -141,7 +141,7 @@ func (h *rootHandle) names(limit int) []string {
 	return readNames(f, limit)
 }
 
-func (h *rootHandle) close() {
+func (h *rootObject) close() {
 	if h.dir != nil {
 		h.dir.Close()
 	}

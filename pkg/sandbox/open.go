@@ -36,7 +36,7 @@ func (f *FS) Open(name string) (*File, error) {
 		if err != nil {
 			return nil, err
 		}
-		file, err := f.openFound(name, o)
+		file, err := f.openResolved(name, o)
 		o.close()
 		if !errors.Is(err, errChanged) {
 			return file, err
@@ -45,8 +45,8 @@ func (f *FS) Open(name string) (*File, error) {
 	return nil, f.explain(name, errChanged)
 }
 
-// openFound opens what was found if it is a regular file and no private key.
-func (f *FS) openFound(name string, o *found) (*File, error) {
+// openResolved opens what was found if it is a regular file and no private key.
+func (f *FS) openResolved(name string, o *resolved) (*File, error) {
 	switch mode := o.stat().Mode; {
 	case mode.IsRegular():
 	case mode.IsDir():

@@ -15,7 +15,7 @@ import (
 type openRoot struct {
 	Root
 	aliases []string // other absolute names it was given by
-	handle  handle
+	object  object
 	dev     uint64 // its file system, known not to be a pseudo one
 }
 
@@ -226,7 +226,7 @@ func (s *Sandbox) openOne(c candidate) (*openRoot, error) {
 	}
 	root := &openRoot{
 		Root: Root{Path: c.real, ReadOnly: c.readOnly}, aliases: c.aliases,
-		handle: h, dev: h.stat().Dev,
+		object: h, dev: h.stat().Dev,
 	}
 	if h.pseudo() && !s.config.AllowRootDir {
 		return nil, toolerr.New(toolerr.RootRefused,
@@ -245,7 +245,7 @@ func (f *FS) fresh() bool {
 	}
 	for _, r := range f.roots {
 		info, err := os.Lstat(r.Path)
-		if err != nil || !info.IsDir() || !r.handle.same(info) {
+		if err != nil || !info.IsDir() || !r.object.same(info) {
 			return false
 		}
 	}

@@ -8,31 +8,31 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// folder is the open directory that holds the name to be written. All its
+// parentDir is the open directory that holds the name to be written. All its
 // methods take the name of one entry and follow no link.
-type folder struct {
+type parentDir struct {
 	fd int // O_PATH: a directory that may not be listed may be written all the same
 	// anonymous: files are made without a name, which they get when they are
 	// complete, so that a crash leaves nothing behind.
 	anonymous bool
 }
 
-func newFolder(dirfd int, anonymous bool) (*folder, error) {
+func newParentDir(dirfd int, anonymous bool) (*parentDir, error) {
 	fd, err := retry(func() (int, error) {
 		return unix.Openat(dirfd, ".", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &folder{fd: fd, anonymous: anonymous}, nil
+	return &parentDir{fd: fd, anonymous: anonymous}, nil
 }
 
-func (h *kernelHandle) folder() (*folder, error) {
+func (h *kernelObject) parentDir() (*parentDir, error) {
 	defer runtime.KeepAlive(h)
-	return newFolder(h.fd, descriptors() >= 0)
+	return newParentDir(h.fd, descriptors() >= 0)
 }
 
-func (h *rootHandle) folder() (*folder, error) {
+func (h *rootObject) parentDir() (*parentDir, error) {
 	if h.dir == nil {
 		return nil, errNotDirectory
 	}
@@ -41,17 +41,17 @@ func (h *rootHandle) folder() (*folder, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return newFolder(int(f.Fd()), false)
+	return newParentDir(int(f.Fd()), false)
 }
 
-func (d *folder) close() {
+func (d *parentDir) close() {
 	if d.fd >= 0 {
 		unix.Close(d.fd)
 		d.fd = -1
 	}
 }
 
-func (d *folder) lstat(name string) (Stat, error) {
+func (d *parentDir) lstat(name string) (Stat, error) {
 	var raw unix.Stat_t
 	if err := unix.Fstatat(d.fd, name, &raw, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		return Stat{}, err
@@ -59,7 +59,7 @@ func (d *folder) lstat(name string) (Stat, error) {
 	return statOf(&raw), nil
 }
 
-func (d *folder) stat() (Stat, error) {
+func (d *parentDir) stat() (Stat, error) {
 	var raw unix.Stat_t
 	if err := unix.Fstat(d.fd, &raw); err != nil {
 		return Stat{}, err
@@ -69,7 +69,7 @@ func (d *folder) stat() (Stat, error) {
 
 // open opens an existing entry; it never waits. What it is, the caller
 // checks.
-func (d *folder) open(name string, flags int) (*os.File, Stat, error) {
+func (d *parentDir) open(name string, flags int) (*os.File, Stat, error) {
 	fd, err := retry(func() (int, error) {
 		return unix.Openat(d.fd, name, flags|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	})
@@ -85,7 +85,7 @@ func (d *folder) open(name string, flags int) (*os.File, Stat, error) {
 }
 
 // child enters a sub-directory that is no link and no pseudo file system.
-func (d *folder) child(name string) (*folder, error) {
+func (d *parentDir) child(name string) (*parentDir, error) {
 	fd, err := retry(func() (int, error) {
 		return unix.Openat(d.fd, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	})
@@ -95,7 +95,7 @@ func (d *folder) child(name string) (*folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &folder{fd: fd, anonymous: d.anonymous}
+	c := &parentDir{fd: fd, anonymous: d.anonymous}
 	own, err := c.stat()
 	if above, err2 := d.stat(); err != nil || err2 != nil || own.Dev != above.Dev && (pseudoFD(fd) || own.Dev == devDevice()) {
 		c.close()
@@ -104,16 +104,16 @@ func (d *folder) child(name string) (*folder, error) {
 	return c, nil
 }
 
-func (d *folder) mkdir(name string) error { return unix.Mkdirat(d.fd, name, 0o777) }
-func (d *folder) rmdir(name string) error { return unix.Unlinkat(d.fd, name, unix.AT_REMOVEDIR) }
-func (d *folder) remove(name string) error {
+func (d *parentDir) mkdir(name string) error { return unix.Mkdirat(d.fd, name, 0o777) }
+func (d *parentDir) rmdir(name string) error { return unix.Unlinkat(d.fd, name, unix.AT_REMOVEDIR) }
+func (d *parentDir) remove(name string) error {
 	return unix.Unlinkat(d.fd, name, 0)
 }
 
-func (d *folder) rename(from, to string) error { return unix.Renameat(d.fd, from, d.fd, to) }
+func (d *parentDir) rename(from, to string) error { return unix.Renameat(d.fd, from, d.fd, to) }
 
 // renameNew renames to a name that must not exist yet.
-func (d *folder) renameNew(from, to string) error {
+func (d *parentDir) renameNew(from, to string) error {
 	err := unix.Renameat2(d.fd, from, d.fd, to, unix.RENAME_NOREPLACE)
 	if err != unix.EINVAL && err != unix.ENOSYS {
 		return err
@@ -133,7 +133,7 @@ func (d *folder) renameNew(from, to string) error {
 }
 
 // make creates a file of the given name, which must not exist.
-func (d *folder) make(name string, perm uint32) (*os.File, error) {
+func (d *parentDir) make(name string, perm uint32) (*os.File, error) {
 	fd, err := retry(func() (int, error) {
 		return unix.Openat(d.fd, name, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, perm)
 	})
@@ -145,7 +145,7 @@ func (d *folder) make(name string, perm uint32) (*os.File, error) {
 
 // makeAnonymous creates a file without a name; ok is false where that is not
 // possible.
-func (d *folder) makeAnonymous(perm uint32) (f *os.File, ok bool, err error) {
+func (d *parentDir) makeAnonymous(perm uint32) (f *os.File, ok bool, err error) {
 	if !d.anonymous {
 		return nil, false, nil
 	}
@@ -162,12 +162,12 @@ func (d *folder) makeAnonymous(perm uint32) (f *os.File, ok bool, err error) {
 }
 
 // link gives an anonymous file a name, which must not exist.
-func (d *folder) link(f *os.File, name string) error {
+func (d *parentDir) link(f *os.File, name string) error {
 	return unix.Linkat(descriptors(), strconv.Itoa(int(f.Fd())), d.fd, name, unix.AT_SYMLINK_FOLLOW)
 }
 
 // writable reports why this user may not write to an entry.
-func (d *folder) writable(name string) error {
+func (d *parentDir) writable(name string) error {
 	const flags = unix.AT_EACCESS | unix.AT_SYMLINK_NOFOLLOW
 	err := unix.Faccessat2(d.fd, name, unix.W_OK, flags)
 	if err != unix.EPERM && err != unix.ENOSYS {
@@ -180,7 +180,7 @@ func (d *folder) writable(name string) error {
 }
 
 // sync makes what was done to the directory's entries durable.
-func (d *folder) sync() error {
+func (d *parentDir) sync() error {
 	fd, err := retry(func() (int, error) { return unix.Openat(d.fd, ".", openDirFlags, 0) })
 	if err == unix.EACCES {
 		return nil // it may be written but not read: the file system decides
@@ -197,7 +197,7 @@ func (d *folder) sync() error {
 }
 
 // entries returns up to limit names.
-func (d *folder) entries(limit int) []string {
+func (d *parentDir) entries(limit int) []string {
 	fd, err := retry(func() (int, error) { return unix.Openat(d.fd, ".", openDirFlags, 0) })
 	if err != nil {
 		return nil
@@ -207,12 +207,12 @@ func (d *folder) entries(limit int) []string {
 
 // local reports whether locks here exclude everybody: not on networks, where
 // another machine's may not be seen.
-func (d *folder) local() bool {
+func (d *parentDir) local() bool {
 	return newDir(d.fd, "").Local()
 }
 
 // same reports whether h is the directory itself.
-func (d *folder) same(h handle) bool {
+func (d *parentDir) same(h object) bool {
 	st, err := d.stat()
 	other := h.stat()
 	return err == nil && st.Dev == other.Dev && st.Ino == other.Ino

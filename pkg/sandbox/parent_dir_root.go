@@ -10,14 +10,14 @@ import (
 	"syscall"
 )
 
-// folder is the open directory that holds the name to be written. All its
+// parentDir is the open directory that holds the name to be written. All its
 // methods take the name of one entry. os.Root follows a link that leads to
 // somewhere inside the directory; each entry is therefore looked at before.
-type folder struct {
+type parentDir struct {
 	root *os.Root
 }
 
-func (h *rootHandle) folder() (*folder, error) {
+func (h *rootObject) parentDir() (*parentDir, error) {
 	if h.dir == nil {
 		return nil, errNotDirectory
 	}
@@ -25,12 +25,12 @@ func (h *rootHandle) folder() (*folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &folder{root: root}, nil
+	return &parentDir{root: root}, nil
 }
 
-func (d *folder) close() { d.root.Close() }
+func (d *parentDir) close() { d.root.Close() }
 
-func (d *folder) lstat(name string) (Stat, error) {
+func (d *parentDir) lstat(name string) (Stat, error) {
 	info, err := d.root.Lstat(name)
 	if err != nil {
 		return Stat{}, err
@@ -38,9 +38,9 @@ func (d *folder) lstat(name string) (Stat, error) {
 	return statOfInfo(info), nil
 }
 
-func (d *folder) stat() (Stat, error) { return d.lstat(".") }
+func (d *parentDir) stat() (Stat, error) { return d.lstat(".") }
 
-func (d *folder) open(name string, flags int) (*os.File, Stat, error) {
+func (d *parentDir) open(name string, flags int) (*os.File, Stat, error) {
 	before, err := d.root.Lstat(name)
 	if err != nil {
 		return nil, Stat{}, err
@@ -63,7 +63,7 @@ func (d *folder) open(name string, flags int) (*os.File, Stat, error) {
 	return f, statOfInfo(after), nil
 }
 
-func (d *folder) child(name string) (*folder, error) {
+func (d *parentDir) child(name string) (*parentDir, error) {
 	before, err := d.root.Lstat(name)
 	if err != nil {
 		return nil, err
@@ -86,18 +86,18 @@ func (d *folder) child(name string) (*folder, error) {
 		root.Close()
 		return nil, err
 	}
-	return &folder{root: root}, nil
+	return &parentDir{root: root}, nil
 }
 
-func (d *folder) mkdir(name string) error  { return d.root.Mkdir(name, 0o777) }
-func (d *folder) rmdir(name string) error  { return d.root.Remove(name) }
-func (d *folder) remove(name string) error { return d.root.Remove(name) }
+func (d *parentDir) mkdir(name string) error  { return d.root.Mkdir(name, 0o777) }
+func (d *parentDir) rmdir(name string) error  { return d.root.Remove(name) }
+func (d *parentDir) remove(name string) error { return d.root.Remove(name) }
 
-func (d *folder) rename(from, to string) error { return d.root.Rename(from, to) }
+func (d *parentDir) rename(from, to string) error { return d.root.Rename(from, to) }
 
 // renameNew renames to a name that must not exist yet: by a hard link, which
 // replaces nothing, where the file system has them.
-func (d *folder) renameNew(from, to string) error {
+func (d *parentDir) renameNew(from, to string) error {
 	err := d.root.Link(from, to)
 	if err == nil {
 		return d.root.Remove(from)
@@ -111,17 +111,17 @@ func (d *folder) renameNew(from, to string) error {
 	return d.root.Rename(from, to)
 }
 
-func (d *folder) make(name string, perm uint32) (*os.File, error) {
+func (d *parentDir) make(name string, perm uint32) (*os.File, error) {
 	return d.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, fs.FileMode(perm))
 }
 
-func (d *folder) makeAnonymous(uint32) (*os.File, bool, error) { return nil, false, nil }
+func (d *parentDir) makeAnonymous(uint32) (*os.File, bool, error) { return nil, false, nil }
 
-func (d *folder) link(*os.File, string) error { return errors.ErrUnsupported }
+func (d *parentDir) link(*os.File, string) error { return errors.ErrUnsupported }
 
 // writable reports why this user may not write to an entry, as far as that
 // can be told without trying.
-func (d *folder) writable(name string) error {
+func (d *parentDir) writable(name string) error {
 	info, err := d.root.Lstat(name)
 	if err != nil {
 		return err
@@ -132,7 +132,7 @@ func (d *folder) writable(name string) error {
 	return nil
 }
 
-func (d *folder) sync() error {
+func (d *parentDir) sync() error {
 	if runtime.GOOS == "windows" {
 		return nil // directories are not synced there
 	}
@@ -147,7 +147,7 @@ func (d *folder) sync() error {
 	return nil
 }
 
-func (d *folder) entries(limit int) []string {
+func (d *parentDir) entries(limit int) []string {
 	f, err := d.root.Open(".")
 	if err != nil {
 		return nil
@@ -156,9 +156,9 @@ func (d *folder) entries(limit int) []string {
 }
 
 // local: nothing is known of the file system here.
-func (d *folder) local() bool { return false }
+func (d *parentDir) local() bool { return false }
 
-func (d *folder) same(h handle) bool {
+func (d *parentDir) same(h object) bool {
 	info, err := d.root.Stat(".")
 	return err == nil && h.same(info)
 }

@@ -9,7 +9,7 @@ import (
 
 // madeParent is a directory that was made for a new file.
 type madeParent struct {
-	in   *folder
+	in   *parentDir
 	name string
 	path string
 	ours bool // made by us: somebody else may have been faster

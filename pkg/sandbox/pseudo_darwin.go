@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func openFastest(path string) (handle, error) { return openPortableRoot(path) }
+func openFastest(path string) (object, error) { return openPortableRoot(path) }
 
 // pseudoRoot reports whether name in dir is on a file system of devices,
 // descriptors or mounts made on demand.

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-func openFastest(path string) (handle, error) { return openPortableRoot(path) }
+func openFastest(path string) (object, error) { return openPortableRoot(path) }
 
 // This system shows no state of its kernel as files.
 func pseudoRoot(*os.Root, string, fs.FileInfo) bool { return false }

@@ -85,8 +85,8 @@ func (t *Target) Replace(ctx context.Context, write func(io.Writer) error, o Rep
 	}
 	r := &replacement{Target: t, ctx: ctx, options: o, done: &Written{}}
 	err = r.run(write)
-	if r.scratch != nil {
-		r.scratch.discard()
+	if r.tempFile != nil {
+		r.tempFile.discard()
 	}
 	if err != nil {
 		r.removeParents()
@@ -105,9 +105,9 @@ type replacement struct {
 	options ReplaceOptions
 	done    *Written
 
-	old     *Stat    // what is to be replaced; nil for a new file
-	scratch *scratch // where the new content is written
-	made    []madeParent
+	old      *Stat     // what is to be replaced; nil for a new file
+	tempFile *tempFile // where the new content is written
+	made     []madeParent
 }
 
 func (r *replacement) close() {
@@ -137,7 +137,7 @@ func (r *replacement) run(write func(io.Writer) error) error {
 	if err != nil {
 		return err
 	}
-	if r.scratch == nil {
+	if r.tempFile == nil {
 		return r.inPlace(write, why)
 	}
 	if err := r.fill(write); err != nil {
@@ -188,7 +188,7 @@ func (r *replacement) create(write func(io.Writer) error) error {
 		perm = 0o777
 	}
 	var err error
-	if r.scratch, err = r.dir.newScratch(r.base, perm); err != nil {
+	if r.tempFile, err = r.dir.newTempFile(r.base, perm); err != nil {
 		return err
 	}
 	if err := r.fill(write); err != nil {
@@ -200,18 +200,18 @@ func (r *replacement) create(write func(io.Writer) error) error {
 	if err := r.stillNoGit(); err != nil {
 		return err
 	}
-	if err := r.scratch.publishNew(r.base); err != nil {
+	if err := r.tempFile.publishNew(r.base); err != nil {
 		if errors.Is(err, fs.ErrExist) {
 			return errExists(r.name)
 		}
 		return err
 	}
 	r.done.Created = true
-	return r.finish(r.scratch.File)
+	return r.finish(r.tempFile.File)
 }
 
 // prepare makes the new file with the attributes of the old one. Where it
-// cannot have them, why says so and there may be no scratch.
+// cannot have them, why says so and there may be no temporary file.
 func (r *replacement) prepare() (why string, err error) {
 	old, _, err := r.dir.open(r.base, os.O_RDONLY)
 	if errors.Is(err, fs.ErrPermission) {
@@ -221,16 +221,16 @@ func (r *replacement) prepare() (why string, err error) {
 		return "", err
 	}
 	defer old.Close() // Windows does not replace a file that is open
-	scratch, err := r.dir.newScratch(r.base, 0o600)
+	tempFile, err := r.dir.newTempFile(r.base, 0o600)
 	if errors.Is(err, fs.ErrPermission) {
 		return "its directory is not writable", nil
 	}
 	if err != nil {
 		return "", err
 	}
-	r.scratch = scratch
+	r.tempFile = tempFile
 	r.done.Dropped = privileges(old, *r.old)
-	why, err = copyAttributes(old, scratch.File, *r.old)
+	why, err = copyAttributes(old, tempFile.File, *r.old)
 	return why, err
 }
 
@@ -249,12 +249,12 @@ func privileges(f *os.File, st Stat) (names []string) {
 	return names
 }
 
-// fill writes the new content to the scratch file, down to the disk.
+// fill writes the new content to the temporary file, down to the disk.
 func (r *replacement) fill(write func(io.Writer) error) error {
-	if err := writeTo(r.ctx, r.scratch, write); err != nil {
+	if err := writeTo(r.ctx, r.tempFile, write); err != nil {
 		return err
 	}
-	return r.scratch.Sync()
+	return r.tempFile.Sync()
 }
 
 // copyBuffer gathers small writes.
@@ -304,13 +304,13 @@ func (r *replacement) exchange() error {
 	if err := r.unmoved(); err != nil {
 		return err
 	}
-	if err := r.scratch.publishOver(r.base); err != nil {
+	if err := r.tempFile.publishOver(r.base); err != nil {
 		return err
 	}
 	if r.old.Nlink > 1 {
 		r.done.OtherNames = r.old.Nlink - 1
 	}
-	return r.finish(r.scratch.File)
+	return r.finish(r.tempFile.File)
 }
 
 // unmoved is the last look before the point of no return.

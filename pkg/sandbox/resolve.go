@@ -16,10 +16,10 @@ var (
 	errNotDirectory = &fs.PathError{Op: "open", Path: "entry", Err: syscall.ENOTDIR}
 )
 
-// found is the object a name leads to.
-type found struct {
-	handle      // to be closed, unless shared
-	shared bool // the handle is a root's own
+// resolved is the object a name leads to.
+type resolved struct {
+	object      // to be closed, unless shared
+	shared bool // the object is a root's own
 	root   *openRoot
 	asked  string // absolute, as the caller named it
 	path   string // absolute, links resolved
@@ -27,9 +27,9 @@ type found struct {
 	masked bool   // the last link on the way is named as a file of settings
 }
 
-func (o *found) close() {
+func (o *resolved) close() {
 	if !o.shared {
-		o.handle.close()
+		o.object.close()
 	}
 }
 
@@ -56,7 +56,7 @@ const (
 // resolve finds the object that a tool's argument names. A name in the form
 // that EscapeName gives is accepted where the literal one does not exist.
 // Errors are ready to be shown.
-func (f *FS) resolve(name string, why purpose) (*found, error) {
+func (f *FS) resolve(name string, why purpose) (*resolved, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func (f *FS) resolve(name string, why purpose) (*found, error) {
 }
 
 // lookup resolves a literal name, again if things moved meanwhile.
-func (f *FS) lookup(name string, why purpose) (o *found, err error) {
+func (f *FS) lookup(name string, why purpose) (o *resolved, err error) {
 	for range openTries {
 		o, err = f.lookupOnce(name, why)
 		if !errors.Is(err, errChanged) {
@@ -97,8 +97,8 @@ func unescapePath(name string) (string, bool) {
 
 // lookupOnce resolves a literal name. Secrets are told by the name asked
 // for, and again by where it leads.
-func (f *FS) lookupOnce(name string, why purpose) (*found, error) {
-	root, rest, ok := f.anchor(name)
+func (f *FS) lookupOnce(name string, why purpose) (*resolved, error) {
+	root, rest, ok := f.findRoot(name)
 	if !ok {
 		return nil, errOutside
 	}
@@ -108,7 +108,7 @@ func (f *FS) lookupOnce(name string, why purpose) (*found, error) {
 	}
 	o := f.shortcut(root, rest)
 	if o == nil {
-		w := &walker{fs: f, root: root, here: root.handle, pending: rest}
+		w := &walker{fs: f, root: root, here: root.object, pending: rest}
 		var err error
 		if o, err = w.walk(); err != nil {
 			w.leave()
@@ -152,7 +152,7 @@ func (f *FS) hide(err error, why purpose) error {
 
 // shortcut finds in one step what has no link and no .. on its way; nil when
 // that is not so, or when anything at all is to be said about it.
-func (f *FS) shortcut(root *openRoot, rest []string) *found {
+func (f *FS) shortcut(root *openRoot, rest []string) *resolved {
 	clean := make([]string, 0, len(rest))
 	for i, part := range rest {
 		switch {
@@ -167,7 +167,7 @@ func (f *FS) shortcut(root *openRoot, rest []string) *found {
 	if len(clean) == 0 {
 		return nil
 	}
-	h, err := root.handle.deep(strings.Join(clean, "/"))
+	h, err := root.object.deep(strings.Join(clean, "/"))
 	if err != nil {
 		return nil
 	}
@@ -175,14 +175,14 @@ func (f *FS) shortcut(root *openRoot, rest []string) *found {
 		h.close()
 		return nil
 	}
-	return f.foundAt(h, root, clean)
+	return f.resolvedAt(h, root, clean)
 }
 
-// foundAt makes the result for an object beneath root. Of nested roots the
+// resolvedAt makes the result for an object beneath root. Of nested roots the
 // innermost decides what may be done with it.
-func (f *FS) foundAt(h handle, root *openRoot, real []string) *found {
+func (f *FS) resolvedAt(h object, root *openRoot, real []string) *resolved {
 	path := joinPath(root.Path, real)
-	return &found{handle: h, shared: h == root.handle, root: f.innermost(path, root), path: path}
+	return &resolved{object: h, shared: h == root.object, root: f.innermost(path, root), path: path}
 }
 
 func (f *FS) innermost(path string, root *openRoot) *openRoot {

@@ -72,8 +72,8 @@ func (f *FS) suggestion(m *missing, name string) string {
 }
 
 // reopen finds a directory beneath root again by its real components.
-func (f *FS) reopen(root *openRoot, real []string) (handle, func()) {
-	w := &walker{fs: f, root: root, here: root.handle, pending: real}
+func (f *FS) reopen(root *openRoot, real []string) (object, func()) {
+	w := &walker{fs: f, root: root, here: root.object, pending: real}
 	o, err := w.walk()
 	if err != nil {
 		w.leave()
@@ -83,7 +83,7 @@ func (f *FS) reopen(root *openRoot, real []string) (handle, func()) {
 		o.close()
 		return nil, nil
 	}
-	return o.handle, o.close
+	return o.object, o.close
 }
 
 // canonical makes names equal that people take for equal: composed and

@@ -27,7 +27,7 @@ type Target struct {
 	asked string // the same, absolute
 	home  *openRoot
 	real  []string // components of the directory held, beneath home
-	dir   *folder
+	dir   *parentDir
 	rest  []string // parent directories that are missing beneath dir
 	base  string
 	lack  *missing // why there was no file when it was looked for
@@ -81,7 +81,7 @@ func (f *FS) target(name string) (t *Target, err error) {
 }
 
 func (f *FS) targetOnce(name string) (*Target, error) {
-	root, rest, ok := f.anchor(name)
+	root, rest, ok := f.findRoot(name)
 	if !ok {
 		return nil, errOutside
 	}
@@ -91,7 +91,7 @@ func (f *FS) targetOnce(name string) (*Target, error) {
 			return nil, err
 		}
 	}
-	w := &walker{fs: f, root: root, here: root.handle, pending: rest}
+	w := &walker{fs: f, root: root, here: root.object, pending: rest}
 	o, err := w.walk()
 	if err != nil {
 		defer w.leave()
@@ -105,7 +105,7 @@ func (f *FS) targetOnce(name string) (*Target, error) {
 		return nil, errDenied
 	}
 	t := &Target{fs: f, name: name, asked: asked, home: w.root, real: slices.Clone(w.real), Path: o.path, base: baseName(o.path), Masked: o.masked}
-	t.dir, err = w.here.folder()
+	t.dir, err = w.here.parentDir()
 	return t, err
 }
 
@@ -122,7 +122,7 @@ func (f *FS) absentTarget(name, asked string, w *walker, err error) (*Target, er
 	parts := slices.DeleteFunc(append([]string{lack.name}, lack.rest...), func(part string) bool { return part == "." })
 	t.rest, t.base = parts[:len(parts)-1], parts[len(parts)-1]
 	t.Path = joinPath(joinPath(w.root.Path, w.real), parts)
-	t.dir, err = w.here.folder()
+	t.dir, err = w.here.parentDir()
 	return t, err
 }
 

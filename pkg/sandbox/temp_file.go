@@ -12,47 +12,47 @@ import (
 	"time"
 )
 
-// scratch is a new file while it is written: without a name where the system
+// tempFile is a new file while it is written: without a name where the system
 // can do that, else under one that tells what it is. It is locked, so that a
 // name whose file is not locked belongs to a process that is dead.
-type scratch struct {
+type tempFile struct {
 	*os.File
-	in   *folder
+	in   *parentDir
 	base string
 	name string // "" while it has none, and when it is published
 }
 
-// scratchSlots is how many names a file's scratch files have before they
+// tempFileSlots is how many names a file's temporary files have before they
 // become random: more than one only when two processes write without a lock.
 // Since they follow from the file's name, what a killed process left is in
 // the next one's way, which removes it.
-const scratchSlots = 4
+const tempFileSlots = 4
 
-var scratchName = regexp.MustCompile(`^\.toolroom-[0-9a-f]{16}-[0-9]\.tmp$`)
+var tempFileName = regexp.MustCompile(`^\.toolroom-[0-9a-f]{16}-[0-9]\.tmp$`)
 
-func nameScratch(base string, slot int) string {
+func nameTempFile(base string, slot int) string {
 	var sum [8]byte
-	if slot < scratchSlots {
+	if slot < tempFileSlots {
 		h := fnv.New64a()
 		h.Write([]byte(base))
 		h.Sum(sum[:0])
 	} else {
 		rand.Read(sum[:])
 	}
-	return fmt.Sprintf(".toolroom-%s-%d.tmp", hex.EncodeToString(sum[:]), min(slot, scratchSlots))
+	return fmt.Sprintf(".toolroom-%s-%d.tmp", hex.EncodeToString(sum[:]), min(slot, tempFileSlots))
 }
 
-// newScratch makes a scratch file for base.
-func (d *folder) newScratch(base string, perm uint32) (*scratch, error) {
+// newTempFile makes a temporary file for base.
+func (d *parentDir) newTempFile(base string, perm uint32) (*tempFile, error) {
 	f, ok, err := d.makeAnonymous(perm)
 	if err != nil {
 		return nil, err
 	}
 	if ok {
 		TryLock(f) // nobody else can have it
-		return &scratch{File: f, in: d, base: base}, nil
+		return &tempFile{File: f, in: d, base: base}, nil
 	}
-	s := &scratch{in: d, base: base}
+	s := &tempFile{in: d, base: base}
 	s.name, err = d.claim(base, func(name string) error {
 		f, err := d.make(name, perm)
 		if err != nil {
@@ -81,13 +81,13 @@ func sameFile(st Stat, info fs.FileInfo) bool {
 	return st.Dev == other.Dev && st.Ino == other.Ino
 }
 
-// claim finds a free name for a scratch file: try fails with fs.ErrExist
+// claim finds a free name for a temporary file: try fails with fs.ErrExist
 // where it is taken.
-func (d *folder) claim(base string, try func(name string) error) (string, error) {
+func (d *parentDir) claim(base string, try func(name string) error) (string, error) {
 	var name string
 	var err error
-	for slot := range scratchSlots + 8 {
-		name = nameScratch(base, slot)
+	for slot := range tempFileSlots + 8 {
+		name = nameTempFile(base, slot)
 		if err = try(name); !errors.Is(err, fs.ErrExist) {
 			return name, err
 		}
@@ -100,7 +100,7 @@ func (d *folder) claim(base string, try func(name string) error) (string, error)
 }
 
 // publishOver puts the file in the place of base.
-func (s *scratch) publishOver(base string) error {
+func (s *tempFile) publishOver(base string) error {
 	if s.name == "" {
 		name, err := s.in.claim(base, func(name string) error { return s.in.link(s.File, name) })
 		if err != nil {
@@ -116,7 +116,7 @@ func (s *scratch) publishOver(base string) error {
 }
 
 // publishNew gives the file the name base, which nothing else must have.
-func (s *scratch) publishNew(base string) error {
+func (s *tempFile) publishNew(base string) error {
 	if s.name == "" {
 		return s.in.link(s.File, base)
 	}
@@ -129,7 +129,7 @@ func (s *scratch) publishNew(base string) error {
 
 // confirm makes sure that it was our file that was renamed: its name could
 // be guessed.
-func (s *scratch) confirm(base string) error {
+func (s *tempFile) confirm(base string) error {
 	now, err := s.in.lstat(base)
 	info, err2 := s.Stat()
 	if err == nil && err2 == nil && !sameFile(now, info) {
@@ -139,7 +139,7 @@ func (s *scratch) confirm(base string) error {
 }
 
 // discard closes the file, and removes it if it was not published.
-func (s *scratch) discard() {
+func (s *tempFile) discard() {
 	if s.name != "" {
 		// Removed before it is unlocked: nobody else clears it meanwhile.
 		s.in.remove(s.name)
@@ -151,23 +151,23 @@ const (
 	// sweepNames is how much of a directory is looked through for what dead
 	// processes left; the next write of the same file finds it in any case.
 	sweepNames = 512
-	// sweepAge is how old a scratch file must be where locks may not be seen.
+	// sweepAge is how old a temporary file must be where locks may not be seen.
 	sweepAge = time.Hour
 )
 
 // sweep removes what dead processes left.
-func (d *folder) sweep() {
+func (d *parentDir) sweep() {
 	for _, name := range d.entries(sweepNames) {
-		if scratchName.MatchString(name) {
+		if tempFileName.MatchString(name) {
 			d.clear(name)
 		}
 	}
 }
 
-// clear removes a scratch file whose writer is dead. Nothing else is ever
+// clear removes a temporary file whose writer is dead. Nothing else is ever
 // removed: it must be a regular file of ours with one name, which nobody has
 // locked.
-func (d *folder) clear(name string) {
+func (d *parentDir) clear(name string) {
 	st, err := d.lstat(name)
 	if err != nil || !st.Mode.IsRegular() || st.Nlink > 1 || posixOwner && os.Geteuid() != 0 && st.UID != uint32(os.Geteuid()) {
 		return

@@ -13,7 +13,7 @@ type walker struct {
 	fs      *FS
 	root    *openRoot
 	real    []string // components of where we are, beneath root
-	here    handle   // the directory we are in
+	here    object   // the directory we are in
 	pending []string // components still to go; may hold "." and ".."
 	links   int
 	secret  bool // a link that was followed is named as a secret
@@ -21,7 +21,7 @@ type walker struct {
 }
 
 // walk follows the pending components. On an error the caller leaves.
-func (w *walker) walk() (*found, error) {
+func (w *walker) walk() (*resolved, error) {
 	for len(w.pending) > 0 {
 		name := w.pending[0]
 		w.pending = w.pending[1:]
@@ -62,42 +62,42 @@ func (w *walker) walk() (*found, error) {
 		}
 		return w.leaf(next, name), nil
 	}
-	return w.marked(w.fs.foundAt(w.here, w.root, w.real)), nil
+	return w.marked(w.fs.resolvedAt(w.here, w.root, w.real)), nil
 }
 
 // marked notes what the names of the links on the way say of the object.
-func (w *walker) marked(o *found) *found {
+func (w *walker) marked(o *resolved) *resolved {
 	o.secret, o.masked = w.secret, w.masked
 	return o
 }
 
 // leaf is the result for what is no directory. The directory it is in stays
-// open as long, since the portable handle opens the file in it.
-func (w *walker) leaf(h handle, name string) *found {
-	o := w.fs.foundAt(h, w.root, append(w.real, name))
-	if w.here != w.root.handle {
-		o.handle = &leafHandle{handle: h, dir: w.here}
+// open as long, since the portable object opens the file in it.
+func (w *walker) leaf(h object, name string) *resolved {
+	o := w.fs.resolvedAt(h, w.root, append(w.real, name))
+	if w.here != w.root.object {
+		o.object = &leafObject{object: h, dir: w.here}
 	}
 	return w.marked(o)
 }
 
-// leafHandle closes a file's directory with it.
-type leafHandle struct {
-	handle
-	dir handle
+// leafObject closes a file's directory with it.
+type leafObject struct {
+	object
+	dir object
 }
 
-func (l *leafHandle) close() {
-	l.handle.close()
+func (l *leafObject) close() {
+	l.object.close()
 	l.dir.close()
 }
 
 // leave closes the directory we are in, unless it is a root.
 func (w *walker) leave() {
-	if w.here != w.root.handle {
+	if w.here != w.root.object {
 		w.here.close()
 	}
-	w.here = w.root.handle
+	w.here = w.root.object
 }
 
 // missing describes a failed step.
@@ -107,7 +107,7 @@ func (w *walker) missing(name string, err error) error {
 
 // follow goes where a link points: beneath the directory it is in, or, when
 // its target is absolute, wherever a root is.
-func (w *walker) follow(name string, link handle) error {
+func (w *walker) follow(name string, link object) error {
 	target, err := link.readlink()
 	link.close()
 	if err != nil {
@@ -150,7 +150,7 @@ func (w *walker) up() error {
 	if len(real) == 0 {
 		return nil
 	}
-	if h, err := w.root.handle.deep(strings.Join(real, "/")); err == nil {
+	if h, err := w.root.object.deep(strings.Join(real, "/")); err == nil {
 		w.here, w.real = h, real
 		return nil
 	}
@@ -161,12 +161,12 @@ func (w *walker) up() error {
 // jump starts again from the root that holds the absolute path target
 // followed by the pending components.
 func (w *walker) jump(target string) error {
-	root, rest, ok := w.fs.anchorParts(filepath.VolumeName(target), append(splitPath(target[len(filepath.VolumeName(target)):]), w.pending...))
+	root, rest, ok := w.fs.findRootOfParts(filepath.VolumeName(target), append(splitPath(target[len(filepath.VolumeName(target)):]), w.pending...))
 	if !ok {
 		return errOutside
 	}
 	w.leave()
-	w.root, w.here, w.pending = root, root.handle, rest
+	w.root, w.here, w.pending = root, root.object, rest
 	w.real = nil
 	return nil
 }
