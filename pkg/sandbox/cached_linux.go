@@ -18,8 +18,8 @@ import (
 // nameMax is the longest name of an entry, with its zero byte (limits.h).
 const nameMax = 256
 
-// LstatAtHand is Lstat for an entry that is at hand.
-func (d *Dir) LstatAtHand(name string) (Stat, error) {
+// LstatCached is Lstat for an entry that is at hand.
+func (d *Dir) LstatCached(name string) (Stat, error) {
 	if len(name) >= nameMax || checkComponent(name) != nil {
 		return d.Lstat(name)
 	}
@@ -34,9 +34,9 @@ func (d *Dir) LstatAtHand(name string) (Stat, error) {
 	return statOf(&raw), nil
 }
 
-// OpenDirAtHand is OpenDir for a directory that is at hand, which its Stat and
+// OpenDirCached is OpenDir for a directory that is at hand, which its Stat and
 // its Close take it for, too.
-func (d *Dir) OpenDirAtHand(name string) (*Dir, error) {
+func (d *Dir) OpenDirCached(name string) (*Dir, error) {
 	if len(name) >= nameMax || d.linked.any() || checkComponent(name) != nil {
 		return d.OpenDir(name)
 	}
@@ -49,20 +49,20 @@ func (d *Dir) OpenDirAtHand(name string) (*Dir, error) {
 		return d.OpenDir(name) // which knows what else there is to try
 	}
 	child := newDir(int(fd), d.join(name))
-	child.atHand, child.linked = true, d.linked
+	child.cached, child.linked = true, d.linked
 	return child, nil
 }
 
-// fstatAtHand is unix.Fstat.
-func fstatAtHand(fd int, st *unix.Stat_t) error {
+// fstatCached is unix.Fstat.
+func fstatCached(fd int, st *unix.Stat_t) error {
 	if _, _, errno := unix.RawSyscall(unix.SYS_FSTAT, uintptr(fd), uintptr(unsafe.Pointer(st)), 0); errno != 0 {
 		return errno
 	}
 	return nil
 }
 
-// closeAtHand is unix.Close.
-func closeAtHand(fd int) error {
+// closeCached is unix.Close.
+func closeCached(fd int) error {
 	if _, _, errno := unix.RawSyscall(unix.SYS_CLOSE, uintptr(fd), 0, 0); errno != 0 {
 		return errno
 	}

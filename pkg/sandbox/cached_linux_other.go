@@ -4,6 +4,6 @@ package sandbox
 
 import "golang.org/x/sys/unix"
 
-func fstatAtHand(fd int, st *unix.Stat_t) error { return unix.Fstat(fd, st) }
+func fstatCached(fd int, st *unix.Stat_t) error { return unix.Fstat(fd, st) }
 
-func closeAtHand(fd int) error { return unix.Close(fd) }
+func closeCached(fd int) error { return unix.Close(fd) }

@@ -35,11 +35,11 @@ func (s Stat) ModNano() int64 {
 
 // DirEntry is a name in a directory. Type holds the type bits of the mode;
 // it is fs.ModeIrregular where only Lstat can tell. Unless the entry or its
-// directory is Notable, FS.DeniedIn and FS.Masked have nothing against it.
+// directory is MaybeSecret, FS.DeniedIn and FS.Masked have nothing against it.
 type DirEntry struct {
-	Name    string
-	Type    fs.FileMode
-	Notable bool
+	Name        string
+	Type        fs.FileMode
+	MaybeSecret bool
 }
 
 // IsDir reports whether the entry is a directory (a link to one is not).
@@ -97,9 +97,9 @@ func (d *Dir) join(name string) string {
 	return d.path + pathSeparator + name
 }
 
-// Notable reports whether the directory's name may matter to FS.DeniedIn of
+// MaybeSecret reports whether the directory's name may matter to FS.DeniedIn of
 // what is in it.
-func (d *Dir) Notable() bool { return notableAbove(baseName(d.path)) }
+func (d *Dir) MaybeSecret() bool { return maybeSecretAbove(baseName(d.path)) }
 
 // Path returns the absolute path the directory had when it was opened, links
 // resolved. It is for messages and for finding what lies above: operations

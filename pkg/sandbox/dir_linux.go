@@ -19,7 +19,7 @@ const pathSeparator = "/"
 type Dir struct {
 	fd     atomic.Int64 // -1 when closed
 	path   string
-	atHand bool      // opened by OpenDirAtHand
+	cached bool      // opened by OpenDirCached
 	linked *linkedTo // FS.linked
 }
 
@@ -52,8 +52,8 @@ func (d *Dir) Close() error {
 	if fd < 0 {
 		return fs.ErrClosed
 	}
-	if d.atHand {
-		return closeAtHand(int(fd))
+	if d.cached {
+		return closeCached(int(fd))
 	}
 	return unix.Close(int(fd))
 }
@@ -200,8 +200,8 @@ func (d *Dir) ReadFile(name string, buf []byte, limit int64) ([]byte, Stat, erro
 func (d *Dir) Stat() (Stat, error) {
 	var raw unix.Stat_t
 	var err error
-	if fd := int(d.fd.Load()); d.atHand {
-		err = fstatAtHand(fd, &raw)
+	if fd := int(d.fd.Load()); d.cached {
+		err = fstatCached(fd, &raw)
 	} else {
 		err = unix.Fstat(fd, &raw)
 	}

@@ -41,7 +41,7 @@ func TestDirRefusesPseudoFileSystems(t *testing.T) {
 	d, err := box.OpenDir(".")
 	require.NoError(t, err)
 	defer d.Close()
-	for _, open := range []func(string) (*sandbox.Dir, error){d.OpenDir, d.OpenDirAtHand} {
+	for _, open := range []func(string) (*sandbox.Dir, error){d.OpenDir, d.OpenDirCached} {
 		_, err = open("proc")
 		require.Equal(t, toolerr.SpecialFile, toolerr.CodeOf(err))
 	}

@@ -48,7 +48,7 @@ func (r *DirReader) Read(d *Dir, prefix string, buf []DirEntry, limit int) (entr
 	for i, end := range r.ends {
 		e := &buf[first+i]
 		e.Name = all[start:end]
-		e.Notable = notable(e.Name[len(prefix):]) || d.linkedName(e.Name[len(prefix):])
+		e.MaybeSecret = maybeSecret(e.Name[len(prefix):]) || d.linkedName(e.Name[len(prefix):])
 		start = end
 	}
 	return buf, done, err

@@ -229,7 +229,7 @@ func (r *DirReader) Read(d *Dir, prefix string, buf []DirEntry, limit int) (entr
 		}
 		list, err := f.ReadDir(batch)
 		for _, e := range list {
-			buf = append(buf, DirEntry{Name: prefix + e.Name(), Type: e.Type(), Notable: notable(e.Name()) || d.linkedName(e.Name())})
+			buf = append(buf, DirEntry{Name: prefix + e.Name(), Type: e.Type(), MaybeSecret: maybeSecret(e.Name()) || d.linkedName(e.Name())})
 			names += len(prefix) + len(e.Name())
 		}
 		if err == io.EOF {

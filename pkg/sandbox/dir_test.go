@@ -189,7 +189,7 @@ func TestDirKeepsItsObject(t *testing.T) {
 }
 
 // What is at hand is no other than what is not.
-func TestAtHand(t *testing.T) {
+func TestCached(t *testing.T) {
 	root := t.TempDir()
 	touch(t, root, "file")
 	require.NoError(t, os.Mkdir(filepath.Join(root, "dir"), 0o700))
@@ -199,16 +199,16 @@ func TestAtHand(t *testing.T) {
 	for _, name := range []string{"file", "link", "none", "", ".", "..", "dir/in", "a\x00b", strings.Repeat("n", 255), strings.Repeat("n", 256), strings.Repeat("n", 5000)} {
 		_, want := d.OpenDir(name)
 		require.Error(t, want, "%q", name)
-		_, got := d.OpenDirAtHand(name)
+		_, got := d.OpenDirCached(name)
 		require.Equal(t, want, got, "%q", name)
 		wantStat, want := d.Lstat(name)
-		gotStat, got := d.LstatAtHand(name)
+		gotStat, got := d.LstatCached(name)
 		require.Equal(t, want, got, "%q", name)
 		require.Equal(t, wantStat, gotStat, "%q", name)
 	}
 	plain, err := d.OpenDir("dir")
 	require.NoError(t, err)
-	near, err := d.OpenDirAtHand("dir")
+	near, err := d.OpenDirCached("dir")
 	require.NoError(t, err)
 	require.Equal(t, plain.Path(), near.Path())
 	want, err := plain.Stat()

@@ -33,9 +33,9 @@ func (f *FS) Close() {
 	}
 }
 
-// Notable is what reading a directory notes of an entry, or of the directory
+// MaybeSecret is what reading a directory notes of an entry, or of the directory
 // for all in it.
-func Notable(dir, name string) bool { return notable(name) || notableAbove(baseName(dir)) }
+func MaybeSecret(dir, name string) bool { return maybeSecret(name) || maybeSecretAbove(baseName(dir)) }
 
 // The names that are protected at any depth, existing or not.
 var (

@@ -86,7 +86,7 @@ func (s *Sandbox) linked(f *FS) *linkedTo {
 	for _, store := range l.stores {
 		for _, dir := range homeDirs {
 			dir := filepath.Join(store, dir)
-			queue = append(queue, l.secretsIn(dir, s.look(dir).notable)...)
+			queue = append(queue, l.secretsIn(dir, s.look(dir).maybeSecret)...)
 		}
 	}
 	queue = append(queue, l.inRoots()...)
@@ -148,7 +148,7 @@ func (l *linkSearch) inRoots() (secrets []string) {
 			at := l.look(dir)
 			left -= at.entries
 			if depth > 0 {
-				secrets = append(secrets, l.secretsIn(dir, at.notable)...)
+				secrets = append(secrets, l.secretsIn(dir, at.maybeSecret)...)
 			}
 			for _, name := range at.below {
 				if name[0] != '.' && name != "node_modules" && !slices.Contains(at.links, name) {
@@ -191,7 +191,7 @@ func (l *linkSearch) follow(path string) (below []string) {
 type lookedAt struct {
 	changed, read time.Time
 	entries       int
-	notable       []string // names that may be secret
+	maybeSecret   []string // names that may be secret
 	below         []string // directories and links
 	links         []string // of those
 }
@@ -213,11 +213,11 @@ func (s *Sandbox) look(dir string) *lookedAt {
 	}
 	entries, _ := os.ReadDir(dir)
 	now.entries = len(entries)
-	above := notableAbove(baseName(dir))
+	above := maybeSecretAbove(baseName(dir))
 	for _, entry := range entries {
 		name, link := entry.Name(), entry.Type()&os.ModeSymlink != 0
-		if above || notable(name) {
-			now.notable = append(now.notable, name)
+		if above || maybeSecret(name) {
+			now.maybeSecret = append(now.maybeSecret, name)
 		}
 		if entry.IsDir() || link {
 			now.below = append(now.below, name)

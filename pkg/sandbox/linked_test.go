@@ -84,7 +84,7 @@ func walked(t *testing.T, fs *sandbox.FS, root string) (read []string) {
 			if child, err := d.OpenDir(e.Name); err == nil {
 				walk(child)
 			} else if fs.DeniedIn(d.Path(), e.Name) {
-				require.True(t, e.Notable, e.Name)
+				require.True(t, e.MaybeSecret, e.Name)
 			}
 		}
 	}

@@ -43,16 +43,16 @@ func (f *FS) DeniedIn(dir, name string) bool {
 	return (secretName(last) || secretStore(last, "") || secretStore(above, name)) && !f.allowed(filepath.Join(dir, name))
 }
 
-// notable reports whether DeniedIn or Masked may be true for a name in
+// maybeSecret reports whether DeniedIn or Masked may be true for a name in
 // whatever directory. It tells most names apart once, when a directory is
 // read, which a search that remembers directories need not do again.
-func notable(name string) bool {
+func maybeSecret(name string) bool {
 	return !ascii(name) || secretName(name) || secretStore(name, "") || maskedName(name)
 }
 
-// notableAbove reports whether DeniedIn may be true for other names in a
+// maybeSecretAbove reports whether DeniedIn may be true for other names in a
 // directory of this name.
-func notableAbove(name string) bool {
+func maybeSecretAbove(name string) bool {
 	return name != "" && (name[0] == '.' || name[0] == '_' || name[0] == '#') || !ascii(name)
 }
 
@@ -69,9 +69,9 @@ func (f *FS) MaskedFile(path string, st Stat) bool {
 	return ok && !secret && !f.allowed(path)
 }
 
-// Lifted reports whether --allow-path lifts the rules for a path, also those
+// ExplicitlyAllowed reports whether --allow-path lifts the rules for a path, also those
 // that go by content.
-func (f *FS) Lifted(abs string) bool { return f.allowed(abs) }
+func (f *FS) ExplicitlyAllowed(abs string) bool { return f.allowed(abs) }
 
 // allowed reports whether --allow-path lifts the rules for a path.
 func (f *FS) allowed(abs string) bool {

@@ -83,7 +83,7 @@ func TestDeniedIn(t *testing.T) {
 				name := parts[r.IntN(len(parts))]
 				want := fs.Denied(filepath.Join(dir, name))
 				require.Equal(t, want, fs.DeniedIn(dir, name), "%q in %q", name, dir)
-				noted := sandbox.Notable(dir, name)
+				noted := sandbox.MaybeSecret(dir, name)
 				require.True(t, noted || !want && !fs.Masked(name), "%q in %q", name, dir)
 				if !noted {
 					ordinary++

@@ -25,7 +25,7 @@ type Node struct {
 	prefix string // what the paths of its entries begin with
 	depth  int
 
-	notable bool // as of dir
+	maybeSecret bool // as of dir
 
 	outer *scope // the rules of the directories above
 	own   *scope // with this directory's; nil until its ignore files were looked for
@@ -61,7 +61,7 @@ func startDir(dir *sandbox.Dir, opts Options, top string) *Node {
 	if opts.Cache != nil {
 		t.remember = opts.Cache.walks.Add(1) > 1
 	}
-	n := &Node{tree: t, dir: dir, notable: dir.Notable()}
+	n := &Node{tree: t, dir: dir, maybeSecret: dir.MaybeSecret()}
 	if !n.unruled() {
 		n.outer = t.above(dir.Path())
 	}
@@ -120,7 +120,7 @@ func (n *Node) Enter(name string) (*Node, error) {
 func (n *Node) child(dir *sandbox.Dir, path string) *Node {
 	child := &Node{
 		tree: n.tree, parent: n, dir: dir, path: path, prefix: path + "/", depth: n.depth + 1,
-		notable: dir.Notable(), outer: n.own,
+		maybeSecret: dir.MaybeSecret(), outer: n.own,
 	}
 	child.unruled()
 	return child
@@ -254,7 +254,7 @@ func (n *Node) entry(e *Entry, list []sandbox.DirEntry, i int) {
 	if n.path != "" {
 		name = name[len(n.path)+1:]
 	}
-	*e = Entry{Path: raw.Name, Name: name, Type: raw.Type, Depth: n.depth + 1, Notable: raw.Notable || n.notable, Dir: n.dir, Memo: n.memo, Place: i}
+	*e = Entry{Path: raw.Name, Name: name, Type: raw.Type, Depth: n.depth + 1, MaybeSecret: raw.MaybeSecret || n.maybeSecret, Dir: n.dir, Memo: n.memo, Place: i}
 	if e.Type == sandbox.TypeUnknown {
 		if st, err := n.dir.Lstat(name); err == nil {
 			e.Type = st.Mode.Type()

@@ -50,7 +50,7 @@ func (w *walker) openBelow(parent *Node, name string) (*sandbox.Dir, error) {
 	w.mu.Unlock()
 	if top == parent {
 		if parent.known {
-			return at.OpenDirAtHand(name)
+			return at.OpenDirCached(name)
 		}
 		return at.OpenDir(name)
 	}

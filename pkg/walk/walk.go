@@ -85,16 +85,16 @@ type Options struct {
 
 // Entry is one name in a directory.
 type Entry struct {
-	Path    string       // slash-separated, relative to what Start opened
-	Name    string       // last element of Path
-	Type    fs.FileMode  // type bits: 0 for a regular file
-	Depth   int          // 1 for the entries of the start
-	Ignored bool         // by an ignore file
-	Hidden  bool         // begins with a dot, and no rule "!name" shows it
-	Notable bool         // false: sandbox.FS.DeniedIn and Masked have nothing against it
-	Dir     *sandbox.Dir // the directory it is in, open during the visit only
-	Memo    *Memo        // of that directory; nil when Options.Cache does not know it
-	Place   int          // of the entry in Memo
+	Path        string       // slash-separated, relative to what Start opened
+	Name        string       // last element of Path
+	Type        fs.FileMode  // type bits: 0 for a regular file
+	Depth       int          // 1 for the entries of the start
+	Ignored     bool         // by an ignore file
+	Hidden      bool         // begins with a dot, and no rule "!name" shows it
+	MaybeSecret bool         // false: sandbox.FS.DeniedIn and Masked have nothing against it
+	Dir         *sandbox.Dir // the directory it is in, open during the visit only
+	Memo        *Memo        // of that directory; nil when Options.Cache does not know it
+	Place       int          // of the entry in Memo
 }
 
 // IsDir reports whether the entry is a directory; a link to one is not.
@@ -107,7 +107,7 @@ func (e *Entry) IsRegular() bool { return e.Type.IsRegular() }
 // the visit.
 func (e *Entry) Lstat() (sandbox.Stat, error) {
 	if e.Memo != nil { // walked before, on a local file system
-		return e.Dir.LstatAtHand(e.Name)
+		return e.Dir.LstatCached(e.Name)
 	}
 	return e.Dir.Lstat(e.Name)
 }

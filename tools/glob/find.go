@@ -119,7 +119,7 @@ func (q *query) collect(w *finder, e *walk.Entry) {
 	if q.args.Sort == "path" {
 		m.mtime = 0
 	}
-	m.secret = e.Notable && q.fs.DeniedIn(e.Dir.Path(), e.Name)
+	m.secret = e.MaybeSecret && q.fs.DeniedIn(e.Dir.Path(), e.Name)
 	w.total++
 	w.top.Add(m)
 }

@@ -21,7 +21,7 @@ import (
 
 // file searches a regular file.
 func (w *searcher) file(e *walk.Entry) error {
-	masked := e.Notable && w.fs.Masked(filepath.Join(w.abs, e.Path))
+	masked := e.MaybeSecret && w.fs.Masked(filepath.Join(w.abs, e.Path))
 	if w.ahead != nil && !masked {
 		if w.spared(e) {
 			return nil

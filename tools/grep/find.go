@@ -245,7 +245,7 @@ func (w *searcher) visit(e *walk.Entry) error {
 		switch {
 		case !w.filter.enter(e.Path):
 			return fs.SkipDir
-		case e.Notable && w.fs.DeniedIn(e.Dir.Path(), e.Name):
+		case e.MaybeSecret && w.fs.DeniedIn(e.Dir.Path(), e.Name):
 			w.outcomes[secret]++
 			return fs.SkipDir
 		}
@@ -258,7 +258,7 @@ func (w *searcher) visit(e *walk.Entry) error {
 	case !w.filter.wants(e.Path, e.Name, w.used):
 		w.filtered++
 		return nil
-	case e.Notable && w.fs.DeniedIn(e.Dir.Path(), e.Name):
+	case e.MaybeSecret && w.fs.DeniedIn(e.Dir.Path(), e.Name):
 		w.outcomes[secret]++
 		return nil
 	}

@@ -64,7 +64,7 @@ func (r *Runner) findHidden(s *spec, rules Rules, moving *moving) error {
 	outer := s.Mask
 	var objects []supervise.Pinned
 	for _, root := range s.Roots {
-		of, err := r.hiddenInRoot(s, root, outer, limits{hide, rules.Lifted, rules.Protected}, rules, moving)
+		of, err := r.hiddenInRoot(s, root, outer, limits{hide, rules.ExplicitlyAllowed, rules.Protected}, rules, moving)
 		if err != nil {
 			return err
 		}

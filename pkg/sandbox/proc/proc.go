@@ -137,10 +137,10 @@ type Limits = supervise.Limits
 // Rules say what of the file system a command may use. A *sandbox.FS is one.
 type Rules interface {
 	Roots() []sandbox.Root
-	Denied(abs string) bool      // must not be read
-	Lifted(abs string) bool      // may be read, whatever is in it
-	Masked(abs string) bool      // must not be read while the network can be reached
-	Protected(abs string) string // why it must not be written, or ""
+	Denied(abs string) bool            // must not be read
+	ExplicitlyAllowed(abs string) bool // may be read, whatever is in it
+	Masked(abs string) bool            // must not be read while the network can be reached
+	Protected(abs string) string       // why it must not be written, or ""
 }
 
 // Command is what to run.

@@ -35,7 +35,7 @@ func (r roots) Masked(string) bool    { return false }
 func (r roots) Denied(abs string) bool {
 	return filepath.Base(abs) == "hidden" || filepath.Base(abs) == ".ssh"
 }
-func (r roots) Lifted(abs string) bool { return filepath.Base(abs) == "allowed.pem" }
+func (r roots) ExplicitlyAllowed(abs string) bool { return filepath.Base(abs) == "allowed.pem" }
 
 func (r roots) Protected(abs string) string {
 	if filepath.Base(abs) == "guarded" {

@@ -16,10 +16,10 @@ var long = os.Getenv("PROC_LONG") != ""
 // rules let a command use one root.
 type rules struct{ root string }
 
-func (r rules) Roots() []sandbox.Root  { return []sandbox.Root{{Path: r.root}} }
-func (r rules) Masked(abs string) bool { return false }
-func (r rules) Denied(abs string) bool { return false }
-func (r rules) Lifted(abs string) bool { return false }
+func (r rules) Roots() []sandbox.Root             { return []sandbox.Root{{Path: r.root}} }
+func (r rules) Masked(abs string) bool            { return false }
+func (r rules) Denied(abs string) bool            { return false }
+func (r rules) ExplicitlyAllowed(abs string) bool { return false }
 
 func (r rules) Protected(abs string) string { return "" }
 

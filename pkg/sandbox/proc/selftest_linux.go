@@ -42,10 +42,10 @@ type baitRules struct{ root, readOnly, secret string }
 func (b baitRules) Roots() []sandbox.Root {
 	return []sandbox.Root{{Path: b.root}, {Path: b.readOnly, ReadOnly: true}}
 }
-func (b baitRules) Denied(abs string) bool  { return abs == b.secret }
-func (b baitRules) Masked(string) bool      { return false }
-func (b baitRules) Lifted(string) bool      { return false }
-func (b baitRules) Protected(string) string { return "" }
+func (b baitRules) Denied(abs string) bool        { return abs == b.secret }
+func (b baitRules) Masked(string) bool            { return false }
+func (b baitRules) ExplicitlyAllowed(string) bool { return false }
+func (b baitRules) Protected(string) string       { return "" }
 
 // try runs the probe at a level.
 func (r *Runner) try(ctx context.Context, level Level) (report Report) {

@@ -40,7 +40,7 @@ func (r *Runner) leads(s *spec, hidden []string, rules Rules) (targets []string)
 				continue
 			}
 			seen[real] = true
-			if real != path && !rules.Lifted(real) {
+			if real != path && !rules.ExplicitlyAllowed(real) {
 				if why := s.unmaskable(real); why == "" {
 					targets = append(targets, real)
 				} else if why != "system" {
