@@ -20,9 +20,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// attack is one way to ask for a file: what comes of it is content or a code.
+// attack is a way to ask for a file. Its result is content or an error code.
 type attack struct {
-	name string // BASE stands for the directory of the whole fixture
+	name string // BASE means the directory of the whole fixture
 	want string
 	code toolerr.Code
 }
@@ -119,7 +119,7 @@ var attacks = []attack{
 	{"socket", "", toolerr.SpecialFile},
 	{"missing", "", toolerr.NotFound},
 	{"missing/../a.txt", "", toolerr.NotFound},
-	// Links to what the kernel shows.
+	// Links into /proc.
 	{"proc-self", "", toolerr.OutsideRoot},
 	{"proc-cwd", "", toolerr.OutsideRoot},
 	{"proc-root/BASE/root/a.txt", "", toolerr.OutsideRoot},

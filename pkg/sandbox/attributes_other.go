@@ -20,8 +20,8 @@ func copyAttributes(from, to *os.File, old Stat) (why string, err error) {
 	if err != nil {
 		return "", err
 	}
-	// A new file has its directory's group, to which the mode would give what
-	// was another's.
+	// A new file gets its directory's group. With the old mode, that group would
+	// get the rights that another group had.
 	if made := statOfInfo(info); posixOwner && (old.UID != made.UID || old.GID != made.GID) {
 		if err := to.Chown(int(old.UID), int(old.GID)); err != nil {
 			return "a new file cannot get its owner and group", nil

@@ -16,7 +16,8 @@ func systemDirs() []string {
 	return []string{"/etc", "/proc", "/sys", "/dev"}
 }
 
-// stateDirs are those of them whose sub-directories are no better.
+// stateDirs returns the system directories whose subdirectories are refused as
+// roots, too.
 func stateDirs() []string {
 	if runtime.GOOS == "windows" {
 		return nil
@@ -25,7 +26,7 @@ func stateDirs() []string {
 }
 
 // tooBroad says why a directory must not be a root, or "". Directories are
-// compared by what they are (info, an Lstat of real), so another spelling or
+// compared by identity (info is an Lstat of real), so that another spelling or
 // a bind mount of the home directory is refused as well.
 func (s *Sandbox) tooBroad(real string, info fs.FileInfo) string {
 	if isTop(real) {

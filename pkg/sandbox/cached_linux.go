@@ -9,16 +9,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What is at hand is what the kernel most likely has in memory, on a file
-// system of this machine (see Local). These calls do not tell the scheduler of
-// the system call, which takes longer than most of them, and has another
-// thread look after this one: where they have to wait for a disk after all, so
-// does a processor. And they make no garbage.
+// The calls in this file are for entries that the kernel most likely has in its
+// cache, on a local file system (see Local). They do not tell Go's scheduler of
+// the system call, because that takes longer than most of these calls. If a call
+// has to wait for a disk after all, its processor waits, too. They allocate
+// nothing.
 
 // nameMax is the longest name of an entry, with its zero byte (limits.h).
 const nameMax = 256
 
-// LstatCached is Lstat for an entry that is at hand.
+// LstatCached is Lstat for an entry that is probably cached.
 func (d *Dir) LstatCached(name string) (Stat, error) {
 	if len(name) >= nameMax || checkComponent(name) != nil {
 		return d.Lstat(name)
@@ -34,8 +34,8 @@ func (d *Dir) LstatCached(name string) (Stat, error) {
 	return statOf(&raw), nil
 }
 
-// OpenDirCached is OpenDir for a directory that is at hand, which its Stat and
-// its Close take it for, too.
+// OpenDirCached is OpenDir for a directory that is probably cached. Stat and Close
+// of the result make the same assumption.
 func (d *Dir) OpenDirCached(name string) (*Dir, error) {
 	if len(name) >= nameMax || d.linked.any() || checkComponent(name) != nil {
 		return d.OpenDir(name)

@@ -15,9 +15,8 @@ import (
 // refusals the user lifts. The zero value is usable: roots then come from
 // the environment, the client or the working directory.
 type Config struct {
-	// Roots are the directories given on the command line, each "DIR" or,
-	// for one that must not be written, "DIR:ro". ~ and ~/ stand for the
-	// home directory.
+	// Roots are the directories given on the command line, each as "DIR" or,
+	// if it is read-only, as "DIR:ro". ~ and ~/ mean the home directory.
 	Roots []string
 	// ReadOnly makes every root read-only, wherever it came from.
 	ReadOnly bool
@@ -38,7 +37,7 @@ type Config struct {
 	// Those that do not exist yet are found when they do.
 	Readable []string
 	// ReadableFor returns one more directory like Readable for the roots in force, or
-	// "": what is kept for one project is not read in another. nil: there is none.
+	// "", so that files kept for one project are not read in another. It may be nil.
 	ReadableFor func(roots []string) string
 	// AllowRootDir accepts roots that are otherwise refused as too broad:
 	// /, /etc, /proc, /sys, /dev, the home directory and what contains it.

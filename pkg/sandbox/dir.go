@@ -9,8 +9,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Stat is what the system tells about a file. Device, inode, links and owner
-// are zero where the system does not have them.
+// Stat holds the metadata of a file. Device, inode, links and owner are zero on
+// systems without them.
 type Stat struct {
 	Mode            fs.FileMode
 	Size            int64
@@ -97,8 +97,8 @@ func (d *Dir) join(name string) string {
 	return d.path + pathSeparator + name
 }
 
-// MaybeSecret reports whether the directory's name may matter to FS.DeniedIn of
-// what is in it.
+// MaybeSecret reports whether, because of the directory's name, FS.DeniedIn may be
+// true for entries in it.
 func (d *Dir) MaybeSecret() bool { return maybeSecretAbove(baseName(d.path)) }
 
 // Path returns the absolute path the directory had when it was opened, links

@@ -161,7 +161,7 @@ func (d *Dir) Open(name string) (*os.File, Stat, error) {
 
 // ReadFile returns the content of the regular file name, using buf's space
 // where it suffices. A file over limit bytes is TOO_LARGE, also when it grows
-// while it is read. It makes no os.File, which is what makes it fast.
+// while it is read. It makes no os.File, to be fast.
 func (d *Dir) ReadFile(name string, buf []byte, limit int64) ([]byte, Stat, error) {
 	fd, st, err := d.openRegular(name)
 	if err != nil {

@@ -202,7 +202,7 @@ type DirReader struct{}
 // matters where a deep directory's prefix is long.
 const maxNames = 1 << 20
 
-// readBatch is how many entries are asked of the system at once.
+// readBatch is the number of entries read with one system call.
 const readBatch = 512
 
 // Read appends to buf the entries that follow the last one read from d,

@@ -170,7 +170,7 @@ func TestDirReadFile(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }
 
-// A directory that is renamed stays the one that was opened.
+// A directory stays open when it is renamed.
 func TestDirKeepsItsObject(t *testing.T) {
 	root := t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Join(root, "a", "in"), 0o700))

@@ -12,7 +12,7 @@ import (
 // unchanged ends the text of every failure that left the file alone.
 const unchanged = "nothing was changed"
 
-// explainWrite is explain for what is to be written; nil stays nil.
+// explainWrite explains an error of writing, as explain does. nil stays nil.
 func (f *FS) explainWrite(name string, err error) error {
 	shown := EscapeName(name)
 	var ours *toolerr.Error

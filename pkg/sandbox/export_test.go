@@ -33,8 +33,8 @@ func (f *FS) Close() {
 	}
 }
 
-// MaybeSecret is what reading a directory notes of an entry, or of the directory
-// for all in it.
+// MaybeSecret reports whether reading a directory marks an entry, or all entries
+// because of the directory's name.
 func MaybeSecret(dir, name string) bool { return maybeSecret(name) || maybeSecretAbove(baseName(dir)) }
 
 // The names that are protected at any depth, existing or not.

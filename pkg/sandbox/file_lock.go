@@ -11,12 +11,12 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Guard locks the very file that the target names (flock on its inode), so
-// that no other process of ours, whatever its state directory, changes it
-// until release. It waits as long as ctx lives: LOCKED after its deadline.
-// Where there is no file there is nothing to lock, since making one never
-// replaces another; neither where the system or the file system has no such
-// locks. Use state.Store.Lock, which adds what this does not have.
+// Guard locks the file that the target names (flock on its inode), so that no
+// other process of ours, whatever its state directory, changes it until release.
+// It waits until ctx ends: LOCKED after its deadline. It locks nothing if the file
+// does not exist, because creating a file never replaces another, or if the system
+// or the file system has no such locks. Use state.Store.Lock, which also orders
+// the writers of files that do not exist.
 func (t *Target) Guard(ctx context.Context) (release func(), err error) {
 	nothing := func() {}
 	if !guarded {

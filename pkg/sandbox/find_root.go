@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// findRoot finds the root that a tool's argument starts from, and what is left
-// to go. Nothing outside the roots has a say in it but the links of the
-// path's own directories (physical).
+// findRoot returns the root that a tool's argument begins with, and the components
+// after it. Outside the roots, only the links of the path's own directories are
+// followed (physical).
 func (f *FS) findRoot(name string) (*openRoot, []string, bool) {
 	if len(f.roots) == 0 {
 		return nil, nil, false
@@ -57,8 +57,8 @@ func (f *FS) matchRoot(volume string, parts []string) (*openRoot, []string, bool
 	return best, rest, best != nil
 }
 
-// begins reports whether the root's name begins the absolute path, component
-// by component, and what is left. A "." counts for nothing.
+// begins reports whether the absolute path begins with the root's name, compared
+// by component, and returns the remaining components. A "." is ignored.
 func (r *openRoot) begins(name, volume string, parts []string) (rest []string, ok bool) {
 	folded := false
 	if own := filepath.VolumeName(name); own != volume {
@@ -116,8 +116,8 @@ func cleanParts(parts []string) []string {
 }
 
 // physical resolves the links on an outside path, looking for a root: /tmp/x
-// where the root is /private/tmp/x. Whatever happens outside, the answer is
-// only that there is no root there, so it tells nothing about what exists.
+// where the root is /private/tmp/x. Every failure outside has the same answer, no
+// root, so that the answer does not tell which files exist.
 // It never enters pseudo file systems (whose links are magic) nor ones that
 // mount on demand, and on Windows no network path.
 func (f *FS) physical(volume string, parts []string) (*openRoot, []string, bool) {

@@ -51,8 +51,8 @@ func newTreeIn(t *testing.T, base string) tree {
 	return tr
 }
 
-// memoryDir is a temporary directory in memory where there is one, for tests
-// that make and rename a great many files.
+// memoryDir returns a temporary directory, in memory if the machine has such a
+// file system, for tests that make and rename many files.
 func memoryDir(t *testing.T) string {
 	t.Helper()
 	if dir, err := os.MkdirTemp("/dev/shm", "sandbox"); err == nil {

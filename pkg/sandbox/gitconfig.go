@@ -19,8 +19,8 @@ type gitParser struct {
 	rest                []byte
 	section, key, value string
 	bad                 bool
-	// left and behind are how much was left to read at the setting's key, and
-	// behind its value: before the comment or the line end.
+	// left and behind are the numbers of bytes that follow the setting's key, and
+	// its value: up to the comment or the line end.
 	left, behind int
 }
 

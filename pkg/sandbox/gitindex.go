@@ -14,7 +14,7 @@ import (
 // off or of an unknown version.
 //
 // It reads versions 2 to 4 with SHA-1 and SHA-256 names (gitformat-index(5)).
-// The entries of a split index are in its shared file, an index of its own.
+// The entries of a split index are in its shared file, which is a separate index.
 func GitIndexEscapes(index []byte) (path string, ok bool) {
 	for _, hash := range []int{20, 32} {
 		found, whole := indexEscapes(index, hash)

@@ -224,8 +224,9 @@ var gitHooks = strings.Fields(`applypatch-msg pre-applypatch post-applypatch pre
 	push-to-checkout pre-auto-gc post-rewrite sendemail-validate fsmonitor-watchman post-index-change p4-changelist
 	p4-prepare-changelist p4-post-changelist p4-pre-submit`)
 
-// gitDirectories returns the git directory of the worktree at top and the one
-// that it shares with other worktrees, mostly the same; "" if there is none.
+// gitDirectories returns the git directory of the worktree at top, and the common
+// directory that it shares with other worktrees. Both are mostly the same, and ""
+// if top has no git directory.
 func gitDirectories(top string) (dir, common string) {
 	dir = filepath.Join(top, ".git")
 	info, err := os.Lstat(dir)

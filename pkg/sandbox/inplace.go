@@ -24,8 +24,8 @@ func irreplaceable(err error) string {
 	return ""
 }
 
-// inPlace writes the new content to the file itself. It comes from the
-// temporary file, or where there is none from write.
+// inPlace writes the new content to the file itself. The content comes from the
+// temporary file, or from write if no temporary file was made.
 func (r *replacement) inPlace(write func(io.Writer) error, why string) error {
 	if r.old.Nlink > 1 && !r.options.KeepHardlinks {
 		return toolerr.New(toolerr.PermissionDenied, "%s cannot be replaced because %s, and writing in place would change all of its %d hard links, %s; the user can allow that with --keep-hardlinks",
@@ -110,7 +110,7 @@ func copyInto(f *os.File, from int64, source io.ReaderAt, size int64) error {
 	return f.Sync()
 }
 
-// commonStart is how many bytes at the beginning are the same.
+// commonStart returns the number of equal bytes at the beginning.
 func commonStart(f io.ReaderAt, oldSize int64, source io.ReaderAt, size int64) (int64, error) {
 	a, b := make([]byte, copyBuffer), make([]byte, copyBuffer)
 	limit := min(oldSize, size)

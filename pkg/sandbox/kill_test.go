@@ -93,8 +93,8 @@ func writeForever(root string) error {
 	}
 }
 
-// kills is how many processes are killed: SANDBOX_KILLS, else 20, of which the
-// race detector, which sees one process, need not see each.
+// kills returns the number of processes to kill: SANDBOX_KILLS, or 20, or fewer
+// under the race detector, which sees only one process.
 func kills(t *testing.T) int {
 	text := os.Getenv("SANDBOX_KILLS")
 	switch {
@@ -182,8 +182,8 @@ func TestKilledWriter(t *testing.T) {
 	})
 }
 
-// Litter is cleared by a write of any file beside it, but only what is ours
-// and dead.
+// A write removes the temporary files of dead processes in the same directory, and
+// no other files.
 func TestOnlyLitterIsCleared(t *testing.T) {
 	eachWay(t, func(t *testing.T, box func(sandbox.Config) *sandbox.Sandbox) {
 		tr := newTree(t)

@@ -5,7 +5,7 @@ import (
 	"iter"
 )
 
-// mask stands for a value that is not shown.
+// mask replaces a value that is not shown.
 const mask = "***"
 
 // MaskSecrets replaces each value of a settings file (.env, .npmrc) by ***,

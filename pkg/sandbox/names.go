@@ -43,8 +43,8 @@ func isSeparator(c byte) bool { return c == '/' || c == filepath.Separator }
 // EscapeName makes a file name safe to show: control characters, escape
 // sequences, bidirectional and invisible characters, and bytes that are not
 // UTF-8 become Go escapes (\n \x1b \u202e \xff). Any other name stays as it
-// is; backslashes are doubled only in a name that has escapes or could be
-// taken for one that has, so two names never look the same.
+// is; backslashes are doubled only in a name that has escapes, or that would
+// read as if it had. So two names never look the same.
 func EscapeName(s string) string {
 	if plainName(s) {
 		return s

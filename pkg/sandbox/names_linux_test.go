@@ -10,8 +10,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Names that are no UTF-8 or hold control characters are given back in the
-// form in which they are shown.
+// Callers may send names that are not UTF-8, or that hold control characters, in
+// the escaped form in which answers show them.
 func TestEscapedNamesAreAccepted(t *testing.T) {
 	eachWay(t, func(t *testing.T, box func(sandbox.Config) *sandbox.Sandbox) {
 		tr := newTree(t)

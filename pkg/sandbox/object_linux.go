@@ -42,7 +42,7 @@ type kernelObject struct {
 	fd int
 	st unix.Stat_t
 	// root and rel are the name under which the object was found, without
-	// links: where there is no /proc, it is found again by them.
+	// links. Without /proc, the object is opened again by them.
 	root *kernelObject
 	rel  string
 }
@@ -137,9 +137,9 @@ func (h *kernelObject) readlink() (string, error) {
 
 func (h *kernelObject) openFile() (*os.File, Stat, error) { return h.openBy(descriptors()) }
 
-// openBy opens what the descriptor stands for through /proc/self/fd: the name
-// plays no part, so nothing can be put in its place. proc is that directory,
-// or negative where there is none.
+// openBy opens the descriptor's object through /proc/self/fd. It does not use the
+// name, so that no other object can be put in its place. proc is a descriptor of
+// that directory, or negative without /proc.
 func (h *kernelObject) openBy(proc int) (*os.File, Stat, error) {
 	fd, err := retry(func() (int, error) {
 		if proc < 0 {

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Where /proc is not mounted a file is opened by its name once more, and only
-// if it still is the one that was found.
+// Without /proc, a file is opened again by its name, and refused if it is another
+// file by then.
 func TestOpenWithoutProc(t *testing.T) {
 	if !haveOpenat2() {
 		t.Log("no openat2 here: the portable resolver is in use")
@@ -58,7 +58,7 @@ func TestOpenWithoutProc(t *testing.T) {
 	require.Error(t, err, "not even a link to the very file")
 }
 
-// The fallback is what containers without openat2 get.
+// Containers without openat2 use the fallback.
 func TestPortableRootAgrees(t *testing.T) {
 	base, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)

@@ -23,7 +23,7 @@ type File struct {
 // Name returns the file's real path, for messages.
 func (f *File) Name() string { return f.Path }
 
-// keyHead is how much of a file is looked at to tell a private key.
+// keyHead is the number of bytes read to recognize a private key.
 const keyHead = 1024
 
 // Open opens a regular file for reading. It never waits: fifos, sockets and

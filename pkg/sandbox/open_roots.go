@@ -63,8 +63,8 @@ func (s *Sandbox) openRoots(specs []rootSpec) (*FS, error) {
 		case err == nil:
 			configured = append(configured, c)
 		case spec.client:
-			// One bad offer does not spoil the others; it is reported when
-			// none is left.
+			// A root of the client that is refused does not affect its other
+			// roots. The refusal is reported if no root remains.
 			refusal = err
 		default:
 			return nil, err
@@ -148,8 +148,8 @@ func (s *Sandbox) examine(spec rootSpec, anyBreadth bool) (candidate, error) {
 }
 
 // realPath resolves the links in a root's path the first time that it is
-// needed. A root that is a link swapped later, by a command that may write
-// beside it, must not become a way out, so the first answer stays.
+// needed, and keeps the answer. Otherwise a command that may write in the link's
+// directory could replace the link, and lead the root outside.
 func (s *Sandbox) realPath(dir string) (string, error) {
 	if real, ok := s.pinned[dir]; ok {
 		return real, nil
@@ -199,8 +199,8 @@ func narrow(configured, offered []candidate) []candidate {
 	return unique(both)
 }
 
-// unique drops repeated directories, joining their names. One that is named
-// both read-only and not is read-only.
+// unique drops repeated directories, joining their names. A directory that is
+// given both as read-only and as writable is read-only.
 func unique(list []candidate) []candidate {
 	var out []candidate
 next:
@@ -236,7 +236,7 @@ func (s *Sandbox) openOne(c candidate) (*openRoot, error) {
 }
 
 // fresh reports whether each root's path still leads to the directory that
-// was opened; a root that was deleted and made anew is opened anew.
+// was opened. A root that was deleted and made again is opened again.
 func (f *FS) fresh() bool {
 	for _, dir := range f.absent {
 		if _, err := os.Lstat(dir); err == nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// writePolicy is what is protected from writing beyond the names of this
-// file, and what the user lifts.
+// writePolicy holds the paths that are protected from writing in addition to the
+// names in this file, and the exceptions of the user.
 type writePolicy struct {
 	allow []string // globs over slash paths
 	homes []string // rc files directly in them are run by shells and others

@@ -23,9 +23,9 @@ import (
 // secretMark is in a secret inside the root, which no race may show either.
 const secretMark = "SECRET-b81c04"
 
-// raceTime is how long each of the three races of this package lasts, for both
-// resolvers beside each other: with TOOLROOM_SOAK, as CI sets it, the three
-// together 10 s, or what it says if that is a duration.
+// raceTime returns the time of each of this package's three races, which run for
+// both resolvers at the same time. If TOOLROOM_SOAK is set, as in CI, the three
+// last 10 s together, or the duration that it holds.
 func raceTime() time.Duration {
 	soak := os.Getenv("TOOLROOM_SOAK")
 	if soak == "" {
@@ -47,7 +47,7 @@ func race(happened func() bool) {
 	}
 }
 
-// bothAtOnce is eachWay, both beside each other and beside the other races.
+// bothAtOnce is eachWay with both resolvers, and the other races, at the same time.
 func bothAtOnce(t *testing.T, test func(t *testing.T, box func(sandbox.Config) *sandbox.Sandbox)) {
 	t.Helper()
 	t.Parallel()
@@ -57,8 +57,8 @@ func bothAtOnce(t *testing.T, test func(t *testing.T, box func(sandbox.Config) *
 	})
 }
 
-// swap exchanges name between the two things kept beside it until stop, and
-// counts how often.
+// swap makes name lead to NAME.one and NAME.two in turn until stop, and counts the
+// renames.
 func swap(name string, stop <-chan struct{}, count *atomic.Int64) {
 	one, two := name+".one", name+".two"
 	for {
@@ -141,8 +141,8 @@ func TestSwapRace(t *testing.T) {
 		t.Logf("%d renames, %d reads, %d refusals, %d escapes", swaps.Load(), reads.Load(), failures.Load(), escapes.Load())
 		require.Zero(t, escapes.Load())
 		require.NotZero(t, swaps.Load())
-		require.NotZero(t, reads.Load(), "of what is inside")
-		require.NotZero(t, failures.Load(), "of what leads outside")
+		require.NotZero(t, reads.Load(), "of files inside")
+		require.NotZero(t, failures.Load(), "of links that lead outside")
 	})
 }
 

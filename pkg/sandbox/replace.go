@@ -19,8 +19,8 @@ type ReplaceOptions struct {
 	// of what Target.Open opened. Anything else at the name, or nothing, is
 	// STALE. nil: whatever is there when Replace is called.
 	Expect *Stat
-	// Create demands that there is no file yet: EXISTS otherwise, also when
-	// one appears at the last moment.
+	// Create demands that the file does not exist: EXISTS otherwise, also when
+	// the file appears at the last moment.
 	Create bool
 	// MakeParents makes missing parent directories: NOT_FOUND without.
 	MakeParents bool
@@ -38,12 +38,12 @@ type Written struct {
 	// why the file's own bytes had to be overwritten (to follow "written in
 	// place, since "): a crash in that moment can have left a mixture.
 	InPlace string
-	// OtherNames is how many other hard links still have the old content.
+	// OtherNames is the number of other hard links that still have the old content.
 	OtherNames uint64
 	// Parents are the directories that were made, absolute, outermost first.
 	Parents []string
-	// Dropped are what the file had and has no more: the setuid and setgid
-	// bits and file capabilities, which no writing keeps.
+	// Dropped lists the attributes that the file lost: the setuid and setgid bits
+	// and file capabilities, which never survive a write.
 	Dropped []string
 	// Stat is of the file as it was written.
 	Stat Stat
@@ -65,15 +65,15 @@ func Bytes(content []byte) func(io.Writer) error {
 // write is called once, and may stream. Mode, owner, access list and extended
 // attributes are kept.
 //
-// The new file is written beside the old one, synced, and renamed. Where that
-// cannot be (a directory that is not writable, an owner that cannot be kept,
+// The new file is written next to the old one, synced, and renamed. If that is not
+// possible (a directory that is not writable, an owner that cannot be kept,
 // a file that is a mount point), the content is written to the file itself,
 // after the room for it was reserved, and put back if that fails: see
 // Written.InPlace.
 //
-// On an error the file is as it was. NO_SPACE, READ_ONLY, PERMISSION_DENIED
-// and TOO_LARGE say what stands in the way; STALE, EXISTS and CONFLICT that
-// somebody else was faster. Cancelling ctx stops it up to the last step.
+// On an error the file is unchanged. NO_SPACE, READ_ONLY, PERMISSION_DENIED and
+// TOO_LARGE name the obstacle; STALE, EXISTS and CONFLICT mean that another
+// program changed the file first. Cancelling ctx stops it up to the last step.
 func (t *Target) Replace(ctx context.Context, write func(io.Writer) error, o ReplaceOptions) (*Written, error) {
 	defer runtime.KeepAlive(t.fs)
 	err := t.checkGit()
@@ -152,8 +152,8 @@ func (r *replacement) run(write func(io.Writer) error) error {
 	return r.inPlace(nil, why)
 }
 
-// expect takes note of what is to be replaced, if it is what the caller
-// believes.
+// expect records the version that Replace will replace. It fails if the caller
+// expects another version.
 func (r *replacement) expect() error {
 	now, err := r.current()
 	switch {
@@ -181,7 +181,7 @@ func sameVersion(a, b Stat) bool {
 	return a.Dev == b.Dev && a.Ino == b.Ino && a.Size == b.Size && a.ModTime.Equal(b.ModTime) && a.ChangeTime.Equal(b.ChangeTime)
 }
 
-// create makes a file where there is none.
+// create makes a file that does not exist.
 func (r *replacement) create(write func(io.Writer) error) error {
 	perm := uint32(0o666)
 	if r.options.Executable {
@@ -277,7 +277,7 @@ type stoppable struct {
 	done int64
 }
 
-// maxPiece is how much is written between two looks at the context.
+// maxPiece is the number of bytes written between two checks of the context.
 const maxPiece = 4 << 20
 
 func (s *stoppable) Write(p []byte) (n int, err error) {

@@ -140,8 +140,8 @@ func TestOwnerIsKeptAndPrivilegeIsNot(t *testing.T) {
 	})
 }
 
-// What an unprivileged user cannot replace is written in place or refused,
-// never changed in what it is.
+// A file that an unprivileged user cannot replace is written in place or refused,
+// and keeps its owner and mode.
 func TestWithoutPermission(t *testing.T) {
 	asRoot(t)
 	eachWay(t, func(t *testing.T, box func(sandbox.Config) *sandbox.Sandbox) {
@@ -223,8 +223,8 @@ func TestWithoutPermission(t *testing.T) {
 	})
 }
 
-// A directory that this user may not write: what is in it is written in
-// place, and nothing is made in it.
+// In a directory that this user may not write, files are written in place, and none
+// is made.
 func TestUnwritableDirectory(t *testing.T) {
 	eachWay(t, func(t *testing.T, box func(sandbox.Config) *sandbox.Sandbox) {
 		tr := newTree(t)
@@ -408,9 +408,9 @@ func TestRunningProgram(t *testing.T) {
 	})
 }
 
-// A limit on the size of files is met by the write, not by a signal that
-// kills. In place, what was written up to there is put back. It is met in a
-// process of its own: the limit would also hold for what go test writes.
+// A write over the limit for file sizes fails, and no signal kills the process. A
+// write in place is undone. The test needs a process with the limit, because the
+// limit would also hold for the output of go test.
 func TestFileSizeLimit(t *testing.T) {
 	if os.Getenv("SANDBOX_TEST_LIMITED") == "" {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestFileSizeLimit$", "-test.v")

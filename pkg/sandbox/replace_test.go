@@ -18,7 +18,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// requireNoLitter: nothing of ours stays beside the files.
+// requireNoLitter fails if a temporary file is left in dir.
 func requireNoLitter(t *testing.T, dir string) {
 	t.Helper()
 	require.NoError(t, filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {

@@ -45,7 +45,7 @@ type missing struct {
 func (m *missing) Error() string { return m.err.Error() }
 func (m *missing) Unwrap() error { return m.err }
 
-// purpose is what an object is resolved for.
+// purpose tells why an object is resolved.
 type purpose int
 
 const (
@@ -150,8 +150,8 @@ func (f *FS) hide(err error, why purpose) error {
 	return err
 }
 
-// shortcut finds in one step what has no link and no .. on its way; nil when
-// that is not so, or when anything at all is to be said about it.
+// shortcut finds an object in one step if its path has no link and no "..". It
+// returns nil otherwise, and whenever an error has to be explained.
 func (f *FS) shortcut(root *openRoot, rest []string) *resolved {
 	clean := make([]string, 0, len(rest))
 	for i, part := range rest {

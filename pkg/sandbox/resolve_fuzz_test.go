@@ -16,8 +16,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// words are what random paths are made of; BASE stands for the absolute
-// directory that holds the roots.
+// words are the parts of random paths. BASE means the absolute directory that holds
+// the roots.
 var words = []string{"a", "b", "c", "..", ".", "", "root", "second", "outside", "secret.txt", "BASE", "../..", "alias", "f"}
 
 // path makes a path out of bytes.
@@ -54,9 +54,8 @@ func grow(t *testing.T, base string, seed []byte) {
 	}
 }
 
-// FuzzResolve: whatever the tree and the name, what opens is inside the
-// roots, is what the system itself finds by that name, and both resolvers
-// agree.
+// FuzzResolve checks for any tree and name: an object that opens is inside the
+// roots, the system finds the same object by that name, and both resolvers agree.
 func FuzzResolve(f *testing.F) {
 	f.Add([]byte{2, 0, 3, 8, 9, 2, 1, 10, 8, 9, 1, 2, 0, 0, 0}, []byte{0, 9}, "")
 	f.Add([]byte{0, 0, 1, 0, 0, 2, 1, 3, 6, 0, 1, 0, 0, 0, 0}, []byte{3, 6, 0}, "x")

@@ -177,8 +177,8 @@ func TestRootErrors(t *testing.T) {
 	requireCode(t, toolerr.Cancelled, err)
 }
 
-// The roots are opened once, followed when the client changes its mind, and
-// opened anew when they were deleted and made again.
+// The roots are opened once, replaced when the client sends others, and opened again
+// when they were deleted and made again.
 func TestRootsOverTime(t *testing.T) {
 	eachWay(t, func(t *testing.T, box func(sandbox.Config) *sandbox.Sandbox) {
 		tr := newTree(t)
@@ -220,7 +220,7 @@ func TestRootsOverTime(t *testing.T) {
 	})
 }
 
-// What a command may do beside a root must not move the root elsewhere.
+// A command that may write in a root's parent directory cannot move the root.
 func TestRootIsNotSwapped(t *testing.T) {
 	eachWay(t, func(t *testing.T, box func(sandbox.Config) *sandbox.Sandbox) {
 		tr := newTree(t)

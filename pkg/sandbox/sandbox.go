@@ -1,16 +1,15 @@
-// Package sandbox is what a file tool may touch. It turns the paths that a
-// model names into open files and directories, and never leaves the roots
-// that the user configured.
+// Package sandbox opens files without leaving the configured roots: it turns
+// the paths that a model names into open files and directories.
 //
 // A path is resolved once, to a descriptor, link by link, and only the
-// descriptor is used afterwards: there is no check of a string followed by
-// an open of the same string. On Linux the kernel keeps each step beneath
-// its root (openat2); elsewhere, and where a container forbids that call,
-// os.Root does. Special files are refused without being opened, files that
-// look like credentials without being read.
+// descriptor is used afterwards. A string is never checked first and opened
+// later. On Linux the kernel keeps each step beneath its root (openat2). On
+// other systems, and in containers that forbid that call, os.Root does. Special
+// files are refused without being opened, and files that look like credentials
+// without being read.
 //
-// A Sandbox is made at start and opens nothing; each call asks it for the FS
-// in force, which is the set of opened roots:
+// A Sandbox is made at start and opens nothing. Each call asks it for the FS in
+// force, the set of opened roots:
 //
 //	box := sandbox.New(config)
 //	fs, err := box.FS(ctx) // NO_ROOT, ROOT_REFUSED, NOT_FOUND
@@ -20,30 +19,30 @@
 //
 // # Writing
 //
-// A name to be written is found once, too, and its directory is held:
+// A name to be written is resolved once, too, and its directory is held:
 //
 //	target, err := fs.OpenForWrite("src/main.go") // changes nothing yet
 //	defer target.Close()
 //	file, err := target.Open() // the version that the change is made from
 //	done, err := target.Replace(ctx, sandbox.Bytes(after), sandbox.ReplaceOptions{Expect: &file.Stat})
 //
-// Replace is all or nothing. The new content is written to a file without a
-// name (O_TMPFILE; elsewhere to .toolroom-*.tmp beside the file, which the
-// next write clears should its writer be killed), gets mode, owner, access
-// list and extended attributes of the old one, is synced, and takes its name
-// in one step, after a last look whether that is still the version expected.
-// A new file never takes the place of one that appeared meanwhile. Where a
-// file cannot be replaced it is written in place, and Written.InPlace says
-// why. Who changes a file takes the lock first: see state.Store.Lock.
+// Replace is all or nothing. It writes the new content to a file without a name
+// (O_TMPFILE; on other systems to .toolroom-*.tmp next to the file, which the
+// next write removes if its writer was killed). That file gets the mode, owner,
+// access list and extended attributes of the old one, is synced, and takes the
+// name in one step, after a last check that the old file is still the expected
+// version. A new file never replaces one that appeared meanwhile. A file that
+// cannot be replaced is written in place, and Written.InPlace gives the reason.
+// Callers lock a file before they change it: see state.Store.Lock.
 //
-// What is never written: read-only roots, secrets, what would later be run
-// or obeyed by something unconfined (FS.Protected; of a repository's config
-// file only the settings that run programs, GitRuns), special files, and a
-// file without write permission, even where it could be replaced. An inode
-// with other names (hard links) is not written through unless asked for.
+// These are never written: read-only roots; secrets; files that an unconfined
+// program would later run or read its settings from (FS.Protected; in a
+// repository's config only the settings that run programs, GitRuns); special
+// files; and files without write permission, even if they could be replaced. A
+// file with several hard links is not written through unless asked for.
 //
-// On Linux everything goes by descriptors. Elsewhere os.Root does it, and
-// extended attributes are not kept.
+// On Linux all operations use descriptors. On other systems they use os.Root,
+// and extended attributes are not kept.
 package sandbox
 
 import (
@@ -84,8 +83,8 @@ func New(c Config) *Sandbox {
 }
 
 // FS returns the roots in force for this call, opened once and shared by all
-// calls until they change: because the client offers other roots, or because
-// a root was deleted and made anew.
+// calls until they change: because the client sends other roots, or because a
+// root was deleted and made again.
 //
 // Errors are not remembered: a directory that appears later is found by the
 // next call.

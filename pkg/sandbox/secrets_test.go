@@ -109,7 +109,7 @@ func TestDeniedAllocatesNothing(t *testing.T) {
 	}
 }
 
-// A secret is refused by the name asked for and by what it leads to.
+// A secret is refused by the name asked for, and by the name that a link leads to.
 func TestSecretsAreNotRead(t *testing.T) {
 	eachWay(t, func(t *testing.T, box func(sandbox.Config) *sandbox.Sandbox) {
 		tr := newTree(t)

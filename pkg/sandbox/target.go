@@ -16,8 +16,7 @@ import (
 // A Target serves one goroutine, and is closed.
 type Target struct {
 	// Path is absolute, with links resolved: two names of one file have one
-	// Path, unless they are hard links. It is what a lock and an undo record
-	// go by.
+	// Path, unless they are hard links. Locks and undo records use it as key.
 	Path   string
 	Root   Root // the innermost root it is in
 	Masked bool // by its name or the one it was asked by: see FS.Masked
@@ -39,8 +38,8 @@ type Target struct {
 // absent; then it would be made where the name leads, links followed, always
 // inside the roots. Nothing is changed yet, not even for missing parents.
 //
-// What may not be written is refused here: OUTSIDE_ROOT, READ_ONLY for roots
-// and file systems, DENIED_PATH for secrets and for what is Protected,
+// It refuses files that may not be written: OUTSIDE_ROOT, READ_ONLY for roots and
+// file systems, DENIED_PATH for secrets and for Protected paths,
 // SPECIAL_FILE, IS_A_DIRECTORY, and PERMISSION_DENIED for a file that this
 // user may not write, even where replacing it would be possible.
 func (f *FS) OpenForWrite(name string) (*Target, error) {
@@ -167,7 +166,7 @@ func (f *FS) refuseWrite(abs string) error {
 	return nil
 }
 
-// errNotWritten is the refusal of what is no regular file.
+// errNotWritten refuses to write an object that is not a regular file.
 func errNotWritten(name string, mode fs.FileMode) error {
 	if mode.IsDir() {
 		return toolerr.New(toolerr.IsADirectory, "%s is a directory, not a file: name a file in it", EscapeName(name))
@@ -226,9 +225,9 @@ func (t *Target) absent(err error) error {
 	return err
 }
 
-// Open opens the file for reading, as FS.Open does, in the directory that is
-// held: what is read is what Replace will replace. NOT_FOUND when it does
-// not exist.
+// Open opens the file for reading, as FS.Open does, in the directory that the
+// target holds, so that Replace replaces the file that was read. NOT_FOUND if it
+// does not exist.
 func (t *Target) Open() (*File, error) {
 	file, err := t.open()
 	return file, t.fs.explainWrite(t.name, t.absent(err))

@@ -22,10 +22,10 @@ type tempFile struct {
 	name string // "" while it has none, and when it is published
 }
 
-// tempFileSlots is how many names a file's temporary files have before they
-// become random: more than one only when two processes write without a lock.
-// Since they follow from the file's name, what a killed process left is in
-// the next one's way, which removes it.
+// tempFileSlots is the number of fixed names for a file's temporary files, before
+// names are random. More than one is needed only if two processes write without a
+// lock. The names follow from the file's name, so that the next writer meets the
+// temporary file that a killed process left, and removes it.
 const tempFileSlots = 4
 
 var tempFileName = regexp.MustCompile(`^\.toolroom-[0-9a-f]{16}-[0-9]\.tmp$`)
@@ -148,8 +148,8 @@ func (s *tempFile) discard() {
 }
 
 const (
-	// sweepNames is how much of a directory is looked through for what dead
-	// processes left; the next write of the same file finds it in any case.
+	// sweepNames bounds the entries of a directory that are searched for temporary
+	// files of dead processes. The next write of the same file finds its own anyway.
 	sweepNames = 512
 	// sweepAge is how old a temporary file must be where locks may not be seen.
 	sweepAge = time.Hour

@@ -71,8 +71,8 @@ func (w *walker) marked(o *resolved) *resolved {
 	return o
 }
 
-// leaf is the result for what is no directory. The directory it is in stays
-// open as long, since the portable object opens the file in it.
+// leaf returns the result for an object that is not a directory. Its directory
+// stays open as long, because the portable object opens the file in it.
 func (w *walker) leaf(h object, name string) *resolved {
 	o := w.fs.resolvedAt(h, w.root, append(w.real, name))
 	if w.here != w.root.object {
