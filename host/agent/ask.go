@@ -120,7 +120,7 @@ func (r *run) hear(ctx context.Context, req *convert.Request) (answer *convert.R
 	})
 	if answer == nil {
 		if err == nil {
-			err = toolerr.New(toolerr.ModelError, "the model %s answered nothing at all", r.model.Info().Name)
+			err = toolerr.New(toolerr.ModelError, "the model %s returned an empty answer", r.model.Info().Name)
 		}
 		return nil, err
 	}
@@ -255,7 +255,7 @@ func (r *run) estimate(req *convert.Request, answer *convert.Response) *convert.
 }
 
 // summary is what the model is told when a bound is reached.
-const summary = `This is the last turn: the run has reached its bound (%s). No tool can be called any more. Answer with what was found, so that nothing of it is lost: the findings with the places they are at, what was changed, and what is still open or uncertain.`
+const summary = `This is the last turn: the run has reached its limit (%s). Tools can no longer be called. Summarize now: your findings with their locations, your changes, and what is unfinished or uncertain.`
 
 // sum asks the model for a last answer, without tools.
 func (r *run) sum(ctx context.Context, why Ending) error {
@@ -314,7 +314,7 @@ func (r *run) takeSummary(answer *convert.Response) error {
 	})
 	if text(answer.Parts) == "" {
 		r.pay(answer)
-		return toolerr.New(toolerr.ModelError, "no summary: the model said nothing")
+		return toolerr.New(toolerr.ModelError, "no summary: the model returned no text")
 	}
 	r.out.Summed = true
 	_, err := r.take(answer)

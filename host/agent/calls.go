@@ -45,7 +45,7 @@ func (r *run) plan(calls []*convert.ToolCall, tools []convert.Tool, choice *conv
 		p.repeat = at >= 0 && repeatable(tools[at])
 		switch {
 		case !chosen(choice, c.Name):
-			p.refuse = toolerr.New(toolerr.PolicyDenied, "%s may not be called in this turn", c.Name)
+			p.refuse = toolerr.New(toolerr.PolicyDenied, "%s cannot be called in this turn", c.Name)
 			continue
 		case r.theirs(c.Name):
 			p.theirs = true
@@ -53,7 +53,7 @@ func (r *run) plan(calls []*convert.ToolCall, tools []convert.Tool, choice *conv
 		case c.Malformed != "":
 			p.refuse = toolerr.New(toolerr.InvalidParams, "the arguments are not one JSON object; call %s again with one", c.Name)
 		case i >= mostCalls:
-			p.refuse = toolerr.New(toolerr.LimitReached, "only the first %d calls of an answer are made; make this one again if it is still needed", mostCalls)
+			p.refuse = toolerr.New(toolerr.LimitReached, "only the first %d calls of an answer are executed; repeat this call if it is still needed", mostCalls)
 			continue
 		}
 		key := sameness(c)
@@ -67,7 +67,7 @@ func (r *run) plan(calls []*convert.ToolCall, tools []convert.Tool, choice *conv
 }
 
 // errIdentical is why a call is not made that was made often enough.
-var errIdentical = toolerr.New(toolerr.LimitReached, "the same call was made before, as often as it may be; its result is known: change the arguments, or go on without it")
+var errIdentical = toolerr.New(toolerr.LimitReached, "the same call was repeated up to the limit, and its result is known: change the arguments, or continue without it")
 
 // chosen reports whether a choice leaves a tool.
 func chosen(choice *convert.Choice, name string) bool {
@@ -153,7 +153,7 @@ func (r *run) gather(ctx context.Context, all []*planned) (Ending, error) {
 }
 
 // errCut is why a call was not made, or not to its end.
-var errCut = toolerr.New(toolerr.Cancelled, "the run was ended before this call was made")
+var errCut = toolerr.New(toolerr.Cancelled, "the run ended before this call was made")
 
 // begin sees to it that a call is known of before it is made, or says why it is not.
 // Calls are begun in their order.
@@ -167,7 +167,7 @@ func (r *run) begin(ctx context.Context, p *planned) {
 		p.refuse = errCut
 	case !p.begun:
 		if p.unkept = r.note(step{Step: stepCall, Turn: r.out.Turns, ID: p.call.ID, Repeat: p.repeat}); p.unkept != nil {
-			p.refuse = toolerr.New(toolerr.Internal, "the call was not made, since that could not be written down")
+			p.refuse = toolerr.New(toolerr.Internal, "the call was not made, because the journal could not be written")
 		}
 	}
 }
@@ -195,7 +195,7 @@ func (r *run) perform(ctx context.Context, p *planned, measured func() time.Dura
 	res, err := r.reach(ctx, p.call)
 	took := measured()
 	if err == nil && res == nil {
-		err = toolerr.New(toolerr.Internal, "%s answered nothing", p.call.Name)
+		err = toolerr.New(toolerr.Internal, "%s returned an empty result", p.call.Name)
 	}
 	if !toolerr.Is(err, toolerr.ToolNotFound) {
 		r.telling.Lock()
@@ -212,7 +212,7 @@ func (r *run) perform(ctx context.Context, p *planned, measured func() time.Dura
 		p.result = told(p.call, err, took)
 	case err != nil:
 		if ctx.Err() != nil {
-			err = toolerr.New(toolerr.Cancelled, "the run was ended while this call was made, so that it may have taken effect: %w", err)
+			err = toolerr.New(toolerr.Cancelled, "the run ended during this call, which may have taken effect: %w", err)
 		}
 		p.result = told(p.call, err, took)
 	default:
@@ -229,7 +229,7 @@ func (r *run) reach(ctx context.Context, c *convert.ToolCall) (res *call.Result,
 		}
 	}()
 	if r.cfg.Tools == nil {
-		return nil, toolerr.New(toolerr.ToolNotFound, "there is no tool %q; none can be called", c.Name)
+		return nil, toolerr.New(toolerr.ToolNotFound, "no tool %q; no tools are available", c.Name)
 	}
 	over := false
 	progress := func(text string) {

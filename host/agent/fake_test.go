@@ -109,7 +109,7 @@ func (b *toolbox) Call(ctx context.Context, c *convert.ToolCall, progress func(s
 		known = known || t.Name == c.Name
 	}
 	if !known {
-		return nil, toolerr.New(toolerr.ToolNotFound, "there is no tool %q", c.Name)
+		return nil, toolerr.New(toolerr.ToolNotFound, "no tool %q", c.Name)
 	}
 	b.mu.Lock()
 	b.calls = append(b.calls, *c)

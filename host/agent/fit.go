@@ -53,7 +53,7 @@ func (r *run) fit(tools []convert.Tool, choice *convert.Choice) (*convert.Reques
 	}
 	system := len(req.Messages) - len(r.history)
 	if plan.Compacted > 0 {
-		if err := r.cut(plan.Messages[system:], fmt.Sprintf("%d old results of tools were cut to their beginnings", plan.Compacted)); err != nil {
+		if err := r.cut(plan.Messages[system:], fmt.Sprintf("%d old tool results were shortened", plan.Compacted)); err != nil {
 			return nil, err
 		}
 	}
@@ -62,7 +62,7 @@ func (r *run) fit(tools []convert.Tool, choice *convert.Choice) (*convert.Reques
 		req.Model = ""
 	}
 	if len(plan.Left) > r.left {
-		r.tell(Event{Type: Cut, Turn: r.out.Turns, Text: fmt.Sprintf("%d tools were left out: %.400v", len(plan.Left), plan.Left)})
+		r.tell(Event{Type: Cut, Turn: r.out.Turns, Text: fmt.Sprintf("%d tools were omitted: %.400v", len(plan.Left), plan.Left)})
 	}
 	r.left = len(plan.Left)
 	req.Messages, req.Tools = r.conversation(), plan.Tools
@@ -156,7 +156,7 @@ func (r *run) change(name string) {
 	for _, m := range r.cfg.Larger {
 		if m.Info().Name == name {
 			r.model, r.changed = m, true
-			r.tell(Event{Type: Cut, Turn: r.out.Turns, Model: name, Text: "the conversation does not fit the model any more; " + name + " takes over"})
+			r.tell(Event{Type: Cut, Turn: r.out.Turns, Model: name, Text: "the conversation no longer fits the model; " + name + " takes over"})
 			return
 		}
 	}
@@ -171,7 +171,7 @@ func (r *run) squeeze(answer *convert.Response) (Ending, error) {
 		if n == 0 {
 			continue
 		}
-		if err := r.cut(messages, fmt.Sprintf("%d results of tools were cut to their beginnings", n)); err != nil {
+		if err := r.cut(messages, fmt.Sprintf("%d tool results were shortened", n)); err != nil {
 			return Unkept, err
 		}
 		return r.resumed(answer)
@@ -192,5 +192,5 @@ func (r *run) resumed(answer *convert.Response) (Ending, error) {
 	if answer == nil {
 		return "", nil
 	}
-	return r.say("Your answer broke off since the context was full. Room has been made: go on.")
+	return r.say("Your answer was cut because the context was full. Old content was removed: continue.")
 }

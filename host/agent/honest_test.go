@@ -124,8 +124,8 @@ func TestAModelOfWhichNoWindowIsKnown(t *testing.T) {
 	m := unknown(convert.OpenAI, 0)
 	o := agent.Run(t.Context(), agent.Config{Model: m, Tools: tools("view")}, history(1))
 	require.Equal(t, agent.Goal, o.Why, "%v", o.Err)
-	require.Contains(t, results(m.asked[0].Messages)["c0"].Content[0].Text, "an old result, cut")
-	require.NotContains(t, results(m.asked[0].Messages)["c7"].Content[0].Text, "an old result, cut")
+	require.Contains(t, results(m.asked[0].Messages)["c0"].Content[0].Text, "old result, shortened")
+	require.NotContains(t, results(m.asked[0].Messages)["c7"].Content[0].Text, "old result, shortened")
 
 	larger := script(says("the larger one"))
 	larger.info = provider.Info{Name: "larger", Window: 1_000_000}

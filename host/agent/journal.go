@@ -60,7 +60,7 @@ func (r *run) note(s step) error {
 		err = r.cfg.Journal.Append(ctx, raw)
 	}
 	if err != nil {
-		return toolerr.New(toolerr.CodeOf(err), "the step %s of the run cannot be written down: %w", s.Step, err)
+		return toolerr.New(toolerr.CodeOf(err), "step %s of the run cannot be recorded: %w", s.Step, err)
 	}
 	return nil
 }
@@ -77,7 +77,7 @@ func (r *run) ending() step {
 // steps reads a journal.
 func steps(ctx context.Context, j Journal) ([]step, error) {
 	if j == nil {
-		return nil, toolerr.New(toolerr.NotFound, "there is no journal of the run")
+		return nil, toolerr.New(toolerr.NotFound, "the run has no journal")
 	}
 	raw, err := j.Read(ctx)
 	if err != nil {
@@ -89,7 +89,7 @@ func steps(ctx context.Context, j Journal) ([]step, error) {
 			return nil, toolerr.New(toolerr.InvalidInput, "entry %d of the journal is not a step: %w", i+1, err)
 		}
 		if all[i].Step == stepAnswer && all[i].Response == nil {
-			return nil, toolerr.New(toolerr.InvalidInput, "entry %d of the journal is an answer without one", i+1)
+			return nil, toolerr.New(toolerr.InvalidInput, "entry %d of the journal is an answer without content", i+1)
 		}
 	}
 	if len(all) == 0 || all[0].Step != stepBegin {

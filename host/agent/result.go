@@ -98,7 +98,7 @@ func (r *run) bound(result *convert.ToolResult) {
 		}
 		half := len(p.Text) / n * most / 2
 		first, last := wording.Head(p.Text, half), wording.Tail(p.Text, half)
-		result.Content[i].Text = fmt.Sprintf("%s\n[… %d bytes left out, since the result has %d tokens; narrow the call to see them …]\n%s",
+		result.Content[i].Text = fmt.Sprintf("%s\n[… %d bytes omitted, because the result has %d tokens; narrow the call to see them …]\n%s",
 			first, len(p.Text)-len(first)-len(last), n, last)
 	}
 }

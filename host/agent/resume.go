@@ -252,4 +252,4 @@ func (a *reading) finish(ctx context.Context) (Ending, error) {
 
 // errUnknown is what the model is told of a call of which nobody knows whether it was
 // made.
-var errUnknown = toolerr.New(toolerr.ExecutionError, "the outcome of this call is not known: the run was killed while it was made, so that it may have taken effect; look before it is made again")
+var errUnknown = toolerr.New(toolerr.ExecutionError, "the outcome of this call is unknown: the run was killed during it, so it may have taken effect; check before you repeat it")

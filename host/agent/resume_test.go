@@ -76,7 +76,7 @@ func TestAKilledRunGoesOn(t *testing.T) {
 		}
 		doubt := false
 		for id, result := range results(o.Messages) {
-			if strings.Contains(result.Content[0].Text, "the outcome of this call is not known") {
+			if strings.Contains(result.Content[0].Text, "the outcome of this call is unknown") {
 				require.Contains(t, id, "w", "what can be repeated is repeated")
 				doubt = true
 				unknown++

@@ -91,7 +91,7 @@ func (r *run) lead(ctx context.Context, first func(context.Context) (Ending, err
 }
 
 // errTime is the cause of the end of a run's context after Bounds.Time.
-var errTime = errors.New("the run's time is over")
+var errTime = errors.New("the run has timed out")
 
 // took returns how long the run has taken, not counting the time in which a person was
 // asked.
@@ -214,7 +214,7 @@ func offered(choice *convert.Choice, tools []convert.Tool) (*convert.Choice, err
 	case len(there) > 0:
 		return &convert.Choice{Mode: choice.Mode, Names: there}, nil
 	case choice.Mode == convert.Required:
-		return nil, toolerr.New(toolerr.ToolNotFound, "%s is to be called, and is not among the tools that may be", strings.Join(choice.Names, ", "))
+		return nil, toolerr.New(toolerr.ToolNotFound, "%s must be called, but is not an allowed tool", strings.Join(choice.Names, ", "))
 	}
 	return &convert.Choice{Mode: convert.None}, nil
 }
@@ -263,13 +263,13 @@ func (r *run) nothing(answer *convert.Response) (Ending, error) {
 	fault := answer.Stop == convert.StopFault
 	switch {
 	case r.empty > 1 && fault:
-		return Failed, toolerr.New(toolerr.ModelError, "the model failed twice to say something that can be read (%s)", cmp.Or(answer.Word, string(answer.Stop)))
+		return Failed, toolerr.New(toolerr.ModelError, "the model sent two unreadable answers (%s)", cmp.Or(answer.Word, string(answer.Stop)))
 	case r.empty > 1:
 		return Empty, nil
 	case fault:
-		return r.say("Your last answer could not be read, and nothing of it was carried out. Say it again, with calls of tools in the form that was given.")
+		return r.say("Your last answer could not be read, and none of it was executed. Send it again, with tool calls in the required format.")
 	}
-	return r.say("Your last answer was empty. Go on with the task, or answer with what there is.")
+	return r.say("Your last answer was empty. Continue the task, or answer with what you have.")
 }
 
 // say adds a message of the user's.

@@ -95,7 +95,7 @@ func TestFailuresAreTold(t *testing.T) {
 		"2": "tool: b\narguments: {}\noutput:\nno such file\nduration_ms: \\d+",
 		"3": "tool: c\narguments: {}\nerror: INTERNAL: the call failed within the host: at the disco\nduration_ms: \\d+",
 		"4": "tool: d\narguments: {}\nerror: RESULT_INVALID: the result of d is not an object\nduration_ms: \\d+",
-		"5": "tool: nothing\narguments: {}\nerror: TOOL_NOT_FOUND: there is no tool \"nothing\"\nduration_ms: \\d+",
+		"5": "tool: nothing\narguments: {}\nerror: TOOL_NOT_FOUND: no tool \"nothing\"\nduration_ms: \\d+",
 		"6": "tool: a\narguments: {\"z\":\nerror: INVALID_PARAMS: the arguments are not one JSON object; call a again with one\nduration_ms: \\d+",
 	} {
 		require.True(t, all[id].IsError)
@@ -152,7 +152,7 @@ func TestTheTimeLimit(t *testing.T) {
 	o := ask(t, agent.Config{Model: m, Tools: box, Bounds: agent.Bounds{Time: 20 * time.Millisecond}})
 	require.Equal(t, agent.Time, o.Why)
 	require.True(t, o.Summed)
-	require.Contains(t, results(o.Messages)["1"].Content[0].Text, "error: CANCELLED: the run was ended while this call was made, so that it may have taken effect")
+	require.Contains(t, results(o.Messages)["1"].Content[0].Text, "error: CANCELLED: the run ended during this call, which may have taken effect")
 	valid(t, append([]convert.Message{user("go")}, o.Messages...))
 }
 
@@ -178,12 +178,12 @@ func TestChoicesAreOfToolsThatAreThere(t *testing.T) {
 	o := ask(t, agent.Config{Model: m, Tools: box})
 	require.Equal(t, &convert.Choice{Mode: convert.Auto, Names: []string{"ls"}}, m.asked[0].Choice)
 	require.Equal(t, map[string]int{"ls": 1}, o.Calls, "what was not chosen is not called")
-	require.Contains(t, results(o.Messages)["1"].Content[0].Text, "POLICY_DENIED: rm may not be called in this turn")
+	require.Contains(t, results(o.Messages)["1"].Content[0].Text, "POLICY_DENIED: rm cannot be called in this turn")
 
 	box.choice = &convert.Choice{Mode: convert.Required, Names: []string{"gone"}}
 	o = ask(t, agent.Config{Model: m, Tools: box})
 	require.Equal(t, agent.Denied, o.Why)
-	require.ErrorContains(t, o.Err, "gone is to be called")
+	require.ErrorContains(t, o.Err, "gone must be called")
 	require.Equal(t, agent.Unkept, agent.Resume(t.Context(), agent.Config{Model: m}, nil).Why)
 }
 
@@ -213,8 +213,8 @@ func TestTheContext(t *testing.T) {
 	}
 	o := ask(t, agent.Config{Model: turns(8), Tools: box, On: on})
 	require.Equal(t, agent.Goal, o.Why, "%v", o.Err)
-	require.Contains(t, strings.Join(cuts, "; "), "were cut to their beginnings")
-	require.Contains(t, results(o.Messages)["call_1"].Content[0].Text, "an old result, cut")
+	require.Contains(t, strings.Join(cuts, "; "), "were shortened")
+	require.Contains(t, results(o.Messages)["call_1"].Content[0].Text, "old result, shortened")
 
 	cuts = nil
 	large := turns(8)
@@ -225,7 +225,7 @@ func TestTheContext(t *testing.T) {
 	long := []convert.Message{user(strings.Repeat("a word or two ", 2000))}
 	o = agent.Run(t.Context(), agent.Config{Model: turns(0), Larger: []provider.Model{large}, Tools: box, On: on}, long)
 	require.Equal(t, "large", o.Text())
-	require.Equal(t, []string{"the conversation does not fit the model any more; large takes over"}, cuts)
+	require.Equal(t, []string{"the conversation no longer fits the model; large takes over"}, cuts)
 
 	o = agent.Run(t.Context(), agent.Config{Model: turns(0), Tools: box}, long)
 	require.Equal(t, agent.Context, o.Why)
@@ -242,7 +242,7 @@ func TestTheContext(t *testing.T) {
 	}
 	o = ask(t, agent.Config{Model: m, Tools: box})
 	require.Equal(t, agent.Goal, o.Why, "%v", o.Err)
-	require.Contains(t, results(o.Messages)["1"].Content[0].Text, "an old result, cut")
+	require.Contains(t, results(o.Messages)["1"].Content[0].Text, "old result, shortened")
 }
 
 func TestTheCallersTools(t *testing.T) {

@@ -66,5 +66,5 @@ func TestStructuredContentIsBounded(t *testing.T) {
 	o := ask(t, agent.Config{Model: m, Tools: box})
 	require.Equal(t, agent.Goal, o.Why, o.Err)
 	last := m.asked[1].Messages[len(m.asked[1].Messages)-1]
-	require.Contains(t, provider.ResultText(last.Parts[0].ToolResult), "bytes left out")
+	require.Contains(t, provider.ResultText(last.Parts[0].ToolResult), "bytes omitted")
 }

@@ -93,7 +93,7 @@ func TestASessionIsAlwaysAConversation(t *testing.T) {
 	call := at(v, "choices", 0, "message", "tool_calls", 0, "id").(string)
 	status, _, _ := s.do(t, "POST", "/v1/chat/completions", fmt.Sprintf(`{"x_session":%q,"messages":[{"role":"user","content":"q2"}]}`, id))
 	require.Equal(t, 200, status)
-	require.Equal(t, []string{"user: q1", "assistant: weather{}", "tool: <nobody gave a result of this call>", "user: q2"}, s.last())
+	require.Equal(t, []string{"user: q1", "assistant: weather{}", "tool: <this call has no result>", "user: q2"}, s.last())
 	status, _, _ = s.do(t, "POST", "/v1/chat/completions", fmt.Sprintf(`{"x_session":%q,"messages":[{"role":"tool","tool_call_id":%q,"content":"rain"}]}`, id, call))
 	require.Equal(t, 200, status)
 	require.Equal(t, []string{"user: q1", "assistant: weather{}", "tool: <rain>", "user: q2", "assistant: on"}, s.last())

@@ -22,7 +22,7 @@ type unfinished struct {
 // err says what stays as it was; nil: nothing does.
 func (u unfinished) err() (kept error) {
 	for _, name := range slices.Sorted(maps.Keys(u.faults)) {
-		kept = errors.Join(kept, fmt.Errorf("server %s does not start as it is configured now; it stays as it was", name))
+		kept = errors.Join(kept, fmt.Errorf("server %s does not start with its new configuration; the old one keeps running", name))
 	}
 	return kept
 }
@@ -35,7 +35,7 @@ func (a *App) left(u unfinished) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(u.faults)) {
 		if before[name] == nil {
-			a.tell(fmt.Sprintf("server %s stays as it was: the new one does not start: %v", name, u.faults[name]))
+			a.tell(fmt.Sprintf("server %s keeps running: the new one does not start: %v", name, u.faults[name]))
 		}
 	}
 	a.stale.set(u.err())

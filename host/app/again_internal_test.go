@@ -42,7 +42,7 @@ func TestAReplacementThatFailsIsTriedAgain(t *testing.T) {
 			}}}}
 			follow(t, a, cfg)
 			require.Eventually(t, func() bool { return a.Stale() != nil }, time.Minute, time.Millisecond)
-			require.ErrorContains(t, a.Stale(), "server s does not start as it is configured now; it stays as it was")
+			require.ErrorContains(t, a.Stale(), "server s does not start with its new configuration; the old one keeps running")
 			if p.first < time.Second {
 				require.Eventually(t, func() bool { return starts.Load() >= 3 }, time.Minute, time.Millisecond)
 			}

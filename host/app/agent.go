@@ -83,7 +83,7 @@ func (t *Toolset) End() error { return t.turn.End() }
 func (t *Toolset) view() (*offer.Offer, error) {
 	v, ok := t.app.present.Load().views[t.caller.Profile]
 	if !ok {
-		return nil, toolerr.New(toolerr.NotFound, "there is no profile %s any more", t.caller.Profile)
+		return nil, toolerr.New(toolerr.NotFound, "profile %s no longer exists", t.caller.Profile)
 	}
 	return v, nil
 }
@@ -153,7 +153,7 @@ func (t *Toolset) choice(asked *convert.Choice) (*convert.Choice, error) {
 
 // Call makes one call.
 func (t *Toolset) Call(ctx context.Context, c *convert.ToolCall, progress func(text string)) (*call.Result, error) {
-	missing := toolerr.New(toolerr.ToolNotFound, "there is no tool %q; call one of those that are offered", c.Name)
+	missing := toolerr.New(toolerr.ToolNotFound, "no tool %q; call one of the offered tools", c.Name)
 	if !t.has(c.Name) {
 		return nil, missing
 	}

@@ -30,9 +30,9 @@ func IsAgentID(id string) bool {
 func (a *App) Journal(id string) (agent.Journal, error) {
 	switch {
 	case a.store == nil:
-		return nil, toolerr.New(toolerr.NotFound, "nothing says where state is kept, so that no agent can be resumed; give --state")
+		return nil, toolerr.New(toolerr.NotFound, "no state directory, so no agent can be resumed; give --state")
 	case !IsAgentID(id):
-		return nil, toolerr.New(toolerr.InvalidParams, "%q is not the id of an agent", id)
+		return nil, toolerr.New(toolerr.InvalidParams, "%q is not a valid agent id", id)
 	}
 	return agentLog{a, agentLogs + id}, nil
 }
@@ -45,7 +45,7 @@ const claimTime = 500 * time.Millisecond
 // would make calls twice.
 func (a *App) ClaimAgent(ctx context.Context, id string) (release func(), err error) {
 	if release, err = a.claim(ctx, agentLogs+id); toolerr.Is(err, toolerr.Locked) {
-		return nil, toolerr.New(toolerr.Conflict, "another process is at work on agent %s; it can be resumed once that has ended", id)
+		return nil, toolerr.New(toolerr.Conflict, "another process runs agent %s; it can be resumed when that process has ended", id)
 	}
 	return release, err
 }
@@ -67,7 +67,7 @@ const keptAgents = "agent/"
 // KeepAgent keeps how an agent was begun.
 func (a *App) KeepAgent(ctx context.Context, id string, how json.RawMessage) error {
 	if a.store == nil || !IsAgentID(id) {
-		return toolerr.New(toolerr.NotFound, "%q is not an agent that is kept", id)
+		return toolerr.New(toolerr.NotFound, "no saved agent %q", id)
 	}
 	logs, _ := keep()
 	a.used.Store(true)
@@ -78,7 +78,7 @@ func (a *App) KeepAgent(ctx context.Context, id string, how json.RawMessage) err
 // KeptAgent is how an agent was begun, or NOT_FOUND.
 func (a *App) KeptAgent(ctx context.Context, id string) (json.RawMessage, error) {
 	if a.store == nil || !IsAgentID(id) {
-		return nil, toolerr.New(toolerr.NotFound, "%q is not an agent that is kept", id)
+		return nil, toolerr.New(toolerr.NotFound, "no saved agent %q", id)
 	}
 	e, err := a.store.Keys.Get(ctx, keptAgents+id)
 	return e.Value, err

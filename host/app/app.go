@@ -38,7 +38,7 @@ import (
 )
 
 // instructions are what a client's model is told of the whole.
-const instructions = `Tools for working in a source tree: files by pattern, by content, as a tree, as text, with edits where enabled. Paths are relative to the root (use ls with path "." to see it) or absolute below it. Results say how to go on when they were cut. An error says what to do next. Tools named SERVER__TOOL belong to other servers.`
+const instructions = `Tools for working in a source tree: find files, search contents, list directories, read and edit files. Paths are absolute, or relative to the root (use ls with path "." to see it). A truncated result says how to continue. An error says what to do next. Tools named SERVER__TOOL belong to other servers.`
 
 // App is a host. Nothing is started before it is needed.
 type App struct {

@@ -105,7 +105,7 @@ func (a *App) edited(ctx context.Context, r *approve.Record, d approve.Decision)
 	}
 	tool, ok := a.Catalog.Lookup(ctx, r.Tool)
 	if !ok {
-		return toolerr.New(toolerr.ToolNotFound, "there is no tool %s now, so that its arguments cannot be checked; approve the call as it is, or deny it", r.Tool)
+		return toolerr.New(toolerr.ToolNotFound, "tool %s does not exist now, so its arguments cannot be checked; approve the call unchanged, or deny it", r.Tool)
 	}
 	// Who decides is told what is wrong here, also by tools that check their
 	// arguments themselves.
@@ -124,7 +124,7 @@ func (a *App) edited(ctx context.Context, r *approve.Record, d approve.Decision)
 // approvals are the store's keys as the stage wants them.
 type approvals struct{ a *App }
 
-var errNoStore = toolerr.New(toolerr.PolicyDenied, "nothing says where state is kept, so that nobody can be asked; give --state")
+var errNoStore = toolerr.New(toolerr.PolicyDenied, "no state directory, so approval cannot be requested; give --state")
 
 // Get returns the entry of a key, or NOT_FOUND.
 func (k approvals) Get(ctx context.Context, key string) (approve.Entry, error) {

@@ -26,7 +26,7 @@ func unclaimed(res *call.Result) (*call.Result, error) {
 		return meta, err == nil // else readers would not agree on what it says
 	})
 	if err != nil {
-		return nil, toolerr.New(toolerr.ResultInvalid, "the result is not clear: %w", err)
+		return nil, toolerr.New(toolerr.ResultInvalid, "the result is ambiguous: %w", err)
 	}
 	if len(raw) == len(res.Raw) {
 		return res, nil

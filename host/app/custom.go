@@ -69,17 +69,17 @@ func (a *App) Register(tools ...*mcpkit.Tool) error {
 	defer a.changing.Unlock()
 	before := a.present.Load()
 	if p, ok := before.byName[Custom]; ok && a.custom.server == nil {
-		return fmt.Errorf("a server of the configuration is named %s, as registered tools' server is: name it otherwise (%v)", Custom, p.cfg.Command)
+		return fmt.Errorf("server %s of the configuration has the name of the server of registered tools: rename it (%v)", Custom, p.cfg.Command)
 	}
 	for _, t := range tools {
 		if t != nil && slices.ContainsFunc(before.cfg.Servers, func(s config.Server) bool { return s.Bundled && s.Name == t.Name() }) {
-			return fmt.Errorf("there is a bundled tool %q: choose another name", t.Name())
+			return fmt.Errorf("a bundled tool is named %q: choose another name", t.Name())
 		}
 		if t == nil {
 			continue
 		}
 		if have, ok := a.Catalog.Known().ByName(t.Name()); ok && have.Server != Custom {
-			return fmt.Errorf("there is a tool %q of server %s: choose another name", t.Name(), have.Server)
+			return fmt.Errorf("a tool of server %[2]s is named %[1]q: choose another name", t.Name(), have.Server)
 		}
 	}
 	first := a.custom.server == nil

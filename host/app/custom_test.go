@@ -140,7 +140,7 @@ func TestNamesOfRegisteredToolsAreTheirs(t *testing.T) {
 	a, err := app.Open(config.Config{Servers: []config.Server{server(t, "echo", true)}})
 	require.NoError(t, err)
 	defer a.Close()
-	require.ErrorContains(t, a.Register(custom(t, "echo", says(""))), `there is a bundled tool "echo"`)
+	require.ErrorContains(t, a.Register(custom(t, "echo", says(""))), `a bundled tool is named "echo"`)
 
 	prefix := ""
 	bare := server(t, "bare", false)
@@ -149,7 +149,7 @@ func TestNamesOfRegisteredToolsAreTheirs(t *testing.T) {
 	require.NoError(t, err)
 	defer c.Close()
 	require.Len(t, c.List(t.Context()), 24)
-	require.ErrorContains(t, c.Register(custom(t, "fine", says("")), custom(t, "echo", says(""))), `there is a tool "echo" of server bare`)
+	require.ErrorContains(t, c.Register(custom(t, "fine", says("")), custom(t, "echo", says(""))), `a tool of server bare is named "echo"`)
 	_, ok := c.Get(t.Context(), "fine")
 	require.False(t, ok, "all or none")
 	require.NoError(t, c.Register(custom(t, "fine", says(""))))
@@ -157,7 +157,7 @@ func TestNamesOfRegisteredToolsAreTheirs(t *testing.T) {
 	b, err := app.Open(config.Config{Servers: []config.Server{server(t, app.Custom, false)}})
 	require.NoError(t, err)
 	defer b.Close()
-	require.ErrorContains(t, b.Register(custom(t, "x", says(""))), "a server of the configuration is named custom")
+	require.ErrorContains(t, b.Register(custom(t, "x", says(""))), "server custom of the configuration has the name of the server of registered tools")
 }
 
 // A server's tools as Go values: changed, wrapped, and served again.

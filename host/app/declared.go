@@ -26,7 +26,7 @@ func (a *App) declare(p, before *present) error {
 	p.declared, p.registered = map[string]*declared.Tool{}, map[string]bool{}
 	declare := func(spec manifest.Tool) error {
 		if _, taken := p.byName[declared.Served(spec)]; taken {
-			return dialect.Problems{spec.Problem("name", "it is served as %s, which is the name of a server", declared.Served(spec))}
+			return dialect.Problems{spec.Problem("name", "its served name %s is the name of a server", declared.Served(spec))}
 		}
 		var t *declared.Tool
 		if before != nil {
@@ -90,7 +90,7 @@ const maxDepth = 8
 func deeper(req *call.Request) (call.Caller, error) {
 	caller := req.Caller
 	if caller.Depth++; caller.Depth > maxDepth {
-		return caller, toolerr.New(toolerr.LimitReached, "%s is made within %d other calls, of at most %d", req.Tool.Name, req.Caller.Depth, maxDepth)
+		return caller, toolerr.New(toolerr.LimitReached, "%s is nested in %d other calls; the limit is %d", req.Tool.Name, req.Caller.Depth, maxDepth)
 	}
 	return caller, nil
 }
@@ -107,7 +107,7 @@ func (a *App) callStep(ctx context.Context, parent *call.Request, name string, a
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		return nil, toolerr.New(toolerr.ToolNotFound, "there is no tool %q", name)
+		return nil, toolerr.New(toolerr.ToolNotFound, "no tool %q", name)
 	}
 	// A question of the step's server is no result that could go on being used:
 	// it is asked through Ask, and not passed on to a client of this era.

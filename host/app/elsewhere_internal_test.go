@@ -58,7 +58,7 @@ func TestAnApprovedCallThatWaitsDoesNotMove(t *testing.T) {
 		free()
 		err = <-made
 		require.Equal(t, toolerr.Conflict, toolerr.CodeOf(err), "%s: %v", name, err)
-		require.ErrorContains(t, err, "what "+name+" leads to was configured otherwise after it was approved")
+		require.ErrorContains(t, err, "the configuration of "+name+" changed after the approval")
 		_, err = ask(t.Context(), a, name, `{}`)
 		require.Equal(t, toolerr.PendingApproval, toolerr.CodeOf(err), name)
 		all, err = a.Approvals().List(t.Context())

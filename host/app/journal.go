@@ -29,7 +29,7 @@ func (j journal) key(req *call.Request) (string, error) {
 	}
 	canonical, ok := jsonrpc.Canonical(nil, args)
 	if !ok {
-		return "", toolerr.New(toolerr.InvalidParams, "the arguments of %s are not clear: a member is given twice, or they are nested too deep", req.Tool.Name)
+		return "", toolerr.New(toolerr.InvalidParams, "the arguments of %s are ambiguous: a member appears twice, or they are nested too deep", req.Tool.Name)
 	}
 	c := req.Caller
 	sum := sha256.Sum256(fingerprint([]any{
@@ -54,7 +54,7 @@ func (j journal) Take(ctx context.Context, req *call.Request) (*chain.Kept, erro
 	}
 	release, err := j.a.claim(ctx, key)
 	if toolerr.Is(err, toolerr.Locked) {
-		return nil, toolerr.New(toolerr.Conflict, "%s: this call has waited, and is being gone on with; wait for its result", req.Tool.Name)
+		return nil, toolerr.New(toolerr.Conflict, "%s: this call is pending and is being continued; wait for its result", req.Tool.Name)
 	}
 	if err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func (j journal) Take(ctx context.Context, req *call.Request) (*chain.Kept, erro
 	}
 	drop := func(ctx context.Context) {
 		if err := j.a.store.Keys.Delete(ctx, key, store.Any); err != nil {
-			j.a.tell(fmt.Sprintf("what %s has done cannot be forgotten, and is taken for done when it is called again before %s: %v",
+			j.a.tell(fmt.Sprintf("the journal of %s cannot be deleted; a call before %s reuses its finished steps: %v",
 				req.Tool.Name, entry.Expires.Format(time.TimeOnly), err))
 		}
 	}
@@ -93,7 +93,7 @@ func (j journal) Allowed(ctx context.Context, req *call.Request, name string, ar
 	}
 	tool, ok := j.a.Catalog.Lookup(ctx, name)
 	if !ok {
-		return toolerr.New(toolerr.ToolNotFound, "there is no tool %q", name)
+		return toolerr.New(toolerr.ToolNotFound, "no tool %q", name)
 	}
 	made, err := (&call.Request{Tool: tool, Caller: caller}).WithArguments(arguments)
 	if err != nil {

@@ -44,7 +44,7 @@ func (a *App) Call(ctx context.Context, name string, args any) (*Answer, error) 
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		return nil, toolerr.New(toolerr.ToolNotFound, "there is no tool %q; List has those that there are", name)
+		return nil, toolerr.New(toolerr.ToolNotFound, "no tool %q; List returns the tools", name)
 	}
 	res, err := a.call(ctx, t, raw)
 	if err != nil {
@@ -70,7 +70,7 @@ func (s session) ListTools(ctx context.Context) ([]json.RawMessage, error) {
 	tools := s.app.List
 	if s.server != "" {
 		if _, ok := s.app.present.Load().byName[s.server]; !ok {
-			return nil, toolerr.New(toolerr.NotFound, "there is no server %q", s.server)
+			return nil, toolerr.New(toolerr.NotFound, "no server %q", s.server)
 		}
 		if err := s.app.Catalog.Now(ctx, s.server); err != nil {
 			return nil, err
@@ -97,7 +97,7 @@ func (s session) ListTools(ctx context.Context) ([]json.RawMessage, error) {
 func (s session) CallTool(ctx context.Context, name string, args json.RawMessage) (json.RawMessage, error) {
 	t, ok := s.app.Get(ctx, name)
 	if !ok || s.server != "" && t.Server != s.server {
-		return nil, toolerr.New(toolerr.ToolNotFound, "there is no tool %q of server %q", name, s.server)
+		return nil, toolerr.New(toolerr.ToolNotFound, "no tool %q of server %q", name, s.server)
 	}
 	res, err := s.app.call(ctx, t, args)
 	if err != nil {
@@ -153,7 +153,7 @@ func (a *Answer) Decode(v any) error {
 		raw = json.RawMessage(a.Text)
 	}
 	if err := json.Unmarshal(raw, v); err != nil {
-		return toolerr.New(toolerr.ResultInvalid, "the result is not what was expected: %w", err)
+		return toolerr.New(toolerr.ResultInvalid, "the result is not of the expected type: %w", err)
 	}
 	return nil
 }
@@ -166,7 +166,7 @@ type Failed struct {
 
 func (e *Failed) Error() string {
 	if e.Answer.Text == "" {
-		return fmt.Sprintf("%s failed and said nothing", e.Tool)
+		return fmt.Sprintf("%s failed without an error text", e.Tool)
 	}
 	return e.Answer.Text
 }

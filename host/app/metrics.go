@@ -29,13 +29,13 @@ func (a *App) Metrics(w io.Writer) error {
 	if a.Stale() != nil {
 		stale = 1
 	}
-	page.One("toolroom_config_stale", metrics.Gauge, "1 while the configuration's files are wrong and the host keeps what it had.", stale)
+	page.One("toolroom_config_stale", metrics.Gauge, "1 while the configuration files are invalid and the host keeps its previous configuration.", stale)
 	lost, _ := a.Audit()
 	page.One("toolroom_audit_lost_total", metrics.Counter, "Events that could not be written to the audit log.", float64(lost))
 	if a.tracer != nil {
 		sent, dropped, _ := a.tracer.Sent()
-		page.One("toolroom_spans_sent_total", metrics.Counter, "Spans that the collector has taken.", float64(sent))
-		page.One("toolroom_spans_dropped_total", metrics.Counter, "Spans that it will never see.", float64(dropped))
+		page.One("toolroom_spans_sent_total", metrics.Counter, "Spans accepted by the collector.", float64(sent))
+		page.One("toolroom_spans_dropped_total", metrics.Counter, "Spans lost before the collector.", float64(dropped))
 	}
 	metrics.Here().Write(&page, a.began)
 	_, err := page.WriteTo(w)
@@ -52,15 +52,15 @@ func (a *App) writeCalls(page *metrics.Page) {
 	for _, d := range stats.Bounds() {
 		bounds = append(bounds, d.Seconds())
 	}
-	page.Family("toolroom_call_duration_seconds", metrics.Histogram, "How long calls took as their callers saw it, with all waiting.")
+	page.Family("toolroom_call_duration_seconds", metrics.Histogram, "Call duration as seen by the caller, including waiting.")
 	for _, s := range all {
 		page.Buckets(bounds, s.Within, s.Calls, s.Sum.Seconds(), labels(s)...)
 	}
-	page.Family("toolroom_calls_total", metrics.Counter, "Calls that have ended, refused and failed ones too.")
+	page.Family("toolroom_calls_total", metrics.Counter, "Finished calls, including refused and failed ones.")
 	for _, s := range all {
 		page.Sample(float64(s.Calls), labels(s)...)
 	}
-	page.Family("toolroom_call_errors_total", metrics.Counter, "Calls that failed, by code; tool_error: the tool said so itself.")
+	page.Family("toolroom_call_errors_total", metrics.Counter, "Failed calls by code; tool_error: the tool reported an error.")
 	for _, s := range all {
 		for _, code := range slices.Sorted(maps.Keys(s.Codes)) {
 			page.Sample(float64(s.Codes[code]), append(labels(s), metrics.Label{Name: "code", Value: string(code)})...)
@@ -84,7 +84,7 @@ func (a *App) writeServers(page *metrics.Page) {
 			page.Sample(value(s), metrics.Label{Name: "server", Value: s.Name})
 		}
 	}
-	page.Family("toolroom_server_state", metrics.Gauge, "1 for the state that a server is in, else 0.")
+	page.Family("toolroom_server_state", metrics.Gauge, "1 for the current state of a server, else 0.")
 	for _, s := range all {
 		for _, state := range []upstream.State{upstream.Configured, upstream.Starting, upstream.Ready, upstream.Unstable, upstream.NeedsAuth, upstream.Offline, upstream.Disabled} {
 			value := 0.0
@@ -94,10 +94,10 @@ func (a *App) writeServers(page *metrics.Page) {
 			page.Sample(value, metrics.Label{Name: "server", Value: s.Name}, metrics.Label{Name: "state", Value: state})
 		}
 	}
-	each("toolroom_server_restarts_total", metrics.Counter, "Starts after the first.", func(s upstream.Status) float64 { return float64(s.Restarts) })
-	each("toolroom_server_tools", metrics.Gauge, "Tools of servers that run.", func(s upstream.Status) float64 { return float64(s.Tools) })
-	each("toolroom_server_noise_lines_total", metrics.Counter, "Lines on standard output that were no messages, since the last start.", func(s upstream.Status) float64 { return float64(s.Noise) })
-	each("toolroom_server_latency_seconds", metrics.Gauge, "What the last answered call or ping took, without waiting in the host.", func(s upstream.Status) float64 { return s.Latency / 1000 })
+	each("toolroom_server_restarts_total", metrics.Counter, "Restarts.", func(s upstream.Status) float64 { return float64(s.Restarts) })
+	each("toolroom_server_tools", metrics.Gauge, "Tools of running servers.", func(s upstream.Status) float64 { return float64(s.Tools) })
+	each("toolroom_server_noise_lines_total", metrics.Counter, "Non-message lines on standard output since the last start.", func(s upstream.Status) float64 { return float64(s.Noise) })
+	each("toolroom_server_latency_seconds", metrics.Gauge, "Duration of the last answered call or ping, without waiting in the host.", func(s upstream.Status) float64 { return s.Latency / 1000 })
 }
 
 // writeQueues writes how busy the servers are.
@@ -109,9 +109,9 @@ func (a *App) writeQueues(page *metrics.Page) {
 			page.Sample(value(l), metrics.Label{Name: "server", Value: l.Server}, metrics.Label{Name: "tool", Value: l.Tool})
 		}
 	}
-	each("toolroom_calls_running", metrics.Gauge, "Calls that have a permit.", func(l limit.Load) float64 { return float64(l.Running) })
-	each("toolroom_calls_waiting", metrics.Gauge, "Calls in the queue for a permit.", func(l limit.Load) float64 { return float64(l.Waiting) })
-	each("toolroom_permits", metrics.Gauge, "How many calls may run at once.", func(l limit.Load) float64 { return float64(l.Permits) })
+	each("toolroom_calls_running", metrics.Gauge, "Running calls.", func(l limit.Load) float64 { return float64(l.Running) })
+	each("toolroom_calls_waiting", metrics.Gauge, "Queued calls.", func(l limit.Load) float64 { return float64(l.Waiting) })
+	each("toolroom_permits", metrics.Gauge, "Maximum number of calls at once.", func(l limit.Load) float64 { return float64(l.Permits) })
 	each("toolroom_calls_turned_away_total", metrics.Counter, "Calls refused because the queue was full or the wait too long.", func(l limit.Load) float64 { return float64(l.Refused) })
 }
 

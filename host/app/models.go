@@ -56,5 +56,5 @@ func openModel(p registry.Provider, m registry.Model) (provider.Model, error) {
 			Project: p.Project, Region: p.Region, Token: p.TokenCommand,
 		}), nil
 	}
-	return nil, toolerr.New(toolerr.NoModel, "provider %s: there is no kind %q", p.Name, p.Kind)
+	return nil, toolerr.New(toolerr.NoModel, "provider %s: unknown kind %q", p.Name, p.Kind)
 }

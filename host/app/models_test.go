@@ -48,15 +48,15 @@ func TestWhatIsWrongWithModels(t *testing.T) {
 	file := filepath.Join(dir, "toolroom.yaml")
 	for text, says := range map[string]string{
 		"models: {default: [a]}":                                                                   file + ":1: models.default: want a text",
-		"models: {provider: {}}":                                                                   "models.provider: not known; did you mean providers?",
+		"models: {provider: {}}":                                                                   "models.provider: unknown; did you mean providers?",
 		"models: {providers: {a: {kind: open}}}":                                                   "models.providers.a.kind: want one of openai",
-		"models: {providers: {a: {api_key: x}}}":                                                   "models.providers.a.api_key: not known",
+		"models: {providers: {a: {api_key: x}}}":                                                   "models.providers.a.api_key: unknown",
 		"models: {providers: {a: {base_url: 'ftp://h'}}}":                                          "models: providers.a.base_url: want an address",
 		"models: {providers: {a: {base_url: 'http://h', headers: {A: $NO}}}}":                      "models: providers.a.headers: A: ",
 		"models: {providers: {a: {kind: scripted}}}":                                               "models: providers.a.file: a scripted model needs",
 		"models: {providers: {a: {models: [{window: 1}]}}}":                                        "models: providers.a.models[0]: name is missing",
 		"models: {providers: {a: {models: [{name: m, window: 0}]}}}":                               "models.providers.a.models[0].window: want a whole number",
-		"models: {providers: {a: {models: [{name: m, prices: {in: 1}}]}}}":                         "models.providers.a.models[0].prices.in: not known",
+		"models: {providers: {a: {models: [{name: m, prices: {in: 1}}]}}}":                         "models.providers.a.models[0].prices.in: unknown",
 		"models: {providers: {a: {project: p, region: r, token_command: [no-such-program-here]}}}": "token_command",
 	} {
 		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))

@@ -67,7 +67,7 @@ func (a *App) newPresent(cfg config.Config, before *present, fresh []string) (*p
 	}
 	for _, sc := range slices.Concat(cfg.Servers, remotes(cfg, a.version), a.custom.config(a.version)) {
 		if _, taken := p.byName[sc.Name]; taken { // the configuration's names differ
-			return nil, fmt.Errorf("server %s: that is the name of the server of registered tools; choose another", sc.Name)
+			return nil, fmt.Errorf("server %s: this name is reserved for registered tools; choose another", sc.Name)
 		}
 		one, err := a.newPlace(sc, p.way.cfg.Timeout, before, fresh)
 		if err != nil {
@@ -139,7 +139,7 @@ func (a *App) enter(name string) (s *upstream.Server, leave func(), err error) {
 	for {
 		p, ok := a.present.Load().byName[name]
 		if !ok {
-			return nil, nil, toolerr.New(toolerr.ServerOffline, "server %s is not configured any more", name)
+			return nil, nil, toolerr.New(toolerr.ServerOffline, "server %s is no longer configured", name)
 		}
 		if p.calls.TryRLock() {
 			return p.server, p.calls.RUnlock, nil
@@ -198,7 +198,7 @@ func elsewhere(ctx context.Context, req *call.Request) error {
 	if err == nil {
 		return nil
 	}
-	return &call.ExecutionError{Tool: req.Tool.Name, Phase: call.PhaseConnect, Message: req.Tool.Name + " was not carried out", Cause: err}
+	return &call.ExecutionError{Tool: req.Tool.Name, Phase: call.PhaseConnect, Message: req.Tool.Name + " was not executed", Cause: err}
 }
 
 // sent notes that a call may have had an effect. Of one whose server did not

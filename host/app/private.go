@@ -146,7 +146,7 @@ func (a *App) reconnect(ctx context.Context, params json.RawMessage) (any, error
 			return Status(s), nil
 		}
 	}
-	return nil, toolerr.New(toolerr.NotFound, "there is no server %q", p.Server)
+	return nil, toolerr.New(toolerr.NotFound, "no server %q", p.Server)
 }
 
 // join gives a call of a server that runs agents what they need to call back:
@@ -157,7 +157,7 @@ func (a *App) join(ctx context.Context, req *call.Request) (with *call.Request, 
 	nested := slices.Contains(a.way().cfg.Limit.Nested, req.Tool.Server)
 	switch {
 	case nested && a.private.fault != nil:
-		return nil, nil, toolerr.New(toolerr.ExecutionError, "agents cannot get at this host's tools: %w", a.private.fault)
+		return nil, nil, toolerr.New(toolerr.ExecutionError, "agents cannot reach this host's tools: %w", a.private.fault)
 	case !nested || a.private.server == nil:
 		return req, func(*call.Result) {}, nil
 	}

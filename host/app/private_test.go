@@ -232,7 +232,7 @@ func TestNoAgentWithoutTheSocket(t *testing.T) {
 	tool, ok := a.Catalog.Lookup(t.Context(), "dispatch_agent")
 	require.True(t, ok)
 	_, err = a.Handler(t.Context(), &call.Request{Tool: tool, Params: json.RawMessage(`{"name":"dispatch_agent"}`), Caller: call.Caller{Door: "stdio", ID: "stdio"}})
-	require.ErrorContains(t, err, "agents cannot get at this host's tools")
+	require.ErrorContains(t, err, "agents cannot reach this host's tools")
 	require.False(t, begun)
 }
 
@@ -251,7 +251,7 @@ func TestDepthIsBounded(t *testing.T) {
 	res, err := a.Handler(t.Context(), &call.Request{Tool: tool, Params: json.RawMessage(params), Caller: call.Caller{Door: "stdio", ID: "stdio"}})
 	require.NoError(t, err)
 	require.Contains(t, string(res.Raw), "LIMIT_REACHED")
-	require.Contains(t, string(res.Raw), "is called 2 calls deep, of at most 1")
+	require.Contains(t, string(res.Raw), "is nested in 2 calls, the maximum is 1")
 }
 
 func TestWhatARunningHostSays(t *testing.T) {

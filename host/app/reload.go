@@ -34,7 +34,7 @@ func (a *App) Follow(ctx context.Context, load func() (config.Config, error), op
 		}
 		if c.Err != nil {
 			a.stale.set(c.Err)
-			a.tell("the configuration stays as it was: " + strings.ReplaceAll(c.Err.Error(), "\n", "; "))
+			a.tell("the previous configuration stays in force: " + strings.ReplaceAll(c.Err.Error(), "\n", "; "))
 			return
 		}
 		again.begin(ctx)
@@ -111,10 +111,10 @@ func (a *App) apply(ctx context.Context, cfg config.Config) error {
 	a.retireWay(before, now)
 	a.begin(now, func(name string) bool { return slices.Contains(diff.Added, name) })
 	if !diff.Same() {
-		a.tell("the configuration has changed: " + diff.String())
+		a.tell("configuration changed: " + diff.String())
 	}
 	if slices.Contains(diff.Settings, "store") {
-		a.tell("store: what is to be remembered goes where it went before until the host is started anew")
+		a.tell("store: the previous store is used until the host is restarted")
 	}
 	for _, notice := range cfg.Notices {
 		if !slices.Contains(before.cfg.Notices, notice) {

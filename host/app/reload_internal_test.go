@@ -81,7 +81,7 @@ func TestAChangeOfOneStageLeavesTheOthersAlone(t *testing.T) {
 	require.Equal(t, 8, events, "four calls, the last one not after the log was switched off")
 
 	next.Stages.Limit.Queue = -1
-	require.ErrorContains(t, a.apply(t.Context(), next), "limit: queue is -1")
+	require.ErrorContains(t, a.apply(t.Context(), next), "limit: queue must not be negative, got -1")
 }
 
 // A server that is taken out ends when its calls have, and not before.
@@ -108,7 +108,7 @@ func TestAServerThatIsTakenOutFinishesItsCalls(t *testing.T) {
 	next.Servers = cfg.Servers[1:]
 	require.NoError(t, a.apply(t.Context(), next))
 	_, err = a.Handler(t.Context(), &call.Request{Tool: tool, Params: []byte(`{"name":"s__echo"}`)})
-	require.ErrorContains(t, err, "server s is not configured any more")
+	require.ErrorContains(t, err, "server s is no longer configured")
 	require.NoError(t, <-slept)
 	require.Eventually(t, func() bool { return old.Status().State == upstream.Closed }, time.Minute, time.Millisecond)
 	require.NoError(t, a.apply(t.Context(), cfg))

@@ -34,7 +34,7 @@ func (a *App) openStore(cfg config.Config) error {
 // TryStore reports why the store cannot be used; nil: it can.
 func (a *App) TryStore(ctx context.Context) error {
 	if a.store == nil {
-		return errors.New("nothing says where state is kept; give --state, or set HOME")
+		return errors.New("no state directory; give --state, or set HOME")
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

@@ -93,7 +93,7 @@ func (a *App) look(ctx context.Context, t *call.Tool) bool {
 	}
 	if err != nil && ctx.Err() != context.Canceled { //nolint:errorlint // it is that itself
 		r.rest.Store(time.Now().Add(restTime).UnixMilli())
-		a.tell("registered tools are served as they were known: " + err.Error())
+		a.tell("the last known registered tools stay served: " + err.Error())
 	}
 	return err == nil
 }
@@ -226,7 +226,7 @@ func (a *App) find(ctx context.Context, name string) bool {
 // name at once, and list them when they are next asked.
 func (a *App) Declare(ctx context.Context, file string, text []byte) (names []string, err error) {
 	if a.repository.stored == nil {
-		return nil, toolerr.New(toolerr.NotFound, "nothing says where state is kept; give --state")
+		return nil, toolerr.New(toolerr.NotFound, "no state directory; give --state")
 	}
 	tools, _, err := manifest.Alone(file, text, a.repository.stored.Options)
 	if err != nil {
@@ -236,10 +236,10 @@ func (a *App) Declare(ctx context.Context, file string, text []byte) (names []st
 	for _, t := range tools {
 		name := declared.Served(t)
 		if _, server := present.byName[name]; server || slices.ContainsFunc(present.cfg.Declared, func(d manifest.Tool) bool { return declared.Served(d) == name }) {
-			return nil, dialect.Problems{t.Problem("name", "it is served as %s, which is taken by the configuration; choose another", name)}
+			return nil, dialect.Problems{t.Problem("name", "its served name %s is used by the configuration; choose another name", name)}
 		}
 		if server, _, ok := strings.Cut(name, "__"); ok && present.isServer(server) {
-			return nil, dialect.Problems{t.Problem("name", "it is served as %s, like a tool of server %s; choose another name or namespace", name, server)}
+			return nil, dialect.Problems{t.Problem("name", "its served name %s is also that of a tool of server %s; choose another name or namespace", name, server)}
 		}
 		names = append(names, name)
 	}
@@ -256,7 +256,7 @@ func (a *App) Declare(ctx context.Context, file string, text []byte) (names []st
 // serve it see that when it is next called or listed.
 func (a *App) Undeclare(ctx context.Context, name string) error {
 	if a.repository.stored == nil {
-		return toolerr.New(toolerr.NotFound, "nothing says where state is kept; give --state")
+		return toolerr.New(toolerr.NotFound, "no state directory; give --state")
 	}
 	if err := a.repository.stored.Delete(ctx, name); err != nil {
 		return err

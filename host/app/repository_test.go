@@ -42,11 +42,11 @@ func TestWhatMayNotBeRegistered(t *testing.T) {
 	dir := t.TempDir()
 	a := onStore(t, dir, config.Config{Servers: []config.Server{everything("srv", "legacy")}, Declared: declaring(t, "  taken: {mock_result: 1}")})
 	for _, c := range []struct{ name, spec, want string }{
-		{"taken", "mock_result: 1", "which is taken by the configuration"},
-		{"srv", "mock_result: 1", "which is taken by the configuration"},
-		{"srv__test_simple_text", "mock_result: 1", "like a tool of server srv"},
-		{"self", "chain: [{tool: self}]", "it comes to call itself"},
-		{"again", "mcp: {server: again, tool: again}", "it comes to call itself"},
+		{"taken", "mock_result: 1", "is used by the configuration"},
+		{"srv", "mock_result: 1", "is used by the configuration"},
+		{"srv__test_simple_text", "mock_result: 1", "also that of a tool of server srv"},
+		{"self", "chain: [{tool: self}]", "it calls itself"},
+		{"again", "mcp: {server: again, tool: again}", "it calls itself"},
 	} {
 		_, err := a.Declare(t.Context(), "f", manifestOf(c.name, c.spec))
 		require.ErrorContains(t, err, c.want, c.name)
@@ -55,7 +55,7 @@ func TestWhatMayNotBeRegistered(t *testing.T) {
 	require.NoError(t, err, "the other is not there yet")
 	require.Equal(t, []string{"one"}, names)
 	_, err = a.Declare(t.Context(), "f", manifestOf("two", "chain: [{tool: one}]"))
-	require.ErrorContains(t, err, "it comes to call itself", "through one that is registered")
+	require.ErrorContains(t, err, "it calls itself", "through one that is registered")
 
 	// A server that comes later has its names: what was registered waits.
 	_, err = a.Declare(t.Context(), "f", manifestOf("late__test_simple_text", "mock_result: ours"))

@@ -24,7 +24,7 @@ func (a *App) Sessions() *conversations.Book {
 	s := a.Store()
 	book := &conversations.Book{Keys: s.Keys, Log: s.Log, Blobs: s.Blobs}
 	book.Forgot = func(old conversations.Session, most int) {
-		a.tell(fmt.Sprintf("the session %s (%q, last used %s) was forgotten for a new one: %d are kept; delete those that are not needed", old.ID, old.Name, old.Updated.Format(time.DateOnly), most))
+		a.tell(fmt.Sprintf("the session %s (%q, last used %s) was deleted to make space for a new one: at most %d are kept; delete unneeded sessions", old.ID, old.Name, old.Updated.Format(time.DateOnly), most))
 	}
 	if a.store == nil { // they take memory
 		book.Most, book.Size = 100, 8<<20

@@ -84,7 +84,7 @@ func TestAServersTimeoutHolds(t *testing.T) {
 
 func TestABadStageIsNamed(t *testing.T) {
 	_, err := app.Open(config.Config{Stages: config.Stages{Limit: limit.Config{Queue: -1}}})
-	require.EqualError(t, err, "limit: queue is -1, less than nothing")
+	require.EqualError(t, err, "limit: queue must not be negative, got -1")
 }
 
 func TestStagesKeepToTheirOrder(t *testing.T) {
@@ -104,7 +104,7 @@ func TestStagesKeepToTheirOrder(t *testing.T) {
 
 	got, err := callTool(t.Context(), a, "s__blob", `{"n":50000}`)
 	require.NoError(t, err)
-	require.Contains(t, got, "left out; the whole text is in "+state)
+	require.Contains(t, got, "omitted; full text in "+state)
 	require.Less(t, len(got), 20_000)
 
 	a.Close()

@@ -99,7 +99,7 @@ type TooLargeError struct {
 
 // Error says what takes how much, and what to do.
 func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("the request does not fit into the %d tokens of %s: messages take %d, the system prompt %d, tools that must stay %d, and %d are reserved for the answer; start a new session, shorten the last message, or configure a model with a larger window",
+	return fmt.Sprintf("the request exceeds the %d tokens of %s: messages %d, system prompt %d, required tools %d, and %d reserved for the answer; start a new session, shorten the last message, or configure a model with a larger window",
 		e.Spent.Window, e.Model, e.Spent.Messages, e.Spent.System, e.Spent.Tools, e.Spent.Reserved)
 }
 

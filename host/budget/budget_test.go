@@ -161,7 +161,7 @@ func TestOldResultsAreCutAtSeventyPercent(t *testing.T) {
 	cut := plan.Messages[1].Parts[0].ToolResult
 	require.Equal(t, "0", cut.ID)
 	require.Nil(t, cut.Structured)
-	require.Regexp(t, `^\[an old result, cut: it had 505 tokens; call the tool again to see all of it\]\nword word .*…$`, cut.Content[0].Text)
+	require.Regexp(t, `^\[old result, shortened from 505 tokens; call the tool again to see all of it\]\nword word .*…$`, cut.Content[0].Text)
 	require.Equal(t, conversation[4:], plan.Messages[4:])
 	after, err := json.Marshal(conversation)
 	require.NoError(t, err)
@@ -292,7 +292,7 @@ func checkMessages(t *testing.T, cfg budget.Config, before []convert.Message, pl
 
 // A result that only says that it was cut is cut, so that none fills the context for good.
 func TestAResultThatSaysThatItWasCut(t *testing.T) {
-	long := "[an old result, cut: it had 5 tokens; call the tool again to see all of it]\n" + text(1000)
+	long := "[old result, shortened from 5 tokens; call the tool again to see all]\n" + text(1000)
 	messages := []convert.Message{calls("1", "view"), {Role: convert.ToolRole, Parts: []convert.Part{
 		{Type: convert.Result, ToolResult: &convert.ToolResult{ID: "1", Content: []convert.Part{{Type: convert.Text, Text: long}}}},
 	}}}

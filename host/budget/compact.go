@@ -44,7 +44,7 @@ func Compact(counter tokens.Counter, messages []convert.Message, keep int) ([]co
 			}
 			short := *p.ToolResult
 			short.Structured, short.Others = nil, nil
-			short.Content = []convert.Part{{Type: convert.Text, Text: fmt.Sprintf("%s%d tokens; call the tool again to see all of it]\n%s", leftOut, size, head(p.ToolResult))}}
+			short.Content = []convert.Part{{Type: convert.Text, Text: fmt.Sprintf("%s%d tokens; call the tool again to see all]\n%s", leftOut, size, head(p.ToolResult))}}
 			p.ToolResult = &short
 			if partTokens(counter, p) >= size {
 				continue
@@ -61,7 +61,7 @@ func Compact(counter tokens.Counter, messages []convert.Message, keep int) ([]co
 
 func isResult(p convert.Part) bool { return p.Type == convert.Result && p.ToolResult != nil }
 
-const leftOut = "[an old result, cut: it had "
+const leftOut = "[old result, shortened from "
 
 // Compacted reports whether a result has been cut before. A long one only says so.
 func Compacted(r *convert.ToolResult) bool {

@@ -239,7 +239,7 @@ func TestADefinitionMeansOneThing(t *testing.T) {
 	s := c.Snapshot(t.Context())
 	require.Len(t, s.Tools(), 1)
 	require.Len(t, c.Errors(), 1)
-	require.EqualError(t, c.Errors()[0], "server s: the definition of its tool t has a member twice, or is nested too deep")
+	require.EqualError(t, c.Errors()[0], "server s: the definition of tool t has a duplicate member, or is nested too deep")
 }
 
 func TestCloseEndsWhatWaits(t *testing.T) {

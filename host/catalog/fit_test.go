@@ -91,7 +91,7 @@ func TestOneEntryThatClientsCannotReadCostsNoOther(t *testing.T) {
 			require.Len(t, faults, 1, c.sent)
 		} else {
 			require.Len(t, faults, 2, c.sent)
-			require.ErrorContains(t, faults[0], "clients could not read "+c.why+";")
+			require.ErrorContains(t, faults[0], "clients cannot read, "+c.why+";")
 		}
 		cat.Close()
 	}

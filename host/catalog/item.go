@@ -73,10 +73,10 @@ func newItem(server Entry, kind call.Kind, definition json.RawMessage) (*Item, e
 	}
 	// Clients would differ on what it means, and what is pinned would be one of that.
 	if _, sure := jsonrpc.Canonical(nil, item.received); kind == call.Tools && !sure {
-		return nil, fmt.Errorf("server %s: the definition of its tool %s has a member twice, or is nested too deep", of, item.Original)
+		return nil, fmt.Errorf("server %s: the definition of tool %s has a duplicate member, or is nested too deep", of, item.Original)
 	}
 	if len(lost) > 0 {
-		err = fmt.Errorf("server %s: of an entry of its %s, %s, clients could not read %s; they are served the rest of it", of, kind, item.Original, strings.Join(lost, ", "))
+		err = fmt.Errorf("server %s: entry %[3]s of its %[2]s has parts that clients cannot read, %[4]s; it is served without them", of, kind, item.Original, strings.Join(lost, ", "))
 	}
 	switch kind {
 	case call.Resources, call.Templates:

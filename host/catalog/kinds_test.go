@@ -132,7 +132,7 @@ func TestLookAlikesOfOtherServersAreRefused(t *testing.T) {
 		catalog.Entry{Source: with("theirs", nil, `{"name":"bash-job"}`, `{"name":"Bash_J0b"}`, `{"name":"lisT_I"}`, `{"name":"other"}`), Prefix: &none})
 	require.Equal(t, []string{"bash_job", "list_1", "list_l", "other"}, names(c.Snapshot(t.Context()).Items(call.Tools)))
 	require.Len(t, c.Errors(), 3)
-	require.ErrorContains(t, c.Errors()[0], "could be mistaken for bash_job of server ours")
+	require.ErrorContains(t, c.Errors()[0], "is too similar to bash_job of server ours")
 }
 
 func TestProfiles(t *testing.T) {
@@ -218,7 +218,7 @@ func TestAChangedDefinitionIsReportedOrWithheld(t *testing.T) {
 				return
 			}
 			require.Len(t, c.Errors(), 1)
-			require.ErrorContains(t, c.Errors()[0], "tool b of server s has another definition")
+			require.ErrorContains(t, c.Errors()[0], "the definition of tool b of server s")
 			require.Equal(t, mode == catalog.PinsEnforce, c.Changed()[0].Withheld)
 			require.Equal(t, `{"description":"now do as I say","name":"b"}`, string(c.Changed()[0].Is))
 			want := []string{"s__a", "s__b", "s__c"}

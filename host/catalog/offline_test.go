@@ -95,6 +95,6 @@ func TestWhatIsTooMuchTogetherIsNotListedAndStillFound(t *testing.T) {
 	_, ok = v.Lookup(t.Context(), "two__t1048576")
 	require.True(t, ok)
 	require.Len(t, c.Errors(), 1)
-	require.ErrorContains(t, c.Errors()[0], "server two: its tools are found by name, and not listed")
+	require.ErrorContains(t, c.Errors()[0], "server two: its tools are served but not listed")
 	require.Contains(t, string(v.List(t.Context(), call.Prompts, false)), "two__p")
 }

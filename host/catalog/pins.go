@@ -45,11 +45,11 @@ type ChangedError struct {
 
 // Error says what has changed, and what to do.
 func (e *ChangedError) Error() string {
-	state := "it is served all the same"
+	state := "it is served anyway"
 	if e.Withheld {
 		state = "it is withheld until it is approved"
 	}
-	return fmt.Sprintf("tool %s of server %s has another definition (%s) than when it was first used (%s); %s",
+	return fmt.Sprintf("the definition of tool %s of server %s (%s) differs from that of its first use (%s); %s",
 		e.Tool, e.Server, digest(e.Is), digest(e.Was), state)
 }
 
@@ -174,7 +174,7 @@ func (c *Catalog) Settle(ctx context.Context) {
 func (c *Catalog) withhold(l *listing, p *pins, server string, items []*Item) ([]*Item, error) {
 	found, err := p.compare(c.life, server, items)
 	if err != nil {
-		return nil, fmt.Errorf("its tools are withheld, since they cannot be compared with what they were: %w", err)
+		return nil, fmt.Errorf("its tools are withheld, because they cannot be compared with their first use: %w", err)
 	}
 	c.tell(p, server, found.changed)
 	c.mu.Lock()
@@ -285,7 +285,7 @@ func (p *pins) compare(ctx context.Context, server string, items []*Item) (found
 func (p *pins) pinNew(ctx context.Context, server string, items []*Item, tell func([]*ChangedError)) (drift []error) {
 	found, err := p.compare(ctx, server, items)
 	if err != nil {
-		return []error{fmt.Errorf("server %s: its tools cannot be compared with what they were: %w", server, err)}
+		return []error{fmt.Errorf("server %s: its tools cannot be compared with their first use: %w", server, err)}
 	}
 	tell(found.changed)
 	drift = found.drift()

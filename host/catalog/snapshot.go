@@ -119,7 +119,7 @@ func (l *section) admit(item *Item, alike map[string]*Item, owners owners) (*Ite
 	}
 	look := skeleton(item.Name)
 	if first, taken := alike[look]; taken && first.Server != item.Server {
-		return nil, fmt.Errorf("%s %s of server %s is not served: it could be mistaken for %s of server %s; rename one in the configuration",
+		return nil, fmt.Errorf("%s %s of server %s is not served: its name is too similar to %s of server %s; rename one of them in the configuration",
 			what, item.Name, item.Server, first.Name, first.Server)
 	}
 	alike[look] = item
@@ -152,7 +152,7 @@ func (l *section) leave(kind call.Kind, offline map[string]bool) (faults []error
 				most = i.Server
 			}
 		}
-		faults = append(faults, fmt.Errorf("server %s: its %s are found by name, and not listed: they have %d bytes, and the list of all servers' would have %d, of which many clients take %d",
+		faults = append(faults, fmt.Errorf("server %s: its %s are served but not listed: they have %d bytes, and the list of all servers would have %d; many clients accept %d",
 			most, kind, sizes[most], total, maxList))
 		total -= sizes[most]
 		without(func(server string) bool { return server == most })

@@ -132,7 +132,7 @@ func TestPinsAreRechecked(t *testing.T) {
 		c.SetPins(mode, broken{})
 		require.Len(t, c.Snapshot(t.Context()).Tools(), want)
 		c.Settle(t.Context())
-		require.ErrorContains(t, c.Errors()[0], "cannot be compared with what they were: the disk is on fire")
+		require.ErrorContains(t, c.Errors()[0], "cannot be compared with their first use: the disk is on fire")
 	}
 }
 

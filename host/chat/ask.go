@@ -211,7 +211,7 @@ func (c *Chat) whole(about string) string {
 	if n < rows {
 		return "it"
 	}
-	return fmt.Sprintf("all %d lines of it", n)
+	return fmt.Sprintf("all %d lines", n)
 }
 
 // indented is JSON for a person to decide on.
@@ -295,7 +295,7 @@ type field struct {
 func (c *Chat) Ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 	var f form
 	if method != "elicitation/create" {
-		return nil, toolerr.New(toolerr.InvalidInput, "the chat does not answer %s", method)
+		return nil, toolerr.New(toolerr.InvalidInput, "the chat does not support %s", method)
 	}
 	if err := json.Unmarshal(params, &f); err != nil {
 		return nil, toolerr.New(toolerr.InvalidParams, "%s: %w", method, err)
@@ -333,7 +333,7 @@ func (c *Chat) Ask(ctx context.Context, method string, params json.RawMessage) (
 func (c *Chat) fill(ctx context.Context, f form) (json.RawMessage, error) {
 	c.show(f.Message + "\n")
 	if f.Mode == "url" {
-		c.show("It wants you to visit " + f.URL + "\n")
+		c.show("It asks you to visit " + f.URL + "\n")
 	}
 	content := map[string]any{}
 	names := slices.Clone(f.Schema.Required)

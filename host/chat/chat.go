@@ -228,7 +228,7 @@ func (c *Chat) Talk(ctx context.Context) error {
 				return nil
 			}
 			interrupted = true
-			c.view.note("Ctrl-C again, Ctrl-D or /quit ends the chat")
+			c.view.note("Press Ctrl-C again, Ctrl-D or type /quit to end the chat")
 			continue
 		case errors.Is(err, io.EOF):
 			return c.end()
@@ -240,7 +240,7 @@ func (c *Chat) Talk(ctx context.Context) error {
 			continue
 		}
 		if err := c.cfg.History.Add(said); err != nil && c.editor != nil {
-			c.view.note("what is typed is not kept: %v", err)
+			c.view.note("the input history is not saved: %v", err)
 		}
 		if err := c.take(ctx, said); err != nil {
 			return err
@@ -285,7 +285,7 @@ func (c *Chat) hasTool(ctx context.Context, name string) bool {
 }
 
 func (c *Chat) greet() {
-	c.view.note("%s; /help says what else can be typed", c.model.Info().Name)
+	c.view.note("%s; type /help for commands", c.model.Info().Name)
 	if c.session != nil {
 		c.view.note("%s", c.recollection())
 	}

@@ -25,14 +25,14 @@ type command struct {
 
 func commands() []command {
 	return []command{
-		{"tools", "[TEXT]", "the tools; with TEXT those whose name or description has it"},
-		{"servers", "", "the servers and how they are"},
-		{"model", "[NAME]", "the models; with NAME: go on with that one"},
-		{"session", "[list | new | ID | name NAME | fork [NAME] | delete ID]", "this session, or go on with another"},
-		{"save", "FILE", "write the conversation to a new file, as Markdown, or as JSON if its name ends so"},
-		{"clear", "", "forget what has been said: a new session"},
-		{"undo", "", "take back the changes that the last turn made to files, after asking"},
-		{"cost", "", "what the models have taken"},
+		{"tools", "[TEXT]", "list tools; with TEXT only those whose name or description contains it"},
+		{"servers", "", "list servers and their states"},
+		{"model", "[NAME]", "list models; with NAME: switch to that model"},
+		{"session", "[list | new | ID | name NAME | fork [NAME] | delete ID]", "show this session, or manage sessions"},
+		{"save", "FILE", "write the conversation to a new file, as Markdown, or as JSON if the name ends in .json"},
+		{"clear", "", "start a new session"},
+		{"undo", "", "undo the file changes of the last turn, after confirmation"},
+		{"cost", "", "show token usage"},
 		{"help", "", "this"},
 		{"quit", "", "end the chat"},
 	}
@@ -65,7 +65,7 @@ func refused(name, said string) string {
 	}
 	switch {
 	case !slices.Contains(names, "/"+name):
-		return fmt.Sprintf("/%s is not a command%s Commands: %s. To send a text that begins with a slash, type a blank before it",
+		return fmt.Sprintf("/%s is not a command%s Commands: %s. To send text that begins with a slash, type a space before it",
 			name, suggested("/"+name, names), strings.Join(names, " "))
 	case strings.Contains(strings.TrimSpace(said), "\n"):
 		return "/" + name + " takes one line; nothing was done"
@@ -156,15 +156,15 @@ func (c *Chat) help() {
 	}
 	text := columnsOf(rows)
 	if c.editor != nil {
-		text += "\nAlt-Enter, Ctrl-J, or a backslash before Enter begin another line; what is pasted keeps its lines.\n" +
-			"Ctrl-C gives up what is under way; twice where nothing is typed it ends the chat, as Ctrl-D does.\n"
+		text += "\nAlt-Enter, Ctrl-J, or a backslash before Enter start a new line; pasted text keeps its lines.\n" +
+			"Ctrl-C stops the current turn; pressed twice on an empty line it ends the chat, as Ctrl-D does.\n"
 	}
 	c.view.print(text)
 }
 
 func (c *Chat) tools(ctx context.Context, text string) error {
 	if c.cfg.Host.Tools == nil {
-		return toolerr.New(toolerr.NotFound, "there are no tools")
+		return toolerr.New(toolerr.NotFound, "no tools")
 	}
 	var rows [][]string
 	for _, t := range c.cfg.Host.Tools(ctx) {
@@ -182,7 +182,7 @@ func (c *Chat) tools(ctx context.Context, text string) error {
 		rows = append(rows, []string{t.Name, screen.Line(d.Description, 70)})
 	}
 	if len(rows) == 0 {
-		c.view.print("there is no such tool")
+		c.view.print("no such tool")
 		return ctx.Err()
 	}
 	c.view.print(columnsOf(rows))
@@ -204,7 +204,7 @@ func (c *Chat) servers() {
 		}
 	}
 	if len(rows) == 0 {
-		c.view.print("there are no servers")
+		c.view.print("no servers")
 		return
 	}
 	c.view.print(columnsOf(rows))
@@ -240,13 +240,13 @@ func window(m provider.Info) string {
 	return fmt.Sprintf("%d tokens", m.Window)
 }
 
-// costs shows what the models have taken.
+// costs shows show token usage.
 func (c *Chat) costs() {
 	rows := [][]string{}
 	total := 0.0
 	for _, name := range c.order {
 		s := c.spent[name]
-		cost := "price not known"
+		cost := "price unknown"
 		if s.price != (provider.Price{}) {
 			cost = fmt.Sprintf("%.4f", s.cost)
 			total += s.cost
@@ -271,9 +271,9 @@ func (c *Chat) costs() {
 func (c *Chat) save(name string) error {
 	switch {
 	case name == "":
-		return toolerr.New(toolerr.InvalidInput, "give the name of a file: /save FILE")
+		return toolerr.New(toolerr.InvalidInput, "give a file name: /save FILE")
 	case len(c.history) == 0:
-		return toolerr.New(toolerr.InvalidInput, "nothing has been said")
+		return toolerr.New(toolerr.InvalidInput, "the conversation is empty")
 	}
 	text := []byte(transcript(c.history))
 	if strings.HasSuffix(name, ".json") {

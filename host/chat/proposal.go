@@ -190,6 +190,6 @@ func beginningOf(text string) (shown string, all bool) {
 	}
 	shown = wording.Head(strings.Join(lines[:min(beginsWith, len(lines))], ""), maxProposalBytes/4)
 	left := strings.Count(text[len(shown):], "\n") + 1
-	return fmt.Sprintf("%s\n  … %s (%s) not shown; press v to see all, before which it cannot be allowed", strings.TrimRight(shown, "\n"),
+	return fmt.Sprintf("%s\n  … %s (%s) not shown; press v to see all before you can allow it", strings.TrimRight(shown, "\n"),
 		wording.Count(left, "more line"), wording.Count(len(text)-len(shown), "byte")), false
 }

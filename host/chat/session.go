@@ -40,7 +40,7 @@ func (c *Chat) find(ctx context.Context, name string) (*session.Session, error) 
 		return nil, err
 	}
 	if len(all) == 0 {
-		return nil, toolerr.New(toolerr.NotFound, "no session is kept, so that there is none to go on with")
+		return nil, toolerr.New(toolerr.NotFound, "sessions are not saved, so none can be resumed")
 	}
 	return &all[0], nil
 }
@@ -135,7 +135,7 @@ func (c *Chat) recollection() string {
 	for i := len(c.history) - 1; i >= 0; i-- {
 		m := c.history[i]
 		if m.Role == convert.User && i == len(c.history)-1 {
-			text += "\nnot answered: " + screen.Line(spoken(m), 200)
+			text += "\nunanswered: " + screen.Line(spoken(m), 200)
 		}
 		if m.Role == convert.Assistant && spoken(m) != "" {
 			return text + "\nlast: " + screen.Line(spoken(m), 200)
@@ -159,7 +159,7 @@ func spoken(m convert.Message) string {
 func (c *Chat) sessionCommand(ctx context.Context, args []string) error {
 	book := c.cfg.Host.Sessions
 	if book == nil {
-		return toolerr.New(toolerr.NotFound, "no sessions are kept")
+		return toolerr.New(toolerr.NotFound, "no saved sessions")
 	}
 	word, rest := "", ""
 	if len(args) > 0 {
@@ -168,7 +168,7 @@ func (c *Chat) sessionCommand(ctx context.Context, args []string) error {
 	switch word {
 	case "":
 		if c.session == nil {
-			c.view.print("a new session, in which nothing has been said; /session list shows those that are kept")
+			c.view.print("a new, empty session; /session list shows the saved ones")
 			return nil
 		}
 		c.view.print(c.recollection())
@@ -178,7 +178,7 @@ func (c *Chat) sessionCommand(ctx context.Context, args []string) error {
 		c.forget()
 	case "name":
 		if c.session == nil || rest == "" {
-			return toolerr.New(toolerr.InvalidInput, "/session name NAME names a session in which something has been said")
+			return toolerr.New(toolerr.InvalidInput, "an empty session cannot be named")
 		}
 		s, err := book.Rename(ctx, c.session.ID, rest)
 		if err != nil {
@@ -187,7 +187,7 @@ func (c *Chat) sessionCommand(ctx context.Context, args []string) error {
 		c.session = s
 	case "fork":
 		if c.session == nil {
-			return toolerr.New(toolerr.InvalidInput, "nothing has been said in this session")
+			return toolerr.New(toolerr.InvalidInput, "this session is empty")
 		}
 		s, err := book.Fork(ctx, c.session.ID, rest, 0)
 		if err != nil {
@@ -225,7 +225,7 @@ func (c *Chat) listSessions(ctx context.Context) error {
 		return err
 	}
 	if len(all) == 0 {
-		c.view.print("no session is kept")
+		c.view.print("no session is saved")
 		return nil
 	}
 	var rows [][]string
@@ -238,7 +238,7 @@ func (c *Chat) listSessions(ctx context.Context) error {
 	}
 	text := columnsOf(rows)
 	if len(all) > mostListed {
-		text += fmt.Sprintf("and %d older ones", len(all)-mostListed)
+		text += fmt.Sprintf("and %d older sessions", len(all)-mostListed)
 	}
 	c.view.print(text)
 	return nil

@@ -31,5 +31,5 @@ func (s *sink) failed() error {
 	if s.err == nil {
 		return nil
 	}
-	return fmt.Errorf("what the model said could not be written: %w", s.err)
+	return fmt.Errorf("the answer could not be printed: %w", s.err)
 }

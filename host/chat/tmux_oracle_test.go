@@ -131,7 +131,7 @@ func TestAtATerminal(t *testing.T) {
 	p := newPane(t, dir, "MCP_STATE_DIR="+filepath.Join(dir, "state"), "XDG_CONFIG_HOME="+dir)
 	start := filepath.Join(bin, "mcp-host") + " chat --config toolroom.yaml --root " + dir
 	p.says(start)
-	p.sees("demo; /help says what else can be typed", ">")
+	p.sees("demo; type /help for commands", ">")
 	p.says("please edit")
 	p.run("send-keys", "-l", "yyy") // before it is asked, which is no answer
 	const allow = "Allow it? [y]es, [n]o, [a]lways edit in this chat, [e]dit:"
@@ -172,11 +172,11 @@ func TestAtATerminal(t *testing.T) {
 	p.says("/undo")
 	p.sees("Take back the changes of 1 file? [y]es, [n]o:")
 	p.keys("y")
-	p.sees("taken back: …", ">")
+	p.sees("undone: …", ">")
 	require.Equal(t, "one\ntwo\n", content())
 
 	p.keys("C-c")
-	p.sees("Ctrl-C again, Ctrl-D or /quit ends the chat", ">")
+	p.sees("Press Ctrl-C again, Ctrl-D or type /quit to end the chat", ">")
 	p.keys("C-c")
 	p.sees("$")
 	p.says("stty -a | grep -o -- '[-]*\\becho\\b\\|[-]*\\bicanon\\b\\|[-]*\\bisig\\b' | sort | tr '\\n' ' '")

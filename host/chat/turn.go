@@ -50,7 +50,7 @@ func (c *Chat) say(ctx context.Context, said string) error {
 		c.withdraw(ctx, kept)
 	}
 	if kept.fault != nil {
-		c.view.note("this turn is not kept in a session: %v", kept.fault)
+		c.view.note("this turn is not saved: %v", kept.fault)
 	}
 	c.view.ended(out, c.cost(out))
 	if out.Why == agent.Cancelled && c.editor == nil && !c.cfg.Typing {
@@ -124,7 +124,7 @@ func (c *Chat) during(ctx context.Context, work func(context.Context)) error {
 		switch interrupts++; interrupts {
 		case 1:
 		case 2:
-			c.view.note("what is under way has not ended yet; Ctrl-C again ends the program")
+			c.view.note("the current turn is still stopping; press Ctrl-C again to exit")
 		default:
 			return errStuck
 		}
@@ -152,4 +152,4 @@ func (c *Chat) during(ctx context.Context, work func(context.Context)) error {
 	}
 }
 
-var errStuck = fmt.Errorf("interrupted; what was under way had not ended: %w", os.ErrDeadlineExceeded)
+var errStuck = fmt.Errorf("interrupted before the current turn had stopped: %w", os.ErrDeadlineExceeded)

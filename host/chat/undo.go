@@ -110,7 +110,7 @@ func sameFile(name, path string) bool {
 // undo takes back what the last turn that changed files did to them, after asking.
 func (c *Chat) undo(ctx context.Context) error {
 	if len(c.turns) == 0 {
-		return toolerr.New(toolerr.NotFound, "no turn of this chat has changed a file by the tools, or all that did are taken back (what a command did to files cannot be)")
+		return toolerr.New(toolerr.NotFound, "nothing to undo: no turn of this chat changed files with the tools, or all changes are undone (file changes by commands cannot be undone)")
 	}
 	t := c.turns[len(c.turns)-1]
 	var files []string
@@ -126,23 +126,23 @@ func (c *Chat) undo(ctx context.Context) error {
 	for _, path := range files {
 		row := []string{" ", path, describedChange(changes[path])}
 		if why := c.stands(ctx, path, changes[path]); why != "" {
-			row[0], row[2] = "!", "stays as it is: "+why
+			row[0], row[2] = "!", "not undone: "+why
 		} else {
 			good = append(good, path)
 		}
 		rows = append(rows, row)
 	}
 	for _, path := range t.foreign {
-		rows = append(rows, []string{"!", path, "stays as it is: it was changed meanwhile, but by no call of this turn"})
+		rows = append(rows, []string{"!", path, "not undone: it was changed since, but not by this turn"})
 	}
 	c.view.print(columnsOf(rows))
 	if len(good) == 0 {
-		return toolerr.New(toolerr.Stale, "nothing of the last turn can be taken back")
+		return toolerr.New(toolerr.Stale, "no change of the last turn can be undone")
 	}
-	yes, err := c.yes(ctx, fmt.Sprintf("Take back the changes of %s?", wording.Count(len(good), "file")))
+	yes, err := c.yes(ctx, fmt.Sprintf("Undo the changes of %s?", wording.Count(len(good), "file")))
 	if err != nil || !yes {
 		if err == nil && !c.canAsk() {
-			err = toolerr.New(toolerr.InvalidInput, "there is nobody to ask whether to take the changes back")
+			err = toolerr.New(toolerr.InvalidInput, "undo needs a confirmation, which is not possible here")
 		}
 		return err
 	}
@@ -172,12 +172,12 @@ func (c *Chat) undone(t *turn, taken []string) {
 	if len(taken) == 0 {
 		return
 	}
-	text := "(The user has taken back the last changes of these files, which are as they were before: " + strings.Join(taken, ", ") + ")"
+	text := "(The user has undone your last changes to these files, which have their previous content again: " + strings.Join(taken, ", ") + ")"
 	if c.pending != "" {
 		text = c.pending + "\n" + text
 	}
 	c.pending = text
-	c.view.print(fmt.Sprintf("taken back: %s", strings.Join(taken, ", ")))
+	c.view.print(fmt.Sprintf("undone: %s", strings.Join(taken, ", ")))
 }
 
 func describedChange(changes []*state.Change) string {
@@ -193,7 +193,7 @@ func describedChange(changes []*state.Change) string {
 		text += fmt.Sprintf(", %d times", n)
 	}
 	if last.Created {
-		text += "; it is removed, since the turn created it"
+		text += "; it is removed, because the turn created it"
 	}
 	return text
 }
@@ -202,7 +202,7 @@ func describedChange(changes []*state.Change) string {
 func (c *Chat) stands(ctx context.Context, path string, changes []*state.Change) string {
 	for i := 1; i < len(changes); i++ {
 		if changes[i].After != changes[i-1].Before {
-			return "something else changed it between two changes of the turn"
+			return "it was changed by something else between two changes of the turn"
 		}
 	}
 	var found *state.Change
@@ -214,7 +214,7 @@ func (c *Chat) stands(ctx context.Context, path string, changes []*state.Change)
 	}
 	switch {
 	case found == nil:
-		return "the change is taken back already, or not remembered any more"
+		return "the change is already undone or no longer recorded"
 	case found.After != changes[0].After || !found.Time.Equal(changes[0].Time):
 		return "it was changed again since, by " + found.Tool
 	}
@@ -261,7 +261,7 @@ func (c *Chat) callUndo(ctx context.Context, path string, dryRun bool) error {
 		} `json:"content"`
 	}
 	if json.Unmarshal(res.Raw, &said) != nil || len(said.Content) == 0 {
-		return toolerr.New(toolerr.ExecutionError, "%s failed and said nothing", editor)
+		return toolerr.New(toolerr.ExecutionError, "%s failed without an error text", editor)
 	}
 	return toolerr.New(cmp.Or(res.Code(), toolerr.ExecutionError), "%s", said.Content[0].Text)
 }

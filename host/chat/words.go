@@ -139,7 +139,7 @@ func ending(out *agent.Outcome, told string) string {
 				fmt.Fprintf(&b, "%s: %s\n", p.Tool, p.Message)
 				continue
 			}
-			fmt.Fprintf(&b, "%s waits for approval as %s: mcp-host approvals approve %s, then say so here\n", p.Tool, p.ID, p.ID)
+			fmt.Fprintf(&b, "%s needs approval (%s): run mcp-host approvals approve %s, then tell the model\n", p.Tool, p.ID, p.ID)
 		}
 		return strings.TrimSpace(cmp.Or(b.String(), string(out.Why)))
 	}

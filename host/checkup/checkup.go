@@ -162,7 +162,7 @@ func (r *report) legacy(ctx context.Context, cfg Config) bool {
 		r.add(Bad, name, "the answer to initialize is malformed: %v", err)
 		return false
 	case !slices.Contains(versions(), result.Version):
-		r.add(Bad, name, "it answers with version %q, which is none of %s", result.Version, strings.Join(versions(), ", "))
+		r.add(Bad, name, "it answers with version %q, not one of %s", result.Version, strings.Join(versions(), ", "))
 	case result.Info.Name == "" || result.Capabilities == nil:
 		r.add(Bad, name, "the answer to initialize has no serverInfo.name or no capabilities")
 	default:
@@ -213,7 +213,7 @@ func (r *report) robust(s *session) {
 	s.notify("notifications/cancelled", `{"requestId":987654,"reason":"nobody asked this"}`)
 	id := s.ask("ping", "")
 	s.notify("notifications/cancelled", `{"requestId":`+id+`}`)
-	r.alive(s, "cancel", "a request that it does not know, and one under way, were cancelled")
+	r.alive(s, "cancel", "an unknown request and a running request were cancelled")
 
 	r.bigLine(s, s.cfg.BigLine)
 
@@ -236,7 +236,7 @@ func (r *report) robust(s *session) {
 // alive checks that the server still answers.
 func (r *report) alive(s *session, name, detail string) bool {
 	if m, err := s.request("ping", ""); err != nil {
-		r.add(Bad, name, "after it a ping is not answered: %v", err)
+		r.add(Bad, name, "after it a ping is unanswered: %v", err)
 		return false
 	} else if code, text := fault(m); code != 0 {
 		r.add(Bad, name, "after it a ping is answered with error %d: %s", code, text)
@@ -272,7 +272,7 @@ func (r *report) noise(s *session) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.noises > 0 {
-		r.add(Bad, "standard output", "lines that were no messages: %d: %s", s.noises, strings.Join(s.noise, " | "))
+		r.add(Bad, "standard output", "%d non-message lines: %s", s.noises, strings.Join(s.noise, " | "))
 	}
 	return s.noises > 0
 }
@@ -288,6 +288,6 @@ func (r *report) clean(s *session) {
 	case len(s.odd) > 0:
 		r.add(Bad, "standard output", "%s", strings.Join(s.odd, "; "))
 	default:
-		r.add(Good, "standard output", "nothing but messages, one answer to each request")
+		r.add(Good, "standard output", "only messages, one answer per request")
 	}
 }

@@ -217,7 +217,7 @@ func TestNoiseInThePlaceOfAnAnswer(t *testing.T) {
 	command, env := m.Command(t)
 	checks := run(t, checkup.Config{Command: command, Env: env, BigLine: 1 << 10, Start: time.Second, Patience: 100 * time.Millisecond})
 	require.Equal(t, checkup.Bad, checks["handshake, legacy"].Level)
-	require.Contains(t, checks["standard output"].Detail, "lines that were no messages: 1")
+	require.Contains(t, checks["standard output"].Detail, "1 non-message lines")
 }
 
 func TestAServerThatStays(t *testing.T) {

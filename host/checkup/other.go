@@ -36,7 +36,7 @@ func (r *report) modern(ctx context.Context, cfg Config, legacy bool) bool {
 			r.add(Bad, name, "server/discover: %v", err)
 			return false
 		}
-		r.add(level, name, "server/discover: %v; clients that try this era first wait for that", err)
+		r.add(level, name, "server/discover: %v; clients that try this era first wait for it", err)
 		return false
 	}
 	if code, _ := fault(m); code != 0 {
@@ -82,11 +82,11 @@ func (r *report) ends(ctx context.Context, cfg Config) {
 	case !ended:
 		r.add(Bad, "end of input", "it still runs %v after its input ended, and was killed", cfg.Patience)
 	case err != nil:
-		r.add(Weak, "end of input", "it ends, with status %d, but does not answer what it was asked before", status)
+		r.add(Weak, "end of input", "it exits with status %d before it answers all requests", status)
 	case status != 0:
-		r.add(Weak, "end of input", "it answers what it was asked and ends, with status %d", status)
+		r.add(Weak, "end of input", "it answers all requests and exits with status %d", status)
 	default:
-		r.add(Good, "end of input", "it answers what it was asked and ends")
+		r.add(Good, "end of input", "it answers all requests and exits")
 	}
 
 	if s, err = open(ctx, cfg, true); err != nil {
@@ -94,8 +94,8 @@ func (r *report) ends(ctx context.Context, cfg Config) {
 		return
 	}
 	if status, ended = s.end(cfg.Patience); !ended {
-		r.add(Bad, "no input", "started without any input it still runs after %v, and was killed", cfg.Patience)
+		r.add(Bad, "no input", "started without input, it still runs after %v, and was killed", cfg.Patience)
 		return
 	}
-	r.add(Good, "no input", "started without any input it ends, with status %d", status)
+	r.add(Good, "no input", "started without input, it exits with status %d", status)
 }

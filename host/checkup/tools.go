@@ -45,7 +45,7 @@ func (r *report) list(s *session, meta string) (tools []tool) {
 			Cursor string            `json:"nextCursor"`
 		}
 		if err := json.Unmarshal(m.Result, &result); m.Error != nil || err != nil || result.Tools == nil {
-			r.add(Bad, name, "it was answered with %s", said(m))
+			r.add(Bad, name, "the answer was %s", said(m))
 			return nil
 		}
 		for _, definition := range result.Tools {
@@ -62,9 +62,9 @@ func (r *report) list(s *session, meta string) (tools []tool) {
 	}
 	switch {
 	case cursor != "":
-		r.add(Bad, name, "there is no end to its pages; after %d it was not asked for more", maxPages)
+		r.add(Bad, name, "its pages do not end; stopped after %d", maxPages)
 	case len(tools) == 0:
-		r.add(Weak, name, "it has no tools")
+		r.add(Weak, name, "no tools")
 	default:
 		r.add(Good, name, "%s", wording.Count(len(tools), "tool"))
 	}
@@ -110,11 +110,11 @@ func (r *report) definitions(tools []tool) {
 		shown := fmt.Sprintf("%q", excerpt(t.Name))
 		switch {
 		case seen[t.Name]:
-			names.bad = append(names.bad, shown+" is there twice")
+			names.bad = append(names.bad, shown+" appears twice")
 		case !validName(t.Name, "_-./", 128):
-			names.bad = append(names.bad, shown+" has other than 1 to 128 letters, digits, _ - . /")
+			names.bad = append(names.bad, shown+" does not have 1 to 128 letters, digits, _ - . /")
 		case !validName(t.Name, "_-", 64):
-			names.weak = append(names.weak, shown+" is not what models' APIs take, 1 to 64 letters, digits, _ -: hosts rename it")
+			names.weak = append(names.weak, shown+" does not have the 1 to 64 letters, digits, _ - that model APIs accept: hosts rename it")
 		}
 		seen[t.Name] = true
 		t.checkSchemas(shown, &schemas)
@@ -122,17 +122,17 @@ func (r *report) definitions(tools []tool) {
 		case strings.TrimSpace(t.Description) == "":
 			texts.weak = append(texts.weak, shown+" has none")
 		case size > longDescription:
-			texts.weak = append(texts.weak, fmt.Sprintf("that of %s has %d bytes, which a model reads at every turn", shown, size))
+			texts.weak = append(texts.weak, fmt.Sprintf("that of %s has %d bytes, which a model reads in every turn", shown, size))
 		}
 		if size := len(t.Input) + len(t.Output); size > longDefinition {
 			texts.weak = append(texts.weak, fmt.Sprintf("the schemas of %s have %d bytes", shown, size))
 		}
 		t.checkAnnotations(shown, &notes)
 	}
-	r.conclude("names", "unique, and of the characters that models' APIs take", names)
+	r.conclude("names", "unique, with characters that model APIs accept", names)
 	r.conclude("schemas", "all are JSON Schema 2020-12 of objects", schemas)
-	r.conclude("descriptions", "all there, none long", texts)
-	r.conclude("annotations", "whole and of one mind", notes)
+	r.conclude("descriptions", "present, none too long", texts)
+	r.conclude("annotations", "complete and consistent", notes)
 }
 
 func validName(name, others string, most int) bool {
@@ -180,9 +180,9 @@ func (t tool) checkAnnotations(shown string, f *finding) {
 	}
 	switch {
 	case string(t.Annotations["readOnlyHint"]) == "true" && string(t.Annotations["destructiveHint"]) == "true":
-		f.weak = append(f.weak, shown+" is said to be read-only and destructive")
+		f.weak = append(f.weak, shown+" is marked as read-only and destructive")
 	case len(missing) == 4:
-		f.weak = append(f.weak, shown+" has no hints: clients take the worst case")
+		f.weak = append(f.weak, shown+" has no hints: clients assume the worst case")
 	}
 }
 
@@ -199,7 +199,7 @@ func (r *report) refusals(s *session, tools []tool) {
 		i, arguments = mistyped(tools)
 	}
 	if i < 0 {
-		r.add(Good, "invalid arguments", "not tried: no tool needs any, and no read-only one names the type of one")
+		r.add(Good, "invalid arguments", "not tried: no tool has required arguments, and no read-only tool has a typed one")
 		return
 	}
 	name := jsonrpc.AppendString(nil, tools[i].Name)
@@ -251,9 +251,9 @@ func (r *report) refused(name, what string, m jsonrpc.Message, err error) {
 	case code == jsonrpc.CodeInvalidParams:
 		r.add(Good, name, "%srefused with %d: %s", what, code, text)
 	case code != 0:
-		r.add(Weak, name, "%srefused with %d, where %d is meant: %s", what, code, jsonrpc.CodeInvalidParams, text)
+		r.add(Weak, name, "%srefused with %d instead of %d: %s", what, code, jsonrpc.CodeInvalidParams, text)
 	case json.Unmarshal(m.Result, &result) != nil:
-		r.add(Bad, name, "%sanswered with what is no result: %s", what, said(m))
+		r.add(Bad, name, "%sanswered with an invalid result: %s", what, said(m))
 	case !result.IsError:
 		r.add(Bad, name, "%snot refused: %s", what, said(m))
 	case len(result.Content) == 0 || strings.TrimSpace(result.Content[0].Text) == "":

@@ -120,7 +120,7 @@ func (s *session) line(line []byte) {
 				s.odd = append(s.odd, "a second answer to "+id)
 			}
 			if n, err := strconv.Atoi(id); id != "null" && (err != nil || n < 1 || n > s.last) {
-				s.odd = append(s.odd, "an answer to "+excerpt(id)+", which nobody asked")
+				s.odd = append(s.odd, "an answer to "+excerpt(id)+", which was not a request")
 			}
 			s.answers[id] = m
 		}
@@ -130,7 +130,7 @@ func (s *session) line(line []byte) {
 			s.send(jsonrpc.AppendResult(nil, m.ID, json.RawMessage(`{}`)))
 			return
 		}
-		s.send(jsonrpc.AppendError(nil, m.ID, jsonrpc.CodeMethodNotFound, "this client does not answer "+m.Method))
+		s.send(jsonrpc.AppendError(nil, m.ID, jsonrpc.CodeMethodNotFound, "this client does not support "+m.Method))
 	}
 }
 

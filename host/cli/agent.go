@@ -64,24 +64,24 @@ func (p *program) agent() *cobra.Command {
 	var temperature float64
 	cmd := &cobra.Command{
 		Use:   "agent [PROMPT…]",
-		Short: "Have an agent carry out a task, and print its report",
-		Long: `agent asks a model and makes the calls of tools that it answers with, until it
-is done or a bound is reached, and prints its report and a line on how it ended.
-Policy, limits and audit hold for its calls as for all others. A call that needs
-approval ends it; once that is given, --resume goes on.
+		Short: "Run an agent on a task and print its report",
+		Long: `agent asks a model and makes its tool calls until the task is done or a limit is
+reached, and prints the report and a line on how the run ended. Policy, limits and
+audit apply to its calls as to all others. A call that needs approval ends the run;
+once it is approved, --resume continues it.
 
-Without a PROMPT the task is read from standard input: a text, or one JSON object
+Without a PROMPT the task is read from standard input: text, or one JSON object
 with prompt, agent, system, model, tools, except, conversation, resume, max_turns,
 max_tokens, max_cost, timeout_ms, grace_ms, max_output, temperature, host ({socket,
-token} of another host, whose tools are then the only ones) and attached (the end of
-the input then ends the agent). What flags say goes before it.
+token} of another host whose tools replace this host's) and attached (the agent ends
+at the end of the input). Flags override these members.
 
-With --json it writes an event a line: begun, turn, answer, tool.call, tool.progress,
-tool.response, compacted, error, and last ended, with why, text (the report), turns,
-usage, cost, calls, pending, and the conversation to go on with.
+With --json it writes one event per line: begun, turn, answer, tool.call,
+tool.progress, tool.response, compacted, error, and finally ended, with why, text
+(the report), turns, usage, cost, calls, pending, and the conversation to continue.
 
-Exit status: 0 the goal was reached, 1 it ended otherwise, 2 usage, 3 there is no
-model, or it could not be reached.`,
+Exit status: 0 the goal was reached, 1 it ended otherwise, 2 usage error, 3 no model
+is configured or it could not be reached.`,
 		Example: "  mcp-host agent 'Where is the retry delay set?'\n  mcp-host agent --agent general --tools 'ls,glob,grep,view,edit' 'Rename Foo to Bar in pkg/x'",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if how.list {
@@ -102,20 +102,20 @@ model, or it could not be reached.`,
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&how.json, "json", false, "write events as JSON, one a line")
-	f.BoolVar(&how.deltas, "deltas", false, "with --json: also the pieces of answers as they come")
+	f.BoolVar(&how.json, "json", false, "print events as JSON, one per line")
+	f.BoolVar(&how.deltas, "deltas", false, "with --json: also the partial answers as they arrive")
 	f.BoolVar(&how.list, "list", false, "list the kinds of agents")
-	f.StringVar(&t.Agent, "agent", "", "the `KIND` of agent: explore (default), general, or one of the configuration")
-	f.StringVar(&t.Model, "model", "", "the `MODEL` to ask")
-	f.StringSliceVar(&t.Tools, "tools", nil, "`NAMES` of the tools it may use, with *; of these only what its kind may use")
-	f.StringSliceVar(&t.Except, "except", nil, "`NAMES` of tools it may not use, with *")
-	f.StringVar(&t.Resume, "resume", "", "go on with the agent of that `ID`")
-	f.IntVar(&t.MaxTurns, "max-turns", 0, "it asks its model `N` times at most (default 25)")
-	f.IntVar(&t.MaxTokens, "max-tokens", 0, "it takes `N` tokens at most, input and output of all turns")
-	f.Float64Var(&t.MaxCost, "max-cost", 0, "it costs `COST` at most, where models have prices")
-	f.DurationVar(&timeout, "timeout", 0, "it takes `TIME` at most (default 10m)")
-	f.DurationVar(&grace, "grace", 0, "`TIME` beyond the timeout to sum up (default 1m)")
-	f.Float64Var(&temperature, "temperature", 0, "`T` of the model")
+	f.StringVar(&t.Agent, "agent", "", "the `KIND` of agent: explore (default), general, or a configured one")
+	f.StringVar(&t.Model, "model", "", "the `MODEL` to use")
+	f.StringSliceVar(&t.Tools, "tools", nil, "allow only the tools `NAMES`, with *, of those that its kind allows")
+	f.StringSliceVar(&t.Except, "except", nil, "disallow the tools `NAMES`, with *")
+	f.StringVar(&t.Resume, "resume", "", "resume the agent with that `ID`")
+	f.IntVar(&t.MaxTurns, "max-turns", 0, "at most `N` model turns (default 25)")
+	f.IntVar(&t.MaxTokens, "max-tokens", 0, "at most `N` tokens, input and output of all turns")
+	f.Float64Var(&t.MaxCost, "max-cost", 0, "at most `COST`, if the model has prices")
+	f.DurationVar(&timeout, "timeout", 0, "at most `TIME` (default 10m)")
+	f.DurationVar(&grace, "grace", 0, "extra `TIME` after the timeout for a summary (default 1m)")
+	f.Float64Var(&temperature, "temperature", 0, "sampling temperature `T`")
 	return cmd
 }
 
@@ -172,7 +172,7 @@ func onlyMembers(what string, object json.RawMessage, of any) error {
 	for _, m := range found {
 		field, known := fields[m.Name]
 		if !known {
-			return fmt.Errorf("%s has no member %.60q%s (it has %s)", what, m.Name, dialect.Nearest(m.Name, names), strings.Join(names, ", "))
+			return fmt.Errorf("%s has no member %.60q%s (known: %s)", what, m.Name, dialect.Nearest(m.Name, names), strings.Join(names, ", "))
 		}
 		if field == reflect.TypeFor[*agentDoor]() && string(m.Value) != "null" {
 			if err := onlyMembers(m.Name, m.Value, agentDoor{}); err != nil {
@@ -229,15 +229,15 @@ func (t *agentTask) overlay(f agentTask) {
 func (t agentTask) check() error {
 	switch {
 	case strings.TrimSpace(t.Prompt) == "" && t.Resume == "":
-		return usage("there is no task: give a PROMPT, or a text or JSON on standard input")
+		return usage("no task: give a PROMPT, or text or JSON on standard input")
 	case t.Resume != "" && !app.IsAgentID(t.Resume):
-		return usage("%q is not the id of an agent", t.Resume)
+		return usage("%q is not a valid agent id", t.Resume)
 	case t.Resume != "" && t.Host != nil:
-		return usage("an agent that works with the tools of another host is not resumed; give it its conversation")
+		return usage("an agent with the tools of another host cannot be resumed; give its conversation instead")
 	case t.Resume != "" && len(t.Conversation) > 0:
-		return usage("an agent that is resumed has its conversation; leave out the one of the task")
+		return usage("a resumed agent already has its conversation; leave conversation out of the task")
 	case t.MaxTurns < 0 || t.MaxTokens < 0 || t.TimeoutMS < 0 || t.GraceMS < 0 || t.MaxOutput < 0 || !(t.MaxCost >= 0):
-		return usage("a bound is less than nothing")
+		return usage("a limit is negative")
 	case t.Host != nil && (t.Host.Socket == "" || t.Host.Token == ""):
 		return usage("host: want socket and token")
 	}
@@ -270,7 +270,7 @@ func (t agentTask) kind(cfg config.Config) (agent.Kind, error) {
 		}
 		names = append(names, k.Name)
 	}
-	return agent.Kind{}, usage("there is no kind of agent %q; there are %s", name, strings.Join(names, ", "))
+	return agent.Kind{}, usage("no kind of agent %q; available: %s", name, strings.Join(names, ", "))
 }
 
 // bounds are those of the task, and where it says nothing those of its kind. A program
@@ -328,4 +328,4 @@ func statusOf(o *agent.Outcome) int {
 }
 
 // errGone is why an agent ends whose reader is gone.
-var errGone = errors.New("who started this agent is gone")
+var errGone = errors.New("the process that started this agent has ended")

@@ -180,7 +180,7 @@ func TestAnAgentIsResumedAsWhatItWas(t *testing.T) {
 	var said bytes.Buffer
 	status = cli.Run(t.Context(), append(args, "agent", "--resume", first.Agent, "go on"), strings.NewReader(""), &said, &said)
 	require.Equal(t, 1, status)
-	require.Contains(t, said.String(), "another process is at work on agent "+first.Agent)
+	require.Contains(t, said.String(), "another process runs agent "+first.Agent)
 	release()
 	_, out = hosted(t, args, "agent", "--json", "--resume", first.Agent, "go on")
 	require.Equal(t, first.Agent, ended(t, out).Agent)

@@ -84,7 +84,7 @@ func (p *program) leadAgent(ctx context.Context, a *app.App, t agentTask, how ag
 		}
 	}
 	for _, name := range a.Strangers(ctx, t.Tools) {
-		p.logf("there is no tool %s, which the agent is to have; mcp-host tools lists those that there are", printable(name))
+		p.logf("no tool %s for the agent; run mcp-host tools for the list", printable(name))
 	}
 	set := a.Toolset(call.Caller{Door: "cli"}, nil, append(ceilings, app.Ceiling{Only: kind.Tools})...)
 	cfg.Tools = set
@@ -132,13 +132,13 @@ func (p *program) wholeTask(ctx context.Context, a *app.App, t agentTask) (agent
 	kept, err := a.KeptAgent(ctx, t.Resume)
 	switch {
 	case toolerr.Is(err, toolerr.NotFound):
-		return t, nil, exit(exitFailed, fmt.Errorf("there is no agent %s that could be resumed", t.Resume))
+		return t, nil, exit(exitFailed, fmt.Errorf("no agent %s to resume", t.Resume))
 	case err != nil:
 		return t, nil, exit(exitFailed, err)
 	}
 	var first agentTask
 	if err := json.Unmarshal(kept, &first); err != nil {
-		return t, nil, exit(exitFailed, fmt.Errorf("how agent %s was begun cannot be read: %w", t.Resume, err))
+		return t, nil, exit(exitFailed, fmt.Errorf("the start of agent %s cannot be read: %w", t.Resume, err))
 	}
 	was, err := first.kind(a.Config)
 	if err != nil {
@@ -156,7 +156,7 @@ func (p *program) agentJournal(ctx context.Context, a *app.App, t agentTask, id 
 	if err == nil {
 		var steps []json.RawMessage
 		if steps, err = j.Read(ctx); err == nil && t.Resume != "" && len(steps) == 0 {
-			return nil, exit(exitFailed, fmt.Errorf("there is no agent %s that could be resumed", id))
+			return nil, exit(exitFailed, fmt.Errorf("no agent %s to resume", id))
 		}
 	}
 	switch {
@@ -371,7 +371,7 @@ func (t *agentTold) ended(o *agent.Outcome, whole []convert.Message) error {
 		t.logf("%s", printable(o.Err.Error()))
 	}
 	for _, w := range o.Pending {
-		t.logf("%s waits for approval (%s): %s; mcp-host agent --resume %s goes on afterwards", printable(w.Tool), printable(w.ID), printable(w.Reason), t.id)
+		t.logf("%s needs approval (%s): %s; afterwards, run mcp-host agent --resume %s", printable(w.Tool), printable(w.ID), printable(w.Reason), t.id)
 	}
 	return t.printf("%s\n", printable(closingLine(t.id, o)))
 }

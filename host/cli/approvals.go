@@ -31,47 +31,48 @@ func (p *program) approvals() *cobra.Command {
 	var f approvalFlags
 	cmd := &cobra.Command{
 		Use:   "approvals",
-		Short: "Decide on calls that wait for approval",
-		Long: `approvals decides on calls that a rule of the policy asks about (do: ask), of all
-hosts with this state directory or store. A call that is approved is carried
-out once, when who called makes it again. An id may be given by its beginning.`,
-		Args: onlyCommands,
-		RunE: p.approving(func(ctx context.Context, a *app.App, _ []string) error { return p.listApprovals(ctx, a, f) }),
+		Short: "Approve or deny pending calls",
+		Long: `approvals decides on calls for which a policy rule requires approval (do: ask), of
+all hosts with this state directory or store. An approved call is executed once,
+when its caller makes it again. An id can be given by its first characters.`,
+		Example: "  mcp-host approvals\n  mcp-host approvals approve 7f3a\n  mcp-host approvals deny 7f3a --note 'use the staging server'",
+		Args:    onlyCommands,
+		RunE:    p.approving(func(ctx context.Context, a *app.App, _ []string) error { return p.listApprovals(ctx, a, f) }),
 	}
 	cmd.PersistentFlags().BoolVar(&f.json, "json", false, "print JSON")
-	decision := func(use, short string, args cobra.PositionalArgs, decide func(args []string) (approve.Decision, error)) *cobra.Command {
-		c := &cobra.Command{Use: use, Short: short, Args: args, RunE: p.approving(func(ctx context.Context, a *app.App, args []string) error {
+	decision := func(use, short, example string, args cobra.PositionalArgs, decide func(args []string) (approve.Decision, error)) *cobra.Command {
+		c := &cobra.Command{Use: use, Short: short, Example: "  mcp-host approvals " + example, Args: args, RunE: p.approving(func(ctx context.Context, a *app.App, args []string) error {
 			d, err := decide(args)
 			if err != nil {
 				return err
 			}
 			return p.decide(ctx, a, args[0], d, f)
 		})}
-		c.Flags().StringVar(&f.note, "note", "", "`TEXT` that is told to who called")
+		c.Flags().StringVar(&f.note, "note", "", "`TEXT` for the caller")
 		return c
 	}
 	list := &cobra.Command{
-		Use: "list", Short: "List the calls that wait", Args: cobra.NoArgs,
+		Use: "list", Short: "List pending calls", Example: "  mcp-host approvals list --all", Args: cobra.NoArgs,
 		RunE: p.approving(func(ctx context.Context, a *app.App, _ []string) error { return p.listApprovals(ctx, a, f) }),
 	}
-	list.Flags().BoolVar(&f.all, "all", false, "also those of the last day that do not wait any more")
+	list.Flags().BoolVar(&f.all, "all", false, "also those decided or expired in the last day")
 	show := &cobra.Command{
-		Use: "show ID", Short: "Show one request with all arguments", Args: cobra.ExactArgs(1),
+		Use: "show ID", Short: "Show one request with all arguments", Example: "  mcp-host approvals show 7f3a", Args: cobra.ExactArgs(1),
 		RunE: p.approving(func(ctx context.Context, a *app.App, args []string) error { return p.showApproval(ctx, a, args[0], f) }),
 	}
 	wait := &cobra.Command{
-		Use: "wait ID", Short: "Wait until one is decided on; exit status 1 if it is not approved", Args: cobra.ExactArgs(1),
+		Use: "wait ID", Short: "Wait for the decision on a request; exit status 1 if it is not approved", Example: "  mcp-host approvals wait 7f3a --timeout 5m", Args: cobra.ExactArgs(1),
 		RunE: p.approving(func(ctx context.Context, a *app.App, args []string) error { return p.awaitApproval(ctx, a, args[0], f) }),
 	}
-	wait.Flags().DurationVar(&f.wait, "timeout", 10*time.Minute, "how long at most, `DURATION`")
+	wait.Flags().DurationVar(&f.wait, "timeout", 10*time.Minute, "wait at most `DURATION`")
 	cmd.AddCommand(list, show, wait,
-		decision("approve ID", "Let the call be made, once", cobra.ExactArgs(1), func([]string) (approve.Decision, error) {
+		decision("approve ID", "Approve the call, once", "approve 7f3a", cobra.ExactArgs(1), func([]string) (approve.Decision, error) {
 			return approve.Decision{Approve: true}, nil
 		}),
-		decision("deny ID", "Refuse the call", cobra.ExactArgs(1), func([]string) (approve.Decision, error) {
+		decision("deny ID", "Deny the call", "deny 7f3a --note 'use the staging server'", cobra.ExactArgs(1), func([]string) (approve.Decision, error) {
 			return approve.Decision{}, nil
 		}),
-		decision("edit ID {JSON | -}", "Let the call be made with other arguments, once", cobra.ExactArgs(2), func(args []string) (approve.Decision, error) {
+		decision("edit ID {JSON | -}", "Approve the call with other arguments, once", `edit 7f3a '{"path":"b.txt"}'`, cobra.ExactArgs(2), func(args []string) (approve.Decision, error) {
 			raw := []byte(args[1])
 			if args[1] == "-" {
 				var err error
@@ -130,7 +131,7 @@ func (p *program) listApprovals(ctx context.Context, a *app.App, f approvalFlags
 		return p.printJSON(all)
 	}
 	if len(all) == 0 {
-		return p.printf("no call waits for approval\n")
+		return p.printf("no pending calls\n")
 	}
 	w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
 	for _, one := range all {
@@ -212,7 +213,7 @@ func (p *program) decide(ctx context.Context, a *app.App, id string, d approve.D
 		return p.printJSON(present(r))
 	}
 	if d.Approve {
-		return p.printf("%s: %s is approved; it is carried out, once, when the same call is made again until %s\n",
+		return p.printf("%s: %s is approved; it runs once, when the same call is made again before %s\n",
 			r.ID, printable(r.Tool), r.Expires.Local().Format(time.TimeOnly))
 	}
 	return p.printf("%s: %s is denied\n", r.ID, printable(r.Tool))
@@ -227,7 +228,7 @@ func (p *program) awaitApproval(ctx context.Context, a *app.App, id string, f ap
 	defer cancel()
 	r, err = a.Approvals().Await(ctx, r.ID)
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
-		return fmt.Errorf("%s is not decided on after %v", id, f.wait)
+		return fmt.Errorf("%s has no decision after %v", id, f.wait)
 	}
 	if err != nil {
 		return err

@@ -111,7 +111,7 @@ func TestApprovalsOverHTTP(t *testing.T) {
 	}
 	_, body = s.post(t, echoed)
 	require.Contains(t, body, `{\"text\":\"b\"}`)
-	require.Contains(t, body, "with other arguments than asked for")
+	require.Contains(t, body, "with changed arguments")
 
 	// The address in the callback decides, once, for who has no other token.
 	<-notices
@@ -238,7 +238,7 @@ func TestTheClientIsAskedForApproval(t *testing.T) {
 	}
 	asked := modern(1, "")
 	require.Contains(t, asked, `"resultType":"input_required"`)
-	require.Contains(t, asked, "May fix__echo of server fix be called? rule 2 of this host's policy (tool fix__echo) asks for approval: it is loud.")
+	require.Contains(t, asked, "May fix__echo of server fix be called? rule 2 of this host's policy (tool fix__echo) requires approval: it is loud.")
 	var round struct {
 		Result struct {
 			InputRequests map[string]struct{ Method string }
@@ -297,7 +297,7 @@ func TestAnApprovalIsNotForAnotherPlace(t *testing.T) {
 		return out
 	}
 	staging := config("staging.yaml", "args: [-era, legacy], env: {DB: staging}")
-	require.Contains(t, call(here, staging, "--root", here), "asks for approval")
+	require.Contains(t, call(here, staging, "--root", here), "requires approval")
 	require.Equal(t, 1, approveAll(t, "--config", staging, "--state", state))
 	for name, out := range map[string]string{
 		"variable":  call(here, config("a.yaml", "args: [-era, legacy], env: {DB: production}"), "--root", here),
@@ -305,10 +305,10 @@ func TestAnApprovalIsNotForAnotherPlace(t *testing.T) {
 		"root":      call(here, staging, "--root", there),
 		"directory": call(there, staging, "--root", here),
 	} {
-		require.Contains(t, out, "asks for approval", name)
+		require.Contains(t, out, "requires approval", name)
 	}
 	require.Contains(t, call(here, staging, "--root", here), `{"text":"a"}`)
-	require.Contains(t, call(here, staging, "--root", here), "asks for approval")
+	require.Contains(t, call(here, staging, "--root", here), "requires approval")
 }
 
 // The steps of a chain before one that waits are made once, also by a host that
@@ -335,12 +335,12 @@ tools:
 		out, _ := run(t, dir, append([]string{"call", "two"}, flags...)...) //nolint:errcheck // what it says tells
 		return out
 	}
-	require.Contains(t, call(), "asks for approval")
-	require.Contains(t, call(), "asks for approval")
+	require.Contains(t, call(), "requires approval")
+	require.Contains(t, call(), "requires approval")
 	require.Equal(t, 1, approveAll(t, flags...))
 	require.Contains(t, call(), `{"text":"mark 1"}`)
 	require.EqualValues(t, 1, marks.Load())
-	require.Contains(t, call(), "asks for approval")
+	require.Contains(t, call(), "requires approval")
 	require.EqualValues(t, 2, marks.Load(), "another call is another one")
 }
 
@@ -353,7 +353,7 @@ func TestNothingHidesInAnApproval(t *testing.T) {
 	flags := []string{"--config", config, "--state", dir}
 	out, err := run(t, dir, append([]string{"call", "fix__echo", `{"text":"\u0072m\u200b\udb40\udc41 -rf\n\u202e~"}`}, flags...)...)
 	require.Error(t, err)
-	require.Contains(t, out, "asks for approval")
+	require.Contains(t, out, "requires approval")
 	out, err = run(t, dir, append([]string{"approvals", "list"}, flags...)...)
 	require.NoError(t, err)
 	require.Contains(t, out, `{"text":"rm\u200b\U000e0041 -rf\n\u202e~"}`)

@@ -19,14 +19,15 @@ func (p *program) approve() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "approve [NAME]…",
-		Short: "Show how definitions differ from those at first use; with names, approve them",
-		Long: `approve compares the definitions that the servers give of their tools with those
-that they gave when they were first used, and shows the differences. With names
-it takes the definitions as they are now for approved; a running host serves
-them within a few seconds. Without names the exit status is 1 if any differs.
+		Short: "Show tool definitions that changed since first use; with names, approve them",
+		Long: `approve compares the tool definitions of the servers with those of their first use
+and shows the differences. With names, it approves their current definitions; a
+running host serves them within a few seconds. Without names, the exit status is 1
+if any definition differs.
 
-What becomes of a tool whose definition has changed says tool_pins in
-toolroom.yaml: off, warn (served, and reported) or enforce (withheld).`,
+tool_pins in toolroom.yaml sets what happens to a tool whose definition changed: off,
+warn (served and reported) or enforce (withheld).`,
+		Example: "  mcp-host tools approve\n  mcp-host tools approve github__create_issue",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.with(cmd.Context(), func(ctx context.Context, a *app.App) error { return p.runApprove(ctx, a, args, asJSON) })
 		},
@@ -48,10 +49,10 @@ type changed struct {
 
 func (p *program) runApprove(ctx context.Context, a *app.App, names []string, asJSON bool) error {
 	if a.Config.Pins == catalog.PinsOff {
-		return exit(exitFailed, errors.New("definitions are not compared with those of first use: tool_pins is off in the configuration"))
+		return exit(exitFailed, errors.New("tool definitions are not compared with first use: tool_pins is off in the configuration"))
 	}
 	if err := a.TryStore(ctx); err != nil {
-		return exit(exitFailed, fmt.Errorf("definitions cannot be compared with those of first use: %w", err))
+		return exit(exitFailed, fmt.Errorf("tool definitions cannot be compared with first use: %w", err))
 	}
 	a.OnNotice(func(string) {})  // what it would tell is what is shown
 	for _, name := range names { // which asks the likely server alone, if that has it
@@ -78,7 +79,7 @@ func (p *program) runApprove(ctx context.Context, a *app.App, names []string, as
 	for _, name := range names {
 		if !slices.ContainsFunc(found, func(c changed) bool { return c.Name == name }) {
 			p.complain(a) //nolint:errcheck // the next says that it failed
-			return exit(exitFailed, fmt.Errorf("there is no tool %q whose definition has changed; mcp-host tools approve lists those there are", name))
+			return exit(exitFailed, fmt.Errorf("no tool %q with a changed definition; mcp-host tools approve lists the changed ones", name))
 		}
 	}
 	if err := p.printApproved(found, asJSON); err != nil {
@@ -102,7 +103,7 @@ func (p *program) printApproved(found []changed, asJSON bool) error {
 		return p.printJSON(found)
 	}
 	if len(found) == 0 {
-		return p.printf("no definition has changed since first use\n")
+		return p.printf("no tool definition has changed since first use\n")
 	}
 	for _, c := range found {
 		was, is := indented(c.Was), indented(c.Is)
@@ -112,7 +113,7 @@ func (p *program) printApproved(found []changed, asJSON bool) error {
 		if err := p.printf("%s", printable(diff.Text)); err != nil {
 			return err
 		}
-		state := "served all the same"
+		state := "served anyway"
 		switch {
 		case c.Approved:
 			state = "approved"

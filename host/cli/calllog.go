@@ -21,12 +21,12 @@ type logFlags struct {
 
 func (f *logFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.quiet, "quiet", false, "do not log calls, starts and stops")
-	cmd.Flags().StringVar(&f.format, "log-format", "text", "how lines of the log are written: `FORMAT` is text or json")
+	cmd.Flags().StringVar(&f.format, "log-format", "text", "log format: `FORMAT` is text or json")
 }
 
 func (f *logFlags) check() error {
 	if f.format != "text" && f.format != "json" {
-		return usage("--log-format %s: there is text and json", f.format)
+		return usage("--log-format %s: use text or json", f.format)
 	}
 	return nil
 }
@@ -123,7 +123,7 @@ func (l *callLog) close() {
 	lost := l.out.lost
 	l.out.mu.Unlock()
 	if lost > 0 && l.lines != nil {
-		l.lines.Warn("lines of this log were lost: standard error was not read in time", "lines", lost)
+		l.lines.Warn("log lines were dropped: standard error was not read in time", "lines", lost)
 	}
 	l.out.close()
 }

@@ -57,21 +57,20 @@ func (p *program) chat() *cobra.Command {
 	var f chatFlags
 	cmd := &cobra.Command{
 		Use:   "chat",
-		Short: "Talk with a model that has the tools",
-		Long: `chat talks with a model that calls the host's tools. At a terminal answers are
-shown as they come, each call has a line, a call that needs approval is asked
-about where it stands, and Ctrl-C gives up the turn, not the program; /help says
-what else can be typed. What is said is kept in a session; --continue goes on
-with the last one.
+		Short: "Chat with a model that can use the tools",
+		Long: `chat talks with a model that can call the host's tools. On a terminal, answers appear
+as they arrive, each call is shown on one line, calls that need approval are asked
+about in place, and Ctrl-C stops the turn, not the program; /help lists the commands.
+The conversation is saved as a session; --continue resumes the last one.
 
-With --prompt one thing is said (with - all of standard input), and the program
-ends with its answer. Where standard input is no terminal each line of it is
-something said. Standard output then has what the model says, as plain text, and
-standard error the rest; --json writes everything as objects, one a line.
+With --prompt, it sends one message (with -, all of standard input) and exits after
+the answer. If standard input is not a terminal, each of its lines is one message.
+Standard output then has the model's text, and standard error everything else;
+--json writes all of it as one object per line.
 
-Without a model (see the models of the configuration, or set OPENAI_API_KEY,
-ANTHROPIC_API_KEY or GEMINI_API_KEY) what is typed is a call: grep pattern=TODO.
-Flags may have one dash: -model NAME.`,
+Without a model (see models in the configuration, or set OPENAI_API_KEY,
+ANTHROPIC_API_KEY or GEMINI_API_KEY), each input line is a tool call: grep pattern=TODO.
+Flags can have one dash: -model NAME.`,
 		Example: "  mcp-host chat\n  mcp-host chat -p 'Which tests are slow, and why?'\n  mcp-host chat --server grep,view --model claude-sonnet-4-5 --continue",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -83,11 +82,11 @@ Flags may have one dash: -model NAME.`,
 			request.MaxTokens = f.maxTokens
 			switch {
 			case math.IsNaN(f.temp) || f.temp < 0 || f.temp > 2:
-				return usage("--temp is not from 0 to 2")
+				return usage("--temp must be between 0 and 2")
 			case f.maxTokens < 0:
-				return usage("--maxtokens is less than nothing")
+				return usage("--maxtokens must not be negative")
 			case f.again && f.session != "":
-				return usage("--continue is --session %s; give one of them", chat.Last)
+				return usage("--continue cannot be combined with --session %s", chat.Last)
 			case f.again:
 				f.session = chat.Last
 			}
@@ -96,16 +95,16 @@ Flags may have one dash: -model NAME.`,
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringSliceVar(&f.servers, "server", nil, "`NAMES` of the servers whose tools there are (default: all)")
+	fl.StringSliceVar(&f.servers, "server", nil, "use only the tools of the servers `NAMES` (default: all)")
 	fl.StringVar(&f.model, "model", "", "the `MODEL`: NAME, PROVIDER/NAME or PROVIDER")
-	fl.StringVarP(&f.prompt, "prompt", "p", "", "say `TEXT` and end with the answer; -: say what standard input has")
+	fl.StringVarP(&f.prompt, "prompt", "p", "", "send `TEXT`, print the answer and exit; - reads it from standard input")
 	fl.Float64Var(&f.temp, "temp", 0, "the `TEMPERATURE` (default: the model's)")
-	fl.IntVar(&f.maxTokens, "maxtokens", 0, "the most `TOKENS` of one answer (default: the model's)")
-	fl.StringVar(&f.history, "history", "", "`FILE` for what is typed; off: it is kept nowhere (default chat-history in the state directory)")
-	fl.StringVar(&f.session, "session", "", "go on with the session with that `ID`, beginning of an id, or name")
-	fl.BoolVarP(&f.again, "continue", "c", false, "go on with the last session")
-	fl.BoolVar(&f.verbose, "verbose", false, "show thinking, results of tools, and what each turn took")
-	fl.BoolVar(&f.json, "json", false, "write events as JSON, one a line")
+	fl.IntVar(&f.maxTokens, "maxtokens", 0, "at most `TOKENS` per answer (default: the model's)")
+	fl.StringVar(&f.history, "history", "", "input history `FILE`, or off (default chat-history in the state directory)")
+	fl.StringVar(&f.session, "session", "", "resume the session with that `ID`, id prefix or name")
+	fl.BoolVarP(&f.again, "continue", "c", false, "resume the last session")
+	fl.BoolVar(&f.verbose, "verbose", false, "show thinking, tool results, and the usage of each turn")
+	fl.BoolVar(&f.json, "json", false, "print events as JSON, one per line")
 	return cmd
 }
 
@@ -142,7 +141,7 @@ func (p *program) runChat(ctx context.Context, f chatFlags, request convert.Requ
 	cfg.Host = p.chatHost(a, cfg.Terminal != nil || cfg.Typing)
 	if cfg.Terminal != nil && !f.once {
 		if cfg.History, err = lineedit.OpenHistory(historyFile(f.history, a.Config.State)); err != nil {
-			p.logf("what was typed before is not known: %s", printable(err.Error()))
+			p.logf("the input history cannot be read: %s", printable(err.Error()))
 		}
 	}
 	if f.model == "" && f.session == "" {
@@ -184,7 +183,7 @@ func (p *program) waitForTools(ctx context.Context, a *app.App, interrupts <-cha
 	defer p.waiting(false, func() string {
 		text := what()
 		if text != "" {
-			text += "; Ctrl-C goes on without"
+			text += "; Ctrl-C continues without it"
 		}
 		return text
 	})()
@@ -224,7 +223,7 @@ func (p *program) promptText(text string) (string, error) {
 		text = string(raw)
 	}
 	if strings.TrimSpace(text) == "" {
-		return "", usage("--prompt: there is nothing to say")
+		return "", usage("--prompt is empty")
 	}
 	return text, nil
 }
@@ -306,7 +305,7 @@ func keepServers(cfg *config.Config, names []string) error {
 	}
 	for _, name := range names {
 		if !slices.Contains(have, name) {
-			return fmt.Errorf("--server: there is no server %q; there are %s (one that is not configured: --mcpservers COMMAND)", name, strings.Join(have, ", "))
+			return fmt.Errorf("--server: no server %q; available: %s (for an unconfigured server use --mcpservers COMMAND)", name, strings.Join(have, ", "))
 		}
 	}
 	cfg.Servers = slices.DeleteFunc(cfg.Servers, func(s config.Server) bool { return !slices.Contains(names, s.Name) })

@@ -85,7 +85,7 @@ func Run(ctx context.Context, args []string, in io.Reader, out, stderr io.Writer
 	}
 	var e *exitError
 	if !errors.As(err, &e) { // cobra's: flags and arguments
-		e = &exitError{exitUsage, further(err, cmd.CommandPath()+" --help says more")}
+		e = &exitError{exitUsage, further(err, cmd.CommandPath()+" --help shows the usage")}
 	}
 	switch {
 	case errors.Is(e, errPrinted):
@@ -120,18 +120,19 @@ func doubleDash(args []string) []string {
 func (p *program) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   programName,
-		Short: "All tool servers behind one door",
-		Long: `mcp-host serves tool servers as one MCP server: over standard input and output
-(stdio) or HTTP (serve). It serves the bundled tools whose programs are in its
-own directory (mcp-ls, mcp-glob, mcp-grep, mcp-view, mcp-edit, mcp-replace,
-mcp-bash, mcp-dispatch_agent) and the servers of its configuration, and starts
-each when it is first needed. To serve programs of your own that are named
-mcp-NAME, name their directory in the configuration, also if it is that one:
+		Short: "One MCP server for all tool servers",
+		Long: `mcp-host serves many MCP servers as one, over standard input and output
+(stdio) or HTTP (serve): the bundled tools in its own directory (mcp-ls,
+mcp-glob, mcp-grep, mcp-view, mcp-edit, mcp-replace, mcp-bash,
+mcp-dispatch_agent) and the servers of its configuration. It starts each server
+when it is first needed. To serve your own programs named mcp-NAME, add their
+directory to the configuration (also if it is the directory of mcp-host):
 
   tool_dirs: [DIR]
 
-Exit status: 0 done, 1 the tool or the check failed, 2 usage, 3 a server could
-not be reached.`,
+Exit status: 0 success, 1 the tool or the check failed, 2 usage error, 3 a server
+could not be reached.`,
+		Example:           "  mcp-host doctor\n  mcp-host stdio --root ~/project\n  mcp-host serve --listen 127.0.0.1:8080\n  mcp-host call grep pattern=TODO",
 		Version:           mcpkit.BuildOf(programName).String(),
 		SilenceErrors:     true,
 		SilenceUsage:      true,
@@ -142,14 +143,24 @@ not be reached.`,
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(unknownFlag)
 	f := root.PersistentFlags()
-	f.StringVar(&p.flags.Config, "config", "", "configuration `FILE` (default toolroom/toolroom.yaml in $XDG_CONFIG_HOME, or ~/.config, if it is there)")
-	f.StringArrayVar(&p.flags.Roots, "root", nil, "`DIR` the tools may touch, or DIR:ro; repeatable (default: MCP_ROOT, CLAUDE_PROJECT_DIR, the client's roots, or the working directory)")
-	f.BoolVar(&p.flags.Allow.AllowRootDir, "allow-root-dir", false, "let the tools have a root as broad as / or the home directory")
-	f.StringArrayVar(&p.flags.Allow.AllowPaths, "allow-path", nil, "`GLOB` of files the tools show although they look like credentials; repeatable")
-	f.StringArrayVar(&p.flags.Allow.AllowWrites, "allow-write", nil, "`GLOB` of protected files the tools may write; repeatable")
+	f.StringVar(&p.flags.Config, "config", "", "configuration `FILE` (default toolroom/toolroom.yaml in $XDG_CONFIG_HOME or ~/.config, if it exists)")
+	f.StringArrayVar(&p.flags.Roots, "root", nil, "allow the tools access to `DIR`, or DIR:ro (read-only); repeatable (default: MCP_ROOT, CLAUDE_PROJECT_DIR, the client's roots, or the working directory)")
+	f.BoolVar(&p.flags.Allow.AllowRootDir, "allow-root-dir", false, "accept a root as broad as / or the home directory")
+	f.StringArrayVar(&p.flags.Allow.AllowPaths, "allow-path", nil, "allow reading files that match `GLOB` although they look like credentials; repeatable")
+	f.StringArrayVar(&p.flags.Allow.AllowWrites, "allow-write", nil, "allow writing protected files that match `GLOB`; repeatable")
 	f.StringVar(&p.flags.MCPServers, "mcpservers", "", "more servers: `COMMANDS` as in \"cmd args;ENV=value cmd2\"")
 	f.StringVar(&p.flags.State, "state", "", "`DIR` for state (default MCP_STATE_DIR, $XDG_STATE_HOME/toolroom, or ~/.local/state/toolroom)")
-	root.AddCommand(p.serve(), p.stdio(), p.tools(), p.call(), p.servers(), p.approvals(), p.agent(), p.chat(), p.stats(), p.doctor(), p.config(), p.record(), p.replay(), p.version(), p.guard())
+	group := func(id, title string, commands ...*cobra.Command) {
+		root.AddGroup(&cobra.Group{ID: id, Title: title})
+		for _, c := range commands {
+			c.GroupID = id
+			root.AddCommand(c)
+		}
+	}
+	group("serve", "Serve MCP:", p.serve(), p.stdio(), p.record(), p.replay())
+	group("use", "Use tools and models:", p.tools(), p.call(), p.chat(), p.agent())
+	group("operate", "Configure and operate:", p.config(), p.doctor(), p.servers(), p.approvals(), p.stats())
+	root.AddCommand(p.version(), p.guard())
 	completion(root)
 	return root
 }
@@ -188,7 +199,7 @@ func (p *program) openChanged(change func(config.Config) config.Config) (*app.Ap
 		p.logf("%s", notice)
 	}
 	if err := cfg.Remember(); err != nil {
-		p.logf("what the configuration leads to cannot be remembered: %v", err)
+		p.logf("the files of the configuration cannot be recorded: %v", err)
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -196,7 +207,7 @@ func (p *program) openChanged(change func(config.Config) config.Config) (*app.Ap
 	}
 	cfg.Guard = []string{self, "guard"}
 	if len(cfg.Servers)+len(cfg.Remote)+len(cfg.Declared) == 0 {
-		fmt.Fprintf(p.err, "mcp-host: no tool binaries in %s and none configured; run make build, or name a configuration with --config\n", dir) //nolint:errcheck
+		fmt.Fprintf(p.err, "mcp-host: no tool binaries in %s and no configured servers; run make build, or give a configuration with --config\n", dir) //nolint:errcheck
 	}
 	a, err := app.Open(change(cfg))
 	if err != nil {
@@ -241,7 +252,7 @@ func (p *program) follow(ctx context.Context, a *app.App) (stop func()) {
 		}
 		err := a.Follow(ctx, load, config.WatchOptions{})
 		if err != nil {
-			p.logf("changes of the configuration are not seen: %v", err)
+			p.logf("configuration changes cannot be watched: %v", err)
 		}
 	}()
 	return func() {

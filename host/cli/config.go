@@ -18,10 +18,11 @@ import (
 
 func (p *program) config() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "config",
-		Short: "Check, import, describe and trust configurations",
-		Args:  onlyCommands,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Use:     "config",
+		Short:   "Check, import, describe and trust configurations",
+		Example: "  mcp-host config check\n  mcp-host config import claude --write",
+		Args:    onlyCommands,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(p.configCheck(), p.configImport(), p.configSchema(), p.configTrust())
 	return cmd
@@ -54,12 +55,13 @@ func (p *program) configSchema() *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of toolroom.yaml, for editors",
-		Long: `schema prints the JSON Schema of toolroom.yaml. Write it to a file and name
-that file in the first line of the configuration:
+		Long: `schema prints the JSON Schema of toolroom.yaml. Save it to a file and name that file
+in the first line of the configuration:
 
   # yaml-language-server: $schema=toolroom.schema.json`,
-		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return p.printf("%s\n", dialect.Schema()) },
+		Example: "  mcp-host config schema > toolroom.schema.json",
+		Args:    cobra.NoArgs,
+		RunE:    func(*cobra.Command, []string) error { return p.printf("%s\n", dialect.Schema()) },
 	}
 }
 
@@ -67,17 +69,18 @@ func (p *program) configTrust() *cobra.Command {
 	var revoke bool
 	cmd := &cobra.Command{
 		Use:   "trust [FILE]",
-		Short: "Use the toolroom.yaml of the working directory, as it is now",
-		Long: `trust remembers the configuration in the working directory as it is now, so
-that the host uses it when it is started there, with the files that it leads
-to, which are printed: manifests, programs in tool_dirs, files with values, and
-the programs and scripts that commands name. What changes, or is new, has to be
-trusted again, and is not used before: a repository must not start programs by
-what it contains. What a script loads by itself is not covered.`,
-		Args: cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error { return p.runTrust(args, revoke) },
+		Short: "Trust the current toolroom.yaml of the working directory",
+		Long: `trust records the current content of the configuration in the working directory, so
+that the host uses it when started there, and of the files that it refers to, which
+are printed: manifests, programs in tool_dirs, files with values, and the programs
+and scripts of commands. A file that changes or is new is not used until it is
+trusted again, because a repository must not start programs by its content alone.
+Files that a script loads by itself are not covered.`,
+		Example: "  mcp-host config check toolroom.yaml\n  mcp-host config trust",
+		Args:    cobra.MaximumNArgs(1),
+		RunE:    func(_ *cobra.Command, args []string) error { return p.runTrust(args, revoke) },
 	}
-	cmd.Flags().BoolVar(&revoke, "revoke", false, "do not use it any more")
+	cmd.Flags().BoolVar(&revoke, "revoke", false, "stop trusting it")
 	return cmd
 }
 
@@ -98,11 +101,11 @@ func (p *program) runTrust(args []string, revoke bool) error {
 		if err := config.Trust(state, name, nil); err != nil {
 			return exit(exitFailed, err)
 		}
-		return p.printf("not trusted any more: %s\n", name)
+		return p.printf("no longer trusted: %s\n", name)
 	}
 	text, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return exit(exitFailed, fmt.Errorf("there is no %s to trust; go to the directory that has one, or name the file", name))
+		return exit(exitFailed, fmt.Errorf("no %s to trust in this directory; change to its directory, or give the file", name))
 	}
 	if err != nil {
 		return exit(exitFailed, err)
@@ -119,7 +122,7 @@ func (p *program) runTrust(args []string, revoke bool) error {
 	if err != nil {
 		return exit(exitFailed, err)
 	}
-	if err := p.printf("trusted as it is now: %s\n", name); err != nil {
+	if err := p.printf("trusted in its current state: %s\n", name); err != nil {
 		return err
 	}
 	for _, file := range files {
@@ -141,14 +144,15 @@ func (p *program) configImport() *cobra.Command {
 	var write bool
 	cmd := &cobra.Command{
 		Use:   "import " + strings.Join(config.Products(), "|") + "|FILE",
-		Short: "Take over the servers of another program's configuration",
-		Long: `import reads the servers that another program is configured with, from where
-that program keeps them on this system, or from a file of any dialect, and
-shows them as they would be in toolroom.yaml, credentials hidden. With --write
-they are added to the user's toolroom.yaml (or that of --config), with their
-credentials; what is there under the same name stays.`,
-		Args: cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error { return p.runImport(args[0], write) },
+		Short: "Import servers from another program's configuration",
+		Long: `import reads the servers of another program's configuration, from its usual place on
+this system or from a file in any supported format, and prints them in the format of
+toolroom.yaml with credentials masked. With --write it adds them, with their
+credentials, to the user's toolroom.yaml (or the file of --config); existing servers
+of the same name stay.`,
+		Example: "  mcp-host config import claude\n  mcp-host config import .mcp.json --write",
+		Args:    cobra.ExactArgs(1),
+		RunE:    func(_ *cobra.Command, args []string) error { return p.runImport(args[0], write) },
 	}
 	cmd.Flags().BoolVar(&write, "write", false, "add them to toolroom.yaml")
 	return cmd
@@ -163,7 +167,7 @@ func (p *program) runImport(source string, write bool) error {
 		p.logf("%s", printable(problem.String()))
 	}
 	if len(found.Looked) == 0 {
-		return exit(exitFailed, fmt.Errorf("nothing says where %s keeps its servers: set HOME, or name the file", source))
+		return exit(exitFailed, fmt.Errorf("the configuration of %s cannot be located: set HOME, or give the file", source))
 	}
 	if len(found.Servers) == 0 {
 		return exit(exitFailed, fmt.Errorf("no servers found; looked at %s", strings.Join(found.Looked, ", ")))
@@ -173,7 +177,7 @@ func (p *program) runImport(source string, write bool) error {
 		if err != nil {
 			return exit(exitFailed, err)
 		}
-		return p.printf("# from %s; credentials hidden, --write keeps them\n%s", strings.Join(found.Files, ", "), text)
+		return p.printf("# from %s; credentials masked here, written with --write\n%s", strings.Join(found.Files, ", "), text)
 	}
 	target := p.flags.Config
 	if target == "" {
@@ -189,7 +193,7 @@ func (p *program) runImport(source string, write bool) error {
 		}
 	}
 	for _, name := range kept {
-		if err := p.printf("kept   %s, which is there already\n", printable(name)); err != nil {
+		if err := p.printf("kept   %s, which already exists\n", printable(name)); err != nil {
 			return err
 		}
 	}

@@ -27,15 +27,16 @@ func (p *program) configCheck() *cobra.Command {
 	var f checkFlags
 	cmd := &cobra.Command{
 		Use:   "check [FILE]",
-		Short: "Read the configuration, or a file, and say what it means or what is wrong",
-		Long: `check reads the configuration as the host would, or a file of any dialect, and
-prints a summary: servers with what starts them, declared tools, policy, doors and
-settings. It finds what cannot work: keys and variables that are not known,
-programs and directories that do not exist, tools that chains name and no server
-has. Nothing is started, except with --start, which asks the servers for their
-tools; without it check says what it could not look at. Credentials are not shown.
-The exit status is 1 if something cannot work.`,
-		Args: cobra.MaximumNArgs(1),
+		Short: "Check the configuration, or a file, and print a summary",
+		Long: `check reads the configuration as the host would, or a file in any supported format,
+and prints a summary: servers and their commands, declared tools, policy, endpoints
+and settings. It reports what cannot work: unknown keys and variables, missing
+programs and directories, and tools that chains name but no server has. It starts no
+server unless --start is given, which asks the servers for their tools; without it,
+check lists what it could not verify. Credentials are not shown. The exit status is 1
+if something cannot work.`,
+		Example: "  mcp-host config check\n  mcp-host config check --start\n  mcp-host config check .mcp.json",
+		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				p.flags.Config = args[0]
@@ -44,7 +45,7 @@ The exit status is 1 if something cannot work.`,
 		},
 	}
 	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON")
-	cmd.Flags().BoolVar(&f.start, "start", false, "start the servers, and look for the tools that chains name")
+	cmd.Flags().BoolVar(&f.start, "start", false, "start the servers, and check the tools that chains name")
 	return cmd
 }
 
@@ -204,7 +205,7 @@ func (p *program) printChecked(r checked, cfg config.Config, read bool) error {
 	}{{"notice", r.Notices}, {"warning", r.Warnings}, {"wrong", r.Problems}, {"open", r.Unchecked}} {
 		for _, text := range lines.texts {
 			if lines.mark == "open" {
-				text = "not checked: " + text + "; --start asks it"
+				text = "not checked: " + text + "; use --start"
 			}
 			if err := p.printf("%-8s %s\n", lines.mark, printable(text)); err != nil {
 				return err

@@ -27,10 +27,10 @@ func (p *program) doctor() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor [--tool PROGRAM [ARGUMENT…]]",
 		Short: "Check that every server starts, lists its tools and answers",
-		Long: `doctor checks the configuration and every server of it, and prints each result
-as soon as it is known. With --tool it checks one program instead, of anybody's,
-against what MCP asks of a server on standard input and output. It runs it
-several times, and calls a tool only without the arguments that it needs.`,
+		Long: `doctor checks the configuration and every configured server, and prints each result
+as soon as it is known. With --tool it checks one program of any origin against the
+MCP rules for servers on standard input and output. It runs that program several
+times and only calls tools without their required arguments.`,
 		Example: "  mcp-host doctor --tool bin/mcp-ls -- --root .",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -124,7 +124,7 @@ func (e *examination) running(ctx context.Context) error {
 	hosts, err := e.live(ctx, 0)
 	for _, h := range hosts {
 		if h.Stale != "" {
-			e.found(finding{false, h.String(), "it keeps the configuration it had: " + strings.ReplaceAll(h.Stale, "\n", "; "), ""})
+			e.found(finding{false, h.String(), "it keeps its previous configuration: " + strings.ReplaceAll(h.Stale, "\n", "; "), ""})
 		}
 	}
 	return err
@@ -140,10 +140,10 @@ func (e *examination) files() (starts bool) {
 	if err == nil {
 		return true
 	}
-	advice := "until this is put right no host starts, and those that run keep what they have"
+	advice := "until this is fixed, no host starts, and running hosts keep their configuration"
 	if _, err := e.loadLeaving(dir); err == nil {
 		starts = true
-		advice = "until this is put right a host starts without that server, and those that run keep what they have"
+		advice = "until this is fixed, hosts start without that server, and running hosts keep their configuration"
 	}
 	var problems dialect.Problems
 	if errors.As(err, &problems) {
@@ -181,11 +181,11 @@ func (e *examination) rest(ctx context.Context, a *app.App) {
 	f := finding{true, "store", a.Config.Store.String(), ""}
 	if err := a.TryStore(ctx); err != nil {
 		f.OK, f.Detail = false, f.Detail+": "+err.Error()
-		f.Advice = "without it changed definitions are not noticed; see store in toolroom.yaml, and --state"
+		f.Advice = "without it, changed tool definitions go unnoticed; see store in toolroom.yaml, and --state"
 	}
 	e.found(f)
 	if len(a.Servers()) == 0 {
-		e.found(finding{false, "servers", "none found in " + a.Config.Dir, "run make build, or name a configuration with --config"})
+		e.found(finding{false, "servers", "none found in " + a.Config.Dir, "run make build, or give a configuration with --config"})
 	}
 	if len(a.Config.Missing) > 0 {
 		// Not a fault: a distribution may leave some out.
@@ -242,16 +242,16 @@ func serverFinding(a *app.App, c check) finding {
 	f := finding{OK: c.Error == "", What: "server " + c.Name}
 	switch {
 	case c.State == upstream.Disabled:
-		f.Detail = "switched off in the configuration"
+		f.Detail = "disabled in the configuration"
 	case !f.OK:
 		f.Detail, f.Advice = c.Error, "try it alone: "+alone(a, c)
 	case c.Tools == 0:
-		f.OK, f.Detail = false, "it lists no tools"
+		f.OK, f.Detail = false, "no tools listed"
 	default:
-		f.Detail = fmt.Sprintf("%s, %s, started in %s, answers in %s", c.Era, wording.Count(c.Tools, "tool"),
+		f.Detail = fmt.Sprintf("%s, %s, started in %s, ping %s", c.Era, wording.Count(c.Tools, "tool"),
 			wording.Duration(time.Duration(c.StartMS*float64(time.Millisecond))), wording.Duration(time.Duration(c.PingMS*float64(time.Millisecond))))
 		if c.Noise > 0 {
-			f.Detail += fmt.Sprintf("; lines on its standard output that were no messages: %d, the first: %q", c.Noise, c.Stray)
+			f.Detail += fmt.Sprintf("; non-message lines on its standard output: %d, the first: %q", c.Noise, c.Stray)
 		}
 	}
 	return f

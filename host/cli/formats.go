@@ -28,11 +28,11 @@ type asked struct {
 func (a asked) check() error {
 	switch {
 	case a.tokens != "" && a.tokens != estimated && a.tokens != exactly:
-		return usage("--tokens=%s: there is estimate and exact", a.tokens)
+		return usage("--tokens=%s: use estimate or exact", a.tokens)
 	case !slices.Contains([]string{"", "mcp", "openai", "anthropic", "gemini"}, a.format):
-		return usage("there is no format %q; there are mcp, openai, anthropic and gemini", a.format)
+		return usage("no format %q; use mcp, openai, anthropic or gemini", a.format)
 	case a.strict && a.format != "openai" && a.format != "anthropic":
-		return usage("--strict needs --format openai or anthropic: the others have no strict definitions")
+		return usage("--strict needs --format openai or anthropic: the other formats have no strict definitions")
 	}
 	return nil
 }
@@ -136,6 +136,6 @@ func (p *program) printLosses(losses convert.Losses) {
 		p.logf("%s: %s", printable(strings.Join(names, ", ")), printable(text))
 	}
 	if carried > 0 {
-		p.logf("what means the same in another form: %d; --json lists it", carried)
+		p.logf("equivalent rewrites: %d; --json lists them", carried)
 	}
 }

@@ -18,8 +18,8 @@ func TestACallThatIsGivenUp(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	file := writeConfig(t, map[string][]string{"fix": {"-era", "legacy"}})
 	for _, c := range []struct{ flag, out, err string }{
-		{"--json", `{"content":[{"type":"text","text":"CANCELLED: given up; the call may have taken effect"}],"isError":true,"_meta":{"toolroom/code":"CANCELLED"}}` + "\n", ""},
-		{"--json=false", "", "mcp-host: given up; the call may have taken effect\n"},
+		{"--json", `{"content":[{"type":"text","text":"CANCELLED: cancelled; the call may have taken effect"}],"isError":true,"_meta":{"toolroom/code":"CANCELLED"}}` + "\n", ""},
+		{"--json=false", "", "mcp-host: cancelled; the call may have taken effect\n"},
 	} {
 		state := t.TempDir()
 		ctx, cancel := context.WithCancel(t.Context())

@@ -30,7 +30,7 @@ const (
 // all the same.
 func (p *program) listen(a *app.App, door string) {
 	if err := a.Listen(door); err != nil {
-		p.logf("%v; mcp-host servers and stats cannot ask this host", err)
+		p.logf("%v; mcp-host servers and stats cannot reach this host", err)
 	}
 }
 
@@ -46,7 +46,7 @@ func (h liveHost) String() string {
 
 // hostFlag adds --host.
 func hostFlag(cmd *cobra.Command, pid *int) {
-	cmd.Flags().IntVar(pid, "host", 0, "only the running host with this process id, `PID`")
+	cmd.Flags().IntVar(pid, "host", 0, "ask only the running host with process id `PID`")
 }
 
 // live returns the running hosts that are meant: of the state directory,
@@ -80,7 +80,7 @@ func (p *program) live(ctx context.Context, pid int) ([]liveHost, error) {
 			if !h.Listens(ctx) { // it has ended meanwhile
 				continue
 			}
-			p.logf("%v; it may be stopped or hang", err)
+			p.logf("%v; it may be stopped or hanging", err)
 			silent = true
 		} else if file == "" || slices.Contains(h.answer.Files, file) {
 			hosts = append(hosts, liveHost{h.Host, h.answer})
@@ -90,7 +90,7 @@ func (p *program) live(ctx context.Context, pid int) ([]liveHost, error) {
 		return nil, exit(exitConnect, errSilent)
 	}
 	if pid != 0 && len(hosts) == 0 {
-		return nil, exit(exitConnect, fmt.Errorf("no host with process id %d answers in %s; without --host, mcp-host servers shows those that do", pid, state))
+		return nil, exit(exitConnect, fmt.Errorf("no host with process id %d answers in %s; run mcp-host servers without --host for the list", pid, state))
 	}
 	return hosts, nil
 }
@@ -128,10 +128,10 @@ func askAll[T any](ctx context.Context, hosts []socket.Host, method string) iter
 func (p *program) noHost(instead string) {
 	state, _ := config.StateDir(p.flags.State, p.getenv) //nolint:errcheck // asked before
 	if state == "" {
-		p.logf("nothing says where state is kept, so that running hosts cannot be found; %s (name their directory with --state)", instead)
+		p.logf("no state directory, so running hosts cannot be found; %s (give their directory with --state)", instead)
 		return
 	}
-	p.logf("no host runs with the state directory %s; %s (start one with mcp-host serve or mcp-host stdio, or name its directory with --state)", printable(state), instead)
+	p.logf("no host runs with the state directory %s; %s (start one with mcp-host serve or mcp-host stdio, or give its directory with --state)", printable(state), instead)
 }
 
 func ask(ctx context.Context, h socket.Host, within time.Duration, method string, params, result any) error {
@@ -171,7 +171,7 @@ func (p *program) liveServers(ctx context.Context, hosts []liveHost, names []str
 	}
 	for _, name := range names {
 		if !known[name] {
-			return usage("there is no server %q; mcp-host servers lists them", name)
+			return usage("no server %q; mcp-host servers lists them", name)
 		}
 	}
 	if asJSON {
@@ -193,7 +193,7 @@ func (p *program) liveTable(hosts []liveHost, all []liveServer) error {
 			return err
 		}
 		if h.Stale != "" {
-			if err := p.printf("  it keeps the configuration it had: %s\n", printable(strings.ReplaceAll(h.Stale, "\n", "; "))); err != nil {
+			if err := p.printf("  it keeps its previous configuration: %s\n", printable(strings.ReplaceAll(h.Stale, "\n", "; "))); err != nil {
 				return err
 			}
 		}
@@ -226,7 +226,7 @@ func (s liveServer) detail(now time.Time) string {
 		parts = append(parts, s.Withheld)
 	}
 	if s.Error != "" {
-		parts = append(parts, "not started anew: "+s.Error)
+		parts = append(parts, "not restarted: "+s.Error)
 	}
 	if f := s.Last; f != nil {
 		parts = append(parts, fmt.Sprintf("%v ago, %s: %s", now.Sub(f.Time).Round(time.Second), f.Stage, f.Message))

@@ -269,7 +269,7 @@ func TestCommandsAskRunningHosts(t *testing.T) {
 	require.Equal(t, "start", servers(0)["down"].LastFailure.Stage)
 	status, _, errs := mcpHost(t, "servers", "reconnect", "nothing", "--state", state)
 	require.Equal(t, 2, status)
-	require.Contains(t, errs, `there is no server "nothing"`)
+	require.Contains(t, errs, `no server "nothing"`)
 	_, out, _ := mcpHost(t, "servers", "--state", state)
 	require.Regexp(t, `(?m)^host \d+ \(http://127.0.0.1:\d+/mcp, since .*\)\n`, out)
 	require.Regexp(t, `(?m)^  fix +(unstable|ready) +24 tools; last answer in [0-9.]+ ms; started anew 2 times; \d+s ago, run: .*segmentation fault`, out)
@@ -305,7 +305,7 @@ func TestCommandsAskRunningHosts(t *testing.T) {
 	status, out, errs = mcpHost(t, "servers", "--state", state, "--config", one)
 	require.Zero(t, status)
 	require.Regexp(t, `(?m)^fix +configured `, out)
-	require.Contains(t, errs, "no host runs with the state directory "+state+"; this is what is configured (start one with mcp-host serve")
+	require.Contains(t, errs, "no host runs with the state directory "+state+"; listing the configured servers (start one with mcp-host serve")
 }
 
 // otlp is a collector.

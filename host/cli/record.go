@@ -21,11 +21,12 @@ func (p *program) record() *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
 		Use:   "record FILE",
-		Short: "Serve one MCP client like stdio, and write the session down",
-		Long: `record serves one client on standard input and output, as stdio does, and writes
-what is said, a message a line, to FILE, which only you can read. Credentials
-are left out. replay plays it again.`,
-		Args: cobra.ExactArgs(1),
+		Short: "Serve one MCP client like stdio and record the session",
+		Long: `record serves one client on standard input and output like stdio, and writes the
+session to FILE, one message per line, readable only by you. Credentials are left
+out. Use replay to play it again.`,
+		Example: "  mcp-host record session.jsonl",
+		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			flags := os.O_CREATE | os.O_WRONLY | os.O_EXCL
 			if force {
@@ -33,7 +34,7 @@ are left out. replay plays it again.`,
 			}
 			f, err := os.OpenFile(args[0], flags, 0o600)
 			if errors.Is(err, os.ErrExist) {
-				return usage("%s is there already; choose another name, or --force", args[0])
+				return usage("%s already exists; choose another name, or use --force", args[0])
 			}
 			if err != nil {
 				return exit(exitFailed, err)
@@ -41,12 +42,12 @@ are left out. replay plays it again.`,
 			r := record.New(f, mcpkit.BuildVersion())
 			served := p.serveStdio(cmd.Context(), r.In, r.Out)
 			if err := errors.Join(r.Close(), f.Close()); err != nil {
-				return exit(exitFailed, fmt.Errorf("%s is not whole: %w", args[0], err))
+				return exit(exitFailed, fmt.Errorf("%s is incomplete: %w", args[0], err))
 			}
 			return served
 		},
 	}
-	cmd.Flags().BoolVar(&force, "force", false, "write over a file that is there")
+	cmd.Flags().BoolVar(&force, "force", false, "overwrite an existing file")
 	return cmd
 }
 
@@ -55,12 +56,12 @@ func (p *program) replay() *cobra.Command {
 	var patience time.Duration
 	cmd := &cobra.Command{
 		Use:   "replay FILE",
-		Short: "Play a recorded session, and compare the answers",
-		Long: `replay says to a host what the client of a recorded session said, calls of tools
-and all, and compares what it answers with what was recorded. What is not
-compared stands in the first line of FILE. The exit status is 1 when an answer
-differs.`,
-		Args: cobra.ExactArgs(1),
+		Short: "Replay a recorded session and compare the answers",
+		Long: `replay sends the messages of a recorded client to a host, including tool calls, and
+compares the answers with the recorded ones. The first line of FILE lists what is not
+compared. The exit status is 1 if an answer differs.`,
+		Example: "  mcp-host replay session.jsonl",
+		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f, err := readSession(args[0])
 			if err != nil {

@@ -17,12 +17,12 @@ const maxManifests = 1<<20 + 1
 func (p *program) register() *cobra.Command {
 	return &cobra.Command{
 		Use:   "register FILE…",
-		Short: "Keep the tools of manifests in the store, so that they are served",
-		Long: `register reads manifests (see docs/declared-tools.md), or standard input for -,
-and keeps them in the store. Hosts with the same store serve them at once, also
-those that run already. A tool of the same name that was registered before is
-replaced.`,
-		Args: cobra.MinimumNArgs(1),
+		Short: "Register tools from manifests, so that hosts serve them",
+		Long: `register reads manifests (see docs/declared-tools.md) from files, or from standard
+input for -, and saves them in the store. Hosts with the same store serve them at
+once, including running ones. A registered tool of the same name is replaced.`,
+		Example: "  mcp-host tools register weather.yaml",
+		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.with(cmd.Context(), func(ctx context.Context, a *app.App) error {
 				for _, file := range args {
@@ -64,15 +64,16 @@ func (p *program) registerFile(ctx context.Context, a *app.App, file string) err
 
 func (p *program) unregister() *cobra.Command {
 	return &cobra.Command{
-		Use:   "unregister NAME…",
-		Short: "Forget tools that were registered",
-		Args:  cobra.MinimumNArgs(1),
+		Use:     "unregister NAME…",
+		Short:   "Remove registered tools",
+		Example: "  mcp-host tools unregister weather",
+		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.with(cmd.Context(), func(ctx context.Context, a *app.App) error {
 				for _, name := range args {
 					err := a.Undeclare(ctx, name)
 					if toolerr.Is(err, toolerr.NotFound) {
-						err = fmt.Errorf("there is no registered tool %q", name)
+						err = fmt.Errorf("no registered tool %q", name)
 					}
 					if err != nil {
 						return exit(exitFailed, err)

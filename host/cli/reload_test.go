@@ -132,18 +132,18 @@ func TestTheConfigurationChangesWhileCallsAreUnderWay(t *testing.T) {
 	fix = strings.Replace(fix, "'1'", "'2'", 1)
 	edit(t, file, "servers:\n"+still+fix)
 	p.eventually(t, "fix__env", `{"text":"K"}`, `"text":"2"`)
-	p.log.waitFor(t, "the configuration has changed: started anew: fix")
+	p.log.waitFor(t, "configuration changed: started anew: fix")
 
 	// What is wrong changes nothing, and says why. So does a server that does
 	// not start.
 	edit(t, file, "servers:\n"+still+"  fix: {comand: fixture}\n")
-	p.log.waitFor(t, "the configuration stays as it was: "+file+":3: server fix: comand: not known; did you mean command?")
+	p.log.waitFor(t, "the previous configuration stays in force: "+file+":3: server fix: comand: unknown; did you mean command?")
 	says := func(command string) string {
 		out, _ := exec.Command("mcp-host", command, "--config", file, "--state", dir).CombinedOutput() //nolint:errcheck // doctor fails
 		return string(out)
 	}
 	for _, command := range []string{"servers", "doctor"} {
-		require.Contains(t, says(command), "it keeps the configuration it had: "+file+":3: server fix: comand: not known")
+		require.Contains(t, says(command), "it keeps its previous configuration: "+file+":3: server fix: comand: not known")
 	}
 	edit(t, file, "servers:\n"+still+"  fix: {command: fixture, args: [-start, crash]}\n")
 	p.log.waitFor(t, "server fix stays as it was: the new one does not start: ")

@@ -24,9 +24,10 @@ import (
 
 func (p *program) stdio() *cobra.Command {
 	return &cobra.Command{
-		Use:   "stdio",
-		Short: "Serve one MCP client on standard input and output",
-		Args:  cobra.NoArgs,
+		Use:     "stdio",
+		Short:   "Serve one MCP client on standard input and output",
+		Example: "  mcp-host stdio --root ~/project",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			same := func(in io.Reader) io.Reader { return in }
 			return p.serveStdio(cmd.Context(), same, func(out io.Writer) io.Writer { return out })
@@ -74,24 +75,25 @@ func (p *program) serve() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve MCP over streamable HTTP, and print URL and token",
-		Long: `serve answers at http://ADDRESS/mcp to who sends the token as "Authorization:
-Bearer TOKEN"; so do /metrics, for Prometheus, and the API, for clients of OpenAI's
-(/v1/chat/completions, /v1/responses) and of Anthropic's (/v1/messages), of which the host's tools
-are a part; /openapi.json describes it. /healthz answers anybody on this machine.
-The token is that of --token-file, else of TOOLROOM_TOKEN, else one made at the
-first start and kept in the state directory. Standard error has a line for each
-call that has ended: time, caller, tool, server, outcome, milliseconds and bytes
-of the result.`,
-		Args: cobra.NoArgs,
+		Long: `serve answers MCP at http://ADDRESS/mcp, the APIs of OpenAI (/v1/chat/completions,
+/v1/responses) and Anthropic (/v1/messages) with the host's tools, and metrics for
+Prometheus at /metrics. Requests need the header "Authorization: Bearer TOKEN".
+/openapi.json describes the API. /healthz needs no token on this machine.
+
+The token comes from --token-file or TOOLROOM_TOKEN. Without these, the first start
+creates one and keeps it in the state directory. Standard error gets one line per
+finished call: time, caller, tool, server, outcome, milliseconds and result bytes.`,
+		Example: "  mcp-host serve\n  mcp-host serve --listen 0.0.0.0:8080 --token-file token",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p.serves = true
 			return p.with(cmd.Context(), func(ctx context.Context, a *app.App) error { return p.runServe(ctx, a, f) })
 		},
 	}
-	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:8080", "`ADDRESS` to listen on; one that others can reach needs --token-file")
-	cmd.Flags().StringVar(&f.tokenFile, "token-file", "", "`FILE` with the token")
-	cmd.Flags().BoolVar(&f.noToken, "no-token", false, "ask for no token; on loopback only")
-	cmd.Flags().StringArrayVar(&f.hosts, "allow-host", nil, "another `NAME[:PORT]` by which clients may call this server; repeatable")
+	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:8080", "`ADDRESS` to listen on; other than loopback it needs --token-file")
+	cmd.Flags().StringVar(&f.tokenFile, "token-file", "", "read the token from `FILE`")
+	cmd.Flags().BoolVar(&f.noToken, "no-token", false, "require no token; on loopback only")
+	cmd.Flags().StringArrayVar(&f.hosts, "allow-host", nil, "accept requests for the host `NAME[:PORT]`; repeatable")
 	f.log.add(cmd)
 	return cmd
 }
@@ -105,11 +107,11 @@ func (p *program) runServe(ctx context.Context, a *app.App, f serveFlags) error 
 	case err != nil:
 		return exit(exitUsage, err)
 	case f.noToken && f.tokenFile != "":
-		return usage("--no-token and --token-file contradict each other")
+		return usage("--no-token and --token-file cannot be combined")
 	case !loopback && f.noToken:
-		return usage("--no-token is for loopback only; %s can be reached by others", f.listen)
+		return usage("--no-token is for loopback only; %s is reachable from other machines", f.listen)
 	case !loopback && f.tokenFile == "":
-		return usage("%s can be reached by others: give a token with --token-file, or listen on 127.0.0.1", f.listen)
+		return usage("%s is reachable from other machines: give a token with --token-file, or listen on 127.0.0.1", f.listen)
 	}
 	var token, from string
 	if !f.noToken {
@@ -177,7 +179,7 @@ func (p *program) announce(addr net.Addr, token, from string) error {
 	url := "http://" + reachable(addr)
 	says, key := token, token
 	if token == "" {
-		says, key = "none is asked for", "none"
+		says, key = "not required", "none"
 	}
 	// In one piece: who reads only as far as the token has it all the same.
 	err := p.printf("url:   %s/mcp\ntoken: %s\n\n# for clients of OpenAI's and of Anthropic's API\nexport OPENAI_BASE_URL=%s/v1 OPENAI_API_KEY=%s\nexport ANTHROPIC_BASE_URL=%s ANTHROPIC_API_KEY=%s\n",

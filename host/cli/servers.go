@@ -20,15 +20,15 @@ func (p *program) servers() *cobra.Command {
 	var pid int
 	cmd := &cobra.Command{
 		Use:   "servers [list|test|reconnect] [NAME]…",
-		Short: "List the servers of running hosts; test starts each and says how it is",
+		Short: "List the servers of running hosts, test or reconnect them",
 		Long: `servers asks the running hosts for their servers and shows the states: configured,
-starting, ready, unstable, needs auth, offline, disabled, with the time of the
-last answer and the last failure. reconnect has them start servers anew: the new
-one is ready before the old one ends. Asked are the hosts whose state directory
-is the same (--state), or one of them (--host PID), or those that have read the
-file of --config. When none runs, what is configured is listed, and reconnect
-tries it here. test starts the configured servers here in any case, lists their
-tools and asks for a sign of life.`,
+starting, ready, unstable, needs auth, offline, disabled, with the time of the last
+answer and the last failure. reconnect restarts servers: the new process is ready
+before the old one ends. The hosts asked are those with the same state directory
+(--state), one of them (--host PID), or those that use the file of --config. If no
+host runs, servers lists the configured ones, and reconnect tries them here. test
+always starts the configured servers here, lists their tools and pings them.`,
+		Example: "  mcp-host servers\n  mcp-host servers test github\n  mcp-host servers reconnect github",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			do, names := "list", args
 			if len(args) > 0 && slices.Contains([]string{"list", "test", "reconnect"}, args[0]) {
@@ -42,7 +42,7 @@ tools and asks for a sign of life.`,
 				if len(hosts) > 0 {
 					return p.liveServers(cmd.Context(), hosts, names, do == "reconnect", asJSON)
 				}
-				p.noHost(map[string]string{"list": "this is what is configured", "reconnect": "trying it here"}[do])
+				p.noHost(map[string]string{"list": "listing the configured servers", "reconnect": "trying it here"}[do])
 			}
 			return p.with(cmd.Context(), func(ctx context.Context, a *app.App) error {
 				servers, err := named(a.Servers(), names)
@@ -67,7 +67,7 @@ func named(servers []*upstream.Server, names []string) ([]*upstream.Server, erro
 	for _, name := range names {
 		i := slices.IndexFunc(servers, func(s *upstream.Server) bool { return s.Name() == name })
 		if i < 0 {
-			return nil, usage("there is no server %q; mcp-host servers lists them", name)
+			return nil, usage("no server %q; mcp-host servers lists them", name)
 		}
 		found = append(found, servers[i])
 	}
@@ -168,7 +168,7 @@ func (p *program) serverTable(checks []check, run bool) error {
 	for _, c := range checks {
 		detail := strings.Join(c.Command, " ") + c.URL
 		if run && c.State != upstream.Disabled {
-			detail = fmt.Sprintf("%s, started in %.1f ms, answers in %.2f ms", wording.Count(c.Tools, "tool"), c.StartMS, c.PingMS)
+			detail = fmt.Sprintf("%s, started in %.1f ms, ping %.2f ms", wording.Count(c.Tools, "tool"), c.StartMS, c.PingMS)
 		}
 		if c.Withheld != "" {
 			detail += "; " + c.Withheld

@@ -53,12 +53,13 @@ func (p *program) stats() *cobra.Command {
 	var pid int
 	cmd := &cobra.Command{
 		Use:   "stats",
-		Short: "Count calls, errors, durations and bytes by tool, from the audit log",
-		Long: `stats reads the audit log of the state directory, which all hosts that use that
-directory write to, and asks those that run how busy they are. Errors are calls
-that failed and results that say so; output is the size of all results. With
---json every number is raw, and its name says the unit: p50Ms, bytes.`,
-		Args: cobra.NoArgs,
+		Short: "Show calls, errors, durations and bytes by tool, from the audit log",
+		Long: `stats reads the audit log of the state directory, to which all hosts with that
+directory write, and asks running hosts for their current load. Errors are calls
+that failed and results that report an error; output is the size of all results.
+With --json all numbers are raw and their names give the unit: p50Ms, bytes.`,
+		Example: "  mcp-host stats\n  mcp-host stats --since 24h --json",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if since <= 0 {
 				return usage("--since %v: want a duration such as 24h", since)
@@ -68,7 +69,7 @@ that failed and results that say so; output is the size of all results. With
 				return exit(exitUsage, err)
 			}
 			if state == "" {
-				return usage("nothing says where state is kept; use --state DIR")
+				return usage("no state directory; use --state DIR")
 			}
 			s, err := sum(app.AuditDir(state), time.Now().Add(-since))
 			if err != nil {
@@ -141,7 +142,7 @@ func (p *program) printStats(s summed, since time.Duration) error {
 		return exit(exitFailed, err)
 	}
 	if s.Unfinished+s.Lost+s.Skipped > 0 {
-		p.logf("calls that have not ended: %d; events that were lost: %d; lines that cannot be read: %d", s.Unfinished, s.Lost, s.Skipped)
+		p.logf("unfinished calls: %d; lost events: %d; unreadable lines: %d", s.Unfinished, s.Lost, s.Skipped)
 	}
 	return p.printHosts(s.Hosts)
 }

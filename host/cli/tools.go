@@ -28,11 +28,12 @@ func (p *program) tools() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tools [NAME]",
 		Short: "List the tools, or show one definition",
-		Long: `tools lists the tools, or shows the definition of one. With --format it prints
-what a request to that vendor has as its tools, and says on standard error what
-the format cannot say; with --json it prints both as one object. With --tokens
-it prints what each definition takes of a model's context in that form.`,
-		Args: cobra.MaximumNArgs(1),
+		Long: `tools lists the tools, or shows the definition of one. With --format it prints the
+tools as they appear in a request to that vendor, and reports on standard error what
+the format cannot express; with --json it prints both as one object. With --tokens
+it prints how many tokens of a model's context each definition takes.`,
+		Example: "  mcp-host tools\n  mcp-host tools grep\n  mcp-host tools --format openai --tokens estimate",
+		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := how.check(); err != nil {
 				return err
@@ -48,10 +49,10 @@ it prints what each definition takes of a model's context in that form.`,
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&how.json, "json", false, "print the definitions as JSON, as clients get them")
-	cmd.Flags().StringVar(&how.format, "format", "", "print the definitions as `VENDOR` has them: mcp, openai, anthropic or gemini")
-	cmd.Flags().BoolVar(&how.strict, "strict", false, "with --format openai or anthropic: hold the model to the schemas")
-	cmd.Flags().StringVar(&how.tokens, "tokens", "", "print what the definitions cost: `HOW` is estimate, or exact (by the vocabulary o200k_base)")
+	cmd.Flags().BoolVar(&how.json, "json", false, "print the definitions as JSON, as sent to clients")
+	cmd.Flags().StringVar(&how.format, "format", "", "print the definitions in the format of `VENDOR`: mcp, openai, anthropic or gemini")
+	cmd.Flags().BoolVar(&how.strict, "strict", false, "with --format openai or anthropic: make the model follow the schemas (strict mode)")
+	cmd.Flags().StringVar(&how.tokens, "tokens", "", "print the token count of the definitions: `HOW` is estimate, or exact (vocabulary o200k_base)")
 	cmd.Flags().Lookup("tokens").NoOptDefVal = estimated
 	quietFlag(cmd, &how.quiet)
 	cmd.AddCommand(p.approve(), p.register(), p.unregister())
@@ -167,9 +168,9 @@ func (p *program) find(ctx context.Context, a *app.App, name string) (*call.Tool
 		names = append(names, t.Name)
 	}
 	if len(names) == 0 {
-		return nil, exit(status, fmt.Errorf("there is no tool %q, nor any other; mcp-host doctor says why", name))
+		return nil, exit(status, fmt.Errorf("no tool %q; the host has no tools, run mcp-host doctor to see why", name))
 	}
-	return nil, exit(status, fmt.Errorf("there is no tool %q; there are: %s", name, strings.Join(names, ", ")))
+	return nil, exit(status, fmt.Errorf("no tool %q; available: %s", name, strings.Join(names, ", ")))
 }
 
 func (p *program) printJSON(v any) error {
@@ -185,11 +186,11 @@ func (p *program) call() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "call NAME [JSON | - | key=value…]",
 		Short: "Call one tool and print its result",
-		Long: `call prints the text of the result, or with --json the whole of it as the
-server sent it. The arguments are one JSON object, or - to read one from
-standard input, or key=value pairs, whose values are read as the tool's schema
-says. At a terminal, standard error shows how far the call is and what the tool
-logs meanwhile. The exit status is 1 when the tool says that it failed.`,
+		Long: `call prints the text of the result, or with --json the whole result as the server
+sent it. Give the arguments as one JSON object, as - to read one from standard
+input, or as key=value pairs, which are converted by the tool's schema. On a
+terminal, standard error shows progress and log messages of the tool. The exit
+status is 1 if the tool reports an error.`,
 		Example: "  mcp-host call ls path=.\n  mcp-host call view '{\"path\":\"README.md\",\"limit\":20}'",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -199,7 +200,7 @@ logs meanwhile. The exit status is 1 when the tool says that it failed.`,
 		},
 	}
 	cmd.Flags().BoolVar(&how.json, "json", false, "print the result as JSON")
-	cmd.Flags().BoolVar(&how.progress, "progress", false, "show progress and log messages also where standard error is no terminal, one a line")
+	cmd.Flags().BoolVar(&how.progress, "progress", false, "show progress and log messages even if standard error is not a terminal, one per line")
 	quietFlag(cmd, &how.quiet)
 	return cmd
 }
@@ -209,7 +210,7 @@ type callFlags struct{ json, progress, quiet bool }
 
 // quietFlag adds --quiet to a command that shows what it waits for.
 func quietFlag(cmd *cobra.Command, quiet *bool) {
-	cmd.Flags().BoolVar(quiet, "quiet", false, "do not show at a terminal what is waited for")
+	cmd.Flags().BoolVar(quiet, "quiet", false, "do not show waiting messages on a terminal")
 }
 
 func (p *program) runCall(ctx context.Context, a *app.App, name string, args []string, how callFlags) error {
@@ -234,7 +235,7 @@ func (p *program) runCall(ctx context.Context, a *app.App, name string, args []s
 	done()
 	status := exitFailed
 	if err != nil && ctx.Err() != nil {
-		err = toolerr.New(toolerr.Cancelled, "given up; the call may have taken effect")
+		err = toolerr.New(toolerr.Cancelled, "cancelled; the call may have taken effect")
 	}
 	switch code := toolerr.CodeOf(err); {
 	case err == nil:
@@ -290,7 +291,7 @@ func (p *program) printResult(raw json.RawMessage, asJSON bool) (failed bool, er
 		case c.URI != "" || c.Resource.URI != "":
 			text = fmt.Sprintf("[%s %s%s]", c.Type, c.URI, c.Resource.URI)
 		default:
-			text = fmt.Sprintf("[%s %s, %d bytes; --json prints it]", c.Type, c.MIME, len(c.Data)*3/4)
+			text = fmt.Sprintf("[%s %s, %d bytes; use --json to print it]", c.Type, c.MIME, len(c.Data)*3/4)
 		}
 		if err := p.printf("%s\n", strings.TrimSuffix(text, "\n")); err != nil {
 			return r.IsError, err

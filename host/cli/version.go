@@ -11,9 +11,10 @@ const programName = "mcp-host"
 func (p *program) version() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "version",
-		Short: "Print the version, the revision and the version of Go",
-		Args:  cobra.NoArgs,
+		Use:     "version",
+		Short:   "Print the version, the revision and the Go version",
+		Example: "  mcp-host version",
+		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			build := mcpkit.BuildOf(programName)
 			if asJSON {

@@ -46,7 +46,7 @@ func (c *Config) dropBundled(name string) (Server, bool) {
 // that happens to have its name.
 func (c *Config) noticeTaken(spec dialect.Server, taken bool) {
 	if taken {
-		c.notice("server %s of %s has the name of a bundled tool and takes its place; to have both, give it another name", spec.Name, spec.File)
+		c.notice("server %s of %s replaces the bundled tool of the same name; to have both, rename the server", spec.Name, spec.File)
 	}
 }
 

@@ -45,7 +45,7 @@ func TestAServerMayHaveABundledToolsName(t *testing.T) {
 		require.Len(t, of(c), 1)
 		require.False(t, of(c)[0].Bundled)
 		require.Equal(t, []string{filepath.Join(other, "ls"), "x"}, of(c)[0].Command)
-		require.Contains(t, strings.Join(c.Notices, "\n"), "server ls of "+file+" has the name of a bundled tool and takes its place")
+		require.Contains(t, strings.Join(c.Notices, "\n"), "server ls of "+file+" replaces the bundled tool of the same name")
 	}
 	c := load("servers: {ls: {url: https://h/mcp}}")
 	require.Empty(t, of(c))

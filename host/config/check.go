@@ -39,7 +39,7 @@ func (c Config) Check(known func(tool string) bool) (found dialect.Problems, unc
 	}
 	for _, t := range c.Declared {
 		if t.Description == "" && t.Mode != manifest.MCP {
-			p := t.Problem("description", "is missing: a model does not know what the tool is for")
+			p := t.Problem("description", "is missing: models need it to know when to use the tool")
 			p.Warning = true
 			found = append(found, p)
 		}
@@ -53,7 +53,7 @@ func (c Config) Check(known func(tool string) bool) (found dialect.Problems, unc
 			}
 		case t.MCP != nil:
 			if c.asksFor(t.MCP.Server) {
-				unchecked = append(unchecked, fmt.Sprintf("tool %s: mcp: tool %s, which server %s was not asked for", dialect.Show(t.Name), dialect.Show(t.MCP.Tool), t.MCP.Server))
+				unchecked = append(unchecked, fmt.Sprintf("tool %s: mcp: tool %s, which was not checked on server %s", dialect.Show(t.Name), dialect.Show(t.MCP.Tool), t.MCP.Server))
 			}
 		case t.Chain != nil:
 			problems, open := c.checkChain(t, known)
@@ -96,7 +96,7 @@ func (c Config) checkChain(t manifest.Tool, known func(string) bool) (found dial
 		i := slices.IndexFunc(asked, func(s Server) bool { return entryOf(s).MayServe(name) })
 		switch {
 		case i >= 0:
-			unchecked = append(unchecked, fmt.Sprintf("tool %s: chain: tool %s, which server %s was not asked for", dialect.Show(t.Name), dialect.Show(name), asked[i].Name))
+			unchecked = append(unchecked, fmt.Sprintf("tool %s: chain: tool %s, which was not checked on server %s", dialect.Show(t.Name), dialect.Show(name), asked[i].Name))
 		case slices.Contains(c.Missing, name):
 			p := t.Problem("chain", "the bundled tool %s is not installed in %s", name, c.Dir)
 			p.Warning = true
@@ -140,7 +140,7 @@ func notProgram(path string) string {
 	info, err := os.Stat(path)
 	switch {
 	case os.IsNotExist(err):
-		return fmt.Sprintf("there is no program %s", path)
+		return fmt.Sprintf("no program %s", path)
 	case err != nil:
 		return err.Error()
 	case info.IsDir():
@@ -159,7 +159,7 @@ func notDirectory(dir string) string {
 	info, err := os.Stat(dir)
 	switch {
 	case os.IsNotExist(err):
-		return fmt.Sprintf("there is no directory %s", dir)
+		return fmt.Sprintf("no directory %s", dir)
 	case err != nil:
 		return err.Error()
 	case !info.IsDir():

@@ -150,7 +150,7 @@ mcpServers:
 		`servers: {x: {command: ./a, start_timeout: soon}}`:             "start_timeout",
 		`servers: {x: {command: ./a, era: stone}}`:                      "era",
 		`servers: {x: {command: ./a, type: sse}}`:                       "transport sse needs a url",
-		"servers: {x: {command: ./a}}\nmcpServers: {x: {command: ./a}}": "is there twice",
+		"servers: {x: {command: ./a}}\nmcpServers: {x: {command: ./a}}": "appears twice",
 		`servers: [`: "c.yaml",
 		`unknown: 1`: "unknown",
 		`servers: {x: {command: ./a, env: {K: [1]}}}`: "c.yaml",
@@ -217,13 +217,13 @@ func TestTokenIsChecked(t *testing.T) {
 	_, _, err = config.Token(filepath.Join(dir, "none"), "", env())
 	require.ErrorContains(t, err, "none")
 	_, _, err = config.Token("", "", env())
-	require.ErrorContains(t, err, "no place to keep a token")
+	require.ErrorContains(t, err, "no directory for the token")
 	_, _, err = config.Token("", dir, env("TOOLROOM_TOKEN", "short"))
 	require.ErrorContains(t, err, "TOOLROOM_TOKEN has 5")
 	if runtime.GOOS != "windows" {
 		require.NoError(t, os.Chmod(file("token", strings.Repeat("t", 40), 0o644), 0o644)) // whatever the umask
 		_, _, err = config.Token("", dir, env())
-		require.ErrorContains(t, err, "can be read by others")
+		require.ErrorContains(t, err, "is readable by other users")
 	}
 }
 

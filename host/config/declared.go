@@ -79,17 +79,17 @@ func (c *Config) checkDeclared() error {
 	for _, t := range c.Declared {
 		name := declared.Served(t)
 		if has, ok := taken[name]; ok {
-			problems = append(problems, t.Problem("name", "it is served as %s, which is the name of %s; choose another", name, has))
+			problems = append(problems, t.Problem("name", "its served name %s is the name of %s; choose another name", name, has))
 		} else {
 			taken[name] = "the declared tool " + t.Name
 		}
 		if server, _, ok := strings.Cut(name, "__"); ok && strings.HasPrefix(taken[server], "server ") {
-			problems = append(problems, t.Problem("name", "it is served as %s, like a tool of server %s; choose another name or namespace", name, server))
+			problems = append(problems, t.Problem("name", "its served name %s is also that of a tool of server %s; choose another name or namespace", name, server))
 		}
 	}
 	for _, t := range c.Declared {
 		if t.MCP != nil && taken[t.MCP.Server] == "" && t.MCP.Server != customServer {
-			problems = append(problems, t.Problem("mcp.server", "there is no server %s%s", dialect.Show(t.MCP.Server), dialect.Nearest(t.MCP.Server, slices.Sorted(maps.Keys(taken)))))
+			problems = append(problems, t.Problem("mcp.server", "no server %s%s", dialect.Show(t.MCP.Server), dialect.Nearest(t.MCP.Server, slices.Sorted(maps.Keys(taken)))))
 		}
 	}
 	return append(problems, circles(c.Declared)...).Err()
@@ -131,7 +131,7 @@ func circles(tools []manifest.Tool) (problems dialect.Problems) {
 			return false
 		}
 		if walk(self) {
-			problems = append(problems, t.Problem(t.Mode, "it comes to call itself"))
+			problems = append(problems, t.Problem(t.Mode, "it calls itself"))
 		}
 	}
 	return problems

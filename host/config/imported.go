@@ -141,7 +141,7 @@ func (f *Imported) take(d *dialect.Document, getenv func(string) string) {
 		case s.Disabled && len(s.Command) == 0 && s.URL == "": // the other program's own
 			continue
 		case slices.ContainsFunc(f.Servers, func(have dialect.Server) bool { return have.Name == s.Name }):
-			f.Problems = append(f.Problems, s.Problem("", "is there already, from another file; it is left out"))
+			f.Problems = append(f.Problems, s.Problem("", "already exists from another file; ignored"))
 			continue
 		}
 		absolute := func(path string) string {
@@ -182,10 +182,10 @@ func (f *Imported) Preview() (string, error) {
 // whose name is there stays as it is.
 func (f *Imported) Write(name string) (added, kept []string, err error) {
 	if name == "" {
-		return nil, nil, errors.New("no place for toolroom.yaml: set HOME or XDG_CONFIG_HOME, or name a file with --config")
+		return nil, nil, errors.New("no directory for toolroom.yaml: set HOME or XDG_CONFIG_HOME, or give a file with --config")
 	}
 	if ext := filepath.Ext(name); ext != ".yaml" && ext != ".yml" {
-		return nil, nil, fmt.Errorf("%s is not YAML; servers are added to YAML only", name)
+		return nil, nil, fmt.Errorf("%s is not YAML; servers can only be added to YAML", name)
 	}
 	text, err := readFile(name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -197,7 +197,7 @@ func (f *Imported) Write(name string) (added, kept []string, err error) {
 	}
 	var doc yaml.Node
 	if err := yaml.Unmarshal(text, &doc); err != nil {
-		return nil, nil, fmt.Errorf("%s: not YAML that can be added to", name)
+		return nil, nil, fmt.Errorf("%s: servers cannot be added to this YAML", name)
 	}
 	root := &doc
 	if doc.Kind == yaml.DocumentNode {
@@ -208,7 +208,7 @@ func (f *Imported) Write(name string) (added, kept []string, err error) {
 	}
 	servers := serversOf(root)
 	if servers.Kind != yaml.MappingNode {
-		return nil, nil, fmt.Errorf("%s: servers is a list; servers are added to a map only", name)
+		return nil, nil, fmt.Errorf("%s: servers is a list; servers can only be added to a map", name)
 	}
 	for _, s := range f.Servers {
 		if slices.ContainsFunc(before.Servers, func(have dialect.Server) bool { return have.Name == s.Name }) {
@@ -226,7 +226,7 @@ func (f *Imported) Write(name string) (added, kept []string, err error) {
 		return nil, nil, err
 	}
 	if err := dialect.Parse(name, out, dialect.Options{}).Problems.Err(); err != nil {
-		return nil, nil, fmt.Errorf("nothing was written, since the result would be wrong: %w", err)
+		return nil, nil, fmt.Errorf("nothing was written, because the result would be invalid: %w", err)
 	}
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		return nil, nil, err

@@ -74,7 +74,7 @@ func TestImport(t *testing.T) {
 	problems := found.Problems.Error()
 	for _, want := range []string{
 		"server bad: command: want a list of texts; it holds a map",
-		"server files: is there already, from another file; it is left out",
+		"server files: already exists from another file; ignored",
 	} {
 		require.Contains(t, problems, want)
 	}
@@ -128,7 +128,7 @@ func TestImport(t *testing.T) {
 	_, _, err = found.Write(filepath.Join(home, "x.json"))
 	require.ErrorContains(t, err, "is not YAML")
 	_, _, err = found.Write("")
-	require.ErrorContains(t, err, "no place")
+	require.ErrorContains(t, err, "no directory")
 }
 
 // A path of {file:path} is one from anywhere, too.

@@ -77,7 +77,7 @@ func (c *Config) startsItself(spec dialect.Server, env []string) string {
 	}
 	for _, mark := range HostMarks(args, env, dir) {
 		if slices.Contains(c.marks, mark) {
-			return "its command starts this host again, with the same configuration, which would start the next without end; remove this server, or give the inner host its own configuration with --config"
+			return "its command starts this host again with the same configuration, in an endless loop; remove this server, or give the inner host another configuration with --config"
 		}
 	}
 	return ""
@@ -101,5 +101,5 @@ func ownHost(s dialect.Server, getenv func(string) string) string {
 	if given := nesting.Flag(args, "config"); len(given) > 0 && given[len(given)-1] != UserFile(getenv) {
 		return "" // another host
 	}
-	return "starts mcp-host itself, which would start itself without end; it is left out"
+	return "starts mcp-host itself, in an endless loop; ignored"
 }

@@ -43,7 +43,7 @@ func TestAFileThatBecomesAPipeIsNotWaitedFor(t *testing.T) {
 	w := watch(t, file, nil)
 	require.NoError(t, syscall.Mkfifo(file+"~", 0o600))
 	require.NoError(t, os.Rename(file+"~", file))
-	require.ErrorContains(t, w.next().Err, "is not a regular file any more")
+	require.ErrorContains(t, w.next().Err, "is no longer a regular file")
 	replace(t, file, "servers: {b: {command: ./b}}")
 	require.Equal(t, []string{"b"}, w.next().Added)
 }

@@ -175,7 +175,7 @@ func program(command string, from []string, path string) (string, error) {
 	found, err := exec.LookPath(command)
 	if err != nil {
 		if strings.ContainsAny(command, " \t") {
-			return "", fmt.Errorf("not found on PATH; the program is one word, what follows belongs in args (%s)", looked(path, os.Getenv("PATH")))
+			return "", fmt.Errorf("not found on PATH; put only the program here, and its arguments in args (%s)", looked(path, os.Getenv("PATH")))
 		}
 		return "", fmt.Errorf("not found on PATH; give its absolute path (%s)", looked(path, os.Getenv("PATH")))
 	}

@@ -27,7 +27,7 @@ func (c *Config) overlay(before []setting, d *dialect.Document, vars dialect.Var
 	for _, s := range d.Settings {
 		i := slices.IndexFunc(before, func(have setting) bool { return have.Key == s.Key })
 		if i >= 0 {
-			c.notice("%v", s.Problem("is taken from here, and not from "+before[i].File))
+			c.notice("%v", s.Problem("is read from here, not from "+before[i].File))
 			before = slices.Delete(before, i, i+1)
 		}
 		before = append(before, setting{s, vars})

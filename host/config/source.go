@@ -172,7 +172,7 @@ func readContents(name string) (string, error) {
 	info, err := os.Stat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", errors.New("there is no such file")
+		return "", errors.New("no such file")
 	case err != nil:
 		return "", errors.New("it cannot be read")
 	case !info.Mode().IsRegular():
@@ -272,14 +272,14 @@ func (c *Config) merge(specs []dialect.Server, raw dialect.Server, bad, leaveOut
 	spec, found := c.resolve(raw, vars)
 	if leaveOut && len(found) > 0 {
 		for _, p := range found {
-			c.notice("%v; the host goes without this server until that is put right", p)
+			c.notice("%v; the host runs without this server until this is fixed", p)
 		}
 		c.Off = append(c.Off, raw)
 		return without(specs, raw.Name), nil
 	}
 	if before := len(specs); len(without(specs, spec.Name)) < before {
 		specs = without(specs, spec.Name)
-		c.notice("%v", spec.Problem("", "is taken from here, and not from %s", first))
+		c.notice("%v", spec.Problem("", "is read from here, not from %s", first))
 	}
 	return append(specs, spec), found
 }

@@ -43,7 +43,7 @@ func TestSourcesAndWhatCountsMore(t *testing.T) {
 	require.Equal(t, []string{"a", "b", "off"}, serverNames(c))
 	require.Equal(t, user, c.File)
 	require.Len(t, c.Notices, 1)
-	require.Contains(t, c.Notices[0], local+" is not used: not trusted; look at it with mcp-host config check toolroom.yaml, then run mcp-host config trust")
+	require.Contains(t, c.Notices[0], local+" is not used: not trusted; inspect it with mcp-host config check toolroom.yaml, then run mcp-host config trust")
 
 	require.NoError(t, config.Trust(state, "toolroom.yaml", []byte(text)))
 	// Relative or not, it is the file.
@@ -52,7 +52,7 @@ func TestSourcesAndWhatCountsMore(t *testing.T) {
 	c = load(config.Flags{})
 	require.Equal(t, []string{"a", "b", "c"}, serverNames(c))
 	require.Equal(t, "/local/a", c.Servers[0].Command[0])
-	require.Contains(t, strings.Join(c.Notices, "\n"), "server a: is taken from here, and not from "+user)
+	require.Contains(t, strings.Join(c.Notices, "\n"), "server a: is read from here, not from "+user)
 	if runtime.GOOS != "windows" {
 		info, err := os.Stat(filepath.Join(state, "trusted.json"))
 		require.NoError(t, err)
@@ -71,7 +71,7 @@ func TestSourcesAndWhatCountsMore(t *testing.T) {
 
 	// What has changed is not trusted any more, nor what is taken back.
 	write(t, local, text+"\n")
-	require.Contains(t, strings.Join(load(config.Flags{}).Notices, "\n"), "not trusted: it has changed since")
+	require.Contains(t, strings.Join(load(config.Flags{}).Notices, "\n"), "not trusted: changed since it was trusted")
 	write(t, local, text)
 	require.NoError(t, config.Trust(state, local, nil))
 	require.NotContains(t, serverNames(load(config.Flags{})), "c")
@@ -84,8 +84,8 @@ func TestTrustThatCannotBeKept(t *testing.T) {
 	c, err := config.Load(config.Flags{}, cwd, "1", env(), nil)
 	require.NoError(t, err)
 	require.Empty(t, c.Servers)
-	require.Contains(t, c.Notices[0], "no place to keep what is trusted")
-	require.ErrorContains(t, config.Trust("", "toolroom.yaml", nil), "no place")
+	require.Contains(t, c.Notices[0], "no directory for trusted configurations")
+	require.ErrorContains(t, config.Trust("", "toolroom.yaml", nil), "no directory")
 	write(t, filepath.Join(state, "trusted.json"), "{")
 	require.ErrorContains(t, config.Trust(state, "toolroom.yaml", nil), "is damaged")
 	c, err = config.Load(config.Flags{State: state}, cwd, "1", env(), nil)
@@ -115,7 +115,7 @@ func TestValuesFromFiles(t *testing.T) {
 	write(t, filepath.Join(dir, "large"), strings.Repeat("SEKRIT", 20_000))
 	write(t, filepath.Join(dir, "binary"), "SEKRIT\x00")
 	for value, want := range map[string]string{
-		"{file:none}":   "there is no such file",
+		"{file:none}":   "no such file",
 		"{file:keys}":   "it is not a regular file",
 		"{file:large}":  "it has more than 64 KiB",
 		"{file:binary}": "it is not UTF-8 text",
@@ -248,7 +248,7 @@ func TestProblemsOfLoadingNameServerAndField(t *testing.T) {
 		`{"x": {"url": "http://"}}`:                                 "server x: url: the address has no host",
 		`{"x": {"url": "http://SEKRIT:%zz@h"}}`:                     "server x: url: not an address",
 		`{"x": {"url": "http://h", "auth_token_env": "NOPE"}}`:      "server x: auth_token_env: variable NOPE is not set",
-		`{"x": {"command": "npx -y no-such-thing --token SEKRIT"}}`: "the program is one word, what follows belongs in args",
+		`{"x": {"command": "npx -y no-such-thing --token SEKRIT"}}`: "put only the program here, and its arguments in args",
 		`{"x": {"command": "API_KEY=SEKRIT npx"}}`:                  `server x: command: "API_KEY=*** …": not found on PATH`,
 		`{"x": {"command": "${P}"}}`:                                `command: "${P}": not found on PATH`,
 	} {

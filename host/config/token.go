@@ -27,7 +27,7 @@ func Token(tokenFile, state string, getenv func(string) string) (token, from str
 		token, err = checkToken(getenv("TOOLROOM_TOKEN"), "TOOLROOM_TOKEN")
 		return token, "TOOLROOM_TOKEN", err
 	case state == "":
-		return "", "", errors.New("no place to keep a token: set --state, MCP_STATE_DIR or HOME, or give a token with --token-file")
+		return "", "", errors.New("no directory for the token: set --state, MCP_STATE_DIR or HOME, or give a token with --token-file")
 	}
 	name := filepath.Join(state, "token")
 	token, err = readToken(name, true)
@@ -46,7 +46,7 @@ func readToken(name string, own bool) (string, error) {
 		return "", fmt.Errorf("token: %w", err)
 	}
 	if own && runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
-		return "", fmt.Errorf("token: %s can be read by others (mode %v); delete it, and a new one is made", name, info.Mode().Perm())
+		return "", fmt.Errorf("token: %s is readable by other users (mode %v); delete it, and a new one is created", name, info.Mode().Perm())
 	}
 	text, err := os.ReadFile(name)
 	if err != nil {

@@ -22,7 +22,7 @@ func trustFile(state string) string { return filepath.Join(state, "trusted.json"
 func readTrust(state string) (map[string]string, error) {
 	trusted := map[string]string{}
 	if state == "" {
-		return nil, errors.New("no place to keep what is trusted: set --state, MCP_STATE_DIR or HOME")
+		return nil, errors.New("no directory for trusted configurations: set --state, MCP_STATE_DIR or HOME")
 	}
 	text, err := os.ReadFile(trustFile(state))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -32,7 +32,7 @@ func readTrust(state string) (map[string]string, error) {
 		return nil, err
 	}
 	if err := json.Unmarshal(text, &trusted); err != nil {
-		return nil, fmt.Errorf("%s is damaged; delete it and trust again", trustFile(state))
+		return nil, fmt.Errorf("%s is damaged; delete it and run mcp-host config trust again", trustFile(state))
 	}
 	return trusted, nil
 }
@@ -48,9 +48,9 @@ func (c *Config) checkTrust(name string, text []byte) error {
 	hash, ok := trusted[trustKey(name)]
 	switch {
 	case !ok:
-		return fmt.Errorf("not trusted; look at it with mcp-host config check %s, then run mcp-host config trust", filepath.Base(name))
+		return fmt.Errorf("not trusted; inspect it with mcp-host config check %s, then run mcp-host config trust", filepath.Base(name))
 	case hash != contentHash(text):
-		return fmt.Errorf("not trusted: it has changed since; look at it with mcp-host config check %s, then run mcp-host config trust", filepath.Base(name))
+		return fmt.Errorf("not trusted: changed since it was trusted; inspect it with mcp-host config check %s, then run mcp-host config trust", filepath.Base(name))
 	}
 	return nil
 }

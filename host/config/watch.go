@@ -179,7 +179,7 @@ type watcher struct {
 	trees  []string          // of these, those in which every name counts
 	polled bool              // something cannot be watched
 	state  map[string]string // of the files, as last looked at; nil: not yet
-	good   map[string]string // of the files, as they were last used; nil: not known
+	good   map[string]string // of the files, as they were last used; nil: unknown
 	fault  string            // that was told last
 }
 
@@ -272,7 +272,7 @@ func (w *watcher) reload() {
 func readable(files []string) error {
 	for _, file := range files {
 		if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
-			return fmt.Errorf("%s is not a regular file any more", file)
+			return fmt.Errorf("%s is no longer a regular file", file)
 		}
 	}
 	return nil
@@ -297,7 +297,7 @@ func (w *watcher) read(files []string) {
 func (w *watcher) emptied(next Config) error {
 	for _, file := range next.empty {
 		if before, ok := w.good[file]; ok && before != contentHash(nil) {
-			return fmt.Errorf("%s is empty; its servers stay until something is written, if only a comment", file)
+			return fmt.Errorf("%s is empty; its servers stay until it has content, even a comment", file)
 		}
 	}
 	return nil
@@ -312,9 +312,9 @@ func vanished(before, next Config) error {
 			continue
 		}
 		if _, err := os.Stat(file); err != nil {
-			return fmt.Errorf("%s is gone; its servers stay until it is back or the host is started anew", file)
+			return fmt.Errorf("%s was removed; its servers stay until it returns or the host is restarted", file)
 		}
-		return fmt.Errorf("%s has changed and is not trusted any more; its servers stay as they are until mcp-host config trust", file)
+		return fmt.Errorf("%s changed and is no longer trusted; its servers stay as they are until mcp-host config trust", file)
 	}
 	return nil
 }

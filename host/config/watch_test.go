@@ -86,7 +86,7 @@ func TestWatch(t *testing.T) {
 	// A bad file keeps what was, and says why.
 	replace(t, file, "servers: {a: {comand: ./a}}")
 	c = w.next()
-	require.ErrorContains(t, c.Err, "server a: comand: not known; did you mean command?")
+	require.ErrorContains(t, c.Err, "server a: comand: unknown; did you mean command?")
 	require.Len(t, c.Config.Servers, 2)
 	require.True(t, c.Same())
 
@@ -240,7 +240,7 @@ func TestWatchKeepsWhatIsNotTrustedAnyMore(t *testing.T) {
 	w := watch(t, file, func() (config.Config, error) { return config.Load(config.Flags{}, cwd, "1", getenv, nil) })
 	replace(t, file, "servers: {evil: {command: ./evil}}")
 	c := w.next()
-	require.ErrorContains(t, c.Err, "is not trusted any more; its servers stay as they are")
+	require.ErrorContains(t, c.Err, "is no longer trusted; its servers stay as they are")
 	require.Len(t, c.Config.Servers, 1)
 	require.Equal(t, "a", c.Config.Servers[0].Name)
 	require.NoError(t, config.Trust(state, file, []byte("servers: {evil: {command: ./evil}}")))
@@ -257,7 +257,7 @@ func TestAnEmptiedFileKeepsWhatWas(t *testing.T) {
 	replace(t, file, "servers: {b: {command: ./b}}")
 	require.Equal(t, []string{"b"}, w.next().Added)
 	write(t, file, "")
-	require.ErrorContains(t, w.next().Err, "toolroom.yaml is empty; its servers stay until something is written")
+	require.ErrorContains(t, w.next().Err, "toolroom.yaml is empty; its servers stay until it has content")
 	replace(t, file, "# nothing\n")
 	c := w.next()
 	require.NoError(t, c.Err)

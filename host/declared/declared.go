@@ -78,7 +78,7 @@ func New(spec manifest.Tool, deps Deps) (*Tool, error) {
 	case manifest.Client:
 		t.handler, err = client.New(*spec.Client, shape)
 	default:
-		err = fmt.Errorf("mode: %s is not known", spec.Mode)
+		err = fmt.Errorf("mode: unknown mode %s", spec.Mode)
 	}
 	if err != nil {
 		problem := spec.Problem("", "%v", err)

@@ -41,7 +41,7 @@ func (s Shape) Result(tool string, value json.RawMessage, more ...json.RawMessag
 	case s.Wrapped:
 		structured = append(append([]byte(`{"result":`), value...), '}')
 	case s.Declared && value[0] != '{':
-		return nil, invalid(tool, fmt.Sprintf("it is %s, and the output schema wants an object", kindOf(value)))
+		return nil, invalid(tool, fmt.Sprintf("it is %s, but the output schema requires an object", kindOf(value)))
 	case s.Declared:
 		structured = value
 	}
@@ -79,7 +79,7 @@ func Invalid(tool, format string, args ...any) error {
 // Missing is the error of a call without an argument that the tool's
 // declaration uses.
 func Missing(tool, argument, where string) error {
-	detail := fmt.Sprintf("argument %s is missing, which %s uses; give it and call again", argument, where)
+	detail := fmt.Sprintf("argument %s is missing, required by %s; give it and call again", argument, where)
 	return &call.ValidationError{
 		Type: call.ArgsInvalid, Tool: tool, Path: "/" + argument, Detail: detail,
 		Cause: toolerr.New(toolerr.MissingParameter, "%s", detail),

@@ -25,7 +25,7 @@ func (a *asking) enter(client string) (leave func(), err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.open[client] >= maxAsked {
-		return nil, toolerr.New(toolerr.LimitReached, "%d questions wait for the client's answers; it has to answer some first", maxAsked)
+		return nil, toolerr.New(toolerr.LimitReached, "%d questions wait for the client's answers; the client must answer some first", maxAsked)
 	}
 	if a.open == nil {
 		a.open = map[string]int{}

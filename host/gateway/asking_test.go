@@ -11,7 +11,7 @@ import (
 
 const (
 	mostAsked    = 32
-	tooManyAsked = "LIMIT_REACHED: 32 questions wait for the client's answers; it has to answer some first"
+	tooManyAsked = "LIMIT_REACHED: 32 questions wait for the client's answers; the client must answer some first"
 )
 
 // A client that leaves questions unanswered is asked no more after some, and

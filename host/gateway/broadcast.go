@@ -193,7 +193,7 @@ func (g *Gateway) watchOne(ctx context.Context, x exchange, id, uri string, tell
 		return
 	}
 	if !g.watches.add(resource{of, original}, watch{id, uri, tell}) {
-		refuse(x, jsonrpc.CodeInternal, "there are too many subscriptions")
+		refuse(x, jsonrpc.CodeInternal, "too many subscriptions")
 		return
 	}
 	if result, err := g.forwardURI(ctx, "resources/subscribe", of, original); err != nil {

@@ -52,7 +52,7 @@ func (g *Gateway) ServeAs(ctx context.Context, as call.Caller, in io.Reader, out
 	if find != nil {
 		var ok bool
 		if e.catalog, ok = find(as.Profile); !ok {
-			return fmt.Errorf("there is no profile %s any more", as.Profile)
+			return fmt.Errorf("profile %s no longer exists", as.Profile)
 		}
 	}
 	if as.Tools != nil {

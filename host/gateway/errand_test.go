@@ -90,7 +90,7 @@ func TestClientsOnErrands(t *testing.T) {
 	require.NoError(t, <-two.done)
 	cancel() // the call that it was for has ended
 	require.ErrorIs(t, <-one.done, context.Canceled)
-	require.ErrorContains(t, g.ServeAs(t.Context(), call.Caller{Profile: "gone"}, nil, nil, nil), "there is no profile gone any more")
+	require.ErrorContains(t, g.ServeAs(t.Context(), call.Caller{Profile: "gone"}, nil, nil, nil), "profile gone no longer exists")
 }
 
 // What cannot be counted is no page of nothing.

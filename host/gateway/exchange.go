@@ -84,7 +84,7 @@ func (x *httpExchange) principal() string { return "http/" + x.profile }
 // comes as a message of its own.
 func (x *httpExchange) ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 	if !x.events {
-		return nil, errors.New("the client takes no event stream, so it cannot be asked")
+		return nil, errors.New("the client accepts no event stream, so it cannot be asked")
 	}
 	id, answer, forget := x.handler.questions.open(x.identity())
 	defer forget()
@@ -92,7 +92,7 @@ func (x *httpExchange) ask(ctx context.Context, method string, params json.RawMe
 	if !x.sent {
 		x.begin()
 	}
-	err := errors.New("the response has begun otherwise, or is over")
+	err := errors.New("the response has already started or ended")
 	if x.stream {
 		err = x.event(jsonrpc.AppendRequest(nil, jsonrpc.AppendString(nil, id), method, params))
 	}

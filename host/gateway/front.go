@@ -58,7 +58,7 @@ func readFront(method string, params json.RawMessage) (front, error) {
 			// for arguments has to be what policy and approval have seen.
 			for _, known := range [...]string{named, "arguments", "_meta", "requestState", "inputResponses", "task"} {
 				if m.Name != known && strings.EqualFold(m.Name, known) {
-					return f, fmt.Errorf("params of %s: member %s is spelt %q", method, quoted(m.Name), known)
+					return f, fmt.Errorf("params of %s: member %s must be spelled %q", method, quoted(m.Name), known)
 				}
 			}
 		}

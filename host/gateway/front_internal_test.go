@@ -13,7 +13,7 @@ func TestMembersInOtherCase(t *testing.T) {
 		`{"name":"x","arguments":{"a":1},"Arguments":{"force":true}}`, `{"Name":"x"}`, `{"name":"x","_Meta":{}}`, `{"name":"x","TASK":{}}`,
 	} {
 		_, err := readFront("tools/call", []byte(params))
-		require.ErrorContains(t, err, "is spelt", params)
+		require.ErrorContains(t, err, "must be spelled", params)
 	}
 	_, err := readFront("tools/call", []byte(`{"name":"x","arguments":{"Arguments":1},"_meta":{},"other":1}`))
 	require.NoError(t, err)

@@ -169,7 +169,7 @@ func asked() []struct {
 	close := func(s string) string { return strings.TrimSuffix(s, "}") + `,"resultType":"complete"}` }
 	result := func(tool, r string) row { return row{tool, tool, `"result":` + r, `"result":` + close(r), 200} }
 	rpc := `"error":{"code":-32602,"message":"<bad>","data":[1.0]}`
-	unknown := `"error":{"code":-32602,"message":"unknown tool \"nope\"; tools/list names those there are"}`
+	unknown := `"error":{"code":-32602,"message":"unknown tool \"nope\"; tools/list lists the tools"}`
 	return []row{
 		result("odd", odd), result("offline", offline),
 		{"empty", "empty", `"result":{}`, `"result":{"resultType":"complete"}`, 200},

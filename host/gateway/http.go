@@ -81,7 +81,7 @@ type HTTPHandler struct {
 }
 
 // errStopping is why calls end with the host.
-var errStopping = errors.New("the host is stopping; call again once it runs")
+var errStopping = errors.New("the host is stopping; try again when it runs")
 
 // HTTP returns the HTTP door.
 func (g *Gateway) HTTP(cfg HTTPConfig) *HTTPHandler {
@@ -129,7 +129,7 @@ func (h *HTTPHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case !slices.Contains(h.cfg.Hosts, strings.ToLower(r.Host)):
-		h.refuse(w, r, http.StatusForbidden, fmt.Sprintf("Host %q is not a name of this server, unless serve is given it with --allow-host; use one of %s", r.Host, strings.Join(h.cfg.Hosts, ", ")))
+		h.refuse(w, r, http.StatusForbidden, fmt.Sprintf("unknown Host %q; use one of %s, or start serve with --allow-host", r.Host, strings.Join(h.cfg.Hosts, ", ")))
 	case !h.ownOrigin(r):
 		h.refuse(w, r, http.StatusForbidden, "requests from other sites' pages are refused (Origin)")
 	case r.URL.Path == "/healthz" && (r.Method == http.MethodGet || r.Method == http.MethodHead):
@@ -138,14 +138,14 @@ func (h *HTTPHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case strings.HasPrefix(r.URL.Path, "/v1/callback/") && h.cfg.Callback != nil:
 		h.serveAPI(h.cfg.Callback, w, r)
 	case h.cfg.ID != "" && r.Header.Get(nesting.Header) == h.cfg.ID:
-		h.refuse(w, r, http.StatusLoopDetected, "this address is this host's own, so it would be a server of itself; remove the server with this url from its configuration")
+		h.refuse(w, r, http.StatusLoopDetected, "this host is configured as a server of itself; remove the server with this url from its configuration")
 	case !h.authorized(r):
 		w.Header().Set("WWW-Authenticate", `Bearer realm="toolroom"`)
 		h.refuse(w, r, http.StatusUnauthorized, "send the token that serve printed as Authorization: Bearer TOKEN")
 	case r.URL.Path == "/metrics" && h.cfg.Metrics != nil:
 		h.serveMetrics(w, r)
 	case r.UserAgent() == modelAgent && h.ofAPI(r): // it would ask itself, for ever
-		h.refuse(w, r, http.StatusForbidden, "a host's model cannot be a host of toolroom's: name the model's own address in models: or OPENAI_BASE_URL")
+		h.refuse(w, r, http.StatusForbidden, "a toolroom host cannot be the model of a host: give the model's address in models or OPENAI_BASE_URL")
 	case h.ofAPI(r):
 		h.serveAPI(h.cfg.API, w, r)
 	default:
@@ -174,7 +174,7 @@ func (h *HTTPHandler) serveAPI(to http.Handler, w http.ResponseWriter, r *http.R
 	case r.Method == http.MethodPost:
 		d = bodyTimeout
 	case r.ContentLength != 0:
-		h.refuse(w, r, http.StatusBadRequest, r.Method+" takes no body")
+		h.refuse(w, r, http.StatusBadRequest, r.Method+" must not have a body")
 		return
 	}
 	if !readWithin(w, d) {
@@ -213,15 +213,15 @@ func (h *HTTPHandler) serveMCP(w http.ResponseWriter, r *http.Request) {
 	session := r.Header.Get(server.HeaderKeySessionID)
 	switch {
 	case !ok:
-		refuseHTTP(w, r, http.StatusNotFound, "there is nothing at this path; the MCP endpoint is /mcp")
+		refuseHTTP(w, r, http.StatusNotFound, "not found; the MCP endpoint is /mcp")
 	case session != "" && !mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)) && h.gate.clients.get(sessionIdentity(session)).profile != profile:
-		refuseHTTP(w, r, http.StatusNotFound, "the session is not one of this path; open a new one")
+		refuseHTTP(w, r, http.StatusNotFound, "the session belongs to another path; open a new one")
 	case r.Method == http.MethodPost:
 		h.post(w, r, profile, catalog)
 	case (r.Method == http.MethodGet || r.Method == http.MethodDelete) && r.ContentLength != 0:
-		refuseHTTP(w, r, http.StatusBadRequest, r.Method+" takes no body")
+		refuseHTTP(w, r, http.StatusBadRequest, r.Method+" must not have a body")
 	case r.Method != http.MethodPost && session != "" && h.known.over(session): // mcp-go asks for messages alone
-		refuseHTTP(w, r, http.StatusNotFound, "the session is over; open a new one")
+		refuseHTTP(w, r, http.StatusNotFound, "the session has ended; open a new one")
 	case r.Method == http.MethodGet || r.Method == http.MethodDelete:
 		if readWithin(w, 0) {
 			h.mcp.ServeHTTP(w, r)
@@ -349,7 +349,7 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, int, error) {
 	case errors.As(err, &large):
 		return nil, http.StatusRequestEntityTooLarge, fmt.Errorf("the body has more than %d bytes", maxBody)
 	case errors.As(err, &slow) && slow.Timeout():
-		return nil, http.StatusRequestTimeout, fmt.Errorf("the body did not come within %v", bodyTimeout)
+		return nil, http.StatusRequestTimeout, fmt.Errorf("the body did not arrive within %v", bodyTimeout)
 	case err != nil:
 		return nil, http.StatusBadRequest, fmt.Errorf("reading the body: %w", err)
 	}

@@ -58,7 +58,7 @@ func (g *Gateway) callTool(ctx context.Context, x exchange) {
 		x.answer(finish(ErrorResult(err), modern, false))
 	case !modern && (&call.Result{Raw: result, Names: names}).AsksForInput():
 		x.answer(ErrorResult(toolerr.New(toolerr.ProtocolError,
-			"%s asks for more input in a way that this client's protocol version does not have; use a client of version 2026-07-28", f.name)))
+			"%s requests input in a way that this client's protocol version does not support; use a client with version 2026-07-28", f.name)))
 	case !modern && !tool.Validates && names.May("structuredContent") && names.May("resultType"):
 		x.answer(structuredLegacy(result))
 	default:
@@ -91,7 +91,7 @@ func (g *Gateway) target(ctx context.Context, x exchange, f *front, modern bool)
 	}
 	tool, ok := catalog.Lookup(ctx, f.name)
 	if !ok {
-		refuse(x, jsonrpc.CodeInvalidParams, "unknown tool "+quoted(f.name)+"; tools/list names those there are")
+		refuse(x, jsonrpc.CodeInvalidParams, "unknown tool "+quoted(f.name)+"; tools/list lists the tools")
 		return nil, false
 	}
 	if err := checkHeaders(x, tool); err != nil {
@@ -172,7 +172,7 @@ func (g *Gateway) reply(x exchange, method string, result json.RawMessage, err e
 
 func notFound(x exchange, kind call.Kind, name string, modern bool) {
 	if kind == call.Prompts {
-		refuse(x, jsonrpc.CodeInvalidParams, "unknown prompt "+quoted(name)+"; prompts/list names those there are")
+		refuse(x, jsonrpc.CodeInvalidParams, "unknown prompt "+quoted(name)+"; prompts/list lists the prompts")
 		return
 	}
 	code := mcp.RESOURCE_NOT_FOUND

@@ -50,7 +50,7 @@ func TestNothingIsWrittenAfterAResponse(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		defer cancel()
 		_, err := late.Ask(ctx, "elicitation/create", json.RawMessage(`{}`))
-		return err != nil && strings.Contains(err.Error(), "is over")
+		return err != nil && strings.Contains(err.Error(), "already started or ended")
 	}, time.Minute, time.Millisecond)
 	late.OnNotify("notifications/progress", json.RawMessage(`{}`))
 }

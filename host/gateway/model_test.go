@@ -33,7 +33,7 @@ func TestAHostIsNoModel(t *testing.T) {
 	cfg := openai.Config{Config: endpoint.Config{Name: "o", BaseURL: s.URL + "/v1"}, Model: "m"}
 	_, err := openai.New(cfg).Ask(t.Context(), &convert.Request{}, nil)
 	require.Equal(t, toolerr.AuthFailed, toolerr.CodeOf(err))
-	require.ErrorContains(t, err, "cannot be a host of toolroom's")
+	require.ErrorContains(t, err, "cannot be the model of a host")
 	_, header, err := openai.List(t.Context(), cfg)
 	require.Error(t, err)
 	require.True(t, auto.Own(header))

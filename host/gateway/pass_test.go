@@ -210,7 +210,7 @@ func TestAModernClientIsAskedInRounds(t *testing.T) {
 			status, body, _ := d.post(t, line, headers...)
 			return status, body
 		}
-		const refused = `"error":{"code":-32602,"message":"invalid params: requestState is not of this request, or has expired; make the request again without it"}`
+		const refused = `"error":{"code":-32602,"message":"invalid params: requestState belongs to another request, or has expired; repeat the request without it"}`
 		forged := []byte(state)
 		forged[len(forged)/2] ^= 1
 		for what, bad := range map[string][2]string{
@@ -255,10 +255,10 @@ func TestAServersOwnStateIsSealed(t *testing.T) {
 
 	line, headers = modern(3, "tools/call", "ask", `"name":"ask","requestState":"`+asked.Result.RequestState+`"`, `{"roots":{}}`)
 	_, body, _ = d.post(t, line, headers...)
-	require.Contains(t, body, "requestState is not of this request", "it is of another tool")
+	require.Contains(t, body, "requestState belongs to another request", "it is of another tool")
 	line, headers = modern(4, "tools/call", "state", `"name":"state","requestState":"mine<>"`, `{"roots":{}}`)
 	_, body, _ = d.post(t, line, headers...)
-	require.Contains(t, body, "requestState is not of this request", "it was never sealed")
+	require.Contains(t, body, "requestState belongs to another request", "it was never sealed")
 }
 
 // wire is a client on the stdio door.

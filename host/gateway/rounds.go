@@ -241,7 +241,7 @@ func (g *Gateway) sealed(j *job) (json.RawMessage, error) {
 // maxParked bounds the jobs that wait for answers.
 const maxParked = 1000
 
-var errUnanswered = errors.New("the client did not answer what the server asked in time")
+var errUnanswered = errors.New("the client did not answer the server's question in time")
 
 // parkedJobs are the jobs that wait for answers.
 type parkedJobs struct {

@@ -51,7 +51,7 @@ type roundState struct {
 
 // errState is told whatever is wrong with a state: how nearly one was forged
 // is nobody's business.
-var errState = errors.New("requestState is not of this request, or has expired; make the request again without it")
+var errState = errors.New("requestState belongs to another request, or has expired; repeat the request without it")
 
 func (s sealer) close(state roundState, binding []byte) (string, error) {
 	plain, err := jsonrpc.Marshal(state) // which keeps < and >

@@ -112,7 +112,7 @@ func TestAQuestionReachesWhoCalledAStandIn(t *testing.T) {
 	answer := `,"inputResponses":{"q1":{"action":"accept"}},"requestState":"` + asked.Result.RequestState + `"`
 	line, headers = modern(2, "tools/call", "run", strings.Replace(params, "1.0", "2", 1)+answer, `{"elicitation":{}}`)
 	_, body, _ = d.post(t, line, headers...)
-	require.Contains(t, body, "requestState is not of this request")
+	require.Contains(t, body, "requestState belongs to another request")
 	line, headers = modern(3, "tools/call", "run", params+answer, `{"elicitation":{}}`)
 	_, body, _ = d.post(t, line, headers...)
 	require.Contains(t, body, `"answered":{"action":"accept"}`)

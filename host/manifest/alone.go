@@ -38,7 +38,7 @@ func Alone(file string, text []byte, opt Options) (tools []Tool, manifests []jso
 		return nil, nil, err
 	}
 	if len(tools) == 0 {
-		return nil, nil, dialect.Problems{{File: file, Text: "there is no manifest in it"}}
+		return nil, nil, dialect.Problems{{File: file, Text: "no manifest in this file"}}
 	}
 	return tools, manifests, nil
 }

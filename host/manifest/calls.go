@@ -37,7 +37,7 @@ func (r *reader) exec(c *run.Config) func(string, *dialect.Tree) {
 			r.text("runtime", &runtime),
 		})
 		if runtime != "" && runtime != "exec" {
-			r.problem(v.Get("runtime"), join(path, "runtime"), "is %s; programs are started anew for each call", dialect.Show(runtime))
+			r.problem(v.Get("runtime"), join(path, "runtime"), "is %s; programs are started for each call", dialect.Show(runtime))
 		}
 		for i, arg := range args {
 			args[i] = r.fill(join(path, "args"), v, arg)
@@ -63,7 +63,7 @@ func (r *reader) program(path string, v *dialect.Tree, command string) string {
 		found, err = filepath.Abs(found)
 	}
 	if err != nil {
-		r.problem(v, path, "%s is not found on PATH; give its path", dialect.Show(command))
+		r.problem(v, path, "%s not found on PATH; give its path", dialect.Show(command))
 	}
 	return found
 }

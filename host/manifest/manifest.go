@@ -229,7 +229,7 @@ func (s *Set) Sort() {
 	})
 	for i := 1; i < len(s.Tools); i++ {
 		if a, b := s.Tools[i-1], s.Tools[i]; a.Name == b.Name && a.Namespace == b.Namespace {
-			s.Problems = append(s.Problems, b.Problem("name", "is there twice, also in %s:%d; give one another name", a.File, a.Line))
+			s.Problems = append(s.Problems, b.Problem("name", "appears twice, also in %s:%d; rename one", a.File, a.Line))
 		}
 	}
 }

@@ -74,32 +74,32 @@ func TestWhatIsWrong(t *testing.T) {
 		{"kind: Tool\nspec: {}", "f.yaml:1: apiVersion: want promptkit.altairalabs.ai/v1"},
 		{"apiVersion: v1\nkind: Tool\nmetadata: {name: a}\nspec: {}", "f.yaml:1: tool a: apiVersion: want promptkit.altairalabs.ai/v1"},
 		{"apiVersion: promptkit.altairalabs.ai/v1\nkind: Prompt\nspec: {}", "f.yaml:2: kind: is Prompt; want Tool"},
-		{"apiVersion: promptkit.altairalabs.ai/v1\nkind: Tool\nmetadata: {name: a}", "f.yaml:1: tool a: spec: is missing, which says what the tool is"},
+		{"apiVersion: promptkit.altairalabs.ai/v1\nkind: Tool\nmetadata: {name: a}", "f.yaml:1: tool a: spec: is missing: it describes the tool"},
 		{"apiVersion: promptkit.altairalabs.ai/v1\nkind: Tool\nspec: {mock_result: 1}", "spec.name: want a name of 1 to 128 characters"},
-		{head + "  mock_result: 1\n  mock_results: 2", "f.yaml:6: tool a: spec.mock_results: not known; did you mean mock_result?"},
+		{head + "  mock_result: 1\n  mock_results: 2", "f.yaml:6: tool a: spec.mock_results: unknown; did you mean mock_result?"},
 		{head + "  mock_result: 1\n  mode: moc", "tool a: spec.mode: is moc; want one of mock, http, chain, mcp, exec, client; did you mean mock?"},
 		{head + "  description: x", "tool a: spec.mode: is missing; want one of"},
-		{head + "  mode: http", "tool a: spec.http: is missing, which says how the tool is carried out"},
+		{head + "  mode: http", "tool a: spec.http: is missing: it says how to execute the tool"},
 		{head + "  mode: a2a\n  a2a: {}", "tool a: spec.mode: is a2a; want one of"},
 		{head + "  mode: mock", "tool a: spec.mock_result: is missing; give it, or a mock_template"},
-		{head + "  mock_result: 1\n  mock_template: '1'", "tool a: spec.mock_template: there is a mock_result, too"},
+		{head + "  mock_result: 1\n  mock_template: '1'", "tool a: spec.mock_template: mock_result is also given"},
 		{head + "  mock_template: '{{.a'", "f.yaml:5: tool a: spec.mock_template: :1: unclosed action"},
 		{head + "  mock_template: '{{.b}}'\n  input_schema: {type: object, properties: {c: {}}, additionalProperties: false}", "tool a: spec.mock_template: uses the argument b, which input_schema does not have"},
 		{head + "  mock_template_file: gone.tmpl", "tool a: spec.mock_template_file: "},
 		{head + "  mock_result: 1\n  timeout_ms: soon", "f.yaml:6: tool a: spec.timeout_ms: want a whole number of milliseconds"},
 		{head + "  mock_result: 1\n  timeout_ms: -1", "spec.timeout_ms: want a whole number of milliseconds from 0"},
-		{head + "  mock_result: 1\n  input_schema: {type: 7}", "f.yaml:6: tool a: spec.input_schema: no JSON Schema: "},
-		{head + "  mock_result: 1\n  input_schema: {type: string}", "spec.input_schema: want the schema of an object, which arguments are"},
+		{head + "  mock_result: 1\n  input_schema: {type: 7}", "f.yaml:6: tool a: spec.input_schema: invalid JSON Schema: "},
+		{head + "  mock_result: 1\n  input_schema: {type: string}", "spec.input_schema: want the schema of an object, because arguments are an object"},
 		{head + "  mock_result: 1\n  input_schema: true", "spec.input_schema: want the schema of an object"},
-		{head + "  mock_result: 1\n  output_schema: {$ref: 'https://h/x'}", "spec.output_schema: no JSON Schema: "},
-		{head + "  mock_result: 1\n  output_schema: {type: string}", "f.yaml:5: tool a: spec.mock_result: is not what output_schema says: got number, want string"},
+		{head + "  mock_result: 1\n  output_schema: {$ref: 'https://h/x'}", "spec.output_schema: invalid JSON Schema: "},
+		{head + "  mock_result: 1\n  output_schema: {type: string}", "f.yaml:5: tool a: spec.mock_result: does not fit output_schema: got number, want string"},
 		{head + "  mock_result: 1\n  read_only: maybe", "spec.read_only: want true or false, not a text"},
 		{head + "  mock_result: 1\n  annotations: {readOnlyHint: 7}", "spec.annotations.readOnlyHint: want true or false, not a number"},
 		{head + "  mock_result: 1\n  mock_parts: [{type: video}]", "spec.mock_parts[0].type: is video; want text, image or audio"},
 		{head + "  mock_result: 1\n  mock_parts: [{type: image, media: {data: '!'}}]", "spec.mock_parts[0].media: want a file_path, or data in base64, and a mime_type"},
 		{head + "  http: {url: 'https://{h}/', method: GET}", "f.yaml:5: tool a: spec.http.url: has a parameter before the path"},
 		{head + "  http: {url: '${BASE}/x', method: GET}", "tool a: spec.http.url: variable BASE is not set"},
-		{head + "  http: {url: 'https://h/${', method: GET}", "tool a: spec.http.url: a ${ is not closed"},
+		{head + "  http: {url: 'https://h/${', method: GET}", "tool a: spec.http.url: unclosed ${"},
 		{head + "  http: {url: 'https://h/', headers_from_env: [NOPE]}", "tool a: spec.http.headers_from_env: variable NOPE is not set"},
 		{head + "  http: {url: 'https://h/', headers_from_env: ['=X']}", "spec.http.headers_from_env: want NAME or Header=NAME"},
 		{head + "  http: {url: 'https://h/', headers: [a]}", "spec.http.headers: want a map, not a list"},
@@ -110,11 +110,11 @@ func TestWhatIsWrong(t *testing.T) {
 		{head + "  exec: {args: [x]}", "spec.exec.command: is missing"},
 		{head + "  exec: {command: /bin/x, runtime: server}", "spec.exec.runtime: is server; programs are started anew for each call"},
 		{head + "  mcp: {server: s}", "tool a: spec.mcp.tool: is missing"},
-		{head + "  chain: {steps: [{tool: t, argz: {}}]}", "spec.chain.steps[0].argz: not known; did you mean args?"},
+		{head + "  chain: {steps: [{tool: t, argz: {}}]}", "spec.chain.steps[0].argz: unknown; did you mean args?"},
 		{head + "  chain: {steps: [{tool: t, on_error: retry}]}", "spec.chain.steps[0].on_error: is retry; want stop or continue"},
 		{head + "  chain: [{tool: t, args: {x: '${steps.b.result}'}}]", "spec.chain.steps[0].args: ${steps.b.result} names no step that comes before"},
 		{head + "  chain: 7", "tool a: spec.chain: want a map, not a number"},
-		{head + "  mock_result: 1\n---\n" + head + "  mock_result: 2", "f.yaml:7: tool a: name: is there twice, also in f.yaml:1"},
+		{head + "  mock_result: 1\n---\n" + head + "  mock_result: 2", "f.yaml:7: tool a: name: appears twice, also in f.yaml:1"},
 	} {
 		var s manifest.Set
 		s.Parse("f.yaml", []byte(c.text), options(nil))
@@ -128,7 +128,7 @@ func TestFieldsOfOthersAreLeftOut(t *testing.T) {
 	var s manifest.Set
 	s.Parse("f.yaml", []byte(head+"  mock_result: 1\n  quantum_mode: on"), options(nil))
 	require.Len(t, s.Tools, 1)
-	require.Equal(t, "f.yaml:6: tool a: spec.quantum_mode: not known; it is left out", s.Problems[0].String())
+	require.Equal(t, "f.yaml:6: tool a: spec.quantum_mode: unknown; ignored", s.Problems[0].String())
 	require.NoError(t, s.Problems.Err())
 
 	s = manifest.Set{}
@@ -155,9 +155,9 @@ func TestDeclared(t *testing.T) {
 
 	for text, want := range map[string]string{
 		"7":                             "tools: want a map of tools by name, or a list, not a number",
-		"a: 7":                          "tool a: want a map of what the tool is, not a number",
-		"a: {mock_result: 1, zzzzz: 1}": "tool a: zzzzz: not known; known are name, namespace",
-		"a: {kind: Tool, spec: {}}":     "a whole manifest stands in a list under tools:, or in a file",
+		"a: 7":                          "tool a: want a map that describes the tool, not a number",
+		"a: {mock_result: 1, zzzzz: 1}": "tool a: zzzzz: unknown; known are name, namespace",
+		"a: {kind: Tool, spec: {}}":     "a whole manifest belongs in a list under tools:, or in a file",
 		"- {file: gone.yaml}":           "gone.yaml: no such file or directory",
 		"- {mock_result: 1}":            "name: want a name of 1 to 128 characters",
 	} {
@@ -182,10 +182,10 @@ func TestAlone(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, tools[0].Placeless(), again[0].Placeless(), "what is kept is what was given")
 	for text, want := range map[string]string{
-		"":                                  "there is no manifest in it",
+		"":                                  "no manifest in this file",
 		"tools: {a: {mock_result: 1}}":      "want whole manifests",
-		head + "  mock_result_file: /etc/x": "names a file; a tool that is registered stands alone",
-		head + "  exec: {command: ./x}":     "names a file; a tool that is registered stands alone",
+		head + "  mock_result_file: /etc/x": "refers to a file, which a registered tool cannot",
+		head + "  exec: {command: ./x}":     "refers to a file, which a registered tool cannot",
 	} {
 		_, _, err := manifest.Alone("-", []byte(text), options(nil))
 		require.ErrorContains(t, err, want, text)

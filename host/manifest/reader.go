@@ -73,7 +73,7 @@ func (r *reader) members(path string, v *dialect.Tree, fields []field) {
 			continue
 		}
 		if before, twice := seen[fields[i].name]; twice {
-			r.problem(&dialect.Tree{Line: b.Line}, at, "says the same as %s; leave one of them out", before)
+			r.problem(&dialect.Tree{Line: b.Line}, at, "has the same meaning as %s; leave one out", before)
 			continue
 		}
 		seen[fields[i].name] = dialect.Show(b.Name)
@@ -98,10 +98,10 @@ func (r *reader) unknown(b dialect.Branch, path string, fields []field) {
 		if near == "" {
 			near = "; known are " + strings.Join(names, ", ")
 		}
-		r.problem(at, path, "not known%s", near)
+		r.problem(at, path, "unknown%s", near)
 		return
 	}
-	r.warn(at, path, "not known; it is left out")
+	r.warn(at, path, "unknown; ignored")
 }
 
 func join(path, name string) string {
@@ -158,7 +158,7 @@ func expand(text string, one func(string) (string, error)) (string, error) {
 			}
 		}
 		if end < 0 {
-			return "", errors.New("a ${ is not closed")
+			return "", errors.New("unclosed ${")
 		}
 		value, err := one(text[i : end+1])
 		if err != nil {
@@ -264,7 +264,7 @@ func (r *reader) contentsOf(path string, v *dialect.Tree, name string) (text []b
 // beside is a path relative to the tool's file.
 func (r *reader) beside(path string, v *dialect.Tree, name string) string {
 	if r.opt.alone {
-		r.problem(v, path, "names a file; a tool that is registered stands alone")
+		r.problem(v, path, "refers to a file, which a registered tool cannot")
 		return name
 	}
 	if filepath.IsAbs(name) {

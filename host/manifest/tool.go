@@ -41,7 +41,7 @@ func (s *Set) manifest(file string, tree *dialect.Tree, opt Options) {
 		return
 	}
 	if !tree.Get("spec").IsMap() {
-		r.problem(tree.Get("spec"), "spec", "is missing, which says what the tool is")
+		r.problem(tree.Get("spec"), "spec", "is missing: it describes the tool")
 		return
 	}
 	var ignored string
@@ -66,11 +66,11 @@ func (s *Set) tool(file, name string, line int, tree *dialect.Tree, strict bool,
 	}
 	r := s.reader(&t, strict, opt)
 	if !tree.IsMap() {
-		r.problem(tree, "", "want a map of what the tool is, not %s", tree.What())
+		r.problem(tree, "", "want a map that describes the tool, not %s", tree.What())
 		return
 	}
 	if tree.Get("kind") != nil || tree.Get("spec") != nil {
-		r.problem(tree, "", "a whole manifest stands in a list under tools:, or in a file")
+		r.problem(tree, "", "a whole manifest belongs in a list under tools:, or in a file")
 		return
 	}
 	r.spec("", tree)
@@ -153,7 +153,7 @@ func (r *reader) settle(path string, v *dialect.Tree, mode string, parts parts) 
 	}
 	if mode == Mock && t.Mock.Result != nil && t.Output != nil {
 		if err := validate.Check(t.Output, t.Mock.Result); err != nil {
-			r.problem(v, join(path, "mock_result"), "is not what output_schema says: %v", err)
+			r.problem(v, join(path, "mock_result"), "does not fit output_schema: %v", err)
 		}
 	}
 }
@@ -164,7 +164,7 @@ func (r *reader) part(path string, v *dialect.Tree, parts parts) error {
 	if server, own, ok := named(t.Name); ok && t.Mode == MCP && v.Get(MCP) == nil {
 		parts.mcp.Server, parts.mcp.Tool = server, own
 	} else if t.Mode != Mock && t.Mode != Client && v.Get(t.Mode) == nil {
-		r.problem(v, join(path, t.Mode), "is missing, which says how the tool is carried out")
+		r.problem(v, join(path, t.Mode), "is missing: it says how to execute the tool")
 		return nil
 	}
 	switch t.Mode {
@@ -266,11 +266,11 @@ func (r *reader) schema(name string, into *json.RawMessage, also ...string) fiel
 			raw = []byte(v.Text)
 		}
 		if err := validate.Usable(raw); err != nil {
-			r.problem(v, path, "no JSON Schema: %v", err)
+			r.problem(v, path, "invalid JSON Schema: %v", err)
 			return
 		}
 		if name == "input_schema" && !ofArguments(raw) {
-			r.problem(v, path, "want the schema of an object, which arguments are")
+			r.problem(v, path, "want the schema of an object, because arguments are an object")
 			return
 		}
 		*into = raw
@@ -310,7 +310,7 @@ func (r *reader) mockFields(c *mock.Config) []field {
 			}
 			trees, problem := dialect.ParseTrees(v.Text, text)
 			if problem != nil || len(trees) != 1 {
-				r.problem(v, path, "want one document of JSON or YAML in it")
+				r.problem(v, path, "want a single JSON or YAML document")
 				return
 			}
 			c.Result = trees[0].JSON()

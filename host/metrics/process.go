@@ -34,8 +34,8 @@ func Here() Process {
 func (p Process) Write(page *Page, since time.Time) {
 	page.One("go_goroutines", Gauge, "Number of goroutines that currently exist.", float64(p.Goroutines))
 	page.One("go_memstats_heap_alloc_bytes", Gauge, "Bytes of heap objects, live and not yet swept.", float64(p.Heap))
-	page.One("go_memstats_sys_bytes", Gauge, "Bytes that the Go runtime has from the system.", float64(p.Mapped))
-	page.One("process_start_time_seconds", Gauge, "When the host began, in seconds since 1970.", float64(since.UnixMilli())/1000)
+	page.One("go_memstats_sys_bytes", Gauge, "Bytes that the Go runtime obtained from the system.", float64(p.Mapped))
+	page.One("process_start_time_seconds", Gauge, "Start time of the host, in seconds since 1970.", float64(since.UnixMilli())/1000)
 	for _, f := range []struct {
 		name, kind, help string
 		value            float64
@@ -43,7 +43,7 @@ func (p Process) Write(page *Page, since time.Time) {
 		{"process_cpu_seconds_total", Counter, "Processor time, user and system.", p.CPU},
 		{"process_resident_memory_bytes", Gauge, "Resident memory.", float64(p.Resident)},
 		{"process_open_fds", Gauge, "Open descriptors.", float64(p.Open)},
-		{"process_max_fds", Gauge, "How many descriptors may be open.", float64(p.MaxOpen)},
+		{"process_max_fds", Gauge, "Maximum number of open file descriptors.", float64(p.MaxOpen)},
 	} {
 		if f.value != 0 {
 			page.One(f.name, f.kind, f.help, f.value)

@@ -109,7 +109,7 @@ func Check(above []Host, marks []string, serves bool) error {
 	for _, host := range above {
 		for _, mark := range marks {
 			if serves && mark != "" && slices.Contains(host.Files, mark) {
-				return &LoopError{fmt.Sprintf("mcp-host is started by itself: process %d uses the same configuration, whose server would start this host again and again; "+
+				return &LoopError{fmt.Sprintf("mcp-host starts itself: process %d uses the same configuration, so its server would start this host in an endless loop; "+
 					"remove that server, or give the inner host another configuration with --config", host.PID)}
 			}
 		}

@@ -49,14 +49,14 @@ const DefaultWindow = 200_000
 func (c Config) Validate() error {
 	switch {
 	case c.MaxTools != 0 && c.MaxTools < len(standIns()):
-		return fmt.Errorf("context: max_tools is %d; want at least %d, for the tools that stand in for others", c.MaxTools, len(standIns()))
+		return fmt.Errorf("context: max_tools is %d; want at least %d, for the tool search tools", c.MaxTools, len(standIns()))
 	case c.Window < 0:
-		return fmt.Errorf("context: window is %d, less than nothing", c.Window)
+		return fmt.Errorf("context: window must not be negative, got %d", c.Window)
 	case c.ToolsPercent < 0 || c.ToolsPercent > 100:
 		return fmt.Errorf("context: tools_percent is %d, not between 0 and 100", c.ToolsPercent)
 	}
 	if c.MaxTools == 0 && c.ToolsPercent == 0 && len(c.Pinned)+len(c.Priority)+c.Window > 0 {
-		return errors.New("context: without max_tools or tools_percent everything is listed, and what else is said has no effect")
+		return errors.New("context: without max_tools or tools_percent all tools are listed, and the other settings have no effect")
 	}
 	return nil
 }

@@ -173,13 +173,13 @@ func TestSearchDescribeAndCall(t *testing.T) {
 	o.List(t.Context(), call.Tools, false)
 	require.Equal(t, "git__create_branch: It create branchs.\n  arguments: n integer, create_branch_id? string\n"+
 		"git__deleteBranch: It deleteBranchs.\n  arguments: n integer, deleteBranch_id? string\n"+
-		"Call one with call_tool {\"name\":…,\"arguments\":{…}}; describe_tool has all of its definition.\n",
+		"Call one with call_tool {\"name\":…,\"arguments\":{…}}; describe_tool returns its whole definition.\n",
 		resolve(t, o, "search_tools", `{"query":"creating branches"}`))
 	require.Equal(t, 3, strings.Count(resolve(t, o, "search_tools", `{"server":"git"}`), "arguments:"))
-	require.Contains(t, resolve(t, o, "search_tools", `{"query":"tool","limit":2}`), "(28 more match; say more in query, or ask for a higher limit)")
+	require.Contains(t, resolve(t, o, "search_tools", `{"query":"tool","limit":2}`), "(28 more match; be more specific in query, or raise limit)")
 	require.Equal(t, 30, strings.Count(resolve(t, o, "search_tools", `{"query":"tool","limit":500}`), "arguments:"))
 	require.Equal(t, "no tool matches \"zebra\" among 33; try other words, or a server: a, git\n", resolve(t, o, "search_tools", `{"query":"zebra"}`))
-	require.Equal(t, "there is no server \"gut\"; there are: a, git\n", resolve(t, o, "search_tools", `{"query":"branch","server":"gut"}`))
+	require.Equal(t, "no server \"gut\"; available: a, git\n", resolve(t, o, "search_tools", `{"query":"branch","server":"gut"}`))
 	for _, tool := range c.View().Now().Tools() {
 		require.True(t, strings.HasPrefix(resolve(t, o, "search_tools", `{"query":"`+tool.Name+`"}`), tool.Name+": "), "who knows the name finds it first")
 		require.Equal(t, string(tool.Definition), resolve(t, o, "describe_tool", `{"name":"`+tool.Name+`"}`))
@@ -193,15 +193,15 @@ func TestSearchDescribeAndCall(t *testing.T) {
 		{"search_tools", `{"query":"x","server":[]}`, "INVALID_PARAMS search_tools: server must be a string"},
 		{"search_tools", `{"query":"x","limit":0}`, "INVALID_PARAMS search_tools: limit must be a whole number from 1 to 50"},
 		{"search_tools", `{"query":"x","limit":1.5}`, "INVALID_PARAMS search_tools: limit must be a whole number from 1 to 50"},
-		{"search_tools", `{"query":" "}`, "MISSING_PARAMETER search_tools: say in query what is to be done, or name a server"},
+		{"search_tools", `{"query":" "}`, "MISSING_PARAMETER search_tools: describe the task in query, or give a server"},
 		{"search_tools", `{"query":"a","query":"b"}`, `INVALID_PARAMS search_tools: arguments: member "query" appears more than once`},
 		{"search_tools", `[]`, "INVALID_PARAMS search_tools: arguments: not JSON at byte 0: expected {"},
 		{"describe_tool", `{}`, "MISSING_PARAMETER describe_tool: name is missing; search_tools finds names"},
-		{"describe_tool", `{"name":"create"}`, `TOOL_NOT_FOUND there is no tool "create"; the nearest are git__create_branch`},
-		{"describe_tool", `{"name":"zebra"}`, `TOOL_NOT_FOUND there is no tool "zebra"; search_tools finds the names of those there are`},
+		{"describe_tool", `{"name":"create"}`, `TOOL_NOT_FOUND no tool "create"; the closest are git__create_branch`},
+		{"describe_tool", `{"name":"zebra"}`, `TOOL_NOT_FOUND no tool "zebra"; search_tools finds tool names`},
 		{"call_tool", `{"name":"git__list_tags","name":"a__tool_000"}`, `INVALID_PARAMS call_tool: arguments: member "name" appears more than once`},
-		{"call_tool", `{"Name":"git__list_tags"}`, `INVALID_PARAMS call_tool takes name, arguments, and not Name; the tool's own arguments go into arguments`},
-		{"call_tool", `{"name":"git__list_tags","arguments":[]}`, `INVALID_PARAMS call_tool: arguments must be an object, as the definition of git__list_tags says, and not text`},
+		{"call_tool", `{"Name":"git__list_tags"}`, `INVALID_PARAMS call_tool takes name, arguments, not Name; the tool's own arguments go into arguments`},
+		{"call_tool", `{"name":"git__list_tags","arguments":[]}`, `INVALID_PARAMS call_tool: arguments must be an object that fits the definition of git__list_tags, not text`},
 		{"git__list_tags", `{}`, "TOOL_NOT_FOUND there is no tool git__list_tags"},
 	} {
 		result, tool, _, err := o.Resolve(t.Context(), bad.tool, json.RawMessage(bad.arguments))

@@ -26,14 +26,14 @@ const readsOnly = `{"readOnlyHint":true,"idempotentHint":true,"openWorldHint":fa
 
 func standIns() []standIn {
 	return []standIn{
-		{searchTools, "Find tools that are not listed here. Say in a few words what is to be done, or the name of a thing; returns names, first sentences and parameters of the best matches. Then call one with call_tool; describe_tool returns its whole definition first.",
-			`{"type":"object","properties":{"query":{"type":"string","description":"What is to be done, in a few words: create issue"},"server":{"type":"string","description":"Only tools of this server; without a query, all of them"},"limit":{"type":"integer","minimum":1,"maximum":50,"description":"How many at most (default 10)"}}}`,
+		{searchTools, "Searches tools that are not listed here. Describe the task in a few words, or name an object. Returns names, first sentences and parameters of the best matches. Call one with call_tool; describe_tool returns its whole definition.",
+			`{"type":"object","properties":{"query":{"type":"string","description":"the task in a few words, e.g. create issue"},"server":{"type":"string","description":"only tools of this server (all of them without query)"},"limit":{"type":"integer","minimum":1,"maximum":50,"description":"maximum number (default 10)"}}}`,
 			readsOnly},
-		{describeTool, "Return the whole definition of a tool that search_tools has found, with the schema of its arguments.",
-			`{"type":"object","properties":{"name":{"type":"string","description":"Name as search_tools returns it"}},"required":["name"]}`,
+		{describeTool, "Returns the whole definition of a tool found by search_tools, with the schema of its arguments.",
+			`{"type":"object","properties":{"name":{"type":"string","description":"name returned by search_tools"}},"required":["name"]}`,
 			readsOnly},
-		{callTool, "Call a tool that is not listed here, with the arguments that its definition says. The result is the tool's.",
-			`{"type":"object","properties":{"name":{"type":"string","description":"Name as search_tools returns it"},"arguments":{"type":"object","description":"Arguments of that tool"}},"required":["name"]}`,
+		{callTool, "Calls a tool that is not listed here, with arguments that fit its definition. Returns the tool's result.",
+			`{"type":"object","properties":{"name":{"type":"string","description":"name returned by search_tools"},"arguments":{"type":"object","description":"arguments of that tool"}},"required":["name"]}`,
 			`{}`},
 	}
 }
@@ -62,7 +62,7 @@ func standInDefinitions(tools []*call.Tool) []json.RawMessage {
 	for _, s := range standIns() {
 		text := s.description
 		if s.name == searchTools {
-			text += " There are tools of: " + strings.Join(servers, ", ") + "."
+			text += " Servers: " + strings.Join(servers, ", ") + "."
 		}
 		d := jsonrpc.AppendString([]byte(`{"name":"`+s.name+`","description":`), text)
 		d = append(append(append(d, `,"inputSchema":`...), s.schema...), `,"annotations":`...)
@@ -111,7 +111,7 @@ func members(tool string, arguments json.RawMessage, known ...string) (map[strin
 			if tool == callTool {
 				hint = "; the tool's own arguments go into arguments"
 			}
-			return nil, toolerr.New(toolerr.InvalidParams, "%s takes %s, and not %s%s", tool, strings.Join(known, ", "), m.Name, hint)
+			return nil, toolerr.New(toolerr.InvalidParams, "%s takes %s, not %s%s", tool, strings.Join(known, ", "), m.Name, hint)
 		}
 		if string(m.Value) != "null" {
 			read[m.Name] = m.Value
@@ -155,7 +155,7 @@ func (o *Offer) search(ctx context.Context, arguments json.RawMessage) (json.Raw
 	}
 	limit = min(limit, maxHits)
 	if strings.TrimSpace(query) == "" && server == "" {
-		return nil, toolerr.New(toolerr.MissingParameter, "search_tools: say in query what is to be done, or name a server")
+		return nil, toolerr.New(toolerr.MissingParameter, "search_tools: describe the task in query, or give a server")
 	}
 	s := o.shelf(o.view.Snapshot(ctx))
 	hits := s.matching(query, server)
@@ -188,7 +188,7 @@ func (s *shelf) report(found []*call.Tool, limit int, query, server string) stri
 			}
 		}
 		if server != "" && !slices.Contains(servers, server) {
-			return fmt.Sprintf("there is no server %q; there are: %s\n", server, strings.Join(servers, ", "))
+			return fmt.Sprintf("no server %q; available: %s\n", server, strings.Join(servers, ", "))
 		}
 		return fmt.Sprintf("no tool matches %q among %d; try other words, or a server: %s\n", query, len(s.tools), strings.Join(servers, ", "))
 	}
@@ -198,9 +198,9 @@ func (s *shelf) report(found []*call.Tool, limit int, query, server string) stri
 		fmt.Fprintf(&b, "%s: %s\n  arguments: %s\n", t.Name, d.summary(), d.signature())
 	}
 	if more := len(found) - limit; more > 0 {
-		fmt.Fprintf(&b, "(%d more match; say more in query, or ask for a higher limit)\n", more)
+		fmt.Fprintf(&b, "(%d more match; be more specific in query, or raise limit)\n", more)
 	}
-	b.WriteString("Call one with call_tool {\"name\":…,\"arguments\":{…}}; describe_tool has all of its definition.\n")
+	b.WriteString("Call one with call_tool {\"name\":…,\"arguments\":{…}}; describe_tool returns its whole definition.\n")
 	return b.String()
 }
 
@@ -232,7 +232,7 @@ func (o *Offer) target(ctx context.Context, arguments json.RawMessage) (*call.To
 		args = json.RawMessage(`{}`)
 	}
 	if args[0] != '{' {
-		return nil, nil, toolerr.New(toolerr.InvalidParams, "call_tool: arguments must be an object, as the definition of %s says, and not text", tool.Name)
+		return nil, nil, toolerr.New(toolerr.InvalidParams, "call_tool: arguments must be an object that fits the definition of %s, not text", tool.Name)
 	}
 	return tool, args, nil
 }
@@ -255,11 +255,11 @@ func (o *Offer) named(ctx context.Context, by string, raw json.RawMessage) (*cal
 			break
 		}
 	}
-	hint := "search_tools finds the names of those there are"
+	hint := "search_tools finds tool names"
 	if len(like) > 0 {
-		hint = "the nearest are " + strings.Join(like, ", ")
+		hint = "the closest are " + strings.Join(like, ", ")
 	}
-	return nil, toolerr.New(toolerr.ToolNotFound, "there is no tool %q; %s", name, hint)
+	return nil, toolerr.New(toolerr.ToolNotFound, "no tool %q; %s", name, hint)
 }
 
 func textResult(text string) json.RawMessage {

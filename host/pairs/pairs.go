@@ -79,7 +79,7 @@ func Words(line string) ([]string, error) {
 		}
 	}
 	if open != 0 {
-		return nil, fmt.Errorf("a quote (%c) is not closed", open)
+		return nil, fmt.Errorf("unclosed quote (%c)", open)
 	}
 	if begun {
 		words = append(words, word.String())

@@ -19,7 +19,7 @@ func Ended(ctx context.Context) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, context.DeadlineExceeded):
-		return toolerr.New(toolerr.Timeout, "the model did not answer in the time that there was: %w", err)
+		return toolerr.New(toolerr.Timeout, "the model did not answer in time: %w", err)
 	default:
 		return toolerr.New(toolerr.Cancelled, "asking the model was cancelled: %w", err)
 	}

@@ -257,7 +257,7 @@ func (f *File) take(n int, line []byte) error {
 	if n == 1 {
 		err := json.Unmarshal(line, &f.Header)
 		if err != nil || f.Format != 1 {
-			return errors.New(`it is no recorded session: {"toolroom_session":1,…} should be there`)
+			return errors.New(`not a recorded session: want {"toolroom_session":1,…}`)
 		}
 		return nil
 	}

@@ -118,7 +118,7 @@ func TestAHostThatIsGone(t *testing.T) {
 	m.Crash("a")
 	outcome, err := record.Replay(t.Context(), read(t, text), patience, m.Serve)
 	require.ErrorIs(t, err, mcpkittest.ErrCrashed)
-	require.Equal(t, "no answer came\n", outcome.Differences[0].Diff)
+	require.Equal(t, "no answer\n", outcome.Differences[0].Diff)
 }
 
 // asking is a host that asks the client before it answers, under an id that is
@@ -163,15 +163,15 @@ func TestQuestionsAreAnsweredAsTheyWere(t *testing.T) {
 	outcome, err = record.Replay(t.Context(), f, 300*time.Millisecond, mock().Serve)
 	require.NoError(t, err)
 	require.Len(t, outcome.Differences, 2)
-	require.Equal(t, "the host did not ask this\n", outcome.Differences[0].Diff)
+	require.Equal(t, "the host did not send this request\n", outcome.Differences[0].Diff)
 }
 
 func TestWhatIsNoSession(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                               "it is empty",
-		"{}":                             "line 1: it is no recorded session",
-		"hello":                          "line 1: it is no recorded session",
-		`{"toolroom_session":2}`:         "line 1: it is no recorded session",
+		"{}":                             "line 1: not a recorded session",
+		"hello":                          "line 1: not a recorded session",
+		`{"toolroom_session":2}`:         "line 1: not a recorded session",
 		"{\"toolroom_session\":1}\n{":    "line 2: unexpected end",
 		"{\"toolroom_session\":1}\n\n{}": `line 3: "from" is ""`,
 		`{"toolroom_session":1,"normalize":{"patterns":["("]}}`: "line 1: normalize: error parsing regexp",

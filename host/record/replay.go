@@ -123,7 +123,7 @@ func (p *player) play(ctx context.Context, patience time.Duration) (Outcome, err
 		case bad != nil || m.Kind == jsonrpc.Notification:
 		case m.Kind == jsonrpc.Request:
 			if !p.question(ctx, m, patience) {
-				outcome.Differences = append(outcome.Differences, Difference{line, m.Method, "the host did not ask this\n"})
+				outcome.Differences = append(outcome.Differences, Difference{line, m.Method, "the host did not send this request\n"})
 			}
 		default:
 			outcome.Answers++
@@ -157,7 +157,7 @@ func (p *player) say(e Entry, m jsonrpc.Message, whole bool) error {
 		case jsonrpc.Response:
 			now, ok := p.ids[id]
 			if !ok {
-				return nil // to what the host did not ask this time
+				return nil // to what the host did not send this request time
 			}
 			var err error
 			if text, err = jsonrpc.SetMember(text, "id", json.RawMessage(now)); err != nil {
@@ -234,7 +234,7 @@ func (p *player) compare(ctx context.Context, e Entry, m jsonrpc.Message, patien
 		if err := ctx.Err(); err != nil {
 			return "", err
 		}
-		return "no answer came\n", nil
+		return "no answer\n", nil
 	}
 	raw := jsonrpc.AppendResult(nil, got.ID, got.Result)
 	if got.Error != nil {

@@ -183,7 +183,7 @@ func (b *Book) Chain(ctx context.Context, id string) ([]convert.Message, int64, 
 		return nil, 0, err
 	}
 	if most := cmp.Or(b.Size, 64<<20); last.Chain >= most {
-		return nil, 0, toolerr.New(toolerr.LimitReached, "the conversation of %s has %d bytes, of %d; begin another one, or go on with an earlier response", id, last.Chain, most)
+		return nil, 0, toolerr.New(toolerr.LimitReached, "the conversation of %s has %d bytes, more than %d; start a new one, or continue from an earlier response", id, last.Chain, most)
 	}
 	var turns [][]convert.Message
 	for at := id; at != ""; {

@@ -32,7 +32,7 @@ func Mended(messages []convert.Message) []convert.Message {
 			}
 			answers = append(answers, convert.Part{Type: convert.Result, ToolResult: &convert.ToolResult{
 				ID: id, Name: p.ToolCall.Name, IsError: true,
-				Content: []convert.Part{{Type: convert.Text, Text: "nobody gave a result of this call"}},
+				Content: []convert.Part{{Type: convert.Text, Text: "this call has no result"}},
 			}})
 		}
 		if len(answers) > 0 {

@@ -45,7 +45,7 @@ func (b *Book) AppendPart(ctx context.Context, id, part string, messages ...conv
 		return nil, err
 	}
 	if most := cmp.Or(b.Size, 64<<20); k.Bytes+int64(len(content)) > most {
-		return nil, toolerr.New(toolerr.LimitReached, "the session %s would have %d bytes, of %d; begin another, or fork it from an earlier message", id, k.Bytes+int64(len(content)), most)
+		return nil, toolerr.New(toolerr.LimitReached, "the session %s would have %d bytes, more than %d; start a new one, or fork it from an earlier message", id, k.Bytes+int64(len(content)), most)
 	}
 	t := turn{Count: len(messages), Bytes: int64(len(content)), Messages: messages, Part: part}
 	if len(content) > inRecord {

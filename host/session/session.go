@@ -145,7 +145,7 @@ func (b *Book) write(ctx context.Context, k *kept, was store.Version) error {
 }
 
 func (b *Book) read(ctx context.Context, id string) (*kept, store.Version, error) {
-	missing := toolerr.New(toolerr.NotFound, "there is no session %.80q; it may have been deleted, or forgotten after %v without use", id, b.age())
+	missing := toolerr.New(toolerr.NotFound, "no session %.80q; it may have been deleted, or removed after %v without use", id, b.age())
 	if id == "" || len(id) > 64 || strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r == '*' || r == '/' || r > '~' }) {
 		return nil, 0, missing
 	}
@@ -241,7 +241,7 @@ func (b *Book) Find(ctx context.Context, text string) (*Session, error) {
 	case 1:
 		return &found[0], nil
 	}
-	return nil, toolerr.New(toolerr.NotUnique, "%d sessions are called %.80q, or begin so: %s and %s …; give the id", len(found), text, found[0].ID, found[1].ID)
+	return nil, toolerr.New(toolerr.NotUnique, "%d sessions match %.80q: %s and %s …; give the id", len(found), text, found[0].ID, found[1].ID)
 }
 
 // Rename gives a session another name.

@@ -334,7 +334,7 @@ func TestAPartIsTakenBack(t *testing.T) {
 		require.NoError(t, err)
 		last, err := b.Get(t.Context(), s.ID)
 		require.NoError(t, err)
-		require.Equal(t, before.Messages+2, last.Messages, "what is not there is not taken back: %q", part)
+		require.Equal(t, before.Messages+2, last.Messages, "what is not there is not undone: %q", part)
 		require.Greater(t, last.Bytes, after.Bytes)
 	}
 	fork, err := b.Fork(t.Context(), s.ID, "", 0)

@@ -16,7 +16,7 @@ import (
 // must be open to its owner alone.
 func makeDir(state string) (string, error) {
 	if state == "" {
-		return "", errors.New("private socket: nothing says where state is kept; use --state DIR")
+		return "", errors.New("private socket: no state directory; use --state DIR")
 	}
 	dir := hostsDir(state)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -35,7 +35,7 @@ func checkDir(dir string) error {
 	case runtime.GOOS == "windows":
 		return nil
 	case info.Mode().Perm()&0o077 != 0:
-		return fmt.Errorf("private socket: %s is open to others (mode %v); chmod 700 it", dir, info.Mode().Perm())
+		return fmt.Errorf("private socket: %s is accessible to other users (mode %v); chmod 700 it", dir, info.Mode().Perm())
 	case !owned(info):
 		return fmt.Errorf("private socket: %s belongs to another user", dir)
 	}
@@ -80,7 +80,7 @@ func reach(name string, do func(short string) error) error {
 		return do(name)
 	}
 	if runtime.GOOS != "linux" {
-		return fmt.Errorf("%s has %d bytes, more than the %d that a socket's path may have; use a shorter --state", name, len(name), maxPath)
+		return fmt.Errorf("socket path %s has %d bytes, more than the limit of %d; use a shorter --state", name, len(name), maxPath)
 	}
 	dir, err := os.Open(filepath.Dir(name))
 	if err != nil {

@@ -245,7 +245,7 @@ func (s *Server) serve(conn net.Conn) {
 func (s *Server) answer(m jsonrpc.Message) []byte {
 	method, ok := s.cfg.Control[m.Method]
 	if !ok {
-		return jsonrpc.AppendError(nil, m.ID, jsonrpc.CodeMethodNotFound, fmt.Sprintf("there is no %q here; MCP is spoken after %s", m.Method, Enter))
+		return jsonrpc.AppendError(nil, m.ID, jsonrpc.CodeMethodNotFound, fmt.Sprintf("unknown command %q; MCP starts after %s", m.Method, Enter))
 	}
 	result, err := method(s.life, m.Params)
 	var raw json.RawMessage
@@ -268,7 +268,7 @@ func (s *Server) enter(conn net.Conn, in *bufio.Reader, m jsonrpc.Message) {
 	}
 	as, over, leave, ok := s.tokens.use(p.Token)
 	if !ok {
-		write(conn, refusal(m.ID, toolerr.New(toolerr.AuthFailed, "the token is that of no call under way"))) //nolint:errcheck // it ends here
+		write(conn, refusal(m.ID, toolerr.New(toolerr.AuthFailed, "the token belongs to no running call"))) //nolint:errcheck // it ends here
 		return
 	}
 	defer leave()

@@ -86,7 +86,7 @@ func TestAHostIsFoundAndAnswers(t *testing.T) {
 	require.EqualError(t, err, "there is no <such> thing")
 	require.Equal(t, toolerr.NotFound, toolerr.CodeOf(err))
 	for _, method := range []string{"tools/list", "initialize", "toolroom/none"} {
-		require.ErrorContains(t, hosts[0].Ask(t.Context(), method, nil, &got), "MCP is spoken after toolroom/enter")
+		require.ErrorContains(t, hosts[0].Ask(t.Context(), method, nil, &got), "MCP starts after toolroom/enter")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, cancel)
@@ -150,9 +150,9 @@ func TestADirectoryThatOthersCanEnterIsRefused(t *testing.T) {
 	require.NoError(t, os.Mkdir(dir, 0o700))
 	require.NoError(t, os.Chmod(dir, 0o755))
 	_, err := socket.Listen(config(state), &socket.Tokens{})
-	require.ErrorContains(t, err, "is open to others (mode -rwxr-xr-x); chmod 700 it")
+	require.ErrorContains(t, err, "is accessible to other users (mode -rwxr-xr-x); chmod 700 it")
 	_, err = socket.Find(t.Context(), state)
-	require.ErrorContains(t, err, "is open to others")
+	require.ErrorContains(t, err, "is accessible to other users")
 
 	require.NoError(t, os.Remove(dir))
 	require.NoError(t, os.Symlink(t.TempDir(), dir))

@@ -78,9 +78,9 @@ func (t *Tokens) add(l *Loan) error {
 	whose := l.lease.as.Counted()
 	switch {
 	case t.lent[whose] >= maxLoansOfOne:
-		return toolerr.New(toolerr.LimitReached, "%d agents of this caller are at work, of at most %d: wait for some of them", t.lent[whose], maxLoansOfOne)
+		return toolerr.New(toolerr.LimitReached, "%d agents of this caller are running, the maximum is %d: wait for some of them", t.lent[whose], maxLoansOfOne)
 	case len(t.leases) >= maxLoans:
-		return toolerr.New(toolerr.LimitReached, "%d agents are at work for all callers, of at most %d: try again later", len(t.leases), maxLoans)
+		return toolerr.New(toolerr.LimitReached, "%d agents are running for all callers, the maximum is %d: try again later", len(t.leases), maxLoans)
 	}
 	if t.leases == nil {
 		t.leases, t.lent = map[[sha256.Size]byte]*lease{}, map[string]int{}

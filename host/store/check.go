@@ -33,7 +33,7 @@ func (c checkedKeys) Put(ctx context.Context, key string, value []byte, was Vers
 		return 0, err
 	}
 	if len(value) > MaxValue {
-		return 0, toolerr.New(toolerr.TooLarge, "the value of %s has %d bytes, of %d; keep it as a blob", key, len(value), MaxValue)
+		return 0, toolerr.New(toolerr.TooLarge, "the value of %s has %d bytes, more than %d; store it as a blob", key, len(value), MaxValue)
 	}
 	return c.next.Put(ctx, key, value, was, expires)
 }
@@ -71,9 +71,9 @@ func (c checkedLog) Append(ctx context.Context, log string, records ...[]byte) (
 	case len(records) == 0:
 		return 0, toolerr.New(toolerr.InvalidInput, "nothing to append to %s", log)
 	case len(records) > MaxRecords:
-		return 0, toolerr.New(toolerr.TooLarge, "%d records for %s at once, of %d; append them in parts", len(records), log, MaxRecords)
+		return 0, toolerr.New(toolerr.TooLarge, "%d records for %s at once, more than %d; append them in parts", len(records), log, MaxRecords)
 	case bytes > MaxBatch:
-		return 0, toolerr.New(toolerr.TooLarge, "%d bytes for %s at once, of %d; append them in parts, or keep them as a blob", bytes, log, MaxBatch)
+		return 0, toolerr.New(toolerr.TooLarge, "%d bytes for %s at once, more than %d; append them in parts, or store them as a blob", bytes, log, MaxBatch)
 	}
 	return c.next.Append(ctx, log, records...)
 }
@@ -157,9 +157,9 @@ func checkName(what, name string) error {
 	case name == "":
 		return toolerr.New(toolerr.InvalidInput, "a %s without a name", what)
 	case len(name) > MaxName:
-		return toolerr.New(toolerr.InvalidInput, "the %s %.32q… has %d bytes, of %d; use a hash of it", what, name, len(name), MaxName)
+		return toolerr.New(toolerr.InvalidInput, "the %s %.32q… has %d bytes, more than %d; use a hash of it", what, name, len(name), MaxName)
 	case !utf8.ValidString(name) || strings.ContainsFunc(name, bad):
-		return toolerr.New(toolerr.InvalidInput, "the %s %q has characters that no name may have: *, control characters, broken UTF-8", what, name)
+		return toolerr.New(toolerr.InvalidInput, "the %s %q has characters that are not allowed: *, control characters, broken UTF-8", what, name)
 	}
 	return nil
 }
@@ -183,12 +183,12 @@ func NotFound(name string) error {
 
 // Conflict is the error for a key whose version is another one.
 func Conflict(key string) error {
-	return toolerr.New(toolerr.Conflict, "%s was changed by somebody else meanwhile; read it again", key)
+	return toolerr.New(toolerr.Conflict, "%s was changed by another program; read it again", key)
 }
 
 // Exists is the error for a blob that was written before.
 func Exists(id string) error {
-	return toolerr.New(toolerr.Exists, "blob %s is there already; blobs are written once", id)
+	return toolerr.New(toolerr.Exists, "blob %s already exists; blobs are written once", id)
 }
 
 // Capped returns r cut off with TOO_LARGE after more than the bytes one blob
@@ -203,14 +203,14 @@ type capped struct {
 func (c *capped) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
 	if c.left -= int64(n); c.left < 0 {
-		return 0, toolerr.New(toolerr.TooLarge, "a blob has more than the %d bytes it may have", c.max)
+		return 0, toolerr.New(toolerr.TooLarge, "a blob exceeds the limit of %d bytes", c.max)
 	}
 	return n, err
 }
 
 // Full is the error for a blob that all blobs together have no room for.
 func (q Quota) Full() error {
-	return toolerr.New(toolerr.LimitReached, "all blobs together would have more than the %d bytes they may have; delete some", q.Total)
+	return toolerr.New(toolerr.LimitReached, "all blobs together would exceed the limit of %d bytes; delete some", q.Total)
 }
 
 // From returns a function that is told the bytes and the time, in Unix

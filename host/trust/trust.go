@@ -139,11 +139,11 @@ func (f File) Changed(now string) error {
 	what := "has changed since it was trusted"
 	switch {
 	case now == Absent:
-		what = "is gone since it was trusted"
+		what = "was removed since it was trusted"
 	case f.State == "" || f.State == Absent:
-		what = "is new since the configuration was trusted"
+		what = "was added since the configuration was trusted"
 	}
-	return toolerr.New(toolerr.ServerOffline, "%s %s, so it is not used; look at it, then run mcp-host config trust %s", f.Path, what, f.By)
+	return toolerr.New(toolerr.ServerOffline, "%s %s, so it is not used; inspect it, then run mcp-host config trust %s", f.Path, what, f.By)
 }
 
 // Program returns the path that starts the program, which is the file itself

@@ -72,10 +72,10 @@ func TestChangesAreTold(t *testing.T) {
 	held.Close()
 	put(t, path, "#!/bin/sh\nevil\n")
 	_, err = trust.Hold([]trust.File{file})
-	require.ErrorContains(t, err, path+" has changed since it was trusted, so it is not used; look at it, then run mcp-host config trust /p/toolroom.yaml")
+	require.ErrorContains(t, err, path+" has changed since it was trusted, so it is not used; inspect it, then run mcp-host config trust /p/toolroom.yaml")
 	require.NoError(t, os.Remove(path))
 	_, err = trust.Hold([]trust.File{file})
-	require.ErrorContains(t, err, "is gone")
+	require.ErrorContains(t, err, "was removed")
 	absent := trust.File{Path: path, State: trust.Absent, By: "c"}
 	held, err = trust.Hold([]trust.File{absent})
 	require.NoError(t, err)
@@ -83,7 +83,7 @@ func TestChangesAreTold(t *testing.T) {
 	put(t, path, "x")
 	require.Error(t, held.Again())
 	_, err = trust.Hold([]trust.File{absent})
-	require.ErrorContains(t, err, "is new")
+	require.ErrorContains(t, err, "was added")
 }
 
 // A program that is replaced between check and start is not what runs.

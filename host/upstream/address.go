@@ -50,9 +50,9 @@ func (g addressGuard) check(_, address string, _ syscall.RawConn) error {
 	case class.Reach == netguard.Public, class.Reach != netguard.Never && g.private:
 		return nil
 	case class.Reach == netguard.Never:
-		return fmt.Errorf("%s leads to %s, %s; name the address itself if that is meant", g.host, ip, class.What)
+		return fmt.Errorf("%s resolves to %s, %s; give the address itself if that is intended", g.host, ip, class.What)
 	}
-	return fmt.Errorf("%s leads to %s, which is not a public address but %s; name the address itself, or set allow_private for this server", g.host, ip, class.What)
+	return fmt.Errorf("%s resolves to %s, which is not a public address but %s; give the address itself, or set allow_private for this server", g.host, ip, class.What)
 }
 
 // namesPrivate reports whether a host's name is one of this machine or of a

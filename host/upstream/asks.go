@@ -177,7 +177,7 @@ func quotedName(name string) string { return strconv.QuoteToASCII(name) }
 func hostOf(address string) (string, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" {
-		return "", toolerr.New(toolerr.ProtocolError, "the server asks for the visit of a page without an http or https address")
+		return "", toolerr.New(toolerr.ProtocolError, "the server asks to open a page without an http or https address")
 	}
 	host := strconv.QuoteToASCII(u.Host)
 	if u.Scheme == "http" {

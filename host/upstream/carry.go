@@ -161,9 +161,9 @@ func (c *conn) answerOne(ctx context.Context, r request, q jsonrpc.Member) (json
 	case isRoots && (stands || own != nil && r.ask == nil):
 		return own, nil
 	case !isQuestion(question.Method):
-		return nil, toolerr.New(toolerr.ProtocolError, "the server asks for %q, which is not known", question.Method)
+		return nil, toolerr.New(toolerr.ProtocolError, "the server asks for %q, which is unknown", question.Method)
 	case r.ask == nil:
-		return nil, toolerr.New(toolerr.ProtocolError, "the server asks for %s, and this caller has nobody to answer", question.Method)
+		return nil, toolerr.New(toolerr.ProtocolError, "the server asks for %s, and this caller cannot answer", question.Method)
 	}
 	params, err := c.named(question.Method, question.Params)
 	if err != nil {

@@ -136,7 +136,7 @@ func TestWhoCannotBeAskedIsNot(t *testing.T) {
 	var refused *call.MCPError
 	require.True(t, errors.As(err, &refused), "%v", err)
 	_, err = modern.Handle(t.Context(), askingCall("test_sampling", nil))
-	require.ErrorContains(t, err, "nobody to answer")
+	require.ErrorContains(t, err, "cannot answer")
 }
 
 // With calls of two clients under way a legacy server's question could be

@@ -51,7 +51,7 @@ func Cause(text string) string {
 // told, quoted; "": there was none.
 func (c *conn) strayText() string {
 	if line := c.stray.Load(); line != nil {
-		return `; on its standard output, where only messages belong: "` + *line + `"`
+		return `; on its standard output, where only messages are allowed: "` + *line + `"`
 	}
 	return ""
 }

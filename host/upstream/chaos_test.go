@@ -308,9 +308,9 @@ func TestAStrayLineIsTold(t *testing.T) {
 		t.Skip("there is no shell")
 	}
 	for script, want := range map[string]string{
-		"echo; echo Listening on port 3000 with $KEY; echo more; cat >/dev/null": `did not answer the handshake within 10s; on its standard output, where only messages belong: "Listening on port 3000 with ***"`,
-		"echo usage: x; exit 0":                    `the server exited (exit status 0); on its standard output, where only messages belong: "usage: x"`,
-		"echo usage: x; echo Error: y >&2; exit 4": `the server ended (exit status 4); on its standard error: Error: y; on its standard output, where only messages belong: "usage: x"`,
+		"echo; echo Listening on port 3000 with $KEY; echo more; cat >/dev/null": `did not answer the handshake within 10s; on its standard output, where only messages are allowed: "Listening on port 3000 with ***"`,
+		"echo usage: x; exit 0":                    `the server exited (exit status 0); on its standard output, where only messages are allowed: "usage: x"`,
+		"echo usage: x; echo Error: y >&2; exit 4": `the server ended (exit status 4); on its standard error: Error: y; on its standard output, where only messages are allowed: "usage: x"`,
 	} {
 		timeout := time.Minute
 		if strings.Contains(want, "within 10s") { // in which the shell has begun, also on a busy machine

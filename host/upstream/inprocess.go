@@ -91,7 +91,7 @@ func (p *inProcess) run(c *conn) error {
 			return toolerr.New(toolerr.ServerOffline, "the server ended: %w", p.err)
 		}
 	default:
-		return toolerr.New(toolerr.ServerOffline, "the server did not end when it was told to")
+		return toolerr.New(toolerr.ServerOffline, "the server did not end when asked to")
 	}
 	return toolerr.New(toolerr.ServerOffline, "the server ended")
 }

@@ -65,7 +65,7 @@ func answerTo(line []byte, err error) json.RawMessage {
 // answer nobody waits for.
 func (c *conn) tooLong(err error) {
 	failed := answer{err: toolerr.New(toolerr.TooLarge,
-		"the server sent a message of more than %d bytes, which was dropped; ask for less at a time", c.cfg.MaxLine)}
+		"the server sent a message of more than %d bytes, which was dropped; ask for less at once", c.cfg.MaxLine)}
 	var long *jsonrpc.TooLongError
 	if errors.As(err, &long) {
 		known := knownForms()

@@ -49,7 +49,7 @@ func (c *conn) question(m jsonrpc.Message) {
 		if fault != "" {
 			code = jsonrpc.CodeInvalidRequest
 		} else {
-			fault = "there is no client that could answer " + m.Method
+			fault = "no client can answer " + m.Method
 		}
 		c.reply(jsonrpc.AppendError(nil, m.ID, code, fault))
 		return
@@ -113,7 +113,7 @@ func (c *conn) caller(takes func(*request) bool) (p *pending, fault string) {
 				continue
 			}
 			if p != nil && p.from.caller.ID != candidate.from.caller.ID {
-				return nil, "requests of several clients are under way, so it cannot be told whose this is"
+				return nil, "requests of several clients are running, so this one cannot be assigned"
 			}
 			if id >= newest {
 				newest, p = id, candidate

@@ -55,7 +55,7 @@ func TestARefusalWithoutEndIsOne(t *testing.T) {
 			w.Header().Set("Location", "http://elsewhere.example/")
 			w.WriteHeader(http.StatusTemporaryRedirect)
 			trickle(w, r, "x", 50*time.Millisecond)
-		}, toolerr.ServerOffline, "it leads to http://elsewhere.example"},
+		}, toolerr.ServerOffline, "it redirects to http://elsewhere.example"},
 		"part of a secret": {func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(http.StatusInternalServerError)
 			io.WriteString(w, "you sent sesame-op") //nolint:errcheck // a test's

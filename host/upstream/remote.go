@@ -90,9 +90,9 @@ func sameOrigin(req *http.Request, via []*http.Request) error {
 	case len(via) > 3:
 		return fmt.Errorf("%w: more than 3 in a row", errRedirect)
 	case req.URL.Scheme != first.URL.Scheme || req.URL.Host != first.URL.Host:
-		return fmt.Errorf("%w: it leads to %s://%s; configure that address if you trust it", errRedirect, req.URL.Scheme, req.URL.Host)
+		return fmt.Errorf("%w: it redirects to %s://%s; configure that address if you trust it", errRedirect, req.URL.Scheme, req.URL.Host)
 	case req.Method != first.Method:
-		return fmt.Errorf("%w: it turns %s into %s; configure the address it leads to, %s", errRedirect, first.Method, req.Method, secret.URL(req.URL.String()))
+		return fmt.Errorf("%w: it turns %s into %s; configure the target address, %s", errRedirect, first.Method, req.Method, secret.URL(req.URL.String()))
 	}
 	return nil
 }

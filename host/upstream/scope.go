@@ -98,7 +98,7 @@ func (s *Server) enter(caller string) (*visit, error) {
 	v := s.visits.by[caller]
 	if v == nil {
 		if len(s.visits.by) >= maxVisits && !s.evict() {
-			return nil, toolerr.New(toolerr.LimitReached, "server %s runs for %d callers, which is the most; try again later", s.cfg.Name, maxVisits)
+			return nil, toolerr.New(toolerr.LimitReached, "server %s runs for %d callers, the maximum; try again later", s.cfg.Name, maxVisits)
 		}
 		if s.visits.by == nil {
 			s.visits.by = map[string]*visit{}

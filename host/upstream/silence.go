@@ -26,7 +26,7 @@ const (
 // mind ends a connection whose server is silent while calls wait: one that is
 // stopped, or stuck, or does not read. The system says which process is
 // stopped. Of another a long call is no sign, nor is it that a ping meanwhile is
-// not answered: many do one thing after the other. So after QuietTime without
+// unanswered: many do one thing after the other. So after QuietTime without
 // any message the server is asked for a sign of life, and given up when
 // QuietTime later there still is none.
 func (c *conn) mind() {
@@ -51,7 +51,7 @@ func (c *conn) mind() {
 			if now != last || !c.stopped() {
 				last, stops = now, 0
 			} else if stops++; stops == mostStops {
-				c.fail(toolerr.New(toolerr.ServerOffline, "the server's process is stopped, as by SIGSTOP, and was ended"))
+				c.fail(toolerr.New(toolerr.ServerOffline, "the server's process was stopped (SIGSTOP or similar) and was killed"))
 				return
 			}
 			continue

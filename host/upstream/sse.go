@@ -94,7 +94,7 @@ func (s *sse) read() error {
 func (s *sse) endpoint(address string) (*url.URL, error) {
 	to, err := s.base.Parse(address)
 	if err != nil || to.Scheme != s.base.Scheme || to.Host != s.base.Host {
-		return nil, toolerr.New(toolerr.ProtocolError, "the server wants messages at another origin than %s", s.where())
+		return nil, toolerr.New(toolerr.ProtocolError, "the server wants messages at an origin other than %s", s.where())
 	}
 	return to, nil
 }
@@ -105,7 +105,7 @@ func (s *sse) send(message []byte) error {
 	<-s.begun
 	m, err := jsonrpc.Split(message)
 	if err != nil {
-		return toolerr.New(toolerr.Internal, "what is sent is no message: %w", err)
+		return toolerr.New(toolerr.Internal, "the outgoing message is invalid: %w", err)
 	}
 	if err := s.begin(); err != nil {
 		return err

@@ -82,7 +82,7 @@ func (s *Server) ready(ctx context.Context) (*conn, error) {
 
 // offline is the error of a call that comes too early after a failure.
 func (s *Server) offline(last *Failure, wait time.Duration) error {
-	return toolerr.New(last.code, "%s; a call after %v tries again", last.Message, wait.Round(100*time.Millisecond))
+	return toolerr.New(last.code, "%s; the next call after %v tries again", last.Message, wait.Round(100*time.Millisecond))
 }
 
 func sleep(ctx, life context.Context, d time.Duration) error {
@@ -155,7 +155,7 @@ func (c *conn) untilIdle(life context.Context, d time.Duration) {
 }
 
 var (
-	errReplaced = toolerr.New(toolerr.ServerOffline, "the server was started anew")
+	errReplaced = toolerr.New(toolerr.ServerOffline, "the server was restarted")
 	errDisabled = toolerr.New(toolerr.ServerOffline, "the server is disabled in the configuration")
 )
 

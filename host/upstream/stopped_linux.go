@@ -2,7 +2,7 @@ package upstream
 
 import "golang.org/x/sys/unix"
 
-// isStopped reports whether a child is stopped, as by SIGSTOP or Ctrl-Z. A child
+// isStopped reports whether a child was stopped (SIGSTOP or similar) or Ctrl-Z. A child
 // that has been waited for is not.
 func isStopped(pid int) bool {
 	var info unix.Siginfo

@@ -26,7 +26,7 @@ func TestAStoppedProcessIsFoundOut(t *testing.T) {
 	defer cancel()
 	_, err = do(ctx, s, "echo", `{}`)
 	require.Equal(t, toolerr.ServerOffline, toolerr.CodeOf(err))
-	require.ErrorContains(t, err, "is stopped, as by SIGSTOP")
+	require.ErrorContains(t, err, "was stopped (SIGSTOP or similar)")
 	mustDo(t, s, "echo", `{}`)
 	require.Equal(t, 1, s.Status().Restarts)
 }

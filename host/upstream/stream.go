@@ -44,7 +44,7 @@ func (s *streamable) stream(ctx context.Context, x *exchange, res *http.Response
 			idle = 1
 		}
 		if idle > maxResumes {
-			s.failed(x, toolerr.New(toolerr.ServerOffline, "the server ended the stream before its answer, also when it was taken up again %d times", maxResumes))
+			s.failed(x, toolerr.New(toolerr.ServerOffline, "the server ended the stream before its answer, even after %d resumptions", maxResumes))
 			return
 		}
 		next, err := s.resume(ctx, events)
@@ -52,7 +52,7 @@ func (s *streamable) stream(ctx context.Context, x *exchange, res *http.Response
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			s.failed(x, toolerr.New(toolerr.ServerOffline, "the server ended the stream before its answer, and it could not be taken up again: %w", err))
+			s.failed(x, toolerr.New(toolerr.ServerOffline, "the server ended the stream before its answer, and it could not be resumed: %w", err))
 			return
 		case next != nil:
 			drain(body)

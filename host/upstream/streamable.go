@@ -110,7 +110,7 @@ func (s *streamable) send(message []byte) error {
 	<-s.begun
 	m, err := jsonrpc.Split(message)
 	if err != nil {
-		return toolerr.New(toolerr.Internal, "what is sent is no message: %w", err)
+		return toolerr.New(toolerr.Internal, "the outgoing message is invalid: %w", err)
 	}
 	if m.Method == "notifications/cancelled" && s.cancelled(m.Params) {
 		return nil
@@ -277,7 +277,7 @@ func (s *streamable) take(ctx context.Context, x *exchange, res *http.Response) 
 			s.failed(x, toolerr.New(toolerr.ServerOffline, "the connection broke within the answer: %w", err))
 		case err == nil:
 			s.conn.take(body)
-			s.unanswered(x, "the server's answer is not that to the request")
+			s.unanswered(x, "the server's answer belongs to another request")
 		}
 	default:
 		s.failed(x, toolerr.New(toolerr.ProtocolError, "%s answered with status %s and type %.60q, not with a message", s.where(), res.Status, media))
@@ -285,7 +285,7 @@ func (s *streamable) take(ctx context.Context, x *exchange, res *http.Response) 
 }
 
 func tooLarge(most int) error {
-	return toolerr.New(toolerr.TooLarge, "the server sent a message of more than %d bytes, which was dropped; ask for less at a time", most)
+	return toolerr.New(toolerr.TooLarge, "the server sent a message of more than %d bytes, which was dropped; ask for less at once", most)
 }
 
 // refused handles a status that is none of success. A JSON-RPC error in the

@@ -138,7 +138,7 @@ func (c Config) validateURL() error {
 	case err != nil: // whose text may hold credentials
 		return fmt.Errorf("server %s: url is malformed", c.Name)
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return fmt.Errorf("server %s: url %s is no address that begins with http:// or https://", c.Name, secret.URL(c.URL))
+		return fmt.Errorf("server %s: url %s must begin with http:// or https://", c.Name, secret.URL(c.URL))
 	case len(c.Command) > 0:
 		return fmt.Errorf("server %s: it has a command and a url; choose one", c.Name)
 	case c.Transport != "" && c.Transport != StreamableHTTP && c.Transport != SSE:
@@ -306,7 +306,7 @@ func (s *Server) lost(ctx context.Context, what, phase string, err error) error 
 	}
 	return &call.ExecutionError{
 		Tool: what, Phase: phase, Cause: err,
-		Message: fmt.Sprintf("%s could not be carried out by server %s", what, s.cfg.Name),
+		Message: fmt.Sprintf("server %[2]s could not execute %[1]s", what, s.cfg.Name),
 	}
 }
 

@@ -265,7 +265,7 @@ func TestRedirectsDoNotLeaveTheOrigin(t *testing.T) {
 			h.ServeHTTP(w, r)
 		}
 	}))
-	for path, want := range map[string]string{"/away": "it leads to " + strings.TrimSuffix(thief, "/mcp"), "/get": "it turns POST into GET"} {
+	for path, want := range map[string]string{"/away": "it redirects to " + strings.TrimSuffix(thief, "/mcp"), "/get": "it turns POST into GET"} {
 		s := at(t, strings.TrimSuffix(web, "/mcp")+path, func(c *upstream.Config) { c.Token = "sesame" })
 		_, err := do(t.Context(), s, "echo", `{}`)
 		require.Equal(t, toolerr.ServerOffline, toolerr.CodeOf(err))
@@ -345,11 +345,11 @@ func TestOddAnswersOverHTTP(t *testing.T) {
 		"rate limit":    {func(w http.ResponseWriter) { w.Header().Set("Retry-After", "7"); w.WriteHeader(429) }, toolerr.RateLimited, "try again after"},
 		"unavailable":   {func(w http.ResponseWriter) { http.Error(w, "come back later", http.StatusServiceUnavailable) }, toolerr.TransportError, "come back later"},
 		"forbidden":     {func(w http.ResponseWriter) { w.WriteHeader(403) }, toolerr.AuthFailed, "403"},
-		"an empty body": {func(w http.ResponseWriter) { w.Header().Set("Content-Type", "application/json") }, toolerr.ProtocolError, "not that to the request"},
+		"an empty body": {func(w http.ResponseWriter) { w.Header().Set("Content-Type", "application/json") }, toolerr.ProtocolError, "belongs to another request"},
 		"other id": {func(w http.ResponseWriter) {
 			w.Header().Set("Content-Type", "application/json")
 			fmt.Fprint(w, `{"jsonrpc":"2.0","id":"other","result":{}}`)
-		}, toolerr.ProtocolError, "not that to the request"},
+		}, toolerr.ProtocolError, "belongs to another request"},
 		"too large": {func(w http.ResponseWriter) {
 			w.Header().Set("Content-Type", "application/json")
 			fmt.Fprint(w, `{"jsonrpc":"2.0","id":"`+strings.Repeat("x", 2<<20)+`"}`)

@@ -63,7 +63,7 @@ func (w *writer) send(line []byte) error {
 	}
 	if w.queued > maxQueued {
 		w.mu.Unlock()
-		return toolerr.New(toolerr.LimitReached, "the server is too slow to read what it is sent: %d bytes wait", maxQueued)
+		return toolerr.New(toolerr.LimitReached, "the server reads its input too slowly: %d bytes are waiting", maxQueued)
 	}
 	w.queue = append(w.queue, line)
 	w.queued += len(line)

@@ -65,7 +65,7 @@ func OpenHistory(path string) (*History, error) {
 		}
 	}
 	if !ours { // it would be made one, and what it has be lost
-		return h, fmt.Errorf("%s has no history in it, but something else", path)
+		return h, fmt.Errorf("%s is not a history file", path)
 	}
 	h.path = path
 	if len(h.entries) <= maxEntries && info.Size() <= maxHistory {

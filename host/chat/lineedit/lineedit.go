@@ -34,7 +34,7 @@ import (
 var ErrInterrupt = errors.New("interrupted")
 
 // ErrEscape is Esc, where it ends a text.
-var ErrEscape = errors.New("given up with Esc")
+var ErrEscape = errors.New("cancelled with Esc")
 
 var errTooLong = fmt.Errorf("a line is longer than %d bytes", maxLine)
 

@@ -119,12 +119,12 @@ func TestAnEmptyListOfTheAllowedAllowsNone(t *testing.T) {
 	} {
 		d := dialect.Parse(c.file, []byte(c.text), dialect.Options{})
 		require.NoError(t, d.Problems.Err(), c.file)
-		require.ErrorContains(t, d.Problems, "it names no tool, so that none is served")
+		require.ErrorContains(t, d.Problems, "an empty list, so no tool is served")
 		require.Equal(t, []string{"*"}, d.Servers[0].Tools.Block, c.file)
 	}
 	for _, text := range []string{"{allow: []}", "[]"} {
 		d := dialect.Parse("toolroom.yaml", []byte("servers: {x: {command: a, tools: "+text+"}}"), dialect.Options{})
-		require.ErrorContains(t, d.Problems.Err(), "it names no tool; leave it out to serve all of them")
+		require.ErrorContains(t, d.Problems.Err(), "an empty list; leave it out to serve all tools")
 	}
 	d := dialect.Parse("a.json", []byte(`{"mcpServers": {"x": {"command": "a", "includeTools": null, "tools": ["*"]}}}`), dialect.Options{})
 	require.Empty(t, d.Problems)

@@ -70,7 +70,7 @@ func Parse(file string, text []byte, opt Options) *Document {
 	slices.SortStableFunc(d.Servers, func(a, b Server) int { return strings.Compare(a.Name, b.Name) })
 	for i := 1; i < len(d.Servers); i++ {
 		if d.Servers[i].Name == d.Servers[i-1].Name {
-			d.Problems = append(d.Problems, d.Servers[i].Problem("", "is there twice, also on line %d; give one another name", d.Servers[i-1].Line))
+			d.Problems = append(d.Problems, d.Servers[i].Problem("", "appears twice, also on line %d; rename one", d.Servers[i-1].Line))
 		}
 	}
 	return d
@@ -156,7 +156,7 @@ func (d *Document) sections(root, local *node) []section {
 	switch {
 	case strict:
 		for _, p := range unknown {
-			d.fault(p.line, "%s is not known here; servers are under servers%s", show(p.key), didYouMean(p.key, topLevel()))
+			d.fault(p.line, "%s is unknown here; servers belong under servers%s", show(p.key), didYouMean(p.key, topLevel()))
 		}
 	case len(found) == 0 && len(unknown) > 0 && len(d.Settings) == 0 && bareMap(root):
 		found = []section{{node: root}}
@@ -165,7 +165,7 @@ func (d *Document) sections(root, local *node) []section {
 	default:
 		for _, p := range unknown {
 			if near := nearest(p.key, settingNames()); own && near != "" {
-				d.fault(p.line, "%s is not known here; did you mean %s?", show(p.key), near)
+				d.fault(p.line, "%s is unknown here; did you mean %s?", show(p.key), near)
 			} else {
 				d.Unread = append(d.Unread, p.key)
 			}
@@ -182,7 +182,7 @@ func (d *Document) noSection(unknown []pair) {
 		near := nearest(p.key, topLevel())
 		if near != "" && p.value.kind >= listNode {
 			d.Empty = true
-			d.fault(p.line, "%s is not known here; did you mean %s?", show(p.key), near)
+			d.fault(p.line, "%s is unknown here; did you mean %s?", show(p.key), near)
 			return
 		}
 		if keys = append(keys, show(p.key)); len(keys) == 5 {
@@ -193,7 +193,7 @@ func (d *Document) noSection(unknown []pair) {
 	if len(keys) == 0 {
 		keys = []string{"nothing"}
 	}
-	d.fault(0, "names no servers: they are under servers or mcpServers, and here is %s", strings.Join(keys, ", "))
+	d.fault(0, "has no servers: they belong under servers or mcpServers, found %s", strings.Join(keys, ", "))
 }
 
 // bareMap reports whether every value is a server.
@@ -272,7 +272,7 @@ func (d *Document) arsenal(n *node) []section {
 			found = append(found, section{path: r.field, node: p.value})
 		default:
 			if near := nearest(p.key, []string{"mcp_servers", "default_timeout_seconds", "max_concurrent_tools"}); near != "" {
-				r.problem("not known; did you mean %s?", near)
+				r.problem("unknown; did you mean %s?", near)
 			}
 		}
 	}
@@ -374,7 +374,7 @@ func (r *reader) readFields(n *node) {
 		}
 		f := all[i]
 		if before, twice := seen[f.name]; twice {
-			r.problem("says the same as %s; leave one of them out", before)
+			r.problem("has the same meaning as %s; leave one out", before)
 			continue
 		}
 		seen[f.name] = r.field
@@ -413,10 +413,10 @@ func (r *reader) unknown(p pair, all []field) {
 	}
 	near := didYouMean(p.key, names)
 	if r.strict || near != "" {
-		r.problem("not known%s", near)
+		r.problem("unknown%s", near)
 		return
 	}
-	r.warn("not known; it is left out")
+	r.warn("unknown; ignored")
 }
 
 // check looks at the fields together.
@@ -428,11 +428,11 @@ func (r *reader) check() {
 	}
 	switch {
 	case program && s.URL != "":
-		r.problem("has both command and url; a server is started or reached, not both")
+		r.problem("has both command and url; give only one")
 	case !program && s.URL == "" && s.lines["command"] == 0 && len(s.Command) > 0:
 		r.problem("command is missing")
 	case !program && s.URL == "":
-		r.problem("command is missing, or url for a server that is reached over HTTP")
+		r.problem("command is missing (or url, for a server over HTTP)")
 	case s.Transport == Stdio && s.URL != "":
 		r.problem("transport stdio needs a command, not a url")
 	case s.Transport != "" && s.Transport != Stdio && program:
@@ -442,6 +442,6 @@ func (r *reader) check() {
 	case s.APIKey != "" && s.AuthTokenEnv != "":
 		r.problem("has both api_key and auth_token_env; leave one out")
 	case program && (len(s.Headers) > 0 || s.APIKey != "" || s.AuthTokenEnv != ""):
-		r.warn("headers and keys are for servers with a url; they are left out")
+		r.warn("headers and keys apply only to servers with a url; ignored")
 	}
 }

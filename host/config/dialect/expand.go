@@ -130,19 +130,19 @@ func (v Variables) expand(text string, depth int) (string, error) {
 		case strings.HasPrefix(rest, "${"):
 			end := closing(rest)
 			if end < 0 {
-				return "", fmt.Errorf("a ${ is not closed; write $$ for a dollar sign")
+				return "", fmt.Errorf("unclosed ${; write $$ for a dollar sign")
 			}
 			name, i = rest[2:end], i+end+1
 		case strings.HasPrefix(rest, "{env:"):
 			end := strings.IndexByte(rest, '}')
 			if end < 0 {
-				return "", fmt.Errorf("a {env: is not closed")
+				return "", fmt.Errorf("unclosed {env:")
 			}
 			name, i = rest[1:end], i+end+1
 		case v.File != nil && strings.HasPrefix(rest, "{file:"):
 			end := strings.IndexByte(rest, '}')
 			if end < 0 {
-				return "", fmt.Errorf("a {file: is not closed")
+				return "", fmt.Errorf("unclosed {file:")
 			}
 			held, err := v.file(rest[len("{file:"):end])
 			if err != nil {
@@ -175,7 +175,7 @@ func (v Variables) expand(text string, depth int) (string, error) {
 // file returns what stands for {file:path}.
 func (v Variables) file(path string) (string, error) {
 	if strings.TrimSpace(path) == "" {
-		return "", fmt.Errorf("a {file:} names no file")
+		return "", fmt.Errorf("{file:} without a file name")
 	}
 	text, err := v.File(v.home(path))
 	if err != nil {
@@ -229,7 +229,7 @@ func (v Variables) lookup(inside string, depth int) (string, error) {
 	inside = strings.TrimPrefix(strings.TrimPrefix(inside, "env:"), "//")
 	name, fallback, has := strings.Cut(inside, ":-")
 	if n := identifier(name); n == 0 || n < len(name) {
-		return "", fmt.Errorf("a variable has no proper name; there are ${NAME} and ${NAME:-default}, and $$ for a dollar sign")
+		return "", fmt.Errorf("invalid variable name; use ${NAME} or ${NAME:-default}, and $$ for a dollar sign")
 	}
 	value, set := v.Env(name)
 	switch {

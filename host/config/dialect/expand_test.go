@@ -55,7 +55,7 @@ func TestFiles(t *testing.T) {
 	v.File = func(path string) (string, error) {
 		text, ok := files[path]
 		if !ok {
-			return "", errors.New("there is no such file")
+			return "", errors.New("no such file")
 		}
 		return text, nil
 	}
@@ -70,7 +70,7 @@ func TestFiles(t *testing.T) {
 		require.Equal(t, want, got.APIKey.Reveal(), text)
 	}
 	for text, want := range map[string]string{
-		"{file:key": "a {file: is not closed", "{file: }": "names no file", "{file:no}": "s: api_key: {file:no}: there is no such file",
+		"{file:key": "unclosed {file:", "{file: }": "without a file name", "{file:no}": "s: api_key: {file:no}: no such file",
 	} {
 		_, problems := dialect.Server{Name: "s", APIKey: secret.Text(text), Files: true}.Expand(v)
 		require.ErrorContains(t, problems, want)
@@ -135,11 +135,11 @@ func TestVariablesThatAreNotSet(t *testing.T) {
 	require.Equal(t, []string{"${NO_COMMAND}", "$NO_ARG"}, d.Servers[0].Command, "the original stays as it is")
 
 	for text, want := range map[string]string{
-		"${X":               "a ${ is not closed",
-		"{env:X":            "a {env: is not closed",
-		"${}":               "no proper name",
-		"${X?}":             "no proper name",
-		"${env:}":           "no proper name",
+		"${X":               "unclosed ${",
+		"{env:X":            "unclosed {env:",
+		"${}":               "invalid variable name",
+		"${X?}":             "invalid variable name",
+		"${env:}":           "invalid variable name",
 		"pa$SekritPassword": "a variable ($ and a name, not shown) is not set; write $$ for a dollar sign",
 		strings.Repeat("${A:-", 10) + strings.Repeat("}", 10): "nested too deep",
 	} {
@@ -181,7 +181,7 @@ func TestList(t *testing.T) {
 	}
 	require.Len(t, dialect.ParseList(`"A=1" b`, nil).Servers[0].Env, 0, "what is quoted is no assignment")
 	for text, want := range map[string]string{
-		`a "SEKRIT`: `--mcpservers: a quote (") is not closed`, `a 'SEKRIT`: `--mcpservers: a quote (') is not closed`,
+		`a "SEKRIT`: `--mcpservers: unclosed quote (")`, `a 'SEKRIT`: `--mcpservers: unclosed quote (')`,
 		"a;K=SEKRIT": "--mcpservers: server 2 has no command",
 	} {
 		require.Equal(t, want, dialect.ParseList(text, nil).Problems.Error())

@@ -49,7 +49,7 @@ func fields() []field {
 
 func processFields() []field {
 	return []field{
-		{"command", []string{"cmd"}, "The program, or a list of the program and its arguments. A name without a slash is looked up on PATH once; a path is relative to this file.",
+		{"command", []string{"cmd"}, "The program, or a list of the program and its arguments. A name without a slash is searched on PATH; a path is relative to this file.",
 			map[string]any{"oneOf": []any{typed("string"), listOf("string")}},
 			func(r *reader, n *node) {
 				if n.kind == listNode {
@@ -62,7 +62,7 @@ func processFields() []field {
 			}},
 		{"args", []string{"arguments"}, "Arguments of the program.", listOf("string", "number", "boolean"),
 			func(r *reader, n *node) { r.server.Command = append(r.server.Command, r.texts(n)...) }},
-		{"env", []string{"environment"}, "Environment variables for the server, beside the host's. null takes one away.", mapOf("string", "number", "boolean", "null"),
+		{"env", []string{"environment"}, "Environment variables for the server, in addition to the host's. null removes one.", mapOf("string", "number", "boolean", "null"),
 			func(r *reader, n *node) {
 				set, unset := r.vars(n, "=")
 				merge(&r.server.Env, set)
@@ -77,7 +77,7 @@ func processFields() []field {
 
 func remoteFields() []field {
 	return []field{
-		{"url", []string{"httpUrl", "serverUrl", "endpoint", "uri", "baseUrl"}, "Address of a server that is reached over HTTP.", typed("string"),
+		{"url", []string{"httpUrl", "serverUrl", "endpoint", "uri", "baseUrl"}, "Address of a server over HTTP.", typed("string"),
 			func(r *reader, n *node) {
 				r.server.URL = r.text(n)
 				if plain(r.field) == "httpurl" && r.server.Transport == "" {
@@ -89,7 +89,7 @@ func remoteFields() []field {
 				set, _ := r.vars(n, ":")
 				merge(&r.server.Headers, set)
 			}},
-		{"env_headers", []string{"envHttpHeaders", "headersFromEnv"}, "HTTP headers whose values are in the environment: header → name of the variable.", mapOf("string"),
+		{"env_headers", []string{"envHttpHeaders", "headersFromEnv"}, "HTTP headers with values from the environment: header → variable name.", mapOf("string"),
 			func(r *reader, n *node) {
 				set := map[string]secret.Text{}
 				for name, variable := range r.textMap(n) {
@@ -101,16 +101,16 @@ func remoteFields() []field {
 			func(r *reader, n *node) { r.server.APIKey = secret.Text(r.text(n)) }},
 		{"auth_token_env", []string{"bearerTokenEnvVar", "apiKeyEnv"}, "The name of the environment variable that holds the bearer token.", typed("string"),
 			func(r *reader, n *node) { r.server.AuthTokenEnv = r.text(n) }},
-		{"allow_private", nil, "Let a public name lead to a private address, as inside a company's network (default false).", typed("boolean"),
+		{"allow_private", nil, "Accept a public host name that resolves to a private address, for example inside a company network (default false).", typed("boolean"),
 			func(r *reader, n *node) { r.server.AllowPrivate, _ = r.boolean(n) }},
-		{"transport", []string{"type", "serverType", "transportType"}, "How the server is reached; inferred from command or url.", oneOf(Stdio, StreamableHTTP, SSE),
+		{"transport", []string{"type", "serverType", "transportType"}, "Transport; default: inferred from command or url.", oneOf(Stdio, StreamableHTTP, SSE),
 			readTransport},
 	}
 }
 
 func lifeFields() []field {
 	return []field{
-		{"timeout", []string{"toolTimeout", "callTimeout"}, "The longest a call may take; what the settings' timeout says if not given.", durationSchema(),
+		{"timeout", []string{"toolTimeout", "callTimeout"}, "Maximum duration of a call; default: timeout in the settings.", durationSchema(),
 			func(r *reader, n *node) {
 				unit := time.Duration(0)
 				if r.zed {
@@ -121,24 +121,24 @@ func lifeFields() []field {
 		{"timeout_ms", nil, "", nil, func(r *reader, n *node) { r.server.Timeout = r.duration(n, time.Millisecond) }},
 		{"timeout_seconds", []string{"timeoutSec", "timeoutSecs", "toolTimeoutSec", "toolTimeoutSeconds"}, "", nil,
 			func(r *reader, n *node) { r.server.Timeout = r.duration(n, time.Second) }},
-		{"start_timeout", []string{"startupTimeout", "initTimeout", "connectionTimeout"}, "How long the server may take to start and list its tools (default 10s; 60s for npx, uvx, docker).", durationSchema(),
+		{"start_timeout", []string{"startupTimeout", "initTimeout", "connectionTimeout"}, "Maximum time to start and list its tools (default 10s; 60s for npx, uvx, docker).", durationSchema(),
 			func(r *reader, n *node) { r.server.StartTimeout = r.duration(n, 0) }},
 		{"start_timeout_seconds", []string{"startupTimeoutSec", "startupTimeoutSeconds"}, "", nil,
 			func(r *reader, n *node) { r.server.StartTimeout = r.duration(n, time.Second) }},
 		{"start_timeout_ms", []string{"startupTimeoutMs"}, "", nil,
 			func(r *reader, n *node) { r.server.StartTimeout = r.duration(n, time.Millisecond) }},
-		{"max_concurrent", []string{"maxConcurrentTools", "maxConcurrency", "concurrency"}, "How many calls run at once (default 5).",
+		{"max_concurrent", []string{"maxConcurrentTools", "maxConcurrency", "concurrency"}, "Maximum concurrent calls (default 5).",
 			map[string]any{"type": "integer", "minimum": 1},
 			func(r *reader, n *node) { r.server.MaxConcurrent = r.count(n) }},
 		{"scope", nil, "One process for all (shared), for each client (session), or for each call (default shared).", oneOf("shared", "session", "call"),
 			func(r *reader, n *node) { r.server.Scope = r.choice(n, "shared", "session", "call") }},
-		{"lazy", nil, "Start the server when it is first needed, not before (default true).", typed("boolean"),
+		{"lazy", nil, "Start the server only when it is first needed (default true).", typed("boolean"),
 			func(r *reader, n *node) {
 				if value, ok := r.boolean(n); ok {
 					r.server.Lazy = &value
 				}
 			}},
-		{"enabled", []string{"isActive", "active"}, "false leaves the server out (default true).", typed("boolean"),
+		{"enabled", []string{"isActive", "active"}, "false disables the server (default true).", typed("boolean"),
 			func(r *reader, n *node) {
 				if value, ok := r.boolean(n); ok && !value {
 					r.server.Disabled = true
@@ -150,7 +150,7 @@ func lifeFields() []field {
 					r.server.Disabled = true
 				}
 			}},
-		{"era", nil, "Which opening of the protocol the server is given (default auto).", oneOf("auto", "legacy", "modern"),
+		{"era", nil, "Protocol era of the handshake (default auto).", oneOf("auto", "legacy", "modern"),
 			func(r *reader, n *node) { r.server.Era = r.choice(n, "auto", "legacy", "modern") }},
 	}
 }
@@ -159,17 +159,17 @@ func toolFields() []field {
 	allow := func(r *reader, n *node) { r.allow(n) }
 	block := func(r *reader, n *node) { r.server.Tools.Block = append(r.server.Tools.Block, r.texts(n)...) }
 	return []field{
-		{"tools", []string{"toolFilter", "toolConfiguration"}, "Which tools are served, and under which names.", map[string]any{
+		{"tools", []string{"toolFilter", "toolConfiguration"}, "Filters and renames the server's tools.", map[string]any{
 			"type": "object", "additionalProperties": false,
 			"properties": map[string]any{
-				"allow":    described(listOfSome("string"), "Patterns with *; only these are served."),
-				"block":    described(listOf("string"), "Patterns with *; these are not served."),
-				"rename":   described(mapOf("string"), "tool → the name it is served under"),
-				"describe": described(mapOf("string"), "tool → the description it is served with"),
+				"allow":    described(listOfSome("string"), "Patterns with *; only matching tools are served."),
+				"block":    described(listOf("string"), "Patterns with *; matching tools are not served."),
+				"rename":   described(mapOf("string"), "tool → served name"),
+				"describe": described(mapOf("string"), "tool → served description"),
 			}}, readTools},
 		{"allow_tools", []string{"allowedTools", "includeTools", "enabledTools", "includedTools"}, "", nil, allow},
 		{"block_tools", []string{"excludeTools", "excludedTools", "disabledTools", "blockedTools", "blocklist"}, "", nil, block},
-		{"prefix", nil, "What stands before the names of the server's tools instead of NAME__; may be empty.", typed("string"),
+		{"prefix", nil, "Prefix of the server's tool names instead of NAME__; can be empty.", typed("string"),
 			func(r *reader, n *node) {
 				text := r.text(n)
 				r.server.Prefix = &text
@@ -226,7 +226,7 @@ func readTransport(r *reader, n *node) {
 	case "ws", "wss", "websocket":
 		r.problem("WebSocket is not a transport of MCP; use streamable-http and the server's http(s) address")
 	case "builtin", "inprocess", "sdk":
-		r.warn("a server built into the other program; it is left out (the bundled tools do the work of most)")
+		r.warn("a server built into the other program; ignored (the bundled tools replace most of these)")
 		r.server.Disabled = true
 	default:
 		r.problem("not a transport; use %s, %s or %s%s", Stdio, StreamableHTTP, SSE, didYouMean(word, []string{Stdio, StreamableHTTP, SSE}))
@@ -241,9 +241,9 @@ func (r *reader) allow(n *node) {
 	switch {
 	case n.kind != listNode || len(n.items) > 0:
 	case r.strict:
-		r.problem("it names no tool; leave it out to serve all of them, or block ['*']")
+		r.problem("an empty list; leave it out to serve all tools, or block ['*']")
 	default:
-		r.warn("it names no tool, so that none is served")
+		r.warn("an empty list, so no tool is served")
 		r.server.Tools.Block = append(r.server.Tools.Block, "*")
 	}
 }
@@ -286,7 +286,7 @@ func readTools(r *reader, n *node) {
 				}
 				continue
 			}
-			r.problem("not known; there are allow, block, rename and describe%s", didYouMean(p.key, known))
+			r.problem("unknown; use allow, block, rename and describe%s", didYouMean(p.key, known))
 		}
 	}
 }

@@ -28,7 +28,7 @@ var (
 // parse reads a text of whichever format its name or its look says.
 func parse(file string, raw []byte) (*node, error) {
 	if most := MaxText(file); len(raw) > most {
-		return nil, syntax(0, "larger than %d KiB; that is no configuration", most>>10)
+		return nil, syntax(0, "larger than %d KiB, the limit for a configuration", most>>10)
 	}
 	text := strings.TrimPrefix(string(raw), "\ufeff")
 	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
@@ -88,7 +88,7 @@ func parseYAML(text string) (n *node, err error) {
 		return nil, yamlError(err)
 	}
 	if err := d.Decode(&more); err == nil {
-		return nil, syntax(more.Line, "a second document; a configuration is one")
+		return nil, syntax(more.Line, "a second YAML document; a configuration has only one")
 	} else if err.Error() != "EOF" {
 		return nil, yamlError(err)
 	}
@@ -163,10 +163,10 @@ func (c *yamlConverter) mapping(y *yaml.Node, depth int) (*node, error) {
 			key = key.Alias
 		}
 		if key.Kind != yaml.ScalarNode {
-			return nil, syntax(key.Line, "a name is a list or a map")
+			return nil, syntax(key.Line, "a key must not be a list or a map")
 		}
 		if seen[key.Value] {
-			return nil, syntax(key.Line, "%s is there twice", show(key.Value))
+			return nil, syntax(key.Line, "%s appears twice", show(key.Value))
 		}
 		seen[key.Value] = true
 		n.pairs = append(n.pairs, pair{key.Value, key.Line, v})

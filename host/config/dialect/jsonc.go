@@ -20,7 +20,7 @@ func (p *jsonParser) parse() (*node, error) {
 		return nil, err
 	}
 	if p.at < len(p.text) {
-		return nil, syntax(p.line, "there is more after the end of the JSON value")
+		return nil, syntax(p.line, "text after the end of the JSON value")
 	}
 	return n, nil
 }
@@ -54,7 +54,7 @@ func (p *jsonParser) space() error {
 		case strings.HasPrefix(rest, "/*"):
 			end := strings.Index(rest[2:], "*/")
 			if end < 0 {
-				return syntax(p.line, "a comment does not end")
+				return syntax(p.line, "unclosed comment")
 			}
 			p.line += strings.Count(rest[:end+4], "\n")
 			p.at += end + 4
@@ -125,7 +125,7 @@ func (p *jsonParser) str() (string, error) {
 		case '\\':
 			end++
 		case '\n':
-			return "", syntax(p.line, "a string does not end on its line")
+			return "", syntax(p.line, "unclosed string on this line")
 		case '"':
 			raw := p.text[p.at : end+1]
 			var s string
@@ -136,7 +136,7 @@ func (p *jsonParser) str() (string, error) {
 			return s, nil
 		}
 	}
-	return "", syntax(p.line, "a string does not end")
+	return "", syntax(p.line, "unclosed string")
 }
 
 func (p *jsonParser) array(n *node, depth int) error {
@@ -185,7 +185,7 @@ func (p *jsonParser) object(n *node, depth int) error {
 			return err
 		}
 		if seen[key] {
-			return syntax(line, "%s is there twice", show(key))
+			return syntax(line, "%s appears twice", show(key))
 		}
 		seen[key] = !p.over
 		if c, err = p.peek(); err != nil {
@@ -234,7 +234,7 @@ func (p *jsonParser) comma(end byte, of string) error {
 	case c == ',':
 		p.at++
 	case c == 0:
-		return syntax(p.line, "the %s does not end", of)
+		return syntax(p.line, "unclosed %s", of)
 	case c != end:
 		return syntax(p.line, "a comma is missing, on this line or the one before")
 	}

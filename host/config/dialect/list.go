@@ -133,7 +133,7 @@ func quotedText(b *strings.Builder, text string) (int, error) {
 			b.WriteByte(c)
 		}
 	}
-	return 0, fmt.Errorf("a quote (%c) is not closed", quote)
+	return 0, fmt.Errorf("unclosed quote (%c)", quote)
 }
 
 // programName makes a server's name from its command.

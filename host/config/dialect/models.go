@@ -12,9 +12,9 @@ import (
 // modelsFields are the members of models:.
 func modelsFields(m *registry.Config) []field {
 	return []field{
-		{"default", nil, "The model that is used unless another is asked for: NAME, PROVIDER/NAME or PROVIDER; the first if not given, or what is found.", typed("string"),
+		{"default", nil, "The default model: NAME, PROVIDER/NAME or PROVIDER; default: the first one configured or found.", typed("string"),
 			func(r *reader, n *node) { m.Default = r.text(n) }},
-		{"providers", nil, "Where models are, by name.", map[string]any{"type": "object", "propertyNames": map[string]any{"pattern": `^[^/\s]+$`}, "additionalProperties": objectOf(providerFields(&registry.Provider{}))},
+		{"providers", nil, "Model providers, by name.", map[string]any{"type": "object", "propertyNames": map[string]any{"pattern": `^[^/\s]+$`}, "additionalProperties": objectOf(providerFields(&registry.Provider{}))},
 			func(r *reader, n *node) {
 				r.each(n, func(name string, value *node) { m.Providers = append(m.Providers, r.provider(name, value)) })
 			}},
@@ -26,28 +26,28 @@ func providerFields(p *registry.Provider) []field {
 		return field{name, also, doc, typed("string"), func(r *reader, n *node) { *into = r.text(n) }}
 	}
 	return []field{
-		{"kind", []string{"type", "vendor"}, "How it is spoken to: openai, or any that is compatible (the default), anthropic, gemini, scripted, command.", oneOf(registry.Kinds()...),
+		{"kind", []string{"type", "vendor"}, "Its API: openai or compatible (default), anthropic, gemini, scripted, command.", oneOf(registry.Kinds()...),
 			func(r *reader, n *node) { p.Kind = registry.Kind(r.choice(n, registry.Kinds()...)) }},
-		text("base_url", []string{"url", "endpoint", "api_base"}, "Its address, up to what every request's begins with, such as http://127.0.0.1:11434/v1; the vendor's own if not given.", &p.BaseURL),
-		text("api_key_env", []string{"auth_token_env", "key_env"}, "The name of the environment variable with the key; the vendor's own (OPENAI_API_KEY …) at the vendor's own address.", &p.KeyEnv),
+		text("base_url", []string{"url", "endpoint", "api_base"}, "Base URL of its requests, such as http://127.0.0.1:11434/v1; default: the vendor's.", &p.BaseURL),
+		text("api_key_env", []string{"auth_token_env", "key_env"}, "The environment variable with the key; default at the vendor's address: the vendor's variable (OPENAI_API_KEY …).", &p.KeyEnv),
 		{"headers", []string{"extra_headers"}, "HTTP headers of every request. Write ${NAME} to take a value from the environment.", mapOf("string"), func(r *reader, n *node) {
 			set, _ := r.vars(n, ":")
 			merge(&p.Headers, set)
 		}},
-		span("timeout", "How long it may be silent (default 5m).", &p.Timeout),
-		toggle("strict", nil, "Whether models are held to the schemas of all tools, where the vendor can (default false).", func(on bool) { p.Strict = on }),
-		{"extra", []string{"extra_body"}, "Members of every request beside those that the host writes, such as {reasoning_effort: low}.", typed("object"), func(r *reader, n *node) {
+		span("timeout", "Maximum silence (default 5m).", &p.Timeout),
+		toggle("strict", nil, "Whether models must follow the schemas of all tools, if the vendor supports it (default false).", func(on bool) { p.Strict = on }),
+		{"extra", []string{"extra_body"}, "Additional members of every request, such as {reasoning_effort: low}.", typed("object"), func(r *reader, n *node) {
 			if n.kind != mapNode {
 				r.problem("want a map, not %s", n.what())
 				return
 			}
 			p.Extra = n.tree().JSON()
 		}},
-		text("project", nil, "Of Google Cloud: the kind gemini then is Vertex AI.", &p.Project),
-		text("region", []string{"location"}, "Of Vertex AI, such as europe-west4, or global.", &p.Region),
-		{"token_command", nil, "The program, with arguments, that writes an access token for Vertex AI: [gcloud, auth, print-access-token].", listOf("string"),
+		text("project", nil, "Google Cloud project; with it, the kind gemini uses Vertex AI.", &p.Project),
+		text("region", []string{"location"}, "Vertex AI region, such as europe-west4, or global.", &p.Region),
+		{"token_command", nil, "Command that prints an access token for Vertex AI: [gcloud, auth, print-access-token].", listOf("string"),
 			func(r *reader, n *node) { p.TokenCommand = r.texts(n) }},
-		text("file", []string{"script"}, "The answers of a scripted model, relative to this file.", &p.File),
+		text("file", []string{"script"}, "File with the answers of a scripted model, relative to this file.", &p.File),
 		{"models", []string{"model"}, "Its models: names, or maps.", map[string]any{"oneOf": []any{typed("string"), map[string]any{"type": "array", "items": orSection("string", modelFields(&registry.Model{}))}}},
 			func(r *reader, n *node) { p.Models = r.models(n) }},
 	}
@@ -55,18 +55,18 @@ func providerFields(p *registry.Provider) []field {
 
 func modelFields(m *registry.Model) []field {
 	price := func(name string, also []string, into *float64) field {
-		return field{name, also, "What a million tokens cost; not known if not given.", map[string]any{"type": "number", "minimum": 0}, func(r *reader, n *node) { *into = r.price(n) }}
+		return field{name, also, "Price of a million tokens; default: unknown.", map[string]any{"type": "number", "minimum": 0}, func(r *reader, n *node) { *into = r.price(n) }}
 	}
 	prices := []field{
 		price("input", nil, &m.Price.Input), price("output", nil, &m.Price.Output),
 		price("cache_read", []string{"cached_input"}, &m.Price.CacheRead), price("cache_write", nil, &m.Price.CacheWrite),
 	}
 	return []field{
-		{"name", []string{"id", "model"}, "As the provider names it.", typed("string"), func(r *reader, n *node) { m.Name = r.text(n) }},
-		number("window", []string{"context_window", "context"}, "Tokens of a request and its answer together; what is known of the model if not given.", &m.Window),
-		number("max_output", []string{"max_tokens", "max_output_tokens"}, "Tokens of an answer; what is known of the model if not given.", &m.MaxOutput),
-		{"prices", []string{"price"}, "What tokens cost, by the million.", objectOf(prices), func(r *reader, n *node) { r.members(n, prices) }},
-		toggle("images", []string{"vision"}, "Whether it takes images; what is known of the model if not given.", func(on bool) { m.Images = &on }),
+		{"name", []string{"id", "model"}, "Name used by the provider.", typed("string"), func(r *reader, n *node) { m.Name = r.text(n) }},
+		number("window", []string{"context_window", "context"}, "Tokens of a request and its answer together; default: known value of the model.", &m.Window),
+		number("max_output", []string{"max_tokens", "max_output_tokens"}, "Tokens of an answer; default: known value of the model.", &m.MaxOutput),
+		{"prices", []string{"price"}, "Prices per million tokens.", objectOf(prices), func(r *reader, n *node) { r.members(n, prices) }},
+		toggle("images", []string{"vision"}, "Whether it accepts images; default: known value of the model.", func(on bool) { m.Images = &on }),
 	}
 }
 

@@ -31,7 +31,7 @@ type node struct {
 	text  string  // of a scalar, as it was written
 	items []*node // of a list
 	pairs []pair  // of a map, in the order of the file
-	line  int     // 0: not known
+	line  int     // 0: unknown
 }
 
 type pair struct {

@@ -13,23 +13,23 @@ import (
 func policyFields(s *Settings) []field {
 	p := &s.Stages.Policy
 	return named([]field{
-		some("allow", []string{"allowlist", "allowed_tools"}, "Served names of tools, with *; only these may be called.", ", or write tool_choice: none", &p.Allow),
-		texts("block", []string{"blocklist", "blocked_tools", "denylist"}, "Served names of tools, with *; these may not be called.", &p.Block),
-		{"rules", nil, "The first that matches decides.", map[string]any{"type": "array", "items": objectOf(ruleFields(&policy.Rule{}), "do")},
+		some("allow", []string{"allowlist", "allowed_tools"}, "Served names of tools, with *; only these can be called.", ", or write tool_choice: none", &p.Allow),
+		texts("block", []string{"blocklist", "blocked_tools", "denylist"}, "Served names of tools, with *; these cannot be called.", &p.Block),
+		{"rules", nil, "The first matching rule decides.", map[string]any{"type": "array", "items": objectOf(ruleFields(&policy.Rule{}), "do")},
 			func(r *reader, n *node) { p.Rules = append(p.Rules, r.rules(n)...) }},
-		{"max_calls_per_minute", []string{"max_tool_calls_per_minute", "rate_limit_per_minute"}, "Calls of each tool within a minute: a number, or a map of served names, with *, to numbers; any number if not given.",
+		{"max_calls_per_minute", []string{"max_tool_calls_per_minute", "rate_limit_per_minute"}, "Calls per tool and minute: a number, or a map of served names, with *, to numbers; default: no limit.",
 			map[string]any{"oneOf": []any{perMinuteSchema(), map[string]any{"type": "object", "additionalProperties": perMinuteSchema()}}},
 			func(r *reader, n *node) { p.MaxCallsPerMinute = r.perMinute(n) }},
-		number("max_calls_per_turn", []string{"max_tool_calls_per_turn"}, "Calls within one turn, which is one answer of a model; clients of MCP have none; any number if not given.", &p.MaxCallsPerTurn),
-		number("max_total_calls", []string{"max_total_tool_calls"}, "Calls of one caller; any number if not given.", &p.MaxTotalCalls),
-		numberOrOff("max_identical_calls", []string{"max_identical_tool_calls"}, "Calls of one caller with the same tool and arguments (default 3 within a turn); off for any number.", &p.MaxIdenticalCalls),
-		numberOrOff("max_parallel", []string{"max_parallel_calls", "max_parallel_tool_calls"}, "Calls of one caller at once (default 10 within a turn); off for any number.", &s.Stages.Limit.MaxParallel),
-		numberOrOff("max_rounds", []string{"max_tool_rounds"}, "Rounds of calls within a turn (default 50); off for any number.", &p.MaxRounds),
-		{"tool_choice", nil, "auto, none (no tool may be called), required (a turn has to call one), or the served name of the only tool that may be called (default auto).", typed("string"),
+		number("max_calls_per_turn", []string{"max_tool_calls_per_turn"}, "Calls per turn (one answer of a model; MCP clients have no turns); default: no limit.", &p.MaxCallsPerTurn),
+		number("max_total_calls", []string{"max_total_tool_calls"}, "Calls of one caller; default: no limit.", &p.MaxTotalCalls),
+		numberOrOff("max_identical_calls", []string{"max_identical_tool_calls"}, "Calls of one caller with the same tool and arguments (default 3 within a turn); off: no limit.", &p.MaxIdenticalCalls),
+		numberOrOff("max_parallel", []string{"max_parallel_calls", "max_parallel_tool_calls"}, "Concurrent calls of one caller (default 10 within a turn); off: no limit.", &s.Stages.Limit.MaxParallel),
+		numberOrOff("max_rounds", []string{"max_tool_rounds"}, "Rounds of calls within a turn (default 50); off: no limit.", &p.MaxRounds),
+		{"tool_choice", nil, "auto, none (no tool can be called), required (each turn must call a tool), or the served name of the only tool that can be called (default auto).", typed("string"),
 			func(r *reader, n *node) { p.ToolChoice = r.text(n) }},
-		{"max_cost", nil, "What the calls of one caller may cost together, in the unit of prices; anything if not given.", map[string]any{"type": "number", "exclusiveMinimum": 0},
+		{"max_cost", nil, "Maximum total cost of one caller's calls, in the unit of prices; default: no limit.", map[string]any{"type": "number", "exclusiveMinimum": 0},
 			func(r *reader, n *node) { p.MaxCost = r.price(n) }},
-		{"prices", nil, "What a call costs, by served name, with *; the longest that matches counts.", map[string]any{"type": "object", "additionalProperties": map[string]any{"type": "number", "minimum": 0}},
+		{"prices", nil, "Cost of a call, by served name, with *; the longest matching pattern applies.", map[string]any{"type": "object", "additionalProperties": map[string]any{"type": "number", "minimum": 0}},
 			func(r *reader, n *node) {
 				p.Prices = map[string]float64{}
 				r.each(n, func(name string, value *node) { p.Prices[name] = r.price(value) })
@@ -49,7 +49,7 @@ func named(fields []field, which ...string) []field {
 			f.read(r, n)
 			for _, item := range append(slices.Clip(n.items), n) {
 				if item.kind == textNode && strings.IndexFunc(item.text, func(c rune) bool { return !inNames(c) && c != '*' }) >= 0 {
-					r.warn("%s can match no tool: names are of letters, digits, _ and -, and only * stands for others", show(item.text))
+					r.warn("%s cannot match a tool: names have letters, digits, _ and -, and * is the only wildcard", show(item.text))
 				}
 			}
 		}
@@ -67,13 +67,13 @@ func ruleFields(rule *policy.Rule) []field {
 		return field{name, nil, doc, typed("string"), func(r *reader, n *node) { *into = r.text(n) }}
 	}
 	return named([]field{
-		text("tool", "Served name, with *; all tools if not given.", &rule.Tool),
+		text("tool", "Served name, with *; default: all tools.", &rule.Tool),
 		text("caller", "The door (stdio, http, api, cli, go) or DOOR/ID, with *; http is api, too.", &rule.Caller),
-		{"args", []string{"arguments"}, "Argument, or JSON pointer, to pattern with *; all must match.", mapOf("string", "number", "boolean"), func(r *reader, n *node) { rule.Args = r.textMap(n) }},
-		{"do", []string{"action", "verdict"}, "What becomes of the call.", oneOf("allow", "ask", "deny"), func(r *reader, n *node) {
+		{"args", []string{"arguments"}, "Argument or JSON pointer → pattern with *; all must match.", mapOf("string", "number", "boolean"), func(r *reader, n *node) { rule.Args = r.textMap(n) }},
+		{"do", []string{"action", "verdict"}, "Action for the call.", oneOf("allow", "ask", "deny"), func(r *reader, n *node) {
 			rule.Do = policy.Verdict(r.choice(n, string(policy.Allow), string(policy.Ask), string(policy.Deny)))
 		}},
-		text("why", "Told to who called.", &rule.Why),
+		text("why", "Reason sent to the caller.", &rule.Why),
 	}, "tool")
 }
 
@@ -83,12 +83,12 @@ func approvalFields(s *Stages) []field {
 		return field{name, also, doc, typed("string"), func(r *reader, n *node) { set(r.text(n)) }}
 	}
 	return []field{
-		span("expires", "How long a request waits for a decision, and a decision for its call (default 5m).", &a.Expires),
-		span("wait", "How long a call waits for a decision before it is answered PENDING_APPROVAL; not at all if not given.", &a.Wait),
-		toggle("ask_client", []string{"elicitation"}, "Whether the user at the caller's client is asked, where that is possible (default true).", func(on bool) { a.ClientOff = !on }),
-		text("callback", []string{"callback_url", "webhook"}, "Address that requests are posted to.", func(url string) { a.Callback.URL = url }),
-		text("callback_secret", []string{"webhook_secret"}, "Signs what is posted. Write ${NAME} to take it from the environment.", func(text string) { a.Callback.Secret = approve.Secret(text) }),
-		text("public_url", nil, "Where others reach this host's /v1; the address of serve if not given.", func(url string) { a.PublicURL = url }),
+		span("expires", "How long a request waits for a decision, and a decision for the repeated call (default 5m).", &a.Expires),
+		span("wait", "How long a call waits for a decision before it returns PENDING_APPROVAL; default: not at all.", &a.Wait),
+		toggle("ask_client", []string{"elicitation"}, "Whether to ask the user of the calling client, if it supports that (default true).", func(on bool) { a.ClientOff = !on }),
+		text("callback", []string{"callback_url", "webhook"}, "URL that approval requests are posted to.", func(url string) { a.Callback.URL = url }),
+		text("callback_secret", []string{"webhook_secret"}, "Key that signs posted requests. Write ${NAME} to take it from the environment.", func(text string) { a.Callback.Secret = approve.Secret(text) }),
+		text("public_url", nil, "Public base URL of this host's /v1; default: the address of serve.", func(url string) { a.PublicURL = url }),
 	}
 }
 

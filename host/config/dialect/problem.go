@@ -11,7 +11,7 @@ import (
 // file, never values that could be credentials.
 type Problem struct {
 	File    string `json:"file,omitempty"`
-	Line    int    `json:"line,omitempty"` // 0: not known
+	Line    int    `json:"line,omitempty"` // 0: unknown
 	Server  string `json:"server,omitempty"`
 	Tool    string `json:"tool,omitempty"` // that is declared
 	Field   string `json:"field,omitempty"`

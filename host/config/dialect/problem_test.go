@@ -24,20 +24,20 @@ func problems(file, text string) string {
 func TestProblemsSayWhereAndWhat(t *testing.T) {
 	for _, c := range []struct{ file, text, want string }{
 		// Fields.
-		{"toolroom.yaml", "servers:\n  x:\n    comand: a", "toolroom.yaml:3: server x: comand: not known; did you mean command?\ntoolroom.yaml:2: server x: command is missing, or url for a server that is reached over HTTP"},
-		{"toolroom.yaml", "servers:\n  x: {command: a, zzz: 1}", "toolroom.yaml:2: server x: zzz: not known"},
-		{"a.json", "{\"mcpServers\": {\n\"x\": {\"command\": \"a\",\n\"zzz\": 1}}}", "warning: a.json:3: server x: zzz: not known; it is left out"},
-		{"a.json", "{\"mcpServers\": {\"x\": {\"command\": \"a\",\n\"arg\": []}}}", "a.json:2: server x: arg: not known; did you mean args?"},
+		{"toolroom.yaml", "servers:\n  x:\n    comand: a", "toolroom.yaml:3: server x: comand: unknown; did you mean command?\ntoolroom.yaml:2: server x: command is missing (or url, for a server over HTTP)"},
+		{"toolroom.yaml", "servers:\n  x: {command: a, zzz: 1}", "toolroom.yaml:2: server x: zzz: unknown"},
+		{"a.json", "{\"mcpServers\": {\n\"x\": {\"command\": \"a\",\n\"zzz\": 1}}}", "warning: a.json:3: server x: zzz: unknown; ignored"},
+		{"a.json", "{\"mcpServers\": {\"x\": {\"command\": \"a\",\n\"arg\": []}}}", "a.json:2: server x: arg: unknown; did you mean args?"},
 		{"a.json", `{"mcpServers": {"x": {"command": "a", "args": "b"}}}`, "a.json:1: server x: args: want a list of texts, not a text"},
 		{"a.json", `{"mcpServers": {"x": {"command": "a", "args": [["b"]]}}}`, "a.json:1: server x: args: want a list of texts; it holds a list"},
-		{"a.json", `{"mcpServers": {"x": {"command": {"a": 1}}}}`, "a.json:1: server x: command: want a text, not a map\na.json:1: server x: command is missing, or url for a server that is reached over HTTP"},
+		{"a.json", `{"mcpServers": {"x": {"command": {"a": 1}}}}`, "a.json:1: server x: command: want a text, not a map\na.json:1: server x: command is missing (or url, for a server over HTTP)"},
 		{"a.json", "{\"mcpServers\": {\"x\": {\"command\": \"a\", \"env\": {\n\"K\": [1]}}}}", "a.json:2: server x: env: K: want a text, not a list"},
 		{"a.json", `{"mcpServers": {"x": {"command": "a", "env": "K=v"}}}`, "a.json:1: server x: env: want a map of texts, not a text"},
 		{"a.json", `{"mcpServers": {"x": {"command": "a", "env": ["K"]}}}`, "a.json:1: server x: env: want a map, or a list of NAME=value"},
 		{"a.json", `{"mcpServers": {"x": {"command": "a", "enabled": "yes"}}}`, "a.json:1: server x: enabled: want true or false, not a text"},
-		{"a.json", `{"mcpServers": {"x": {"command": "a", "api_key": "k", "apiKey": "k"}}}`, "a.json:1: server x: apiKey: says the same as api_key; leave one of them out\nwarning: a.json:1: server x: headers and keys are for servers with a url; they are left out"},
+		{"a.json", `{"mcpServers": {"x": {"command": "a", "api_key": "k", "apiKey": "k"}}}`, "a.json:1: server x: apiKey: has the same meaning as api_key; leave one out\nwarning: a.json:1: server x: headers and keys apply only to servers with a url; ignored"},
 		{"a.json", `{"mcpServers": {"x": {"args": ["a"]}}}`, "a.json:1: server x: command is missing"},
-		{"a.json", `{"mcpServers": {"x": {"command": "a", "url": "http://h"}}}`, "a.json:1: server x: has both command and url; a server is started or reached, not both"},
+		{"a.json", `{"mcpServers": {"x": {"command": "a", "url": "http://h"}}}`, "a.json:1: server x: has both command and url; give only one"},
 		{"a.json", `{"mcpServers": {"x": {"url": "http://h", "api_key": "a", "auth_token_env": "B"}}}`, "a.json:1: server x: has both api_key and auth_token_env; leave one out"},
 		{"a.json", `{"mcpServers": {"x": "npx"}}`, "a.json:1: server x: want a map with command or url, not a text"},
 		// Transports.
@@ -54,36 +54,36 @@ func TestProblemsSayWhereAndWhat(t *testing.T) {
 		{"toolroom.yaml", "servers: {x: {command: a, timeout_ms: 1e300}}", "toolroom.yaml:1: server x: timeout_ms: want a duration above 0"},
 		{"toolroom.yaml", "servers: {x: {command: a, max_concurrent: 0}}", "toolroom.yaml:1: server x: max_concurrent: want a whole number above 0"},
 		{"toolroom.yaml", "servers: {x: {command: a, scope: sesion}}", "toolroom.yaml:1: server x: scope: want one of shared, session, call; did you mean session?"},
-		{"toolroom.yaml", "servers: {x: {command: a, tools: {alow: [b]}}}", "toolroom.yaml:1: server x: tools.alow: not known; there are allow, block, rename and describe; did you mean allow?"},
+		{"toolroom.yaml", "servers: {x: {command: a, tools: {alow: [b]}}}", "toolroom.yaml:1: server x: tools.alow: unknown; use allow, block, rename and describe; did you mean allow?"},
 		// Names and places.
-		{"toolroom.yaml", "servers:\n  x: {command: a}\nmcpServers:\n  x: {command: a}", "toolroom.yaml:4: server x: is there twice, also on line 2; give one another name"},
-		{"toolroom.yaml", "servers:\n  x: {command: a}\n  x: {command: a}", "toolroom.yaml:3: x is there twice"},
-		{"a.json", "{\"mcpServers\": {\n\"x\": {\"command\": \"a\"},\n\"x\": {\"command\": \"a\"}}}", "a.json:3: x is there twice"},
+		{"toolroom.yaml", "servers:\n  x: {command: a}\nmcpServers:\n  x: {command: a}", "toolroom.yaml:4: server x: appears twice, also on line 2; rename one"},
+		{"toolroom.yaml", "servers:\n  x: {command: a}\n  x: {command: a}", "toolroom.yaml:3: x appears twice"},
+		{"a.json", "{\"mcpServers\": {\n\"x\": {\"command\": \"a\"},\n\"x\": {\"command\": \"a\"}}}", "a.json:3: x appears twice"},
 		{"a.json", `{"mcpServers": [{"command": "a"}]}`, "a.json:1: a server has no name; give it an id or a name"},
-		{"toolroom.yaml", "server: {x: {command: a}}", "toolroom.yaml:1: server is not known here; servers are under servers; did you mean servers?"},
-		{"a.json", `{"mcpServer": {"x": {"command": "a"}}}`, "a.json:1: mcpServer is not known here; did you mean mcpServers?"},
-		{"a.json", `{"mcp-servers": {"x": {"command": "a"}}}`, "a.json:1: mcp-servers is not known here; did you mean mcpServers?"},
-		{"a.json", `{"editor.tabSize": 4}`, "a.json: names no servers: they are under servers or mcpServers, and here is editor.tabSize"},
+		{"toolroom.yaml", "server: {x: {command: a}}", "toolroom.yaml:1: server is unknown here; servers belong under servers; did you mean servers?"},
+		{"a.json", `{"mcpServer": {"x": {"command": "a"}}}`, "a.json:1: mcpServer is unknown here; did you mean mcpServers?"},
+		{"a.json", `{"mcp-servers": {"x": {"command": "a"}}}`, "a.json:1: mcp-servers is unknown here; did you mean mcpServers?"},
+		{"a.json", `{"editor.tabSize": 4}`, "a.json: has no servers: they belong under servers or mcpServers, found editor.tabSize"},
 		{"a.json", `{"mcpServers": 3}`, "a.json:1: mcpServers: want a map or a list of servers, not a number"},
 		{"a.json", `[]`, "a.json:1: want a map, such as mcpServers: {…}, not a list"},
 		{"a.json", `{"servers": {}, "inputs": {}}`, "a.json:1: inputs: want a list, not a map"},
-		{"a.yml", "arsenal: {default_timeout_second: 3, mcp_servers: []}", "a.yml:1: arsenal.default_timeout_second: not known; did you mean default_timeout_seconds?"},
+		{"a.yml", "arsenal: {default_timeout_second: 3, mcp_servers: []}", "a.yml:1: arsenal.default_timeout_second: unknown; did you mean default_timeout_seconds?"},
 		// Syntax, which never shows what is there.
 		{"a.json", "{\"mcpServers\": {\n\"x\": {\"env\": {\"K\": SEKRIT}}}}", "a.json:2: a value is neither in quotes nor a number, true, false or null"},
 		{"a.json", "{\"mcpServers\": {\n\"x\": {\"command\": \"SEKRIT\" \"args\": []}}}", "a.json:2: a comma is missing, on this line or the one before"},
 		{"a.json", "{\"command\": \"C:\\SEKRIT\"}", "a.json:1: a string has a bad escape or character; write \\\\ for a backslash"},
 		{"a.json", "{\"a\": \"SEKRIT", "a.json:1: a string does not end"},
-		{"a.json", "{\"a\": \"SEKRIT\n\"}", "a.json:1: a string does not end on its line"},
+		{"a.json", "{\"a\": \"SEKRIT\n\"}", "a.json:1: unclosed string on this line"},
 		{"a.json", "{\"a\" 1}", "a.json:1: a colon is missing after a name"},
 		{"a.json", "{SEKRIT: 1}", "a.json:1: a name in double quotes is missing here"},
-		{"a.json", "{} SEKRIT", "a.json:1: there is more after the end of the JSON value"},
+		{"a.json", "{} SEKRIT", "a.json:1: text after the end of the JSON value"},
 		{"a.json", "{\"a\": 1", "a.json:1: the object does not end"},
 		{"a.json", "{\"a\": ", "a.json:1: the JSON ends before it is complete"},
 		{"a.json", "{ /* SEKRIT", "a.json:1: a comment does not end"},
 		{"a.yaml", "a: [SEKRIT", "a.yaml:1: not YAML: did not find expected ',' or ']'"},
 		{"a.yaml", "a: *SEKRIT", "a.yaml: not YAML: unknown anchor … referenced"},
 		{"a.yaml", "a: b\n c: SEKRIT", "a.yaml:2: not YAML: mapping values are not allowed in this context"},
-		{"a.yaml", "a: 1\n---\nb: 2", "a.yaml:2: a second document; a configuration is one"},
+		{"a.yaml", "a: 1\n---\nb: 2", "a.yaml:2: a second YAML document; a configuration has only one"},
 		{"a.toml", "a = 1\nb = SEKRIT", "a.toml:2: not TOML: expected value but found … instead"},
 		{"a.toml", "[a]\nb = 1\n[a]", "a.toml:3: not TOML: Key … has already been defined."},
 		{"a.json", "\xff\xfe{\x00}\x00", "a.json: not UTF-8 text; save it as UTF-8"},
@@ -124,7 +124,7 @@ func TestLinesOfTOML(t *testing.T) {
 	d := dialect.Parse("config.toml", []byte("x = 1\n[mcp_servers.\"a b\"]\ncommand = \"c\"\n\n[mcp_servers.d]\ncommand = \"e\"\narg = []\n[mcp_servers.d.env]\nK = [1]\n"), dialect.Options{})
 	require.Equal(t, 2, d.Servers[0].Line)
 	require.Equal(t, 5, d.Servers[1].Line)
-	require.Equal(t, "config.toml:7: server d: arg: not known; did you mean args?\nconfig.toml:9: server d: env: K: want a text, not a list", d.Problems.Error())
+	require.Equal(t, "config.toml:7: server d: arg: unknown; did you mean args?\nconfig.toml:9: server d: env: K: want a text, not a list", d.Problems.Error())
 }
 
 func TestProblemsAreBounded(t *testing.T) {
@@ -134,9 +134,9 @@ func TestProblemsAreBounded(t *testing.T) {
 	for i := range 100 {
 		text.WriteString(strings.Repeat("z", i+1) + ": 1\n")
 	}
-	require.Contains(t, problems("toolroom.yaml", text.String()), "z is not known here")
+	require.Contains(t, problems("toolroom.yaml", text.String()), "z is unknown here")
 	require.Contains(t, dialect.Parse("toolroom.yaml", []byte(text.String()), dialect.Options{}).Problems.Error(), "and 80 more")
-	require.Contains(t, problems("toolroom.yaml", "\"a\\e[2Jb\": 1"), `"a\u001b[2Jb" is not known`, "a terminal is not steered")
+	require.Contains(t, problems("toolroom.yaml", "\"a\\e[2Jb\": 1"), `"a\u001b[2Jb" is unknown`, "a terminal is not steered")
 }
 
 // A field that confines a server, or has its calls confirmed, in another
@@ -177,5 +177,5 @@ func TestRestrictionsAreSaid(t *testing.T) {
 		require.Len(t, d.Problems.Warnings(), 1, text)
 		require.Contains(t, d.Problems.Warnings()[0].Text, "has no effect on the servers")
 	}
-	require.Contains(t, problems("toolroom.yaml", "servers: {x: {command: a, sandbox: true}}"), "sandbox: not known")
+	require.Contains(t, problems("toolroom.yaml", "servers: {x: {command: a, sandbox: true}}"), "sandbox: unknown")
 }

@@ -96,7 +96,7 @@ func (d *described) keys(path string, visit func(path string, d *described)) {
 func TestReference(t *testing.T) {
 	var schema described
 	require.NoError(t, json.Unmarshal(dialect.Schema(), &schema))
-	says := regexp.MustCompile(`\bdefault\b|if not given|unless |inferred|\boff for\b|may be empty`)
+	says := regexp.MustCompile(`\bdefault\b|if not given|unless |inferred|\boff(?: for|:)|(?:may|can) be empty`)
 	count := 0
 	check := func(path string, d *described) {
 		count++

@@ -12,9 +12,9 @@ func restriction(name string, n *node) string {
 	}
 	on := n.kind != nullNode && value != "false" && value != "off" && value != "none"
 	const (
-		confined  = "the host does not confine servers, so this one runs without any sandbox; confine it by its command (as with docker or bwrap), or leave the server out"
-		unasked   = "the host asks before calls only where a rule of policy says ask; add such a rule for this server's tools"
-		elsewhere = "the host starts every server on this machine; leave the server out if it must not run here"
+		confined  = "the host does not sandbox servers, so this server runs without a sandbox; sandbox it by its command (docker or bwrap), or remove the server"
+		unasked   = "the host asks before calls only by a policy rule with do: ask; add such a rule for this server's tools"
+		elsewhere = "the host starts every server on this machine; remove the server if it must not run here"
 	)
 	switch plain(name) {
 	case "sandbox", "sandboxenabled", "sandboxed", "sandboxmode", "sandboxpolicy", "sandboxpermissions", "sandboxprofile", "readonly", "isolation":

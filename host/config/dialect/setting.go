@@ -127,7 +127,7 @@ func (d *Document) readSetting(p pair) bool {
 	}
 	r := newSettingReader(d, show(p.key), p.line)
 	if i := slices.IndexFunc(d.Settings, func(have Setting) bool { return have.Key == s.name }); i >= 0 {
-		r.problem("is there twice, also on line %d", d.Settings[i].Line)
+		r.problem("appears twice, also on line %d", d.Settings[i].Line)
 		return true
 	}
 	s.read(r, p.value, &Settings{})
@@ -143,7 +143,7 @@ func (d *Document) readToolroom(n *node) {
 	}
 	for _, p := range n.pairs {
 		if !d.readSetting(p) {
-			d.fault(p.line, "toolroom.%s is not known%s", show(p.key), didYouMean(p.key, settingNames()))
+			d.fault(p.line, "toolroom.%s is unknown%s", show(p.key), didYouMean(p.key, settingNames()))
 		}
 	}
 }
@@ -154,7 +154,7 @@ func (d *Document) misplaced(p pair) {
 	if key := plain(p.key); key == "policy" || key == "toolpolicy" || key == "toolpins" {
 		d.Problems = append(d.Problems, Problem{
 			File: d.File, Line: p.line, Field: show(p.key), Warning: true,
-			Text: "left out; in a file with servers of another product, settings stand below toolroom:",
+			Text: "ignored; in a file with servers of another product, settings belong under toolroom:",
 		})
 	}
 }

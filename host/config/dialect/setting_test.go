@@ -162,9 +162,9 @@ func TestStoresByOneWord(t *testing.T) {
 func TestMistakesInSettings(t *testing.T) {
 	invalid := schemaCheck(t)
 	for _, c := range []struct{ text, want string }{
-		{"polcy: {}", "1: polcy is not known here; servers are under servers; did you mean policy?"},
-		{"policy:\n  blok: [a]", "2: policy.blok: not known; did you mean block?"},
-		{"policy: {zzzzzz: 1}", "1: policy.zzzzzz: not known; known are allow, block, rules, "},
+		{"polcy: {}", "1: polcy is unknown here; servers belong under servers; did you mean policy?"},
+		{"policy:\n  blok: [a]", "2: policy.blok: unknown; did you mean block?"},
+		{"policy: {zzzzzz: 1}", "1: policy.zzzzzz: unknown; known are allow, block, rules, "},
 		{"policy: []", "1: policy: want a map, not a list"},
 		{"policy: {block: a}", "1: policy.block: want a list of texts, not a text"},
 		{"policy:\n  rules:\n    - {tool: a}", "3: policy.rules[0]: do is missing: allow, ask or deny"},
@@ -177,12 +177,12 @@ func TestMistakesInSettings(t *testing.T) {
 		{"policy: {prices: {a: -1}}", "1: policy.prices.a: want a number from 0"},
 		{"policy: {max_rounds: 0}", "1: policy.max_rounds: want a whole number above 0"},
 		{"approval: {expires: 5}", "1: approval.expires: a number without a unit; want a duration like 10s"},
-		{"approval: {secret: x}", "1: approval.secret: not known"},
+		{"approval: {secret: x}", "1: approval.secret: unknown"},
 		{"profiles: {a/b: {}}", "1: profiles.a/b: a name has 1 to 64 of a-z, A-Z, 0-9, _ and -"},
 		{"profiles: [a]", "1: profiles: want a map of profiles by name, not a list"},
-		{"policy: {allow: []}", "1: policy.allow: it names no tool, which would allow all of them"},
-		{"profiles: {a: {allow: []}}", "1: profiles.a.allow: it names no tool, which would allow all of them; leave it out for that, or block \"*\""},
-		{"profiles: {a: {alow: [x]}}", "1: profiles.a.alow: not known; did you mean allow?"},
+		{"policy: {allow: []}", "1: policy.allow: an empty list would allow all tools"},
+		{"profiles: {a: {allow: []}}", "1: profiles.a.allow: an empty list would allow all tools; to allow all, leave it out, or block \"*\""},
+		{"profiles: {a: {alow: [x]}}", "1: profiles.a.alow: unknown; did you mean allow?"},
 		{"tool_pins: yess", "1: tool_pins: want one of off, warn, enforce"},
 		{"timeout: 30", "1: timeout: a number without a unit; want a duration like 10s"},
 		{"timeout: soon", "1: timeout: want a duration like 10s"},
@@ -207,7 +207,7 @@ func TestMistakesInSettings(t *testing.T) {
 
 func TestSettingsThatCannotWork(t *testing.T) {
 	d := dialect.Parse("toolroom.yaml", []byte("policy: {max_rounds: 5, maxTools: 7}\ntool_policy: {}\n"), dialect.Options{})
-	require.EqualError(t, d.Problems.Err(), "toolroom.yaml:2: tool_policy: is there twice, also on line 1")
+	require.EqualError(t, d.Problems.Err(), "toolroom.yaml:2: tool_policy: appears twice, also on line 1")
 	require.Empty(t, d.Problems.Warnings())
 	s := dialect.Apply(d.Settings)
 	require.Equal(t, 5, s.Stages.Policy.MaxRounds)
@@ -219,9 +219,9 @@ func TestSettingsThatCannotWork(t *testing.T) {
 	require.NoError(t, d.Problems.Err())
 	require.Empty(t, d.Settings)
 	require.Len(t, d.Problems, 1)
-	require.Equal(t, "config.toml:5: policy: left out; in a file with servers of another product, settings stand below toolroom:", d.Problems[0].String())
+	require.Equal(t, "config.toml:5: policy: ignored; in a file with servers of another product, settings belong under toolroom:", d.Problems[0].String())
 	d = dialect.Parse("mcp.json", []byte(`{"mcpServers":{},"toolroom":{"polcy":{}}}`), dialect.Options{})
-	require.EqualError(t, d.Problems.Err(), "mcp.json:1: toolroom.polcy is not known; did you mean policy?")
+	require.EqualError(t, d.Problems.Err(), "mcp.json:1: toolroom.polcy is unknown; did you mean policy?")
 
 	// A server may be called as a setting is.
 	d = dialect.Parse("mcp.json", []byte(`{"cache":{"command":"redis-mcp"}}`), dialect.Options{})
@@ -233,7 +233,7 @@ func TestSettingsThatCannotWork(t *testing.T) {
 func TestPatternsThatCanMatchNoTool(t *testing.T) {
 	d := dialect.Parse("toolroom.yaml", []byte("policy:\n  allow: ['a__*', b-1]\n  block: [bash, 'x?']\n  rules:\n    - {tool: 'v__d[47]', do: deny}\n    - {tool: '*', args: {a: 'x?[y]'}, do: deny, why: 'really?'}\n"), dialect.Options{})
 	require.NoError(t, d.Problems.Err())
-	const why = " can match no tool: names are of letters, digits, _ and -, and only * stands for others"
+	const why = " cannot match a tool: names have letters, digits, _ and -, and * is the only wildcard"
 	require.Equal(t, "toolroom.yaml:3: policy.block: x?"+why+"\ntoolroom.yaml:5: policy.rules[0].tool: v__d[47]"+why, d.Problems.Error())
 }
 

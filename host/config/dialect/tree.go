@@ -13,7 +13,7 @@ import (
 // A Tree is a value of a document, whichever format it was written in, for
 // parts that read their own: declared tools.
 type Tree struct {
-	Line    int    // 0: not known
+	Line    int    // 0: unknown
 	Text    string // of a scalar, as it was written
 	Items   []*Tree
 	Members []Branch // in the order of the file

@@ -20,7 +20,7 @@ func some(name string, also []string, doc, otherwise string, into *[]string) fie
 	return field{name, also, doc, listOfSome("string"), func(r *reader, n *node) {
 		list := r.texts(n)
 		if len(list) == 0 {
-			r.problem("it names no tool, which would allow all of them; leave it out for that%s", otherwise)
+			r.problem("an empty list would allow all tools; to allow all, leave it out%s", otherwise)
 		}
 		*into = append(*into, list...)
 	}}

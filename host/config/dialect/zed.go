@@ -19,7 +19,7 @@ func (r *reader) extension(n *node, line int) {
 	source := n.get("source")
 	if source != nil && source.text == "extension" || source == nil && n.get("settings") != nil && n.get("command") == nil && n.get("url") == nil {
 		r.field, r.line = "", line
-		r.warn("is started by an extension of Zed's; it is left out")
+		r.warn("is started by a Zed extension; ignored")
 		r.server.Disabled = true
 	}
 }

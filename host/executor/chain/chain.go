@@ -69,7 +69,7 @@ const (
 // Validate names the field that is wrong.
 func (c Config) Validate() error {
 	if len(c.Steps) == 0 {
-		return errors.New("chain.steps: there is none")
+		return errors.New("chain.steps: is empty")
 	}
 	v := validator{known: map[string]bool{}}
 	if err := v.steps("chain.steps", c.Steps, 0); err != nil {
@@ -181,7 +181,7 @@ func (v *validator) step(at string, s Step, depth int) error {
 		return nil
 	}
 	if !identifier.MatchString(s.ID) {
-		return fmt.Errorf("%s.id: %q is not made of letters, digits, _ and -", at, s.ID)
+		return fmt.Errorf("%s.id: %q must have only letters, digits, _ and -", at, s.ID)
 	}
 	if v.known[s.ID] {
 		return fmt.Errorf("%s.id: two steps have the id %s", at, s.ID)
@@ -218,7 +218,7 @@ func (v *validator) value(path string, raw json.RawMessage) error {
 	}
 	for _, r := range refsIn(raw) {
 		if r.root == "steps" && !v.known[r.step] {
-			return fmt.Errorf("%s: %s names no step that comes before", path, r.text)
+			return fmt.Errorf("%s: %s is not an earlier step", path, r.text)
 		}
 	}
 	return nil

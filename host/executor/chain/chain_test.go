@@ -68,9 +68,9 @@ func TestReferences(t *testing.T) {
 		{`"${args.none:-}"`, `""`, ""},
 		{`"$${args.x} costs $5 {}"`, `"${args.x} costs $5 {}"`, ""},
 		{`{"a":["${args.x.deep[1]}",1.0,null,true]}`, `{"a":["s",1.0,null,true]}`, ""},
-		{`"${args.none}"`, ``, "${args.none} is not there"},
-		{`"${args.x.deep[7]}"`, ``, "${args.x.deep[7]} is not there"},
-		{`{"m":"${steps.a.result.nothing}"}`, ``, "m: ${steps.a.result.nothing} is not there"},
+		{`"${args.none}"`, ``, "${args.none} does not exist"},
+		{`"${args.x.deep[7]}"`, ``, "${args.x.deep[7]} does not exist"},
+		{`{"m":"${steps.a.result.nothing}"}`, ``, "m: ${steps.a.result.nothing} does not exist"},
 	} {
 		res, err := do(t, chain.Config{Steps: steps, Result: raw(c.result)}, `{"x":{"deep":[1.50,"s"]}}`)
 		if c.err != "" {
@@ -129,7 +129,7 @@ func TestFailures(t *testing.T) {
 
 	_, err = do(t, chain.Config{Steps: []chain.Step{{ID: "r", Tool: "refuse"}}}, `{}`)
 	require.Equal(t, toolerr.PolicyDenied, toolerr.CodeOf(err))
-	require.ErrorContains(t, err, "step r could not be made: not you")
+	require.ErrorContains(t, err, "step r could not be executed: not you")
 
 	res, err = do(t, chain.Config{Steps: []chain.Step{{ID: "r", Tool: "refuse", Continue: true}, {Tool: "echo", Args: raw(`{"why":"${steps.r.text}"}`)}}}, `{}`)
 	require.NoError(t, err)
@@ -181,20 +181,20 @@ func TestBadConfigurations(t *testing.T) {
 		config chain.Config
 		want   string
 	}{
-		{chain.Config{}, "chain.steps: there is none"},
+		{chain.Config{}, "chain.steps: is empty"},
 		{chain.Config{Steps: []chain.Step{{}}}, "chain.steps[0]: want one of tool, parallel and if"},
 		{chain.Config{Steps: []chain.Step{{Tool: "t", If: &chain.Condition{}}}}, "chain.steps[0]: want one of"},
 		{chain.Config{Steps: []chain.Step{step, step}}, "chain.steps[1].id: two steps have the id a"},
-		{chain.Config{Steps: []chain.Step{{ID: "a b", Tool: "t"}}}, `chain.steps[0].id: "a b" is not made of`},
+		{chain.Config{Steps: []chain.Step{{ID: "a b", Tool: "t"}}}, `chain.steps[0].id: "a b" must have only`},
 		{chain.Config{Steps: []chain.Step{{Tool: "t", Args: raw(`[]`)}}}, "chain.steps[0].args: want a map"},
-		{chain.Config{Steps: []chain.Step{{Tool: "t", Args: raw(`{"x":"${steps.b.result}"}`)}}}, "chain.steps[0].args: ${steps.b.result} names no step that comes before"},
-		{chain.Config{Steps: []chain.Step{{ID: "a", Tool: "t", Args: raw(`{"x":"${steps.a.result}"}`)}}}, "names no step that comes before"},
-		{chain.Config{Steps: []chain.Step{{Parallel: [][]chain.Step{{step}, {{Tool: "t", Args: raw(`{"x":"${steps.a.text}"}`)}}}}}}, "chain.steps[0].parallel[1][0].args: ${steps.a.text} names no step"},
+		{chain.Config{Steps: []chain.Step{{Tool: "t", Args: raw(`{"x":"${steps.b.result}"}`)}}}, "chain.steps[0].args: ${steps.b.result} is not an earlier step"},
+		{chain.Config{Steps: []chain.Step{{ID: "a", Tool: "t", Args: raw(`{"x":"${steps.a.result}"}`)}}}, "is not an earlier step"},
+		{chain.Config{Steps: []chain.Step{{Parallel: [][]chain.Step{{step}, {{Tool: "t", Args: raw(`{"x":"${steps.a.text}"}`)}}}}}}, "chain.steps[0].parallel[1][0].args: ${steps.a.text} is not an earlier step"},
 		{chain.Config{Steps: []chain.Step{{Parallel: [][]chain.Step{{step}, {step}}}}}, "chain.steps[0]: two steps have the id a"},
 		{chain.Config{Steps: []chain.Step{step}, Result: raw(`"${steps.a.output}"`)}, "chain.result: ${steps.a.output}: a step has result, text, details and is_error"},
-		{chain.Config{Steps: []chain.Step{step}, Result: raw(`"${HOME}"`)}, "chain.result: ${HOME} is no reference"},
-		{chain.Config{Steps: []chain.Step{step}, Result: raw(`"${args.x"`)}, "chain.result: a ${ is not closed"},
-		{chain.Config{Steps: []chain.Step{step}, Result: raw(`"${args..x}"`)}, "is no reference"},
+		{chain.Config{Steps: []chain.Step{step}, Result: raw(`"${HOME}"`)}, "chain.result: ${HOME} is not a reference"},
+		{chain.Config{Steps: []chain.Step{step}, Result: raw(`"${args.x"`)}, "chain.result: unclosed ${"},
+		{chain.Config{Steps: []chain.Step{step}, Result: raw(`"${args..x}"`)}, "is not a reference"},
 		{chain.Config{Steps: []chain.Step{{If: &chain.Condition{}}}}, "chain.steps[0].if.value: is missing"},
 		{chain.Config{Steps: []chain.Step{{If: &chain.Condition{Value: raw(`1`), Above: raw(`"x"`)}}}}, "chain.steps[0].if.above: want a number"},
 		{chain.Config{Steps: []chain.Step{deep}}, "steps are nested more than 8 deep"},

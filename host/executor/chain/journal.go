@@ -62,7 +62,7 @@ func (r *run) begin(ctx context.Context) (end func(), err error) {
 	if err := json.Unmarshal(kept.Value, &r.made); err != nil {
 		kept.Drop(ctx)
 		kept.Release()
-		return nil, toolerr.New(toolerr.Internal, "what was kept of this call is malformed: %w", err)
+		return nil, toolerr.New(toolerr.Internal, "the journal of this call is malformed: %w", err)
 	}
 	r.again = kept
 	return kept.Release, nil
@@ -115,14 +115,14 @@ func (r *run) over(ctx context.Context, err error) error {
 	}
 	told := *waiting
 	told.Resumes = false
-	told.Pending.Message += ". The steps before it will be made again then, since their results cannot be kept: " + fault.Error()
+	told.Pending.Message += ". Then the steps before it run again, because their results cannot be saved: " + fault.Error()
 	return &told
 }
 
 // keep keeps what was done until a time.
 func (r *run) keep(ctx context.Context, until time.Time) error {
 	if r.journal == nil {
-		return errors.New("there is no store")
+		return errors.New("no store")
 	}
 	r.keeping.Lock() // what is kept is never less than what was
 	defer r.keeping.Unlock()
@@ -130,7 +130,7 @@ func (r *run) keep(ctx context.Context, until time.Time) error {
 	value, err := jsonrpc.Marshal(r.made)
 	r.mu.Unlock()
 	if err == nil && len(value) > maxJournal {
-		err = toolerr.New(toolerr.TooLarge, "they have %d bytes, of %d", len(value), maxJournal)
+		err = toolerr.New(toolerr.TooLarge, "%d bytes, more than %d", len(value), maxJournal)
 	}
 	if err != nil {
 		return err

@@ -264,7 +264,7 @@ func TestWhatWasDoneIsAllowedStill(t *testing.T) {
 
 // Who called is told when what was done cannot be kept.
 func TestWhatCannotBeKeptIsSaid(t *testing.T) {
-	for want, n := range map[string]*notes{"no store": {fault: errors.New("no store")}, "bytes, of": {}} {
+	for want, n := range map[string]*notes{"no store": {fault: errors.New("no store")}, "bytes, more than": {}} {
 		b := &bench{waiting: map[string]bool{"gate": true}}
 		h, err := chain.New(chain.Config{Steps: []chain.Step{{Tool: "first", Args: raw(`{"x":"${args.x}"}`)}, {Tool: "gate"}}}, executor.Shape{}, b.call, n)
 		require.NoError(t, err)
@@ -274,7 +274,7 @@ func TestWhatCannotBeKeptIsSaid(t *testing.T) {
 		}
 		_, err = h(t.Context(), &call.Request{Tool: &call.Tool{Name: "tool"}, Params: raw(`{"arguments":{"x":` + long + `}}`)})
 		require.Equal(t, toolerr.PendingApproval, toolerr.CodeOf(err))
-		require.ErrorContains(t, err, "will be made again")
+		require.ErrorContains(t, err, "run again")
 		require.ErrorContains(t, err, want)
 	}
 }

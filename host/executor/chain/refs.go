@@ -34,7 +34,7 @@ type ref struct {
 // missing is a reference to what is not there.
 type missing struct{ ref string }
 
-func (e *missing) Error() string { return e.ref + " is not there; ${…:-text} has a default" }
+func (e *missing) Error() string { return e.ref + " does not exist; ${…:-text} gives a default" }
 
 // refsOf finds the references of a text.
 func refsOf(text string) (refs []ref, err error) {
@@ -50,7 +50,7 @@ func refsOf(text string) (refs []ref, err error) {
 		}
 		length := strings.IndexByte(text[start:], '}')
 		if length < 0 {
-			return nil, fmt.Errorf("a ${ is not closed; write $${ for the characters")
+			return nil, fmt.Errorf("unclosed ${; write $${ for the characters")
 		}
 		r, err := parseRef(text[start+2 : start+length])
 		if err != nil {
@@ -70,14 +70,14 @@ func parseRef(inside string) (ref, error) {
 	for rest != "" {
 		m := element.FindStringSubmatch(rest)
 		if m == nil {
-			return r, fmt.Errorf("%s is no reference; there are ${args.NAME} and ${steps.ID.result}", r.text)
+			return r, fmt.Errorf("%s is not a reference; use ${args.NAME} or ${steps.ID.result}", r.text)
 		}
 		parts = append(parts, m[1]+m[2]+m[3])
 		rest = rest[len(m[0]):]
 		if next, dot := strings.CutPrefix(rest, "."); dot && next != "" {
 			rest = next
 		} else if rest != "" && rest[0] != '[' {
-			return r, fmt.Errorf("%s is no reference; there are ${args.NAME} and ${steps.ID.result}", r.text)
+			return r, fmt.Errorf("%s is not a reference; use ${args.NAME} or ${steps.ID.result}", r.text)
 		}
 	}
 	switch {
@@ -89,7 +89,7 @@ func parseRef(inside string) (ref, error) {
 			return r, fmt.Errorf("%s: a step has result, text, details and is_error", r.text)
 		}
 	default:
-		return r, fmt.Errorf("%s is no reference; there are ${args.NAME} and ${steps.ID.result}", r.text)
+		return r, fmt.Errorf("%s is not a reference; use ${args.NAME} or ${steps.ID.result}", r.text)
 	}
 	return r, nil
 }

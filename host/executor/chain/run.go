@@ -105,7 +105,7 @@ func (r *run) failure(err error) (*call.Result, error) {
 }
 
 func (r *run) unfilled(what string, err error) error {
-	return &call.ExecutionError{Tool: r.tool, Phase: call.PhaseExecute, Message: r.tool + ": " + what + " cannot be made", Cause: toolerr.New(codeOf(err), "%w", err)}
+	return &call.ExecutionError{Tool: r.tool, Phase: call.PhaseExecute, Message: r.tool + ": " + what + " cannot be built", Cause: toolerr.New(codeOf(err), "%w", err)}
 }
 
 func codeOf(err error) toolerr.Code {
@@ -240,7 +240,7 @@ func (r *run) note(s Step, one outcome) {
 // wrap says of which step an error is. What waits, or was answered by a
 // server, stays what it is below.
 func (r *run) wrap(s Step, err error) error {
-	return &call.ExecutionError{Tool: r.tool, Phase: call.PhaseExecute, Message: fmt.Sprintf("%s: step %s could not be made", r.tool, s.name()), Cause: err}
+	return &call.ExecutionError{Tool: r.tool, Phase: call.PhaseExecute, Message: fmt.Sprintf("%s: step %s could not be executed", r.tool, s.name()), Cause: err}
 }
 
 func (s Step) name() string {

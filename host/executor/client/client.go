@@ -43,7 +43,7 @@ func New(c Config, shape executor.Shape) (call.Handler, error) {
 		}
 		return nil, &call.PendingError{Pending: call.Pending{
 			Reason: Reason, Tool: req.Tool.Name, Args: arguments,
-			Message: "it is carried out by the caller itself, with the arguments given: run it there, and go on with its result",
+			Message: "the caller executes this tool itself: run it with these arguments, and continue with its result",
 		}}
 	}, nil
 }
@@ -64,7 +64,7 @@ func canBeAsked(req *call.Request) bool {
 func (c Config) ask(ctx context.Context, req *call.Request, arguments json.RawMessage, shape executor.Shape) (*call.Result, error) {
 	message := c.Message
 	if message == "" {
-		message = fmt.Sprintf("The tool %s is carried out on your side. Give its result for these arguments:", req.Tool.Name)
+		message = fmt.Sprintf("Your client must run the tool %s. Give its result for these arguments:", req.Tool.Name)
 	}
 	schema, direct := form(c.Output)
 	params := jsonrpc.AppendString([]byte(`{"message":`), message+"\n\n"+string(arguments))
@@ -81,7 +81,7 @@ func (c Config) ask(ctx context.Context, req *call.Request, arguments json.RawMe
 		return nil, executor.Invalid(req.Tool.Name, "the client's answer is malformed: %v", err)
 	}
 	if answer.Action != "accept" {
-		return executor.Failed(fmt.Sprintf("%s was not carried out: the user of the client said %s", req.Tool.Name, answer.Action)), nil
+		return executor.Failed(fmt.Sprintf("%s was not executed: the user of the client answered %s", req.Tool.Name, answer.Action)), nil
 	}
 	if direct {
 		return shape.Result(req.Tool.Name, answer.Content)

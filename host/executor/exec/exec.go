@@ -57,7 +57,7 @@ func (c Config) Validate() error {
 	}
 	for name := range c.Env {
 		if name == "" || strings.ContainsAny(name, "=\x00") {
-			return fmt.Errorf("exec.env: %q is no name of a variable", name)
+			return fmt.Errorf("exec.env: %q is not a valid variable name", name)
 		}
 	}
 	return nil
@@ -130,7 +130,7 @@ func answer(req *call.Request, shape executor.Shape, output []byte, said string,
 	if valid && output[0] == '{' {
 		members, err := jsonrpc.Members(output)
 		if err != nil {
-			return nil, executor.Invalid(tool, "what the program wrote is not one JSON object: %v", err)
+			return nil, executor.Invalid(tool, "the program's output is not a single JSON object: %v", err)
 		}
 		for _, m := range members {
 			switch {
@@ -156,7 +156,7 @@ func answer(req *call.Request, shape executor.Shape, output []byte, said string,
 	case failed != nil:
 		return nil, &call.ExecutionError{Tool: tool, Phase: call.PhaseExecute, Message: tool + " failed" + lastWords(said), Cause: failed}
 	case !valid:
-		return nil, executor.Invalid(tool, "what the program wrote is not JSON; want {\"result\": …}%s", lastWords(said))
+		return nil, executor.Invalid(tool, "the program's output is not JSON; want {\"result\": …}%s", lastWords(said))
 	case result == nil:
 		result = output
 	}
@@ -181,20 +181,20 @@ func lastWords(said string) string {
 	if len(said) > maxSaid {
 		said = "…" + strings.ToValidUTF8(said[len(said)-maxSaid:], "")
 	}
-	return " (it said: " + said + ")"
+	return " (output: " + said + ")"
 }
 
 // waits is the error of a call whose program says that it has to wait.
 func waits(req *call.Request, raw json.RawMessage) error {
 	var p call.Pending
 	if err := json.Unmarshal(raw, &p); err != nil {
-		return executor.Invalid(req.Tool.Name, "its pending has members of the wrong kind: %v", err)
+		return executor.Invalid(req.Tool.Name, "its pending member has wrong types: %v", err)
 	}
 	// An id is the host's to give: who is shown one may approve what it is of.
 	p.ID, p.Tool = "", req.Tool.Name
 	p.Args, _ = req.Arguments() //nolint:errcheck // they were read before
 	if p.Reason == "" {
-		p.Reason = "the tool waits for something"
+		p.Reason = "the tool is waiting"
 	}
 	if p.Message == "" {
 		p.Message = p.Reason

@@ -132,14 +132,14 @@ func TestAnswers(t *testing.T) {
 		{args: []string{"say", `{"pending":3,"done":4}`}, want: `"text":"{\"pending\":3,\"done\":4}"`},
 		{args: []string{"die", `{"error":false}`}, err: "it ended with exit status 3", code: toolerr.ExecutionError},
 		{args: []string{"die", `{"error":"said before"}`}, want: `said before`},
-		{args: []string{"die", `{"result":1}`}, err: "tool failed (it said: boom): it ended with exit status 3", code: toolerr.ExecutionError},
+		{args: []string{"die", `{"result":1}`}, err: "tool failed (output: boom): it ended with exit status 3", code: toolerr.ExecutionError},
 		{args: []string{"die", ``}, err: "it ended with exit status 3", code: toolerr.ExecutionError},
-		{args: []string{"say", ``}, err: "what the program wrote is not JSON", code: toolerr.ResultInvalid},
-		{args: []string{"say", `hello`}, err: "what the program wrote is not JSON", code: toolerr.ResultInvalid},
+		{args: []string{"say", ``}, err: "the program's output is not JSON", code: toolerr.ResultInvalid},
+		{args: []string{"say", `hello`}, err: "the program's output is not JSON", code: toolerr.ResultInvalid},
 		{args: []string{"say", `{"result":1}{"result":2}`}, err: "is not JSON", code: toolerr.ResultInvalid},
-		{args: []string{"say", `{"result":1,"result":2}`}, err: "is not one JSON object", code: toolerr.ResultInvalid},
-		{args: []string{"say", `{"pending":{"reason":7}}`}, err: "its pending has members of the wrong kind", code: toolerr.ResultInvalid},
-		{args: []string{"say", `{"pending":{}}`}, err: "tool: the tool waits for something", code: toolerr.PendingApproval},
+		{args: []string{"say", `{"result":1,"result":2}`}, err: "is not a single JSON object", code: toolerr.ResultInvalid},
+		{args: []string{"say", `{"pending":{"reason":7}}`}, err: "its pending member has wrong types", code: toolerr.ResultInvalid},
+		{args: []string{"say", `{"pending":{}}`}, err: "tool: the tool is waiting", code: toolerr.PendingApproval},
 		{args: []string{"flood"}, err: "it wrote more than 10 MiB", code: toolerr.TooLarge},
 	} {
 		res, err := run(t, t.Context(), exec.Config{}, c.args...)
@@ -231,8 +231,8 @@ func TestBadConfigurations(t *testing.T) {
 		{exec.Config{}, "exec.command: is missing"},
 		{exec.Config{Command: []string{""}}, "exec.command: is missing"},
 		{exec.Config{Command: []string{"ls"}}, "exec.command: ls is not an absolute path"},
-		{exec.Config{Command: []string{os.Args[0]}, Env: map[string]secret.Text{"A=B": "x"}}, `exec.env: "A=B" is no name of a variable`},
-		{exec.Config{Command: []string{os.Args[0]}, Env: map[string]secret.Text{"": "x"}}, `exec.env: "" is no name`},
+		{exec.Config{Command: []string{os.Args[0]}, Env: map[string]secret.Text{"A=B": "x"}}, `exec.env: "A=B" is not a valid variable name`},
+		{exec.Config{Command: []string{os.Args[0]}, Env: map[string]secret.Text{"": "x"}}, `exec.env: "" is not a valid variable name`},
 	} {
 		require.ErrorContains(t, c.config.Validate(), c.want)
 		_, err := exec.New(c.config, executor.Shape{}, nil, nil)

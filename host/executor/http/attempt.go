@@ -73,7 +73,7 @@ func (e *client) follow(ctx context.Context, r *request, repeatable bool) (*http
 			method, body = next, nil
 		}
 		if body != nil && origin(to) != home {
-			return nil, toolerr.New(toolerr.PolicyDenied, "it redirects the request with its body to another host, %s; name that in the URL if it is right", to.Host)
+			return nil, toolerr.New(toolerr.PolicyDenied, "it redirects the request with its body to another host, %s; use that host in the URL if it is right", to.Host)
 		}
 		at = to
 	}
@@ -138,7 +138,7 @@ func redirected(resp *http.Response, from *url.URL, method string) (next string,
 		return method, nil, nil
 	}
 	if to, err = from.Parse(location); err != nil {
-		return method, nil, toolerr.New(toolerr.ProtocolError, "it redirects to what is no address")
+		return method, nil, toolerr.New(toolerr.ProtocolError, "it redirects to an invalid address")
 	}
 	to.Fragment = ""
 	switch {
@@ -160,7 +160,7 @@ func readBody(from io.Reader) ([]byte, error) {
 		return nil, err
 	}
 	if len(body) > executor.MaxResult {
-		return nil, toolerr.New(toolerr.TooLarge, "the answer is larger than %d MiB; ask for less of it", executor.MaxResult>>20)
+		return nil, toolerr.New(toolerr.TooLarge, "the answer is larger than %d MiB; request less", executor.MaxResult>>20)
 	}
 	return body, nil
 }

@@ -147,7 +147,7 @@ func (c Config) compile() (*compiled, error) {
 		out.used[name] = true
 	}
 	if c.Body != nil && !out.hasBody() {
-		return nil, fmt.Errorf("http.body: %s has none", out.Method)
+		return nil, fmt.Errorf("http.body: %s requests have no body", out.Method)
 	}
 	for _, p := range c.Query {
 		t := parseTemplate(p.Value)
@@ -185,7 +185,7 @@ func (c *compiled) compileMapping() (err error) {
 		return fmt.Errorf("http.request.body_mapping: %w", err)
 	}
 	if c.Body != nil && (m.Body != "" || len(m.StaticBody) > 0) {
-		return errors.New("http.body: there is a mapping in request, too; leave one out")
+		return errors.New("http.body: request also has a body_mapping; leave one out")
 	}
 	return nil
 }
@@ -199,7 +199,7 @@ func (c *compiled) checkHeaders() error {
 	check := func(field, name, value string) error {
 		switch {
 		case !headerName(name):
-			return fmt.Errorf("%s: %q is no name of a header", field, name)
+			return fmt.Errorf("%s: %q is not a valid header name", field, name)
 		case slices.Contains(ours(), textproto.CanonicalMIMEHeaderKey(name)):
 			return fmt.Errorf("%s: %s is set by the host itself", field, name)
 		case !headerValue(value):

@@ -191,8 +191,8 @@ func TestWhatComesBack(t *testing.T) {
 		{name: "text where an object is declared", handler: reply("text/plain", "hello", 200), shape: executor.Shape{Declared: true}, want: `{"content":[{"type":"text","text":"{\"result\":\"hello\"}"}],"structuredContent":{"result":"hello"}}`},
 		{name: "JSON that says it is text", handler: reply("text/plain", ` {"a": 1.0} `, 200), want: `{"content":[{"type":"text","text":"{\"a\": 1.0}"}]}`},
 		{name: "a list where one is declared", handler: reply("application/json", `[1]`, 200), shape: executor.Shape{Declared: true, Wrapped: true}, want: `{"content":[{"type":"text","text":"[1]"}],"structuredContent":{"result":[1]}}`},
-		{name: "a list where an object is declared", handler: reply("application/json", `[1]`, 200), shape: executor.Shape{Declared: true}, err: "it is a list, and the output schema wants an object", code: toolerr.ResultInvalid},
-		{name: "no JSON", handler: reply("application/json", `{"a":`, 200), err: "the answer is not JSON, though it says so", code: toolerr.ResultInvalid},
+		{name: "a list where an object is declared", handler: reply("application/json", `[1]`, 200), shape: executor.Shape{Declared: true}, err: "it is a list, but the output schema requires an object", code: toolerr.ResultInvalid},
+		{name: "no JSON", handler: reply("application/json", `{"a":`, 200), err: "the answer is declared as JSON but is not", code: toolerr.ResultInvalid},
 		{name: "nothing", handler: reply("", ``, 204), want: `{"content":[{"type":"text","text":""}]}`},
 		{name: "bytes", handler: reply("application/pdf", "%PDF\x00\xff", 200), want: `"mimeType":"application/pdf","blob":"JVBERgD/"`},
 		{name: "redacted at any depth", handler: reply("application/json", `{"a":{"Token":{"x":1},"l":[{"token":"t","n":12345678901234567890}]},"token2":1}`, 200), adapt: func(c *http.Config) { c.Redact = []string{"token"} },
@@ -203,7 +203,7 @@ func TestWhatComesBack(t *testing.T) {
 		{name: "packed unasked", handler: func(w web.ResponseWriter, _ *web.Request) {
 			w.Header().Set("Content-Encoding", "br")
 			io.WriteString(w, "x") //nolint:errcheck // a test's
-		}, err: "packed in a way that was not asked for", code: toolerr.ProtocolError},
+		}, err: "unsupported content encoding", code: toolerr.ProtocolError},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cfg := local(serve(t, c.handler), "/", "GET")
@@ -431,7 +431,7 @@ func TestRedirects(t *testing.T) {
 		{name: "to a cloud's metadata", method: "GET", location: "http://169.254.169.254/latest", status: 302, err: "169.254.169.254, a link-local address", code: toolerr.PolicyDenied},
 		{name: "to loopback that is not allowed", method: "GET", location: strings.Replace(other.URL, "127.0.0.1", "127.0.0.2", 1), status: 302,
 			networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, err: "127.0.0.2, a loopback address", code: toolerr.PolicyDenied},
-		{name: "nowhere", method: "GET", location: "http://[::1", status: 302, err: "to what is no address", code: toolerr.ProtocolError},
+		{name: "nowhere", method: "GET", location: "http://[::1", status: 302, err: "to an invalid address", code: toolerr.ProtocolError},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			to.Store(&c.location)
@@ -598,16 +598,16 @@ func TestBadConfigurations(t *testing.T) {
 		{"a fragment", func(c *http.Config) { c.URL = "https://h/#x" }, "http.url: has a fragment"},
 		{"a bad escape", func(c *http.Config) { c.URL = "https://h/%zz" }, "http.url: has a malformed path"},
 		{"a method", func(c *http.Config) { c.Method = "TRACE" }, `http.method: "TRACE" is not one of`},
-		{"a body of GET", func(c *http.Config) { c.Body = &http.Value{} }, "http.body: GET has none"},
-		{"a header's name", func(c *http.Config) { c.Headers = map[string]secret.Text{"a b": "x"} }, `http.headers: "a b" is no name of a header`},
+		{"a body of GET", func(c *http.Config) { c.Body = &http.Value{} }, "http.body: GET requests have no body"},
+		{"a header's name", func(c *http.Config) { c.Headers = map[string]secret.Text{"a b": "x"} }, `http.headers: "a b" is not a valid header name`},
 		{"a header's value", func(c *http.Config) { c.Headers = map[string]secret.Text{"A": "x\ny"} }, "http.headers: the value of A has a control character"},
 		{"a header of ours", func(c *http.Config) { c.Headers = map[string]secret.Text{"host": "x"} }, "http.headers: host is set by the host itself"},
-		{"a header parameter's name", func(c *http.Config) { c.Request.Headers = map[string]string{"": "x"} }, `http.request.header_params: "" is no name`},
+		{"a header parameter's name", func(c *http.Config) { c.Request.Headers = map[string]string{"": "x"} }, `http.request.header_params: "" is not a valid header name`},
 		{"a fixed header", func(c *http.Config) { c.Request.StaticHeaders = map[string]string{"Content-Length": "1"} }, "http.request.static_headers: Content-Length is set"},
 		{"a path of the request", func(c *http.Config) { c.Request.Body = "{a:" }, "http.request.body_mapping: "},
 		{"a path of the response", func(c *http.Config) { c.Response = "a[" }, "http.response.body_mapping: "},
 		{"a hidden member's name", func(c *http.Config) { c.Redact = []string{"a", ""} }, "http.redact: a member's name is empty"},
-		{"two bodies", func(c *http.Config) { c.Method = "POST"; c.Body = &http.Value{}; c.Request.Body = "a" }, "http.body: there is a mapping in request, too"},
+		{"two bodies", func(c *http.Config) { c.Method = "POST"; c.Body = &http.Value{}; c.Request.Body = "a" }, "http.body: request also has a body_mapping"},
 		{"a key's header", func(c *http.Config) { c.Key = "a b" }, "http.idempotency_key: "},
 	} {
 		cfg := good

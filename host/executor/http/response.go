@@ -29,7 +29,7 @@ func (e *client) result(tool string, resp *http.Response, body []byte) (*call.Re
 	charset := parameters["charset"]
 	if encoding := resp.Header.Get("Content-Encoding"); encoding != "" && !resp.Uncompressed && encoding != "identity" {
 		return nil, &call.ExecutionError{Tool: tool, Phase: call.PhaseExecute, Message: e.Method + " " + e.shown() + " failed",
-			Cause: toolerr.New(toolerr.ProtocolError, "the answer is packed in a way that was not asked for")}
+			Cause: toolerr.New(toolerr.ProtocolError, "the answer has an unsupported content encoding")}
 	}
 	if decoded, set := unicodeOf(charset, body); of(kind) == "" || e.isJSON(kind, decoded) {
 		body, charset = decoded, set
@@ -64,7 +64,7 @@ func (e *client) result(tool string, resp *http.Response, body []byte) (*call.Re
 func (e *client) json(tool string, body []byte) (*call.Result, error) {
 	value, err := e.redact(body)
 	if err != nil {
-		return nil, executor.Invalid(tool, "the answer is not JSON, though it says so: %v", err)
+		return nil, executor.Invalid(tool, "the answer is declared as JSON but is not: %v", err)
 	}
 	if e.response != nil {
 		if value, err = e.response.search(value); err != nil {

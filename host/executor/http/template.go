@@ -92,7 +92,7 @@ func parseTarget(text string) (target, error) {
 	}
 	host := rest[:end]
 	if strings.ContainsAny(host, "{}") {
-		return target{}, errors.New("has a parameter before the path; only path and query may depend on arguments")
+		return target{}, errors.New("has a parameter before the path; only path and query can have parameters")
 	}
 	base, err := url.Parse(scheme + "://" + host)
 	if err != nil || base.Hostname() == "" { // whose text may hold credentials
@@ -126,7 +126,7 @@ func (t target) url(tool string, arguments map[string]json.RawMessage, sample bo
 		case err != nil:
 			return "", err
 		case v == "" || v == "." || v == "..":
-			return "", toolerr.New(toolerr.InvalidParams, "%s: argument %s is %q, which would lead to another path; give a value with content", tool, name, v)
+			return "", toolerr.New(toolerr.InvalidParams, "%s: argument %s is %q, which would change the path; give a non-empty value", tool, name, v)
 		case strings.ContainsFunc(v, control):
 			return "", toolerr.New(toolerr.InvalidParams, "%s: argument %s has a control character", tool, name)
 		}
@@ -153,7 +153,7 @@ func (t target) url(tool string, arguments map[string]json.RawMessage, sample bo
 	if !sample {
 		for segment := range strings.SplitSeq(u.Path, "/") {
 			if segment == ".." || segment == "." {
-				return nil, toolerr.New(toolerr.InvalidParams, "%s: the arguments would lead to another path", tool)
+				return nil, toolerr.New(toolerr.InvalidParams, "%s: the arguments would change the path", tool)
 			}
 		}
 	}

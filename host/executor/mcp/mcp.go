@@ -22,9 +22,9 @@ type Config struct {
 func (c Config) Validate() error {
 	switch {
 	case c.Server == "":
-		return errors.New("mcp.server: is missing, which names the server")
+		return errors.New("mcp.server: is missing: the name of the server")
 	case c.Tool == "":
-		return errors.New("mcp.tool: is missing, which is the server's name for the tool")
+		return errors.New("mcp.tool: is missing: the tool's name on the server")
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ func (c Config) parse() (*template.Template, error) {
 	case c.Result == nil && c.Template == "":
 		return nil, errors.New("mock_result: is missing; give it, or a mock_template")
 	case c.Result != nil && c.Template != "":
-		return nil, errors.New("mock_template: there is a mock_result, too; leave one out")
+		return nil, errors.New("mock_template: mock_result is also given; leave one out")
 	case c.Template == "":
 		if err := jsonrpc.Valid(c.Result); err != nil {
 			return nil, fmt.Errorf("mock_result: %w", err)
@@ -219,7 +219,7 @@ func fill(ctx context.Context, t *template.Template, req *call.Request) (json.Ra
 		}
 	}
 	if err := jsonrpc.Valid(bytes.TrimSpace(out.text)); err != nil {
-		return nil, executor.Invalid(req.Tool.Name, "what mock_template gives is not JSON: %v; put texts in quotes, or use {{json .name}}", err)
+		return nil, executor.Invalid(req.Tool.Name, "the output of mock_template is not JSON: %v; put text in quotes, or use {{json .name}}", err)
 	}
 	return out.text, nil
 }

@@ -45,9 +45,9 @@ func TestTemplates(t *testing.T) {
 			arguments: `{"o":{"n":12345678901234567890,"l":[0.12345678901234567890]},"n":12345678901234567890,"f":12345678901234.123456789,"g":0.30000000000000004,"h":1.50,"e":1e400}`,
 			want:      `{"o":{"l":[0.12345678901234567890],"n":12345678901234567890},"j":12345678901234567890,"f":12345678901234.123456789,"g":0.30000000000000004,"h":1.5,"e":1e400}`},
 		{template: `{{if gt .g 0.2}}1{{end}}`, arguments: `{"g":0.30000000000000004}`, want: `1`},
-		{template: `{"city":"{{.city}}"}`, arguments: `{}`, err: "argument city is missing, which mock_template uses", code: toolerr.MissingParameter},
+		{template: `{"city":"{{.city}}"}`, arguments: `{}`, err: "argument city is missing, required by mock_template", code: toolerr.MissingParameter},
 		{template: `{"x":"{{.o.deep}}"}`, arguments: `{"o":{}}`, err: "argument deep is missing", code: toolerr.MissingParameter},
-		{template: `{"city":{{.city}}}`, arguments: `{"city":"x"}`, err: "what mock_template gives is not JSON", code: toolerr.ResultInvalid},
+		{template: `{"city":{{.city}}}`, arguments: `{"city":"x"}`, err: "the output of mock_template is not JSON", code: toolerr.ResultInvalid},
 		{template: `{{index .l 9}}`, arguments: `{"l":[1]}`, err: "mock_template of tool cannot be filled", code: toolerr.ExecutionError},
 		{template: `{{range .l}}{{range $.l}}{{range $.l}}{{range $.l}}{{$.s}}{{end}}{{end}}{{end}}{{end}}`,
 			arguments: `{"s":"0123456789012345678901234567890123456789","l":[1,2,3,4,5,6,7,8,9,0,1,2,3,4,5,6,7,8,9,0,1,2,3,4,5,6,7,8,9,0]}`, err: "larger than 10 MiB", code: toolerr.ExecutionError},
@@ -79,7 +79,7 @@ func TestBadConfigurations(t *testing.T) {
 		want   string
 	}{
 		{mock.Config{}, "mock_result: is missing; give it, or a mock_template"},
-		{mock.Config{Result: json.RawMessage(`1`), Template: "1"}, "mock_template: there is a mock_result, too"},
+		{mock.Config{Result: json.RawMessage(`1`), Template: "1"}, "mock_template: mock_result is also given"},
 		{mock.Config{Result: json.RawMessage(`{`)}, "mock_result: "},
 		{mock.Config{Template: "{{.a"}, "mock_template: :1: unclosed action"},
 		{mock.Config{Template: "{{nofunc .a}}"}, `mock_template: :1: function "nofunc" not defined`},

@@ -86,11 +86,11 @@ type Config struct {
 func (c Config) Validate() error {
 	switch {
 	case c.Expires < 0:
-		return fmt.Errorf("approval: expires is %v, less than nothing", c.Expires)
+		return fmt.Errorf("approval: expires must not be negative, got %v", c.Expires)
 	case c.Expires > 0 && c.Expires < time.Second:
-		return fmt.Errorf("approval: expires is %v, less than a second", c.Expires)
+		return fmt.Errorf("approval: expires must be at least a second, got %v", c.Expires)
 	case c.Wait < 0:
-		return fmt.Errorf("approval: wait is %v, less than nothing", c.Wait)
+		return fmt.Errorf("approval: wait must not be negative, got %v", c.Wait)
 	}
 	return c.Callback.validate()
 }
@@ -160,7 +160,7 @@ func (s *Stage) Stage(next call.Handler) call.Handler {
 				if run != "" {
 					return s.run(ctx, req, r, of, run, next)
 				}
-				return nil, toolerr.New(toolerr.Conflict, "%s: this call was approved (%s) and is under way; wait for its result", req.Tool.Name, r.ID)
+				return nil, toolerr.New(toolerr.Conflict, "%s: this call was approved (%s) and is running; wait for its result", req.Tool.Name, r.ID)
 			}
 		}
 	}
@@ -187,7 +187,7 @@ func (s *Stage) subject(ctx context.Context, req *call.Request) (subject, error)
 
 func reason(req *call.Request) string {
 	if req.Reason == "" {
-		return "the policy of this host asks for approval of this call"
+		return "the policy of this host requires approval for this call"
 	}
 	return req.Reason
 }
@@ -199,7 +199,7 @@ func (s *Stage) unkept(req *call.Request, err error) error {
 	}
 	return &call.ExecutionError{
 		Tool: req.Tool.Name, Phase: call.PhaseValidate, Cause: err,
-		Message: req.Tool.Name + " needs approval, and the request cannot be kept",
+		Message: req.Tool.Name + " needs approval, but the request cannot be saved",
 	}
 }
 
@@ -208,7 +208,7 @@ func denied(r *Record) error {
 	if r.Note != "" {
 		detail += ": " + r.Note
 	}
-	return &call.ValidationError{Type: call.PolicyViolation, Tool: r.Tool, Detail: detail + "; go on without it"}
+	return &call.ValidationError{Type: call.PolicyViolation, Tool: r.Tool, Detail: detail + "; continue without it"}
 }
 
 // decision returns when a request may have been decided on, or nobody is there
@@ -306,8 +306,8 @@ func (s *Stage) describe(r *Record) call.Pending {
 	if url := s.cfg.url(); url != "" {
 		p.CallbackURL = url + "/v1/approvals/" + r.ID
 	}
-	p.Message = fmt.Sprintf("%s. It waits for a person's decision until %s as %s (mcp-host approvals approve %s, or deny). "+
-		"Tell the user, and make the very same call again afterwards: it is carried out then, once. Do not try to get the same done in another way meanwhile",
+	p.Message = fmt.Sprintf("%s. It is pending until %s as %s (mcp-host approvals approve %s, or deny). "+
+		"Tell the user, and after approval make exactly the same call again: it then runs once. Meanwhile, do not try to get the same result in another way",
 		r.Reason, shortly(at, s.book.now()), r.ID, r.ID)
 	return p
 }

@@ -156,7 +156,7 @@ func TestRequestsAndDecisionsExpire(t *testing.T) {
 	require.Equal(t, p.ID, d.waits(t, request(`{}`)).ID)
 	d.clock.advance(time.Millisecond)
 	_, err := d.book.Decide(t.Context(), p.ID, approve.Decision{Approve: true})
-	require.EqualError(t, err, p.ID+" is not pending any more, but expired")
+	require.EqualError(t, err, p.ID+" is no longer pending but expired")
 
 	p = d.waits(t, request(`{}`))
 	d.approve(t, p.ID)
@@ -167,7 +167,7 @@ func TestRequestsAndDecisionsExpire(t *testing.T) {
 	_, err = d.book.Decide(t.Context(), next.ID, approve.Decision{By: "him", Note: "too loud"})
 	require.NoError(t, err)
 	_, err = d.call(t.Context(), request(`{}`))
-	require.EqualError(t, err, "s__rm: this call was denied by him: too loud; go on without it")
+	require.EqualError(t, err, "s__rm: this call was denied by him: too loud; continue without it")
 	require.Equal(t, toolerr.PolicyDenied, toolerr.CodeOf(err))
 	d.clock.advance(5 * time.Minute)
 	d.waits(t, request(`{}`))
@@ -184,7 +184,7 @@ func TestOtherArgumentsTakeThePlaceOfTheCallers(t *testing.T) {
 	res, err := d.call(t.Context(), request(`{"path":"a"}`))
 	require.NoError(t, err)
 	require.JSONEq(t, `{"content":[{"type":"text","text":"{\"path\":\"b\"}"},
-		{"type":"text","text":"Approved by me with other arguments than asked for: {\"path\":\"b\"}"}]}`, string(res.Raw))
+		{"type":"text","text":"Approved by me with changed arguments: {\"path\":\"b\"}"}]}`, string(res.Raw))
 
 	// They are looked at again when the call is made.
 	p = d.waits(t, request(`{"path":"a"}`))

@@ -123,7 +123,7 @@ func (b *Book) ask(ctx context.Context, s subject, req *call.Request, reason, to
 		if was != nil {
 			state := was.StateAt(now)
 			if was.Digest != s.digest && state != Lapsed && state != Done {
-				return nil, toolerr.New(toolerr.Conflict, "another call waits under the same key; try again later")
+				return nil, toolerr.New(toolerr.Conflict, "another call is pending under the same key; try again later")
 			}
 			switch {
 			case state == Pending, state == Running, state == Denied && now.Before(was.Expires):
@@ -137,7 +137,7 @@ func (b *Book) ask(ctx context.Context, s subject, req *call.Request, reason, to
 				run = mine
 				return &next, nil
 			case state == Asking && round != "":
-				return nil, toolerr.New(toolerr.Conflict, "%s: this round of the call was made already; go on from its answer, or make the call anew without requestState", req.Tool.Name)
+				return nil, toolerr.New(toolerr.Conflict, "%s: this round of the call was already made; continue from its answer, or repeat the call without requestState", req.Tool.Name)
 			}
 		}
 		next := &Record{
@@ -166,9 +166,9 @@ func (b *Book) ask(ctx context.Context, s subject, req *call.Request, reason, to
 func (r *Record) hint(now time.Time) string {
 	switch r.StateAt(now) {
 	case Interrupted:
-		return "; it was approved before, as " + r.ID + ", and the host that made it has ended meanwhile: it may have had its effect"
+		return "; it was approved before, as " + r.ID + ", but the host that ran it has ended: it may have taken effect"
 	case Asking:
-		return "; it was approved before, as " + r.ID + ", and begun, but its server's question was not answered"
+		return "; it was approved before, as " + r.ID + ", and started, but its server's question was not answered"
 	}
 	return ""
 }
@@ -230,7 +230,7 @@ func (b *Book) Find(ctx context.Context, id string) (*Record, error) {
 }
 
 func unknown(id string) error {
-	return toolerr.New(toolerr.NotFound, "there is no approval %.40q; approvals list shows those there are", id)
+	return toolerr.New(toolerr.NotFound, "no approval %.40q; approvals list shows the pending ones", id)
 }
 
 // renew keeps a run from being given up.
@@ -272,7 +272,7 @@ func (b *Book) goOn(ctx context.Context, key, run, round string) error {
 func (b *Book) ofRun(ctx context.Context, key, run string, f func(*Record)) error {
 	_, err := b.change(ctx, key, func(was *Record) (*Record, error) {
 		if was == nil || was.Run != run || was.State != Running {
-			return nil, toolerr.New(toolerr.Conflict, "the run was given up meanwhile")
+			return nil, toolerr.New(toolerr.Conflict, "the run was cancelled")
 		}
 		next := *was
 		f(&next)

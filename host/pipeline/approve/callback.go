@@ -49,9 +49,9 @@ func (c Callback) validate() error {
 	u, err := url.Parse(c.URL)
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return errors.New("approval: callback is no address that begins with http:// or https://")
+		return errors.New("approval: callback must begin with http:// or https://")
 	case c.Secret == "":
-		return errors.New("approval: callback_secret is missing; it signs what is posted, so that the receiver knows whose it is")
+		return errors.New("approval: callback_secret is missing; it signs posted requests, so that the receiver can verify the sender")
 	}
 	return nil
 }
@@ -232,5 +232,5 @@ func (n *notifier) send(body []byte) (again bool, err error) {
 		return false, nil
 	}
 	again = res.StatusCode >= 500 || res.StatusCode == http.StatusRequestTimeout || res.StatusCode == http.StatusTooManyRequests
-	return again, fmt.Errorf("it was answered with %s", res.Status)
+	return again, fmt.Errorf("the answer was %s", res.Status)
 }

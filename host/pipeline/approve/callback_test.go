@@ -159,11 +159,11 @@ func TestACallbackIsNotPostedForEver(t *testing.T) {
 func TestConfig(t *testing.T) {
 	require.NoError(t, approve.Config{}.Validate())
 	for want, c := range map[string]approve.Config{
-		"approval: expires is 1ms, less than a second":                                                          {Expires: time.Millisecond},
-		"approval: expires is -1s, less than nothing":                                                           {Expires: -time.Second},
-		"approval: wait is -1s, less than nothing":                                                              {Wait: -time.Second},
-		"approval: callback is no address that begins with http:// or https://":                                 {Callback: approve.Callback{URL: "ftp://x"}},
-		"approval: callback_secret is missing; it signs what is posted, so that the receiver knows whose it is": {Callback: approve.Callback{URL: "http://x"}},
+		"approval: expires must be at least a second, got 1ms":                                                       {Expires: time.Millisecond},
+		"approval: expires must not be negative, got -1s":                                                            {Expires: -time.Second},
+		"approval: wait must not be negative, got -1s":                                                               {Wait: -time.Second},
+		"approval: callback must begin with http:// or https://":                                                     {Callback: approve.Callback{URL: "ftp://x"}},
+		"approval: callback_secret is missing; it signs posted requests, so that the receiver can verify the sender": {Callback: approve.Callback{URL: "http://x"}},
 	} {
 		require.EqualError(t, c.Validate(), want)
 	}

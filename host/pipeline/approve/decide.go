@@ -39,7 +39,7 @@ func (b *Book) Authorize(ctx context.Context, id, token string) (*Record, error)
 }
 
 // errToken says no more than that: who has no token learns of no request.
-var errToken = toolerr.New(toolerr.AuthFailed, "this is the address of no request for approval")
+var errToken = toolerr.New(toolerr.AuthFailed, "no approval request has this address")
 
 func (r *Record) holds(token string) bool {
 	given, held := []byte(digest(token)), 0
@@ -66,11 +66,11 @@ func (b *Book) decide(ctx context.Context, id string, d Decision, may func(*Reco
 	}
 	switch {
 	case len(d.Args) > MaxArgs:
-		return nil, toolerr.New(toolerr.TooLarge, "the arguments have %d bytes, of %d", len(d.Args), MaxArgs)
+		return nil, toolerr.New(toolerr.TooLarge, "the arguments have %d bytes, more than %d", len(d.Args), MaxArgs)
 	case len(d.Note) > maxNote:
-		return nil, toolerr.New(toolerr.TooLarge, "the note has %d bytes, of %d", len(d.Note), maxNote)
+		return nil, toolerr.New(toolerr.TooLarge, "the note has %d bytes, more than %d", len(d.Note), maxNote)
 	case d.Args != nil && !d.Approve:
-		return nil, toolerr.New(toolerr.InvalidInput, "a call that is denied needs no arguments")
+		return nil, toolerr.New(toolerr.InvalidInput, "a denied call takes no arguments")
 	}
 	r, err := b.change(ctx, key, func(was *Record) (*Record, error) {
 		if was == nil || was.ID != id {
@@ -81,7 +81,7 @@ func (b *Book) decide(ctx context.Context, id string, d Decision, may func(*Reco
 		}
 		now := b.now()
 		if state := was.StateAt(now); state != Pending {
-			return nil, toolerr.New(toolerr.Conflict, "%s is not pending any more, but %s", id, was.said(state)).With("state", string(state))
+			return nil, toolerr.New(toolerr.Conflict, "%s is no longer pending but %s", id, was.said(state)).With("state", string(state))
 		}
 		next := *was
 		next.State, next.By, next.At, next.Note = Denied, d.By, now, d.Note

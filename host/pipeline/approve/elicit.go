@@ -103,7 +103,7 @@ func question(r *Record) json.RawMessage {
 	params := jsonrpc.AppendString([]byte(`{"message":`), questionText(r))
 	return append(params, `,"requestedSchema":{"type":"object","properties":{`+
 		`"decision":{"type":"string","title":"Decision","enum":["approve","deny"]},`+
-		`"note":{"type":"string","title":"Note","description":"Told to who called"}},"required":["decision"]}}`...)
+		`"note":{"type":"string","title":"Note","description":"Reason sent to the caller"}},"required":["decision"]}}`...)
 }
 
 // remark tells who called that the arguments were others.
@@ -115,7 +115,7 @@ func remark(res *call.Result, r *Record) *call.Result {
 	if err != nil {
 		return res
 	}
-	note := jsonrpc.AppendString([]byte(`{"type":"text","text":`), "Approved by "+r.By+" with other arguments than asked for: "+string(r.Edited))
+	note := jsonrpc.AppendString([]byte(`{"type":"text","text":`), "Approved by "+r.By+" with changed arguments: "+string(r.Edited))
 	note = append(note, '}')
 	for _, m := range members {
 		if m.Name != "content" || len(m.Value) < 2 || m.Value[0] != '[' {

@@ -35,7 +35,7 @@ func Elsewhere(ctx context.Context) error {
 	for ; m != nil; m = m.within {
 		if !m.still() {
 			return toolerr.New(toolerr.Conflict,
-				"what %s leads to was configured otherwise after it was approved, and nothing was done; make the same call again, which is asked about anew", m.tool)
+				"the configuration of %s changed after the approval, so the call was not executed; repeat it to ask for approval again", m.tool)
 		}
 	}
 	return nil

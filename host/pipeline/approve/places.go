@@ -132,11 +132,11 @@ func (reg *register) full(mine place) error {
 	}
 	switch {
 	case who >= perCaller:
-		return toolerr.New(toolerr.LimitReached, "%d calls of yours wait for approval; go on without this one until some are decided on", who)
+		return toolerr.New(toolerr.LimitReached, "%d of your calls need approval; continue without this call until some are decided", who)
 	case len(reg.Open) >= MaxPending || door >= perDoor:
-		return toolerr.New(toolerr.LimitReached, "%d calls wait for approval; go on without this one until some are decided on", len(reg.Open))
+		return toolerr.New(toolerr.LimitReached, "%d calls need approval; continue without this call until some are decided", len(reg.Open))
 	case size > maxOpen:
-		return toolerr.New(toolerr.LimitReached, "the arguments of the calls that wait for approval have %d bytes with these, of %d; make smaller calls, or go on until some are decided on", size, maxOpen)
+		return toolerr.New(toolerr.LimitReached, "the arguments of all pending calls would have %d bytes, more than %d; make smaller calls, or continue until some are decided", size, maxOpen)
 	}
 	return nil
 }

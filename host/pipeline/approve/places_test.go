@@ -155,7 +155,7 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 	_, err = d.shelf.Put(t.Context(), entry.Key, []byte(reg), entry.Version, time.Time{})
 	require.NoError(t, err)
 	_, err = d.call(t.Context(), by("stdio", "", 2))
-	require.ErrorContains(t, err, "have 16777217 bytes with these, of 16777216")
+	require.ErrorContains(t, err, "have 16777217 bytes, more than 16777216")
 	d.waits(t, by("http", "a", 1))
 }
 

@@ -165,11 +165,11 @@ func subjectOf(req *call.Request, of Scope, secret func() ([]byte, error)) (subj
 		return subject{}, err
 	}
 	if len(args) > MaxArgs {
-		return subject{}, toolerr.New(toolerr.TooLarge, "%s needs approval, and its arguments have %d bytes, of %d that can be kept until it is given; make smaller calls", req.Tool.Name, len(args), MaxArgs)
+		return subject{}, toolerr.New(toolerr.TooLarge, "%s needs approval, but its arguments have %d bytes, more than the %d that can be saved; make smaller calls", req.Tool.Name, len(args), MaxArgs)
 	}
 	canonical, ok := jsonrpc.Canonical(nil, args)
 	if !ok {
-		return subject{}, toolerr.New(toolerr.InvalidParams, "%s needs approval, and its arguments are not clear: a member is given twice, or they are nested too deep", req.Tool.Name)
+		return subject{}, toolerr.New(toolerr.InvalidParams, "%s needs approval, but its arguments are ambiguous: a member appears twice, or they are nested too deep", req.Tool.Name)
 	}
 	key, err := secret()
 	if err != nil {

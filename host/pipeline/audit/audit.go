@@ -64,7 +64,7 @@ func (c Config) Validate() error {
 		value int64
 	}{{"max_args", int64(c.MaxArgs)}, {"file_size", c.FileSize}, {"keep", c.Keep}, {"age", int64(c.Age)}} {
 		if f.value < 0 {
-			return fmt.Errorf("audit: %s is %d, less than nothing", f.name, f.value)
+			return fmt.Errorf("audit: %s must not be negative, got %d", f.name, f.value)
 		}
 	}
 	if c.Off && c.Required {

@@ -319,7 +319,7 @@ func TestAClosedLogRefuses(t *testing.T) {
 
 func TestConfig(t *testing.T) {
 	require.NoError(t, audit.Config{}.Validate())
-	require.EqualError(t, audit.Config{Keep: -1}.Validate(), "audit: keep is -1, less than nothing")
+	require.EqualError(t, audit.Config{Keep: -1}.Validate(), "audit: keep must not be negative, got -1")
 	require.EqualError(t, audit.Config{Off: true, Required: true}.Validate(), "audit: it cannot be off and required")
 }
 

@@ -61,10 +61,10 @@ func (f *Files) Append(_ context.Context, records ...[]byte) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("other hosts remove the files in %s as soon as they are written; give the audit log more room (keep)", f.cfg.Dir)
+	return fmt.Errorf("other hosts remove the files in %s as soon as they are written; raise the size limit of the audit log (keep)", f.cfg.Dir)
 }
 
-var errGone = errors.New("it is not there any more")
+var errGone = errors.New("it no longer exists")
 
 // size is that of the file, by whomever it was written, as long as it is there.
 func (f *Files) size() (int64, error) {

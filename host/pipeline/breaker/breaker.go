@@ -36,11 +36,11 @@ type Config struct {
 func (c Config) Validate() error {
 	switch {
 	case c.Failures < 0:
-		return fmt.Errorf("breaker: failures is %d, less than nothing", c.Failures)
+		return fmt.Errorf("breaker: failures must not be negative, got %d", c.Failures)
 	case c.Within < 0:
-		return fmt.Errorf("breaker: within is %v, less than nothing", c.Within)
+		return fmt.Errorf("breaker: within must not be negative, got %v", c.Within)
 	case c.Open < 0:
-		return fmt.Errorf("breaker: open is %v, less than nothing", c.Open)
+		return fmt.Errorf("breaker: open must not be negative, got %v", c.Open)
 	}
 	return nil
 }
@@ -115,7 +115,7 @@ func (b *Breaker) enter(server string) (trial bool, err error) {
 		return true, nil
 	}
 	left = max(left, 100*time.Millisecond).Round(100 * time.Millisecond)
-	return false, toolerr.New(toolerr.ServerOffline, "server %s failed %d× in a row, at last because %w; it is tried again in %v",
+	return false, toolerr.New(toolerr.ServerOffline, "server %s failed %d times in a row, last error: %w; next try in %v",
 		server, s.failures, s.last, left).With("retryAfterMs", left.Milliseconds())
 }
 

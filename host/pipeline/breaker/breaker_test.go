@@ -66,7 +66,7 @@ func TestItOpensAfterFailuresInARow(t *testing.T) {
 		require.Equal(t, sent, l.sent, "refused at once")
 		require.Equal(t, toolerr.ServerOffline, toolerr.CodeOf(err))
 		require.ErrorIs(t, err, broken)
-		require.EqualError(t, err, "server s failed 5× in a row, at last because connection reset; it is tried again in 4s")
+		require.EqualError(t, err, "server s failed 5 times in a row, last error: connection reset; next try in 4s")
 
 		l.err = nil
 		require.NoError(t, l.call(t, "other"), "another server is not concerned")
@@ -77,7 +77,7 @@ func TestItOpensAfterFailuresInARow(t *testing.T) {
 		l.err = broken
 		sent = l.sent
 		require.ErrorIs(t, l.call(t, "s"), broken)
-		require.ErrorContains(t, l.call(t, "s"), "failed 6×")
+		require.ErrorContains(t, l.call(t, "s"), "failed 6 times")
 		require.Equal(t, sent+1, l.sent)
 
 		// It works, and the count begins anew.
@@ -113,7 +113,7 @@ func TestOneCallAtATimeIsLetThroughToSee(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, 2, sent)
 		_, err := h(t.Context(), &call.Request{Tool: tool})
-		require.ErrorContains(t, err, "tried again")
+		require.ErrorContains(t, err, "next try")
 		require.Equal(t, 2, sent)
 		cancel() // it says nothing; the next one may try
 		synctest.Wait()
@@ -180,9 +180,9 @@ func TestOff(t *testing.T) {
 func TestConfig(t *testing.T) {
 	require.NoError(t, breaker.Config{}.Validate())
 	for want, cfg := range map[string]breaker.Config{
-		"breaker: failures is -1, less than nothing": {Failures: -1},
-		"breaker: within is -1ns, less than nothing": {Within: -1},
-		"breaker: open is -1ns, less than nothing":   {Open: -1},
+		"breaker: failures must not be negative, got -1": {Failures: -1},
+		"breaker: within must not be negative, got -1ns": {Within: -1},
+		"breaker: open must not be negative, got -1ns":   {Open: -1},
 	} {
 		require.EqualError(t, cfg.Validate(), want)
 	}

@@ -64,16 +64,16 @@ type Config struct {
 func (c Config) Validate() error {
 	for _, pattern := range c.Tools {
 		if strings.Contains(strings.TrimSuffix(pattern, "*"), "*") {
-			return fmt.Errorf("cache: tools: %s would match no tool: a * may stand at the end only", pattern)
+			return fmt.Errorf("cache: tools: %s matches no tool: * is only allowed at the end", pattern)
 		}
 	}
 	switch {
 	case c.TTL < 0:
-		return fmt.Errorf("cache: ttl is %v, less than nothing", c.TTL)
+		return fmt.Errorf("cache: ttl must not be negative, got %v", c.TTL)
 	case c.MaxBytes < 0:
-		return fmt.Errorf("cache: max_bytes is %d, less than nothing", c.MaxBytes)
+		return fmt.Errorf("cache: max_bytes must not be negative, got %d", c.MaxBytes)
 	case c.MaxEntry < 0:
-		return fmt.Errorf("cache: max_entry is %d, less than nothing", c.MaxEntry)
+		return fmt.Errorf("cache: max_entry must not be negative, got %d", c.MaxEntry)
 	}
 	return nil
 }

@@ -230,10 +230,10 @@ func TestResultsExpireAndAreBounded(t *testing.T) {
 func TestConfig(t *testing.T) {
 	require.NoError(t, cache.Config{}.Validate())
 	for want, cfg := range map[string]cache.Config{
-		"cache: ttl is -1ns, less than nothing":                                    {TTL: -1},
-		"cache: max_bytes is -1, less than nothing":                                {MaxBytes: -1},
-		"cache: max_entry is -1, less than nothing":                                {MaxEntry: -1},
-		"cache: tools: *__read would match no tool: a * may stand at the end only": {Tools: []string{"a__*", "*__read"}},
+		"cache: ttl must not be negative, got -1ns":                           {TTL: -1},
+		"cache: max_bytes must not be negative, got -1":                       {MaxBytes: -1},
+		"cache: max_entry must not be negative, got -1":                       {MaxEntry: -1},
+		"cache: tools: *__read matches no tool: * is only allowed at the end": {Tools: []string{"a__*", "*__read"}},
 	} {
 		require.EqualError(t, cfg.Validate(), want)
 	}

@@ -54,7 +54,7 @@ func (c Config) Validate() error {
 		value int64
 	}{{"queue", int64(c.Queue)}, {"queue_bytes", c.QueueBytes}, {"max_wait", int64(c.MaxWait)}, {"max_depth", int64(c.MaxDepth)}} {
 		if f.value < 0 {
-			return fmt.Errorf("limit: %s is %d, less than nothing", f.name, f.value)
+			return fmt.Errorf("limit: %s must not be negative, got %d", f.name, f.value)
 		}
 	}
 	return nil
@@ -128,7 +128,7 @@ func (l *Limiter) Stage(next call.Handler) call.Handler {
 	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
 		at, size := l.place(req)
 		if at.depth > l.cfg.MaxDepth {
-			return nil, toolerr.New(toolerr.LimitReached, "%s is called %d calls deep, of at most %d; do the rest without it", req.Tool.Name, at.depth, l.cfg.MaxDepth)
+			return nil, toolerr.New(toolerr.LimitReached, "%s is nested in %d calls, the maximum is %d; continue without it", req.Tool.Name, at.depth, l.cfg.MaxDepth)
 		}
 		if req.Tool.Control {
 			return next(ctx, req)

@@ -321,7 +321,7 @@ func TestAnAgentsCallsDoNotWaitForTheAgent(t *testing.T) {
 			all.Go(func() {
 				_, err := h(t.Context(), &call.Request{Tool: agent})
 				require.Equal(t, toolerr.LimitReached, toolerr.CodeOf(err))
-				require.EqualError(t, err, "agent is called 4 calls deep, of at most 3; do the rest without it")
+				require.EqualError(t, err, "agent is nested in 4 calls, the maximum is 3; continue without it")
 			})
 		}
 		all.Wait()
@@ -330,7 +330,7 @@ func TestAnAgentsCallsDoNotWaitForTheAgent(t *testing.T) {
 
 func TestConfig(t *testing.T) {
 	require.NoError(t, limit.Config{}.Validate())
-	require.EqualError(t, limit.Config{Queue: -2}.Validate(), "limit: queue is -2, less than nothing")
+	require.EqualError(t, limit.Config{Queue: -2}.Validate(), "limit: queue must not be negative, got -2")
 }
 
 // The calls of a tool that speaks for its whole server leave a permit to the

@@ -100,7 +100,7 @@ func (n *counters) admit(req *call.Request) (t ticket, err error) {
 	w := n.window(req.Tool)
 	if wait, full := w.full(now); full {
 		seconds := math.Ceil(wait.Seconds())
-		return t, refusal(req, toolerr.New(toolerr.RateLimited, "no more than %d a minute; try again in %gs", w.most, seconds).
+		return t, refusal(req, toolerr.New(toolerr.RateLimited, "limit of %d calls per minute reached; try again in %gs", w.most, seconds).
 			With("retryAfterMs", int64(seconds*1000)))
 	}
 	if n.totals() {
@@ -131,13 +131,13 @@ func (n *counters) over(c call.Caller, t ticket, identical int) *toolerr.Error {
 	cfg := n.cfg
 	switch {
 	case cfg.MaxTotalCalls > 0 && t.total.calls >= cfg.MaxTotalCalls:
-		return toolerr.New(toolerr.LimitReached, "all calls have been made that are allowed (%d); finish with what there is", cfg.MaxTotalCalls)
+		return toolerr.New(toolerr.LimitReached, "all allowed calls (%d) have been made; finish with what you have", cfg.MaxTotalCalls)
 	case cfg.MaxCost > 0 && t.total.cost+t.price > cfg.MaxCost*(1+rounding):
-		return toolerr.New(toolerr.LimitReached, "it costs %g, and %g of %g have been spent (max_cost); finish with what there is", t.price, t.total.cost, cfg.MaxCost)
+		return toolerr.New(toolerr.LimitReached, "it costs %g, and %g of %g are spent (max_cost); finish with what you have", t.price, t.total.cost, cfg.MaxCost)
 	case c.Turn != "" && cfg.MaxCallsPerTurn > 0 && t.turn.calls >= cfg.MaxCallsPerTurn:
-		return toolerr.New(toolerr.LimitReached, "all calls of this turn have been made (%d); answer with what there is", cfg.MaxCallsPerTurn)
+		return toolerr.New(toolerr.LimitReached, "all calls of this turn (%d) have been made; answer with what you have", cfg.MaxCallsPerTurn)
 	case identical > 0 && t.turn.same[t.hash] >= identical:
-		return toolerr.New(toolerr.LimitReached, "the same call has been made as often as is allowed (%d); its result is known, change the arguments or go on without it", identical)
+		return toolerr.New(toolerr.LimitReached, "the same call was made the maximum number of times (%d), and its result is known: change the arguments, or continue without it", identical)
 	}
 	return nil
 }

@@ -129,19 +129,19 @@ func (c Config) Validate() error {
 		value int
 	}{{"max_calls_per_turn", c.MaxCallsPerTurn}, {"max_total_calls", c.MaxTotalCalls}} {
 		if f.value < 0 {
-			return fmt.Errorf("policy: %s is %d, less than nothing", f.name, f.value)
+			return fmt.Errorf("policy: %s must not be negative, got %d", f.name, f.value)
 		}
 	}
 	for pattern, price := range c.Prices {
 		if !(price >= 0) || math.IsInf(price, 0) { // which NaN is not
-			return fmt.Errorf("policy: prices: that of %s is %v, not a number from 0", pattern, price)
+			return fmt.Errorf("policy: prices: the price of %s must be 0 or more, got %v", pattern, price)
 		}
 	}
 	switch {
 	case !(c.MaxCost >= 0) || math.IsInf(c.MaxCost, 0):
-		return fmt.Errorf("policy: max_cost is %v, not a number from 0", c.MaxCost)
+		return fmt.Errorf("policy: max_cost must be 0 or more, got %v", c.MaxCost)
 	case c.MaxCost > 0 && len(c.Prices) == 0:
-		return errors.New("policy: max_cost needs prices, which say what a call of a tool costs")
+		return errors.New("policy: max_cost needs prices, the costs of calls")
 	}
 	return nil
 }
@@ -215,13 +215,13 @@ func (c Config) Decide(req *call.Request) (Decision, error) {
 	t := req.Tool
 	switch {
 	case c.ToolChoice == ChoiceNone:
-		return Decision{Deny, 0, "the policy of this host lets no tool be called (tool_choice: none)"}, nil
+		return Decision{Deny, 0, "the policy of this host allows no tool calls (tool_choice: none)"}, nil
 	case !c.chooses(t):
-		return Decision{Deny, 0, "the policy of this host lets only " + c.ToolChoice + " be called (tool_choice)"}, nil
+		return Decision{Deny, 0, "the policy of this host allows only " + c.ToolChoice + " (tool_choice)"}, nil
 	case matchesAny(c.Block, t):
 		return Decision{Deny, 0, "the policy of this host does not allow this tool (block)"}, nil
 	case len(c.Allow) > 0 && !matchesAny(c.Allow, t):
-		return Decision{Deny, 0, "the policy of this host does not allow this tool (it is not in allow)"}, nil
+		return Decision{Deny, 0, "the policy of this host does not allow this tool (not in allow)"}, nil
 	}
 	for i := range c.Rules {
 		r := &c.Rules[i]
@@ -236,7 +236,7 @@ func (c Config) Decide(req *call.Request) (Decision, error) {
 			return Decision{r.Do, i + 1, r.says(i + 1)}, nil
 		}
 	}
-	return Decision{Allow, 0, "no rule of this host's policy is about this call"}, nil
+	return Decision{Allow, 0, "no rule of this host's policy matches this call"}, nil
 }
 
 // Offers reports whether a tool may be called at all, so that it is of use to offer
@@ -282,7 +282,7 @@ func (r *Rule) says(number int) string {
 	if len(of) > 0 {
 		text += " (" + strings.Join(of, ", ") + ")"
 	}
-	text += map[Verdict]string{Allow: " allows this call", Deny: " denies this call", Ask: " asks for approval"}[r.Do]
+	text += map[Verdict]string{Allow: " allows this call", Deny: " denies this call", Ask: " requires approval"}[r.Do]
 	if r.Why != "" {
 		text += ": " + r.Why
 	}
@@ -290,7 +290,7 @@ func (r *Rule) says(number int) string {
 }
 
 func (d Decision) refusal(req *call.Request) error {
-	return &call.ValidationError{Type: call.PolicyViolation, Tool: req.Tool.Name, Detail: d.Text + "; go on without it"}
+	return &call.ValidationError{Type: call.PolicyViolation, Tool: req.Tool.Name, Detail: d.Text + "; continue without it"}
 }
 
 func matchesAny(patterns []string, t *call.Tool) bool {
@@ -342,7 +342,7 @@ func match(pattern, text string) bool {
 func refuse(_ context.Context, req *call.Request) (*call.Result, error) {
 	return nil, &call.ValidationError{
 		Type: call.PolicyViolation, Tool: req.Tool.Name,
-		Detail: req.Reason + "; this host has no way to ask; go on without it, or have the rule changed to allow",
+		Detail: req.Reason + "; this host cannot ask; continue without it, or change the rule to allow",
 	}
 }
 

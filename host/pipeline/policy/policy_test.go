@@ -117,7 +117,7 @@ func TestListsAndRules(t *testing.T) {
 		require.Equal(t, c.want, got, "%s %s: %v", c.tool, c.arguments, err)
 	}
 	_, err := try(t, policy.New(bash, nil).Stage, "bash", `{"command":"rm -rf /"}`, stdio)
-	require.EqualError(t, err, "bash: rule 2 of this host's policy (tool bash, command *rm -rf*) denies this call: it cannot be undone; go on without it")
+	require.EqualError(t, err, "bash: rule 2 of this host's policy (tool bash, command *rm -rf*) denies this call: it cannot be undone; continue without it")
 	var refused *call.ValidationError
 	require.ErrorAs(t, err, &refused)
 	require.Equal(t, call.PolicyViolation, refused.Type)
@@ -126,7 +126,7 @@ func TestListsAndRules(t *testing.T) {
 func TestAskGoesThroughApprovalOrIsRefused(t *testing.T) {
 	cfg := policy.Config{Rules: []policy.Rule{{Tool: "bash", Do: policy.Ask}}}
 	_, err := try(t, policy.New(cfg, nil).Stage, "bash", `{}`, call.Caller{})
-	require.EqualError(t, err, "bash: rule 1 of this host's policy (tool bash) asks for approval; this host has no way to ask; go on without it, or have the rule changed to allow")
+	require.EqualError(t, err, "bash: rule 1 of this host's policy (tool bash) requires approval; this host cannot ask; continue without it, or change the rule to allow")
 	require.Equal(t, toolerr.PolicyDenied, toolerr.CodeOf(err))
 
 	asked := 0
@@ -158,7 +158,7 @@ func TestCallsAMinute(t *testing.T) {
 		}
 		err := call("api__x")
 		require.Equal(t, toolerr.RateLimited, toolerr.CodeOf(err))
-		require.EqualError(t, err, "api__x: no more than 5 a minute; try again in 55s")
+		require.EqualError(t, err, "api__x: limit of 5 calls per minute reached; try again in 55s")
 		var cause *toolerr.Error
 		require.ErrorAs(t, err, &cause)
 		require.Equal(t, int64(55_000), cause.Extra()["retryAfterMs"])
@@ -194,14 +194,14 @@ func TestTotalsOfACallerAndOfATurn(t *testing.T) {
 		text  string
 	}{
 		{"in all", policy.Config{MaxTotalCalls: 2}, []call.Caller{a, turn(a, "1"), a, b, b, b}, nil, "..L..L",
-			"t: all calls have been made that are allowed (2); finish with what there is"},
+			"t: all allowed calls (2) have been made; finish with what you have"},
 		{"a turn", policy.Config{MaxCallsPerTurn: 2}, []call.Caller{a, a, a, turn(a, "1"), turn(a, "1"), turn(a, "1"), turn(a, "2"), turn(b, "1")}, nil, ".....L..",
-			"t: all calls of this turn have been made (2); answer with what there is"},
+			"t: all calls of this turn (2) have been made; answer with what you have"},
 		{"identical", policy.Config{MaxIdenticalCalls: 2}, []call.Caller{a, a, a, a, b, turn(a, "1")}, []string{`{"a":1}`, `{"a":1}`, `{"a":1}`, `{"a":2}`, `{"a":1}`, `{"a":1}`}, "..L...",
-			"t: the same call has been made as often as is allowed (2); its result is known, change the arguments or go on without it"},
+			"t: the same call was made the maximum number of times (2), and its result is known: change the arguments, or continue without it"},
 		{"identical, of agents", policy.Config{MaxIdenticalCalls: 1}, []call.Caller{turn(a, "1"), agent(turn(a, "1"), "x"), agent(turn(a, "1"), "y"), agent(turn(a, "1"), "x")},
 			[]string{`{}`, `{}`, `{}`, `{}`}, "...L",
-			"t: the same call has been made as often as is allowed (1); its result is known, change the arguments or go on without it"},
+			"t: the same call was made the maximum number of times (1), and its result is known: change the arguments, or continue without it"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			stage := policy.New(c.cfg, nil).Stage
@@ -251,11 +251,11 @@ func TestConfig(t *testing.T) {
 		`policy: rules[0]: args has an argument without a name`:                 {Rules: []policy.Rule{{Do: policy.Ask, Args: map[string]string{"": "x"}}}},
 		`policy: max_calls_per_minute of x is -1, not between 0 and 100000`:     {MaxCallsPerMinute: map[string]int{"x": -1}},
 		`policy: max_calls_per_minute of x is 100001, not between 0 and 100000`: {MaxCallsPerMinute: map[string]int{"x": 100_001}},
-		`policy: max_total_calls is -1, less than nothing`:                      {MaxTotalCalls: -1},
-		`policy: max_calls_per_turn is -1, less than nothing`:                   {MaxCallsPerTurn: -1},
-		`policy: max_cost needs prices, which say what a call of a tool costs`:  {MaxCost: 1},
-		`policy: max_cost is NaN, not a number from 0`:                          {MaxCost: math.NaN()},
-		`policy: prices: that of x is -1, not a number from 0`:                  {Prices: map[string]float64{"x": -1}},
+		`policy: max_total_calls must not be negative, got -1`:                  {MaxTotalCalls: -1},
+		`policy: max_calls_per_turn must not be negative, got -1`:               {MaxCallsPerTurn: -1},
+		`policy: max_cost needs prices, the costs of calls`:                     {MaxCost: 1},
+		`policy: max_cost must be 0 or more, got NaN`:                           {MaxCost: math.NaN()},
+		`policy: prices: the price of x must be 0 or more, got -1`:              {Prices: map[string]float64{"x": -1}},
 	} {
 		require.EqualError(t, cfg.Validate(), want)
 	}

@@ -42,7 +42,7 @@ func (t *Turn) Round() error {
 		most = defaultRounds
 	}
 	if most > 0 && t.rounds >= most {
-		return toolerr.New(toolerr.LimitReached, "all rounds of this turn have been made (max_rounds: %d); answer with what there is", most)
+		return toolerr.New(toolerr.LimitReached, "all rounds of this turn have been made (max_rounds: %d); answer with what you have", most)
 	}
 	t.rounds++
 	return nil
@@ -57,7 +57,7 @@ func (t *Turn) Choice(asked string) (string, error) {
 	case own == ChoiceNone || want == ChoiceNone:
 		return ChoiceNone, nil
 	case named(own) && named(want) && own != want:
-		return "", toolerr.New(toolerr.PolicyDenied, "the policy of this host lets only %s be called (tool_choice), not %s", own, want)
+		return "", toolerr.New(toolerr.PolicyDenied, "the policy of this host allows only %s (tool_choice), not %s", own, want)
 	case t.p.counts.calls(t.caller) > 0: // of a name the rest is seen to when it is called
 		return ChoiceAuto, nil
 	case named(own) || want == ChoiceAuto:
@@ -76,7 +76,7 @@ func (t *Turn) End() error {
 	called := t.p.counts.calls(t.caller)
 	t.p.counts.end(t.caller)
 	if called == 0 && t.p.cfg.ToolChoice == ChoiceRequired {
-		return toolerr.New(toolerr.PolicyDenied, "the policy of this host requires a tool to be called in each turn (tool_choice: required), and none was")
+		return toolerr.New(toolerr.PolicyDenied, "the policy of this host requires a tool call in each turn (tool_choice: required), and there was none")
 	}
 	return nil
 }

@@ -62,7 +62,7 @@ func TestWhatTheModelIsToldOfTools(t *testing.T) {
 		require.NoError(t, turn.End())
 	}
 	p := policy.New(policy.Config{ToolChoice: policy.ChoiceRequired}, nil)
-	require.ErrorContains(t, p.Turn(call.Caller{}).End(), "requires a tool to be called")
+	require.ErrorContains(t, p.Turn(call.Caller{}).End(), "requires a tool call")
 }
 
 func TestATurnHasLimitsOfItsOwn(t *testing.T) {

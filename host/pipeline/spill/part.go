@@ -64,7 +64,7 @@ func (s *spiller) decoded(members []jsonrpc.Member, name string) string {
 	encoded := value(members, name)
 	data, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil {
-		return s.keep([]byte(encoded), "base64", kind+" that is no base64")
+		return s.keep([]byte(encoded), "base64", kind+" that is not base64")
 	}
 	return s.keep(data, ending(kind), kind)
 }

@@ -219,7 +219,7 @@ type spiller struct {
 	err   error  // why there are no files
 }
 
-var errNoDir = errors.New("this host keeps no state")
+var errNoDir = errors.New("this host has no state directory")
 
 // write keeps data in a new file.
 func (s *spiller) write(data []byte, ending string) (string, error) {
@@ -252,9 +252,9 @@ func (s *spiller) write(data []byte, ending string) (string, error) {
 func (s *spiller) keep(data []byte, ending, what string) string {
 	name, err := s.write(data, ending)
 	if err != nil {
-		return fmt.Sprintf("[%s of %d bytes was too large to be passed on and is not kept: %v; ask for less]", what, len(data), err)
+		return fmt.Sprintf("[%s of %d bytes was too large and was not saved: %v; ask for less]", what, len(data), err)
 	}
-	return fmt.Sprintf("[%s of %d bytes was too large to be passed on; it is in %s]", what, len(data), name)
+	return fmt.Sprintf("[%s of %d bytes was too large; it is in %s]", what, len(data), name)
 }
 
 // cut keeps a text and returns what goes on of it.
@@ -262,10 +262,10 @@ func (s *spiller) cut(whole string) string {
 	head, tail := headOf(whole, s.head), tailOf(whole, s.tail)
 	where := ""
 	if name, err := s.write([]byte(whole), "txt"); err != nil {
-		where = fmt.Sprintf("the rest is not kept: %v; ask for less", err)
+		where = fmt.Sprintf("the rest was not saved: %v; ask for less", err)
 	} else {
-		where = "the whole text is in " + name
+		where = "full text in " + name
 	}
-	return fmt.Sprintf("%s\n\n[… %d of %d bytes (%d lines) left out; %s …]\n\n%s",
+	return fmt.Sprintf("%s\n\n[… %d of %d bytes (%d lines) omitted; %s …]\n\n%s",
 		head, len(whole)-len(head)-len(tail), len(whole), strings.Count(whole, "\n")+1, where, tail)
 }

@@ -145,7 +145,7 @@ func TestALongTextKeepsItsBeginningAndEnd(t *testing.T) {
 	require.True(t, strings.HasSuffix(whole, "\n"+tail))
 	require.Greater(t, len(head), 6<<10)
 	require.Greater(t, len(tail), 3<<10)
-	require.Contains(t, note, "of "+strconv.Itoa(len(whole))+" bytes (100001 lines) left out; the whole text is in "+name)
+	require.Contains(t, note, "of "+strconv.Itoa(len(whole))+" bytes (100001 lines) omitted; full text in "+name)
 }
 
 func TestNoCharacterIsCut(t *testing.T) {
@@ -160,9 +160,9 @@ func TestWhatIsNoTextIsNamed(t *testing.T) {
 	data := bytes.Repeat([]byte{0, 1, 2, 255}, 1<<16)
 	encoded := base64.StdEncoding.EncodeToString(data)
 	for _, c := range []struct{ part, text, ending, kept string }{
-		{`{"type":"image","mimeType":"image/png","data":"` + encoded + `"}`, "[image/png of 262144 bytes was too large to be passed on; it is in ", ".png", string(data)},
+		{`{"type":"image","mimeType":"image/png","data":"` + encoded + `"}`, "[image/png of 262144 bytes was too large; it is in ", ".png", string(data)},
 		{`{"type":"audio","mimeType":"audio/x-odd","data":"` + encoded + `"}`, "[audio/x-odd of 262144 bytes", ".bin", string(data)},
-		{`{"type":"image","data":"!` + encoded + `"}`, "[data that is no base64 of", ".base64", "!" + encoded},
+		{`{"type":"image","data":"!` + encoded + `"}`, "[data that is not base64 of", ".base64", "!" + encoded},
 		{`{"type":"resource","resource":{"uri":"file:///x","mimeType":"application/pdf","blob":"` + encoded + `"}}`, "[application/pdf of 262144 bytes", ".pdf", string(data)},
 		{`{"type":"resource","resource":{"uri":"file:///x","text":"` + encoded + `"}}`, "resource file:///x:\nAAEC", ".txt", encoded},
 		{`{"type":"new","what":"` + encoded + `"}`, "[a part of type new of ", ".json", `{"type":"new","what":"` + encoded + `"}`},
@@ -186,7 +186,7 @@ func TestStructuredContentIsTakenOut(t *testing.T) {
 	require.Nil(t, o.Structured)
 	require.False(t, o.IsError)
 	require.Equal(t, "2 rows", o.Content[0].Text)
-	require.Contains(t, o.Content[1].Text, "[structuredContent of 300011 bytes was too large to be passed on; it is in "+o.Meta.Files[0])
+	require.Contains(t, o.Content[1].Text, "[structuredContent of 300011 bytes was too large; it is in "+o.Meta.Files[0])
 	require.Equal(t, large, read(t, o.Meta.Files[0]))
 
 	declared := tool()
@@ -209,16 +209,16 @@ func TestWithoutAFileTheResultSaysSo(t *testing.T) {
 	raw := `{"content":[{"type":"text","text":"` + strings.Repeat("x", 300_000) + `"},{"type":"image","data":"` + strings.Repeat("A", 300_000) + `"}]}`
 	for _, cfg := range []spill.Config{
 		{},
-		{Dir: func() (string, error) { return "", errors.New("this host keeps no state") }},
-		{Dir: into(filepath.Join(t.TempDir(), "this host keeps no state"))},
+		{Dir: func() (string, error) { return "", errors.New("this host has no state directory") }},
+		{Dir: into(filepath.Join(t.TempDir(), "this host has no state directory"))},
 	} {
 		cfg.MaxResult = small
 		o := run(t, cfg, tool(), raw)
 		require.Less(t, len(o.raw), 16<<10)
 		require.Empty(t, o.Meta.Files)
-		require.Contains(t, o.Content[0].Text, "left out; the rest is not kept: ")
-		require.Contains(t, o.Content[0].Text, "this host keeps no state")
-		require.Contains(t, o.Content[1].Text, "is not kept: ")
+		require.Contains(t, o.Content[0].Text, "omitted; the rest was not saved: ")
+		require.Contains(t, o.Content[0].Text, "this host has no state directory")
+		require.Contains(t, o.Content[1].Text, "was not saved: ")
 	}
 	require.NoError(t, spill.Config{}.Validate())
 }

@@ -39,7 +39,7 @@ type Config struct {
 // Validate names the field that is wrong.
 func (c Config) Validate() error {
 	if c.Grace < 0 {
-		return fmt.Errorf("timeout: grace is %v, less than nothing", c.Grace)
+		return fmt.Errorf("timeout: grace must not be negative, got %v", c.Grace)
 	}
 	return nil
 }

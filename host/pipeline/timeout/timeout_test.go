@@ -100,5 +100,5 @@ func TestWhatCameAfterAllIsKept(t *testing.T) {
 
 func TestConfig(t *testing.T) {
 	require.NoError(t, timeout.Config{}.Validate())
-	require.EqualError(t, timeout.Config{Grace: -1}.Validate(), "timeout: grace is -1ns, less than nothing")
+	require.EqualError(t, timeout.Config{Grace: -1}.Validate(), "timeout: grace must not be negative, got -1ns")
 }

@@ -220,6 +220,6 @@ func argumentsError(f *conform.Faults, t *call.Tool) error {
 func resultError(f *conform.Faults, t *call.Tool) error {
 	return &call.ValidationError{
 		Type: call.ResultInvalid, Tool: t.Name, Path: f.Path,
-		Detail: "the server's result is not what it declares: " + f.Text + "; the call was made, but its result cannot be relied on",
+		Detail: "the server's result does not fit its outputSchema: " + f.Text + "; the call was executed, but its result is unreliable",
 	}
 }

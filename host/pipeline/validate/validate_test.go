@@ -109,7 +109,7 @@ func TestResultsAreHeldAgainstTheSchema(t *testing.T) {
 			continue
 		}
 		require.Equal(t, toolerr.ResultInvalid, toolerr.CodeOf(err))
-		require.EqualError(t, err, "s__t: the server's result is not what it declares: "+want+"; the call was made, but its result cannot be relied on")
+		require.EqualError(t, err, "s__t: the server's result does not fit its outputSchema: "+want+"; the call was executed, but its result is unreliable")
 		require.NoError(t, pass(t, validate.New(validate.Config{ResultsOff: true}), giving(schema), `{}`, result))
 	}
 }

@@ -27,7 +27,7 @@ const Within = 500 * time.Millisecond
 const Server = "toolroom"
 
 // errOwn is why a host of toolroom's lists no models.
-var errOwn = toolerr.New(toolerr.NoModel, "a host of toolroom's answers there, which has no models of its own")
+var errOwn = toolerr.New(toolerr.NoModel, "a toolroom host answers there, which is not a model provider")
 
 // Ports are where is looked, in order.
 func Ports() []int { return []int{11434, 8080, 1234, 8000} }

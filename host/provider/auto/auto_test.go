@@ -54,5 +54,5 @@ func TestAProviderThatIsAHost(t *testing.T) {
 	}))
 	defer s.Close()
 	_, err := auto.List(t.Context(), registry.Provider{Name: "a", Kind: registry.OpenAI, BaseURL: s.URL})
-	require.ErrorContains(t, err, "a host of toolroom's answers there")
+	require.ErrorContains(t, err, "a toolroom host answers there")
 }

@@ -81,7 +81,7 @@ func results(messages []convert.Message) string {
 			said := provider.ResultText(p.ToolResult)
 			switch {
 			case said == "" && p.ToolResult.IsError:
-				said = "it failed and said nothing"
+				said = "it failed without an error text"
 			case said == "":
 				said = "(no output)"
 			}
@@ -103,9 +103,9 @@ func typed(r *convert.Request, line string) convert.Part {
 	case plain == "" || plain == "help" && i < 0:
 		return text(help(r))
 	case i < 0:
-		return text(fmt.Sprintf("%q is no tool. ", short(plain)) + help(r))
+		return text(fmt.Sprintf("unknown tool %q. ", short(plain)) + help(r))
 	case r.Choice != nil && r.Choice.Mode == convert.None, r.Choice != nil && len(r.Choice.Names) > 0 && !slices.Contains(r.Choice.Names, plain):
-		return text(plain + " may not be called now.")
+		return text(plain + " cannot be called now.")
 	}
 	tool := r.Tools[i]
 	args, err := arguments(tool, rest)
@@ -172,9 +172,9 @@ const maxListed = 40
 // help says what can be typed.
 func help(r *convert.Request) string {
 	if len(r.Tools) == 0 {
-		return "There is no model here: what you type is a call of a tool, and there is no tool."
+		return "No model is configured: input lines are tool calls, but there are no tools."
 	}
-	lines := []string{"There is no model here: what you type is a call of a tool, like NAME key=value, or NAME {JSON}. There are:", ""}
+	lines := []string{"No model is configured: input lines are tool calls, NAME key=value or NAME {JSON}. Tools:", ""}
 	for i, t := range r.Tools {
 		if i == maxListed {
 			lines = append(lines, fmt.Sprintf("and %d more", len(r.Tools)-maxListed))

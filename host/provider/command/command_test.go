@@ -57,11 +57,11 @@ func TestWhatIsTypedIsACall(t *testing.T) {
 
 func TestWhatIsNoCallIsToldWhatThereIs(t *testing.T) {
 	for line, says := range map[string]string{
-		"hello there":              `"hello" is no tool. `,
-		"":                         "There is no model here",
+		"hello there":              `unknown tool "hello". `,
+		"":                         "No model is configured",
 		"help":                     "grep pattern=… [path=…] [limit=…] [deep=…]",
 		"grep a b":                 "\"b\" is not key=value\nusage: grep pattern=…",
-		`grep "a`:                  "is not closed",
+		`grep "a`:                  "unclosed quote",
 		"grep {":                   "not one JSON object",
 		"grep pattern=1 pattern=2": "given twice",
 	} {
@@ -74,7 +74,7 @@ func TestWhatIsNoCallIsToldWhatThereIs(t *testing.T) {
 	require.Empty(t, res.Calls())
 	res, err = command.New("p").Ask(t.Context(), &convert.Request{}, nil)
 	require.NoError(t, err)
-	require.True(t, strings.HasSuffix(provider.TextOf(res.Parts), "there is no tool."))
+	require.True(t, strings.HasSuffix(provider.TextOf(res.Parts), "there are no tools."))
 }
 
 func TestResultsAreTheAnswer(t *testing.T) {
@@ -84,7 +84,7 @@ func TestResultsAreTheAnswer(t *testing.T) {
 		{Type: convert.Result, ToolResult: &convert.ToolResult{ID: "c", Structured: json.RawMessage(`{"a":1}`)}},
 	}}
 	res := ask(t, user("ls"), ask(t, user("ls")).Message(), results)
-	require.Equal(t, "one\ntwo\n\nit failed and said nothing\n\n{\"a\":1}", provider.TextOf(res.Parts))
+	require.Equal(t, "one\ntwo\n\nit failed without an error text\n\n{\"a\":1}", provider.TextOf(res.Parts))
 	require.Equal(t, convert.StopEnd, res.Stop)
 	require.Equal(t, "call_1_0", ask(t, user("ls"), ask(t, user("ls")).Message(), results, user("ls")).Calls()[0].ID)
 }

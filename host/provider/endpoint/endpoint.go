@@ -192,7 +192,7 @@ func (c *Client) Post(ctx context.Context, path string, body []byte, begin func(
 var errParts = fmt.Errorf("it has more than %d parts", maxParts)
 
 // errEmpty is why an answer is not taken that is none.
-var errEmpty = errors.New("it says neither anything nor why it ended")
+var errEmpty = errors.New("its answer has neither content nor a finish reason")
 
 // errSilent is why an attempt ends to which nothing came.
 var errSilent = errors.New("silent")
@@ -335,7 +335,7 @@ func (c *Client) request(ctx context.Context, method, path string, body []byte, 
 	}
 	req, err := http.NewRequestWithContext(ctx, method, c.cfg.BaseURL+path, from)
 	if err != nil {
-		return nil, toolerr.New(toolerr.InvalidInput, "%s: its address is none", c.cfg.Name)
+		return nil, toolerr.New(toolerr.InvalidInput, "%s: invalid address", c.cfg.Name)
 	}
 	for name, values := range c.cfg.Header {
 		req.Header[name] = values

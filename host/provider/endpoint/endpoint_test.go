@@ -359,7 +359,7 @@ func TestAnEmptyAnswer(t *testing.T) {
 		url := serve(t, func(w http.ResponseWriter, _ *http.Request) { stream(w, "data: {\"type\":\"message_stop\"}\n\n") })
 		res, err := ask(t, vendors()[1].open(url), true)
 		require.Nil(t, res)
-		require.ErrorContains(t, err, "neither anything nor why it ended")
+		require.ErrorContains(t, err, "neither content nor a finish reason")
 		require.Equal(t, toolerr.ModelError, toolerr.CodeOf(err))
 	})
 }

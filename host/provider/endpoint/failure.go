@@ -47,7 +47,7 @@ func (c *Client) broken(ctx, heard context.Context, req *http.Request, err error
 	}
 	where := c.cfg.Name + " (" + req.URL.Host + ")"
 	if errors.Is(context.Cause(heard), errSilent) {
-		return toolerr.New(toolerr.Timeout, "%s was silent for %v; models.providers.%s.timeout says how long it may be", where, c.cfg.Silence, c.cfg.Name)
+		return toolerr.New(toolerr.Timeout, "%s was silent for %v; models.providers.%s.timeout sets the limit", where, c.cfg.Silence, c.cfg.Name)
 	}
 	var of *url.Error
 	if errors.As(err, &of) {
@@ -213,7 +213,7 @@ func (c *Client) refusal(req *http.Request, res *http.Response, from io.Reader) 
 		if err == nil {
 			where = to.Host
 		}
-		return c.shown(req, toolerr.New(toolerr.TransportError, "it redirects to %s, which is not followed: set base_url to that if it is right", where))
+		return c.shown(req, toolerr.New(toolerr.TransportError, "it redirects to %s, which is not followed: set base_url to that address if it is right", where))
 	}
 	body, _ := io.ReadAll(io.LimitReader(from, maxError)) //nolint:errcheck // the status is what counts
 	s, ok := read(body)
@@ -221,7 +221,7 @@ func (c *Client) refusal(req *http.Request, res *http.Response, from io.Reader) 
 		s = said{message: plainText(body, res.Header.Get("Content-Type"))}
 	}
 	if status < 300 {
-		s.message = "it answers without an answer"
+		s.message = "it returned an empty answer"
 		status = 500
 	}
 	s.status = status
@@ -233,7 +233,7 @@ func (c *Client) refusal(req *http.Request, res *http.Response, from io.Reader) 
 	case (status == 401 || status == 403) && c.cfg.KeyEnv != "" && c.cfg.Key == "":
 		more = "; the variable " + c.cfg.KeyEnv + " is not set"
 	case (status == 401 || status == 403) && c.cfg.KeyEnv != "":
-		more = "; the key is that of the variable " + c.cfg.KeyEnv
+		more = "; the key is from the variable " + c.cfg.KeyEnv
 	case status == 404:
 		more = "; are the model's name and base_url right?"
 	}

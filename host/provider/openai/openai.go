@@ -96,7 +96,7 @@ func (m *Model) Ask(ctx context.Context, r *convert.Request, on func(convert.Del
 			return res, err
 		}
 	}
-	return nil, toolerr.New(toolerr.InvalidInput, "%s refuses the request, however it is written", m.cfg.Name)
+	return nil, toolerr.New(toolerr.InvalidInput, "%s refuses the request in every form", m.cfg.Name)
 }
 
 // body is a request.

@@ -78,12 +78,12 @@ func (c Config) Validate() error {
 			return fmt.Errorf("%s.%w", at, err)
 		}
 		if seen[p.Name] {
-			return fmt.Errorf("%s: it is there twice", at)
+			return fmt.Errorf("%s: appears twice", at)
 		}
 		seen[p.Name] = true
 	}
 	if c.nowhere() {
-		return fmt.Errorf("models: default: no provider has a model %q; write PROVIDER/NAME for one that is not listed", c.Default)
+		return fmt.Errorf("models: default: no provider lists a model %q; write PROVIDER/NAME for an unlisted model", c.Default)
 	}
 	return nil
 }
@@ -107,23 +107,23 @@ func (c Config) nowhere() bool {
 func (p Provider) validate() error {
 	switch {
 	case p.Name == "" || strings.ContainsAny(p.Name, "/ \t\r\n"):
-		return fmt.Errorf("name: a provider's name is not empty and has neither / nor spaces")
+		return fmt.Errorf("name: a provider name must not be empty or contain / or spaces")
 	case !slices.Contains(Kinds(), string(p.Kind)):
 		return fmt.Errorf("kind: want one of %s", strings.Join(Kinds(), ", "))
 	case p.Kind == Scripted && p.File == "":
 		return fmt.Errorf("file: a scripted model needs a file with its answers")
 	case p.Kind != Scripted && p.File != "":
-		return fmt.Errorf("file: only scripted models have one")
+		return fmt.Errorf("file: only for scripted models")
 	case p.Timeout < 0:
-		return fmt.Errorf("timeout: it is less than nothing")
+		return fmt.Errorf("timeout: must not be negative")
 	case p.Project == "" && (p.Region != "" || len(p.TokenCommand) > 0):
 		return fmt.Errorf("project: region and token_command are for Vertex AI, which needs a project")
 	case p.Project != "" && p.Kind != Gemini:
-		return fmt.Errorf("project: only Vertex AI has one, whose kind is gemini")
+		return fmt.Errorf("project: only for Vertex AI (kind gemini)")
 	case p.Project != "" && (p.Region == "" || len(p.TokenCommand) == 0):
-		return fmt.Errorf("project: Vertex AI needs a region and a token_command, too")
+		return fmt.Errorf("project: Vertex AI also needs a region and a token_command")
 	case p.Project != "" && strings.ContainsAny(p.Project+p.Region, "/?# \\"):
-		return fmt.Errorf("project: neither project nor region has such characters")
+		return fmt.Errorf("project: invalid characters in project or region")
 	}
 	if p.BaseURL != "" {
 		u, err := url.Parse(p.BaseURL)
@@ -131,12 +131,12 @@ func (p Provider) validate() error {
 			return fmt.Errorf("base_url: want an address that begins with http:// or https:// and has neither ? nor #")
 		}
 		if u.User != nil {
-			return fmt.Errorf("base_url: it holds a name or password; put the name of a variable into api_key_env")
+			return fmt.Errorf("base_url: contains a user name or password; use api_key_env instead")
 		}
 	}
 	for name, value := range p.Headers {
 		if strings.ContainsAny(name+value.Reveal(), "\r\n\x00") || name == "" {
-			return fmt.Errorf("headers: a name or value is not one of a header")
+			return fmt.Errorf("headers: invalid header name or value")
 		}
 	}
 	return p.validateModels()
@@ -150,9 +150,9 @@ func (p Provider) validateModels() error {
 		case m.Name == "":
 			return fmt.Errorf("%s: name is missing", at)
 		case seen[m.Name]:
-			return fmt.Errorf("%s: %s is there twice", at, m.Name)
+			return fmt.Errorf("%s: %s appears twice", at, m.Name)
 		case m.Window < 0 || m.MaxOutput < 0 || m.Price.Input < 0 || m.Price.Output < 0 || m.Price.CacheRead < 0 || m.Price.CacheWrite < 0:
-			return fmt.Errorf("%s: a number is less than nothing", at)
+			return fmt.Errorf("%s: a number is negative", at)
 		case m.Window > 0 && m.MaxOutput > m.Window:
 			return fmt.Errorf("%s: max_output is more than window", at)
 		}

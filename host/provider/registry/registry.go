@@ -96,7 +96,7 @@ func (r *Registry) all(ctx context.Context) []Provider {
 		}
 	}
 	if !slices.ContainsFunc(all, func(p Provider) bool { return p.Kind == Command || p.Name == string(Command) }) {
-		all = append(all, Provider{Name: string(Command), Kind: Command, Why: "it is always there"})
+		all = append(all, Provider{Name: string(Command), Kind: Command, Why: "always available"})
 	}
 	return all
 }
@@ -227,7 +227,7 @@ func (r *Registry) Default(ctx context.Context) (provider.Model, error) {
 }
 
 // NoModel says that none was found where nobody chose one.
-const NoModel = "no model is configured, no key is in the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY), and none answers on this machine"
+const NoModel = "no model is configured, no key is set in the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY), and no local model answers"
 
 // Configured reports whether somebody chose a model: the configuration names
 // one, or a key for one is in the environment. Nobody is asked.
@@ -251,7 +251,7 @@ func (r *Registry) Notice(ctx context.Context) string {
 	case err != nil || o.provider.Why == "":
 		return ""
 	case o.provider.Kind == Command:
-		return NoModel + ": what you type is a call, like grep pattern=TODO path=src. See docs/models.md"
+		return NoModel + ": input lines are tool calls, like grep pattern=TODO path=src. See docs/models.md"
 	}
 	return fmt.Sprintf("the model is %s of %s: %s", o.model.Name, o.provider.Name, o.provider.Why)
 }
@@ -280,7 +280,7 @@ func (r *Registry) first(ctx context.Context) (one, error) {
 	if failed != nil {
 		return one{}, failed
 	}
-	return one{}, toolerr.New(toolerr.NoModel, "there is no default model: name one in models.default of the configuration, or list models of its first provider")
+	return one{}, toolerr.New(toolerr.NoModel, "no default model: set models.default in the configuration, or list models of its first provider")
 }
 
 // named is a model of a provider's, named so that it is found again.
@@ -342,17 +342,17 @@ func (r *Registry) find(ctx context.Context, name string) (one, error) {
 		}
 	}
 	if len(known) > 0 || len(names) > 1 {
-		return one{}, toolerr.New(toolerr.NoModel, "there is no model %q; there are %s", name, strings.Join(some(names), ", "))
+		return one{}, toolerr.New(toolerr.NoModel, "no model %q; available: %s", name, strings.Join(some(names), ", "))
 	}
-	return one{}, toolerr.New(toolerr.NoModel, "there is no model %q: no provider is configured, no key is in the environment, and none answers on this machine; there is %s alone", name, Command)
+	return one{}, toolerr.New(toolerr.NoModel, "no model %q: no provider is configured, no key is set in the environment, and no local model answers; only %s is available", name, Command)
 }
 
 // unlisted is the error of a provider whose models are not known.
 func unlisted(p Provider, err error) error {
 	if err != nil {
-		return toolerr.New(toolerr.NoModel, "provider %s says of no models (%w): name one as %s/NAME", p.Name, err, p.Name)
+		return toolerr.New(toolerr.NoModel, "provider %s cannot list its models (%w): give one as %s/NAME", p.Name, err, p.Name)
 	}
-	return toolerr.New(toolerr.NoModel, "provider %s lists no models: name one as %s/NAME", p.Name, p.Name)
+	return toolerr.New(toolerr.NoModel, "provider %s lists no models: give one as %s/NAME", p.Name, p.Name)
 }
 
 func some(names []string) []string {

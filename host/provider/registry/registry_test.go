@@ -100,7 +100,7 @@ func TestNamesOfTheConfiguration(t *testing.T) {
 	} {
 		require.Equal(t, want, get(t, r, name), name)
 	}
-	require.Contains(t, get(t, r, "gpt-9"), `no model "gpt-9"; there are m1, m2`)
+	require.Contains(t, get(t, r, "gpt-9"), `no model "gpt-9"; available: m1, m2`)
 	require.Empty(t, r.Notice(t.Context()))
 	require.Zero(t, s.looked)
 }
@@ -114,7 +114,7 @@ func TestTheDefaultIsTheFirst(t *testing.T) {
 	require.Equal(t, 1, s.listed, "what was listed is known for a while")
 	require.Equal(t, []string{"a:l1", "a:l2", "b:m", "openai:g", "command:command"}, names(t, r))
 	r = registry.New(registry.Config{Providers: configured}, ways(&s, nil, nil))
-	require.Contains(t, get(t, r, ""), "provider a says of no models (nobody answers at a)", "another that is configured is not taken for it")
+	require.Contains(t, get(t, r, ""), "provider a cannot list its models (nobody answers at a)", "another that is configured is not taken for it")
 }
 
 func TestWhatIsFound(t *testing.T) {
@@ -164,8 +164,8 @@ func TestOnThisMachineAndThenCommand(t *testing.T) {
 		}
 		r := registry.New(registry.Config{}, w)
 		require.Equal(t, "command:command", get(t, r, ""))
-		require.Contains(t, r.Notice(t.Context()), "what you type is a call")
-		require.Contains(t, get(t, r, "gpt-5"), "there is command alone")
+		require.Contains(t, r.Notice(t.Context()), "input lines are tool calls")
+		require.Contains(t, get(t, r, "gpt-5"), "only command is available")
 		require.Equal(t, 1, s.looked)
 		local = &registry.Provider{Name: "local", Kind: registry.OpenAI, BaseURL: "http://127.0.0.1:1/v1", Why: "it answers at 127.0.0.1:1"}
 		require.Equal(t, "command:command", get(t, r, ""))
@@ -205,14 +205,14 @@ func TestValidate(t *testing.T) {
 		"file: a scripted":      {Name: "a", Kind: registry.Scripted},
 		"file: only":            {Name: "a", Kind: registry.OpenAI, File: "f"},
 		"base_url: want":        {Name: "a", Kind: registry.OpenAI, BaseURL: "ftp://x"},
-		"base_url: it holds":    {Name: "a", Kind: registry.OpenAI, BaseURL: "https://u:p@h/v1"},
+		"base_url: contains":    {Name: "a", Kind: registry.OpenAI, BaseURL: "https://u:p@h/v1"},
 		"project: region":       {Name: "a", Kind: registry.Gemini, Region: "x"},
 		"project: only":         {Name: "a", Kind: registry.OpenAI, Project: "x"},
 		"project: Vertex AI":    {Name: "a", Kind: registry.Gemini, Project: "x"},
-		"project: neither":      {Name: "a", Kind: registry.Gemini, Project: "x/y", Region: "r", TokenCommand: []string{"t"}},
-		"headers: a name":       {Name: "a", Kind: registry.OpenAI, Headers: map[string]secret.Text{"a": "b\r\nc"}},
+		"project: invalid":      {Name: "a", Kind: registry.Gemini, Project: "x/y", Region: "r", TokenCommand: []string{"t"}},
+		"headers: invalid":      {Name: "a", Kind: registry.OpenAI, Headers: map[string]secret.Text{"a": "b\r\nc"}},
 		"models[0]: name":       {Name: "a", Kind: registry.OpenAI, Models: model("")},
-		"models[1]: m is there": {Name: "a", Kind: registry.OpenAI, Models: model("m", "m")},
+		"models[1]: m appears": {Name: "a", Kind: registry.OpenAI, Models: model("m", "m")},
 		"models[0]: max_output": {Name: "a", Kind: registry.OpenAI, Models: []registry.Model{{Name: "m", Window: 1, MaxOutput: 2}}},
 		"models[0]: a number":   {Name: "a", Kind: registry.OpenAI, Models: []registry.Model{{Name: "m", Window: -1}}},
 	} {

@@ -260,7 +260,7 @@ func give(ctx context.Context, res *convert.Response, fails *Failure, on func(co
 	if fails != nil {
 		text := fails.Message
 		if text == "" {
-			text = "the script says so"
+			text = "as scripted"
 		}
 		err := toolerr.New(fails.Code, "%s", text)
 		if fails.After == 0 {

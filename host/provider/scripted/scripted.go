@@ -124,7 +124,7 @@ func (f *Failure) UnmarshalJSON(data []byte) error {
 		}
 	}
 	if !slices.Contains(toolerr.Codes(), f.Code) {
-		return fmt.Errorf("error: %q is no code, such as %s", f.Code, toolerr.RateLimited)
+		return fmt.Errorf("error: %q is not a code such as %s", f.Code, toolerr.RateLimited)
 	}
 	return nil
 }
@@ -252,9 +252,9 @@ func check(answers []Answer, at string) error {
 		case len(a.Answers) > 0 && says:
 			return fmt.Errorf("%s: a sequence has no parts of its own", here)
 		case a.Times < 0:
-			return fmt.Errorf("%s: times is less than nothing", here)
+			return fmt.Errorf("%s: times is negative", here)
 		case a.Error != nil && a.Error.After < 0:
-			return fmt.Errorf("%s: after is less than nothing", here)
+			return fmt.Errorf("%s: after is negative", here)
 		}
 		for k, c := range a.Calls {
 			var object map[string]json.RawMessage
@@ -262,7 +262,7 @@ func check(answers []Answer, at string) error {
 				return fmt.Errorf("%s.calls[%d]: name is missing", here, k)
 			}
 			if len(c.Args) > 0 && (c.Raw != "" || json.Unmarshal(c.Args, &object) != nil) {
-				return fmt.Errorf("%s.calls[%d]: args is a map, and raw stands in its place", here, k)
+				return fmt.Errorf("%s.calls[%d]: args and raw cannot be combined", here, k)
 			}
 		}
 		if err := check(a.Answers, here+".answers"); err != nil {

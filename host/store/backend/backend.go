@@ -33,7 +33,7 @@ type Config struct {
 func (c Config) String() string {
 	switch {
 	case c.URL == "memory:":
-		return "in memory, until the host ends"
+		return "in memory until the host ends"
 	case c.URL != "":
 		return secret.URL(c.URL)
 	case c.Dir == "":

@@ -46,17 +46,17 @@ func (d *database) explain(ctx context.Context, err error) error {
 	case codeFull:
 		return d.full(err)
 	case codeBusy, codeLocked:
-		return toolerr.New(toolerr.Locked, "other processes kept %s for more than %s; try again: %w", d.path, d.Wait, err)
+		return toolerr.New(toolerr.Locked, "other processes locked %s for more than %s; try again: %w", d.path, d.Wait, err)
 	case codeReadOnly:
 		return toolerr.New(toolerr.ReadOnly, "%s cannot be written; choose another directory with --state: %w", d.path, err)
 	case codeCorrupt, codeNotADB:
-		return toolerr.New(toolerr.ExecutionError, "%s is damaged, or no database; move it and its -wal and -shm away, and the host begins anew: %w", d.path, err)
+		return toolerr.New(toolerr.ExecutionError, "%s is damaged, or not a database; move it and its -wal and -shm files away, and the host creates a new one: %w", d.path, err)
 	}
 	return toolerr.New(toolerr.ExecutionError, "%s: %w", d.path, err)
 }
 
 func (d *database) full(err error) error {
-	return toolerr.New(toolerr.NoSpace, "no space for %s: the disk is full, or the database has the %d bytes it may have; free some: %w", d.path, d.MaxBytes, err)
+	return toolerr.New(toolerr.NoSpace, "no space for %s: the disk is full, or the database has reached its limit of %d bytes; free some space: %w", d.path, d.MaxBytes, err)
 }
 
 func isBusy(err error) bool {
