@@ -136,7 +136,7 @@ func TestToolsAreLeftOutByPriorityUseAndRelevance(t *testing.T) {
 func TestWhatDoesNotFitIsAnErrorThatSaysWhy(t *testing.T) {
 	in := ask([]convert.Message{says(convert.System, text(6)), says(convert.User, text(896))}, budget.Tool{Tool: convert.Tool{Name: "p"}, Tokens: 7, Pinned: true}, tool("q", 7, 0))
 	_, err := budget.Fit(budget.Config{Counter: words{}}, small, in)
-	require.EqualError(t, err, "the request does not fit into the 1000 tokens of small: messages take 900, the system prompt 10, tools that must stay 7, and 100 are reserved for the answer; start a new session, shorten the last message, or configure a model with a larger window")
+	require.EqualError(t, err, "the request exceeds the 1000 tokens of small: messages 900, system prompt 10, required tools 7, and 100 reserved for the answer; start a new session, shorten the last message, or configure a model with a larger window")
 	require.Equal(t, toolerr.LimitReached, toolerr.CodeOf(err))
 	var large *budget.TooLargeError
 	require.ErrorAs(t, err, &large)
@@ -161,7 +161,7 @@ func TestOldResultsAreCutAtSeventyPercent(t *testing.T) {
 	cut := plan.Messages[1].Parts[0].ToolResult
 	require.Equal(t, "0", cut.ID)
 	require.Nil(t, cut.Structured)
-	require.Regexp(t, `^\[old result, shortened from 505 tokens; call the tool again to see all of it\]\nword word .*…$`, cut.Content[0].Text)
+	require.Regexp(t, `^\[old result, shortened from 505 tokens; call the tool again to see all\]\nword word .*…$`, cut.Content[0].Text)
 	require.Equal(t, conversation[4:], plan.Messages[4:])
 	after, err := json.Marshal(conversation)
 	require.NoError(t, err)

@@ -397,7 +397,7 @@ func TestUndo(t *testing.T) {
 		b.press(keys)
 		b.seen(want)
 	}
-	say("/undo\r", "no turn of this chat has changed a file")
+	say("/undo\r", "no turn of this chat changed files with the tools")
 	say("change a\r", "It said written.")
 	say("change a and b\r", "It said written.")
 	b.mu.Lock()
@@ -406,14 +406,14 @@ func TestUndo(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, p.Commit())
 	require.Equal(t, "was\nmore\nmore\n", b.files["/root/x/a"])
-	say("/undo\r", "Take back the changes of 2 files?")
+	say("/undo\r", "Undo the changes of 2 files?")
 	b.press("n")
-	say("/undo\r", "Take back the changes of 2 files?")
+	say("/undo\r", "Undo the changes of 2 files?")
 	b.press("y")
 	b.seen("undone: ")
 	require.Equal(t, "was\nmore\n", b.files["/root/x/a"])
 	require.Empty(t, b.files["/root/x/b"])
-	say("go on\r", "You said (The user has taken back the last changes of these files")
+	say("go on\r", "You said (The user has undone your last changes to these files")
 	b.seen("go on.")
 
 	// What something else has changed since stays as it is.
@@ -425,11 +425,11 @@ func TestUndo(t *testing.T) {
 	b.mu.Lock()
 	b.files["/root/x/a"] = "was\nmore\n"
 	b.mu.Unlock()
-	say("/undo\r", "Take back the changes of 1 file?")
+	say("/undo\r", "Undo the changes of 1 file?")
 	b.press("y")
 	b.seen("undone: /root/x/a")
 	require.Equal(t, "was\n", b.files["/root/x/a"])
-	say("/undo\r", "no turn of this chat has changed a file")
+	say("/undo\r", "no turn of this chat changed files with the tools")
 	b.quit()
 }
 

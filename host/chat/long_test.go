@@ -14,7 +14,7 @@ func TestALongCallIsSaidToBeLong(t *testing.T) {
 	b.press("n")
 	b.prompted()
 	b.press("call guarded \x1b[200~" + strings.Repeat("x", 5000) + "\x1b[201~\r")
-	b.seen("Allow all 54 lines of it? ")
+	b.seen("Allow all 54 lines? ")
 	b.press("n")
 	b.quit()
 }

@@ -143,13 +143,13 @@ func TestTheConfigurationChangesWhileCallsAreUnderWay(t *testing.T) {
 		return string(out)
 	}
 	for _, command := range []string{"servers", "doctor"} {
-		require.Contains(t, says(command), "it keeps its previous configuration: "+file+":3: server fix: comand: not known")
+		require.Contains(t, says(command), "it keeps its previous configuration: "+file+":3: server fix: comand: unknown")
 	}
 	edit(t, file, "servers:\n"+still+"  fix: {command: fixture, args: [-start, crash]}\n")
-	p.log.waitFor(t, "server fix stays as it was: the new one does not start: ")
+	p.log.waitFor(t, "server fix keeps running: the new one does not start: ")
 	require.Contains(t, p.call(t, "fix__env", `{"text":"K"}`), `"text":"2"`)
 	require.Eventually(t, func() bool {
-		return strings.Contains(says("servers"), "server fix does not start as it is configured now")
+		return strings.Contains(says("servers"), "server fix does not start with its new configuration")
 	}, time.Minute, 5*time.Millisecond)
 
 	// Stages, filters and profiles need no server to be started anew.

@@ -40,7 +40,7 @@ func TestLeftBehind(t *testing.T) {
 	long := time.Now().Add(-2 * time.Hour)
 	require.NoError(t, os.Chtimes(filepath.Join(dir, "aside-old"), long, long))
 	_, err = b.Create(t.Context(), "b", strings.NewReader("xxxx"))
-	require.ErrorContains(t, err, "more than the 100 bytes")
+	require.ErrorContains(t, err, "exceed the limit of 100 bytes")
 	n, err := b.Trim(t.Context(), store.Keep{})
 	require.NoError(t, err)
 	require.Zero(t, n)
@@ -56,7 +56,7 @@ func TestNothingIsLeftOfWhatFailed(t *testing.T) {
 	_, err := b.Create(t.Context(), "a", iotest.ErrReader(broken))
 	require.ErrorIs(t, err, broken)
 	_, err = b.Create(t.Context(), "a", strings.NewReader(strings.Repeat("x", 11)))
-	require.ErrorContains(t, err, "more than the 10 bytes")
+	require.ErrorContains(t, err, "exceeds the limit of 10 bytes")
 	require.Empty(t, names(t, dir))
 }
 
