@@ -192,7 +192,7 @@ func TestReadmePolicyAsks(t *testing.T) {
 		cmd := exec.CommandContext(t.Context(), host, "--config", file, "--state", filepath.Join(dir, "state"), "--root", project, "call", "bash", "command="+command)
 		cmd.Dir = project
 		out, _ := cmd.CombinedOutput() // git fails here, and bash where it cannot confine
-		require.Equal(t, asks, strings.Contains(string(out), "asks for approval"), "%s\n%s", command, out)
+		require.Equal(t, asks, strings.Contains(string(out), "requires approval"), "%s\n%s", command, out)
 	}
 }
 

@@ -112,7 +112,7 @@ func TestWhatIsWrong(t *testing.T) {
 		{head + "  mcp: {server: s}", "tool a: spec.mcp.tool: is missing"},
 		{head + "  chain: {steps: [{tool: t, argz: {}}]}", "spec.chain.steps[0].argz: unknown; did you mean args?"},
 		{head + "  chain: {steps: [{tool: t, on_error: retry}]}", "spec.chain.steps[0].on_error: is retry; want stop or continue"},
-		{head + "  chain: [{tool: t, args: {x: '${steps.b.result}'}}]", "spec.chain.steps[0].args: ${steps.b.result} names no step that comes before"},
+		{head + "  chain: [{tool: t, args: {x: '${steps.b.result}'}}]", "spec.chain.steps[0].args: ${steps.b.result} is not an earlier step"},
 		{head + "  chain: 7", "tool a: spec.chain: want a map, not a number"},
 		{head + "  mock_result: 1\n---\n" + head + "  mock_result: 2", "f.yaml:7: tool a: name: appears twice, also in f.yaml:1"},
 	} {

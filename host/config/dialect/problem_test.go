@@ -87,7 +87,7 @@ func TestProblemsSayWhereAndWhat(t *testing.T) {
 		{"a.toml", "a = 1\nb = SEKRIT", "a.toml:2: not TOML: expected value but found … instead"},
 		{"a.toml", "[a]\nb = 1\n[a]", "a.toml:3: not TOML: Key … has already been defined."},
 		{"a.json", "\xff\xfe{\x00}\x00", "a.json: not UTF-8 text; save it as UTF-8"},
-		{"a.json", strings.Repeat(" ", 1<<20) + "{}", "a.json: larger than 1024 KiB; that is no configuration"},
+		{"a.json", strings.Repeat(" ", 1<<20) + "{}", "a.json: larger than 1024 KiB, the limit for a configuration"},
 		{"a.json", strings.Repeat("[", 1000), "a.json:1: too large or nested too deep for a configuration"},
 		{"a.yaml", strings.Repeat("[", 1000) + strings.Repeat("]", 1000), "a.yaml:1: too large or nested too deep for a configuration"},
 		{"a.toml", "a = " + strings.Repeat("[", 100000), "a.toml: nested too deep for a configuration"},

@@ -84,7 +84,7 @@ func settings() []setting {
 					r.members(n, breakerFields(&s.Stages))
 				}
 			}},
-		{"max_result", nil, "Size from which the rest of a result goes into a file (default 1MiB); off: no limit.", sizeSchema(true),
+		{"max_result", nil, "Size above which the rest of a result goes into a file (default 1MiB); off: no limit.", sizeSchema(true),
 			func(r *reader, n *node, s *Settings) {
 				if s.Stages.Spill.MaxResult = -1; !isOff(n) {
 					s.Stages.Spill.MaxResult = int(min(r.size(n), math.MaxInt32))

@@ -87,7 +87,7 @@ func (e *encoder) choice(r *convert.Request) *tree.Value {
 			return nil
 		}
 		c = &convert.Choice{Mode: convert.Auto}
-		e.losses.Carry("/choice", "it is told with whether calls are parallel", convert.ChoiceValue(c))
+		e.losses.Carry("/choice", "the field for parallel calls sends it", convert.ChoiceValue(c))
 	}
 	out := tree.Obj("type", tree.Str("auto"))
 	switch {

@@ -16,10 +16,10 @@ func EncodeRequest(r *convert.Request, o Options) (*tree.Value, convert.Losses) 
 	}
 	body := tree.Obj()
 	if r.Model != "" {
-		e.losses.Carry("/model", "it stands in the address", nil)
+		e.losses.Carry("/model", "it is in the URL", nil)
 	}
 	if r.Stream {
-		e.losses.Carry("/stream", "it stands in the address", nil)
+		e.losses.Carry("/stream", "it is in the URL", nil)
 	}
 	if r.StreamUsage {
 		e.losses.Carry("/stream_usage", "streams tell it anyway", nil)

@@ -212,7 +212,7 @@ func (e *encoder) assistant(m convert.Message, at string) *tree.Value {
 		said = append(said, p)
 	}
 	if mixed {
-		e.losses.Change(at+"/parts", "calls come after what is said", convert.Value(append(said, called...)))
+		e.losses.Change(at+"/parts", "calls follow the text", convert.Value(append(said, called...)))
 	}
 	if len(said) == 0 && len(called) == 0 {
 		return nil

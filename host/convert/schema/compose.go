@@ -24,7 +24,7 @@ func (w *writer) joined(s *tree.Value, at string) *tree.Value {
 			continue
 		}
 		whole = false
-		w.losses.Lose(convert.Index(at+"/allOf", i), "it cannot be joined with what stands beside it, and all of several schemas cannot be asked for")
+		w.losses.Lose(convert.Index(at+"/allOf", i), "it cannot be merged with its neighbors, and several schemas cannot be required together")
 	}
 	why := "all of several schemas are one"
 	if !whole {
@@ -46,7 +46,7 @@ func (w *writer) choice(s *tree.Value, at string) (branches []*tree.Value, rest 
 		}
 		rest.Delete(name)
 		if !s.Get(name).Is(tree.Array) || len(s.Get(name).Items) == 0 || word != "" {
-			w.losses.Lose(at+"/"+name, "it cannot stand beside another choice")
+			w.losses.Lose(at+"/"+name, "it cannot be combined with another choice")
 			continue
 		}
 		word = name
@@ -65,7 +65,7 @@ func (w *writer) choice(s *tree.Value, at string) (branches []*tree.Value, rest 
 			found := w.leaf(b)
 			sum, ok := merge(found, common)
 			if !ok || onlyRequires(found) {
-				w.losses.Lose(at+"/"+word, "a choice cannot stand beside other keywords, and they cannot be joined")
+				w.losses.Lose(at+"/"+word, "a choice cannot be combined with other keywords, and they cannot be merged")
 				return nil, rest, ""
 			}
 			b = sum
@@ -74,7 +74,7 @@ func (w *writer) choice(s *tree.Value, at string) (branches []*tree.Value, rest 
 	}
 	for _, m := range common.Members {
 		rest.Delete(m.Name)
-		w.losses.Carry(convert.Key(at, m.Name), "it stands in each choice", nil)
+		w.losses.Carry(convert.Key(at, m.Name), "it is in each choice", nil)
 	}
 	return branches, rest, at + "/" + word
 }

@@ -78,7 +78,7 @@ func (w *writer) topRef(top *tree.Value, ref string) *tree.Value {
 				}
 			}
 			top.Delete("$ref")
-			w.losses.Carry(w.at, "the definition stands in the place of the reference", top.Clone())
+			w.losses.Carry(w.at, "the definition replaces the reference", top.Clone())
 			return top
 		}
 		ref = next.Text

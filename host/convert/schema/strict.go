@@ -175,7 +175,7 @@ func (w *strict) reference(s *tree.Value, ref, at string) *tree.Value {
 	case isDef && !strings.Contains(name, "/") || isRoot:
 		for _, m := range s.Members {
 			if m.Name != "$ref" {
-				w.losses.Lose(convert.Key(at, m.Name), "nothing stands beside a reference")
+				w.losses.Lose(convert.Key(at, m.Name), "a reference cannot have neighbors")
 			}
 		}
 		if isRoot {
@@ -198,7 +198,7 @@ func (w *strict) reference(s *tree.Value, ref, at string) *tree.Value {
 	w.open = append(w.open, found)
 	out := w.schema(found, where)
 	w.open = w.open[:len(w.open)-1]
-	w.losses.Carry(at, "the definition stands in the place of the reference", out)
+	w.losses.Carry(at, "the definition replaces the reference", out)
 	return out
 }
 
@@ -359,7 +359,7 @@ func (w *strict) members(s, out *tree.Value, at string) {
 		if !isRequired && w.held.nullable {
 			if !takesNull(member, tree.Obj(), 0) || member.Get("$ref") != nil {
 				member = nullable(member)
-				w.losses.Carry(here, "it may be null, which stands for not given", member)
+				w.losses.Carry(here, "it may be null, which means not given", member)
 			}
 		}
 		if isRequired || w.held.nullable {

@@ -96,10 +96,10 @@ func (w *writer) inlined(s *tree.Value, at string) *tree.Value {
 		case "description", "title", "default":
 			out.Set(m.Name, m.Value.Clone())
 		default:
-			w.losses.Lose(convert.Key(at, m.Name), "it stands beside a reference")
+			w.losses.Lose(convert.Key(at, m.Name), "it is next to a reference")
 		}
 	}
-	w.losses.Carry(at, "the definition stands in the place of the reference", FromSubset(out))
+	w.losses.Carry(at, "the definition replaces the reference", FromSubset(out))
 	return out
 }
 
@@ -223,7 +223,7 @@ func sameSet(a, b []string) bool {
 func (w *writer) drop(word, at string) {
 	switch word {
 	case "$defs", "definitions":
-		w.losses.Carry(convert.Key(at, word), "definitions stand in the place of their references", nil)
+		w.losses.Carry(convert.Key(at, word), "definitions replace their references", nil)
 	case "$schema", "$comment", "$id", "$anchor":
 		w.losses.Carry(convert.Key(at, word), "it says nothing of the value", nil)
 	default:
@@ -265,7 +265,7 @@ func (w *writer) subsetEnum(s, out *tree.Value, m tree.Member, typ, at string) {
 		w.losses.Carry(at+"/const", "it is an enum of one", nil)
 		w.losses.Carry(at+"/enum", "it was const", now)
 	} else if !Same(now, m.Value) {
-		w.losses.Carry(at+"/enum", "null is what nullable says", now)
+		w.losses.Carry(at+"/enum", "nullable says it", now)
 	}
 }
 

@@ -250,7 +250,7 @@ func check(answers []Answer, at string) error {
 		says := a.Thinking != "" || a.Text != "" || a.Refusal != "" || len(a.Calls) > 0 || a.Error != nil || a.Stop != ""
 		switch {
 		case len(a.Answers) > 0 && says:
-			return fmt.Errorf("%s: a sequence has no parts of its own", here)
+			return fmt.Errorf("%s: a sequence cannot have parts", here)
 		case a.Times < 0:
 			return fmt.Errorf("%s: times is negative", here)
 		case a.Error != nil && a.Error.After < 0:

@@ -193,7 +193,7 @@ func TestWhatIsWrongWithAFile(t *testing.T) {
 		"answers: [{delay: -1s}]":                            "duration",
 		"answers: [{calls: [{args: {}}]}]":                   "answers[0].calls[0]: name is missing",
 		"answers: [{calls: [{name: a, args: [1]}]}]":         "args and raw cannot be combined",
-		"answers: [{text: a, answers: [{text: b}]}]":         "a sequence has no parts",
+		"answers: [{text: a, answers: [{text: b}]}]":         "a sequence cannot have parts",
 		"answers: [{answers: [{times: -1}]}]":                "answers[0].answers[0]: times",
 		"recording: nowhere.jsonl":                           "no such file",
 		"a: [":                                               "a.yaml",

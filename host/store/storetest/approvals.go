@@ -80,7 +80,7 @@ func approvals(t *testing.T, backend Backend) {
 				switch {
 				case err == nil:
 					if r.By != d.By {
-						t.Errorf("%s is told that %s decided", d.By, r.By)
+						t.Errorf("%s reports that %s decided", d.By, r.By)
 					}
 					won <- d.Approve
 				case !toolerr.Is(err, toolerr.Conflict):
