@@ -212,7 +212,7 @@ func measureHop(b *bench) ([]table, error) {
 		{name: "mcp-host stdio", ours: true, command: "mcp-host stdio --root dir", start: overStdio(host, "stdio", "--root", b.temp)},
 	}
 	tables, err := b.loadTables("`echo` with 64 bytes over stdio: straight, and through `mcp-host stdio`, which counts calls and writes them down. "+
-		"The server says that 64 of its calls may run at once; of one that says nothing, or is configured so, 5 do.",
+		"The server allows 64 parallel calls. For a server that states no limit, the host allows 5, unless it is configured otherwise.",
 		"≤ 150 µs added, ≥ 15 000 calls/s", calls, func(workers, total int) []subject {
 			all := []subject{}
 			for _, d := range doors {
@@ -230,7 +230,7 @@ func measureHop(b *bench) ([]table, error) {
 		addedTo(&tables[0], row, withWarmUp(calls/4))
 		addedTo(&tables[1], row, withWarmUp(calls))
 	}
-	overHTTP, err := b.loadTables("The same over streamable HTTP, beside other gateways to a stdio server.", "", 4_000, func(workers, total int) []subject {
+	overHTTP, err := b.loadTables("The same over streamable HTTP, compared with other gateways to a stdio server.", "", 4_000, func(workers, total int) []subject {
 		var all []subject
 		for _, d := range append(b.httpDoors([]string{host, "serve", "--root", b.temp}), b.plainHTTP()) {
 			all = append(all, d.subject("tools/call", echoParams, workers, total))

@@ -155,7 +155,7 @@ func (j *job) from(since *int64) int64 {
 // not read.
 func (j *job) write(ctx context.Context, input string) error {
 	if input == "" {
-		return toolerr.New(toolerr.MissingParameter, "input is missing: what is to be written, with \\n for Enter")
+		return toolerr.New(toolerr.MissingParameter, "input is missing: the text to write, with \\n for Enter")
 	}
 	if j.over() {
 		return toolerr.New(toolerr.Conflict, "job %s has ended (%s): nothing can be written to it", j.id, j.state())

@@ -188,10 +188,10 @@ func TestNetworkHint(t *testing.T) {
 	r = s.bash("curl https://example.com")
 	require.Equal(t, "COMMAND_DENIED", r.Code)
 	require.Contains(t, r.Text, "network")
-	require.Contains(t, s.bash("exit 1").Text, "sandbox: files+net")
+	require.Contains(t, s.bash("exit 1").Text, "sandbox: writes limited to roots, network off")
 	open := newPlace(t).serve("--net", "on")
 	r = open.bash("echo 'Could not resolve host'; exit 1")
 	require.NotContains(t, r.Text, "--net")
-	require.NotContains(t, r.Text, "+net")
+	require.NotContains(t, r.Text, "network off")
 	require.Equal(t, "on", r.Meta["sandbox"].(map[string]any)["net"])
 }

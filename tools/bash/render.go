@@ -57,9 +57,9 @@ type sandboxMeta struct {
 	FS       string   `json:"fs" jsonschema:"what of the file system is closed"`
 	Net      string   `json:"net" jsonschema:"what of the network is open"`
 	Procs    string   `json:"procs" jsonschema:"what other processes are closed"`
-	Kill     string   `json:"kill" jsonschema:"what ends all the command started"`
-	Gaps     []string `json:"gaps" jsonschema:"what is open"`
-	SelfTest string   `json:"selftest" jsonschema:"how many of the promises were tried and kept"`
+	Kill     string   `json:"kill" jsonschema:"how all processes of the command are killed"`
+	Gaps     []string `json:"gaps" jsonschema:"what is not confined"`
+	SelfTest string   `json:"selftest" jsonschema:"self-test: checks passed, of those run"`
 }
 
 func newVerdictMeta(v policy.Verdict) *verdictMeta {
@@ -88,19 +88,23 @@ func newSandboxMeta(r proc.Report, net egress.Net, more []string) *sandboxMeta {
 	return m
 }
 
-// sandboxWords say in short what confines a command.
+// sandboxWords says in short what a command cannot do.
 func sandboxWords(level proc.Level, net egress.Net) string {
-	switch {
-	case level == proc.Off:
+	if level == proc.Off {
 		return "sandbox: off"
-	case net.On:
-		return "sandbox: files"
-	case net.Allow != nil:
-		return "sandbox: files+net but " + shorten(net.String(), 60)
-	case level == proc.L1:
-		return "sandbox: files+net (L1)"
 	}
-	return "sandbox: files+net"
+	words := "sandbox: writes limited to roots"
+	switch {
+	case net.On:
+	case net.Allow != nil:
+		words += ", network limited to " + shorten(net.Allow.String(), 60)
+	default:
+		words += ", network off"
+	}
+	if level == proc.L1 {
+		words += " (L1)"
+	}
+	return words
 }
 
 func (r *running) meta(result proc.Result) meta {

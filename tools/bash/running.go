@@ -141,7 +141,7 @@ func (r *running) ended(ctx context.Context) (*mcpkit.Result, error) {
 		mcpkit.Notef(ctx, "%s", note)
 	}
 	if len(result.Report) == 0 && steers(r.args.Command) && result.Ending == proc.Exited {
-		mcpkit.Notef(ctx, "the shell did not come to its end (exec, or a signal): directory and variables stay as they were before")
+		mcpkit.Notef(ctx, "the shell did not finish (exec, or a signal): directory and variables are those from before the command")
 	}
 	if len(result.Refused) > 0 {
 		mcpkit.Notef(ctx, "env: not passed, since they look like secrets or steer programs: %s (--pass-secret NAME passes a secret)", shorten(strings.Join(result.Refused, ", "), 300))
@@ -194,7 +194,7 @@ func (r *running) handOver(ctx context.Context, w want) (result *mcpkit.Result, 
 	text := r.shell.showJob(j, &m, mcpkit.Budget(ctx)-noteRoom)
 	foot := fmt.Sprintf("still running after %s as job %s · cursor %d", seconds(time.Since(r.started)), j.id, m.Cursor)
 	if r.timeout > 0 {
-		foot += fmt.Sprintf(" · is ended at %s", seconds(r.timeout))
+		foot += fmt.Sprintf(" · will be killed at %s", seconds(r.timeout))
 	}
 	foot += " · " + sandboxWords(r.report.Level, r.shell.config.Network) + "\n"
 	prompt := w.line

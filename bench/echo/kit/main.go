@@ -63,7 +63,7 @@ func tools(filler int) ([]*mcpkit.Tool, error) {
 		names = append(names, fmt.Sprintf("filler_%d", i))
 	}
 	for _, name := range names {
-		tool, err := mcpkit.NewTool(mcpkit.Def{Name: name, Title: "Echo", Description: "Answers what it is told.", Hints: hints}, echo)
+		tool, err := mcpkit.NewTool(mcpkit.Def{Name: name, Title: "Echo", Description: "Returns its text.", Hints: hints}, echo)
 		if err != nil {
 			return nil, err
 		}

@@ -43,7 +43,7 @@ func run() error {
 }
 
 func addEcho(s *server.MCPServer, name string) {
-	s.AddTool(mcp.NewTool(name, mcp.WithDescription("Answers what it is told."), mcp.WithString("text", mcp.Required())),
+	s.AddTool(mcp.NewTool(name, mcp.WithDescription("Returns its text."), mcp.WithString("text", mcp.Required())),
 		func(_ context.Context, request mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return mcp.NewToolResultText(request.GetString("text", "")), nil
 		})

@@ -172,7 +172,7 @@ func (s *scope) declaration(d *syntax.DeclClause) {
 		if strings.HasPrefix(option, "-") && d.Variant.Value != "export" && d.Variant.Value != "readonly" {
 			integer = integer || strings.Contains(option, "i")
 			if strings.Contains(option, "n") {
-				s.doubt(true, "%s %s makes one variable stand for another", d.Variant.Value, option)
+				s.doubt(true, "%s %s makes one variable an alias of another", d.Variant.Value, option)
 			}
 		}
 		for _, reading := range s.variants(a.Value) {

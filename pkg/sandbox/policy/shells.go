@@ -132,7 +132,7 @@ func (s *scope) shellCode(c call, args []field) {
 		zero, rest = rest[0], rest[1:]
 	}
 	if slices.Contains([]string{"zsh", "ksh", "ksh93", "mksh", "lksh", "yash"}, c.base) {
-		s.doubt(true, "%s has a grammar of its own", c.base)
+		s.doubt(true, "%s has a different grammar", c.base)
 		s.guess(code, &scope{
 			check: s.check, depth: s.depth + 1, vars: s.vars.within(), functions: map[string]bool{},
 			positional: known(rest), zero: zero, at: s.at,

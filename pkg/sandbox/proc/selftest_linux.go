@@ -177,7 +177,7 @@ func dirWouldBeHidden(dir string) bool {
 
 // lookAround looks for what the probe should not have left.
 func (r *Runner) lookAround(b bait) []Check {
-	check := Check{Name: "daemons", State: Enforced, Needed: true, Why: "a process in a session of its own was ended"}
+	check := Check{Name: "daemons", State: Enforced, Needed: true, Why: "a process in its own session was killed"}
 	if left := supervise.KillMarked(b.Token); left > 0 {
 		check.State, check.Why = NotEnforced, fmt.Sprintf("%d processes were still running", left)
 	}

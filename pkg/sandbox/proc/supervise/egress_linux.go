@@ -18,7 +18,7 @@ func offerListener(s *Spec, files []uintptr) ([]uintptr, error) {
 	files = files[:len(files)-1]
 	defer unix.Close(link)
 	if s.Level != L2 || s.Network || len(files) < 2 {
-		return nil, errors.New("a listener for allowed hosts belongs into a network name space of its own")
+		return nil, errors.New("a listener for allowed hosts needs its own network namespace")
 	}
 	if err := loopbackUp(); err != nil {
 		return nil, fmt.Errorf("loopback: %w", err)
