@@ -19,10 +19,10 @@ type Allow struct {
 	entries []entry
 }
 
-// entry is what one item of a list opens.
+// entry is an item of a list: the hosts and ports that it opens.
 type entry struct {
 	host  host
-	below bool   // the names below host, and not it
+	below bool   // the names below host, without host itself
 	port  uint16 // 0 stands for 80 and 443
 }
 

@@ -9,48 +9,47 @@
 //
 // # The list
 //
-// An entry is a host, or *. and a host, which stands for every name below it
-// but not for the host itself. It may name a port; without one it stands for
-// 80 and 443. Names are ASCII: an international name is given in its xn--
-// form. Upper case and one trailing dot mean nothing. The entry "registries"
-// stands for the hosts that packages come from (registries.go).
+// An entry is a host, or *. and a host, which means every name below the host
+// but not the host itself. It may name a port; without one it means 80 and 443.
+// Names are ASCII: an international name is given in its xn-- form. Case and one
+// trailing dot are ignored. The entry "registries" means the package registries'
+// hosts (registries.go).
 //
-// An address is reached as a host only where that very address is listed; it
-// is written in its usual form (1.2.3.4, [2001:db8::1]). Numbers that some
-// programs take for addresses (127.1, 0x7f.1, 2130706433) are refused in the
-// list and in requests.
+// A request for an address is allowed only if that address is listed, in its
+// usual form (1.2.3.4, [2001:db8::1]). Numbers that some programs read as
+// addresses (127.1, 0x7f.1, 2130706433) are refused in the list and in requests.
 //
 // # Where connections go
 //
-// A name is resolved once for each request, by the server, and the connection
-// goes to what came of it, so that a second answer changes nothing. Only
-// public addresses are dialled: none that is private, shared, loopback,
-// link-local, multicast, reserved, translated (mapped, NAT64, 6to4, Teredo) or
-// this machine's own. An entry that gives such an address with its port, as
-// 10.1.2.3:443, opens just that; also a listed name that resolves to it may
-// then be used. An address alone does not, nor does localhost. Link-local
-// addresses and those where clouds hand out credentials cannot be opened.
+// The server resolves a name once for each request and connects to an address of
+// that answer, so that a second DNS answer has no effect. It dials only public
+// addresses: not private, shared, loopback, link-local, multicast, reserved or
+// translated ones (mapped, NAT64, 6to4, Teredo), nor this machine's own. An entry
+// that gives such an address with its port, as 10.1.2.3:443, opens that address
+// and port; a listed name that resolves to it may then be used, too. An entry
+// without a port does not open such an address, and neither does localhost.
+// Link-local addresses and the clouds' credential addresses cannot be opened.
 //
-// # What passes
+// # Forwarded traffic
 //
-// One request a connection: CONNECT, or another method with a whole http URL.
-// A plain request is taken apart and written anew, with exactly one Host
-// (which must have been the URL's), one framing of its body and without
-// headers that concern the proxy alone. Its answer likewise.
+// Each connection carries one request: CONNECT, or another method with a whole
+// http URL. A plain request is parsed and written again, with exactly one Host
+// (which must be the URL's), one framing of its body, and without headers for the
+// proxy. Responses are treated alike.
 //
-// What a CONNECT carries is not decrypted, but it must begin as TLS and ask
-// for the host that CONNECT named (SNI), so that an allowed front does not
-// serve another host. TLS without a name passes where the host is an address,
-// which SNI cannot carry. Where an entry itself names a port other than 443,
-// what is not TLS passes, too, and so does TLS without a name: it may be ssh.
-// Encrypted client hellos show their outer name, which is what is compared.
+// The data after CONNECT is not decrypted, but it must begin as TLS and ask for
+// the host that CONNECT named (SNI), so that an allowed front server does not
+// serve another host. TLS without a name passes if the host is an address, which
+// SNI cannot carry. If an entry names a port other than 443, other protocols and
+// TLS without a name pass, too: the entry may be for ssh. Of encrypted client
+// hellos, the outer name is compared.
 //
 // A redirect is the client's own next request.
 //
-// # Not kept
+// # Limits
 //
-// Whoever runs an allowed host can be told everything a command may read, and
-// several of the registries take uploads from anybody.
+// The operator of an allowed host can receive everything that a command may read,
+// and several of the registries take uploads from anybody.
 package egress
 
 import (
@@ -59,11 +58,11 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Net is what a --net flag says of the network.
+// Net is the value of a --net flag.
 type Net struct {
-	// On is the network as the server itself has it.
+	// On gives commands the server's own network.
 	On bool
-	// Allow are the hosts that may be reached; nil stands for none.
+	// Allow lists the hosts that may be reached; nil means none.
 	Allow *Allow
 }
 

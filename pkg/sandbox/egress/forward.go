@@ -12,7 +12,8 @@ import (
 	"sync"
 )
 
-// forward sends one request on and its answer back. Both are written anew.
+// forward sends a request to the server and its response to the client. It writes
+// both heads again instead of copying them.
 func (p *Proxy) forward(q *request, client *stream, reader *bufio.Reader, server *stream) {
 	var sending sync.WaitGroup
 	if _, err := server.Write(q.write()); err != nil {
@@ -107,7 +108,7 @@ func (p *Proxy) sendAnswer(q *request, client, server *stream) (whole bool) {
 // onlyReader hides WriteTo.
 type onlyReader struct{ io.Reader }
 
-// answerHead writes the head of an answer anew.
+// answerHead writes the head of a response again.
 func answerHead(r *http.Response, inChunks bool) []byte {
 	var all []field
 	for name, values := range r.Header {

@@ -154,8 +154,8 @@ func (q *request) parseTarget(target string) error {
 	return nil
 }
 
-// checkHost demands that Host says what the URL says. For CONNECT, where some
-// clients leave the port out or all of it, what is said must not differ.
+// checkHost demands that Host equals the URL's host. With CONNECT, some clients
+// leave out the port or the whole header; the rest must be equal.
 func (q *request) checkHost(said []string) error {
 	connect := q.method == http.MethodConnect
 	switch {
@@ -179,8 +179,8 @@ func (q *request) checkHost(said []string) error {
 	return nil
 }
 
-// frame reads how long the body is. What is said twice is refused even where
-// it is the same.
+// frame reads the length of the body. A repeated length or coding is refused, even
+// with the same value.
 func (q *request) frame(all []field) error {
 	lengths, codings := values(all, "Content-Length"), values(all, "Transfer-Encoding")
 	switch {
@@ -242,15 +242,15 @@ func values(all []field, name string) []string {
 	return found
 }
 
-// ofOneHop are headers for the next hop alone (RFC 9110, 7.6.1), those that are
-// written anew, and what is meant for the proxy.
+// ofOneHop lists headers for the next hop only (RFC 9110, 7.6.1), headers that write
+// produces itself, and headers for the proxy.
 var ofOneHop = [...]string{
 	"Connection", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Http2-Settings",
 	"Host", "Content-Length", "Expect",
 }
 
-// forwarded leaves out what is not for the next hop, also by Connection, and all
-// that speaks to a proxy.
+// forwarded drops the headers for one hop only, also those that Connection names,
+// and the headers for a proxy.
 func forwarded(all []field) []field {
 	dropped := ofOneHop[:]
 	for _, names := range values(all, "Connection") {
@@ -267,7 +267,7 @@ func forwarded(all []field) []field {
 	return kept
 }
 
-// write writes the head anew.
+// write returns the head as it is sent to the server.
 func (q *request) write() []byte {
 	var b bytes.Buffer
 	b.WriteString(q.method + " " + q.path + " HTTP/1.1\r\nHost: " + q.host.authority(q.port, 80) + "\r\n")

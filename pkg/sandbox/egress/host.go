@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// host is a name or an address in the one form in which it is compared.
+// host is a name or an address, in the form that is compared.
 type host struct {
 	name string     // lower case, without a trailing dot; "" for an address
 	addr netip.Addr // no mapped one, and without a zone
@@ -21,8 +21,8 @@ func (h host) String() string {
 	return h.name
 }
 
-// authority is the host as it stands in a URL, with the port unless that is
-// the scheme's own.
+// authority returns the host as in a URL, with the port unless it is the scheme's
+// default.
 func (h host) authority(port, own uint16) string {
 	text := h.String()
 	if h.addr.Is6() {
@@ -34,15 +34,15 @@ func (h host) authority(port, own uint16) string {
 	return text
 }
 
-// longestName is how long a name may be as text (RFC 1035, 2.3.4), and
-// longestLabel each part of it.
+// longestName bounds the length of a name as text (RFC 1035, 2.3.4), longestLabel
+// that of each of its labels.
 const (
 	longestName  = 253
 	longestLabel = 63
 )
 
-// parseAuthority reads HOST or HOST:PORT; port is 0 where there is none. There
-// is no user, no percent-encoding and no other form of an address.
+// parseAuthority reads HOST or HOST:PORT; without a port, port is 0. It refuses a
+// user, percent-encoding and unusual forms of an address.
 func parseAuthority(text string) (h host, port uint16, err error) {
 	name := text
 	if strings.HasPrefix(text, "[") {

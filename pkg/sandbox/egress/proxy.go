@@ -18,8 +18,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/netguard"
 )
 
-// Config is what a proxy works with. Allow is needed; what else is zero has
-// the default that stands beside it.
+// Config configures a proxy. Allow is required; every other zero field means the
+// default in its comment.
 type Config struct {
 	Allow *Allow
 
@@ -43,8 +43,8 @@ type Config struct {
 
 func (c *Config) complete() {
 	if c.Resolve == nil {
-		// The dot keeps the search list away: what is looked up is what is
-		// on the list.
+		// The dot disables the resolver's search list, so that exactly the
+		// listed name is looked up.
 		resolver := &net.Resolver{PreferGo: true}
 		c.Resolve = func(ctx context.Context, name string) ([]netip.Addr, error) {
 			return resolver.LookupNetIP(ctx, "ip", name+".")
@@ -99,7 +99,7 @@ type Proxy struct {
 	more    int
 }
 
-// Start serves what comes to a listener, which it closes in the end.
+// Start serves the connections of a listener. Close closes the listener.
 func Start(c Config, listener net.Listener) *Proxy {
 	c.complete()
 	p := &Proxy{config: c, listener: listener, slots: make(chan struct{}, c.Connections), first: make(chan struct{}, 1), open: map[net.Conn]struct{}{}}
@@ -248,10 +248,10 @@ func (h host) opening(port uint16) string {
 	return h.authority(port, 0)
 }
 
-// maxAddresses is how many addresses of a name are tried.
+// maxAddresses bounds the addresses of a name that are tried.
 const maxAddresses = 4
 
-// dial resolves a host once and connects to what came of it.
+// dial resolves a host once and connects to an address of the answer.
 func (p *Proxy) dial(h host, port uint16) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(p.ctx, p.config.DialTime)
 	defer cancel()

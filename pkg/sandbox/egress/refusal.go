@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Refusal is a host that was asked for in vain.
+// Refusal describes a refused request.
 type Refusal struct {
-	// Host is what was asked for, with its port: printable ASCII, bounded.
+	// Host is the requested host with its port: printable ASCII, bounded.
 	Host string
 	// Why continues a sentence: "is not on the list of allowed hosts".
 	Why string
@@ -17,7 +17,7 @@ type Refusal struct {
 	Opens string
 }
 
-// maxRefusals is how many different refusals are kept.
+// maxRefusals bounds the number of different refusals that are kept.
 const maxRefusals = 20
 
 // refusal is a request that the list does not allow.
@@ -35,8 +35,8 @@ func (r *refusal) text() string {
 	return r.Error() + ": no --net allow=… permits this request"
 }
 
-// Refused are the hosts that were refused, each once, in the order of their
-// first refusal; more is how many refusals are not among them.
+// Refused returns the refused hosts, each once, in the order of their first refusal.
+// more counts the refusals that are not among them.
 func (p *Proxy) Refused() (hosts []Refusal, more int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -56,7 +56,7 @@ func (p *Proxy) refuse(r *refusal) {
 	}
 }
 
-// printable is what somebody else wrote, fit for a sentence.
+// printable returns text from a client in a form fit for a sentence.
 func printable(text string) string {
 	if len(text) > longestName+6 {
 		text = text[:longestName+6] + "..."

@@ -1,11 +1,11 @@
 package egress
 
-// registriesEntry stands for the hosts below.
+// registriesEntry means all the hosts below.
 const registriesEntry = "registries"
 
-// registries are where packages, and what is needed to build them, come from.
-// Each entry is here because a client stops without it; others can be listed
-// beside: --net allow=registries,HOST.
+// registries are the hosts of packages and of the programs that build them. Each
+// entry is here because a client fails without it. Other hosts can be added with
+// --net allow=registries,HOST.
 var registries = [...]string{
 	// Go: modules and tool chains, their checksums, and where the proxy and
 	// the download page send clients for large files.

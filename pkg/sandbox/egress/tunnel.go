@@ -57,9 +57,9 @@ func (p *Proxy) tunnel(q *request, e entry, client *stream, reader *bufio.Reader
 // accessDenied is a fatal alert of TLS (RFC 8446, 6.2), which clients name.
 var accessDenied = []byte{21, 3, 1, 0, 2, 2, 49}
 
-// greeting reads as much of what a client sends first as tells whether it may
-// go on, and returns what it read of TLS. Without a word from the client there
-// is nothing to refuse.
+// greeting reads the client's first bytes until it can decide whether the client
+// may go on, and returns those it read of TLS. A client that sends nothing is not
+// refused.
 func greeting(h host, open bool, reader *bufio.Reader) ([]byte, error) {
 	const handshake = 22
 	first, err := reader.Peek(1)

@@ -125,8 +125,8 @@ func harmlessSetting(name string, value field) bool {
 	return false
 }
 
-// before reports whether the statement that the assignment stands in goes on
-// with one of the words: IFS= read -r line is no matter.
+// before reports whether one of the words follows the assignment in its statement:
+// IFS= read -r line is harmless.
 func (s *scope) before(words ...string) bool {
 	return slices.ContainsFunc(words, func(word string) bool { return strings.HasPrefix(s.follow, word) })
 }

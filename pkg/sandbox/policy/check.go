@@ -134,8 +134,8 @@ func (s *scope) parse(text string) {
 	s.file(file)
 }
 
-// nested checks a text that the command gives to another shell. The text may
-// hold what is not known; what is known of it is still looked at.
+// nested checks a text that the command gives to another shell. Unknown parts of
+// the text are skipped; the known parts are still checked.
 func (s *scope) nested(text field, positional []field, zero field) {
 	s.within(text, &scope{
 		check: s.check, depth: s.depth + 1, vars: s.vars.within(), functions: map[string]bool{},

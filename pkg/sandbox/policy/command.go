@@ -11,7 +11,7 @@ import (
 
 const maxWrappers = 32 // programs that start each other in one command
 
-// stdin is what a program will read, as far as the text says.
+// stdin is the input of a program, as far as the text gives it.
 type stdin struct {
 	text  field
 	given bool // by a here-document or here-string
@@ -64,8 +64,8 @@ func (s *scope) simple(fields []field, redirects []*syntax.Redirect, inShell boo
 	s.check.tooMuch("more than 32 programs that start each other")
 }
 
-// unknownProgram judges a command whose first word is not known. It returns
-// what is left to judge: the words after one that may be nothing at all.
+// unknownProgram judges a command whose first word is not known. If that word may
+// expand to nothing, it returns the words after it, to be judged as a command.
 func (s *scope) unknownProgram(fields []field) []field {
 	word := fields[0]
 	for _, rules := range [][]rule{s.check.policy.deny, s.check.policy.ask} {

@@ -8,7 +8,7 @@ import (
 )
 
 // field is one word of a command after expansion. NUL in its text, which no
-// argument can hold, stands for what is not known: any text at all.
+// argument can hold, means an unknown part: any text.
 type field struct {
 	text string
 	many bool // may be several fields, or none
@@ -40,7 +40,7 @@ const (
 	hereQuoted     = quoting(2)
 )
 
-// quoting is where a word part stands.
+// quoting tells how a part of a word is quoted.
 type quoting int
 
 // builder turns word parts into fields under one reading of the variables.
@@ -212,8 +212,8 @@ func onlyEmptyList(s *scope, quoted *syntax.DblQuoted) bool {
 	return ok && p.Param != nil && p.Param.Value == "@"
 }
 
-// literal adds unquoted text (q 0, or 1 where nothing is split), a
-// here-document's (2) or what stands in double quotes (3).
+// literal adds text that is unquoted (q is 0, or 1 if fields are not split), of a
+// here-document (2) or in double quotes (3).
 func (b *builder) literal(text string, q quoting, first bool) {
 	if q == 0 && first && strings.HasPrefix(text, "~") {
 		b.add(anything)

@@ -5,7 +5,7 @@
 // simple command in it: in pipelines, lists, subshells, functions, $(…), `…`
 // and <(…), in the text given to bash -c, eval, trap or a here-document, and
 // behind programs that start another one (env, timeout, xargs, find -exec, …).
-// Words are judged by what they become: c”url, \curl, $'\x63url', a=curl; $a
+// Words are judged after expansion: c”url, \curl, $'\x63url', a=curl; $a
 // and /usr/bin/../bin/curl are all curl, while `echo links are good` and
 // `git log --grep=curl` run nothing that is banned.
 //
@@ -45,8 +45,8 @@
 // the rules, too: it may have the files of this one.
 //
 // Rules are words: "git push *". The first names the program, by base name
-// unless it has a slash; * in a word stands for any text, a word that is only
-// * for any number of words. A deny or ask rule holds however options are
+// unless it has a slash; * in a word means any text, a word that is only * any
+// number of words. A deny or ask rule holds however options are
 // ordered or put between its words (git -C dir push), its own options are
 // found anywhere (rm -rf is also rm -r -f), and it holds for whatever follows.
 // An allow rule matches word for word, and longer commands only where it ends

@@ -259,8 +259,8 @@ func tarRuns(arg string, first bool) bool {
 	return strings.ContainsAny(letters, "IF")
 }
 
-// clusterEnds reports whether an argument is short options of which the last
-// is the letter.
+// clusterEnds reports whether an argument consists of short options, the last of
+// which is the letter.
 func clusterEnds(arg, letter string) bool {
 	return len(arg) > 2 && arg[0] == '-' && arg[1] != '-' && strings.HasSuffix(arg, letter)
 }

@@ -75,9 +75,10 @@ func (r rule) allows(fields []field) bool {
 	return len(fields) > 0 && r.names(fields[0], false) == yes && matchAll(r.words[1:], fields[1:])
 }
 
-// matchAll is a glob over words: "*" alone stands for any number of them.
+// matchAll is a glob over words: "*" alone means any number of words.
 func matchAll(pattern []string, fields []field) bool {
-	// star and mark are where to go back to: the usual single-backtrack glob.
+	// star and mark are the positions to return to: the usual glob with a single
+	// backtrack.
 	i, star, mark := 0, -1, 0
 	for j := 0; j < len(fields); {
 		switch {
@@ -247,8 +248,7 @@ func operandsFit(operands []string, args []field) answer {
 	return fit[0]
 }
 
-// glob matches text, in which NUL stands for anything, with a pattern of
-// literals and *.
+// glob matches text, in which NUL means any text, with a pattern of literals and *.
 func glob(pattern, text string) answer {
 	if !strings.ContainsRune(text, 0) {
 		if globText(pattern, text) {

@@ -7,8 +7,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// variables are what a text assigns, whatever the order: every constant that
-// a variable may hold somewhere in it.
+// variables holds the assignments of a text, in any order: every constant that a
+// variable may hold somewhere in the text.
 type variables struct {
 	known map[string]*variable
 	sure  map[string]bool // assigned on every way to where the check stands

@@ -9,7 +9,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Decision is what is to be done with a command.
+// Decision says how to treat a command: run it, refuse it or ask.
 type Decision string
 
 const (
@@ -31,7 +31,7 @@ type Verdict struct {
 	Command string
 	// Name is the program in it, as far as known: "curl" for c''url.
 	Name string
-	// Rule is what decided: a rule as the user wrote it ("deny git push *"),
+	// Rule is the rule that decided: a rule as the user wrote it ("deny git push *"),
 	// or the name of a built-in one ("network clients").
 	Rule string
 	// Message says to a model what was decided on, by which rule, and what to

@@ -7,9 +7,9 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// wrappers are the programs whose arguments are another command. Their
-// grammars are those of their manual pages (GNU coreutils 9, util-linux 2.40,
-// findutils 4.10, strace 6, busybox 1.36).
+// wrappers lists the programs whose arguments are another command, with the grammars
+// of their manual pages (GNU coreutils 9, util-linux 2.40, findutils 4.10, strace 6,
+// busybox 1.36).
 var wrappers = map[string]grammar{
 	"builtin":           {transparent: true},
 	"chroot":            {long: "userspec groups", operands: 1, reads: true},
@@ -291,7 +291,7 @@ func joined(fields []field) field {
 	return field{text: text}
 }
 
-// xargs returns the command that it starts, with what it adds.
+// xargs returns the command that xargs starts, with the arguments that it adds.
 func (s *scope) xargs(c call) []field {
 	g := grammar{
 		short: "aEdILnPs", optional: "eil",
