@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -97,13 +98,16 @@ func (r *Runner) search(root string) *search {
 	return s
 }
 
-// Bounds of how often what moves during a search is looked for again.
+// Bounds of how often the search looks again for files that move during it.
 const (
-	mostRelists = 500 // directories read again because something vanished from them
-	mostRounds  = 3   // of reading what changes just now
-	mostHot     = 200 // directories read in all of these
-	// hotFor is how old a change is at most that may be one of a series.
-	hotFor = time.Second
+	mostRelists = 500 // directories read again because an entry vanished from them
+	fewRounds   = 3   // of reading directories that changed within hotFor
+	mostRounds  = 20  // the same, while they keep changing
+	mostHot     = 400 // directories read in all of these
+	hotFor      = time.Second
+	// settled is the age from which a change is not one of a series. Times of
+	// change have a resolution of up to 10 ms.
+	settled = 20 * time.Millisecond
 )
 
 // update looks through the root, breadth first, within a bound. It follows no
@@ -114,9 +118,16 @@ func (s *search) update(l limits) found {
 	w := &scan{search: s, limits: l, before: s.folders, stale: map[string]bool{}, left: searchEntries, all: found{whole: true, paths: map[string]os.FileInfo{}}}
 	s.folders = make(map[string]*folder, len(w.before))
 	w.queue = []string{s.root}
-	for rounds := 0; ; rounds++ {
+	for rounds := 0; ; {
 		w.drain()
-		if again := w.identify(); w.all.unstable != "" || !w.all.whole || !again && (rounds >= mostRounds || !w.readHot()) {
+		again := w.identify()
+		if w.all.unstable != "" || !w.all.whole {
+			break
+		}
+		if again { // reads the directories that files vanished from
+			continue
+		}
+		if rounds++; rounds > mostRounds || !w.readHot(rounds <= fewRounds) {
 			break
 		}
 	}
@@ -261,17 +272,31 @@ func (w *scan) retain(earlier map[string]os.FileInfo) {
 	}
 }
 
-// readHot reads again what changed a moment ago, perhaps because something is being
-// moved from a directory that was not read yet into one that was. Times of change are
-// too coarse to tell whether it changed again since. It reports whether there is any.
-func (w *scan) readHot() (again bool) {
-	if len(w.hot) > 0 { // what was read before it changed is not among them
-		for dir, f := range w.folders {
-			if info, err := os.Lstat(dir); (err != nil || !changeTime(info).Equal(f.changed)) && !slices.Contains(w.hot, dir) {
-				w.hot = append(w.hot, dir)
-			}
+// readHot queues the directories that changed within hotFor, to be read again: perhaps
+// a file is being moved from a directory that was not read yet into another that was.
+// Unless always is true, it queues them only if one changed since it was read, or so
+// shortly before that its time of change would not show the next change. It reports
+// whether it queued any.
+func (w *scan) readHot(always bool) (again bool) {
+	if len(w.hot) == 0 {
+		return false
+	}
+	for dir, f := range w.folders {
+		info, err := os.Lstat(dir)
+		if err == nil && changeTime(info).Equal(f.changed) {
+			always = always || f.read.Sub(f.changed) < settled
+			continue
+		}
+		always = true
+		if !slices.Contains(w.hot, dir) { // it was read before it changed
+			w.hot = append(w.hot, dir)
 		}
 	}
+	if !always {
+		return false
+	}
+	// In another order each time, so that no other program keeps in step.
+	rand.Shuffle(len(w.hot), func(i, j int) { w.hot[i], w.hot[j] = w.hot[j], w.hot[i] })
 	for _, dir := range w.hot[:min(len(w.hot), max(0, mostHot-w.rereads))] {
 		w.rereads++
 		w.forget(dir)
