@@ -235,10 +235,7 @@ func moveCommands() int {
 	if n, err := strconv.Atoi(os.Getenv("PROC_MOVES")); err == nil {
 		return n
 	}
-	if mcpkittest.Raced {
-		return 30
-	}
-	return 60
+	return 20
 }
 
 // TestAKeyThatIsMovedAllTheTime is not read by other commands, of the same server
