@@ -17,15 +17,16 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// questions are the requests we sent to the client and wait for.
+// questions holds the requests sent to the client that await a response.
 type questions struct {
 	mu     sync.Mutex
 	last   int
 	open   map[string]chan jsonrpc.Message // by id
-	closed bool                            // no answer can come any more
+	closed bool                            // set once the input has ended: no response can arrive
 }
 
-// ask sends the client a request and decodes its result.
+// ask sends the client a request, waits for the response and decodes its result
+// into result.
 func (c *conn) ask(ctx context.Context, method string, params, result any) error {
 	var raw json.RawMessage
 	if params != nil {
@@ -44,9 +45,9 @@ func (c *conn) ask(ctx context.Context, method string, params, result any) error
 	return json.Unmarshal(m.Result, result)
 }
 
-// Ask sends the client of ctx's request, which must have come over
-// ServeStdio, a request with params as they are. It returns what the client
-// answered, byte for byte: a result, or an error object.
+// Ask sends a request to the client that made ctx's request, with params
+// unchanged, and returns the response byte for byte: a result or an error
+// object. It fails if ctx's request did not come over ServeStdio.
 func Ask(ctx context.Context, method string, params json.RawMessage) (result, fault json.RawMessage, err error) {
 	v := viewOf(ctx)
 	if v == nil {
@@ -89,14 +90,14 @@ func (c *conn) question(ctx context.Context, method string, params json.RawMessa
 	}
 }
 
-// Withdrawn is what the client is told of a request whose answer nobody waits
-// for any more: its user need not decide on it.
+// Withdrawn returns the params of a notifications/cancelled for the request id:
+// its answer is no longer needed, so the client's user need not decide on it.
 func Withdrawn(id json.RawMessage) json.RawMessage {
 	return append(append([]byte(`{"requestId":`), id...), `,"reason":"no longer needed"}`...)
 }
 
-// respond hands an answer of the client's to who asked. One that nobody waits
-// for is dropped, as JSON-RPC asks.
+// respond hands the client's response to the goroutine that waits for it. A
+// response to no open request is dropped, as JSON-RPC asks.
 func (c *conn) respond(m jsonrpc.Message) {
 	key, err := jsonrpc.Key(m.ID)
 	if err != nil {
@@ -111,7 +112,7 @@ func (c *conn) respond(m jsonrpc.Message) {
 	}
 }
 
-// close ends all questions: the input ended.
+// close fails all open questions, and every later one: the input has ended.
 func (q *questions) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -125,21 +126,21 @@ func (q *questions) close() {
 // rootsWait bounds how long a call waits for the client's roots.
 const rootsWait = 5 * time.Second
 
-// roots is what the client said about its roots.
+// roots caches the client's roots.
 type roots struct {
 	mu      sync.Mutex
 	changes int           // list_changed notifications so far
-	known   bool          // paths is what the client last said
-	paths   []string      // nil: none offered
-	asking  chan struct{} // closed when the question under way is over
+	known   bool          // paths are current
+	paths   []string      // nil: the client offers no roots
+	asking  chan struct{} // closed when the pending roots/list request has ended
 }
 
-// ClientRoots returns the directories that the client of the call offers as
-// its roots, as local paths; nil when it offers none, as modern clients do
-// not. A legacy client is asked once, at the first call that wants to know,
-// and again after it says that its list has changed. A client that offers
-// roots and does not answer within five seconds counts as offering none until
-// it does.
+// ClientRoots returns the directories that the caller's client offers as roots,
+// as local paths. It returns nil for a client that offers none, and for every
+// client of the modern protocol. A legacy client is asked at the first call
+// that needs its roots, and again after it reports a changed list. If a client
+// does not answer within five seconds, it counts as offering no roots until it
+// does.
 func ClientRoots(ctx context.Context) ([]string, error) {
 	v := viewOf(ctx)
 	if v == nil || v.isModern() || !v.conn.offersRoots() {
@@ -181,8 +182,8 @@ func (c *conn) clientRoots(ctx context.Context) ([]string, error) {
 	}
 }
 
-// fetchRoots asks once for all calls that wait on asking. An answer that comes
-// after they went on without holds for the calls after it.
+// fetchRoots asks the client once, for all calls that wait on asking. An answer
+// that arrives after they stopped waiting is used for later calls.
 func (c *conn) fetchRoots(changes int, asking chan struct{}) {
 	r := &c.roots
 	learn := func(paths []string, answered bool) {
@@ -210,7 +211,8 @@ func (c *conn) fetchRoots(changes int, asking chan struct{}) {
 	learn(rootPaths(list.Roots), true)
 }
 
-// forgetRoots makes the next call ask again.
+// forgetRoots drops the cached roots, so that the next call asks the client
+// again.
 func (c *conn) forgetRoots() {
 	r := &c.roots
 	r.mu.Lock()
@@ -219,7 +221,7 @@ func (c *conn) forgetRoots() {
 	r.known, r.paths = false, nil
 }
 
-// rootPaths decodes the roots that are local directories.
+// rootPaths returns the local paths of the roots in list that are file URIs.
 func rootPaths(list []mcp.Root) []string {
 	var paths []string
 	for _, root := range list {
@@ -230,8 +232,10 @@ func rootPaths(list []mcp.Root) []string {
 	return paths
 }
 
-// filePath decodes a file URI (RFC 8089): its percent-escapes, its host (only
-// this one, or on Windows a share's), and on Windows the slash before a drive.
+// filePath decodes a file URI (RFC 8089) to a local path: it handles
+// percent-escapes, the host (this machine or, on Windows, a share's server)
+// and, on Windows, the slash before a drive letter. It reports false for any
+// other URI.
 func filePath(uri string, windows bool) (string, bool) {
 	u, err := url.Parse(uri)
 	if err != nil || !strings.EqualFold(u.Scheme, "file") || u.Path == "" || strings.ContainsRune(u.Path, 0) {

@@ -23,8 +23,8 @@ func rootsServer() *server.MCPServer {
 	return h
 }
 
-// One question serves all calls, also when every turn is taken by a call that
-// waits for its answer; it is asked again after the client's list changed.
+// One roots/list request serves all calls, even if every worker runs a call
+// that waits for it; a changed list causes a new request.
 func TestClientRoots(t *testing.T) {
 	w := serve(t, rootsServer(), mcpkit.ServeOptions{})
 	w.handshake(`{"roots":{"listChanged":true}}`)
@@ -48,7 +48,7 @@ func TestClientRoots(t *testing.T) {
 	require.Equal(t, `[] <nil>`, text(t, w.answer("cached")))
 }
 
-// A change while the question is under way makes its answer stale.
+// A change during the request makes its answer stale.
 func TestClientRootsChangeWhileAsking(t *testing.T) {
 	w := serve(t, rootsServer(), mcpkit.ServeOptions{})
 	w.handshake(`{"roots":{}}`)
@@ -63,8 +63,8 @@ func TestClientRootsChangeWhileAsking(t *testing.T) {
 	require.Equal(t, `["/new"] <nil>`, text(t, w.answer(1)))
 }
 
-// Who does not offer roots is not asked: a client without the capability, one
-// that has not finished its handshake, a modern one.
+// Clients that do not offer roots are not asked: a client without the
+// capability, one before the end of its handshake, a modern one.
 func TestClientRootsNotAsked(t *testing.T) {
 	w := serve(t, rootsServer(), mcpkit.ServeOptions{})
 	w.call(1, "roots", `{}`)
@@ -80,8 +80,8 @@ func TestClientRootsNotAsked(t *testing.T) {
 	require.Nil(t, paths)
 }
 
-// A client that refuses, or ends its side instead of answering, counts as one
-// without roots; nobody waits for the five seconds then.
+// A client that refuses, or closes its side instead of answering, counts as one
+// without roots, and calls do not wait for the five seconds.
 func TestClientRootsRefused(t *testing.T) {
 	w := serve(t, rootsServer(), mcpkit.ServeOptions{})
 	w.handshake(`{"roots":{}}`)
@@ -100,8 +100,8 @@ func TestClientRootsRefused(t *testing.T) {
 	require.Equal(t, `[] <nil>`, text(t, rest[0]))
 }
 
-// A client that answers late, such as one that asks its user first, is not
-// waited for beyond five seconds, but its answer holds from then on.
+// Calls wait at most five seconds for a slow client, such as one that asks its
+// user first; its late answer is used from then on.
 func TestClientRootsLate(t *testing.T) {
 	t.Parallel() // it waits for the five seconds
 	w := serve(t, rootsServer(), mcpkit.ServeOptions{})
@@ -133,7 +133,7 @@ func TestClientRootsCancelled(t *testing.T) {
 	require.True(t, strings.HasPrefix(text(t, w.answer(2)), `["/x"]`))
 }
 
-// Ask passes params and answers as they are, and tells when nobody is there.
+// Ask passes params and answers unchanged, and fails once the client is gone.
 func TestAsk(t *testing.T) {
 	h := newServer()
 	tool(h, "ask", func(ctx context.Context, _ mcp.CallToolRequest) string {

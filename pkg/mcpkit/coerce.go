@@ -11,8 +11,9 @@ import (
 	"time"
 )
 
-// coerce turns a value of the wrong type into the one that was clearly meant,
-// and says so in a note. It reports false where nothing is clear.
+// coerce converts a value of the wrong type into the value that was clearly
+// meant, and adds a note that says so. It reports false if the meaning is not
+// clear.
 func (c *checker) coerce(s *schema, n *node, at *path) (*node, bool) {
 	if !c.tolerant {
 		return nil, false
@@ -48,8 +49,8 @@ func (c *checker) coerce(s *schema, n *node, at *path) (*node, bool) {
 	return nil, false
 }
 
-// main takes a bare string for an object whose only required member is a
-// string: "a.go" where {"file_path":"a.go"} is asked for.
+// main accepts a bare string instead of an object whose only required member is
+// a string: "a.go" instead of {"file_path":"a.go"}.
 func (c *checker) main(s *schema, n *node, at *path) (*node, bool) {
 	if at == nil || at.up == nil { // all the arguments
 		return nil, false
@@ -73,7 +74,7 @@ func (c *checker) main(s *schema, n *node, at *path) (*node, bool) {
 	return &node{kind: '{', raw: raw, members: []member{{name, n}}}, true
 }
 
-// commandLine takes the words of a command for a shell command: Codex sends
+// commandLine accepts a list of words instead of a shell command: Codex sends
 // ["bash","-lc","make test"].
 func (c *checker) commandLine(s *schema, n *node, at *path) (*node, bool) {
 	if !s.argv || n.kind != '[' || len(n.items) == 0 {
@@ -91,8 +92,8 @@ func (c *checker) commandLine(s *schema, n *node, at *path) (*node, bool) {
 	return &node{kind: '"', raw: encode(text), str: text}, true
 }
 
-// shellCommand writes words as shell code: the code itself where the words
-// start a shell with it, else each word in quotes where it needs them.
+// shellCommand returns words as shell code: for a shell and -c, the code
+// itself; else the words, quoted as needed.
 func shellCommand(words []string) string {
 	if len(words) == 3 && strings.HasPrefix(words[1], "-") && strings.HasSuffix(words[1], "c") && !strings.HasPrefix(words[1], "--") &&
 		slices.Contains([]string{"bash", "/bin/bash", "/usr/bin/bash", "sh", "/bin/sh", "/usr/bin/sh"}, words[0]) {
@@ -109,7 +110,7 @@ func shellCommand(words []string) string {
 	return strings.Join(parts, " ")
 }
 
-// milliseconds takes a bare number for a duration, as other tools do.
+// milliseconds accepts a bare number instead of a duration, as other tools do.
 func (c *checker) milliseconds(n *node, at *path) (*node, bool) {
 	value, whole, fits := wholeNumber(string(n.raw))
 	if n.kind != '0' || !whole || !fits || value.u > math.MaxInt64/uint64(time.Millisecond) {
@@ -120,8 +121,8 @@ func (c *checker) milliseconds(n *node, at *path) (*node, bool) {
 	return &node{kind: '"', raw: encode(d.String()), str: d.String()}, true
 }
 
-// one takes a bare value for a list of it, and a string that holds a list for
-// that list.
+// one accepts a bare value instead of a list, and a string that holds a list as
+// JSON.
 func (c *checker) one(s *schema, n *node, at *path) (*node, bool) {
 	if inner, ok := unwrap(n, '['); ok {
 		trial := checker{tolerant: true}
@@ -145,7 +146,8 @@ func (c *checker) one(s *schema, n *node, at *path) (*node, bool) {
 	return &node{kind: '[', raw: raw, items: []*node{n}}, true
 }
 
-// unwrap reads JSON that was sent as a string.
+// unwrap parses JSON that was sent as a string. It reports false unless the
+// value is of kind want.
 func unwrap(n *node, want byte) (*node, bool) {
 	text := strings.TrimSpace(n.str)
 	if n.kind != '"' || text == "" || text[0] != want {
@@ -155,7 +157,7 @@ func unwrap(n *node, want byte) (*node, bool) {
 	return inner, err == nil && inner.kind == want
 }
 
-// integer is a whole number of up to 64 bits and a sign.
+// integer is a whole number as a sign and 64 bits.
 type integer struct {
 	negative bool
 	u        uint64
@@ -177,8 +179,9 @@ func (v integer) bound() bound {
 	return bound{set: true, i: int64(v.u), f: f, whole: v.u <= math.MaxInt64}
 }
 
-// wholeNumber reads a JSON number without loss. whole is false for 10.5, fits
-// is false for what has no place in 64 bits. 10.0 and 1e3 are whole.
+// wholeNumber reads a JSON number without loss. whole is false for a fraction
+// such as 10.5; fits is false if the value exceeds 64 bits. 10.0 and 1e3 are
+// whole.
 func wholeNumber(text string) (v integer, whole, fits bool) {
 	text, v.negative = strings.CutPrefix(text, "-")
 	mantissa, exponentText, _ := strings.Cut(strings.ToLower(text), "e")
@@ -210,7 +213,7 @@ func wholeNumber(text string) (v integer, whole, fits bool) {
 	return v, true, err == nil
 }
 
-// fitsInt reports whether the Go type behind s holds v.
+// fitsInt reports whether the Go type of s can hold v.
 func fitsInt(s *schema, v integer) bool {
 	bits, signed := 64, true
 	if s.typ != nil {
@@ -226,7 +229,8 @@ func fitsInt(s *schema, v integer) bool {
 	return v.u < 1<<(bits-1)
 }
 
-// decodeBase64 takes both alphabets, with and without padding.
+// decodeBase64 decodes the standard and the URL alphabet, with or without
+// padding.
 func decodeBase64(text string) ([]byte, error) {
 	text = strings.TrimRight(text, "=")
 	if strings.ContainsAny(text, "-_") {

@@ -17,51 +17,51 @@ import (
 
 // Exit codes of a Command.
 const (
-	ExitOK    = 0 // served to the end, told to stop, or the one call went well
-	ExitFail  = 1 // the one call failed, or the server could not go on
+	ExitOK    = 0 // end of input, a stop signal, or a successful call
+	ExitFail  = 1 // the call failed, or the server had to stop on an error
 	ExitUsage = 2 // the command line is wrong
 )
 
-// maxInstructions keeps what every client's model has to read short.
+// maxInstructions bounds the instructions in bytes: every client's model reads
+// them.
 const maxInstructions = 1 << 10
 
-// A Command is the program around tools: its command line, and one of the
-// ways to use them (an MCP server on stdin and stdout, one call and exit, or
-// printing what they are). Fill in the fields, register flags on Flags, call
-// Main.
+// A Command is a program that serves tools: its command line, and its ways to
+// run (an MCP server on stdin and stdout, one call and exit, or printing the
+// definitions). Fill in the fields, register flags on Flags, call Main.
 type Command struct {
 	Name         string // of the first tool; the program is called mcp-NAME
 	Title        string // for people
 	Instructions string // for the model, ≤ 1 KB, key facts first
-	Source       string // main.go, whose package comment is the manual
+	Source       string // main.go; its package comment is the manual
 
 	Flags      *flag.FlagSet
-	Positional func(args []string) // takes the plain arguments; nil: there are none
+	Positional func(args []string) // receives the plain arguments; nil: none are accepted
 
 	// CheckPositional returns an error for plain arguments that cannot be used,
-	// such as a directory that does not exist. The command then ends instead of
-	// starting a server. nil: all can be used. With --call the call itself
-	// reports them, as JSON.
+	// such as a missing directory. The command then exits instead of starting a
+	// server; with --call, the call reports them as JSON. nil accepts all.
 	CheckPositional func(args []string) error
 
-	Roots func() []string // the directories to work in, as far as the start tells; nil: not said
+	Roots func() []string // root directories known at the start; nil: unknown
 	Tools func() ([]*Tool, error)
 
-	// File names the argument of the first tool that a plain argument gives
-	// which is a file: mcp-view main.go shows that file. "": there is none.
+	// File names the argument of the first tool that a plain argument sets if
+	// it is a file: mcp-view main.go shows that file. "" disables this.
 	File string
 
-	// Instead does something other than serving, such as checking the
-	// machine, if a flag asks for it. It is called after Tools.
+	// Instead runs an action other than serving, such as checking the machine,
+	// if a flag asks for it; done reports that it did. It is called after
+	// Tools.
 	Instead func(ctx context.Context, stdout io.Writer) (code int, done bool)
 
-	Middleware    []Middleware // next to the tools, inside Standard()
-	MaxConcurrent int          // calls that run at once; 0: DefaultMaxConcurrent
+	Middleware    []Middleware // runs inside Standard(), next to the tools
+	MaxConcurrent int          // limit of calls running at once; 0: DefaultMaxConcurrent
 
-	// Memory, in bytes, is for tools that keep next to nothing between calls:
-	// garbage is collected a quarter as often while the process stays below
-	// it, and as much as it takes above. 0, or a GOGC in the environment:
-	// Go's own pace. A listing of 15 000 files is a third faster for it.
+	// Memory, in bytes, is for tools that keep little between calls. Below it,
+	// garbage is collected a quarter as often as by default; above it, as often
+	// as needed. With 0, or GOGC in the environment, Go's default holds.
+	// Listing 15 000 files is a third faster with it.
 	Memory int64
 
 	set settings
@@ -89,9 +89,9 @@ func NewCommand(name, title, mainSource string) *Command {
 
 func (c *Command) program() string { return "mcp-" + c.Name }
 
-// Main runs the command as the process: it keeps the real standard output
-// for itself and points os.Stdout at standard error, so that a stray print
-// cannot break the protocol. It returns the exit code.
+// Main runs the command as the process and returns its exit code. It writes the
+// protocol to the real standard output and points os.Stdout at standard error,
+// so that a stray print cannot break the protocol.
 func (c *Command) Main() int {
 	if c.Memory > 0 && os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400)
@@ -104,7 +104,8 @@ func (c *Command) Main() int {
 	return c.Run(ctx, os.Args[1:], os.Stdin, stdout, os.Stderr)
 }
 
-// Run is Main with everything given. It sets slog's default logger.
+// Run is Main with explicit arguments and streams. It sets slog's default
+// logger.
 func (c *Command) Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	plain, err := parseInterspersed(c.Flags, args)
 	switch {
@@ -158,7 +159,8 @@ func (c *Command) Run(ctx context.Context, args []string, stdin io.Reader, stdou
 	return c.do(ctx, NewRegistry(tools...), file, stdin, stdout, stderr)
 }
 
-// structuredTools returns the tools with structured answers.
+// structuredTools returns the tools in the variant that answers with
+// structuredContent.
 func structuredTools(tools []*Tool) ([]*Tool, error) {
 	out := make([]*Tool, len(tools))
 	for i, t := range tools {
@@ -170,7 +172,8 @@ func structuredTools(tools []*Tool) ([]*Tool, error) {
 	return out, nil
 }
 
-// printed turns the outcome of printing into an exit code.
+// printed returns the exit code for err, the outcome of printing, and reports
+// the error.
 func (c *Command) printed(stderr io.Writer, err error) int {
 	if err != nil {
 		fmt.Fprintf(stderr, "%s: writing: %v\n", c.program(), err)
@@ -179,7 +182,8 @@ func (c *Command) printed(stderr io.Writer, err error) int {
 	return ExitOK
 }
 
-// do chooses the way to run.
+// do prints the schema, answers one-shot calls or serves MCP, by flags and
+// input.
 func (c *Command) do(ctx context.Context, tools *Registry, file string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if c.set.schema.asked() {
 		return c.printed(stderr, c.printSchema(stdout, tools))
@@ -206,7 +210,7 @@ func (c *Command) do(ctx context.Context, tools *Registry, file string, stdin io
 	return c.serve(ctx, tools, in, stdout)
 }
 
-// serve serves MCP to the end of the input.
+// serve serves MCP until the input ends.
 func (c *Command) serve(ctx context.Context, tools *Registry, in io.Reader, stdout io.Writer) int {
 	s, m := newToolServer(c, c.runner(tools), false)
 	opts := ServeOptions{
@@ -235,19 +239,19 @@ func (c *Command) oneShotEnd(stderr io.Writer, err error) int {
 	case errors.As(err, &status):
 		return int(status)
 	case errors.Is(err, errCallFailed):
-		return ExitFail // said on stdout
+		return ExitFail // printed on stdout
 	}
 	return c.printed(stderr, err)
 }
 
-// Server returns an MCP server of the tools, with the command's middleware,
-// for use over any transport of mcp-go's.
+// Server returns an MCP server of the tools with the command's middleware, for
+// use over any mcp-go transport.
 func (c *Command) Server(tools *Registry) *server.MCPServer {
 	_, s := newToolServer(c, c.runner(tools), false)
 	return s
 }
 
-// runner returns what carries out calls for this command.
+// runner returns the runner that carries out calls for this command.
 func (c *Command) runner(tools *Registry) *runner {
 	return &runner{
 		tools:     tools,
@@ -256,8 +260,8 @@ func (c *Command) runner(tools *Registry) *runner {
 	}
 }
 
-// parseInterspersed parses flags wherever they stand among plain arguments.
-// What follows "--" is plain.
+// parseInterspersed parses flags anywhere among plain arguments, which it
+// returns. Arguments after "--" are plain.
 func parseInterspersed(fs *flag.FlagSet, args []string) (plain []string, err error) {
 	var said strings.Builder
 	fs.SetOutput(&said)

@@ -24,11 +24,11 @@ func (c *Command) addFlags() {
 	fs.Var(&c.set.logLevel, "log-level", "what to log to standard error: `LEVEL` is error, warn, info, debug or trace (trace adds the messages, redacted)")
 }
 
-// fileArgument takes a plain argument that names a file out of the others, and
-// checks the others. A single argument that names nothing, in a directory that
-// exists, counts as a file if the command shows files: the call then reports
-// what is missing and names what is near. Unless roots are given, too, the root
-// is the working directory, or the file's own where it is elsewhere.
+// fileArgument splits plain into the file to show and the root directories. A
+// single argument in an existing directory counts as a file even if it is
+// missing, provided that the command shows files: the call then reports it and
+// suggests similar names. Without --root, the root is the working directory, or
+// the file's own directory if the file is outside.
 func (c *Command) fileArgument(plain []string) (file string, rest []string, err error) {
 	if c.CheckPositional != nil {
 		err = c.CheckPositional(plain)
@@ -58,9 +58,9 @@ func (c *Command) fileArgument(plain []string) (file string, rest []string, err 
 	return abs, []string{filepath.Dir(abs)}, nil
 }
 
-// showsFile reports whether a plain argument is a file to show: one that
-// exists, or one that is missing in a directory that exists. refused is what
-// CheckPositional says of the argument.
+// showsFile reports whether a plain argument is a file to show: an existing
+// file, or a missing name in an existing directory. refused is
+// CheckPositional's error for the argument.
 func (c *Command) showsFile(abs string, refused error) bool {
 	info, err := os.Stat(abs)
 	if err != nil {
@@ -73,14 +73,14 @@ func (c *Command) showsFile(abs string, refused error) bool {
 // namesFlag reports whether an argument is the name of a flag without dashes.
 func (c *Command) namesFlag(arg string) bool { return arg == "help" || c.Flags.Lookup(arg) != nil }
 
-// callGiven reports whether --call was given, if only with an empty value.
+// callGiven reports whether --call was given, even with an empty value.
 func callGiven(fs *flag.FlagSet) bool {
 	seen := false
 	fs.Visit(func(f *flag.Flag) { seen = seen || f.Name == "call" })
 	return seen
 }
 
-// tokenFlag is a number of tokens.
+// tokenFlag is the value of --max-tokens.
 type tokenFlag int
 
 func (f *tokenFlag) String() string {
@@ -100,16 +100,16 @@ func (f *tokenFlag) Set(s string) error {
 	return nil
 }
 
-// schemaFlag is --schema, --schema=mcp or --schema=openai.
+// schemaFlag is the value of --schema: "", "mcp" (--schema alone) or "openai".
 type schemaFlag string
 
 func (f *schemaFlag) String() string { return string(*f) }
 func (f *schemaFlag) asked() bool    { return *f != "" }
 
-// IsBoolFlag lets --schema stand alone.
+// IsBoolFlag makes the value of --schema optional.
 func (f *schemaFlag) IsBoolFlag() bool { return true }
 
-// Set takes the format.
+// Set accepts the formats mcp and openai.
 func (f *schemaFlag) Set(s string) error {
 	switch s {
 	case "true", "mcp":
@@ -157,8 +157,8 @@ func isBool(f *flag.Flag) bool {
 	return ok && b.IsBoolFlag()
 }
 
-// packageComment returns the text of the comment that stands right above the
-// package clause of a Go file. Only // comments are known.
+// packageComment returns the comment directly above the package clause of a Go
+// file. It reads // comments only.
 func packageComment(source string) string {
 	var comment []string
 	for line := range strings.Lines(source) {

@@ -9,13 +9,13 @@ import (
 	"sync"
 )
 
-// LevelTrace is the level below debug, at which messages are logged.
+// LevelTrace is the level below debug; it logs the protocol's messages.
 const LevelTrace = slog.LevelDebug - 4
 
-// levelFlag is --log-level.
+// levelFlag is the value of --log-level.
 type levelFlag struct{ level slog.Level }
 
-// levelNames are the levels in order.
+// levelNames returns the levels by name.
 func levelNames() map[string]slog.Level {
 	return map[string]slog.Level{
 		"error": slog.LevelError, "warn": slog.LevelWarn, "info": slog.LevelInfo,
@@ -32,7 +32,7 @@ func (f *levelFlag) String() string {
 	return f.level.String()
 }
 
-// Set takes a name.
+// Set accepts the name of a level, in any case.
 func (f *levelFlag) Set(s string) error {
 	level, ok := levelNames()[strings.ToLower(s)]
 	if !ok {

@@ -20,10 +20,10 @@ import (
 type runner struct {
 	tools     *Registry
 	handler   Handler
-	maxTokens int // of every tool; 0: each its own
+	maxTokens int // for every tool; 0: each tool's Def.MaxTokens
 }
 
-// run carries out one call.
+// run carries out one call and logs a panic of the tool.
 func (r *runner) run(ctx context.Context, t *Tool, args json.RawMessage) *CallResult {
 	tokens := r.maxTokens
 	if tokens == 0 {
@@ -43,8 +43,8 @@ type toolServer struct {
 	stamp json.RawMessage // the server's identity, as modern results carry it
 }
 
-// newToolServer makes the server. With changes it tells its clients when tools
-// come and go.
+// newToolServer makes the server. If changes is true, it announces to its
+// clients when tools are added or removed.
 func newToolServer(c *Command, r *runner, changes bool) (*toolServer, *server.MCPServer) {
 	s := &toolServer{runner: r}
 	identity := mcp.Implementation{Name: c.program(), Title: c.Title, Version: BuildVersion()}
@@ -67,7 +67,7 @@ func newToolServer(c *Command, r *runner, changes bool) (*toolServer, *server.MC
 	return s, m
 }
 
-// entries are the tools as mcp-go takes them.
+// entries returns the tools in mcp-go's form.
 func (s *toolServer) entries(tools []*Tool) []server.ServerTool {
 	all := make([]server.ServerTool, 0, len(tools))
 	for _, t := range tools {
@@ -78,8 +78,8 @@ func (s *toolServer) entries(tools []*Tool) []server.ServerTool {
 	return all
 }
 
-// toolOf gives mcp-go what it needs to know of a tool. What it would list is
-// the definition but for the order of the members.
+// toolOf returns mcp-go's form of a tool. Encoded, it equals the definition
+// except for the order of members.
 func toolOf(t *Tool) mcp.Tool {
 	var tool mcp.Tool
 	var schemas struct {
@@ -94,8 +94,8 @@ func toolOf(t *Tool) mcp.Tool {
 	return tool
 }
 
-// resolve lets tools/call take the unadvertised names, and says what there is
-// in answer to an unknown one.
+// resolve makes tools/call accept aliases, and answers an unknown name with the
+// available ones.
 func (s *toolServer) resolve(ctx context.Context, _ any, req *mcp.CallToolRequest) {
 	if t, ok := s.tools.ByName(req.Params.Name); ok {
 		req.Params.Name = t.Name()
@@ -108,9 +108,9 @@ func (s *toolServer) resolve(ctx context.Context, _ any, req *mcp.CallToolReques
 	}
 }
 
-// listAsDefined answers tools/list with the definitions as they are, in the
-// registry's order. A request for a further page, which there is not, is left
-// to mcp-go.
+// listAsDefined answers tools/list with the definitions byte for byte, in the
+// registry's order. A request with a cursor goes to mcp-go, since there is only
+// one page.
 func (s *toolServer) listAsDefined(ctx context.Context, _ any, req *mcp.ListToolsRequest, _ *mcp.ListToolsResult) {
 	if req.Params.Cursor != "" {
 		return
@@ -124,13 +124,14 @@ func (s *toolServer) listAsDefined(ctx context.Context, _ any, req *mcp.ListTool
 	}
 	raw = append(raw, ']')
 	if server.IsModernRequest(ctx) {
-		// What mcp-go says: always to be asked again, never to be shared.
+		// As mcp-go says: never cache, never share.
 		raw = append(raw, `,"ttlMs":0,"cacheScope":"private"`...)
 	}
 	SetRawResult(ctx, s.close(ctx, raw))
 }
 
-// close ends an object of a result, in the modern era with what each carries.
+// close completes a result object; in the modern era with the members that
+// every result carries.
 func (s *toolServer) close(ctx context.Context, object json.RawMessage) json.RawMessage {
 	if server.IsModernRequest(ctx) {
 		object = append(object, `,"resultType":"complete","_meta":`...)
@@ -139,8 +140,8 @@ func (s *toolServer) close(ctx context.Context, object json.RawMessage) json.Raw
 	return append(object, '}')
 }
 
-// closeResult adds to a tool's result what each modern result carries, and keeps
-// the tool's own _meta.
+// closeResult adds to a tool's result the members that every modern result
+// carries, and keeps the tool's own _meta.
 func (s *toolServer) closeResult(ctx context.Context, result json.RawMessage) json.RawMessage {
 	if bytes.Contains(result, []byte(`"_meta"`)) {
 		if meta := jsonrpc.MemberOf(result, "_meta"); len(meta) > len("{}") {
@@ -153,8 +154,8 @@ func (s *toolServer) closeResult(ctx context.Context, result json.RawMessage) js
 	return s.close(ctx, result[:len(result)-1:len(result)-1])
 }
 
-// direct carries out a tools/call that has nothing in it but what every one has,
-// and of a tool that there is; others are mcp-go's.
+// direct answers a tools/call that has only the usual members and names a known
+// tool. It reports false for other requests, which mcp-go answers.
 func (s *toolServer) direct(ctx context.Context) bool {
 	name, arguments, ok := plainCall(RawParams(ctx))
 	if !ok {
@@ -164,8 +165,8 @@ func (s *toolServer) direct(ctx context.Context) bool {
 	return ok && SetRawResult(ctx, s.run(ctx, t, arguments).JSON())
 }
 
-// plainCall reads the params of a tools/call; false: there is more in it than a
-// name, arguments and _meta, or they are not what they should be.
+// plainCall reads the params of a tools/call. ok is false if they have other
+// members than name, arguments and _meta, or if one has the wrong type.
 func plainCall(params json.RawMessage) (name string, arguments json.RawMessage, ok bool) {
 	members, err := jsonrpc.Members(params)
 	if err != nil {
@@ -189,8 +190,8 @@ func plainCall(params json.RawMessage) (name string, arguments json.RawMessage, 
 	return name, arguments, name != ""
 }
 
-// call answers tools/call. mcp-go was not shown the arguments of a request that
-// came over ServeStdio.
+// call answers tools/call. For a request over ServeStdio it reads the arguments
+// from RawParams, since mcp-go does not get them.
 func (s *toolServer) call(ctx context.Context, t *Tool, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	arguments := req.Params.RawArguments
 	if members, err := jsonrpc.Members(RawParams(ctx)); arguments == nil && err == nil {
@@ -212,9 +213,8 @@ func (s *toolServer) call(ctx context.Context, t *Tool, req mcp.CallToolRequest)
 	return &res, nil
 }
 
-// printSchema prints the definitions for people, and for other programs to
-// read: {"tools": […]} as in tools/list, or the list of function tools that
-// OpenAI takes.
+// printSchema prints the definitions, indented: {"tools": […]} as in
+// tools/list, or the list of function tools in OpenAI's form.
 func (c *Command) printSchema(w io.Writer, tools *Registry) error {
 	list := make([]any, 0, tools.Len())
 	for _, t := range tools.All() {

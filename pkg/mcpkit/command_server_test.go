@@ -10,8 +10,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// Defects 7 and 8: what a tool is said to be, from end to end: all four
-// hints, a title, plain types, in the order of registration.
+// Defects 7 and 8: a tool's definition on the wire has all four hints, a title
+// and plain types, in the order of registration.
 func TestDefinitionsOnTheWire(t *testing.T) {
 	list := runSay(t, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`).messages(t)["1"]
 	var got struct{ Tools []json.RawMessage }
@@ -32,7 +32,7 @@ func TestDefinitionsOnTheWire(t *testing.T) {
 	require.NotContains(t, string(list.Result), "ttlMs")
 }
 
-// A modern list says what mcp-go's own would.
+// A modern list equals mcp-go's own.
 func TestModernListLikeMcpGo(t *testing.T) {
 	in := `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{` + modern("new") + `}}`
 	ours := runSay(t, in).messages(t)["1"]
@@ -52,7 +52,7 @@ func TestModernListLikeMcpGo(t *testing.T) {
 	require.Equal(t, b, a)
 }
 
-// initialize says who this is, and that the set of tools is fixed.
+// initialize names the server, and says that the set of tools is fixed.
 func TestInitialize(t *testing.T) {
 	m := runSay(t, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`).messages(t)["1"]
 	var res struct {
@@ -106,7 +106,8 @@ func TestErrorsOnTheWire(t *testing.T) {
 	require.Equal(t, jsonrpc.CodeInvalidParams, errorCode(t, got["7"]))
 }
 
-// Params of the wrong form are -32602, in the words of JSON and not of Go.
+// Params of the wrong form are -32602, described in terms of JSON instead of
+// Go.
 func TestParamsOfTheWrongForm(t *testing.T) {
 	for _, c := range []struct{ method, params, want string }{
 		{"tools/call", `{"name":7}`, "invalid params: params.name must be a string, not a number"},
@@ -131,7 +132,7 @@ func TestParamsOfTheWrongForm(t *testing.T) {
 		string(mcpkit.PlainError(json.RawMessage(`{"code":-32600,"message":"unparsable completion/complete request: unknown reference type: ref/x"}`))))
 }
 
-// Both eras, an alias, and the bytes < > & as they are.
+// A call works in both eras and by an alias, and does not escape < > &.
 func TestCallOnTheWire(t *testing.T) {
 	r := runSay(t, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"SayTool","arguments":{"text":"a <b> & c"}}}
 {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"say","arguments":{"text":"x"},`+modern("new")+`}}`)
@@ -144,7 +145,7 @@ func TestCallOnTheWire(t *testing.T) {
 	require.Equal(t, "x", text(t, got["2"]))
 }
 
-// The same server behind another transport of mcp-go's.
+// The same server over another mcp-go transport.
 func TestServerWithoutTheWire(t *testing.T) {
 	tools, err := newSay(t, &run{}).Tools()
 	require.NoError(t, err)

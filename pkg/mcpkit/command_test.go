@@ -46,7 +46,7 @@ type run struct {
 	read   bool // whether the flag --fast was given
 }
 
-// newSay makes the command; what it is told shows in r.
+// newSay makes the command, which records its inputs in r.
 func newSay(t *testing.T, r *run) *mcpkit.Command {
 	cmd := mcpkit.NewCommand("say", "Say", manual)
 	cmd.Instructions = "Says what it is told."
@@ -94,7 +94,7 @@ func runReader(t *testing.T, stdin io.Reader, args ...string) *run {
 	return r
 }
 
-// messages splits what a server wrote.
+// messages returns the messages that a server wrote, by id.
 func (r *run) messages(t *testing.T) map[string]jsonrpc.Message {
 	t.Helper()
 	got := map[string]jsonrpc.Message{}
@@ -203,7 +203,7 @@ func TestMaxTokens(t *testing.T) {
 	}
 }
 
-// --log-level trace shows the wire on standard error, without its contents.
+// --log-level trace logs messages on standard error, without file contents.
 func TestTrace(t *testing.T) {
 	r := runSay(t, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"say","arguments":{"text":"the contents of a file"}}}`, "--log-level", "trace")
 	require.Contains(t, r.stderr, `mcp-say: received {"id":1,"jsonrpc":"2.0","method":"tools/call"`)
@@ -213,8 +213,8 @@ func TestTrace(t *testing.T) {
 	require.Empty(t, runSay(t, `{"jsonrpc":"2.0","id":1,"method":"ping"}`, "--log-level", "debug").stderr)
 }
 
-// A context that ends is how the process is told to stop: exit code 0
-// (defect 9 is tested with a real signal in serve_lifetime_test.go).
+// The process is stopped by ending its context: exit code 0
+// (serve_lifetime_test.go tests defect 9 with a real signal).
 func TestRunStops(t *testing.T) {
 	in, inWrite := io.Pipe()
 	defer inWrite.Close()

@@ -12,10 +12,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// traceText is how much of a string a trace shows.
+// traceText bounds a string in a trace, in bytes.
 const traceText = 200
 
-// traceMessage logs one message of the wire, redacted.
+// traceMessage logs one protocol message, redacted.
 func traceMessage(sent bool, message []byte) {
 	direction := "received "
 	if sent {
@@ -24,9 +24,9 @@ func traceMessage(sent bool, message []byte) {
 	slog.Log(context.Background(), LevelTrace, direction+redactMessage(message))
 }
 
-// redactMessage returns a message with what looks like a secret masked, and with
-// long strings cut: a trace is for finding out what was asked, and file
-// contents are nobody's business in a log.
+// redactMessage returns a message with likely secrets masked and long strings
+// cut: a trace shows what was requested, and file contents do not belong in a
+// log.
 func redactMessage(message []byte) string {
 	dec := json.NewDecoder(bytes.NewReader(message))
 	dec.UseNumber()

@@ -6,10 +6,10 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// Confirm asks the user, through the client of the call that ctx belongs to,
-// to agree to something (elicitation). asked is false where there is nobody
-// to ask: the client did not offer it, or speaks the modern protocol, in which
-// a server asks nothing by itself.
+// Confirm asks the user to agree to something (elicitation), through the client
+// of ctx's call. asked is false if the user cannot be asked: the client did not
+// offer elicitation, or it speaks the modern protocol, in which servers send no
+// requests.
 func Confirm(ctx context.Context, message string) (agreed, asked bool, err error) {
 	v := viewOf(ctx)
 	if v == nil || v.isModern() {

@@ -13,7 +13,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 )
 
-// The user is asked where the client can; only a plain yes is one.
+// The user is asked if the client supports it; only an explicit yes agrees.
 func TestConfirm(t *testing.T) {
 	start := func() *wire {
 		h := newServer()
@@ -51,7 +51,7 @@ func TestConfirm(t *testing.T) {
 	require.Equal(t, "false false false", text(t, w.answer(1)), "a client that cannot is not asked")
 }
 
-// A command can do something other than serving.
+// Instead replaces serving.
 func TestInstead(t *testing.T) {
 	r := &run{}
 	cmd := newSay(t, r)
@@ -64,7 +64,7 @@ func TestInstead(t *testing.T) {
 	require.Equal(t, "all is well\n", out.String())
 }
 
-// A host is told of a tool whose calls must not wait behind others.
+// The definition marks a tool whose calls must not wait behind others.
 func TestControl(t *testing.T) {
 	control, err := mcpkit.NewTool(mcpkit.Def{Name: "kill", Control: true}, nothing[page])
 	require.NoError(t, err)

@@ -13,7 +13,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// simple makes a read-only tool of a function, for the examples.
+// simple makes a read-only tool from a function, for the examples.
 func simple(d mcpkit.Def, f func(ctx context.Context) (*mcpkit.Result, error)) *mcpkit.Tool {
 	d.Hints = mcpkit.Hints{ReadOnly: true, Idempotent: true}
 	t, err := mcpkit.NewTool(d, func(ctx context.Context, _ struct{}) (*mcpkit.Result, error) { return f(ctx) })
@@ -23,8 +23,8 @@ func simple(d mcpkit.Def, f func(ctx context.Context) (*mcpkit.Result, error)) *
 	return t
 }
 
-// A tool that fails twice for a reason that passes. Each layer of middleware
-// may as well be one of Command.Middleware, for all tools of a program.
+// A tool that fails twice with a transient error. Each middleware can also be
+// set in Command.Middleware, for all tools of a program.
 func ExampleRetry() {
 	attempts := 0
 	flaky := simple(mcpkit.Def{Name: "flaky"}, func(context.Context) (*mcpkit.Result, error) {
@@ -45,8 +45,8 @@ func ExampleRetry() {
 	// done
 }
 
-// What has no use in being tried again is marked; the classifier and what
-// becomes of the last error are the program's own.
+// An error marked as permanent is not retried; OnGiveUp rewrites the last
+// error.
 func ExamplePermanent() {
 	attempts := 0
 	gone := simple(mcpkit.Def{Name: "gone"}, func(context.Context) (*mcpkit.Result, error) {
@@ -77,7 +77,7 @@ func ExampleLogging() {
 }
 
 func ExampleMetrics() {
-	calls := map[string]int{} // of concurrent calls: a counter that is safe for them
+	calls := map[string]int{} // concurrent calls need a counter that is safe for them
 	hello := simple(mcpkit.Def{Name: "hello"}, func(context.Context) (*mcpkit.Result, error) {
 		return &mcpkit.Result{Text: "hello"}, nil
 	}).With(mcpkit.Metrics(func(_ context.Context, o mcpkit.Observation) { calls[o.Tool]++ }))
@@ -103,8 +103,8 @@ func ExampleRecover() {
 	// Output: internal error in broken; the server's log has the details
 }
 
-// At most one call of the tool runs at a time; the others wait for a turn, as
-// long as their context lets them.
+// At most one call of the tool runs at a time; others wait until their context
+// ends.
 func ExampleConcurrency() {
 	begun, release := make(chan struct{}), make(chan struct{})
 	one := simple(mcpkit.Def{Name: "one", MaxConcurrent: 1}, func(context.Context) (*mcpkit.Result, error) {

@@ -10,7 +10,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// A whole third-party tool. As a program, main ends with os.Exit(cmd.Main())
+// A complete third-party tool. In a program, main ends with os.Exit(cmd.Main())
 // and passes its own source, embedded, as the manual.
 func Example() {
 	type args struct {

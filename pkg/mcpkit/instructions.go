@@ -6,7 +6,7 @@ import (
 )
 
 // instructions returns the server's instructions with its roots: as many as
-// fit, and the number of the others.
+// fit, and the number of omitted ones.
 func (c *Command) instructions() string {
 	var roots []string
 	if c.Roots != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 )
 
-// A Server serves tools that come and go, to clients in the same program or
-// over any pair of streams. Clients are told of changes. It is safe for
-// concurrent use.
+// A Server serves tools that can be added and removed while clients use them,
+// in the same program or over any pair of streams. Clients are notified of
+// changes. It is safe for concurrent use.
 type Server struct {
 	tools *Registry
 	serve *toolServer
@@ -21,8 +21,8 @@ type Server struct {
 	mu sync.Mutex // of changes
 }
 
-// NewServer makes a server without tools. mw comes next to the tools, inside
-// Standard().
+// NewServer makes a server without tools. mw runs inside Standard(), next to
+// the tools.
 func NewServer(name, title string, mw ...Middleware) *Server {
 	c := NewCommand(name, title, "")
 	c.Middleware = mw
@@ -31,8 +31,8 @@ func NewServer(name, title string, mw ...Middleware) *Server {
 	return s
 }
 
-// Add adds tools, all or none. A name that is taken is an error: a client may
-// be calling what it stands for.
+// Add adds tools, all or none. It fails if a name is taken, since a client may
+// be calling the existing tool.
 func (s *Server) Add(tools ...*Tool) (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -46,7 +46,7 @@ func (s *Server) Add(tools ...*Tool) (err error) {
 		}
 		names[t.Name()] = true
 	}
-	defer func() { // mcp-go's way to refuse a definition, which it does before any change
+	defer func() { // mcp-go refuses a definition by a panic, before any change
 		if value := recover(); value != nil {
 			for name := range names {
 				s.tools.Remove(name)
@@ -59,8 +59,8 @@ func (s *Server) Add(tools ...*Tool) (err error) {
 	return nil
 }
 
-// Remove takes the tool of that name away and reports whether there was one.
-// Its running calls end as if it were there.
+// Remove removes the named tool and reports whether it existed. Running calls
+// of the tool finish normally.
 func (s *Server) Remove(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,10 +71,10 @@ func (s *Server) Remove(name string) bool {
 	return true
 }
 
-// Tools returns the tools in the order they came.
+// Tools returns the tools in the order in which they were added.
 func (s *Server) Tools() []*Tool { return s.tools.All() }
 
-// Serve serves one client, like ServeStdio. Clients that are served at once
+// Serve serves one client, like ServeStdio. Clients served at the same time
 // need different values of opts.Session.
 func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer, opts ServeOptions) error {
 	opts.Call = s.serve.direct

@@ -12,8 +12,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// A Handler carries out one call of a tool. It always answers; args is the
-// arguments object as received, or nil.
+// A Handler carries out one call of a tool. It always returns a result; args is
+// the arguments object as received, or nil.
 type Handler func(ctx context.Context, t *Tool, args json.RawMessage) *CallResult
 
 // A Middleware wraps a handler. One instance serves all tools of a server.
@@ -28,8 +28,8 @@ func Chain(h Handler, mw ...Middleware) Handler {
 	return h
 }
 
-// Standard returns the middleware of every server made by this package, in
-// its order, and the reason for it:
+// Standard returns the middleware of every server made by this package,
+// outermost first:
 //
 //  1. Recover: outermost, so that a panic in any of the others is answered.
 //  2. Deadline: outside Concurrency, so that waiting for a turn counts and
@@ -37,13 +37,13 @@ func Chain(h Handler, mw ...Middleware) Handler {
 //     it keeps its turn until it really returns.
 //  3. Concurrency: innermost, nothing but the tool itself is bounded.
 //
-// Middleware of the Command's own comes after these, next to the tool.
+// A Command's own middleware comes after these, next to the tool.
 func Standard() []Middleware {
 	return []Middleware{Recover, Deadline(overrun), Concurrency()}
 }
 
-// overrun is how long a tool may go on after its deadline to hand over what
-// it found.
+// overrun is the time that a tool has after its deadline to return partial
+// results.
 const overrun = time.Second
 
 // handle is the innermost handler.
@@ -51,8 +51,8 @@ func handle(ctx context.Context, t *Tool, args json.RawMessage) *CallResult {
 	return t.Call(ctx, args)
 }
 
-// Recover answers a panic with INTERNAL. The value and the stack are in the
-// result's Err, for the log, and never in what the client sees.
+// Recover answers a panic with INTERNAL. The result's Err has the value and the
+// stack, for the log; the client does not get them.
 func Recover(next Handler) Handler {
 	return func(ctx context.Context, t *Tool, args json.RawMessage) (res *CallResult) {
 		defer func() {
@@ -70,14 +70,15 @@ func panicResult(t *Tool, value any) *CallResult {
 }
 
 // Deadline gives each call its tool's Timeout. The tool's context ends then,
-// and the tool answers with what it has; one that has not answered after
-// overrun more is answered for with TIMEOUT, and what it returns is dropped.
+// and the tool should answer with partial results. If it has not answered after
+// a further overrun, the call is answered with TIMEOUT and the tool's later
+// result is dropped.
 func Deadline(overrun time.Duration) Middleware {
 	return within(func(t *Tool) time.Duration { return t.Def().Timeout }, overrun)
 }
 
-// Timeout gives every call of every tool at most d, and is otherwise like
-// Deadline(0): for one attempt inside Retry, or for tools that name no Timeout.
+// Timeout gives every call of every tool at most d, and otherwise works like
+// Deadline(0): for one attempt inside Retry, or for tools without a Timeout.
 func Timeout(d time.Duration) Middleware {
 	return within(func(*Tool) time.Duration { return d }, 0)
 }
@@ -107,8 +108,8 @@ func within(limitOf func(*Tool) time.Duration, overrun time.Duration) Middleware
 	}
 }
 
-// Concurrency lets at most MaxConcurrent calls of each tool run at once; the
-// others wait for a turn, in order.
+// Concurrency limits the running calls of each tool to its MaxConcurrent; other
+// calls wait in order.
 func Concurrency() Middleware {
 	var turns sync.Map // *Tool → chan struct{}
 	return func(next Handler) Handler {

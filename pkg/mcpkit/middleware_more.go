@@ -10,16 +10,15 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// An Observation is what is to be counted of one call.
+// An Observation holds the metrics of one finished call.
 type Observation struct {
 	Tool  string
 	Took  time.Duration
-	Code  toolerr.Code // of a call that failed; else ""
+	Code  toolerr.Code // of a failed call; else ""
 	Bytes int          // of the result as it is sent
 }
 
-// Metrics tells observe of every call that has ended. observe is called by
-// several goroutines.
+// Metrics calls observe after every call, from several goroutines.
 func Metrics(observe func(ctx context.Context, o Observation)) Middleware {
 	return func(next Handler) Handler {
 		return func(ctx context.Context, t *Tool, args json.RawMessage) *CallResult {
@@ -31,8 +30,8 @@ func Metrics(observe func(ctx context.Context, o Observation)) Middleware {
 	}
 }
 
-// Logging writes a line of every call: the tool, how long it took, and how it
-// failed. Arguments and results, which may be secret, are not written.
+// Logging logs every call: the tool, the time it took, and the code of a
+// failure. It does not log arguments and results, which may be secret.
 func Logging(to *slog.Logger) Middleware {
 	return func(next Handler) Handler {
 		return func(ctx context.Context, t *Tool, args json.RawMessage) *CallResult {
@@ -50,35 +49,34 @@ func Logging(to *slog.Logger) Middleware {
 	}
 }
 
-// RetryPolicy says which calls are made again. The zero value is good: three
-// attempts in all, of tools that say that a second call does no harm, when the
-// error says that it may pass.
+// RetryPolicy configures Retry. The zero value retries twice, only tools that
+// are read-only or idempotent, and only errors that retry.Retryable accepts.
 type RetryPolicy struct {
 	MaxRetries int           // after the first attempt; 0: 2. -1: none
-	Base       time.Duration // the first wait; 0: 100 ms. Each further one is twice as long, with jitter
+	Base       time.Duration // the first wait; 0: 100 ms. It doubles each time, with jitter
 	MaxWait    time.Duration // of one wait; 0: 5 s
 
-	// Retryable, the classifier, decides which errors may pass; nil:
-	// retry.Retryable. An error marked with Permanent never may.
+	// Retryable reports whether an error may be transient; nil:
+	// retry.Retryable. An error marked with Permanent is never retried.
 	Retryable func(error) bool
 
-	// Wait, unless nil, says in place of Base how long to wait after an
-	// attempt, the first being 1, or that there is to be no other.
+	// Wait, unless nil, replaces Base: it returns the wait after an attempt,
+	// counted from 1, and whether to try again.
 	Wait func(attempt int, err error) (wait time.Duration, again bool)
 
-	// OnRetry, unless nil, is told before each retry.
+	// OnRetry, unless nil, is called before each retry.
 	OnRetry func(t *Tool, attempt int, wait time.Duration, err error)
 
-	// OnGiveUp, unless nil, makes the error that the caller gets of the last
-	// one.
+	// OnGiveUp, unless nil, turns the last attempt's error into the error that
+	// the caller gets.
 	OnGiveUp func(t *Tool, attempts int, err error) error
 
-	// Always makes calls again of tools, too, that do not say that they are
-	// read-only or idempotent: a side effect may then happen twice.
+	// Always also retries tools that are neither read-only nor idempotent: a
+	// side effect may then happen twice.
 	Always bool
 }
 
-// Retry makes calls again that failed for a reason that may pass.
+// Retry retries calls that failed with a transient error.
 func Retry(p RetryPolicy) Middleware {
 	return func(next Handler) Handler {
 		return func(ctx context.Context, t *Tool, args json.RawMessage) *CallResult {
@@ -98,7 +96,7 @@ func Retry(p RetryPolicy) Middleware {
 	}
 }
 
-// of is the policy for one call of a tool.
+// of returns the policy for one call of t.
 func (p RetryPolicy) of(t *Tool) retry.Policy {
 	r := retry.Policy{Attempts: p.MaxRetries + 1, Base: p.Base, MaxWait: p.MaxWait, Retryable: p.Retryable, Wait: p.Wait}
 	switch {
@@ -116,7 +114,7 @@ func (p RetryPolicy) of(t *Tool) retry.Policy {
 	return r
 }
 
-// err is the cause of a result that is an error.
+// err returns the cause of an error result, or nil for any other result.
 func (r *CallResult) err() error {
 	if !r.IsError {
 		return nil
@@ -127,6 +125,6 @@ func (r *CallResult) err() error {
 	return r.Err
 }
 
-// Permanent marks an error that a tool's function returns: whatever else it
-// says, Retry does not try again.
+// Permanent marks an error that a tool's function returns: Retry does not retry
+// it, whatever its code.
 func Permanent(err error) error { return retry.Permanent(err) }

@@ -50,7 +50,7 @@ func TestChainOrder(t *testing.T) {
 	require.Equal(t, []string{"outer", "inner", "tool", "/inner", "/outer"}, order)
 }
 
-// A panic anywhere is INTERNAL; what panicked is for the log only.
+// A panic anywhere becomes INTERNAL; its value is only logged.
 func TestRecover(t *testing.T) {
 	work := newTool(t, mcpkit.Def{Timeout: time.Minute, MaxConcurrent: 1}, func(context.Context) (*mcpkit.Result, error) { panic("secret state") })
 	middleware := func(mcpkit.Handler) mcpkit.Handler {
@@ -76,7 +76,7 @@ func TestRecover(t *testing.T) {
 	}
 }
 
-// A tool that minds its deadline answers with what it has.
+// A tool that respects its deadline answers with partial results.
 func TestDeadlineMinded(t *testing.T) {
 	work := newTool(t, mcpkit.Def{Timeout: time.Millisecond}, func(ctx context.Context) (*mcpkit.Result, error) {
 		<-ctx.Done()
@@ -87,7 +87,8 @@ func TestDeadlineMinded(t *testing.T) {
 	require.Equal(t, "3 found before the deadline", res.Text)
 }
 
-// One that does not is answered for, keeps its turn, and gives it back.
+// A tool that ignores it is answered with TIMEOUT; it keeps its turn until it
+// returns.
 func TestDeadlineOverrun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
@@ -133,7 +134,7 @@ func TestConcurrency(t *testing.T) {
 	require.LessOrEqual(t, most.Load(), int32(limit))
 }
 
-// A call that is cancelled while it waits for a turn never runs.
+// A call cancelled while it waits for a turn never runs.
 func TestConcurrencyCancelled(t *testing.T) {
 	began, release := make(chan struct{}), make(chan struct{})
 	var runs atomic.Int32

@@ -16,25 +16,25 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// errCallFailed says that a call's failure has been printed.
+// errCallFailed reports a failed call whose failure has been printed.
 var errCallFailed = errors.New("the call failed")
 
-// A oneShot answers calls that come without a protocol.
+// A oneShot answers calls given as plain JSON, without JSON-RPC.
 type oneShot struct {
 	*runner
 	structured bool // rows as objects, where the tool has them
-	text       bool // for people: the text alone
-	patient    bool // somebody types the input
+	text       bool // for people: only the text
+	patient    bool // the input is typed at a terminal
 	out, errs  io.Writer
 	program    string
 }
 
-// exitStatus is the status of a command that a call ran and that failed.
+// exitStatus is the status of a failed command that a call ran.
 type exitStatus int
 
 func (e exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
-// call answers --call.
+// call answers --call: args, or standard input if args is "-".
 func (o *oneShot) call(ctx context.Context, args string, stdin io.Reader) error {
 	if args != "-" {
 		return o.answerText(ctx, []byte(args))
@@ -46,7 +46,7 @@ func (o *oneShot) call(ctx context.Context, args string, stdin io.Reader) error 
 	return o.answerText(ctx, text)
 }
 
-// answerText answers a text that should be one JSON value.
+// answerText answers a text that should be one JSON object.
 func (o *oneShot) answerText(ctx context.Context, text []byte) error {
 	text = bytes.TrimSpace(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")))
 	if len(text) > jsonrpc.MaxLine {
@@ -58,7 +58,7 @@ func (o *oneShot) answerText(ctx context.Context, text []byte) error {
 	return o.answer(ctx, text)
 }
 
-// stream answers each object of the input in turn, as soon as it is complete.
+// stream answers each object of the input in order, as soon as it is complete.
 func (o *oneShot) stream(ctx context.Context, in io.Reader) error {
 	dec := json.NewDecoder(in)
 	var failed error
@@ -84,14 +84,14 @@ func (o *oneShot) stream(ctx context.Context, in io.Reader) error {
 	}
 }
 
-// refuse answers what is no JSON object.
+// refuse answers input that is not a JSON object.
 func (o *oneShot) refuse(err error) error {
 	return o.print(false, ErrorResult(toolerr.New(toolerr.InvalidInput,
 		"the input is not a JSON object (%v); send the arguments, such as {\"path\":\".\"}, or {\"name\":\"%s\",\"params\":{…}}",
 		err, o.tools.Names()[0])))
 }
 
-// answer carries out one call. Null is no arguments.
+// answer carries out one call. null means no arguments.
 func (o *oneShot) answer(ctx context.Context, value json.RawMessage) error {
 	if value[0] != '{' && string(value) != "null" {
 		return o.refuse(errors.New("it is a JSON value of another type"))
@@ -104,13 +104,14 @@ func (o *oneShot) answer(ctx context.Context, value json.RawMessage) error {
 	return o.print(named, o.runBounded(ctx, tool, args))
 }
 
-// target finds the tool and its arguments in either form: the arguments
-// themselves, for the first tool, or {"name": …, "params": {…}}.
+// target returns the tool and its arguments. value is either the first tool's
+// arguments or {"name": …, "params": {…}}; named reports the latter form. t is
+// nil for an unknown name.
 func (o *oneShot) target(value json.RawMessage) (t *Tool, args json.RawMessage, named bool) {
 	first := o.tools.All()[0]
 	members, err := jsonrpc.Members(value)
 	if err != nil {
-		return first, value, false // said by the tool's own check
+		return first, value, false // the tool's own check reports it
 	}
 	var name string
 	params := json.RawMessage("{}")
@@ -131,7 +132,7 @@ func (o *oneShot) target(value json.RawMessage) (t *Tool, args json.RawMessage, 
 	}
 	t, ok := o.tools.ByName(name)
 	if !named && !ok {
-		return first, value, false // an argument that is called name
+		return first, value, false // an argument called name
 	}
 	if !ok {
 		return nil, nil, true
@@ -139,8 +140,8 @@ func (o *oneShot) target(value json.RawMessage) (t *Tool, args json.RawMessage, 
 	return t, params, true
 }
 
-// runBounded is run that does not wait for a tool which ignores that the
-// program has to stop.
+// runBounded is run, except that it does not wait longer than DefaultGrace for
+// a tool that keeps running after ctx has ended.
 func (o *oneShot) runBounded(ctx context.Context, t *Tool, args json.RawMessage) *CallResult {
 	done := make(chan *CallResult, 1)
 	go func() { done <- o.run(ctx, t, args) }()
@@ -157,7 +158,7 @@ func (o *oneShot) runBounded(ctx context.Context, t *Tool, args json.RawMessage)
 	}
 }
 
-// print writes one answer in the form that was asked for.
+// print writes one answer, as text or in the form of JSON that the call used.
 func (o *oneShot) print(named bool, res *CallResult) error {
 	if o.text {
 		return o.printText(res)
@@ -195,8 +196,8 @@ func (o *oneShot) print(named bool, res *CallResult) error {
 	return nil
 }
 
-// printText writes the text of a result to the output, that of an error and
-// notes about data to the other.
+// printText writes a result's text to the output; errors and notes about images
+// go to standard error.
 func (o *oneShot) printText(res *CallResult) error {
 	if res.IsError {
 		if _, err := fmt.Fprintf(o.errs, "%s: %s\n", o.program, strings.TrimSuffix(res.Text, "\n")); err != nil {
@@ -248,7 +249,7 @@ func images(list []Image) []oneShotImage {
 	return out
 }
 
-// rows makes the rows, and of none an empty list instead of null.
+// rows returns the rows to encode: an empty list instead of a nil one.
 func rows(list any) any {
 	if make, ok := list.(func() any); ok {
 		list = make()

@@ -9,22 +9,22 @@ import (
 	"time"
 )
 
-// detectPatience is how long a beginning that is no JSON object waits for
-// more. A pipe that ends with it was one bad call; one that stays open has a
-// client at the other end, who is to be told now.
+// detectPatience is the time that input without a JSON object waits for more.
+// If the pipe then closes, the input was one bad call; if it stays open, its
+// client should get an answer now.
 const detectPatience = 250 * time.Millisecond
 
 type mode int
 
 const (
-	modeServe   mode = iota // JSON-RPC, or nothing at all
+	modeServe   mode = iota // JSON-RPC, or no input
 	modeOneShot             // objects without a jsonrpc member, or no JSON
 )
 
-// detect finds out what stdin carries, by its first JSON object: one with a
-// member jsonrpc is a message, another one is a call. Lines before it that
-// are no JSON do not count. It returns the whole input. With patience
-// unlimited it waits for the end of a beginning however long that takes.
+// detect tells MCP from plain calls by the first JSON object of the input: an
+// object with a member jsonrpc is a message, any other is a call. Lines before
+// it that are not JSON are skipped. It returns a reader of the whole input. If
+// patient is true, it waits without limit for the end of an incomplete object.
 func detect(ctx context.Context, stdin io.Reader, patient bool) (io.Reader, mode) {
 	src := newChunks(stdin)
 	var seen []byte // without a byte order mark
@@ -51,7 +51,7 @@ func detect(ctx context.Context, stdin io.Reader, patient bool) (io.Reader, mode
 			if complete(seen) {
 				return all(), modeServe
 			}
-			// A long line still arrives: wait for its end.
+			// A long line is still arriving: wait for its end.
 			patient = true
 		case <-ctx.Done():
 			return all(), modeServe
@@ -59,9 +59,9 @@ func detect(ctx context.Context, stdin io.Reader, patient bool) (io.Reader, mode
 	}
 }
 
-// worthJudging keeps the work for a long object that arrives in many pieces
-// from growing with the square of its length: a long beginning is looked at
-// when it seems to end, and when it has doubled.
+// worthJudging reports whether to judge seen again. For long input that is only
+// when it seems to end or has doubled, so that an object that arrives in many
+// pieces does not take quadratic time.
 func worthJudging(seen []byte, judged int) bool {
 	const short = 64 << 10
 	if len(seen) <= short || len(seen) >= 2*judged {
@@ -71,7 +71,7 @@ func worthJudging(seen []byte, judged int) bool {
 	return len(end) > 0 && (end[len(end)-1] == '}' || end[len(end)-1] == ']')
 }
 
-// complete reports whether what was seen ends with a line's end.
+// complete reports whether seen ends with a newline.
 func complete(seen []byte) bool { return len(seen) > 0 && seen[len(seen)-1] == '\n' }
 
 type verdict int
@@ -89,7 +89,8 @@ func (v verdict) mode() mode {
 	return modeServe
 }
 
-// judge looks for the first JSON object in what was seen.
+// judge decides by the first JSON object in seen, the input so far. ended
+// reports that no more will arrive.
 func judge(seen []byte, ended bool) verdict {
 	rest := seen
 	if len(bytes.TrimSpace(rest)) == 0 {
@@ -108,14 +109,14 @@ func judge(seen []byte, ended bool) verdict {
 			}
 			return isCall
 		case err == nil && value[0] == '[' && holdsMessage(value):
-			return isMessage // a batch, to be refused as such
+			return isMessage // a batch, which the server refuses
 		case errors.Is(err, io.ErrUnexpectedEOF) && !ended:
 			return undecided
 		}
 		_, rest, _ = bytes.Cut(bytes.TrimLeft(rest, " \t\r\n"), []byte("\n"))
 	}
 	if ended {
-		return isCall // and a bad one
+		return isCall // a malformed one
 	}
 	return undecided
 }
@@ -128,7 +129,7 @@ func holdsMessage(array json.RawMessage) bool {
 	return hasMember(items[0], "jsonrpc")
 }
 
-// hasMember also answers of objects that have a member twice.
+// hasMember reports whether object has the member, even if it has it twice.
 func hasMember(object json.RawMessage, name string) bool {
 	members := map[string]json.RawMessage{}
 	if json.Unmarshal(object, &members) != nil {
@@ -138,14 +139,14 @@ func hasMember(object json.RawMessage, name string) bool {
 	return ok
 }
 
-// chunks reads a stream in a goroutine, one chunk at a time and only when
-// asked, so that waiting for it can be given up and the stream read on later.
+// chunks reads a stream in a goroutine, one chunk at a time and only on
+// request, so that the caller can stop waiting and read the stream later.
 type chunks struct {
 	src     io.Reader
 	ready   chan struct{}
-	pending bool // a read is under way or has not been taken
+	pending bool // a read is running, or its chunk has not been taken
 	chunk   []byte
-	rest    []byte // of a chunk taken by Read
+	rest    []byte // of a chunk that Read took
 	err     error
 	ended   bool
 }
@@ -154,8 +155,8 @@ func newChunks(src io.Reader) *chunks {
 	return &chunks{src: src, ready: make(chan struct{}, 1)}
 }
 
-// request starts a read unless one is under way, and returns what becomes
-// readable when it is done.
+// request starts a read unless one is pending, and returns a channel that
+// becomes readable when it is done.
 func (c *chunks) request() <-chan struct{} {
 	if !c.pending {
 		c.pending = true
@@ -169,15 +170,14 @@ func (c *chunks) request() <-chan struct{} {
 	return c.ready
 }
 
-// take returns what the read gave, after ready was received from.
+// take returns the chunk that was read, after the caller received from ready.
 func (c *chunks) take() []byte {
 	c.pending = false
 	c.ended = c.err != nil
 	return c.chunk
 }
 
-// Read goes on with the stream directly, once a read that is under way has
-// been taken.
+// Read reads on from the stream directly, after the chunk of a pending read.
 func (c *chunks) Read(p []byte) (int, error) {
 	if c.pending {
 		<-c.ready

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Looking at the input must not lose any of it, and must not depend on how it
-// arrives.
+// Detecting the mode must not lose input, and must not depend on how the input
+// is split.
 func FuzzDetect(f *testing.F) {
 	f.Add(`{"jsonrpc":"2.0","id":1,"method":"ping"}` + "\n{}")
 	f.Add("\xef\xbb\xbf\xef\xbb\xbf{\n\"text\": 1}")

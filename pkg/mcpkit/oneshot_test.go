@@ -80,7 +80,7 @@ func TestOneShotBadInput(t *testing.T) {
 	}
 }
 
-// What is a message or a call is decided by the first JSON object.
+// The first JSON object decides between messages and calls.
 func TestDetect(t *testing.T) {
 	const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 	for name, c := range map[string]struct {
@@ -114,7 +114,8 @@ func TestDetect(t *testing.T) {
 	}
 }
 
-// A client whose first line is no JSON is told so while it waits.
+// A client whose first line is not JSON gets an error while its input stays
+// open.
 func TestDetectLiveGarbage(t *testing.T) {
 	for _, first := range []string{"garbage\n", "{\"jsonrpc\":\n"} {
 		in, inWrite := io.Pipe()
@@ -143,7 +144,7 @@ func TestDetectLiveGarbage(t *testing.T) {
 	}
 }
 
-// A call is answered when it is complete, before the input ends.
+// A call is answered once it is complete, before the input ends.
 func TestOneShotAnswersAtOnce(t *testing.T) {
 	in, inWrite := io.Pipe()
 	out, outWrite := io.Pipe()

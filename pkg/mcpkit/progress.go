@@ -13,10 +13,10 @@ import (
 
 type budgetKey struct{}
 
-// bytesPerToken is how tokens are estimated.
+// bytesPerToken is the estimate of a token's length.
 const bytesPerToken = 4
 
-// WithBudget returns a context whose calls may answer with tokens tokens.
+// WithBudget returns a context whose calls may answer with up to tokens tokens.
 func WithBudget(ctx context.Context, tokens int) context.Context {
 	return context.WithValue(ctx, budgetKey{}, tokens)
 }
@@ -27,8 +27,8 @@ func hasBudget(ctx context.Context) bool {
 	return ok
 }
 
-// Budget returns how many bytes the result of the call that ctx belongs to
-// may take: its tokens at 4 bytes each, at most MaxMessage.
+// Budget returns the size limit in bytes for the result of ctx's call: its
+// tokens at 4 bytes each, at most MaxMessage.
 func Budget(ctx context.Context) int {
 	tokens, ok := ctx.Value(budgetKey{}).(int)
 	if !ok || tokens <= 0 {
@@ -37,23 +37,22 @@ func Budget(ctx context.Context) int {
 	return min(tokens, MaxMessage/bytesPerToken) * bytesPerToken
 }
 
-// progressInterval is the least time between two progress notifications.
+// progressInterval is the minimum time between two progress notifications.
 const progressInterval = time.Second
 
-// Progress tells the client how far a long call has come. It does nothing
-// when the client sent no progress token; otherwise it sends at most one
-// notification a second, only ever with a larger done, and none after the
-// answer, so a tool may call it as often as it likes. A total of 0 means
-// unknown.
+// Progress reports the progress of a long call to the client. It does nothing
+// if the client sent no progress token. Otherwise it sends at most one
+// notification a second, only with a larger done, and none after the answer, so
+// a tool may call it as often as it likes. A total of 0 means unknown.
 func Progress(ctx context.Context, done, total float64, message string) {
 	if v := viewOf(ctx); v != nil && !math.IsNaN(done) && !math.IsInf(done, 0) {
 		v.progress(done, total, message)
 	}
 }
 
-// progressState is what a request remembers about its progress.
+// progressState is the progress reported for a request.
 type progressState struct {
-	looked bool            // whether token has been looked for
+	looked bool            // whether token has been read from params
 	token  json.RawMessage // as the client sent it; nil: none
 	last   float64
 	at     time.Time // zero: nothing sent yet
@@ -91,10 +90,10 @@ func progressToken(params json.RawMessage) json.RawMessage {
 	return token
 }
 
-// Notify sends a notification that belongs to the request of ctx, with params
-// as they are. It is written before the request's answer. It reports false
-// when the request has been answered or cancelled, or did not come over
-// ServeStdio, and when the client is far behind and has stopped reading.
+// Notify sends a notification that belongs to ctx's request, with params
+// unchanged, before the request's answer. It reports false if the request has
+// been answered or cancelled or did not come over ServeStdio, or if the client
+// has stopped reading and too much waits for it.
 func Notify(ctx context.Context, method string, params json.RawMessage) bool {
 	v := viewOf(ctx)
 	if v == nil {
@@ -109,9 +108,9 @@ func Notify(ctx context.Context, method string, params json.RawMessage) bool {
 }
 
 // SetRawResult makes result, a JSON object without newlines, the result of
-// the request that ctx belongs to, byte for byte: the writer puts it in place
-// of whatever the handler returns, which must not be an error. It reports false
-// when the request did not come over ServeStdio.
+// ctx's request, byte for byte. It replaces whatever result the handler
+// returns; the handler must not return an error. It reports false if the
+// request did not come over ServeStdio.
 func SetRawResult(ctx context.Context, result json.RawMessage) bool {
 	v := viewOf(ctx)
 	if v == nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// progressOf runs one call over a server whose clock the tool moves, and
+// progressOf runs one call on a server whose clock the tool advances, and
 // returns the lines written.
 func progressOf(t *testing.T, meta string, fn func(ctx context.Context, tick func(time.Duration))) []string {
 	t.Helper()
@@ -57,7 +57,7 @@ func TestProgress(t *testing.T) {
 	require.Contains(t, lines[3], `"result"`)
 }
 
-// Without a token, or with one that is none, nothing is sent.
+// Without a token, or with an invalid one, no progress is sent.
 func TestProgressWithoutToken(t *testing.T) {
 	for _, meta := range []string{``, `,"_meta":{}`, `,"_meta":null`, `,"_meta":{"progressToken":null}`, `,"_meta":{"progressToken":{}}`} {
 		lines := progressOf(t, meta, func(ctx context.Context, _ func(time.Duration)) { Progress(ctx, 1, 2, "x") })

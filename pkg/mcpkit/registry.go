@@ -11,15 +11,16 @@ type Registry struct {
 	tools []*Tool // in the order they were first added; never changed in place
 }
 
-// NewRegistry makes a registry of tools; of two with the same name the later
-// one wins, in the place of the first.
+// NewRegistry makes a registry of tools. Of two with the same name, the later
+// replaces the earlier in its position.
 func NewRegistry(tools ...*Tool) *Registry {
 	r := &Registry{}
 	r.Add(tools...)
 	return r
 }
 
-// Add appends tools, or replaces in place those whose name is taken.
+// Add appends tools; a tool whose name is taken replaces the existing one in
+// its position.
 func (r *Registry) Add(tools ...*Tool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -34,7 +35,8 @@ func (r *Registry) Add(tools ...*Tool) {
 	r.tools = next
 }
 
-// ByName finds a tool by its name, or by an alias where no tool has that name.
+// ByName returns the tool with that name, or else the first one with that
+// alias.
 func (r *Registry) ByName(name string) (*Tool, bool) {
 	tools := r.All()
 	if i := index(tools, name); i >= 0 {
@@ -58,18 +60,18 @@ func (r *Registry) Names() []string {
 	return names
 }
 
-// All returns the tools in order, as they are now: later changes of the
-// registry do not show in the slice. The caller must not change it.
+// All returns the tools in order. The slice does not change with the registry;
+// the caller must not change it.
 func (r *Registry) All() []*Tool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	return r.tools
 }
 
-// Len returns how many tools there are.
+// Len returns the number of tools.
 func (r *Registry) Len() int { return len(r.All()) }
 
-// Remove takes the tool of that name out and reports whether there was one.
+// Remove removes the named tool and reports whether it existed.
 func (r *Registry) Remove(name string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -81,7 +83,7 @@ func (r *Registry) Remove(name string) bool {
 	return true
 }
 
-// Filter returns a registry of its own with the tools that keep accepts.
+// Filter returns a new registry with the tools that keep accepts.
 func (r *Registry) Filter(keep func(*Tool) bool) *Registry {
 	out := &Registry{}
 	for _, t := range r.All() {

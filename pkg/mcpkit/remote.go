@@ -12,31 +12,32 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// A Session is a server's tools as a program uses them: those of a running
-// server or host, or another Session with something around it. A decorator
-// embeds the one it wraps and changes one of the two methods.
+// A Session gives a program access to a server's tools: those of a running
+// server or host, or another Session, decorated. A decorator embeds the Session
+// that it wraps and overrides one of the two methods.
 type Session interface {
 	// ListTools returns the definitions, as in tools/list.
 	ListTools(ctx context.Context) ([]json.RawMessage, error)
-	// CallTool returns the result of tools/call. Its error is a call that
-	// could not be carried out; a tool that failed is a result with isError.
+	// CallTool returns the result of tools/call. It returns an error if the
+	// call could not be carried out; a tool's own failure is a result with
+	// isError.
 	CallTool(ctx context.Context, name string, args json.RawMessage) (json.RawMessage, error)
 }
 
-// A Definition is what can be changed of another server's tool.
+// A Definition holds the changeable parts of another server's tool.
 type Definition struct {
 	Name        string
 	Title       string
 	Description string
-	Hints       Hints // all of them, if one of them is changed
+	Hints       Hints // if one is changed, all are sent
 	Input       json.RawMessage
 }
 
-// Import returns the tools of a session as tools of this program, to be
-// called, wrapped with middleware, and served again. Their arguments are
-// passed on as they come, for the server to check, and its results are kept
-// as they are. change, unless nil, is shown each definition, may change it,
-// and says whether the tool is wanted. Progress is not passed on.
+// Import returns the tools of a session as tools of this program, which can
+// call them, wrap them with middleware and serve them. Arguments are passed on
+// unchanged for the session's server to check, and its results are returned
+// unchanged. change, unless nil, is called with each definition, may change it,
+// and reports whether to import the tool. Progress is not passed on.
 func Import(ctx context.Context, s Session, change func(*Definition) bool) ([]*Tool, error) {
 	list, err := s.ListTools(ctx)
 	if err != nil {
@@ -55,14 +56,14 @@ func Import(ctx context.Context, s Session, change func(*Definition) bool) ([]*T
 	return tools, nil
 }
 
-// remote is what is particular to a tool of another server's.
+// remote holds the extra state of an imported tool.
 type remote struct {
 	session       Session
-	name          string // there
+	name          string // its name on the session's server
 	input, output json.RawMessage
 }
 
-// received is the part of a definition that is read.
+// received is the part of a definition that importTool reads.
 type received struct {
 	Name        string          `json:"name"`
 	Title       string          `json:"title"`
@@ -110,7 +111,8 @@ func importTool(s Session, raw json.RawMessage, change func(*Definition) bool) (
 	return t, t.redefine(was, now)
 }
 
-// redefine changes those members of the definition that are others now.
+// redefine rewrites the members of the definition that differ between was and
+// now.
 func (t *Tool) redefine(was, now Definition) error {
 	set := func(name string, value any) error {
 		raw, err := jsonrpc.Marshal(value)
@@ -142,7 +144,7 @@ func (t *Tool) redefine(was, now Definition) error {
 	return err
 }
 
-// callRemote hands a call to the session.
+// callRemote passes a call to the session.
 func (t *Tool) callRemote(ctx context.Context, args json.RawMessage) *CallResult {
 	if len(bytes.TrimSpace(args)) == 0 || string(args) == "null" {
 		args = json.RawMessage(`{}`)
@@ -158,8 +160,8 @@ func (t *Tool) callRemote(ctx context.Context, args json.RawMessage) *CallResult
 	return res
 }
 
-// remoteResult reads what middleware wants to know of a result. What belongs
-// to the message it came in and not to the result is left out.
+// remoteResult reads the parts of a result that middleware uses. It drops
+// members that belong to the message instead of the result.
 func remoteResult(raw json.RawMessage) (*CallResult, error) {
 	members, err := jsonrpc.Members(raw)
 	if err != nil {

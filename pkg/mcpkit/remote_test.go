@@ -14,7 +14,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// shop is a server's session; in a program it is a host's (app.Session).
+// shop is a server's session; a program would use a host's (app.Session).
 type shop struct {
 	list   []string
 	answer func(name string, args json.RawMessage) (string, error)
@@ -32,7 +32,7 @@ func (s shop) CallTool(_ context.Context, name string, args json.RawMessage) (js
 	return json.RawMessage(text), err
 }
 
-// counted is a decorator: it embeds the session and changes one method.
+// counted is a decorator: it embeds a session and overrides one method.
 type counted struct {
 	mcpkit.Session
 	calls *int
@@ -43,8 +43,8 @@ func (c counted) CallTool(ctx context.Context, name string, args json.RawMessage
 	return c.Session.CallTool(ctx, name, args)
 }
 
-// The tools of a server as Go values: one under another name and description,
-// the other left out, with the session decorated.
+// Imports a server's tools: one under another name and description, the other
+// omitted, with the session decorated.
 func ExampleImport() {
 	calls := 0
 	session := counted{shop{

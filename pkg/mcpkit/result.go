@@ -20,23 +20,23 @@ type Image struct {
 	MIME string // image/png, …
 }
 
-// Result is what a tool's function returns. One that comes with an error
-// tells what was done before it: its text follows the error's.
+// Result is a tool function's result. With an error it describes the work done
+// before the error: its text follows the error's.
 type Result struct {
 	Text   string // header line first
 	Images []Image
 	Meta   any // counters for programs, sent as _meta["toolroom/result"]; fits Def.Output
-	Rows   any // for --structured: a slice of Def.Row, or a func() any that makes it when it is wanted
+	Rows   any // for --structured: a slice of Def.Row, or a func() any that makes it on demand
 
 	// ExitStatus is the exit status of a command that the tool ran. A one-shot
 	// call with --text ends with it.
 	ExitStatus int
 }
 
-// CallResult is the outcome of one call, good or bad, ready for the wire.
+// CallResult is the outcome of one call, success or error, ready to be encoded.
 type CallResult struct {
 	Text       string          // what the model reads, within the budget
-	Notes      string          // notes beside Text, where that is data; else Text has them
+	Notes      string          // notes in a separate item if Text is data; else Text has them
 	Images     []Image         // those that fit the message
 	Details    json.RawMessage // an object for _meta["toolroom/result"], or nil: none
 	Structured json.RawMessage // structuredContent: an object with the whole answer, or nil: none
@@ -50,12 +50,12 @@ type CallResult struct {
 	whole bool            // Structured was made by wholeAnswer
 }
 
-// MaxMessage is the hard bound of a message in bytes, images and envelope
-// included.
+// MaxMessage is the hard limit of a message in bytes, including images and
+// envelope.
 const MaxMessage = 1 << 20
 
-// envelope is what is left of MaxMessage for id, metadata and the rest of the
-// JSON-RPC message around a result.
+// envelope is the part of MaxMessage reserved for the id, metadata and the rest
+// of the JSON-RPC message around a result.
 const envelope = 4 << 10
 
 // The _meta keys of a result. Programs read them; clients do not pass _meta to
@@ -66,9 +66,9 @@ const (
 )
 
 // JSON returns the members of a CallToolResult (content, structuredContent,
-// isError, _meta) as one object in one line. With its envelope it stays within
-// MaxMessage: images that do not fit are left out, and said so, then text is
-// cut.
+// isError, _meta) as one object on one line. To stay within MaxMessage with its
+// envelope, it first omits images, with a line that says so, and then cuts the
+// text.
 func (r *CallResult) JSON() json.RawMessage {
 	const room = MaxMessage - envelope
 	if r.raw != nil && len(r.raw) <= room {
@@ -95,7 +95,7 @@ func (r *CallResult) JSON() json.RawMessage {
 	return out
 }
 
-// size is what the encoded result takes at least.
+// size returns a lower bound of the encoded result's size in bytes.
 func (r *CallResult) size() int {
 	size := len(r.Text) + len(r.Notes) + len(r.Structured) + len(r.Details) + 192
 	for _, image := range r.Images {
@@ -106,7 +106,8 @@ func (r *CallResult) size() int {
 
 func (i Image) size() int { return base64.StdEncoding.EncodedLen(len(i.Data)) + len(i.MIME) + 64 }
 
-// dropImages leaves out the last images until the rest fits, and says so.
+// dropImages omits the last images until the rest fits, and adds a line for
+// each to the text.
 func (r *CallResult) dropImages(room int) {
 	const most = 20
 	all := r.Images
@@ -131,7 +132,8 @@ func (r *CallResult) dropImages(room int) {
 	}
 }
 
-// dropRows reduces the structuredContent of a text tool to the text.
+// dropRows reduces the structuredContent of a text tool to its text, without
+// rows and metadata.
 func (r *CallResult) dropRows() {
 	if r.whole {
 		r.Rows = nil
@@ -172,7 +174,7 @@ func (r *CallResult) encode() json.RawMessage {
 	return append(r.appendMeta(out), '}')
 }
 
-// appendMeta adds the member _meta where there is something to say.
+// appendMeta appends the member _meta, unless it would be empty.
 func (r *CallResult) appendMeta(out []byte) []byte {
 	if r.Code == "" && r.Details == nil {
 		return out
@@ -190,15 +192,15 @@ func (r *CallResult) appendMeta(out []byte) []byte {
 	return append(out, '}')
 }
 
-// ErrorResult renders err as a result of t: its text, and its code and extra
-// values in _meta.
+// ErrorResult renders err as a result of t: its text in the content, its code
+// and extra values in _meta.
 func (t *Tool) ErrorResult(err error) *CallResult {
 	res := ErrorResult(err)
 	t.addData(res, nil, err)
 	return res
 }
 
-// ErrorResult renders err as a result of no tool in particular.
+// ErrorResult renders err as a result without a tool.
 func ErrorResult(err error) *CallResult {
 	res := &CallResult{IsError: true, Code: toolerr.CodeOf(err), Err: err}
 	res.Text = strings.ToValidUTF8(err.Error(), "\uFFFD")
@@ -209,7 +211,7 @@ func ErrorResult(err error) *CallResult {
 	return res
 }
 
-// render makes the result of a call from what the tool's function returned.
+// render makes a call's result from the return values of the tool's function.
 func (t *Tool) render(ctx context.Context, r *Result, err error, said *notes) *CallResult {
 	if err == nil && r == nil {
 		err = toolerr.New(toolerr.Internal, "%s returned neither a result nor an error: this is a bug in the tool", t.Name())
@@ -255,7 +257,8 @@ func (t *Tool) renderError(budget int, r *Result, err error, said *notes) *CallR
 	return res
 }
 
-// timed gives plain words to a context's error that a tool passed on as is.
+// timed replaces an error of the context, or one without a code, by an error
+// with a clear message.
 func (t *Tool) timed(ctx context.Context, err error) error {
 	var coded *toolerr.Error
 	switch {
@@ -280,23 +283,23 @@ type notes struct {
 	lines []string // below it
 }
 
-// maxNotes and maxNote bound what notes add to a result.
+// maxNotes bounds the notes of a result, maxNote the bytes of each.
 const (
 	maxNotes = 20
 	maxNote  = 500
 )
 
-// Notef adds a line "note: …" to the end of the result of the call that ctx
-// belongs to. The same note is shown once, and only the first twenty. Outside
-// a call it does nothing.
+// Notef adds a line "note: …" to the end of the result of ctx's call. Equal
+// notes are shown once, and at most twenty in all. Outside a call it does
+// nothing.
 func Notef(ctx context.Context, format string, args ...any) {
 	if said, ok := ctx.Value(notesKey{}).(*notes); ok {
 		said.add(&said.lines, format, args...)
 	}
 }
 
-// NoteFirstf is Notef for a line above the result, for what a caller has to
-// know before it reads on: that an argument was ignored, or taken for another.
+// NoteFirstf is Notef for a line above the result: for facts that the reader
+// needs first, such as an ignored argument or one taken for another.
 func NoteFirstf(ctx context.Context, format string, args ...any) {
 	if said, ok := ctx.Value(notesKey{}).(*notes); ok {
 		said.add(&said.first, format, args...)
@@ -322,8 +325,8 @@ func (n *notes) text() string {
 	return strings.Join(slices.Concat(n.first, n.lines), "\n")
 }
 
-// around puts the notes above and below text and keeps all within the budget;
-// the notes are kept whole.
+// around adds the notes above and below text and cuts text to keep all within
+// the budget; notes are not cut.
 func (n *notes) around(text string, budget int) string {
 	notes := n.text()
 	if notes == "" {
@@ -344,8 +347,9 @@ func (n *notes) around(text string, budget int) string {
 	return text
 }
 
-// cutText is the last resort for text over the budget: it cuts at the end of
-// a line, or of a character within an endless one, and says so.
+// cutText cuts text to about limit bytes, as a last resort, and says so in a
+// last line. It cuts at the end of a line, or of a character if the only line
+// is too long.
 func cutText(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -363,7 +367,7 @@ func cutText(text string, limit int) string {
 	return kept + "\n" + said
 }
 
-// runeCut returns at most n bytes of text, whole characters only.
+// runeCut returns at most n bytes of text, without splitting a character.
 func runeCut(text string, n int) string {
 	if len(text) <= n {
 		return text

@@ -11,13 +11,13 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// maxMeta bounds the metadata of a text result.
+// maxMeta bounds the metadata of a text result, in bytes.
 const maxMeta = 64 << 10
 
-// addData sets the parts of res that programs read: the details, and, for a
-// tool that was made by Structured, structuredContent. Metadata that does not
-// fit Def.Output is left out and logged: strict clients would drop the whole
-// answer. res.Text must be final.
+// addData sets the parts of res for programs: Details and, for a tool made by
+// Structured, Structured. Metadata that does not fit Def.Output is omitted and
+// logged, since strict clients would drop the whole answer. res.Text must be
+// final.
 func (t *Tool) addData(res *CallResult, meta any, err error) {
 	members := append(t.errorMembers(err), t.metaMembers(meta)...)
 	members = firstOfEach(members)
@@ -30,7 +30,7 @@ func (t *Tool) addData(res *CallResult, meta any, err error) {
 	}
 }
 
-// firstOfEach drops the members whose name an earlier member has.
+// firstOfEach drops members that repeat an earlier member's name.
 func firstOfEach(members []member) []member {
 	seen := make(map[string]bool, len(members))
 	return slices.DeleteFunc(members, func(m member) bool {
@@ -40,7 +40,7 @@ func firstOfEach(members []member) []member {
 	})
 }
 
-// metaMembers returns the members of a tool's metadata that fit Def.Output.
+// metaMembers returns the members of meta that fit Def.Output.
 func (t *Tool) metaMembers(meta any) []member {
 	if meta == nil {
 		return nil
@@ -60,7 +60,7 @@ func (t *Tool) metaMembers(meta any) []member {
 	return members
 }
 
-// errorMembers returns the values that an error carries besides its code.
+// errorMembers returns the extra values of a coded error.
 func (t *Tool) errorMembers(err error) []member {
 	var coded *toolerr.Error
 	if !errors.As(err, &coded) {
@@ -86,9 +86,9 @@ func (t *Tool) errorMembers(err error) []member {
 	return out
 }
 
-// wholeAnswer makes the structuredContent of a text tool: the rows where the
-// tool has them, else the text, and the metadata. It is complete because some
-// clients pass it to the model instead of the content.
+// wholeAnswer makes the structuredContent of a text tool: the metadata and the
+// rows, or else the text. It is complete because some clients pass it to the
+// model instead of the content.
 func wholeAnswer(res *CallResult, meta []member) json.RawMessage {
 	var out []member
 	if res.IsError {
@@ -114,7 +114,8 @@ func sortedKeys(m map[string]any) []string {
 	return keys
 }
 
-// fitMember fits one member of the root.
+// fitMember fits one top-level member to Def.Output; nil means that it is
+// omitted.
 func (t *Tool) fitMember(name string, value *node) (*node, error) {
 	if t.output == nil {
 		return value, nil
@@ -128,9 +129,9 @@ func (t *Tool) fitMember(name string, value *node) (*node, error) {
 	return value, nil
 }
 
-// fit returns the members of v, an object, as Def.Output has them. Unless all
-// must fit, members that do not are left out, and the error names the last of
-// them.
+// fit returns the members of the object v in the form of Def.Output. If all is
+// set, a misfit fails the whole; otherwise misfits are omitted, and the error
+// describes the last of them.
 func (t *Tool) fit(v any, all bool) ([]member, error) {
 	raw, err := jsonrpc.Marshal(v)
 	if err != nil {
@@ -164,9 +165,9 @@ func (t *Tool) fit(v any, all bool) ([]member, error) {
 	return kept, misfit
 }
 
-// fit turns what encoding/json made of a Go value into what the schema says:
-// a nil slice is an empty list and not null, a nil pointer is absent (a nil
-// node), a duration is text.
+// fit converts encoding/json's output for a Go value to the schema's form: a
+// nil slice becomes an empty list instead of null, a nil pointer is omitted (a
+// nil node), a duration becomes text.
 func fit(s *schema, n *node, at *path) (*node, error) {
 	use := s
 	s = s.target()

@@ -19,7 +19,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// counts is metadata with every way in which Go and JSON Schema disagree.
+// counts is metadata with every case in which Go and JSON Schema disagree.
 type counts struct {
 	Count   int               `json:"count"`
 	Names   []string          `json:"names"`
@@ -31,7 +31,7 @@ type counts struct {
 	Comment any               `json:"comment"`
 }
 
-// returning makes a tool that always answers the same.
+// returning makes a tool that always returns r and err.
 func returning(t testing.TB, d mcpkit.Def, r *mcpkit.Result, err error) *mcpkit.Tool {
 	t.Helper()
 	d.Name = "count"
@@ -53,8 +53,8 @@ type answer struct {
 	IsError bool
 }
 
-// call returns the result as a client reads it, held against the outputSchema
-// as strict clients do, errors included.
+// call returns the result as a client decodes it, checked against the
+// outputSchema as strict clients do, including errors.
 func call(t testing.TB, ctx context.Context, tool *mcpkit.Tool, args string) (answer, *mcpkit.CallResult) {
 	t.Helper()
 	res := tool.Call(ctx, json.RawMessage(args))

@@ -9,12 +9,12 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// kind is what a schema describes. It is finer than JSON Schema's type,
-// because checking, decoding and wording depend on the Go type behind it.
+// kind is the kind of value that a schema describes. It is finer than JSON
+// Schema's type, because checking, decoding and wording depend on the Go type.
 type kind uint8
 
 const (
-	kindAny      kind = iota // {}: whatever JSON there is
+	kindAny      kind = iota // {}: any JSON value
 	kindObject               // struct
 	kindMap                  // map with string keys
 	kindList                 // slice or array
@@ -28,8 +28,8 @@ const (
 	kindRef // a recursive type, kept under $defs
 )
 
-// schema is the part of JSON Schema that Go types need, in the order in
-// which it is written out. It is immutable once built.
+// schema is the part of JSON Schema that Go types need. It is immutable once
+// built.
 type schema struct {
 	kind        kind
 	typ         reflect.Type // what it decodes into, pointers removed
@@ -38,13 +38,13 @@ type schema struct {
 	enum        []*node
 	def         *node // default
 	min, max    bound // of the value, or of the length of strings, lists and maps
-	verbatim    bool  // "null" and "undefined" are text like any other
-	bare        bool  // of a list: a bare value is as good as a list of one
-	argv        bool  // of a string: a shell command, also as the list of its words
+	verbatim    bool  // "null" and "undefined" are ordinary text
+	bare        bool  // of a list: a bare value is accepted as a list of one, without a note
+	argv        bool  // of a string: a shell command, accepted also as a list of words
 
 	properties   []property       // kindObject, in struct order
 	named        map[string]int   // property name or alias → index of properties
-	shared       map[string][]int // alias → further properties that have it, each for values of another JSON type
+	shared       map[string][]int // alias → further properties with that alias, each for values of another JSON type
 	items        *schema          // of a list, or the values of a map
 	ref          *schema          // kindRef
 	defName      string           // name under $defs; "" is the root
@@ -57,7 +57,7 @@ type property struct {
 	name     string
 	aliases  []string
 	required bool
-	hidden   bool  // taken, but not part of the schema that callers read
+	hidden   bool  // accepted, but not in the schema that callers read
 	index    []int // path of the field, through embedded structs
 	*schema
 }
@@ -70,7 +70,7 @@ func (s *schema) target() *schema {
 	return s
 }
 
-// jsonType is the type keyword, "" for none.
+// jsonType returns the type keyword, or "" if the schema has none.
 func (s *schema) jsonType() string {
 	switch s.kind {
 	case kindObject, kindMap:
@@ -125,8 +125,8 @@ func plural(words string) string {
 	return words + "s"
 }
 
-// JSON writes the schema. Members come in a fixed order and properties in the
-// order of the struct, so that the same type always gives the same bytes.
+// JSON returns the schema as JSON. Members have a fixed order and properties
+// the order of the struct, so that the same type always gives the same bytes.
 func (s *schema) JSON() json.RawMessage {
 	var w schemaWriter
 	w.root(s)
@@ -190,9 +190,9 @@ func (w *schemaWriter) body(s *schema) {
 	w.children(s)
 }
 
-// bounds writes the bounds of a value or a length. Every byte of a definition is
-// sent to the model in each request, so a lower bound of 0 or 1 is checked and
-// not written, like the default false.
+// bounds writes the bounds of a value or a length. The model gets every byte of
+// a definition with each request, so a lower bound of 0 or 1 is checked but not
+// written, like the default false.
 func (w *schemaWriter) bounds(s *schema) {
 	low, high := "minimum", "maximum"
 	switch s.kind {
@@ -246,7 +246,8 @@ func (w *schemaWriter) children(s *schema) {
 	}
 }
 
-// describe returns the description with what JSON Schema cannot say.
+// describe returns the description, for a duration with its form and bounds,
+// which JSON Schema cannot express.
 func (s *schema) describe() string {
 	if s.kind != kindDuration {
 		return s.description
@@ -285,8 +286,8 @@ func refTo(s *schema) string {
 	return "#/$defs/" + s.defName
 }
 
-// encode marshals without the escapes for HTML, which cost tokens. Its
-// values are ours and always encodable; text is made valid UTF-8.
+// encode marshals v without HTML escapes, which cost tokens. Callers pass only
+// values that can be encoded; text is made valid UTF-8.
 func encode(v any) []byte {
 	out, err := jsonrpc.Marshal(v)
 	if err != nil {

@@ -6,9 +6,9 @@ import (
 	"unicode"
 )
 
-// aliasGroups are names that models send from what they learned of other
-// tools: Claude Code, Codex, Gemini CLI, opencode, Cursor, Cline, VS Code, the
-// reference servers. alias:"@file" takes a whole group.
+// aliasGroups lists argument names that models know from other tools (Claude
+// Code, Codex, Gemini CLI, opencode, Cursor, Cline, VS Code, the reference
+// servers). The tag alias:"@file" adds a whole group.
 var aliasGroups = map[string]string{
 	"@file":  "path filename file_name file filepath absolute_path target_file relative_path relative_workspace_path",
 	"@dir":   "directory dir_path dir directory_path target_directory absolute_path relative_workspace_path folder search_path search_directory root_dir",
@@ -18,11 +18,11 @@ var aliasGroups = map[string]string{
 	"@leave": "excludes exclude_pattern exclude_patterns exclude_glob ignore ignores ignore_pattern ignore_patterns ignore_globs",
 }
 
-// remarks are arguments in which models say why they call a tool. A tool that
-// does not have them does the same without them.
+// remarks are arguments in which models explain a call. A tool without such an
+// argument ignores it without a note.
 var remarks = strings.Fields("explanation description reason reasoning purpose thought instruction instructions justification goal task_progress")
 
-// aliases reads the tag alias, in which a name that begins with @ is a group.
+// aliases reads the tag alias; a name that begins with @ names a group.
 func (b *builder) aliases(tags map[string]string, own, where string) []string {
 	text, ok := tags["alias"]
 	if !ok {
@@ -46,9 +46,9 @@ func (b *builder) aliases(tags map[string]string, own, where string) []string {
 	return names
 }
 
-// lookup finds the property that a name given by a caller means: its own
-// name, an alias, or one of these as camelCase or kebab-case writes it. own is
-// the name as the schema has it.
+// lookup finds a property by the name that a caller gave: the property's name,
+// an alias, or, if tolerant, either in camelCase or kebab-case. own is the name
+// as written in the schema.
 func (s *schema) lookup(name string, tolerant bool) (own string, i int, known bool) {
 	if i, known = s.named[name]; known || !tolerant {
 		return name, i, known
@@ -58,8 +58,8 @@ func (s *schema) lookup(name string, tolerant bool) (own string, i int, known bo
 	return own, i, known
 }
 
-// share lets property i have an alias that other properties have, if values of
-// another JSON type tell it from each of them. It reports whether they do.
+// share adds an alias of other properties to property i, if the JSON type of a
+// value tells it from each of them. It reports whether it did.
 func (s *schema) share(alias string, i int) bool {
 	for _, other := range append([]int{s.named[alias]}, s.shared[alias]...) {
 		a, b := jsonKind(s.properties[i].target().kind), jsonKind(s.properties[other].target().kind)
@@ -74,10 +74,10 @@ func (s *schema) share(alias string, i int) bool {
 	return true
 }
 
-// meant returns which property a member of all is for. Where several have its
-// name, the type of the value tells: regex:"a+" is the pattern, regex:true says
-// that the pattern is an expression. A property that is also given by its own
-// name, and one whose type the value only can be read as, come after others.
+// meant returns the property that a member of all is for. If several share its
+// name, the value's type decides: regex:"a+" is the pattern, regex:true says
+// that the pattern is a regular expression. A property that is also given by
+// its own name, or whose type the value has only after conversion, ranks lower.
 func (c *checker) meant(s *schema, all []member, m member, at *path) (i int, known bool) {
 	name, first, known := s.lookup(m.name, c.tolerant)
 	if len(s.shared[name]) == 0 || !c.tolerant {
@@ -103,9 +103,9 @@ func (c *checker) meant(s *schema, all []member, m member, at *path) (i int, kno
 	return best, true
 }
 
-// snakeCase writes oldString, OldString, oldSTRING and old-string as
-// old_string. Names of one or two letters and those of options, such as -A,
-// stay as they are, since in them the case tells names apart.
+// snakeCase converts oldString, OldString, oldSTRING and old-string to
+// old_string. Names of one or two letters and options such as -A stay
+// unchanged, since their case is significant.
 func snakeCase(name string) string {
 	if len(name) < 3 || len(name) > 64 || name[0] == '-' {
 		return name
@@ -126,8 +126,7 @@ func snakeCase(name string) string {
 	return b.String()
 }
 
-// isRemark reports whether an argument that a tool does not have can be left
-// out in silence.
+// isRemark reports whether an unknown argument can be ignored without a note.
 func isRemark(name string, value *node) bool {
 	return value.kind == '"' && slices.Contains(remarks, snakeCase(name))
 }

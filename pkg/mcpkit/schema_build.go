@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Types with a form of their own.
+// Types and interfaces with a special JSON form.
 var (
 	typeDuration = reflect.TypeFor[time.Duration]()
 	typeTime     = reflect.TypeFor[time.Time]()
@@ -26,8 +26,9 @@ var (
 	textMarshaler   = reflect.TypeFor[encoding.TextMarshaler]()
 )
 
-// buildSchema makes the schema of a type, or reports every fault of its tags
-// and fields. For output the type is described as encoding/json writes it.
+// buildSchema makes the schema of a type, or returns every fault of its tags
+// and fields. If output is set, the schema describes the type as encoding/json
+// writes it.
 func buildSchema(t reflect.Type, output bool) (*schema, error) {
 	b := &builder{output: output, open: map[reflect.Type]*schema{}, done: map[reflect.Type]*schema{}}
 	s := b.build(t, t.String())
@@ -55,7 +56,7 @@ func (b *builder) fault(where, format string, args ...any) {
 	b.faults = append(b.faults, fmt.Errorf("%s: %w", where, fmt.Errorf(format, args...)))
 }
 
-// build returns a fresh schema of t, which the caller may put tags on.
+// build returns a new schema of t, which the caller may change by tags.
 func (b *builder) build(t reflect.Type, where string) *schema {
 	for depth := 0; t.Kind() == reflect.Pointer; t = t.Elem() {
 		if depth++; depth > 8 {
@@ -84,8 +85,8 @@ func (b *builder) build(t reflect.Type, where string) *schema {
 	return s
 }
 
-// refer makes a reference to a type that contains itself, and gives the type
-// its name under $defs.
+// refer returns a reference to a recursive type, and names the type under
+// $defs.
 func (b *builder) refer(t reflect.Type, s *schema) *schema {
 	if s.defName == "" {
 		name := strings.Join(strings.FieldsFunc(t.Name(), func(r rune) bool { return !isNameRune(r, "_") }), "_")
@@ -106,7 +107,8 @@ func (b *builder) refer(t reflect.Type, s *schema) *schema {
 	return &schema{kind: kindRef, ref: s, typ: t}
 }
 
-// special describes the types whose JSON form is not that of their kind.
+// special returns the schema of a type whose JSON form differs from that of its
+// kind, or nil.
 func (b *builder) special(t reflect.Type) *schema {
 	pointer := reflect.PointerTo(t)
 	switch {
@@ -138,7 +140,7 @@ func (b *builder) special(t reflect.Type) *schema {
 	return nil
 }
 
-// compose fills s from t's kind.
+// compose fills in s by t's kind.
 func (b *builder) compose(t reflect.Type, where string, s *schema) *schema {
 	switch t.Kind() {
 	case reflect.Bool:
@@ -180,8 +182,8 @@ func (b *builder) compose(t reflect.Type, where string, s *schema) *schema {
 	return s
 }
 
-// candidate is a field that may become a property: of several with the same
-// name the one in the outermost struct wins, as in encoding/json.
+// candidate is a field that may become a property. Of several with the same
+// name, the field of the outermost struct wins, as in encoding/json.
 type candidate struct {
 	property
 	depth int
@@ -225,7 +227,8 @@ func (b *builder) object(t reflect.Type, where string, s *schema) {
 	}
 }
 
-// fields collects the fields of t, those of embedded structs in their place.
+// fields appends the fields of t to all, with those of embedded structs in
+// place.
 func (b *builder) fields(t reflect.Type, where string, index []int, depth int, within map[reflect.Type]bool, all *[]candidate) {
 	if within[t] {
 		b.fault(where, "%s embeds itself", t)
@@ -272,7 +275,7 @@ func (b *builder) fields(t reflect.Type, where string, index []int, depth int, w
 	}
 }
 
-// hidden reads the tag hidden.
+// hidden reads the tag hidden, whose only value is "true".
 func (b *builder) hidden(tags map[string]string, where string) bool {
 	value, ok := tags["hidden"]
 	if ok && value != "true" {
@@ -281,9 +284,9 @@ func (b *builder) hidden(tags map[string]string, where string) bool {
 	return ok
 }
 
-// field builds the schema of one field with its tags.
+// field builds the schema of one field from its type and tags.
 func (b *builder) field(field reflect.StructField, name string, tags map[string]string, where string) *schema {
-	if !isName(name, "_.-") { // client APIs take no other names for arguments
+	if !isName(name, "_.-") { // client APIs accept no other names for arguments
 		b.fault(where, "clients refuse the argument name %q: letters, digits, _ . - and at most 64 of them", name)
 	}
 	s := b.build(field.Type, where)
@@ -293,7 +296,7 @@ func (b *builder) field(field reflect.StructField, name string, tags map[string]
 	return s
 }
 
-// embeddedStruct returns the struct whose fields a field promotes, or nil.
+// embeddedStruct returns the struct whose fields are promoted by field, or nil.
 func embeddedStruct(field reflect.StructField, tags map[string]string) reflect.Type {
 	name, _, _ := strings.Cut(tags["json"], ",")
 	t := field.Type

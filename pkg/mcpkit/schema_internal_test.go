@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Tags that vet refuses in source still come from generated code.
+// Generated code may have tags that vet refuses in source.
 func TestMalformedTags(t *testing.T) {
 	build := func(fields ...reflect.StructField) error {
 		for i := range fields {
@@ -68,7 +68,7 @@ func TestSnakeCase(t *testing.T) {
 	}
 }
 
-// No group names an alias twice, and every alias is written as lookup finds it.
+// No group has an alias twice, and every alias is in the form that lookup uses.
 func TestAliasGroups(t *testing.T) {
 	for group, names := range aliasGroups {
 		seen := map[string]bool{}

@@ -5,13 +5,13 @@ import (
 	"fmt"
 )
 
-// strict writes the schema in the form that OpenAI's strict function calls
-// take: every object closed, every property required, an optional one
-// nullable (a null is then taken as not given). lost lists what that form
-// cannot say; the tool's own check still holds it.
+// strict returns the schema in the form of OpenAI's strict function calls:
+// every object closed, every property required, optional ones nullable (null
+// then means not given). lost lists what that form cannot express; the tool
+// still checks it.
 func (s *schema) strict() (out json.RawMessage, lost []string) {
 	w := &strictWriter{}
-	if s.kind == kindMap { // arguments are an object, whatever they may be called
+	if s.kind == kindMap { // arguments must be an object, and a strict one cannot have free names
 		w.lose(nil, "an object with free names became one without members")
 		s = &schema{kind: kindObject, description: s.description}
 	}
@@ -43,7 +43,7 @@ func (w *strictWriter) lose(at *path, format string, args ...any) {
 	w.lost = append(w.lost, where+": "+fmt.Sprintf(format, args...))
 }
 
-// schema writes s, with null beside it where the property is optional.
+// schema writes s, or null as well if the property is optional.
 func (w *strictWriter) schema(s *schema, at *path, nullable bool) {
 	w.open()
 	defer w.close()

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// otherDialect finds the tag syntax of other libraries ("description=…",
-// "required,minimum=1"), which here would end up as the description.
+// otherDialect detects the tag syntax of other libraries ("description=…",
+// "required,minimum=1"), which would become the description here.
 func otherDialect(text string) bool {
 	word := text
 	if end := strings.IndexAny(text, " \t\n"); end >= 0 {
@@ -27,11 +27,11 @@ func otherDialect(text string) bool {
 	return false
 }
 
-// tagKeys are the keys this package reads.
+// tagKeys are the tag keys that this package reads.
 var tagKeys = []string{"json", "jsonschema", "desc", "description", "enum", "default", "min", "max", "alias", "hidden", "verbatim", "bare", "argv"}
 
-// parseTags reads a struct tag strictly: reflect.StructTag ignores what it
-// cannot parse, and a mistyped tag would lose an argument's description.
+// parseTags parses a struct tag and fails on syntax errors: reflect.StructTag
+// ignores them, and a mistyped tag would lose an argument's description.
 func parseTags(tag reflect.StructTag) (map[string]string, error) {
 	tags := map[string]string{}
 	for rest := strings.TrimLeft(string(tag), " "); rest != ""; rest = strings.TrimLeft(rest, " ") {
@@ -84,7 +84,7 @@ func jsonName(field reflect.StructField, tags map[string]string) (name string, o
 	return name, optional, false, nil
 }
 
-// applyTags puts a field's tags on its schema.
+// applyTags applies a field's tags to its schema.
 func (s *schema) applyTags(tags map[string]string) error {
 	description, err := descriptionOf(tags)
 	if err != nil {
@@ -93,7 +93,7 @@ func (s *schema) applyTags(tags map[string]string) error {
 	if description != "" {
 		s.description = description
 	}
-	valued := s // enum means the items of a list
+	valued := s // enum describes the items of a list
 	if s.kind == kindList {
 		valued = s.items
 	}
@@ -130,7 +130,8 @@ func (s *schema) applyTags(tags map[string]string) error {
 	return nil
 }
 
-// mark reads a tag that is "true" or not there, for one kind of schemas alone.
+// mark reads a tag that must be "true" if present, and is only for schemas of
+// kind only.
 func (s *schema) mark(tags map[string]string, key string, only kind, kinds string) (bool, error) {
 	switch {
 	case tags[key] == "":
@@ -186,8 +187,9 @@ func (s *schema) setEnum(text string) error {
 	return nil
 }
 
-// setDefault reads a default as the field's type is written: plain text for a
-// string, a comma-separated list or a JSON array for a list, JSON for the rest.
+// setDefault parses a default in the form of the field's type: plain text for a
+// string, a comma-separated list or a JSON array for a list, JSON for other
+// types.
 func (s *schema) setDefault(text string) error {
 	if s.kind == kindRef {
 		return fmt.Errorf("default:%q: a recursive type has no default", text)
@@ -258,7 +260,8 @@ func (s *schema) parseBound(text string) (bound, error) {
 	return bound{}, fmt.Errorf("not a valid bound of a %s", s.words())
 }
 
-// bound is one end of a range: of a number, of nanoseconds, or of a length.
+// bound is an optional limit of a number, of a duration in nanoseconds, or of a
+// length.
 type bound struct {
 	set   bool
 	text  string

@@ -26,7 +26,7 @@ func make1[A any](t testing.TB) *mcpkit.Tool {
 	return tool
 }
 
-// compile checks a schema with a library that is not ours.
+// compile compiles a schema with an independent library.
 func compile(t testing.TB, raw json.RawMessage) *jsonschema.Schema {
 	t.Helper()
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
@@ -147,7 +147,8 @@ func TestSchemaOfEachFeature(t *testing.T) {
 	}
 }
 
-// Defect 8: a fault of the tags is no line on stderr and an empty schema.
+// Defect 8: faulty tags give an error, not a line on stderr and an empty
+// schema.
 func TestFaultsAreErrorsAtConstruction(t *testing.T) {
 	fail := func(_ *mcpkit.Tool, err error) string {
 		require.Error(t, err)

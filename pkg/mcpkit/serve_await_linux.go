@@ -10,16 +10,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Awaited returns what reads from in without keeping a processor while it
-// waits. Standard input is read by a call that blocks, and with it, until the
-// runtime's monitor takes notice, one of the few threads that run goroutines:
-// for milliseconds a request that comes in has one less to be worked on. To
-// have the file not block would change it for all that have it, a terminal's
-// shell for one. So an epoll instance, for which the runtime's poller waits,
-// says when there is something to read (epoll(7), on nesting).
+// Awaited returns a reader of in that does not occupy a processor while it
+// waits. A blocking read of standard input holds one of the few threads that
+// run goroutines until the runtime's monitor notices, so for some milliseconds
+// an arriving request has one thread less. Setting the file to non-blocking
+// would affect every process that shares it, such as a terminal's shell.
+// Instead, an epoll instance reports when there is input, and the runtime's
+// poller waits for that instance (epoll(7), on nesting).
 func Awaited(in io.Reader) io.Reader {
 	f, ok := in.(*os.File)
-	if !ok || f.SetReadDeadline(time.Time{}) == nil { // the runtime waits for it already
+	if !ok || f.SetReadDeadline(time.Time{}) == nil { // the runtime's poller already waits for it
 		return in
 	}
 	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)

@@ -4,6 +4,6 @@ package mcpkit
 
 import "io"
 
-// Awaited returns in: elsewhere there is no way to wait for it that changes
-// nothing for others.
+// Awaited returns in: on this system, no way of waiting leaves other processes
+// that share the file unaffected.
 func Awaited(in io.Reader) io.Reader { return in }

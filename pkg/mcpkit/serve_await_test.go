@@ -14,8 +14,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 )
 
-// blocking returns a pipe of which the reading end blocks, as a standard input
-// does.
+// blocking returns a pipe whose reading end blocks, like a standard input.
 func blocking(t *testing.T) (read, write *os.File) {
 	t.Helper()
 	var ends [2]int
@@ -53,7 +52,7 @@ func TestAwaitedInputIsReadAsItComes(t *testing.T) {
 	require.Zero(t, flags&syscall.O_NONBLOCK, "others have the file, too")
 }
 
-// A thread that waits in the kernel is one that another has to be started for.
+// For each thread that blocks in the kernel, the runtime starts another.
 func TestAwaitedInputKeepsNoThread(t *testing.T) {
 	threads := func() int {
 		tasks, err := os.ReadDir("/proc/self/task")

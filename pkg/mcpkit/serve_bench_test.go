@@ -48,7 +48,7 @@ func BenchmarkWire(b *testing.B) {
 	}
 }
 
-// echoServer serves the echo tool as mcpkit makes it.
+// echoServer returns a server with an echo tool made by mcpkit.
 func echoServer(b *testing.B) *server.MCPServer {
 	type args struct {
 		Text string `json:"text" jsonschema:"what to say"`

@@ -12,8 +12,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// request takes one request: checks it, and has it run now or in its turn. It
-// returns it where the goroutine that reads is to run it.
+// request checks one request and starts it. It returns the request if the
+// reading goroutine is to run it, and nil otherwise.
 func (c *conn) request(m jsonrpc.Message, line []byte) *view {
 	key, err := jsonrpc.Key(m.ID)
 	if err != nil { // Split has checked
@@ -32,7 +32,8 @@ func (c *conn) request(m jsonrpc.Message, line []byte) *view {
 	if _, taken := c.inflight[key]; taken {
 		c.mu.Unlock()
 		cancel(nil)
-		// Not under that id: the client would take it for the first one's answer.
+		// Answer without the id: the client would take it for the first
+		// request's answer.
 		c.post(jsonrpc.AppendError(nil, nil, jsonrpc.CodeInvalidRequest,
 			"invalid request: id "+string(m.ID)+" is in use by an unanswered request"))
 		return nil
@@ -42,8 +43,8 @@ func (c *conn) request(m jsonrpc.Message, line []byte) *view {
 	return c.start(v)
 }
 
-// start puts v where its method belongs, or returns it to be run by the
-// goroutine that reads.
+// start runs v, queues it by its method, or returns it for the reading
+// goroutine to run.
 func (c *conn) start(v *view) *view {
 	if v.listen {
 		c.listens.Add(1)
@@ -53,15 +54,15 @@ func (c *conn) start(v *view) *view {
 	c.requests.Add(1)
 	switch mcp.MCPMethod(v.method) {
 	case mcp.MethodInitialize:
-		c.run(v) // what comes next on the line may build on it
+		c.run(v) // later lines may depend on it
 		return nil
 	case mcp.MethodToolsCall, mcp.MethodResourcesRead, mcp.MethodPromptsGet, mcp.MethodCompletionComplete:
 		v.queue = c.calls
 	default:
 		v.queue = c.control
 	}
-	// Nothing else to read and nothing else to do: that the request need not
-	// wait for another goroutine to wake up saves a tenth of a millisecond.
+	// No more input and no other request: running it here, without waking
+	// another goroutine, saves a tenth of a millisecond.
 	if !c.lines.Buffered() && v.queue.relieve(c.read) {
 		return v
 	}
@@ -69,13 +70,14 @@ func (c *conn) start(v *view) *view {
 	return nil
 }
 
-// paramNames are the members of params that mcp-go decodes without regard to
-// case. A router behind it forwards the bytes to one that does regard it.
+// paramNames are the members of params that mcp-go decodes in any case of
+// letters. A router may forward the bytes to a server that distinguishes case.
 func paramNames() [7]string {
 	return [...]string{"_meta", "name", "arguments", "task", "uri", "requestState", "inputResponses"}
 }
 
-// checkParams says what keeps params from being read in one way only.
+// checkParams returns why two readers could understand params differently, or
+// "".
 func checkParams(m jsonrpc.Message) string {
 	if m.Params == nil || string(m.Params) == "null" {
 		return ""
@@ -99,14 +101,14 @@ func checkParams(m jsonrpc.Message) string {
 
 func jsonString(s string) string { return string(jsonrpc.AppendString(nil, s)) }
 
-// run carries out one request and answers it.
+// run handles one queued request and answers it.
 func (c *conn) run(v *view) {
 	defer c.requests.Done()
 	c.serve(v)
 }
 
-// runListen carries a listen stream until the client or the end of input
-// closes it.
+// runListen serves a listen stream until the client or the end of input closes
+// it.
 func (c *conn) runListen(v *view) {
 	defer c.listens.Done()
 	if err := c.server.RegisterSession(v.ctx, v); err != nil {
@@ -127,7 +129,8 @@ func (c *conn) serve(v *view) {
 	if !v.state.CompareAndSwap(running, answered) {
 		return // cancelled: no answer
 	}
-	// Before the answer goes out, since the id is free from then on.
+	// Before the answer is sent, since the client may reuse the id from then
+	// on.
 	c.forget(v)
 	if v.method == string(mcp.MethodInitialize) {
 		c.post(slices.Concat(message...))
@@ -144,7 +147,8 @@ func (c *conn) forget(v *view) {
 	c.mu.Unlock()
 }
 
-// handle is HandleMessage that survives a panic.
+// handle calls HandleMessage, or opts.Call, and answers a panic with an
+// internal error.
 func (c *conn) handle(v *view) (response mcp.JSONRPCMessage) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -173,9 +177,9 @@ func (c *conn) logPanic(method string, value any) {
 	c.logf("panic in %s: %v\n%s", method, value, debug.Stack())
 }
 
-// cancelRequest takes a request out of flight: it gets no answer, and if it
-// still waits for its turn it never runs. An initialize cannot be cancelled,
-// since it is answered before the next line is read.
+// cancelRequest cancels a request: it gets no answer, and if it is still queued
+// it never runs. initialize cannot be cancelled, since it is answered before
+// the next line is read.
 func (c *conn) cancelRequest(id json.RawMessage) {
 	key, err := jsonrpc.Key(id)
 	if err != nil {
@@ -193,8 +197,8 @@ func (c *conn) cancelRequest(id json.RawMessage) {
 	}
 }
 
-// encode makes the answer's line, of which a large result is a part of its
-// own: it is not copied.
+// encode returns the line of the answer in parts. A large result is a part by
+// itself, to avoid a copy.
 func (v *view) encode(response mcp.JSONRPCMessage) [][]byte {
 	if object := v.rawError(); object != nil {
 		return [][]byte{jsonrpc.AppendErrorObject(nil, v.id, object)}
@@ -217,7 +221,7 @@ func (v *view) encode(response mcp.JSONRPCMessage) [][]byte {
 	return [][]byte{jsonrpc.AppendError(nil, v.id, jsonrpc.CodeInternal, "internal error: "+v.method+" returned an unusable answer")}
 }
 
-// result encodes what mcp-go returned, or what was put in its place.
+// result encodes mcp-go's result, or the one set by SetRawResult.
 func (v *view) result(result any) (json.RawMessage, error) {
 	v.mu.Lock()
 	raw := v.raw
@@ -231,7 +235,7 @@ func (v *view) result(result any) (json.RawMessage, error) {
 		return one.Bytes(), err
 	}
 	if closed, ok := result.(mcp.SubscriptionsListenResult); ok {
-		// The id as it came; mcp-go has made a float64 of it.
+		// The id as received; mcp-go has converted it to a float64.
 		closed.EnsureResultMeta().SetSubscriptionID(v.id)
 		result = closed
 	}

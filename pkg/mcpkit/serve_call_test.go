@@ -11,7 +11,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// Defect 4: the cancel of a call that still waited was lost.
+// Defect 4: the cancellation of a queued call was lost.
 func TestCancelledInTheQueueNeverRuns(t *testing.T) {
 	h := newServer()
 	g := addGate(h)
@@ -31,7 +31,7 @@ func TestCancelledInTheQueueNeverRuns(t *testing.T) {
 	require.Empty(t, rest, "no answer to a cancelled call")
 }
 
-// Defect 4: after a cancel no answer is sent, and the call stops.
+// Defect 4: a cancelled call stops, and no answer is sent.
 func TestCancelledWhileRunning(t *testing.T) {
 	h := newServer()
 	ended := make(chan error, 1)
@@ -59,7 +59,7 @@ func TestCancelledWhileRunning(t *testing.T) {
 	require.Empty(t, rest)
 }
 
-// A cancel that names nothing in flight, or nothing at all, changes nothing.
+// A cancellation of an unknown request, or without an id, has no effect.
 func TestStrayCancels(t *testing.T) {
 	w := serve(t, newServer(), mcpkit.ServeOptions{})
 	for _, params := range []string{`{"requestId":99}`, `{"requestId":null}`, `{}`, `[]`, `null`, `{"requestId":{}}`} {
@@ -69,8 +69,8 @@ func TestStrayCancels(t *testing.T) {
 	w.answer(1)
 }
 
-// Defect 4: an id in flight is refused, under no id, so that the first
-// request is not taken for failed.
+// Defect 4: a request that reuses an id in flight is refused without an id, so
+// that the first request does not appear to have failed.
 func TestIDInFlight(t *testing.T) {
 	h := newServer()
 	g := addGate(h)

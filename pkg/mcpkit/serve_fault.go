@@ -7,9 +7,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// PlainError puts an error object of mcp-go's into plain words where it
-// quotes Go: params of the wrong form are -32602 and named by their JSON
-// names and types. Other objects come back as they are.
+// PlainError rewrites an error object of mcp-go's that quotes Go's decoder:
+// params of the wrong form become -32602, described by their JSON names and
+// types. It returns other objects unchanged.
 func PlainError(object json.RawMessage) json.RawMessage {
 	var e struct {
 		Code    int    `json:"code"`
@@ -21,7 +21,7 @@ func PlainError(object json.RawMessage) json.RawMessage {
 	said := ""
 	if rest, ok := strings.CutPrefix(e.Message, "unparsable "); ok {
 		said = plainDecoding(rest)
-	} else if strings.HasPrefix(e.Message, "illegal base64 data") { // the only thing it decodes
+	} else if strings.HasPrefix(e.Message, "illegal base64 data") { // mcp-go decodes base64 only for cursors
 		said = "unknown cursor: list again without a cursor"
 	}
 	if said == "" {
@@ -50,7 +50,7 @@ func plainDecoding(text string) string {
 	}
 	got, where, _ := strings.Cut(found, " into Go ")
 	where, want, _ := strings.Cut(where, " of type ")
-	// What stands before params are names of Go types.
+	// Text before params names Go types.
 	if i := strings.Index(where, "params"); i >= 0 {
 		where = where[i:]
 	} else {
@@ -60,7 +60,8 @@ func plainDecoding(text string) string {
 	return where + " must be " + jsonType(want) + ", not " + jsonType(got)
 }
 
-// jsonType says in JSON's words what a Go type, or a value, is.
+// jsonType returns the JSON type, with its article, for the name of a Go type
+// or of a kind of JSON value.
 func jsonType(name string) string {
 	switch {
 	case name == "string", strings.HasSuffix(name, "Cursor"), strings.HasSuffix(name, "LoggingLevel"):

@@ -20,7 +20,7 @@ func (w stuckWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// countingReader counts what was read of it.
+// countingReader counts the bytes read from it.
 type countingReader struct {
 	io.Reader
 	n atomic.Int64
@@ -33,8 +33,8 @@ func (r *countingReader) Read(p []byte) (int, error) {
 }
 
 // A client that floods and reads no answer is held back in its pipe: the
-// answers that wait for it stay bounded, also those to lines that are no
-// requests. Once it reads, all of them come.
+// waiting answers stay bounded, including those to malformed lines. Once it
+// reads, it gets all of them.
 func TestAFloodThatNobodyReadsIsHeldBack(t *testing.T) {
 	const lines, hold = 200_000, 1 << 20 // some 20 MB of answers
 	out := stuckWriter{make(chan struct{})}
@@ -61,8 +61,8 @@ func TestAFloodThatNobodyReadsIsHeldBack(t *testing.T) {
 	require.EqualValues(t, 2*lines, in.n.Load())
 }
 
-// The queue counts what a request costs beside its line, so that a flood of
-// small ones is held back, too.
+// The queue counts a request's memory in addition to its line, so that a flood
+// of small requests is held back, too.
 func TestTheQueueIsBoundedInMemory(t *testing.T) {
 	block := make(chan struct{})
 	q := newQueue(1, func(*view) { <-block })
@@ -74,8 +74,8 @@ func TestTheQueueIsBoundedInMemory(t *testing.T) {
 	close(block)
 }
 
-// A large result is written from where it is, and what lies behind it there
-// stays as it was; small messages that follow are joined behind it.
+// A large result is written without a copy, and the memory after it stays
+// unchanged; small messages that follow are joined in another buffer.
 func TestALargeResultIsNotCopied(t *testing.T) {
 	memory := bytes.Repeat([]byte("x"), 3*smallMessage)
 	result := memory[:2*smallMessage]

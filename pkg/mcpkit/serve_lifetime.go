@@ -9,12 +9,12 @@ import (
 	"syscall"
 )
 
-// Lifetime returns a context that ends when the process should: on SIGTERM,
-// SIGINT and SIGHUP (but not those it was started to ignore), when nobody
-// reads stdout any more, and when the parent process is gone. The cause wraps
-// ErrStopped. A closed stdout does not kill the process by SIGPIPE, so that
-// what it started can be killed first. The returned function gives the
-// signals back and ends the watch.
+// Lifetime returns a context that ends when the process should exit: on
+// SIGTERM, SIGINT and SIGHUP (except those ignored at its start), when the
+// reader of stdout is gone, and when the parent process has ended. The cause
+// wraps ErrStopped. SIGPIPE does not kill the process, so that it can first
+// kill its children. The returned function stops watching and restores the
+// signals.
 func Lifetime(ctx context.Context, stdout *os.File) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 1)
@@ -51,7 +51,7 @@ func Lifetime(ctx context.Context, stdout *os.File) (context.Context, func()) {
 	}
 }
 
-// What watch reports.
+// Reasons that watch returns.
 const (
 	stdoutClosed = "standard output was closed"
 	parentGone   = "the parent process is gone"

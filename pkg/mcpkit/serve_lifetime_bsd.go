@@ -2,5 +2,5 @@
 
 package mcpkit
 
-// openParent has no equivalent here: the parent is looked at now and then.
+// openParent returns -1: this system has no such descriptor, so watch polls.
 func openParent(int) int { return -1 }

@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openParent returns a descriptor that becomes readable when the parent
-// process ends, or -1. Unlike PR_SET_PDEATHSIG it does not mistake the end of
-// the parent's thread that started us for the end of the parent.
+// openParent returns a descriptor that becomes readable when the parent process
+// ends, or -1. Unlike PR_SET_PDEATHSIG, it does not report the end of just the
+// parent's thread that started this process.
 func openParent(parent int) int {
 	if parent <= 0 { // in another pid namespace
 		return -1
@@ -17,7 +17,7 @@ func openParent(parent int) int {
 	if err != nil {
 		return -1
 	}
-	if os.Getppid() != parent { // gone, and the id may be someone else's
+	if os.Getppid() != parent { // gone, and another process may have its id
 		unix.Close(fd)
 		return -1
 	}

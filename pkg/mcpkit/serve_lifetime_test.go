@@ -22,7 +22,7 @@ import (
 
 const echoPackage = "./pkg/mcpkit/testdata/echo"
 
-// A process is a real server.
+// A process is a server running as a child process.
 type process struct {
 	t      *testing.T
 	cmd    *exec.Cmd
@@ -32,7 +32,7 @@ type process struct {
 	stderr lockedBuffer
 }
 
-// A lockedBuffer may be read while it is written.
+// A lockedBuffer may be read while it is being written.
 type lockedBuffer struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -93,7 +93,7 @@ func (p *process) read() string {
 	return line
 }
 
-// exit waits for the end and returns the exit code.
+// exit waits for the process to end and returns its exit code.
 func (p *process) exit() int {
 	p.t.Helper()
 	timer := time.AfterFunc(patience, func() { _ = p.cmd.Process.Kill() })
@@ -107,14 +107,14 @@ func (p *process) exit() int {
 	return p.cmd.ProcessState.ExitCode()
 }
 
-// startChild has the server start a child and returns the child's id.
+// startChild makes the server start a child and returns the child's id.
 func (p *process) startChild() int {
 	p.t.Helper()
 	p.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"child"}}`)
 	return p.child()
 }
 
-// child waits for the child that the server says it has started.
+// child waits until the server reports a started child and returns its id.
 func (p *process) child() (pid int) {
 	p.t.Helper()
 	require.Eventually(p.t, func() bool {
@@ -136,8 +136,8 @@ func requireGone(t *testing.T, pid int) {
 	require.Eventually(t, func() bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }, patience, 5*time.Millisecond)
 }
 
-// Defect 9: SIGTERM, SIGINT and SIGHUP end the server at once with exit code
-// 0, and what it started ends with it.
+// Defect 9: SIGTERM, SIGINT and SIGHUP end the server at once with exit code 0,
+// and its children with it.
 func TestSignals(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
 		t.Run(sig.String(), func(t *testing.T) {
@@ -163,8 +163,8 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// A client that closes our standard output has gone, though it holds the
-// input open and says nothing more.
+// A client that closes the server's standard output has gone, even if it holds
+// the input open and sends nothing more.
 func TestStdoutClosed(t *testing.T) {
 	p := start(t)
 	child := p.startChild()
@@ -173,8 +173,8 @@ func TestStdoutClosed(t *testing.T) {
 	requireGone(t, child)
 }
 
-// A parent that dies without closing anything: another process still holds
-// both pipes.
+// The parent dies without closing anything: another process still holds both
+// pipes.
 func TestParentDies(t *testing.T) {
 	bin := mcpkittest.Build(t, echoPackage)
 	p := startCmd(t, parentCommand(bin))
@@ -188,15 +188,15 @@ func TestParentDies(t *testing.T) {
 	require.NoError(t, err, "the server ends, too")
 }
 
-// parentCommand runs the test binary as a process between us and the server
-// that only waits: see TestBeParent.
+// parentCommand runs the test binary as a process between this one and the
+// server, which only waits: see TestBeParent.
 func parentCommand(bin string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0], "-test.run=^TestBeParent$")
 	cmd.Env = append(os.Environ(), "MCPKIT_PARENT_OF="+bin)
 	return cmd
 }
 
-// TestBeParent is not a test of its own: it is the parent that dies.
+// TestBeParent is not a test: it runs in the parent process that dies.
 func TestBeParent(t *testing.T) {
 	bin := os.Getenv("MCPKIT_PARENT_OF")
 	if bin == "" {
@@ -244,7 +244,7 @@ func TestPanicOfATool(t *testing.T) {
 	require.Contains(t, p.stderr.String(), "tools.go")
 }
 
-// One call is stopped by a signal, too, with the exit code of a failure.
+// A signal stops a one-shot call, too, with the exit code of a failure.
 func TestOneShotSignal(t *testing.T) {
 	p := start(t, "--call", `{"name":"child","params":{}}`)
 	pid := p.child()

@@ -11,13 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// parentInterval is how often the parent is looked at where the system cannot
-// tell by itself that it is gone.
+// parentInterval is the time between checks of the parent on systems that
+// cannot report its end.
 const parentInterval = time.Second
 
-// watch waits until stdout's reader or the parent process is gone, and says
-// which, or until ctx ends, and says "". It blocks in poll(2), so it costs
-// nothing while nothing happens.
+// watch waits until stdout's reader or the parent process is gone and returns
+// the reason, or until ctx ends and returns "". It blocks in poll(2), so
+// waiting costs nothing.
 func watch(ctx context.Context, stdout *os.File) string {
 	wakeRead, wakeWrite, err := os.Pipe()
 	if err != nil {
@@ -64,7 +64,7 @@ func watch(ctx context.Context, stdout *os.File) string {
 	}
 }
 
-// isTerminal reports whether f is one.
+// isTerminal reports whether f is a terminal.
 func isTerminal(f *os.File) bool {
 	_, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
 	return err == nil

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// watch waits until the parent process is gone, and says so, or until ctx
-// ends, and says "". A closed stdout shows when it is written to.
+// watch waits until the parent process is gone and returns the reason, or until
+// ctx ends and returns "". A closed stdout is noticed at the next write.
 func watch(ctx context.Context, _ *os.File) string {
 	parent, err := windows.OpenProcess(windows.SYNCHRONIZE, false, uint32(os.Getppid()))
 	if err != nil {
@@ -41,7 +41,7 @@ func watch(ctx context.Context, _ *os.File) string {
 	return ""
 }
 
-// isTerminal reports whether f is one.
+// isTerminal reports whether f is a terminal.
 func isTerminal(f *os.File) bool {
 	var mode uint32
 	return windows.GetConsoleMode(windows.Handle(f.Fd()), &mode) == nil

@@ -2,22 +2,24 @@ package mcpkit
 
 import "sync"
 
-// queueBytes bounds the requests that wait. Beyond it reading pauses, so that
-// a flood is held back in the client's pipe instead of in our memory.
+// queueBytes bounds the memory of waiting requests, in bytes. Beyond it,
+// reading pauses, so that a flood waits in the client's pipe instead of in this
+// process.
 const queueBytes = 256 << 20
 
-// requestCost is what a waiting request takes beside its line.
+// requestCost is the memory of a waiting request in addition to its line, in
+// bytes.
 const requestCost = 1 << 10
 
-// task is what a worker is handed: a request, or to read what comes next, until
-// that returns a request to run. The zero task is the end.
+// task is a worker's next work: run is a request; read reads the input until it
+// returns a request to run. The zero task ends the worker.
 type task struct {
 	run  *view
 	read func() *view
 }
 
-// A queue runs requests, at most limit at a time, in the order they came. Its
-// goroutines stay for the next request: growing a new one's stack each time
+// A queue runs requests in order of arrival, at most limit at a time. Its
+// goroutines stay for later requests: growing a new goroutine's stack each time
 // was a quarter of the cost of a small call.
 type queue struct {
 	limit int
@@ -27,9 +29,9 @@ type queue struct {
 	room    sync.Cond
 	waiting []*view // [head:] wait
 	head    int
-	bytes   int         // of those that wait
-	workers int         // idle ones included
-	idle    []chan task // of the workers that wait; the last one is the warmest
+	bytes   int         // of the waiting requests
+	workers int         // including idle ones
+	idle    []chan task // of the idle workers; the last one was busy most recently
 	closed  bool
 }
 
@@ -39,7 +41,8 @@ func newQueue(limit int, run func(*view)) *queue {
 	return q
 }
 
-// add runs v now or later.
+// add runs v, at once or when a worker is free. It blocks while more than
+// queueBytes wait.
 func (q *queue) add(v *view) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -61,9 +64,9 @@ func (q *queue) add(v *view) {
 	q.bytes += len(v.line) + requestCost
 }
 
-// relieve has a worker go on with the caller's reading, so that the caller can
-// run a request itself, as a worker from then on. It does so where all workers
-// are idle; ok is false where not, or where there is none.
+// relieve hands the caller's read loop to an idle worker, so that the caller
+// can run a request itself and becomes a worker. It does so only if every
+// worker is idle and there is at least one; ok reports whether it did.
 func (q *queue) relieve(read func() *view) (ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -77,8 +80,9 @@ func (q *queue) relieve(read func() *view) (ok bool) {
 	return true
 }
 
-// work does t and then what comes, until the queue is closed or the input has
-// ended. Who reads becomes a worker of the queue that it takes a request from.
+// work does t and then later tasks, until the queue is closed or the input has
+// ended. A goroutine that reads becomes a worker of the queue of the request
+// that it takes.
 func (q *queue) work(t task) {
 	hand := make(chan task, 1)
 	for {
@@ -98,8 +102,8 @@ func (q *queue) work(t task) {
 	}
 }
 
-// next returns the first request that waits. When none does, the worker will
-// be handed one.
+// next returns the first waiting request, or nil if none waits: the worker then
+// gets its next task from hand.
 func (q *queue) next(hand chan task) *view {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -124,7 +128,7 @@ func (q *queue) next(hand chan task) *view {
 	return v
 }
 
-// close ends the workers when nothing waits any more. No more may be added.
+// close ends the workers once the queue is empty. Do not call add after it.
 func (q *queue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

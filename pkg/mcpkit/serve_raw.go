@@ -8,9 +8,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// RawParams returns the params of the request that ctx belongs to, byte for
-// byte, for a router that forwards them; nil when there are none, or when the
-// request did not come over ServeStdio. The caller must not change them.
+// RawParams returns the params of ctx's request, byte for byte, for a router
+// that forwards them; nil if there are none or the request did not come over
+// ServeStdio. The caller must not change them.
 func RawParams(ctx context.Context) json.RawMessage {
 	if v := viewOf(ctx); v != nil {
 		return v.params
@@ -19,9 +19,8 @@ func RawParams(ctx context.Context) json.RawMessage {
 }
 
 // SetRawError makes object, a JSON-RPC error object without newlines, the
-// error that the request of ctx is answered with, byte for byte, whatever the
-// handler returns. It reports false when the request did not come over
-// ServeStdio.
+// answer to ctx's request, byte for byte, whatever the handler returns. It
+// reports false if the request did not come over ServeStdio.
 func SetRawError(ctx context.Context, object json.RawMessage) bool {
 	v := viewOf(ctx)
 	if v == nil {
@@ -39,16 +38,16 @@ func (v *view) rawError() json.RawMessage {
 	return v.rawErr
 }
 
-// answeredRaw reports whether an answer was put in the place of mcp-go's.
+// answeredRaw reports whether SetRawResult or SetRawError was called.
 func (v *view) answeredRaw() bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.raw != nil || v.rawErr != nil
 }
 
-// withoutArguments returns a tools/call as mcp-go needs it, without arguments,
-// and whether there is nothing that it needs it for, since the request is of
-// the legacy era and its _meta has the right shape.
+// withoutArguments returns a tools/call without its arguments, for mcp-go to
+// decode. legacy reports that mcp-go is not needed: the request is of the
+// legacy era and its _meta is well-formed.
 func (v *view) withoutArguments() (line []byte, legacy bool) {
 	members, err := jsonrpc.Members(v.params)
 	if err != nil { // absent, or null

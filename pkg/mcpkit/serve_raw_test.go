@@ -12,8 +12,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// A router takes the calls of legacy clients itself, those of modern ones from
-// mcp-go, which does not see their arguments; what is malformed mcp-go says.
+// A router takes the calls of legacy clients directly and those of modern
+// clients from mcp-go, which does not get their arguments; mcp-go answers
+// malformed calls.
 func TestARouterTakesCalls(t *testing.T) {
 	h := newServer()
 	tool(h, "pass", func(ctx context.Context, req mcp.CallToolRequest) string {
@@ -53,7 +54,7 @@ func TestARouterTakesCalls(t *testing.T) {
 	w.send(`{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"pass","arguments":{"a":"not mine"}}}`)
 	require.Contains(t, text(t, w.answer(4)), `{"a":"not mine"} `, "all of it is mcp-go's")
 
-	// Only mcp-go knows what is to be said of these.
+	// mcp-go answers these.
 	for _, params := range []string{`{"name":"pass","_meta":5}`, `null`, `{"name":"unknown",` + modern("new") + `}`,
 		`{"name":"pass","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}`} {
 		w.send(`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":%s}`, params)

@@ -9,8 +9,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 )
 
-// Several clients of one server at once, each with its own handshake, and all
-// told of a change.
+// Several clients of one server, each with its own handshake, are all notified
+// of a change.
 func TestSeveralClientsAtOnce(t *testing.T) {
 	h := newServer()
 	tool(h, "who", func(ctx context.Context, _ mcp.CallToolRequest) string {

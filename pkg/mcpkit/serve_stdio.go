@@ -15,56 +15,60 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// DefaultMaxConcurrent is how many calls run at once.
+// DefaultMaxConcurrent is the default limit of calls running at once.
 const DefaultMaxConcurrent = 64
 
-// maxControl is how many other requests (lists, pings) run at once. They have
-// their own turn, so that they pass calls that wait.
+// maxControl limits the other requests (lists, pings) running at once. They
+// have a separate queue, so that they overtake waiting calls.
 const maxControl = 16
 
-// DefaultGrace is how long running calls get to kill what they started once
-// the server has to stop at once.
+// DefaultGrace is the time that running calls have to kill their processes when
+// the server must stop at once.
 const DefaultGrace = time.Second
 
-// ErrStopped is the cause of a call's context, and of what ServeStdio
-// returns, when the server was told to stop: what the call started is to be
-// killed at once, without a grace period.
+// ErrStopped is the cause of a call's context, and the error of ServeStdio,
+// after the server was stopped: the call must kill its processes at once,
+// without a grace period.
 var ErrStopped = errors.New("the server is stopping")
 
-// ErrCancelled is the cause of a call's context when the client cancelled it.
+// ErrCancelled is the cause of a call's context after the client cancelled the
+// call.
 var ErrCancelled = errors.New("cancelled by the client")
 
-// errInputEnded is why a listen stream is closed after the last answer.
+// errInputEnded is the cause with which listen streams are closed after the
+// last answer.
 var errInputEnded = errors.New("the input ended")
 
-// ServeOptions are the settings of ServeStdio. The zero value is good.
+// ServeOptions are the settings of ServeStdio. The zero value uses the
+// defaults.
 type ServeOptions struct {
-	MaxConcurrent int           // calls that run at once; 0: DefaultMaxConcurrent
+	MaxConcurrent int           // limit of calls running at once; 0: DefaultMaxConcurrent
 	MaxLine       int           // longest message in bytes; 0: jsonrpc.MaxLine
-	Grace         time.Duration // 0: DefaultGrace
+	Grace         time.Duration // for running calls when the server must stop; 0: DefaultGrace
 
-	// Session tells the clients of one server apart, if there are several at
-	// once; "": "stdio".
+	// Session identifies the client if a server has several at the same time;
+	// "": "stdio".
 	Session string
 
-	// Trace is shown every message, before its line's end is written. It
+	// Trace, unless nil, is called with every message, without its newline. It
 	// must be safe for concurrent use and must not keep the bytes.
 	Trace func(sent bool, message []byte)
 
-	// Logf takes what has no other place; nil: nowhere. One line, no newline.
+	// Logf, unless nil, logs errors that no message reports, mostly one line
+	// each, without a final newline.
 	Logf func(format string, args ...any)
 
-	// Call, unless nil, carries out tools/call in place of mcp-go, which would
-	// decode the arguments of each several times: it reads RawParams, answers
-	// with SetRawResult or SetRawError, and reports true; or false, without an
-	// answer, and mcp-go has the request. Requests of the modern era still pass
-	// through mcp-go, which is not shown their arguments.
+	// Call, unless nil, answers tools/call instead of mcp-go, which would
+	// decode the arguments of each call several times. It reads RawParams,
+	// answers with SetRawResult or SetRawError, and returns true; if it returns
+	// false, without an answer, mcp-go handles the request. Requests of the
+	// modern era still pass through mcp-go, without their arguments.
 	Call func(ctx context.Context) bool
 
 	now func() time.Time // for tests
 }
 
-// A conn is one client on one pair of streams.
+// A conn serves one client over one pair of streams.
 type conn struct {
 	server *server.MCPServer
 	opts   ServeOptions
@@ -73,7 +77,7 @@ type conn struct {
 	cancel context.CancelCauseFunc
 
 	lines   *jsonrpc.Reader
-	ended   chan error // of reading
+	ended   chan error // gets the error that ended reading
 	calls   *queue
 	control *queue
 	self    *view // the connection's own session, for broadcasts to legacy clients
@@ -81,27 +85,27 @@ type conn struct {
 
 	mu       sync.Mutex
 	inflight map[string]*view // by id
-	requests sync.WaitGroup   // those that an end of input waits for
-	listens  sync.WaitGroup   // those it does not
-	asides   sync.WaitGroup   // what goes on besides requests
+	requests sync.WaitGroup   // requests that an end of input waits for
+	listens  sync.WaitGroup   // listen streams, which it does not wait for
+	asides   sync.WaitGroup   // goroutines that serve no request
 
 	questions questions
 	roots     roots
 }
 
 // ServeStdio serves h to one client, one JSON-RPC message a line, until in
-// ends: then every request read is answered, each within its own deadline,
-// and ServeStdio returns nil. When ctx ends, or out fails, it stops at once
-// and returns the cause.
+// ends. Then it answers every request that was read, each within its own
+// deadline, and returns nil. If ctx ends or a write fails, it stops at once and
+// returns the cause.
 //
-// Reading never waits for calls. At most MaxConcurrent calls run, the others
-// wait in the order they came; everything else passes them. A call that is
-// cancelled gets no answer, and if it still waits it never runs. What a
-// request notifies is written before its answer, nothing after it. Ids are
-// echoed byte for byte. Both protocol eras are served on one connection, each
-// request with a session of its own.
+// Reading never waits for calls. At most MaxConcurrent calls run, and others
+// wait in order of arrival; all other requests overtake them. A cancelled call
+// gets no answer, and if it is still queued it never runs. A request's
+// notifications are written before its answer, none after it. Ids are echoed
+// byte for byte. A connection serves both protocol eras, each request with its
+// own session.
 //
-// The goroutine that reads in ends when in does.
+// The goroutine that reads from in runs until in ends.
 func ServeStdio(ctx context.Context, h *server.MCPServer, in io.Reader, out io.Writer, opts ServeOptions) error {
 	c := newConn(ctx, h, out, opts)
 	defer c.finish()
@@ -163,7 +167,8 @@ func (c *conn) logf(format string, args ...any) {
 	}
 }
 
-// send writes a message; post does so from the goroutine that reads.
+// send writes a message and may wait for the client; post does not wait, for
+// use by the goroutine that reads.
 func (c *conn) send(parts ...[]byte) {
 	if c.opts.Trace != nil {
 		parts = [][]byte{slices.Concat(parts...)}
@@ -172,7 +177,8 @@ func (c *conn) send(parts ...[]byte) {
 	c.out.send(parts...)
 }
 
-// offer writes a message that can be missed, unless the client does not read.
+// offer writes a message that may be lost. It reports false if the client has
+// stopped reading.
 func (c *conn) offer(msg []byte) bool {
 	if c.opts.Trace != nil {
 		c.opts.Trace(true, msg)
@@ -187,8 +193,8 @@ func (c *conn) post(msg []byte) {
 	c.out.post(msg)
 }
 
-// wait waits for wg, for the connection to be cancelled, or, once it has
-// been, for the time limit.
+// wait waits for wg. Without a limit it stops waiting when the connection is
+// cancelled; with one, only after the limit.
 func (c *conn) wait(wg *sync.WaitGroup, limit <-chan time.Time) {
 	done := make(chan struct{})
 	go func() { wg.Wait(); close(done) }()
@@ -205,8 +211,8 @@ func (c *conn) wait(wg *sync.WaitGroup, limit <-chan time.Time) {
 	}
 }
 
-// finish ends what goes on besides requests, and waits for it no longer than
-// Grace: a client that does not read holds up those who write.
+// finish ends listen streams and other goroutines, and waits for them at most
+// Grace: writers may be blocked by a client that does not read.
 func (c *conn) finish() {
 	c.cancel(ErrStopped)
 	var all sync.WaitGroup
@@ -215,7 +221,7 @@ func (c *conn) finish() {
 	c.wait(&all, time.After(c.opts.Grace))
 }
 
-// endListens closes the listen streams with their answers.
+// endListens closes the listen streams and waits for their final answers.
 func (c *conn) endListens() {
 	c.mu.Lock()
 	for _, v := range c.inflight {
@@ -225,9 +231,9 @@ func (c *conn) endListens() {
 	c.wait(&c.listens, time.After(c.opts.Grace))
 }
 
-// read reads and starts what it asks for, until it returns a request that this
-// goroutine is to run, while another goes on with reading, or to the end of the
-// input.
+// read reads messages and starts their work until the input ends and it returns
+// nil, or until it returns a request for this goroutine to run, after another
+// goroutine has taken over reading.
 func (c *conn) read() *view {
 	v, err := c.readLines()
 	if v == nil {
@@ -258,8 +264,8 @@ func (c *conn) readLines() (*view, error) {
 	return nil, nil
 }
 
-// message takes one line. It returns what the goroutine that reads is to run
-// itself.
+// message handles one line. It returns the request, if any, that the reading
+// goroutine is to run itself.
 func (c *conn) message(line []byte) *view {
 	if isBlank(line) {
 		return nil
@@ -296,8 +302,8 @@ func isBlank(line []byte) bool {
 	return true
 }
 
-// notification acts on one of the client's. Handlers that a server registers
-// for others run here, in order; they must not block.
+// notification handles a notification of the client's. Handlers that a server
+// registers for other notifications run here, in order; they must not block.
 func (c *conn) notification(m jsonrpc.Message, line []byte) {
 	switch m.Method {
 	case string(mcp.MethodNotificationCancelled):

@@ -59,7 +59,7 @@ func TestEndOfInputAnswersEverything(t *testing.T) {
 	require.Equal(t, "t299", seen["299"])
 }
 
-// Defect 1: a call's own deadline, not the end of the input, ends it.
+// Defect 1: a call is ended by its own deadline, not by the end of the input.
 func TestEndOfInputKeepsDeadlines(t *testing.T) {
 	h := newServer()
 	tool(h, "patient", func(ctx context.Context, _ mcp.CallToolRequest) string {
@@ -89,8 +89,8 @@ func TestEndOfInputDoesNotWaitForListen(t *testing.T) {
 	require.Equal(t, "1", string(rest[0].ID), "the call is answered before the stream is closed")
 }
 
-// Defect 2: notifications went through a channel of 100 slots and came after
-// the answer, where clients drop them.
+// Defect 2: notifications passed a channel of 100 slots and were sent after the
+// answer, where clients drop them.
 func TestNotificationsComeBeforeTheAnswer(t *testing.T) {
 	const n = 500
 	h := newServer(server.WithLogging())
@@ -116,7 +116,7 @@ func TestNotificationsComeBeforeTheAnswer(t *testing.T) {
 	}
 	require.Equal(t, "said", text(t, w.answer(1)))
 
-	ctx := <-left // one who goes on after the answer
+	ctx := <-left // a goroutine that continues after the answer
 	require.Error(t, server.ServerFromContext(ctx).SendNotificationToClient(ctx, "notifications/late", nil))
 	require.False(t, mcpkit.Notify(ctx, "notifications/late", nil))
 	mcpkit.Progress(ctx, 1, 2, "late")
@@ -125,8 +125,8 @@ func TestNotificationsComeBeforeTheAnswer(t *testing.T) {
 	require.Empty(t, rest)
 }
 
-// Defect 3: with 5 workers and a queue of 100 slots, calls came to run on the
-// goroutine that reads, and pings and cancels stalled behind them.
+// Defect 3: with 5 workers and a queue of 100 slots, calls ran on the goroutine
+// that reads, and pings and cancellations waited for them.
 func TestOthersPassCalls(t *testing.T) {
 	h := newServer()
 	g := addGate(h)
@@ -147,7 +147,7 @@ func TestOthersPassCalls(t *testing.T) {
 	w.answers(n)
 }
 
-// Defect 3: calls begin in the order they came.
+// Defect 3: calls begin in order of arrival.
 func TestCallsRunInOrder(t *testing.T) {
 	h := newServer()
 	g := addGate(h)
@@ -163,7 +163,7 @@ func TestCallsRunInOrder(t *testing.T) {
 	w.answers(n)
 }
 
-// What is no message is answered, and the server lives on.
+// Malformed lines are answered, and the server continues.
 func TestMalformedLines(t *testing.T) {
 	w := serve(t, newServer(), mcpkit.ServeOptions{MaxLine: 10_000})
 	for line, code := range map[string]int{
@@ -188,7 +188,7 @@ func TestMalformedLines(t *testing.T) {
 		m := w.next()
 		require.Equal(t, code, errorCode(t, m), line)
 	}
-	// Blank lines, answers nobody asked for and unknown notifications are no faults.
+	// Blank lines, unexpected answers and unknown notifications are not errors.
 	w.send("\n  \n\r\n" + `{"jsonrpc":"2.0","id":5,"result":{}}` + "\n" + `{"jsonrpc":"2.0","method":"notifications/unknown"}`)
 	w.call(2, "echo", `{"text":"alive"}`)
 	require.Equal(t, "alive", text(t, w.answer(2)))
@@ -207,8 +207,8 @@ func TestLongLines(t *testing.T) {
 	require.Equal(t, jsonrpc.CodeParse, errorCode(t, w.next()))
 }
 
-// A client that writes all it has to say before it reads anything: the
-// answers, more than the writer holds, wait for it, and nothing is stuck.
+// A client that writes everything before it reads anything does not deadlock:
+// its answers, more than the writer holds, wait for it.
 func TestClientReadsLate(t *testing.T) {
 	inRead, inWrite, err := os.Pipe()
 	require.NoError(t, err)
@@ -242,8 +242,8 @@ func TestClientReadsLate(t *testing.T) {
 	outRead.Close()
 }
 
-// A panic of a handler ends its call, not the server, and its text and stack
-// stay in the log.
+// A panic of a handler ends its call, not the server; its text and stack appear
+// only in the log.
 func TestPanicsAreAnswered(t *testing.T) {
 	h := newServer()
 	tool(h, "panic", func(context.Context, mcp.CallToolRequest) string { panic("secret state") })
@@ -259,7 +259,8 @@ func TestPanicsAreAnswered(t *testing.T) {
 	w.answer(2)
 }
 
-// When told to stop, the server cancels what runs, with a cause that says so.
+// When told to stop, the server cancels running calls with a cause that says
+// so.
 func TestStop(t *testing.T) {
 	h := newServer()
 	g := addGate(h)
@@ -271,7 +272,7 @@ func TestStop(t *testing.T) {
 	require.ErrorIs(t, err, mcpkit.ErrStopped)
 }
 
-// A tool that does not listen does not hold up the end for long.
+// A tool that ignores its context delays the end only by the grace period.
 func TestStopDoesNotWaitForTheDeaf(t *testing.T) {
 	h := newServer()
 	began, release := make(chan struct{}), make(chan struct{})
@@ -292,7 +293,7 @@ func (b *brokenWriter) Write([]byte) (int, error) {
 	return 0, errors.New("broken pipe")
 }
 
-// A client that is gone ends the server, and what it runs.
+// A client that is gone ends the server and its running calls.
 func TestOutputFails(t *testing.T) {
 	h := newServer()
 	g := addGate(h)
@@ -305,8 +306,8 @@ func TestOutputFails(t *testing.T) {
 	require.EqualValues(t, 1, out.writes.Load())
 }
 
-// A server that is told to stop waits for its listen streams, and for what it
-// tells them and the client.
+// A server that must stop waits for its listen streams and for pending messages
+// to them and to the client.
 func TestStopLeavesNoGoroutine(t *testing.T) {
 	mcpkittest.NoLeaks(t, "github.com/toolroom-mcp/toolroom/pkg/mcpkit")
 	h := newServer(server.WithToolCapabilities(true))

@@ -17,10 +17,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// patience is how long a test waits for what must come.
+// patience bounds a test's wait for an expected message.
 const patience = time.Minute
 
-// A wire is a client's end of a server that runs in the test.
+// A wire is the client's end of a server that runs in the test.
 type wire struct {
 	t      *testing.T
 	in     *io.PipeWriter
@@ -32,7 +32,7 @@ type wire struct {
 	log []string // every line the server wrote
 }
 
-// serve starts a server and a client's end of it.
+// serve starts a server and returns the client's end.
 func serve(t *testing.T, h *server.MCPServer, opts mcpkit.ServeOptions) *wire {
 	t.Helper()
 	inRead, inWrite := io.Pipe()
@@ -90,7 +90,7 @@ func (w *wire) call(id any, tool, args string) {
 	w.send(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, toJSON(id), tool, args)
 }
 
-// next returns the next message, whatever it is.
+// next returns the next message of any kind.
 func (w *wire) next() jsonrpc.Message {
 	w.t.Helper()
 	select {
@@ -126,7 +126,8 @@ func (w *wire) answers(n int) map[string]jsonrpc.Message {
 	return got
 }
 
-// end closes the input, waits for the server, and returns what else it wrote.
+// end closes the input, waits for the server, and returns the remaining
+// messages.
 func (w *wire) end() (rest []jsonrpc.Message, err error) {
 	w.t.Helper()
 	w.in.Close()
@@ -147,7 +148,7 @@ func (w *wire) wait() (rest []jsonrpc.Message, err error) {
 	return rest, err
 }
 
-// handshake is the opening of a legacy client.
+// handshake sends the opening messages of a legacy client.
 func (w *wire) handshake(capabilities string) {
 	w.t.Helper()
 	w.send(`{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":%s,"clientInfo":{"name":"old","version":"1"}}}`, capabilities)
@@ -155,7 +156,7 @@ func (w *wire) handshake(capabilities string) {
 	w.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 }
 
-// modern is the _meta of a modern request.
+// modern returns the _meta of a modern request.
 func modern(client string) string {
 	return `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
 		`"io.modelcontextprotocol/clientInfo":{"name":"` + client + `","version":"1"},` +
@@ -202,14 +203,14 @@ func tool(h *server.MCPServer, name string, fn func(ctx context.Context, req mcp
 	})
 }
 
-// newServer is a plain mcp-go server with a tool echo.
+// newServer returns a plain mcp-go server with a tool echo.
 func newServer(opts ...server.ServerOption) *server.MCPServer {
 	h := server.NewMCPServer("test", "1", append([]server.ServerOption{server.WithToolCapabilities(false)}, opts...)...)
 	tool(h, "echo", func(_ context.Context, req mcp.CallToolRequest) string { return req.GetString("text", "") })
 	return h
 }
 
-// A gate is a tool that says when it runs and waits to be let go.
+// A gate is a tool that reports when it runs and waits to be released.
 type gate struct {
 	running chan string // the argument "n" of each call that runs
 	release chan struct{}

@@ -12,36 +12,36 @@ import (
 const (
 	// smallMessage is the size up to which messages are joined into one write.
 	smallMessage = 16 << 10
-	// writeBacklog is how much may wait for a client that reads slowly before
-	// those who answer have to wait too.
+	// writeBacklog is the number of bytes waiting for a slow client beyond
+	// which senders wait, too.
 	writeBacklog = 8 << 20
-	// stallTime is how long a client may read nothing of what waits for it, before
-	// those who have something for it that can be missed do not wait any more.
+	// stallTime is the time without a read by the client after which offer
+	// stops waiting for it.
 	stallTime = time.Second
-	// readBacklog is how much may wait for it before no more is read of what
-	// it sends: lines that are no requests are answered by who reads, which
-	// must not wait for a client that writes first and reads later.
+	// readBacklog is the number of waiting bytes beyond which reading pauses.
+	// It exceeds writeBacklog because the reading goroutine itself answers
+	// malformed lines and must not wait for a client that writes first and
+	// reads later.
 	readBacklog = 64 << 20
 )
 
-// A lineWriter writes messages, one a line, in the order they were sent.
-// Whoever sends while nobody writes becomes the writer and writes until
-// nothing waits: one message goes out without any hand-over, and under load
-// many go out in one write.
+// A lineWriter writes messages, one a line, in the order sent. A sender that
+// finds no other writing becomes the writer, until the queue is empty: a single
+// message needs no hand-over, and under load many messages share one write.
 type lineWriter struct {
 	w    io.Writer
 	fail func(error) // called once, with the first write error
-	hold int         // readBacklog, less in tests
-	wide bool        // a large message was written; the writer's
+	hold int         // readBacklog; smaller in tests
+	wide bool        // a large message was written; used by the writer only
 
-	moves atomic.Uint64 // lines written
+	moves atomic.Uint64 // number of lines written
 
 	mu      sync.Mutex
 	changed sync.Cond // writing ended, or waiting shrank
 	queue   [][]byte  // lines; small ones share an element, large ones may have several
-	waiting int       // bytes in queue and in the write under way
+	waiting int       // bytes in queue and in the current write
 	writing bool
-	stalled uint64 // moves, and one, when nothing had been read for stallTime
+	stalled uint64 // moves+1 at the time when the client had read nothing for stallTime
 	err     error
 }
 
@@ -51,8 +51,8 @@ func newLineWriter(w io.Writer, fail func(error)) *lineWriter {
 	return lw
 }
 
-// send takes over the parts of a message, which has no newline, and waits while
-// the backlog is full.
+// send queues a message, given in parts and without its newline, and takes
+// ownership of them. It waits while the backlog is full.
 func (lw *lineWriter) send(parts ...[]byte) {
 	lw.mu.Lock()
 	for lw.waiting > writeBacklog && lw.err == nil {
@@ -64,8 +64,8 @@ func (lw *lineWriter) send(parts ...[]byte) {
 	lw.mu.Unlock()
 }
 
-// offer is send for what can be missed. It waits for a client that is slow, but
-// not for one that does not read, and reports whether the message was taken.
+// offer is send for a message that may be lost. It waits for a slow client, but
+// not for one that no longer reads, and reports whether it queued the message.
 func (lw *lineWriter) offer(msg []byte) bool {
 	lw.mu.Lock()
 	defer lw.mu.Unlock()
@@ -91,7 +91,7 @@ func (lw *lineWriter) offer(msg []byte) bool {
 	return true
 }
 
-// post is send for the goroutine that reads: it never waits.
+// post is send for the goroutine that reads: it does not wait.
 func (lw *lineWriter) post(msg []byte) {
 	lw.mu.Lock()
 	if lw.push(msg) {
@@ -100,7 +100,7 @@ func (lw *lineWriter) post(msg []byte) {
 	lw.mu.Unlock()
 }
 
-// writeAside has another goroutine write, which may have to wait.
+// writeAside writes in another goroutine, since writing may block.
 func (lw *lineWriter) writeAside() {
 	go func() {
 		lw.mu.Lock()
@@ -109,7 +109,7 @@ func (lw *lineWriter) writeAside() {
 	}()
 }
 
-// waitRead waits while the backlog is too large to read on.
+// waitRead waits until the backlog is small enough to read on.
 func (lw *lineWriter) waitRead() {
 	lw.mu.Lock()
 	defer lw.mu.Unlock()
@@ -118,8 +118,8 @@ func (lw *lineWriter) waitRead() {
 	}
 }
 
-// push queues a message. With true the caller must see to it that write is
-// called. Of several parts only the last, which is small, is added to.
+// push queues a message. If it returns true, the caller must have write called.
+// It appends to the last part only, which must be small if there are several.
 func (lw *lineWriter) push(parts ...[]byte) bool {
 	if lw.err != nil {
 		return false
@@ -143,7 +143,7 @@ func (lw *lineWriter) push(parts ...[]byte) bool {
 	return true
 }
 
-// write writes until the queue is empty. It is called, and returns, locked.
+// write writes until the queue is empty. The caller holds mu.
 func (lw *lineWriter) write() {
 	for len(lw.queue) > 0 && lw.err == nil {
 		batch := lw.queue

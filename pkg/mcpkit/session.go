@@ -11,22 +11,22 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 )
 
-// sessionID is the id of the one connection that stdio usually has.
+// sessionID is the default session of a connection.
 const sessionID = "stdio"
 
-// A handshake is what initialize established. All legacy requests of a
-// connection share it; modern ones bring their own and never touch it.
+// A handshake holds the results of initialize. A connection's legacy requests
+// share it; modern requests carry their own data and do not use it.
 type handshake struct {
 	mu      sync.Mutex
 	begun   bool // initialize was answered
-	ready   bool // notifications/initialized came
+	ready   bool // notifications/initialized was received
 	info    mcp.Implementation
 	caps    mcp.ClientCapabilities
 	version string
 	level   mcp.LoggingLevel
 }
 
-// State of a request.
+// States of a request.
 const (
 	queued int32 = iota
 	running
@@ -34,9 +34,9 @@ const (
 	cancelled
 )
 
-// A view is one request, and the session that mcp-go sees while it handles
-// it. One view a request keeps the two eras apart: what a modern request says
-// about its client stays in its view.
+// A view is one request, and the session that mcp-go sees while it handles the
+// request. Separate views keep the two eras apart: client data of a modern
+// request stays in its view.
 type view struct {
 	conn   *conn
 	id     json.RawMessage // nil for the connection's own view
@@ -51,7 +51,7 @@ type view struct {
 	state  atomic.Int32
 
 	mu     sync.Mutex
-	ended  bool // answered, or never to be: nothing more may be sent
+	ended  bool // no more messages may be sent for the request
 	raw    json.RawMessage
 	rawErr json.RawMessage
 	prog   progressState
@@ -59,12 +59,12 @@ type view struct {
 	info   mcp.Implementation     // modern only
 	caps   mcp.ClientCapabilities // modern only
 	filter mcp.SubscriptionFilter // of a listen stream
-	pump   *pump                  // nil until mcp-go sends something
-	acked  chan struct{}          // of a listen stream, see Acknowledged; nil until somebody asks
+	pump   *pump                  // nil until mcp-go sends a notification
+	acked  chan struct{}          // of a listen stream, see Acknowledged; nil until that is called
 	hasAck bool
 }
 
-// The interfaces of mcp-go's that a view serves.
+// The mcp-go interfaces that a view implements.
 var (
 	_ server.SessionWithLogging            = (*view)(nil)
 	_ server.SessionWithClientInfo         = (*view)(nil)
@@ -75,12 +75,12 @@ var (
 	_ server.SessionWithProtocolVersion    = (*view)(nil)
 )
 
-// over reports whether nothing more may be sent for the request. Call it with
-// mu held, or another goroutine may answer right after.
+// over reports whether no more messages may be sent for the request. Hold mu:
+// otherwise another goroutine may answer right after.
 func (v *view) over() bool { return v.ended || v.state.Load() == cancelled }
 
-// SessionID is the connection's, but a listen stream's own: mcp-go sends each
-// id's session the changes of lists.
+// SessionID returns the connection's session, or a listen stream's own: mcp-go
+// sends list changes to the session of each id.
 func (v *view) SessionID() string {
 	if v.listen {
 		return v.conn.opts.Session + "/" + v.key
@@ -88,7 +88,7 @@ func (v *view) SessionID() string {
 	return v.conn.opts.Session
 }
 
-// Initialize is called by initialize, and for every modern request.
+// Initialize is called for initialize and for every modern request.
 func (v *view) Initialize() {
 	if v.method == string(mcp.MethodInitialize) {
 		hs := &v.conn.hs
@@ -119,7 +119,7 @@ func (v *view) isModern() bool {
 	return v.modern || v.listen
 }
 
-// SetClientInfo is called by initialize, and for every modern request.
+// SetClientInfo is called for initialize and for every modern request.
 func (v *view) SetClientInfo(info mcp.Implementation) {
 	if v.method == string(mcp.MethodInitialize) {
 		v.conn.hs.mu.Lock()
@@ -132,7 +132,7 @@ func (v *view) SetClientInfo(info mcp.Implementation) {
 	v.mu.Unlock()
 }
 
-// GetClientInfo returns who asks.
+// GetClientInfo returns the name and version of the requesting client.
 func (v *view) GetClientInfo() mcp.Implementation {
 	if v.isModern() {
 		v.mu.Lock()
@@ -144,7 +144,7 @@ func (v *view) GetClientInfo() mcp.Implementation {
 	return v.conn.hs.info
 }
 
-// SetClientCapabilities is called by initialize, and for every modern request.
+// SetClientCapabilities is called for initialize and for every modern request.
 func (v *view) SetClientCapabilities(caps mcp.ClientCapabilities) {
 	if v.method == string(mcp.MethodInitialize) {
 		v.conn.hs.mu.Lock()
@@ -157,7 +157,7 @@ func (v *view) SetClientCapabilities(caps mcp.ClientCapabilities) {
 	v.mu.Unlock()
 }
 
-// GetClientCapabilities returns what the one who asks can do.
+// GetClientCapabilities returns the capabilities of the requesting client.
 func (v *view) GetClientCapabilities() mcp.ClientCapabilities {
 	if v.isModern() {
 		v.mu.Lock()
@@ -169,7 +169,7 @@ func (v *view) GetClientCapabilities() mcp.ClientCapabilities {
 	return v.conn.hs.caps
 }
 
-// SetProtocolVersion is called by initialize.
+// SetProtocolVersion is called for initialize.
 func (v *view) SetProtocolVersion(version string) {
 	v.conn.hs.mu.Lock()
 	v.conn.hs.version = version
@@ -183,14 +183,14 @@ func (v *view) ProtocolVersion() string {
 	return v.conn.hs.version
 }
 
-// SetLogLevel is called by logging/setLevel, which is legacy.
+// SetLogLevel is called for logging/setLevel, a legacy request.
 func (v *view) SetLogLevel(level mcp.LoggingLevel) {
 	v.conn.hs.mu.Lock()
 	v.conn.hs.level = level
 	v.conn.hs.mu.Unlock()
 }
 
-// GetLogLevel returns what logging/setLevel set.
+// GetLogLevel returns the level set by logging/setLevel; error by default.
 func (v *view) GetLogLevel() mcp.LoggingLevel {
 	v.conn.hs.mu.Lock()
 	defer v.conn.hs.mu.Unlock()
@@ -207,15 +207,15 @@ func (v *view) SetSubscriptionFilter(filter mcp.SubscriptionFilter) {
 	v.mu.Unlock()
 }
 
-// SubscriptionFilter returns what a listen stream may carry: nothing before
-// it has been set. Other views have no filter.
+// SubscriptionFilter returns the filter of a listen stream, empty until it is
+// set; false for other views.
 func (v *view) SubscriptionFilter() (mcp.SubscriptionFilter, bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.filter, v.listen
 }
 
-// RequestSampling asks the client for a model's answer.
+// RequestSampling asks the client for a message of its model.
 func (v *view) RequestSampling(ctx context.Context, request mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
 	var result mcp.CreateMessageResult
 	if err := v.conn.ask(ctx, string(mcp.MethodSamplingCreateMessage), request.CreateMessageParams, &result); err != nil {
@@ -229,7 +229,7 @@ func (v *view) RequestSampling(ctx context.Context, request mcp.CreateMessageReq
 	return &result, nil
 }
 
-// RequestElicitation asks the client's user.
+// RequestElicitation asks the client's user for input.
 func (v *view) RequestElicitation(ctx context.Context, request mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
 	var result mcp.ElicitationResult
 	if err := v.conn.ask(ctx, string(mcp.MethodElicitationCreate), request.Params, &result); err != nil {
@@ -247,6 +247,5 @@ func (v *view) ListRoots(ctx context.Context, _ mcp.ListRootsRequest) (*mcp.List
 	return &result, nil
 }
 
-// errNoAnswer is what a question to the client ends with when its input has
-// ended.
+// errNoAnswer fails requests to the client once its input has ended.
 var errNoAnswer = errors.New("the client closed the connection before it answered")

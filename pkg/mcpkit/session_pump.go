@@ -11,23 +11,23 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// pumpSize is how many notifications mcp-go may send before the first has
-// been written. It drops what does not fit, so the channel is handed out only
-// while it is at most half full.
+// pumpSize is the capacity of the channel for mcp-go's notifications. mcp-go
+// drops notifications that do not fit, so callers get the channel only while it
+// is at most half full.
 const pumpSize = 256
 
-// A pump carries the notifications that mcp-go sends for one view, which it
-// will only put on a channel, to the writer. It is made when first needed: an
-// eager one for each request cost 45 % of the rate at 64 in flight.
+// A pump passes the notifications of one view, which mcp-go can only send to a
+// channel, to the writer. It is made on demand: making one for each request
+// cost 45 % of the throughput at 64 requests in flight.
 type pump struct {
 	ch    chan mcp.JSONRPCNotification
-	room  chan struct{} // a token for one of those who wait for room
+	room  chan struct{} // wakes one of the callers that wait for room
 	stop  chan struct{}
 	ended chan struct{}
 }
 
-// NotificationChannel is asked for anew for each notification. After the
-// answer it is nil, on which mcp-go's send gives up.
+// NotificationChannel returns the channel for one notification; mcp-go calls it
+// for each. After the answer it returns nil, so that mcp-go's send gives up.
 func (v *view) NotificationChannel() chan<- mcp.JSONRPCNotification {
 	v.mu.Lock()
 	if v.over() {
@@ -52,7 +52,7 @@ func (v *view) NotificationChannel() chan<- mcp.JSONRPCNotification {
 		case <-p.room:
 		}
 	}
-	p.signal() // the next of those who wait
+	p.signal() // wakes the next waiting caller
 	return p.ch
 }
 
@@ -63,7 +63,7 @@ func (p *pump) signal() {
 	}
 }
 
-// carry writes what comes until stop, and then what is left.
+// carry writes notifications until stop is closed, and then the remaining ones.
 func (v *view) carry(p *pump) {
 	defer close(p.ended)
 	if v.listen || v == v.conn.self {
@@ -88,9 +88,9 @@ func (v *view) carry(p *pump) {
 	}
 }
 
-// relay is carry for a view that is told what concerns many: whoever tells it
-// does not wait for this client to read. Of what one that is far behind is told
-// it misses some, but learns which lists have changed.
+// relay is carry for a view that gets broadcasts: the sender does not wait for
+// this client to read. A client that is far behind misses some notifications,
+// but not which lists have changed.
 func (v *view) relay(p *pump) {
 	next, written := make(chan notice), make(chan struct{})
 	go func() {
@@ -130,24 +130,24 @@ func (v *view) relay(p *pump) {
 	}
 }
 
-// A notice is a notification as it is written.
+// A notice is a notification, encoded.
 type notice struct {
 	method string
 	line   []byte
 }
 
-// noticeCost is what a notice takes beside its line.
+// noticeCost is the memory of a notice in addition to its line, in bytes.
 const noticeCost = 128
 
-// backlog is what a client is still to be told, at most writeBacklog beside one
-// notice of each list that has changed.
+// backlog holds the notices that wait for a client: about writeBacklog bytes,
+// and at most one notice for each changed list.
 type backlog struct {
 	notices []notice
 	bytes   int
 }
 
 func (b *backlog) add(n notice) {
-	if strings.HasSuffix(n.method, "/list_changed") { // several say no more than one
+	if strings.HasSuffix(n.method, "/list_changed") { // one notice of a changed list is enough
 		if slices.ContainsFunc(b.notices, func(have notice) bool { return have.method == n.method }) {
 			return
 		}
@@ -172,7 +172,7 @@ func (v *view) write(n mcp.JSONRPCNotification) {
 
 func (v *view) notice(n mcp.JSONRPCNotification) (notice, bool) {
 	if v.listen {
-		// Every message of the stream names it, by the id as it came.
+		// Every message of the stream carries its id, as received.
 		meta := maps.Clone(n.Params.Meta)
 		if meta == nil {
 			meta = make(map[string]any, 1)
@@ -206,10 +206,10 @@ func (v *view) tell(n notice) {
 	}
 }
 
-// Acknowledged returns a channel that is closed once the listen stream that
-// ctx's request opens has been acknowledged, which must be its first message.
-// It is nil, which is never closed, for a request that did not come over
-// ServeStdio. Call it once.
+// Acknowledged returns a channel that is closed once the listen stream of ctx's
+// request has been acknowledged, which must be its first message. For a request
+// that did not come over ServeStdio it returns nil, which never becomes
+// readable. Call it once a request.
 func Acknowledged(ctx context.Context) <-chan struct{} {
 	v := viewOf(ctx)
 	if v == nil {
@@ -224,8 +224,8 @@ func Acknowledged(ctx context.Context) <-chan struct{} {
 	return v.acked
 }
 
-// end closes the view for sending: what was sent before has been written when
-// it returns, what comes later is dropped.
+// end closes the view for sending: it returns once earlier notifications have
+// been written; later ones are dropped.
 func (v *view) end() {
 	v.mu.Lock()
 	v.ended = true

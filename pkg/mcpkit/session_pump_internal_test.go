@@ -15,7 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// lateReader is a client that reads nothing until it is released, and then all.
+// lateReader is a client that reads nothing until it is released, and then
+// everything.
 type lateReader struct {
 	release chan struct{}
 
@@ -36,7 +37,7 @@ func (w *lateReader) String() string {
 	return w.read.String()
 }
 
-// soon fails the test when f does not return.
+// soon fails the test if f does not return.
 func soon(t *testing.T, what string, f func()) {
 	t.Helper()
 	done := make(chan struct{})
@@ -51,9 +52,9 @@ func soon(t *testing.T, what string, f func()) {
 	}
 }
 
-// Who tells all clients something does not wait for one that does not read. It
-// misses what is too much to keep, but learns which lists have changed, and so
-// does each of its listen streams.
+// A broadcast does not wait for a client that does not read. That client misses
+// notifications beyond the backlog, but learns which lists have changed, as do
+// its listen streams.
 func TestAClientThatDoesNotReadHoldsUpNobodyElse(t *testing.T) {
 	h := server.NewMCPServer("x", "1", server.WithToolCapabilities(true))
 	out := &lateReader{release: make(chan struct{})}
@@ -79,7 +80,7 @@ func TestAClientThatDoesNotReadHoldsUpNobodyElse(t *testing.T) {
 	require.NoError(t, c.out.flush())
 	all := out.String()
 	require.Less(t, len(all), 3*writeBacklog)
-	for i := range 4000 { // those that there was room for, in order
+	for i := range 4000 { // the notifications that fit, in order
 		at := strings.Index(all, fmt.Sprintf(`"n":%d}`, i))
 		require.GreaterOrEqual(t, at, 0, "%d", i)
 		if i%1000 == 0 {
@@ -92,8 +93,8 @@ func TestAClientThatDoesNotReadHoldsUpNobodyElse(t *testing.T) {
 	require.Contains(t, out.String(), `"io.modelcontextprotocol/subscriptionId":7`)
 }
 
-// What a request notifies is missed by a client that does not read, so that the
-// request, and what it holds, comes to its end.
+// A client that does not read misses a request's notifications, so that the
+// request ends and frees its resources.
 func TestANotificationDoesNotWaitForWhoDoesNotRead(t *testing.T) {
 	h := server.NewMCPServer("x", "1")
 	out := &lateReader{release: make(chan struct{})}

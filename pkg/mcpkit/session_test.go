@@ -14,7 +14,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// addWho adds a tool that says who calls, and waits for a word in between.
+// addWho adds a tool that sends to entered, waits until leave is closed, and
+// returns the client's name, roots capability and protocol version.
 func addWho(h *server.MCPServer) (entered, leave chan struct{}) {
 	entered, leave = make(chan struct{}, 100), make(chan struct{})
 	tool(h, "who", func(ctx context.Context, _ mcp.CallToolRequest) string {
@@ -27,8 +28,8 @@ func addWho(h *server.MCPServer) (entered, leave chan struct{}) {
 	return entered, leave
 }
 
-// Both eras on one connection: what a modern request says about its client
-// must not show in a legacy one, nor the other way round.
+// Both eras on one connection: client data of a modern request must not appear
+// in a legacy one, nor the reverse.
 func TestErasDoNotMix(t *testing.T) {
 	h := newServer()
 	entered, leave := addWho(h)
@@ -47,7 +48,8 @@ func TestErasDoNotMix(t *testing.T) {
 	require.Equal(t, `newer roots=false version="2026-07-28"`, text(t, got["3"]))
 }
 
-// A modern client opens with nothing, or asks what the server is.
+// A modern client starts without a handshake, or asks for the server's
+// description.
 func TestModern(t *testing.T) {
 	w := serve(t, newServer(), mcpkit.ServeOptions{})
 	w.send(`{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{%s}}`, modern("new"))
@@ -68,7 +70,7 @@ func TestListBeforeInitialize(t *testing.T) {
 	require.Contains(t, string(w.answer(1).Result), `"echo"`)
 }
 
-// What follows initialize without waiting finds it done.
+// Requests sent right after initialize are handled after it.
 func TestPipelinedHandshake(t *testing.T) {
 	h := newServer()
 	_, leave := addWho(h)
@@ -81,8 +83,8 @@ func TestPipelinedHandshake(t *testing.T) {
 	require.Equal(t, `hasty roots=false version="2024-11-05"`, text(t, got["1"]))
 }
 
-// A changed list reaches both kinds of clients: a legacy one that has shaken
-// hands, and each listen stream, tagged with its id as it came.
+// A list change reaches both kinds of clients: a legacy client after its
+// handshake, and each listen stream, tagged with its id as received.
 func TestListChanged(t *testing.T) {
 	h := newServer(server.WithToolCapabilities(true))
 	w := serve(t, h, mcpkit.ServeOptions{})
@@ -116,7 +118,7 @@ func TestListChanged(t *testing.T) {
 	require.Empty(t, rest)
 }
 
-// A stream that asks for nothing is closed at once, and says so by its id.
+// A stream without subscriptions is closed at once, by a message with its id.
 func TestEmptyListen(t *testing.T) {
 	w := serve(t, newServer(), mcpkit.ServeOptions{})
 	w.send(`{"jsonrpc":"2.0","id":9007199254740993,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},%s}}`, modern("a"))
@@ -156,7 +158,7 @@ func TestConcurrentNotifications(t *testing.T) {
 	require.Equal(t, "0 failed", text(t, w.answer(1)))
 }
 
-// The server's own questions to a legacy client, mcp-go's way.
+// The server sends requests to a legacy client through mcp-go's interface.
 func TestElicitationAndSampling(t *testing.T) {
 	h := newServer(server.WithElicitation())
 	tool(h, "ask", func(ctx context.Context, _ mcp.CallToolRequest) string {

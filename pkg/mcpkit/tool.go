@@ -6,50 +6,51 @@ import (
 	"time"
 )
 
-// Hints are the annotations of a tool. All four are always sent, because a
-// client takes a missing one for the worst case.
+// Hints are the annotations of a tool. All four are always sent, because
+// clients assume the worst case for a missing one.
 type Hints struct {
-	ReadOnly    bool // changes nothing
+	ReadOnly    bool // does not change its environment
 	Destructive bool // may overwrite or remove; false for a read-only tool
-	Idempotent  bool // the same call again changes nothing more
-	OpenWorld   bool // reaches beyond the roots: network, other programs
+	Idempotent  bool // repeating a call has no further effect
+	OpenWorld   bool // accesses things outside the roots: network, other programs
 }
 
-// Def is what a tool says about itself, apart from its arguments' type.
+// Def is the definition of a tool, without the schema, which its arguments'
+// type gives.
 type Def struct {
 	Name        string // ^[a-zA-Z0-9_-]{1,64}$
 	Title       string
-	Description string // what the model reads; key facts first
+	Description string // for the model; key facts first
 	Hints       Hints
 
-	// Aliases are unadvertised names that tools/call takes as well.
+	// Aliases are further names that tools/call accepts; tools/list omits them.
 	Aliases []string
 
 	// RefuseUnknown makes an unknown argument an error instead of a note. A
-	// near miss of a real argument is an error either way.
+	// likely misspelling of an argument is always an error.
 	RefuseUnknown bool
 
-	Timeout       time.Duration // the tool's own deadline, carried by ctx; 0: none
-	MaxConcurrent int           // calls that may run at once; 0: no bound of its own
+	Timeout       time.Duration // deadline of a call, carried by ctx; 0: none
+	MaxConcurrent int           // limit of calls running at once; 0: none for this tool
 	MaxTokens     int           // result budget in tokens of 4 bytes; 0: DefaultMaxTokens
 
-	// Control says that the tool looks after what other calls started, so
-	// that its calls must not wait until those are over.
+	// Control marks a tool that controls work which other calls started, so
+	// that its calls must not wait for those calls.
 	Control bool
 
-	// Output is the zero value of the struct that results carry as Meta. nil:
-	// the tool has no metadata; its errors still carry their code.
+	// Output is the zero value of Result.Meta's struct; nil: the tool has no
+	// metadata, though its errors still carry their code.
 	Output any
 
-	// Row is the zero value of an element of Result.Rows; nil: the tool has
-	// no rows. With Output it makes the outputSchema of Structured.
+	// Row is the zero value of an element of Result.Rows; nil: the tool has no
+	// rows. With Output it gives the outputSchema of Structured.
 	Row any
 
 	// Meta is added to the definition's _meta.
 	Meta map[string]any
 }
 
-// DefaultMaxTokens is the result budget of a tool that names none.
+// DefaultMaxTokens is the result budget of a tool without MaxTokens.
 const DefaultMaxTokens = 12_000
 
 // Tool is one callable tool: a definition, the schemas made from its types,
@@ -60,14 +61,14 @@ type Tool struct {
 	input      *schema
 	output     *schema // nil: none declared
 	row        *schema // of an element of Result.Rows; nil: the tool has none
-	data       bool    // the answer is structuredContent, the text its rendering
-	structured bool    // a text tool that also answers with structuredContent
+	data       bool    // the result is structuredContent, and the text shows the same data
+	structured bool    // a text tool that also returns structuredContent
 	run        func(ctx context.Context, args *node) (*Result, error)
-	remote     *remote // in place of schemas and run: the tool is another server's
-	through    Handler // nil: no middleware of its own
+	remote     *remote // of an imported tool, instead of schemas and run
+	through    Handler // the middleware of With; nil: none
 }
 
-// Name returns the name the tool is served under.
+// Name returns the name under which the tool is served.
 func (t *Tool) Name() string { return t.def.Name }
 
 // Def returns the definition the tool was made from.
@@ -76,9 +77,9 @@ func (t *Tool) Def() Def { return t.def }
 // Definition returns the tool's entry in tools/list.
 func (t *Tool) Definition() json.RawMessage { return t.definition }
 
-// Schema returns the input schema. With strictOpenAI it is the variant that
-// OpenAI's strict mode takes, and lost says in plain words what that variant
-// cannot express.
+// Schema returns the input schema. If strictOpenAI is set, it returns the
+// variant for OpenAI's strict mode, and lost lists what that variant cannot
+// express.
 func (t *Tool) Schema(strictOpenAI bool) (schema json.RawMessage, lost []string) {
 	if t.remote != nil {
 		if strictOpenAI {
@@ -92,8 +93,8 @@ func (t *Tool) Schema(strictOpenAI bool) (schema json.RawMessage, lost []string)
 	return t.input.JSON(), nil
 }
 
-// OutputSchema returns the schema of structuredContent, or nil: the tool
-// answers with text alone.
+// OutputSchema returns the schema of structuredContent, or nil if the tool
+// returns only text.
 func (t *Tool) OutputSchema() json.RawMessage {
 	switch {
 	case t.remote != nil:
@@ -106,11 +107,11 @@ func (t *Tool) OutputSchema() json.RawMessage {
 	return nil
 }
 
-// Structured returns a tool like t that declares an outputSchema and answers
-// with structuredContent that holds the whole answer, besides the text: the
-// rows as "results", or else the text as "text", and the metadata. It is for
-// programs: some clients pass structuredContent to the model instead of the
-// text. A tool that NewStructuredTool or a session made is returned as it is.
+// Structured returns a copy of t that declares an outputSchema and, in addition
+// to the text, returns the whole answer as structuredContent: the rows as
+// "results", or else the text as "text", and the metadata. It is for programs:
+// some clients pass structuredContent to the model instead of the text. A tool
+// made by NewStructuredTool or Import is returned unchanged.
 func (t *Tool) Structured() (*Tool, error) {
 	if t.data || t.remote != nil {
 		return t, nil
@@ -122,10 +123,10 @@ func (t *Tool) Structured() (*Tool, error) {
 	return &out, err
 }
 
-// Call checks args against the schema, decodes them, runs the tool and
-// renders what it returned within Budget(ctx), or within the tool's own
-// budget where ctx has none. It never fails otherwise than by a result with
-// IsError: a Go error, a missing result and a panic become one too.
+// Call checks args against the schema, decodes them, runs the tool and renders
+// its result within Budget(ctx), or within the tool's own budget if ctx has
+// none. It reports every failure by a result with IsError, including a Go
+// error, a missing result and a panic.
 func (t *Tool) Call(ctx context.Context, args json.RawMessage) (res *CallResult) {
 	if t.through != nil {
 		return t.through(ctx, t, args)
@@ -133,8 +134,7 @@ func (t *Tool) Call(ctx context.Context, args json.RawMessage) (res *CallResult)
 	return t.call(ctx, args)
 }
 
-// With returns a tool like t whose every call goes through mw, the first
-// outermost.
+// With returns a copy of t whose calls pass through mw, the first outermost.
 func (t *Tool) With(mw ...Middleware) *Tool {
 	wrapped := *t
 	inner := func(ctx context.Context, _ *Tool, args json.RawMessage) *CallResult { return t.Call(ctx, args) }

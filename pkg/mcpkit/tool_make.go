@@ -14,9 +14,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// isName reports whether name has 1 to 64 characters, all of them ASCII
-// letters, digits or among others: what every model API takes. It is no
-// regular expression, since compiling one would be paid at every start.
+// isName reports whether name has 1 to 64 characters, each an ASCII letter, a
+// digit or in others: the names that every model API accepts. A regular
+// expression would have to be compiled at every start.
 func isName(name, others string) bool {
 	return name != "" && len(name) <= 64 &&
 		!strings.ContainsFunc(name, func(r rune) bool { return !isNameRune(r, others) })
@@ -26,8 +26,8 @@ func isNameRune(r rune, others string) bool {
 	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune(others, r)
 }
 
-// NewTool makes a tool that answers with text. A is the struct of its
-// arguments (or a map), and these tags of its fields make the input schema:
+// NewTool makes a tool that returns text. A is the struct of its arguments (or
+// a map); these tags of its fields make the input schema:
 //
 //	json:"name,omitempty"  the name; without omitempty (or omitzero, or a
 //	                       pointer type) the argument is required
@@ -53,11 +53,11 @@ func isNameRune(r rune, others string) bool {
 //	bare:"true"            of a list that is mostly one: a bare value is taken
 //	                       for a list of one without a note
 //
-// A time.Duration is text like "30s" (a bare number is taken as
-// milliseconds, with a note), []byte is base64, any is any JSON: whole
-// numbers in it that a float64 would round arrive as json.Number. Embedded
-// structs are flattened, recursive types go to $defs. Every fault of the
-// definition and of the tags is returned, at once.
+// A time.Duration is text like "30s" (a bare number means milliseconds and adds
+// a note), []byte is base64, any is any JSON value; in it, whole numbers that a
+// float64 would round arrive as json.Number. Embedded structs are flattened,
+// and recursive types go to $defs. The error lists every fault of the
+// definition and of the tags.
 func NewTool[A any](d Def, fn func(ctx context.Context, args A) (*Result, error)) (*Tool, error) {
 	t := &Tool{def: d}
 	err := t.finish(reflect.TypeFor[A](), nil)
@@ -74,10 +74,10 @@ func NewTool[A any](d Def, fn func(ctx context.Context, args A) (*Result, error)
 	return t.orFault(err)
 }
 
-// NewStructuredTool makes a tool whose whole answer is data: R becomes both
-// structuredContent and the text, by its method String where it has one,
-// else as JSON. An R that is not an object is sent as {"result": R}. Data
-// cannot be cut: more of it than the budget is the error TOO_LARGE.
+// NewStructuredTool makes a tool that returns data: R becomes both
+// structuredContent and the text, by its method String or else as JSON. An R
+// that is not an object is sent as {"result": R}. Data cannot be cut: a result
+// above the budget is the error TOO_LARGE.
 func NewStructuredTool[A, R any](d Def, fn func(ctx context.Context, args A) (R, error)) (*Tool, error) {
 	t := &Tool{def: d, data: true}
 	output := reflect.TypeFor[R]()
@@ -108,7 +108,7 @@ func NewStructuredTool[A, R any](d Def, fn func(ctx context.Context, args A) (R,
 	return t.orFault(err)
 }
 
-// isObject reports whether t is sent as a JSON object.
+// isObject reports whether t is encoded as a JSON object.
 func isObject(t reflect.Type) bool {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -145,8 +145,8 @@ func (t *Tool) orFault(err error) (*Tool, error) {
 	return t, nil
 }
 
-// finish checks the definition and makes the schemas. output is nil where
-// Def.Output says it.
+// finish checks the definition and makes the schemas. If output is nil,
+// Def.Output gives the output type.
 func (t *Tool) finish(input, output reflect.Type) error {
 	t.def.Aliases = slices.Clone(t.def.Aliases)
 	faults := t.def.faults()
@@ -177,7 +177,7 @@ func (t *Tool) finish(input, output reflect.Type) error {
 	return err
 }
 
-// faults checks what needs no type.
+// faults returns the faults of the definition that do not depend on types.
 func (d Def) faults() []error {
 	var faults []error
 	add := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
@@ -201,8 +201,8 @@ func (d Def) faults() []error {
 	return faults
 }
 
-// outputSchema describes structuredContent. Its root requires nothing, and
-// has a code, since the same schema is held against errors by strict clients.
+// outputSchema returns the schema of structuredContent. Its root requires no
+// member and has a code, since strict clients also check errors against it.
 func outputSchema(t reflect.Type) (*schema, error) {
 	s, err := buildSchema(t, true)
 	if err != nil {
@@ -227,13 +227,14 @@ func outputSchema(t reflect.Type) (*schema, error) {
 	return s, nil
 }
 
-// recursive reports whether the type refers to itself or to a type that does.
+// recursive reports whether the type refers to itself, or contains a type that
+// does.
 func (s *schema) recursive() bool {
 	return s.kind == kindRef || s.items != nil && s.items.recursive() ||
 		slices.ContainsFunc(s.properties, func(p property) bool { return p.recursive() })
 }
 
-// wholeSchema is the schema of what wholeAnswer makes.
+// wholeSchema returns the schema of wholeAnswer's object.
 func (t *Tool) wholeSchema() *schema {
 	out := schema{kind: kindObject, named: map[string]int{}, optionalRoot: true}
 	if t.output != nil {
@@ -258,7 +259,8 @@ func (t *Tool) wholeSchema() *schema {
 	return &out
 }
 
-// checkMapOutput makes sure that an error's code fits among a map's values.
+// checkMapOutput returns an error if an error's code does not fit the map's
+// values.
 func checkMapOutput(s *schema) error {
 	if k := s.items.target().kind; k != kindString && k != kindAny {
 		return errors.New("output: an error's code does not fit into a map of " + plural(s.items.words()) + ": use a struct")
@@ -266,11 +268,11 @@ func checkMapOutput(s *schema) error {
 	return nil
 }
 
-// metaCall is the _meta key under which a tool says what a host must know to
-// call it well.
+// metaCall is the _meta key for a tool's call settings, such as timeout and
+// concurrency, which hosts read.
 const metaCall = "toolroom/call"
 
-// define writes the entry of tools/list.
+// define returns the tool's entry for tools/list.
 func (t *Tool) define() (json.RawMessage, error) {
 	d := t.def
 	type annotations struct {
@@ -313,7 +315,7 @@ func cmpPositive(n, otherwise int) int {
 	return otherwise
 }
 
-// warn tells the tool's author what the client is not told.
+// warn logs, for the tool's author, a fault that the client is not told about.
 func (t *Tool) warn(format string, args ...any) {
 	slog.Warn(t.Name() + ": " + fmt.Sprintf(format, args...))
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 )
 
-// Defect 7: all four hints are sent, also those that are false.
+// Defect 7: all four hints are sent, including false ones.
 func TestDefinition(t *testing.T) {
 	tool, err := mcpkit.NewTool(mcpkit.Def{
 		Name: "ls", Title: "List directory", Description: "Lists < & >.\n", Aliases: []string{"LS"},

@@ -12,27 +12,28 @@ import (
 	"unicode/utf8"
 )
 
-// fault is one thing wrong with the arguments.
+// fault is one error in the arguments.
 type fault struct {
 	path    string // JSON pointer
-	text    string // whole sentence, the pointer included
+	text    string // a sentence, including the pointer
 	missing bool
 }
 
-// checker walks arguments beside their schema. It collects every fault and
-// every tolerated deviation, and returns the arguments as the schema has them.
+// checker walks arguments together with their schema. It collects every fault
+// and every tolerated deviation, and returns the arguments in the schema's
+// form.
 type checker struct {
-	tolerant      bool // take "10" for 10 and so on, with a note
+	tolerant      bool // convert "10" to 10 and so on, with a note
 	refuseUnknown bool
 	faults        []fault
 	notes         []string
-	renamed       []string // arguments given under another name
-	more          int      // notes past those that are kept
-	dropped       int      // faults past those that are kept
-	nulls         []string // optional arguments given as null, told in one note
+	renamed       []string // arguments given under another name than the schema's
+	more          int      // number of notes beyond those kept
+	dropped       int      // number of faults beyond those kept
+	nulls         []string // optional arguments given as null, for one note
 }
 
-// maxFaults bounds what one answer lists.
+// maxFaults bounds the faults that an error lists.
 const maxFaults = 20
 
 func (c *checker) fault(at *path, format string, args ...any) {
@@ -46,7 +47,7 @@ func (c *checker) fault(at *path, format string, args ...any) {
 	c.add(fault{path: pointer, text: text})
 }
 
-// add keeps a fault, up to a bound: three megabytes of arguments may have a
+// add keeps a fault, up to a limit: three megabytes of arguments may have a
 // million.
 func (c *checker) add(f fault) {
 	if len(c.faults) >= 10*maxFaults {
@@ -68,8 +69,8 @@ func (c *checker) note(at *path, format string, args ...any) {
 	c.notes = append(c.notes, where+": "+fmt.Sprintf(format, args...))
 }
 
-// check returns n as s describes it. After a fault the returned node is only
-// good for looking on for more faults.
+// check returns n in the form of s. After a fault, use the returned node only
+// to find more faults.
 func (c *checker) check(s *schema, n *node, at *path) *node {
 	use := s
 	s = s.target()
@@ -103,8 +104,8 @@ func (c *checker) check(s *schema, n *node, at *path) *node {
 
 func kindFits(k kind, got byte) bool { return k == kindAny || got == jsonKind(k) }
 
-// jsonKind is the kind of the JSON values that a schema takes, as in node; 0
-// for any.
+// jsonKind returns the kind of JSON value for a schema kind, as in node.kind; 0
+// means any.
 func jsonKind(k kind) byte {
 	switch k {
 	case kindAny:
@@ -123,7 +124,7 @@ func jsonKind(k kind) byte {
 
 func (c *checker) object(s *schema, n *node, at *path) *node {
 	out := &node{kind: '{', raw: n.raw, fields: make([]*node, len(s.properties))}
-	by := make([]string, len(s.properties)) // the name each was given under
+	by := make([]string, len(s.properties)) // the name under which each was given
 	seen := make(map[string]bool, len(n.members))
 	for _, m := range n.members {
 		if seen[m.name] {
@@ -147,7 +148,7 @@ func (c *checker) object(s *schema, n *node, at *path) *node {
 			}
 			continue
 		}
-		if m.name != p.name && !p.hidden { // the function tells of hidden ones
+		if m.name != p.name && !p.hidden { // the tool's function adds notes for hidden ones
 			c.renamed = append(c.renamed, fmt.Sprintf("%s: taken as %s", shown(at.member(m.name).String()), p.name))
 		}
 		out.fields[i], by[i] = c.check(p.schema, value, at.member(m.name)), m.name
@@ -164,8 +165,8 @@ func (c *checker) object(s *schema, n *node, at *path) *node {
 	return out
 }
 
-// given returns the member's value, or nil where it stands for an argument
-// that is not given.
+// given returns the member's value, or nil if it means that the argument is not
+// given: null and, for optional arguments, "null" or "undefined".
 func (c *checker) given(p property, m member, at *path) *node {
 	if m.value.null() && p.target().kind == kindAny && p.required {
 		return m.value
@@ -219,8 +220,7 @@ func (c *checker) known(s *schema) string {
 	return ""
 }
 
-// names returns the names of the properties that the schema advertises, then
-// their aliases.
+// names returns the names of the visible properties, then their aliases.
 func (s *schema) names() []string {
 	var names []string
 	for _, p := range s.properties {
@@ -358,8 +358,8 @@ func (c *checker) enum(s *schema, n *node, at *path) *node {
 	return n
 }
 
-// sameValue compares enum values however they are written: 1.0 is 1, and a
-// string may have escapes.
+// sameValue compares enum values in any spelling: 1.0 equals 1, and strings may
+// have escapes.
 func sameValue(a, b *node) bool {
 	if a.kind != b.kind {
 		return false
@@ -372,7 +372,7 @@ func sameValue(a, b *node) bool {
 	return a.kind == '0' && errX == nil && errY == nil && x == y
 }
 
-// any looks for what is wrong in a value of any type.
+// any checks a value of any type for repeated members and lone surrogates.
 func (c *checker) any(n *node, at *path) {
 	if n.torn {
 		c.fault(at, "holds half of a surrogate pair (\\ud800–\\udfff), which is not a character")

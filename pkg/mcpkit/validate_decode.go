@@ -8,9 +8,8 @@ import (
 	"strconv"
 )
 
-// decode fills v from a checked node. It is not left to encoding/json, which
-// matches names whatever their case, rounds large numbers in an any, and has
-// no form for durations.
+// decode sets v to a checked node. encoding/json would match names in any case,
+// round large numbers in an any, and not decode durations.
 func decode(s *schema, n *node, v reflect.Value, at *path) error {
 	for v.Kind() == reflect.Pointer {
 		if v.IsNil() {
@@ -67,7 +66,7 @@ func decodeObject(s *schema, n *node, v reflect.Value, at *path) error {
 	return nil
 }
 
-// fieldByIndex is reflect's, but makes embedded pointers on the way.
+// fieldByIndex is reflect's FieldByIndex, but allocates nil embedded pointers.
 func fieldByIndex(v reflect.Value, index []int) reflect.Value {
 	for i, x := range index {
 		if i > 0 && v.Kind() == reflect.Pointer {
@@ -130,8 +129,8 @@ func decodeNumber(s *schema, n *node, v reflect.Value) error {
 	return nil
 }
 
-// decodeAny fills an any, a json.RawMessage or a type with its own
-// UnmarshalJSON. In an any, a whole number that a float64 would round is a
+// decodeAny sets an any, a json.RawMessage or a value with its own
+// UnmarshalJSON. In an any, a whole number that a float64 would round becomes a
 // json.Number.
 func decodeAny(n *node, v reflect.Value) error {
 	if v.Kind() == reflect.Interface {

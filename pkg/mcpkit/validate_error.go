@@ -11,26 +11,26 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// FaultType says whose fault a ValidationError is.
+// FaultType tells who caused a ValidationError: the caller, the tool or a rule.
 type FaultType string
 
 // The kinds of fault.
 const (
-	ArgsInvalid     FaultType = "args_invalid"     // the caller's: what it sent
-	ResultInvalid   FaultType = "result_invalid"   // the tool's: what it answered
-	PolicyViolation FaultType = "policy_violation" // a rule's: what it forbids
+	ArgsInvalid     FaultType = "args_invalid"     // the caller sent invalid arguments
+	ResultInvalid   FaultType = "result_invalid"   // the tool returned an invalid result
+	PolicyViolation FaultType = "policy_violation" // a rule forbids the call
 )
 
-// ErrInvalidArguments is, to errors.Is, every error of arguments that do not
-// fit, be it of a tool made here or of a call through the host.
+// ErrInvalidArguments matches, by errors.Is, every error about invalid
+// arguments, of a tool made here or of a call through the host.
 var ErrInvalidArguments = toolerr.ErrInvalidArguments
 
-// ValidationError is the error of arguments or of a result that do not fit.
-// It wraps the toolerr.Error with the code that goes to the client.
+// ValidationError reports invalid arguments or an invalid result. It wraps the
+// toolerr.Error with the code for the client.
 type ValidationError struct {
 	Type   FaultType
 	Tool   string
-	Detail string // every fault, a line each
+	Detail string // every fault, one a line
 	Path   string // JSON pointer of the first fault
 	err    *toolerr.Error
 }
@@ -40,8 +40,8 @@ func (e *ValidationError) Error() string { return e.err.Error() }
 // Unwrap returns the toolerr.Error with the stable code.
 func (e *ValidationError) Unwrap() error { return e.err }
 
-// ExecutionError is the failure of a tool's own function that carries no code
-// of its own: a plain Go error, or a panic.
+// ExecutionError reports a failure of a tool's function without a code: a plain
+// Go error, or a panic.
 type ExecutionError struct {
 	Tool    string
 	Phase   string // execute, validate or connect
@@ -54,12 +54,12 @@ func (e *ExecutionError) Error() string { return e.Message }
 // Unwrap returns the cause.
 func (e *ExecutionError) Unwrap() error { return e.Cause }
 
-// TimeoutError is the end of a call by its deadline. After is 0 where the
+// TimeoutError reports that a call exceeded its deadline. After is 0 if the
 // deadline was not the tool's own.
 type TimeoutError struct {
 	Tool  string
 	After time.Duration
-	Cause error // what the tool returned; nil: the deadline itself
+	Cause error // the tool's error; nil: the deadline itself
 }
 
 func (e *TimeoutError) Error() string {
@@ -70,13 +70,14 @@ func (e *TimeoutError) Error() string {
 	return fmt.Sprintf("%s did not finish %s: narrow the path or pattern and call again", e.Tool, within)
 }
 
-// Unwrap makes the error a context.DeadlineExceeded with the code TIMEOUT.
+// Unwrap makes the error match context.DeadlineExceeded and carry the code
+// TIMEOUT.
 func (e *TimeoutError) Unwrap() []error {
 	return []error{cmp.Or(e.Cause, context.DeadlineExceeded), toolerr.New(toolerr.Timeout, "%s", e.Error())}
 }
 
-// validate parses and checks the arguments of a call. What it tolerated is
-// noted in ctx.
+// validate parses and checks the arguments of a call, and adds notes about
+// tolerated deviations to ctx.
 func (t *Tool) validate(ctx context.Context, args []byte) (*node, error) {
 	if len(strings.TrimSpace(string(args[:min(len(args), 16)]))) == 0 && len(args) <= 16 {
 		args = []byte("{}")
@@ -111,7 +112,7 @@ func (t *Tool) validate(ctx context.Context, args []byte) (*node, error) {
 	return n, nil
 }
 
-// err puts every fault into one error.
+// err returns one error for all faults.
 func (c *checker) err(t *Tool) error {
 	code := toolerr.MissingParameter
 	var lines []string
@@ -145,7 +146,7 @@ func (c *checker) err(t *Tool) error {
 	}
 }
 
-// decodeArgs fills a value of type A from checked arguments.
+// decodeArgs decodes checked arguments into a value of type A.
 func decodeArgs[A any](t *Tool, n *node) (A, error) {
 	var args A
 	if err := decode(t.input, n, reflect.ValueOf(&args).Elem(), nil); err != nil {
@@ -155,8 +156,8 @@ func decodeArgs[A any](t *Tool, n *node) (A, error) {
 	return args, nil
 }
 
-// Panic is the error of a call whose function panicked. Its text says
-// nothing of the value or the stack, which are for the log only.
+// Panic is the error of a call whose function panicked. Its text reveals
+// neither the value nor the stack, which are for the log only.
 type Panic struct {
 	Value any
 	Stack []byte

@@ -8,16 +8,16 @@ import (
 	"unicode/utf8"
 )
 
-// node is one JSON value. It keeps what encoding/json throws away: the exact
-// bytes of numbers, the case and repetition of names, and half surrogates.
+// node is one JSON value. It keeps what encoding/json drops: the exact bytes of
+// numbers, the case and repetition of names, and lone surrogates.
 type node struct {
 	kind    byte   // { [ " 0 t n
-	raw     []byte // the value as it was sent
-	str     string // decoded, of a string
-	torn    bool   // the string holds half of a surrogate pair
+	raw     []byte // the value as received
+	str     string // of a string: its decoded text
+	torn    bool   // the string has a lone surrogate
 	items   []*node
 	members []member
-	fields  []*node // of a checked object: parallel to the schema's properties, nil where absent
+	fields  []*node // of a checked object: parallel to the schema's properties, nil if absent
 }
 
 type member struct {
@@ -27,7 +27,7 @@ type member struct {
 
 func (n *node) boolean() bool { return n.raw[0] == 't' }
 
-// null reports whether the value stands for "not given".
+// null reports whether the value is null, which means "not given".
 func (n *node) null() bool { return n.kind == 'n' }
 
 // maxDepth bounds the nesting of arguments, so that no input can exhaust the stack.
@@ -35,7 +35,7 @@ const maxDepth = 200
 
 var errTooDeep = fmt.Errorf("nested more than %d levels deep", maxDepth)
 
-// parseJSON reads one value. The nodes share data, which must not change.
+// parseJSON parses one value. The nodes alias data, which must not change.
 func parseJSON(data []byte) (*node, error) {
 	if !utf8.Valid(data) {
 		return nil, fmt.Errorf("invalid UTF-8 at byte %d", invalidAt(data))
@@ -64,7 +64,7 @@ func invalidAt(data []byte) int {
 	return len(data)
 }
 
-// parser walks text that is known to be valid JSON.
+// parser walks text that has been validated as JSON.
 type parser struct {
 	data []byte
 	at   int
@@ -161,8 +161,8 @@ func (p *parser) list(n *node, depth int) error {
 	return nil
 }
 
-// text reads a string and reports whether it holds a lone surrogate, which
-// encoding/json would replace in silence.
+// text reads a string. torn reports a lone surrogate, which encoding/json would
+// replace silently.
 func (p *parser) text() (s string, torn bool, err error) {
 	start := p.at
 	escaped := false
@@ -182,7 +182,7 @@ func (p *parser) text() (s string, torn bool, err error) {
 }
 
 func loneSurrogate(raw []byte) bool {
-	high := false // the escape just before was the first half of a pair
+	high := false // the previous escape was the first half of a pair
 	for i := 0; i < len(raw); i++ {
 		if raw[i] != '\\' {
 			if high {

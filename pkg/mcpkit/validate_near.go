@@ -2,9 +2,9 @@ package mcpkit
 
 import "strings"
 
-// nearest returns the name that a mistyped one most likely means, or "". Two
-// names are near when they differ in case or separators alone (oldString for
-// old_string), or in one letter, two in long names.
+// nearest returns the known name that a mistyped name most likely means, or "".
+// Names are near if they differ only in case or separators (oldString,
+// old_string), in one letter, or, for long names, in two.
 func nearest(name string, known []string) string {
 	if len(name) > 128 {
 		return ""
@@ -41,8 +41,9 @@ var separators = strings.NewReplacer("_", "", "-", "", ".", "", " ", "")
 
 func plainName(name string) string { return strings.ToLower(separators.Replace(name)) }
 
-// editDistance counts the insertions, removals, replacements and swaps of
-// neighbours that turn a into b; more than limit is reported as limit+1.
+// editDistance returns the number of insertions, deletions, replacements and
+// swaps of neighbours that turn a into b, or limit+1 if there are more than
+// limit.
 func editDistance(a, b string, limit int) int {
 	x, y := []rune(a), []rune(b)
 	if max(len(x)-len(y), len(y)-len(x)) > limit {

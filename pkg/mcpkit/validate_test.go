@@ -49,7 +49,7 @@ type searchArgs struct {
 	MaxHits int               `json:"max_hits,omitempty" hidden:"true"`
 }
 
-// calls runs a tool of A and keeps what its function was given.
+// calls runs a tool with arguments A and records the arguments of its function.
 type calls[A any] struct {
 	tool *mcpkit.Tool
 	got  *A
@@ -132,7 +132,8 @@ func TestFaultsAreNamedInPlainWords(t *testing.T) {
 	}
 }
 
-// missingOr lets the cases of missing arguments have their own code.
+// missingOr returns code, except that the code of missing arguments becomes
+// InvalidParams if want expects a missing argument.
 func missingOr(code toolerr.Code, want string) toolerr.Code {
 	if strings.HasPrefix(want, "missing: ") && code == toolerr.MissingParameter {
 		return toolerr.InvalidParams
@@ -247,8 +248,8 @@ func TestRefuseUnknown(t *testing.T) {
 	require.False(t, c.call(`{"pattern":"x","explanation":"to see"}`).IsError, "why it is called changes nothing")
 }
 
-// What was ignored or translated stands above the answer, what was only
-// renamed below it.
+// Notes about ignored or converted arguments are above the answer, those about
+// renamed ones below it.
 func TestNotesOfArgumentsStandFirst(t *testing.T) {
 	c := recorder[searchArgs](t, mcpkit.Def{})
 	want := "note: treated as not given: /ratio\nnote: /colour: unknown argument ignored\nnote: /limit: \"5\" taken as the number 5\n" +
@@ -256,7 +257,7 @@ func TestNotesOfArgumentsStandFirst(t *testing.T) {
 	require.Equal(t, want, c.call(`{"pattern":"x","filePath":"a","colour":"red","limit":"5","ratio":null}`).Text)
 }
 
-// A hidden argument is taken, and nowhere advertised.
+// A hidden argument is accepted, and never shown to callers.
 func TestHiddenArguments(t *testing.T) {
 	c := recorder[searchArgs](t, mcpkit.Def{})
 	require.Contains(t, string(c.tool.Definition()), `"run"`)
@@ -313,8 +314,8 @@ func TestManyFaultsGiveAShortAnswer(t *testing.T) {
 	}
 }
 
-// Whatever comes in, the answer is valid, and says what is wrong or runs the
-// tool with arguments that survive being sent again.
+// Any input gives a valid answer: an error, or a call whose arguments survive
+// being encoded and sent again.
 func FuzzCall(f *testing.F) {
 	for _, seed := range []string{
 		``, `null`, `{}`, `{"pattern":"x"}`, `{"pattern":"x","limit":"10","globs":"a","-i":"true","path":null}`,
@@ -367,7 +368,7 @@ func TestErrorTypes(t *testing.T) {
 	require.Equal(t, toolerr.ExecutionError, toolerr.CodeOf(err))
 }
 
-// The type of a value tells which of the properties with its name it is for.
+// The value's type selects among the properties that share a name.
 func TestATypeTellsThePropertyOfAnAlias(t *testing.T) {
 	type sharedArgs struct {
 		Pattern string   `json:"pattern" alias:"regex,expr"`

@@ -9,12 +9,12 @@ import (
 	"unicode/utf8"
 )
 
-// path is a place in the arguments, linked upwards so that walking a long
-// list builds no text until there is something to say.
+// path is a position in the arguments, linked to its parent, so that walking a
+// long list makes no text until a message needs it.
 type path struct {
 	up   *path
 	name string
-	item int // used where name is not
+	item int // index, if list is set
 	list bool
 }
 
@@ -23,7 +23,7 @@ func (p *path) at(i int) *path           { return &path{up: p, item: i, list: tr
 
 var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 
-// String returns the JSON pointer (RFC 6901), "" for the root.
+// String returns the JSON pointer (RFC 6901); "" is the root.
 func (p *path) String() string {
 	var parts []string
 	for ; p != nil; p = p.up {
@@ -37,11 +37,11 @@ func (p *path) String() string {
 	return strings.Join(parts, "")
 }
 
-// maxShown is how much of a value a message repeats, in characters.
+// maxShown bounds a value quoted in a message, in characters.
 const maxShown = 80
 
-// shown makes text from outside safe and short enough to repeat in one line:
-// control and invisible characters are written as escapes.
+// shown makes outside text safe and short enough to quote in one line: it
+// escapes control and invisible characters.
 func shown(s string) string {
 	plain := true
 	for i, r := range s {
@@ -73,7 +73,7 @@ func shown(s string) string {
 	return b.String()
 }
 
-// words says what a value is: `string "abc"`, "number 5", "null", "a list".
+// words describes a value: `string "abc"`, "number 5", "null", "a list".
 func (n *node) words() string {
 	switch n.kind {
 	case '{':
@@ -92,7 +92,7 @@ func (n *node) words() string {
 
 func quoted(s string) string { return `"` + shown(s) + `"` }
 
-// article names a schema's type in a sentence.
+// article returns a schema's type with its article, for use in a sentence.
 func article(s *schema) string {
 	words := s.words()
 	switch words {
@@ -109,8 +109,8 @@ func article(s *schema) string {
 	return "a " + words
 }
 
-// signature lists the arguments in one line, for the end of an error: the
-// next step is to call again with these.
+// signature lists the arguments on one line, for the end of an error: the
+// caller's next step is to call again with them.
 func (s *schema) signature() string {
 	const limit = 600
 	var b strings.Builder

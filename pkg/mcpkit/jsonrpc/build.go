@@ -8,7 +8,7 @@ import (
 )
 
 // AppendRequest appends a request, without a final newline. Nil params are
-// left out.
+// omitted.
 func AppendRequest(dst []byte, id json.RawMessage, method string, params json.RawMessage) []byte {
 	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
 	dst = append(dst, id...)
@@ -35,13 +35,13 @@ func AppendResult(dst []byte, id, result json.RawMessage) []byte {
 	return append(append(AppendResultHead(dst, id), result...), '}')
 }
 
-// AppendResultHead appends what a response has before its result. Behind the
-// result there is a brace.
+// AppendResultHead appends the part of a response before its result. Append the
+// result and a closing brace.
 func AppendResultHead(dst []byte, id json.RawMessage) []byte {
 	return append(appendID(dst, id), `,"result":`...)
 }
 
-// AppendErrorObject appends a response with an error object as it is.
+// AppendErrorObject appends a response with an error object, unchanged.
 func AppendErrorObject(dst []byte, id, object json.RawMessage) []byte {
 	dst = appendID(dst, id)
 	dst = append(dst, `,"error":`...)
@@ -66,8 +66,8 @@ func appendID(dst []byte, id json.RawMessage) []byte {
 	return append(dst, id...)
 }
 
-// AppendString appends s as a JSON string. Unlike encoding/json's default it
-// leaves < > & as they are.
+// AppendString appends s as a JSON string. Unlike encoding/json by default, it
+// does not escape < > &.
 func AppendString(dst []byte, s string) []byte {
 	dst = append(slices.Grow(dst, len(s)+len(s)/16+2), '"')
 	plain := 0 // s[plain:i] needs no escape
@@ -89,7 +89,8 @@ func AppendString(dst []byte, s string) []byte {
 	return append(append(dst, s[plain:]...), '"')
 }
 
-// appendEscape appends an ASCII character that cannot stand in a JSON string.
+// appendEscape appends the escape of an ASCII character that a JSON string
+// cannot hold.
 func appendEscape(dst []byte, c byte) []byte {
 	switch c {
 	case '"', '\\':
@@ -109,9 +110,9 @@ func appendEscape(dst []byte, c byte) []byte {
 	return append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
 }
 
-// awkward returns how a character beyond ASCII is written, if not as it is:
-// bytes that are no UTF-8, and the two line ends that JavaScript's strings
-// may not hold.
+// awkward returns the escape of a non-ASCII character, or "" if it needs none.
+// It escapes bytes that are not UTF-8, and the two line ends that JavaScript
+// strings cannot hold.
 func awkward(r rune, size int) string {
 	switch {
 	case r == utf8.RuneError && size == 1:
@@ -132,8 +133,8 @@ func appendInt(dst []byte, n int) []byte {
 	return append(dst, raw...)
 }
 
-// Marshal is json.Marshal that leaves < > & as they are: they are half of
-// many source files, and six bytes each when escaped.
+// Marshal is json.Marshal without the escapes for < > &: source files often
+// have them, and each would take six bytes.
 func Marshal(v any) (json.RawMessage, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
@@ -144,9 +145,9 @@ func Marshal(v any) (json.RawMessage, error) {
 	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
 }
 
-// SetMember returns object, which must be a valid JSON object, with a member
-// set to value: in place of the one it has, else as a new last one. The other
-// bytes stay as they are.
+// SetMember returns object, a valid JSON object, with a member set to value: it
+// replaces the member of that name or appends a new one. Other bytes stay
+// unchanged.
 func SetMember(object []byte, name string, value json.RawMessage) ([]byte, error) {
 	members, err := Members(object)
 	if err != nil {

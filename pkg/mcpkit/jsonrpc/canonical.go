@@ -6,13 +6,12 @@ import (
 	"strings"
 )
 
-// maxCanonical bounds nesting; what is deeper has no canonical form.
+// maxCanonical bounds nesting; deeper values have no canonical form.
 const maxCanonical = 100
 
-// Canonical appends a JSON value with members in order of their names, texts
-// written in one way and no white space. Numbers stay as they are written. A
-// value with a member given twice has no such form: readers differ on what it
-// means.
+// Canonical appends a JSON value with its members sorted by name, uniform
+// escapes and no white space. Numbers keep their spelling. It reports false for
+// a value with a repeated member, whose meaning differs between readers.
 func Canonical(dst []byte, raw json.RawMessage) ([]byte, bool) { return canonical(dst, raw, 0) }
 
 func canonical(dst []byte, raw json.RawMessage, depth int) ([]byte, bool) {

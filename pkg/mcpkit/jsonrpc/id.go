@@ -8,13 +8,13 @@ import (
 	"strconv"
 )
 
-// errID says which ids are accepted.
+// errID is the error for an invalid id.
 var errID = errors.New("an id is a string or an integer")
 
-// Key returns a form of an id in which two spellings of the same id are
-// equal: "a" and "\u0061", 1 and 1.0. Use it to compare; echo the bytes as
-// they came. It fails for what is no id: null, booleans, arrays, objects,
-// numbers with a fraction.
+// Key returns a form of an id that is equal for all spellings of the same id:
+// "a" and "\u0061", 1 and 1.0. Use it to compare ids; echo the original bytes.
+// It fails for an invalid id: null, a boolean, an array, an object or a number
+// with a fraction.
 func Key(id json.RawMessage) (string, error) {
 	if len(id) == 0 {
 		return "", errID

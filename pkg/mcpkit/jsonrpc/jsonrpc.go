@@ -1,12 +1,12 @@
-// Package jsonrpc reads and writes JSON-RPC 2.0 messages without decoding
-// what they carry: a line is split into its top-level members, which stay the
-// bytes they were, and a message is built by putting such bytes together. It
-// serves both ends of the stdio wire (one message a line).
+// Package jsonrpc reads and writes JSON-RPC 2.0 messages without decoding their
+// content: it splits a line into its top-level members, as unchanged bytes, and
+// builds messages from such bytes. It serves both ends of the stdio transport
+// (one message a line).
 //
-// It is strict where two parsers could read a message differently, since a
-// router that checks one reading and forwards the other can be fooled: member
-// names are exact (also in case), none appears twice, the text is valid UTF-8
-// and valid JSON throughout.
+// It is strict where two parsers could read a message differently, since that
+// could fool a router that checks one reading and forwards the other: member
+// names match exactly (including case), no name appears twice, and the text is
+// valid UTF-8 and valid JSON throughout.
 //
 // Sources: the JSON-RPC 2.0 specification, sections 4 and 5; RFC 8259; the
 // MCP specification, "Base protocol" (ids are strings or integers, never
@@ -20,7 +20,7 @@ import (
 	"strings"
 )
 
-// The error codes of the JSON-RPC specification, section 5.1.
+// Error codes of the JSON-RPC specification, section 5.1.
 const (
 	CodeParse          = -32700
 	CodeInvalidRequest = -32600
@@ -29,7 +29,7 @@ const (
 	CodeInternal       = -32603
 )
 
-// Kind says what a message is.
+// Kind is the kind of a message.
 type Kind uint8
 
 // The kinds of messages. A response carries a result or an error.
@@ -39,8 +39,8 @@ const (
 	Response
 )
 
-// A Message is one JSON-RPC message, split. The byte slices alias the line it
-// was split from.
+// A Message is one JSON-RPC message, split into members. The byte slices alias
+// the line.
 type Message struct {
 	Kind   Kind
 	ID     json.RawMessage // as received; nil for a notification
@@ -49,25 +49,25 @@ type Message struct {
 	Result json.RawMessage // of a response
 	Error  json.RawMessage // of a response
 
-	Names NameSet // of the members of Result, if that is an object
+	Names NameSet // of the members of Result, if it is an object
 }
 
-// An Error says why a line is not a message, with the code to answer.
+// An Error tells why a line is not a message, with the code to answer.
 type Error struct {
 	Code    int
 	Message string
-	ID      json.RawMessage // the id to answer with; nil when it cannot be told
+	ID      json.RawMessage // the id to answer with; nil if unknown
 }
 
-// Error returns the text.
+// Error returns Message.
 func (e *Error) Error() string { return e.Message }
 
 func invalid(id json.RawMessage, format string, args ...any) *Error {
 	return &Error{Code: CodeInvalidRequest, Message: "invalid request: " + fmt.Sprintf(format, args...), ID: id}
 }
 
-// Split splits one line. Its error, if any, is an *Error: CodeParse when the
-// line is not JSON, CodeInvalidRequest when it is JSON but not one message.
+// Split splits one line. A non-nil error is an *Error: with CodeParse if the
+// line is not JSON, with CodeInvalidRequest if it is JSON but not one message.
 func Split(line []byte) (Message, error) {
 	var room [8]Member
 	var names NameSet
@@ -86,7 +86,7 @@ func Split(line []byte) (Message, error) {
 	return m, nil
 }
 
-// split is Members with the errors of a whole line.
+// split is Members for a whole line, with errors as *Error.
 func split(line []byte, room []Member, names *NameSet) ([]Member, error) {
 	start := skipSpace(line, 0)
 	if start < len(line) && line[start] != '{' {
@@ -113,7 +113,8 @@ func parseError(err error) *Error {
 	return &Error{Code: CodeParse, Message: "parse error: " + err.Error()}
 }
 
-// soleID returns the id among members when it is one and usable.
+// soleID returns the id among members if there is exactly one and it is valid;
+// else nil.
 func soleID(members []Member) json.RawMessage {
 	var id json.RawMessage
 	for _, m := range members {
@@ -130,7 +131,7 @@ func soleID(members []Member) json.RawMessage {
 	return id
 }
 
-// gather sorts the members of an envelope into a Message.
+// gather assigns members to the fields of a Message.
 func gather(members []Member) (Message, *Error) {
 	var m Message
 	var version, method json.RawMessage
@@ -171,8 +172,7 @@ func gather(members []Member) (Message, *Error) {
 	return m, nil
 }
 
-// nearMiss returns the envelope's member that a case-insensitive decoder
-// would take name for, or "".
+// nearMiss returns the message member that name equals except for case, or "".
 func nearMiss(name string) string {
 	if len(name) > 16 {
 		return ""
@@ -185,7 +185,7 @@ func nearMiss(name string) string {
 	return ""
 }
 
-// classify finds the kind, and what does not fit it.
+// classify sets the kind, or returns why the members do not form a message.
 func (m *Message) classify() *Error {
 	if m.ID != nil && !isNull(m.ID) {
 		if _, err := Key(m.ID); err != nil {

@@ -169,7 +169,7 @@ func orNull(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// A word-at-a-time string scan must see every special byte at every offset.
+// The word-at-a-time string scan must find every special byte at every offset.
 func TestStringsAtEveryOffset(t *testing.T) {
 	for n := range 20 {
 		pad := strings.Repeat("é", n/2) + strings.Repeat("x", n%2)

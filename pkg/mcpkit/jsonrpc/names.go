@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// A NameSet tells which names an object may have as members, so that a large
-// one need not be scanned again for a member that it does not have. The zero
-// value is that of an object that has not been looked at.
+// A NameSet tells which member names an object may have, so that a large object
+// need not be scanned again for a member that it lacks. The zero value belongs
+// to an object that was not scanned and allows every name.
 type NameSet uint64
 
 const (
@@ -19,19 +19,21 @@ const (
 	owning NameSet = 1 << 61
 )
 
-// May reports whether the object may have a member of that name. That it has
-// one shows in the object only: other names can look the same.
+// May reports whether the object may have a member of that name. True is no
+// proof: different names can share a bit.
 func (s NameSet) May(name string) bool { return s&looked == 0 || s&bit(name) != 0 }
 
-// MayAsk reports whether the object may be a result that is not complete: a
-// question of a server of protocol version 2026-07-28 (resultType).
+// MayAsk reports whether the object may be an incomplete result: a server's
+// request for input, by resultType of protocol version 2026-07-28.
 func (s NameSet) MayAsk() bool { return s&looked == 0 || s&asking != 0 }
 
-// MayOwn reports whether the object may have a _meta, in whatever case, with a
-// member whose name holds the word toolroom: such are for hosts of ours to set.
+// MayOwn reports whether the object may have a _meta, in any case of letters,
+// with a member name that contains toolroom: only this project's hosts may set
+// those.
 func (s NameSet) MayOwn() bool { return s&looked == 0 || s&owning != 0 }
 
-// bit tells the names apart that MCP's results have.
+// bit returns the bit of a name. The member names of MCP's results have
+// different bits.
 func bit(name string) NameSet {
 	if name == "" {
 		return 1
@@ -39,7 +41,7 @@ func bit(name string) NameSet {
 	return 1 << ((uint(name[0])*5 + uint(len(name))) % 61)
 }
 
-// scan passes over the object at pos of a message.
+// scan adds the names of the object at pos and returns the position after it.
 func (s *NameSet) scan(b []byte, pos int) (end int, err error) {
 	*s |= looked
 	return eachMember(b, pos, 1, func(name string, start int) (int, error) {
@@ -55,12 +57,13 @@ func (s *NameSet) scan(b []byte, pos int) (end int, err error) {
 	})
 }
 
-// mayOwn looks for the word; what is escaped could be it.
+// mayOwn reports whether meta contains the word or any escape, which could hide
+// it.
 func mayOwn(meta []byte) bool {
 	return bytes.IndexByte(meta, '\\') >= 0 || bytes.Contains(bytes.ToLower(meta), []byte("toolroom"))
 }
 
-// Items splits one JSON array into its items, checking the whole of it.
+// Items splits one JSON array into its items. It validates the whole array.
 func Items(array []byte) ([]json.RawMessage, error) {
 	if !utf8.Valid(array) {
 		return nil, fmt.Errorf("%w: the text is not valid UTF-8", errSyntax)

@@ -8,8 +8,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// What a result has at its top level is known without another scan; what it
-// has further down does not count.
+// The top-level names of a result are known without another scan; nested names
+// do not count.
 func TestNamesOfAResult(t *testing.T) {
 	of := func(line string) jsonrpc.NameSet {
 		m, err := jsonrpc.Split([]byte(line))

@@ -2,14 +2,14 @@ package jsonrpc
 
 import "syscall"
 
-// UsualPipe is what a pipe holds unless the system was asked for more.
+// UsualPipe is the default capacity of a pipe, in bytes.
 const UsualPipe = 64 << 10
 
-// Widen lets a pipe hold a large message, so that it passes in few turns of
-// its writer and its reader. What is no pipe, or on a system that cannot,
-// stays as it is; so does a pipe when the system refuses, because the user has
-// too many such pipes. Whoever widens several bounds their number: with more
-// of them than that the user's other programs get pipes of a page.
+// Widen enlarges a pipe, so that a large message passes with few switches
+// between writer and reader. It does nothing for other files, on other systems,
+// or if the system refuses because the user has too many large pipes. Callers
+// must bound the number of pipes that they widen: above that limit, the user's
+// other programs get pipes of one page.
 func Widen(pipe any) {
 	if file, ok := pipe.(syscall.Conn); ok {
 		if raw, err := file.SyscallConn(); err == nil {

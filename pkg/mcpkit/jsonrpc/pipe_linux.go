@@ -2,7 +2,8 @@ package jsonrpc
 
 import "golang.org/x/sys/unix"
 
-// widen tries the most that a user may ask for, and less where that is less.
+// widen requests the largest size that an unprivileged user may have, then a
+// smaller one.
 func widen(fd uintptr) {
 	for _, size := range []int{1 << 20, 256 << 10} {
 		if _, err := unix.FcntlInt(fd, unix.F_SETPIPE_SZ, size); err == nil {

@@ -2,5 +2,5 @@
 
 package jsonrpc
 
-// widen does nothing: here a pipe's size cannot be set.
+// widen does nothing: this system cannot set a pipe's size.
 func widen(uintptr) {}

@@ -8,22 +8,23 @@ import (
 	"slices"
 )
 
-// MaxLine is the default bound of a line: larger than any message a client
-// accepts (the TypeScript SDK closes at 10 MiB), small enough to hold.
+// MaxLine is the default limit of a line in bytes: larger than any message that
+// a client accepts (the TypeScript SDK closes at 10 MiB), small enough for
+// memory.
 const MaxLine = 64 << 20
 
-// ErrTooLong is wrapped by ReadLine's error for a line over the bound. The
-// line has been skipped; reading can go on.
+// ErrTooLong is wrapped by ReadLine's error for a line over the limit. The line
+// has been skipped; reading can continue.
 var ErrTooLong = errors.New("line too long")
 
-// A TooLongError is that error with how the line began, which usually tells
-// whose answer it was.
+// A TooLongError is ErrTooLong with the beginning of the line, which usually
+// shows the request that it answers.
 type TooLongError struct {
-	Max  int    // the bound in bytes
+	Max  int    // the limit in bytes
 	Head []byte // the first bytes of the line, at most 256
 }
 
-// Error says how much was allowed.
+// Error gives the limit.
 func (e *TooLongError) Error() string {
 	return fmt.Sprintf("%v: more than %d bytes", ErrTooLong, e.Max)
 }
@@ -33,31 +34,31 @@ func (e *TooLongError) Unwrap() error { return ErrTooLong }
 
 const headSize = 256
 
-// The buffer that lines are read through: of a connection that is mostly
-// silent it stays small, and where much comes at once it grows.
+// Sizes of the read buffer, in bytes: it stays small on a mostly idle
+// connection and grows with the input.
 const (
 	minRead = 512
 	maxRead = 32 << 10
-	longer  = 4 << 10 // a line that is read into memory of its own
+	longer  = 4 << 10 // lines from this length on are read into a separate buffer
 )
 
-// maxUsual bounds the room that is made at once for a long line because the
-// last one was as long.
+// maxUsual bounds the buffer that is allocated at once for a long line because
+// the previous one was as long.
 const maxUsual = 4 << 20
 
-// A Reader reads lines of any length up to a bound.
+// A Reader reads lines of any length up to a limit.
 type Reader struct {
 	src        io.Reader
 	max        int
 	buf        []byte
 	start, end int // the unread part of buf
-	usual      int // how long the last long line was
+	usual      int // length of the last long line
 	err        error
 	begun      bool
 }
 
-// NewReader returns a Reader. A max of 0 means MaxLine. Buffered input may be
-// given back first by putting it before src with io.MultiReader.
+// NewReader returns a Reader. A max of 0 means MaxLine. To read buffered input
+// first, put it before src with io.MultiReader.
 func NewReader(src io.Reader, max int) *Reader {
 	if max <= 0 {
 		max = MaxLine
@@ -65,13 +66,13 @@ func NewReader(src io.Reader, max int) *Reader {
 	return &Reader{src: src, max: max}
 }
 
-// Buffered reports whether more of the input was read than was returned.
+// Buffered reports whether input has been read that ReadLine has not returned.
 func (r *Reader) Buffered() bool { return r.start < r.end }
 
-// ReadLine returns the next line without its ending (LF or CRLF), in memory
-// of its own. A last line without a newline is a line; after it, and after
-// any read error, the error comes alone. A byte order mark at the start of
-// the input is dropped.
+// ReadLine returns the next line, in newly allocated memory, without its ending
+// (LF or CRLF). The last line needs no newline. An error is returned without a
+// line, after the lines before it. A byte order mark at the start of the input
+// is dropped.
 func (r *Reader) ReadLine() ([]byte, error) {
 	line, err := r.next()
 	if err != nil {
@@ -85,7 +86,7 @@ func (r *Reader) ReadLine() ([]byte, error) {
 }
 
 func (r *Reader) next() ([]byte, error) {
-	var long []byte // what a line has beyond one buffer; of one that is skipped, its head
+	var long []byte // the part of a line before the buffer; of a skipped line, its head
 	skipping := false
 	for {
 		if i := bytes.IndexByte(r.buf[r.start:r.end], '\n'); i >= 0 {
@@ -129,13 +130,13 @@ func (r *Reader) finish(long, part []byte, skipping bool) ([]byte, error) {
 	return append(long, part...), nil
 }
 
-// head returns how a line begins, in memory of its own.
+// head returns a copy of a line's beginning.
 func head(long, part []byte) []byte {
 	h := append([]byte(nil), long[:min(len(long), headSize)]...)
 	return append(h, part[:min(len(part), headSize-len(h))]...)
 }
 
-// fill reads once into the empty buffer.
+// fill reads once into the buffer, which is empty.
 func (r *Reader) fill() {
 	switch {
 	case r.buf == nil:
@@ -149,8 +150,8 @@ func (r *Reader) fill() {
 	}
 }
 
-// extend reads once more of a long line, into memory of the line's, so that it
-// is not copied again. What follows its end is left in the buffer.
+// extend reads more of a long line directly into its memory, to avoid a copy.
+// Input after the line's end goes to the buffer.
 func (r *Reader) extend(long []byte) []byte {
 	if cap(long)-len(long) < longer {
 		room := max(len(long), r.usual-len(long), maxRead)
@@ -172,7 +173,7 @@ func (r *Reader) extend(long []byte) []byte {
 	return long[:have+i]
 }
 
-// read reads something into p, unless the input ended.
+// read reads at least one byte into p, unless it sets r.err.
 func (r *Reader) read(p []byte) int {
 	for range 100 {
 		n, err := r.src.Read(p)

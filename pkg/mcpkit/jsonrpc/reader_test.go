@@ -11,7 +11,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// readAll returns the lines, "!" standing for one that is too long.
+// readAll returns the lines, with "!" for one that is too long.
 func readAll(t *testing.T, src io.Reader, max int) []string {
 	t.Helper()
 	r := jsonrpc.NewReader(src, max)
@@ -58,7 +58,7 @@ func TestReadLine(t *testing.T) {
 	}
 }
 
-// chunks reads at most so many bytes at a time.
+// chunks reads at most a set number of bytes at a time.
 type chunks struct {
 	src  io.Reader
 	size int
@@ -67,7 +67,7 @@ type chunks struct {
 func (c chunks) Read(p []byte) (int, error) { return c.src.Read(p[:min(len(p), c.size)]) }
 
 // Lines about as long as the buffers, in reads of any size, with and without
-// something behind them.
+// further input.
 func TestLinesAcrossBuffers(t *testing.T) {
 	var want []string
 	var text strings.Builder
@@ -84,7 +84,7 @@ func TestLinesAcrossBuffers(t *testing.T) {
 	}
 }
 
-// A line handed out must not change when the next one is read.
+// A returned line must not change when the next one is read.
 func TestLinesAreTheCallers(t *testing.T) {
 	r := jsonrpc.NewReader(strings.NewReader("first\nsecond\nthird"), 0)
 	first, err := r.ReadLine()

@@ -10,20 +10,20 @@ import (
 // maxDepth bounds nesting, so that a hostile line cannot exhaust the stack.
 const maxDepth = 1000
 
-// maxMembers bounds the members Members returns, whose names are compared
-// with each other.
+// maxMembers bounds the members that Members returns, since it compares their
+// names pairwise.
 const maxMembers = 4096
 
 // A Member is one member of a JSON object: its decoded name, the bytes of its
-// value, and where the value stands in the object.
+// value, and the value's position in the object.
 type Member struct {
 	Name       string
 	Value      json.RawMessage
 	Start, End int
 }
 
-// errSyntax is wrapped by what Valid and Members say about bytes that are not
-// JSON.
+// errSyntax is wrapped by the errors of Valid and Members for bytes that are
+// not JSON.
 var errSyntax = errors.New("not JSON")
 
 func syntax(pos int, what string) error {
@@ -42,8 +42,9 @@ func isDuplicate(err error) bool {
 	return errors.As(err, &d)
 }
 
-// MemberOf returns the value of one member of an object, by its very name and
-// no other case of it; nil if there is none, or no object.
+// MemberOf returns the value of an object's member. The name must match
+// exactly, including case. It returns nil if there is no such member, or if
+// object is not a valid object.
 func MemberOf(object []byte, name string) json.RawMessage {
 	members, err := Members(object)
 	if err != nil {
@@ -57,8 +58,8 @@ func MemberOf(object []byte, name string) json.RawMessage {
 	return nil
 }
 
-// Members splits one JSON object into its members, in order, checking the
-// whole of it. Names are decoded; a name that appears twice is an error.
+// Members splits one JSON object into its members, in order, and validates the
+// whole object. Names are decoded; a repeated name is an error.
 func Members(object []byte) ([]Member, error) {
 	var room [8]Member
 	members, err := appendMembers(room[:0], object, nil)
@@ -68,7 +69,7 @@ func Members(object []byte) ([]Member, error) {
 	return append([]Member(nil), members...), nil
 }
 
-// Valid reports what keeps b from being one JSON value in UTF-8.
+// Valid returns an error unless b is exactly one JSON value in UTF-8.
 func Valid(b []byte) error {
 	if !utf8.Valid(b) {
 		return fmt.Errorf("%w: the text is not valid UTF-8", errSyntax)
@@ -83,8 +84,9 @@ func Valid(b []byte) error {
 	return nil
 }
 
-// appendMembers appends to members; with a duplicateError it still returns
-// all of them. Unless nil, names is what a member "result" has.
+// appendMembers appends the members of the object b; with a duplicateError it
+// still returns all of them. If names is not nil, it gets the member names of
+// the member "result".
 func appendMembers(members []Member, b []byte, names *NameSet) ([]Member, error) {
 	if !utf8.Valid(b) {
 		return nil, fmt.Errorf("%w: the text is not valid UTF-8", errSyntax)
@@ -123,8 +125,9 @@ func appendMembers(members []Member, b []byte, names *NameSet) ([]Member, error)
 	return members, twice
 }
 
-// eachMember scans the object at pos. With a visitor it decodes the names, and
-// the visitor returns where the value ends; without one (nil) it only checks.
+// eachMember scans the object at pos and returns the position after it. visit,
+// unless nil, gets each decoded name and the start of its value, and returns
+// the value's end.
 func eachMember(b []byte, pos, depth int, visit func(name string, start int) (end int, err error)) (int, error) {
 	pos = skipSpace(b, pos+1)
 	if pos < len(b) && b[pos] == '}' {
@@ -168,7 +171,8 @@ func eachMember(b []byte, pos, depth int, visit func(name string, start int) (en
 	}
 }
 
-// text decodes a JSON string. The names that every message has cost no memory.
+// text decodes a JSON string. Member names of usual messages need no
+// allocation.
 func text(quoted []byte, escaped bool) (string, error) {
 	if escaped {
 		var s string

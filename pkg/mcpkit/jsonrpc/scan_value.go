@@ -34,8 +34,8 @@ func skipValue(b []byte, pos, depth int) (int, error) {
 	return 0, syntax(pos, "expected a value")
 }
 
-// eachItem scans the array at pos. visit, unless nil, is told where each item
-// stands.
+// eachItem scans the array at pos and returns the position after it. visit,
+// unless nil, gets the position of each item.
 func eachItem(b []byte, pos, depth int, visit func(start, end int)) (int, error) {
 	pos = skipSpace(b, pos+1)
 	if pos < len(b) && b[pos] == ']' {
@@ -103,7 +103,7 @@ func skipNumber(b []byte, pos int) (int, error) {
 }
 
 // skipString returns the position after the string at pos and whether it has
-// escapes. Eight bytes at a time: a result's text is most of a message.
+// escapes. It scans eight bytes at a time, since text is most of a message.
 func skipString(b []byte, pos int) (end int, escaped bool, err error) {
 	pos++
 	for {
@@ -133,9 +133,10 @@ func skipString(b []byte, pos int) (end int, escaped bool, err error) {
 	}
 }
 
-// specials has its lowest bit in the first of eight bytes that is a quote, a
-// backslash or below 0x20, and is 0 if none is (the zero-in-word test of Hacker's
-// Delight, section 6-1, which may err behind the first).
+// specials returns a word whose lowest set bit is in the first of eight bytes
+// that is a quote, a backslash or below 0x20; 0 if no byte is. It uses the
+// zero-in-word test of Hacker's Delight, section 6-1, which may be wrong after
+// the first.
 func specials(w uint64) uint64 {
 	const ones, high = 0x0101010101010101, 0x8080808080808080
 	quote, slash := w^(ones*'"'), w^(ones*'\\')

@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FuzzAppendString compares with encoding/json, which writes the same bytes.
+// FuzzAppendString compares with encoding/json, which must write the same
+// bytes.
 func FuzzAppendString(f *testing.F) {
 	for _, s := range []string{
 		"", "plain", "a\nb\tc\r\b\f\v", `"quoted" \ back`, "<a href='x'>&</a>", "\x00\x1f\x7f", "é ß 漢字 🎉",

@@ -13,16 +13,16 @@ import (
 	"time"
 )
 
-// built remembers what this process has built: the one variable that changes,
-// since a test process has no other place to keep it.
+// built caches the binaries built by this process. It is the only package
+// variable that changes, since a test process has no other place for it.
 var built struct {
 	sync.Mutex
 	bin map[string]string
 }
 
-// Build compiles a package, named from the module's root like "./tools/ls",
-// once in a test process and returns the binary's path. It works from any
-// directory of the module.
+// Build compiles a package, named relative to the module's root like
+// "./tools/ls", once per test process and returns the binary's path. It works
+// from any directory of the module.
 func Build(t testing.TB, pkg string) string {
 	t.Helper()
 	built.Lock()
@@ -44,9 +44,9 @@ func Build(t testing.TB, pkg string) string {
 	return bin
 }
 
-// watchSources looks at every file that a binary may be made of. go test
-// notes what a test looks at and runs it again when that has changed; what
-// go build reads it would not see, and report an old result.
+// watchSources stats every file that a binary may depend on. go test caches a
+// result until a file that the test accessed changes; it does not see the files
+// that go build reads, and would report a stale result.
 func watchSources() error {
 	root, err := moduleRoot()
 	if err != nil {
@@ -70,11 +70,10 @@ func watchSources() error {
 	})
 }
 
-// build puts the binary in a directory that is the same for every run, so
-// that runs do not litter, under a name that is replaced as a whole, so that
-// runs at the same time do not disturb each other. What is up to date there,
-// or where `make build` puts it, is not linked again: go build leaves what is
-// at its output alone when it would make the same.
+// build writes the binary to a fixed directory, so that runs leave no litter,
+// and replaces it atomically, so that concurrent runs do not disturb each
+// other. A current binary there, or in the output directory of `make build`, is
+// not linked again: go build leaves an up-to-date output alone.
 func build(pkg string) (string, error) {
 	root, err := moduleRoot()
 	if err != nil {
@@ -108,17 +107,17 @@ func build(pkg string) (string, error) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w\n%s", err, out)
 	}
-	if sameFile(fresh, final) { // which a rename would leave as they are
+	if sameFile(fresh, final) { // a rename would leave both names
 		return final, os.Remove(fresh)
 	}
 	if err := os.Rename(fresh, final); err != nil {
-		return fresh, nil // Windows: the old one is running
+		return fresh, nil // Windows: the old binary is running
 	}
 	return final, nil
 }
 
-// linkNewest gives the newest of some files another name, if there is any: what
-// has two names is replaced, not written to, under one of them.
+// linkNewest gives the newest of the files, if any exists, another name. A file
+// with two names is later replaced under one of them, not overwritten.
 func linkNewest(name string, files ...string) {
 	newest, when := "", time.Time{}
 	for _, file := range files {
@@ -139,7 +138,8 @@ func sameFile(a, b string) bool {
 	return err == nil && os.SameFile(one, other)
 }
 
-// moduleRoot finds go.mod above the working directory.
+// moduleRoot returns the directory of go.mod, at or above the working
+// directory.
 func moduleRoot() (string, error) {
 	start, err := os.Getwd()
 	if err != nil {

@@ -13,12 +13,12 @@ import (
 	"testing"
 )
 
-// update rewrites what tests expect with what they got.
+// update makes tests rewrite their expectations with the actual results.
 var update = flag.Bool("update", false, "rewrite snapshots and the expected text of scripts")
 
-// Result is the answer of a tool.
+// Result is a tool's result, decoded.
 type Result struct {
-	Text       string         // the text contents, a newline between them
+	Text       string         // the text contents, joined by newlines
 	Meta       map[string]any // _meta["toolroom/result"]
 	Structured map[string]any // structuredContent
 	IsError    bool
@@ -27,9 +27,9 @@ type Result struct {
 	Raw        json.RawMessage
 }
 
-// Call calls a tool and waits for its result. args is the arguments object:
-// a map or struct, or JSON as string or json.RawMessage; nil sends none. An
-// answer that is a JSON-RPC error ends the test.
+// Call calls a tool and waits for its result. args is the arguments object: a
+// map or struct, or JSON as string or json.RawMessage; nil sends none. A
+// JSON-RPC error fails the test.
 func (c *Client) Call(name string, args any) Result {
 	c.t.Helper()
 	answer := c.Request("tools/call", CallParams(name, args))
@@ -56,7 +56,7 @@ func CallParams(name string, args any) map[string]any {
 	return params
 }
 
-// ParseResult reads a CallToolResult.
+// ParseResult decodes a CallToolResult.
 func ParseResult(raw json.RawMessage) (Result, error) {
 	var wire struct {
 		Content []struct {
@@ -128,8 +128,8 @@ func Snapshot(t *testing.T, bin, file string, args ...string) {
 	}
 }
 
-// RSS returns the resident memory of a process and its highest value so far,
-// in bytes. ok is false where the system does not tell (all but Linux).
+// RSS returns the current and peak resident memory of a process in bytes. ok is
+// false on systems that do not report it (all except Linux).
 func RSS(t testing.TB, pid int) (now, peak int64, ok bool) {
 	t.Helper()
 	if runtime.GOOS != "linux" {
@@ -153,8 +153,8 @@ func RSS(t testing.TB, pid int) (now, peak int64, ok bool) {
 
 func escapePath(path string) string { return (&url.URL{Path: path}).EscapedPath() }
 
-// diffLines shows where two texts differ: the lines between their common
-// beginning and end, with a little context. "" means they are equal.
+// diffLines returns the lines in which two texts differ, between their common
+// beginning and end, with a little context; "" if they are equal.
 func diffLines(want, got string) string {
 	if want == got {
 		return ""

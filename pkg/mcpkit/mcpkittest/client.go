@@ -13,42 +13,41 @@ import (
 	"time"
 )
 
-// Era is which of the two protocols a client speaks.
+// Era selects the protocol version that a client speaks.
 type Era int
 
-// The eras. Raw is a client that adds nothing of its own.
+// The eras. A Raw client adds nothing to the messages that the test sends.
 const (
 	Legacy Era = iota // initialize, then requests
 	Modern            // no handshake; every request carries _meta
 	Raw
 )
 
-// Patience bounds every wait of a test. It is long, since it is only reached
-// where something is wrong: one processor may have several packages to test
-// and other work as well.
+// Patience bounds every wait of a test. It is long because only failures reach
+// it: a single processor may test several packages and do other work as well.
 const Patience = 3 * time.Minute
 
-// Options says how to start a server.
+// Options configures StartWith.
 type Options struct {
 	Args []string
 	Dir  string   // working directory; "": the test's
 	Env  []string // whole environment; nil: the test's
 	Era  Era
-	// Roots are the directories a legacy client offers. nil: it offers none.
+	// Roots are the directories that a legacy client offers; nil: none.
 	Roots []string
-	// Capabilities are what else a legacy client says that it can do.
+	// Capabilities are further capabilities that a legacy client declares.
 	Capabilities map[string]any
-	// Handle answers the server's requests other than roots/list. nil: they
-	// are refused.
+	// Handle answers the server's requests other than roots/list and ping; nil
+	// refuses them.
 	Handle func(method string, params json.RawMessage) (result any, err error)
-	// Lenient lets standard output carry what is not a message. The test's
-	// end reports it otherwise.
+	// Lenient allows output on standard output that is not a message; otherwise
+	// it fails the test at its end.
 	Lenient bool
 }
 
-// Client is a raw client of a server that runs as a child process. Its
-// methods may be called from several goroutines; a wait that fails ends the
-// test, so those that wait belong into the test's goroutine.
+// Client is a raw client of a server that runs as a child process. Its methods
+// are safe for concurrent use; methods that wait must run in the test's
+// goroutine, since a failed wait ends the test.
 type Client struct {
 	t    testing.TB
 	opts Options
@@ -59,18 +58,18 @@ type Client struct {
 	out     io.Closer
 
 	mu     sync.Mutex
-	last   int                 // id of our own numbering
+	last   int                 // the last id that Go used
 	got    map[string][]Answer // answers not yet taken, by id
 	notes  []Notification
 	faults []string
 	change chan struct{} // closed and replaced when something arrives
-	ended  bool          // standard output is at its end
+	ended  bool          // standard output has ended
 	stderr safeBuffer
 	exited chan struct{}
 	exit   int
 }
 
-// Answer is a response as it came. One of Result and Error is nil.
+// Answer is a response as received. Exactly one of Result and Error is nil.
 type Answer struct {
 	ID     string // as on the wire: 1, "a", null
 	Result json.RawMessage
@@ -87,21 +86,21 @@ type RPCError struct {
 
 func (e *RPCError) Error() string { return fmt.Sprintf("%d %s", e.Code, e.Message) }
 
-// Notification is a message of the server's that asks no answer.
+// Notification is a notification of the server's.
 type Notification struct {
 	Method string
 	Params json.RawMessage
-	After  int // how many answers came before it
+	After  int // number of answers before it
 }
 
-// Start starts a server and, as legacy clients do, initializes it. The
-// server is closed when the test ends.
+// Start starts a server with the default options, which initialize it as a
+// legacy client. The server is closed when the test ends.
 func Start(t testing.TB, bin string, args ...string) *Client {
 	t.Helper()
 	return StartWith(t, bin, Options{Args: args})
 }
 
-// StartWith starts a server.
+// StartWith starts a server, and initializes it if opts.Era is Legacy.
 func StartWith(t testing.TB, bin string, opts Options) *Client {
 	t.Helper()
 	c := &Client{t: t, opts: opts, got: map[string][]Answer{}, change: make(chan struct{}), exited: make(chan struct{})}
@@ -149,7 +148,7 @@ func (c *Client) initialize() {
 	c.Notify("notifications/initialized", nil)
 }
 
-// message makes one message; a request where id is not "".
+// message encodes a message: a request, or a notification if id is "".
 func message(id, method string, params any) []byte {
 	m := struct {
 		Version string          `json:"jsonrpc"`
@@ -164,14 +163,14 @@ func message(id, method string, params any) []byte {
 	return line
 }
 
-// Send writes one line as it is; the newline is added.
+// Send writes one line unchanged and adds the newline.
 func (c *Client) Send(line []byte) {
 	c.t.Helper()
 	c.SendRaw(append(bytes.Clone(line), '\n'))
 }
 
-// SendRaw writes bytes as they are. A server that has gone is no failure
-// here: the answers that are missing will be.
+// SendRaw writes bytes unchanged. If the server has exited, it only logs: the
+// missing answers will fail the test.
 func (c *Client) SendRaw(data []byte) {
 	c.sending.Lock()
 	defer c.sending.Unlock()
@@ -186,7 +185,7 @@ func (c *Client) Notify(method string, params any) {
 	c.Send(message("", method, params))
 }
 
-// Go sends a request under the next number and returns its id for Answer.
+// Go sends a request with the next id and returns the id, for Answer.
 func (c *Client) Go(method string, params any) (id string) {
 	c.t.Helper()
 	c.mu.Lock()
@@ -197,7 +196,7 @@ func (c *Client) Go(method string, params any) (id string) {
 	return id
 }
 
-// withMeta adds what a modern client says with each request.
+// withMeta adds the _meta that a modern client sends with each request.
 func (c *Client) withMeta(params any) any {
 	if c.opts.Era != Modern {
 		return params
@@ -239,8 +238,8 @@ func (c *Client) Request(method string, params any) Answer {
 	return c.Answer(c.Go(method, params))
 }
 
-// Answer waits for the answer under an id as it stands on the wire, and takes
-// it. It ends the test when the server ends without one.
+// Answer waits for the answer to id, given as on the wire, and takes it. It
+// fails the test if the server ends without it.
 func (c *Client) Answer(id string) Answer {
 	c.t.Helper()
 	var answer Answer
@@ -255,8 +254,8 @@ func (c *Client) Answer(id string) Answer {
 	return answer
 }
 
-// Until waits for a condition on what has arrived. The condition is called
-// with the client locked.
+// Until waits until done returns true; it is called with the client locked
+// whenever a message arrives.
 func (c *Client) Until(what string, done func() bool) {
 	c.t.Helper()
 	timer := time.NewTimer(Patience)
@@ -279,8 +278,8 @@ func (c *Client) Until(what string, done func() bool) {
 	}
 }
 
-// Notifications returns those of a method, in the order they came; of all
-// methods for "".
+// Notifications returns the received notifications of a method, in order; ""
+// means all methods.
 func (c *Client) Notifications(method string) []Notification {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -293,7 +292,7 @@ func (c *Client) Notifications(method string) []Notification {
 	return list
 }
 
-// Untaken returns the answers that came and were not asked for.
+// Untaken returns the answers received that no call of Answer has taken.
 func (c *Client) Untaken() []Answer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -304,7 +303,7 @@ func (c *Client) Untaken() []Answer {
 	return list
 }
 
-// PID is the server's process id.
+// PID returns the server's process id.
 func (c *Client) PID() int { return c.cmd.Process.Pid }
 
 // Stderr returns what the server has written to standard error so far.
@@ -319,7 +318,7 @@ func (c *Client) CloseInput() {
 	}
 }
 
-// Wait waits for the server to exit and returns its status, -1 if a signal
+// Wait waits for the server to exit and returns its status, or -1 if a signal
 // ended it.
 func (c *Client) Wait() int {
 	c.t.Helper()
@@ -331,15 +330,16 @@ func (c *Client) Wait() int {
 	return c.exit
 }
 
-// Close ends the input and waits for the server to exit.
+// Close closes the server's input, waits for the server to exit and returns its
+// status.
 func (c *Client) Close() int {
 	c.t.Helper()
 	c.CloseInput()
 	return c.Wait()
 }
 
-// cleanup ends the server however the test went, and reports what it wrote
-// to standard output beside messages.
+// cleanup ends the server, and reports output on standard output that was not a
+// message.
 func (c *Client) cleanup() {
 	c.sending.Lock()
 	c.in.Close() // closed already: fine

@@ -13,7 +13,7 @@ import (
 	"sync"
 )
 
-// read takes the server's messages until its output ends.
+// read handles the server's messages until its output ends.
 func (c *Client) read(out io.Reader) {
 	defer close(c.exited)
 	reader := bufio.NewReaderSize(out, 64<<10)
@@ -45,7 +45,7 @@ func (c *Client) wake() {
 	c.change = make(chan struct{})
 }
 
-// take sorts in one message.
+// take stores or answers one message.
 func (c *Client) take(line []byte, answers *int) {
 	var m struct {
 		Version string          `json:"jsonrpc"`
@@ -107,7 +107,8 @@ func (c *Client) reply(id, method string, params json.RawMessage) {
 	c.SendRaw(append(line, '\n'))
 }
 
-// safeBuffer collects standard error.
+// safeBuffer collects up to about 1 MiB of standard error. It is safe for
+// concurrent use.
 type safeBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer

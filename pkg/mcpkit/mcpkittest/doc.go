@@ -12,13 +12,13 @@
 // With -update, snapshots and the expected text of scripts are rewritten
 // (go test ./tools/ls -update).
 //
-// For the other side, clients and hosts, Mock is a server that answers, and
-// does wrong, what a test tells it to.
+// For tests of clients and hosts, Mock is a server whose answers and faults the
+// test sets.
 //
 // # Scripts
 //
-// A script is a txtar archive. Its comment says what it is about, above all
-// which bugs it keeps fixed. Sections with the names below say what to do;
+// A script is a txtar archive. Its comment says what the script tests, above
+// all which bugs it keeps fixed. Sections with the names below control the run;
 // every other section is a file of the root directory, which is the server's
 // working directory.
 //
@@ -51,7 +51,7 @@
 //	error NOT_FOUND
 //	~ nowhere
 //
-// The sections, all but one of in and in.oneshot optional:
+// The sections. A script needs in or in.oneshot; all others are optional:
 //
 //	setup       how to make what a text file cannot be, one a line:
 //	            mkdir DIR; symlink NAME TARGET; hardlink NAME OLD;
@@ -59,7 +59,7 @@
 //	            size NAME BYTES (sparse); repeat NAME COUNT TEXT;
 //	            crlf NAME
 //	args        command line, one or more words a line
-//	env         NAME=VALUE a line, beside a small fixed environment
+//	env         NAME=VALUE a line, added to a small fixed environment
 //	era         legacy (default: initialize comes first), modern (each call
 //	            carries its _meta), or none (nothing is added)
 //	roots       the roots that the client offers, a directory a line
@@ -81,7 +81,7 @@
 //	out.oneshot its answers in order: ok, or error CODE; the exit status is
 //	            1 if there is an error
 //
-// What is to hold of an answer:
+// Conditions on an answer:
 //
 //	| TEXT      all lines of the text, in order; [..] in a line is any text,
 //	            a line ... is any number of lines
@@ -92,7 +92,7 @@
 //	            has these members
 //	image MIME  one of the images is of that type
 //
-// $ROOT is the root directory, $STATE an empty directory for state ($XDG_STATE_HOME
-// points to it). Files get fixed modification times, a second apart in the
-// order of the archive.
+// $ROOT is the root directory, $STATE an empty directory for state
+// ($XDG_STATE_HOME points to it). Files get fixed modification times, one
+// second apart in the order of the archive.
 package mcpkittest

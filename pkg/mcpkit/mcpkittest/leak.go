@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// NoLeaks fails the test if it ends with goroutines that run code of the
-// package, given by its import path, and were not there when NoLeaks was
-// called. Call it first, so that the cleanups of the test come before, and not
-// in a test that runs in parallel with others.
+// NoLeaks fails the test if, at its end, goroutines run code of the package,
+// given by its import path, that did not exist when NoLeaks was called. Call it
+// first, so that it checks after the test's other cleanups, and not in a test
+// that runs in parallel with others.
 func NoLeaks(t testing.TB, pkg string) {
 	t.Helper()
 	before := map[string]bool{}
@@ -18,7 +18,7 @@ func NoLeaks(t testing.TB, pkg string) {
 		before[id] = true
 	}
 	t.Cleanup(func() {
-		// A goroutine that somebody waited for may still have to return.
+		// A goroutine whose end the test awaited may not have returned yet.
 		const most = 20
 		var left []string
 		for range most {
@@ -37,8 +37,8 @@ func NoLeaks(t testing.TB, pkg string) {
 	})
 }
 
-// goroutines returns the stacks of the goroutines with code of a package, by
-// their ids.
+// goroutines returns the stacks of the goroutines that run code of a package,
+// by id.
 func goroutines(pkg string) map[string]string {
 	buf := make([]byte, 1<<20)
 	for {

@@ -83,7 +83,7 @@ func TestClientTellsWhatIsNoMessage(t *testing.T) {
 	require.Equal(t, "null", c.Answer("null").ID)
 }
 
-// A failing script tells why, and -update repairs only what differs.
+// A failing script reports why, and -update rewrites only the differences.
 func TestScriptComparesAndUpdates(t *testing.T) {
 	back := (&script{}).replacers("/tmp/x/root", "/tmp/x/state")
 	for _, tc := range []struct {
@@ -147,8 +147,8 @@ func TestIDsOfScripts(t *testing.T) {
 	require.True(t, json.Valid([]byte(wireID("a"))))
 }
 
-// -update writes what came, with $ROOT for the directory, and leaves what
-// holds, wildcards included.
+// -update writes the actual answer, with $ROOT for the directory, and keeps
+// what matches, including wildcards.
 func TestUpdateRewritesOnlyWhatFails(t *testing.T) {
 	*update = true
 	defer func() { *update = false }()
@@ -202,7 +202,7 @@ ok
 	runScript(t, bin, file)
 }
 
-// What is up to date is not linked again, in whatever process.
+// An up-to-date binary is not linked again, in any process.
 func TestBuildLinksOnce(t *testing.T) {
 	first, err := build(server)
 	require.NoError(t, err)

@@ -12,15 +12,15 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// Mock is an MCP server for tests of clients and hosts: its tools answer what
-// they are told to, it does wrong what it is told to, and it keeps what it was
-// asked. It speaks the legacy versions of the protocol, and with Modern that of
-// 2026-07-28, too, to any number of clients at once: over a pair of streams with
-// Serve, as a child process with Command, over HTTP with ServeHTTP. It may be
-// changed while it is in use.
+// Mock is an MCP server for tests of clients and hosts: a test sets the answers
+// of its tools and its faults, and reads the calls that it received. It speaks
+// the legacy versions of the protocol and, after Modern, also 2026-07-28, to
+// any number of clients at the same time: over a pair of streams with Serve, as
+// a child process with Command, over HTTP with ServeHTTP. It is safe for
+// concurrent use.
 //
 // A fault is set for a tool's name, or for a method such as "initialize" or
-// "tools/list"; it holds until ClearFault, or for Fault.Times answers.
+// "tools/list"; it lasts until ClearFault, or for Fault.Times answers.
 type Mock struct {
 	name string
 
@@ -33,8 +33,8 @@ type Mock struct {
 	noise    string
 	modern   bool
 	clients  map[*mockClient]bool
-	sessions map[string]*mockClient // over HTTP; what they have under way
-	opened   int                    // of them, ever
+	sessions map[string]*mockClient // HTTP sessions by id, with their requests in flight
+	opened   int                    // number of sessions so far
 	arrived  chan struct{}          // closed and replaced when a call arrives
 }
 
@@ -49,18 +49,18 @@ type Call struct {
 	Tool      string
 	Arguments json.RawMessage // nil: none were sent
 	Meta      json.RawMessage // nil: none was sent
-	Cancelled bool            // the client took it back
+	Cancelled bool            // the client cancelled it
 }
 
-// Fault is what goes wrong with an answer. The zero value is nothing.
+// Fault describes how an answer fails. The zero value is no fault.
 type Fault struct {
 	Delay     time.Duration   // before the answer
 	Hold      <-chan struct{} // no answer before it is closed
-	Error     *RPCError       // in place of a result
-	Crash     bool            // in place of an answer the server is gone
-	Malformed bool            // the answer is a line that is no JSON
-	HugeLine  int             // the answer is one text of so many bytes
-	Times     int             // for so many answers; 0: for all
+	Error     *RPCError       // instead of a result
+	Crash     bool            // instead of answering, the server ends
+	Malformed bool            // the answer is a line that is not JSON
+	HugeLine  int             // the answer is one text of this many bytes
+	Times     int             // number of answers that fail; 0: all
 }
 
 // NewMock makes a mock without tools.
@@ -71,10 +71,10 @@ func NewMock(name string) *Mock {
 	}
 }
 
-// AddTool adds a tool, or replaces the one of that name. definition is the
+// AddTool adds a tool, or replaces the tool of that name. definition is the
 // rest of its entry in tools/list, as JSON ({"description":…,"inputSchema":…});
-// "" is a tool that takes any object. Until it is told otherwise, the tool
-// answers with its arguments as text.
+// with "" the tool accepts any object. By default, the tool answers with its
+// arguments as text.
 func (m *Mock) AddTool(name, definition string) {
 	if definition == "" {
 		definition = `{}`
@@ -104,7 +104,7 @@ func (m *Mock) AddTool(name, definition string) {
 	m.tools = append(m.tools, t)
 }
 
-// RemoveTool takes a tool away. Clients are not told: see NotifyListChanged.
+// RemoveTool removes a tool. It does not notify clients: see NotifyListChanged.
 func (m *Mock) RemoveTool(name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -117,17 +117,17 @@ func (m *Mock) index(name string) int {
 	return slices.IndexFunc(m.tools, func(t *mockTool) bool { return t.name == name })
 }
 
-// SetResponse has a tool answer with a text.
+// SetResponse makes a tool answer with a text.
 func (m *Mock) SetResponse(tool, text string) {
 	m.SetResult(tool, json.RawMessage(`{"content":[{"type":"text","text":`+string(jsonrpc.AppendString(nil, text))+`}]}`))
 }
 
-// SetToolError has a tool answer that it failed, with a text.
+// SetToolError makes a tool answer with a text and isError.
 func (m *Mock) SetToolError(tool, text string) {
 	m.SetResult(tool, json.RawMessage(`{"content":[{"type":"text","text":`+string(jsonrpc.AppendString(nil, text))+`}],"isError":true}`))
 }
 
-// SetResult has a tool answer with a whole result, sent as it is.
+// SetResult makes a tool answer with a whole result, sent unchanged.
 func (m *Mock) SetResult(tool string, result json.RawMessage) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -138,70 +138,71 @@ func (m *Mock) SetResult(tool string, result json.RawMessage) {
 	m.tools[i].result = result
 }
 
-// SetFault sets what goes wrong with the answers of a tool or a method.
+// SetFault sets the fault of a tool or a method.
 func (m *Mock) SetFault(what string, f Fault) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.faults[what] = &f
 }
 
-// ClearFault puts a tool or a method right again.
+// ClearFault removes the fault of a tool or a method.
 func (m *Mock) ClearFault(what string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.faults, what)
 }
 
-// SetError has a tool or method be answered with a JSON-RPC error.
+// SetError makes a tool or method answer with a JSON-RPC error.
 func (m *Mock) SetError(what string, code int, message string) {
 	m.SetFault(what, Fault{Error: &RPCError{Code: code, Message: message}})
 }
 
-// Delay has answers come late. Fault.Hold is the same without a clock.
+// Delay delays the answers of a tool or method. Fault.Hold does so without a
+// clock.
 func (m *Mock) Delay(what string, d time.Duration) { m.SetFault(what, Fault{Delay: d}) }
 
-// Crash has the server be gone in place of an answer: a child exits with
-// status 1, Serve returns ErrCrashed, an HTTP connection breaks off.
+// Crash makes the server end instead of answering: a child exits with status 1,
+// Serve returns ErrCrashed, an HTTP connection breaks off.
 func (m *Mock) Crash(what string) { m.SetFault(what, Fault{Crash: true}) }
 
-// Malformed has answers be lines that are no JSON.
+// Malformed makes the answers of a tool or method lines that are not JSON.
 func (m *Mock) Malformed(what string) { m.SetFault(what, Fault{Malformed: true}) }
 
-// HugeLine has answers be one text of so many bytes.
+// HugeLine makes each answer of a tool or method one text of that many bytes.
 func (m *Mock) HugeLine(what string, bytes int) { m.SetFault(what, Fault{HugeLine: bytes}) }
 
-// Noise has a line that is no message come before every answer; "": none.
-// Over HTTP, where there is no place for one, it does nothing.
+// Noise sets a line, not a message, that is sent before every answer; "" sends
+// none. It has no effect over HTTP, which cannot carry such a line.
 func (m *Mock) Noise(line string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.noise = strings.ReplaceAll(line, "\n", " ")
 }
 
-// Modern has the mock speak the modern era as well, but for subscriptions:
-// modern clients are not told by NotifyListChanged.
+// Modern makes the mock speak the modern era as well, except for subscriptions:
+// NotifyListChanged does not reach modern clients.
 func (m *Mock) Modern() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.modern = true
 }
 
-// Paging has tools/list answer with so many tools at a time; 0: all.
+// Paging sets the number of tools in a page of tools/list; 0: all.
 func (m *Mock) Paging(tools int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.page = tools
 }
 
-// RequireBearer has the mock refuse HTTP requests without this token; "": none
-// is asked for.
+// RequireBearer makes the mock refuse HTTP requests without this token; ""
+// requires none.
 func (m *Mock) RequireBearer(token string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.token = token
 }
 
-// NotifyListChanged tells all clients that the list of tools has changed.
+// NotifyListChanged notifies all clients that the list of tools has changed.
 func (m *Mock) NotifyListChanged() {
 	m.mu.Lock()
 	var all []*mockClient
@@ -214,7 +215,7 @@ func (m *Mock) NotifyListChanged() {
 	}
 }
 
-// Calls returns the calls of tools that have arrived, in their order.
+// Calls returns the received tool calls, in order.
 func (m *Mock) Calls() []Call {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -239,7 +240,8 @@ func (m *Mock) Arrival() <-chan struct{} {
 	return m.arrived
 }
 
-// fault takes the fault of an answer.
+// fault returns the fault for the next answer and counts it. The caller holds
+// m.mu.
 func (m *Mock) fault(what string) Fault {
 	f := m.faults[what]
 	if f == nil {

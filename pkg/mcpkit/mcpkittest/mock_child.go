@@ -11,13 +11,14 @@ import (
 	"testing"
 )
 
-// relayAddress is the variable that makes a test's program the mock's child.
+// relayAddress is the environment variable that makes the test program act as
+// the mock's child process.
 const relayAddress = "MCPKITTEST_MOCK"
 
-// Command returns the command line and the environment of a program that is
-// the mock as a child process: the test's own, which does nothing but carry
-// bytes between its streams and the mock in the test. MockChild must be called
-// first in the test's TestMain.
+// Command returns the command line and the environment of a child process that
+// acts as the mock: the test's own program, which only copies bytes between its
+// streams and the mock in the test. The test's TestMain must first call
+// MockChild.
 func (m *Mock) Command(t testing.TB) (command, env []string) {
 	t.Helper()
 	self, err := os.Executable()
@@ -52,12 +53,12 @@ func (m *Mock) Command(t testing.TB) (command, env []string) {
 		listener.Close() //nolint:errcheck // it only accepts
 		work.Wait()
 	})
-	// A program built with -race would wait a second before it ends.
+	// A program built with -race would wait a second before it exits.
 	return []string{self}, append(os.Environ(), "GORACE=atexit_sleep_ms=0", relayAddress+"="+secret+"@"+listener.Addr().String())
 }
 
-// MockChild is for TestMain, before anything else: in a process that
-// Mock.Command has started it does not return.
+// MockChild must be called first in TestMain. In a process started by the
+// command of Mock.Command it does not return.
 func MockChild() {
 	where := os.Getenv(relayAddress)
 	if where == "" {
@@ -66,8 +67,8 @@ func MockChild() {
 	os.Exit(relay(where, os.Stdin, os.Stdout))
 }
 
-// relay carries bytes both ways. A mock that ends before the input does has
-// crashed.
+// relay copies bytes both ways and returns the exit status: 1 if the mock ended
+// before the input, which means a crash.
 func relay(where string, in io.Reader, out io.Writer) int {
 	const secret = 26 // characters of rand.Text
 	if len(where) <= secret {

@@ -12,7 +12,7 @@ import (
 )
 
 // ServeHTTP serves any number of clients over streamable HTTP, at any path:
-// httptest.NewServer(mock) is a whole server.
+// httptest.NewServer(mock) is a complete server.
 func (m *Mock) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	m.mu.Lock()
 	token := m.token
@@ -43,7 +43,7 @@ func (m *Mock) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// post answers one message with JSON.
+// post answers one message as JSON.
 func (m *Mock) post(w http.ResponseWriter, req *http.Request, c *mockClient) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, jsonrpc.MaxLine))
 	if err != nil {
@@ -56,7 +56,7 @@ func (m *Mock) post(w http.ResponseWriter, req *http.Request, c *mockClient) {
 		w.Write(jsonrpc.AppendError(nil, nil, jsonrpc.CodeParse, "parse error")) //nolint:errcheck // the client has gone
 		return
 	}
-	// A client that goes away takes its request back.
+	// A client that disconnects cancels its request.
 	answer := m.take(req.Context(), c, msg)
 	if answer == nil {
 		w.WriteHeader(http.StatusAccepted)
@@ -78,7 +78,7 @@ func (m *Mock) post(w http.ResponseWriter, req *http.Request, c *mockClient) {
 	w.Write(line) //nolint:errcheck // the client has gone
 }
 
-// stream carries notifications until the client goes.
+// stream sends notifications until the client disconnects.
 func (m *Mock) stream(w http.ResponseWriter, req *http.Request) {
 	lines := make(chan []byte, 16)
 	c := newMockClient()

@@ -14,10 +14,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// ErrCrashed is what Serve returns after a fault that says so.
+// ErrCrashed is Serve's error after a fault with Crash.
 var ErrCrashed = errors.New("the mock crashed as requested")
 
-// mockClient is one connection.
+// mockClient is the state of one client.
 type mockClient struct {
 	write sync.Mutex
 	out   func(line []byte) error
@@ -26,15 +26,16 @@ type mockClient struct {
 	inflight map[string]context.CancelFunc // by id
 }
 
-// send writes a line. What cannot be written is for nobody any more.
+// send writes a line. It ignores errors: the client has gone.
 func (c *mockClient) send(line []byte) {
 	c.write.Lock()
 	defer c.write.Unlock()
 	c.out(line) //nolint:errcheck // the reader notices that the client has gone
 }
 
-// Serve serves one client, a message a line, until in ends and every request
-// has been answered, or ctx ends. It is what a host's in-process server wants.
+// Serve serves one client, one message a line, until in has ended and every
+// request has been answered, or until ctx ends. Use it as a host's in-process
+// server.
 func (m *Mock) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -86,7 +87,7 @@ func (m *Mock) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	}
 }
 
-// say writes an answer, and noise if there is to be some.
+// say writes an answer, after a line of noise if that is set.
 func (m *Mock) say(c *mockClient, line []byte) {
 	if line == nil {
 		return
@@ -112,8 +113,9 @@ func (m *Mock) leave(c *mockClient) {
 	delete(m.clients, c)
 }
 
-// take takes one message in, in order, and returns what waits for the answer
-// of a request and makes it: a line, nil for none, or that the server is gone.
+// take records one message and returns, for a request, a function that waits
+// until the answer is due and returns it: a line, nil for none, or crash if the
+// server is to end. Messages must be taken in order.
 func (m *Mock) take(ctx context.Context, c *mockClient, msg jsonrpc.Message) func() (line []byte, crash bool) {
 	switch msg.Kind {
 	case jsonrpc.Notification:
@@ -177,7 +179,7 @@ func (m *Mock) take(ctx context.Context, c *mockClient, msg jsonrpc.Message) fun
 	}
 }
 
-// cancel takes a request out of flight.
+// cancel cancels a request in flight.
 func (c *mockClient) cancel(params json.RawMessage) {
 	var p struct {
 		ID json.RawMessage `json:"requestId"`
@@ -192,7 +194,8 @@ func (c *mockClient) cancel(params json.RawMessage) {
 	}
 }
 
-// wait reports whether the answer is still wanted when it is due.
+// wait waits until the answer is due. It reports false if the request was
+// cancelled.
 func (f Fault) wait(ctx context.Context) bool {
 	if f.Delay > 0 {
 		timer := time.NewTimer(f.Delay)
@@ -213,7 +216,7 @@ func (f Fault) wait(ctx context.Context) bool {
 	return ctx.Err() == nil
 }
 
-// spoil makes of an answer what the fault wants it to be.
+// spoil returns the answer with the fault applied.
 func (f Fault) spoil(id json.RawMessage, answer []byte) []byte {
 	switch {
 	case f.Malformed:
@@ -226,7 +229,7 @@ func (f Fault) spoil(id json.RawMessage, answer []byte) []byte {
 	return answer
 }
 
-// answer is what is right. m.mu is held.
+// answer returns the answer without any fault. The caller holds m.mu.
 func (m *Mock) answer(msg jsonrpc.Message, name string, arguments json.RawMessage, cursor, version string) []byte {
 	result := func(raw string) []byte { return jsonrpc.AppendResult(nil, msg.ID, json.RawMessage(raw)) }
 	switch msg.Method {
@@ -256,7 +259,7 @@ func (m *Mock) answer(msg jsonrpc.Message, name string, arguments json.RawMessag
 	return jsonrpc.AppendError(nil, msg.ID, jsonrpc.CodeMethodNotFound, "method not found: "+msg.Method)
 }
 
-// list is a page of the tools.
+// list returns one page of tools/list.
 func (m *Mock) list(cursor string) string {
 	from, _ := strconv.Atoi(cursor) //nolint:errcheck // a cursor of nobody's is the first page
 	from = min(max(from, 0), len(m.tools))
@@ -275,10 +278,10 @@ func (m *Mock) list(cursor string) string {
 	return page + `}`
 }
 
-// modernKey is the member of _meta that makes a request a modern one.
+// modernKey is the _meta member that marks a modern request.
 const modernKey = `"io.modelcontextprotocol/protocolVersion"`
 
-// answerModern makes an answer that of the modern era. m.mu is held.
+// answerModern converts an answer to the modern era. The caller holds m.mu.
 func (m *Mock) answerModern(msg jsonrpc.Message, answer []byte) []byte {
 	info := json.RawMessage(`{"io.modelcontextprotocol/serverInfo":{"name":` + string(jsonrpc.AppendString(nil, m.name)) + `,"version":"1"}}`)
 	result := json.RawMessage(`{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}`)

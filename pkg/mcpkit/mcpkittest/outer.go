@@ -9,11 +9,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// OuterDir makes a directory that is not in /tmp, for tests of programs that
-// are given a /tmp of their own: in the first of preferred (those that are
-// empty do not count), the user's cache, the working directory, /srv and /home
-// that can be written. It goes with the test, which is skipped where there is
-// none.
+// OuterDir makes a directory outside /tmp, for tests of programs that get a
+// private /tmp. It uses the first writable one of preferred (empty names are
+// skipped), the user's cache, the working directory, /srv and /home. The
+// directory is removed after the test; without a writable one, the test is
+// skipped.
 func OuterDir(t testing.TB, preferred ...string) string {
 	t.Helper()
 	if cache, err := os.UserCacheDir(); err == nil && os.MkdirAll(cache, 0o755) == nil {

@@ -9,10 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// WriteProgram writes a program that can be started at once, also where other
-// goroutines start processes meanwhile: until such a process runs its own program
-// it has the file open, too, and the system starts no program that is open for
-// writing.
+// WriteProgram writes a program that can be started at once, even while other
+// goroutines start processes: between fork and exec such a process holds the
+// file open, and the system does not start a program that is open for writing.
 func WriteProgram(t testing.TB, path string, text []byte) {
 	t.Helper()
 	syscall.ForkLock.RLock()
@@ -21,7 +20,7 @@ func WriteProgram(t testing.TB, path string, text []byte) {
 	require.NoError(t, err)
 }
 
-// CopyProgram writes the program of one file to another, see WriteProgram.
+// CopyProgram copies a program to another file by WriteProgram.
 func CopyProgram(t testing.TB, from, to string) {
 	t.Helper()
 	text, err := os.ReadFile(from)

@@ -2,6 +2,7 @@
 
 package mcpkittest
 
-// Raced says that the tests, though not the binaries that Build makes, are built
-// with the race detector: they take several times as long, and as much memory.
+// Raced reports whether the tests, but not the binaries that Build makes, are
+// built with the race detector: they then take several times the time and
+// memory.
 const Raced = false

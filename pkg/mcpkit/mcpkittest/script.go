@@ -10,8 +10,8 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// RunScripts runs every *.txtar of a directory against a server, each as a
-// subtest. With -update it rewrites the expected text of those that fail.
+// RunScripts runs every *.txtar file of a directory against a server, each as a
+// subtest. With -update it rewrites the expected text of failing scripts.
 func RunScripts(t *testing.T, bin, dir string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.txtar"))
@@ -30,18 +30,18 @@ func RunScripts(t *testing.T, bin, dir string) {
 	}
 }
 
-// script is one archive, laid out in directories of its own.
+// script is one archive, written out to temporary directories.
 type script struct {
 	archive  *txtar.Archive
 	sections map[string]string
-	vars     *strings.Replacer // $ROOT and $STATE to paths, in JSON as well
+	vars     *strings.Replacer // $ROOT and $STATE to paths, also within JSON
 	back     *strings.Replacer
 	root     string
 	state    string
 	changed  bool
 }
 
-// sectionNames are the sections that are no files.
+// sectionNames are the sections that are not files.
 var sectionNames = []string{"setup", "args", "env", "era", "roots", "in", "out", "stderr", "in.oneshot", "args.oneshot", "out.oneshot"}
 
 func runScript(t *testing.T, bin, file string) {
@@ -74,7 +74,8 @@ func runScript(t *testing.T, bin, file string) {
 	}
 }
 
-// tempDir is the test's directory by its real path, which is what servers show.
+// tempDir returns the test's directory without symbolic links, as servers show
+// it.
 func tempDir(t *testing.T) string {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -85,7 +86,7 @@ func tempDir(t *testing.T) string {
 
 func (s *script) words(section string) []string {
 	args := strings.Fields(s.sections[section])
-	for i := range args { // after the split: a directory's name may have blanks
+	for i := range args { // after the split: a directory's name may contain blanks
 		args[i] = s.vars.Replace(args[i])
 	}
 	return args
@@ -113,7 +114,7 @@ func (s *script) env() []string {
 	return append(env, s.lines("env")...)
 }
 
-// replaceSection puts new text into the archive, for -update.
+// replaceSection replaces the text of a section, for -update.
 func (s *script) replaceSection(name, text string) {
 	s.changed = true
 	for i := range s.archive.Files {
@@ -125,7 +126,7 @@ func (s *script) replaceSection(name, text string) {
 	s.archive.Files = append(s.archive.Files, txtar.File{Name: name, Data: []byte(text)})
 }
 
-// runWire speaks the protocol.
+// runWire runs the sections in and out over the protocol.
 func (s *script) runWire(t *testing.T, bin string) {
 	t.Helper()
 	opts := Options{Args: s.words("args"), Dir: s.root, Env: s.env(), Roots: s.lines("roots")}
@@ -158,7 +159,7 @@ func (s *script) runWire(t *testing.T, bin string) {
 	}
 }
 
-// send plays the section in.
+// send sends the lines of section in.
 func (s *script) send(c *Client) error {
 	taken := map[string][]Answer{}
 	number, closed := 0, false
@@ -194,13 +195,14 @@ func (s *script) send(c *Client) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for id, answers := range taken { // back in their place, for the check
+	for id, answers := range taken { // put back, for the check
 		c.got[wireID(id)] = append(answers, c.got[wireID(id)]...)
 	}
 	return nil
 }
 
-// isCall tells NAME {…} and METHOD/NAME {…} from lines that are sent as they are.
+// isCall reports whether a line is NAME {…} or METHOD/NAME {…}; other lines are
+// sent unchanged.
 func isCall(line string) bool {
 	head, rest, _ := strings.Cut(line, " ")
 	rest = strings.TrimSpace(rest)
@@ -220,8 +222,8 @@ func call(name, args string) (method string, params any, err error) {
 	return "tools/call", CallParams(name, rawJSON(args)), validJSON(args)
 }
 
-// wireID is an id of the script as it stands on the wire: a number or null as
-// it is, anything else as a string.
+// wireID returns a script's id in its JSON form: numbers and null unchanged,
+// other ids as strings.
 func wireID(id string) string {
 	if id == "null" || validJSON(id) == nil {
 		return id
@@ -229,7 +231,7 @@ func wireID(id string) string {
 	return fmt.Sprintf("%q", id)
 }
 
-// joinLines drops comments and blank lines and joins those that go on.
+// joinLines drops comments and blank lines and joins continuation lines.
 func joinLines(text string) []string {
 	var lines []string
 	for line := range strings.Lines(text) {

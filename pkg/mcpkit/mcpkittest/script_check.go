@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// outcome puts a response into the form of a block.
+// outcome converts a response to the form that blocks are compared with.
 func outcome(a Answer) answered {
 	if a.Error != nil {
 		whole, err := json.Marshal(a.Error)
@@ -36,7 +36,7 @@ func outcome(a Answer) answered {
 	return got
 }
 
-// checkWire compares all answers with the section out.
+// checkWire compares all answers with section out.
 func (s *script) checkWire(t *testing.T, c *Client, expected []*block, exit int) {
 	t.Helper()
 	left := map[string][]Answer{}
@@ -82,7 +82,7 @@ func (s *script) checkWire(t *testing.T, c *Client, expected []*block, exit int)
 	}
 }
 
-// unexpected makes blocks of the answers that none was for.
+// unexpected returns blocks for the answers that section out does not list.
 func unexpected(left map[string][]Answer, back *strings.Replacer) []*block {
 	var blocks []*block
 	for id, answers := range left {
@@ -103,7 +103,7 @@ func unexpected(left map[string][]Answer, back *strings.Replacer) []*block {
 	return blocks
 }
 
-// scriptID is wireID backwards.
+// scriptID is the inverse of wireID.
 func scriptID(id string) string {
 	var name string
 	if json.Unmarshal([]byte(id), &name) == nil && name != "" && wireID(name) == id {
@@ -112,8 +112,8 @@ func scriptID(id string) string {
 	return id
 }
 
-// become makes the block expect what came, for -update. What it says of the
-// text otherwise is left for its author.
+// become makes the block expect the actual answer, for -update. Other checks of
+// the block are left to its author.
 func (b *block) become(got answered, back *strings.Replacer) {
 	b.kind, b.arg = got.kind, got.arg
 	if b.text != nil || len(b.checks) == 0 {
@@ -143,7 +143,7 @@ func (s *script) checkNotification(t *testing.T, c *Client, b *block) {
 	t.Errorf("no such notification %s among %d:\n%s", b.arg, len(faults), strings.Join(faults, "\n"))
 }
 
-// runOneShot gives a second process its input without a protocol.
+// runOneShot runs the sections in.oneshot and out.oneshot in a second process.
 func (s *script) runOneShot(t *testing.T, bin string) {
 	t.Helper()
 	expected, err := parseBlocks(s.sections["out.oneshot"], false)
@@ -229,7 +229,7 @@ func (s *script) checkOneShot(t *testing.T, expected []*block, answers []answere
 	}
 }
 
-// oneShotAnswers reads the objects that one-shot mode prints.
+// oneShotAnswers decodes the objects that a one-shot run printed.
 func oneShotAnswers(out io.Reader) ([]answered, error) {
 	var list []answered
 	for decoder := json.NewDecoder(out); ; {

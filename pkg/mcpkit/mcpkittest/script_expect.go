@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// block is what the script expects of one answer.
+// block holds a script's expectations of one answer.
 type block struct {
-	id      string // of the script; "" in one-shot mode
+	id      string // as in the script; "" in one-shot mode
 	kind    string // ok, error, rpc, notify, exit
 	arg     string // code, number, method, status
 	comment []string
@@ -21,7 +21,7 @@ type block struct {
 
 type check struct{ verb, arg string }
 
-// answered is one answer in the form that a block is compared with.
+// answered is one answer in the form with which blocks are compared.
 type answered struct {
 	kind, arg string
 	text      string
@@ -30,7 +30,8 @@ type answered struct {
 	images    []string
 }
 
-// parseBlocks reads a section out.
+// parseBlocks parses section out or out.oneshot; withID says whether blocks
+// begin with an id.
 func parseBlocks(text string, withID bool) ([]*block, error) {
 	var blocks []*block
 	var comment []string
@@ -99,7 +100,7 @@ func (b *block) head() string {
 	return head
 }
 
-// String writes the block as it stands in the script.
+// String formats the block as in a script.
 func (b *block) String() string {
 	var out strings.Builder
 	for _, line := range b.comment {
@@ -115,7 +116,7 @@ func (b *block) String() string {
 	return out.String()
 }
 
-// compare says what of the block does not hold, "" for nothing.
+// compare returns the expectations that got does not meet, or "".
 func (b *block) compare(got answered, vars, back *strings.Replacer) string {
 	var faults []string
 	if b.kind != got.kind || b.arg != got.arg {
@@ -159,8 +160,8 @@ func (c check) fault(got answered, vars *strings.Replacer) string {
 	return ""
 }
 
-// matchLines compares lines with patterns: ... stands for any lines, [..] for
-// any text within one. Trailing spaces of a script's lines do not count.
+// matchLines reports whether lines match patterns: ... matches any number of
+// lines, [..] any text within a line. Trailing spaces are ignored.
 func matchLines(patterns, lines []string) bool {
 	// before[j]: the patterns so far match the first j lines.
 	before := make([]bool, len(lines)+1)
@@ -181,7 +182,7 @@ func matchLines(patterns, lines []string) bool {
 		}
 		before = after
 	}
-	// A final newline gives an empty last line that a script need not have.
+	// A final newline gives an empty last line, which a script may omit.
 	return before[len(lines)] || len(lines) > 0 && lines[len(lines)-1] == "" && before[len(lines)-1]
 }
 
@@ -197,8 +198,8 @@ func linePattern(pattern string) func(string) bool {
 	return regexp.MustCompile("(?s)^" + strings.Join(parts, ".*") + "$").MatchString
 }
 
-// subset says where got lacks what want has, "" if nowhere. The string "*"
-// is any value; lists are compared item by item.
+// subset returns where got lacks something that want has, or "". The string "*"
+// matches any value; lists are compared item by item.
 func subset(want, got any, at string) string {
 	if want == "*" && got != nil {
 		return ""

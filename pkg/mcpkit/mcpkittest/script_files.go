@@ -15,7 +15,7 @@ import (
 // firstTime is the modification time of a script's first file.
 var firstTime = time.Date(2025, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// layOut makes the root and the state directory below dir, and the files.
+// layOut makes the root and state directories below dir and writes the files.
 func (s *script) layOut(dir string) error {
 	s.root, s.state = filepath.Join(dir, "root"), filepath.Join(dir, "state")
 	for _, name := range []string{s.root, filepath.Join(s.state, "home")} {
@@ -55,8 +55,9 @@ func (s *script) layOut(dir string) error {
 	return nil
 }
 
-// replacers makes what puts the two directories' paths into the script's text
-// and takes them out of a server's.
+// replacers sets vars, which puts the paths of the two directories into the
+// script's text, and back, which replaces them by their names in a server's
+// text.
 func (s *script) replacers(root, state string) *script {
 	slashRoot, slashState := filepath.ToSlash(root), filepath.ToSlash(state)
 	s.vars = strings.NewReplacer("$ROOT", slashRoot, "$STATE", slashState)
@@ -64,7 +65,7 @@ func (s *script) replacers(root, state string) *script {
 	return s
 }
 
-// path is a name below the root. It keeps a script from writing elsewhere.
+// path returns the path of name below the root. It fails for names outside.
 func (s *script) path(name string) (string, error) {
 	if !filepath.IsLocal(filepath.FromSlash(name)) {
 		return "", fmt.Errorf("the file %s is not below the root", name)
@@ -72,7 +73,7 @@ func (s *script) path(name string) (string, error) {
 	return filepath.Join(s.root, filepath.FromSlash(name)), nil
 }
 
-// setup carries out one line of the section.
+// setup carries out one line of section setup.
 func (s *script) setup(line string) error {
 	verb, rest, _ := strings.Cut(line, " ")
 	first, arg, _ := strings.Cut(strings.TrimSpace(rest), " ")

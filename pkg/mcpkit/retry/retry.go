@@ -1,11 +1,10 @@
-// Package retry does something again that failed for a reason that may pass:
-// what the host's stage, the declared tools' HTTP calls and the middleware of
-// tools have in common. Whether a second try does any harm is for the caller to
-// know; Do is for what may be repeated.
+// Package retry retries operations that failed with a transient error. The
+// host's retry stage, the declared tools' HTTP calls and mcpkit's middleware
+// share it. The caller must know that an operation is safe to repeat.
 //
-// It is own code rather than failsafe-go: what is particular (when the wait is
-// useless, what the error itself says of when to come again, errors passed as
-// they are) would remain, and that module requires gRPC.
+// It does not use failsafe-go: its special rules (waits that are useless,
+// errors that carry the time to wait, errors passed on unchanged) would remain,
+// and that module requires gRPC.
 package retry
 
 import (
@@ -21,29 +20,31 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Policy says how often and how long. Zero values mean the defaults.
+// Policy configures Do. Zero values mean the defaults.
 type Policy struct {
-	Attempts   int           // in all; 3. 1: nothing is done again
-	Base       time.Duration // the first wait; 100 ms. Each further one is twice as long, with jitter
-	MaxWait    time.Duration // of one wait; 5 s. An error that asks for more is not retried
-	PerAttempt time.Duration // how long one attempt may take; 0: as long as the whole
+	Attempts   int           // in all; 0: 3. 1: no retries
+	Base       time.Duration // the first wait; 0: 100 ms. It doubles each time, with jitter
+	MaxWait    time.Duration // of one wait; 0: 5 s. An error that asks for a longer wait is not retried
+	PerAttempt time.Duration // limit of one attempt; 0: none
 
-	// Retryable, unless nil, decides in place of Retryable of this package
-	// which errors may pass. An error marked with Permanent is never retried.
+	// Retryable, unless nil, replaces this package's Retryable: it reports
+	// whether an error may be transient. An error marked with Permanent is
+	// never retried.
 	Retryable func(error) bool
 
-	// Wait, unless nil, says in place of Base how long to wait after an
-	// attempt, the first being 1, or that there is to be no other.
+	// Wait, unless nil, replaces Base: it returns the wait after an attempt,
+	// counted from 1, and whether to try again.
 	Wait func(attempt int, err error) (wait time.Duration, again bool)
 
-	// OnRetry, unless nil, is told before each further attempt.
+	// OnRetry, unless nil, is called before each retry.
 	OnRetry func(attempt int, wait time.Duration, err error)
 
-	// OnGiveUp, unless nil, makes the error that Do returns of the last one.
+	// OnGiveUp, unless nil, turns the last attempt's error into the error that
+	// Do returns.
 	OnGiveUp func(attempts int, err error) error
 }
 
-// Validate names the field that is wrong.
+// Validate returns an error that names the first negative field.
 func (p Policy) Validate() error {
 	switch {
 	case p.Attempts < 0:
@@ -75,9 +76,9 @@ func (p Policy) WithDefaults() Policy {
 	return p
 }
 
-// Do calls once until it succeeds, fails for good, or has been called
-// p.Attempts times, and returns what the last call did. It gives up early when
-// ctx ends, or would before the next attempt.
+// Do calls once until it succeeds, fails with an error that is not retryable,
+// or has been called p.Attempts times, and returns the last call's results. It
+// gives up early if ctx has ended or would end before the next attempt.
 func Do[T any](ctx context.Context, p Policy, once func(ctx context.Context) (T, error)) (T, error) {
 	p = p.WithDefaults()
 	for attempt := 1; ; attempt++ {
@@ -121,7 +122,7 @@ func one[T any](ctx context.Context, limit time.Duration, once func(ctx context.
 	return once(ctx)
 }
 
-// wait returns how long to wait after an attempt, or that it is no use.
+// wait returns the wait after an attempt; false means to give up.
 func (p Policy) wait(ctx context.Context, attempt int, err error) (time.Duration, bool) {
 	var wait time.Duration
 	if p.Wait != nil {
@@ -148,12 +149,12 @@ func (p Policy) wait(ctx context.Context, attempt int, err error) (time.Duration
 	return wait, true
 }
 
-// After is the extra value of a toolerr.Error that says when to come again, in
-// milliseconds, an int64.
+// After names the extra value of a toolerr.Error with the time to wait before a
+// retry, an int64 in milliseconds.
 const After = "retryAfterMs"
 
-// ParseAfter reads the header Retry-After (RFC 9110, section 10.2.3): seconds, a day
-// at most, or a date.
+// ParseAfter parses the header Retry-After (RFC 9110, section 10.2.3): seconds,
+// capped at a day, or a date. It reports false for other values.
 func ParseAfter(value string, now time.Time) (time.Duration, bool) {
 	value = strings.TrimSpace(value)
 	if seconds, err := strconv.Atoi(value); err == nil && seconds >= 0 {
@@ -165,9 +166,9 @@ func ParseAfter(value string, now time.Time) (time.Duration, bool) {
 	return 0, false
 }
 
-// Retryable reports whether an error says that something failed on its way:
-// TRANSPORT_ERROR, RATE_LIMITED, TIMEOUT and SERVER_OFFLINE, unless an HTTP
-// status says that the request itself is wrong.
+// Retryable reports whether an error may be transient: TRANSPORT_ERROR,
+// RATE_LIMITED, TIMEOUT or SERVER_OFFLINE, unless an HTTP status says that the
+// request itself is wrong.
 func Retryable(err error) bool {
 	switch toolerr.CodeOf(err) {
 	case toolerr.TransportError, toolerr.RateLimited, toolerr.Timeout, toolerr.ServerOffline:
@@ -176,8 +177,8 @@ func Retryable(err error) bool {
 	return false
 }
 
-// refused reports whether an HTTP server said that the request is wrong: a
-// status of 400 and more, but for those that mean later.
+// refused reports whether an HTTP server refused the request: a status from 400
+// to 499, except those that ask to try later.
 func refused(err error) bool {
 	var said interface{ StatusCode() int }
 	if !errors.As(err, &said) {
@@ -192,8 +193,8 @@ type permanentError struct{ err error }
 func (e *permanentError) Error() string { return e.err.Error() }
 func (e *permanentError) Unwrap() error { return e.err }
 
-// Permanent marks an error: whatever else it says, there is no use in trying
-// again. Permanent(nil) is nil.
+// Permanent marks an error as not retryable, whatever its code. Permanent(nil)
+// is nil.
 func Permanent(err error) error {
 	if err == nil {
 		return nil
@@ -201,5 +202,5 @@ func Permanent(err error) error {
 	return &permanentError{err}
 }
 
-// IsPermanent reports whether err is, or wraps, one that was marked.
+// IsPermanent reports whether err is, or wraps, an error marked with Permanent.
 func IsPermanent(err error) bool { return errors.As(err, new(*permanentError)) }

@@ -28,7 +28,7 @@ type row struct {
 	Word string `json:"word"`
 }
 
-// tools makes the tools; dirs are the plain arguments.
+// tools makes the tools; dirs holds the plain arguments.
 func tools(dirs *[]string) ([]*mcpkit.Tool, error) {
 	readOnly := mcpkit.Hints{ReadOnly: true, Idempotent: true}
 	echo, err1 := mcpkit.NewTool(mcpkit.Def{
@@ -73,8 +73,8 @@ func tools(dirs *[]string) ([]*mcpkit.Tool, error) {
 	return []*mcpkit.Tool{echo, panics, sleep, overdue, roots, child}, errors.Join(err1, err2, err3, err4, err5, err6)
 }
 
-// runChild starts a program that outlives a server which does not kill it:
-// this one, asleep.
+// runChild starts this program as a sleeping child, which outlives a server
+// that does not kill it.
 func runChild(ctx context.Context) (string, error) {
 	self, err := os.Executable()
 	if err != nil {
