@@ -11,8 +11,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/walk"
 )
 
-// goRoot returns the Go distribution: fifteen thousand files on every machine
-// that runs this.
+// goRoot returns the Go distribution: some fifteen thousand files, present
+// wherever this runs.
 func goRoot(b *testing.B) string {
 	b.Helper()
 	out, err := exec.Command("go", "env", "GOROOT").Output()
@@ -46,8 +46,7 @@ func BenchmarkWalkStat(b *testing.B) {
 	})
 }
 
-// BenchmarkRules is what an entry costs in a directory with a long ignore
-// file above it.
+// BenchmarkRules measures one entry in a directory below a long ignore file.
 func BenchmarkRules(b *testing.B) {
 	root := b.TempDir()
 	f := files{".git/": ""}

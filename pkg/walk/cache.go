@@ -9,76 +9,74 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
-// Cache remembers what is in directories, so that a later walk of a tree that
-// did not change need not read them again. It is safe for concurrent use by
-// any number of walks.
+// Cache keeps the entries of directories, so that a later walk of an unchanged
+// tree need not read them again. Any number of walks may use it concurrently.
 //
-// A directory is known by device and inode and taken to be unchanged while
-// its modification and change times are the same, to the nanosecond: adding,
-// removing and renaming an entry sets both. One that was changed less than
-// two seconds before it was read is not remembered, since a further change
-// could leave the same times, and neither is one on a file system whose times
-// are not this machine's own doing (networks, FUSE). What is in an entry, and
-// the ignore files, are not remembered.
+// A directory is identified by device and inode. It counts as unchanged while
+// its modification and change times are equal to the nanosecond: adding,
+// removing or renaming an entry sets both. The cache does not keep a directory
+// changed less than two seconds before it was read, since a further change
+// could leave the same times, nor one on a file system whose times another
+// machine or program sets (networks, FUSE). It keeps neither the content of
+// entries nor ignore files.
 type Cache struct {
-	max   int           // bytes of either generation
-	grain time.Duration // unsettled, but for tests
+	max   int           // bytes of each generation
+	grain time.Duration // unsettled, except in tests
 	walks atomic.Int64
 
 	mu         sync.Mutex
-	young, old map[cacheKey]*listing // generations: what is used moves to the young one
-	size       int                   // bytes of the young one
-	rest       int                   // bytes of the old one
-	local      map[uint64]bool       // by device
+	young, old map[cacheKey]*listing // generations: an entry moves to young when it is used
+	size       int                   // bytes of young
+	rest       int                   // bytes of old
+	local      map[uint64]bool       // by device: whether its times can be trusted
 }
 
 type cacheKey struct {
 	dev, ino uint64
-	prefix   string // what the names begin with
+	prefix   string // of the names
 }
 
-// listing is a directory's sorted entries, which nobody changes.
+// listing holds a directory's sorted entries. It is immutable, except for memo.
 type listing struct {
 	mtime, ctime time.Time
 	entries      []sandbox.DirEntry
-	size         int // estimated bytes, the maps' share included
+	size         int // estimated bytes, including the share of the maps
 	memo         Memo
 }
 
-// Memo is where a visitor keeps what it found out about the entries of a
-// directory, for the next walk that finds the directory unchanged. What it
-// keeps goes when the cache forgets the directory. It is safe for concurrent
-// use.
+// Memo stores a visitor's results about the entries of a directory, for the
+// next walk that finds the directory unchanged. It is lost when the cache drops
+// the directory. It is safe for concurrent use.
 type Memo struct {
 	size int
 	kept atomic.Value
 }
 
-// Len is the number of entries in the directory.
+// Len returns the number of entries in the directory.
 func (m *Memo) Len() int { return m.size }
 
-// Kept returns what is kept, always of one type; nil at first.
+// Kept returns the stored value, always of one type, or nil if none is stored
+// yet.
 func (m *Memo) Kept() any { return m.kept.Load() }
 
-// Keep keeps v unless something is kept, and returns what is. It should not
-// take more than 8 bytes an entry.
+// Keep stores v unless a value is stored already, and returns the stored value.
+// It should take at most 8 bytes an entry.
 func (m *Memo) Keep(v any) any {
 	m.kept.CompareAndSwap(nil, v)
 	return m.kept.Load()
 }
 
-// unsettled is how recent a change may leave room for another with the same
-// times: the coarsest grain of the times of a local file system.
+// unsettled is the time after a change in which another change could leave the
+// same times: the coarsest resolution of a local file system.
 const unsettled = 2 * time.Second
 
-// NewCache returns a cache that takes about maxBytes at most, and then forgets
-// what was not used for longest.
+// NewCache returns a cache of at most about maxBytes. When full, it drops the
+// entries that were not used for the longest time.
 func NewCache(maxBytes int) *Cache {
 	return &Cache{max: maxBytes / 2, grain: unsettled, young: make(map[cacheKey]*listing), local: make(map[uint64]bool)}
 }
 
-// get returns what is remembered of the version of a directory that st
-// describes, or nil.
+// get returns the cached entries of the directory with the state st, or nil.
 func (c *Cache) get(st *sandbox.Stat, prefix string) *listing {
 	key := cacheKey{st.Dev, st.Ino, prefix}
 	c.mu.Lock()
@@ -99,9 +97,9 @@ func (c *Cache) get(st *sandbox.Stat, prefix string) *listing {
 	return l
 }
 
-// put remembers the entries of a directory, all of them and sorted. st was
-// taken before they were read, and now before that. It returns nil if it does
-// not.
+// put caches all entries of a directory, which must be sorted. st was taken
+// before they were read, and now before st. It returns nil if it did not cache
+// them.
 func (c *Cache) put(dir *sandbox.Dir, st *sandbox.Stat, now time.Time, prefix string, entries []sandbox.DirEntry) *listing {
 	newest := st.ModTime
 	if st.ChangeTime.After(newest) {
@@ -130,7 +128,7 @@ func (c *Cache) put(dir *sandbox.Dir, st *sandbox.Stat, now time.Time, prefix st
 	return l
 }
 
-// leave takes what is there out of the old generation; callers hold the lock.
+// leave removes key from the old generation. The caller holds mu.
 func (c *Cache) leave(key cacheKey) {
 	if l, ok := c.old[key]; ok {
 		c.rest -= l.size
@@ -138,15 +136,15 @@ func (c *Cache) leave(key cacheKey) {
 	}
 }
 
-// Size is about how many bytes are taken.
+// Size returns the approximate size of the cache in bytes.
 func (c *Cache) Size() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.size + c.rest
 }
 
-// keep adds to the young generation, which becomes the old one when it is
-// full; callers hold the lock.
+// keep adds to the young generation; a full one first becomes the old one. The
+// caller holds mu.
 func (c *Cache) keep(key cacheKey, l *listing) {
 	if c.size+l.size > c.max {
 		c.old, c.rest = c.young, c.size
@@ -156,7 +154,7 @@ func (c *Cache) keep(key cacheKey, l *listing) {
 	c.size += l.size
 }
 
-// trusts reports whether the times of directories on a device tell of every
+// trusts reports whether the times of directories on a device show every
 // change.
 func (c *Cache) trusts(dir *sandbox.Dir, dev uint64) bool {
 	c.mu.Lock()

@@ -19,8 +19,8 @@ import (
 // grain is longer than the kernel's clock ticks.
 const grain = 25 * time.Millisecond
 
-// TestCacheIsNeverStale changes a tree at random between walks: each walk with
-// a cache finds what one without finds.
+// TestCacheIsNeverStale changes a tree at random between walks: a walk with a
+// cache must find the same entries as one without.
 func TestCacheIsNeverStale(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	root := t.TempDir()
@@ -56,8 +56,8 @@ func TestCacheIsNeverStale(t *testing.T) {
 	require.NotZero(t, used, "the cache was in use")
 }
 
-// disturb changes something in a tree, and sometimes hides it by setting the
-// directory's modification time back.
+// disturb changes a tree, and sometimes hides the change by restoring the
+// directory's modification time.
 func disturb(t *testing.T, r *rand.Rand, root string) {
 	dirs, err := filepath.Glob(filepath.Join(root, "d*"))
 	require.NoError(t, err)
@@ -86,7 +86,7 @@ func disturb(t *testing.T, r *rand.Rand, root string) {
 	case what == 3 && dir != root && len(entries) > 0:
 		require.NoError(t, os.RemoveAll(name))
 		require.NoError(t, os.Rename(filepath.Join(dir, entries[r.IntN(len(entries))].Name()), name))
-	case what == 4 && dir != root: // another directory in its place
+	case what == 4 && dir != root: // replace the directory by another
 		aside := filepath.Join(t.TempDir(), "aside")
 		require.NoError(t, os.Rename(dir, aside))
 		require.NoError(t, os.Mkdir(dir, 0o755))

@@ -2,12 +2,11 @@ package walk
 
 import "strings"
 
-// parseClass reads the bracket expression that p begins with, as git's
-// wildmatch does, and returns its length; nil if it is not closed or names an
-// unknown class. No class matches a slash, since it is asked for the bytes of
-// one path element only. With fold the names it is asked about are in lower
-// case; as in git, ranges and [:upper:] take that into account and single
-// letters do not.
+// parseClass parses the bracket expression at the start of p like git's
+// wildmatch, and returns its length; nil if it is not closed or names an
+// unknown class. No class needs to exclude a slash, since only bytes of one
+// path element are tested. If fold is set, names are tested in lower case; as
+// in git, ranges and [:upper:] allow for that and single letters do not.
 func parseClass(p string, fold bool) (*byteSet, int) {
 	set := new(byteSet)
 	i, negated := 1, false
@@ -52,10 +51,9 @@ func parseClass(p string, fold bool) (*byteSet, int) {
 	return set, i + 1
 }
 
-// parsePlainClass reads the bracket expression that p begins with, as ripgrep
-// does: a backslash is a member like any other, there are no named classes, one
-// that is not closed is the bracket itself, and a range that runs backwards
-// makes the pattern none (nil).
+// parsePlainClass parses the bracket expression at the start of p like ripgrep:
+// a backslash is an ordinary member, named classes do not exist, an unclosed
+// bracket matches itself, and a reversed range makes the pattern invalid (nil).
 func parsePlainClass(p string) (*byteSet, int) {
 	set := new(byteSet)
 	i, negated := 1, false
@@ -63,7 +61,7 @@ func parsePlainClass(p string) (*byteSet, int) {
 		negated = true
 		i++
 	}
-	begins, inRange := -1, false // the first byte of the range that may follow or go on
+	begins, inRange := -1, false // the first byte of a range that may follow or is open
 	for first := true; ; first = false {
 		if i >= len(p) {
 			*set = byteSet{}
@@ -96,7 +94,8 @@ func parsePlainClass(p string) (*byteSet, int) {
 	}
 }
 
-// classByte reads one member of a class, which a backslash may precede.
+// classByte returns one member of a class, which a backslash may precede, and
+// its length; 0 if it is incomplete.
 func classByte(p string) (byte, int) {
 	if p[0] != '\\' {
 		return p[0], 1
@@ -107,9 +106,9 @@ func classByte(p string) (byte, int) {
 	return p[1], 2
 }
 
-// addNamed adds a class like [:alpha:] and returns its length, 0 if p does
-// not begin with one. To git, "[::]" is a class without a name, which is not
-// known, and "[:]" is no class.
+// addNamed adds a class like [:alpha:] and returns its length, 0 if p does not
+// start with one. As in git, "[::]" is an unknown class, without a name, and
+// "[:]" is not a class.
 func (s *byteSet) addNamed(p string, fold bool) (size int, known bool) {
 	end := strings.IndexByte(p[2:], ']') + 2
 	if end < 3 || p[end-1] != ':' {
@@ -127,7 +126,8 @@ func (s *byteSet) addNamed(p string, fold bool) (size int, known bool) {
 	return end + 1, true
 }
 
-// namedClass returns the membership test of a POSIX class in ASCII.
+// namedClass returns the membership test of a POSIX class in ASCII, or nil for
+// an unknown name.
 func namedClass(name string, fold bool) func(byte) bool {
 	isUpper := func(c byte) bool { return 'A' <= c && c <= 'Z' }
 	isLower := func(c byte) bool { return 'a' <= c && c <= 'z' }

@@ -16,7 +16,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/bench/oracle"
 )
 
-// randomBrackets returns a pattern of pieces of bracket expressions.
+// randomBrackets returns a pattern made from pieces of bracket expressions.
 func randomBrackets(r *rand.Rand) string {
 	pieces := []string{
 		"[", "[", "[", "]", "]", "]", "[!", "[^", "[]", "[:", ":]", "[[:", ":]]", "[::]", "[[::]", "[:alpha:]", "[:digit:]", "[:upper:]", "[:nope:]",
@@ -29,8 +29,8 @@ func randomBrackets(r *rand.Rand) string {
 	return b.String()
 }
 
-// TestBracketsAsGit compares with git check-ignore on pieces of bracket
-// expressions: in one file, each pattern in a directory of its own.
+// TestBracketsAsGit compares bracket expressions with git check-ignore: all
+// patterns in one file, each for a separate directory.
 func TestBracketsAsGit(t *testing.T) {
 	git, dir := oracle.Path(t, "git"), t.TempDir()
 	names := []string{"a", "b", "c", "A", "1", ":", "[", "]", "-", "!", "^", "=", ".a", "ab", "a]", "[a]", ":]", "[:", "b]", "nope", `\`}

@@ -8,9 +8,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
-// CountFiles counts what is below a directory and is no directory itself,
-// ignored and hidden files included, until ctx ends or limit (0: none) is
-// reached; exact is false when there may be more. dir remains the caller's.
+// CountFiles counts the entries below a directory that are not directories,
+// including ignored and hidden ones, until ctx ends or limit (0: none) is
+// reached. exact is false if there may be more. The caller still owns dir.
 func CountFiles(ctx context.Context, dir *sandbox.Dir, limit int) (n int, exact bool) {
 	node := startDir(dir, Options{Hidden: true, NoIgnore: true}, dir.Path())
 	var count atomic.Int64

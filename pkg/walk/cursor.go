@@ -9,19 +9,20 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// position is where a walk was in one directory: what it had still to do
-// there and, through the sub-directories not entered yet, below. A walk that
-// ended early is described by a few of them, about workers times depth, since
-// the work is kept last in, first out.
+// position is the state of a walk in one directory: the remaining work there
+// and, through the sub-directories not yet entered, below it. An interrupted
+// walk has few of them, about workers times depth, since work is taken last in,
+// first out.
 type position struct {
 	path  string // the directory
-	raw   int    // entries of it that are done with, in the system's order
-	visit string // of the next piece, names before this one were visited
-	none  bool   // all of the piece were visited
-	enter string // of the next piece, sub-directories before this one were entered
+	raw   int    // entries that are finished, in the system's order
+	visit string // in the next piece, names before this one were visited
+	none  bool   // all names of the piece were visited
+	enter string // in the next piece, sub-directories before this one were entered
 }
 
-// visited reports whether a name of the position's piece was visited before.
+// visited reports whether the earlier walk visited a name of the position's
+// piece.
 func (p *position) visited(name string) bool { return p.none || name < p.visit }
 
 const (
@@ -29,13 +30,13 @@ const (
 	maxCursor     = 1 << 20
 )
 
-// encodeCursor makes the opaque form of positions.
+// encodeCursor encodes positions as an opaque string.
 func encodeCursor(list []position) string {
 	var b []byte
 	text := func(s string) { b = append(binary.AppendUvarint(b, uint64(len(s))), s...) }
 	last := ""
 	for _, p := range list {
-		// Paths share their beginnings with that of the position before.
+		// A path omits the prefix that it shares with the path before it.
 		same := 0
 		for same < min(len(last), len(p.path)) && last[same] == p.path[same] {
 			same++
@@ -55,8 +56,8 @@ func encodeCursor(list []position) string {
 	return cursorVersion + base64.RawURLEncoding.EncodeToString(b)
 }
 
-// decodeCursor undoes encodeCursor. What it accepts names directories below
-// the start only, each once.
+// decodeCursor is the inverse of encodeCursor. It accepts only directories
+// below the start, each once, and otherwise returns INVALID_PARAMS.
 func decodeCursor(cursor string) ([]position, error) {
 	bad := toolerr.New(toolerr.InvalidParams, "invalid cursor: leave it out to start over")
 	data, ok := strings.CutPrefix(cursor, cursorVersion)
@@ -109,8 +110,8 @@ func decodeCursor(cursor string) ([]position, error) {
 	return list, nil
 }
 
-// ascii replaces the bytes that fs.ValidPath may take for broken UTF-8, which
-// file names may hold.
+// ascii replaces non-ASCII bytes: file names may hold invalid UTF-8, which
+// fs.ValidPath refuses.
 func ascii(path string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 0x80 {

@@ -17,7 +17,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/walk"
 )
 
-// walkUntil walks until stop visits and returns what was seen.
+// walkUntil walks until the visit number stop ends the walk by reason, and
+// returns the visited paths.
 func walkUntil(t testing.TB, root string, opts walk.Options, stop int, reason error) ([]string, walk.Report) {
 	t.Helper()
 	var count atomic.Int64
@@ -42,8 +43,8 @@ func walkUntil(t testing.TB, root string, opts walk.Options, stop int, reason er
 	return seen, report
 }
 
-// A walk that is interrupted again and again visits each entry exactly once,
-// whatever the reason and the number of workers.
+// A walk that is interrupted repeatedly visits each entry exactly once, for any
+// reason and number of workers.
 func TestCursorLeadsToExactlyTheRest(t *testing.T) {
 	root := t.TempDir()
 	f := bushy(150)
@@ -81,7 +82,7 @@ func TestCursorLeadsToExactlyTheRest(t *testing.T) {
 	}
 }
 
-// A directory larger than one piece is resumed inside.
+// A walk can resume inside a directory larger than one piece.
 func TestCursorInHugeDirectory(t *testing.T) {
 	root := t.TempDir()
 	f := files{}

@@ -2,21 +2,21 @@ package walk
 
 import "time"
 
-// WithMaxOpen bounds the directories kept open, so that tests need not make
+// WithMaxOpen bounds the open directories, so that tests need not make
 // hundreds.
 func (o Options) WithMaxOpen(n int) Options {
 	o.maxOpen = n
 	return o
 }
 
-// WithGrain takes directories changed longer than d ago to be settled, so that
+// WithGrain makes the cache keep directories changed longer than d ago, so that
 // tests need not wait for seconds.
 func (c *Cache) WithGrain(d time.Duration) *Cache {
 	c.grain = d
 	return c
 }
 
-// Held returns how many directories and bytes are remembered.
+// Held returns the numbers of cached directories and bytes.
 func (c *Cache) Held() (dirs, bytes int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// gitConfig is the part of git's configuration that matters here.
+// gitConfig holds the settings of git that affect ignore rules.
 type gitConfig struct {
 	home         string
 	excludesFile string
 	ignoreCase   bool
 }
 
-// maxIncludes bounds how many files one configuration may pull in.
+// maxIncludes bounds the files that a configuration may include.
 const maxIncludes = 10
 
-// readUserConfig reads the system's file and the user's, later ones taking
-// precedence, as git-config(1) says.
+// readUserConfig reads the system's and the user's configuration files; later
+// files take precedence, as in git-config(1).
 func readUserConfig(getenv func(string) string) *gitConfig {
 	home := getenv("HOME")
 	if home == "" {
@@ -61,8 +61,8 @@ func (c *gitConfig) read(file string, included *int) {
 	}
 }
 
-// parse takes the settings out of one file in dir. Files it includes are
-// read if included counts them.
+// parse reads the settings of a file in dir. It follows includes only if
+// included, their count so far, is not nil.
 func (c *gitConfig) parse(text, dir string, included *int) {
 	section := ""
 	for text != "" {
@@ -91,7 +91,7 @@ func (c *gitConfig) parse(text, dir string, included *int) {
 	}
 }
 
-// expand resolves ~/ and, with a directory, relative paths.
+// expand resolves ~/ and, unless dir is empty, paths relative to dir.
 func (c *gitConfig) expand(path, dir string) string {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok && c.home != "" {
 		return filepath.Join(c.home, rest)
@@ -102,7 +102,7 @@ func (c *gitConfig) expand(path, dir string) string {
 	return path
 }
 
-// isTrue reads a boolean as git does.
+// isTrue parses a boolean like git.
 func isTrue(value string) bool {
 	switch strings.ToLower(value) {
 	case "true", "yes", "on", "1":
@@ -111,8 +111,8 @@ func isTrue(value string) bool {
 	return false
 }
 
-// configLine cuts off the next line, joined with those it continues on, and
-// without white space around it.
+// configLine returns the next line, joined with its continuation lines and
+// trimmed, and the rest of the text.
 func configLine(text string) (line, rest string) {
 	for {
 		part, after, _ := strings.Cut(text, "\n")
@@ -130,17 +130,17 @@ func configLine(text string) (line, rest string) {
 	}
 }
 
-// odd reports whether s ends with a backslash that is not itself escaped.
+// odd reports whether s ends with an unescaped backslash.
 func odd(s string) bool {
 	n := len(s) - len(strings.TrimRight(s, `\`))
 	return n%2 == 1
 }
 
-// configValue removes quotes, escapes and comments.
+// configValue returns a value without quotes, escapes and comments.
 func configValue(raw string) string {
 	var b strings.Builder
 	quoted := false
-	solid := 0 // length up to which trailing white space counts
+	solid := 0 // length up to which trailing white space is kept
 	for i := 0; i < len(raw); i++ {
 		c := raw[i]
 		switch {

@@ -2,14 +2,14 @@ package walk
 
 import "strings"
 
-// glob matches one path element. Common shapes are compared directly; the
-// rest is a list of tokens, matched without recursion: going back to the last
-// star only, in time proportional to pattern times name.
+// glob matches one path element. Common shapes are compared directly. Other
+// patterns are lists of tokens, matched without recursion, by backtracking only
+// to the last star, in time proportional to pattern times name.
 type glob struct {
 	shape  shape
 	text   string // of literal, prefix, suffix
 	tokens []token
-	least  int // length of the shortest name the tokens match
+	least  int // length of the shortest matching name
 }
 
 type shape uint8
@@ -23,7 +23,7 @@ const (
 	recursive // **, between slashes: any number of directories
 )
 
-// token matches one byte, or with star any number of them.
+// token matches one byte or, if star is set, any number of bytes.
 type token struct {
 	star bool
 	set  *byteSet // nil: the byte c
@@ -70,7 +70,7 @@ func (g *glob) match(name string) bool {
 
 func matchTokens(list []token, name string) bool {
 	t, n := 0, 0
-	star, mark := -1, 0 // the last star, and where in name it was tried to end
+	star, mark := -1, 0 // the last star, and the end in name that is being tried for it
 	for n < len(name) {
 		if t < len(list) {
 			tok := &list[t]
@@ -97,7 +97,8 @@ func matchTokens(list []token, name string) bool {
 	return t == len(list)
 }
 
-// newGlob chooses the shape for the tokens of one path element.
+// newGlob returns the glob for the tokens of one path element, in its simplest
+// shape.
 func newGlob(list []token) glob {
 	stars, plain := 0, true
 	text := make([]byte, 0, len(list))
@@ -124,9 +125,9 @@ func newGlob(list []token) glob {
 	return glob{shape: tokens, tokens: list, least: len(list) - stars}
 }
 
-// matchDir reports whether the elements of a pattern match dir, a relative
-// path with slashes, "" for no element at all. With open, it is enough that
-// they match the beginning of dir.
+// matchDir reports whether the elements of a pattern match dir, a relative path
+// with slashes; "" has no elements. If open is set, matching the beginning of
+// dir is enough.
 func matchDir(pattern []glob, dir string, open bool) bool {
 	p, rest := 0, dir
 	star, mark := -1, ""
@@ -143,7 +144,7 @@ func matchDir(pattern []glob, dir string, open bool) bool {
 			return true
 		}
 		if rest == "" {
-			return false // a longer ** would leave even less
+			return false // a longer ** would leave less
 		}
 		element, after, _ := strings.Cut(rest, "/")
 		if p < len(pattern) && pattern[p].match(element) {

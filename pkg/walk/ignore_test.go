@@ -13,7 +13,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/walk"
 )
 
-// Each case is a tree and the regular files that are left of it.
+// Each case is a tree and the regular files in it that are not ignored.
 var ignoreCases = []struct {
 	name string
 	tree files
@@ -81,8 +81,8 @@ func TestIgnore(t *testing.T) {
 	}
 }
 
-// The rules of the directories above the start hold, those of its own name
-// do not.
+// Rules of directories above the start apply to its entries, but not to the
+// start itself.
 func TestIgnoreFromBelow(t *testing.T) {
 	root := t.TempDir()
 	files{
@@ -95,7 +95,7 @@ func TestIgnoreFromBelow(t *testing.T) {
 	require.Equal(t, "d e/a s/d/a x.log", strings.Join(got, " "), "also above the root")
 }
 
-// Without ignore files, those of sub-directories do not count either.
+// NoIgnore also disables ignore files in sub-directories.
 func TestNoIgnore(t *testing.T) {
 	root := t.TempDir()
 	files{".git/": "", ".ignore": "a", "a": "", "d/.ignore": "a", "d/a": "", "d/e/.rgignore": "/a", "d/e/a": "", "d/.gitignore": "a"}.write(t, root)
@@ -144,7 +144,7 @@ func TestGlobalExcludes(t *testing.T) {
 	}
 }
 
-// What cannot be read as an ignore file is reported and hides nothing.
+// An unreadable ignore file is reported and hides nothing.
 func TestFaults(t *testing.T) {
 	root := t.TempDir()
 	files{

@@ -15,7 +15,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/walk"
 )
 
-// descriptors returns how many this process has open.
+// descriptors returns the number of open descriptors of this process.
 func descriptors(t *testing.T) int {
 	t.Helper()
 	list, err := os.ReadDir("/proc/self/fd")
@@ -23,8 +23,8 @@ func descriptors(t *testing.T) int {
 	return len(list)
 }
 
-// deep makes a chain of n directories called d below root, each of the first
-// with a file f.
+// deep makes a chain of n directories called d below root. Those up to
+// walk.MaxDepth have a file f.
 func deep(t *testing.T, root string, n int) {
 	t.Helper()
 	dir, err := unix.Open(root, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
@@ -81,7 +81,7 @@ func TestDescriptorsAreClosed(t *testing.T) {
 	require.LessOrEqual(t, descriptors(t)-before, 2*39, "one for each start, which the test still holds, and its root")
 }
 
-// With hardly any directory kept open all is found nevertheless, also through
+// With hardly any directory kept open, a walk still finds everything, also with
 // ignore files and from a cursor.
 func TestFewDirectoriesOpen(t *testing.T) {
 	root := t.TempDir()
@@ -102,7 +102,7 @@ func TestFewDirectoriesOpen(t *testing.T) {
 	}
 }
 
-// When the process has no descriptors left but a few, the walk makes do.
+// A walk works with only a few descriptors left in the process.
 func TestDescriptorsRunOut(t *testing.T) {
 	root := t.TempDir()
 	deep(t, root, 120)
@@ -136,7 +136,7 @@ func TestIgnoreFileThatIsAFifo(t *testing.T) {
 	}
 }
 
-// A cancelled walk over a slow visit ends with that visit.
+// A cancelled walk ends with the current slow visit.
 func TestCancelDoesNotWaitForTheRest(t *testing.T) {
 	root := t.TempDir()
 	bushy(300).write(t, root)

@@ -10,8 +10,8 @@ import (
 // maxNamedEntries bounds the entries that Named visits below a root.
 const maxNamedEntries = 20_000
 
-// Named is a sandbox.Finder: it visits what no ignore file hides, then what is
-// below ignored directories.
+// Named implements sandbox.Finder: it visits entries that are not ignored, then
+// those below ignored directories.
 func Named(f *sandbox.FS, root string, yield func(path, name string) bool) {
 	left := maxNamedEntries
 	visit := func(prefix string) func(int, *Entry) error {
@@ -38,6 +38,6 @@ func namedBelow(f *sandbox.FS, dir string, o Options, visit func(int, *Entry) er
 		return Report{}
 	}
 	defer node.Close()
-	report, _ := Walk(context.Background(), node, visit) // what cannot be read suggests nothing
+	report, _ := Walk(context.Background(), node, visit) // unreadable directories suggest nothing
 	return report
 }

@@ -12,34 +12,34 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
-// chunk is how many entries are held at once, except by Entries.
+// chunk is the number of entries held in memory at a time, except by Entries.
 const chunk = 8192
 
-// Node is one open directory with the ignore rules in force in it. It serves
-// one goroutine at a time; nodes got from it by Enter are independent of it.
+// Node is one open directory with its ignore rules. It must not be used
+// concurrently; nodes returned by Enter are independent of it.
 type Node struct {
 	tree   *tree
 	parent *Node // nil for the start
 	dir    *sandbox.Dir
-	path   string // relative to the start, slashes; "" for the start
-	prefix string // what the paths of its entries begin with
+	path   string // relative to the start, with slashes; "" for the start
+	prefix string // of the paths of its entries
 	depth  int
 
-	maybeSecret bool // as of dir
+	maybeSecret bool // as dir.MaybeSecret
 
 	outer *scope // the rules of the directories above
-	own   *scope // with this directory's; nil until its ignore files were looked for
+	own   *scope // with this directory's; nil until its ignore files have been read
 	view  *view  // own, prepared for the names in this directory
 
 	reader  *sandbox.DirReader
 	entries []sandbox.DirEntry // buffer
-	begun   bool               // some of the entries were read
+	begun   bool               // some of the entries have been read
 	memo    *Memo              // of the piece that next returned
-	known   bool               // an earlier walk was here: what is in it is at hand
+	known   bool               // the cache had the entries: an earlier walk opened the sub-directories
 }
 
-// Start opens the directory at path (as fs resolves it) and reads the ignore
-// files of the directories above it. The errors are those of fs.OpenDir.
+// Start opens the directory at path, resolved by box, and reads the ignore
+// files of the directories above it. Its errors are those of FS.OpenDir.
 func Start(box *sandbox.FS, path string, opts Options) (*Node, error) {
 	dir, err := box.OpenDir(path)
 	if err != nil {
@@ -48,8 +48,8 @@ func Start(box *sandbox.FS, path string, opts Options) (*Node, error) {
 	return startDir(dir, opts, outermost(box.Roots(), dir.Path())), nil
 }
 
-// startDir is Start with a directory that is already open. The node takes it
-// over. top is the outermost root around it.
+// startDir is Start for an open directory, which the node then owns. top is the
+// outermost root that contains it.
 func startDir(dir *sandbox.Dir, opts Options, top string) *Node {
 	if opts.Getenv == nil {
 		opts.Getenv = os.Getenv
@@ -68,7 +68,8 @@ func startDir(dir *sandbox.Dir, opts Options, top string) *Node {
 	return n
 }
 
-// unruled reports whether no ignore file counts, and settles it for the node.
+// unruled reports whether ignore files are disabled, and if so sets empty
+// rules.
 func (n *Node) unruled() bool {
 	if n.tree.opts.NoIgnore {
 		n.own, n.view = emptyScope, emptyView
@@ -84,14 +85,14 @@ func (n *Node) Path() string {
 	return n.path
 }
 
-// Depth returns how many levels below the start the directory is.
+// Depth returns the number of levels between the start and the directory.
 func (n *Node) Depth() int { return n.depth }
 
-// Dir returns the open directory, which remains the node's.
+// Dir returns the open directory, which the node still owns.
 func (n *Node) Dir() *sandbox.Dir { return n.dir }
 
-// Faults returns the ignore files that could not be read so far, in the
-// whole tree.
+// Faults returns the ignore files of the whole tree that could not be read so
+// far.
 func (n *Node) Faults() []Fault { return n.tree.listFaults() }
 
 // Close closes the directory.
@@ -102,8 +103,8 @@ func (n *Node) Close() error {
 	return n.dir.Close()
 }
 
-// Enter opens the sub-directory name (one component, no link). Whether it is
-// ignored does not matter. The new node is the caller's to close.
+// Enter opens the sub-directory name (one component, not a link), even if it is
+// ignored. The caller must close the new node.
 func (n *Node) Enter(name string) (*Node, error) {
 	if err := n.load(nil, false); err != nil {
 		return nil, err
@@ -115,8 +116,8 @@ func (n *Node) Enter(name string) (*Node, error) {
 	return n.child(dir, n.prefix+name), nil
 }
 
-// child makes the node of a sub-directory that was opened; path is relative
-// to the start. The node's own rules must have been loaded.
+// child returns the node of an open sub-directory; path is relative to the
+// start. The rules of n must have been loaded.
 func (n *Node) child(dir *sandbox.Dir, path string) *Node {
 	child := &Node{
 		tree: n.tree, parent: n, dir: dir, path: path, prefix: path + "/", depth: n.depth + 1,
@@ -126,9 +127,9 @@ func (n *Node) child(dir *sandbox.Dir, path string) *Node {
 	return child
 }
 
-// Entries returns all entries of the directory, classified and sorted by
-// name, hidden and ignored ones among them; .git is left out. Their Dir is
-// open as long as the node is.
+// Entries returns all entries of the directory, classified and sorted by name,
+// including hidden and ignored ones but not .git. Their Dir is open as long as
+// the node is.
 func (n *Node) Entries() ([]Entry, error) {
 	var list []Entry
 	err := n.Each(func(e *Entry) error {
@@ -139,17 +140,16 @@ func (n *Node) Entries() ([]Entry, error) {
 	return list, err
 }
 
-// buffers are what reading a directory takes; one after the other shares
-// them.
+// buffers holds the memory for reading a directory, for reuse.
 type buffers struct {
 	reader  sandbox.DirReader
 	entries []sandbox.DirEntry
 }
 
-// Each calls f with the entries that Entries returns, sorted within pieces of
-// 8192 only, so that a directory of any size takes bounded memory. The entry
-// serves during the call, its strings beyond. An error of f ends it and is
-// returned, but for fs.SkipAll, which just ends it.
+// Each calls f with the entries that Entries returns, sorted only within pieces
+// of 8192, so that a directory of any size takes bounded memory. The entry is
+// valid during the call, its strings also later. An error of f ends Each and is
+// returned, except that fs.SkipAll gives nil.
 func (n *Node) Each(f func(*Entry) error) error {
 	with, ok := n.tree.spare.Get().(*buffers)
 	if !ok {
@@ -188,15 +188,15 @@ func (n *Node) Each(f func(*Entry) error) error {
 	}
 }
 
-// rewind makes next begin again.
+// rewind makes next start over.
 func (n *Node) rewind() error {
 	n.begun = false
 	return n.dir.Rewind()
 }
 
-// next returns the next piece of the directory, sorted by name. The names in
-// it are paths relative to the start. It is valid until the next call, and
-// not to be changed.
+// next returns the next piece of the directory, sorted by name. Its names are
+// paths relative to the start. It is valid until the next call and must not be
+// changed.
 func (n *Node) next() (list []sandbox.DirEntry, done bool, err error) {
 	whole := !n.begun
 	n.begun, n.memo = true, nil
@@ -211,8 +211,8 @@ func (n *Node) next() (list []sandbox.DirEntry, done bool, err error) {
 	return list, done, n.load(list, done)
 }
 
-// recall returns the entries as the cache has them, or reads the first piece
-// and has the cache remember it if it is all.
+// recall returns the cached entries, or reads the first piece, which it caches
+// if it is the whole directory.
 func (n *Node) recall() (list []sandbox.DirEntry, done bool, err error) {
 	now := time.Now()
 	st, err := n.dir.Stat()
@@ -233,7 +233,7 @@ func (n *Node) recall() (list []sandbox.DirEntry, done bool, err error) {
 	return list, true, nil
 }
 
-// read reads the next piece of the directory and sorts it.
+// read reads and sorts the next piece of the directory.
 func (n *Node) read() (list []sandbox.DirEntry, done bool, err error) {
 	prefix := n.prefix
 	list, done, err = n.reader.Read(n.dir, prefix, n.entries[:0], chunk)
@@ -247,7 +247,7 @@ func (n *Node) read() (list []sandbox.DirEntry, done bool, err error) {
 	return list, done, nil
 }
 
-// entry classifies the i-th of next's.
+// entry sets e to the i-th entry of a piece, classified.
 func (n *Node) entry(e *Entry, list []sandbox.DirEntry, i int) {
 	raw := &list[i]
 	name := raw.Name
@@ -268,8 +268,8 @@ func (n *Node) entry(e *Entry, list []sandbox.DirEntry, i int) {
 	e.Hidden = name[0] == '.' && verdict != kept
 }
 
-// load reads the directory's own ignore files, once. With list, all its
-// entries sorted if complete, it need not look for those that are not there.
+// load reads the directory's own ignore files, once. If list has all its
+// entries, sorted, load does not look for missing files.
 func (n *Node) load(list []sandbox.DirEntry, complete bool) error {
 	if n.own != nil {
 		return nil
@@ -282,8 +282,8 @@ func (n *Node) load(list []sandbox.DirEntry, complete bool) error {
 	return nil
 }
 
-// finder returns a function that says which names may be there, nil if none
-// of those that matter is.
+// finder returns a function that reports whether a file with a name from
+// telling may exist, or nil if there are none.
 func (n *Node) finder(list []sandbox.DirEntry, complete bool) func(string) bool {
 	if !complete {
 		return func(string) bool { return true }
@@ -302,5 +302,5 @@ func (n *Node) finder(list []sandbox.DirEntry, complete bool) func(string) bool 
 	return func(name string) bool { return slices.Contains(found, name) }
 }
 
-// telling are the names that change the rules in force.
+// telling are the names of files that change the ignore rules.
 var telling = []string{".git", ".gitignore", ".ignore", ".jj", ".rgignore"}

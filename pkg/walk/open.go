@@ -8,8 +8,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
-// enter opens a sub-directory of a frame's node. When descriptors have run
-// out it makes room and tries again.
+// enter opens a sub-directory of parent. If no file descriptor is free, it
+// closes directories and tries again.
 func (w *walker) enter(parent *Node, path string) (*Node, error) {
 	name := path[len(parent.prefix):]
 	dir, err := w.openBelow(parent, name)
@@ -26,9 +26,9 @@ func (w *walker) enter(parent *Node, path string) (*Node, error) {
 	return parent.child(dir, path), nil
 }
 
-// openBelow opens a sub-directory of parent, which may have been closed.
+// openBelow opens a sub-directory of parent, whose own directory may be closed.
 func (w *walker) openBelow(parent *Node, name string) (*sandbox.Dir, error) {
-	var chain []*Node // closed nodes, the innermost first
+	var chain []*Node // closed nodes, innermost first
 	w.mu.Lock()
 	top := parent
 	for top.dir == nil {
@@ -37,7 +37,8 @@ func (w *walker) openBelow(parent *Node, name string) (*sandbox.Dir, error) {
 	}
 	at := top.dir
 	if top != parent {
-		// Nobody keeps an ancestor open for us: take it for the moment.
+		// Another worker may close the ancestor: open it again while holding
+		// the lock.
 		var err error
 		last := chain[len(chain)-1]
 		at, err = at.OpenDir(last.name())

@@ -19,9 +19,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/walk"
 )
 
-// trees is how many random trees a run compares, and from which seed on:
-// WALK_TREES=5000 WALK_SEED=1. The race detector, which makes each slow, need not
-// see as many.
+// trees returns the number of random trees to compare and the first seed:
+// WALK_TREES=5000 WALK_SEED=1. With the race detector, which makes each slow,
+// fewer are enough.
 func trees(t *testing.T) (count int, seed uint64) {
 	number := func(key string, fallback int) int {
 		n, err := strconv.Atoi(os.Getenv(key))
@@ -57,10 +57,10 @@ func run(t testing.TB, dir string, env []string, name string, args ...string) []
 	return list
 }
 
-// comparison lists one tree in two ways.
+// comparison lists one tree in two ways, which must agree.
 type comparison func(t testing.TB, root string, f files) (got, want []string)
 
-// compare makes the tree and returns what differs, "" for nothing.
+// compare makes the tree and returns the differences, or "".
 func (c comparison) compare(t *testing.T, f files) string {
 	root, err := os.MkdirTemp(t.TempDir(), "tree")
 	require.NoError(t, err)
@@ -81,7 +81,7 @@ func (c comparison) compare(t *testing.T, f files) string {
 	return strings.Join(diff, "\n")
 }
 
-// shrink removes files and lines while the tree still fails.
+// shrink removes files and lines as long as the tree still fails.
 func (c comparison) shrink(t *testing.T, f files) files {
 	for again := true; again; {
 		again = false
@@ -106,7 +106,7 @@ func (c comparison) shrink(t *testing.T, f files) files {
 	return f
 }
 
-// smallerContents returns nil for no file at all, and the content without
+// smallerContents returns nil, which removes the file, and the content without
 // each of its lines.
 func smallerContents(content string) []*string {
 	all := []*string{nil}
@@ -166,15 +166,15 @@ func TestRandomTreesAsRipgrep(t *testing.T) {
 	}
 }
 
-// TestProjectsAsRipgrep: in a project without .git, .gitignore counts as it does
-// for ripgrep when that requires no repository.
+// TestProjectsAsRipgrep: in a project without .git, .gitignore applies as it
+// does for ripgrep with --no-require-git.
 func TestProjectsAsRipgrep(t *testing.T) {
 	rg, compared := oracle.Path(t, "rg"), 0
 	for _, sub := range []string{".", "d"} {
 		comparison(func(t testing.TB, root string, f files) (got, want []string) {
 			for _, name := range f.paths() {
 				if strings.Contains("/"+name, "/.git/") || strings.Contains("/"+name, "/.jj/") || strings.HasSuffix("/"+name, "/.git") {
-					return nil, nil // a repository, for which the other test is
+					return nil, nil // a repository, which the other test covers
 				}
 			}
 			require.NoError(t, os.MkdirAll(filepath.Join(root, "d"), 0o755))

@@ -2,27 +2,27 @@ package walk
 
 import "github.com/toolroom-mcp/toolroom/pkg/sandbox"
 
-// givenSize is how many entries a worker visits between two looks for idle
-// ones, and the fewest that it gives away.
+// givenSize is the number of entries that a worker visits between checks for
+// idle workers, and the smallest number that it hands over.
 const givenSize = 32
 
-// part is some of the entries of a directory: all, unless a worker gave the
-// later ones to another. The list is then one that nobody changes.
+// part is a range of a directory's entries: all of them, unless a worker handed
+// the later ones to another. A shared list is immutable.
 type part struct {
 	frame    *frame
 	list     []sandbox.DirEntry
 	from, to int // in list
 }
 
-// give gives half of the entries from the i-th on to a worker that has
-// nothing to do: a directory of thousands would keep the others waiting.
+// give hands half of the entries from i on to an idle worker; otherwise a
+// directory of thousands would keep the others waiting.
 func (w *walker) give(p *part, i int) {
 	if !w.opts.AnyOrder || w.waiting.Load() == 0 || p.to-i < 2*givenSize {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.given) > 0 { // somebody is about to take that
+	if len(w.given) > 0 { // a worker is about to take it
 		return
 	}
 	middle := i + (p.to-i)/2
@@ -32,8 +32,8 @@ func (w *walker) give(p *part, i int) {
 	w.wake.Signal()
 }
 
-// finish ends a part; after the last one of a directory, its sub-directories
-// are entered.
+// finish ends a part. After the last part of a directory, its sub-directories
+// are queued.
 func (w *worker) finish(f *frame, kids []string) {
 	w.mu.Lock()
 	f.kids = append(f.kids, kids...)

@@ -18,8 +18,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/walk"
 )
 
-// wide is one directory of many files, and of sub-directories with files, some
-// of it ignored.
+// wide returns a directory of many files and of sub-directories with files,
+// some of them ignored.
 func wide() files {
 	f := files{"big/.ignore": "n*7\n"}
 	for i := range 3000 {
@@ -32,10 +32,10 @@ func wide() files {
 	return f
 }
 
-// A directory that is known is visited by all workers at once, and each entry
-// of it once.
+// All workers visit a cached directory together, and each entry once.
 func TestWorkersShareADirectory(t *testing.T) {
-	// On one processor workers share only what the system interrupts.
+	// On one processor, workers share a directory only when the system
+	// interrupts one.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	root := t.TempDir()
 	wide().write(t, root)
@@ -43,9 +43,9 @@ func TestWorkersShareADirectory(t *testing.T) {
 	fs := openRoot(t, root)
 	opts := walk.Options{Workers: 4, ShowIgnored: true, Cache: walk.NewCache(1 << 20).WithGrain(grain), AnyOrder: true}
 	want, first := collect(t, start(t, root, ".", opts), anything)
-	collect(t, start(t, root, ".", opts), anything) // which remembers
+	collect(t, start(t, root, ".", opts), anything) // fills the cache
 	shared := 0
-	until := time.Now().Add(mcpkittest.Patience) // a busy machine may have one worker do it all, for a while
+	until := time.Now().Add(mcpkittest.Patience) // on a busy machine one worker may do everything for a while
 	for round := 0; round < 8 || shared == 0 && time.Now().Before(until); round++ {
 		var mu sync.Mutex
 		helped := map[int]int{}
@@ -72,8 +72,8 @@ func TestWorkersShareADirectory(t *testing.T) {
 	require.NotZero(t, shared, "one worker visited all of the directory, each time")
 }
 
-// However a walk ends in the middle of a directory that several visit, it is
-// said to be partial, gives no cursor and leaves nothing open.
+// A walk that ends in a directory shared by workers, for any reason, is
+// reported as partial, has no cursor and leaves nothing open.
 func TestASharedDirectoryIsLeft(t *testing.T) {
 	root := t.TempDir()
 	wide().write(t, root)

@@ -5,7 +5,7 @@ import (
 	"unicode"
 )
 
-// dialect is whose reading of a pattern counts where git and ripgrep differ.
+// dialect selects git's or ripgrep's reading of a pattern where they differ.
 type dialect uint8
 
 const (
@@ -17,14 +17,15 @@ const (
 type rule struct {
 	negated  bool
 	dirOnly  bool
-	nameOnly bool   // lead is empty and the rule holds at any depth
+	nameOnly bool   // lead is empty and the rule applies at any depth
 	lead     []glob // the elements before the last
-	last     glob   // of shape recursive: everything below lead
+	last     glob   // shape recursive: everything below lead
 }
 
-// maxAlternatives bounds what the braces of one line expand to, maxExpanded what
-// those of a file do (bytes, expansionCost for each on the way there), maxLine what
-// a line may hold and still be a pattern: no path it could match is longer.
+// maxAlternatives bounds the alternatives of a line with braces. maxExpanded
+// bounds those of a file, in bytes, with expansionCost added for each
+// intermediate one. maxLine is the longest line that counts as a pattern: no
+// path that a longer one could match exists.
 const (
 	maxAlternatives = 256
 	maxExpanded     = 4 << 20
@@ -32,10 +33,10 @@ const (
 	maxLine         = 4096
 )
 
-// parseLine returns the rules of a line, without its line end: none for
-// comments, blank lines and patterns that can match nothing, several only
-// for alternatives in braces. These take from room, which is negative when there
-// was none for them.
+// parseLine returns the rules of a line without its line end: none for
+// comments, blank lines and patterns that can match nothing, several only for
+// alternatives in braces. It subtracts the size of alternatives from room,
+// which becomes negative if they exceed it.
 func parseLine(line string, d dialect, fold bool, room *int) []rule {
 	if strings.HasPrefix(line, "#") || len(line) > maxLine {
 		return nil
@@ -48,12 +49,12 @@ func parseLine(line string, d dialect, fold bool, room *int) []rule {
 	if rest, ok := strings.CutSuffix(line, "/"); ok {
 		r.dirOnly, line = true, rest
 		if d == rgDialect {
-			line = strings.TrimSuffix(line, `\`) // ripgrep takes an escaped slash for a slash
+			line = strings.TrimSuffix(line, `\`) // ripgrep reads an escaped slash as a slash
 		}
 	}
 	if line == "" {
 		if d == rgDialect && r.negated && !r.dirOnly {
-			r.nameOnly, r.last = true, glob{shape: anyName} // to ripgrep, "!" keeps everything
+			r.nameOnly, r.last = true, glob{shape: anyName} // in ripgrep, "!" keeps everything
 			return []rule{r}
 		}
 		return nil
@@ -74,7 +75,7 @@ func parseLine(line string, d dialect, fold bool, room *int) []rule {
 	return rules
 }
 
-// with completes r by the elements of its pattern.
+// with returns r with the elements of its pattern.
 func (r rule) with(elements []glob, anchored bool) rule {
 	end := len(elements) - 1
 	r.lead, r.last = elements[:end], elements[end]
@@ -88,7 +89,7 @@ func (r rule) with(elements []glob, anchored bool) rule {
 	return r
 }
 
-// trimLine removes the white space at the end that does not count.
+// trimLine removes insignificant trailing white space.
 func trimLine(line string, d dialect) string {
 	if d == rgDialect {
 		if strings.HasSuffix(line, `\ `) {
@@ -111,12 +112,12 @@ func trimLine(line string, d dialect) string {
 	return line[:end]
 }
 
-// parsePattern splits a pattern into path elements. It fails for a pattern
-// that can match nothing: a class that is none, a backslash at the end, two
-// slashes in a row.
+// parsePattern splits a pattern into path elements. ok is false for a pattern
+// that can match nothing: an invalid class, a backslash at the end, two slashes
+// in a row.
 func parsePattern(p string, d dialect, fold bool) (elements []glob, ok bool) {
 	var list []token
-	stars := 0 // in a row, from the element's beginning
+	stars := 0 // in a row, from the start of the element
 	empty, unclosed := false, 0
 	finish := func() {
 		empty = empty || len(list) == 0
@@ -164,7 +165,7 @@ func parsePattern(p string, d dialect, fold bool) (elements []glob, ok bool) {
 				finish()
 				continue
 			}
-			list = append(list, byteToken(p[i], false)) // as git, which does not fold it
+			list = append(list, byteToken(p[i], false)) // as in git, which does not fold it
 		default:
 			list = append(list, byteToken(c, fold))
 		}
@@ -173,11 +174,11 @@ func parsePattern(p string, d dialect, fold bool) (elements []glob, ok bool) {
 	return elements, !empty
 }
 
-// maxUnclosed is how many brackets of a pattern are found not to be closed, each by
-// reading on to its end. One with more can match nothing.
+// maxUnclosed bounds the unclosed brackets of a pattern, since finding each
+// means reading to the pattern's end. A pattern with more matches nothing.
 const maxUnclosed = 4
 
-// class reads a bracket expression; nil if it is none.
+// class parses a bracket expression; nil if it is invalid.
 func (d dialect) class(p string, fold bool) (*byteSet, int) {
 	if d == rgDialect {
 		return parsePlainClass(p)
@@ -199,8 +200,9 @@ func lower(c byte) byte {
 	return c
 }
 
-// expandBraces returns the alternatives of a pattern with {a,b}: itself if
-// there are none, nothing if the braces do not pair up or say too much.
+// expandBraces returns the alternatives of a pattern with {a,b}: the pattern
+// itself if it has no braces, nil if its braces do not pair up or expand too
+// far.
 func expandBraces(p string, room *int) []string {
 	done, todo := []string(nil), []string{p}
 	for len(todo) > 0 {
@@ -225,8 +227,9 @@ func expandBraces(p string, room *int) []string {
 	return done
 }
 
-// braces finds the first group: where it opens (-1: there is none) and where
-// its alternatives end. It is not ok when braces or brackets do not pair up.
+// braces finds the first group: the position of its opening brace (-1: no
+// group) and the ends of its alternatives. ok is false if braces or brackets do
+// not pair up.
 func braces(p string) (open int, ends []int, ok bool) {
 	depth, unclosed := 0, 0
 	for i := 0; i < len(p); i++ {
@@ -264,8 +267,8 @@ func braces(p string) (open int, ends []int, ok bool) {
 	return -1, nil, depth == 0
 }
 
-// alternatives replaces a group by each of its alternatives. An empty one
-// counts for nothing unless it is the only one.
+// alternatives returns p with the group replaced by each alternative. Empty
+// alternatives are skipped, unless it is the only one.
 func alternatives(p string, open int, ends []int) []string {
 	var all []string
 	start := open + 1

@@ -9,7 +9,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// verdictOn asks one ignore file about a path relative to its directory.
+// verdictOn returns one ignore file's verdict on a path relative to its
+// directory.
 func verdictOn(s *ruleSet, path string, dir bool) verdict {
 	if s == nil {
 		return noRule
@@ -22,8 +23,8 @@ func verdictOn(s *ruleSet, path string, dir bool) verdict {
 	return s.match(name, dir, &l)
 }
 
-// Patterns made to blow up a backtracking matcher, in time or in memory. A
-// test that does not end has failed.
+// Patterns that take a backtracking matcher exponential time or memory. The
+// test fails by not ending.
 func TestHostilePatterns(t *testing.T) {
 	long := strings.Repeat("a", 250)
 	path := strings.Repeat("a/", 1000) + long
@@ -55,8 +56,8 @@ func TestHostilePatterns(t *testing.T) {
 	}
 }
 
-// The lines of one file share what their braces may stand for: a mebibyte of lines
-// could stand for gigabytes.
+// The lines of one file share the limit for expanded braces: a mebibyte of
+// lines could expand to gigabytes.
 func TestBracesAreBounded(t *testing.T) {
 	line := strings.Repeat("{a,b}", 8)
 	for _, text := range []string{
@@ -78,7 +79,7 @@ func TestBracesAreBounded(t *testing.T) {
 	require.Equal(t, ignored, verdictOn(s, "x/abababba", false))
 }
 
-// memory is what was allocated so far.
+// memory returns the number of bytes allocated so far.
 func memory() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
@@ -134,7 +135,7 @@ func FuzzRules(f *testing.F) {
 			}
 			verdictOn(s, path, true)
 			asFile := verdictOn(s, path, false)
-			// A last rule that is for the name itself decides.
+			// A last rule for the name itself decides.
 			if path != "" && !strings.ContainsAny(path, "/\n\r\\ \t") && len(path) < 100 && plainPattern(path) {
 				s, err = parseRules([]byte(content+"\n"+path+"\n"), d, fold)
 				require.NoError(t, err)
@@ -146,7 +147,7 @@ func FuzzRules(f *testing.F) {
 	})
 }
 
-// plainPattern reports whether a name, taken as a pattern, means itself.
+// plainPattern reports whether a name, read as a pattern, matches only itself.
 func plainPattern(name string) bool {
 	for _, c := range []byte(name) {
 		if c >= 0x80 || strings.IndexByte("*?[]{}!#", c) >= 0 || c < ' ' {
@@ -162,7 +163,7 @@ func FuzzGitConfig(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		c := gitConfig{home: "/home/u"}
 		c.parse(text, "/dir", nil)
-		// As git-config(1) writes a value, it is read.
+		// A value written as git-config(1) says is read back unchanged.
 		if strings.ContainsAny(text, "\x00\r") {
 			return
 		}

@@ -6,8 +6,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
-// projectFiles are names of files that build tools, package managers and hosts
-// of repositories read at the top of a project.
+// projectFiles are files that build tools, package managers and code hosts read
+// at the top of a project.
 var projectFiles = []string{
 	"package.json", "go.mod", "go.work", "Cargo.toml", "pyproject.toml", "setup.py", "requirements.txt", "Pipfile", "pom.xml", "build.gradle",
 	"build.gradle.kts", "settings.gradle", "settings.gradle.kts", "build.sbt", "Gemfile", "composer.json", "mix.exs", "rebar.config", "deno.json",
@@ -17,9 +17,9 @@ var projectFiles = []string{
 }
 
 // isProject reports whether a directory outside any repository is the top of a
-// project, so that its .gitignore counts: a copy or an archive of a repository
-// has everything but .git. A .gitignore alone may be there for another reason,
-// and one above the root is not the user's choice.
+// project, so that its .gitignore applies: a copy or an archive of a repository
+// has everything except .git. A .gitignore without a project file may have
+// another purpose, and one above the root is not the user's choice.
 func (t *tree) isProject(src source) bool {
 	rel, err := filepath.Rel(t.top, src.abs())
 	if err != nil || rel != "." && !filepath.IsLocal(rel) || !src.has(".gitignore") {
@@ -33,7 +33,7 @@ func (t *tree) isProject(src source) bool {
 	return false
 }
 
-// outermost returns the outermost root that contains a directory.
+// outermost returns the outermost root that contains dir, or dir if none does.
 func outermost(roots []sandbox.Root, dir string) string {
 	top := dir
 	for _, root := range roots {

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// generator makes random trees with random ignore files. Names come from a
-// small set and patterns from the same, so that they meet.
+// generator makes random trees with random ignore files. Names and patterns
+// come from the same small set, so that they match.
 type generator struct {
 	*rand.Rand
-	git bool // patterns as git reads them, also where ripgrep differs
+	git bool // patterns of git, even where ripgrep reads them differently
 }
 
 var plainNames = []string{
@@ -35,7 +35,7 @@ func (g *generator) name() string {
 	return pick(g, plainNames...)
 }
 
-// tree makes a tree; repo decides whether its top is a repository.
+// tree makes a tree; with nested it may contain further repositories.
 func (g *generator) tree(nested bool) files {
 	f := files{}
 	g.fill(f, "", 0, nested)
@@ -78,7 +78,7 @@ func (g *generator) fill(f files, dir string, depth int, nested bool) {
 	}
 }
 
-// repository makes dir the top of a repository, in one of the known ways.
+// repository makes dir the top of a repository, in one of the supported ways.
 func (g *generator) repository(f files, dir string) {
 	switch {
 	case g.chance(10):
@@ -127,10 +127,10 @@ func (g *generator) line(kind fileKind) string {
 		return "# " + pick(g, plainNames...)
 	case 2, 3:
 		if (g.git || kind == rgFile) && g.chance(10) {
-			return "!" // in git's files ripgrep reads it otherwise than git
+			return "!" // in git's files, ripgrep reads it differently from git
 		}
 		if (g.git || kind == rgFile) && g.chance(20) {
-			return pick(g, "[", "[]", "[a") // likewise
+			return pick(g, "[", "[]", "[a") // the same
 		}
 		return pick(g, "*", "**", "/*", "*/", "**/", "/**", ".*", "!*/", "!.*", "!*", "/", "//", `\`, "**/**", "*/*", "/**/")
 	}
@@ -156,8 +156,9 @@ func (g *generator) line(kind fileKind) string {
 		b.WriteString("/**")
 	}
 	if g.git && strings.Contains(b.String(), "/") {
-		// In a pattern with slashes git takes stars that follow its literal
-		// beginning for those between slashes: not what it documents.
+		// In a pattern with slashes, git treats stars directly after the
+		// literal beginning like those between slashes, contrary to its
+		// documentation.
 		joined := strings.ReplaceAll(b.String(), "**/", "\x01")
 		joined = strings.NewReplacer("/\x01", "/**/", "**", "*", "\x01", "*/").Replace(joined)
 		b.Reset()
@@ -175,7 +176,7 @@ func (g *generator) line(kind fileKind) string {
 	return b.String()
 }
 
-// element turns a name into a pattern that may match it.
+// element returns a name turned into a pattern that may match it.
 func (g *generator) element(kind fileKind) string {
 	name := g.name()
 	if strings.Contains(name, "\xff") && !g.git {
@@ -202,7 +203,7 @@ func (g *generator) element(kind fileKind) string {
 	return b.String()
 }
 
-// wild replaces one byte.
+// wild returns a pattern to replace the byte c.
 func (g *generator) wild(c byte, kind fileKind) string {
 	safe := string(c)
 	if strings.IndexByte(`\[]*?{},!^-`, c) >= 0 {

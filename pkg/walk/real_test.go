@@ -15,7 +15,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/walk"
 )
 
-// output returns the lines that the go command prints.
+// output returns the lines that a go command prints.
 func output(t *testing.T, args ...string) []string {
 	t.Helper()
 	out, err := exec.Command("go", args...).Output()
@@ -31,8 +31,8 @@ func TestGoDistributionAsRipgrep(t *testing.T) {
 	require.Greater(t, len(got), 1000)
 }
 
-// The dependencies of this module, made into repositories again, with files
-// for their ignore files to hide.
+// The dependencies of this module, made into repositories, with added files
+// that their ignore files hide.
 func TestRealRepositories(t *testing.T) {
 	rg, git := oracle.Path(t, "rg"), oracle.Path(t, "git")
 	tried := 0
@@ -55,8 +55,8 @@ func TestRealRepositories(t *testing.T) {
 	require.Greater(t, tried, 3)
 }
 
-// copyTree copies the names of a module's files and the content of its ignore
-// files, and adds files with names made out of their patterns.
+// copyTree copies the file names of a module and the content of its ignore
+// files, and adds files whose names are derived from their patterns.
 func copyTree(t *testing.T, to, from string) {
 	t.Helper()
 	f := files{}

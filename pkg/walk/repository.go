@@ -10,16 +10,15 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// repository is what git's own directory says about ignoring.
+// repository holds the ignore settings from a repository's git directory.
 type repository struct {
 	exclude *ruleSet // info/exclude
 	global  *ruleSet // core.excludesFile, or the user's default
 	fold    bool     // core.ignorecase
 }
 
-// openRepository reads the settings of the work tree whose top is src. What
-// cannot be found is taken as not set: a directory with an empty .git counts
-// as a repository, too.
+// openRepository reads the settings of the work tree whose top is src. Missing
+// files count as not set: a directory with an empty .git is a repository, too.
 func (t *tree) openRepository(src source) repository {
 	var repo repository
 	user := t.userConfig()
@@ -35,8 +34,8 @@ func (t *tree) openRepository(src source) repository {
 	}
 	file := user.excludesFile
 	if own := config.excludesFile; own != "" {
-		// A repository may come from anywhere, and what a listing leaves out
-		// tells about the patterns: it may name files of its own only.
+		// A repository may be hostile, and omissions from a listing reveal
+		// patterns: it may only name a file inside itself.
 		if path, ok := within(src.abs(), own); ok {
 			file = path
 		} else {
@@ -48,7 +47,8 @@ func (t *tree) openRepository(src source) repository {
 	return repo
 }
 
-// within resolves a path relative to dir and reports whether it is in dir.
+// within resolves a path relative to dir, following links, and reports whether
+// it is in dir.
 func within(dir, path string) (string, bool) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(dir, path)
@@ -61,10 +61,10 @@ func within(dir, path string) (string, bool) {
 	return real, err == nil && filepath.IsLocal(rel)
 }
 
-// commonDir returns the absolute path of the git directory that holds
-// config and info/exclude: .git itself, or what a .git file leads to in a
-// linked work tree or a submodule (gitrepository-layout(5)). It is "" if
-// there is none.
+// commonDir returns the absolute path of the git directory that holds config
+// and info/exclude, or "" if the work tree has none. It is .git itself or, in a
+// linked work tree or a submodule, the directory that the .git file leads to
+// (gitrepository-layout(5)).
 func commonDir(src source) string {
 	path := filepath.Join(src.abs(), ".git")
 	info, err := os.Stat(path)
@@ -85,7 +85,8 @@ func commonDir(src source) string {
 	return gitDir
 }
 
-// pointer reads a file of one line that names a path.
+// pointer returns the path in a one-line file, after key. It reports false if
+// the file cannot be read or has another form.
 func pointer(path, key string) (string, bool) {
 	text, err := readSmall(path)
 	if err != nil {
@@ -103,7 +104,7 @@ func absolute(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// globalRules reads the user's excludes, each file once a walk.
+// globalRules reads the user's global excludes, each file once per walk.
 func (t *tree) globalRules(file string, fold bool) *ruleSet {
 	if file == "" {
 		return nil
@@ -133,8 +134,8 @@ func (t *tree) globalRules(file string, fold bool) *ruleSet {
 	return set
 }
 
-// readUser reads a file of the user's own configuration, which may be a link
-// (to a directory of dot files).
+// readUser reads a file of the user's own configuration. Unlike readSmall it
+// follows a link, since such files often are links to a directory of dot files.
 func readUser(path string) ([]byte, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -143,7 +144,8 @@ func readUser(path string) ([]byte, error) {
 	return readSmall(real)
 }
 
-// userConfig reads the system's and the user's git configuration, once.
+// userConfig returns the git configuration of the system and the user, read
+// once.
 func (t *tree) userConfig() *gitConfig {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// verdict is what ignore rules say of an entry.
+// verdict is the decision of ignore rules about an entry.
 type verdict uint8
 
 const (
@@ -17,26 +17,26 @@ const (
 	kept            // by a pattern with !
 )
 
-// ruleSet is one ignore file, indexed so that an entry costs a few map
-// look-ups and no allocation. It is immutable.
+// ruleSet holds the rules of one ignore file, indexed so that matching an entry
+// takes a few map look-ups and no allocation. It is immutable.
 type ruleSet struct {
 	rules []rule
-	fold  bool              // names are compared without case
-	names names             // rules on the name alone
-	byDir map[string]*names // anchored rules whose directories are literal, by directory
-	paths []int32           // the other rules on paths, last first
+	fold  bool              // names are matched without case
+	names names             // rules for the name alone
+	byDir map[string]*names // anchored rules with literal directories, by directory
+	paths []int32           // the other rules for paths, last first
 }
 
-// names finds the last of some rules that matches a name. Lists are of
-// indices into the rules, last first.
+// names finds the last rule that matches a name. Its lists hold indices of
+// rules, last first.
 type names struct {
 	literal map[string][]int32
-	ending  map[string][]int32 // by what follows the star, which begins with a dot
+	ending  map[string][]int32 // by the text after the star, which starts with a dot
 	globs   []int32
 }
 
-// parseRules reads an ignore file; nil if it has no rule. TOO_LARGE if its braces
-// say too much.
+// parseRules parses an ignore file; it returns nil if the file has no rule, and
+// TOO_LARGE if its braces expand too far.
 func parseRules(content []byte, d dialect, fold bool) (*ruleSet, error) {
 	s, room := &ruleSet{fold: fold}, maxExpanded
 	text := string(bytes.TrimPrefix(content, []byte("\xef\xbb\xbf")))
@@ -90,7 +90,7 @@ func (s *ruleSet) add(r rule) {
 	s.byDir[dir].add(s.rules, index)
 }
 
-// add files the rule, which is the last so far.
+// add indexes the rule at index, the last so far.
 func (n *names) add(rules []rule, index int32) {
 	switch g := &rules[index].last; {
 	case g.shape == literal:
@@ -108,8 +108,8 @@ func (n *names) add(rules []rule, index int32) {
 	}
 }
 
-// supersede puts index at the head of a list of rules with the same pattern.
-// Those that it always overrides go, so that a list has two at most.
+// supersede puts index at the head of a list of rules with the same pattern,
+// and drops those that it always overrides, so that a list has at most two.
 func supersede(rules []rule, list []int32, index int32) []int32 {
 	if !rules[index].dirOnly {
 		return []int32{index}
@@ -120,8 +120,8 @@ func supersede(rules []rule, list []int32, index int32) []int32 {
 
 func (n *names) finish() { slices.Reverse(n.globs) }
 
-// match returns the index of the last rule that matches name, or best if
-// that is later.
+// match returns the index of the last rule that matches name, or best if that
+// is greater.
 func (n *names) match(rules []rule, name string, dir bool, best int32) int32 {
 	if n.literal != nil {
 		best = latest(rules, n.literal[name], dir, best)
@@ -144,7 +144,8 @@ func (n *names) match(rules []rule, name string, dir bool, best int32) int32 {
 	return best
 }
 
-// latest returns the first of list that applies, or best if that is later.
+// latest returns the first rule of list that applies, or best if that is
+// greater.
 func latest(rules []rule, list []int32, dir bool, best int32) int32 {
 	for _, i := range list {
 		if i <= best {
@@ -157,14 +158,14 @@ func latest(rules []rule, list []int32, dir bool, best int32) int32 {
 	return best
 }
 
-// local is the part of a rule set that depends on the directory: rules on
-// paths that can match something directly in it.
+// local is the part of a rule set for one directory: rules for paths that can
+// match its entries.
 type local struct {
 	here  *names
 	paths []int32
 }
 
-// localTo prepares the set for the entries of dir, a path relative to the
+// localTo returns the rules for the entries of dir, a path relative to the
 // set's own directory.
 func (s *ruleSet) localTo(dir string) local {
 	if len(s.byDir) == 0 && len(s.paths) == 0 {
@@ -186,7 +187,7 @@ func (s *ruleSet) localTo(dir string) local {
 // onPaths reports whether the set has rules that depend on the directory.
 func (s *ruleSet) onPaths() bool { return len(s.byDir) > 0 || len(s.paths) > 0 }
 
-// match gives the verdict on an entry of the directory that l is of.
+// match returns the verdict on an entry of l's directory.
 func (s *ruleSet) match(name string, dir bool, l *local) verdict {
 	if s.fold {
 		name = lowerName(name)
@@ -213,7 +214,7 @@ func (s *ruleSet) match(name string, dir bool, l *local) verdict {
 	return ignored
 }
 
-// lowerName folds the ASCII letters, as git does.
+// lowerName lowers ASCII letters only, as git does.
 func lowerName(s string) string {
 	for i := 0; i < len(s); i++ {
 		if 'A' <= s[i] && s[i] <= 'Z' {

@@ -2,7 +2,7 @@ package walk
 
 import "strings"
 
-// kind is a kind of ignore file, in the order of precedence.
+// kind is a kind of ignore file, in order of precedence.
 type kind int
 
 const (
@@ -14,14 +14,15 @@ const (
 	kinds
 )
 
-// layer is a rule set and the place it speaks about.
+// layer is a rule set and its directory.
 type layer struct {
 	set   *ruleSet
-	above string // where the set's directory lies above the start: the path from it down to the start
-	base  string // else: the path of the set's directory relative to the start
+	above string // for a directory above the start: the path from it to the start
+	base  string // otherwise: the directory's path relative to the start
 }
 
-// rel returns dir, relative to the start, as seen from the set's directory.
+// rel converts dir from relative to the start to relative to the set's
+// directory.
 func (l *layer) rel(dir string) string {
 	switch {
 	case l.above != "" && dir != "":
@@ -34,14 +35,14 @@ func (l *layer) rel(dir string) string {
 	return dir
 }
 
-// scope is the ignore rules in force in a directory and below it, until an
-// ignore file further down adds to them. It is immutable.
+// scope holds the ignore rules of a directory and those below it, until a
+// further ignore file adds to them. It is immutable.
 type scope struct {
 	layers  [kinds][]layer // nearest first
-	git     bool           // inside a repository or project, so that git's files count
+	git     bool           // inside a repository or project, so that git's files apply
 	fold    bool           // core.ignorecase of that repository
 	onPaths bool           // some rules depend on the directory
-	base    *view          // the sets alone, for where none does
+	base    *view          // the view for directories on which no rule depends
 }
 
 var (
@@ -49,20 +50,20 @@ var (
 	emptyScope = &scope{base: emptyView}
 )
 
-// with returns a copy that can be added to.
+// with returns a copy to add rules to.
 func (s *scope) with() *scope {
 	c := *s
 	return &c
 }
 
-// push adds a set that takes precedence over those of its kind.
+// push adds a set that takes precedence over the others of its kind.
 func (s *scope) push(k kind, l layer) {
 	if l.set != nil {
 		s.layers[k] = append([]layer{l}, s.layers[k]...)
 	}
 }
 
-// seal completes the scope after pushing.
+// seal completes the scope after the last push.
 func (s *scope) seal() *scope {
 	s.base, s.onPaths = &view{}, false
 	for k := range s.layers {
@@ -75,8 +76,8 @@ func (s *scope) seal() *scope {
 	return s
 }
 
-// view is a scope prepared for the entries of one directory: the sets in
-// order of precedence, the first with a verdict decides.
+// view is a scope prepared for the entries of one directory: the sets in order
+// of precedence. The first set with a verdict decides.
 type view struct{ sets []active }
 
 type active struct {
@@ -84,8 +85,8 @@ type active struct {
 	local local
 }
 
-// view prepares the scope for the directory at path. Where no rule depends on
-// it, all directories share one.
+// view returns the view for the directory at path. All directories on which no
+// rule depends share one.
 func (s *scope) view(path string) *view {
 	if !s.onPaths {
 		return s.base

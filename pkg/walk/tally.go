@@ -11,7 +11,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
-// tally is what one worker counts.
+// tally holds the counts of one worker.
 type tally struct {
 	files, dirs int
 	ignored     int
@@ -32,7 +32,7 @@ func (t *tally) count(e *Entry) {
 	}
 }
 
-// ignore counts an entry that an ignore file hides.
+// ignore counts an ignored entry.
 func (t *tally) ignore(e *Entry) {
 	t.ignored++
 	dir := "."
@@ -55,7 +55,7 @@ func (t *tally) ignore(e *Entry) {
 	} else if c != nil {
 		c.Files++
 	}
-	if e.IsDir() { // the first by path, whichever worker comes by
+	if e.IsDir() { // keep the first by path, whichever worker finds them
 		if t.ignoredDirs = append(t.ignoredDirs, strings.Clone(e.Path)); len(t.ignoredDirs) == 2*maxListed {
 			t.ignoredDirs = listed(t.ignoredDirs, cmp.Compare[string])
 		}
@@ -76,7 +76,7 @@ func (t *tally) deep(path string) {
 	}
 }
 
-// seed begins the walk, at the start or where the cursor says.
+// seed begins the walk, at the start or at the cursor's positions.
 func (w *walker) seed() error {
 	if w.opts.After == "" {
 		w.seeds = []position{{path: w.start.path}}
@@ -93,7 +93,7 @@ func (w *walker) seed() error {
 	return w.start.rewind()
 }
 
-// report sums up when all workers have returned.
+// report combines the workers' results after all have returned.
 func (w *walker) report(workers []*worker) (Report, error) {
 	var r Report
 	in := make(map[string]*DirCount)
@@ -138,12 +138,12 @@ func (w *walker) report(workers []*worker) (Report, error) {
 	return r, reason
 }
 
-// maxNamed is how many ignore files a remark names.
+// maxNamed bounds the ignore files that Unread names.
 const maxNamed = 3
 
-// Unread is the remark on ignore files that were not read, so that what they
-// say is not obeyed; "" if there are none. shown is how results show a path
-// below the start.
+// Unread returns a note on ignore files that were not read, whose rules are
+// therefore not applied; "" if faults is empty. shown formats a path below the
+// start.
 func Unread(faults []Fault, shown func(path string) string) string {
 	paths := make([]string, 0, len(faults))
 	for _, f := range faults {
@@ -168,13 +168,13 @@ func Unread(faults []Fault, shown func(path string) string) string {
 	return "ignore rules not read: " + strings.Join(names, ", ")
 }
 
-// listed sorts a list of a report and bounds it.
+// listed sorts a list of a report and cuts it to maxListed.
 func listed[T any](list []T, compare func(a, b T) int) []T {
 	slices.SortFunc(list, compare)
 	return list[:min(len(list), maxListed)]
 }
 
-// left returns what was not done, and closes what is still open.
+// left returns the unfinished work and closes open directories.
 func (w *walker) left() []position {
 	list := append(w.seeds, w.rest...)
 	for _, p := range w.given {

@@ -16,14 +16,14 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// maxIgnoreFile is the size above which an ignore file is not read.
+// maxIgnoreFile bounds an ignore file in bytes; larger files are not read.
 const maxIgnoreFile = 1 << 20
 
-// tree is what the nodes of one walk share.
+// tree is the state shared by the nodes of one walk.
 type tree struct {
 	opts     Options
 	top      string    // the outermost root around the start
-	remember bool      // opts.Cache is in use
+	remember bool      // opts.Cache was used by an earlier walk
 	spare    sync.Pool // of *buffers
 
 	mu      sync.Mutex
@@ -32,7 +32,7 @@ type tree struct {
 	user    *gitConfig          // the user's git configuration, once read
 }
 
-// fault notes an ignore file that could not be read.
+// fault records an ignore file that could not be read.
 func (t *tree) fault(path string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -47,11 +47,11 @@ func (t *tree) listFaults() []Fault {
 	return slices.Clone(t.faults)
 }
 
-// source is a directory as the loading of ignore files sees it.
+// source gives the loader of ignore files access to a directory.
 type source interface {
-	has(name string) bool             // for the names that change the rules
+	has(name string) bool             // for the names in telling
 	exists(name string) bool          // for any name
-	read(name string) ([]byte, error) // fs.ErrNotExist when there is none
+	read(name string) ([]byte, error) // fs.ErrNotExist if the file does not exist
 	shown(name string) string         // for messages
 	abs() string
 }
@@ -60,7 +60,7 @@ type source interface {
 type inside struct {
 	dir     *sandbox.Dir
 	path    string
-	present func(name string) bool // may say true of what is not there
+	present func(name string) bool // may return true for missing names
 }
 
 func (s inside) has(name string) bool { return s.present(name) && s.exists(name) }
@@ -101,8 +101,8 @@ func (s outside) read(name string) ([]byte, error) { return readSmall(s.shown(na
 func (s outside) shown(name string) string         { return filepath.Join(string(s), name) }
 func (s outside) abs() string                      { return string(s) }
 
-// readSmall reads a regular file that is not too large. It does not follow a
-// link and does not block.
+// readSmall reads a regular file of at most maxIgnoreFile bytes. It does not
+// follow links and does not block.
 func readSmall(path string) ([]byte, error) {
 	before, err := os.Lstat(path)
 	if err != nil {
@@ -130,7 +130,8 @@ func readSmall(path string) ([]byte, error) {
 	return text, err
 }
 
-// load reads one ignore file; nil if there is none, or none with a rule.
+// load reads one ignore file. It returns nil if the file is missing or has no
+// rule, or, after recording a fault, if it cannot be read.
 func (t *tree) load(s source, name string, d dialect, fold bool) *ruleSet {
 	text, err := s.read(name)
 	switch {
@@ -147,13 +148,13 @@ func (t *tree) load(s source, name string, d dialect, fold bool) *ruleSet {
 	return nil
 }
 
-// enter returns the rules in force in a directory of the walk, given those
-// of its parent.
+// enter returns the rules of a directory of the walk, given those of its
+// parent.
 func (t *tree) enter(outer *scope, dir *sandbox.Dir, path string, present func(string) bool) *scope {
 	return t.extend(outer, inside{dir, path, present}, layer{base: path})
 }
 
-// above returns the rules that the directories above abs set.
+// above returns the rules set by the directories above abs.
 func (t *tree) above(abs string) *scope {
 	var dirs []string
 	for dir := filepath.Dir(abs); dir != abs; dir = filepath.Dir(dir) {
@@ -173,7 +174,8 @@ func (t *tree) above(abs string) *scope {
 	return s
 }
 
-// extend adds what a directory's ignore files say; place is where they lie.
+// extend adds the rules of a directory's ignore files; place is the directory's
+// position.
 func (t *tree) extend(outer *scope, src source, place layer) *scope {
 	s := outer
 	change := func() {
@@ -211,8 +213,8 @@ func (t *tree) extend(outer *scope, src source, place layer) *scope {
 	return s
 }
 
-// isGit reports whether an entry is git's own directory, or the file that
-// stands for it in a work tree.
+// isGit reports whether an entry is .git: git's directory or, in a linked work
+// tree, the file that names it.
 func isGit(name string) bool {
 	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
 		return len(name) == 4 && strings.EqualFold(name, ".git")

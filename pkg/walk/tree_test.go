@@ -16,11 +16,11 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/walk"
 )
 
-// files is a tree to be made: content by path. A path that ends in a slash is
-// an empty directory, content that begins with "-> " a link.
+// files is a tree: content by path. A path that ends in a slash is an empty
+// directory; content that starts with "-> " makes a link.
 type files map[string]string
 
-// write makes the tree below dir.
+// write creates the tree below dir.
 func (f files) write(t testing.TB, dir string) {
 	t.Helper()
 	for _, name := range f.paths() {
@@ -47,7 +47,7 @@ func (f files) paths() []string {
 	return list
 }
 
-// String shows a tree in a failure message.
+// String formats a tree for a failure message.
 func (f files) String() string {
 	var b strings.Builder
 	for _, name := range f.paths() {
@@ -56,7 +56,7 @@ func (f files) String() string {
 	return b.String()
 }
 
-// noEnv is an environment without any user configuration.
+// noEnv is an environment without user configuration.
 func noEnv(key string) string {
 	if key == "GIT_CONFIG_NOSYSTEM" {
 		return "1"
@@ -88,7 +88,7 @@ func startIn(t testing.TB, fs *sandbox.FS, sub string, opts walk.Options) *walk.
 	return node
 }
 
-// collect walks and returns the sorted paths of what keep accepts.
+// collect walks and returns the sorted paths of the entries that keep accepts.
 func collect(t testing.TB, node *walk.Node, keep func(*walk.Entry) bool) ([]string, walk.Report) {
 	t.Helper()
 	found := make([][]string, 16)

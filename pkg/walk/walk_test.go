@@ -20,7 +20,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/walk"
 )
 
-// bushy is a tree with n files in directories of different depths.
+// bushy returns a tree of n files in directories of different depths.
 func bushy(n int) files {
 	f := files{}
 	for i := range n {
@@ -73,8 +73,8 @@ func TestWalkNeverFollowsLinks(t *testing.T) {
 	require.Zero(t, report.Unreadable)
 }
 
-// What is swapped for a link between being seen and being entered is
-// reported, not followed; what vanishes likewise.
+// A directory that is replaced by a link before it is entered, or vanishes, is
+// reported and not followed.
 func TestWalkReportsWhatItCannotEnter(t *testing.T) {
 	root, outside := t.TempDir(), t.TempDir()
 	files{"keep/f": "", "link/f": "", "lost/f": ""}.write(t, root)

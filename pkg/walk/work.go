@@ -8,25 +8,26 @@ import (
 	"sync/atomic"
 )
 
-// maxOpen is how many directories one walk keeps open for their
-// sub-directories still to come. Beyond it they are closed and found again by
-// their names, from the nearest open one above.
+// maxOpen bounds the directories that a walk keeps open for their remaining
+// sub-directories. Others are closed and opened again by name, from the nearest
+// open one above.
 const maxOpen = 256
 
 // maxWorkers bounds the goroutines of one walk.
 const maxWorkers = 8
 
-// Walk visits the entries below start, which remains open and the caller's.
-// A directory is visited before what is in it, its entries in the order of
-// their names, unless Options.AnyOrder; else the order is not defined, since several goroutines visit.
-// worker, from 0 to Options.Workers-1, tells them apart, so that each can
-// have its own state. An Entry serves for the visit only, its strings beyond.
+// Walk visits the entries below start, which the caller still owns and must
+// close. A directory is visited before its contents. Its entries are visited in
+// order of their names, unless Options.AnyOrder is set; otherwise the order is
+// undefined, since several goroutines visit. worker, from 0 to
+// Options.Workers-1, identifies the goroutine, so that each can have its own
+// state. An Entry is valid during the visit, its strings also later.
 //
 // visit may return fs.SkipDir for a directory that need not be entered,
 // fs.SkipAll to end the walk, or any other error to end it with that error.
-// When ctx ends, no further visit begins and the walk ends with its error. In these cases the report
-// holds what was visited so far, and a cursor: an entry counts as visited
-// unless its visit failed with an error of its own.
+// When ctx ends, no further visit begins and the walk returns its error. In
+// these cases the report covers the visits so far and has a cursor: an entry
+// counts as visited unless its visit returned another error.
 func Walk(ctx context.Context, start *Node, visit func(worker int, e *Entry) error) (Report, error) {
 	w := &walker{ctx: ctx, done: ctx.Done(), start: start, opts: start.tree.opts, visit: visit, maxOpen: cmp.Or(start.tree.opts.maxOpen, maxOpen)}
 	w.wake.L = &w.mu
@@ -47,16 +48,16 @@ func Walk(ctx context.Context, start *Node, visit func(worker int, e *Entry) err
 	return w.report(workers)
 }
 
-// frame is a directory with sub-directories, or pieces of itself, to come.
+// frame is a directory with sub-directories or further pieces to visit.
 type frame struct {
 	node  *Node
 	kids  []string // paths of the sub-directories to enter, ascending
-	raw   int      // entries before the piece that kids are of
+	raw   int      // entries before the piece to which kids belong
 	size  int      // entries in that piece
 	done  bool     // no piece follows
 	users int      // workers that are using node.dir
-	parts int      // of that piece, not visited to their ends
-	spent bool     // off the stack
+	parts int      // unfinished parts of that piece
+	spent bool     // removed from the stack
 }
 
 // walker is the state that the workers of one walk share.
@@ -69,23 +70,22 @@ type walker struct {
 	maxOpen int
 
 	stopped atomic.Bool
-	waiting atomic.Int32 // workers without a job
+	waiting atomic.Int32 // idle workers
 
 	mu    sync.Mutex
-	wake  sync.Cond // something was added, a worker became idle, or the walk stopped
+	wake  sync.Cond // work was added, a worker became idle, or the walk stopped
 	stack []*frame
 	given []part
-	seeds []position // of the cursor, not begun yet
-	rest  []position // begun and not finished, when stopped
+	seeds []position // positions of the cursor that have not begun
+	rest  []position // positions begun and unfinished when the walk stopped
 	busy  int
-	open  int // directories open beside the start
+	open  int // open directories, without the start
 	err   error
-	ended bool // err is that of the context
+	ended bool // err is the context's
 }
 
-// job is one step of a worker: to enter a sub-directory, to go on with the
-// next piece of a directory, to help with one, or to take up a position of the
-// cursor.
+// job is one step of a worker: entering a sub-directory, reading the next piece
+// of a directory, visiting a part handed over, or resuming a cursor's position.
 type job struct {
 	frame *frame
 	kid   string
@@ -93,7 +93,7 @@ type job struct {
 	seed  *position
 }
 
-// halted reports whether no visit may begin any more.
+// halted reports whether the walk has stopped, so that no visit may begin.
 func (w *walker) halted() bool {
 	if w.stopped.Load() {
 		return true
@@ -107,7 +107,7 @@ func (w *walker) halted() bool {
 	}
 }
 
-// stop ends the walk; the first reason counts, and ended says that it is the
+// stop ends the walk. Only the first reason is kept; ended marks it as the
 // context's.
 func (w *walker) stop(reason error, ended bool) {
 	w.mu.Lock()
@@ -119,7 +119,7 @@ func (w *walker) stop(reason error, ended bool) {
 	w.wake.Broadcast()
 }
 
-// take waits for a job; false when there will be none.
+// take waits for a job. It returns false when no more will come.
 func (w *walker) take() (job, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -166,7 +166,7 @@ func (w *walker) take() (job, bool) {
 	}
 }
 
-// push adds a directory whose current piece was visited.
+// push adds a directory whose current piece has been visited.
 func (w *walker) push(f *frame) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -177,7 +177,8 @@ func (w *walker) push(f *frame) {
 	w.wake.Broadcast()
 }
 
-// release ends the use of a frame's directory and closes it after the last.
+// release ends one use of a frame's directory, and closes it after the last
+// use.
 func (w *walker) release(f *frame) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -187,8 +188,8 @@ func (w *walker) release(f *frame) {
 	}
 }
 
-// drop closes the directory of a frame that is not on the stack any more, or
-// leaves that to the last worker that uses it.
+// drop closes the directory of a frame that is no longer on the stack, or
+// leaves that to its last user.
 func (w *walker) drop(f *frame) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -198,8 +199,8 @@ func (w *walker) drop(f *frame) {
 	}
 }
 
-// close closes a node's directory; callers hold the lock. What is below it
-// is found again by its name.
+// close closes a node's directory. The caller holds mu. Sub-directories can
+// still be opened by name.
 func (w *walker) close(n *Node) {
 	if n == w.start || n.dir == nil {
 		return
@@ -211,7 +212,7 @@ func (w *walker) close(n *Node) {
 	w.open--
 }
 
-// shed closes every directory that nobody uses, when descriptors ran out.
+// shed closes every unused directory, after descriptors ran out.
 func (w *walker) shed() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -50,8 +50,8 @@ func (w *worker) run() {
 	}
 }
 
-// piece reads and visits the next piece of a directory, from the position
-// on, and leaves the sub-directories to be entered on the stack.
+// piece reads and visits the next piece of a directory, from a position on, and
+// pushes its sub-directories.
 func (w *worker) piece(f *frame, from position) {
 	n := f.node
 	f.parts = 1
@@ -72,11 +72,11 @@ func (w *worker) piece(f *frame, from position) {
 	w.part(part{frame: f, list: list, to: len(list)}, from)
 }
 
-// part visits some of the entries of a directory, from the position on.
+// part visits a range of a directory's entries, from a position on.
 func (w *worker) part(p part, from position) {
 	f, n := p.frame, p.frame.node
 	var kids []string
-	e := &w.entry // one for all visits: it would escape to the heap each time
+	e := &w.entry // shared by all visits: a local one would escape to the heap each time
 	for i := p.from; i < p.to; i++ {
 		if n.known && i%givenSize == 0 {
 			w.give(&p, i)
@@ -101,7 +101,7 @@ func (w *worker) part(p part, from position) {
 					w.drop(f)
 					return
 				}
-				from.visit = e.Name + "\x00" // the least name behind it
+				from.visit = e.Name + "\x00" // the next possible name
 			} else {
 				from.visit = e.Name
 			}
@@ -112,8 +112,8 @@ func (w *worker) part(p part, from position) {
 	w.finish(f, kids)
 }
 
-// one visits an entry, unless it is left out or was visited before, and
-// reports whether it is a directory to be entered.
+// one visits an entry, unless it is hidden, ignored or was visited before, and
+// reports whether to enter it as a directory.
 func (w *worker) one(e *Entry, before bool) (enter bool, err error) {
 	if e.Hidden && !w.opts.Hidden {
 		return false, nil
@@ -142,7 +142,8 @@ func (w *worker) one(e *Entry, before bool) (enter bool, err error) {
 	return w.enters(e), nil
 }
 
-// enters reports whether a directory is within the depths asked for.
+// enters reports whether to enter an entry: a directory, not ignored, above the
+// maximum depth.
 func (w *worker) enters(e *Entry) bool {
 	if !e.IsDir() || e.Ignored {
 		return false
@@ -156,7 +157,7 @@ func (w *worker) enters(e *Entry) bool {
 	return false
 }
 
-// suspend keeps what a stopped worker had still to do in a directory.
+// suspend records a stopped worker's remaining work in a directory.
 func (w *worker) suspend(f *frame, from position) {
 	w.mu.Lock()
 	w.rest = append(w.rest, from)
@@ -168,11 +169,11 @@ func (w *worker) suspend(f *frame, from position) {
 	}
 }
 
-// errElsewhere is of a cursor that belongs to another tree.
+// errElsewhere reports a cursor that belongs to another tree.
 var errElsewhere = errors.New("the cursor's directory is not below the start")
 
-// resume takes up a position of the cursor: it goes down to the directory,
-// reading the ignore files on the way, and past what was read of it.
+// resume continues at a position of the cursor: it opens the directories down
+// to it, reads their ignore files, and skips the entries that are finished.
 func (w *worker) resume(p position) {
 	n := w.start
 	if p.path != n.path && !strings.HasPrefix(p.path, n.prefix) {
@@ -198,11 +199,11 @@ func (w *worker) resume(p position) {
 		}
 	}
 	n.reader, n.entries = &w.reader, w.buffer
-	n.begun = p.raw > 0 // a piece, which no cache has
+	n.begun = p.raw > 0 // the first piece was finished, so do not use the cache
 	for read := 0; read < p.raw; {
 		list, done, err := n.next()
 		if err != nil || done {
-			break // piece will see the same
+			break // piece will get the same
 		}
 		read += len(list)
 	}
