@@ -22,26 +22,26 @@ var description string
 //go:embed bash_job.md
 var jobDescription string
 
-// undoDescription is added to jobDescription where changes are recorded.
+// undoDescription is appended to jobDescription if changes are recorded.
 //
 //go:embed undo.md
 var undoDescription string
 
-// reviewDescription is added to jobDescription where changes are reviewed.
+// reviewDescription is appended to jobDescription if changes are reviewed.
 //
 //go:embed review.md
 var reviewDescription string
 
 const (
 	maxTimeout = 600 * time.Second
-	// deadline is past the longest a call may take: the timeout, the end of
-	// what does not want to end, and some room.
+	// deadline exceeds the longest call: the timeout, the time to end processes
+	// that ignore signals, and a margin.
 	deadline = maxTimeout + 15*time.Second
-	// jobDeadline is past the longest wait of a poll.
+	// jobDeadline exceeds the longest wait of a poll.
 	jobDeadline = maxWait + 10*time.Second
-	// maxConcurrent bounds the memory of calls side by side.
+	// maxConcurrent bounds the memory of concurrent calls.
 	maxConcurrent = 64
-	// maxCalls leaves room for calls of bash_job while all others run.
+	// maxCalls allows calls of bash_job while all calls of bash run.
 	maxCalls = 4 * maxConcurrent
 )
 
@@ -56,12 +56,12 @@ type arguments struct {
 	Patience    int64             `json:"auto_background_after,omitempty" alias:"yield_time_ms" default:"45000" min:"1" max:"600000" jsonschema:"milliseconds"`
 	Description string            `json:"description,omitempty"`
 
-	// Arguments of other tools, not advertised.
+	// Arguments of other tools, accepted but not in the schema.
 	Seconds  *float64 `json:"timeout_seconds,omitempty" alias:"timeout_sec,timeout_secs,timeout_s,timeout_in_seconds" min:"0" max:"600" hidden:"true"`
 	Approval *bool    `json:"requires_approval,omitempty" alias:"require_user_approval" hidden:"true"`
 }
 
-// translate puts what other tools call otherwise into the own arguments.
+// translate converts arguments of other tools to this tool's arguments.
 func (a *arguments) translate(ctx context.Context) error {
 	if a.Approval != nil && *a.Approval {
 		mcpkit.NoteFirstf(ctx, "requires_approval is ignored: approvals are up to the client")
@@ -77,7 +77,7 @@ func (a *arguments) translate(ctx context.Context) error {
 	return nil
 }
 
-// run is the program. What commands left running ends with it.
+// run runs the program and returns its exit code. Running jobs end with it.
 func run() int {
 	cmd := mcpkit.NewCommand("bash", "Run command", source)
 	cmd.Instructions = "bash runs shell commands, confined: it writes in the roots only and has no network unless the server was started with it. " +

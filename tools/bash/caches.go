@@ -11,30 +11,30 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 )
 
-// What build tools keep between commands is bounded: a tool's cache that was
-// not used for a month goes, and past 20 GiB those that were used longest ago.
+// The bounds of the caches that build tools keep between commands: a cache
+// unused for a month is removed, and above 20 GiB those unused for longest.
 const (
 	cacheBytes = 20 << 30
 	cacheAge   = 30 * 24 * time.Hour
-	// cacheInUse is how long after its last use a cache is left alone: a
-	// command, of another server perhaps, may be at work with it.
+	// cacheInUse is the time for which a used cache is not
+	// removed: a command, perhaps of another server, may be using it.
 	cacheInUse = time.Hour
-	// cacheEvery is how often they are looked through.
+	// cacheEvery is the time between two trims.
 	cacheEvery = 24 * time.Hour
 )
 
-// cache is what one tool keeps, an entry of the directory of caches.
+// cache is the cache of one tool, an entry of the directory of caches.
 type cache struct {
 	name  string
 	bytes int64
 	used  time.Time
 }
 
-// trimCaches removes what is too old or too much from a directory of caches,
-// unless that was done today. Commands write there, so everything goes by the
-// directory's descriptor and no link leads out of it.
+// trimCaches removes old and excess caches from dir, at most once in
+// cacheEvery. Commands write there, so it works relative to dir's descriptor,
+// and links do not lead it out.
 func trimCaches(ctx context.Context, dir string, maxBytes int64, now time.Time) error {
-	mark := dir + ".looked-through" // beside it, where no command writes
+	mark := dir + ".looked-through" // next to dir, where commands cannot write
 	if info, err := os.Stat(mark); err == nil && now.Sub(info.ModTime()) < cacheEvery && !info.ModTime().After(now) {
 		return nil
 	}
@@ -55,7 +55,7 @@ func trimCaches(ctx context.Context, dir string, maxBytes int64, now time.Time) 
 	}
 	slices.SortFunc(caches, func(a, b cache) int { return b.used.Compare(a.used) })
 	var kept int64
-	for _, c := range caches { // the last used first
+	for _, c := range caches { // most recently used first
 		idle := now.Sub(c.used)
 		if kept+c.bytes <= maxBytes && idle < cacheAge || idle < cacheInUse {
 			kept += c.bytes
@@ -68,7 +68,7 @@ func trimCaches(ctx context.Context, dir string, maxBytes int64, now time.Time) 
 	return nil
 }
 
-// measureCaches looks through all of them.
+// measureCaches returns the size and last use of every cache.
 func measureCaches(ctx context.Context, root *os.Root) ([]cache, error) {
 	entries, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
@@ -82,7 +82,7 @@ func measureCaches(ctx context.Context, root *os.Root) ([]cache, error) {
 				return ctx.Err()
 			}
 			if err != nil {
-				return nil // gone, or not to be read: what is there is still removed
+				return nil // gone or unreadable: the cache can still be removed
 			}
 			if info, err := entry.Info(); err == nil && info.Mode()&fs.ModeSymlink == 0 {
 				c.bytes += info.Size()
@@ -100,8 +100,8 @@ func measureCaches(ctx context.Context, root *os.Root) ([]cache, error) {
 	return caches, nil
 }
 
-// removeCache removes one, also directories that may not be written, as
-// modules of Go are kept in.
+// removeCache removes one cache, including read-only directories, in which Go
+// keeps modules.
 func removeCache(ctx context.Context, root *os.Root, name string) error {
 	err := fs.WalkDir(root.FS(), name, func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.IsDir() {
@@ -115,8 +115,8 @@ func removeCache(ctx context.Context, root *os.Root, name string) error {
 	return root.RemoveAll(name)
 }
 
-// keepCaches makes the directory of caches and has it looked through in the
-// background, which ends with the server.
+// keepCaches makes the directory of caches and trims it in the background until
+// the server ends.
 func (s *shell) keepCaches(c *proc.Config) {
 	dir, err := s.store.Caches()
 	if err != nil {

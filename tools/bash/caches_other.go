@@ -7,5 +7,5 @@ import (
 	"time"
 )
 
-// lastUse is when a file was last written.
+// lastUse returns the time of a file's last write.
 func lastUse(info fs.FileInfo) time.Time { return info.ModTime() }

@@ -12,8 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Caches go that nobody used for long, or that are too much, those used last
-// stay; no link in them leads out, and what may not be written goes as well.
+// Caches unused for long, or in excess of the bound, are removed, least
+// recently used first; links in them do not lead out, and read-only files are
+// removed as well.
 func TestCachesAreBounded(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "caches")
 	outside := t.TempDir()

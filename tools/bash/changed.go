@@ -13,28 +13,28 @@ import (
 )
 
 const (
-	// maxWatched is how many of the files seen last are looked at.
+	// maxWatched bounds the most recently viewed files that are checked.
 	maxWatched = 200
-	// maxNamed is how many changed files are named.
+	// maxNamed bounds the changed files that an answer names.
 	maxNamed = 8
-	// maxHashed is up to which size a file's content tells whether it changed.
+	// maxHashed is the size up to which contents are compared, in bytes.
 	maxHashed = 1 << 20
 )
 
-// maxWatches bounds the client sessions that are watched for.
+// maxWatches bounds the client sessions with a watch.
 const maxWatches = 64
 
-// watches holds a watch for each session of the client.
+// watches holds one watch for each client session.
 type watches struct {
 	store *state.Store
 
 	mu    sync.Mutex
 	all   map[string]*watch
-	order []string // of all, the session used last at the end
+	order []string // keys of all, most recently used last
 }
 
-// of returns the watch of a session. The session that was used longest ago is
-// dropped where there are too many: its next command begins a new watch.
+// of returns the watch of a session. Above maxWatches it drops the least
+// recently used one; that session's next command begins a new watch.
 func (w *watches) of(session string) *watch {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -53,17 +53,17 @@ func (w *watches) of(session string) *watch {
 	return w.all[session]
 }
 
-// watch finds the files that changed since the last view by one session of
-// the client. It reports each change once.
+// watch finds the files changed since a client session last viewed them. It
+// reports each change once.
 type watch struct {
 	store *state.Store
 
 	mu    sync.Mutex
 	known []state.Known
-	said  map[string]state.Stamp // versions that are no news
+	said  map[string]state.Stamp // versions that were reported or need no report
 }
 
-// begin takes what changed before the first command as no news.
+// begin marks changes before the first command as reported.
 func (w *watch) begin(fs *sandbox.FS) {
 	w.mu.Lock()
 	first := w.said == nil
@@ -73,7 +73,8 @@ func (w *watch) begin(fs *sandbox.FS) {
 	}
 }
 
-// changed lists the files in the roots that are not any more what was seen.
+// changed returns the files in the roots that differ from the viewed version,
+// for display.
 func (w *watch) changed(fs *sandbox.FS) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -100,14 +101,14 @@ func (w *watch) changed(fs *sandbox.FS) []string {
 			names = append(names, fs.Display(k.Path))
 		}
 	}
-	if len(w.said) > 4*maxWatched { // of files that are not watched any more
+	if len(w.said) > 4*maxWatched { // drop files that are no longer watched
 		w.said = map[string]state.Stamp{}
 	}
 	slices.Sort(names)
 	return names
 }
 
-// stampOf is the zero value for a file that is gone.
+// stampOf returns a file's stamp, or the zero value for a missing file.
 func stampOf(fs *sandbox.FS, path string) state.Stamp {
 	stat, err := fs.Quiet().Stat(path)
 	if err != nil {
@@ -118,8 +119,8 @@ func stampOf(fs *sandbox.FS, path string) state.Stamp {
 	return stamp
 }
 
-// sameContent reports whether a small file holds what was seen, whatever its
-// times say.
+// sameContent reports whether a small file has the viewed content, regardless
+// of its times.
 func sameContent(fs *sandbox.FS, k state.Known) bool {
 	f, err := fs.Quiet().Open(k.Path)
 	if err != nil {
@@ -133,7 +134,7 @@ func sameContent(fs *sandbox.FS, k state.Known) bool {
 	return err == nil && textfile.Sum(content).Full() == k.Etag
 }
 
-// changedWords names changed files for the last line.
+// changedWords returns the part of the last line that names changed files.
 func changedWords(names []string) string {
 	if len(names) == 0 {
 		return ""

@@ -14,9 +14,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 )
 
-// What a command changed of what was viewed is said once, by view's and bash's
-// common state; a file with the same content is no news, nor is what changed
-// before.
+// A command's change of a viewed file is reported once, from the state that
+// view and bash share; a file with equal content is not reported, nor are
+// earlier changes.
 func TestChangedSinceViewed(t *testing.T) {
 	p := newPlace(t)
 	for _, name := range []string{"a.go", "b.go", "c.go", "d.go", "old.go"} {
@@ -46,8 +46,8 @@ func TestChangedSinceViewed(t *testing.T) {
 	require.Contains(t, s.bash("echo // >> a.go").Text, "changed since you viewed: a.go", "another change")
 }
 
-// A change is reported to each session behind the client that viewed the file,
-// and to no other.
+// A change is reported to each client session that viewed the file, and to no
+// other.
 func TestChangedIsForEachSession(t *testing.T) {
 	p := newPlace(t)
 	p.write("root/a.go", "package a\n")
@@ -71,7 +71,7 @@ func TestChangedIsForEachSession(t *testing.T) {
 	require.NotContains(t, run("other", "echo // >> a.go"), "changed since")
 	require.Contains(t, run("one", "true"), "changed since you viewed: a.go")
 	require.NotContains(t, run("one", "true"), "changed since")
-	for i := range maxWatches + 5 { // the sessions used longest ago are forgotten
+	for i := range maxWatches + 5 { // the least recently used sessions are dropped
 		run(fmt.Sprint(i), "true")
 	}
 	require.NotContains(t, run("one", "true"), "changed since")

@@ -12,34 +12,34 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Config is what the tool's own flags set.
+// Config holds the settings of the tool's own flags.
 type Config struct {
-	// Level is how far commands are confined; "" is as far as possible.
+	// Level is the confinement of commands; "" means the highest available.
 	Level proc.Level
-	// Network is what commands reach of it: nothing unless said.
+	// Network is the network access of commands; the zero value means none.
 	Network egress.Net
-	// Policy has the rules; its Network follows from ours.
+	// Policy has the rules; newShell sets its Network.
 	Policy policy.Config
-	// PassSecrets are variables that commands get although they look like
+	// PassSecrets are variables passed to commands although they look like
 	// secrets.
 	PassSecrets []string
-	// Hidden are directories that commands see nothing of, besides our own state.
+	// Hidden are directories that commands cannot see, in addition to the state
+	// directory.
 	Hidden []string
-	// Changes says what becomes of what commands change in the roots: keep,
-	// review or discard.
+	// Changes is the mode for changes in the roots: keep, review or discard.
 	Changes string
-	// Undo records what commands change, so that it can be undone.
+	// Undo records the changes of commands, so that bash_job can undo them.
 	Undo bool
-	// Sockets are unix sockets outside the roots that commands may connect to.
+	// Sockets are unix sockets outside the roots to which commands may connect.
 	Sockets []string
 	Limits  proc.Limits
-	// SpillBytes bounds the file that has the whole output of a command.
+	// SpillBytes bounds the file with a command's whole output, in bytes.
 	SpillBytes int64
-	// Doctor tells what this machine enforces, instead of serving.
+	// Doctor prints what this machine enforces instead of serving.
 	Doctor bool
 }
 
-// DefaultConfig returns what holds without flags.
+// DefaultConfig returns the settings without flags.
 func DefaultConfig() Config {
 	return Config{Changes: keepChanges, SpillBytes: proc.DefaultSpillBytes}
 }
@@ -65,7 +65,7 @@ func (c *Config) AddFlags(fs *flag.FlagSet) {
 	fs.BoolVar(&c.Doctor, "doctor", c.Doctor, "test and print what this machine enforces; fails if bash would refuse to run")
 }
 
-// Validate reports the first setting that can never work.
+// Validate returns an error for the first setting that can never work.
 func (c *Config) Validate() error {
 	runner := proc.Config{Level: c.Level, Sockets: c.Sockets}
 	if err := runner.Validate(); err != nil {
@@ -95,10 +95,10 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// open reports whether commands reach any of the network.
+// open reports whether commands have any network access.
 func (c *Config) open() bool { return c.Network.On || c.Network.Allow != nil }
 
-// reach is the flag of the network.
+// reach is the value of --net.
 type reach egress.Net
 
 func (r *reach) String() string { return egress.Net(*r).String() }
@@ -109,7 +109,7 @@ func (r *reach) Set(value string) error {
 	return err
 }
 
-// list is a flag that may be given several times.
+// list is the value of a flag that may be repeated.
 type list []string
 
 func (l *list) String() string { return strings.Join(*l, " ") }
@@ -122,7 +122,7 @@ func (l *list) Set(value string) error {
 	return nil
 }
 
-// dirs is a list of directories, or of other paths.
+// dirs is a list of absolute paths of directories or other files.
 type dirs []string
 
 func (d *dirs) String() string { return strings.Join(*d, " ") }
@@ -136,7 +136,7 @@ func (d *dirs) Set(value string) error {
 	return err
 }
 
-// size is a flag's number of bytes, with K, M or G for powers of 1024.
+// size is a number of bytes, written with K, M or G for powers of 1024.
 type size int64
 
 func (s *size) String() string {

@@ -14,14 +14,15 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
-// The bounds of a question. The user agrees to a call as a whole, so a call
-// that takes more to show is refused: clients cut or scroll longer messages.
+// The bounds of a question to the user. The user agrees to a whole call, so a
+// call that takes more space is refused: clients cut or scroll longer messages.
 const (
-	maxQuestion      = 6 << 10 // bytes, escapes included
+	maxQuestion      = 6 << 10 // bytes, including escapes
 	maxQuestionLines = 80
 )
 
-// permit judges the command of a call, asking the user where a rule says so.
+// permit checks a call's command against the policy and asks the user if a rule
+// says so. An error means that the command must not run.
 func (s *shell) permit(ctx context.Context, args arguments) (policy.Verdict, error) {
 	verdict := s.policy.Check(args.Command)
 	if err := verdict.Err(); err != nil || verdict.Decision != policy.Ask {
@@ -51,9 +52,9 @@ func denied(verdict policy.Verdict, why string) error {
 	return toolerr.New(toolerr.CommandDenied, "%s %s", verdict.Message, why).With("policy", verdict.Metadata())
 }
 
-// question shows everything of a call that decides what it does. The first
-// line says how long the command is, and each of its lines is marked, so that
-// the user sees where it ends and whether the client cut it.
+// question shows every part of a call that affects its result. The first line
+// gives the command's length and each of its lines is marked, so that the user
+// sees where it ends and whether the client cut it.
 func question(args arguments, why string) string {
 	var b strings.Builder
 	shown := quoted(args.Command)
@@ -73,8 +74,8 @@ func question(args arguments, why string) string {
 	return b.String() + "\n" + visible.Text(why)
 }
 
-// quoted returns text with hidden characters escaped, long blank runs counted,
-// and "> " before each line.
+// quoted returns text with hidden characters escaped, long runs of blanks
+// counted, and "> " before each line.
 func quoted(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(visible.Blanks(visible.Text(text))) {

@@ -17,15 +17,15 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 )
 
-// stronger lists the cases that are denied although the corpus asks for
-// undecided only: the text does show what runs.
+// stronger lists the cases that are denied although the corpus only asks for
+// undecided: their text shows what runs.
 var stronger = []string{"xargs -I", "heredoc sh", "brace", "vim", "glob2"}
 
-// programs are what a case needs beside a shell's usual company.
+// programs are the special programs that cases need.
 var programs = map[string]string{"vim": "vim", "PAGER": "man", "git env": "ssh"}
 
-// scene is where the corpus runs: a curl that leaves a mark where it may,
-// writes where it may not, and calls a listener outside.
+// scene is the environment of the corpus: a curl that leaves a mark in an
+// allowed place, writes to a forbidden one, and calls a listener outside.
 type scene struct {
 	*place
 	bin, log, outside string
@@ -60,7 +60,7 @@ func newScene(t *testing.T, p *place) *scene {
 
 type attack struct{ name, want, command string }
 
-// attacks reads the corpus for a scene.
+// attacks parses the corpus for a scene.
 func (s *scene) attacks() (all []attack) {
 	s.t.Helper()
 	text, err := os.ReadFile("testdata/commands.tsv")
@@ -84,7 +84,7 @@ func (s *scene) attacks() (all []attack) {
 	return all
 }
 
-// escaped says what of the outside was reached since the last time.
+// escaped returns which outside resources were reached since the previous call.
 func (s *scene) escaped() (how []string) {
 	select {
 	case <-s.called:
@@ -100,8 +100,8 @@ func (s *scene) escaped() (how []string) {
 	return how
 }
 
-// run runs the corpus through a server: refused commands do not run, the
-// others do not get out.
+// run runs the corpus through a server: refused commands must not run, others
+// must not escape.
 func (s *scene) run(server server, who string) {
 	t := s.t
 	cases, escapes, ran := 0, 0, 0
@@ -143,8 +143,8 @@ func (s *scene) run(server server, who string) {
 	require.Greater(t, ran, 10, "the scene works: what is undecided does run")
 }
 
-// The corpus' spellings of a banned command are decided as they can be, and
-// what runs reaches nothing outside. As root it runs as nobody, too.
+// Spellings of a banned command are decided as far as possible, and commands
+// that run reach nothing outside. As root, the test also runs as nobody.
 func TestCorpus(t *testing.T) {
 	mcpkittest.Once(t)
 	s := newScene(t, newOuterPlace(t))
@@ -160,7 +160,7 @@ func TestCorpus(t *testing.T) {
 	s.run(s.serveBin(asNobody(s.place), mcpkittest.Options{}), "as nobody")
 }
 
-// asNobody returns a program that is the tool, run by a user without rights.
+// asNobody returns a program that runs the tool as an unprivileged user.
 func asNobody(p *place) string {
 	p.t.Helper()
 	tool := filepath.Join(p.dir, "mcp-bash")
@@ -175,8 +175,8 @@ func asNobody(p *place) string {
 	return script
 }
 
-// In allow-list mode everything of the corpus is refused but what only talks
-// about a banned command.
+// In allow-list mode every command of the corpus is refused, except those that
+// only mention a banned command.
 func TestCorpusInAllowListMode(t *testing.T) {
 	mcpkittest.Once(t)
 	s := newScene(t, newPlace(t))
@@ -189,7 +189,7 @@ func TestCorpusInAllowListMode(t *testing.T) {
 	require.Empty(t, s.escaped())
 }
 
-// Everyday commands are no hits, and run.
+// Everyday commands are not refused, and run.
 func TestOrdinaryCommands(t *testing.T) {
 	mcpkittest.Once(t)
 	if _, err := exec.LookPath("git"); err != nil {

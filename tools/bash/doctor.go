@@ -9,7 +9,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 )
 
-// doctor tells what this machine enforces, found by trying it.
+// doctor tests and prints what this machine enforces, and returns the exit
+// code: a failure if bash would refuse to run.
 func (s *shell) doctor(ctx context.Context, out io.Writer) int {
 	runner, err := s.runner()
 	if err != nil {

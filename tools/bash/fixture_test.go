@@ -17,7 +17,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 )
 
-// place is a root, a home and a state directory for one server or several.
+// place has the root, home and state directories of one or several servers.
 type place struct {
 	t                     testing.TB
 	dir, root, home, kept string
@@ -29,14 +29,14 @@ func newPlace(t testing.TB) *place {
 	return placeIn(t, t.TempDir())
 }
 
-// newOuterPlace is not in /tmp, which is another one for a command at L2: what
-// is beside the root is there, so that it has to be kept from commands.
+// newOuterPlace returns a place outside /tmp, which is private for commands at
+// L2: files next to the root exist there, so they must be kept from commands.
 func newOuterPlace(t testing.TB) *place {
 	t.Helper()
 	return placeIn(t, mcpkittest.OuterDir(t))
 }
 
-// placeBelow is a place in a new directory of base.
+// placeBelow returns a place in a new directory of base.
 func placeBelow(t testing.TB, base string) *place {
 	t.Helper()
 	dir, err := os.MkdirTemp(base, "mcp-bash-test-")
@@ -117,13 +117,13 @@ func text(t testing.TB, r mcpkittest.Result, name string) string {
 	return s
 }
 
-// printed is what the command printed: all but the last line.
+// printed returns a command's output: all except the last line.
 func printed(r mcpkittest.Result) string {
 	lines := strings.SplitAfter(strings.TrimSuffix(r.Text, "\n"), "\n")
 	return strings.Join(lines[:len(lines)-1], "")
 }
 
-// within waits for a condition for as long as a test waits for anything.
+// within waits for a condition, at most as long as tests wait for anything.
 func within(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	for begun := time.Now(); !holds(); time.Sleep(5 * time.Millisecond) {
@@ -133,7 +133,8 @@ func within(t testing.TB, what string, holds func() bool) {
 	}
 }
 
-// processes are those whose command line has a mark, zombies not among them.
+// processes returns the processes whose command line has a mark, without
+// zombies.
 func processes(t testing.TB, mark string) (pids []int) {
 	t.Helper()
 	dirs, err := filepath.Glob("/proc/[0-9]*")
@@ -150,7 +151,7 @@ func processes(t testing.TB, mark string) (pids []int) {
 	return pids
 }
 
-// children are the processes whose parent is pid, with their state.
+// children returns the processes whose parent is parent, with their state.
 func children(t testing.TB, parent int) (states []string) {
 	t.Helper()
 	dirs, err := filepath.Glob("/proc/[0-9]*")
@@ -168,7 +169,7 @@ func children(t testing.TB, parent int) (states []string) {
 	return states
 }
 
-// descriptors is how many a process has open.
+// descriptors returns the number of a process's open descriptors.
 func descriptors(t testing.TB, pid int) int {
 	t.Helper()
 	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
@@ -176,8 +177,8 @@ func descriptors(t testing.TB, pid int) int {
 	return len(entries)
 }
 
-// levels are those that this machine has, as bash itself finds; the others are
-// named.
+// levels returns the levels that bash itself finds usable on this machine, and
+// the names of the others.
 func levels(t *testing.T) (usable, missing []string) {
 	t.Helper()
 	p := newPlace(t)

@@ -10,7 +10,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 )
 
-// meaning says what an exit status means, "" where nobody can tell.
+// meaning explains a command's exit status; "" if it is unknown.
 func meaning(result proc.Result, script string) string {
 	switch result.Ending {
 	case proc.OverMemory:
@@ -48,7 +48,7 @@ func meaning(result proc.Result, script string) string {
 	return ""
 }
 
-// signalNames are those of Linux, by number.
+// signalNames are Linux's signal names, by number.
 var signalNames = [...]string{
 	1: "HUP", 2: "INT", 3: "QUIT", 4: "ILL", 5: "TRAP", 6: "ABRT", 7: "BUS", 8: "FPE", 9: "KILL", 10: "USR1", 11: "SEGV",
 	12: "USR2", 13: "PIPE", 14: "ALRM", 15: "TERM", 18: "CONT", 19: "STOP", 20: "TSTP", 24: "XCPU", 25: "XFSZ", 28: "WINCH", 31: "SYS",
@@ -61,7 +61,7 @@ func signalName(s syscall.Signal) string {
 	return fmt.Sprintf("signal %d", int(s))
 }
 
-// parseSignal reads INT, SIGINT or 2.
+// parseSignal parses INT, SIGINT or 2. It reports false for unknown signals.
 func parseSignal(text string) (syscall.Signal, bool) {
 	name := strings.TrimPrefix(strings.ToUpper(strings.TrimSpace(text)), "SIG")
 	for s, known := range signalNames {
@@ -72,8 +72,8 @@ func parseSignal(text string) (syscall.Signal, bool) {
 	return 0, false
 }
 
-// lastProgram is the name of the program whose status a simple command line
-// ends with, "" where quotes or structure leave doubt.
+// lastProgram returns the name of the program that gives a simple command line
+// its exit status, or "" if quotes or structure make it uncertain.
 func lastProgram(script string) string {
 	line := strings.TrimSpace(script)
 	if strings.ContainsAny(line, "\n\\`") || strings.Contains(line, "$(") {
@@ -105,14 +105,14 @@ func lastProgram(script string) string {
 	return ""
 }
 
-// networkFailure matches what programs print when they reach no network.
+// networkFailure matches the messages of programs without network access.
 var networkFailure = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)could not resolve|couldn't resolve|temporary failure in name resolution|network is unreachable|` +
 		`name or service not known|no such host|\bEAI_AGAIN\b|\bENOTFOUND\b|\bENETUNREACH\b|getaddrinfo|failed to establish a new connection|` +
 		`unable to resolve host|dial (tcp|udp)|could not connect to|unable to connect to|unable to access '(https?|git)|failed to lookup address|unknown host|UnknownHostException|socket: (operation not permitted|permission denied)`)
 })
 
-// prompt matches a last line that waits for somebody to type.
+// prompt matches a last line that asks for input.
 var prompt = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)(pass(word|phrase|code)|username|user name|login|\bpin|otp|token|verification code|e-?mail)[^\n]{0,80}[:?>]\s*$|` +
 		`[\[(](y/n|yes/no)(/[^\])]*)?[\])]\s*[:?]?\s*$|press (any key|enter|return)[^\n]{0,60}$|\(current\) unix password|(continue|proceed|overwrite|are you sure|ok to proceed)[^\n]{0,80}\?\s*(\([^)]*\))?\s*:?\s*$`)

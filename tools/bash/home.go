@@ -10,24 +10,24 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 )
 
-// ownDirs are those that commands at L2 have for themselves, so that they do
-// not see the machine's.
+// ownDirs are the directories that commands at L2 have privately, instead of
+// the machine's.
 var ownDirs = [...]string{"/tmp", "/var/tmp", "/run", "/dev/shm"}
 
-// homeRules let commands read a home directory that they would not see.
+// homeRules let commands read a home directory that would otherwise be hidden.
 type homeRules struct {
 	*sandbox.FS
 	home string
 }
 
-// Roots are those of the FS and the home directory, for reading.
+// Roots returns the roots of the FS and the home directory, read-only.
 func (r homeRules) Roots() []sandbox.Root {
 	return append(r.FS.Roots(), sandbox.Root{Path: r.home, ReadOnly: true})
 }
 
-// withHome returns the rules of a command. A home directory below one of
-// ownDirs is shown as a root that is only read, so that the user's settings
-// count there as elsewhere; what must not be read is masked in it as in any root.
+// withHome returns the rules for a command. A home directory below one of
+// ownDirs becomes a read-only root, so that the user's settings apply there as
+// elsewhere; secrets in it are masked as in any root.
 func withHome(fs *sandbox.FS, level proc.Level) proc.Rules {
 	home, err := filepath.EvalSymlinks(os.Getenv("HOME"))
 	if err != nil || level != proc.L2 || !filepath.IsAbs(home) || inRoots(fs, home) {

@@ -12,8 +12,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 )
 
-// A home directory in /tmp, which is another one for commands at L2, is seen
-// and read as any other, wherever the root is; what must not be read is not.
+// A home directory in /tmp, which is private for commands at L2, can be read
+// like any other, wherever the root is; secrets in it cannot.
 func TestHomeBelowTmp(t *testing.T) {
 	mcpkittest.Once(t)
 	usable, missing := levels(t)
@@ -43,8 +43,8 @@ func TestHomeBelowTmp(t *testing.T) {
 	}
 }
 
-// What is downloaded goes where commands may write, also when only some hosts
-// can be reached.
+// Downloads go where commands may write, even if only some hosts can be
+// reached.
 func TestModuleCaches(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

@@ -22,7 +22,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 )
 
-// hostBeside puts a host and the tool into one directory, as they are built.
+// hostBeside puts a host and the tool into one directory, as a build does.
 func hostBeside(t *testing.T, p *place) string {
 	t.Helper()
 	for name, pkg := range map[string]string{"mcp-host": "./host", "mcp-bash": "./tools/bash"} {
@@ -32,7 +32,8 @@ func hostBeside(t *testing.T, p *place) string {
 	return filepath.Join(p.dir, "bin", "mcp-host")
 }
 
-// httpClient speaks to a host over streamable HTTP, on connections of its own.
+// httpClient is a client of a host over streamable HTTP, with its own
+// connections.
 type httpClient struct {
 	t            *testing.T
 	url, session string
@@ -81,8 +82,8 @@ func (c *httpClient) call(tool string, args map[string]any) mcpkittest.Result {
 	return result
 }
 
-// Under the host a job outlives the connection that started it, and ends with
-// the host; both tools have their plain names.
+// Under the host, a job outlives the connection that started it and ends with
+// the host; both tools keep their plain names.
 func TestJobsOutliveAConnection(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

@@ -16,14 +16,15 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// maxWait is below the 60 s after which common clients give up.
+// maxWait is less than the 60 s after which common clients time out.
 const maxWait = 50 * time.Second
 
-// endOfInput is what Ctrl-D types: last in an input it closes it.
+// endOfInput is the character of Ctrl-D: at the end of an input it closes
+// standard input.
 const endOfInput = "\x04"
 
-// patternTail is how much of an output before the newest is looked at for
-// wait_for, so that a match over two reads is found.
+// patternTail is the number of earlier bytes that are searched again for
+// wait_for with new output, so that a match across two reads is found.
 const patternTail = 4 << 10
 
 type jobArguments struct {
@@ -37,7 +38,7 @@ type jobArguments struct {
 	Files []string `json:"files,omitempty" hidden:"true"`
 }
 
-// reviewArguments are jobArguments where changes are reviewed.
+// reviewArguments are the arguments of bash_job if changes are reviewed.
 type reviewArguments struct {
 	Action  string `json:"action" enum:"list,poll,write,signal,kill,diff,apply,discard"`
 	JobID   string `json:"job_id,omitempty" alias:"id,bash_id,shell_id,task_id,session_id,changes" jsonschema:"of a job, or of pending changes"`
@@ -49,7 +50,7 @@ type reviewArguments struct {
 	Files []string `json:"files,omitempty" alias:"file,paths,path" jsonschema:"files or directories to show or apply; default all"`
 }
 
-// undoArguments are jobArguments where changes are recorded.
+// undoArguments are the arguments of bash_job if changes are recorded.
 type undoArguments struct {
 	Action  string `json:"action" enum:"list,poll,write,signal,kill,undo"`
 	JobID   string `json:"job_id,omitempty" alias:"id,bash_id,shell_id,task_id,session_id" jsonschema:"of a job, or of an undo record"`
@@ -61,17 +62,17 @@ type undoArguments struct {
 	Files []string `json:"files,omitempty" hidden:"true"`
 }
 
-// callUndoable is the tool bash_job where changes are recorded.
+// callUndoable is the handler of bash_job if changes are recorded.
 func (s *shell) callUndoable(ctx context.Context, args undoArguments) (*mcpkit.Result, error) {
 	return s.callJob(ctx, jobArguments(args))
 }
 
-// callReview is the tool bash_job where changes are reviewed.
+// callReview is the handler of bash_job if changes are reviewed.
 func (s *shell) callReview(ctx context.Context, args reviewArguments) (*mcpkit.Result, error) {
 	return s.callJob(ctx, jobArguments(args))
 }
 
-// callJob is the tool bash_job.
+// callJob is the handler of bash_job.
 func (s *shell) callJob(ctx context.Context, args jobArguments) (*mcpkit.Result, error) {
 	switch args.Action {
 	case "list":
@@ -137,7 +138,7 @@ func (s *shell) listJobs(ctx context.Context) *mcpkit.Result {
 	return &mcpkit.Result{Text: b.String(), Meta: m, Rows: m.Jobs}
 }
 
-// from is the byte that an answer's output begins at.
+// from returns the byte offset at which an answer's output begins.
 func (j *job) from(since *int64) int64 {
 	size := j.output.Size()
 	switch {
@@ -151,8 +152,8 @@ func (j *job) from(since *int64) int64 {
 	return min(*since, size)
 }
 
-// write feeds the job. It does not wait longer than a while for one that does
-// not read.
+// write sends input to the job. If the job does not read it within two seconds,
+// write returns an error and the input stays pending.
 func (j *job) write(ctx context.Context, input string) error {
 	if input == "" {
 		return toolerr.New(toolerr.MissingParameter, "input is missing: the text to write, with \\n for Enter")
@@ -205,12 +206,12 @@ func (j *job) signal(name string) error {
 	return nil
 }
 
-// settled is how long a job must print nothing after an input for its reply to
-// be taken for whole.
+// settled is the time without output after which a job's reply to an input
+// counts as complete.
 const settled = 150 * time.Millisecond
 
-// waiting is what is waited for: a match of pattern, or else a reply to what
-// was written, or else the end.
+// waiting describes what wait waits for: a match of pattern, else a reply to
+// the input, else the end of the job.
 type waiting struct {
 	from    int64
 	most    time.Duration
@@ -218,8 +219,8 @@ type waiting struct {
 	reply   bool
 }
 
-// wait returns when what is waited for is there, when the job has ended or
-// waits for input, or when the time is over.
+// wait returns when the awaited event has happened, when the job has ended or
+// waits for input, or when w.most has passed.
 func (j *job) wait(ctx context.Context, w waiting) error {
 	timer := time.NewTimer(w.most)
 	defer timer.Stop()
@@ -257,10 +258,10 @@ func (j *job) wait(ctx context.Context, w waiting) error {
 	}
 }
 
-// matcher looks for a pattern in what is new each time.
+// matcher searches new output for a pattern at each call.
 type matcher struct {
 	output *proc.Output
-	at     int64 // up to where was looked
+	at     int64 // offset up to which the output has been searched
 	tail   []byte
 	done   bool
 }
@@ -277,14 +278,14 @@ func (s *matcher) found(pattern *regexp.Regexp) bool {
 		s.done = pattern.Match(text)
 		tail := text[max(0, len(text)-patternTail):]
 		if at := bytes.IndexByte(tail, '\n'); len(tail) < len(text) && at >= 0 {
-			tail = tail[at:] // or the middle of a line would be taken for its beginning
+			tail = tail[at:] // otherwise ^ would match in the middle of a line
 		}
 		s.tail = append([]byte(nil), tail...)
 	}
 	return true
 }
 
-// answer shows what a job printed from a byte on.
+// answer returns the job's state and its output from a byte offset on.
 func (j *job) answer(ctx context.Context, from int64, pattern *regexp.Regexp) *mcpkit.Result {
 	m := j.meta()
 	over := !m.Running
@@ -323,7 +324,7 @@ func (j *job) answer(ctx context.Context, from int64, pattern *regexp.Regexp) *m
 	return &mcpkit.Result{Text: joinLines(text, strings.Join(foot, " · ")+"\n"), Meta: m}
 }
 
-// showJob shows what a command has printed by the time it becomes a job.
+// showJob returns the output of a command at the time it becomes a job.
 func (s *shell) showJob(j *job, m *meta, budget int) string {
 	size := j.output.Size()
 	if size == 0 {
@@ -335,11 +336,11 @@ func (s *shell) showJob(j *job, m *meta, budget int) string {
 	return s.show(j.fs, j.output, budget, m).text
 }
 
-// page returns the output from a byte on, made safe, up to so many characters
-// and bytes, and the byte that the next page begins at: together, pages are
-// the output, no byte lost or twice. A character whose rest is still to come
-// is left to the next page, unless the output is over. skipped counts bytes
-// that were not kept, before the page.
+// page returns the output from a byte offset on, made safe, within a number of
+// characters and of bytes, and the offset of the next page. Consecutive pages
+// contain every byte exactly once. An incomplete character at the end is left
+// to the next page, unless the output is over. skipped counts the bytes before
+// the page that were not kept.
 func page(o *proc.Output, from int64, characters, budget int, over bool) (text string, next, skipped int64) {
 	buf := make([]byte, characters*utf8.UTFMax)
 	got := 0
@@ -372,7 +373,7 @@ func page(o *proc.Output, from int64, characters, budget int, over bool) (text s
 			piece = fmt.Sprintf(`\x%02x`, raw[used])
 		} else if r == '\r' {
 			if used+1 == len(raw) && !over {
-				break // its line feed may be still to come
+				break // its line feed may still arrive
 			}
 			if used+1 < len(raw) && raw[used+1] == '\n' {
 				used++
@@ -391,8 +392,8 @@ func page(o *proc.Output, from int64, characters, budget int, over bool) (text s
 	return b.String(), from + skipped + int64(used), skipped
 }
 
-// cutRune is how many bytes at the end of p begin a character that is not
-// whole.
+// cutRune returns the number of bytes at the end of p that begin an incomplete
+// character.
 func cutRune(p []byte) int {
 	for n := 1; n <= min(len(p), utf8.UTFMax-1); n++ {
 		if c := p[len(p)-n]; utf8.RuneStart(c) {

@@ -11,27 +11,27 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// maxJobs is how many there may be. One that has ended makes room.
+// maxJobs bounds the jobs; the oldest ended job is dropped to make room.
 const maxJobs = 32
 
-// jobs are the commands that go on after their call was answered.
+// jobs holds the commands that keep running after their call was answered.
 type jobs struct {
 	mu  sync.Mutex
 	all []*job // oldest first
 }
 
-// job is one of them.
+// job is a command that keeps running after its call was answered.
 type job struct {
 	id string
 	*running
 
-	writing chan struct{} // holds one while an input waits to be read
+	writing chan struct{} // holds an item while an input is being written
 
 	mu     sync.Mutex
-	cursor int64 // up to where its output was shown
+	cursor int64 // offset up to which its output was shown
 }
 
-// row is a job in the list of them.
+// row is an entry of the list of jobs.
 type row struct {
 	JobID      string `json:"job_id"`
 	Command    string `json:"command"`
@@ -44,14 +44,15 @@ type row struct {
 // over reports whether the job has ended.
 func (j *job) over() bool { return j.finishes() }
 
-// full reports whether there is no room for another job.
+// full reports whether no further job is possible.
 func (js *jobs) full() bool {
 	js.mu.Lock()
 	defer js.mu.Unlock()
 	return !js.makeRoom()
 }
 
-// makeRoom forgets the oldest job that has ended if there are too many.
+// makeRoom drops the oldest ended job if the limit is reached, and reports
+// whether a job can be added. The caller holds mu.
 func (js *jobs) makeRoom() bool {
 	if len(js.all) < maxJobs {
 		return true
@@ -70,14 +71,14 @@ func (js *jobs) fullError() error {
 	return toolerr.New(toolerr.LimitReached, "%d jobs are running, no more are possible: end one with bash_job {\"action\":\"kill\"}; {\"action\":\"list\"} shows them", maxJobs)
 }
 
-// add makes a job of a command.
+// add makes a command a job. It reports false if there is no room.
 func (js *jobs) add(r *running) (*job, bool) {
 	js.mu.Lock()
 	defer js.mu.Unlock()
 	if !js.makeRoom() {
 		return nil, false
 	}
-	// A name that is not used again, also not after a restart.
+	// The name is not used again, even after a restart.
 	j := &job{id: "j" + strings.ToLower(rand.Text()[:5]), running: r, writing: make(chan struct{}, 1)}
 	js.all = append(js.all, j)
 	return j, true
@@ -103,14 +104,14 @@ func (js *jobs) find(id string) (*job, error) {
 	return nil, toolerr.New(toolerr.JobNotFound, "there is no job %q; there are %s", shorten(safe(id).text, 40), strings.Join(known, ", "))
 }
 
-// close frees what the jobs hold, once they have ended.
+// close releases the output of all jobs, which must have ended.
 func (js *jobs) close() {
 	for _, j := range js.list() {
 		j.output.Close()
 	}
 }
 
-// state says how the job does, as the last line of an answer begins.
+// state describes the job's state, for the start of the last line.
 func (j *job) state() string {
 	if !j.over() {
 		return "running for " + seconds(time.Since(j.started))
@@ -123,7 +124,7 @@ func (j *job) state() string {
 	return exitWords(result, j.args.Command) + why + " · " + seconds(result.Duration)
 }
 
-// meta is what is told of the job whatever was asked.
+// meta returns the metadata of every answer about the job.
 func (j *job) meta() meta {
 	m := meta{
 		JobID: j.id, Running: !j.over(), DurationMS: time.Since(j.started).Milliseconds(), Bytes: j.output.Size(), Lines: j.output.Lines(),

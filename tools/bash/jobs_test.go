@@ -15,8 +15,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 )
 
-// A job is handed over at once, read on by cursor, awaited, fed, signalled and
-// killed.
+// A job starts at once and can be polled by cursor, awaited, written to,
+// signalled and killed.
 func TestJob(t *testing.T) {
 	t.Parallel()
 	s := newPlace(t).serve()
@@ -79,7 +79,7 @@ func TestJob(t *testing.T) {
 	require.Equal(t, "killed", text(t, r, "ending"))
 }
 
-// What is wrong with a call is said, with what to do.
+// A wrong call gets an error that says what to do.
 func TestJobRefusals(t *testing.T) {
 	t.Parallel()
 	s := newPlace(t).serve()
@@ -116,14 +116,14 @@ func TestJobRefusals(t *testing.T) {
 	}
 }
 
-// A command that takes longer than the client waits becomes a job, with what
-// it printed so far, and its timeout holds.
+// A command that outlasts the client's patience becomes a job, with the output
+// so far, and its timeout still applies.
 func TestAutoBackground(t *testing.T) {
 	t.Parallel()
 	s := newPlace(t).serve()
 	var r mcpkittest.Result
 	wait := 300 * time.Millisecond
-	within(t, "it has begun before it becomes a job", func() bool { // on a busy machine later
+	within(t, "it has begun before it becomes a job", func() bool { // on a busy machine it may start late
 		r = s.bash("echo begun; cd /; sleep 1000", "auto_background_after", wait.Milliseconds(), "timeout", 5*wait.Milliseconds())
 		wait *= 2
 		return strings.Contains(r.Text, "begun\n")
@@ -138,7 +138,7 @@ func TestAutoBackground(t *testing.T) {
 	require.NotContains(t, s.bash("pwd").Text, "gone", "a job changes no session")
 }
 
-// There are 32 jobs, and one that has ended makes room.
+// At most 32 jobs are kept, and an ended job makes room.
 func TestJobsAreBounded(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -156,13 +156,13 @@ func TestJobsAreBounded(t *testing.T) {
 	r := s.bash("echo never", "run_in_background", true)
 	require.Equal(t, "LIMIT_REACHED", r.Code, r.Text)
 	require.Contains(t, r.Text, "kill")
-	// One that would become a job goes on being waited for.
+	// Without room for a job, the call keeps waiting for its command.
 	r = s.bash("sleep 0.5; echo done", "auto_background_after", 100)
 	require.Contains(t, r.Text, "done\nexit 0")
 	require.False(t, s.job("action", "kill", "job_id", ids[3]).IsError)
 	require.False(t, s.bash("sleep 1000", "run_in_background", true).IsError)
 	require.Equal(t, "JOB_NOT_FOUND", s.job("action", "poll", "job_id", ids[3]).Code)
-	// Nor does it miss that there is room again.
+	// It notices when there is room again.
 	waits := s.Go("tools/call", mcpkittest.CallParams("bash", arg("command", "touch begun; exec sleep 1000", "auto_background_after", 1)))
 	within(t, "it runs", func() bool { _, err := os.Stat(filepath.Join(root, "begun")); return err == nil })
 	require.False(t, s.job("action", "kill", "job_id", ids[4]).IsError)
@@ -171,7 +171,7 @@ func TestJobsAreBounded(t *testing.T) {
 	require.NotEmpty(t, text(t, last, "job_id"))
 }
 
-// What a job does not read is kept once, not with each call.
+// Input that a job does not read is kept once, not once a call.
 func TestInputsDoNotPileUp(t *testing.T) {
 	t.Parallel()
 	s := newPlace(t).serve()
@@ -185,8 +185,8 @@ func TestInputsDoNotPileUp(t *testing.T) {
 	require.Contains(t, r.Text, "was not written")
 }
 
-// Who asks for a password is answered for at once: a job when it can be
-// answered, and said so when not.
+// A command that asks for a password is answered at once: it becomes a job, and
+// the answer says whether it can be given input.
 func TestPrompt(t *testing.T) {
 	mcpkittest.Once(t)
 	t.Parallel()
@@ -205,7 +205,7 @@ func TestPrompt(t *testing.T) {
 	require.Contains(t, r.Text, "got sesame")
 }
 
-// Calls of bash_job do not wait behind those of bash, however many run.
+// Calls of bash_job do not wait behind any number of calls of bash.
 func TestJobsPassCommands(t *testing.T) {
 	s := newPlace(t).serve("--sandbox", "off")
 	id := text(t, s.bash("sleep 1000", "run_in_background", true), "job_id")
@@ -219,7 +219,7 @@ func TestJobsPassCommands(t *testing.T) {
 	}
 }
 
-// The end of the input ends the jobs, those that ignore TERM, too; so do the
+// The end of the input ends the jobs, including those that ignore TERM; so do
 // signals that end a server.
 func TestJobsEndWithTheServer(t *testing.T) {
 	mcpkittest.Once(t)

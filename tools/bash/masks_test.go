@@ -15,8 +15,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 )
 
-// others are the programs that tests of confinement run as: this user, and nobody where
-// this user is root.
+// others runs a test as this user and, if that is root, as nobody.
 func others(t *testing.T, run func(t *testing.T, p *place, bin string)) {
 	t.Helper()
 	t.Run("this user", func(t *testing.T) { run(t, newOuterPlace(t), mcpkittest.Build(t, "./tools/bash")) })
@@ -32,7 +31,7 @@ func others(t *testing.T, run func(t *testing.T, p *place, bin string)) {
 	})
 }
 
-// at are the flags of a level that this machine enforces.
+// at runs a test with the flags of each level that this machine enforces.
 func at(t *testing.T, run func(t *testing.T, level string)) {
 	t.Helper()
 	usable, _ := levels(t)
@@ -43,8 +42,9 @@ func at(t *testing.T, run func(t *testing.T, level string)) {
 	}
 }
 
-// TestOtherCommandsPrologue: a command whose root holds $TMPDIR neither adds to what
-// another server's shells run first, nor reaches their temporary directories (F12).
+// TestOtherCommandsPrologue: a command whose root contains $TMPDIR can neither
+// change the prologue of another server's shells nor reach their temporary
+// directories (F12).
 func TestOtherCommandsPrologue(t *testing.T) {
 	mcpkittest.Once(t)
 	at(t, func(t *testing.T, level string) {
@@ -71,7 +71,7 @@ func TestOtherCommandsPrologue(t *testing.T) {
 			require.NoFileExists(t, filepath.Join(other, "planted"))
 			out := attacker.job("job_id", text(t, job, "job_id"), "kill", true).Text
 			require.NotContains(t, out, "wrote")
-			// Nor is anything of it seen.
+			// It sees none of their files either.
 			waiting := victim.bash("echo hidden > $TMPDIR/mine; echo $TMPDIR; sleep 20", "run_in_background", true)
 			require.False(t, waiting.IsError, waiting.Text)
 			r := attacker.bash(fmt.Sprintf("grep -rs hidden %s/toolroom-run-* %s; echo end", temp, p.kept))
@@ -80,8 +80,8 @@ func TestOtherCommandsPrologue(t *testing.T) {
 	})
 }
 
-// TestOutputsOfOtherProjects are not read by commands, nor shown; those of the same
-// project are (F16).
+// TestOutputsOfOtherProjects: commands cannot read outputs of other projects,
+// and none are shown; they can read those of the same project (F16).
 func TestOutputsOfOtherProjects(t *testing.T) {
 	mcpkittest.Once(t)
 	at(t, func(t *testing.T, level string) {

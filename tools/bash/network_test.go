@@ -17,9 +17,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 )
 
-// reachers try, each in its own way, to reach a listener on PORT. They run
-// from files in the root, which the policy does not see into; the clients that
-// it knows are copied, so that it does not know them.
+// reachers try, each in a different way, to reach a listener on PORT. They run
+// from files in the root, which the policy cannot inspect; clients that it
+// knows are copied, so that it does not recognize them.
 var reachers = []struct{ name, program, file, text, command string }{
 	{"bash", "bash", "r.sh", "exec 3<>/dev/tcp/127.0.0.1/PORT && echo x >&3\n", "bash r.sh"},
 	{"python", "python3", "r.py", "import socket\nsocket.create_connection(('127.0.0.1', PORT), 5).send(b'x')\n", "python3 r.py"},
@@ -46,11 +46,11 @@ return connect(socket(AF_INET, SOCK_STREAM, 0), (void *)&a, sizeof a); }
 	{"abstract socket", "python3", "a.py", "import socket\ns = socket.socket(socket.AF_UNIX)\ns.connect('\\0ABSTRACT')\n", "python3 a.py"},
 }
 
-// outsider listens for all of them.
+// outsider listens for calls of the reachers.
 type outsider struct {
 	calls    atomic.Int64
-	own      int64         // of calls, made by reached
-	settle   chan struct{} // the UDP listener has read all that was sent before
+	own      int64         // calls made by reached
+	settle   chan struct{} // the UDP listener has read everything sent before
 	tcp, udp int
 	abstract string
 }
@@ -94,11 +94,11 @@ func newOutsider(t *testing.T) *outsider {
 	return o
 }
 
-// ownPacket is what the test itself sends to the UDP listener.
+// ownPacket is the packet that the test sends to the UDP listener.
 const ownPacket = "settled"
 
-// reached returns how many calls there were. A listener takes calls in their
-// order, so that after the test's own call all earlier ones are counted.
+// reached returns the number of calls so far. A listener takes calls in order,
+// so after the test's own call all earlier ones have been counted.
 func (o *outsider) reached(t *testing.T) int64 {
 	t.Helper()
 	for _, at := range []struct{ network, address string }{{"tcp", fmt.Sprintf("127.0.0.1:%d", o.tcp)}, {"unix", "@" + o.abstract}} {
@@ -118,9 +118,9 @@ func (o *outsider) reached(t *testing.T) int64 {
 	return o.calls.Load() - o.own
 }
 
-// With the network off none of the programs and languages that are here
-// reaches a listener outside; without confinement each of them does, or it
-// counts as not run.
+// With the network off, no available program or language reaches a listener
+// outside. Without confinement each of them does; otherwise it counts as not
+// run.
 func TestNetworkIsOff(t *testing.T) {
 	mcpkittest.Once(t)
 	t.Parallel()
@@ -178,8 +178,8 @@ func TestNetworkIsOff(t *testing.T) {
 	require.GreaterOrEqual(t, ways, 4, "the machine has too little to try this with")
 }
 
-// A command that fails for want of the network is told which flag opens it;
-// the known clients are refused before they run.
+// If a command fails because the network is off, the answer names the flag that
+// opens it; known clients are refused before they run.
 func TestNetworkHint(t *testing.T) {
 	s := newPlace(t).serve()
 	r := s.bash("echo 'fatal: Could not resolve host: example.com' >&2; exit 128")

@@ -13,8 +13,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 )
 
-// An npm build passes inside: scripts, programs of node_modules, a local
-// dependency, a cache that is written.
+// An npm build succeeds inside the sandbox: scripts, programs of node_modules,
+// a local dependency, a written cache.
 func TestNpmBuild(t *testing.T) {
 	usable, missing := levels(t)
 	if len(usable) == 0 || usable[0] != "L2" {

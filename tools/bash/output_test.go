@@ -13,26 +13,26 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 )
 
-// maxResident is what the server may take, whatever is printed.
+// maxResident bounds the server's memory for any output, in bytes.
 const maxResident = 64 << 20
 
-// requireSmall looks at how much memory a server has taken at most.
+// requireSmall checks a server's peak memory.
 func requireSmall(t *testing.T, s server) {
 	t.Helper()
 	if mcpkittest.Raced {
-		return // takes several times as much
+		return // takes several times the memory
 	}
 	_, peak, ok := mcpkittest.RSS(t, s.PID())
 	require.True(t, ok)
 	require.LessOrEqual(t, peak, int64(maxResident))
 }
 
-// A long output is shown by its beginning and end, at line bounds, and all of
-// it is in a file that view and grep show, though it is in no root. BASH_LONG=1
-// makes it 2 GB; then the file ends at its bound and the tail is right still.
+// A long output is shown by its beginning and end, cut at lines, and a file
+// outside the roots has all of it, which view and grep can show. BASH_LONG=1
+// makes it 2 GB; the file then ends at its bound and the tail is still right.
 func TestWholeOutputIsPaged(t *testing.T) {
 	mcpkittest.Once(t)
-	const width, chunk = 100, 30_000 // lines of so many bytes come over and over
+	const width, chunk = 100, 30_000 // lines of width bytes, repeated
 	times := 40
 	if os.Getenv("BASH_LONG") != "" {
 		times = 680
@@ -79,10 +79,10 @@ func TestWholeOutputIsPaged(t *testing.T) {
 	require.False(t, v.IsError, v.Text)
 	require.Contains(t, v.Text, line(100_000)[1:])
 	require.Contains(t, view.Call("view", arg("file_path", p.kept+"/other")).Code, "OUTSIDE_ROOT", "nothing else of the state is shown")
-	// What a command sees of it: it may read it, and not write it.
+	// A command may read the file but not write it.
 	require.Contains(t, s.bash(`f="`+file+`"; tail -c 100 "$f" | tail -n 1; echo x >> "$f" || echo refused`).Text, "refused")
 	if size > 64<<20 {
-		return // more than grep looks at
+		return // larger than grep searches
 	}
 	grep := p.serveBin(mcpkittest.Build(t, "./tools/grep"), mcpkittest.Options{})
 	g := grep.Call("grep", arg("pattern", "0012345$", "path", file))
@@ -90,8 +90,8 @@ func TestWholeOutputIsPaged(t *testing.T) {
 	require.Contains(t, g.Text, line(12_345)[:width-1])
 }
 
-// Output between what is shown and what is kept in memory has its file, too,
-// and grep finds in it what is not shown.
+// An output too long to show but short enough for memory has a file, too, and
+// grep finds the omitted part in it.
 func TestShorterOutputHasItsFile(t *testing.T) {
 	p := newPlace(t)
 	s := p.serve()
@@ -104,7 +104,7 @@ func TestShorterOutputHasItsFile(t *testing.T) {
 	grep := p.serveBin(mcpkittest.Build(t, "./tools/grep"), mcpkittest.Options{})
 	require.Contains(t, grep.Call("grep", arg("pattern", "^104321$", "path", file)).Text, "104321")
 
-	// Without a state directory there is none, and the rest is the same.
+	// Without a state directory it has no file; the rest is the same.
 	s = server{t, mcpkittest.StartWith(t, mcpkittest.Build(t, "./tools/bash"), mcpkittest.Options{
 		Args: []string{"--root", p.root, "--no-state"}, Dir: p.root, Env: p.env,
 	})}
@@ -114,7 +114,7 @@ func TestShorterOutputHasItsFile(t *testing.T) {
 	require.Contains(t, r.Text, "110000\nexit 0")
 }
 
-// What never ends is ended, and its end is shown.
+// An endless command is ended, and the end of its output is shown.
 func TestEndlessOutput(t *testing.T) {
 	s := newPlace(t).serve("--max-output", "8M")
 	r := s.bash("yes 'for ever'", "timeout", 2000)
@@ -126,8 +126,8 @@ func TestEndlessOutput(t *testing.T) {
 	requireSmall(t, s)
 }
 
-// Binary output is described, not printed; text is made safe; a line of
-// 100 MB and a character in two writes do no harm.
+// Binary output is described instead of printed; text is made safe; a line of
+// 100 MB and a character split between two writes are handled.
 func TestOddOutput(t *testing.T) {
 	s := newPlace(t).serve()
 	for _, c := range []struct{ command, want, not string }{
@@ -152,7 +152,7 @@ func TestOddOutput(t *testing.T) {
 	requireSmall(t, s)
 }
 
-// Wide characters never push the last line out of the budget.
+// Wide characters never push the last line beyond the budget.
 func TestBudget(t *testing.T) {
 	s := newPlace(t).serve("--max-tokens", "2000")
 	r := s.bash("for i in {1..3000}; do echo 漢字漢字漢字漢字; done; printf '\\e%.0s' {1..3000}; echo")

@@ -17,9 +17,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 )
 
-// The tests of this file are about servers whose roots hold one another, or
-// whose state directories differ: a command of one must not take what a command
-// of the other has planted for the user's.
+// The tests of this file run servers whose roots contain one another, or whose
+// state directories differ: a command of one must not take another's planted
+// files for the user's.
 
 // overlap is a place with a repository, root, and another one in it, root/sub.
 type overlap struct {
@@ -40,7 +40,7 @@ func newOverlap(t *testing.T, place *place) *overlap {
 	return p
 }
 
-// at is the place with another root in it.
+// at returns the place with another root.
 func (p *overlap) at(root string) *trapped {
 	other := *p.place
 	other.root = filepath.Join(p.dir, root)
@@ -65,8 +65,8 @@ func ownerOf(t testing.TB, path string) int {
 	return int(st.Uid)
 }
 
-// apart returns a program that starts a server which others do not ask, as if it
-// ran in a container.
+// apart returns a program that starts a server which other servers do not
+// consult, as in a container.
 func (p *overlap) apart(bin string) string {
 	p.t.Helper()
 	if _, err := exec.LookPath("setpriv"); err != nil {
@@ -77,7 +77,7 @@ func (p *overlap) apart(bin string) string {
 	return script
 }
 
-// touch makes a file of the place.
+// touch creates a file in the place.
 func (p *overlap) touch(name string) {
 	p.t.Helper()
 	require.NoError(p.t, os.WriteFile(filepath.Join(p.dir, name), nil, 0o644))
@@ -89,8 +89,8 @@ func (p *overlap) awaits(name string) {
 	within(p.t, name, func() bool { _, err := os.Lstat(filepath.Join(p.dir, name)); return err == nil })
 }
 
-// background starts a job that waits for the file go in dir, runs a script there
-// and makes the file done.
+// background starts a job that waits for the file go in dir, runs a script
+// there and creates the file done.
 func (p *overlap) background(s server, dir, script, name string) (id string) {
 	p.t.Helper()
 	r := s.bash("cd "+filepath.Join(p.dir, dir)+"; touch began-"+name+"; until [ -e go-"+name+" ]; do sleep 0.01; done; "+script+"; touch done-"+name+"; sleep 1000", "run_in_background", true)
@@ -99,8 +99,8 @@ func (p *overlap) background(s server, dir, script, name string) (id string) {
 	return text(p.t, r, "job_id")
 }
 
-// stop stops a server that holds no lock of a state directory, so that it takes
-// nothing back and other servers wait for nothing.
+// stop suspends a server while it holds no lock of a state directory, so that
+// it takes nothing back and other servers do not wait for it.
 func (p *overlap) stop(s server, state string) {
 	p.t.Helper()
 	within(p.t, "stopped without a lock", func() bool {
@@ -140,11 +140,11 @@ func stopped(t testing.TB, pid int) bool {
 // overlapping are pairs of servers. Commands of both write root/sub.
 var overlapping = map[string]struct {
 	first, second, state string // the second server's state directory
-	known                bool   // it ran a command before
+	known                bool   // it has run a command before
 	apart                bool   // it cannot read the first server's state
 	level                string // "": all
 	prepare, script      string // of the first server's commands
-	between              string // what the user does while the first command runs
+	between              string // the user's commands while the first command runs
 }{
 	"the second root in the first":       {first: "root", second: "root/sub", state: "state"},
 	"the first root in the second":       {first: "root/sub", second: "root", state: "state"},
@@ -201,8 +201,8 @@ func TestOverlappingRootsShareTheBaseline(t *testing.T) {
 	}
 }
 
-// attack has two overlapping commands plant the same, so that the second one
-// starts when it is planted, and plants again when it has been taken back.
+// attack has two overlapping commands plant the same files: the second starts
+// once they are planted, and plants them again after they were taken back.
 func (p *overlap) attack(bin, bin2, level, first, second, state, between, prepare, script string, known bool) {
 	t := p.t
 	t.Helper()
@@ -262,7 +262,7 @@ func TestOverlappingRootsAsNobody(t *testing.T) {
 	}
 }
 
-// A directory that is mounted at another place is the same to both servers.
+// A directory mounted in two places is the same for both servers.
 func TestOverlappingRootsByAMount(t *testing.T) {
 	mcpkittest.Once(t)
 	t.Parallel()
@@ -286,8 +286,8 @@ func TestOverlappingRootsByAMount(t *testing.T) {
 	}
 }
 
-// A server that was killed leaves what its command planted to the next server
-// with an overlapping root.
+// After a server was killed, the next server with an overlapping root takes its
+// command's planted files back.
 func TestAKilledServersPlantInAnOverlappingRootIsTakenBack(t *testing.T) {
 	mcpkittest.Once(t)
 	t.Parallel()
@@ -321,7 +321,7 @@ func TestAKilledServersPlantInAnOverlappingRootIsTakenBack(t *testing.T) {
 	}
 }
 
-// One server whose roots hold one another, and commands that overlap.
+// One server with roots that contain one another, and overlapping commands.
 func TestRootsOfOneServerThatHoldOneAnother(t *testing.T) {
 	mcpkittest.Once(t)
 	for _, level := range confinedLevels(t) {
@@ -346,7 +346,8 @@ func TestRootsOfOneServerThatHoldOneAnother(t *testing.T) {
 	}
 }
 
-// What the user had set before the commands, or sets elsewhere meanwhile, stays.
+// Settings that the user made before the commands, or elsewhere meanwhile, are
+// kept.
 func TestUsersOwnSettingsStayInOverlappingRoots(t *testing.T) {
 	mcpkittest.Once(t)
 	t.Parallel()

@@ -17,8 +17,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 )
 
-// pieces are what random output is made of: text of each width, what is shown
-// in another form, and bytes that are no text.
+// pieces are the parts of random output: text of each width, text that is shown
+// differently, and bytes that are not text.
 var pieces = []string{
 	"a", "hello ", "\n", "\n\n", "é", "漢", "😀", "\t", "\r\n", "\r", "\x1b[1m", "\x00", "\xff", "\xc3", "\xe6\xbc", "\xf0\x9f", "\u202e", "\u200d", "long line of plain text ",
 }
@@ -31,9 +31,9 @@ func randomOutput(r *rand.Rand, size int) []byte {
 	return out
 }
 
-// Pages of any size, taken at any time while the output grows by chunks of any
-// size, are together the whole output as it is shown at once: no byte is lost
-// or shown twice. BASH_CURSORS says how many outputs, else 12.
+// Pages of any size, taken at any time while the output grows in chunks of any
+// size, together equal the whole output as shown at once: no byte is lost or
+// repeated. BASH_CURSORS sets the number of outputs, by default 12.
 func TestCursorsNeitherLoseNorRepeat(t *testing.T) {
 	rounds := 12
 	if text := os.Getenv("BASH_CURSORS"); text != "" {
@@ -47,7 +47,7 @@ func TestCursorsNeitherLoseNorRepeat(t *testing.T) {
 	total := 0
 	for round := range rounds {
 		r := rand.New(rand.NewPCG(uint64(round), 7))
-		want := randomOutput(r, 1+r.IntN(200<<10)) // beyond what is in memory only
+		want := randomOutput(r, 1+r.IntN(200<<10)) // some exceed the memory buffer
 		process, err := runner.Start(context.Background(), proc.Command{Script: "exec cat", Dir: t.TempDir(), KeepStdin: true})
 		require.NoError(t, err)
 		fed := make(chan error, 1)
@@ -97,8 +97,8 @@ func TestCursorsNeitherLoseNorRepeat(t *testing.T) {
 	t.Logf("%d outputs, %d bytes", rounds, total)
 }
 
-// rendered is what a page has to show, written another way: byte by byte where
-// a byte is no text.
+// rendered returns the expected text of a page, written differently: byte by
+// byte for bytes that are not text.
 func rendered(p []byte) string {
 	text := strings.ReplaceAll(string(p), "\r\n", "\n")
 	var b strings.Builder
@@ -116,7 +116,7 @@ func rendered(p []byte) string {
 	return b.String()
 }
 
-// What is not kept is said and skipped once.
+// Output that was not kept is reported and skipped once.
 func TestPageSkipsWhatIsNotKept(t *testing.T) {
 	runner, err := proc.New(proc.Config{Level: proc.Off, TempDir: t.TempDir()})
 	require.NoError(t, err)
@@ -138,8 +138,8 @@ func TestPageSkipsWhatIsNotKept(t *testing.T) {
 	require.Equal(t, output.Size(), skips+shown)
 }
 
-// A pattern for the beginning of a line finds none in the middle of one,
-// however the output comes.
+// A pattern for the start of a line does not match in the middle of one,
+// however the output arrives.
 func TestPatternsKnowLines(t *testing.T) {
 	runner, err := proc.New(proc.Config{Level: proc.Off, TempDir: t.TempDir()})
 	require.NoError(t, err)
@@ -151,7 +151,7 @@ func TestPatternsKnowLines(t *testing.T) {
 	const line = "10 errors\n"
 	parts := append([]string{strings.Repeat(line, patternTail/5)}, strings.SplitAfter(line+line, "")...)
 	size := int64(0)
-	for _, part := range parts { // what is looked at again begins everywhere
+	for _, part := range parts { // the repeated search begins everywhere
 		require.NoError(t, process.WriteStdin([]byte(part)))
 		size += int64(len(part))
 		within(t, "it is read", func() bool { return process.Output().Size() == size })

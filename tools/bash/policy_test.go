@@ -16,7 +16,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 )
 
-// A rule that asks has the user asked, where the client can.
+// For a rule that asks, the user is asked if the client supports it.
 func TestAsk(t *testing.T) {
 	bin := mcpkittest.Build(t, "./tools/bash")
 	for _, c := range []struct {
@@ -56,9 +56,9 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// What the user agrees to is shown whole, or not asked about. The command of
-// each case makes the file gone: in a question that hides that part, the user
-// would agree to it unseen.
+// The user sees a command completely or is not asked about it. The command of
+// each case creates the file gone: if a question hid that part, the user would
+// agree to it unseen.
 func TestAskShowsAll(t *testing.T) {
 	bin := mcpkittest.Build(t, "./tools/bash")
 	steps := strings.Repeat("echo one more step of the release\n", 70)
@@ -102,7 +102,7 @@ func TestAskShowsAll(t *testing.T) {
 	}
 }
 
-// Rules and modes hold, and what they refuse is named with the rule.
+// Rules and modes are enforced, and a refusal names its rule.
 func TestRules(t *testing.T) {
 	p := newPlace(t)
 	s := p.serve("--deny", "git push *", "--sandbox", "off")
@@ -125,7 +125,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// Settings that can never work are refused at the start, with what to use.
+// Settings that can never work are refused at the start, with an alternative.
 func TestFlags(t *testing.T) {
 	bin := mcpkittest.Build(t, "./tools/bash")
 	for _, c := range []struct {
@@ -146,7 +146,7 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// The doctor tries what it tells, and fails where bash would refuse.
+// The doctor tests what it prints, and fails if bash would refuse to run.
 func TestDoctor(t *testing.T) {
 	bin := mcpkittest.Build(t, "./tools/bash")
 	p := newPlace(t)
@@ -165,7 +165,8 @@ func TestDoctor(t *testing.T) {
 	}
 }
 
-// Limits end what is over them, and secrets reach no command unless named.
+// A command that exceeds a limit is ended, and only named secrets reach
+// commands.
 func TestLimitsAndSecrets(t *testing.T) {
 	p := newPlace(t)
 	p.env = append(p.env, "MY_TOKEN=hidden", "OTHER_TOKEN=passed", "PLAIN=plain")
@@ -184,7 +185,7 @@ func TestLimitsAndSecrets(t *testing.T) {
 	require.False(t, r.IsError)
 }
 
-// A working directory that goes out of the roots by a link does not stay.
+// A working directory that a link leads out of the roots is not kept.
 func TestSessionStaysInTheRoots(t *testing.T) {
 	p := newPlace(t)
 	p.write("outside/file", "x")
@@ -193,7 +194,7 @@ func TestSessionStaysInTheRoots(t *testing.T) {
 	r := s.bash("cd link")
 	require.Contains(t, r.Text, "is not in the roots")
 	require.Contains(t, s.bash("pwd").Text, p.root+"\n")
-	// Neither does one that a command forges, nor do variables.
+	// A forged one is not kept either, nor are forged variables.
 	forged := `report=$(ls -d "$TMPDIR"/.toolroom-report 2>/dev/null || echo "$TMPDIR/.toolroom-report"); trap - EXIT; ` +
 		`printf '%s\n\0declare -x LD_PRELOAD="/x.so"\ndeclare -x GOOD="1"\ndeclare -x PATH="."\n' "` + filepath.Join(p.dir, "outside") + `" > "$report"; kill -9 $$`
 	s.bash(forged)

@@ -12,7 +12,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 )
 
-// noteRoom is kept free for what the kit adds.
+// noteRoom is the part of the budget reserved for mcpkit's notes, in bytes.
 const noteRoom = 1 << 10
 
 // meta is the metadata of both tools' results.
@@ -88,7 +88,7 @@ func newSandboxMeta(r proc.Report, net egress.Net, more []string) *sandboxMeta {
 	return m
 }
 
-// sandboxWords says in short what a command cannot do.
+// sandboxWords summarizes the confinement of a command.
 func sandboxWords(level proc.Level, net egress.Net) string {
 	if level == proc.Off {
 		return "sandbox: off"
@@ -123,7 +123,7 @@ func displayed(fs *sandbox.FS, paths []string) []string {
 	return out
 }
 
-// footer is the last line of an answer.
+// footer returns the last line of an answer.
 func (r *running) footer(result proc.Result, dir string, m *meta) string {
 	parts := []string{exitWords(result, r.args.Command), seconds(result.Duration)}
 	switch {
@@ -150,7 +150,7 @@ func takenWords(paths []string) string {
 	return "protected, so put back as it was: " + shorten(strings.Join(paths, ", "), 300)
 }
 
-// keptWords say where what was taken back is kept.
+// keptWords names the directories that keep the changes which were taken back.
 func keptWords(dirs []string) string {
 	if len(dirs) == 0 {
 		return ""
@@ -169,7 +169,8 @@ func exitWords(result proc.Result, script string) string {
 	return text
 }
 
-// networkHint names the flag that opens what a command has tried to reach.
+// networkHint names the flag that opens the network access that a command
+// attempted; "" if none failed.
 func (r *running) networkHint(result proc.Result, text string) string {
 	net := r.shell.config.Network
 	if len(result.RefusedHosts) > 0 {
@@ -214,7 +215,7 @@ func (s *shell) show(fs *sandbox.FS, o *proc.Output, budget int, m *meta) shown 
 	}
 }
 
-// omitted says what is left out, and where it is.
+// omitted describes the omitted part of an output and the file that has it.
 func omitted(e proc.Excerpt, m *meta, size int64) string {
 	where := ""
 	switch {
@@ -227,8 +228,8 @@ func omitted(e proc.Excerpt, m *meta, size int64) string {
 	return fmt.Sprintf("[… %d lines, %d bytes left out%s …]\n", e.OmittedLines, e.OmittedBytes, where)
 }
 
-// whole names the file that has all of an output. There is none without a
-// state directory.
+// whole returns the name and size of a file with the whole output; "" if there
+// is no state directory.
 func (s *shell) whole(fs *sandbox.FS, o *proc.Output) (string, int64) {
 	name, size, err := o.Spill()
 	if name != "" {
@@ -247,7 +248,7 @@ func (s *shell) whole(fs *sandbox.FS, o *proc.Output) (string, int64) {
 	return name, size
 }
 
-// joinLines puts foot on a line of its own below text.
+// joinLines appends foot to text on a new line.
 func joinLines(text, foot string) string {
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		text += "\n"

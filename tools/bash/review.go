@@ -18,11 +18,11 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
-// The modes of --changes.
+// Modes of --changes.
 const (
 	keepChanges    = "keep"    // commands write into the roots
 	reviewChanges  = "review"  // changes wait until they are applied or discarded
-	discardChanges = "discard" // changes are shown and thrown away
+	discardChanges = "discard" // changes are shown and dropped
 )
 
 // reviewer keeps the changes of commands apart from the roots, in the modes
@@ -30,14 +30,14 @@ const (
 type reviewer struct {
 	mode  string
 	state *state.Store
-	tasks sync.WaitGroup // layers that wait for the end of their command
+	tasks sync.WaitGroup // layers whose command has not ended
 
 	mu      sync.Mutex
-	current *changes.Set // that the next command adds to; nil: a new one
+	current *changes.Set // for the next command; nil: a new one
 }
 
-// apart is the layer of one command. It is nil for a command that writes into
-// the roots.
+// apart is the layer of one command; nil for a command that writes directly
+// into the roots.
 type apart struct {
 	reviewer *reviewer
 	set      *changes.Set
@@ -56,7 +56,7 @@ func (v *reviewer) store() (*changes.Store, error) {
 	return changes.New(dir), nil
 }
 
-// begin returns the layer for a command, nil where changes are kept.
+// begin returns the layer for a command, or nil in mode keep.
 func (v *reviewer) begin(fs *sandbox.FS, command string) (*apart, error) {
 	if v.mode == keepChanges {
 		return nil, nil
@@ -119,7 +119,8 @@ func (a *apart) layers() (layers []proc.Layer) {
 	return layers
 }
 
-// watch ends the layer after the process. nil means that no process was started.
+// watch ends the layer after the process; nil means that no process was
+// started.
 func (a *apart) watch(process *proc.Process) {
 	if a == nil {
 		return
@@ -136,11 +137,11 @@ func (a *apart) watch(process *proc.Process) {
 	})
 }
 
-// wanted leaves out directories of which only the time differs.
+// wanted reports whether a change matters: it is false for directories of which
+// only the time differs.
 func wanted(e changes.Entry) bool { return e.Kind != changes.Touched || !e.Dir }
 
-// drop discards a set that nobody is to decide about. It stays where another
-// command runs over it.
+// drop discards a set without a decision, unless another command still uses it.
 func (v *reviewer) drop(set *changes.Set) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -149,8 +150,7 @@ func (v *reviewer) drop(set *changes.Set) {
 	}
 }
 
-// words tells of the changes in the last line of an answer; "" where they are
-// in the tree.
+// words describes the changes for the last line of an answer; "" in mode keep.
 func (a *apart) words(fs *sandbox.FS) string {
 	if a == nil {
 		return ""
@@ -172,8 +172,8 @@ func (a *apart) words(fs *sandbox.FS) string {
 // maxListed bounds the changed files that a summary names.
 const maxListed = 8
 
-// summary counts and names changes: "2 created, 1 deleted: +a, +b, -c". The
-// files in a .git directory are only counted.
+// summary counts and names changes: "2 created, 1 deleted: +a, +b, -c". Files
+// in a .git directory are only counted.
 func summary(fs *sandbox.FS, roots []string, list []changes.Entry) string {
 	counts := map[changes.Kind]int{}
 	var names []string
@@ -213,12 +213,13 @@ func summary(fs *sandbox.FS, roots []string, list []changes.Entry) string {
 
 var marks = map[changes.Kind]string{changes.Created: "+", changes.Modified: "~", changes.Deleted: "-"}
 
-// ofGit reports whether a path is in a repository's own directory.
+// ofGit reports whether a path is inside a .git directory.
 func ofGit(rel string) bool {
 	return strings.HasPrefix(rel, ".git/") || strings.Contains(rel, "/.git/")
 }
 
-// find returns pending changes by their id: those of this server's roots.
+// find returns the pending changes with an id, among those of this server's
+// roots.
 func (v *reviewer) find(fs *sandbox.FS, id string) (*changes.Set, error) {
 	store, err := v.store()
 	if err != nil {
@@ -237,7 +238,7 @@ func (v *reviewer) find(fs *sandbox.FS, id string) (*changes.Set, error) {
 	return nil, toolerr.New(toolerr.NotFound, "there are no pending changes %q; there are %s", shorten(safe(id).text, 40), strings.Join(known, ", "))
 }
 
-// callChanges is bash_job for pending changes.
+// callChanges handles the actions diff, apply and discard of bash_job.
 func (s *shell) callChanges(ctx context.Context, args jobArguments) (*mcpkit.Result, error) {
 	fs, err := s.box.FS(ctx)
 	if err != nil {
@@ -266,15 +267,15 @@ func (s *shell) callChanges(ctx context.Context, args jobArguments) (*mcpkit.Res
 	return s.apply(fs, set, args.Files)
 }
 
-// hasDir reports whether a directory is there for the next command, though it
-// may not be in the tree.
+// hasDir reports whether the next command will see a directory, even if it
+// exists only in pending changes.
 func (v *reviewer) hasDir(path string) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.current != nil && v.current.HasDir(path)
 }
 
-// forget begins a new set with the next command.
+// forget makes the next command begin a new set.
 func (v *reviewer) forget(set *changes.Set) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -283,8 +284,7 @@ func (v *reviewer) forget(set *changes.Set) {
 	}
 }
 
-// apply puts changes into the roots. Protected files stay out, as they do for
-// every tool.
+// apply applies changes to the roots, except those of protected files.
 func (s *shell) apply(fs *sandbox.FS, set *changes.Set, files []string) (*mcpkit.Result, error) {
 	runner, err := s.runner()
 	if err != nil {
@@ -331,7 +331,7 @@ func countApplied(list []changes.Change) string {
 	return strings.Join(parts, ", ")
 }
 
-// listChanges describes the pending changes to the roots, a line each.
+// listChanges describes the pending changes of the roots, one a line.
 func (s *shell) listChanges(ctx context.Context) string {
 	if s.review.mode == keepChanges {
 		return ""

@@ -17,14 +17,14 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
-// maxDiffed bounds the files whose contents are compared, in bytes.
+// maxDiffed bounds the size of files to compare, in bytes.
 const maxDiffed = 1 << 20
 
-// diffLines bounds the lines of diff for a file.
+// diffLines bounds the diff lines of a file.
 const diffLines = 200
 
-// showChanges shows pending changes as unified diffs, within the budget of the
-// answer.
+// showChanges shows pending changes as unified diffs within the answer's
+// budget.
 func showChanges(ctx context.Context, fs *sandbox.FS, set *changes.Set, files []string) (*mcpkit.Result, error) {
 	roots, err := set.Roots()
 	if err != nil {
@@ -63,7 +63,7 @@ func showChanges(ctx context.Context, fs *sandbox.FS, set *changes.Set, files []
 	return &mcpkit.Result{Text: b.String(), Meta: meta{}}, nil
 }
 
-// describeChange shows one change: a diff of texts, a line for all else.
+// describeChange shows one change: a diff for text, one line for anything else.
 func describeChange(ctx context.Context, fs *sandbox.FS, root string, c changes.Change) string {
 	path := filepath.Join(root, filepath.FromSlash(c.Path))
 	name := fs.Display(path)
@@ -103,7 +103,7 @@ func describeChange(ctx context.Context, fs *sandbox.FS, root string, c changes.
 	return text
 }
 
-// modes describes another mode or type, and other names of the file.
+// modes describes a changed mode or type, and further names of the file.
 func modes(c changes.Change) string {
 	var parts []string
 	if c.Old != nil && c.New != nil && c.Old.Mode() != c.New.Mode() {
@@ -125,8 +125,8 @@ func sizes(c changes.Change) string {
 	return strings.TrimSpace(fmt.Sprintf("(%d → %d bytes) %s", c.Old.Size(), c.New.Size(), modes(c)))
 }
 
-// contentBefore returns the content in the root, nothing if the file is new. ok
-// is false for content that is not shown: binary, too large or not readable.
+// contentBefore returns the content in the root; nothing if the file is new. ok
+// is false for content that is not shown: binary, too large or unreadable.
 func contentBefore(fs *sandbox.FS, path string, c changes.Change) (content []byte, ok bool) {
 	if c.Old == nil {
 		return nil, true
@@ -142,7 +142,7 @@ func contentBefore(fs *sandbox.FS, path string, c changes.Change) (content []byt
 	return textOf(f)
 }
 
-// contentAfter returns the content after the change, as contentBefore does.
+// contentAfter is contentBefore for the content after the change.
 func contentAfter(c changes.Change) (content []byte, ok bool) {
 	if c.New == nil {
 		return nil, true

@@ -17,8 +17,8 @@ import (
 
 var changesID = regexp.MustCompile(`changes (c[a-z2-7]{6})`)
 
-// reviewed starts a server whose changes are kept apart; the test is skipped
-// where this machine cannot do that.
+// reviewed starts a server that keeps changes apart; it skips the test if this
+// machine cannot do that.
 func reviewed(t *testing.T, p *place, mode string) server {
 	t.Helper()
 	s := p.serve("--changes", mode)
@@ -98,7 +98,7 @@ func TestReviewConflict(t *testing.T) {
 	require.Equal(t, "NOT_FOUND", s.job("action", "apply", "job_id", id).Code)
 }
 
-// Protected files stay out of the tree in whichever way a command makes them.
+// Protected files stay out of the tree, however a command creates them.
 func TestReviewKeepsProtectedFilesOut(t *testing.T) {
 	p := newPlace(t)
 	s := reviewed(t, p, "review")
@@ -111,7 +111,8 @@ func TestReviewKeepsProtectedFilesOut(t *testing.T) {
 	require.FileExists(t, filepath.Join(p.root, "plain"))
 }
 
-// What a command has planted is not the user's because it was applied.
+// Files planted by a command do not count as the user's because they were
+// applied.
 func TestAppliedPlantsAreTakenBack(t *testing.T) {
 	p := newTrapped(t)
 	s := reviewed(t, p.place, "review")
@@ -123,7 +124,8 @@ func TestAppliedPlantsAreTakenBack(t *testing.T) {
 	require.FileExists(t, filepath.Join(p.root, "plain"))
 }
 
-// What git does in review is applied whole: the user's git finds nothing changed.
+// Changes by git in review are applied completely: the user's git sees no
+// difference.
 func TestReviewOfGit(t *testing.T) {
 	p := newPlace(t)
 	p.env = append(p.env, "GIT_CONFIG_GLOBAL=/dev/null", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b")
@@ -171,8 +173,8 @@ func TestDiscardedChanges(t *testing.T) {
 	require.Empty(t, left)
 }
 
-// A job's changes come together with what runs at the same time, and those of a
-// server that is killed are there for the next one.
+// A job's changes share a set with concurrent commands, and the changes of a
+// killed server are available to the next one.
 func TestReviewOfJobs(t *testing.T) {
 	p := newPlace(t)
 	s := reviewed(t, p, "review")

@@ -15,15 +15,15 @@ import (
 )
 
 const (
-	// startup is how long a job that was asked for may fail at once.
+	// startup is the time that a call with run_in_background waits, so that it
+	// can report an immediate failure.
 	startup = 150 * time.Millisecond
-	// idle is how long a command must print nothing after what looks like a
-	// prompt to be taken for waiting.
+	// idle is the time without output after which a command that printed a
+	// possible prompt counts as waiting for input.
 	idle = time.Second
 )
 
-// running is a command on its way, from its start to its end or to where it
-// becomes a job.
+// running is a running command, until it ends or becomes a job.
 type running struct {
 	shell   *shell
 	fs      *sandbox.FS
@@ -39,14 +39,15 @@ type running struct {
 	timeout time.Duration
 }
 
-// attend waits for the end of the command, for patience at most.
+// attend waits for the end of the command. After patience, or if the command
+// seems stuck, it makes the command a job.
 func (r *running) attend(ctx context.Context, patience time.Duration) (*mcpkit.Result, error) {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	look := time.NewTicker(250 * time.Millisecond)
 	defer look.Stop()
 	quiet := quietness{output: r.output, process: r.process}
-	overdue := false // it would be a job, had there been room for one
+	overdue := false // waited longer than patience, but there was no room for a job
 	for {
 		select {
 		case <-r.process.Done():
@@ -71,7 +72,7 @@ func (r *running) attend(ctx context.Context, patience time.Duration) (*mcpkit.R
 	}
 }
 
-// finishes reports whether the command has just ended.
+// finishes reports whether the command has ended.
 func (r *running) finishes() bool {
 	select {
 	case <-r.process.Done():
@@ -81,7 +82,7 @@ func (r *running) finishes() bool {
 	}
 }
 
-// progress tells the client that the command goes on.
+// progress reports to the client that the command is still running.
 func (r *running) progress(ctx context.Context) {
 	after := time.Since(r.started)
 	message := seconds(after) + ", no output yet"
@@ -94,10 +95,10 @@ func (r *running) progress(ctx context.Context) {
 	mcpkit.Progress(ctx, after.Seconds(), 0, message)
 }
 
-// stuck answers for a command that waits for what does not come: it becomes a
-// job, which a caller can look after. Nobody looks after a job of a single
-// call, so that what waits for a terminal is ended there. ok is false where
-// the call goes on waiting.
+// stuck answers for a command that waits for input: it becomes a job, which the
+// caller can manage. A one-shot call has no later calls to manage a job, so
+// there a command that waits for a terminal is ended. ok is false if the call
+// should keep waiting.
 func (r *running) stuck(ctx context.Context, w want) (result *mcpkit.Result, ok bool, err error) {
 	if mcpkit.RawParams(ctx) != nil {
 		result, ok = r.handOver(ctx, w)
@@ -112,11 +113,11 @@ func (r *running) stuck(ctx context.Context, w want) (result *mcpkit.Result, ok 
 	return result, true, err
 }
 
-// abandoned ends the command of a call that nobody waits for any more.
+// abandoned ends the command of a cancelled call.
 func (r *running) abandoned(ctx context.Context) (*mcpkit.Result, error) {
 	defer r.output.Close()
 	if stopping(ctx) {
-		r.shell.stop() // close ends it, at once
+		r.shell.stop() // close ends the process, at once
 		return nil, toolerr.New(toolerr.Cancelled, "the server is ending")
 	}
 	r.process.Kill()
@@ -128,7 +129,7 @@ func (r *running) abandoned(ctx context.Context) (*mcpkit.Result, error) {
 	return result, err
 }
 
-// ended tells of a command that has ended.
+// ended returns the result of a command that has ended.
 func (r *running) ended(ctx context.Context) (*mcpkit.Result, error) {
 	result := r.process.Wait()
 	defer r.output.Close()
@@ -160,7 +161,7 @@ func (r *running) ended(ctx context.Context) (*mcpkit.Result, error) {
 		foot = strings.TrimSuffix(foot, "\n") + " · made visible: " + words + "\n"
 	}
 	answer := &mcpkit.Result{Text: joinLines(text.text, foot), Meta: m, ExitStatus: result.ExitCode}
-	if result.ExitCode < 0 { // not known
+	if result.ExitCode < 0 { // unknown
 		answer.ExitStatus = mcpkit.ExitFail
 	}
 	if result.Ending == proc.TimedOut {
@@ -170,7 +171,7 @@ func (r *running) ended(ctx context.Context) (*mcpkit.Result, error) {
 	return answer, nil
 }
 
-// steers reports whether a command might mean to change the session.
+// steers reports whether a command may be meant to change the session.
 func steers(command string) bool {
 	for _, word := range []string{"cd ", "pushd", "export ", "declare -x", "source "} {
 		if strings.Contains(command, word) {
@@ -180,8 +181,8 @@ func steers(command string) bool {
 	return false
 }
 
-// handOver makes a job of the command. ok is false where there is no room for
-// another: then the call goes on waiting.
+// handOver makes the command a job. ok is false if there is no room for a job:
+// the call then keeps waiting.
 func (r *running) handOver(ctx context.Context, w want) (result *mcpkit.Result, ok bool) {
 	j, ok := r.shell.jobs.add(r)
 	if !ok {

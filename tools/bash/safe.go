@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// shown is output made safe to show: control characters, escape sequences
-// among them, and characters that turn or hide text are written out, so that
-// they do nothing to a terminal or to who reads. The two joiners, without
-// which some scripts and emoji break, stay and are counted.
+// shown is output made safe to show: control characters, including escape
+// sequences, and characters that reorder or hide text are escaped, so that they
+// affect neither a terminal nor a reader. The two joiners, which some scripts
+// and emoji need, are kept and counted.
 type shown struct {
 	text                     string
 	control, unseen, joiners int
@@ -50,7 +50,7 @@ func safe(text string) shown {
 	return s
 }
 
-// risky reports whether a character is not plainly seen.
+// risky reports whether a character is invisible or could mislead a reader.
 func risky(r rune) bool {
 	switch {
 	case r == '\n' || r == '\t':
@@ -63,7 +63,7 @@ func risky(r rune) bool {
 	return unicode.Is(unicode.Cf, r) || r == 0x2028 || r == 0x2029
 }
 
-// words says what was made visible, for the last line.
+// words describes the escaped characters, for the last line.
 func (s shown) words() string {
 	var parts []string
 	for _, one := range []struct {

@@ -10,7 +10,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 )
 
-// Nothing that a command prints acts on a terminal, hides or turns text.
+// No output of a command affects a terminal, or hides or reorders text.
 func TestSafe(t *testing.T) {
 	for in, want := range map[string]string{
 		"plain\ttext\n": "plain\ttext\n", "\x1b[31mred\x1b[0m": `\x1b[31mred\x1b[0m`, "a\r\nb\r\n": "a\nb\n", "10%\r20%": `10%\r20%`,
@@ -24,7 +24,7 @@ func TestSafe(t *testing.T) {
 	require.Empty(t, safe("plain").words())
 }
 
-// The status is explained where the program is known, and only there.
+// The status is explained if the program is known, and only then.
 func TestMeaning(t *testing.T) {
 	for _, c := range []struct {
 		script string
@@ -41,7 +41,7 @@ func TestMeaning(t *testing.T) {
 	require.Equal(t, "ended: over its memory", meaning(proc.Result{Ending: proc.OverMemory, ExitCode: 137}, "x"))
 }
 
-// A last line that waits for somebody is known from one that does not.
+// A last line that asks for input is recognized, others are not.
 func TestPromptLines(t *testing.T) {
 	for _, line := range []string{
 		"Password: ", "[sudo] password for me:", "Enter passphrase for key '/home/me/.ssh/id_rsa': ", "Username for 'https://example.com': ",
@@ -57,7 +57,7 @@ func TestPromptLines(t *testing.T) {
 	}
 }
 
-// A failure of the network is known from other failures.
+// A failure of the network is recognized, other failures are not.
 func TestNetworkFailures(t *testing.T) {
 	for _, line := range []string{
 		"curl: (6) Could not resolve host: example.com", "Error: getaddrinfo EAI_AGAIN registry", "dial tcp: lookup example.com: no such host",

@@ -17,24 +17,24 @@ import (
 const (
 	defaultSession = "default"
 	maxSessions    = 64
-	// maxVariables bounds what a session carries, in bytes.
+	// maxVariables bounds the variables of a session, in bytes.
 	maxVariables = 256 << 10
 )
 
-// isName reports whether name is one of letters, digits and what else is
-// allowed. It is no regular expression, since one would be compiled by each
-// supervisor, too.
+// isName reports whether name is not empty and has only ASCII letters, digits
+// and characters of others. It uses no regular expression, since every
+// supervisor would compile it, too.
 func isName(name, others string) bool {
 	return name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"+others) == ""
 }
 
-// isVariable reports whether a shell takes name as a variable's.
+// isVariable reports whether name is a valid name of a shell variable.
 func isVariable(name string) bool { return isName(name, "_") && (name[0] < '0' || name[0] > '9') }
 
-// sessions are what goes from one call to the next.
+// sessions holds the state that commands leave to later ones, by session name.
 type sessions struct {
-	// apart reports whether a directory that is not in the tree is there for
-	// the next command. nil: none is.
+	// apart reports whether the next command will see a directory that exists
+	// only in pending changes; nil: no directory does.
 	apart func(dir string) bool
 
 	mu  sync.Mutex
@@ -42,19 +42,19 @@ type sessions struct {
 }
 
 // session is a working directory and the exported variables that differ from
-// those that every command gets.
+// every command's environment.
 type session struct {
-	dir   string // absolute, links resolved; "": the first root
+	dir   string // absolute, without links; "": the first root
 	set   map[string]string
 	unset map[string]bool
 	used  time.Time
 }
 
-// start is where a command begins.
+// start is the initial state of a command.
 type start struct {
 	session string
 	dir     string
-	fixed   bool     // the call said the directory
+	fixed   bool     // the call gave the directory
 	env     []string // NAME=value, for the command
 	unset   []string // names
 	notes   []string
@@ -82,7 +82,7 @@ func (s *sessions) get(name string) *session {
 	return one
 }
 
-// begin says where a call's command begins.
+// begin returns the start of a call's command.
 func (s *sessions) begin(fs *sandbox.FS, args arguments) (start, error) {
 	b := start{session: args.Session}
 	if b.session == "" {
@@ -129,12 +129,14 @@ func (s *sessions) begin(fs *sandbox.FS, args arguments) (start, error) {
 	return b, nil
 }
 
-// isApart reports whether a directory of a root is only in pending changes.
+// isApart reports whether a directory in the roots exists only in pending
+// changes.
 func (s *sessions) isApart(fs *sandbox.FS, dir string) bool {
 	return s.apart != nil && inRoots(fs, dir) && filepath.Clean(dir) == dir && s.apart(dir)
 }
 
-// moved keeps where a session was healed to, unless it has moved on.
+// moved stores the directory that heal found for a session, unless the session
+// has changed its directory since.
 func (s *sessions) moved(b start, from string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,8 +145,8 @@ func (s *sessions) moved(b start, from string) {
 	}
 }
 
-// heal finds the directory of a session again, or the nearest above it that
-// still exists.
+// heal sets the directory to the session's, or to the nearest existing one
+// above it.
 func (b *start) heal(fs *sandbox.FS, dir string) {
 	b.dir = fs.Roots()[0].Path
 	if dir == "" {
@@ -170,15 +172,15 @@ func (b *start) heal(fs *sandbox.FS, dir string) {
 	}
 }
 
-// inRoots reports whether an absolute path is in a root. Directories that may
-// only be read besides are none.
+// inRoots reports whether an absolute path is in a root. Directories that are
+// readable in addition to the roots do not count.
 func inRoots(fs *sandbox.FS, path string) bool {
 	return slices.ContainsFunc(fs.Roots(), func(r sandbox.Root) bool {
 		return path == r.Path || strings.HasPrefix(path, strings.TrimSuffix(r.Path, "/")+"/")
 	})
 }
 
-// variables is an environment as a map.
+// variables returns an environment as a map.
 func variables(pairs []string) map[string]string {
 	env := make(map[string]string, len(pairs))
 	for _, pair := range pairs {
@@ -188,14 +190,15 @@ func variables(pairs []string) map[string]string {
 	return env
 }
 
-// ownNames are variables that are the shell's or ours, of one command.
+// ownNames are variables of the shell or of this tool that belong to one
+// command.
 var ownNames = []string{"PWD", "SHLVL", "_", "TMPDIR", "TOOLROOM_COMMAND", "BASH_ENV", "BASHOPTS", "SHELLOPTS", "__toolroom_s",
-	// With this one bash would not run our prologue.
+	// With this variable, bash would not run the prologue.
 	"POSIXLY_CORRECT"}
 
-// end takes over what a command has changed: env is what it was given, report
-// what its shell said at the end, filter what the next one may get. It returns
-// the directory that the next command begins in.
+// end stores the state that a command left: env is the environment that it got,
+// report its shell's snapshot, filter limits what the next command may get. It
+// returns the directory in which the next command begins.
 func (s *sessions) end(fs *sandbox.FS, b *start, env []string, filter proc.Environ, report []byte) (dir string, notes []string) {
 	after, err := parseSnapshot(report)
 	if err != nil {
@@ -241,8 +244,8 @@ func (s *sessions) end(fs *sandbox.FS, b *start, env []string, filter proc.Envir
 	return dir, notes
 }
 
-// differences are the variables that a command has set otherwise than it was given
-// them, and those that it has removed.
+// differences returns the variables that a command has set or changed, and the
+// names of those that it has removed.
 func differences(given, after map[string]string) (changed map[string]string, removed []string) {
 	counts := func(name string) bool { return !slices.Contains(ownNames, name) && isVariable(name) }
 	changed = map[string]string{}
@@ -259,8 +262,9 @@ func differences(given, after map[string]string) (changed map[string]string, rem
 	return changed, removed
 }
 
-// nextDir is where the next command begins after one that began in from and ended in
-// to; false if that is outside of the roots, which leads back.
+// nextDir returns the directory in which the next command begins after one that
+// began in from and ended in to. If to is outside the roots, it returns from
+// and false.
 func nextDir(fs *sandbox.FS, from, to string) (dir string, ok bool) {
 	if to == from {
 		return from, true
@@ -279,8 +283,8 @@ func nextDir(fs *sandbox.FS, from, to string) (dir string, ok bool) {
 	return from, false
 }
 
-// keepable takes out what the filter of the environment would not pass to the
-// next command, or would change, and says so.
+// keepable removes from changed the variables that the environment's filter
+// would drop or change for the next command, and returns notes about them.
 func keepable(changed map[string]string, filter proc.Environ) (notes []string) {
 	if len(changed) == 0 {
 		return nil
@@ -297,7 +301,7 @@ func keepable(changed map[string]string, filter proc.Environ) (notes []string) {
 		if next[name] == value {
 			continue
 		}
-		if name == "PATH" { // the filter leaves out a part of it
+		if name == "PATH" { // the filter drops a part of it
 			lost = append(lost, "entries of PATH that commands can write to")
 			continue
 		}

@@ -17,20 +17,20 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/walk"
 )
 
-// grace is how long after TERM comes KILL. With it, a command that is ended is
-// answered within two seconds, also where the machine is busy.
+// grace is the time between TERM and KILL. With it, a call whose command is
+// ended is answered within two seconds, even on a busy machine.
 const grace = 1750 * time.Millisecond
 
-// shell holds what calls share.
+// shell holds the state shared by calls.
 type shell struct {
 	config Config
-	hidden []string // directories that commands see nothing of
+	hidden []string // directories that commands cannot see
 	box    *sandbox.Sandbox
 	store  *state.Store
 	policy *policy.Policy
-	runner func() (*proc.Runner, error) // made by the first command
+	runner func() (*proc.Runner, error) // made at the first command
 
-	turns    chan struct{} // of commands that are waited for
+	turns    chan struct{} // of commands that a call waits for
 	sessions sessions
 	jobs     jobs
 	watches  watches
@@ -42,9 +42,9 @@ type shell struct {
 
 	mu      sync.Mutex
 	made    *proc.Runner
-	stopped bool // the server was told to stop at once
+	stopped bool // the server must stop at once
 
-	spillRoots *sandbox.FS // that spill is for
+	spillRoots *sandbox.FS // the roots to which spill belongs
 	spill      string
 }
 
@@ -65,7 +65,8 @@ func newShell(box sandbox.Config, kept state.Config, own Config) (*shell, error)
 	if err != nil {
 		return nil, err
 	}
-	// What is let in by what is in there, approved and written down is not for commands.
+	// The state directories hold keys, approvals and records, so they are
+	// hidden from commands.
 	s := &shell{config: own, hidden: slices.Concat(kept.Directories(), own.Hidden), box: sandbox.New(box), store: state.New(kept), policy: rules}
 	s.watches.store = s.store
 	s.review = &reviewer{mode: own.Changes, state: s.store}
@@ -75,22 +76,22 @@ func newShell(box sandbox.Config, kept state.Config, own Config) (*shell, error)
 	return s, nil
 }
 
-// turnsFor is how many commands are waited for at once: as many as calls are
-// taken, or fewer where each, and all jobs besides, would run out of
-// descriptors.
+// turnsFor returns the number of commands that calls may wait for at once:
+// maxConcurrent, or fewer if they, with all jobs, could run out of descriptors.
 func turnsFor(descriptors uint64) int {
 	const own, aJob, aCommand = 40, 5, 8
 	left := int64(min(descriptors, 1<<20)) - own - maxJobs*aJob
 	return int(min(max(left/aCommand, 4), maxConcurrent))
 }
 
-// connectionsFor is how many connections to allowed hosts all commands share. Each takes
-// two descriptors, and what holds many is not to keep other commands from starting.
+// connectionsFor returns the number of connections to allowed hosts for all
+// commands together. Each takes two descriptors, and a command with many must
+// not keep others from starting.
 func connectionsFor(descriptors uint64) int { return int(min(max(descriptors/8, 4), 4096)) }
 
-// newRunner makes what starts commands. Without a state directory there is no
-// file for long outputs, caches are not kept, and private temporary directories are in
-// the system's.
+// newRunner makes the runner of commands. Without a state directory, long
+// outputs have no file, caches are not kept, and private temporary directories
+// are in the system's.
 func (s *shell) newRunner() (*proc.Runner, error) {
 	c := proc.Config{
 		Level: s.config.Level, Network: s.config.Network.On, Egress: s.config.Network.Allow, Limits: s.config.Limits,
@@ -117,8 +118,8 @@ func (s *shell) newRunner() (*proc.Runner, error) {
 	return runner, err
 }
 
-// close ends the jobs: with a grace where the input has ended, at once where
-// the server was told to stop.
+// close ends the jobs: after a grace period if the input has ended, at once if
+// the server must stop.
 func (s *shell) close() error {
 	s.mu.Lock()
 	runner, stopped := s.made, s.stopped
@@ -139,14 +140,14 @@ func (s *shell) close() error {
 	return runner.Close()
 }
 
-// stop remembers that the server has no time.
+// stop makes close end the jobs at once.
 func (s *shell) stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stopped = true
 }
 
-// filter is what session variables pass on their way to the next command.
+// filter returns the filter for session variables of the next command.
 func (s *shell) filter(fs *sandbox.FS) proc.Environ {
 	e := proc.Environ{Base: nil, PassSecrets: s.config.PassSecrets}
 	for _, root := range fs.Roots() {
@@ -157,7 +158,7 @@ func (s *shell) filter(fs *sandbox.FS) proc.Environ {
 	return e
 }
 
-// call is the tool bash.
+// call is the handler of the tool bash.
 func (s *shell) call(ctx context.Context, args arguments) (*mcpkit.Result, error) {
 	fs, err := s.box.FS(ctx)
 	if err != nil {
@@ -178,8 +179,7 @@ func (s *shell) call(ctx context.Context, args arguments) (*mcpkit.Result, error
 	if err != nil {
 		return nil, err
 	}
-	// A call that comes without a protocol is the only one: nobody could look
-	// after a job.
+	// A one-shot call is the only call: nobody could manage a job.
 	alone := mcpkit.RawParams(ctx) == nil
 	if alone && args.Background {
 		mcpkit.Notef(ctx, "a single call waits for the end: there would be nobody to look after a job")
@@ -232,8 +232,8 @@ func (s *shell) call(ctx context.Context, args arguments) (*mcpkit.Result, error
 	return r.attend(ctx, patience)
 }
 
-// spillDir is where whole outputs of commands in these roots go; "" without a state
-// directory. It is made the first time.
+// spillDir returns the directory for whole outputs of commands in these roots,
+// and makes it if needed; "" without a state directory.
 func (s *shell) spillDir(fs *sandbox.FS) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -247,11 +247,11 @@ func (s *shell) spillDir(fs *sandbox.FS) string {
 	return s.spill
 }
 
-// stopping reports whether ctx ended because the server is to end at once.
+// stopping reports whether ctx ended because the server must stop at once.
 func stopping(ctx context.Context) bool { return errors.Is(context.Cause(ctx), mcpkit.ErrStopped) }
 
-// saveWhole writes an output that was cut but is in memory still to a file of
-// its own, so that each cut output has one.
+// saveWhole writes an output that was cut in the answer but is still in memory
+// to a new file, so that every cut output has one.
 func (s *shell) saveWhole(fs *sandbox.FS, o *proc.Output) (string, error) {
 	dir, err := s.store.SpillFor(fs.Paths())
 	if err != nil {

@@ -6,25 +6,25 @@ import (
 	"strings"
 )
 
-// A snapshot is the state a shell was in when it ended, as it says itself. A
-// command can forge one, and gains nothing: the directory has to be in the
-// roots, the variables pass the filter of the environment.
+// A snapshot is the state of a shell at its end, as the shell reports it. A
+// command can forge one, to no effect: the directory must be in the roots, and
+// the variables pass the environment's filter.
 type snapshot struct {
 	dir      string
 	exported map[string]string
 }
 
-// prologue is run by the command's own bash before the command, which it
-// leaves as it is: its line numbers, its traps, its options. At the end of the
-// shell, by whatever way but exec and a KILL, the directory and the exported
-// variables go to the file report. Builtins do it, no process is started. The
-// file is empty or not there, and is not truncated: file systems write to the disk
-// what comes into a truncated file, at the latest when it is closed, which takes
-// longer than all the rest.
+// prologue returns code that the command's own bash runs before the command,
+// without affecting its line numbers, traps and options. When the shell ends,
+// except by exec or KILL, it writes the directory and the exported variables to
+// the file report. It uses only builtins and starts no process. The file is
+// empty or missing and is not truncated: file systems write a truncated file to
+// disk at the latest when it is closed, which takes longer than everything
+// else.
 //
-// In a command that sets a trap for EXIT itself, ours runs before it and hands
-// on the exit status ($?); trap is a function then. One for RETURN or DEBUG
-// would notice that, so such commands are left alone.
+// If the command sets a trap for EXIT, the prologue's trap runs before it and
+// passes on the exit status ($?); trap is then a function. A trap for RETURN or
+// DEBUG would see that function, so such commands keep the builtin.
 func prologue(report, script string, unset []string) string {
 	var b strings.Builder
 	if len(unset) > 0 {
@@ -52,13 +52,13 @@ $1" EXIT
 	return b.String()
 }
 
-// quote makes one word of the shell's of text.
+// quote returns text as one shell word.
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 var errNoSnapshot = errors.New("no snapshot")
 
-// parseSnapshot reads what the prologue reports: the directory, NUL, then
-// declarations as bash writes them.
+// parseSnapshot parses the prologue's report: the directory, NUL, then
+// declarations in bash's form.
 func parseSnapshot(report []byte) (snapshot, error) {
 	dir, rest, ok := bytes.Cut(report, []byte{0})
 	dir, found := bytes.CutSuffix(dir, []byte("\n"))
@@ -79,9 +79,9 @@ func parseSnapshot(report []byte) (snapshot, error) {
 	return s, nil
 }
 
-// declaration reads one line of export -p: declare -x NAME="value", or
-// $'value', or export NAME=… where the shell was set to POSIX. set is false for
-// what has no value or is an array, which no other program sees.
+// declaration parses one line of export -p: declare -x NAME="value", or
+// $'value', or export NAME=… in a POSIX shell. set is false for a variable
+// without a value, and for an array, which no other program sees.
 func declaration(text string) (name, value string, set bool, rest string, ok bool) {
 	text, declared := strings.CutPrefix(text, "declare -")
 	if !declared {
@@ -114,7 +114,7 @@ func declaration(text string) (name, value string, set bool, rest string, ok boo
 	return name, value, true, rest, ok
 }
 
-// word reads a quoted value up to the end of its line.
+// word parses a quoted value up to the end of its line.
 func word(text string) (value, rest string, ok bool) {
 	var b strings.Builder
 	switch {
@@ -142,7 +142,7 @@ func word(text string) (value, rest string, ok bool) {
 	return "", "", false
 }
 
-// ansiWord reads the rest of $'…'.
+// ansiWord parses the rest of $'…'.
 func ansiWord(text string) (value, rest string, ok bool) {
 	plain := map[byte]byte{'n': '\n', 't': '\t', 'r': '\r', 'a': 7, 'b': 8, 'v': 11, 'f': 12, 'e': 27, 'E': 27, '\\': '\\', '\'': '\'', '"': '"', '?': '?'}
 	var b strings.Builder

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What bash writes of a variable is read as it was, whatever is in it and
-// whatever the locale.
+// A variable that bash writes is read back unchanged, for any content and
+// locale.
 func TestSnapshotIsWhatBashSays(t *testing.T) {
 	if _, err := exec.LookPath("bash"); err != nil {
 		t.Skip("no bash here")
@@ -48,7 +48,7 @@ func TestSnapshotIsWhatBashSays(t *testing.T) {
 	}
 }
 
-// What is no snapshot is none, and never a part of one.
+// A malformed snapshot is refused as a whole.
 func TestSnapshotRefused(t *testing.T) {
 	for _, report := range []string{
 		"", "\x00", "/\x00", "relative\n\x00", "/tmp\n", "/tmp\n\x00x", "/tmp\n\x00declare -x A", "/tmp\n\x00declare -x A=\"x",

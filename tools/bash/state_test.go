@@ -13,9 +13,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 )
 
-// Nothing of a state directory is seen, wherever the environment or a flag says that
-// one is, nor what comes into it while a command runs; but what commands wrote is read,
-// and what they keep is written.
+// Commands see nothing of a state directory, wherever the environment or a flag
+// puts it, including files created while a command runs; but outputs of
+// commands can be read, and caches written.
 func TestStateIsNotSeen(t *testing.T) {
 	mcpkittest.Once(t)
 	usable, _ := levels(t)
@@ -42,7 +42,7 @@ func TestStateIsNotSeen(t *testing.T) {
 			require.NotContains(t, got, "CREDENTIAL", level)
 			require.NotContains(t, got, "audit\n", level)
 		}
-		// A database's files come and go.
+		// Files like a database's come and go.
 		done := make(chan mcpkittest.Result)
 		go func() {
 			done <- s.bash("touch ready; until [ -e go ]; do sleep 0.01; done; cat " + real + "/host.db* " + real + "/late/*")
@@ -63,7 +63,7 @@ func TestStateIsNotSeen(t *testing.T) {
 	}
 }
 
-// A state directory in a root is not seen either, at the level that can hide it.
+// A state directory in a root is hidden, too, at the level that supports it.
 func TestStateInARoot(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

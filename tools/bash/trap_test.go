@@ -15,11 +15,11 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 )
 
-// The tests of this file keep mended: what a command plants works while it runs
-// as a job, and after kill -9 of the server (F10); a server takes what another's
-// command has planted for the user's (F02).
+// The tests of this file keep these bugs fixed: files planted by a command take
+// effect while it runs as a job, and after kill -9 of the server (F10); a
+// server takes files planted by another server's command for the user's (F02).
 
-// trapped is a place whose root is a repository, and a program in it that
+// trapped is a place whose root is a repository with a program in it that
 // leaves a mark.
 type trapped struct {
 	*place
@@ -66,7 +66,7 @@ func (p *trapped) config() string {
 
 const plant = "git config core.fsmonitor ./x.sh; printf '{}' > .mcp.json"
 
-// planted waits until a job has planted what it plants.
+// planted waits until a job has planted its files.
 func (s server) planted(id string) {
 	s.t.Helper()
 	within(s.t, "planted", func() bool {
@@ -74,7 +74,7 @@ func (s server) planted(id string) {
 	})
 }
 
-// confinedLevels are the levels of this machine that confine.
+// confinedLevels returns the usable levels that confine commands.
 func confinedLevels(t *testing.T) (confined []string) {
 	usable, missing := levels(t)
 	t.Logf("not run: %v", missing)
@@ -112,11 +112,11 @@ func TestWhatAKilledServersCommandPlantedIsTakenBack(t *testing.T) {
 		s.bash("true")
 		r := s.bash(plant+"; echo planted; kill -STOP $$", "run_in_background", true)
 		require.False(t, r.IsError, r.Text)
-		s.planted(text(t, r, "job_id")) // a git that is killed at work leaves a lock
+		s.planted(text(t, r, "job_id")) // a git killed while it works leaves a lock
 		require.NoError(t, syscall.Kill(s.PID(), syscall.SIGKILL))
 		s.Wait()
 		os.WriteFile(filepath.Join(p.root, ".mcp.json"), []byte("{}"), 0o644)
-		p.user("git config core.fsmonitor ./x.sh") // had it been taken back before
+		p.user("git config core.fsmonitor ./x.sh") // has an effect only after the planted files were taken back
 		r = p.serve("--sandbox", level).bash("true")
 		require.False(t, r.IsError, r.Text)
 		require.Contains(t, r.Text, ".git/config", level)
@@ -128,8 +128,8 @@ func TestWhatAKilledServersCommandPlantedIsTakenBack(t *testing.T) {
 	}
 }
 
-// What is mounted read-only at L2 is a command's all the same after kill -9 if
-// the directory that holds it was replaced, or if it was a link.
+// Paths mounted read-only at L2 must still be checked after kill -9, if the
+// command replaced the directory around them or made them links.
 func TestWhatAKilledServersCommandReplacedIsTakenBack(t *testing.T) {
 	mcpkittest.Once(t)
 	const hook = "printf '#!/bin/sh\n' > pre-commit; chmod +x pre-commit; "
@@ -173,7 +173,7 @@ func TestServersShareTheBaseline(t *testing.T) {
 	}
 }
 
-// What the user changes while no command runs is the user's.
+// Changes by the user while no command runs are kept.
 func TestUsersOwnSettingsStay(t *testing.T) {
 	mcpkittest.Once(t)
 	for _, level := range confinedLevels(t) {
@@ -192,7 +192,7 @@ func TestUsersOwnSettingsStay(t *testing.T) {
 	}
 }
 
-// As a user without rights the same holds.
+// The same as an unprivileged user.
 func TestPlantsAsNobody(t *testing.T) {
 	mcpkittest.Once(t)
 	if os.Geteuid() != 0 {

@@ -16,19 +16,20 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 )
 
-// newMark is an argument of sleep that no other process has.
+// newMark returns an argument of sleep that no other process has.
 func newMark(n int) string {
 	return fmt.Sprintf("%d.%d", 200_000+time.Now().UnixNano()%700_000, 1000+n)
 }
 
-// treeCommand leaves processes in every way there is; at least six at a time.
+// treeCommand leaves processes in every possible way, at least six at a time.
 const treeCommand = `echo so far; sleep MARK & (sleep MARK &) ; setsid sleep MARK & (setsid sh -c 'trap "" TERM HUP INT; sleep MARK & sleep MARK; sleep MARK' &)
 nohup sleep MARK >/dev/null 2>&1 & trap '' TERM; sleep MARK; sleep MARK`
 
 const firstTimeout = time.Second
 
-// At the timeout, after a cancel and after a kill -9 of the server nothing of
-// a tree is left, and what was printed is told where somebody is told.
+// After a timeout, a cancellation and a kill -9 of the server no process of a
+// tree is left, and the answer, if there is a reader for it, has the output so
+// far.
 func TestWholeTreesEnd(t *testing.T) {
 	mcpkittest.Once(t)
 	t.Parallel()
@@ -67,7 +68,7 @@ func TestWholeTreesEnd(t *testing.T) {
 		case "timeout":
 			r, err := mcpkittest.ParseResult(c.Answer(c.id).Result)
 			require.NoError(t, err)
-			// On a busy machine the command may not have begun by then.
+			// On a busy machine the command may not have started by then.
 			for timeout := 2 * firstTimeout; !strings.Contains(r.Text, "so far") && timeout < mcpkittest.Patience; timeout *= 2 {
 				r = c.bash(strings.ReplaceAll(treeCommand, "MARK", c.mark), "timeout", timeout.Milliseconds())
 			}
@@ -83,7 +84,7 @@ func TestWholeTreesEnd(t *testing.T) {
 	t.Logf("%d cases, 0 left over, %d levels not run %v", len(all), len(missing), missing)
 }
 
-// The end of the input lets calls in flight come to their end.
+// After the end of the input, calls in flight finish.
 func TestEndOfInputDrains(t *testing.T) {
 	t.Parallel()
 	s := newPlace(t).serve()
@@ -95,8 +96,8 @@ func TestEndOfInputDrains(t *testing.T) {
 	require.Zero(t, s.Wait())
 }
 
-// Many commands at once leave neither zombie nor descriptor nor temporary
-// directory, and none is lost.
+// Many concurrent commands leave no zombie, descriptor or temporary directory
+// behind, and all are answered.
 func TestManyAtOnce(t *testing.T) {
 	mcpkittest.Once(t)
 	p := newPlace(t)
@@ -105,7 +106,7 @@ func TestManyAtOnce(t *testing.T) {
 	p.env = append(p.env, "TMPDIR="+temp)
 	s := p.serve()
 	require.Contains(t, s.bash("echo warm").Text, "warm")
-	rest := func() int { // what the server has when nothing runs: two supervisors wait
+	rest := func() int { // what the server has when idle: two supervisors wait
 		within(t, "it rests", func() bool { return len(children(t, s.PID())) == 2 })
 		return descriptors(t, s.PID())
 	}
@@ -121,7 +122,7 @@ func TestManyAtOnce(t *testing.T) {
 		require.Contains(t, r.Text, fmt.Sprintf("number %d\nexit %d", i, i%3))
 	}
 	within(t, "no zombie is left", func() bool { return !strings.Contains(strings.Join(children(t, s.PID()), ""), "Z") })
-	// The supervisors that wait may have been on their way at the first count.
+	// The waiting supervisors may still have been starting at the first count.
 	within(t, "no descriptor is left", func() bool { return rest() <= before+4 })
 	require.Zero(t, s.Close())
 	left, err := os.ReadDir(temp)

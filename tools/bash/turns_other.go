@@ -2,5 +2,5 @@
 
 package main
 
-// descriptorsAllowed is how many files this process may have open.
+// descriptorsAllowed returns the assumed limit of open files of this process.
 func descriptorsAllowed() uint64 { return 1024 }

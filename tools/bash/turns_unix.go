@@ -4,7 +4,7 @@ package main
 
 import "syscall"
 
-// descriptorsAllowed is how many files this process may have open.
+// descriptorsAllowed returns the limit of open files of this process.
 func descriptorsAllowed() uint64 {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {

@@ -34,10 +34,10 @@ type undos struct {
 	mu      sync.Mutex
 	pruning bool
 	pruned  time.Time
-	planned []string // of this server's commands, the newest last; most have changed nothing
+	planned []string // of this server's commands, newest last; most have changed nothing
 }
 
-// keepUndo has commands recorded.
+// keepUndo enables recording, if --undo is set.
 func (s *shell) keepUndo(c *proc.Config) error {
 	if !s.config.Undo {
 		return nil
@@ -52,7 +52,7 @@ func (s *shell) keepUndo(c *proc.Config) error {
 	return nil
 }
 
-// plan notes a command that was started.
+// plan remembers the undo id of a started command.
 func (u *undos) plan(process *proc.Process) {
 	if u.store == nil || process == nil || process.UndoID() == "" {
 		return
@@ -80,8 +80,8 @@ func (u *undos) keepBounds() {
 	})
 }
 
-// find returns the record with an id, or that of this server's last command that
-// changed something.
+// find returns the record with an id; for "" that of this server's last command
+// that changed something.
 func (u *undos) find(id string) (*undo.Record, error) {
 	if id != "" {
 		return u.store.Open(id)
@@ -96,7 +96,7 @@ func (u *undos) find(id string) (*undo.Record, error) {
 	return nil, toolerr.New(toolerr.NotFound, "nothing to undo: no command of this server has changed anything in the roots; {\"action\":\"list\"} shows the records of earlier ones, job_id names one")
 }
 
-// callUndo is bash_job with the action undo.
+// callUndo handles the action undo of bash_job.
 func (s *shell) callUndo(ctx context.Context, args jobArguments) (*mcpkit.Result, error) {
 	if !s.config.Undo {
 		return nil, toolerr.New(toolerr.SandboxUnavailable, "changes of commands are not recorded: start the server with --undo")
@@ -141,7 +141,7 @@ func commandLine(command string) string {
 	return shorten(strings.Join(strings.Fields(safe(command).text), " "), 100)
 }
 
-// listUndos describes the undo records of the roots, a line each, the newest first.
+// listUndos describes the undo records of the roots, one a line, newest first.
 func (s *shell) listUndos(ctx context.Context) string {
 	if s.undos.store == nil {
 		return ""

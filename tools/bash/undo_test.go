@@ -57,7 +57,8 @@ func TestUndo(t *testing.T) {
 	}
 }
 
-// A commit and what it changed in the repository are undone, the index too.
+// A commit is undone together with its changes in the repository, including the
+// index.
 func TestUndoOfCommit(t *testing.T) {
 	p := newPlace(t)
 	p.write("root/a", "one\n")
@@ -76,7 +77,7 @@ func TestUndoOfCommit(t *testing.T) {
 	require.Equal(t, before, seen())
 }
 
-// A job's changes are undone once it has ended.
+// A job's changes can be undone once it has ended.
 func TestUndoOfJob(t *testing.T) {
 	p := newPlace(t)
 	s := p.serve("--undo")
@@ -110,8 +111,8 @@ func TestUndoFlags(t *testing.T) {
 	}
 }
 
-// After kill -9 of the server, another one undoes what its command had done so far.
-// UNDO_KILLS says how often that is tried.
+// After kill -9 of a server, another one undoes its command's changes so far.
+// UNDO_KILLS sets the number of attempts.
 func TestUndoAfterKill(t *testing.T) {
 	n, _ := strconv.Atoi(os.Getenv("UNDO_KILLS"))
 	if n == 0 {

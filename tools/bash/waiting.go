@@ -11,16 +11,16 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 )
 
-// want is what a command seems to wait for. The zero value: nothing.
+// want is the input that a command seems to wait for; the zero value is none.
 type want struct {
-	line     string // the question that it printed last
-	terminal bool   // keys of a terminal, which no command has
-	program  string // what waits for the terminal; "" where not known
+	line     string // the question in its last line
+	terminal bool   // input from a terminal, which no command has
+	program  string // the program that waits for the terminal; "" if unknown
 }
 
 func (w want) any() bool { return w.line != "" || w.terminal }
 
-// name returns the program that waits.
+// name returns the name of the waiting program.
 func (w want) name(script string) string {
 	if w.program != "" {
 		return shorten(safe(w.program).text, 40)
@@ -31,7 +31,7 @@ func (w want) name(script string) string {
 	return "a program of it"
 }
 
-// instead says how to do without the program.
+// instead returns advice on how to do without the program.
 func (w want) instead(script string) string {
 	name, _, _ := strings.Cut(path.Base(w.name(script)), ".")
 	for _, kind := range []struct{ names, advice string }{
@@ -47,20 +47,20 @@ func (w want) instead(script string) string {
 	return "an option such as -y, --batch or --no-pager, or the answers in stdin, mostly do without a terminal"
 }
 
-// quietness finds out that a command has paused and waits for somebody.
+// quietness detects that a command has paused and waits for input.
 type quietness struct {
 	output  *proc.Output
 	process *proc.Process
 	size    int64
 	since   time.Time
 	looked  time.Time
-	still   bool // it seemed to wait for a terminal at the last look, too
+	still   bool // it seemed to wait for a terminal at the previous check
 }
 
-// lookInterval is how often a quiet command's processes are looked at.
+// lookInterval is the time between checks of a quiet command's processes.
 const lookInterval = 500 * time.Millisecond
 
-// want returns what the command has waited for while it printed nothing.
+// want returns the input that the command seems to wait for.
 func (q *quietness) want() want {
 	size := q.output.Size()
 	if size != q.size || q.since.IsZero() {
@@ -78,17 +78,16 @@ func (q *quietness) want() want {
 	}
 	q.looked = time.Now()
 	w := terminalWant(q.process, q.output)
-	if again := q.still; !again || !w.terminal { // once may be by chance
+	if again := q.still; !again || !w.terminal { // once may be a coincidence
 		q.still = w.terminal
 		return want{}
 	}
 	return w
 }
 
-// terminalWant reports whether a command waits for a terminal at this moment:
-// one of its processes reads a terminal, or it has drawn a full screen and
-// none of its processes does anything. The latter is how an editor waits that
-// has no terminal at all.
+// terminalWant returns whether a command waits for a terminal at this moment:
+// one of its processes reads a terminal, or it has drawn a full screen and all
+// its processes sleep. The latter is how an editor without a terminal waits.
 func terminalWant(p *proc.Process, o *proc.Output) want {
 	a := p.Activity()
 	if a.Terminal != "" {
@@ -100,9 +99,10 @@ func terminalWant(p *proc.Process, o *proc.Output) want {
 	return want{}
 }
 
-// Escape sequences (ECMA-48, xterm). screenStart switches to the alternate
-// screen or writes at a row below the first; screenEnd leaves the alternate
-// screen; escapes are all of them, with those that set titles.
+// Escape sequences (ECMA-48, xterm). screenStart matches a switch to the
+// alternate screen or a move to a row below the first; screenEnd matches
+// leaving the alternate screen; escapes matches all sequences, including those
+// that set titles.
 var (
 	screenStart = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`\x1b\[(?:\?(?:1049|1047|47)h|0*(?:[2-9]|[1-9]\d+);\d+[Hf])`)
@@ -113,7 +113,7 @@ var (
 	})
 )
 
-// drawsScreen reports whether the end of an output is that of a full-screen
+// drawsScreen reports whether an output ends like that of a full-screen
 // program.
 func drawsScreen(o *proc.Output) bool {
 	text := endOf(o, 16<<10)
@@ -123,8 +123,8 @@ func drawsScreen(o *proc.Output) bool {
 	return screenStart().MatchString(text)
 }
 
-// promptIn returns the last line of an output if somebody seems to be asked
-// something by it.
+// promptIn returns the last line of an output if it seems to ask for input, or
+// "".
 func promptIn(o *proc.Output) string {
 	line := lastLine(o)
 	if line == "" || !prompt().MatchString(line) {
@@ -133,14 +133,14 @@ func promptIn(o *proc.Output) string {
 	return shorten(line, 120)
 }
 
-// lastLine returns what follows the last line end, "" where nothing does.
+// lastLine returns the text after the last line end; "" if there is no text.
 func lastLine(o *proc.Output) string {
 	text := endOf(o, 300)
 	return safe(strings.TrimLeft(text[strings.LastIndexAny(text, "\n\r")+1:], " \t")).text
 }
 
-// newestText returns the last line that has text, without escape sequences and
-// with one space for several.
+// newestText returns the last line with text, without escape sequences and with
+// runs of white space as one space.
 func newestText(o *proc.Output) string {
 	text := escapes().ReplaceAllString(endOf(o, 4<<10), "")
 	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
@@ -152,7 +152,7 @@ func newestText(o *proc.Output) string {
 	return ""
 }
 
-// endOf returns the last bytes of an output.
+// endOf returns at most the last most bytes of an output.
 func endOf(o *proc.Output, most int64) string {
 	var text []byte
 	buf := make([]byte, most)

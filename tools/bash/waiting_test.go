@@ -18,14 +18,14 @@ import (
 
 var jobNamed = regexp.MustCompile(` as job (j\w+)`)
 
-// withPty copies the program that runs another on a terminal into the root.
+// withPty copies pty, which runs a program on a terminal, into the root.
 func withPty(t *testing.T, p *place) {
 	t.Helper()
 	mcpkittest.CopyProgram(t, mcpkittest.Build(t, "./tools/bash/testdata/pty"), filepath.Join(p.root, "pty"))
 }
 
-// together runs commands at the same time, none of which becomes a job by its
-// time alone.
+// together runs commands concurrently; none of them becomes a job merely by the
+// time it takes.
 func (s server) together(commands map[string]string) map[string]mcpkittest.Result {
 	s.t.Helper()
 	calls, results := map[string]string{}, map[string]mcpkittest.Result{}
@@ -40,9 +40,9 @@ func (s server) together(commands map[string]string) map[string]mcpkittest.Resul
 	return results
 }
 
-// A command that waits for a terminal is answered for while it waits: an
-// editor without a terminal, which has drawn its screen, and programs on a
-// terminal of which nobody types. Keeps fixed: vim, which took all of its time.
+// A command that waits for a terminal is answered while it waits: an editor
+// without a terminal, which has drawn its screen, and programs on a terminal
+// without typed input. Keeps fixed: vim used up its whole timeout.
 func TestTerminalIsNoticed(t *testing.T) {
 	mcpkittest.Once(t)
 	t.Parallel()
@@ -79,7 +79,7 @@ func TestTerminalIsNoticed(t *testing.T) {
 	t.Logf("levels not on this machine: %v", missing)
 }
 
-// What is only quiet, or works, is waited for.
+// A command that is only quiet, or busy, does not count as waiting.
 func TestQuietIsNoWaiting(t *testing.T) {
 	mcpkittest.Once(t)
 	p := newPlace(t)
@@ -99,7 +99,8 @@ func TestQuietIsNoWaiting(t *testing.T) {
 	}
 }
 
-// A single call has nobody to look after a job: what waits is ended, and said.
+// A one-shot call cannot manage a job: a waiting command is ended, and the
+// answer says so.
 func TestTerminalInASingleCall(t *testing.T) {
 	mcpkittest.Once(t)
 	p := newPlace(t)
@@ -112,7 +113,7 @@ func TestTerminalInASingleCall(t *testing.T) {
 	require.True(t, strings.HasPrefix(got, `{"result":"note: ended, since it waited for a terminal (cat), which commands do not have: `), got)
 }
 
-// Progress tells the last line that has text, and counts lines as people do.
+// Progress shows the last line with text, and counts lines as people do.
 func TestProgressTellsTheLastLine(t *testing.T) {
 	mcpkittest.Once(t)
 	p := newPlace(t)
@@ -149,8 +150,8 @@ func TestProgressTellsTheLastLine(t *testing.T) {
 	}
 }
 
-// With --text a single call prints what the command did and ends with its
-// status; without, the status is in the text and the call has succeeded.
+// With --text a one-shot call prints the output and exits with the command's
+// status; without it, the status is in the text and the call succeeds.
 func TestStatusOfASingleCall(t *testing.T) {
 	mcpkittest.Once(t)
 	p := newPlace(t)

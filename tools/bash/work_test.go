@@ -52,8 +52,8 @@ func TestUnix(t *testing.T) {
 }
 `
 
-// What developers do passes inside: a Go test suite with servers on loopback
-// and unix sockets, a commit with the user's identity.
+// Developers' work succeeds in the sandbox: a Go test suite with servers on
+// loopback and unix sockets, a commit with the user's identity.
 func TestWorkInside(t *testing.T) {
 	mcpkittest.Once(t)
 	usable, missing := levels(t)
@@ -64,8 +64,8 @@ func TestWorkInside(t *testing.T) {
 	p.write("root/go.mod", "module example.com/web\n\ngo 1.26\n")
 	p.write("root/web_test.go", httpSuite)
 	p.write("home/.gitconfig", "[user]\n\tname = Some Body\n\temail = somebody@example.com\n")
-	// The build cache of this very test is a root, too. What the suite imports is
-	// compiled ahead, without a time limit: the cache may be empty.
+	// The build cache of this test is a root, too. The imports of the suite are
+	// compiled ahead, without a time limit, since the cache may be empty.
 	cache, err := exec.Command("go", "env", "GOCACHE").Output()
 	require.NoError(t, err)
 	gocache := strings.TrimSpace(string(cache))
@@ -87,19 +87,19 @@ func TestWorkInside(t *testing.T) {
 	} else {
 		t.Log("a commit: not run, there is no git")
 	}
-	// Without a variable of its own the cache is one that is kept.
+	// Without GOCACHE set, the cache is a kept one.
 	require.Contains(t, s.bash("go env GOCACHE && touch $(go env GOCACHE)/kept").Text, p.kept)
 	require.Contains(t, s.bash("ls $(go env GOCACHE)").Text, "kept\n")
 }
 
 // Credential stores are unreadable and nothing is written outside, whatever a
-// command tries; a settings file of the root is read only while the network is
-// off.
+// command tries; settings files of the root can be read only while the network
+// is off.
 func TestOutsideIsClosed(t *testing.T) {
 	mcpkittest.Once(t)
 	p := newOuterPlace(t)
 	secrets := []string{"home/.ssh/id_ed25519", "home/.aws/credentials", "home/.netrc", "home/.config/gh/hosts.yml", "home/.git-credentials", "home/.kube/config", "home/.bash_history", "home/.docker/config.json",
-		"state/agents.key", "state/token", "state/hosts/1-a.sock", // by which agents, and who asks the host, are let in
+		"state/agents.key", "state/token", "state/hosts/1-a.sock", // for the sign-in of agents and of the host's clients
 		"state/host.db", "state/host.db-wal", "state/audit/audit-1.jsonl"}
 	for _, name := range secrets {
 		p.write(name, "CREDENTIAL\n")
@@ -152,7 +152,8 @@ func TestOutsideIsClosed(t *testing.T) {
 	t.Logf("%d cases, %d escapes, levels not run %v", cases, escapes, missing)
 }
 
-// listing is what is outside the root, with its content, but for the state.
+// listing describes everything outside the root except the state, with
+// contents.
 func (p *place) listing() string {
 	p.t.Helper()
 	var b strings.Builder

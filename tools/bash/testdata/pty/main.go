@@ -1,7 +1,7 @@
 //go:build linux
 
-// Pty runs a program on a terminal of its own, of which nobody types anything,
-// as script(1) and expect(1) do: pty [-raw] PROGRAM [ARG…].
+// Pty runs a program on a new terminal without any typed input, like script(1)
+// and expect(1): pty [-raw] PROGRAM [ARG…].
 package main
 
 import (
