@@ -189,9 +189,9 @@ func (a *API) missing(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	if found {
-		return &fault{status: http.StatusMethodNotAllowed, code: "method_not_allowed", message: r.Method + " cannot be done here; see Allow"}
+		return &fault{status: http.StatusMethodNotAllowed, code: "method_not_allowed", message: r.Method + " is not supported here; the Allow header lists the methods"}
 	}
-	return &fault{status: http.StatusNotFound, code: "NOT_FOUND", message: "there is nothing at " + r.Method + " " + cut(r.URL.Path, 100) + "; GET /openapi.json lists what there is"}
+	return &fault{status: http.StatusNotFound, code: "NOT_FOUND", message: "not found: " + r.Method + " " + cut(r.URL.Path, 100) + "; GET /openapi.json describes the API"}
 }
 
 // Callback serves who has a one-time token, which is in the address.

@@ -47,7 +47,7 @@ func (a *API) showApproval(w http.ResponseWriter, r *http.Request) {
 	if text := r.URL.Query().Get("wait"); err == nil && text != "" {
 		wait, fault := time.ParseDuration(text)
 		if fault != nil || wait < 0 {
-			fail(w, r, invalid("wait", "wait is %.40q, not a duration like 30s", text))
+			fail(w, r, invalid("wait", "wait must be a duration like 30s, not %.40q", text))
 			return
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), min(wait, maxWait))

@@ -92,7 +92,7 @@ func typeOf(header string) (string, error) {
 	}
 	media, params, err := mime.ParseMediaType(header)
 	if err != nil || len(header) > 200 || !strings.Contains(media, "/") {
-		return "", toolerr.New(toolerr.InvalidParams, "Content-Type is not the type of a file").With("param", "Content-Type")
+		return "", toolerr.New(toolerr.InvalidParams, "Content-Type must be the media type of the file").With("param", "Content-Type")
 	}
 	return mime.FormatMediaType(media, params), nil
 }
@@ -119,7 +119,7 @@ func fileName(name string) string {
 
 func (a *API) artifact(r *http.Request) (*artifact, error) {
 	id := r.PathValue("id")
-	missing := toolerr.New(toolerr.NotFound, "there is no artifact %.80q", id)
+	missing := toolerr.New(toolerr.NotFound, "no artifact %.80q", id)
 	if len(id) > 64 || strings.ContainsFunc(id, func(c rune) bool { return c <= ' ' || c == '*' || c > '~' }) {
 		return nil, missing
 	}

@@ -62,22 +62,22 @@ func checkChat(v *tree.Value) error {
 		return err
 	}
 	if n := v.Get("n"); !absent(n) && !(n.Is(tree.Number) && n.Text == "1") {
-		return invalid("n", "n must be 1: there is one answer; ask again for another")
+		return invalid("n", "n must be 1: a request gets one answer; send the request again for another")
 	}
 	if err := checkFormat(v.Get("response_format")); err != nil {
 		return err
 	}
 	if v.Get("logprobs").True() || v.Get("top_logprobs").Is(tree.Number) && v.Get("top_logprobs").Text != "0" {
-		return invalid("logprobs", "logprobs cannot be told here")
+		return invalid("logprobs", "logprobs are not supported")
 	}
 	for _, m := range v.Get("modalities").All() {
 		if !is(m, "text") {
-			return invalid("modalities", "modalities can only be text here")
+			return invalid("modalities", "modalities must be text")
 		}
 	}
 	for _, name := range []string{"audio", "web_search_options"} {
 		if !absent(v.Get(name)) {
-			return invalid(name, "%s cannot be done here", name)
+			return invalid(name, "%s is not supported", name)
 		}
 	}
 	for name, most := range map[string]float64{"temperature": 2, "top_p": 1} {
@@ -91,16 +91,16 @@ func checkChat(v *tree.Value) error {
 		}
 	}
 	if choice := v.Get("tool_choice"); choice.Is(tree.String) && !slices.Contains([]string{"auto", "none", "required"}, choice.Text) {
-		return invalid("tool_choice", "tool_choice is %.40q, not auto, none, required or an object", choice.Text)
+		return invalid("tool_choice", "tool_choice must be auto, none, required or an object, not %.40q", choice.Text)
 	}
 	for i, t := range v.Get("tools").All() {
 		if !is(t.Get("type"), "function") || !named(t.Get("function")) {
-			return invalid(convert.Index("tools", i), "tools are functions with a name here")
+			return invalid(convert.Index("tools", i), "a tool must be of type function and have a name")
 		}
 	}
 	for i, f := range v.Get("functions").All() {
 		if !named(f) {
-			return invalid(convert.Index("functions", i), "a function needs a name")
+			return invalid(convert.Index("functions", i), "a function must have a name")
 		}
 	}
 	return checkChatMessages(v.Get("messages"))
@@ -108,20 +108,20 @@ func checkChat(v *tree.Value) error {
 
 func checkChatMessages(list *tree.Value) error {
 	if !list.Is(tree.Array) || len(list.Items) == 0 {
-		return invalid("messages", "messages is not a list with at least one message")
+		return invalid("messages", "messages must be a list of at least one message")
 	}
 	for i, m := range list.Items {
 		at := convert.Index("messages", i)
 		content := m.Get("content")
 		switch role := m.Get("role"); {
 		case !role.Is(tree.String) || !slices.Contains([]string{"system", "developer", "user", "assistant", "tool", "function"}, role.Text):
-			return invalid(at, "message %d has no role that is known: system, developer, user, assistant, tool", i)
+			return invalid(at, "the role of message %d must be system, developer, user, assistant or tool", i)
 		case !absent(content) && !content.Is(tree.String) && !content.Is(tree.Array):
-			return invalid(at, "the content of message %d is neither text nor a list of parts", i)
+			return invalid(at, "the content of message %d must be text or a list of parts", i)
 		case absent(content) && role.Text != "assistant":
 			return invalid(at, "message %d has no content", i)
 		case role.Text == "tool" && !m.Get("tool_call_id").Is(tree.String):
-			return invalid(at, "message %d is a result and does not say of which call (tool_call_id)", i)
+			return invalid(at, "message %d is a tool result without tool_call_id", i)
 		}
 		for _, p := range content.All() {
 			kind := p.Get("type")
@@ -129,14 +129,14 @@ func checkChatMessages(list *tree.Value) error {
 			case !kind.Is(tree.String):
 				return invalid(at, "message %d has a part without a type", i)
 			case kind.Text == "input_audio" || kind.Text == "file":
-				return invalid(at, "message %d has a part of type %s, which is not taken here", i, kind.Text)
+				return invalid(at, "message %d has a part of type %s, which is not supported", i, kind.Text)
 			case kind.Text == "text" && !p.Get("text").Is(tree.String), kind.Text == "image_url" && !p.Get("image_url").Get("url").Is(tree.String):
-				return invalid(at, "message %d has a part of type %s that lacks what such have", i, kind.Text)
+				return invalid(at, "message %d has an incomplete part of type %s", i, kind.Text)
 			}
 		}
 		for _, c := range m.Get("tool_calls").All() {
 			if !c.Get("id").Is(tree.String) || !named(c.Get("function")) {
-				return invalid(at, "message %d has a call without an id or the name of a function", i)
+				return invalid(at, "message %d has a tool call without an id or a function name", i)
 			}
 		}
 	}
@@ -160,7 +160,7 @@ func newChatForm(c *completion) *chatForm {
 }
 
 // beats is a comment, which clients pass over.
-func (f *chatForm) beats() []byte { return []byte(": the host is at work\n\n") }
+func (f *chatForm) beats() []byte { return []byte(": the host is working\n\n") }
 
 func (f *chatForm) stream(out *events) { f.out = out }
 

@@ -93,7 +93,7 @@ func unread(w http.ResponseWriter, err error, most int64) error {
 	case errors.As(err, &large), toolerr.Is(err, toolerr.TooLarge):
 		return tooLarge(w, most)
 	case errors.As(err, &slow) && slow.Timeout():
-		return &fault{status: http.StatusRequestTimeout, code: string(toolerr.Timeout), message: "the body did not come in time"}
+		return &fault{status: http.StatusRequestTimeout, code: string(toolerr.Timeout), message: "the body did not arrive in time"}
 	}
 	return toolerr.New(toolerr.InvalidInput, "the body cannot be read: %w", err)
 }
@@ -118,7 +118,7 @@ func members(w http.ResponseWriter, r *http.Request, take map[string]func(value 
 	}
 	for _, m := range found {
 		if take[m.Name] == nil {
-			return invalid(m.Name, "%.40s: it is not known here; the body is %s", m.Name, bodyOf(slices.Sorted(maps.Keys(take))))
+			return invalid(m.Name, "%.40s: unknown member; the body is %s", m.Name, bodyOf(slices.Sorted(maps.Keys(take))))
 		}
 		if string(m.Value) == "null" {
 			continue

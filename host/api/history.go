@@ -199,7 +199,7 @@ func (c *completion) converse(ctx context.Context) error {
 // resume goes on with a session. What the system says is of this request alone.
 func (c *completion) resume(ctx context.Context, messages []convert.Message) error {
 	if c.api.cfg.Sessions == nil {
-		return invalid("x_session", "this host keeps no sessions")
+		return invalid("x_session", "this host does not store sessions")
 	}
 	earlier, err := c.api.cfg.Sessions.Messages(ctx, c.q.session)
 	if toolerr.Is(err, toolerr.NotFound) {
@@ -229,7 +229,7 @@ func (c *completion) resume(ctx context.Context, messages []convert.Message) err
 }
 
 func unknownResult(id string) error {
-	return invalid("messages", "there is a result with the id %.60q, and no call with it before", id)
+	return invalid("messages", "the tool result with the id %.60q has no call before it", id)
 }
 
 // paired reports calls without results, and results without calls: models refuse both.
@@ -266,5 +266,5 @@ func paired(messages []convert.Message) error {
 
 func noResult(ids []string, waiting map[string]int) error {
 	ids = slices.DeleteFunc(ids, func(id string) bool { return waiting[id] == 0 })
-	return invalid("messages", "a message with calls must be followed by a result for each of them; missing: %.200s", strings.Join(ids, ", "))
+	return invalid("messages", "a message with tool calls must be followed by a result for each call; missing: %.200s", strings.Join(ids, ", "))
 }

@@ -94,30 +94,30 @@ func checkMessages(v *tree.Value) error {
 		}
 	}
 	if choice := v.Get("tool_choice"); !absent(choice) && !slices.ContainsFunc([]string{"auto", "any", "none", "tool"}, func(kind string) bool { return is(choice.Get("type"), kind) }) {
-		return invalid("tool_choice", "tool_choice is not of type auto, any, none or tool")
+		return invalid("tool_choice", "the type of tool_choice must be auto, any, none or tool")
 	}
 	for i, t := range v.Get("tools").All() {
 		kind := t.Get("type")
 		if !named(t) || !absent(kind) && !is(kind, "custom") {
-			return invalid(convert.Index("tools", i), "tools have a name, and are the client's own here (type custom)")
+			return invalid(convert.Index("tools", i), "a tool must have a name and be of type custom; tools that the vendor executes are not supported")
 		}
 	}
 	for _, name := range []string{"mcp_servers", "container"} {
 		if m := v.Get(name); !absent(m) && len(m.All()) > 0 {
-			return invalid(name, "%s cannot be done here", name)
+			return invalid(name, "%s is not supported", name)
 		}
 	}
 	if !absent(v.Get("output_format")) || !absent(v.Get("output_config").Get("format")) {
-		return invalid("output_format", "the form of the answer cannot be held to a schema here; declare a tool whose arguments it is")
+		return invalid("output_format", "a schema for the answer is not supported; declare a tool with this schema as its arguments")
 	}
 	for i, b := range v.Get("system").All() {
 		if !is(b.Get("type"), "text") || !b.Get("text").Is(tree.String) {
-			return invalid("system", "block %d of system is not one of text", i)
+			return invalid("system", "block %d of system must be a text block", i)
 		}
 	}
 	list := v.Get("messages")
 	if !list.Is(tree.Array) || len(list.Items) == 0 {
-		return invalid("messages", "messages is not a list with at least one message")
+		return invalid("messages", "messages must be a list of at least one message")
 	}
 	for i, m := range list.Items {
 		if err := checkMessage(m, i, convert.Index("messages", i)); err != nil {
@@ -129,11 +129,11 @@ func checkMessages(v *tree.Value) error {
 
 func checkMessage(m *tree.Value, i int, at string) error {
 	if !slices.ContainsFunc([]string{"user", "assistant", "system"}, func(role string) bool { return is(m.Get("role"), role) }) {
-		return invalid(at, "message %d has a role that is neither user nor assistant", i)
+		return invalid(at, "the role of message %d must be user or assistant", i)
 	}
 	content := m.Get("content")
 	if !content.Is(tree.String) && !content.Is(tree.Array) {
-		return invalid(at, "the content of message %d is neither text nor a list of blocks", i)
+		return invalid(at, "the content of message %d must be text or a list of blocks", i)
 	}
 	for _, b := range content.All() {
 		if err := checkBlock(b, i, at); err != nil {
@@ -157,16 +157,16 @@ func checkBlock(b *tree.Value, i int, at string) error {
 		kind.Text == "redacted_thinking" && !texts("data"),
 		kind.Text == "image" && lacksImage(b),
 		kind.Text == "text" && !texts("text"):
-		return invalid(at, "message %d has a block of type %s that lacks what such have", i, kind.Text)
+		return invalid(at, "message %d has an incomplete block of type %s", i, kind.Text)
 	case !slices.Contains([]string{"text", "image", "tool_use", "tool_result", "thinking", "redacted_thinking"}, kind.Text):
-		return invalid(at, "message %d has a block of type %.40s, which is not taken here", i, kind.Text)
+		return invalid(at, "message %d has a block of type %.40s, which is not supported", i, kind.Text)
 	}
 	if kind.Text != "tool_result" {
 		return nil
 	}
 	for _, inner := range b.Get("content").All() {
 		if !inner.Get("type").Is(tree.String) || is(inner.Get("type"), "text") && !inner.Get("text").Is(tree.String) || is(inner.Get("type"), "image") && lacksImage(inner) {
-			return invalid(at, "message %d has a result with a block that lacks what such have", i)
+			return invalid(at, "message %d has a tool result with an incomplete block", i)
 		}
 	}
 	return nil

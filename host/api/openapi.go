@@ -22,7 +22,7 @@ func (a *API) describe() []byte {
 		"openapi": "3.1.0",
 		"info": map[string]any{
 			"title": "Toolroom", "version": version(a.cfg.Version), "license": map[string]any{"name": "MIT", "identifier": "MIT"},
-			"description": "Models with the host's tools, for clients of OpenAI's and Anthropic's APIs, and what belongs to it.",
+			"description": "Models that use the host's tools, for clients of OpenAI's and Anthropic's APIs; also tools, sessions, artifacts and approvals.",
 		},
 		"servers":  []any{map[string]any{"url": "/"}},
 		"security": []any{map[string]any{"token": []any{}}, map[string]any{"key": []any{}}},
@@ -30,8 +30,8 @@ func (a *API) describe() []byte {
 		"components": map[string]any{
 			"schemas": schemas(),
 			"securitySchemes": map[string]any{
-				"token": map[string]any{"type": "http", "scheme": "bearer", "description": "what serve prints"},
-				"key":   map[string]any{"type": "apiKey", "in": "header", "name": "x-api-key", "description": "the same, as Anthropic's clients send it"},
+				"token": map[string]any{"type": "http", "scheme": "bearer", "description": "the token that serve prints"},
+				"key":   map[string]any{"type": "apiKey", "in": "header", "name": "x-api-key", "description": "the same token, as Anthropic's clients send it"},
 			},
 		},
 	})
@@ -52,7 +52,7 @@ func version(v string) string {
 func (r route) operation() map[string]any {
 	responses := map[string]any{strconv.Itoa(r.status): r.good()}
 	if r.id == "callTool" {
-		responses["202"] = withSchema("the call waits for somebody's decision", "PendingCall")
+		responses["202"] = withSchema("the call needs approval and is pending", "PendingCall")
 	}
 	failures := append([]int{400, 401, 403, 429}, r.errors...)
 	if r.body != "" {
@@ -89,9 +89,9 @@ func (r route) good() map[string]any {
 	if r.answer == anyBytes {
 		return map[string]any{"description": "the file", "content": map[string]any{"*/*": map[string]any{"schema": typed("string", "format", "binary")}}}
 	}
-	good := withSchema("what was asked for", r.answer)
+	good := withSchema("success", r.answer)
 	if r.streams {
-		good["content"].(map[string]any)["text/event-stream"] = map[string]any{"schema": typed("string", "description", "the vendor's events, with stream: true")}
+		good["content"].(map[string]any)["text/event-stream"] = map[string]any{"schema": typed("string", "description", "server-sent events in the vendor's format, if stream is true")}
 	}
 	return good
 }

@@ -21,28 +21,28 @@ const maxModel = 4096
 func (q *asked) extensions(v *tree.Value, r *http.Request) (tools []string, err error) {
 	if header := r.Header.Get(eventsHeader); header != "" {
 		if q.events, err = strconv.ParseBool(header); err != nil {
-			return nil, invalid(eventsHeader, "%s is %.20q, not true or false", eventsHeader, header)
+			return nil, invalid(eventsHeader, "%s must be true or false, not %.20q", eventsHeader, header)
 		}
 	}
 	if e := v.Get("x_events"); !absent(e) {
 		if e.Flag() == nil {
-			return nil, invalid("x_events", "x_events is neither true nor false")
+			return nil, invalid("x_events", "x_events must be true or false")
 		}
 		q.events = e.True()
 	}
 	if s := v.Get("x_session"); !absent(s) {
 		if q.session = s.Str(); q.session == "" {
-			return nil, invalid("x_session", "x_session is not the id of a session")
+			return nil, invalid("x_session", "x_session must be the id of a session")
 		}
 	}
 	if list := v.Get("x_tools"); !absent(list) {
 		if !list.Is(tree.Array) {
-			return nil, invalid("x_tools", "x_tools is not a list of names")
+			return nil, invalid("x_tools", "x_tools must be a list of names")
 		}
 		tools = []string{}
 		for _, item := range list.Items {
 			if !item.Is(tree.String) || item.Text == "" {
-				return nil, invalid("x_tools", "x_tools is not a list of names")
+				return nil, invalid("x_tools", "x_tools must be a list of names")
 			}
 			tools = append(tools, item.Text)
 		}
@@ -51,7 +51,7 @@ func (q *asked) extensions(v *tree.Value, r *http.Request) (tools []string, err 
 		v.Delete(name)
 	}
 	if m := v.Get("model"); m.Is(tree.String) && len(m.Text) > maxModel {
-		return nil, invalid("model", "model is not a text of at most %d bytes", maxModel)
+		return nil, invalid("model", "model must be a string of at most %d bytes", maxModel)
 	}
 	return tools, nil
 }
@@ -82,7 +82,7 @@ func (q *asked) unique() error {
 	seen := map[string]bool{}
 	for _, t := range q.Tools {
 		if seen[t.Name] {
-			return invalid("tools", "two tools are called %.80s", t.Name)
+			return invalid("tools", "two tools have the name %.80s", t.Name)
 		}
 		seen[t.Name] = true
 	}
@@ -116,7 +116,7 @@ func between(v *tree.Value, name string, most float64) error {
 		return nil
 	}
 	if f := n.Float(); f == nil || *f < 0 || *f > most {
-		return invalid(name, "%s is not a number from 0 to %g", name, most)
+		return invalid(name, "%s must be a number from 0 to %g", name, most)
 	}
 	return nil
 }
@@ -128,7 +128,7 @@ func whole(v *tree.Value, name string) error {
 		return nil
 	}
 	if !n.Is(tree.Number) || n.Int() <= 0 {
-		return invalid(name, "%s is not a whole number above 0", name)
+		return invalid(name, "%s must be a whole number above 0", name)
 	}
 	return nil
 }

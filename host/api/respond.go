@@ -44,7 +44,7 @@ func newResponseForm(c *completion) *responseForm {
 func (f *responseForm) apart() string { return "" }
 
 // beats is a comment, which clients pass over.
-func (f *responseForm) beats() []byte { return []byte(": the host is at work\n\n") }
+func (f *responseForm) beats() []byte { return []byte(": the host is working\n\n") }
 
 func (f *responseForm) stream(out *events) { f.out = out }
 

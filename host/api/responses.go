@@ -92,21 +92,21 @@ func checkResponse(v *tree.Value) error {
 		return err
 	}
 	for name, why := range map[string]string{
-		"conversation": "go on with a response by previous_response_id, or with a session by x_session",
+		"conversation": "continue a response with previous_response_id, or a session with x_session",
 		"prompt":       "send the text of the prompt as instructions and input",
 	} {
 		if !absent(v.Get(name)) {
-			return invalid(name, "%s cannot be done here; %s", name, why)
+			return invalid(name, "%s is not supported; %s", name, why)
 		}
 	}
 	switch {
 	case v.Get("background").True():
-		return invalid("background", "background cannot be done here: a response ends with the connection that asks for it; use stream")
+		return invalid("background", "background is not supported, because a response ends with the connection of its request; use stream")
 	case !absent(v.Get("max_tool_calls")):
-		return invalid("max_tool_calls", "max_tool_calls cannot be done here; the host's policy bounds the calls of a turn")
+		return invalid("max_tool_calls", "max_tool_calls is not supported; the host's policy limits the calls of a turn")
 	case !absent(v.Get("top_logprobs")) && v.Get("top_logprobs").Text != "0",
 		slices.ContainsFunc(v.Get("include").All(), func(i *tree.Value) bool { return is(i, "message.output_text.logprobs") }):
-		return invalid("top_logprobs", "logprobs cannot be told here")
+		return invalid("top_logprobs", "logprobs are not supported")
 	}
 	for name, most := range map[string]float64{"temperature": 2, "top_p": 1} {
 		if err := between(v, name, most); err != nil {
@@ -117,7 +117,7 @@ func checkResponse(v *tree.Value) error {
 		return err
 	}
 	if m := v.Get("metadata"); len(m.Each()) > 16 {
-		return invalid("metadata", "metadata has %d members, of at most 16", len(m.Each()))
+		return invalid("metadata", "metadata has %d members; the maximum is 16", len(m.Each()))
 	}
 	return nil
 }
@@ -150,7 +150,7 @@ func (a *API) readInput(ctx context.Context, q *asked, v *tree.Value) error {
 		input = tree.List(tree.Obj("type", tree.Str("message"), "role", tree.Str("user"),
 			"content", tree.List(tree.Obj("type", tree.Str("input_text"), "text", input))))
 	case len(input.All()) == 0:
-		return invalid("input", "input is not a text or a list with at least one item")
+		return invalid("input", "input must be text or a list of at least one item")
 	}
 	resolved, err := a.resolve(ctx, q, input)
 	if err != nil {
@@ -199,7 +199,7 @@ func (q *asked) readOptions(v *tree.Value) error {
 		}
 		q.Format = tree.Obj("type", tree.Str(kind), "json_schema", inner).JSON()
 	default:
-		return invalid("text.format", "text.format is text, json_object, or json_schema with a name and a schema")
+		return invalid("text.format", "text.format must be text, json_object, or json_schema with a name and a schema")
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ func (q *asked) choose(tools []string) error {
 		return nil
 	}
 	if tools != nil {
-		return invalid("x_tools", "x_tools and the tools after | in model say the same twice; give one of them")
+		return invalid("x_tools", "tools are selected both by x_tools and after | in model; give only one")
 	}
 	q.only = []string{}
 	for name := range strings.SplitSeq(names, "|") {
@@ -86,7 +86,7 @@ func (a *API) begin(ctx context.Context, q *asked) (c *completion, done func(), 
 		return nil, nil, modelFault(err)
 	}
 	if q.Format != nil && model.Info().Vendor != convert.OpenAI {
-		return nil, nil, invalid(q.formatParam, `%s of the model %.100s can only be {"type":"text"}; ask for JSON in the prompt, declare a tool whose arguments it is, or ask a model of an OpenAI-compatible provider`, q.formatParam, model.Info().Name)
+		return nil, nil, invalid(q.formatParam, `for the model %.100[2]s, %[1]s must be {"type":"text"}; ask for JSON in the prompt, declare a tool with this schema as its arguments, or use a model of an OpenAI-compatible provider`, q.formatParam, model.Info().Name)
 	}
 	c = &completion{api: a, q: q, model: cmp.Or(q.base, model.Info().Name), ids: map[string]string{}, end: func() error { return nil }}
 	if err := c.converse(ctx); err != nil {
@@ -117,7 +117,7 @@ func (c *completion) known(ctx context.Context) error {
 	for _, pattern := range c.q.only {
 		if !slices.ContainsFunc(all, func(t *call.Tool) bool { return catalog.MatchesAny([]string{pattern}, t.Name) }) {
 			return &fault{status: http.StatusBadRequest, code: string(toolerr.ToolNotFound), param: "x_tools",
-				message: "there is no tool " + cut(pattern, 100) + "; GET /v1/tools lists what there is"}
+				message: "no tool " + cut(pattern, 100) + "; GET /v1/tools lists the tools"}
 		}
 	}
 	if choice == nil {
@@ -128,7 +128,7 @@ func (c *completion) known(ctx context.Context) error {
 		ours := slices.ContainsFunc(all, func(t *call.Tool) bool { return t.Name == name }) && (c.q.only == nil || catalog.MatchesAny(c.q.only, name))
 		if !theirs && !ours {
 			return &fault{status: http.StatusBadRequest, code: string(toolerr.ToolNotFound), param: "tool_choice",
-				message: "tool_choice names " + cut(name, 100) + ", which is none of the tools of this completion"}
+				message: "tool_choice names " + cut(name, 100) + ", which is not a tool of this request"}
 		}
 	}
 	return nil
@@ -219,7 +219,7 @@ func failure(ctx context.Context, o *agent.Outcome) error {
 	case agent.Failed:
 		return modelFault(cmp.Or(o.Err, error(toolerr.New(toolerr.ModelError, "the model failed"))))
 	case agent.Denied:
-		return cmp.Or(o.Err, error(toolerr.New(toolerr.PolicyDenied, "the policy lets no tool of those asked for be called")))
+		return cmp.Or(o.Err, error(toolerr.New(toolerr.PolicyDenied, "the policy allows none of the requested tools")))
 	case agent.Context:
 		if o.Summed {
 			return nil
@@ -229,7 +229,7 @@ func failure(ctx context.Context, o *agent.Outcome) error {
 		return &fault{status: http.StatusServiceUnavailable, code: string(toolerr.Cancelled), message: cmp.Or(context.Cause(ctx), context.Canceled).Error()}
 	case agent.Time:
 		if !said {
-			return &fault{status: http.StatusGatewayTimeout, code: string(toolerr.Timeout), message: "there was no answer in time"}
+			return &fault{status: http.StatusGatewayTimeout, code: string(toolerr.Timeout), message: "the model did not answer in time"}
 		}
 		return nil
 	case agent.Unkept:

@@ -16,8 +16,8 @@ func schemas() map[string]any {
 		"ModelList":     having("object", "string", "data", listOfRef("Model"), "has_more", "boolean", "first_id", textOrNull(), "last_id", textOrNull()),
 		"InputItemList": having("object", "string", "data", typed("array", "items", typed("object")), "has_more", "boolean", "first_id", textOrNull(), "last_id", textOrNull()),
 		"ToolList":      having("object", "string", "data", typed("array", "items", typed("object"))),
-		"ToolCall":      having("arguments?", typed("object", "description", "the tool's own")),
-		"ToolResult": having("content?", typed("array", "items", typed("object"), "description", "blocks as MCP has them"), "structuredContent?", typed("object"),
+		"ToolCall":      having("arguments?", typed("object", "description", "the tool's arguments")),
+		"ToolResult": having("content?", typed("array", "items", typed("object"), "description", "content blocks of MCP"), "structuredContent?", typed("object"),
 			"isError?", "boolean"),
 		"PendingCall": having("status", "string", "pending", ref("Pending")),
 		"Pending": having("id?", "string", "reason", "string", "message", "string", "tool", "string", "args?", typed("object"), "expires_at?", "string", "callback_url?", "string",
@@ -26,7 +26,7 @@ func schemas() map[string]any {
 			"turns", "integer", "messages", "integer", "bytes", "integer"),
 		"SessionList":     having("object", "string", "data", listOfRef("Session")),
 		"SessionChange":   having("name?", "string", "model?", "string"),
-		"SessionFork":     having("name?", "string", "messages?", typed("integer", "minimum", 1, "description", "how many of the first; all if it is not given")),
+		"SessionFork":     having("name?", "string", "messages?", typed("integer", "minimum", 1, "description", "number of messages, from the first (default all)")),
 		"MessageList":     having("object", "string", "data", listOfRef("ChatMessage")),
 		"MessageAddition": having("messages", listOfRef("ChatMessage")),
 		"ChatMessage":     having("role", "string", "content?", map[string]any{"description": "text, a list of parts, or null"}, "tool_calls?", typed("array", "items", typed("object")), "tool_call_id?", "string"),
@@ -34,7 +34,7 @@ func schemas() map[string]any {
 		"ArtifactList":    having("object", "string", "data", listOfRef("Artifact")),
 		"Approval":        having("id", "string", "state", "string", "tool", "string", "reason", "string", "arguments?", typed("object")),
 		"ApprovalList":    having("object", "string", "data", listOfRef("Approval")),
-		"Decision":        having("decision", typed("string", "enum", []string{"approve", "deny"}), "arguments?", typed("object", "description", "in place of the caller's"), "note?", "string"),
+		"Decision":        having("decision", typed("string", "enum", []string{"approve", "deny"}), "arguments?", typed("object", "description", "replace the caller's arguments"), "note?", "string"),
 		"Event": having("id", "string", "type", typed("string", "enum", []string{"tool.call", "tool.response", "error"}), "call_id?", "string", "name?", "string",
 			"arguments?", map[string]any{}, "content?", typed("array", "items", typed("object")), "is_error?", "boolean", "duration_ms?", "integer", "message?", "string", "code?", "string"),
 	}
@@ -47,16 +47,16 @@ func schemas() map[string]any {
 // vendors are the schemas of what the vendors describe themselves.
 func vendors() map[string]any {
 	ours := []any{
-		"x_tools?", typed("array", "items", typed("string"), "description", "which of the host's tools are offered, with *; [] none; all if it is not given"),
-		"x_events?", typed("boolean", "description", "whether to tell of the host's calls"),
-		"x_session?", typed("string", "description", "the session to go on with"),
+		"x_tools?", typed("array", "items", typed("string"), "description", "names of the host's tools that the model can use, with *; [] for none (default all)"),
+		"x_events?", typed("boolean", "description", "whether the answer includes the host's tool calls"),
+		"x_session?", typed("string", "description", "id of the session to continue"),
 	}
 	answers := []any{
-		"x_ending?", typed("string", "description", "why the answer ended that did not reach its goal"),
+		"x_ending?", typed("string", "description", "why the answer ended early"),
 		"x_pending?", listOfRef("Pending"),
 		"x_events?", listOfRef("Event"),
 	}
-	model := typed("string", "description", "MODEL, or MODEL|TOOL|TOOL; the default if it is not given")
+	model := typed("string", "description", "MODEL, or MODEL|TOOL|TOOL (default: the default model)")
 	return map[string]any{
 		"ChatCompletionRequest": having(append([]any{
 			"model?", model, "messages", listOfRef("ChatMessage"), "stream?", "boolean", "stream_options?", having("include_usage?", "boolean"),
@@ -71,7 +71,7 @@ func vendors() map[string]any {
 			"choices", typed("array", "items", having("index", "integer", "message", ref("ChatMessage"), "finish_reason", textOrNull())), "usage?", typed("object"),
 		}, answers...)...),
 		"ResponseRequest": having(append([]any{
-			"model?", model, "input", map[string]any{"description": "text, or a list of items"}, "instructions?", textOrNull(), "stream?", "boolean", "store?", "boolean",
+			"model?", model, "input", map[string]any{"description": "text or a list of items"}, "instructions?", textOrNull(), "stream?", "boolean", "store?", "boolean",
 			"previous_response_id?", textOrNull(), "tools?", typed("array", "items", typed("object")), "tool_choice?", map[string]any{}, "parallel_tool_calls?", "boolean",
 			"max_output_tokens?", typed("integer", "minimum", 1), "temperature?", typed("number", "minimum", 0, "maximum", 2), "top_p?", typed("number", "minimum", 0, "maximum", 1),
 			"text?", typed("object"), "reasoning?", typed("object"), "include?", typed("array", "items", typed("string")), "metadata?", typed("object"), "user?", "string",

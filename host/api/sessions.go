@@ -57,7 +57,7 @@ func (a *API) renameSession(w http.ResponseWriter, r *http.Request) {
 	id := r.PathValue("id")
 	var s *session.Session
 	if err == nil && name == nil && model == nil {
-		err = invalid("name", "neither a name nor a model is given")
+		err = invalid("name", "give a name or a model")
 	}
 	if err == nil && name != nil {
 		s, err = a.cfg.Sessions.Rename(r.Context(), id, *name)
@@ -85,7 +85,7 @@ func (a *API) forkSession(w http.ResponseWriter, r *http.Request) {
 		"messages": func(v []byte) error {
 			err := json.Unmarshal(v, &upTo)
 			if err == nil && upTo <= 0 {
-				err = toolerr.New(toolerr.InvalidParams, "it is not a number above 0")
+				err = toolerr.New(toolerr.InvalidParams, "it must be a number above 0")
 			}
 			return err
 		},
@@ -117,7 +117,7 @@ func (a *API) addMessages(w http.ResponseWriter, r *http.Request) {
 	list := v.Get("messages")
 	for _, m := range v.Each() {
 		if m.Name != "messages" {
-			fail(w, r, invalid(cut(m.Name, 40), "%.40s: it is not known here", m.Name))
+			fail(w, r, invalid(cut(m.Name, 40), "%.40s: unknown member", m.Name))
 			return
 		}
 	}

@@ -31,7 +31,7 @@ type events struct {
 }
 
 // errUnread is why what is done for a client ends that does not read.
-var errUnread = errors.New("the client does not read, or is gone")
+var errUnread = errors.New("the client does not read, or has disconnected")
 
 // newEvents makes a stream. beats is sent every so often when nothing else is, so
 // that what is between sees that the connection is alive. close has to be called.

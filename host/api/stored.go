@@ -98,7 +98,7 @@ func (a *API) stored(r *http.Request) (*response.Response, *response.Content, er
 
 func (a *API) showResponse(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Query().Get("stream") == "true" {
-		fail(w, r, invalid("stream", "a stored response cannot be streamed again; ask for it without stream"))
+		fail(w, r, invalid("stream", "a stored response cannot be streamed; request it without stream"))
 		return
 	}
 	_, content, err := a.stored(r)
@@ -133,7 +133,7 @@ func (a *API) listInput(w http.ResponseWriter, r *http.Request) {
 	limit := 20
 	if text := query.Get("limit"); text != "" {
 		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > 100 {
-			fail(w, r, invalid("limit", "limit is not a number from 1 to 100"))
+			fail(w, r, invalid("limit", "limit must be a number from 1 to 100"))
 			return
 		}
 	}
@@ -143,14 +143,14 @@ func (a *API) listInput(w http.ResponseWriter, r *http.Request) {
 		slices.Reverse(items)
 	case "asc":
 	default:
-		fail(w, r, invalid("order", "order is %.20q, not asc or desc", query.Get("order")))
+		fail(w, r, invalid("order", "order must be asc or desc, not %.20q", query.Get("order")))
 		return
 	}
 	idOf := func(item json.RawMessage) string { return textOf(tree.Raw(item), "id") }
 	if after := query.Get("after"); after != "" {
 		at := slices.IndexFunc(items, func(item json.RawMessage) bool { return idOf(item) == after })
 		if at < 0 {
-			fail(w, r, invalid("after", "after is not the id of an item of this response"))
+			fail(w, r, invalid("after", "after must be the id of an item of this response"))
 			return
 		}
 		items = items[at+1:]

@@ -216,7 +216,7 @@ func (t *telling) happened(e agent.Event) {
 	t.events = append(t.events, told)
 }
 
-// contentOf is what a tool answered, in blocks as MCP has them.
+// contentOf is what a tool answered, in content blocks of MCP.
 func contentOf(r *convert.ToolResult) []any {
 	blocks := []any{}
 	for _, p := range r.Content {
@@ -256,7 +256,7 @@ func (t *telling) settle(ctx context.Context, o *agent.Outcome) error {
 	}
 	err := t.c.keep(ctx, o, t.said.String())
 	if err != nil && t.c.q.session == "" { // the client's own account of the turn will do
-		t.c.api.cfg.Logf("what a client is not told of an answer could not be kept: %v", err)
+		t.c.api.cfg.Logf("the parts of an answer that the client does not receive could not be stored: %v", err)
 		err = nil
 	}
 	if f, ok := t.form.(*responseForm); ok && err == nil {

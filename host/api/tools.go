@@ -54,7 +54,7 @@ func (a *API) listTools(w http.ResponseWriter, r *http.Request) {
 	case "gemini":
 		list, _ = gemini.EncodeTools(tools, gemini.Options{})
 	default:
-		fail(w, r, invalid("format", "format is %.40q, not mcp, openai, anthropic or gemini", format))
+		fail(w, r, invalid("format", "format must be mcp, openai, anthropic or gemini, not %.40q", format))
 		return
 	}
 	answer(w, http.StatusOK, listOf(list))
@@ -75,7 +75,7 @@ func (a *API) callTool(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
 	t, ok := a.cfg.Tools.Get(r.Context(), name)
 	if !ok {
-		fail(w, r, toolerr.New(toolerr.ToolNotFound, "there is no tool %.100q; GET /v1/tools lists what there is", name))
+		fail(w, r, toolerr.New(toolerr.ToolNotFound, "no tool %.100q; GET /v1/tools lists the tools", name))
 		return
 	}
 	params := append(append(jsonrpc.AppendString([]byte(`{"name":`), t.Name), `,"arguments":`...), args...)

@@ -23,7 +23,7 @@ func ofKind(words string, kind tree.Kind) want {
 	return want{words: words, fits: func(v *tree.Value) bool { return v.Is(kind) }}
 }
 
-func aText() want { return ofKind("a text", tree.String) }
+func aText() want { return ofKind("a string", tree.String) }
 func aFlag() want { return ofKind("true or false", tree.Bool) }
 
 func aNumber() want { return ofKind("a number", tree.Number) }
@@ -62,7 +62,7 @@ func (w want) check(v *tree.Value, at, param string) error {
 		return nil
 	}
 	if !w.fits(v) {
-		return invalid(param, "%.200s is not %s", strings.TrimPrefix(at, "/"), w.words)
+		return invalid(param, "%.200s must be %s", strings.TrimPrefix(at, "/"), w.words)
 	}
 	for _, m := range v.Each() {
 		if of, known := w.members[m.Name]; known {
@@ -84,7 +84,7 @@ func (w want) check(v *tree.Value, at, param string) error {
 			inner = convert.Index(param, i)
 		}
 		if absent(item) {
-			return invalid(inner, "%.200s is null, not %s", strings.TrimPrefix(here, "/"), w.items.words)
+			return invalid(inner, "%.200s must be %s, not null", strings.TrimPrefix(here, "/"), w.items.words)
 		}
 		if err := w.items.check(item, here, inner); err != nil {
 			return err
@@ -169,9 +169,9 @@ func checkFormat(f *tree.Value) error {
 	case absent(f) || is(kind, "text"):
 		return nil
 	case !kind.Is(tree.String) || !slices.Contains(formats(), kind.Text):
-		return invalid("response_format", "response_format is of a type that is not known: text, %s", strings.Join(formats(), ", "))
+		return invalid("response_format", "the type of response_format must be one of text, %s", strings.Join(formats(), ", "))
 	case kind.Text == "json_schema" && (!named(f.Get("json_schema")) || !f.Get("json_schema").Get("schema").Is(tree.Object)):
-		return invalid("response_format", "response_format of type json_schema needs json_schema with a name and a schema")
+		return invalid("response_format", "response_format of type json_schema must have json_schema with a name and a schema")
 	}
 	return nil
 }

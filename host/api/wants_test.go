@@ -25,24 +25,24 @@ func TestTypesOfMembers(t *testing.T) {
 	said := func(parts string) string { return `"messages":[{"role":"user","content":[` + parts + `]}]` }
 	made := func(members string) string { return `"messages":[{"role":"assistant",` + members + `}]` }
 	for _, c := range []struct{ body, param, place string }{
-		{function(`"parameters":5`), "tools/0", "tools/0/function/parameters is not an object"},
+		{function(`"parameters":5`), "tools/0", "tools/0/function/parameters must be an object"},
 		{function(`"parameters":"{}"`), "tools/0", "parameters"}, {function(`"description":5`), "tools/0", "description"}, {function(`"strict":"yes"`), "tools/0", "strict"},
-		{`"tools":[null],` + chat, "tools/0", "tools/0 is null"}, {`"tools":[7],` + chat, "tools/0", "tools/0 is not an object"}, {`"tools":"all",` + chat, "tools", "list"},
-		{`"functions":[{"name":"a","parameters":[]}],` + chat, "functions/0", "parameters"}, {`"function_call":7,` + chat, "function_call", "text or an object"},
-		{`"tool_choice":true,` + chat, "tool_choice", "text or an object"}, {`"tool_choice":{"type":"function","function":{"name":7}},` + chat, "tool_choice", "name"},
+		{`"tools":[null],` + chat, "tools/0", "tools/0 must be an object, not null"}, {`"tools":[7],` + chat, "tools/0", "tools/0 must be an object"}, {`"tools":"all",` + chat, "tools", "list"},
+		{`"functions":[{"name":"a","parameters":[]}],` + chat, "functions/0", "parameters"}, {`"function_call":7,` + chat, "function_call", "string or an object"},
+		{`"tool_choice":true,` + chat, "tool_choice", "string or an object"}, {`"tool_choice":{"type":"function","function":{"name":7}},` + chat, "tool_choice", "name"},
 		{`"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":7}},` + chat, "tool_choice", "tools"},
 		{`"stream_options":true,` + chat, "stream_options", "object"}, {`"stream_options":{"include_usage":"yes"},` + chat, "stream_options", "true or false"},
-		{`"parallel_tool_calls":0,` + chat, "parallel_tool_calls", "true or false"}, {`"user":7,` + chat, "user", "text"}, {`"seed":"x",` + chat, "seed", "whole"},
+		{`"parallel_tool_calls":0,` + chat, "parallel_tool_calls", "true or false"}, {`"user":7,` + chat, "user", "string"}, {`"seed":"x",` + chat, "seed", "whole"},
 		{`"seed":1.5,` + chat, "seed", "whole"}, {`"metadata":[],` + chat, "metadata", "object"}, {`"logit_bias":[],` + chat, "logit_bias", "object"},
 		{`"frequency_penalty":"1",` + chat, "frequency_penalty", "number"}, {`"top_logprobs":"1",` + chat, "top_logprobs", "whole"}, {`"logprobs":1,` + chat, "logprobs", "true"},
-		{`"reasoning_effort":1,` + chat, "reasoning_effort", "text"}, {`"store":"x",` + chat, "store", "true"}, {`"modalities":"text",` + chat, "modalities", "list"}, {`"n":"1",` + chat, "n", "whole"},
-		{`"response_format":"json",` + chat, "response_format", "object"}, {`"response_format":{"type":7},` + chat, "response_format", "type is not a text"},
+		{`"reasoning_effort":1,` + chat, "reasoning_effort", "string"}, {`"store":"x",` + chat, "store", "true"}, {`"modalities":"text",` + chat, "modalities", "list"}, {`"n":"1",` + chat, "n", "whole"},
+		{`"response_format":"json",` + chat, "response_format", "object"}, {`"response_format":{"type":7},` + chat, "response_format", "type must be a string"},
 		{`"response_format":{"type":"xml"},` + chat, "response_format", "json_schema"}, {`"response_format":{"type":"json_schema"},` + chat, "response_format", "name and a schema"},
 		{`"response_format":{"type":"json_schema","json_schema":{"name":"a","schema":[]}},` + chat, "response_format", "schema"},
-		{said(`{"type":"image_url","image_url":{"url":5}}`), "messages/0", "url is not a text"}, {said(`{"type":"image_url","image_url":{"url":"x","detail":5}}`), "messages/0", "detail"},
-		{said(`{"type":"text","text":["a"]}`), "messages/0", "text"}, {said(`null`), "messages/0", "null"}, {said(`"a"`), "messages/0", "object"},
+		{said(`{"type":"image_url","image_url":{"url":5}}`), "messages/0", "url must be a string"}, {said(`{"type":"image_url","image_url":{"url":"x","detail":5}}`), "messages/0", "detail"},
+		{said(`{"type":"text","text":["a"]}`), "messages/0", "string"}, {said(`null`), "messages/0", "null"}, {said(`"a"`), "messages/0", "object"},
 		{made(`"content":"x","name":7`), "messages/0", "name"}, {made(`"tool_calls":{}`), "messages/0", "list"}, {made(`"tool_calls":[{"id":7,"function":{"name":"a"}}]`), "messages/0", "id"},
-		{made(`"tool_calls":[{"id":"x","function":{"name":"a","arguments":7}}]`), "messages/0", "arguments is not a text or an object"}, {made(`"content":"x","refusal":{}`), "messages/0", "refusal"},
+		{made(`"tool_calls":[{"id":"x","function":{"name":"a","arguments":7}}]`), "messages/0", "arguments must be a string or an object"}, {made(`"content":"x","refusal":{}`), "messages/0", "refusal"},
 		{`"messages":[7]`, "messages/0", "object"}, {`"messages":[null]`, "messages/0", "null"},
 	} {
 		status, v, _ := s.do(t, "POST", "/v1/chat/completions", `{`+c.body+`}`)
@@ -53,15 +53,15 @@ func TestTypesOfMembers(t *testing.T) {
 	one := `"max_tokens":9,"messages":[{"role":"user","content":"go"}]`
 	block := func(b string) string { return `"max_tokens":9,"messages":[{"role":"user","content":[` + b + `]}]` }
 	for _, c := range []struct{ body, place string }{
-		{block(`{"type":"image","source":{"type":"base64","media_type":"image/png","data":5}}`), "data is not a text"},
-		{block(`{"type":"image","source":{"type":"base64","data":"QQ=="}}`), "lacks"}, {block(`{"type":"image","source":{"type":"url","url":{}}}`), "url is not a text"},
-		{block(`{"type":"image","source":"x"}`), "source"}, {block(`{"type":"image"}`), "lacks"}, {block(`{"type":"thinking","thinking":5}`), "thinking"}, {block(`{"type":"redacted_thinking"}`), "lacks"},
+		{block(`{"type":"image","source":{"type":"base64","media_type":"image/png","data":5}}`), "data must be a string"},
+		{block(`{"type":"image","source":{"type":"base64","data":"QQ=="}}`), "incomplete"}, {block(`{"type":"image","source":{"type":"url","url":{}}}`), "url must be a string"},
+		{block(`{"type":"image","source":"x"}`), "source"}, {block(`{"type":"image"}`), "incomplete"}, {block(`{"type":"thinking","thinking":5}`), "thinking"}, {block(`{"type":"redacted_thinking"}`), "incomplete"},
 		{block(`{"type":"tool_result","tool_use_id":"x","content":7}`), "content"}, {block(`{"type":"tool_result","tool_use_id":"x","is_error":"yes"}`), "is_error"},
 		{block(`{"type":"tool_result","tool_use_id":"x","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":5}}]}`), "data"},
-		{block(`{"type":"tool_result","tool_use_id":"x","content":[{"type":"text"}]}`), "lacks"}, {block(`{"type":"text","text":"x","cache_control":"5m"}`), "cache_control"},
-		{`"tools":[{"name":"a","input_schema":5}],` + one, "tools/0/input_schema is not an object"}, {`"tools":[{"name":"a","description":{}}],` + one, "description"},
+		{block(`{"type":"tool_result","tool_use_id":"x","content":[{"type":"text"}]}`), "incomplete"}, {block(`{"type":"text","text":"x","cache_control":"5m"}`), "cache_control"},
+		{`"tools":[{"name":"a","input_schema":5}],` + one, "tools/0/input_schema must be an object"}, {`"tools":[{"name":"a","description":{}}],` + one, "description"},
 		{`"tool_choice":"auto",` + one, "tool_choice"}, {`"tool_choice":{"type":"auto","disable_parallel_tool_use":1},` + one, "disable_parallel_tool_use"},
-		{`"tool_choice":{"type":"tool","name":7},` + one, "name"}, {`"system":[{"type":"text","text":7}],` + one, "text"}, {`"system":[{"type":"image"}],` + one, "system"},
+		{`"tool_choice":{"type":"tool","name":7},` + one, "name"}, {`"system":[{"type":"text","text":7}],` + one, "string"}, {`"system":[{"type":"image"}],` + one, "system"},
 		{`"metadata":"x",` + one, "metadata"}, {`"metadata":{"user_id":7},` + one, "user_id"}, {`"stop_sequences":"x",` + one, "list"}, {`"top_k":"5",` + one, "whole"},
 		{`"thinking":true,` + one, "thinking"}, {`"output_format":{"type":"json_schema"},` + one, "schema"}, {`"output_config":{"format":{"type":"json_schema"}},` + one, "schema"},
 	} {

@@ -69,16 +69,16 @@ func (d *decoder) item(v *tree.Value, at string) error {
 		}
 		return nil
 	case kind == "":
-		return fault(at, "an item of input has neither a type nor a role")
+		return fault(at, "an input item has neither a type nor a role")
 	default:
-		return fault(at, "items of type %.60s cannot be taken here", kind)
+		return fault(at, "input items of type %.60s are not supported", kind)
 	}
 }
 
 func (d *decoder) message(v *tree.Value, at string) error {
 	role := convert.Role(text(v, "role"))
 	if !slices.Contains([]convert.Role{convert.User, convert.Assistant, convert.System, convert.Developer}, role) {
-		return fault(at, "the role of a message is %.40q, not user, assistant, system or developer", role)
+		return fault(at, "the role of a message must be user, assistant, system or developer, not %.40q", role)
 	}
 	parts, err := content(v.Get("content"), role, at)
 	if err != nil {
@@ -94,7 +94,7 @@ func content(v *tree.Value, role convert.Role, at string) ([]convert.Part, error
 	case v.Is(tree.String):
 		return []convert.Part{{Type: convert.Text, Text: v.Text}}, nil
 	case !v.Is(tree.Array):
-		return nil, fault(at, "the content is neither text nor a list of parts")
+		return nil, fault(at, "the content must be text or a list of parts")
 	}
 	var parts []convert.Part
 	for _, p := range v.Items {
@@ -107,7 +107,7 @@ func content(v *tree.Value, role convert.Role, at string) ([]convert.Part, error
 		case kind == "input_image" && text(p, "image_url") != "" && (role == convert.User || role == convert.ToolRole):
 			parts = append(parts, convert.Part{Type: convert.Image, Media: image(text(p, "image_url"), text(p, "detail"))})
 		default:
-			return nil, fault(at, "a part of type %.40q cannot be taken here: a %s has input_text, output_text or input_image with an image_url", kind, role)
+			return nil, fault(at, "a part of type %.40q is not supported: a %s can contain input_text, output_text or input_image with an image_url", kind, role)
 		}
 	}
 	return parts, nil

@@ -110,7 +110,7 @@ func (t *Tools) add(v *tree.Value, namespace, at string) error {
 		tool.Strict = false
 		tool.Input = json.RawMessage(`{"type":"object","properties":{"input":{"type":"string"}},"required":["input"],"additionalProperties":false}`)
 		if grammar := text(v.Get("format"), "definition"); grammar != "" {
-			tool.Description += "\n\ninput has to follow this grammar (" + text(v.Get("format"), "syntax") + "):\n" + grammar
+			tool.Description += "\n\ninput must follow this grammar (" + text(v.Get("format"), "syntax") + "):\n" + grammar
 		}
 	} else if p := v.Get("parameters"); p.Is(tree.Object) {
 		tool.Input = p.JSON()
@@ -129,14 +129,14 @@ func DecodeChoice(v *tree.Value) (*convert.Choice, error) {
 	if v.Is(tree.String) {
 		mode := convert.Mode(v.Text)
 		if !slices.Contains([]convert.Mode{convert.Auto, convert.None, convert.Required}, mode) {
-			return nil, fault(at, "tool_choice is %.40q, not auto, none, required or an object", v.Text)
+			return nil, fault(at, "tool_choice must be auto, none, required or an object, not %.40q", v.Text)
 		}
 		return &convert.Choice{Mode: mode}, nil
 	}
 	named := func(v *tree.Value) (string, error) {
 		kind, name := text(v, "type"), text(v, "name")
 		if kind != "function" && kind != "custom" || name == "" {
-			return "", fault(at, "tool_choice can name a function or a custom tool, not one of type %.40q", kind)
+			return "", fault(at, "tool_choice must name a function or a custom tool, not a tool of type %.40q", kind)
 		}
 		return told(text(v, "namespace"), name), nil
 	}
@@ -146,7 +146,7 @@ func DecodeChoice(v *tree.Value) (*convert.Choice, error) {
 	}
 	c := &convert.Choice{Mode: convert.Mode(text(v, "mode"))}
 	if c.Mode != convert.Auto && c.Mode != convert.Required {
-		return nil, fault(at, "the mode of allowed_tools is %.40q, not auto or required", c.Mode)
+		return nil, fault(at, "the mode of allowed_tools must be auto or required, not %.40q", c.Mode)
 	}
 	for _, item := range v.Get("tools").All() {
 		name, err := named(item)
