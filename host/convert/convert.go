@@ -121,7 +121,7 @@ type Signature struct {
 // again.
 func (m Message) Validate() error {
 	if !slices.Contains([]Role{System, Developer, User, Assistant, ToolRole}, m.Role) {
-		return fmt.Errorf("there is no role %.40q", m.Role)
+		return fmt.Errorf("unknown role %.40q", m.Role)
 	}
 	return validParts(m.Parts)
 }
@@ -145,10 +145,10 @@ func validParts(parts []Part) error {
 				return fmt.Errorf("part %d: content: %w", i, err)
 			}
 		case !slices.Contains([]PartType{Text, Image, Call, Thinking, Redacted, Refusal, Opaque}, p.Type):
-			return fmt.Errorf("part %d: there is no type %.40q", i, p.Type)
+			return fmt.Errorf("part %d: unknown type %.40q", i, p.Type)
 		}
 		if lacks != "" {
-			return fmt.Errorf("part %d is of type %s and has no %s", i, p.Type, lacks)
+			return fmt.Errorf("part %d of type %s has no %s", i, p.Type, lacks)
 		}
 	}
 	return nil

@@ -11,10 +11,10 @@ import (
 func ParseTool(definition json.RawMessage) (Tool, error) {
 	v, err := tree.Parse(definition)
 	if err != nil {
-		return Tool{}, fmt.Errorf("a tool's definition: %w", err)
+		return Tool{}, fmt.Errorf("tool definition: %w", err)
 	}
 	if !v.Is(tree.Object) || v.Get("name").Str() == "" {
-		return Tool{}, fmt.Errorf("a tool's definition is an object with a name, not %.80s", definition)
+		return Tool{}, fmt.Errorf("a tool definition must be an object with a name, not %.80s", definition)
 	}
 	var t Tool
 	for _, m := range v.Members {
@@ -76,7 +76,7 @@ func (t *Tool) UnmarshalJSON(data []byte) error {
 // Unplaced reports the members of a definition that a vendor's has no place
 // for.
 func (t Tool) Unplaced(losses *Losses, vendor string, output bool) {
-	why := vendor + "'s definitions have no place for it"
+	why := vendor + "'s definitions have no such field"
 	if t.Title != "" {
 		losses.Lose("/title", why)
 	}

@@ -78,7 +78,7 @@ func (l *Losses) add(loss Loss) {
 	case len(*l) < maxLosses-1:
 		*l = append(*l, loss)
 	case len(*l) == maxLosses-1:
-		*l = append(*l, Loss{Kind: Lost, Why: "there is more than this report holds"})
+		*l = append(*l, Loss{Kind: Lost, Why: "further changes are not listed"})
 	}
 }
 
@@ -89,7 +89,7 @@ func (l *Losses) Unread(v *tree.Value) {
 			l.add(Loss{Kind: Changed, Path: pointer, Why: "half of a surrogate pair became U+FFFD", Now: json.RawMessage(`null`)})
 			return
 		}
-		l.Lose(pointer, "it has no place in the model")
+		l.Lose(pointer, "this field is not supported")
 	})
 }
 

@@ -106,7 +106,7 @@ func (n *Names) Sent(rule NameRule, own string) string {
 func (n *Names) Send(rule NameRule, own, path string, losses *Losses) string {
 	sent := n.Sent(rule, own)
 	if back := n.Own(sent); back != own {
-		losses.Carry(path, "names of tools have a length and characters", tree.Str(back))
+		losses.Carry(path, "the vendor limits the length and characters of tool names", tree.Str(back))
 	}
 	return sent
 }

@@ -23,7 +23,7 @@ func SystemFirst(messages []Message, losses *Losses) []Message {
 		}
 		return 1
 	})
-	losses.Change("/messages", "what the system says comes first", value(out))
+	losses.Change("/messages", "system messages were moved to the front", value(out))
 	return out
 }
 
@@ -68,7 +68,7 @@ func InOrderOfCalls(messages []Message, losses *Losses) []Message {
 		i = end - 1
 	}
 	if changed {
-		losses.Carry("/messages", "results come in the order of their calls", value(out))
+		losses.Carry("/messages", "results were sorted in the order of their calls", value(out))
 	}
 	return out
 }

@@ -13,16 +13,16 @@ import (
 // The parts stand at the indices they have in Content.
 func (r *ToolResult) Shown(vendor Vendor, path string, losses *Losses) []Part {
 	for i := range r.Others {
-		losses.Lose(Index(path+"/others", i), "models are not shown it")
+		losses.Lose(Index(path+"/others", i), "not sent to models")
 	}
 	if r.Structured != nil && len(r.Content) == 0 {
 		text := Part{Type: Text, Text: string(r.Structured)}
-		losses.Change(path+"/content", "structured content is shown as text", value([]Part{text}))
-		losses.Carry(path+"/structured", "structured content is shown as text", nil)
+		losses.Change(path+"/content", "structured content became text", value([]Part{text}))
+		losses.Carry(path+"/structured", "structured content became text", nil)
 		return []Part{text}
 	}
 	if r.Structured != nil {
-		losses.Lose(path+"/structured", "models are shown the content, which says the same")
+		losses.Lose(path+"/structured", "the content has the same data")
 	}
 	parts := make([]Part, len(r.Content))
 	for i, p := range r.Content {
@@ -31,7 +31,7 @@ func (r *ToolResult) Shown(vendor Vendor, path string, losses *Losses) []Part {
 		case p.Type == Text, p.Type == Image, p.Type == Opaque && p.By == vendor:
 		case p.Type == Opaque && p.By == MCP:
 			p = describe(p)
-			losses.Change(at, "models are shown resources as text", value(p))
+			losses.Change(at, "resources became text", value(p))
 		default:
 			losses.Lose(at, "results have no "+string(p.Type)+" for this vendor")
 			p = Part{}
@@ -126,11 +126,11 @@ func (c *ToolCall) Arguments(path string, losses *Losses) json.RawMessage {
 	switch {
 	case c.Malformed != "":
 		told := tree.Obj("malformed_arguments", tree.Str(c.Malformed))
-		losses.Carry(path+"/malformed", "arguments are an object", nil)
-		losses.Change(path+"/args", "the model did not write an object", told)
+		losses.Carry(path+"/malformed", "arguments must be an object", nil)
+		losses.Change(path+"/args", "the model's arguments are not an object", told)
 		return told.JSON()
 	case c.Args == nil:
-		losses.Carry(path+"/args", "no arguments are an empty object", tree.Obj())
+		losses.Carry(path+"/args", "missing arguments became an empty object", tree.Obj())
 		return json.RawMessage(`{}`)
 	}
 	return c.Args

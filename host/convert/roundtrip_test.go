@@ -323,5 +323,5 @@ func TestAReportIsBounded(t *testing.T) {
 	_, losses, err := openai.DecodeRequest(json.RawMessage(body+`}`), openai.Options{})
 	require.NoError(t, err)
 	require.Len(t, losses, 1000)
-	require.Contains(t, losses[999].Why, "there is more")
+	require.Contains(t, losses[999].Why, "further changes")
 }

@@ -49,14 +49,14 @@ func (e *encoder) limits(r *convert.Request, body *tree.Value) {
 		if limit = e.o.MaxTokens; limit == 0 {
 			limit = 4096
 		}
-		e.losses.Change("/max_tokens", "Anthropic wants to be told", tree.Int(limit))
+		e.losses.Change("/max_tokens", "Anthropic requires max_tokens", tree.Int(limit))
 	}
 	body.Set("max_tokens", tree.Int(limit))
 	if r.Temperature != nil {
 		t := tree.Float(*r.Temperature)
 		if *r.Temperature > 1 {
 			t = tree.Int(1)
-			e.losses.Change("/temperature", "Anthropic's ends at 1", t)
+			e.losses.Change("/temperature", "Anthropic's maximum is 1", t)
 		}
 		body.Set("temperature", t)
 	}
@@ -67,7 +67,7 @@ func (e *encoder) limits(r *convert.Request, body *tree.Value) {
 		body.Set("top_k", tree.Int(r.TopK))
 	}
 	if r.Format != nil {
-		e.losses.Lose("/format", "the answer is text here")
+		e.losses.Lose("/format", "a response format is not supported")
 	}
 	if len(r.Stop) > 0 {
 		body.Set("stop_sequences", tree.Strs(r.Stop...))
@@ -76,7 +76,7 @@ func (e *encoder) limits(r *convert.Request, body *tree.Value) {
 		body.Set("stream", tree.Boolean(true))
 	}
 	if r.StreamUsage {
-		e.losses.Carry("/stream_usage", "streams tell it anyway", nil)
+		e.losses.Carry("/stream_usage", "streams always report usage", nil)
 	}
 }
 
@@ -87,7 +87,7 @@ func (e *encoder) choice(r *convert.Request) *tree.Value {
 			return nil
 		}
 		c = &convert.Choice{Mode: convert.Auto}
-		e.losses.Carry("/choice", "the field for parallel calls sends it", convert.ChoiceValue(c))
+		e.losses.Carry("/choice", "tool_choice carries the setting for parallel calls", convert.ChoiceValue(c))
 	}
 	out := tree.Obj("type", tree.Str("auto"))
 	switch {
@@ -99,12 +99,12 @@ func (e *encoder) choice(r *convert.Request) *tree.Value {
 		out = tree.Obj("type", tree.Str("any"))
 	}
 	if len(c.Names) > 0 && (c.Mode != convert.Required || len(c.Names) > 1) {
-		e.losses.Lose("/choice/names", "Anthropic takes one tool or all; offer only these")
+		e.losses.Lose("/choice/names", "Anthropic's tool_choice can name only one tool; send only the allowed tools instead")
 	}
 	switch {
 	case r.Parallel == nil:
 	case c.Mode == convert.None:
-		e.losses.Lose("/parallel", "no tool may be called")
+		e.losses.Lose("/parallel", "tool calls are disabled")
 	default:
 		out.Set("disable_parallel_tool_use", tree.Boolean(!*r.Parallel))
 	}
@@ -115,7 +115,7 @@ func (e *encoder) choice(r *convert.Request) *tree.Value {
 func (e *encoder) system(m convert.Message, at string) []*tree.Value {
 	var list []*tree.Value
 	if m.Role == convert.Developer {
-		e.losses.Carry(at+"/role", "what the developer says is the system's", tree.Str(string(convert.System)))
+		e.losses.Carry(at+"/role", "developer messages became system messages", tree.Str(string(convert.System)))
 	}
 	e.unnamed(m, at)
 	for j, p := range m.Parts {
@@ -127,7 +127,7 @@ func (e *encoder) system(m convert.Message, at string) []*tree.Value {
 		case p.Type == convert.Opaque && p.By == convert.Anthropic:
 			list = append(list, tree.Raw(p.Raw))
 		case p.Type != convert.Text:
-			e.losses.Lose(here, "Anthropic's system messages are text")
+			e.losses.Lose(here, "Anthropic's system messages contain only text")
 		}
 	}
 	return list
@@ -135,13 +135,13 @@ func (e *encoder) system(m convert.Message, at string) []*tree.Value {
 
 func (e *encoder) unnamed(m convert.Message, at string) {
 	if m.Name != "" {
-		e.losses.Lose(at+"/name", "Anthropic's messages have no names")
+		e.losses.Lose(at+"/name", "Anthropic's messages have no name")
 	}
 }
 
 func (e *encoder) unsigned(p convert.Part, at string) {
 	if p.Signature != nil {
-		e.losses.Lose(at+"/signature", "Anthropic signs thinking alone")
+		e.losses.Lose(at+"/signature", "Anthropic signs only thinking")
 	}
 }
 
@@ -190,11 +190,11 @@ func (e *encoder) parts(m convert.Message, at string) []*tree.Value {
 			list = append(list, tree.Obj("type", tree.Str("redacted_thinking"), "data", tree.Str(p.Signature.Value)))
 			continue
 		case p.Type == convert.Thinking || p.Type == convert.Redacted:
-			e.losses.Lose(here, "Anthropic takes back only thinking that it has signed")
+			e.losses.Lose(here, "Anthropic accepts only thinking with its own signature")
 			continue
 		case p.Type == convert.Text && m.Role != convert.ToolRole:
 			if p.Text == "" && p.Signature != nil {
-				e.losses.Lose(here, "Anthropic's text has no signature, and is not empty")
+				e.losses.Lose(here, "Anthropic's text has no signature and cannot be empty")
 				continue
 			}
 			if p.Text != "" {
@@ -202,7 +202,7 @@ func (e *encoder) parts(m convert.Message, at string) []*tree.Value {
 			}
 		case p.Type == convert.Refusal && says:
 			if p.Text != "" {
-				e.losses.Change(here+"/type", "a refusal is text", tree.Str(string(convert.Text)))
+				e.losses.Change(here+"/type", "a refusal became text", tree.Str(string(convert.Text)))
 				list = append(list, convert.TextBlock(p.Text))
 			}
 		case p.Type == convert.Image && m.Role == convert.User:
@@ -227,33 +227,33 @@ func (e *encoder) parts(m convert.Message, at string) []*tree.Value {
 func (e *encoder) id(id, at string) string {
 	short := convert.NameRule{Max: 64}.Short(id)
 	if short != id {
-		e.losses.Carry(at, "ids have letters, digits, _ and - alone", tree.Str(short))
+		e.losses.Carry(at, "ids can contain only letters, digits, _ and -", tree.Str(short))
 	}
 	return short
 }
 
 func (e *encoder) image(m *convert.Media, at string) *tree.Value {
 	if m.Detail != "" {
-		e.losses.Lose(at+"/detail", "Anthropic does not have it")
+		e.losses.Lose(at+"/detail", "Anthropic has no such field")
 	}
 	if m.Data == "" {
 		if m.MIME != "" {
-			e.losses.Lose(at+"/mime", "Anthropic asks the address")
+			e.losses.Lose(at+"/mime", "Anthropic takes the type from the URL's response")
 		}
 		return tree.Obj("type", tree.Str("image"), "source", tree.Obj("type", tree.Str("url"), "url", tree.Str(m.URL)))
 	}
 	if m.URL != "" {
-		e.losses.Lose(at+"/url", "the image itself is sent")
+		e.losses.Lose(at+"/url", "the image data was sent instead")
 	}
 	if m.MIME == "" {
-		e.losses.Carry(at+"/mime", "what it begins with says so", tree.Str(m.Type()))
+		e.losses.Carry(at+"/mime", "detected from the content", tree.Str(m.Type()))
 	}
 	return tree.Obj("type", tree.Str("image"), "source", tree.Obj("type", tree.Str("base64"), "media_type", tree.Str(m.Type()), "data", tree.Str(m.Data)))
 }
 
 func (e *encoder) result(r *convert.ToolResult, at string) *tree.Value {
 	if r.Name != e.names[r.ID] && r.Name != "" {
-		e.losses.Lose(at+"/name", "Anthropic's results have no names of tools")
+		e.losses.Lose(at+"/name", "Anthropic's results have no tool name")
 	}
 	out := tree.Obj("type", tree.Str("tool_result"), "tool_use_id", tree.Str(e.id(r.ID, at+"/id")))
 	list := tree.List()

@@ -22,7 +22,7 @@ func EncodeResponse(r *convert.Response, o Options) (*tree.Value, convert.Losses
 		}
 	}
 	if r.Created != 0 {
-		e.losses.Lose("/created", "Anthropic does not say when")
+		e.losses.Lose("/created", "Anthropic does not report the time")
 	}
 	matched := &tree.Value{}
 	if r.Matched != "" {
@@ -31,7 +31,7 @@ func EncodeResponse(r *convert.Response, o Options) (*tree.Value, convert.Losses
 	usage := r.Usage
 	if usage == nil {
 		usage = &convert.Usage{}
-		e.losses.Carry("/usage", "Anthropic always tells it", tree.Obj())
+		e.losses.Carry("/usage", "Anthropic always reports usage", tree.Obj())
 	}
 	return tree.Obj(
 		"id", tree.Str(r.ID), "type", tree.Str("message"), "role", tree.Str("assistant"), "model", tree.Str(r.Model),
@@ -64,7 +64,7 @@ func (e *encoder) stop(r *convert.Response) *tree.Value {
 	if word := words()[r.Stop]; word != "" {
 		return tree.Str(word)
 	}
-	e.losses.Change("/stop", "Anthropic has no word for "+string(r.Stop), tree.Str(string(convert.StopEnd)))
+	e.losses.Change("/stop", "Anthropic has no stop reason "+string(r.Stop), tree.Str(string(convert.StopEnd)))
 	return tree.Str("end_turn")
 }
 

@@ -16,19 +16,19 @@ func EncodeRequest(r *convert.Request, o Options) (*tree.Value, convert.Losses) 
 	}
 	body := tree.Obj()
 	if r.Model != "" {
-		e.losses.Carry("/model", "it is in the URL", nil)
+		e.losses.Carry("/model", "sent in the URL", nil)
 	}
 	if r.Stream {
-		e.losses.Carry("/stream", "it is in the URL", nil)
+		e.losses.Carry("/stream", "sent in the URL", nil)
 	}
 	if r.StreamUsage {
-		e.losses.Carry("/stream_usage", "streams tell it anyway", nil)
+		e.losses.Carry("/stream_usage", "streams always report usage", nil)
 	}
 	if r.Parallel != nil {
-		e.losses.Lose("/parallel", "Gemini does not have it")
+		e.losses.Lose("/parallel", "Gemini has no such field")
 	}
 	if r.Format != nil {
-		e.losses.Lose("/format", "the answer is text here")
+		e.losses.Lose("/format", "a response format is not supported")
 	}
 	e.contents(messages, body)
 	if len(r.Tools) > 0 {
@@ -80,7 +80,7 @@ func (e *encoder) choice(c *convert.Choice) *tree.Value {
 		return config
 	}
 	if c.Mode == convert.None {
-		e.losses.Lose("/choice/names", "no tool may be called")
+		e.losses.Lose("/choice/names", "tool calls are disabled")
 		return config
 	}
 	if c.Mode == convert.Auto { // AUTO takes no names
@@ -101,10 +101,10 @@ func (e *encoder) contents(messages []convert.Message, body *tree.Value) {
 	for i, m := range messages {
 		at := convert.Index("/messages", i)
 		if m.Name != "" {
-			e.losses.Lose(at+"/name", "Gemini's messages have no names")
+			e.losses.Lose(at+"/name", "Gemini's messages have no name")
 		}
 		if m.Role == convert.Developer {
-			e.losses.Carry(at+"/role", "what the developer says is the system's", tree.Str(string(convert.System)))
+			e.losses.Carry(at+"/role", "developer messages became system messages", tree.Str(string(convert.System)))
 		}
 		if m.Role == convert.System || m.Role == convert.Developer {
 			system.Items = append(system.Items, e.parts(m, at+"/parts")...)
@@ -154,7 +154,7 @@ func (e *encoder) parts(m convert.Message, at string) []*tree.Value {
 			made.Set("thoughtSignature", tree.Str(p.Signature.Value))
 			signed = true
 		case p.Signature != nil:
-			e.losses.Lose(here+"/signature", "it means something to its vendor alone")
+			e.losses.Lose(here+"/signature", "only the vendor that created the signature can use it")
 		case e.o.SkipSignatures && p.Type == convert.Call && !signed:
 			made.Set("thoughtSignature", tree.Str(unsigned))
 			signed = true
@@ -176,7 +176,7 @@ func (e *encoder) part(role convert.Role, p convert.Part, at string) *tree.Value
 	case p.Type == convert.Text && role != convert.ToolRole:
 		if p.Text == "" && !own {
 			if p.Signature != nil {
-				e.losses.Lose(at, "it is empty without its signature")
+				e.losses.Lose(at, "the part is empty without its signature")
 			}
 			return nil
 		}
@@ -185,7 +185,7 @@ func (e *encoder) part(role convert.Role, p convert.Part, at string) *tree.Value
 		if p.Text == "" {
 			return nil
 		}
-		e.losses.Change(at+"/type", "a refusal is text", tree.Str(string(convert.Text)))
+		e.losses.Change(at+"/type", "a refusal became text", tree.Str(string(convert.Text)))
 		return tree.Obj("text", tree.Str(p.Text))
 	case p.Type == convert.Thinking && says && (p.Text != "" || own):
 		return tree.Obj("text", tree.Str(p.Text), "thought", tree.Boolean(true))
@@ -204,13 +204,13 @@ func (e *encoder) part(role convert.Role, p convert.Part, at string) *tree.Value
 
 func (e *encoder) media(m *convert.Media, at string) *tree.Value {
 	if m.Detail != "" {
-		e.losses.Lose(at+"/detail", "Gemini does not have it")
+		e.losses.Lose(at+"/detail", "Gemini has no such field")
 	}
 	out := tree.Obj()
 	if mime := m.Type(); mime != "" {
 		out.Set("mimeType", tree.Str(mime))
 		if m.MIME == "" {
-			e.losses.Carry(at+"/mime", "its name or what it begins with says so", tree.Str(mime))
+			e.losses.Carry(at+"/mime", "detected from the name or the content", tree.Str(mime))
 		}
 	}
 	if m.Data == "" {
@@ -218,7 +218,7 @@ func (e *encoder) media(m *convert.Media, at string) *tree.Value {
 		return tree.Obj("fileData", out)
 	}
 	if m.URL != "" {
-		e.losses.Lose(at+"/url", "the image itself is sent")
+		e.losses.Lose(at+"/url", "the image data was sent instead")
 	}
 	out.Set("data", tree.Str(m.Data))
 	return tree.Obj("inlineData", out)
@@ -231,7 +231,7 @@ func (e *encoder) call(c *convert.ToolCall, at string) *tree.Value {
 		e.calls++
 		e.ids[c.ID] = id
 		if id != c.ID {
-			e.losses.Carry(at+"/id", "Gemini tells calls apart by their order", tree.Str(id))
+			e.losses.Carry(at+"/id", "Gemini matches results to calls by order", tree.Str(id))
 		}
 	} else {
 		out.Set("id", tree.Str(c.ID))
@@ -245,11 +245,11 @@ func (e *encoder) result(r *convert.ToolResult, at string) *tree.Value {
 	out := tree.Obj()
 	switch id := e.ids[r.ID]; {
 	case id == "" && (e.o.NoIDs || made(r.ID)):
-		e.losses.Lose(at+"/id", "there is no such call, and Gemini has no ids")
+		e.losses.Lose(at+"/id", "the id matches no call, and Gemini has no ids")
 	case id == "":
 		out.Set("id", tree.Str(r.ID))
 	case id != r.ID:
-		e.losses.Carry(at+"/id", "Gemini tells calls apart by their order", tree.Str(id))
+		e.losses.Carry(at+"/id", "Gemini matches results to calls by order", tree.Str(id))
 	}
 	name := r.Name
 	if name == "" {
@@ -257,7 +257,7 @@ func (e *encoder) result(r *convert.ToolResult, at string) *tree.Value {
 	}
 	if name == "" {
 		name = "unknown"
-		e.losses.Carry(at+"/name", "Gemini wants one", tree.Str(name))
+		e.losses.Carry(at+"/name", "Gemini requires a name", tree.Str(name))
 	}
 	out.Set("name", tree.Str(e.o.Names.Send(Rule(), name, at+"/name", &e.losses)))
 	key := "output"
@@ -266,7 +266,7 @@ func (e *encoder) result(r *convert.ToolResult, at string) *tree.Value {
 	}
 	if structured := tree.Raw(r.Structured); structured.Is(tree.Object) && len(r.Content) == 0 {
 		for i := range r.Others {
-			e.losses.Lose(convert.Index(at+"/others", i), "models are not shown it")
+			e.losses.Lose(convert.Index(at+"/others", i), "not sent to models")
 		}
 		out.Set("response", tree.Obj(key, structured))
 		return tree.Obj("functionResponse", out)
@@ -300,7 +300,7 @@ func (e *encoder) shown(r *convert.ToolResult, at string) (list, media []*tree.V
 			media = append(media, made)
 			list = append(list, tree.Obj("$ref", tree.Str(name)))
 		case p.Type == convert.Opaque:
-			e.losses.Lose(here, "Gemini's results have text and images")
+			e.losses.Lose(here, "Gemini's results can contain only text and images")
 		}
 	}
 	return list, media

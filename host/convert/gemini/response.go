@@ -13,7 +13,7 @@ func EncodeResponse(r *convert.Response, o Options) (*tree.Value, convert.Losses
 	e := &encoder{o: o, ids: map[string]string{}}
 	parts := e.parts(convert.Message{Role: convert.Assistant, Parts: r.Parts}, "/parts")
 	if r.Created != 0 {
-		e.losses.Lose("/created", "Gemini tells it otherwise")
+		e.losses.Lose("/created", "Gemini has no field for it")
 	}
 	candidate := tree.Obj("content", tree.Obj("role", tree.Str("model"), "parts", tree.List(parts...)), "index", tree.Int(0))
 	if word := e.stop(r); word != "" {
@@ -22,7 +22,7 @@ func EncodeResponse(r *convert.Response, o Options) (*tree.Value, convert.Losses
 	body := tree.Obj("candidates", tree.List(candidate))
 	if u := r.Usage; u != nil {
 		if u.CacheWrite > 0 {
-			e.losses.Lose("/usage/cache_write", "Gemini does not count it")
+			e.losses.Lose("/usage/cache_write", "Gemini does not report it")
 		}
 		body.Set("usageMetadata", tree.Obj(
 			"promptTokenCount", tree.Int(u.Input), "cachedContentTokenCount", tree.Int(u.CacheRead),
@@ -43,7 +43,7 @@ func (e *encoder) stop(r *convert.Response) string {
 		return r.Word
 	}
 	if r.Matched != "" {
-		e.losses.Lose("/matched", "Gemini does not say which sequence it was")
+		e.losses.Lose("/matched", "Gemini does not report the stop sequence")
 	}
 	if r.Stop == "" {
 		return ""
@@ -57,7 +57,7 @@ func (e *encoder) stop(r *convert.Response) string {
 		word = "STOP"
 	}
 	if now := Stop(word, len(r.Calls()) > 0); now != r.Stop {
-		e.losses.Change("/stop", "Gemini has no word for "+string(r.Stop)+" here", tree.Str(string(now)))
+		e.losses.Change("/stop", "Gemini has no finish reason "+string(r.Stop)+" here", tree.Str(string(now)))
 	}
 	return word
 }

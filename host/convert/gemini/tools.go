@@ -41,7 +41,7 @@ func encodeTool(t convert.Tool, o Options) (*tree.Value, convert.Losses) {
 	if len(parameters.Get("properties").Each()) > 0 {
 		d.Set("parameters", parameters)
 	} else {
-		losses.Carry("/inputSchema", "a function without parameters has no schema", tree.Obj("type", tree.Str("object")))
+		losses.Carry("/inputSchema", "Gemini omits the schema of a function without parameters", tree.Obj("type", tree.Str("object")))
 	}
 	if t.Output != nil {
 		d.Set("response", schema.Subset(t.Output, "/outputSchema", &losses))

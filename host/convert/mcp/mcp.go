@@ -72,21 +72,21 @@ func EncodeResult(r *convert.ToolResult) (*tree.Value, convert.Losses) {
 
 func image(m *convert.Media, at string, losses *convert.Losses) *tree.Value {
 	if m.Detail != "" {
-		losses.Lose(at+"/media/detail", "MCP does not have it")
+		losses.Lose(at+"/media/detail", "MCP has no such field")
 	}
 	if m.Data == "" {
 		link := tree.Obj("type", tree.Str("resource_link"), "uri", tree.Str(m.URL), "name", tree.Str("image"))
 		if mime := m.Type(); mime != "" {
 			link.Set("mimeType", tree.Str(mime))
 		}
-		losses.Carry(at, "an image elsewhere is a link", convert.Value(convert.Part{Type: convert.Opaque, By: convert.MCP, Raw: link.JSON()}))
+		losses.Carry(at, "an image URL became a resource link", convert.Value(convert.Part{Type: convert.Opaque, By: convert.MCP, Raw: link.JSON()}))
 		return link
 	}
 	if m.URL != "" {
-		losses.Lose(at+"/media/url", "the image itself is sent")
+		losses.Lose(at+"/media/url", "the image data was sent instead")
 	}
 	if m.MIME == "" {
-		losses.Carry(at+"/media/mime", "what it begins with says so", tree.Str(m.Type()))
+		losses.Carry(at+"/media/mime", "detected from the content", tree.Str(m.Type()))
 	}
 	return tree.Obj("type", tree.Str("image"), "data", tree.Str(m.Data), "mimeType", tree.Str(m.Type()))
 }

@@ -42,7 +42,7 @@ func EncodeRequest(r *convert.Request, o Options) (*tree.Value, convert.Losses) 
 		body.Set("top_p", tree.Float(*r.TopP))
 	}
 	if r.TopK != 0 {
-		e.losses.Lose("/top_k", "OpenAI does not have it")
+		e.losses.Lose("/top_k", "OpenAI has no such field")
 	}
 	if len(r.Stop) > 0 {
 		body.Set("stop", tree.Strs(r.Stop...))
@@ -73,7 +73,7 @@ func (e *encoder) choice(c *convert.Choice) *tree.Value {
 	switch {
 	case c.Mode == convert.None || len(c.Names) == 0:
 		if len(c.Names) > 0 {
-			e.losses.Lose("/choice/names", "no tool may be called")
+			e.losses.Lose("/choice/names", "tool calls are disabled")
 		}
 		return tree.Str(string(c.Mode))
 	case c.Mode == convert.Required && len(c.Names) == 1:
@@ -147,9 +147,9 @@ func (e *encoder) content(m convert.Message, at string) *tree.Value {
 func (e *encoder) media(m *convert.Media, at string) {
 	switch {
 	case m.Data != "" && m.URL != "":
-		e.losses.Lose(at+"/url", "the image itself is sent")
+		e.losses.Lose(at+"/url", "the image data was sent instead")
 	case m.Data == "" && m.MIME != "":
-		e.losses.Lose(at+"/mime", "OpenAI asks the address")
+		e.losses.Lose(at+"/mime", "OpenAI takes the type from the URL's response")
 	}
 }
 
@@ -212,7 +212,7 @@ func (e *encoder) assistant(m convert.Message, at string) *tree.Value {
 		said = append(said, p)
 	}
 	if mixed {
-		e.losses.Change(at+"/parts", "calls follow the text", convert.Value(append(said, called...)))
+		e.losses.Change(at+"/parts", "calls were moved after the text", convert.Value(append(said, called...)))
 	}
 	if len(said) == 0 && len(called) == 0 {
 		return nil
@@ -292,14 +292,14 @@ func (e *encoder) results(m convert.Message, at string) (messages, images []*tre
 	for j, p := range m.Parts {
 		here := convert.Index(at+"/parts", j)
 		if p.Type != convert.Result {
-			e.losses.Lose(here, "tool messages have results alone")
+			e.losses.Lose(here, "tool messages can contain only results")
 			continue
 		}
 		e.unsigned(p, here)
 		r := p.ToolResult
 		path := here + "/result"
 		if r.Name != e.names[r.ID] {
-			e.losses.Lose(path+"/name", "OpenAI's results have no names of tools")
+			e.losses.Lose(path+"/name", "OpenAI's results have no tool name")
 		}
 		id := e.id(r.ID, path+"/id")
 		list, seen := tree.List(), 0
@@ -313,7 +313,7 @@ func (e *encoder) results(m convert.Message, at string) (messages, images []*tre
 				seen++
 				list.Items = append(list.Items, convert.TextBlock(placeholder(id, seen)))
 				images = append(images, convert.TextBlock(placeholder(id, seen)), imagePart(part.Media))
-				e.losses.Carry(convert.Index(path+"/content", k), "results are text; images come in a message of the user's", convert.Value(part))
+				e.losses.Carry(convert.Index(path+"/content", k), "results contain only text; images were moved to a user message", convert.Value(part))
 				e.media(part.Media, convert.Index(path+"/content", k)+"/media")
 			case convert.Opaque:
 				list.Items = append(list.Items, tree.Raw(part.Raw))
@@ -321,7 +321,7 @@ func (e *encoder) results(m convert.Message, at string) (messages, images []*tre
 		}
 		mark(list, r.IsError)
 		if r.IsError {
-			e.losses.Carry(path+"/is_error", "results have no flag for errors; the text says it", tree.Boolean(true))
+			e.losses.Carry(path+"/is_error", "results have no error flag; the text reports the error", tree.Boolean(true))
 		}
 		content := convert.Blocks(list)
 		if content == nil {

@@ -47,10 +47,10 @@ func (e *encoder) said(parts []convert.Part) *tree.Value {
 		at := convert.Index("/parts", i)
 		switch {
 		case p.Type == convert.Image:
-			e.losses.Lose(at, "OpenAI's responses have no image")
+			e.losses.Lose(at, "OpenAI's responses have no images")
 			continue
 		case p.Type == convert.Opaque && (p.By != convert.OpenAI || !isCall(p)):
-			e.losses.Lose(at, "OpenAI's responses have no such part")
+			e.losses.Lose(at, "OpenAI's responses have no such content")
 			continue
 		case p.Type == convert.Text || p.Type == convert.Refusal:
 			e.unsigned(p, at)
@@ -85,7 +85,7 @@ func (e *encoder) said(parts []convert.Part) *tree.Value {
 		message = tree.Obj("role", tree.Str("assistant"), "content", &tree.Value{})
 	}
 	if merged {
-		e.losses.Change("/parts", "a response has one text, and then what it refuses", e.now(kept))
+		e.losses.Change("/parts", "a response has one text, then the refusal", e.now(kept))
 	}
 	e.separate(message)
 	return message
@@ -164,7 +164,7 @@ func (e *encoder) oldCall(message *tree.Value) {
 	}
 	message.Delete("tool_calls")
 	message.Set("function_call", calls[0].Get("function"))
-	e.losses.Lose("/parts", "function_call has no id, and there is one alone")
+	e.losses.Lose("/parts", "function_call has no id, and a message has at most one")
 }
 
 func (e *encoder) stop(r *convert.Response) *tree.Value {
@@ -172,7 +172,7 @@ func (e *encoder) stop(r *convert.Response) *tree.Value {
 		return tree.Str(r.Word)
 	}
 	if r.Matched != "" {
-		e.losses.Lose("/matched", "OpenAI does not say which sequence it was")
+		e.losses.Lose("/matched", "OpenAI does not report the stop sequence")
 	}
 	word, now := "stop", convert.StopEnd
 	switch r.Stop {
@@ -192,7 +192,7 @@ func (e *encoder) stop(r *convert.Response) *tree.Value {
 	case convert.StopContext:
 		word, now = "length", convert.StopLength
 	}
-	e.losses.Change("/stop", "OpenAI has no word for "+string(r.Stop), tree.Str(string(now)))
+	e.losses.Change("/stop", "OpenAI has no finish reason "+string(r.Stop), tree.Str(string(now)))
 	return tree.Str(word)
 }
 

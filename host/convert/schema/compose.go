@@ -24,11 +24,11 @@ func (w *writer) joined(s *tree.Value, at string) *tree.Value {
 			continue
 		}
 		whole = false
-		w.losses.Lose(convert.Index(at+"/allOf", i), "it cannot be merged with its neighbors, and several schemas cannot be required together")
+		w.losses.Lose(convert.Index(at+"/allOf", i), "this schema cannot be merged with the schemas next to it, and the vendor has no allOf")
 	}
-	why := "all of several schemas are one"
+	why := "the schemas of allOf were merged"
 	if !whole {
-		why = "the others of several schemas are one"
+		why = "the other schemas of allOf were merged"
 	}
 	w.losses.Carry(at, why, out)
 	return out
@@ -46,7 +46,7 @@ func (w *writer) choice(s *tree.Value, at string) (branches []*tree.Value, rest 
 		}
 		rest.Delete(name)
 		if !s.Get(name).Is(tree.Array) || len(s.Get(name).Items) == 0 || word != "" {
-			w.losses.Lose(at+"/"+name, "it cannot be combined with another choice")
+			w.losses.Lose(at+"/"+name, "a second choice at the same place cannot be expressed")
 			continue
 		}
 		word = name
@@ -65,7 +65,7 @@ func (w *writer) choice(s *tree.Value, at string) (branches []*tree.Value, rest 
 			found := w.leaf(b)
 			sum, ok := merge(found, common)
 			if !ok || onlyRequires(found) {
-				w.losses.Lose(at+"/"+word, "a choice cannot be combined with other keywords, and they cannot be merged")
+				w.losses.Lose(at+"/"+word, "the choice was removed, because the keywords next to it cannot be merged into it")
 				return nil, rest, ""
 			}
 			b = sum
@@ -74,7 +74,7 @@ func (w *writer) choice(s *tree.Value, at string) (branches []*tree.Value, rest 
 	}
 	for _, m := range common.Members {
 		rest.Delete(m.Name)
-		w.losses.Carry(convert.Key(at, m.Name), "it is in each choice", nil)
+		w.losses.Carry(convert.Key(at, m.Name), "moved into each alternative", nil)
 	}
 	return branches, rest, at + "/" + word
 }

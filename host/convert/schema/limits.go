@@ -67,13 +67,13 @@ func (h Held) tooLarge(s *tree.Value) string {
 	depth := count(s, 0)
 	switch {
 	case h.members > 0 && members > h.members:
-		return h.vendor + " takes no more members than 5000 in all"
+		return h.vendor + " allows at most 5000 properties in total"
 	case h.depth > 0 && depth > h.depth:
-		return h.vendor + " takes no more than 10 levels"
+		return h.vendor + " allows at most 10 levels of nesting"
 	case h.values > 0 && values > h.values:
-		return h.vendor + " takes no more values of enums than 1000 in all"
+		return h.vendor + " allows at most 1000 enum values in total"
 	case h.bytes > 0 && bytes > h.bytes:
-		return h.vendor + " takes no more than 120000 bytes of names and values"
+		return h.vendor + " allows at most 120000 bytes of names and values"
 	}
 	return ""
 }

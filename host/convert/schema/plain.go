@@ -19,7 +19,7 @@ func Plain(raw json.RawMessage, vendor string, losses *convert.Losses) *tree.Val
 	if top.Get("properties") == nil {
 		empty := tree.Obj()
 		top.Set("properties", empty)
-		losses.Carry(w.at+"/properties", "no properties are spelled out", empty)
+		losses.Carry(w.at+"/properties", "an empty properties object was added", empty)
 	}
 	return top
 }
@@ -30,9 +30,9 @@ func (w *writer) top(vendor string) *tree.Value {
 	if !root.Is(tree.Object) {
 		made := tree.Obj("type", tree.Str("object"))
 		if root == nil || anything(root) {
-			w.losses.Carry(w.at, "arguments are an object", made)
+			w.losses.Carry(w.at, "arguments must be an object", made)
 		} else {
-			w.losses.Change(w.at, "arguments are an object", made)
+			w.losses.Change(w.at, "arguments must be an object", made)
 		}
 		return made.Clone()
 	}
@@ -44,16 +44,16 @@ func (w *writer) top(vendor string) *tree.Value {
 		object := tree.Str("object")
 		top.Set("type", object)
 		if len(names) == 0 || slices.Contains(names, "object") {
-			w.losses.Carry(w.at+"/type", "arguments are an object", object)
+			w.losses.Carry(w.at+"/type", "arguments must be an object", object)
 		} else {
-			w.losses.Change(w.at+"/type", "arguments are an object", object)
+			w.losses.Change(w.at+"/type", "arguments must be an object", object)
 		}
 	}
 	w.topChoices(top, vendor)
 	for _, name := range []string{"enum", "not", "const"} {
 		if top.Get(name) != nil {
 			top.Delete(name)
-			w.losses.Lose(convert.Key(w.at, name), vendor+" refuses it at the top of the arguments")
+			w.losses.Lose(convert.Key(w.at, name), vendor+" does not support this keyword at the top level")
 		}
 	}
 	return top
@@ -66,7 +66,7 @@ func (w *writer) topRef(top *tree.Value, ref string) *tree.Value {
 		found, _ := w.target(ref)
 		if !found.Is(tree.Object) || slices.Contains(seen, ref) || found == w.root {
 			top.Delete("$ref")
-			w.losses.Lose(w.at+"/$ref", "it leads nowhere in this schema")
+			w.losses.Lose(w.at+"/$ref", "the reference has no target in this schema")
 			return top
 		}
 		seen = append(seen, ref)
@@ -78,7 +78,7 @@ func (w *writer) topRef(top *tree.Value, ref string) *tree.Value {
 				}
 			}
 			top.Delete("$ref")
-			w.losses.Carry(w.at, "the definition replaces the reference", top.Clone())
+			w.losses.Carry(w.at, "the reference was replaced by its definition", top.Clone())
 			return top
 		}
 		ref = next.Text
@@ -107,7 +107,7 @@ func (w *writer) topChoices(top *tree.Value, vendor string) {
 		w.widen(top, branches.Items)
 	}
 	if changed {
-		w.losses.Change(w.at, vendor+" takes no choice at the top of the arguments; the members of all are offered together", top.Clone())
+		w.losses.Change(w.at, vendor+" supports no choice at the top level; the properties of all alternatives were merged", top.Clone())
 	}
 }
 
@@ -186,32 +186,32 @@ func (w *writer) plain(s *tree.Value, at string) {
 	if items := s.Get("items"); items.Is(tree.Array) {
 		s.Delete("items")
 		s.Set("prefixItems", items)
-		w.losses.Carry(at+"/items", "a list of schemas is prefixItems now", nil)
-		w.losses.Carry(at+"/prefixItems", "it was a list of items", items)
+		w.losses.Carry(at+"/items", "moved to prefixItems", nil)
+		w.losses.Carry(at+"/prefixItems", "moved from items", items)
 		if more := s.Get("additionalItems"); more != nil {
 			s.Delete("additionalItems")
 			s.Set("items", more)
-			w.losses.Carry(at+"/additionalItems", "it is items now", nil)
-			w.losses.Carry(at+"/items", "it was additionalItems", more)
+			w.losses.Carry(at+"/additionalItems", "moved to items", nil)
+			w.losses.Carry(at+"/items", "moved from additionalItems", more)
 		}
 	}
 	if slices.Contains(types(s), "array") && s.Get("items") == nil {
 		any := tree.Obj()
 		s.Set("items", any)
-		w.losses.Carry(at+"/items", "items of any kind are spelled out", any)
+		w.losses.Carry(at+"/items", "an items schema that allows any value was added", any)
 	}
 	w.exclusive(s, at, "minimum", "exclusiveMinimum")
 	w.exclusive(s, at, "maximum", "exclusiveMaximum")
 	if flag := s.Get("nullable"); flag.Is(tree.Bool) {
 		names := types(s)
 		s.Delete("nullable")
-		w.losses.Carry(at+"/nullable", "it is a type now", nil)
+		w.losses.Carry(at+"/nullable", "nullable became the type null", nil)
 		if flag.True() && len(names) > 0 && !slices.Contains(names, "null") {
 			s.Set("type", typed(append(names, "null")))
-			w.losses.Carry(at+"/type", "it was nullable", s.Get("type"))
+			w.losses.Carry(at+"/type", "nullable became the type null", s.Get("type"))
 			if values := s.Get("enum"); values.Is(tree.Array) && !slices.ContainsFunc(values.Items, func(v *tree.Value) bool { return v.Is(tree.Null) }) {
 				values.Items = append(values.Items, &tree.Value{})
-				w.losses.Carry(at+"/enum", "it was nullable", values)
+				w.losses.Carry(at+"/enum", "nullable became the type null", values)
 			}
 		}
 	}
@@ -228,9 +228,9 @@ func (w *writer) exclusive(s *tree.Value, at, limit, exclusive string) {
 	if value := s.Get(limit); flag.True() && value != nil {
 		s.Delete(limit)
 		s.Set(exclusive, value)
-		w.losses.Carry(at+"/"+limit, "it is "+exclusive+" now", nil)
-		w.losses.Carry(at+"/"+exclusive, "the limit itself stands here", value)
+		w.losses.Carry(at+"/"+limit, "replaced by "+exclusive, nil)
+		w.losses.Carry(at+"/"+exclusive, "the exclusive limit, as a number", value)
 		return
 	}
-	w.losses.Carry(at+"/"+exclusive, "it excluded nothing", nil)
+	w.losses.Carry(at+"/"+exclusive, "false has no effect", nil)
 }

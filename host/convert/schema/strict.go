@@ -68,7 +68,7 @@ func Strict(raw json.RawMessage, h Held, losses *convert.Losses) *tree.Value {
 	if top.Get("properties") == nil || len(top.Get("properties").Members) == 0 {
 		if more := top.Get("additionalProperties"); !more.False() {
 			top.Set("additionalProperties", tree.Boolean(false))
-			mine.Change("/inputSchema/additionalProperties", h.vendor+" holds to members that are named alone", tree.Boolean(false))
+			mine.Change("/inputSchema/additionalProperties", h.vendor+", in strict mode, allows only named properties", tree.Boolean(false))
 		}
 	}
 	out := w.schema(top, w.at)
@@ -100,7 +100,7 @@ func (w *strict) value(s *tree.Value, at, what string) *tree.Value {
 		text = d.Text + " (" + text + ")"
 	}
 	out := tree.Obj("type", tree.Str("string"), "description", tree.Str(text))
-	w.losses.Change(at, what+" became a string that holds it as JSON", out)
+	w.losses.Change(at, what+" became a string that contains JSON", out)
 	return out
 }
 
@@ -114,7 +114,7 @@ func (w *strict) schema(s *tree.Value, at string) *tree.Value {
 			return w.value(s, at, "a value of any kind")
 		}
 		out := tree.Obj("type", tree.Str("null"))
-		w.losses.Change(at, "what nothing may be is null", out)
+		w.losses.Change(at, "the schema false, which allows no value, became null", out)
 		return out
 	}
 	if ref := s.Get("$ref"); ref.Is(tree.String) {
@@ -140,7 +140,7 @@ func (w *strict) schema(s *tree.Value, at string) *tree.Value {
 		if d := s.Get("description"); d != nil {
 			out.Set("description", d)
 		}
-		w.losses.Carry(at, "several types are a choice", out)
+		w.losses.Carry(at, "several types became anyOf", out)
 		return out
 	}
 	if slices.Contains(values, "object") && freeForm(s) {
@@ -152,7 +152,7 @@ func (w *strict) schema(s *tree.Value, at string) *tree.Value {
 func (w *strict) orNull(out *tree.Value, null bool, at string) *tree.Value {
 	if null {
 		out.Set("type", tree.Strs(out.Get("type").Text, "null"))
-		w.losses.Carry(at, "it may be null", out)
+		w.losses.Carry(at, "null was added to the allowed values", out)
 	}
 	return out
 }
@@ -170,12 +170,12 @@ func (w *strict) reference(s *tree.Value, ref, at string) *tree.Value {
 	case found == nil:
 		rest := s.Clone()
 		rest.Delete("$ref")
-		w.losses.Lose(at+"/$ref", "it leads nowhere in this schema")
+		w.losses.Lose(at+"/$ref", "the reference has no target in this schema")
 		return w.schema(rest, at)
 	case isDef && !strings.Contains(name, "/") || isRoot:
 		for _, m := range s.Members {
 			if m.Name != "$ref" {
-				w.losses.Lose(convert.Key(at, m.Name), "a reference cannot have neighbors")
+				w.losses.Lose(convert.Key(at, m.Name), "keywords next to a reference are not allowed")
 			}
 		}
 		if isRoot {
@@ -188,7 +188,7 @@ func (w *strict) reference(s *tree.Value, ref, at string) *tree.Value {
 		}
 		out := tree.Obj("$ref", tree.Str("#/$defs/"+name))
 		if "#/$defs/"+name != ref {
-			w.losses.Carry(at+"/$ref", "definitions are in $defs", out.Get("$ref"))
+			w.losses.Carry(at+"/$ref", "definitions were moved to $defs", out.Get("$ref"))
 		}
 		return out
 	case slices.Contains(w.open, found) || found == w.root:
@@ -198,7 +198,7 @@ func (w *strict) reference(s *tree.Value, ref, at string) *tree.Value {
 	w.open = append(w.open, found)
 	out := w.schema(found, where)
 	w.open = w.open[:len(w.open)-1]
-	w.losses.Carry(at, "the definition replaces the reference", out)
+	w.losses.Carry(at, "the reference was replaced by its definition", out)
 	return out
 }
 
@@ -233,14 +233,14 @@ func (w *strict) definitions(out *tree.Value) {
 		if word == "$defs" && len(defs.Members) > 0 && w.root.Get("definitions") == nil {
 			for _, d := range w.root.Get(word).Each() {
 				if defs.Get(d.Name) == nil {
-					w.losses.Carry(convert.Key(w.at+"/$defs", d.Name), "nothing refers to it", nil)
+					w.losses.Carry(convert.Key(w.at+"/$defs", d.Name), "unused definition", nil)
 				}
 			}
 			continue
 		}
-		w.losses.Carry(convert.Key(w.at, word), "what is referred to is in $defs", nil)
+		w.losses.Carry(convert.Key(w.at, word), "referenced definitions were moved to $defs", nil)
 		if len(defs.Members) > 0 {
-			w.losses.Carry(w.at+"/$defs", "what is referred to", defs)
+			w.losses.Carry(w.at+"/$defs", "referenced definitions", defs)
 		}
 	}
 }
@@ -263,9 +263,9 @@ func (w *strict) choose(branches []*tree.Value, rest *tree.Value, at, where stri
 		list.Items = append(list.Items, tree.Obj("type", tree.Str("null")))
 	}
 	if strings.HasSuffix(where, "/oneOf") {
-		w.losses.Change(at, "exactly one of several is any of them", out)
+		w.losses.Change(at, "oneOf became anyOf", out)
 	} else {
-		w.losses.Carry(at, "a choice in the strict form", out)
+		w.losses.Carry(at, "the choice was rewritten for strict mode", out)
 	}
 	return out
 }
@@ -277,11 +277,11 @@ func (w *strict) drop(word, at string) {
 		if at == w.at {
 			return
 		}
-		w.losses.Carry(convert.Key(at, word), "definitions are in $defs or in the place of their references", nil)
+		w.losses.Carry(convert.Key(at, word), "definitions were moved to $defs or replaced their references", nil)
 	case "$schema", "$comment", "$id", "$anchor", "nullable":
-		w.losses.Carry(convert.Key(at, word), "it says nothing of the value", nil)
+		w.losses.Carry(convert.Key(at, word), "the keyword does not restrict values", nil)
 	default:
-		w.losses.Lose(convert.Key(at, word), w.held.vendor+"'s strict schemas do not have it")
+		w.losses.Lose(convert.Key(at, word), w.held.vendor+"'s strict schemas do not support this keyword")
 	}
 }
 
@@ -292,7 +292,7 @@ func (w *strict) one(s *tree.Value, names []string, at string) *tree.Value {
 	}
 	out := tree.Obj("type", typed(names))
 	if said := types(s); len(said) != len(names) {
-		w.losses.Carry(at+"/type", "the type is spelled out", typed(names))
+		w.losses.Carry(at+"/type", "the type was added", typed(names))
 	}
 	for _, m := range s.Members {
 		switch m.Name {
@@ -359,7 +359,7 @@ func (w *strict) members(s, out *tree.Value, at string) {
 		if !isRequired && w.held.nullable {
 			if !takesNull(member, tree.Obj(), 0) || member.Get("$ref") != nil {
 				member = nullable(member)
-				w.losses.Carry(here, "it may be null, which means not given", member)
+				w.losses.Carry(here, "an optional property can be null, which means not given", member)
 			}
 		}
 		if isRequired || w.held.nullable {
@@ -369,25 +369,25 @@ func (w *strict) members(s, out *tree.Value, at string) {
 	}
 	out.Set("properties", made)
 	if s.Get("properties") == nil {
-		w.losses.Carry(at+"/properties", "no properties are spelled out", made)
+		w.losses.Carry(at+"/properties", "an empty properties object was added", made)
 	}
 	out.Set("required", all)
 	if !Same(required, all) {
 		switch {
 		case w.held.nullable:
-			w.losses.Carry(at+"/required", "all members are given, some as null", all)
+			w.losses.Carry(at+"/required", "all properties are required; optional ones can be null", all)
 		case required == nil:
-			w.losses.Carry(at+"/required", "that nothing is required is spelled out", all)
+			w.losses.Carry(at+"/required", "an empty required list was added", all)
 		default:
-			w.losses.Change(at+"/required", "only members that are described are required", all)
+			w.losses.Change(at+"/required", "only described properties can be required", all)
 		}
 	}
 	out.Set("additionalProperties", tree.Boolean(false))
 	switch more := s.Get("additionalProperties"); {
 	case more == nil:
-		w.losses.Carry(at+"/additionalProperties", "there are no other members", tree.Boolean(false))
+		w.losses.Carry(at+"/additionalProperties", "other properties are not allowed", tree.Boolean(false))
 	case !more.False():
-		w.losses.Change(at+"/additionalProperties", "there are no other members", tree.Boolean(false))
+		w.losses.Change(at+"/additionalProperties", "other properties are not allowed", tree.Boolean(false))
 	}
 }
 
@@ -417,12 +417,12 @@ func (w *strict) items(s, out *tree.Value, word string, names []string, at strin
 		w.drop(word, at)
 	case prefix != nil && word == "items": // told with the tuple
 	case prefix != nil:
-		w.losses.Lose(at+"/prefixItems", w.held.vendor+" has no tuples; an item may be any of theirs")
+		w.losses.Lose(at+"/prefixItems", w.held.vendor+" has no tuples; each item can match any schema of the tuple")
 		out.Set("items", w.schema(tuple(s), at+"/items"))
-		w.losses.Carry(at+"/items", "an item may be any of the tuple's", out.Get("items"))
+		w.losses.Carry(at+"/items", "each item can match any schema of the tuple", out.Get("items"))
 	case s.Get("items").Is(tree.Array):
 		out.Set("items", w.schema(tree.Obj("anyOf", s.Get("items")), at+"/items"))
-		w.losses.Change(at+"/items", w.held.vendor+" has no tuples; an item may be any of theirs", out.Get("items"))
+		w.losses.Change(at+"/items", w.held.vendor+" has no tuples; each item can match any schema of the tuple", out.Get("items"))
 	default:
 		out.Set("items", w.schema(s.Get("items"), at+"/items"))
 	}

@@ -39,14 +39,14 @@ func words(typ string) []string {
 
 func (w *writer) subset(s *tree.Value, at string) *tree.Value {
 	if w.size++; w.size > maxSize {
-		w.losses.Change(at, "the schema is too large with its references in place", tree.Obj())
+		w.losses.Change(at, "the schema is too large once references are replaced", tree.Obj())
 		return tree.Obj()
 	}
 	if !s.Is(tree.Object) {
 		if s == nil || s.True() {
-			w.losses.Carry(at, "anything is an empty schema", tree.Obj())
+			w.losses.Carry(at, "the schema true became an empty schema", tree.Obj())
 		} else {
-			w.losses.Change(at, "what nothing may be is anything", tree.Obj())
+			w.losses.Change(at, "the schema false, which allows no value, became any value", tree.Obj())
 		}
 		return tree.Obj()
 	}
@@ -77,14 +77,14 @@ func (w *writer) inlined(s *tree.Value, at string) *tree.Value {
 	case found == nil:
 		rest := s.Clone()
 		rest.Delete("$ref")
-		w.losses.Lose(at+"/$ref", "it leads nowhere in this schema")
+		w.losses.Lose(at+"/$ref", "the reference has no target in this schema")
 		return w.subset(rest, at)
 	case slices.Contains(w.open, found) || found == w.root:
 		out := tree.Obj()
 		if names := kinds(found); len(names) == 1 {
 			out.Set("type", tree.Str(strings.ToUpper(names[0])))
 		}
-		w.losses.Change(at, "the recursion ends here: references are not known", FromSubset(out))
+		w.losses.Change(at, "recursion was cut here, because the vendor has no references", FromSubset(out))
 		return out
 	}
 	w.open = append(w.open, found)
@@ -96,10 +96,10 @@ func (w *writer) inlined(s *tree.Value, at string) *tree.Value {
 		case "description", "title", "default":
 			out.Set(m.Name, m.Value.Clone())
 		default:
-			w.losses.Lose(convert.Key(at, m.Name), "it is next to a reference")
+			w.losses.Lose(convert.Key(at, m.Name), "keywords next to a reference are not supported")
 		}
 	}
-	w.losses.Carry(at, "the definition replaces the reference", FromSubset(out))
+	w.losses.Carry(at, "the reference was replaced by its definition", FromSubset(out))
 	return out
 }
 
@@ -133,9 +133,9 @@ func (w *writer) subsetChoice(s *tree.Value, branches []*tree.Value, rest *tree.
 		}
 	}
 	if strings.HasSuffix(where, "/oneOf") {
-		w.losses.Change(at, "exactly one of several is any of them", FromSubset(out))
+		w.losses.Change(at, "oneOf became anyOf", FromSubset(out))
 	} else if !Same(FromSubset(out), s) {
-		w.losses.Carry(at, "a choice is written without null and the like", FromSubset(out))
+		w.losses.Carry(at, "the choice was rewritten for Gemini", FromSubset(out))
 	}
 	return out
 }
@@ -158,7 +158,7 @@ func (w *writer) subsetSplit(s *tree.Value, names []string, null bool, at string
 			out.Set(m.Name, m.Value.Clone())
 		}
 	}
-	w.losses.Carry(at, "several types are a choice", FromSubset(out))
+	w.losses.Carry(at, "several types became anyOf", FromSubset(out))
 	return out
 }
 
@@ -177,10 +177,10 @@ func (w *writer) subsetOne(s *tree.Value, names, values []string, at string) *tr
 		out.Set("type", tree.Str("NULL"))
 	}
 	if said := types(s); !sameSet(said, types(FromSubset(out))) {
-		w.losses.Carry(at+"/type", "the type is spelled out", FromSubset(out).Get("type"))
+		w.losses.Carry(at+"/type", "the type was added", FromSubset(out).Get("type"))
 	}
 	if s.Get("nullable") != nil {
-		w.losses.Carry(at+"/nullable", "it is a type", nil)
+		w.losses.Carry(at+"/nullable", "moved into type", nil)
 	}
 	for _, m := range s.Members {
 		switch m.Name {
@@ -209,7 +209,7 @@ func (w *writer) subsetOne(s *tree.Value, names, values []string, at string) *tr
 	}
 	if typ == "array" && out.Get("items") == nil {
 		out.Set("items", tree.Obj())
-		w.losses.Carry(at+"/items", "items of any kind are spelled out", tree.Obj())
+		w.losses.Carry(at+"/items", "an items schema that allows any value was added", tree.Obj())
 	}
 	return out
 }
@@ -223,11 +223,11 @@ func sameSet(a, b []string) bool {
 func (w *writer) drop(word, at string) {
 	switch word {
 	case "$defs", "definitions":
-		w.losses.Carry(convert.Key(at, word), "definitions replace their references", nil)
+		w.losses.Carry(convert.Key(at, word), "each reference was replaced by its definition", nil)
 	case "$schema", "$comment", "$id", "$anchor":
-		w.losses.Carry(convert.Key(at, word), "it says nothing of the value", nil)
+		w.losses.Carry(convert.Key(at, word), "the keyword does not restrict values", nil)
 	default:
-		w.losses.Lose(convert.Key(at, word), "Gemini's schemas do not have it")
+		w.losses.Lose(convert.Key(at, word), "Gemini's schemas do not support this keyword")
 	}
 }
 
@@ -241,7 +241,7 @@ func (w *writer) subsetEnum(s, out *tree.Value, m tree.Member, typ, at string) {
 		}
 	}
 	if typ == "" && len(values) == 1 && values[0].Is(tree.Null) { // the type says it
-		w.losses.Carry(convert.Key(at, m.Name), "null is a type", nil)
+		w.losses.Carry(convert.Key(at, m.Name), "moved into type", nil)
 		return
 	}
 	list := tree.List()
@@ -250,7 +250,7 @@ func (w *writer) subsetEnum(s, out *tree.Value, m tree.Member, typ, at string) {
 			continue
 		}
 		if typ != "string" || !v.Is(tree.String) || v.Text == "" {
-			w.losses.Lose(convert.Key(at, m.Name), "Gemini has enums of strings that are not empty alone")
+			w.losses.Lose(convert.Key(at, m.Name), "Gemini supports only enums of non-empty strings")
 			return
 		}
 		list.Items = append(list.Items, v.Clone())
@@ -262,10 +262,10 @@ func (w *writer) subsetEnum(s, out *tree.Value, m tree.Member, typ, at string) {
 	out.Set("enum", list)
 	now := FromSubset(out).Get("enum")
 	if m.Name == "const" {
-		w.losses.Carry(at+"/const", "it is an enum of one", nil)
-		w.losses.Carry(at+"/enum", "it was const", now)
+		w.losses.Carry(at+"/const", "const became an enum with one value", nil)
+		w.losses.Carry(at+"/enum", "replaces const", now)
 	} else if !Same(now, m.Value) {
-		w.losses.Carry(at+"/enum", "nullable says it", now)
+		w.losses.Carry(at+"/enum", "null was replaced by nullable", now)
 	}
 }
 
@@ -291,13 +291,13 @@ func (w *writer) subsetMembers(s, out *tree.Value, word, typ, at string) {
 	}
 	switch {
 	case len(list.Items) == 0 && len(required.All()) == 0:
-		w.losses.Carry(at+"/required", "it requires nothing", nil)
+		w.losses.Carry(at+"/required", "the list is empty", nil)
 	case len(list.Items) == 0:
-		w.losses.Lose(at+"/required", "Gemini requires only members that are described")
+		w.losses.Lose(at+"/required", "Gemini accepts only described properties in required")
 	default:
 		out.Set("required", list)
 		if !Same(list, required) {
-			w.losses.Change(at+"/required", "Gemini requires only members that are described", list)
+			w.losses.Change(at+"/required", "Gemini accepts only described properties in required", list)
 		}
 	}
 }
@@ -311,12 +311,12 @@ func (w *writer) subsetItems(s, out *tree.Value, word, typ, at string) {
 	case prefix != nil:
 		items := w.subset(tuple(s), at+"/items")
 		out.Set("items", items)
-		w.losses.Lose(at+"/prefixItems", "Gemini has no tuples; an item may be any of theirs")
-		w.losses.Carry(at+"/items", "an item may be any of the tuple's", FromSubset(items))
+		w.losses.Lose(at+"/prefixItems", "Gemini has no tuples; each item can match any schema of the tuple")
+		w.losses.Carry(at+"/items", "each item can match any schema of the tuple", FromSubset(items))
 	case s.Get("items").Is(tree.Array):
 		items := w.subset(tree.Obj("anyOf", s.Get("items").Clone()), at+"/items")
 		out.Set("items", items)
-		w.losses.Change(at+"/items", "Gemini has no tuples; an item may be any of theirs", FromSubset(items))
+		w.losses.Change(at+"/items", "Gemini has no tuples; each item can match any schema of the tuple", FromSubset(items))
 	default:
 		out.Set("items", w.subset(s.Get("items"), at+"/items"))
 	}
@@ -344,8 +344,8 @@ func (w *writer) subsetExclusive(s, out *tree.Value, m tree.Member, typ, at stri
 		return
 	}
 	out.Set(word, tree.Int(n+step))
-	w.losses.Carry(at+"/"+m.Name, "it is "+word+" now", nil)
-	w.losses.Carry(at+"/"+word, "the last number that is taken", tree.Int(n+step))
+	w.losses.Carry(at+"/"+m.Name, "replaced by "+word, nil)
+	w.losses.Carry(at+"/"+word, "the limit became inclusive", tree.Int(n+step))
 }
 
 // FromSubset reads Gemini's Schema object as JSON Schema. What it does not
