@@ -47,7 +47,7 @@ func TestWhatIsWrongWithModels(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "toolroom.yaml")
 	for text, says := range map[string]string{
-		"models: {default: [a]}":                                                                   file + ":1: models.default: want a text",
+		"models: {default: [a]}":                                                                   file + ":1: models.default: want a string",
 		"models: {provider: {}}":                                                                   "models.provider: unknown; did you mean providers?",
 		"models: {providers: {a: {kind: open}}}":                                                   "models.providers.a.kind: want one of openai",
 		"models: {providers: {a: {api_key: x}}}":                                                   "models.providers.a.api_key: unknown",

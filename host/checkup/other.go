@@ -40,7 +40,7 @@ func (r *report) modern(ctx context.Context, cfg Config, legacy bool) bool {
 		return false
 	}
 	if code, _ := fault(m); code != 0 {
-		r.add(without, name, "not spoken: refused with %d", code)
+		r.add(without, name, "not supported: refused with %d", code)
 		return false
 	}
 	var result struct {

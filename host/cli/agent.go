@@ -103,18 +103,18 @@ is configured or it could not be reached.`,
 	}
 	f := cmd.Flags()
 	f.BoolVar(&how.json, "json", false, "print events as JSON, one per line")
-	f.BoolVar(&how.deltas, "deltas", false, "with --json: also the partial answers as they arrive")
+	f.BoolVar(&how.deltas, "deltas", false, "with --json: also print partial answers as they arrive")
 	f.BoolVar(&how.list, "list", false, "list the kinds of agents")
 	f.StringVar(&t.Agent, "agent", "", "the `KIND` of agent: explore (default), general, or a configured one")
 	f.StringVar(&t.Model, "model", "", "the `MODEL` to use")
-	f.StringSliceVar(&t.Tools, "tools", nil, "allow only the tools `NAMES`, with *, of those that its kind allows")
+	f.StringSliceVar(&t.Tools, "tools", nil, "of the tools that the kind allows, allow only `NAMES`, with *")
 	f.StringSliceVar(&t.Except, "except", nil, "disallow the tools `NAMES`, with *")
 	f.StringVar(&t.Resume, "resume", "", "resume the agent with that `ID`")
 	f.IntVar(&t.MaxTurns, "max-turns", 0, "at most `N` model turns (default 25)")
 	f.IntVar(&t.MaxTokens, "max-tokens", 0, "at most `N` tokens, input and output of all turns")
 	f.Float64Var(&t.MaxCost, "max-cost", 0, "at most `COST`, if the model has prices")
 	f.DurationVar(&timeout, "timeout", 0, "at most `TIME` (default 10m)")
-	f.DurationVar(&grace, "grace", 0, "extra `TIME` after the timeout for a summary (default 1m)")
+	f.DurationVar(&grace, "grace", 0, "additional `TIME` after the timeout for a summary (default 1m)")
 	f.Float64Var(&temperature, "temperature", 0, "sampling temperature `T`")
 	return cmd
 }

@@ -195,7 +195,7 @@ func (p *program) agentModel(ctx context.Context, a *app.App, t agentTask, kind 
 	info := m.Info()
 	if name == "" {
 		if models.Notice(ctx) != "" && info.Provider == "command" {
-			return toolerr.New(toolerr.NoModel, "%s; set one of these, or see docs/models.md (--model command takes the task as a call of a tool)", registry.NoModel)
+			return toolerr.New(toolerr.NoModel, "%s; set one of these, or see docs/models.md (with --model command, the task is a tool call)", registry.NoModel)
 		}
 	}
 	cfg.Model = m

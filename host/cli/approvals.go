@@ -52,27 +52,27 @@ when its caller makes it again. An id can be given by its first characters.`,
 		return c
 	}
 	list := &cobra.Command{
-		Use: "list", Short: "List pending calls", Example: "  mcp-host approvals list --all", Args: cobra.NoArgs,
+		Use: "list", Short: "List pending calls", Example: "  mcp-host approvals list --all", Args: arguments(0, 0),
 		RunE: p.approving(func(ctx context.Context, a *app.App, _ []string) error { return p.listApprovals(ctx, a, f) }),
 	}
-	list.Flags().BoolVar(&f.all, "all", false, "also those decided or expired in the last day")
+	list.Flags().BoolVar(&f.all, "all", false, "also show requests decided or expired in the last day")
 	show := &cobra.Command{
-		Use: "show ID", Short: "Show one request with all arguments", Example: "  mcp-host approvals show 7f3a", Args: cobra.ExactArgs(1),
+		Use: "show ID", Short: "Show one request with all arguments", Example: "  mcp-host approvals show 7f3a", Args: arguments(1, 1),
 		RunE: p.approving(func(ctx context.Context, a *app.App, args []string) error { return p.showApproval(ctx, a, args[0], f) }),
 	}
 	wait := &cobra.Command{
-		Use: "wait ID", Short: "Wait for the decision on a request; exit status 1 if it is not approved", Example: "  mcp-host approvals wait 7f3a --timeout 5m", Args: cobra.ExactArgs(1),
+		Use: "wait ID", Short: "Wait for the decision on a request; exit status 1 if it is not approved", Example: "  mcp-host approvals wait 7f3a --timeout 5m", Args: arguments(1, 1),
 		RunE: p.approving(func(ctx context.Context, a *app.App, args []string) error { return p.awaitApproval(ctx, a, args[0], f) }),
 	}
 	wait.Flags().DurationVar(&f.wait, "timeout", 10*time.Minute, "wait at most `DURATION`")
 	cmd.AddCommand(list, show, wait,
-		decision("approve ID", "Approve the call, once", "approve 7f3a", cobra.ExactArgs(1), func([]string) (approve.Decision, error) {
+		decision("approve ID", "Approve the call, once", "approve 7f3a", arguments(1, 1), func([]string) (approve.Decision, error) {
 			return approve.Decision{Approve: true}, nil
 		}),
-		decision("deny ID", "Deny the call", "deny 7f3a --note 'use the staging server'", cobra.ExactArgs(1), func([]string) (approve.Decision, error) {
+		decision("deny ID", "Deny the call", "deny 7f3a --note 'use the staging server'", arguments(1, 1), func([]string) (approve.Decision, error) {
 			return approve.Decision{}, nil
 		}),
-		decision("edit ID {JSON | -}", "Approve the call with other arguments, once", `edit 7f3a '{"path":"b.txt"}'`, cobra.ExactArgs(2), func(args []string) (approve.Decision, error) {
+		decision("edit ID {JSON | -}", "Approve the call with other arguments, once", `edit 7f3a '{"path":"b.txt"}'`, arguments(2, 2), func(args []string) (approve.Decision, error) {
 			raw := []byte(args[1])
 			if args[1] == "-" {
 				var err error

@@ -72,7 +72,7 @@ Without a model (see models in the configuration, or set OPENAI_API_KEY,
 ANTHROPIC_API_KEY or GEMINI_API_KEY), each input line is a tool call: grep pattern=TODO.
 Flags can have one dash: -model NAME.`,
 		Example: "  mcp-host chat\n  mcp-host chat -p 'Which tests are slow, and why?'\n  mcp-host chat --server grep,view --model claude-sonnet-4-5 --continue",
-		Args:    cobra.NoArgs,
+		Args:    arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.once = cmd.Flags().Changed("prompt")
 			var request convert.Request

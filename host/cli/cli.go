@@ -167,7 +167,7 @@ could not be reached.`,
 
 // guard is the process that upstream.RunGuard describes.
 func (p *program) guard() *cobra.Command {
-	return &cobra.Command{Use: "guard", Hidden: true, Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error {
+	return &cobra.Command{Use: "guard", Hidden: true, Args: arguments(0, 0), RunE: func(*cobra.Command, []string) error {
 		upstream.RunGuard(p.in)
 		return nil
 	}}

@@ -60,7 +60,7 @@ in the first line of the configuration:
 
   # yaml-language-server: $schema=toolroom.schema.json`,
 		Example: "  mcp-host config schema > toolroom.schema.json",
-		Args:    cobra.NoArgs,
+		Args:    arguments(0, 0),
 		RunE:    func(*cobra.Command, []string) error { return p.printf("%s\n", dialect.Schema()) },
 	}
 }
@@ -71,13 +71,13 @@ func (p *program) configTrust() *cobra.Command {
 		Use:   "trust [FILE]",
 		Short: "Trust the current toolroom.yaml of the working directory",
 		Long: `trust records the current content of the configuration in the working directory, so
-that the host uses it when started there, and of the files that it refers to, which
-are printed: manifests, programs in tool_dirs, files with values, and the programs
-and scripts of commands. A file that changes or is new is not used until it is
-trusted again, because a repository must not start programs by its content alone.
+that a host started there uses it. It also records and prints the files that the
+configuration refers to: manifests, programs in tool_dirs, files with values, and the
+programs and scripts of commands. A new or changed file is not used until you run
+trust again, because a repository must not start programs by its content alone.
 Files that a script loads by itself are not covered.`,
 		Example: "  mcp-host config check toolroom.yaml\n  mcp-host config trust",
-		Args:    cobra.MaximumNArgs(1),
+		Args:    arguments(0, 1),
 		RunE:    func(_ *cobra.Command, args []string) error { return p.runTrust(args, revoke) },
 	}
 	cmd.Flags().BoolVar(&revoke, "revoke", false, "stop trusting it")
@@ -151,10 +151,10 @@ toolroom.yaml with credentials masked. With --write it adds them, with their
 credentials, to the user's toolroom.yaml (or the file of --config); existing servers
 of the same name stay.`,
 		Example: "  mcp-host config import claude\n  mcp-host config import .mcp.json --write",
-		Args:    cobra.ExactArgs(1),
+		Args:    arguments(1, 1),
 		RunE:    func(_ *cobra.Command, args []string) error { return p.runImport(args[0], write) },
 	}
-	cmd.Flags().BoolVar(&write, "write", false, "add them to toolroom.yaml")
+	cmd.Flags().BoolVar(&write, "write", false, "add the servers to toolroom.yaml")
 	return cmd
 }
 

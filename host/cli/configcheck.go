@@ -30,13 +30,13 @@ func (p *program) configCheck() *cobra.Command {
 		Short: "Check the configuration, or a file, and print a summary",
 		Long: `check reads the configuration as the host would, or a file in any supported format,
 and prints a summary: servers and their commands, declared tools, policy, endpoints
-and settings. It reports what cannot work: unknown keys and variables, missing
-programs and directories, and tools that chains name but no server has. It starts no
-server unless --start is given, which asks the servers for their tools; without it,
-check lists what it could not verify. Credentials are not shown. The exit status is 1
-if something cannot work.`,
+and settings. It reports errors: unknown keys and variables, missing programs and
+directories, and tools that are used in chains but that no server has. With --start
+it starts the servers and asks for their tools; otherwise it starts none, and lists
+what it did not check. Credentials are not shown. The exit status is 1 if there is an
+error.`,
 		Example: "  mcp-host config check\n  mcp-host config check --start\n  mcp-host config check .mcp.json",
-		Args:    cobra.MaximumNArgs(1),
+		Args:    arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				p.flags.Config = args[0]
@@ -45,7 +45,7 @@ if something cannot work.`,
 		},
 	}
 	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON")
-	cmd.Flags().BoolVar(&f.start, "start", false, "start the servers, and check the tools that chains name")
+	cmd.Flags().BoolVar(&f.start, "start", false, "start the servers, and check that they have the tools used in chains")
 	return cmd
 }
 
@@ -202,7 +202,7 @@ func (p *program) printChecked(r checked, cfg config.Config, read bool) error {
 	for _, lines := range []struct {
 		mark  string
 		texts []string
-	}{{"notice", r.Notices}, {"warning", r.Warnings}, {"wrong", r.Problems}, {"open", r.Unchecked}} {
+	}{{"notice", r.Notices}, {"warning", r.Warnings}, {"error", r.Problems}, {"open", r.Unchecked}} {
 		for _, text := range lines.texts {
 			if lines.mark == "open" {
 				text = "not checked: " + text + "; use --start"

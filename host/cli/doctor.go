@@ -45,7 +45,7 @@ times and only calls tools without their required arguments.`,
 		},
 	}
 	cmd.Flags().SetInterspersed(false)
-	cmd.Flags().StringVar(&tool, "tool", "", "check this `PROGRAM` alone; what follows is for it")
+	cmd.Flags().StringVar(&tool, "tool", "", "check only `PROGRAM`; arguments after -- are passed to it")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	quietFlag(cmd, &quiet)
 	return cmd

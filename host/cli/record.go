@@ -26,7 +26,7 @@ func (p *program) record() *cobra.Command {
 session to FILE, one message per line, readable only by you. Credentials are left
 out. Use replay to play it again.`,
 		Example: "  mcp-host record session.jsonl",
-		Args:    cobra.ExactArgs(1),
+		Args:    arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			flags := os.O_CREATE | os.O_WRONLY | os.O_EXCL
 			if force {
@@ -61,11 +61,11 @@ func (p *program) replay() *cobra.Command {
 compares the answers with the recorded ones. The first line of FILE lists what is not
 compared. The exit status is 1 if an answer differs.`,
 		Example: "  mcp-host replay session.jsonl",
-		Args:    cobra.ExactArgs(1),
+		Args:    arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f, err := readSession(args[0])
 			if err != nil {
-				return exit(exitUsage, fmt.Errorf("%s: %w", args[0], err))
+				return exit(exitUsage, err)
 			}
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
@@ -82,7 +82,7 @@ compared. The exit status is 1 if an answer differs.`,
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().DurationVar(&patience, "patience", time.Minute, "how long to wait for an answer")
+	cmd.Flags().DurationVar(&patience, "patience", time.Minute, "`TIME` to wait for an answer")
 	return cmd
 }
 
@@ -92,7 +92,11 @@ func readSession(name string) (*record.File, error) {
 		return nil, err
 	}
 	defer in.Close() //nolint:errcheck // it was only read
-	return record.Read(in)
+	f, err := record.Read(in)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return f, nil
 }
 
 func (p *program) tellOutcome(o record.Outcome, asJSON bool) error {

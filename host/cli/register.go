@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -22,7 +23,7 @@ func (p *program) register() *cobra.Command {
 input for -, and saves them in the store. Hosts with the same store serve them at
 once, including running ones. A registered tool of the same name is replaced.`,
 		Example: "  mcp-host tools register weather.yaml",
-		Args:    cobra.MinimumNArgs(1),
+		Args:    arguments(1, math.MaxInt),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.with(cmd.Context(), func(ctx context.Context, a *app.App) error {
 				for _, file := range args {
@@ -67,7 +68,7 @@ func (p *program) unregister() *cobra.Command {
 		Use:     "unregister NAME…",
 		Short:   "Remove registered tools",
 		Example: "  mcp-host tools unregister weather",
-		Args:    cobra.MinimumNArgs(1),
+		Args:    arguments(1, math.MaxInt),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.with(cmd.Context(), func(ctx context.Context, a *app.App) error {
 				for _, name := range args {

@@ -27,7 +27,7 @@ func (p *program) stdio() *cobra.Command {
 		Use:     "stdio",
 		Short:   "Serve one MCP client on standard input and output",
 		Example: "  mcp-host stdio --root ~/project",
-		Args:    cobra.NoArgs,
+		Args:    arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			same := func(in io.Reader) io.Reader { return in }
 			return p.serveStdio(cmd.Context(), same, func(out io.Writer) io.Writer { return out })
@@ -84,7 +84,7 @@ The token comes from --token-file or TOOLROOM_TOKEN. Without these, the first st
 creates one and keeps it in the state directory. Standard error gets one line per
 finished call: time, caller, tool, server, outcome, milliseconds and result bytes.`,
 		Example: "  mcp-host serve\n  mcp-host serve --listen 0.0.0.0:8080 --token-file token",
-		Args:    cobra.NoArgs,
+		Args:    arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p.serves = true
 			return p.with(cmd.Context(), func(ctx context.Context, a *app.App) error { return p.runServe(ctx, a, f) })

@@ -26,8 +26,9 @@ starting, ready, unstable, needs auth, offline, disabled, with the time of the l
 answer and the last failure. reconnect restarts servers: the new process is ready
 before the old one ends. The hosts asked are those with the same state directory
 (--state), one of them (--host PID), or those that use the file of --config. If no
-host runs, servers lists the configured ones, and reconnect tries them here. test
-always starts the configured servers here, lists their tools and pings them.`,
+host runs, servers lists the configured servers, and reconnect starts and checks them
+itself. test always starts the configured servers itself, lists their tools and
+pings them.`,
 		Example: "  mcp-host servers\n  mcp-host servers test github\n  mcp-host servers reconnect github",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			do, names := "list", args
@@ -42,7 +43,7 @@ always starts the configured servers here, lists their tools and pings them.`,
 				if len(hosts) > 0 {
 					return p.liveServers(cmd.Context(), hosts, names, do == "reconnect", asJSON)
 				}
-				p.noHost(map[string]string{"list": "listing the configured servers", "reconnect": "trying it here"}[do])
+				p.noHost(map[string]string{"list": "listing the configured servers", "reconnect": "starting and checking the configured servers"}[do])
 			}
 			return p.with(cmd.Context(), func(ctx context.Context, a *app.App) error {
 				servers, err := named(a.Servers(), names)

@@ -59,7 +59,7 @@ directory write, and asks running hosts for their current load. Errors are calls
 that failed and results that report an error; output is the size of all results.
 With --json all numbers are raw and their names give the unit: p50Ms, bytes.`,
 		Example: "  mcp-host stats\n  mcp-host stats --since 24h --json",
-		Args:    cobra.NoArgs,
+		Args:    arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if since <= 0 {
 				return usage("--since %v: want a duration such as 24h", since)
@@ -88,7 +88,7 @@ With --json all numbers are raw and their names give the unit: p50Ms, bytes.`,
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	hostFlag(cmd, &pid)
-	cmd.Flags().DurationVar(&since, "since", 24*time.Hour, "how far back to look, as in `24h`")
+	cmd.Flags().DurationVar(&since, "since", 24*time.Hour, "include the calls of the last `DURATION`")
 	return cmd
 }
 

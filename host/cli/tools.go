@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -33,7 +34,7 @@ tools as they appear in a request to that vendor, and reports on standard error 
 the format cannot express; with --json it prints both as one object. With --tokens
 it prints how many tokens of a model's context each definition takes.`,
 		Example: "  mcp-host tools\n  mcp-host tools grep\n  mcp-host tools --format openai --tokens estimate",
-		Args:    cobra.MaximumNArgs(1),
+		Args:    arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := how.check(); err != nil {
 				return err
@@ -192,7 +193,7 @@ input, or as key=value pairs, which are converted by the tool's schema. On a
 terminal, standard error shows progress and log messages of the tool. The exit
 status is 1 if the tool reports an error.`,
 		Example: "  mcp-host call ls path=.\n  mcp-host call view '{\"path\":\"README.md\",\"limit\":20}'",
-		Args:    cobra.MinimumNArgs(1),
+		Args:    arguments(1, math.MaxInt),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.with(cmd.Context(), func(ctx context.Context, a *app.App) error {
 				return p.runCall(ctx, a, args[0], args[1:], how)

@@ -42,6 +42,19 @@ func onlyCommands(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
+// arguments returns a check that a command is given least to most arguments.
+func arguments(least, most int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) < least {
+			return fmt.Errorf("missing argument: %s", cmd.UseLine())
+		}
+		if len(args) > most {
+			return fmt.Errorf("unexpected argument %q: %s", args[most], cmd.UseLine())
+		}
+		return nil
+	}
+}
+
 // unknownFlag adds the flag that was probably meant to the error of one that
 // does not exist. A long flag written with one dash is recognized.
 func unknownFlag(cmd *cobra.Command, err error) error {

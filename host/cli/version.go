@@ -14,7 +14,7 @@ func (p *program) version() *cobra.Command {
 		Use:     "version",
 		Short:   "Print the version, the revision and the Go version",
 		Example: "  mcp-host version",
-		Args:    cobra.NoArgs,
+		Args:    arguments(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			build := mcpkit.BuildOf(programName)
 			if asJSON {

@@ -73,7 +73,7 @@ func TestImport(t *testing.T) {
 	require.Equal(t, []string{"files", "grep", "mine", "here", "web"}, names)
 	problems := found.Problems.Error()
 	for _, want := range []string{
-		"server bad: command: want a list of texts; it holds a map",
+		"server bad: command: want a list of strings; it contains a map",
 		"server files: already exists from another file; ignored",
 	} {
 		require.Contains(t, problems, want)

@@ -362,13 +362,9 @@ func unread(d *dialect.Document) string {
 	for _, key := range d.Unread[:min(len(d.Unread), maxUnread)] {
 		names = append(names, dialect.Show(key))
 	}
-	verb := "are"
-	if len(d.Unread) == 1 {
-		verb = "is"
-	}
 	rest := ""
 	if more := len(d.Unread) - len(names); more > 0 {
 		rest = fmt.Sprintf(" and %d more", more)
 	}
-	return fmt.Sprintf("%s: %s%s %s not read", d.File, strings.Join(names, ", "), rest, verb)
+	return fmt.Sprintf("%s: ignored keys: %s%s", d.File, strings.Join(names, ", "), rest)
 }

@@ -118,7 +118,7 @@ func TextOf(value json.RawMessage) string { return textOf(value) }
 func kindOf(value json.RawMessage) string {
 	switch value[0] {
 	case '"':
-		return "a text"
+		return "a string"
 	case '[':
 		return "a list"
 	case 't', 'f':

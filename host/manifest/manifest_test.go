@@ -93,7 +93,7 @@ func TestWhatIsWrong(t *testing.T) {
 		{head + "  mock_result: 1\n  input_schema: true", "spec.input_schema: want the schema of an object"},
 		{head + "  mock_result: 1\n  output_schema: {$ref: 'https://h/x'}", "spec.output_schema: invalid JSON Schema: "},
 		{head + "  mock_result: 1\n  output_schema: {type: string}", "f.yaml:5: tool a: spec.mock_result: does not fit output_schema: got number, want string"},
-		{head + "  mock_result: 1\n  read_only: maybe", "spec.read_only: want true or false, not a text"},
+		{head + "  mock_result: 1\n  read_only: maybe", "spec.read_only: want true or false, not a string"},
 		{head + "  mock_result: 1\n  annotations: {readOnlyHint: 7}", "spec.annotations.readOnlyHint: want true or false, not a number"},
 		{head + "  mock_result: 1\n  mock_parts: [{type: video}]", "spec.mock_parts[0].type: is video; want text, image or audio"},
 		{head + "  mock_result: 1\n  mock_parts: [{type: image, media: {data: '!'}}]", "spec.mock_parts[0].media: want a file_path, or data in base64, and a mime_type"},

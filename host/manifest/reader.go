@@ -119,7 +119,7 @@ func (r *reader) text(name string, into *string, also ...string) field {
 
 func (r *reader) textOf(path string, v *dialect.Tree) string {
 	if !v.Scalar() {
-		r.problem(v, path, "want a text, not %s", v.What())
+		r.problem(v, path, "want a string, not %s", v.What())
 		return ""
 	}
 	return v.Text
@@ -176,13 +176,13 @@ func (r *reader) texts(name string, into *[]string) field {
 
 func (r *reader) textsOf(path string, v *dialect.Tree) []string {
 	if !v.IsList() {
-		r.problem(v, path, "want a list of texts, not %s", v.What())
+		r.problem(v, path, "want a list of strings, not %s", v.What())
 		return nil
 	}
 	out := make([]string, 0, len(v.Items))
 	for _, item := range v.Items {
 		if !item.Scalar() {
-			r.problem(item, path, "want a list of texts; it holds %s", item.What())
+			r.problem(item, path, "want a list of strings; it contains %s", item.What())
 			return nil
 		}
 		out = append(out, item.Text)

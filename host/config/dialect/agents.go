@@ -12,16 +12,16 @@ func agentFields(k *agent.Kind) []field {
 		return field{name, also, doc, typed("string"), func(r *reader, n *node) { *into = r.text(n) }}
 	}
 	return []field{
-		text("description", nil, "The purpose of this kind, for choosing one.", &k.Description),
-		text("instructions", []string{"system", "prompt"}, "The instructions before its task.", &k.Instructions),
-		text("model", nil, "Its model, as in models.default; default: the default model.", &k.Model),
-		{"tools", []string{"allow", "allow_tools"}, "Served names of the tools it may use, with *; all if not given.", listOf("string"), func(r *reader, n *node) {
+		text("description", nil, "The purpose of this kind, by which a model or user chooses it.", &k.Description),
+		text("instructions", []string{"system", "prompt"}, "Instructions for the agent, before its task.", &k.Instructions),
+		text("model", nil, "Model of the agent, as in models.default; default: the default model.", &k.Model),
+		{"tools", []string{"allow", "allow_tools"}, "Served names of the tools that the agent may use, with *; default: all.", listOf("string"), func(r *reader, n *node) {
 			k.Tools = append([]string{}, r.texts(n)...) // an empty list is none
 		}},
 		number("max_turns", []string{"max_rounds"}, "Maximum number of model turns (default 25).", &k.Bounds.Turns),
 		number("max_tokens", nil, "Maximum tokens of all its turns, input and output; default: no limit.", &k.Bounds.Tokens),
 		{"max_cost", nil, "Maximum cost, in the unit of the models' prices; default: no limit.", map[string]any{"type": "number", "minimum": 0}, func(r *reader, n *node) { k.Bounds.Cost = r.price(n) }},
-		span("timeout", "Maximum duration (default 10m).", &k.Bounds.Time),
+		span("timeout", "Maximum duration of a run (default 10m).", &k.Bounds.Time),
 	}
 }
 

@@ -150,7 +150,7 @@ func lifeFields() []field {
 					r.server.Disabled = true
 				}
 			}},
-		{"era", nil, "Protocol era of the handshake (default auto).", oneOf("auto", "legacy", "modern"),
+		{"era", nil, "Protocol era of the server: modern (2026-07-28 and later), legacy (before), or auto to try both (default auto).", oneOf("auto", "legacy", "modern"),
 			func(r *reader, n *node) { r.server.Era = r.choice(n, "auto", "legacy", "modern") }},
 	}
 }
@@ -174,7 +174,7 @@ func toolFields() []field {
 				text := r.text(n)
 				r.server.Prefix = &text
 			}},
-		{"description", []string{"displayName", "title"}, "A note for the reader.", typed("string"), nil},
+		{"description", []string{"displayName", "title"}, "A comment; the host does not use it.", typed("string"), nil},
 	}
 }
 

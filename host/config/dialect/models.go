@@ -26,17 +26,17 @@ func providerFields(p *registry.Provider) []field {
 		return field{name, also, doc, typed("string"), func(r *reader, n *node) { *into = r.text(n) }}
 	}
 	return []field{
-		{"kind", []string{"type", "vendor"}, "Its API: openai or compatible (default), anthropic, gemini, scripted, command.", oneOf(registry.Kinds()...),
+		{"kind", []string{"type", "vendor"}, "API of the provider: openai or compatible (default), anthropic, gemini, scripted, command.", oneOf(registry.Kinds()...),
 			func(r *reader, n *node) { p.Kind = registry.Kind(r.choice(n, registry.Kinds()...)) }},
-		text("base_url", []string{"url", "endpoint", "api_base"}, "Base URL of its requests, such as http://127.0.0.1:11434/v1; default: the vendor's.", &p.BaseURL),
-		text("api_key_env", []string{"auth_token_env", "key_env"}, "The environment variable with the key; default at the vendor's address: the vendor's variable (OPENAI_API_KEY …).", &p.KeyEnv),
+		text("base_url", []string{"url", "endpoint", "api_base"}, "Base URL of the API, such as http://127.0.0.1:11434/v1; default: the vendor's.", &p.BaseURL),
+		text("api_key_env", []string{"auth_token_env", "key_env"}, "Name of the environment variable that holds the API key; default, if base_url is the vendor's: the vendor's variable (such as OPENAI_API_KEY).", &p.KeyEnv),
 		{"headers", []string{"extra_headers"}, "HTTP headers of every request. Write ${NAME} to take a value from the environment.", mapOf("string"), func(r *reader, n *node) {
 			set, _ := r.vars(n, ":")
 			merge(&p.Headers, set)
 		}},
-		span("timeout", "Maximum silence (default 5m).", &p.Timeout),
+		span("timeout", "Maximum time without data from the provider during a request (default 5m).", &p.Timeout),
 		toggle("strict", nil, "Whether models must follow the schemas of all tools, if the vendor supports it (default false).", func(on bool) { p.Strict = on }),
-		{"extra", []string{"extra_body"}, "Additional members of every request, such as {reasoning_effort: low}.", typed("object"), func(r *reader, n *node) {
+		{"extra", []string{"extra_body"}, "Additional fields of every request, such as {reasoning_effort: low}.", typed("object"), func(r *reader, n *node) {
 			if n.kind != mapNode {
 				r.problem("want a map, not %s", n.what())
 				return
@@ -45,10 +45,10 @@ func providerFields(p *registry.Provider) []field {
 		}},
 		text("project", nil, "Google Cloud project; with it, the kind gemini uses Vertex AI.", &p.Project),
 		text("region", []string{"location"}, "Vertex AI region, such as europe-west4, or global.", &p.Region),
-		{"token_command", nil, "Command that prints an access token for Vertex AI: [gcloud, auth, print-access-token].", listOf("string"),
+		{"token_command", nil, "Command that prints an access token for Vertex AI, such as [gcloud, auth, print-access-token].", listOf("string"),
 			func(r *reader, n *node) { p.TokenCommand = r.texts(n) }},
 		text("file", []string{"script"}, "File with the answers of a scripted model, relative to this file.", &p.File),
-		{"models", []string{"model"}, "Its models: names, or maps.", map[string]any{"oneOf": []any{typed("string"), map[string]any{"type": "array", "items": orSection("string", modelFields(&registry.Model{}))}}},
+		{"models", []string{"model"}, "Models of the provider: names, or maps.", map[string]any{"oneOf": []any{typed("string"), map[string]any{"type": "array", "items": orSection("string", modelFields(&registry.Model{}))}}},
 			func(r *reader, n *node) { p.Models = r.models(n) }},
 	}
 }
@@ -62,11 +62,11 @@ func modelFields(m *registry.Model) []field {
 		price("cache_read", []string{"cached_input"}, &m.Price.CacheRead), price("cache_write", nil, &m.Price.CacheWrite),
 	}
 	return []field{
-		{"name", []string{"id", "model"}, "Name used by the provider.", typed("string"), func(r *reader, n *node) { m.Name = r.text(n) }},
-		number("window", []string{"context_window", "context"}, "Tokens of a request and its answer together; default: known value of the model.", &m.Window),
-		number("max_output", []string{"max_tokens", "max_output_tokens"}, "Tokens of an answer; default: known value of the model.", &m.MaxOutput),
-		{"prices", []string{"price"}, "Prices per million tokens.", objectOf(prices), func(r *reader, n *node) { r.members(n, prices) }},
-		toggle("images", []string{"vision"}, "Whether it accepts images; default: known value of the model.", func(on bool) { m.Images = &on }),
+		{"name", []string{"id", "model"}, "The provider's name of the model.", typed("string"), func(r *reader, n *node) { m.Name = r.text(n) }},
+		number("window", []string{"context_window", "context"}, "Context window: maximum tokens of a request and its answer together; default: the known value of the model.", &m.Window),
+		number("max_output", []string{"max_tokens", "max_output_tokens"}, "Maximum tokens of an answer; default: the known value of the model.", &m.MaxOutput),
+		{"prices", []string{"price"}, "Prices per million tokens, in a unit of your choice.", objectOf(prices), func(r *reader, n *node) { r.members(n, prices) }},
+		toggle("images", []string{"vision"}, "Whether the model accepts images; default: the known value of the model.", func(on bool) { m.Images = &on }),
 	}
 }
 

@@ -63,7 +63,7 @@ func (n *node) what() string {
 	case numberNode:
 		return "a number"
 	case textNode:
-		return "a text"
+		return "a string"
 	case listNode:
 		return "a list"
 	}

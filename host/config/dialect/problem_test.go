@@ -28,18 +28,18 @@ func TestProblemsSayWhereAndWhat(t *testing.T) {
 		{"toolroom.yaml", "servers:\n  x: {command: a, zzz: 1}", "toolroom.yaml:2: server x: zzz: unknown"},
 		{"a.json", "{\"mcpServers\": {\n\"x\": {\"command\": \"a\",\n\"zzz\": 1}}}", "warning: a.json:3: server x: zzz: unknown; ignored"},
 		{"a.json", "{\"mcpServers\": {\"x\": {\"command\": \"a\",\n\"arg\": []}}}", "a.json:2: server x: arg: unknown; did you mean args?"},
-		{"a.json", `{"mcpServers": {"x": {"command": "a", "args": "b"}}}`, "a.json:1: server x: args: want a list of texts, not a text"},
-		{"a.json", `{"mcpServers": {"x": {"command": "a", "args": [["b"]]}}}`, "a.json:1: server x: args: want a list of texts; it holds a list"},
-		{"a.json", `{"mcpServers": {"x": {"command": {"a": 1}}}}`, "a.json:1: server x: command: want a text, not a map\na.json:1: server x: command is missing (or url, for a server over HTTP)"},
-		{"a.json", "{\"mcpServers\": {\"x\": {\"command\": \"a\", \"env\": {\n\"K\": [1]}}}}", "a.json:2: server x: env: K: want a text, not a list"},
-		{"a.json", `{"mcpServers": {"x": {"command": "a", "env": "K=v"}}}`, "a.json:1: server x: env: want a map of texts, not a text"},
+		{"a.json", `{"mcpServers": {"x": {"command": "a", "args": "b"}}}`, "a.json:1: server x: args: want a list of strings, not a string"},
+		{"a.json", `{"mcpServers": {"x": {"command": "a", "args": [["b"]]}}}`, "a.json:1: server x: args: want a list of strings; it contains a list"},
+		{"a.json", `{"mcpServers": {"x": {"command": {"a": 1}}}}`, "a.json:1: server x: command: want a string, not a map\na.json:1: server x: command is missing (or url, for a server over HTTP)"},
+		{"a.json", "{\"mcpServers\": {\"x\": {\"command\": \"a\", \"env\": {\n\"K\": [1]}}}}", "a.json:2: server x: env: K: want a string, not a list"},
+		{"a.json", `{"mcpServers": {"x": {"command": "a", "env": "K=v"}}}`, "a.json:1: server x: env: want a map of strings, not a string"},
 		{"a.json", `{"mcpServers": {"x": {"command": "a", "env": ["K"]}}}`, "a.json:1: server x: env: want a map, or a list of NAME=value"},
-		{"a.json", `{"mcpServers": {"x": {"command": "a", "enabled": "yes"}}}`, "a.json:1: server x: enabled: want true or false, not a text"},
+		{"a.json", `{"mcpServers": {"x": {"command": "a", "enabled": "yes"}}}`, "a.json:1: server x: enabled: want true or false, not a string"},
 		{"a.json", `{"mcpServers": {"x": {"command": "a", "api_key": "k", "apiKey": "k"}}}`, "a.json:1: server x: apiKey: has the same meaning as api_key; leave one out\nwarning: a.json:1: server x: headers and keys apply only to servers with a url; ignored"},
 		{"a.json", `{"mcpServers": {"x": {"args": ["a"]}}}`, "a.json:1: server x: command is missing"},
 		{"a.json", `{"mcpServers": {"x": {"command": "a", "url": "http://h"}}}`, "a.json:1: server x: has both command and url; give only one"},
 		{"a.json", `{"mcpServers": {"x": {"url": "http://h", "api_key": "a", "auth_token_env": "B"}}}`, "a.json:1: server x: has both api_key and auth_token_env; leave one out"},
-		{"a.json", `{"mcpServers": {"x": "npx"}}`, "a.json:1: server x: want a map with command or url, not a text"},
+		{"a.json", `{"mcpServers": {"x": "npx"}}`, "a.json:1: server x: want a map with command or url, not a string"},
 		// Transports.
 		{"a.json", `{"mcpServers": {"x": {"url": "wss://h", "type": "ws"}}}`, "a.json:1: server x: type: WebSocket is not a transport of MCP; use streamable-http and the server's http(s) address"},
 		{"a.json", `{"mcpServers": {"x": {"url": "http://h", "type": "htp"}}}`, "a.json:1: server x: type: not a transport; use stdio, streamable-http or sse"},
@@ -124,7 +124,7 @@ func TestLinesOfTOML(t *testing.T) {
 	d := dialect.Parse("config.toml", []byte("x = 1\n[mcp_servers.\"a b\"]\ncommand = \"c\"\n\n[mcp_servers.d]\ncommand = \"e\"\narg = []\n[mcp_servers.d.env]\nK = [1]\n"), dialect.Options{})
 	require.Equal(t, 2, d.Servers[0].Line)
 	require.Equal(t, 5, d.Servers[1].Line)
-	require.Equal(t, "config.toml:7: server d: arg: unknown; did you mean args?\nconfig.toml:9: server d: env: K: want a text, not a list", d.Problems.Error())
+	require.Equal(t, "config.toml:7: server d: arg: unknown; did you mean args?\nconfig.toml:9: server d: env: K: want a string, not a list", d.Problems.Error())
 }
 
 func TestProblemsAreBounded(t *testing.T) {

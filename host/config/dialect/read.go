@@ -37,7 +37,7 @@ func (r *reader) text(n *node) string {
 		return ""
 	}
 	if !n.scalar() {
-		r.problem("want a text, not %s", n.what())
+		r.problem("want a string, not %s", n.what())
 		return ""
 	}
 	return n.text
@@ -48,13 +48,13 @@ func (r *reader) texts(n *node) []string {
 		return nil
 	}
 	if n.kind != listNode {
-		r.problem("want a list of texts, not %s", n.what())
+		r.problem("want a list of strings, not %s", n.what())
 		return nil
 	}
 	out := make([]string, 0, len(n.items))
 	for _, item := range n.items {
 		if !item.scalar() {
-			r.problem("want a list of texts; it holds %s", item.what())
+			r.problem("want a list of strings; it contains %s", item.what())
 			return nil
 		}
 		out = append(out, item.text)
@@ -129,7 +129,7 @@ func (r *reader) vars(n *node, mark string) (set map[string]secret.Text, unset [
 		case v.kind == nullNode:
 			unset = append(unset, name)
 		case !v.scalar():
-			r.problem("%s: want a text, not %s", show(name), v.what())
+			r.problem("%s: want a string, not %s", show(name), v.what())
 		default:
 			set[name] = secret.Text(v.text)
 		}
@@ -155,7 +155,7 @@ func (r *reader) vars(n *node, mark string) (set map[string]secret.Text, unset [
 			add(strings.TrimSpace(name), &node{kind: textNode, text: strings.TrimLeft(value, " ")}, item.line)
 		}
 	default:
-		r.problem("want a map of texts, not %s", n.what())
+		r.problem("want a map of strings, not %s", n.what())
 	}
 	return set, unset
 }
@@ -164,7 +164,7 @@ func (r *reader) vars(n *node, mark string) (set map[string]secret.Text, unset [
 func (r *reader) textMap(n *node) map[string]string {
 	if n.kind != mapNode {
 		if n.kind != nullNode {
-			r.problem("want a map of texts, not %s", n.what())
+			r.problem("want a map of strings, not %s", n.what())
 		}
 		return nil
 	}

@@ -30,13 +30,13 @@ func Schema() []byte {
 		"servers": map[string]any{"type": "object", "propertyNames": map[string]any{"maxLength": 128, "minLength": 1},
 			"additionalProperties": ref, "description": "The servers, by name. Their tools are served as NAME__TOOL."},
 		"tool_dirs": described(listOf("string"), "Directories whose mcp-* programs are servers, relative to this file."),
-		"inputs": map[string]any{"type": "array", "description": "VS Code inputs, read from TOOLROOM_INPUT_ID.",
-			"items": map[string]any{"type": "object", "required": []string{"id"}, "properties": map[string]any{"id": described(typed("string"), "The name of the input."), "description": described(typed("string"), "A note for the reader."), "default": described(typed("string"), "Value if the variable is not set.")}}},
-		"mcpServers":      described(maps.Clone(foreign), "Servers as Claude Desktop, Cursor, Gemini and others name them, pasted unchanged."),
-		"mcp_servers":     described(maps.Clone(foreign), "Servers as Codex and others name them, pasted unchanged."),
-		"mcp":             described(maps.Clone(foreign), "Servers as opencode and VS Code's settings name them, pasted unchanged."),
-		"context_servers": described(maps.Clone(foreign), "Servers as Zed's settings name them, pasted unchanged."),
-		"arsenal":         described(maps.Clone(foreign), "Servers as Paladin's config.yml names them, pasted unchanged."),
+		"inputs": map[string]any{"type": "array", "description": "Inputs in the format of VS Code; the value of input ID is read from the variable TOOLROOM_INPUT_ID.",
+			"items": map[string]any{"type": "object", "required": []string{"id"}, "properties": map[string]any{"id": described(typed("string"), "The name of the input."), "description": described(typed("string"), "A comment; the host does not use it."), "default": described(typed("string"), "Value if the variable is not set.")}}},
+		"mcpServers":      described(maps.Clone(foreign), "Servers in the format of Claude Desktop, Cursor, Gemini and others; can be pasted unchanged."),
+		"mcp_servers":     described(maps.Clone(foreign), "Servers in the format of Codex and others; can be pasted unchanged."),
+		"mcp":             described(maps.Clone(foreign), "Servers in the format of opencode and VS Code's settings; can be pasted unchanged."),
+		"context_servers": described(maps.Clone(foreign), "Servers in the format of Zed's settings; can be pasted unchanged."),
+		"arsenal":         described(maps.Clone(foreign), "Servers in the format of Paladin's config.yml; can be pasted unchanged."),
 	}
 	for _, s := range settings() {
 		if s.schema != nil {

@@ -18,11 +18,11 @@ func settings() []setting {
 	return []setting{
 		{"models", nil, "Models and their providers; see docs/models.md.", objectOf(modelsFields(&registry.Config{})),
 			func(r *reader, n *node, s *Settings) { r.members(n, modelsFields(&s.Models)) }},
-		{"profiles", nil, "Parts of the catalogue, by name, each served at /mcp/NAME.",
+		{"profiles", nil, "Subsets of the tools, by name, each served at /mcp/NAME.",
 			map[string]any{"type": "object", "propertyNames": map[string]any{"pattern": "^[a-zA-Z0-9_-]{1,64}$"}, "additionalProperties": objectOf(profileFields(&catalog.Profile{}))},
 			readProfiles},
 		{"agents", nil, "Kinds of agents, by name, in addition to explore and general, or replacing them.", agentsSchema(), readAgents},
-		{"tool_pins", nil, "Action for a tool whose definition changed since first use: none (off), report (warn), or withhold until approved (enforce); default warn.",
+		{"tool_pins", nil, "What happens to a tool whose definition changed since first use: nothing (off), a report (warn), or no use until approved (enforce); default warn.",
 			map[string]any{"enum": []any{"off", "warn", "enforce", false}},
 			func(r *reader, n *node, s *Settings) {
 				s.Pins = catalog.PinMode(r.choice(r.offWord(n), "off", "warn", "enforce"))
@@ -45,7 +45,7 @@ func settings() []setting {
 					r.members(n, validateFields(&s.Stages))
 				}
 			}},
-		{"policy", []string{"tool_policy"}, "Policy: allowed calls and limits.", objectOf(policyFields(&Settings{})),
+		{"policy", []string{"tool_policy"}, "Which calls are allowed, and limits for them.", objectOf(policyFields(&Settings{})),
 			func(r *reader, n *node, s *Settings) { r.members(n, policyFields(s)) }},
 		{"approval", []string{"approvals"}, "Approval of calls that a rule asks about.", objectOf(approvalFields(&Stages{})),
 			func(r *reader, n *node, s *Settings) { r.members(n, approvalFields(&s.Stages)) }},
@@ -121,7 +121,7 @@ func readProfiles(r *reader, n *node, s *Settings) {
 
 func storeFields(s *Store) []field {
 	return []field{
-		{"url", nil, "nats://HOST:4222, several with commas, or memory.", typed("string"), func(r *reader, n *node) { *s = storeOf(r.text(n), *s) }},
+		{"url", nil, "nats://HOST:4222, several of them separated by commas, or memory.", typed("string"), func(r *reader, n *node) { *s = storeOf(r.text(n), *s) }},
 		{"dir", []string{"path"}, "Directory of the database, relative to this file; default: the state directory.", typed("string"), func(r *reader, n *node) { s.Dir = r.text(n) }},
 		{"token", nil, "Credentials for the cluster. Write ${NAME} to take it from the environment.", typed("string"), func(r *reader, n *node) { s.Token = secret.Text(r.text(n)) }},
 		size("max_bytes", "Maximum size of keys and logs (default 512MiB).", &s.MaxBytes),
@@ -201,12 +201,12 @@ func limitFields(s *Stages) []field {
 	l := &s.Limit
 	count := func(name string, also []string, doc string, into *int) field { return number(name, also, doc, into) }
 	return []field{
-		count("concurrent", []string{"max_concurrent", "max_concurrent_tools"}, "Concurrent calls per server (default 5); max_concurrent of a server overrides it.", &l.Concurrent),
-		count("max_parallel", nil, "Concurrent calls of one caller, on all servers; default: no limit.", &l.MaxParallel),
-		count("queue", nil, "Waiting calls per caller and server (default 1000).", &l.Queue),
-		size("queue_bytes", "Total size of the parameters of all calls waiting for one server (default 64MiB).", &l.QueueBytes),
-		span("max_wait", "Maximum waiting time of a call (default 1m).", &l.MaxWait),
-		count("max_depth", nil, "Maximum nesting of calls (default 1: nested agents dispatch none).", &l.MaxDepth),
+		count("concurrent", []string{"max_concurrent", "max_concurrent_tools"}, "Maximum concurrent calls per server (default 5); max_concurrent of a server overrides it.", &l.Concurrent),
+		count("max_parallel", nil, "Maximum concurrent calls of one caller, on all servers; default: no limit.", &l.MaxParallel),
+		count("queue", nil, "Maximum waiting calls per caller and server (default 1000).", &l.Queue),
+		size("queue_bytes", "Maximum total size of the parameters of all calls waiting for one server (default 64MiB).", &l.QueueBytes),
+		span("max_wait", "Maximum time that a call waits for its turn (default 1m).", &l.MaxWait),
+		count("max_depth", nil, "Maximum nesting of calls (default 1: an agent that was started by an agent cannot start another).", &l.MaxDepth),
 	}
 }
 
@@ -219,7 +219,7 @@ func timeoutFields(s *Stages) []field {
 			t.Tools = map[string]time.Duration{}
 			r.each(n, func(name string, value *node) { t.Tools[name] = r.durationOrOff(value) })
 		}},
-		span("grace", "Extra time for tools that enforce their own timeout (default 5s).", &t.Grace),
+		span("grace", "Additional time for tools that enforce their own timeout (default 5s).", &t.Grace),
 	}
 }
 

@@ -166,7 +166,7 @@ func TestMistakesInSettings(t *testing.T) {
 		{"policy:\n  blok: [a]", "2: policy.blok: unknown; did you mean block?"},
 		{"policy: {zzzzzz: 1}", "1: policy.zzzzzz: unknown; known are allow, block, rules, "},
 		{"policy: []", "1: policy: want a map, not a list"},
-		{"policy: {block: a}", "1: policy.block: want a list of texts, not a text"},
+		{"policy: {block: a}", "1: policy.block: want a list of strings, not a string"},
 		{"policy:\n  rules:\n    - {tool: a}", "3: policy.rules[0]: do is missing: allow, ask or deny"},
 		{"policy:\n  rules: [{do: alow}]", "2: policy.rules[0].do: want one of allow, ask, deny; did you mean allow?"},
 		{"policy: {rules: {do: allow}}", "1: policy.rules: want a list of rules, not a map"},
@@ -193,7 +193,7 @@ func TestMistakesInSettings(t *testing.T) {
 		{"audit: {required: 1}", "1: audit.required: want true or false, not a number"},
 		{"audit: {dir: x, path: y}", "1: audit.dir: want an absolute path"},
 		{"limits: {queue: off}", "1: limits.queue: want a whole number above 0"},
-		{"store: [a]", "1: store: want a text, not a list"},
+		{"store: [a]", "1: store: want a string, not a list"},
 		{"breaker: {failures: 1.5}", "1: breaker.failures: want a whole number above 0"},
 	} {
 		d := dialect.Parse("toolroom.yaml", []byte(c.text), dialect.Options{})

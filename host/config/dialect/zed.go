@@ -33,7 +33,7 @@ func (r *reader) program(n *node) {
 			p.key = "command"
 		case "args", "env":
 		default:
-			r.problem("want a text or a list, or a map of path, args and env")
+			r.problem("want a string or a list, or a map of path, args and env")
 			return
 		}
 		inner.pairs = append(inner.pairs, p)

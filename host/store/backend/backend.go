@@ -90,7 +90,7 @@ func (c Config) parse() (jetstream.Config, error) {
 		switch u.Scheme {
 		case "nats", "tls", "ws", "wss":
 		default:
-			return j, toolerr.New(toolerr.InvalidInput, "store: no store at %s; the url is nats://HOST:4222, memory:, or none for a database in the state directory", u.Redacted())
+			return j, toolerr.New(toolerr.InvalidInput, "store: %s is not supported; use nats://HOST:4222, memory:, or no url for a database in the state directory", u.Redacted())
 		}
 	}
 	values, err := url.ParseQuery(parameters)
