@@ -28,7 +28,7 @@ const anyBytes = "bytes"
 // served are all routes.
 func (a *API) served() []route {
 	routes := []route{{
-		method: "GET", path: "/openapi.json", id: "describe", tag: "description", summary: "This description",
+		method: "GET", path: "/openapi.json", id: "describe", tag: "description", summary: "Get this OpenAPI description",
 		status: 200, answer: "Object", serve: func(w http.ResponseWriter, _ *http.Request) { raw(w, http.StatusOK, a.openapi()) },
 	}}
 	if a.cfg.Models != nil {

@@ -247,7 +247,7 @@ func (p *program) printSummary(cfg config.Config) error {
 	for _, line := range []struct {
 		what  string
 		names []string
-	}{{"bundled", bundled}, {"switched off", off}, {"declared tools", tools}, {"policy", policyWords(cfg.Stages.Policy)}, {"doors", doors}} {
+	}{{"bundled", bundled}, {"switched off", off}, {"declared tools", tools}, {"policy", policyWords(cfg.Stages.Policy)}, {"endpoints", doors}} {
 		if len(line.names) > 0 {
 			fmt.Fprintf(w, "%s:\t%s\n", line.what, printable(strings.Join(line.names, ", "))) //nolint:errcheck // Flush tells
 		}

@@ -212,7 +212,7 @@ func TestValidate(t *testing.T) {
 		"project: invalid":      {Name: "a", Kind: registry.Gemini, Project: "x/y", Region: "r", TokenCommand: []string{"t"}},
 		"headers: invalid":      {Name: "a", Kind: registry.OpenAI, Headers: map[string]secret.Text{"a": "b\r\nc"}},
 		"models[0]: name":       {Name: "a", Kind: registry.OpenAI, Models: model("")},
-		"models[1]: m appears": {Name: "a", Kind: registry.OpenAI, Models: model("m", "m")},
+		"models[1]: m appears":  {Name: "a", Kind: registry.OpenAI, Models: model("m", "m")},
 		"models[0]: max_output": {Name: "a", Kind: registry.OpenAI, Models: []registry.Model{{Name: "m", Window: 1, MaxOutput: 2}}},
 		"models[0]: a number":   {Name: "a", Kind: registry.OpenAI, Models: []registry.Model{{Name: "m", Window: -1}}},
 	} {
