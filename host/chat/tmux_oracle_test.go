@@ -170,7 +170,7 @@ func TestAtATerminal(t *testing.T) {
 	p.sees(`\u001b[2J\u001b]0;title\u0007\u009b31m日本語`, ">")
 
 	p.says("/undo")
-	p.sees("Take back the changes of 1 file? [y]es, [n]o:")
+	p.sees("Undo the changes of 1 file? [y]es, [n]o:")
 	p.keys("y")
 	p.sees("undone: …", ">")
 	require.Equal(t, "one\ntwo\n", content())
