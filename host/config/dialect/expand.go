@@ -136,13 +136,13 @@ func (v Variables) expand(text string, depth int) (string, error) {
 		case strings.HasPrefix(rest, "{env:"):
 			end := strings.IndexByte(rest, '}')
 			if end < 0 {
-				return "", fmt.Errorf("unclosed {env:")
+				return "", fmt.Errorf("{env: without a closing brace")
 			}
 			name, i = rest[1:end], i+end+1
 		case v.File != nil && strings.HasPrefix(rest, "{file:"):
 			end := strings.IndexByte(rest, '}')
 			if end < 0 {
-				return "", fmt.Errorf("unclosed {file:")
+				return "", fmt.Errorf("{file: without a closing brace")
 			}
 			held, err := v.file(rest[len("{file:"):end])
 			if err != nil {

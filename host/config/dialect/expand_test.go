@@ -70,7 +70,7 @@ func TestFiles(t *testing.T) {
 		require.Equal(t, want, got.APIKey.Reveal(), text)
 	}
 	for text, want := range map[string]string{
-		"{file:key": "unclosed {file:", "{file: }": "without a file name", "{file:no}": "s: api_key: {file:no}: no such file",
+		"{file:key": "{file: without a closing brace", "{file: }": "without a file name", "{file:no}": "s: api_key: {file:no}: no such file",
 	} {
 		_, problems := dialect.Server{Name: "s", APIKey: secret.Text(text), Files: true}.Expand(v)
 		require.ErrorContains(t, problems, want)
@@ -136,7 +136,7 @@ func TestVariablesThatAreNotSet(t *testing.T) {
 
 	for text, want := range map[string]string{
 		"${X":               "unclosed ${",
-		"{env:X":            "unclosed {env:",
+		"{env:X":            "{env: without a closing brace",
 		"${}":               "invalid variable name",
 		"${X?}":             "invalid variable name",
 		"${env:}":           "invalid variable name",
