@@ -12,7 +12,7 @@ func agentFields(k *agent.Kind) []field {
 		return field{name, also, doc, typed("string"), func(r *reader, n *node) { *into = r.text(n) }}
 	}
 	return []field{
-		text("description", nil, "The purpose of this kind, by which a model or user chooses it.", &k.Description),
+		text("description", nil, "The purpose of this kind; a model or user chooses the kind from it.", &k.Description),
 		text("instructions", []string{"system", "prompt"}, "Instructions for the agent, before its task.", &k.Instructions),
 		text("model", nil, "Model of the agent, as in models.default; default: the default model.", &k.Model),
 		{"tools", []string{"allow", "allow_tools"}, "Served names of the tools that the agent may use, with *; default: all.", listOf("string"), func(r *reader, n *node) {
