@@ -61,6 +61,7 @@ type outcome struct {
 	ran      []string
 	passed   map[string]int    // scenario → checks
 	failures map[string]string // "scenario:check" → message
+	output   map[string]string // scenario → output of the program under test, of the client suites
 }
 
 // judge compares the failures with those that are expected: of one check, or
@@ -80,7 +81,8 @@ func (r outcome) judge(t *testing.T, expected map[string]string) {
 		delete(stale, scenario)
 		delete(stale, check)
 		if !whole && !one {
-			t.Errorf("%s fails and baseline.yaml does not expect it: %s", check, r.failures[check])
+			t.Errorf("%s fails and baseline.yaml does not expect it: %s\n%s", check, r.failures[check], r.output[scenario])
+			delete(r.output, scenario) // once is enough
 		}
 	}
 	for _, entry := range slices.Sorted(maps.Keys(stale)) {
@@ -149,7 +151,7 @@ func clientSuite(t *testing.T, revision, era string) outcome {
 // runSuite runs what a revision asks of a role and reads what was found.
 func runSuite(t *testing.T, role, revision string, args ...string) outcome {
 	t.Helper()
-	r := outcome{ran: scenarios(t, role, revision), passed: map[string]int{}, failures: map[string]string{}}
+	r := outcome{ran: scenarios(t, role, revision), passed: map[string]int{}, failures: map[string]string{}, output: map[string]string{}}
 	results := t.TempDir()
 	args = append([]string{suiteScript(t)}, append(args, "--requirements", revision, "-o", results)...)
 	out, err := exec.Command(oracle.Path(t, "node"), args...).CombinedOutput()
@@ -173,6 +175,11 @@ func (r *outcome) read(t *testing.T, scenario, dir string) {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(dir, "checks.json"))
 	require.NoError(t, err)
+	for _, stream := range []string{"stdout.txt", "stderr.txt"} {
+		if text, err := os.ReadFile(filepath.Join(dir, stream)); err == nil {
+			r.output[scenario] += stream + ": " + string(text) + "\n"
+		}
+	}
 	var checks []struct {
 		ID, Status, ErrorMessage string
 	}

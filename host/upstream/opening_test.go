@@ -143,3 +143,34 @@ func TestNothingIsCalledBeforeTheStreamForQuestionsIsOpen(t *testing.T) {
 		})
 	}
 }
+
+// A busy server answers nothing for a time, so that a list which takes long says
+// that the stream may take long, too.
+func TestABusyServerIsGivenTimeToOpenTheStream(t *testing.T) {
+	t.Parallel()
+	h := fixture.Handler("-era", "legacy")
+	var open, early atomic.Int32
+	s := at(t, serveHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		switch {
+		case r.Method == http.MethodGet:
+			time.Sleep(time.Second)
+			open.Store(1)
+		case bytes.Contains(body, []byte(`"tools/list`)):
+			time.Sleep(700 * time.Millisecond)
+		case bytes.Contains(body, []byte(`"tools/call`)) && open.Load() == 0:
+			early.Add(1)
+		}
+		h.ServeHTTP(w, r)
+	})), func(cfg *upstream.Config) { cfg.Era, cfg.ProbeTimeout = upstream.Legacy, 100*time.Millisecond })
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	_, err := s.Tools(ctx)
+	require.NoError(t, err)
+	mustDo(t, s, "echo", `{}`)
+	require.Zero(t, early.Load())
+}

@@ -130,15 +130,54 @@ func (s *streamable) listenFirst(took time.Duration) {
 	open := make(chan struct{})
 	opened := sync.OnceFunc(func() { close(open) })
 	s.mu.Lock()
-	s.open = open
+	s.open, s.slowest = open, took
 	s.mu.Unlock()
-	late := time.AfterFunc(s.cfg.ProbeTimeout/12+2*took, opened)
 	go func() {
 		defer s.work.Done()
-		defer late.Stop()
 		defer opened()
 		s.listen(opened)
 	}()
+	s.work.Add(1)
+	go func() {
+		defer s.work.Done()
+		s.limitOpening(open, opened)
+	}()
+}
+
+// limitOpening ends the wait for a stream that does not open. How long a server
+// may need for that follows from how long it needs for other requests: a busy
+// one answers neither in time.
+func (s *streamable) limitOpening(open <-chan struct{}, opened func()) {
+	defer opened()
+	begin := time.Now()
+	for {
+		elapsed := time.Since(begin)
+		rest := min(s.cfg.ProbeTimeout/6+2*s.slow(), s.cfg.StartTimeout) - elapsed
+		if rest <= 0 {
+			return
+		}
+		select {
+		case <-open:
+			return
+		case <-s.life.Done():
+			return
+		case <-time.After(rest):
+		}
+	}
+}
+
+// slow is the longest time that an answer took, or that the server has had for
+// its list of tools so far.
+func (s *streamable) slow() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	slowest := s.slowest
+	for _, x := range s.calls {
+		if x.method == methodTools {
+			slowest = max(slowest, time.Since(x.sent))
+		}
+	}
+	return slowest
 }
 
 // untilOpen waits, before a request that a server may have questions about,

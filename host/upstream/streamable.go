@@ -35,12 +35,14 @@ type streamable struct {
 	version string // agreed on in the legacy era
 	calls   map[string]*exchange
 	open    chan struct{} // closed when calls need not wait for the legacy stream; nil: there is none
+	slowest time.Duration // that a list of tools took
 }
 
 // exchange is one request under way.
 type exchange struct {
 	id     json.RawMessage
 	method string
+	sent   time.Time
 	modern bool
 	cancel context.CancelFunc
 	conn   *conn
@@ -52,7 +54,10 @@ func (x *exchange) answered() bool {
 	return x.method != methodListen && !x.conn.waits(x.id)
 }
 
-const methodListen = "subscriptions/listen"
+const (
+	methodListen = "subscriptions/listen"
+	methodTools  = "tools/list"
+)
 
 // cancelPeriod is how long the stream of a cancelled legacy request is kept.
 const cancelPeriod = 5 * time.Second
@@ -119,7 +124,7 @@ func (s *streamable) send(message []byte) error {
 		return err
 	}
 	ctx, cancel := context.WithCancel(s.life)
-	x := &exchange{id: m.ID, method: m.Method, modern: isModern(m.Params), cancel: cancel, conn: s.conn}
+	x := &exchange{id: m.ID, method: m.Method, sent: time.Now(), modern: isModern(m.Params), cancel: cancel, conn: s.conn}
 	if m.Kind != jsonrpc.Request {
 		x.id = nil
 	}
@@ -162,6 +167,9 @@ func (s *streamable) under(x *exchange) {
 func (s *streamable) done(x *exchange) {
 	if x.id != nil {
 		s.mu.Lock()
+		if x.method == methodTools {
+			s.slowest = max(s.slowest, time.Since(x.sent))
+		}
 		delete(s.calls, string(x.id))
 		s.mu.Unlock()
 	}
