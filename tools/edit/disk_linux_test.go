@@ -16,8 +16,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// TestFullDisk: where the new file does not fit, nothing is lost, nothing is
-// left, and the answer says so.
+// TestFullDisk: if the new file does not fit, nothing is lost, nothing is left
+// behind, and the answer says so.
 func TestFullDisk(t *testing.T) {
 	root := t.TempDir()
 	if err := unix.Mount("none", root, "tmpfs", 0, "size=4m"); err != nil {
@@ -39,15 +39,15 @@ func TestFullDisk(t *testing.T) {
 		require.Equal(t, content, string(now))
 		requireOnly(t, root, "f.txt")
 	}
-	// With room it goes on.
+	// With enough space it works again.
 	require.NoError(t, unix.Mount("none", root, "tmpfs", unix.MS_REMOUNT, "size=16m"))
 	got := c.Call("edit", map[string]any{"file_path": "f.txt", "old_string": "end", "new_string": "END"})
 	require.False(t, got.IsError, got.Text)
 }
 
-// TestReadOnlyDirectory: a file in a directory that this user may not write is
-// written in place, and its directory is left alone. As root the server runs
-// as a user that may not.
+// TestReadOnlyDirectory: a file in a directory that this user cannot write is
+// written in place, and its directory stays unchanged. As root, the server runs
+// as an unprivileged user.
 func TestReadOnlyDirectory(t *testing.T) {
 	const nobody = 65534
 	base, err := os.MkdirTemp("", "edit-")
@@ -63,7 +63,7 @@ func TestReadOnlyDirectory(t *testing.T) {
 	var attr syscall.SysProcAttr
 	if os.Geteuid() == 0 {
 		attr.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}
-		built := bin // others may not be let to where it is
+		built := bin // other users may not reach its directory
 		bin = filepath.Join(base, "mcp-edit")
 		mcpkittest.CopyProgram(t, built, bin)
 		require.NoError(t, os.Chmod(base, 0o755))

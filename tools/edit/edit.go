@@ -22,19 +22,18 @@ import (
 var description string
 
 const (
-	// maxEdits bounds the passes over a file.
+	// maxEdits bounds the edits of a call, and so the passes over a file.
 	maxEdits = 100
-	// maxConcurrent bounds the memory of calls side by side.
+	// maxConcurrent bounds the memory of concurrent calls.
 	maxConcurrent = 4
-	// deadline is far above what the largest file on a slow disk takes.
+	// deadline is far longer than the largest file on a slow disk takes.
 	deadline = 2 * time.Minute
 )
 
-// Config is what the tool's own flags set.
+// Config holds the settings of the tool's own flags.
 type Config struct {
-	// KeepHardlinks writes a file with several names in place, so that all
-	// of them show the change. Otherwise the edited name gets a file of its
-	// own.
+	// KeepHardlinks writes a file with several hard links in place, so that
+	// every link shows the change. Otherwise the edited name gets a new file.
 	KeepHardlinks bool
 }
 
@@ -81,13 +80,13 @@ type meta struct {
 	Warnings     int      `json:"warnings,omitempty" jsonschema:"warnings in the text"`
 }
 
-// editor holds what calls share.
+// editor holds the state shared by calls.
 type editor struct {
 	box   *sandbox.Sandbox
 	files *rewrite.Rewriter
 }
 
-// tools makes what the server serves.
+// tools returns the tools to serve.
 func tools(box sandbox.Config, kept state.Config, own Config) ([]*mcpkit.Tool, error) {
 	if err := box.Validate(); err != nil {
 		return nil, err
@@ -113,25 +112,25 @@ func tools(box sandbox.Config, kept state.Config, own Config) ([]*mcpkit.Tool, e
 	return []*mcpkit.Tool{tool}, err
 }
 
-// ask is a checked call.
+// ask is a validated call.
 type ask struct {
 	name   string
-	edits  []match.Edit // one with an empty Old alone creates the file
+	edits  []match.Edit // a single one with an empty Old creates the file
 	dryRun bool
 	etag   string
 	strict bool
 	undo   bool
-	// encoding is the one that the caller names for the file; "": none.
+	// encoding is the file's encoding given by the caller; "": none.
 	encoding textfile.Encoding
 }
 
-// creates reports whether the call is to make a file.
+// creates reports whether the call creates a file.
 func (a ask) creates() bool { return len(a.edits) == 1 && a.edits[0].Old == "" }
 
-// etagForm is an etag as it is shown, or in full.
+// etagForm matches an etag as shown, or in full.
 var etagForm = regexp.MustCompile(`^[0-9a-f]{8,16}$`)
 
-// newAsk checks the arguments against each other.
+// newAsk validates the combination of arguments.
 func newAsk(args arguments) (ask, error) {
 	a := ask{name: args.FilePath, dryRun: args.DryRun, strict: args.Strict, undo: args.Undo}
 	a.etag = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(args.Etag), "etag="))
@@ -196,7 +195,7 @@ func (e *editor) call(ctx context.Context, args arguments) (*mcpkit.Result, erro
 	return e.edit(ctx, fs, a)
 }
 
-// edit makes the change.
+// edit plans, writes and renders a change.
 func (e *editor) edit(ctx context.Context, fs *sandbox.FS, a ask) (*mcpkit.Result, error) {
 	var c *change
 	done, err := e.files.Do(ctx, fs, a.name, rewrite.Options{DryRun: a.dryRun, Session: mcpkit.ClientSession(ctx)}, func(b *rewrite.Before) (*rewrite.After, error) {
@@ -217,7 +216,7 @@ func (e *editor) edit(ctx context.Context, fs *sandbox.FS, a ask) (*mcpkit.Resul
 	return a.render(ctx, c, done), nil
 }
 
-// absent tells of a file that does not exist what names are near.
+// absent returns the error for a file that does not exist, with similar names.
 func absent(fs *sandbox.FS, name string, b *rewrite.Before) error {
 	file, err := fs.Open(name)
 	if err == nil { // it has appeared

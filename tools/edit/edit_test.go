@@ -59,7 +59,7 @@ func (f *fixture) call(args map[string]any) *mcpkit.CallResult {
 	return f.tool.Call(context.Background(), raw)
 }
 
-// edit makes one edit that is to be made.
+// edit makes one edit, which must succeed.
 func (f *fixture) edit(name, old, new string) (string, meta) {
 	f.t.Helper()
 	return f.done(map[string]any{"file_path": name, "old_string": old, "new_string": new})
@@ -79,8 +79,8 @@ func TestDescriptionIsShort(t *testing.T) {
 }
 
 // TestFreshByContent: view and edit are two processes that share a state
-// directory. What was seen is compared by content: a change elsewhere does
-// not matter, one of the lines to be edited does.
+// directory. The viewed version is compared by content: a change elsewhere does
+// not matter, a change of the edited lines does.
 func TestFreshByContent(t *testing.T) {
 	f := newFixture(t)
 	view := mcpkittest.Start(t, mcpkittest.Build(t, "./tools/view"), f.root, "--state", f.kept.Dir)
@@ -88,9 +88,9 @@ func TestFreshByContent(t *testing.T) {
 	const elsewhere = "note: the file also changed elsewhere"
 	const before = "alpha\nbeta\ngamma\ndelta\nepsilon\nzeta\n"
 	for _, c := range []struct {
-		name, now string // what somebody else makes of the file
+		name, now string // the file after somebody else's change
 		old, new  string
-		etag      bool // the one that view told
+		etag      bool // send the etag that view returned
 		want      toolerr.Code
 		says      string
 	}{
@@ -118,7 +118,7 @@ func TestFreshByContent(t *testing.T) {
 			if c.want != "" {
 				require.Equal(t, c.now, string(f.read(c.name)))
 			}
-			if c.want == toolerr.Stale { // the etag it tells lets the edit through
+			if c.want == toolerr.Stale { // with the etag in the error, the edit succeeds
 				args["etag"] = got.Meta["etag"]
 				got = edit.Call("edit", args)
 				require.False(t, got.IsError, got.Text)
@@ -135,7 +135,7 @@ func TestFreshByContent(t *testing.T) {
 	require.False(t, got.IsError, "the etag that an edit tells is good for the next: %s", got.Text)
 }
 
-// TestUndoOnlyWhatIsThere: a change by somebody else is not undone with ours.
+// TestUndoOnlyWhatIsThere: undo does not revert somebody else's change.
 func TestUndoOnlyWhatIsThere(t *testing.T) {
 	f := newFixture(t)
 	f.write("a.txt", []byte("one\ntwo\n"))
@@ -149,7 +149,7 @@ func TestUndoOnlyWhatIsThere(t *testing.T) {
 	require.Equal(t, "one\ntwo\n", string(f.read("a.txt")), "as it was written again, it can be")
 }
 
-// TestWithoutState: everything but undo is the same.
+// TestWithoutState: everything except undo works the same.
 func TestWithoutState(t *testing.T) {
 	f := newFixture(t)
 	served, err := tools(sandbox.Config{Roots: []string{f.root}}, state.Config{Disabled: true}, Config{})
@@ -163,7 +163,7 @@ func TestWithoutState(t *testing.T) {
 	require.True(t, res.IsError)
 }
 
-// TestKeepsWhatTheFileIs: mode and the bytes that are not text stay.
+// TestKeepsWhatTheFileIs: the mode, and bytes that are not text, are kept.
 func TestKeepsWhatTheFileIs(t *testing.T) {
 	f := newFixture(t)
 	f.write("a.sh", []byte("#!/bin/sh\r\necho \xff\xfe caf\xc3\xa9 and more words in UTF-8: \xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\n\techo b"))
@@ -204,9 +204,9 @@ func TestLongLines(t *testing.T) {
 	require.Equal(t, string(new), string(f.read("many")))
 }
 
-// TestLateNULs: a log may have NULs further down and is text. A change that
-// brings them near its beginning, where they make a file binary, is refused:
-// no later edit could be made, nor one to take them out.
+// TestLateNULs: a log may have NULs far from its beginning and is text. A
+// change that moves them near the beginning, where they make a file binary, is
+// refused: no later edit would be possible, not even to remove them.
 func TestLateNULs(t *testing.T) {
 	for _, size := range []int{200 << 10, 9 << 20} {
 		f := newFixture(t)
@@ -227,7 +227,7 @@ func TestLateNULs(t *testing.T) {
 }
 
 // A change in a long line is shown once, with 200 characters around it,
-// whatever is next to it.
+// whatever its surroundings.
 func TestAChangeInALongLineIsShort(t *testing.T) {
 	f := newFixture(t)
 	words := strings.Repeat("some words ", 600)
@@ -255,13 +255,13 @@ func TestAChangeInALongLineIsShort(t *testing.T) {
 		require.Equal(t, "NO_MATCH", string(res.Code))
 		require.Less(t, len(res.Text), 2000, "%s: %s", name, res.Text)
 	}
-	// A text of several lines is looked for line by line.
+	// A text of several lines is matched line by line.
 	res := f.call(map[string]any{"file_path": "around.txt", "old_string": words + "\nNEEDLE\n" + words + "\n", "new_string": "x"})
 	require.Equal(t, "NO_MATCH", string(res.Code))
 	require.Less(t, len(res.Text), 2500, res.Text)
 }
 
-// An ordinary edit costs no more than 500 bytes.
+// The answer to an ordinary edit has at most 500 bytes.
 func TestAnOrdinaryAnswerIsShort(t *testing.T) {
 	f := newFixture(t)
 	line := func(i int) string {
@@ -283,7 +283,7 @@ func TestAnOrdinaryAnswerIsShort(t *testing.T) {
 	require.Contains(t, text, "@@ -2,7 +2,7 @@\n b\n c\n d\n-e\n+E\n f\n g\n h\n", "three lines of context, as they are short")
 }
 
-// Each of the first places that change in a long line is shown.
+// Each of the first changes in a long line is shown.
 func TestSeveralChangesInALongLine(t *testing.T) {
 	f := newFixture(t)
 	words := strings.Repeat("some words ", 600)

@@ -5,8 +5,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// foreign are arguments of the tool that views, creates and edits by a command
-// (Anthropic's text editor). The schema does not advertise them.
+// foreign are arguments of Anthropic's text editor, a tool that views, creates
+// and edits by a command. The schema does not show them.
 type foreign struct {
 	Command    string  `json:"command,omitempty" hidden:"true"`
 	FileText   *string `json:"file_text,omitempty" alias:"content" verbatim:"true" hidden:"true"`
@@ -14,7 +14,8 @@ type foreign struct {
 	InsertText *string `json:"insert_text,omitempty" verbatim:"true" hidden:"true"`
 }
 
-// translate does what such a command means, or says which tool does.
+// translate applies such a command, or returns an error that names the right
+// tool.
 func (a *arguments) translate() error {
 	switch {
 	case a.Command == "insert" || a.InsertLine != nil || a.InsertText != nil:

@@ -10,8 +10,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 )
 
-// TestMemory: edits of a large file, one after the other, take no more than
-// twice its size.
+// TestMemory: consecutive edits of a large file take at most twice its size in
+// memory.
 func TestMemory(t *testing.T) {
 	mcpkittest.Once(t)
 	f := newFixture(t)

@@ -16,8 +16,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/bench/oracle"
 )
 
-// TestDiffsApply: the diff of an answer, given to git apply and to patch with
-// the original, makes the new file. EDIT_DIFFS says for how many edits.
+// TestDiffsApply: git apply and patch turn the original into the new file by
+// the diff of an answer. EDIT_DIFFS sets the number of edits.
 func TestDiffsApply(t *testing.T) {
 	git, patch := oracle.Path(t, "git"), oracle.Path(t, "patch")
 	f := newFixture(t)
@@ -67,8 +67,8 @@ func TestDiffsApply(t *testing.T) {
 	require.Greater(t, applied, 20)
 }
 
-// randomText is lines of a few words, in one of three endings, with or
-// without one at the end.
+// randomText returns lines of a few words, with one of three endings, with or
+// without a final one.
 func randomText(rng *rand.Rand) []byte {
 	words := strings.Fields("a b if x { } return naïve 日本 -- ++ @@ --- +++ \\ end")
 	endings := [][]string{{"\n"}, {"\r\n"}, {"\n", "\r\n"}}[rng.IntN(3)]
@@ -86,7 +86,7 @@ func randomText(rng *rand.Rand) []byte {
 	return text.Bytes()
 }
 
-// randomEdits are edits of runs of lines that are in the text.
+// randomEdits returns edits of runs of lines of the text.
 func randomEdits(rng *rand.Rand, text string) []map[string]any {
 	lines := strings.SplitAfter(text, "\n")
 	var edits []map[string]any

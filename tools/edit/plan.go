@@ -19,19 +19,20 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
 )
 
-// change is what a call makes of a file, not written yet.
+// change is a planned change of a file, not yet written.
 type change struct {
 	file     *splice.File
 	result   *splice.Result
-	after    *rewrite.After // what the file becomes
-	shown    *splice.Result // the same with values hidden; else result
+	after    *rewrite.After // the file's new content
+	shown    *splice.Result // the same with masked values; otherwise equal to result
 	found    []match.Found
-	at, line int // where the first place begins, and its line; 0: not known
+	at, line int // position and line of the first place; line 0: unknown
 	warnings []string
-	told     bool // the caller named the file's encoding, now or when it saw the file
+	told     bool // the caller gave the file's encoding, now or when viewing it
 }
 
-// open reads the file in the encoding that it is in, or is to get.
+// open decodes the file in its encoding or, for a new one, in the encoding that
+// it will get. told reports that the caller gave it.
 func (a ask) open(ctx context.Context, b *rewrite.Before) (f *splice.File, told bool, err error) {
 	if !b.Exists || len(b.Content) == 0 {
 		f, err = splice.OpenAs(ctx, nil, &textfile.Index{Format: textfile.Format{Encoding: cmp.Or(a.encoding, textfile.UTF8), Ending: textfile.None}})
@@ -45,8 +46,8 @@ func (a ask) open(ctx context.Context, b *rewrite.Before) (f *splice.File, told 
 	return f, told, err
 }
 
-// certain refuses a change that only the guess of the file's encoding makes
-// right. Others could not read what it writes.
+// certain refuses a change that is right only if the guess of the file's
+// encoding is: other programs could not read the result.
 func (c *change) certain(b *rewrite.Before) error {
 	if c.told && c.file.Encoding != textfile.UTF8 && b.Exists && b.Index.Encoding == textfile.UTF8 && b.Index.Invalid == 0 && !plain(b.Content) &&
 		slices.ContainsFunc(c.result.Changes, func(change textdiff.Change) bool { return !plain([]byte(change.New)) }) {
@@ -71,7 +72,7 @@ func plain(text []byte) bool {
 	return !bytes.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf })
 }
 
-// plan works out what the edits make of a version of the file.
+// plan computes the change of a version of the file by the edits.
 func (a ask) plan(ctx context.Context, b *rewrite.Before) (*change, error) {
 	if b.Masked && a.etag != "" {
 		return nil, toolerr.New(toolerr.InvalidParams, "%s has masked values and therefore no etag: leave etag out", b.Shown)
@@ -110,7 +111,7 @@ func (a ask) plan(ctx context.Context, b *rewrite.Before) (*change, error) {
 	return c, nil
 }
 
-// create fills a file that is absent or empty.
+// create sets the content of a file that is missing or empty.
 func (a ask) create(ctx context.Context, c *change, b *rewrite.Before) error {
 	f, text := c.file, a.edits[0].New
 	switch {
@@ -136,7 +137,7 @@ func (a ask) create(ctx context.Context, c *change, b *rewrite.Before) error {
 	return err
 }
 
-// change replaces text.
+// change finds and applies edits.
 func (a ask) change(ctx context.Context, c *change, b *rewrite.Before) error {
 	version := match.Version{Now: b.Etag, Given: a.etag, Seen: b.Seen}
 	o := match.Options{Name: b.Shown, Strict: a.strict, Changed: version.Changed()}
@@ -157,15 +158,15 @@ func (a ask) change(ctx context.Context, c *change, b *rewrite.Before) error {
 	return err
 }
 
-// take notes how the edits were found.
+// take records how the edits were matched.
 func (c *change) take(plan *match.Plan) {
 	c.found, c.warnings = plan.Found, plan.Warnings
 	first := plan.Places[0]
 	c.at, c.line = first.Start, plan.Found[first.Edit].Lines[0]
 }
 
-// changeHidden replaces text of a file whose values are hidden. Which version
-// of it was seen says nothing: the lines that matter have no record.
+// changeHidden changes a file with masked values. The viewed version gives no
+// proof for it, since no record of the relevant lines is kept.
 func (a ask) changeHidden(ctx context.Context, c *change, o match.Options) error {
 	hides := newVeil(c.file)
 	plan, err := match.Find(ctx, hides.shown, a.edits, o)
@@ -187,9 +188,9 @@ func (a ask) changeHidden(ctx context.Context, c *change, o match.Options) error
 	return err
 }
 
-// staysText refuses a change that would make the file one that is not text,
-// by what it brings in or by what it leaves, and warns where the file's
-// encoding would be taken for another one.
+// staysText refuses a change after which the file would not be text, because of
+// new or remaining bytes, and warns if the file's encoding would be detected as
+// another one.
 func (c *change) staysText(ctx context.Context, b *rewrite.Before) error {
 	controls := false
 	for _, change := range c.result.Changes {
@@ -221,8 +222,8 @@ func (c *change) staysText(ctx context.Context, b *rewrite.Before) error {
 	return nil
 }
 
-// encoding is what the new content is to be read in, where looking at it might
-// tell another: "" for UTF-8.
+// encoding returns the encoding of the new content, or "" for UTF-8. Detection
+// from the content might give another one.
 func (c *change) encoding() textfile.Encoding {
 	if c.file.Encoding == textfile.UTF8 {
 		return ""
@@ -230,7 +231,7 @@ func (c *change) encoding() textfile.Encoding {
 	return c.file.Encoding
 }
 
-// replacements counts the places that are changed.
+// replacements returns the number of replaced places.
 func (c *change) replacements() int {
 	n := 0
 	for _, f := range c.found {
@@ -239,10 +240,10 @@ func (c *change) replacements() int {
 	return n
 }
 
-// maxLinted bounds the files that are parsed.
+// maxLinted bounds the files that are parsed, in bytes.
 const maxLinted = 1 << 20
 
-// warn looks at what comes out.
+// warn adds warnings about the new content.
 func (c *change) warn(a ask, b *rewrite.Before) {
 	for i, e := range a.edits {
 		warning := lint.Omission(e.New, e.Old)
@@ -254,7 +255,7 @@ func (c *change) warn(a ask, b *rewrite.Before) {
 		}
 		c.warnings = append(c.warnings, warning)
 	}
-	if b.Masked || max(c.result.Size(), len(c.file.Text)) > maxLinted { // what a parser says may quote a value
+	if b.Masked || max(c.result.Size(), len(c.file.Text)) > maxLinted { // a parser's message may quote a value
 		return
 	}
 	before := c.file.Text
@@ -266,7 +267,7 @@ func (c *change) warn(a ask, b *rewrite.Before) {
 	}
 }
 
-// clip cuts text for a message.
+// clip cuts text to most characters for a message.
 func clip(text string, most int) string {
 	runes := []rune(text)
 	if len(runes) <= most {

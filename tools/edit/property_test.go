@@ -19,7 +19,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// manner is a way to write text.
+// manner is a file format.
 type manner struct {
 	name  string
 	codec encoding.Encoding
@@ -36,8 +36,8 @@ var manners = []manner{
 	{"shift-jis", japanese.ShiftJIS, "", strings.Fields("これは 日本語 の テキスト です 表示 ソース 能力 word = value; カタカナ")},
 }
 
-// sample is a file that is made up line by line, so that every byte of it is
-// known without reading it.
+// sample is a file generated line by line, so that every byte of it is known
+// without reading it.
 type sample struct {
 	manner
 	path    string
@@ -52,7 +52,7 @@ func newSample(t *testing.T, rng *rand.Rand) *sample {
 	styles := [][]string{{"\n"}, {"\r\n"}, {"\n", "\r\n"}}[rng.IntN(3)]
 	var pool []string
 	for range 3 + rng.IntN(40) {
-		if len(pool) > 0 && rng.IntN(5) == 0 { // lines come again
+		if len(pool) > 0 && rng.IntN(5) == 0 { // some lines repeat
 			s.lines = append(s.lines, pool[rng.IntN(len(pool))])
 			continue
 		}
@@ -68,7 +68,7 @@ func newSample(t *testing.T, rng *rand.Rand) *sample {
 		pool = append(pool, line.String())
 		s.lines = append(s.lines, line.String())
 	}
-	// Enough of it to tell the encoding by.
+	// Enough text to detect the encoding.
 	s.lines = append(s.lines, strings.Repeat(strings.Join(s.words, " ")+" ", 3)+fmt.Sprint(rng.IntN(1000)))
 	s.raw = []byte(s.bom)
 	for i := range s.lines {
@@ -90,7 +90,7 @@ func (s *sample) encode(t *testing.T, text string) []byte {
 	return raw
 }
 
-// text is some words, in lines.
+// text returns some words, in lines.
 func (s *sample) text(rng *rand.Rand) string {
 	var out []string
 	for range rng.IntN(4) {
@@ -103,8 +103,8 @@ func (s *sample) text(rng *rand.Rand) string {
 	return strings.Join(out, "\n")
 }
 
-// alike returns at which lines a block of lines stands, read by fold. The
-// first may be the end of a line.
+// alike returns the lines at which a block of lines occurs, compared by fold.
+// The first line may be the end of a line.
 func (s *sample) alike(block []string, fold func(string) string) []int {
 	var at []int
 	for i := 0; i+len(block) <= len(s.lines); i++ {
@@ -119,7 +119,7 @@ func (s *sample) alike(block []string, fold func(string) string) []int {
 	return at
 }
 
-// exact returns the places, in bytes, where a text stands as it is.
+// exact returns the byte offsets at which a text occurs exactly.
 func (s *sample) exact(t *testing.T, old string) (at []int) {
 	var text strings.Builder
 	for i := range s.lines {
@@ -131,16 +131,16 @@ func (s *sample) exact(t *testing.T, old string) (at []int) {
 			return at
 		}
 		from += next
-		if from == 0 || all[from] != '\n' || all[from-1] != '\r' { // not half an ending
+		if from == 0 || all[from] != '\n' || all[from-1] != '\r' { // does not split a line ending
 			at = append(at, len(s.bom)+len(s.encode(t, all[:from])))
 		}
 		from++
 	}
 }
 
-// TestRandomEdits makes edits in files of every encoding and ending, and
-// compares them with what they have to be, byte for byte. EDIT_FILES says how
-// many.
+// TestRandomEdits makes edits in files of every encoding and line ending, and
+// compares the results with the expected bytes. EDIT_FILES sets the number of
+// files.
 func TestRandomEdits(t *testing.T) {
 	f := newFixture(t)
 	seed := uint64(count(t, "EDIT_SEED", 1))
@@ -176,8 +176,8 @@ func TestRandomEdits(t *testing.T) {
 	}
 }
 
-// call makes an edit. One that depends on a guess of the encoding is refused,
-// changes nothing, and is made when the encoding is named.
+// call makes an edit. If it depends on a guess of the encoding, it must be
+// refused without a change, and must succeed when the encoding is given.
 func (s *sample) call(f *fixture, args map[string]any) *mcpkit.CallResult {
 	res := f.call(args)
 	if res.Code != toolerr.BadEncoding {
@@ -227,8 +227,8 @@ func (s *sample) editWords(f *fixture, rng *rand.Rand) toolerr.Code {
 	return ""
 }
 
-// editLines replaces whole lines, as they are or as they are remembered: with
-// other blanks at their ends, with numbers, indented otherwise, or wrong.
+// editLines replaces whole lines, given exactly or as models remember them:
+// with other trailing blanks, with numbers, with other indentation, or wrong.
 func (s *sample) editLines(f *fixture, rng *rand.Rand) toolerr.Code {
 	first := rng.IntN(len(s.lines))
 	last := min(first+rng.IntN(4), len(s.lines)-1)
@@ -261,14 +261,14 @@ func (s *sample) editLines(f *fixture, rng *rand.Rand) toolerr.Code {
 		return ""
 	}
 	places := s.alike(block, fold)
-	if how == 2 { // a line number stood before it: it begins its line, but for indentation
+	if how == 2 { // it had a line number, so it begins its line, after indentation
 		places = slices.DeleteFunc(places, func(at int) bool {
 			before, _ := strings.CutSuffix(s.lines[at], block[0])
 			return strings.Trim(before, " \t") != ""
 		})
 	}
-	// Blanks alone are not looked for at the end of a line, and a line that
-	// has the very blanks that were sent comes first.
+	// Blanks alone do not match at the end of a line, and a line with exactly
+	// the blanks that were sent takes precedence.
 	if how < 3 && (how != 1 || strings.TrimSpace(block[0]) != "" && !strings.Contains(strings.Join(s.lines, "\n")+"\n", old)) {
 		require.Len(f.t, places, 1, "%s, variant %d: %q is not unique", s.name, how, old)
 	}
@@ -290,8 +290,8 @@ func (s *sample) editLines(f *fixture, rng *rand.Rand) toolerr.Code {
 	return ""
 }
 
-// requireReplaced asserts that a range of the file is the new text, whatever
-// its line endings, and everything else is as it was.
+// requireReplaced asserts that a range of the file is the new text, with any
+// line endings, and everything else is unchanged.
 func (s *sample) requireReplaced(t testing.TB, after []byte, start, end int, new string) {
 	t.Helper()
 	rest := len(s.raw) - end
@@ -300,7 +300,7 @@ func (s *sample) requireReplaced(t testing.TB, after []byte, start, end int, new
 	text, err := s.codec.NewDecoder().Bytes(after[start : len(after)-rest])
 	require.NoError(t, err)
 	got := strings.ReplaceAll(string(text), "\r\n", "\n")
-	// A last line without an ending keeps being one.
+	// A last line without an ending stays without one.
 	require.Equal(t, strings.TrimSuffix(new, "\n"), strings.TrimSuffix(got, "\n"), s.name)
 	if rest > 0 {
 		require.Equal(t, new, got, s.name)

@@ -15,24 +15,24 @@ import (
 )
 
 const (
-	// maxDiff is how many lines of a diff are shown.
+	// maxDiff bounds the lines shown of a diff.
 	maxDiff = 60
-	// maxListed is how many lines are named where text was replaced, and how
-	// many edits are told one by one.
+	// maxListed bounds the line numbers listed for replacements, and the edits
+	// described one by one.
 	maxListed = 20
-	// longLine bounds the lines that a diff shows whole, in bytes. Of a longer
-	// line it shows lineWindow characters.
+	// longLine bounds the lines that a diff shows completely, in bytes. Of a
+	// longer line it shows lineWindow characters.
 	longLine   = 1000
 	lineWindow = 200
 	// shortAnswer and longAnswer are sizes in bytes. Between them a diff gets
-	// less context. Above longAnswer most of a diff is not context.
+	// less context; above longAnswer most of a diff is not context.
 	shortAnswer = 300
 	longAnswer  = 900
-	// otherRoom is what the header and the notes may take of the budget.
+	// otherRoom is the part of the budget for the header and notes, in bytes.
 	otherRoom = 4 << 10
 )
 
-// render tells what was done.
+// render returns the result of a change.
 func (a ask) render(ctx context.Context, c *change, done *rewrite.Outcome) *mcpkit.Result {
 	m := newMeta(done)
 	m.Replacements = c.replacements()
@@ -69,7 +69,7 @@ func (a ask) render(ctx context.Context, c *change, done *rewrite.Outcome) *mcpk
 		text.WriteString("note: made executable, because it begins with #!\n")
 	}
 	if a.unaware(done.Before) {
-		// Its etag would let replace throw away what nobody has seen.
+		// With its etag, replace could overwrite changes that were never shown.
 		fmt.Fprintf(&text, "note: the file also changed elsewhere since you viewed it (etag=%s): view it before you rewrite it\n", done.Before.Seen.Index.Etag)
 	}
 	return &mcpkit.Result{Text: text.String(), Meta: m}
@@ -81,7 +81,8 @@ func (a ask) unaware(b *rewrite.Before) bool {
 	return b.Exists && b.Seen != nil && !b.Masked && !b.Fresh() && !known
 }
 
-// format tells how a file is written, unless it is plain UTF-8.
+// format describes encoding, byte order mark and line endings, unless the file
+// is plain UTF-8.
 func format(f textfile.Format) string {
 	if f.Encoding == textfile.UTF8 && f.BOM == 0 && (f.Ending == textfile.LF || f.Ending == textfile.None) {
 		return ""
@@ -89,20 +90,20 @@ func format(f textfile.Format) string {
 	return "  " + f.String()
 }
 
-// newMeta returns what is the same for every answer.
+// newMeta returns the metadata common to all answers.
 func newMeta(done *rewrite.Outcome) meta {
 	m := meta{Created: done.Created, Deleted: done.Removed && !done.DryRun, DryRun: done.DryRun, Size: done.Index.Size}
 	etag := done.Etag()
 	if done.DryRun {
 		m.Size, etag = int64(len(done.Before.Content)), done.Before.Etag
 	}
-	if !done.Before.Masked && (!done.DryRun || done.Before.Exists) && !m.Deleted { // a hash would let a guess at a value be checked
+	if !done.Before.Masked && (!done.DryRun || done.Before.Exists) && !m.Deleted { // a hash would allow testing guesses of a value
 		m.Etag = etag.String()
 	}
 	return m
 }
 
-// tag is the end of a header.
+// tag returns the end of a header: the etag, or why there is none.
 func tag(done *rewrite.Outcome) string {
 	switch m := newMeta(done); {
 	case done.Before.Masked:
@@ -126,8 +127,8 @@ func created(done *rewrite.Outcome) string {
 	return "created"
 }
 
-// found tells in the header how a single edit was found, and of several in a
-// line each.
+// found describes how the edits were matched: a single one in the header,
+// several with a line each.
 func (a ask) found(head, each *strings.Builder, found []match.Found) {
 	total := 0
 	for _, f := range found {
@@ -146,7 +147,7 @@ func (a ask) found(head, each *strings.Builder, found []match.Found) {
 	fmt.Fprintf(head, "%s at %s%s", wording.Count(total, "replacement"), at(found[0]), overlooking(found[0]))
 }
 
-// at names the lines of an edit's places.
+// at lists the lines of an edit's places.
 func at(f match.Found) string {
 	var text strings.Builder
 	for i := 0; i < len(f.Lines); {
@@ -173,8 +174,8 @@ func at(f match.Found) string {
 	return text.String()
 }
 
-// overlooking tells the step that found an edit, and how the indentation of
-// the new text was taken.
+// overlooking describes the differences that the match ignored, and how the new
+// text was indented.
 func overlooking(f match.Found) string {
 	words := ""
 	if f.Step > match.Exact {
@@ -189,10 +190,10 @@ func overlooking(f match.Found) string {
 	return words
 }
 
-// fitting returns a diff that fits the budget together with a header. It cuts
-// lines short only where the budget requires it, and reduces the context of a
-// small diff until the answer is short. The diff names no file, since the
-// header does.
+// fitting returns a diff that fits the budget together with a header. It
+// shortens lines only if the budget requires it, and reduces the context of a
+// small diff until the answer is short. The diff omits the file's name, which
+// the header has.
 func fitting(ctx context.Context, diff func(textdiff.Options) textdiff.Diff, o textdiff.Options, budget, header int) textdiff.Diff {
 	o.MaxLines, o.MaxBytes, o.Window = maxDiff, longLine, lineWindow
 	o.Stopped = func() bool { return ctx.Err() != nil }
@@ -215,7 +216,7 @@ func fitting(ctx context.Context, diff func(textdiff.Options) textdiff.Diff, o t
 	return d
 }
 
-// finish adds what is to be said beside the diff.
+// finish appends the notes and warnings after the diff.
 func finish(text *strings.Builder, m *meta, done *rewrite.Outcome, d textdiff.Diff, warnings []string) {
 	note := func(kind, format string, args ...any) {
 		fmt.Fprintf(text, kind+": "+format+"\n", args...)

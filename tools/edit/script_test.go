@@ -11,7 +11,6 @@ func TestTool(t *testing.T) {
 	bin := mcpkittest.Build(t, "./tools/edit")
 	mcpkittest.Snapshot(t, bin, "testdata/tool.json")
 	mcpkittest.RunScripts(t, bin, "testdata/script")
-	// What a model is told when its edit cannot be made, and the call it can
-	// make of that.
+	// The answers to failed edits, and calls that a model can make from them.
 	mcpkittest.RunScripts(t, bin, "testdata/failures")
 }

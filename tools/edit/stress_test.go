@@ -20,8 +20,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// count returns how often a test repeats what it does: usual, or what the
-// environment says.
+// count returns the number of repetitions of a test: usual, or the value of an
+// environment variable.
 func count(t *testing.T, variable string, usual int) int {
 	t.Helper()
 	text := os.Getenv(variable)
@@ -33,10 +33,9 @@ func count(t *testing.T, variable string, usual int) int {
 	return n
 }
 
-// TestManyProcessesOneFile: 64 servers, with one state directory, with
-// others or with none, make 20 edits each in one file, all at the same time,
-// half of them at the same place. What is reported as done is in the file,
-// and nothing else.
+// TestManyProcessesOneFile: 64 servers, with a shared state directory, separate
+// ones or none, each make 20 edits in one file concurrently, half of them at
+// the same place. The file has exactly the edits reported as done.
 func TestManyProcessesOneFile(t *testing.T) {
 	mcpkittest.Once(t)
 	const servers = 64
@@ -91,7 +90,8 @@ func TestManyProcessesOneFile(t *testing.T) {
 			}
 			t.Logf("%d done, refused: %v", done, refused)
 			if alike {
-				// On a machine with too much to do some wait for the lock too long.
+				// On an overloaded machine some calls wait too long for the
+				// lock.
 				require.Equal(t, servers*rounds, done+refused[toolerr.Locked], "all of them could be made: %v", refused)
 				require.Greater(t, done, servers*rounds/2)
 			}
@@ -110,7 +110,7 @@ func TestManyProcessesOneFile(t *testing.T) {
 	}
 }
 
-// requireOnly asserts that a directory holds nothing but these names.
+// requireOnly asserts that a directory contains exactly these names.
 func requireOnly(t *testing.T, dir string, names ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -122,9 +122,9 @@ func requireOnly(t *testing.T, dir string, names ...string) {
 	require.ElementsMatch(t, names, found)
 }
 
-// TestKilled: a process that is killed at any moment of an edit leaves the
-// old or the new file, no lock, and nothing that the next does not clear.
-// EDIT_KILLS says how many are.
+// TestKilled: a process killed at any moment of an edit leaves the old or the
+// new file, no lock, and nothing that the next edit does not clean up.
+// EDIT_KILLS sets the number of kills.
 func TestKilled(t *testing.T) {
 	mcpkittest.Once(t)
 	f := newFixture(t)
@@ -181,7 +181,7 @@ func TestKilled(t *testing.T) {
 	requireOnly(t, f.root, "large.txt")
 	t.Logf("%d times the old, %d times the new content; %d files beside it, cleared since", old, new, litter)
 
-	// What a killed process recorded before it wrote is no change to undo.
+	// A change recorded by a killed process but not written cannot be undone.
 	cmd = exec.CommandContext(ctx, bin, f.root, "--state", f.kept.Dir, "--call", `{"file_path":"large.txt","undo":true}`)
 	out, err = cmd.CombinedOutput()
 	require.NoError(t, err, string(out))

@@ -15,8 +15,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
 )
 
-// undo takes back the last change of a file. An etag is not looked at: what
-// the change wrote has to be in the file anyway.
+// undo reverts the last change of a file. It ignores the etag: the file must
+// still have the text that the change wrote.
 func (e *editor) undo(ctx context.Context, fs *sandbox.FS, a ask) (*mcpkit.Result, error) {
 	done, err := e.files.Undo(ctx, fs, a.name, rewrite.Options{DryRun: a.dryRun, Session: mcpkit.ClientSession(ctx)})
 	if err != nil {
@@ -34,7 +34,7 @@ func (e *editor) undo(ctx context.Context, fs *sandbox.FS, a ask) (*mcpkit.Resul
 	return &mcpkit.Result{Text: text.String(), Meta: m}, nil
 }
 
-// undone says what was taken back.
+// undone describes the reverted change.
 func undone(done *rewrite.Outcome) string {
 	would := ""
 	if done.DryRun {
@@ -46,8 +46,8 @@ func undone(done *rewrite.Outcome) string {
 	return fmt.Sprintf("%srestored to before the %s of ", would, done.Undone.Tool)
 }
 
-// taken returns the diff that taking back a change makes: nothing for a file
-// that is not text.
+// taken returns the diff of the reversal; an empty one for a file that is not
+// text.
 func taken(ctx context.Context, done *rewrite.Outcome) func(textdiff.Options) textdiff.Diff {
 	nothing := func(textdiff.Options) textdiff.Diff { return textdiff.Diff{} }
 	f, err := splice.Open(ctx, done.Before.Content)
@@ -55,7 +55,7 @@ func taken(ctx context.Context, done *rewrite.Outcome) func(textdiff.Options) te
 		return nothing
 	}
 	if f.Encoding == textfile.UTF8 && f.EOL == '\n' && !done.Before.Masked && !done.Removed {
-		u := done.Undone // the bytes are known: nothing is copied
+		u := done.Undone // the bytes are known: no copy is needed
 		change := textdiff.Change{Start: int(u.Start), End: len(f.Text) - int(u.End), New: string(u.Removed)}
 		return func(o textdiff.Options) textdiff.Diff { return textdiff.Unified(f.Text, []textdiff.Change{change}, o) }
 	}
@@ -68,7 +68,7 @@ func taken(ctx context.Context, done *rewrite.Outcome) func(textdiff.Options) te
 	return func(o textdiff.Options) textdiff.Diff { return textdiff.Unified(old, changes, o) }
 }
 
-// readable returns a file's text as diffs show it.
+// readable returns a file's text in the form of diffs.
 func readable(f *splice.File, hide bool) []byte {
 	text := f.Text[f.Body:]
 	if hide {

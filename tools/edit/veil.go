@@ -13,21 +13,20 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
 )
 
-// hidden is what stands for a value in the text that is shown.
+// hidden replaces a masked value in the text shown.
 const hidden = "***"
 
-// veil is a file whose values are hidden (.env, .npmrc), as view shows it.
-// Edits are looked for in what is shown, so that no answer tells a value and
-// none can be guessed by trying; a *** that the new text repeats keeps the
-// value it stands for.
+// veil is a file with masked values (.env, .npmrc), as view shows it. Edits are
+// matched against the shown text, so that no answer reveals a value and values
+// cannot be guessed by trial; a *** repeated in the new text keeps its value.
 type veil struct {
-	file  *splice.File // as it is
-	shown *splice.File // with hidden values
+	file  *splice.File // the original
+	shown *splice.File // with masked values
 	spans []span       // sorted
 }
 
-// span is a stretch of the shown text that is not what the file has: a value,
-// or a whole line that could not be read.
+// span is a range of the shown text that differs from the file: a masked value,
+// or a whole line that could not be parsed.
 type span struct{ shown, shownEnd, start, end int }
 
 func newVeil(f *splice.File) *veil {
@@ -46,9 +45,9 @@ func newVeil(f *splice.File) *veil {
 	return v
 }
 
-// line notes how a line is shown. What it begins and ends with in common is
-// the same in both; where there is more than one value between, the whole is
-// one.
+// line records how a line is shown. The shown line and the original share the
+// text before the first and after the last ***; everything between becomes one
+// span, even if it has several values.
 func (v *veil) line(at, end, shownAt, shownEnd int) {
 	line, shown := v.file.Text[at:end], v.shown.Text[shownAt:shownEnd]
 	if bytes.Equal(line, shown) {
@@ -59,7 +58,7 @@ func (v *veil) line(at, end, shownAt, shownEnd int) {
 	v.spans = append(v.spans, span{shownAt + head, shownEnd - tail, at + head, end - tail})
 }
 
-// reveal turns changes of the shown text into those of the file.
+// reveal converts changes of the shown text to changes of the file.
 func (v *veil) reveal(changes []textdiff.Change) ([]textdiff.Change, error) {
 	real := make([]textdiff.Change, len(changes))
 	for i, c := range changes {
@@ -79,12 +78,12 @@ func (v *veil) reveal(changes []textdiff.Change) ([]textdiff.Change, error) {
 	return real, v.check(changes, real)
 }
 
-// namePart is what may stand before a value in its line.
+// namePart matches the text before a value in its line.
 var namePart = regexp.MustCompile(`^[ \t]*([#;][ \t]*)?(export[ \t]+)?[\w.-]+[ \t]*[=:][ \t]*$`)
 
-// apart reports whether each hidden value that stays keeps what stands beside
-// it in its line, but for another name: how a value is shown together with
-// new text would tell of it.
+// apart reports whether each remaining masked value keeps the rest of its line,
+// except for a changed name: the masking of a value next to new text would
+// reveal something about it.
 func (v *veil) apart(changes []textdiff.Change) bool {
 	text, shown := patched(v.shown.Text, changes), v.shown.Text
 	i, moved := 0, 0
@@ -106,7 +105,7 @@ func (v *veil) apart(changes []textdiff.Change) bool {
 	return true
 }
 
-// beside returns what stands before and behind a part of a line.
+// beside returns the text before and after a part of a line.
 func (v *veil) beside(text []byte, start, end int) (before, behind []byte) {
 	from := bytes.LastIndexByte(text[:start], v.file.EOL) + 1
 	to := len(text)
@@ -120,8 +119,8 @@ func errSeen() error {
 	return toolerr.New(toolerr.DeniedPath, "the edit would reveal masked values of the file; nothing was changed. Keep names and values together (NAME=***), or replace the value.")
 }
 
-// place returns where in the file a place of the shown text is; false inside
-// a hidden value.
+// place converts a position of the shown text to one of the file; false inside
+// a masked value.
 func (v *veil) place(at int) (int, bool) {
 	i := sort.Search(len(v.spans), func(i int) bool { return v.spans[i].shownEnd >= at })
 	switch {
@@ -138,8 +137,8 @@ func (v *veil) place(at int) (int, bool) {
 	return before.end + at - before.shownEnd, true
 }
 
-// check refuses an edit that would show what was hidden, as one that makes a
-// comment of a value does.
+// check refuses an edit that would show a masked value, for example by turning
+// it into a comment.
 func (v *veil) check(changes, real []textdiff.Change) error {
 	after := sandbox.MaskSecrets(patched(v.file.Text, real)[v.file.Body:])
 	want := sandbox.MaskSecrets(patched(v.shown.Text, changes)[v.file.Body:])
@@ -149,7 +148,7 @@ func (v *veil) check(changes, real []textdiff.Change) error {
 	return nil
 }
 
-// patched returns text with changes made.
+// patched returns text with changes applied.
 func patched(text []byte, changes []textdiff.Change) []byte {
 	var out []byte
 	at := 0
@@ -160,11 +159,11 @@ func patched(text []byte, changes []textdiff.Change) []byte {
 	return append(out, text[at:]...)
 }
 
-// asValue is *** where a value stands.
+// asValue matches *** in the position of a value.
 var asValue = regexp.MustCompile(`(?m)([=:][ \t]*["'` + "`" + `]?|^[ \t]*)\*\*\*["'` + "`" + `]?[ \t]*([ \t][#;].*)?\r?$`)
 
-// writesHidden reports whether new text holds *** as a value; before is what
-// stands before it in its line.
+// writesHidden reports whether new text has *** as a value; before is the text
+// before it in its line.
 func writesHidden(new string, before []byte) bool {
 	return strings.Contains(new, hidden) && asValue.MatchString(string(before)+strings.ReplaceAll(new, "\r", "\n"))
 }

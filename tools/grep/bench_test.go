@@ -11,7 +11,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/state"
 )
 
-// goRoot asks go for the directory of its distribution.
+// goRoot returns the directory of the Go distribution.
 func goRoot(t testing.TB) string {
 	t.Helper()
 	out, err := exec.Command("go", "env", "GOROOT").Output()
@@ -19,8 +19,8 @@ func goRoot(t testing.TB) string {
 	return strings.TrimSpace(string(out))
 }
 
-// BenchmarkGoTree searches the Go distribution that runs the test, without
-// and with an index of it.
+// BenchmarkGoTree searches the Go distribution that runs the test, with and
+// without an index.
 func BenchmarkGoTree(b *testing.B) {
 	conf := sandbox.Config{Roots: []string{goRoot(b)}}
 	for _, warm := range []bool{false, true} {

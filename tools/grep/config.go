@@ -11,15 +11,15 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Config is what the flags set.
+// Config holds the settings of the flags.
 type Config struct {
-	Timeout     time.Duration // after which a call answers with what it found
-	MaxFileSize int64         // bytes; a larger file is counted, not searched
-	IndexSize   int64         // bytes that what is known of files may take
-	NoIndex     bool          // every call reads every file
+	Timeout     time.Duration // after which a call returns partial results
+	MaxFileSize int64         // bytes; larger files are counted, not searched
+	IndexSize   int64         // bytes that the index may take
+	NoIndex     bool          // no index: every call reads every file
 }
 
-// DefaultConfig returns what holds without flags.
+// DefaultConfig returns the settings without flags.
 func DefaultConfig() Config {
 	return Config{Timeout: 20 * time.Second, MaxFileSize: 64 << 20, IndexSize: 128 << 20}
 }
@@ -32,7 +32,7 @@ func (c *Config) AddFlags(fs *flag.FlagSet) {
 	fs.BoolVar(&c.NoIndex, "no-index", c.NoIndex, "keep no index; each call reads every file")
 }
 
-// Validate reports settings that cannot work.
+// Validate returns an error for the first setting that cannot work.
 func (c *Config) Validate() error {
 	switch {
 	case c.Timeout <= 0:
@@ -45,7 +45,7 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// size is a flag's number of bytes, with K, M or G for powers of 1024.
+// size is a number of bytes, written with K, M or G for powers of 1024.
 type size int64
 
 func (s *size) String() string {

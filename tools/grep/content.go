@@ -13,23 +13,25 @@ import (
 )
 
 const (
-	// wholeSize is the size up to which a file is read at once, and how much
-	// of a larger one is looked at at a time.
+	// wholeSize is the size up to which a file is read at once, and the size of
+	// the windows of a larger file, in bytes.
 	wholeSize = 256 << 10
-	// ownSize is how much each worker may hold of a file with long lines, or
-	// of one that has to be looked at as a whole.
+	// ownSize bounds the part of a file that each worker may hold, for a file
+	// with long lines or one that is searched as a whole.
 	ownSize = 2 << 20
-	// headSize is how much of a large file's beginning tells that it is binary
-	// before it is searched.
+	// headSize is the size of the beginning of a large file that is checked for
+	// binary content before the search.
 	headSize = 8 << 10
 	// maxMasked is the size of the largest file whose values are masked, which
-	// takes it twice: no settings are larger, and what is stays a secret.
+	// takes twice the memory. No settings file is larger; a larger file counts
+	// as secret.
 	maxMasked = 8 << 20
-	// keyHead is how much of a file tells that it is a private key.
+	// keyHead is the size of the beginning of a file that is checked for a
+	// private key.
 	keyHead = 1 << 10
 )
 
-// outcome is what became of a file.
+// outcome is the result of reading a file.
 type outcome uint8
 
 // The outcomes.
@@ -43,11 +45,11 @@ const (
 	outcomes
 )
 
-// slot is the right to hold more than ownSize of a file in memory, and that
-// memory. There is one in the process.
+// slot is the single shared buffer for large files. A worker must take it to
+// hold more than ownSize of a file.
 type slot struct {
 	free chan struct{}
-	buf  []byte // of who has the slot
+	buf  []byte // belongs to the worker that took the slot
 }
 
 func newSlot() *slot { return &slot{free: make(chan struct{}, 1)} }
@@ -61,7 +63,7 @@ func (s *slot) take(ctx context.Context) error {
 	}
 }
 
-// grow returns space of the given size that begins with text.
+// grow returns a buffer of at least the given capacity that begins with text.
 func (s *slot) grow(size int, text []byte) []byte {
 	if cap(s.buf) < size {
 		s.buf = make([]byte, 0, size)
@@ -71,8 +73,8 @@ func (s *slot) grow(size int, text []byte) []byte {
 
 func (s *slot) release() { <-s.free }
 
-// drop gives the memory back to the system at the end of a call, unless
-// another call uses it.
+// drop returns the buffer's memory to the system at the end of a call, unless
+// another call holds the slot.
 func (s *slot) drop() {
 	select {
 	case s.free <- struct{}{}:
@@ -86,10 +88,10 @@ func (s *slot) drop() {
 	<-s.free
 }
 
-// space keeps the buffers of searches that have ended, for the next ones.
+// space is a pool of the buffers of finished searches.
 type space struct{ free chan []byte }
 
-// maxSpare is how many buffers are kept.
+// maxSpare bounds the buffers in the pool.
 const maxSpare = maxWorkers
 
 func newSpace() *space { return &space{make(chan []byte, maxSpare)} }
@@ -103,7 +105,7 @@ func (s *space) take() []byte {
 	}
 }
 
-// giveBack keeps a buffer, unless it has grown for a large file.
+// giveBack returns a buffer to the pool, unless it has grown for a large file.
 func (s *space) giveBack(buf []byte) {
 	if buf == nil || cap(buf) > 2*wholeSize {
 		return
@@ -114,7 +116,7 @@ func (s *space) giveBack(buf []byte) {
 	}
 }
 
-// wide returns the encoding that a byte order mark of UTF-16 tells, or "".
+// wide returns the encoding of a UTF-16 byte order mark, or "".
 func wide(head []byte) textfile.Encoding {
 	switch {
 	case bytes.HasPrefix(head, []byte("\xff\xfe")):
@@ -125,8 +127,8 @@ func wide(head []byte) textfile.Encoding {
 	return ""
 }
 
-// plain returns a whole file's content as it is searched: decoded, without
-// byte order mark, values masked. It shares raw's memory where it can.
+// plain returns a whole file's content as searched: decoded, without byte order
+// mark, and with secrets masked if masked is set. It may share raw's memory.
 func plain(raw []byte, masked bool) []byte {
 	if e := wide(raw); e != "" {
 		raw = []byte(e.Decode(raw[2:]))
@@ -139,25 +141,26 @@ func plain(raw []byte, masked bool) []byte {
 	return raw
 }
 
-// feed hands out a file's text in windows of whole lines, so that a file of
-// any size takes bounded memory, its longest line aside.
+// feed returns a file's text in windows of whole lines, so that a file of any
+// size takes bounded memory, except for its longest line.
 type feed struct {
 	in    io.Reader // decoded
 	large *slot
-	limit int64 // bytes of text to take at most
-	held  int64 // bytes of it in memory at most
-	whole bool  // in one window
-	size  int64 // of the file, as far as known
+	limit int64 // maximum bytes of text in total
+	held  int64 // maximum bytes of text in memory
+	whole bool  // all in one window
+	size  int64 // of the file, if known
 	buf   []byte
-	from  int // of what is not handed out yet
+	from  int // start of the text not yet returned
 	end   bool
 	taken int64
-	taker bool   // it has the slot
-	own   []byte // the space it began with
+	taker bool   // it holds the slot
+	own   []byte // the buffer that it began with
 }
 
-// newFeed begins a file in encoding e, or "" for UTF-8 or what a byte order
-// mark tells, given its first bytes. buf is space to use.
+// newFeed returns a feed of a file in encoding e; "" means UTF-8 or the
+// encoding of a byte order mark. head holds the file's first bytes, and buf is
+// a buffer to use.
 func newFeed(r io.Reader, head []byte, e textfile.Encoding, large *slot, buf []byte) *feed {
 	in := io.MultiReader(bytes.NewReader(head), r)
 	if e != "" {
@@ -170,12 +173,12 @@ func newFeed(r io.Reader, head []byte, e textfile.Encoding, large *slot, buf []b
 	return &feed{in: in, large: large, buf: buf[:0], own: buf[:0]}
 }
 
-// errTooLarge is the error for a file that grew beyond the limit, or has a
-// line that does.
+// errTooLarge reports a file that grew beyond the limit or has a line beyond
+// it.
 var errTooLarge = errors.New("the file is too large")
 
-// next returns the next window, which serves until the call after; io.EOF
-// behind the last.
+// next returns the next window, which is valid until the following call, or
+// io.EOF after the last one.
 func (f *feed) next(ctx context.Context) ([]byte, error) {
 	rest := copy(f.buf, f.buf[f.from:])
 	f.buf, f.from = f.buf[:rest], 0
@@ -214,7 +217,8 @@ func (f *feed) next(ctx context.Context) ([]byte, error) {
 	return f.buf, nil
 }
 
-// room makes space to read into. Beyond ownSize that takes the slot.
+// room makes room in the buffer. Beyond ownSize it takes the slot and may wait
+// for it.
 func (f *feed) room(ctx context.Context) error {
 	if len(f.buf) < cap(f.buf) {
 		return nil
@@ -241,7 +245,7 @@ func (f *feed) room(ctx context.Context) error {
 	return nil
 }
 
-// close gives back the slot, and returns the space for further use.
+// close releases the slot and returns the buffer for reuse.
 func (f *feed) close() []byte {
 	if f.taker {
 		f.taker = false
@@ -251,12 +255,12 @@ func (f *feed) close() []byte {
 	return f.buf
 }
 
-// wideReader decodes UTF-16.
+// wideReader decodes UTF-16 to UTF-8.
 type wideReader struct {
 	in       io.Reader
 	encoding textfile.Encoding
 	raw      [64 << 10]byte
-	kept     int // bytes at the beginning of raw: half a character
+	kept     int // bytes at the start of raw: an incomplete character
 	text     string
 	end      error
 }
@@ -288,7 +292,7 @@ func (w *wideReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// unit is the code unit at offset i of raw.
+// unit returns the code unit at offset i of raw.
 func (w *wideReader) unit(i int) rune {
 	if w.encoding == textfile.UTF16BE {
 		return rune(w.raw[i])<<8 | rune(w.raw[i+1])

@@ -12,15 +12,14 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
-// guessed is a file that was searched in an encoding that nothing but its
-// content tells.
+// guessed is a file that was searched in an encoding detected from its content.
 type guessed struct {
 	path     string
 	encoding textfile.Encoding
 }
 
-// guess returns the encoding of a file that is neither UTF-8 nor marked as
-// UTF-16, as view and edit detect it; "" for binary and damaged UTF-8.
+// guess returns the encoding, detected as view and edit do, of a file that is
+// neither UTF-8 nor marked as UTF-16; "" for binary files and damaged UTF-8.
 func guess(ctx context.Context, r io.ReaderAt, size int64) textfile.Encoding {
 	index, err := textfile.Scan(ctx, r, size, textfile.Options{})
 	if err != nil || index.Binary || index.Encoding == textfile.UTF8 {
@@ -29,11 +28,11 @@ func guess(ctx context.Context, r io.ReaderAt, size int64) textfile.Encoding {
 	return index.Encoding
 }
 
-// notUTF8 reports whether text, which has no byte order mark, is not UTF-8.
+// notUTF8 reports whether text, without a byte order mark, is not valid UTF-8.
 func notUTF8(text []byte) bool { return !textfile.ASCII(text) && !utf8.Valid(text) }
 
-// readable returns the text of a file in memory as it is searched at first, and the
-// encoding if that is a guess. It is not ok if the file is binary.
+// readable returns the text of a file in memory for the first search, and the
+// encoding if it was guessed. ok is false if the file is binary.
 func (w *searcher) readable(raw []byte, masked bool) (text []byte, e textfile.Encoding, ok bool) {
 	if textfile.Signed(raw) {
 		return nil, "", false
@@ -47,8 +46,9 @@ func (w *searcher) readable(raw []byte, masked bool) (text []byte, e textfile.En
 	return text, e, bytes.IndexByte(text, 0) < 0
 }
 
-// tell counts the matches of text, and reports whether it may be in another
-// encoding than UTF-8. Text that cannot match in any encoding is not foreign.
+// tell counts the matches of text. strange reports that the text may be in
+// another encoding than UTF-8; it is false for text that cannot match in any
+// encoding.
 func (w *searcher) tell(text []byte) (n int, strange bool) {
 	if !w.byLine && notUTF8(text) {
 		return 0, true
@@ -58,8 +58,9 @@ func (w *searcher) tell(text []byte) (n int, strange bool) {
 	return n, w.foreign
 }
 
-// decoded returns a whole file's content as it is searched: decoded, without
-// byte order mark, values masked. It shares raw's memory where it can.
+// decoded returns a whole file's content as searched: decoded from e, without
+// byte order mark, and with secrets masked if masked is set. It may share raw's
+// memory.
 func decoded(raw []byte, e textfile.Encoding, masked bool) []byte {
 	if e == "" {
 		return plain(raw, masked)
@@ -67,8 +68,7 @@ func decoded(raw []byte, e textfile.Encoding, masked bool) []byte {
 	return plain([]byte(e.Decode(raw)), masked)
 }
 
-// noteGuess counts a file that was searched in a guessed encoding, and keeps a
-// few names.
+// noteGuess counts a file searched in a guessed encoding and keeps a few names.
 func (t *tally) noteGuess(path string, e textfile.Encoding) {
 	if e == "" {
 		return
@@ -78,7 +78,7 @@ func (t *tally) noteGuess(path string, e textfile.Encoding) {
 	t.cutGuessed(2 * maxNamed)
 }
 
-// cutGuessed keeps the first names by path, if there are more than most.
+// cutGuessed keeps the first few names by path, if there are more than most.
 func (t *tally) cutGuessed(most int) {
 	if len(t.guessed) > most {
 		slices.SortFunc(t.guessed, func(a, b guessed) int { return strings.Compare(a.path, b.path) })
@@ -86,8 +86,8 @@ func (t *tally) cutGuessed(most int) {
 	}
 }
 
-// guessRemark names the files that were searched in a guessed encoding, where
-// the pattern asks for more than ASCII: what a wrong guess hides is not found.
+// guessRemark names the files searched in a guessed encoding, if the pattern
+// has characters beyond ASCII: a wrong guess hides matches of those.
 func (q *query) guessRemark(f *found) string {
 	if f.guesses == 0 || textfile.ASCII([]byte(q.args.Pattern)) {
 		return ""

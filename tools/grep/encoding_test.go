@@ -14,8 +14,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/textfile"
 )
 
-// encodedTexts are texts with a word of the encoding that only its own characters
-// make.
+// encodedTexts are texts with a word whose characters are specific to the
+// encoding.
 var encodedTexts = []struct {
 	encoding   textfile.Encoding
 	text, word string
@@ -28,9 +28,9 @@ var encodedTexts = []struct {
 	{textfile.UTF16BE, "plain words über alles\r\nand more\r\n", "über"},
 }
 
-// TestEncodings searches files that neither are UTF-8 nor have a byte order
-// mark, small and large, before and after the index knows them: each is found by
-// its own word and by a class, and named with the encoding that view shows.
+// TestEncodings searches small and large files that are not UTF-8 and have no
+// byte order mark, with and without the index: each is found by its word and by
+// a class, and named with the encoding that view shows.
 func TestEncodings(t *testing.T) {
 	mcpkittest.Once(t)
 	root := t.TempDir()
@@ -57,7 +57,7 @@ func TestEncodings(t *testing.T) {
 			require.Regexp(t, regexp.MustCompile(`\b`+string(c.encoding)+`\b`), strings.SplitN(header, "\n", 2)[0], name)
 		}
 	}
-	// What no encoding explains is searched as it is.
+	// A file in no known encoding is searched undecoded.
 	require.NoError(t, os.WriteFile(filepath.Join(root, "damaged"), []byte("häßliche Wörter für später \xff end\n"), 0o600))
 	got := client.Call("grep", map[string]any{"pattern": "später", "path": "damaged", "-C": 0})
 	require.Equal(t, "1 match in 1 file (searched 1)\ndamaged\n  1: häßliche Wörter für später \uFFFD end\n", got.Text)

@@ -6,30 +6,30 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/grep/search"
 )
 
-// maxHitLines is how many lines are shown of one match, which may span many.
+// maxHitLines bounds the lines shown of one match, which may span many.
 const maxHitLines = 100
 
-// excerpt shows some of a file's matches with their context, while the file
-// passes by in windows of whole lines.
+// excerpt writes some of a file's matches with their context to a page. It gets
+// the file in windows of whole lines.
 type excerpt struct {
 	*query
 	matcher  *search.Matcher // bounded by a context
 	out      *page
-	from, to int   // matches to show, counted in the file
-	passed   int   // matches that went by
-	starts   []int // where the first of all begin, if the text comes as a whole
+	from, to int   // matches to show, by number in the file
+	passed   int   // number of matches so far
+	starts   []int // positions of the first matches, if the text comes in one window
 
 	next    int    // number of the window's first line
-	pending int    // lines of context to come behind the last match shown
-	tail    []line // the last lines of the window before
+	pending int    // remaining lines of context after the last match shown
+	tail    []line // the last lines of the previous window
 }
 
-// window shows what is wanted of a window, and reports whether the next one
-// is needed, too.
+// window writes the wanted matches of a window, and reports whether it needs
+// the next window.
 func (x *excerpt) window(text []byte) bool {
 	x.matcher = x.matcher.For(text)
 	at := cursor{line: x.next}
-	rest, base := 0, 0 // where context goes on; where the part begins
+	rest, base := 0, 0 // end of the text shown; start of the part
 	for base < len(text) {
 		part := x.part(text[base:])
 		for hit, ok := x.first(part, base, 0); ok; hit, ok = x.first(part, base, hit.End) {
@@ -64,7 +64,7 @@ func (x *excerpt) window(text []byte) bool {
 	return true
 }
 
-// cursor tells line numbers at ascending places of a text.
+// cursor counts line numbers at ascending positions of a text.
 type cursor struct{ pos, line int }
 
 func (c *cursor) to(text []byte, pos int) int {
@@ -75,8 +75,8 @@ func (c *cursor) to(text []byte, pos int) int {
 
 var newline = []byte{'\n'}
 
-// first finds the next hit in a part that begins at base, unless no more are
-// wanted.
+// first returns the next hit in a part that begins at base; false if no more
+// matches are wanted or found.
 func (x *excerpt) first(part []byte, base, from int) (search.Hit, bool) {
 	if x.passed >= x.to {
 		return search.Hit{}, false
@@ -87,11 +87,10 @@ func (x *excerpt) first(part []byte, base, from int) (search.Hit, bool) {
 	return x.matcher.Next(part, from)
 }
 
-// span is where a match begins and ends in a part.
+// span is the range of a match in a part.
 type span struct{ start, end int }
 
-// pass counts the matches of a hit, and returns those that are wanted where
-// each is shown by itself.
+// pass counts the matches of a hit. With -o it returns the wanted ones.
 func (x *excerpt) pass(part []byte, hit search.Hit) []span {
 	if !x.args.Only {
 		x.passed++
@@ -110,7 +109,7 @@ func (x *excerpt) pass(part []byte, hit search.Hit) []span {
 	return spans
 }
 
-// trail shows the context behind the last match.
+// trail writes the context after the last match.
 func (x *excerpt) trail(text []byte) {
 	for ; x.pending > 0 && len(text) > 0; x.pending-- {
 		l, rest := cutLine(text)
@@ -120,8 +119,8 @@ func (x *excerpt) trail(text []byte) {
 	}
 }
 
-// matches reports whether a line, given with its ending, is a match that is not
-// on this page, and yet comes as context of one that is.
+// matches reports whether a line, given with its ending, matches although it is
+// shown as context of a match on this page.
 func (x *excerpt) matches(l []byte) bool {
 	if x.matcher.CrossesLines() {
 		return false
@@ -130,8 +129,8 @@ func (x *excerpt) matches(l []byte) bool {
 	return ok
 }
 
-// lead shows the context before the line with the given number, which begins
-// where above ends. first is of the first match shown.
+// lead writes the context before the line with the given number, which begins
+// at the end of above. first is set for the first match shown.
 func (x *excerpt) lead(above []byte, number int, first bool) {
 	want := min(x.out.before, number-1-x.out.last)
 	var lines [][]byte
@@ -140,7 +139,7 @@ func (x *excerpt) lead(above []byte, number int, first bool) {
 		lines = append(lines, above[begin:])
 		above = above[:begin]
 	}
-	earlier := want - len(lines) // in the window before
+	earlier := want - len(lines) // in the previous window
 	for _, l := range x.tail[max(len(x.tail)-earlier, 0):] {
 		x.out.add(l)
 	}
@@ -150,8 +149,7 @@ func (x *excerpt) lead(above []byte, number int, first bool) {
 	}
 }
 
-// keep holds on to the lines that may be context of a match in the next
-// window.
+// keep stores the lines that may be context of a match in the next window.
 func (x *excerpt) keep(text []byte) {
 	if x.passed >= x.to || x.out.before == 0 {
 		x.tail = nil
@@ -173,8 +171,8 @@ func (x *excerpt) keep(text []byte) {
 	x.tail = kept
 }
 
-// lines shows the lines of a hit, the first of which has the given number.
-// A long one is cut around where the match begins.
+// lines writes the lines of a hit; number is that of the first. A long line is
+// cut around the start of the match.
 func (x *excerpt) lines(part []byte, hit search.Hit, number int) {
 	text := part[hit.Start:hit.End]
 	match := span{hit.Start, hit.Start}
@@ -188,8 +186,8 @@ func (x *excerpt) lines(part []byte, hit search.Hit, number int) {
 	x.show(text, number, match.start)
 }
 
-// spans shows matches by themselves. number is that of the line the hit
-// begins with, shown the number of matches shown before.
+// spans writes matches without the rest of their lines. number is that of the
+// hit's first line, shown the number of matches shown before.
 func (x *excerpt) spans(part []byte, hit search.Hit, number int, spans []span, shown int) {
 	at := cursor{pos: hit.Start, line: number}
 	for i, s := range spans {
@@ -199,7 +197,7 @@ func (x *excerpt) spans(part []byte, hit search.Hit, number int, spans []span, s
 	x.out.last = at.to(part, hit.End-1)
 }
 
-// show shows text, each line of it with its number. mark is the place that
+// show writes each line of text with its number. mark is the byte offset that
 // must not be cut off.
 func (x *excerpt) show(text []byte, number, mark int) {
 	for shown := 0; len(text) > 0 || shown == 0; shown++ {
@@ -219,7 +217,7 @@ func (x *excerpt) show(text []byte, number, mark int) {
 	}
 }
 
-// cutLine parts the first line, without its ending, from the rest.
+// cutLine splits text into its first line, without the ending, and the rest.
 func cutLine(text []byte) (first, rest []byte) {
 	first = text
 	if end := bytes.IndexByte(text, '\n'); end >= 0 {

@@ -19,7 +19,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/grep/search"
 )
 
-// file searches a regular file.
+// file searches a regular file, with the index if possible.
 func (w *searcher) file(e *walk.Entry) error {
 	masked := e.MaybeSecret && w.fs.Masked(filepath.Join(w.abs, e.Path))
 	if w.ahead != nil && !masked {
@@ -59,8 +59,8 @@ func (w *searcher) file(e *walk.Entry) error {
 	return w.ctx.Err()
 }
 
-// most is the size of the largest file that is read as a whole: one whose text the
-// index may keep, and else what there is room for.
+// most returns the size of the largest file to read as a whole: the largest
+// whose text the index may keep, or else the size of the buffer.
 func (w *searcher) most(masked bool) int64 {
 	size := int64(cap(w.buf) - 1)
 	if w.ahead != nil && !masked && w.ahead.Selects() {
@@ -69,7 +69,7 @@ func (w *searcher) most(masked bool) int64 {
 	return size
 }
 
-// failure is what became of a file that could not be read.
+// failure returns the outcome for an error of reading.
 func failure(err error) outcome {
 	if toolerr.Is(err, toolerr.SpecialFile) {
 		return special
@@ -77,14 +77,14 @@ func failure(err error) outcome {
 	return unreadable
 }
 
-// whole searches a file that is in memory, and returns how often it matches, or
-// -1 if it is not one to search.
+// whole searches a file in memory, and returns the number of matches, or -1 if
+// the file is not to be searched.
 func (w *searcher) whole(path string, raw []byte, st sandbox.Stat, masked bool) int {
 	if int64(len(raw)) > w.MaxFileSize && !w.anySize {
 		w.skip(path, tooLarge)
 		return -1
 	}
-	if w.kept == nil && w.isKey(path, raw) { // what the index keeps is no key
+	if w.kept == nil && w.isKey(path, raw) { // the index keeps no keys
 		w.outcomes[secret]++
 		return -1
 	}
@@ -104,7 +104,7 @@ func (w *searcher) whole(path string, raw []byte, st sandbox.Stat, masked bool) 
 	return n
 }
 
-// looksLikeKey reports whether a file begins as a private key does.
+// looksLikeKey reports whether a file begins like a private key.
 func looksLikeKey(raw []byte) bool { return sandbox.IsPrivateKey(raw[:min(len(raw), keyHead)]) }
 
 // isKey reports whether a file is a private key that the user did not allow.
@@ -120,7 +120,7 @@ func (w *searcher) isKey(path string, raw []byte) bool {
 	return false
 }
 
-// took notes a file that was searched.
+// took records a file that was searched, with n matches.
 func (w *searcher) took(path string, st sandbox.Stat, n int, e textfile.Encoding) {
 	w.outcomes[searched]++
 	w.noteGuess(path, e)
@@ -138,7 +138,7 @@ func (w *searcher) took(path string, st sandbox.Stat, n int, e textfile.Encoding
 		m.mtime = st.ModNano()
 	}
 	if w.top.Takes(m) {
-		m.path = strings.Clone(m.path) // shares its memory with a whole directory
+		m.path = strings.Clone(m.path) // otherwise it keeps the memory of a whole directory
 		if m.kept != nil {
 			m.starts = slices.Clone(w.starts)
 		}
@@ -146,7 +146,8 @@ func (w *searcher) took(path string, st sandbox.Stat, n int, e textfile.Encoding
 	}
 }
 
-// entries is how many entries of the mode a file has to show.
+// entries returns the number of entries that a file has to show in the output
+// mode.
 func (m *match) entries(q *query) int {
 	if q.args.OutputMode != modeContent {
 		return 1
@@ -154,11 +155,11 @@ func (m *match) entries(q *query) int {
 	return min(m.count, q.perFile)
 }
 
-// count counts the matches in a run of whole lines; as far as it goes, if
-// the context ends. Where only files are looked for, one is enough.
+// count counts the matches in a run of whole lines, or in a part of it if the
+// context ends. In mode files_with_matches it stops at one.
 func (w *searcher) count(text []byte) (n int) {
 	w.starts = nil
-	if !w.matcher.CrossesLines() { // there the next is found from where the one before ended
+	if !w.matcher.CrossesLines() { // otherwise the next match depends on the end of the previous one
 		w.starts = w.places[:0]
 	}
 	m := w.matcher.For(text)
@@ -180,20 +181,20 @@ func (w *searcher) count(text []byte) (n int) {
 			}
 		}
 		if n == 0 && hits > 0 && w.apart() && !w.args.Only {
-			n = 1 // that at the end
+			n = 1 // the one at the end
 		}
 	}
 	return n
 }
 
-// apart reports whether matches that share lines are counted one by one, as
-// ripgrep counts where they may span lines.
+// apart reports whether matches that share lines are counted separately, as
+// ripgrep does if they may span lines.
 func (w *searcher) apart() bool { return w.args.Multiline && w.args.OutputMode == modeCount }
 
-// worth is how many matches a hit counts as: each where they are counted by
-// themselves, each that is not empty where they are shown so. An empty one at
-// the end of a last line without an ending counts only where it is the only one,
-// as for ripgrep.
+// worth returns the number of matches that a hit counts as: all matches if they
+// are counted separately, all non-empty ones with -o, otherwise one. Like in
+// ripgrep, an empty match at the end of a last line without an ending counts
+// only if it is the only one.
 func (w *searcher) worth(text []byte, hit search.Hit) int {
 	apart := w.apart()
 	if !w.args.Only && !apart {
@@ -209,11 +210,11 @@ func (w *searcher) worth(text []byte, hit search.Hit) int {
 	return n
 }
 
-// partSize bounds what is searched between two looks at the clock.
+// partSize bounds the text searched between two checks of the deadline.
 const partSize = wholeSize
 
-// part returns the beginning of a text that is searched at a time: whole
-// lines, or all of it where a match may go across.
+// part returns the beginning of a text to search at once: whole lines, or all
+// of it if matches may span lines.
 func (q *query) part(text []byte) []byte {
 	if q.matcher.CrossesLines() || len(text) <= partSize {
 		return text
@@ -225,9 +226,9 @@ func (q *query) part(text []byte) []byte {
 	return text[:partSize+end+1]
 }
 
-// form is how the text of a large file is read.
+// form tells how to decode a large file.
 type form struct {
-	encoding textfile.Encoding // a guess; "": UTF-8, or what a byte order mark tells
+	encoding textfile.Encoding // a guess; "": UTF-8, or the encoding of a byte order mark
 	settled  bool              // encoding is known
 }
 
@@ -252,8 +253,8 @@ func (w *searcher) stream(path string, file *os.File, st sandbox.Stat, masked, c
 	}
 }
 
-// pass counts the matches of a file. Where its text turns out to be in an
-// unknown encoding it gives up, and the form it returns is not settled.
+// pass counts the matches of a file. If the text turns out to be in an unknown
+// encoding, it stops and returns a form that is not settled.
 func (w *searcher) pass(path string, file *os.File, st sandbox.Stat, masked, checked bool, f form) (n int, what outcome, _ form) {
 	marked, strange := f.settled, false
 	what = w.windows(path, file, st, masked, checked, f.encoding, func(text []byte) bool {
@@ -272,8 +273,8 @@ func (w *searcher) pass(path string, file *os.File, st sandbox.Stat, masked, che
 	return n, what, f
 }
 
-// settle looks how a file that seems to be neither UTF-8 nor marked as UTF-16 is to
-// be read.
+// settle determines the form of a file that seems to be neither UTF-8 nor
+// marked as UTF-16.
 func (w *searcher) settle(file *os.File, st sandbox.Stat, what outcome) form {
 	if what != binary {
 		return form{encoding: guess(w.ctx, file, st.Size), settled: true}
@@ -286,17 +287,18 @@ func (w *searcher) settle(file *os.File, st sandbox.Stat, what outcome) form {
 	return form{encoding: textfile.GuessWide(head[:n]), settled: true}
 }
 
-// maxHeld bounds the bytes of a file named by path that are in memory at once:
-// a line, or the whole file if matches may span lines.
+// maxHeld bounds the bytes in memory of a file named by path: a line, or the
+// whole file if matches may span lines.
 const maxHeld = 1 << 30
 
 // windows calls yield with a file's text, window by window, until it returns
-// false or the context ends. The text is all of it if masked or if matches
-// may span lines. checked says that the file is known to be no key.
+// false or the context ends. If masked is set or matches may span lines, one
+// window has the whole text. checked means that the file is known not to be a
+// key.
 func (w *searcher) windows(path string, file io.Reader, st sandbox.Stat, masked, checked bool, e textfile.Encoding, yield func(text []byte) bool) outcome {
 	whole := masked || w.query.matcher.CrossesLines()
 	most, held := w.MaxFileSize+w.MaxFileSize/2, w.MaxFileSize+w.MaxFileSize/2
-	if e != "" { // UTF-8 takes up to three bytes for one
+	if e != "" { // UTF-8 may take three bytes for one
 		most, held = 3*w.MaxFileSize, 3*w.MaxFileSize
 	}
 	if w.anySize {
@@ -322,7 +324,7 @@ func (w *searcher) windows(path string, file io.Reader, st sandbox.Stat, masked,
 	f := newFeed(file, head, e, w.large, w.buf)
 	f.limit, f.held, f.whole, f.size = most, held, whole, st.Size
 	if st.Size > w.MaxFileSize && !whole {
-		f.size = 0 // a long line takes what it needs, not all that the file could
+		f.size = 0 // a long line takes only the memory that it needs
 	}
 	defer func() { w.buf = f.close() }()
 	for first := true; ; first = false {

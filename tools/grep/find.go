@@ -23,26 +23,26 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/grep/search"
 )
 
-// maxWorkers is as many as disks and the kernel make use of.
+// maxWorkers bounds the workers; disks and the kernel do not gain from more.
 const maxWorkers = 8
 
-// maxIgnored is how many ignored files and directories are kept for the look
-// at what they hold.
+// maxIgnored bounds the ignored files and directories that are remembered for a
+// later look into them.
 const maxIgnored = 1000
 
-// match is one file that matches.
+// match is a file with matches.
 type match struct {
-	path   string // relative to where the search starts; "" for that itself
+	path   string // relative to the start of the search; "" for the start itself
 	mtime  int64  // nanoseconds; 0 when sorted by path
-	count  int    // matches; 1 at least, exact unless only files are looked for
-	kept   []byte // the content that was searched, if the index kept it; nil: to be read again
-	starts []int  // with kept: where the first matches begin, as far as known
+	count  int    // number of matches, at least 1; exact except in mode files_with_matches
+	kept   []byte // the searched content, if the index kept it; nil: read it again
+	starts []int  // with kept: positions of the first matches, as far as known
 
 	encoding textfile.Encoding // a guess; "": none
 }
 
-// before is the order of results: newest first, then by path. It is total, so
-// pages of one search fit together.
+// before reports whether m precedes other in results: newest first, then by
+// path. The order is total, so that pages of one search fit together.
 func (m match) before(other match) int {
 	if c := cmp.Compare(other.mtime, m.mtime); c != 0 {
 		return c
@@ -50,16 +50,16 @@ func (m match) before(other match) int {
 	return strings.Compare(m.path, other.path)
 }
 
-// found is what a search found.
+// found is the result of a search.
 type found struct {
 	tally
-	page    []match // the files that the asked page begins in and after it
+	page    []match // the files with the requested page, in order
 	abs     string  // the start
 	isFile  bool    // the start is a file
 	report  walk.Report
 	ignored []string   // ignored files
-	used    []bool     // which of the globs matched anything
-	unknown [][]string // files that the index does not know, as match.path
+	used    []bool     // which of the globs matched a file
+	unknown [][]string // files missing in the index, as match.path
 	partial bool
 	elapsed time.Duration
 }
@@ -73,27 +73,27 @@ type searcher struct {
 	top     topk.Top[match]
 	buf     []byte
 	head    [headSize]byte
-	masked  bool // the file read again
+	masked  bool // the file read again is masked
 	ignored []string
 	used    []bool
 	done    *atomic.Int64 // files searched by all workers
 
-	ahead    *index.Ahead // of the index, asked before a file is read; nil: none
-	memo     *walk.Memo   // of the directory that ahead looks at
-	kept     []byte       // what the index kept of the file, nil: nothing
+	ahead    *index.Ahead // asks the index before a file is read; nil: no index
+	memo     *walk.Memo   // of the directory that ahead is at
+	kept     []byte       // the content that the index kept of the file; nil: none
 	keptStat sandbox.Stat // with kept
 	places   [defaultPerFile]int
-	starts   []int // in places: where the first matches of the text counted last begin
-	learning bool  // files that the index does not know are remembered
+	starts   []int // in places: positions of the first matches of the last text counted
+	learning bool  // record files that the index does not know
 	unknown  []string
-	allowed  *allowance // of a second look; nil: no bound
+	allowed  *allowance // of a second look; nil: unlimited
 	byLine   bool       // the matcher sets foreign
 	foreign  bool       // a line that could match is not UTF-8
-	_        [64]byte   // workers do not share a cache line
+	_        [64]byte   // keeps workers on separate cache lines
 }
 
-// find searches all files. On the end of the deadline it returns what was
-// found so far with the context's error.
+// find searches all files. At the deadline it returns the results so far with
+// the context's error.
 func (q *query) find(ctx context.Context) (*found, error) {
 	workers := q.workers()
 	node, err := walk.Start(q.fs, q.dir, walk.Options{
@@ -142,13 +142,14 @@ func (q *query) find(ctx context.Context) (*found, error) {
 	return f, err
 }
 
-// firstIgnored returns the first maxIgnored paths, whichever worker found them.
+// firstIgnored returns the first maxIgnored paths in order, whichever worker
+// found them.
 func firstIgnored(paths []string) []string {
 	slices.Sort(paths)
 	return paths[:min(len(paths), maxIgnored)]
 }
 
-// giveBack ends the use of a searcher's memory.
+// giveBack returns the searcher's memory to the pools.
 func (w *searcher) giveBack() {
 	w.space.giveBack(w.buf)
 	w.buf = nil
@@ -160,7 +161,7 @@ func (w *searcher) giveBack() {
 
 func (q *query) workers() int { return min(runtime.GOMAXPROCS(0), maxWorkers) }
 
-// bounded returns the matcher, made to give up when the context ends.
+// bounded returns the matcher with a stop at the end of ctx.
 func (q *query) bounded(ctx context.Context) *search.Matcher {
 	return q.matcher.Until(func() bool { return ctx.Err() != nil })
 }
@@ -186,7 +187,7 @@ func (q *query) searchers(ctx context.Context, workers int) []searcher {
 	return all
 }
 
-// findInFile searches the one file that path names.
+// findInFile searches the single file that path names.
 func (q *query) findInFile(ctx context.Context) (*found, error) {
 	file, err := q.fs.Open(q.dir)
 	if err != nil {
@@ -207,7 +208,7 @@ func (q *query) findInFile(ctx context.Context) (*found, error) {
 	return f, ctx.Err()
 }
 
-// named searches a file by its name, which results show as path.
+// named searches the file called name; results show it as path.
 func (w *searcher) named(name, path string) {
 	file, err := w.fs.Open(name)
 	if err != nil {
@@ -224,12 +225,12 @@ func (w *searcher) named(name, path string) {
 	}
 }
 
-// prune reports that an ignored directory need not be looked into.
+// prune reports whether an ignored directory need not be searched.
 func (q *query) prune(dir string) bool {
 	return !q.filter.enter(dir) || q.fs.Denied(filepath.Join(q.abs, filepath.FromSlash(dir)))
 }
 
-// visit searches an entry if it is one to search.
+// visit searches an entry, unless it is filtered, denied or not a regular file.
 func (w *searcher) visit(e *walk.Entry) error {
 	switch {
 	case !w.allowed.entry():

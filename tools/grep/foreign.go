@@ -7,8 +7,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// foreign are arguments of other tools that mean the contrary of our own, or a
-// value of one. The schema does not advertise them.
+// foreign are arguments of other tools that mean the opposite of an argument
+// here, or one of its values. The schema does not show them.
 type foreign struct {
 	CaseSensitive *bool `json:"case_sensitive,omitempty" alias:"match_case" hidden:"true"`
 	IsRegexp      *bool `json:"is_regexp,omitempty" alias:"is_regex,use_regex,regex,regexp" hidden:"true"`
@@ -17,11 +17,11 @@ type foreign struct {
 	CountOnly     bool  `json:"count,omitempty" alias:"-c,count_only" hidden:"true"`
 }
 
-// maxHeadLimit is head_limit where the caller wants no limit: what is shown is
-// then bounded by the budget alone.
+// maxHeadLimit is the head_limit of a caller that wants no limit; then only the
+// budget bounds the answer.
 const maxHeadLimit = 100_000
 
-// translate puts what other tools call otherwise into the own arguments.
+// translate converts arguments of other tools to this tool's arguments.
 func (a *arguments) translate(ctx context.Context) error {
 	if a.HeadLimit == 0 || a.HeadLimit > maxHeadLimit {
 		a.HeadLimit, a.unlimited = maxHeadLimit, true

@@ -23,10 +23,10 @@ const (
 	modeCount   = "count"
 )
 
-// defaultPerFile is max_per_file where path is a directory.
+// defaultPerFile is the default of max_per_file if path is a directory.
 const defaultPerFile = 20
 
-// maxConcurrent bounds the memory of calls side by side.
+// maxConcurrent bounds the memory of concurrent calls.
 const maxConcurrent = 4
 
 type arguments struct {
@@ -52,7 +52,7 @@ type arguments struct {
 	Sort       string   `json:"sort,omitempty" enum:"mtime,path" default:"mtime" jsonschema:"mtime: newest first"`
 	foreign
 
-	unlimited bool // the caller wants no head_limit
+	unlimited bool // no head_limit was wanted
 }
 
 // meta is the result's metadata.
@@ -69,27 +69,28 @@ type meta struct {
 	Partial    bool   `json:"partial,omitempty" jsonschema:"the search stopped at its deadline"`
 }
 
-// row is one line, or one file in the other modes, as --structured shows it.
+// row is one line, or one file in the other modes, in the output of
+// --structured.
 type row struct {
 	Path     string `json:"path"`
 	Line     int    `json:"line,omitempty"`
 	Text     string `json:"text,omitempty"`
-	Column   int    `json:"column,omitempty"` // of the match, in characters, where Text is a part of the line
+	Column   int    `json:"column,omitempty"` // of the match, in characters, if Text is a part of the line
 	Context  bool   `json:"context,omitempty"`
 	Count    int    `json:"count,omitempty"`
 	Modified string `json:"modified,omitempty"` // RFC 3339
 }
 
-// grepper holds what calls share.
+// grepper holds the state shared by calls.
 type grepper struct {
 	box *sandbox.Sandbox
 	Config
 	large *slot
 	space *space
-	warm  *warmth // nil: none
+	warm  *warmth // nil: no cache
 }
 
-// newGrepper makes what the server serves.
+// newGrepper returns the server's shared state and its tool.
 func newGrepper(box sandbox.Config, st state.Config, c Config) (*grepper, []*mcpkit.Tool, error) {
 	if err := errors.Join(box.Validate(), st.Validate(), c.Validate()); err != nil {
 		return nil, nil, err
@@ -104,7 +105,7 @@ func newGrepper(box sandbox.Config, st state.Config, c Config) (*grepper, []*mcp
 	return g, []*mcpkit.Tool{tool}, err
 }
 
-// close ends what goes on behind the answers. A nil grepper has nothing.
+// close stops background work. It does nothing for a nil grepper.
 func (g *grepper) close() {
 	if g != nil {
 		g.warm.close()
@@ -131,7 +132,7 @@ func (g *grepper) call(ctx context.Context, args arguments) (*mcpkit.Result, err
 	return g.run(ctx, fs, args)
 }
 
-// run makes one call.
+// run carries out one call.
 func (g *grepper) run(ctx context.Context, fs *sandbox.FS, args arguments) (*mcpkit.Result, error) {
 	started := time.Now()
 	defer g.warm.begin(fs)()

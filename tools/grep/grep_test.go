@@ -22,11 +22,11 @@ import (
 )
 
 // epoch is the modification time of the first file that tree makes; each
-// further one is a second younger.
+// following one is a second younger.
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// tree makes files, "name=text", in a fresh root, each younger than the one
-// before.
+// tree makes files, given as "name=text", in a new root, each younger than the
+// previous one.
 func tree(t testing.TB, files ...string) string {
 	t.Helper()
 	root := t.TempDir()
@@ -41,12 +41,12 @@ func tree(t testing.TB, files ...string) string {
 	return root
 }
 
-// defaults are the arguments of a call that names only a pattern.
+// defaults returns the arguments of a call that sets only a pattern.
 func defaults(pattern string) arguments {
 	return arguments{Pattern: pattern, Hidden: true, Number: true, OutputMode: modeContent, HeadLimit: 100, Sort: "mtime"}
 }
 
-// newTest returns what searches a root, and is closed with the test.
+// newTest returns a grepper for a root; it is closed with the test.
 func newTest(t testing.TB, c Config, root string) (*grepper, *sandbox.FS) {
 	t.Helper()
 	g, _, err := newGrepper(sandbox.Config{Roots: []string{root}}, state.Config{}, c)
@@ -83,7 +83,7 @@ func TestOddNames(t *testing.T) {
 	require.NoError(t, err, "a name as it is shown is accepted back")
 }
 
-// TestPages: pages of any size of one search fit together, in any mode.
+// TestPages: pages of any size of one search fit together in every mode.
 func TestPages(t *testing.T) {
 	var files []string
 	for i := range 23 {
@@ -104,7 +104,7 @@ func TestPages(t *testing.T) {
 					require.NoError(t, err)
 					lines := strings.SplitAfter(r.Text, "\n")[1:]
 					if len(pages) > 0 && len(lines) > 0 && lines[0] == lastPath(pages) {
-						lines = lines[1:] // a file that goes on is named again
+						lines = lines[1:] // a file that continues is named again
 					}
 					pages = append(pages[:max(len(pages)-1, 0)], lines...)
 					m := r.Meta.(meta)
@@ -121,7 +121,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// An offset behind all there is, as far as it may be, is answered with the totals.
+// An offset beyond the end, even the largest, is answered with the totals.
 func TestOffsetBehindTheEnd(t *testing.T) {
 	root := tree(t, "a=hit\n", "b=hit\nhit\n")
 	for _, mode := range []string{modeContent, modeFiles, modeCount} {
@@ -133,7 +133,7 @@ func TestOffsetBehindTheEnd(t *testing.T) {
 	}
 }
 
-// lastPath is the last line that names a file.
+// lastPath returns the last line that names a file.
 func lastPath(lines []string) string {
 	for i := len(lines) - 1; i >= 0; i-- {
 		if lines[i] != "" && lines[i][0] != ' ' {
@@ -143,7 +143,7 @@ func lastPath(lines []string) string {
 	return ""
 }
 
-// TestChangedBetweenThePasses: what is there is shown, and said so.
+// TestChangedBetweenThePasses: the current content is shown, with a note.
 func TestChangedBetweenThePasses(t *testing.T) {
 	root := tree(t, "gone=hit\n", "fewer=hit\nhit\nhit\n", "more=hit\n", "same=hit\n")
 	g, fs := newTest(t, DefaultConfig(), root)
@@ -185,8 +185,7 @@ func TestDeadlineAndCancel(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// TestPartialIsShown: what was found before the deadline is rendered behind
-// it.
+// TestPartialIsShown: results from before the deadline are rendered after it.
 func TestPartialIsShown(t *testing.T) {
 	root := tree(t, "a=hit\nhit\n")
 	g, fs := newTest(t, DefaultConfig(), root)
@@ -221,8 +220,8 @@ func TestUnreadableIsSaid(t *testing.T) {
 	require.Equal(t, []string{"not searched: 4 unreadable (a, b, d/c, …)", "5 directories unreadable: x, y/z, u, …", "1 directory too deep to enter"}, q.remarks(f))
 }
 
-// TestBudget: no answer is over its budget, whatever the arguments, and each
-// names its totals and the way on.
+// TestBudget: no answer exceeds its budget, for any arguments, and each has its
+// totals and tells how to continue.
 func TestBudget(t *testing.T) {
 	var files []string
 	for i := range 40 {
@@ -256,8 +255,8 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestOwnContextIsShort: context that nobody asked for makes an answer no longer
-// than a short page, and says nothing of what it leaves out.
+// TestOwnContextIsShort: unrequested context makes an answer at most a short
+// page long, and omissions in it are not mentioned.
 func TestOwnContextIsShort(t *testing.T) {
 	for width, lines := range map[int]int{8: 20, 40: 12, 80: 4, 400: 0} {
 		body := strings.Repeat(strings.Repeat("x", width)+"\n", 50)
@@ -272,8 +271,8 @@ func TestOwnContextIsShort(t *testing.T) {
 	}
 }
 
-// TestWindows: a file that passes by in many windows gives what one that is
-// read at once gives: lines, numbers, context.
+// TestWindows: a file read in many windows gives the same lines, numbers and
+// context as one read at once.
 func TestWindows(t *testing.T) {
 	var b strings.Builder
 	for i := range 40_000 {
@@ -308,7 +307,7 @@ func utf16le(text string) []byte {
 	return out
 }
 
-// windowless are the lines that are to be shown, with signs of context.
+// windowless returns the expected lines, with marks of context.
 func windowless(text string, context int) (want []string) {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	sign := map[int]string{}
@@ -338,8 +337,8 @@ func numbersOf(rows []row) (got []string) {
 	return got
 }
 
-// TestSideBySide: calls share the index, the buffers and the slot for large
-// files.
+// TestSideBySide: concurrent calls share the index, the buffers and the buffer
+// for large files.
 func TestSideBySide(t *testing.T) {
 	callers, calls := 6, 3
 	if mcpkittest.Raced {

@@ -11,11 +11,11 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
-// maxNamed is how many paths a remark names.
+// maxNamed bounds the paths that a note names.
 const maxNamed = 3
 
-// header is the first line: what was found, which part of it follows, what
-// was searched, and what was not.
+// header returns the first line: the number of matches, the part that is shown,
+// the number of searched files, and notes on skipped ones.
 func (q *query) header(f *found, s second, m meta) string {
 	var b strings.Builder
 	more, files := "", verb(f.files, "file", "files")
@@ -69,7 +69,7 @@ func verb(n int, one, many string) string {
 	return many
 }
 
-// quoted shows a pattern in one line.
+// quoted formats a pattern on one line, cut to a bound.
 func quoted(pattern string) string {
 	const most = 100
 	shown := []rune(sandbox.EscapeName(pattern))
@@ -79,7 +79,7 @@ func quoted(pattern string) string {
 	return `"` + string(shown) + `"`
 }
 
-// remarks say what was not searched, and why.
+// remarks returns notes on files that were not searched, and why.
 func (q *query) remarks(f *found) []string {
 	var notes []string
 	if f.partial {
@@ -120,7 +120,7 @@ func (q *query) remarks(f *found) []string {
 	return notes
 }
 
-// tooLarge says why a file is too large.
+// tooLarge describes the limit that a too large file exceeds.
 func (q *query) tooLarge() string {
 	if q.anySize {
 		return "with a line over 1G, or (with multiline, which needs the whole file in memory) over 1G"
@@ -128,7 +128,7 @@ func (q *query) tooLarge() string {
 	return "larger than " + (*size)(&q.MaxFileSize).String()
 }
 
-// some names a few of n files, in brackets, if any are to be named.
+// some lists a few of n files in parentheses; "" if paths is empty.
 func (q *query) some(f *found, n int, paths []string) string {
 	if len(paths) == 0 || f.isFile {
 		return ""
@@ -144,9 +144,8 @@ func (q *query) some(f *found, n int, paths []string) string {
 	return " (" + strings.Join(names, ", ") + ")"
 }
 
-// advice is what follows the matches: what was left out for length, which
-// filters found nothing to hold on to, and what comes close when nothing
-// matched.
+// advice returns the notes after the matches: omissions for length, globs that
+// matched no file, and near matches if nothing matched.
 func (q *query) advice(f *found, s second, m meta) string {
 	var b strings.Builder
 	if m.Reduced != "" {

@@ -16,12 +16,12 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 )
 
-// mostMemory is what a server may ever take: what searching may, one large
-// file, and the program itself.
+// mostMemory bounds the memory of a server: searching, one large file, and the
+// program itself.
 const mostMemory = workMemory + 80<<20
 
-// TestLarge asks the real binary what floods, hangs or breaks other tools.
-// Each answer is within the budget and says what was left out.
+// TestLarge sends the real binary requests that flood, hang or break other
+// tools. Each answer is within the budget and mentions its omissions.
 func TestLarge(t *testing.T) {
 	mcpkittest.Once(t)
 	bin := mcpkittest.Build(t, "./tools/grep")
@@ -75,8 +75,8 @@ func TestLarge(t *testing.T) {
 	require.Zero(t, client.Close())
 }
 
-// TestDeadlineInOneLine: a pattern that takes long on one huge line ends with
-// its deadline, with an answer, also where it is looked at as a whole.
+// TestDeadlineInOneLine: a slow pattern on one huge line ends at its deadline
+// with an answer, even if the line is searched as a whole.
 func TestDeadlineInOneLine(t *testing.T) {
 	mcpkittest.Once(t)
 	root := t.TempDir()
@@ -95,7 +95,7 @@ func TestDeadlineInOneLine(t *testing.T) {
 		require.Contains(t, got.Text, "no matches so far (searched 0; stopped after")
 		require.Equal(t, true, got.Meta["partial"])
 	}
-	// What takes no time is found within it, if not on a busy machine at once.
+	// A fast pattern finishes in time, on a busy machine perhaps after retries.
 	got := client.Call("grep", `{"pattern":"end$","-o":true}`)
 	for until := time.Now().Add(mcpkittest.Patience); !strings.Contains(got.Text, "1 match in 1 file") && time.Now().Before(until); {
 		got = client.Call("grep", `{"pattern":"end$","-o":true}`)
@@ -111,8 +111,8 @@ func TestDeadlineInOneLine(t *testing.T) {
 	require.Empty(t, patient.Untaken(), "what was cancelled is not answered")
 }
 
-// TestManyFiles: the memory of a search does not grow with the files that
-// match.
+// TestManyFiles: the memory of a search does not grow with the number of
+// matching files.
 func TestManyFiles(t *testing.T) {
 	mcpkittest.Once(t)
 	files := 20_000
@@ -137,8 +137,8 @@ func TestManyFiles(t *testing.T) {
 	}
 }
 
-// TestMessageBound: what is shown fits a message, too, in which quotes take
-// twice their room; nothing is cut behind the counts.
+// TestMessageBound: the answer also fits a message, in which quotes take twice
+// the space; nothing is cut after the counts are computed.
 func TestMessageBound(t *testing.T) {
 	mcpkittest.Once(t)
 	root := t.TempDir()
@@ -154,8 +154,8 @@ func TestMessageBound(t *testing.T) {
 	}
 }
 
-// TestNamedFile: a file that path names is searched beyond --max-file-size, in
-// bounded memory; the walk still counts it.
+// TestNamedFile: a file named by path is searched even beyond --max-file-size,
+// in bounded memory; a search of its directory still skips and counts it.
 func TestNamedFile(t *testing.T) {
 	mcpkittest.Once(t)
 	root := t.TempDir()

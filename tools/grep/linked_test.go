@@ -9,8 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestOtherNamesOfSettings: what a name of settings leads to is masked, by links and
-// hard links, and no name of a file that is denied is searched.
+// TestOtherNamesOfSettings: values of settings files are masked under their
+// other names (links and hard links), too, and a denied file is searched under
+// none of its names.
 func TestOtherNamesOfSettings(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("links need rights there")
@@ -21,7 +22,7 @@ func TestOtherNamesOfSettings(t *testing.T) {
 	require.NoError(t, os.Symlink("netrc", filepath.Join(root, ".netrc")))
 	require.NoError(t, os.Link(filepath.Join(root, "sub", "x"), filepath.Join(root, ".env.local")))
 	g, fs := newTest(t, DefaultConfig(), root)
-	for range 2 { // the second from memory
+	for range 2 { // the second time from memory
 		got, err := g.run(t.Context(), fs, defaults("needle"))
 		require.NoError(t, err)
 		require.Contains(t, got.Text, "plain")

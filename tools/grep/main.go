@@ -62,7 +62,7 @@ func main() {
 	box.AddFlags(cmd.Flags)
 	cmd.Positional, cmd.CheckPositional, cmd.Roots = box.AddRoots, box.CheckRoots, box.Names
 	cmd.Memory = 48 << 20
-	var st state.Config // all tools take its flags; this one keeps none
+	var st state.Config // every tool has its flags; this one stores no state
 	st.AddFlags(cmd.Flags)
 	conf := DefaultConfig()
 	conf.AddFlags(cmd.Flags)

@@ -13,26 +13,28 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/grep/search"
 )
 
-// allowance bounds the work of a second look, so that it finds the same on a slow
-// machine as on a fast one. One worker visits the entries in a fixed order.
+// allowance bounds the work of a second look by amounts instead of time, so
+// that it finds the same on a slow machine as on a fast one. One worker visits
+// the entries in a fixed order.
 type allowance struct {
 	entries int   // to visit
 	files   int   // to search
 	bytes   int64 // of those files
-	spent   bool  // something was left out
+	spent   bool  // something was omitted
 }
 
-// The allowances of the second looks.
+// Allowances of the second looks.
 var (
 	ignoredAllowance = allowance{entries: 10_000, files: 1000, bytes: 16 << 20}
-	nothingAllowance = allowance{entries: 40_000, files: 4000, bytes: 48 << 20} // where nothing matched
+	nothingAllowance = allowance{entries: 40_000, files: 4000, bytes: 48 << 20} // if nothing matched
 )
 
 // largestLook is the size of the largest file below a directory that a second
-// look searches: larger ones would take the place of many.
+// look searches: a larger one would use up the allowance for many.
 const largestLook = 4 << 20
 
-// entry reports whether one more entry may be visited. No allowance is no bound.
+// entry reports whether another entry may be visited. A nil allowance is
+// unlimited.
 func (a *allowance) entry() bool {
 	if a == nil {
 		return true
@@ -43,7 +45,7 @@ func (a *allowance) entry() bool {
 	return !a.spent
 }
 
-// file reports whether a file of some size may be searched.
+// file reports whether a file of the given size may be searched.
 func (a *allowance) file(size, largest int64) bool {
 	switch {
 	case a == nil:
@@ -57,23 +59,23 @@ func (a *allowance) file(size, largest int64) bool {
 	return true
 }
 
-// near is what a look found.
+// near is the result of one second look.
 type near struct {
 	files int
 	more  bool // there may be more
 	paths []string
 }
 
-// second is what short looks found beside the matches.
+// second holds the results of all second looks.
 type second struct {
-	ignored near // files that match and are ignored
-	cased   near // files that match but for case
-	literal near // files that hold the pattern as plain text
+	ignored near // files that match but are ignored
+	cased   near // files that match if case is ignored
+	literal near // files that contain the pattern as plain text
 }
 
-// lookAgain looks for what the search was not asked for: matches in ignored
-// files, and near matches if nothing matched. It stops at an allowance of
-// work, never at a time.
+// lookAgain searches beyond the request: for matches in ignored files and, if
+// nothing matched, for near matches. An allowance of work stops it, never a
+// time.
 func (q *query) lookAgain(ctx context.Context, f *found) second {
 	var s second
 	if f.partial || f.isFile && f.files > 0 {
@@ -105,14 +107,15 @@ func (q *query) lookAgain(ctx context.Context, f *found) second {
 
 func cased(r rune) bool { return unicode.SimpleFold(r) != r }
 
-// plainText reports whether a pattern stands for itself, so that it matches
-// the same as plain text.
+// plainText reports whether a pattern has no special characters, so that it
+// matches the same as plain text.
 func plainText(pattern string) bool {
 	re, err := syntax.Parse(pattern, syntax.Perl)
 	return err == nil && re.Op == syntax.OpLiteral && string(re.Rune) == pattern || pattern == ""
 }
 
-// lookAt searches within an allowance. search reports whether it saw everything.
+// lookAt runs a search within an allowance. search reports whether it covered
+// everything.
 func (q *query) lookAt(ctx context.Context, allowed allowance, m *search.Matcher, search func(look *query, w *searcher) bool) near {
 	look := *q
 	look.matcher = m
@@ -128,7 +131,7 @@ func (q *query) lookAt(ctx context.Context, allowed allowance, m *search.Matcher
 	return n
 }
 
-// everything searches all that was searched before, with another matcher.
+// everything searches the same files as the first search, with another matcher.
 func (q *query) everything(w *searcher, f *found) bool {
 	if f.isFile {
 		w.named(q.dir, "")
@@ -145,7 +148,7 @@ func (q *query) everything(w *searcher, f *found) bool {
 	return err == nil
 }
 
-// ignored searches what is ignored.
+// ignored searches the ignored files and directories.
 func (q *query) ignored(w *searcher, f *found) bool {
 	for _, path := range f.ignored {
 		if w.ctx.Err() != nil || !w.allowed.entry() {
@@ -179,7 +182,7 @@ func (q *query) ignored(w *searcher, f *found) bool {
 	return len(f.ignored) < maxIgnored && len(f.report.IgnoredDirs) < maxIgnored
 }
 
-// remark is the header's word on ignored matches.
+// remark returns the header's note on ignored matches.
 func (n near) remark() string {
 	more := ""
 	if n.more {
@@ -188,7 +191,7 @@ func (n near) remark() string {
 	return fmt.Sprintf("%d%s more matching %s ignored, no_ignore=true", n.files, more, verb(n.files, "file is", "files are"))
 }
 
-// write says what comes close where nothing matched.
+// write writes the near matches of a search without matches.
 func (s second) write(b *strings.Builder) {
 	for _, n := range []struct {
 		near

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestSecondLookIsBoundedByWork: a look that cannot see everything finds the
-// same in each call, with the index or without.
+// TestSecondLookIsBoundedByWork: a second look that cannot cover everything
+// finds the same in each call, with and without the index.
 func TestSecondLookIsBoundedByWork(t *testing.T) {
 	root := t.TempDir()
 	write := func(dir string, files int) {

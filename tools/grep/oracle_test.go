@@ -25,14 +25,14 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 )
 
-// TestTypesAreRipgreps compares the table of types.
+// TestTypesAreRipgreps compares the table of types with ripgrep's.
 func TestTypesAreRipgreps(t *testing.T) {
 	out, err := exec.Command(oracle.Path(t, "rg"), "--no-config", "--type-list").Output()
 	require.NoError(t, err)
 	require.Equal(t, string(out), typeList)
 }
 
-// number is a count or seed that the environment may set.
+// number returns a count or seed that the environment may set.
 func number(t *testing.T, name string, otherwise int) int {
 	t.Helper()
 	if value := os.Getenv(name); value != "" {
@@ -43,14 +43,15 @@ func number(t *testing.T, name string, otherwise int) int {
 	return otherwise
 }
 
-// casesPerTree is how many searches one random tree is good for.
+// casesPerTree is the number of searches of each random tree.
 const casesPerTree = 25
 
-// TestLikeRipgrep compares random searches of random trees over one running
-// server with ripgrep: the same files, lines, context and counts. GREP_CASES
-// is their number, GREP_SEED the seed of the first tree. Half of the trees have
-// files with \r\n, or both line endings: ripgrep searches them in a tree with \n
-// alone, and where no match can span lines also as they are, with --crlf.
+// TestLikeRipgrep compares random searches of random trees by one running
+// server with ripgrep: files, lines, context and counts must be equal.
+// GREP_CASES is the number of searches, GREP_SEED the seed of the first tree.
+// Half of the trees have files with \r\n, or with both line endings: ripgrep
+// searches a copy with \n, and if no match can span lines also the original,
+// with --crlf.
 func TestLikeRipgrep(t *testing.T) {
 	cases, seed := number(t, "GREP_CASES", 250), uint64(number(t, "GREP_SEED", 1))
 	rg := oracle.Path(t, "rg")
@@ -86,7 +87,8 @@ func TestLikeRipgrep(t *testing.T) {
 			}
 			require.Equal(t, want, found, "seed %d: %v\n%s", seed, c.args, got.Text)
 			matches += len(want)
-			// There \B matches between \r and \n, which here is no place.
+			// There, \B matches between \r and \n, which is not a position
+			// here.
 			if r.endings && !c.multi && !strings.Contains(c.args["pattern"].(string), `\B`) {
 				c.flags = append(c.flags, "--crlf")
 				want, err := c.ripgrep(rg, filepath.Join(root, name))
@@ -102,8 +104,8 @@ func TestLikeRipgrep(t *testing.T) {
 	require.LessOrEqual(t, odd, 5+cases/500)
 }
 
-// onlyInParentheses reports whether a pattern is one only in the parentheses that
-// ripgrep puts around it, like a)(b.
+// onlyInParentheses reports whether a pattern is valid only within the
+// parentheses that ripgrep adds, like a)(b.
 func onlyInParentheses(pattern string) bool {
 	_, plain := regexp.Compile(pattern)
 	_, inside := regexp.Compile("(?:" + pattern + ")")
@@ -131,7 +133,7 @@ func TestEmptyMatchesAtTheEnd(t *testing.T) {
 	}
 }
 
-// random makes trees and searches.
+// random generates trees and searches.
 type random struct {
 	*rand.Rand
 	endings bool // files end lines with \r\n, or with both
@@ -190,7 +192,7 @@ func (r *random) word() string {
 	return r.of("foo", "bar", "Foo", "BAR", "foobar", "x", "xx", "naïve", "ÄÖ", "ſk", "42", "1.5", "a_b", "-v", "f(x)", "日本", "\t", "  ", "é")
 }
 
-// text is the content of a file.
+// text returns random content of a file.
 func (r *random) text() []byte {
 	if r.one(25) {
 		return nil
@@ -227,12 +229,12 @@ func (r *random) text() []byte {
 	case 2:
 		return wideText(text)
 	case 3:
-		return append([]byte(text), "éééééééé foo \xff\xfe bar\n"...) // more UTF-8 than not: damaged, no other encoding
+		return append([]byte(text), "éééééééé foo \xff\xfe bar\n"...) // mostly UTF-8: damaged, not another encoding
 	}
 	return []byte(text)
 }
 
-// plainTree copies a tree, with \n for each \r\n.
+// plainTree copies a tree and replaces each \r\n by \n.
 func plainTree(t *testing.T, to, from string) {
 	require.NoError(t, filepath.WalkDir(from, func(path string, e os.DirEntry, err error) error {
 		if err != nil {
@@ -258,7 +260,7 @@ func plainTree(t *testing.T, to, from string) {
 	}))
 }
 
-// wideText is text in UTF-16.
+// wideText returns text encoded as UTF-16.
 func wideText(text string) []byte {
 	out := []byte{0xff, 0xfe}
 	for _, c := range text {
@@ -267,15 +269,15 @@ func wideText(text string) []byte {
 	return out
 }
 
-// searchCase is one search: the arguments here, the flags there.
+// searchCase is one search: the arguments for grep and the flags for ripgrep.
 type searchCase struct {
 	args  map[string]any
 	flags []string
 	mode  string
 	only  bool
 	multi bool
-	vague bool // multiline, and the pattern matches nothing at all: ripgrep's matches and lines disagree
-	odd   bool // multiline, and ripgrep shows lines that by its own account no match is in
+	vague bool // multiline, and the pattern matches the empty text: ripgrep's matches and lines disagree
+	odd   bool // multiline, and ripgrep shows lines without a match by its own account
 }
 
 func (r *random) search() *searchCase {
@@ -293,7 +295,7 @@ func (r *random) search() *searchCase {
 	if !option(8, "literal", true, "-F") {
 		c.multi = option(8, "multiline", true, "-U", "--multiline-dotall")
 	}
-	if !c.multi { // ripgrep refuses some of these and reads others as if it were not there
+	if !c.multi { // ripgrep refuses some of these and ignores the \n in others
 		c.args["pattern"] = strings.ReplaceAll(c.args["pattern"].(string), `\n`, " ")
 	}
 	option(6, "no_ignore", true, "--no-ignore")
@@ -303,7 +305,7 @@ func (r *random) search() *searchCase {
 	kind := r.of("go", "py", "md", "txt", "all")
 	typed := option(8, "type", kind, "-t", kind)
 	glob := r.of("*.txt", "d/**", "**/a.*", "*.{txt,md}", "a.txt", "/a.txt", "d/*", "*", "[ab].*", "**/e/**", "?.go")
-	if !typed { // a glob overrules a type there; here both hold
+	if !typed { // in ripgrep a glob overrides a type; here both apply
 		option(6, "glob", []string{glob}, "-g", glob)
 	}
 	exclude := r.of("*.txt", "d", "e/", "d/e", "**/a.*", ".dot", "*.{py,md}")
@@ -321,7 +323,7 @@ func (r *random) search() *searchCase {
 	}
 	empty, err := regexp.MatchString("(?s)"+c.args["pattern"].(string), "")
 	c.vague = c.multi && (empty || err != nil)
-	if c.mode == modeContent && !c.only && !c.vague { // else there is context of matches that are not shown
+	if c.mode == modeContent && !c.only && !c.vague { // otherwise there is context of matches that are not shown
 		for _, side := range []string{"-A", "-B", "-C"} {
 			n := r.IntN(4)
 			option(4, side, n, side, strconv.Itoa(n))
@@ -330,7 +332,7 @@ func (r *random) search() *searchCase {
 	return c
 }
 
-// pattern is a random pattern, most of them valid.
+// pattern returns a random pattern, usually a valid one.
 func (r *random) pattern() string {
 	var b strings.Builder
 	for range 1 + r.IntN(3) {
@@ -361,11 +363,11 @@ func (r *random) atom(depth int) string {
 	return regexp.QuoteMeta(r.word())
 }
 
-// result is what a search found in each file: numbers and texts of lines,
-// or how many matches.
+// result holds the results of a search by file: numbers and texts of lines, or
+// the number of matches.
 type result map[string][]string
 
-// ripgrep searches below dir.
+// ripgrep searches below dir with ripgrep.
 func (c *searchCase) ripgrep(rg, dir string) (result, error) {
 	files := exec.Command(rg, append(slices.DeleteFunc(slices.Clone(c.fileFlags()), func(s string) bool { return s == "" }), "--files", ".")...)
 	files.Dir = dir
@@ -387,14 +389,14 @@ func (c *searchCase) ripgrep(rg, dir string) (result, error) {
 		seen[strings.TrimPrefix(strings.TrimSpace(name), "./")] = true
 	}
 	for name := range all {
-		if !seen[name] { // a glob brings back what is ignored there; not here
+		if !seen[name] { // in ripgrep a glob re-includes ignored files; not here
 			delete(all, name)
 		}
 	}
 	return all, err
 }
 
-// fileFlags are those that say which files ripgrep would search without globs.
+// fileFlags returns the flags that select the files for ripgrep, without globs.
 func (c *searchCase) fileFlags() []string {
 	flags := []string{"--no-config", "-g", "!.git"}
 	for _, flag := range c.flags {
@@ -419,7 +421,7 @@ type message struct {
 	}
 }
 
-// groups is how many groups of matches that share lines there are; ripgrep
+// groups returns the number of groups of matches that share lines; ripgrep
 // shows groups on adjacent lines in one message.
 func (m *message) groups() int {
 	text, last, n := m.Data.Lines.text(), -1, 0
@@ -430,14 +432,14 @@ func (m *message) groups() int {
 		last = strings.Count(text[:max(sub.Start, sub.End-1)], "\n")
 	}
 	if last < strings.Count(strings.TrimSuffix(text, "\n"), "\n") {
-		n++ // an empty match behind the last line without an ending is left out
+		n++ // an empty match after a last line without an ending is omitted
 	}
 	return n
 }
 
-// odd reports whether lines are shown behind the last match. To look for the
-// next match ripgrep (15.0) cuts off the text up to the end of the one before, and so
-// takes ^ and \b to match there, in the middle of a line; when it shows that, it
+// odd reports whether lines after the last match are shown. To find the next
+// match, ripgrep (15.0) cuts off the text up to the end of the previous one, so
+// ^ and \b match there, in the middle of a line; when it prints that match, it
 // does not find it again.
 func (m *message) odd() bool {
 	text, end := m.Data.Lines.text(), 0
@@ -513,7 +515,7 @@ func (c *searchCase) parse(out []byte) (result, error) {
 	return all, nil
 }
 
-// numbered are the lines of a text as they are shown.
+// numbered returns the lines of a text in the form of an answer.
 func numbered(text string, number int, sign string) []string {
 	var lines []string
 	for l := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
@@ -524,7 +526,7 @@ func numbered(text string, number int, sign string) []string {
 	return lines
 }
 
-// read reads an answer, and checks its totals.
+// read parses an answer and checks its totals.
 func (c *searchCase) read(t *testing.T, dir string, got mcpkittest.Result) result {
 	t.Helper()
 	all := result{}

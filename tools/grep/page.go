@@ -11,21 +11,21 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
-// detail is how much is shown of each match.
+// detail sets the amount of text shown for each match.
 type detail struct {
 	before, after int  // lines of context
 	width         int  // characters of a line
-	numbers       bool // only the numbers of lines
-	partial       bool // of one file, as many matches as fit, the others left out
+	numbers       bool // only line numbers
+	partial       bool // of one file: stop at the last match that fits
 }
 
-// line is one line as it is shown.
+// line is one line as shown.
 type line struct {
 	number  int
 	text    string
 	context bool
-	length  int // characters of the whole line, where text is only a part
-	column  int // of the match, in characters, where text is a part around it
+	length  int // characters of the whole line, if text is only a part
+	column  int // of the match, in characters, if text is a part around it
 }
 
 func (l line) at(number int, context bool) line {
@@ -36,8 +36,7 @@ func (l line) at(number int, context bool) line {
 	return l
 }
 
-// clip makes a line of text, no more than width characters of it around
-// mark, a byte offset.
+// clip returns at most width characters of text around mark, a byte offset.
 func clip(text []byte, mark, width int) line {
 	if len(text) <= width {
 		return line{text: valid(text)}
@@ -73,13 +72,13 @@ func clip(text []byte, mark, width int) line {
 
 func valid(text []byte) string { return strings.ToValidUTF8(string(text), "\uFFFD") }
 
-// page is the text of a result that is being made, within a bound.
+// page builds the text of a result within a size limit.
 type page struct {
 	detail
-	numbered bool // lines are shown with their numbers
+	numbered bool // show line numbers
 	limit    int  // bytes
-	message  int  // bytes of it as JSON
-	encoded  int  // so many there are
+	message  int  // maximum bytes when encoded as JSON
+	encoded  int  // bytes so far when encoded as JSON
 	full     bool // something did not fit
 	text     strings.Builder
 	rows     []row
@@ -87,25 +86,26 @@ type page struct {
 	last     int // number of the last line shown of the file; 0: none
 	listed   []int
 
-	cut   bool // a partial page has no room for the other matches
-	whole mark // up to where matches are complete
+	cut   bool // a partial page has ended before the remaining matches
+	whole mark // position after the last complete match
 }
 
-// mark is a place between two matches.
+// mark is a position between two matches.
 type mark struct {
 	matches   int // before it
 	text, row int // bytes and rows before it
 }
 
 // newPage returns a page of at most limit bytes that also fits a message as
-// JSON, in which quotes and newlines take twice their room: what does not is
-// cut behind the counts. A limit beyond any message is taken as it is.
+// JSON, in which quotes and newlines take twice the space: mcpkit would cut a
+// larger one after its counts were computed. A limit above any message is used
+// unchanged.
 func newPage(limit int) *page {
-	const rest = 16 << 10 // the header, notes and what is around the text
+	const rest = 16 << 10 // the header, notes and the rest of the message
 	return &page{limit: limit, message: max(limit, mcpkit.MaxMessage) - rest}
 }
 
-// put adds text if all of it fits.
+// put adds text if it fits as a whole, and otherwise marks the page full.
 func (p *page) put(text string) {
 	p.encoded += encodedLen(text)
 	if p.full = p.full || p.text.Len()+len(text) > p.limit || p.encoded > p.message; !p.full {
@@ -113,15 +113,15 @@ func (p *page) put(text string) {
 	}
 }
 
-// mark notes that so many matches are complete.
+// mark records that so many matches are complete.
 func (p *page) mark(matches int) {
 	if !p.full {
 		p.whole = mark{matches, p.text.Len(), len(p.rows)}
 	}
 }
 
-// cutBack ends a full page after the last complete match, if it may end there
-// and has any, with room for a note.
+// cutBack ends a full partial page after its last complete match, if it has
+// one, and leaves room for a note.
 func (p *page) cutBack() {
 	const noteRoom = 256
 	if !p.full || !p.partial || p.whole.matches == 0 {
@@ -135,7 +135,7 @@ func (p *page) cutBack() {
 	p.limit, p.encoded = p.limit+noteRoom, encodedLen(text)
 }
 
-// encodedLen is how long text is in a JSON string, at the most.
+// encodedLen returns an upper bound of the length of text as a JSON string.
 func encodedLen(text string) int {
 	n := len(text)
 	for i := range len(text) {
@@ -151,13 +151,13 @@ func encodedLen(text string) int {
 	return n
 }
 
-// begin begins a file.
+// begin starts the part of a file.
 func (p *page) begin(path string) {
 	p.path, p.last, p.listed = path, 0, p.listed[:0]
 	p.put(path + "\n")
 }
 
-// add shows a line.
+// add adds a line.
 func (p *page) add(l line) {
 	last := p.last
 	p.last = l.number
@@ -193,7 +193,7 @@ func (p *page) prefix(l line) string {
 	return "  " + strconv.Itoa(l.number) + ": "
 }
 
-// cutMark says what a line that is cut was.
+// cutMark describes the whole line if l was cut; otherwise it returns "".
 func cutMark(l line) string {
 	switch {
 	case l.length == 0:
@@ -204,7 +204,7 @@ func cutMark(l line) string {
 	return fmt.Sprintf("  [column %d of %d]", l.column, l.length)
 }
 
-// more says that a match goes on for some lines, the first of which has the
+// more adds a note that a match continues for some lines, beginning with the
 // given number.
 func (p *page) more(lines, number int) {
 	p.last = number + lines - 1
@@ -215,12 +215,12 @@ func (p *page) more(lines, number int) {
 	p.note("%s more of this match, to line %d", wording.Count(lines, "line"), p.last)
 }
 
-// note adds a remark to the file.
+// note adds a note to the file's part.
 func (p *page) note(format string, args ...any) {
 	p.put("  … " + fmt.Sprintf(format, args...) + "\n")
 }
 
-// end ends a file.
+// end finishes the part of a file.
 func (p *page) end() {
 	if !p.numbers || len(p.listed) == 0 {
 		return

@@ -10,27 +10,27 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/grep/search"
 )
 
-// query is a checked call.
+// query is a validated call.
 type query struct {
 	*grepper
 	args    arguments
 	fs      *sandbox.FS
-	dir     string // where the search starts, as given
+	dir     string // start of the search, as given
 	matcher *search.Matcher
 	filter  filter
 	before  int // lines of context
 	after   int
-	asked   bool   // the caller named the context
+	asked   bool   // the caller set the context
 	perFile int    // entries to show of one file
 	abs     string // dir, once it is open
-	anySize bool   // a file is searched whatever its size
+	anySize bool   // search a file of any size
 }
 
-// filter says which files below the start are searched.
+// filter selects the files below the start to search.
 type filter struct {
-	include []*pathglob.Glob // any of these, unless there are none
+	include []*pathglob.Glob // a file must match one of these, if there are any
 	exclude []*pathglob.Glob
-	types   []*pathglob.Glob // any of these, over the file's name, unless there are none
+	types   []*pathglob.Glob // a file's name must match one of these, if there are any
 }
 
 func (g *grepper) newQuery(ctx context.Context, fs *sandbox.FS, args arguments) (*query, error) {
@@ -51,10 +51,11 @@ func (g *grepper) newQuery(ctx context.Context, fs *sandbox.FS, args arguments) 
 	return q, nil
 }
 
-// maxContext bounds the lines of context on a side.
+// maxContext bounds the lines of context on each side.
 const maxContext = 10_000
 
-// context takes up -A, -B and -C; the ones that name a side win.
+// context sets the lines of context from -A, -B and -C; -A and -B take
+// precedence.
 func (q *query) context() {
 	for _, given := range []struct {
 		lines *int
@@ -94,8 +95,8 @@ func newFilter(args arguments) (filter, error) {
 	return f, err
 }
 
-// compileGlobs reads globs. One made of a name as it is shown, with escapes,
-// matches that name, too.
+// compileGlobs compiles globs. A glob copied from an escaped name in a result
+// also matches that name.
 func compileGlobs(patterns []string) ([]*pathglob.Glob, error) {
 	var globs []*pathglob.Glob
 	for _, pattern := range patterns {
@@ -116,7 +117,7 @@ func compileGlobs(patterns []string) ([]*pathglob.Glob, error) {
 	return globs, nil
 }
 
-// enter reports whether a directory may hold files to search.
+// enter reports whether a directory may contain files to search.
 func (f *filter) enter(dir string) bool {
 	if f.excluded(dir, true) {
 		return false
@@ -129,8 +130,8 @@ func (f *filter) enter(dir string) bool {
 	return len(f.include) == 0
 }
 
-// excluded reports whether a path is to be left out, and for a directory all
-// below it.
+// excluded reports whether a path is excluded; for a directory, with everything
+// below.
 func (f *filter) excluded(path string, isDir bool) bool {
 	for _, g := range f.exclude {
 		if g.MatchEntry(path, isDir) {
@@ -140,8 +141,8 @@ func (f *filter) excluded(path string, isDir bool) bool {
 	return false
 }
 
-// wants reports whether a file is to be searched. used notes which globs
-// match anything; it may be nil.
+// wants reports whether to search a file. It marks in used which globs matched
+// a file; used may be nil.
 func (f *filter) wants(path, name string, used []bool) bool {
 	included := len(f.include) == 0
 	for i, g := range f.include {

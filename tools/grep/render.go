@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	// headerRoom is kept free for the first line and notes.
+	// headerRoom is the part of the budget for the first line and notes, in
+	// bytes.
 	headerRoom = 1500
-	// lateTime bounds showing what was found before the deadline.
+	// lateTime bounds the rendering of results after the deadline.
 	lateTime = 500 * time.Millisecond
-	// lineWidth is how many characters of a line are shown.
+	// lineWidth bounds the characters shown of a line.
 	lineWidth = 400
 )
 
-// The steps by which a result that is too long is reduced, as meta names
-// them.
+// The steps that shorten a result that is too long, as meta names them.
 const (
 	lessContext = "context"
 	lessWidth   = "width"
@@ -31,13 +31,14 @@ const (
 	noLines     = "lines"
 )
 
-// pick is what is shown of one file: its matches from from to to.
+// pick selects the matches of one file to show: those numbered from to to, to
+// excluded.
 type pick struct {
 	match
 	from, to int
 }
 
-// picks are the files and matches of the asked page.
+// picks returns the files and matches of the requested page.
 func (q *query) picks(f *found) []pick {
 	var picks []pick
 	skip, want := q.args.Offset, q.args.HeadLimit
@@ -57,10 +58,10 @@ func (q *query) picks(f *found) []pick {
 	return picks
 }
 
-// answer renders what was found.
+// answer renders the results of a search.
 func (q *query) answer(ctx context.Context, f *found) (*mcpkit.Result, error) {
 	late := ctx
-	if ctx.Err() != nil { // the deadline: what was found is still shown
+	if ctx.Err() != nil { // the deadline has passed: still render the results
 		var stop context.CancelFunc
 		late, stop = context.WithTimeout(context.WithoutCancel(ctx), lateTime)
 		defer stop()
@@ -91,12 +92,12 @@ func (q *query) answer(ctx context.Context, f *found) (*mcpkit.Result, error) {
 	m.Truncated = m.Truncated || m.Reduced != ""
 	text := q.header(f, second, m) + "\n" + p.text.String() + q.advice(f, second, m)
 	if !m.Truncated {
-		m.Shown = 0 // all of them
+		m.Shown = 0 // all are shown
 	}
 	return &mcpkit.Result{Text: text, Meta: m, Rows: p.rows}, nil
 }
 
-// content shows the lines of the page, with as much around them as fits.
+// content renders the lines of the page, with as much context as fits.
 func (q *query) content(ctx context.Context, f *found, budget int) (*page, meta) {
 	picks := q.picks(f)
 	w := &searcher{query: q, ctx: ctx, matcher: q.bounded(ctx), buf: q.space.take()}
@@ -108,7 +109,7 @@ func (q *query) content(ctx context.Context, f *found, budget int) (*page, meta)
 		}
 	}
 	steps := q.steps()
-	if f.isFile && q.args.unlimited { // what does not fit is the next page
+	if f.isFile && q.args.unlimited { // the next page has what does not fit
 		step := steps[0]
 		step.partial = true
 		if p, m := w.page(f, picks, step, budget); !p.full {
@@ -127,7 +128,7 @@ func (q *query) content(ctx context.Context, f *found, budget int) (*page, meta)
 	return p, m
 }
 
-// page shows the picked matches in one detail, until they do not fit.
+// page renders the picked matches with one detail, until the page is full.
 func (w *searcher) page(f *found, picks []pick, step detail, budget int) (*page, meta) {
 	p := newPage(budget)
 	p.detail, p.numbered = step, w.args.Number
@@ -145,11 +146,12 @@ func (w *searcher) page(f *found, picks []pick, step detail, budget int) (*page,
 	return p, m
 }
 
-// ownRoom bounds in bytes what is shown with context that nobody asked for.
+// ownRoom bounds an answer with context that the caller did not request, in
+// bytes.
 const ownRoom = 1200
 
-// ownContext returns how many lines of context to try to add to few matches,
-// where the caller asked for none.
+// ownContext returns the numbers of context lines to try for few matches, if
+// the caller did not set the context.
 func (q *query) ownContext(f *found) []int {
 	switch {
 	case q.asked || q.args.Only:
@@ -162,7 +164,7 @@ func (q *query) ownContext(f *found) []int {
 	return nil
 }
 
-// steps are the details to try, one after the other.
+// steps returns the details to try in order.
 func (q *query) steps() []detail {
 	full := detail{before: q.before, after: q.after, width: lineWidth}
 	steps := []detail{full}
@@ -181,7 +183,7 @@ func (q *query) steps() []detail {
 	return append(steps, d)
 }
 
-// reduced names what a step leaves out.
+// reduced names the omission of a step, or returns "".
 func (q *query) reduced(full, step detail) string {
 	switch {
 	case step.numbers:
@@ -194,7 +196,7 @@ func (q *query) reduced(full, step detail) string {
 	return ""
 }
 
-// show shows the matches of one file.
+// show renders the matches of one file.
 func (w *searcher) show(p *page, f *found, pick pick) {
 	p.begin(w.shownPath(f.abs, pick.path))
 	x := &excerpt{query: w.query, matcher: w.matcher, out: p, from: pick.from, to: pick.to, next: 1, starts: pick.starts}
@@ -220,14 +222,15 @@ func (w *searcher) show(p *page, f *found, pick pick) {
 	}
 }
 
-// again reads a file that matched once more, or takes it as it was when it matched.
+// again passes a file's text to yield once more: the kept content, or else the
+// file read again.
 func (w *searcher) again(f *found, m match, yield func([]byte) bool) outcome {
 	w.masked = false
 	if m.kept != nil {
 		yield(decoded(m.kept, m.encoding, false))
 		return searched
 	}
-	name := w.dir // as it was asked for: that may tell that values are to be masked
+	name := w.dir // as requested: the name may require masking
 	if !f.isFile {
 		name = filepath.Join(w.abs, filepath.FromSlash(m.path))
 	}
@@ -240,7 +243,7 @@ func (w *searcher) again(f *found, m match, yield func([]byte) bool) outcome {
 	return w.windows(m.path, file.File, file.Stat, file.Masked, true, m.encoding, yield)
 }
 
-// list lists files, with how often each matches where that is known.
+// list renders files, with the number of matches if it is known.
 func (q *query) list(picks []pick, budget int) (*page, meta) {
 	p := newPage(budget)
 	var m meta
@@ -263,7 +266,7 @@ func (q *query) list(picks []pick, budget int) (*page, meta) {
 	return p, m
 }
 
-// shownPath is a path as results show it: one that can be given to any tool.
+// shownPath formats a path for results, so that it can be passed to any tool.
 func (q *query) shownPath(abs, rel string) string {
 	if rel == "" {
 		return q.fs.Display(abs)

@@ -11,7 +11,7 @@ import (
 )
 
 // TestShortBinaries: the beginning of a PNG or a zip archive without a NUL is
-// binary at the first search and at later ones, and a text that only names the
+// binary in the first search and in later ones, and a text that only names the
 // format is not.
 func TestShortBinaries(t *testing.T) {
 	root := t.TempDir()

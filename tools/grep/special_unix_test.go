@@ -14,7 +14,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 )
 
-// TestSpecialFiles: none is opened, none hangs; loops of links end.
+// TestSpecialFiles: special files are not opened and do not hang; loops of
+// links end.
 func TestSpecialFiles(t *testing.T) {
 	root := tree(t, "a/b/c.txt=needle\n")
 	require.NoError(t, syscall.Mkfifo(filepath.Join(root, "fifo"), 0o644))

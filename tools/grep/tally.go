@@ -5,28 +5,28 @@ import (
 	"strings"
 )
 
-// tally counts files by what became of them, and matches.
+// tally counts matches, and files by outcome.
 type tally struct {
 	outcomes [outcomes]int
 	files    int // that match
 	matches  int
-	entries  int // to show, if there were no bound but the one a file
+	entries  int // to show, bounded only per file
 	filtered int // excluded by glob, exclude or type
-	read     int // read, not only looked up in the index
+	read     int // read, instead of only looked up in the index
 
-	named [outcomes][]string // some of the unreadable and the too large, as match.path
+	named [outcomes][]string // some of the unreadable and too large files, as match.path
 
 	guesses int       // files searched in a guessed encoding
 	guessed []guessed // some of them
 }
 
-// skip counts a file that is not searched. Of those that somebody may want to
-// do something about, it keeps a few names.
+// skip counts a file that is not searched. It keeps a few names of those that
+// the user may want to act on.
 func (t *tally) skip(path string, why outcome) {
 	t.outcomes[why]++
 	if why == unreadable || why == tooLarge {
 		t.named[why] = append(t.named[why], strings.Clone(path))
-		if len(t.named[why]) > 2*maxNamed { // the same names, whichever worker comes first
+		if len(t.named[why]) > 2*maxNamed { // keep the same names, whichever worker finds them
 			slices.Sort(t.named[why])
 			t.named[why] = t.named[why][:maxNamed]
 		}

@@ -10,16 +10,15 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// typeList is what ripgrep 15.0.0 prints for --type-list.
+// typeList is the output of ripgrep 15.0.0 for --type-list.
 //
 //go:embed types.txt
 var typeList string
 
-// allTypes stands for every type, as in ripgrep.
+// allTypes selects all types together, as in ripgrep.
 const allTypes = "all"
 
-// typeGlobs returns the globs, over file names, of a type by its ripgrep
-// name.
+// typeGlobs returns the file name globs of a ripgrep type.
 func typeGlobs(name string) ([]*pathglob.Glob, error) {
 	var globs []*pathglob.Glob
 	for line := range strings.Lines(typeList) {
@@ -41,7 +40,7 @@ func typeGlobs(name string) ([]*pathglob.Glob, error) {
 	return globs, nil
 }
 
-// splitList parts globs at commas outside braces.
+// splitList splits globs at commas outside braces.
 func splitList(list string) []string {
 	var parts []string
 	depth, from := 0, 0
@@ -61,11 +60,11 @@ func splitList(list string) []string {
 	return append(parts, strings.TrimSpace(list[from:]))
 }
 
-// maxNear is how many types an error suggests.
+// maxNear bounds the types that an error suggests.
 const maxNear = 5
 
-// unknownType says what may have been meant: the types of files with that
-// ending, then those whose names are near.
+// unknownType returns an error with suggestions: the types of files with that
+// extension, then types with similar names.
 func unknownType(name string) error {
 	plain := strings.ToLower(strings.TrimLeft(strings.TrimSpace(name), "*."))
 	var near, far []string
@@ -87,8 +86,8 @@ func unknownType(name string) error {
 		sandbox.EscapeName(name), strings.Join(near[:min(len(near), maxNear)], ", "), sandbox.EscapeName(plain))
 }
 
-// oneEdit reports whether words of three letters and more differ by one
-// letter: changed, added, dropped, or swapped with the next.
+// oneEdit reports whether two words of at least three letters differ in at most
+// one letter: changed, added, dropped, or swapped with the next.
 func oneEdit(a, b string) bool {
 	if len(a) > len(b) {
 		a, b = b, a

@@ -14,9 +14,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 )
 
-// TestUnlimitedInOneFile: head_limit 0 gives as many lines of one file as fit,
-// and the offset that continues; the pages together hold each match once. Keeps
-// fixed: one line with the number of matches.
+// TestUnlimitedInOneFile: head_limit 0 returns as many lines of one file as
+// fit, and the offset that continues; the pages together have each match once.
+// Keeps fixed: only one line with the number of matches.
 func TestUnlimitedInOneFile(t *testing.T) {
 	mcpkittest.Once(t)
 	const lines = 3000

@@ -20,44 +20,44 @@ import (
 )
 
 const (
-	// workMemory is what searching takes at the most, beside one large file and
-	// what is remembered.
+	// workMemory bounds the memory of searching, in addition to one large file
+	// and to the caches.
 	workMemory = 18 << 20
-	// dirCache bounds what is known of directories: some 400 000 entries.
+	// dirCache bounds the cache of directories, in bytes: some 400 000 entries.
 	dirCache = 32 << 20
-	// memoryStep is by how much that grows between two settings of the
-	// collector.
+	// memoryStep is the growth of the caches between two settings of the memory
+	// limit.
 	memoryStep = 8 << 20
-	// maxIndexed is the size of the largest file that the index takes up.
+	// maxIndexed is the size of the largest file that is indexed.
 	maxIndexed = 8 << 20
-	// queueChunk is how many files are handed over at a time.
+	// queueChunk is the number of files queued at a time.
 	queueChunk = 256
-	// maxUnknown bounds the files that one worker remembers to have read.
+	// maxUnknown bounds the unknown files that one worker records.
 	maxUnknown = 100_000
 )
 
-// warmth is what makes a second search of the same files faster: the index,
-// and the goroutine that fills it while no call is in flight. Nothing of it
-// runs before the first answer. A nil warmth is none.
+// warmth makes later searches of the same files faster: it holds the index and
+// the directory cache, and the goroutine that fills the index while no call is
+// in flight. Nothing runs before the first answer. A nil warmth caches nothing.
 type warmth struct {
 	index *index.Index
 	dirs  *walk.Cache
 	fs    atomic.Pointer[sandbox.FS] // of the latest call
-	buf   []byte                     // of the builder's reading
+	buf   []byte                     // used by read, in the builder's goroutine
 
 	mu      sync.Mutex
 	builder *index.Builder // nil before the first answer
 	closed  atomic.Bool
 	queuing sync.WaitGroup
 
-	room atomic.Int64 // the size of what is remembered that the collector was told
+	room atomic.Int64 // size of the caches when the memory limit was last set
 }
 
 func newWarmth(size int64) *warmth {
 	return &warmth{index: index.New(size), dirs: walk.NewCache(dirCache)}
 }
 
-// close stops what runs behind the answers, and waits for it.
+// close stops the background work and waits for it.
 func (w *warmth) close() {
 	if w == nil {
 		return
@@ -72,7 +72,7 @@ func (w *warmth) close() {
 	w.queuing.Wait()
 }
 
-// begin keeps the builder from its work for the time of a call.
+// begin pauses the builder until end is called.
 func (w *warmth) begin(fs *sandbox.FS) (end func()) {
 	if w == nil {
 		return func() {}
@@ -87,7 +87,7 @@ func (w *warmth) begin(fs *sandbox.FS) (end func()) {
 	return w.builder.Pause()
 }
 
-// cache is for walks; nil: none.
+// cache returns the directory cache for walks, or nil.
 func (w *warmth) cache() *walk.Cache {
 	if w == nil {
 		return nil
@@ -95,7 +95,7 @@ func (w *warmth) cache() *walk.Cache {
 	return w.dirs
 }
 
-// known reports whether the index has anything to say.
+// known reports whether the index has any files.
 func (w *warmth) known() bool {
 	if w == nil {
 		return false
@@ -104,8 +104,8 @@ func (w *warmth) known() bool {
 	return files > 0
 }
 
-// learn hands over files that were read, below dir, to be taken up once the
-// call is answered.
+// learn queues files that were read, below dir, for the index. They are indexed
+// once no call is in flight.
 func (w *warmth) learn(dir string, lists [][]string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -119,7 +119,7 @@ func (w *warmth) learn(dir string, lists [][]string) {
 	w.queuing.Go(func() {
 		for _, list := range lists {
 			for part := range slices.Chunk(list, queueChunk) {
-				if w.closed.Load() { // a process for one call is not kept waiting
+				if w.closed.Load() { // a one-shot process must not wait
 					return
 				}
 				for i, path := range part {
@@ -131,11 +131,11 @@ func (w *warmth) learn(dir string, lists [][]string) {
 	})
 }
 
-// errUnfit is of a file that the index does not take up.
+// errUnfit reports a file that is not indexed.
 var errUnfit = errors.New("not added to the index")
 
-// read reads a file for the index, as it is searched. What is masked is not
-// taken up: by another of its names it may be searched as it is.
+// read reads a file for the index, decoded as for a search. Masked files are
+// not indexed: under another name such a file may be searched unmasked.
 func (w *warmth) read(_ context.Context, path string) (index.Content, error) {
 	w.makeRoom()
 	var c index.Content
@@ -148,7 +148,7 @@ func (w *warmth) read(_ context.Context, path string) (index.Content, error) {
 		return c, err
 	}
 	defer dir.Close()
-	if !dir.Local() { // it may show times from before a change
+	if !dir.Local() { // its times may predate a change
 		return c, errUnfit
 	}
 	name := filepath.Base(path)
@@ -175,7 +175,7 @@ func (w *warmth) read(_ context.Context, path string) (index.Content, error) {
 	return c, nil
 }
 
-// readWhole reads all of a file.
+// readWhole reads a whole file.
 func (w *warmth) readWhole(dir *sandbox.Dir, name string, c *index.Content) error {
 	raw, st, err := dir.ReadFile(name, w.buf, maxIndexed)
 	if err != nil {
@@ -191,7 +191,7 @@ func (w *warmth) readWhole(dir *sandbox.Dir, name string, c *index.Content) erro
 	return nil
 }
 
-// readHead reads of a file as much as tells whether it is binary.
+// readHead reads enough of a file to tell whether it is binary.
 func (w *warmth) readHead(dir *sandbox.Dir, name string, c *index.Content) error {
 	file, st, err := dir.Open(name)
 	if err != nil {
@@ -204,16 +204,16 @@ func (w *warmth) readHead(dir *sandbox.Dir, name string, c *index.Content) error
 	head := make([]byte, textfile.HeadSize)
 	n, err := io.ReadFull(file, head)
 	if err != nil {
-		return err // it is not as large as it was
+		return err // it has shrunk
 	}
 	w.judge(head[:n], c)
 	c.Text, c.Opaque = nil, !c.Binary
 	return nil
 }
 
-// judge sorts a file by its beginning. A private key is looked at in each
-// search, since it may be allowed by one of its names, and so is a file in an
-// encoding that has to be guessed.
+// judge sets the kind of a file by its beginning. Private keys are checked in
+// every search, since a key may be allowed under one of its names, and so are
+// files in an encoding that must be guessed.
 func (w *warmth) judge(raw []byte, c *index.Content) {
 	if c.Opaque = looksLikeKey(raw); c.Opaque {
 		return
@@ -231,9 +231,9 @@ func (w *warmth) judge(raw []byte, c *index.Content) {
 	}
 }
 
-// makeRoom tells the collector how much is remembered, so that it neither
-// lets garbage grow to a multiple of that, nor works all the time to keep the
-// process below what it cannot keep.
+// makeRoom sets the memory limit by the size of the caches, so that the
+// collector neither lets garbage grow to a multiple of it nor runs constantly
+// to reach an impossible limit.
 func (w *warmth) makeRoom() {
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
 		return
@@ -245,8 +245,8 @@ func (w *warmth) makeRoom() {
 	}
 }
 
-// spared reports whether the index spares the reading of a file, and counts
-// it then as reading it would have.
+// spared reports whether the index makes reading a file unnecessary, and then
+// counts the file as if it had been read.
 func (w *searcher) spared(e *walk.Entry) bool {
 	w.kept = nil
 	st, err := e.Lstat()
@@ -271,7 +271,7 @@ func (w *searcher) spared(e *walk.Entry) bool {
 	return false
 }
 
-// turn goes on to another directory, which cached listings know by its memo.
+// turn switches to another directory, identified by its memo in the walk cache.
 func (w *searcher) turn(memo *walk.Memo) {
 	w.memo = memo
 	if memo == nil {
@@ -285,14 +285,14 @@ func (w *searcher) turn(memo *walk.Memo) {
 	w.ahead.Turn(page)
 }
 
-// remember notes a file that the index does not know.
+// remember records a file that the index does not know.
 func (w *searcher) remember(path string) {
 	if w.learning && len(w.unknown) < maxUnknown {
 		w.unknown = append(w.unknown, path)
 	}
 }
 
-// wait waits until all that was handed over is taken up.
+// wait waits until all queued files have been indexed.
 func (w *warmth) wait(ctx context.Context) error {
 	w.queuing.Wait()
 	w.mu.Lock()

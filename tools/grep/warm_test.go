@@ -16,12 +16,12 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/grep/index"
 )
 
-// settle waits until what was changed so far may be taken up.
+// settle waits until earlier changes are old enough for the index.
 func settle() { time.Sleep(index.Settled + 200*time.Millisecond) }
 
 // TestWarmAnswersAreFresh edits, renames, truncates and replaces files, sets
-// their times back, and compares a server that remembers with one that does
-// not, after each change.
+// their times back, and after each change compares a server with an index to
+// one without.
 func TestWarmAnswersAreFresh(t *testing.T) {
 	mcpkittest.Once(t)
 	if testing.Short() {
@@ -37,7 +37,7 @@ func TestWarmAnswersAreFresh(t *testing.T) {
 	cold := mcpkittest.Start(t, bin, "--no-state", "--no-index", root)
 	for range 3 {
 		settle()
-		for range 3 { // the first reads, the builder follows, the others look
+		for range 3 { // the first call reads, then the builder works, the others use the index
 			r.compare(warm, cold)
 			time.Sleep(50 * time.Millisecond)
 		}
@@ -65,7 +65,7 @@ var editWords = [...]string{"alpha", "beta", "gamma", "Delta", "ſtraße", "KELV
 
 func (r *edits) word() string { return editWords[r.IntN(len(editWords))] }
 
-// content is always of the same length, so that only times and bytes tell.
+// content returns content of fixed length, so that only times and bytes differ.
 func (r *edits) content() []byte {
 	var b strings.Builder
 	for range 4 {
@@ -88,7 +88,7 @@ func (r *edits) write(name string) {
 	require.NoError(r.t, os.WriteFile(name, r.content(), 0o644))
 }
 
-// change makes one change. Those of files that are not there do nothing.
+// change makes one random change. It does nothing if its file does not exist.
 func (r *edits) change() {
 	name, other := r.name(), r.name()
 	old, err := os.Stat(name)
@@ -100,7 +100,7 @@ func (r *edits) change() {
 		if err == nil {
 			require.NoError(r.t, os.Chtimes(name, old.ModTime(), old.ModTime()))
 		}
-	case 3: // a new inode under the old name, of the same times
+	case 3: // a new inode with the old name and times
 		r.write(name + "~")
 		if err == nil {
 			require.NoError(r.t, os.Chtimes(name+"~", old.ModTime(), old.ModTime()))
@@ -108,7 +108,7 @@ func (r *edits) change() {
 		require.NoError(r.t, os.Rename(name+"~", name))
 	case 4:
 		_ = os.Rename(name, other)
-	case 5: // deleted, its inode free for the next file
+	case 5: // deleted; its inode is free for the next file
 		_ = os.Remove(name)
 		r.write(other)
 	case 6:
@@ -133,7 +133,7 @@ func (r *edits) compare(warm, cold *mcpkittest.Client) {
 	require.Equal(r.t, want.Text, warm.Call("grep", args).Text, "%v", args)
 }
 
-// TestWarmReadsLess: the second search looks into no file that cannot match.
+// TestWarmReadsLess: the second search reads no file that cannot match.
 func TestWarmReadsLess(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits for files to settle")
@@ -166,8 +166,8 @@ func TestWarmReadsLess(t *testing.T) {
 	require.Equal(t, first.Text, second.Text)
 }
 
-// TestWhatIsKeptIsShownAsItIsRead: a text that the index kept gives the
-// answers that the file does, wherever in it they begin.
+// TestWhatIsKeptIsShownAsItIsRead: a text kept by the index gives the same
+// answers as the file, at any offset.
 func TestWhatIsKeptIsShownAsItIsRead(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits for files to settle")
@@ -222,7 +222,7 @@ func TestWhatIsKeptIsShownAsItIsRead(t *testing.T) {
 	require.Equal(t, 1, f.read, "the key")
 }
 
-// TestCloseEndsEverything: nothing goes on behind the server's end, whatever
+// TestCloseEndsEverything: no work continues after the server's end, whatever
 // was queued.
 func TestCloseEndsEverything(t *testing.T) {
 	root := tree(t, "a=hit\n", "b=hit\n")
@@ -233,7 +233,7 @@ func TestCloseEndsEverything(t *testing.T) {
 		require.NoError(t, err)
 	}
 	g.close()
-	allEnd := func() { // one that has said it is done is still counted for a moment
+	allEnd := func() { // a goroutine that has signalled its end is still counted for a moment
 		for deadline := time.Now().Add(mcpkittest.Patience); runtime.NumGoroutine() > before && time.Now().Before(deadline); {
 			time.Sleep(time.Millisecond)
 		}

@@ -9,9 +9,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
 )
 
-// Edits of places that touch: what one puts at its end and the other at its
-// beginning stands in the order of the places, whatever that of the edits.
-// It was refused as a fault of the tool, or put in the order of the edits.
+// Edits of adjacent places: text inserted at the end of one and at the
+// beginning of the other is in the order of the places, whatever the order of
+// the edits. It was refused as an internal error, or put in the order of the
+// edits.
 func TestPlacesThatTouch(t *testing.T) {
 	for _, c := range []struct {
 		text, want string

@@ -9,7 +9,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
 )
 
-// attempt looks for one edit, a step at a time.
+// attempt searches for one edit, step by step.
 type attempt struct {
 	f        *splice.File
 	pace     *pace.Pace
@@ -19,12 +19,12 @@ type attempt struct {
 	// the same without pasted line numbers; nil if there are none
 	plainOld, plainNew []string
 
-	over   bool // there were more than MaxPlaces
-	budget int  // lines that may be compared for their indentation
+	over   bool // more than MaxPlaces were found
+	budget int  // lines whose indentation may still be compared
 }
 
 // maxIndented bounds the lines whose indentation is compared, so that a text
-// that is everywhere but never fits costs no more than a pass.
+// that occurs everywhere but never fits costs no more than a pass.
 const maxIndented = 1 << 20
 
 func (m *matcher) attempt(e Edit, all bool) *attempt {
@@ -36,8 +36,9 @@ func (m *matcher) attempt(e Edit, all bool) *attempt {
 	return a
 }
 
-// firstStep is where to begin: a text of several lines that is to be replaced
-// everywhere is so with each kind of line ending.
+// firstStep returns the step to begin with. In a file with mixed line endings,
+// a text of several lines to be replaced everywhere must match with every
+// ending.
 func (a *attempt) firstStep() Step {
 	if a.all && a.f.Ending == textfile.Mixed && len(a.old) > 1 {
 		return Endings
@@ -45,8 +46,8 @@ func (a *attempt) firstStep() Step {
 	return Exact
 }
 
-// try returns the places that a step finds, sorted, and the pattern that did.
-// The text as it was sent goes before the one without its line numbers.
+// try returns the places found by a step, sorted, and the pattern that found
+// them. The text as sent precedes the one without line numbers.
 func (a *attempt) try(step Step) ([]place, *pattern) {
 	for _, p := range a.patterns(step) {
 		if places := a.look(p, step); len(places) > 0 {
@@ -60,7 +61,7 @@ func (a *attempt) try(step Step) ([]place, *pattern) {
 func (a *attempt) look(p *pattern, step Step) []place {
 	var found []place
 	take := func(where place) bool {
-		if where.start == where.end { // nothing but an ending that the last line does not have
+		if where.start == where.end { // only a final ending, which the last line lacks
 			return true
 		}
 		if p.heads && !headsLine(a.f, where.start) {
@@ -84,13 +85,12 @@ func (a *attempt) look(p *pattern, step Step) []place {
 		search(a.f, p, !a.all, a.pace, take)
 	}
 	if a.budget <= 0 {
-		return nil // not all were looked at: none is known to be the only one
+		return nil // not all were checked, so uniqueness is unknown
 	}
 	return found
 }
 
-// headsLine reports whether nothing but indentation is before a place in its
-// line.
+// headsLine reports whether only indentation precedes a position in its line.
 func headsLine(f *splice.File, at int) bool {
 	for at > f.Body && (f.Text[at-1] == ' ' || f.Text[at-1] == '\t') {
 		at--
@@ -98,7 +98,7 @@ func headsLine(f *splice.File, at int) bool {
 	return at == f.Body || f.Text[at-1] == f.EOL
 }
 
-// patterns returns what a step looks for.
+// patterns returns the patterns of a step.
 func (a *attempt) patterns(step Step) []*pattern {
 	var out []*pattern
 	if step != Numbers {
@@ -121,9 +121,10 @@ func (a *attempt) patterns(step Step) []*pattern {
 	return out
 }
 
-// closed returns a pattern whose last line is no mere indentation: what the
-// old and the new text both end in says nothing about the change, and can
-// only be found if the file indents alike. nil: only the old one does.
+// closed returns the pattern without a last line of mere indentation. If both
+// texts end in the same indentation, it says nothing about the change and would
+// match only with equal indentation in the file. It returns nil if only the old
+// text ends so.
 func closed(p *pattern) *pattern {
 	last := p.old[len(p.old)-1]
 	if last == "" || strings.TrimSpace(last) != "" {
@@ -139,7 +140,8 @@ func closed(p *pattern) *pattern {
 	return short
 }
 
-// uniform reports whether a place is indented in one way otherwise.
+// uniform reports whether all lines of a place differ in indentation in the
+// same way.
 func (a *attempt) uniform(p *pattern, where place) bool {
 	if a.pace.Over(perPlace) {
 		return false

@@ -14,7 +14,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
 )
 
-// large returns about so many MB of lines, each of which is there once.
+// large returns about mb MB of distinct lines.
 func large(mb int) []byte {
 	var b bytes.Buffer
 	for i := 0; b.Len() < mb<<20; i++ {
@@ -23,8 +23,8 @@ func large(mb int) []byte {
 	return b.Bytes()
 }
 
-// BenchmarkOneLine edits one line of 100 MB, up to the writing, beside a copy
-// of the same bytes in memory.
+// BenchmarkOneLine edits one line of 100 MB, without writing, compared to a
+// copy of the same bytes in memory.
 func BenchmarkOneLine(b *testing.B) {
 	raw := large(100)
 	for name, e := range map[string]match.Edit{
@@ -56,7 +56,7 @@ func BenchmarkOneLine(b *testing.B) {
 	})
 }
 
-// BenchmarkRefused is an edit that is not found in 100 MB.
+// BenchmarkRefused measures an edit that is not found in 100 MB.
 func BenchmarkRefused(b *testing.B) {
 	raw := large(100)
 	f, err := splice.Open(b.Context(), raw)
@@ -77,8 +77,8 @@ func BenchmarkRefused(b *testing.B) {
 	}
 }
 
-// BenchmarkAdversarial are files and texts made to be slow: the figures a
-// byte are to be near those of any other.
+// BenchmarkAdversarial measures files and texts designed to be slow: the time
+// per byte should be close to that of others.
 func BenchmarkAdversarial(b *testing.B) {
 	const size = 16 << 20
 	period := strings.Repeat("x", 31) + "\n"

@@ -10,9 +10,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
 )
 
-// builder turns a pattern's new text into changes at a place. What the new
-// text has in common with the old stays as the file has it: line endings,
-// blanks at the ends of lines, quotes.
+// builder turns a pattern's new text into changes at a place. Where the new
+// text repeats the old, the file's bytes are kept: line endings, trailing
+// blanks, quotes.
 type builder struct {
 	f        *splice.File
 	p        *pattern
@@ -25,39 +25,38 @@ type builder struct {
 	changes []textdiff.Change
 	pending strings.Builder
 	where   place
-	ending  string // of the last line written; "": none yet
-	line    place  // the line that the ending was looked up for
-	lineEnd string // and how it ends
+	ending  string // of the last line written; "": none so far
+	line    place  // the line for which lineEnd was looked up
+	lineEnd string // its ending
 	part    []fragment
-	within  bool // the place begins behind the indentation of its line
+	within  bool // the place begins after the indentation of its line
 	headed  bool // that indentation is the first of dents
 	dents   []dent
 	failed  string
 
-	literal    bool // new text is never fitted to what is before the place
+	literal    bool // do not fit new text to the text before the place
 	given      given
 	firstShift string // with givenRest, the indentation of the first line
-	asGiven    bool   // partners are paired by the lines' text alone
-	everGiven  bool   // some place was written as given
+	asGiven    bool   // partners are paired by the lines' text without indentation
+	everGiven  bool   // the new text of some place was not shifted
 }
 
-// partner is the old line that a new one takes the place of; -1: none.
+// partner is the old line that a new line replaces; -1: none.
 type partner struct {
 	line  int
 	equal bool
 }
 
-// fragment is a line of the file, or the part of it that a place takes, as
-// offsets: its text, then blanks that the pattern does not have, then the
-// ending.
+// fragment is a line of the file, or the part of it within a place, as offsets:
+// its text, then blanks that the pattern lacks, then the ending.
 type fragment struct{ start, text, blanks, end int }
 
 func newBuilder(f *splice.File, p *pattern, stop func() bool) *builder {
 	return &builder{f: f, p: p, stop: stop, partners: partnersOf(p.old, p.new, stop)}
 }
 
-// at adds the changes at a place to others, sorted; failed says why there are
-// none.
+// at appends the changes at a place to others, sorted. failed describes why the
+// new text could not be fitted, or is "".
 func (b *builder) at(where place, changes []textdiff.Change) (all []textdiff.Change, failed string) {
 	if len(b.p.old) == 1 && len(b.p.new) == 1 && b.p.step <= Numbers {
 		return b.word(where, changes), ""
@@ -105,7 +104,7 @@ func (b *builder) at(where place, changes []textdiff.Change) (all []textdiff.Cha
 	return b.changes, b.failed
 }
 
-// word is at for a text within a line, without making new strings.
+// word is at for a text within a line, without allocating strings.
 func (b *builder) word(where place, changes []textdiff.Change) []textdiff.Change {
 	old, new := b.p.old[0], b.p.new[0]
 	if old == new {
@@ -118,7 +117,7 @@ func (b *builder) word(where place, changes []textdiff.Change) []textdiff.Change
 	return append(changes, textdiff.Change{Start: where.start + head, End: where.end - tail, New: new[head : len(new)-tail]})
 }
 
-// fragments cuts a place into its lines.
+// fragments splits a place into lines.
 func (b *builder) fragments(where place) []fragment {
 	var parts []fragment
 	for at := where.start; ; {
@@ -143,8 +142,8 @@ func (b *builder) fragments(where place) []fragment {
 	}
 }
 
-// neighbour returns how lines end at the place: as its first one, or the one
-// before. Places in one long line ask for it once.
+// neighbour returns the line ending at the place: that of its first line, or of
+// the line before. It is cached for further places in a long line.
 func (b *builder) neighbour() string {
 	at := b.where.start
 	if at < b.line.start || at >= b.line.end {
@@ -165,13 +164,13 @@ func (b *builder) endingOf(line place) string {
 	return string(text[len(b.f.Content(text)):])
 }
 
-// content writes the text of new line j: line.
+// content writes the text of new line j, given as line.
 func (b *builder) content(j int, line string, old []string, with partner) {
 	if b.within && j == 0 && !with.equal {
 		line = b.behind(line)
 	}
 	if with.line < 0 || b.p.step == Indentation && isBlank(line) != isBlank(old[with.line]) {
-		b.put(b.indented(j, line)) // no line that tells how this one is indented
+		b.put(b.indented(j, line)) // no old line gives its indentation
 		return
 	}
 	part := b.part[with.line]
@@ -208,7 +207,7 @@ func (b *builder) content(j int, line string, old []string, with partner) {
 	b.rewrite(from, to, was, line)
 }
 
-// indented returns a new line as the file indents it.
+// indented returns a new line with the file's indentation.
 func (b *builder) indented(j int, line string) string {
 	if b.p.step != Indentation || b.within && j == 0 || strings.TrimSpace(line) == "" && b.p.new[j] == line {
 		return line
@@ -224,8 +223,8 @@ func (b *builder) indented(j int, line string) string {
 	return indent + line[n:]
 }
 
-// behind returns a first new line as it goes on behind the indentation that
-// the place leaves out: without that, where it is what the shift makes of none.
+// behind returns the first new line for a place that begins after its line's
+// indentation: without that indentation, if the shift would add it.
 func (b *builder) behind(line string) string {
 	n, lead := indentSize(line), string(b.f.Text[b.f.LineStart(b.where.start):b.where.start])
 	if none, ok := b.shift.apply(""); n == 0 || !ok || none != lead {
@@ -241,8 +240,8 @@ func (b *builder) behind(line string) string {
 
 func isBlank(line string) bool { return strings.TrimSpace(line) == "" }
 
-// rewrite writes what a line becomes, keeping of the file's bytes what the
-// old and the new line have in common.
+// rewrite writes the new line and keeps the file's bytes for text that the old
+// and the new line share.
 func (b *builder) rewrite(from, to int, was, line string) {
 	if b.p.step < Punctuation || !b.tokens(from, to, was, line) {
 		head, tail := 0, 0
@@ -255,8 +254,8 @@ func (b *builder) rewrite(from, to int, was, line string) {
 	}
 }
 
-// commonEnds returns how many bytes two lines begin and end with in common,
-// whole characters only.
+// commonEnds returns the lengths of the common prefix and suffix of two lines
+// in bytes, without splitting characters.
 func commonEnds(a, b string) (head, tail int) {
 	for head < len(a) && head < len(b) && a[head] == b[head] {
 		head++
@@ -273,9 +272,9 @@ func commonEnds(a, b string) (head, tail int) {
 	return head, tail
 }
 
-// tokens is rewrite by words and signs, where the file has other punctuation
-// than the old line. It writes nothing and is false when a word of the old
-// line cannot be found in the file.
+// tokens is rewrite by words and signs, for files whose punctuation differs
+// from the old line's. It writes nothing and returns false if a word of the old
+// line cannot be located in the file.
 func (b *builder) tokens(from, to int, was, line string) bool {
 	a, c := words(was), words(line)
 	starts := make([]int, len(a)+1) // of each old word, in the file
@@ -306,7 +305,8 @@ func (b *builder) tokens(from, to int, was, line string) bool {
 	return true
 }
 
-// words cuts a line into words, runs of blanks or of points, and single signs.
+// words splits a line into words, runs of blanks or of points, and single
+// signs.
 func words(line string) []string {
 	kind := func(r rune) int {
 		switch {
@@ -335,8 +335,9 @@ func words(line string) []string {
 	return all
 }
 
-// end ends a new line as the old line does whose place it takes, else as
-// the line before. Blanks before the ending stay on an unchanged line only.
+// end writes the ending of a new line: that of the old line that it replaces,
+// or else of the line before. Blanks before the ending are kept on unchanged
+// lines only.
 func (b *builder) end(with partner) {
 	if with.line < 0 || with.line >= len(b.part) || b.part[with.line].end == b.part[with.line].blanks {
 		if b.ending == "" {
@@ -357,7 +358,8 @@ func (b *builder) end(with partner) {
 // put writes new text.
 func (b *builder) put(text string) { b.pending.WriteString(text) }
 
-// keep leaves a range of the file as it is. What was not kept up to it goes.
+// keep leaves a range of the file unchanged. Text before it that was not kept
+// is removed.
 func (b *builder) keep(start, end int) {
 	if start < end {
 		b.flush(start)
@@ -365,7 +367,8 @@ func (b *builder) keep(start, end int) {
 	}
 }
 
-// flush makes a change of what was put, or not kept, up to a place.
+// flush makes a change of the pending new text and of the text not kept, up to
+// a position.
 func (b *builder) flush(to int) {
 	if to > b.cursor || b.pending.Len() > 0 {
 		if new := b.pending.String(); new != string(b.f.Text[b.cursor:to]) {
@@ -376,8 +379,8 @@ func (b *builder) flush(to int) {
 	b.cursor = to
 }
 
-// findShift finds how the file indents the lines at a place: which way of
-// several matters only where new text is to be indented so.
+// findShift finds how the file indents the lines at a place. which asks for the
+// best of several possible shifts, which matters only for new text.
 func (b *builder) findShift(where place, old []string, which bool) bool {
 	b.within = where.start > b.f.Body && b.f.Text[where.start-1] != b.f.EOL
 	b.headed = false
@@ -391,7 +394,7 @@ func (b *builder) findShift(where place, old []string, which bool) bool {
 		dents = append(dents, dent{line[:indentSize(line)], string(text[:indentSize(text)]), i})
 	}
 	b.dents = dents
-	if len(dents) == 0 { // one line, which begins behind its indentation
+	if len(dents) == 0 { // a single line, which begins after its indentation
 		b.shift = shift{}
 		return true
 	}
@@ -400,8 +403,8 @@ func (b *builder) findShift(where place, old []string, which bool) bool {
 		others = func() (model, file []string) { return append(indents(old), indents(b.p.new)...), b.around(where) }
 	}
 	if lead := string(b.f.Text[b.f.LineStart(where.start):where.start]); b.within && isBlank(lead) && !isBlank(old[0]) {
-		// The first line may have been taken without its indentation, or
-		// have none like the others.
+		// The first line may have been copied without its indentation, or have
+		// none like the others.
 		headed := append([]dent{{model: "", file: lead}}, dents...)
 		if s, ok := findShift(headed, others); ok {
 			b.shift, b.dents, b.headed = s, headed, true
@@ -413,7 +416,7 @@ func (b *builder) findShift(where place, old []string, which bool) bool {
 	return ok
 }
 
-// around returns the indentations of lines at a place and beside it.
+// around returns the indentations of lines in and near a place.
 func (b *builder) around(where place) []string {
 	const beside = 2 << 10
 	from := max(b.f.Body, where.start-beside)

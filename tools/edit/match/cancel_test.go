@@ -15,8 +15,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
 )
 
-// looked is a context that counts how often it is asked, and is cancelled from
-// a certain time on.
+// looked is a context that counts its checks and is cancelled from a given one
+// on.
 type looked struct {
 	context.Context
 	times, cancelAt int // 0: never
@@ -29,7 +29,8 @@ func (l *looked) Err() error {
 	return nil
 }
 
-// passes are calls that go over all of a large file, each by other means.
+// passes returns calls that process all of a large file, each by another
+// method.
 func passes(size int) map[string]func(context.Context) error {
 	text := func(line string) []byte { return bytes.Repeat([]byte(line), size/len(line)+1) }
 	words := text("a line of words that are like those wanted\n")
@@ -95,8 +96,8 @@ func passes(size int) map[string]func(context.Context) error {
 	}
 }
 
-// TestCancel: every pass over a file looks now and then whether it is still
-// wanted, and ends soon after it is not.
+// TestCancel: every pass over a file checks its context regularly and ends soon
+// after cancellation.
 func TestCancel(t *testing.T) {
 	const size, every = 1 << 20, 256 << 10
 	for name, pass := range passes(size) {

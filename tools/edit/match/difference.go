@@ -10,16 +10,16 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/edit/nearest"
 )
 
-// difference is the first line in which a text and a block differ.
+// difference is the first differing line of a text and a block.
 type difference struct {
-	wanted int // index of the line of old_string; -1: the file has one more
-	line   int // index in the block; -1: the file has none
+	wanted int // index of the line of old_string; -1: the file has an additional line
+	line   int // index in the block; -1: the file lacks the line
 }
 
-// firstDifference returns where an aligned block first differs, and whether in
-// more than indentation, which may be only in the way of seeing the cause.
-// What the ladder overlooks is none; with strict it does not. False if they
-// differ nowhere.
+// firstDifference returns where an aligned block first differs; indented
+// reports that only indentation does, which is checked last since it may hide
+// the cause. Differences that the ladder ignores do not count, except with
+// strict. ok is false if there are no differences.
 func (m *matcher) firstDifference(old []string, b nearest.Block) (d difference, indented, ok bool) {
 	for _, p := range b.Pairs {
 		if p.Wanted < 0 || p.Line < 0 || !m.sameLine(old, p.Wanted, b.Lines[p.Line], true) {
@@ -34,7 +34,7 @@ func (m *matcher) firstDifference(old []string, b nearest.Block) (d difference, 
 	return difference{}, false, false
 }
 
-// plain returns a line without what the ladder overlooks.
+// plain returns a line without the differences that the ladder ignores.
 func (m *matcher) plain(line string) string {
 	if m.o.Strict {
 		return line
@@ -43,8 +43,8 @@ func (m *matcher) plain(line string) string {
 	return string(trimRight(text))
 }
 
-// sameLine compares line i of a text with one of the file; the first and the
-// last line may be parts.
+// sameLine compares line i of a text with a line of the file; the first and the
+// last line may be partial.
 func (m *matcher) sameLine(old []string, i int, line string, anyIndent bool) bool {
 	want := m.plain(old[i])
 	line = m.plain(line)
@@ -65,7 +65,7 @@ func (m *matcher) sameLine(old []string, i int, line string, anyIndent bool) boo
 }
 
 // near writes the nearest block and its first difference, and returns the
-// number of the line that differs.
+// number of the differing line.
 func (m *matcher) near(text *strings.Builder, old []string, b nearest.Block, explained bool) int {
 	last := b.First + len(b.Lines) - 1
 	what := wording.Lines(b.First, last)
@@ -102,13 +102,13 @@ func (m *matcher) near(text *strings.Builder, old []string, b nearest.Block, exp
 	return at
 }
 
-// maxCopied bounds the lines that are shown whole. Of a longer line maxShown
-// bytes are shown.
+// maxCopied bounds the lines that are shown completely, in bytes. Of a longer
+// line maxShown bytes are shown.
 const maxCopied = 1000
 
 func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-// clip returns a line, or the beginning of a long one.
+// clip returns a line, or the beginning of a long line.
 func clip(line []byte) string {
 	if len(line) <= maxCopied {
 		return string(line)
@@ -120,10 +120,10 @@ func clip(line []byte) string {
 	return fmt.Sprintf("%s…[%d bytes] (part of the line is enough as old_string)", line[:end], len(line)-end)
 }
 
-// maxWanted bounds the text that is looked for within a long line.
+// maxWanted bounds the text that is searched within a long line, in bytes.
 const maxWanted = 2000
 
-// nearWithin writes the part of one long line that is most like the text.
+// nearWithin writes the part of a long line that is most similar to the text.
 func (m *matcher) nearWithin(text *strings.Builder, old []string, b nearest.Block) int {
 	start := m.f.Body + b.Start[0]
 	line := m.f.Content(m.f.Text[start:m.f.LineEnd(start)])
@@ -151,8 +151,8 @@ func (m *matcher) nearWithin(text *strings.Builder, old []string, b nearest.Bloc
 	return b.First
 }
 
-// showDifference writes the difference and what it comes from, and returns
-// the line's number.
+// showDifference writes the difference and its cause, and returns the line's
+// number.
 func (m *matcher) showDifference(text *strings.Builder, old []string, b nearest.Block, d difference, indented bool) int {
 	if d.line < 0 {
 		at := b.First
@@ -182,7 +182,7 @@ func (m *matcher) showDifference(text *strings.Builder, old []string, b nearest.
 	}
 	was := old[d.wanted]
 	if len(old) == 1 || d.wanted == 0 {
-		if n := indentSize(was); n == 0 { // it may begin behind the indentation
+		if n := indentSize(was); n == 0 { // it may begin after the indentation
 			line = line[indentSize(line):]
 		}
 	}
@@ -192,8 +192,8 @@ func (m *matcher) showDifference(text *strings.Builder, old []string, b nearest.
 	return at
 }
 
-// alsoDiffers tells what else is in the way: another indentation, dots that
-// stand for text.
+// alsoDiffers mentions further causes: other indentation, and dots used as a
+// placeholder.
 func (m *matcher) alsoDiffers(text *strings.Builder, old []string, b nearest.Block, indented bool) {
 	dots, dent := false, indented
 	for _, p := range b.Pairs {
@@ -216,8 +216,9 @@ func (m *matcher) alsoDiffers(text *strings.Builder, old []string, b nearest.Blo
 	}
 }
 
-// differAt returns where two lines differ, in either, as far as the ladder
-// goes by it: behind their indentation, unless that is all.
+// differAt returns the positions in two lines at which they differ, beyond
+// differences that the ladder ignores: after the indentation, unless only that
+// differs.
 func (m *matcher) differAt(line, was string, indented bool) (inFile, inOld int) {
 	skipFile, skipOld := 0, 0
 	if !indented {
@@ -240,11 +241,11 @@ func (m *matcher) differAt(line, was string, indented bool) (inFile, inOld int) 
 	return skipFile + inFile, skipOld + inOld
 }
 
-// beside is how many characters are shown on either side of a difference.
+// beside is the number of characters shown on each side of a difference.
 const beside = 60
 
-// window shows the part of a line around a place with its white space made
-// visible.
+// window returns the part of a line around a position, with visible white
+// space.
 func window(line string, at int) string {
 	runes := []rune(line[:min(len(line), 1<<20)])
 	at = utf8.RuneCountInString(line[:min(at, len(line), 1<<20)])
@@ -276,7 +277,7 @@ func window(line string, at int) string {
 	return out.String()
 }
 
-// explain says what kind of difference two lines have, and where.
+// explain describes the kind and the position of a difference.
 func explain(file, old string, inFile, inOld int) string {
 	const visible = "· is a space, → a tab"
 	fileIndent, oldIndent := file[:indentSize(file)], old[:indentSize(old)]
@@ -301,7 +302,7 @@ func explain(file, old string, inFile, inOld int) string {
 	return fmt.Sprintf("from character %d on; %s", column, visible)
 }
 
-// dented says what an indentation is made of.
+// dented describes an indentation.
 func dented(indent string) string {
 	tabs := strings.Count(indent, "\t")
 	blanks := len(indent) - tabs

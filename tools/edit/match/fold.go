@@ -7,9 +7,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/edit/pace"
 )
 
-// folded returns what a character of typeset text stands for in plain text,
-// and whether it is one. Only punctuation and blanks: a letter is never taken
-// for another.
+// folded returns the plain text for a typographic character, and whether it is
+// one. Only punctuation and blanks are folded, never a letter.
 func folded(r rune) (string, bool) {
 	switch {
 	case r >= 0x2018 && r <= 0x201B, r == 0x2032, r == 0x2035, r == 0x02BC:
@@ -26,11 +25,11 @@ func folded(r rune) (string, bool) {
 	return "", false
 }
 
-// fold returns text with its typeset punctuation made plain: text itself if
-// it has none, else in buf, which is written from its beginning.
+// fold returns text with plain punctuation: text itself if it has no other,
+// otherwise a copy in buf, which is overwritten.
 func fold(text, buf []byte) (plain, grown []byte) { return foldAt(nil, text, buf) }
 
-// stretch is how much of a text is worked on between two looks at the pace.
+// stretch is the amount of text processed between two checks of the pace.
 const stretch = 64 << 10
 
 // foldAt is fold for a text that may be long.
@@ -67,16 +66,16 @@ func ascii(text []byte) bool {
 	return true
 }
 
-// unfolder finds the places of a text that fold moved, asked for in ascending
-// order.
+// unfolder maps positions of folded text back to the original, for ascending
+// positions.
 type unfolder struct {
 	text     []byte
-	at, have int // a place, and where fold moved it to
+	at, have int // a position, and the one after folding
 	pace     *pace.Pace
 }
 
-// find returns where in the text the place is that fold moved to at; false if
-// that is inside what one character became.
+// find returns the original position for at, a position after folding; false if
+// that is inside the replacement of one character.
 func (u *unfolder) find(at int) (int, bool) {
 	for from := u.at; u.have < at && u.at < len(u.text) && !u.pace.Over(u.at-from); {
 		from = u.at
@@ -97,7 +96,7 @@ func (u *unfolder) find(at int) (int, bool) {
 	return u.at, u.have == at
 }
 
-// blanks is the white space that a line can end in.
+// blanks are the white space characters that may end a line.
 const blanks = " \t\f\v\r"
 
 func trimRight(line []byte) []byte {
@@ -107,7 +106,7 @@ func trimRight(line []byte) []byte {
 	return line
 }
 
-// indentSize returns how many blanks a line begins with.
+// indentSize returns the number of blanks and tabs at the start of a line.
 func indentSize[T string | []byte](line T) int {
 	n := 0
 	for n < len(line) && (line[n] == ' ' || line[n] == '\t') {

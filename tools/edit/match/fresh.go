@@ -14,15 +14,15 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
 )
 
-// Version is the file as it is and as the model knows it.
+// Version describes the file's current version and the one the model knows.
 type Version struct {
 	Now   textfile.Etag
-	Given string      // the etag that the model gave, or ""
-	Seen  *state.Seen // what was shown of the file last, or nil
+	Given string      // the etag given by the model, or ""
+	Seen  *state.Seen // the record of the last view of the file, or nil
 }
 
-// Changed reports whether the file is not the version that the model knows.
-// Of a file never seen nothing can be told.
+// Changed reports whether the file differs from the version that the model
+// knows; false if it was never viewed.
 func (v Version) Changed() bool {
 	switch {
 	case v.Given != "":
@@ -33,17 +33,17 @@ func (v Version) Changed() bool {
 	return false
 }
 
-// known reports whether it is remembered which lines that version had.
+// known reports whether the lines of that version are on record.
 func (v Version) known() bool {
 	return v.Seen != nil && (v.Given == "" || v.Seen.Index.Etag.Matches(v.Given))
 }
 
-// Fresh decides by content, not by time, whether an edit still changes what
-// the model saw. A change elsewhere does not matter as long as the lines that
-// are edited are among those seen. Lines that are not are STALE when an etag
-// was given, with what they are now. Without one they are only where they
-// take the place of lines that were seen: a match is its own proof of text
-// that was never shown.
+// Fresh decides by content, not by time, whether an edit still changes text
+// that the model saw. Changes elsewhere do not matter as long as the edited
+// lines are among the viewed ones. If an etag was given, other lines are STALE,
+// and the error shows their current text. Without an etag they are STALE only
+// if they replaced viewed lines: for text that was never shown, the match
+// itself is proof enough.
 func Fresh(ctx context.Context, f *splice.File, places []Place, v Version, o Options) error {
 	if !v.Changed() {
 		return nil
@@ -62,7 +62,7 @@ func Fresh(ctx context.Context, f *splice.File, places []Place, v Version, o Opt
 	start, end, single := 0, 0, false
 	for _, p := range places {
 		if single && start <= p.Start && p.End < end {
-			continue // in the very line that was looked at
+			continue // within the line that was just checked
 		}
 		start, end = wholeLines(f, p)
 		if looks.Over(end - start + perPlace) {
@@ -84,12 +84,13 @@ func Fresh(ctx context.Context, f *splice.File, places []Place, v Version, o Opt
 	return nil
 }
 
-// wholeLines returns the lines that a place touches.
+// wholeLines returns the range of the lines that a place touches.
 func wholeLines(f *splice.File, p Place) (start, end int) {
 	return f.LineStart(p.Start), f.LineEnd(max(p.Start, p.End-1))
 }
 
-// touched returns their first number and their text, as far as it is shown.
+// touched returns the first line number and the text of those lines, as far as
+// shown.
 func touched(f *splice.File, p Place) (first int, lines [][]byte) {
 	start, end := wholeLines(f, p)
 	for at := start; at < end && len(lines) <= maxBlock; {
@@ -115,8 +116,8 @@ func show(lines [][]byte) string {
 	return text.String()
 }
 
-// lineSums returns the sums of the lines from one line's start to another's
-// end, of their bytes.
+// lineSums returns the checksums of the bytes of each line between a line's
+// start and another's end.
 func lineSums(f *splice.File, start, end int) []uint32 {
 	var sums []uint32
 	from, ok := f.Offset(start)
@@ -130,18 +131,18 @@ func lineSums(f *splice.File, start, end int) []uint32 {
 	return sums
 }
 
-// seenLines are the lines of a version that were shown.
+// seenLines holds the viewed lines of a version.
 type seenLines struct {
 	seen   *state.Seen
 	places map[uint32][]spotSeen
 	work   int
 }
 
-// spotSeen is a line by its range and its index there.
+// spotSeen identifies a viewed line by its range and its index in it.
 type spotSeen struct{ span, index int }
 
-// maxCompared bounds the comparing of many like lines; beyond it each line is
-// looked up by itself.
+// maxCompared bounds the comparisons of many equal lines; beyond it each line
+// is only looked up.
 const maxCompared = 10_000_000
 
 func newSeenLines(seen *state.Seen) *seenLines {
@@ -154,7 +155,7 @@ func newSeenLines(seen *state.Seen) *seenLines {
 	return s
 }
 
-// has reports whether lines were shown, one after the other.
+// has reports whether lines were viewed consecutively.
 func (s *seenLines) has(sums []uint32) bool {
 	if len(sums) == 0 {
 		return false
@@ -171,14 +172,14 @@ func (s *seenLines) has(sums []uint32) bool {
 	return false
 }
 
-// surrounds reports whether lines that are not among those shown are between
-// such: they took the place of others.
+// surrounds reports whether lines that were not viewed are between viewed lines
+// of one range: they replaced others.
 func (s *seenLines) surrounds(f *splice.File, start, end int) bool {
 	before, after := s.above(f, start), s.below(f, end)
 	for _, b := range before {
 		for _, a := range after {
 			if s.work++; s.work > maxCompared {
-				return true // in doubt nothing is overwritten
+				return true // if in doubt, nothing is overwritten
 			}
 			if a.span == b.span && a.index > b.index {
 				return true
@@ -188,11 +189,11 @@ func (s *seenLines) surrounds(f *splice.File, start, end int) bool {
 	return false
 }
 
-// nearby is how far from a place lines are looked for that were shown.
+// nearby bounds the distance from a place at which viewed lines are searched.
 const nearby = 20
 
-// above returns where the nearest line before a place was seen that can be
-// told from others; the file's beginning counts as one.
+// above returns where the nearest distinctive line before a position was
+// viewed; the beginning of the file counts as such a line.
 func (s *seenLines) above(f *splice.File, at int) []spotSeen {
 	for range nearby {
 		if at <= f.Body {
@@ -207,7 +208,7 @@ func (s *seenLines) above(f *splice.File, at int) []spotSeen {
 	return nil
 }
 
-// below is above for the nearest line behind a place.
+// below is above for the nearest line after a position.
 func (s *seenLines) below(f *splice.File, at int) []spotSeen {
 	for range nearby {
 		if at >= len(f.Text) {
@@ -222,8 +223,8 @@ func (s *seenLines) below(f *splice.File, at int) []spotSeen {
 	return nil
 }
 
-// edge returns the place beside the first or last line of the version, if
-// that was shown.
+// edge returns the position before the first or after the last line of the
+// version, if that line was viewed.
 func (s *seenLines) edge(is func(state.Range) (int, bool)) []spotSeen {
 	for i, r := range s.seen.Ranges {
 		if index, ok := is(r); ok {
@@ -233,8 +234,7 @@ func (s *seenLines) edge(is func(state.Range) (int, bool)) []spotSeen {
 	return nil
 }
 
-// telling returns where a line was seen, unless it is one as "}" that many
-// are like.
+// telling returns where a line was viewed; nil for a common line such as "}".
 func (s *seenLines) telling(f *splice.File, start, end int) []spotSeen {
 	if len(bytes.Trim(f.Text[start:end], " \t\r\n{}[]()<>/,;:*#-=")) < 3 {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
 )
 
-// shown is what view remembers after it has shown some lines of a version.
+// shown returns the record of a view of some lines of a version.
 func shown(version string, spans ...[2]int) *state.Seen {
 	lines := strings.SplitAfter(version, "\n")
 	if lines[len(lines)-1] == "" {
@@ -88,7 +88,7 @@ func TestFresh(t *testing.T) {
 	}
 }
 
-// TestFreshOtherEncodings: sums are of the file's bytes.
+// TestFreshOtherEncodings: checksums are computed over the file's bytes.
 func TestFreshOtherEncodings(t *testing.T) {
 	raw := []byte("\xff\xfea\x00\r\x00\n\x00b\x00\r\x00\n\x00c\x00\r\x00\n\x00")
 	seen := &state.Seen{Ranges: []state.Range{{First: 2, Last: 2, Sums: []uint32{textfile.LineSum([]byte("b\x00\r\x00\n\x00"))}}}}

@@ -15,9 +15,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
 )
 
-// FuzzFind: whatever the file and the edit, an edit that is made changes
-// nothing outside of its places, one that is not has a code of its own, and
-// the answer is not out of proportion.
+// FuzzFind: for any file and edit, a successful edit changes nothing outside of
+// its places, a failed one has a specific code, and the size of the answer is
+// bounded.
 func FuzzFind(f *testing.F) {
 	f.Add([]byte("a\r\nb\n\tc\n"), "a\nb", "x\ny", false)
 	f.Add([]byte("\xff\xfea\x00\n\x00b\x00"), "     1\ta\n     2\tb", "q", false)
@@ -25,7 +25,7 @@ func FuzzFind(f *testing.F) {
 	f.Add([]byte("caf\xe9 \n\n}\n}\n"), "}\n}", "\n}", true)
 	f.Fuzz(func(t *testing.T, raw []byte, old, new string, all bool) {
 		if !utf8.ValidString(old) || !utf8.ValidString(new) {
-			return // strings of JSON are never that
+			return // strings from JSON are always valid UTF-8
 		}
 		file, err := splice.Open(t.Context(), raw)
 		if err != nil {
@@ -51,8 +51,8 @@ func FuzzFind(f *testing.F) {
 	})
 }
 
-// checkOutside checks that each byte between two places is where it was, and
-// that changes are within places.
+// checkOutside checks that each byte between places is unchanged, and that
+// changes are within places.
 func checkOutside(t *testing.T, file *splice.File, plan *match.Plan, result *splice.Result) {
 	t.Helper()
 	inside := func(c textdiff.Change) bool {
@@ -66,7 +66,7 @@ func checkOutside(t *testing.T, file *splice.File, plan *match.Plan, result *spl
 	for _, c := range plan.Changes {
 		require.True(t, inside(c), "%v is in one of %v", c, plan.Places)
 	}
-	if bytes.Equal(file.Raw, file.Text) { // so that each byte has one right place
+	if bytes.Equal(file.Raw, file.Text) { // so that each byte has one correct position
 		require.Equal(t, changed(file.Text, plan.Changes), string(result.Bytes()))
 		return
 	}
@@ -98,7 +98,7 @@ func changed(text []byte, changes []textdiff.Change) string {
 	return b.String()
 }
 
-// FuzzNumbers: line numbers that are put in front of a text come off again.
+// FuzzNumbers: line numbers put before a text's lines are removed again.
 func FuzzNumbers(f *testing.F) {
 	f.Add("a\n\tb\n\n  c", 7, byte(0))
 	f.Add("x: 1\ny: 2", 99, byte(1))

@@ -9,15 +9,15 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/textdiff"
 )
 
-// A model that sends old_string with another indentation than the file's
-// often sends new_string with the file's: it copied it from another view. The
-// shift that fits the one then spoils the other, so the new text is written as
-// given where its indentation tells that it is the file's:
+// A model that sends old_string with other indentation than the file's often
+// sends new_string with the file's, copied from another view. Shifting both
+// would spoil new_string, so it is written unchanged if its indentation shows
+// that it is the file's:
 //
 //	file "\t\tfoo()"   old "foo()"   new "bar()"       writes "\t\tbar()": shifted
 //	file "\t\tfoo()"   old "foo()"   new "\t\tbar()"   writes "\t\tbar()": as given
 
-// given says which lines of a new text have the file's indentation.
+// given tells which lines of a new text have the file's indentation.
 type given int
 
 const (
@@ -26,17 +26,16 @@ const (
 	givenRest              // every line except the first, which has none
 )
 
-// givenLines decides it for one place from the lines of the old text, the
-// indentation that the file gives them, and the new text. Three clues count,
-// each for the old text's indentation, for the file's, or for neither: the
-// first line, the old lines that the new text repeats, and the least
-// indentation. The majority decides, or else the first of the clues that
-// tells something. The unit of indentation decides where it is sure, and
-// where no clue tells anything. whole says that the first line begins with
-// its indentation.
+// givenLines decides that for one place, from the lines of the old text, the
+// indentation that the file gives them, and the new text. Three clues each
+// point to the old text's indentation, to the file's, or to neither: the first
+// line, the old lines that the new text repeats, and the smallest indentation.
+// The majority decides, otherwise the first clue that points anywhere. The unit
+// of indentation decides if it is certain, and if no clue points anywhere.
+// whole means that the first line begins with its indentation.
 func givenLines(old, new []string, dents []dent, whole bool) given {
 	differ := slices.ContainsFunc(dents, func(d dent) bool { return d.model != d.file })
-	if !whole { // the first line goes on behind other text
+	if !whole { // the first line follows other text
 		new = new[1:]
 	}
 	begin := firstLine(new)
@@ -66,13 +65,13 @@ func givenLines(old, new []string, dents []dent, whole bool) given {
 	return givenNone
 }
 
-// clue is positive for the file's indentation, negative for the old text's,
-// and 0 for neither.
+// clue is positive for the file's indentation, negative for the old text's, and
+// 0 for neither.
 type clue int
 
 const asFile, asModel clue = 1, -1
 
-// tells compares an indentation with the two that a line has.
+// tells returns the clue of an indentation, given the two that its line has.
 func tells(indent string, d dent) clue {
 	switch {
 	case d.model == d.file:
@@ -85,9 +84,9 @@ func tells(indent string, d dent) clue {
 	return 0
 }
 
-// givenAfterFirst reports whether the first line is the old first line, as
-// the old text has it, and the others have the file's indentation: a model
-// often leaves out that of the first line alone.
+// givenAfterFirst reports whether the first line equals the old first line
+// without indentation, and the others have the file's indentation: a model
+// often omits just that of the first line.
 func givenAfterFirst(old, new []string, dents []dent, begin int) bool {
 	head := dents[0]
 	if len(dents) < 2 || head.model != "" || head.file == "" || indentSize(new[begin]) > 0 ||
@@ -98,15 +97,16 @@ func givenAfterFirst(old, new []string, dents []dent, begin int) bool {
 	if len(rest) == 0 {
 		return false
 	}
-	// The least may be a line at the depth of the first, as an else.
+	// The smallest may belong to a line at the depth of the first, such as an
+	// else.
 	beside := least(rest) == head.file && tells(rest[0], dents[1]) == asFile
 	return (beside || tells(least(rest), leastOf(dents[1:])) == asFile) &&
 		repeated(old, new[begin+1:], dents[1:]) != asModel
 }
 
-// repeated compares the old lines that the new text repeats with the old
-// indentation to those with the file's, of lines where these differ. Where
-// there are as many, the last line tells.
+// repeated counts the old lines that the new text repeats with the old
+// indentation and with the file's, among lines where these differ. If the
+// counts are equal, the last line decides.
 func repeated(old, new []string, dents []dent) clue {
 	type indented struct{ core, indent string }
 	inNew, inModel, inFile := map[indented]int{}, map[indented]int{}, map[indented]int{}
@@ -143,9 +143,9 @@ func repeated(old, new []string, dents []dent) clue {
 	return tells(new[end][:indentSize(new[end])], last)
 }
 
-// unitTells compares the unit of new indentations with those of the old text
-// and of the file, where both begin at the same column. It is sure where the
-// new indentations are no multiples of the other unit.
+// unitTells compares the unit of the new indentations with those of the old
+// text and of the file, if both begin at the same column. sure is set if the
+// new indentations are not multiples of the other unit.
 func unitTells(new []string, dents []dent) (c clue, sure bool) {
 	var model, file []string
 	base := leastOf(dents)
@@ -173,12 +173,12 @@ func unitTells(new []string, dents []dent) (c clue, sure bool) {
 	return 0, false
 }
 
-// least returns the shortest of some indentations.
+// least returns the shortest indentation.
 func least(all []string) string {
 	return slices.MinFunc(all, func(a, b string) int { return cmp.Compare(len(a), len(b)) })
 }
 
-// leastOf returns the least indentations of the old text and of the file.
+// leastOf returns the smallest indentations of the old text and of the file.
 func leastOf(dents []dent) dent {
 	var model, file []string
 	for _, d := range dents {
@@ -187,10 +187,10 @@ func leastOf(dents []dent) dent {
 	return dent{model: least(model), file: least(file)}
 }
 
-// leading returns how much of the new text's first line is before the place
-// already. A model that leaves the indentation out of the old text, or a part
-// of it, may have it in the new one. Where nothing else changes, the edit
-// indents the line further, and nothing is left out.
+// leading returns the length of the part of the new text's first line that
+// already precedes the place. A model that omits indentation from the old text,
+// or a part of it, may have it in the new text. If nothing else changes, the
+// edit is meant to indent the line further, and leading returns 0.
 func (b *builder) leading(where place) int {
 	old, new := b.p.old, b.p.new
 	n := indentSize(new[0])
@@ -217,15 +217,15 @@ func (b *builder) leading(where place) int {
 	return len(lead)
 }
 
-// takeGiven decides about the new text at a place whose shift was found, and
-// pairs its lines with the old ones by their text if it is written as given.
+// takeGiven decides about the new text at a place whose shift is known. If the
+// text is written unchanged, it pairs the lines by their text.
 func (b *builder) takeGiven(old, new []string) {
 	b.given = givenNone
 	if b.p.step == Indentation && b.shift != (shift{}) {
 		b.given = givenLines(old, new, b.dents, !b.within || b.headed)
 	}
 	if b.given == givenNone {
-		if b.asGiven { // of the place before
+		if b.asGiven { // of the previous place
 			b.partners, b.asGiven = partnersOf(b.p.old, b.p.new, b.stop), false
 		}
 		return
@@ -248,8 +248,8 @@ func cores(lines []string) []string {
 	return all
 }
 
-// contentGiven writes a new line as given. What the file has at its place
-// stays where it is the same, with the blanks behind it.
+// contentGiven writes a new line unchanged. An equal line of the file is kept,
+// with its trailing blanks.
 func (b *builder) contentGiven(j int, line string, with *partner) {
 	lead := string(b.f.Text[b.f.LineStart(b.where.start):b.where.start])
 	switch {
@@ -280,7 +280,7 @@ func firstLine(lines []string) int {
 	return slices.IndexFunc(lines, func(line string) bool { return !isBlank(line) })
 }
 
-// partnersOf pairs new lines with the old ones whose place they take.
+// partnersOf pairs new lines with the old lines that they replace.
 func partnersOf(old, new []string, stop func() bool) []partner {
 	partners := make([]partner, len(new))
 	i, j := 0, 0

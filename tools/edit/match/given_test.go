@@ -13,9 +13,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/edit/match"
 )
 
-// TestNewTextIndentedAsTheFile sends an old text with another indentation
-// than the file's. A new text with the file's indentation is not shifted, one
-// with the old text's is.
+// TestNewTextIndentedAsTheFile sends an old text with other indentation than
+// the file's. A new text with the file's indentation is not shifted; one with
+// the old text's is.
 func TestNewTextIndentedAsTheFile(t *testing.T) {
 	const nested = "f {\n\tif x {\n\t\ty()\n\t}\n}\n"
 	const class = "class A:\n    def f():\n        a()\n        b()\n\ndef g():\n    pass\n"
@@ -77,7 +77,8 @@ func TestNewTextIndentedAsTheFile(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "x\n        z()\n", got, "strict is literal")
 
-	// The file has what the new text asks for: nothing is shifted to differ.
+	// The file already equals the new text: nothing is shifted to make a
+	// difference.
 	_, _, err = edited(t, "x\n\ta()\n", match.Options{}, match.Edit{Old: "  a()", New: "\ta()"})
 	require.Equal(t, toolerr.NoChange, toolerr.CodeOf(err))
 
@@ -89,13 +90,13 @@ func TestNewTextIndentedAsTheFile(t *testing.T) {
 	require.False(t, plan.Found[0].AsGiven)
 }
 
-// codeLine is a line of a block, by its depth.
+// codeLine is a line of a block, with its depth.
 type codeLine struct {
 	depth int
 	text  string
 }
 
-// printed writes lines with an indentation.
+// printed returns lines with an indentation.
 func printed(lines []codeLine, base int, unit string) string {
 	var out strings.Builder
 	for _, l := range lines {
@@ -107,8 +108,8 @@ func printed(lines []codeLine, base int, unit string) string {
 	return out.String()
 }
 
-// changedBlock is a block with lines changed, added, removed or put into
-// another, as models change them: its first line stays at its depth.
+// changedBlock returns a block with lines changed, added, removed or wrapped in
+// another block, like models do: its first line keeps its depth.
 func changedBlock(rng *rand.Rand, block []codeLine) []codeLine {
 	var out []codeLine
 	wrap := rng.IntN(4) == 0
@@ -137,9 +138,9 @@ func changedBlock(rng *rand.Rand, block []codeLine) []codeLine {
 	return out
 }
 
-// TestBothIndentationsLeadToOneFile changes a block as a model does that sees
-// it with another indentation. Whether it writes the new text with that or
-// with the file's, the file gets the same.
+// TestBothIndentationsLeadToOneFile changes a block like a model that sees it
+// with other indentation. The file is the same whether the new text has that
+// indentation or the file's.
 func TestBothIndentationsLeadToOneFile(t *testing.T) {
 	rng := rand.New(rand.NewPCG(15, 2))
 	units := []string{"\t", "  ", "    "}
@@ -165,12 +166,12 @@ func TestBothIndentationsLeadToOneFile(t *testing.T) {
 		changed := changedBlock(rng, block)
 		want := before + printed(changed, base, unit) + after
 		told := unit == otherUnit || slices.ContainsFunc(block, func(l codeLine) bool { return l.depth == 1 && l.text != "" })
-		if want == file || strings.Contains(file, old) || !told { // units are not known from deeper lines alone
+		if want == file || strings.Contains(file, old) || !told { // deeper lines alone do not give the unit
 			continue
 		}
 		done++
 		all := []string{printed(changed, base, unit)}
-		if unit == otherUnit { // else one line does not tell the unit of the others
+		if unit == otherUnit { // otherwise a single line does not give the unit of the others
 			all = append(all, printed(changed, otherBase, otherUnit))
 		}
 		for _, new := range all {

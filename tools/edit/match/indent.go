@@ -5,21 +5,21 @@ import (
 	"strings"
 )
 
-// shift is how the file indents what a model indented otherwise: the same for
-// every line. The zero value changes nothing.
+// shift is the difference between a model's indentation and the file's, the
+// same for every line. The zero value changes nothing.
 type shift struct {
-	add, remove string // in front of every line, or
-	from, to    unit   // one level by another's, and
-	levels      int    // so many more
+	add, remove string // at the start of every line, or
+	from, to    unit   // units of one level, and
+	levels      int    // the number of additional levels
 }
 
-// unit is one level of indentation: 0 is a tab, else so many blanks.
+// unit is one level of indentation: 0 is a tab, otherwise the number of blanks.
 type unit int
 
 var units = []unit{0, 4, 2, 8, 3}
 
-// parse returns an indentation as levels and the blanks that are left, which
-// align a line by its characters.
+// parse splits an indentation into levels and remaining blanks, which align a
+// line by characters.
 func (u unit) parse(indent string) (levels, rest int, ok bool) {
 	if u == 0 {
 		levels = len(indent) - len(strings.TrimLeft(indent, "\t"))
@@ -37,9 +37,9 @@ func (u unit) write(levels, rest int) string {
 	return strings.Repeat(one, levels) + strings.Repeat(" ", rest)
 }
 
-// apply returns an indentation as the file has it; false where there is less
-// of it than has to go. A line that is not indented at all, as a directive of
-// a preprocessor, then stays so.
+// apply converts an indentation to the file's; false if it is smaller than the
+// part to remove. An unindented line, such as a preprocessor directive, then
+// stays unindented.
 func (s shift) apply(indent string) (string, bool) {
 	switch {
 	case s.add != "":
@@ -57,7 +57,7 @@ func (s shift) apply(indent string) (string, bool) {
 	return s.to.write(levels, rest), ok
 }
 
-// foreign reports whether an indentation is in the file's unit, where the
+// foreign reports whether an indentation is in the file's unit although the
 // shift is from another: the model copied it from the file.
 func (s shift) foreign(indent string) bool {
 	switch {
@@ -69,16 +69,16 @@ func (s shift) foreign(indent string) bool {
 	return s.from == 0 && len(indent) >= int(s.to) && strings.Trim(indent, " ") == ""
 }
 
-// dent is the indentation of an old line: as the model has it, and the file.
+// dent is the indentation of an old line in the model's text and in the file.
 type dent struct {
 	model, file string
 	line        int // of the old text
 }
 
-// findShift returns the one way in which all lines are indented otherwise.
-// Where several would do, it is the one whose unit the other lines tell:
-// those of the new text for the model's, those around the place for the
-// file's. They are not asked where others is nil, and any shift will do.
+// findShift returns the single shift that fits all lines. Of several, it is the
+// one with the likeliest units: the model's by the lines of the new text, the
+// file's by those around the place. If others is nil, any fitting shift is
+// returned.
 func findShift(dents []dent, others func() (model, file []string)) (shift, bool) {
 	if len(dents) == 0 {
 		return shift{}, false
@@ -101,7 +101,7 @@ func findShift(dents []dent, others func() (model, file []string)) (shift, bool)
 			s.levels /= int(likelyFile)
 		}
 		if mixed := min(likelyModel, likelyFile) == 0 && max(likelyModel, likelyFile) > 0; mixed && add != "" && fits(s) {
-			return s, true // what the new text indents further is so as the file does it
+			return s, true // deeper lines of the new text get the file's unit
 		}
 		return shift{add: add}, true
 	}
@@ -142,8 +142,8 @@ func findShift(dents []dent, others func() (model, file []string)) (shift, bool)
 	return best, found
 }
 
-// step returns the unit that indentations are multiples of: a tab if any has
-// one, else the largest that divides all; -1 if they tell none.
+// step returns the unit of indentations: a tab if any has one, otherwise the
+// largest common divisor; -1 if they give none.
 func step(indents []string) unit {
 	blanks := 0
 	for _, indent := range indents {

@@ -9,8 +9,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/edit/match"
 )
 
-// TestNewLinesAreIndented has new lines that take the place of others which
-// say nothing about indentation, or say it only for a part of the line.
+// TestNewLinesAreIndented has new lines that replace lines without indentation,
+// or with only a part of it.
 func TestNewLinesAreIndented(t *testing.T) {
 	for name, c := range map[string]struct{ file, old, new, want string }{
 		"for an empty one":       {"if x:\n    a()\n\n    b()\n", "a()\n\nb()\n", "a()\nc()\nb()\n", "if x:\n    a()\n    c()\n    b()\n"},
@@ -34,7 +34,7 @@ func TestNewLinesAreIndented(t *testing.T) {
 	}
 }
 
-// TestBareNumbers is of lines that are numbers, which nobody pasted.
+// TestBareNumbers: lines that consist of a number are not pasted line numbers.
 func TestBareNumbers(t *testing.T) {
 	got, _, err := edited(t, "x\n    its\n    3\n", match.Options{}, match.Edit{Old: "  its\n  3", New: "  its\n  new\n  3"})
 	require.NoError(t, err)
@@ -57,7 +57,7 @@ func TestBareNumbers(t *testing.T) {
 	}
 }
 
-// TestNumbersBeginLines is of text that begins as a pasted line number does.
+// TestNumbersBeginLines has text that begins like a pasted line number.
 func TestNumbersBeginLines(t *testing.T) {
 	for name, c := range map[string]struct{ file, old, new string }{
 		"a word":    {"a 2-column layout\n", "3-column layout", "3-column grid"},

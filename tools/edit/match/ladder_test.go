@@ -182,7 +182,7 @@ func TestEncodings(t *testing.T) {
 	_, _, err = edited(t, "caf\xe9 noir\nth\xe9 vert\n", match.Options{}, match.Edit{Old: "noir", New: "日本"})
 	require.True(t, toolerr.Is(err, toolerr.BadEncoding))
 
-	// Bytes that are not valid stay; so does what is beside them.
+	// Invalid bytes and their surroundings are kept.
 	got, _, err = edited(t, "naïve café\nbroken \xe9\xff bytes\n", match.Options{}, match.Edit{Old: " bytes", New: " ones"})
 	require.NoError(t, err)
 	require.Equal(t, "naïve café\nbroken \xe9\xff ones\n", got)

@@ -11,7 +11,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/edit/match"
 )
 
-// minified is a file of one long line.
+// minified returns a file of one long line.
 func minified() string {
 	var b strings.Builder
 	for i := range 20_000 {
@@ -20,7 +20,7 @@ func minified() string {
 	return b.String()
 }
 
-// TestLongLines: of a line of half a megabyte only what matters is shown.
+// TestLongLines: of a line of half a megabyte only the relevant part is shown.
 func TestLongLines(t *testing.T) {
 	file := minified()
 	got, _, err := edited(t, file, match.Options{}, match.Edit{Old: "a*7777+b", New: "a"})
@@ -39,7 +39,7 @@ func TestLongLines(t *testing.T) {
 	require.Less(t, len(err.Error()), 10_000)
 }
 
-// TestManyPlaces: what is listed is bounded, what is counted is all.
+// TestManyPlaces: the list is bounded, the count is complete.
 func TestManyPlaces(t *testing.T) {
 	_, _, err := edited(t, strings.Repeat("x = 1\n", 3000), match.Options{}, match.Edit{Old: "x = 1", New: "y"})
 	require.True(t, toolerr.Is(err, toolerr.NotUnique))

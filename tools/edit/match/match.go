@@ -1,5 +1,5 @@
-// Package match finds the one place in a file that a model means by a text it
-// remembers, and works out what has to change there.
+// Package match finds the place in a file that a model means by remembered
+// text, and computes the change there.
 //
 //	f, err := splice.Open(ctx, raw)                          // BINARY_FILE
 //	plan, err := match.Find(ctx, f, edits, match.Options{})  // NO_MATCH, NOT_UNIQUE, NO_CHANGE …
@@ -7,33 +7,33 @@
 //	result, err := f.Apply(ctx, plan.Changes)                // BAD_ENCODING
 //	warnings := plan.Warnings                                // and pkg/lint's
 //
-// All is done in memory on one version of the file, and nothing is changed by
-// any of it. Errors are ready for the model: they say what stands in the file
-// and what to send instead.
+// Everything happens in memory on one version of the file, which is not
+// changed. Errors are written for the model: they show the file's text and what
+// to send instead.
 //
 // # The ladder
 //
-// Each edit is looked for step by step (Step), and the first step that finds
-// it counts. One place is taken; several are NOT_UNIQUE, whatever a later step
-// might find. A step overlooks white space, line numbers, punctuation, never
-// a letter: nothing is found because it is similar. New text is made to fit
-// what was found in the same way, unless it has the file's indentation
-// already (given.go). Where it repeats the old text the file's bytes stay:
-// its line endings, blanks at ends of lines, quotes.
+// Each edit is searched step by step (Step), and the first step that finds it
+// decides. A single place is used; several are NOT_UNIQUE, whatever a later
+// step might find. A step ignores white space, line numbers or punctuation, but
+// never a letter: similar text never matches. New text is adapted in the same
+// way, unless it has the file's indentation already (given.go). Where it
+// repeats the old text, the file's bytes are kept: line endings, trailing
+// blanks, quotes.
 //
 // # Answers
 //
 // NOT_UNIQUE lists the places with the line before or after each. NO_MATCH
-// says if the edit seems made already, how else the text would be found (as
-// one that was escaped once too often), and shows the nearest lines as they
-// are, with the first difference that the ladder does not overlook. The
-// messages of several failed edits come in one error.
+// tells if the edit seems to be applied already and in which other form the
+// text would be found (for example if it was escaped twice), and shows the
+// nearest lines unchanged, with the first difference that the ladder does not
+// ignore. One error has the messages of all failed edits.
 //
 // # Costs
 //
-// Time is linear in file and edits, whatever they hold; beside the file only
-// the places found are held, up to MaxPlaces, and of UTF-8 nothing is copied.
-// Every pass ends soon after the context does.
+// Time is linear in file and edits, whatever their content. In addition to the
+// file, memory holds only the places found, up to MaxPlaces; UTF-8 is not
+// copied. Every pass ends soon after the context does.
 package match
 
 import (
@@ -52,24 +52,24 @@ import (
 // MaxPlaces bounds the places that one edit replaces.
 const MaxPlaces = 1 << 20
 
-// perPlace is how many bytes looked at are worth the work at a place.
+// perPlace is the cost of work at a place, in bytes scanned.
 const perPlace = 256
 
-// Edit is a text to be replaced.
+// Edit is a text to replace.
 type Edit struct {
 	Old, New string
-	All      bool // every place
-	Expected int  // how many places there have to be; 0: one, or with All any number
+	All      bool // replace every place
+	Expected int  // required number of places; 0: one, or with All any number
 }
 
-// Options steer the search.
+// Options configure the search.
 type Options struct {
 	Name    string // of the file, for messages
 	Strict  bool   // no step after Endings
-	Changed bool   // the file is not the version that the model saw: said where that may be why
+	Changed bool   // the file differs from the version that the model saw, which errors mention as a possible cause
 }
 
-// Plan is what to change, once every edit has been found.
+// Plan holds the changes of edits that were all found.
 type Plan struct {
 	Found    []Found           // for each edit
 	Places   []Place           // all of them, sorted
@@ -77,14 +77,14 @@ type Plan struct {
 	Warnings []string
 }
 
-// Found tells how an edit was found.
+// Found describes how an edit was matched.
 type Found struct {
 	Step  Step
-	Lines []int // where its places begin; of many the first maxListed
-	Count int   // places
+	Lines []int // first lines of its places, at most maxListed
+	Count int   // number of places
 
-	// AsGiven says that the new text had the file's indentation already, at
-	// some place at least, where the old text had not.
+	// AsGiven reports that in at least one place the new text, unlike the old,
+	// already had the file's indentation.
 	AsGiven bool
 }
 
@@ -94,19 +94,19 @@ type Place struct {
 	Edit       int // index
 }
 
-// Find finds every edit in the file as it is, or says of each one that cannot
-// be found why not. Edits that overlap are CONFLICT. Once ctx is over, so is
-// the search, with its cause.
+// Find finds every edit in the unchanged file, or returns an error that tells
+// why each one failed. Overlapping edits are CONFLICT. When ctx ends, the
+// search ends with its cause.
 func Find(ctx context.Context, f *splice.File, edits []Edit, o Options) (*Plan, error) {
 	m := &matcher{f: f, edits: edits, o: o, pace: pace.Of(ctx)}
 	plan, err := m.plan()
 	if over := m.pace.Err(); over != nil {
-		return nil, over // what was found, or not, says nothing
+		return nil, over // an interrupted search proves nothing
 	}
 	return plan, err
 }
 
-// plan looks for all edits.
+// plan searches for all edits.
 func (m *matcher) plan() (*Plan, error) {
 	f, edits, o := m.f, m.edits, m.o
 	var failures []failure
@@ -144,9 +144,8 @@ func (m *matcher) plan() (*Plan, error) {
 	return plan, nil
 }
 
-// inOrder returns the changes of all edits in the order of the places they are
-// in. Where one place ends and another begins, offsets alone do not tell which
-// of two insertions comes first.
+// inOrder returns the changes of all edits in the order of their places. If one
+// place ends where another begins, offsets alone do not order two insertions.
 func inOrder(places []Place, changes [][]textdiff.Change) []textdiff.Change {
 	total := 0
 	for _, list := range changes {
@@ -163,7 +162,8 @@ func inOrder(places []Place, changes [][]textdiff.Change) []textdiff.Change {
 	return all
 }
 
-// overlapping refuses edits that share text: their order would decide.
+// overlapping refuses edits that share text, since the result would depend on
+// their order.
 func overlapping(f *splice.File, places []Place) error {
 	number := f.Numbers()
 	for i := 1; i < len(places); i++ {
@@ -181,7 +181,7 @@ type failure struct {
 	err  *toolerr.Error
 }
 
-// joined makes one error of all that failed.
+// joined combines all failures into one error.
 func joined(failures []failure, edits int, o Options) error {
 	if edits == 1 {
 		return failures[0].err
@@ -202,7 +202,7 @@ func joined(failures []failure, edits int, o Options) error {
 	return toolerr.New(failures[0].err.Code(), "%s", strings.TrimRight(text.String(), "\n")).With("failed", codes)
 }
 
-// maxFailures bounds the edits that a report goes into.
+// maxFailures bounds the failed edits that an error describes.
 const maxFailures = 20
 
 func (o Options) name() string {
@@ -212,13 +212,13 @@ func (o Options) name() string {
 	return o.Name
 }
 
-// matcher looks for the edits of one call.
+// matcher searches for the edits of one call.
 type matcher struct {
 	f     *splice.File
 	edits []Edit
 	o     Options
 	pace  *pace.Pace
-	tried int // how often text was looked for with another edit of the call unmade
+	tried int // number of searches with another edit of the call reverted
 }
 
 // hit is an edit that was found.
@@ -239,7 +239,7 @@ func (h *hit) found(f *splice.File) Found {
 	return out
 }
 
-// find goes up the ladder.
+// find tries the steps of the ladder in order.
 func (m *matcher) find(index int, e Edit) (*hit, *toolerr.Error) {
 	if err := m.check(e); err != nil {
 		return nil, err
@@ -272,7 +272,7 @@ func (m *matcher) lastStep() Step {
 	return Indentation
 }
 
-// check refuses edits that no file makes right.
+// check refuses edits that are wrong for any file.
 func (m *matcher) check(e Edit) *toolerr.Error {
 	switch {
 	case e.Old == "":
@@ -285,7 +285,7 @@ func (m *matcher) check(e Edit) *toolerr.Error {
 	return nil
 }
 
-// counted checks how many places there are.
+// counted checks the number of places.
 func (m *matcher) counted(e Edit, all bool, places []place, step Step) *toolerr.Error {
 	switch {
 	case e.Expected > 0 && len(places) != e.Expected:
@@ -296,7 +296,7 @@ func (m *matcher) counted(e Edit, all bool, places []place, step Step) *toolerr.
 	return nil
 }
 
-// hit works out the changes at the places found.
+// hit computes the changes at the places found.
 func (m *matcher) hit(e Edit, p *pattern, step Step, places []place) (*hit, *toolerr.Error) {
 	h := &hit{step: step, places: places, changes: make([]textdiff.Change, 0, len(places))}
 	b := newBuilder(m.f, p, func() bool { return m.pace.Err() != nil })

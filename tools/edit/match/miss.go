@@ -12,12 +12,12 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/edit/nearest"
 )
 
-// maxBlock bounds the lines of a block that is shown to be copied.
+// maxBlock bounds the lines of a block that is shown for copying.
 const maxBlock = 40
 
-// noMatch tells what there is instead of the old text: that the change is
-// made already, what was wrong with the text as it was sent, the nearest
-// lines and where they differ.
+// noMatch returns an error that explains a missing old text: the change is
+// already applied, the text as sent has a mistake, or the nearest lines and
+// their first difference.
 func (m *matcher) noMatch(index int, e Edit, a *attempt) *toolerr.Error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "old_string not found in %s (%s); nothing was changed.", m.o.name(), wording.Count(m.f.Lines(), "line"))
@@ -65,8 +65,8 @@ func (m *matcher) noMatch(index int, e Edit, a *attempt) *toolerr.Error {
 	return result
 }
 
-// applied tells where the new text stands already. A scrap of text that is
-// all over the file says nothing.
+// applied reports where the new text already exists, or "". Short text that
+// occurs everywhere does not count.
 func (m *matcher) applied(e Edit) string {
 	if len(strings.TrimSpace(e.New)) < 4 || strings.Contains(e.Old, e.New) {
 		return ""
@@ -78,11 +78,11 @@ func (m *matcher) applied(e Edit) string {
 	return fmt.Sprintf("Already applied? new_string is at %s.", m.where(places))
 }
 
-// spot is a place with its line numbers, first and last.
+// spot holds the first and last line number of a place.
 type spot struct{ lines []int }
 
-// places returns where a text is found, by the first step that finds it up to
-// a last one; of many the first few.
+// places returns the first places of a text, by the first step up to last that
+// finds any.
 func (m *matcher) places(text string, last Step) []spot {
 	if strings.TrimSpace(text) == "" {
 		return nil
@@ -118,11 +118,11 @@ func (m *matcher) where(spots []spot) string {
 	return text
 }
 
-// maxTried bounds the passes for what other edits of a call make.
+// maxTried bounds the searches for the effect of other edits of a call.
 const maxTried = 100
 
-// ofAnotherEdit tells that the text is there once another edit of the call is
-// made: it is in what that writes, or has that in it.
+// ofAnotherEdit reports that another edit of the call would create the text or
+// a part of it; otherwise it returns "".
 func (m *matcher) ofAnotherEdit(index int, e Edit) string {
 	for i, other := range m.edits {
 		if i == index || other.New == "" {
@@ -140,7 +140,7 @@ func (m *matcher) ofAnotherEdit(index int, e Edit) string {
 	return ""
 }
 
-// loosely tells what strict kept from being found.
+// loosely reports where the text would match without strict.
 func (m *matcher) loosely(e Edit) string {
 	if !m.o.Strict {
 		return ""
@@ -151,7 +151,7 @@ func (m *matcher) loosely(e Edit) string {
 	return ""
 }
 
-// reading is another way to read a text: what a model writes by mistake.
+// reading is another interpretation of a text: a common mistake of models.
 type reading struct {
 	name string
 	read func(string) string
@@ -165,8 +165,8 @@ var readings = []reading{
 	{"without the empty lines before and after it", func(s string) string { return strings.Trim(s, "\r\n") }},
 }
 
-// meant tells how else the text would be found, and that text. It is not taken
-// so: what the new text would have to be is not known.
+// meant reports another interpretation that would be found, and returns it. It
+// is not applied, since the matching new text is unknown.
 func (m *matcher) meant(e Edit) (hint, read string) {
 	for _, r := range readings {
 		text := r.read(e.Old)
@@ -180,7 +180,7 @@ func (m *matcher) meant(e Edit) (hint, read string) {
 	return "", ""
 }
 
-// unescape reads the escapes of strings in source code.
+// unescape interprets the escapes of strings in source code.
 func unescape(s string) string {
 	return strings.NewReplacer(`\n`, "\n", `\r\n`, "\n", `\t`, "\t", `\"`, `"`, `\'`, "'", `\\`, `\`).Replace(s)
 }
@@ -194,8 +194,8 @@ func unfence(s string) string {
 	return s
 }
 
-// undiff takes the first character off lines that all look like a diff's, and
-// drops those that a diff adds.
+// undiff removes the first character of lines that all look like a diff's, and
+// drops the lines that a diff adds.
 func undiff(s string) string {
 	var out []string
 	signs := false

@@ -7,18 +7,18 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/edit/pace"
 )
 
-// needle finds a pattern in time linear in text and pattern, whatever they
-// are. It looks for the byte of the pattern that the text has least of; where
-// that is all over the text it leaves the search to bytes.Index, and where
-// that would be slow, too, to a rolling hash.
+// needle finds a pattern in time linear in text and pattern, for any content.
+// It looks for the pattern's byte that is rarest in the text; if that is
+// everywhere it uses bytes.Index, and if that would be slow, too, a rolling
+// hash.
 type needle struct {
 	pat  []byte
 	pace *pace.Pace
-	rare int // offset of the byte to look for
+	rare int // offset of the rarest byte
 	way  way
-	hits int // places that were none
-	seen int // bytes of the text looked at
-	work int // bytes compared in vain
+	hits int // failed candidates
+	seen int // bytes scanned
+	work int // bytes compared in failed candidates
 }
 
 type way int
@@ -30,23 +30,24 @@ const (
 	byHash
 )
 
-// headSize is how much of a long pattern bytes.Index looks for.
+// headSize bounds the part of a pattern passed to bytes.Index.
 const headSize = 48
 
-// maxLook is how much of a text is searched between two looks at the pace.
+// maxLook bounds the text searched between two checks of the pace.
 const maxLook = 1 << 20
 
-// perHit is how many bytes looked at are worth the work at a hit.
+// perHit is the cost of a candidate, in bytes scanned.
 const perHit = 16
 
-// next returns where the pattern is next in text from a place on, or -1.
+// next returns the next position of the pattern in text from a position on, or
+// -1.
 func (n *needle) next(text []byte, from int) int {
 	if n.way == fresh {
 		n.rare, n.way = rarest(text, n.pat[:min(len(n.pat), headSize)]), byByte
 	}
 	head := n.pat[:min(len(n.pat), headSize)]
 	for from+len(n.pat) <= len(text) {
-		last := min(from+maxLook, len(text)-len(n.pat)) // where it may begin
+		last := min(from+maxLook, len(text)-len(n.pat)) // last possible beginning
 		var at int
 		switch n.way {
 		case byByte:
@@ -84,7 +85,8 @@ func (n *needle) next(text []byte, from int) int {
 	return -1
 }
 
-// rarest returns which byte of a pattern a sample of the text has least of.
+// rarest returns the offset of the pattern's byte that is rarest in a sample of
+// the text.
 func rarest(text, pat []byte) int {
 	const samples, size = 16, 1 << 10
 	var counts [256]int
@@ -103,7 +105,7 @@ func rarest(text, pat []byte) int {
 	return best
 }
 
-// equalBytes returns how many bytes two texts begin with in common.
+// equalBytes returns the length of the common prefix.
 func equalBytes(a, b []byte) int {
 	const step = 256
 	n, end := 0, min(len(a), len(b))
@@ -128,7 +130,7 @@ func mulmod(a, b uint64) uint64 {
 	return sum
 }
 
-// roll is the search of Karp and Rabin.
+// roll searches by the method of Karp and Rabin.
 func (n *needle) roll(text []byte, from int) int {
 	const base = 0x1F3D5B79A8642C1
 	m := len(n.pat)

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestNeedle: every way of looking finds what bytes.Index finds.
+// TestNeedle: every method finds the same as bytes.Index.
 func TestNeedle(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	random := func(n, letters int) []byte {
@@ -41,7 +41,8 @@ func TestNeedle(t *testing.T) {
 	}
 }
 
-// TestNeedleChangesItsWay: text that is slow for one way is left to the next.
+// TestNeedleChangesItsWay: text that is slow for one method is searched by the
+// next.
 func TestNeedleChangesItsWay(t *testing.T) {
 	text := bytes.Repeat([]byte("a"), 1<<22)
 	n := needle{pat: append(bytes.Repeat([]byte("a"), 1<<19), 'b')}

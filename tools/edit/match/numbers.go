@@ -6,24 +6,24 @@ import (
 	"strings"
 )
 
-// separators are what stands between a pasted line number and its line, by
-// the tool that printed it. All numbers of a text have the same.
+// separators lists the text between a pasted line number and its line, by the
+// tool that printed it. All numbers of a text have the same separator.
 var separators = [][]string{
 	{"\t"},                 // view, cat -n
 	{"→"},                  // other agents' view
-	{": ", "- ", ":", "-"}, // grep, with a blank as this one or without as others
-	{" | ", "| ", "|"},     // reports of compilers
+	{": ", "- ", ":", "-"}, // grep: this one with a blank, others without
+	{" | ", "| ", "|"},     // compilers' reports
 }
 
-// number is a line with a number taken off.
+// number is a line split from its number.
 type number struct {
 	value int
 	rest  string
-	bare  bool // nothing but digits, which may be the line itself
+	bare  bool // only digits, which may be the line itself
 }
 
-// numberOf reads the number in front of a line. The longer of two separators
-// may be cut short by trimming where the line is empty.
+// numberOf parses the number before a line. For an empty line the separator's
+// trailing blank may be missing.
 func numberOf(line string, seps []string) (number, bool) {
 	digits := strings.TrimLeft(line, " \t")
 	n := 0
@@ -46,9 +46,9 @@ func numberOf(line string, seps []string) (number, bool) {
 	return number{}, false
 }
 
-// unnumbered returns lines without the numbers that they were pasted with,
-// and new lines likewise. All lines have one, ascending by one; the first may
-// have lost it, and empty lines theirs.
+// unnumbered returns the old and the new lines without pasted line numbers.
+// Each old line must have a number, ascending by one, except that the first
+// line and empty lines may lack it.
 func unnumbered(old, new []string) (oldPlain, newPlain []string, ok bool) {
 	for _, family := range separators {
 		for _, seps := range narrowed(family) {
@@ -60,8 +60,8 @@ func unnumbered(old, new []string) (oldPlain, newPlain []string, ok bool) {
 	return nil, nil, false
 }
 
-// narrowed returns the separators to try in turn: with the blank behind them,
-// then without, never both in one text.
+// narrowed returns the separators to try in turn: with a blank after them, then
+// without; a text does not mix them.
 func narrowed(family []string) [][]string {
 	if len(family) < 4 {
 		return [][]string{family}
@@ -96,9 +96,9 @@ func withoutNumbers(lines, seps []string) (plain []string, first, last int, ok b
 	return plain, first, last, found > 0 && strings.TrimSpace(strings.Join(plain, "")) != ""
 }
 
-// newWithout takes the numbers off new lines: off every line that has one
-// which the old text's numbers, or the lines added to them, can have. Where
-// all that have one are digits alone, these are the lines themselves.
+// newWithout removes the numbers of new lines that can continue those of the
+// old text. If all candidates are only digits, they are the lines themselves
+// and stay.
 func newWithout(lines, seps []string, first, last int) []string {
 	taken := func(line string) (number, bool) {
 		n, ok := numberOf(line, seps)

@@ -19,8 +19,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
 )
 
-// TestDiffsApply: git and patch make of the original what the edit made of
-// it; in other encodings than UTF-8, of the decoded text.
+// TestDiffsApply: git and patch turn the original into the edited text; for
+// encodings other than UTF-8, the decoded text.
 func TestDiffsApply(t *testing.T) {
 	git, patch := oracle.Path(t, "git"), oracle.Path(t, "patch")
 	rng := rand.New(rand.NewPCG(21, 22))

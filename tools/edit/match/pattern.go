@@ -8,48 +8,48 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/edit/pace"
 )
 
-// Step is a rung of the ladder: what was overlooked to find old_string.
-// Each overlooks what those before it do.
+// Step is a rung of the ladder: the differences that are ignored to find
+// old_string. Each step also ignores those of the steps before it.
 type Step int
 
 // The steps, in order.
 const (
 	Exact       Step = iota
-	Endings          // line endings, and a final one that the file does not have
-	Numbers          // line numbers that were pasted with the text
-	Trailing         // white space at the ends of lines
-	Punctuation      // typeset quotes, dashes, blanks
-	Indentation      // every line indented more, less or otherwise, in the same way
+	Endings          // line endings, and a final ending that the file lacks
+	Numbers          // pasted line numbers
+	Trailing         // trailing white space
+	Punctuation      // typographic quotes, dashes, blanks
+	Indentation      // indentation that differs in the same way in every line
 )
 
-// String says it as it is reported.
+// String returns the step's name for messages.
 func (s Step) String() string {
 	return [...]string{"exact", "line endings", "pasted line numbers", "trailing whitespace", "Unicode punctuation", "indentation"}[s]
 }
 
-// pattern is an old_string as a step reads it, with its new_string.
+// pattern is an old_string prepared for a step, with its new_string.
 type pattern struct {
-	old, new []string // lines without their endings; the last may be a part of one
-	// heads: the first line begins one of the file, but for indentation, since
-	// a line number stood before it.
+	old, new []string // lines without endings; the last may be partial
+	// heads means that the first line must begin a line of the file, after
+	// indentation, since it had a line number.
 	heads bool
 
 	step   Step
-	middle []uint64 // hashes of the whole lines between the first and the last
-	fail   []int32  // of Knuth, Morris and Pratt, for middle
+	middle []uint64 // hashes of the complete lines between the first and the last
+	fail   []int32  // failure function of Knuth, Morris and Pratt for middle
 	first  wanted
 	last   wanted
 	seed   maphash.Seed
-	anchor []byte // stands in every text that the pattern is in
+	anchor []byte // occurs in every text that matches
 }
 
-// wanted is a line of a pattern that may be a part of one.
+// wanted is a line of a pattern that may be partial.
 type wanted struct {
 	text     []byte // folded
-	trimmed  []byte // and without blanks at the end
-	blank    bool   // nothing but blanks, and some
+	trimmed  []byte // without trailing blanks
+	blank    bool   // only blanks, at least one
 	indented bool   // begins with blanks
-	core     []byte // trimmed, without its indentation
+	core     []byte // trimmed, without indentation
 }
 
 // newPattern prepares lines for a step from Endings on.
@@ -73,8 +73,8 @@ func newPattern(old, new []string, step Step) *pattern {
 	return p
 }
 
-// longest returns the longest piece of the pattern that no step overlooks
-// anything in.
+// longest returns the longest piece of the pattern that every step matches
+// exactly.
 func (p *pattern) longest() []byte {
 	var best []byte
 	for _, line := range p.old {
@@ -108,7 +108,7 @@ func (p *pattern) wanted(line string) wanted {
 	return w
 }
 
-// whole returns what of a folded line is compared where all of it is.
+// whole returns the part of a folded, complete line that is compared.
 func (p *pattern) whole(line []byte) []byte {
 	if p.step >= Trailing {
 		line = trimRight(line)
@@ -119,8 +119,8 @@ func (p *pattern) whole(line []byte) []byte {
 	return line
 }
 
-// starts returns where in a line of the file the pattern's first line begins,
-// which goes on to the line's end; -1 if it does not.
+// starts returns the position in a line of the file at which the pattern's
+// first line begins, which must extend to the line's end; -1 if it does not.
 func (p *pattern) starts(line, plain []byte) int {
 	w := p.first
 	body := plain
@@ -149,8 +149,8 @@ func (p *pattern) starts(line, plain []byte) int {
 	return p.place(line, len(body)-len(w.trimmed))
 }
 
-// ends returns where in a line of the file the pattern's last line ends,
-// which begins at the line's start; -1 if it does not.
+// ends returns the position in a line of the file at which the pattern's last
+// line ends, which must begin at the line's start; -1 if it does not.
 func (p *pattern) ends(line, plain []byte) int {
 	w := p.last
 	if p.step >= Indentation && len(w.core) > 0 {
@@ -172,8 +172,9 @@ func (p *pattern) ends(line, plain []byte) int {
 	return -1
 }
 
-// inside yields where a pattern of one line is in a line of the file.
-// Places do not overlap; with overlap, the second may do with the first.
+// inside yields the places of a single-line pattern in a line of the file.
+// Places do not overlap, except that with overlap the second may overlap the
+// first.
 func (p *pattern) inside(line, plain []byte, overlap bool, pace *pace.Pace, yield func(start, end int) bool) {
 	w := p.first
 	if p.step >= Indentation {
@@ -216,7 +217,7 @@ func (p *pattern) inside(line, plain []byte, overlap bool, pace *pace.Pace, yiel
 	}
 }
 
-// place returns where a place of the plain line is in the line itself, or -1.
+// place converts a position of the folded line to one of the line, or -1.
 func (p *pattern) place(line []byte, at int) int {
 	if p.step < Punctuation {
 		return at
@@ -228,8 +229,8 @@ func (p *pattern) place(line []byte, at int) int {
 	return -1
 }
 
-// lines cuts what a model wrote into lines. Where carriage returns alone end
-// the file's lines, they do so here, too.
+// lines splits a model's text into lines. If lone carriage returns end the
+// file's lines, they do so here, too.
 func lines(text string, eol byte) []string {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	if eol == '\r' {

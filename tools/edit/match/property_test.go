@@ -15,16 +15,16 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
 )
 
-// sample is a random file and an edit that was made from a place of it.
+// sample is a random file and an edit made from one of its places.
 type sample struct {
 	raw      []byte
 	old, new string
 }
 
-// pieces are what random lines are made of, few so that much is there twice.
+// pieces are the parts of random lines, few so that many repeat.
 var pieces = []string{"foo", "bar(x)", "}", "{", "if a {", "return \"q\"", "it's", "a - b", "wait...", "one: 1", "x\ty", "key: value", "", "", "é", "“hi”", "日本"}
 
-// wholes give each encoding away, so that it is detected in a short file.
+// wholes reveal each encoding, so that it is detected in a short file.
 var wholes = map[textfile.Encoding]string{
 	textfile.Latin1:      "# été à l'école, déjà vu, garçon",
 	textfile.Windows1252: "# l’œuvre coûte 3 € – voilà “bien”",
@@ -90,7 +90,7 @@ func randomLine(rng *rand.Rand, e textfile.Encoding) string {
 	return line.String()
 }
 
-// randomEdit takes a part of the text and writes it as a model might.
+// randomEdit takes a part of the text and rewrites it like a model might.
 func randomEdit(rng *rand.Rand, text string, e textfile.Encoding) (old, new string) {
 	runes := []rune(text)
 	from := rng.IntN(len(runes))
@@ -106,7 +106,7 @@ func randomEdit(rng *rand.Rand, text string, e textfile.Encoding) (old, new stri
 	old = string(runes[from:to])
 	lines := strings.Split(old, "\n")
 	switch rng.IntN(6) {
-	case 0: // as it is
+	case 0: // unchanged
 	case 1:
 		old = strings.ReplaceAll(old, "\r\n", "\n")
 	case 2:
@@ -146,8 +146,8 @@ func randomEdit(rng *rand.Rand, text string, e textfile.Encoding) (old, new stri
 	return old, strings.Join(kept, "\n")
 }
 
-// TestRandomEdits makes edits in random files and compares with what a simple
-// reading of the promises gives.
+// TestRandomEdits makes edits in random files and compares them with a simple
+// implementation of the documented behaviour.
 func TestRandomEdits(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 12))
 	done, asGiven, steps, seen := 0, 0, map[match.Step]int{}, map[textfile.Encoding]int{}
@@ -165,7 +165,7 @@ func TestRandomEdits(t *testing.T) {
 		place := plan.Places[0]
 		step := plan.Found[0].Step
 		count := occurrences(f, s.old, step)
-		if step == match.Indentation { // counted with places that are not indented in one way
+		if step == match.Indentation { // the count includes places with non-uniform indentation
 			count = min(count, 1)
 		}
 		require.Equal(t, 1, count, "sample %d is at one place at step %s: %q in %q", i, step, s.old, f.Text)
@@ -183,7 +183,7 @@ func TestRandomEdits(t *testing.T) {
 			lead := string(f.Text[f.LineStart(place.Start):place.Start])
 			require.Regexp(t, `^[ \t]+$`, lead)
 			rest, ok := strings.CutPrefix(s.new, lead)
-			if !ok { // behind a pasted number
+			if !ok { // after a pasted number
 				rest = strings.Replace(s.new, "\t"+lead, "\t", 1)
 			}
 			s.new = rest
@@ -220,7 +220,7 @@ func checkResult(t *testing.T, f *splice.File, s sample, place match.Place, step
 	known := true
 	if step >= match.Numbers && plainNumbers(lf(s.old, f)) != "" {
 		want = plainNumbers(lf(s.new, f))
-		known = want != "" && step == match.Numbers // some lines may have none
+		known = want != "" && step == match.Numbers // some lines may lack a number
 	}
 	if step >= match.Endings && !endsIn(f.Text[place.Start:place.End], f.EOL) && strings.HasSuffix(lf(s.old, f), "\n") {
 		want = strings.TrimSuffix(lf(want, f), "\n") // the file's last line has no ending
@@ -229,7 +229,7 @@ func checkResult(t *testing.T, f *splice.File, s sample, place match.Place, step
 	if known {
 		require.Equal(t, normal(want), normal(inside), what)
 	}
-	// No ending that the file does not have comes in, if it has any.
+	// A file with line endings gets no other ending.
 	if f.Ending == textfile.LF || f.Ending == textfile.CRLF || f.Ending == textfile.CR {
 		bare := strings.ReplaceAll(inside, map[textfile.Ending]string{textfile.LF: "\n", textfile.CRLF: "\r\n", textfile.CR: "\r"}[f.Ending], "")
 		require.NotContains(t, bare, "\n", what)
@@ -241,7 +241,7 @@ func checkResult(t *testing.T, f *splice.File, s sample, place match.Place, step
 
 func endsIn(text []byte, eol byte) bool { return len(text) > 0 && text[len(text)-1] == eol }
 
-// lf reads text with the line endings of a file as lines.
+// lf converts the line endings of a file's text to line feeds.
 func lf(text string, f *splice.File) string {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	if f.EOL == '\r' {
@@ -250,8 +250,8 @@ func lf(text string, f *splice.File) string {
 	return text
 }
 
-// plainNumbers takes view's numbers off; "" if a line has none that is not
-// the first or empty.
+// plainNumbers removes view's numbers; "" if a line other than the first or an
+// empty one has no number.
 func plainNumbers(text string) string {
 	var out []string
 	found := false
@@ -275,7 +275,7 @@ func plainNumbers(text string) string {
 
 var plainSigns = strings.NewReplacer("“", `"`, "”", `"`, "’", "'", "–", "-", "…", "...")
 
-// normalised is text without what a step overlooks.
+// normalised returns text without the differences that a step ignores.
 func normalised(text string, step match.Step) string {
 	lines := strings.Split(text, "\n")
 	for i := range lines {
@@ -292,7 +292,7 @@ func normalised(text string, step match.Step) string {
 	return strings.Join(lines, "\n")
 }
 
-// checkRefusal checks that what was refused is not there, or more than once.
+// checkRefusal checks that a refused text occurs not at all, or more than once.
 func checkRefusal(t *testing.T, f *splice.File, s sample, err error) {
 	t.Helper()
 	switch code := toolerr.CodeOf(err); code {
@@ -312,9 +312,9 @@ func checkRefusal(t *testing.T, f *splice.File, s sample, err error) {
 	}
 }
 
-// occurrences counts the places of a text at a step, the slow way: every line
-// against every line. Indentation is counted without its uniformity, so that
-// there may be more.
+// occurrences counts the places of a text at a step by comparing every line
+// with every line. It does not require uniform indentation, so it may count
+// more.
 func occurrences(f *splice.File, old string, step match.Step) int {
 	text := string(f.Text[f.Body:])
 	if step == match.Exact {
@@ -344,12 +344,12 @@ func halves(text string, at int) bool {
 	return at > 0 && at < len(text) && text[at-1] == '\r' && text[at] == '\n'
 }
 
-// linewise counts the places of lines; with heads those that begin lines, but
-// for indentation.
+// linewise counts the places of lines; with heads only those that begin lines,
+// after indentation.
 func linewise(f *splice.File, text, old string, step match.Step, heads bool) int {
 	have := strings.Split(lf(text, f), "\n")
 	if !strings.HasSuffix(lf(text, f), "\n") {
-		have = append(have, "") // a final ending that is not there
+		have = append(have, "") // a missing final ending
 	}
 	want := strings.Split(old, "\n")
 	last := len(want) - 1
@@ -373,7 +373,7 @@ func linewise(f *splice.File, text, old string, step match.Step, heads bool) int
 // within counts a text in one line.
 func within(line, want string, step match.Step, heads bool) int {
 	if step < match.Numbers {
-		return strings.Count(line, want) // found before, or not at all
+		return strings.Count(line, want) // found by an earlier step, or not at all
 	}
 	if step == match.Indentation {
 		if strings.HasPrefix(normalised(line, step), normalised(want, step)) {

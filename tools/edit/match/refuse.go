@@ -11,13 +11,13 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
 )
 
-// maxListed bounds the places that a message lists.
+// maxListed bounds the places listed in a message.
 const maxListed = 20
 
-// maxShown is how much of a line a message shows.
+// maxShown bounds the bytes of a line shown in a message.
 const maxShown = 200
 
-// notUnique lists the places with what could tell them apart.
+// notUnique lists the places with lines that distinguish them.
 func (m *matcher) notUnique(places []place, step Step) *toolerr.Error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "old_string matches %d places in %s%s; nothing was changed.\n", len(places), m.o.name(), overlooking(step))
@@ -26,7 +26,7 @@ func (m *matcher) notUnique(places []place, step Step) *toolerr.Error {
 	return toolerr.New(toolerr.NotUnique, "%s", text.String()).With("matches", len(places)).With("lines", m.numbers(places))
 }
 
-// everywhere is notUnique for more places than are counted.
+// everywhere is notUnique for more than MaxPlaces.
 func (m *matcher) everywhere(places []place, step Step) *toolerr.Error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "old_string matches more than %d places in %s%s; nothing was changed.\n", MaxPlaces, m.o.name(), overlooking(step))
@@ -35,7 +35,7 @@ func (m *matcher) everywhere(places []place, step Step) *toolerr.Error {
 	return toolerr.New(toolerr.NotUnique, "%s", text.String()).With("lines", m.numbers(places))
 }
 
-// miscounted tells how many places there are instead.
+// miscounted reports the actual number of places.
 func (m *matcher) miscounted(e Edit, places []place, step Step) *toolerr.Error {
 	var text strings.Builder
 	times := "1 place"
@@ -48,7 +48,7 @@ func (m *matcher) miscounted(e Edit, places []place, step Step) *toolerr.Error {
 	return toolerr.New(toolerr.NotUnique, "%s", text.String()).With("matches", len(places)).With("lines", m.numbers(places))
 }
 
-// overlooking says what a step did not look at.
+// overlooking describes the differences that a step ignores.
 func overlooking(step Step) string {
 	if step == Exact {
 		return ""
@@ -65,8 +65,8 @@ func (m *matcher) numbers(places []place) []int {
 	return all
 }
 
-// list writes each place's first line with the line before it, or with the
-// one after it where the lines before are all the same.
+// list writes each place's first line with the line before it, or with the line
+// after it if the lines before are all equal.
 func (m *matcher) list(text *strings.Builder, places []place) {
 	shown := places[:min(len(places), maxListed)]
 	before := m.tellsApart(shown)
@@ -92,13 +92,13 @@ func (m *matcher) list(text *strings.Builder, places []place) {
 	}
 }
 
-// lineBefore shows the line before the one that begins at a place.
+// lineBefore returns the line before the one that begins at start, for display.
 func (m *matcher) lineBefore(start int) string {
 	before := m.f.LineStart(start - 1)
 	return showLine(m.f, before, before)
 }
 
-// tellsApart reports whether the lines before the places are not all the same.
+// tellsApart reports whether the lines before the places differ.
 func (m *matcher) tellsApart(places []place) bool {
 	first := ""
 	for i, p := range places {
@@ -115,8 +115,8 @@ func (m *matcher) tellsApart(places []place) bool {
 	return len(places) < 2
 }
 
-// showLine returns the line that begins at a place; of a long one the part
-// around another place in it.
+// showLine returns the line that begins at start; of a long line, the part
+// around focus.
 func showLine(f *splice.File, start, focus int) string {
 	line := f.Text[start:]
 	if at := bytes.IndexByte(line[:min(len(line), maxShown+2)], f.EOL); at >= 0 {
@@ -140,7 +140,7 @@ func showLine(f *splice.File, start, focus int) string {
 	return text
 }
 
-// noChange tells that what would be written stands there already.
+// noChange reports that the file already has the new text.
 func (m *matcher) noChange(e Edit, step Step, places []place) *toolerr.Error {
 	at := m.f.Numbers()(places[0].start)
 	if strings.ReplaceAll(e.Old, "\r\n", "\n") == strings.ReplaceAll(e.New, "\r\n", "\n") {
@@ -149,7 +149,7 @@ func (m *matcher) noChange(e Edit, step Step, places []place) *toolerr.Error {
 	return toolerr.New(toolerr.NoChange, "no changes to make: old_string matches line %d of %s%s, which is already as new_string", at, m.o.name(), overlooking(step))
 }
 
-// unshifted tells that the new text cannot be indented as the old one is.
+// unshifted reports that the new text cannot be indented like the old one.
 func (m *matcher) unshifted(where place, line string) *toolerr.Error {
 	number := m.f.Numbers()
 	first := number(where.start)
@@ -157,7 +157,7 @@ func (m *matcher) unshifted(where place, line string) *toolerr.Error {
 		wording.Lines(first, number(where.end)), m.o.name(), line, m.f.Text[m.f.LineStart(where.start):min(m.f.LineEnd(where.end), where.start+maxShown*10)])
 }
 
-// twice warns where the new text holds the old one, and stands there already.
+// twice warns if the new text contains the old one and already existed there.
 func (m *matcher) twice(e Edit, where place) []string {
 	at := strings.Index(e.New, e.Old)
 	if at < 0 || where.start-at < m.f.Body {

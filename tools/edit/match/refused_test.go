@@ -16,8 +16,8 @@ import (
 
 var update = flag.Bool("update", false, "write what came to testdata")
 
-// TestRefusals shows what a model is told when its edit cannot be made. Each
-// archive has the file, old_string and new_string, and the answer.
+// TestRefusals shows the errors for edits that fail. Each archive has the file,
+// old_string and new_string, and the answer.
 func TestRefusals(t *testing.T) {
 	files, err := filepath.Glob("testdata/refused/*.txtar")
 	require.NoError(t, err)

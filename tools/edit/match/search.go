@@ -7,12 +7,12 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
 )
 
-// place is a range of the file's text that a pattern matches.
+// place is a range of the file's text that matches a pattern.
 type place struct{ start, end int }
 
-// exact yields where text stands in the file byte for byte: one after the
-// other, where overlap allows the second to overlap the first. A place that
-// would cut a line ending in two is none.
+// exact yields the places of text byte for byte, in order; if overlap is set,
+// the second may overlap the first. Places that would split a line ending are
+// skipped.
 func exact(f *splice.File, text string, overlap bool, pace *pace.Pace, yield func(place) bool) {
 	n := needle{pat: []byte(text), pace: pace}
 	if len(text) == 0 || len(text) > len(f.Text)-f.Body {
@@ -36,24 +36,24 @@ func exact(f *splice.File, text string, overlap bool, pace *pace.Pace, yield fun
 	}
 }
 
-// cutsEnding reports whether a place is between the two bytes of a line
+// cutsEnding reports whether a position is between the two bytes of a line
 // ending.
 func cutsEnding(f *splice.File, at int) bool {
 	return at > f.Body && at < len(f.Text) && f.Text[at] == '\n' && f.Text[at-1] == '\r'
 }
 
-// perLine is how many bytes looked at are worth the work on a line.
+// perLine is the cost of work on a line, in bytes scanned.
 const perLine = 64
 
-// search yields the places of a pattern, in one pass over the file's lines
-// that holds no more of them than the pattern has.
+// search yields the places of a pattern in one pass over the file. It holds as
+// many lines as the pattern has.
 func search(f *splice.File, p *pattern, overlap bool, pace *pace.Pace, yield func(place) bool) {
 	if anchor := (needle{pat: p.anchor, pace: pace}); len(p.anchor) > 0 && anchor.next(f.Text, 0) < 0 {
 		return
 	}
 	k := len(p.old) - 1
-	ring := make([]place, k+1) // the last lines, without their endings
-	matched := 0               // lines of the middle that the lines before match
+	ring := make([]place, k+1) // the last lines, without endings
+	matched := 0               // lines of middle matched by the previous lines
 	var buf, firstBuf, plain []byte
 	for at, index := f.Body, 0; ; index++ {
 		next := f.LineEnd(at)
@@ -92,11 +92,12 @@ func search(f *splice.File, p *pattern, overlap bool, pace *pace.Pace, yield fun
 		if at == len(f.Text) {
 			return
 		}
-		at = next // at the end of the text: an empty line, also where the last one has no ending
+		at = next // at the end of the text there is an empty line, even if the last line has no ending
 	}
 }
 
-// advance returns how many lines of the middle match up to and with a line.
+// advance returns the number of lines of middle matched up to and including a
+// line.
 func (p *pattern) advance(matched int, plain []byte) int {
 	if len(p.middle) == 0 {
 		return 0

@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// line is a line as the alignment compares it.
+// line is a line prepared for the alignment.
 type line struct {
 	text  string
-	bare  string // without white space at the ends
+	bare  string // without surrounding white space
 	sum   uint64
 	words []uint64 // sorted
-	total float64  // what they weigh
+	total float64  // their total weight
 }
 
-// strange is what a word weighs that is not wanted.
+// strange is the weight of a word that is not wanted.
 const strange = 3
 
 func (v *vocabulary) weightOf(word uint64) float64 {
@@ -38,7 +38,7 @@ func (v *vocabulary) newLine(text string) line {
 	return l
 }
 
-// likeness is how well a line stands for another: below 0 not at all.
+// likeness scores the similarity of two lines; negative means unlike.
 func (v *vocabulary) likeness(a, b line) int {
 	switch {
 	case a.text == b.text && a.sum != 0:
@@ -71,14 +71,14 @@ func (v *vocabulary) likeness(a, b line) int {
 	return -1
 }
 
-// gap is what it costs to leave out a line of either side, and pair what it
-// costs to take two unlike lines for each other.
+// gap is the score of a line without a partner, pair that of two unlike lines
+// paired with each other.
 const (
 	gap  = -4
 	pair = -6
 )
 
-// align pairs the wanted lines with those in and around a window.
+// align pairs the wanted lines with lines in and around a window.
 func (v *vocabulary) align(t Text, w window, slack int, wanted []string) Block {
 	first, lines, starts := around(t, w, slack)
 	a, b := make([]line, len(wanted)), make([]line, len(lines))
@@ -90,7 +90,7 @@ func (v *vocabulary) align(t Text, w window, slack int, wanted []string) Block {
 	}
 	pairs := v.pairUp(a, b)
 	from, to := span(pairs, len(lines))
-	if to == 0 { // words in common, but no line that stands for another
+	if to == 0 { // common words, but no similar line
 		from, to = w.first-first, w.first-first+1
 		pairs = []Pair{{0, from}}
 	}
@@ -109,8 +109,8 @@ func (v *vocabulary) align(t Text, w window, slack int, wanted []string) Block {
 	return block
 }
 
-// around returns the lines of a window with some more on either side, and the
-// index of the first and where each begins.
+// around returns the lines of a window and up to slack more on each side, with
+// the index of the first line and the offset of each.
 func around(t Text, w window, slack int) (first int, lines []string, starts []int) {
 	start, before := w.start, 0
 	for before < slack && start > 0 {
@@ -129,8 +129,8 @@ func around(t Text, w window, slack int) (first int, lines []string, starts []in
 	return first, lines, starts
 }
 
-// pairUp aligns all of a with a part of b (Needleman and Wunsch, with the
-// ends of b free).
+// pairUp aligns all of a with a part of b (Needleman and Wunsch, with free ends
+// of b).
 func (v *vocabulary) pairUp(a, b []line) []Pair {
 	score := make([][]int, len(a)+1)
 	for i := range score {
@@ -174,8 +174,8 @@ func (v *vocabulary) pairUp(a, b []line) []Pair {
 	return pairs
 }
 
-// span returns the lines of the file from the first that stands for a wanted
-// one to the last.
+// span returns the range of lines of the file from the first to the last that
+// is paired with a wanted line.
 func span(pairs []Pair, lines int) (from, to int) {
 	from = lines
 	for _, p := range pairs {

@@ -1,12 +1,10 @@
-// Package nearest finds the lines of a file that are most like some lines that
-// are not in it, to show what there is instead. It is never used to decide
-// what to change.
+// Package nearest finds the lines of a file that are most similar to lines that
+// the file does not have, for error messages. It never decides what to change.
 //
-// Lines are compared by their words: rare ones weigh most, each as often as
-// it is wanted. Two passes over the file count words and look for the best
-// stretch; an alignment in and around it then tells which lines belong
-// together. The time is linear in the file, the memory follows the lines
-// wanted, both whatever the text.
+// Lines are compared by their words: rare words weigh most, and each counts as
+// often as it is wanted. Two passes over the file count the words and find the
+// best window; an alignment in and around it then pairs the lines. Time is
+// linear in the file, and memory depends on the wanted lines, for any text.
 package nearest
 
 import (
@@ -16,40 +14,40 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/edit/pace"
 )
 
-// MaxLine is how much of a line is held and aligned.
+// MaxLine bounds the part of a line that is stored and aligned, in bytes.
 const MaxLine = 4 << 10
 
-// The bounds of what is looked at: lines wanted, their distinct words, and
-// words of one line of the file.
+// Limits: wanted lines, their distinct words, and words of one line of the
+// file.
 const (
 	maxWanted    = 400
 	maxWords     = 4096
 	maxLineWords = 256
 )
 
-// Pair says which line of the file stands for a wanted one.
+// Pair is a wanted line and the corresponding line of the file.
 type Pair struct {
-	Wanted int // index of the wanted line; -1: the file's line is more than was wanted
-	Line   int // index in Block.Lines; -1: nothing stands for the wanted line
+	Wanted int // index of the wanted line; -1: the file's line is additional
+	Line   int // index in Block.Lines; -1: the wanted line is missing
 }
 
-// Block is a stretch of lines.
+// Block is a range of lines of the file.
 type Block struct {
 	First int      // number of its first line, 1-based
-	Lines []string // without endings; of one longer than MaxLine its beginning
-	Start []int    // where each begins in Text.Body
+	Lines []string // without endings, each cut to MaxLine
+	Start []int    // offset of each in Text.Body
 	Pairs []Pair   // in order, from the first to the last wanted line
-	Alike int      // wanted lines that have the same words in the block
+	Alike int      // number of wanted lines with the same words in the block
 }
 
-// Text is where to look.
+// Text is the text to search.
 type Text struct {
 	Body []byte
-	EOL  byte       // what ends a line; 0: nothing
-	Pace *pace.Pace // of the search: once it is over, nothing that is found counts
+	EOL  byte       // the byte that ends a line; 0: none does
+	Pace *pace.Pace // of the search: once it is over, results are invalid
 }
 
-// Find returns the block that is most like the wanted lines; false if the
+// Find returns the block that is most similar to the wanted lines; false if the
 // file has none of their words.
 func Find(t Text, wanted []string) (Block, bool) {
 	wanted = wanted[:min(len(wanted), maxWanted)]
@@ -66,14 +64,14 @@ func Find(t Text, wanted []string) (Block, bool) {
 	return v.align(t, best, slack, wanted), true
 }
 
-// vocabulary is the words and lines that are wanted, by hash.
+// vocabulary holds the wanted words and lines, by hash.
 type vocabulary struct {
 	words map[uint64]*entry
-	lines map[uint64]*entry // by all their words
+	lines map[uint64]*entry // by the hash of all their words
 }
 
-// entry is a word or a line: how often it is wanted, how often the file has
-// it, what it weighs, and how often the window has it.
+// entry is a word or a line: its counts among the wanted lines, in the file and
+// in the current window, and its weight.
 type entry struct {
 	wanted, count, inside int
 	weight                float64
@@ -102,8 +100,8 @@ func newVocabulary(wanted []string) *vocabulary {
 	return v
 }
 
-// eachWord yields a hash of each word, whatever its case, and returns one of
-// all of them; 0 if there is none.
+// eachWord yields a hash of each word, ignoring case, and returns a hash of all
+// words; 0 if the line has none.
 func eachWord(line []byte, pace *pace.Pace, yield func(uint64) bool) uint64 {
 	var all uint64
 	more := true
@@ -115,13 +113,13 @@ func eachWord(line []byte, pace *pace.Pace, yield func(uint64) bool) uint64 {
 	return all
 }
 
-// offset and factor are those of the FNV-1a hash.
+// offset and factor are the constants of the FNV-1a hash.
 const offset, factor = 14695981039346656037, 1099511628211
 
-// perWord is how many bytes looked at are worth the work on a word.
+// perWord is the cost of work on a word, in bytes scanned.
 const perWord = 16
 
-// eachWordAt yields a hash of each word and where it ends.
+// eachWordAt yields a hash of each word and the position of its end.
 func eachWordAt(line []byte, yield func(word uint64, end int) bool) {
 	word := uint64(offset)
 	inside := false
@@ -142,9 +140,9 @@ func eachWordAt(line []byte, yield func(word uint64, end int) bool) {
 	}
 }
 
-// letters maps the bytes of words to themselves in lower case, all others to
-// 0. Bytes of other scripts are letters, too, but those that quotes and
-// dashes begin with, or go on with, tell nothing.
+// letters maps the bytes of words to themselves in lower case, all others to 0.
+// Bytes of other scripts are letters, except those that occur in typographic
+// quotes and dashes.
 var letters = func() (table [256]byte) {
 	for c := range 256 {
 		switch b := byte(c); {
@@ -157,7 +155,7 @@ var letters = func() (table [256]byte) {
 	return table
 }()
 
-// eachLine yields the lines without their ending's last byte.
+// eachLine yields the lines without the last byte of their ending.
 func eachLine(t Text, yield func(start int, line []byte) bool) {
 	if t.EOL == 0 {
 		yield(0, t.Body)
@@ -176,7 +174,7 @@ func eachLine(t Text, yield func(start int, line []byte) bool) {
 	}
 }
 
-// weigh counts words and lines in the file: what is rare there tells most.
+// weigh counts words and lines in the file, and gives rare ones more weight.
 func (v *vocabulary) weigh(t Text) {
 	total := 0
 	eachLine(t, func(_ int, line []byte) bool {
@@ -201,7 +199,7 @@ func (v *vocabulary) weigh(t Text) {
 	}
 }
 
-// window is a stretch of the file.
+// window is a range of lines of the file.
 type window struct {
 	score float64
 	first int // line, from 0
@@ -209,7 +207,8 @@ type window struct {
 	size  int // lines
 }
 
-// best slides a window over the file and returns where it holds most.
+// best slides a window over the file and returns the one with the highest
+// score.
 func (v *vocabulary) best(t Text, size int) window {
 	type seen struct {
 		start   int
@@ -251,8 +250,8 @@ func (v *vocabulary) best(t Text, size int) window {
 	return best
 }
 
-// Within finds the part of one long line that is most like a text, by the
-// same measure; false if it has none of its words.
+// Within finds the part of a long line that is most similar to a text, by the
+// same measure; false if the line has none of its words.
 func Within(line Text, wanted string) (from, to int, ok bool) {
 	v := newVocabulary([]string{wanted})
 	v.weigh(line)

@@ -26,7 +26,7 @@ func TestFind(t *testing.T) {
 	require.Equal(t, []string{"func part77(x int) {", "\tif x > 77 {", "\t\treturn", "\t}", "\tuse(x)", "}"}, block.Lines)
 	require.Equal(t, 4, block.Alike)
 
-	// One line more and one less than in the file.
+	// One line more and one line less than in the file.
 	block, _ = find(text, "func part3(x int) {", "\tlog(x)", "\tif x > 3 {", "\t\treturn", "\tuse(x)", "}")
 	require.Equal(t, 22, block.First)
 	require.Len(t, block.Lines, 6)
@@ -41,8 +41,8 @@ func TestFind(t *testing.T) {
 	require.False(t, ok)
 }
 
-// TestRareWordsWeighMost: a long stretch of common words is not preferred to
-// the one line with the name that is meant.
+// TestRareWordsWeighMost: a long range of common words ranks below the single
+// line with the rare name.
 func TestRareWordsWeighMost(t *testing.T) {
 	text := strings.Repeat("if err != nil { return err }\n", 500) + "total := sum(prices)\n" + strings.Repeat("if err != nil { return err }\n", 500)
 	block, ok := find(text, "total := sum(costs) // return err if err != nil")

@@ -1,4 +1,4 @@
-// Package pace lets long passes over text in memory be cancelled.
+// Package pace makes long passes over text in memory cancellable.
 //
 //	p := pace.Of(ctx)
 //	for at < len(text) {
@@ -8,29 +8,29 @@
 //	}
 //	if err := p.Err(); err != nil { … }
 //
-// A pass that is over ends at once with whatever it has. Who began it asks
-// Err in the end, and throws that away.
+// A cancelled pass ends at once with partial results. Its caller calls Err at
+// the end and discards them.
 package pace
 
 import "context"
 
-// Every is after how many bytes a context is asked anew: a few milliseconds
-// of the slowest pass.
+// Every is the number of bytes between two checks of the context: a few
+// milliseconds of the slowest pass.
 const Every = 256 << 10
 
-// Pace is of the passes of one call, one after the other. A nil Pace is never
-// over.
+// Pace checks the context for the passes of one call. It must not be used
+// concurrently. A nil Pace is never over.
 type Pace struct {
 	ctx  context.Context
 	left int
 	over bool
 }
 
-// Of returns the pace of passes that end with ctx.
+// Of returns a Pace for passes that end with ctx.
 func Of(ctx context.Context) *Pace { return &Pace{ctx: ctx, left: Every} }
 
-// Over reports whether to give up, after n bytes more, or work that is worth
-// as much.
+// Over counts n further bytes, or work that costs as much, and reports whether
+// the pass must stop.
 func (p *Pace) Over(n int) bool {
 	if p == nil {
 		return false
@@ -41,7 +41,7 @@ func (p *Pace) Over(n int) bool {
 	return p.over
 }
 
-// Err returns why the passes are over, or would be now; nil if they are not.
+// Err returns the cause if the context has ended; otherwise nil.
 func (p *Pace) Err() error {
 	if p == nil {
 		return nil

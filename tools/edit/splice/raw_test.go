@@ -13,7 +13,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
 )
 
-// Raw is what the text's changes are in the file's bytes.
+// Raw returns the text's changes as changes of the file's bytes.
 func TestRawChanges(t *testing.T) {
 	f, err := splice.Open(t.Context(), []byte("\xff\xfeh\x00\xe9\x00l\x00\n\x00")) // UTF-16
 	require.NoError(t, err)
@@ -23,7 +23,7 @@ func TestRawChanges(t *testing.T) {
 	require.Equal(t, []textdiff.Change{{Start: 4, End: 6, New: "e\x00"}}, result.Raw())
 }
 
-// With an index line numbers are the same as without one.
+// With an index, line numbers are the same as without one.
 func TestNumbersOfAScannedFile(t *testing.T) {
 	for _, unit := range []string{"a line\n", "a line\r\n", "a line\r"} {
 		raw := []byte("\xef\xbb\xbf" + strings.Repeat(unit, 300_000))

@@ -1,11 +1,10 @@
-// Package splice changes ranges of a file's text and leaves every byte
-// outside of them as it is: line endings, byte order mark, bytes that are not
-// valid in the encoding, a missing final newline.
+// Package splice changes ranges of a file's text and keeps every byte outside
+// of them: line endings, byte order mark, bytes that are invalid in the
+// encoding, a missing final newline.
 //
-// Open gives a file in memory its text as UTF-8. A UTF-8 file is its own text
-// and nothing is copied; another encoding is decoded, with the way back to
-// the bytes. Apply takes changes to that text and encodes no more than what
-// is new:
+// Open decodes a file in memory to UTF-8. A UTF-8 file is used without a copy;
+// another encoding is decoded with a mapping back to the bytes. Apply takes
+// changes of that text and encodes only the new text:
 //
 //	f, err := splice.Open(ctx, raw)
 //	result, err := f.Apply(ctx, []textdiff.Change{{Start: 7, End: 9, New: "é"}})
@@ -24,26 +23,27 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/edit/pace"
 )
 
-// File is a text file in memory. It is not to be changed.
+// File is a text file in memory. Do not modify it.
 type File struct {
 	textfile.Format
 	Raw  []byte
-	Text []byte // UTF-8: Raw itself, else decoded and without the byte order mark
-	Body int    // where in Text the text begins, behind a byte order mark
-	EOL  byte   // the byte that ends a line in Text: a line feed, or a carriage return where there is none
+	Text []byte // UTF-8: Raw itself, or decoded without the byte order mark
+	Body int    // offset in Text of the first byte after a byte order mark
+	EOL  byte   // the byte that ends a line in Text: a line feed, or a carriage return if there are no line feeds
 
 	decoded *textfile.Decoded // nil for UTF-8
-	starts  []int64           // how many lines end before each multiple of stride; of a UTF-8 file, or nil
+	starts  []int64           // number of lines that end before each multiple of stride; of a UTF-8 file, or nil
 	stride  int
 }
 
-// Open finds out how raw is written. A file that is not text is BINARY_FILE.
+// Open detects the format of raw. It returns BINARY_FILE for a file that is not
+// text.
 func Open(ctx context.Context, raw []byte) (*File, error) {
 	return OpenAs(ctx, raw, &textfile.Index{Format: textfile.Detect(raw)})
 }
 
-// OpenAs is Open where raw was scanned: index says how it is written and, for
-// large files, where lines are.
+// OpenAs is Open for a file that was scanned: index has its format and, for
+// large files, line positions.
 func OpenAs(ctx context.Context, raw []byte, index *textfile.Index) (*File, error) {
 	f := &File{Format: index.Format, Raw: raw, EOL: '\n'}
 	if f.Binary {
@@ -65,8 +65,7 @@ func OpenAs(ctx context.Context, raw []byte, index *textfile.Index) (*File, erro
 	return f, nil
 }
 
-// Offset returns where in Raw a place of Text is, unless it is inside a
-// character.
+// Offset converts a position of Text to one of Raw; false inside a character.
 func (f *File) Offset(at int) (int, bool) {
 	if f.decoded == nil {
 		return at, true
@@ -75,12 +74,12 @@ func (f *File) Offset(at int) (int, bool) {
 	return found + f.BOM, ok
 }
 
-// LineStart returns where the line begins that a place of Text is in.
+// LineStart returns the start of the line that contains a position of Text.
 func (f *File) LineStart(at int) int {
 	return max(f.Body, bytes.LastIndexByte(f.Text[:at], f.EOL)+1)
 }
 
-// LineEnd returns where that line ends, behind its ending.
+// LineEnd returns the end of that line, after its ending.
 func (f *File) LineEnd(at int) int {
 	if n := bytes.IndexByte(f.Text[at:], f.EOL); n >= 0 {
 		return at + n + 1
@@ -88,8 +87,8 @@ func (f *File) LineEnd(at int) int {
 	return len(f.Text)
 }
 
-// BlanksEnd returns where blanks at a position of Text end if the line's
-// content ends with them, else the position.
+// BlanksEnd returns the end of the blanks at a position of Text if they end the
+// line's content; otherwise the position.
 func (f *File) BlanksEnd(at int) int {
 	rest := f.Content(f.Text[at:f.LineEnd(at)])
 	if len(bytes.TrimSpace(rest)) > 0 {
@@ -98,10 +97,10 @@ func (f *File) BlanksEnd(at int) int {
 	return at + len(rest)
 }
 
-// AtLineEnd reports whether a line's content ends at a position of Text.
+// AtLineEnd reports whether the line's content ends at a position of Text.
 func (f *File) AtLineEnd(at int) bool { return len(f.Content(f.Text[at:f.LineEnd(at)])) == 0 }
 
-// Content returns a line without its ending, given with it.
+// Content returns a line without its ending.
 func (f *File) Content(line []byte) []byte {
 	n := len(line)
 	if n == 0 || line[n-1] != f.EOL {
@@ -113,8 +112,8 @@ func (f *File) Content(line []byte) []byte {
 	return line[:n]
 }
 
-// Numbers returns the numbers (1-based) of the lines that places of Text are
-// in, asked for in ascending order.
+// Numbers returns a function that returns the line number (1-based) of a
+// position of Text. Positions must be ascending.
 func (f *File) Numbers() func(at int) int {
 	last, line := f.Body, 1
 	return func(at int) int {
@@ -131,8 +130,7 @@ func (f *File) Numbers() func(at int) int {
 	}
 }
 
-// Lines returns how many lines the text has; a last one without an ending
-// counts.
+// Lines returns the number of lines, including a last one without an ending.
 func (f *File) Lines() int {
 	n := bytes.Count(f.Text[f.Body:], []byte{f.EOL})
 	if len(f.Text) > f.Body && f.Text[len(f.Text)-1] != f.EOL {
@@ -141,17 +139,17 @@ func (f *File) Lines() int {
 	return n
 }
 
-// Result is a changed file, not put together yet.
+// Result is a changed file that is not yet assembled.
 type Result struct {
 	Changes []textdiff.Change // to the text, sorted
 
 	file *File
-	raw  []textdiff.Change // the same to the bytes
+	raw  []textdiff.Change // the same changes for the bytes
 }
 
-// Apply returns the file with changes made to its text, which are sorted and
-// do not overlap. New text that the file's encoding does not have, or that
-// would not read back as it is, is BAD_ENCODING.
+// Apply returns the file with changes of its text, which must be sorted and
+// must not overlap. It returns BAD_ENCODING for new text that the file's
+// encoding cannot represent, or that would not read back unchanged.
 func (f *File) Apply(ctx context.Context, changes []textdiff.Change) (*Result, error) {
 	r := &Result{Changes: changes, file: f, raw: changes}
 	at := f.Body
@@ -176,10 +174,10 @@ func (f *File) Apply(ctx context.Context, changes []textdiff.Change) (*Result, e
 	return r, r.check(looks)
 }
 
-// perChange is how many bytes looked at are worth the work on a change.
+// perChange is the cost of work on a change, in bytes scanned.
 const perChange = 512
 
-// encode makes changes to the bytes of the changes to the text.
+// encode converts the changes of the text to changes of the bytes.
 func (r *Result) encode(looks *pace.Pace) error {
 	f := r.file
 	r.raw = make([]textdiff.Change, 0, len(r.Changes))
@@ -213,11 +211,12 @@ func (r *Result) encode(looks *pace.Pace) error {
 	return nil
 }
 
-// around is how much text beside a change is read back with it.
+// around is the amount of text next to a change that is read back with it, in
+// bytes.
 const around = 32
 
-// check reads back what is new, with what is beside it: behind half a
-// character, as in a damaged file, it would become a part of that.
+// check reads back the new text with its surroundings: after half a character,
+// as in a damaged file, it would become part of that character.
 func (r *Result) check(looks *pace.Pace) error {
 	f := r.file
 	offset := f.decoded.Offsets()
@@ -242,8 +241,8 @@ func (r *Result) check(looks *pace.Pace) error {
 	return nil
 }
 
-// boundary returns a place between characters, around bytes from at in a
-// direction.
+// boundary returns a position between characters, at least around bytes from at
+// in a direction, in the text and in the bytes.
 func (f *File) boundary(offset func(int) (int, bool), at, direction int) (text, raw int) {
 	for to := at + direction*around; ; to += direction {
 		to = min(max(to, 0), len(f.Text))
@@ -253,8 +252,7 @@ func (f *File) boundary(offset func(int) (int, bool), at, direction int) (text, 
 	}
 }
 
-// patched returns the part of data from one place to another with changes
-// made.
+// patched returns a range of data with changes applied.
 func patched(data []byte, changes []textdiff.Change, from, to int) []byte {
 	var out []byte
 	for _, c := range changes {
@@ -264,10 +262,10 @@ func patched(data []byte, changes []textdiff.Change, from, to int) []byte {
 	return append(out, data[from:to]...)
 }
 
-// Raw returns the changes to the file's bytes, for who writes them.
+// Raw returns the changes of the file's bytes, for writing.
 func (r *Result) Raw() []textdiff.Change { return r.raw }
 
-// Size returns how many bytes the changed file has.
+// Size returns the size of the changed file in bytes.
 func (r *Result) Size() int {
 	size := len(r.file.Raw)
 	for _, c := range r.raw {
@@ -276,14 +274,14 @@ func (r *Result) Size() int {
 	return size
 }
 
-// Bytes returns the changed file, the one copy that is made of it.
+// Bytes returns the changed file in new memory.
 func (r *Result) Bytes() []byte {
 	out := bytes.NewBuffer(make([]byte, 0, r.Size()))
 	_, _ = r.WriteTo(out) // a Buffer's Write never fails
 	return out.Bytes()
 }
 
-// WriteTo writes the changed file without putting it together in memory.
+// WriteTo writes the changed file without assembling it in memory.
 func (r *Result) WriteTo(w io.Writer) (int64, error) {
 	var total int64
 	write := func(b []byte) error {
@@ -307,8 +305,8 @@ func (r *Result) WriteTo(w io.Writer) (int64, error) {
 	return total, write(r.file.Raw[at:])
 }
 
-// Diff returns the unified diff of the text. That of a UTF-8 file fits its
-// bytes. Lines that end in carriage returns alone are shown as lines.
+// Diff returns the unified diff of the text. For a UTF-8 file it applies to the
+// bytes. Lines that end in lone carriage returns are shown as lines.
 func (r *Result) Diff(o textdiff.Options) textdiff.Diff {
 	if r.file.EOL == '\n' {
 		return textdiff.Unified(r.file.Text, r.Changes, o)

@@ -22,8 +22,8 @@ func open(t testing.TB, raw []byte) *splice.File {
 	return f
 }
 
-// TestApply: in every encoding the bytes beside a change are the same, and
-// the text is as changed, across many marks of the way back.
+// TestApply: in every encoding the bytes next to a change are kept, and the
+// text has the change, across many marks of the mapping.
 func TestApply(t *testing.T) {
 	for e, text := range map[textfile.Encoding]string{
 		textfile.UTF8:        "naïve 日本 – text\r\n",
@@ -90,7 +90,7 @@ func TestRefused(t *testing.T) {
 	_, err = plain.Apply(t.Context(), []textdiff.Change{{Start: 1, End: 2}, {Start: 0, End: 1}})
 	require.True(t, toolerr.Is(err, toolerr.Internal))
 
-	// A lead byte without its second would swallow what is put behind it.
+	// A lead byte without its second byte would absorb text inserted after it.
 	raw, err := textfile.ShiftJIS.Encode(strings.Repeat("日本語のテキストです。カタカナとひらがな、表示\n", 200))
 	require.NoError(t, err)
 	f := open(t, append(raw, 0x81, '\n', 'y', '\n'))
@@ -121,8 +121,7 @@ func TestLines(t *testing.T) {
 	require.Equal(t, "@@ -1,2 +1,2 @@\n-one\n+1\n two\n", result.Diff(textdiff.Options{}).Text)
 }
 
-// FuzzApply: one change in any file that is text gives the text with that
-// change, or is refused.
+// FuzzApply: one change of any text file gives the changed text, or is refused.
 func FuzzApply(f *testing.F) {
 	f.Add([]byte("caf\xe9 cr\xe8me\n"), 2, 4, "x")
 	f.Add([]byte("\xff\xfea\x00\x3d\xd8\x00\xde"), 0, 1, "é")

@@ -5,36 +5,36 @@ import (
 	"sync/atomic"
 )
 
-// Page remembers which entries of an index the files of one directory have,
-// by their places in it, so that the next search need not look each of them
-// up. It is safe for concurrent use. It may be wrong: what it says of a file
-// counts only once the file's key agrees.
+// Page stores which index entries belong to the files of one directory, by
+// position in it, so that the next search need not look up each file. It is
+// safe for concurrent use. It may be outdated: an entry is valid only if the
+// file's key agrees.
 type Page []atomic.Uint32
 
 // NewPage returns a page for a directory of n entries.
 func NewPage(n int) Page { return make(Page, n) }
 
-// Ahead looks at the entries of one directory at a time, before its files
-// are: all at once, their memory is fetched while others are being looked at,
-// and not one by one with system calls in between, which takes a multiple.
-// It serves one goroutine.
+// Ahead checks the index entries of a whole directory before its files are
+// visited. Checking them together fetches their memory in parallel; one by one,
+// with system calls in between, takes several times as long. It must not be
+// used concurrently.
 type Ahead struct {
 	index *Index
 	query *Query
 	page  Page
 	known []known
-	last  *entry // of the file looked at last
+	last  *entry // of the last file passed to Look
 	space *[]known
 }
 
-// known is what was found of one entry.
+// known is the result for one entry.
 type known struct {
 	*entry
 	filter filter
-	may    bool // what is required may be in it
+	may    bool // the required literals may be in it
 }
 
-// NewAhead returns one for a search in x.
+// NewAhead returns an Ahead for a search of x.
 func (x *Index) NewAhead(q *Query) *Ahead {
 	a := &Ahead{index: x, query: q}
 	if a.space, _ = x.spaces.Get().(*[]known); a.space == nil {
@@ -44,15 +44,15 @@ func (x *Index) NewAhead(q *Query) *Ahead {
 	return a
 }
 
-// Close ends the use, so that the next search has the memory.
+// Close ends the use of a and returns its memory to the next search.
 func (a *Ahead) Close() {
-	clear(a.known[:cap(a.known)]) // what is forgotten is not held
+	clear(a.known[:cap(a.known)]) // do not hold dropped entries
 	*a.space = a.known[:0]
 	a.index.spaces.Put(a.space)
 	*a = Ahead{}
 }
 
-// Turn goes on to another directory.
+// Turn switches to another directory.
 func (a *Ahead) Turn(page Page) {
 	search := a.index.searchOf(a.query)
 	a.page, a.known = page, a.known[:0]
@@ -81,7 +81,7 @@ func (a *Ahead) Turn(page Page) {
 	}
 }
 
-// Look is Index.Look for the file at a place of the page.
+// Look is Index.Look for the file at a position of the page.
 func (a *Ahead) Look(place int, k Key) Verdict {
 	if place < len(a.known) {
 		if n := &a.known[place]; n.entry != nil && n.entry.is(k) {
@@ -97,8 +97,8 @@ func (a *Ahead) Look(place int, k Key) Verdict {
 	return verdict
 }
 
-// refs finds entries by number, until they are forgotten; numbers are used
-// again. 0 is none.
+// refs maps numbers to entries until they are dropped; numbers are reused. 0
+// means no entry.
 type refs struct {
 	chunks atomic.Pointer[[]*chunk]
 
@@ -111,7 +111,7 @@ const chunkSize = 4096
 
 type chunk [chunkSize]atomic.Pointer[entry]
 
-// get returns the entry that has a number now, or nil.
+// get returns the entry with a number, or nil.
 func (r *refs) get(ref uint32) *entry {
 	if ref == 0 {
 		return nil
@@ -119,7 +119,7 @@ func (r *refs) get(ref uint32) *entry {
 	return (*r.chunks.Load())[ref/chunkSize][ref%chunkSize].Load()
 }
 
-// add gives an entry a number, before others can find the entry.
+// add assigns a number to an entry, before other goroutines can find it.
 func (r *refs) add(e *entry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -140,7 +140,7 @@ func (r *refs) add(e *entry) {
 	chunks[e.ref/chunkSize][e.ref%chunkSize].Store(e)
 }
 
-// remove takes an entry's number back.
+// remove releases an entry's number.
 func (r *refs) remove(e *entry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -16,8 +16,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/grep/search"
 )
 
-// corpus is the files of the Go distribution, or where that has no sources,
-// files made of words.
+// corpus has the files of the Go distribution or, if that has no sources,
+// generated files of words.
 type corpus struct {
 	keys  []index.Key
 	texts [][]byte // nil for a binary file
@@ -94,7 +94,8 @@ func BenchmarkAdd(b *testing.B) {
 	b.ReportMetric(float64(files), "files")
 }
 
-// BenchmarkLook is one search's worth of calls: one a file of the corpus.
+// BenchmarkLook measures the calls of one search: one for each file of the
+// corpus.
 func BenchmarkLook(b *testing.B) {
 	c := newCorpus(b)
 	x := index.New(1 << 30)

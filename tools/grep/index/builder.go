@@ -7,30 +7,29 @@ import (
 	"time"
 )
 
-// Content is what one reading of a file found, for Add.
+// Content is the result of reading a file, for Add.
 type Content struct {
 	Key    Key       // of the open file, by a stat before the reading
 	Taken  time.Time // before that stat
-	Text   []byte    // decoded as it is searched
-	Binary bool      // Text is nothing
-	Opaque bool      // so it is; the file has to be read each time, and not to be queued again
+	Text   []byte    // decoded as for a search
+	Binary bool      // Text is empty
+	Opaque bool      // Text is empty; every search must read the file, and need not queue it again
 }
 
-// Read reads the file of a queued path, which means what it means to the
-// function: the Builder only passes it on. One call ends before the next
-// begins, so Text may be in a buffer that is used again. A file that is not
-// wanted (denied, gone) is an error, which only skips it. The context ends
-// when the Builder is closed.
+// Read reads the file of a queued path; the Builder passes paths on without
+// interpreting them. Calls do not overlap, so Text may be in a reused buffer.
+// For a file that is not wanted (denied, gone) it returns an error, which only
+// skips the file. ctx ends when the Builder is closed.
 type Read func(ctx context.Context, path string) (Content, error)
 
-// queueBytes bounds what waits to be read; pathCost is what a path takes
-// beside itself. 300 000 usual paths have room.
+// queueBytes bounds the queue, with pathCost added for each path: enough for
+// 300 000 usual paths.
 const (
 	queueBytes = 32 << 20
 	pathCost   = 48
 )
 
-// Builder reads files and adds them to an index while no call is answered, in
+// Builder reads files and adds them to an index while no call is in flight, in
 // one goroutine.
 //
 //	b := index.StartBuilder(ctx, x, read)
@@ -48,7 +47,7 @@ type Builder struct {
 	done  chan struct{}
 
 	mu      sync.Mutex
-	changed *sync.Cond // of what follows, or of a context
+	changed *sync.Cond // signals changes of the fields below and of contexts
 	calls   int        // in flight
 	working bool
 	paths   []string
@@ -67,14 +66,14 @@ func StartBuilder(ctx context.Context, x *Index, read Read) *Builder {
 	return b
 }
 
-// Close stops the Builder and waits for it. What is queued is forgotten.
+// Close stops the Builder and waits for it. Queued files are dropped.
 func (b *Builder) Close() {
 	b.stop()
 	<-b.done
 }
 
-// Pause keeps the Builder from its work until resume is called: it stops at
-// the next file, or within a large one. Pauses may overlap.
+// Pause stops the Builder's work until resume is called: at the next file, or
+// within a large one. Pauses may overlap.
 func (b *Builder) Pause() (resume func()) {
 	b.mu.Lock()
 	b.calls++
@@ -87,9 +86,8 @@ func (b *Builder) Pause() (resume func()) {
 	})
 }
 
-// Queue puts files behind those that wait to be read, without those that do
-// already and those for which there is no room: the next search that finds
-// them unknown may queue them again.
+// Queue adds files to read. It skips files already queued and those beyond
+// queueBytes: a later search that finds them unknown may queue them again.
 func (b *Builder) Queue(paths []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -98,7 +96,7 @@ func (b *Builder) Queue(paths []string) {
 	}
 	for _, path := range paths {
 		cost := len(path) + pathCost
-		// Two paths with one hash are too rare to matter: one waits.
+		// Two paths with equal hashes are rare: the second is skipped.
 		hash := maphash.String(b.seed, path)
 		if _, waits := b.queued[hash]; waits || b.bytes+cost > queueBytes {
 			continue
@@ -110,8 +108,8 @@ func (b *Builder) Queue(paths []string) {
 	b.changed.Broadcast()
 }
 
-// Wait waits until nothing is left to do, the Builder has stopped, or ctx
-// ends, whose error it returns.
+// Wait waits until the queue is empty, the Builder has stopped, or ctx ends;
+// then it returns ctx's error.
 func (b *Builder) Wait(ctx context.Context) error {
 	defer context.AfterFunc(ctx, b.wake)()
 	b.mu.Lock()
@@ -143,8 +141,8 @@ func (b *Builder) run() {
 	}
 }
 
-// next waits for a path to read and a moment without calls; it reports false
-// at the end.
+// next waits for a path and for a moment without calls. It returns false at the
+// end.
 func (b *Builder) next() (string, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -174,7 +172,7 @@ func (b *Builder) next() (string, bool) {
 	return path, true
 }
 
-// pause waits, within a file, for a moment without calls.
+// pause waits, while a file is being added, for a moment without calls.
 func (b *Builder) pause() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -16,11 +16,11 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/grep/search"
 )
 
-// reader reads files that are made of their paths, and remembers which.
+// reader generates files from their paths, and records which it read.
 type reader struct {
 	mu    sync.Mutex
 	order []string
-	hook  func(ctx context.Context, path string) error // nil or called first
+	hook  func(ctx context.Context, path string) error // nil, or called first
 }
 
 func (r *reader) read(ctx context.Context, path string) (index.Content, error) {
@@ -87,7 +87,7 @@ func TestBuilderRestsWhileCallsAreInFlight(t *testing.T) {
 	require.Equal(t, []string{"a", "b", "c"}, r.paths(), "each once")
 }
 
-// A large file does not keep a call waiting: its taking up is interrupted.
+// A large file does not delay a call: adding it is interrupted.
 func TestLargeFilesAreTakenUpInPieces(t *testing.T) {
 	x := index.New(1 << 20)
 	text := bytes.Repeat([]byte("a line of text\n"), 3*index.PieceSize/15)
@@ -101,7 +101,7 @@ func TestLargeFilesAreTakenUpInPieces(t *testing.T) {
 	}), stopped)
 	require.Equal(t, 2, pauses)
 	require.Equal(t, index.Unknown, x.Look(k, nil))
-	// What was read of it is not in the next one's filter.
+	// The part that was added does not appear in the next file's filter.
 	k = settledKey(2, []byte("another"))
 	x.Add(k, now(), []byte("another"), false)
 	require.Equal(t, index.Missing, x.Look(k, queryFor("line of text")))
@@ -124,7 +124,7 @@ func TestBuilderRestsWithinLargeFiles(t *testing.T) {
 	b := start()
 	resume := b.Pause()
 	read <- struct{}{}
-	b.Close() // not kept up by the pause
+	b.Close() // not delayed by the pause
 	require.Equal(t, index.Unknown, x.Look(settledKey(1, text), nil))
 	resume()
 
@@ -155,7 +155,7 @@ func TestBuilderSkipsWhatCannotBeRead(t *testing.T) {
 	require.NoError(t, b.Wait(t.Context()), "it may be queued again")
 }
 
-// Close ends the reading that is under way and leaves nothing running.
+// Close ends the current read and leaves nothing running.
 func TestBuilderStops(t *testing.T) {
 	for name, stop := range map[string]func(b *index.Builder, cancel func()){
 		"closed":  func(b *index.Builder, _ func()) { b.Close() },
@@ -186,7 +186,7 @@ func TestBuilderStops(t *testing.T) {
 	}
 }
 
-// Its end is not kept up by a call that is in flight.
+// A call in flight does not delay Close.
 func TestBuilderStopsWhilePaused(t *testing.T) {
 	b := index.StartBuilder(t.Context(), index.New(1<<20), (&reader{}).read)
 	defer b.Pause()()
@@ -194,7 +194,7 @@ func TestBuilderStopsWhilePaused(t *testing.T) {
 	b.Close()
 }
 
-// The queue takes bounded memory, whatever is handed to it.
+// The queue takes bounded memory for any number of files.
 func TestBuilderQueueIsBounded(t *testing.T) {
 	x := index.New(1 << 30)
 	count := 0
@@ -214,7 +214,7 @@ func TestBuilderQueueIsBounded(t *testing.T) {
 	require.Less(t, count, 10_000)
 }
 
-// A full index is not read for.
+// Nothing is read for a full index.
 func TestBuilderStopsReadingForAFullIndex(t *testing.T) {
 	x, r := index.New(20_000), &reader{}
 	b := index.StartBuilder(t.Context(), x, r.read)
@@ -229,7 +229,7 @@ func TestBuilderStopsReadingForAFullIndex(t *testing.T) {
 	require.Less(t, read, 200)
 	files, _ := x.Stats()
 	require.Equal(t, read-1, files, "all but the one for which there was no room")
-	// Another search makes room of what it does not look at.
+	// A new search lets the index drop files that it does not look up.
 	x.Look(keyOf("another"), queryFor("anything"))
 	b.Queue([]string{"another"})
 	require.NoError(t, b.Wait(t.Context()))

@@ -2,11 +2,11 @@ package index
 
 import "time"
 
-// PieceSize is where texts have seams.
+// PieceSize is the distance of the boundaries in large texts.
 const PieceSize = pieceSize
 
-// StepClock tells the index how far wall and monotonic clock are from its
-// beginning, as a search does.
+// StepClock passes the times elapsed on the wall and the monotonic clock to the
+// index, as a search does.
 func (x *Index) StepClock(wall, monotonic time.Duration) {
 	if x.clock.steppedBack(wall, monotonic) {
 		x.clear()

@@ -2,26 +2,27 @@ package index
 
 import "bytes"
 
-// A gram is a sequence of three or four bytes in lower case. It is known by a
-// code of codeBits bits, a hash: so many that few meet in one file, so few
-// that a bitmap of all stays in a processor's cache.
+// A gram is a sequence of three or four bytes in lower case. It is identified
+// by a hash of codeBits bits: enough that few grams of one file collide, few
+// enough that a bitmap of all codes stays in a processor's cache.
 const (
 	codeBits = 20
 	codes    = 1 << codeBits
 )
 
-// bitsPerGram is the size of a filter: with threes and fours, five bits tell
-// apart what takes threes alone ten and more.
+// bitsPerGram sets the size of a filter: with grams of three and four bytes,
+// five bits separate files as well as ten or more with three bytes alone.
 const bitsPerGram = 5
 
-// maxGrams is the number of distinct grams above which codes no longer tell
-// files apart: random text, several megabytes of it.
+// maxGrams is the number of distinct grams above which codes no longer
+// distinguish files, as in several megabytes of random text.
 const maxGrams = codes / 2
 
-// pieceSize is how much text is taken up between two calls of pause.
+// pieceSize is the amount of text added between two calls of pause, in bytes.
 const pieceSize = 1 << 20
 
-// threeCode and fourCode take the last bytes read, the newest lowest.
+// threeCode and fourCode take the last bytes read, the newest in the lowest
+// bits.
 func threeCode(last uint32) uint32 { return last << 8 * 0x9E3779B1 >> (32 - codeBits) }
 func fourCode(last uint32) uint32  { return last * 0x85EBCA77 >> (32 - codeBits) }
 
@@ -32,18 +33,18 @@ func lower(c byte) byte {
 	return c
 }
 
-// The signs beyond ASCII that letters of ASCII fold to.
+// The non-ASCII characters that fold to ASCII letters.
 const (
 	kelvin = "\u212a" // k
 	longS  = "\u017f" // s
 )
 
-// hasFolding reports whether text has a sign that unfold replaces.
+// hasFolding reports whether text has a character that unfold replaces.
 func hasFolding(text []byte) bool {
 	return bytes.Contains(text, []byte(kelvin)) || bytes.Contains(text, []byte(longS))
 }
 
-// unfold appends text to dst with those signs as letters.
+// unfold appends text to dst with those characters replaced by the letters.
 func unfold(dst, text []byte) []byte {
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
@@ -68,8 +69,8 @@ type grams struct {
 func (g *grams) read(text []byte, pause func() error) error {
 	var unfolded []byte
 	for from := 0; from < len(text); from += pieceSize {
-		// A gram across the seam begins at most three bytes before it; one
-		// across a sign is longer by what the signs in it are.
+		// A gram across the boundary begins at most three bytes before it, or
+		// earlier if it contains such characters, by their additional length.
 		piece := text[max(0, from-3):min(len(text), from+pieceSize)]
 		g.addAll(piece)
 		if wide := text[max(0, from-4*len(kelvin)):min(len(text), from+pieceSize)]; hasFolding(wide) {
@@ -118,12 +119,12 @@ func (g *grams) clear() {
 	g.codes = g.codes[:0]
 }
 
-// filter is a Bloom filter whose bits for one gram are all in one word. That
-// of a text without grams is empty.
+// filter is a Bloom filter in which the bits of a gram are all in one word. The
+// filter of a text without grams is empty.
 type filter []uint64
 
-// probe is where a gram is in filters: place scaled to their length, and the
-// bits there.
+// probe is the position of a gram in filters: place, scaled to their length,
+// selects the word, and mask the bits.
 type probe struct {
 	mask  uint64
 	place uint32
@@ -135,13 +136,13 @@ func probeOf(code uint32) probe {
 	return probe{mask: 1<<(h&63) | 1<<(h>>6&63), place: uint32(h >> 32)}
 }
 
-// filter returns a filter of the set.
+// filter returns the filter of the set.
 func (g *grams) filter() filter {
 	n := len(g.codes)
 	if n == 0 {
 		return nil
 	}
-	// What the allocator rounds up to is used.
+	// Use the allocator's rounding as well.
 	f := append(filter(nil), make(filter, (n*bitsPerGram+63)/64)...)
 	f = f[:cap(f)]
 	clear(f)
@@ -152,7 +153,7 @@ func (g *grams) filter() filter {
 	return f
 }
 
-// has reports whether the gram may be in the text; f is not empty.
+// has reports whether the gram may be in the text; f must not be empty.
 func (f filter) has(p probe) bool {
 	return f[uint64(p.place)*uint64(len(f))>>32]&p.mask == p.mask
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/grep/search"
 )
 
-// What is in a text, as it stands or with its case changed, is never Missing
-// from it, whatever else is required that is there too.
+// A literal of a text, unchanged or with its case changed, is never Missing
+// from it, whatever other literals of the text are required, too.
 func FuzzNothingPresentIsMissing(f *testing.F) {
 	f.Add([]byte("func main() { return }"), uint(5), uint(4), uint(1))
 	f.Add([]byte("the \u212aelvin \u017fcale, \u017f\u212a\u017f\u212a, \xe2\x84\xe2\x84\xaa\xc5\xc5\xbf"), uint(4), uint(9), uint(2))

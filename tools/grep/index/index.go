@@ -1,6 +1,6 @@
-// Package index remembers, in bounded memory, enough of each file's content to
-// tell that a pattern cannot be in it, so that a later search need not read
-// it.
+// Package index stores, in bounded memory, enough of each file's content to
+// tell that a pattern cannot match it, so that a later search need not read the
+// file.
 //
 //	x := index.New(128 << 20)
 //	q := index.NewQuery(matcher.Required()) // once a search; nil is fine
@@ -8,50 +8,50 @@
 //	case index.Missing, index.Binary:       // need not be read
 //	}
 //
-// Ahead does the same for a directory at a time, and faster.
+// Ahead does the same for a whole directory, and faster.
 //
-// A Builder fills it behind the answers; Add takes up one file.
+// A Builder fills the index in the background; Add adds one file.
 //
-// # What is kept
+// # Stored data
 //
-// For each file a Bloom filter of the sequences of three and of four bytes in
-// it, in lower case (ASCII), so that one filter serves searches with and
-// without case. U+212A and U+017F, which fold to k and s, are taken up as
-// themselves and as these letters. Literals of less than three bytes require
+// For each file, the index stores a Bloom filter of its sequences of three and
+// of four bytes, in lower case (ASCII), so that one filter serves searches with
+// and without case. U+212A and U+017F, which fold to k and s, are stored both
+// unchanged and as these letters. Literals of less than three bytes require
 // nothing.
 //
-// Where there is room, also the text of small files that have matched lately:
-// the next search often is a narrower one of the same.
+// If memory allows, it also stores the text of small files that matched
+// recently: the next search often is a narrower one of the same files.
 //
-// Measured on the Go distribution (15 036 files, 126 MB of text, 400 words
-// of it): 1 740 bytes a file; looking all files up takes 1.7 ms, taking them
-// up with their reading 0.75 s. Where a word is in 0.23 % of the files, 0.38 %
-// are left to read, and 6.7 % for 6.1 %. Threes alone left 1.3 % and 10.4 %,
-// and without any false positive, as lists at four times the memory, still
-// 1.0 % and 9.9 %: what they lack is not bits but what fours know. Bitmaps of
-// twos left 10 % and 30 %; xor filters save a tenth of the bits and cost more
-// to build than the reading.
+// Measured on the Go distribution (15 036 files, 126 MB of text, 400 words of
+// it): 1 740 bytes a file; looking up all files takes 1.7 ms, reading and
+// adding them 0.75 s. For words that are in 0.23 % of the files, 0.38 % must be
+// read; for words in 6.1 %, 6.7 %. Grams of three bytes alone left 1.3 % and
+// 10.4 %, and still 1.0 % and 9.9 % without any false positive, as lists that
+// take four times the memory: grams of four bytes add information that more
+// bits cannot. Bitmaps of two bytes left 10 % and 30 %; xor filters save a
+// tenth of the bits, but building them takes longer than reading the files.
 //
-// Nothing is kept on disk. Loading a saved index took 37 ms, which with a
-// warm search is little less than the first search without one; the files
-// would be a copy of what is in files that may since be denied, and neither a
-// clock set back nor a device number given anew would be noticed.
+// Nothing is stored on disk. Loading a saved index took 37 ms, which with a
+// warm search is little less than the first search without an index. The saved
+// files would copy content of files that may be denied later, and a clock set
+// back or a reused device number would go unnoticed.
 //
-// # When it is believed
+// # Validity
 //
-// It never says Missing of content that it has not seen. A file is known by
-// device, inode, size, and modification and change time in nanoseconds; it is
-// taken up only if both times lie Settled (two seconds) before it was read,
-// so that whatever changes it later gets another change time, even where
-// these are counted in whole seconds or pairs of them. Setting the
-// modification time back helps nothing, since that changes the change time;
-// a new file in a freed inode has a new one. What comes without device or
-// inode (systems that have none) is never taken up.
+// The index never returns Missing for content that it has not seen. A file is
+// identified by device, inode, size, and modification and change time in
+// nanoseconds. It is added only if both times are at least Settled (two
+// seconds) before it was read, so that any later change gives another change
+// time, even if the file system counts whole seconds or pairs of them. Setting
+// the modification time back has no effect, since that changes the change time;
+// a new file in a reused inode has a new one. A file without device or inode
+// (on systems that lack them) is never added.
 //
-// This rests on the kernel stamping every change by the clock that the time
-// of reading is taken from, and that clock not going back. When it was set
-// back, which is looked for at the beginning of each search, everything is
-// forgotten. What no stat can show, the index cannot see either:
+// This relies on the kernel stamping every change by the clock that gives the
+// time of reading, and on that clock not going back. Each search begins by
+// checking whether the clock was set back, and then drops everything. The index
+// cannot see changes that no stat shows:
 //
 //   - A program that keeps writing through a shared mapping stamps the file
 //     at its first store and then once after each time the kernel wrote the
@@ -62,17 +62,17 @@
 //     same.
 //   - Block devices written to behind the file system's back.
 //
-// Who has such files searches without an index; sandbox.Dir.Local tells of
-// file systems whose stat is not to be relied on.
+// For such files, search without an index; sandbox.Dir.Local detects file
+// systems whose stat is unreliable.
 //
 // # Bounds
 //
-// New's bound counts filters, entries, what the maps take at worst, and texts,
-// which have up to a third of it, 36 MiB at the most, as long as filters do
-// not need it; the collector's own reserve comes on top. When it is reached, what was not
-// looked at for the most searches goes. What the latest search looked at
-// stays: a tree too large for the index keeps a part of its files known,
-// rather than each pass pushing out what the next one needs first.
+// The limit given to New covers filters, entries, the worst case of the maps,
+// and texts. Texts take up to a third of it, at most 40 MiB, as long as filters
+// do not need it; the garbage collector's reserve is extra. At the limit, the
+// files that were not looked up for the most searches are dropped. The files of
+// the latest search are kept: of a tree too large for the index, a part stays
+// known, instead of each search dropping the files that the next needs first.
 package index
 
 import (
@@ -83,33 +83,33 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
-// Settled is how long before its reading a file must have been changed last
-// to be taken up: the coarsest step in which file systems count time.
+// Settled is the minimum time between a file's last change and its reading: the
+// coarsest resolution of file systems' times.
 const Settled = 2 * time.Second
 
-// Key names one version of one file.
+// Key identifies one version of one file.
 type Key struct {
 	Dev, Ino            uint64
 	Size                int64
 	ModTime, ChangeTime int64 // nanoseconds
 }
 
-// KeyOf returns the key of a file as st describes it.
+// KeyOf returns the key of a file with the status st.
 func KeyOf(st sandbox.Stat) Key {
 	return Key{st.Dev, st.Ino, st.Size, st.ModTime.UnixNano(), st.ChangeTime.UnixNano()}
 }
 
-// names reports whether k can stand for a file at all.
+// names reports whether k identifies a file at all.
 func (k Key) names() bool { return k.Dev != 0 && k.Ino != 0 }
 
-// settled reports whether any change after taken shows in the key.
+// settled reports whether every change after taken must alter the key.
 func (k Key) settled(taken time.Time) bool {
 	latest := taken.Add(-Settled).UnixNano()
 	return k.ChangeTime < latest && k.ModTime < latest
 }
 
-// shardCount is the number of separately locked parts; more than there are
-// walkers, so that they seldom meet.
+// shardCount is the number of separately locked parts. It exceeds the number of
+// workers, so that they seldom wait for each other.
 const shardCount = 64
 
 // Index holds the filters of files. It is safe for concurrent use.
@@ -119,10 +119,10 @@ type Index struct {
 	refs   refs
 	texts  texts
 	bytes  atomic.Int64
-	// search counts the searches; entries carry the count of the last one
-	// that looked at them.
+	// search counts the searches; each entry stores the last one that looked it
+	// up.
 	search atomic.Uint32
-	// full is the search at which nothing older was left to make room.
+	// full is the search in which no older entry was left to drop.
 	full     atomic.Uint32
 	evicting sync.Mutex
 	scratch  sync.Pool // of *grams
@@ -133,29 +133,29 @@ type Index struct {
 type shard struct {
 	mu    sync.RWMutex
 	files map[inode]*entry
-	_     [64]byte // the next shard's lock is in another cache line
+	_     [64]byte // keeps the next shard's lock on another cache line
 }
 
 type inode struct{ dev, ino uint64 }
 
-// entry is one version of a file; all but used is never changed.
+// entry is one version of a file; it is immutable except for used.
 type entry struct {
 	Key
 	filter  filter
-	verdict Verdict // Missing: ask the filter; else what Look says
+	verdict Verdict // Missing: ask the filter; otherwise the answer of Look
 	ref     uint32
 	used    atomic.Uint32
 }
 
-// entryCost is what an entry takes beside its filter: itself, its reference,
-// and a slot in a map that has just grown.
+// entryCost is the memory of an entry in addition to its filter, in bytes: the
+// struct, its reference, and a slot of a map that has just grown.
 const entryCost = 80 + 16 + 64
 
 func (e *entry) cost() int64 { return entryCost + 8*int64(len(e.filter)) }
 
 func (e *entry) is(k Key) bool { return e.Key == k }
 
-// verdictFor is what Look says; may is the filter's answer.
+// verdictFor returns the verdict for the filter's answer may.
 func (e *entry) verdictFor(may bool) Verdict {
 	if e.verdict == Missing && may {
 		return Maybe
@@ -163,16 +163,16 @@ func (e *entry) verdictFor(may bool) Verdict {
 	return e.verdict
 }
 
-// touch notes the use. Most calls find it noted, and write nothing that other
-// processors would have to fetch again.
+// touch records the use in a search. It writes only if that is new, so that
+// other processors need not fetch the memory again.
 func (e *entry) touch(search uint32) {
 	if e.used.Load() < search {
 		e.used.Store(search)
 	}
 }
 
-// New returns an index that takes at most maxBytes of memory, keeping what was
-// used last.
+// New returns an index that takes at most maxBytes of memory and drops the
+// least recently used files.
 func New(maxBytes int64) *Index {
 	x := &Index{max: maxBytes}
 	x.texts.max, x.texts.kept = min(maxBytes/textShare, maxTexts), map[*entry]*text{}
@@ -185,8 +185,7 @@ func New(maxBytes int64) *Index {
 	return x
 }
 
-// Stats returns how many files are known and the memory that is accounted to
-// them.
+// Stats returns the number of indexed files and the memory accounted to them.
 func (x *Index) Stats() (files int, bytes int64) {
 	for i := range x.shards {
 		s := &x.shards[i]
@@ -197,22 +196,22 @@ func (x *Index) Stats() (files int, bytes int64) {
 	return files, x.bytes.Load()
 }
 
-// Size is the memory that is accounted to all that is kept, texts and all.
+// Size returns the accounted memory in bytes, including texts.
 func (x *Index) Size() int64 { return x.bytes.Load() + x.texts.size() }
 
-// Verdict is what the index knows of a file.
+// Verdict is the index's knowledge about a file and a query.
 type Verdict int
 
 // The verdicts.
 const (
-	Unknown Verdict = iota // nothing: read it
-	Maybe                  // what is required may be in it: read it
-	Missing                // what is required is not in it
-	Binary                 // it was found to be binary
+	Unknown Verdict = iota // not indexed: read the file
+	Maybe                  // the required literals may be in it: read the file
+	Missing                // a required literal is not in it
+	Binary                 // the file is binary
 )
 
-// Look returns what is known of a version of a file. With a nil query it
-// never is Missing.
+// Look returns the verdict on a version of a file. With a nil query it never
+// returns Missing.
 func (x *Index) Look(k Key, q *Query) Verdict {
 	verdict, _ := x.look(k, q)
 	return verdict
@@ -228,7 +227,7 @@ func (x *Index) look(k Key, q *Query) (Verdict, *entry) {
 	return e.verdictFor(q == nil || q.mayBeIn(e.filter)), e
 }
 
-// searchOf returns the count of the search that a query is for.
+// searchOf returns the number of the search to which q belongs.
 func (x *Index) searchOf(q *Query) uint32 {
 	if q != nil {
 		return q.begin(x)
@@ -237,12 +236,12 @@ func (x *Index) searchOf(q *Query) uint32 {
 }
 
 func (x *Index) shard(k Key) *shard {
-	// Inodes of one directory often follow one another, devices are few.
+	// Inodes of one directory are often consecutive; devices are few.
 	h := (k.Ino ^ k.Dev<<32) * 0x9E3779B97F4A7C15
 	return &x.shards[h>>58]
 }
 
-// find returns the entry of a version of a file, or nil.
+// find returns the entry with key k, or nil.
 func (x *Index) find(k Key) *entry {
 	s := x.shard(k)
 	s.mu.RLock()
@@ -254,17 +253,17 @@ func (x *Index) find(k Key) *entry {
 	return e
 }
 
-// Add takes up a file's text (decoded as it is searched; nil and binary for a
-// binary file). k is what a stat of the open file said before the reading, and
-// taken a time before that stat: unless the file's change lies settled before
-// it, the file is not taken up. What changed it since, even while it was
-// read, gave it another key, so that k is not met again.
+// Add adds a file's text (decoded as for a search; nil with binary set for a
+// binary file). k is from a stat of the open file before reading, and taken a
+// time before that stat: the file is not added unless its times are settled
+// before taken. Any later change, even during the reading, gives the file
+// another key, so that k does not occur again.
 func (x *Index) Add(k Key, taken time.Time, text []byte, binary bool) {
 	_ = x.add(Content{Key: k, Taken: taken, Text: text, Binary: binary}, func() error { return nil })
 }
 
-// add is Add that calls pause between pieces of a large text and gives up
-// with its error.
+// add is Add that calls pause between pieces of a large text, and stops with
+// pause's error.
 func (x *Index) add(c Content, pause func() error) error {
 	k := c.Key
 	if !k.names() || !k.settled(c.Taken) {
@@ -308,7 +307,7 @@ func (x *Index) add(c Content, pause func() error) error {
 	return nil
 }
 
-// forget accounts for an entry that is taken out of its shard.
+// forget removes an entry from the accounts after its removal from the shard.
 func (x *Index) forget(e *entry) {
 	x.bytes.Add(-e.cost())
 	x.refs.remove(e)

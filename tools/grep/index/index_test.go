@@ -16,16 +16,16 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/grep/search"
 )
 
-// now is the time of the tests, which do not look at the clock.
+// now is the fixed time of the tests.
 func now() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 678, time.UTC) }
 
-// settledKey is the key of a file changed a minute before now.
+// settledKey returns the key of a file changed a minute before now.
 func settledKey(ino uint64, text []byte) index.Key {
 	at := now().Add(-time.Minute).UnixNano()
 	return index.Key{Dev: 1, Ino: ino, Size: int64(len(text)), ModTime: at, ChangeTime: at}
 }
 
-// lookIn returns what an index that knows text, and only that, says.
+// lookIn returns the verdict of an index that has only text.
 func lookIn(text string, required ...[]search.Literal) index.Verdict {
 	x := index.New(1 << 20)
 	k := settledKey(1, []byte(text))
@@ -33,7 +33,7 @@ func lookIn(text string, required ...[]search.Literal) index.Verdict {
 	return x.Look(k, index.NewQuery(required))
 }
 
-// anyOf is a set of literals; those that begin with ~ are in any case.
+// anyOf returns a set of literals; those that begin with ~ match in any case.
 func anyOf(texts ...string) []search.Literal {
 	var set []search.Literal
 	for _, text := range texts {
@@ -71,7 +71,7 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// What is too much to ask for is not required, or only in part.
+// Queries that are too large are dropped or shortened.
 func TestLargeQueries(t *testing.T) {
 	const text = "a text of some words that is looked at"
 	long := strings.Repeat("x", 200)
@@ -103,8 +103,8 @@ func TestSmallTexts(t *testing.T) {
 	require.Equal(t, index.Missing, lookIn("abc", anyOf("abcd")))
 }
 
-// Both signs are found as letters where case does not count, as themselves
-// where it does.
+// Both characters are found as letters if case is ignored, and as themselves
+// otherwise.
 func TestSignsThatFoldToLetters(t *testing.T) {
 	const text = "the \u212aelvin \u017fcale, \u017f\u212a\u017f\u212a\u017f\u212a\u017f"
 	for _, present := range []string{
@@ -116,7 +116,7 @@ func TestSignsThatFoldToLetters(t *testing.T) {
 	for _, absent := range []string{"Celvin", "~celvin", "\u212acale", "~kkk"} {
 		require.Equal(t, index.Missing, lookIn(text, anyOf(absent)), absent)
 	}
-	// A literal cut within the signs.
+	// A literal cut within such a character.
 	require.Equal(t, index.Maybe, lookIn("\u212a\u212a\u212a\u212a\u212a", anyOf("~\x84\xaakkk")))
 	require.Equal(t, index.Maybe, lookIn("\u212a\u212a\u212a\u212a\u212a", anyOf("~kkk\xe2\x84")))
 	require.Equal(t, index.Maybe, lookIn("\u017f\u017f\u017f\u017f\u017f", anyOf("~\xbf\u017f\u017f\u017f\xc5")))
@@ -141,7 +141,7 @@ func TestAVersionIsKnownByAllOfItsKey(t *testing.T) {
 		change(&other)
 		require.Equal(t, index.Unknown, x.Look(other, nil), name)
 	}
-	// The next version takes the place of the one before.
+	// The next version replaces the previous one.
 	next := k
 	next.ChangeTime++
 	x.Add(next, now(), []byte("another"), false)
@@ -159,7 +159,8 @@ func TestBinaryFiles(t *testing.T) {
 	require.Equal(t, index.Binary, x.Look(k, index.NewQuery([][]search.Literal{anyOf("text")})))
 }
 
-// A stamp so young that a later change could leave the same is no proof.
+// A file whose stamp is so recent that a later change could repeat it is not
+// indexed.
 func TestRacyStampsAreNotTakenUp(t *testing.T) {
 	for _, c := range []struct {
 		modified, changed time.Duration // before now
@@ -193,7 +194,7 @@ func TestFilesWithoutAnInodeAreNotTakenUp(t *testing.T) {
 	require.Zero(t, bytes)
 }
 
-// Large texts are taken up in pieces; what stands across a seam is in them.
+// Large texts are added in pieces; literals across a boundary are found.
 func TestSeamsOfLargeTexts(t *testing.T) {
 	mcpkittest.Once(t)
 	text := bytes.Repeat([]byte("lorem ipsum dolor "), index.PieceSize/18+10)
@@ -213,8 +214,8 @@ func TestSeamsOfLargeTexts(t *testing.T) {
 	}
 }
 
-// A text with nearly every sequence in it is known, but nothing is missing
-// from it, and it takes no room.
+// A text with nearly every gram is indexed without a filter: nothing is missing
+// from it, and it takes little memory.
 func TestRandomTextsHaveNoFilter(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	text := make([]byte, 4<<20)

@@ -15,8 +15,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/grep/search"
 )
 
-// fileSystem is a model of one: names, inodes that are used again, and a
-// clock that stamps in steps.
+// fileSystem is a model of a file system: names, reused inodes, and a clock
+// that stamps in steps.
 type fileSystem struct {
 	rng   *rand.Rand
 	clock int64 // ns
@@ -64,8 +64,8 @@ func (f *fileSystem) remove(name string) {
 	}
 }
 
-// words is made of so few that texts of the same size often differ in what
-// they hold.
+// words makes text of so few words that texts of the same size often differ in
+// their words.
 func (f *fileSystem) words(n int) []byte {
 	var text []byte
 	for range n {
@@ -77,7 +77,7 @@ func (f *fileSystem) words(n int) []byte {
 
 var modelWords = []string{"alpha", "alphA", "bravo", "brava", "kilos", "KILOS", "\u212ailos", "kilo\u017f", "delta", "dlate", "xyz"}
 
-// change does something to a file that a program could do.
+// change makes one change that a program could make.
 func (f *fileSystem) change() {
 	names := slices.Sorted(maps.Keys(f.files))
 	name := names[f.rng.IntN(len(names))]
@@ -99,18 +99,18 @@ func (f *fileSystem) change() {
 		f.write(n, append(edited, f.words(1)...))
 	case 3:
 		f.write(n, edited[:f.rng.IntN(len(edited)+1)])
-	case 4: // another file takes its place
+	case 4: // replaced by another file
 		f.create("temporary")
 		f.files["temporary"].key.ModTime = n.key.ModTime
 		f.rename("temporary", name)
-	case 5: // two files change places
+	case 5: // two files are swapped
 		other := names[f.rng.IntN(len(names))]
 		f.files[name], f.files[other] = f.files[other], n
 		f.stamp(n)
 		f.stamp(f.files[name])
 	case 6: // a new file, most likely in the old inode
 		f.create(name)
-	case 7: // of the same size and modification time
+	case 7: // with the same size and modification time
 		old := n.key
 		m := f.create(name)
 		slices.Reverse(edited)
@@ -134,9 +134,8 @@ func (f *fileSystem) tick() {
 	f.clock += []int64{0, 0, 1, 1e6, 4e6, 5e8, 1e9, 2e9, 3e9}[f.rng.IntN(9)]
 }
 
-// check requires that nothing is said to be missing that is there.
-// The answers ahead, from a page whose places are those of other files now and
-// then, are the same.
+// check requires that no present text is Missing. Ahead must give the same
+// verdicts, from a page whose positions sometimes belong to other files.
 func (f *fileSystem) check(t *testing.T, x *index.Index, page index.Page, step int, found *[4]int) {
 	t.Helper()
 	word := modelWords[f.rng.IntN(len(modelWords))]
@@ -164,8 +163,8 @@ func (f *fileSystem) check(t *testing.T, x *index.Index, page index.Page, step i
 	}
 }
 
-// Whatever is done to files between searches, and however coarse their
-// stamps, no answer is stale.
+// No answer is stale, for any changes between searches and any resolution of
+// stamps.
 func TestNeverStaleModel(t *testing.T) {
 	mcpkittest.Once(t)
 	for seed, step := range []int64{1, 1e6, 4e6, 1e9, 2e9} {
@@ -173,7 +172,7 @@ func TestNeverStaleModel(t *testing.T) {
 		for range 12 {
 			f.create(string(rune('a' + len(f.files))))
 		}
-		x := index.New(6 << 10) // so little that files are forgotten
+		x := index.New(6 << 10) // so small that files are dropped
 		page := index.NewPage(12)
 		var found [4]int
 		for i := range 6000 {

@@ -9,29 +9,29 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/grep/search"
 )
 
-// Bounds of what a query asks of each filter: more grams of a literal add
-// nothing, and a set of more literals is nearly always met.
+// Limits of the probes for each filter: more grams of a literal add no
+// information, and a set of more literals nearly always matches.
 const (
-	maxLiteral  = 64 // bytes of a literal that are looked at
+	maxLiteral  = 64 // bytes of a literal that are used
 	maxProbes   = 16 // of a literal, the rarest ones
 	maxLiterals = 1024
-	maxSample   = 64      // filters that tell what is rare,
-	maxTrials   = 1 << 16 // by so many probes
+	maxSample   = 64      // filters that are sampled for rarity
+	maxTrials   = 1 << 16 // limit of probes in the sample
 )
 
-// Query is what a pattern requires, made once a search. It is used with one
-// index, by any number of goroutines.
+// Query holds the literals that a pattern requires. Make one for each search,
+// and use it with one index; it is safe for concurrent use.
 type Query struct {
 	sets   [][]literal // one literal of each set is required
 	once   sync.Once
 	search uint32
 }
 
-// literal is the probes of its grams, all of which are required.
+// literal holds the probes of its grams, all of which are required.
 type literal []probe
 
-// NewQuery takes what search.Matcher.Required returns. A query that requires
-// nothing usable is nil.
+// NewQuery takes the result of search.Matcher.Required. It returns nil if that
+// has nothing the index can use.
 func NewQuery(required [][]search.Literal) *Query {
 	q := &Query{}
 	for _, alternatives := range required {
@@ -41,7 +41,7 @@ func NewQuery(required [][]search.Literal) *Query {
 		var set []literal
 		for _, alternative := range alternatives {
 			l := literalOf(alternative)
-			if len(l) == 0 { // may be anywhere, so the set is always met
+			if len(l) == 0 { // matches any filter, so the set always does
 				set = nil
 				break
 			}
@@ -57,7 +57,7 @@ func NewQuery(required [][]search.Literal) *Query {
 	return q
 }
 
-// literalOf returns no probes for what is too short.
+// literalOf returns the probes of a literal; none if it is too short.
 func literalOf(l search.Literal) literal {
 	text := l.Text
 	if len(text) > maxLiteral {
@@ -80,8 +80,8 @@ func literalOf(l search.Literal) literal {
 	return probes
 }
 
-// wholeRunes cuts parts of runes from both ends: they might be parts of a
-// sign that is a letter in the other reading of the text.
+// wholeRunes cuts incomplete characters from both ends: they might belong to a
+// character that unfold replaces in the file's text.
 func wholeRunes(text []byte) []byte {
 	for len(text) > 0 && !utf8.RuneStart(text[0]) {
 		text = text[1:]
@@ -97,7 +97,7 @@ func wholeRunes(text []byte) []byte {
 	return text
 }
 
-// begin returns the count of the search, which begins with the first call.
+// begin returns the number of the search; the first call begins it.
 func (q *Query) begin(x *Index) uint32 {
 	q.once.Do(func() {
 		q.search = x.begin()
@@ -112,7 +112,7 @@ func (q *Query) begin(x *Index) uint32 {
 	return q.search
 }
 
-// counted is one of several alternatives, and in how many filters it is.
+// counted is an alternative with the number of filters that contain it.
 type counted[T any] struct {
 	of    T
 	found int
@@ -127,8 +127,8 @@ func leastFirst[T any](list []counted[T]) []T {
 	return sorted
 }
 
-// order puts first what decides soonest, judging by some filters: the rarest
-// set, in a set the most frequent literal, in a literal the rarest gram.
+// order sorts by the usefulness in a sample of filters: the rarest set first,
+// in a set the most frequent literal, in a literal the rarest gram.
 func (q *Query) order(sample []filter) {
 	var sets []counted[[]literal]
 	for _, set := range q.sets {
@@ -144,7 +144,8 @@ func (q *Query) order(sample []filter) {
 	q.sets = leastFirst(sets)
 }
 
-// order returns the rarest probes of l, and in how many filters the rarest is.
+// order returns the rarest probes of l, and the number of filters with the
+// rarest.
 func (l literal) order(sample []filter) (rarest literal, found int) {
 	var probes []counted[probe]
 	for _, p := range l {
@@ -160,7 +161,8 @@ func (l literal) order(sample []filter) (rarest literal, found int) {
 	return rarest[:min(len(rarest), maxProbes)], probes[0].found
 }
 
-// mayBeIn reports whether a text with this filter may hold what is required.
+// mayBeIn reports whether a text with this filter may have the required
+// literals.
 func (q *Query) mayBeIn(f filter) bool {
 	if len(f) == 0 {
 		return false
@@ -173,7 +175,7 @@ func (q *Query) mayBeIn(f filter) bool {
 	return true
 }
 
-// first returns a probe that is required whatever else is, if there is one.
+// first returns a probe that every match requires, if there is one.
 func (q *Query) first() (probe, bool) {
 	if q == nil || len(q.sets[0]) > 1 {
 		return probe{}, false

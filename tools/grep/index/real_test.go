@@ -15,7 +15,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/grep/index"
 )
 
-// tree is a directory of real files, seen as a search sees them.
+// tree is a directory of real files, accessed as by a search.
 type tree struct {
 	t    *testing.T
 	rng  *rand.Rand
@@ -50,8 +50,8 @@ func (r *tree) words(n int) []byte {
 	return f.words(n)
 }
 
-// settle waits until what is written gets a later stamp than every one so
-// far, which is what the two seconds stand for that nobody waits here.
+// settle waits until the next write gets a later stamp than all so far. It
+// replaces the two seconds, for which no test waits.
 func (r *tree) settle() {
 	r.write("stamp", nil)
 	for before := r.key("stamp").ChangeTime; r.key("stamp").ChangeTime == before; {
@@ -60,7 +60,7 @@ func (r *tree) settle() {
 	}
 }
 
-// change does to a file what editors, version control and the spiteful do.
+// change changes a file like editors, version control and attackers.
 func (r *tree) change(name string) string {
 	path := r.path(name)
 	st, err := os.Stat(path)
@@ -75,7 +75,7 @@ func (r *tree) change(name string) string {
 		require.NoError(r.t, err)
 		require.NoError(r.t, f.Close())
 	}
-	other := append(r.words(12), bytes.Repeat([]byte{' '}, len(text))...)[:len(text)] // as long
+	other := append(r.words(12), bytes.Repeat([]byte{' '}, len(text))...)[:len(text)] // of the same length
 	kind := r.rng.IntN(9)
 	switch kind {
 	case 0:
@@ -88,7 +88,7 @@ func (r *tree) change(name string) string {
 	case 3:
 		require.NoError(r.t, os.Truncate(path, int64(r.rng.IntN(len(text)+1))))
 		restore()
-	case 4: // replaced by a new one, as old
+	case 4: // replaced by a new file with the same times
 		r.write("new", other)
 		require.NoError(r.t, os.Chtimes(r.path("new"), st.ModTime(), st.ModTime()))
 		require.NoError(r.t, os.Rename(r.path("new"), path))

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// begin counts a new search.
+// begin starts a new search and returns its number.
 func (x *Index) begin() uint32 {
 	if x.clock.wentBack(time.Now()) {
 		x.clear()
@@ -14,7 +14,7 @@ func (x *Index) begin() uint32 {
 	return x.search.Add(1)
 }
 
-// sample returns the filters of some files.
+// sample returns up to n filters.
 func (x *Index) sample(n int) []filter {
 	var filters []filter
 	for i := range x.shards {
@@ -35,7 +35,7 @@ func (x *Index) sample(n int) []filter {
 	return filters
 }
 
-// clear forgets everything.
+// clear drops everything.
 func (x *Index) clear() {
 	for i := range x.shards {
 		s := &x.shards[i]
@@ -48,15 +48,15 @@ func (x *Index) clear() {
 	}
 }
 
-// reserve accounts for bytes more, and reports false (and does not) if there
-// is no room but what the latest search looked at.
+// reserve accounts for further bytes. It reports false, without doing so, if
+// only entries of the latest search could be dropped for them.
 func (x *Index) reserve(bytes int64) bool {
 	if bytes > x.max/4 {
-		return false // not worth what it would push out
+		return false // not worth the entries that it would displace
 	}
 	now := x.bytes.Add(bytes)
 	if now+x.texts.size() > x.max {
-		x.texts.clear() // a filter spares more reading than a text
+		x.texts.clear() // a filter saves more reading than a text
 	}
 	if now <= x.max || x.evict() {
 		return true
@@ -65,12 +65,12 @@ func (x *Index) reserve(bytes int64) bool {
 	return false
 }
 
-// hasRoom reports whether a file may still be taken up in this search.
+// hasRoom reports whether files may still be added in this search.
 func (x *Index) hasRoom() bool { return x.full.Load() != x.search.Load() }
 
-// evict forgets what was not looked at for the longest, some more than there
-// is need for: it goes through all entries. It reports whether what is left
-// is within the bound.
+// evict drops the least recently used entries. Since it visits all entries, it
+// drops more than necessary. It reports whether the index is within its limit
+// again.
 func (x *Index) evict() bool {
 	x.evicting.Lock()
 	defer x.evicting.Unlock()
@@ -101,8 +101,9 @@ func (x *Index) evict() bool {
 	return x.bytes.Load() <= x.max
 }
 
-// oldest returns the last search before latest whose entries, with all
-// before, must go to free want bytes.
+// oldest returns the last search before latest whose entries, with those of all
+// earlier searches, must be dropped to free want bytes. some is false if there
+// is no such search.
 func (x *Index) oldest(want int64, latest uint32) (last uint32, some bool) {
 	held := map[uint32]int64{}
 	for i := range x.shards {
@@ -128,18 +129,17 @@ func (x *Index) oldest(want int64, latest uint32) (last uint32, some bool) {
 	return last, some
 }
 
-// clock notices that the wall clock, which files are stamped by, was set
-// back.
+// clock detects that the wall clock, which stamps files, was set back.
 type clock struct {
 	mu    sync.Mutex
 	first time.Time
-	ahead time.Duration // of the wall clock before the monotonic one, since first
+	ahead time.Duration // lead of the wall clock over the monotonic one since first
 }
 
 func (c *clock) start(now time.Time) { c.first = now }
 
-// wentBack reports whether the clock was set back since it was asked last. A
-// second is left to those who adjust it smoothly.
+// wentBack reports whether the clock was set back since the previous call. Up
+// to a second is tolerated, for programs that adjust it smoothly.
 func (c *clock) wentBack(now time.Time) bool {
 	return c.steppedBack(now.Round(0).Sub(c.first.Round(0)), now.Sub(c.first))
 }

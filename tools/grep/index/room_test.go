@@ -14,17 +14,17 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/grep/index"
 )
 
-// heap is what is in use after a collection.
+// heap returns the memory in use after a collection, in bytes.
 func heap() int64 {
 	var m runtime.MemStats
 	runtime.GC()
-	runtime.GC() // what was pooled is given up by the second
+	runtime.GC() // the second collection frees pooled memory
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
 }
 
-// However many files are added, the index takes what it was given, and says
-// what it takes.
+// However many files are added, the index stays within its limit and reports
+// its size.
 func TestMemoryIsBounded(t *testing.T) {
 	mcpkittest.Once(t)
 	const bound = 4 << 20
@@ -58,7 +58,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	runtime.KeepAlive(x)
 }
 
-// Entries without filters are accounted for as well.
+// Entries without filters are accounted for, too.
 func TestMemoryOfSmallEntries(t *testing.T) {
 	const bound = 8 << 20
 	before := heap()
@@ -110,7 +110,7 @@ func TestLeastRecentlyUsedGoes(t *testing.T) {
 	require.Less(t, known(room/2+1, room+1), room/2-room/5, "the other half made room")
 }
 
-// One file cannot push out all others.
+// One file cannot displace all others.
 func TestOneFileTakesNoMoreThanItsShare(t *testing.T) {
 	x := index.New(1000)
 	k := settledKey(1, nil)
@@ -126,8 +126,7 @@ func TestOneFileTakesNoMoreThanItsShare(t *testing.T) {
 	require.Equal(t, index.Unknown, x.Look(settledKey(2, large), nil))
 }
 
-// When the clock that files are stamped by was set back, a stamp may come a
-// second time.
+// After the clock that stamps files was set back, a stamp may occur again.
 func TestAClockSetBackForgetsEverything(t *testing.T) {
 	x := index.New(1 << 20)
 	k := settledKey(1, nil)
@@ -138,9 +137,9 @@ func TestAClockSetBackForgetsEverything(t *testing.T) {
 	}{
 		{time.Minute, time.Minute, index.Maybe},
 		{2 * time.Minute, 2*time.Minute + 900*time.Millisecond, index.Maybe}, // adjusted
-		{time.Hour, 3 * time.Minute, index.Maybe},                            // slept, or set forth
+		{time.Hour, 3 * time.Minute, index.Maybe},                            // suspended, or set forward
 		{time.Hour + time.Minute, 4 * time.Minute, index.Maybe},
-		{5 * time.Minute, 5 * time.Minute, index.Unknown}, // set right again
+		{5 * time.Minute, 5 * time.Minute, index.Unknown}, // corrected again
 		{6 * time.Minute, 6 * time.Minute, index.Maybe},
 	} {
 		add()
@@ -154,8 +153,8 @@ func TestAClockSetBackForgetsEverything(t *testing.T) {
 	}
 }
 
-// Walkers look, with a page that they share, builders add and room is made at
-// one time; the race detector looks on.
+// Searches with a shared page, builders and evictions run concurrently, for the
+// race detector.
 func TestConcurrentUse(t *testing.T) {
 	x := index.New(200_000)
 	texts := make([]string, 100)

@@ -6,32 +6,32 @@ import (
 )
 
 const (
-	// TextSize is the size of the largest file whose text is kept: many small
-	// ones spare more system calls than few large ones.
+	// TextSize is the size of the largest file whose text is kept, in bytes:
+	// many small texts save more system calls than few large ones.
 	TextSize = 4 << 20
-	// textShare is what part of the bound texts may take, and maxTexts how much
-	// at the most.
+	// textShare is the divisor of the limit that gives the share of texts;
+	// maxTexts bounds it.
 	textShare = 3
 	maxTexts  = 40 << 20
-	// idleSearches is for how many searches a text is kept unused when there is
-	// no room. One that takes more than there is room for would otherwise push
-	// out what it needs itself the next time.
+	// idleSearches is the number of searches for which an unused text is kept
+	// when memory is short. Otherwise a search whose texts do not all fit would
+	// drop the texts that it needs the next time.
 	idleSearches = 8
 )
 
-// texts are the contents of some files that have been searched lately, for the next
-// search, which often is a narrower one.
+// texts holds the contents of some recently searched files for the next search,
+// which often is a narrower one.
 type texts struct {
 	mu    sync.Mutex
 	max   int64
 	bytes int64
 	kept  map[*entry]*text
-	full  uint32 // the search at which nothing was idle
+	full  uint32 // the search in which idle texts were last dropped
 }
 
 type text struct {
 	raw  []byte
-	used uint32 // by this search last
+	used uint32 // the last search that used it
 }
 
 // get returns the text of an entry, or nil.
@@ -46,8 +46,8 @@ func (t *texts) get(e *entry, search uint32) []byte {
 	return kept.raw
 }
 
-// keep takes up a copy of an entry's text, if there is room. free is how much
-// the filters leave.
+// keep stores a copy of an entry's text if it fits. free is the memory that
+// filters leave.
 func (t *texts) keep(e *entry, raw []byte, search uint32, free int64) {
 	size := int64(len(raw))
 	t.mu.Lock()
@@ -60,7 +60,8 @@ func (t *texts) keep(e *entry, raw []byte, search uint32, free int64) {
 	t.bytes += size
 }
 
-// makeRoom forgets what is idle. It goes through all texts, once a search.
+// makeRoom drops idle texts. It visits all texts, once a search, and reports
+// whether it did.
 func (t *texts) makeRoom(search uint32) bool {
 	if t.full == search {
 		return false
@@ -81,7 +82,7 @@ func (t *texts) size() int64 {
 	return t.bytes
 }
 
-// clear forgets all.
+// clear drops all texts.
 func (t *texts) clear() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -89,7 +90,7 @@ func (t *texts) clear() {
 	t.bytes = 0
 }
 
-// forget drops the text of an entry that is no more.
+// forget drops the text of a removed entry.
 func (t *texts) forget(e *entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -99,8 +100,8 @@ func (t *texts) forget(e *entry) {
 	}
 }
 
-// Text returns the content of the file that was looked at last, if it is kept:
-// as that version of it was read. It is not to be changed.
+// Text returns the content of the last file passed to Look, as read in that
+// version, or nil if it is not kept. The caller must not change it.
 func (a *Ahead) Text() []byte {
 	if a.last == nil || a.last.Size > TextSize {
 		return nil
@@ -108,16 +109,16 @@ func (a *Ahead) Text() []byte {
 	return a.index.texts.get(a.last, a.index.searchOf(a.query))
 }
 
-// Selects reports whether the search rules files out by what it requires, so
-// that the few it reads in vain are worth keeping, too: they seem to have that
-// the next time as well.
+// Selects reports whether the search excludes files by required literals. Then
+// the few files that it reads in vain are worth keeping, too: they will likely
+// pass the filter again the next time.
 func (a *Ahead) Selects() bool { return a.query != nil }
 
-// KeepText offers the content of the file that was looked at last, which was
-// read after a stat that gave k.
+// KeepText offers the content of the last file passed to Look. It was read
+// after a stat that gave k.
 func (a *Ahead) KeepText(k Key, raw []byte) {
-	// A version that the index knows had settled when it was taken up, so that
-	// what changed the file since shows in its key, before or after the reading.
+	// An indexed version had settled when it was added, so any change of the
+	// file since then, before or after the reading, alters its key.
 	if a.last != nil && a.last.is(k) && int64(len(raw)) == k.Size && k.Size <= TextSize {
 		a.index.texts.keep(a.last, raw, a.index.searchOf(a.query), a.index.max-a.index.bytes.Load())
 	}

@@ -12,7 +12,7 @@ import (
 
 func aSearch() *index.Query { return index.NewQuery([][]search.Literal{anyOf("text")}) }
 
-// look looks one file up in a search of its own, with what is kept of it.
+// look looks up one file in a new search, and returns its kept text.
 func look(x *index.Index, k index.Key) (*index.Ahead, []byte) {
 	a := x.NewAhead(aSearch())
 	a.Look(0, k)
@@ -51,7 +51,7 @@ func TestTextsAreOfTheirVersion(t *testing.T) {
 	require.Nil(t, kept, "gone with its entry")
 }
 
-// What is used stays, what has been idle for some searches makes room.
+// Used texts stay; texts idle for some searches are dropped.
 func TestTextsAreBounded(t *testing.T) {
 	const size, bound = 100 << 10, 6 << 20 // a third: 20 texts
 	x := index.New(bound)

@@ -14,7 +14,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/grep/search"
 )
 
-// goSource is the source of the Go distribution: each file a text of its own.
+// goSource returns the sources of the Go distribution, one text per file.
 var goSource = sync.OnceValues(func() ([][]byte, error) {
 	root, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
@@ -92,7 +92,7 @@ func BenchmarkCompile(b *testing.B) {
 	}
 }
 
-// BenchmarkShortTexts counts what a search costs a file, however small.
+// BenchmarkShortTexts measures the fixed cost of a search per file.
 func BenchmarkShortTexts(b *testing.B) {
 	for _, pattern := range []string{`needle`, `\bneedle\b`, `[A-Z]\w+\d`, `(foo|bar)\d+`} {
 		b.Run(pattern, func(b *testing.B) {

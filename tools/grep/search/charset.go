@@ -6,10 +6,9 @@ import (
 	"unicode"
 )
 
-// What a pattern matches at one place is a set of characters, kept as sorted
-// ranges that neither overlap nor touch. Above the last character come the
-// bytes 0x80 to 0xFF taken raw, which only (?-u) asks for: byte b is
-// rawBase+b.
+// A charset is the set of characters that a pattern matches at one position, as
+// sorted ranges that neither overlap nor touch. Above the last character are
+// the raw bytes 0x80 to 0xFF, which only (?-u) uses: byte b is rawBase+b.
 type charset []span
 
 type span struct{ lo, hi rune }
@@ -22,7 +21,7 @@ const (
 
 func single(r rune) charset { return charset{{r, r}} }
 
-// anyRune is every character that UTF-8 can encode; anyByte every byte.
+// anyRune returns every character that UTF-8 can encode; anyByte every byte.
 func anyRune() charset { return charset{{0, 0xD7FF}, {0xE000, maxRune}} }
 func anyByte() charset { return charset{{0, 0x7F}, {rawBase + 0x80, maxRaw}} }
 
@@ -92,7 +91,7 @@ func (c charset) has(r rune) bool {
 	return found
 }
 
-// size is the number of members, counted no further than limit.
+// size returns the number of members, counted up to limit.
 func (c charset) size(limit int) int {
 	n := 0
 	for _, s := range c {
@@ -104,13 +103,13 @@ func (c charset) size(limit int) int {
 	return n
 }
 
-// unfoldedByTable are characters with another case that unicode.CaseRanges
-// leaves out, because the other case is not their simple upper or lower one.
+// unfoldedByTable are characters with case that unicode.CaseRanges omits,
+// because the other case is not their simple upper or lower case.
 var unfoldedByTable = []rune{0x00DF, 0x0390, 0x03B0, 0x1FD3, 0x1FE3, 0xFB05, 0xFB06}
 
 // simpleFold is unicode.SimpleFold with three pairs that fold since Unicode
-// 15.1, which Go's tables (15.0) are older than: ΐ and ΰ, each of which is in
-// Unicode twice, and the ligatures of long s and of s with t.
+// 15.1; Go's tables are of 15.0. The pairs are the two forms of ΐ and of ΰ, and
+// the ligatures of long s and of s with t.
 func simpleFold(r rune) rune {
 	switch r {
 	case 0x0390:
@@ -129,7 +128,8 @@ func simpleFold(r rune) rune {
 	return unicode.SimpleFold(r)
 }
 
-// fold adds the other cases of every member, by Unicode's simple folding.
+// fold returns c with the other cases of every member, by Unicode's simple
+// folding.
 func (c charset) fold() charset {
 	out := slices.Clone(c)
 	add := func(r rune) {
@@ -158,7 +158,7 @@ func (c charset) fold() charset {
 	return out.normal()
 }
 
-// foldASCII adds the other case of ASCII letters only.
+// foldASCII returns c with the other case of its ASCII letters.
 func (c charset) foldASCII() charset {
 	out := slices.Clone(c)
 	for _, s := range c {

@@ -21,11 +21,11 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/grep/search"
 )
 
-// TestCountsOnSource compares how many lines match in each file of a part of
-// Go's own source, for patterns of every way a search can take. With the race
-// detector it is a smaller part, unless GREP_CORPUS=1. Where \r\n is one line
-// ending, ripgrep searches a copy of the file with \n: its --crlf takes a lone \r
-// for a line ending, too.
+// TestCountsOnSource compares the number of matching lines in each file of a
+// part of Go's source with ripgrep, for patterns of every search method. With
+// the race detector the part is smaller, unless GREP_CORPUS=1. If \r\n is one
+// line ending, ripgrep searches a copy of the file with \n: its --crlf also
+// treats a lone \r as a line ending.
 func TestCountsOnSource(t *testing.T) {
 	rg := oracle.Path(t, "rg")
 	root, err := exec.Command("go", "env", "GOROOT").Output()
@@ -93,7 +93,7 @@ func TestCountsOnSource(t *testing.T) {
 	t.Logf("%d pairs compared, %d matching lines", compared, lines)
 }
 
-// withoutReturns names for each file one that has \n for each \r\n: the file
+// withoutReturns returns for each file one with \n for each \r\n: the file
 // itself or a copy.
 func withoutReturns(t *testing.T, files []string) (plain []string) {
 	t.Helper()

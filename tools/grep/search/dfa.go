@@ -5,30 +5,30 @@ import (
 	"slices"
 )
 
-// A dfa runs a program with one step a byte. Its states are made when the
-// text first leads to them: each is a list of places in the program, in the
-// order of preference, and what the looks must know of the symbol before. A
-// match is noticed one symbol late, when what follows it is known.
+// A dfa runs a program with one step per byte. States are made when the text
+// first leads to them: each is a list of positions in the program, in order of
+// preference, and the attributes of the previous symbol that looks need. A
+// match is noticed one symbol late, when the symbol after it is known.
 //
-// The states take bounded memory. When it is full they are all dropped but
-// for the one in use, so that even a pattern that makes a new state of every
-// symbol costs no more than the steps of its program. A dfa is used by one
-// search at a time.
+// The states take bounded memory. When it is full, all are dropped except the
+// current one, so that even a pattern that makes a new state at every symbol
+// costs no more than the steps of its program. A dfa serves one search at a
+// time.
 type dfa struct {
 	prog    *program
-	longest bool    // every match counts, not the one that is preferred
-	skip    *finder // of what a match begins with, or nil
+	longest bool    // every match counts, not only the preferred one
+	skip    *finder // finds the beginnings of matches, or nil
 	trans   []int32
 	stride  int32
 	states  []dfaState
 	places  []int32 // of all states
 	ids     map[string]int32
-	starts  [2][attrs]int32 // of a match that begins here, or anywhere
+	starts  [2][attrs]int32 // for a match that begins at the position, or anywhere after it
 
-	now, then   sparse // places passed in a step
+	now, then   sparse // positions visited in a step
 	list, stack []int32
 	key         []byte
-	spent       int // work since stop was asked
+	spent       int // work since stop was last called
 	stop        func() bool
 	stopped     bool
 }
@@ -38,10 +38,10 @@ type dfaState struct {
 	before   attr
 }
 
-// A transition is 0 if not yet known, and else the number of the state times
-// the stride. The sign bit is set if there is more to say: that a match ended
-// before the symbol, that the state is the one of a search that begins, or,
-// with no other bit, that there was no match and will be none.
+// A transition is 0 if it is unknown, otherwise the number of the state times
+// the stride. The sign bit marks special cases: a match ended before the
+// symbol, the state is that of a search at its beginning, or, with no other
+// bit, there was no match and there will be none.
 const (
 	special   = int32(-1) << 31
 	matched   = int32(1) << 30
@@ -51,7 +51,7 @@ const (
 	deadState = 1
 )
 
-// The bounds of one dfa: a few megabytes.
+// Limits of one dfa: a few megabytes.
 const (
 	maxTrans  = 1 << 18
 	maxPlaces = 1 << 18
@@ -79,8 +79,9 @@ func (d *dfa) reset() {
 	d.starts = [2][attrs]int32{}
 }
 
-// startAt returns the state of a search that begins behind a symbol with the
-// given attributes, and whose match begins there too, or anywhere.
+// startAt returns the state of a search that begins after a symbol with the
+// given attributes. The match must begin there as well, or may begin anywhere
+// later.
 func (d *dfa) startAt(anywhere bool, before attr) int32 {
 	before &= d.prog.uses
 	known, at := &d.starts[0][before], d.prog.start
@@ -96,8 +97,8 @@ func (d *dfa) startAt(anywhere bool, before attr) int32 {
 	return *known
 }
 
-// step returns the transition of state s (its number times the stride) on a
-// symbol.
+// step returns the transition of state s (its number times the stride) at a
+// symbol, and computes it if needed.
 func (d *dfa) step(s int32, symbol uint32) int32 {
 	if t := d.trans[s+int32(symbol)]; t != 0 {
 		return t
@@ -134,7 +135,7 @@ func (d *dfa) step(s int32, symbol uint32) int32 {
 	return t
 }
 
-// work asks from time to time whether to stop. A unit is some nanoseconds.
+// work counts units of some nanoseconds and calls stop from time to time.
 func (d *dfa) work(units int) {
 	if d.spent += units; d.spent > 1<<16 && d.stop != nil {
 		d.spent = 0
@@ -142,17 +143,17 @@ func (d *dfa) work(units int) {
 	}
 }
 
-// begins reports whether t is the state of a search that begins, whatever
-// stands before.
+// begins reports whether t is the state of a search at its beginning, whatever
+// the previous symbol.
 func (d *dfa) begins(t int32) bool {
 	start := d.states[d.startAt(true, 0)/d.stride]
 	state := d.states[t/d.stride]
 	return slices.Equal(d.places[start.from:start.to], d.places[state.from:state.to])
 }
 
-// advance takes one place over a symbol, passing the looks that hold, and
-// reports whether it was, or led to, a match; what is preferred less than that
-// is then not advanced.
+// advance moves one position over a symbol, through the looks that hold, and
+// reports whether it reached a match. Then less preferred positions are not
+// advanced.
 func (d *dfa) advance(at int32, left, right attr, symbol uint32) (match bool) {
 	d.stack = append(d.stack[:0], at)
 	for len(d.stack) > 0 {
@@ -181,9 +182,9 @@ func (d *dfa) advance(at int32, left, right attr, symbol uint32) (match bool) {
 	return match
 }
 
-// enter adds to the list the steps and matches that at leads to. If there are
-// looks it adds at itself: what a look lets pass must come in order with all
-// the rest, once it is known whether it does.
+// enter adds to the list the steps and matches that are reachable from at. If
+// the program has looks, it adds at itself: positions behind a look must be
+// added in order of preference, once it is known whether the look holds.
 func (d *dfa) enter(at int32) {
 	depth := len(d.stack)
 	d.stack = append(d.stack, at)
@@ -202,12 +203,12 @@ func (d *dfa) enter(at int32) {
 	}
 }
 
-// state returns the state with these places, times the stride.
+// state returns the state with these positions, times the stride.
 func (d *dfa) state(places []int32, before attr) int32 {
 	if len(places) == 0 {
 		return d.stride * deadState
 	}
-	if !d.longest { // what stands behind a match is never preferred
+	if !d.longest { // positions after a match are never preferred
 		for i, at := range places {
 			if d.prog.insts[at].op == instMatch {
 				places = places[:i+1]
@@ -233,7 +234,7 @@ func (d *dfa) state(places []int32, before attr) int32 {
 	return id
 }
 
-// keepOnly drops every state but s, and returns what s is now.
+// keepOnly drops every state except s, and returns the new number of s.
 func (d *dfa) keepOnly(s int32) int32 {
 	state := d.states[s/d.stride]
 	places := append([]int32(nil), d.places[state.from:state.to]...)

@@ -24,7 +24,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/grep/search"
 )
 
-// number is a count or seed that the environment may set.
+// number returns a count or seed that the environment may set.
 func number(t *testing.T, name string, otherwise int) int {
 	t.Helper()
 	if value := os.Getenv(name); value != "" {
@@ -78,7 +78,7 @@ func TestSameAsRipgrep(t *testing.T) {
 					got = got.moved(text)
 					text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
 				}
-				// ripgrep leaves this one out, if it ends a text without \n.
+				// ripgrep omits this match if it ends a text without \n.
 				if n := len(got.spans); n > 0 && got.spans[n-1] == [2]int{len(text), len(text)} {
 					got.spans = got.spans[:n-1]
 				}
@@ -87,12 +87,12 @@ func TestSameAsRipgrep(t *testing.T) {
 					continue
 				}
 				if !o.Multiline && textAnchor.MatchString(pattern) {
-					// Its lines are found with each taken for a text, but its
-					// spans with all the lines for one.
+					// ripgrep finds lines one at a time, but spans in all lines
+					// together.
 					got.spans, expected.spans = nil, nil
 				}
 				if o.Multiline && textAnchor.MatchString(pattern) {
-					continue // it takes what is behind a match for a new text
+					continue // it treats the rest after a match as a new text
 				}
 				if o.Multiline { // blocks may be cut differently
 					got = got.joined()
@@ -102,7 +102,7 @@ func TestSameAsRipgrep(t *testing.T) {
 				lines += len(got.lines)
 				differs = !slices.Equal(got.lines, expected.lines) || !slices.Equal(got.spans, expected.spans)
 				if differs && o.Multiline && slices.Equal(got.spans, expected.spans) && within(got.lines, expected.lines) {
-					differs, defects = false, defects+1 // it shows lines that by its own account no match is in
+					differs, defects = false, defects+1 // it shows lines without a match by its own account
 					continue
 				}
 				if !slices.Equal(got.lines, expected.lines) {
@@ -125,7 +125,7 @@ func TestSameAsRipgrep(t *testing.T) {
 		compared, rejected, lines, defects)
 }
 
-// TestSyntaxIsRipgreps puts the fixed cases to ripgrep, too.
+// TestSyntaxIsRipgreps runs the fixed cases with ripgrep.
 func TestSyntaxIsRipgreps(t *testing.T) {
 	rg := oracle.Path(t, "rg")
 	for _, test := range syntax() {
@@ -149,17 +149,17 @@ func TestSyntaxIsRipgreps(t *testing.T) {
 
 var textAnchor = regexp.MustCompile(`\\A|\\z|\(\?[a-z]*-[a-z]*m`)
 
-// mixedLooks reports a \B of ASCII beside a look of Unicode, which holds
-// within characters only there.
+// mixedLooks reports whether a pattern has an ASCII \B next to a Unicode look;
+// only in ripgrep does that hold within characters.
 func mixedLooks(pattern string) bool {
 	rest := strings.ReplaceAll(pattern, `(?-u:\B)`, "")
 	return rest != pattern && unicodeLook.MatchString(strings.ReplaceAll(rest, `(?-u:\b)`, "")) ||
 		strings.Contains(pattern, "(?-u)") && unicodeLook.MatchString(pattern)
 }
 
-// sameWithoutSuffix asks again with an alternative that never matches, which
-// keeps ripgrep from searching back from a literal that the pattern ends with:
-// doing so it sometimes misses the match that begins first.
+// sameWithoutSuffix compares again with an added alternative that never
+// matches, which keeps ripgrep from searching backwards from a literal suffix:
+// that sometimes misses the first match.
 func sameWithoutSuffix(t *testing.T, rg, dir, name, pattern string, o search.Options, got found) bool {
 	t.Helper()
 	want, failed := ripgrep(t, rg, dir, `(?:`+pattern+`)|\x{10FFFD}[^a]`, o)
@@ -172,7 +172,7 @@ func sameWithoutSuffix(t *testing.T, rg, dir, name, pattern string, o search.Opt
 	return slices.Equal(got.lines, want[name].lines) && slices.Equal(got.spans, want[name].spans)
 }
 
-// within reports whether each of some lines is in one of the others.
+// within reports whether each of lines is contained in one of others.
 func within(lines, others [][2]int) bool {
 	for _, l := range lines {
 		if !slices.ContainsFunc(others, func(o [2]int) bool { return o[0] <= l[0] && l[1] <= o[1] }) {
@@ -184,8 +184,8 @@ func within(lines, others [][2]int) bool {
 
 var unicodeLook = regexp.MustCompile(`\\[bB<>]`)
 
-// onlyHere reports a limit that ripgrep does not have, or a pattern that it
-// takes because it puts "(?:" and ")" around it.
+// onlyHere reports whether err is due to a limit that ripgrep lacks, or to a
+// pattern that ripgrep accepts because it adds "(?:" and ")".
 func onlyHere(pattern string, err error) bool {
 	return err != nil && (strings.Contains(err.Error(), "too large") || strings.Contains(err.Error(), "both a Unicode word boundary") ||
 		strings.Contains(err.Error(), "unopened group") && strings.HasSuffix(pattern, `\`))

@@ -7,41 +7,42 @@ import (
 	"unicode/utf8"
 )
 
-// finder finds where one of some literals stands. Each is looked for by the
-// bytes of it that are rarest in text: by one, if it is rare enough to jump
-// from one to the next, or else by two at once, in many places at a time.
+// finder finds the occurrences of several literals. It looks for the rarest
+// bytes of each: for a single byte if it is rare enough to jump between its
+// occurrences, otherwise for two bytes together, at many positions at a time.
 type finder struct {
 	needles []needle
-	starts  bool    // it finds where the literals begin, and nothing else
-	ascii   bool    // the literals are ASCII
-	cost    float64 // nanoseconds a byte, roughly, with the lines it leads to
+	starts  bool    // it only finds the beginnings of literals
+	ascii   bool    // all literals are ASCII
+	cost    float64 // estimated nanoseconds per byte, including the lines to match
 }
 
 type needle struct {
 	text []byte
-	fold bool // text is in lower case and matches whatever the case
-	sure bool // what it finds is a literal of the set, not a hint of one
+	fold bool // text is in lower case and matches in any case
+	sure bool // it finds a literal of the set, not only a hint of one
 
-	byPair bool    // its two rarest bytes are looked for together, not the one
-	border []int32 // for findSteadily; nil where the text is too short to need it
-	rare   [2]int  // where its rarest bytes are, the rarest first
+	byPair bool    // look for its two rarest bytes together, instead of one
+	border []int32 // for findSteadily; nil if text is too short to need it
+	rare   [2]int  // positions of its rarest bytes, the rarest first
 	value  [2]u64  // those bytes, each eight times
-	keep   u64     // the bits of them that are compared: not those of case
+	keep   u64     // the bits of them to compare, without the bit of case
 }
 
 type u64 = uint64
 
-// What steps take, measured: they decide which way is taken, no more. That of
-// costPairScan depends on the machine.
+// Measured costs of steps; they only decide which method is used. costPairScan
+// depends on the machine.
 const (
 	costByteScan = 0.035 // nanoseconds a byte
-	costStop     = 15    // nanoseconds a place to look at
+	costStop     = 15    // nanoseconds per candidate position
 	costLine     = 90    // to match a line
 	costDFA      = 1.8
 )
 
-// newFinder returns a finder for a set that is not empty, or nil if to match
-// every line is as fast. Lines that it finds are matched, unless it is pure.
+// newFinder returns a finder for a non-empty set, or nil if matching every line
+// is as fast. The lines that it finds must still be matched, unless pure is
+// set.
 func newFinder(set []Literal, pure bool) *finder {
 	f := &finder{starts: true, ascii: true}
 	var withS, withK bool
@@ -71,12 +72,13 @@ func isASCII(text []byte) bool {
 	return !slices.ContainsFunc(text, func(b byte) bool { return b >= utf8.RuneSelf })
 }
 
-// single reports whether the finder finds one long literal and nothing else.
+// single reports whether the finder finds exactly one long literal.
 func (f *finder) single() bool {
 	return len(f.needles) == 1 && f.needles[0].sure && f.needles[0].border != nil
 }
 
-// hint has the finder find a character that may be part of a folded literal.
+// hint makes the finder also find a character that may be part of a folded
+// literal.
 func (f *finder) hint(r rune) {
 	n := newNeedle([]byte(string(r)), false, false)
 	f.needles = append(f.needles, n)
@@ -114,8 +116,8 @@ func (n *needle) frequency(i int) float64 {
 	return float64(frequency[n.text[i]]) / 65536
 }
 
-// together estimates how often the first count of the rare bytes stand where
-// the needle has them.
+// together estimates the frequency of the first count rare bytes at their
+// positions in the needle.
 func (n *needle) together(count int) float64 {
 	p := n.frequency(n.rare[0])
 	for _, i := range n.rare[1:min(count, len(n.text))] {
@@ -134,7 +136,7 @@ func (n *needle) cost() float64 {
 	return n.byteCost()
 }
 
-// likelihood is how often the needle may stand in text, a byte.
+// likelihood estimates the frequency of the needle in text, per byte.
 func (n *needle) likelihood() float64 {
 	p := n.together(2)
 	for range len(n.text) - 2 {
@@ -143,7 +145,7 @@ func (n *needle) likelihood() float64 {
 	return p
 }
 
-// is reports whether the needle stands at text[at:].
+// is reports whether text[at:] begins with the needle.
 func (n *needle) is(text []byte, at int) bool {
 	if at < 0 || at+len(n.text) > len(text) {
 		return false
@@ -160,16 +162,17 @@ func (n *needle) is(text []byte, at int) bool {
 	return true
 }
 
-// find returns a place in the first line, from the line of from on, that has
-// a literal, or -1. sure is false if the literal may not be there, or say less
-// than the pattern.
+// find returns a position in the first line with a literal, from the line of
+// from on, or -1. sure is false if the literal may be missing there, or implies
+// less than the pattern.
 func (f *finder) find(text []byte, from int) (at int, sure bool) {
 	if len(f.needles) == 1 {
 		n := &f.needles[0]
 		return n.find(text, from, len(text)), n.sure
 	}
-	// All are looked for in a part of the text before the next, so that one
-	// that is not there does not have all of it read for each that is.
+	// Search part of the text for all needles before the next part, so that a
+	// needle that does not occur is not searched through the whole text for
+	// each other that does.
 	for part := 512; from < len(text); part = min(2*part, 1<<14) {
 		end, best := min(from+part, len(text)), -1
 		for i := range f.needles {
@@ -186,8 +189,8 @@ func (f *finder) find(text []byte, from int) (at int, sure bool) {
 	return -1, false
 }
 
-// find returns where, in [from, to), the needle begins first, or -1. Its end
-// may lie beyond to.
+// find returns the first position in [from, to) at which the needle begins, or
+// -1. Its end may be beyond to.
 func (n *needle) find(text []byte, from, to int) int {
 	to = min(to, len(text)-len(n.text)+1)
 	if n.byPair {

@@ -1,8 +1,8 @@
 package search
 
-// frequency is how often each byte stands in text, of 65 536: measured over
-// the sources of Go, C, Python, Perl and JavaScript, JSON and Markdown. Only
-// speed depends on it.
+// frequency is the number of occurrences of each byte among 65 536 bytes of
+// text, measured over sources in Go, C, Python, Perl and JavaScript, JSON and
+// Markdown. It only affects speed.
 var frequency = [256]uint16{
 	2, 2, 2, 2, 2, 2, 2, 2, 2, 787, 1915, 2, 2, 6, 2, 2,
 	2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2,
@@ -22,7 +22,7 @@ var frequency = [256]uint16{
 	34, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2,
 }
 
-// foldedFrequency is that of a byte and, if it is a letter, its other case.
+// foldedFrequency returns the frequency of a byte together with its other case.
 func foldedFrequency(b byte) float64 {
 	if b >= 'a' && b <= 'z' {
 		return (float64(frequency[b]) + float64(frequency[b-32])) / 65536

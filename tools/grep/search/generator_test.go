@@ -11,7 +11,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/grep/search"
 )
 
-// found is what one search found in one text.
+// found is the result of a search in one text.
 type found struct {
 	lines [][2]int // from, to
 	spans [][2]int
@@ -28,7 +28,7 @@ func run(m *search.Matcher, text []byte) (f found) {
 	return f
 }
 
-// joined makes lines that touch one block and leaves out empty spans.
+// joined merges adjacent lines into blocks and drops empty spans.
 func (f *found) joined() (out found) {
 	for _, l := range f.lines {
 		if n := len(out.lines); n > 0 && out.lines[n-1][1] == l[0] {
@@ -45,7 +45,7 @@ func (f *found) joined() (out found) {
 	return out
 }
 
-// moved returns the offsets of f, found in text, for the same text with \n for
+// moved converts the offsets of f in text to those in the same text with \n for
 // each \r\n.
 func (f found) moved(text []byte) (out found) {
 	move := func(from [][2]int) (to [][2]int) {
@@ -60,8 +60,8 @@ func (f found) moved(text []byte) (out found) {
 	return found{lines: move(f.lines), spans: move(f.spans)}
 }
 
-// generator makes patterns and texts of the same few characters, so that they
-// meet.
+// generator makes patterns and texts from the same few characters, so that they
+// match.
 type generator struct{ *rand.Rand }
 
 func (g generator) one(in int) bool { return g.IntN(in) == 0 }
@@ -75,7 +75,7 @@ var pieces = []string{
 
 func (g generator) text() []byte {
 	var text []byte
-	returns := []int{8, 8, 2, 1}[g.IntN(4)] // one line in so many ends in \r\n
+	returns := []int{8, 8, 2, 1}[g.IntN(4)] // one line in that many ends in \r\n
 	for range g.IntN(12) {
 		for range g.IntN(9) {
 			switch {
@@ -109,7 +109,8 @@ func (g generator) pattern() string {
 	return pattern
 }
 
-// damaged changes a few bytes of ASCII, to be read alike or refused alike.
+// damaged changes a few ASCII bytes; both programs must accept or refuse the
+// result.
 func (g generator) damaged(pattern string) string {
 	for range 1 + g.IntN(2) {
 		i := g.IntN(len(pattern) + 1)
@@ -174,7 +175,7 @@ func (g generator) item(depth int) string {
 	return pick(g, []string{"(", "(?:", "(?:", "(?i:", "(?s:", "(?-i:", "(?P<n" + strconv.Itoa(g.IntN(1000000)) + ">"}) + g.alternation(depth-1) + ")"
 }
 
-// quote escapes what has a meaning, and sometimes forgets to.
+// quote escapes special characters, and sometimes omits it.
 func quote(s string) string {
 	if slices.Contains([]string{".", "(", "{", "}", "-"}, s) {
 		return `\` + s

@@ -15,8 +15,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/grep/search"
 )
 
-// The tests of this file would not end, or take gigabytes, if what they run
-// were not linear in the text.
+// The tests of this file would not end, or take gigabytes, if searches were not
+// linear in the text.
 
 func TestOneLongLine(t *testing.T) {
 	mcpkittest.Once(t)
@@ -37,7 +37,8 @@ func TestOneLongLine(t *testing.T) {
 	}
 }
 
-// TestManyMatchesInOneBlock looks for no line's end once for each match in it.
+// TestManyMatchesInOneBlock: the end of a line is not searched again for each
+// match in it.
 func TestManyMatchesInOneBlock(t *testing.T) {
 	mcpkittest.Once(t)
 	text := []byte(strings.Repeat("ab cd ", 2_000_000) + "\nend") // 12 MB
@@ -50,7 +51,7 @@ func TestManyMatchesInOneBlock(t *testing.T) {
 	require.Equal(t, search.Hit{Start: 0, End: len(text)}, hit)
 }
 
-// One pass over a large text is stopped, too.
+// A single pass over a large text can be stopped.
 func TestUntilStopsWithinAPass(t *testing.T) {
 	text := bytes.Repeat([]byte("x"), 16<<20)
 	for _, pattern := range []string{`y*x{2,}y`, `x+`} {
@@ -82,21 +83,21 @@ func TestManyLines(t *testing.T) {
 	}
 }
 
-// TestNestedRepetition has patterns that take exponential time where a match
-// is found by trying.
+// TestNestedRepetition has patterns that take a backtracking matcher
+// exponential time.
 func TestNestedRepetition(t *testing.T) {
 	text := []byte(strings.Repeat("x", 200_000) + "\n")
 	for _, pattern := range []string{`(x+x+)+y`, `(x*)*y`, `(x|x)*y`, `(.*.*)*y`, `(x?){40}x{40}y`, `x*x*x*x*y`} {
 		m, err := search.Compile(pattern, search.Options{})
 		require.NoError(t, err)
-		m = m.WithoutLiterals() // or nothing would be matched at all
+		m = m.WithoutLiterals() // otherwise nothing would be matched
 		require.Zero(t, m.Count(text), pattern)
 		require.Equal(t, 1, m.Count(append(text[:len(text)-1:len(text)-1], "y\n"...)), pattern)
 	}
 }
 
-// TestManyStates has a pattern that makes a new state of nearly every symbol,
-// so that the states are dropped again and again.
+// TestManyStates has a pattern that makes a new state at nearly every symbol,
+// so that the states are dropped repeatedly.
 func TestManyStates(t *testing.T) {
 	mcpkittest.Once(t)
 	var text []byte
@@ -137,7 +138,7 @@ func TestUntilStops(t *testing.T) {
 	})
 }
 
-// Many short matches in one line are no reason not to ask.
+// stop is also called between many short matches in one line.
 func TestUntilStopsBetweenMatches(t *testing.T) {
 	text := bytes.Repeat([]byte("x"), 1<<20)
 	for _, pattern := range []string{"x", "x*?", `\b|x`} {
@@ -152,8 +153,8 @@ func TestUntilStopsBetweenMatches(t *testing.T) {
 	}
 }
 
-// TestLongLiteral has literals that nearly stand in each place of a text: to
-// compare them there one by one would not end.
+// TestLongLiteral has literals with near matches at every position of a text:
+// comparing each of them would not end.
 func TestLongLiteral(t *testing.T) {
 	mcpkittest.Once(t)
 	const size = 100_000
@@ -176,7 +177,7 @@ func TestLongLiteral(t *testing.T) {
 	}
 }
 
-// TestLargePatterns have many parts, which share what is large, or are refused.
+// TestLargePatterns: patterns with many parts share large sets, or are refused.
 func TestLargePatterns(t *testing.T) {
 	for _, test := range []struct {
 		pattern string
@@ -199,7 +200,7 @@ func TestLargePatterns(t *testing.T) {
 	}
 }
 
-// Where a match begins is not looked for any longer, either.
+// The search for the beginning of a match can be stopped, too.
 func TestUntilStopsGoingBack(t *testing.T) {
 	text := []byte("x")
 	for i := uint32(1); len(text) < 300_000; i = i*1664525 + 1013904223 {
@@ -299,7 +300,7 @@ func TestPureNeedsNoMatching(t *testing.T) {
 	}
 }
 
-// What matches nothing may be repeated without end.
+// An expression that matches only the empty text may be repeated without limit.
 func TestNothingRepeated(t *testing.T) {
 	for _, pattern := range []string{`(){4294967295}`, `((){4294967295}){4294967295}a`, `(?:(?:x{0}){4294967295}){1000000,}`} {
 		m, err := search.Compile(pattern, search.Options{})
@@ -308,8 +309,8 @@ func TestNothingRepeated(t *testing.T) {
 	}
 }
 
-// A pattern that takes seconds to read and compile is given up with its
-// context, wherever that ends.
+// Parsing and compiling a pattern that takes seconds stops when its context
+// ends, at any point.
 func TestCompileIsGivenUp(t *testing.T) {
 	for what, pattern := range map[string]string{
 		"parts":           strings.Repeat("a", 2000),
@@ -334,7 +335,7 @@ func TestCompileIsGivenUp(t *testing.T) {
 	}
 }
 
-// endsAfter is a context that ends when its error was asked for so many times.
+// endsAfter is a context that ends after a number of calls of Err.
 type endsAfter struct {
 	context.Context
 	left int
@@ -347,7 +348,7 @@ func (c *endsAfter) Err() error {
 	return nil
 }
 
-// manyClasses is a pattern of so many different classes.
+// manyClasses returns a pattern of n different classes.
 func manyClasses(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -356,7 +357,7 @@ func manyClasses(n int) string {
 	return b.String()
 }
 
-// Patterns of classes are refused before they take much memory.
+// Patterns with too many classes are refused before they take much memory.
 func TestClassesAreBounded(t *testing.T) {
 	mcpkittest.Once(t)
 	allocated := func(pattern string) (uint64, error) {

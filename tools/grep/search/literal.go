@@ -5,22 +5,22 @@ import (
 	"slices"
 )
 
-// Literal is text that stands in whatever matches.
+// Literal is text that occurs in every match.
 type Literal struct {
-	Text []byte // never empty; lower case ASCII letters only, if Fold
-	Fold bool   // ASCII letters in any case; also the two signs beyond ASCII that fold to k and s
+	Text []byte // never empty; ASCII letters in lower case, if Fold
+	Fold bool   // ASCII letters match in any case, and the two non-ASCII characters that fold to k and s match, too
 
-	loose bool // it also stands for texts that the pattern does not match
+	loose bool // it also matches texts that the pattern does not match
 }
 
-// The characters beyond ASCII that fold to s and k.
+// The non-ASCII characters that fold to s and k.
 const (
 	longS  = '\u017F'
 	kelvin = '\u212A'
 )
 
-// The bounds of what is taken from a pattern: alternatives of one set, their
-// bytes in all, members of a class that are tried each for itself.
+// Limits of literals: alternatives in a set, their total bytes, members of a
+// class to try separately, and sets.
 const (
 	maxAlternatives = 64
 	maxSetBytes     = 4096
@@ -28,18 +28,18 @@ const (
 	maxRequired     = 16
 )
 
-// literals are what a part of a pattern tells of the texts it matches. Every
-// set is sound: whatever matches has one of its members, or all its bytes in
-// that place. A member may be empty, and a literal may say less than the
-// pattern does (folded where the pattern is not).
+// literals is the knowledge about the texts that a part of a pattern matches.
+// Every set is sound: each match has one of its members, with all its bytes, in
+// that place. A member may be empty, and a literal may match more than the
+// pattern (folded although the pattern is not).
 type literals struct {
-	exact  []Literal // if not nil, the part matches these and nothing else
-	prefix []Literal // else what it begins with
-	suffix []Literal // and what it ends with
+	exact  []Literal // if not nil, the part matches exactly these
+	prefix []Literal // otherwise the beginnings of its matches
+	suffix []Literal // and their ends
 	inner  [][]Literal
 }
 
-// anything is what nothing is known of.
+// anything returns the literals of a part that may match any text.
 func anything() literals {
 	return literals{prefix: []Literal{{}}, suffix: []Literal{{}}}
 }
@@ -58,8 +58,8 @@ func (l literals) ends() []Literal {
 	return l.suffix
 }
 
-// sets returns every usable set: those whose members all have bytes, and
-// that say what no other does.
+// sets returns every useful set: its members are not empty, and no other set
+// implies it.
 func (l literals) sets() [][]Literal {
 	all := l.inner
 	if l.exact != nil {
@@ -83,7 +83,8 @@ func (l literals) sets() [][]Literal {
 	return out
 }
 
-// implies reports whether a text with a member of set has one of other, too.
+// implies reports whether every text with a member of set also has one of
+// other.
 func implies(set, other []Literal) bool {
 	for _, l := range set {
 		if !slices.ContainsFunc(other, func(m Literal) bool { return l.Fold == m.Fold && bytes.Contains(l.Text, m.Text) }) {
@@ -93,9 +94,9 @@ func implies(set, other []Literal) bool {
 	return len(set) > 0
 }
 
-// extractor takes the literals from a pattern.
+// extractor computes the literals of a pattern.
 type extractor struct {
-	crlf bool // \n in the pattern matches \r\n, too, and \r only where no \n follows
+	crlf bool // \n in the pattern also matches \r\n, and \r only if no \n follows
 }
 
 func (x extractor) literals(n *node) literals {
@@ -119,8 +120,8 @@ func (x extractor) literals(n *node) literals {
 	return literals{exact: []Literal{{}}}
 }
 
-// ofConcat joins parts that match one text each at once: one by one,
-// a long pattern would be copied for each of its characters.
+// ofConcat joins runs of parts that match a single text at once: joining them
+// one by one would copy a long pattern for each of its characters.
 func (x extractor) ofConcat(subs []*node) literals {
 	var total *literals
 	add := func(l literals) {
@@ -174,13 +175,13 @@ func (x extractor) ofRepeat(n *node) literals {
 	if n.max == n.min && n.min == copies {
 		return total
 	}
-	// More of the same in between: what it ends with is known again.
+	// Further repetitions may be in between; the end is known again.
 	total = total.then(anything())
 	return total.then(sub)
 }
 
-// ofSet takes a class for its members, letters that differ only in
-// case for one.
+// ofSet returns the members of a class; letters that differ only in case become
+// one folded literal.
 func (x extractor) ofSet(set charset) literals {
 	if set.size(4*maxClass) >= 4*maxClass || len(set) == 0 {
 		return anything()
@@ -207,8 +208,7 @@ func (x extractor) ofSet(set charset) literals {
 	return out
 }
 
-// join returns the parts one after the other. One that is folded makes all of
-// it so.
+// join concatenates the parts. If one part is folded, the result is.
 func join(parts ...Literal) Literal {
 	var out Literal
 	size, letters := 0, false // letters that are not folded
@@ -239,8 +239,8 @@ func lowerASCII(text []byte) {
 	}
 }
 
-// product returns every member of a followed by every one of b, or nil if
-// they would be too many.
+// product returns every member of a followed by every member of b, or nil if
+// these would be too many.
 func product(a, b []Literal) []Literal {
 	total := 0
 	for _, x := range a {
@@ -262,7 +262,7 @@ func product(a, b []Literal) []Literal {
 
 func distinct(set []Literal) []Literal {
 	var out []Literal
-	seen := map[string]int{} // behind which place in out, by text
+	seen := map[string]int{} // index in out plus 1, by text
 	for _, l := range set {
 		key := string(l.Text)
 		if l.Fold {
@@ -307,7 +307,7 @@ func (l literals) then(m literals) literals {
 	return out.bounded()
 }
 
-// or is what is known if either of the two stands there.
+// or returns the literals of an alternative of l and m.
 func (l literals) or(m literals) literals {
 	if l.exact != nil && m.exact != nil && len(l.exact)+len(m.exact) <= 4*maxAlternatives {
 		return literals{exact: distinct(slices.Concat(l.exact, m.exact))}
@@ -322,7 +322,7 @@ func (l literals) or(m literals) literals {
 	return out.bounded()
 }
 
-// bounded gives up what has become too much.
+// bounded drops sets that exceed the limits.
 func (l literals) bounded() literals {
 	if len(l.prefix) > 4*maxAlternatives {
 		l.prefix = []Literal{{}}
@@ -343,7 +343,7 @@ func (l literals) bounded() literals {
 	return l
 }
 
-// best returns the set that says most.
+// best returns the most selective set.
 func best(sets [][]Literal) []Literal {
 	var out []Literal
 	for _, set := range sets {
@@ -354,7 +354,7 @@ func best(sets [][]Literal) []Literal {
 	return out
 }
 
-// worth ranks a set: the shortest member counts, then how few there are.
+// worth ranks a set by its shortest member, then by the number of members.
 func worth(set []Literal) int {
 	shortest := maxSetBytes
 	for _, l := range set {
@@ -363,8 +363,8 @@ func worth(set []Literal) int {
 	return min(shortest, 8)*1000 - len(set)
 }
 
-// shared returns what all members of a set begin or end with, which is
-// quicker to look for than many members.
+// shared returns the common beginnings and ends of the members of a set, which
+// are faster to find than many members.
 func shared(sets [][]Literal) (out [][]Literal) {
 	for _, set := range sets {
 		if len(set) < 3 {

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// scratch is what one search at a time needs.
+// scratch holds the automata of one search.
 type scratch struct{ forward, backward *dfa }
 
 func newScratch(m *Matcher) *sync.Pool {
@@ -28,7 +28,8 @@ func lineStartBefore(text []byte, from, at int) int {
 	return from + bytes.LastIndexByte(text[from:at], '\n') + 1
 }
 
-// lineEndBehind returns where the line that at is in ends, behind its ending.
+// lineEndBehind returns the position after the ending of the line that contains
+// at.
 func lineEndBehind(text []byte, at int) int {
 	if i := bytes.IndexByte(text[at:], '\n'); i >= 0 {
 		return at + i + 1
@@ -36,7 +37,7 @@ func lineEndBehind(text []byte, at int) int {
 	return len(text)
 }
 
-// Next returns the first hit at or behind from, which is the beginning of a
+// Next returns the first hit at or after from, which must be the beginning of a
 // line (or the end of the text). Unless the matcher crosses lines, text may be
 // any run of whole lines of a file.
 func (m *Matcher) Next(text []byte, from int) (Hit, bool) {
@@ -54,8 +55,8 @@ func (m *Matcher) Count(text []byte) int {
 	return n
 }
 
-// Locate is Count that also says where the first hits begin: it appends those
-// places, base added, to starts, as far as there is room.
+// Locate is Count that also returns the starts of the first hits: it appends
+// them, with base added, to starts up to its capacity.
 func (m *Matcher) Locate(text []byte, base int, starts []int) (n int, _ []int) {
 	m = m.For(text)
 	s := m.take()
@@ -91,8 +92,8 @@ func (m *Matcher) nextLine(s *scratch, text []byte, from int) (Hit, bool) {
 	return Hit{lineStartBefore(text, from, end), lineEndBehind(text, end)}, true
 }
 
-// nextCandidate matches only the lines that have what is required, unless
-// that turns out to be nearly all of them.
+// nextCandidate matches only the lines with a required literal, unless those
+// turn out to be nearly all lines.
 func (m *Matcher) nextCandidate(s *scratch, text []byte, from int) (Hit, bool) {
 	const patience, dense = 64, 128
 	for start, failed := from, 0; from < len(text) && !s.forward.stopped; failed++ {
@@ -131,8 +132,8 @@ func (m *Matcher) lineOf(text []byte, h Hit) []byte {
 	return line[:n-1]
 }
 
-// nextBlock returns the lines of the next match and of those that begin in
-// the same lines.
+// nextBlock returns the lines of the next match and of the matches that begin
+// in the same lines.
 func (m *Matcher) nextBlock(s *scratch, text []byte, from int) (hit Hit, found bool) {
 	if m.finder != nil {
 		if at, _ := m.finder.find(text, from); at < 0 {
@@ -163,8 +164,8 @@ func (m *Matcher) nextBlock(s *scratch, text []byte, from int) (hit Hit, found b
 	}
 }
 
-// Spans calls yield with where each match in a hit begins and ends, in order
-// and without overlap, empty ones included, until it returns false.
+// Spans calls yield with the start and end of each match in a hit, in order and
+// without overlap, including empty ones, until it returns false.
 func (m *Matcher) Spans(text []byte, h Hit, yield func(start, end int) bool) {
 	s := m.take()
 	defer m.scratch.Put(s)
@@ -176,8 +177,8 @@ func (m *Matcher) Spans(text []byte, h Hit, yield func(start, end int) bool) {
 	m.spans(s, line, 0, len(line)+1, func(start, end int) bool { return yield(h.Start+start, h.Start+end) })
 }
 
-// spans yields the matches that begin at or behind from and before to. An
-// empty one that touches the one before is none.
+// spans yields the matches that begin at or after from and before to. An empty
+// match that touches the previous one is skipped.
 func (m *Matcher) spans(s *scratch, text []byte, from, to int, yield func(start, end int) bool) {
 	last := -1
 	for at := from; at <= len(text); {
@@ -199,8 +200,9 @@ func (m *Matcher) spans(s *scratch, text []byte, from, to int, yield func(start,
 	}
 }
 
-// match returns where the first match from at on begins and ends, if it begins
-// before to. It is not ok if there is none, or the search was stopped.
+// match returns the start and end of the first match from at on that begins
+// before to. ok is false if there is no such match, or if the search was
+// stopped.
 func (m *Matcher) match(s *scratch, text []byte, at, to int) (start, end int, ok bool) {
 	if m.pure && m.finder.single() {
 		n := &m.finder.needles[0]

@@ -5,7 +5,7 @@ import (
 	"math/bits"
 )
 
-// pairBlock is how many places nextPair tells of at a time.
+// pairBlock is the number of positions in a block of nextPair.
 const pairBlock = 64
 
 const (
@@ -13,7 +13,7 @@ const (
 	highs = 0x8080808080808080
 )
 
-// findPair looks for the needle where both of its rare bytes stand.
+// findPair finds the needle at positions where both of its rare bytes occur.
 func (n *needle) findPair(text []byte, from, to int) int {
 	if from >= to {
 		return -1
@@ -33,7 +33,7 @@ func (n *needle) findPair(text []byte, from, to int) int {
 			i = at + pairBlock
 		}
 	}
-	// The last places are looked at by words. The last word may reach back.
+	// Check the last positions by words; the last word may overlap.
 	for ; i < len(a); i += 8 {
 		if i+8 > len(a) {
 			i = max(len(a)-8, 0)
@@ -51,8 +51,8 @@ func (n *needle) findPair(text []byte, from, to int) int {
 	return -1
 }
 
-// nextPairWords is nextPair, eight places at a time. A bit of it may be wrong
-// where a lower one is right.
+// nextPairWords is nextPair, eight positions at a time. A set bit may be wrong
+// if a lower one is right.
 func nextPairWords(a, b []byte, i int, v *[2]u64, keep u64) (at int, mask u64) {
 	b = b[:len(a)]
 	va, vb := v[0], v[1]
@@ -74,7 +74,8 @@ func nextPairWords(a, b []byte, i int, v *[2]u64, keep u64) (at int, mask u64) {
 	return i, 0
 }
 
-// zeros returns a bit for each byte of x that is 0, and maybe for bytes above one.
+// zeros returns a bit for each byte of x that is 0, and possibly for bytes
+// above such a byte.
 func zeros(x u64) u64 {
 	return ((x - ones) &^ x & highs) >> 7 * 0x0102040810204080 >> 56
 }

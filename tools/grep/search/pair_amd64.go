@@ -2,19 +2,20 @@ package search
 
 import "golang.org/x/sys/cpu"
 
-// pairAVX2 looks at n places at a time of 64, from the first on: at is where
-// the first 64 begin of which one or more have v[0] in a and v[1] in b, by the
-// bits of keep, and mask tells which they are, the first by its lowest bit. mask
-// is 0 if there are none; then less than 64 places are left, from at on.
+// pairAVX2 checks n positions, 64 at a time. at is the start of the first block
+// in which a position has v[0] in a and v[1] in b, compared in the bits of
+// keep; mask has a bit for each such position, the lowest for the first. If no
+// block has one, mask is 0, and less than 64 positions are left from at on.
 //
 //go:noescape
 func pairAVX2(a, b *byte, n int, v *[2]u64, keep u64) (at int, mask u64)
 
 const costPairScan = 0.05 // nanoseconds a byte
 
-// nextPair returns the first block of 64 places, counted from i, in which a and
-// b hold the values together, and a bit for each place of it where they may;
-// or where less than a block is left, and 0.
+// nextPair returns the first block of 64 positions, counted from i, in which a
+// and b may have the two values at the same position, with a bit for each such
+// position. If no block has one, it returns the start of the incomplete last
+// block and 0.
 func nextPair(a, b []byte, i int, v *[2]u64, keep u64) (at int, mask u64) {
 	if len(a)-i < pairBlock {
 		return i, 0

@@ -11,8 +11,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/grep/search"
 )
 
-// Both ways of finding two bytes at once find the first place, whatever is
-// around it and wherever the text ends, and every place of its block.
+// Both implementations find the first position of two bytes and all positions
+// of its block, whatever surrounds them and wherever the text ends.
 func TestPairsAreFoundWhereTheyStand(t *testing.T) {
 	random := rand.New(rand.NewPCG(11, 7))
 	for range 20_000 {
@@ -49,7 +49,7 @@ func TestPairsAreFoundWhereTheyStand(t *testing.T) {
 	}
 }
 
-// What a needle finds is what bytes.Index finds, in texts of all lengths.
+// A needle finds the same as bytes.Index, in texts of all lengths.
 func TestNeedlesAtAllLengths(t *testing.T) {
 	for _, needle := range []string{"ab", "ea", "nnnn", "eta oin", "zq"} {
 		for length := range 200 {
@@ -64,8 +64,7 @@ func TestNeedlesAtAllLengths(t *testing.T) {
 	}
 }
 
-// Long needles are found where they stand in texts that nearly have them
-// everywhere, whichever way is taken.
+// Long needles are found in texts full of near matches, by both methods.
 func TestLongNeedles(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 3))
 	draw := func(n int, from string) []byte {

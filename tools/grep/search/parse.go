@@ -10,11 +10,11 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// The parser reads the syntax of Rust's regex crate, which is ripgrep's.
+// The parser parses the syntax of Rust's regex crate, which ripgrep uses.
 
 const (
-	maxNesting = 250     // as there
-	maxSpans   = 1 << 20 // of all classes; it takes their part of a program far beyond ripgrep's bound
+	maxNesting = 250     // the same as in that crate
+	maxSpans   = 1 << 20 // of all classes; their part of a program is then far beyond ripgrep's limit
 	eof        = rune(-1)
 )
 
@@ -32,11 +32,11 @@ type parser struct {
 	spans int // of the classes so far
 	steps int // see pause
 	names map[string]bool
-	sets  map[string]charset // of escapes, which large patterns name again and again
+	sets  map[string]charset // of escapes, which large patterns repeat
 }
 
-// syntaxError says what is wrong with a pattern and where, and how to search
-// for the pattern as it stands.
+// syntaxError returns an error that describes the fault and its position, and
+// how to search for the pattern as plain text.
 func syntaxError(at int, format string, args ...any) error {
 	return toolerr.New(toolerr.BadPattern, "%s at offset %d of the pattern; set literal=true to search for it as plain text",
 		fmt.Sprintf(format, args...), at).With("offset", at)
@@ -78,7 +78,7 @@ func (p *parser) accept(s string) bool {
 	return false
 }
 
-// space skips blanks and comments, where the flag x says they mean nothing.
+// space skips blanks and comments, if the flag x is set.
 func (p *parser) space() {
 	for p.flags.verbose {
 		switch r := p.peek(); {
@@ -124,7 +124,7 @@ func (p *parser) alternation() (*node, error) {
 
 func (p *parser) concatenation() (*node, error) {
 	var subs []*node
-	repeatable := false // what stands last can be repeated
+	repeatable := false // the last item can be repeated
 	for {
 		p.space()
 		at := p.at
@@ -156,8 +156,8 @@ func (p *parser) concatenation() (*node, error) {
 	}
 }
 
-// count counts the parts of a pattern, each of which the program has one for,
-// and fails when the context has ended.
+// count counts the parts of a pattern, each of which becomes an instruction. It
+// fails if there are too many or the context has ended.
 func (p *parser) count() error {
 	if p.parts++; p.parts > maxInsts {
 		return errTooManyParts()
@@ -165,8 +165,8 @@ func (p *parser) count() error {
 	return p.pause()
 }
 
-// pause fails when the context has ended. It is called where a step may take a
-// millisecond, and looks at each of a few.
+// pause fails if the context has ended. It is called where a step may take a
+// millisecond, and checks the context at every sixteenth call.
 func (p *parser) pause() error {
 	if p.steps++; p.steps%16 != 0 {
 		return nil
@@ -174,7 +174,7 @@ func (p *parser) pause() error {
 	return p.ctx.Err()
 }
 
-// repetition reads an operator that stands behind sub.
+// repetition parses an operator after sub.
 func (p *parser) repetition(sub *node) (*node, error) {
 	n := &node{op: opRepeat, subs: []*node{sub}, max: -1}
 	switch p.next() {
@@ -236,8 +236,8 @@ func (p *parser) decimal(open int) (int, error) {
 	return n, nil
 }
 
-// atom reads one item; nil is one that matches nothing and cannot be
-// repeated, a setting of flags.
+// atom parses one item; it returns nil for a setting of flags, which matches
+// nothing and cannot be repeated.
 func (p *parser) atom() (*node, error) {
 	switch p.peek() {
 	case '(':
@@ -272,7 +272,7 @@ func (p *parser) atom() (*node, error) {
 
 func (p *parser) literal(r rune) *node { return &node{op: opSet, set: p.folded(single(r))} }
 
-// folded adds the other cases to set, if the flags ask for it.
+// folded adds the other cases to set, if the flags say so.
 func (p *parser) folded(set charset) charset {
 	switch {
 	case !p.flags.ignoreCase:
@@ -283,8 +283,8 @@ func (p *parser) folded(set charset) charset {
 	return set.foldASCII()
 }
 
-// unsupported are the beginnings of groups that the engine cannot do, being
-// linear in the length of the text.
+// unsupported are the beginnings of groups that the engine does not support,
+// since it is linear in the length of the text.
 var unsupported = []struct{ open, name string }{
 	{"(?=", "look-ahead"}, {"(?!", "negative look-ahead"}, {"(?<=", "look-behind"}, {"(?<!", "negative look-behind"},
 	{"(?>", "atomic group"}, {"(?P=", "back-reference"}, {"(?P>", "recursion"}, {"(?#", "comment group"}, {"(?|", "branch reset"}, {"(?(", "conditional group"},
@@ -341,7 +341,7 @@ func (p *parser) groupName() error {
 	return nil
 }
 
-// setFlags reads what stands behind "(?", up to and with ":" or ")"; closed
+// setFlags parses the flags after "(?", up to and including ":" or ")"; closed
 // is true for the latter.
 func (p *parser) setFlags(open int) (closed bool, err error) {
 	on, seen, last := true, "", rune(0)

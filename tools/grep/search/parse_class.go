@@ -9,7 +9,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// escape reads an item that begins with a backslash, outside brackets.
+// escape parses an item that begins with a backslash, outside brackets.
 func (p *parser) escape() (*node, error) {
 	at := p.at
 	if l, ok := p.lookEscape(); ok {
@@ -46,8 +46,8 @@ func (p *parser) lookEscape() (look, bool) {
 	return 0, false
 }
 
-// specialBoundary reads \b{...}, where what stands in the braces is a word
-// and not a count.
+// specialBoundary parses \b{...} if the braces contain a word instead of a
+// count.
 func (p *parser) specialBoundary(at int) (*node, error) {
 	rest := p.text[p.at+1:]
 	first, _ := utf8.DecodeRuneInString(strings.TrimLeftFunc(rest, func(r rune) bool {
@@ -74,7 +74,7 @@ func (p *parser) specialBoundary(at int) (*node, error) {
 	return nil, syntaxError(at, `unknown word boundary \b{%s} (there are start, end, start-half and end-half)`, rest[:end])
 }
 
-// setEscape reads an escape that stands for a set, or for the character r.
+// setEscape parses an escape that means a set, or else the character r.
 func (p *parser) setEscape() (set charset, r rune, err error) {
 	at := p.at
 	p.next()
@@ -114,8 +114,8 @@ func (p *parser) setEscape() (set charset, r rune, err error) {
 	return nil, r, nil
 }
 
-// remember returns the set of an escape, made once for each meaning that the
-// flags give it. It is not to be changed.
+// remember returns the set of an escape, made once for each meaning under the
+// current flags. The caller must not change it.
 func (p *parser) remember(escape string, made func() (charset, bool)) (charset, bool) {
 	key := fmt.Sprint(p.flags.ignoreCase, p.flags.unicode, escape)
 	set, ok := p.sets[key]
@@ -161,7 +161,7 @@ func (p *parser) negated(set charset) charset {
 		set = anyByte().minus(set)
 	}
 	if set == nil {
-		set = charset{} // which is not the absence of a set
+		set = charset{} // nil would mean that there is no set
 	}
 	return set
 }
@@ -197,7 +197,7 @@ func (p *parser) property(at int, negated bool) (charset, error) {
 	return set, nil
 }
 
-// hex reads the digits of \x, \u or \U, in braces or as many as it takes.
+// hex parses the digits of \x, \u or \U, in braces or of fixed length.
 func (p *parser) hex(at int, kind rune) (rune, error) {
 	digits, braces := map[rune]int{'x': 2, 'u': 4, 'U': 8}[kind], p.accept("{")
 	var n, count int
@@ -224,9 +224,9 @@ func (p *parser) hex(at int, kind rune) (rune, error) {
 	return rune(n), nil
 }
 
-// class reads a set in brackets. Within it && (both), -- (without) and ~~
-// (one but not both) bind less than standing side by side, and each takes
-// all that is to its left.
+// class parses a set in brackets. Within it, && (intersection), -- (difference)
+// and ~~ (symmetric difference) bind less tightly than juxtaposition, and each
+// applies to everything on its left.
 func (p *parser) class() (charset, error) {
 	if p.depth++; p.depth > maxNesting {
 		return nil, syntaxError(p.at, "brackets nested more than %d deep", maxNesting)
@@ -284,11 +284,11 @@ func (p *parser) class() (charset, error) {
 	}
 }
 
-// maxUnsorted is how many spans of one class are collected before those that
-// say the same are made one.
+// maxUnsorted is the number of ranges of a class that are collected before they
+// are merged.
 const maxUnsorted = 1 << 12
 
-// measure adds to the size of all classes, which is bounded.
+// measure adds a class to the total size of all classes, which is limited.
 func (p *parser) measure(set charset) error {
 	if p.spans += len(set); p.spans > maxSpans {
 		return toolerr.New(toolerr.BadPattern, "the pattern is too large: its classes have more than %d ranges of characters", maxSpans)
@@ -310,7 +310,7 @@ func (p *parser) combine(left charset, operator string, right charset) charset {
 	return left.union(right).minus(left.intersect(right))
 }
 
-// classItem reads one item in brackets: a set, a character, or a range.
+// classItem parses one item in brackets: a set, a character, or a range.
 func (p *parser) classItem(open int) (charset, error) {
 	if p.peek() == '[' {
 		if set, ok := p.posix(); ok {
@@ -347,8 +347,8 @@ func (p *parser) classItem(open int) (charset, error) {
 	return charset{{lo, hi}}.minus(charset{{0xD800, 0xDFFF}}), nil
 }
 
-// rangeFollows reports whether a - stands here that makes a range: not one
-// before the closing bracket, and not the first of two.
+// rangeFollows reports whether the next character is a - that makes a range:
+// not before the closing bracket, and not the first of two.
 func (p *parser) rangeFollows() bool {
 	save := p.at
 	defer func() { p.at = save }()
@@ -375,7 +375,7 @@ func (p *parser) classAtom() (set charset, r rune, err error) {
 	return nil, r, nil
 }
 
-// posix reads [:name:]; ok is false if what stands here is something else.
+// posix parses [:name:]; ok is false if something else follows.
 func (p *parser) posix() (set charset, ok bool) {
 	rest, found := strings.CutPrefix(p.text[p.at:], "[:")
 	if !found {
@@ -391,7 +391,7 @@ func (p *parser) posix() (set charset, ok bool) {
 		return nil, false
 	}
 	p.at += 2 + end + 2
-	if set = p.folded(set); negated { // what is no letter in either case
+	if set = p.folded(set); negated { // characters that are letters in neither case
 		set = p.negated(set)
 	}
 	return set, true

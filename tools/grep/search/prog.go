@@ -8,19 +8,19 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// A program is a pattern as a machine with many states at once. It reads
-// symbols: a character of the text, a byte that is no part of any, or the
-// edge of the text. Characters between which the pattern makes no difference
-// are one symbol, so there are few. A program that must see single bytes of
-// characters, which only (?-u) can ask for, has bytes for symbols instead.
+// A program is a pattern as an automaton that can be in several states at once.
+// It reads symbols: a character of the text, a byte that belongs to no
+// character, or the edge of the text. Characters that the pattern does not
+// distinguish share a symbol, so there are few. If a program must see single
+// bytes of characters, which only (?-u) requires, its symbols are bytes.
 type program struct {
 	insts  []inst
 	start  int32
-	search int32 // as start, but the match may begin further on
+	search int32 // like start, but the match may begin later
 	bytes  bool
 
-	backward bool // it reads the text from its end
-	uses     attr // what the looks ask of a symbol
+	backward bool // it reads the text backwards
+	uses     attr // the attributes of symbols that looks need
 	symbols  symbols
 	member   [][]bool // by set and symbol
 }
@@ -43,7 +43,7 @@ const (
 	instFail
 )
 
-// The bounds of a program: some megabytes.
+// Limits of a program: some megabytes.
 const (
 	maxInsts = 200_000
 	maxSets  = 4000
@@ -53,12 +53,13 @@ type compiler struct {
 	prog    program
 	sets    []charset
 	ids     map[string]int32
-	same    map[*span]int32 // of sets that many steps share
+	same    map[*span]int32 // of sets that several steps share
 	reverse bool
 	full    bool
 }
 
-// compile makes the program of a tree; reversed, it reads the text backwards.
+// compile makes the program of a tree; if reverse is set, it reads the text
+// backwards.
 func compile(ctx context.Context, n *node, crlf, reverse bool) (*program, error) {
 	c := &compiler{ids: map[string]int32{}, same: map[*span]int32{}, reverse: reverse}
 	c.prog.bytes = needsBytes(n)
@@ -81,8 +82,7 @@ func errTooManyParts() error {
 	return toolerr.New(toolerr.BadPattern, "the pattern is too large: it has more than %d parts, with its repetitions multiplied", maxInsts)
 }
 
-// needsBytes reports whether what n matches may begin or end within a
-// character.
+// needsBytes reports whether a match of n may begin or end within a character.
 func needsBytes(n *node) bool {
 	sets, looks, unicodeLooks := false, false, false
 	n.walk(func(n *node) {
@@ -147,7 +147,8 @@ func (c *compiler) set(s charset) int32 {
 	return id
 }
 
-// node adds what matches n and goes on at next, and returns where it begins.
+// node adds instructions that match n and continue at next, and returns the
+// first.
 func (c *compiler) node(n *node, next int32) int32 {
 	if c.full {
 		return 0
@@ -192,7 +193,7 @@ func (c *compiler) repeat(n *node, next int32) int32 {
 	count := n.min
 	switch {
 	case n.max < 0:
-		// x* is (x+)?, so that an x that matches nothing keeps its rank.
+		// x* is (x+)?, so that an x that matches the empty text keeps its rank.
 		loop := c.split(0, next, n.lazy)
 		body := c.node(sub, loop)
 		if i := &c.prog.insts[loop]; n.lazy {
@@ -211,14 +212,14 @@ func (c *compiler) repeat(n *node, next int32) int32 {
 	}
 	for ; count > 0 && !c.full; count-- {
 		parts := len(c.prog.insts)
-		if next = c.node(sub, next); len(c.prog.insts) == parts { // nothing, however often
+		if next = c.node(sub, next); len(c.prog.insts) == parts { // no instructions, however often it is repeated
 			break
 		}
 	}
 	return next
 }
 
-// byteSet adds what matches one member of s byte by byte.
+// byteSet adds instructions that match one member of s byte by byte.
 func (c *compiler) byteSet(s charset, next int32) int32 {
 	at := int32(-1)
 	branch := func(first int32) {
@@ -250,8 +251,8 @@ func (c *compiler) byteSet(s charset, next int32) int32 {
 	return at
 }
 
-// utf8Ranges cuts a range of characters into such whose encodings are a
-// product of ranges of bytes.
+// utf8Ranges splits a range of characters into ranges whose encodings are
+// products of byte ranges.
 func utf8Ranges(lo, hi rune, yield func(lo, hi []byte)) {
 	for _, last := range []rune{0x7F, 0x7FF, 0xD7FF, 0xFFFF} {
 		if lo <= last && last < hi {

@@ -5,8 +5,7 @@ import (
 	"unicode"
 )
 
-// The classes as UTS #18 (annex C) defines them, which is what \w, \d and \s
-// mean to ripgrep.
+// The classes by UTS #18 (annex C), which define \w, \d and \s as in ripgrep.
 
 func wordSet() charset {
 	return alphabetic().union(fromTables(unicode.M, unicode.Nd, unicode.Pc, unicode.Join_Control))
@@ -23,7 +22,7 @@ func asciiWord() charset  { return charset{{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {
 func asciiDigit() charset { return charset{{'0', '9'}} }
 func asciiSpace() charset { return charset{{'\t', '\r'}, {' ', ' '}} }
 
-// posixSet returns the set of [[:name:]], which is of ASCII always.
+// posixSet returns the set of [[:name:]], which is always ASCII.
 func posixSet(name string) (charset, bool) {
 	switch name {
 	case "alnum":
@@ -58,7 +57,7 @@ func posixSet(name string) (charset, bool) {
 	return nil, false
 }
 
-// looseName is a property's name as it is compared (UAX #44, LM3): without
+// looseName normalizes a property's name for comparison (UAX #44, LM3): without
 // case, spaces, hyphens and underscores.
 func looseName(s string) string {
 	s = strings.Map(func(r rune) rune {
@@ -86,7 +85,7 @@ func propertySet(name string) (charset, bool) {
 		return nil, false
 	}
 	loose := looseName(name)
-	switch loose { // also abbreviations that are another property's in full
+	switch loose { // including abbreviations that are the full name of another property
 	case "cf", "sc", "lc":
 		return categorySet(loose)
 	}
@@ -146,8 +145,8 @@ func assigned() charset {
 	return out.normal()
 }
 
-// scriptCodes are the four-letter codes (ISO 15924) of scripts that are in
-// use; any script is known by its name.
+// scriptCodes are the four-letter codes (ISO 15924) of modern scripts; every
+// script can be given by name.
 const scriptCodes = "arab arabic armn armenian beng bengali bopo bopomofo cyrl cyrillic deva devanagari ethi ethiopic " +
 	"geor georgian grek greek gujr gujarati guru gurmukhi hang hangul hani han hebr hebrew hira hiragana kana katakana " +
 	"khmr khmer knda kannada laoo lao latn latin mlym malayalam mong mongolian mymr myanmar orya oriya sinh sinhala " +

@@ -15,7 +15,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/grep/search"
 )
 
-// holds reports whether text has a literal, as Literal describes it.
+// holds reports whether text contains a literal, as Literal defines it.
 func holds(text []byte, l search.Literal) bool {
 	if !l.Fold {
 		return bytes.Contains(text, l.Text)
@@ -29,7 +29,7 @@ func holds(text []byte, l search.Literal) bool {
 	return bytes.Contains(text, l.Text)
 }
 
-// check holds one pattern and text against what is promised of any.
+// check checks the properties promised for every pattern and text.
 func check(t *testing.T, pattern string, o search.Options, m *search.Matcher, text []byte) {
 	t.Helper()
 	got := run(m, text)
@@ -98,8 +98,8 @@ func TestLiteralsChangeNothing(t *testing.T) {
 	require.Greater(t, found, 250)
 }
 
-// TestLongLiteralsChangeNothing has literals and counted repetitions longer than
-// the generator's, in texts that nearly have them everywhere.
+// TestLongLiteralsChangeNothing has longer literals and repetitions than the
+// generator's, in texts full of near matches.
 func TestLongLiteralsChangeNothing(t *testing.T) {
 	g := generator{rand.New(rand.NewPCG(12, 7))}
 	draw := func(size int, rare ...string) (text string) {
@@ -134,8 +134,8 @@ func TestLongLiteralsChangeNothing(t *testing.T) {
 	require.Greater(t, matched, 200)
 }
 
-// TestRequiredIsFound puts words of the pattern into long texts, where they
-// are looked for many bytes at a time.
+// TestRequiredIsFound puts words of the pattern into long texts, where they are
+// searched many bytes at a time.
 func TestRequiredIsFound(t *testing.T) {
 	mcpkittest.Once(t)
 	for _, pattern := range []string{
@@ -174,12 +174,12 @@ func FuzzCompile(f *testing.F) {
 	})
 }
 
-// shared matches the patterns that are written and read alike in Go and in
-// ripgrep. What only one of them reads, or each in its own way, is left out:
-// {,2} and {01} (to Go, text), a bracket within brackets, &&, escapes of
-// letters that stand for classes and boundaries, the flags x, u, U and R.
+// shared matches the patterns with the same syntax and meaning in Go and
+// ripgrep. It excludes syntax that only one accepts or that differs: {,2} and
+// {01} (text in Go), a bracket within brackets, &&, escapes of letters for
+// classes and boundaries, the flags x, u, U and R.
 var shared = regexp.MustCompile("^(?:" + strings.Join([]string{
-	`[^][\\{}()?]`,                // ordinary characters, and the operators of one
+	`[^][\\{}()?]`,                // ordinary characters, and single-character operators
 	`\\[afrtv.+*?()|[\]{}^$\\/-]`, // escapes
 	`\[\^?(?:[^][\\&~^-]|\\[afrtv.[\]^\\-]|[a-y]-[b-z]|[A-Y]-[B-Z]|[0-8]-[1-9])+\]`,
 	`\{(?:0|[1-9]\d*)(?:,(?:0|[1-9]\d*)?)?\}`,
@@ -187,8 +187,8 @@ var shared = regexp.MustCompile("^(?:" + strings.Join([]string{
 	`[)?]`,
 }, "|") + ")*$")
 
-// FuzzMatch compares with Go's regexp where the two mean the same: ASCII
-// texts, and patterns without the classes and boundaries of Unicode.
+// FuzzMatch compares with Go's regexp where both agree: ASCII texts, and
+// patterns without Unicode classes and boundaries.
 func FuzzMatch(f *testing.F) {
 	f.Add("fo+|ba[rz]", false, "foo\nbarbaz\n")
 	f.Add("(a|ab)(c|bcd)*?$", true, "ABCD\nabcbcd\nac")

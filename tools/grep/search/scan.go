@@ -1,6 +1,6 @@
 package search
 
-// sparse is a set of small numbers that is emptied in no time.
+// sparse is a set of small numbers that can be emptied in constant time.
 type sparse struct {
 	dense []int32
 	index []int32
@@ -9,7 +9,7 @@ type sparse struct {
 func (s *sparse) resize(n int) { s.index = make([]int32, n) }
 func (s *sparse) clear()       { s.dense = s.dense[:0] }
 
-// add reports whether n was not in the set before.
+// add adds n and reports whether it is new.
 func (s *sparse) add(n int32) bool {
 	if i := s.index[n]; int(i) < len(s.dense) && s.dense[i] == n {
 		return false
@@ -19,13 +19,13 @@ func (s *sparse) add(n int32) bool {
 	return true
 }
 
-// maxPass is how many bytes are looked at before it is asked whether to stop.
+// maxPass is the number of bytes scanned between two checks of stop.
 const maxPass = 1 << 18
 
-// forward looks for a match that begins at or behind i, where before is what
-// stands before i. It returns where the preferred one of those that begin
-// first ends, or, if earliest, where the first to end does; -1 if there is
-// none. Beyond text is the edge.
+// forward finds a match that begins at or after i; before has the attributes of
+// the symbol before i. It returns the end of the preferred match among those
+// that begin first or, if earliest is set, the end of the match that ends
+// first; -1 if no match exists. The edge follows text.
 func (d *dfa) forward(text []byte, i int, before attr, earliest bool) int {
 	end, from := -1, i
 	s := d.startAt(true, before)
@@ -82,8 +82,8 @@ func (d *dfa) forward(text []byte, i int, before attr, earliest bool) int {
 	return end
 }
 
-// skipTo returns the state of a search that begins at the next place from i on
-// that has what a match begins with, and the place, or -1.
+// skipTo returns the next position from i on at which a match may begin, with
+// the state of a search there, or -1.
 func (d *dfa) skipTo(text []byte, i int) (int32, int) {
 	if i, _ = d.skip.find(text, i); i < 0 {
 		return 0, -1
@@ -91,9 +91,9 @@ func (d *dfa) skipTo(text []byte, i int) (int32, int) {
 	return d.startAt(true, d.prog.attrBefore(text, i)), i
 }
 
-// backward returns where the longest match that ends at end begins, no
-// further back than low, or -1 if it was stopped; the program is one that reads
-// backwards. Before text and behind it is the edge.
+// backward returns the start of the longest match that ends at end and begins
+// at or after low, or -1 if it was stopped. The program must be a backward one.
+// Edges precede and follow text.
 func (d *dfa) backward(text []byte, end, low int) int {
 	symbols := &d.prog.symbols
 	after := attrEdge
@@ -129,7 +129,7 @@ func (d *dfa) backward(text []byte, end, low int) int {
 	return start
 }
 
-// attrBefore returns what a look needs to know of what stands before i.
+// attrBefore returns the attributes of the symbol before i.
 func (p *program) attrBefore(text []byte, i int) attr {
 	if i == 0 {
 		return attrEdge

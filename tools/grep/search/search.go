@@ -1,25 +1,25 @@
-// Package search finds the lines of a text that match a pattern, as ripgrep
-// finds them: the pattern has ripgrep's syntax and meaning (Unicode classes
-// and word boundaries, ^ and $ at each line), and a match never spans lines
-// unless Options.Multiline is set.
+// Package search finds the lines of a text that match a pattern, like ripgrep:
+// the pattern has ripgrep's syntax and meaning (Unicode classes and word
+// boundaries, ^ and $ at each line), and a match never spans lines unless
+// Options.Multiline is set.
 //
-// A \r\n is one line ending, which a pattern sees as \n: $ matches before it,
-// . does not match its \r, and with Options.Multiline \n matches all of it. A
-// pattern that asks for \r itself, as x\r?$ does, sees the two bytes.
+// A \r\n is one line ending, which a pattern sees as \n: $ matches before it, .
+// does not match its \r, and with Options.Multiline \n matches both bytes. A
+// pattern that names \r, such as x\r?$, sees the two bytes.
 //
 //	m, err := search.Compile(`func \w+`, search.Options{})
 //	for hit, ok := m.Next(text, 0); ok; hit, ok = m.Next(text, hit.End) {
 //		line := text[hit.Start:hit.End]
 //	}
 //
-// A pattern is parsed (parse.go) into a tree, and the tree made a program of
-// character steps (prog.go) that is run by automata which are built as the
-// text needs them (dfa.go): forward to where a match ends, backward to where
-// it begins. Every search is linear in the text. Most never come so far: what
-// a match must hold (literal.go) is looked for first, many bytes at a time
-// (finder.go), and only the lines that have it are matched.
+// A pattern is parsed (parse.go) into a tree, which is compiled to a program of
+// character steps (prog.go). Automata run it and are built as the text needs
+// them (dfa.go): forward to the end of a match, backward to its beginning.
+// Every search is linear in the text. Most searches do less: they first look
+// for literals that a match must contain (literal.go), many bytes at a time
+// (finder.go), and match only the lines that have them.
 //
-// Where it differs from ripgrep 15:
+// Differences from ripgrep 15:
 //
 //   - The Unicode tables are Go's, one edition older. \p{...} knows general
 //     categories, scripts and Go's binary properties. \p{sc!=Greek} is the
@@ -28,9 +28,9 @@
 //     where --crlf takes it for a line ending. The flag R is not supported.
 //   - A program is smaller, and Unicode word boundaries do not go together
 //     with single bytes of (?-u).
-//   - A Unicode \b behind a stray continuation byte takes it for no character,
-//     ripgrep for part of the one before. (?-u:\B) beside a Unicode boundary
-//     does not hold within characters.
+//   - A Unicode \b after a stray continuation byte treats the byte as no
+//     character, ripgrep as part of the previous one. (?-u:\B) next to a Unicode
+//     boundary does not hold within characters.
 //   - Empty matches within a character are not reported, and one at the end
 //     of a text without \n is.
 //   - \A and \z are the ends of the text, or of the line where a match is
@@ -47,42 +47,42 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Options say how a pattern is meant.
+// Options configure the meaning of a pattern.
 type Options struct {
-	IgnoreCase bool // letters match whatever their case (Unicode simple folding)
-	Literal    bool // the pattern is text, not an expression
+	IgnoreCase bool // letters match in any case (Unicode simple folding)
+	Literal    bool // the pattern is plain text
 	Multiline  bool // matches may span lines, and . matches \n
 }
 
 // Matcher is a compiled pattern. It is safe for concurrent use.
 type Matcher struct {
 	forward, backward *program
-	crosses           bool     // a match can hold \n, or depends on where the text ends
+	crosses           bool     // a match can contain \n, or depends on the ends of the text
 	crlf              bool     // \r\n is one line ending
 	unix              *Matcher // for texts without \r; nil: the same
 	required          [][]Literal
-	finder            *finder // nil if nothing required is worth looking for
-	pure              bool    // what the finder finds is a match
-	starts            *finder // of what every match begins with; only if it crosses lines
+	finder            *finder // nil if no required literal is worth looking for
+	pure              bool    // an occurrence of the finder's literal is a match
+	starts            *finder // of the beginnings of matches; only if it crosses lines
 	scratch           *sync.Pool
 	stop              func() bool
 	foreign           *bool // see NotingForeign; nil: not noted
 }
 
-// Hit is the lines that one match, or with Options.Multiline several matches
-// that share lines, are in: from the first byte of the first to behind the
-// ending of the last. It holds all of each line.
+// Hit is the range of the lines of one match, or with Options.Multiline of
+// several matches that share lines: from the first byte of the first line to
+// after the ending of the last.
 type Hit struct{ Start, End int }
 
-// Compile reads a pattern. One that cannot be read, or that asks for what
-// the engine does not have (look-around, back-references), is BAD_PATTERN
-// with what is not supported and where.
+// Compile compiles a pattern. It returns BAD_PATTERN, with the reason and the
+// position, if the pattern is malformed or needs features that the engine lacks
+// (look-around, back-references).
 func Compile(pattern string, o Options) (*Matcher, error) {
 	return CompileContext(context.Background(), pattern, o)
 }
 
-// CompileContext is Compile that gives up, with its error, soon after ctx ends:
-// a pattern of some megabytes takes seconds.
+// CompileContext is Compile that stops with ctx's error soon after ctx ends: a
+// pattern of some megabytes takes seconds.
 func CompileContext(ctx context.Context, pattern string, o Options) (*Matcher, error) {
 	f := flags{ignoreCase: o.IgnoreCase, perLine: true, dotAll: o.Multiline, unicode: true}
 	var tree *node
@@ -116,7 +116,7 @@ func CompileContext(ctx context.Context, pattern string, o Options) (*Matcher, e
 	return m, nil
 }
 
-// textTree is the tree of a pattern that is plain text.
+// textTree returns the tree of a pattern that is plain text.
 func textTree(text string, f flags) *node {
 	p := &parser{flags: f}
 	var subs []*node
@@ -133,8 +133,8 @@ func crossesLines(tree *node) (crosses bool) {
 	return crosses
 }
 
-// namesReturn reports whether the pattern asks for \r, by itself or in a class
-// of a few characters. Classes such as \s and [^x] hold it by chance.
+// namesReturn reports whether the pattern names \r, alone or in a class of a
+// few characters. Classes such as \s and [^x] contain it only incidentally.
 func namesReturn(tree *node) (names bool) {
 	const few = 4
 	tree.walk(func(n *node) {
@@ -143,11 +143,11 @@ func namesReturn(tree *node) (names bool) {
 	return names
 }
 
-// withinLines takes \n out of what the tree matches. A \n that is asked for
-// by itself is an error, as the pattern could never match.
+// withinLines removes \n from the sets of the tree. A pattern that names \n
+// explicitly is an error, as it could never match.
 func withinLines(tree *node) (err error) {
 	newline := single('\n')
-	shared := map[*span]charset{} // what many parts share stays shared
+	shared := map[*span]charset{} // sets that several parts share stay shared
 	tree.walk(func(n *node) {
 		switch {
 		case n.op == opLook && n.look == textStart:
@@ -168,45 +168,45 @@ func withinLines(tree *node) (err error) {
 	return err
 }
 
-// CrossesLines reports whether a match can span lines, or depend on where
-// the text begins or ends. Next must then be given whole files; else any run
-// of whole lines.
+// CrossesLines reports whether a match can span lines, or depend on the ends of
+// the text. If so, pass whole files to Next; otherwise any run of whole lines.
 func (m *Matcher) CrossesLines() bool { return m.crosses }
 
-// Required returns what a text must hold to match at all: at least one
-// literal of each set. Nothing is required when there are no sets. A text
-// without one of them need not be searched; most others will match.
+// Required returns the literals that a matching text must contain: at least one
+// of each set. Without sets, nothing is required. A text that lacks a set need
+// not be searched; most others will match.
 func (m *Matcher) Required() [][]Literal { return m.required }
 
-// ByLine reports whether each match is in a line with ASCII that is looked for
-// first. In any encoding that keeps ASCII as it is, such a line alone decides.
+// ByLine reports whether every match is in a line with an ASCII literal, for
+// which Next looks first. In any encoding that preserves ASCII, only such lines
+// matter.
 func (m *Matcher) ByLine() bool { return m.finder != nil && m.finder.ascii && !m.crosses }
 
-// NotingForeign returns a Matcher that sets seen when a line that a match could
-// be in is not UTF-8. It requires ByLine.
+// NotingForeign returns a Matcher that sets *seen if a line that may contain a
+// match is not UTF-8. ByLine must be true.
 func (m *Matcher) NotingForeign(seen *bool) *Matcher {
 	noting := *m
 	noting.foreign = seen
 	return &noting
 }
 
-// note records a text that is not UTF-8, if NotingForeign asked for it.
+// note sets the flag of NotingForeign if text is not UTF-8.
 func (m *Matcher) note(text []byte) {
 	if m.foreign != nil && !*m.foreign {
 		*m.foreign = !utf8.Valid(text)
 	}
 }
 
-// Until returns a Matcher that gives up, finding nothing more, soon after
-// stop begins to return true, even within one Next over a large text.
+// Until returns a Matcher that stops soon after stop returns true, even within
+// one Next over a large text, and then finds nothing more.
 func (m *Matcher) Until(stop func() bool) *Matcher {
 	bounded := *m
 	bounded.stop = stop
 	return &bounded
 }
 
-// For returns a Matcher that finds the same in text, faster if text has no \r.
-// It reads text once where the literals of the pattern hold line endings.
+// For returns a Matcher with the same results for text, faster if text has no
+// \r. It reads text once if literals of the pattern contain line endings.
 func (m *Matcher) For(text []byte) *Matcher {
 	if m.unix == nil || bytes.IndexByte(text, '\r') >= 0 {
 		return m
@@ -214,7 +214,7 @@ func (m *Matcher) For(text []byte) *Matcher {
 	return m.unix.Until(m.stop)
 }
 
-// unixOf returns m for texts without \r, or nil if that makes no difference.
+// unixOf returns m for texts without \r, or nil if it would be the same.
 func (m *Matcher) unixOf(tree *node) *Matcher {
 	ending := func(l Literal) bool { return bytes.Contains(l.Text, []byte("\r\n")) }
 	if !m.crlf || !m.crosses || !slices.ContainsFunc(slices.Concat(m.required...), ending) {
@@ -227,8 +227,8 @@ func (m *Matcher) unixOf(tree *node) *Matcher {
 	return &unix
 }
 
-// takeLiterals takes from the pattern what a text must hold. With crlf, \n in
-// the pattern matches \r\n, too.
+// takeLiterals sets the required literals and the finders. If crlf is set, \n
+// in the pattern also matches \r\n.
 func (m *Matcher) takeLiterals(tree *node, crlf bool) {
 	known := extractor{crlf: crlf}.literals(tree)
 	m.required = known.sets()

@@ -1,21 +1,21 @@
 package search
 
-// To compare a long literal in each place where its rarest bytes stand takes,
-// in texts that are full of them, the length of one times that of the other. It
-// is then found in a time that does not depend on the literal, by the method of
-// Knuth, Morris and Pratt.
+// In a text full of a long literal's rarest bytes, comparing the literal at
+// each of them takes the product of both lengths. In that case, the method of
+// Knuth, Morris and Pratt finds it in a time that does not depend on the
+// literal.
 
-// shortNeedle is the length up to which a literal is always compared.
+// shortNeedle is the length up to which a literal is always compared directly.
 const shortNeedle = 16
 
-// tooOften reports whether so many places that a literal was compared in, of
-// as many bytes, were in vain that to go on so would take too long.
+// tooOften reports whether so many comparisons have failed within the bytes
+// passed that findSteadily should be used.
 func (n *needle) tooOften(failed, passed int) bool {
 	return n.border != nil && failed > shortNeedle*(1+passed/len(n.text))
 }
 
-// borders returns, for each beginning of text, the length of the longest
-// shorter one that it ends with.
+// borders returns, for each prefix of text, the length of the longest shorter
+// prefix with which it ends.
 func borders(text []byte) []int32 {
 	border := make([]int32, len(text))
 	for i, k := 1, int32(0); i < len(text); i++ {
@@ -30,7 +30,7 @@ func borders(text []byte) []int32 {
 	return border
 }
 
-// findSteadily is find that looks at each byte once.
+// findSteadily is find in linear time: it reads each byte once.
 func (n *needle) findSteadily(text []byte, from, to int) int {
 	if from >= to {
 		return -1

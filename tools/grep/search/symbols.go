@@ -7,20 +7,20 @@ import (
 	"unicode/utf8"
 )
 
-// attr is what a look can ask of the symbol on one side of a place.
+// attr is a set of attributes of a symbol that looks test.
 type attr uint8
 
 const (
-	attrEdge attr = 1 << iota // no symbol: the text begins or ends
+	attrEdge attr = 1 << iota // not a symbol: the text begins or ends
 	attrLine                  // \n
 	attrWord
 	attrASCIIWord
-	attrInvalid // a byte that is no part of a character
+	attrInvalid // a byte that belongs to no character
 
-	attrs = 1 << 5 // sets of them
+	attrs = 1 << 5 // number of possible sets
 )
 
-// lookNeeds returns the attributes that decide l.
+// lookNeeds returns the attributes that l tests.
 func lookNeeds(l look) attr {
 	switch {
 	case l == lineStart || l == lineEnd:
@@ -35,13 +35,13 @@ func lookNeeds(l look) attr {
 	return attrWord
 }
 
-// holds decides l between two symbols.
+// holds reports whether l holds between two symbols.
 func (l look) holds(before, after attr) bool {
 	word, valid := attrWord, true
 	if l >= wordBoundary+asciiLooks {
 		l, word = l-asciiLooks, attrASCIIWord
 	} else {
-		// The negative ones do not hold beside what is no character.
+		// The negative looks do not hold next to an invalid byte.
 		switch l {
 		case notWordBoundary:
 			valid = (before|after)&attrInvalid == 0
@@ -75,11 +75,11 @@ func (l look) holds(before, after attr) bool {
 	return !right && valid
 }
 
-// symbols maps the text to symbols. Symbol 0 is none: it stands for the bytes
-// of which more must be read.
+// symbols maps the text to symbols. Symbol 0 is reserved: it marks bytes that
+// need further bytes to determine the symbol.
 type symbols struct {
 	ofByte  [256]uint32
-	starts  []rune // where, beyond ASCII, a run of one symbol begins
+	starts  []rune // beyond ASCII: the starts of runs with one symbol
 	ids     []uint32
 	pages   [256]*[256]uint32 // of the first 65 536 characters
 	attrOf  []attr
@@ -87,13 +87,13 @@ type symbols struct {
 	invalid uint32
 	edge    uint32
 
-	crlf bool   // \r\n is one symbol, that of \n
-	cr   uint32 // the symbol of a \r that no \n follows, with crlf
+	crlf bool   // \r\n is one symbol, the same as \n
+	cr   uint32 // with crlf: the symbol of a \r without a following \n
 	lf   uint32 // the symbol of \n
 }
 
-// newSymbols divides all characters by the sets that they are in, and tells
-// which symbol is in which set.
+// newSymbols divides all characters into symbols by their membership in the
+// sets, and returns the membership of each symbol.
 func newSymbols(ctx context.Context, sets []charset, uses attr, bytes, crlf bool) (symbols, [][]bool, error) {
 	type event struct {
 		at  rune
@@ -167,14 +167,14 @@ func newSymbols(ctx context.Context, sets []charset, uses attr, bytes, crlf bool
 	s.finish(sets, member)
 	s.fillPages()
 	s.lf = s.ofByte['\n']
-	if crlf { // what a \r is depends on the next byte: see after
+	if crlf { // the symbol of \r depends on the next byte: see after
 		s.cr, s.ofByte['\r'] = s.ofByte['\r'], 0
 	}
 	return s, member, nil
 }
 
-// finish adds the two symbols that are no character: the byte that is no part
-// of one, which only the search's own step takes, and the edge.
+// finish adds the two symbols that are not characters: the invalid byte, which
+// only the search's own step matches, and the edge.
 func (s *symbols) finish(sets []charset, member [][]bool) {
 	s.invalid, s.edge = uint32(s.count), uint32(s.count+1)
 	for i, set := range sets {
@@ -198,8 +198,8 @@ func attrsOf(r rune, word charset) (a attr) {
 	return a
 }
 
-// fillPages looks up the characters that most text is of once and for all.
-// Pages that hold one symbol only are the same page.
+// fillPages precomputes the symbols of common characters. Pages with a single
+// symbol share memory.
 func (s *symbols) fillPages() {
 	uniform := map[uint32]*[256]uint32{}
 	for i := range s.pages {
@@ -225,7 +225,7 @@ func (s *symbols) fillPages() {
 	}
 }
 
-// run returns which run a character beyond ASCII is in.
+// run returns the index of the run of a non-ASCII character.
 func (s *symbols) run(r rune) int {
 	i, found := slices.BinarySearch(s.starts, r)
 	if !found {
@@ -234,7 +234,7 @@ func (s *symbols) run(r rune) int {
 	return i
 }
 
-// of returns the symbol of a character beyond ASCII.
+// of returns the symbol of a non-ASCII character.
 func (s *symbols) of(r rune) uint32 {
 	if r < 1<<16 {
 		return s.pages[r>>8][r&0xFF]
@@ -242,7 +242,7 @@ func (s *symbols) of(r rune) uint32 {
 	return s.ids[s.run(r)]
 }
 
-// after returns the symbol that begins at text[i], and its length.
+// after returns the symbol that begins at text[i], and its length in bytes.
 func (s *symbols) after(text []byte, i int) (uint32, int) {
 	if id := s.ofByte[text[i]]; id != 0 {
 		return id, 1
@@ -260,7 +260,7 @@ func (s *symbols) after(text []byte, i int) (uint32, int) {
 	return s.of(r), size
 }
 
-// before returns the symbol that ends at text[:i], and its length.
+// before returns the symbol that ends at text[:i], and its length in bytes.
 func (s *symbols) before(text []byte, i int) (uint32, int) {
 	last := text[i-1]
 	if last == '\n' && s.crlf && i > 1 && text[i-2] == '\r' {

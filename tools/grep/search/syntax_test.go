@@ -13,7 +13,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/grep/search"
 )
 
-// matches returns what matches in text, each between bars.
+// matches returns the matches in text, separated by bars.
 func matches(t *testing.T, pattern string, o search.Options, text string) string {
 	t.Helper()
 	m, err := search.Compile(pattern, o)
@@ -25,8 +25,8 @@ func matches(t *testing.T, pattern string, o search.Options, text string) string
 	return strings.Join(out, "|")
 }
 
-// syntax holds patterns, texts, and what matches in them between bars. With
-// the tag oracle they are put to ripgrep as well.
+// syntax returns patterns, texts, and the expected matches separated by bars.
+// TestSyntaxIsRipgreps runs them with ripgrep, too.
 func syntax() []struct{ pattern, text, want string } {
 	return []struct{ pattern, text, want string }{
 		// Literals and escapes.
@@ -107,7 +107,7 @@ func syntax() []struct{ pattern, text, want string } {
 		{`^$`, "\n\na\n", "|"},
 		{`^\s*$`, " \n\r\n", " |"},
 		{`^\s*$`, " \n\r", " |\r"},
-		// \r\n is one line ending, unless the pattern asks for \r.
+		// \r\n is one line ending, unless the pattern names \r.
 		{`x;$|^}$`, "x;\r\n}\r\nx;\n}", "x;|}|x;|}"},
 		{`x.*$`, "x1\r\nx2\n x3\r\r\nx\r", "x1|x2|x3\r|x\r"},
 		{`[^x]*$`, "xab\r\nxc\n", "ab|c"},
@@ -125,8 +125,8 @@ func TestSyntax(t *testing.T) {
 	}
 }
 
-// TestPropertyUnequal: ripgrep's documentation says so, and its program takes
-// != for =.
+// TestPropertyUnequal: ripgrep documents != as a negation, but treats it like
+// =.
 func TestPropertyUnequal(t *testing.T) {
 	require.Equal(t, "ж", matches(t, `\p{sc!=Latin}+|\P{sc!=Cyrillic}`, search.Options{}, "aж"))
 }
@@ -165,11 +165,11 @@ func TestMultilineHits(t *testing.T) {
 		{`b\nc`, "a\nb\nc\nd\n", [][2]int{{2, 6}}},
 		{`b\n`, "a\nb\nc\n", [][2]int{{2, 4}}},
 		{`a|b\nc`, "ab\nc\nd", [][2]int{{0, 5}}},       // both begin in one line
-		{`a\nb|b c`, "a\nb c\nd", [][2]int{{0, 6}}},    // the first takes the second's beginning
+		{`a\nb|b c`, "a\nb c\nd", [][2]int{{0, 6}}},    // the first includes the second's beginning
 		{`\n`, "a\nb\n", [][2]int{{0, 2}, {2, 4}}},     //
-		{`x*`, "a\nb\n", [][2]int{{0, 2}, {2, 4}}},     // none behind the last
+		{`x*`, "a\nb\n", [][2]int{{0, 2}, {2, 4}}},     // none after the last
 		{`\z`, "a\nb", [][2]int{{2, 3}}},               //
-		{`\z`, "a\nb\n", nil},                          // there is no line behind
+		{`\z`, "a\nb\n", nil},                          // no line follows
 		{`zz\ny`, "zz\nzz\ny\n", [][2]int{{3, 8}}},     //
 		{`z{2}\s+z`, "z\nzz\nzz\n", [][2]int{{2, 8}}},  //
 		{`(?s)a.*z`, "a\nz\na\nz\n", [][2]int{{0, 8}}}, //
@@ -279,8 +279,8 @@ func TestFoldingIsComplete(t *testing.T) {
 			cased.WriteByte('\n')
 		}
 	}
-	// A class as large as this is folded by ranges and must hold every other
-	// case of what is in it: of two cases, one is below U+1E00 or beyond U+2C00.
+	// A class this large is folded by ranges and must include every other case
+	// of its members: of two cases, one is below U+1E00 or above U+2C00.
 	low, err := search.Compile(`(?i)^[\x{0}-\x{1DFF}]$`, search.Options{})
 	require.NoError(t, err)
 	for line := range strings.Lines(cased.String()) {

@@ -1,12 +1,12 @@
 package search
 
-// node is a parsed pattern.
+// node is a node of a parsed pattern.
 type node struct {
 	op       op
 	set      charset // opSet
 	look     look    // opLook
-	subs     []*node // opConcat, opAlternate; one of opRepeat
-	min, max int     // opRepeat; max < 0 is without end
+	subs     []*node // opConcat, opAlternate; a single one for opRepeat
+	min, max int     // opRepeat; max < 0 means unlimited
 	lazy     bool    // opRepeat
 }
 
@@ -21,7 +21,7 @@ const (
 	opRepeat
 )
 
-// look is a condition on the characters before and behind a place.
+// look is a condition on the characters before and after a position.
 type look uint8
 
 const (
@@ -29,14 +29,14 @@ const (
 	lineEnd
 	textStart
 	textEnd
-	// Of words there are six, and the same six again for ASCII only.
+	// There are six looks for words, and the same six for ASCII only.
 	wordBoundary
 	notWordBoundary
 	wordStart
 	wordEnd
 	wordStartHalf
 	wordEndHalf
-	asciiLooks = 6 // added to one of words makes it of ASCII
+	asciiLooks = 6 // add it to a look for words to get its ASCII form
 )
 
 func (n *node) walk(visit func(*node)) {
