@@ -84,8 +84,8 @@ func goFiles(t *testing.T) []goFile {
 	return files
 }
 
-// foundation lists the packages below everything, with what each may import
-// of ours.
+// foundation lists the packages below tools and host, with what each may import
+// of ours: pkg is public, internal is promised to nobody.
 var foundation = map[string][]string{
 	"pkg/toolerr":           {},
 	"pkg/mcpkit":            {"pkg/toolerr", "pkg/mcpkit"},
@@ -99,7 +99,7 @@ var foundation = map[string][]string{
 	"pkg/topk":              {},
 	"pkg/wording":           {},
 	"pkg/visible":           {},
-	"pkg/noupgrade":         {"pkg/toolerr"},
+	"internal/httpguard":    {"pkg/toolerr"},
 	"pkg/conform":           {},
 	"pkg/state":             {"pkg/toolerr", "pkg/sandbox", "pkg/textfile"},
 	"pkg/rewrite":           {"pkg/toolerr", "pkg/sandbox", "pkg/state", "pkg/textfile", "pkg/textdiff", "pkg/wording"},
@@ -108,11 +108,9 @@ var foundation = map[string][]string{
 	"pkg/mcpkit/mcpkittest": {"pkg/toolerr", "pkg/mcpkit"},
 
 	"pkg/sandbox/sandboxtest": {"pkg/toolerr", "pkg/sandbox", "pkg/mcpkit/mcpkittest"},
-}
 
-// leaves lists what the internal packages may import of ours.
-var leaves = map[string][]string{
-	"internal/redact": {"pkg/mcpkit/jsonrpc", "pkg/wording"},
+	"internal/netguard": {},
+	"internal/redact":   {"pkg/mcpkit/jsonrpc", "pkg/wording"},
 }
 
 // mayImport reports whether a file of package dir may import the package own,
@@ -120,18 +118,9 @@ var leaves = map[string][]string{
 func mayImport(dir, own string) bool {
 	within := func(pkg, tree string) bool { return pkg == tree || strings.HasPrefix(pkg, tree+"/") }
 	switch {
-	case within(dir, "internal"): // leaves
-		return slices.Contains(leaves[dir], own)
-	case within(own, "internal"):
-		return true // below everything, promised to nobody
-	case within(dir, "tools"): // and what belongs to the same tool
-		parts := strings.SplitN(dir, "/", 3)
-		return within(own, "pkg") || len(parts) > 1 && within(own, parts[0]+"/"+parts[1])
-	case within(dir, "host/pipeline"):
-		return own == "host/call" || within(own, dir) || within(own, "pkg")
-	case within(dir, "host"):
-		return within(own, "pkg") || within(own, "host")
-	case within(dir, "pkg"):
+	case within(own, "internal") && !within(dir, "internal"):
+		return true
+	case within(dir, "pkg"), within(dir, "internal"):
 		best := ""
 		for pkg := range foundation {
 			if within(dir, pkg) && len(pkg) > len(best) {
@@ -144,6 +133,13 @@ func mayImport(dir, own string) bool {
 			}
 		}
 		return false
+	case within(dir, "tools"): // and what belongs to the same tool
+		parts := strings.SplitN(dir, "/", 3)
+		return within(own, "pkg") || len(parts) > 1 && within(own, parts[0]+"/"+parts[1])
+	case within(dir, "host/pipeline"):
+		return own == "host/call" || within(own, dir) || within(own, "pkg")
+	case within(dir, "host"):
+		return within(own, "pkg") || within(own, "host")
 	}
 	return true // bench and this directory look at everything
 }

@@ -15,8 +15,8 @@ import (
 
 	"github.com/toolroom-mcp/toolroom/host/config/secret"
 	"github.com/toolroom-mcp/toolroom/host/nesting"
+	"github.com/toolroom-mcp/toolroom/internal/httpguard"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/retry"
-	"github.com/toolroom-mcp/toolroom/pkg/noupgrade"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -65,7 +65,7 @@ func newRemote(cfg Config) (*remote, error) {
 	guard := addressGuard{host: base.Hostname(), private: cfg.AllowPrivate || namesPrivate(base.Hostname())}
 	r.client = &http.Client{
 		CheckRedirect: sameOrigin,
-		Transport: noupgrade.Transport(&http.Transport{
+		Transport: httpguard.Transport(&http.Transport{
 			Proxy:               http.ProxyFromEnvironment,
 			DialContext:         guard.dial,
 			TLSHandshakeTimeout: connectTimeout,

@@ -68,7 +68,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/config/secret"
 	"github.com/toolroom-mcp/toolroom/host/executor"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/retry"
-	"github.com/toolroom-mcp/toolroom/pkg/noupgrade"
+	"github.com/toolroom-mcp/toolroom/internal/httpguard"
 )
 
 // Config is one tool. What is a text holds no variables any more.
@@ -264,7 +264,7 @@ func New(c Config, shape executor.Shape, again func() retry.Config, agent string
 	}
 	single := newTransport(c)
 	single.DisableKeepAlives = true
-	e := &client{compiled: compiled, shape: shape, agent: agent, transport: noupgrade.Transport(newTransport(c)), single: noupgrade.Transport(single)}
+	e := &client{compiled: compiled, shape: shape, agent: agent, transport: httpguard.Transport(newTransport(c)), single: httpguard.Transport(single)}
 	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
 		r, err := compiled.requestOf(req)
 		if err != nil {

@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/host/call"
+	"github.com/toolroom-mcp/toolroom/internal/httpguard"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
-	"github.com/toolroom-mcp/toolroom/pkg/noupgrade"
 )
 
 // Callback is who is told of requests, by a POST.
@@ -120,7 +120,7 @@ const maxPostings = 64
 func newNotifier(c Config, book *Book) *notifier {
 	c.Callback = c.Callback.withDefaults()
 	n := &notifier{cfg: c, book: book, going: map[string]bool{}, client: &http.Client{
-		Transport:     noupgrade.Transport(&http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Minute, TLSHandshakeTimeout: 10 * time.Second}),
+		Transport:     httpguard.Transport(&http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Minute, TLSHandshakeTimeout: 10 * time.Second}),
 		Timeout:       c.Callback.Timeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}

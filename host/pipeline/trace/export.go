@@ -17,8 +17,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/toolroom-mcp/toolroom/internal/httpguard"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
-	"github.com/toolroom-mcp/toolroom/pkg/noupgrade"
 )
 
 // How long the end of the host waits for the last spans, and how often a
@@ -54,7 +54,7 @@ func New(c Config, version string) *Tracer {
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConns: 1, IdleConnTimeout: 90 * time.Second}
 	t := &Tracer{
 		cfg: c, scope: version, queue: make(chan *span, c.Queue), closing: make(chan struct{}), ended: make(chan struct{}),
-		client: &http.Client{Transport: noupgrade.Transport(transport), Timeout: c.Timeout, CheckRedirect: func(*http.Request, []*http.Request) error {
+		client: &http.Client{Transport: httpguard.Transport(transport), Timeout: c.Timeout, CheckRedirect: func(*http.Request, []*http.Request) error {
 			return http.ErrUseLastResponse // headers are for the collector alone
 		}},
 	}

@@ -26,9 +26,9 @@ import (
 
 	"github.com/toolroom-mcp/toolroom/host/convert"
 	"github.com/toolroom-mcp/toolroom/host/eventstream"
+	"github.com/toolroom-mcp/toolroom/internal/httpguard"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/retry"
-	"github.com/toolroom-mcp/toolroom/pkg/noupgrade"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -100,7 +100,7 @@ func New(cfg Config) *Client {
 	}
 	cfg.Retry.Retryable = func(err error) bool { return errors.As(err, new(*passing)) }
 	if cfg.Transport == nil {
-		cfg.Transport = noupgrade.Transport(newTransport())
+		cfg.Transport = httpguard.Transport(newTransport())
 	}
 	return &Client{cfg: cfg, http: &http.Client{Transport: cfg.Transport, CheckRedirect: within}}
 }

@@ -1,8 +1,8 @@
-// Package noupgrade is for clients of servers that are not trusted. An answer
+// Package httpguard is for clients of servers that are not trusted. An answer
 // that hands over the connection, 101 Switching Protocols, has a body without
 // an end, which net/http does not end with its request, whatever the deadline
 // of that is. Here it is an error, of code PROTOCOL_ERROR.
-package noupgrade
+package httpguard
 
 import (
 	"net/http"

@@ -1,4 +1,4 @@
-package noupgrade_test
+package httpguard_test
 
 import (
 	"io"
@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"github.com/toolroom-mcp/toolroom/pkg/noupgrade"
+	"github.com/toolroom-mcp/toolroom/internal/httpguard"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -28,7 +28,7 @@ func TestAnUpgradeIsAnError(t *testing.T) {
 		held <- struct{}{}
 	}))
 	defer s.Close()
-	client := &http.Client{Transport: noupgrade.Transport(&http.Transport{})}
+	client := &http.Client{Transport: httpguard.Transport(&http.Transport{})}
 	defer client.CloseIdleConnections() // which else s.Close would wait for
 	res, err := client.Get(s.URL + "/ok")
 	require.NoError(t, err)
