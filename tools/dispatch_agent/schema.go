@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/toolroom-mcp/toolroom/pkg/conform"
+	"github.com/toolroom-mcp/toolroom/internal/schemacheck"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -16,7 +16,7 @@ const maxSchema = 64 << 10
 // reportSchema is what a report has to fit.
 type reportSchema struct {
 	text   string
-	schema *conform.Schema
+	schema *schemacheck.Schema
 }
 
 // parseReportSchema reads output_schema; nil: there is none.
@@ -28,9 +28,9 @@ func parseReportSchema(object map[string]any) (*reportSchema, error) {
 	if err == nil && len(raw) > maxSchema {
 		err = fmt.Errorf("%d bytes, more than %d", len(raw), maxSchema)
 	}
-	var schema *conform.Schema
+	var schema *schemacheck.Schema
 	if err == nil {
-		schema, err = conform.Compile(raw)
+		schema, err = schemacheck.Compile(raw)
 	}
 	if err != nil {
 		return nil, toolerr.New(toolerr.InvalidParams, "output_schema is not a usable JSON Schema: %w", err)

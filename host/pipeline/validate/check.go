@@ -4,19 +4,19 @@ import (
 	"encoding/json"
 	"errors"
 
-	"github.com/toolroom-mcp/toolroom/pkg/conform"
+	"github.com/toolroom-mcp/toolroom/internal/schemacheck"
 )
 
 // Usable reports why a schema cannot be used; nil: it can.
 func Usable(text json.RawMessage) error {
-	_, err := conform.Compile(text)
+	_, err := schemacheck.Compile(text)
 	return err
 }
 
 // Check reports what is wrong with a value by a usable schema; nil: nothing is
 // known to be.
 func Check(text, value json.RawMessage) error {
-	s, err := conform.Compile(text)
+	s, err := schemacheck.Compile(text)
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ import (
 	"sync"
 
 	"github.com/toolroom-mcp/toolroom/host/call"
-	"github.com/toolroom-mcp/toolroom/pkg/conform"
+	"github.com/toolroom-mcp/toolroom/internal/schemacheck"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -68,7 +68,7 @@ type schemas struct {
 // made by who needs them first, and nobody else waits for that.
 type ready struct {
 	once          sync.Once
-	input, output *conform.Schema
+	input, output *schemacheck.Schema
 }
 
 // New returns a validator; schemas are made ready when first needed.
@@ -176,11 +176,11 @@ func (v *Validator) find(t *call.Tool) *ready {
 	return s.ready
 }
 
-func (v *Validator) compile(t *call.Tool, name string, text json.RawMessage) *conform.Schema {
+func (v *Validator) compile(t *call.Tool, name string, text json.RawMessage) *schemacheck.Schema {
 	if len(text) == 0 {
 		return nil
 	}
-	s, err := conform.Compile(text)
+	s, err := schemacheck.Compile(text)
 	if err != nil {
 		v.unusable(t, fmt.Errorf("%s: %w", name, err))
 		return nil
@@ -189,7 +189,7 @@ func (v *Validator) compile(t *call.Tool, name string, text json.RawMessage) *co
 }
 
 // check returns what is wrong with a value; nil: nothing is known to be.
-func (v *Validator) check(t *call.Tool, s *conform.Schema, value json.RawMessage) *conform.Faults {
+func (v *Validator) check(t *call.Tool, s *schemacheck.Schema, value json.RawMessage) *schemacheck.Faults {
 	f, err := s.Check(value)
 	if err != nil {
 		v.unusable(t, err)
@@ -205,7 +205,7 @@ func (v *Validator) unusable(t *call.Tool, err error) {
 }
 
 // argumentsError is the error of a call that is refused.
-func argumentsError(f *conform.Faults, t *call.Tool) error {
+func argumentsError(f *schemacheck.Faults, t *call.Tool) error {
 	e := &call.ValidationError{
 		Type: call.ArgsInvalid, Tool: t.Name, Path: f.Path,
 		Detail: f.Text + "; correct the arguments and call again",
@@ -217,7 +217,7 @@ func argumentsError(f *conform.Faults, t *call.Tool) error {
 }
 
 // resultError is the error of a result that is refused.
-func resultError(f *conform.Faults, t *call.Tool) error {
+func resultError(f *schemacheck.Faults, t *call.Tool) error {
 	return &call.ValidationError{
 		Type: call.ResultInvalid, Tool: t.Name, Path: f.Path,
 		Detail: "the server's result does not fit its outputSchema: " + f.Text + "; the call was executed, but its result is unreliable",

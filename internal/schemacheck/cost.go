@@ -1,4 +1,4 @@
-package conform
+package schemacheck
 
 import (
 	"encoding/json"

@@ -1,7 +1,7 @@
-// Package conform checks JSON values against JSON Schemas (draft 2020-12),
+// Package schemacheck checks JSON values against JSON Schemas (draft 2020-12),
 // whoever wrote either: a schema reads no other document, what a check may take
 // is bounded, and what is wrong is said in sentences with JSON pointers.
-package conform
+package schemacheck
 
 import (
 	"bytes"

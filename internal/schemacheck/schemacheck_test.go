@@ -1,4 +1,4 @@
-package conform_test
+package schemacheck_test
 
 import (
 	"encoding/json"
@@ -7,11 +7,11 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"github.com/toolroom-mcp/toolroom/pkg/conform"
+	"github.com/toolroom-mcp/toolroom/internal/schemacheck"
 )
 
 func TestFaultsAreToldByPointer(t *testing.T) {
-	s, err := conform.Compile(json.RawMessage(`{"type":"object","properties":{"a/b":{"type":"integer"},"c":{"enum":[1]}},"required":["c"]}`))
+	s, err := schemacheck.Compile(json.RawMessage(`{"type":"object","properties":{"a/b":{"type":"integer"},"c":{"enum":[1]}},"required":["c"]}`))
 	require.NoError(t, err)
 	for value, want := range map[string]string{
 		`{"c":1}`:           "",
@@ -36,7 +36,7 @@ func TestFaultsAreToldByPointer(t *testing.T) {
 
 func TestASchemaReadsNothingElse(t *testing.T) {
 	for _, text := range []string{`{"$ref":"file:///etc/passwd"}`, `{"$ref":"http://127.0.0.1/s"}`, `{"type":12}`, `[`, `12`} {
-		_, err := conform.Compile(json.RawMessage(text))
+		_, err := schemacheck.Compile(json.RawMessage(text))
 		require.Error(t, err, text)
 	}
 }
@@ -47,7 +47,7 @@ func TestACheckIsBounded(t *testing.T) {
 	for n := range 14 {
 		defs += fmt.Sprintf(`,"%d":{"anyOf":[{"$ref":"#/$defs/%d"},{"$ref":"#/$defs/%[2]d"}]}`, n+1, n)
 	}
-	s, err := conform.Compile(json.RawMessage(`{"$ref":"#/$defs/14","$defs":{` + defs + `}}`))
+	s, err := schemacheck.Compile(json.RawMessage(`{"$ref":"#/$defs/14","$defs":{` + defs + `}}`))
 	require.NoError(t, err)
 	_, err = s.Check(json.RawMessage(`1`))
 	require.ErrorContains(t, err, "too many steps")
@@ -80,7 +80,7 @@ func TestNothingOfASchemaTakesForEver(t *testing.T) {
 		"patterns of a long text":              {`{"anyOf":[` + strings.Repeat(`{"pattern":"(x+y?){50}z$"},`, 50) + `{"type":"null"}]}`, `"` + strings.Repeat("x", 500_000) + `"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := conform.Compile(json.RawMessage(c.schema))
+			s, err := schemacheck.Compile(json.RawMessage(c.schema))
 			require.NoError(t, err)
 			faults, err := s.Check(json.RawMessage(c.value))
 			require.Nil(t, faults)
@@ -93,7 +93,7 @@ func TestNothingOfASchemaTakesForEver(t *testing.T) {
 		"numbers": `{"multipleOf":1e999999}`, "digits": `{"enum":[` + strings.Repeat("1", 100_000) + `]}`, "size": `{"enum":["` + strings.Repeat("x", 300<<10) + `"]}`,
 		"dynamic": `{"$dynamicRef":"#a","$defs":{"a":{"$dynamicAnchor":"a"}}}`,
 	} {
-		_, err := conform.Compile(json.RawMessage(text))
+		_, err := schemacheck.Compile(json.RawMessage(text))
 		require.Error(t, err, name)
 	}
 }
@@ -106,7 +106,7 @@ func TestAValueDoesNotSpoilASchema(t *testing.T) {
 		`{"items":{"type":"integer","minimum":0}}`:                                             `[1e9999999]`,
 		`{"items":{"type":"integer","multipleOf":1}}`:                                          `[` + strings.Repeat("9", 10_000) + `]`,
 	} {
-		s, err := conform.Compile(json.RawMessage(schema))
+		s, err := schemacheck.Compile(json.RawMessage(schema))
 		require.NoError(t, err)
 		faults, err := s.Check(json.RawMessage(value))
 		require.NoError(t, err, schema)
@@ -120,7 +120,7 @@ func TestAValueDoesNotSpoilASchema(t *testing.T) {
 // A pattern that is large when its repetitions are written out is not compiled.
 func TestPatternsAreBounded(t *testing.T) {
 	large := strings.Repeat("x{1000}", 1_000)
-	s, err := conform.Compile(json.RawMessage(`{"properties":{"a":{"pattern":"` + large + `"},"b":{"pattern":"^[0-9]{3,500}$"}}}`))
+	s, err := schemacheck.Compile(json.RawMessage(`{"properties":{"a":{"pattern":"` + large + `"},"b":{"pattern":"^[0-9]{3,500}$"}}}`))
 	require.NoError(t, err)
 	faults, err := s.Check(json.RawMessage(`{"a":"y","b":"x"}`))
 	require.NoError(t, err)
