@@ -97,20 +97,20 @@ var foundation = map[string][]string{
 	"pkg/textfile":          {"pkg/toolerr"},
 	"pkg/textdiff":          {},
 	"pkg/topk":              {},
-	"pkg/wording":           {},
+	"internal/textfmt":      {},
 	"pkg/visible":           {},
 	"internal/httpguard":    {"pkg/toolerr"},
 	"internal/schemacheck":  {},
 	"pkg/state":             {"pkg/toolerr", "pkg/sandbox", "pkg/textfile"},
-	"pkg/rewrite":           {"pkg/toolerr", "pkg/sandbox", "pkg/state", "pkg/textfile", "pkg/textdiff", "pkg/wording"},
+	"pkg/rewrite":           {"pkg/toolerr", "pkg/sandbox", "pkg/state", "pkg/textfile", "pkg/textdiff", "internal/textfmt"},
 	"pkg/pathglob":          {"pkg/toolerr"},
-	"pkg/listing":           {"pkg/toolerr", "pkg/sandbox", "pkg/textfile", "pkg/walk", "pkg/pathglob", "pkg/wording"},
+	"pkg/listing":           {"pkg/toolerr", "pkg/sandbox", "pkg/textfile", "pkg/walk", "pkg/pathglob", "internal/textfmt"},
 	"pkg/mcpkit/mcpkittest": {"pkg/toolerr", "pkg/mcpkit"},
 
 	"pkg/sandbox/sandboxtest": {"pkg/toolerr", "pkg/sandbox", "pkg/mcpkit/mcpkittest"},
 
 	"internal/netguard": {},
-	"internal/redact":   {"pkg/mcpkit/jsonrpc", "pkg/wording"},
+	"internal/redact":   {"pkg/mcpkit/jsonrpc", "internal/textfmt"},
 }
 
 // mayImport reports whether a file of package dir may import the package own,

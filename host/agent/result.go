@@ -10,8 +10,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/call"
 	"github.com/toolroom-mcp/toolroom/host/convert"
 	"github.com/toolroom-mcp/toolroom/host/convert/mcp"
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
-	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
 // DurationMember is the member of a result (ToolResult.Others) that says how many
@@ -37,7 +37,7 @@ func duration(took time.Duration) []convert.Member {
 // form is the text of a failure.
 func form(c *convert.ToolCall, said string, took time.Duration) string {
 	arguments := canonical(c)
-	if cut := wording.Head(arguments, maxArguments); cut != arguments {
+	if cut := textfmt.Head(arguments, maxArguments); cut != arguments {
 		arguments = cut + "…"
 	}
 	return fmt.Sprintf("tool: %s\narguments: %s\n%s\nduration_ms: %d", c.Name, arguments, said, took.Milliseconds())
@@ -97,7 +97,7 @@ func (r *run) bound(result *convert.ToolResult) {
 			continue
 		}
 		half := len(p.Text) / n * most / 2
-		first, last := wording.Head(p.Text, half), wording.Tail(p.Text, half)
+		first, last := textfmt.Head(p.Text, half), textfmt.Tail(p.Text, half)
 		result.Content[i].Text = fmt.Sprintf("%s\n[… %d bytes omitted, because the result has %d tokens; narrow the call to see them …]\n%s",
 			first, len(p.Text)-len(first)-len(last), n, last)
 	}

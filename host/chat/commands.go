@@ -14,8 +14,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/config/dialect"
 	"github.com/toolroom-mcp/toolroom/host/convert"
 	"github.com/toolroom-mcp/toolroom/host/provider"
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
-	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
 // A command is typed after a slash.
@@ -195,7 +195,7 @@ func (c *Chat) servers() {
 		for _, s := range c.cfg.Host.Servers() {
 			detail := ""
 			if s.Tools > 0 {
-				detail = wording.Count(s.Tools, "tool")
+				detail = textfmt.Count(s.Tools, "tool")
 			}
 			if s.Last != nil {
 				detail = s.Last.Stage + ": " + screen.Line(s.Last.Message, 100)
@@ -251,11 +251,11 @@ func (c *Chat) costs() {
 			cost = fmt.Sprintf("%.4f", s.cost)
 			total += s.cost
 		}
-		in := wording.Count(s.usage.Input, "token") + " in"
+		in := textfmt.Count(s.usage.Input, "token") + " in"
 		if s.usage.CacheRead > 0 {
 			in += fmt.Sprintf(" (%d from a cache)", s.usage.CacheRead)
 		}
-		rows = append(rows, []string{name, wording.Count(s.turns, "turn"), in, fmt.Sprintf("%d out", s.usage.Output), cost})
+		rows = append(rows, []string{name, textfmt.Count(s.turns, "turn"), in, fmt.Sprintf("%d out", s.usage.Output), cost})
 	}
 	switch {
 	case len(rows) == 0:

@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolroom-mcp/toolroom/host/pipeline/approve"
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 	"github.com/toolroom-mcp/toolroom/pkg/textdiff"
-	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
 // The arguments of a call are shown above the question whether it may be made. Arguments
@@ -188,8 +188,8 @@ func beginningOf(text string) (shown string, all bool) {
 	if len(lines) <= maxProposal && len(text) <= maxProposalBytes {
 		return text, true
 	}
-	shown = wording.Head(strings.Join(lines[:min(beginsWith, len(lines))], ""), maxProposalBytes/4)
+	shown = textfmt.Head(strings.Join(lines[:min(beginsWith, len(lines))], ""), maxProposalBytes/4)
 	left := strings.Count(text[len(shown):], "\n") + 1
 	return fmt.Sprintf("%s\n  … %s (%s) not shown; press v to see all before you can allow it", strings.TrimRight(shown, "\n"),
-		wording.Count(left, "more line"), wording.Count(len(text)-len(shown), "byte")), false
+		textfmt.Count(left, "more line"), textfmt.Count(len(text)-len(shown), "byte")), false
 }

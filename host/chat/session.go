@@ -10,8 +10,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/chat/screen"
 	"github.com/toolroom-mcp/toolroom/host/convert"
 	"github.com/toolroom-mcp/toolroom/host/session"
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
-	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
 // Last is the name that stands for the session that was used last.
@@ -131,7 +131,7 @@ func (c *Chat) withdraw(ctx context.Context, u *underway) {
 
 // recollection says which session it is, and what was said last.
 func (c *Chat) recollection() string {
-	text := fmt.Sprintf("session %s: %q, %s", c.session.ID, c.session.Name, wording.Count(len(c.history), "message"))
+	text := fmt.Sprintf("session %s: %q, %s", c.session.ID, c.session.Name, textfmt.Count(len(c.history), "message"))
 	for i := len(c.history) - 1; i >= 0; i-- {
 		m := c.history[i]
 		if m.Role == convert.User && i == len(c.history)-1 {
@@ -234,7 +234,7 @@ func (c *Chat) listSessions(ctx context.Context) error {
 		if c.session != nil && c.session.ID == s.ID {
 			mark = "*"
 		}
-		rows = append(rows, []string{mark, s.ID, s.Updated.Local().Format("2006-01-02 15:04"), wording.Count(s.Messages, "message"), screen.Line(s.Name, 60)})
+		rows = append(rows, []string{mark, s.ID, s.Updated.Local().Format("2006-01-02 15:04"), textfmt.Count(s.Messages, "message"), screen.Line(s.Name, 60)})
 	}
 	text := columnsOf(rows)
 	if len(all) > mostListed {

@@ -12,10 +12,10 @@ import (
 
 	"github.com/toolroom-mcp/toolroom/host/agent"
 	"github.com/toolroom-mcp/toolroom/host/convert"
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 	"github.com/toolroom-mcp/toolroom/pkg/state"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
-	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
 // What a turn did to files is in the journal that the tools write (pkg/state). It is
@@ -139,7 +139,7 @@ func (c *Chat) undo(ctx context.Context) error {
 	if len(good) == 0 {
 		return toolerr.New(toolerr.Stale, "no change of the last turn can be undone")
 	}
-	yes, err := c.yes(ctx, fmt.Sprintf("Undo the changes of %s?", wording.Count(len(good), "file")))
+	yes, err := c.yes(ctx, fmt.Sprintf("Undo the changes of %s?", textfmt.Count(len(good), "file")))
 	if err != nil || !yes {
 		if err == nil && !c.canAsk() {
 			err = toolerr.New(toolerr.InvalidInput, "undo needs a confirmation, which is not possible here")

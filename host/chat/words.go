@@ -11,9 +11,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/agent"
 	"github.com/toolroom-mcp/toolroom/host/chat/screen"
 	"github.com/toolroom-mcp/toolroom/host/convert"
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
-	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
 // described is a call on a line: its tool and the arguments that say most.
@@ -156,7 +156,7 @@ func took(out *agent.Outcome, cost float64) string {
 	for _, n := range out.Calls {
 		calls += n
 	}
-	text := fmt.Sprintf("%s, %s, %s, %s in, %d out", duration(out.Took), wording.Count(out.Turns, "turn"), wording.Count(calls, "call"), wording.Count(out.Usage.Input, "token"), out.Usage.Output)
+	text := fmt.Sprintf("%s, %s, %s, %s in, %d out", duration(out.Took), textfmt.Count(out.Turns, "turn"), textfmt.Count(calls, "call"), textfmt.Count(out.Usage.Input, "token"), out.Usage.Output)
 	if cost > 0 {
 		text += fmt.Sprintf(", cost %.4f", cost)
 	}

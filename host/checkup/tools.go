@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/toolroom-mcp/toolroom/host/pipeline/validate"
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
-	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
 // tool is a definition, as far as it is looked at.
@@ -66,7 +66,7 @@ func (r *report) list(s *session, meta string) (tools []tool) {
 	case len(tools) == 0:
 		r.add(Weak, name, "no tools")
 	default:
-		r.add(Good, name, "%s", wording.Count(len(tools), "tool"))
+		r.add(Good, name, "%s", textfmt.Count(len(tools), "tool"))
 	}
 	return tools
 }

@@ -17,9 +17,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/convert"
 	"github.com/toolroom-mcp/toolroom/host/provider"
 	"github.com/toolroom-mcp/toolroom/host/provider/registry"
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
-	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
 // asksAnew is how often a turn whose answer broke off is asked for anew.
@@ -381,8 +381,8 @@ func (t *agentTold) ended(o *agent.Outcome, whole []convert.Message) error {
 //	agent a3 · goal reached · 9 turns · 41k in / 2.1k out · 48s · grep×6 view×11
 func closingLine(id string, o *agent.Outcome) string {
 	parts := []string{
-		"agent " + id, string(o.Why), wording.Count(o.Turns, "turn"),
-		wording.Thousands(int64(o.Usage.Input)) + " in / " + wording.Thousands(int64(o.Usage.Output)) + " out", wording.Lasted(o.Took),
+		"agent " + id, string(o.Why), textfmt.Count(o.Turns, "turn"),
+		textfmt.Thousands(int64(o.Usage.Input)) + " in / " + textfmt.Thousands(int64(o.Usage.Output)) + " out", textfmt.Lasted(o.Took),
 	}
 	if o.Cost > 0 {
 		parts = append(parts, fmt.Sprintf("cost %.3g", o.Cost))

@@ -14,9 +14,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/toolroom-mcp/toolroom/host/app"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/approve"
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
-	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
 // approvalFlags are those of approvals and what is below it.
@@ -147,7 +147,7 @@ func (p *program) listApprovals(ctx context.Context, a *app.App, f approvalFlags
 func oneLine(raw json.RawMessage) string {
 	text := approve.ShownLine(raw)
 	if r := []rune(text); len(r) > 80 {
-		text = fmt.Sprintf("%s… (cut; approvals show ID shows all %s)", string(r[:79]), wording.Bytes(int64(len(raw))))
+		text = fmt.Sprintf("%s… (cut; approvals show ID shows all %s)", string(r[:79]), textfmt.Bytes(int64(len(raw))))
 	}
 	return text
 }

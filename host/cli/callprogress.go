@@ -10,7 +10,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/app"
 	"github.com/toolroom-mcp/toolroom/host/call"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
-	"github.com/toolroom-mcp/toolroom/pkg/wording"
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 )
 
 // callProgress shows on standard error what a call says of itself while it
@@ -49,7 +49,7 @@ const progressToken = `,"_meta":{"progressToken":"cli"}`
 func (c *callProgress) status() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	text := c.tool.Name + " " + wording.Lasted(time.Since(c.begin))
+	text := c.tool.Name + " " + textfmt.Lasted(time.Since(c.begin))
 	switch {
 	case c.last != "":
 		text += ": " + c.last

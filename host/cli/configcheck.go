@@ -15,8 +15,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/declared"
 	"github.com/toolroom-mcp/toolroom/host/discover"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/policy"
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
-	"github.com/toolroom-mcp/toolroom/pkg/wording"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -219,7 +219,7 @@ func (p *program) printChecked(r checked, cfg config.Config, read bool) error {
 	if file == "" {
 		file = "no configuration file"
 	}
-	return p.printf("ok       %s: %s\n", file, wording.Count(len(r.Servers), "server"))
+	return p.printf("ok       %s: %s\n", file, textfmt.Count(len(r.Servers), "server"))
 }
 
 // printSummary prints the servers, declared tools, policy, doors and settings.
@@ -275,7 +275,7 @@ func policyWords(c policy.Config) []string {
 	}
 	for _, do := range []string{"allow", "ask", "deny"} {
 		if n := counts[do]; n > 0 {
-			words = append(words, wording.Count(n, "rule")+" to "+do)
+			words = append(words, textfmt.Count(n, "rule")+" to "+do)
 		}
 	}
 	if len(words) == 0 {

@@ -17,8 +17,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/config/dialect"
 	"github.com/toolroom-mcp/toolroom/host/discover"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
-	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
 func (p *program) doctor() *cobra.Command {
@@ -212,7 +212,7 @@ func (e *examination) servers(ctx context.Context, a *app.App) {
 		if len(waits) == 0 {
 			return ""
 		}
-		return fmt.Sprintf("waiting for %s (%s, %d of %d checked)", enumerate(waits, 4), wording.Lasted(time.Since(begin)), total-len(waits), total)
+		return fmt.Sprintf("waiting for %s (%s, %d of %d checked)", enumerate(waits, 4), textfmt.Lasted(time.Since(begin)), total-len(waits), total)
 	})
 	defer done()
 	testAll(ctx, a.Servers(), false, func(c check) {
@@ -248,8 +248,8 @@ func serverFinding(a *app.App, c check) finding {
 	case c.Tools == 0:
 		f.OK, f.Detail = false, "no tools listed"
 	default:
-		f.Detail = fmt.Sprintf("%s, %s, started in %s, ping %s", c.Era, wording.Count(c.Tools, "tool"),
-			wording.Duration(time.Duration(c.StartMS*float64(time.Millisecond))), wording.Duration(time.Duration(c.PingMS*float64(time.Millisecond))))
+		f.Detail = fmt.Sprintf("%s, %s, started in %s, ping %s", c.Era, textfmt.Count(c.Tools, "tool"),
+			textfmt.Duration(time.Duration(c.StartMS*float64(time.Millisecond))), textfmt.Duration(time.Duration(c.PingMS*float64(time.Millisecond))))
 		if c.Noise > 0 {
 			f.Detail += fmt.Sprintf("; non-message lines on its standard output: %d, the first: %q", c.Noise, c.Stray)
 		}

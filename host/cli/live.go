@@ -16,7 +16,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/config"
 	"github.com/toolroom-mcp/toolroom/host/socket"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
-	"github.com/toolroom-mcp/toolroom/pkg/wording"
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 )
 
 // askTime is how long a running host may take to answer what it knows, and
@@ -214,13 +214,13 @@ func (p *program) liveTable(hosts []liveHost, all []liveServer) error {
 func (s liveServer) detail(now time.Time) string {
 	var parts []string
 	if s.PID != 0 || s.Tools > 0 {
-		parts = append(parts, wording.Count(s.Tools, "tool"))
+		parts = append(parts, textfmt.Count(s.Tools, "tool"))
 	}
 	if s.Latency > 0 {
 		parts = append(parts, fmt.Sprintf("last answer in %.3g ms", s.Latency))
 	}
 	if s.Restarts > 0 {
-		parts = append(parts, "started anew "+wording.Count(s.Restarts, "time"))
+		parts = append(parts, "started anew "+textfmt.Count(s.Restarts, "time"))
 	}
 	if s.Withheld != "" {
 		parts = append(parts, s.Withheld)

@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/toolroom-mcp/toolroom/host/app"
 	"github.com/toolroom-mcp/toolroom/host/record"
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
-	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
 func (p *program) record() *cobra.Command {
@@ -110,7 +110,7 @@ func (p *program) tellOutcome(o record.Outcome, asJSON bool) error {
 				return err
 			}
 		}
-		if err := p.printf("%s, %d differ\n", wording.Count(o.Answers, "answer"), len(o.Differences)); err != nil {
+		if err := p.printf("%s, %d differ\n", textfmt.Count(o.Answers, "answer"), len(o.Differences)); err != nil {
 			return err
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/toolroom-mcp/toolroom/host/app"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
-	"github.com/toolroom-mcp/toolroom/pkg/wording"
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 )
 
 func (p *program) servers() *cobra.Command {
@@ -169,7 +169,7 @@ func (p *program) serverTable(checks []check, run bool) error {
 	for _, c := range checks {
 		detail := strings.Join(c.Command, " ") + c.URL
 		if run && c.State != upstream.Disabled {
-			detail = fmt.Sprintf("%s, started in %.1f ms, ping %.2f ms", wording.Count(c.Tools, "tool"), c.StartMS, c.PingMS)
+			detail = fmt.Sprintf("%s, started in %.1f ms, ping %.2f ms", textfmt.Count(c.Tools, "tool"), c.StartMS, c.PingMS)
 		}
 		if c.Withheld != "" {
 			detail += "; " + c.Withheld

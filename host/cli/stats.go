@@ -13,8 +13,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/pipeline/audit"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/limit"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/stats"
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
-	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
 // summed is what the audit log says of a time.
@@ -134,9 +134,9 @@ func (p *program) printStats(s summed, since time.Duration) error {
 	}
 	w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(w, "calls\terrors\tp50\tp99\toutput\t  tool\n") //nolint:errcheck // Flush tells
-	took := func(ms float64) string { return wording.Duration(time.Duration(ms * float64(time.Millisecond))) }
+	took := func(ms float64) string { return textfmt.Duration(time.Duration(ms * float64(time.Millisecond))) }
 	for _, t := range s.Tools {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t  %s\n", wording.Number(t.Calls), wording.Number(t.Errors), took(t.P50), took(t.P99), wording.Bytes(t.Bytes), printable(t.Tool)) //nolint:errcheck // Flush tells
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t  %s\n", textfmt.Number(t.Calls), textfmt.Number(t.Errors), took(t.P50), took(t.P99), textfmt.Bytes(t.Bytes), printable(t.Tool)) //nolint:errcheck // Flush tells
 	}
 	if err := w.Flush(); err != nil {
 		return exit(exitFailed, err)
@@ -162,8 +162,8 @@ func (p *program) printHosts(hosts []hostStat) error {
 			many = "call"
 		}
 		err := p.printf("%s: %s %s so far, %s running, %s waiting; %s of memory, %s, %s\n", printable(liveHost{Running: h.Running}.String()),
-			wording.Number(calls), many, wording.Number(running), wording.Number(waiting), wording.Bytes(int64(h.Process.Resident)),
-			wording.Count(h.Process.Goroutines, "goroutine"), wording.Count(h.Process.Open, "descriptor"))
+			textfmt.Number(calls), many, textfmt.Number(running), textfmt.Number(waiting), textfmt.Bytes(int64(h.Process.Resident)),
+			textfmt.Count(h.Process.Goroutines, "goroutine"), textfmt.Count(h.Process.Open, "descriptor"))
 		if err != nil {
 			return err
 		}

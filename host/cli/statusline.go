@@ -12,7 +12,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/chat/lineedit"
 	"github.com/toolroom-mcp/toolroom/host/chat/screen"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
-	"github.com/toolroom-mcp/toolroom/pkg/wording"
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 )
 
 // When the status line is shown, and how often it is looked at.
@@ -139,7 +139,7 @@ func waitsFor(a *app.App) func() string {
 				total++
 			}
 		}
-		return fmt.Sprintf("waiting for %s (%s, %d of %d ready)", enumerate(names, 4), wording.Lasted(time.Since(begin)), max(0, total-len(names)), total)
+		return fmt.Sprintf("waiting for %s (%s, %d of %d ready)", enumerate(names, 4), textfmt.Lasted(time.Since(begin)), max(0, total-len(names)), total)
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/call"
 	"github.com/toolroom-mcp/toolroom/host/convert"
 	"github.com/toolroom-mcp/toolroom/host/tokens"
-	"github.com/toolroom-mcp/toolroom/pkg/wording"
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 )
 
 // The ways to count of --tokens.
@@ -59,7 +59,7 @@ func (p *program) printTokens(tools []*call.Tool, how asked) error {
 	for _, c := range costs {
 		fmt.Fprintf(w, "%d\t  %s\n", c.Tokens, c.Name) //nolint:errcheck // Flush tells
 	}
-	fmt.Fprintf(w, "%d\t  total of %s as %s (%s)\n", total, wording.Count(len(costs), "tool"), format, by) //nolint:errcheck // likewise
+	fmt.Fprintf(w, "%d\t  total of %s as %s (%s)\n", total, textfmt.Count(len(costs), "tool"), format, by) //nolint:errcheck // likewise
 	if err := w.Flush(); err != nil {
 		return exit(exitFailed, err)
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
-	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
 // hidden replaces a credential.
@@ -163,7 +163,7 @@ func (r *redactor) member(dst []byte, depth int) ([]byte, bool) {
 	}
 	r.pos++
 	if len(name) > maxKey {
-		name = wording.Head(name, maxKey) + "…"
+		name = textfmt.Head(name, maxKey) + "…"
 	}
 	dst = append(jsonrpc.AppendString(dst, name), ':')
 	if !r.hides(name) {
@@ -262,7 +262,7 @@ func AppendText(dst []byte, text string) []byte { return appendCut(dst, text, le
 func appendCut(dst []byte, text string, length int) []byte {
 	shown := Text(text)
 	if len(shown) > maxText || len(text) >= 8*maxText && length > len(text) {
-		shown = fmt.Sprintf("%s… (of %d bytes)", wording.Head(shown, maxText), length)
+		shown = fmt.Sprintf("%s… (of %d bytes)", textfmt.Head(shown, maxText), length)
 	}
 	return jsonrpc.AppendString(dst, shown)
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolroom-mcp/toolroom/pkg/wording"
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 )
 
 // headerRoom is what the first line may take of the budget.
@@ -111,7 +111,7 @@ func (row *shownRow) remark() string {
 	case row.Ignored && row.AtLeast:
 		return fmt.Sprintf("(ignored, %d+ files)", *row.Files)
 	case row.Ignored:
-		return "(ignored, " + wording.Count(*row.Files, "file") + ")"
+		return "(ignored, " + textfmt.Count(*row.Files, "file") + ")"
 	case row.Error != "" && row.sub == nil:
 		return "(unreadable: " + row.Error + ")"
 	case row.Type != "file" && row.Type != "directory" && row.Type != "link":
@@ -138,13 +138,13 @@ func (d *dir) coverage(again bool) string {
 	case !d.loaded:
 		return "(not listed yet)"
 	case total == 0 && d.ignored > 0:
-		return "(only " + wording.Count(d.ignored, "ignored file") + ")"
+		return "(only " + textfmt.Count(d.ignored, "ignored file") + ")"
 	case total == 0:
 		return "(empty)"
 	case again && (len(d.rows) == 0 || len(d.rows) == total):
 		return "(continued)"
 	case len(d.rows) == 0:
-		return fmt.Sprintf("(%s left out)", wording.Count(total, "entry"))
+		return fmt.Sprintf("(%s left out)", textfmt.Count(total, "entry"))
 	case from == 1 && to == total:
 		return ""
 	case from == 1:
@@ -182,9 +182,9 @@ func (r *Result) header() string {
 	case r.Total == 0:
 		b.WriteString("empty")
 	case shown == 0:
-		fmt.Fprintf(&b, "no entries from offset %d, %s in total", r.Offset, wording.Count(r.Total, "entry"))
+		fmt.Fprintf(&b, "no entries from offset %d, %s in total", r.Offset, textfmt.Count(r.Total, "entry"))
 	case shown == r.Total && r.TotalExact:
-		b.WriteString(wording.Count(r.Total, "entry"))
+		b.WriteString(textfmt.Count(r.Total, "entry"))
 	case r.TotalExact:
 		fmt.Fprintf(&b, "%d of %d entries", shown, r.Total)
 	default:
@@ -212,7 +212,7 @@ func (r *Result) notes() []string {
 		notes = append(notes, fmt.Sprintf("%d-%d of %d at the top level", d.from+1, d.from+len(d.rows), len(d.entries)))
 	}
 	if r.Ignored > 0 {
-		notes = append(notes, wording.Count(r.Ignored, "ignored file")+" not shown, no_ignore=true to include")
+		notes = append(notes, textfmt.Count(r.Ignored, "ignored file")+" not shown, no_ignore=true to include")
 	}
 	if r.Excluded > 0 {
 		notes = append(notes, fmt.Sprintf("%d excluded by ignore", r.Excluded))

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
-	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
 // Notes tells what is not as it usually is with a change, each in a sentence
@@ -28,7 +28,7 @@ func (o *Outcome) Notes() []string {
 		note("written in place because %s: a crash during the write could have left mixed content", w.InPlace)
 	}
 	if w.OtherNames > 0 {
-		note("%s still has the old content: this name is now a separate file (--keep-hardlinks keeps them together)", wording.Count(int(w.OtherNames), "other hard link"))
+		note("%s still has the old content: this name is now a separate file (--keep-hardlinks keeps them together)", textfmt.Count(int(w.OtherNames), "other hard link"))
 	}
 	if len(w.Dropped) > 0 {
 		note("the file lost %s, which cannot be kept", strings.Join(w.Dropped, ", "))

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/policy"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 	"github.com/toolroom-mcp/toolroom/pkg/visible"
-	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
 // The bounds of a question to the user. The user agrees to a whole call, so a
@@ -32,7 +32,7 @@ func (s *shell) permit(ctx context.Context, args arguments) (policy.Verdict, err
 	if lines := strings.Count(text, "\n") + 1; len(text) > maxQuestion || lines > maxQuestionLines {
 		return verdict, denied(verdict, fmt.Sprintf("The user would have to be shown all of it, which is %s in %s; at most %s in %s can be shown. "+
 			"Write the long part into a script file, which the user can look at, and run that.",
-			wording.Bytes(int64(len(text))), wording.Count(lines, "line"), wording.Bytes(maxQuestion), wording.Count(maxQuestionLines, "line")))
+			textfmt.Bytes(int64(len(text))), textfmt.Count(lines, "line"), textfmt.Bytes(maxQuestion), textfmt.Count(maxQuestionLines, "line")))
 	}
 	agreed, asked, err := mcpkit.Confirm(ctx, text)
 	switch {
@@ -58,7 +58,7 @@ func denied(verdict policy.Verdict, why string) error {
 func question(args arguments, why string) string {
 	var b strings.Builder
 	shown := quoted(args.Command)
-	fmt.Fprintf(&b, "Run this command (%s, %s)?\n\n%s", wording.Count(strings.Count(shown, "\n"), "line"), wording.Count(len(args.Command), "byte"), shown)
+	fmt.Fprintf(&b, "Run this command (%s, %s)?\n\n%s", textfmt.Count(strings.Count(shown, "\n"), "line"), textfmt.Count(len(args.Command), "byte"), shown)
 	if args.Stdin != "" {
 		fmt.Fprintf(&b, "\nIts standard input:\n%s", quoted(args.Stdin))
 	}

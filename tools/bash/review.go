@@ -9,13 +9,13 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/changes"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 	"github.com/toolroom-mcp/toolroom/pkg/state"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
-	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
 // Modes of --changes.
@@ -197,7 +197,7 @@ func summary(fs *sandbox.FS, roots []string, list []changes.Entry) string {
 		}
 	}
 	if inGit > 0 {
-		parts = append(parts, wording.Count(inGit, "file")+" of git's own")
+		parts = append(parts, textfmt.Count(inGit, "file")+" of git's own")
 	}
 	text := strings.Join(parts, ", ")
 	switch {
@@ -308,7 +308,7 @@ func (s *shell) apply(fs *sandbox.FS, set *changes.Set, files []string) (*mcpkit
 	applied := countApplied(report.Applied)
 	fmt.Fprintf(&b, "applied %s of changes %s", cmp.Or(applied, "nothing"), set.ID())
 	if report.Left > 0 {
-		fmt.Fprintf(&b, "; %s of them left", wording.Count(report.Left, "change"))
+		fmt.Fprintf(&b, "; %s of them left", textfmt.Count(report.Left, "change"))
 	} else {
 		s.review.forget(set)
 	}

@@ -9,12 +9,12 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/changes"
 	"github.com/toolroom-mcp/toolroom/pkg/textdiff"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
-	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
 // maxDiffed bounds the size of files to compare, in bytes.
@@ -57,7 +57,7 @@ func showChanges(ctx context.Context, fs *sandbox.FS, set *changes.Set, files []
 		return nil, toolerr.New(toolerr.NotFound, "changes %s have nothing in %s", set.ID(), shorten(strings.Join(files, ", "), 200))
 	}
 	if left > 0 {
-		fmt.Fprintf(&b, "[… %s more not shown: name them with files …]\n", wording.Count(left, "file"))
+		fmt.Fprintf(&b, "[… %s more not shown: name them with files …]\n", textfmt.Count(left, "file"))
 	}
 	fmt.Fprintf(&b, "changes %s: %s\n", set.ID(), summary(fs, roots, changes.Entries(list)))
 	return &mcpkit.Result{Text: b.String(), Meta: meta{}}, nil
@@ -110,7 +110,7 @@ func modes(c changes.Change) string {
 		parts = append(parts, fmt.Sprintf("mode %v → %v", c.Old.Mode(), c.New.Mode()))
 	}
 	if n := c.OtherNames(); n > 0 {
-		parts = append(parts, fmt.Sprintf("(%s of this file in the tree may keep the old content)", wording.Count(n, "other name")))
+		parts = append(parts, fmt.Sprintf("(%s of this file in the tree may keep the old content)", textfmt.Count(n, "other name")))
 	}
 	return strings.Join(parts, " ")
 }

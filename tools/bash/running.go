@@ -6,12 +6,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/policy"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
-	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
 const (
@@ -87,7 +87,7 @@ func (r *running) progress(ctx context.Context) {
 	after := time.Since(r.started)
 	message := seconds(after) + ", no output yet"
 	if n := r.output.Lines(); n > 0 {
-		message = fmt.Sprintf("%s, %s", seconds(after), wording.Count(n, "line"))
+		message = fmt.Sprintf("%s, %s", seconds(after), textfmt.Count(n, "line"))
 	}
 	if line := newestText(r.output); line != "" {
 		message += ": " + shorten(line, 100)

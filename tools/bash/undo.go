@@ -7,11 +7,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/undo"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
-	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
 const (
@@ -123,7 +123,7 @@ func (s *shell) callUndo(ctx context.Context, args jobArguments) (*mcpkit.Result
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "undone %s (%s): %s restored, %d removed, %d moved back\n", record.ID, commandLine(record.Command),
-		wording.Count(report.Restored, "entry"), report.Removed, report.Moved)
+		textfmt.Count(report.Restored, "entry"), report.Removed, report.Moved)
 	for i, path := range report.NotHeld {
 		if i == maxNotHeld {
 			fmt.Fprintf(&b, "not recorded, left as they are: %d more\n", len(report.NotHeld)-i)

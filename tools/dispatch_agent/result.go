@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
-	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
 // meta is what is told of the agent whatever becomes of the call.
@@ -32,7 +32,7 @@ func (a *agent) meta() meta {
 func (a *agent) handBack() *mcpkit.Result {
 	line, _ := a.doing()
 	m := a.meta()
-	text := fmt.Sprintf("agent %s is still running after %s: %s\nTo wait for its report: dispatch_agent {\"agent_id\":%q}\n", a.id, wording.Lasted(a.took()), line, a.id)
+	text := fmt.Sprintf("agent %s is still running after %s: %s\nTo wait for its report: dispatch_agent {\"agent_id\":%q}\n", a.id, textfmt.Lasted(a.took()), line, a.id)
 	return &mcpkit.Result{Text: text, Meta: m}
 }
 

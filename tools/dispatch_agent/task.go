@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolroom-mcp/toolroom/pkg/wording"
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 )
 
 // task is the line that mcp-host agent --json reads. What is zero is left to
@@ -106,16 +106,16 @@ type tally struct {
 // words are the tally as a result's last line has it.
 func (t tally) words() []string {
 	parts := []string{
-		wording.Count(t.turns, "turn"),
-		wording.Thousands(t.usage.Input) + " in / " + wording.Thousands(t.usage.Output) + " out",
-		wording.Lasted(t.took),
+		textfmt.Count(t.turns, "turn"),
+		textfmt.Thousands(t.usage.Input) + " in / " + textfmt.Thousands(t.usage.Output) + " out",
+		textfmt.Lasted(t.took),
 	}
 	if t.cost > 0 {
 		parts = append(parts, "cost "+shortCost(t.cost))
 	}
 	var calls []string
 	for _, name := range slices.Sorted(maps.Keys(t.calls)) {
-		calls = append(calls, visible(name)+"×"+wording.Thousands(int64(t.calls[name])))
+		calls = append(calls, visible(name)+"×"+textfmt.Thousands(int64(t.calls[name])))
 	}
 	if len(calls) > 0 {
 		parts = append(parts, shorten(strings.Join(calls, " "), 400))
@@ -128,5 +128,5 @@ func shorten(text string, n int) string {
 	if len(text) <= n {
 		return text
 	}
-	return wording.Head(text, n) + "…"
+	return textfmt.Head(text, n) + "…"
 }

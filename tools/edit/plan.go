@@ -9,12 +9,12 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/pkg/lint"
 	"github.com/toolroom-mcp/toolroom/pkg/rewrite"
 	"github.com/toolroom-mcp/toolroom/pkg/textdiff"
 	"github.com/toolroom-mcp/toolroom/pkg/textfile"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
-	"github.com/toolroom-mcp/toolroom/pkg/wording"
 	"github.com/toolroom-mcp/toolroom/tools/edit/match"
 	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
 )
@@ -116,7 +116,7 @@ func (a ask) create(ctx context.Context, c *change, b *rewrite.Before) error {
 	f, text := c.file, a.edits[0].New
 	switch {
 	case len(f.Text) > f.Body:
-		return toolerr.New(toolerr.Exists, "%s exists and has %s, and an empty old_string only creates a file; nothing was changed. To insert, set old_string to an existing line and new_string to that line with the new ones. To rewrite the whole file, use replace.", b.Shown, wording.Count(f.Lines(), "line"))
+		return toolerr.New(toolerr.Exists, "%s exists and has %s, and an empty old_string only creates a file; nothing was changed. To insert, set old_string to an existing line and new_string to that line with the new ones. To rewrite the whole file, use replace.", b.Shown, textfmt.Count(f.Lines(), "line"))
 	case a.etag != "" && (!b.Exists || !b.Etag.Matches(a.etag)):
 		return toolerr.New(toolerr.Stale, "%s no longer has etag=%s: it %s now. To create it, leave etag out.", b.Shown, a.etag, map[bool]string{true: "is empty", false: "does not exist"}[b.Exists])
 	case text == "" && b.Exists:
@@ -211,11 +211,11 @@ func (c *change) staysText(ctx context.Context, b *rewrite.Before) error {
 		return toolerr.New(toolerr.BinaryFile, refused+"Look for control characters in new_string, for example a \\u0000 that should be \\\\u0000.", b.Shown)
 	case format.Binary && c.file.NUL > 0:
 		return toolerr.New(toolerr.BinaryFile, refused+"It has %s, from line %d on. Remove them first, with a separate edit or a command such as tr -d '\\000'.",
-			b.Shown, wording.Count(c.file.NUL, "NUL character"), c.file.Numbers()(bytes.IndexByte(c.file.Text, 0)))
+			b.Shown, textfmt.Count(c.file.NUL, "NUL character"), c.file.Numbers()(bytes.IndexByte(c.file.Text, 0)))
 	case format.Binary:
 		return toolerr.New(toolerr.BinaryFile, refused+"The result has too many bytes that are not valid %s: remove them first, with a command.", b.Shown, c.file.Encoding)
 	case format.NUL > c.file.NUL:
-		c.warnings = append(c.warnings, fmt.Sprintf("new_string has %s", wording.Count(format.NUL-c.file.NUL, "NUL character")))
+		c.warnings = append(c.warnings, fmt.Sprintf("new_string has %s", textfmt.Count(format.NUL-c.file.NUL, "NUL character")))
 	case format.Encoding != c.file.Encoding && format.Encoding != textfile.UTF8:
 		c.warnings = append(c.warnings, fmt.Sprintf("the file is written as %s, but now looks like %s; give view the encoding", c.file.Encoding, format.Encoding))
 	}

@@ -6,11 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/rewrite"
 	"github.com/toolroom-mcp/toolroom/pkg/textdiff"
 	"github.com/toolroom-mcp/toolroom/pkg/textfile"
-	"github.com/toolroom-mcp/toolroom/pkg/wording"
 	"github.com/toolroom-mcp/toolroom/tools/edit/match"
 )
 
@@ -42,7 +42,7 @@ func (a ask) render(ctx context.Context, c *change, done *rewrite.Outcome) *mcpk
 		head.WriteString("dry run, nothing was written: ")
 	}
 	if a.creates() {
-		fmt.Fprintf(&head, "%s: %s, %s", created(done), wording.Count(int(done.Index.Lines), "line"), wording.Count(int(done.Index.Size), "byte"))
+		fmt.Fprintf(&head, "%s: %s, %s", created(done), textfmt.Count(int(done.Index.Lines), "line"), textfmt.Count(int(done.Index.Size), "byte"))
 	} else {
 		a.found(&head, &each, c.found)
 	}
@@ -135,7 +135,7 @@ func (a ask) found(head, each *strings.Builder, found []match.Found) {
 		total += f.Count
 	}
 	if len(found) > 1 {
-		fmt.Fprintf(head, "%d edits, %s", len(found), wording.Count(total, "replacement"))
+		fmt.Fprintf(head, "%d edits, %s", len(found), textfmt.Count(total, "replacement"))
 		for i, f := range found[:min(len(found), maxListed)] {
 			fmt.Fprintf(each, "edit %d: %s%s\n", i+1, at(f), overlooking(f))
 		}
@@ -144,7 +144,7 @@ func (a ask) found(head, each *strings.Builder, found []match.Found) {
 		}
 		return
 	}
-	fmt.Fprintf(head, "%s at %s%s", wording.Count(total, "replacement"), at(found[0]), overlooking(found[0]))
+	fmt.Fprintf(head, "%s at %s%s", textfmt.Count(total, "replacement"), at(found[0]), overlooking(found[0]))
 }
 
 // at lists the lines of an edit's places.

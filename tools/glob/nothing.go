@@ -9,11 +9,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/pathglob"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/walk"
-	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
 // The bounds of the second look after a search that found nothing.
@@ -26,7 +26,7 @@ const (
 // close.
 func (q *query) nothing(ctx context.Context, f *found) (*mcpkit.Result, error) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "0 %s match %s in %s (searched %s", q.noun(0), sandbox.EscapeName(q.args.Pattern), f.shown, wording.Count(f.report.Files+f.report.Dirs, "path"))
+	fmt.Fprintf(&b, "0 %s match %s in %s (searched %s", q.noun(0), sandbox.EscapeName(q.args.Pattern), f.shown, textfmt.Count(f.report.Files+f.report.Dirs, "path"))
 	for _, note := range q.remarks(f) {
 		b.WriteString("; " + note)
 	}

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/walk"
-	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
 // headerRoom is kept free for the first line and notes.
@@ -140,7 +140,7 @@ func (q *query) remarks(f *found) []string {
 	}
 	if f.partial {
 		notes = append(notes, fmt.Sprintf("stopped after %s with %s searched: narrow path or pattern for the rest",
-			f.elapsed.Round(100*time.Millisecond), wording.Count(f.report.Files+f.report.Dirs, "path")))
+			f.elapsed.Round(100*time.Millisecond), textfmt.Count(f.report.Files+f.report.Dirs, "path")))
 	}
 	if f.ignored > 0 || f.ignoredUp {
 		more := ""
@@ -164,7 +164,7 @@ func (q *query) remarks(f *found) []string {
 		notes = append(notes, fmt.Sprintf("%d unreadable: %s", n, strings.Join(names, ", ")))
 	}
 	if n := f.report.TooDeep; n > 0 {
-		notes = append(notes, wording.Count(n, "directory")+" too deep to enter")
+		notes = append(notes, textfmt.Count(n, "directory")+" too deep to enter")
 	}
 	if note := walk.Unread(f.report.Faults, func(path string) string { return q.shownPath(f, path) }); note != "" {
 		notes = append(notes, note)
@@ -179,5 +179,5 @@ func (q *query) noun(n int) string {
 }
 
 func (q *query) plural(n int) string {
-	return wording.Count(n, cmp.Or(map[string]string{"f": "file", "d": "directory"}[q.args.Type], "path"))
+	return textfmt.Count(n, cmp.Or(map[string]string{"f": "file", "d": "directory"}[q.args.Type], "path"))
 }

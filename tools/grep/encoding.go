@@ -8,8 +8,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/pkg/textfile"
-	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
 // guessed is a file that was searched in an encoding detected from its content.
@@ -101,5 +101,5 @@ func (q *query) guessRemark(f *found) string {
 	if f.guesses > len(names) {
 		names = append(names, "…")
 	}
-	return wording.Count(f.guesses, "file") + " searched in a guessed encoding: " + strings.Join(names, ", ")
+	return textfmt.Count(f.guesses, "file") + " searched in a guessed encoding: " + strings.Join(names, ", ")
 }

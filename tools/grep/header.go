@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/walk"
-	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
 // maxNamed bounds the paths that a note names.
@@ -112,7 +112,7 @@ func (q *query) remarks(f *found) []string {
 		notes = append(notes, fmt.Sprintf("%s unreadable: %s", verb(n, "1 directory", fmt.Sprint(n)+" directories"), strings.Join(names, ", ")))
 	}
 	if n := f.report.TooDeep; n > 0 {
-		notes = append(notes, wording.Count(n, "directory")+" too deep to enter")
+		notes = append(notes, textfmt.Count(n, "directory")+" too deep to enter")
 	}
 	if note := walk.Unread(f.report.Faults, func(path string) string { return q.shownPath(f.abs, path) }); note != "" {
 		notes = append(notes, note)
@@ -164,7 +164,7 @@ func (q *query) advice(f *found, s second, m meta) string {
 		return b.String()
 	}
 	if f.filtered > 0 {
-		fmt.Fprintf(&b, "%s excluded by glob, exclude or type\n", wording.Count(f.filtered, "file"))
+		fmt.Fprintf(&b, "%s excluded by glob, exclude or type\n", textfmt.Count(f.filtered, "file"))
 	}
 	s.write(&b)
 	return b.String()

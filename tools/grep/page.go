@@ -7,8 +7,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
-	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
 // detail sets the amount of text shown for each match.
@@ -212,7 +212,7 @@ func (p *page) more(lines, number int) {
 		p.listed = append(p.listed, number)
 		return
 	}
-	p.note("%s more of this match, to line %d", wording.Count(lines, "line"), p.last)
+	p.note("%s more of this match, to line %d", textfmt.Count(lines, "line"), p.last)
 }
 
 // note adds a note to the file's part.
@@ -230,5 +230,5 @@ func (p *page) end() {
 		numbers[i] = strconv.Itoa(n)
 		p.rows = append(p.rows, row{Path: p.path, Line: n})
 	}
-	p.put("  " + wording.Count(len(numbers), "line")[len(strconv.Itoa(len(numbers)))+1:] + " " + strings.Join(slices.Compact(numbers), ", ") + "\n")
+	p.put("  " + textfmt.Count(len(numbers), "line")[len(strconv.Itoa(len(numbers)))+1:] + " " + strings.Join(slices.Compact(numbers), ", ") + "\n")
 }

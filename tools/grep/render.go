@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
-	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
 const (
@@ -216,7 +216,7 @@ func (w *searcher) show(p *page, f *found, pick pick) {
 	case w.ctx.Err() != nil:
 		p.note("not all shown: time limit reached")
 	case x.passed < pick.to:
-		p.note("changed during the search: %d of %s remain", x.passed, wording.Count(pick.count, "match"))
+		p.note("changed during the search: %d of %s remain", x.passed, textfmt.Count(pick.count, "match"))
 	case pick.to < pick.count && pick.to == w.perFile:
 		p.note("%d more in this file (max_per_file=%d)", pick.count-pick.to, w.perFile)
 	}

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/pkg/lint"
 	"github.com/toolroom-mcp/toolroom/pkg/rewrite"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/textfile"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
-	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
 // plan is what a call makes of a version of the file.
@@ -169,7 +169,7 @@ const maxJudged = 1 << 20
 func (p *plan) judge(done *rewrite.Outcome) {
 	b := p.before
 	if before := p.oldLines; b.Exists && !p.old.Binary && done.Index.Lines*2 < before {
-		p.warn("the file now has %s and had %d: if content was only part of the file, undo and use edit", wording.Count(done.Index.Lines, "line"), before)
+		p.warn("the file now has %s and had %d: if content was only part of the file, undo and use edit", textfmt.Count(done.Index.Lines, "line"), before)
 	}
 	if n := literalNewlines(p.Content); n > 0 {
 		p.warn(`content has no line break, but a backslash followed by n %d times: in JSON a line break is \n with one backslash`, n)

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/textfile"
-	"github.com/toolroom-mcp/toolroom/pkg/wording"
 	"github.com/toolroom-mcp/toolroom/tools/replace/conventions"
 )
 
@@ -121,7 +121,7 @@ func (p *plan) endings(content string) string {
 			return content
 		}
 		if p.form.ending != "\r\n" {
-			p.note("%s of content ended in crlf and were written with %s, as %s", wording.Count(int64(returns), "line"), nameOf(p.form.ending), p.like())
+			p.note("%s of content ended in crlf and were written with %s, as %s", textfmt.Count(int64(returns), "line"), nameOf(p.form.ending), p.like())
 		}
 		content = strings.ReplaceAll(content, "\r\n", "\n")
 	}

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/rewrite"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/textdiff"
 	"github.com/toolroom-mcp/toolroom/pkg/textfile"
-	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
 const (
@@ -48,7 +48,7 @@ func (p *plan) render(ctx context.Context, done *rewrite.Outcome) *mcpkit.Result
 	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s  %s: %s, %s%s  %s  %s\n", b.Shown, p.verb(done),
-		wording.Count(index.Lines, "line"), wording.Count(index.Size, "byte"), p.formerly(done), p.format(index.Format), tag)
+		textfmt.Count(index.Lines, "line"), textfmt.Count(index.Size, "byte"), p.formerly(done), p.format(index.Format), tag)
 	var diff textdiff.Diff
 	if !done.Unchanged {
 		p.judge(done)
@@ -97,11 +97,11 @@ func (p *plan) formerly(done *rewrite.Outcome) string {
 	if !p.before.Exists || done.Unchanged {
 		return ""
 	}
-	size := wording.Count(int64(len(p.before.Content)), "byte")
+	size := textfmt.Count(int64(len(p.before.Content)), "byte")
 	if p.old.Binary {
 		return fmt.Sprintf(" (was binary, %s)", size)
 	}
-	return fmt.Sprintf(" (was %s, %s)", wording.Count(p.oldLines, "line"), size)
+	return fmt.Sprintf(" (was %s, %s)", textfmt.Count(p.oldLines, "line"), size)
 }
 
 // mention notes what a caller would not expect.

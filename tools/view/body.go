@@ -6,9 +6,9 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/pkg/state"
 	"github.com/toolroom-mcp/toolroom/pkg/textfile"
-	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
 // body collects the lines that are shown.
@@ -137,7 +137,7 @@ func (b *body) notes(p *page) (notes []string) {
 			b.chars, strings.Join(which, ", "), more, how))
 	}
 	if p.index.Invalid > 0 {
-		notes = append(notes, fmt.Sprintf("not valid %s, shown as U+FFFD: %s of the file", p.index.Encoding, wording.Count(p.index.Invalid, "byte")))
+		notes = append(notes, fmt.Sprintf("not valid %s, shown as U+FFFD: %s of the file", p.index.Encoding, textfmt.Count(p.index.Invalid, "byte")))
 	}
 	return append(notes, b.strange.notes()...)
 }
@@ -195,5 +195,5 @@ func (s *strange) notes() []string {
 	if more := len(s.order) - named; more > 0 {
 		kinds = append(kinds, fmt.Sprintf("%d other kinds", more))
 	}
-	return []string{fmt.Sprintf("%s in these lines: %s", wording.Count(s.total, "control or invisible character"), strings.Join(kinds, ", "))}
+	return []string{fmt.Sprintf("%s in these lines: %s", textfmt.Count(s.total, "control or invisible character"), strings.Join(kinds, ", "))}
 }

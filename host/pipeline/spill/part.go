@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
-	"github.com/toolroom-mcp/toolroom/pkg/wording"
 )
 
 // part returns what goes on of one part of a result's content.
@@ -102,7 +102,7 @@ func value(members []jsonrpc.Member, name string) string {
 // headOf returns at most n bytes of the beginning of a text, whole lines if
 // they are most of it.
 func headOf(t string, n int) string {
-	head := wording.Head(t, n)
+	head := textfmt.Head(t, n)
 	if i := strings.LastIndexByte(head, '\n'); len(head) < len(t) && i > len(head)*3/4 {
 		return head[:i+1]
 	}
@@ -112,7 +112,7 @@ func headOf(t string, n int) string {
 // tailOf returns at most n bytes of the end of a text, whole lines if they are
 // most of it.
 func tailOf(t string, n int) string {
-	tail := wording.Tail(t, n)
+	tail := textfmt.Tail(t, n)
 	if i := strings.IndexByte(tail, '\n'); len(tail) < len(t) && i >= 0 && i < n/4 {
 		return tail[i+1:]
 	}

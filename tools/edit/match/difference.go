@@ -6,7 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/toolroom-mcp/toolroom/pkg/wording"
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/tools/edit/nearest"
 )
 
@@ -68,7 +68,7 @@ func (m *matcher) sameLine(old []string, i int, line string, anyIndent bool) boo
 // number of the differing line.
 func (m *matcher) near(text *strings.Builder, old []string, b nearest.Block, explained bool) int {
 	last := b.First + len(b.Lines) - 1
-	what := wording.Lines(b.First, last)
+	what := textfmt.Lines(b.First, last)
 	if len(b.Lines) == 1 && len(b.Lines[0]) >= nearest.MaxLine {
 		return m.nearWithin(text, old, b)
 	}
@@ -310,9 +310,9 @@ func dented(indent string) string {
 	case indent == "":
 		return "nothing"
 	case tabs == 0:
-		return wording.Count(blanks, "space")
+		return textfmt.Count(blanks, "space")
 	case blanks == 0:
-		return wording.Count(tabs, "tab")
+		return textfmt.Count(tabs, "tab")
 	}
-	return wording.Count(tabs, "tab") + " and " + wording.Count(blanks, "space")
+	return textfmt.Count(tabs, "tab") + " and " + textfmt.Count(blanks, "space")
 }

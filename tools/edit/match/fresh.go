@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/pkg/state"
 	"github.com/toolroom-mcp/toolroom/pkg/textfile"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
-	"github.com/toolroom-mcp/toolroom/pkg/wording"
 	"github.com/toolroom-mcp/toolroom/tools/edit/pace"
 	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
 )
@@ -79,7 +79,7 @@ func Fresh(ctx context.Context, f *splice.File, places []Place, v Version, o Opt
 		_, lines := touched(f, p)
 		first := number(start)
 		return toolerr.New(toolerr.Stale, "%s of %s changed since you viewed them (etag=%s); nothing was changed. The file now has\n%s\nIf the edit is still right, send it again with etag=%s.",
-			wording.Lines(first, first+len(sums)-1), o.name(), v.Seen.Index.Etag, show(lines), v.Now).With("etag", v.Now.String()).With("line", first)
+			textfmt.Lines(first, first+len(sums)-1), o.name(), v.Seen.Index.Etag, show(lines), v.Now).With("etag", v.Now.String()).With("line", first)
 	}
 	return nil
 }

@@ -7,8 +7,8 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
-	"github.com/toolroom-mcp/toolroom/pkg/wording"
 	"github.com/toolroom-mcp/toolroom/tools/edit/nearest"
 )
 
@@ -20,7 +20,7 @@ const maxBlock = 40
 // their first difference.
 func (m *matcher) noMatch(index int, e Edit, a *attempt) *toolerr.Error {
 	var text strings.Builder
-	fmt.Fprintf(&text, "old_string not found in %s (%s); nothing was changed.", m.o.name(), wording.Count(m.f.Lines(), "line"))
+	fmt.Fprintf(&text, "old_string not found in %s (%s); nothing was changed.", m.o.name(), textfmt.Count(m.f.Lines(), "line"))
 	err := func() *toolerr.Error { return toolerr.New(toolerr.NoMatch, "%s", text.String()) }
 	if len(m.f.Text) == m.f.Body {
 		text.WriteString(" The file is empty.")
@@ -111,9 +111,9 @@ func (m *matcher) places(text string, last Step) []spot {
 
 func (m *matcher) where(spots []spot) string {
 	s := spots[0]
-	text := wording.Lines(s.lines[0], s.lines[len(s.lines)-1])
+	text := textfmt.Lines(s.lines[0], s.lines[len(s.lines)-1])
 	if n := len(spots) - 1; n > 0 {
-		text += fmt.Sprintf(" and %s", wording.Count(n, "other place"))
+		text += fmt.Sprintf(" and %s", textfmt.Count(n, "other place"))
 	}
 	return text
 }

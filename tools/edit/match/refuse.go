@@ -6,8 +6,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
-	"github.com/toolroom-mcp/toolroom/pkg/wording"
 	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
 )
 
@@ -154,7 +154,7 @@ func (m *matcher) unshifted(where place, line string) *toolerr.Error {
 	number := m.f.Numbers()
 	first := number(where.start)
 	return toolerr.New(toolerr.NoMatch, "old_string matches %s of %s with other indentation, but this line of new_string has too little indentation to shift: %q; nothing was changed. Send both with the file's indentation; these lines are\n%s",
-		wording.Lines(first, number(where.end)), m.o.name(), line, m.f.Text[m.f.LineStart(where.start):min(m.f.LineEnd(where.end), where.start+maxShown*10)])
+		textfmt.Lines(first, number(where.end)), m.o.name(), line, m.f.Text[m.f.LineStart(where.start):min(m.f.LineEnd(where.end), where.start+maxShown*10)])
 }
 
 // twice warns if the new text contains the old one and already existed there.

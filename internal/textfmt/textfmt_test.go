@@ -1,4 +1,4 @@
-package wording_test
+package textfmt_test
 
 import (
 	"strings"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/toolroom-mcp/toolroom/pkg/wording"
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 )
 
 func TestCount(t *testing.T) {
@@ -25,8 +25,8 @@ func TestCount(t *testing.T) {
 		"12 matches":       {12, "match"},
 		"2 NUL characters": {2, "NUL character"},
 	} {
-		require.Equal(t, want, wording.Count(c.n, c.what))
-		require.Equal(t, want, wording.Count(int64(c.n), c.what))
+		require.Equal(t, want, textfmt.Count(c.n, c.what))
+		require.Equal(t, want, textfmt.Count(int64(c.n), c.what))
 	}
 }
 
@@ -35,7 +35,7 @@ func TestThousands(t *testing.T) {
 		0: "0", 999: "999", 1000: "1.0k", 2149: "2.1k", 9949: "9.9k", 9950: "10k", 41_000: "41k",
 		999_499: "999k", 999_500: "1.0M", 1_200_000: "1.2M",
 	} {
-		require.Equal(t, want, wording.Thousands(n))
+		require.Equal(t, want, textfmt.Thousands(n))
 	}
 }
 
@@ -44,19 +44,19 @@ func TestLasted(t *testing.T) {
 		0: "0.0s", 400 * time.Millisecond: "0.4s", 48 * time.Second: "48s", 119 * time.Second: "119s",
 		200*time.Second + 300*time.Millisecond: "3m20s",
 	} {
-		require.Equal(t, want, wording.Lasted(d))
+		require.Equal(t, want, textfmt.Lasted(d))
 	}
 }
 
 func TestLines(t *testing.T) {
-	require.Equal(t, "line 3", wording.Lines(3, 3))
-	require.Equal(t, "lines 3-5", wording.Lines(3, 5))
+	require.Equal(t, "line 3", textfmt.Lines(3, 3))
+	require.Equal(t, "lines 3-5", textfmt.Lines(3, 5))
 }
 
 func TestNoCharacterIsCut(t *testing.T) {
 	text := "aü€𝄞" + strings.Repeat("é", 3)
 	for n := range len(text) + 3 {
-		head, tail := wording.Head(text, n), wording.Tail(text, n)
+		head, tail := textfmt.Head(text, n), textfmt.Tail(text, n)
 		require.True(t, strings.HasPrefix(text, head))
 		require.True(t, strings.HasSuffix(text, tail))
 		for _, part := range []string{head, tail} {
@@ -65,5 +65,5 @@ func TestNoCharacterIsCut(t *testing.T) {
 			require.Greater(t, len(part), min(n, len(text))-utf8.UTFMax)
 		}
 	}
-	require.Empty(t, wording.Head("\x80\x80", 1), "what begins no character is none")
+	require.Empty(t, textfmt.Head("\x80\x80", 1), "what begins no character is none")
 }

@@ -1,4 +1,4 @@
-package wording_test
+package textfmt_test
 
 import (
 	"math"
@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"github.com/toolroom-mcp/toolroom/pkg/wording"
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 )
 
 func TestDurationsHaveTheirUnit(t *testing.T) {
@@ -15,7 +15,7 @@ func TestDurationsHaveTheirUnit(t *testing.T) {
 		999_400 * time.Nanosecond: "999 µs", 999_700 * time.Nanosecond: "1.0 ms", 999_700 * time.Microsecond: "1.0 s",
 		1200 * time.Millisecond: "1.2 s", 9960 * time.Millisecond: "10 s", 119 * time.Second: "119 s", 200 * time.Second: "3m20s",
 	} {
-		require.Equal(t, want, wording.Duration(d), "%d", d)
+		require.Equal(t, want, textfmt.Duration(d), "%d", d)
 	}
 }
 
@@ -23,7 +23,7 @@ func TestBytesHaveTheirUnit(t *testing.T) {
 	for n, want := range map[int64]string{
 		0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 12 << 10: "12 KiB", 1<<20 - 1: "1.0 MiB", 1363149: "1.3 MiB", math.MaxInt64: "8.0 EiB",
 	} {
-		require.Equal(t, want, wording.Bytes(n), "%d", n)
+		require.Equal(t, want, textfmt.Bytes(n), "%d", n)
 	}
 }
 
@@ -31,6 +31,6 @@ func TestNumbersHaveTheirMultiple(t *testing.T) {
 	for n, want := range map[int64]string{
 		0: "0", 999: "999", 1000: "1.0 k", 12_345: "12 k", 999_499: "999 k", 999_500: "1.0 M", 1_300_000: "1.3 M", math.MaxInt64: "9.2 E",
 	} {
-		require.Equal(t, want, wording.Number(n), "%d", n)
+		require.Equal(t, want, textfmt.Number(n), "%d", n)
 	}
 }

@@ -1,5 +1,5 @@
-// Package wording formats numbers, times, line ranges and long texts briefly for answers.
-package wording
+// Package textfmt formats numbers, times, line ranges and long texts briefly for answers.
+package textfmt
 
 import (
 	"fmt"
