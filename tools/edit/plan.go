@@ -9,8 +9,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/toolroom-mcp/toolroom/internal/contentcheck"
 	"github.com/toolroom-mcp/toolroom/internal/textfmt"
-	"github.com/toolroom-mcp/toolroom/pkg/lint"
 	"github.com/toolroom-mcp/toolroom/pkg/rewrite"
 	"github.com/toolroom-mcp/toolroom/pkg/textdiff"
 	"github.com/toolroom-mcp/toolroom/pkg/textfile"
@@ -246,7 +246,7 @@ const maxLinted = 1 << 20
 // warn adds warnings about the new content.
 func (c *change) warn(a ask, b *rewrite.Before) {
 	for i, e := range a.edits {
-		warning := lint.Omission(e.New, e.Old)
+		warning := contentcheck.Omission(e.New, e.Old)
 		if warning == "" {
 			continue
 		}
@@ -262,7 +262,7 @@ func (c *change) warn(a ask, b *rewrite.Before) {
 	if !b.Exists {
 		before = nil
 	}
-	if warning := lint.Syntax(b.Shown, before, patched(c.file.Text, c.result.Changes)); warning != "" {
+	if warning := contentcheck.Syntax(b.Shown, before, patched(c.file.Text, c.result.Changes)); warning != "" {
 		c.warnings = append(c.warnings, warning)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/toolroom-mcp/toolroom/internal/contentcheck"
 	"github.com/toolroom-mcp/toolroom/internal/textfmt"
-	"github.com/toolroom-mcp/toolroom/pkg/lint"
 	"github.com/toolroom-mcp/toolroom/pkg/rewrite"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/textfile"
@@ -175,9 +175,9 @@ func (p *plan) judge(done *rewrite.Outcome) {
 		p.warn(`content has no line break, but a backslash followed by n %d times: in JSON a line break is \n with one backslash`, n)
 	}
 	if len(p.Content) <= maxJudged && !b.Masked {
-		if warning := lint.Omission(p.Content, ""); warning != "" {
+		if warning := contentcheck.Omission(p.Content, ""); warning != "" {
 			// What was there before stands for nothing.
-			if warning = lint.Omission(p.Content, string(p.oldText)); warning != "" {
+			if warning = contentcheck.Omission(p.Content, string(p.oldText)); warning != "" {
 				p.warn("%s", warning)
 			}
 		}

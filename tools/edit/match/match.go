@@ -5,7 +5,7 @@
 //	plan, err := match.Find(ctx, f, edits, match.Options{})  // NO_MATCH, NOT_UNIQUE, NO_CHANGE …
 //	err = match.Fresh(ctx, f, plan.Places, etag, seen)       // STALE
 //	result, err := f.Apply(ctx, plan.Changes)                // BAD_ENCODING
-//	warnings := plan.Warnings                                // and pkg/lint's
+//	warnings := plan.Warnings                                // and internal/contentcheck's
 //
 // Everything happens in memory on one version of the file, which is not
 // changed. Errors are written for the model: they show the file's text and what

@@ -1,11 +1,11 @@
-// Package lint looks at text that is to be written and tells what seems wrong
+// Package contentcheck looks at text that is to be written and tells what seems wrong
 // with it. It only ever warns: what is written is the writer's choice.
 //
 //	warning := lint.Omission(newText, oldText)
 //	warning = lint.Syntax("config.yaml", before, after)
 //
 // An empty string is no warning.
-package lint
+package contentcheck
 
 import (
 	"fmt"
