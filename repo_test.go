@@ -102,7 +102,7 @@ var foundation = map[string][]string{
 	"internal/httpguard":    {"pkg/toolerr"},
 	"internal/schemacheck":  {},
 	"pkg/state":             {"pkg/toolerr", "pkg/sandbox", "pkg/textfile"},
-	"pkg/rewrite":           {"pkg/toolerr", "pkg/sandbox", "pkg/state", "pkg/textfile", "pkg/textdiff", "internal/textfmt"},
+	"internal/fileedit":     {"pkg/toolerr", "pkg/sandbox", "pkg/state", "pkg/textfile", "pkg/textdiff", "internal/textfmt"},
 	"pkg/pathglob":          {"pkg/toolerr"},
 	"pkg/listing":           {"pkg/toolerr", "pkg/sandbox", "pkg/textfile", "pkg/walk", "pkg/pathglob", "internal/textfmt"},
 	"pkg/mcpkit/mcpkittest": {"pkg/toolerr", "pkg/mcpkit"},

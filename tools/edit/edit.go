@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolroom-mcp/toolroom/internal/fileedit"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
-	"github.com/toolroom-mcp/toolroom/pkg/rewrite"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/state"
 	"github.com/toolroom-mcp/toolroom/pkg/textfile"
@@ -83,7 +83,7 @@ type meta struct {
 // editor holds the state shared by calls.
 type editor struct {
 	box   *sandbox.Sandbox
-	files *rewrite.Rewriter
+	files *fileedit.Rewriter
 }
 
 // tools returns the tools to serve.
@@ -100,7 +100,7 @@ func tools(box sandbox.Config, kept state.Config, own Config) ([]*mcpkit.Tool, e
 	}
 	e := &editor{
 		box:   sandbox.New(box),
-		files: &rewrite.Rewriter{Store: state.New(kept), Tool: "edit", KeepHardlinks: own.KeepHardlinks},
+		files: &fileedit.Rewriter{Store: state.New(kept), Tool: "edit", KeepHardlinks: own.KeepHardlinks},
 	}
 	tool, err := mcpkit.NewTool(mcpkit.Def{
 		Name: "edit", Title: "Edit file", Description: strings.TrimSpace(description),
@@ -198,7 +198,7 @@ func (e *editor) call(ctx context.Context, args arguments) (*mcpkit.Result, erro
 // edit plans, writes and renders a change.
 func (e *editor) edit(ctx context.Context, fs *sandbox.FS, a ask) (*mcpkit.Result, error) {
 	var c *change
-	done, err := e.files.Do(ctx, fs, a.name, rewrite.Options{DryRun: a.dryRun, Session: mcpkit.ClientSession(ctx)}, func(b *rewrite.Before) (*rewrite.After, error) {
+	done, err := e.files.Do(ctx, fs, a.name, fileedit.Options{DryRun: a.dryRun, Session: mcpkit.ClientSession(ctx)}, func(b *fileedit.Before) (*fileedit.After, error) {
 		if !b.Exists && !a.creates() {
 			return nil, absent(fs, a.name, b)
 		}
@@ -217,7 +217,7 @@ func (e *editor) edit(ctx context.Context, fs *sandbox.FS, a ask) (*mcpkit.Resul
 }
 
 // absent returns the error for a file that does not exist, with similar names.
-func absent(fs *sandbox.FS, name string, b *rewrite.Before) error {
+func absent(fs *sandbox.FS, name string, b *fileedit.Before) error {
 	file, err := fs.Open(name)
 	if err == nil { // it has appeared
 		file.Close()

@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolroom-mcp/toolroom/internal/contentcheck"
+	"github.com/toolroom-mcp/toolroom/internal/fileedit"
 	"github.com/toolroom-mcp/toolroom/internal/textfmt"
-	"github.com/toolroom-mcp/toolroom/pkg/rewrite"
 	"github.com/toolroom-mcp/toolroom/pkg/textdiff"
 	"github.com/toolroom-mcp/toolroom/pkg/textfile"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
@@ -23,8 +23,8 @@ import (
 type change struct {
 	file     *splice.File
 	result   *splice.Result
-	after    *rewrite.After // the file's new content
-	shown    *splice.Result // the same with masked values; otherwise equal to result
+	after    *fileedit.After // the file's new content
+	shown    *splice.Result  // the same with masked values; otherwise equal to result
 	found    []match.Found
 	at, line int // position and line of the first place; line 0: unknown
 	warnings []string
@@ -33,7 +33,7 @@ type change struct {
 
 // open decodes the file in its encoding or, for a new one, in the encoding that
 // it will get. told reports that the caller gave it.
-func (a ask) open(ctx context.Context, b *rewrite.Before) (f *splice.File, told bool, err error) {
+func (a ask) open(ctx context.Context, b *fileedit.Before) (f *splice.File, told bool, err error) {
 	if !b.Exists || len(b.Content) == 0 {
 		f, err = splice.OpenAs(ctx, nil, &textfile.Index{Format: textfile.Format{Encoding: cmp.Or(a.encoding, textfile.UTF8), Ending: textfile.None}})
 		return f, a.encoding != "", err
@@ -48,7 +48,7 @@ func (a ask) open(ctx context.Context, b *rewrite.Before) (f *splice.File, told 
 
 // certain refuses a change that is right only if the guess of the file's
 // encoding is: other programs could not read the result.
-func (c *change) certain(b *rewrite.Before) error {
+func (c *change) certain(b *fileedit.Before) error {
 	if c.told && c.file.Encoding != textfile.UTF8 && b.Exists && b.Index.Encoding == textfile.UTF8 && b.Index.Invalid == 0 && !plain(b.Content) &&
 		slices.ContainsFunc(c.result.Changes, func(change textdiff.Change) bool { return !plain([]byte(change.New)) }) {
 		return toolerr.New(toolerr.BadEncoding, "the file is valid utf-8; new text in %s would make it invalid: leave encoding out", c.file.Encoding)
@@ -73,7 +73,7 @@ func plain(text []byte) bool {
 }
 
 // plan computes the change of a version of the file by the edits.
-func (a ask) plan(ctx context.Context, b *rewrite.Before) (*change, error) {
+func (a ask) plan(ctx context.Context, b *fileedit.Before) (*change, error) {
 	if b.Masked && a.etag != "" {
 		return nil, toolerr.New(toolerr.InvalidParams, "%s has masked values and therefore no etag: leave etag out", b.Shown)
 	}
@@ -102,7 +102,7 @@ func (a ask) plan(ctx context.Context, b *rewrite.Before) (*change, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.after = rewrite.Splice(b.Content, c.result.Raw())
+	c.after = fileedit.Splice(b.Content, c.result.Raw())
 	c.after.Always = b.Masked
 	if err := c.staysText(ctx, b); err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func (a ask) plan(ctx context.Context, b *rewrite.Before) (*change, error) {
 }
 
 // create sets the content of a file that is missing or empty.
-func (a ask) create(ctx context.Context, c *change, b *rewrite.Before) error {
+func (a ask) create(ctx context.Context, c *change, b *fileedit.Before) error {
 	f, text := c.file, a.edits[0].New
 	switch {
 	case len(f.Text) > f.Body:
@@ -138,7 +138,7 @@ func (a ask) create(ctx context.Context, c *change, b *rewrite.Before) error {
 }
 
 // change finds and applies edits.
-func (a ask) change(ctx context.Context, c *change, b *rewrite.Before) error {
+func (a ask) change(ctx context.Context, c *change, b *fileedit.Before) error {
 	version := match.Version{Now: b.Etag, Given: a.etag, Seen: b.Seen}
 	o := match.Options{Name: b.Shown, Strict: a.strict, Changed: version.Changed()}
 	if b.Masked {
@@ -191,7 +191,7 @@ func (a ask) changeHidden(ctx context.Context, c *change, o match.Options) error
 // staysText refuses a change after which the file would not be text, because of
 // new or remaining bytes, and warns if the file's encoding would be detected as
 // another one.
-func (c *change) staysText(ctx context.Context, b *rewrite.Before) error {
+func (c *change) staysText(ctx context.Context, b *fileedit.Before) error {
 	controls := false
 	for _, change := range c.result.Changes {
 		controls = controls || strings.ContainsFunc(change.New, func(r rune) bool { return r < ' ' && r != '\t' && r != '\n' && r != '\r' })
@@ -244,7 +244,7 @@ func (c *change) replacements() int {
 const maxLinted = 1 << 20
 
 // warn adds warnings about the new content.
-func (c *change) warn(a ask, b *rewrite.Before) {
+func (c *change) warn(a ask, b *fileedit.Before) {
 	for i, e := range a.edits {
 		warning := contentcheck.Omission(e.New, e.Old)
 		if warning == "" {

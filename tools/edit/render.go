@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolroom-mcp/toolroom/internal/fileedit"
 	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
-	"github.com/toolroom-mcp/toolroom/pkg/rewrite"
 	"github.com/toolroom-mcp/toolroom/pkg/textdiff"
 	"github.com/toolroom-mcp/toolroom/pkg/textfile"
 	"github.com/toolroom-mcp/toolroom/tools/edit/match"
@@ -33,7 +33,7 @@ const (
 )
 
 // render returns the result of a change.
-func (a ask) render(ctx context.Context, c *change, done *rewrite.Outcome) *mcpkit.Result {
+func (a ask) render(ctx context.Context, c *change, done *fileedit.Outcome) *mcpkit.Result {
 	m := newMeta(done)
 	m.Replacements = c.replacements()
 	var head, each strings.Builder
@@ -76,7 +76,7 @@ func (a ask) render(ctx context.Context, c *change, done *rewrite.Outcome) *mcpk
 }
 
 // unaware reports whether the file has changes that were never shown.
-func (a ask) unaware(b *rewrite.Before) bool {
+func (a ask) unaware(b *fileedit.Before) bool {
 	known := a.etag != "" && b.Etag.Matches(a.etag)
 	return b.Exists && b.Seen != nil && !b.Masked && !b.Fresh() && !known
 }
@@ -91,7 +91,7 @@ func format(f textfile.Format) string {
 }
 
 // newMeta returns the metadata common to all answers.
-func newMeta(done *rewrite.Outcome) meta {
+func newMeta(done *fileedit.Outcome) meta {
 	m := meta{Created: done.Created, Deleted: done.Removed && !done.DryRun, DryRun: done.DryRun, Size: done.Index.Size}
 	etag := done.Etag()
 	if done.DryRun {
@@ -104,7 +104,7 @@ func newMeta(done *rewrite.Outcome) meta {
 }
 
 // tag returns the end of a header: the etag, or why there is none.
-func tag(done *rewrite.Outcome) string {
+func tag(done *fileedit.Outcome) string {
 	switch m := newMeta(done); {
 	case done.Before.Masked:
 		return "values masked"
@@ -117,7 +117,7 @@ func tag(done *rewrite.Outcome) string {
 	}
 }
 
-func created(done *rewrite.Outcome) string {
+func created(done *fileedit.Outcome) string {
 	switch {
 	case !done.Created:
 		return "filled (was empty)"
@@ -217,7 +217,7 @@ func fitting(ctx context.Context, diff func(textdiff.Options) textdiff.Diff, o t
 }
 
 // finish appends the notes and warnings after the diff.
-func finish(text *strings.Builder, m *meta, done *rewrite.Outcome, d textdiff.Diff, warnings []string) {
+func finish(text *strings.Builder, m *meta, done *fileedit.Outcome, d textdiff.Diff, warnings []string) {
 	note := func(kind, format string, args ...any) {
 		fmt.Fprintf(text, kind+": "+format+"\n", args...)
 	}

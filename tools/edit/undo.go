@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolroom-mcp/toolroom/internal/fileedit"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
-	"github.com/toolroom-mcp/toolroom/pkg/rewrite"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/textdiff"
 	"github.com/toolroom-mcp/toolroom/pkg/textfile"
@@ -18,7 +18,7 @@ import (
 // undo reverts the last change of a file. It ignores the etag: the file must
 // still have the text that the change wrote.
 func (e *editor) undo(ctx context.Context, fs *sandbox.FS, a ask) (*mcpkit.Result, error) {
-	done, err := e.files.Undo(ctx, fs, a.name, rewrite.Options{DryRun: a.dryRun, Session: mcpkit.ClientSession(ctx)})
+	done, err := e.files.Undo(ctx, fs, a.name, fileedit.Options{DryRun: a.dryRun, Session: mcpkit.ClientSession(ctx)})
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +35,7 @@ func (e *editor) undo(ctx context.Context, fs *sandbox.FS, a ask) (*mcpkit.Resul
 }
 
 // undone describes the reverted change.
-func undone(done *rewrite.Outcome) string {
+func undone(done *fileedit.Outcome) string {
 	would := ""
 	if done.DryRun {
 		would = "dry run, nothing was written: would be "
@@ -48,7 +48,7 @@ func undone(done *rewrite.Outcome) string {
 
 // taken returns the diff of the reversal; an empty one for a file that is not
 // text.
-func taken(ctx context.Context, done *rewrite.Outcome) func(textdiff.Options) textdiff.Diff {
+func taken(ctx context.Context, done *fileedit.Outcome) func(textdiff.Options) textdiff.Diff {
 	nothing := func(textdiff.Options) textdiff.Diff { return textdiff.Diff{} }
 	f, err := splice.Open(ctx, done.Before.Content)
 	if err != nil {

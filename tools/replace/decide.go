@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/toolroom-mcp/toolroom/internal/contentcheck"
+	"github.com/toolroom-mcp/toolroom/internal/fileedit"
 	"github.com/toolroom-mcp/toolroom/internal/textfmt"
-	"github.com/toolroom-mcp/toolroom/pkg/rewrite"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/textfile"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
@@ -19,7 +19,7 @@ type plan struct {
 	arguments
 	requireView bool
 
-	before   *rewrite.Before
+	before   *fileedit.Before
 	old      textfile.Format // of the file there is
 	oldText  []byte          // in UTF-8, without a byte order mark
 	oldLines int64           // a last one without an ending counts
@@ -40,7 +40,7 @@ func (p *plan) warn(format string, args ...any) {
 
 // decide works out the new content, or why the file must not have it. Each
 // step is over all of a content that may be large.
-func (p *plan) decide(ctx context.Context, fs *sandbox.FS) (*rewrite.After, error) {
+func (p *plan) decide(ctx context.Context, fs *sandbox.FS) (*fileedit.After, error) {
 	b := p.before
 	if b.Masked && p.Etag != "" {
 		return nil, toolerr.New(toolerr.InvalidParams, "%s has masked values and therefore no etag: leave etag out", b.Shown)
@@ -79,7 +79,7 @@ func (p *plan) decide(ctx context.Context, fs *sandbox.FS) (*rewrite.After, erro
 			return nil, err
 		}
 	}
-	after := rewrite.Whole(raw)
+	after := fileedit.Whole(raw)
 	after.Always = always
 	if p.form.encoding != textfile.UTF8 {
 		after.Encoding = p.form.encoding
@@ -166,7 +166,7 @@ func (p *plan) stale() error {
 const maxJudged = 1 << 20
 
 // judge warns of content that is likely not what was meant.
-func (p *plan) judge(done *rewrite.Outcome) {
+func (p *plan) judge(done *fileedit.Outcome) {
 	b := p.before
 	if before := p.oldLines; b.Exists && !p.old.Binary && done.Index.Lines*2 < before {
 		p.warn("the file now has %s and had %d: if content was only part of the file, undo and use edit", textfmt.Count(done.Index.Lines, "line"), before)

@@ -13,8 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolroom-mcp/toolroom/internal/fileedit"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
-	"github.com/toolroom-mcp/toolroom/pkg/rewrite"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/state"
 	"github.com/toolroom-mcp/toolroom/pkg/textfile"
@@ -27,7 +27,7 @@ type desk struct {
 	root  string
 	tool  *mcpkit.Tool
 	fs    *sandbox.FS
-	files *rewrite.Rewriter
+	files *fileedit.Rewriter
 }
 
 // memoryDir is a directory that needs no disk, where there is one: much
@@ -51,7 +51,7 @@ func newDesk(t testing.TB) *desk {
 	require.NoError(t, err)
 	fs, err := sandbox.New(sandbox.Config{Roots: []string{root}}).FS(context.Background())
 	require.NoError(t, err)
-	return &desk{t: t, root: root, tool: served[0], fs: fs, files: &rewrite.Rewriter{Store: state.New(kept), Tool: "replace"}}
+	return &desk{t: t, root: root, tool: served[0], fs: fs, files: &fileedit.Rewriter{Store: state.New(kept), Tool: "replace"}}
 }
 
 func (d *desk) call(a args) *mcpkit.CallResult {
@@ -150,7 +150,7 @@ func TestRandomFiles(t *testing.T) {
 		if bytes.Equal(before, after) {
 			continue
 		}
-		_, err = d.files.Undo(context.Background(), d.fs, name, rewrite.Options{})
+		_, err = d.files.Undo(context.Background(), d.fs, name, fileedit.Options{})
 		require.NoError(t, err)
 		again, err := os.ReadFile(file)
 		require.NoError(t, err)

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/toolroom-mcp/toolroom/internal/fileedit"
 	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
-	"github.com/toolroom-mcp/toolroom/pkg/rewrite"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/textdiff"
 	"github.com/toolroom-mcp/toolroom/pkg/textfile"
@@ -27,7 +27,7 @@ const (
 )
 
 // render tells what was done.
-func (p *plan) render(ctx context.Context, done *rewrite.Outcome) *mcpkit.Result {
+func (p *plan) render(ctx context.Context, done *fileedit.Outcome) *mcpkit.Result {
 	b, index := p.before, &done.Index
 	m := meta{
 		Path: b.Shown, Created: done.Created, Unchanged: done.Unchanged, DryRun: p.DryRun,
@@ -70,7 +70,7 @@ func (p *plan) render(ctx context.Context, done *rewrite.Outcome) *mcpkit.Result
 }
 
 // verb says what was done.
-func (p *plan) verb(done *rewrite.Outcome) string {
+func (p *plan) verb(done *fileedit.Outcome) string {
 	switch {
 	case done.Unchanged:
 		return "unchanged"
@@ -93,7 +93,7 @@ func (p *plan) format(looks textfile.Format) string {
 }
 
 // formerly says what there was before.
-func (p *plan) formerly(done *rewrite.Outcome) string {
+func (p *plan) formerly(done *fileedit.Outcome) string {
 	if !p.before.Exists || done.Unchanged {
 		return ""
 	}
@@ -105,7 +105,7 @@ func (p *plan) formerly(done *rewrite.Outcome) string {
 }
 
 // mention notes what a caller would not expect.
-func (p *plan) mention(done *rewrite.Outcome) {
+func (p *plan) mention(done *fileedit.Outcome) {
 	b := p.before
 	switch {
 	case !done.After.Executable:

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolroom-mcp/toolroom/internal/fileedit"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
-	"github.com/toolroom-mcp/toolroom/pkg/rewrite"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/state"
 	"github.com/toolroom-mcp/toolroom/pkg/textfile"
@@ -69,7 +69,7 @@ type meta struct {
 // replacer holds what calls share.
 type replacer struct {
 	box         *sandbox.Sandbox
-	files       *rewrite.Rewriter
+	files       *fileedit.Rewriter
 	requireView bool
 }
 
@@ -84,7 +84,7 @@ func tools(box sandbox.Config, kept state.Config, own Config) ([]*mcpkit.Tool, e
 	}
 	r := &replacer{
 		box:         sandbox.New(box),
-		files:       &rewrite.Rewriter{Store: state.New(kept), Tool: "replace", KeepHardlinks: own.KeepHardlinks},
+		files:       &fileedit.Rewriter{Store: state.New(kept), Tool: "replace", KeepHardlinks: own.KeepHardlinks},
 		requireView: own.RequireView,
 	}
 	tool, err := mcpkit.NewTool(mcpkit.Def{
@@ -117,8 +117,8 @@ func (a *arguments) check() error {
 		}
 		a.Encoding = string(e)
 	}
-	if len(a.Content) > rewrite.MaxSize {
-		return toolerr.New(toolerr.TooLarge, "content has %d bytes, more than the limit of %d (100 MiB)", len(a.Content), rewrite.MaxSize)
+	if len(a.Content) > fileedit.MaxSize {
+		return toolerr.New(toolerr.TooLarge, "content has %d bytes, more than the limit of %d (100 MiB)", len(a.Content), fileedit.MaxSize)
 	}
 	return nil
 }
@@ -132,7 +132,7 @@ func (r *replacer) call(ctx context.Context, args arguments) (*mcpkit.Result, er
 		return nil, err
 	}
 	var p *plan
-	done, err := r.files.Do(ctx, fs, args.FilePath, rewrite.Options{DryRun: args.DryRun, Session: mcpkit.ClientSession(ctx)}, func(b *rewrite.Before) (*rewrite.After, error) {
+	done, err := r.files.Do(ctx, fs, args.FilePath, fileedit.Options{DryRun: args.DryRun, Session: mcpkit.ClientSession(ctx)}, func(b *fileedit.Before) (*fileedit.After, error) {
 		p = &plan{arguments: args, before: b, requireView: r.requireView}
 		return p.decide(ctx, fs)
 	})

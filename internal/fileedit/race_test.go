@@ -1,4 +1,4 @@
-package rewrite_test
+package fileedit_test
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/toolroom-mcp/toolroom/pkg/rewrite"
+	"github.com/toolroom-mcp/toolroom/internal/fileedit"
 	"github.com/toolroom-mcp/toolroom/pkg/state"
 	"github.com/toolroom-mcp/toolroom/pkg/textdiff"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
@@ -24,7 +24,7 @@ func TestParallelWritersLoseNothing(t *testing.T) {
 	f := newFixture(t)
 	f.put("log", "")
 	require.NoError(t, os.Symlink("log", f.file("link")))
-	rewriters := []*rewrite.Rewriter{
+	rewriters := []*fileedit.Rewriter{
 		f.Rewriter, f.Rewriter,
 		{Store: state.New(state.Config{Dir: t.TempDir()}), Tool: "other"},
 		{Store: state.New(state.Config{Disabled: true}), Tool: "none"},
@@ -36,9 +36,9 @@ func TestParallelWritersLoseNothing(t *testing.T) {
 		group.Go(func() {
 			for n := range each {
 				line := fmt.Sprintf("writer %d line %d\n", i, n)
-				_, err := r.Do(context.Background(), f.fs, []string{"log", "link"}[i%2], rewrite.Options{}, func(b *rewrite.Before) (*rewrite.After, error) {
+				_, err := r.Do(context.Background(), f.fs, []string{"log", "link"}[i%2], fileedit.Options{}, func(b *fileedit.Before) (*fileedit.After, error) {
 					end := len(b.Content)
-					return rewrite.Splice(b.Content, []textdiff.Change{{Start: end, End: end, New: line}}), nil
+					return fileedit.Splice(b.Content, []textdiff.Change{{Start: end, End: end, New: line}}), nil
 				})
 				if err != nil {
 					errs[i] = err
@@ -67,10 +67,10 @@ func TestSomebodyElseIsFaster(t *testing.T) {
 	ctx := context.Background()
 	f.put("a.txt", "one\n")
 	times := 0
-	add := func(b *rewrite.Before) (*rewrite.After, error) {
-		return rewrite.Whole(append(bytes.Clone(b.Content), "ours\n"...)), nil
+	add := func(b *fileedit.Before) (*fileedit.After, error) {
+		return fileedit.Whole(append(bytes.Clone(b.Content), "ours\n"...)), nil
 	}
-	_, err := f.Do(ctx, f.fs, "a.txt", rewrite.Options{}, func(b *rewrite.Before) (*rewrite.After, error) {
+	_, err := f.Do(ctx, f.fs, "a.txt", fileedit.Options{}, func(b *fileedit.Before) (*fileedit.After, error) {
 		if times++; times == 1 {
 			f.put("a.txt", "theirs\n")
 		}
@@ -82,7 +82,7 @@ func TestSomebodyElseIsFaster(t *testing.T) {
 
 	// One that never rests is reported, and its last word stays.
 	times = 0
-	_, err = f.Do(ctx, f.fs, "a.txt", rewrite.Options{}, func(b *rewrite.Before) (*rewrite.After, error) {
+	_, err = f.Do(ctx, f.fs, "a.txt", fileedit.Options{}, func(b *fileedit.Before) (*fileedit.After, error) {
 		times++
 		f.put("a.txt", fmt.Sprintf("theirs %d\n", times))
 		return add(b)
@@ -91,7 +91,7 @@ func TestSomebodyElseIsFaster(t *testing.T) {
 	require.Equal(t, fmt.Sprintf("theirs %d\n", times), f.content("a.txt"))
 
 	// So is a file that appears, and one that goes.
-	_, err = f.Do(ctx, f.fs, "dir/new.txt", rewrite.Options{}, func(b *rewrite.Before) (*rewrite.After, error) {
+	_, err = f.Do(ctx, f.fs, "dir/new.txt", fileedit.Options{}, func(b *fileedit.Before) (*fileedit.After, error) {
 		if !b.Exists {
 			f.put("dir/new.txt", "theirs\n")
 		}
@@ -99,11 +99,11 @@ func TestSomebodyElseIsFaster(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Equal(t, "theirs\nours\n", f.content("dir/new.txt"))
-	_, err = f.Do(ctx, f.fs, "a.txt", rewrite.Options{}, func(b *rewrite.Before) (*rewrite.After, error) {
+	_, err = f.Do(ctx, f.fs, "a.txt", fileedit.Options{}, func(b *fileedit.Before) (*fileedit.After, error) {
 		if b.Exists {
 			require.NoError(t, os.Remove(f.file("a.txt")))
 		}
-		return rewrite.Whole([]byte("ours\n")), nil
+		return fileedit.Whole([]byte("ours\n")), nil
 	})
 	require.NoError(t, err)
 	require.Equal(t, "ours\n", f.content("a.txt"))
@@ -118,26 +118,26 @@ func TestFailuresLeaveNothing(t *testing.T) {
 	cancelled, cancel := context.WithCancel(context.Background())
 	for name, try := range map[string]func() error{
 		"refused by the tool": func() error {
-			_, err := f.Do(context.Background(), f.fs, "new/dir/b.txt", rewrite.Options{}, func(*rewrite.Before) (*rewrite.After, error) {
+			_, err := f.Do(context.Background(), f.fs, "new/dir/b.txt", fileedit.Options{}, func(*fileedit.Before) (*fileedit.After, error) {
 				return nil, toolerr.New(toolerr.NoMatch, "no")
 			})
 			return err
 		},
 		"cancelled": func() error {
-			_, err := f.Do(cancelled, f.fs, "new/dir/b.txt", rewrite.Options{}, func(*rewrite.Before) (*rewrite.After, error) {
+			_, err := f.Do(cancelled, f.fs, "new/dir/b.txt", fileedit.Options{}, func(*fileedit.Before) (*fileedit.After, error) {
 				cancel()
-				return rewrite.Whole([]byte("x")), nil
+				return fileedit.Whole([]byte("x")), nil
 			})
 			return err
 		},
 		"too large": func() error {
-			_, err := f.Do(context.Background(), f.fs, "a.txt", rewrite.Options{}, func(*rewrite.Before) (*rewrite.After, error) {
-				return rewrite.Whole(make([]byte, rewrite.MaxSize+1)), nil
+			_, err := f.Do(context.Background(), f.fs, "a.txt", fileedit.Options{}, func(*fileedit.Before) (*fileedit.After, error) {
+				return fileedit.Whole(make([]byte, fileedit.MaxSize+1)), nil
 			})
 			return err
 		},
 		"outside": func() error {
-			_, err := f.Do(context.Background(), f.fs, "../b.txt", rewrite.Options{}, func(*rewrite.Before) (*rewrite.After, error) {
+			_, err := f.Do(context.Background(), f.fs, "../b.txt", fileedit.Options{}, func(*fileedit.Before) (*fileedit.After, error) {
 				t.Error("must not be asked")
 				return nil, nil
 			})
@@ -153,7 +153,7 @@ func TestFailuresLeaveNothing(t *testing.T) {
 	pending, err := filepath.Glob(filepath.Join(f.state, "undo-1", "*.pending"))
 	require.NoError(t, err)
 	require.Empty(t, pending)
-	done, err := f.Undo(context.Background(), f.fs, "a.txt", rewrite.Options{})
+	done, err := f.Undo(context.Background(), f.fs, "a.txt", fileedit.Options{})
 	require.NoError(t, err, "the last change can still be undone")
 	require.Equal(t, "two\n", string(done.Before.Content))
 	require.Equal(t, "one\n", f.content("a.txt"))
@@ -166,30 +166,30 @@ func TestUndoOnlyOfWhatWasWritten(t *testing.T) {
 	ctx := context.Background()
 	f.put("a.txt", "one\n")
 	f.whole("a.txt", "two\n")
-	done, err := f.Undo(ctx, f.fs, "a.txt", rewrite.Options{DryRun: true})
+	done, err := f.Undo(ctx, f.fs, "a.txt", fileedit.Options{DryRun: true})
 	require.NoError(t, err)
 	require.True(t, done.DryRun)
 	require.Equal(t, "two\n", f.content("a.txt"))
 	f.put("a.txt", "three\n")
-	_, err = f.Undo(ctx, f.fs, "a.txt", rewrite.Options{})
+	_, err = f.Undo(ctx, f.fs, "a.txt", fileedit.Options{})
 	require.Equal(t, toolerr.Stale, toolerr.CodeOf(err))
 	require.Equal(t, "three\n", f.content("a.txt"))
 	f.put("a.txt", "two\n")
-	done, err = f.Undo(ctx, f.fs, "a.txt", rewrite.Options{})
+	done, err = f.Undo(ctx, f.fs, "a.txt", fileedit.Options{})
 	require.NoError(t, err)
 	require.Equal(t, "test", done.Undone.Tool)
 	require.Equal(t, "one\n", f.content("a.txt"))
 
 	f.whole("new/b.txt", "x\n")
-	done, err = f.Undo(ctx, f.fs, "new/b.txt", rewrite.Options{DryRun: true})
+	done, err = f.Undo(ctx, f.fs, "new/b.txt", fileedit.Options{DryRun: true})
 	require.NoError(t, err)
 	require.True(t, done.Removed)
 	require.FileExists(t, f.file("new/b.txt"))
 
 	// Switched off, everything else works.
-	off := &rewrite.Rewriter{Store: state.New(state.Config{Disabled: true}), Tool: "test"}
-	done, err = off.Do(ctx, f.fs, "a.txt", rewrite.Options{}, func(*rewrite.Before) (*rewrite.After, error) {
-		return rewrite.Whole([]byte("four\n")), nil
+	off := &fileedit.Rewriter{Store: state.New(state.Config{Disabled: true}), Tool: "test"}
+	done, err = off.Do(ctx, f.fs, "a.txt", fileedit.Options{}, func(*fileedit.Before) (*fileedit.After, error) {
+		return fileedit.Whole([]byte("four\n")), nil
 	})
 	require.NoError(t, err)
 	require.Equal(t, []string{"no undo: no state is kept (--no-state)"}, done.Notes())
@@ -207,6 +207,6 @@ func TestSameContentIsNotWritten(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, os.SameFile(before, after))
 	require.Equal(t, before.ModTime(), after.ModTime())
-	_, err = f.Undo(context.Background(), f.fs, "a.txt", rewrite.Options{})
+	_, err = f.Undo(context.Background(), f.fs, "a.txt", fileedit.Options{})
 	require.Equal(t, toolerr.NotFound, toolerr.CodeOf(err), "there is nothing to undo")
 }

@@ -1,4 +1,4 @@
-package rewrite_test
+package fileedit_test
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/toolroom-mcp/toolroom/pkg/rewrite"
+	"github.com/toolroom-mcp/toolroom/internal/fileedit"
 	"github.com/toolroom-mcp/toolroom/pkg/state"
 	"github.com/toolroom-mcp/toolroom/pkg/textdiff"
 	"github.com/toolroom-mcp/toolroom/pkg/textfile"
@@ -149,7 +149,7 @@ func TestManyChangesAtOnce(t *testing.T) {
 		f.splice("a.txt", changes...)
 		require.Equal(t, strings.Repeat("A\nA b A\nx\n", n), f.content("a.txt"))
 		require.GreaterOrEqual(t, len(f.known("a.txt")), min(3*n, 256), "as many as are kept")
-		_, err := f.Undo(context.Background(), f.fs, "a.txt", rewrite.Options{})
+		_, err := f.Undo(context.Background(), f.fs, "a.txt", fileedit.Options{})
 		require.NoError(t, err)
 		require.Equal(t, strings.Repeat("a b a\nx\n", n), f.content("a.txt"))
 	}
@@ -205,11 +205,11 @@ func TestSince(t *testing.T) {
 			now = append(now, line)
 		}
 		f.put("a.txt", join(now))
-		var d rewrite.Difference
+		var d fileedit.Difference
 		var fresh bool
-		_, err := f.Do(context.Background(), f.fs, "a.txt", rewrite.Options{DryRun: true}, func(b *rewrite.Before) (*rewrite.After, error) {
+		_, err := f.Do(context.Background(), f.fs, "a.txt", fileedit.Options{DryRun: true}, func(b *fileedit.Before) (*fileedit.After, error) {
 			d, fresh = b.Since(1000), b.Fresh()
-			return rewrite.Whole([]byte("x")), nil
+			return fileedit.Whole([]byte("x")), nil
 		})
 		require.NoError(t, err)
 		require.Equal(t, added+removed == 0, fresh)

@@ -1,4 +1,4 @@
-package rewrite_test
+package fileedit_test
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/toolroom-mcp/toolroom/pkg/rewrite"
+	"github.com/toolroom-mcp/toolroom/internal/fileedit"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/state"
 	"github.com/toolroom-mcp/toolroom/pkg/textdiff"
@@ -17,7 +17,7 @@ import (
 
 // fixture is a root and a rewriter for it.
 type fixture struct {
-	*rewrite.Rewriter
+	*fileedit.Rewriter
 	t     *testing.T
 	root  string
 	state string
@@ -31,7 +31,7 @@ func newFixture(t *testing.T) *fixture {
 	fs, err := sandbox.New(sandbox.Config{Roots: []string{root}}).FS(context.Background())
 	require.NoError(t, err)
 	dir := t.TempDir()
-	return &fixture{Rewriter: &rewrite.Rewriter{Store: state.New(state.Config{Dir: dir}), Tool: "test"}, t: t, root: root, state: dir, fs: fs}
+	return &fixture{Rewriter: &fileedit.Rewriter{Store: state.New(state.Config{Dir: dir}), Tool: "test"}, t: t, root: root, state: dir, fs: fs}
 }
 
 func (f *fixture) file(name string) string { return filepath.Join(f.root, filepath.FromSlash(name)) }
@@ -50,20 +50,20 @@ func (f *fixture) content(name string) string {
 }
 
 // whole replaces a file's content.
-func (f *fixture) whole(name, content string) *rewrite.Outcome {
+func (f *fixture) whole(name, content string) *fileedit.Outcome {
 	f.t.Helper()
-	done, err := f.Do(context.Background(), f.fs, name, rewrite.Options{}, func(*rewrite.Before) (*rewrite.After, error) {
-		return rewrite.Whole([]byte(content)), nil
+	done, err := f.Do(context.Background(), f.fs, name, fileedit.Options{}, func(*fileedit.Before) (*fileedit.After, error) {
+		return fileedit.Whole([]byte(content)), nil
 	})
 	require.NoError(f.t, err)
 	return done
 }
 
 // splice replaces a part of a file.
-func (f *fixture) splice(name string, changes ...textdiff.Change) *rewrite.Outcome {
+func (f *fixture) splice(name string, changes ...textdiff.Change) *fileedit.Outcome {
 	f.t.Helper()
-	done, err := f.Do(context.Background(), f.fs, name, rewrite.Options{}, func(b *rewrite.Before) (*rewrite.After, error) {
-		return rewrite.Splice(b.Content, changes), nil
+	done, err := f.Do(context.Background(), f.fs, name, fileedit.Options{}, func(b *fileedit.Before) (*fileedit.After, error) {
+		return fileedit.Splice(b.Content, changes), nil
 	})
 	require.NoError(f.t, err)
 	return done
@@ -83,13 +83,13 @@ func TestCreateChangeAndUndo(t *testing.T) {
 	require.True(t, done.Before.Fresh(), "what we wrote ourselves is known")
 
 	ctx := context.Background()
-	_, err := f.Undo(ctx, f.fs, "a/b/new.txt", rewrite.Options{})
+	_, err := f.Undo(ctx, f.fs, "a/b/new.txt", fileedit.Options{})
 	require.NoError(t, err)
 	require.Equal(t, "one\ntwo\n", f.content("a/b/new.txt"))
-	done, err = f.Undo(ctx, f.fs, "a/b/new.txt", rewrite.Options{})
+	done, err = f.Undo(ctx, f.fs, "a/b/new.txt", fileedit.Options{})
 	require.NoError(t, err)
 	require.True(t, done.Removed)
 	require.NoFileExists(t, f.file("a/b/new.txt"))
-	_, err = f.Undo(ctx, f.fs, "a/b/new.txt", rewrite.Options{})
+	_, err = f.Undo(ctx, f.fs, "a/b/new.txt", fileedit.Options{})
 	require.Equal(t, toolerr.NotFound, toolerr.CodeOf(err))
 }

@@ -1,4 +1,4 @@
-// Package rewrite is the transaction on one file that the tools share which
+// Package fileedit is the transaction on one file that the tools share which
 // change files: it locks, reads, lets the tool decide, writes all or nothing,
 // keeps what undoes the change, and remembers the new content as seen, so that
 // the next change is not refused for this one.
@@ -17,7 +17,7 @@
 //
 // What the model has seen of a file is told by Before: Fresh says whether the
 // file still is that, Since what is different.
-package rewrite
+package fileedit
 
 import (
 	"context"

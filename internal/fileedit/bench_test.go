@@ -1,4 +1,4 @@
-package rewrite_test
+package fileedit_test
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/toolroom-mcp/toolroom/pkg/rewrite"
+	"github.com/toolroom-mcp/toolroom/internal/fileedit"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/state"
 	"github.com/toolroom-mcp/toolroom/pkg/textdiff"
@@ -27,12 +27,12 @@ func BenchmarkLine(b *testing.B) {
 	require.NoError(b, os.WriteFile(name, bytes.Repeat(line, size/len(line)), 0o644))
 	fs, err := sandbox.New(sandbox.Config{Roots: []string{root}}).FS(context.Background())
 	require.NoError(b, err)
-	r := &rewrite.Rewriter{Store: state.New(state.Config{Dir: b.TempDir()}), Tool: "bench"}
+	r := &fileedit.Rewriter{Store: state.New(state.Config{Dir: b.TempDir()}), Tool: "bench"}
 	b.Run("rewrite", func(b *testing.B) {
 		for i := range b.N {
-			_, err := r.Do(context.Background(), fs, "large.txt", rewrite.Options{}, func(b *rewrite.Before) (*rewrite.After, error) {
+			_, err := r.Do(context.Background(), fs, "large.txt", fileedit.Options{}, func(b *fileedit.Before) (*fileedit.After, error) {
 				at := len(line) * 1_000_000
-				return rewrite.Splice(b.Content, []textdiff.Change{{Start: at, End: at + 1, New: string(rune('a' + i%26))}}), nil
+				return fileedit.Splice(b.Content, []textdiff.Change{{Start: at, End: at + 1, New: string(rune('a' + i%26))}}), nil
 			})
 			require.NoError(b, err)
 		}

@@ -1,4 +1,4 @@
-package rewrite_test
+package fileedit_test
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/toolroom-mcp/toolroom/pkg/rewrite"
+	"github.com/toolroom-mcp/toolroom/internal/fileedit"
 	"github.com/toolroom-mcp/toolroom/pkg/state"
 	"github.com/toolroom-mcp/toolroom/pkg/textdiff"
 )
@@ -22,7 +22,7 @@ func TestUndoOfAFileMadeBySplicing(t *testing.T) {
 		}
 		require.True(t, f.splice("new.txt", changes...).Created)
 		require.Equal(t, content, f.content("new.txt"))
-		done, err := f.Undo(context.Background(), f.fs, "new.txt", rewrite.Options{})
+		done, err := f.Undo(context.Background(), f.fs, "new.txt", fileedit.Options{})
 		require.NoError(t, err)
 		require.True(t, done.Removed)
 		require.NoFileExists(t, f.file("new.txt"))
