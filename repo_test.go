@@ -104,7 +104,7 @@ var foundation = map[string][]string{
 	"pkg/state":             {"pkg/toolerr", "pkg/sandbox", "pkg/textfile"},
 	"internal/fileedit":     {"pkg/toolerr", "pkg/sandbox", "pkg/state", "pkg/textfile", "pkg/textdiff", "internal/textfmt"},
 	"pkg/pathglob":          {"pkg/toolerr"},
-	"pkg/listing":           {"pkg/toolerr", "pkg/sandbox", "pkg/textfile", "pkg/walk", "pkg/pathglob", "internal/textfmt"},
+	"internal/dirtree":      {"pkg/toolerr", "pkg/sandbox", "pkg/textfile", "pkg/walk", "pkg/pathglob", "internal/textfmt"},
 	"pkg/mcpkit/mcpkittest": {"pkg/toolerr", "pkg/mcpkit"},
 
 	"pkg/sandbox/sandboxtest": {"pkg/toolerr", "pkg/sandbox", "pkg/mcpkit/mcpkittest"},

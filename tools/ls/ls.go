@@ -4,7 +4,7 @@ import (
 	"context"
 	_ "embed"
 
-	"github.com/toolroom-mcp/toolroom/pkg/listing"
+	"github.com/toolroom-mcp/toolroom/internal/dirtree"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
@@ -64,7 +64,7 @@ func newTool(box *sandbox.Sandbox) (*mcpkit.Tool, error) {
 		Name: "ls", Title: "List directory", Description: description,
 		Hints:   mcpkit.Hints{ReadOnly: true, Idempotent: true},
 		Aliases: []string{"LS"},
-		Output:  meta{}, Row: listing.Row{},
+		Output:  meta{}, Row: dirtree.Row{},
 	}, func(ctx context.Context, args arguments) (*mcpkit.Result, error) {
 		fs, err := box.FS(ctx)
 		if err != nil {
@@ -81,7 +81,7 @@ func run(ctx context.Context, fs *sandbox.FS, args arguments) (*mcpkit.Result, e
 	if args.Path == "" {
 		note = fs.RootNote()
 	}
-	page, err := listing.Tree(ctx, fs, args.Path, listing.Options{
+	page, err := dirtree.Tree(ctx, fs, args.Path, dirtree.Options{
 		Note:  note,
 		Depth: args.Depth, Ignore: args.Ignore, SkipHidden: !args.Hidden, NoIgnore: args.NoIgnore,
 		Limit: args.Limit, Offset: args.Offset, Long: args.Long, Budget: mcpkit.Budget(ctx),
@@ -90,7 +90,7 @@ func run(ctx context.Context, fs *sandbox.FS, args arguments) (*mcpkit.Result, e
 		return nil, err
 	}
 	return &mcpkit.Result{
-		Text: listing.Render(page),
+		Text: dirtree.Render(page),
 		Rows: page.Rows,
 		Meta: meta{
 			Count: len(page.Rows), Total: page.Total, AtLeast: !page.TotalExact,

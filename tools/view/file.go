@@ -9,7 +9,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/toolroom-mcp/toolroom/pkg/listing"
+	"github.com/toolroom-mcp/toolroom/internal/dirtree"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/state"
@@ -92,13 +92,13 @@ func (v *viewer) showOnce(ctx context.Context, fs *sandbox.FS, a ask) (*answer, 
 
 // showDirectory answers as ls would.
 func showDirectory(ctx context.Context, fs *sandbox.FS, a ask) (*answer, error) {
-	page, err := listing.Tree(ctx, fs, a.name, listing.Options{
+	page, err := dirtree.Tree(ctx, fs, a.name, dirtree.Options{
 		Limit: int(min(a.limit, 10_000)), Offset: int(min(a.offset, 1<<30)), Budget: a.budget,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &answer{text: listing.Render(page), meta: meta{
+	return &answer{text: dirtree.Render(page), meta: meta{
 		Path: page.Path, Type: "directory", Truncated: page.NextOffset > 0, NextOffset: int64(page.NextOffset),
 	}}, nil
 }

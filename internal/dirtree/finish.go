@@ -1,4 +1,4 @@
-package listing
+package dirtree
 
 import "github.com/toolroom-mcp/toolroom/pkg/sandbox"
 

@@ -1,4 +1,4 @@
-package listing_test
+package dirtree_test
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/toolroom-mcp/toolroom/pkg/listing"
+	"github.com/toolroom-mcp/toolroom/internal/dirtree"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -43,24 +43,24 @@ func open(t testing.TB, roots ...string) *sandbox.FS {
 	return box
 }
 
-func list(t testing.TB, root, name string, opts listing.Options) *listing.Result {
+func list(t testing.TB, root, name string, opts dirtree.Options) *dirtree.Result {
 	t.Helper()
 	if opts.GitWait == 0 {
 		opts.GitWait = -1
 	}
-	result, err := listing.Tree(t.Context(), open(t, root), name, opts)
+	result, err := dirtree.Tree(t.Context(), open(t, root), name, opts)
 	require.NoError(t, err)
 	return result
 }
 
-func text(t testing.TB, root, name string, opts listing.Options) string {
+func text(t testing.TB, root, name string, opts dirtree.Options) string {
 	t.Helper()
-	return listing.Render(list(t, root, name, opts))
+	return dirtree.Render(list(t, root, name, opts))
 }
 
 func lines(s ...string) string { return strings.Join(s, "\n") + "\n" }
 
-func paths(r *listing.Result) []string {
+func paths(r *dirtree.Result) []string {
 	var all []string
 	for _, row := range r.Rows {
 		all = append(all, row.Path)
@@ -105,35 +105,35 @@ func TestTree(t *testing.T) {
 		`run.sh*  [1]`,
 		`wei\x1brd\nname  [0]`,
 		`wide.txt  [2]`,
-	), text(t, root, "", listing.Options{}))
+	), text(t, root, "", dirtree.Options{}))
 }
 
 func TestLong(t *testing.T) {
 	root := tree(t, map[string]string{"a": "x\n", "d/": ""})
 	require.Regexp(t, `(?m)^\.: 2 entries, depth 2
 d/  \(empty\) drwxr-xr-x \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(Z|[+-]\d\d:\d\d)
-a  \[1\] 2B -rw-r--r-- \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(Z|[+-]\d\d:\d\d)$`, text(t, root, ".", listing.Options{Long: true}))
+a  \[1\] 2B -rw-r--r-- \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(Z|[+-]\d\d:\d\d)$`, text(t, root, ".", dirtree.Options{Long: true}))
 }
 
 func TestFileAnswersItsRow(t *testing.T) {
 	root := tree(t, map[string]string{"src/main.go": "a\nb\n", "src/other.go": ""})
-	require.Equal(t, "src/main.go: file\nsrc/main.go  [2] 4B\n", text(t, root, "src/main.go", listing.Options{}))
-	require.Equal(t, "src/main.go: file\nsrc/main.go  [2] 4B\n", text(t, root, filepath.Join(root, "src", "main.go"), listing.Options{}))
+	require.Equal(t, "src/main.go: file\nsrc/main.go  [2] 4B\n", text(t, root, "src/main.go", dirtree.Options{}))
+	require.Equal(t, "src/main.go: file\nsrc/main.go  [2] 4B\n", text(t, root, filepath.Join(root, "src", "main.go"), dirtree.Options{}))
 }
 
 func TestEmptyAndPastTheEnd(t *testing.T) {
 	root := tree(t, map[string]string{"empty/": "", "one/a": ""})
-	require.Equal(t, "empty: empty, depth 2\n", text(t, root, "empty", listing.Options{}))
-	require.Equal(t, "one: no entries from offset 5, 1 entry in total, depth 2\n", text(t, root, "one", listing.Options{Offset: 5}))
+	require.Equal(t, "empty: empty, depth 2\n", text(t, root, "empty", dirtree.Options{}))
+	require.Equal(t, "one: no entries from offset 5, 1 entry in total, depth 2\n", text(t, root, "one", dirtree.Options{Offset: 5}))
 }
 
 func TestMissing(t *testing.T) {
 	root := tree(t, map[string]string{"a": ""})
 	for name, code := range map[string]toolerr.Code{"nothing": toolerr.NotFound, "../x": toolerr.OutsideRoot, "a\x00": toolerr.InvalidParams} {
-		_, err := listing.Tree(t.Context(), open(t, root), name, listing.Options{})
+		_, err := dirtree.Tree(t.Context(), open(t, root), name, dirtree.Options{})
 		require.Equal(t, code, toolerr.CodeOf(err), name)
 	}
-	_, err := listing.Tree(t.Context(), open(t, root), ".", listing.Options{Ignore: []string{"a["}})
+	_, err := dirtree.Tree(t.Context(), open(t, root), ".", dirtree.Options{Ignore: []string{"a["}})
 	require.Equal(t, toolerr.BadPattern, toolerr.CodeOf(err))
 }
 
@@ -155,15 +155,15 @@ func TestIgnoreRules(t *testing.T) {
 		`  c.c  [0]`,
 		`.hidden  [0]`,
 		`.ignore  [3]`,
-	), text(t, root, ".", listing.Options{}))
+	), text(t, root, ".", dirtree.Options{}))
 
-	all := text(t, root, ".", listing.Options{NoIgnore: true})
+	all := text(t, root, ".", dirtree.Options{NoIgnore: true})
 	require.NotContains(t, all, ".git")
 	require.NotContains(t, all, "ignored")
 	require.Contains(t, all, "  b.o")
 	require.Contains(t, all, "  only.txt")
 
-	visible := text(t, root, ".", listing.Options{SkipHidden: true, Ignore: []string{"src", "*.txt"}})
+	visible := text(t, root, ".", dirtree.Options{SkipHidden: true, Ignore: []string{"src", "*.txt"}})
 	require.NotContains(t, visible, ".hidden")
 	require.NotContains(t, visible, "src")
 	require.Contains(t, visible, "excluded by ignore")
@@ -173,9 +173,9 @@ func TestIgnoreRules(t *testing.T) {
 func TestIgnoreList(t *testing.T) {
 	root := tree(t, map[string]string{"a/x.go": "", "a/x.md": "", "b/x.go": "", "gen": "", "c/gen/y": ""})
 	require.Equal(t, []string{"a", "a/x.md", "b", "c", "gen"},
-		sorted(paths(list(t, root, "", listing.Options{Ignore: []string{"*.go", "gen/"}}))))
+		sorted(paths(list(t, root, "", dirtree.Options{Ignore: []string{"*.go", "gen/"}}))))
 	require.Equal(t, []string{"a", "a/x.md", "b", "b/x.go", "c"},
-		sorted(paths(list(t, root, "", listing.Options{Ignore: []string{"a/*.go", "gen"}}))))
+		sorted(paths(list(t, root, "", dirtree.Options{Ignore: []string{"a/*.go", "gen"}}))))
 }
 
 func sorted(list []string) []string {
@@ -185,7 +185,7 @@ func sorted(list []string) []string {
 
 func TestSecretsAreMarkedAndStayClosed(t *testing.T) {
 	root := tree(t, map[string]string{".ssh/config": "x", "keys/id_rsa": "key\n", "keys/id_rsa.pub": "pub\n"})
-	got := text(t, root, "", listing.Options{Depth: 3})
+	got := text(t, root, "", dirtree.Options{Depth: 3})
 	require.Contains(t, got, ".ssh/  (secret, not readable)\n")
 	require.NotContains(t, got, "config")
 	require.Contains(t, got, "  id_rsa  (secret, not readable) 4B\n")
@@ -201,14 +201,14 @@ func TestFairShare(t *testing.T) {
 		files[fmt.Sprintf("small/f%d", i)] = ""
 		files[fmt.Sprintf("other/f%d", i)] = ""
 	}
-	got := text(t, tree(t, files), "", listing.Options{Limit: 50})
+	got := text(t, tree(t, files), "", dirtree.Options{Limit: 50})
 	require.Contains(t, got, ".: 50 of 1014 entries, depth 2, 1-50 (offset=50 for more)\n")
 	require.Contains(t, got, "big/  (first 36 of 1000)\n")
 	for i := range 5 {
 		require.Equal(t, 3, strings.Count(got, fmt.Sprintf("  f%d  [0]\n", i)))
 	}
 	require.Contains(t, got, "top.txt")
-	next := text(t, tree(t, files), "", listing.Options{Limit: 50, Offset: 50})
+	next := text(t, tree(t, files), "", dirtree.Options{Limit: 50, Offset: 50})
 	require.Contains(t, next, ".: 50 of 1014 entries, depth 2, 51-100 (offset=100 for more)\n")
 	require.Contains(t, next, "big/ (37-86 of 1000)\n  f36")
 	require.NotContains(t, next, "small")
@@ -221,7 +221,7 @@ func TestLeftOutIsSaidBesideItsDirectory(t *testing.T) {
 			files[fmt.Sprintf("d%d/f%d", i, j)] = ""
 		}
 	}
-	got := text(t, tree(t, files), "", listing.Options{Limit: 25})
+	got := text(t, tree(t, files), "", dirtree.Options{Limit: 25})
 	require.Contains(t, got, "d0/  (first 10 of 12)\n")
 	require.Contains(t, got, "d1/  (first 3 of 12)\n")
 	require.Contains(t, got, "d11/  (12 entries left out)\n")
@@ -235,8 +235,8 @@ func TestBudget(t *testing.T) {
 	root := tree(t, files)
 	seen := map[string]bool{}
 	for offset, pages := 0, 0; ; pages++ {
-		r := list(t, root, "", listing.Options{Budget: 4000, Offset: offset})
-		require.LessOrEqual(t, len(listing.Render(r)), 4000)
+		r := list(t, root, "", dirtree.Options{Budget: 4000, Offset: offset})
+		require.LessOrEqual(t, len(dirtree.Render(r)), 4000)
 		require.Less(t, pages, 100)
 		for _, p := range paths(r) {
 			require.False(t, seen[p], p)
@@ -265,12 +265,12 @@ func TestPagesAreTheWholeListing(t *testing.T) {
 				}
 				var got []string
 				for offset := 0; ; {
-					page := list(t, root, "", listing.Options{Depth: depth, Limit: limit, Offset: offset})
+					page := list(t, root, "", dirtree.Options{Depth: depth, Limit: limit, Offset: offset})
 					require.LessOrEqual(t, len(page.Rows), limit)
 					if page.TotalExact { // else time was too short for counting
 						require.Equal(t, len(want), page.Total)
 					}
-					require.Equal(t, len(page.Rows), treeLines(listing.Render(page)))
+					require.Equal(t, len(page.Rows), treeLines(dirtree.Render(page)))
 					got = append(got, paths(page)...)
 					if page.NextOffset == 0 {
 						break
@@ -335,13 +335,13 @@ func plainWalk(t *testing.T, root string, depth int) []string {
 func TestCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := listing.Tree(ctx, open(t, tree(t, map[string]string{"a/b": ""})), "", listing.Options{})
+	_, err := dirtree.Tree(ctx, open(t, tree(t, map[string]string{"a/b": ""})), "", dirtree.Options{})
 	require.ErrorIs(t, err, context.Canceled)
 }
 
 func TestOtherRootsAreShownAbsolute(t *testing.T) {
 	first, second := tree(t, map[string]string{"a": ""}), tree(t, map[string]string{"b/c": ""})
-	r, err := listing.Tree(t.Context(), open(t, first, second), filepath.Join(second, "b"), listing.Options{GitWait: -1})
+	r, err := dirtree.Tree(t.Context(), open(t, first, second), filepath.Join(second, "b"), dirtree.Options{GitWait: -1})
 	require.NoError(t, err)
 	require.True(t, filepath.IsAbs(filepath.FromSlash(r.Rows[0].Path)))
 	require.True(t, strings.HasSuffix(r.Rows[0].Path, "/b/c"))
@@ -352,7 +352,7 @@ func TestManyDirectories(t *testing.T) {
 	for i := range 150 { // more than are kept open
 		files[fmt.Sprintf("d%d/e/f/g", i)] = ""
 	}
-	r := list(t, tree(t, files), "", listing.Options{Depth: 20, Limit: 5000, Budget: 1 << 20})
+	r := list(t, tree(t, files), "", dirtree.Options{Depth: 20, Limit: 5000, Budget: 1 << 20})
 	require.Equal(t, 600, len(r.Rows))
 	require.Zero(t, r.Unreadable)
 }

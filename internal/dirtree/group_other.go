@@ -1,6 +1,6 @@
 //go:build !unix
 
-package listing
+package dirtree
 
 import "os/exec"
 

@@ -1,4 +1,4 @@
-// Package listing is the tree listing that ls answers with, and view for a
+// Package dirtree is the tree listing that ls answers with, and view for a
 // directory.
 //
 // Tree walks breadth-first. The entries of a directory are listed directories
@@ -10,7 +10,7 @@
 //
 //	result, err := listing.Tree(ctx, fs, "src", listing.Options{})
 //	text := listing.Render(result)
-package listing
+package dirtree
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package listing_test
+package dirtree_test
 
 import (
 	"os"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/toolroom-mcp/toolroom/pkg/listing"
+	"github.com/toolroom-mcp/toolroom/internal/dirtree"
 )
 
 // goRoot asks go for the directory of its distribution.
@@ -28,7 +28,7 @@ func BenchmarkGoTree(b *testing.B) {
 		b.Run(strconv.Itoa(depth), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				_, err := listing.Tree(b.Context(), box, ".", listing.Options{Depth: depth})
+				_, err := dirtree.Tree(b.Context(), box, ".", dirtree.Options{Depth: depth})
 				require.NoError(b, err)
 			}
 		})
@@ -44,7 +44,7 @@ func BenchmarkManyEntries(b *testing.B) {
 	box := open(b, root)
 	b.ReportAllocs()
 	for b.Loop() {
-		_, err := listing.Tree(b.Context(), box, ".", listing.Options{})
+		_, err := dirtree.Tree(b.Context(), box, ".", dirtree.Options{})
 		require.NoError(b, err)
 	}
 }

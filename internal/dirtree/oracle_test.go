@@ -1,6 +1,6 @@
 //go:build oracle
 
-package listing_test
+package dirtree_test
 
 import (
 	"os"
@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolroom-mcp/toolroom/bench/oracle"
-	"github.com/toolroom-mcp/toolroom/pkg/listing"
+	"github.com/toolroom-mcp/toolroom/internal/dirtree"
 )
 
 func git(t *testing.T, dir string, args ...string) string {
@@ -45,7 +45,7 @@ func repository(t *testing.T) string {
 	return root
 }
 
-func letters(r *listing.Result) map[string]string {
+func letters(r *dirtree.Result) map[string]string {
 	found := map[string]string{}
 	for _, row := range r.Rows {
 		if row.Git != "" {
@@ -57,7 +57,7 @@ func letters(r *listing.Result) map[string]string {
 
 func TestGitLetters(t *testing.T) {
 	root := repository(t)
-	patient := listing.Options{Depth: 5, GitWait: time.Minute}
+	patient := dirtree.Options{Depth: 5, GitWait: time.Minute}
 	r := list(t, root, "", patient)
 	require.True(t, r.GitAnswered)
 	require.Equal(t, map[string]string{
@@ -93,7 +93,7 @@ func TestRepositoryRunsNothing(t *testing.T) {
 	for _, name := range []string{"same", "sub/changed"} {
 		require.NoError(t, os.Chtimes(filepath.Join(root, name), later, later))
 	}
-	r := list(t, root, "", listing.Options{Depth: 5, GitWait: time.Minute})
+	r := list(t, root, "", dirtree.Options{Depth: 5, GitWait: time.Minute})
 	require.True(t, r.GitAnswered)
 	require.Equal(t, "M", letters(r)["sub/changed"])
 	require.NoFileExists(t, proof)
@@ -122,7 +122,7 @@ func TestRootIsListedAsGitAndFindSee(t *testing.T) {
 		}
 	}
 	got := map[string]bool{}
-	for _, row := range list(t, root, "", listing.Options{Depth: 20}).Rows {
+	for _, row := range list(t, root, "", dirtree.Options{Depth: 20}).Rows {
 		if row.Type == "file" {
 			got[row.Path] = true
 		}

@@ -1,6 +1,6 @@
 //go:build unix
 
-package listing_test
+package dirtree_test
 
 import (
 	"net"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/toolroom-mcp/toolroom/pkg/listing"
+	"github.com/toolroom-mcp/toolroom/internal/dirtree"
 )
 
 func TestSpecialFilesHaveTheirType(t *testing.T) {
@@ -20,6 +20,6 @@ func TestSpecialFilesHaveTheirType(t *testing.T) {
 	l, err := net.Listen("unix", "sock")
 	require.NoError(t, err)
 	defer l.Close()
-	require.Equal(t, lines(".: 3 entries, depth 2", "a  [0]", "pipe  (fifo)", "sock  (socket)"), text(t, root, "", listing.Options{}))
-	require.Equal(t, lines("pipe: fifo", "pipe  (fifo)"), text(t, root, "pipe", listing.Options{}))
+	require.Equal(t, lines(".: 3 entries, depth 2", "a  [0]", "pipe  (fifo)", "sock  (socket)"), text(t, root, "", dirtree.Options{}))
+	require.Equal(t, lines("pipe: fifo", "pipe  (fifo)"), text(t, root, "pipe", dirtree.Options{}))
 }
