@@ -93,7 +93,7 @@ var foundation = map[string][]string{
 	"pkg/sandbox/egress":    {"pkg/toolerr"},
 	"pkg/sandbox/policy":    {"pkg/toolerr"},
 	"pkg/sandbox/proc":      {"pkg/toolerr", "pkg/sandbox"}, // but supervise nothing, by a test of its own
-	"pkg/walk":              {"pkg/toolerr", "pkg/sandbox"},
+	"internal/walk":         {"pkg/toolerr", "pkg/sandbox"},
 	"pkg/textfile":          {"pkg/toolerr"},
 	"pkg/textdiff":          {},
 	"pkg/topk":              {},
@@ -104,7 +104,7 @@ var foundation = map[string][]string{
 	"pkg/state":             {"pkg/toolerr", "pkg/sandbox", "pkg/textfile"},
 	"internal/fileedit":     {"pkg/toolerr", "pkg/sandbox", "pkg/state", "pkg/textfile", "pkg/textdiff", "internal/textfmt"},
 	"pkg/pathglob":          {"pkg/toolerr"},
-	"internal/dirtree":      {"pkg/toolerr", "pkg/sandbox", "pkg/textfile", "pkg/walk", "pkg/pathglob", "internal/textfmt"},
+	"internal/dirtree":      {"pkg/toolerr", "pkg/sandbox", "pkg/textfile", "internal/walk", "pkg/pathglob", "internal/textfmt"},
 	"pkg/mcpkit/mcpkittest": {"pkg/toolerr", "pkg/mcpkit"},
 
 	"pkg/sandbox/sandboxtest": {"pkg/toolerr", "pkg/sandbox", "pkg/mcpkit/mcpkittest"},

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/toolroom-mcp/toolroom/internal/walk"
 	"github.com/toolroom-mcp/toolroom/pkg/pathglob"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
-	"github.com/toolroom-mcp/toolroom/pkg/walk"
 )
 
 // How many entries a directory lists at its turn. The numbers are part of

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/internal/textfmt"
+	"github.com/toolroom-mcp/toolroom/internal/walk"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
-	"github.com/toolroom-mcp/toolroom/pkg/walk"
 )
 
 // maxNamed bounds the paths that a note names.

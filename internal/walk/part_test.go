@@ -14,8 +14,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolroom-mcp/toolroom/internal/walk"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
-	"github.com/toolroom-mcp/toolroom/pkg/walk"
 )
 
 // wide returns a directory of many files and of sub-directories with files,

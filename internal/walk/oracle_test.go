@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolroom-mcp/toolroom/bench/oracle"
+	"github.com/toolroom-mcp/toolroom/internal/walk"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
-	"github.com/toolroom-mcp/toolroom/pkg/walk"
 )
 
 // trees returns the number of random trees to compare and the first seed:

@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolroom-mcp/toolroom/internal/walk"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
-	"github.com/toolroom-mcp/toolroom/pkg/walk"
 )
 
 // grain is longer than the kernel's clock ticks.

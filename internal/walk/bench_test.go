@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/toolroom-mcp/toolroom/pkg/walk"
+	"github.com/toolroom-mcp/toolroom/internal/walk"
 )
 
 // goRoot returns the Go distribution: some fifteen thousand files, present

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolroom-mcp/toolroom/bench/oracle"
-	"github.com/toolroom-mcp/toolroom/pkg/walk"
+	"github.com/toolroom-mcp/toolroom/internal/walk"
 )
 
 // output returns the lines that a go command prints.
