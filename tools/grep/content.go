@@ -8,8 +8,8 @@ import (
 	"runtime/debug"
 	"unicode/utf16"
 
+	"github.com/toolroom-mcp/toolroom/internal/textfile"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
-	"github.com/toolroom-mcp/toolroom/pkg/textfile"
 )
 
 const (

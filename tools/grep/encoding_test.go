@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolroom-mcp/toolroom/internal/textfile"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
-	"github.com/toolroom-mcp/toolroom/pkg/textfile"
 )
 
 // encodedTexts are texts with a word whose characters are specific to the

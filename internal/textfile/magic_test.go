@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/toolroom-mcp/toolroom/pkg/textfile"
+	"github.com/toolroom-mcp/toolroom/internal/textfile"
 )
 
 // TestShortHeads: the beginning of a binary file is binary, also when it is so

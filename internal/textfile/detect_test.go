@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/toolroom-mcp/toolroom/pkg/textfile"
+	"github.com/toolroom-mcp/toolroom/internal/textfile"
 )
 
 func encode(t testing.TB, e textfile.Encoding, text string) []byte {
