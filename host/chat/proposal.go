@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolroom-mcp/toolroom/host/pipeline/approve"
+	"github.com/toolroom-mcp/toolroom/internal/textdiff"
 	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
-	"github.com/toolroom-mcp/toolroom/pkg/textdiff"
 )
 
 // The arguments of a call are shown above the question whether it may be made. Arguments

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/toolroom-mcp/toolroom/host/app"
 	"github.com/toolroom-mcp/toolroom/host/catalog"
-	"github.com/toolroom-mcp/toolroom/pkg/textdiff"
+	"github.com/toolroom-mcp/toolroom/internal/textdiff"
 )
 
 func (p *program) approve() *cobra.Command {

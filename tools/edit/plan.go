@@ -11,9 +11,9 @@ import (
 
 	"github.com/toolroom-mcp/toolroom/internal/contentcheck"
 	"github.com/toolroom-mcp/toolroom/internal/fileedit"
+	"github.com/toolroom-mcp/toolroom/internal/textdiff"
 	"github.com/toolroom-mcp/toolroom/internal/textfile"
 	"github.com/toolroom-mcp/toolroom/internal/textfmt"
-	"github.com/toolroom-mcp/toolroom/pkg/textdiff"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 	"github.com/toolroom-mcp/toolroom/tools/edit/match"
 	"github.com/toolroom-mcp/toolroom/tools/edit/splice"

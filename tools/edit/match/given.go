@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolroom-mcp/toolroom/pkg/textdiff"
+	"github.com/toolroom-mcp/toolroom/internal/textdiff"
 )
 
 // A model that sends old_string with other indentation than the file's often

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/toolroom-mcp/toolroom/pkg/textdiff"
+	"github.com/toolroom-mcp/toolroom/internal/textdiff"
 )
 
 func unified(old, new string, o textdiff.Options) textdiff.Diff {
