@@ -25,8 +25,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/pipeline/stats"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/timeout"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/validate"
+	"github.com/toolroom-mcp/toolroom/internal/state"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
-	"github.com/toolroom-mcp/toolroom/pkg/state"
 )
 
 // way is the stages of every call, with those that hold something.

@@ -36,7 +36,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/provider"
 	"github.com/toolroom-mcp/toolroom/host/session"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
-	"github.com/toolroom-mcp/toolroom/pkg/state"
+	"github.com/toolroom-mcp/toolroom/internal/state"
 )
 
 // Models are those that there are.

@@ -21,7 +21,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/provider/scripted"
 	"github.com/toolroom-mcp/toolroom/host/session"
 	"github.com/toolroom-mcp/toolroom/host/store/memory"
-	"github.com/toolroom-mcp/toolroom/pkg/state"
+	"github.com/toolroom-mcp/toolroom/internal/state"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 

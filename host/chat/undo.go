@@ -12,13 +12,13 @@ import (
 
 	"github.com/toolroom-mcp/toolroom/host/agent"
 	"github.com/toolroom-mcp/toolroom/host/convert"
+	"github.com/toolroom-mcp/toolroom/internal/state"
 	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
-	"github.com/toolroom-mcp/toolroom/pkg/state"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// What a turn did to files is in the journal that the tools write (pkg/state). It is
+// What a turn did to files is in the journal that the tools write (internal/state). It is
 // taken back by the tool that wrote it, edit with undo, so that roots, policy and
 // locks hold as for any call: each change of the turn, the newest first, of each file
 // that still is what the turn left. A file that something else has changed since,

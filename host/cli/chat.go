@@ -26,7 +26,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/convert"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/approve"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
-	"github.com/toolroom-mcp/toolroom/pkg/state"
+	"github.com/toolroom-mcp/toolroom/internal/state"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 

@@ -5,9 +5,9 @@ import (
 	"io"
 	"sort"
 
+	"github.com/toolroom-mcp/toolroom/internal/state"
 	"github.com/toolroom-mcp/toolroom/internal/textdiff"
 	"github.com/toolroom-mcp/toolroom/internal/textfile"
-	"github.com/toolroom-mcp/toolroom/pkg/state"
 )
 
 // After is the content that a file gets. It is not put together in memory

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolroom-mcp/toolroom/internal/fileedit"
+	"github.com/toolroom-mcp/toolroom/internal/state"
 	"github.com/toolroom-mcp/toolroom/internal/textdiff"
-	"github.com/toolroom-mcp/toolroom/pkg/state"
 )
 
 // A file that changes of nothing have made is removed by undo, too.

@@ -28,9 +28,9 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/toolroom-mcp/toolroom/internal/state"
 	"github.com/toolroom-mcp/toolroom/internal/textfile"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
-	"github.com/toolroom-mcp/toolroom/pkg/state"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 

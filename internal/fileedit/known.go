@@ -3,8 +3,8 @@ package fileedit
 import (
 	"bytes"
 
+	"github.com/toolroom-mcp/toolroom/internal/state"
 	"github.com/toolroom-mcp/toolroom/internal/textfile"
-	"github.com/toolroom-mcp/toolroom/pkg/state"
 )
 
 const (

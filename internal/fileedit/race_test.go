@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolroom-mcp/toolroom/internal/fileedit"
+	"github.com/toolroom-mcp/toolroom/internal/state"
 	"github.com/toolroom-mcp/toolroom/internal/textdiff"
-	"github.com/toolroom-mcp/toolroom/pkg/state"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 

@@ -3,8 +3,8 @@ package fileedit
 import (
 	"context"
 
+	"github.com/toolroom-mcp/toolroom/internal/state"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
-	"github.com/toolroom-mcp/toolroom/pkg/state"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 

@@ -8,12 +8,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolroom-mcp/toolroom/internal/state"
 	"github.com/toolroom-mcp/toolroom/internal/walk"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/policy"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
-	"github.com/toolroom-mcp/toolroom/pkg/state"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/toolroom-mcp/toolroom/internal/state"
 	"github.com/toolroom-mcp/toolroom/internal/textfile"
 	"github.com/toolroom-mcp/toolroom/internal/textfmt"
-	"github.com/toolroom-mcp/toolroom/pkg/state"
 )
 
 // body collects the lines that are shown.

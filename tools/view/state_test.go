@@ -14,9 +14,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolroom-mcp/toolroom/internal/state"
 	"github.com/toolroom-mcp/toolroom/internal/textfile"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
-	"github.com/toolroom-mcp/toolroom/pkg/state"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 

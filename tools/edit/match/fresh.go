@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolroom-mcp/toolroom/internal/state"
 	"github.com/toolroom-mcp/toolroom/internal/textfile"
 	"github.com/toolroom-mcp/toolroom/internal/textfmt"
-	"github.com/toolroom-mcp/toolroom/pkg/state"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 	"github.com/toolroom-mcp/toolroom/tools/edit/pace"
 	"github.com/toolroom-mcp/toolroom/tools/edit/splice"

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/toolroom-mcp/toolroom/pkg/state"
+	"github.com/toolroom-mcp/toolroom/internal/state"
 )
 
 // Whole outputs are kept within bounds of size and age, for this user alone.
