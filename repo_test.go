@@ -96,7 +96,7 @@ var foundation = map[string][]string{
 	"internal/walk":         {"pkg/toolerr", "pkg/sandbox"},
 	"internal/textfile":     {"pkg/toolerr"},
 	"internal/textdiff":     {},
-	"pkg/topk":              {},
+	"internal/topk":         {},
 	"internal/textfmt":      {},
 	"pkg/visible":           {},
 	"internal/httpguard":    {"pkg/toolerr"},

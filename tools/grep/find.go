@@ -15,10 +15,10 @@ import (
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/internal/textfile"
+	"github.com/toolroom-mcp/toolroom/internal/topk"
 	"github.com/toolroom-mcp/toolroom/internal/walk"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
-	"github.com/toolroom-mcp/toolroom/pkg/topk"
 	"github.com/toolroom-mcp/toolroom/tools/grep/index"
 	"github.com/toolroom-mcp/toolroom/tools/grep/search"
 )

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/toolroom-mcp/toolroom/internal/topk"
 	"github.com/toolroom-mcp/toolroom/internal/walk"
-	"github.com/toolroom-mcp/toolroom/pkg/topk"
 	"github.com/toolroom-mcp/toolroom/tools/grep/search"
 )
 

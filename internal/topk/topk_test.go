@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/toolroom-mcp/toolroom/pkg/topk"
+	"github.com/toolroom-mcp/toolroom/internal/topk"
 )
 
 type value struct{ key, number int }
