@@ -98,7 +98,7 @@ var foundation = map[string][]string{
 	"internal/textdiff":     {},
 	"internal/topk":         {},
 	"internal/textfmt":      {},
-	"pkg/visible":           {},
+	"internal/visible":      {},
 	"internal/httpguard":    {"pkg/toolerr"},
 	"internal/schemacheck":  {},
 	"internal/state":        {"pkg/toolerr", "pkg/sandbox", "internal/textfile"},

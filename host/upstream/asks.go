@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/toolroom-mcp/toolroom/host/call"
+	"github.com/toolroom-mcp/toolroom/internal/visible"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
-	"github.com/toolroom-mcp/toolroom/pkg/visible"
 )
 
 // A client shows what a server asks under the host's name. So the host says

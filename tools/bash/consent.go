@@ -8,10 +8,10 @@ import (
 	"strings"
 
 	"github.com/toolroom-mcp/toolroom/internal/textfmt"
+	"github.com/toolroom-mcp/toolroom/internal/visible"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/policy"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
-	"github.com/toolroom-mcp/toolroom/pkg/visible"
 )
 
 // The bounds of a question to the user. The user agrees to a whole call, so a

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/toolroom-mcp/toolroom/internal/visible"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
-	"github.com/toolroom-mcp/toolroom/pkg/visible"
 )
 
 // Shown is JSON for a person: members in their order, each on a line, numbers

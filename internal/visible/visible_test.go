@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"github.com/toolroom-mcp/toolroom/pkg/visible"
+	"github.com/toolroom-mcp/toolroom/internal/visible"
 )
 
 func TestHiddenCharactersAreEscaped(t *testing.T) {
