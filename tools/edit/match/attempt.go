@@ -5,14 +5,14 @@ import (
 	"strings"
 
 	"github.com/toolroom-mcp/toolroom/internal/textfile"
-	"github.com/toolroom-mcp/toolroom/tools/edit/pace"
+	"github.com/toolroom-mcp/toolroom/tools/edit/cancelcheck"
 	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
 )
 
 // attempt searches for one edit, step by step.
 type attempt struct {
 	f        *splice.File
-	pace     *pace.Pace
+	pace     *cancelcheck.Pace
 	e        Edit
 	all      bool
 	old, new []string // lines

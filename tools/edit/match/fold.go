@@ -4,7 +4,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/toolroom-mcp/toolroom/tools/edit/pace"
+	"github.com/toolroom-mcp/toolroom/tools/edit/cancelcheck"
 )
 
 // folded returns the plain text for a typographic character, and whether it is
@@ -33,7 +33,7 @@ func fold(text, buf []byte) (plain, grown []byte) { return foldAt(nil, text, buf
 const stretch = 64 << 10
 
 // foldAt is fold for a text that may be long.
-func foldAt(pace *pace.Pace, text, buf []byte) (plain, grown []byte) {
+func foldAt(pace *cancelcheck.Pace, text, buf []byte) (plain, grown []byte) {
 	if ascii(text) {
 		return text, buf
 	}
@@ -71,7 +71,7 @@ func ascii(text []byte) bool {
 type unfolder struct {
 	text     []byte
 	at, have int // a position, and the one after folding
-	pace     *pace.Pace
+	pace     *cancelcheck.Pace
 }
 
 // find returns the original position for at, a position after folding; false if

@@ -10,7 +10,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/textfile"
 	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
-	"github.com/toolroom-mcp/toolroom/tools/edit/pace"
+	"github.com/toolroom-mcp/toolroom/tools/edit/cancelcheck"
 	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
 )
 
@@ -58,7 +58,7 @@ func Fresh(ctx context.Context, f *splice.File, places []Place, v Version, o Opt
 	}
 	seen := newSeenLines(v.Seen)
 	number := f.Numbers()
-	looks := pace.Of(ctx)
+	looks := cancelcheck.Of(ctx)
 	start, end, single := 0, 0, false
 	for _, p := range places {
 		if single && start <= p.Start && p.End < end {

@@ -45,7 +45,7 @@ import (
 
 	"github.com/toolroom-mcp/toolroom/internal/textdiff"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
-	"github.com/toolroom-mcp/toolroom/tools/edit/pace"
+	"github.com/toolroom-mcp/toolroom/tools/edit/cancelcheck"
 	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
 )
 
@@ -98,7 +98,7 @@ type Place struct {
 // why each one failed. Overlapping edits are CONFLICT. When ctx ends, the
 // search ends with its cause.
 func Find(ctx context.Context, f *splice.File, edits []Edit, o Options) (*Plan, error) {
-	m := &matcher{f: f, edits: edits, o: o, pace: pace.Of(ctx)}
+	m := &matcher{f: f, edits: edits, o: o, pace: cancelcheck.Of(ctx)}
 	plan, err := m.plan()
 	if over := m.pace.Err(); over != nil {
 		return nil, over // an interrupted search proves nothing
@@ -217,7 +217,7 @@ type matcher struct {
 	f     *splice.File
 	edits []Edit
 	o     Options
-	pace  *pace.Pace
+	pace  *cancelcheck.Pace
 	tried int // number of searches with another edit of the call reverted
 }
 

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"math/bits"
 
-	"github.com/toolroom-mcp/toolroom/tools/edit/pace"
+	"github.com/toolroom-mcp/toolroom/tools/edit/cancelcheck"
 )
 
 // needle finds a pattern in time linear in text and pattern, for any content.
@@ -13,7 +13,7 @@ import (
 // hash.
 type needle struct {
 	pat  []byte
-	pace *pace.Pace
+	pace *cancelcheck.Pace
 	rare int // offset of the rarest byte
 	way  way
 	hits int // failed candidates

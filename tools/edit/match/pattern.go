@@ -5,7 +5,7 @@ import (
 	"hash/maphash"
 	"strings"
 
-	"github.com/toolroom-mcp/toolroom/tools/edit/pace"
+	"github.com/toolroom-mcp/toolroom/tools/edit/cancelcheck"
 )
 
 // Step is a rung of the ladder: the differences that are ignored to find
@@ -175,7 +175,7 @@ func (p *pattern) ends(line, plain []byte) int {
 // inside yields the places of a single-line pattern in a line of the file.
 // Places do not overlap, except that with overlap the second may overlap the
 // first.
-func (p *pattern) inside(line, plain []byte, overlap bool, pace *pace.Pace, yield func(start, end int) bool) {
+func (p *pattern) inside(line, plain []byte, overlap bool, pace *cancelcheck.Pace, yield func(start, end int) bool) {
 	w := p.first
 	if p.step >= Indentation {
 		indent := indentSize(plain)

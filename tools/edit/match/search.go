@@ -3,7 +3,7 @@ package match
 import (
 	"hash/maphash"
 
-	"github.com/toolroom-mcp/toolroom/tools/edit/pace"
+	"github.com/toolroom-mcp/toolroom/tools/edit/cancelcheck"
 	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
 )
 
@@ -13,7 +13,7 @@ type place struct{ start, end int }
 // exact yields the places of text byte for byte, in order; if overlap is set,
 // the second may overlap the first. Places that would split a line ending are
 // skipped.
-func exact(f *splice.File, text string, overlap bool, pace *pace.Pace, yield func(place) bool) {
+func exact(f *splice.File, text string, overlap bool, pace *cancelcheck.Pace, yield func(place) bool) {
 	n := needle{pat: []byte(text), pace: pace}
 	if len(text) == 0 || len(text) > len(f.Text)-f.Body {
 		return
@@ -47,7 +47,7 @@ const perLine = 64
 
 // search yields the places of a pattern in one pass over the file. It holds as
 // many lines as the pattern has.
-func search(f *splice.File, p *pattern, overlap bool, pace *pace.Pace, yield func(place) bool) {
+func search(f *splice.File, p *pattern, overlap bool, pace *cancelcheck.Pace, yield func(place) bool) {
 	if anchor := (needle{pat: p.anchor, pace: pace}); len(p.anchor) > 0 && anchor.next(f.Text, 0) < 0 {
 		return
 	}

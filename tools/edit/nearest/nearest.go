@@ -11,7 +11,7 @@ import (
 	"bytes"
 	"math"
 
-	"github.com/toolroom-mcp/toolroom/tools/edit/pace"
+	"github.com/toolroom-mcp/toolroom/tools/edit/cancelcheck"
 )
 
 // MaxLine bounds the part of a line that is stored and aligned, in bytes.
@@ -43,8 +43,8 @@ type Block struct {
 // Text is the text to search.
 type Text struct {
 	Body []byte
-	EOL  byte       // the byte that ends a line; 0: none does
-	Pace *pace.Pace // of the search: once it is over, results are invalid
+	EOL  byte              // the byte that ends a line; 0: none does
+	Pace *cancelcheck.Pace // of the search: once it is over, results are invalid
 }
 
 // Find returns the block that is most similar to the wanted lines; false if the
@@ -102,7 +102,7 @@ func newVocabulary(wanted []string) *vocabulary {
 
 // eachWord yields a hash of each word, ignoring case, and returns a hash of all
 // words; 0 if the line has none.
-func eachWord(line []byte, pace *pace.Pace, yield func(uint64) bool) uint64 {
+func eachWord(line []byte, pace *cancelcheck.Pace, yield func(uint64) bool) uint64 {
 	var all uint64
 	more := true
 	eachWordAt(line, func(word uint64, _ int) bool {

@@ -20,7 +20,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/textdiff"
 	"github.com/toolroom-mcp/toolroom/internal/textfile"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
-	"github.com/toolroom-mcp/toolroom/tools/edit/pace"
+	"github.com/toolroom-mcp/toolroom/tools/edit/cancelcheck"
 )
 
 // File is a text file in memory. Do not modify it.
@@ -167,7 +167,7 @@ func (f *File) Apply(ctx context.Context, changes []textdiff.Change) (*Result, e
 		}
 		return r, nil
 	}
-	looks := pace.Of(ctx)
+	looks := cancelcheck.Of(ctx)
 	if err := r.encode(looks); err != nil {
 		return nil, err
 	}
@@ -178,7 +178,7 @@ func (f *File) Apply(ctx context.Context, changes []textdiff.Change) (*Result, e
 const perChange = 512
 
 // encode converts the changes of the text to changes of the bytes.
-func (r *Result) encode(looks *pace.Pace) error {
+func (r *Result) encode(looks *cancelcheck.Pace) error {
 	f := r.file
 	r.raw = make([]textdiff.Change, 0, len(r.Changes))
 	offset := f.decoded.Offsets()
@@ -217,7 +217,7 @@ const around = 32
 
 // check reads back the new text with its surroundings: after half a character,
 // as in a damaged file, it would become part of that character.
-func (r *Result) check(looks *pace.Pace) error {
+func (r *Result) check(looks *cancelcheck.Pace) error {
 	f := r.file
 	offset := f.decoded.Offsets()
 	for i := 0; i < len(r.Changes); {

@@ -1,4 +1,4 @@
-// Package pace makes long passes over text in memory cancellable.
+// Package cancelcheck makes long passes over text in memory cancellable.
 //
 //	p := pace.Of(ctx)
 //	for at < len(text) {
@@ -10,7 +10,7 @@
 //
 // A cancelled pass ends at once with partial results. Its caller calls Err at
 // the end and discards them.
-package pace
+package cancelcheck
 
 import "context"
 
