@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolroom-mcp/toolroom/internal/textfmt"
-	"github.com/toolroom-mcp/toolroom/tools/edit/nearest"
+	"github.com/toolroom-mcp/toolroom/tools/edit/linematch"
 )
 
 // difference is the first differing line of a text and a block.
@@ -20,7 +20,7 @@ type difference struct {
 // reports that only indentation does, which is checked last since it may hide
 // the cause. Differences that the ladder ignores do not count, except with
 // strict. ok is false if there are no differences.
-func (m *matcher) firstDifference(old []string, b nearest.Block) (d difference, indented, ok bool) {
+func (m *matcher) firstDifference(old []string, b linematch.Block) (d difference, indented, ok bool) {
 	for _, p := range b.Pairs {
 		if p.Wanted < 0 || p.Line < 0 || !m.sameLine(old, p.Wanted, b.Lines[p.Line], true) {
 			return difference{p.Wanted, p.Line}, false, true
@@ -66,10 +66,10 @@ func (m *matcher) sameLine(old []string, i int, line string, anyIndent bool) boo
 
 // near writes the nearest block and its first difference, and returns the
 // number of the differing line.
-func (m *matcher) near(text *strings.Builder, old []string, b nearest.Block, explained bool) int {
+func (m *matcher) near(text *strings.Builder, old []string, b linematch.Block, explained bool) int {
 	last := b.First + len(b.Lines) - 1
 	what := textfmt.Lines(b.First, last)
-	if len(b.Lines) == 1 && len(b.Lines[0]) >= nearest.MaxLine {
+	if len(b.Lines) == 1 && len(b.Lines[0]) >= linematch.MaxLine {
 		return m.nearWithin(text, old, b)
 	}
 	at := b.First
@@ -124,12 +124,12 @@ func clip(line []byte) string {
 const maxWanted = 2000
 
 // nearWithin writes the part of a long line that is most similar to the text.
-func (m *matcher) nearWithin(text *strings.Builder, old []string, b nearest.Block) int {
+func (m *matcher) nearWithin(text *strings.Builder, old []string, b linematch.Block) int {
 	start := m.f.Body + b.Start[0]
 	line := m.f.Content(m.f.Text[start:m.f.LineEnd(start)])
 	wanted := strings.Join(old, "\n")
 	wanted = wanted[:min(len(wanted), maxWanted)]
-	from, to, ok := nearest.Within(nearest.Text{Body: line, Pace: m.pace}, wanted)
+	from, to, ok := linematch.Within(linematch.Text{Body: line, Pace: m.pace}, wanted)
 	if !ok {
 		from, to = 0, 0
 	}
@@ -153,7 +153,7 @@ func (m *matcher) nearWithin(text *strings.Builder, old []string, b nearest.Bloc
 
 // showDifference writes the difference and its cause, and returns the line's
 // number.
-func (m *matcher) showDifference(text *strings.Builder, old []string, b nearest.Block, d difference, indented bool) int {
+func (m *matcher) showDifference(text *strings.Builder, old []string, b linematch.Block, d difference, indented bool) int {
 	if d.line < 0 {
 		at := b.First
 		for _, p := range b.Pairs {
@@ -194,7 +194,7 @@ func (m *matcher) showDifference(text *strings.Builder, old []string, b nearest.
 
 // alsoDiffers mentions further causes: other indentation, and dots used as a
 // placeholder.
-func (m *matcher) alsoDiffers(text *strings.Builder, old []string, b nearest.Block, indented bool) {
+func (m *matcher) alsoDiffers(text *strings.Builder, old []string, b linematch.Block, indented bool) {
 	dots, dent := false, indented
 	for _, p := range b.Pairs {
 		if p.Wanted < 0 {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
-	"github.com/toolroom-mcp/toolroom/tools/edit/nearest"
+	"github.com/toolroom-mcp/toolroom/tools/edit/linematch"
 )
 
 // maxBlock bounds the lines of a block that is shown for copying.
@@ -52,7 +52,7 @@ func (m *matcher) noMatch(index int, e Edit, a *attempt) *toolerr.Error {
 	if n := len(old); n > 1 && old[n-1] == "" {
 		old = old[:n-1]
 	}
-	block, ok := nearest.Find(nearest.Text{Body: m.f.Text[m.f.Body:], EOL: m.f.EOL, Pace: m.pace}, old)
+	block, ok := linematch.Find(linematch.Text{Body: m.f.Text[m.f.Body:], EOL: m.f.EOL, Pace: m.pace}, old)
 	if !ok || len(block.Lines) == 0 {
 		text.WriteString("\nNo similar lines found: find the text with view or grep, and copy old_string from there.")
 		return err()

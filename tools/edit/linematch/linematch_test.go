@@ -1,4 +1,4 @@
-package nearest_test
+package linematch_test
 
 import (
 	"fmt"
@@ -7,11 +7,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/toolroom-mcp/toolroom/tools/edit/nearest"
+	"github.com/toolroom-mcp/toolroom/tools/edit/linematch"
 )
 
-func find(text string, wanted ...string) (nearest.Block, bool) {
-	return nearest.Find(nearest.Text{Body: []byte(text), EOL: '\n'}, wanted)
+func find(text string, wanted ...string) (linematch.Block, bool) {
+	return linematch.Find(linematch.Text{Body: []byte(text), EOL: '\n'}, wanted)
 }
 
 func TestFind(t *testing.T) {
@@ -30,8 +30,8 @@ func TestFind(t *testing.T) {
 	block, _ = find(text, "func part3(x int) {", "\tlog(x)", "\tif x > 3 {", "\t\treturn", "\tuse(x)", "}")
 	require.Equal(t, 22, block.First)
 	require.Len(t, block.Lines, 6)
-	require.Contains(t, block.Pairs, nearest.Pair{Wanted: 1, Line: -1})
-	require.Contains(t, block.Pairs, nearest.Pair{Wanted: -1, Line: 3})
+	require.Contains(t, block.Pairs, linematch.Pair{Wanted: 1, Line: -1})
+	require.Contains(t, block.Pairs, linematch.Pair{Wanted: -1, Line: 3})
 
 	_, ok = find(text, "nothing", "here")
 	require.False(t, ok)
@@ -52,7 +52,7 @@ func TestRareWordsWeighMost(t *testing.T) {
 
 func FuzzFind(f *testing.F) {
 	f.Add("a\nb c\n\n}\n", "b d\n}")
-	f.Add("a\nb c"+strings.Repeat("x", nearest.MaxLine), "b d\n}")
+	f.Add("a\nb c"+strings.Repeat("x", linematch.MaxLine), "b d\n}")
 	f.Fuzz(func(t *testing.T, text, wanted string) {
 		block, ok := find(text, strings.Split(wanted, "\n")...)
 		if !ok {
@@ -61,7 +61,7 @@ func FuzzFind(f *testing.F) {
 		lines := strings.Split(text, "\n")
 		for i, line := range block.Lines {
 			whole := strings.TrimSuffix(lines[block.First-1+i], "\r")
-			require.Equal(t, whole[:min(len(whole), nearest.MaxLine)], line)
+			require.Equal(t, whole[:min(len(whole), linematch.MaxLine)], line)
 		}
 		for _, p := range block.Pairs {
 			require.Less(t, p.Line, len(block.Lines))

@@ -1,11 +1,11 @@
-// Package nearest finds the lines of a file that are most similar to lines that
+// Package linematch finds the lines of a file that are most similar to lines that
 // the file does not have, for error messages. It never decides what to change.
 //
 // Lines are compared by their words: rare words weigh most, and each counts as
 // often as it is wanted. Two passes over the file count the words and find the
 // best window; an alignment in and around it then pairs the lines. Time is
 // linear in the file, and memory depends on the wanted lines, for any text.
-package nearest
+package linematch
 
 import (
 	"bytes"
