@@ -103,8 +103,8 @@ var foundation = map[string][]string{
 	"internal/schemacheck":  {},
 	"internal/state":        {"pkg/toolerr", "pkg/sandbox", "internal/textfile"},
 	"internal/fileedit":     {"pkg/toolerr", "pkg/sandbox", "internal/state", "internal/textfile", "internal/textdiff", "internal/textfmt"},
-	"pkg/pathglob":          {"pkg/toolerr"},
-	"internal/dirtree":      {"pkg/toolerr", "pkg/sandbox", "internal/textfile", "internal/walk", "pkg/pathglob", "internal/textfmt"},
+	"internal/glob":         {"pkg/toolerr"},
+	"internal/dirtree":      {"pkg/toolerr", "pkg/sandbox", "internal/textfile", "internal/walk", "internal/glob", "internal/textfmt"},
 	"pkg/mcpkit/mcpkittest": {"pkg/toolerr", "pkg/mcpkit"},
 
 	"pkg/sandbox/sandboxtest": {"pkg/toolerr", "pkg/sandbox", "pkg/mcpkit/mcpkittest"},
@@ -165,7 +165,7 @@ func TestImportRules(t *testing.T) {
 var libraryOwners = map[string][]string{
 	"github.com/mark3labs/mcp-go":                {"pkg/mcpkit", "host/upstream", "host/gateway", "bench"},
 	"github.com/spf13/cobra":                     {"host/cli"},
-	"github.com/bmatcuk/doublestar":              {"tools", "pkg"},
+	"github.com/bmatcuk/doublestar":              {"internal/glob", "pkg/sandbox"},
 	"github.com/sergi/go-diff":                   {"internal/textdiff"},
 	"github.com/ledongthuc/pdf":                  {"tools/view"},
 	"golang.org/x/image":                         {"tools/view"},

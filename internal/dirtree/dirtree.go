@@ -17,7 +17,7 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/toolroom-mcp/toolroom/pkg/pathglob"
+	"github.com/toolroom-mcp/toolroom/internal/glob"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
@@ -118,9 +118,9 @@ type Result struct {
 // the sandbox, BAD_PATTERN for Options.Ignore, and the context's.
 func Tree(ctx context.Context, box *sandbox.FS, path string, opts Options) (*Result, error) {
 	opts = opts.withDefaults()
-	var globs []*pathglob.Glob
+	var globs []*glob.Glob
 	for _, pattern := range opts.Ignore {
-		g, err := pathglob.Compile(pattern)
+		g, err := glob.Compile(pattern)
 		if err == nil {
 			err = g.Fault()
 		}

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/toolroom-mcp/toolroom/internal/glob"
 	"github.com/toolroom-mcp/toolroom/internal/walk"
-	"github.com/toolroom-mcp/toolroom/pkg/pathglob"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
@@ -69,7 +69,7 @@ type lister struct {
 	ctx   context.Context
 	box   *sandbox.FS
 	opts  Options
-	globs []*pathglob.Glob
+	globs []*glob.Glob
 	shown string // the top as results show it
 
 	result   *Result
@@ -84,7 +84,7 @@ type lister struct {
 }
 
 // listDir lists a directory.
-func listDir(ctx context.Context, box *sandbox.FS, name string, opts Options, globs []*pathglob.Glob) (*Result, error) {
+func listDir(ctx context.Context, box *sandbox.FS, name string, opts Options, globs []*glob.Glob) (*Result, error) {
 	node, err := walk.Start(box, name, walk.Options{Hidden: true, NoIgnore: opts.NoIgnore})
 	if err != nil {
 		return nil, err

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolroom-mcp/toolroom/internal/glob"
 	"github.com/toolroom-mcp/toolroom/internal/walk"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
-	"github.com/toolroom-mcp/toolroom/pkg/pathglob"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -119,9 +119,9 @@ type query struct {
 	fs      *sandbox.FS
 	dirs    *walk.Cache
 	dir     string // where the search starts, as given
-	glob    *pathglob.Glob
+	glob    *glob.Glob
 	pattern string // relative to dir
-	exclude []*pathglob.Glob
+	exclude []*glob.Glob
 	missing error  // the plain directories that the pattern begins with do not exist
 	inDir   string // how results show dir, where the pattern led there by a link
 	abs     string // dir, once it is open
@@ -141,7 +141,7 @@ func newQuery(fs *sandbox.FS, dirs *walk.Cache, args arguments) (*query, error) 
 		return nil, err
 	}
 	for _, pattern := range args.Exclude {
-		g, err := pathglob.Compile(pattern)
+		g, err := glob.Compile(pattern)
 		if err == nil {
 			err = g.Fault()
 		}
@@ -159,8 +159,8 @@ func newQuery(fs *sandbox.FS, dirs *walk.Cache, args arguments) (*query, error) 
 // compile reads a pattern. Names with control characters and the like are
 // shown with escapes (\n, \xff): a pattern that was made of one as shown finds
 // it, too.
-func compile(pattern string) (*pathglob.Glob, error) {
-	g, err := pathglob.Compile(pattern)
+func compile(pattern string) (*glob.Glob, error) {
+	g, err := glob.Compile(pattern)
 	if err != nil || filepath.Separator == '\\' {
 		return g, err
 	}
@@ -168,7 +168,7 @@ func compile(pattern string) (*pathglob.Glob, error) {
 	if !ok || name == pattern || strings.ReplaceAll(name, `\`, `\\`) == pattern {
 		return g, nil
 	}
-	shown, err := pathglob.Compile(strings.ReplaceAll(name, `\`, `\\`))
+	shown, err := glob.Compile(strings.ReplaceAll(name, `\`, `\\`))
 	if err != nil {
 		return g, nil
 	}
@@ -178,14 +178,14 @@ func compile(pattern string) (*pathglob.Glob, error) {
 // splitAbsolute parts an absolute pattern into the directory that holds
 // everything it matches and the pattern there, tied to it.
 func splitAbsolute(pattern string) (dir, rest string, ok bool) {
-	text := pathglob.Slashes(pattern)
+	text := glob.Slashes(pattern)
 	if !filepath.IsAbs(filepath.FromSlash(text)) {
 		return "", "", false
 	}
 	volume := filepath.VolumeName(filepath.FromSlash(text))
 	parts := strings.Split(text[len(volume):], "/")
 	plain := 0
-	for plain < len(parts)-1 && !pathglob.HasMeta(parts[plain]) {
+	for plain < len(parts)-1 && !glob.HasMeta(parts[plain]) {
 		plain++
 	}
 	for plain > 1 && strings.Join(parts[plain:], "") == "" { // slashes at the end

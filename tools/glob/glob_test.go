@@ -55,7 +55,7 @@ func defaults(pattern string) arguments {
 	return arguments{Pattern: pattern, Hidden: true, Type: "f", Limit: 100, Sort: "mtime"}
 }
 
-func glob(t testing.TB, args arguments, roots ...string) (*mcpkit.Result, error) {
+func runGlob(t testing.TB, args arguments, roots ...string) (*mcpkit.Result, error) {
 	t.Helper()
 	box, err := sandbox.New(sandbox.Config{Roots: roots}).FS(t.Context())
 	require.NoError(t, err)
@@ -64,7 +64,7 @@ func glob(t testing.TB, args arguments, roots ...string) (*mcpkit.Result, error)
 
 func text(t testing.TB, args arguments, roots ...string) string {
 	t.Helper()
-	r, err := glob(t, args, roots...)
+	r, err := runGlob(t, args, roots...)
 	require.NoError(t, err)
 	return r.Text
 }
@@ -72,7 +72,7 @@ func text(t testing.TB, args arguments, roots ...string) string {
 // paths are the paths of an answer, sorted.
 func paths(t testing.TB, args arguments, roots ...string) []string {
 	t.Helper()
-	r, err := glob(t, args, roots...)
+	r, err := runGlob(t, args, roots...)
 	require.NoError(t, err)
 	list := []string{}
 	if make, ok := r.Rows.(func() any); ok {
@@ -150,13 +150,13 @@ func TestFaults(t *testing.T) {
 		"src/a[.go": toolerr.BadPattern, "{a,b": toolerr.BadPattern, "": toolerr.BadPattern,
 		"../*.go": toolerr.OutsideRoot, "a/../../x": toolerr.OutsideRoot, "/nowhere-at-all/*.go": toolerr.OutsideRoot, "/**": toolerr.OutsideRoot,
 	} {
-		_, err := glob(t, defaults(pattern), root)
+		_, err := runGlob(t, defaults(pattern), root)
 		require.Equal(t, code, toolerr.CodeOf(err), pattern)
 	}
-	_, err := glob(t, defaults("src/a[.go"), root)
+	_, err := runGlob(t, defaults("src/a[.go"), root)
 	require.ErrorContains(t, err, "at character 6")
 	for _, args := range []arguments{{Pattern: "*", Path: "no", Limit: 1}, {Pattern: "*", Path: "a", Limit: 1}, {Pattern: "*", Exclude: []string{"["}}} {
-		_, err := glob(t, args, root)
+		_, err := runGlob(t, args, root)
 		require.Error(t, err)
 		require.NotEqual(t, toolerr.ExecutionError, toolerr.CodeOf(err))
 	}

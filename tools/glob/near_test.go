@@ -51,12 +51,12 @@ func TestShownNamesArePatterns(t *testing.T) {
 func TestARootIsNoPattern(t *testing.T) {
 	root := tree(t, "a.go")
 	for _, pattern := range []string{root, root + "/"} {
-		_, err := glob(t, defaults(filepath.ToSlash(pattern)), root)
+		_, err := runGlob(t, defaults(filepath.ToSlash(pattern)), root)
 		require.Equal(t, toolerr.BadPattern, toolerr.CodeOf(err))
 		require.ErrorContains(t, err, `/**" lists the files in it`)
 	}
 	require.Equal(t, []string{"a.go"}, paths(t, defaults(filepath.ToSlash(root)+"/**"), root))
-	_, err := glob(t, defaults(filepath.ToSlash(t.TempDir())), root)
+	_, err := runGlob(t, defaults(filepath.ToSlash(t.TempDir())), root)
 	require.Equal(t, toolerr.OutsideRoot, toolerr.CodeOf(err))
 }
 

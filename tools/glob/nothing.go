@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolroom-mcp/toolroom/internal/glob"
 	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/internal/walk"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
-	"github.com/toolroom-mcp/toolroom/pkg/pathglob"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
@@ -58,7 +58,7 @@ func (q *query) nothing(ctx context.Context, f *found) (*mcpkit.Result, error) {
 
 // plainDirectory reports whether the pattern names a directory.
 func (q *query) plainDirectory() (string, bool) {
-	if q.args.Type != "f" || pathglob.HasMeta(q.pattern) || q.inDir != "" {
+	if q.args.Type != "f" || glob.HasMeta(q.pattern) || q.inDir != "" {
 		return "", false
 	}
 	dir, err := q.fs.Quiet().OpenDir(filepath.Join(q.dir, filepath.FromSlash(q.pattern)))
@@ -105,7 +105,7 @@ func (n *near) write(b *strings.Builder, q *query, f *found) {
 // lookAgain searches once more for a short time: what is ignored, hidden,
 // excluded, of another type, or differs in case only.
 func (q *query) lookAgain(ctx context.Context) ([]*near, error) {
-	folded, err := pathglob.CompileFold(q.pattern)
+	folded, err := glob.CompileFold(q.pattern)
 	if err != nil {
 		return nil, err
 	}

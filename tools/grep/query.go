@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/toolroom-mcp/toolroom/pkg/pathglob"
+	"github.com/toolroom-mcp/toolroom/internal/glob"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/tools/grep/search"
 )
@@ -28,9 +28,9 @@ type query struct {
 
 // filter selects the files below the start to search.
 type filter struct {
-	include []*pathglob.Glob // a file must match one of these, if there are any
-	exclude []*pathglob.Glob
-	types   []*pathglob.Glob // a file's name must match one of these, if there are any
+	include []*glob.Glob // a file must match one of these, if there are any
+	exclude []*glob.Glob
+	types   []*glob.Glob // a file's name must match one of these, if there are any
 }
 
 func (g *grepper) newQuery(ctx context.Context, fs *sandbox.FS, args arguments) (*query, error) {
@@ -97,10 +97,10 @@ func newFilter(args arguments) (filter, error) {
 
 // compileGlobs compiles globs. A glob copied from an escaped name in a result
 // also matches that name.
-func compileGlobs(patterns []string) ([]*pathglob.Glob, error) {
-	var globs []*pathglob.Glob
+func compileGlobs(patterns []string) ([]*glob.Glob, error) {
+	var globs []*glob.Glob
 	for _, pattern := range patterns {
-		g, err := pathglob.Compile(pattern)
+		g, err := glob.Compile(pattern)
 		if err == nil {
 			err = g.Fault()
 		}
@@ -108,7 +108,7 @@ func compileGlobs(patterns []string) ([]*pathglob.Glob, error) {
 			return nil, err
 		}
 		if name, ok := sandbox.UnescapeName(pattern); ok && name != pattern && filepath.Separator == '/' {
-			if shown, err := pathglob.Compile(strings.ReplaceAll(name, `\`, `\\`)); err == nil {
+			if shown, err := glob.Compile(strings.ReplaceAll(name, `\`, `\\`)); err == nil {
 				g = g.Or(shown)
 			}
 		}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolroom-mcp/toolroom/pkg/pathglob"
+	"github.com/toolroom-mcp/toolroom/internal/glob"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -19,15 +19,15 @@ var typeList string
 const allTypes = "all"
 
 // typeGlobs returns the file name globs of a ripgrep type.
-func typeGlobs(name string) ([]*pathglob.Glob, error) {
-	var globs []*pathglob.Glob
+func typeGlobs(name string) ([]*glob.Glob, error) {
+	var globs []*glob.Glob
 	for line := range strings.Lines(typeList) {
 		known, list, _ := strings.Cut(strings.TrimSpace(line), ": ")
 		if known != name && name != allTypes {
 			continue
 		}
 		for _, text := range splitList(list) {
-			g, err := pathglob.Compile(text)
+			g, err := glob.Compile(text)
 			if err != nil {
 				return nil, err
 			}

@@ -1,4 +1,4 @@
-package pathglob_test
+package glob_test
 
 import (
 	"math/rand/v2"
@@ -10,7 +10,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 	"github.com/stretchr/testify/require"
 
-	"github.com/toolroom-mcp/toolroom/pkg/pathglob"
+	"github.com/toolroom-mcp/toolroom/internal/glob"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -68,7 +68,7 @@ func TestMatch(t *testing.T) {
 		{"x[+-a]y", "x+y x1y xay", "x/y x!y"},
 		{"x[!a]y/**", "xby xby/z", "x/y xay/z"},
 	} {
-		g, err := pathglob.Compile(c.pattern)
+		g, err := glob.Compile(c.pattern)
 		require.NoError(t, err, c.pattern)
 		require.NoError(t, g.Fault(), c.pattern)
 		for _, p := range strings.Fields(c.yes) {
@@ -84,7 +84,7 @@ func TestMatch(t *testing.T) {
 }
 
 func TestFold(t *testing.T) {
-	g, err := pathglob.CompileFold("SRC/**/read[A-Z]e.{MD,txt}")
+	g, err := glob.CompileFold("SRC/**/read[A-Z]e.{MD,txt}")
 	require.NoError(t, err)
 	require.True(t, g.Match("src/a/READme.md"))
 	require.True(t, g.Enter("Src"))
@@ -109,7 +109,7 @@ func TestFaults(t *testing.T) {
 		{`x\`, 2, "trailing backslash", `x\`},
 		{"{a,{b}", 1, "unclosed", ""},
 	} {
-		g, err := pathglob.Compile(c.pattern)
+		g, err := glob.Compile(c.pattern)
 		require.NoError(t, err, c.pattern)
 		require.Error(t, g.Fault(), c.pattern)
 		if !strings.Contains(c.pattern, "[:") { // doublestar knows no such class
@@ -140,7 +140,7 @@ func TestRefused(t *testing.T) {
 		`\.\./x`:                    toolerr.OutsideRoot,
 		"..":                        toolerr.OutsideRoot,
 	} {
-		_, err := pathglob.Compile(pattern)
+		_, err := glob.Compile(pattern)
 		require.Equal(t, code, toolerr.CodeOf(err), pattern)
 	}
 }
@@ -159,7 +159,7 @@ func TestPrefixAndEnter(t *testing.T) {
 		{`a\*b/c/d`, "a*b/c", "a*b a*b/c", "axb"},
 		{"a/b", "a", "a", "b a/b"},
 	} {
-		g, err := pathglob.Compile(c.pattern)
+		g, err := glob.Compile(c.pattern)
 		require.NoError(t, err)
 		require.Equal(t, c.prefix, g.Prefix(), c.pattern)
 		for _, dir := range strings.Fields(c.enter) {
@@ -169,7 +169,7 @@ func TestPrefixAndEnter(t *testing.T) {
 			require.False(t, g.Enter(dir), "%s prunes %s", c.pattern, dir)
 		}
 	}
-	g, err := pathglob.Compile("src/{a,b}/*.go")
+	g, err := glob.Compile("src/{a,b}/*.go")
 	require.NoError(t, err)
 	require.True(t, g.Below().Match("b/x.go"))
 	require.False(t, g.Below().Match("src/b/x.go"))
@@ -177,7 +177,7 @@ func TestPrefixAndEnter(t *testing.T) {
 
 func TestLiteral(t *testing.T) {
 	name := `we[ir]d {a,b}*?\ name`
-	g, err := pathglob.Compile(pathglob.Literal(name))
+	g, err := glob.Compile(glob.Literal(name))
 	require.NoError(t, err)
 	require.True(t, g.Match(name))
 }
@@ -199,7 +199,7 @@ func TestMatchEntry(t *testing.T) {
 		{"[foo]/", "", "f o [foo] x/[foo]", "foo"},
 		{"foo/**/bar", "foo/bar foo/x/bar", "foo/bar", "foo bar"},
 	} {
-		g, err := pathglob.Compile(c.pattern)
+		g, err := glob.Compile(c.pattern)
 		require.NoError(t, err)
 		require.Equal(t, c.file == "", g.DirOnly(), c.pattern)
 		for _, p := range strings.Fields(c.file + " " + c.dir + " " + c.neither) {
@@ -240,7 +240,7 @@ func cleanPath(p string) string {
 // cleaning and its classes are not also read as plain names.
 func checkLikeDoublestar(t *testing.T, pattern string, paths []string) {
 	t.Helper()
-	g, err := pathglob.Compile(pattern)
+	g, err := glob.Compile(pattern)
 	if err != nil || g.Fault() != nil {
 		return
 	}
@@ -280,7 +280,7 @@ func TestBracesLikeDoublestar(t *testing.T) {
 		if strings.Contains(pattern, "***") {
 			continue // the library does not let its end match nothing
 		}
-		g, err := pathglob.Compile(pattern)
+		g, err := glob.Compile(pattern)
 		require.NoError(t, err)
 		for _, p := range paths {
 			want, err := doublestar.Match(pattern, p)
@@ -295,7 +295,7 @@ func FuzzCompile(f *testing.F) {
 		f.Add(seed, "a/b.go")
 	}
 	f.Fuzz(func(t *testing.T, pattern, name string) {
-		g, err := pathglob.Compile(pattern)
+		g, err := glob.Compile(pattern)
 		if err != nil {
 			return
 		}
@@ -308,7 +308,7 @@ func FuzzCompile(f *testing.F) {
 				require.True(t, g.Enter(dir), "%q enters %q", pattern, dir)
 			}
 		}
-		exact, err := pathglob.Compile("/" + pathglob.Literal(name))
+		exact, err := glob.Compile("/" + glob.Literal(name))
 		if err == nil {
 			require.True(t, exact.Match(name))
 		}
@@ -318,7 +318,7 @@ func FuzzCompile(f *testing.F) {
 func BenchmarkMatch(b *testing.B) {
 	for _, pattern := range []string{"**/*.go", "src/**/*_test.go", "src/*/**/ssa/*_test.go", "*.{ts,tsx,js}", "**/[a-c]*/x?.go"} {
 		b.Run(strings.ReplaceAll(pattern, "/", "|"), func(b *testing.B) {
-			g, err := pathglob.Compile(pattern)
+			g, err := glob.Compile(pattern)
 			require.NoError(b, err)
 			b.ReportAllocs()
 			for b.Loop() {

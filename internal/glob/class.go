@@ -1,4 +1,4 @@
-package pathglob
+package glob
 
 import (
 	"strings"

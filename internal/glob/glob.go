@@ -1,4 +1,4 @@
-// Package pathglob matches slash-separated paths against glob patterns, many
+// Package glob matches slash-separated paths against glob patterns, many
 // of them and without allocating.
 //
 // The syntax is that of doublestar v4: * ? [class] [^class] {a,b} \x, and **
@@ -18,7 +18,7 @@
 //   - A class is read as bash reads it: "[]a]" has a bracket, "[[:upper:]]" the
 //     capital letters of ASCII. It never matches a slash.
 //   - ".." is refused: what is searched does not depend on the pattern.
-package pathglob
+package glob
 
 import (
 	"runtime"

@@ -1,6 +1,6 @@
 //go:build oracle
 
-package pathglob_test
+package glob_test
 
 import (
 	"io/fs"
@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolroom-mcp/toolroom/bench/oracle"
-	"github.com/toolroom-mcp/toolroom/pkg/pathglob"
+	"github.com/toolroom-mcp/toolroom/internal/glob"
 )
 
 // expand is a bash script that prints for each line of its input what the
@@ -94,7 +94,7 @@ func bashExpansions(t *testing.T, bash, root string, patterns []string) [][]stri
 
 func compareWithBash(t *testing.T, pattern string, isDir map[string]bool, words []string) {
 	t.Helper()
-	g, err := pathglob.Compile(pattern)
+	g, err := glob.Compile(pattern)
 	if err != nil || g.Fault() != nil {
 		return
 	}
