@@ -370,6 +370,7 @@ func (c *calls) connectWhile(n *notification, socket int, address []byte) error 
 		err := connect(socket, address)
 		switch {
 		case err == unix.EALREADY && !first, err == unix.EINPROGRESS, err == unix.EAGAIN: // is not there yet
+		case err == unix.EINTR: // a signal of this process: with SO_SNDTIMEO no connect is restarted, signal(7)
 		default:
 			return err
 		}
