@@ -87,6 +87,7 @@ func (r *Runner) hiddenInRoot(s *spec, root supervise.Root, outer []string, l li
 		of.load(r.recordPath(root.Path))
 	}
 	found := of.update(l)
+	defer found.release()
 	if found.unstable != "" {
 		return nil, errMoving(filepath.Join(found.unstable, "x"))
 	}

@@ -73,6 +73,7 @@ func (f *folder) current(changed time.Time) bool {
 // found is the result of a search.
 type found struct {
 	paths    map[string]os.FileInfo // not to be read, by path
+	held     map[fileID]*os.File    // of paths: those of which the search holds no descriptor yet
 	links    []string               // to files that are not to be read
 	guard    []string
 	whole    bool   // nothing was left out
@@ -115,7 +116,7 @@ const (
 // vanishes between its listing and its use was perhaps renamed, so its parent is
 // read again.
 func (s *search) update(l limits) found {
-	w := &scan{search: s, limits: l, before: s.folders, stale: map[string]bool{}, left: searchEntries, all: found{whole: true, paths: map[string]os.FileInfo{}}}
+	w := &scan{search: s, limits: l, before: s.folders, stale: map[string]bool{}, left: searchEntries, all: found{whole: true, paths: map[string]os.FileInfo{}, held: map[fileID]*os.File{}}}
 	s.folders = make(map[string]*folder, len(w.before))
 	w.queue = []string{s.root}
 	for rounds := 0; ; {
@@ -224,6 +225,7 @@ func (w *scan) identify() (again bool) {
 		switch {
 		case err == nil:
 			w.all.paths[path] = info
+			w.hold(path, info)
 		case gone(err):
 			lost = append(lost, filepath.Dir(path))
 		}
@@ -248,28 +250,6 @@ func (w *scan) identify() (again bool) {
 		w.relist(dir)
 	}
 	return len(lost) > 0 && w.all.unstable == ""
-}
-
-// retain adds the files that were found earlier in this search and are not where they
-// were: a file may be moved from a directory that is not read yet into one that was,
-// in each round but one.
-func (w *scan) retain(earlier map[string]os.FileInfo) {
-	var found map[fileID]bool
-	for path, info := range earlier {
-		if w.all.paths[path] != nil {
-			continue
-		}
-		if found == nil {
-			found = map[fileID]bool{}
-			for _, info := range w.all.paths {
-				id, _ := idOf(info)
-				found[id] = true
-			}
-		}
-		if id, ok := idOf(info); ok && !found[id] {
-			w.all.paths[path] = info
-		}
-	}
 }
 
 // readHot queues the directories that changed within hotFor, to be read again: perhaps

@@ -62,6 +62,7 @@ func TestASearchFindsWhatIsBeingMoved(t *testing.T) {
 						require.Len(t, append(objects, s.keep(&found, nil, l)...), 2)
 						s.hidden[id].release()
 					}
+					found.release()
 				}
 			})
 		}
@@ -94,12 +95,14 @@ func TestASearchChangesNothingOfTheLastOne(t *testing.T) {
 	}
 	l := keysOnly
 	s := newSearch(root)
-	s.update(l)
+	first := s.update(l)
+	defer first.release()
 	found := s.folders
 	before := maps.Clone(found)
 	require.Len(t, before, 4)
 	require.NoError(t, os.Mkdir(filepath.Join(root, "b", "new"), 0o755)) // b is read again, and again
-	s.update(l)
+	second := s.update(l)
+	defer second.release()
 	require.Equal(t, before, found)
 	require.Len(t, s.folders, 5)
 }

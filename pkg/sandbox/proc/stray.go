@@ -87,7 +87,10 @@ func (s *search) keep(all *found, targets []string, l limits) (objects []supervi
 			continue
 		}
 		if k.file == nil && held < mostHeld {
-			k.file = holdFile(k.path, id)
+			if k.file = all.held[id]; k.file == nil {
+				k.file = holdFile(k.path, id)
+			}
+			delete(all.held, id)
 		}
 		if k.file != nil {
 			held++
