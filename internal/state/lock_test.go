@@ -103,7 +103,7 @@ func appendLine(store *state.Store, root, line string) error {
 
 const (
 	counters = 64
-	counts   = 20
+	counts   = 8
 )
 
 func countUp() error {

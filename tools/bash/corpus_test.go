@@ -100,13 +100,16 @@ func (s *scene) escaped() (how []string) {
 	return how
 }
 
-// run runs the corpus through a server: refused commands must not run, others
+// run runs one in every cases of the corpus through a server: refused commands must not run, others
 // must not escape.
-func (s *scene) run(server server, who string) {
+func (s *scene) run(server server, who string, every int) {
 	t := s.t
 	cases, escapes, ran := 0, 0, 0
 	var notRun []string
-	for _, a := range s.attacks() {
+	for i, a := range s.attacks() {
+		if i%every != 0 {
+			continue
+		}
 		if need := programs[a.name]; need != "" {
 			if _, err := exec.LookPath(need); err != nil {
 				notRun = append(notRun, a.name)
@@ -140,7 +143,7 @@ func (s *scene) run(server server, who string) {
 		}
 	}
 	t.Logf("%s: %d cases, %d escapes, %d not run %v; the banned program ran confined in %d", who, cases, escapes, len(notRun), notRun, ran)
-	require.Greater(t, ran, 10, "the scene works: what is undecided does run")
+	require.Greater(t, ran, 10/every, "the scene works: what is undecided does run")
 }
 
 // Spellings of a banned command are decided as far as possible, and commands
@@ -148,7 +151,7 @@ func (s *scene) run(server server, who string) {
 func TestCorpus(t *testing.T) {
 	mcpkittest.Once(t)
 	s := newScene(t, newOuterPlace(t))
-	s.run(s.serve(), "as this user")
+	s.run(s.serve(), "as this user", 1)
 	if os.Geteuid() != 0 {
 		return
 	}
@@ -157,7 +160,11 @@ func TestCorpus(t *testing.T) {
 		return
 	}
 	s = newScene(t, placeBelow(t, "/var/cache"))
-	s.run(s.serveBin(asNobody(s.place), mcpkittest.Options{}), "as nobody")
+	every := 3 // the rules are the same, and the sandbox knows no spellings
+	if os.Getenv("BASH_LONG") != "" {
+		every = 1
+	}
+	s.run(s.serveBin(asNobody(s.place), mcpkittest.Options{}), "as nobody", every)
 }
 
 // asNobody returns a program that runs the tool as an unprivileged user.

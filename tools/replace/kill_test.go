@@ -32,11 +32,11 @@ func kills(t *testing.T) int {
 }
 
 // TestKilledWhileWriting kills the tool at random moments of a call that
-// writes 30 MB: the file is always the old one or the new one, the next call
+// writes 10 MB: the file is always the old one or the new one, the next call
 // finds no lock, and what was left beside the file is cleared by it.
 func TestKilledWhileWriting(t *testing.T) {
 	mcpkittest.Once(t)
-	const lines = 30 << 20 / 40
+	const lines = 10 << 20 / 40
 	repeated := func(line string) []byte { return bytes.Repeat([]byte(line), lines) }
 	bin := mcpkittest.Build(t, "./tools/replace")
 	root, state := memoryDir(t), t.TempDir()

@@ -3,6 +3,7 @@ package proc_test
 import (
 	"context"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 
@@ -49,4 +50,15 @@ func levels(t testing.TB) []proc.Level {
 		}
 	}
 	return found
+}
+
+// oneConfined leaves one confined level of several for a case, by its name, unless
+// PROC_LONG is set: the cases of a table share what they test of the levels.
+func oneConfined(levels []proc.Level, name string) []proc.Level {
+	confined := slices.DeleteFunc(slices.Clone(levels), func(l proc.Level) bool { return l == proc.Off })
+	if long || len(confined) < 2 {
+		return levels
+	}
+	left := confined[len(name)%len(confined)]
+	return slices.DeleteFunc(slices.Clone(levels), func(l proc.Level) bool { return l != proc.Off && l != left })
 }
