@@ -154,6 +154,9 @@ func (r *running) ended(ctx context.Context) (*mcpkit.Result, error) {
 	if hint := r.networkHint(result, text.text); hint != "" {
 		foot = strings.TrimSuffix(foot, "\n") + " · " + hint + "\n"
 	}
+	if hint := protectedHint(result.Protected, text.text, r.begin.dir, r.fs); hint != "" {
+		foot = strings.TrimSuffix(foot, "\n") + " · " + hint + "\n"
+	}
 	if pending != "" {
 		foot = strings.TrimSuffix(foot, "\n") + " · " + pending + "\n"
 	}

@@ -205,6 +205,10 @@ type Result struct {
 	// that are as they were again, or are gone where they were not there before,
 	// or are without those of git's settings that run programs.
 	TakenBack []string
+	// Protected are the files and directories in the roots that were mounted
+	// read-only for the command (L2): it could not write, move or delete them, nor
+	// move or delete a directory above them.
+	Protected []string
 	// Aside are the directories that keep what TakenBack had become.
 	Aside []string
 	// Gaps are what was open to this very command beyond Report.Gaps.

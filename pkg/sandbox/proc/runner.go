@@ -303,7 +303,7 @@ func (r *Runner) launch(ctx context.Context, c Command, s *spec, temp privateTem
 	p := &Process{
 		undo: s.Undo, runner: r, super: super, stdin: stdinEnd, temp: temp, mark: s.Mark, wire: wire, proxy: proxy, began: began, grace: r.config.Grace,
 		out: newOutput(s.spillDir, r.config.SpillBytes), done: make(chan struct{}),
-		env: s.Env, kill: make(chan struct{}), abort: make(chan struct{}), result: Result{Ending: Exited, ExitCode: -1, Level: s.Level, Refused: s.refused, Gaps: s.gaps},
+		env: s.Env, kill: make(chan struct{}), abort: make(chan struct{}), result: Result{Ending: Exited, ExitCode: -1, Level: s.Level, Refused: s.refused, Gaps: s.gaps, Protected: s.protected()},
 	}
 	r.mu.Lock()
 	if r.closed {

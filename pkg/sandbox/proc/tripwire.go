@@ -112,6 +112,14 @@ func (s *spec) guard(paths []string, lifted func(string) bool) {
 	}
 }
 
+// protected returns what is mounted read-only, if the level mounts.
+func (s *spec) protected() []string {
+	if s.Level != L2 {
+		return nil
+	}
+	return s.Guard
+}
+
 // openWorktrees leaves the projects writable that Claude Code has checked out
 // among its settings.
 func (s *spec) openWorktrees(root string) {
