@@ -15,23 +15,23 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// slack is how long an agent may take beyond its time and grace, until it is
-// taken for hung.
+// slack is added to an agent's timeout and grace period; after that the agent
+// is treated as hung and killed.
 const slack = 15 * time.Second
 
-// maxFound bounds what is kept of the texts of an agent's turns, for when its
-// process is lost.
+// maxFound bounds the text of an agent's turns that is kept in case its process
+// dies before it reports, in bytes.
 const maxFound = 256 << 10
 
-// usageStatus is the exit status of mcp-host where a task is none that it can
-// carry out: a kind or a model that there is not.
+// usageStatus is the exit status of mcp-host for a task that it cannot carry
+// out, such as an unknown kind or model.
 const usageStatus = 2
 
-// errStop is why an agent is stopped when it is not its caller's cancelling.
+// errStop is the cause of cancellation when the server shuts down.
 var errStop = errors.New("the server is ending")
 
-// agent is one sub-agent. It outlives the call that dispatched it, and may be
-// given further prompts once it has come to an end.
+// agent is one sub-agent. It outlives the call that dispatched it, and a client
+// can send it further prompts after it has ended.
 type agent struct {
 	id     string
 	order  order
@@ -40,41 +40,41 @@ type agent struct {
 	done   chan struct{} // closed when outcome is final
 
 	mu      sync.Mutex
-	waiting bool          // for another agent to end
-	waiters int           // calls that wait for its end
-	now     string        // what it is doing
-	used    tally         // so far, with what was used before this prompt
-	turn    int           // of this prompt
-	found   string        // texts of its turns
-	base    tally         // what was used when its process began
-	kept    string        // the name under which mcp-host keeps its steps; "": it does not
-	changed chan struct{} // closed and replaced when something of this changes
+	waiting bool          // waiting for a permit, until another agent ends
+	waiters int           // number of calls that wait for this agent to end
+	now     string        // current activity, for progress messages
+	used    tally         // including earlier prompts
+	turn    int           // current turn of this prompt
+	found   string        // texts of the turns so far, at most maxFound bytes
+	base    tally         // value of used when the process started
+	kept    string        // name under which mcp-host saves the agent's steps; "": not saved
+	changed chan struct{} // closed and replaced on every change of the fields above
 
-	purse purse // of agents that it has dispatched itself
+	purse purse // shared by the agents that this agent dispatches
 
 	outcome outcome
 }
 
-// order is what an agent is to do, and within which bounds.
+// order describes an agent to run: its task, its limits and its origin.
 type order struct {
 	task   task
 	kind   string
-	depth  int       // of the agent
-	until  time.Time // when it is over, grace not included
-	grant  grant     // of what it may hand on
-	lease  string    // the host's name for its run; "": there is no host
-	parent *agent    // whose call dispatched it, where this process runs that, too
-	args   []string  // of mcp-host
+	depth  int       // nesting depth of the agent; 1 if a client dispatches it
+	until  time.Time // deadline, without the grace period
+	grant  grant     // limits for the agents that this agent dispatches
+	lease  string    // the host's identifier for the run; "": not called through a host
+	parent *agent    // the agent whose call dispatched this one, if it runs in this process; otherwise nil
+	args   []string  // command line arguments of mcp-host
 	bin    string
-	path   string        // that the task is about, as shown; "": none in particular
-	schema *reportSchema // nil: the report is free
-	before tally         // what the agent has used for earlier prompts
+	path   string        // directory to work in, as shown to the model; "": not given
+	schema *reportSchema // nil: any report is accepted
+	before tally         // usage of the agent's earlier prompts
 
-	waitFor  func(ctx context.Context) (release func(), err error) // for a permit
-	giveBack func(used tally)                                      // what it has not used of who dispatches it
+	waitFor  func(ctx context.Context) (release func(), err error) // waits for a permit to run
+	giveBack func(used tally)                                      // returns the unused part of the reserved budget; called once, with the total usage
 }
 
-// outcome is what an agent came to.
+// outcome is the result of an agent's run.
 type outcome struct {
 	report       string
 	why          string
@@ -84,10 +84,10 @@ type outcome struct {
 	model        string
 	used         tally
 	at           time.Time
-	misfit       string // why the report does not fit output_schema; "": it does
+	misfit       string // why the report does not match output_schema; "": it matches
 }
 
-// over reports whether the agent has come to an end.
+// over reports whether the agent has ended.
 func (a *agent) over() bool {
 	select {
 	case <-a.done:
@@ -97,7 +97,7 @@ func (a *agent) over() bool {
 	}
 }
 
-// run has the agent work, and closes done.
+// run runs the agent, stores its outcome and closes done.
 func (a *agent) run(ctx context.Context, d *dispatcher) {
 	defer close(a.done)
 	o := a.work(ctx, d)
@@ -107,7 +107,8 @@ func (a *agent) run(ctx context.Context, d *dispatcher) {
 	a.outcome = o
 }
 
-// work runs the process, and a second time where the report does not fit.
+// work runs the agent's process, and runs it once more if the report does not
+// match output_schema.
 func (a *agent) work(ctx context.Context, d *dispatcher) outcome {
 	release, err := a.order.waitFor(ctx)
 	if err != nil {
@@ -136,7 +137,7 @@ func (a *agent) work(ctx context.Context, d *dispatcher) outcome {
 	return o
 }
 
-// process runs mcp-host agent with one task.
+// process runs mcp-host agent with one task until it ends.
 func (a *agent) process(ctx context.Context, d *dispatcher, t task) outcome {
 	seal, err := a.order.grant.sealed(d.key)
 	if err != nil {
@@ -182,7 +183,7 @@ func (a *agent) process(ctx context.Context, d *dispatcher, t task) outcome {
 	}
 }
 
-// asks says what an agent waits for.
+// asks returns the error for an agent that ended because calls need approval.
 func (a *agent) asks(all []waits) *fault {
 	var words []string
 	for _, w := range all[:min(len(all), 10)] {
@@ -192,7 +193,7 @@ func (a *agent) asks(all []waits) *fault {
 		"continue the agent with agent_id %s and a prompt that says to make exactly the same call again", strings.Join(words, "; "), a.id)}
 }
 
-// broken is the outcome of a process that ended without a last line.
+// broken returns the outcome of a process that ended without an "ended" event.
 func (a *agent) broken(ctx context.Context, d *dispatcher, c *child) outcome {
 	a.mu.Lock()
 	o := outcome{report: strings.TrimSpace(a.found), why: lost}
@@ -219,7 +220,7 @@ func (a *agent) broken(ctx context.Context, d *dispatcher, c *child) outcome {
 
 func faultOf(err error) *fault { return &fault{string(toolerr.CodeOf(err)), err.Error()} }
 
-// set changes what others see of the agent.
+// set applies change with mu held and wakes the waiters of changed.
 func (a *agent) set(change func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -228,7 +229,7 @@ func (a *agent) set(change func()) {
 	a.changed = make(chan struct{})
 }
 
-// usedNow is what the agent has used up to now. Call it with mu held.
+// usedNow returns the current usage. Call it with mu held.
 func (a *agent) usedNow() tally {
 	used := a.used
 	used.calls = maps.Clone(used.calls)
@@ -236,7 +237,7 @@ func (a *agent) usedNow() tally {
 	return used
 }
 
-// take notes an event.
+// take updates the agent's state from an event.
 func (a *agent) take(e event) {
 	switch e.Type {
 	case "begun":
@@ -256,7 +257,7 @@ func (a *agent) take(e event) {
 			a.count(e.Name, 1)
 			a.now = shorten(visible(e.Name)+" "+visible(string(e.Arguments)), 120)
 		})
-	case "ended": // what it counts is right, where an event was missed
+	case "ended": // its totals are right even if an event was missed
 		a.set(func() {
 			a.used.turns = max(a.used.turns, a.base.turns+e.Turns)
 			a.used.usage.Input = max(a.used.usage.Input, a.base.usage.Input+e.Usage.Input)
@@ -269,7 +270,7 @@ func (a *agent) take(e event) {
 	}
 }
 
-// answered notes a turn's answer. Call it with mu held.
+// answered records the usage and text of a turn. Call it with mu held.
 func (a *agent) answered(e event) {
 	a.used.usage.Input += max(0, e.Usage.Input)
 	a.used.usage.Output += max(0, e.Usage.Output)
@@ -279,7 +280,8 @@ func (a *agent) answered(e event) {
 	}
 }
 
-// count counts calls of a tool, of so many tools at most. Call it with mu held.
+// count adds n calls of a tool. It counts at most 100 different tools, since
+// the names come from the model. Call it with mu held.
 func (a *agent) count(name string, n int) {
 	if a.used.calls == nil {
 		a.used.calls = map[string]int{}
@@ -289,10 +291,11 @@ func (a *agent) count(name string, n int) {
 	}
 }
 
-// took is how long the agent has been at work.
+// took returns how long the agent has been running.
 func (a *agent) took() time.Duration { return time.Since(a.begun) }
 
-// doing says in a line how far the agent is.
+// doing describes the agent's progress in a line. changed is closed when the
+// line is out of date.
 func (a *agent) doing() (line string, changed <-chan struct{}) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -303,12 +306,12 @@ func (a *agent) doing() (line string, changed <-chan struct{}) {
 	return strings.Join(append(words, "now: "+a.now), " · "), a.changed
 }
 
-// errLeft is the end of a call that nobody waits for any more, where other calls still
-// wait for the agent.
+// errLeft is returned to a cancelled call while other calls still wait for its
+// agent.
 var errLeft = toolerr.New(toolerr.Cancelled, "this call was cancelled; the agent continues because another call waits for it")
 
-// wait counts a call that waits for the agent's end, or one that no longer does, and
-// returns how many are left.
+// wait adds calls, which may be negative, to the number of calls that wait for
+// the agent, and returns the new number.
 func (a *agent) wait(calls int) int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -316,8 +319,9 @@ func (a *agent) wait(calls int) int {
 	return a.waiters
 }
 
-// attend waits for the agent's end, for so long at most, and says meanwhile
-// what it does. The last one who no longer waits for it stops it.
+// attend waits at most patience for the agent to end, and reports progress
+// meanwhile. It returns nil if the agent ended or patience ran out. If ctx is
+// cancelled and no other call waits for the agent, attend stops it.
 func (a *agent) attend(ctx context.Context, patience time.Duration) error {
 	a.wait(1)
 	left := sync.OnceValue(func() int { return a.wait(-1) })
@@ -347,8 +351,8 @@ func (a *agent) attend(ctx context.Context, patience time.Duration) error {
 	}
 }
 
-// left is what the agent may still hand on to those that it dispatches, what
-// it has handed on not taken off.
+// left returns the limits for agents that this agent dispatches: its grant less
+// its own usage. What other dispatched agents use is subtracted by purse.
 func (a *agent) left() grant {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -10,22 +10,23 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// What is kept of agents that have ended.
+// Limits on the agents that are kept.
 const (
-	maxKept      = 64 // with those that run
+	maxKept      = 64 // including running agents
 	maxKeptBytes = 32 << 20
 	maxKeptAge   = 2 * time.Hour
 )
 
-// agents are those that run, and those that have ended and may be asked for
-// their report again, or to go on.
+// agents holds the running agents, and ended agents whose report can be
+// requested again and which can be continued.
 type agents struct {
 	mu  sync.Mutex
 	all []*agent // oldest first
 }
 
-// add gives an agent an id and keeps it: that of before, in whose place it
-// goes on, or a new one.
+// add stores a under a new id. If before is not nil, a replaces it under the
+// same id. It returns an error if before was replaced already, or if maxKept
+// agents are running.
 func (as *agents) add(a, before *agent) error {
 	as.mu.Lock()
 	defer as.mu.Unlock()
@@ -42,22 +43,22 @@ func (as *agents) add(a, before *agent) error {
 	if len(as.all) >= maxKept {
 		return toolerr.New(toolerr.LimitReached, "%d agents are running, the maximum: wait for some of them", len(as.all))
 	}
-	// A name that is not used again, also not after a restart, and that
-	// nobody guesses who has not been told.
+	// The id does not repeat, even after a restart, and cannot be guessed
+	// by other clients.
 	a.id = "a" + strings.ToLower(rand.Text()[:7])
 	as.all = append(as.all, a)
 	return nil
 }
 
-// trim forgets what is old, or too much.
+// trim drops ended agents beyond the limits.
 func (as *agents) trim() {
 	as.mu.Lock()
 	defer as.mu.Unlock()
 	as.forget(maxKept)
 }
 
-// forget drops agents that have ended, the oldest first, until so many are
-// left, no more than maxKeptBytes of them, and none older than maxKeptAge.
+// forget drops ended agents, oldest first, until at most most agents and
+// maxKeptBytes are left, and drops all that ended more than maxKeptAge ago.
 func (as *agents) forget(most int) {
 	var bytes int
 	for _, a := range as.all {
@@ -74,7 +75,8 @@ func (as *agents) forget(most int) {
 	})
 }
 
-// size is how much memory an agent that has ended keeps.
+// size returns the memory that an ended agent occupies, in bytes; 0 while it
+// runs.
 func (a *agent) size() int {
 	if !a.over() {
 		return 0
@@ -82,7 +84,7 @@ func (a *agent) size() int {
 	return len(a.outcome.report) + len(a.outcome.conversation) + len(a.order.task.System) + len(a.order.task.Prompt) + len(a.order.task.Conversation)
 }
 
-// find returns the agent that a client means.
+// find returns the agent with an id given by a client.
 func (as *agents) find(id string) (*agent, error) {
 	as.trim()
 	as.mu.Lock()
@@ -95,8 +97,7 @@ func (as *agents) find(id string) (*agent, error) {
 	return nil, toolerr.New(toolerr.JobNotFound, "no agent %q: agents end with the server, and reports are kept for %s", shorten(visible(id), 40), strings.TrimSuffix(maxKeptAge.String(), "0m0s"))
 }
 
-// leased returns the agent at work that a host knows by a lease; nil: there is
-// none.
+// leased returns the running agent with a host's lease, or nil.
 func (as *agents) leased(lease string) *agent {
 	if lease == "" {
 		return nil

@@ -8,28 +8,28 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// The named ceilings.
+// Named values of --tools.
 const (
 	readonly = "readonly"
 	edit     = "edit"
 	all      = "all"
 )
 
-// self is this tool's name among those of an agent.
+// self is the name of this tool.
 const self = "dispatch_agent"
 
-// toolSet is which tools an agent may use: names, in which * stands for any
-// characters.
+// toolSet lists the tools that an agent may use, as names or patterns in which
+// * matches any characters.
 type toolSet []string
 
 func readers() toolSet { return toolSet{"ls", "glob", "grep", "view"} }
 
-// bundled are the tools that are beside this binary.
+// bundled returns the tools that are released together with this binary.
 func bundled() toolSet {
 	return append(readers(), "edit", "replace", "bash", "bash_job", self)
 }
 
-// parseCeiling reads what --tools says.
+// parseCeiling parses the value of --tools.
 func parseCeiling(text string) (toolSet, error) {
 	switch text {
 	case readonly:
@@ -50,24 +50,24 @@ func parseCeiling(text string) (toolSet, error) {
 	return set, nil
 }
 
-// isPattern reports whether name can be a tool's, or stand for several.
+// isPattern reports whether name is a valid tool name or pattern.
 func isPattern(name string) bool {
 	return name != "" && len(name) <= 64 && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-*") == ""
 }
 
-// has reports whether a tool, or every tool that a pattern stands for, is one
-// of the set.
+// has reports whether the set contains a tool, or every tool that a pattern
+// matches.
 func (s toolSet) has(name string) bool {
 	return slices.ContainsFunc(s, func(pattern string) bool {
-		// A pattern's * matches another's, so that what is within it as
-		// text is within it as a set.
+		// A * in the set matches a * in name, so that comparing
+		// patterns as texts also compares the sets of names they match.
 		ok, err := path.Match(pattern, name)
 		return err == nil && ok
 	})
 }
 
-// narrow returns what of the set is wanted. A name of wanted that is not of
-// the set is an error.
+// narrow returns wanted as a set. It returns an error if a name in wanted is
+// not in s.
 func (s toolSet) narrow(wanted []string) (toolSet, error) {
 	set := toolSet{}
 	for _, name := range wanted {
@@ -82,7 +82,7 @@ func (s toolSet) narrow(wanted []string) (toolSet, error) {
 	return set, nil
 }
 
-// within returns what both sets have.
+// within returns the intersection of both sets.
 func (s toolSet) within(other toolSet) toolSet {
 	both := toolSet{}
 	for _, name := range s {
@@ -98,7 +98,8 @@ func (s toolSet) within(other toolSet) toolSet {
 	return both
 }
 
-// named replaces patterns by the names of known that they stand for.
+// named returns the names in known that the set contains, so that the result
+// has no patterns.
 func (s toolSet) named(known toolSet) toolSet {
 	set := toolSet{}
 	for _, name := range known {
@@ -109,12 +110,13 @@ func (s toolSet) named(known toolSet) toolSet {
 	return set
 }
 
-// strange are the names and patterns of the set that none of known has.
+// strange returns the names and patterns of the set that match nothing in
+// known.
 func (s toolSet) strange(known toolSet) toolSet {
 	return slices.DeleteFunc(slices.Clone(s), func(name string) bool { return len(toolSet{name}.named(known)) > 0 })
 }
 
-// reads reports whether nothing of the set changes anything.
+// reads reports whether all tools of the set are read-only.
 func (s toolSet) reads() bool {
 	return !slices.ContainsFunc(s, func(name string) bool { return !readers().has(name) })
 }

@@ -18,19 +18,19 @@ import (
 )
 
 const (
-	// maxLine bounds a line of an agent's; the last one has its conversation.
+	// maxLine bounds a line of an agent's output, in bytes. The last line
+	// has the whole conversation.
 	maxLine = 16 << 20
-	// termAfter and killAfter are how long an agent that is told to end, by
-	// the end of its input, may take until it is told so by TERM, and then
-	// until it is killed.
+	// stop closes an agent's input, sends SIGTERM after termAfter, and
+	// SIGKILL killAfter later.
 	termAfter = 300 * time.Millisecond
 	killAfter = 2 * time.Second
 )
 
-// A launcher starts agents, so that none outlives this process: it has them
-// started by one thread that lives as long as this process does, since Linux
-// ends a child (Pdeathsig) with the thread that started it. Elsewhere they see
-// the end of their input.
+// launcher starts agents so that none outlives this process. On Linux,
+// Pdeathsig kills a child when the thread that started it ends; launcher
+// therefore starts all children from a thread that lives as long as the
+// process. On other systems agents end when their input ends.
 type launcher struct {
 	mu   sync.Mutex
 	work chan func()
@@ -53,16 +53,16 @@ func (l *launcher) start(cmd *exec.Cmd) error {
 	return <-done
 }
 
-// child is an agent's process.
+// child is a process of mcp-host agent.
 type child struct {
 	cmd    *exec.Cmd
 	stdin  *os.File
 	stdout *os.File
 	stderr tail
-	ended  chan struct{} // closed when it has been waited for
+	ended  chan struct{} // closed after the process was waited for
 }
 
-// launch starts mcp-host agent and gives it its task.
+// launch starts mcp-host agent and sends it the task.
 func (l *launcher) launch(bin string, args, env []string, t task) (*child, error) {
 	line, err := json.Marshal(t)
 	if err != nil {
@@ -80,7 +80,7 @@ func (l *launcher) launch(bin string, args, env []string, t task) (*child, error
 	}
 	c := &child{cmd: exec.Command(bin, args...), stdin: stdin, stdout: stdout, ended: make(chan struct{})}
 	c.cmd.Env, c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = env, in, out, &c.stderr
-	c.cmd.WaitDelay = killAfter // something else may hold its standard error
+	c.cmd.WaitDelay = killAfter // a grandchild may keep standard error open
 	ownGroup(c.cmd)
 	err = l.start(c.cmd)
 	in.Close()
@@ -94,13 +94,14 @@ func (l *launcher) launch(bin string, args, env []string, t task) (*child, error
 		defer close(c.ended)
 		c.cmd.Wait() //nolint:errcheck // how it ended is in ProcessState
 	}()
-	go func() { // ends with the child, or with stop
+	go func() { // a child that does not read its task reports nothing, which is noticed
 		stdin.Write(append(line, '\n')) //nolint:errcheck // one that does not read it says nothing, which is noticed
 	}()
 	return c, nil
 }
 
-// read hands on the child's events up to the end of its output.
+// read calls on for each event, until the child's output ends. It skips lines
+// that are too long or are not JSON.
 func (c *child) read(on func(event)) error {
 	lines := jsonrpc.NewReader(c.stdout, maxLine)
 	for {
@@ -119,8 +120,9 @@ func (c *child) read(on func(event)) error {
 	}
 }
 
-// stop has the child end: its input ends, then it is asked, then killed. It
-// returns when it is gone. It may be called again, and by several goroutines.
+// stop closes the child's input, then asks the process group to end, then kills
+// it. It returns when the child has ended. It can be called several times and
+// concurrently.
 func (c *child) stop() {
 	c.stdin.Close() //nolint:errcheck // it may be closed
 	if c.within(termAfter) {
@@ -145,7 +147,7 @@ func (c *child) within(d time.Duration) bool {
 	}
 }
 
-// lastWords says how the child ended and what it wrote last to its standard
+// lastWords describes how the child ended and quotes the end of its standard
 // error.
 func (c *child) lastWords() string {
 	words := "it ended"
@@ -160,7 +162,7 @@ func (c *child) lastWords() string {
 	return words
 }
 
-// tail keeps the end of what is written to it.
+// tail is a writer that keeps the last maxTail bytes.
 type tail struct {
 	mu   sync.Mutex
 	text []byte
@@ -178,7 +180,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// last returns the last lines.
+// last returns the last three lines.
 func (t *tail) last() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -186,8 +188,8 @@ func (t *tail) last() string {
 	return shorten(visible(strings.Join(lines[max(0, len(lines)-3):], "; ")), 500)
 }
 
-// hostBinary finds mcp-host beside this binary, and what else agents need that
-// is not there.
+// hostBinary returns the path of mcp-host in dir. It returns an error if
+// mcp-host or the binary of one of tools is missing there.
 func hostBinary(dir string, tools toolSet) (string, error) {
 	var missing []string
 	look := func(name string) string {
@@ -199,7 +201,7 @@ func hostBinary(dir string, tools toolSet) (string, error) {
 	}
 	bin := look("mcp-host")
 	for _, tool := range tools {
-		if tool != "bash_job" && tool != self { // the one is bash's, the other is running
+		if tool != "bash_job" && tool != self { // bash_job is part of mcp-bash, and self is already running
 			look("mcp-" + tool)
 		}
 	}
@@ -210,7 +212,7 @@ func hostBinary(dir string, tools toolSet) (string, error) {
 	return bin, nil
 }
 
-// ownDir is the directory of this binary, links resolved.
+// ownDir returns the directory of this binary, with symbolic links resolved.
 func ownDir() (string, error) {
 	self, err := os.Executable()
 	if err != nil {

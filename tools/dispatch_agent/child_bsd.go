@@ -9,6 +9,6 @@ import (
 
 const exeSuffix = ""
 
-// ownGroup makes the command a process group. It sees the end of this process
-// by the end of its input.
+// ownGroup starts the command in a new process group. The command notices the
+// end of this process by the end of its input.
 func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }

@@ -7,8 +7,8 @@ import (
 
 const exeSuffix = ""
 
-// ownGroup makes the command a process group, which the kernel ends when this
-// process is gone, however that ended.
+// ownGroup starts the command in a new process group. The kernel kills the
+// command when this process ends, even if it was killed.
 func ownGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }

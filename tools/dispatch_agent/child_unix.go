@@ -7,7 +7,8 @@ import (
 	"syscall"
 )
 
-// endGroup asks the command's group to end, or kills it.
+// endGroup sends SIGTERM to the command's process group, or SIGKILL if kill is
+// set.
 func endGroup(cmd *exec.Cmd, kill bool) {
 	signal := syscall.SIGTERM
 	if kill {

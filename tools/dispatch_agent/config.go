@@ -10,23 +10,23 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Config is what the tool's own flags set.
+// Config holds the settings of the tool's own flags.
 type Config struct {
-	Tools  string // the ceiling: readonly, edit, all, or names with commas between
-	Model  string // where a call and its kind name none; "": mcp-host decides
-	Config string // of mcp-host; "": its own choice
-	Kinds  string // directory of further kinds; "": the user's
+	Tools  string // the largest set of tools: readonly, edit, all, or comma-separated names
+	Model  string // default if neither the call nor its kind gives a model; "": mcp-host decides
+	Config string // configuration file of mcp-host; "": the default file
+	Kinds  string // directory of additional kinds; "": the user's directory
 
-	MaxTurns int           // where a call says nothing
-	Timeout  time.Duration // likewise
-	Grace    time.Duration // beyond it, to sum up
-	MaxCost  float64       // of one agent, in the unit of the models' prices; 0: no bound
+	MaxTurns int           // default per prompt
+	Timeout  time.Duration // default per prompt
+	Grace    time.Duration // additional time after Timeout to write a summary
+	MaxCost  float64       // limit per agent, in the currency of the models' prices; 0: no limit
 
-	HandBack  time.Duration // after which a call answers that its agent is still at work
-	MaxAgents int           // that run at once, of one depth
+	HandBack  time.Duration // time after which a call returns while its agent still runs
+	MaxAgents int           // running at once, for each nesting depth
 }
 
-// What no flag and no call exceeds.
+// Upper limits of flags and arguments.
 const (
 	mostTurns   = 500
 	mostTimeout = time.Hour
@@ -35,11 +35,11 @@ const (
 	mostWait    = 10 * time.Minute
 )
 
-// ceilingVariable is where --tools is looked for that is not given, as under a
-// host, which starts this server without flags of the user's.
+// ceilingVariable is the environment variable with the default of --tools. A
+// host starts this server without the user's flags, but with the environment.
 const ceilingVariable = "MCP_AGENT_TOOLS"
 
-// DefaultConfig returns what holds without flags.
+// DefaultConfig returns the settings used without flags.
 func DefaultConfig() Config {
 	return Config{
 		Tools: cmp.Or(os.Getenv(ceilingVariable), readonly), MaxTurns: 25, Timeout: 600 * time.Second, Grace: 60 * time.Second,
@@ -61,7 +61,7 @@ func (c *Config) AddFlags(fs *flag.FlagSet) {
 	fs.IntVar(&c.MaxAgents, "max-agents", c.MaxAgents, "run `N` agents at once; others wait")
 }
 
-// Validate reports the first setting that can never work.
+// Validate returns an error for the first invalid setting.
 func (c *Config) Validate() error {
 	bad := func(format string, args ...any) error { return toolerr.New(toolerr.InvalidParams, format, args...) }
 	if _, err := parseCeiling(c.Tools); err != nil {
@@ -84,7 +84,8 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// kindsDir is where further kinds are; "": nothing says where.
+// kindsDir returns the directory of additional kinds; "" if neither a flag nor
+// the environment gives it.
 func (c *Config) kindsDir() string {
 	if c.Kinds != "" {
 		return c.Kinds

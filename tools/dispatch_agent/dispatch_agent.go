@@ -21,13 +21,14 @@ import (
 var description string
 
 const (
-	// deadline is past the longest that a call may take: an agent's time, its
-	// grace, and its end.
+	// deadline is longer than the longest possible call: an agent's
+	// timeout, its grace period, and the time to stop it.
 	deadline = mostTimeout + mostGrace + time.Minute
-	// maxCalls leaves room for calls of each depth while all of those above
-	// wait for them; a host that asks lets 64 through of each.
+	// maxCalls allows calls of every nesting depth while all calls above
+	// wait for them; mcp-host sends at most 64 per depth.
 	maxCalls = 256
-	// noteRoom is what the kit's notes may take of a result.
+	// noteRoom is the part of a result reserved for notes added by mcpkit,
+	// in bytes.
 	noteRoom = 512
 )
 
@@ -63,26 +64,26 @@ type meta struct {
 	File         string         `json:"file,omitempty" jsonschema:"file with the whole report"`
 }
 
-// dispatcher holds what calls share.
+// dispatcher holds the state shared by calls.
 type dispatcher struct {
 	box      *sandbox.Sandbox
-	allowed  []string // flags that lift refusals, also those of an agent's tools
+	allowed  []string // --allow flags, passed on to the agents' tools
 	store    *state.Store
 	kept     state.Config
 	config   Config
 	ceiling  toolSet
-	dir      string   // where mcp-host and the tools are
-	environ  []string // of agents, without their grant
+	dir      string   // directory of mcp-host and the tools
+	environ  []string // environment of agents, without their grant
 	launcher launcher
 	agents   agents
 	turns    turns
-	purse    purse // of what this process's own grant has
+	purse    purse // shared by the agents dispatched under this process's own grant
 
 	first    sync.Once
 	firstErr error
 	stateDir string
-	passing  bool   // stateDir is one of this process's own
-	key      []byte // of grants
+	passing  bool   // stateDir is a temporary directory of this process
+	key      []byte // signs grants
 	own      grant
 
 	life context.Context
@@ -90,7 +91,7 @@ type dispatcher struct {
 	work sync.WaitGroup
 }
 
-// run is the program. Agents end with it.
+// run runs the server. All agents are stopped before it returns.
 func run() int {
 	cmd := mcpkit.NewCommand(self, "Dispatch agent", source)
 	cmd.Instructions = "dispatch_agent runs a sub-agent and returns its report. " +
@@ -131,7 +132,8 @@ func newDispatcher(box sandbox.Config, kept state.Config, own Config) (*dispatch
 	box.ClientRoots, box.Finder = mcpkit.ClientRoots, walk.Named
 	d := &dispatcher{box: sandbox.New(box), allowed: box.AllowFlags(), store: state.New(kept), kept: kept, config: own, ceiling: ceiling}
 	d.turns.size = own.MaxAgents
-	// Clipped, so that agents that are started at once do not write their grants into one place.
+	// Clipped, so that agents started at the same time do not append their
+	// grants to the same array.
 	d.environ = slices.Clip(slices.DeleteFunc(os.Environ(), func(pair string) bool { return strings.HasPrefix(pair, grantVariable+"=") }))
 	d.life, d.end = context.WithCancelCause(context.Background())
 	return d, nil
@@ -149,7 +151,8 @@ func (d *dispatcher) tools() ([]*mcpkit.Tool, error) {
 	return []*mcpkit.Tool{tool}, err
 }
 
-// prepare reads what the first call needs and listing the tool does not.
+// prepare runs prepareOnce on the first call, because listing the tool needs
+// none of it.
 func (d *dispatcher) prepare() error {
 	d.first.Do(func() { d.firstErr = d.prepareOnce() })
 	return d.firstErr
@@ -179,7 +182,7 @@ func (d *dispatcher) prepareOnce() (err error) {
 	return nil
 }
 
-// close ends all agents and waits for them.
+// close stops all agents and waits for them.
 func (d *dispatcher) close() {
 	d.end(errStop)
 	d.work.Wait()
@@ -225,8 +228,8 @@ func (d *dispatcher) call(ctx context.Context, args arguments) (*mcpkit.Result, 
 	return d.answer(ctx, a)
 }
 
-// patience is how long a call waits for its agent. One whose process ends with
-// it waits for the end, and so does one of another agent's unless it says otherwise.
+// patience returns how long a call waits for its agent. On the command line,
+// and by default for calls of other agents, it waits until the agent ends.
 func (d *dispatcher) patience(ctx context.Context, args arguments) time.Duration {
 	switch {
 	case mcpkit.RawParams(ctx) == nil:
@@ -239,7 +242,7 @@ func (d *dispatcher) patience(ctx context.Context, args arguments) time.Duration
 	return d.config.HandBack
 }
 
-// dispatch starts an agent, or has a finished one go on.
+// dispatch starts an agent, or continues before if it is not nil.
 func (d *dispatcher) dispatch(o order, before *agent) (*agent, error) {
 	a := &agent{order: o, begun: time.Now(), done: make(chan struct{}), waiting: true, now: "starting", used: o.before, changed: make(chan struct{})}
 	if err := d.agents.add(a, before); err != nil {
@@ -257,7 +260,7 @@ func (d *dispatcher) dispatch(o order, before *agent) (*agent, error) {
 	return a, nil
 }
 
-// rootArg is what mcp-host is told of a root.
+// rootArg returns the value of mcp-host's --root for a root.
 func rootArg(r sandbox.Root) string {
 	if r.ReadOnly {
 		return r.Path + ":ro"
@@ -265,7 +268,7 @@ func rootArg(r sandbox.Root) string {
 	return r.Path
 }
 
-// hostArgs is the command line of mcp-host.
+// hostArgs returns the command line arguments of mcp-host.
 func (d *dispatcher) hostArgs(roots []sandbox.Root) []string {
 	args := []string{"agent", "--json"}
 	if d.config.Config != "" {
@@ -278,8 +281,8 @@ func (d *dispatcher) hostArgs(roots []sandbox.Root) []string {
 	return args
 }
 
-// isHostSocket reports whether a path can be the private socket of a host of
-// this state directory: no caller leads an agent anywhere else.
+// isHostSocket reports whether name can be the private socket of a host with
+// the same state directory. An agent must not be sent to any other socket.
 func (d *dispatcher) isHostSocket(name string) bool {
 	return !d.passing && filepath.IsAbs(name) && filepath.Dir(name) == filepath.Join(d.stateDir, "hosts")
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
-// An agent that takes longer than a client waits is handed back, says what it
-// does, is waited for, and keeps its report.
+// TestHandBack: an agent that runs longer than a client waits is handed back,
+// shows its progress, can be waited for, and keeps its report.
 func TestHandBack(t *testing.T) {
 	p := newPlace(t)
 	c := p.serve("--hand-back", "50ms")
@@ -34,7 +34,7 @@ func TestHandBack(t *testing.T) {
 	require.Contains(t, r.Text, "note: the prompt was not sent")
 	require.Contains(t, r.Text, "still running")
 
-	// Two wait at once.
+	// Two calls wait at the same time.
 	first := c.Go("tools/call", mcpkittest.CallParams("dispatch_agent", arg("agent_id", id, "wait_ms", 60000)))
 	second := c.Go("tools/call", mcpkittest.CallParams("dispatch_agent", arg("agent_id", id, "wait_ms", 60000)))
 	p.write("go", "")
@@ -45,8 +45,8 @@ func TestHandBack(t *testing.T) {
 	}
 	require.Contains(t, dispatch(c, "agent_id", id).Text, "done\n\n", "it may be read again")
 
-	// It goes on where it was.
-	// wait_ms: a turn may take longer than the 50 ms after which the tool answers.
+	// The agent continues its conversation. With wait_ms, because a turn
+	// may take longer than the 50 ms after which the tool answers.
 	goOn := func(prompt string) mcpkittest.Result {
 		return dispatch(c, "agent_id", id, "prompt", prompt, "wait_ms", 60000)
 	}
@@ -79,7 +79,8 @@ func TestProgress(t *testing.T) {
 	require.Nil(t, c.Answer(id).Error)
 }
 
-// Cancelling ends the agent and what it does; what it had found is kept.
+// TestCancel: cancelling a call stops the agent and its processes; the texts
+// found so far are returned.
 func TestCancel(t *testing.T) {
 	p := newPlace(t)
 	c := p.serve()
@@ -88,7 +89,7 @@ func TestCancel(t *testing.T) {
 	c.Notify("notifications/cancelled", map[string]any{"requestId": json.RawMessage(id)})
 	within(t, "the agent is gone", func() bool { return gone(pid) })
 
-	// So does one that waits for an agent that was handed back.
+	// A call that waits for a handed-back agent does the same.
 	r := dispatch(c, "prompt", lines("pid "+p.file("other"), "turn 5 5 one half", "hang"), "wait_ms", 0)
 	agent := r.Meta["agent_id"].(string)
 	pid = p.pid("other")
@@ -105,7 +106,8 @@ func TestCancel(t *testing.T) {
 	require.Empty(t, c.Untaken())
 }
 
-// Of two who wait for an agent each may stop waiting; the last one stops it.
+// Each of two calls that wait for an agent can be cancelled; cancelling the
+// last one stops the agent.
 func TestOneOfTwoWhoWaitIsCancelled(t *testing.T) {
 	p := newPlace(t)
 	c := p.serve()
@@ -143,7 +145,7 @@ func TestOneOfTwoWhoWaitIsCancelled(t *testing.T) {
 	within(t, "the agent is gone", func() bool { return gone(pid) })
 }
 
-// The end of the input ends what goes on in the background.
+// The end of the server's input stops agents in the background.
 func TestTheEndOfTheServer(t *testing.T) {
 	p := newPlace(t)
 	c := p.serve()
@@ -154,7 +156,8 @@ func TestTheEndOfTheServer(t *testing.T) {
 	require.True(t, gone(pid))
 }
 
-// Listing the tool needs nothing; a call says what is missing, and where.
+// TestWhatIsMissing: listing the tool needs no other binary; a call names the
+// missing binaries and their directory.
 func TestWhatIsMissing(t *testing.T) {
 	for _, c := range []struct {
 		there, flags []string
@@ -175,7 +178,8 @@ func TestWhatIsMissing(t *testing.T) {
 	}
 }
 
-// What an agent may use is what the server, its kind and the call let it.
+// TestCeilings: an agent may use only tools that the server, its kind and the
+// call all allow.
 func TestCeilings(t *testing.T) {
 	for _, c := range []struct {
 		flag, kind string
@@ -231,8 +235,8 @@ func TestKindsOfAgents(t *testing.T) {
 	}
 }
 
-// An agent's agents may be dispatched, and dispatch none; and no agent gets
-// more than who dispatches it has, whatever it asks for.
+// TestThreeDeep: an agent can dispatch agents, which cannot dispatch more; and
+// no agent gets more than the agent that dispatches it, whatever it requests.
 func TestThreeDeep(t *testing.T) {
 	p := newPlace(t)
 	nested := func(prompt string, more ...any) string {
@@ -248,7 +252,7 @@ func TestThreeDeep(t *testing.T) {
 	require.Contains(t, r.Text, "nested agents cannot dispatch agents")
 	require.NotContains(t, r.Text, "too deep")
 
-	// Its flags and arguments raise nothing.
+	// The nested server's flags and arguments raise no limit.
 	r = dispatch(c, "prompt", nested("task", "max_turns", 400, "max_tokens", 100000, "timeout", 3600), "agent", "general", "max_turns", 7, "max_tokens", 1000, "timeout", 100)
 	_, inner, _ := strings.Cut(r.Text, `{\"prompt\":\"task\"`)
 	if inner == "" {
@@ -258,13 +262,13 @@ func TestThreeDeep(t *testing.T) {
 	r = dispatch(c, "prompt", nested("x", "tools", []string{"bash"}), "agent", "general")
 	require.Contains(t, r.Text, "bash is not allowed for this agent; allowed: grep, dispatch_agent")
 
-	// One whose ceiling has no dispatch_agent was not given it.
+	// An agent whose ceiling lacks dispatch_agent cannot dispatch.
 	r = dispatch(p.serve(), "prompt", nested("task"), "agent", "general")
 	require.Contains(t, strings.ReplaceAll(r.Text, `\`, ""), `"tools":["ls","glob","grep","view"]`)
 }
 
-// A grant that another state directory's key sealed, or that was changed, is
-// none; and so it is without the key.
+// TestAGrantIsSealed: a grant is rejected if it was signed with another state
+// directory's key, was changed, or if the key is missing.
 func TestAGrantIsSealed(t *testing.T) {
 	p := newPlace(t)
 	key, err := sealKey(p.state)
@@ -307,8 +311,8 @@ func TestAGrantIsSealed(t *testing.T) {
 	}
 }
 
-// Without a state directory of the user's there is one for as long as the
-// server runs.
+// TestNoState: without a state directory, the server uses a temporary one while
+// it runs.
 func TestNoState(t *testing.T) {
 	p := newPlace(t)
 	temp := t.TempDir()
@@ -325,7 +329,7 @@ func TestNoState(t *testing.T) {
 	require.NoDirExists(t, p.file(".local"))
 }
 
-// A report that is too long for an answer is in a file.
+// TestALongReport: a report that is too long for a result is written to a file.
 func TestALongReport(t *testing.T) {
 	p := newPlace(t)
 	r := dispatch(p.serve("--max-tokens", "1000"), "prompt", "long 64000")
@@ -337,8 +341,8 @@ func TestALongReport(t *testing.T) {
 	require.Len(t, text, 63999)
 }
 
-// More agents than may run at once wait for each other; of those that wait
-// each is told so.
+// TestAgentsTakeTurns: agents beyond the limit wait until others end, and their
+// progress says so.
 func TestAgentsTakeTurns(t *testing.T) {
 	p := newPlace(t)
 	c := p.serve("--max-agents", "2")
@@ -346,7 +350,7 @@ func TestAgentsTakeTurns(t *testing.T) {
 	for i := range 5 {
 		r := dispatch(c, "prompt", lines(fmt.Sprintf("pid %s%d", p.file("pid"), i), "wait "+p.file("go"), "report done"), "wait_ms", 0)
 		ids = append(ids, r.Meta["agent_id"].(string))
-		if i < 2 { // these two, before others want to
+		if i < 2 { // these two get their permits before the others ask
 			p.pid(fmt.Sprint("pid", i))
 		}
 	}
@@ -360,8 +364,8 @@ func TestAgentsTakeTurns(t *testing.T) {
 	}
 }
 
-// One whose model calls in a loop is answered with the report, and need not make the same
-// call over and over.
+// TestALoopWaitsForTheEnd: a call made by a model's loop returns with the
+// report, so that the model need not repeat the call to wait.
 func TestALoopWaitsForTheEnd(t *testing.T) {
 	p := newPlace(t)
 	c := p.serve("--hand-back", "1ms")
@@ -382,7 +386,8 @@ func TestALoopWaitsForTheEnd(t *testing.T) {
 	require.Contains(t, r.Text, "done\n\nagent ")
 }
 
-// An agent that goes on does so as what it was, with no more than it had.
+// TestAnAgentGoesOnAsWhatItWas: a continued agent keeps its kind, and has no
+// more tools than before.
 func TestAnAgentGoesOnAsWhatItWas(t *testing.T) {
 	p := newPlace(t)
 	c := p.serve("--tools", "all", "--grace", "0s")
@@ -395,7 +400,8 @@ func TestAnAgentGoesOnAsWhatItWas(t *testing.T) {
 	require.Equal(t, "explore", got.Agent)
 }
 
-// Agents that are started at once have a grant of their own each.
+// TestEnvironmentsAreApart: agents started at the same time have different
+// grants.
 func TestEnvironmentsAreApart(t *testing.T) {
 	t.Setenv(grantVariable, "x")
 	d, err := newDispatcher(sandbox.Config{}, state.Config{}, DefaultConfig())
@@ -405,8 +411,8 @@ func TestEnvironmentsAreApart(t *testing.T) {
 	require.NotContains(t, d.environ, grantVariable+"=x")
 }
 
-// A call of an agent's that has ended meanwhile gets nothing, rather than what this server
-// lets agents have that a client dispatches.
+// A call of an agent that has ended meanwhile is refused. It does not get the
+// limits of a client.
 func TestACallOfAnAgentThatHasEnded(t *testing.T) {
 	p := newPlace(t)
 	c := p.serve("--tools", "all")
@@ -418,7 +424,7 @@ func TestACallOfAnAgentThatHasEnded(t *testing.T) {
 		r, err := mcpkittest.ParseResult(c.Answer(c.Go("tools/call", params)).Result)
 		require.NoError(t, err)
 		require.Equal(t, code, r.Code, r.Text)
-		if within == "gone" { // whatever else the client says
+		if within == "gone" { // whatever else the client sends
 			text, err := json.Marshal(params)
 			require.NoError(t, err)
 			more := strings.Replace(string(text), `"within":"gone"}`, `"within":"gone"},"IO.github.toolroom-mcp/host":{"within":""}`, 1)

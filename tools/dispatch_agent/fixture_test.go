@@ -13,12 +13,12 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 )
 
-// place is a root and a state directory for the tool, with an mcp-host beside
-// it that does what the prompt says.
+// place has a root and a state directory for the tool, and a scripted mcp-host
+// that executes its prompt.
 type place struct {
 	t                     testing.TB
 	bin, dir, root, state string
-	env                   []string // beside what each server gets
+	env                   []string // added to the environment of each server
 }
 
 func newPlace(t testing.TB) *place {
@@ -41,7 +41,7 @@ func (p *place) serve(flags ...string) *mcpkittest.Client {
 	})
 }
 
-// file is the path of one that a prompt names.
+// file returns the path of a file that a prompt names.
 func (p *place) file(name string) string { return filepath.ToSlash(filepath.Join(p.dir, name)) }
 
 func (p *place) write(name, text string) {
@@ -50,7 +50,7 @@ func (p *place) write(name, text string) {
 	require.NoError(p.t, os.WriteFile(p.file(name), []byte(text), 0o644))
 }
 
-// pid waits for a process to have written its id.
+// pid waits until a process has written its id to a file, and returns it.
 func (p *place) pid(name string) (pid int) {
 	p.t.Helper()
 	within(p.t, name+" is written", func() bool {
@@ -75,10 +75,10 @@ func arg(pairs ...any) map[string]any {
 	return m
 }
 
-// lines are a prompt.
+// lines joins lines to a prompt.
 func lines(all ...string) string { return strings.Join(all, "\n") }
 
-// within waits for a condition for as long as a test waits for anything.
+// within waits until a condition holds, and fails the test if it never does.
 func within(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	for begun := time.Now(); !holds(); time.Sleep(2 * time.Millisecond) {
@@ -88,7 +88,7 @@ func within(t testing.TB, what string, holds func() bool) {
 	}
 }
 
-// given is the task that an agent with the prompt "task" reports.
+// given decodes the task that an agent reports for the prompt "task".
 func given(t testing.TB, r mcpkittest.Result) (got task) {
 	t.Helper()
 	line, _, _ := strings.Cut(r.Text, "\n")
@@ -96,7 +96,7 @@ func given(t testing.TB, r mcpkittest.Result) (got task) {
 	return got
 }
 
-// quoted is a text as JSON.
+// quoted encodes a text as JSON.
 func quoted(text string) string {
 	b, err := json.Marshal(text)
 	if err != nil {

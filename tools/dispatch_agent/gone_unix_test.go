@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// gone reports whether a process is no more.
+// gone reports whether a process has ended.
 func gone(pid int) bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
 
 func kill(pid int) error {

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// gone reports whether a process is no more.
+// gone reports whether a process has ended.
 func gone(pid int) bool {
 	h, err := windows.OpenProcess(windows.SYNCHRONIZE, false, uint32(pid))
 	if err != nil {

@@ -16,28 +16,27 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// maxDepth is how deep the agent may be that dispatches another: those that
-// the client dispatches (depth 0) may, and those whom these dispatch.
+// maxDepth is the largest depth of an agent that may dispatch agents. A client
+// has depth 0, the agents that it dispatches have depth 1.
 const maxDepth = 1
 
-// grantVariable is the variable of the environment in which an agent's grant
-// travels, through mcp-host and the tools that it starts, to the
-// mcp-dispatch_agent among them.
+// grantVariable is the environment variable that carries an agent's grant
+// through mcp-host and its tools to a nested mcp-dispatch_agent.
 const grantVariable = "TOOLROOM_AGENT"
 
-// grant is what an agent may have at most that is dispatched by another one:
-// no call, and no model, gets more. It is sealed with a key that is in the
-// state directory, out of reach of what agents run.
+// grant holds the upper limits for the agents that an agent dispatches; no
+// argument can raise them. It is signed with a key in the state directory,
+// which commands run by agents cannot read.
 type grant struct {
-	Depth  int       `json:"depth"` // of the agent that the grant was made for; 0: there is none, a client calls
+	Depth  int       `json:"depth"` // of the agent that holds the grant; 0: no grant, the caller is a client
 	Until  time.Time `json:"until,omitzero"`
-	Turns  int       `json:"turns,omitempty"`  // 0: no bound
-	Tokens int64     `json:"tokens,omitempty"` // likewise
-	Cost   float64   `json:"cost,omitempty"`   // likewise
-	Tools  toolSet   `json:"tools"`            // never null, which would be all
+	Turns  int       `json:"turns,omitempty"`  // 0: no limit
+	Tokens int64     `json:"tokens,omitempty"` // 0: no limit
+	Cost   float64   `json:"cost,omitempty"`   // 0: no limit
+	Tools  toolSet   `json:"tools"`            // never null, which would mean all tools
 }
 
-// sealed writes a grant as a text.
+// sealed encodes and signs a grant.
 func (g grant) sealed(key []byte) (string, error) {
 	text, err := json.Marshal(g)
 	if err != nil {
@@ -52,10 +51,11 @@ func macOf(text, key []byte) []byte {
 	return mac.Sum(nil)
 }
 
-// errSeal is of a grant that was not made with this key.
+// errSeal is returned for a grant that was not signed with this key.
 var errSeal = errors.New("invalid signature")
 
-// openGrant reads what sealed wrote.
+// openGrant decodes a grant and verifies its signature. It returns errSeal if
+// the text is not a valid grant.
 func openGrant(text string, key []byte) (g grant, err error) {
 	head, tail, _ := strings.Cut(text, ".")
 	body, err := base64.RawURLEncoding.DecodeString(head)
@@ -74,8 +74,8 @@ func openGrant(text string, key []byte) (g grant, err error) {
 
 const keyFile, keyBytes = "agents.key", 32
 
-// sealKey reads the key of a state directory, and makes one where there is
-// none.
+// sealKey reads the key of a state directory, and creates it if it does not
+// exist.
 func sealKey(dir string) ([]byte, error) {
 	name := filepath.Join(dir, keyFile)
 	key, err := os.ReadFile(name)
@@ -97,9 +97,10 @@ func sealKey(dir string) ([]byte, error) {
 		return nil, err
 	}
 	defer os.Remove(fresh) //nolint:errcheck // one that stays is never read
-	// Of several that make one at the same time the first one wins.
+	// If several processes create the key at the same time, the first one
+	// wins.
 	if err := os.Link(fresh, name); err != nil && !errors.Is(err, fs.ErrExist) {
-		if err := os.Rename(fresh, name); err != nil { // a file system without links
+		if err := os.Rename(fresh, name); err != nil { // the file system has no hard links
 			return nil, err
 		}
 	}

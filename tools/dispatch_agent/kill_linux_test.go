@@ -13,8 +13,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 )
 
-// Whichever process of a chain of agents is killed, and however little those
-// below it heed, none of them is left.
+// If any process of a chain of agents is killed, all processes below it end,
+// even those that ignore signals and the end of their input.
 func TestKilledProcessesLeaveNone(t *testing.T) {
 	for _, victim := range []string{"server", "outer", "inner"} {
 		t.Run(victim, func(t *testing.T) {
@@ -41,8 +41,8 @@ func TestKilledProcessesLeaveNone(t *testing.T) {
 	}
 }
 
-// The same with the real programs, an agent's agent at work below a host: who
-// is killed takes with it all that worked for it.
+// The same with the real programs: a nested agent runs under a host, and
+// killing a process also ends all processes that work for it.
 func TestKilledHostsAndAgentsLeaveNone(t *testing.T) {
 	p := real(t, "")
 	p.env = []string{ceilingVariable + "=all"}
@@ -53,7 +53,7 @@ func TestKilledHostsAndAgentsLeaveNone(t *testing.T) {
 		switch victim {
 		case "cancel":
 			c.Notify("notifications/cancelled", map[string]any{"requestId": json.RawMessage(id)})
-		case "agent": // the outer one, which is older
+		case "agent": // the outer agent, which is older
 			require.NoError(t, kill(slices.Min(p.running(" agent --json "))))
 		default:
 			require.NoError(t, kill(slices.Min(p.running(victim+" "))))
@@ -72,7 +72,7 @@ func TestKilledHostsAndAgentsLeaveNone(t *testing.T) {
 	}
 }
 
-// running are the processes of the place whose command line has some words.
+// running returns the processes of the place whose command line contains words.
 func (p *place) running(words string) (pids []int) {
 	p.t.Helper()
 	dirs, err := filepath.Glob("/proc/[0-9]*")

@@ -16,34 +16,36 @@ import (
 )
 
 const (
-	// maxPrompt bounds a task's text.
+	// maxPrompt bounds a prompt, in bytes.
 	maxPrompt = 256 << 10
-	// least is the time that is worth an agent's start.
+	// least is the shortest timeout with which starting an agent makes
+	// sense.
 	least = 2 * time.Second
 )
 
-// The members of _meta that say who calls.
+// Members of _meta that describe the caller.
 const (
 	hostMeta  = "io.github.toolroom-mcp/host"
 	agentMeta = "io.github.toolroom-mcp/agent"
 )
 
-// caller is what a call brings besides its arguments, in _meta.
+// caller is the information in a call's _meta about who made the call.
 type caller struct {
-	// Host is of mcp-host, which puts it into each call that it makes.
+	// Host is set by mcp-host in each call that it makes.
 	Host *struct {
 		hostDoor
 		Depth  int    `json:"depth"`
-		Lease  string `json:"lease"`            // of this call
-		Within string `json:"within,omitempty"` // the lease of the agent that calls
+		Lease  string `json:"lease"`            // identifies this call
+		Within string `json:"within,omitempty"` // lease of the agent that makes the call
 	}
-	// Agent is of an agent's loop, or another conversation's: what it has left.
+	// Agent is set by an agent or another program that runs a model, with
+	// its remaining limits.
 	Agent *struct {
 		Left left `json:"left"`
 	}
 }
 
-// left is what a loop has left; nil: there is no bound.
+// left holds the remaining limits of a caller; a nil field means no limit.
 type left struct {
 	Turns  *int     `json:"turns"`
 	Tokens *int64   `json:"tokens"`
@@ -51,8 +53,8 @@ type left struct {
 	MS     *int64   `json:"ms"`
 }
 
-// loops reports whether it is a loop that calls, which waits for as long as it takes, and
-// may not make the same call over and over to wait on.
+// loops reports whether a model's loop makes the call. It waits as long as
+// necessary, and should not repeat the same call to wait further.
 func (c caller) loops() bool { return c.Agent != nil || c.Host != nil && c.Host.Within != "" }
 
 func callerOf(ctx context.Context) (c caller) {
@@ -65,13 +67,13 @@ func callerOf(ctx context.Context) (c caller) {
 	return c
 }
 
-// order makes of a call what an agent is to do. before is the agent that is to
-// go on with it, or nil.
+// order validates a call's arguments and returns the agent to run. before is
+// the agent to continue, or nil.
 func (d *dispatcher) order(ctx context.Context, args arguments, before *agent) (order, error) {
 	if len(args.Prompt) > maxPrompt {
 		return order{}, toolerr.New(toolerr.InvalidParams, "prompt has %d bytes, more than %d: put long text into a file and give its path", len(args.Prompt), maxPrompt)
 	}
-	same := before != nil && args.Agent == "" // it goes on as what it was
+	same := before != nil && args.Agent == "" // keep the kind and tools of before
 	if same {
 		args.Agent, args.Model = before.order.kind, cmp.Or(args.Model, before.order.task.Model)
 	}
@@ -88,7 +90,7 @@ func (d *dispatcher) order(ctx context.Context, args arguments, before *agent) (
 	if o.depth-1 > maxDepth {
 		return order{}, toolerr.New(toolerr.LimitReached, "nested agents cannot dispatch agents: do the rest with the other tools")
 	}
-	if from.Host == nil && bound.Depth == 0 { // a host may have tools of such names
+	if from.Host == nil && bound.Depth == 0 { // a host may have tools with other names
 		if err := d.tellOfStrangers(ctx); err != nil {
 			return order{}, err
 		}
@@ -127,9 +129,9 @@ func (d *dispatcher) order(ctx context.Context, args arguments, before *agent) (
 	return o, nil
 }
 
-// dispatchedBy notes by which host's call, and so by which agent, an order comes. It
-// returns what bounds it, and the purse that it is paid from: those of that agent, else
-// those of this process.
+// dispatchedBy records in o the host and the agent that made the call. It
+// returns the limits that apply and the purse to charge: those of the calling
+// agent, or else of this process.
 func (d *dispatcher) dispatchedBy(from caller, o *order) (bound grant, account *purse, err error) {
 	if from.Host == nil {
 		return d.own, &d.purse, nil
@@ -142,19 +144,19 @@ func (d *dispatcher) dispatchedBy(from caller, o *order) (bound grant, account *
 	if o.parent = d.agents.leased(from.Host.Within); o.parent != nil {
 		return o.parent.left(), &o.parent.purse, nil
 	}
-	if from.Host.Within != "" { // what it might have is not known any more
+	if from.Host.Within != "" { // the agent's limits are no longer known
 		return grant{}, nil, toolerr.New(toolerr.Cancelled, "the agent that makes this call has ended")
 	}
 	return d.own, &d.purse, nil
 }
 
-// toolsFor is what an agent may use: what this server, who dispatches, the
-// kind and the call let it.
+// toolsFor returns the tools that an agent may use: those allowed by this
+// server, the dispatching agent, the kind and the call together.
 func (d *dispatcher) toolsFor(args arguments, k kind, bound grant, hosted bool) (toolSet, error) {
 	most := d.ceiling
 	if bound.Depth > 0 {
-		// An agent's own mcp-host starts this server without a ceiling of the
-		// user's: the grant has it.
+		// An agent's own mcp-host starts this server without the user's
+		// --tools; the grant has them.
 		most = bound.Tools
 	}
 	if k.tools != nil {
@@ -169,8 +171,8 @@ func (d *dispatcher) toolsFor(args arguments, k kind, bound grant, hosted bool) 
 	return most.narrow(args.Tools)
 }
 
-// tellOfStrangers says which names of the user's ceiling no tool has that is here; it
-// is an error if none is left.
+// tellOfStrangers adds a note about names in --tools that match no bundled
+// tool. It returns an error if no name matches.
 func (d *dispatcher) tellOfStrangers(ctx context.Context) error {
 	strange := d.ceiling.strange(bundled())
 	if len(strange) == 0 {
@@ -184,7 +186,7 @@ func (d *dispatcher) tellOfStrangers(ctx context.Context) error {
 	return nil
 }
 
-// place says where the agent works, and with which program.
+// place sets the directory to work in and the command line of mcp-host.
 func (d *dispatcher) place(ctx context.Context, o *order, args arguments) (err error) {
 	var roots []sandbox.Root
 	if o.task.Host == nil || args.Path != "" {
@@ -203,7 +205,7 @@ func (d *dispatcher) place(ctx context.Context, o *order, args arguments) (err e
 		}
 	}
 	needed := o.task.Tools
-	if o.task.Agent == explore { // which uses no more, unless the configuration says otherwise
+	if o.task.Agent == explore { // explore uses only these, unless the configuration adds more
 		needed = needed.within(readers())
 	}
 	if o.task.Host != nil {
@@ -214,7 +216,7 @@ func (d *dispatcher) place(ctx context.Context, o *order, args arguments) (err e
 	return err
 }
 
-// about is what the agent is told with the task.
+// about returns the text that is appended to the prompt.
 func (o *order) about() string {
 	var b strings.Builder
 	if o.path != "" {
@@ -226,7 +228,8 @@ func (o *order) about() string {
 	return b.String()
 }
 
-// resume has the order go on where an agent ended.
+// resume continues the conversation of before, unless it is nil. It returns an
+// error if that conversation was not saved.
 func (o *order) resume(before *agent) error {
 	if before == nil {
 		return nil
@@ -241,8 +244,8 @@ func (o *order) resume(before *agent) error {
 	return nil
 }
 
-// narrow makes the bound what the calling agent's loop says that it has left,
-// where that is less.
+// narrow lowers the limits to the remaining limits of the caller. It returns an
+// error if one of them is used up.
 func (g *grant) narrow(left left) error {
 	if left.Turns != nil && *left.Turns < 1 || left.Tokens != nil && *left.Tokens < 1 || left.Cost != nil && *left.Cost <= 0 {
 		return toolerr.New(toolerr.LimitReached, "no budget left for another agent: sum up what you have")
@@ -259,7 +262,7 @@ func (g *grant) narrow(left left) error {
 	return nil
 }
 
-// lesser is the lesser of two bounds, of which 0 and nil are none.
+// lesser returns the lower of two limits; 0 and nil mean no limit.
 func lesser[N int | int64 | float64](bound N, other *N) N {
 	if other == nil || bound > 0 && bound <= *other {
 		return bound
@@ -267,7 +270,8 @@ func lesser[N int | int64 | float64](bound N, other *N) N {
 	return *other
 }
 
-// bounds sets what the agent may take, and takes it from who dispatches it.
+// bounds sets the limits of the agent and reserves its tokens and cost from
+// account.
 func (d *dispatcher) bounds(o *order, args arguments, bound grant, account *purse) error {
 	t := &o.task
 	t.MaxTurns = cmp.Or(args.MaxTurns, d.config.MaxTurns)
@@ -287,7 +291,7 @@ func (d *dispatcher) bounds(o *order, args arguments, bound grant, account *purs
 		}
 	}
 	o.until = time.Now().Add(timeout)
-	t.TimeoutMS, t.GraceMS = timeout.Milliseconds(), max(1, grace.Milliseconds()) // 0 is left to mcp-host
+	t.TimeoutMS, t.GraceMS = timeout.Milliseconds(), max(1, grace.Milliseconds()) // mcp-host replaces 0 by its default
 	tokens, cost, giveBack, err := account.take(bound, args.MaxTokens, d.config.MaxCost)
 	if err != nil {
 		return err
@@ -299,16 +303,18 @@ func (d *dispatcher) bounds(o *order, args arguments, bound grant, account *purs
 	return nil
 }
 
-// A purse is what agents that one has dispatched take of its tokens and money.
-// The zero value is empty.
+// purse accounts for the tokens and cost of the agents that one agent, or the
+// client, has dispatched. The zero value is ready to use. It is safe for
+// concurrent use.
 type purse struct {
 	mu             sync.Mutex
-	tokens, held   int64 // used by those that have ended; held for those that have not
+	tokens, held   int64 // used by ended agents; held (reserved) for running agents
 	cost, heldCost float64
 }
 
-// take holds an agent's share: what it asks for, or half of what is left, so
-// that there is some for the next one. giveBack is told what it has used.
+// take reserves tokens and cost for an agent: the requested amounts, or half of
+// the rest, so that some is left for the next agent. The returned function
+// replaces the reservation by the actual usage.
 func (p *purse) take(bound grant, tokens int64, cost float64) (int64, float64, func(int64, float64), error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -331,8 +337,8 @@ func (p *purse) take(bound grant, tokens int64, cost float64) (int64, float64, f
 	}, nil
 }
 
-// share is how much of a bound (0: there is none) an agent gets, of which some
-// is used and some held. 0: as much as it likes.
+// share returns how much of a limit to reserve. bound 0 means no limit, asked 0
+// means half of the rest. The result 0 means no limit.
 func share[N int64 | float64](asked, bound, used, held N, what string) (N, error) {
 	if bound <= 0 {
 		return asked, nil
@@ -347,8 +353,8 @@ func share[N int64 | float64](asked, bound, used, held N, what string) (N, error
 	return min(asked, rest), nil
 }
 
-// turns are the permits of agents that run, of each depth its own, so that
-// none waits for one that waits for it.
+// turns limits the agents that run at once. Each depth has its own permits, so
+// that agents never wait for an agent that waits for them.
 type turns struct {
 	size int
 
@@ -356,7 +362,7 @@ type turns struct {
 	all map[int]chan struct{}
 }
 
-// take waits for a permit.
+// take waits for a permit. It returns an error if ctx is cancelled first.
 func (t *turns) take(ctx context.Context, depth int) (release func(), err error) {
 	t.mu.Lock()
 	if t.all == nil {

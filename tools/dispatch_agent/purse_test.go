@@ -9,7 +9,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Whatever agents ask for, together they get no more than there is.
+// Whatever agents request, the total does not exceed the limit.
 func TestAPurseIsNotOverdrawn(t *testing.T) {
 	p := &purse{}
 	bound := grant{Tokens: 1000, Cost: 2}
@@ -36,7 +36,8 @@ func TestAPurseIsNotOverdrawn(t *testing.T) {
 	require.InDelta(t, 1.7, cost, 1e-9)
 }
 
-// What the calling agent says that it has left narrows, and never widens.
+// The remaining limits sent by the calling agent lower the bounds, and never
+// raise them.
 func TestWhatIsLeftNarrows(t *testing.T) {
 	for _, c := range []struct {
 		bound  grant

@@ -12,7 +12,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 )
 
-// script is a model that finds words, dispatches agents, and waits.
+// script is a scripted model that searches for words, dispatches agents, and
+// waits.
 const script = `
 answers:
   - when: {message: "^find (\\S+)", turn: 0}
@@ -34,7 +35,7 @@ answers:
     text: "I got: {{result}}"
 `
 
-// real is a directory with all binaries of a release, a root and a model.
+// real returns a directory with all binaries of a release, a root and a model.
 func real(t testing.TB, configuration string) *place {
 	t.Helper()
 	mcpkittest.Once(t)
@@ -50,7 +51,7 @@ func real(t testing.TB, configuration string) *place {
 	return p
 }
 
-// host serves all tools as one server.
+// host starts mcp-host as a server of all tools.
 func (p *place) host(flags ...string) *mcpkittest.Client {
 	p.t.Helper()
 	q := *p
@@ -58,8 +59,9 @@ func (p *place) host(flags ...string) *mcpkittest.Client {
 	return q.serve(append([]string{"stdio"}, flags...)...)
 }
 
-// An agent by itself has the tools beside it, as far as its ceiling goes,
-// whatever its model calls; one that it dispatches, too.
+// TestARealAgent: without a host, an agent has the tools in the directory of
+// the binary, within its ceiling, whatever its model calls; so has an agent
+// that it dispatches.
 func TestARealAgent(t *testing.T) {
 	p := real(t, "")
 	c := p.serve()
@@ -93,8 +95,9 @@ func TestARealAgent(t *testing.T) {
 	require.NoFileExists(t, p.file("root/other.txt"), r.Text)
 }
 
-// Under a host an agent's calls are its caller's: the policy holds for them,
-// and they are written down; and so it is for the agents it dispatches.
+// TestUnderAHost: under a host, an agent's calls count as its caller's: the
+// policy applies to them and the audit log has them; so do the calls of nested
+// agents.
 func TestUnderAHost(t *testing.T) {
 	p := real(t, "policy: {rules: [{tool: grep, do: deny, why: not today}]}\n")
 	p.env = []string{ceilingVariable + "=grep,view,dispatch_agent"}
@@ -115,7 +118,7 @@ func TestUnderAHost(t *testing.T) {
 	require.NotContains(t, r.Text, "the needle is here")
 	r = dispatch(c, "prompt", "find needle")
 	require.Contains(t, r.Text, "the needle is here", r.Text)
-	// One that is handed back keeps its tools.
+	// A handed-back agent keeps its tools.
 	r = dispatch(c, "prompt", "find needle", "wait_ms", 0)
 	require.Equal(t, true, r.Meta["running"], r.Text)
 	r = dispatch(c, "agent_id", r.Meta["agent_id"])
@@ -128,15 +131,16 @@ func TestUnderAHost(t *testing.T) {
 	require.NotContains(t, log, `"depth":3`)
 }
 
-// What the user has set a kind of agents to take at most holds for it here, too.
+// TestTheBoundsOfAKind: the limits that the user configured for a kind of
+// agents apply here too.
 func TestTheBoundsOfAKind(t *testing.T) {
 	p := real(t, "agents: {brief: {instructions: be brief, tools: [grep], max_turns: 1}}\n")
 	r := dispatch(p.serve(), "prompt", "find needle", "agent", "brief", "max_turns", 9)
 	require.Contains(t, r.Text, " · turn limit", r.Text)
 }
 
-// A call of an agent's that waits for approval ends it, which says so; once it is given
-// the agent goes on, and the call is made.
+// An agent whose call needs approval ends and says so; after the approval the
+// agent continues, and the call is made.
 func TestAnAgentWaitsForApprovalUnderAHost(t *testing.T) {
 	p := real(t, "policy: {rules: [{tool: replace, do: ask, why: it writes}]}\n")
 	p.env = []string{ceilingVariable + "=all"}
@@ -157,7 +161,7 @@ func TestAnAgentWaitsForApprovalUnderAHost(t *testing.T) {
 	require.Contains(t, r.Text, "goal reached")
 }
 
-// audit is what is written down of calls.
+// audit returns the audit log of the calls.
 func (p *place) audit() string {
 	p.t.Helper()
 	files, err := filepath.Glob(filepath.Join(p.state, "audit", "*"))
@@ -171,8 +175,8 @@ func (p *place) audit() string {
 	return all.String()
 }
 
-// Agents that each dispatch agents, more than may run at once, all end: none
-// waits for one that waits for it.
+// Agents that each dispatch agents, more than may run at once, all end: there
+// is no deadlock between agents that wait for each other.
 func TestManyAgentsOfAgentsEnd(t *testing.T) {
 	p := real(t, "")
 	p.env = []string{ceilingVariable + "=all"}
@@ -190,8 +194,8 @@ func TestManyAgentsOfAgentsEnd(t *testing.T) {
 	}
 }
 
-// An agent has a session of its own: what the client that dispatched it has
-// seen of a file is no promise of the agent.
+// TestAnAgentHasItsOwnViews: an agent has a separate session. If the client
+// that dispatched it has viewed a file, the agent has not.
 func TestAnAgentHasItsOwnViews(t *testing.T) {
 	p := real(t, "")
 	p.env = []string{ceilingVariable + "=all"}
@@ -205,7 +209,7 @@ func TestAnAgentHasItsOwnViews(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "x", string(text), r.Text)
 
-	// Nor is what the agent saw one of the client.
+	// A view by the agent does not count as a view by the client.
 	p.write("root/notes.txt", "changed again\n")
 	r = c.Call("replace", arg("file_path", "notes.txt", "content", "y"))
 	require.Equal(t, "STALE", r.Code, r.Text)

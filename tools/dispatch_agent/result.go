@@ -14,7 +14,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// meta is what is told of the agent whatever becomes of the call.
+// meta returns the metadata of the result, for running and ended agents.
 func (a *agent) meta() meta {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -28,7 +28,7 @@ func (a *agent) meta() meta {
 	return m
 }
 
-// handBack answers for an agent that is still at work.
+// handBack returns the result for an agent that is still running.
 func (a *agent) handBack() *mcpkit.Result {
 	line, _ := a.doing()
 	m := a.meta()
@@ -36,7 +36,7 @@ func (a *agent) handBack() *mcpkit.Result {
 	return &mcpkit.Result{Text: text, Meta: m}
 }
 
-// footer is the last line of a report.
+// footer returns the last line of a report.
 func (a *agent) footer() string {
 	parts := []string{"agent " + a.id, a.outcome.why}
 	if a.outcome.summed {
@@ -45,7 +45,7 @@ func (a *agent) footer() string {
 	return strings.Join(append(parts, a.outcome.used.words()...), " · ") + "\n"
 }
 
-// answer tells what an agent came to.
+// answer returns the result of an agent that has ended.
 func (d *dispatcher) answer(ctx context.Context, a *agent) (*mcpkit.Result, error) {
 	m, foot := a.meta(), a.footer()
 	o := a.outcome
@@ -72,14 +72,14 @@ func (d *dispatcher) answer(ctx context.Context, a *agent) (*mcpkit.Result, erro
 		return result, toolerr.New(codeOf(o.fault.Code), "%s", o.fault.Message)
 	case early:
 		return result, toolerr.New(code, "the agent ended early: %s", o.why)
-	case o.fault != nil: // the last line stays the last one
+	case o.fault != nil: // the footer stays the last line
 		result.Text = fmt.Sprintf("%s[%s: %s]\n\n%s", report, o.why, shorten(visible(o.fault.Message), noteRoom/2), foot)
 	}
 	return result, nil
 }
 
-// early are the endings that are errors, with the code of one that has none of
-// its own.
+// early returns the endings that are errors, with the code to use if the ending
+// has no code.
 func early() map[string]toolerr.Code {
 	return map[string]toolerr.Code{
 		failed: toolerr.ModelError, cancelled: toolerr.Cancelled, pending: toolerr.PendingApproval,
@@ -87,7 +87,8 @@ func early() map[string]toolerr.Code {
 	}
 }
 
-// codeOf is a code that another process named.
+// codeOf returns the code with a name sent by another process; ExecutionError
+// if it is unknown.
 func codeOf(name string) toolerr.Code {
 	if code := toolerr.Code(name); slices.Contains(toolerr.Codes(), code) {
 		return code
@@ -95,8 +96,8 @@ func codeOf(name string) toolerr.Code {
 	return toolerr.ExecutionError
 }
 
-// spill puts a report that is too long for an answer into a file that view and
-// grep show.
+// spill writes a report that is too long for a result into a file that view and
+// grep can read, and returns its name.
 func (d *dispatcher) spill(ctx context.Context, a *agent) (string, error) {
 	fs, err := d.box.FS(ctx)
 	if err != nil {
@@ -110,8 +111,8 @@ func (d *dispatcher) spill(ctx context.Context, a *agent) (string, error) {
 	return name, os.WriteFile(name, []byte(a.outcome.report), 0o600)
 }
 
-// abandoned answers a call that nobody waits for any more, whose agent has
-// been stopped.
+// abandoned returns the answer to a cancelled call, whose agent has been
+// stopped unless other calls wait for it.
 func (d *dispatcher) abandoned(ctx context.Context, a *agent, why error) (*mcpkit.Result, error) {
 	if errors.Is(why, mcpkit.ErrStopped) {
 		return nil, toolerr.New(toolerr.Cancelled, "the server is ending")

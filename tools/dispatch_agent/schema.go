@@ -10,16 +10,17 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// maxSchema bounds a schema, which is a part of what the model is told.
+// maxSchema bounds a schema, which becomes part of the prompt, in bytes.
 const maxSchema = 64 << 10
 
-// reportSchema is what a report has to fit.
+// reportSchema is the schema that a report must match.
 type reportSchema struct {
 	text   string
 	schema *schemacheck.Schema
 }
 
-// parseReportSchema reads output_schema; nil: there is none.
+// parseReportSchema compiles output_schema; it returns nil if the argument is
+// missing.
 func parseReportSchema(object map[string]any) (*reportSchema, error) {
 	if object == nil {
 		return nil, nil
@@ -38,8 +39,8 @@ func parseReportSchema(object map[string]any) (*reportSchema, error) {
 	return &reportSchema{text: string(raw), schema: schema}, nil
 }
 
-// check returns the JSON of a report, which may stand in a fence, and why it
-// does not fit; "": it does.
+// check returns the JSON value of a report, without a code fence around it, and
+// why it does not match; misfit is "" if it matches.
 func (s *reportSchema) check(report string) (value, misfit string) {
 	value = unfenced(report)
 	if !json.Valid([]byte(value)) {
@@ -55,7 +56,8 @@ func (s *reportSchema) check(report string) (value, misfit string) {
 	return value, ""
 }
 
-// unfenced takes the fence off a block of code that is the whole text.
+// unfenced returns the content of a code fence that encloses the whole text, or
+// else the text.
 func unfenced(text string) string {
 	text = strings.TrimSpace(text)
 	inner, ok := strings.CutPrefix(text, "```")
@@ -70,7 +72,7 @@ func unfenced(text string) string {
 	return strings.TrimSpace(rest)
 }
 
-// repairPrompt asks for the report once more.
+// repairPrompt returns the prompt that asks for a corrected report.
 func repairPrompt(misfit string) string {
 	return "Your report does not fit the requested JSON Schema: " + misfit +
 		"\nAnswer with only the corrected JSON value: no other text, no code fence, no tool call."

@@ -17,9 +17,9 @@ func TestTool(t *testing.T) {
 	mcpkittest.RunScripts(t, bin, "testdata/script")
 }
 
-// beside puts the tool into a directory with some of what it needs, and
-// returns its path there. mcp-host is one that does what the prompt says, and
-// stands for the tools, too, which it does not start.
+// beside copies the tool into a directory with some of the binaries that it
+// needs, and returns its path there. The binaries are all the scripted
+// mcp-host, since the tool never starts the others.
 func beside(t testing.TB, names ...string) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -40,7 +40,7 @@ func beside(t testing.TB, names ...string) string {
 	return bin
 }
 
-// copyFile makes the same file under another name, or a copy of it.
+// copyFile makes a hard link to a file, or a copy.
 func copyFile(t testing.TB, from, to string) {
 	t.Helper()
 	if os.Link(from, to) == nil {

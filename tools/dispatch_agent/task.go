@@ -10,14 +10,14 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 )
 
-// task is the line that mcp-host agent --json reads. What is zero is left to
-// it.
+// task is the line that mcp-host agent --json reads. For zero fields it uses
+// its defaults.
 type task struct {
 	Prompt       string          `json:"prompt"`
-	Agent        string          `json:"agent,omitempty"` // a kind that mcp-host knows
+	Agent        string          `json:"agent,omitempty"` // a kind known to mcp-host
 	System       string          `json:"system,omitempty"`
 	Model        string          `json:"model,omitempty"`
-	Tools        toolSet         `json:"tools"` // never null: that would be all
+	Tools        toolSet         `json:"tools"` // never null, which would mean all tools
 	Except       toolSet         `json:"except,omitempty"`
 	Conversation json.RawMessage `json:"conversation,omitempty"`
 	MaxTurns     int             `json:"max_turns,omitempty"`
@@ -26,17 +26,18 @@ type task struct {
 	TimeoutMS    int64           `json:"timeout_ms,omitempty"`
 	GraceMS      int64           `json:"grace_ms,omitempty"`
 	Host         *hostDoor       `json:"host,omitempty"`
-	Attached     bool            `json:"attached"` // it ends with its input
+	Attached     bool            `json:"attached"` // the agent ends when its input ends
 }
 
-// hostDoor is how an agent gets at the tools of the host that made the call.
+// hostDoor is the address and token with which an agent uses the tools of the
+// host that made the call.
 type hostDoor struct {
 	Socket string `json:"socket"`
 	Token  string `json:"token"`
 }
 
-// event is a line that mcp-host agent --json writes. Which members there are
-// depends on the type; types that are not known are left out.
+// event is a line written by mcp-host agent --json. The type decides which
+// members are set; unknown types are ignored.
 type event struct {
 	Type      string          `json:"type"`
 	Turn      int             `json:"turn"`
@@ -47,7 +48,7 @@ type event struct {
 	Text      string          `json:"text"`
 	Usage     usage           `json:"usage"`
 
-	// Of the last one.
+	// Set in the "ended" event.
 	Why          string          `json:"why"`
 	Summed       bool            `json:"summed"`
 	Error        *fault          `json:"error"`
@@ -57,12 +58,12 @@ type event struct {
 	Conversation json.RawMessage `json:"conversation"`
 	Pending      []waits         `json:"pending"`
 
-	// Of the first one.
+	// Set in the "begun" event.
 	Agent     string `json:"agent"`
 	Resumable bool   `json:"resumable"`
 }
 
-// waits is a call that waits for somebody's decision.
+// waits is a call that needs approval.
 type waits struct {
 	ID     string `json:"id"`
 	Tool   string `json:"tool"`
@@ -74,7 +75,7 @@ type fault struct {
 	Message string `json:"message"`
 }
 
-// usage counts tokens.
+// usage is a number of tokens.
 type usage struct {
 	Input  int64 `json:"input"`
 	Output int64 `json:"output"`
@@ -82,19 +83,19 @@ type usage struct {
 
 func (u usage) sum() int64 { return u.Input + u.Output }
 
-// The endings that are not plainly one more way to end: see agent.Ending of
-// the host, whose words they are.
+// Endings that are handled specially. The host defines them as agent.Ending,
+// except the last three.
 const (
 	goalReached = "goal reached"
 	pending     = "approval pending"
 	cancelled   = "cancelled"
 	failed      = "model error"
-	unbegun     = "not begun"  // ours: mcp-host found the task wrong
-	lost        = "agent lost" // ours: the process ended without a last line
-	overdue     = "agent hung" // ours: it did not end in time
+	unbegun     = "not begun"  // mcp-host rejected the task
+	lost        = "agent lost" // the process ended without an "ended" event
+	overdue     = "agent hung" // the process did not end in time
 )
 
-// tally is what an agent has used.
+// tally is the total usage of an agent.
 type tally struct {
 	turns int
 	usage usage
@@ -103,7 +104,7 @@ type tally struct {
 	took  time.Duration
 }
 
-// words are the tally as a result's last line has it.
+// words returns the parts of a report's footer.
 func (t tally) words() []string {
 	parts := []string{
 		textfmt.Count(t.turns, "turn"),
@@ -123,7 +124,7 @@ func (t tally) words() []string {
 	return parts
 }
 
-// shorten cuts text to about n bytes, between characters.
+// shorten truncates text to about n bytes, without splitting characters.
 func shorten(text string, n int) string {
 	if len(text) <= n {
 		return text

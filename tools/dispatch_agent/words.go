@@ -10,7 +10,8 @@ import (
 
 func shortCost(cost float64) string { return strconv.FormatFloat(cost, 'g', 3, 64) }
 
-// visible is text of others in one line, its control characters shown.
+// visible returns text from other processes as a single line with control
+// characters escaped.
 func visible(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
