@@ -14,7 +14,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
-// goRoot asks go for the directory of its distribution.
+// goRoot returns the directory of the Go distribution.
 func goRoot(t testing.TB) string {
 	t.Helper()
 	out, err := exec.Command("go", "env", "GOROOT").Output()

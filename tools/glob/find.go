@@ -14,24 +14,25 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
-// ignoredTime bounds the counting of what is in ignored directories.
+// ignoredTime bounds the time spent on counting the entries of ignored
+// directories.
 const ignoredTime = 50 * time.Millisecond
 
-// maxIgnored is how many ignored directories a walk lists.
+// maxIgnored is the largest number of ignored directories that a walk lists.
 const maxIgnored = 1000
 
-// maxWorkers is as many as disks and the kernel make use of.
+// maxWorkers bounds the workers of a walk; more do not make it faster.
 const maxWorkers = 8
 
-// found is what a search found.
+// found is the result of a search.
 type found struct {
 	page      []match
 	total     int
-	shown     string // the start, as results show it
-	abs       string // the start
+	shown     string // starting directory, as shown in results
+	abs       string // starting directory, absolute
 	report    walk.Report
 	ignored   int
-	ignoredUp bool // there are more than ignored
+	ignoredUp bool // the real number of ignored paths is larger
 	partial   bool
 	elapsed   time.Duration
 }
@@ -43,8 +44,8 @@ type finder struct {
 	_     [64]byte // workers do not share a cache line
 }
 
-// find walks and collects. On the end of the deadline it returns what was
-// found so far with the context's error.
+// find walks the tree and collects the matches. When the deadline passes, it
+// returns the matches found so far together with the context's error.
 func (q *query) find(ctx context.Context) (*found, error) {
 	workers := min(runtime.GOMAXPROCS(0), maxWorkers)
 	node, err := walk.Start(q.fs, q.dir, walk.Options{
@@ -84,7 +85,7 @@ func (q *query) find(ctx context.Context) (*found, error) {
 	return f, err
 }
 
-// prune reports that a directory need not be entered.
+// prune reports whether the walk should not enter a directory.
 func (q *query) prune(dir string) bool {
 	return !q.glob.Enter(dir) || q.excluded(dir, true) || q.fs.Denied(filepath.Join(q.abs, filepath.FromSlash(dir)))
 }
@@ -96,13 +97,14 @@ func (q *query) matches(e *walk.Entry) bool {
 	return q.glob.MatchEntry(e.Path, q.mayBeDir(e)) && !q.excluded(e.Path, e.IsDir())
 }
 
-// mayBeDir reports whether an entry counts as a directory: collect looks at
-// what a link leads to, where directories are searched.
+// mayBeDir reports whether an entry counts as a directory for matching. If
+// directories are searched, symbolic links count too; collect checks their
+// targets.
 func (q *query) mayBeDir(e *walk.Entry) bool {
 	return e.IsDir() || q.args.Type == "d" && e.Type&fs.ModeSymlink != 0
 }
 
-// collect takes up an entry whose path matches, if its type fits.
+// collect adds an entry whose path matches, if its type fits.
 func (q *query) collect(w *finder, e *walk.Entry) {
 	m := match{path: e.Path, isDir: e.IsDir()}
 	if !e.IsDir() && !e.IsRegular() && q.args.Type != "any" {
@@ -124,8 +126,8 @@ func (q *query) collect(w *finder, e *walk.Entry) {
 	w.top.Add(m)
 }
 
-// target looks at what a link leads to, and whether that is of the type that
-// is looked for. Other special files never are.
+// target returns the state of a symbolic link's target, and whether its type is
+// wanted. The result is false for other special files.
 func (q *query) target(e *walk.Entry) (sandbox.Stat, bool) {
 	if e.Type&fs.ModeSymlink == 0 {
 		return sandbox.Stat{}, false
@@ -134,7 +136,7 @@ func (q *query) target(e *walk.Entry) (sandbox.Stat, bool) {
 	return st, err == nil && (q.args.Type == "f" && st.Mode.IsRegular() || q.args.Type == "d" && st.Mode.IsDir())
 }
 
-// fits reports whether an entry is of the type that is looked for.
+// fits reports whether an entry has the wanted type.
 func (q *query) fits(e *walk.Entry) bool {
 	switch {
 	case q.args.Type == "any":
@@ -148,14 +150,14 @@ func (q *query) fits(e *walk.Entry) bool {
 	return fits
 }
 
-// countIgnored counts what was skipped for being ignored, what is in ignored
-// directories included as far as time allows.
+// countIgnored counts skipped ignored paths. As far as time allows, this
+// includes the entries of ignored directories.
 func (q *query) countIgnored(ctx context.Context, start *walk.Node, f *found) {
 	report := &f.report
 	ctx, stop := context.WithTimeout(ctx, ignoredTime)
 	defer stop()
 	f.ignored = report.Ignored - len(report.IgnoredDirs)
-	f.ignoredUp = len(report.IgnoredDirs) >= maxIgnored // there may be more of them
+	f.ignoredUp = len(report.IgnoredDirs) >= maxIgnored // a walk lists no more than these
 	for i, dir := range report.IgnoredDirs {
 		if ctx.Err() != nil {
 			f.ignored += len(report.IgnoredDirs) - i
@@ -171,7 +173,8 @@ func (q *query) countIgnored(ctx context.Context, start *walk.Node, f *found) {
 	}
 }
 
-// countBelow counts what is in a directory below the start.
+// countBelow counts the entries of a directory below start. The result is false
+// if the number is only a lower bound.
 func countBelow(ctx context.Context, start *walk.Node, dir string) (int, bool) {
 	above, name := path.Split(dir)
 	node := start

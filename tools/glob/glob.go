@@ -19,8 +19,7 @@ import (
 //go:embed glob.md
 var description string
 
-// defaultTimeout is how long a call may look before it answers with what it
-// found.
+// defaultTimeout is the time after which a call returns partial results.
 const defaultTimeout = 10 * time.Second
 
 type arguments struct {
@@ -35,12 +34,12 @@ type arguments struct {
 	Sort     string   `json:"sort,omitempty" enum:"mtime,path" default:"mtime" jsonschema:"mtime: newest first"`
 	Absolute bool     `json:"absolute,omitempty" default:"false" jsonschema:"return absolute paths"`
 
-	Respect *bool `json:"respect_git_ignore,omitempty" alias:"respect_gitignore" hidden:"true"` // of other tools
+	Respect *bool `json:"respect_git_ignore,omitempty" alias:"respect_gitignore" hidden:"true"` // argument of other tools
 }
 
 const maxLimit = 100_000
 
-// translate puts what other tools call otherwise into the own arguments.
+// translate converts arguments of other tools, and the limit 0.
 func (a *arguments) translate() {
 	if a.Limit == 0 || a.Limit > maxLimit {
 		a.Limit = maxLimit
@@ -61,16 +60,16 @@ type meta struct {
 	Partial    bool `json:"partial,omitempty" jsonschema:"the search stopped at its deadline"`
 }
 
-// row is one match, as --structured shows it.
+// row is a match in the structured result.
 type row struct {
 	Path     string `json:"path"`
 	Type     string `json:"type"`
-	Modified string `json:"modified,omitempty"` // RFC 3339; with sort mtime
+	Modified string `json:"modified,omitempty"` // RFC 3339; only with sort=mtime
 	Secret   bool   `json:"secret,omitempty"`
 }
 
-// maxRemembered is how many bytes the remembered directories of a server take:
-// some 100 000 entries.
+// maxRemembered bounds the memory of a server's directory cache in bytes,
+// enough for about 100 000 entries.
 const maxRemembered = 8 << 20
 
 func newTool(box *sandbox.Sandbox, timeout time.Duration) (*mcpkit.Tool, error) {
@@ -89,7 +88,7 @@ func newTool(box *sandbox.Sandbox, timeout time.Duration) (*mcpkit.Tool, error) 
 	})
 }
 
-// run makes one call.
+// run handles one call.
 func run(ctx context.Context, fs *sandbox.FS, dirs *walk.Cache, args arguments) (*mcpkit.Result, error) {
 	started := time.Now()
 	q, err := newQuery(fs, dirs, args)
@@ -105,7 +104,7 @@ func run(ctx context.Context, fs *sandbox.FS, dirs *walk.Cache, args arguments) 
 	}
 	f.elapsed = time.Since(started)
 	if f.total == 0 && !f.partial {
-		if q.glob.Fault() != nil { // it is no file's plain name either
+		if q.glob.Fault() != nil { // the pattern is not a plain file name either
 			return nil, q.glob.Fault()
 		}
 		return q.nothing(ctx, f)
@@ -113,18 +112,18 @@ func run(ctx context.Context, fs *sandbox.FS, dirs *walk.Cache, args arguments) 
 	return q.render(f, mcpkit.Budget(ctx)), nil
 }
 
-// query is a checked call.
+// query is a validated call.
 type query struct {
 	args    arguments
 	fs      *sandbox.FS
 	dirs    *walk.Cache
-	dir     string // where the search starts, as given
+	dir     string // starting directory, as given
 	glob    *glob.Glob
 	pattern string // relative to dir
 	exclude []*glob.Glob
-	missing error  // the plain directories that the pattern begins with do not exist
-	inDir   string // how results show dir, where the pattern led there by a link
-	abs     string // dir, once it is open
+	missing error  // error if the pattern's literal directories do not exist, or nil
+	inDir   string // how results show dir, if the pattern leads there through a link
+	abs     string // absolute path of dir, set once it is open
 }
 
 func newQuery(fs *sandbox.FS, dirs *walk.Cache, args arguments) (*query, error) {
@@ -156,9 +155,9 @@ func newQuery(fs *sandbox.FS, dirs *walk.Cache, args arguments) (*query, error) 
 	return q, q.followPrefix()
 }
 
-// compile reads a pattern. Names with control characters and the like are
-// shown with escapes (\n, \xff): a pattern that was made of one as shown finds
-// it, too.
+// compile parses a pattern. Results show names with control characters and the
+// like with escapes (\n, \xff). A pattern copied from a result also matches the
+// escaped name.
 func compile(pattern string) (*glob.Glob, error) {
 	g, err := glob.Compile(pattern)
 	if err != nil || filepath.Separator == '\\' {
@@ -175,8 +174,9 @@ func compile(pattern string) (*glob.Glob, error) {
 	return g.Or(shown), nil
 }
 
-// splitAbsolute parts an absolute pattern into the directory that holds
-// everything it matches and the pattern there, tied to it.
+// splitAbsolute splits an absolute pattern into the directory that contains all
+// matches and the pattern relative to it, anchored there. ok is false if the
+// pattern is not absolute.
 func splitAbsolute(pattern string) (dir, rest string, ok bool) {
 	text := glob.Slashes(pattern)
 	if !filepath.IsAbs(filepath.FromSlash(text)) {
@@ -188,16 +188,17 @@ func splitAbsolute(pattern string) (dir, rest string, ok bool) {
 	for plain < len(parts)-1 && !glob.HasMeta(parts[plain]) {
 		plain++
 	}
-	for plain > 1 && strings.Join(parts[plain:], "") == "" { // slashes at the end
+	for plain > 1 && strings.Join(parts[plain:], "") == "" { // trailing slashes
 		plain--
 	}
 	return volume + strings.Join(parts[:plain], "/") + "/", "/" + strings.Join(parts[plain:], "/"), true
 }
 
-// explain adds to an error of opening the start what may have been meant.
+// explain adds the likely cause to an error from opening the starting
+// directory.
 func (q *query) explain(err error) error {
 	if q.pattern != q.args.Pattern && toolerr.Is(err, toolerr.OutsideRoot) {
-		if _, failed := q.fs.Quiet().Stat(q.args.Pattern); failed == nil { // a root: what it is in is outside
+		if _, failed := q.fs.Quiet().Stat(q.args.Pattern); failed == nil { // a root, whose parent is outside the roots
 			return toolerr.New(toolerr.BadPattern, "%s is the directory to search, not a pattern: %q lists the files in it",
 				sandbox.EscapeName(q.args.Pattern), strings.TrimRight(q.args.Pattern, "/")+"/**")
 		}
@@ -206,8 +207,8 @@ func (q *query) explain(err error) error {
 	return err
 }
 
-// followPrefix looks at the plain directories that the pattern begins with.
-// A walk follows no link, but one that the caller names is followed.
+// followPrefix opens the literal directories at the beginning of the pattern. A
+// walk follows no symbolic link, but a link that the caller names is followed.
 func (q *query) followPrefix() error {
 	prefix := q.glob.Prefix()
 	if prefix == "" {
@@ -236,8 +237,8 @@ func (q *query) followPrefix() error {
 	return nil
 }
 
-// excluded reports whether a path is to be left out, and for a directory all
-// below it.
+// excluded reports whether a path is excluded; for a directory, this includes
+// everything below it.
 func (q *query) excluded(path string, isDir bool) bool {
 	for _, g := range q.exclude {
 		if g.MatchEntry(path, isDir) {

@@ -20,12 +20,12 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// epoch is the modification time of the first file that tree makes; each
-// further one is a second younger.
+// epoch is the modification time of the first file that tree creates; each
+// following file is one second newer.
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// tree makes files in a fresh root, each younger than the one before; a name
-// that ends in a slash is a directory, one with " -> " a link.
+// tree creates files in a new root, each newer than the one before. A name that
+// ends in a slash is a directory, a name with " -> " a symbolic link.
 func tree(t testing.TB, names ...string) string {
 	t.Helper()
 	root := t.TempDir()
@@ -50,7 +50,7 @@ func tree(t testing.TB, names ...string) string {
 	return root
 }
 
-// defaults are the arguments of a call that names only a pattern.
+// defaults returns the arguments of a call that gives only a pattern.
 func defaults(pattern string) arguments {
 	return arguments{Pattern: pattern, Hidden: true, Type: "f", Limit: 100, Sort: "mtime"}
 }
@@ -69,7 +69,7 @@ func text(t testing.TB, args arguments, roots ...string) string {
 	return r.Text
 }
 
-// paths are the paths of an answer, sorted.
+// paths returns the paths of an answer, sorted.
 func paths(t testing.TB, args arguments, roots ...string) []string {
 	t.Helper()
 	r, err := runGlob(t, args, roots...)
@@ -126,7 +126,7 @@ func TestTypes(t *testing.T) {
 	require.Equal(t, []string{"dir/sub"}, paths(t, defaults("sub/"), root), "a slash at the end asks for directories")
 }
 
-// sortLines sorts all lines but the first.
+// sortLines sorts all lines except the first.
 func sortLines(s string) string {
 	list := strings.Split(strings.TrimSuffix(s, "\n"), "\n")
 	slices.Sort(list[1:])
@@ -243,7 +243,7 @@ func TestBudget(t *testing.T) {
 }
 
 // TestLikeDoublestar compares random searches with doublestar over a plain
-// listing, pages of all sizes included.
+// listing, with pages of all sizes.
 func TestLikeDoublestar(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	pieces := []string{"a", "b", "*", "?", "[ab]", "{a,b}", "a*", "**", "*.x", "**/", "a/", "b/", "*/"}

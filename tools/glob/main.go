@@ -46,7 +46,7 @@ func main() {
 	box.AddFlags(cmd.Flags)
 	cmd.Positional, cmd.CheckPositional, cmd.Roots = box.AddRoots, box.CheckRoots, box.Names
 	cmd.Memory = 48 << 20
-	var st state.Config // all tools take its flags; this one keeps none
+	var st state.Config // all tools accept its flags; glob keeps no state
 	st.AddFlags(cmd.Flags)
 	timeout := cmd.Flags.Duration("timeout", defaultTimeout, "`time` after which a call returns partial results")
 	cmd.Tools = func() ([]*mcpkit.Tool, error) {

@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// match is one path that matches.
+// match is a matching path.
 type match struct {
-	path   string // relative to where the search starts
+	path   string // relative to the starting directory
 	mtime  int64  // nanoseconds; 0 when sorted by path
 	isDir  bool
-	secret bool // not readable by any tool
+	secret bool // no tool can read it
 }
 
-// before is the order of results: newest first, then by path. It is total, so
-// pages of one listing fit together.
+// before orders results: newest first, then by path. The order is total, so
+// that the pages of a listing neither overlap nor leave gaps.
 func (m match) before(other match) int {
 	if c := cmp.Compare(other.mtime, m.mtime); c != 0 {
 		return c

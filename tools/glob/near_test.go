@@ -10,8 +10,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// TestNothingNeverBlamesTheIgnoreRules for what has another type: calling
-// again with no_ignore=true would find nothing either.
+// TestNothingNeverBlamesTheIgnoreRules: if paths only have another type, the
+// answer does not suggest no_ignore=true, which would find nothing either.
 func TestNothingNeverBlamesTheIgnoreRules(t *testing.T) {
 	root := tree(t, "dir/", "dirlink -> dir", "gone -> nowhere", "out -> "+t.TempDir(), ".ignore=skipped\n", "skipped -> dir")
 	for _, name := range []string{"dirlink", "gone", "out", "skipped"} {
@@ -27,8 +27,8 @@ func TestNothingNeverBlamesTheIgnoreRules(t *testing.T) {
 	require.Contains(t, text(t, args, root), "1 ignored match (no_ignore=true to include): skipped")
 }
 
-// TestShownNamesArePatterns: what is shown with escapes is found when it is
-// pasted back, alone or as part of a pattern.
+// TestShownNamesArePatterns: a name shown with escapes is found when it is used
+// as a pattern, or as part of one.
 func TestShownNamesArePatterns(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a backslash parts directories here, and no name holds a control character")

@@ -16,14 +16,14 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
-// The bounds of the second look after a search that found nothing.
+// Limits of the additional search after a search without matches.
 const (
 	againTime  = 500 * time.Millisecond
 	maxExample = 3
 )
 
-// nothing answers when no path matches: what was searched, and what comes
-// close.
+// nothing returns the answer if no path matches: what was searched, and similar
+// paths.
 func (q *query) nothing(ctx context.Context, f *found) (*mcpkit.Result, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "0 %s match %s in %s (searched %s", q.noun(0), sandbox.EscapeName(q.args.Pattern), f.shown, textfmt.Count(f.report.Files+f.report.Dirs, "path"))
@@ -56,7 +56,8 @@ func (q *query) nothing(ctx context.Context, f *found) (*mcpkit.Result, error) {
 	}, nil
 }
 
-// plainDirectory reports whether the pattern names a directory.
+// plainDirectory returns the directory that the pattern names literally. The
+// result is false if it names none, or if directories are searched anyway.
 func (q *query) plainDirectory() (string, bool) {
 	if q.args.Type != "f" || glob.HasMeta(q.pattern) || q.inDir != "" {
 		return "", false
@@ -69,9 +70,9 @@ func (q *query) plainDirectory() (string, bool) {
 	return q.fs.Display(dir.Path()), true
 }
 
-// near is a kind of path that comes close, with the first of them.
+// near is a group of similar paths, with the first few of them.
 type near struct {
-	before, after string // the words around "matches"
+	before, after string // words before and after "matches"
 	count         int
 	paths         []string
 }
@@ -102,8 +103,8 @@ func (n *near) write(b *strings.Builder, q *query, f *found) {
 	fmt.Fprintf(b, "%d %s%s%s: %s%s\n", n.count, n.before, noun, n.after, strings.Join(names, ", "), more)
 }
 
-// lookAgain searches once more for a short time: what is ignored, hidden,
-// excluded, of another type, or differs in case only.
+// lookAgain searches once more, for a short time, for paths that are ignored,
+// hidden, excluded, of another type, or that differ only in case.
 func (q *query) lookAgain(ctx context.Context) ([]*near, error) {
 	folded, err := glob.CompileFold(q.pattern)
 	if err != nil {
@@ -158,7 +159,7 @@ func (q *query) lookAgain(ctx context.Context) ([]*near, error) {
 	return kinds, nil
 }
 
-// excludedAbove reports whether the path, or a directory it is in, is
+// excludedAbove reports whether the path or one of its parent directories is
 // excluded.
 func (q *query) excludedAbove(path string) bool {
 	for i := range len(path) {

@@ -13,15 +13,15 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
-// headerRoom is kept free for the first line and notes.
+// headerRoom is reserved for the first line and notes, in bytes.
 const headerRoom = 1000
 
-// maxNamed is how many unreadable directories are named.
+// maxNamed is the largest number of unreadable directories that are named.
 const maxNamed = 3
 
-// render makes the answer: as many of the paths as the budget takes. Their
-// lines are measured before they are written, so that the text, which may be
-// long, is made once.
+// render returns the answer, with as many paths as fit into budget bytes. It
+// measures the lines first, so that the text, which may be long, is built only
+// once.
 func (q *query) render(f *found, budget int) *mcpkit.Result {
 	shown, size := 0, 0
 	for _, m := range f.page {
@@ -50,12 +50,13 @@ func (q *query) render(f *found, budget int) *mcpkit.Result {
 	return &mcpkit.Result{Text: text.String(), Meta: m, Rows: func() any { return q.rows(f) }}
 }
 
-// lineSize is how many bytes a path's line takes, its end included.
+// lineSize returns the length of a path's line in bytes, including the line
+// break.
 func (q *query) lineSize(f *found, m match) int {
 	return len(q.shownPath(f, m.path)) + len(m.mark()) + 1
 }
 
-// mark is what stands behind a path.
+// mark returns the text shown after a path.
 func (m match) mark() string {
 	switch {
 	case m.isDir && m.secret:
@@ -70,7 +71,7 @@ func (m match) mark() string {
 
 const secretMark = "  (secret, not readable)"
 
-// rows are the paths of the page as objects.
+// rows returns the paths of the page as objects.
 func (q *query) rows(f *found) []row {
 	list := make([]row, 0, len(f.page))
 	for _, m := range f.page {
@@ -86,7 +87,7 @@ func (q *query) rows(f *found) []row {
 	return list
 }
 
-// shownPath is a path as results show it: one that can be given to any tool.
+// shownPath returns a path as shown in results; every tool accepts it.
 func (q *query) shownPath(f *found, rel string) string {
 	dir := f.shown
 	if q.args.Absolute {
@@ -98,7 +99,7 @@ func (q *query) shownPath(f *found, rel string) string {
 	return strings.TrimSuffix(dir, "/") + "/" + sandbox.EscapeName(rel)
 }
 
-// header is the first line.
+// header returns the first line.
 func (q *query) header(f *found, m meta) string {
 	var b strings.Builder
 	more := ""
@@ -132,7 +133,7 @@ func (q *query) header(f *found, m meta) string {
 	return b.String()
 }
 
-// remarks say what the search left out.
+// remarks returns notes about what the search left out.
 func (q *query) remarks(f *found) []string {
 	var notes []string
 	if note := q.fs.RootNote(); note != "" && q.args.Path == "" && !filepath.IsAbs(q.args.Pattern) {
@@ -172,7 +173,7 @@ func (q *query) remarks(f *found) []string {
 	return notes
 }
 
-// noun is what is looked for.
+// noun returns the noun for n results of the wanted type.
 func (q *query) noun(n int) string {
 	_, noun, _ := strings.Cut(q.plural(n), " ")
 	return noun
