@@ -22,14 +22,14 @@ type arguments struct {
 	Offset   int      `json:"offset,omitempty" min:"0" jsonschema:"entries to skip"`
 	Long     bool     `json:"long,omitempty" alias:"long_format,details" default:"false" jsonschema:"show mode and modification time"`
 
-	// Arguments of other tools, not advertised.
+	// Hidden arguments that other tools have.
 	Recursive *bool `json:"recursive,omitempty" hidden:"true"`
 	Respect   *bool `json:"respect_git_ignore,omitempty" alias:"respect_gitignore" hidden:"true"`
 }
 
 const maxLimit = 10_000
 
-// translate puts what other tools call otherwise into the own arguments.
+// translate converts arguments of other tools, and the limit 0.
 func (a *arguments) translate(ctx context.Context) {
 	const all = 20
 	if a.Limit == 0 || a.Limit > maxLimit {
@@ -74,7 +74,7 @@ func newTool(box *sandbox.Sandbox) (*mcpkit.Tool, error) {
 	})
 }
 
-// run makes one call.
+// run handles one call.
 func run(ctx context.Context, fs *sandbox.FS, args arguments) (*mcpkit.Result, error) {
 	args.translate(ctx)
 	note := ""

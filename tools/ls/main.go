@@ -20,8 +20,8 @@
 //	mcp-ls --call '{"path":"src","depth":3,"long":true}'
 //
 // The git status comes from a git program outside the roots. It runs for at
-// most 200 ms, with every setting off by which a repository could make it run
-// other programs.
+// most 200 ms, with all settings disabled that let a repository run other
+// programs.
 package main
 
 import (
@@ -47,7 +47,7 @@ func main() {
 	box.AddFlags(cmd.Flags)
 	cmd.Positional, cmd.CheckPositional, cmd.Roots = box.AddRoots, box.CheckRoots, box.Names
 	cmd.Memory = 48 << 20
-	var st state.Config // all tools take its flags; this one keeps none
+	var st state.Config // all tools accept its flags; ls keeps no state
 	st.AddFlags(cmd.Flags)
 	cmd.Tools = func() ([]*mcpkit.Tool, error) {
 		if err := errors.Join(box.Validate(), st.Validate()); err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 )
 
-// roots makes n directories with a different file in each.
+// roots creates n directories with a different file in each.
 func roots(t *testing.T, n int) []string {
 	t.Helper()
 	base, err := filepath.EvalSymlinks(t.TempDir())
@@ -31,7 +31,8 @@ func roots(t *testing.T, n int) []string {
 	return dirs
 }
 
-// instructions asks a server for its instructions, by either way to begin.
+// instructions returns a server's instructions, as answered to the given first
+// request.
 func instructions(t *testing.T, c *mcpkittest.Client, method string) string {
 	t.Helper()
 	answer := c.Request(method, map[string]any{
@@ -43,8 +44,9 @@ func instructions(t *testing.T, c *mcpkittest.Client, method string) string {
 	return result.Instructions
 }
 
-// TestSeveralRoots: each server names its roots in its instructions and where
-// a path is missing; calls without a path say which root they took.
+// TestSeveralRoots: each server names its roots in its instructions and in
+// errors for missing paths; results of calls without a path name the root that
+// they used.
 func TestSeveralRoots(t *testing.T) {
 	mcpkittest.Once(t)
 	missing := map[string]string{
@@ -82,8 +84,8 @@ func TestSeveralRoots(t *testing.T) {
 	}
 }
 
-// Roots that only the client names are in the results, and one root is in the
-// instructions alone.
+// Roots given only by the client are named in results; a single root is named
+// only in the instructions.
 func TestRootsOfTheClient(t *testing.T) {
 	mcpkittest.Once(t)
 	dirs := roots(t, 2)
@@ -96,8 +98,9 @@ func TestRootsOfTheClient(t *testing.T) {
 	require.NotContains(t, one.Call("ls", nil).Text, "root")
 }
 
-// TestMissingElsewhere: a missing path names what has the same name elsewhere,
-// ignored directories last, and never a secret; the result is short.
+// TestMissingElsewhere: the error for a missing path lists paths with the same
+// name elsewhere, ignored directories last, and never a secret file; it is
+// short.
 func TestMissingElsewhere(t *testing.T) {
 	mcpkittest.Once(t)
 	root := t.TempDir()
@@ -136,9 +139,9 @@ func TestMissingElsewhere(t *testing.T) {
 	require.NotContains(t, c.Call("view", `{"file_path":"x/id_rsa"}`).Text, "k/id_rsa")
 }
 
-// A plain argument that is no directory ends each server with an error, while
-// its standard input stays open. Keeps fixed: a server that waited for a client
-// where the argument was mistyped.
+// An argument that is not a directory ends each server with an error, even if
+// its standard input stays open. Keeps fixed: with a mistyped argument, a
+// server waited for a client.
 func TestPlainArgumentIsNoDirectory(t *testing.T) {
 	mcpkittest.Once(t)
 	dir := t.TempDir()
@@ -162,7 +165,7 @@ func TestPlainArgumentIsNoDirectory(t *testing.T) {
 			stderr := ends(t, bin, dir, 2, test.args...)
 			require.Equal(t, "mcp-"+tool+": "+test.want+"Run 'mcp-"+tool+" --help' for the manual.\n", stderr, test.args)
 		}
-		if tool != "view" { // which shows that file, or says that it is missing
+		if tool != "view" { // view shows that file, or says that it is missing
 			require.Contains(t, ends(t, bin, dir, 2, "a.txt"), "a.txt is not a directory", tool)
 			require.Contains(t, ends(t, bin, dir, 2, "nosuch"), "nosuch does not exist", tool)
 		}
@@ -179,8 +182,8 @@ func TestPlainArgumentIsNoDirectory(t *testing.T) {
 	}
 }
 
-// ends runs a program whose standard input never ends, and returns its
-// standard error once it ended by itself.
+// ends runs a program whose standard input stays open, and returns its standard
+// error after it has ended.
 func ends(t *testing.T, bin, dir string, code int, args ...string) string {
 	t.Helper()
 	in, open, err := os.Pipe()
