@@ -78,19 +78,19 @@ func TestWhatAnotherClientSawIsNoPromise(t *testing.T) {
 		require.NotContains(t, out, "STALE", test.then)
 		require.NotEqual(t, original, c.read(), test.then)
 	}
-	// The same by one client, however often it starts its servers again.
+	// The same if one client starts its servers several times.
 	for _, script := range []string{viewIt + changeIt + replaceIt + replaceIt, viewIt + other + editIt} {
 		c.write(original)
 		out := c.run(script)
 		require.Contains(t, out, `"code":"STALE"`, script)
 		require.Equal(t, strings.Count(script, replaceIt)+strings.Count(script, editIt), strings.Count(out, "STALE"), script)
 	}
-	// The client knows what it wrote.
+	// The client knows the content that it wrote.
 	c.write(original)
 	require.NotContains(t, c.run(viewIt+editIt+replaceIt), "STALE")
 }
 
-// --require-view asks for a view by the client that writes.
+// --require-view requires a view by the same client that writes.
 func TestRequireViewIsForEachClient(t *testing.T) {
 	c := newClients(t)
 	write := strings.Replace(replaceIt, `"$REPLACE"`, `"$REPLACE" --require-view`, 1)
@@ -102,8 +102,8 @@ func TestRequireViewIsForEachClient(t *testing.T) {
 	require.Equal(t, "new\n", c.read())
 }
 
-// A host tells its sessions apart by _meta; each has its own view, and one
-// that names itself as another client does is not that client.
+// A host distinguishes its sessions by _meta. Each session has separate views.
+// A session with the name of another client is not that client.
 func TestSessionsOfOneClient(t *testing.T) {
 	c := newClients(t)
 	start := func(name string) *mcpkittest.Client {
@@ -138,7 +138,8 @@ func TestSessionsOfOneClient(t *testing.T) {
 	require.NotContains(t, c.run(replaceIt), "STALE")
 }
 
-// Many sessions at a time, in several processes: none sees another's view.
+// With many concurrent sessions in several processes, no session sees another's
+// view.
 func TestSessionsTogether(t *testing.T) {
 	c := newClients(t)
 	const many = 8
@@ -164,8 +165,8 @@ func TestSessionsTogether(t *testing.T) {
 	}
 }
 
-// A client that viewed a file in an encoding that it named edits it in that
-// one. Another client has to name it again.
+// A client that viewed a file in a given encoding edits it in that encoding.
+// Another client must give it again.
 func TestTheEncodingOfAView(t *testing.T) {
 	c := newClients(t)
 	const big5 = "# \xb3\x5d\xa9\x77\xc0\xc9\xae\xd7\nname = old\n"

@@ -14,19 +14,20 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// plan is what a call makes of a version of the file.
+// plan is a call applied to one version of the file: first the arguments, then
+// the decision on the new content.
 type plan struct {
 	arguments
 	requireView bool
 
 	before   *fileedit.Before
-	old      textfile.Format // of the file there is
-	oldText  []byte          // in UTF-8, without a byte order mark
-	oldLines int64           // a last one without an ending counts
+	old      textfile.Format // of the existing file
+	oldText  []byte          // old content in UTF-8, without a byte order mark
+	oldLines int64           // including a last line without a line ending
 	form     form            // of the new content
-	text     string          // the new content, as UTF-8 and with the file's line endings
-	told     bool            // the client named the old file's encoding
-	lost     bool            // hidden values that content does not keep
+	text     string          // new content in UTF-8, with the line endings to write
+	told     bool            // the client gave the old file's encoding
+	lost     bool            // the new content drops masked values
 	notes    []string
 	warnings []string
 }
@@ -38,8 +39,8 @@ func (p *plan) warn(format string, args ...any) {
 	p.warnings = append(p.warnings, fmt.Sprintf(format, args...))
 }
 
-// decide works out the new content, or why the file must not have it. Each
-// step is over all of a content that may be large.
+// decide returns the new content, or an error if it must not be written. Each
+// step may process a large content, so decide checks ctx between steps.
 func (p *plan) decide(ctx context.Context, fs *sandbox.FS) (*fileedit.After, error) {
 	b := p.before
 	if b.Masked && p.Etag != "" {
@@ -69,10 +70,10 @@ func (p *plan) decide(ctx context.Context, fs *sandbox.FS) (*fileedit.After, err
 	if err := p.certain(); err != nil {
 		return nil, err
 	}
-	// What the file has already needs no permission: so the same call again,
-	// as after a lost answer, is told that all is well.
-	// Of a masked file that counts for what is shown of it only: else a value
-	// could be guessed.
+	// Content that the file already has needs no permission, so that a
+	// repeated call, as after a lost answer, succeeds. For a masked file
+	// this applies only to content equal to what view shows: otherwise a
+	// caller could guess a masked value by trying.
 	always := b.Masked && b.Exists && !p.asShown()
 	if !b.Exists || always || !bytes.Equal(raw, b.Content) {
 		if err := p.allowed(); err != nil {
@@ -89,15 +90,15 @@ func (p *plan) decide(ctx context.Context, fs *sandbox.FS) (*fileedit.After, err
 	return after, context.Cause(ctx)
 }
 
-// certain refuses a content that only the guess of the file's encoding makes
-// right. Others could not read what is written.
+// certain returns an error if the content can only be written under the guessed
+// encoding. Programs that use another encoding could not read it.
 func (p *plan) certain() error {
 	if !p.form.guessed {
 		return nil
 	}
 	guess := textfile.NewGuess(p.before.Content, p.form.encoding)
 	known, text := string(p.oldText), p.text
-	if p.before.Masked { // as the caller knows it
+	if p.before.Masked { // as shown to the caller
 		known, text = masked(known), p.Content
 	}
 	if guess.ProvesText(known, text) {
@@ -107,10 +108,11 @@ func (p *plan) certain() error {
 		With("candidates", append([]textfile.Encoding{guess.Encoding}, guess.Rivals...))
 }
 
-// sinceLines is how much is shown of what changed since the file was seen.
+// sinceLines is the number of diff lines shown of changes since the last view.
 const sinceLines = 40
 
-// allowed refuses to lose what the caller does not know of.
+// allowed returns an error if the call would discard content that the caller
+// has not seen.
 func (p *plan) allowed() error {
 	b := p.before
 	switch {
@@ -130,7 +132,8 @@ func (p *plan) allowed() error {
 	return nil
 }
 
-// stale tells what the file has become, and how to go on.
+// stale returns the error for a file that changed: the changes since the last
+// view, and how to continue.
 func (p *plan) stale() error {
 	b := p.before
 	if b.Masked {
@@ -161,11 +164,11 @@ func (p *plan) stale() error {
 		b.Shown, when, was, then, b.Etag, b.Etag, strings.TrimSuffix(what, "\n")).With("etag", b.Etag.String())
 }
 
-// maxJudged bounds the content that is read as a model writes: a longer one is
-// not made by one.
+// maxJudged bounds the content checked for mistakes that models make, in bytes.
+// A model does not write longer content.
 const maxJudged = 1 << 20
 
-// judge warns of content that is likely not what was meant.
+// judge adds warnings about content that is probably not intended.
 func (p *plan) judge(done *fileedit.Outcome) {
 	b := p.before
 	if before := p.oldLines; b.Exists && !p.old.Binary && done.Index.Lines*2 < before {
@@ -176,7 +179,8 @@ func (p *plan) judge(done *fileedit.Outcome) {
 	}
 	if len(p.Content) <= maxJudged && !b.Masked {
 		if warning := contentcheck.Omission(p.Content, ""); warning != "" {
-			// What was there before stands for nothing.
+			// An omission marker that the old file has too is not a
+			// mistake.
 			if warning = contentcheck.Omission(p.Content, string(p.oldText)); warning != "" {
 				p.warn("%s", warning)
 			}

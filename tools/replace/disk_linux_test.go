@@ -12,8 +12,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// TestFullDisk: what does not fit beside the old file is refused, the old one
-// and its directory stay as they are, and what fits is written.
+// TestFullDisk: content that does not fit on the disk next to the old file is
+// refused and leaves file and directory unchanged; content that fits is
+// written.
 func TestFullDisk(t *testing.T) {
 	mcpkittest.Once(t)
 	r := newRoom(t)

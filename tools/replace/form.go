@@ -12,19 +12,19 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/replace/conventions"
 )
 
-// form is how text is written as bytes.
+// form describes how text is written as bytes.
 type form struct {
 	encoding textfile.Encoding
 	guessed  bool // encoding is a guess
 	bom      bool
-	ending   string // of lines; "" leaves them as they are given
-	why      string // where encoding comes from, for an error
+	ending   string // line ending; "" keeps the given line endings
+	why      string // reason for the encoding, for error messages
 }
 
-// byteOrderMark is what begins a text, as a character.
+// byteOrderMark is the byte order mark as a character.
 const byteOrderMark = "\ufeff"
 
-// encode writes text, which has its line endings already.
+// encode returns text as bytes. The text has its final line endings already.
 func (f form) encode(text string) ([]byte, error) {
 	if f.bom {
 		text = byteOrderMark + text
@@ -35,8 +35,8 @@ func (f form) encode(text string) ([]byte, error) {
 	return f.encoding.Encode(text)
 }
 
-// chooseForm finds out how the new content is to be written: as the file is,
-// or a new one as its directory wants it.
+// chooseForm sets the form and text of the new content. An existing file keeps
+// its form; a new file follows the conventions of its directory.
 func (p *plan) chooseForm(fs *sandbox.FS, content string) {
 	b := p.before
 	if b.Exists && !p.old.Binary && len(b.Content) > p.old.BOM {
@@ -66,11 +66,11 @@ func (p *plan) chooseForm(fs *sandbox.FS, content string) {
 	p.text = p.endings(content)
 }
 
-// newForm is the form of a file that has no text yet.
+// newForm sets the form for a file that does not exist or has no text.
 func (p *plan) newForm(fs *sandbox.FS) {
 	wanted := conventions.For(fs, p.before.Path)
 	p.form = form{encoding: textfile.UTF8, ending: wanted.Ending, bom: wanted.BOM}
-	if p.old.BOM > 0 { // nothing but a mark
+	if p.old.BOM > 0 { // the file has only a byte order mark
 		p.form.encoding, p.form.bom = p.old.Encoding, true
 	} else if wanted.Encoding != "" {
 		p.form.encoding = wanted.Encoding
@@ -92,7 +92,8 @@ func (p *plan) newForm(fs *sandbox.FS) {
 	}
 }
 
-// dominant returns the ending of most lines, "" where there is none.
+// dominant returns the ending of most lines, or "" if the text has no line
+// breaks.
 func dominant(text []byte) string {
 	lf, crlf, cr := bytes.Count(text, []byte("\n")), bytes.Count(text, []byte("\r\n")), bytes.Count(text, []byte("\r"))
 	switch {
@@ -110,7 +111,7 @@ func nameOf(ending string) string {
 	return map[string]string{"\n": "lf", "\r\n": "crlf", "\r": "cr"}[ending]
 }
 
-// endings gives the content's lines the endings of the form.
+// endings returns content with the line endings of the form.
 func (p *plan) endings(content string) string {
 	if p.form.ending == "" || content == "" {
 		return content
@@ -131,7 +132,7 @@ func (p *plan) endings(content string) string {
 	return strings.ReplaceAll(content, "\n", p.form.ending)
 }
 
-// like says what the new content is written like.
+// like says why the line endings were chosen, for a note.
 func (p *plan) like() string {
 	if p.before.Exists && len(p.before.Content) > 0 {
 		return "in the rest of the file"
@@ -139,18 +140,18 @@ func (p *plan) like() string {
 	return "the directory's settings say"
 }
 
-// readOld finds out how the existing file is written.
+// readOld detects the format of the existing file and decodes it.
 func (p *plan) readOld(ctx context.Context) error {
 	raw := p.before.Content
 	p.old = textfile.Detect(raw)
 	if p.before.Fresh() && !p.old.Binary && p.before.Seen.Index.Encoding != "" {
-		p.old = p.before.Seen.Index.Format // as it was written, whatever it looks like
+		p.old = p.before.Seen.Index.Format // as it was written, even if detection would differ
 	}
 	named := textfile.Encoding("")
 	if toldBefore := p.before.Fresh() && p.before.Seen.Told != ""; !toldBefore && p.Encoding != string(textfile.UTF8) {
 		named = textfile.Encoding(p.Encoding)
 	}
-	if p.old.Guessed || p.old.Binary || named == "" { // else the file is converted
+	if p.old.Guessed || p.old.Binary || named == "" { // otherwise the call converts the file
 		index, told, err := p.before.Read(ctx, named)
 		if err != nil {
 			return err
@@ -177,8 +178,8 @@ func (p *plan) readOld(ctx context.Context) error {
 	return nil
 }
 
-// literalNewlines counts the \n that were escaped once too often, where
-// content has them instead of line breaks.
+// literalNewlines counts \n sequences in content without line breaks, which
+// were probably escaped twice. It returns 0 if there are only a few.
 func literalNewlines(content string) int {
 	const many = 3
 	if strings.Contains(content, "\n") {

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestNoToolShowsAValue: in whatever form a value is written, and however
-// lines end, no answer of a file tool has a byte of it.
+// TestNoToolShowsAValue: no answer of a file tool has a byte of a masked value,
+// whatever the value's syntax and the line endings.
 func TestNoToolShowsAValue(t *testing.T) {
 	raw, err := os.ReadFile(filepath.FromSlash("../../pkg/sandbox/testdata/secretforms.json"))
 	require.NoError(t, err)
@@ -62,15 +62,15 @@ func TestNoToolShowsAValue(t *testing.T) {
 	}
 }
 
-// TestGuessByAnotherSession: what one session wrote does not let it ask, by
-// whether the file changed since, for the value that is there now.
+// TestGuessByAnotherSession: a session that wrote a value cannot use the
+// staleness check to find out whether the file has that value now.
 func TestGuessByAnotherSession(t *testing.T) {
 	answers := map[string]string{}
 	for name, value := range map[string]string{"right": "guess1", "wrong": "value2"} {
 		r := newRoom(t, "replace", "edit")
 		r.put(".env", "KEY="+value+"\n")
 		r.ok("replace", args{"file_path": ".env", "content": "KEY=guess1\n", "overwrite": true})
-		r.put(".env", "KEY="+value+"\n") // as somebody else brings it back
+		r.put(".env", "KEY="+value+"\n") // as somebody else would restore it
 		answers[name] = r.clients["replace"].Call("replace", args{"file_path": ".env", "content": "KEY=x\n", "dry_run": true}).Text
 	}
 	require.Equal(t, answers["right"], answers["wrong"])

@@ -20,7 +20,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 )
 
-// kills is how many processes are killed: REPLACE_KILLS, else 10.
+// kills returns the number of processes to kill: REPLACE_KILLS, or else 10.
 func kills(t *testing.T) int {
 	text := os.Getenv("REPLACE_KILLS")
 	if text == "" {
@@ -31,9 +31,9 @@ func kills(t *testing.T) int {
 	return n
 }
 
-// TestKilledWhileWriting kills the tool at random moments of a call that
-// writes 10 MB: the file is always the old one or the new one, the next call
-// finds no lock, and what was left beside the file is cleared by it.
+// TestKilledWhileWriting kills the tool at random moments of a call that writes
+// 10 MB. The file is always the old or the new one, the next call finds no
+// lock, and it removes leftover temporary files.
 func TestKilledWhileWriting(t *testing.T) {
 	mcpkittest.Once(t)
 	const lines = 10 << 20 / 40
@@ -57,7 +57,8 @@ func TestKilledWhileWriting(t *testing.T) {
 	for n := 1; n <= kills(t); n++ {
 		cmd := write(n)
 		require.NoError(t, cmd.Start())
-		// Most of the time goes by before the file is touched: aim behind it.
+		// Most of the time passes before the file is touched, so kill
+		// rather late.
 		time.Sleep(time.Duration((0.3 + 0.9*rand.Float64()) * float64(usual)))
 		err := cmd.Process.Kill()
 		late += btoi(err != nil)
@@ -70,7 +71,8 @@ func TestKilledWhileWriting(t *testing.T) {
 			midway++
 		}
 		if n%10 == 0 {
-			// Somebody else writes at once: no lock is left.
+			// A write by another process succeeds at once: no lock
+			// is left.
 			begun := time.Now()
 			out, err := write(n).CombinedOutput()
 			require.NoError(t, err, string(out))

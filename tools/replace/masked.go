@@ -9,13 +9,12 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// hidden is what stands for a value that is not shown.
+// hidden is shown for a masked value.
 const hidden = "***"
 
-// revealed returns the content with the values for which *** stands: of a
-// file whose values are hidden, a line that is given back as it was shown
-// keeps what it has. Anything else with *** as its value is refused, for it
-// would destroy one.
+// revealed returns the content with masked values filled in. A line with ***
+// that is exactly as view shows it becomes the file's line. Any other line with
+// *** as its value is an error, because writing it would destroy a value.
 func (p *plan) revealed() (string, error) {
 	b := p.before
 	if !b.Masked {
@@ -28,7 +27,7 @@ func (p *plan) revealed() (string, error) {
 	for _, line := range content {
 		given[line]++
 	}
-	kept := map[int]string{} // the lines as they are shown
+	kept := map[int]string{} // index in content to the line as shown
 	next := map[string]int{}
 	for i, line := range content {
 		if !strings.Contains(line, hidden) || !asValue(line) {
@@ -44,7 +43,7 @@ func (p *plan) revealed() (string, error) {
 	if len(kept) == 0 {
 		return p.Content, nil
 	}
-	// A value must not come to stand where it would be shown.
+	// A value must not move to a place where view would show it.
 	again := strings.Split(masked(strings.Join(content, "\n")), "\n")
 	for i := range content { // in order, so that equal calls have equal answers
 		if line, ok := kept[i]; ok && (i >= len(again) || again[i] != line) {
@@ -58,15 +57,16 @@ func (p *plan) revealed() (string, error) {
 	return strings.Join(content, "\n"), nil
 }
 
-// hiddenLines returns the lines of the file by how they are shown, in order,
-// and which of the shown ones hide something. Lines that look alike are told
-// apart by their order only: whether they are alike is not said.
+// hiddenLines returns the file's lines in order, by their masked form, and the
+// set of masked forms that differ from their line. Lines with the same masked
+// form are distinguished only by their order, so that an answer never says
+// whether their values are equal.
 func (p *plan) hiddenLines() (lines map[string][]string, shown map[string]bool) {
 	lines, shown = map[string][]string{}, map[string]bool{}
 	text := p.lined(string(p.oldText))
 	old, hid := strings.Split(text, "\n"), strings.Split(p.lined(masked(string(p.oldText))), "\n")
 	for i, line := range hid[:min(len(hid), len(old))] {
-		lines[line] = append(lines[line], old[i]) // which is the same where nothing is hidden
+		lines[line] = append(lines[line], old[i]) // equal to line if nothing is masked
 		if line != old[i] {
 			shown[line] = true
 		}
@@ -74,7 +74,7 @@ func (p *plan) hiddenLines() (lines map[string][]string, shown map[string]bool) 
 	return lines, shown
 }
 
-// lined returns text of the file with lines that end in line feeds.
+// lined returns text of the file with its line endings converted to line feeds.
 func (p *plan) lined(text string) string {
 	if p.old.Ending == textfile.CR {
 		return strings.ReplaceAll(text, "\r", "\n")
@@ -82,13 +82,13 @@ func (p *plan) lined(text string) string {
 	return strings.ReplaceAll(text, "\r\n", "\n")
 }
 
-// asShown reports whether the content is what view shows of the file.
+// asShown reports whether the content equals what view shows of the file.
 func (p *plan) asShown() bool {
 	return strings.ReplaceAll(p.Content, "\r\n", "\n") == p.lined(masked(string(p.oldText)))
 }
 
-// asValue reports whether *** is the value of a line, not a part of a comment
-// or of a longer value.
+// asValue reports whether *** is the value of a line, not part of a comment or
+// of a longer value.
 func asValue(line string) bool {
 	trimmed := strings.TrimSpace(line)
 	if strings.HasPrefix(trimmed, "#") || strings.HasPrefix(trimmed, ";") {
@@ -97,7 +97,8 @@ func asValue(line string) bool {
 	return masked(line) == line || dressed.MatchString(trimmed)
 }
 
-// dressed is *** as the value of a line that is not quite as it was shown.
+// dressed matches *** as the value of a line, also in forms that masking does
+// not produce.
 var dressed = regexp.MustCompile("(^|[=:])[ \t]*[\"'`]?\\*{3,}[\"'`]?[ \t]*[;,]?([ \t]+[#;].*)?$")
 
 func masked(text string) string { return string(sandbox.MaskSecrets([]byte(text))) }

@@ -16,8 +16,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/bench/oracle"
 )
 
-// TestDiffsApply: the diff of an answer, given to git apply with the original,
-// makes the new file.
+// TestDiffsApply: git apply turns the original into the new file with the diff
+// of an answer.
 func TestDiffsApply(t *testing.T) {
 	git := oracle.Path(t, "git")
 	d := newDesk(t)

@@ -21,7 +21,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// desk is a root with a tool that serves it in this process, and what undoes.
+// desk is a root, with replace running in this process and edit for undo.
 type desk struct {
 	t     testing.TB
 	root  string
@@ -30,8 +30,8 @@ type desk struct {
 	files *fileedit.Rewriter
 }
 
-// memoryDir is a directory that needs no disk, where there is one: much
-// is synced.
+// memoryDir returns a temporary directory, in memory if possible, because the
+// test syncs files often.
 func memoryDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "replace")
@@ -61,7 +61,8 @@ func (d *desk) call(a args) *mcpkit.CallResult {
 	return d.tool.Call(context.Background(), raw)
 }
 
-// sample makes text of lines, in characters that all encodings here have.
+// sample returns random text of lines, in characters that all tested encodings
+// have.
 func sample(rng *rand.Rand, letters []string) string {
 	var text strings.Builder
 	for range 1 + rng.IntN(30) {
@@ -77,7 +78,7 @@ func sample(rng *rand.Rand, letters []string) string {
 	return s
 }
 
-// written is how a random file is written.
+// written describes the format of a random file.
 type written struct {
 	encoding textfile.Encoding
 	bom      bool
@@ -110,9 +111,9 @@ func (w written) bytes(t testing.TB, text string) []byte {
 	return raw
 }
 
-// TestRandomFiles replaces the content of random files by random content: the
-// file is written as it was before, what it holds is the content, undo gives
-// back each byte, and the same call once more changes nothing.
+// TestRandomFiles replaces random files by random content: the format of the
+// file is kept, its text is the content, undo restores each byte, and repeating
+// the call changes nothing.
 func TestRandomFiles(t *testing.T) {
 	d := newDesk(t)
 	rng := rand.New(rand.NewPCG(11, 12))
@@ -122,7 +123,7 @@ func TestRandomFiles(t *testing.T) {
 		before := w.bytes(t, sample(rng, w.letters))
 		format := textfile.Detect(before)
 		if format.Encoding != w.encoding || format.Ending != map[string]textfile.Ending{"\n": textfile.LF, "\r\n": textfile.CRLF, "\r": textfile.CR}[w.ending] {
-			continue // too short to be told: it is another kind of file then
+			continue // too short to detect: detection may see another format
 		}
 		rounds++
 		name := fmt.Sprintf("%d.txt", round)
@@ -159,8 +160,8 @@ func TestRandomFiles(t *testing.T) {
 	require.Greater(t, rounds, 300)
 }
 
-// TestNewFilesAreWhatWasGiven: without a word from the directory no byte of
-// the content is another one.
+// TestNewFilesAreWhatWasGiven: without conventions in the directory, content is
+// written byte for byte.
 func TestNewFilesAreWhatWasGiven(t *testing.T) {
 	d := newDesk(t)
 	rng := rand.New(rand.NewPCG(13, 14))

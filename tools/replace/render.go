@@ -15,18 +15,20 @@ import (
 )
 
 const (
-	// diffLines is how much is shown of what changed, newLines of a file that
-	// was created, whose content the caller has. A line of up to diffChars
-	// bytes is shown whole, lineWindow characters of a longer one.
+	// diffLines is the number of diff lines shown for a changed file,
+	// newLines for a created file, whose content the caller has. A line of
+	// up to diffChars bytes is shown completely, of a longer line
+	// lineWindow characters.
 	diffLines  = 40
 	newLines   = 8
 	diffChars  = 400
 	lineWindow = 200
-	// otherRoom is what the header and the notes take of the budget.
+	// otherRoom is the part of the budget reserved for the header and
+	// notes, in bytes.
 	otherRoom = 1 << 10
 )
 
-// render tells what was done.
+// render returns the result of the call.
 func (p *plan) render(ctx context.Context, done *fileedit.Outcome) *mcpkit.Result {
 	b, index := p.before, &done.Index
 	m := meta{
@@ -69,7 +71,7 @@ func (p *plan) render(ctx context.Context, done *fileedit.Outcome) *mcpkit.Resul
 	return &mcpkit.Result{Text: text.String(), Meta: m}
 }
 
-// verb says what was done.
+// verb describes the outcome.
 func (p *plan) verb(done *fileedit.Outcome) string {
 	switch {
 	case done.Unchanged:
@@ -84,7 +86,8 @@ func (p *plan) verb(done *fileedit.Outcome) string {
 	return "replaced"
 }
 
-// format is how the content is written, which is not always what it looks like.
+// format describes how the content is written, which may differ from what
+// detection says.
 func (p *plan) format(looks textfile.Format) string {
 	if looks.Encoding != p.form.encoding && looks.Encoding != textfile.UTF8 {
 		return string(p.form.encoding)
@@ -92,7 +95,7 @@ func (p *plan) format(looks textfile.Format) string {
 	return looks.String()
 }
 
-// formerly says what there was before.
+// formerly describes the old content.
 func (p *plan) formerly(done *fileedit.Outcome) string {
 	if !p.before.Exists || done.Unchanged {
 		return ""
@@ -104,7 +107,7 @@ func (p *plan) formerly(done *fileedit.Outcome) string {
 	return fmt.Sprintf(" (was %s, %s)", textfmt.Count(p.oldLines, "line"), size)
 }
 
-// mention notes what a caller would not expect.
+// mention adds notes about unexpected effects.
 func (p *plan) mention(done *fileedit.Outcome) {
 	b := p.before
 	switch {
@@ -136,7 +139,7 @@ func (p *plan) mention(done *fileedit.Outcome) {
 	}
 }
 
-// diff compares the two contents.
+// diff compares the old and the new content.
 func (p *plan) diff(ctx context.Context) textdiff.Diff {
 	if p.old.Binary {
 		return textdiff.Diff{}
@@ -149,7 +152,7 @@ func (p *plan) diff(ctx context.Context) textdiff.Diff {
 		old, now = bytes.ReplaceAll(old, []byte{'\r'}, []byte{'\n'}), strings.ReplaceAll(now, "\r", "\n")
 	}
 	budget := mcpkit.Budget(ctx)
-	// The header names the file.
+	// The diff needs no file names, since the header has the path.
 	o := textdiff.Options{MaxLines: diffLines, MaxBytes: diffChars, Window: lineWindow, Stopped: func() bool { return ctx.Err() != nil }}
 	if !p.before.Exists && !p.DryRun {
 		o.MaxLines = newLines

@@ -22,17 +22,18 @@ import (
 var description string
 
 const (
-	// maxConcurrent bounds the memory of calls side by side.
+	// maxConcurrent bounds the memory of concurrent calls.
 	maxConcurrent = 4
-	// deadline is far above what the largest file on a slow disk takes.
+	// deadline is far longer than the largest file on a slow disk takes.
 	deadline = 2 * time.Minute
 )
 
-// Config is what the tool's own flags set.
+// Config holds the settings of the tool's own flags.
 type Config struct {
 	// RequireView refuses to replace a file that was never viewed.
 	RequireView bool
-	// KeepHardlinks writes a file with several names in place.
+	// KeepHardlinks writes a file with several hard links in place, so that
+	// every link shows the change.
 	KeepHardlinks bool
 }
 
@@ -49,7 +50,7 @@ type arguments struct {
 	Encoding  string `json:"encoding,omitempty" jsonschema:"default: the file's"`
 	Overwrite bool   `json:"overwrite,omitempty" default:"false" jsonschema:"write even if the file changed"`
 	DryRun    bool   `json:"dry_run,omitempty" default:"false" jsonschema:"show the diff only"`
-	Command   string `json:"command,omitempty" hidden:"true"` // of the tool that views, creates and edits
+	Command   string `json:"command,omitempty" hidden:"true"` // argument of Anthropic's text editor tool
 }
 
 // meta is the result's metadata.
@@ -66,14 +67,14 @@ type meta struct {
 	Warnings  int    `json:"warnings,omitempty" jsonschema:"warnings in the text"`
 }
 
-// replacer holds what calls share.
+// replacer holds the state shared by calls.
 type replacer struct {
 	box         *sandbox.Sandbox
 	files       *fileedit.Rewriter
 	requireView bool
 }
 
-// tools makes what the server serves.
+// tools returns the tools to serve.
 func tools(box sandbox.Config, kept state.Config, own Config) ([]*mcpkit.Tool, error) {
 	if err := errors.Join(box.Validate(), kept.Validate()); err != nil {
 		return nil, err
@@ -97,10 +98,10 @@ func tools(box sandbox.Config, kept state.Config, own Config) ([]*mcpkit.Tool, e
 	return []*mcpkit.Tool{tool}, err
 }
 
-// etagForm is an etag as it is shown, or in full.
+// etagForm matches an etag as shown, or in full.
 var etagForm = regexp.MustCompile(`^[0-9a-f]{8,16}$`)
 
-// check looks at the arguments.
+// check validates and normalizes the arguments.
 func (a *arguments) check() error {
 	a.Etag = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(a.Etag), "etag="))
 	switch {

@@ -12,7 +12,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// TestFifo: it is neither opened, which would wait, nor replaced.
+// TestFifo: a FIFO is neither opened, which would block, nor replaced.
 func TestFifo(t *testing.T) {
 	r := newRoom(t, "replace")
 	require.NoError(t, syscall.Mkfifo(filepath.Join(r.root, "pipe"), 0o600))

@@ -16,8 +16,8 @@ import (
 
 const writers, rounds = 64, 10
 
-// manyWriters starts servers of one root. Some share their state, some have
-// their own, some none.
+// manyWriters starts servers for one root. Some share a state directory, some
+// have a separate one, some have none.
 func manyWriters(t *testing.T) (root string, clients []*mcpkittest.Client) {
 	t.Helper()
 	bin := mcpkittest.Build(t, "./tools/replace")
@@ -38,10 +38,11 @@ func manyWriters(t *testing.T) (root string, clients []*mcpkittest.Client) {
 	return root, clients
 }
 
-// names are what writers call the file.
+// names are the paths under which writers access the file.
 var names = []string{"shared.txt", "link.txt"}
 
-// ends checks the file's last content, and that nothing is beside it.
+// ends checks the file's final content, and that the directory has no leftover
+// files.
 func ends(t *testing.T, root, content string) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(root, "shared.txt"))
@@ -52,10 +53,10 @@ func ends(t *testing.T, root, content string) {
 	require.Len(t, entries, len(names), "nothing is left beside the file and its link")
 }
 
-// TestManyWritersOfOneVersion: 64 processes replace one file ten times
-// each, always the version that was the last they heard of. What is reported
-// done makes one chain from the first to the last content, so nothing done
-// was lost and nothing refused was done.
+// TestManyWritersOfOneVersion: 64 processes replace a file ten times each, and
+// always give the latest etag that the test knows. The reported writes form a
+// chain from the first to the last content, so no successful write was lost and
+// no refused write was made.
 func TestManyWritersOfOneVersion(t *testing.T) {
 	mcpkittest.Once(t)
 	root, clients := manyWriters(t)
@@ -72,11 +73,11 @@ func TestManyWritersOfOneVersion(t *testing.T) {
 	for i := range clients {
 		send(i, 0, start)
 	}
-	known := start              // what the test was told last
-	next := map[string]string{} // from an etag to the one that took its place
+	known := start              // latest reported etag
+	next := map[string]string{} // from an etag to its successor
 	made := map[string]string{} // the content of each etag
 	for round := range rounds {
-		// While one answer is taken, the other writers go on.
+		// While the test reads an answer, the other writers continue.
 		for i, c := range clients {
 			got, err := mcpkittest.ParseResult(c.Answer(out[i].id).Result)
 			require.NoError(t, err)
@@ -106,12 +107,13 @@ func TestManyWritersOfOneVersion(t *testing.T) {
 	t.Logf("%d of %d writes were done", steps, writers*rounds)
 }
 
-// TestManyWritersWithoutAsking: the same with overwrite. All of it is done,
-// and the diffs make one chain, each of what the one before wrote.
+// TestManyWritersWithoutAsking: the same with overwrite=true. All writes
+// succeed, and the diffs form a chain, each starting from the content written
+// before.
 func TestManyWritersWithoutAsking(t *testing.T) {
 	mcpkittest.Once(t)
 	root, clients := manyWriters(t)
-	next := map[string]string{} // from a content to the one that took its place
+	next := map[string]string{} // from a content to its successor
 	for round := range rounds {
 		var ids []string
 		for i, c := range clients {

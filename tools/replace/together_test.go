@@ -14,7 +14,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// room is a root that several tools serve, each a process, with common state.
+// room is a root served by several tools, each in a separate process, with a
+// shared state directory.
 type room struct {
 	t       *testing.T
 	root    string
@@ -47,7 +48,7 @@ func (r *room) content(name string) string {
 
 type args = map[string]any
 
-// ok calls a tool that has to do it.
+// ok calls a tool, which must succeed, and returns its text.
 func (r *room) ok(tool string, a args) string {
 	r.t.Helper()
 	got := r.clients[tool].Call(tool, a)
@@ -55,7 +56,7 @@ func (r *room) ok(tool string, a args) string {
 	return got.Text
 }
 
-// refused calls a tool that must not do it.
+// refused calls a tool, which must fail with a code, and returns its text.
 func (r *room) refused(code toolerr.Code, tool string, a args) string {
 	r.t.Helper()
 	got := r.clients[tool].Call(tool, a)
@@ -64,8 +65,8 @@ func (r *room) refused(code toolerr.Code, tool string, a args) string {
 	return got.Text
 }
 
-// TestChangedSinceItWasViewed: the refusal shows what changed, names the etag
-// that goes on, and both ways on work.
+// TestChangedSinceItWasViewed: the error shows the change and the etag to
+// continue with, and both suggested ways to continue work.
 func TestChangedSinceItWasViewed(t *testing.T) {
 	r := newRoom(t, "view", "replace")
 	var lines []string
@@ -109,19 +110,19 @@ func TestChangedSinceItWasViewed(t *testing.T) {
 	require.Contains(t, r.ok("replace", args{"file_path": "a.txt", "content": "mine\n", "overwrite": true}), "undo=true")
 	require.Equal(t, "mine\n", r.content("a.txt"))
 
-	// Times alone mean nothing.
+	// A changed modification time alone does not make a file stale.
 	later := time.Now().Add(time.Hour)
 	require.NoError(t, os.Chtimes(filepath.Join(r.root, "a.txt"), later, later))
 	require.NotContains(t, r.ok("replace", args{"file_path": "a.txt", "content": "mine too\n"}), "note:")
 
-	// A view makes it known again.
+	// After another view, the file is fresh again.
 	r.put("a.txt", "once more\n")
 	r.ok("view", args{"file_path": "a.txt"})
 	require.NotContains(t, r.ok("replace", args{"file_path": "a.txt", "content": "mine\n"}), "note:")
 }
 
-// TestOnlyPartsWereViewed: where lines that were never shown may have changed,
-// that is said.
+// TestOnlyPartsWereViewed: the answer says so if lines that were never shown
+// may have changed.
 func TestOnlyPartsWereViewed(t *testing.T) {
 	r := newRoom(t, "view", "replace")
 	lines := strings.Split(strings.TrimSpace(strings.Repeat("the same line\n", 30)), "\n")
@@ -143,8 +144,8 @@ func TestOnlyPartsWereViewed(t *testing.T) {
 	require.Contains(t, text, "not in the lines you viewed")
 }
 
-// TestEditAndReplace: what the one wrote is known to the other, and undo takes
-// the writes of both back.
+// TestEditAndReplace: each tool knows the content that the other wrote, and
+// undo reverts the writes of both.
 func TestEditAndReplace(t *testing.T) {
 	r := newRoom(t, "view", "edit", "replace")
 	r.put("a.txt", "zero\n")
@@ -162,7 +163,8 @@ func TestEditAndReplace(t *testing.T) {
 	r.ok("edit", args{"file_path": "made/b.txt", "undo": true})
 	require.NoFileExists(t, filepath.Join(r.root, "made", "b.txt"))
 
-	// An edit beside a change that nobody saw does not make that one seen.
+	// An edit next to a change that nobody viewed does not make that change
+	// viewed.
 	r.put("c.txt", "one\ntwo\nthree\nfour\n")
 	r.ok("view", args{"file_path": "c.txt"})
 	r.put("c.txt", "ONE\ntwo\nthree\nfour\n")
@@ -172,7 +174,8 @@ func TestEditAndReplace(t *testing.T) {
 	r.ok("edit", args{"file_path": "c.txt", "old_string": "4\n", "new_string": "IV\n"})
 }
 
-// TestHiddenValues: what view shows of a .env can be given back.
+// TestHiddenValues: the masked content of a .env file, as view shows it, can be
+// written back.
 func TestHiddenValues(t *testing.T) {
 	r := newRoom(t, "view", "replace")
 	const secret = "# x\nA=one two # why\nexport B='two\nlines'\nC=\"\"\nD = three\n"
@@ -193,7 +196,8 @@ func TestHiddenValues(t *testing.T) {
 	require.NotContains(t, text, "etag")
 }
 
-// TestWithoutState: everything works, nothing is known, and there is no undo.
+// TestWithoutState: without state, everything works except staleness checks and
+// undo.
 func TestWithoutState(t *testing.T) {
 	r := newRoom(t)
 	c := mcpkittest.Start(t, mcpkittest.Build(t, "./tools/replace"), r.root, "--no-state")
@@ -205,8 +209,8 @@ func TestWithoutState(t *testing.T) {
 	require.Contains(t, c.Call("replace", args{"file_path": "a.txt", "content": "four\n"}).Text, "-three")
 }
 
-// TestTwoRoots: paths of the second are absolute, one that is :ro is not
-// written, and links between them are followed.
+// TestTwoRoots: paths in the second root are absolute, a root with :ro is not
+// written, and links between the roots are followed.
 func TestTwoRoots(t *testing.T) {
 	r := newRoom(t)
 	second, closed := t.TempDir(), t.TempDir()
@@ -225,7 +229,8 @@ func TestTwoRoots(t *testing.T) {
 	r.refused(toolerr.DeniedPath, "replace", args{"file_path": ".codex/config.toml", "content": "x\n"})
 }
 
-// TestOwnStateIsProtected: not even where the state directory is in a root.
+// TestOwnStateIsProtected: the state directory cannot be written, even if it is
+// in a root.
 func TestOwnStateIsProtected(t *testing.T) {
 	r := newRoom(t)
 	c := mcpkittest.Start(t, mcpkittest.Build(t, "./tools/replace"), r.root, "--state", filepath.Join(r.root, "state"))
@@ -233,7 +238,7 @@ func TestOwnStateIsProtected(t *testing.T) {
 	require.Equal(t, string(toolerr.DeniedPath), got.Code, got.Text)
 }
 
-// TestModeIsKept: also of a file that others may not read.
+// TestModeIsKept: the mode is kept, even of a file that others may not read.
 func TestModeIsKept(t *testing.T) {
 	r := newRoom(t, "replace")
 	r.put("a.txt", "one\n")
@@ -245,7 +250,7 @@ func TestModeIsKept(t *testing.T) {
 	require.Equal(t, os.FileMode(0o640), info.Mode().Perm())
 }
 
-// TestLongAnswers: a diff of long lines, and of many, stays short.
+// TestLongAnswers: a diff of long lines, or of many lines, is truncated.
 func TestLongAnswers(t *testing.T) {
 	r := newRoom(t, "replace")
 	r.put("a.txt", strings.Repeat(strings.Repeat("x", 5000)+"\n", 500))
@@ -261,7 +266,7 @@ func TestLongAnswers(t *testing.T) {
 	require.LessOrEqual(t, body, 40)
 }
 
-// Equal calls have equal answers: a refusal names the first line that is wrong.
+// Equal calls have equal answers: the error names the first wrong line.
 func TestRefusalsOfHiddenValuesAreTheSame(t *testing.T) {
 	r := newRoom(t, "replace")
 	r.put(".env", "A=1\nB=2\nC=3\nD=4\n")

@@ -1,12 +1,12 @@
-// Package conventions finds out how a new file is to be written, by the
-// .editorconfig and .gitattributes of its directory and those above it, within
-// the roots.
+// Package conventions determines the format for a new file from the
+// .editorconfig and .gitattributes files of its directory and the parent
+// directories within the roots.
 //
 // .editorconfig is read as editorconfig.org describes it (charset, end_of_line,
 // insert_final_newline), .gitattributes as gitattributes(5) does (eol, text,
-// binary, working-tree-encoding; no macros of its own, no core.autocrlf).
-// Where both say something, .editorconfig has the word: it is what an editor
-// would have followed.
+// binary, working-tree-encoding; without macro definitions and core.autocrlf).
+// If both give a setting, .editorconfig wins, because an editor would have
+// followed it.
 package conventions
 
 import (
@@ -18,15 +18,16 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Wanted is how a file is to be written; what nobody asks for is zero.
+// Wanted is the format for a file; settings that no file gives are zero.
 type Wanted struct {
 	Ending     string // "\n", "\r\n" or "\r"
-	EndingFrom string // the name of the file that says so
+	EndingFrom string // name of the file with the setting
 
 	Encoding     textfile.Encoding
 	BOM          bool
 	EncodingFrom string
-	// Unknown is an encoding that is asked for and not known, as a sentence.
+	// Unknown describes a requested encoding that is not supported, as a
+	// clause for a message; "": none.
 	Unknown string
 
 	FinalNewline bool
@@ -36,13 +37,14 @@ const (
 	editorConfig  = ".editorconfig"
 	gitAttributes = ".gitattributes"
 
-	// maxDepth bounds the directories looked at, maxFile what is read of one.
+	// maxDepth bounds the directories searched, maxFile the bytes read of a
+	// file.
 	maxDepth = 64
 	maxFile  = 256 << 10
 )
 
-// For returns how the file at an absolute path is to be written. What cannot
-// be read asks for nothing.
+// For returns the format for a new file at an absolute path. Files that cannot
+// be read are ignored.
 func For(fs *sandbox.FS, path string) Wanted {
 	var f finder
 	dir, below := filepath.Dir(path), filepath.Base(path)
@@ -60,19 +62,20 @@ func For(fs *sandbox.FS, path string) Wanted {
 	return f.wanted()
 }
 
-// finder gathers what the directories say, the nearest first: what is set
-// stays.
+// finder collects settings from the nearest directory upwards. A setting that
+// is present is not replaced.
 type finder struct {
 	editor, git         map[string]string
-	editorDone, gitDone bool // what is above has no say
+	editorDone, gitDone bool // directories further up do not count
 }
 
-// look reads the files of a directory; below is the path of the file in it.
-// It is false where nothing above has a say, or where the roots end.
+// look reads the files of dir; below is the new file's path relative to dir. It
+// returns false if the directories above do not count, or are outside the
+// roots.
 func (f *finder) look(fs *sandbox.FS, dir, below string) bool {
 	d, err := fs.Quiet().OpenDir(dir)
 	if err != nil {
-		return toolerr.Is(err, toolerr.NotFound) // not made yet
+		return toolerr.Is(err, toolerr.NotFound) // the directory does not exist yet
 	}
 	defer d.Close()
 	if !f.editorDone {
@@ -94,7 +97,8 @@ func (f *finder) look(fs *sandbox.FS, dir, below string) bool {
 	return !f.editorDone || !f.gitDone
 }
 
-// infoAttributes reads the repository's own attributes, which go before all.
+// infoAttributes reads the repository's info/attributes, which takes precedence
+// over all .gitattributes files.
 func infoAttributes(fs *sandbox.FS, dir, below string) map[string]string {
 	d, err := fs.Quiet().OpenDir(filepath.Join(dir, ".git", "info"))
 	if err != nil {
@@ -110,7 +114,7 @@ func read(d *sandbox.Dir, name string) (string, bool) {
 	return strings.TrimPrefix(string(text), "\ufeff"), err == nil
 }
 
-// merge adds to set what it does not have.
+// merge adds the entries of more that set does not have, and returns set.
 func merge(set, more map[string]string) map[string]string {
 	if set == nil {
 		set = map[string]string{}
@@ -138,7 +142,7 @@ func (f *finder) wanted() Wanted {
 	return w
 }
 
-// encoding takes a charset as either file spells it.
+// encoding sets the encoding from a charset in the spelling of either file.
 func (w *Wanted) encoding(charset, from string) {
 	name, mark := strings.CutSuffix(strings.ToLower(charset), "-bom")
 	encoding, err := textfile.ParseEncoding(name)
@@ -147,7 +151,8 @@ func (w *Wanted) encoding(charset, from string) {
 		return
 	}
 	w.Encoding, w.EncodingFrom = encoding, from
-	// UTF-16 is not told from other bytes without a mark; git's names that
-	// say which one it is have none.
+	// Without a byte order mark, UTF-16 cannot be detected reliably. An
+	// encoding name in .gitattributes that gives the byte order (UTF-16LE)
+	// means a file without a mark.
 	w.BOM = mark || encoding.Wide() && (from == editorConfig || name == "utf-16")
 }

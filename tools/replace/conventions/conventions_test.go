@@ -14,7 +14,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/replace/conventions"
 )
 
-// tree makes files and returns how to ask about one.
+// tree creates files, and returns a function that calls For with a file name.
 func tree(t testing.TB, files map[string]string) func(name string) conventions.Wanted {
 	t.Helper()
 	return treeIn(t, t.TempDir(), files)
@@ -36,7 +36,7 @@ func treeIn(t testing.TB, root string, files map[string]string) func(name string
 	}
 }
 
-// TestSections is the core of editorconfig's own test suite for globs.
+// TestSections has the core of editorconfig's test suite for globs.
 func TestSections(t *testing.T) {
 	for _, c := range []struct {
 		section string
@@ -86,8 +86,8 @@ func TestSections(t *testing.T) {
 	}
 }
 
-// TestNearestFirst: nearer files and later sections win, root=true ends the
-// search, and so do the roots.
+// TestNearestFirst: nearer files and later sections win; root=true and the
+// roots end the search.
 func TestNearestFirst(t *testing.T) {
 	ask := tree(t, map[string]string{
 		".editorconfig":             "[*]\ncharset = latin1\n",
@@ -150,8 +150,8 @@ func TestAttributes(t *testing.T) {
 func FuzzFor(f *testing.F) {
 	f.Add("[*.{a,b}]\nend_of_line = crlf\n", "*.c eol=lf\n", "x.a")
 	f.Add("[{1..9}[!\\]a-]**]\ncharset=latin1", "\"a b\" -text\n[", "[]")
-	// One tree for all runs: roots opened for each would stay open until the
-	// collector comes by, and there are only so many descriptors.
+	// A shared tree for all runs: each run's roots would stay open until
+	// garbage collection, and file descriptors are limited.
 	root := f.TempDir()
 	ask := treeIn(f, root, map[string]string{"root/.editorconfig": "", "root/.gitattributes": ""})
 	f.Fuzz(func(t *testing.T, editor, git, name string) {

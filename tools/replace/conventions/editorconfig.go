@@ -5,11 +5,13 @@ import (
 	"strings"
 )
 
-// maxPattern is the longest section name that is looked at.
+// maxPattern bounds the length of a pattern, in bytes; longer patterns match
+// nothing.
 const maxPattern = 1024
 
-// parseEditorConfig returns the properties that an .editorconfig sets for a
-// path below its directory, in lower case, and whether it is the topmost one.
+// parseEditorConfig returns the properties, in lower case, that an
+// .editorconfig sets for a path relative to its directory. root reports whether
+// it says root=true.
 func parseEditorConfig(text, below string) (set map[string]string, root bool) {
 	set = map[string]string{}
 	preamble, applies := true, false
@@ -37,8 +39,8 @@ func parseEditorConfig(text, below string) (set map[string]string, root bool) {
 	return set, root
 }
 
-// sectionMatches reports whether a section is about a path. A name without a
-// slash is of a file at any depth.
+// sectionMatches reports whether a section applies to a path. A pattern without
+// a slash matches at any depth.
 func sectionMatches(pattern, below string) bool {
 	if len(pattern) > maxPattern {
 		return false
@@ -47,8 +49,8 @@ func sectionMatches(pattern, below string) bool {
 	return matches(strings.TrimPrefix(pattern, "/"), below, anchored, true)
 }
 
-// matches compares a path with a glob; one that is not anchored is of the
-// path's end.
+// matches compares a path with a glob. A glob that is not anchored may match at
+// any depth. editor selects the syntax of .editorconfig instead of git's.
 func matches(glob, path string, anchored, editor bool) bool {
 	t := translator{glob: glob, editor: editor}
 	t.sequence(0)

@@ -2,9 +2,9 @@ package conventions
 
 import "strings"
 
-// parseAttributes returns the attributes that a .gitattributes gives a path
-// below its directory: "true" for a set one, "false" for an unset one. Of two
-// lines that match, the later one counts.
+// parseAttributes returns the attributes that a .gitattributes gives to a path
+// relative to its directory: "true" for set, "false" for unset. Of several
+// matching lines, the last one counts.
 func parseAttributes(text, below string) map[string]string {
 	set := map[string]string{}
 	for line := range strings.Lines(text) {
@@ -14,7 +14,7 @@ func parseAttributes(text, below string) map[string]string {
 		}
 		pattern, rest := cutPattern(line)
 		if pattern == "" || len(pattern) > maxPattern || strings.HasPrefix(pattern, "!") || strings.HasSuffix(pattern, "/") {
-			continue // git takes neither exceptions nor directories here
+			continue // git accepts neither negative patterns nor directories here
 		}
 		anchored := strings.Contains(pattern, "/")
 		if !matches(strings.TrimPrefix(pattern, "/"), below, anchored, false) {
@@ -27,7 +27,8 @@ func parseAttributes(text, below string) map[string]string {
 	return set
 }
 
-// cutPattern takes the pattern off a line; one in quotes may have spaces.
+// cutPattern splits the pattern off a line; a quoted pattern may contain
+// spaces.
 func cutPattern(line string) (pattern, rest string) {
 	if line[0] == '"' {
 		if end := strings.IndexByte(line[1:], '"'); end >= 0 {
@@ -50,7 +51,7 @@ func apply(set map[string]string, word string) {
 	case strings.HasPrefix(word, "-"):
 		set[word[1:]] = "false"
 	case strings.HasPrefix(word, "!"):
-		set[word[1:]] = "" // said here, so that nothing above says it
+		set[word[1:]] = "" // present but empty, so that files further up do not set it
 	default:
 		set[word] = "true"
 	}

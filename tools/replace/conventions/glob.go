@@ -6,20 +6,19 @@ import (
 	"strings"
 )
 
-// translator makes a regular expression of a glob. The two files differ: in
-// .editorconfig, ** is any text and braces are alternatives or a range of
-// numbers; for git, braces are plain characters and ** stands for directories.
+// translator converts a glob to a regular expression. The syntaxes differ: in
+// .editorconfig, ** matches any text, and braces are alternatives or a range of
+// numbers; in git, braces are literal and ** matches directories.
 type translator struct {
 	glob   string
 	editor bool
 
 	at     int
 	out    strings.Builder
-	ranges [][2]int // of each group that is a number
+	ranges [][2]int // inclusive, for each group that matches a number
 }
 
-// sequence translates up to the end of the glob, or of the braces that it is
-// in.
+// sequence translates up to the end of the glob, or of the enclosing braces.
 func (t *translator) sequence(depth int) {
 	for t.at < len(t.glob) {
 		c := t.glob[t.at]
@@ -48,7 +47,7 @@ func (t *translator) sequence(depth int) {
 
 func (t *translator) literal(s string) {
 	if s[0] >= 0x80 {
-		t.out.WriteString(s) // a byte of a character, which means nothing else
+		t.out.WriteString(s) // a byte of a multi-byte character, never special
 		return
 	}
 	t.out.WriteString(regexp.QuoteMeta(s))
@@ -76,7 +75,8 @@ func (t *translator) star() {
 	}
 }
 
-// class translates a set of characters; a bracket without its end is one.
+// class translates a character class; a bracket without a closing one is
+// literal.
 func (t *translator) class() {
 	end := classEnd(t.glob[t.at:])
 	if end < 0 || strings.Contains(t.glob[t.at:t.at+end], "/") {
@@ -103,8 +103,8 @@ func (t *translator) class() {
 	t.out.WriteByte(']')
 }
 
-// classEnd finds the bracket that ends a set, or -1. One that comes first is a
-// part of it.
+// classEnd returns the index of the bracket that closes a class, or -1. A
+// closing bracket that comes first is a member of the class.
 func classEnd(rest string) int {
 	i := 0
 	if i < len(rest) && (rest[i] == '!' || rest[i] == '^') {
@@ -123,11 +123,11 @@ func classEnd(rest string) int {
 
 var numbers = regexp.MustCompile(`^([+-]?\d{1,9})\.\.([+-]?\d{1,9})\}`)
 
-// maxBraces bounds how deep alternatives are in each other.
+// maxBraces bounds the nesting of alternatives.
 const maxBraces = 16
 
-// braces translates what follows a brace: a range of numbers, alternatives,
-// or nothing special where there is neither.
+// braces translates the text after a brace: a range of numbers, alternatives,
+// or a literal brace.
 func (t *translator) braces(depth int) {
 	rest := t.glob[t.at:]
 	if m := numbers.FindStringSubmatch(rest); m != nil {
@@ -149,7 +149,8 @@ func (t *translator) braces(depth int) {
 	t.out.WriteString(")")
 }
 
-// alternatives reports whether what follows a brace has its end and a comma.
+// alternatives reports whether the text after a brace has a comma and a closing
+// brace.
 func alternatives(rest string) bool {
 	depth, comma := 0, false
 	for i := 0; i < len(rest); i++ {
@@ -173,7 +174,7 @@ func alternatives(rest string) bool {
 // inRange reports whether the numbers of a match are in their ranges.
 func (t *translator) inRange(match []string) bool {
 	for i, r := range t.ranges {
-		if match[i+1] == "" { // in an alternative that was not taken
+		if match[i+1] == "" { // in an alternative that did not match
 			continue
 		}
 		n, err := strconv.Atoi(match[i+1])
