@@ -11,23 +11,24 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 )
 
-// body collects the lines that are shown.
+// body collects the shown lines.
 type body struct {
 	first, limit int64
-	fromEnd      bool // of too many lines the last ones are shown
-	room         int  // bytes
-	chars        int  // characters of a line
-	minified     bool // most lines are longer, so that each is cut short
+	fromEnd      bool // if too many lines fit the range, show the last ones
+	room         int  // space for the lines in bytes
+	chars        int  // largest number of characters shown of a line
+	minified     bool // most lines are longer than chars, so chars is minifiedChars
 	last         int64
 	text         strings.Builder
 	ranges       []state.Range
-	cut          []textfile.Line // the first of the lines that were cut
+	cut          []textfile.Line // the first five lines that were cut
 	cuts         int
 	strange      strange
 }
 
-// row renders a line, its number right-aligned in width columns. Wider columns
-// than the page needs would cost a model bytes in every line.
+// row renders a line, with its number right-aligned in width columns. Callers
+// keep width as small as the page allows, because padding costs tokens in every
+// line.
 func row(l textfile.Line, width int) string {
 	return fmt.Sprintf("%*d\t%s\n", width, l.Number, l.Text)
 }
@@ -35,17 +36,18 @@ func row(l textfile.Line, width int) string {
 func digits(n int64) int { return len(strconv.FormatInt(n, 10)) }
 
 const (
-	// minifiedChars bounds each line where most are cut: the beginnings of a
-	// bundle's lines tell what it is, and their rest would fill the budget.
+	// minifiedChars bounds the shown lines if most of them are too long, in
+	// characters. The beginnings of a bundle's lines show its kind, and
+	// their rest would fill the budget.
 	minifiedChars = 200
-	// closeLook lines or fewer, if asked for by number, are shown up to
-	// DefaultMaxChars each in a minified file too.
+	// closeLook: a range of at most this many lines of a minified file is
+	// shown with DefaultMaxChars per line.
 	closeLook = 4
 )
 
-// fill renders lines until the limit or the room is reached; one at least.
+// fill renders lines until the limit or the room is reached, but at least one.
 func (b *body) fill(p *page) error {
-	// A line of the full length must fit a small budget, too.
+	// Even a small budget must have room for a line of the full length.
 	b.chars = min(textfile.DefaultMaxChars, max(16, (b.room-8)/4))
 	lines, err := b.collect(p)
 	if err == nil && b.chars > minifiedChars && mostAreCut(lines) && !(p.ranged() && b.limit <= closeLook) {
@@ -94,7 +96,7 @@ func (b *body) collect(p *page) (lines []textfile.Line, err error) {
 	return lines, err
 }
 
-// add shows a line.
+// add renders a line.
 func (b *body) add(l textfile.Line) {
 	b.text.WriteString(row(l, digits(b.last)))
 	b.strange.count(l)
@@ -108,7 +110,7 @@ func (b *body) add(l textfile.Line) {
 	}
 }
 
-// seen adds a line that was shown whole.
+// seen records a line that was shown completely.
 func (b *body) seen(l textfile.Line) {
 	if n := len(b.ranges); n > 0 && b.ranges[n-1].Last+1 == l.Number {
 		r := &b.ranges[n-1]
@@ -118,7 +120,7 @@ func (b *body) seen(l textfile.Line) {
 	b.ranges = append(b.ranges, state.Range{First: l.Number, Last: l.Number, Sums: []uint32{l.Sum}})
 }
 
-// notes says what is not as it looks.
+// notes describes differences between the shown lines and the file.
 func (b *body) notes(p *page) (notes []string) {
 	if b.cuts > 0 {
 		var which []string
@@ -142,8 +144,9 @@ func (b *body) notes(p *page) (notes []string) {
 	return append(notes, b.strange.notes()...)
 }
 
-// strange counts the characters that cannot be seen, or change how others
-// look. Content is shown as it is; only the count tells a reader of them.
+// strange counts characters that are invisible or change how others are
+// displayed. They are shown unchanged; only the count tells a reader about
+// them.
 type strange struct {
 	total int
 	kinds map[rune]int
@@ -167,8 +170,8 @@ func (s *strange) count(l textfile.Line) {
 	}
 }
 
-// hidden reports whether r is a control or an invisible character. The
-// joiners are part of ordinary writing, unless they stand beside ASCII.
+// hidden reports whether r is a control or invisible character. Zero-width
+// joiners are ordinary text, except next to an ASCII character.
 func hidden(r, before rune) bool {
 	switch {
 	case r < 0x20:

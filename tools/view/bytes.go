@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// defaultDump is how many bytes hex shows unless asked otherwise.
+	// defaultDump is the number of bytes that hex shows by default.
 	defaultDump = 4096
 	dumpRow     = 16
-	dumpColumns = 79 // bytes of text a row, with the newline
+	dumpColumns = 79 // bytes of output per row, including the line break
 )
 
-// binary tells what a file is that cannot be shown.
+// binary describes a file that cannot be shown as text.
 func (f *opened) binary() *answer {
 	return &answer{
 		text: fmt.Sprintf("%s  binary: %s  %d bytes  %s\nnote: hex=true dumps its bytes, with offset (from 0) and limit in bytes\n",
@@ -27,7 +27,8 @@ func (f *opened) binary() *answer {
 	}
 }
 
-// dump shows bytes in hexadecimal. offset and limit are bytes, from 0.
+// dump shows bytes in hexadecimal. offset and limit are in bytes, offset from
+// 0.
 func (f *opened) dump() (*answer, error) {
 	if f.Masked {
 		return nil, toolerr.New(toolerr.DeniedPath, "%s holds secrets: its values are masked, so hex is not possible; the user can allow it with --allow-path", f.shown)
@@ -69,7 +70,7 @@ func (f *opened) dump() (*answer, error) {
 	return &answer{text: text.String(), meta: m}, nil
 }
 
-// dumpLine writes a row as hexdump -C does.
+// dumpLine writes a row in the format of hexdump -C.
 func dumpLine(out *strings.Builder, offset int64, row []byte) {
 	fmt.Fprintf(out, "%08x ", offset)
 	for i := range dumpRow {
@@ -92,7 +93,7 @@ func dumpLine(out *strings.Builder, offset int64, row []byte) {
 	out.WriteString("|\n")
 }
 
-// describe tells about the file without showing it.
+// describe returns the metadata of the file without its content.
 func (f *opened) describe() *answer {
 	kind := "text"
 	m := f.meta(kind)
@@ -153,7 +154,8 @@ func (f *opened) describeText(row func(name, format string, values ...any), m *m
 	}
 }
 
-// dimensions returns an image's size, or nothing when it does not tell.
+// dimensions returns an image's size for a message, or "" if it cannot be
+// decoded.
 func (f *opened) dimensions(format string) string {
 	var config image.Config
 	config, err := codecs[format].config(bytes.NewReader(f.head))

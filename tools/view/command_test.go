@@ -13,8 +13,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 )
 
-// A plain argument that is a file is shown and the program ends; --text prints
-// the text of a call, and its error on standard error.
+// An argument that is a file is shown, and the program ends; --text prints the
+// text of a call, and its error on standard error.
 func TestPlainFile(t *testing.T) {
 	mcpkittest.Once(t)
 	bin := mcpkittest.Build(t, "./tools/view")
@@ -47,8 +47,8 @@ func TestPlainFile(t *testing.T) {
 	require.Contains(t, string(failed.Stderr), "mcp-view: b.txt does not exist")
 }
 
-// A single plain argument that names nothing is a missing file, whether or not
-// standard input ends. Keeps fixed: a server that waited for a client.
+// A single argument that does not exist is reported as a missing file, even if
+// standard input stays open. Keeps fixed: a server that waited for a client.
 func TestPlainFileIsMissing(t *testing.T) {
 	mcpkittest.Once(t)
 	bin := mcpkittest.Build(t, "./tools/view")

@@ -17,27 +17,28 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// openTries is how often a file that is rewritten while it is read is read
-// anew.
+// openTries is the number of attempts to read a file that changes while it is
+// read.
 const openTries = 3
 
 // opened is a file being shown.
 type opened struct {
 	*sandbox.File
 	ask
-	shown string // its path in results
-	head  []byte // the first bytes
+	shown string // path in results
+	head  []byte // first bytes, at most textfile.HeadSize
 	stamp state.Stamp
-	index *textfile.Index // of the whole file, as detected
-	// unread: the file is too large to be read as a whole, and index is of
-	// its first bytes only.
+	index *textfile.Index // of the whole file, with the detected encoding
+	// unread means that the file is too large to read completely, and index
+	// covers only its first bytes.
 	unread bool
-	// told is the encoding that the client named when it saw this version; "":
-	// none. It is used where the file is shown as text and the call names none.
+	// told is the encoding that the client gave when it viewed this
+	// version; "": none. It applies if the file is shown as text and the
+	// call gives no encoding.
 	told textfile.Encoding
 }
 
-// show answers for one file or directory.
+// show returns the answer for a file or directory.
 func (v *viewer) show(ctx context.Context, fs *sandbox.FS, a ask) (*answer, error) {
 	for try := 1; ; try++ {
 		got, err := v.showOnce(ctx, fs, a)
@@ -90,7 +91,7 @@ func (v *viewer) showOnce(ctx context.Context, fs *sandbox.FS, a ask) (*answer, 
 	return got, nil
 }
 
-// showDirectory answers as ls would.
+// showDirectory lists a directory like ls.
 func showDirectory(ctx context.Context, fs *sandbox.FS, a ask) (*answer, error) {
 	page, err := dirtree.Tree(ctx, fs, a.name, dirtree.Options{
 		Limit: int(min(a.limit, 10_000)), Offset: int(min(a.offset, 1<<30)), Budget: a.budget,
@@ -103,7 +104,7 @@ func showDirectory(ctx context.Context, fs *sandbox.FS, a ask) (*answer, error) 
 	}}, nil
 }
 
-// readHead reads the first bytes, by which the kind of file is told.
+// readHead reads the first bytes, which determine the kind of file.
 func (f *opened) readHead() error {
 	f.head = make([]byte, min(max(f.Stat.Size, 1), textfile.HeadSize))
 	n, err := f.ReadAt(f.head, 0)
@@ -120,8 +121,8 @@ func (f *opened) readHead() error {
 	return nil
 }
 
-// readAll reads the size bytes at offset at; less than that is a file that
-// changed.
+// readAll reads size bytes at offset at. It returns textfile.ErrChanged if the
+// file is shorter.
 func readAll(r io.ReaderAt, at, size int64) ([]byte, error) {
 	raw := make([]byte, size)
 	n, err := r.ReadAt(raw, at)
@@ -134,8 +135,8 @@ func readAll(r io.ReaderAt, at, size int64) ([]byte, error) {
 	return nil, err
 }
 
-// settle waits out the grain of the clock for a large file that was changed
-// just now, so that what its scan finds can be kept.
+// settle waits for the resolution of file times if a large file was changed
+// just now, so that the result of its scan can be saved.
 func (f *opened) settle(ctx context.Context) error {
 	if f.stamp.Settled() {
 		return nil
@@ -154,16 +155,17 @@ func (f *opened) settle(ctx context.Context) error {
 	return nil
 }
 
-// same reports whether the file still is what it was when it was opened.
+// same reports whether size and time of the file are the same as when it was
+// opened.
 func (f *opened) same() bool {
 	info, err := f.File.File.Stat()
 	return err == nil && info.Size() == f.Stat.Size && info.ModTime().Equal(f.Stat.ModTime)
 }
 
-// unchanged looks whether what was read is of one version. A file that only
-// grew, as a log does, is shown as far as it went. Whether it only grew is
-// told by its content where that is read again quickly: one that was
-// truncated and refilled is longer, too.
+// unchanged returns textfile.ErrChanged if the file changed while it was read.
+// A file that only grew, such as a log, is shown up to its old size, with a
+// note. A small file is read again to check that it only grew, because a file
+// that was truncated and refilled may also be longer.
 func (f *opened) unchanged(ctx context.Context, got *answer) error {
 	if f.same() {
 		return nil
@@ -184,8 +186,8 @@ func (f *opened) unchanged(ctx context.Context, got *answer) error {
 		if err != nil {
 			return err
 		}
-		// The head was read by itself, and Linux shows zeros for a moment
-		// where a file is being truncated.
+		// The head was read separately, and Linux shows zeros for a
+		// moment while a file is being truncated.
 		if again.Etag != f.index.Etag || again.Format != f.index.Format || !bytes.Equal(head, f.head) {
 			return textfile.ErrChanged
 		}
@@ -194,8 +196,8 @@ func (f *opened) unchanged(ctx context.Context, got *answer) error {
 	return nil
 }
 
-// answer shows the file by its kind. The ranges are the lines shown as they
-// are in the file.
+// answer shows the file according to its kind. The ranges are the lines shown
+// exactly as they are in the file.
 func (f *opened) answer(ctx context.Context) (*answer, []state.Range, error) {
 	var got *answer
 	var err error
@@ -219,7 +221,7 @@ func (f *opened) answer(ctx context.Context) (*answer, []state.Range, error) {
 		}
 	case isNotebook(f.shown) && f.Stat.Size <= maxNotebook:
 		got, err = f.notebook(ctx)
-		if toolerr.Is(err, toolerr.BadEncoding) { // it only has the name of one
+		if toolerr.Is(err, toolerr.BadEncoding) { // the file is only named like a notebook
 			return f.text(ctx)
 		}
 	case f.index.Binary && f.told == "":
@@ -230,22 +232,22 @@ func (f *opened) answer(ctx context.Context) (*answer, []state.Range, error) {
 	return got, nil, err
 }
 
-// onlyBegins reports whether err tells of a text that begins as an image or a
-// PDF does, and is none.
+// onlyBegins reports whether err is about a text file that begins like an image
+// or a PDF.
 func (f *opened) onlyBegins(err error) bool {
 	return toolerr.Is(err, toolerr.BinaryFile) && !f.index.Binary && !f.unread
 }
 
-// meta returns what is the same for every kind.
+// meta returns the metadata common to all kinds.
 func (f *opened) meta(kind string) meta {
 	m := meta{Path: f.shown, Type: kind, Size: f.Stat.Size, Masked: f.Masked}
-	if !f.Masked && !f.unread { // a hash would let a guess at a value be checked
+	if !f.Masked && !f.unread { // with a hash, a caller could check a guessed value
 		m.Etag = f.index.Etag.String()
 	}
 	return m
 }
 
-// tag is the end of a header.
+// tag returns the end of a header.
 func (f *opened) tag() string {
 	if f.Masked {
 		return "values masked"

@@ -18,39 +18,42 @@ import (
 )
 
 const (
-	// maxImageSide and maxImageBytes are what vision models take without
-	// scaling again, and what fits a message once it is base64.
+	// maxImageSide and maxImageBytes bound the sent image: vision models
+	// accept this side without further scaling, and the data fits into a
+	// message after base64 encoding.
 	maxImageSide  = 1568
 	maxImageBytes = 700 << 10
-	// maxImageFile and maxDecodedBytes bound what one picture may cost:
-	// the file as it is read, and its pixels (with the decoder's own tables)
-	// as they are unpacked. They hold before a single pixel is decoded.
+	// maxImageFile and maxDecodedBytes bound the file and the decoded
+	// pixels, including the decoder's tables, in bytes. Both are checked
+	// before any pixel is decoded.
 	maxImageFile    = 64 << 20
 	maxDecodedBytes = 256 << 20
-	// keepMemory is what an image may leave to the collector; more is given
-	// back to the system at once.
+	// keepMemory is the size of a decoded image up to which freed memory is
+	// left to the garbage collector; for larger images it is returned to
+	// the system at once.
 	keepMemory = 16 << 20
 )
 
-// imageWorkers lets one picture at a time be unpacked, so that parallel
-// calls do not add up their memory.
+// imageWorkers allows decoding one image at a time, so that the memory of
+// concurrent calls does not add up.
 var imageWorkers = make(chan struct{}, 1)
 
 // picture is an image ready to be sent.
 type picture struct {
 	Data   []byte
-	MIME   string // what Data is
-	Format string // what the file is: png, jpeg, gif, webp, bmp, tiff
-	// Width and Height are the file's, SentWidth and SentHeight those of Data.
+	MIME   string // media type of Data
+	Format string // format of the file: png, jpeg, gif, webp, bmp, tiff
+	// Width and Height are the file's, SentWidth and SentHeight those of
+	// Data.
 	Width, Height         int
 	SentWidth, SentHeight int
-	// Note says what was lost on the way ("first frame of an animation"),
-	// or is empty.
+	// Note says what is missing in Data ("first frame of an animation"), or
+	// is empty.
 	Note string
 }
 
-// imageFormat names the image format that the first bytes of a file show,
-// or "" for anything else. 16 bytes are enough. The file's name is not asked.
+// imageFormat returns the image format according to the first bytes of a file,
+// or "" for other files. It needs at most 16 bytes.
 func imageFormat(head []byte) string {
 	has := func(magic string) bool { return bytes.HasPrefix(head, []byte(magic)) }
 	switch {
@@ -70,8 +73,8 @@ func imageFormat(head []byte) string {
 	return ""
 }
 
-// isBMP checks what follows "BM", since a text may begin with these letters:
-// the reserved bytes are zero and the header has one of the known sizes.
+// isBMP checks the bytes after "BM", since a text may begin with these letters:
+// the reserved bytes must be zero and the header must have a known size.
 func isBMP(head []byte) bool {
 	if len(head) < 16 || head[6]|head[7]|head[8]|head[9] != 0 || head[15] != 0 {
 		return false
@@ -83,10 +86,10 @@ func isBMP(head []byte) bool {
 	return false
 }
 
-// loadImage reads the image in r and makes it fit to be sent: at most
-// maxImageSide on its long side and maxImageBytes encoded. One that fits
-// already is sent as it is, once it has been seen to decode: a damaged image
-// makes a model's API refuse the whole conversation.
+// loadImage reads the image in r and prepares it for sending: at most
+// maxImageSide on its long side and maxImageBytes encoded. An image within
+// these limits is sent unchanged, after decoding it as a check: with a damaged
+// image, a model's API rejects the whole conversation.
 func loadImage(ctx context.Context, r io.ReaderAt, size int64, format string) (pic *picture, err error) {
 	if size > maxImageFile {
 		return nil, toolerr.New(toolerr.TooLarge, "the %s image has %d bytes, more than the limit of %d", format, size, maxImageFile)
@@ -98,7 +101,8 @@ func loadImage(ctx context.Context, r io.ReaderAt, size int64, format string) (p
 		return nil, ctx.Err()
 	}
 	defer func() {
-		// The decoders are fuzzed upstream, but the file may be hostile.
+		// The decoders are fuzzed upstream, but the file may be
+		// hostile.
 		if recover() != nil {
 			pic, err = nil, damaged(format, "its decoder failed")
 		}
@@ -161,7 +165,7 @@ func prepareImage(ctx context.Context, data []byte, format string) (*picture, er
 	return pic, nil
 }
 
-// sendable are the formats that vision models take.
+// sendable reports whether vision models accept the format.
 func sendable(format string) bool {
 	switch format {
 	case "png", "jpeg", "gif", "webp":
@@ -170,9 +174,9 @@ func sendable(format string) bool {
 	return false
 }
 
-// fitImage encodes img into pic.Data: as PNG where that is small enough and
-// the source was not a photograph's JPEG, else as JPEG of falling quality,
-// then of falling size. Text in a screenshot stays sharp while it can.
+// fitImage encodes img into pic.Data: as PNG if that is small enough and the
+// source was not a JPEG, otherwise as JPEG of decreasing quality, then of
+// decreasing size. This keeps text in screenshots as sharp as possible.
 func fitImage(ctx context.Context, pic *picture, img image.Image, turn int) error {
 	scaled := turnImage(shrink(ctx, img, maxImageSide), turn)
 	if err := ctx.Err(); err != nil {
@@ -200,7 +204,8 @@ func fitImage(ctx context.Context, pic *picture, img image.Image, turn int) erro
 	return toolerr.New(toolerr.TooLarge, "the image does not fit into %d bytes at any size", maxImageBytes)
 }
 
-// encodeInto makes the encoded image pic's data if it is small enough.
+// encodeInto encodes img into pic. It reports false and leaves pic unchanged if
+// the result is larger than maxImageBytes.
 func encodeInto(pic *picture, img image.Image, mime string, encode func(io.Writer, image.Image) error) (bool, error) {
 	var out bytes.Buffer
 	if err := encode(&out, img); err != nil || out.Len() > maxImageBytes {
@@ -211,7 +216,8 @@ func encodeInto(pic *picture, img image.Image, mime string, encode func(io.Write
 	return true, nil
 }
 
-// cancelledReader fails once its context ends, and the decoder with it.
+// cancelledReader returns the context's error after cancellation, which stops a
+// decoder.
 type cancelledReader struct {
 	ctx context.Context
 	r   io.Reader
@@ -224,7 +230,7 @@ func (c *cancelledReader) Read(p []byte) (int, error) {
 	return c.r.Read(p)
 }
 
-// codec is one format's decoder; config reads no pixels.
+// codec decodes an image format; config reads no pixels.
 type codec struct {
 	config func(io.Reader) (image.Config, error)
 	decode func(io.Reader) (image.Image, error)

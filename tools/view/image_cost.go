@@ -7,8 +7,9 @@ import (
 	"math"
 )
 
-// decodedBytes says what decoding costs at most, from the headers alone: the
-// pixels, and the coefficients that a progressive JPEG's decoder keeps.
+// decodedBytes returns an upper bound of the memory for decoding an image, from
+// its headers alone. For a progressive JPEG this includes the coefficients that
+// its decoder keeps.
 func decodedBytes(config image.Config, data []byte, format string) int64 {
 	if config.Width <= 0 || config.Height <= 0 || config.Width > math.MaxInt32 || config.Height > math.MaxInt32 {
 		return math.MaxInt64
@@ -35,14 +36,14 @@ func decodedBytes(config image.Config, data []byte, format string) int64 {
 	return pixels * perPixel
 }
 
-// jpegHeader is what the segments before a JPEG's pixels say.
+// jpegHeader is information from the segments before a JPEG's pixels.
 type jpegHeader struct {
 	orientation int   // EXIF, 1 (upright) to 8
-	eighths     int64 // memory for decoding, in eighths of a byte a pixel
+	eighths     int64 // memory for decoding, in eighths of a byte per pixel
 }
 
-// scanJPEG walks the segments up to the first scan. What is damaged or
-// missing leaves the defaults: upright, and the dearest kind of pixels.
+// scanJPEG reads the segments up to the first scan. For missing or damaged
+// segments it returns the defaults: upright, and the largest memory per pixel.
 func scanJPEG(data []byte) jpegHeader {
 	header := jpegHeader{orientation: 1, eighths: 8 * (4 + 4*4)}
 	for pos := 2; pos+4 <= len(data); {
@@ -70,8 +71,9 @@ func scanJPEG(data []byte) jpegHeader {
 	return header
 }
 
-// jpegCost reads a frame header: one byte for each sample, and four more
-// where a progressive image keeps every coefficient until its end.
+// jpegCost returns the decoding cost from a frame header, in eighths of a byte
+// per pixel: one byte per sample, and four more if a progressive image keeps
+// all coefficients until the end.
 func jpegCost(frame []byte, progressive bool) int64 {
 	if len(frame) < 6 || len(frame) < 6+3*int(frame[5]) {
 		return 8 * (4 + 4*4)
@@ -94,7 +96,8 @@ func jpegCost(frame []byte, progressive bool) int64 {
 	return max(samples, 8)
 }
 
-// exifOrientation finds tag 0x0112 in the first directory of a TIFF block.
+// exifOrientation returns the value of tag 0x0112 in the first directory of a
+// TIFF block, or 1.
 func exifOrientation(block []byte) int {
 	if len(block) < 8 {
 		return 1
@@ -123,8 +126,7 @@ func exifOrientation(block []byte) int {
 	return 1
 }
 
-// gifFrames counts the images of a GIF up to 2, walking its blocks without
-// decoding them.
+// gifFrames counts the images of a GIF up to 2, without decoding them.
 func gifFrames(data []byte) int {
 	if len(data) < 13 {
 		return 0
@@ -162,9 +164,9 @@ func skipGIFBlocks(data []byte, pos int) int {
 	return pos + 1
 }
 
-// firstWebPFrame makes a still WebP of an animation's first frame, since the
-// decoder takes stills only. ok is false for a still, and for one whose
-// chunks do not add up: the decoder says what is wrong with it.
+// firstWebPFrame returns the first frame of an animation as a still WebP,
+// because the decoder supports only stills. ok is false for a still image, and
+// for inconsistent chunks, whose error the decoder reports.
 func firstWebPFrame(data []byte) (still []byte, ok bool) {
 	frame, ok := riffChunk(data, 12, "ANMF")
 	if !ok || len(frame) < 16 {
@@ -173,7 +175,8 @@ func firstWebPFrame(data []byte) (still []byte, ok bool) {
 	body := frame[16:]
 	var chunks []byte
 	if alpha, ok := riffChunk(body, 0, "ALPH"); ok {
-		// The extended header says: alpha, and the frame's size less one.
+		// Extended header: the alpha flag, and the frame's size minus
+		// one.
 		header := append([]byte{0x10, 0, 0, 0}, frame[6:12]...)
 		chunks = appendChunk(appendChunk(nil, "VP8X", header), "ALPH", alpha)
 	}
@@ -187,7 +190,7 @@ func firstWebPFrame(data []byte) (still []byte, ok bool) {
 	return nil, false
 }
 
-// riffChunk finds the first chunk of a kind among those from pos on.
+// riffChunk returns the body of the first chunk of a kind at or after pos.
 func riffChunk(data []byte, pos int, kind string) ([]byte, bool) {
 	for pos+8 <= len(data) {
 		size := int64(binary.LittleEndian.Uint32(data[pos+4:]))

@@ -6,11 +6,11 @@ import (
 	"image/draw"
 )
 
-// shrink returns img with its long side at most side pixels, by averaging
-// the area that each new pixel covers. It works strip by strip: beside the
-// source it needs the result and a few rows, which the kernel scalers of
-// x/image do not promise. An image that is small enough is only converted. When
-// ctx ends, the rest stays blank.
+// shrink returns img scaled down so that its long side has at most side pixels,
+// by averaging the area of each new pixel. It works in strips: besides the
+// source it needs memory only for the result and a few rows, which the scalers
+// of x/image do not guarantee. An image that is small enough is only converted.
+// If ctx is cancelled, the rest stays blank.
 func shrink(ctx context.Context, img image.Image, side int) *image.NRGBA {
 	bounds := img.Bounds()
 	width, height := bounds.Dx(), bounds.Dy()
@@ -20,14 +20,14 @@ func shrink(ctx context.Context, img image.Image, side int) *image.NRGBA {
 		draw.Draw(out, out.Bounds(), img, bounds.Min, draw.Src)
 		return out
 	}
-	// Sums are of premultiplied colours: a transparent pixel has no say in
-	// the colour of its neighbours.
+	// Sums are of premultiplied colours, so that a transparent pixel does
+	// not affect the colour of its neighbours.
 	const stripRows = 16
 	strip := image.NewRGBA(image.Rect(0, 0, width, stripRows))
 	line := make([]float32, 4*newWidth)
 	sums := make([]float32, 4*newWidth)
 	scale := float32(height) / float32(newHeight)
-	target := 0 // the row of out being summed
+	target := 0 // row of out being summed
 	bottom := scale
 	for y := range height {
 		if y%stripRows == 0 {
@@ -60,7 +60,8 @@ func shrink(ctx context.Context, img image.Image, side int) *image.NRGBA {
 	return out
 }
 
-// fitSize scales a size down to a long side, keeping its proportions.
+// fitSize scales a size down so that the long side is at most side, and keeps
+// the proportions.
 func fitSize(width, height, side int) (int, int) {
 	long := max(width, height)
 	if long <= side {
@@ -70,7 +71,8 @@ func fitSize(width, height, side int) (int, int) {
 	return scaled(width), scaled(height)
 }
 
-// averageLine writes the averages of src (RGBA) into dst, four values a pixel.
+// averageLine writes the averages of src (RGBA) into dst, four values per
+// pixel.
 func averageLine(dst []float32, src []byte) {
 	width, newWidth := len(src)/4, len(dst)/4
 	scale := float32(width) / float32(newWidth)
@@ -91,8 +93,8 @@ func averageLine(dst []float32, src []byte) {
 	}
 }
 
-// storeLine turns premultiplied sums over rows of the given total height into
-// plain colours.
+// storeLine converts premultiplied sums over rows of the given total height to
+// non-premultiplied colours.
 func storeLine(dst []byte, sums []float32, height float32) {
 	for x := 0; x < len(sums); x += 4 {
 		alpha := sums[x+3]
@@ -107,10 +109,11 @@ func storeLine(dst []byte, sums []float32, height float32) {
 	}
 }
 
-// onWhite flattens transparency, which JPEG does not have.
+// onWhite draws the image on a white background, since JPEG has no
+// transparency.
 func onWhite(img *image.NRGBA) image.Image {
 	if img.Opaque() {
-		// The same bytes, in the type that the encoder has a fast path for.
+		// The same bytes in a type that the encoder handles faster.
 		return &image.RGBA{Pix: img.Pix, Stride: img.Stride, Rect: img.Rect}
 	}
 	flat := image.NewRGBA(img.Bounds())
@@ -119,7 +122,7 @@ func onWhite(img *image.NRGBA) image.Image {
 	return flat
 }
 
-// turnedSize is the size after turnImage.
+// turnedSize returns the size after turnImage.
 func turnedSize(width, height, orientation int) (int, int) {
 	if orientation >= 5 {
 		return height, width
@@ -127,8 +130,8 @@ func turnedSize(width, height, orientation int) (int, int) {
 	return width, height
 }
 
-// turnImage sets an image upright as its EXIF orientation asks (2 to 8: the
-// eight ways to mirror and turn; 1 is upright).
+// turnImage mirrors and rotates an image according to its EXIF orientation (1
+// to 8), so that it is upright.
 func turnImage(img *image.NRGBA, orientation int) *image.NRGBA {
 	if orientation <= 1 || orientation > 8 {
 		return img

@@ -25,7 +25,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// quadrants is an image whose corners are red, green, blue and clear.
+// quadrants returns an image with red, green, blue and transparent quarters.
 func quadrants(width, height int) *image.NRGBA {
 	img := image.NewNRGBA(image.Rect(0, 0, width, height))
 	for y := range height {
@@ -74,7 +74,8 @@ func encodeImage(t testing.TB, format string, img image.Image) []byte {
 	return out.Bytes()
 }
 
-// tinyWebP is a lossless WebP of one pixel; there is no encoder to make one.
+// tinyWebP returns a lossless WebP of one pixel, built by hand since the module
+// has no WebP encoder.
 func tinyWebP(t testing.TB) []byte {
 	t.Helper()
 	data, err := base64.StdEncoding.DecodeString("UklGRhoAAABXRUJQVlA4TA0AAAAvAAAAEAcQERGIiP4HAA==")
@@ -151,7 +152,8 @@ func TestLargeImagesAreScaled(t *testing.T) {
 }
 
 func TestAveragingKeepsColours(t *testing.T) {
-	// Half clear, half white: the mean is white at half alpha, not grey.
+	// Half transparent, half white: the mean is white with half alpha, not
+	// grey.
 	img := image.NewNRGBA(image.Rect(0, 0, 4, 4))
 	for i := 0; i < len(img.Pix); i += 8 {
 		copy(img.Pix[i:], []byte{255, 255, 255, 255})
@@ -161,8 +163,8 @@ func TestAveragingKeepsColours(t *testing.T) {
 	for i := 0; i < len(small.Pix); i += 4 {
 		require.Equal(t, []byte{255, 255, 255, 128}, small.Pix[i:i+4])
 	}
-	// One colour stays one colour, also where the pixels do not divide evenly
-	// and the image does not begin at 0, 0.
+	// A single colour is kept, even if the pixels do not divide evenly and
+	// the image does not begin at 0, 0.
 	plain := image.NewNRGBA(image.Rect(5, 5, 1705, 406))
 	draw.Draw(plain, plain.Bounds(), image.NewUniform(color.NRGBA{10, 200, 30, 255}), image.Point{}, draw.Src)
 	scaled := shrink(t.Context(), plain, maxImageSide)
@@ -171,7 +173,7 @@ func TestAveragingKeepsColours(t *testing.T) {
 
 func TestNoiseFitsTheBudget(t *testing.T) {
 	mcpkittest.Once(t)
-	// Large enough to be over the budget as they are.
+	// Large enough to exceed the limit unscaled.
 	for format, img := range map[string]image.Image{"png": noise(500, 480), "jpeg": noise(900, 860)} {
 		data := encodeImage(t, format, img)
 		require.Greater(t, len(data), maxImageBytes)
@@ -218,7 +220,7 @@ func withOrientation(data []byte, value byte) []byte {
 
 func TestOrientationIsApplied(t *testing.T) {
 	plain := encodeImage(t, "jpeg", onWhite(quadrants(40, 20)))
-	// Where the red corner of the stored pixels is shown.
+	// Corner at which the red corner of the stored pixels is shown.
 	red := map[byte]image.Point{1: {0, 0}, 2: {1, 0}, 3: {1, 1}, 4: {0, 1}, 5: {0, 0}, 6: {1, 0}, 7: {1, 1}, 8: {0, 1}}
 	for orientation, corner := range red {
 		pic, err := load(t, withOrientation(plain, orientation))
@@ -232,7 +234,7 @@ func TestOrientationIsApplied(t *testing.T) {
 	}
 }
 
-// pngOfSize is a PNG whose header promises a size and whose data is missing.
+// pngOfSize returns a PNG with a size in its header and without image data.
 func pngOfSize(width, height uint32) []byte {
 	data := append([]byte("\x89PNG\r\n\x1a\n"), 0, 0, 0, 13)
 	header := append([]byte("IHDR"), make([]byte, 13)...)
@@ -253,7 +255,8 @@ func TestBombsAreRefusedBeforeDecoding(t *testing.T) {
 }
 
 func TestProgressiveJPEGCosts(t *testing.T) {
-	// Three components, the first sampled twice both ways: 1.5 samples a pixel.
+	// Three components, the first with twice the samples in both
+	// directions: 1.5 samples per pixel.
 	frame := []byte{8, 0, 16, 0, 16, 3, 1, 0x22, 0, 2, 0x11, 1, 3, 0x11, 1}
 	require.EqualValues(t, 12, jpegCost(frame, false))
 	require.EqualValues(t, 60, jpegCost(frame, true))

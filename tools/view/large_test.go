@@ -12,8 +12,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// TestSparse: a file larger than any disk can be read before the deadline is
-// answered for all the same, without reading it.
+// TestSparse: a file that is too large to read before the deadline is still
+// answered for, without reading it.
 func TestSparse(t *testing.T) {
 	f := newFixture(t)
 	for name, head := range map[string]string{"holes": "\x00", "text": strings.Repeat("a line\n", 40_000), "x.png": "\x89PNG\r\n\x1a\n"} {
@@ -40,8 +40,8 @@ func TestSparse(t *testing.T) {
 	require.NotEqual(t, toolerr.Timeout, res.Code)
 }
 
-// TestTailSaysAllThatIsBefore: the call that is named shows everything that
-// was asked for and did not fit.
+// TestTailSaysAllThatIsBefore: the call suggested in the note shows all
+// requested lines that did not fit.
 func TestTailSaysAllThatIsBefore(t *testing.T) {
 	f := newFixture(t)
 	f.write("log", []byte(strings.Repeat("x\n", 60_000)))
@@ -55,7 +55,8 @@ func TestTailSaysAllThatIsBefore(t *testing.T) {
 	require.Equal(t, []int64{60_000, 60_000, 10_001, first - 10_001}, []int64{last, lines, offset, limit})
 }
 
-// TestTextThatBeginsAsMedia: a few letters do not make an image of a text.
+// TestTextThatBeginsAsMedia: a text that begins with an image format's letters
+// is shown as text.
 func TestTextThatBeginsAsMedia(t *testing.T) {
 	f := newFixture(t)
 	for _, text := range []string{"GIF89a is the name of a format\n", "%PDF-1.4 is how they begin\n", "RIFFabcdWEBP\n"} {
@@ -66,7 +67,8 @@ func TestTextThatBeginsAsMedia(t *testing.T) {
 	require.Equal(t, toolerr.BinaryFile, f.call(map[string]any{"file_path": "bad.gif"}).Code)
 }
 
-// TestPathsHaveTheirOwnRanges: a range beside paths is not dropped in silence.
+// TestPathsHaveTheirOwnRanges: a range given together with paths is not ignored
+// silently.
 func TestPathsHaveTheirOwnRanges(t *testing.T) {
 	f := newFixture(t)
 	f.write("a.txt", []byte("1\n2\n3\n"))

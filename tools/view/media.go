@@ -11,10 +11,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// defaultPages is how many pages of a PDF are shown unless asked otherwise.
+// defaultPages is the number of pages of a PDF shown by default.
 const defaultPages = 20
 
-// image shows a picture as a picture.
+// image shows an image file as an image.
 func (f *opened) image(ctx context.Context, format string) (*answer, error) {
 	pic, err := loadImage(ctx, f, f.Stat.Size, format)
 	if err != nil {
@@ -30,7 +30,7 @@ func (f *opened) image(ctx context.Context, format string) (*answer, error) {
 	return &answer{text: text, images: []mcpkit.Image{{Data: pic.Data, MIME: pic.MIME}}, meta: f.meta("image")}, nil
 }
 
-// pdf shows the text of the asked pages.
+// pdf shows the text of the requested pages.
 func (f *opened) pdf(ctx context.Context) (*answer, error) {
 	if f.section != "" || f.tail > 0 {
 		return nil, toolerr.New(toolerr.InvalidParams, "%s is a PDF: offset and limit select pages; section and tail are not supported", f.shown)
@@ -85,7 +85,8 @@ func pageBlock(page pdfPage) string {
 	return fmt.Sprintf("page %d\n%s\n", page.Number, body)
 }
 
-// notebook shows cells and outputs as text, by the lines of that text.
+// notebook shows a notebook's cells and outputs as text; lines are counted in
+// that text.
 func (f *opened) notebook(ctx context.Context) (*answer, error) {
 	var source io.Reader = io.NewSectionReader(f, int64(f.index.BOM), f.Stat.Size-int64(f.index.BOM))
 	if e := f.index.Encoding; e != textfile.UTF8 && !f.index.Binary {

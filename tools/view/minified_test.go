@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// widest returns how many characters the longest line of a result shows.
+// widest returns the number of characters in the longest line of a result.
 func widest(text string) (most int) {
 	for line := range strings.Lines(text) {
 		if _, shown, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "\t"); ok {
@@ -18,8 +18,8 @@ func widest(text string) (most int) {
 	return most
 }
 
-// A bundle, most of whose lines are huge, costs a few hundred characters a
-// line; a file with some long lines is shown as ever.
+// For a bundle whose lines are mostly huge, a result shows a few hundred
+// characters per line; a file with some long lines is shown as usual.
 func TestMinifiedFiles(t *testing.T) {
 	f := newFixture(t)
 	huge := strings.Repeat("é=function(){};", 2000)
@@ -55,7 +55,7 @@ func TestMinifiedFiles(t *testing.T) {
 	}
 }
 
-// pages, as in Claude Code, is a range of a PDF's pages.
+// pages, an argument of Claude Code, selects a range of a PDF's pages.
 func TestPagesOfPDF(t *testing.T) {
 	f := newFixture(t)
 	var contents []string

@@ -17,10 +17,11 @@ import (
 )
 
 const (
-	// maxNotebook bounds the file, whose text is made as a whole.
+	// maxNotebook bounds the file, because its text is built in memory, in
+	// bytes.
 	maxNotebook = 48 << 20
-	// maxOutputLines and maxOutputBytes bound one output of a cell: a
-	// notebook's prints may be longer than all of its code.
+	// maxOutputLines and maxOutputBytes bound each output of a cell, which
+	// may be longer than all code of the notebook.
 	maxOutputLines = 100
 	maxOutputBytes = 16 << 10
 )
@@ -28,17 +29,17 @@ const (
 // notebook is a Jupyter notebook as text.
 type notebook struct {
 	Format   int    // major version of nbformat
-	Language string // "python"; empty where the file does not say
+	Language string // for example "python"; "" if the file does not say
 	Cells    int
 	Text     string
 }
 
-// isNotebook reports whether a file is to be read as a notebook. The name
-// decides, since the content is plain JSON; a file that turns out not to be
-// one makes renderNotebook fail and is then text like any other.
+// isNotebook reports whether a file should be read as a notebook. The name
+// decides, since the content is plain JSON. If the content is not a notebook,
+// renderNotebook returns an error, and the file is shown as text.
 func isNotebook(name string) bool { return strings.EqualFold(filepath.Ext(name), ".ipynb") }
 
-// nbText is a string that may be stored as the list of its lines.
+// nbText is a string that may be stored as a list of lines.
 type nbText string
 
 func (t *nbText) UnmarshalJSON(data []byte) error {
@@ -51,13 +52,14 @@ func (t *nbText) UnmarshalJSON(data []byte) error {
 		*t = nbText(whole)
 		return nil
 	}
-	// application/json and its like hold any value.
+	// Media types such as application/json allow any JSON value.
 	*t = nbText(data)
 	return nil
 }
 
-// joinedLines joins a JSON array of strings without holding them one by one:
-// each may be no more than its quotes. data is valid JSON.
+// joinedLines joins a JSON array of strings without allocating each of them,
+// since most may be tiny. data must be valid JSON. The result is false if data
+// is not an array of strings.
 func joinedLines(data []byte) (string, bool) {
 	rest, ok := bytes.CutPrefix(data, []byte{'['})
 	var text strings.Builder
@@ -111,7 +113,7 @@ type nbOutput struct {
 	ErrName   string            `json:"ename"`
 	ErrValue  string            `json:"evalue"`
 	Traceback []string          `json:"traceback"`
-	// Format 3 keeps representations beside the rest.
+	// Format 3 stores the representations as members of the output.
 	PNG        nbText `json:"png"`
 	JPEG       nbText `json:"jpeg"`
 	SVG        nbText `json:"svg"`
@@ -129,9 +131,9 @@ type nbMetadata struct {
 	} `json:"language_info"`
 }
 
-// renderNotebook writes a notebook's cells and outputs as plain text. Images
-// and other media are named with their size, never dumped. One cell is held at
-// a time: decoded, cells take many times what they do in the file.
+// renderNotebook returns a notebook's cells and outputs as plain text. Images
+// and other media are described by type and size. It decodes a single cell at a
+// time, because decoded cells need many times their size in the file.
 func renderNotebook(ctx context.Context, r io.Reader, size int64) (*notebook, error) {
 	if size > maxNotebook {
 		return nil, toolerr.New(toolerr.TooLarge, "the notebook has %d bytes, more than the limit of %d", size, maxNotebook)
@@ -157,7 +159,7 @@ func renderNotebook(ctx context.Context, r io.Reader, size int64) (*notebook, er
 	return &n.book, nil
 }
 
-// nbReader reads a notebook from its beginning to its end.
+// nbReader reads a notebook from beginning to end.
 type nbReader struct {
 	json     *json.Decoder
 	book     notebook
@@ -165,18 +167,20 @@ type nbReader struct {
 	out      strings.Builder
 }
 
-// members reads an object, each of whose values member reads.
+// members reads an object and calls member for each name; member reads the
+// value.
 func (n *nbReader) members(member func(name string) error) error {
 	return n.inside('{', func() error {
 		name, err := n.json.Token()
 		if err != nil {
 			return err
 		}
-		return member(name.(string)) // or the decoder had failed
+		return member(name.(string)) // the decoder guarantees a string here
 	})
 }
 
-// inside reads an object or an array by its parts; null has none.
+// inside reads an object or array and calls part for each element; null counts
+// as empty.
 func (n *nbReader) inside(open json.Delim, part func() error) error {
 	switch token, err := n.json.Token(); {
 	case err != nil || token == nil:
@@ -193,7 +197,7 @@ func (n *nbReader) inside(open json.Delim, part func() error) error {
 	return err
 }
 
-// top reads a member of the file.
+// top reads a member of the top-level object.
 func (n *nbReader) top(name string) error {
 	switch strings.ToLower(name) {
 	case "nbformat":
@@ -291,8 +295,8 @@ func writeOutput(out *strings.Builder, output nbOutput) {
 	writeForms(out, forms, output.Text != "")
 }
 
-// writeForms shows the plainest text among the representations of one
-// output, and names its media.
+// writeForms writes the simplest text among the representations of an output,
+// and describes its media.
 func writeForms(out *strings.Builder, forms map[string]nbText, shown bool) {
 	for _, kind := range []string{"text/plain", "text/markdown", "text/latex", "application/json", "text/html"} {
 		if body := forms[kind]; body != "" && !shown {
@@ -307,7 +311,7 @@ func writeForms(out *strings.Builder, forms map[string]nbText, shown bool) {
 	}
 }
 
-// media names something that is not shown.
+// media describes content that is not shown.
 func media(kind, body string) string {
 	size := len(body)
 	if strings.HasPrefix(kind, "image/") && kind != "image/svg+xml" {
@@ -317,7 +321,7 @@ func media(kind, body string) string {
 	return fmt.Sprintf("%s, %d bytes, not shown", oneLine(kind), size)
 }
 
-// writeBlock writes text that ends its line.
+// writeBlock writes text and ends its last line.
 func writeBlock(out *strings.Builder, text string) {
 	out.WriteString(text)
 	if text != "" && !strings.HasSuffix(text, "\n") {
@@ -325,7 +329,7 @@ func writeBlock(out *strings.Builder, text string) {
 	}
 }
 
-// writeBounded writes the beginning of an output and says what it left out.
+// writeBounded writes the beginning of an output, and how much it left out.
 func writeBounded(out *strings.Builder, text string) {
 	text = stripANSI(strings.ReplaceAll(text, "\r\n", "\n"))
 	rest := text
@@ -347,7 +351,8 @@ func writeBounded(out *strings.Builder, text string) {
 	fmt.Fprintf(out, "[%d more bytes of this output in %d lines, not shown]\n", len(rest), strings.Count(rest, "\n")+1)
 }
 
-// oneLine keeps names from the file from looking like lines of the result.
+// oneLine removes control characters, so that names from the file cannot look
+// like lines of the result.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
@@ -357,7 +362,7 @@ func oneLine(s string) string {
 	}, s)
 }
 
-// stripANSI removes the colours of tracebacks.
+// stripANSI removes ANSI escape sequences, such as colours of tracebacks.
 func stripANSI(s string) string {
 	if !strings.Contains(s, "\x1b[") {
 		return s

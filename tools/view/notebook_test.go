@@ -137,8 +137,8 @@ func FuzzNotebook(f *testing.F) {
 	})
 }
 
-// TestNotebookLines: a text stored as lines is joined as they are, escapes,
-// damage and all; what is no list of strings stays JSON.
+// TestNotebookLines: a text stored as a list of lines is joined unchanged, with
+// escapes and invalid UTF-8; any other value stays JSON.
 func TestNotebookLines(t *testing.T) {
 	for in, want := range map[string]string{
 		`["a\n", "b\"\\", "\u00e9"]`: "a\nb\"\\é", "[ ]": "", "[\"\xff\"]": "\uFFFD", `"x\ty"`: "x\ty", "null": "",
@@ -150,8 +150,8 @@ func TestNotebookLines(t *testing.T) {
 	}
 }
 
-// TestNotebookMemory: many cells, and many lines of one, take little more than
-// they do in the file: not the thirtyfold.
+// TestNotebookMemory: many cells, or many lines of a cell, need little more
+// memory than their size in the file. It was thirty times as much.
 func TestNotebookMemory(t *testing.T) {
 	mcpkittest.Once(t)
 	const size, base = 16 << 20, 64 << 20
@@ -173,7 +173,7 @@ func TestNotebookMemory(t *testing.T) {
 	}
 }
 
-// TestNotebookIsCancelled: also between two cells.
+// TestNotebookIsCancelled: cancellation also works between two cells.
 func TestNotebookIsCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := renderNotebook(ctx, io.MultiReader(

@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// maxOutline is the longest text that is searched for symbols, and
-	// maxGoParse the longest that is parsed: a syntax tree takes some twenty
-	// times the memory of its text.
+	// maxOutline bounds the text that is searched for symbols, maxGoParse
+	// the Go source that is parsed, in bytes: a syntax tree needs about
+	// twenty times the memory of its text.
 	maxOutline = 8 << 20
 	maxGoParse = 2 << 20
 )
@@ -25,16 +25,16 @@ const (
 type symbol struct {
 	Name string // "Serve", "Server.Serve" for a Go method, a heading's text
 	Kind string // "func", "type", "class", "heading", "key", …
-	Text string // the line that declares it, trimmed
-	Line int    // of Text, 1-based
-	// Start and End are its first and last line, with the comment and the
-	// decorators above it.
+	Text string // declaring line, trimmed
+	Line int    // line number of Text, from 1
+	// Start and End are the first and last line, including comments and
+	// decorators above the declaration.
 	Start, End int
-	Depth      int // symbols around it; 0 is top level
+	Depth      int // number of enclosing symbols; 0 is top level
 }
 
-// outline lists the symbols of a text by the language that the file's name
-// shows, in the order of their lines; nil when the language is not known or
+// outline lists the symbols of a text in the order of their lines. The file
+// name selects the language. The result is nil if the language is unknown or
 // the text is too long.
 func outline(name string, text []byte) []symbol {
 	if len(text) > maxOutline {
@@ -60,9 +60,9 @@ func outline(name string, text []byte) []symbol {
 	return symbols
 }
 
-// nest sets each symbol's depth from the ranges around it.
+// nest sets each symbol's depth from the ranges of the other symbols.
 func nest(symbols []symbol) {
-	var around []int // ends of the open symbols
+	var around []int // last lines of the enclosing symbols
 	for i, s := range symbols {
 		for len(around) > 0 && around[len(around)-1] < s.Line {
 			around = around[:len(around)-1]
@@ -72,9 +72,8 @@ func nest(symbols []symbol) {
 	}
 }
 
-// renderOutline writes the symbols, one a line, as many levels as fit into
-// budget bytes: top level first, then what is inside. It says what it leaves
-// out.
+// renderOutline writes the symbols as lines, with as many levels as fit into
+// budget bytes, the top level first. It says how many symbols it left out.
 func renderOutline(symbols []symbol, budget int) string {
 	deepest := 0
 	for _, s := range symbols {
@@ -107,7 +106,7 @@ func outlineTo(symbols []symbol, depth, budget int) (text string, left int) {
 	return out.String(), left
 }
 
-// clip cuts a line at a rune.
+// clip truncates a text to n bytes, without splitting characters.
 func clip(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -117,8 +116,8 @@ func clip(s string, n int) string {
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// goSymbols reads Go source by its parser, which goes on after errors; what
-// a broken part hides from it is found by regular expressions.
+// goSymbols parses Go source, also with syntax errors. Symbols that the parser
+// misses because of an error are found by regular expressions.
 func goSymbols(text []byte) []symbol {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, "", text, parser.ParseComments|parser.SkipObjectResolution|parser.AllErrors)
@@ -139,13 +138,13 @@ func goSymbols(text []byte) []symbol {
 	for _, s := range languageOf("", ".go").symbols(text) {
 		if i, ok := known[s.Line]; !ok {
 			symbols = append(symbols, s)
-		} else if symbols[i].End < s.Line { // cut off by the error
+		} else if symbols[i].End < s.Line { // the error cut the declaration off
 			symbols[i].End = s.End
 		}
 	}
 	slices.SortStableFunc(symbols, func(a, b symbol) int { return cmp.Compare(a.Line, b.Line) })
 	for i := range symbols {
-		if i+1 < len(symbols) { // all are top level: a missing brace swallows no other
+		if i+1 < len(symbols) { // all are top level, so with a missing brace a symbol must not include the next one
 			symbols[i].End = min(symbols[i].End, symbols[i+1].Start-1)
 		}
 		symbols[i].End = max(symbols[i].End, symbols[i].Line)
@@ -204,7 +203,7 @@ func goDecl(set *token.FileSet, lines [][]byte, decl ast.Decl) []symbol {
 	return nil
 }
 
-// receiver is the type's name in "*T", "T[K]" and the like.
+// receiver returns the type's name in "*T", "T[K]" and similar expressions.
 func receiver(expr ast.Expr) string {
 	for {
 		switch e := expr.(type) {

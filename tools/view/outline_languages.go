@@ -6,27 +6,27 @@ import (
 	"sync"
 )
 
-// endRule is how the end of a symbol is found.
+// endRule says how to find the end of a symbol.
 type endRule int
 
 const (
-	byBraces endRule = iota // at the brace that closes it
-	byIndent                // before the next line that is not deeper
-	byEnd                   // at "end" with its own indentation
+	byBraces endRule = iota // at the closing brace
+	byIndent                // before the next line with the same or less indentation
+	byEnd                   // at "end" with the symbol's indentation
 	byNext                  // before the next symbol
 )
 
-// language finds symbols line by line. Its expressions name the groups
-// "name" and, where it is not fixed, "kind".
+// language describes how to find symbols, line by line. Its expressions have a
+// group "name" and optionally a group "kind".
 type language struct {
 	end      endRule
-	comments string // starts of line comments, separated by a space
-	strings  string // "`": spans lines; "py": triple quotes do; "rust": 'a is no string
+	comments string // prefixes of line comments, separated by spaces
+	strings  string // syntax: "`" can span lines; "py": triple quotes can; "rust": 'a is not a string
 	rules    func() []*regexp.Regexp
 }
 
-// compiled makes rules that are compiled when the first file asks for them,
-// so that starting the tool costs nothing.
+// compiled returns a function that compiles the patterns on first use, so that
+// starting the tool takes no longer.
 func compiled(patterns ...string) func() []*regexp.Regexp {
 	return sync.OnceValue(func() []*regexp.Regexp {
 		rules := make([]*regexp.Regexp, len(patterns))
@@ -37,7 +37,7 @@ func compiled(patterns ...string) func() []*regexp.Regexp {
 	})
 }
 
-// words are modifiers that may stand before a declaration, in any number.
+// words returns a pattern for any number of modifiers before a declaration.
 func words(list string) string { return `(?:(?:` + strings.ReplaceAll(list, " ", "|") + `)\s+)*` }
 
 const jvmModifiers = "public private protected internal static final abstract sealed non-sealed open override inline data inner value annotation enum companion suspend operator infix tailrec external const lateinit actual expect synchronized native strictfp default partial readonly async unsafe virtual extern new ref file required case implicit lazy"
@@ -115,8 +115,8 @@ var languages = sync.OnceValue(func() map[string]*language {
 	return table
 })
 
-// languageOf picks by the lower-case base name and extension; nil when it is
-// none of ours.
+// languageOf selects a language by lower-case base name and extension; nil if
+// it is unknown.
 func languageOf(base, ext string) *language {
 	switch base {
 	case "makefile", "gnumakefile":

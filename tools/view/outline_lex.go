@@ -2,15 +2,15 @@ package main
 
 import "strings"
 
-// lexer follows comments, strings and braces through a text, well enough to
-// tell code from what only looks like it. It knows no grammar.
+// lexer tracks comments, strings and braces through a text, well enough to tell
+// code from comments and strings. It knows no grammar.
 type lexer struct {
 	language *language
 	depth    int
-	open     string // what ends the comment or string that spans lines
+	open     string // end delimiter of the multi-line comment or string; "": none
 }
 
-// scan splits a text into lines and notes what each starts in.
+// scan splits a text into lines, with the lexer's state at each line.
 func (l *language) scan(text string) []scannedLine {
 	state := lexer{language: l}
 	lines := make([]scannedLine, 0, strings.Count(text, "\n")+1)
@@ -58,7 +58,7 @@ func (x *lexer) line(line string) {
 	}
 }
 
-// token consumes one piece of code; done says that the rest of the line is a
+// token consumes a piece of code; done means that the rest of the line is a
 // comment.
 func (x *lexer) token(rest string) (length int, done bool) {
 	l := x.language
@@ -99,8 +99,9 @@ func (x *lexer) token(rest string) (length int, done bool) {
 	return 1, false
 }
 
-// quoted is the length of a string that ends on its line. A quote without an
-// end on it is taken as a character of its own: an apostrophe.
+// quoted returns the length of a string that ends on the same line. A quote
+// without an end on the line, such as an apostrophe, counts as a single
+// character.
 func quoted(rest string) int {
 	for i := 1; i < len(rest); i++ {
 		switch rest[i] {

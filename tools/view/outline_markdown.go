@@ -2,15 +2,15 @@ package main
 
 import "strings"
 
-// headingMarks are the characters that begin a heading, by extension.
+// headingMarks maps an extension to the character that begins a heading.
 var headingMarks = map[string]string{
 	".md": "#", ".markdown": "#", ".mdx": "#", ".mdown": "#", ".mkd": "#", ".qmd": "#", ".rmd": "#", ".rst": "#", ".txt": "#",
 	".adoc": "=", ".asciidoc": "=", ".org": "*",
 }
 
-// headingSymbols lists the headings of a text: lines that begin with one to
-// six marks and a space, and lines underlined with = or -. Fenced code, HTML
-// comments and the settings at a file's beginning have no headings.
+// headingSymbols lists the headings of a text: lines that begin with one to six
+// marks and a space, and lines underlined with = or -. It ignores fenced code,
+// HTML comments and front matter.
 func headingSymbols(text []byte, mark string) []symbol {
 	var found []symbol
 	var levels []int
@@ -55,8 +55,8 @@ func headingSymbols(text []byte, mark string) []symbol {
 	return found
 }
 
-// frontMatter returns how many lines the settings take that a file may begin
-// with, between lines of dashes.
+// frontMatter returns the number of lines of the front matter, settings between
+// lines of dashes at the beginning of a file; 0 without front matter.
 func frontMatter(lines []string) int {
 	for i, line := range lines[:min(len(lines), 500)] {
 		end := strings.TrimRight(line, " \t\r") == "---"
@@ -70,7 +70,8 @@ func frontMatter(lines []string) int {
 	return 0
 }
 
-// endHeadings ends each section before the next heading that is not below it.
+// endHeadings ends each section before the next heading of the same or a higher
+// level.
 func endHeadings(found []symbol, levels []int, last int) {
 	var open []int
 	for i := range found {
@@ -108,7 +109,7 @@ func atxHeading(line, mark string) (level int, title string, ok bool) {
 	return level, title, title != ""
 }
 
-// setextLevel is 1 for a line of =, 2 for a line of -, else 0.
+// setextLevel returns 1 for a line of =, 2 for a line of -, and otherwise 0.
 func setextLevel(line string) int {
 	line = strings.TrimRight(line, " \t")
 	switch {
@@ -122,13 +123,13 @@ func setextLevel(line string) int {
 	return 0
 }
 
-// isTitle tells an underlined title from a table's row, a list's item or the
-// end of a paragraph or front matter above a rule.
+// isTitle distinguishes an underlined title from a table row, a list item, and
+// the last line of a paragraph or front matter before a rule.
 func isTitle(line, underline string) bool {
 	title := strings.TrimSpace(line)
 	if title == "" || strings.ContainsAny(title[:1], "|>#-*+=") || setextLevel(title) > 0 {
 		return false
 	}
-	// A short rule under a long line is a front matter's end.
+	// A short rule after a long line is the end of front matter.
 	return len(strings.TrimSpace(underline)) > 3 || len(title) < 60 && !strings.Contains(title, ": ")
 }

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// maxRuleLine is as much of a line as is matched against the rules.
+// maxRuleLine bounds the part of a line that is matched against the rules, in
+// bytes.
 const maxRuleLine = 500
 
 // notNames are words that look like a function's name before "(".
@@ -17,13 +18,13 @@ var notNames = map[string]bool{
 	"default": true, "in": true, "of": true, "and": true, "or": true, "not": true, "elif": true, "until": true,
 }
 
-// scannedLine is one line with what stands around it.
+// scannedLine is a line with the lexer's state.
 type scannedLine struct {
 	text   string
-	inside bool // it starts in a comment or a string
-	depth  int  // braces open where it starts
-	after  int  // and where it ends
-	indent int  // columns of leading white space, a tab as 8; -1 when blank
+	inside bool // the line starts in a comment or string
+	depth  int  // open braces at the start of the line
+	after  int  // open braces at the end of the line
+	indent int  // columns of leading white space, with tab stops every 8; -1 for a blank line
 }
 
 // symbols finds the symbols of a text.
@@ -57,7 +58,8 @@ func (l *language) symbols(text []byte) []symbol {
 	return found
 }
 
-// match tries the rules on one line.
+// match returns the symbol that a line declares according to the first matching
+// rule.
 func match(rules []*regexp.Regexp, line string) (symbol, bool) {
 	part := line[:min(len(line), maxRuleLine)]
 	for _, rule := range rules {
@@ -90,14 +92,15 @@ func (l *language) isComment(line string) bool {
 	line = strings.TrimLeft(line, " \t")
 	for start := range strings.FieldsSeq(l.comments) {
 		if strings.HasPrefix(line, start) {
-			// "*" starts the lines of a block comment; "*p = f()" is code.
+			// "*" starts the lines of a block comment; "*p = f()"
+			// is code.
 			return start != "*" || line == "*" || strings.HasPrefix(line, "* ") || strings.HasPrefix(line, "*/")
 		}
 	}
 	return false
 }
 
-// above is the first line (1-based) of the comments, decorators and
+// above returns the first line (from 1) of the comments, decorators and
 // attributes directly above lines[i].
 func (l *language) above(lines []scannedLine, i int) int {
 	first := i
@@ -115,7 +118,7 @@ func (l *language) above(lines []scannedLine, i int) int {
 	return first + 1
 }
 
-// endOf is the last line (1-based) of the symbol that lines[i] declares.
+// endOf returns the last line (from 1) of the symbol that lines[i] declares.
 func (l *language) endOf(lines []scannedLine, i int) int {
 	switch l.end {
 	case byBraces:
@@ -137,7 +140,7 @@ func (l *language) endOf(lines []scannedLine, i int) int {
 	case byIndent:
 		for j := i + 1; j < len(lines); j++ {
 			text := strings.TrimLeft(lines[j].text, " \t")
-			closes := text != "" && strings.Contains(")]}", text[:1]) // of a long header
+			closes := text != "" && strings.Contains(")]}", text[:1]) // end of a long header
 			if lines[j].indent >= 0 && lines[j].indent <= lines[i].indent && !lines[j].inside && !closes &&
 				!(strings.HasPrefix(text, "- ") && lines[j].indent == lines[i].indent) {
 				return j
@@ -148,8 +151,9 @@ func (l *language) endOf(lines []scannedLine, i int) int {
 	return i + 1
 }
 
-// braceEnd follows the braces: a block that opens within 40 lines ends where
-// its brace closes, a declaration without one at its semicolon or blank line.
+// braceEnd returns the last line of a declaration: the line with the closing
+// brace if a block opens within 40 lines, otherwise the line with a semicolon
+// or before a blank line.
 func braceEnd(lines []scannedLine, i int) int {
 	depth := lines[i].depth
 	opened := false
@@ -162,7 +166,7 @@ func braceEnd(lines []scannedLine, i int) int {
 			case after > depth:
 				opened = true
 				continue
-			case after < depth && j > i: // the block around it closes
+			case after < depth && j > i: // the enclosing block ends
 				return j
 			case after < depth, oneLiner:
 				return j + 1

@@ -16,20 +16,20 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// A PDF is read by a process of its own: this binary once more, with the open
-// file as its standard input and nothing else. The format is old and loose,
-// and a hostile file can make any parser loop, recurse or allocate without
-// end; a process can be killed, a goroutine cannot.
+// A PDF is read in a separate process: this binary, with the open file as its
+// standard input and no other resources. The format is old and loosely
+// specified, and a hostile file can make any parser loop, recurse or allocate
+// without end. A process can be killed, a goroutine cannot.
 const (
 	pdfWorkerEnv = "TOOLROOM_VIEW_PDF"
 	pdfDeadline  = 20 * time.Second
-	// maxPDFText bounds what a worker hands back.
+	// maxPDFText bounds the text returned by a worker, in bytes.
 	maxPDFText = 1 << 20
-	// maxPDFMemory is where a worker gives up.
+	// maxPDFMemory is the memory at which a worker exits, in bytes.
 	maxPDFMemory = 256 << 20
 )
 
-// pdfWorkers bounds how many PDFs are read at once.
+// pdfWorkers bounds the number of PDFs read at once.
 var pdfWorkers = make(chan struct{}, 2)
 
 // pdfPage is the text of one page.
@@ -39,31 +39,31 @@ type pdfPage struct {
 	Fault  string `json:"fault,omitempty"`
 }
 
-// pdfDocument is what a worker answers.
+// pdfDocument is the answer of a worker.
 type pdfDocument struct {
-	Total int       `json:"total"` // pages the document has
+	Total int       `json:"total"` // number of pages in the document
 	Pages []pdfPage `json:"pages"`
-	// Cut says that the text bound was met: the page after the last one is
-	// where to go on.
+	// Cut means that the text reached maxPDFText; the next call should
+	// start after the last page.
 	Cut   bool         `json:"cut,omitempty"`
 	Code  toolerr.Code `json:"code,omitempty"`
 	Error string       `json:"error,omitempty"`
 }
 
-// isPDF reports whether the first bytes of a file (1 KiB is what readers
-// allow) are those of a PDF.
+// isPDF reports whether head, the first bytes of a file, has a PDF header. Like
+// other readers, it searches the first 1 KiB.
 func isPDF(head []byte) bool {
 	at := bytes.Index(head[:min(len(head), 1024)], []byte("%PDF-"))
 	if at < 0 {
 		return false
 	}
-	// Before the header only white space or a BOM counts: a text that
-	// speaks of "%PDF-" is a text.
+	// Only white space or a byte order mark may precede the header: a text
+	// that mentions "%PDF-" is not a PDF.
 	return len(bytes.Trim(head[:at], "\xef\xbb\xbf \t\r\n\x00")) == 0
 }
 
-// pdfText extracts the text of count pages from page first on. f must be a
-// regular file; it is handed to the worker as it is.
+// pdfText extracts the text of count pages starting with page first. f must be
+// a regular file, because the worker inherits it as its standard input.
 func pdfText(ctx context.Context, f *os.File, first, count int) (*pdfDocument, error) {
 	select {
 	case pdfWorkers <- struct{}{}:
@@ -91,7 +91,7 @@ func pdfText(ctx context.Context, f *os.File, first, count int) (*pdfDocument, e
 }
 
 func runPDFWorker(ctx context.Context, f *os.File, first, count int) ([]byte, error) {
-	self := "/proc/self/exe" // also when the binary was rebuilt meanwhile
+	self := "/proc/self/exe" // valid even if the binary was replaced since
 	if runtime.GOOS != "linux" {
 		var err error
 		if self, err = os.Executable(); err != nil {
@@ -111,7 +111,7 @@ func runPDFWorker(ctx context.Context, f *os.File, first, count int) ([]byte, er
 	return out.Bytes(), err
 }
 
-// workerFault says how a worker ended, without the system's details.
+// workerFault describes how a worker failed, without details of the system.
 func workerFault(err error) string {
 	var exit *exec.ExitError
 	switch {
@@ -125,7 +125,7 @@ func workerFault(err error) string {
 	return "no error output"
 }
 
-// boundedWriter fails once more than left bytes are written.
+// boundedWriter returns an error once more than left bytes are written.
 type boundedWriter struct {
 	to   io.Writer
 	left int

@@ -19,13 +19,13 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// TestMain lets the test binary be its own PDF worker, as mcp-view is.
+// TestMain runs the test binary as its own PDF worker, like mcp-view.
 func TestMain(m *testing.M) {
 	pdfWorker()
 	os.Exit(m.Run())
 }
 
-// pdfFile writes a PDF from the bodies of its objects, numbered from 1; the
+// pdfFile returns a PDF with the given bodies of objects, numbered from 1. The
 // first is the catalogue.
 func pdfFile(objects []string, trailer string) []byte {
 	var out bytes.Buffer
@@ -58,7 +58,7 @@ func deflated(data string) string {
 
 const helvetica = "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>"
 
-// simplePDF has one page for each content stream.
+// simplePDF returns a PDF with a page per content stream.
 func simplePDF(contents ...string) []byte {
 	objects := []string{"<< /Type /Catalog /Pages 2 0 R >>", "", helvetica}
 	var kids strings.Builder
@@ -162,7 +162,8 @@ func TestPDFFormsAndWideFonts(t *testing.T) {
 	require.Contains(t, document.Pages[0].Text, "Hi\n")
 }
 
-// encryptedPDF needs a password: its key is not that of the empty one.
+// encryptedPDF returns a PDF that needs a password: its key does not belong to
+// the empty password.
 func encryptedPDF() []byte {
 	cipher, _ := rc4.NewCipher(md5.New().Sum([]byte("other"))[:5])
 	u := make([]byte, 32)
@@ -181,7 +182,8 @@ func TestEncryptedPDFIsSaidSo(t *testing.T) {
 	}
 }
 
-// hostilePDFs make a parser loop, recurse or allocate without end.
+// hostilePDFs returns files that make a parser loop, recurse or allocate
+// without end.
 func hostilePDFs() map[string][]byte {
 	page := "<< /Type /Page /Parent 2 0 R /Resources << /Font << /F1 3 0 R >> >> /Contents 5 0 R >>"
 	with := func(pages, content, trailer string) []byte {
@@ -236,9 +238,9 @@ func FuzzPDFLayout(f *testing.F) {
 	f.Add("BT /F1 10 Tf 72 700 Td [(W) 80 (orld)] TJ T* (x) ' ET")
 	f.Add("q 1 0 0 0 0 0 cm /X Do Q 1e300 Tz BT -1e300 0 0 0 0 0 Tm /F1 1 Tf (a) Tj (b) Tj ET")
 	f.Fuzz(func(t *testing.T, content string) {
-		// The library loops for ever on a hexadecimal string without an end,
-		// which is why it has a process of its own; the layout above it may
-		// not.
+		// The library loops forever on a hexadecimal string without an
+		// end, which is a reason for the separate process; the layout
+		// code must not loop.
 		if strings.Contains(content, "<") {
 			return
 		}

@@ -8,9 +8,9 @@ import (
 	"github.com/ledongthuc/pdf"
 )
 
-// pageText lays out a page's text in the order it is drawn: a new line where
-// the pen moves up or down, a space where it jumps to the right. At most room
-// bytes. fault says what kept the rest from being read.
+// pageText returns a page's text in drawing order, at most about room bytes:
+// with a new line where the pen moves up or down, and a space where it jumps to
+// the right. fault describes the error that ended the text early; "": none.
 func pageText(page pdf.Page, room int) (text, fault string) {
 	layout := &pdfLayout{room: room, resources: inherited(page.V, "Resources")}
 	defer func() {
@@ -24,8 +24,8 @@ func pageText(page pdf.Page, room int) (text, fault string) {
 	return layout.text(), ""
 }
 
-// inherited looks a key up in a page and its parents, of which there may be a
-// ring.
+// inherited returns the value of a key in a page or its nearest parent. The
+// number of steps is bounded, since parents may form a cycle.
 func inherited(node pdf.Value, key string) pdf.Value {
 	for range 64 {
 		if value := node.Key(key); value.Kind() != pdf.Null {
@@ -41,7 +41,7 @@ type matrix [6]float64
 
 var identity = matrix{1, 0, 0, 1, 0, 0}
 
-// mul applies m, then n.
+// mul returns the transformation that applies m, then n.
 func (m matrix) mul(n matrix) matrix {
 	return matrix{
 		m[0]*n[0] + m[1]*n[2], m[0]*n[1] + m[1]*n[3],
@@ -50,14 +50,14 @@ func (m matrix) mul(n matrix) matrix {
 	}
 }
 
-// pdfFont is a font with what is asked of it for every glyph.
+// pdfFont is a font with its glyph widths.
 type pdfFont struct {
 	font   pdf.Font
-	widths map[int]float64 // thousandths of the size; nil: unknown
-	wide   bool            // two bytes a glyph
+	widths map[int]float64 // in thousandths of the font size, by character code
+	wide   bool            // a glyph code has two bytes
 }
 
-// pdfLayout interprets content streams, PDF 32000-1 section 9.4.
+// pdfLayout interprets content streams; see PDF 32000-1, section 9.4.
 type pdfLayout struct {
 	out       strings.Builder
 	room      int
@@ -69,10 +69,10 @@ type pdfLayout struct {
 	font          *pdfFont
 	size, leading float64
 	spacing       float64 // Tc
-	scale         float64 // Tz, 1 is normal
+	scale         float64 // Tz; 1 is normal
 
-	penX, penY float64 // where the last glyph ended, in page space
-	height     float64 // of the last glyphs, in page space
+	penX, penY float64 // end of the last glyph, in page space
+	height     float64 // height of the last glyphs, in page space
 	started    bool
 }
 
@@ -100,7 +100,7 @@ func (l *pdfLayout) run(stream pdf.Value, depth int) {
 	})
 }
 
-// number is the i-th argument, 0 where it is missing.
+// number returns the i-th argument, or 0 if it is missing.
 func number(args []pdf.Value, i int) float64 {
 	if i < len(args) {
 		return args[i].Float64()
@@ -183,7 +183,7 @@ func (l *pdfLayout) move(x, y float64) {
 	l.tm = l.line
 }
 
-// form draws a form XObject, which is how some programs store whole pages.
+// form draws a form XObject, in which some programs store whole pages.
 func (l *pdfLayout) form(args []pdf.Value, depth int) {
 	if len(args) != 1 || depth > 4 {
 		return
@@ -208,7 +208,7 @@ func (l *pdfLayout) form(args []pdf.Value, depth int) {
 	l.tm, l.line, l.font, l.size = outer.tm, outer.line, outer.font, outer.size
 }
 
-// glyphs shows one string and moves the pen past it.
+// glyphs writes a string and moves the pen past it.
 func (l *pdfLayout) glyphs(raw string) {
 	if l.font == nil || raw == "" {
 		return
@@ -223,7 +223,8 @@ func (l *pdfLayout) glyphs(raw string) {
 	l.penX, l.penY, l.height, l.started = end[4], end[5], height, true
 }
 
-// separate writes what the jump from the pen to the next string means.
+// separate writes a space or line breaks according to the distance from the pen
+// to the next string.
 func (l *pdfLayout) separate(at matrix, height float64) {
 	if !l.started {
 		return
@@ -248,8 +249,9 @@ func (l *pdfLayout) separate(at matrix, height float64) {
 // ligatures are single glyphs for several letters, U+FB00 to U+FB06.
 var ligatures = [...]string{"ff", "fi", "fl", "ffi", "ffl", "st", "st"}
 
-// cleanGlyphs drops what no reader sees, and writes ligatures as the letters
-// that one would search for. Bytes of an unknown encoding are Latin-1.
+// cleanGlyphs removes invisible characters and replaces ligatures by letters,
+// so that the text can be searched. Bytes in an unknown encoding are decoded as
+// Latin-1.
 func cleanGlyphs(text string) string {
 	if !utf8.ValidString(text) {
 		runes := make([]rune, len(text))
@@ -273,7 +275,7 @@ func cleanGlyphs(text string) string {
 	return out.String()
 }
 
-// advance is how far a string moves the pen, in text space.
+// advance returns how far a string moves the pen, in text space.
 func (l *pdfLayout) advance(raw string) float64 {
 	width, step := 0.0, 1
 	if l.font.wide {

@@ -17,11 +17,11 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// exitMemory is the exit status of a worker that needed too much.
+// exitMemory is the exit status of a worker that exceeded maxPDFMemory.
 const exitMemory = 3
 
-// pdfWorker turns this process into a PDF worker, and does not return, when
-// it was started as one. main calls it first.
+// pdfWorker runs this process as a PDF worker and does not return, if it was
+// started as one. main calls it first.
 func pdfWorker() {
 	order := os.Getenv(pdfWorkerEnv)
 	if order == "" {
@@ -34,7 +34,7 @@ func pdfWorker() {
 	debug.SetMemoryLimit(maxPDFMemory / 2)
 	debug.SetMaxStack(32 << 20)
 	go watchMemory()
-	// The parent kills a worker that is late; this is for an orphan.
+	// The parent kills a worker that takes too long; this ends an orphan.
 	time.AfterFunc(pdfDeadline+time.Second, func() { os.Exit(4) })
 	info, err := os.Stdin.Stat()
 	if err != nil {
@@ -46,7 +46,7 @@ func pdfWorker() {
 	os.Exit(0)
 }
 
-// watchMemory ends the process before a hostile file takes the machine's
+// watchMemory ends the process before a hostile file uses up the machine's
 // memory.
 func watchMemory() {
 	sample := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
@@ -58,7 +58,7 @@ func watchMemory() {
 	}
 }
 
-// readPDF extracts the text of count pages from page first on.
+// readPDF extracts the text of count pages starting with page first.
 func readPDF(file io.ReaderAt, size int64, first, count int) (document *pdfDocument) {
 	fail := func(code toolerr.Code, format string, args ...any) *pdfDocument {
 		return &pdfDocument{Code: code, Error: fmt.Sprintf(format, args...)}
@@ -98,8 +98,8 @@ func shortFault(fault any) string {
 	return text
 }
 
-// openPDF opens what readers in the wild open: the header may have junk
-// before it and any version, and the end may have junk after it.
+// openPDF opens files that common readers accept: with junk before the header,
+// any version in it, and junk after the end.
 func openPDF(file io.ReaderAt, size int64) (*pdf.Reader, error) {
 	head := make([]byte, min(size, 1024))
 	if _, err := file.ReadAt(head, 0); err != nil && err != io.EOF {
@@ -118,8 +118,9 @@ func openPDF(file io.ReaderAt, size int64) (*pdf.Reader, error) {
 	return pdf.NewReader(anyVersion{body}, body.Size())
 }
 
-// anyVersion shows the header that the library insists on. The structure is
-// the same in all versions; 2.0 changed what this program does not read.
+// anyVersion replaces the version in the header by the one that the library
+// requires. The structure is the same in all versions; version 2.0 changed only
+// parts that are not used here.
 type anyVersion struct{ io.ReaderAt }
 
 func (r anyVersion) ReadAt(p []byte, off int64) (int, error) {
@@ -130,8 +131,8 @@ func (r anyVersion) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// findPages walks the page tree, since its counts may lie and its nodes may
-// form a ring. total is the number of pages there are.
+// findPages walks the page tree, because its counts may be wrong and its nodes
+// may form a cycle. total is the number of pages in the document.
 func findPages(reader *pdf.Reader, first, count int) (pages []pdf.Page, total int) {
 	const maxDepth, maxNodes = 64, 200_000
 	nodes := 0
@@ -148,7 +149,8 @@ func findPages(reader *pdf.Reader, first, count int) (pages []pdf.Page, total in
 			}
 			return
 		}
-		// Past the asked pages the declared counts do.
+		// After the requested pages, the declared counts are good
+		// enough.
 		if declared := node.Key("Count").Int64(); len(pages) == count && declared > 0 && declared < 1_000_000 {
 			total += int(declared)
 			return

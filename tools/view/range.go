@@ -12,8 +12,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// lineRange are other tools' ways to name lines, which become offset and
-// limit. The schema does not advertise them.
+// lineRange has arguments of other tools that select lines. They are converted
+// to offset and limit. The schema does not show them.
 type lineRange struct {
 	ViewRange json.RawMessage `json:"view_range,omitempty" alias:"line_range,range" hidden:"true"`
 	StartLine *int64          `json:"start_line,omitempty" alias:"line_start,start_line_one_indexed,start_line_number,start,from_line,first_line" hidden:"true"`
@@ -26,7 +26,7 @@ type lineRange struct {
 // toTheEnd is the last line of a range without an end.
 const toTheEnd = 1 << 53
 
-// spanForm is a range as text: 3-7, 3:7, 3,7 or 3..7, or 3 alone.
+// spanForm matches a range as text: 3-7, 3:7, 3,7, 3..7, or 3.
 var spanForm = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^\s*(\d{1,18})\s*(?:(?:-|–|:|,|\.\.)\s*(-1|\d{1,18})?)?\s*$`)
 })
@@ -43,7 +43,7 @@ func given(raw json.RawMessage) bool {
 	return text != "" && text != "null" && text != `""` && text != "[]"
 }
 
-// parseSpan reads [3,7], [3,-1], "3-7", "3-", 3 or "3".
+// parseSpan parses [3,7], [3,-1], "3-7", "3-", 3 or "3".
 func parseSpan(raw json.RawMessage) (s span, ok bool) {
 	text := strings.TrimSpace(string(raw))
 	var quoted string
@@ -64,8 +64,8 @@ func parseSpan(raw json.RawMessage) (s span, ok bool) {
 	return s, true
 }
 
-// span joins the ways to name lines. named is the first of those given, ""
-// for none.
+// span combines the arguments. named is the first argument that was given; "":
+// none.
 func (r lineRange) span() (s span, named string, err error) {
 	s = span{first: 1, last: toTheEnd}
 	if given(r.ViewRange) {
@@ -108,7 +108,7 @@ func (r lineRange) span() (s span, named string, err error) {
 	return s, named, nil
 }
 
-// apply puts the range into offset and limit, and says so in a note.
+// apply sets offset and limit from the range, and adds a note about it.
 func (r lineRange) apply(ctx context.Context, offset, limit *int64) error {
 	s, named, err := r.span()
 	if err != nil {
@@ -155,8 +155,7 @@ func (s span) backwards() error {
 	return toolerr.New(toolerr.InvalidParams, "the range ends at line %d, before its start at line %d", s.last, s.first)
 }
 
-// count returns how many lines or pages the span has; toTheEnd where it has
-// no end.
+// count returns the number of lines or pages; toTheEnd if the span has no end.
 func (s span) count() int64 {
 	if s.last == toTheEnd {
 		return toTheEnd
@@ -164,8 +163,8 @@ func (s span) count() int64 {
 	return s.last - s.first + 1
 }
 
-// parsePages reads the pages of a PDF: a span, or several as "1-3,7" or
-// [1,2,7]. The result goes from the first of them to the last.
+// parsePages parses the pages of a PDF: a span, or several as "1-3,7" or
+// [1,2,7]. The result spans all of them, from the first to the last.
 func parsePages(raw json.RawMessage) (s span, err error) {
 	text := strings.Trim(strings.TrimSpace(string(raw)), `[]`)
 	text = strings.ReplaceAll(text, `"`, "")
@@ -188,13 +187,13 @@ func parsePages(raw json.RawMessage) (s span, err error) {
 
 func encodeText(text string) json.RawMessage {
 	raw, err := json.Marshal(text)
-	if err != nil { // text always encodes
+	if err != nil { // cannot happen, since every string can be encoded
 		return nil
 	}
 	return raw
 }
 
-// usePages turns the pages that were asked for into offset and limit.
+// usePages sets offset and limit from the pages argument.
 func (f *opened) usePages(ctx context.Context) error {
 	if f.pages.first == 0 {
 		return nil

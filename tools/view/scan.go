@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	// maxScan is how large a file may be to be read as a whole: more than a
-	// fast disk gives before the deadline.
+	// maxScan bounds the files that are read completely, in bytes; even a
+	// fast disk cannot deliver more before the deadline.
 	maxScan = 256 << 30
-	// glanceTime is how long a file is read for an etag that the answer can do
-	// without.
+	// glanceTime bounds the time to read a file only for an etag, without
+	// which the answer is still useful.
 	glanceTime = 5 * time.Second
 )
 
-// scan finds out what the whole file is: from the state directory where this
-// very version was scanned before, else by reading it. Of a file that takes
-// too long only the first bytes are looked at, if they are enough to answer.
+// scan sets the index of the file: from the state directory if this version was
+// scanned before, otherwise by reading the file. If reading takes too long and
+// the first bytes are enough to answer, it uses only those.
 func (v *viewer) scan(ctx context.Context, f *opened) error {
 	if seen, ok := v.store.ForSession(mcpkit.ClientSession(ctx)).Current(f.Path, f.stamp); ok {
 		f.index = &seen.Index
@@ -54,7 +54,7 @@ func (v *viewer) scan(ctx context.Context, f *opened) error {
 	return f.glance(ctx)
 }
 
-// read makes the index of the whole file.
+// read sets the index by reading the whole file.
 func (f *opened) read(ctx context.Context) (err error) {
 	f.index, err = textfile.Scan(ctx, f, f.Stat.Size, textfile.Options{Progress: func(done int64) {
 		mcpkit.Progress(ctx, float64(done), float64(f.Stat.Size), "reading "+f.shown)
@@ -62,15 +62,15 @@ func (f *opened) read(ctx context.Context) (err error) {
 	return err
 }
 
-// glance takes the first bytes for the whole.
+// glance sets the index from the first bytes, and sets unread.
 func (f *opened) glance(ctx context.Context) (err error) {
 	f.unread = true
 	f.index, err = textfile.Scan(ctx, bytes.NewReader(f.head), int64(len(f.head)), textfile.Options{})
 	return err
 }
 
-// needsWhole reports whether the answer needs more than the first bytes and
-// the part that was asked for.
+// needsWhole reports whether the answer needs more than the first bytes and the
+// requested part.
 func (f *opened) needsWhole(ctx context.Context) (bool, error) {
 	switch {
 	case f.metadata, f.hex, f.Masked:

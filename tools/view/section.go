@@ -10,18 +10,18 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// section is a part of a file that was asked for by name.
+// section is a part of a file that was requested by name.
 type section struct {
 	Name        string
-	First, Last int // lines, 1-based
-	// Note says how the name was understood when it was not the very name,
-	// and where its namesakes are; or is empty.
+	First, Last int // lines, from 1
+	// Note says how the name was interpreted if it did not match exactly,
+	// and lists other sections with the same name; "": none.
 	Note string
 }
 
-// findSection finds the heading or symbol that want names: as it is written,
-// with "#" marks or without, as "Type.Method" or its last part, without
-// regard to case, as a link's anchor, or by a part that only one has.
+// findSection returns the heading or symbol named want: as it is written, with
+// or without "#" marks, as "Type.Method" or its last part, ignoring case, as a
+// link's anchor, or by a substring that only one name has.
 func findSection(name string, text []byte, want string) (section, error) {
 	if len(text) > maxOutline {
 		return section{}, toolerr.New(toolerr.TooLarge, "%s has %d bytes, and section works up to %d; use offset and limit", name, len(text), maxOutline)
@@ -33,7 +33,7 @@ func findSection(name string, text []byte, want string) (section, error) {
 	if bare == "" {
 		return section{}, toolerr.New(toolerr.InvalidParams, "section is empty: give a heading or a symbol of %s", name)
 	}
-	if level > 0 { // "## Install" asks for that level first
+	if level > 0 { // "## Install" prefers a heading of that level
 		exact := pick(symbols, func(s symbol) bool { return strings.TrimRight(s.Text, " #") == strings.TrimRight(asked, " #") })
 		if len(exact) > 0 {
 			return chosen(exact, "")
@@ -70,7 +70,8 @@ func pick(symbols []symbol, matches func(symbol) bool) (found []symbol) {
 	return found
 }
 
-// chosen takes the first of several and names the lines of the others.
+// chosen returns the first of several symbols as a section, with the lines of
+// the others in its note.
 func chosen(found []symbol, asked string) (section, error) {
 	s := found[0]
 	result := section{Name: s.Name, First: max(1, s.Start), Last: max(s.Line, s.End)}
@@ -89,8 +90,8 @@ func chosen(found []symbol, asked string) (section, error) {
 	return result, nil
 }
 
-// lastPart is "Method" of "Type.Method", "Type::method", "Type#method"; a
-// heading, which has spaces, is whole.
+// lastPart returns "Method" for "Type.Method", "Type::method" and
+// "Type#method". A heading, which has spaces, is returned unchanged.
 func lastPart(name string) string {
 	if strings.ContainsAny(name, " \t") {
 		return name
@@ -98,8 +99,8 @@ func lastPart(name string) string {
 	return name[strings.LastIndexAny(name, ".:#")+1:]
 }
 
-// within reports whether s stands inside a symbol that the qualified name
-// asked for begins with ("Class.method").
+// within reports whether s is inside a symbol named by the qualifier of asked
+// ("Class" in "Class.method").
 func within(symbols []symbol, s symbol, asked string) bool {
 	owner := strings.TrimRight(strings.TrimSuffix(asked, lastPart(asked)), ".:#")
 	if owner == "" {
@@ -110,13 +111,14 @@ func within(symbols []symbol, s symbol, asked string) bool {
 	})
 }
 
-// anchor is a name as it stands in a link: lower case, words joined by "-".
+// anchor returns a name as used in a link: lower case, with words joined by
+// "-".
 func anchor(name string) string {
 	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	return strings.Join(words, "-")
 }
 
-// noSection says which sections there are, the near ones first.
+// noSection returns an error that lists the sections, with similar names first.
 func noSection(name string, text []byte, symbols []symbol, asked string) error {
 	lines := strings.Count(string(text), "\n")
 	if len(text) > 0 && text[len(text)-1] != '\n' {
@@ -133,7 +135,7 @@ func noSection(name string, text []byte, symbols []symbol, asked string) error {
 	return toolerr.New(toolerr.NotFound, "%s", strings.TrimRight(message, "\n"))
 }
 
-// nearNames are up to three names that differ from asked by little.
+// nearNames returns up to three names similar to asked.
 func nearNames(symbols []symbol, asked string) []string {
 	type near struct {
 		name     string
@@ -160,7 +162,7 @@ func nearNames(symbols []symbol, asked string) []string {
 	return names
 }
 
-// editDistance is Levenshtein's, over bytes.
+// editDistance returns the Levenshtein distance of two texts, in bytes.
 func editDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

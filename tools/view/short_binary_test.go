@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestShortBinaries: a file that is shorter than its format's header is not
-// shown as text of some encoding.
+// TestShortBinaries: a file shorter than its format's header is not shown as
+// text in some encoding.
 func TestShortBinaries(t *testing.T) {
 	f := newFixture(t)
 	for name, c := range map[string]struct{ content, shown string }{

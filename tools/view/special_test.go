@@ -13,7 +13,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// TestSpecialFiles: none is opened, none is waited for.
+// TestSpecialFiles: special files are neither opened nor waited for.
 func TestSpecialFiles(t *testing.T) {
 	f := newFixture(t)
 	require.NoError(t, syscall.Mkfifo(filepath.Join(f.root, "fifo"), 0o644))

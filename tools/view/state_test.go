@@ -20,8 +20,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// TestAnotherProcessNeedsNoScan: what one process found out about a large
-// file is used by the next, and not once the file has changed.
+// TestAnotherProcessNeedsNoScan: a process uses the saved index of a large file
+// that another process scanned, until the file changes.
 func TestAnotherProcessNeedsNoScan(t *testing.T) {
 	f := newFixture(t)
 	data := bytes.Repeat([]byte("0123456789abcdef\n"), 1<<20)
@@ -36,7 +36,8 @@ func TestAnotherProcessNeedsNoScan(t *testing.T) {
 	require.EqualValues(t, 1_000_002, seen.Ranges[0].Last)
 	require.Equal(t, textfile.LineSum([]byte("0123456789abcdef\n")), seen.Ranges[0].Sums[0])
 
-	// A record with another count shows that the file is not scanned again.
+	// A record with a wrong line count shows that the file is not scanned
+	// again.
 	forged := *seen
 	forged.Index.Lines = 1<<20 + 5
 	truth := f.kept.Dir
@@ -57,7 +58,8 @@ func TestAnotherProcessNeedsNoScan(t *testing.T) {
 	require.NotEqual(t, first, changed, "the times were put back, the change is seen")
 }
 
-// seen returns what is remembered of a file as it is now.
+// seen returns the path of a file and the record of its current version; nil:
+// none.
 func (f *fixture) seen(name string) (string, *state.Seen) {
 	f.t.Helper()
 	served, err := sandbox.New(sandbox.Config{Roots: []string{f.root}}).FS(context.Background())
@@ -72,7 +74,7 @@ func (f *fixture) seen(name string) (string, *state.Seen) {
 	return file.Path, seen
 }
 
-// TestWithoutState: everything is the same, and nothing is written.
+// TestWithoutState: without state, results are the same and nothing is written.
 func TestWithoutState(t *testing.T) {
 	f := newFixture(t)
 	f.write("a.txt", []byte("one\ntwo\n"))
@@ -93,8 +95,8 @@ func TestWithoutState(t *testing.T) {
 	require.Equal(t, with, f.text(map[string]any{"file_path": "a.txt"}), "a directory that cannot be made fails nothing")
 }
 
-// TestChangesAreSeen: each version of a file that is rewritten at once, with
-// the same size, is shown as it is.
+// TestChangesAreSeen: each version of a file that is rewritten immediately,
+// with the same size, is shown correctly.
 func TestChangesAreSeen(t *testing.T) {
 	f := newFixture(t)
 	last := ""
@@ -107,8 +109,8 @@ func TestChangesAreSeen(t *testing.T) {
 	}
 }
 
-// TestGrowingAndShrinking: a file that is written while it is read is shown
-// as it was at some moment, or the call says that it changes.
+// TestGrowingAndShrinking: a file that is written while it is read is shown in
+// a consistent state, or the call says that it changes.
 func TestGrowingAndShrinking(t *testing.T) {
 	f := newFixture(t)
 	line := []byte("a line of a log that grows\n")
@@ -138,7 +140,8 @@ func TestGrowingAndShrinking(t *testing.T) {
 	require.NoError(t, <-done)
 }
 
-// TestStateIsPrivate: records tell what a user looked at.
+// TestStateIsPrivate: records show which files a user viewed, so other users
+// cannot read them.
 func TestStateIsPrivate(t *testing.T) {
 	f := newFixture(t)
 	f.write("a.txt", []byte("x\n"))
@@ -156,8 +159,9 @@ func TestStateIsPrivate(t *testing.T) {
 	require.Positive(t, found)
 }
 
-// TestANamedEncodingIsRemembered: for one version of a file and one client,
-// also by another process. An image stays an image.
+// TestANamedEncodingIsRemembered: a given encoding is remembered for the
+// version of the file and the client, across processes. An image is still shown
+// as an image.
 func TestANamedEncodingIsRemembered(t *testing.T) {
 	f := newFixture(t)
 	f.kept.Client = "one"

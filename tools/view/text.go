@@ -15,20 +15,24 @@ import (
 )
 
 const (
-	// noteRoom is what the header and the notes may take of the budget.
+	// noteRoom is the part of the budget reserved for the header and notes,
+	// in bytes.
 	noteRoom = 1200
-	// autoOutline is the longest text that is outlined without being asked:
-	// a dense one takes forty times its size to parse.
+	// autoOutline bounds the text for which an outline is added
+	// automatically, in bytes: parsing dense code needs forty times its
+	// size.
 	autoOutline = 1 << 20
-	// maxMasked bounds a file whose values are masked, which needs the whole.
+	// maxMasked bounds a file with masked values, which must be read as a
+	// whole, in bytes.
 	maxMasked = 4 << 20
 )
 
-// page is text being shown line by line: a file, or what was made of one.
+// page is text to show line by line: a file's own text, or text generated from
+// a file.
 type page struct {
 	ask
 	shown  string // path
-	kind   string // for the header, "" for plain text
+	kind   string // for the header; "": plain text
 	tag    string // end of the header
 	format string
 	index  *textfile.Index
@@ -58,13 +62,13 @@ func (f *opened) text(ctx context.Context) (*answer, []state.Range, error) {
 	}
 	got.meta.fill(m)
 	if index.Encoding.Wide() != f.index.Encoding.Wide() {
-		ranges = nil // lines of another count
+		ranges = nil // the line numbers differ from those of the detected encoding
 	}
 	return got, ranges, nil
 }
 
-// brief leaves out of the metadata of a text what its header says in words that
-// are always the same, and what the caller has asked for.
+// brief removes values that are defaults or that the caller gave from the
+// metadata of a text.
 func (m meta) brief(a ask) meta {
 	if m.Type != "text" {
 		return m
@@ -85,14 +89,14 @@ func (m meta) brief(a ask) meta {
 	return m
 }
 
-// fill adds what p.show does not know.
+// fill sets the fields that page.show does not know, from of.
 func (m *meta) fill(of meta) {
 	of.First, of.Last, of.Truncated, of.NextOffset = m.First, m.Last, m.Truncated, m.NextOffset
 	*m = of
 }
 
-// reread makes the index for an encoding that was asked for. Where single
-// bytes end lines in both, the one there is will do.
+// reread returns the index for a requested encoding. If single bytes end lines
+// in both encodings, it reuses the existing index.
 func (f *opened) reread(ctx context.Context) (*textfile.Index, error) {
 	if x := *f.index; !x.Binary && x.BOM == 0 && !x.Encoding.Wide() && !f.encoding.Wide() && f.encoding != textfile.UTF8 {
 		x.Encoding, x.Guessed, x.Invalid = f.encoding, false, 0
@@ -101,7 +105,7 @@ func (f *opened) reread(ctx context.Context) (*textfile.Index, error) {
 	return textfile.Scan(ctx, f, f.Stat.Size, textfile.Options{Encoding: f.encoding})
 }
 
-// masked shows a settings file without its values.
+// masked shows a settings file with masked values.
 func (f *opened) masked(ctx context.Context) (*answer, error) {
 	if f.Stat.Size > maxMasked {
 		return nil, toolerr.New(toolerr.TooLarge, "%s has %d bytes; masking its values is limited to %d", f.shown, f.Stat.Size, maxMasked)
@@ -110,8 +114,9 @@ func (f *opened) masked(ctx context.Context) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Bytes are masked before they are decoded, as programs read such files:
-	// in another encoding what ends a value might be a part of a character.
+	// Bytes are masked before decoding, since programs parse such files as
+	// bytes: in another encoding, the byte that ends a value might be part
+	// of a character.
 	encoding, hidden := f.index.Encoding, raw[f.index.BOM:]
 	if encoding.Wide() {
 		hidden = sandbox.MaskSecrets([]byte(encoding.Decode(hidden)))
@@ -140,7 +145,7 @@ type content interface {
 	Size() int64
 }
 
-// made shows text that was made of the file.
+// made shows text that was generated from the file.
 func (f *opened) made(ctx context.Context, source content, kind, format string) (*answer, error) {
 	index, err := textfile.Scan(ctx, source, source.Size(), textfile.Options{Encoding: textfile.UTF8})
 	if err != nil {
@@ -155,7 +160,7 @@ func (f *opened) made(ctx context.Context, source content, kind, format string) 
 	return got, nil
 }
 
-// show renders the lines that were asked for.
+// show renders the requested lines.
 func (p *page) show() (*answer, []state.Range, error) {
 	if p.index.Lines == 0 {
 		return &answer{text: fmt.Sprintf("%s  empty: 0 lines, %d bytes  %s\n", p.title(), p.index.Size, p.tag)}, nil, nil
@@ -169,7 +174,8 @@ func (p *page) show() (*answer, []state.Range, error) {
 		b.first = max(1, p.index.Lines-p.tail+1)
 		asked = b.first
 		if p.limit == 0 {
-			// More than fits need not be read: a row has a number, a tab and a line feed.
+			// Skip lines that cannot fit: a row has at least a
+			// number, a tab and a line feed.
 			b.fromEnd, b.limit = true, min(p.tail, p.index.Lines)
 			b.first = max(b.first, p.index.Lines-int64(b.room/(digits(p.index.Lines)+len("\t\n"))))
 		}
@@ -216,8 +222,8 @@ func (p *page) show() (*answer, []state.Range, error) {
 	return got, b.ranges, nil
 }
 
-// end is the end of the header: the encoding and line ending, unless they are
-// the usual UTF-8 with LF, and the tag.
+// end returns the end of the header: the tag, after the encoding and line
+// ending unless they are UTF-8 and LF.
 func (p *page) end() string {
 	switch p.format {
 	case "", "utf-8", "utf-8 lf":
@@ -233,7 +239,7 @@ func lineRangeText(first, last int64) string {
 	return fmt.Sprintf("lines %d-%d", first, last)
 }
 
-// title is how the header begins.
+// title returns the beginning of the header.
 func (p *page) title() string {
 	if p.kind == "" {
 		return p.shown
@@ -246,7 +252,8 @@ func (p *page) pastEnd(first int64) *answer {
 		p.title(), first, p.index.Lines, p.end(), first, max(1, p.index.Lines-19))}
 }
 
-// more says how much is left and the call that continues.
+// more returns a note with the number of remaining lines and the call that
+// continues.
 func (p *page) more(last, wanted int64) string {
 	next := fmt.Sprintf("view offset=%d", last+1)
 	if p.limit > 0 || p.tail > 0 || p.section != "" {
@@ -259,7 +266,8 @@ func (p *page) more(last, wanted int64) string {
 	return fmt.Sprintf("%d more lines; next: %s", left, next)
 }
 
-// whole returns all of the text, or nil when it is too long for symbols.
+// whole returns the complete text, or nil if it is too long to search for
+// symbols.
 func (p *page) whole() ([]byte, error) {
 	if p.index.Size > maxOutline {
 		return nil, nil
@@ -298,14 +306,15 @@ func (p *page) find(b *body) (notes []string, err error) {
 	return notes, nil
 }
 
-// outline lists the symbols of a long file of which no part was asked for.
+// outline returns the symbols of a long file, or "" if the call selects a part
+// of the file.
 func (p *page) outline(budget int) string {
 	if p.index.Lines <= defaultLines || p.index.Size > autoOutline || p.ranged() {
 		return ""
 	}
 	text, err := p.whole()
 	if err != nil || text == nil {
-		return "" // shown or said by the lines themselves
+		return "" // the lines themselves show or report it
 	}
 	found := outline(p.shown, text)
 	if len(found) == 0 {

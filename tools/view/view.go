@@ -22,11 +22,11 @@ var description string
 const (
 	defaultLines = 2000
 	maxTokens    = 20_000
-	// maxPaths bounds the files of one call.
+	// maxPaths bounds the files of a call.
 	maxPaths = 100
-	// maxConcurrent bounds the memory of calls side by side.
+	// maxConcurrent bounds the memory of concurrent calls.
 	maxConcurrent = 8
-	// deadline is far above what the largest file on a slow disk takes.
+	// deadline is far longer than the largest file on a slow disk takes.
 	deadline = 2 * time.Minute
 )
 
@@ -42,10 +42,10 @@ type arguments struct {
 	Metadata bool   `json:"metadata,omitempty" default:"false" jsonschema:"no content"`
 	lineRange
 	Pages   json.RawMessage `json:"pages,omitempty" alias:"page,page_range" hidden:"true"`
-	Command string          `json:"command,omitempty" hidden:"true"` // of the tool that views and edits
+	Command string          `json:"command,omitempty" hidden:"true"` // argument of Anthropic's text editor tool
 }
 
-// part is one of several files.
+// part is an element of paths.
 type part struct {
 	FilePath string `json:"file_path" alias:"@file"`
 	Offset   int64  `json:"offset,omitempty" min:"0"`
@@ -71,13 +71,13 @@ type meta struct {
 	Failed     int    `json:"failed,omitempty" jsonschema:"files that could not be shown"`
 }
 
-// viewer holds what calls share.
+// viewer holds the state shared by calls.
 type viewer struct {
 	box   *sandbox.Sandbox
 	store *state.Store
 }
 
-// tools makes what the server serves.
+// tools returns the tools to serve.
 func tools(box sandbox.Config, kept state.Config) ([]*mcpkit.Tool, error) {
 	if err := box.Validate(); err != nil {
 		return nil, err
@@ -93,14 +93,15 @@ func tools(box sandbox.Config, kept state.Config) ([]*mcpkit.Tool, error) {
 		Hints:   mcpkit.Hints{ReadOnly: true, Idempotent: true},
 		Aliases: []string{"View", "Read"},
 		Timeout: deadline, MaxTokens: maxTokens, MaxConcurrent: maxConcurrent, Output: meta{},
-		// Without it Claude Code writes results over 50 000 characters to a file and
-		// shows the model the first 2 KB. maxTokens are 80 000 bytes; notes come on top.
+		// Without this, Claude Code writes results of more than 50 000
+		// characters to a file and shows the model the first 2 KB.
+		// maxTokens corresponds to 80 000 bytes, plus notes.
 		Meta: map[string]any{"anthropic/maxResultSizeChars": 100_000},
 	}, v.call)
 	return []*mcpkit.Tool{tool}, err
 }
 
-// ask is what is wanted of one file.
+// ask is a validated request for one file.
 type ask struct {
 	name          string
 	offset, limit int64 // 0: not given
@@ -109,16 +110,16 @@ type ask struct {
 	hex           bool
 	encoding      textfile.Encoding
 	metadata      bool
-	pages         span // of a PDF; the zero value: not given
-	budget        int  // bytes of text
+	pages         span // of a PDF; zero value: not given
+	budget        int  // bytes of text for the answer
 }
 
-// ranged reports whether a part of the file was asked for.
+// ranged reports whether only a part of the file was requested.
 func (a ask) ranged() bool { return a.offset > 0 || a.limit > 0 || a.tail > 0 || a.section != "" }
 
-// answer is what is shown of one file.
+// answer is the result for one file.
 type answer struct {
-	text   string // header line first, ends in a newline
+	text   string // begins with the header line, ends in a newline
 	images []mcpkit.Image
 	meta   meta
 }
@@ -132,7 +133,7 @@ func (v *viewer) call(ctx context.Context, args arguments) (*mcpkit.Result, erro
 	if err != nil {
 		return nil, err
 	}
-	// The kit adds its notes to the text: leave room for a few.
+	// Reserve space for notes added by mcpkit.
 	budget := max(mcpkit.Budget(ctx)-512, 256)
 	if len(args.Paths) == 0 {
 		asks[0].budget = budget
@@ -145,7 +146,7 @@ func (v *viewer) call(ctx context.Context, args arguments) (*mcpkit.Result, erro
 	return v.several(ctx, fs, asks, budget)
 }
 
-// asksOf checks the arguments and spreads them over the files.
+// asksOf validates the arguments and returns a request per file.
 func asksOf(ctx context.Context, args arguments) ([]ask, error) {
 	if args.Command != "" && args.Command != "view" {
 		return nil, toolerr.New(toolerr.InvalidParams, "view only reads files: for command %s use edit or replace", sandbox.EscapeName(args.Command))
@@ -199,10 +200,10 @@ func asksOf(ctx context.Context, args arguments) ([]ask, error) {
 	return asks, nil
 }
 
-// several shows files one after the other; what one leaves of its share of
-// the budget, the next ones have. A file that fails does not fail the others.
+// several shows several files. Budget that a file does not use is available to
+// the next ones. An error is shown in the file's place, unless all files fail.
 func (v *viewer) several(ctx context.Context, fs *sandbox.FS, asks []ask, budget int) (*mcpkit.Result, error) {
-	const tokenRoom = 300 // less than that is not worth a file's beginning
+	const tokenRoom = 300 // less space is not enough for the beginning of a file
 	var text strings.Builder
 	result := &mcpkit.Result{}
 	m := meta{Files: len(asks)}

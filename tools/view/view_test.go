@@ -21,7 +21,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// fixture is a root with a tool that serves it in this process.
+// fixture is a root served by a tool in this process.
 type fixture struct {
 	t    testing.TB
 	root string
@@ -36,7 +36,7 @@ func newFixture(t testing.TB) *fixture {
 	return f
 }
 
-// restart makes the tool anew, as another process would.
+// restart creates the tool again, as a new process would.
 func (f *fixture) restart() {
 	f.t.Helper()
 	served, err := tools(sandbox.Config{Roots: []string{f.root}}, f.kept)
@@ -81,7 +81,8 @@ func TestWindowsOverTheBinary(t *testing.T) {
 	require.Contains(t, lines[4], "cut after 2000 characters: line 2 (6291457 bytes from byte 7)")
 }
 
-// TestMemory: one line or many, a large file takes no more than its window.
+// TestMemory: for a large file, with one line or many, memory use is limited to
+// the shown part.
 func TestMemory(t *testing.T) {
 	mcpkittest.Once(t)
 	f := newFixture(t)
@@ -108,8 +109,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestResultsStayWithinTheBudget tries windows of random files against the
-// text they come from, under random budgets.
+// TestResultsStayWithinTheBudget compares ranges of random files with their
+// text, under random budgets.
 func TestResultsStayWithinTheBudget(t *testing.T) {
 	f := newFixture(t)
 	rng := rand.New(rand.NewPCG(5, 5))
@@ -170,7 +171,7 @@ func TestNeverPanics(t *testing.T) {
 	}
 }
 
-// TestEnormousNumbers: no sum of arguments wraps around.
+// TestEnormousNumbers: no sum of arguments overflows.
 func TestEnormousNumbers(t *testing.T) {
 	f := newFixture(t)
 	f.write("f", []byte("a\nb\nc\n"))
