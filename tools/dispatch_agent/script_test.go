@@ -18,8 +18,9 @@ func TestTool(t *testing.T) {
 }
 
 // beside copies the tool into a directory with some of the binaries that it
-// needs, and returns its path there. The binaries are all the scripted
-// mcp-host, since the tool never starts the others.
+// needs, and returns its path there. mcp-host is a scripted host that executes
+// its prompt; the other binaries are empty files, since the scripted host
+// starts no tool.
 func beside(t testing.TB, names ...string) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
