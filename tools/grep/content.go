@@ -13,11 +13,12 @@ import (
 )
 
 const (
-	// wholeSize is the size up to which a file is read at once, and the size of
+	// wholeSize bounds the files that are read at once, and is the size of
 	// the windows of a larger file, in bytes.
 	wholeSize = 256 << 10
-	// ownSize bounds the part of a file that each worker may hold, for a file
-	// with long lines or one that is searched as a whole.
+	// ownSize bounds the part of a file that each worker may hold without
+	// the large buffer, in bytes. Files with long lines, and files that
+	// must be searched as a whole, may need more.
 	ownSize = 2 << 20
 	// headSize is the size of the beginning of a large file that is checked for
 	// binary content before the search.

@@ -90,7 +90,8 @@ func (x *excerpt) first(part []byte, base, from int) (search.Hit, bool) {
 // span is the range of a match in a part.
 type span struct{ start, end int }
 
-// pass counts the matches of a hit. With -o it returns the wanted ones.
+// pass counts the matches of a hit. With -o it returns the spans of the wanted
+// ones.
 func (x *excerpt) pass(part []byte, hit search.Hit) []span {
 	if !x.args.Only {
 		x.passed++
@@ -171,8 +172,8 @@ func (x *excerpt) keep(text []byte) {
 	x.tail = kept
 }
 
-// lines writes the lines of a hit; number is that of the first. A long line is
-// cut around the start of the match.
+// lines writes the lines of a hit; number is the first line's number. A long
+// line is cut around the start of the match.
 func (x *excerpt) lines(part []byte, hit search.Hit, number int) {
 	text := part[hit.Start:hit.End]
 	match := span{hit.Start, hit.Start}
@@ -186,8 +187,8 @@ func (x *excerpt) lines(part []byte, hit search.Hit, number int) {
 	x.show(text, number, match.start)
 }
 
-// spans writes matches without the rest of their lines. number is that of the
-// hit's first line, shown the number of matches shown before.
+// spans writes matches without the rest of their lines. number is the number of
+// the hit's first line, shown the number of matches shown before.
 func (x *excerpt) spans(part []byte, hit search.Hit, number int, spans []span, shown int) {
 	at := cursor{pos: hit.Start, line: number}
 	for i, s := range spans {

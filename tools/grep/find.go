@@ -41,8 +41,8 @@ type match struct {
 	encoding textfile.Encoding // a guess; "": none
 }
 
-// before reports whether m precedes other in results: newest first, then by
-// path. The order is total, so that pages of one search fit together.
+// before compares two matches for sorting: newest first, then by path. The
+// order is total, so that the pages of a search neither overlap nor leave gaps.
 func (m match) before(other match) int {
 	if c := cmp.Compare(other.mtime, m.mtime); c != 0 {
 		return c

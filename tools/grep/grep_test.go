@@ -21,12 +21,12 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
-// epoch is the modification time of the first file that tree makes; each
-// following one is a second younger.
+// epoch is the modification time of the first file that tree creates; each
+// following file is one second newer.
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// tree makes files, given as "name=text", in a new root, each younger than the
-// previous one.
+// tree creates files, given as "name=text", in a new root, each newer than the
+// one before.
 func tree(t testing.TB, files ...string) string {
 	t.Helper()
 	root := t.TempDir()

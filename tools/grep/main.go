@@ -12,14 +12,14 @@
 // multiline pattern matches both bytes. A pattern that contains \r matches the
 // bytes themselves.
 //
-// The searched files are those of ripgrep with --hidden: files ignored by
-// .gitignore, .ignore, .git/info/exclude and git's global excludes are skipped,
-// the .git directory is not searched, and symbolic links are not followed.
-// Unlike in ripgrep, a glob only narrows the search and never includes ignored
-// files. Skipped and counted are binary files (with a NUL byte, or with the
-// first bytes of a PNG, gzip or similar file), files over --max-file-size, and
-// secrets. A file named by path is searched whatever its size. In .env and
-// .npmrc files of up to 8 MiB the values are masked before the search.
+// Like ripgrep with --hidden, grep skips files ignored by .gitignore, .ignore,
+// .git/info/exclude and git's global excludes, skips the .git directory, and
+// does not follow symbolic links. Unlike in ripgrep, a glob only narrows the
+// search and never includes ignored files. It also skips, and counts, binary
+// files (with a NUL byte, or with the first bytes of a PNG, gzip or similar
+// file), files over --max-file-size, and secrets. A file named by path is
+// searched whatever its size. In .env and .npmrc files of up to 8 MiB the
+// values are masked before the search.
 //
 // UTF-16 and the encodings that view detects (Latin-1, Shift-JIS, GBK) are
 // decoded. If the pattern is not pure ASCII, the header names these files.

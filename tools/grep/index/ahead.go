@@ -5,10 +5,10 @@ import (
 	"sync/atomic"
 )
 
-// Page stores which index entries belong to the files of one directory, by
-// position in it, so that the next search need not look up each file. It is
-// safe for concurrent use. It may be outdated: an entry is valid only if the
-// file's key agrees.
+// Page stores the index entries of a directory's files, by a file's position in
+// the directory, so that the next search need not look up each file. It is safe
+// for concurrent use. It may be outdated: an entry is valid only if the file's
+// key agrees.
 type Page []atomic.Uint32
 
 // NewPage returns a page for a directory of n entries.
@@ -81,7 +81,7 @@ func (a *Ahead) Turn(page Page) {
 	}
 }
 
-// Look is Index.Look for the file at a position of the page.
+// Look is like Index.Look, for the file at position place of the page.
 func (a *Ahead) Look(place int, k Key) Verdict {
 	if place < len(a.known) {
 		if n := &a.known[place]; n.entry != nil && n.entry.is(k) {

@@ -119,7 +119,7 @@ func (g *grams) clear() {
 	g.codes = g.codes[:0]
 }
 
-// filter is a Bloom filter in which the bits of a gram are all in one word. The
+// filter is a Bloom filter that keeps the bits of a gram in a single word. The
 // filter of a text without grams is empty.
 type filter []uint64
 

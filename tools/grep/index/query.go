@@ -27,7 +27,7 @@ type Query struct {
 	search uint32
 }
 
-// literal holds the probes of its grams, all of which are required.
+// literal holds the probes of a literal's grams; a text must have all of them.
 type literal []probe
 
 // NewQuery takes the result of search.Matcher.Required. It returns nil if that

@@ -40,8 +40,8 @@ type dfaState struct {
 
 // A transition is 0 if it is unknown, otherwise the number of the state times
 // the stride. The sign bit marks special cases: a match ended before the
-// symbol, the state is that of a search at its beginning, or, with no other
-// bit, there was no match and there will be none.
+// symbol; the new state equals the state at the beginning of a search; or, with
+// no other bit, there was no match and will be none.
 const (
 	special   = int32(-1) << 31
 	matched   = int32(1) << 30

@@ -3,7 +3,7 @@ package search
 import "golang.org/x/sys/cpu"
 
 // pairAVX2 checks n positions, 64 at a time. at is the start of the first block
-// in which a position has v[0] in a and v[1] in b, compared in the bits of
+// with a position that has v[0] in a and v[1] in b, compared in the bits of
 // keep; mask has a bit for each such position, the lowest for the first. If no
 // block has one, mask is 0, and less than 64 positions are left from at on.
 //
@@ -12,8 +12,8 @@ func pairAVX2(a, b *byte, n int, v *[2]u64, keep u64) (at int, mask u64)
 
 const costPairScan = 0.05 // nanoseconds a byte
 
-// nextPair returns the first block of 64 positions, counted from i, in which a
-// and b may have the two values at the same position, with a bit for each such
+// nextPair returns the first block of 64 positions, counted from i, that may
+// have a position with v[0] in a and v[1] in b, and a bit for each such
 // position. If no block has one, it returns the start of the incomplete last
 // block and 0.
 func nextPair(a, b []byte, i int, v *[2]u64, keep u64) (at int, mask u64) {

@@ -5,7 +5,7 @@ package search
 // Knuth, Morris and Pratt finds it in a time that does not depend on the
 // literal.
 
-// shortNeedle is the length up to which a literal is always compared directly.
+// shortNeedle bounds the literals that are always compared directly, in bytes.
 const shortNeedle = 16
 
 // tooOften reports whether so many comparisons have failed within the bytes
@@ -14,8 +14,8 @@ func (n *needle) tooOften(failed, passed int) bool {
 	return n.border != nil && failed > shortNeedle*(1+passed/len(n.text))
 }
 
-// borders returns, for each prefix of text, the length of the longest shorter
-// prefix with which it ends.
+// borders returns, for each prefix of text, the length of its longest border:
+// the longest shorter prefix that is also its suffix.
 func borders(text []byte) []int32 {
 	border := make([]int32, len(text))
 	for i, k := 1, int32(0); i < len(text); i++ {
