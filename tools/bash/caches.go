@@ -16,8 +16,9 @@ import (
 const (
 	cacheBytes = 20 << 30
 	cacheAge   = 30 * 24 * time.Hour
-	// cacheInUse is the time for which a used cache is not
-	// removed: a command, perhaps of another server, may be using it.
+	// cacheInUse is how recently a cache must have been used to be kept
+	// regardless of the bounds: a command, perhaps of another server, may
+	// be using it.
 	cacheInUse = time.Hour
 	// cacheEvery is the time between two trims.
 	cacheEvery = 24 * time.Hour

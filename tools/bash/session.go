@@ -198,7 +198,7 @@ var ownNames = []string{"PWD", "SHLVL", "_", "TMPDIR", "TOOLROOM_COMMAND", "BASH
 
 // end stores the state that a command left: env is the environment that it got,
 // report its shell's snapshot, filter limits what the next command may get. It
-// returns the directory in which the next command begins.
+// returns the next command's working directory.
 func (s *sessions) end(fs *sandbox.FS, b *start, env []string, filter proc.Environ, report []byte) (dir string, notes []string) {
 	after, err := parseSnapshot(report)
 	if err != nil {
@@ -262,7 +262,7 @@ func differences(given, after map[string]string) (changed map[string]string, rem
 	return changed, removed
 }
 
-// nextDir returns the directory in which the next command begins after one that
+// nextDir returns the next command's working directory, after a command that
 // began in from and ended in to. If to is outside the roots, it returns from
 // and false.
 func nextDir(fs *sandbox.FS, from, to string) (dir string, ok bool) {

@@ -103,7 +103,7 @@ func newMeta(done *fileedit.Outcome) meta {
 	return m
 }
 
-// tag returns the end of a header: the etag, or why there is none.
+// tag returns the end of a header: the etag, or the reason for not having one.
 func tag(done *fileedit.Outcome) string {
 	switch m := newMeta(done); {
 	case done.Before.Masked:

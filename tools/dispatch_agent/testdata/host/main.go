@@ -1,6 +1,6 @@
-// Command host stands in for mcp-host in the tests of mcp-dispatch_agent: it
-// speaks what mcp-host agent --json speaks, and does what the prompt says, a
-// line each.
+// Command host replaces mcp-host in the tests of mcp-dispatch_agent: it has the
+// protocol of mcp-host agent --json, and executes the lines of its prompt as
+// commands.
 package main
 
 import (
@@ -106,7 +106,7 @@ func (a *agent) do(verb, rest string) {
 		a.last["why"] = rest
 	case "summed":
 		a.last["summed"] = true
-	case "asks": // ID TOOL REASON, of a call that waits
+	case "asks": // ID TOOL REASON, of a call that waits for approval
 		w := strings.SplitN(rest, " ", 3)
 		a.last["pending"] = []map[string]string{{"id": w[0], "tool": w[1], "reason": w[2]}}
 	case "begun":
@@ -128,7 +128,7 @@ func (a *agent) do(verb, rest string) {
 	case "kind":
 		fmt.Fprintf(os.Stderr, "mcp-host: no kind of agent %q\n", a.task.Agent)
 		os.Exit(2)
-	case "repair": // REPORT, when it is asked for once more
+	case "repair": // REPORT, if the report is requested again
 	case "print":
 		fmt.Println(rest)
 	case "pid":
@@ -158,7 +158,7 @@ func (a *agent) do(verb, rest string) {
 	}
 }
 
-// dispatch calls the mcp-dispatch_agent beside this program.
+// dispatch calls the mcp-dispatch_agent in the directory of this program.
 func (a *agent) dispatch(args string) {
 	self, _ := os.Executable()
 	cmd := exec.Command(filepath.Join(filepath.Dir(self), "mcp-dispatch_agent"), append(os.Args[3:], "--call", args)...)
