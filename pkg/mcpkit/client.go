@@ -17,12 +17,12 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// questions holds the requests sent to the client that await a response.
-type questions struct {
-	mu     sync.Mutex
-	last   int
-	open   map[string]chan jsonrpc.Message // by id
-	closed bool                            // set once the input has ended: no response can arrive
+// outgoingRequests holds the requests sent to the client that await a response.
+type outgoingRequests struct {
+	mu      sync.Mutex
+	last    int
+	pending map[string]chan jsonrpc.Message // by id
+	closed  bool                            // set once the input has ended: no response can arrive
 }
 
 // ask sends the client a request, waits for the response and decodes its result
@@ -35,7 +35,7 @@ func (c *conn) ask(ctx context.Context, method string, params, result any) error
 			return err
 		}
 	}
-	m, err := c.question(ctx, method, raw)
+	m, err := c.sendRequest(ctx, method, raw)
 	if err != nil {
 		return err
 	}
@@ -53,13 +53,13 @@ func Ask(ctx context.Context, method string, params json.RawMessage) (result, fa
 	if v == nil {
 		return nil, nil, errNoAnswer
 	}
-	m, err := v.conn.question(ctx, method, params)
+	m, err := v.conn.sendRequest(ctx, method, params)
 	return m.Result, m.Error, err
 }
 
-// question sends the client a request and waits for its response.
-func (c *conn) question(ctx context.Context, method string, params json.RawMessage) (jsonrpc.Message, error) {
-	q := &c.questions
+// sendRequest sends the client a request and waits for its response.
+func (c *conn) sendRequest(ctx context.Context, method string, params json.RawMessage) (jsonrpc.Message, error) {
+	q := &c.outgoing
 	q.mu.Lock()
 	if q.closed {
 		q.mu.Unlock()
@@ -68,10 +68,10 @@ func (c *conn) question(ctx context.Context, method string, params json.RawMessa
 	q.last++
 	id := `"toolroom:` + strconv.Itoa(q.last) + `"`
 	answer := make(chan jsonrpc.Message, 1)
-	if q.open == nil {
-		q.open = make(map[string]chan jsonrpc.Message)
+	if q.pending == nil {
+		q.pending = make(map[string]chan jsonrpc.Message)
 	}
-	q.open[id] = answer
+	q.pending[id] = answer
 	q.mu.Unlock()
 
 	c.send(jsonrpc.AppendRequest(nil, json.RawMessage(id), method, params))
@@ -83,7 +83,7 @@ func (c *conn) question(ctx context.Context, method string, params json.RawMessa
 		return m, nil
 	case <-ctx.Done():
 		q.mu.Lock()
-		delete(q.open, id)
+		delete(q.pending, id)
 		q.mu.Unlock()
 		c.send(jsonrpc.AppendNotification(nil, string(mcp.MethodNotificationCancelled), Withdrawn(json.RawMessage(id))))
 		return jsonrpc.Message{}, context.Cause(ctx)
@@ -96,29 +96,29 @@ func Withdrawn(id json.RawMessage) json.RawMessage {
 	return append(append([]byte(`{"requestId":`), id...), `,"reason":"no longer needed"}`...)
 }
 
-// respond hands the client's response to the goroutine that waits for it. A
+// deliverResponse hands the client's response to the goroutine that waits for it. A
 // response to no open request is dropped, as JSON-RPC asks.
-func (c *conn) respond(m jsonrpc.Message) {
+func (c *conn) deliverResponse(m jsonrpc.Message) {
 	key, err := jsonrpc.Key(m.ID)
 	if err != nil {
 		return
 	}
-	q := &c.questions
+	q := &c.outgoing
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if answer, ok := q.open[key]; ok {
-		delete(q.open, key)
+	if answer, ok := q.pending[key]; ok {
+		delete(q.pending, key)
 		answer <- m
 	}
 }
 
 // close fails all open questions, and every later one: the input has ended.
-func (q *questions) close() {
+func (q *outgoingRequests) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.closed = true
-	for id, answer := range q.open {
-		delete(q.open, id)
+	for id, answer := range q.pending {
+		delete(q.pending, id)
 		close(answer)
 	}
 }

@@ -89,8 +89,8 @@ type conn struct {
 	listens  sync.WaitGroup   // listen streams, which it does not wait for
 	asides   sync.WaitGroup   // goroutines that serve no request
 
-	questions questions
-	roots     roots
+	outgoing outgoingRequests
+	roots    roots
 }
 
 // ServeStdio serves h to one client, one JSON-RPC message a line, until in
@@ -119,13 +119,13 @@ func ServeStdio(ctx context.Context, h *server.MCPServer, in io.Reader, out io.W
 	var readErr error
 	select {
 	case readErr = <-c.ended:
-		c.questions.close()
+		c.outgoing.close()
 		c.wait(&c.requests, nil)
 		c.endListens()
 	case <-c.ctx.Done():
 	}
 	if c.ctx.Err() != nil {
-		c.questions.close()
+		c.outgoing.close()
 		c.wait(&c.requests, time.After(c.opts.Grace))
 		c.asides.Go(c.self.end)
 		return context.Cause(c.ctx)
@@ -284,7 +284,7 @@ func (c *conn) message(line []byte) *view {
 	}
 	switch m.Kind {
 	case jsonrpc.Response:
-		c.respond(m)
+		c.deliverResponse(m)
 	case jsonrpc.Notification:
 		c.notification(m, line)
 	case jsonrpc.Request:
