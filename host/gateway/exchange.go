@@ -107,7 +107,7 @@ func (x *httpExchange) ask(ctx context.Context, method string, params json.RawMe
 		}
 		return m.Result, nil
 	case <-ctx.Done():
-		x.notify(string(mcp.MethodNotificationCancelled), mcpkit.Withdrawn(jsonrpc.AppendString(nil, id)))
+		x.notify(string(mcp.MethodNotificationCancelled), mcpkit.CancelledParams(jsonrpc.AppendString(nil, id)))
 		return nil, ctx.Err()
 	}
 }

@@ -85,14 +85,14 @@ func (c *conn) sendRequest(ctx context.Context, method string, params json.RawMe
 		q.mu.Lock()
 		delete(q.pending, id)
 		q.mu.Unlock()
-		c.send(jsonrpc.AppendNotification(nil, string(mcp.MethodNotificationCancelled), Withdrawn(json.RawMessage(id))))
+		c.send(jsonrpc.AppendNotification(nil, string(mcp.MethodNotificationCancelled), CancelledParams(json.RawMessage(id))))
 		return jsonrpc.Message{}, context.Cause(ctx)
 	}
 }
 
-// Withdrawn returns the params of a notifications/cancelled for the request id:
+// CancelledParams returns the params of a notifications/cancelled for the request id:
 // its answer is no longer needed, so the client's user need not decide on it.
-func Withdrawn(id json.RawMessage) json.RawMessage {
+func CancelledParams(id json.RawMessage) json.RawMessage {
 	return append(append([]byte(`{"requestId":`), id...), `,"reason":"no longer needed"}`...)
 }
 
