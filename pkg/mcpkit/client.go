@@ -49,11 +49,11 @@ func (c *conn) ask(ctx context.Context, method string, params, result any) error
 // unchanged, and returns the response byte for byte: a result or an error
 // object. It fails if ctx's request did not come over ServeStdio.
 func Ask(ctx context.Context, method string, params json.RawMessage) (result, fault json.RawMessage, err error) {
-	v := viewOf(ctx)
-	if v == nil {
+	req := requestOf(ctx)
+	if req == nil {
 		return nil, nil, errNoAnswer
 	}
-	m, err := v.conn.sendRequest(ctx, method, params)
+	m, err := req.conn.sendRequest(ctx, method, params)
 	return m.Result, m.Error, err
 }
 
@@ -142,11 +142,11 @@ type roots struct {
 // does not answer within five seconds, it counts as offering no roots until it
 // does.
 func ClientRoots(ctx context.Context) ([]string, error) {
-	v := viewOf(ctx)
-	if v == nil || v.isModern() || !v.conn.offersRoots() {
+	req := requestOf(ctx)
+	if req == nil || req.isModern() || !req.conn.offersRoots() {
 		return nil, nil
 	}
-	return v.conn.clientRoots(ctx)
+	return req.conn.clientRoots(ctx)
 }
 
 // offersRoots reports whether the handshake is complete and named roots.

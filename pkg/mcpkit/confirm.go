@@ -11,13 +11,13 @@ import (
 // offer elicitation, or it speaks the modern protocol, in which servers send no
 // requests.
 func Confirm(ctx context.Context, message string) (agreed, asked bool, err error) {
-	v := viewOf(ctx)
-	if v == nil || v.isModern() {
+	req := requestOf(ctx)
+	if req == nil || req.isModern() {
 		return false, false, nil
 	}
-	v.conn.hs.mu.Lock()
-	able := v.conn.hs.ready && v.conn.hs.caps.Elicitation != nil
-	v.conn.hs.mu.Unlock()
+	req.conn.hs.mu.Lock()
+	able := req.conn.hs.ready && req.conn.hs.caps.Elicitation != nil
+	req.conn.hs.mu.Unlock()
 	if !able {
 		return false, false, nil
 	}
@@ -27,7 +27,7 @@ func Confirm(ctx context.Context, message string) (agreed, asked bool, err error
 			Agree *bool `json:"agree"`
 		} `json:"content"`
 	}
-	err = v.conn.ask(ctx, string(mcp.MethodElicitationCreate), map[string]any{
+	err = req.conn.ask(ctx, string(mcp.MethodElicitationCreate), map[string]any{
 		"message": message,
 		"requestedSchema": map[string]any{
 			"type":       "object",

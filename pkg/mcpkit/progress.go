@@ -45,31 +45,31 @@ const progressInterval = time.Second
 // notification a second, only with a larger done, and none after the answer, so
 // a tool may call it as often as it likes. A total of 0 means unknown.
 func Progress(ctx context.Context, done, total float64, message string) {
-	if v := viewOf(ctx); v != nil && !math.IsNaN(done) && !math.IsInf(done, 0) {
-		v.progress(done, total, message)
+	if req := requestOf(ctx); req != nil && !math.IsNaN(done) && !math.IsInf(done, 0) {
+		req.reportProgress(done, total, message)
 	}
 }
 
 // progressState is the progress reported for a request.
 type progressState struct {
-	looked bool            // whether token has been read from params
-	token  json.RawMessage // as the client sent it; nil: none
-	last   float64
-	at     time.Time // zero: nothing sent yet
+	tokenRead bool            // whether token has been read from params
+	token     json.RawMessage // as the client sent it; nil: none
+	lastDone  float64
+	sentAt    time.Time // zero: nothing sent yet
 }
 
-func (v *view) progress(done, total float64, message string) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	p := &v.prog
-	if !p.looked {
-		p.looked, p.token = true, progressToken(v.params)
+func (req *request) reportProgress(done, total float64, message string) {
+	req.mu.Lock()
+	defer req.mu.Unlock()
+	p := &req.progress
+	if !p.tokenRead {
+		p.tokenRead, p.token = true, progressToken(req.params)
 	}
-	now := v.conn.now()
-	if p.token == nil || v.over() || !p.at.IsZero() && (done <= p.last || now.Sub(p.at) < progressInterval) {
+	now := req.conn.now()
+	if p.token == nil || req.sendingEnded() || !p.sentAt.IsZero() && (done <= p.lastDone || now.Sub(p.sentAt) < progressInterval) {
 		return
 	}
-	p.last, p.at = done, now
+	p.lastDone, p.sentAt = done, now
 	params := append([]byte(`{"progressToken":`), p.token...)
 	params = strconv.AppendFloat(append(params, `,"progress":`...), done, 'f', -1, 64)
 	if total > 0 && !math.IsInf(total, 0) {
@@ -78,7 +78,7 @@ func (v *view) progress(done, total float64, message string) {
 	if message != "" {
 		params = jsonrpc.AppendString(append(params, `,"message":`...), message)
 	}
-	v.conn.send(jsonrpc.AppendNotification(nil, "notifications/progress", append(params, '}')))
+	req.conn.send(jsonrpc.AppendNotification(nil, "notifications/progress", append(params, '}')))
 }
 
 // progressToken returns params._meta.progressToken, or nil.
@@ -95,16 +95,16 @@ func progressToken(params json.RawMessage) json.RawMessage {
 // been answered or cancelled or did not come over ServeStdio, or if the client
 // has stopped reading and too much waits for it.
 func Notify(ctx context.Context, method string, params json.RawMessage) bool {
-	v := viewOf(ctx)
-	if v == nil {
+	req := requestOf(ctx)
+	if req == nil {
 		return false
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.over() {
+	req.mu.Lock()
+	defer req.mu.Unlock()
+	if req.sendingEnded() {
 		return false
 	}
-	return v.conn.offer(jsonrpc.AppendNotification(nil, method, params))
+	return req.conn.offer(jsonrpc.AppendNotification(nil, method, params))
 }
 
 // SetRawResult makes result, a JSON object without newlines, the result of
@@ -112,18 +112,18 @@ func Notify(ctx context.Context, method string, params json.RawMessage) bool {
 // returns; the handler must not return an error. It reports false if the
 // request did not come over ServeStdio.
 func SetRawResult(ctx context.Context, result json.RawMessage) bool {
-	v := viewOf(ctx)
-	if v == nil {
+	req := requestOf(ctx)
+	if req == nil {
 		return false
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.raw = result
+	req.mu.Lock()
+	defer req.mu.Unlock()
+	req.rawResult = result
 	return true
 }
 
-// viewOf returns the stdio request that ctx belongs to, or nil.
-func viewOf(ctx context.Context) *view {
-	v, _ := server.ClientSessionFromContext(ctx).(*view)
-	return v
+// requestOf returns the stdio request that ctx belongs to, or nil.
+func requestOf(ctx context.Context) *request {
+	req, _ := server.ClientSessionFromContext(ctx).(*request)
+	return req
 }

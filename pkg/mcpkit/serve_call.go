@@ -12,9 +12,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// request checks one request and starts it. It returns the request if the
+// acceptRequest checks one acceptRequest and starts it. It returns the acceptRequest if the
 // reading goroutine is to run it, and nil otherwise.
-func (c *conn) request(m jsonrpc.Message, line []byte) *view {
+func (c *conn) acceptRequest(m jsonrpc.Message, line []byte) *request {
 	key, err := jsonrpc.Key(m.ID)
 	if err != nil { // Split has checked
 		return nil
@@ -23,10 +23,10 @@ func (c *conn) request(m jsonrpc.Message, line []byte) *view {
 		c.post(jsonrpc.AppendError(nil, m.ID, jsonrpc.CodeInvalidParams, "invalid params: "+fault))
 		return nil
 	}
-	v := &view{conn: c, id: m.ID, key: key, method: m.Method, line: line, params: m.Params}
-	v.listen = m.Method == string(mcp.MethodSubscriptionsListen)
+	req := &request{conn: c, id: m.ID, key: key, method: m.Method, line: line, params: m.Params}
+	req.listen = m.Method == string(mcp.MethodSubscriptionsListen)
 	ctx, cancel := context.WithCancelCause(c.ctx)
-	v.ctx, v.cancel = c.server.WithContext(ctx, v), cancel
+	req.ctx, req.cancel = c.server.WithContext(ctx, req), cancel
 
 	c.mu.Lock()
 	if _, taken := c.inflight[key]; taken {
@@ -38,35 +38,35 @@ func (c *conn) request(m jsonrpc.Message, line []byte) *view {
 			"invalid request: id "+string(m.ID)+" is in use by an unanswered request"))
 		return nil
 	}
-	c.inflight[key] = v
+	c.inflight[key] = req
 	c.mu.Unlock()
-	return c.start(v)
+	return c.start(req)
 }
 
 // start runs v, queues it by its method, or returns it for the reading
 // goroutine to run.
-func (c *conn) start(v *view) *view {
-	if v.listen {
+func (c *conn) start(req *request) *request {
+	if req.listen {
 		c.listens.Add(1)
-		go c.runListen(v)
+		go c.runListen(req)
 		return nil
 	}
 	c.requests.Add(1)
-	switch mcp.MCPMethod(v.method) {
+	switch mcp.MCPMethod(req.method) {
 	case mcp.MethodInitialize:
-		c.run(v) // later lines may depend on it
+		c.run(req) // later lines may depend on it
 		return nil
 	case mcp.MethodToolsCall, mcp.MethodResourcesRead, mcp.MethodPromptsGet, mcp.MethodCompletionComplete:
-		v.queue = c.calls
+		req.queue = c.calls
 	default:
-		v.queue = c.control
+		req.queue = c.control
 	}
 	// No more input and no other request: running it here, without waking
 	// another goroutine, saves a tenth of a millisecond.
-	if !c.lines.Buffered() && v.queue.relieve(c.read) {
-		return v
+	if !c.lines.Buffered() && req.queue.relieve(c.read) {
+		return req
 	}
-	v.queue.add(v)
+	req.queue.add(req)
 	return nil
 }
 
@@ -102,66 +102,66 @@ func checkParams(m jsonrpc.Message) string {
 func jsonString(s string) string { return string(jsonrpc.AppendString(nil, s)) }
 
 // run handles one queued request and answers it.
-func (c *conn) run(v *view) {
+func (c *conn) run(req *request) {
 	defer c.requests.Done()
-	c.serve(v)
+	c.serve(req)
 }
 
 // runListen serves a listen stream until the client or the end of input closes
 // it.
-func (c *conn) runListen(v *view) {
+func (c *conn) runListen(req *request) {
 	defer c.listens.Done()
-	if err := c.server.RegisterSession(v.ctx, v); err != nil {
+	if err := c.server.RegisterSession(req.ctx, req); err != nil {
 		c.logf("registering a listen stream: %v", err)
 	}
-	defer c.server.UnregisterSession(v.ctx, v.SessionID())
-	c.serve(v)
+	defer c.server.UnregisterSession(req.ctx, req.SessionID())
+	c.serve(req)
 }
 
-func (c *conn) serve(v *view) {
-	defer v.cancel(nil)
-	if !v.state.CompareAndSwap(queued, running) {
+func (c *conn) serve(req *request) {
+	defer req.cancel(nil)
+	if !req.state.CompareAndSwap(queued, running) {
 		return // cancelled while it waited
 	}
-	response := c.handle(v)
-	v.end()
-	message := v.encode(response)
-	if !v.state.CompareAndSwap(running, answered) {
+	response := c.handle(req)
+	req.endSending()
+	message := req.encodeAnswer(response)
+	if !req.state.CompareAndSwap(running, answered) {
 		return // cancelled: no answer
 	}
 	// Before the answer is sent, since the client may reuse the id from then
 	// on.
-	c.forget(v)
-	if v.method == string(mcp.MethodInitialize) {
+	c.forget(req)
+	if req.method == string(mcp.MethodInitialize) {
 		c.post(slices.Concat(message...))
 		return
 	}
 	c.send(message...)
 }
 
-func (c *conn) forget(v *view) {
+func (c *conn) forget(req *request) {
 	c.mu.Lock()
-	if c.inflight[v.key] == v {
-		delete(c.inflight, v.key)
+	if c.inflight[req.key] == req {
+		delete(c.inflight, req.key)
 	}
 	c.mu.Unlock()
 }
 
 // handle calls HandleMessage, or opts.Call, and answers a panic with an
 // internal error.
-func (c *conn) handle(v *view) (response mcp.JSONRPCMessage) {
+func (c *conn) handle(req *request) (response mcp.JSONRPCMessage) {
 	defer func() {
 		if value := recover(); value != nil {
-			c.logPanic(v.method, value)
+			c.logPanic(req.method, value)
 			response = mcp.NewJSONRPCError(mcp.NewRequestId(nil), mcp.INTERNAL_ERROR,
 				"internal error; the server's log has the details", nil)
 		}
 	}()
-	line := v.line
-	if c.opts.Call != nil && v.method == string(mcp.MethodToolsCall) {
-		short, legacy := v.withoutArguments()
-		if legacy && c.opts.Call(v.ctx) {
-			if !v.answeredRaw() {
+	line := req.line
+	if c.opts.Call != nil && req.method == string(mcp.MethodToolsCall) {
+		short, legacy := req.lineWithoutArguments()
+		if legacy && c.opts.Call(req.ctx) {
+			if !req.hasRawAnswer() {
 				return nil
 			}
 			return mcp.JSONRPCResponse{}
@@ -170,7 +170,7 @@ func (c *conn) handle(v *view) (response mcp.JSONRPCMessage) {
 			line = short
 		}
 	}
-	return c.server.HandleMessage(v.ctx, json.RawMessage(line))
+	return c.server.HandleMessage(req.ctx, json.RawMessage(line))
 }
 
 func (c *conn) logPanic(method string, value any) {
@@ -186,46 +186,46 @@ func (c *conn) cancelRequest(id json.RawMessage) {
 		return
 	}
 	c.mu.Lock()
-	v := c.inflight[key]
+	req := c.inflight[key]
 	delete(c.inflight, key)
 	c.mu.Unlock()
-	if v == nil {
+	if req == nil {
 		return
 	}
-	if v.state.CompareAndSwap(queued, cancelled) || v.state.CompareAndSwap(running, cancelled) {
-		v.cancel(ErrCancelled)
+	if req.state.CompareAndSwap(queued, cancelled) || req.state.CompareAndSwap(running, cancelled) {
+		req.cancel(ErrCancelled)
 	}
 }
 
-// encode returns the line of the answer in parts. A large result is a part by
+// encodeAnswer returns the line of the answer in parts. A large result is a part by
 // itself, to avoid a copy.
-func (v *view) encode(response mcp.JSONRPCMessage) [][]byte {
-	if object := v.rawError(); object != nil {
-		return [][]byte{jsonrpc.AppendErrorObject(nil, v.id, object)}
+func (req *request) encodeAnswer(response mcp.JSONRPCMessage) [][]byte {
+	if object := req.rawError(); object != nil {
+		return [][]byte{jsonrpc.AppendErrorObject(nil, req.id, object)}
 	}
 	switch r := response.(type) {
 	case mcp.JSONRPCError:
 		if object, err := jsonrpc.Marshal(r.Error); err == nil {
-			return [][]byte{jsonrpc.AppendErrorObject(nil, v.id, PlainError(object))}
+			return [][]byte{jsonrpc.AppendErrorObject(nil, req.id, PlainError(object))}
 		}
 	case mcp.JSONRPCResponse:
-		result, err := v.result(r.Result)
+		result, err := req.encodeResult(r.Result)
 		if err == nil && len(result) >= smallMessage {
-			return [][]byte{jsonrpc.AppendResultHead(nil, v.id), result, []byte("}")}
+			return [][]byte{jsonrpc.AppendResultHead(nil, req.id), result, []byte("}")}
 		}
 		if err == nil {
-			return [][]byte{jsonrpc.AppendResult(make([]byte, 0, len(result)+len(v.id)+48), v.id, result)}
+			return [][]byte{jsonrpc.AppendResult(make([]byte, 0, len(result)+len(req.id)+48), req.id, result)}
 		}
-		v.conn.logf("cannot encode the result of %s: %v", v.method, err)
+		req.conn.logf("cannot encode the result of %s: %v", req.method, err)
 	}
-	return [][]byte{jsonrpc.AppendError(nil, v.id, jsonrpc.CodeInternal, "internal error: "+v.method+" returned an unusable answer")}
+	return [][]byte{jsonrpc.AppendError(nil, req.id, jsonrpc.CodeInternal, "internal error: "+req.method+" returned an unusable answer")}
 }
 
-// result encodes mcp-go's result, or the one set by SetRawResult.
-func (v *view) result(result any) (json.RawMessage, error) {
-	v.mu.Lock()
-	raw := v.raw
-	v.mu.Unlock()
+// encodeResult encodes mcp-go's encodeResult, or the one set by SetRawResult.
+func (req *request) encodeResult(result any) (json.RawMessage, error) {
+	req.mu.Lock()
+	raw := req.rawResult
+	req.mu.Unlock()
 	if raw != nil {
 		if bytes.IndexByte(raw, '\n') < 0 {
 			return raw, nil
@@ -236,7 +236,7 @@ func (v *view) result(result any) (json.RawMessage, error) {
 	}
 	if closed, ok := result.(mcp.SubscriptionsListenResult); ok {
 		// The id as received; mcp-go has converted it to a float64.
-		closed.EnsureResultMeta().SetSubscriptionID(v.id)
+		closed.EnsureResultMeta().SetSubscriptionID(req.id)
 		result = closed
 	}
 	return jsonrpc.Marshal(result)

@@ -65,10 +65,10 @@ func TestAFloodThatNobodyReadsIsHeldBack(t *testing.T) {
 // of small requests is held back, too.
 func TestTheQueueIsBoundedInMemory(t *testing.T) {
 	block := make(chan struct{})
-	q := newQueue(1, func(*view) { <-block })
-	q.add(&view{})
+	q := newQueue(1, func(*request) { <-block })
+	q.add(&request{})
 	for q.bytes <= queueBytes {
-		q.add(&view{line: []byte(`{}`)})
+		q.add(&request{line: []byte(`{}`)})
 	}
 	require.LessOrEqual(t, len(q.waiting), queueBytes/requestCost+1)
 	close(block)

@@ -14,8 +14,8 @@ const requestCost = 1 << 10
 // task is a worker's next work: run is a request; read reads the input until it
 // returns a request to run. The zero task ends the worker.
 type task struct {
-	run  *view
-	read func() *view
+	run  *request
+	read func() *request
 }
 
 // A queue runs requests in order of arrival, at most limit at a time. Its
@@ -23,11 +23,11 @@ type task struct {
 // was a quarter of the cost of a small call.
 type queue struct {
 	limit int
-	run   func(*view)
+	run   func(*request)
 
 	mu      sync.Mutex
 	room    sync.Cond
-	waiting []*view // [head:] wait
+	waiting []*request // [head:] wait
 	head    int
 	bytes   int         // of the waiting requests
 	workers int         // including idle ones
@@ -35,7 +35,7 @@ type queue struct {
 	closed  bool
 }
 
-func newQueue(limit int, run func(*view)) *queue {
+func newQueue(limit int, run func(*request)) *queue {
 	q := &queue{limit: limit, run: run}
 	q.room.L = &q.mu
 	return q
@@ -43,31 +43,31 @@ func newQueue(limit int, run func(*view)) *queue {
 
 // add runs v, at once or when a worker is free. It blocks while more than
 // queueBytes wait.
-func (q *queue) add(v *view) {
+func (q *queue) add(req *request) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if last := len(q.idle) - 1; last >= 0 {
 		worker := q.idle[last]
 		q.idle = q.idle[:last]
-		worker <- task{run: v}
+		worker <- task{run: req}
 		return
 	}
 	if q.workers < q.limit {
 		q.workers++
-		go q.work(task{run: v})
+		go q.work(task{run: req})
 		return
 	}
 	for q.bytes > queueBytes {
 		q.room.Wait()
 	}
-	q.waiting = append(q.waiting, v)
-	q.bytes += len(v.line) + requestCost
+	q.waiting = append(q.waiting, req)
+	q.bytes += len(req.line) + requestCost
 }
 
 // relieve hands the caller's read loop to an idle worker, so that the caller
 // can run a request itself and becomes a worker. It does so only if every
 // worker is idle and there is at least one; ok reports whether it did.
-func (q *queue) relieve(read func() *view) (ok bool) {
+func (q *queue) relieve(read func() *request) (ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	last := len(q.idle) - 1
@@ -86,16 +86,16 @@ func (q *queue) relieve(read func() *view) (ok bool) {
 func (q *queue) work(t task) {
 	hand := make(chan task, 1)
 	for {
-		v := t.run
+		req := t.run
 		if t.read != nil {
-			if v = t.read(); v != nil {
-				q = v.queue
+			if req = t.read(); req != nil {
+				q = req.queue
 			}
 		}
-		if v == nil {
+		if req == nil {
 			return
 		}
-		q.run(v)
+		q.run(req)
 		if t = (task{run: q.next(hand)}); t.run == nil {
 			t = <-hand
 		}
@@ -104,7 +104,7 @@ func (q *queue) work(t task) {
 
 // next returns the first waiting request, or nil if none waits: the worker then
 // gets its next task from hand.
-func (q *queue) next(hand chan task) *view {
+func (q *queue) next(hand chan task) *request {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.head == len(q.waiting) {
@@ -116,16 +116,16 @@ func (q *queue) next(hand chan task) *view {
 		}
 		return nil
 	}
-	v := q.waiting[q.head]
+	req := q.waiting[q.head]
 	q.waiting[q.head] = nil
 	q.head++
-	q.bytes -= len(v.line) + requestCost
+	q.bytes -= len(req.line) + requestCost
 	q.room.Signal()
 	if q.head > 1024 && q.head*2 > len(q.waiting) {
-		q.waiting = append([]*view(nil), q.waiting[q.head:]...)
+		q.waiting = append([]*request(nil), q.waiting[q.head:]...)
 		q.head = 0
 	}
-	return v
+	return req
 }
 
 // close ends the workers once the queue is empty. Do not call add after it.

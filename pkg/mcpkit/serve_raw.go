@@ -12,8 +12,8 @@ import (
 // that forwards them; nil if there are none or the request did not come over
 // ServeStdio. The caller must not change them.
 func RawParams(ctx context.Context) json.RawMessage {
-	if v := viewOf(ctx); v != nil {
-		return v.params
+	if req := requestOf(ctx); req != nil {
+		return req.params
 	}
 	return nil
 }
@@ -22,36 +22,36 @@ func RawParams(ctx context.Context) json.RawMessage {
 // answer to ctx's request, byte for byte, whatever the handler returns. It
 // reports false if the request did not come over ServeStdio.
 func SetRawError(ctx context.Context, object json.RawMessage) bool {
-	v := viewOf(ctx)
-	if v == nil {
+	req := requestOf(ctx)
+	if req == nil {
 		return false
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.rawErr = object
+	req.mu.Lock()
+	defer req.mu.Unlock()
+	req.rawErr = object
 	return true
 }
 
-func (v *view) rawError() json.RawMessage {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.rawErr
+func (req *request) rawError() json.RawMessage {
+	req.mu.Lock()
+	defer req.mu.Unlock()
+	return req.rawErr
 }
 
-// answeredRaw reports whether SetRawResult or SetRawError was called.
-func (v *view) answeredRaw() bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.raw != nil || v.rawErr != nil
+// hasRawAnswer reports whether SetRawResult or SetRawError was called.
+func (req *request) hasRawAnswer() bool {
+	req.mu.Lock()
+	defer req.mu.Unlock()
+	return req.rawResult != nil || req.rawErr != nil
 }
 
-// withoutArguments returns a tools/call without its arguments, for mcp-go to
+// lineWithoutArguments returns a tools/call without its arguments, for mcp-go to
 // decode. legacy reports that mcp-go is not needed: the request is of the
 // legacy era and its _meta is well-formed.
-func (v *view) withoutArguments() (line []byte, legacy bool) {
-	members, err := jsonrpc.Members(v.params)
+func (req *request) lineWithoutArguments() (line []byte, legacy bool) {
+	members, err := jsonrpc.Members(req.params)
 	if err != nil { // absent, or null
-		return v.line, false
+		return req.line, false
 	}
 	legacy = true
 	for _, m := range members {
@@ -60,7 +60,7 @@ func (v *view) withoutArguments() (line []byte, legacy bool) {
 		}
 		meta, err := jsonrpc.Members(m.Value)
 		if err != nil {
-			return v.line, false
+			return req.line, false
 		}
 		for _, m := range meta {
 			if m.Name == mcp.MetaKeyProtocolVersion {
@@ -81,5 +81,5 @@ func (v *view) withoutArguments() (line []byte, legacy bool) {
 		}
 		params = append(append(jsonrpc.AppendString(params, m.Name), ':'), m.Value...)
 	}
-	return jsonrpc.AppendRequest(make([]byte, 0, len(params)+len(v.id)+64), v.id, v.method, append(params, '}')), false
+	return jsonrpc.AppendRequest(make([]byte, 0, len(params)+len(req.id)+64), req.id, req.method, append(params, '}')), false
 }

@@ -80,14 +80,14 @@ type conn struct {
 	ended   chan error // gets the error that ended reading
 	calls   *queue
 	control *queue
-	self    *view // the connection's own session, for broadcasts to legacy clients
+	session *request // the connection's own session, for broadcasts to legacy clients
 	hs      handshake
 
 	mu       sync.Mutex
-	inflight map[string]*view // by id
-	requests sync.WaitGroup   // requests that an end of input waits for
-	listens  sync.WaitGroup   // listen streams, which it does not wait for
-	asides   sync.WaitGroup   // goroutines that serve no request
+	inflight map[string]*request // by id
+	requests sync.WaitGroup      // requests that an end of input waits for
+	listens  sync.WaitGroup      // listen streams, which it does not wait for
+	asides   sync.WaitGroup      // goroutines that serve no request
 
 	outgoing outgoingRequests
 	roots    roots
@@ -109,10 +109,10 @@ type conn struct {
 func ServeStdio(ctx context.Context, h *server.MCPServer, in io.Reader, out io.Writer, opts ServeOptions) error {
 	c := newConn(ctx, h, out, opts)
 	defer c.finish()
-	if err := h.RegisterSession(c.ctx, c.self); err != nil {
+	if err := h.RegisterSession(c.ctx, c.session); err != nil {
 		return fmt.Errorf("registering the session: %w", err)
 	}
-	defer h.UnregisterSession(context.WithoutCancel(ctx), c.self.SessionID())
+	defer h.UnregisterSession(context.WithoutCancel(ctx), c.session.SessionID())
 
 	c.lines = jsonrpc.NewReader(in, opts.MaxLine)
 	go c.calls.work(task{read: c.read})
@@ -127,10 +127,10 @@ func ServeStdio(ctx context.Context, h *server.MCPServer, in io.Reader, out io.W
 	if c.ctx.Err() != nil {
 		c.outgoing.close()
 		c.wait(&c.requests, time.After(c.opts.Grace))
-		c.asides.Go(c.self.end)
+		c.asides.Go(c.session.endSending)
 		return context.Cause(c.ctx)
 	}
-	c.self.end()
+	c.session.endSending()
 	if err := c.out.flush(); err != nil {
 		return fmt.Errorf("writing: %w", err)
 	}
@@ -150,12 +150,12 @@ func newConn(ctx context.Context, h *server.MCPServer, out io.Writer, opts Serve
 	if opts.now == nil {
 		opts.now = time.Now
 	}
-	c := &conn{server: h, opts: opts, ended: make(chan error, 1), inflight: make(map[string]*view)}
+	c := &conn{server: h, opts: opts, ended: make(chan error, 1), inflight: make(map[string]*request)}
 	c.ctx, c.cancel = context.WithCancelCause(ctx)
 	c.out = newLineWriter(out, func(err error) { c.cancel(fmt.Errorf("writing: %w", err)) })
 	c.calls = newQueue(opts.MaxConcurrent, c.run)
 	c.control = newQueue(maxControl, c.run)
-	c.self = &view{conn: c, ctx: c.ctx}
+	c.session = &request{conn: c, ctx: c.ctx}
 	return c
 }
 
@@ -224,8 +224,8 @@ func (c *conn) finish() {
 // endListens closes the listen streams and waits for their final answers.
 func (c *conn) endListens() {
 	c.mu.Lock()
-	for _, v := range c.inflight {
-		v.cancel(errInputEnded)
+	for _, req := range c.inflight {
+		req.cancel(errInputEnded)
 	}
 	c.mu.Unlock()
 	c.wait(&c.listens, time.After(c.opts.Grace))
@@ -234,17 +234,17 @@ func (c *conn) endListens() {
 // read reads messages and starts their work until the input ends and it returns
 // nil, or until it returns a request for this goroutine to run, after another
 // goroutine has taken over reading.
-func (c *conn) read() *view {
-	v, err := c.readLines()
-	if v == nil {
+func (c *conn) read() *request {
+	req, err := c.readLines()
+	if req == nil {
 		c.calls.close()
 		c.control.close()
 		c.ended <- err
 	}
-	return v
+	return req
 }
 
-func (c *conn) readLines() (*view, error) {
+func (c *conn) readLines() (*request, error) {
 	for c.ctx.Err() == nil {
 		c.out.waitRead()
 		line, err := c.lines.ReadLine()
@@ -257,8 +257,8 @@ func (c *conn) readLines() (*view, error) {
 		case err != nil:
 			return nil, fmt.Errorf("reading: %w", err)
 		}
-		if v := c.message(line); v != nil {
-			return v, nil
+		if req := c.message(line); req != nil {
+			return req, nil
 		}
 	}
 	return nil, nil
@@ -266,7 +266,7 @@ func (c *conn) readLines() (*view, error) {
 
 // message handles one line. It returns the request, if any, that the reading
 // goroutine is to run itself.
-func (c *conn) message(line []byte) *view {
+func (c *conn) message(line []byte) *request {
 	if isBlank(line) {
 		return nil
 	}
@@ -288,7 +288,7 @@ func (c *conn) message(line []byte) *view {
 	case jsonrpc.Notification:
 		c.notification(m, line)
 	case jsonrpc.Request:
-		return c.request(m, line)
+		return c.acceptRequest(m, line)
 	}
 	return nil
 }
@@ -321,5 +321,5 @@ func (c *conn) notification(m jsonrpc.Message, line []byte) {
 			c.logPanic(m.Method, value)
 		}
 	}()
-	c.server.HandleMessage(c.server.WithContext(c.ctx, c.self), json.RawMessage(line))
+	c.server.HandleMessage(c.server.WithContext(c.ctx, c.session), json.RawMessage(line))
 }

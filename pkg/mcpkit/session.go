@@ -34,10 +34,10 @@ const (
 	cancelled
 )
 
-// A view is one request, and the session that mcp-go sees while it handles the
+// A request is one request, and the session that mcp-go sees while it handles the
 // request. Separate views keep the two eras apart: client data of a modern
-// request stays in its view.
-type view struct {
+// request stays in its request.
+type request struct {
 	conn   *conn
 	id     json.RawMessage // nil for the connection's own view
 	key    string
@@ -50,175 +50,175 @@ type view struct {
 	cancel context.CancelCauseFunc
 	state  atomic.Int32
 
-	mu     sync.Mutex
-	ended  bool // no more messages may be sent for the request
-	raw    json.RawMessage
-	rawErr json.RawMessage
-	prog   progressState
-	modern bool
-	info   mcp.Implementation     // modern only
-	caps   mcp.ClientCapabilities // modern only
-	filter mcp.SubscriptionFilter // of a listen stream
-	pump   *pump                  // nil until mcp-go sends a notification
-	acked  chan struct{}          // of a listen stream, see Acknowledged; nil until that is called
-	hasAck bool
+	mu        sync.Mutex
+	ended     bool // no more messages may be sent for the request
+	rawResult json.RawMessage
+	rawErr    json.RawMessage
+	progress  progressState
+	modern    bool
+	info      mcp.Implementation     // modern only
+	caps      mcp.ClientCapabilities // modern only
+	filter    mcp.SubscriptionFilter // of a listen stream
+	notifier  *pump                  // nil until mcp-go sends a notification
+	acked     chan struct{}          // of a listen stream, see Acknowledged; nil until that is called
+	hasAck    bool
 }
 
 // The mcp-go interfaces that a view implements.
 var (
-	_ server.SessionWithLogging            = (*view)(nil)
-	_ server.SessionWithClientInfo         = (*view)(nil)
-	_ server.SessionWithSampling           = (*view)(nil)
-	_ server.SessionWithElicitation        = (*view)(nil)
-	_ server.SessionWithRoots              = (*view)(nil)
-	_ server.SessionWithSubscriptionFilter = (*view)(nil)
-	_ server.SessionWithProtocolVersion    = (*view)(nil)
+	_ server.SessionWithLogging            = (*request)(nil)
+	_ server.SessionWithClientInfo         = (*request)(nil)
+	_ server.SessionWithSampling           = (*request)(nil)
+	_ server.SessionWithElicitation        = (*request)(nil)
+	_ server.SessionWithRoots              = (*request)(nil)
+	_ server.SessionWithSubscriptionFilter = (*request)(nil)
+	_ server.SessionWithProtocolVersion    = (*request)(nil)
 )
 
-// over reports whether no more messages may be sent for the request. Hold mu:
+// sendingEnded reports whether no more messages may be sent for the request. Hold mu:
 // otherwise another goroutine may answer right after.
-func (v *view) over() bool { return v.ended || v.state.Load() == cancelled }
+func (req *request) sendingEnded() bool { return req.ended || req.state.Load() == cancelled }
 
 // SessionID returns the connection's session, or a listen stream's own: mcp-go
 // sends list changes to the session of each id.
-func (v *view) SessionID() string {
-	if v.listen {
-		return v.conn.opts.Session + "/" + v.key
+func (req *request) SessionID() string {
+	if req.listen {
+		return req.conn.opts.Session + "/" + req.key
 	}
-	return v.conn.opts.Session
+	return req.conn.opts.Session
 }
 
 // Initialize is called for initialize and for every modern request.
-func (v *view) Initialize() {
-	if v.method == string(mcp.MethodInitialize) {
-		hs := &v.conn.hs
+func (req *request) Initialize() {
+	if req.method == string(mcp.MethodInitialize) {
+		hs := &req.conn.hs
 		hs.mu.Lock()
 		hs.begun, hs.level = true, mcp.LoggingLevelError
 		hs.mu.Unlock()
 		return
 	}
-	v.mu.Lock()
-	v.modern = true
-	v.mu.Unlock()
+	req.mu.Lock()
+	req.modern = true
+	req.mu.Unlock()
 }
 
 // Initialized reports whether notifications may be sent.
-func (v *view) Initialized() bool {
-	if v.isModern() {
+func (req *request) Initialized() bool {
+	if req.isModern() {
 		return true
 	}
-	hs := &v.conn.hs
+	hs := &req.conn.hs
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
 	return hs.begun
 }
 
-func (v *view) isModern() bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.modern || v.listen
+func (req *request) isModern() bool {
+	req.mu.Lock()
+	defer req.mu.Unlock()
+	return req.modern || req.listen
 }
 
 // SetClientInfo is called for initialize and for every modern request.
-func (v *view) SetClientInfo(info mcp.Implementation) {
-	if v.method == string(mcp.MethodInitialize) {
-		v.conn.hs.mu.Lock()
-		v.conn.hs.info = info
-		v.conn.hs.mu.Unlock()
+func (req *request) SetClientInfo(info mcp.Implementation) {
+	if req.method == string(mcp.MethodInitialize) {
+		req.conn.hs.mu.Lock()
+		req.conn.hs.info = info
+		req.conn.hs.mu.Unlock()
 		return
 	}
-	v.mu.Lock()
-	v.modern, v.info = true, info
-	v.mu.Unlock()
+	req.mu.Lock()
+	req.modern, req.info = true, info
+	req.mu.Unlock()
 }
 
 // GetClientInfo returns the name and version of the requesting client.
-func (v *view) GetClientInfo() mcp.Implementation {
-	if v.isModern() {
-		v.mu.Lock()
-		defer v.mu.Unlock()
-		return v.info
+func (req *request) GetClientInfo() mcp.Implementation {
+	if req.isModern() {
+		req.mu.Lock()
+		defer req.mu.Unlock()
+		return req.info
 	}
-	v.conn.hs.mu.Lock()
-	defer v.conn.hs.mu.Unlock()
-	return v.conn.hs.info
+	req.conn.hs.mu.Lock()
+	defer req.conn.hs.mu.Unlock()
+	return req.conn.hs.info
 }
 
 // SetClientCapabilities is called for initialize and for every modern request.
-func (v *view) SetClientCapabilities(caps mcp.ClientCapabilities) {
-	if v.method == string(mcp.MethodInitialize) {
-		v.conn.hs.mu.Lock()
-		v.conn.hs.caps = caps
-		v.conn.hs.mu.Unlock()
+func (req *request) SetClientCapabilities(caps mcp.ClientCapabilities) {
+	if req.method == string(mcp.MethodInitialize) {
+		req.conn.hs.mu.Lock()
+		req.conn.hs.caps = caps
+		req.conn.hs.mu.Unlock()
 		return
 	}
-	v.mu.Lock()
-	v.modern, v.caps = true, caps
-	v.mu.Unlock()
+	req.mu.Lock()
+	req.modern, req.caps = true, caps
+	req.mu.Unlock()
 }
 
 // GetClientCapabilities returns the capabilities of the requesting client.
-func (v *view) GetClientCapabilities() mcp.ClientCapabilities {
-	if v.isModern() {
-		v.mu.Lock()
-		defer v.mu.Unlock()
-		return v.caps
+func (req *request) GetClientCapabilities() mcp.ClientCapabilities {
+	if req.isModern() {
+		req.mu.Lock()
+		defer req.mu.Unlock()
+		return req.caps
 	}
-	v.conn.hs.mu.Lock()
-	defer v.conn.hs.mu.Unlock()
-	return v.conn.hs.caps
+	req.conn.hs.mu.Lock()
+	defer req.conn.hs.mu.Unlock()
+	return req.conn.hs.caps
 }
 
 // SetProtocolVersion is called for initialize.
-func (v *view) SetProtocolVersion(version string) {
-	v.conn.hs.mu.Lock()
-	v.conn.hs.version = version
-	v.conn.hs.mu.Unlock()
+func (req *request) SetProtocolVersion(version string) {
+	req.conn.hs.mu.Lock()
+	req.conn.hs.version = version
+	req.conn.hs.mu.Unlock()
 }
 
 // ProtocolVersion returns the version that initialize agreed on.
-func (v *view) ProtocolVersion() string {
-	v.conn.hs.mu.Lock()
-	defer v.conn.hs.mu.Unlock()
-	return v.conn.hs.version
+func (req *request) ProtocolVersion() string {
+	req.conn.hs.mu.Lock()
+	defer req.conn.hs.mu.Unlock()
+	return req.conn.hs.version
 }
 
 // SetLogLevel is called for logging/setLevel, a legacy request.
-func (v *view) SetLogLevel(level mcp.LoggingLevel) {
-	v.conn.hs.mu.Lock()
-	v.conn.hs.level = level
-	v.conn.hs.mu.Unlock()
+func (req *request) SetLogLevel(level mcp.LoggingLevel) {
+	req.conn.hs.mu.Lock()
+	req.conn.hs.level = level
+	req.conn.hs.mu.Unlock()
 }
 
 // GetLogLevel returns the level set by logging/setLevel; error by default.
-func (v *view) GetLogLevel() mcp.LoggingLevel {
-	v.conn.hs.mu.Lock()
-	defer v.conn.hs.mu.Unlock()
-	if v.conn.hs.level == "" {
+func (req *request) GetLogLevel() mcp.LoggingLevel {
+	req.conn.hs.mu.Lock()
+	defer req.conn.hs.mu.Unlock()
+	if req.conn.hs.level == "" {
 		return mcp.LoggingLevelError
 	}
-	return v.conn.hs.level
+	return req.conn.hs.level
 }
 
 // SetSubscriptionFilter is called when a listen stream begins and ends.
-func (v *view) SetSubscriptionFilter(filter mcp.SubscriptionFilter) {
-	v.mu.Lock()
-	v.filter = filter
-	v.mu.Unlock()
+func (req *request) SetSubscriptionFilter(filter mcp.SubscriptionFilter) {
+	req.mu.Lock()
+	req.filter = filter
+	req.mu.Unlock()
 }
 
 // SubscriptionFilter returns the filter of a listen stream, empty until it is
 // set; false for other views.
-func (v *view) SubscriptionFilter() (mcp.SubscriptionFilter, bool) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.filter, v.listen
+func (req *request) SubscriptionFilter() (mcp.SubscriptionFilter, bool) {
+	req.mu.Lock()
+	defer req.mu.Unlock()
+	return req.filter, req.listen
 }
 
 // RequestSampling asks the client for a message of its model.
-func (v *view) RequestSampling(ctx context.Context, request mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
+func (req *request) RequestSampling(ctx context.Context, request mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
 	var result mcp.CreateMessageResult
-	if err := v.conn.ask(ctx, string(mcp.MethodSamplingCreateMessage), request.CreateMessageParams, &result); err != nil {
+	if err := req.conn.ask(ctx, string(mcp.MethodSamplingCreateMessage), request.CreateMessageParams, &result); err != nil {
 		return nil, err
 	}
 	content, err := mcp.ParseSamplingContent(result.Content)
@@ -230,18 +230,18 @@ func (v *view) RequestSampling(ctx context.Context, request mcp.CreateMessageReq
 }
 
 // RequestElicitation asks the client's user for input.
-func (v *view) RequestElicitation(ctx context.Context, request mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
+func (req *request) RequestElicitation(ctx context.Context, request mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
 	var result mcp.ElicitationResult
-	if err := v.conn.ask(ctx, string(mcp.MethodElicitationCreate), request.Params, &result); err != nil {
+	if err := req.conn.ask(ctx, string(mcp.MethodElicitationCreate), request.Params, &result); err != nil {
 		return nil, err
 	}
 	return &result, nil
 }
 
 // ListRoots asks the client for its roots.
-func (v *view) ListRoots(ctx context.Context, _ mcp.ListRootsRequest) (*mcp.ListRootsResult, error) {
+func (req *request) ListRoots(ctx context.Context, _ mcp.ListRootsRequest) (*mcp.ListRootsResult, error) {
 	var result mcp.ListRootsResult
-	if err := v.conn.ask(ctx, string(mcp.MethodListRoots), nil, &result); err != nil {
+	if err := req.conn.ask(ctx, string(mcp.MethodListRoots), nil, &result); err != nil {
 		return nil, err
 	}
 	return &result, nil

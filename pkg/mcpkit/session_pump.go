@@ -28,23 +28,23 @@ type pump struct {
 
 // NotificationChannel returns the channel for one notification; mcp-go calls it
 // for each. After the answer it returns nil, so that mcp-go's send gives up.
-func (v *view) NotificationChannel() chan<- mcp.JSONRPCNotification {
-	v.mu.Lock()
-	if v.over() {
-		v.mu.Unlock()
+func (req *request) NotificationChannel() chan<- mcp.JSONRPCNotification {
+	req.mu.Lock()
+	if req.sendingEnded() {
+		req.mu.Unlock()
 		return nil
 	}
-	if v.pump == nil {
-		v.pump = &pump{
+	if req.notifier == nil {
+		req.notifier = &pump{
 			ch:    make(chan mcp.JSONRPCNotification, pumpSize),
 			room:  make(chan struct{}, 1),
 			stop:  make(chan struct{}),
 			ended: make(chan struct{}),
 		}
-		go v.carry(v.pump)
+		go req.carry(req.notifier)
 	}
-	p := v.pump
-	v.mu.Unlock()
+	p := req.notifier
+	req.mu.Unlock()
 	for len(p.ch) > pumpSize/2 {
 		select {
 		case <-p.ended:
@@ -64,22 +64,22 @@ func (p *pump) signal() {
 }
 
 // carry writes notifications until stop is closed, and then the remaining ones.
-func (v *view) carry(p *pump) {
+func (req *request) carry(p *pump) {
 	defer close(p.ended)
-	if v.listen || v == v.conn.self {
-		v.relay(p)
+	if req.listen || req == req.conn.session {
+		req.relay(p)
 		return
 	}
 	for {
 		select {
 		case n := <-p.ch:
-			v.write(n)
+			req.write(n)
 			p.signal()
 		case <-p.stop:
 			for {
 				select {
 				case n := <-p.ch:
-					v.write(n)
+					req.write(n)
 				default:
 					return
 				}
@@ -91,17 +91,17 @@ func (v *view) carry(p *pump) {
 // relay is carry for a view that gets broadcasts: the sender does not wait for
 // this client to read. A client that is far behind misses some notifications,
 // but not which lists have changed.
-func (v *view) relay(p *pump) {
+func (req *request) relay(p *pump) {
 	next, written := make(chan notice), make(chan struct{})
 	go func() {
 		defer close(written)
 		for n := range next {
-			v.tell(n)
+			req.tell(n)
 		}
 	}()
 	var late backlog
 	take := func(n mcp.JSONRPCNotification) {
-		if one, ok := v.notice(n); ok {
+		if one, ok := req.notice(n); ok {
 			late.add(one)
 		}
 	}
@@ -164,25 +164,25 @@ func (b *backlog) shift() {
 	b.notices = b.notices[1:]
 }
 
-func (v *view) write(n mcp.JSONRPCNotification) {
-	if one, ok := v.notice(n); ok {
-		v.tell(one)
+func (req *request) write(n mcp.JSONRPCNotification) {
+	if one, ok := req.notice(n); ok {
+		req.tell(one)
 	}
 }
 
-func (v *view) notice(n mcp.JSONRPCNotification) (notice, bool) {
-	if v.listen {
+func (req *request) notice(n mcp.JSONRPCNotification) (notice, bool) {
+	if req.listen {
 		// Every message of the stream carries its id, as received.
 		meta := maps.Clone(n.Params.Meta)
 		if meta == nil {
 			meta = make(map[string]any, 1)
 		}
-		meta[mcp.MetaKeySubscriptionID] = v.id
+		meta[mcp.MetaKeySubscriptionID] = req.id
 		n.Params.Meta = meta
 	}
 	params, err := json.Marshal(n.Params)
 	if err != nil {
-		v.conn.logf("cannot encode %s: %v", n.Method, err)
+		req.conn.logf("cannot encode %s: %v", n.Method, err)
 		return notice{}, false
 	}
 	if string(params) == "{}" {
@@ -191,18 +191,18 @@ func (v *view) notice(n mcp.JSONRPCNotification) (notice, bool) {
 	return notice{n.Method, jsonrpc.AppendNotification(nil, n.Method, params)}, true
 }
 
-func (v *view) tell(n notice) {
-	if v.state.Load() == cancelled {
+func (req *request) tell(n notice) {
+	if req.state.Load() == cancelled {
 		return
 	}
-	v.conn.send(n.line)
-	if v.listen && n.method == mcp.MethodNotificationSubscriptionsAcknowledged {
-		v.mu.Lock()
-		v.hasAck = true
-		if v.acked != nil {
-			close(v.acked)
+	req.conn.send(n.line)
+	if req.listen && n.method == mcp.MethodNotificationSubscriptionsAcknowledged {
+		req.mu.Lock()
+		req.hasAck = true
+		if req.acked != nil {
+			close(req.acked)
 		}
-		v.mu.Unlock()
+		req.mu.Unlock()
 	}
 }
 
@@ -211,26 +211,26 @@ func (v *view) tell(n notice) {
 // that did not come over ServeStdio it returns nil, which never becomes
 // readable. Call it once a request.
 func Acknowledged(ctx context.Context) <-chan struct{} {
-	v := viewOf(ctx)
-	if v == nil {
+	req := requestOf(ctx)
+	if req == nil {
 		return nil
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.acked = make(chan struct{})
-	if v.hasAck {
-		close(v.acked)
+	req.mu.Lock()
+	defer req.mu.Unlock()
+	req.acked = make(chan struct{})
+	if req.hasAck {
+		close(req.acked)
 	}
-	return v.acked
+	return req.acked
 }
 
-// end closes the view for sending: it returns once earlier notifications have
+// endSending closes the view for sending: it returns once earlier notifications have
 // been written; later ones are dropped.
-func (v *view) end() {
-	v.mu.Lock()
-	v.ended = true
-	p := v.pump
-	v.mu.Unlock()
+func (req *request) endSending() {
+	req.mu.Lock()
+	req.ended = true
+	p := req.notifier
+	req.mu.Unlock()
 	if p != nil {
 		close(p.stop)
 		<-p.ended

@@ -60,8 +60,8 @@ func TestAClientThatDoesNotReadHoldsUpNobodyElse(t *testing.T) {
 	out := &lateReader{release: make(chan struct{})}
 	c := newConn(t.Context(), h, out, ServeOptions{})
 	c.hs.begun = true
-	require.NoError(t, h.RegisterSession(c.ctx, c.self))
-	stream := &view{conn: c, ctx: c.ctx, id: json.RawMessage(`7`), key: "7", listen: true}
+	require.NoError(t, h.RegisterSession(c.ctx, c.session))
+	stream := &request{conn: c, ctx: c.ctx, id: json.RawMessage(`7`), key: "7", listen: true}
 	pad := strings.Repeat("x", 1<<10)
 	const told = 40_000
 	soon(t, "who tells", func() {
@@ -75,8 +75,8 @@ func TestAClientThatDoesNotReadHoldsUpNobodyElse(t *testing.T) {
 		}
 	})
 	close(out.release)
-	c.self.end()
-	stream.end()
+	c.session.endSending()
+	stream.endSending()
 	require.NoError(t, c.out.flush())
 	all := out.String()
 	require.Less(t, len(all), 3*writeBacklog)
@@ -99,7 +99,7 @@ func TestANotificationDoesNotWaitForWhoDoesNotRead(t *testing.T) {
 	h := server.NewMCPServer("x", "1")
 	out := &lateReader{release: make(chan struct{})}
 	c := newConn(t.Context(), h, out, ServeOptions{})
-	v := &view{conn: c, ctx: c.ctx, id: json.RawMessage(`1`), key: "1"}
+	v := &request{conn: c, ctx: c.ctx, id: json.RawMessage(`1`), key: "1"}
 	ctx := h.WithContext(context.Background(), v)
 	params := json.RawMessage(`{"x":"` + strings.Repeat("x", 1<<20) + `"}`)
 	taken := 0
