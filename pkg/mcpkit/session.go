@@ -59,7 +59,7 @@ type request struct {
 	info      mcp.Implementation     // modern only
 	caps      mcp.ClientCapabilities // modern only
 	filter    mcp.SubscriptionFilter // of a listen stream
-	notifier  *pump                  // nil until mcp-go sends a notification
+	notifier  *notifier              // nil until mcp-go sends a notification
 	acked     chan struct{}          // of a listen stream, see Acknowledged; nil until that is called
 	hasAck    bool
 }

@@ -11,19 +11,19 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// pumpSize is the capacity of the channel for mcp-go's notifications. mcp-go
+// notifierCapacity is the capacity of the channel for mcp-go's notifications. mcp-go
 // drops notifications that do not fit, so callers get the channel only while it
 // is at most half full.
-const pumpSize = 256
+const notifierCapacity = 256
 
-// A pump passes the notifications of one view, which mcp-go can only send to a
+// A notifier passes the notifications of one view, which mcp-go can only send to a
 // channel, to the writer. It is made on demand: making one for each request
 // cost 45 % of the throughput at 64 requests in flight.
-type pump struct {
-	ch    chan mcp.JSONRPCNotification
-	room  chan struct{} // wakes one of the callers that wait for room
-	stop  chan struct{}
-	ended chan struct{}
+type notifier struct {
+	notifications chan mcp.JSONRPCNotification
+	hasSpace      chan struct{} // wakes one of the callers that wait for room
+	stop          chan struct{}
+	ended         chan struct{}
 }
 
 // NotificationChannel returns the channel for one notification; mcp-go calls it
@@ -35,36 +35,36 @@ func (req *request) NotificationChannel() chan<- mcp.JSONRPCNotification {
 		return nil
 	}
 	if req.notifier == nil {
-		req.notifier = &pump{
-			ch:    make(chan mcp.JSONRPCNotification, pumpSize),
-			room:  make(chan struct{}, 1),
-			stop:  make(chan struct{}),
-			ended: make(chan struct{}),
+		req.notifier = &notifier{
+			notifications: make(chan mcp.JSONRPCNotification, notifierCapacity),
+			hasSpace:      make(chan struct{}, 1),
+			stop:          make(chan struct{}),
+			ended:         make(chan struct{}),
 		}
 		go req.carry(req.notifier)
 	}
 	p := req.notifier
 	req.mu.Unlock()
-	for len(p.ch) > pumpSize/2 {
+	for len(p.notifications) > notifierCapacity/2 {
 		select {
 		case <-p.ended:
 			return nil
-		case <-p.room:
+		case <-p.hasSpace:
 		}
 	}
 	p.signal() // wakes the next waiting caller
-	return p.ch
+	return p.notifications
 }
 
-func (p *pump) signal() {
+func (p *notifier) signal() {
 	select {
-	case p.room <- struct{}{}:
+	case p.hasSpace <- struct{}{}:
 	default:
 	}
 }
 
 // carry writes notifications until stop is closed, and then the remaining ones.
-func (req *request) carry(p *pump) {
+func (req *request) carry(p *notifier) {
 	defer close(p.ended)
 	if req.listen || req == req.conn.session {
 		req.relay(p)
@@ -72,13 +72,13 @@ func (req *request) carry(p *pump) {
 	}
 	for {
 		select {
-		case n := <-p.ch:
+		case n := <-p.notifications:
 			req.write(n)
 			p.signal()
 		case <-p.stop:
 			for {
 				select {
-				case n := <-p.ch:
+				case n := <-p.notifications:
 					req.write(n)
 				default:
 					return
@@ -91,8 +91,8 @@ func (req *request) carry(p *pump) {
 // relay is carry for a view that gets broadcasts: the sender does not wait for
 // this client to read. A client that is far behind misses some notifications,
 // but not which lists have changed.
-func (req *request) relay(p *pump) {
-	next, written := make(chan notice), make(chan struct{})
+func (req *request) relay(p *notifier) {
+	next, written := make(chan encodedNotification), make(chan struct{})
 	go func() {
 		defer close(written)
 		for n := range next {
@@ -106,62 +106,62 @@ func (req *request) relay(p *pump) {
 		}
 	}
 	for stop := p.stop; ; {
-		var out chan<- notice
-		var first notice
+		var out chan<- encodedNotification
+		var first encodedNotification
 		switch {
-		case len(late.notices) > 0:
-			out, first = next, late.notices[0]
+		case len(late.notifications) > 0:
+			out, first = next, late.notifications[0]
 		case stop == nil:
 			close(next)
 			<-written
 			return
 		}
 		select {
-		case n := <-p.ch:
+		case n := <-p.notifications:
 			take(n)
 			p.signal()
 		case out <- first:
 			late.shift()
 		case <-stop:
-			for stop = nil; len(p.ch) > 0; {
-				take(<-p.ch)
+			for stop = nil; len(p.notifications) > 0; {
+				take(<-p.notifications)
 			}
 		}
 	}
 }
 
-// A notice is a notification, encoded.
-type notice struct {
+// A encodedNotification is a notification, encoded.
+type encodedNotification struct {
 	method string
 	line   []byte
 }
 
-// noticeCost is the memory of a notice in addition to its line, in bytes.
-const noticeCost = 128
+// notificationCost is the memory of a notice in addition to its line, in bytes.
+const notificationCost = 128
 
 // backlog holds the notices that wait for a client: about writeBacklog bytes,
 // and at most one notice for each changed list.
 type backlog struct {
-	notices []notice
-	bytes   int
+	notifications []encodedNotification
+	bytes         int
 }
 
-func (b *backlog) add(n notice) {
+func (b *backlog) add(n encodedNotification) {
 	if strings.HasSuffix(n.method, "/list_changed") { // one notice of a changed list is enough
-		if slices.ContainsFunc(b.notices, func(have notice) bool { return have.method == n.method }) {
+		if slices.ContainsFunc(b.notifications, func(have encodedNotification) bool { return have.method == n.method }) {
 			return
 		}
 	} else if b.bytes > writeBacklog {
 		return
 	}
-	b.notices = append(b.notices, n)
-	b.bytes += len(n.line) + noticeCost
+	b.notifications = append(b.notifications, n)
+	b.bytes += len(n.line) + notificationCost
 }
 
 func (b *backlog) shift() {
-	b.bytes -= len(b.notices[0].line) + noticeCost
-	b.notices[0] = notice{}
-	b.notices = b.notices[1:]
+	b.bytes -= len(b.notifications[0].line) + notificationCost
+	b.notifications[0] = encodedNotification{}
+	b.notifications = b.notifications[1:]
 }
 
 func (req *request) write(n mcp.JSONRPCNotification) {
@@ -170,7 +170,7 @@ func (req *request) write(n mcp.JSONRPCNotification) {
 	}
 }
 
-func (req *request) notice(n mcp.JSONRPCNotification) (notice, bool) {
+func (req *request) notice(n mcp.JSONRPCNotification) (encodedNotification, bool) {
 	if req.listen {
 		// Every message of the stream carries its id, as received.
 		meta := maps.Clone(n.Params.Meta)
@@ -183,15 +183,15 @@ func (req *request) notice(n mcp.JSONRPCNotification) (notice, bool) {
 	params, err := json.Marshal(n.Params)
 	if err != nil {
 		req.conn.logf("cannot encode %s: %v", n.Method, err)
-		return notice{}, false
+		return encodedNotification{}, false
 	}
 	if string(params) == "{}" {
 		params = nil
 	}
-	return notice{n.Method, jsonrpc.AppendNotification(nil, n.Method, params)}, true
+	return encodedNotification{n.Method, jsonrpc.AppendNotification(nil, n.Method, params)}, true
 }
 
-func (req *request) tell(n notice) {
+func (req *request) tell(n encodedNotification) {
 	if req.state.Load() == cancelled {
 		return
 	}
