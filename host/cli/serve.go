@@ -55,7 +55,7 @@ func (p *program) serveStdio(ctx context.Context, around func(io.Reader) io.Read
 	p.listen(a, "stdio")
 	a.Begin()
 	defer p.follow(ctx, a)()
-	err = a.Gateway.ServeStdio(ctx, around(mcpkit.Awaited(p.in)), aroundOut(p.out), p.logf)
+	err = a.Gateway.ServeStdio(ctx, around(mcpkit.PollableReader(p.in)), aroundOut(p.out), p.logf)
 	if err != nil && !errors.Is(err, mcpkit.ErrStopped) {
 		return exit(exitFailed, err)
 	}

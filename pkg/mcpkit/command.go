@@ -203,7 +203,7 @@ func (c *Command) do(ctx context.Context, tools *Registry, file string, stdin io
 			"such as {} and Enter; end with Ctrl-D; run '%s --help' for the manual\n", c.program(), c.program())
 		shot.patient = true
 	}
-	in, mode := detect(ctx, Awaited(stdin), shot.patient)
+	in, mode := detect(ctx, PollableReader(stdin), shot.patient)
 	if mode == modeOneShot {
 		return c.oneShotEnd(stderr, shot.stream(ctx, in))
 	}

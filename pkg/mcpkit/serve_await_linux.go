@@ -10,14 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Awaited returns a reader of in that does not occupy a processor while it
+// PollableReader returns a reader of in that does not occupy a processor while it
 // waits. A blocking read of standard input holds one of the few threads that
 // run goroutines until the runtime's monitor notices, so for some milliseconds
 // an arriving request has one thread less. Setting the file to non-blocking
 // would affect every process that shares it, such as a terminal's shell.
 // Instead, an epoll instance reports when there is input, and the runtime's
 // poller waits for that instance (epoll(7), on nesting).
-func Awaited(in io.Reader) io.Reader {
+func PollableReader(in io.Reader) io.Reader {
 	f, ok := in.(*os.File)
 	if !ok || f.SetReadDeadline(time.Time{}) == nil { // the runtime's poller already waits for it
 		return in
@@ -34,16 +34,16 @@ func Awaited(in io.Reader) io.Reader {
 		ready.Close() //nolint:errcheck // nothing was written
 		return in
 	}
-	return &awaited{f, ready, conn}
+	return &pollableReader{f, ready, conn}
 }
 
-type awaited struct {
+type pollableReader struct {
 	file  *os.File
 	ready *os.File
 	conn  syscall.RawConn // of ready
 }
 
-func (a *awaited) Read(p []byte) (int, error) {
+func (a *pollableReader) Read(p []byte) (int, error) {
 	err := a.conn.Read(func(epoll uintptr) bool {
 		var events [1]unix.EpollEvent
 		n, err := unix.EpollWait(int(epoll), events[:], 0)

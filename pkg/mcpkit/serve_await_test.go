@@ -30,7 +30,7 @@ func blocking(t *testing.T) (read, write *os.File) {
 func TestAwaitedInputIsReadAsItComes(t *testing.T) {
 	t.Parallel()
 	read, write := blocking(t)
-	in := mcpkit.Awaited(read)
+	in := mcpkit.PollableReader(read)
 	require.NotSame(t, read, in)
 	text := strings.Repeat("0123456789", 50_000)
 	go func() {
@@ -66,7 +66,7 @@ func TestAwaitedInputKeepsNoThread(t *testing.T) {
 	for range readers {
 		read, write := blocking(t)
 		ends = append(ends, write)
-		in := mcpkit.Awaited(read)
+		in := mcpkit.PollableReader(read)
 		go func() {
 			_, err := io.ReadAll(in)
 			ended <- err
@@ -90,10 +90,10 @@ func TestAFileNeedsNotBeAwaited(t *testing.T) {
 	require.NoError(t, err)
 	f := os.NewFile(uintptr(fd), name)
 	defer f.Close()
-	require.Same(t, f, mcpkit.Awaited(f))
+	require.Same(t, f, mcpkit.PollableReader(f))
 	reader, writer, err := os.Pipe()
 	require.NoError(t, err)
 	defer reader.Close()
 	defer writer.Close()
-	require.Same(t, reader, mcpkit.Awaited(reader), "the runtime waits for it")
+	require.Same(t, reader, mcpkit.PollableReader(reader), "the runtime waits for it")
 }
