@@ -164,7 +164,7 @@ func TestNamesOfRegisteredToolsAreTheirs(t *testing.T) {
 func TestAServersToolsAreImported(t *testing.T) {
 	a := open(t, config.Config{}, dialect.Server{})
 	calls := 0
-	tools, err := mcpkit.Import(t.Context(), a.Session("s"), func(d *mcpkit.Definition) bool {
+	tools, err := mcpkit.Import(t.Context(), a.Session("s"), func(d *mcpkit.ToolOverride) bool {
 		keep := d.Name == "s__echo" || d.Name == "s__fail"
 		d.Name = "my_" + d.Name[len("s__"):]
 		d.Description = "mine"

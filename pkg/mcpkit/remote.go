@@ -24,8 +24,8 @@ type Session interface {
 	CallTool(ctx context.Context, name string, args json.RawMessage) (json.RawMessage, error)
 }
 
-// A Definition holds the changeable parts of another server's tool.
-type Definition struct {
+// A ToolOverride holds the changeable parts of another server's tool.
+type ToolOverride struct {
 	Name        string
 	Title       string
 	Description string
@@ -38,7 +38,7 @@ type Definition struct {
 // unchanged for the session's server to check, and its results are returned
 // unchanged. change, unless nil, is called with each definition, may change it,
 // and reports whether to import the tool. Progress is not passed on.
-func Import(ctx context.Context, s Session, change func(*Definition) bool) ([]*Tool, error) {
+func Import(ctx context.Context, s Session, change func(*ToolOverride) bool) ([]*Tool, error) {
 	list, err := s.ListTools(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("listing the session's tools: %w", err)
@@ -56,15 +56,15 @@ func Import(ctx context.Context, s Session, change func(*Definition) bool) ([]*T
 	return tools, nil
 }
 
-// remote holds the extra state of an imported tool.
-type remote struct {
+// importSource holds the extra state of an imported tool.
+type importSource struct {
 	session       Session
 	name          string // its name on the session's server
 	input, output json.RawMessage
 }
 
-// received is the part of a definition that importTool reads.
-type received struct {
+// receivedDefinition is the part of a definition that importTool reads.
+type receivedDefinition struct {
 	Name        string          `json:"name"`
 	Title       string          `json:"title"`
 	Description string          `json:"description"`
@@ -79,13 +79,13 @@ type received struct {
 	Meta map[string]json.RawMessage `json:"_meta"`
 }
 
-func importTool(s Session, raw json.RawMessage, change func(*Definition) bool) (*Tool, error) {
-	var d received
+func importTool(s Session, raw json.RawMessage, change func(*ToolOverride) bool) (*Tool, error) {
+	var d receivedDefinition
 	if err := json.Unmarshal(raw, &d); err != nil {
 		return nil, toolerr.New(toolerr.ProtocolError, "a definition of the session's is malformed: %w", err)
 	}
 	missing := func(b *bool) bool { return b == nil || *b } // the worst case, as the specification says
-	was := Definition{Name: d.Name, Title: d.Title, Description: d.Description, Input: d.Input, Hints: Hints{
+	was := ToolOverride{Name: d.Name, Title: d.Title, Description: d.Description, Input: d.Input, Hints: Hints{
 		ReadOnly: d.Hints.ReadOnly, Destructive: !d.Hints.ReadOnly && missing(d.Hints.Destructive),
 		Idempotent: d.Hints.Idempotent, OpenWorld: missing(d.Hints.OpenWorld),
 	}}
@@ -95,7 +95,7 @@ func importTool(s Session, raw json.RawMessage, change func(*Definition) bool) (
 	}
 	t := &Tool{
 		def:        Def{Name: now.Name, Title: now.Title, Description: now.Description, Hints: now.Hints},
-		definition: raw, remote: &remote{session: s, name: d.Name, input: now.Input, output: d.Output},
+		definition: raw, remote: &importSource{session: s, name: d.Name, input: now.Input, output: d.Output},
 	}
 	var said struct {
 		TimeoutMS  int64 `json:"timeoutMs"`
@@ -113,7 +113,7 @@ func importTool(s Session, raw json.RawMessage, change func(*Definition) bool) (
 
 // redefine rewrites the members of the definition that differ between was and
 // now.
-func (t *Tool) redefine(was, now Definition) error {
+func (t *Tool) redefine(was, now ToolOverride) error {
 	set := func(name string, value any) error {
 		raw, err := jsonrpc.Marshal(value)
 		if err == nil {

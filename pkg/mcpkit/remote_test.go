@@ -53,7 +53,7 @@ func ExampleImport() {
 			return fmt.Sprintf(`{"content":[{"type":"text","text":%q}]}`, name+string(args)), nil
 		},
 	}, &calls}
-	tools, err := mcpkit.Import(context.Background(), session, func(d *mcpkit.Definition) bool {
+	tools, err := mcpkit.Import(context.Background(), session, func(d *mcpkit.ToolOverride) bool {
 		if d.Name == "lookup" {
 			d.Name, d.Description, d.Hints = "find_item", "Finds an item of the shop.", mcpkit.Hints{ReadOnly: true}
 		}
@@ -120,10 +120,10 @@ func TestImportRefuses(t *testing.T) {
 		"both read-only":    {`{"name":"a","annotations":{"readOnlyHint":true}}`},
 		"cannot be sent as": nil,
 	} {
-		change := func(d *mcpkit.Definition) bool { d.Hints.Destructive = true; return true }
+		change := func(d *mcpkit.ToolOverride) bool { d.Hints.Destructive = true; return true }
 		if list == nil {
 			list = []string{`{"name":"a"}`}
-			change = func(d *mcpkit.Definition) bool { d.Input = json.RawMessage(`{`); return true }
+			change = func(d *mcpkit.ToolOverride) bool { d.Input = json.RawMessage(`{`); return true }
 			want = "its inputSchema"
 		}
 		_, err := mcpkit.Import(t.Context(), shop{list: list}, change)

@@ -64,8 +64,8 @@ type Tool struct {
 	data       bool    // the result is structuredContent, and the text shows the same data
 	structured bool    // a text tool that also returns structuredContent
 	run        func(ctx context.Context, args *node) (*Result, error)
-	remote     *remote // of an imported tool, instead of schemas and run
-	through    Handler // the middleware of With; nil: none
+	remote     *importSource // of an imported tool, instead of schemas and run
+	through    Handler       // the middleware of With; nil: none
 }
 
 // Name returns the name under which the tool is served.
