@@ -50,10 +50,10 @@ type Command struct {
 	// it is a file: mcp-view main.go shows that file. "" disables this.
 	File string
 
-	// Instead runs an action other than serving, such as checking the machine,
+	// Alternative runs an action other than serving, such as checking the machine,
 	// if a flag asks for it; done reports that it did. It is called after
 	// Tools.
-	Instead func(ctx context.Context, stdout io.Writer) (code int, done bool)
+	Alternative func(ctx context.Context, stdout io.Writer) (code int, done bool)
 
 	Middleware    []Middleware // runs inside Standard(), next to the tools
 	MaxConcurrent int          // limit of calls running at once; 0: DefaultMaxConcurrent
@@ -145,8 +145,8 @@ func (c *Command) Run(ctx context.Context, args []string, stdin io.Reader, stdou
 		fmt.Fprintf(stderr, "%s: %v\n", c.program(), err)
 		return ExitUsage
 	}
-	if c.Instead != nil {
-		if code, done := c.Instead(ctx, stdout); done {
+	if c.Alternative != nil {
+		if code, done := c.Alternative(ctx, stdout); done {
 			return code
 		}
 	}

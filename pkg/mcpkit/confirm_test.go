@@ -55,7 +55,7 @@ func TestConfirm(t *testing.T) {
 func TestInstead(t *testing.T) {
 	r := &run{}
 	cmd := newSay(t, r)
-	cmd.Instead = func(_ context.Context, stdout io.Writer) (int, bool) {
+	cmd.Alternative = func(_ context.Context, stdout io.Writer) (int, bool) {
 		fmt.Fprintln(stdout, "all is well")
 		return 7, r.read
 	}

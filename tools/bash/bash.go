@@ -98,7 +98,7 @@ func run() int {
 		}
 		return s.tools()
 	}
-	cmd.Instead = func(ctx context.Context, stdout io.Writer) (int, bool) {
+	cmd.Alternative = func(ctx context.Context, stdout io.Writer) (int, bool) {
 		if !own.Doctor {
 			return 0, false
 		}
