@@ -82,7 +82,7 @@ func (c *checker) commandLine(s *schema, n *node, at *path) (*node, bool) {
 	}
 	var words []string
 	for _, item := range n.items {
-		if item.kind != '"' || item.torn {
+		if item.kind != '"' || item.hasLoneSurrogate {
 			return nil, false
 		}
 		words = append(words, item.str)

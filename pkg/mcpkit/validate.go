@@ -274,7 +274,7 @@ func (c *checker) length(s *schema, n int, of string, at *path) {
 }
 
 func (c *checker) text(s *schema, n *node, at *path) *node {
-	if n.torn {
+	if n.hasLoneSurrogate {
 		c.fault(at, "holds half of a surrogate pair (\\ud800–\\udfff), which is not a character")
 		return n
 	}
@@ -374,7 +374,7 @@ func sameValue(a, b *node) bool {
 
 // any checks a value of any type for repeated members and lone surrogates.
 func (c *checker) any(n *node, at *path) {
-	if n.torn {
+	if n.hasLoneSurrogate {
 		c.fault(at, "holds half of a surrogate pair (\\ud800–\\udfff), which is not a character")
 	}
 	seen := make(map[string]bool, len(n.members))

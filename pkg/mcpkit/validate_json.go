@@ -11,13 +11,13 @@ import (
 // node is one JSON value. It keeps what encoding/json drops: the exact bytes of
 // numbers, the case and repetition of names, and lone surrogates.
 type node struct {
-	kind    byte   // { [ " 0 t n
-	raw     []byte // the value as received
-	str     string // of a string: its decoded text
-	torn    bool   // the string has a lone surrogate
-	items   []*node
-	members []member
-	fields  []*node // of a checked object: parallel to the schema's properties, nil if absent
+	kind             byte   // { [ " 0 t n
+	raw              []byte // the value as received
+	str              string // of a string: its decoded text
+	hasLoneSurrogate bool   // the string has a lone surrogate
+	items            []*node
+	members          []member
+	fields           []*node // of a checked object: parallel to the schema's properties, nil if absent
 }
 
 type member struct {
@@ -95,7 +95,7 @@ func (p *parser) value(depth int) (*node, error) {
 		n.kind, err = c, p.list(n, depth)
 	case '"':
 		n.kind = c
-		n.str, n.torn, err = p.text()
+		n.str, n.hasLoneSurrogate, err = p.text()
 	case 't', 'n':
 		n.kind = c
 		p.at += 4
