@@ -1,10 +1,10 @@
-// Package contentcheck looks at text that is to be written and tells what seems wrong
-// with it. It only ever warns: what is written is the writer's choice.
+// Package contentcheck checks text before it is written, and warns about likely
+// mistakes. It never refuses: the caller decides what to write.
 //
-//	warning := lint.Omission(newText, oldText)
-//	warning = lint.Syntax("config.yaml", before, after)
+//	warning := contentcheck.Omission(newText, oldText)
+//	warning = contentcheck.Syntax("config.yaml", before, after)
 //
-// An empty string is no warning.
+// An empty string means no warning.
 package contentcheck
 
 import (
@@ -13,11 +13,11 @@ import (
 	"strings"
 )
 
-// comment is what a line of a comment begins with, in any language, or the
-// dots alone that stand for text left out.
+// comment matches the beginning of a comment line in any language, or dots used
+// as a placeholder for omitted text.
 const comment = `^\s*(?://+|#+|/\*+|\{\s*/\*+|<!--+|--+|;+|%+|\*|\.\.\.|…)\s*`
 
-// omissions are the lines that models write instead of text they leave out.
+// omissions matches lines that models write as a placeholder for omitted text.
 var omissions = []*regexp.Regexp{
 	regexp.MustCompile(comment + `(?:\.\.\.|…)\s*(?:\*/\s*\}?|-->)?$`),
 	regexp.MustCompile(`(?i)` + comment + `[\[(<.…\s]*(?:the\s+)?(?:rest|remainder)\s+of\s+(?:\S+\s+){0,4}(?:code|file|functions?|class(?:es)?|methods?|implementation|module|contents?|logic|body|document|components?|script|tests?|config\w*|imports?|it)\b`),
@@ -27,8 +27,8 @@ var omissions = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)` + comment + `[\[(<.…\s]*(?:code|contents?|implementation|lines|same|unchanged)\s+(?:omitted|unchanged|truncated|as\s+(?:before|above))`),
 }
 
-// Omission warns when text that is to be written has a line such as
-// "// ... rest of code unchanged", unless the text before has it, too.
+// Omission returns a warning if text has a line such as "// ... rest of code
+// unchanged" that before does not have. It returns "" otherwise.
 func Omission(text, before string) string {
 	for number, line := range strings.Split(text, "\n") {
 		bare := strings.TrimSpace(line)

@@ -44,7 +44,7 @@ func TestSyntax(t *testing.T) {
 		require.NotEmpty(t, contentcheck.Syntax(c.name, nil, []byte(c.after)), "%s is new", c.name)
 		require.Empty(t, contentcheck.Syntax(c.name+".txt", []byte(c.before), []byte(c.after)))
 	}
-	// Templates and comments: what did not parse before is not judged.
+	// Templates and comments: a file that did not parse before is not checked.
 	require.Empty(t, contentcheck.Syntax("tsconfig.json", []byte("// note\n{}"), []byte("// note\n{\"a\": 1}")))
 	require.Empty(t, contentcheck.Syntax("a.yaml", []byte("a: {{ .x }}\n---\nb"), []byte("a: {{ .x }}\n---\nc")))
 	require.Empty(t, contentcheck.Syntax("a.json", []byte("\xef\xbb\xbf{}"), []byte("\xef\xbb\xbf[]")))

@@ -16,11 +16,12 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxParsed bounds the text that is parsed.
+// maxParsed bounds the text that is parsed, in bytes.
 const maxParsed = 1 << 20
 
-// Syntax warns when a Go, JSON, YAML or TOML file, by its name, parsed before
-// and does not any more. before is nil for a new file. Both are UTF-8.
+// Syntax returns a warning if a Go, JSON, YAML or TOML file, recognised by its
+// name, parsed before but no longer does. before is nil for a new file. Both
+// texts are UTF-8. It returns "" otherwise, also for other kinds of files.
 func Syntax(name string, before, after []byte) string {
 	language, parse := parserOf(name)
 	if parse == nil || len(after) > maxParsed || len(before) > maxParsed || bytes.Equal(before, after) {
@@ -33,7 +34,7 @@ func Syntax(name string, before, after []byte) string {
 	return fmt.Sprintf("%s does not parse as %s any more: %s", name, language, firstLine(fault.Error()))
 }
 
-// parserOf returns the parser for a file's kind.
+// parserOf returns the parser for a file's kind; nil if the kind is unknown.
 func parserOf(name string) (language string, parse func([]byte) error) {
 	switch strings.ToLower(path.Ext(strings.ReplaceAll(name, `\`, "/"))) {
 	case ".go":
@@ -48,7 +49,8 @@ func parserOf(name string) (language string, parse func([]byte) error) {
 	return "", nil
 }
 
-// try parses text; a parser that panics has no opinion.
+// try parses text and returns the parser's error. A panic of the parser counts
+// as no error.
 func try(parse func([]byte) error, text []byte) (fault error) {
 	defer func() {
 		if recover() != nil {
@@ -77,8 +79,8 @@ func parseJSON(text []byte) error {
 	return err
 }
 
-// parseYAML uses the library of the two at hand that bounds nesting; the
-// other takes seconds for a megabyte.
+// parseYAML uses yaml/v3 because it bounds nesting; the other YAML library
+// takes seconds for a megabyte.
 func parseYAML(text []byte) error {
 	for d := yaml.NewDecoder(bytes.NewReader(text)); ; {
 		var node yaml.Node
