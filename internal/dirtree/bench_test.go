@@ -13,7 +13,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/dirtree"
 )
 
-// goRoot asks go for the directory of its distribution.
+// goRoot returns the directory of the Go distribution.
 func goRoot(t testing.TB) string {
 	t.Helper()
 	out, err := exec.Command("go", "env", "GOROOT").Output()

@@ -1,15 +1,14 @@
-// Package dirtree is the tree listing that ls answers with, and view for a
-// directory.
+// Package dirtree lists a directory as a tree, for the tools ls and view.
 //
-// Tree walks breadth-first. The entries of a directory are listed directories
-// first, in natural order, and the directories take turns: the top one
-// lists up to 200 entries, then every directory met so far lists ten, and so
-// on. That order depends on the tree alone. A page is a range of it, so pages
-// put together are the whole listing, and none of it twice; within a page,
-// entries stand in their tree.
+// Tree walks breadth-first. Within a directory, subdirectories come first, in
+// natural order. Directories take turns: the top directory lists up to 200
+// entries, then every directory found so far lists ten, and so on. This order
+// depends only on the tree. A page is a range of it, so the pages together form
+// the whole listing without repetition. Within a page, each entry is shown
+// below its directory.
 //
-//	result, err := listing.Tree(ctx, fs, "src", listing.Options{})
-//	text := listing.Render(result)
+//	result, err := dirtree.Tree(ctx, fs, "src", dirtree.Options{})
+//	text := dirtree.Render(result)
 package dirtree
 
 import (
@@ -21,32 +20,32 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
-// The defaults, and the bounds of what costs time beside the listing itself.
+// Defaults, and limits of the work in addition to the listing itself.
 const (
 	DefaultDepth = 2
 	MaxDepth     = 20
 	DefaultLimit = 400
 
 	defaultBudget  = 48_000                 // bytes of text
-	defaultGitWait = 200 * time.Millisecond // for git to answer
+	defaultGitWait = 200 * time.Millisecond // for git's answer
 	detailTime     = 400 * time.Millisecond // for line counts and counts of ignored files
 	totalTime      = 600 * time.Millisecond // until the rest of the tree is counted
 )
 
-// Options say what is listed. The zero value is what ls does by default.
+// Options configures a listing. The zero value gives the defaults of ls.
 type Options struct {
 	Depth      int      // levels, 1 to MaxDepth; 0: DefaultDepth
-	Ignore     []string // globs of entries to leave out
+	Ignore     []string // globs of entries to omit
 	SkipHidden bool     // leave out names that begin with a dot
 	NoIgnore   bool     // read no ignore files
 	Long       bool     // add mode and modification time
 	Limit      int      // rows a page; 0: DefaultLimit
-	Offset     int      // rows to pass over
+	Offset     int      // rows to skip
 	Budget     int      // bytes of text; 0: 48 000
 	Note       string   // for the header; "": none
 
-	// GitWait is how long git may take to tell what changed; 0: 200 ms, less
-	// than 0: it is not asked.
+	// GitWait is the time that git has to report changes; 0: 200 ms, negative:
+	// git is not run.
 	GitWait time.Duration
 }
 
@@ -68,9 +67,9 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Row is one entry, as --structured shows it.
+// Row is one entry, in the form printed by --structured.
 type Row struct {
-	Path     string `json:"path"` // can be given to any tool
+	Path     string `json:"path"` // accepted as a path by every tool
 	Type     string `json:"type"` // file, directory, link, fifo, socket, device, unknown
 	Depth    int    `json:"depth"`
 	Size     *int64 `json:"size,omitempty"`
@@ -80,16 +79,16 @@ type Row struct {
 	Exec     bool   `json:"executable,omitempty"`
 	Secret   bool   `json:"secret,omitempty"` // tools do not read it
 	Ignored  bool   `json:"ignored,omitempty"`
-	Files    *int   `json:"files,omitempty"` // in an ignored directory
+	Files    *int   `json:"files,omitempty"` // number of files in an ignored directory
 	AtLeast  bool   `json:"files_at_least,omitempty"`
 	Mode     string `json:"mode,omitempty"`
 	Modified string `json:"modified,omitempty"` // RFC 3339
-	Error    string `json:"error,omitempty"`    // why it could not be read
+	Error    string `json:"error,omitempty"`    // why the entry could not be read
 }
 
 // Result is a page of a listing.
 type Result struct {
-	Path        string // as it is shown
+	Path        string // as shown
 	Rows        []Row
 	Total       int  // entries in the whole listing
 	TotalExact  bool // false: there are more than Total
@@ -97,25 +96,25 @@ type Result struct {
 	NextOffset  int // 0: this page is the last
 	Depth       int
 	IsDir       bool
-	Ignored     int      // ignored files that are not shown
-	Excluded    int      // entries that Options.Ignore left out
-	Hidden      int      // entries that Options.SkipHidden left out
-	Unreadable  int      // directories that could not be read
-	Unread      []string // the first of them
-	LinesCut    bool     // some line counts were left out to save time
+	Ignored     int      // number of ignored files not shown
+	Excluded    int      // number of entries omitted by Options.Ignore
+	Hidden      int      // number of entries omitted by Options.SkipHidden
+	Unreadable  int      // number of directories that could not be read
+	Unread      []string // names of the first unreadable directories
+	LinesCut    bool     // some line counts were omitted to save time
 	GitAnswered bool
 
 	budget int
-	shown  int // rows
+	shown  int // number of rows
 	long   bool
-	unread string // which ignore files were not read
+	unread string // the ignore files that were not read
 	note   string // Options.Note
 	root   *dir
 	single *shownRow
 }
 
-// Tree lists the directory or the one file at path. The errors are those of
-// the sandbox, BAD_PATTERN for Options.Ignore, and the context's.
+// Tree lists the directory, or the single file, at path. It returns the errors
+// of the sandbox, BAD_PATTERN for Options.Ignore, and the context's error.
 func Tree(ctx context.Context, box *sandbox.FS, path string, opts Options) (*Result, error) {
 	opts = opts.withDefaults()
 	var globs []*glob.Glob
@@ -142,7 +141,7 @@ func Tree(ctx context.Context, box *sandbox.FS, path string, opts Options) (*Res
 	return listDir(ctx, box, path, opts, globs)
 }
 
-// kindName is the type of an entry in plain words.
+// kindName returns the type of an entry as a word, such as "directory".
 func kindName(mode fs.FileMode) string {
 	switch {
 	case mode.IsRegular():

@@ -19,8 +19,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// tree makes files in a fresh root: path → content; a path that ends in a
-// slash is a directory.
+// tree creates files in a new root directory: path → content. A path with a
+// final slash is a directory.
 func tree(t testing.TB, files map[string]string) string {
 	t.Helper()
 	root := t.TempDir()
@@ -97,7 +97,7 @@ func TestTree(t *testing.T) {
 		`  loop -> .`,
 		`  main.go  [3]`,
 		`.env.example  [1]`,
-		`app.min.js  [1] 3.9K`, // a line count says little of minified text
+		`app.min.js  [1] 3.9K`, // a line count says little about minified text
 		`big.txt  3.0M`,
 		`blob  2B`,
 		`link -> src/main.go`,
@@ -267,7 +267,7 @@ func TestPagesAreTheWholeListing(t *testing.T) {
 				for offset := 0; ; {
 					page := list(t, root, "", dirtree.Options{Depth: depth, Limit: limit, Offset: offset})
 					require.LessOrEqual(t, len(page.Rows), limit)
-					if page.TotalExact { // else time was too short for counting
+					if page.TotalExact { // false if there was not enough time for counting
 						require.Equal(t, len(want), page.Total)
 					}
 					require.Equal(t, len(page.Rows), treeLines(dirtree.Render(page)))
@@ -284,8 +284,8 @@ func TestPagesAreTheWholeListing(t *testing.T) {
 	}
 }
 
-// treeLines counts the lines that stand for rows, those of directories of
-// earlier pages ("d/ (…)", with one space) not among them.
+// treeLines counts the lines that represent rows. It skips the lines of
+// directories of earlier pages ("d/ (…)", with one space).
 func treeLines(text string) int {
 	n := -1
 	for line := range strings.Lines(text) {
@@ -349,7 +349,7 @@ func TestOtherRootsAreShownAbsolute(t *testing.T) {
 
 func TestManyDirectories(t *testing.T) {
 	files := map[string]string{}
-	for i := range 150 { // more than are kept open
+	for i := range 150 { // more than stay open at once
 		files[fmt.Sprintf("d%d/e/f/g", i)] = ""
 	}
 	r := list(t, tree(t, files), "", dirtree.Options{Depth: 20, Limit: 5000, Budget: 1 << 20})

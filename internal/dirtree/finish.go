@@ -2,10 +2,10 @@ package dirtree
 
 import "github.com/toolroom-mcp/toolroom/pkg/sandbox"
 
-// label is the entry's name as it is shown.
+// label returns the entry's name as shown.
 func (e *entry) label() string { return sandbox.EscapeName(e.name) }
 
-// each calls f with the rows of the page in the order of the text.
+// each calls f with the page's rows in the order of the text.
 func (r *Result) each(f func(*shownRow)) {
 	if r.single != nil {
 		f(r.single)
@@ -27,7 +27,7 @@ func (r *Result) each(f func(*shownRow)) {
 	}
 }
 
-// setStatus puts git's letters on rows.
+// setStatus sets git's status letters on rows.
 func (r *Result) setStatus(status statuses, rows []placed) {
 	r.GitAnswered = status != nil
 	for _, p := range rows {
@@ -37,7 +37,7 @@ func (r *Result) setStatus(status statuses, rows []placed) {
 	}
 }
 
-// collect makes the list of rows, complete with what is known only at the end.
+// collect fills in Rows, with the values that are known only at the end.
 func (r *Result) collect() {
 	r.each(func(row *shownRow) {
 		if row.sub != nil && row.sub.err != nil {

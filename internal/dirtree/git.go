@@ -15,19 +15,19 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
-// maxStatus bounds what is read of git's answer.
+// maxStatus bounds the bytes read of git's output.
 const maxStatus = 8 << 20
 
-// maxFilters bounds the content filters a repository may have set; beyond,
-// git is not asked.
+// maxFilters bounds the number of content filters that a repository may
+// configure; with more, git is not run.
 const maxFilters = 100
 
-// statuses maps paths, relative to the listed directory, to a letter. A path
-// that ends in a slash stands for everything below it. nil: git did not
-// answer.
+// statuses maps paths, relative to the listed directory, to status letters. A
+// path with a final slash covers everything below it. nil means that git did
+// not answer.
 type statuses map[string]byte
 
-// of returns the letter of a path, 0 for none.
+// of returns the status letter of a path; 0 for none.
 func (s statuses) of(rel string) byte {
 	if letter, ok := s[rel]; ok {
 		return letter
@@ -40,14 +40,14 @@ func (s statuses) of(rel string) byte {
 	return s["/"]
 }
 
-// statusCall is a call of git that is under way.
+// statusCall is a running call of git status.
 type statusCall struct {
 	cancel context.CancelFunc
-	done   chan statuses // nil: git is not asked
+	done   chan statuses // nil: git is not run
 }
 
-// startStatus asks git what changed in dir, if that is in a work tree. It
-// does not wait.
+// startStatus starts git status for dir, if dir is in a work tree. It does not
+// wait for the answer.
 func startStatus(ctx context.Context, box *sandbox.FS, dir string, wait time.Duration) *statusCall {
 	ctx, cancel := context.WithTimeout(ctx, max(wait, 0))
 	call := &statusCall{cancel: cancel}
@@ -63,14 +63,14 @@ func startStatus(ctx context.Context, box *sandbox.FS, dir string, wait time.Dur
 	go func() {
 		found, err := gitStatus(ctx, git, top, dir)
 		if err != nil {
-			found = nil // no letters is a complete answer
+			found = nil // an empty answer, which is complete
 		}
 		call.done <- found
 	}()
 	return call
 }
 
-// wait returns what git said in its time, or nil.
+// wait returns git's answer, or nil if it did not arrive in time.
 func (c *statusCall) wait() statuses {
 	if c.done == nil {
 		return nil
@@ -80,13 +80,14 @@ func (c *statusCall) wait() statuses {
 	return found
 }
 
-// stop ends the call, git's processes included.
+// stop ends the call and git's processes.
 func (c *statusCall) stop() {
 	c.cancel()
 	c.wait()
 }
 
-// workTree finds the top of the work tree that dir is in, as git does.
+// workTree returns the top of the work tree that contains dir, found as git
+// does; false if there is none.
 func workTree(dir string) (string, bool) {
 	for {
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
@@ -100,8 +101,8 @@ func workTree(dir string) (string, bool) {
 	}
 }
 
-// findGit looks for git in the absolute directories of a PATH. One in a root
-// that may be written to is not trusted: a model may have put it there.
+// findGit searches git in the absolute directories of a PATH. It ignores a git
+// inside a writable root: a model may have written it.
 func findGit(list string, roots []sandbox.Root) (string, bool) {
 	name := "git"
 	if runtime.GOOS == "windows" {
@@ -134,11 +135,11 @@ func writable(file string, roots []sandbox.Root) bool {
 	return false
 }
 
-// gitStatus returns the letters for what is in dir.
+// gitStatus returns the status letters of the files in dir.
 func gitStatus(ctx context.Context, git, top, dir string) (statuses, error) {
 	filters, err := runGit(ctx, git, dir, nil, "config", "--null", "--name-only", "--get-regexp", `^filter\.`)
 	var exit *exec.ExitError
-	if err != nil && !(errors.As(err, &exit) && exit.ExitCode() == 1) { // 1: there are none
+	if err != nil && !(errors.As(err, &exit) && exit.ExitCode() == 1) { // exit code 1: there are none
 		return nil, err
 	}
 	env, err := withoutFilters(filters)
@@ -157,9 +158,10 @@ func gitStatus(ctx context.Context, git, top, dir string) (statuses, error) {
 	return parseStatus(out, filepath.ToSlash(prefix)), nil
 }
 
-// withoutFilters returns the environment that empties the content filters a
-// repository has set: git runs them to see whether a file changed, and who
-// may write the repository's configuration is not who may run programs.
+// withoutFilters returns the environment that empties the content filters
+// configured by a repository. git runs filters to see whether a file changed,
+// and a person who may write the repository's configuration need not be allowed
+// to run programs.
 func withoutFilters(names []byte) ([]string, error) {
 	var env []string
 	for name := range bytes.SplitSeq(names, []byte{0}) {
@@ -179,8 +181,8 @@ func withoutFilters(names []byte) ([]string, error) {
 	return append(env, "GIT_CONFIG_COUNT="+strconv.Itoa(len(env)/2)), nil
 }
 
-// runGit runs git with everything off that a repository could make it run,
-// in a process group of its own that ends with ctx.
+// runGit runs git with all features disabled through which a repository could
+// run programs, in a separate process group that is killed when ctx ends.
 func runGit(ctx context.Context, git, dir string, env []string, args ...string) ([]byte, error) {
 	hardened := []string{
 		"--no-pager", "--literal-pathspecs", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull,
@@ -203,7 +205,7 @@ func runGit(ctx context.Context, git, dir string, env []string, args ...string) 
 	return out.Bytes(), err
 }
 
-// boundedBuffer takes at most maxStatus bytes.
+// boundedBuffer keeps at most maxStatus bytes.
 type boundedBuffer struct{ bytes.Buffer }
 
 func (b *boundedBuffer) Write(p []byte) (int, error) {
@@ -213,8 +215,8 @@ func (b *boundedBuffer) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
-// parseStatus reads git status --porcelain=v1 -z --no-renames; prefix is the
-// listed directory relative to the work tree's top.
+// parseStatus parses the output of git status --porcelain=v1 -z --no-renames.
+// prefix is the listed directory relative to the work tree's top.
 func parseStatus(out []byte, prefix string) statuses {
 	found := statuses{}
 	for record := range strings.SplitSeq(string(out), "\x00") {
@@ -242,8 +244,8 @@ func parseStatus(out []byte, prefix string) statuses {
 	return found
 }
 
-// statusLetter makes one letter of the state in the index and in the work
-// tree.
+// statusLetter combines the states in the index and in the work tree to one
+// letter.
 func statusLetter(index, tree byte) byte {
 	switch {
 	case index == '?':

@@ -11,7 +11,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
-// TestMain lets the test binary stand in for git, one that never answers.
+// TestMain lets the test binary act as a git that never answers.
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "git" {
 		time.Sleep(time.Hour)
@@ -48,7 +48,7 @@ func TestFiltersAreEmptied(t *testing.T) {
 	}, env)
 }
 
-// fakeGit puts a program called git into a directory.
+// fakeGit installs a program called git in dir.
 func fakeGit(t *testing.T, dir string) {
 	t.Helper()
 	self, err := os.Executable()
@@ -83,7 +83,8 @@ func TestGitIsNotTakenFromAWritableRoot(t *testing.T) {
 	require.False(t, ok, "relative")
 }
 
-// TestSilentGit: a git that does not answer costs its time, and no letters.
+// TestSilentGit: with a git that does not answer, the listing has no status
+// letters and waits only as long as allowed.
 func TestSilentGit(t *testing.T) {
 	bin, root := t.TempDir(), t.TempDir()
 	fakeGit(t, bin)

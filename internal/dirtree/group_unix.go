@@ -7,7 +7,8 @@ import (
 	"syscall"
 )
 
-// ownGroup makes the command a process group that is killed whole.
+// ownGroup starts the command in a separate process group, which is killed as a
+// whole.
 func ownGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

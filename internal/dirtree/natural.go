@@ -2,9 +2,10 @@ package dirtree
 
 import "strings"
 
-// compareNatural orders names as people do: runs of digits by their value,
-// ASCII letters without regard to case. Names that are equal so far are
-// ordered by their bytes, so the order is total and stable between calls.
+// compareNatural compares names as people sort them: runs of digits by their
+// value, ASCII letters regardless of case. It compares the bytes of names that
+// are equal by these rules, so that the order is total and stable between
+// calls.
 func compareNatural(a, b string) int {
 	i, j := 0, 0
 	for i < len(a) && j < len(b) {

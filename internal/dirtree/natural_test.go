@@ -24,7 +24,8 @@ func TestCompareNatural(t *testing.T) {
 	}
 }
 
-// FuzzCompareNatural checks that it is a total order, which sorting needs.
+// FuzzCompareNatural checks that compareNatural is a total order, as sorting
+// requires.
 func FuzzCompareNatural(f *testing.F) {
 	f.Add("a01", "a1", "a001")
 	f.Add("A", "a", "B")

@@ -27,7 +27,7 @@ func git(t *testing.T, dir string, args ...string) string {
 	return string(out)
 }
 
-// repository makes a work tree with one file of every state.
+// repository creates a work tree with one file in every state.
 func repository(t *testing.T) string {
 	root := tree(t, map[string]string{"same": "1\n", "sub/changed": "1\n", "sub/staged": "1\n", "gone": "1\n"})
 	git(t, root, "init", "-q")
@@ -71,8 +71,8 @@ func TestGitLetters(t *testing.T) {
 		"the root may be a part of the work tree")
 }
 
-// TestRepositoryRunsNothing: what a repository's configuration and hooks would
-// have git run is not run.
+// TestRepositoryRunsNothing: a listing runs none of the programs that a
+// repository's configuration and hooks name.
 func TestRepositoryRunsNothing(t *testing.T) {
 	root := repository(t)
 	proof := filepath.Join(t.TempDir(), "proof")
@@ -89,7 +89,7 @@ func TestRepositoryRunsNothing(t *testing.T) {
 	}
 	index, err := os.ReadFile(filepath.Join(root, ".git", "index"))
 	require.NoError(t, err)
-	later := time.Now().Add(time.Hour) // git has to look into the files
+	later := time.Now().Add(time.Hour) // so that git compares the files' content
 	for _, name := range []string{"same", "sub/changed"} {
 		require.NoError(t, os.Chtimes(filepath.Join(root, name), later, later))
 	}
@@ -103,7 +103,7 @@ func TestRepositoryRunsNothing(t *testing.T) {
 
 	trap := exec.Command(oracle.Path(t, "git"), "status")
 	trap.Dir = root
-	out, _ := trap.CombinedOutput() // its filter may fail it
+	out, _ := trap.CombinedOutput() // the repository's filter may make it fail
 	t.Logf("%s", out)
 	require.FileExists(t, proof, "the trap is a real one")
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 )
 
-// headerRoom is what the first line may take of the budget.
+// headerRoom is the part of the budget reserved for the first line, in bytes.
 const headerRoom = 1000
 
-// Render returns the listing as text: a line that says what, how many and
-// which, then a line an entry.
+// Render returns the listing as text: a header line (path, number of entries,
+// shown range), then one line an entry.
 func Render(r *Result) string {
 	var b strings.Builder
 	b.WriteString(r.header())
@@ -29,7 +29,8 @@ func Render(r *Result) string {
 	return b.String()
 }
 
-// base is the name without what the tree adds.
+// base returns the name without the additions of the tree, such as the target
+// of a link.
 func (row *shownRow) base() string {
 	name, _, _ := strings.Cut(row.label, " -> ")
 	if row.Exec {
@@ -52,7 +53,7 @@ func (r *Result) writeDir(b *strings.Builder, d *dir) {
 	}
 }
 
-// inOrder returns the directories of earlier pages in the order of names.
+// inOrder returns the directories of earlier pages, sorted by name.
 func (d *dir) inOrder() []*dir {
 	return slices.SortedFunc(slices.Values(d.kids), func(a, b *dir) int { return a.index - b.index })
 }
@@ -63,7 +64,7 @@ func indent(b *strings.Builder, depth int) {
 	}
 }
 
-// write writes the line of a row.
+// write writes the line of the row.
 func (row *shownRow) write(b *strings.Builder, depth int, long bool) {
 	indent(b, depth)
 	b.WriteString(row.label)
@@ -92,16 +93,18 @@ func (row *shownRow) write(b *strings.Builder, depth int, long bool) {
 	b.WriteByte('\n')
 }
 
-// usualLine bounds the average length in bytes of a line of ordinary text.
+// usualLine is the largest average length of a line, in bytes, at which a text
+// counts as ordinary.
 const usualLine = 200
 
-// linesTellSize reports whether the line count shows how much there is to
-// read, so that the size would only repeat it for every file of a source tree.
+// linesTellSize reports whether the line count is enough to show the file's
+// size. The size then is omitted: it would only repeat the count for every file
+// of a source tree.
 func (row *shownRow) linesTellSize() bool {
 	return row.Lines != nil && *row.Size <= usualLine*int64(*row.Lines)
 }
 
-// remark is what is special about an entry.
+// remark returns the note on a special entry; "" for an ordinary entry.
 func (row *shownRow) remark() string {
 	switch {
 	case row.Secret:
@@ -120,15 +123,16 @@ func (row *shownRow) remark() string {
 	return ""
 }
 
-// size is about how many bytes the line takes.
+// size returns the approximate length of the row's line in bytes.
 func (row shownRow) size(depth int, long bool) int {
 	var b strings.Builder
-	row.sub = nil // what is said beside a directory is not known yet
+	row.sub = nil // the text next to a directory is not known yet
 	row.write(&b, depth, long)
 	return b.Len()
 }
 
-// coverage says which of its entries this page has, if not all.
+// coverage returns the range of the directory's entries on this page; "" if the
+// page has all of them.
 func (d *dir) coverage(again bool) string {
 	total := len(d.entries)
 	from, to := d.from+1, d.from+len(d.rows)
@@ -153,7 +157,7 @@ func (d *dir) coverage(again bool) string {
 	return fmt.Sprintf("(%d-%d of %d)", from, to, total)
 }
 
-// humanSize is a size in at most six characters; units are powers of 1024.
+// humanSize formats a size in at most six characters; units are powers of 1024.
 func humanSize(n int64) string {
 	if n < 1024 {
 		return fmt.Sprintf("%dB", n)
@@ -170,7 +174,7 @@ func humanSize(n int64) string {
 	return fmt.Sprintf("%.0f%c", size, "KMGTPE"[unit])
 }
 
-// header is the first line.
+// header returns the first line.
 func (r *Result) header() string {
 	if r.single != nil {
 		return r.Path + ": " + r.single.Type

@@ -18,22 +18,23 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// maxCounted is the size up to which the lines of a file are counted.
+// maxCounted is the largest file whose lines are counted, in bytes.
 const maxCounted = 1 << 20
 
-// maxFiles bounds the counting in one ignored directory.
+// maxFiles bounds the number of files counted in one ignored directory.
 const maxFiles = 1_000_000
 
-// shownRow is a row with what its line of text is made of.
+// shownRow is a row with the data for its line of text.
 type shownRow struct {
 	Row
-	rel   string // path relative to what is listed
-	label string // the name as the tree shows it
-	sub   *dir   // of a directory that is listed
-	alone bool   // the listing is of this file
+	rel   string // path relative to the listed directory
+	label string // the name as shown in the tree
+	sub   *dir   // set for a directory that is listed
+	alone bool   // the listing consists of this file
 }
 
-// details looks at the entries [from, to) of a directory, several at a time.
+// details reads the details of the entries [from, to) of a directory, several
+// at a time.
 func (l *lister) details(d *dir, from, to int) ([]*shownRow, error) {
 	if err := l.ensure(d); err != nil {
 		return nil, err
@@ -70,7 +71,7 @@ func (l *lister) details(d *dir, from, to int) ([]*shownRow, error) {
 	if err := l.ctx.Err(); err != nil {
 		return nil, err
 	}
-	for i, row := range rows { // counting uses several workers itself
+	for i, row := range rows { // one row at a time: counting itself uses several workers
 		if row.Ignored && d.entries[from+i].typ.IsDir() {
 			l.countIgnored(d.node, d.entries[from+i].name, row)
 		}
@@ -86,7 +87,7 @@ func relative(dir, name string) string {
 	return dir + "/" + name
 }
 
-// countIgnored counts what is in an ignored directory, while time allows.
+// countIgnored counts the files in an ignored directory, until the deadline.
 func (l *lister) countIgnored(node *walk.Node, name string, row *shownRow) {
 	ctx, stop := context.WithDeadline(l.ctx, l.deadline)
 	defer stop()
@@ -97,7 +98,7 @@ func (l *lister) countIgnored(node *walk.Node, name string, row *shownRow) {
 	row.Files, row.AtLeast = &n, !exact
 }
 
-// looker finds out about entries of one directory.
+// looker reads the details of entries of one directory.
 type looker struct {
 	dir      *sandbox.Dir
 	long     bool
@@ -145,8 +146,8 @@ func (k *looker) link(name string, row *shownRow) {
 	row.label += " -> " + row.Target
 }
 
-// count counts the lines of a text file. A file that cannot be read still has
-// its row, without a count.
+// count counts the lines of a text file. A file that cannot be read keeps its
+// row, without a count.
 func (k *looker) count(name string, size int64, row *shownRow) {
 	if size > 0 && time.Now().After(k.deadline) {
 		k.cut = true
@@ -165,8 +166,8 @@ func (k *looker) count(name string, size int64, row *shownRow) {
 	}
 }
 
-// countLines counts the lines of text, a last one without its line feed
-// included; false if it is binary.
+// countLines counts the lines of text, including a last line without a line
+// feed. It returns false for binary content.
 func countLines(text []byte) (int, bool) {
 	feed := []byte{'\n'}
 	switch {
@@ -184,8 +185,8 @@ func countLines(text []byte) (int, bool) {
 	return n, true
 }
 
-// countWide counts the lines of UTF-16 text; high is where the high byte of a
-// unit is.
+// countWide counts the lines of UTF-16 text. high is the index of the high byte
+// within a unit.
 func countWide(text []byte, high int) int {
 	n, ended := 0, true
 	for ; len(text) >= 2; text = text[2:] {
@@ -199,7 +200,8 @@ func countWide(text []byte, high int) int {
 	return n
 }
 
-// plain is an error without the path, which stands beside it.
+// plain returns the error's message without the path, which the row already
+// shows.
 func plain(err error) string {
 	switch toolerr.CodeOf(err) {
 	case toolerr.PermissionDenied:
@@ -212,7 +214,7 @@ func plain(err error) string {
 
 func isSeparator(r rune) bool { return r < 0x80 && os.IsPathSeparator(byte(r)) }
 
-// listFile answers for a path that is no directory.
+// listFile returns the listing of a path that is not a directory.
 func listFile(ctx context.Context, box *sandbox.FS, name string, opts Options) (*Result, error) {
 	parent, base := filepath.Split(strings.TrimRightFunc(name, isSeparator))
 	if parent == "" {

@@ -43,8 +43,8 @@ func TestKindName(t *testing.T) {
 	}
 }
 
-// TestUnreadable: what cannot be read is said beside it and named above, and
-// the rest is listed.
+// TestUnreadable: an unreadable directory is marked in its line and named in
+// the header, and the rest is listed.
 func TestUnreadable(t *testing.T) {
 	denied := &dir{name: "closed", depth: 1, loaded: true, err: fs.ErrPermission}
 	top := &dir{loaded: true, entries: []entry{{name: "closed", typ: fs.ModeDir, sub: denied}, {name: "a"}}, on: true}

@@ -16,7 +16,7 @@ import (
 func TestSpecialFilesHaveTheirType(t *testing.T) {
 	root := tree(t, map[string]string{"a": ""})
 	require.NoError(t, syscall.Mkfifo(filepath.Join(root, "pipe"), 0o644))
-	t.Chdir(root) // a socket's path is short
+	t.Chdir(root) // the path of a socket must be short
 	l, err := net.Listen("unix", "sock")
 	require.NoError(t, err)
 	defer l.Close()

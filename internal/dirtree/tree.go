@@ -12,32 +12,32 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
-// How many entries a directory lists at its turn. The numbers are part of
+// Number of entries that a directory lists at its turn. The numbers are part of
 // the order of the listing: changing them moves entries between pages.
 const (
 	firstTurn = 200 // of the top directory
 	turn      = 10
 )
 
-// maxOpen is how many directories are kept open for the ones below them.
+// maxOpen is the number of directories that stay open for their subdirectories.
 const maxOpen = 100
 
-// maxLine is as long as lines mostly are not.
+// maxLine is a length that most lines do not exceed, in bytes.
 const maxLine = 60
 
-// maxNamed is how many unreadable directories are named.
+// maxNamed is the number of unreadable directories that are named.
 const maxNamed = 3
 
-// entry is one name of a directory.
+// entry is one entry of a directory.
 type entry struct {
 	name    string
 	typ     fs.FileMode
 	ignored bool
 	secret  bool
-	sub     *dir // of a directory that is listed, once its row was reached
+	sub     *dir // of a listed directory, set when its row is reached
 }
 
-// expands reports whether the listing goes into the entry.
+// expands reports whether the listing descends into the entry.
 func (e *entry) expands(depth, max int) bool {
 	return e.typ.IsDir() && !e.ignored && !e.secret && depth < max
 }
@@ -54,28 +54,29 @@ type dir struct {
 	loaded  bool
 	err     error // why it could not be read
 	entries []entry
-	next    int // the first entry whose turn has not come
-	ignored int // ignored files that are not shown
+	next    int // the first entry that has not had its turn
+	ignored int // number of ignored files not shown
 
-	// What this page shows of it: rows[i] is of entries[from+i].
+	// The part of the directory on this page: rows[i] belongs to
+	// entries[from+i].
 	from int
 	rows []*shownRow
-	kids []*dir // directories of earlier pages that have rows on this one
-	on   bool   // is on this page, by a row or as the place of rows
+	kids []*dir // directories of earlier pages with rows on this page
+	on   bool   // the directory is on this page, as a row or as the parent of rows
 }
 
-// lister makes one listing.
+// lister creates one listing.
 type lister struct {
 	ctx   context.Context
 	box   *sandbox.FS
 	opts  Options
 	globs []*glob.Glob
-	shown string // the top as results show it
+	shown string // the top directory as shown in results
 
 	result   *Result
-	open     []*dir // beside the top, the longest open first
+	open     []*dir // in addition to the top; the directory opened first comes first
 	queue    []*dir
-	rank     int // entries whose turn has come
+	rank     int // number of entries that have had their turn
 	room     int // bytes left on the page
 	full     bool
 	placed   []placed // the page's rows, in the order of the listing
@@ -116,8 +117,8 @@ func listDir(ctx context.Context, box *sandbox.FS, name string, opts Options, gl
 	return l.result, nil
 }
 
-// run gives the directories their turns: until the page is full for the
-// rows, and then for the total as long as time allows.
+// run gives the directories their turns: for the rows until the page is full,
+// and then, for the total, as long as time allows.
 func (l *lister) run() error {
 	for len(l.queue) > 0 {
 		if err := l.ctx.Err(); err != nil {
@@ -167,8 +168,8 @@ func (l *lister) take(d *dir) error {
 	return l.page(d, from, to, first)
 }
 
-// page puts those of the entries on the page that belong there; first is the
-// rank of the one at from.
+// page adds those of the entries [from, to) that belong on the page; first is
+// the rank of the entry at from.
 func (l *lister) page(d *dir, from, to, first int) error {
 	if l.full {
 		return nil
@@ -199,15 +200,15 @@ func (l *lister) page(d *dir, from, to, first int) error {
 	return nil
 }
 
-// placed is a row of the page and where it belongs.
+// placed is a row of the page with its position in the tree.
 type placed struct {
 	dir   *dir
-	index int // of its entry
+	index int // of the entry
 	row   *shownRow
 }
 
-// arrange puts the rows into the tree: as many as the budget takes, since
-// only then it is known what is said beside the directories.
+// arrange puts the rows into the tree: as many as fit the budget, since the
+// texts next to the directories are known only then.
 func (l *lister) arrange() {
 	r := l.result
 	for n := len(l.placed); ; {
@@ -230,7 +231,7 @@ func (l *lister) arrange() {
 	}
 }
 
-// clear takes a directory and those above it off the page.
+// clear removes a directory and its parents from the page.
 func (d *dir) clear() {
 	for ; d != nil; d = d.parent {
 		d.rows, d.kids, d.on = nil, nil, false
@@ -252,7 +253,7 @@ func (d *dir) put(index int, row *shownRow) {
 	}
 }
 
-// load reads a directory, once.
+// load reads a directory; later calls do nothing.
 func (l *lister) load(d *dir) {
 	if d.loaded {
 		return
@@ -288,7 +289,7 @@ func (l *lister) read(d *dir) error {
 		default:
 			d.entries = append(d.entries, entry{
 				name: e.Name, typ: e.Type, ignored: e.Ignored,
-				// of the others that are shown, details finds out
+				// details finds the other secrets among the shown entries
 				secret: e.IsDir() && l.box.Denied(filepath.Join(abs, e.Name)),
 			})
 		}
@@ -317,7 +318,7 @@ func (l *lister) excluded(e *walk.Entry) bool {
 	return false
 }
 
-// pathOf returns how a path below the top is shown.
+// pathOf returns a path below the top as shown.
 func (l *lister) pathOf(rel string) string { return join(l.shown, sandbox.EscapeName(rel)) }
 
 func join(dir, rel string) string {
@@ -330,8 +331,8 @@ func join(dir, rel string) string {
 	return dir + "/" + rel
 }
 
-// ensure opens a directory that is not open; one that was closed in between
-// is found again from the nearest open one above.
+// ensure opens a directory unless it is open. A directory that was closed in
+// the meantime is opened again from its nearest open parent.
 func (l *lister) ensure(d *dir) error {
 	if d.node != nil {
 		return nil
@@ -353,8 +354,8 @@ func (l *lister) ensure(d *dir) error {
 	return nil
 }
 
-// shed closes the half of the directories that are open the longest, but for
-// one in use.
+// shed closes the half of the open directories that were opened first, except
+// used.
 func (l *lister) shed(used *dir) error {
 	var kept []*dir
 	for i, d := range l.open {
