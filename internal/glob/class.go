@@ -5,29 +5,28 @@ import (
 	"unicode/utf8"
 )
 
-// A class is read as bash reads it, and written for doublestar, which knows
-// neither [:names:] nor a "]" as the first member, and whose classes may match
-// a slash.
+// A class has bash's syntax and is rewritten for doublestar, which supports
+// neither [:names:] nor "]" as the first member, and whose classes may match a
+// slash.
 
-// named are the members of the classes that POSIX and bash name: ranges of
-// ASCII.
+// named maps the class names of POSIX and bash to ranges of ASCII characters.
 var named = map[string]string{
 	"alnum": "09AZaz", "alpha": "AZaz", "ascii": "\x00\x7f", "blank": "  \t\t", "cntrl": "\x00\x1f\x7f\x7f",
 	"digit": "09", "graph": "!~", "lower": "az", "print": " ~", "punct": "!/:@[`{~", "space": "  \t\r",
 	"upper": "AZ", "word": "09AZaz__", "xdigit": "09AFaf",
 }
 
-// classReader reads the class that a pattern has at an offset.
+// classReader reads the class at an offset of a pattern.
 type classReader struct {
 	text string
 	at   int
-	fold bool // [:upper:] is asked about names in lower case
+	fold bool // [:upper:] is compared with names in lower case
 	out  strings.Builder
 	any  bool // out has members
 }
 
-// readClass returns the class at start as doublestar takes it, the offset
-// after it, and the reason why it is none.
+// readClass returns the class at start in doublestar's syntax and the offset
+// after it. reason says why the text is not a class; "" if it is.
 func readClass(text string, start int, fold bool) (class string, end int, reason string) {
 	r := &classReader{text: text, at: start + 1, fold: fold}
 	r.out.WriteByte('[')
@@ -38,7 +37,7 @@ func readClass(text string, start int, fold bool) (class string, end int, reason
 	for first := r.at; r.at < len(text); {
 		if text[r.at] == ']' && r.at > first {
 			if !r.any {
-				r.add("\x00", "\x00") // no name has it
+				r.add("\x00", "\x00") // a character that no name has
 			}
 			return r.out.String() + "]", r.at + 1, ""
 		}
@@ -93,7 +92,7 @@ func (r *classReader) one() (char string, ok bool) {
 	return char, true
 }
 
-// bracketed reads "[:name:]", with mark for the colon.
+// bracketed reads "[:name:]", with mark instead of the colon.
 func (r *classReader) bracketed(mark string) (name string, ok bool) {
 	rest, ok := strings.CutPrefix(r.text[r.at:], "["+mark)
 	if !ok {
@@ -107,13 +106,13 @@ func (r *classReader) bracketed(mark string) (name string, ok bool) {
 	return name, true
 }
 
-// add writes the characters from one to another. There are none in a range
-// that runs backwards.
+// add writes the range from one character to another; nothing if the range runs
+// backwards.
 func (r *classReader) add(from, to string) {
 	switch {
 	case from == to:
 		r.out.WriteString(`\` + from)
-	case from < "/" && to >= "/": // doublestar would take a slash for a member
+	case from < "/" && to >= "/": // doublestar would accept a slash as a member
 		r.add(from, ".")
 		if to > "/" {
 			r.add("0", to)

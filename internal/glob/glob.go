@@ -1,23 +1,22 @@
-// Package glob matches slash-separated paths against glob patterns, many
-// of them and without allocating.
+// Package glob matches slash-separated paths against glob patterns, quickly and
+// without allocating.
 //
-// The syntax is that of doublestar v4: * ? [class] [^class] {a,b} \x, and **
-// as a whole path element for any number of elements, none included. Paths
-// are relative to the directory that is searched. doublestar does the matching,
-// unless the beginning and the last element of a path already decide. Beyond
-// that:
+// The syntax is that of doublestar v4: * ? [class] [^class] {a,b} \x, and ** as
+// a whole path element for any number of elements, including none. Paths are
+// relative to the searched directory. doublestar does the matching, unless the
+// beginning and the last element of a path already decide. In addition:
 //
 //   - A pattern without a slash matches at any depth, as in a .gitignore.
-//   - A slash at its end makes it match directories only, one at its
-//     beginning ties it to the top.
-//   - "foo/**" matches all that is below foo, and foo itself if that is a
+//   - A final slash restricts the pattern to directories, and a leading slash
+//     ties it to the top.
+//   - "foo/**" matches everything below foo, and foo itself if that is a
 //     directory.
-//   - A pattern that reads as a plain name is found as such: "[id].tsx" matches
-//     the file of that very name besides "i.tsx" and "d.tsx", and so does
-//     "{{name}}.txt".
-//   - A class is read as bash reads it: "[]a]" has a bracket, "[[:upper:]]" the
-//     capital letters of ASCII. It never matches a slash.
-//   - ".." is refused: what is searched does not depend on the pattern.
+//   - A pattern that may also be a plain name matches that name: "[id].tsx"
+//     matches the file "[id].tsx" as well as "i.tsx" and "d.tsx", and
+//     "{{name}}.txt" matches the file of that name.
+//   - Classes have bash's syntax: "[]a]" contains a bracket, "[[:upper:]]" the
+//     capital letters of ASCII. A class never matches a slash.
+//   - ".." is refused: a pattern must not change the searched directory.
 package glob
 
 import (
@@ -29,7 +28,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// The bounds of a pattern: they keep the cost of one path small.
+// Limits of a pattern: they bound the cost of matching one path.
 const (
 	maxLength       = 4096
 	maxAlternatives = 512
@@ -44,13 +43,13 @@ type Glob struct {
 	fault  error
 }
 
-// Compile reads a pattern. A pattern that is no valid glob but may be a plain
-// name ("a[.txt") compiles as that name; Fault then says where it breaks as a
-// glob. Errors are BAD_PATTERN, and OUTSIDE_ROOT for "..".
+// Compile compiles a pattern. A pattern that is not a valid glob but may be a
+// plain name ("a[.txt") compiles as that name; Fault then returns the glob's
+// error. Errors have the code BAD_PATTERN, or OUTSIDE_ROOT for "..".
 func Compile(pattern string) (*Glob, error) { return compile(pattern, false) }
 
-// CompileFold is Compile for a pattern that matches whatever the case of the
-// letters. It is slower: it allocates for each path.
+// CompileFold is Compile for a pattern that matches regardless of case.
+// Matching is slower: it allocates for each path.
 func CompileFold(pattern string) (*Glob, error) { return compile(pattern, true) }
 
 func compile(pattern string, fold bool) (*Glob, error) {
@@ -90,8 +89,8 @@ func compile(pattern string, fold bool) (*Glob, error) {
 	return g, nil
 }
 
-// add compiles the alternatives of a valid pattern, which match directories
-// only where dirOnly or a slash at their own end says so.
+// add compiles the alternatives of a valid pattern. An alternative matches only
+// directories if dirOnly is set or it has a final slash.
 func (g *Glob) add(text string, dirOnly bool) error {
 	expanded, ok := expand(text, maxAlternatives)
 	if !ok {
@@ -114,8 +113,8 @@ func (g *Glob) add(text string, dirOnly bool) error {
 	return nil
 }
 
-// Slashes returns the pattern with the separators of the system turned into
-// slashes. Where the separator is a backslash, a pattern has no escapes.
+// Slashes returns the pattern with the system's separators replaced by slashes.
+// If the separator is a backslash, patterns have no escapes.
 func Slashes(pattern string) string {
 	if runtime.GOOS == "windows" {
 		return strings.ReplaceAll(pattern, `\`, "/")
@@ -123,8 +122,9 @@ func Slashes(pattern string) string {
 	return pattern
 }
 
-// normalise takes out what does not matter in a path: empty and "." elements,
-// the slashes at both ends, "**" after "**".
+// normalise removes the parts of a pattern that do not matter: empty and "."
+// elements, leading and final slashes, repeated "**". anchored and dirOnly
+// report the removed leading and final slash.
 func normalise(text string) (clean string, anchored, dirOnly bool) {
 	anchored = strings.HasPrefix(text, "/") || strings.HasPrefix(text, "./")
 	parts := strings.Split(plainSlashes(text), "/")
@@ -138,8 +138,8 @@ func normalise(text string) (clean string, anchored, dirOnly bool) {
 	return strings.Join(kept, "/"), anchored, strings.HasSuffix(text, "/")
 }
 
-// plainSlashes takes the backslash off an escaped slash: a slash parts
-// elements however it is written.
+// plainSlashes removes the backslash before an escaped slash: a slash separates
+// elements, escaped or not.
 func plainSlashes(text string) string {
 	if !strings.Contains(text, `\/`) {
 		return text
@@ -156,25 +156,25 @@ func plainSlashes(text string) string {
 	return b.String()
 }
 
-// String returns the pattern as it was given.
+// String returns the pattern as given to Compile.
 func (g *Glob) String() string { return g.source }
 
-// Fault is why the pattern is no valid glob, with the position; nil if it is
-// one.
+// Fault returns why the pattern is not a valid glob, with the position; nil if
+// it is valid.
 func (g *Glob) Fault() error { return g.fault }
 
-// DirOnly reports whether the pattern ends in a slash, which makes it one for
+// DirOnly reports whether the pattern has a final slash, and so matches only
 // directories.
 func (g *Glob) DirOnly() bool {
 	return !slices.ContainsFunc(g.alts, func(a alternative) bool { return !a.dirOnly })
 }
 
-// Prefix returns the directory that everything the pattern matches lies
-// below, "" if that is the top.
+// Prefix returns the directory that contains all possible matches; "" means the
+// top.
 func (g *Glob) Prefix() string { return strings.Join(g.prefix, "/") }
 
-// Or returns a pattern that matches what g or other matches. What it tells
-// about itself is g's.
+// Or returns a pattern that matches whatever g or other matches. Its other
+// properties, such as String and Prefix, are those of g.
 func (g *Glob) Or(other *Glob) *Glob {
 	both := *g
 	both.alts = slices.Concat(g.alts, other.alts)
@@ -182,7 +182,7 @@ func (g *Glob) Or(other *Glob) *Glob {
 	return &both
 }
 
-// Below returns the pattern as seen from the directory Prefix.
+// Below returns the pattern relative to the directory Prefix.
 func (g *Glob) Below() *Glob {
 	below := *g
 	below.prefix, below.alts = nil, nil
@@ -192,11 +192,11 @@ func (g *Glob) Below() *Glob {
 	return &below
 }
 
-// Match reports whether the pattern matches a path, relative and with
-// slashes, of a directory or of what may be one.
+// Match reports whether the pattern matches path, which is relative, has
+// slashes, and is or may be a directory.
 func (g *Glob) Match(path string) bool { return g.MatchEntry(path, true) }
 
-// MatchEntry is Match for a path that is known to be a directory or not.
+// MatchEntry is Match for a path that is known to be a directory (dir) or not.
 func (g *Glob) MatchEntry(path string, dir bool) bool {
 	if g.fold {
 		path = strings.ToLower(path)
@@ -209,8 +209,8 @@ func (g *Glob) MatchEntry(path string, dir bool) bool {
 	return false
 }
 
-// Enter reports whether something below the directory dir may match. It is
-// what prunes a walk.
+// Enter reports whether the pattern may match something below the directory
+// dir. A walk skips directories for which it returns false.
 func (g *Glob) Enter(dir string) bool {
 	if g.fold {
 		dir = strings.ToLower(dir)
@@ -223,7 +223,7 @@ func (g *Glob) Enter(dir string) bool {
 	return false
 }
 
-// Literal returns the pattern that matches only the path itself.
+// Literal returns the pattern that matches only the given path.
 func Literal(path string) string {
 	var b strings.Builder
 	for i := range len(path) {
@@ -235,10 +235,10 @@ func Literal(path string) string {
 	return b.String()
 }
 
-// HasMeta reports whether a piece of a pattern is more than a plain name.
+// HasMeta reports whether a part of a pattern is more than a plain name.
 func HasMeta(piece string) bool { return strings.ContainsAny(piece, `*?[{\`) }
 
-// position counts characters, from 1.
+// position converts a byte offset to a character position, counted from 1.
 func position(text string, offset int) int {
 	return utf8.RuneCountInString(text[:min(offset, len(text))]) + 1
 }

@@ -96,7 +96,7 @@ func TestFaults(t *testing.T) {
 		pattern  string
 		position int
 		text     string
-		literal  string // the path it is as a plain name
+		literal  string // the path that the pattern matches as a plain name
 	}{
 		{"src/a[.go", 6, "unclosed", "src/a[.go"},
 		{"é[", 2, "unclosed", "é["},
@@ -112,7 +112,7 @@ func TestFaults(t *testing.T) {
 		g, err := glob.Compile(c.pattern)
 		require.NoError(t, err, c.pattern)
 		require.Error(t, g.Fault(), c.pattern)
-		if !strings.Contains(c.pattern, "[:") { // doublestar knows no such class
+		if !strings.Contains(c.pattern, "[:") { // doublestar does not support such classes
 			require.False(t, doublestar.ValidatePattern(c.pattern))
 		}
 		require.Equal(t, toolerr.BadPattern, toolerr.CodeOf(g.Fault()))
@@ -182,8 +182,8 @@ func TestLiteral(t *testing.T) {
 	require.True(t, g.Match(name))
 }
 
-// TestMatchEntry: what is no directory has nothing below it, and no slash at
-// its end.
+// TestMatchEntry: a path that is not a directory has nothing below it and
+// matches no pattern with a final slash.
 func TestMatchEntry(t *testing.T) {
 	for _, c := range []struct{ pattern, file, dir, neither string }{
 		{"foo/**", "foo/a foo/a/b", "foo foo/a", "a/foo foobar"},
@@ -210,7 +210,8 @@ func TestMatchEntry(t *testing.T) {
 	}
 }
 
-// randomText makes a pattern or a path from a few pieces, so that they meet.
+// randomText returns a pattern or path made from a few pieces, so that patterns
+// and paths often match.
 func randomText(r *rand.Rand, pieces []string, most int) string {
 	var b strings.Builder
 	for range 1 + r.IntN(most) {
@@ -219,7 +220,8 @@ func randomText(r *rand.Rand, pieces []string, most int) string {
 	return b.String()
 }
 
-// TestLikeDoublestar compares with the library on random patterns.
+// TestLikeDoublestar compares the results with doublestar's for random
+// patterns.
 func TestLikeDoublestar(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var paths []string
@@ -236,8 +238,8 @@ func cleanPath(p string) string {
 	return strings.TrimPrefix(path.Clean("/x/"+p), "/")
 }
 
-// checkLikeDoublestar requires the same verdicts, where the pattern needs no
-// cleaning and its classes are not also read as plain names.
+// checkLikeDoublestar requires the same results as doublestar's, for patterns
+// that need no normalising and whose classes are not also read as plain names.
 func checkLikeDoublestar(t *testing.T, pattern string, paths []string) {
 	t.Helper()
 	g, err := glob.Compile(pattern)
@@ -262,8 +264,8 @@ func checkLikeDoublestar(t *testing.T, pattern string, paths []string) {
 	}
 }
 
-// tidy reports whether a pattern, written out, has no element that cleaning
-// takes away: there we find more than the library.
+// tidy reports whether normalising leaves the expanded pattern unchanged: for
+// other patterns we match more than the library.
 func tidy(text string) bool {
 	return !strings.Contains(text, "{") && !strings.Contains(text, "//") && !strings.HasPrefix(text, "/") &&
 		!strings.HasSuffix(text, "/") && !strings.Contains(text, "**/**") && !strings.Contains(text, "***") && !strings.Contains("/"+text+"/", "/./")
@@ -278,7 +280,7 @@ func TestBracesLikeDoublestar(t *testing.T) {
 	for range 300 {
 		pattern := "x/" + randomText(r, []string{"a", "*", "{a,b}", "{a,{b,c}}", "{ab,*c}", "[ab]"}, 4)
 		if strings.Contains(pattern, "***") {
-			continue // the library does not let its end match nothing
+			continue // the library does not let the end match nothing
 		}
 		g, err := glob.Compile(pattern)
 		require.NoError(t, err)

@@ -6,7 +6,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// kind is how one path element of a pattern is compared.
+// kind is the way in which one path element of a pattern is compared.
 type kind uint8
 
 const (
@@ -15,14 +15,14 @@ const (
 	anything      // *
 	prefix        // text*
 	suffix        // *text
-	general       // by doublestar
+	general       // compared by doublestar
 )
 
 // segment is one path element of a pattern.
 type segment struct {
 	kind   kind
-	text   string // what is compared
-	source string // as doublestar takes it
+	text   string // the text to compare
+	source string // in doublestar's syntax
 }
 
 func newSegment(text string, fold bool) segment {
@@ -47,7 +47,8 @@ func newSegment(text string, fold bool) segment {
 	return segment{prefix, head, text}
 }
 
-// singleStars makes one star of several in a row, which mean no more.
+// singleStars replaces several stars in a row by one, which has the same
+// meaning.
 func singleStars(text string) string {
 	if !strings.Contains(text, "**") {
 		return text
@@ -72,7 +73,8 @@ func singleStars(text string) string {
 	return b.String()
 }
 
-// unescape returns the name that a piece without wildcards matches.
+// unescape returns the name that a part without wildcards matches; false if the
+// part has wildcards.
 func unescape(text string) (string, bool) {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
@@ -89,8 +91,8 @@ func unescape(text string) (string, bool) {
 	return b.String(), true
 }
 
-// match compares one element of a path. What it does itself is faster than
-// doublestar and has the same result.
+// match compares one element of a path. The comparisons without doublestar are
+// faster and have the same result.
 func (s *segment) match(name string) bool {
 	switch s.kind {
 	case literal:
@@ -105,23 +107,23 @@ func (s *segment) match(name string) bool {
 	return true
 }
 
-// form says which part of a pattern needs doublestar.
+// form determines for which part of a pattern doublestar is needed.
 type form uint8
 
 const (
-	direct  form = iota // names, then an element: nothing
-	deep                // names, ** and perhaps an element: nothing
-	complex             // the whole path, unless its beginning or end decides
+	direct  form = iota // names, then one element: not needed
+	deep                // names, ** and perhaps one element: not needed
+	complex             // for the whole path, unless its beginning or end decides
 )
 
 // alternative is one pattern without braces.
 type alternative struct {
 	segs    []segment
 	form    form
-	head    string // the plain directories that it begins with, and a slash
+	head    string // the plain directories at its beginning, with a final slash
 	text    string // for doublestar
-	self    string // where ** is last: for the directory that it begins at, else ""
-	dirOnly bool   // a slash is at its end
+	self    string // if ** is last: the pattern for the directory at which it begins; else ""
+	dirOnly bool   // the pattern has a final slash
 }
 
 // newAlternative compiles a normalised pattern.
@@ -141,7 +143,7 @@ func alternativeOf(segs []segment, dirOnly bool) alternative {
 	}
 	a := alternative{segs: segs, form: complex, text: strings.Join(sources, "/"), dirOnly: dirOnly}
 	if a.last().kind == globstar {
-		// doublestar alone takes "x/**" for x, but not "x*/**".
+		// doublestar itself accepts x for "x/**", but not for "x*/**".
 		a.self = strings.TrimSuffix(a.text, "/**")
 		a.text += "/*"
 	}
@@ -160,7 +162,7 @@ func alternativeOf(segs []segment, dirOnly bool) alternative {
 
 func (a *alternative) last() *segment { return &a.segs[len(a.segs)-1] }
 
-// plainDirs returns the plain names that are before the last element.
+// plainDirs returns the leading plain names, without the last element.
 func (a *alternative) plainDirs() []string {
 	var names []string
 	for _, s := range a.segs[:len(a.segs)-1] {
@@ -172,8 +174,8 @@ func (a *alternative) plainDirs() []string {
 	return names
 }
 
-// match decides by the beginning and by the last element of the path where it
-// can, and asks doublestar for the rest.
+// match compares the beginning and the last element of the path, and calls
+// doublestar if they do not decide.
 func (a *alternative) match(path string, dir bool) bool {
 	if a.dirOnly && !dir {
 		return false
@@ -213,8 +215,7 @@ func (a *alternative) enter(dir string) bool {
 	return len(segs) > 0
 }
 
-// commonPrefix returns the plain directories that all alternatives begin
-// with.
+// commonPrefix returns the plain directories with which all alternatives begin.
 func commonPrefix(alts []alternative) []string {
 	var common []string
 	for n, alt := range alts {

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FuzzFastPath: decisions by the beginning and the end of a path agree with
-// doublestar, and doublestar accepts each pattern that it gets.
+// FuzzFastPath: results obtained without doublestar agree with doublestar's,
+// and doublestar accepts every pattern passed to it.
 func FuzzFastPath(f *testing.F) {
 	for _, seed := range [][2]string{
 		{"src/**/*_test.go", "src/a/b_test.go"}, {"**/*.go", "a.go"}, {"a/b/**", "a/b"}, {"a/b", "a/b"}, {"a/**/b", "a/b"}, {"{a/**,*/b}", "a/b"},
@@ -23,7 +23,7 @@ func FuzzFastPath(f *testing.F) {
 		g, err := Compile(pattern)
 		name = strings.TrimPrefix(path.Clean("/"+name), "/")
 		if err != nil || name == "" || !utf8.ValidString(pattern) || !utf8.ValidString(name) {
-			return // doublestar does not tell bytes apart that are not UTF-8
+			return // doublestar does not distinguish bytes that are not UTF-8
 		}
 		for _, a := range g.alts {
 			ok, err := doublestar.Match(a.text, name)

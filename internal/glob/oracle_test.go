@@ -17,27 +17,27 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/glob"
 )
 
-// expand is a bash script that prints for each line of its input what the
-// pattern in it expands to.
+// expand is a bash script that reads one pattern a line and prints its
+// expansion.
 const expand = `shopt -s globstar dotglob nullglob
 while IFS= read -r pattern; do
 	eval "set -- $pattern"
 	printf '%s\n' "$@" =
 done`
 
-// TestLikeBash compares with bash on random patterns and trees. The known
-// differences, which it leaves out:
+// TestLikeBash compares the results with bash's for random patterns and trees.
+// It omits these known differences:
 //
-//   - a pattern that is also a plain name finds that, too: names with brackets
-//     and braces may be found besides;
-//   - a pattern with a bracket or brace that is never closed is searched as a
-//     plain name only, and an error says so;
-//   - braces within a class are members of it, where bash expands them first;
-//   - a class that a slash cuts in two is none for either, but bash reads other
-//     classes of the pattern as such;
-//   - "{a}" means "a" and itself, where bash takes it for a name;
-//   - "[[:upper:]]" and the like know ASCII only, whatever the locale;
-//   - "[[=a=]]" means "a", where bash 5.2 matches other names.
+//   - a pattern that is also a plain name matches that name as well: names with
+//     brackets and braces may be found in addition;
+//   - a pattern with an unclosed bracket or brace is only a plain name, and an
+//     error says so;
+//   - braces within a class are members of the class; bash expands them first;
+//   - a class that contains a slash is not a class for either, but bash then
+//     still reads the other classes of the pattern;
+//   - "{a}" matches "a" and "{a}"; for bash it is only a name;
+//   - "[[:upper:]]" and other named classes contain only ASCII, in every locale;
+//   - "[[=a=]]" matches "a"; bash 5.2 matches other names.
 func TestLikeBash(t *testing.T) {
 	bash := oracle.Path(t, "bash")
 	r := rand.New(rand.NewPCG(5, 6))
@@ -55,7 +55,7 @@ func TestLikeBash(t *testing.T) {
 				dir = filepath.Join(dir, names[r.IntN(len(names))])
 			}
 			if os.MkdirAll(dir, 0o755) == nil && r.IntN(4) > 0 {
-				_ = os.WriteFile(filepath.Join(dir, names[r.IntN(len(names))]), nil, 0o600) // it may be a directory
+				_ = os.WriteFile(filepath.Join(dir, names[r.IntN(len(names))]), nil, 0o600) // the name may be a directory
 			}
 		}
 		isDir := map[string]bool{}
@@ -108,7 +108,7 @@ func compareWithBash(t *testing.T, pattern string, isDir map[string]bool, words 
 	for name, dir := range isDir {
 		got := g.MatchEntry(name, dir)
 		if got && !want[name] && strings.ContainsAny(name, "[]{}") {
-			continue // found as a plain name
+			continue // matched as a plain name
 		}
 		if strings.Contains(pattern, "[:") && strings.Contains(name, "ü") {
 			continue

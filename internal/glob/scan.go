@@ -6,18 +6,18 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// reading is what a look over a pattern tells.
+// reading is the result of scanning a pattern.
 type reading struct {
-	// plain is the pattern with its classes, and with braces that hold no
-	// comma, read as plain characters.
+	// plain is the pattern with its classes, and its braces without a comma, as
+	// plain characters.
 	plain  string
-	reason string // what is wrong with it as a glob; "" if nothing is
-	where  string // the pattern from the fault on
-	parted bool   // a class holds a slash: as in bash, it is none, and only plain counts
+	reason string // why it is not a valid glob; "" if it is
+	where  string // the pattern from the error on
+	parted bool   // a class contains a slash: as in bash, it is not a class, and only plain counts
 }
 
-// fault returns the BAD_PATTERN error, nil if the pattern is valid. pattern
-// is what the caller gave, of which the scanned text is a cleaned form.
+// fault returns the BAD_PATTERN error; nil if the pattern is valid. pattern is
+// the caller's text, from which the scanned text was normalised.
 func (r reading) fault(pattern string) error {
 	if r.reason == "" {
 		return nil
@@ -31,8 +31,8 @@ func (r reading) fault(pattern string) error {
 	return toolerr.New(toolerr.BadPattern, "invalid pattern %q at character %d: %s", pattern, pos, r.reason).With("position", pos)
 }
 
-// scan reads a pattern once. It agrees with doublestar.ValidatePattern on
-// what is valid, apart from classes, which are read as bash reads them.
+// scan reads a pattern once. It agrees with doublestar.ValidatePattern on which
+// patterns are valid, except for classes, which have bash's syntax.
 func scan(text string) reading {
 	s := scanner{text: text, braces: pairs(text)}
 	for s.at < len(text) {
@@ -99,8 +99,8 @@ func (s *scanner) step() {
 	}
 }
 
-// classEnd returns the index after the class that begins at start, and what
-// is wrong with it.
+// classEnd returns the index after the class that begins at start, and its
+// error; "" if it is valid.
 func classEnd(text string, start int) (end int, reason string) {
 	_, end, reason = readClass(text, start, false)
 	return end, reason
@@ -108,10 +108,10 @@ func classEnd(text string, start int) (end int, reason string) {
 
 // brace is one brace of a pair.
 type brace struct {
-	comma bool // there are alternatives between them
+	comma bool // the pair contains a comma, so it has alternatives
 }
 
-// pairs finds which braces belong together.
+// pairs maps the index of each paired brace to its description.
 func pairs(text string) map[int]brace {
 	found := map[int]brace{}
 	type open struct {
@@ -144,8 +144,8 @@ func pairs(text string) map[int]brace {
 	return found
 }
 
-// expand writes out the alternatives of a valid pattern; false when they are
-// more than limit.
+// expand returns the alternatives of a valid pattern; false if there are more
+// than limit.
 func expand(text string, limit int) ([]string, bool) {
 	open, cuts, end := firstBraces(text)
 	if open < 0 {
@@ -164,8 +164,8 @@ func expand(text string, limit int) ([]string, bool) {
 	return all, true
 }
 
-// firstBraces finds the first pair of braces and the commas that part its
-// alternatives; open is -1 if there is none.
+// firstBraces returns the first pair of braces and the commas between its
+// alternatives; open is -1 if there are no braces.
 func firstBraces(text string) (open int, commas []int, end int) {
 	open = -1
 	depth := 0
