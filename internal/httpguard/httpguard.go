@@ -1,7 +1,7 @@
-// Package httpguard is for clients of servers that are not trusted. An answer
-// that hands over the connection, 101 Switching Protocols, has a body without
-// an end, which net/http does not end with its request, whatever the deadline
-// of that is. Here it is an error, of code PROTOCOL_ERROR.
+// Package httpguard protects HTTP clients of untrusted servers. A response of
+// status 101 (Switching Protocols) takes over the connection: its body has no
+// end, and net/http does not close it when the request's deadline passes.
+// httpguard returns an error with the code PROTOCOL_ERROR instead.
 package httpguard
 
 import (
@@ -10,7 +10,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Transport returns next without such answers.
+// Transport returns a round tripper that refuses responses of status 101 from
+// next.
 func Transport(next http.RoundTripper) http.RoundTripper { return transport{next} }
 
 type transport struct{ next http.RoundTripper }
@@ -24,7 +25,8 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// CloseIdleConnections is what http.Client's calls.
+// CloseIdleConnections closes next's idle connections, if it can: http.Client
+// calls it.
 func (t transport) CloseIdleConnections() {
 	if closing, ok := t.next.(interface{ CloseIdleConnections() }); ok {
 		closing.CloseIdleConnections()

@@ -29,7 +29,7 @@ func TestAnUpgradeIsAnError(t *testing.T) {
 	}))
 	defer s.Close()
 	client := &http.Client{Transport: httpguard.Transport(&http.Transport{})}
-	defer client.CloseIdleConnections() // which else s.Close would wait for
+	defer client.CloseIdleConnections() // otherwise s.Close would wait for them
 	res, err := client.Get(s.URL + "/ok")
 	require.NoError(t, err)
 	require.Equal(t, 200, res.StatusCode)
