@@ -10,45 +10,45 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/textfile"
 )
 
-// After is the content that a file gets. It is not put together in memory
-// unless it was given that way.
+// After is the new content of a file, with the way to write it. It consists of
+// pieces, which are joined in memory only on demand.
 type After struct {
-	// Executable gives a new file the execute bits.
+	// Executable sets the execute bits of a new file.
 	Executable bool
-	// Always writes the content also where the file has it already: that it
-	// was not written would tell what a masked file holds.
+	// Always writes the content even if the file already has it: skipping the
+	// write would reveal that a masked file has this content.
 	Always bool
-	// Encoding is how the text is written, where that is known and not UTF-8:
-	// few bytes may look like another one. It is remembered.
+	// Encoding is the text's encoding, if it is known and not UTF-8. It is
+	// remembered, since a few bytes may look like another encoding.
 	Encoding textfile.Encoding
-	// Guessed says that Encoding is a guess, and Told that the client named it:
-	// then it holds for the next change, too.
+	// Guessed reports that Encoding is a guess. Told reports that the client
+	// named it: then the next change uses it, too.
 	Guessed, Told bool
 
 	whole   bool
-	changes []textdiff.Change // of the bytes before, unless whole
+	changes []textdiff.Change // relative to the previous content, unless whole
 	pieces  []piece
 }
 
-// piece is a part of the content, at an offset of it.
+// piece is a part of the content, at offset at.
 type piece struct {
 	at   int64
 	data []byte
 }
 
-// Whole is content that is in memory.
+// Whole returns content that is in memory. It keeps a reference to content.
 func Whole(content []byte) *After {
 	a := &After{whole: true}
 	a.add(content)
 	return a
 }
 
-// Splice is the bytes before with changes made, which are sorted and do not
-// overlap. The new text is in the file's encoding.
+// Splice returns the content before with changes applied, which must be sorted
+// and must not overlap. The new text must have the file's encoding.
 func Splice(before []byte, changes []textdiff.Change) *After {
 	a := &After{changes: changes, pieces: make([]piece, 0, 2*len(changes)+1)}
 	at := 0
-	var text []byte // of the change before: most are the same
+	var text []byte // of the previous change: most changes have the same text
 	for _, c := range changes {
 		a.add(before[at:c.Start])
 		if string(text) != c.New {
@@ -67,7 +67,7 @@ func (a *After) add(data []byte) {
 	}
 }
 
-// Size returns how many bytes it has.
+// Size returns the size of the content in bytes.
 func (a *After) Size() int64 {
 	if len(a.pieces) == 0 {
 		return 0
@@ -76,7 +76,7 @@ func (a *After) Size() int64 {
 	return last.at + int64(len(last.data))
 }
 
-// ReadAt reads a part of it.
+// ReadAt implements io.ReaderAt on the content.
 func (a *After) ReadAt(p []byte, off int64) (n int, err error) {
 	first := sort.Search(len(a.pieces), func(i int) bool { return a.pieces[i].at > off }) - 1
 	for i := max(first, 0); i < len(a.pieces) && n < len(p); i++ {
@@ -91,7 +91,8 @@ func (a *After) ReadAt(p []byte, off int64) (n int, err error) {
 	return n, nil
 }
 
-// Slice returns a part of it that lies in one piece, else nil.
+// Slice returns n bytes of the content at off if they are in one piece, and nil
+// otherwise.
 func (a *After) Slice(off int64, n int) []byte {
 	i := sort.Search(len(a.pieces), func(i int) bool { return a.pieces[i].at > off }) - 1
 	if i < 0 || off-a.pieces[i].at > int64(len(a.pieces[i].data)-n) {
@@ -100,7 +101,7 @@ func (a *After) Slice(off int64, n int) []byte {
 	return a.pieces[i].data[off-a.pieces[i].at:][:n:n]
 }
 
-// same returns how many bytes at the beginning are known to be as before.
+// same returns the number of leading bytes that are known to be unchanged.
 func (a *After) same() int64 {
 	if a.whole || len(a.changes) == 0 {
 		return 0
@@ -108,7 +109,7 @@ func (a *After) same() int64 {
 	return int64(a.changes[0].Start)
 }
 
-// Bytes returns it in one piece: what was given, or a copy.
+// Bytes returns the whole content: the given slice, or a copy.
 func (a *After) Bytes() []byte {
 	if len(a.pieces) == 1 {
 		return a.pieces[0].data
@@ -129,8 +130,8 @@ func (a *After) write(w io.Writer) error {
 	return nil
 }
 
-// is reports whether it is the same as before. What was not changed is not
-// looked at: it is the very same memory.
+// is reports whether the content equals before. Unchanged parts are not
+// compared: they share before's memory.
 func (a *After) is(before []byte) bool {
 	if a.Size() != int64(len(before)) {
 		return false
@@ -143,7 +144,7 @@ func (a *After) is(before []byte) bool {
 	return true
 }
 
-// change returns the journal's record.
+// change returns the change as a journal record.
 func (a *After) change(b *Before, etag textfile.Etag) state.Change {
 	if a.whole || !b.Exists {
 		return state.NewChange("", b.Path, b.Content, a.Bytes())

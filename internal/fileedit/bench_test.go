@@ -16,8 +16,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
-// BenchmarkLine changes one line in the middle of a large file, beside a copy
-// of it by cp with a sync, which does the same to the disk.
+// BenchmarkLine changes one line in the middle of a large file, and for
+// comparison copies the file with cp and a sync, which costs the disk the same.
 func BenchmarkLine(b *testing.B) {
 	const size = 96 << 20
 	root, err := filepath.EvalSymlinks(b.TempDir())

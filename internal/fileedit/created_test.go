@@ -12,7 +12,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/textdiff"
 )
 
-// A file that changes of nothing have made is removed by undo, too.
+// Undo also removes a file that was created by splicing changes into no
+// content.
 func TestUndoOfAFileMadeBySplicing(t *testing.T) {
 	for _, content := range []string{"one\n", ""} {
 		f := newFixture(t)
@@ -30,7 +31,7 @@ func TestUndoOfAFileMadeBySplicing(t *testing.T) {
 }
 
 // The number of a line far into a large file is known without counting all
-// the lines before it.
+// lines before it.
 func TestKnownFarIntoALargeFile(t *testing.T) {
 	f := newFixture(t)
 	f.put("large.txt", strings.Repeat("a line\n", 200_000))

@@ -1,22 +1,22 @@
-// Package fileedit is the transaction on one file that the tools share which
-// change files: it locks, reads, lets the tool decide, writes all or nothing,
-// keeps what undoes the change, and remembers the new content as seen, so that
-// the next change is not refused for this one.
+// Package fileedit changes one file as a transaction, for the tools that edit
+// files: it locks and reads the file, lets the tool decide, writes all or
+// nothing, records how to undo the change, and remembers the new content as
+// seen, so that the next change is not refused because of this one.
 //
-//	r := &rewrite.Rewriter{Store: store, Tool: "edit"}
-//	done, err := r.Do(ctx, fs, name, rewrite.Options{}, func(b *rewrite.Before) (*rewrite.After, error) {
+//	r := &fileedit.Rewriter{Store: store, Tool: "edit"}
+//	done, err := r.Do(ctx, fs, name, fileedit.Options{}, func(b *fileedit.Before) (*fileedit.After, error) {
 //		if !b.Exists { … }
-//		return rewrite.Splice(b.Content, changes), nil // or rewrite.Whole(content)
+//		return fileedit.Splice(b.Content, changes), nil // or fileedit.Whole(content)
 //	})
-//	notes := done.Notes() // what is not as usual, to be said once
+//	notes := done.Notes() // anything unusual about the change
 //
-// Whatever goes wrong, the file is as it was, and so are its directories. A
-// change by somebody who does not take part in the locks, as an editor, is
-// noticed up to the last step: the tool then decides anew, once, on what the
-// file is now.
+// On any error, the file and its directories are unchanged. A program that does
+// not take the locks, such as an editor, may change the file at the same time.
+// This is detected up to the last step: the tool then decides a second time,
+// based on the new content.
 //
-// What the model has seen of a file is told by Before: Fresh says whether the
-// file still is that, Since what is different.
+// Before compares the file with the version that the model saw: Fresh reports
+// whether it is still the same, Since returns the differences.
 package fileedit
 
 import (
@@ -34,48 +34,49 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// MaxSize is how large a file may be, before and after: it is held in memory.
+// MaxSize is the limit of a file's size in bytes, before and after the change:
+// files are held in memory.
 const MaxSize = 100 << 20
 
-// large is from which size on a file's memory is worth a thought.
+// large is the size in bytes from which the memory of a file is released early.
 const large = 8 << 20
 
-// tries is how often a change is decided on while others change the file.
+// tries is the number of attempts at a change while others change the file.
 const tries = 2
 
 // Rewriter changes files. It is safe for concurrent use.
 type Rewriter struct {
 	Store *state.Store
-	Tool  string // names who made a change, in the journal
-	// KeepHardlinks writes files with several names in place.
+	Tool  string // names the author of a change in the journal
+	// KeepHardlinks writes files with several hard links in place.
 	KeepHardlinks bool
 }
 
-// Options are of one change.
+// Options are the settings of one change.
 type Options struct {
-	DryRun bool // decide, but write nothing
-	// Session names the client's session whose seen records count; see
+	DryRun bool // decide, but do not write
+	// Session names the client's session whose records of seen files apply; see
 	// state.Store.ForSession.
 	Session string
 }
 
-// Before is a file as it was found, under the lock.
+// Before is a file as read under the lock.
 type Before struct {
 	Path    string // absolute, links resolved
-	Shown   string // as it is shown, and can be given back
+	Shown   string // as shown; accepted as a path
 	Exists  bool
-	Masked  bool         // its values are not to be shown: sandbox.MaskSecrets
-	Content []byte       // not to be changed
-	Stat    sandbox.Stat // where it exists
+	Masked  bool         // its values must not be shown: sandbox.MaskSecrets
+	Content []byte       // must not be changed
+	Stat    sandbox.Stat // if the file exists
 	Etag    textfile.Etag
 	Index   textfile.Index // of Content, with its Etag
-	Seen    *state.Seen    // what the model saw last of it, of whichever version; nil: nothing known
-	Parents []string       // directories that do not exist yet, as they are shown
+	Seen    *state.Seen    // the version, of any age, that the model saw last; nil: unknown
+	Parents []string       // missing parent directories, as shown
 }
 
-// Fresh reports whether the file is what the model saw last: by content, and
-// of a masked file by size and times, since a content that the model wrote
-// itself would tell whether the one there now is the same.
+// Fresh reports whether the file is the version that the model saw last. It
+// compares content, but of a masked file size and times: comparing the content
+// would tell a model that wrote one version whether the file still has it.
 func (b *Before) Fresh() bool {
 	if b.Masked {
 		return b.Exists && b.Seen != nil && b.Seen.Stamp.Same(state.StampOf(b.Stat, time.Time{}))
@@ -83,10 +84,10 @@ func (b *Before) Fresh() bool {
 	return b.Exists && b.Seen != nil && b.Seen.Index.Etag == b.Etag && b.Seen.Index.Size == int64(len(b.Content))
 }
 
-// Read returns how the file is written: in the encoding that the caller names,
-// else in the one that the client named when it saw this version, else as
-// detected. told says that it was named. A masked file is always read as
-// detected: in another encoding its values might be read as names.
+// Read returns the index of the file in its encoding: the encoding named by the
+// caller, else the one that the client named when it saw this version, else the
+// detected one. told reports that the encoding was named. A masked file always
+// has the detected encoding: another one could make its values look like names.
 func (b *Before) Read(ctx context.Context, named textfile.Encoding) (index textfile.Index, told bool, err error) {
 	if named == "" && b.Fresh() {
 		named = b.Seen.Told
@@ -101,30 +102,32 @@ func (b *Before) Read(ctx context.Context, named textfile.Encoding) (index textf
 	return *read, true, nil
 }
 
-// Outcome is what became of a change.
+// Outcome is the result of a change.
 type Outcome struct {
 	Before *Before
 	After  *After
 	Index  textfile.Index // of After: its etag, lines, encoding
 
-	Created   bool // there was no file
-	Removed   bool // undone: there is no file any more
-	Unchanged bool // nothing was written, for nothing is different
-	DryRun    bool // nothing was written, as was asked
-	// Undone is the change that Undo took back.
+	Created   bool // the file did not exist before
+	Removed   bool // undo removed the file
+	Unchanged bool // nothing was written because nothing changed
+	DryRun    bool // nothing was written, as requested
+	// Undone is the change that Undo reverted; nil for Do.
 	Undone *state.Change
 
 	Written sandbox.Written
-	// NoUndo is why the change cannot be undone; nil when it can.
+	// NoUndo is the reason why the change cannot be undone; nil if it can.
 	NoUndo error
 }
 
-// Etag names the content that the file has now, or would have.
+// Etag returns the etag of the file's new content, or in a dry run of the
+// content it would have.
 func (o *Outcome) Etag() textfile.Etag { return o.Index.Etag }
 
-// Do changes one file, making its missing parent directories. change is given the file as it is, decides, and
-// returns what it becomes, or an error, which Do returns as it is. It may be
-// called again when somebody else changed the file meanwhile.
+// Do changes one file and creates its missing parent directories. change gets
+// the current file and returns the new content, or an error, which Do returns
+// unchanged. Do calls it again if somebody else changed the file in the
+// meantime.
 func (r *Rewriter) Do(ctx context.Context, fs *sandbox.FS, name string, o Options, change func(*Before) (*After, error)) (*Outcome, error) {
 	for try := 1; ; try++ {
 		done, err := r.once(ctx, fs, name, o, func(t *transaction) error {
@@ -140,23 +143,23 @@ func (r *Rewriter) Do(ctx context.Context, fs *sandbox.FS, name string, o Option
 	}
 }
 
-// overtaken is the error of a file that changed after it was read.
+// overtaken is the error for a file that changed after it was read.
 type overtaken struct{ error }
 
 func (o *overtaken) Unwrap() error { return o.error }
 
-// transaction is a change under way.
+// transaction is a change in progress.
 type transaction struct {
 	*Rewriter
 	ctx    context.Context
 	fs     *sandbox.FS
 	target *sandbox.Target
-	views  *state.Store // of the client's session
+	views  *state.Store // the store of the client's session
 	before *Before
 	done   *Outcome
 }
 
-// once runs a change between locking and unlocking.
+// once runs a change under the lock.
 func (r *Rewriter) once(ctx context.Context, fs *sandbox.FS, name string, o Options, run func(*transaction) error) (*Outcome, error) {
 	target, err := fs.OpenForWrite(name)
 	if err != nil {
@@ -179,7 +182,7 @@ func (r *Rewriter) once(ctx context.Context, fs *sandbox.FS, name string, o Opti
 	return t.done, nil
 }
 
-// read takes the file as it is.
+// read reads the file.
 func (t *transaction) read() error {
 	b := &Before{Path: t.target.Path, Shown: t.fs.Display(t.target.Path), Masked: t.target.Masked}
 	for _, dir := range t.target.MissingParents() {
@@ -206,7 +209,7 @@ func (t *transaction) read() error {
 		return tooLarge(b.Shown, b.Stat.Size)
 	}
 	if b.Stat.Size >= large {
-		runtime.GC() // what the call before held is not to be held beside this
+		runtime.GC() // so that memory of the previous call is not held in addition
 	}
 	b.Content = make([]byte, b.Stat.Size)
 	n, err := io.ReadFull(&stoppable{t.ctx, file}, b.Content)
@@ -219,7 +222,7 @@ func (t *transaction) read() error {
 	if err != nil {
 		return fmt.Errorf("reading %s stopped after %d bytes, nothing was changed: %w", b.Shown, n, err)
 	}
-	index, err := textfile.Scan(t.ctx, Whole(b.Content), b.Stat.Size, textfile.Options{Keep: true}) // several cores look
+	index, err := textfile.Scan(t.ctx, Whole(b.Content), b.Stat.Size, textfile.Options{Keep: true}) // on several cores
 	if err != nil {
 		return err
 	}
@@ -227,13 +230,13 @@ func (t *transaction) read() error {
 	return nil
 }
 
-// stoppable is a reader that a context stops between two pieces.
+// stoppable is a reader that fails between two pieces after ctx has ended.
 type stoppable struct {
 	ctx  context.Context
 	from io.Reader
 }
 
-// maxPiece is how much is read between two looks at the context.
+// maxPiece is the number of bytes read between two checks of the context.
 const maxPiece = 4 << 20
 
 func (s *stoppable) Read(p []byte) (int, error) {
@@ -243,7 +246,7 @@ func (s *stoppable) Read(p []byte) (int, error) {
 	return s.from.Read(p[:min(len(p), maxPiece)])
 }
 
-// grew reports whether there is more to read than there was.
+// grew reports whether the file has more bytes than expected.
 func grew(r io.Reader) bool {
 	n, _ := r.Read(make([]byte, 1))
 	return n > 0
@@ -254,7 +257,7 @@ func tooLarge(shown string, size int64) error {
 		With("size", size)
 }
 
-// write makes the file what after is.
+// write writes after to the file.
 func (t *transaction) write(after *After, o Options) error {
 	b, done := t.before, t.done
 	if err := t.decide(after); err != nil {
@@ -285,7 +288,7 @@ func (t *transaction) write(after *After, o Options) error {
 	return nil
 }
 
-// decide takes note of what the file is to be.
+// decide records the new content and checks its size.
 func (t *transaction) decide(after *After) error {
 	if after.Size() > MaxSize {
 		return tooLarge(t.before.Shown, after.Size())
@@ -294,7 +297,7 @@ func (t *transaction) decide(after *After) error {
 	return nil
 }
 
-// scan finds out what the new content is.
+// scan computes the index of the new content.
 func (t *transaction) scan() error {
 	index, err := textfile.Scan(t.ctx, t.done.After, t.done.After.Size(), textfile.Options{
 		Encoding: t.done.After.Encoding, Like: &t.before.Index, Same: t.done.After.same(),
@@ -306,9 +309,8 @@ func (t *transaction) scan() error {
 	return err
 }
 
-// replace writes what was decided, and remembers it. What the new content is
-// is found out while it is written; ready is called before it takes the old
-// one's place.
+// replace writes the new content and remembers it. It computes the index while
+// it writes, and calls ready before the new file replaces the old one.
 func (t *transaction) replace(ready func()) error {
 	taken := time.Now()
 	written, err := t.target.Replace(t.ctx, func(w io.Writer) error {
@@ -341,7 +343,8 @@ func (t *transaction) options() sandbox.ReplaceOptions {
 	return o
 }
 
-// overtakenBy marks the errors that say that somebody else was faster.
+// overtakenBy wraps errors that report a change by somebody else, so that Do
+// tries again.
 func overtakenBy(err error) error {
 	for _, code := range []toolerr.Code{toolerr.Stale, toolerr.Exists, toolerr.Conflict} {
 		if toolerr.Is(err, code) {
@@ -351,8 +354,8 @@ func overtakenBy(err error) error {
 	return err
 }
 
-// remember keeps the new content as seen. What cannot be remembered only
-// costs a view.
+// remember records the new content as seen. It ignores errors: their only
+// effect is that the model must view the file again.
 func (t *transaction) remember(stat sandbox.Stat, taken time.Time) {
 	b, done := t.before, t.done
 	seen := state.Seen{Path: b.Path, Stamp: state.StampOf(stat, taken), Index: done.Index, Ranges: done.After.known(b, &done.Index)}
@@ -362,8 +365,8 @@ func (t *transaction) remember(stat sandbox.Stat, taken time.Time) {
 		seen.Told = b.Seen.Told
 	}
 	if b.Exists && b.Seen != nil && !b.Fresh() && !done.After.whole {
-		// The file has changes that the model never saw. It stays behind, and
-		// gets to know only what it just wrote.
+		// The file has changes that the model never saw. The record keeps the
+		// old version and gains only the lines just written.
 		seen.Stamp, seen.Index = b.Seen.Stamp, b.Seen.Index
 		if n := len(seen.Ranges); n > 0 {
 			seen.Index.Lines = max(seen.Index.Lines, seen.Ranges[n-1].Last)

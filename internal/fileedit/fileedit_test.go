@@ -15,7 +15,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// fixture is a root and a rewriter for it.
+// fixture is a root directory with a rewriter.
 type fixture struct {
 	*fileedit.Rewriter
 	t     *testing.T

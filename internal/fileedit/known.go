@@ -10,13 +10,14 @@ import (
 const (
 	// maxKnown bounds the lines that are remembered as known.
 	maxKnown = 20_000
-	// maxTouched bounds the changes of which the lines are.
+	// maxTouched bounds the number of changes whose lines are remembered.
 	maxTouched = 256
 )
 
-// known returns which lines of the new content the model knows: all when it
-// gave all, else those it changed and, if the file was what it had seen, those
-// it had seen, by their new numbers.
+// known returns the lines of the new content that the model knows: all lines if
+// it gave the whole content; otherwise the lines that it changed and, if the
+// file was the version it had seen, the lines it had seen, with their new
+// numbers.
 func (a *After) known(b *Before, index *textfile.Index) []state.Range {
 	if index.Binary || b.Masked {
 		return nil
@@ -30,8 +31,8 @@ func (a *After) known(b *Before, index *textfile.Index) []state.Range {
 	}
 	var known []line
 	ends := endsOf(index.Format)
-	shift, number, at := int64(0), int64(1), 0       // number is of the line that at is in
-	if len(a.changes) > 0 && len(index.Starts) > 0 { // up to the first change both are the same
+	shift, number, at := int64(0), int64(1), 0       // number is the number of the line that contains at
+	if len(a.changes) > 0 && len(index.Starts) > 0 { // up to the first change, both are the same
 		i := min(a.changes[0].Start/int(index.Stride), len(index.Starts)-1)
 		number, at = index.Starts[i]+1, i*int(index.Stride)
 	}
@@ -57,18 +58,18 @@ func (a *After) known(b *Before, index *textfile.Index) []state.Range {
 	return rangesOf(known)
 }
 
-// line is a line that is known, by its number.
+// line is a known line.
 type line struct {
 	number int64
 	sum    uint32
 }
 
-// lines returns count lines of the content from first on. Those that view
-// would cut are left out: it does not count them as seen either.
+// lines returns count lines of the content, starting at first. It omits lines
+// that view would cut, since view does not count them as seen either.
 func (a *After) lines(index *textfile.Index, first, count int64) []line {
 	var lines []line
 	count = min(count, maxKnown)
-	// What cannot be read is not known.
+	// A line that cannot be read is not known.
 	_ = index.Each(a, first, textfile.DefaultMaxChars, func(l textfile.Line) bool {
 		if l.Number >= first+count {
 			return false
@@ -91,8 +92,8 @@ func linesOf(ranges []state.Range) []line {
 	return lines
 }
 
-// rangesOf joins lines in ascending order; of two with one number, as two
-// changes in one line give, one is enough.
+// rangesOf joins lines, in ascending order, into ranges. Repeated numbers, from
+// two changes in one line, count once.
 func rangesOf(lines []line) []state.Range {
 	var ranges []state.Range
 	for _, l := range lines[:min(len(lines), maxKnown)] {
@@ -109,7 +110,7 @@ func rangesOf(lines []line) []state.Range {
 	return ranges
 }
 
-// endsOf returns how to count the line endings in a part of a file.
+// endsOf returns a function that counts the line endings in a part of a file.
 func endsOf(format textfile.Format) func([]byte) int64 {
 	unit := []byte{'\n'}
 	if format.Ending == textfile.CR {
@@ -123,7 +124,7 @@ func endsOf(format textfile.Format) func([]byte) int64 {
 	default:
 		return func(part []byte) int64 { return int64(bytes.Count(part, unit)) }
 	}
-	return func(part []byte) (n int64) { // in whole units, as changes are
+	return func(part []byte) (n int64) { // the parts consist of whole units, as changes do
 		for ; len(part) >= 2; part = part[2:] {
 			if part[0] == unit[0] && part[1] == unit[1] {
 				n++

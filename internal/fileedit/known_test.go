@@ -19,7 +19,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/textfile"
 )
 
-// view lets lines of a file be seen, as the tool view does.
+// view marks lines of a file as seen, as the tool view does.
 func (f *fixture) view(name string, ranges ...[2]int64) {
 	f.t.Helper()
 	file, err := f.fs.Open(name)
@@ -42,8 +42,8 @@ func (f *fixture) view(name string, ranges ...[2]int64) {
 	require.NoError(f.t, f.Store.Remember(seen))
 }
 
-// known returns the lines that are remembered as seen of the file as it is,
-// after checking that each is what is remembered.
+// known returns the lines of the current file that are recorded as seen, and
+// checks each against the record.
 func (f *fixture) known(name string) map[int64]bool {
 	f.t.Helper()
 	raw, err := os.ReadFile(f.file(name))
@@ -70,9 +70,9 @@ func (f *fixture) known(name string) map[int64]bool {
 	return known
 }
 
-// TestKnownLinesFollowEdits makes random edits in files of all kinds: what is
-// remembered as seen is always what stands there, and covers at least the
-// lines that were seen before and not touched, and those that were written.
+// TestKnownLinesFollowEdits makes random edits in files of all encodings. Each
+// line recorded as seen has the recorded content, and the record covers at
+// least the written lines and the lines that were seen before and not touched.
 func TestKnownLinesFollowEdits(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	for round := range 300 {
@@ -94,7 +94,7 @@ func TestKnownLinesFollowEdits(t *testing.T) {
 			t.Fatalf("round %d: not all is remembered", round)
 		}
 
-		// Replace a word of a random line by some lines.
+		// Replace a word of a random line by several lines.
 		at := rng.IntN(len(lines))
 		word, err := encoding.Encode(fmt.Sprintf("line %d ", at))
 		require.NoError(t, err)
@@ -135,7 +135,7 @@ func known(f *fixture, name string, first, last int64) bool {
 	return int64(len(got)) == last-first+1
 }
 
-// TestManyChangesAtOnce: as replace_all makes them.
+// TestManyChangesAtOnce: many changes in one call, as replace_all makes them.
 func TestManyChangesAtOnce(t *testing.T) {
 	for _, n := range []int{2, 100, 1000} {
 		f := newFixture(t)
@@ -155,8 +155,8 @@ func TestManyChangesAtOnce(t *testing.T) {
 	}
 }
 
-// TestStaysBehind: an edit of a file that somebody changed does not make that
-// change seen, and what was written is known.
+// TestStaysBehind: an edit of a file that somebody else changed does not mark
+// that change as seen, while the written lines are known.
 func TestStaysBehind(t *testing.T) {
 	f := newFixture(t)
 	f.put("a.txt", "one\ntwo\nthree\n")
@@ -175,8 +175,8 @@ func TestStaysBehind(t *testing.T) {
 	require.False(t, slices.Contains(sums, textfile.LineSum([]byte("ONE\n"))))
 }
 
-// TestSince compares random versions of a file that was seen whole: the added
-// lines are shown, and what is shown is there.
+// TestSince compares random versions of a file that was seen completely: the
+// difference shows the added lines, and every line it shows is in the file.
 func TestSince(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
 	for range 200 {

@@ -8,8 +8,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
-// Notes tells what is not as it usually is with a change, each in a sentence
-// without a period, in the words that all tools share.
+// Notes returns what was unusual about the change, one sentence each, without a
+// period. All tools share this wording.
 func (o *Outcome) Notes() []string {
 	var notes []string
 	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }

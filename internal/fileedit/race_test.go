@@ -18,8 +18,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// TestParallelWritersLoseNothing: calls of several rewriters, with common
-// state, their own and none, each add a line; all are there, once.
+// TestParallelWritersLoseNothing: several rewriters, with shared state,
+// separate state and without state, each add lines; every line is in the file
+// once.
 func TestParallelWritersLoseNothing(t *testing.T) {
 	f := newFixture(t)
 	f.put("log", "")
@@ -60,8 +61,9 @@ func TestParallelWritersLoseNothing(t *testing.T) {
 	}
 }
 
-// TestSomebodyElseIsFaster: an editor takes no part in the locks. What it
-// saves meanwhile is decided on anew, once, and never overwritten.
+// TestSomebodyElseIsFaster: an editor does not take the locks. When it saves
+// during a change, the change is decided once more and never overwrites the
+// editor's version.
 func TestSomebodyElseIsFaster(t *testing.T) {
 	f := newFixture(t)
 	ctx := context.Background()
@@ -80,7 +82,8 @@ func TestSomebodyElseIsFaster(t *testing.T) {
 	require.Equal(t, 2, times)
 	require.Equal(t, "theirs\nours\n", f.content("a.txt"))
 
-	// One that never rests is reported, and its last word stays.
+	// An editor that never stops saving is reported, and its last version
+	// stays.
 	times = 0
 	_, err = f.Do(ctx, f.fs, "a.txt", fileedit.Options{}, func(b *fileedit.Before) (*fileedit.After, error) {
 		times++
@@ -90,7 +93,7 @@ func TestSomebodyElseIsFaster(t *testing.T) {
 	require.Equal(t, toolerr.Stale, toolerr.CodeOf(err), "%v", err)
 	require.Equal(t, fmt.Sprintf("theirs %d\n", times), f.content("a.txt"))
 
-	// So is a file that appears, and one that goes.
+	// The same holds for a file that appears and for a file that is removed.
 	_, err = f.Do(ctx, f.fs, "dir/new.txt", fileedit.Options{}, func(b *fileedit.Before) (*fileedit.After, error) {
 		if !b.Exists {
 			f.put("dir/new.txt", "theirs\n")
@@ -109,8 +112,8 @@ func TestSomebodyElseIsFaster(t *testing.T) {
 	require.Equal(t, "ours\n", f.content("a.txt"))
 }
 
-// TestFailuresLeaveNothing: whatever stops a change, the file, its directory
-// and the journal are as they were.
+// TestFailuresLeaveNothing: if a change fails for any reason, the file, its
+// directory and the journal are unchanged.
 func TestFailuresLeaveNothing(t *testing.T) {
 	f := newFixture(t)
 	f.put("a.txt", "one\n")
@@ -159,8 +162,8 @@ func TestFailuresLeaveNothing(t *testing.T) {
 	require.Equal(t, "one\n", f.content("a.txt"))
 }
 
-// TestUndoOnlyOfWhatWasWritten: a file that somebody changed since is left
-// alone, and dry runs write nothing.
+// TestUndoOnlyOfWhatWasWritten: undo does not touch a file that somebody has
+// changed since, and dry runs write nothing.
 func TestUndoOnlyOfWhatWasWritten(t *testing.T) {
 	f := newFixture(t)
 	ctx := context.Background()
@@ -186,7 +189,7 @@ func TestUndoOnlyOfWhatWasWritten(t *testing.T) {
 	require.True(t, done.Removed)
 	require.FileExists(t, f.file("new/b.txt"))
 
-	// Switched off, everything else works.
+	// Without a store, everything else works.
 	off := &fileedit.Rewriter{Store: state.New(state.Config{Disabled: true}), Tool: "test"}
 	done, err = off.Do(ctx, f.fs, "a.txt", fileedit.Options{}, func(*fileedit.Before) (*fileedit.After, error) {
 		return fileedit.Whole([]byte("four\n")), nil
@@ -195,7 +198,7 @@ func TestUndoOnlyOfWhatWasWritten(t *testing.T) {
 	require.Equal(t, []string{"no undo: no state is kept (--no-state)"}, done.Notes())
 }
 
-// TestSameContentIsNotWritten: not even its times change.
+// TestSameContentIsNotWritten: even the file's times stay unchanged.
 func TestSameContentIsNotWritten(t *testing.T) {
 	f := newFixture(t)
 	f.put("a.txt", "one\ntwo\n")

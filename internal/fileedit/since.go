@@ -11,32 +11,32 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/textfile"
 )
 
-// Difference is how a file differs from what the model saw of it. Of that
-// only hashes of the lines are known, so a line that has gone is named by its
-// number; the model has its text.
+// Difference describes how a file differs from the version that the model saw.
+// Only hashes of that version's lines are stored, so a removed line is named by
+// its number; the model has its text.
 type Difference struct {
-	// Text is hunks as of a diff, "" where nothing is known to differ.
+	// Text has the hunks of a diff; "" if no difference is known.
 	Text    string
-	Added   int // lines there are now that were not when the file was seen
-	Removed int // lines that were seen and are not there any more
-	Cut     int // lines that are not in Text
-	// Partial: lines that were never seen may differ, too.
+	Added   int // number of lines that the seen version did not have
+	Removed int // number of seen lines that the file no longer has
+	Cut     int // number of changed lines that are not in Text
+	// Partial reports that lines that were never seen may differ, too.
 	Partial bool
 }
 
 const (
-	// maxCompared bounds the lines and maxComparedSize the file that are
-	// compared with what was seen.
+	// maxCompared bounds the lines, and maxComparedSize the bytes, of a file
+	// that is compared with the version seen.
 	maxCompared     = 200_000
 	maxComparedSize = 16 << 20
-	// sinceContext is how many lines around a difference are shown.
+	// sinceContext is the number of lines shown around a difference.
 	sinceContext = 2
-	// sinceChars is how much of a line is shown.
+	// sinceChars is the number of characters shown of a line.
 	sinceChars = 240
 )
 
-// Since compares the file with what the model saw last of it, and shows at
-// most maxLines lines. Of a file whose values are hidden nothing is shown.
+// Since compares the file with the version that the model saw last, and shows
+// at most maxLines lines. It shows nothing of a masked file.
 func (b *Before) Since(maxLines int) Difference {
 	if b.Seen == nil || !b.Exists || b.Fresh() {
 		return Difference{}
@@ -50,13 +50,13 @@ func (b *Before) Since(maxLines int) Difference {
 	return s.render(maxLines)
 }
 
-// shownLine is a line of the file as it is now.
+// shownLine is a line of the current file.
 type shownLine struct {
 	text string
 	sum  uint32
 }
 
-// now lists the lines of the file, unless there are too many.
+// now returns the lines of the file; false if there are too many.
 func (b *Before) now() ([]shownLine, bool) {
 	if len(b.Content) > maxComparedSize {
 		return nil, false
@@ -81,7 +81,7 @@ func clip(text string) string {
 	return string([]rune(text)[:sinceChars]) + "…"
 }
 
-// since is a comparison under way.
+// since is a comparison in progress.
 type since struct {
 	now     []shownLine
 	seen    []line
@@ -89,15 +89,15 @@ type since struct {
 	partial bool
 }
 
-// hunk says that the lines of now from one to another stand where lines that
-// were seen stood: none of them for an addition.
+// hunk reports that the lines [from, to) of now replace the lines in gone; gone
+// is empty for an addition.
 type hunk struct {
 	from, to int // in now
 	gone     []line
-	unsure   bool // among the new lines are some that never had been seen
+	unsure   bool // some of the new lines were never seen
 }
 
-// compare finds the hunks. lines is how many the file had when it was seen.
+// compare finds the hunks. lines is the number of lines in the version seen.
 func (s *since) compare(lines int64) {
 	a, b := make([]uint32, len(s.seen)), make([]uint32, len(s.now))
 	for i, l := range s.seen {
@@ -107,7 +107,7 @@ func (s *since) compare(lines int64) {
 		b[i] = l.sum
 	}
 	runs := append(textdiff.Align(a, b, nil), textdiff.Run{A: len(a), B: len(b)})
-	i, j, last := 0, 0, int64(0) // last is the number of the line matched last
+	i, j, last := 0, 0, int64(0) // last is the number of the last matched line
 	for _, run := range runs {
 		next := lines + 1
 		if run.A < len(s.seen) {
@@ -152,7 +152,7 @@ func (s *since) render(maxLines int) Difference {
 	return d
 }
 
-// lines shows one hunk.
+// lines returns the text of one hunk.
 func (s *since) lines(h hunk) []string {
 	out := []string{"@@ " + h.where() + " @@"}
 	context := func(from, to int) {

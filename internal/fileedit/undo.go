@@ -8,10 +8,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Undo takes back the last change of a file by these tools, if the file still
-// is what that change made of it: STALE otherwise, NOT_FOUND when no change is
-// known. A file that the change created is removed; the directories made for
-// it stay. Undoing again takes back the change before.
+// Undo reverts the last change that these tools made to a file. It returns
+// STALE if the file has been changed since, and NOT_FOUND if no change is
+// known. It removes a file that the change created, but not the directories
+// created for it. Another call reverts the change before that.
 func (r *Rewriter) Undo(ctx context.Context, fs *sandbox.FS, name string, o Options) (*Outcome, error) {
 	return r.once(ctx, fs, name, o, func(t *transaction) error {
 		b := t.before
@@ -41,15 +41,15 @@ func (r *Rewriter) Undo(ctx context.Context, fs *sandbox.FS, name string, o Opti
 			_ = reopened.Commit()
 			return err
 		}
-		// A change that stays in the journal does no harm: what it made is
-		// not in the file any more.
+		// If the record stays in the journal, it does no harm: it describes
+		// content that the file no longer has.
 		_ = change.Forget()
 		return nil
 	})
 }
 
-// takeBack makes the file what it was before a change. That is no change of
-// its own for the journal, else undoing twice would lead back.
+// takeBack restores the file's content from before a change. It adds no change
+// to the journal, since a second undo would otherwise revert the first.
 func (t *transaction) takeBack(change *state.Change) error {
 	if !change.Created {
 		return t.replace(func() {})
