@@ -10,28 +10,29 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// What a check may take is bounded by a budget. The library has no place for one: its
-// extensions come last, and not where a subschema has failed before. So each subschema
-// gets a format, which is looked at first but for type, const and enum. It pays for all
-// that the subschema has to do with the value, and for the entry of those that it is to
-// apply, which are not reached if there is not enough.
+// A budget bounds the cost of a check. The library has no hook for this: its
+// extensions run last, and not at all if a subschema has failed before.
+// Therefore each subschema gets a format, which the library checks before
+// everything except type, const and enum. The format charges for all work of
+// the subschema on the value, and for entering the subschemas that it applies,
+// which are not reached if the budget is too small.
 
-// budget counts the steps of a check.
+// budget counts the remaining steps of a check.
 type budget struct{ left int }
 
 var errBudget = errors.New("checking takes too many steps")
 
-// spend panics when there is nothing left; Check recovers.
+// spend panics if the budget is used up; Check recovers.
 func (b *budget) spend(steps int) {
 	if b.left -= steps; b.left < 0 {
 		panic(errBudget)
 	}
 }
 
-// errDynamic is of references that lead to subschemas that cannot be found beforehand.
+// errDynamic reports references whose target is known only during the check.
 var errDynamic = errors.New("it has a $dynamicRef, or $recursiveRef, which are not followed")
 
-// watch has every subschema of a schema pay.
+// watch makes every subschema of root charge the budget.
 func (b *budget) watch(root *jsonschema.Schema) error {
 	seen := map[*jsonschema.Schema]bool{root: true}
 	for queue := []*jsonschema.Schema{root}; len(queue) > 0; queue = queue[1:] {
@@ -70,18 +71,18 @@ func (b *budget) watch(root *jsonschema.Schema) error {
 	return nil
 }
 
-// price is what a subschema costs.
+// price is the cost of applying a subschema.
 type price struct {
-	same    []*jsonschema.Schema // applied to the value itself
+	same    []*jsonschema.Schema // subschemas applied to the value itself
 	members []*jsonschema.Schema // to each member of an object
 	items   []*jsonschema.Schema // to each item of an array
-	places  []*jsonschema.Schema // to an item of an array each
+	places  []*jsonschema.Schema // to one item of an array each
 
 	properties map[string]*jsonschema.Schema
-	names      int // that are looked for in an object
-	patterns   int // that each name of an object is matched with
+	names      int // number of names looked up in an object
+	patterns   int // number of patterns matched with each name of an object
 
-	perSame, perMember, perItem, perPlace int // the entries of these
+	perSame, perMember, perItem, perPlace int // cost of entering these subschemas
 }
 
 func priceOf(s *jsonschema.Schema) *price {
@@ -137,7 +138,7 @@ func priceOf(s *jsonschema.Schema) *price {
 	return p
 }
 
-// entry is what a subschema takes before its format is looked at.
+// entry returns the cost of a subschema before its format is checked.
 func entry(s *jsonschema.Schema) int {
 	n := 1
 	if s.Const != nil {
@@ -151,7 +152,7 @@ func entry(s *jsonschema.Schema) int {
 	return n
 }
 
-// parts counts the values that a value is made of.
+// parts returns the number of values that a value contains, including itself.
 func parts(v any) int {
 	n := 1
 	switch v := v.(type) {
@@ -167,14 +168,14 @@ func parts(v any) int {
 	return n
 }
 
-// How much of a text, or of the names of an object that are kept for unevaluated…,
-// is a step.
+// Bytes of text, and names of an object kept for unevaluatedProperties, that
+// count as one step.
 const (
 	perText  = 512
 	perNames = 16
 )
 
-// of is what it costs to apply the subschema to a value.
+// of returns the cost of applying the subschema to a value.
 func (p *price) of(v any) int {
 	n := 1 + p.perSame
 	switch v := v.(type) {
@@ -195,11 +196,11 @@ func (p *price) of(v any) int {
 	return n
 }
 
-// maxDigits bounds numbers: their values are compared whole, and 1e999999 has a million
-// digits.
+// maxDigits bounds the digits of a number: the library compares exact values,
+// and 1e999999 has a million digits.
 const maxDigits = 64
 
-// tame reports whether all numbers of a value have few digits.
+// tame reports whether all numbers in a value have few digits.
 func tame(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:
@@ -221,11 +222,12 @@ func tame(v any) bool {
 	return true
 }
 
-// maxProgram bounds a pattern, by what it is when repetitions are written out.
+// maxProgram bounds the size of a pattern with its repetitions expanded, in
+// instructions.
 const maxProgram = 10_000
 
-// regexp compiles patterns of JavaScript as far as Go has them; others, and those that
-// are too large, match anything.
+// regexp compiles JavaScript patterns that Go supports; other patterns, and
+// patterns that are too large, match every text.
 func (b *budget) regexp(pattern string) (jsonschema.Regexp, error) {
 	tree, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil || written(tree) > maxProgram {
@@ -238,7 +240,7 @@ func (b *budget) regexp(pattern string) (jsonschema.Regexp, error) {
 	return &paid{re, b, written(tree)}, nil
 }
 
-// written is about how many instructions a pattern is.
+// written returns the approximate number of instructions of a pattern.
 func written(re *syntax.Regexp) int {
 	n := 1 + len(re.Rune)
 	for _, sub := range re.Sub {
@@ -250,14 +252,15 @@ func written(re *syntax.Regexp) int {
 	return min(n, maxProgram+1)
 }
 
-// paid is a pattern whose matches are steps.
+// paid is a pattern that charges the budget for matches.
 type paid struct {
 	*regexp.Regexp
 	budget *budget
 	size   int // in instructions
 }
 
-// perMatch is how many instructions, each for one byte, are a step.
+// perMatch is the number of instructions, each for one byte, that count as a
+// step.
 const perMatch = 16
 
 func (p *paid) MatchString(text string) bool {

@@ -1,6 +1,7 @@
-// Package schemacheck checks JSON values against JSON Schemas (draft 2020-12),
-// whoever wrote either: a schema reads no other document, what a check may take
-// is bounded, and what is wrong is said in sentences with JSON pointers.
+// Package schemacheck checks JSON values against JSON Schemas (draft 2020-12).
+// Neither needs to be trusted: a schema cannot read other documents, and the
+// work of a check is bounded. Faults are reported as sentences with JSON
+// pointers.
 package schemacheck
 
 import (
@@ -18,19 +19,20 @@ import (
 	"golang.org/x/text/message"
 )
 
-// maxSchema bounds a schema: reading one takes far longer than its text.
+// maxSchema bounds a schema in bytes: compiling takes far longer than reading
+// its text.
 const maxSchema = 256 << 10
 
-// steps bounds the work for a value of so many bytes; see cost.
+// steps returns the work allowed for a value of so many bytes; see cost.go.
 func steps(bytes int) int { return min(20_000+20*bytes, 400_000) }
 
-// small is up to how many bytes a value that takes too many steps is the
-// schema's fault and not its own. A longer one has many parts, each of which a
-// schema may well have several things to say of.
+// small is the size in bytes up to which the schema, not the value, is at fault
+// if a check takes too many steps. A larger value has many parts, and a schema
+// may have several rules for each part.
 const small = 256
 
-// A Schema is a compiled schema with a bound on its work. One value is checked
-// at a time; it is safe for concurrent use.
+// A Schema is a compiled schema whose checks have bounded cost. It is safe for
+// concurrent use; concurrent checks wait for each other.
 type Schema struct {
 	mu       sync.Mutex
 	compiled *jsonschema.Schema
@@ -38,16 +40,16 @@ type Schema struct {
 	broken   bool
 }
 
-// Faults is what is wrong with a value.
+// Faults describes how a value violates the schema.
 type Faults struct {
-	Path    string // JSON pointer to the first
-	Text    string // of all of them
-	Missing bool   // all there is is something missing
+	Path    string // JSON pointer to the first fault
+	Text    string // description of all faults
+	Missing bool   // all faults are missing members
 }
 
 const location = "mem:///schema"
 
-// Compile reads a schema.
+// Compile compiles a schema. It fails if the schema is invalid or too large.
 func Compile(text json.RawMessage) (*Schema, error) {
 	if len(text) > maxSchema {
 		return nil, fmt.Errorf("it has %d bytes, of %d that are read", len(text), maxSchema)
@@ -72,15 +74,16 @@ func Compile(text json.RawMessage) (*Schema, error) {
 	return s, s.budget.watch(s.compiled)
 }
 
-// noLoader keeps schemas from reading files and addresses.
+// noLoader prevents schemas from reading files and URLs.
 type noLoader struct{}
 
 func (noLoader) Load(url string) (any, error) {
 	return nil, fmt.Errorf("%q is another document; schemas must be whole", url)
 }
 
-// Check returns what is wrong with a value, nil when nothing is known to be, or
-// why that cannot be told.
+// Check returns the faults of a value; nil if no fault is known. It returns an
+// error if the value cannot be checked, such as for a schema whose check is too
+// expensive.
 func (s *Schema) Check(raw json.RawMessage) (f *Faults, err error) {
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {
@@ -95,7 +98,7 @@ func (s *Schema) Check(raw json.RawMessage) (f *Faults, err error) {
 		return nil, nil
 	}
 	defer func() {
-		if r := recover(); r != nil { // of the library's, what it did not expect
+		if r := recover(); r != nil { // a panic of the library, on input that it did not expect
 			if f = nil; len(raw) <= small && r == any(errBudget) {
 				s.broken = true
 				err = fmt.Errorf("the schema is not used any more: %v", r)
@@ -112,11 +115,11 @@ func (s *Schema) Check(raw json.RawMessage) (f *Faults, err error) {
 }
 
 const (
-	maxFaults = 8   // told in one answer
-	maxFault  = 300 // bytes of one
+	maxFaults = 8   // number of faults in one answer
+	maxFault  = 300 // bytes of one fault's text
 )
 
-// explain makes sentences of what the library found.
+// explain converts the library's error to sentences.
 func explain(e *jsonschema.ValidationError) *Faults {
 	f := &Faults{Missing: true}
 	p := message.NewPrinter(language.English)

@@ -41,7 +41,7 @@ func TestASchemaReadsNothingElse(t *testing.T) {
 	}
 }
 
-// Alternatives within alternatives would take for ever.
+// Alternatives nested within alternatives would take practically infinite time.
 func TestACheckIsBounded(t *testing.T) {
 	defs := `"0":{"type":"null"}`
 	for n := range 14 {
@@ -53,8 +53,8 @@ func TestACheckIsBounded(t *testing.T) {
 	require.ErrorContains(t, err, "too many steps")
 }
 
-// What a server may write into a schema to keep whoever checks by it busy: work that is
-// not the applying of one more subschema.
+// A server may write schemas that are expensive to check in ways other than
+// applying many subschemas.
 func TestNothingOfASchemaTakesForEver(t *testing.T) {
 	chain := func(depth int, leaf, of string) string {
 		defs := `"0":` + leaf
@@ -98,8 +98,8 @@ func TestNothingOfASchemaTakesForEver(t *testing.T) {
 	}
 }
 
-// A value is not the schema's fault: what one caller sends does not end the checks of
-// all others.
+// An expensive value is not the schema's fault: one caller's value does not end
+// the checks for all other callers.
 func TestAValueDoesNotSpoilASchema(t *testing.T) {
 	for schema, value := range map[string]string{
 		`{"items":{"oneOf":[` + strings.Repeat(`{"const":"a"},`, 30) + `{"type":"integer"}]}}`: `[1` + strings.Repeat(",1", 20_000) + `]`,
@@ -117,7 +117,7 @@ func TestAValueDoesNotSpoilASchema(t *testing.T) {
 	}
 }
 
-// A pattern that is large when its repetitions are written out is not compiled.
+// A pattern that is large when its repetitions are expanded is not compiled.
 func TestPatternsAreBounded(t *testing.T) {
 	large := strings.Repeat("x{1000}", 1_000)
 	s, err := schemacheck.Compile(json.RawMessage(`{"properties":{"a":{"pattern":"` + large + `"},"b":{"pattern":"^[0-9]{3,500}$"}}}`))
