@@ -14,16 +14,16 @@ import (
 // hidden replaces a credential.
 const hidden = "***"
 
-// maxText is how many bytes of one text are kept, maxKey of a member's name.
+// maxText is the number of bytes kept of a text, maxKey of a member's name.
 const (
 	maxText = 512
 	maxKey  = 128
 )
 
 // JSON appends a JSON value with credentials hidden and long texts cut, in
-// about max bytes: members and items that do not fit are left out and
-// counted. The result is JSON; input that is not JSON becomes null. Members
-// named in plain are not hidden for their name.
+// about max bytes. Members and items that do not fit are omitted and counted.
+// The result is valid JSON; input that is not JSON becomes null. Members named
+// in plain are not hidden because of their name.
 func JSON(dst []byte, raw json.RawMessage, max int, plain ...string) []byte {
 	r := redactor{in: raw, max: len(dst) + max, plain: plain}
 	begin := len(dst)
@@ -34,13 +34,13 @@ func JSON(dst []byte, raw json.RawMessage, max int, plain ...string) []byte {
 	return dst
 }
 
-// redactor walks over valid JSON; it fails on what is not.
+// redactor walks over JSON; it fails if the JSON is invalid.
 type redactor struct {
 	in  []byte
 	pos int
-	max int // length of the output after which members and items are left out
+	max int // length of the output after which members and items are omitted
 
-	plain []string // names that are not secret here
+	plain []string // names whose values are not secret here
 }
 
 func (r *redactor) hides(name string) bool { return Name(name) && !is(name, r.plain) }
@@ -110,7 +110,7 @@ func (r *redactor) container(dst []byte, end byte, depth int) ([]byte, bool) {
 			}
 			r.pos++
 		}
-		if len(dst) >= r.max { // the rest is only counted
+		if len(dst) >= r.max { // count the rest
 			if end == '}' && (!r.skip(0) || r.peek() != ':') {
 				return dst, false
 			}
@@ -139,7 +139,7 @@ func (r *redactor) container(dst []byte, end byte, depth int) ([]byte, bool) {
 	}
 }
 
-// appendLeft ends a container, with how much is missing.
+// appendLeft ends a container with the number of omitted members or items.
 func appendLeft(dst []byte, end byte, n, left int) []byte {
 	if left > 0 {
 		if n > 0 {
@@ -170,13 +170,13 @@ func (r *redactor) member(dst []byte, depth int) ([]byte, bool) {
 		return r.value(dst, depth+1)
 	}
 	switch r.peek() {
-	case 't', 'f', 'n': // says nothing
+	case 't', 'f', 'n': // contains no secret
 		return r.value(dst, depth+1)
 	}
 	return append(dst, `"`+hidden+`"`...), r.skip(depth + 1)
 }
 
-// skip passes over a value.
+// skip skips a value; false if it is invalid.
 func (r *redactor) skip(depth int) bool {
 	open := 0
 	for {
@@ -210,7 +210,7 @@ func (r *redactor) skip(depth int) bool {
 	}
 }
 
-// bounds passes over a string and returns it with its quotes.
+// bounds skips a string and returns it with its quotes; false if it has no end.
 func (r *redactor) bounds() ([]byte, bool) {
 	begin := r.pos
 	for r.pos++; r.pos < len(r.in); r.pos++ {
@@ -225,7 +225,7 @@ func (r *redactor) bounds() ([]byte, bool) {
 	return nil, false
 }
 
-// text returns a string decoded, of a long one the first part.
+// text returns a decoded string; of a long string, the first part.
 func (r *redactor) text() (string, bool) {
 	raw, ok := r.bounds()
 	if !ok {
@@ -255,10 +255,10 @@ func (r *redactor) text() (string, bool) {
 	return text, true
 }
 
-// AppendText appends a text as JSON, cut and with credentials hidden.
+// AppendText appends text as a JSON string, cut and with credentials hidden.
 func AppendText(dst []byte, text string) []byte { return appendCut(dst, text, len(text)) }
 
-// appendCut does so for the beginning of a text that has length bytes.
+// appendCut is AppendText for the beginning of a text of length bytes.
 func appendCut(dst []byte, text string, length int) []byte {
 	shown := Text(text)
 	if len(shown) > maxText || len(text) >= 8*maxText && length > len(text) {

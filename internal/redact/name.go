@@ -1,16 +1,16 @@
-// Package redact decides what is a credential, by its name or its shape, and
-// hides it in text and JSON. It has the only list of secret names: dumps of the
-// configuration, the audit log, recordings, closed approvals, the trace of a
-// tool server and the environment of commands all use it.
+// Package redact recognises credentials by their name or shape and hides them
+// in text and JSON. It has the only list of secret names, used for
+// configuration dumps, the audit log, recordings, closed approvals, the trace
+// of a tool server and the environment of commands.
 package redact
 
 import "strings"
 
-// Name reports whether a member, variable, flag or header of this name holds
-// a credential. It reads camelCase, kebab-case, snake_case and names without
-// separators alike. When in doubt it says yes, with these exceptions: counts
-// of tokens (max_tokens), authors, keys that are no secrets (primary_key) and
-// "key" alone, which most tools use for the name of an entry.
+// Name reports whether a member, variable, flag or header of this name holds a
+// credential. It accepts camelCase, kebab-case, snake_case and names without
+// separators. In doubt it returns true. Exceptions are counts of tokens
+// (max_tokens), authors, keys that are not secret (primary_key) and "key"
+// alone, which most tools use for the name of an entry.
 func Name(name string) bool {
 	words := split(name)
 	plain := strings.Join(words, "")
@@ -35,20 +35,21 @@ func Name(name string) bool {
 }
 
 var (
-	// parts are looked for in the whole name, without separators.
+	// parts are matched anywhere in the name, without separators.
 	parts = [...]string{
 		"secret", "passw", "passphrase", "passcode", "credential", "auth", "cookie", "bearer", "signature", "jwt", "webhook",
 		"apikey", "accesskey", "privatekey", "masterkey", "signingkey", "encryptionkey", "accountkey", "sessionkey",
 		"sessionid", "sessid", "connectionstring", "databaseurl", "requeststate", "sshpass",
 	}
-	// anywhere and ends are whole words of a name.
+	// anywhere and ends are matched with whole words of a name; ends only with
+	// the last word.
 	anywhere     = [...]string{"creds", "cred", "pwd", "dsn", "otp", "totp", "csrf", "xsrf"}
 	ends         = [...]string{"pat", "pass", "session"}
 	ordinaryKeys = [...]string{
 		"primary", "foreign", "public", "sort", "partition", "cache", "object", "group", "index", "lookup", "row", "column", "json",
 		"idempotency", "dedup", "routing", "on", "hot", "by",
 	}
-	// counted are the other words of names that count tokens.
+	// counted are the other words in the names of token counts.
 	counted = [...]string{
 		"max", "min", "num", "n", "total", "count", "limit", "budget", "usage", "used", "left", "remaining", "per", "minute", "second", "day",
 		"input", "output", "prompt", "completion", "reasoning", "thinking", "cached", "cache", "creation", "read", "write",
@@ -56,7 +57,7 @@ var (
 	}
 )
 
-// counts reports whether a name is that of a number of tokens, or of a
+// counts reports whether a name belongs to a number of tokens, or to a
 // tokenizer.
 func counts(words []string, plain string) bool {
 	if strings.Contains(plain, "tokeniz") {
@@ -113,9 +114,9 @@ func is(word string, of []string) bool {
 	return false
 }
 
-// split returns the words of a name in lower case. A word begins behind a
-// byte that is no letter or digit, and at a capital behind a small letter or
-// before one (clientSecret, APIKey). Letters outside ASCII divide words.
+// split returns the words of a name in lower case. A word begins after a byte
+// that is not a letter or digit, and at a capital letter after a small letter
+// or before one (clientSecret, APIKey). Letters outside ASCII separate words.
 func split(name string) (words []string) {
 	word := make([]byte, 0, 32)
 	end := func() {
@@ -143,15 +144,15 @@ func split(name string) (words []string) {
 	return words
 }
 
-// prefixes begin the keys that well-known services make.
+// prefixes are the beginnings of keys issued by well-known services.
 var prefixes = [...]string{
 	"sk-", "pk-", "sk_", "pk_", "rk_", "ghp_", "gho_", "ghs_", "ghu_", "ghr_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "xoxa-", "xoxs-", "xapp-",
 	"AKIA", "ASIA", "AIza", "ya29.", "eyJ", "hf_", "npm_", "pypi-", "whsec_", "lin_api_", "ntn_", "secret_", "dop_v1_",
 }
 
-// Issued reports whether a word looks like a key that a service made.
+// Issued reports whether a word looks like a key issued by a service.
 func Issued(word string) bool {
-	if len(word) < 11 { // the shortest prefix and 8 more
+	if len(word) < 11 { // the shortest prefix and 8 more characters
 		return false
 	}
 	for _, prefix := range prefixes {

@@ -2,11 +2,11 @@ package redact
 
 import "strings"
 
-// privateKey begins a private key in PEM, whatever the kind.
+// privateKey begins every kind of private key in PEM.
 const privateKey = "PRIVATE KEY-----"
 
-// Text returns a text with the credentials in it hidden: what has the shape
-// of an issued key, what follows the name of one, passwords in addresses, and
+// Text returns text with its credentials hidden: words with the shape of an
+// issued key, values after the name of a credential, passwords in URLs, and
 // private keys.
 func Text(text string) string {
 	if i := strings.Index(text, privateKey); i >= 0 {
@@ -26,7 +26,7 @@ func Text(text string) string {
 	return h.result()
 }
 
-// between reports whether a byte is between words.
+// between reports whether a byte separates words.
 func between(c byte) bool {
 	switch c {
 	case ' ', '\t', '\n', '\r', '"', '\'', '`', ',', ';', '(', ')', '<', '>', '|', '{', '}', '[', ']', '&', '?':
@@ -35,13 +35,13 @@ func between(c byte) bool {
 	return false
 }
 
-// hider goes over the words of a text.
+// hider processes the words of a text.
 type hider struct {
 	text   string
 	out    strings.Builder // of text[:copied]
 	copied int
 
-	named bool // the word before is a credential's name
+	named bool // the previous word is a credential's name
 	next  bool // this word is a credential
 }
 
@@ -66,12 +66,13 @@ func (h *hider) word(begin, end int) {
 	}
 }
 
-// scheme reports whether a word says that credentials follow.
+// scheme reports whether a word is an authentication scheme, which credentials
+// follow.
 func scheme(word string) bool {
 	return strings.EqualFold(word, "bearer") || strings.EqualFold(word, "basic")
 }
 
-// pair looks at NAME=value, name:value and addresses.
+// pair handles the words NAME=value, name:value and URLs.
 func (h *hider) pair(begin, end int) {
 	word := h.text[begin:end]
 	i := strings.IndexAny(word, "=:")
