@@ -16,18 +16,18 @@ import (
 	"sync"
 )
 
-// Reach says how an address may be opened by configuration.
+// Reach is the permission that an address needs.
 type Reach int
 
 const (
 	Public  Reach = iota // needs no permission
-	Private              // this machine or a network of the user's own
+	Private              // this machine or a network of the user
 	Special              // reserved, documentation and test networks, NAT64 of a public address
 	Never                // metadata, link-local, multicast, and addresses that hide another address
 )
 
-// Class describes an address. What names the class in messages, with its
-// article; it is empty for a public address.
+// Class describes an address. What is the class's name for messages, with an
+// article; "" for a public address.
 type Class struct {
 	What  string
 	Reach Reach
@@ -46,7 +46,7 @@ func Classify(addr netip.Addr) Class {
 			continue
 		}
 		if r.prefix == nat64 && Classify(embedded(addr)).Reach == Public {
-			return Class{r.class.What, Special} // DNS64 makes such addresses for every IPv4 name
+			return Class{r.class.What, Special} // DNS64 creates such addresses for every IPv4 name
 		}
 		return r.class
 	}
@@ -98,9 +98,8 @@ var ranges = sync.OnceValue(func() (all []addressRange) {
 	return all
 })
 
-// IsProxy reports whether address, HOST:PORT, is the proxy that the
-// environment names. Its address is the user's choice, and it resolves names
-// itself.
+// IsProxy reports whether address, HOST:PORT, is the proxy configured in the
+// environment. The user chose its address, and it resolves names itself.
 func IsProxy(address string) bool {
 	for _, scheme := range []string{"http", "https"} {
 		req, err := http.NewRequest(http.MethodGet, scheme+"://example.com/", nil)

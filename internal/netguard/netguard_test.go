@@ -9,9 +9,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/netguard"
 )
 
-// The registries of special-purpose addresses at IANA, with the first, the
-// last and a middle address of each range, what clouds use for metadata, and
-// the neighbours of the ranges.
+// The cases are IANA's registries of special-purpose addresses, with the first,
+// the last and a middle address of each range; the metadata addresses of
+// clouds; and the neighbours of the ranges.
 func TestClassify(t *testing.T) {
 	for _, c := range []struct {
 		reach     netguard.Reach
