@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Count is a number of things, named as one of them is: "1 file", "2 files",
+// Count formats a number of things, given in the singular: "1 file", "2 files",
 // "3 directories", "4 matches".
 func Count[N int | int64](n N, what string) string {
 	switch {
@@ -24,7 +24,7 @@ func Count[N int | int64](n N, what string) string {
 	return fmt.Sprintf("%d %s", n, what)
 }
 
-// Lines names the lines first to last: "line 3", "lines 3-5".
+// Lines formats a range of line numbers: "line 3", "lines 3-5".
 func Lines(first, last int) string {
 	if first >= last {
 		return fmt.Sprintf("line %d", first)
@@ -32,7 +32,7 @@ func Lines(first, last int) string {
 	return fmt.Sprintf("lines %d-%d", first, last)
 }
 
-// Thousands is a number in few characters: 999, 2.1k, 41k, 1.2M.
+// Thousands formats a number in few characters: 999, 2.1k, 41k, 1.2M.
 func Thousands(n int64) string {
 	switch {
 	case n < 1000:
@@ -45,7 +45,7 @@ func Thousands(n int64) string {
 	return fmt.Sprintf("%.1fM", float64(n)/1e6)
 }
 
-// Lasted is a time in few characters: 0.4s, 48s, 3m20s.
+// Lasted formats a duration in few characters: 0.4s, 48s, 3m20s.
 func Lasted(d time.Duration) string {
 	switch {
 	case d < 10*time.Second:
@@ -56,7 +56,8 @@ func Lasted(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-// Head is the beginning of a text: n bytes, or fewer so as not to cut a character.
+// Head returns the first n bytes of a text, or fewer to avoid splitting a
+// character.
 func Head(text string, n int) string {
 	if len(text) <= n {
 		return text
@@ -67,7 +68,8 @@ func Head(text string, n int) string {
 	return text[:n]
 }
 
-// Tail is the end of a text: n bytes, or fewer so as not to cut a character.
+// Tail returns the last n bytes of a text, or fewer to avoid splitting a
+// character.
 func Tail(text string, n int) string {
 	if len(text) <= n {
 		return text
