@@ -1,5 +1,5 @@
-// Package topk keeps the first k of any number of things in the memory of k,
-// as a page of results needs of a million.
+// Package topk finds the first k of many values in memory for k values, such as
+// a page of results among a million.
 package topk
 
 import (
@@ -8,17 +8,17 @@ import (
 	"sync"
 )
 
-// Top keeps the first of the values it is given, in the order of before,
-// which is total and compares as cmp.Compare does. Once it has as many as it
-// may they are a heap with the last of them at its root; fewer are just a
-// list, which costs nothing. It serves one goroutine.
+// Top keeps the first of the values that are added, in the order of before,
+// which must be a total order and compares like cmp.Compare. A full Top is a
+// heap with its last value at the root; until then it is a plain list, which
+// costs nothing. It is not safe for concurrent use.
 type Top[T any] struct {
 	size   int
 	before func(a, b T) int
 	heap   []T
 }
 
-// New returns one that keeps what a page of limit values from offset on takes.
+// New returns a Top for a page of limit values after skipping offset values.
 func New[T any](offset, limit int, before func(a, b T) int) Top[T] {
 	return Top[T]{size: limit + min(offset, math.MaxInt-limit), before: before}
 }
@@ -61,9 +61,9 @@ func (t *Top[T]) down(i int) {
 	}
 }
 
-// Merge returns the values from offset on that the page of several tops, made
-// alike, ends with. It sorts each in place, side by side; they are of no use
-// any more.
+// Merge returns the values of several Tops made with the same arguments,
+// without the first offset values. It sorts the Tops in place, concurrently;
+// they cannot be used afterwards.
 func Merge[T any](tops []Top[T], offset int) []T {
 	var group sync.WaitGroup
 	held := 0
