@@ -1,7 +1,7 @@
-// Package visible makes text safe to show to a person who decides on it:
-// characters that are not seen, or look like another, are escaped, and long
-// runs of blanks are replaced by their count, so that no part of the text can
-// be moved out of sight.
+// Package visible makes text safe to show to a person who makes a decision
+// about it: it escapes invisible and misleading characters, and replaces long
+// runs of blanks by their count, so that no part of the text can be moved out
+// of sight.
 package visible
 
 import (
@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// The longest runs that Blanks leaves as they are.
+// The longest runs that Blanks leaves unchanged.
 const (
 	maxLines  = 3  // blank lines
 	maxSpaces = 24 // spaces and tabs within a line
@@ -33,7 +33,7 @@ func Text(s string) string {
 	return b.String()
 }
 
-// Line is Text with line breaks and tabs escaped, too.
+// Line is Text that also escapes line breaks and tabs.
 func Line(s string) string {
 	return strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(Text(s))
 }
@@ -47,13 +47,13 @@ func clean(s string) bool {
 	return true
 }
 
-// Hidden reports whether r is not seen as itself: controls, formats (zero
+// Hidden reports whether r is invisible or misleading: controls, formats (zero
 // width, bidi, tags), spaces other than U+0020, fillers, private use.
 func Hidden(r rune) bool {
 	switch {
 	case r == utf8.RuneError:
 		return false
-	case r == 0x2800 || r == 0x1d159: // blank, though symbols
+	case r == 0x2800 || r == 0x1d159: // blank, although they are symbols
 		return true
 	}
 	return !unicode.IsPrint(r) || unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) || unicode.Is(unicode.Variation_Selector, r)
