@@ -41,7 +41,7 @@ func (req *request) NotificationChannel() chan<- mcp.JSONRPCNotification {
 			stop:          make(chan struct{}),
 			ended:         make(chan struct{}),
 		}
-		go req.carry(req.notifier)
+		go req.runNotifier(req.notifier)
 	}
 	p := req.notifier
 	req.mu.Unlock()
@@ -63,23 +63,23 @@ func (p *notifier) signal() {
 	}
 }
 
-// carry writes notifications until stop is closed, and then the remaining ones.
-func (req *request) carry(p *notifier) {
+// runNotifier writes notifications until stop is closed, and then the remaining ones.
+func (req *request) runNotifier(p *notifier) {
 	defer close(p.ended)
 	if req.listen || req == req.conn.session {
-		req.relay(p)
+		req.sendBroadcasts(p)
 		return
 	}
 	for {
 		select {
 		case n := <-p.notifications:
-			req.write(n)
+			req.sendNotification(n)
 			p.signal()
 		case <-p.stop:
 			for {
 				select {
 				case n := <-p.notifications:
-					req.write(n)
+					req.sendNotification(n)
 				default:
 					return
 				}
@@ -88,20 +88,20 @@ func (req *request) carry(p *notifier) {
 	}
 }
 
-// relay is carry for a view that gets broadcasts: the sender does not wait for
+// sendBroadcasts is carry for a view that gets broadcasts: the sender does not wait for
 // this client to read. A client that is far behind misses some notifications,
 // but not which lists have changed.
-func (req *request) relay(p *notifier) {
+func (req *request) sendBroadcasts(p *notifier) {
 	next, written := make(chan encodedNotification), make(chan struct{})
 	go func() {
 		defer close(written)
 		for n := range next {
-			req.tell(n)
+			req.sendEncoded(n)
 		}
 	}()
 	var late backlog
 	take := func(n mcp.JSONRPCNotification) {
-		if one, ok := req.notice(n); ok {
+		if one, ok := req.encodeNotification(n); ok {
 			late.add(one)
 		}
 	}
@@ -164,13 +164,13 @@ func (b *backlog) shift() {
 	b.notifications = b.notifications[1:]
 }
 
-func (req *request) write(n mcp.JSONRPCNotification) {
-	if one, ok := req.notice(n); ok {
-		req.tell(one)
+func (req *request) sendNotification(n mcp.JSONRPCNotification) {
+	if one, ok := req.encodeNotification(n); ok {
+		req.sendEncoded(one)
 	}
 }
 
-func (req *request) notice(n mcp.JSONRPCNotification) (encodedNotification, bool) {
+func (req *request) encodeNotification(n mcp.JSONRPCNotification) (encodedNotification, bool) {
 	if req.listen {
 		// Every message of the stream carries its id, as received.
 		meta := maps.Clone(n.Params.Meta)
@@ -191,7 +191,7 @@ func (req *request) notice(n mcp.JSONRPCNotification) (encodedNotification, bool
 	return encodedNotification{n.Method, jsonrpc.AppendNotification(nil, n.Method, params)}, true
 }
 
-func (req *request) tell(n encodedNotification) {
+func (req *request) sendEncoded(n encodedNotification) {
 	if req.state.Load() == cancelled {
 		return
 	}
