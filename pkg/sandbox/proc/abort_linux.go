@@ -2,8 +2,9 @@ package proc
 
 import "golang.org/x/sys/unix"
 
-// hangUp lets the supervisor see the end of the socket, at which it kills
-// everything at once; what it still has to say is heard.
+// hangUp closes the sending side of the control socket. The supervisor then
+// kills all processes of the command at once; its last messages can still be
+// received.
 func (s *supervisor) hangUp() {
 	if raw, err := s.control.SyscallConn(); err == nil {
 		raw.Control(func(fd uintptr) { unix.Shutdown(int(fd), unix.SHUT_WR) })

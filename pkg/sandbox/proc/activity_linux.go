@@ -11,11 +11,12 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// maxLooked bounds the processes that Activity looks at.
+// maxLooked bounds the number of processes that Activity examines.
 const maxLooked = 512
 
-// Activity returns what the command's processes do. It reads /proc and opens
-// terminals that the processes have as standard input; it changes nothing.
+// Activity returns the state of the command's processes, the zero value once
+// the command has ended. It only reads /proc and opens the terminals that the
+// processes have as standard input.
 func (p *Process) Activity() Activity {
 	select {
 	case <-p.done:
@@ -46,11 +47,11 @@ func (p *Process) Activity() Activity {
 	return a
 }
 
-// processStat is what /proc/PID/stat says (proc_pid_stat(5)).
+// processStat holds fields of /proc/PID/stat (proc_pid_stat(5)).
 type processStat struct {
 	name     string
 	state    byte
-	terminal bool // it has a controlling terminal
+	terminal bool // the process has a controlling terminal
 	began    uint64
 }
 
@@ -73,7 +74,7 @@ func readStat(pid string) (processStat, bool) {
 }
 
 // readsTerminal reports whether a thread of the process is in read(2) on a
-// terminal. False also means that the system does not let it be known.
+// terminal. It also returns false if the system does not show that.
 func readsTerminal(pid string) bool {
 	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%s/task", pid))
 	if err != nil {
@@ -93,15 +94,16 @@ func readsTerminal(pid string) bool {
 	return false
 }
 
-// takesKeys reports whether the process has a terminal as standard input and
-// the terminal does not wait for whole lines, as editors and prompts with
-// line editing set it.
+// takesKeys reports whether the process has a terminal as standard input that
+// is not in canonical mode: it delivers each key, as editors and prompts with
+// line editing want it.
 func takesKeys(pid string) bool {
 	if !isTerminalLink(pid, 0) {
 		return false
 	}
-	// What a hostile command puts there meanwhile neither blocks this open nor
-	// becomes the terminal of this program.
+	// A hostile command may replace the file meanwhile. The flags keep this
+	// open from blocking, and the file from becoming this program's
+	// controlling terminal.
 	fd, err := unix.Open(fmt.Sprintf("/proc/%s/fd/0", pid), unix.O_RDONLY|unix.O_NOCTTY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return false
@@ -111,8 +113,8 @@ func takesKeys(pid string) bool {
 	return err == nil && mode.Lflag&unix.ICANON == 0
 }
 
-// isTerminalLink reports whether a descriptor of a process is a terminal by
-// its name.
+// isTerminalLink reports whether the name of a process's descriptor is that of
+// a terminal.
 func isTerminalLink(pid string, fd int) bool {
 	name, err := os.Readlink(fmt.Sprintf("/proc/%s/fd/%d", pid, fd))
 	if err != nil {

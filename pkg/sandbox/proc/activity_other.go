@@ -2,5 +2,5 @@
 
 package proc
 
-// Activity returns what the command's processes do, which only Linux tells.
+// Activity returns the zero value: only Linux shows the state of processes.
 func (p *Process) Activity() Activity { return Activity{} }

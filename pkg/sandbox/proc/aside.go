@@ -8,19 +8,20 @@ import (
 	"time"
 )
 
-// asideBytes bounds the copies of files that were taken back, for each root.
+// asideBytes bounds the copies of reverted files, in bytes for each root.
 const asideBytes = 64 << 20
 
-// aside keeps what was taken back, for the user to look at. A nil one keeps
-// nothing.
+// aside stores copies of reverted files for the user to inspect. A nil aside
+// stores nothing.
 type aside struct {
 	dir  string
 	used int64
 	n    int
 }
 
-// keep writes a file's content under a name of its own, which no program
-// takes for a setting.
+// keep stores a file's content under a new name, which no program reads as
+// settings. If the copies exceed asideBytes or a write fails, it stores
+// nothing.
 func (a *aside) keep(path string, content []byte) {
 	if a == nil || a.used+int64(len(content)) > asideBytes || os.MkdirAll(a.dir, 0o700) != nil {
 		return
@@ -39,7 +40,7 @@ func (a *aside) keep(path string, content []byte) {
 	fmt.Fprintf(index, "%s %q\n", name, strings.ToValidUTF8(path, "?"))
 }
 
-// measure finds out how much is kept already.
+// measure adds up the sizes of the copies that are already stored.
 func (a *aside) measure() {
 	entries, _ := os.ReadDir(a.dir)
 	for _, entry := range entries {

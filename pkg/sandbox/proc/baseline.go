@@ -16,11 +16,11 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
-// keptBytes bounds a file whose content is kept: a larger one is known by its
-// size and times alone.
+// keptBytes bounds the files whose content is stored. A change of a larger
+// file is only detected by its size and times.
 const keptBytes = 16 << 20
 
-// item is a watched file as it was.
+// item is the recorded state of a watched file.
 type item struct {
 	Spot    kind
 	Repo    string
@@ -30,43 +30,45 @@ type item struct {
 	Node    [2]uint64 // device and inode
 	Links   uint64    // names of the file
 	Hash    [sha256.Size]byte
-	Content []byte // or where a link leads
+	Content []byte // of the file, or the target of a link
 	Runs    []string
 }
 
-// baseline is a root as the user left it: what commands are compared with. It
-// belongs to the root, and all commands of all servers with this state
-// directory share it.
+// baseline is the recorded state of a root as the user left it; the state
+// after a command is compared with it. All commands of all servers with the
+// same state directory share the baseline of a root.
 type baseline struct {
 	Items    map[string]item // by their names in the root
 	Repos    map[string]bool
 	Tops     map[string]bool
 	Seen     directories
 	Included []string             // files with settings that git is told to read, by their names in the root
-	HookDirs []string             // that core.hooksPath names
+	HookDirs []string             // directories that core.hooksPath names
 	Kept     map[string][2]uint64 // by paths that are mounted read-only at L2, see holderOf
-	Dirs     map[string][2]uint64 // nodes of the directories that items are in, nil from an older version
+	Dirs     map[string][2]uint64 // nodes of the items' directories; nil in a file of an older version
 }
 
-// stampOf is a file's item without its content.
+// stampOf returns a file's item without the content.
 func stampOf(info os.FileInfo, at spot) item {
 	it := item{Spot: at.kind, Repo: at.repo, Mode: info.Mode(), Size: info.Size(), Changed: changeTime(info)}
 	it.Node, it.Links = nodeOf(info), linksOf(info)
 	return it
 }
 
-// sameStamp reports whether nothing was written to a file since.
+// sameStamp reports whether a file is unwritten since was recorded: node,
+// mode, size and time of change are equal.
 func (it *item) sameStamp(now *item) bool {
 	return it.Node == now.Node && it.Mode == now.Mode && it.Size == now.Size && it.Changed.Equal(now.Changed)
 }
 
-// same reports whether a file has the content and the rights that it had.
+// same reports whether a file has the recorded content, type and execute bits.
 func (it *item) same(now *item) bool {
 	return it.Mode.Type() == now.Mode.Type() && it.Mode.Perm()&0o111 == now.Mode.Perm()&0o111 && it.Size == now.Size && it.Hash == now.Hash &&
 		(it.Size <= keptBytes || it.sameStamp(now))
 }
 
-// readItem reads a file. It waits for none, and follows no link.
+// readItem reads a file. It does not block on FIFOs or devices, and follows no
+// link.
 func readItem(path string, at spot, info os.FileInfo) item {
 	it := stampOf(info, at)
 	switch {
@@ -86,11 +88,12 @@ func readItem(path string, at spot, info os.FileInfo) item {
 	return it
 }
 
-// readRegular reads a regular file that is not larger than most.
+// readRegular reads a regular file. It returns an error if the file is larger
+// than most bytes or not regular.
 func readRegular(path string, most int64) ([]byte, error) {
 	const flags = os.O_RDONLY | syscall.O_NONBLOCK
 	f, err := os.OpenFile(path, flags|noFollow, 0)
-	if errors.Is(err, fs.ErrPermission) { // a command may have closed it
+	if errors.Is(err, fs.ErrPermission) { // a command may have removed its permissions
 		if l, err2 := lift(filepath.Dir(path), filepath.Base(path), 0o400); err2 == nil {
 			f, err = os.OpenFile(l.path(), flags, 0)
 			l.drop()
@@ -110,9 +113,9 @@ func readRegular(path string, most int64) ([]byte, error) {
 	return text, err
 }
 
-// adopt takes a root as it is for the user's own, except for the files that d
-// finds to be changed by commands. It reports whether anything differs from
-// before.
+// adopt makes the current state of a root the baseline, except for the files
+// that commands may have changed according to d. It reports whether the
+// baseline changed.
 func (b *baseline) adopt(root string, s *survey, trustTimes bool, d *doubts) (changed bool) {
 	items := make(map[string]item, len(s.spots))
 	for name, at := range s.spots {
@@ -137,14 +140,14 @@ func (b *baseline) adopt(root string, s *survey, trustTimes bool, d *doubts) (ch
 	repos, tops := d.add(b, s, items)
 	changed = changed || len(items) != len(b.Items) || !sameKeys(b.Repos, repos) || !sameKeys(b.Tops, tops)
 	b.Items, b.Repos, b.Tops = items, repos, tops
-	if d.none() { // a running command's directories are not the user's
+	if d.none() { // the directories of a running command are not the user's
 		changed = b.Seen.adopt(s.dirs) || changed
 	}
 	return changed
 }
 
-// movedSince reports whether a file that came into the baseline after before
-// has been changed again.
+// movedSince reports whether a file that entered the baseline later than
+// before has been changed again.
 func (b *baseline) movedSince(root string, before *baseline) bool {
 	for name, it := range b.Items {
 		if was, ok := before.Items[name]; ok && was.sameStamp(&it) {
@@ -170,17 +173,19 @@ func sameKeys(a, b map[string]bool) bool {
 	return len(a) == len(b)
 }
 
-// isHooks reports whether a directory is a repository's own one of hooks.
+// isHooks reports whether a directory is the default hooks directory of a
+// repository.
 func isHooks(dir string) bool {
 	return filepath.Base(dir) == "hooks" && isDotGit(filepath.Base(filepath.Dir(dir)))
 }
 
-// within reports whether a name is dir or beneath it, both relative.
+// within reports whether name is dir or below it. Both are relative to the
+// root.
 func within(dir, name string) bool {
 	return dir == "." || name == dir || strings.HasPrefix(name, dir+string(filepath.Separator))
 }
 
-// load reads what save has written.
+// load reads a file written by save.
 func (b *baseline) load(path string) error {
 	data, err := os.ReadFile(path)
 	if err != nil {

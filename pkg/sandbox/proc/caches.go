@@ -9,10 +9,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// buildCaches are the variables by which build tools are told where to keep
-// what they may make again, and the directories of Config.CacheDir for them.
-// What commands put there only commands use: a cache of the user's that they
-// could write would be run unconfined later.
+// buildCaches lists the environment variables that name the caches of build
+// tools, and the directories of Config.CacheDir to use for them. Only commands
+// use these caches: if commands could write into the user's cache, the user
+// would later run its content unconfined.
 var buildCaches = [...]struct{ variable, dir string }{
 	{"GOCACHE", "go-build"},
 	{"GOLANGCI_LINT_CACHE", "golangci-lint"},
@@ -23,15 +23,15 @@ var buildCaches = [...]struct{ variable, dir string }{
 	{"CCACHE_DIR", "ccache"},
 }
 
-// moduleCaches hold what was downloaded. Without a network the user's are read,
-// with one there are others to download into.
+// moduleCaches hold downloaded modules. Without network access, commands read
+// the user's caches; with it, they download into their own.
 var moduleCaches = [...]struct{ variable, dir string }{
 	{"GOMODCACHE", "go-mod"},
 	{"CARGO_HOME", "cargo"},
 }
 
 // caches makes the directories of the build caches and returns the variables
-// that lead to them.
+// that name them.
 func (r *Runner) caches() ([]string, error) {
 	base := r.config.CacheDir
 	if base == "" {
@@ -60,8 +60,8 @@ func (r *Runner) caches() ([]string, error) {
 	return env, nil
 }
 
-// withCaches puts the variables of the build caches behind base, but for those
-// that lead to where the commands may write anyway.
+// withCaches appends the variables of the build caches to base, except those
+// that base sets to a directory that commands may write.
 func withCaches(base, caches, writable []string) []string {
 	all := base[:len(base):len(base)]
 	for _, cache := range caches {

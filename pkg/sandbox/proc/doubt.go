@@ -9,22 +9,22 @@ import (
 	"time"
 )
 
-// doubt is a command of another server, or in an overlapping root, that runs
-// while a root is about to become the baseline: what it changed is not the
-// user's.
+// doubt represents a command of another server, or in an overlapping root,
+// that runs while the state of a root is about to become the baseline. Its
+// changes are not the user's.
 type doubt struct {
-	since  time.Time // no process of the command is older
-	part   bool      // only in the directory with the hash within
+	since  time.Time // all processes of the command were started later
+	part   bool      // only below the directory with the hash within
 	within uint32
 }
 
-// doubts are all of them for one root, with the baselines of overlapping roots
-// whose commands run and share the state directory.
+// doubts holds the running commands that affect one root, and the baselines of
+// overlapping roots whose commands run and share the state directory.
 type doubts struct {
 	root    string
 	running []doubt
 	shared  []*neighbour
-	known   bool // the baseline is not empty because none was known
+	known   bool // a baseline existed before
 	dropped map[string]bool
 }
 
@@ -42,9 +42,10 @@ func (d *doubts) equal(other *doubts) bool {
 	return true
 }
 
-// pick returns the item that a file has in the baseline: as it is now, or as it
-// was before the commands that run; ok is false for none. What the baseline of
-// an overlapping root says is exact. Otherwise the times of files decide.
+// pick returns the item to record for a file: its current state, or the state
+// before the running commands. ok is false if the file must not be in the
+// baseline. The baseline of an overlapping root is exact; without one the
+// times of files decide.
 func (d *doubts) pick(b *baseline, name string, now *item) (_ item, ok bool) {
 	for _, n := range d.shared {
 		theirs, inside := n.toTheirs(name)
@@ -74,7 +75,7 @@ func (d *doubts) pick(b *baseline, name string, now *item) (_ item, ok bool) {
 	return *now, true
 }
 
-// covers reports whether a command may have changed a file.
+// covers reports whether the command may have changed the file.
 func (d *doubts) covers(one doubt, name string) bool {
 	if !one.part {
 		return true
@@ -87,10 +88,10 @@ func (d *doubts) covers(one doubt, name string) bool {
 	return false
 }
 
-// changedSince reports whether a file has been written or put in its place
-// since a time, also with a directory above it, whose renaming leaves the times
-// of the file as they are. A root that is seen for the first time has no
-// directories to compare with.
+// changedSince reports whether a file was written or replaced since a time.
+// That includes the renaming of a directory above it, which leaves the file's
+// own times unchanged. A root without a baseline has no recorded directories
+// to compare with.
 func (d *doubts) changedSince(b *baseline, name string, now *item, since time.Time) bool {
 	if !now.Changed.Before(since) {
 		return true
@@ -109,9 +110,9 @@ func (d *doubts) changedSince(b *baseline, name string, now *item, since time.Ti
 	}
 }
 
-// add adds the items of overlapping roots that are gone now, for a command
-// deleted them, and leaves out of the repositories and projects what came with
-// the files that were left out.
+// add adds the missing items of overlapping roots, because a command deleted
+// them. It returns the repositories and projects of the survey, without those
+// whose files were left out.
 func (d *doubts) add(b *baseline, s *survey, items map[string]item) (repos, tops map[string]bool) {
 	repos, tops = maps.Clone(s.repos), maps.Clone(s.tops)
 	for dir := range s.repos {
@@ -139,8 +140,8 @@ func (d *doubts) add(b *baseline, s *survey, items map[string]item) (repos, tops
 	return repos, tops
 }
 
-// hasOlder reports whether a directory has anything in it that is older than
-// the commands: it was a repository before them.
+// hasOlder reports whether a directory has an entry older than the running
+// commands: then it was a repository before they started.
 func (d *doubts) hasOlder(dir string) bool {
 	entries, err := os.ReadDir(filepath.Join(d.root, dir))
 	if err != nil || len(d.running) == 0 {
@@ -153,7 +154,7 @@ func (d *doubts) hasOlder(dir string) bool {
 	})
 }
 
-// droppedGit reports whether the .git of a directory was left out.
+// droppedGit reports whether a file in the .git of a directory was left out.
 func (d *doubts) droppedGit(dir string) bool {
 	for name := range d.dropped {
 		rest, ok := strings.CutPrefix(name, dir+string(filepath.Separator))
@@ -164,8 +165,9 @@ func (d *doubts) droppedGit(dir string) bool {
 	return false
 }
 
-// note records the directories of the items. Those that commands may have
-// replaced stay as they were.
+// note records the nodes of the items' directories. With keep, directories
+// that are already recorded are not updated, since commands may have replaced
+// them.
 func (b *baseline) note(root string, keep bool) {
 	dirs := map[string][2]uint64{}
 	for _, name := range append(slices.Collect(maps.Keys(b.Items)), "in the root") {

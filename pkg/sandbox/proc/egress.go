@@ -9,19 +9,20 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// With Config.Egress a command has a network name space like any other, with
-// nothing in it but its loopback, where one listener is the proxy's: the
-// supervisor makes it there and passes its descriptor out, since a socket stays
-// in the name space that it was made in. What connects to it inside is answered
-// by the server, outside. Nothing else leads out.
+// With Config.Egress, a command's network namespace contains only its loopback
+// interface, like that of any command. The proxy has one listener there. The
+// supervisor makes it inside, because a socket stays in the namespace where it
+// was made, and passes its descriptor out. The server answers its connections
+// from outside. There is no other way to the network.
 
-// egressEnv makes clients use the proxy, but for loopback.
+// egressEnv returns the variables that make clients use the proxy, except for
+// loopback addresses.
 func egressEnv() []string {
 	const url, direct = "http://" + supervise.EgressAddr, "localhost,127.0.0.1,::1"
 	return []string{
 		"HTTP_PROXY=" + url, "HTTPS_PROXY=" + url, "ALL_PROXY=" + url, "NO_PROXY=" + direct,
 		"http_proxy=" + url, "https_proxy=" + url, "all_proxy=" + url, "no_proxy=" + direct,
-		"NODE_USE_ENV_PROXY=1", // or node's own fetch does not look
+		"NODE_USE_ENV_PROXY=1", // node's built-in fetch ignores the others without it
 	}
 }
 
@@ -36,10 +37,11 @@ func (c *Config) validateEgress() error {
 	return nil
 }
 
-// reaches reports whether commands can send anything anywhere.
+// reaches reports whether commands can reach any host.
 func (c *Config) reaches() bool { return c.Network || c.Egress != nil }
 
-// checkEgress refuses to run at a level that cannot hold a command to the list.
+// checkEgress returns an error if the level cannot restrict a command to the
+// allowed hosts.
 func (c *Config) checkEgress(level Level) error {
 	if c.Egress != nil && level != L2 {
 		return toolerr.New(toolerr.SandboxUnavailable,
@@ -48,9 +50,9 @@ func (c *Config) checkEgress(level Level) error {
 	return nil
 }
 
-// egressLink is how the listener comes out: the supervisor gets one end of a
-// pair of sockets as the last of the command's files, and sends it through
-// that. A nil one is for commands without.
+// egressLink passes the listener out of the namespace. The supervisor gets one
+// end of a socket pair as the last of the command's files, and sends the
+// descriptor through it. It is nil for commands without a proxy.
 type egressLink struct {
 	ours, theirs *os.File
 }
@@ -61,7 +63,7 @@ func (l *egressLink) close() {
 	}
 }
 
-// files are those for the supervisor.
+// files appends the supervisor's end to others.
 func (l *egressLink) files(others []*os.File) []*os.File {
 	if l == nil {
 		return others
@@ -69,7 +71,8 @@ func (l *egressLink) files(others []*os.File) []*os.File {
 	return append(others, l.theirs)
 }
 
-// linkEgress prepares a command for the proxy, where there is to be one.
+// linkEgress prepares a command for the proxy if Config.Egress is set and the
+// level is L2.
 func (r *Runner) linkEgress(s *spec, environ *Environ) (err error) {
 	if r.config.Egress == nil || s.Level != L2 {
 		return nil
@@ -81,8 +84,8 @@ func (r *Runner) linkEgress(s *spec, environ *Environ) (err error) {
 	return nil
 }
 
-// openEgress serves the listener that the supervisor has made. It returns nil
-// where there is nothing to serve.
+// openEgress serves the listener made by the supervisor. It returns nil, nil
+// without a link.
 func (r *Runner) openEgress(l *egressLink) (*egress.Proxy, error) {
 	if l == nil {
 		return nil, nil
@@ -101,7 +104,8 @@ func (r *Runner) openEgress(l *egressLink) (*egress.Proxy, error) {
 	return egress.Start(config, listener), nil
 }
 
-// endEgress ends what the command had open through the proxy.
+// endEgress closes the proxy with the command's connections, and records the
+// refused hosts.
 func (p *Process) endEgress() {
 	if p.proxy != nil {
 		p.proxy.Close()

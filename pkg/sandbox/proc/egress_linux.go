@@ -16,9 +16,9 @@ func newEgressLink() (*egressLink, error) {
 	return &egressLink{os.NewFile(uintptr(ends[0]), "listener"), os.NewFile(uintptr(ends[1]), "listener")}, nil
 }
 
-// receive takes the listener. The supervisor sent it before it said that the
-// command runs, so there is nothing to wait for. The last one counts: one before
-// is of a supervisor that ended early.
+// receive returns the listener. It does not wait: the supervisor sends it
+// before it reports the command as started. If several have arrived, the last
+// one is valid; a supervisor that ended early sent the others.
 func (l *egressLink) receive() (*os.File, error) {
 	last := -1
 	for {
@@ -43,7 +43,7 @@ func (l *egressLink) receive() (*os.File, error) {
 	}
 }
 
-// descriptor is the one that came with a message.
+// descriptor returns the single descriptor in a control message.
 func descriptor(oob []byte) (int, error) {
 	messages, err := unix.ParseSocketControlMessage(oob)
 	if err != nil || len(messages) != 1 {

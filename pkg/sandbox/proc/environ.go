@@ -7,35 +7,37 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/redact"
 )
 
-// fixedEnv is what every command gets, over whatever the user has: no pager,
-// no editor, no prompt and no colour waits for, or is shown to, a terminal.
+// fixedEnv holds variables set for every command, whatever the user has. They
+// make programs use no pager, editor, prompt or colour, since there is no
+// terminal.
 var fixedEnv = [...]string{
 	"TERM=dumb", "NO_COLOR=1", "PAGER=cat", "GIT_PAGER=cat", "MANPAGER=cat",
 	"GIT_TERMINAL_PROMPT=0", "GIT_EDITOR=true", "EDITOR=true", "VISUAL=true", "DEBIAN_FRONTEND=noninteractive",
 }
 
-// Environ is how the environment of a command is made.
+// Environ describes how to build the environment of a command.
 type Environ struct {
-	// Base is where it starts from, as os.Environ() gives it.
+	// Base holds the initial variables, as os.Environ() returns them.
 	Base []string
-	// Extra are the call's own variables. They pass the same filter.
+	// Extra holds the variables of the call. The same filter applies to them.
 	Extra []string
-	// PassSecrets are names of variables that are passed although they look
-	// like secrets.
+	// PassSecrets are names of variables to pass although they look like
+	// secrets.
 	PassSecrets []string
-	// Writable are directories that commands may write into; PATH is left
-	// without entries in them.
+	// Writable are directories that commands may write into. Entries of PATH
+	// in them are removed.
 	Writable []string
-	// filtered says that Base has only what passes.
+	// filtered means that Base has already been filtered.
 	filtered bool
-	// known is what was found of search paths before; nil: nothing.
+	// known caches the lookup of search paths; nil: no cache.
 	known *searchPaths
-	// Set comes last and passes no filter: it is the server's own.
+	// Set holds the server's own variables. They override all others and are
+	// not filtered.
 	Set []string
 }
 
-// Build returns the variables, each name once, sorted, and the names of those
-// of Extra that were left out.
+// Build returns the variables, sorted and each name once, and the names of the
+// variables of Extra that were refused.
 func (e Environ) Build() (env, refused []string) {
 	values := make(map[string]string, len(e.Base)+len(e.Extra)+len(e.Set)+len(fixedEnv))
 	base := e.Base
@@ -90,7 +92,7 @@ func (e Environ) passes(name, value string) bool {
 }
 
 // steers reports whether a variable makes programs run or load something, or
-// leads out to an agent or a proxy of the user.
+// names an agent or a proxy of the user.
 func steers(name, value string) bool {
 	upper := strings.ToUpper(name)
 	switch upper {
@@ -105,10 +107,12 @@ func steers(name, value string) bool {
 		strings.HasSuffix(upper, "_PROXY") || strings.HasPrefix(value, "() {")
 }
 
-// secretValues begin values that are secrets and no keys of a service.
+// secretValues lists prefixes of values that are secrets, except service keys,
+// which redact.Issued knows.
 var secretValues = [...]string{"-----BEGIN ", "SG.", "https://hooks.slack.com/services/"}
 
-// secretFields are those of connection strings and headers, in lower case.
+// secretFields lists fields of connection strings and headers that hold
+// secrets, in lower case.
 var secretFields = [...]string{";password=", ";pwd=", ";accountkey=", ";sharedaccesskey=", ";sharedaccesssignature=", "authorization: "}
 
 func looksSecret(name, value string) bool {
@@ -131,8 +135,8 @@ func looksSecret(name, value string) bool {
 	return credentialsInURL(value)
 }
 
-// credentialsInURL reports whether a value holds a URL with a password in it,
-// or one for the web with a user, who then is a token.
+// credentialsInURL reports whether a value holds a URL with a password, or an
+// http or https URL with a user name, which may be a token.
 func credentialsInURL(value string) bool {
 	for before, rest, ok := strings.Cut(value, "://"); ok; before, rest, ok = strings.Cut(rest, "://") {
 		authority := rest

@@ -7,24 +7,25 @@ import (
 	"unicode/utf8"
 )
 
-// DefaultCharacters is how much of an output is shown.
+// DefaultCharacters is the default and largest length of an excerpt.
 const DefaultCharacters = 30_000
 
-// Excerpt is the part of an output that is shown: all of it, or its beginning
-// and its end. Both are valid UTF-8.
+// Excerpt is the shown part of an output: all of it, or its beginning and its
+// end. Both are valid UTF-8.
 type Excerpt struct {
 	Head, Tail string // Tail is empty when nothing was omitted
-	// OmittedBytes and OmittedLines lie between the two. A line that is cut
-	// counts as omitted only if nothing of it is shown.
+	// OmittedBytes and OmittedLines count the output between Head and Tail. A
+	// line that is cut counts as omitted only if no part of it is shown.
 	OmittedBytes, OmittedLines int64
 	// Binary describes output that is not text; then Head and Tail are empty.
+	// "" means text.
 	Binary string
-	// Replaced is how many bytes were not UTF-8 and are shown as U+FFFD.
+	// Replaced counts the bytes that were not UTF-8 and are shown as U+FFFD.
 	Replaced int
 }
 
-// Text is the excerpt as one text, with a line that says what was omitted, or
-// the description of binary output.
+// Text returns the excerpt as one text, with a line that states how much was
+// omitted. For binary output it returns the description.
 func (e Excerpt) Text() string {
 	if e.Binary != "" {
 		return e.Binary
@@ -39,10 +40,10 @@ func (e Excerpt) Text() string {
 	return fmt.Sprintf("%s[… %d lines, %d bytes omitted …]\n%s", head, e.OmittedLines, e.OmittedBytes, e.Tail)
 }
 
-// Excerpt shows at most max characters: 30 % from the beginning and 70 % from
-// the end, cut at line bounds where there are any in the second half of either
-// part, else between characters. max <= 0 stands for DefaultCharacters; more
-// than 30 000 cannot be shown.
+// Excerpt returns at most max characters: 30 % from the beginning and 70 %
+// from the end. Each part is cut at a line break in its outer half, or between
+// characters if that half has none. max <= 0 means DefaultCharacters, which is
+// also the largest value.
 func (o *Output) Excerpt(max int) Excerpt {
 	if max <= 0 || max > DefaultCharacters {
 		max = DefaultCharacters
@@ -64,7 +65,8 @@ func (o *Output) Excerpt(max int) Excerpt {
 		}
 		head, tail = all, all
 	}
-	// Otherwise both parts are in memory twice over, so they never meet.
+	// The output is longer than both parts in memory, so the two excerpts
+	// never overlap.
 	first := cutHead(head, max*3/10)
 	second := cutTail(tail, max-max*3/10)
 	e := Excerpt{OmittedBytes: total - int64(len(first)) - int64(len(second))}
@@ -104,7 +106,7 @@ func cutHead(p []byte, n int) []byte {
 	return p[:end]
 }
 
-// cutTail returns up to n characters from the end of p, which may begin in the
+// cutTail returns up to n characters from the end of p. p may begin in the
 // middle of a character.
 func cutTail(p []byte, n int) []byte {
 	start := len(p)
@@ -127,8 +129,9 @@ func cutTail(p []byte, n int) []byte {
 	return p[start:]
 }
 
-// validText makes text of p: bytes that are not UTF-8 become U+FFFD, one for
-// each run, NUL becomes \x00.
+// validText converts p to valid text: each run of bytes that are not UTF-8
+// becomes one U+FFFD, each NUL becomes \x00. replaced counts the invalid
+// bytes.
 func validText(p []byte) (text string, replaced int) {
 	for rest := p; len(rest) > 0; {
 		r, size := utf8.DecodeRune(rest)
@@ -144,7 +147,7 @@ func validText(p []byte) (text string, replaced int) {
 	return strings.ReplaceAll(text, "\x00", `\x00`), replaced
 }
 
-// signatures are how common binary formats begin.
+// signatures lists the first bytes of common binary formats.
 var signatures = [...]struct{ prefix, kind string }{
 	{"\x7fELF", "ELF program"}, {"\x89PNG\r\n\x1a\n", "PNG image"}, {"\xff\xd8\xff", "JPEG image"},
 	{"GIF87a", "GIF image"}, {"GIF89a", "GIF image"}, {"%PDF-", "PDF document"}, {"PK\x03\x04", "zip archive"},
@@ -152,9 +155,10 @@ var signatures = [...]struct{ prefix, kind string }{
 	{"SQLite format 3\x00", "SQLite database"}, {"\x00asm", "WebAssembly module"}, {"\xca\xfe\xba\xbe", "Java class"},
 }
 
-// binaryKind describes what is not text: by how it begins, or because more
-// than a tenth of its beginning are control bytes (a list separated by NUL has
-// fewer) or more than three tenths are not UTF-8. A few such bytes are shown.
+// binaryKind returns a description of output that is not text, "" for text.
+// Output is binary if it begins with a signature, if more than a tenth of the
+// examined bytes are control bytes (a list separated by NUL has fewer), or if
+// more than three tenths are not UTF-8. With fewer such bytes it is text.
 func binaryKind(head, tail []byte) string {
 	for _, s := range signatures {
 		if bytes.HasPrefix(head, []byte(s.prefix)) && !textual(head, s.prefix) {
@@ -167,8 +171,8 @@ func binaryKind(head, tail []byte) string {
 	return ""
 }
 
-// textual reports whether p goes on as text behind a signature that is
-// printable, as a text about PDF may.
+// textual reports whether p is text although it begins with a printable
+// signature, as a text about PDF may.
 func textual(p []byte, signature string) bool {
 	if strings.ContainsFunc(signature, func(r rune) bool { return r < ' ' || r > '~' }) {
 		return false

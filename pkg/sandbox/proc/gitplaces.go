@@ -8,13 +8,14 @@ import (
 	"strings"
 )
 
-// userGit holds the user's own settings for git that may lead into a root.
+// userGit holds the user's git settings that may name paths in a root.
 type userGit struct {
-	files      []string // that git reads as settings; absolute
-	hooksPaths []string // a relative one counts in each work tree
+	files      []string // files that git reads as settings; absolute
+	hooksPaths []string // values of core.hooksPath; a relative one applies to each work tree
 }
 
-// userGitOf returns the settings that rules know of.
+// userGitOf returns the git settings of rules that implement UserGitSettings,
+// the zero value for others.
 func userGitOf(rules Rules) (git userGit) {
 	if f, ok := rules.(interface {
 		UserGitSettings() (files, hooksPaths []string)
@@ -25,8 +26,8 @@ func userGitOf(rules Rules) (git userGit) {
 }
 
 // gitPlaces lists the directories that core.hooksPath names and the files that
-// git is told to read as settings, by the user and by the repositories of the
-// root. They are names in the root, sorted, and need not exist.
+// the user's settings or those of the root's repositories include. They are
+// names in the root, sorted, and need not exist.
 func (b *baseline) gitPlaces(root string, user userGit) (hookDirs, included []string) {
 	for _, path := range user.files {
 		included = addName(included, root, path)
@@ -60,7 +61,7 @@ func (b *baseline) gitPlaces(root string, user userGit) (hookDirs, included []st
 	return slices.Compact(hookDirs), slices.Compact(included)
 }
 
-// absolute returns a path that may be relative to a directory of the root.
+// absolute returns path, joined with root and dir if it is relative.
 func absolute(root, dir, path string) string {
 	if filepath.IsAbs(path) {
 		return path
@@ -68,7 +69,7 @@ func absolute(root, dir, path string) string {
 	return filepath.Join(root, dir, path)
 }
 
-// workTree returns the top of the work tree of a repository.
+// workTree returns the top directory of a repository's work tree.
 func workTree(repo string) string {
 	if isDotGit(filepath.Base(repo)) {
 		return filepath.Dir(repo)
@@ -76,8 +77,8 @@ func workTree(repo string) string {
 	return repo
 }
 
-// addName adds the name in the root of a path that lies in it once its links
-// are resolved.
+// addName resolves the links of path, and appends its name in the root if it
+// is in the root.
 func addName(names []string, root, path string) []string {
 	rel, err := filepath.Rel(root, realPath(path))
 	if err != nil || !filepath.IsLocal(rel) {
@@ -86,7 +87,7 @@ func addName(names []string, root, path string) []string {
 	return append(names, rel)
 }
 
-// realPath resolves the links of a path as far as it exists.
+// realPath resolves the links of the longest part of path that exists.
 func realPath(path string) string {
 	path = filepath.Clean(path)
 	real, err := filepath.EvalSymlinks(path)

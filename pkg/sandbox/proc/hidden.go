@@ -10,26 +10,28 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// systemSecrets are readable to root even without its capabilities.
+// systemSecrets lists files that root can read even without capabilities.
 var systemSecrets = [...]string{
 	"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssl/private",
 	"/etc/ssh/ssh_host_rsa_key", "/etc/ssh/ssh_host_ecdsa_key", "/etc/ssh/ssh_host_ed25519_key", "/etc/security/opasswd",
 }
 
-// homeDirs are directories of a home whose entries are looked at one by one.
+// homeDirs lists the directories of a home whose entries are checked one by
+// one.
 var homeDirs = [...]string{".", ".config", ".docker", ".local/share", ".local/share/fish"}
 
-// homeSecrets are what homeDirs may come to hold. They are masked also where
-// they are not there yet, so that one that appears while a command is being
-// started is.
+// homeSecrets lists secrets that may appear in homeDirs later. They are masked
+// even if they do not exist yet, so that a file that appears while a command
+// is being started is masked too.
 var homeSecrets = [...]string{
 	".ssh", ".gnupg", ".aws", ".azure", ".kube", ".config/gcloud", ".config/gh", ".docker/config.json", ".netrc", ".pgpass",
 	".pypirc", ".git-credentials", ".vault-token", ".bash_history", ".zsh_history", ".python_history", ".node_repl_history",
 	".local/share/fish/fish_history",
 }
 
-// findHidden says which files a command must not read, and which in its roots
-// it must not write. CONFLICT: the files in a root are moved too fast to be masked.
+// findHidden fills s with the files that a command must not read, and those in
+// its roots that it must not write. It returns a CONFLICT error if files in a
+// root are moved too fast to be masked.
 func (r *Runner) findHidden(s *spec, rules Rules, moving *moving) error {
 	s.Home, s.homes = r.realHomes()
 	hide := func(path string) bool { return rules.Denied(path) || r.config.reaches() && rules.Masked(path) }
@@ -58,7 +60,7 @@ func (r *Runner) findHidden(s *spec, rules Rules, moving *moving) error {
 		s.Shown = []string{s.spillDir}
 	}
 	s.Mask = append(s.Mask, r.leads(s, slices.Clone(s.Mask), rules)...)
-	if s.Level == L2 { // at L1 there are no such sockets at all
+	if s.Level == L2 { // L1 refuses all such sockets
 		s.Mask = append(s.Mask, outsideSockets(s)...)
 	}
 	outer := s.Mask
@@ -77,8 +79,9 @@ func (r *Runner) findHidden(s *spec, rules Rules, moving *moving) error {
 	return nil
 }
 
-// hiddenInRoot adds what is found in a root to s, and returns the files in it that
-// must not be read. outer are the names that are masked already.
+// hiddenInRoot adds the findings of a search of a root to s, and returns the
+// files in it that must not be read. outer holds the paths that are masked
+// already.
 func (r *Runner) hiddenInRoot(s *spec, root supervise.Root, outer []string, l limits, rules Rules, m *moving) ([]supervise.Pinned, error) {
 	of := r.search(root.Path)
 	of.mu.Lock()
@@ -121,11 +124,12 @@ func (r *Runner) hiddenInRoot(s *spec, root supervise.Root, outer []string, l li
 	return objects, nil
 }
 
-// outsideSockets lists the unix sockets of this network namespace that have
-// names in places where the command may write. Elsewhere the supervisor
-// refuses all sockets; there it connects to those that the command makes, and
-// the user's own are masked. A name is all that the kernel tells: one that was
-// renamed into a root, or is linked there, is not found.
+// outsideSockets lists the unix sockets of this network namespace whose names
+// are in directories that the command may write. Elsewhere the supervisor
+// refuses all sockets. In these directories it connects the command to sockets
+// that the command made, so the user's own are masked. The kernel shows only
+// the name that a socket was bound to: a socket that was renamed or linked
+// into a root is not found.
 func outsideSockets(s *spec) []string {
 	f, err := os.Open("/proc/net/unix")
 	if err != nil {
@@ -148,7 +152,8 @@ func outsideSockets(s *spec) []string {
 	return names
 }
 
-// visible are the directories that are seen wherever they are.
+// visible returns the directories that the command sees even below a covered
+// directory: the writable ones and the roots.
 func (s *spec) visible() []string {
 	dirs := slices.Clone(s.Writable)
 	for _, root := range s.Roots {

@@ -10,7 +10,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// How much of a home is looked through for credential stores deeper in it.
+// Bounds of the search for credential stores in deeper directories of a home.
 const (
 	deepDepth   = 4
 	deepDirs    = 300
@@ -18,8 +18,8 @@ const (
 	deepMasks   = 200
 )
 
-// inHome returns the hidden entries and the directories of a directory in a home. It
-// reads the directory again when its time of change says so.
+// inHome returns the hidden entries and the subdirectories of a directory in a
+// home. The result is cached until the directory's time of change differs.
 func (r *Runner) inHome(dir string, hide func(string) bool) *folder {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -50,8 +50,9 @@ func (r *Runner) inHome(dir string, hide func(string) bool) *folder {
 	return now
 }
 
-// deepInHome lists what is hidden in the visible directories of a home, breadth first
-// and within a bound. Roots are searched apart.
+// deepInHome lists the hidden files in the visible directories of a home,
+// breadth first and within the bounds above. It skips roots, which are
+// searched separately.
 func (r *Runner) deepInHome(s *spec, home string, hide func(string) bool) (hidden []string) {
 	queue := slices.Clone(r.inHome(home, hide).below)
 	left := deepEntries
@@ -73,14 +74,14 @@ func (r *Runner) deepInHome(s *spec, home string, hide func(string) bool) (hidde
 	return hidden
 }
 
-// otherName is one name of a file that has several.
+// otherName is one name of a file with several hard links.
 type otherName struct {
 	path string
 	id   fileID
 }
 
-// otherNames lists the hard links of hidden files in the roots and in the directories
-// of the homes that were looked through.
+// otherNames lists the other hard links of hidden files, in the roots and in
+// the searched directories of the homes.
 func (r *Runner) otherNames(s *spec, objects []supervise.Pinned) (names []string) {
 	several := map[fileID]bool{}
 	note := func(path string) {
@@ -104,7 +105,7 @@ func (r *Runner) otherNames(s *spec, objects []supervise.Pinned) (names []string
 	r.several = several
 	r.mu.Unlock()
 	add := func(f *folder, dir string) {
-		if fresh { // a file may have got its second name since
+		if fresh { // a file may have got another link since
 			f.multiple = nil
 		}
 		for _, other := range f.severalIn(dir) {
@@ -131,8 +132,9 @@ func (r *Runner) otherNames(s *spec, objects []supervise.Pinned) (names []string
 	return names
 }
 
-// severalIn lists the files of a directory that have several names. It is read once
-// for each time of change of the directory, since a new name changes that.
+// severalIn lists the files of a directory that have several hard links. The
+// result is cached until the directory's time of change differs, since a new
+// link changes that.
 func (f *folder) severalIn(dir string) []otherName {
 	if f.multiple != nil && f.read.Sub(f.changed) >= supervise.SettledAfter {
 		return f.multiple

@@ -13,82 +13,82 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// scanEntries bounds how many directory entries of a root are looked at for
+// scanEntries bounds the directory entries of a root that are searched for
 // repositories and project settings.
 const scanEntries = 1_000_000
 
-// kind is how a watched file may change.
+// kind says which changes of a watched file are allowed.
 type kind uint8
 
 const (
-	settingsKind   kind = iota + 1 // git's settings: those that run a program must not be added
-	pointerKind                    // .git or commondir: leads to a repository that is watched, too
+	settingsKind   kind = iota + 1 // git's settings: a setting that runs a program must not be added
+	pointerKind                    // .git or commondir: must name a watched repository
 	hookKind                       // of a repository
 	attributesKind                 // of a repository
-	projectKind                    // agents', editors' and others' settings, core.hooksPath's directory
+	projectKind                    // settings of agents, editors and other programs; files in core.hooksPath's directory
 )
 
-// spot is a file that other programs run something by.
+// spot is a watched file: other programs run programs because of its content.
 type spot struct {
 	kind kind
-	// repo is the directory of its repository, or the directory that a project's
-	// settings are at the top of.
+	// repo is the directory of its repository, or the top directory of the
+	// project for project settings.
 	repo string
 }
 
-// role says how a directory is watched because of the directory above it.
+// role says how a directory is watched, as its parent directory requires.
 type role struct {
-	kind kind // hookKind: hooks; attributesKind: info; projectKind: all of it is watched
+	kind kind // hookKind: hooks; attributesKind: info; projectKind: every file in it is watched
 	repo string
 }
 
 // view caches the entries of a directory.
 type view struct {
-	dir, path string // in the root, absolute
-	changed   int64  // nanoseconds, as read
+	dir, path string // name in the root, absolute path
+	changed   int64  // nanoseconds since 1970, as read
 	read      time.Time
 	role      role
 	entries   int
-	repo, top bool            // is a repository; has one
-	installed bool            // is of a package manager, see dependencyDirs
+	repo, top bool            // it is a repository; it has a .git
+	installed bool            // belongs to a package manager, see dependencyDirs
 	key       uint64          // of dir, see keyOf
 	spots     map[string]spot // by names in the root
-	indexes   []string        // of a repository, by names in the root
+	indexes   []string        // index files of a repository, by names in the root
 	below     []*view
 }
 
-// inventory finds what other programs run something by in a root. A directory
-// is read again when its time of change says so.
+// inventory finds the files in a root that make other programs run something.
+// It reads a directory again only after its time of change differs.
 type inventory struct {
 	root    string
 	top     *view
-	special map[string]*view // directories that are not watched as their place says
-	left    int              // entries that may still be looked at
+	special map[string]*view // directories watched in another way than their parents require
+	left    int              // remaining entries to examine
 	recent  map[string]*folder
-	checked map[string]item // indexes that are harmless, as they were then
-	lifted  []*lifted       // directories that are closed, until shut
+	checked map[string]item // indexes found harmless, in the state of that check
+	lifted  []*lifted       // directories made readable, until shut
 }
 
 // survey is the result of an inventory.
 type survey struct {
 	spots   map[string]spot
-	indexes []string        // of repositories
-	repos   map[string]bool // directories that git takes for a repository
+	indexes []string        // of repositories, by names in the root
+	repos   map[string]bool // directories that git treats as a repository
 	tops    map[string]bool // directories that have a .git, and the root
-	dirs    []uint64        // keys of the directories that are not git's
-	whole   bool            // nothing was left out
+	dirs    []uint64        // keys of the directories outside repositories
+	whole   bool            // the bounds were not reached
 }
 
-// take looks through the root. It follows no link, except to a repository that
-// a .git leads to. Directories that are closed are open from then on, until
-// shut. hookDirs, names in the root, are watched with all beneath,
-// and so are the files and directories of guard, which are paths. included are
-// names of files with git's settings.
+// take searches the root. It follows no link, except from a .git to its
+// repository. Directories that this process cannot read are made readable
+// until shut. hookDirs, names in the root, are watched with everything below,
+// and so are the files and directories of guard, which are absolute paths.
+// included are names of files with git's settings.
 func (v *inventory) take(hookDirs, included, guard []string) *survey {
 	s := &survey{spots: map[string]spot{}, repos: map[string]bool{}, tops: map[string]bool{".": true}}
 	known := v.special
 	v.special, v.left = map[string]*view{}, scanEntries
-	for _, dir := range hookDirs { // before they are met as other directories
+	for _, dir := range hookDirs { // first, so that the walk does not treat them as other directories
 		v.enter(s, known, dir, role{projectKind, dir})
 	}
 	for _, path := range guard {
@@ -103,7 +103,7 @@ func (v *inventory) take(hookDirs, included, guard []string) *survey {
 		v.top = &view{dir: ".", path: v.root, key: keyOf(".")}
 	}
 	v.walk(s, v.top)
-	for seen := -1; seen != len(s.spots) && v.left >= 0; { // repositories in directories of git's own
+	for seen := -1; seen != len(s.spots) && v.left >= 0; { // repositories in git's own directories
 		seen = len(s.spots)
 		for name, at := range s.spots {
 			if at.kind != pointerKind {
@@ -118,7 +118,7 @@ func (v *inventory) take(hookDirs, included, guard []string) *survey {
 	return s
 }
 
-// enter looks through a directory that is watched in its own way.
+// enter searches a directory that is watched in its own role.
 func (v *inventory) enter(s *survey, known map[string]*view, dir string, as role) {
 	one := known[dir]
 	if one == nil || one.role != as {
@@ -130,8 +130,8 @@ func (v *inventory) enter(s *survey, known map[string]*view, dir string, as role
 	}
 }
 
-// add adds a file that is protected, or a directory with all beneath. What is
-// in repositories is found with them.
+// add adds a protected file, or a directory with everything below. Files of
+// repositories are skipped: they are found with their repository.
 func (v *inventory) add(s *survey, known map[string]*view, path string) {
 	name, err := filepath.Rel(v.root, path)
 	if err != nil || !filepath.IsLocal(name) || name == "." || slices.Contains([]string{".git", "hooks", "attributes", "commondir"}, filepath.Base(name)) {
@@ -147,8 +147,8 @@ func (v *inventory) add(s *survey, known map[string]*view, path string) {
 	}
 }
 
-// leadsTo returns the directory that a .git or commondir leads to, if it is in
-// the root.
+// leadsTo returns the directory that a .git or commondir names, as a name in
+// the root. ok is false if it is outside the root or does not exist.
 func (v *inventory) leadsTo(name string) (dir string, ok bool) {
 	target, err := filepath.EvalSymlinks(pointerTarget(filepath.Join(v.root, name)))
 	if err != nil {
@@ -158,9 +158,9 @@ func (v *inventory) leadsTo(name string) (dir string, ok bool) {
 	return rel, err == nil && filepath.IsLocal(rel)
 }
 
-// pointerTarget returns the absolute path that a .git or commondir says, ""
-// if it says none. A link to a file counts as a file in the link's place, as
-// for git.
+// pointerTarget returns the absolute path that a .git or commondir contains,
+// "" if it contains none. Like git, it reads a link to a file as if the file
+// were in the place of the link.
 func pointerTarget(path string) string {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -191,10 +191,10 @@ func pointerTarget(path string) string {
 	if err != nil || target == "" || filepath.IsAbs(target) {
 		return target
 	}
-	return filepath.Dir(path) + "/" + target // not cleaned: .. goes by what a link leads to
+	return filepath.Dir(path) + "/" + target // not cleaned: the kernel applies ".." after it follows links
 }
 
-// walk looks through a directory and all beneath.
+// walk searches a directory and everything below.
 func (v *inventory) walk(s *survey, at *view) {
 	changed, closed, ok := v.changed(at.path)
 	if closed && unreadable(at.path) {
@@ -233,8 +233,10 @@ func (v *inventory) walk(s *survey, at *view) {
 	}
 }
 
-// changed returns when a directory was changed. Just before a command starts,
-// its directories have been looked at already.
+// changed returns a directory's time of change in nanoseconds since 1970,
+// whether its permissions keep this process out, and whether it exists. It
+// reuses the result of the search for secrets, which runs just before a
+// command starts.
 func (v *inventory) changed(path string) (changed int64, closed, ok bool) {
 	if f := v.recent[path]; f != nil {
 		return f.changed.UnixNano(), f.closed, true
@@ -252,7 +254,7 @@ func unreadable(path string) bool {
 	return errors.Is(err, fs.ErrPermission)
 }
 
-// shut closes again what take had to open.
+// shut restores the permissions of the directories that take made readable.
 func (v *inventory) shut() {
 	for _, l := range slices.Backward(v.lifted) {
 		l.drop()
@@ -260,9 +262,9 @@ func (v *inventory) shut() {
 	v.lifted = nil
 }
 
-// sortOut reads a directory. What is known of those in it is kept. No directory
-// is left out: a repository may lie among the objects of another, and the names
-// of a repository's parts may be those of any project.
+// sortOut reads a directory, and keeps the cached views of its subdirectories.
+// It skips no directory: a repository may be among the objects of another, and
+// any project may use the names of a repository's parts.
 func (v *view) sortOut(left int) {
 	known := make(map[string]*view, len(v.below))
 	for _, below := range v.below {
@@ -310,7 +312,8 @@ func (v *view) sortOut(left int) {
 	}
 }
 
-// descend has a directory looked into.
+// descend adds a subdirectory to be searched, unless it is on a pseudo file
+// system.
 func (v *view) descend(name string, as role) {
 	path := filepath.Join(v.path, filepath.Base(name))
 	if !pseudo(path) {
@@ -323,8 +326,8 @@ func (v *view) descend(name string, as role) {
 
 func isDotGit(name string) bool { return strings.EqualFold(name, ".git") }
 
-// looksLikeRepository reports whether git would take a directory for one of
-// its own, whatever its name: what these names are does not matter.
+// looksLikeRepository reports whether git would treat a directory as a
+// repository, whatever its name and whatever the types of these entries.
 func looksLikeRepository(entries []os.DirEntry) bool {
 	has := map[string]bool{}
 	for _, entry := range entries {
@@ -333,8 +336,8 @@ func looksLikeRepository(entries []os.DirEntry) bool {
 	return has["HEAD"] && (has["objects"] && has["refs"] || has["commondir"])
 }
 
-// ofRepository sorts out an entry of a repository. It reports false for one
-// that is as in any directory.
+// ofRepository handles an entry of a repository. It returns false for an entry
+// that has no special meaning there.
 func (v *view) ofRepository(name string, entry os.DirEntry) bool {
 	dir := v.dir
 	if entry.Type().IsRegular() && (entry.Name() == "index" || strings.HasPrefix(entry.Name(), "sharedindex.")) {
@@ -355,7 +358,7 @@ func (v *view) ofRepository(name string, entry os.DirEntry) bool {
 		if entry.IsDir() {
 			v.descend(name, role{attributesKind, dir})
 		} else {
-			v.spots[name] = spot{hookKind, dir} // a link would hide what it leads to
+			v.spots[name] = spot{hookKind, dir} // a link would hide its target
 		}
 	default:
 		return false
@@ -363,7 +366,7 @@ func (v *view) ofRepository(name string, entry os.DirEntry) bool {
 	return true
 }
 
-// ofDirectory sorts out an entry of any directory.
+// ofDirectory handles an entry of any directory.
 func (v *view) ofDirectory(name string, entry os.DirEntry) {
 	dir := v.dir
 	switch {
@@ -391,7 +394,7 @@ func (v *view) ofAny(name string, entry os.DirEntry) {
 	}
 }
 
-// watch adds a file that is watched, or a directory with all beneath.
+// watch adds a watched file, or a directory with everything below.
 func (v *view) watch(name string, entry os.DirEntry, as role) {
 	switch {
 	case isDotGit(entry.Name()) && !entry.IsDir():
@@ -399,16 +402,16 @@ func (v *view) watch(name string, entry os.DirEntry, as role) {
 	case !entry.IsDir():
 		v.spots[name] = spot{projectKind, as.repo}
 	case filepath.Base(name) == "worktrees" && filepath.Base(filepath.Dir(name)) == ".claude":
-		v.descend(name, role{}) // where Claude Code checks projects out
+		v.descend(name, role{}) // Claude Code puts work trees there
 	default:
 		v.descend(name, as)
 	}
 }
 
-// isProjectName reports whether an entry of any directory holds settings by
-// which agents, editors and shells run programs.
+// isProjectName reports whether an entry of any directory holds settings that
+// make agents, editors or shells run programs.
 func isProjectName(name string) bool { return sandbox.IsProjectName("", name) == 1 }
 
-// dependencyDirs hold what package managers install. Packages bring their
-// developers' settings along, and nobody opens an editor there.
+// dependencyDirs lists directories that package managers fill. Packages
+// contain their developers' settings, and nobody opens an editor there.
 var dependencyDirs = []string{"node_modules", "bower_components", "jspm_packages", "site-packages", "dist-packages", "vendor", "Pods"}

@@ -13,27 +13,29 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
-// judge compares a root with its baseline, and takes back what commands must
-// not have changed.
+// judge compares a root with its baseline, and reverts changes that commands
+// must not make.
 type judge struct {
 	root       string
 	handle     *os.Root
 	base       *baseline
 	found      *survey
 	trustTimes bool
-	// open reports whether a file is not looked at: the user lets it be written,
-	// or the kernel kept it.
+	// open reports whether a file is skipped: the user allows commands to
+	// write it, or the kernel protected it.
 	open func(path string) bool
-	// elsewhere reports whether a path outside is in a root that is watched, too.
+	// elsewhere reports whether a path outside the root is in another watched
+	// root.
 	elsewhere func(path string) bool
 	aside     *aside
 	checked   map[string]item // see inventory
 
-	taken  []string // paths
-	failed bool     // something could not be taken back
+	taken  []string // absolute paths of reverted files
+	failed bool     // something could not be reverted
 }
 
-// run judges all that was found, and all that there was.
+// run judges the files that were found and those of the baseline that are
+// missing.
 func (j *judge) run() {
 	names := slices.Collect(maps.Keys(j.found.spots))
 	for name := range j.base.Items {
@@ -53,11 +55,11 @@ func (j *judge) run() {
 	}
 }
 
-// maxIndex bounds the indexes of git that are read.
+// maxIndex bounds the size in bytes of git indexes that are read.
 const maxIndex = 256 << 20
 
-// index removes an index whose entries git would write into a repository's own
-// directory. git reset makes a new index from the last commit.
+// index removes a git index with entries that git would write into a
+// repository's own directory. The user can rebuild the index with git reset.
 func (j *judge) index(name string) {
 	path := filepath.Join(j.root, name)
 	info, err := os.Lstat(path)
@@ -97,7 +99,7 @@ func (j *judge) file(name, path string) {
 		if had && was.same(&now) && at.kind != pointerKind {
 			return
 		}
-		_, err = os.Lstat(path) // a running command may have removed it before it was read
+		_, err = os.Lstat(path) // a running command may have removed it before the read
 	}
 	if err != nil {
 		if had && j.misses(name, &was) {
@@ -108,7 +110,8 @@ func (j *judge) file(name, path string) {
 	j.changed(name, path, at, had, &was, &now)
 }
 
-// changed judges a file that is new or differs from the baseline.
+// changed judges a file that is new or differs from the baseline. had is false
+// for a new file, and was is then the zero value.
 func (j *judge) changed(name, path string, at spot, had bool, was, now *item) {
 	switch at.kind {
 	case settingsKind:
@@ -134,9 +137,8 @@ func (j *judge) changed(name, path string, at spot, had bool, was, now *item) {
 	}
 }
 
-// misses reports whether a file that is gone has to be there again. Settings of
-// git may go, the files by which git finds its directories, too, and a
-// repository with all that is in it.
+// misses reports whether a missing file must be restored. Commands may delete
+// settings of git, a .git or commondir, and a whole repository.
 func (j *judge) misses(name string, was *item) bool {
 	switch was.Spot {
 	case hookKind, attributesKind:
@@ -151,15 +153,16 @@ func (j *judge) misses(name string, was *item) bool {
 	return false
 }
 
-// leadsWell reports whether a .git or commondir leads to a repository that is
-// watched, or nowhere in the root. What comes there later is looked at as new.
+// leadsWell reports whether a .git or commondir names a watched repository, or
+// a path that is not in the root or does not exist. Files that appear there
+// later are judged as new.
 func (j *judge) leadsWell(name, path, repo string) bool {
 	if filepath.Base(name) == "commondir" && j.base.Repos[repo] {
-		return false // git makes it with the repository
+		return false // git only makes it together with the repository
 	}
 	target := pointerTarget(path)
 	if target == "" {
-		return true // git takes it for none
+		return true // git ignores it
 	}
 	real, err := filepath.EvalSymlinks(target)
 	if err != nil {
@@ -176,7 +179,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// settings judges changed or new settings of git's.
+// settings judges changed or new git settings.
 func (j *judge) settings(name, path string, had bool, was, now *item) {
 	if !now.Mode.IsRegular() || now.Size > keptBytes {
 		j.undo(name, path, had, was)
@@ -211,7 +214,7 @@ func (j *judge) settings(name, path string, had bool, was, now *item) {
 	j.done(path, j.retry(name, func() error { return j.write(name, stripped, now.Mode.Perm()|0o400) }))
 }
 
-// worktreeInside reports whether a setting is the work tree of a module, in
+// worktreeInside reports whether a setting is the work tree of a submodule, in
 // the root.
 func (j *judge) worktreeInside(setting, repo string) bool {
 	value, ok := strings.CutPrefix(setting, "core.worktree=")
@@ -228,7 +231,8 @@ func (j *judge) worktreeInside(setting, repo string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// undo puts a file back as it was, or aside where there was none.
+// undo stores a copy of a file aside, then restores its recorded state, or
+// removes it if had is false.
 func (j *judge) undo(name, path string, had bool, was *item) {
 	if info, err := os.Lstat(path); err == nil {
 		it := readItem(path, spot{}, info)
@@ -249,8 +253,9 @@ func (j *judge) done(path string, err error) {
 	j.taken = append(j.taken, path)
 }
 
-// retry does something again with the directories above a file opened up, which
-// a command may have closed so that nothing can be taken back.
+// retry calls do. If permissions prevent it, retry makes the directories above
+// the file accessible and calls do again: a command may have removed their
+// permissions to prevent the revert.
 func (j *judge) retry(name string, do func() error) error {
 	err := do()
 	if !errors.Is(err, fs.ErrPermission) {
@@ -264,13 +269,14 @@ func (j *judge) retry(name string, do func() error) error {
 	}
 	for _, dir := range dirs {
 		if info, err := j.handle.Lstat(dir); err == nil && info.IsDir() && info.Mode().Perm()&0o700 != 0o700 {
-			j.handle.Chmod(dir, info.Mode().Perm()|0o700) //nolint:errcheck // it fails again then
+			j.handle.Chmod(dir, info.Mode().Perm()|0o700) //nolint:errcheck // if it fails, so does the second call
 		}
 	}
 	return do()
 }
 
-// remove removes a file, and directories of settings that are empty then.
+// remove removes a file, and then the directories of settings that became
+// empty.
 func (j *judge) remove(name string) error {
 	if err := j.unlink(name); err != nil {
 		return err
@@ -279,14 +285,15 @@ func (j *judge) remove(name string) error {
 		return err
 	}
 	for dir := filepath.Dir(name); j.found.spots[name].kind == projectKind && dir != j.found.spots[name].repo; dir = filepath.Dir(dir) {
-		if j.handle.Remove(dir) != nil { // it has more in it
+		if j.handle.Remove(dir) != nil { // it has other entries
 			break
 		}
 	}
 	return nil
 }
 
-// unlink removes links that a command has put into the way to a file.
+// unlink removes links that a command made in place of the directories above a
+// file.
 func (j *judge) unlink(name string) error {
 	for dir := filepath.Dir(name); dir != "."; dir = filepath.Dir(dir) {
 		if info, err := j.handle.Lstat(dir); err == nil && info.Mode()&fs.ModeSymlink != 0 {
@@ -298,7 +305,8 @@ func (j *judge) unlink(name string) error {
 	return nil
 }
 
-// restore puts a file back as it was.
+// restore restores a file's recorded state. It fails for files larger than
+// keptBytes.
 func (j *judge) restore(name, path string, was *item) {
 	if was.Size > keptBytes {
 		j.failed = true
@@ -327,8 +335,8 @@ func (j *judge) clear(name string) error {
 	return j.handle.MkdirAll(filepath.Dir(name), 0o755)
 }
 
-// write gives a file a content, by a new file that takes its name: the user's
-// programs find the one or the other.
+// write replaces a file atomically: the user's programs see the old or the new
+// content.
 func (j *judge) write(name string, content []byte, mode fs.FileMode) error {
 	if err := j.unlink(name); err != nil {
 		return err
@@ -344,12 +352,12 @@ func (j *judge) write(name string, content []byte, mode fs.FileMode) error {
 	_, err = f.Write(content)
 	if err = errors.Join(err, f.Chmod(mode), f.Close()); err == nil {
 		if info, err := j.handle.Lstat(name); err == nil && info.IsDir() {
-			j.handle.RemoveAll(name) //nolint:errcheck // the renaming fails then
+			j.handle.RemoveAll(name) //nolint:errcheck // otherwise the renaming fails
 		}
 		err = j.handle.Rename(next, name)
 	}
 	if err != nil {
-		j.handle.Remove(next) //nolint:errcheck // the error is more
+		j.handle.Remove(next) //nolint:errcheck // err is the reason to report
 	}
 	return err
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// KeptFromCommands returns a function that says why commands in these roots must
-// not leave a file, or "". Files of git repositories are not among those:
-// Runner.Watched judges them by their content.
+// KeptFromCommands returns a function that returns the reason why commands in
+// these roots must not leave a file, "" if they may. It returns "" for files
+// of git repositories, which Runner.Watched judges by their content.
 func KeptFromCommands(rules Rules) func(abs string) string {
 	s := &spec{}
 	for _, root := range rules.Roots() {
@@ -24,8 +24,8 @@ func KeptFromCommands(rules Rules) func(abs string) string {
 	}
 }
 
-// inRepository reports whether a name in a root is that of a git repository or
-// leads into one, and holds no name of project settings.
+// inRepository reports whether a name in a root is in a git repository or is a
+// .git file, and contains no name of project settings.
 func inRepository(rel string) bool {
 	parts := strings.Split(rel, string(filepath.Separator))
 	return !slices.ContainsFunc(parts, isProjectName) &&

@@ -7,15 +7,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lifted is a file whose mode is changed for a moment: a command of a plain
-// user may have closed it, which keeps the server out as well.
+// lifted is a file whose mode is changed temporarily. A command of a plain
+// user may have removed its permissions, which keeps out the server as well.
 type lifted struct {
 	fd       int
 	was, now uint32
 }
 
-// lift adds bits to the mode of a file of this user, at a name in root, until
-// drop. It follows no link.
+// lift adds bits to the mode of a file that this user owns, until drop. name
+// is relative to root. No link is followed.
 func lift(root, name string, bits os.FileMode) (*lifted, error) {
 	dir, err := unix.Open(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -47,14 +47,15 @@ func lift(root, name string, bits os.FileMode) (*lifted, error) {
 	return l, nil
 }
 
-// path names the file, whatever is at its name by now.
+// path returns a path to the file itself, whatever has its name by now.
 func (l *lifted) path() string { return fmt.Sprintf("/proc/self/fd/%d", l.fd) }
 
-// drop gives the file its mode back, unless it has got another one since.
+// drop restores the file's mode, unless it was changed since lift, and frees
+// the descriptor.
 func (l *lifted) drop() {
 	var st unix.Stat_t
 	if unix.Fstat(l.fd, &st) == nil && st.Mode&0o7777 == l.now {
-		unix.Chmod(l.path(), l.was) //nolint:errcheck // it stays open to its owner
+		unix.Chmod(l.path(), l.was) //nolint:errcheck // on failure it stays accessible to its owner
 	}
 	unix.Close(l.fd)
 }
