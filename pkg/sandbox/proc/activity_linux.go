@@ -113,8 +113,8 @@ func takesKeys(pid string) bool {
 	return err == nil && mode.Lflag&unix.ICANON == 0
 }
 
-// isTerminalLink reports whether the name of a process's descriptor is that of
-// a terminal.
+// isTerminalLink reports whether a descriptor of a process is a terminal, by
+// its name.
 func isTerminalLink(pid string, fd int) bool {
 	name, err := os.Readlink(fmt.Sprintf("/proc/%s/fd/%d", pid, fd))
 	if err != nil {

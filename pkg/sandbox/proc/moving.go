@@ -14,16 +14,19 @@ import (
 // mostStarts bounds the attempts to start one command.
 const mostStarts = 10
 
-// mostPassed bounds the descriptors that tell the supervisor where moved files are.
+// mostPassed bounds the descriptors of moved files that are passed to the
+// supervisor.
 const mostPassed = 16
 
-// moving has the hidden files that moved while a command was being started.
+// moving records the hidden files that moved while a command was being
+// started.
 type moving struct {
 	starts int
 	files  map[fileID]bool
 }
 
-// moved notes that path did not lead to its file any more when it was to be masked.
+// moved records that path no longer led to its file when the supervisor was to
+// mask it. It returns a CONFLICT error after mostStarts attempts.
 func (m *moving) moved(s *spec, path string) error {
 	if m.starts++; m.starts > mostStarts {
 		return errMoving(path)
@@ -39,8 +42,8 @@ func (m *moving) moved(s *spec, path string) error {
 	return nil
 }
 
-// follow duplicates the descriptor of a hidden file that has moved before, so that
-// the supervisor finds it wherever it is by then.
+// follow duplicates the descriptor of a hidden file that has moved before, so
+// that the supervisor can find it under any name.
 func (s *spec) follow(id fileID, k *known, m *moving) {
 	if !m.files[id] || k.file == nil || s.followed[id] != nil || len(s.followed) >= mostPassed {
 		return
@@ -53,7 +56,7 @@ func (s *spec) follow(id fileID, k *known, m *moving) {
 	}
 }
 
-// withFollowed appends the descriptors to the files for the supervisor.
+// withFollowed appends the duplicated descriptors to the supervisor's files.
 func (s *spec) withFollowed(files []*os.File) []*os.File {
 	for i := range s.Pinned {
 		p := &s.Pinned[i]
@@ -66,7 +69,7 @@ func (s *spec) withFollowed(files []*os.File) []*os.File {
 	return files
 }
 
-// close frees what is only needed to start the command.
+// close frees the files that are only needed to start the command.
 func (s *spec) close() {
 	s.link.close()
 	closeAll(s.prologue)
@@ -81,8 +84,8 @@ func errMoving(path string) error {
 		sandbox.EscapeName(filepath.Dir(path)))
 }
 
-// pin completes what is masked with the hidden files of the roots. At L2 those that a
-// command can move are masked by their identity.
+// pin adds the hidden files of the roots to the files to mask. At L2, files
+// that a command can move are masked by their identity instead of their path.
 func (s *spec) pin(objects []supervise.Pinned) {
 	if s.Level != L2 {
 		s.Mask = append(s.Mask, paths(objects)...)
@@ -90,7 +93,8 @@ func (s *spec) pin(objects []supervise.Pinned) {
 		s.Mask = slices.Compact(s.Mask)
 		return
 	}
-	// In an overlay, files have other identities, and no other command moves them.
+	// In an overlay, files have other identities, and no other command can
+	// move them.
 	layered := slices.DeleteFunc(slices.Clone(objects), func(p supervise.Pinned) bool { return !s.layered(p.Path) })
 	objects = slices.DeleteFunc(objects, func(p supervise.Pinned) bool { return s.layered(p.Path) })
 	names := paths(layered)
@@ -106,7 +110,7 @@ func (s *spec) pin(objects []supervise.Pinned) {
 	s.Mask = slices.Compact(names)
 	slices.SortFunc(objects, comparePinned)
 	for _, object := range slices.Compact(objects) {
-		// What is in a directory that is masked or covered is not there any more.
+		// A masked or covered directory hides its content already.
 		inside := slices.ContainsFunc(s.Pinned, func(p supervise.Pinned) bool { return p.Path != object.Path && supervise.Beneath(p.Path, object.Path) }) ||
 			slices.ContainsFunc(s.Mask, func(dir string) bool { return supervise.Beneath(dir, object.Path) }) || s.underCover(object.Path)
 		if !inside {
@@ -120,8 +124,9 @@ func (s *spec) layered(path string) bool {
 	return slices.ContainsFunc(s.Layers, func(l supervise.Layer) bool { return supervise.Beneath(l.Root, path) })
 }
 
-// movable identifies what is at a name in a root that may be written. For a link it
-// is nothing, neither for what is behind one: leads adds the path that they lead to.
+// movable returns the identity of the file at path, if it is in a writable
+// root. ok is false for a link, and for a path with a link on the way: leads
+// adds the path of the target.
 func (s *spec) movable(path string) (supervise.Pinned, bool) {
 	if !slices.ContainsFunc(s.Roots, func(root supervise.Root) bool { return !root.ReadOnly && supervise.Beneath(root.Path, path) }) {
 		return supervise.Pinned{}, false
@@ -137,7 +142,8 @@ func (s *spec) movable(path string) (supervise.Pinned, bool) {
 	return supervise.Pinned{Path: path, Dev: id.dev, Ino: id.ino}, ok
 }
 
-// underCover reports whether a covered directory holds path, and no root in it does.
+// underCover reports whether path is in a covered directory, and not in a root
+// below that directory.
 func (s *spec) underCover(path string) bool {
 	return slices.ContainsFunc(s.Cover, func(cover string) bool {
 		return supervise.Beneath(cover, path) && !slices.ContainsFunc(s.Roots, func(root supervise.Root) bool {

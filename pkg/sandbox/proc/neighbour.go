@@ -12,20 +12,21 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// neighbour is the state of another root, if one of the two roots holds the
-// other, or both are one directory by two paths or in two state directories.
+// neighbour is the state of another root that overlaps with this one: one of
+// the roots contains the other, or both are the same directory under two paths
+// or in two state directories.
 type neighbour struct {
 	dir, root string
-	peer      bool   // of another state directory
-	rel       string // from the upper root to the lower
-	above     bool   // its root is the upper one
+	peer      bool   // belongs to another state directory
+	rel       string // path of the lower root, relative to the upper
+	above     bool   // this neighbour's root is the upper one
 	use, lock *os.File
 	base      baseline
 	loaded    os.FileInfo
 }
 
-// findNeighbours lists the neighbours in the state directory again if a root was
-// added to it.
+// findNeighbours lists the neighbours in the state directory, if a root was
+// added to it since the last call.
 func (w *watch) findNeighbours() {
 	if w.dir == "" {
 		return
@@ -60,9 +61,9 @@ func (w *watch) findNeighbours() {
 	w.near = near
 }
 
-// findPeers adds the neighbours of other state directories while commands run in
-// overlapping roots. Of a server whose state cannot be read, only the time is
-// known at which its command began, see doubt.
+// findPeers adds the neighbours of other state directories while commands run
+// in overlapping roots. For a server whose state cannot be read, only the
+// start time of its command is known, see doubt.
 func (w *watch) findPeers() {
 	w.near = slices.DeleteFunc(w.near, func(n *neighbour) bool {
 		_, err := os.Lstat(n.dir)
@@ -87,7 +88,8 @@ func (w *watch) findPeers() {
 
 func (n *neighbour) close() { closeAll(n.use, n.lock) }
 
-// neighbour opens the state of another root; nil if the roots do not overlap.
+// neighbour opens the state of another root. It returns nil if the roots do
+// not overlap.
 func (w *watch) neighbour(dir string) *neighbour {
 	text, err := os.ReadFile(filepath.Join(dir, "root"))
 	if err != nil {
@@ -115,7 +117,8 @@ func (w *watch) closeNeighbours() {
 	w.near = nil
 }
 
-// relate finds out how the roots overlap, by paths and by what these lead to.
+// relate finds out how the roots overlap, by their paths and by the
+// directories that these lead to. It returns false if they do not.
 func (n *neighbour) relate(root string) bool {
 	if !filepath.IsAbs(n.root) {
 		return false
@@ -131,7 +134,8 @@ func (n *neighbour) relate(root string) bool {
 	return false
 }
 
-// relateTo returns the name of a directory in an upper one.
+// relateTo returns the path of lower relative to upper. ok is false if lower
+// is not in upper.
 func relateTo(upper, lower string) (rel string, ok bool) {
 	if supervise.Beneath(upper, lower) {
 		rel, err := filepath.Rel(upper, lower)
@@ -155,7 +159,8 @@ func relateTo(upper, lower string) (rel string, ok bool) {
 	return "", false
 }
 
-// toTheirs returns the name of a file in the neighbour's root.
+// toTheirs converts a name in our root to a name in the neighbour's root.
+// inside is false if the file is not in that root.
 func (n *neighbour) toTheirs(name string) (theirs string, inside bool) {
 	if n.above {
 		return filepath.Join(n.rel, name), true
@@ -163,7 +168,7 @@ func (n *neighbour) toTheirs(name string) (theirs string, inside bool) {
 	return strip(n.rel, name)
 }
 
-// toOurs is the reverse of toTheirs.
+// toOurs is the inverse of toTheirs.
 func (n *neighbour) toOurs(theirs string) (name string, inside bool) {
 	if n.above {
 		return strip(n.rel, theirs)
@@ -171,7 +176,7 @@ func (n *neighbour) toOurs(theirs string) (name string, inside bool) {
 	return filepath.Join(n.rel, theirs), true
 }
 
-// strip returns a name without the directory that it is in.
+// strip returns name relative to dir. inside is false if name is not in dir.
 func strip(dir, name string) (rest string, inside bool) {
 	if !within(dir, name) {
 		return "", false
@@ -180,9 +185,9 @@ func strip(dir, name string) (rest string, inside bool) {
 	return rest, err == nil
 }
 
-// watches reports whether the neighbour's baseline would have a file if there
-// had been one. Directories of hooks and included files depend on the settings
-// of the neighbour's user.
+// watches reports whether the neighbour's baseline would contain the file if
+// it had existed then. Directories of hooks and included files depend on the
+// settings of the neighbour's user.
 func (n *neighbour) watches(theirs string, now *item, name string) bool {
 	if _, ok := n.base.Items[theirs]; ok {
 		return true
@@ -198,8 +203,9 @@ func (n *neighbour) watches(theirs string, now *item, name string) bool {
 	return true
 }
 
-// holds reports whether a command runs in the neighbour's root, or ran there
-// when its server was killed. The neighbour's lock is held.
+// holds reports whether a command is running in the neighbour's root
+// (running), and whether one was running when its server was killed (left).
+// The caller holds the neighbour's lock.
 func (n *neighbour) holds() (running, left bool) {
 	if !flock(n.use, lockExclusive) {
 		return true, false
@@ -210,7 +216,8 @@ func (n *neighbour) holds() (running, left bool) {
 	return false, count == 1 && mark[0] != markIdle
 }
 
-// refresh reads the neighbour's baseline if it has changed.
+// refresh reads the neighbour's baseline if it has changed. It returns false
+// if there is no readable baseline.
 func (n *neighbour) refresh() bool {
 	path := filepath.Join(n.dir, "baseline")
 	info, err := os.Stat(path)
@@ -230,9 +237,10 @@ func sameVersion(a, b os.FileInfo) bool {
 	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size()
 }
 
-// enterAmong takes the locks of the baseline and of all neighbours. Before, it
-// judges the roots of neighbours whose server was killed while a command ran:
-// what that left must not be taken for the user's.
+// enterAmong takes the locks of the baseline and of all neighbours. If the
+// server of a neighbour was killed while a command ran, it first judges that
+// root: the changes of that command must not become the user's. It returns the
+// reverted files.
 func (w *watch) enterAmong(c *confinement) (taken []string, err error) {
 	w.reopenState()
 	settled := false
@@ -261,7 +269,8 @@ func (w *watch) enterAmong(c *confinement) (taken []string, err error) {
 	}
 }
 
-// lockNeighbours takes the locks of all neighbours, or none.
+// lockNeighbours takes the locks of all neighbours. If one is held, it takes
+// none and returns false.
 func (w *watch) lockNeighbours() bool {
 	for i, n := range w.near {
 		if !flock(n.lock, lockExclusive) {
@@ -280,14 +289,14 @@ func (w *watch) unlockNeighbours() {
 	}
 }
 
-// leftBehind lists the neighbours whose server was killed.
+// leftBehind lists the neighbours whose server was killed while a command ran.
 func (w *watch) leftBehind() (left []*neighbour) {
 	for _, n := range w.near {
 		if _, killed := n.holds(); !killed {
 			continue
 		}
 		if _, err := os.Lstat(n.root); errors.Is(err, fs.ErrNotExist) {
-			n.use.WriteAt([]byte{markIdle}, 0) //nolint:errcheck // it is tried again then
+			n.use.WriteAt([]byte{markIdle}, 0) //nolint:errcheck // on failure the next call tries again
 			continue
 		}
 		left = append(left, n)
@@ -295,12 +304,12 @@ func (w *watch) leftBehind() (left []*neighbour) {
 	return left
 }
 
-// settle judges the roots of killed servers.
+// settle judges the roots of killed servers, and returns the reverted files.
 func settle(c *confinement, left []*neighbour) (taken []string) {
 	for _, n := range left {
 		other, err := openWatch(n.root, filepath.Dir(n.dir))
 		if err != nil {
-			continue // its baseline counts, see doubts
+			continue // its baseline is used, see doubts
 		}
 		taken = append(taken, other.settleOwn(c)...)
 		other.close()
@@ -325,12 +334,13 @@ func (w *watch) settleOwn(c *confinement) (taken []string) {
 		taken, failed = j.taken, j.failed
 	}
 	if !failed {
-		w.writeMark(markIdle) //nolint:errcheck // it is judged again then
+		w.writeMark(markIdle) //nolint:errcheck // on failure it is judged again
 	}
 	return taken
 }
 
-// doubts lists the commands that run in this root and in overlapping ones.
+// doubts lists the running commands in this root and the neighbours with
+// running or interrupted commands. known means that this root has a baseline.
 func (w *watch) doubts(known bool) *doubts {
 	d := &doubts{root: w.root, running: w.presence.others(), known: known, dropped: map[string]bool{}}
 	for _, n := range w.near {

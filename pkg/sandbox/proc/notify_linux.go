@@ -7,28 +7,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// notices tells of changes directly in some directories.
+// notices reports changes directly in some directories.
 type notices struct {
 	file   *os.File
-	events chan struct{} // closed once no more come
+	events chan struct{} // closed after the last event
 }
 
-// notify begins to watch directories; nil where the kernel has no room for it.
-// interesting reports whether a change of a file with this name starts a look.
+// notify starts to watch directories. It returns nil if the kernel allows no
+// further inotify instance. A change of a file sends an event if interesting
+// returns true for its name.
 func notify(dirs []string, interesting func(name string) bool) *notices {
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	if err != nil {
 		return nil
 	}
 	for _, dir := range dirs {
-		unix.InotifyAddWatch(fd, dir, unix.IN_CREATE|unix.IN_MOVED_TO|unix.IN_CLOSE_WRITE|unix.IN_ONLYDIR|unix.IN_DONT_FOLLOW) //nolint:errcheck // the ticker looks, too
+		unix.InotifyAddWatch(fd, dir, unix.IN_CREATE|unix.IN_MOVED_TO|unix.IN_CLOSE_WRITE|unix.IN_ONLYDIR|unix.IN_DONT_FOLLOW) //nolint:errcheck // the ticker also finds changes
 	}
 	n := &notices{file: os.NewFile(uintptr(fd), "inotify"), events: make(chan struct{}, 1)}
 	go n.read(interesting)
 	return n
 }
 
-// read ends with close.
+// read sends events until close.
 func (n *notices) read(interesting func(string) bool) {
 	defer close(n.events)
 	buf := make([]byte, 16<<10)
@@ -53,7 +54,7 @@ func (n *notices) read(interesting func(string) bool) {
 	}
 }
 
-// close ends it, and waits for its goroutine.
+// close stops the watch and waits for its goroutine.
 func (n *notices) close() {
 	n.file.Close()
 	for range n.events {

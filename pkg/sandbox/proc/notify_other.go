@@ -2,7 +2,7 @@
 
 package proc
 
-// notices are not to be had: no level confines commands on this system.
+// notices is unused: no level confines commands on this system.
 type notices struct{ events chan struct{} }
 
 func notify([]string, func(string) bool) *notices { return nil }

@@ -9,23 +9,24 @@ import (
 	"sync"
 )
 
-// What an Output keeps in memory, whatever is written: its beginning and, past
-// that, its end. Both hold what Excerpt shows at four bytes a character.
+// Bounds of the bytes that an Output keeps in memory: the beginning of the
+// output and, beyond that, its end. Each is enough for an Excerpt at four
+// bytes a character.
 const (
 	keptHead = 128 << 10
 	keptTail = 128 << 10
 )
 
-// DefaultSpillBytes bounds the file that holds the whole output.
+// DefaultSpillBytes bounds the size of the file with the whole output.
 const DefaultSpillBytes = 256 << 20
 
-// Output is what a command writes, standard output and standard error in the
-// order of the writes. It grows while the command runs; its methods may be
-// used at any time from several goroutines.
+// Output collects a command's standard output and standard error, in the order
+// of the writes. It grows while the command runs. Its methods are safe for
+// concurrent use.
 //
-// The first 128 KiB are in memory only. Longer output is in a file of its own
-// (mode 0600) up to a bound; past that only the last 128 KiB are kept, and
-// everything is counted.
+// The first 128 KiB are kept in memory only. Longer output is written to a
+// separate file (mode 0600) up to a bound. Beyond that bound only the last 128
+// KiB are kept, and the rest is counted.
 type Output struct {
 	mu      sync.Mutex
 	head    []byte // the first bytes
@@ -51,14 +52,15 @@ func newOutput(spillDir string, spillMax int64) *Output {
 	return &Output{spillDir: spillDir, spillMax: spillMax, changed: make(chan struct{})}
 }
 
-// Size is how many bytes were written so far.
+// Size returns the number of bytes written so far.
 func (o *Output) Size() int64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.total
 }
 
-// Lines is how many lines were written so far; one without an end counts.
+// Lines returns the number of lines written so far. It counts a last line
+// without a line end.
 func (o *Output) Lines() int64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -72,9 +74,10 @@ func (o *Output) lines() int64 {
 	return o.breaks
 }
 
-// Spill names the file that holds the output from its beginning, and how many
-// bytes of it. The name is empty while everything is in memory, and where no
-// file could be made; then err says why. The file is the caller's to remove.
+// Spill returns the name of the file that holds the output from its beginning,
+// and the number of bytes in it. The name is "" while the output is in memory
+// only. It is also "" if no file could be created; then err gives the reason.
+// The caller removes the file.
 func (o *Output) Spill() (name string, size int64, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -85,16 +88,16 @@ func (o *Output) Spill() (name string, size int64, err error) {
 }
 
 // Changed returns a channel that is closed at the next change: more output, or
-// its end.
+// the end of the output.
 func (o *Output) Changed() <-chan struct{} {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.changed
 }
 
-// Read copies output from the byte offset on. Bytes that were not kept, which
-// are those between the end of the file and the tail, are skipped and counted:
-// p[:n] begins at offset+skipped. At the end of what there is, n is 0.
+// Read copies output from the byte offset on. It skips bytes that were not
+// kept, between the end of the file and the tail: p[:n] begins at
+// offset+skipped. At the end of the output so far, n is 0 and err is nil.
 func (o *Output) Read(offset int64, p []byte) (n int, skipped int64, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -122,7 +125,7 @@ func (o *Output) Read(offset int64, p []byte) (n int, skipped int64, err error) 
 	return copy(p, tail[offset-start:]), skipped, nil
 }
 
-// tail returns the bytes of the ring in their order.
+// tail returns the bytes of the ring, oldest first.
 func (o *Output) tail() []byte {
 	if len(o.ring) < keptTail {
 		return o.ring
@@ -130,7 +133,7 @@ func (o *Output) tail() []byte {
 	return append(append(make([]byte, 0, keptTail), o.ring[o.next:]...), o.ring[:o.next]...)
 }
 
-// write takes p. It never fails: output that cannot be kept is counted.
+// write adds p. It never fails: output that cannot be kept is only counted.
 func (o *Output) write(p []byte) {
 	if len(p) == 0 {
 		return
@@ -165,8 +168,8 @@ func (o *Output) keepTail(p []byte) {
 	}
 }
 
-// writeSpill appends to the file, which is made by the first bytes that head
-// does not hold.
+// writeSpill appends to the file. It creates the file with the first bytes
+// that do not fit into head.
 func (o *Output) writeSpill(p []byte) {
 	if o.spillErr != nil || o.spillDir == "" {
 		return
@@ -191,7 +194,7 @@ func (o *Output) appendSpill(p []byte) bool {
 	return err == nil
 }
 
-// end says that no more will come.
+// end marks the output as complete.
 func (o *Output) end() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -202,7 +205,7 @@ func (o *Output) end() {
 	}
 }
 
-// Close frees the descriptor of the file. What is in memory stays readable.
+// Close closes the file. Output in memory stays readable.
 func (o *Output) Close() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()

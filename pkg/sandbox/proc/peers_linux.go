@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// peerStates lists the directories with the state of roots that other processes
-// of this user hold open: those of servers with other state directories.
+// peerStates lists the state directories of roots that other processes of this
+// user hold open: those of servers with another state directory.
 func peerStates() (dirs []string) {
 	processes, _ := os.ReadDir("/proc")
 	mounts, _ := os.Readlink("/proc/self/ns/mnt")
@@ -34,9 +34,9 @@ func peerStates() (dirs []string) {
 	return dirs
 }
 
-// trustedPeer reports whether a process is this user's, sees the same mounts and
-// is not confined. Confined processes could lie; they have given up new
-// privileges, which cannot be taken back.
+// trustedPeer reports whether a process belongs to this user, has the same
+// mount namespace and is not confined. A confined process could lie. It is
+// recognized by NoNewPrivs, which cannot be reset.
 func trustedPeer(proc, mounts string) bool {
 	status, err := os.ReadFile(proc + "/status")
 	id := os.Geteuid()

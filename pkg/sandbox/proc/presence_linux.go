@@ -13,17 +13,17 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// presence tells all servers of the machine, whatever their state directory,
+// presence shows all servers of the machine, whatever their state directory,
 // that a command runs in a root. It holds read locks on bytes of directories,
-// which the kernel frees with the process. Nothing is written, and a confined
-// command cannot take a write lock that would be in the way.
+// which the kernel releases when the process ends. Nothing is written, and a
+// confined command cannot take a write lock that would conflict.
 //
 //	the root                byte N: a command runs since N ns after 1970
 //	directories above it    byte beneathFlag | H<<timeBits | M: a command runs
 //	                        since M ms after 1970 in a root beneath whose node has the hash H
 //
-// Of two roots, one of which holds the other, both servers look at the upper
-// root's directory.
+// If one root contains the other, both servers check the upper root's
+// directory.
 type presence struct {
 	root  string
 	dirs  []*os.File // the root, and the directories above it, by every path that leads to it
@@ -35,12 +35,12 @@ const (
 	beneathFlag = 1 << 62
 	hashBits    = 20
 	timeBits    = 42 // milliseconds until the year 2109
-	// mostPresent bounds the locks that are read from one directory.
+	// mostPresent bounds the locks read from one directory.
 	mostPresent = 256
 )
 
-// openPresence opens the directories. Those that cannot be read are left out:
-// no server of this user has one of them as its root.
+// openPresence opens the root and the directories above it. Unreadable
+// directories are skipped: no server of this user can have one as its root.
 func openPresence(root string) *presence {
 	p := &presence{root: root}
 	p.open()
@@ -61,7 +61,7 @@ func (p *presence) open() {
 func (p *presence) add(dir string) {
 	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NONBLOCK | unix.O_CLOEXEC
 	fd, err := unix.Open(dir, flags, 0)
-	if err == unix.EACCES { // a command may have closed it
+	if err == unix.EACCES { // a command may have removed its permissions
 		if l, err2 := lift(dir, ".", 0o400); err2 == nil {
 			fd, err = unix.Open(dir, flags, 0)
 			l.drop()
@@ -90,7 +90,7 @@ func (p *presence) close() {
 	p.dirs, p.infos = nil, nil
 }
 
-// publish says that a command runs from now on, and until withdraw.
+// publish takes the locks which show that a command runs, until withdraw.
 func (p *presence) publish() {
 	for i, f := range p.dirs {
 		if now, err := os.Lstat(f.Name()); err != nil || !os.SameFile(now, p.infos[i]) { // moved or replaced
@@ -114,8 +114,8 @@ func (p *presence) publish() {
 	}
 }
 
-// fileClock returns the time by the clock of the times of files, which is behind
-// the finer one.
+// fileClock returns the time of the clock that the kernel uses for file times.
+// It is up to one tick behind time.Now.
 func fileClock() time.Time {
 	var now unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_REALTIME_COARSE, &now) != nil {
@@ -134,8 +134,8 @@ func (p *presence) withdraw() {
 	}
 }
 
-// lockByte sets or frees a lock. Where the file system has none, servers with
-// other state directories do not see each other.
+// lockByte sets or releases a lock. If the file system has no locks, servers
+// with other state directories do not see each other.
 func lockByte(f *os.File, kind int16, start, length int64) {
 	unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: kind, Start: start, Len: length}) //nolint:errcheck // see above
 }
@@ -163,7 +163,7 @@ func (p *presence) others() (list []doubt) {
 	return list
 }
 
-// bootTime returns when the machine was started: no command is older.
+// bootTime returns the time when the machine was started. No command is older.
 func bootTime() time.Time {
 	var up unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &up) != nil {
@@ -172,8 +172,8 @@ func bootTime() time.Time {
 	return time.Now().Add(-time.Duration(up.Nano()))
 }
 
-// locksOf lists the locked bytes from start to before end; whole is false if
-// there are more than mostPresent.
+// locksOf appends the locked bytes in [start, end) to found. whole is false if
+// it stopped at mostPresent.
 func locksOf(f *os.File, start, end int64, found []int64) (all []int64, whole bool) {
 	if start >= end {
 		return found, true
@@ -185,7 +185,7 @@ func locksOf(f *os.File, start, end int64, found []int64) (all []int64, whole bo
 	if unix.FcntlFlock(f.Fd(), unix.F_OFD_GETLK, &l) != nil || l.Type == unix.F_UNLCK {
 		return found, true
 	}
-	first, last := max(l.Start, start), end // a length of 0 is to the end
+	first, last := max(l.Start, start), end // a length of 0 extends to the end
 	if l.Len > 0 {
 		last = l.Start + l.Len
 	}
@@ -196,7 +196,8 @@ func locksOf(f *os.File, start, end int64, found []int64) (all []int64, whole bo
 	return found, whole
 }
 
-// nodeHash identifies a directory, with few bits.
+// nodeHash returns a short hash of a directory's device and inode. Different
+// directories may have the same hash.
 func nodeHash(info os.FileInfo) uint32 {
 	h := fnv.New64a()
 	for _, number := range nodeOf(info) {
@@ -209,7 +210,7 @@ func nodeHash(info os.FileInfo) uint32 {
 	return uint32(h.Sum64()) & (1<<hashBits - 1)
 }
 
-// otherPaths lists the paths that lead to a directory by other mounts.
+// otherPaths lists the paths to a directory through other mounts.
 func otherPaths(root string) (paths []string) {
 	text, err := os.ReadFile("/proc/self/mountinfo")
 	info, err2 := os.Stat(root)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// presence is not needed: no level confines commands on this system.
+// presence is empty: no level confines commands on this system.
 type presence struct{}
 
 func openPresence(string) *presence { return &presence{} }

@@ -11,8 +11,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// kernel tries the calls that the filter refuses, each with arguments that do
-// nothing should it pass, and looks at what the kernel says of this process.
+// kernel tries the system calls that the filter must refuse, each with
+// arguments that would do nothing, and checks the kernel's status of this
+// process.
 func (p *prober) kernel() {
 	for _, c := range []struct {
 		name    string
@@ -43,7 +44,7 @@ func (p *prober) kernel() {
 	} {
 		err := call(c.number, c.a, c.b, c.c, 0)
 		if err != nil && !errors.Is(err, c.want) {
-			// Another error is the kernel's own, behind a filter that let
+			// Another error comes from the kernel itself, so the filter let
 			// the call pass.
 			p.checks = append(p.checks, Check{Name: c.name, State: NotEnforced, Needed: true, Why: "not filtered: " + err.Error()})
 			continue
@@ -54,7 +55,7 @@ func (p *prober) kernel() {
 		p.fails("use the x32 calls", true, call(supervise.X32Bit|unix.SYS_GETPID, 0, 0, 0, 0))
 	}
 	if !p.l2() {
-		err := call(unix.SYS_SHMGET, 0, 0, 0, 0) // of no size
+		err := call(unix.SYS_SHMGET, 0, 0, 0, 0) // of size 0
 		if !errors.Is(err, unix.ENOSYS) {
 			err = nil
 		}
@@ -63,7 +64,7 @@ func (p *prober) kernel() {
 	p.status()
 }
 
-// status compares what /proc says of this process with what it must be.
+// status checks the attributes of this process in /proc/self/status.
 func (p *prober) status() {
 	text, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -79,7 +80,7 @@ func (p *prober) status() {
 	for _, set := range []string{"CapInh", "CapPrm", "CapEff", "CapAmb"} {
 		must[set] = "0000000000000000"
 	}
-	if p.l2() || os.Geteuid() == 0 { // others cannot empty it, and cannot use it
+	if p.l2() || os.Geteuid() == 0 { // a plain user at L1 cannot empty it, and cannot use it
 		must["CapBnd"] = "0000000000000000"
 	}
 	wrong := []string{}

@@ -18,17 +18,19 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// prober tries one promise after the other, from inside.
+// prober tries each promise of a level, from inside the sandbox.
 type prober struct {
 	bait
 	checks []Check
 }
 
-// probeRole is the role of the command that the self-test runs.
+// probeRole is the role of the program when it is the command of the
+// self-test.
 const probeRole = "probe"
 
-// runRole is main of a second self that is no supervisor. It reads the bait and
-// prints the checks.
+// runRole is the main function of this program in a role other than
+// supervisor. It reads the bait from standard input, prints the checks, and
+// returns the exit code.
 func runRole(role string) int {
 	if role != probeRole {
 		fmt.Fprintf(os.Stderr, "%s: role %q is unknown\n", os.Args[0], role)
@@ -50,7 +52,7 @@ func runRole(role string) int {
 	return 0
 }
 
-// works records something that must be possible.
+// works records the result of an action that must be possible.
 func (p *prober) works(name string, err error) {
 	c := Check{Name: name, State: Enforced, Needed: true, Why: "works"}
 	if err != nil {
@@ -59,8 +61,8 @@ func (p *prober) works(name string, err error) {
 	p.checks = append(p.checks, c)
 }
 
-// fails records something that must not be possible. A level that does not
-// promise it has a gap there instead.
+// fails records the result of an action that must be impossible. If the level
+// does not promise that, a nil err is recorded as a gap of the level.
 func (p *prober) fails(name string, promised bool, err error) {
 	c := Check{Name: name, State: NotEnforced, Needed: promised, Why: "it was possible"}
 	if err != nil {
@@ -105,7 +107,7 @@ func openForWrite(name string) error {
 	return err
 }
 
-// chmodOutside gives a file outside the mode it has.
+// chmodOutside sets a file outside the roots to the mode it already has.
 func (p *prober) chmodOutside() {
 	const name = "change modes outside"
 	if p.Owned == "" {
@@ -114,7 +116,7 @@ func (p *prober) chmodOutside() {
 	}
 	info, err := os.Stat(p.Owned)
 	if err == nil {
-		mode := info.Sys().(*syscall.Stat_t).Mode // with all its bits
+		mode := info.Sys().(*syscall.Stat_t).Mode // including the special bits
 		err = unix.Chmod(p.Owned, mode&0o7777)
 	}
 	p.fails(name, p.l2(), err)
@@ -190,8 +192,8 @@ func (p *prober) network() {
 	}
 }
 
-// udp sends where somebody listens; in a name space of its own nobody does,
-// which the second sending learns.
+// udp sends to the server's listener. In a network namespace without a
+// listener, a later write returns the error.
 func (p *prober) udp() error {
 	conn, err := net.Dial("udp", p.UDP)
 	if err != nil {
@@ -215,7 +217,7 @@ func dial(network, address string) error {
 	return err
 }
 
-// ownListener connects to a listener of its own.
+// ownListener starts a listener and connects to it.
 func ownListener(network, address string) error {
 	listener, err := net.Listen(network, address)
 	if err != nil {
@@ -236,7 +238,7 @@ func (p *prober) processes() {
 	}{{"the server", p.Server}, {"the supervisor", os.Getppid()}} {
 		pid := strconv.Itoa(other.pid)
 		if p.l2() && other.pid == p.Server {
-			// The number is another process inside, or none.
+			// Inside, this number belongs to another process or to none.
 			_, err := os.Stat("/proc/" + pid + "/stat")
 			if comm, _ := os.ReadFile("/proc/" + pid + "/status"); err == nil && strings.Contains(string(comm), "NSpid:\t"+pid+"\t") {
 				p.fails("see "+other.name, true, nil)
@@ -259,7 +261,7 @@ func (p *prober) processes() {
 	}
 }
 
-// leaveRunning starts a process that nobody waits for.
+// leaveRunning starts a process and does not wait for it.
 func (p *prober) leaveRunning() {
 	_, err := os.StartProcess("/usr/bin/env", []string{"env", "sleep", "1000"}, &os.ProcAttr{
 		Env: []string{supervise.MarkName + "=" + p.Token, "PATH=" + os.Getenv("PATH")}, Sys: &syscall.SysProcAttr{Setsid: true},
