@@ -1,11 +1,11 @@
-// Package proc runs commands for the tool bash: it starts them, keeps what
-// they print, ends them with everything they started, and confines them by
-// the kernel.
+// Package proc runs commands for the tool bash: it starts them, collects their
+// output, ends them with all their descendants, and confines them by the
+// kernel.
 //
-// The package starts the program that uses it again: as the supervisor of a
-// command, which it becomes before main (see package supervise), and as what
-// the self-test confines. The latter begins in Init, which is to be called first
-// of all in main (of a test program in TestMain):
+// The package starts the program that uses it a second time: as the supervisor
+// of a command, which takes over before main (see package supervise), and as
+// the confined command of the self-test. For the latter, call Init first in
+// main, and in TestMain of a test program:
 //
 //	func main() {
 //		proc.Init()
@@ -18,20 +18,21 @@
 //
 // # One command
 //
-// The supervisor stands between the caller and bash. It is the adoptive parent
-// of all that bash leaves behind (PR_SET_CHILD_SUBREAPER), and where the level
-// has a pid namespace it is its first process. It ends when no descendant is
-// left, which the kernel says by ECHILD; and it ends them all when the caller
-// asks or is gone, which it learns from the end of the socket between them,
-// also after a kill -9.
+// The supervisor runs between the caller and bash. Orphans of bash are
+// reparented to it (PR_SET_CHILD_SUBREAPER); at a level with a pid namespace
+// it is that namespace's first process. It exits when no descendant is left,
+// which the kernel reports by ECHILD. It kills all descendants when the caller
+// asks for that or is gone. It detects the latter by the end of the socket
+// between them, even after a kill -9.
 //
-// A command is over when bash exits, not when its output is closed. What bash
-// started and left behind gets a moment to finish writing (Config.Linger) and
-// is then ended too. Ending is TERM, Config.Grace later KILL.
+// A command ends when bash exits, not when its output is closed. Processes
+// that bash left running get Config.Linger to finish writing, and are then
+// ended too. To end a process means TERM, and KILL after Config.Grace.
 //
 // # Levels
 //
-// See Level and Report: what is enforced on this machine is found by trying.
+// See Level and Report. The self-test finds out by trying what this machine
+// enforces.
 package proc
 
 import (
@@ -49,178 +50,191 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Level is how far a command is confined.
+// Level says how far a command is confined.
 type Level = supervise.Level
 
 // The levels.
 const (
-	// Highest is the highest level whose self-test passes, L1 at least.
+	// Highest means the highest level whose self-test passes, at least L1.
 	Highest Level = ""
 	L2            = supervise.L2
 	L1            = supervise.L1
 	Off           = supervise.Off
 )
 
-// Config is what holds for all commands of a server. The zero value is usable.
+// Config holds the settings for all commands of a server. The zero value is
+// usable.
 type Config struct {
-	// Level is the level to use; one that this machine does not enforce is
-	// refused rather than replaced by a lower one.
+	// Level is the level to use. If this machine does not enforce it, commands
+	// are refused; no lower level replaces it.
 	Level Level
-	// Network lets commands reach the network as the server itself can.
+	// Network lets commands use the network like the server itself.
 	Network bool
-	// Egress lets commands reach these hosts alone, at L2, by the proxy that
-	// their environment names; nil stands for none. Not with Network.
+	// Egress restricts commands to these hosts at L2, through the proxy that
+	// their environment names. nil allows none. It cannot be combined with
+	// Network.
 	Egress *egress.Allow
-	// Connections is how many of these all commands together may have at once,
-	// besides one for each; 0 stands for what each may have by itself.
+	// Connections bounds the concurrent connections of all commands through
+	// Egress, besides one for each command. 0 means the bound of a single
+	// command.
 	Connections int
 
-	// SpillDir is where the output of a command goes past 128 KiB; "" keeps
-	// only its beginning and end. SpillBytes bounds a file of it; 0 stands
-	// for 256 MiB.
+	// SpillDir is the directory for the output of commands beyond 128 KiB; ""
+	// keeps only its beginning and end. SpillBytes bounds the size of each
+	// file; 0 means 256 MiB.
 	SpillDir   string
 	SpillBytes int64
-	// TempDir is where each command's private temporary directory is made;
-	// "" stands for os.TempDir(). What servers that were killed have left
-	// there is removed.
+	// TempDir is the directory in which each command's private temporary
+	// directory is made; "" means os.TempDir(). Directories left behind by
+	// killed servers are removed from it.
 	TempDir string
-	// Writable are directories besides the roots that commands may write
-	// into.
+	// Writable are directories outside the roots that commands may write into.
 	Writable []string
-	// CacheDir is where build tools keep what they made from one command to
-	// the next: the variables that they are configured by lead into it. What
-	// else is in it is theirs, too. "" leaves the variables alone.
+	// CacheDir holds the caches of build tools between commands: their
+	// environment variables point into it. Commands may write anything in it.
+	// "" leaves the variables unchanged.
 	CacheDir string
 
 	// Sockets are unix sockets outside the roots that commands may connect to
-	// at L2, where others are refused; at L1 all are. One that does not exist
-	// when a command starts is not there for it.
+	// at L2, which refuses all others. L1 refuses all. A socket that does not
+	// exist when a command starts is not available to that command.
 	Sockets []string
 
-	// WatchDir is where the state is kept that roots are compared with after each
-	// command, and what was taken back. All servers of a user are to have the
-	// same; "" compares the commands of this runner alone, and keeps nothing.
+	// WatchDir holds the state that roots are compared with after each
+	// command, and copies of reverted files. All servers of a user should use
+	// the same directory. "" compares the commands of this runner alone, and
+	// stores nothing.
 	WatchDir string
 
-	// Hidden are directories of our own of which commands see nothing, whatever
-	// comes into them, but CacheDir, Writable and SpillDir, which they read.
+	// Hidden are directories of the server whose content commands cannot see,
+	// including later files. CacheDir, Writable and SpillDir stay readable.
 	Hidden []string
 
-	// RecordDir is where the runner notes which files it hid in a root, for later
-	// servers: one may be moved to where no search looks. It has names, not
-	// contents; "" keeps nothing.
+	// RecordDir is the directory for records of the files that the runner hid
+	// in a root. Later servers read them, since such a file may be moved to a
+	// directory that the search does not reach. The records hold names, not
+	// contents; "" keeps none.
 	RecordDir string
 
-	// UndoDir is where what commands change in the roots is recorded at L2 and L1,
-	// a directory each, for package undo; "" keeps nothing.
+	// UndoDir is the directory for records of the commands' changes in the
+	// roots, at L2 and L1, for package undo. Each command has a directory in
+	// it; "" keeps no records.
 	UndoDir string
 
-	// Grace is how long after TERM comes KILL; 0 stands for a little less
-	// than 2 s, so that within those all is over.
+	// Grace is the time between TERM and KILL; 0 means 1.75 s, so that
+	// everything has ended within 2 s.
 	Grace time.Duration
-	// Linger is how long what bash left running may finish; 0 stands for
-	// 200 ms.
+	// Linger is the time that processes get to finish after bash has exited; 0
+	// means 200 ms.
 	Linger time.Duration
-	// Limits bound what each command may use.
+	// Limits bound the resources of each command.
 	Limits Limits
 
-	// Environ is where the commands' environment starts from; nil stands for
-	// os.Environ(). PassSecrets are the names of variables that are passed
-	// although they look like secrets.
+	// Environ is the base of the commands' environment; nil means
+	// os.Environ(). PassSecrets are names of variables to pass although they
+	// look like secrets.
 	Environ     []string
 	PassSecrets []string
 }
 
-// Limits are resource limits of a command.
+// Limits are the resource limits of a command.
 type Limits = supervise.Limits
 
-// Rules say what of the file system a command may use. A *sandbox.FS is one.
+// Rules define which parts of the file system a command may use. *sandbox.FS
+// implements it.
 type Rules interface {
 	Roots() []sandbox.Root
 	Denied(abs string) bool            // must not be read
-	ExplicitlyAllowed(abs string) bool // may be read, whatever is in it
-	Masked(abs string) bool            // must not be read while the network can be reached
-	Protected(abs string) string       // why it must not be written, or ""
+	ExplicitlyAllowed(abs string) bool // may be read, whatever its content
+	Masked(abs string) bool            // must not be read while the command has network access
+	Protected(abs string) string       // the reason why it must not be written, or ""
 }
 
-// Command is what to run.
+// Command describes a command to run.
 type Command struct {
 	// Script is run by bash -c.
 	Script string
-	// Prologue makes shell code that the same bash runs before Script. What
-	// it, or anything else, writes to the file report is Result.Report.
+	// Prologue returns shell code that the same bash runs before Script.
+	// Content written to the file report, by the prologue or anything else,
+	// becomes Result.Report.
 	Prologue func(report string) string
 	// Dir is the absolute working directory.
 	Dir string
-	// Env are variables of this command, as NAME=value, besides those of
-	// the Config. They pass the same filter.
+	// Env are further variables of this command as NAME=value, besides those
+	// of the Config. The same filter applies to them.
 	Env []string
-	// Stdin is what it reads. With KeepStdin it may read on what
-	// Process.WriteStdin gives it, up to Process.CloseStdin.
+	// Stdin is the content of standard input. With KeepStdin, standard input
+	// then stays open for Process.WriteStdin until Process.CloseStdin.
 	Stdin     []byte
 	KeepStdin bool
-	// SpillDir takes the place of Config.SpillDir, "" leaves that: the command reads
-	// what is in it, also where it lies in Config.Hidden, and nothing of others.
+	// SpillDir replaces Config.SpillDir, unless it is "". The command can read
+	// the files in it, even if it is in Config.Hidden, and those of no other
+	// command's directory.
 	SpillDir string
-	// Files are further open files of the command, from descriptor 3 on.
+	// Files are open files that the command inherits, from descriptor 3 on.
 	Files []*os.File
-	// Timeout ends it; 0 stands for none.
+	// Timeout bounds the run time; 0 means no timeout.
 	Timeout time.Duration
-	// Rules hold for it at the levels L1 and L2.
+	// Rules apply to the command at the levels L1 and L2.
 	Rules Rules
-	// Layers keep the command's changes to these roots apart from them. They
-	// need L2: at another level Start returns SANDBOX_UNAVAILABLE.
+	// Layers keep the command's changes to these roots separate from the
+	// roots. They need L2: at another level Start returns SANDBOX_UNAVAILABLE.
 	Layers []Layer
 }
 
 // Layer is the copy-on-write layer over a root, see package changes.
 type Layer = supervise.Layer
 
-// Ending is why a command ended.
+// Ending is the reason why a command ended.
 type Ending string
 
 // The endings.
 const (
-	Exited     Ending = "exited" // by itself; also by a signal of its own or of Process.Signal
+	Exited     Ending = "exited" // by itself; also by its own signal or one of Process.Signal
 	TimedOut   Ending = "timeout"
-	Cancelled  Ending = "cancelled" // its context was
-	Killed     Ending = "killed"    // Process.Kill, Runner.Close
+	Cancelled  Ending = "cancelled" // its context was cancelled
+	Killed     Ending = "killed"    // by Process.Kill or Runner.Close
 	OverMemory Ending = "memory"
 	Lost       Ending = "lost" // the supervisor was killed
 )
 
-// Result is how a command ended.
+// Result describes how a command ended.
 type Result struct {
 	Ending Ending
-	// ExitCode is bash's, or 128 + Signal; -1 when it is not known.
+	// ExitCode is bash's exit code, or 128 + Signal; -1 means that it is not
+	// known.
 	ExitCode int
 	Signal   syscall.Signal
 	Duration time.Duration
-	// LeftBehind is how many processes bash had left running when it exited
-	// and that had to be ended.
+	// LeftBehind counts the processes that were still running when bash exited
+	// and had to be killed.
 	LeftBehind int
-	// Refused are the variables of Command.Env that were not passed.
+	// Refused are the names of the variables of Command.Env that were not
+	// passed.
 	Refused []string
-	// TakenBack are files that the command wrote although it must not, and
-	// that are as they were again, or are gone where they were not there before,
-	// or are without those of git's settings that run programs.
+	// TakenBack are files that the command must not write, and whose changes
+	// were reverted. A new file was removed, an old one restored; git's
+	// settings may only have lost the settings that run programs.
 	TakenBack []string
 	// Protected are the files and directories in the roots that were mounted
 	// read-only for the command (L2): it could not write, move or delete them, nor
 	// move or delete a directory above them.
 	Protected []string
-	// Aside are the directories that keep what TakenBack had become.
+	// Aside are the directories with copies of the reverted files.
 	Aside []string
-	// Gaps are what was open to this very command beyond Report.Gaps.
+	// Gaps are the gaps of this command's confinement beyond those of
+	// Report.Gaps.
 	Gaps []string
-	// Report is what Command.Prologue's file held at the end, up to 1 MiB,
-	// else nil. The command can write to that file as well: it is a claim.
+	// Report is the final content of Command.Prologue's file, if that is at
+	// most 1 MiB, else nil. The command can write to that file too, so do not
+	// trust it.
 	Report []byte
-	// RefusedHosts are those that Config.Egress does not allow and that were
-	// asked for, and MoreRefused how many refusals are not among them.
+	// RefusedHosts are hosts that the command asked for and Config.Egress does
+	// not allow. MoreRefused counts the refusals not in that list.
 	RefusedHosts []egress.Refusal
 	MoreRefused  int
-	// Undo names the record in Config.UndoDir, "" for a command without one.
+	// Undo is the name of the record in Config.UndoDir, "" for a command
+	// without a record.
 	Undo  string
 	Level Level
 }
@@ -240,7 +254,8 @@ func (c *Config) complete() {
 	}
 }
 
-// Validate reports the first setting that can never work.
+// Validate returns an INVALID_PARAMS error for the first setting that can
+// never work, else nil.
 func (c *Config) Validate() error {
 	switch c.Level {
 	case Highest, L2, L1, Off:
@@ -263,12 +278,12 @@ func (c *Config) Validate() error {
 	return c.validateEgress()
 }
 
-// maxScript is how long one argument or variable of a program may be, which
-// ends in a NUL (MAX_ARG_STRLEN of execve(2)).
+// maxScript is the largest length of an argument or variable of a program,
+// without its final NUL (MAX_ARG_STRLEN of execve(2)).
 const maxScript = 128<<10 - 1
 
-// mostFiles bounds Command.Files, next to standard input, the output, the prologue and
-// the way out of the proxy.
+// mostFiles bounds Command.Files. Four descriptors are reserved: standard
+// input, output, the prologue, and the socket for the proxy's listener.
 const mostFiles = supervise.MaxFiles - 4
 
 func (c *Command) validate() error {
@@ -298,7 +313,8 @@ func (c *Command) validate() error {
 	return nil
 }
 
-// Run starts a command and waits for its end.
+// Run starts a command and waits until it ends. It returns the errors of
+// Start.
 func (r *Runner) Run(ctx context.Context, c Command) (Result, *Output, error) {
 	p, err := r.Start(ctx, c)
 	if err != nil {

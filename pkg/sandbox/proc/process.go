@@ -15,36 +15,36 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// lateness is how long the supervisor may take beyond what it was allowed,
-// before it is taken for lost and ended itself.
+// lateness is the time that the supervisor gets beyond its deadline before it
+// is killed as lost.
 const lateness = 3 * time.Second
 
-// closeDelay is how long output may still come from a writer that is none of
-// the command's processes, after the last of these has ended.
+// closeDelay is the time to wait for the end of the output after the last
+// process of the command has ended: another process may still have the pipe
+// open.
 const closeDelay = 250 * time.Millisecond
 
-// supervisor is a running second self.
+// supervisor is a running supervisor process.
 type supervisor struct {
 	process *os.Process
 	control *os.File
-	output  *os.File // what the command writes
+	output  *os.File // the pipe with the command's output
 	level   Level
-	// expected is the spec that it got ready for.
+	// expected is the spec that the supervisor prepared for, or nil.
 	expected *supervise.Spec
-	ahead    bool   // it had prepared what it needed
-	mounts   string // what was mounted when it was started
+	ahead    bool   // its preparations were for this command's spec
+	mounts   string // the mount table when it was started
 }
 
-// abandon ends a supervisor that has not started anything, or is not heeded
-// any more.
+// abandon kills a supervisor that has not started a command, or whose command
+// is no longer needed.
 func (s *supervisor) abandon() {
 	closeAll(s.control, s.output)
-	s.process.Kill() // error means: has ended
+	s.process.Kill() // fails only if it has ended
 	s.process.Wait()
 }
 
-// Process is a command that was started. Its methods may be used from several
-// goroutines.
+// Process is a started command. Its methods are safe for concurrent use.
 type Process struct {
 	runner *Runner
 	super  *supervisor
@@ -61,7 +61,7 @@ type Process struct {
 	ordering sync.Mutex
 
 	input sync.Mutex
-	stdin *os.File // nil when there is none
+	stdin *os.File // nil if closed or never open
 
 	killOnce sync.Once
 	kill     chan struct{}
@@ -73,29 +73,32 @@ type Process struct {
 	done   chan struct{}
 }
 
-// Output is what the command writes.
+// Output returns the command's output.
 func (p *Process) Output() *Output { return p.out }
 
-// Done is closed when the command and all it started has ended.
+// Done returns a channel that is closed when the command and all its
+// descendants have ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Wait returns how the command ended, once it has.
+// Wait waits for the end of the command and returns its result.
 func (p *Process) Wait() Result {
 	<-p.done
 	return p.result
 }
 
-// Kill ends the command: TERM, the grace, KILL. It does not wait.
+// Kill ends the command by TERM and, after Config.Grace, KILL. It does not
+// wait for the end.
 func (p *Process) Kill() { p.killOnce.Do(func() { close(p.kill) }) }
 
-// UndoID names the record of what the command changes, "" for none. There is one
-// only once it has changed something.
+// UndoID returns the name of the command's undo record, "" if it has none. The
+// record exists only after the command has changed a file.
 func (p *Process) UndoID() string { return p.undo }
 
-// Environ is the environment that bash was given. It is not to be changed.
+// Environ returns the environment of bash. The caller must not change it.
 func (p *Process) Environ() []string { return p.env }
 
-// Signal sends a signal to the process group of bash.
+// Signal sends a signal to bash's process group. It returns os.ErrProcessDone
+// after the end of the command.
 func (p *Process) Signal(signal syscall.Signal) error {
 	select {
 	case <-p.done:
@@ -105,8 +108,9 @@ func (p *Process) Signal(signal syscall.Signal) error {
 	}
 }
 
-// WriteStdin gives the command more to read. It waits while the command reads
-// nothing; the end of the command ends that.
+// WriteStdin writes data to the command's standard input. It blocks until the
+// command has read it or has ended. The error is CONFLICT if standard input is
+// closed, EXECUTION_ERROR if the command does not read it.
 func (p *Process) WriteStdin(data []byte) error {
 	p.input.Lock()
 	stdin := p.stdin
@@ -120,7 +124,7 @@ func (p *Process) WriteStdin(data []byte) error {
 	return nil
 }
 
-// CloseStdin ends what the command reads.
+// CloseStdin closes the command's standard input.
 func (p *Process) CloseStdin() {
 	p.input.Lock()
 	defer p.input.Unlock()
@@ -135,8 +139,8 @@ func (p *Process) order(o order) error {
 	return err
 }
 
-// watch follows the command to its end. All its goroutines end before done is
-// closed.
+// watch follows the command until it ends. All its goroutines have ended
+// before done is closed.
 func (p *Process) watch(ctx context.Context, c Command, in *bufio.Reader) {
 	var tasks sync.WaitGroup
 	reports, enough := make(chan report), make(chan struct{})
@@ -185,8 +189,8 @@ func (p *Process) watch(ctx context.Context, c Command, in *bufio.Reader) {
 	}()
 }
 
-// follow takes the supervisor's reports until it has none left, and gives it
-// the order to stop when something outside wants that.
+// follow receives the supervisor's reports until the last one, and sends the
+// order to stop on a timeout, a cancelled context, Kill or Abort.
 func (p *Process) follow(ctx context.Context, timeout time.Duration, reports <-chan report) {
 	var timer, late <-chan time.Time
 	if timeout > 0 {
@@ -218,7 +222,7 @@ func (p *Process) follow(ctx context.Context, timeout time.Duration, reports <-c
 			}
 			if r.Done {
 				p.result.LeftBehind = r.Left
-				return // not waiting for the supervisor's own end
+				return // do not wait for the supervisor to exit
 			}
 		case <-timer:
 			stop(TimedOut)
@@ -239,7 +243,7 @@ func (p *Process) follow(ctx context.Context, timeout time.Duration, reports <-c
 	}
 }
 
-// lost is for a supervisor that ended without saying that all is done.
+// lost handles a supervisor that exited without its final report.
 func (p *Process) lost() {
 	if p.result.ExitCode < 0 && p.result.Ending == Exited {
 		p.result.Ending = Lost
@@ -248,14 +252,14 @@ func (p *Process) lost() {
 	p.result.LeftBehind += supervise.KillMarked(p.mark)
 }
 
-// finish frees what the command used, once the supervisor is gone.
+// finish frees the resources of the command after the supervisor has exited.
 func (p *Process) finish(read <-chan struct{}) {
 	p.result.Report = readReport(p.temp.path)
 	p.runner.tasks.Go(func() {
 		time.Sleep(breather)
 		p.super.process.Wait()
-		// Only now: to remove what is a mount point in a name space that
-		// still exists takes long.
+		// Wait first: to remove a directory that is a mount point in an
+		// existing namespace takes long.
 		p.temp.remove()
 	})
 	p.CloseStdin()
@@ -279,7 +283,8 @@ func (p *Process) copyOutput() {
 		case errors.Is(err, io.EOF):
 			return
 		case errors.Is(err, os.ErrDeadlineExceeded):
-			// On a busy machine this may be the first time that it reads.
+			// On a busy machine this may be the first time that this goroutine
+			// reads.
 			drain(p.super.output, buf, p.out.write)
 			return
 		default:

@@ -8,18 +8,19 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// reportName is the file in the private temporary directory where a prologue reports.
+// reportName is the name of the prologue's report in the private temporary
+// directory.
 const reportName = ".toolroom-report"
 
-// maxReport bounds Result.Report.
+// maxReport bounds the size of Result.Report in bytes.
 const maxReport = 1 << 20
 
-// addPrologue has bash run c's prologue before its script: bash reads what BASH_ENV
-// names when it is given one by -c. It is a sealed file in memory, which the bash
-// inherits after c's own files: a file in a directory could be changed by other
-// commands, whose roots may hold any directory. The prologue closes it first of all.
-// inside is the private temporary directory as the command sees it. It returns the
-// variable.
+// addPrologue makes bash run the prologue before the script: bash -c first
+// reads the file that BASH_ENV names. The file is a sealed memfd, which bash
+// inherits after c.Files. Other commands could change a file in a directory,
+// since their roots may contain any directory. The prologue closes the
+// descriptor first. inside is the private temporary directory as seen by the
+// command. It returns the variable BASH_ENV, nil without a prologue.
 func (s *spec) addPrologue(c Command, inside string) ([]string, error) {
 	if c.Prologue == nil {
 		return nil, nil
@@ -34,7 +35,8 @@ func (s *spec) addPrologue(c Command, inside string) ([]string, error) {
 	return []string{fmt.Sprintf("BASH_ENV=/proc/self/fd/%d", fd)}, nil
 }
 
-// files are those of the command, in their order.
+// files returns the files of the command for the supervisor, in the order of
+// their descriptors.
 func (s *spec) files(c Command, stdin, output *os.File) []*os.File {
 	files := append([]*os.File{stdin, output}, c.Files...)
 	if s.prologue != nil {

@@ -15,10 +15,11 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// mostRecorded bounds the hidden files of one root that later servers are told of.
+// mostRecorded bounds the hidden files of one root in a record.
 const mostRecorded = 4000
 
-// recordPath is the file in Config.RecordDir for a root, "" without that.
+// recordPath returns the path of a root's file in Config.RecordDir, "" if that
+// is not set.
 func (r *Runner) recordPath(root string) string {
 	if r.config.RecordDir == "" {
 		return ""
@@ -26,9 +27,10 @@ func (r *Runner) recordPath(root string) string {
 	return filepath.Join(r.config.RecordDir, fmt.Sprintf("hidden-%x", sha256.Sum256([]byte(root)))[:40])
 }
 
-// load adds the hidden files that earlier servers found in the root, so that one that
-// was moved since is looked for. The record has no contents: a line is device, inode,
-// whether a link led there, the day and the quoted path.
+// load adds the hidden files that earlier servers found in the root, so that
+// files moved since then are searched for. A line of the record is device,
+// inode, whether a link led to the file, the day, and the quoted path. It
+// holds no contents.
 func (s *search) load(path string) {
 	if s.loaded = true; path == "" {
 		return
@@ -36,7 +38,8 @@ func (s *search) load(path string) {
 	s.saved, _ = s.merge(path, s.hidden)
 }
 
-// merge adds to files those of the record that are not among them.
+// merge adds files of the record that are missing in files. It returns the
+// record's text.
 func (s *search) merge(path string, files map[fileID]*known) (text string, err error) {
 	all, err := os.ReadFile(path)
 	if err != nil {
@@ -55,8 +58,9 @@ func (s *search) merge(path string, files map[fileID]*known) (text string, err e
 	return string(all), nil
 }
 
-// save records the hidden files if they are not the recorded ones. Entries of other
-// servers stay. It fails silently: later servers only find fewer moved files.
+// save writes the hidden files to the record if they have changed. It keeps
+// the entries of other servers. It fails silently: later servers then only
+// find fewer moved files.
 func (s *search) save(path string) {
 	if path == "" || s.record(s.hidden) == s.saved {
 		return
@@ -78,13 +82,13 @@ func (s *search) save(path string) {
 		err = os.Rename(temp.Name(), path)
 	}
 	if err != nil {
-		os.Remove(temp.Name()) //nolint:errcheck // there is nothing more to do
+		os.Remove(temp.Name()) //nolint:errcheck // nothing else can be done
 		return
 	}
 	s.saved = s.record(s.hidden)
 }
 
-// record is the text of a record.
+// record returns the text of a record.
 func (s *search) record(files map[fileID]*known) string {
 	lines := make([]string, 0, len(files))
 	for id, k := range files {
@@ -94,5 +98,5 @@ func (s *search) record(files map[fileID]*known) string {
 	return strings.Join(lines, "")
 }
 
-// today counts days since 1970.
+// today returns the number of days since 1970.
 func today() int64 { return time.Now().Unix() / (24 * 60 * 60) }

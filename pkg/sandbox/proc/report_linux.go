@@ -7,9 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readReport reads what the prologue, or the command in its place, has left: a
-// regular file, with no link on the way to it. Everything else is no report. Go's own files are for
-// waiting, which takes them several times as long for what is read at once.
+// readReport reads the file written by the prologue or the command. It returns
+// nil unless it is a regular file of at most maxReport bytes, with no link in
+// its path. It uses system calls, since os.File prepares for waiting, which
+// takes several times as long as this read.
 func readReport(temp string) []byte {
 	fd, err := unix.Openat2(unix.AT_FDCWD, filepath.Join(temp, reportName), &unix.OpenHow{
 		Flags: unix.O_RDONLY | unix.O_NONBLOCK | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS,
@@ -30,7 +31,7 @@ func readReport(temp string) []byte {
 			continue
 		}
 		if err != nil || m == 0 {
-			return nil // somebody cuts it meanwhile
+			return nil // somebody has truncated it meanwhile
 		}
 		n += m
 	}

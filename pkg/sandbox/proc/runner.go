@@ -31,31 +31,32 @@ type Runner struct {
 	probe   sync.Mutex // held while self-tests run
 	report  *Report
 	noUnix  bool             // the supervisor cannot connect unix sockets here
-	fails   map[Level]string // for tests: the check that is not passed
-	outward egress.Config    // for tests: other names and hosts than there are
-	unseen  bool             // for tests: other servers do not learn of its commands
-	shared  chan struct{}    // one for each connection to allowed hosts, but the first of each command
+	fails   map[Level]string // for tests: the check that fails
+	outward egress.Config    // for tests: other names and hosts
+	unseen  bool             // for tests: other servers do not see its commands
+	shared  chan struct{}    // holds one value for each connection through the proxy, except the first of each command
 
-	tasks     sync.WaitGroup  // what goes on in the background
-	spares    []*supervisor   // wait for the next commands
-	preparing int             // more of them
-	last      *supervise.Spec // what the next command is probably like
+	tasks     sync.WaitGroup  // background work
+	spares    []*supervisor   // waiting for the next commands
+	preparing int             // spares being started
+	last      *supervise.Spec // the spec of the last command; the next is probably similar
 	seen      map[string]*search
 	watches   map[string]*watch // by roots
 	home      map[string]*folder
-	several   map[fileID]bool    // hidden files with several names, as of the last command
+	several   map[fileID]bool    // hidden files with several links, as of the last command
 	stores    map[string]*folder // directories of credential stores
 	homes     func() []string
 	paths     searchPaths
 
 	run        runDir
-	temps      []privateTemp   // made for the next commands
+	temps      []privateTemp   // prepared for the next commands
 	reports    bool            // the last command had a prologue
-	passed     func() []string // of Config.Environ, to commands
+	passed     func() []string // variables of Config.Environ that commands get
 	cachesMade bool
 }
 
-// New makes a runner. It starts nothing and touches no file.
+// New returns a runner. It starts no process and accesses no file. It returns
+// the error of Config.Validate.
 func New(c Config) (*Runner, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -76,7 +77,7 @@ func newRunner(c Config) *Runner {
 	return r
 }
 
-// Abort is Close without the grace: everything is killed at once.
+// Abort is Close without the grace: all commands are killed at once.
 func (r *Runner) Abort() error {
 	r.mu.Lock()
 	r.closed = true
@@ -87,7 +88,7 @@ func (r *Runner) Abort() error {
 	return r.Close()
 }
 
-// Close ends all commands, waits for their end, and refuses new ones.
+// Close ends all commands, waits until they have ended, and refuses new ones.
 func (r *Runner) Close() error {
 	r.mu.Lock()
 	r.closed = true
@@ -116,9 +117,9 @@ func (r *Runner) Close() error {
 	return nil
 }
 
-// Start starts a command. Its end is reported by Process.Wait; ending ctx ends
-// it. SANDBOX_UNAVAILABLE where the level is not enforced, EXECUTION_ERROR
-// where bash cannot be started.
+// Start starts a command. Cancelling ctx ends the command, and Process.Wait
+// returns its result. The error is SANDBOX_UNAVAILABLE if this machine does
+// not enforce the level, EXECUTION_ERROR if bash cannot be started.
 func (r *Runner) Start(ctx context.Context, c Command) (*Process, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
@@ -136,10 +137,10 @@ func (r *Runner) Start(ctx context.Context, c Command) (*Process, error) {
 	return r.start(ctx, c, level, nil)
 }
 
-// start starts c at a level. argv replaces bash, for the self-test.
+// start starts c at a level. argv replaces bash for the self-test.
 func (r *Runner) start(ctx context.Context, c Command, level Level, argv []string) (*Process, error) {
 	began := time.Now()
-	if info, err := os.Stat(c.Dir); len(c.Layers) == 0 && (err != nil || !info.IsDir()) { // a layer may have another one
+	if info, err := os.Stat(c.Dir); len(c.Layers) == 0 && (err != nil || !info.IsDir()) { // it may exist in a layer only
 		return nil, toolerr.New(toolerr.NotFound, "working directory %s is not a directory that exists", sandbox.EscapeName(c.Dir))
 	}
 	if level != Off && c.Rules == nil {
@@ -170,7 +171,8 @@ func (r *Runner) start(ctx context.Context, c Command, level Level, argv []strin
 	}
 }
 
-// tryStart is one attempt of start. *movedError: a hidden file was moved meanwhile.
+// tryStart makes one attempt to start the command. It returns a *movedError if
+// a hidden file was moved meanwhile.
 func (r *Runner) tryStart(ctx context.Context, c Command, level Level, argv []string, temp privateTemp, m *moving, began time.Time) (*Process, *spec, error) {
 	s, err := r.spec(c, level, temp, m)
 	if err != nil {
@@ -193,12 +195,13 @@ func (r *Runner) tryStart(ctx context.Context, c Command, level Level, argv []st
 	return p, s, err
 }
 
-// movedError is a hidden file that is not where it was when the command was planned.
+// movedError reports that a hidden file is no longer at the path that the spec
+// names.
 type movedError struct{ path string }
 
 func (e *movedError) Error() string { return e.path + " is moved meanwhile" }
 
-// spec says what the supervisor is to do for c.
+// spec returns the supervisor's instructions for c.
 func (r *Runner) spec(c Command, level Level, temp privateTemp, m *moving) (_ *spec, err error) {
 	s := &spec{Spec: supervise.Spec{
 		Level: level, Network: r.config.Network, Dir: c.Dir, Mark: rand.Text(),
@@ -254,7 +257,7 @@ func (r *Runner) spec(c Command, level Level, temp privateTemp, m *moving) (_ *s
 	return s, nil
 }
 
-// findBash looks where the command itself would.
+// findBash finds bash in the command's own PATH.
 func findBash(env []string) (string, error) {
 	for _, pair := range env {
 		if path, ok := cutPrefix(pair, "PATH="); ok {
@@ -275,7 +278,7 @@ func cutPrefix(s, prefix string) (string, bool) {
 	return s, false
 }
 
-// launch starts the supervisor, gives it the spec and waits until bash runs.
+// launch starts the supervisor, sends it the spec, and waits until bash runs.
 func (r *Runner) launch(ctx context.Context, c Command, s *spec, temp privateTemp, wire *tripwire, began time.Time) (*Process, error) {
 	stdin, stdinEnd, err := openStdin(c)
 	if err != nil {
@@ -321,7 +324,7 @@ func (r *Runner) launch(ctx context.Context, c Command, s *spec, temp privateTem
 
 func errEnding() error { return toolerr.New(toolerr.Cancelled, "the server is ending") }
 
-// lostError is a supervisor that ended before it started anything.
+// lostError reports that a supervisor ended before it started the command.
 type lostError struct{ cause error }
 
 func (e *lostError) Error() string {
@@ -329,13 +332,13 @@ func (e *lostError) Error() string {
 }
 func (e *lostError) Unwrap() error { return e.cause }
 
-// startLimit is how long a command may take to be started. A file system that
-// does not answer would take for ever.
+// startLimit bounds the time to start a command. Without it, a file system
+// that does not answer would block for ever.
 const startLimit = time.Minute
 
-// handshake sends the spec and reads whether bash was started. Until the
-// supervisor is ready to start it, ctx or the limit ends that; from then on the
-// command counts as started, also if it is gone already, and the supervisor
+// handshake sends the spec and receives whether bash was started. ctx and
+// startLimit apply until the supervisor is ready to start bash. After that the
+// command counts as started, even if it has ended already, and the supervisor
 // with it.
 func (super *supervisor) handshake(ctx context.Context, s *spec, files []*os.File, reports *bufio.Reader) error {
 	var mu sync.Mutex
@@ -378,7 +381,8 @@ func (super *supervisor) exchange(s *spec, files []*os.File, reports *bufio.Read
 	return first, err
 }
 
-// failure is the error of a report that says that nothing was started.
+// failure returns the error of a report that bash was not started, nil for
+// other reports.
 func failure(r report, s *spec) error {
 	if r.Error == "" {
 		return nil
@@ -393,8 +397,8 @@ func failure(r report, s *spec) error {
 	return toolerr.New(code, "the command was not started: %s", r.Error)
 }
 
-// openStdin makes the file that the command reads, and the end to write to, if
-// there is anything to write.
+// openStdin returns the command's standard input, and the end of the pipe to
+// write to. write is nil if the command has no input.
 func openStdin(c Command) (read, write *os.File, err error) {
 	if len(c.Stdin) == 0 && !c.KeepStdin {
 		read, err = os.Open(os.DevNull)
@@ -411,16 +415,17 @@ func closeAll(files ...*os.File) {
 	}
 }
 
-// Init is the first statement of main: in what the self-test starts it does that
-// second self's work and does not return.
+// Init must be called first in main. In the process that the self-test starts,
+// it runs the probe and does not return.
 func Init() {
 	if len(os.Args) >= 3 && os.Args[1] == supervise.RoleArg {
-		// Not os.Exit, with which a program built with -race sleeps a second.
+		// os.Exit sleeps one second in a program built with -race.
 		syscall.Exit(runRole(os.Args[2]))
 	}
 }
 
-// hint says what keeps a user from making name spaces.
+// hint returns the likely reason why this user cannot make namespaces, "" if
+// it knows none.
 func hint(level Level, err error) string {
 	switch {
 	case level != L2:
